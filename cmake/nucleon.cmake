@@ -1,0 +1,40 @@
+# One library a folder; its link list is the layer rule: a folder sees only the headers of what it links.
+
+set(NUCLEON_WARNINGS
+    -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion -Wformat=2 -Wundef -Wvla
+    -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual -Wwrite-strings -Wimplicit-fallthrough
+    -Wnull-dereference -Wswitch-enum)
+if(NUCLEON_WERROR)
+    list(APPEND NUCLEON_WARNINGS -Werror)
+endif()
+
+function(nucleon_common target)
+    set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
+        POSITION_INDEPENDENT_CODE ON)
+    target_compile_options(${target} PRIVATE ${NUCLEON_WARNINGS})
+    if(NUCLEON_SANITIZE)
+        target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=all
+            -fno-omit-frame-pointer)
+        target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+    endif()
+    if(NUCLEON_FUZZ)
+        target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
+endfunction()
+
+# nucleon_library(name SOURCES ... [DEPS ...] [FREESTANDING])
+# Headers are seen as "<folder>/x.h" from the source tree; the dependency list is checked against the includes.
+function(nucleon_library name)
+    cmake_parse_arguments(ARG "FREESTANDING" "" "SOURCES;DEPS" ${ARGN})
+    add_library(nuc_${name} STATIC ${ARG_SOURCES})
+    nucleon_common(nuc_${name})
+    target_include_directories(nuc_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(nuc_${name} PUBLIC ${ARG_DEPS})
+    if(ARG_FREESTANDING)
+        target_compile_options(nuc_${name} PRIVATE -ffreestanding -fno-math-errno)
+    else()
+        target_compile_definitions(nuc_${name} PRIVATE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
+    endif()
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
+    set_property(GLOBAL APPEND PROPERTY NUCLEON_LAYERS "${folder}=${ARG_DEPS}")
+endfunction()

@@ -1,0 +1,177 @@
+/*
+ * The compiler as a library, in the order of a compilation: open a model, quantize it, partition it, lower it, write
+ * the program. Every call takes the compiler object; what it returns belongs to that object and lives until
+ * nuc_compiler_free(). A call that fails returns a status other than NUC_OK, and nuc_compiler_message() gives one line
+ * that names the file, the place and the remedy.
+ */
+#ifndef NUCLEON_COMPILE_H
+#define NUCLEON_COMPILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nucleon/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct nuc_compiler;
+struct nuc_model;   /* a graph at any stage: float, quantized, Edge, lowered */
+struct nuc_dataset; /* arrays by name, read from an .npz or a folder of .npy files */
+
+/* Memory of the compiler. allocate(user, NULL, n) allocates, allocate(user, block, 0) frees; NULL reports exhaustion.
+ */
+struct nuc_memory_hooks {
+    void *(*allocate)(void *user, void *block, size_t size);
+    void *user;
+};
+
+enum nuc_dim_order { NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST };
+enum nuc_segment_mode { NUC_DELEGATE_INLINE, NUC_DELEGATE_SEGMENT };
+
+/* All options of a compilation. Start from nuc_options_default(). Strings are borrowed until the compiler is freed. */
+struct nuc_options {
+    const char *target;           /* "imxrt700" */
+    const char *converter_flavor; /* "sdk-3.2" */
+    bool delegate;                /* false: everything stays on the CPU */
+    const char *const *operators_not_to_delegate;
+    size_t n_operators_not_to_delegate;
+    const char *const *preserve_ops;
+    size_t n_preserve_ops;
+    bool allow_no_op_partitions;
+    bool use_neutron_for_format_conversion;
+    bool fetch_constants_to_sram;
+    bool dump_kernel_selection_code;
+    bool use_profiling;
+    const char *extra_flags;       /* compile spec "compile_flags" */
+    const char *intermediates_dir; /* NULL: none */
+    enum nuc_segment_mode delegate_data;
+    bool reference_compat;  /* reproduce the reference backend's decisions and quantization */
+    const char *dump_after; /* stage name or "all"; NULL: none */
+    void (*dump)(void *user, const char *stage, const char *text);
+    void *dump_user;
+    void (*warn)(void *user, const char *message);
+    void *warn_user;
+    void (*progress)(void *user, const char *what, size_t done, size_t total);
+    void *progress_user;
+    unsigned threads; /* 0: as many as cores */
+};
+
+void nuc_options_default(struct nuc_options *options);
+
+/* NULL when memory is exhausted. `hooks` may be NULL. The options are copied. */
+struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const struct nuc_memory_hooks *hooks);
+void nuc_compiler_free(struct nuc_compiler *c);
+const char *nuc_compiler_message(const struct nuc_compiler *c);
+
+/* ---- models ---- */
+
+/* Opens a .pt2 archive, float or quantized. The file stays mapped. */
+enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out);
+
+/* True when the model holds quantize nodes. */
+bool nuc_model_is_quantized(const struct nuc_model *m);
+
+size_t nuc_model_n_inputs(const struct nuc_model *m);
+size_t nuc_model_n_outputs(const struct nuc_model *m);
+
+/* Shape of user input or output `index`: dtype, rank, sizes[NUC_MAX_RANK], dim_order[NUC_MAX_RANK]. */
+struct nuc_tensor_info {
+    const char *name;
+    enum nuc_dtype dtype;
+    size_t rank;
+    int64_t sizes[NUC_MAX_RANK];
+    uint8_t dim_order[NUC_MAX_RANK];
+    size_t bytes;
+};
+enum nuc_status nuc_model_input(const struct nuc_model *m, size_t index, struct nuc_tensor_info *out);
+enum nuc_status nuc_model_output(const struct nuc_model *m, size_t index, struct nuc_tensor_info *out);
+
+/* The text form (docs/formats.md). */
+enum nuc_status nuc_model_text(struct nuc_model *m, bool with_data, const char **out);
+
+/*
+ * Nodes in graph order, for tools. `target` as in ops.def. Quantization of a Q/DQ node in scale and zero_point
+ * (per tensor) or n_scales > 1 (per channel).
+ */
+struct nuc_node_info {
+    const char *name;
+    const char *target;
+    const char *const *inputs; /* names of the tensor arguments, in order */
+    size_t n_inputs;
+    struct nuc_tensor_info value; /* the first one of a tuple; rank 0 and bytes 0 when there is none */
+    bool is_quantize, is_dequantize;
+    size_t n_scales;
+    const float *scales;
+    const int64_t *zero_points;
+    int64_t quant_min, quant_max;
+    const char *partition; /* tag of the partition, NULL: not delegated, or before partitioning */
+    const char *format;    /* "CHANNELS_FIRST", "FORMATLESS", "NONE" or NULL */
+    const char *reason;    /* why the node is not delegated, or NULL */
+    const char *source_file;
+    int source_line;
+};
+size_t nuc_model_n_nodes(const struct nuc_model *m);
+enum nuc_status nuc_model_node(struct nuc_model *m, size_t index, struct nuc_node_info *out);
+
+/*
+ * Runs the reference evaluator: inputs[i] are nuc_tensor_info.bytes of input i in logical (contiguous) order; outputs
+ * are written in logical order to buffers of the outputs' byte counts.
+ */
+enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, void *const *outputs);
+
+/* ---- quantization ---- */
+
+enum nuc_status nuc_dataset_open(struct nuc_compiler *c, const char *path, struct nuc_dataset **out);
+
+/* The three steps: annotate and insert observers, run the samples, replace observers by quantize/dequantize pairs. */
+enum nuc_status nuc_prepare(struct nuc_model *m, struct nuc_model **prepared);
+enum nuc_status nuc_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples);
+enum nuc_status nuc_convert(struct nuc_model *prepared, struct nuc_model **quantized);
+
+/* All three. */
+enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, struct nuc_model **quantized);
+
+/* ---- lowering ---- */
+
+/* ATen to Edge, Edge passes, formats, partitions: the result holds the decision for every node. */
+enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **partitioned);
+
+/* Partitions become delegate calls; the rest operators of the runtime. */
+enum nuc_status nuc_lower(struct nuc_model *partitioned, struct nuc_model **lowered);
+
+/* The LiteRT model and the payload of partition `index` (of nuc_model_n_partitions()) of a lowered model. */
+size_t nuc_model_n_partitions(const struct nuc_model *lowered);
+struct nuc_partition_info {
+    const char *tag;
+    const uint8_t *litert;
+    size_t litert_size;
+    const uint8_t *payload;
+    size_t payload_size;
+    size_t scratch_size;
+    size_t n_transposes; /* TRANSPOSE operators left in the LiteRT model */
+};
+enum nuc_status nuc_model_partition(struct nuc_model *lowered, size_t index, struct nuc_partition_info *out);
+
+/* The program file. The bytes belong to the compiler. */
+enum nuc_status nuc_program(struct nuc_model *lowered, const uint8_t **bytes, size_t *size);
+
+/* From archive to file, as `nucleon compile` does. `calibration` may be NULL for a quantized archive. */
+enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration,
+                                 const char *output);
+
+/* Seconds of each stage so far, in order. Returns how many there are; fills at most `max`. */
+struct nuc_timing {
+    const char *stage;
+    double seconds;
+};
+size_t nuc_timings(const struct nuc_compiler *c, struct nuc_timing *out, size_t max);
+
+const char *nuc_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

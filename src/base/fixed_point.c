@@ -1,0 +1,38 @@
+#include "base/fixed_point.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* IEEE 754 double taken apart without libm, so that the device can prepare multipliers too. */
+static bool split_double(double value, uint64_t *mantissa, int *exponent)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    int biased = (int)(bits >> 52 & 0x7FF);
+    if (bits >> 63 != 0 || biased == 0 || biased == 0x7FF)
+        return false;
+    *mantissa = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
+    *exponent = biased - 1022; /* value = mantissa / 2^53 * 2^exponent, mantissa / 2^53 in [0.5, 1) */
+    return true;
+}
+
+struct nuc_multiplier nuc_multiplier_from_scale(double scale)
+{
+    uint64_t mantissa;
+    int shift;
+
+    if (!split_double(scale, &mantissa, &shift))
+        return (struct nuc_multiplier){0, 0};
+    /* 53 bits to 31, rounded half away from zero. */
+    uint64_t rounded = (mantissa + ((uint64_t)1 << 21)) >> 22;
+    if (rounded == (uint64_t)1 << 31) {
+        rounded >>= 1;
+        shift++;
+    }
+    if (shift < -31)
+        return (struct nuc_multiplier){0, 0};
+    if (shift > 30)
+        return (struct nuc_multiplier){INT32_MAX, 30};
+    return (struct nuc_multiplier){(int32_t)rounded, shift};
+}

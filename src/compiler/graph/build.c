@@ -1,0 +1,446 @@
+/* Nodes, their names, arguments and users. */
+#include <string.h>
+
+#include "compiler/graph/graph.h"
+
+/* ---- names: open addressing, never shrinks; a removed name leaves a tombstone so that probing goes on ---- */
+
+struct name_entry {
+    const char *name;      /* NULL: never used */
+    struct nuc_node *node; /* NULL behind a name: removed */
+    uint32_t next_suffix;  /* next number to try when the name is asked for again */
+};
+
+struct nuc_name_table {
+    struct name_entry *entries;
+    size_t capacity; /* power of two */
+    size_t used;
+};
+
+static size_t hash_name(const char *name)
+{
+    uint64_t h = 14695981039346656037u;
+
+    for (; *name != '\0'; name++)
+        h = (h ^ (uint8_t)*name) * 1099511628211u;
+    return (size_t)(h ^ h >> 32);
+}
+
+static struct name_entry *find_entry(const struct nuc_name_table *t, const char *name)
+{
+    size_t i = hash_name(name) & (t->capacity - 1);
+
+    while (t->entries[i].name != NULL && strcmp(t->entries[i].name, name) != 0)
+        i = (i + 1) & (t->capacity - 1);
+    return &t->entries[i];
+}
+
+static void grow_names(struct nuc_context *cx, struct nuc_name_table *t)
+{
+    struct nuc_name_table larger = {NULL, t->capacity == 0 ? 64 : t->capacity * 2, t->used};
+
+    larger.entries = nuc_alloc_array(cx, larger.capacity, sizeof *larger.entries);
+    for (size_t i = 0; i < t->capacity; i++) {
+        if (t->entries[i].name != NULL)
+            *find_entry(&larger, t->entries[i].name) = t->entries[i];
+    }
+    *t = larger;
+}
+
+static struct name_entry *enter_name(struct nuc_graph *g, const char *name)
+{
+    struct nuc_name_table *t = g->names;
+
+    if (t->used * 4 >= t->capacity * 3)
+        grow_names(g->cx, t);
+    struct name_entry *e = find_entry(t, name);
+    if (e->name == NULL) {
+        e->name = nuc_strdup(g->cx, name);
+        t->used++;
+    }
+    return e;
+}
+
+static const char *claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted)
+{
+    struct name_entry *e = enter_name(g, wanted);
+
+    while (e->node != NULL) {
+        uint32_t suffix = ++find_entry(g->names, wanted)->next_suffix;
+        e = enter_name(g, nuc_format(g->cx, "%s_%u", wanted, suffix));
+    }
+    e->node = node;
+    return e->name;
+}
+
+static void release_name(struct nuc_graph *g, const struct nuc_node *node)
+{
+    struct name_entry *e = find_entry(g->names, node->name);
+
+    if (e->node == node)
+        e->node = NULL;
+}
+
+/* "edge.aten.add.Tensor" -> "aten_add_tensor"; "quantized_decomposed.x.default" keeps its namespace. */
+static const char *default_name(struct nuc_graph *g, enum nuc_op op)
+{
+    const char *name = nuc_op_name(op);
+
+    if (strncmp(name, "edge.", 5) == 0)
+        name += 5;
+    char *text = nuc_strdup(g->cx, name);
+    for (char *p = text; *p != '\0'; p++) {
+        if (*p == '.')
+            *p = '_';
+        else if (*p >= 'A' && *p <= 'Z')
+            *p = (char)(*p - 'A' + 'a');
+    }
+    return text;
+}
+
+/* ---- the list ---- */
+
+static void link_before(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *before)
+{
+    node->next = before;
+    node->prev = before == NULL ? g->last : before->prev;
+    if (node->prev == NULL)
+        g->first = node;
+    else
+        node->prev->next = node;
+    if (before == NULL)
+        g->last = node;
+    else
+        before->prev = node;
+}
+
+static void unlink_node(struct nuc_graph *g, struct nuc_node *node)
+{
+    if (node->prev == NULL)
+        g->first = node->next;
+    else
+        node->prev->next = node->next;
+    if (node->next == NULL)
+        g->last = node->prev;
+    else
+        node->next->prev = node->prev;
+    node->prev = node->next = NULL;
+}
+
+struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
+{
+    struct nuc_graph *g = nuc_alloc(cx, sizeof *g);
+
+    g->cx = cx;
+    g->file = nuc_strdup(cx, file);
+    g->names = nuc_alloc(cx, sizeof *g->names);
+    grow_names(cx, g->names);
+    return g;
+}
+
+struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const char *name)
+{
+    const struct nuc_schema *schema = nuc_op_schema(g->cx, op);
+    struct nuc_node *node = nuc_alloc(g->cx, sizeof *node);
+
+    node->id = g->next_id++;
+    node->op = op;
+    node->name = claim_name(g, node, name != NULL ? name : default_name(g, op));
+    node->partition = -1;
+    node->n_args = schema->n_args;
+    node->args = nuc_alloc_array(g->cx, schema->n_args, sizeof *node->args);
+    for (uint32_t i = 0; i < schema->n_args; i++) {
+        if (schema->args[i].has_default)
+            node->args[i] = schema->args[i].fallback;
+    }
+    link_before(g, node, before);
+    g->n_nodes++;
+    return node;
+}
+
+struct nuc_node *nuc_add_placeholder(struct nuc_graph *g, const char *name, enum nuc_input_kind kind,
+                                     const struct nuc_meta *meta)
+{
+    struct nuc_node *before = g->first;
+
+    while (before != NULL && nuc_is_placeholder(before))
+        before = before->next;
+    struct nuc_node *node = nuc_add_node(g, before, NUC_OP_PLACEHOLDER, name);
+    node->input_kind = kind;
+    nuc_set_val(g, node, meta);
+    return node;
+}
+
+struct nuc_node *nuc_add_constant(struct nuc_graph *g, const char *name, const struct nuc_meta *meta, const void *bytes)
+{
+    struct nuc_node *node = nuc_add_placeholder(g, name, NUC_CONSTANT, meta);
+    struct nuc_data *data = nuc_alloc(g->cx, sizeof *data);
+    size_t size = nuc_bytes(meta);
+
+    data->bytes = (struct nuc_span){nuc_copy(g->cx, bytes, size), size};
+    nuc_dense_strides(meta, data->strides);
+    node->data = data;
+    node->target = node->name;
+    return node;
+}
+
+/* ---- users ---- */
+
+static void add_user(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *user)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i] == user)
+            return;
+    }
+    node->users = nuc_grow(g->cx, node->users, &node->users_capacity, node->n_users + 1, sizeof *node->users);
+    node->users[node->n_users++] = user;
+}
+
+static bool reads(const struct nuc_node *user, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < user->n_args; i++) {
+        const struct nuc_arg *a = &user->args[i];
+        if (a->kind == NUC_ARG_NODE && a->u.node == node)
+            return true;
+        for (uint32_t k = 0; a->kind == NUC_ARG_NODES && k < a->count; k++) {
+            if (a->u.nodes[k] == node)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* `user` gave up one use of `node`: it stops being a user when that was the last. */
+static void drop_user(struct nuc_node *node, const struct nuc_node *user)
+{
+    if (node == NULL || reads(user, node))
+        return;
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i] == user) {
+            memmove(&node->users[i], &node->users[i + 1], (node->n_users - i - 1) * sizeof *node->users);
+            node->n_users--;
+            return;
+        }
+    }
+}
+
+/* Empties an argument and tells the nodes it named. */
+static void clear_arg(struct nuc_node *node, uint32_t index)
+{
+    struct nuc_arg old = node->args[index];
+
+    node->args[index] = (struct nuc_arg){.kind = NUC_ARG_NONE};
+    if (old.kind == NUC_ARG_NODE)
+        drop_user(old.u.node, node);
+    for (uint32_t k = 0; old.kind == NUC_ARG_NODES && k < old.count; k++)
+        drop_user(old.u.nodes[k], node);
+}
+
+static void put_arg(struct nuc_node *node, uint32_t index, struct nuc_arg arg)
+{
+    clear_arg(node, index);
+    arg.given = true;
+    node->args[index] = arg;
+}
+
+void nuc_set_arg_node(struct nuc_node *node, struct nuc_graph *g, uint32_t index, struct nuc_node *value)
+{
+    if (value == NULL) {
+        put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_NONE});
+        return;
+    }
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_NODE, .u.node = value});
+    add_user(g, value, node);
+}
+
+void nuc_set_arg_nodes(struct nuc_node *node, struct nuc_graph *g, uint32_t index, struct nuc_node *const *values,
+                       uint32_t count)
+{
+    struct nuc_node **copy = nuc_copy(g->cx, values, count * sizeof *values);
+
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_NODES, .count = count, .u.nodes = copy});
+    for (uint32_t i = 0; i < count; i++) {
+        if (copy[i] != NULL)
+            add_user(g, copy[i], node);
+    }
+}
+
+void nuc_set_arg_int(struct nuc_node *node, uint32_t index, int64_t value)
+{
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_INT, .u.i = value});
+}
+
+void nuc_set_arg_ints(struct nuc_node *node, struct nuc_graph *g, uint32_t index, const int64_t *values, uint32_t count)
+{
+    const int64_t *copy = nuc_copy(g->cx, values, count * sizeof *values);
+
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_INTS, .count = count, .u.ints = copy});
+}
+
+void nuc_set_arg_float(struct nuc_node *node, uint32_t index, double value)
+{
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = value});
+}
+
+void nuc_set_arg_bool(struct nuc_node *node, uint32_t index, bool value)
+{
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_BOOL, .u.b = value});
+}
+
+void nuc_set_arg_string(struct nuc_node *node, uint32_t index, const char *value)
+{
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_STRING, .u.string = value});
+}
+
+void nuc_set_arg_dtype(struct nuc_node *node, uint32_t index, enum nuc_dtype value)
+{
+    put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = value});
+}
+
+void nuc_set_val(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta)
+{
+    node->is_tuple = false;
+    node->n_vals = 1;
+    node->vals = nuc_copy(g->cx, meta, sizeof *meta);
+}
+
+void nuc_set_tuple(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *metas, uint32_t count)
+{
+    node->is_tuple = true;
+    node->n_vals = count;
+    node->vals = nuc_copy(g->cx, metas, count * sizeof *metas);
+}
+
+/* ---- rewriting ---- */
+
+void nuc_replace_input(struct nuc_graph *g, struct nuc_node *user, struct nuc_node *from, struct nuc_node *to)
+{
+    for (uint32_t i = 0; i < user->n_args; i++) {
+        struct nuc_arg *a = &user->args[i];
+        if (a->kind == NUC_ARG_NODE && a->u.node == from)
+            a->u.node = to;
+        for (uint32_t k = 0; a->kind == NUC_ARG_NODES && k < a->count; k++) {
+            if (a->u.nodes[k] == from)
+                a->u.nodes[k] = to;
+        }
+    }
+    drop_user(from, user);
+    if (reads(user, to))
+        add_user(g, to, user);
+}
+
+void nuc_replace_uses(struct nuc_graph *g, struct nuc_node *from, struct nuc_node *to, const struct nuc_node *except)
+{
+    uint32_t kept = 0;
+
+    if (from == to)
+        return;
+    while (from->n_users > kept) {
+        struct nuc_node *user = from->users[kept];
+        if (user == except)
+            kept++;
+        else
+            nuc_replace_input(g, user, from, to);
+    }
+}
+
+void nuc_remove_node(struct nuc_graph *g, struct nuc_node *node)
+{
+    if (node->n_users != 0)
+        nuc_fail(g->cx, NUC_INTERNAL, "%s: %s is removed but still read by '%s'", g->file, nuc_node_text(g->cx, node),
+                 node->users[0]->name);
+    for (uint32_t i = 0; i < node->n_args; i++)
+        clear_arg(node, i);
+    release_name(g, node);
+    unlink_node(g, node);
+    g->n_nodes--;
+}
+
+void nuc_move_before(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *before)
+{
+    if (node == before)
+        return;
+    unlink_node(g, node);
+    link_before(g, node, before);
+}
+
+void nuc_remove_dead(struct nuc_graph *g)
+{
+    struct nuc_node *prev;
+
+    for (struct nuc_node *n = g->last; n != NULL; n = prev) {
+        prev = n->prev;
+        bool is_root = n->op == NUC_OP_OUTPUT || (nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT);
+        if (!is_root && n->n_users == 0)
+            nuc_remove_node(g, n);
+    }
+}
+
+void nuc_rename(struct nuc_graph *g, struct nuc_node *node, const char *name)
+{
+    release_name(g, node);
+    node->name = claim_name(g, node, name);
+}
+
+void nuc_rename_as_traced(struct nuc_graph *g)
+{
+    /* All names are given up first, so that numbering starts afresh. */
+    *g->names = (struct nuc_name_table){NULL, 0, 0};
+    grow_names(g->cx, g->names);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n))
+            n->name = claim_name(g, n, n->name);
+    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_is_call(n))
+            n->name = claim_name(g, n, default_name(g, n->op));
+    }
+}
+
+/* ---- reading ---- */
+
+void nuc_for_each_input(const struct nuc_node *node, void (*visit)(void *user, struct nuc_node *input), void *user)
+{
+    for (uint32_t i = 0; i < node->n_args; i++) {
+        const struct nuc_arg *a = &node->args[i];
+        if (a->kind == NUC_ARG_NODE)
+            visit(user, a->u.node);
+        for (uint32_t k = 0; a->kind == NUC_ARG_NODES && k < a->count; k++) {
+            if (a->u.nodes[k] != NULL)
+                visit(user, a->u.nodes[k]);
+        }
+    }
+}
+
+struct collected {
+    struct nuc_node **out;
+    uint32_t max;
+    uint32_t count;
+};
+
+static void collect(void *user, struct nuc_node *input)
+{
+    struct collected *c = user;
+
+    if (c->count < c->max)
+        c->out[c->count] = input;
+    c->count++;
+}
+
+uint32_t nuc_inputs(const struct nuc_node *node, struct nuc_node **out, uint32_t max)
+{
+    struct collected c = {out, max, 0};
+
+    nuc_for_each_input(node, collect, &c);
+    return c.count;
+}
+
+struct nuc_node *nuc_output_node(const struct nuc_graph *g)
+{
+    return g->last != NULL && g->last->op == NUC_OP_OUTPUT ? g->last : NULL;
+}
+
+struct nuc_node *nuc_find_node(const struct nuc_graph *g, const char *name)
+{
+    return find_entry(g->names, name)->node;
+}

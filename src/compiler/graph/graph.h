@@ -1,0 +1,306 @@
+/*
+ * The graph every compiler stage works on: a list of nodes in execution order, each the call of one operator of
+ * ops.def with every schema argument present. It mirrors torch.fx: inputs, parameters, buffers and constants are
+ * placeholder nodes in front, one output node is last, an operator with several results has a tuple value read by
+ * getitem nodes. Everything lives in the arena that is current when it is added, so a graph is never edited between
+ * nuc_push_arena() and nuc_pop_arena().
+ */
+#ifndef NUC_GRAPH_H
+#define NUC_GRAPH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "host/context.h"
+#include "nucleon/types.h"
+
+enum nuc_op {
+#define NUC_OP(enumerator, name, kind, schema) NUC_OP_##enumerator,
+#include "compiler/graph/ops.def"
+#undef NUC_OP
+    NUC_OP_COUNT
+};
+
+enum nuc_op_kind {
+    NUC_KIND_GRAPH,   /* placeholder, output, getitem, delegate call: no operator of its own */
+    NUC_KIND_COMPUTE, /* computes values */
+    NUC_KIND_SHAPE,   /* changes shape or layout only */
+    NUC_KIND_QUANT,   /* real to quantized */
+    NUC_KIND_DEQUANT, /* quantized to real */
+};
+
+enum nuc_memory_format { NUC_CONTIGUOUS_FORMAT, NUC_CHANNELS_LAST, NUC_CHANNELS_LAST_3D, NUC_PRESERVE_FORMAT };
+
+/* Type, shape and physical order of one tensor value. Values are dense: strides follow from sizes and dim_order. */
+struct nuc_meta {
+    enum nuc_dtype dtype;
+    uint8_t rank;
+    uint8_t dim_order[NUC_MAX_RANK]; /* dimensions from outermost to innermost in memory */
+    int64_t sizes[NUC_MAX_RANK];
+};
+
+/* The bytes behind a parameter, buffer or constant, used in place from the mapped archive when possible. */
+struct nuc_data {
+    struct nuc_span bytes;         /* first element at bytes.data; little-endian */
+    int64_t strides[NUC_MAX_RANK]; /* in elements; every element lies inside `bytes` */
+};
+
+enum nuc_arg_kind {
+    NUC_ARG_NONE,
+    NUC_ARG_NODE,
+    NUC_ARG_NODES, /* list of tensors; an element may be NULL in an optional list */
+    NUC_ARG_INT,
+    NUC_ARG_INTS,
+    NUC_ARG_FLOAT,
+    NUC_ARG_FLOATS,
+    NUC_ARG_BOOL,
+    NUC_ARG_STRING,
+    NUC_ARG_DTYPE,
+    NUC_ARG_MEMORY_FORMAT,
+    NUC_ARG_OTHER /* layout, device: carried by the archive, without meaning here */
+};
+
+struct nuc_node;
+
+struct nuc_arg {
+    enum nuc_arg_kind kind;
+    bool given;     /* false: filled in from the schema's default */
+    uint32_t count; /* elements of a list */
+    union {
+        struct nuc_node *node;
+        struct nuc_node **nodes;
+        int64_t i;
+        const int64_t *ints;
+        double f;
+        const double *floats;
+        bool b;
+        const char *string;
+        enum nuc_dtype dtype;
+        enum nuc_memory_format memory_format;
+    } u;
+};
+
+enum nuc_input_kind { NUC_USER_INPUT, NUC_PARAMETER, NUC_BUFFER, NUC_CONSTANT };
+
+/* Where the user's Python called the operator: the innermost frame outside the torch package. */
+struct nuc_source {
+    const char *file; /* NULL when the archive does not say */
+    int line;
+    const char *module; /* module path such as "blocks.0.c1", "" at top level, NULL when unknown */
+};
+
+/* Tensor format of a value on the NPU's side (specs of the reference backend: CF becomes N..C). */
+enum nuc_format { NUC_FORMAT_UNSET, NUC_FORMAT_NONE, NUC_FORMATLESS, NUC_CHANNELS_FIRST };
+
+struct nuc_node {
+    uint32_t id; /* unique in the graph, below graph->next_id: index of side tables */
+    enum nuc_op op;
+    const char *name; /* unique in the graph */
+    struct nuc_node *prev, *next;
+
+    uint32_t n_args; /* number of schema arguments; getitem: tensor, index; output: one NODES argument */
+    struct nuc_arg *args;
+
+    bool is_tuple; /* the value is a tuple of n_vals tensors; otherwise n_vals is 1, 0 for output */
+    uint32_t n_vals;
+    struct nuc_meta *vals;
+
+    /* Nodes that read this one, each once, in the order in which they began to. */
+    uint32_t n_users;
+    size_t users_capacity;
+    struct nuc_node **users;
+
+    struct nuc_source source;
+
+    /* Placeholders only. */
+    enum nuc_input_kind input_kind;
+    const char *target;          /* state-dict name of a parameter, buffer or constant; NULL for a user input */
+    const struct nuc_data *data; /* NULL for a user input */
+
+    /* Set by layout and partition. */
+    enum nuc_format format;
+    struct nuc_node *cluster; /* compute node of the QDQ cluster the node is tagged with, or NULL */
+    int partition;            /* index of the partition, -1: none */
+    bool do_not_delegate;
+
+    /* Delegate calls only: what the backend made of the partition (struct nuc_delegate of partition.h). */
+    struct nuc_delegate *delegate;
+};
+
+struct nuc_graph {
+    struct nuc_context *cx;
+    const char *file; /* where it came from, for messages */
+    struct nuc_node *first, *last;
+    uint32_t n_nodes;
+    uint32_t next_id;
+    struct nuc_name_table *names;
+};
+
+/* ---- operators ---- */
+
+struct nuc_schema_arg {
+    const char *name;
+    bool optional; /* Tensor?, int?, ... : may be None */
+    bool is_list;
+    uint32_t list_size; /* int[2]: 2, and a single int stands for both; 0: any length */
+    bool keyword_only;
+    bool has_default;
+    enum nuc_arg_kind kind; /* of a value that is not None */
+    struct nuc_arg fallback;
+};
+
+struct nuc_schema {
+    uint32_t n_args;
+    const struct nuc_schema_arg *args;
+    uint32_t n_returns;
+};
+
+/* "aten.conv2d.default", "edge.aten.convolution.default", "placeholder". */
+const char *nuc_op_name(enum nuc_op op);
+enum nuc_op_kind nuc_op_kind(enum nuc_op op);
+
+/* NUC_OP_COUNT when no row has that name. */
+enum nuc_op nuc_op_find(const char *name);
+
+/* Parsed once a context from the schema text of ops.def. */
+const struct nuc_schema *nuc_op_schema(struct nuc_context *cx, enum nuc_op op);
+
+/* Index of the schema argument of that name, or -1. */
+int nuc_schema_arg_index(const struct nuc_schema *schema, const char *name);
+
+/* ---- building ---- */
+
+struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file);
+
+/*
+ * A new node in front of `before` (NULL: at the end) with its schema's defaults in every argument. `name` is made
+ * unique by a suffix _1, _2, ...; NULL names it after the operator as torch does ("aten_conv2d_default").
+ */
+struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const char *name);
+
+/* A placeholder behind the last placeholder. */
+struct nuc_node *nuc_add_placeholder(struct nuc_graph *g, const char *name, enum nuc_input_kind kind,
+                                     const struct nuc_meta *meta);
+
+/* A constant placeholder holding a dense copy of `bytes` in the order of meta->dim_order. */
+struct nuc_node *nuc_add_constant(struct nuc_graph *g, const char *name, const struct nuc_meta *meta,
+                                  const void *bytes);
+
+/* Setting arguments keeps users up to date. `index` is the schema position. The list is copied. */
+void nuc_set_arg_node(struct nuc_node *node, struct nuc_graph *g, uint32_t index, struct nuc_node *value);
+void nuc_set_arg_nodes(struct nuc_node *node, struct nuc_graph *g, uint32_t index, struct nuc_node *const *values,
+                       uint32_t count);
+void nuc_set_arg_int(struct nuc_node *node, uint32_t index, int64_t value);
+void nuc_set_arg_ints(struct nuc_node *node, struct nuc_graph *g, uint32_t index, const int64_t *values,
+                      uint32_t count);
+void nuc_set_arg_float(struct nuc_node *node, uint32_t index, double value);
+void nuc_set_arg_bool(struct nuc_node *node, uint32_t index, bool value);
+void nuc_set_arg_string(struct nuc_node *node, uint32_t index, const char *value);
+void nuc_set_arg_dtype(struct nuc_node *node, uint32_t index, enum nuc_dtype value);
+
+/* One tensor value of that meta. */
+void nuc_set_val(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta);
+void nuc_set_tuple(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *metas, uint32_t count);
+
+/* Every use of `from` reads `to` instead, except in `except` (may be NULL). */
+void nuc_replace_uses(struct nuc_graph *g, struct nuc_node *from, struct nuc_node *to, const struct nuc_node *except);
+
+/* In one user: every argument that is `from` becomes `to`. */
+void nuc_replace_input(struct nuc_graph *g, struct nuc_node *user, struct nuc_node *from, struct nuc_node *to);
+
+/* The node has no users. */
+void nuc_remove_node(struct nuc_graph *g, struct nuc_node *node);
+
+void nuc_move_before(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *before);
+
+/* Removes compute nodes without users, then parameters, buffers and constants without users. Inputs stay. */
+void nuc_remove_dead(struct nuc_graph *g);
+
+void nuc_rename(struct nuc_graph *g, struct nuc_node *node, const char *name);
+
+/* Renames every operator node as torch's re-tracing does: after its operator, numbered in graph order. */
+void nuc_rename_as_traced(struct nuc_graph *g);
+
+/* ---- reading ---- */
+
+static inline struct nuc_node *nuc_arg_node(const struct nuc_node *node, uint32_t index)
+{
+    return index < node->n_args && node->args[index].kind == NUC_ARG_NODE ? node->args[index].u.node : NULL;
+}
+
+static inline bool nuc_is_placeholder(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_PLACEHOLDER;
+}
+
+static inline bool nuc_is_call(const struct nuc_node *node)
+{
+    return node->op != NUC_OP_PLACEHOLDER && node->op != NUC_OP_OUTPUT;
+}
+
+/* A parameter, buffer or constant. */
+static inline bool nuc_is_static(const struct nuc_node *node)
+{
+    return nuc_is_placeholder(node) && node->input_kind != NUC_USER_INPUT;
+}
+
+static inline bool nuc_is_quantize(const struct nuc_node *node)
+{
+    return nuc_op_kind(node->op) == NUC_KIND_QUANT;
+}
+
+static inline bool nuc_is_dequantize(const struct nuc_node *node)
+{
+    return nuc_op_kind(node->op) == NUC_KIND_DEQUANT;
+}
+
+/* Calls visit(user data, input) for every tensor argument, list elements included, in order, repetitions included. */
+void nuc_for_each_input(const struct nuc_node *node, void (*visit)(void *user, struct nuc_node *input), void *user);
+
+/* Tensor arguments in order, list elements included, at most `max`; returns how many there are in all. */
+uint32_t nuc_inputs(const struct nuc_node *node, struct nuc_node **out, uint32_t max);
+
+struct nuc_node *nuc_output_node(const struct nuc_graph *g);
+struct nuc_node *nuc_find_node(const struct nuc_graph *g, const char *name);
+
+/* ---- metas ---- */
+
+struct nuc_meta nuc_meta_make(enum nuc_dtype dtype, const int64_t *sizes, uint32_t rank); /* contiguous */
+bool nuc_meta_equal(const struct nuc_meta *a, const struct nuc_meta *b);
+bool nuc_same_sizes(const struct nuc_meta *a, const struct nuc_meta *b);
+bool nuc_is_contiguous(const struct nuc_meta *m);
+/* rank >= 3 and order 0, 2, ..., 1. */
+bool nuc_is_channels_last(const struct nuc_meta *m);
+void nuc_set_contiguous(struct nuc_meta *m);
+void nuc_set_channels_last(struct nuc_meta *m);
+int64_t nuc_elements(const struct nuc_meta *m);
+size_t nuc_bytes(const struct nuc_meta *m);
+/* Strides in elements of a dense tensor of that meta. */
+void nuc_dense_strides(const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK]);
+
+/* The data of a static node as a dense array in logical (contiguous) order: in place when it lies so, else a copy. */
+const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *node);
+
+/* "float32[1, 3, 32, 32]", with " channels-last" or the dim order behind when not contiguous. */
+const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m);
+
+/* "node 'conv2d_1' (aten.conv2d.default, train.py:23)": how messages name a node. */
+const char *nuc_node_text(struct nuc_context *cx, const struct nuc_node *node);
+
+/* ---- text form, verification (text.c, verify.c, shapes.c) ---- */
+
+/* Prints in the form of docs/formats.md; with_data adds the bytes of constants, so that it parses back whole. */
+const char *nuc_graph_print(struct nuc_graph *g, bool with_data);
+struct nuc_graph *nuc_graph_parse(struct nuc_context *cx, const char *file, const char *text);
+
+/* Fails with NUC_INTERNAL, naming `stage` and the node, when an invariant or a shape rule does not hold. */
+void nuc_graph_verify(struct nuc_graph *g, const char *stage);
+
+/*
+ * Computes node->vals from its arguments by the operator's shape rule, dim order included (as eager torch propagates
+ * memory formats). Fails with NUC_BAD_INPUT naming the node when the arguments do not fit.
+ */
+void nuc_infer_shape(struct nuc_graph *g, struct nuc_node *node);
+
+#endif

@@ -1,0 +1,164 @@
+/* Shapes, physical orders and how messages name things. */
+#include <string.h>
+
+#include "compiler/graph/graph.h"
+#include "host/file.h"
+#include "host/text.h"
+
+struct nuc_meta nuc_meta_make(enum nuc_dtype dtype, const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_meta m = {.dtype = dtype, .rank = (uint8_t)rank};
+
+    for (uint32_t i = 0; i < rank; i++)
+        m.sizes[i] = sizes[i];
+    nuc_set_contiguous(&m);
+    return m;
+}
+
+bool nuc_same_sizes(const struct nuc_meta *a, const struct nuc_meta *b)
+{
+    return a->rank == b->rank && memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0;
+}
+
+bool nuc_meta_equal(const struct nuc_meta *a, const struct nuc_meta *b)
+{
+    return a->dtype == b->dtype && nuc_same_sizes(a, b) && memcmp(a->dim_order, b->dim_order, a->rank) == 0;
+}
+
+bool nuc_is_contiguous(const struct nuc_meta *m)
+{
+    for (uint8_t i = 0; i < m->rank; i++) {
+        if (m->dim_order[i] != i)
+            return false;
+    }
+    return true;
+}
+
+bool nuc_is_channels_last(const struct nuc_meta *m)
+{
+    if (m->rank < 3 || m->dim_order[0] != 0 || m->dim_order[m->rank - 1] != 1)
+        return false;
+    for (uint8_t i = 1; i + 1 < m->rank; i++) {
+        if (m->dim_order[i] != i + 1)
+            return false;
+    }
+    return true;
+}
+
+void nuc_set_contiguous(struct nuc_meta *m)
+{
+    for (uint8_t i = 0; i < m->rank; i++)
+        m->dim_order[i] = i;
+}
+
+void nuc_set_channels_last(struct nuc_meta *m)
+{
+    nuc_set_contiguous(m);
+    if (m->rank < 3)
+        return;
+    for (uint8_t i = 1; i + 1 < m->rank; i++)
+        m->dim_order[i] = (uint8_t)(i + 1);
+    m->dim_order[m->rank - 1] = 1;
+}
+
+int64_t nuc_elements(const struct nuc_meta *m)
+{
+    int64_t n = 1;
+
+    for (uint8_t i = 0; i < m->rank; i++)
+        n *= m->sizes[i];
+    return n;
+}
+
+size_t nuc_bytes(const struct nuc_meta *m)
+{
+    return (size_t)nuc_elements(m) * nuc_dtype_size(m->dtype);
+}
+
+void nuc_dense_strides(const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK])
+{
+    int64_t stride = 1;
+
+    for (uint8_t i = m->rank; i-- > 0;) {
+        strides[m->dim_order[i]] = stride;
+        stride *= m->sizes[m->dim_order[i]] > 0 ? m->sizes[m->dim_order[i]] : 1;
+    }
+}
+
+/* Size-1 dimensions are never stepped over, so their strides do not matter. */
+static bool lies_contiguous(const struct nuc_meta *m, const int64_t *strides)
+{
+    int64_t expected = 1;
+
+    for (uint8_t i = m->rank; i-- > 0;) {
+        if (m->sizes[i] == 1)
+            continue;
+        if (strides[i] != expected)
+            return false;
+        expected *= m->sizes[i];
+    }
+    return true;
+}
+
+static void gather(const struct nuc_meta *m, const struct nuc_data *data, uint8_t *out)
+{
+    size_t size = nuc_dtype_size(m->dtype);
+    int64_t index[NUC_MAX_RANK] = {0};
+    int64_t count = nuc_elements(m);
+    int64_t offset = 0;
+
+    for (int64_t n = 0; n < count; n++) {
+        memcpy(out, data->bytes.data + (size_t)offset * size, size);
+        out += size;
+        for (uint8_t d = m->rank; d-- > 0;) {
+            offset += data->strides[d];
+            if (++index[d] < m->sizes[d])
+                break;
+            offset -= data->strides[d] * m->sizes[d];
+            index[d] = 0;
+        }
+    }
+}
+
+const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *node)
+{
+    const struct nuc_meta *m = &node->vals[0];
+
+    if (node->data == NULL)
+        nuc_fail(g->cx, NUC_INTERNAL, "%s: %s has no data", g->file, nuc_node_text(g->cx, node));
+    size_t size = nuc_dtype_size(m->dtype);
+    bool aligned = (uintptr_t)node->data->bytes.data % size == 0;
+    if (aligned && lies_contiguous(m, node->data->strides))
+        return node->data->bytes.data;
+    uint8_t *copy = nuc_alloc(g->cx, nuc_bytes(m));
+    gather(m, node->data, copy);
+    return copy;
+}
+
+const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    nuc_text_addf(&text, "%s[", nuc_dtype_name(m->dtype));
+    for (uint8_t i = 0; i < m->rank; i++)
+        nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)m->sizes[i]);
+    nuc_text_addf(&text, "]");
+    if (nuc_is_channels_last(m)) {
+        nuc_text_addf(&text, " channels-last");
+    } else if (!nuc_is_contiguous(m)) {
+        nuc_text_addf(&text, " dim-order(");
+        for (uint8_t i = 0; i < m->rank; i++)
+            nuc_text_addf(&text, "%s%d", i == 0 ? "" : ", ", m->dim_order[i]);
+        nuc_text_addf(&text, ")");
+    }
+    return nuc_text_string(&text);
+}
+
+const char *nuc_node_text(struct nuc_context *cx, const struct nuc_node *node)
+{
+    if (node->source.file == NULL)
+        return nuc_format(cx, "node '%s' (%s)", node->name, nuc_op_name(node->op));
+    return nuc_format(cx, "node '%s' (%s, %s:%d)", node->name, nuc_op_name(node->op), nuc_base_name(node->source.file),
+                      node->source.line);
+}

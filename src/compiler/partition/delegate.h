@@ -1,0 +1,24 @@
+/* What a backend makes of one partition: the processed blob a delegate call carries into the program. */
+#ifndef NUC_PARTITION_DELEGATE_H
+#define NUC_PARTITION_DELEGATE_H
+
+#include "base/span.h"
+
+struct nuc_lt_model;
+
+struct nuc_compile_spec {
+    const char *key;
+    const char *value; /* text; the program stores its bytes without a terminator */
+};
+
+struct nuc_delegate {
+    const char *backend_id; /* "NeutronBackend" */
+    const char *tag;        /* name of the partition, used for file names */
+    uint32_t n_compile_specs;
+    const struct nuc_compile_spec *compile_specs;
+    struct nuc_span payload;          /* bytes of processed data */
+    uint32_t scratch_size;            /* bytes the runtime allocates for each call */
+    const struct nuc_lt_model *model; /* the LiteRT model the payload was made of, for reports */
+};
+
+#endif

@@ -1,0 +1,282 @@
+#include "host/context.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_SIZE ((size_t)64 * 1024)
+#define BIG_ALIGNMENT ((size_t)64)
+
+struct chunk {
+    struct chunk *next;
+    size_t size; /* usable bytes behind the header */
+    size_t used;
+};
+
+struct deferred {
+    struct deferred *next;
+    void (*release)(void *object);
+    void *object;
+};
+
+/* Arenas form a stack; each lives in its own first chunk. */
+struct nuc_arena {
+    struct nuc_arena *outer;
+    struct chunk *chunks;
+    struct deferred *deferred;
+};
+
+static void *default_allocate(void *user, void *block, size_t size)
+{
+    (void)user;
+    if (size == 0) {
+        free(block);
+        return NULL;
+    }
+    return realloc(block, size);
+}
+
+_Noreturn static void leave(struct nuc_context *cx, enum nuc_status status)
+{
+    cx->status = status;
+    if (cx->on_error == NULL) {
+        fprintf(stderr, "nucleon: error outside nuc_try: %s\n", cx->message);
+        abort();
+    }
+    longjmp(*cx->on_error, 1);
+}
+
+_Noreturn void nuc_fail(struct nuc_context *cx, enum nuc_status status, const char *format, ...)
+{
+    char text[NUC_MESSAGE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    memcpy(cx->message, text, sizeof text);
+    for (char *p = cx->message; *p != '\0'; p++) {
+        if ((unsigned char)*p < ' ')
+            *p = ' ';
+    }
+    leave(cx, status);
+}
+
+_Noreturn void nuc_fail_again(struct nuc_context *cx, enum nuc_status status)
+{
+    leave(cx, status);
+}
+
+void nuc_warn(struct nuc_context *cx, const char *format, ...)
+{
+    char text[NUC_MESSAGE_SIZE];
+    va_list args;
+
+    if (cx->warn == NULL)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cx->warn(cx->warn_user, text);
+}
+
+_Noreturn static void out_of_memory(struct nuc_context *cx, size_t size)
+{
+    snprintf(cx->message, sizeof cx->message, "out of memory: %zu bytes could not be allocated", size);
+    leave(cx, NUC_NO_MEMORY);
+}
+
+static void *aligned_in(struct chunk *c, size_t size, size_t alignment)
+{
+    uintptr_t base = (uintptr_t)(c + 1);
+    uintptr_t start = (base + c->used + alignment - 1) & ~(uintptr_t)(alignment - 1);
+
+    if (start - base > c->size || size > c->size - (start - base))
+        return NULL;
+    c->used = start - base + size;
+    return (void *)start;
+}
+
+static struct chunk *add_chunk(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
+{
+    size_t usable = size < CHUNK_SIZE ? CHUNK_SIZE : size;
+
+    if (usable > SIZE_MAX - sizeof(struct chunk))
+        out_of_memory(cx, size);
+    struct chunk *c = cx->allocator.allocate(cx->allocator.user, NULL, sizeof *c + usable);
+    if (c == NULL)
+        out_of_memory(cx, size);
+    c->size = usable;
+    c->used = 0;
+    /* A big block gets a chunk of its own behind the current one, whose free space stays in use. */
+    if (arena->chunks != NULL && size >= CHUNK_SIZE) {
+        c->next = arena->chunks->next;
+        arena->chunks->next = c;
+    } else {
+        c->next = arena->chunks;
+        arena->chunks = c;
+    }
+    return c;
+}
+
+void *nuc_alloc(struct nuc_context *cx, size_t size)
+{
+    size_t alignment = size >= BIG_ALIGNMENT ? BIG_ALIGNMENT : 16;
+    struct nuc_arena *arena = cx->arena;
+    void *block = arena->chunks == NULL ? NULL : aligned_in(arena->chunks, size, alignment);
+
+    if (block == NULL) {
+        if (size > SIZE_MAX - BIG_ALIGNMENT)
+            out_of_memory(cx, size);
+        block = aligned_in(add_chunk(cx, arena, size + alignment), size, alignment);
+    }
+    memset(block, 0, size);
+    return block;
+}
+
+void *nuc_alloc_array(struct nuc_context *cx, size_t count, size_t size)
+{
+    size_t bytes;
+
+    if (__builtin_mul_overflow(count, size, &bytes))
+        out_of_memory(cx, SIZE_MAX);
+    return nuc_alloc(cx, bytes);
+}
+
+void *nuc_grow(struct nuc_context *cx, void *array, size_t *capacity, size_t needed, size_t element_size)
+{
+    if (needed <= *capacity)
+        return array;
+    size_t larger = *capacity < 8 ? 8 : *capacity * 2;
+    if (larger < needed)
+        larger = needed;
+    void *copy = nuc_alloc_array(cx, larger, element_size);
+    if (*capacity != 0)
+        memcpy(copy, array, *capacity * element_size);
+    *capacity = larger;
+    return copy;
+}
+
+void *nuc_copy(struct nuc_context *cx, const void *data, size_t size)
+{
+    void *copy = nuc_alloc(cx, size);
+
+    if (size != 0)
+        memcpy(copy, data, size);
+    return copy;
+}
+
+char *nuc_strdup(struct nuc_context *cx, const char *text)
+{
+    return nuc_copy(cx, text, strlen(text) + 1);
+}
+
+char *nuc_format(struct nuc_context *cx, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0)
+        nuc_fail(cx, NUC_INTERNAL, "a message could not be formatted");
+    char *text = nuc_alloc(cx, (size_t)length + 1);
+    va_start(args, format);
+    vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+void nuc_defer(struct nuc_context *cx, void (*release)(void *object), void *object)
+{
+    struct deferred *d = nuc_alloc(cx, sizeof *d);
+
+    *d = (struct deferred){cx->arena->deferred, release, object};
+    cx->arena->deferred = d;
+}
+
+static void free_arena(struct nuc_context *cx, struct nuc_arena *arena)
+{
+    for (struct deferred *d = arena->deferred; d != NULL; d = d->next)
+        d->release(d->object);
+    struct chunk *next;
+    for (struct chunk *c = arena->chunks; c != NULL; c = next) {
+        next = c->next;
+        cx->allocator.allocate(cx->allocator.user, c, 0);
+    }
+    cx->allocator.allocate(cx->allocator.user, arena, 0);
+}
+
+struct nuc_arena *nuc_push_arena(struct nuc_context *cx)
+{
+    struct nuc_arena *outer = cx->arena;
+    struct nuc_arena *arena = cx->allocator.allocate(cx->allocator.user, NULL, sizeof *arena);
+
+    if (arena == NULL)
+        out_of_memory(cx, sizeof *arena);
+    *arena = (struct nuc_arena){outer, NULL, NULL};
+    cx->arena = arena;
+    return outer;
+}
+
+struct nuc_arena *nuc_root_arena(struct nuc_context *cx)
+{
+    struct nuc_arena *arena = cx->arena;
+
+    while (arena->outer != NULL)
+        arena = arena->outer;
+    return arena;
+}
+
+void nuc_pop_arena(struct nuc_context *cx, struct nuc_arena *outer)
+{
+    while (cx->arena != outer) {
+        struct nuc_arena *inner = cx->arena;
+        cx->arena = inner->outer;
+        free_arena(cx, inner);
+    }
+}
+
+struct nuc_context *nuc_context_new(const struct nuc_allocator *allocator)
+{
+    struct nuc_allocator a = allocator != NULL ? *allocator : (struct nuc_allocator){default_allocate, NULL};
+    struct nuc_context *cx = a.allocate(a.user, NULL, sizeof *cx);
+    struct nuc_arena *arena = cx == NULL ? NULL : a.allocate(a.user, NULL, sizeof *arena);
+
+    if (arena == NULL) {
+        if (cx != NULL)
+            a.allocate(a.user, cx, 0);
+        return NULL;
+    }
+    *arena = (struct nuc_arena){NULL, NULL, NULL};
+    memset(cx, 0, sizeof *cx);
+    cx->allocator = a;
+    cx->arena = arena;
+    return cx;
+}
+
+void nuc_context_free(struct nuc_context *cx)
+{
+    if (cx == NULL)
+        return;
+    nuc_pop_arena(cx, NULL);
+    cx->allocator.allocate(cx->allocator.user, cx, 0);
+}
+
+enum nuc_status nuc_try(struct nuc_context *cx, void (*fn)(struct nuc_context *cx, void *arg), void *arg)
+{
+    jmp_buf here;
+    jmp_buf *outer_error = cx->on_error;
+    struct nuc_arena *outer_arena = cx->arena;
+
+    if (setjmp(here) != 0) {
+        nuc_pop_arena(cx, outer_arena);
+        cx->on_error = outer_error;
+        return cx->status;
+    }
+    cx->on_error = &here;
+    fn(cx, arg);
+    cx->on_error = outer_error;
+    return NUC_OK;
+}

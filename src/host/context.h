@@ -1,0 +1,99 @@
+/*
+ * The context every host-side function takes first: it owns all memory, and it is where errors go.
+ *
+ * Memory: everything is allocated from arenas of the context and freed with them; resources that are not memory
+ * (mapped files, handles of other libraries) are freed by functions registered with nuc_defer().
+ *
+ * Errors: nuc_fail() writes one line (what is wrong, where, what to do) and leaves through the innermost nuc_try();
+ * it does not return, so code that reads or converts is linear. A function that may fail says nothing about it:
+ * all may. No callback of another library may be on the stack when nuc_fail() is called.
+ */
+#ifndef NUC_HOST_CONTEXT_H
+#define NUC_HOST_CONTEXT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "nucleon/types.h"
+
+#define NUC_MESSAGE_SIZE 1024
+
+/*
+ * Where memory comes from. allocate(ud, NULL, size) allocates, allocate(ud, p, 0) frees. It may return NULL: the call
+ * under way then ends with NUC_NO_MEMORY.
+ */
+struct nuc_allocator {
+    void *(*allocate)(void *user, void *block, size_t size);
+    void *user;
+};
+
+struct nuc_arena;
+struct nuc_schema;
+
+struct nuc_context {
+    struct nuc_allocator allocator;
+    struct nuc_arena *arena; /* where nuc_alloc() takes from */
+    enum nuc_status status;  /* of the last failed call */
+    char message[NUC_MESSAGE_SIZE];
+    jmp_buf *on_error;
+    const struct nuc_schema **schemas; /* cache of the graph module, indexed by operator; NULL until asked for */
+    void (*warn)(void *user, const char *message); /* may be NULL; receives notes that are not errors */
+    void *warn_user;
+};
+
+/* `allocator` may be NULL: malloc and free. Returns NULL when even the context cannot be allocated. */
+struct nuc_context *nuc_context_new(const struct nuc_allocator *allocator);
+
+/* Runs what was deferred, frees all arenas. `cx` may be NULL. */
+void nuc_context_free(struct nuc_context *cx);
+
+/* Runs fn(cx, arg). Returns NUC_OK, or the status with which something in it failed; then cx->message says why. */
+enum nuc_status nuc_try(struct nuc_context *cx, void (*fn)(struct nuc_context *cx, void *arg), void *arg);
+
+/* Ends the innermost nuc_try() with `status` and a message of one line. */
+_Noreturn void nuc_fail(struct nuc_context *cx, enum nuc_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Ends the innermost nuc_try() with the status and message of an earlier failed one. */
+_Noreturn void nuc_fail_again(struct nuc_context *cx, enum nuc_status status);
+
+/* A note for the user that does not stop the work. */
+void nuc_warn(struct nuc_context *cx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Zeroed memory aligned to 64 bytes for sizes of 64 and more, else to 16; never NULL; lives as long as cx->arena. */
+void *nuc_alloc(struct nuc_context *cx, size_t size);
+
+/* The same for count * size bytes; fails with NUC_NO_MEMORY when the product overflows. */
+void *nuc_alloc_array(struct nuc_context *cx, size_t count, size_t size);
+
+/*
+ * Grows an array held in the arena: returns it unchanged when *capacity >= needed, else a larger copy. The old copy
+ * stays until the arena is freed; growth is geometric. Element size in bytes.
+ */
+void *nuc_grow(struct nuc_context *cx, void *array, size_t *capacity, size_t needed, size_t element_size);
+
+void *nuc_copy(struct nuc_context *cx, const void *data, size_t size);
+char *nuc_strdup(struct nuc_context *cx, const char *text);
+char *nuc_format(struct nuc_context *cx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Calls release(object) when the current arena is freed, in reverse order of registration. */
+void nuc_defer(struct nuc_context *cx, void (*release)(void *object), void *object);
+
+/*
+ * A scratch arena: until nuc_pop_arena(), nuc_alloc() takes from a new arena, which nuc_pop_arena() frees. When
+ * nuc_fail() leaves in between, nuc_try() pops.
+ *
+ *     struct nuc_arena *outer = nuc_push_arena(cx);
+ *     ...
+ *     nuc_pop_arena(cx, outer);
+ */
+struct nuc_arena *nuc_push_arena(struct nuc_context *cx);
+
+/* The arena that lives as long as the context. */
+struct nuc_arena *nuc_root_arena(struct nuc_context *cx);
+
+void nuc_pop_arena(struct nuc_context *cx, struct nuc_arena *outer);
+
+#endif

@@ -1,0 +1,39 @@
+#include "host/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void nuc_text_init(struct nuc_text *text, struct nuc_context *cx)
+{
+    *text = (struct nuc_text){cx, NULL, 0, 0};
+}
+
+void nuc_text_add(struct nuc_text *text, const char *bytes, size_t length)
+{
+    text->data = nuc_grow(text->cx, text->data, &text->capacity, text->length + length + 1, 1);
+    memcpy(text->data + text->length, bytes, length);
+    text->length += length;
+    text->data[text->length] = '\0';
+}
+
+void nuc_text_addf(struct nuc_text *text, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0)
+        nuc_fail(text->cx, NUC_INTERNAL, "a text could not be formatted");
+    size_t needed = text->length + (size_t)length + 1;
+    text->data = nuc_grow(text->cx, text->data, &text->capacity, needed, 1);
+    va_start(args, format);
+    vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
+    va_end(args);
+    text->length += (size_t)length;
+}
+
+const char *nuc_text_string(struct nuc_text *text)
+{
+    return text->data == NULL ? "" : text->data;
+}

@@ -1,0 +1,21 @@
+/* A growing text in the arena of a context. */
+#ifndef NUC_HOST_TEXT_H
+#define NUC_HOST_TEXT_H
+
+#include "host/context.h"
+
+struct nuc_text {
+    struct nuc_context *cx;
+    char *data; /* NUL-terminated once anything was added; NULL before */
+    size_t length;
+    size_t capacity;
+};
+
+void nuc_text_init(struct nuc_text *text, struct nuc_context *cx);
+void nuc_text_add(struct nuc_text *text, const char *bytes, size_t length);
+void nuc_text_addf(struct nuc_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The text so far, "" when nothing was added. */
+const char *nuc_text_string(struct nuc_text *text);
+
+#endif

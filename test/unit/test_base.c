@@ -1,0 +1,120 @@
+/* Fixed-point arithmetic against its definition in real numbers, and the bounded FlatBuffer reader on hostile bytes. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/fixed_point.h"
+#include "base/flatbuf.h"
+#include "nucleon/types.h"
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state;
+}
+
+static void multiplier_is_nearest(void **state)
+{
+    uint32_t seed = 1;
+
+    (void)state;
+    for (int i = 0; i < 10000; i++) {
+        double scale = ldexp(0.5 + next_random(&seed) / 8589934592.0, (int)(next_random(&seed) % 60) - 30);
+        struct nuc_multiplier m = nuc_multiplier_from_scale(scale);
+        assert_true(m.multiplier >= 1 << 30);
+        double back = ldexp((double)m.multiplier, m.shift - 31);
+        assert_true(fabs(back - scale) <= ldexp(1.0, m.shift - 32));
+    }
+}
+
+static void multiplier_edges(void **state)
+{
+    (void)state;
+    assert_int_equal(nuc_multiplier_from_scale(0.0).multiplier, 0);
+    assert_int_equal(nuc_multiplier_from_scale(-1.0).multiplier, 0);
+    assert_int_equal(nuc_multiplier_from_scale(NAN).multiplier, 0);
+    assert_int_equal(nuc_multiplier_from_scale(1.0).multiplier, 1 << 30);
+    assert_int_equal(nuc_multiplier_from_scale(1.0).shift, 1);
+    /* The mantissa rounds up to 2^31, so the exponent rises. */
+    struct nuc_multiplier m = nuc_multiplier_from_scale(1.0 - ldexp(1.0, -40));
+    assert_int_equal(m.multiplier, 1 << 30);
+    assert_int_equal(m.shift, 1);
+    assert_int_equal(nuc_multiplier_from_scale(ldexp(1.0, -40)).multiplier, 0);
+    assert_int_equal(nuc_multiplier_from_scale(ldexp(1.0, 40)).multiplier, INT32_MAX);
+}
+
+static int64_t round_away(double v)
+{
+    return (int64_t)(v < 0 ? -floor(-v + 0.5) : floor(v + 0.5));
+}
+
+static void high_multiply_and_shift_round(void **state)
+{
+    uint32_t seed = 7;
+
+    (void)state;
+    assert_int_equal(nuc_doubling_high_mul(INT32_MIN, INT32_MIN), INT32_MAX);
+    for (int i = 0; i < 100000; i++) {
+        int32_t a = (int32_t)next_random(&seed), b = (int32_t)next_random(&seed);
+        /* The product is exact in 63 bits; halves away from zero are decided on integers. */
+        int64_t product = (int64_t)a * b;
+        int64_t magnitude = product < 0 ? -product : product;
+        int64_t expected = (magnitude + ((int64_t)1 << 30)) >> 31;
+        if (product < 0) /* exact ties round towards positive infinity here, as gemmlowp does */
+            expected = -((magnitude + ((int64_t)1 << 30) - 1) >> 31);
+        assert_int_equal(nuc_doubling_high_mul(a, b), expected);
+        int exponent = (int)(next_random(&seed) % 32);
+        assert_int_equal(nuc_rounding_shift_right(a, exponent), round_away(ldexp((double)a, -exponent)));
+    }
+}
+
+static void reader_survives_any_bytes(void **state)
+{
+    uint32_t seed = 3;
+    uint8_t bytes[64];
+
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        for (size_t k = 0; k < sizeof bytes; k++)
+            bytes[k] = (uint8_t)(next_random(&seed) >> 24) & (k % 4 == 0 ? 0x3F : 0x01);
+        struct nuc_fb_reader r = {{bytes, next_random(&seed) % (sizeof bytes + 1)}, false};
+        struct nuc_fb_table t = nuc_fb_root(&r, 0);
+        for (int id = 0; id < 8; id++) {
+            (void)nuc_fb_i64(&r, t, id, 0);
+            struct nuc_fb_vector v = nuc_fb_vec(&r, t, id, 4);
+            for (uint32_t k = 0; k < v.count + 1 && k < 4; k++)
+                (void)nuc_fb_vec_table(&r, v, k);
+            const char *s = nuc_fb_string(&r, t, id, NULL);
+            assert_true(s == NULL || memchr(s, 0, (size_t)(bytes + r.bytes.size - (const uint8_t *)s)) != NULL);
+        }
+    }
+}
+
+static void names_and_sizes(void **state)
+{
+    (void)state;
+    assert_string_equal(nuc_dtype_name(NUC_BF16), "bfloat16");
+    assert_int_equal(nuc_dtype_size(NUC_I64), 8);
+    assert_int_equal(nuc_dtype_size(NUC_DTYPE_COUNT), 0);
+    assert_string_equal(nuc_status_name(NUC_STATUS_COUNT), "unknown");
+    for (int s = 0; s < NUC_STATUS_COUNT; s++)
+        assert_non_null(nuc_status_name((enum nuc_status)s));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(multiplier_is_nearest),
+        cmocka_unit_test(multiplier_edges),
+        cmocka_unit_test(high_multiply_and_shift_round),
+        cmocka_unit_test(reader_survives_any_bytes),
+        cmocka_unit_test(names_and_sizes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* Building and rewriting graphs: names, users, defaults, metas. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/graph/graph.h"
+
+static struct nuc_graph *two_relus(struct nuc_context *cx, struct nuc_node *nodes[4])
+{
+    struct nuc_graph *g = nuc_graph_new(cx, "test");
+    const int64_t sizes[] = {1, 2, 3, 4};
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 4);
+
+    nodes[0] = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta);
+    for (int i = 1; i < 3; i++) {
+        nodes[i] = nuc_add_node(g, NULL, NUC_OP_RELU, NULL);
+        nuc_set_arg_node(nodes[i], g, 0, nodes[i - 1]);
+        nuc_set_val(g, nodes[i], &meta);
+    }
+    nodes[3] = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
+    nuc_set_arg_nodes(nodes[3], g, 0, &nodes[2], 1);
+    return g;
+}
+
+static void schemas_parse(struct nuc_context *cx, void *arg)
+{
+    (void)arg;
+    for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
+        const struct nuc_schema *s = nuc_op_schema(cx, (enum nuc_op)op);
+        assert_int_equal(nuc_op_find(nuc_op_name((enum nuc_op)op)), op);
+        assert_ptr_equal(s, nuc_op_schema(cx, (enum nuc_op)op));
+    }
+    const struct nuc_schema *conv = nuc_op_schema(cx, NUC_OP_CONV2D);
+    assert_int_equal(conv->n_args, 7);
+    assert_int_equal(nuc_schema_arg_index(conv, "padding"), 4);
+    assert_int_equal(conv->args[3].list_size, 2);
+    assert_int_equal(conv->args[3].fallback.count, 2);
+    assert_int_equal(conv->args[3].fallback.u.ints[1], 1);
+    assert_true(conv->args[2].optional);
+    assert_true(nuc_op_schema(cx, NUC_OP_ADD)->args[2].keyword_only);
+    assert_int_equal(nuc_op_schema(cx, NUC_OP_EDGE_MAX_POOL2D)->n_returns, 2);
+    assert_int_equal(nuc_op_find("aten.nothing.default"), NUC_OP_COUNT);
+}
+
+static void names_are_unique(struct nuc_context *cx, void *arg)
+{
+    struct nuc_node *n[4];
+    struct nuc_graph *g = two_relus(cx, n);
+
+    (void)arg;
+    assert_string_equal(n[1]->name, "aten_relu_default");
+    assert_string_equal(n[2]->name, "aten_relu_default_1");
+    for (int i = 0; i < 1000; i++)
+        nuc_add_node(g, n[1], NUC_OP_RELU, "a");
+    assert_non_null(nuc_find_node(g, "a_999"));
+    assert_null(nuc_find_node(g, "a_1000"));
+    nuc_remove_node(g, nuc_find_node(g, "a_5"));
+    assert_null(nuc_find_node(g, "a_5"));
+    nuc_rename_as_traced(g);
+    assert_null(nuc_find_node(g, "a"));
+    assert_ptr_equal(nuc_find_node(g, "x"), n[0]);
+    assert_string_equal(n[2]->name, "aten_relu_default_1000");
+}
+
+static void users_follow_rewrites(struct nuc_context *cx, void *arg)
+{
+    struct nuc_node *n[4];
+    struct nuc_graph *g = two_relus(cx, n);
+
+    (void)arg;
+    struct nuc_node *add = nuc_add_node(g, n[3], NUC_OP_ADD, NULL);
+    nuc_set_arg_node(add, g, 0, n[1]);
+    nuc_set_arg_node(add, g, 1, n[1]);
+    assert_int_equal(n[1]->n_users, 2);
+    assert_ptr_equal(n[1]->users[1], add);
+    nuc_set_arg_node(add, g, 0, n[2]);
+    assert_int_equal(n[1]->n_users, 2); /* still read through the other argument */
+    nuc_replace_uses(g, n[1], n[0], n[2]);
+    assert_ptr_equal(nuc_arg_node(add, 1), n[0]);
+    assert_int_equal(n[1]->n_users, 1);
+    assert_int_equal(n[0]->n_users, 2);
+    nuc_replace_input(g, n[3], n[2], add);
+    assert_ptr_equal(n[3]->args[0].u.nodes[0], add);
+    struct nuc_node *inputs[4];
+    assert_int_equal(nuc_inputs(add, inputs, 4), 2);
+    nuc_replace_uses(g, n[2], n[0], NULL);
+    nuc_remove_dead(g);
+    assert_int_equal(g->n_nodes, 3); /* x, add, output */
+}
+
+static void metas(struct nuc_context *cx, void *arg)
+{
+    const int64_t sizes[] = {2, 3, 4, 5};
+    struct nuc_meta m = nuc_meta_make(NUC_I16, sizes, 4);
+    int64_t strides[NUC_MAX_RANK];
+
+    (void)arg;
+    assert_true(nuc_is_contiguous(&m));
+    assert_int_equal(nuc_bytes(&m), 240);
+    nuc_set_channels_last(&m);
+    assert_true(nuc_is_channels_last(&m) && !nuc_is_contiguous(&m));
+    nuc_dense_strides(&m, strides);
+    assert_int_equal(strides[0], 60);
+    assert_int_equal(strides[1], 1);
+    assert_int_equal(strides[3], 3);
+    assert_string_equal(nuc_meta_text(cx, &m), "int16[2, 3, 4, 5] channels-last");
+
+    /* Channels-last bytes come back in logical order. */
+    int16_t bytes[120];
+    for (int16_t i = 0; i < 120; i++)
+        bytes[i] = i;
+    struct nuc_graph *g = nuc_graph_new(cx, "test");
+    struct nuc_node *c = nuc_add_constant(g, "w", &m, bytes);
+    const int16_t *flat = nuc_const_contiguous(g, c);
+    assert_int_equal(flat[((1 * 3 + 2) * 4 + 3) * 5 + 4], ((1 * 4 + 3) * 5 + 4) * 3 + 2);
+    assert_int_equal(flat[5], 1 * 5 * 3);
+}
+
+static void run(void **state, void (*fn)(struct nuc_context *cx, void *arg))
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+
+    (void)state;
+    enum nuc_status s = nuc_try(cx, fn, NULL);
+    if (s != NUC_OK)
+        print_error("%s\n", cx->message);
+    assert_int_equal(s, NUC_OK);
+    nuc_context_free(cx);
+}
+
+static void test_schemas(void **state)
+{
+    run(state, schemas_parse);
+}
+
+static void test_names(void **state)
+{
+    run(state, names_are_unique);
+}
+
+static void test_users(void **state)
+{
+    run(state, users_follow_rewrites);
+}
+
+static void test_metas(void **state)
+{
+    run(state, metas);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schemas),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_users),
+        cmocka_unit_test(test_metas),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* Context, arenas, files: ownership, failure at every allocation, atomic writes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host/context.h"
+#include "host/file.h"
+#include "host/text.h"
+
+struct counted {
+    long live;
+    long allowed; /* allocations left before failure; negative: no limit */
+};
+
+static void *counted_allocate(void *user, void *block, size_t size)
+{
+    struct counted *c = user;
+
+    if (size == 0) {
+        c->live -= block != NULL;
+        free(block);
+        return NULL;
+    }
+    if (c->allowed == 0)
+        return NULL;
+    c->allowed -= c->allowed > 0;
+    c->live++;
+    return malloc(size);
+}
+
+static void release_flag(void *object)
+{
+    *(int *)object += 1;
+}
+
+static void use_arenas(struct nuc_context *cx, void *arg)
+{
+    int *released = arg;
+
+    nuc_defer(cx, release_flag, released);
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    nuc_defer(cx, release_flag, released);
+    uint8_t *big = nuc_alloc(cx, 1 << 20);
+    assert_int_equal((uintptr_t)big % 64, 0);
+    for (int i = 0; i < 1 << 20; i += 4096)
+        assert_int_equal(big[i], 0);
+    nuc_pop_arena(cx, outer);
+    struct nuc_text text;
+    nuc_text_init(&text, cx);
+    for (int i = 0; i < 2000; i++)
+        nuc_text_addf(&text, "%d,", i);
+    assert_int_equal(strlen(nuc_text_string(&text)), text.length);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    for (long n = 0;; n++) {
+        struct counted c = {0, n};
+        struct nuc_allocator a = {counted_allocate, &c};
+        struct nuc_context *cx = nuc_context_new(&a);
+        int released = 0;
+        enum nuc_status s = NUC_NO_MEMORY;
+        if (cx != NULL) {
+            s = nuc_try(cx, use_arenas, &released);
+            nuc_context_free(cx);
+        }
+        assert_int_equal(c.live, 0);
+        if (s == NUC_OK) {
+            assert_int_equal(released, 2);
+            assert_true(n > 4);
+            return;
+        }
+        assert_int_equal(s, NUC_NO_MEMORY);
+    }
+}
+
+static void fail_inside(struct nuc_context *cx, void *arg)
+{
+    nuc_push_arena(cx);
+    nuc_defer(cx, release_flag, arg);
+    nuc_fail(cx, NUC_BAD_INPUT, "model.pt2: line one\nline two: %d", 7);
+}
+
+static void failure_pops_and_is_one_line(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    int released = 0;
+
+    (void)state;
+    assert_int_equal(nuc_try(cx, fail_inside, &released), NUC_BAD_INPUT);
+    assert_int_equal(released, 1);
+    assert_string_equal(cx->message, "model.pt2: line one line two: 7");
+    assert_ptr_equal(cx->arena, nuc_root_arena(cx));
+    nuc_context_free(cx);
+}
+
+struct file_case {
+    const char *path;
+    struct nuc_span bytes;
+    struct nuc_span read;
+};
+
+static void write_case(struct nuc_context *cx, void *arg)
+{
+    const struct file_case *c = arg;
+
+    nuc_write_file(cx, c->path, c->bytes);
+}
+
+static void read_case(struct nuc_context *cx, void *arg)
+{
+    struct file_case *c = arg;
+
+    c->read = nuc_map_file(cx, c->path);
+}
+
+static void files_are_written_whole(void **state)
+{
+    char folder[] = "/tmp/nucleon-test-XXXXXX";
+    struct nuc_context *cx = nuc_context_new(NULL);
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    struct file_case c = {nuc_format(cx, "%s/a.bin", folder), {(const uint8_t *)"hello", 5}, {NULL, 0}};
+    assert_int_equal(nuc_try(cx, write_case, &c), NUC_OK);
+    c.bytes = (struct nuc_span){(const uint8_t *)"hi", 2};
+    assert_int_equal(nuc_try(cx, write_case, &c), NUC_OK);
+    assert_int_equal(nuc_try(cx, read_case, &c), NUC_OK);
+    assert_int_equal(c.read.size, 2);
+    assert_memory_equal(c.read.data, "hi", 2);
+    struct file_case missing = {nuc_format(cx, "%s/none/b.bin", folder), {NULL, 0}, {NULL, 0}};
+    assert_int_equal(nuc_try(cx, write_case, &missing), NUC_IO);
+    assert_non_null(strstr(cx->message, "none/b.bin: cannot be written"));
+    assert_int_equal(nuc_try(cx, read_case, &missing), NUC_IO);
+    struct file_case is_folder = {folder, {NULL, 0}, {NULL, 0}};
+    assert_int_equal(nuc_try(cx, read_case, &is_folder), NUC_IO);
+    assert_int_equal(nuc_try(cx, write_case, &is_folder), NUC_IO);
+    unlink(c.path);
+    assert_int_equal(rmdir(folder), 0); /* no temporary file is left */
+    nuc_context_free(cx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(failure_pops_and_is_one_line),
+        cmocka_unit_test(files_are_written_whole),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
