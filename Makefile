@@ -1,0 +1,36 @@
+# Two commands for a fresh Debian machine: `make demo` and `make test`. Everything else is CMake presets.
+BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config libzip-dev libjansson-dev libdnnl-dev
+TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev flatbuffers-compiler gcc-arm-none-eabi binutils-arm-none-eabi
+
+.PHONY: all demo test asan format clean
+
+all: build/release/build.ninja
+	@cmake --build build/release
+
+# Builds the compiler, compiles the digits network and runs it on the simulator.
+demo:
+	@sh tools/install_packages.sh $(BUILD_PACKAGES)
+	@sh tools/build.sh release -DBUILD_TESTING=OFF
+	@sh tools/demo.sh build/release
+
+# Builds everything and passes the whole suite.
+test:
+	@sh tools/install_packages.sh $(TEST_PACKAGES)
+	@sh tools/build.sh release -DBUILD_TESTING=ON
+	@sh tools/build.sh cm33
+	@sh tools/test.sh build/release build/cm33
+
+# The suite under AddressSanitizer and UndefinedBehaviorSanitizer.
+asan:
+	@sh tools/install_packages.sh $(TEST_PACKAGES)
+	@sh tools/build.sh asan -DBUILD_TESTING=ON
+	@sh tools/test.sh build/asan
+
+build/release/build.ninja:
+	@sh tools/build.sh release
+
+format:
+	@clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean:
+	rm -rf build out
