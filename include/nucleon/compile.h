@@ -124,12 +124,54 @@ enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, vo
 
 /* ---- quantization ---- */
 
+/* An .npz, an .npy or a folder of .npy files. */
 enum nuc_status nuc_dataset_open(struct nuc_compiler *c, const char *path, struct nuc_dataset **out);
+
+struct nuc_array_info {
+    const char *name;
+    enum nuc_dtype dtype;
+    size_t rank;
+    int64_t sizes[NUC_MAX_RANK];
+    const void *data; /* dense, row-major */
+    size_t bytes;
+};
+size_t nuc_dataset_n_arrays(const struct nuc_dataset *d);
+enum nuc_status nuc_dataset_array(const struct nuc_dataset *d, size_t index, struct nuc_array_info *out);
+
+/*
+ * Binds arrays to a model's user inputs: by name, else, when no name matches, arrays named in0, in1, ... or all arrays
+ * in order. An array holds samples along axis 0: its shape is [N] + sizes, or [N * sizes[0]] + sizes[1..]. Fails with
+ * NUC_BAD_INPUT naming array, shape and dtype when an input has no array, when they do not fit, when counts differ or
+ * when there is no sample.
+ */
+enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
+                                 size_t *n_samples);
+
+/* Pointers to the inputs of one sample of a bound dataset, in logical order. */
+enum nuc_status nuc_dataset_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
+
+/* Writes arrays as an .npz that numpy reads. */
+enum nuc_status nuc_write_arrays(struct nuc_compiler *c, const char *path, const struct nuc_array_info *arrays,
+                                 size_t count);
 
 /* The three steps: annotate and insert observers, run the samples, replace observers by quantize/dequantize pairs. */
 enum nuc_status nuc_prepare(struct nuc_model *m, struct nuc_model **prepared);
 enum nuc_status nuc_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples);
 enum nuc_status nuc_convert(struct nuc_model *prepared, struct nuc_model **quantized);
+
+/* What an observer of a calibrated model saw and what parameters follow from it. */
+struct nuc_observer_info {
+    const char *class_name; /* "HistogramObserver", "PerChannelMinMaxObserver", ... */
+    const char *observes;   /* the node whose value it sees; the first one of a group that shares it */
+    enum nuc_dtype dtype;
+    int64_t quant_min, quant_max;
+    size_t n_scales; /* 1: per tensor */
+    const float *scales;
+    const int64_t *zero_points;
+    float min, max; /* of a per-tensor observer */
+};
+size_t nuc_model_n_observers(const struct nuc_model *prepared);
+enum nuc_status nuc_model_observer(struct nuc_model *prepared, size_t index, struct nuc_observer_info *out);
 
 /* All three. */
 enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, struct nuc_model **quantized);
@@ -157,6 +199,23 @@ enum nuc_status nuc_model_partition(struct nuc_model *lowered, size_t index, str
 
 /* The program file. The bytes belong to the compiler. */
 enum nuc_status nuc_program(struct nuc_model *lowered, const uint8_t **bytes, size_t *size);
+
+/* ---- inspection ---- */
+
+/*
+ * Describes a .pt2, .tflite or .pte file as text; with `disassemble`, the microcode of its NPU payloads too. The kind
+ * of file is found by its content.
+ */
+enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, bool disassemble, const char **text);
+
+/* The memory plan of the last program written. */
+struct nuc_memory_report {
+    size_t arena;             /* bytes of planned memory */
+    size_t arena_lower_bound; /* bytes alive at the peak */
+    size_t delegate_scratch;  /* largest scratch a delegate call takes in addition */
+    size_t program;           /* bytes of the file */
+};
+enum nuc_status nuc_memory(const struct nuc_compiler *c, struct nuc_memory_report *out);
 
 /* From archive to file, as `nucleon compile` does. `calibration` may be NULL for a quantized archive. */
 enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration,
