@@ -26,6 +26,10 @@ struct nuc_fb_builder {
     bool in_table;
     struct field *fields; /* of the table under way */
     size_t n_fields, fields_capacity;
+    uint32_t *slots; /* by field id: where its value begins, as a distance from the end; 0: absent */
+    size_t slots_capacity;
+    uint8_t *vtable;
+    size_t vtable_capacity;
 
     nuc_fb_ref *vtables; /* every different one, to be shared */
     size_t n_vtables, vtables_capacity;
@@ -70,7 +74,8 @@ static void push_zeros(struct nuc_fb_builder *b, size_t size)
 {
     reserve(b, size);
     b->used += size;
-    memset(b->data + b->capacity - b->used, 0, size);
+    if (size != 0)
+        memset(b->data + b->capacity - b->used, 0, size);
 }
 
 static void push_little_endian(struct nuc_fb_builder *b, uint64_t bits, size_t size)
@@ -165,19 +170,19 @@ static int compare_fields(const void *a, const void *b)
     return y->id - x->id;
 }
 
-/* Pushes the fields' values and notes in slots[id] where each begins, as a distance from the end. */
-static void push_fields(struct nuc_fb_builder *b, uint32_t *slots)
+/* Pushes the fields' values and notes in b->slots[id] where each begins, as a distance from the end. */
+static void push_fields(struct nuc_fb_builder *b)
 {
     for (size_t i = 0; i < b->n_fields; i++) {
         const struct field *f = &b->fields[i];
-        if (slots[f->id] != 0)
+        if (b->slots[f->id] != 0)
             nuc_fail(b->cx, NUC_INTERNAL, "FlatBuffer builder: field %d was put twice", f->id);
         align_front(b, f->size, 0);
         if (f->is_ref)
             push_offset(b, (nuc_fb_ref)f->bits);
         else
             push_little_endian(b, f->bits, f->size);
-        slots[f->id] = (uint32_t)b->used;
+        b->slots[f->id] = (uint32_t)b->used;
     }
 }
 
@@ -201,39 +206,44 @@ static void store_u16(uint8_t *p, size_t value)
     p[1] = (uint8_t)(value >> 8);
 }
 
+/* Number of vtable slots, and room for them in b->slots (zeroed) and b->vtable. */
+static size_t prepare_slots(struct nuc_fb_builder *b)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n_fields; i++) {
+        if ((size_t)b->fields[i].id >= n)
+            n = (size_t)b->fields[i].id + 1;
+    }
+    b->slots = nuc_grow(b->cx, b->slots, &b->slots_capacity, n + 1, sizeof *b->slots);
+    b->vtable = nuc_grow(b->cx, b->vtable, &b->vtable_capacity, 4 + 2 * n, 1);
+    memset(b->slots, 0, n * sizeof *b->slots);
+    return n;
+}
+
 nuc_fb_ref nuc_fb_table_end(struct nuc_fb_builder *b)
 {
-    size_t n_slots = 0;
-    size_t end = b->used;
-
     if (!b->in_table)
         nuc_fail(b->cx, NUC_INTERNAL, "FlatBuffer builder: a table was ended that had not been begun");
     b->in_table = false;
-    for (size_t i = 0; i < b->n_fields; i++) {
-        if ((size_t)b->fields[i].id >= n_slots)
-            n_slots = (size_t)b->fields[i].id + 1;
-    }
-    struct nuc_arena *outer = nuc_push_arena(b->cx);
-    uint32_t *slots = nuc_alloc_array(b->cx, n_slots, sizeof *slots);
-    uint8_t *vtable = nuc_alloc_array(b->cx, n_slots + 2, 2);
-    struct nuc_arena *scratch = b->cx->arena;
-    b->cx->arena = outer; /* the buffer itself outlives the table */
-
-    if (b->n_fields != 0)
+    size_t n_slots = prepare_slots(b);
+    if (b->n_fields != 0) {
         qsort(b->fields, b->n_fields, sizeof *b->fields, compare_fields);
-    push_fields(b, slots);
+        /* Padding in front of the widest field stays outside, so that equal tables have equal vtables. */
+        align_front(b, b->fields[0].size, 0);
+    }
+    size_t end = b->used;
+    push_fields(b);
     align_front(b, 4, 0);
     push_zeros(b, 4); /* the distance to the vtable, known below */
     nuc_fb_ref table = (nuc_fb_ref)b->used;
 
-    store_u16(vtable, 4 + 2 * n_slots);
-    store_u16(vtable + 2, table - end);
+    store_u16(b->vtable, 4 + 2 * n_slots);
+    store_u16(b->vtable + 2, table - end);
     for (size_t i = 0; i < n_slots; i++)
-        store_u16(vtable + 4 + 2 * i, slots[i] == 0 ? 0 : table - slots[i]);
-    nuc_fb_ref shared = share_vtable(b, vtable, 4 + 2 * n_slots);
-    nuc_store_u32(b->data + b->capacity - table, shared - table);
-    b->cx->arena = scratch;
-    nuc_pop_arena(b->cx, outer);
+        store_u16(b->vtable + 4 + 2 * i, b->slots[i] == 0 ? 0 : table - b->slots[i]);
+    nuc_fb_ref vtable = share_vtable(b, b->vtable, 4 + 2 * n_slots);
+    nuc_store_u32(b->data + b->capacity - table, vtable - table);
     return table;
 }
 
