@@ -38,14 +38,8 @@ struct nuc_options {
     bool delegate;                /* false: everything stays on the CPU */
     const char *const *operators_not_to_delegate;
     size_t n_operators_not_to_delegate;
-    const char *const *preserve_ops;
-    size_t n_preserve_ops;
     bool allow_no_op_partitions;
     bool use_neutron_for_format_conversion;
-    bool fetch_constants_to_sram;
-    bool dump_kernel_selection_code;
-    bool use_profiling;
-    const char *extra_flags;       /* compile spec "compile_flags" */
     const char *intermediates_dir; /* NULL: none */
     enum nuc_segment_mode delegate_data;
     bool reference_compat;  /* reproduce the reference backend's decisions and quantization */

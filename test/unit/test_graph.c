@@ -92,6 +92,25 @@ static void users_follow_rewrites(struct nuc_context *cx, void *arg)
     assert_int_equal(g->n_nodes, 3); /* x, add, output */
 }
 
+static void copies_stand_alone(struct nuc_context *cx, void *arg)
+{
+    struct nuc_node *n[4];
+    struct nuc_graph *g = two_relus(cx, n);
+    struct nuc_graph *copy = nuc_graph_copy(g);
+
+    (void)arg;
+    assert_int_equal(copy->n_nodes, g->n_nodes);
+    struct nuc_node *first = nuc_find_node(copy, "aten_relu_default");
+    assert_ptr_not_equal(first, n[1]);
+    assert_ptr_equal(nuc_arg_node(first, 0), nuc_find_node(copy, "x"));
+    assert_true(nuc_meta_equal(&first->vals[0], &n[1]->vals[0]));
+    nuc_replace_uses(copy, first, nuc_find_node(copy, "x"), NULL);
+    nuc_remove_dead(copy);
+    assert_int_equal(copy->n_nodes, 3);
+    assert_int_equal(g->n_nodes, 4);
+    assert_int_equal(n[1]->n_users, 1);
+}
+
 static void metas(struct nuc_context *cx, void *arg)
 {
     const int64_t sizes[] = {2, 3, 4, 5};
@@ -147,6 +166,11 @@ static void test_users(void **state)
     run(state, users_follow_rewrites);
 }
 
+static void test_copies(void **state)
+{
+    run(state, copies_stand_alone);
+}
+
 static void test_metas(void **state)
 {
     run(state, metas);
@@ -155,10 +179,8 @@ static void test_metas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schemas),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_users),
-        cmocka_unit_test(test_metas),
+        cmocka_unit_test(test_schemas), cmocka_unit_test(test_names), cmocka_unit_test(test_users),
+        cmocka_unit_test(test_copies),  cmocka_unit_test(test_metas),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

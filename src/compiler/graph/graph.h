@@ -173,6 +173,9 @@ int nuc_schema_arg_index(const struct nuc_schema *schema, const char *name);
 
 struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file);
 
+/* A graph of its own with equal nodes, names, annotations and order; the bytes of constants are shared. */
+struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g);
+
 /*
  * A new node in front of `before` (NULL: at the end) with its schema's defaults in every argument. `name` is made
  * unique by a suffix _1, _2, ...; NULL names it after the operator as torch does ("aten_conv2d_default").
