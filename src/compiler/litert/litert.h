@@ -14,50 +14,50 @@
 #include "nucleon/types.h"
 
 /* Builtin operators that are known by name; the values are those of BuiltinOperator in the public schema. */
-#define NUC_LT_OPS(X)                      \
-    X(ADD, 0)                              \
-    X(AVERAGE_POOL_2D, 1)                  \
-    X(CONCATENATION, 2)                    \
-    X(CONV_2D, 3)                          \
-    X(DEPTHWISE_CONV_2D, 4)                \
-    X(DEQUANTIZE, 6)                       \
-    X(FULLY_CONNECTED, 9)                  \
-    X(LOGISTIC, 14)                        \
-    X(MAX_POOL_2D, 17)                     \
-    X(MUL, 18)                             \
-    X(RELU, 19)                            \
-    X(RELU_N1_TO_1, 20)                    \
-    X(RELU6, 21)                           \
-    X(RESHAPE, 22)                         \
-    X(RESIZE_BILINEAR, 23)                 \
-    X(SOFTMAX, 25)                         \
-    X(TANH, 28)                            \
-    X(CUSTOM, 32)                          \
-    X(PAD, 34)                             \
-    X(TRANSPOSE, 39)                       \
-    X(MEAN, 40)                            \
-    X(SUB, 41)                             \
-    X(SQUEEZE, 43)                         \
-    X(STRIDED_SLICE, 45)                   \
-    X(EXP, 47)                             \
-    X(PRELU, 54)                           \
-    X(MAXIMUM, 55)                         \
-    X(MINIMUM, 57)                         \
-    X(PADV2, 60)                           \
-    X(SLICE, 65)                           \
-    X(TRANSPOSE_CONV, 67)                  \
-    X(LOG, 73)                             \
-    X(SUM, 74)                             \
-    X(RSQRT, 76)                           \
-    X(REDUCE_MAX, 82)                      \
-    X(REDUCE_MIN, 89)                      \
-    X(RESIZE_NEAREST_NEIGHBOR, 97)         \
-    X(LEAKY_RELU, 98)                      \
-    X(MIRROR_PAD, 100)                     \
-    X(ABS, 101)                            \
-    X(QUANTIZE, 114)                       \
-    X(HARD_SWISH, 117)                     \
-    X(BATCH_MATMUL, 126)                   \
+#define NUC_LT_OPS(X)                                                                                                  \
+    X(ADD, 0)                                                                                                          \
+    X(AVERAGE_POOL_2D, 1)                                                                                              \
+    X(CONCATENATION, 2)                                                                                                \
+    X(CONV_2D, 3)                                                                                                      \
+    X(DEPTHWISE_CONV_2D, 4)                                                                                            \
+    X(DEQUANTIZE, 6)                                                                                                   \
+    X(FULLY_CONNECTED, 9)                                                                                              \
+    X(LOGISTIC, 14)                                                                                                    \
+    X(MAX_POOL_2D, 17)                                                                                                 \
+    X(MUL, 18)                                                                                                         \
+    X(RELU, 19)                                                                                                        \
+    X(RELU_N1_TO_1, 20)                                                                                                \
+    X(RELU6, 21)                                                                                                       \
+    X(RESHAPE, 22)                                                                                                     \
+    X(RESIZE_BILINEAR, 23)                                                                                             \
+    X(SOFTMAX, 25)                                                                                                     \
+    X(TANH, 28)                                                                                                        \
+    X(CUSTOM, 32)                                                                                                      \
+    X(PAD, 34)                                                                                                         \
+    X(TRANSPOSE, 39)                                                                                                   \
+    X(MEAN, 40)                                                                                                        \
+    X(SUB, 41)                                                                                                         \
+    X(SQUEEZE, 43)                                                                                                     \
+    X(STRIDED_SLICE, 45)                                                                                               \
+    X(EXP, 47)                                                                                                         \
+    X(PRELU, 54)                                                                                                       \
+    X(MAXIMUM, 55)                                                                                                     \
+    X(MINIMUM, 57)                                                                                                     \
+    X(PADV2, 60)                                                                                                       \
+    X(SLICE, 65)                                                                                                       \
+    X(TRANSPOSE_CONV, 67)                                                                                              \
+    X(LOG, 73)                                                                                                         \
+    X(SUM, 74)                                                                                                         \
+    X(RSQRT, 76)                                                                                                       \
+    X(REDUCE_MAX, 82)                                                                                                  \
+    X(REDUCE_MIN, 89)                                                                                                  \
+    X(RESIZE_NEAREST_NEIGHBOR, 97)                                                                                     \
+    X(LEAKY_RELU, 98)                                                                                                  \
+    X(MIRROR_PAD, 100)                                                                                                 \
+    X(ABS, 101)                                                                                                        \
+    X(QUANTIZE, 114)                                                                                                   \
+    X(HARD_SWISH, 117)                                                                                                 \
+    X(BATCH_MATMUL, 126)                                                                                               \
     X(RELU_0_TO_1, 152)
 
 enum nuc_lt_code {
@@ -108,7 +108,7 @@ union nuc_lt_options {
     struct {
         enum nuc_lt_activation activation;
         bool pot_scale_int16; /* ADD and SUB: default true in the schema */
-    } arith; /* ADD, SUB, MUL */
+    } arith;                  /* ADD, SUB, MUL */
     struct {
         float beta;
     } softmax;
@@ -136,6 +136,14 @@ union nuc_lt_options {
     struct {
         int8_t mode; /* 0 REFLECT, 1 SYMMETRIC */
     } mirror_pad;
+    struct {
+        uint32_t rank; /* of the list; 0: every dimension of size 1 */
+        int32_t dims[NUC_MAX_RANK];
+    } squeeze;
+    struct {
+        int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
+        bool offset;
+    } strided_slice;
     struct {
         struct nuc_span options; /* custom_options */
     } custom;
@@ -185,6 +193,9 @@ struct nuc_lt_op *nuc_lt_add_op(struct nuc_lt_model *m, int32_t code, const int3
 const char *nuc_lt_code_name(struct nuc_context *cx, int32_t code);
 
 int64_t nuc_lt_elements(const struct nuc_lt_tensor *t);
+
+/* The same scales, zero points and, with more than one of them, axis. */
+bool nuc_lt_quant_equal(const struct nuc_lt_quant *a, const struct nuc_lt_quant *b);
 
 /* ---- reader, writer, verifier ---- */
 
