@@ -1,0 +1,237 @@
+/* The table of shape rules, and what all rules share: reading arguments, setting results. */
+#include "compiler/graph/shapes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- arguments ---- */
+
+_Noreturn void nuc_shape_fail(const struct nuc_shape_call *c, const char *format, ...)
+{
+    char what[NUC_MESSAGE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    nuc_fail(c->g->cx, NUC_BAD_INPUT, "%s: %s: %s", c->g->file, nuc_node_text(c->g->cx, c->node), what);
+}
+
+static const char *arg_name(const struct nuc_shape_call *c, uint32_t index)
+{
+    return nuc_op_schema(c->g->cx, c->node->op)->args[index].name;
+}
+
+static const struct nuc_arg *get_arg(const struct nuc_shape_call *c, uint32_t index, enum nuc_arg_kind kind)
+{
+    if (index >= c->node->n_args)
+        nuc_shape_fail(c, "argument %u is missing", (unsigned)index);
+    const struct nuc_arg *a = &c->node->args[index];
+    if (a->kind != kind)
+        nuc_shape_fail(c, "argument '%s' is absent or of the wrong type", arg_name(c, index));
+    return a;
+}
+
+bool nuc_shape_is_none(const struct nuc_shape_call *c, uint32_t index)
+{
+    return index >= c->node->n_args || c->node->args[index].kind == NUC_ARG_NONE;
+}
+
+const struct nuc_meta *nuc_shape_input(const struct nuc_shape_call *c, uint32_t index)
+{
+    const struct nuc_node *input = get_arg(c, index, NUC_ARG_NODE)->u.node;
+
+    if (input->is_tuple || input->n_vals != 1)
+        nuc_shape_fail(c, "argument '%s' is '%s', which is not a single tensor", arg_name(c, index), input->name);
+    return &input->vals[0];
+}
+
+const struct nuc_meta *nuc_shape_optional_input(const struct nuc_shape_call *c, uint32_t index)
+{
+    return nuc_shape_is_none(c, index) ? NULL : nuc_shape_input(c, index);
+}
+
+static int64_t limited(const struct nuc_shape_call *c, uint32_t index, int64_t value)
+{
+    if (value < -NUC_MAX_ELEMENTS || value > NUC_MAX_ELEMENTS)
+        nuc_shape_fail(c, "argument '%s' is %lld, which does not fit 32 bits", arg_name(c, index), (long long)value);
+    return value;
+}
+
+int64_t nuc_shape_int(const struct nuc_shape_call *c, uint32_t index)
+{
+    return limited(c, index, get_arg(c, index, NUC_ARG_INT)->u.i);
+}
+
+bool nuc_shape_bool(const struct nuc_shape_call *c, uint32_t index)
+{
+    return get_arg(c, index, NUC_ARG_BOOL)->u.b;
+}
+
+const int64_t *nuc_shape_ints(const struct nuc_shape_call *c, uint32_t index, uint32_t *count)
+{
+    *count = 0;
+    if (nuc_shape_is_none(c, index))
+        return NULL;
+    const struct nuc_arg *a = get_arg(c, index, NUC_ARG_INTS);
+    for (uint32_t i = 0; i < a->count; i++)
+        limited(c, index, a->u.ints[i]);
+    *count = a->count;
+    return a->u.ints;
+}
+
+bool nuc_shape_pair(const struct nuc_shape_call *c, uint32_t index, int64_t pair[2])
+{
+    uint32_t count;
+    const int64_t *ints = nuc_shape_ints(c, index, &count);
+
+    if (count == 0)
+        return false;
+    if (count > 2)
+        nuc_shape_fail(c, "argument '%s' has %u numbers instead of 2", arg_name(c, index), (unsigned)count);
+    pair[0] = ints[0];
+    pair[1] = ints[count - 1];
+    return true;
+}
+
+enum nuc_dtype nuc_shape_dtype(const struct nuc_shape_call *c, uint32_t index, enum nuc_dtype fallback)
+{
+    return nuc_shape_is_none(c, index) ? fallback : get_arg(c, index, NUC_ARG_DTYPE)->u.dtype;
+}
+
+uint32_t nuc_shape_dim(const struct nuc_shape_call *c, int64_t dim, uint32_t rank)
+{
+    int64_t limit = rank == 0 ? 1 : rank;
+
+    if (dim < -limit || dim >= limit)
+        nuc_shape_fail(c, "dimension %lld does not exist in a tensor of rank %u", (long long)dim, (unsigned)rank);
+    return (uint32_t)(dim < 0 ? dim + limit : dim);
+}
+
+/* ---- results ---- */
+
+void nuc_shape_check(const struct nuc_shape_call *c, const struct nuc_meta *m)
+{
+    if (nuc_checked_elements(m->sizes, m->rank) < 0)
+        nuc_shape_fail(c, "the result %s has a negative size or more than %lld elements", nuc_meta_text(c->g->cx, m),
+                       (long long)NUC_MAX_ELEMENTS);
+}
+
+static bool has_vals(const struct nuc_node *node, bool is_tuple, const struct nuc_meta *metas, uint32_t count)
+{
+    if (node->vals == NULL || node->is_tuple != is_tuple || node->n_vals != count)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!nuc_meta_equal(&node->vals[i], &metas[i]))
+            return false;
+    }
+    return true;
+}
+
+void nuc_shape_result(const struct nuc_shape_call *c, const struct nuc_meta *m)
+{
+    nuc_shape_check(c, m);
+    if (!has_vals(c->node, false, m, 1))
+        nuc_set_val(c->g, c->node, m);
+}
+
+void nuc_shape_results(const struct nuc_shape_call *c, const struct nuc_meta *metas, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        nuc_shape_check(c, &metas[i]);
+    if (!has_vals(c->node, true, metas, count))
+        nuc_set_tuple(c->g, c->node, metas, count);
+}
+
+/* ---- structure ---- */
+
+/* Their metas are given, not computed: a placeholder's by the file, a delegate call's by the partition. */
+static void keep(const struct nuc_shape_call *c)
+{
+    (void)c;
+}
+
+static void no_value(const struct nuc_shape_call *c)
+{
+    c->node->is_tuple = false;
+    c->node->n_vals = 0;
+    c->node->vals = NULL;
+}
+
+static void getitem(const struct nuc_shape_call *c)
+{
+    const struct nuc_node *tuple = get_arg(c, 0, NUC_ARG_NODE)->u.node;
+    int64_t index = nuc_shape_int(c, 1);
+
+    if (!tuple->is_tuple || index < 0 || index >= tuple->n_vals)
+        nuc_shape_fail(c, "'%s' has no item %lld", tuple->name, (long long)index);
+    nuc_shape_result(c, &tuple->vals[index]);
+}
+
+/* ---- the table ---- */
+
+static nuc_shape_rule *const rules[NUC_OP_COUNT] = {
+    [NUC_OP_PLACEHOLDER] = keep,
+    [NUC_OP_OUTPUT] = no_value,
+    [NUC_OP_GETITEM] = getitem,
+    [NUC_OP_CALL_DELEGATE] = keep,
+
+    [NUC_OP_QUANTIZE_PER_TENSOR] = nuc_shape_quantize_per_tensor,
+    [NUC_OP_DEQUANTIZE_PER_TENSOR] = nuc_shape_dequantize_per_tensor,
+    [NUC_OP_QUANTIZE_PER_CHANNEL] = nuc_shape_quantize_per_channel,
+    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = nuc_shape_dequantize_per_channel,
+
+    [NUC_OP_CONV2D] = nuc_shape_conv2d,
+    [NUC_OP_BATCH_NORM] = nuc_shape_batch_norm,
+    [NUC_OP_RELU] = nuc_shape_unary,
+    [NUC_OP_RELU_] = nuc_shape_unary,
+    [NUC_OP_RELU6] = nuc_shape_unary,
+    [NUC_OP_HARDTANH] = nuc_shape_unary,
+    [NUC_OP_HARDTANH_] = nuc_shape_unary,
+    [NUC_OP_ADD] = nuc_shape_binary,
+    [NUC_OP_MAX_POOL2D] = nuc_shape_max_pool2d,
+    [NUC_OP_AVG_POOL2D] = nuc_shape_avg_pool2d,
+    [NUC_OP_ADAPTIVE_AVG_POOL2D] = nuc_shape_adaptive_avg_pool2d,
+    [NUC_OP_MEAN_DIM] = nuc_shape_mean_dim,
+    [NUC_OP_PAD] = nuc_shape_pad,
+    [NUC_OP_VIEW] = nuc_shape_view,
+    [NUC_OP_RESHAPE] = nuc_shape_reshape,
+    [NUC_OP_FLATTEN] = nuc_shape_flatten,
+    [NUC_OP_LINEAR] = nuc_shape_linear,
+    [NUC_OP_ADDMM] = nuc_shape_addmm,
+    [NUC_OP_SOFTMAX] = nuc_shape_softmax,
+    [NUC_OP_DROPOUT] = nuc_shape_unary,
+    [NUC_OP_CLONE] = nuc_shape_clone,
+    [NUC_OP_CONTIGUOUS] = nuc_shape_contiguous,
+    [NUC_OP_TO_DTYPE_LAYOUT] = nuc_shape_to_dtype_layout,
+    [NUC_OP_ASSERT_TENSOR_METADATA] = no_value,
+
+    [NUC_OP_EDGE_CONVOLUTION] = nuc_shape_convolution,
+    [NUC_OP_EDGE_BATCH_NORM] = nuc_shape_batch_norm_3,
+    [NUC_OP_EDGE_RELU] = nuc_shape_unary,
+    [NUC_OP_EDGE_HARDTANH] = nuc_shape_unary,
+    [NUC_OP_EDGE_ADD] = nuc_shape_binary,
+    [NUC_OP_EDGE_MAX_POOL2D] = nuc_shape_max_pool2d_with_indices,
+    [NUC_OP_EDGE_AVG_POOL2D] = nuc_shape_avg_pool2d,
+    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = nuc_shape_adaptive_avg_pool2d,
+    [NUC_OP_EDGE_MEAN_DIM] = nuc_shape_mean_dim,
+    [NUC_OP_EDGE_CONSTANT_PAD] = nuc_shape_constant_pad,
+    [NUC_OP_EDGE_VIEW] = nuc_shape_view_copy,
+    [NUC_OP_EDGE_PERMUTE] = nuc_shape_permute_copy,
+    [NUC_OP_EDGE_ADDMM] = nuc_shape_addmm,
+    [NUC_OP_EDGE_MM] = nuc_shape_mm,
+    [NUC_OP_EDGE_SOFTMAX] = nuc_shape_softmax,
+    [NUC_OP_EDGE_CLONE] = nuc_shape_clone,
+    [NUC_OP_EDGE_CLONE_DIM_ORDER] = nuc_shape_clone_dim_order,
+    [NUC_OP_EDGE_TO_DIM_ORDER_COPY] = nuc_shape_to_dim_order_copy,
+};
+
+void nuc_infer_shape(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_shape_call c = {g, node};
+
+    if ((unsigned)node->op >= NUC_OP_COUNT || rules[node->op] == NULL)
+        nuc_fail(g->cx, NUC_INTERNAL, "%s: %s: the operator has no shape rule", g->file, nuc_node_text(g->cx, node));
+    rules[node->op](&c);
+}

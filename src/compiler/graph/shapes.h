@@ -1,0 +1,118 @@
+/*
+ * Shape rules: for each operator a function that computes the metas of its results from its arguments. Layouts follow
+ * eager torch: a rule states the strides torch gives the result, and the dim order is what Tensor.dim_order() makes of
+ * them. Private to the graph folder and the importer.
+ */
+#ifndef NUC_GRAPH_SHAPES_H
+#define NUC_GRAPH_SHAPES_H
+
+#include "compiler/graph/graph.h"
+
+/* More elements than this in one tensor are refused: the targets have megabytes, and index arithmetic stays small. */
+#define NUC_MAX_ELEMENTS ((int64_t)INT32_MAX)
+
+struct nuc_shape_call {
+    struct nuc_graph *g;
+    struct nuc_node *node;
+};
+
+typedef void nuc_shape_rule(const struct nuc_shape_call *c);
+
+/* ---- dim orders (shape_order.c) ---- */
+
+/*
+ * What torch's Tensor.dim_order() says of these strides. Where both orders fit (size-1 dimensions), torch sorts by
+ * stride, larger dimensions inside; source: torch/_prims_common, compute_elementwise_output_logical_to_physical_perm.
+ */
+void nuc_dim_order_of_strides(const int64_t *sizes, const int64_t *strides, uint32_t rank, uint8_t *dim_order);
+
+/* The same for the result of an elementwise operator of several inputs: strides[i] are those of input i, 0 where
+ * broadcast. `count` >= 1. */
+void nuc_dim_order_of_inputs(const int64_t *sizes, const int64_t (*strides)[NUC_MAX_RANK], uint32_t count,
+                             uint32_t rank, uint8_t *dim_order);
+
+/* True for a 4-dimensional tensor whose strides make torch continue in channels-last (c10 suggest_memory_format). */
+bool nuc_suggests_channels_last(const struct nuc_meta *m);
+
+/*
+ * Makes m contiguous or channels-last (rank 4 only) as torch names the order: both can be the same. Sizes that
+ * nuc_shape_result() refuses are left contiguous.
+ */
+void nuc_order_as(struct nuc_meta *m, bool channels_last);
+
+/* The number of elements when no size is negative and it does not exceed NUC_MAX_ELEMENTS, else -1. */
+int64_t nuc_checked_elements(const int64_t *sizes, uint32_t rank);
+
+/* ---- arguments and results of a rule (shapes.c). The getters fail with NUC_BAD_INPUT naming the node. ---- */
+
+_Noreturn void nuc_shape_fail(const struct nuc_shape_call *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The single value of the tensor in argument `index`; the optional form gives NULL for None. */
+const struct nuc_meta *nuc_shape_input(const struct nuc_shape_call *c, uint32_t index);
+const struct nuc_meta *nuc_shape_optional_input(const struct nuc_shape_call *c, uint32_t index);
+
+/* Numbers are limited to 32 bits, so that rules may add and multiply two of them in 64. */
+int64_t nuc_shape_int(const struct nuc_shape_call *c, uint32_t index);
+bool nuc_shape_bool(const struct nuc_shape_call *c, uint32_t index);
+bool nuc_shape_is_none(const struct nuc_shape_call *c, uint32_t index);
+
+/* A list of ints and its length; None gives length 0. */
+const int64_t *nuc_shape_ints(const struct nuc_shape_call *c, uint32_t index, uint32_t *count);
+
+/* An int[2]: two ints, one standing for both. False when the list is empty. */
+bool nuc_shape_pair(const struct nuc_shape_call *c, uint32_t index, int64_t pair[2]);
+
+/* A dtype argument, or `fallback` for None. */
+enum nuc_dtype nuc_shape_dtype(const struct nuc_shape_call *c, uint32_t index, enum nuc_dtype fallback);
+
+/* A dimension number in [-rank, rank) made non-negative. A scalar has the dimension 0. */
+uint32_t nuc_shape_dim(const struct nuc_shape_call *c, int64_t dim, uint32_t rank);
+
+/* Fails when a size is negative or the tensor has too many elements. */
+void nuc_shape_check(const struct nuc_shape_call *c, const struct nuc_meta *m);
+
+/* Checks and sets the node's single value, or its tuple. */
+void nuc_shape_result(const struct nuc_shape_call *c, const struct nuc_meta *m);
+void nuc_shape_results(const struct nuc_shape_call *c, const struct nuc_meta *metas, uint32_t count);
+
+/* ---- rules ---- */
+
+/* shapes_conv.c: convolution, pooling, batch norm */
+nuc_shape_rule nuc_shape_conv2d;
+nuc_shape_rule nuc_shape_convolution;
+nuc_shape_rule nuc_shape_batch_norm;
+nuc_shape_rule nuc_shape_batch_norm_3;
+nuc_shape_rule nuc_shape_max_pool2d;
+nuc_shape_rule nuc_shape_max_pool2d_with_indices;
+nuc_shape_rule nuc_shape_avg_pool2d;
+nuc_shape_rule nuc_shape_adaptive_avg_pool2d;
+
+/* shapes_math.c: elementwise, reductions, matrix products, quantization */
+nuc_shape_rule nuc_shape_unary;
+nuc_shape_rule nuc_shape_binary;
+nuc_shape_rule nuc_shape_mean_dim;
+nuc_shape_rule nuc_shape_softmax;
+nuc_shape_rule nuc_shape_linear;
+nuc_shape_rule nuc_shape_addmm;
+nuc_shape_rule nuc_shape_mm;
+nuc_shape_rule nuc_shape_quantize_per_tensor;
+nuc_shape_rule nuc_shape_dequantize_per_tensor;
+nuc_shape_rule nuc_shape_quantize_per_channel;
+nuc_shape_rule nuc_shape_dequantize_per_channel;
+
+/* shapes_view.c: shape and layout changes, padding */
+nuc_shape_rule nuc_shape_view;
+nuc_shape_rule nuc_shape_reshape;
+nuc_shape_rule nuc_shape_view_copy;
+nuc_shape_rule nuc_shape_flatten;
+nuc_shape_rule nuc_shape_permute_copy;
+nuc_shape_rule nuc_shape_clone;
+nuc_shape_rule nuc_shape_contiguous;
+nuc_shape_rule nuc_shape_to_dtype_layout;
+nuc_shape_rule nuc_shape_clone_dim_order;
+nuc_shape_rule nuc_shape_to_dim_order_copy;
+nuc_shape_rule nuc_shape_pad;
+nuc_shape_rule nuc_shape_constant_pad;
+
+#endif

@@ -1,0 +1,339 @@
+/* Shape rules of views, copies, permutations and padding. */
+#include <string.h>
+
+#include "compiler/graph/shapes.h"
+
+/* ---- view and reshape ---- */
+
+/* Sizes with at most one -1, resolved so that the elements stay the same. */
+static void read_size(const struct nuc_shape_call *c, const struct nuc_meta *in, struct nuc_meta *m)
+{
+    uint32_t count;
+    const int64_t *sizes = nuc_shape_ints(c, 1, &count);
+    int64_t known[NUC_MAX_RANK];
+    int64_t elements = nuc_elements(in);
+    int inferred = -1;
+
+    if (count > NUC_MAX_RANK)
+        nuc_shape_fail(c, "%u dimensions are asked for; %d is the limit", (unsigned)count, NUC_MAX_RANK);
+    for (uint32_t i = 0; i < count; i++) {
+        if (sizes[i] < -1 || (sizes[i] == -1 && inferred >= 0))
+            nuc_shape_fail(c, "size %lld at position %u", (long long)sizes[i], (unsigned)i);
+        if (sizes[i] == -1)
+            inferred = (int)i;
+        known[i] = sizes[i] == -1 ? 1 : sizes[i];
+    }
+    int64_t product = nuc_checked_elements(known, count);
+    if (inferred >= 0 && product > 0 && elements % product == 0)
+        known[inferred] = elements / product;
+    *m = nuc_meta_make(in->dtype, known, count);
+    if (nuc_checked_elements(known, count) != elements)
+        nuc_shape_fail(c, "%s cannot have the sizes %s", nuc_meta_text(c->g->cx, in), nuc_meta_text(c->g->cx, m));
+}
+
+/*
+ * Strides of `in` seen with the sizes of `m`; false when that needs a copy. Dimensions of `in` that lie one inside the
+ * other form a chunk; every chunk must be the product of a run of the new sizes. Source: at::detail::computeStride.
+ */
+static bool view_strides(const struct nuc_meta *in, const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK])
+{
+    int64_t own[NUC_MAX_RANK];
+    int64_t chunk_stride, chunk = 1, viewed = 1;
+    int d = m->rank - 1;
+
+    nuc_dense_strides(in, own);
+    chunk_stride = in->rank == 0 ? 1 : own[in->rank - 1];
+    for (int t = in->rank - 1; t >= 0; t--) {
+        chunk *= in->sizes[t];
+        bool chunk_ends = t == 0 || (in->sizes[t - 1] != 1 && own[t - 1] != chunk * chunk_stride);
+        if (!chunk_ends)
+            continue;
+        for (; d >= 0 && (viewed < chunk || m->sizes[d] == 1); d--) {
+            strides[d] = viewed * chunk_stride;
+            viewed *= m->sizes[d];
+        }
+        if (viewed != chunk)
+            return false;
+        if (t > 0) {
+            chunk_stride = own[t - 1];
+            chunk = viewed = 1;
+        }
+    }
+    return d == -1;
+}
+
+/* The view when there is one, else a contiguous copy when `may_copy`. */
+static void set_viewed(const struct nuc_shape_call *c, const struct nuc_meta *in, struct nuc_meta *m, bool may_copy)
+{
+    int64_t strides[NUC_MAX_RANK];
+
+    if (in->rank == 0 || nuc_elements(in) == 0) {
+        nuc_order_as(m, false);
+    } else if (view_strides(in, m, strides)) {
+        nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
+    } else if (may_copy) {
+        nuc_order_as(m, false);
+    } else {
+        nuc_shape_fail(c, "%s cannot be viewed as %s without a copy: use reshape", nuc_meta_text(c->g->cx, in),
+                       nuc_meta_text(c->g->cx, m));
+    }
+    nuc_shape_result(c, m);
+}
+
+void nuc_shape_view(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    struct nuc_meta m;
+
+    read_size(c, in, &m);
+    set_viewed(c, in, &m, false);
+}
+
+void nuc_shape_reshape(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    struct nuc_meta m;
+
+    read_size(c, in, &m);
+    set_viewed(c, in, &m, true);
+}
+
+/* The copy is contiguous. */
+void nuc_shape_view_copy(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m;
+
+    read_size(c, nuc_shape_input(c, 0), &m);
+    nuc_order_as(&m, false);
+    nuc_shape_result(c, &m);
+}
+
+/* self, start_dim, end_dim: those dimensions become one. */
+void nuc_shape_flatten(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    uint32_t start = nuc_shape_dim(c, nuc_shape_int(c, 1), in->rank);
+    uint32_t end = nuc_shape_dim(c, nuc_shape_int(c, 2), in->rank);
+    struct nuc_meta m = {.dtype = in->dtype};
+
+    if (start > end)
+        nuc_shape_fail(c, "start_dim %u lies behind end_dim %u", (unsigned)start, (unsigned)end);
+    if (start == end && in->rank > 0) {
+        nuc_shape_result(c, in);
+        return;
+    }
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if (i > start && i <= end)
+            m.sizes[m.rank - 1] *= in->sizes[i];
+        else
+            m.sizes[m.rank++] = in->sizes[i];
+    }
+    if (in->rank == 0)
+        m.sizes[m.rank++] = 1;
+    nuc_set_contiguous(&m);
+    set_viewed(c, in, &m, true);
+}
+
+/* ---- permutation ---- */
+
+void nuc_shape_permute_copy(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    struct nuc_meta m = {.dtype = in->dtype, .rank = in->rank};
+    bool seen[NUC_MAX_RANK] = {false};
+    uint32_t count;
+    const int64_t *dims = nuc_shape_ints(c, 1, &count);
+
+    if (count != in->rank)
+        nuc_shape_fail(c, "%u dimensions are named for %s", (unsigned)count, nuc_meta_text(c->g->cx, in));
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t dim = nuc_shape_dim(c, dims[i], in->rank);
+        if (seen[dim])
+            nuc_shape_fail(c, "dimension %u is named twice", (unsigned)dim);
+        seen[dim] = true;
+        m.sizes[i] = in->sizes[dim];
+    }
+    nuc_order_as(&m, false);
+    nuc_shape_result(c, &m);
+}
+
+/* ---- copies in another layout ---- */
+
+static void set_format(const struct nuc_shape_call *c, struct nuc_meta *m, enum nuc_memory_format format)
+{
+    switch (format) {
+    case NUC_PRESERVE_FORMAT:
+        return;
+    case NUC_CONTIGUOUS_FORMAT:
+        nuc_order_as(m, false);
+        return;
+    case NUC_CHANNELS_LAST:
+        if (m->rank != 4)
+            nuc_shape_fail(c, "channels-last is asked for a tensor of rank %d; it wants 4", m->rank);
+        nuc_order_as(m, true);
+        return;
+    case NUC_CHANNELS_LAST_3D:
+    default:
+        nuc_shape_fail(c, "the memory format channels-last-3d is not handled");
+    }
+}
+
+static enum nuc_memory_format read_format(const struct nuc_shape_call *c, uint32_t index)
+{
+    const struct nuc_arg *a = &c->node->args[index];
+
+    if (a->kind == NUC_ARG_NONE)
+        return NUC_PRESERVE_FORMAT;
+    if (a->kind != NUC_ARG_MEMORY_FORMAT)
+        nuc_shape_fail(c, "memory_format is of the wrong type");
+    return a->u.memory_format;
+}
+
+void nuc_shape_clone(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, 0);
+
+    set_format(c, &m, read_format(c, 1));
+    nuc_shape_result(c, &m);
+}
+
+/* A tensor that lies in the asked order already, size-1 dimensions not counted, is returned as it is. */
+static bool lies_in(const struct nuc_meta *m, enum nuc_memory_format format)
+{
+    static const uint8_t nhwc[4] = {0, 2, 3, 1};
+    int64_t strides[NUC_MAX_RANK];
+    int64_t expected = 1;
+
+    nuc_dense_strides(m, strides);
+    for (uint32_t i = m->rank; i-- > 0;) {
+        uint32_t d = format == NUC_CHANNELS_LAST && m->rank == 4 ? nhwc[i] : i;
+        if (m->sizes[d] == 1)
+            continue;
+        if (strides[d] != expected)
+            return false;
+        expected *= m->sizes[d] == 0 ? 1 : m->sizes[d];
+    }
+    return true;
+}
+
+void nuc_shape_contiguous(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, 0);
+    enum nuc_memory_format format = read_format(c, 1);
+
+    if (!lies_in(&m, format))
+        set_format(c, &m, format);
+    nuc_shape_result(c, &m);
+}
+
+/* self, dtype, layout, device, pin_memory, non_blocking, copy, memory_format */
+void nuc_shape_to_dtype_layout(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, 0);
+
+    m.dtype = nuc_shape_dtype(c, 1, m.dtype);
+    set_format(c, &m, read_format(c, 7));
+    nuc_shape_result(c, &m);
+}
+
+/* A dim_order argument: outermost dimension first; None preserves. */
+static void set_dim_order(const struct nuc_shape_call *c, uint32_t index, struct nuc_meta *m)
+{
+    bool seen[NUC_MAX_RANK] = {false};
+    uint32_t count;
+    const int64_t *order = nuc_shape_ints(c, index, &count);
+
+    if (nuc_shape_is_none(c, index))
+        return;
+    if (count != m->rank)
+        nuc_shape_fail(c, "dim_order has %u entries for %s", (unsigned)count, nuc_meta_text(c->g->cx, m));
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t dim = nuc_shape_dim(c, order[i], m->rank);
+        if (seen[dim])
+            nuc_shape_fail(c, "dim_order names dimension %u twice", (unsigned)dim);
+        seen[dim] = true;
+        m->dim_order[i] = (uint8_t)dim;
+    }
+    int64_t strides[NUC_MAX_RANK];
+    nuc_dense_strides(m, strides);
+    nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
+}
+
+/* self, non_blocking, dim_order */
+void nuc_shape_clone_dim_order(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, 0);
+
+    set_dim_order(c, 2, &m);
+    nuc_shape_result(c, &m);
+}
+
+/* self, dtype, layout, device, pin_memory, non_blocking, dim_order */
+void nuc_shape_to_dim_order_copy(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, 0);
+
+    m.dtype = nuc_shape_dtype(c, 1, m.dtype);
+    set_dim_order(c, 6, &m);
+    nuc_shape_result(c, &m);
+}
+
+/* ---- padding ---- */
+
+/* `pad` counts from the last dimension: before and behind the last, before and behind the one in front of it, ... */
+static struct nuc_meta padded(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, 0);
+    uint32_t count;
+    const int64_t *pad = nuc_shape_ints(c, 1, &count);
+
+    if (count % 2 != 0 || count / 2 > m.rank)
+        nuc_shape_fail(c, "%u pad numbers for %s", (unsigned)count, nuc_meta_text(c->g->cx, &m));
+    for (uint32_t i = 0; i < count / 2; i++) {
+        uint32_t d = m.rank - 1u - i;
+        m.sizes[d] += pad[2 * i] + pad[2 * i + 1];
+        if (m.sizes[d] < 0 || (m.sizes[d] == 0 && (pad[2 * i] != 0 || pad[2 * i + 1] != 0)))
+            nuc_shape_fail(c, "padding %lld and %lld leaves nothing of dimension %u", (long long)pad[2 * i],
+                           (long long)pad[2 * i + 1], (unsigned)d);
+    }
+    return m;
+}
+
+static bool pads_nothing(const struct nuc_shape_call *c)
+{
+    uint32_t count;
+    const int64_t *pad = nuc_shape_ints(c, 1, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (pad[i] > 0)
+            return false;
+    }
+    return true;
+}
+
+/* Cropping alone is a clone, which keeps the order. */
+void nuc_shape_constant_pad(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = padded(c);
+
+    if (!pads_nothing(c))
+        nuc_order_as(&m, nuc_suggests_channels_last(nuc_shape_input(c, 0)));
+    nuc_shape_result(c, &m);
+}
+
+/* self, pad, mode, value */
+void nuc_shape_pad(const struct nuc_shape_call *c)
+{
+    const struct nuc_arg *mode = &c->node->args[2];
+
+    if (mode->kind != NUC_ARG_STRING || mode->u.string == NULL)
+        nuc_shape_fail(c, "mode is not a text");
+    if (strcmp(mode->u.string, "constant") == 0) {
+        nuc_shape_constant_pad(c);
+        return;
+    }
+    struct nuc_meta m = padded(c);
+    bool circular = strcmp(mode->u.string, "circular") == 0;
+    nuc_order_as(&m, !circular && nuc_suggests_channels_last(nuc_shape_input(c, 0)));
+    nuc_shape_result(c, &m);
+}

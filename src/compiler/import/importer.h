@@ -1,0 +1,75 @@
+/* What the parts of the .pt2 importer share. Private to the folder. */
+#ifndef NUC_IMPORT_IMPORTER_H
+#define NUC_IMPORT_IMPORTER_H
+
+#include "compiler/graph/graph.h"
+#include "compiler/import/json.h"
+#include "compiler/import/zip.h"
+
+struct nuc_value_state;
+
+struct nuc_importer {
+    struct nuc_context *cx;
+    const struct nuc_zip *zip;
+    const char *top; /* the folder everything lies in, with its '/'; "" when there is none */
+    struct nuc_graph *g;
+
+    struct nuc_json model; /* models/model.json, and what is needed of it */
+    struct nuc_json graph_module;
+    struct nuc_json graph;
+    struct nuc_json tensor_values;
+
+    /* data/weights and data/constants: name -> where its bytes are */
+    struct nuc_json weights, weight_config;
+    struct nuc_json constants, constant_config;
+
+    struct nuc_value_state *states; /* by node id */
+    size_t states_capacity;
+};
+
+/* What in-place operators did to a value. */
+struct nuc_value_state {
+    struct nuc_node *current;       /* what reads of the value mean now; NULL: itself */
+    const struct nuc_node *memory;  /* the value whose memory this one shares in torch; NULL: its own */
+    const struct nuc_node *written; /* for such an owner: the last operator that wrote to the memory */
+};
+
+/* ---- pt2_tensor.c ---- */
+
+/* A tensor as the archive describes it: strides in elements, as torch has them. */
+struct nuc_tensor_meta {
+    struct nuc_meta meta;
+    int64_t strides[NUC_MAX_RANK];
+    int64_t offset; /* of the first element in its storage, in elements */
+};
+
+/* torch's number of a ScalarType or MemoryFormat in the archive. */
+enum nuc_dtype nuc_read_dtype(const struct nuc_json *j);
+enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j);
+
+/* An integer, or {"as_int": n}; {"as_expr": ...} is refused as a dynamic shape. */
+int64_t nuc_read_sym_int(const struct nuc_json *j);
+
+struct nuc_tensor_meta nuc_read_tensor_meta(const struct nuc_json *j);
+
+/* The meta of the value `name` in the graph's tensor_values. `at` is where it is named. */
+struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char *name, const struct nuc_json *at);
+
+/* The bytes behind the state-dict name `target`, checked against `meta`. `at` is where it is named. */
+const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *target, const struct nuc_meta *meta,
+                                     const struct nuc_json *at);
+
+/* ---- pt2_node.c ---- */
+
+/* Adds a call node for every node of the archive. */
+void nuc_import_nodes(struct nuc_importer *im);
+
+/* The node a value name stands for at this point. */
+struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name);
+
+/* ---- pt2_source.c ---- */
+
+/* Where the user called the operator, from the metadata of a node. Never fails: what cannot be read stays unknown. */
+struct nuc_source nuc_read_source(struct nuc_context *cx, const json_t *metadata);
+
+#endif

@@ -1,0 +1,254 @@
+/* The archive as a whole: its layout, versions, signature and placeholders. */
+#include "compiler/import/pt2.h"
+
+#include <string.h>
+
+#include "compiler/import/importer.h"
+
+#define SCHEMA_MAJOR 8 /* of torch._export.serde.schema */
+
+/* ---- entries ---- */
+
+/* An entry of a well-known name below the top folder, or NULL. */
+static const struct nuc_zip_entry *find_entry(const struct nuc_importer *im, const char *name)
+{
+    return nuc_zip_find(im->zip, nuc_format(im->cx, "%s%s", im->top, name));
+}
+
+static struct nuc_span read_entry(const struct nuc_importer *im, const char *name)
+{
+    const struct nuc_zip_entry *entry = find_entry(im, name);
+
+    if (entry == NULL)
+        nuc_fail(im->cx, NUC_BAD_INPUT, "%s: the archive has no entry %s%s: save it again with torch.export.save",
+                 im->zip->path, im->top, name);
+    return nuc_zip_read(im->zip, entry);
+}
+
+/* Archives of torch before 2.8 hold other files, at the top or in a folder. */
+static bool is_old_archive(const struct nuc_zip *zip)
+{
+    static const char name[] = "serialized_exported_program.json";
+    size_t length = sizeof name - 1;
+
+    for (size_t i = 0; i < zip->count; i++) {
+        size_t size = strlen(zip->entries[i].name);
+        if (size >= length && strcmp(zip->entries[i].name + size - length, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The one folder everything lies in: that of the entry archive_format. */
+static const char *find_top(struct nuc_context *cx, const struct nuc_zip *zip)
+{
+    static const char name[] = "archive_format";
+
+    for (size_t i = 0; i < zip->count; i++) {
+        const char *entry = zip->entries[i].name;
+        const char *slash = strchr(entry, '/');
+        const char *base = slash == NULL ? entry : slash + 1;
+        if (strcmp(base, name) != 0)
+            continue;
+        char *top = nuc_alloc(cx, (size_t)(base - entry) + 1);
+        memcpy(top, entry, (size_t)(base - entry));
+        return top;
+    }
+    if (is_old_archive(zip))
+        nuc_fail(cx, NUC_UNSUPPORTED,
+                 "%s: written by torch before 2.8: load it with torch.export.load and write it again with "
+                 "torch.export.save of torch 2.8 or later",
+                 zip->path);
+    nuc_fail(cx, NUC_BAD_INPUT, "%s: is a zip archive, but not one of torch.export.save (no entry archive_format)",
+             zip->path);
+}
+
+/* A small text entry that must say `wanted`, white space around it not counted. */
+static void check_text(const struct nuc_importer *im, const char *name, const char *wanted)
+{
+    struct nuc_span text = read_entry(im, name);
+    size_t length = strlen(wanted);
+
+    while (text.size > length && text.data[text.size - 1] <= ' ')
+        text.size--;
+    if (text.size != length || memcmp(text.data, wanted, length) != 0)
+        nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: %s is not '%s'", im->zip->path, name, wanted);
+}
+
+static struct nuc_json read_json(const struct nuc_importer *im, const char *name)
+{
+    struct nuc_span text = read_entry(im, name);
+
+    return nuc_json_parse(im->cx, nuc_format(im->cx, "%s: %s", im->zip->path, name), text);
+}
+
+static struct nuc_json read_config(const struct nuc_importer *im, const char *name, struct nuc_json *root)
+{
+    *root = read_json(im, name);
+    return nuc_json_field(root, "config");
+}
+
+static void check_version(const struct nuc_importer *im)
+{
+    struct nuc_json version = nuc_json_field(&im->model, "schema_version");
+    struct nuc_json major = nuc_json_field(&version, "major");
+
+    if (nuc_json_int(&major) != SCHEMA_MAJOR)
+        nuc_json_fail(&major, NUC_UNSUPPORTED,
+                      "schema %lld: only %d is read: save with torch 2.8 or a later one "
+                      "of the same schema",
+                      (long long)nuc_json_int(&major), SCHEMA_MAJOR);
+}
+
+static void open_archive(struct nuc_importer *im)
+{
+    check_text(im, "archive_format", "pt2");
+    check_text(im, "archive_version", "0");
+    check_text(im, "byteorder", "little");
+    im->model = read_json(im, "models/model.json");
+    check_version(im);
+    im->graph_module = nuc_json_field(&im->model, "graph_module");
+    im->graph = nuc_json_field(&im->graph_module, "graph");
+    im->tensor_values = nuc_json_field(&im->graph, "tensor_values");
+    im->weight_config = read_config(im, "data/weights/model_weights_config.json", &im->weights);
+    im->constant_config = read_config(im, "data/constants/model_constants_config.json", &im->constants);
+}
+
+/* ---- placeholders ---- */
+
+static const struct {
+    const char *key;
+    const char *target_field; /* NULL: the caller passes the value */
+    enum nuc_input_kind kind;
+} input_specs[] = {
+    {"user_input", NULL, NUC_USER_INPUT},
+    {"parameter", "parameter_name", NUC_PARAMETER},
+    {"buffer", "buffer_name", NUC_BUFFER},
+    {"tensor_constant", "tensor_constant_name", NUC_CONSTANT},
+};
+
+static size_t find_spec(const struct nuc_json *spec)
+{
+    for (size_t i = 0; i < sizeof input_specs / sizeof input_specs[0]; i++) {
+        if (strcmp(input_specs[i].key, spec->key) == 0)
+            return i;
+    }
+    nuc_json_fail(spec, NUC_UNSUPPORTED, "an input of this kind is not handled: pass tensors only");
+}
+
+/* The field arg of a specification: {"name": ...}, for a user's value {"as_tensor": {"name": ...}}. */
+static struct nuc_json spec_name(const struct nuc_json *arg, bool is_user_input, struct nuc_json *held)
+{
+    if (!is_user_input)
+        return nuc_json_field(arg, "name");
+    *held = nuc_json_union(arg);
+    if (strcmp(held->key, "as_tensor") != 0)
+        nuc_json_fail(held, NUC_UNSUPPORTED, "the input is not a tensor: make it a constant of the model");
+    return nuc_json_field(held, "name");
+}
+
+/* The graph lists the same inputs in the same order as the signature. */
+static void check_graph_input(const struct nuc_importer *im, size_t index, const char *name)
+{
+    struct nuc_json inputs = nuc_json_field(&im->graph, "inputs");
+    struct nuc_json input = nuc_json_item(&inputs, index);
+    struct nuc_json value = nuc_json_union(&input);
+    struct nuc_json listed = nuc_json_optional(&value, "name");
+
+    if (listed.value == NULL || strcmp(nuc_json_string(&listed), name) != 0)
+        nuc_json_fail(&input, NUC_BAD_INPUT, "is not the input '%s' of the signature", name);
+}
+
+static void add_placeholder(struct nuc_importer *im, size_t index, const struct nuc_json *spec)
+{
+    size_t row = find_spec(spec);
+    struct nuc_json arg = nuc_json_field(spec, "arg");
+    struct nuc_json held;
+    struct nuc_json name = spec_name(&arg, input_specs[row].target_field == NULL, &held);
+    const char *text = nuc_json_string(&name);
+
+    if (text[0] == '\0' || nuc_find_node(im->g, text) != NULL)
+        nuc_json_fail(&name, NUC_BAD_INPUT, "the name '%s' is empty or used twice", text);
+    check_graph_input(im, index, text);
+    struct nuc_tensor_meta t = nuc_value_meta(im, text, &name);
+    struct nuc_node *node = nuc_add_node(im->g, NULL, NUC_OP_PLACEHOLDER, text);
+    node->input_kind = input_specs[row].kind;
+    nuc_set_val(im->g, node, &t.meta);
+    if (input_specs[row].target_field != NULL) {
+        struct nuc_json target = nuc_json_field(spec, input_specs[row].target_field);
+        node->target = nuc_json_string(&target);
+        node->data = nuc_read_data(im, node->target, &t.meta, &target);
+    }
+}
+
+static void add_placeholders(struct nuc_importer *im, const struct nuc_json *signature)
+{
+    struct nuc_json specs = nuc_json_field(signature, "input_specs");
+    struct nuc_json inputs = nuc_json_field(&im->graph, "inputs");
+    size_t count = nuc_json_count(&specs);
+
+    if (nuc_json_count(&inputs) != count)
+        nuc_json_fail(&inputs, NUC_BAD_INPUT, "%zu inputs, the signature has %zu", nuc_json_count(&inputs), count);
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json item = nuc_json_item(&specs, i);
+        struct nuc_json spec = nuc_json_union(&item);
+        add_placeholder(im, i, &spec);
+    }
+}
+
+/* ---- outputs ---- */
+
+_Noreturn static void refuse_output(const struct nuc_json *spec)
+{
+    struct nuc_json name = {.value = NULL};
+
+    if (strcmp(spec->key, "buffer_mutation") == 0) {
+        name = nuc_json_field(spec, "buffer_name");
+        nuc_json_fail(spec, NUC_UNSUPPORTED, "the model changes its buffer '%s': call model.eval() before exporting",
+                      nuc_json_string(&name));
+    }
+    nuc_json_fail(spec, NUC_UNSUPPORTED, "an output of this kind is not handled: return tensors only");
+}
+
+static void add_output(struct nuc_importer *im, const struct nuc_json *signature)
+{
+    struct nuc_json specs = nuc_json_field(signature, "output_specs");
+    size_t count = nuc_json_count(&specs);
+    struct nuc_node **values = nuc_alloc_array(im->cx, count, sizeof *values);
+
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json item = nuc_json_item(&specs, i);
+        struct nuc_json spec = nuc_json_union(&item);
+        if (strcmp(spec.key, "user_output") != 0)
+            refuse_output(&spec);
+        struct nuc_json arg = nuc_json_field(&spec, "arg");
+        struct nuc_json value = nuc_json_union(&arg);
+        if (strcmp(value.key, "as_tensor") != 0)
+            nuc_json_fail(&value, NUC_UNSUPPORTED, "the output is not a tensor: return tensors only");
+        struct nuc_json name = nuc_json_field(&value, "name");
+        values[i] = nuc_named_value(im, &name);
+        if (values[i]->is_tuple)
+            nuc_json_fail(&name, NUC_BAD_INPUT, "'%s' is not a single tensor", values[i]->name);
+    }
+    if (count == 0)
+        nuc_json_fail(&specs, NUC_UNSUPPORTED, "the model returns nothing");
+    struct nuc_node *output = nuc_add_node(im->g, NULL, NUC_OP_OUTPUT, "output");
+    nuc_set_arg_nodes(output, im->g, 0, values, (uint32_t)count);
+}
+
+struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path)
+{
+    struct nuc_importer *im = nuc_alloc(cx, sizeof *im);
+
+    im->cx = cx;
+    im->zip = nuc_zip_open(cx, path);
+    im->top = find_top(cx, im->zip);
+    im->g = nuc_graph_new(cx, path);
+    open_archive(im);
+    struct nuc_json signature = nuc_json_field(&im->graph_module, "signature");
+    add_placeholders(im, &signature);
+    nuc_import_nodes(im);
+    add_output(im, &signature);
+    nuc_remove_dead(im->g);
+    return im->g;
+}

@@ -1,0 +1,86 @@
+/* Source lines and module paths from the metadata of a node. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/import/importer.h"
+
+/* Reads `File "path", line N`; returns where the path begins, or NULL. */
+static const char *read_frame(const char *p, size_t *length, int *line)
+{
+    static const char start[] = "File \"";
+    static const char between[] = "\", line ";
+
+    p = strstr(p, start);
+    if (p == NULL)
+        return NULL;
+    p += sizeof start - 1;
+    const char *end = strstr(p, between);
+    if (end == NULL)
+        return NULL;
+    *length = (size_t)(end - p);
+    long number = strtol(end + sizeof between - 1, NULL, 10);
+    *line = number > 0 && number < 1000000000 ? (int)number : 0;
+    return p;
+}
+
+static bool is_torch(const char *path, size_t length)
+{
+    static const char package[] = "/torch/";
+
+    for (size_t i = 0; i + sizeof package - 1 <= length; i++) {
+        if (memcmp(path + i, package, sizeof package - 1) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The trace lists frames from the outermost to the innermost: the last one outside torch is the user's. */
+static void read_trace(struct nuc_context *cx, const char *trace, struct nuc_source *source)
+{
+    const char *path;
+    const char *found = NULL;
+    size_t length, found_length = 0;
+    int line;
+
+    while ((path = read_frame(trace, &length, &line)) != NULL) {
+        if (!is_torch(path, length) && memchr(path, '\n', length) == NULL) {
+            found = path;
+            found_length = length;
+            source->line = line;
+        }
+        trace = path + length;
+    }
+    if (found == NULL)
+        return;
+    char *file = nuc_alloc(cx, found_length + 1);
+    memcpy(file, found, found_length);
+    source->file = file;
+}
+
+/* "L__self__,,Net;L__self__stem,stem,torch.nn.Conv2d": the second field of the last element. */
+static void read_modules(struct nuc_context *cx, const char *stack, struct nuc_source *source)
+{
+    const char *last = strrchr(stack, ';');
+    const char *start = strchr(last == NULL ? stack : last, ',');
+    const char *end = start == NULL ? NULL : strchr(start + 1, ',');
+
+    if (end == NULL)
+        return;
+    size_t length = (size_t)(end - start) - 1;
+    char *module = nuc_alloc(cx, length + 1);
+    memcpy(module, start + 1, length);
+    source->module = module;
+}
+
+struct nuc_source nuc_read_source(struct nuc_context *cx, const json_t *metadata)
+{
+    struct nuc_source source = {NULL, 0, NULL};
+    const char *trace = json_string_value(json_object_get(metadata, "stack_trace"));
+    const char *modules = json_string_value(json_object_get(metadata, "nn_module_stack"));
+
+    if (trace != NULL)
+        read_trace(cx, trace, &source);
+    if (modules != NULL)
+        read_modules(cx, modules, &source);
+    return source;
+}

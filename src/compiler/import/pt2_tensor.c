@@ -1,0 +1,163 @@
+/* Tensors of a .pt2 archive: their metas, and the bytes of parameters, buffers and constants. */
+#include <string.h>
+
+#include "compiler/graph/shapes.h"
+#include "compiler/import/importer.h"
+
+#define STRIDED 7 /* torch's number of the only layout that is read */
+
+/* Numbers of torch/_export/serde/schema.py; 0 marks those without a counterpart here. */
+static const struct {
+    bool known;
+    enum nuc_dtype dtype;
+} dtypes[] = {
+    [1] = {true, NUC_U8},    [2] = {true, NUC_I8},    [3] = {true, NUC_I16},  [4] = {true, NUC_I32},
+    [5] = {true, NUC_I64},   [6] = {true, NUC_F16},   [7] = {true, NUC_F32},  [8] = {true, NUC_F64},
+    [12] = {true, NUC_BOOL}, [13] = {true, NUC_BF16}, [28] = {true, NUC_U16},
+};
+
+enum nuc_dtype nuc_read_dtype(const struct nuc_json *j)
+{
+    int64_t number = nuc_json_int(j);
+
+    if (number < 0 || number >= (int64_t)(sizeof dtypes / sizeof dtypes[0]) || !dtypes[number].known)
+        nuc_json_fail(j, NUC_UNSUPPORTED, "element type %lld is not handled (1 to 8 and 12, 13, 28 are)",
+                      (long long)number);
+    return dtypes[number].dtype;
+}
+
+enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j)
+{
+    static const enum nuc_memory_format formats[] = {NUC_CONTIGUOUS_FORMAT, NUC_CHANNELS_LAST, NUC_CHANNELS_LAST_3D,
+                                                     NUC_PRESERVE_FORMAT};
+    int64_t number = nuc_json_int(j);
+
+    if (number < 1 || number > 4)
+        nuc_json_fail(j, NUC_BAD_INPUT, "%lld is no memory format", (long long)number);
+    return formats[number - 1];
+}
+
+int64_t nuc_read_sym_int(const struct nuc_json *j)
+{
+    if (json_is_integer(j->value))
+        return nuc_json_int(j);
+    struct nuc_json value = nuc_json_union(j);
+    if (strcmp(value.key, "as_int") != 0)
+        nuc_json_fail(j, NUC_UNSUPPORTED, "the size is symbolic (%s): export with fixed shapes, without dynamic_shapes",
+                      value.key);
+    return nuc_json_int(&value);
+}
+
+static uint32_t read_numbers(const struct nuc_json *list, int64_t *out)
+{
+    size_t count = nuc_json_count(list);
+
+    if (count > NUC_MAX_RANK)
+        nuc_json_fail(list, NUC_UNSUPPORTED, "%zu dimensions; %d is the limit", count, NUC_MAX_RANK);
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json item = nuc_json_item(list, i);
+        out[i] = nuc_read_sym_int(&item);
+        if (out[i] < 0 || out[i] > NUC_MAX_ELEMENTS)
+            nuc_json_fail(&item, NUC_BAD_INPUT, "%lld is outside 0 to %lld", (long long)out[i],
+                          (long long)NUC_MAX_ELEMENTS);
+    }
+    return (uint32_t)count;
+}
+
+struct nuc_tensor_meta nuc_read_tensor_meta(const struct nuc_json *j)
+{
+    struct nuc_tensor_meta t = {.offset = 0};
+    struct nuc_json dtype = nuc_json_field(j, "dtype");
+    struct nuc_json layout = nuc_json_field(j, "layout");
+    struct nuc_json sizes = nuc_json_field(j, "sizes");
+    struct nuc_json strides = nuc_json_field(j, "strides");
+    struct nuc_json offset = nuc_json_field(j, "storage_offset");
+
+    t.meta.dtype = nuc_read_dtype(&dtype);
+    if (nuc_json_int(&layout) != STRIDED)
+        nuc_json_fail(&layout, NUC_UNSUPPORTED, "layout %lld: only strided tensors (%d) are handled",
+                      (long long)nuc_json_int(&layout), STRIDED);
+    t.meta.rank = (uint8_t)read_numbers(&sizes, t.meta.sizes);
+    if (read_numbers(&strides, t.strides) != t.meta.rank)
+        nuc_json_fail(&strides, NUC_BAD_INPUT, "there are not as many strides as sizes");
+    t.offset = nuc_read_sym_int(&offset);
+    if (t.offset < 0 || t.offset > NUC_MAX_ELEMENTS)
+        nuc_json_fail(&offset, NUC_BAD_INPUT, "%lld is no offset in a storage", (long long)t.offset);
+    if (nuc_checked_elements(t.meta.sizes, t.meta.rank) < 0)
+        nuc_json_fail(&sizes, NUC_UNSUPPORTED, "the tensor has more than %lld elements", (long long)NUC_MAX_ELEMENTS);
+    nuc_dim_order_of_strides(t.meta.sizes, t.strides, t.meta.rank, t.meta.dim_order);
+    return t;
+}
+
+struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char *name, const struct nuc_json *at)
+{
+    struct nuc_json value = nuc_json_entry(&im->tensor_values, name);
+
+    if (value.value == NULL)
+        nuc_json_fail(at, NUC_BAD_INPUT, "'%s' is not among the tensor values", name);
+    return nuc_read_tensor_meta(&value);
+}
+
+/* ---- bytes ---- */
+
+/* Index of the last element in its storage, -1 when there is none; sizes, strides and offset fit 31 bits each. */
+static int64_t last_element(const struct nuc_tensor_meta *t)
+{
+    int64_t last = t->offset;
+
+    for (uint32_t i = 0; i < t->meta.rank; i++) {
+        if (t->meta.sizes[i] == 0)
+            return -1;
+        last += (t->meta.sizes[i] - 1) * t->strides[i];
+        if (last > NUC_MAX_ELEMENTS)
+            return last;
+    }
+    return last;
+}
+
+static struct nuc_span read_payload(const struct nuc_importer *im, const struct nuc_json *entry, const char *folder)
+{
+    struct nuc_json path = nuc_json_field(entry, "path_name");
+    struct nuc_json pickled = nuc_json_optional(entry, "use_pickle");
+    const char *name = nuc_format(im->cx, "%sdata/%s/%s", im->top, folder, nuc_json_string(&path));
+    const struct nuc_zip_entry *file = nuc_zip_find(im->zip, name);
+
+    if (pickled.value != NULL && nuc_json_bool(&pickled))
+        nuc_json_fail(&pickled, NUC_UNSUPPORTED, "the tensor is pickled: use plain tensors as parameters");
+    if (file == NULL)
+        nuc_json_fail(&path, NUC_BAD_INPUT, "the archive has no entry %s", name);
+    return nuc_zip_read(im->zip, file);
+}
+
+const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *target, const struct nuc_meta *meta,
+                                     const struct nuc_json *at)
+{
+    struct nuc_json entry = nuc_json_entry(&im->weight_config, target);
+    const char *folder = "weights";
+
+    if (entry.value == NULL) {
+        entry = nuc_json_entry(&im->constant_config, target);
+        folder = "constants";
+    }
+    if (entry.value == NULL)
+        nuc_json_fail(at, NUC_BAD_INPUT, "'%s' is neither among the weights nor the constants", target);
+    struct nuc_json tensor_meta = nuc_json_field(&entry, "tensor_meta");
+    struct nuc_tensor_meta t = nuc_read_tensor_meta(&tensor_meta);
+    if (t.meta.dtype != meta->dtype || !nuc_same_sizes(&t.meta, meta))
+        nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "is %s, in the graph %s", nuc_meta_text(im->cx, &t.meta),
+                      nuc_meta_text(im->cx, meta));
+    struct nuc_span bytes = read_payload(im, &entry, folder);
+    size_t size = nuc_dtype_size(meta->dtype);
+    int64_t last = last_element(&t);
+    if (last >= 0 && (uint64_t)last >= bytes.size / size)
+        nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "the tensor reaches to element %lld, its file has %zu",
+                      (long long)last, bytes.size / size);
+    struct nuc_data *data = nuc_alloc(im->cx, sizeof *data);
+    data->bytes = bytes;
+    if (last >= 0)
+        data->bytes = (struct nuc_span){bytes.data + (size_t)t.offset * size, bytes.size - (size_t)t.offset * size};
+    if ((uintptr_t)data->bytes.data % size != 0)
+        data->bytes.data = nuc_copy(im->cx, data->bytes.data, data->bytes.size);
+    memcpy(data->strides, t.strides, sizeof t.strides);
+    return data;
+}
