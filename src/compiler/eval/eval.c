@@ -1,0 +1,407 @@
+/* Planning and running: values, live ranges, the arena, the loop over the nodes. */
+#include "compiler/eval/eval.h"
+
+#include <string.h>
+
+#include "compiler/eval/eval_private.h"
+
+#define ALIGNMENT ((size_t)64)
+#define NEVER_FREED SIZE_MAX
+
+/* One node in execution order. */
+struct step {
+    const struct nuc_node *node;
+    struct nuc_eval_call *call; /* NULL when there is nothing to compute in a run: placeholder, view, constant */
+};
+
+struct nuc_evaluator {
+    struct nuc_context *cx;
+    struct nuc_graph *g;
+    struct nuc_pool *pool;
+    uint32_t *first_slots; /* by node id */
+    struct nuc_eval_value *values;
+    uint32_t n_values;
+    struct step *steps;
+    size_t n_steps;
+    uint32_t *inputs, *outputs; /* slots */
+    size_t n_inputs, n_outputs;
+    uint8_t *arena;
+    size_t arena_size;
+    nuc_eval_observer observer;
+    void *observer_user;
+};
+
+/* ---- binding nodes to values ---- */
+
+static struct nuc_eval_value *value_of(struct nuc_evaluator *e, const struct nuc_node *node, uint32_t val)
+{
+    return &e->values[e->first_slots[node->id] + val];
+}
+
+static void add_values(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    e->first_slots[node->id] = e->n_values;
+    for (uint32_t v = 0; v < node->n_vals; v++) {
+        uint32_t slot = e->n_values++;
+        e->values[slot] =
+            (struct nuc_eval_value){.node = node, .index = v, .root = slot, .bytes = nuc_bytes(&node->vals[v])};
+    }
+}
+
+static struct nuc_eval_call *bind(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    struct nuc_eval_call *c = nuc_alloc(e->cx, sizeof *c);
+    uint32_t *slots = nuc_alloc_array(e->cx, node->n_args, sizeof *slots);
+
+    for (uint32_t i = 0; i < node->n_args; i++) {
+        const struct nuc_node *in = nuc_arg_node(node, i);
+        slots[i] = in == NULL || in->n_vals == 0 ? NUC_NO_SLOT : e->first_slots[in->id];
+    }
+    *c = (struct nuc_eval_call){.cx = e->cx,
+                                .g = e->g,
+                                .pool = e->pool,
+                                .node = node,
+                                .values = e->values,
+                                .in_slots = slots,
+                                .out_slot = e->first_slots[node->id],
+                                .out = nuc_alloc_array(e->cx, node->n_vals, sizeof(void *))};
+    return c;
+}
+
+static bool all_constant(const struct nuc_eval_call *c)
+{
+    for (uint32_t i = 0; i < c->node->n_args; i++) {
+        if (nuc_eval_has_in(c, i) && !c->values[c->in_slots[i]].constant)
+            return false;
+    }
+    return true;
+}
+
+/* The value becomes the memory of its first argument; of the selected element for a getitem. */
+static void bind_view(struct nuc_eval_call *c)
+{
+    struct nuc_eval_value *value = &c->values[c->out_slot];
+    const struct nuc_node *in = nuc_arg_node(c->node, 0);
+    int64_t index = c->node->op == NUC_OP_GETITEM ? nuc_eval_int(c, 1, 0) : 0;
+
+    if (in == NULL || index < 0 || index >= (int64_t)in->n_vals || c->node->n_vals != 1)
+        nuc_eval_fail(c, "there is no value it could show");
+    uint32_t slot = c->in_slots[0] + (uint32_t)index;
+    if (c->values[slot].bytes != value->bytes || in->vals[index].dtype != c->node->vals[0].dtype)
+        nuc_eval_fail(c, "%s cannot be seen as %s", nuc_meta_text(c->cx, &in->vals[index]),
+                      nuc_meta_text(c->cx, &c->node->vals[0]));
+    value->root = c->values[slot].root;
+    value->constant = c->values[slot].constant;
+}
+
+/* Memory that outlives every run. */
+static void compute_constant(struct nuc_eval_call *c, const struct nuc_eval_op *op)
+{
+    for (uint32_t v = 0; v < c->node->n_vals; v++) {
+        struct nuc_eval_value *value = &c->values[c->out_slot + v];
+        c->out[v] = nuc_alloc(c->cx, value->bytes);
+        value->data = c->out[v];
+        value->constant = true;
+    }
+    struct nuc_arena *outer = nuc_push_arena(c->cx);
+    c->scratch = nuc_alloc(c->cx, c->scratch_size);
+    op->run(c);
+    nuc_pop_arena(c->cx, outer);
+}
+
+/* Returns the call when it has to be computed in every run. */
+static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    const struct nuc_eval_op *op = nuc_eval_find(node->op);
+    struct nuc_eval_call *c = bind(e, node);
+
+    if (op == NULL)
+        nuc_eval_fail(c, "the evaluator does not know the operator");
+    if (op->is_view != NULL && op->is_view(node)) {
+        bind_view(c);
+        return NULL;
+    }
+    if (op->prepare != NULL)
+        op->prepare(c);
+    if (!all_constant(c))
+        return c;
+    compute_constant(c, op);
+    return NULL;
+}
+
+static void plan_placeholder(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    struct nuc_eval_value *value = value_of(e, node, 0);
+
+    if (nuc_is_static(node)) {
+        value->constant = true;
+        value->data = nuc_const_contiguous(e->g, node);
+    } else {
+        value->user_input = true;
+        e->inputs[e->n_inputs++] = e->first_slots[node->id];
+    }
+}
+
+static void plan_output(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    const struct nuc_arg *list = &node->args[0];
+
+    e->outputs = nuc_alloc_array(e->cx, list->count, sizeof *e->outputs);
+    for (uint32_t i = 0; i < list->count; i++) {
+        uint32_t slot = e->first_slots[list->u.nodes[i]->id];
+        e->outputs[e->n_outputs++] = slot;
+        e->values[e->values[slot].root].last_use = NEVER_FREED;
+    }
+}
+
+/* ---- live ranges and the arena ---- */
+
+struct live {
+    size_t offset, bytes, last_use;
+};
+
+static void use(struct nuc_evaluator *e, uint32_t slot, size_t step)
+{
+    struct nuc_eval_value *root = &e->values[e->values[slot].root];
+
+    if (root->last_use < step)
+        root->last_use = step;
+}
+
+/* A value is used by what computes and by the observer, which sees views too. */
+static void find_last_uses(struct nuc_evaluator *e)
+{
+    for (size_t s = 0; s < e->n_steps; s++) {
+        const struct nuc_eval_call *c = e->steps[s].call;
+        for (uint32_t i = 0; c != NULL && i < c->node->n_args; i++) {
+            if (nuc_eval_has_in(c, i))
+                use(e, c->in_slots[i], s);
+        }
+        for (uint32_t v = 0; v < e->steps[s].node->n_vals; v++)
+            use(e, e->first_slots[e->steps[s].node->id] + v, s);
+    }
+}
+
+static size_t drop_dead(struct live *live, size_t count, size_t step)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (live[i].last_use >= step)
+            live[kept++] = live[i];
+    }
+    return kept;
+}
+
+/* Puts a block into the lowest gap that holds it. `live` is sorted by offset. Returns the offset. */
+static size_t place(struct nuc_evaluator *e, struct live *live, size_t count, const struct nuc_eval_value *value)
+{
+    size_t bytes, offset = 0, i;
+
+    if (!nuc_add_size(value->bytes, ALIGNMENT - 1, &bytes))
+        nuc_fail(e->cx, NUC_NO_MEMORY, "%s: the activations do not fit into memory", e->g->file);
+    bytes = nuc_align_up(value->bytes, ALIGNMENT);
+    for (i = 0; i < count; i++) {
+        if (live[i].offset - offset >= bytes)
+            break;
+        offset = live[i].offset + live[i].bytes;
+    }
+    memmove(live + i + 1, live + i, (count - i) * sizeof *live);
+    live[i] = (struct live){offset, bytes, value->last_use};
+    size_t end;
+    if (!nuc_add_size(offset, bytes, &end))
+        nuc_fail(e->cx, NUC_NO_MEMORY, "%s: the activations do not fit into memory", e->g->file);
+    if (end > e->arena_size)
+        e->arena_size = end;
+    return offset;
+}
+
+/* Whether the value needs room in the arena. */
+static bool is_activation(const struct nuc_evaluator *e, uint32_t slot)
+{
+    const struct nuc_eval_value *v = &e->values[slot];
+
+    return v->root == slot && !v->constant && !v->user_input;
+}
+
+static void plan_arena(struct nuc_evaluator *e)
+{
+    struct nuc_arena *outer = nuc_push_arena(e->cx);
+    struct live *live = nuc_alloc_array(e->cx, (size_t)e->n_values + 1, sizeof *live);
+    size_t count = 0;
+
+    for (size_t s = 0; s < e->n_steps; s++) {
+        const struct nuc_node *node = e->steps[s].node;
+        count = drop_dead(live, count, s);
+        for (uint32_t v = 0; v < node->n_vals; v++) {
+            struct nuc_eval_value *value = value_of(e, node, v);
+            if (is_activation(e, e->first_slots[node->id] + v))
+                value->offset = place(e, live, count++, value);
+        }
+    }
+    nuc_pop_arena(e->cx, outer);
+}
+
+/* Gives activations and scratch their memory. */
+static void assign_memory(struct nuc_evaluator *e)
+{
+    size_t scratch_size = 0;
+
+    for (size_t s = 0; s < e->n_steps; s++) {
+        if (e->steps[s].call != NULL && e->steps[s].call->scratch_size > scratch_size)
+            scratch_size = e->steps[s].call->scratch_size;
+    }
+    void *scratch = nuc_alloc(e->cx, scratch_size);
+    e->arena = nuc_alloc(e->cx, e->arena_size);
+    for (uint32_t slot = 0; slot < e->n_values; slot++) {
+        if (is_activation(e, slot))
+            e->values[slot].data = e->arena + e->values[slot].offset;
+    }
+    for (size_t s = 0; s < e->n_steps; s++) {
+        struct nuc_eval_call *c = e->steps[s].call;
+        if (c == NULL)
+            continue;
+        c->scratch = scratch;
+        for (uint32_t v = 0; v < c->node->n_vals; v++)
+            c->out[v] = e->arena + e->values[c->out_slot + v].offset;
+    }
+}
+
+/* ---- interface ---- */
+
+static struct nuc_evaluator *new_evaluator(struct nuc_graph *g, unsigned threads, size_t max_values)
+{
+    struct nuc_evaluator *e = nuc_alloc(g->cx, sizeof *e);
+
+    e->cx = g->cx;
+    e->g = g;
+    e->pool = nuc_pool_new(g->cx, threads);
+    e->first_slots = nuc_alloc_array(g->cx, g->next_id, sizeof *e->first_slots);
+    e->values = nuc_alloc_array(g->cx, max_values, sizeof *e->values);
+    return e;
+}
+
+struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads)
+{
+    size_t n_values = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        n_values += n->n_vals;
+    struct nuc_evaluator *e = new_evaluator(g, threads, n_values);
+    e->steps = nuc_alloc_array(e->cx, g->n_nodes, sizeof *e->steps);
+    e->inputs = nuc_alloc_array(e->cx, g->n_nodes, sizeof *e->inputs);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct step *step = &e->steps[e->n_steps++];
+        step->node = n;
+        add_values(e, n);
+        if (n->op == NUC_OP_PLACEHOLDER)
+            plan_placeholder(e, n);
+        else if (n->op == NUC_OP_OUTPUT)
+            plan_output(e, n);
+        else
+            step->call = plan_call(e, n);
+    }
+    find_last_uses(e);
+    plan_arena(e);
+    assign_memory(e);
+    return e;
+}
+
+size_t nuc_eval_n_inputs(const struct nuc_evaluator *e)
+{
+    return e->n_inputs;
+}
+
+size_t nuc_eval_n_outputs(const struct nuc_evaluator *e)
+{
+    return e->n_outputs;
+}
+
+const struct nuc_node *nuc_eval_input(const struct nuc_evaluator *e, size_t index)
+{
+    return e->values[e->inputs[index]].node;
+}
+
+const struct nuc_node *nuc_eval_output(const struct nuc_evaluator *e, size_t index)
+{
+    return e->values[e->outputs[index]].node;
+}
+
+void nuc_eval_observe(struct nuc_evaluator *e, nuc_eval_observer observer, void *user)
+{
+    e->observer = observer;
+    e->observer_user = user;
+}
+
+size_t nuc_eval_arena_size(const struct nuc_evaluator *e)
+{
+    return e->arena_size;
+}
+
+static void observe(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    for (uint32_t v = 0; v < node->n_vals; v++) {
+        const struct nuc_eval_value *root = &e->values[value_of(e, node, v)->root];
+        e->observer(e->observer_user, node, v, root->data, (size_t)nuc_elements(&node->vals[v]));
+    }
+}
+
+void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *const *outputs)
+{
+    for (size_t i = 0; i < e->n_inputs; i++)
+        e->values[e->inputs[i]].data = inputs[i];
+    for (size_t s = 0; s < e->n_steps; s++) {
+        const struct nuc_eval_call *c = e->steps[s].call;
+        if (c != NULL)
+            nuc_eval_find(c->node->op)->run(c);
+        if (e->observer != NULL)
+            observe(e, e->steps[s].node);
+    }
+    for (size_t i = 0; outputs != NULL && i < e->n_outputs; i++) {
+        const struct nuc_eval_value *value = &e->values[e->outputs[i]];
+        if (outputs[i] != NULL)
+            memcpy(outputs[i], e->values[value->root].data, value->bytes);
+    }
+}
+
+/* ---- constant folding ---- */
+
+static bool is_foldable(const struct nuc_node *node)
+{
+    struct nuc_node *inputs[NUC_MAX_RANK];
+    uint32_t count = nuc_inputs(node, inputs, NUC_MAX_RANK);
+
+    if (!nuc_is_call(node) || node->op == NUC_OP_CALL_DELEGATE || node->n_vals == 0 || count == 0 ||
+        count > NUC_MAX_RANK)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!nuc_is_static(inputs[i]))
+            return false;
+    }
+    return true;
+}
+
+bool nuc_eval_constant(struct nuc_graph *g, const struct nuc_node *node, void **out)
+{
+    struct nuc_node *inputs[NUC_MAX_RANK];
+
+    if (!is_foldable(node))
+        return false;
+    for (uint32_t v = 0; v < node->n_vals; v++)
+        out[v] = nuc_alloc(g->cx, nuc_bytes(&node->vals[v]));
+    struct nuc_arena *outer = nuc_push_arena(g->cx);
+    uint32_t count = nuc_inputs(node, inputs, NUC_MAX_RANK);
+    struct nuc_evaluator *e = new_evaluator(g, 1, (size_t)count + node->n_vals);
+    for (uint32_t i = 0; i < count; i++) {
+        add_values(e, inputs[i]);
+        plan_placeholder(e, inputs[i]);
+    }
+    add_values(e, node);
+    plan_call(e, node);
+    for (uint32_t v = 0; v < node->n_vals; v++) {
+        const struct nuc_eval_value *value = value_of(e, node, v);
+        memcpy(out[v], e->values[value->root].data, value->bytes);
+    }
+    nuc_pop_arena(g->cx, outer);
+    return true;
+}

@@ -1,0 +1,63 @@
+/*
+ * The reference evaluator: computes a graph in float32 as eager PyTorch does on a CPU, quantize and dequantize nodes
+ * included. It is the oracle other computations are compared with, the engine of calibration and of constant folding.
+ *
+ * Every value is kept dense in logical (contiguous) order whatever its dim order is: a dim order is layout, not value,
+ * so clones and dim-order copies cost nothing. Results do not depend on the number of threads nor on the host's
+ * vector unit: each sum is taken in one fixed order, without fused multiply-add.
+ */
+#ifndef NUC_EVAL_H
+#define NUC_EVAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compiler/graph/graph.h"
+
+struct nuc_evaluator;
+
+/*
+ * Called for every value in execution order as soon as it is known: user inputs, parameters, results. `data` holds
+ * `elements` elements of node->vals[val_index].dtype in logical order and is valid during the call only.
+ */
+typedef void (*nuc_eval_observer)(void *user, const struct nuc_node *node, uint32_t val_index, const void *data,
+                                  size_t elements);
+
+/*
+ * Plans the evaluation of a verified graph: what depends on constants only is computed here once, activations share an
+ * arena by live range, weights are repacked. Fails with NUC_UNSUPPORTED naming the node when an operator or dtype
+ * cannot be computed. The graph stays unchanged while the evaluator is used. threads 0: as many as cores.
+ */
+struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads);
+
+size_t nuc_eval_n_inputs(const struct nuc_evaluator *e);
+size_t nuc_eval_n_outputs(const struct nuc_evaluator *e);
+
+/* The placeholder of user input `index`, and the node whose value is output `index`. */
+const struct nuc_node *nuc_eval_input(const struct nuc_evaluator *e, size_t index);
+const struct nuc_node *nuc_eval_output(const struct nuc_evaluator *e, size_t index);
+
+/* NULL ends the observation. */
+void nuc_eval_observe(struct nuc_evaluator *e, nuc_eval_observer observer, void *user);
+
+/*
+ * One inference. inputs[i] and outputs[i] hold nuc_bytes() of the value in logical order, aligned to its element.
+ * `outputs`, or single elements of it, may be NULL: not wanted.
+ */
+void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *const *outputs);
+
+/* Bytes of the activation arena: less than the sum of all activations. */
+size_t nuc_eval_arena_size(const struct nuc_evaluator *e);
+
+/*
+ * Constant folding: when every tensor argument of `node` is a parameter, buffer or constant, computes the node and
+ * sets out[0..n_vals) to its values, dense in logical order, in the current arena. False, and nothing done, otherwise
+ * or when the node is no operator of its own (placeholder, output, delegate call).
+ */
+bool nuc_eval_constant(struct nuc_graph *g, const struct nuc_node *node, void **out);
+
+/* Whether the evaluator has a row for the operator, for the completeness test over ops.def. */
+bool nuc_eval_has_op(enum nuc_op op);
+
+#endif

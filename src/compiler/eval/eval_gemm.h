@@ -1,0 +1,32 @@
+/*
+ * The inner product of convolutions and matrix products: four rows of one matrix times a panel of sixteen columns of
+ * another. Plain C with vector types, compiled for the host's vector unit as well. Every sum runs over k in ascending
+ * order with separate multiplication and addition, so all versions give the same bits.
+ */
+#ifndef NUC_EVAL_GEMM_H
+#define NUC_EVAL_GEMM_H
+
+#include <stddef.h>
+
+#define NUC_TILE_ROWS 4
+#define NUC_TILE_COLUMNS 16
+
+/*
+ * tile[r][j] = sum of a[r * a_stride + i] * panel[i * 16 + j] over i in [0, k), for r in [0, rows), rows in [1, 4].
+ * `tile` has four rows of sixteen; rows behind `rows` stay unchanged.
+ */
+typedef void (*nuc_tile_fn)(const float *a, size_t a_stride, const float *panel, size_t k, size_t rows, float *tile);
+
+/* The fastest version the host can run. */
+nuc_tile_fn nuc_tile_select(void);
+
+/* Floats of all panels of a matrix with `k` rows and `columns` columns. */
+size_t nuc_panels_size(size_t k, size_t columns);
+
+/*
+ * Repacks a matrix whose element (i, j) is b[i * k_stride + j * column_stride] into panels [columns / 16][k][16]; the
+ * last panel is filled up with zeros.
+ */
+void nuc_pack_panels(const float *b, size_t k, size_t columns, size_t k_stride, size_t column_stride, float *panels);
+
+#endif

@@ -1,0 +1,272 @@
+/* Views, copies in another order, padding, conversion of dtypes. Any element type. */
+#include <string.h>
+
+#include "compiler/eval/eval_private.h"
+
+enum { INPUT };
+
+/* ---- views: the same memory under another shape ---- */
+
+static bool always(const struct nuc_node *node)
+{
+    (void)node;
+    return true;
+}
+
+const struct nuc_eval_op nuc_eval_view = {.is_view = always};
+const struct nuc_eval_op nuc_eval_getitem = {.is_view = always};
+
+/* input, p, train */
+static bool is_inactive(const struct nuc_node *node)
+{
+    return !node->args[2].u.b;
+}
+
+static void refuse_dropout(struct nuc_eval_call *c)
+{
+    nuc_eval_fail(c, "it drops elements at random; export the model after eval()");
+}
+
+const struct nuc_eval_op nuc_eval_dropout = {.is_view = is_inactive, .prepare = refuse_dropout};
+
+/* _assert_tensor_metadata has no value. */
+static void run_nothing(const struct nuc_eval_call *c)
+{
+    (void)c;
+}
+
+const struct nuc_eval_op nuc_eval_nothing = {.run = run_nothing};
+
+/* ---- conversion ---- */
+
+static bool keeps_dtype(const struct nuc_node *node)
+{
+    return node->vals[0].dtype == node->args[INPUT].u.node->vals[0].dtype;
+}
+
+static void prepare_cast(struct nuc_eval_call *c)
+{
+    enum nuc_dtype from = nuc_eval_in_meta(c, INPUT)->dtype, to = nuc_eval_out_meta(c, 0)->dtype;
+
+    if (!nuc_eval_can_convert(from) || !nuc_eval_can_convert(to))
+        nuc_eval_fail(c, "%s is not converted to %s", nuc_dtype_name(from), nuc_dtype_name(to));
+}
+
+static void run_cast(const struct nuc_eval_call *c)
+{
+    enum nuc_dtype from = nuc_eval_in_meta(c, INPUT)->dtype, to = nuc_eval_out_meta(c, 0)->dtype;
+    size_t elements = (size_t)nuc_elements(nuc_eval_out_meta(c, 0));
+    const void *in = nuc_eval_in(c, INPUT);
+    bool exact = nuc_eval_is_integer(from);
+
+    for (size_t i = 0; i < elements; i++) {
+        if (exact)
+            nuc_eval_store_int(to, c->out[0], i, nuc_eval_load_int(from, in, i));
+        else
+            nuc_eval_store_number(to, c->out[0], i, nuc_eval_load_number(from, in, i));
+    }
+}
+
+const struct nuc_eval_op nuc_eval_cast = {.is_view = keeps_dtype, .prepare = prepare_cast, .run = run_cast};
+
+/* ---- permute ---- */
+
+struct permute {
+    size_t strides[NUC_MAX_RANK]; /* of the input, in elements, by output dimension */
+};
+
+static void prepare_permute(struct nuc_eval_call *c)
+{
+    struct permute *p = nuc_alloc(c->cx, sizeof *p);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT);
+    const struct nuc_arg *dims = &c->node->args[1];
+    uint32_t seen = 0;
+
+    if (dims->count != in->rank || nuc_eval_out_meta(c, 0)->rank != in->rank)
+        nuc_eval_fail(c, "the permutation names %u dimensions of %u", (unsigned)dims->count, (unsigned)in->rank);
+    for (uint32_t d = 0; d < in->rank; d++) {
+        uint32_t from = nuc_eval_dim(c, dims->u.ints[d], in->rank);
+        if ((seen >> from & 1) != 0 || nuc_eval_out_meta(c, 0)->sizes[d] != in->sizes[from])
+            nuc_eval_fail(c, "the permutation does not fit %s", nuc_meta_text(c->cx, in));
+        seen |= 1u << from;
+        p->strides[d] = nuc_eval_product(in, from + 1, in->rank);
+    }
+    c->state = p;
+}
+
+/* `count` elements of `size` bytes, `stride` elements apart in `from`. */
+static void copy_strided(void *to, const void *from, size_t count, size_t stride, size_t size)
+{
+    const char *in = from;
+    char *out = to;
+
+    if (size == 4) { /* float32: a constant size makes the copy a single load and store */
+        for (size_t i = 0; i < count; i++)
+            memcpy(out + i * 4, in + i * stride * 4, 4);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        memcpy(out + i * size, in + i * stride * size, size);
+}
+
+static void run_permute(const struct nuc_eval_call *c)
+{
+    const struct permute *p = c->state;
+    const struct nuc_meta *out = nuc_eval_out_meta(c, 0);
+    size_t size = nuc_dtype_size(out->dtype), length = nuc_eval_row_length(out);
+    size_t step = out->rank == 0 ? 1 : p->strides[out->rank - 1];
+    const char *in = nuc_eval_in(c, INPUT);
+    char *to = c->out[0];
+
+    for (size_t row = 0; row < nuc_eval_rows(out); row++)
+        copy_strided(to + row * length * size, in + nuc_eval_row_offset(out, row, p->strides) * size, length, step,
+                     size);
+}
+
+const struct nuc_eval_op nuc_eval_permute = {.prepare = prepare_permute, .run = run_permute};
+
+/* ---- padding ---- */
+
+enum { PAD_AMOUNTS = 1, PAD_MODE = 2, PAD_VALUE = 3, CONSTANT_PAD_VALUE = 2 };
+
+#define PAD_FILL SIZE_MAX
+
+/* For every dimension and output coordinate, the input coordinate it shows, or PAD_FILL. */
+struct pad {
+    size_t *maps[NUC_MAX_RANK];
+    uint8_t fill[8]; /* one element */
+};
+
+typedef int64_t (*pad_coordinate)(int64_t at, int64_t size);
+
+/* `at` is the coordinate relative to the input, outside [0, size) in the padding; negative: filled. */
+static int64_t constant_coordinate(int64_t at, int64_t size)
+{
+    return at < 0 || at >= size ? -1 : at;
+}
+
+static int64_t replicate_coordinate(int64_t at, int64_t size)
+{
+    if (at < 0)
+        return 0;
+    return at >= size ? size - 1 : at;
+}
+
+static int64_t circular_coordinate(int64_t at, int64_t size)
+{
+    return size == 0 ? -1 : (at % size + size) % size;
+}
+
+static int64_t reflect_coordinate(int64_t at, int64_t size)
+{
+    int64_t mirrored = at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;
+
+    return constant_coordinate(mirrored, size);
+}
+
+static pad_coordinate find_mode(const struct nuc_eval_call *c, const char *name)
+{
+    static const struct {
+        const char *name;
+        pad_coordinate coordinate;
+    } modes[] = {{"constant", constant_coordinate},
+                 {"replicate", replicate_coordinate},
+                 {"circular", circular_coordinate},
+                 {"reflect", reflect_coordinate}};
+
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        if (strcmp(modes[i].name, name) == 0)
+            return modes[i].coordinate;
+    }
+    nuc_eval_fail(c, "unknown padding mode '%s'", name);
+}
+
+/* Amounts come in pairs {before, after}, last dimension first. */
+static void prepare_modes(struct nuc_eval_call *c, pad_coordinate coordinate, double value)
+{
+    struct pad *p = nuc_alloc(c->cx, sizeof *p);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT), *out = nuc_eval_out_meta(c, 0);
+    const struct nuc_arg *amounts = &c->node->args[PAD_AMOUNTS];
+
+    if (amounts->count % 2 != 0 || amounts->count / 2 > in->rank || out->rank != in->rank)
+        nuc_eval_fail(c, "%u amounts do not fit a tensor of rank %u", (unsigned)amounts->count, (unsigned)in->rank);
+    for (uint32_t d = 0; d < in->rank; d++) {
+        uint32_t pair = in->rank - 1 - d;
+        int64_t before = pair < amounts->count / 2 ? amounts->u.ints[2 * pair] : 0;
+        p->maps[d] = nuc_alloc_array(c->cx, (size_t)out->sizes[d], sizeof *p->maps[d]);
+        for (int64_t i = 0; i < out->sizes[d]; i++) {
+            int64_t from = coordinate(i - before, in->sizes[d]);
+            p->maps[d][i] = from < 0 ? PAD_FILL : (size_t)from;
+        }
+    }
+    if (nuc_eval_can_convert(out->dtype))
+        nuc_eval_store_number(out->dtype, p->fill, 0, value);
+    c->state = p;
+}
+
+static void prepare_pad(struct nuc_eval_call *c)
+{
+    prepare_modes(c, find_mode(c, c->node->args[PAD_MODE].u.string), nuc_eval_number(c, PAD_VALUE, 0.0));
+}
+
+static void prepare_constant_pad(struct nuc_eval_call *c)
+{
+    prepare_modes(c, constant_coordinate, nuc_eval_number(c, CONSTANT_PAD_VALUE, 0.0));
+}
+
+/* Offset in elements of the input row that output row `row` shows; PAD_FILL when it is all padding. */
+static size_t source_row(const struct pad *p, const struct nuc_meta *in, const struct nuc_meta *out, size_t row)
+{
+    size_t offset = 0, stride = nuc_eval_row_length(in);
+
+    for (uint32_t d = out->rank < 1 ? 0 : out->rank - 1u; d-- > 0;) {
+        size_t from = p->maps[d][row % (size_t)out->sizes[d]];
+        if (from == PAD_FILL)
+            return PAD_FILL;
+        offset += from * stride;
+        stride *= (size_t)in->sizes[d];
+        row /= (size_t)out->sizes[d];
+    }
+    return offset;
+}
+
+static void fill(const struct pad *p, char *to, size_t count, size_t size)
+{
+    for (size_t i = 0; i < count; i++)
+        memcpy(to + i * size, p->fill, size);
+}
+
+/* Copies runs of neighbouring elements at once. */
+static void pad_row(const struct pad *p, const size_t *map, size_t length, const char *from, char *to, size_t size)
+{
+    for (size_t i = 0, next; i < length; i = next) {
+        for (next = i + 1; next < length && map[i] != PAD_FILL && map[next] == map[i] + (next - i); next++)
+            ;
+        if (map[i] == PAD_FILL)
+            fill(p, to + i * size, 1, size);
+        else
+            memcpy(to + i * size, from + map[i] * size, (next - i) * size);
+    }
+}
+
+static void run_pad(const struct nuc_eval_call *c)
+{
+    const struct pad *p = c->state;
+    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT), *out = nuc_eval_out_meta(c, 0);
+    size_t size = nuc_dtype_size(out->dtype), length = nuc_eval_row_length(out);
+    const char *from = nuc_eval_in(c, INPUT);
+    char *to = c->out[0];
+
+    for (size_t row = 0; row < nuc_eval_rows(out); row++, to += length * size) {
+        size_t source = source_row(p, in, out, row);
+        if (source == PAD_FILL)
+            fill(p, to, length, size);
+        else if (out->rank == 0)
+            memcpy(to, from, size);
+        else
+            pad_row(p, p->maps[out->rank - 1], length, from + source * size, to, size);
+    }
+}
+
+const struct nuc_eval_op nuc_eval_pad = {.prepare = prepare_pad, .run = run_pad};
+const struct nuc_eval_op nuc_eval_constant_pad = {.prepare = prepare_constant_pad, .run = run_pad};
