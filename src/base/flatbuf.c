@@ -42,8 +42,7 @@ static struct nuc_fb_table table_at(struct nuc_fb_reader *r, uint32_t position)
     }
     uint16_t vtable_size = nuc_load_u16(v);
     uint16_t table_size = nuc_load_u16(v + 2);
-    if (vtable_size < 4 || vtable_size % 2 != 0 || table_size < 4 || at(r, (uint64_t)vtable, vtable_size) == NULL ||
-        at(r, position, table_size) == NULL) {
+    if (vtable_size < 4 || vtable_size % 2 != 0 || at(r, (uint64_t)vtable, vtable_size) == NULL) {
         r->bad = true;
         return none;
     }
@@ -55,7 +54,10 @@ struct nuc_fb_table nuc_fb_root(struct nuc_fb_reader *r, uint32_t root_at)
     return table_at(r, follow(r, root_at));
 }
 
-/* Position of field `id`'s inline value of `size` bytes; 0 when absent. */
+/*
+ * Position of field `id`'s inline value of `size` bytes; 0 when absent. The bound is the buffer, not the table's size:
+ * the Python builder shares vtables between tables whose sizes differ, so that a stored size may be that of another.
+ */
 static uint32_t field(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, uint32_t size)
 {
     uint32_t slot = 4 + 2 * (uint32_t)id;
@@ -65,7 +67,7 @@ static uint32_t field(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, ui
     uint16_t offset = nuc_load_u16(r->bytes.data + t.vtable + slot);
     if (offset == 0)
         return 0;
-    if (offset < 4 || (uint32_t)offset + size > t.table_size) {
+    if (offset < 4 || at(r, (uint64_t)t.at + offset, size) == NULL) {
         r->bad = true;
         return 0;
     }

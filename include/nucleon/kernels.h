@@ -1,0 +1,195 @@
+/*
+ * Operators of the runtime: what a kernel receives, how it reports errors, and the tables that give operators their
+ * names. A firmware may pass its own table with only the operators its program needs; the linker then drops the rest.
+ *
+ * A kernel is called with the arguments of the operator's out-variant schema in schema order, the out arguments last.
+ * Their kinds have been checked against the entry's signature when the program was loaded, so that a kernel may read
+ * the union without looking at the kind; shapes, element types, value ranges and dim orders are the kernel's to check.
+ */
+#ifndef NUCLEON_KERNELS_H
+#define NUCLEON_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nucleon/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * What went wrong, for a person. Only static strings. Defining NUCLEON_NO_MESSAGES when compiling the library leaves
+ * the texts out and keeps the numbers.
+ */
+struct nuc_detail {
+    const char *message;     /* what is wrong; names the argument when one is to blame. NULL: nothing */
+    const char *where;       /* operator or backend name, inside the image; NULL when none is involved */
+    int32_t instruction;     /* index in the method, -1: none */
+    int32_t value;           /* index of the value, -1: none */
+    int32_t code;            /* status of a driver call, 0: none */
+};
+
+#ifdef NUCLEON_NO_MESSAGES
+#define NUC_TEXT(text) ((const char *)0)
+#else
+#define NUC_TEXT(text) text
+#endif
+
+/* Numbered as the union of the program file's schema. */
+enum nuc_value_kind {
+    NUC_VALUE_NONE = 1,
+    NUC_VALUE_INT,
+    NUC_VALUE_BOOL,
+    NUC_VALUE_DOUBLE,
+    NUC_VALUE_TENSOR,
+    NUC_VALUE_STRING,
+    NUC_VALUE_INTS,
+    NUC_VALUE_DOUBLES,
+    NUC_VALUE_BOOLS,
+    NUC_VALUE_TENSORS,
+    NUC_VALUE_OPTIONAL_TENSORS
+};
+
+/*
+ * A dense tensor. sizes and dim_order lie in the program image and have `rank` entries; dim_order is a permutation
+ * that lists the dimensions from outermost to innermost in memory. bytes = elements * element size, without overflow.
+ * data is NULL only when the caller has not supplied an input or output that the program leaves to the caller.
+ */
+struct nuc_tensor {
+    void *data;
+    const int32_t *sizes;
+    const uint8_t *dim_order;
+    size_t bytes;
+    uint8_t dtype; /* enum nuc_dtype */
+    uint8_t rank;
+    bool constant; /* the bytes belong to the image and must not be written */
+    bool planned;  /* the bytes belong to planned memory */
+};
+
+/* A list or a string inside the image: its elements are read with the functions below. */
+struct nuc_list {
+    const uint8_t *items;
+    uint32_t count;
+};
+
+struct nuc_value {
+    union {
+        struct nuc_tensor tensor;
+        struct nuc_list list;
+        int64_t i;
+        double f;
+        bool b;
+    } u;
+    uint8_t kind; /* enum nuc_value_kind */
+};
+
+/* What a kernel or a delegate may use during one call. */
+struct nuc_kernel_context {
+    const struct nuc_value *values; /* all values of the method, for list elements */
+    uint32_t n_values;
+    uint8_t *temporary; /* the caller's temporary memory, empty again at each call */
+    size_t temporary_size;
+    size_t temporary_used;
+    struct nuc_detail *detail; /* never NULL */
+};
+
+/* `bytes` of temporary memory aligned to `alignment` (a power of two), or NULL when it is exhausted. */
+void *nuc_kernel_temporary(struct nuc_kernel_context *cx, size_t bytes, size_t alignment);
+
+/* Notes the message and returns `status`. */
+enum nuc_status nuc_kernel_error(struct nuc_kernel_context *cx, enum nuc_status status, const char *message);
+
+/* Element of a list of ints, of doubles, of tensors; `index` is below the count. */
+int64_t nuc_list_int(const struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t index);
+double nuc_list_double(const struct nuc_value *list, uint32_t index);
+const struct nuc_value *nuc_list_value(const struct nuc_kernel_context *cx, const struct nuc_value *list,
+                                       uint32_t index);
+
+/* An int or a double as a double. */
+double nuc_value_scalar(const struct nuc_value *value);
+
+typedef enum nuc_status (*nuc_kernel_fn)(struct nuc_kernel_context *cx, struct nuc_value *const *args);
+
+/*
+ * One operator. The signature has one letter for each argument in front of the return value:
+ *   T tensor   O out tensor, never a constant   L list of tensors   P list of out tensors
+ *   i int      f double or int (a scalar)       b bool              I list of ints          s string
+ * A lower-case letter or T, L, I behind '?' may be None.
+ */
+struct nuc_kernel_entry {
+    const char *name; /* "aten::add.out" */
+    const char *signature;
+    nuc_kernel_fn run;
+};
+
+struct nuc_kernel_table {
+    const struct nuc_kernel_entry *entries;
+    size_t count;
+};
+
+/* Every operator of the library. */
+extern const struct nuc_kernel_table nuc_default_kernels;
+
+/* The entry of that name, or NULL. */
+const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *table, const char *name);
+
+/* The operators themselves, for tables of one's own. */
+#define NUC_KERNELS(X)                                                                                        \
+    X("quantized_decomposed::quantize_per_tensor.out", "TfiiiiO", nuc_op_quantize_per_tensor)                 \
+    X("quantized_decomposed::dequantize_per_tensor.out", "Tfiiii?iO", nuc_op_dequantize_per_tensor)           \
+    X("quantized_decomposed::quantize_per_channel.out", "TTTiiiiO", nuc_op_quantize_per_channel)              \
+    X("quantized_decomposed::dequantize_per_channel.out", "TT?Tiiii?iO", nuc_op_dequantize_per_channel)       \
+    X("dim_order_ops::_clone_dim_order.out", "Tb?IO", nuc_op_clone_dim_order)                                 \
+    X("dim_order_ops::_to_dim_order_copy.out", "Tb?IO", nuc_op_to_dim_order_copy)                             \
+    X("aten::clone.out", "T?iO", nuc_op_clone)                                                                \
+    X("aten::alias_copy.out", "TO", nuc_op_alias_copy)                                                        \
+    X("aten::view_copy.out", "TIO", nuc_op_view_copy)                                                         \
+    X("aten::permute_copy.out", "TIO", nuc_op_permute_copy)                                                   \
+    X("aten::slice_copy.Tensor_out", "Ti?i?iiO", nuc_op_slice_copy)                                           \
+    X("aten::split_with_sizes_copy.out", "TIiP", nuc_op_split_with_sizes_copy)                                \
+    X("aten::cat.out", "LiO", nuc_op_cat)                                                                     \
+    X("aten::expand_copy.out", "TIbO", nuc_op_expand_copy)                                                    \
+    X("aten::constant_pad_nd.out", "TIfO", nuc_op_constant_pad_nd)                                            \
+    X("aten::add.out", "TTfO", nuc_op_add)                                                                    \
+    X("aten::sub.out", "TTfO", nuc_op_sub)                                                                    \
+    X("aten::mul.out", "TTO", nuc_op_mul)                                                                     \
+    X("aten::div.out", "TTO", nuc_op_div)                                                                     \
+    X("aten::maximum.out", "TTO", nuc_op_maximum)                                                             \
+    X("aten::minimum.out", "TTO", nuc_op_minimum)                                                             \
+    X("aten::relu.out", "TO", nuc_op_relu)                                                                    \
+    X("aten::abs.out", "TO", nuc_op_abs)                                                                      \
+    X("aten::neg.out", "TO", nuc_op_neg)                                                                      \
+    X("aten::exp.out", "TO", nuc_op_exp)                                                                      \
+    X("aten::log.out", "TO", nuc_op_log)                                                                      \
+    X("aten::sqrt.out", "TO", nuc_op_sqrt)                                                                    \
+    X("aten::rsqrt.out", "TO", nuc_op_rsqrt)                                                                  \
+    X("aten::sigmoid.out", "TO", nuc_op_sigmoid)                                                              \
+    X("aten::tanh.out", "TO", nuc_op_tanh)                                                                    \
+    X("aten::leaky_relu.out", "TfO", nuc_op_leaky_relu)                                                       \
+    X("aten::hardtanh.out", "TffO", nuc_op_hardtanh)                                                          \
+    X("aten::clamp.out", "T?f?fO", nuc_op_clamp)                                                              \
+    X("aten::convolution.out", "TT?TIIIbIiO", nuc_op_convolution)                                             \
+    X("aten::max_pool2d_with_indices.out", "TIIIIbOO", nuc_op_max_pool2d)                                     \
+    X("aten::avg_pool2d.out", "TIIIbb?iO", nuc_op_avg_pool2d)                                                 \
+    X("aten::_adaptive_avg_pool2d.out", "TIO", nuc_op_adaptive_avg_pool2d)                                    \
+    X("aten::_native_batch_norm_legit_no_training.out", "T?T?TTTffOOO", nuc_op_batch_norm)                    \
+    X("aten::mm.out", "TTO", nuc_op_mm)                                                                       \
+    X("aten::bmm.out", "TTO", nuc_op_bmm)                                                                     \
+    X("aten::addmm.out", "TTTffO", nuc_op_addmm)                                                              \
+    X("aten::_softmax.out", "TibO", nuc_op_softmax)                                                           \
+    X("aten::mean.out", "T?Ib?iO", nuc_op_mean)                                                               \
+    X("aten::sum.IntList_out", "T?Ib?iO", nuc_op_sum)                                                         \
+    X("aten::amax.out", "TIbO", nuc_op_amax)                                                                  \
+    X("aten::amin.out", "TIbO", nuc_op_amin)
+
+#define NUC_KERNEL_DECLARATION(name, signature, run) \
+    enum nuc_status run(struct nuc_kernel_context *cx, struct nuc_value *const *args);
+NUC_KERNELS(NUC_KERNEL_DECLARATION)
+#undef NUC_KERNEL_DECLARATION
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,173 @@
+/*
+ * Loads and runs a program file (.pte, docs/formats.md) in memory the caller gives: no allocation, no input or output,
+ * no state outside struct nuc_program and the caller's memory.
+ *
+ *     struct nuc_program_sizes sizes;
+ *     nuc_program_sizes(image, size, &nuc_default_backends, &sizes, &detail);
+ *     ... give sizes.state, sizes.planned[], sizes.temporary bytes, each aligned to NUC_MEMORY_ALIGNMENT ...
+ *     nuc_program_load(&program, image, size, &memory, &nuc_default_kernels, &nuc_default_backends, &detail);
+ *     nuc_program_set_input(&program, 0, input, bytes, &detail);
+ *     nuc_program_execute(&program, &detail);
+ *     nuc_program_output(&program, 0, &tensor);
+ *
+ * The image is verified once, when it is loaded: whatever its bytes are, no call reads or writes outside the image and
+ * the caller's memory, and every call ends. The image must stay in place and unchanged while the program is used, be
+ * aligned to NUC_MEMORY_ALIGNMENT, and lie in memory the NPU can read when it holds delegates. A loaded program may be
+ * executed any number of times; its inputs are set again before each execution, because planned memory is reused.
+ * One program is used by one thread at a time; different programs are independent of each other.
+ *
+ * Every `detail` may be NULL.
+ */
+#ifndef NUCLEON_RUNTIME_H
+#define NUCLEON_RUNTIME_H
+
+#include "nucleon/kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NUC_MEMORY_ALIGNMENT 16
+
+/* Memories a program may plan for: memory_id 1 to NUC_MAX_MEMORIES of the file, here index 0 and up. */
+#define NUC_MAX_MEMORIES 8
+
+/* Bytes a backend needs for one delegate: kept as long as the program, and during a call. */
+struct nuc_backend_sizes {
+    size_t state;
+    size_t temporary;
+};
+
+/*
+ * Executes delegates: the partitions a compiler made for one piece of hardware. `processed` is the payload inside the
+ * image, untrusted.
+ */
+struct nuc_backend {
+    const char *id; /* "NeutronBackend" */
+
+    enum nuc_status (*sizes)(const uint8_t *processed, size_t size, struct nuc_backend_sizes *out,
+                             struct nuc_detail *detail);
+
+    /* `state` has the bytes asked for, aligned to NUC_MEMORY_ALIGNMENT and zeroed. */
+    enum nuc_status (*load)(void *state, const uint8_t *processed, size_t size, struct nuc_detail *detail);
+
+    /* Inputs, then outputs, as the program lists them; kinds, counts and constness are the backend's to check. */
+    enum nuc_status (*run)(void *state, struct nuc_kernel_context *cx, struct nuc_value *const *args, size_t n_args);
+
+    void (*unload)(void *state); /* may be NULL */
+};
+
+struct nuc_backend_table {
+    const struct nuc_backend *const *entries;
+    size_t count;
+};
+
+/* The eIQ Neutron NPU, through the driver API of NeutronDriver.h. neutronInit() is the application's to call. */
+extern const struct nuc_backend nuc_neutron_backend;
+
+/* nuc_neutron_backend alone. */
+extern const struct nuc_backend_table nuc_default_backends;
+
+struct nuc_program_sizes {
+    size_t state;                     /* values, instructions, delegate states */
+    size_t n_planned;                 /* memories in use: entries of planned */
+    size_t planned[NUC_MAX_MEMORIES]; /* inputs, outputs and intermediates */
+    size_t temporary;                 /* during a call, delegate scratch included */
+};
+
+/* Memory of the sizes above, or more; each block aligned to NUC_MEMORY_ALIGNMENT. A size of 0 may have no block. */
+struct nuc_program_memory {
+    void *state;
+    size_t state_size;
+    void *planned[NUC_MAX_MEMORIES];
+    size_t planned_size[NUC_MAX_MEMORIES];
+    void *temporary;
+    size_t temporary_size;
+};
+
+struct nuc_instruction;
+struct nuc_loaded_delegate;
+
+/* A loaded program. The fields are the runtime's. */
+struct nuc_program {
+    const uint8_t *image;
+    struct nuc_program_memory memory;
+    struct nuc_value *values;
+    struct nuc_instruction *instructions;
+    struct nuc_loaded_delegate *delegates;
+    struct nuc_value **args; /* of the instruction under way */
+    const uint8_t *inputs;   /* value indices, little-endian 32-bit, in the image */
+    const uint8_t *outputs;
+    uint32_t n_values;
+    uint32_t n_instructions;
+    uint32_t n_delegates;
+    uint32_t n_inputs;
+    uint32_t n_outputs;
+    void (*trace)(void *user, uint32_t instruction, const char *name, struct nuc_value *const *args, size_t n_args);
+    void *trace_user;
+};
+
+/*
+ * Memory the program needs. The image is checked as far as that takes; delegates are measured by their backends.
+ * `backends` may be NULL for a program without delegates.
+ */
+enum nuc_status nuc_program_sizes(const void *image, size_t size, const struct nuc_backend_table *backends,
+                                  struct nuc_program_sizes *out, struct nuc_detail *detail);
+
+/*
+ * Verifies the image, resolves operators and backends, and prepares delegates. On failure nothing stays prepared and
+ * detail->where names a missing operator or backend.
+ */
+enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_t size,
+                                 const struct nuc_program_memory *memory, const struct nuc_kernel_table *kernels,
+                                 const struct nuc_backend_table *backends, struct nuc_detail *detail);
+
+/* Releases what delegates hold in their driver. */
+void nuc_program_unload(struct nuc_program *p);
+
+static inline size_t nuc_program_n_inputs(const struct nuc_program *p)
+{
+    return p->n_inputs;
+}
+
+static inline size_t nuc_program_n_outputs(const struct nuc_program *p)
+{
+    return p->n_outputs;
+}
+
+/*
+ * Input or output `index` as the program declares it. NUC_BAD_USAGE when there is no such one, NUC_UNSUPPORTED when
+ * it is not a tensor.
+ */
+enum nuc_status nuc_program_input_info(const struct nuc_program *p, size_t index, struct nuc_tensor *out);
+enum nuc_status nuc_program_output_info(const struct nuc_program *p, size_t index, struct nuc_tensor *out);
+
+/*
+ * Gives input `index` its value: `bytes` in the dim order of nuc_program_input_info(). An input in planned memory is
+ * copied; any other is used in place and must live until the execution is over.
+ */
+enum nuc_status nuc_program_set_input(struct nuc_program *p, size_t index, const void *data, size_t bytes,
+                                      struct nuc_detail *detail);
+
+/* Where an output that is not planned is to be written: aligned to NUC_MEMORY_ALIGNMENT, at least its bytes. */
+enum nuc_status nuc_program_set_output(struct nuc_program *p, size_t index, void *data, size_t bytes,
+                                       struct nuc_detail *detail);
+
+enum nuc_status nuc_program_execute(struct nuc_program *p, struct nuc_detail *detail);
+
+/* The result: its data is valid until the next nuc_program_set_input() or nuc_program_execute(). */
+enum nuc_status nuc_program_output(const struct nuc_program *p, size_t index, struct nuc_tensor *out);
+
+/*
+ * Calls trace(user, instruction, name, args, n_args) after each kernel and delegate call, for profiling and dumps.
+ * `name` is the operator's or the backend's. NULL switches it off.
+ */
+void nuc_program_trace(struct nuc_program *p,
+                       void (*trace)(void *user, uint32_t instruction, const char *name,
+                                     struct nuc_value *const *args, size_t n_args),
+                       void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

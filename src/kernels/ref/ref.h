@@ -1,0 +1,176 @@
+/*
+ * Reference kernels in plain C over plain structs. Freestanding except for expf, logf, tanhf and sqrt of libm.
+ *
+ * Float kernels compute in float32 with the formulas and the order of accumulation of ExecuTorch's portable kernels,
+ * without contraction to fused multiply-add, so that results agree to the last bit where libm does. Buffers hold the
+ * elements the struct describes; in and out do not overlap unless a kernel says so. Strides are in elements.
+ */
+#ifndef NUC_KERNELS_REF_H
+#define NUC_KERNELS_REF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nucleon/types.h"
+
+/* ---- quantization ---- */
+
+struct nuc_affine {
+    float scale;
+    int32_t zero_point;
+    int64_t quant_min, quant_max;
+    enum nuc_dtype dtype; /* of the quantized side: NUC_I8, NUC_U8, NUC_I16, NUC_U16 or NUC_I32 */
+};
+
+/*
+ * out = clamp(zero_point + round(in * (1 / scale))), rounding half to even, the sum in float32 as ExecuTorch forms it.
+ * NaN gives quant_min, values beyond 64 bits saturate.
+ */
+void nuc_ref_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count);
+
+/* out = (in - zero_point) * scale; the difference is formed in 32 bits and wraps. */
+void nuc_ref_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count);
+
+/* ---- elementwise ---- */
+
+/* One loop nest for operators over several tensors: sizes outermost first; a stride of 0 repeats. */
+struct nuc_loops {
+    uint32_t rank;
+    int32_t sizes[NUC_MAX_RANK];
+    ptrdiff_t a[NUC_MAX_RANK];
+    ptrdiff_t b[NUC_MAX_RANK];
+    ptrdiff_t out[NUC_MAX_RANK];
+};
+
+enum nuc_binary_op {
+    NUC_BINARY_ADD, /* a + alpha * b */
+    NUC_BINARY_SUB, /* a - alpha * b */
+    NUC_BINARY_MUL,
+    NUC_BINARY_DIV,
+    NUC_BINARY_MAXIMUM, /* NaN wins */
+    NUC_BINARY_MINIMUM,
+    NUC_BINARY_COUNT
+};
+
+/* out may be a or b when their strides are equal. */
+void nuc_ref_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a,
+                        const float *b, float *out);
+
+enum nuc_unary_op {
+    NUC_UNARY_RELU, /* NaN stays */
+    NUC_UNARY_ABS,
+    NUC_UNARY_NEG,
+    NUC_UNARY_EXP,
+    NUC_UNARY_LOG,
+    NUC_UNARY_SQRT,
+    NUC_UNARY_RSQRT,
+    NUC_UNARY_SIGMOID,
+    NUC_UNARY_TANH,
+    NUC_UNARY_LEAKY_RELU, /* slope in low */
+    NUC_UNARY_CLAMP,      /* min(max(x, low), high); NaN stays */
+    NUC_UNARY_COUNT
+};
+
+/* out may be in. */
+void nuc_ref_unary_f32(enum nuc_unary_op op, float low, float high, const float *in, float *out, size_t count);
+
+/* ---- moving data ---- */
+
+/* Element sizes 1, 2, 4 and 8 bytes. Strides a for in, out for out; b is not read. */
+void nuc_ref_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out);
+
+/* Every element of out becomes the element at `value`. */
+void nuc_ref_fill(size_t element_size, const void *value, void *out, size_t count);
+
+/* ---- convolution, pooling ---- */
+
+/* Index 0: height, 1: width. Strides of tensors: batch (or output channel), channel, height, width. */
+struct nuc_conv2d {
+    int32_t batch, groups;
+    int32_t in_channels, in_size[2];
+    int32_t out_channels, out_size[2];
+    int32_t kernel[2];
+    int32_t stride[2], padding[2], dilation[2];
+    ptrdiff_t in_strides[4], weight_strides[4], out_strides[4];
+};
+
+/* weight: out_channels x in_channels / groups x kernel. bias: out_channels, or NULL. */
+void nuc_ref_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
+                             float *out);
+
+/* weight: in_channels x out_channels / groups x kernel. */
+void nuc_ref_transposed_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight,
+                                        const float *bias, float *out);
+
+struct nuc_pool2d {
+    int32_t batch, channels;
+    int32_t in_size[2], out_size[2];
+    int32_t kernel[2], stride[2], padding[2], dilation[2];
+    bool count_include_pad;
+    int64_t divisor; /* average only; 0: the number of elements */
+    ptrdiff_t in_strides[4], out_strides[4];
+};
+
+/* indices: position in the input plane, row times width plus column; same layout as out; NULL: not wanted. */
+void nuc_ref_max_pool_f32(const struct nuc_pool2d *p, const float *in, float *out, int64_t *indices);
+void nuc_ref_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
+/* Windows follow from in_size and out_size alone. */
+void nuc_ref_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
+
+/* ---- along one axis ---- */
+
+/* A dense tensor as outer x size x inner elements, the axis in the middle. */
+struct nuc_axis {
+    size_t outer, size, inner;
+};
+
+void nuc_ref_softmax_f32(const struct nuc_axis *axis, const float *in, float *out);
+
+/* (in - mean) / sqrt(var + eps) * weight + bias. weight and bias may be NULL: 1 and 0. */
+void nuc_ref_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
+                            const float *mean, const float *var, double eps, float *out);
+
+/* ---- matrix products, reductions ---- */
+
+/* m x n by n x p, row-major. */
+struct nuc_matmul {
+    size_t batch, m, n, p;
+};
+
+void nuc_ref_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out);
+
+/*
+ * out = alpha * (x y) + beta * addend; strides of the addend by row and column, 0 repeats. batch is 1.
+ */
+void nuc_ref_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2], float beta,
+                       float alpha, const float *x, const float *y, float *out);
+
+enum nuc_reduce_op { NUC_REDUCE_SUM, NUC_REDUCE_MEAN, NUC_REDUCE_MAX, NUC_REDUCE_MIN };
+
+/*
+ * kept: the dimensions that stay, strides a in the input and out in the output. reduced: the others, strides a,
+ * visited in logical order. Every size is at least 1.
+ */
+void nuc_ref_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                        const float *in, float *out);
+
+/* ---- walking a loop nest ---- */
+
+/*
+ * Advances position[] through all but the innermost dimension and keeps the offsets of a, b and out at its start.
+ * Returns false when the nest is done. Begin with everything 0.
+ */
+struct nuc_walk {
+    int32_t position[NUC_MAX_RANK];
+    ptrdiff_t a, b, out;
+};
+bool nuc_walk_next_row(const struct nuc_loops *loops, struct nuc_walk *walk);
+
+/* Elements of the innermost dimension: 1 when the rank is 0. */
+static inline int32_t nuc_row_length(const struct nuc_loops *loops)
+{
+    return loops->rank == 0 ? 1 : loops->sizes[loops->rank - 1];
+}
+
+#endif

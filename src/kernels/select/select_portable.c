@@ -1,0 +1,87 @@
+#include "kernels/select/select.h"
+
+void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count)
+{
+    nuc_ref_quantize_f32(q, in, out, count);
+}
+
+void nuc_kernel_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count)
+{
+    nuc_ref_dequantize_f32(q, in, out, count);
+}
+
+void nuc_kernel_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a, const float *b,
+                    float *out)
+{
+    nuc_ref_binary_f32(op, loops, alpha, a, b, out);
+}
+
+void nuc_kernel_unary_f32(enum nuc_unary_op op, float low, float high, const float *in, float *out, size_t count)
+{
+    nuc_ref_unary_f32(op, low, high, in, out, count);
+}
+
+void nuc_kernel_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out)
+{
+    nuc_ref_copy(loops, element_size, in, out);
+}
+
+void nuc_kernel_fill(size_t element_size, const void *value, void *out, size_t count)
+{
+    nuc_ref_fill(element_size, value, out, count);
+}
+
+void nuc_kernel_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
+                         float *out)
+{
+    nuc_ref_convolution_f32(c, in, weight, bias, out);
+}
+
+void nuc_kernel_transposed_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
+                                    float *out)
+{
+    nuc_ref_transposed_convolution_f32(c, in, weight, bias, out);
+}
+
+void nuc_kernel_max_pool_f32(const struct nuc_pool2d *p, const float *in, float *out, int64_t *indices)
+{
+    nuc_ref_max_pool_f32(p, in, out, indices);
+}
+
+void nuc_kernel_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out)
+{
+    nuc_ref_avg_pool_f32(p, in, out);
+}
+
+void nuc_kernel_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out)
+{
+    nuc_ref_adaptive_avg_pool_f32(p, in, out);
+}
+
+void nuc_kernel_softmax_f32(const struct nuc_axis *axis, const float *in, float *out)
+{
+    nuc_ref_softmax_f32(axis, in, out);
+}
+
+void nuc_kernel_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
+                        const float *mean, const float *var, double eps, float *out)
+{
+    nuc_ref_batch_norm_f32(axis, in, weight, bias, mean, var, eps, out);
+}
+
+void nuc_kernel_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out)
+{
+    nuc_ref_matmul_f32(mm, x, y, out);
+}
+
+void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2], float beta,
+                   float alpha, const float *x, const float *y, float *out)
+{
+    nuc_ref_addmm_f32(mm, addend, addend_strides, beta, alpha, x, y, out);
+}
+
+void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                    const float *in, float *out)
+{
+    nuc_ref_reduce_f32(op, kept, reduced, in, out);
+}

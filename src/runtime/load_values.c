@@ -1,0 +1,240 @@
+#include <string.h>
+
+#include "runtime/loader.h"
+
+/* ExecuTorch's scalar types; entries that are absent map to no element type of ours. */
+#define SCALAR_TYPES 28
+#define NO_DTYPE NUC_DTYPE_COUNT
+
+static enum nuc_dtype dtype_of(int8_t scalar_type)
+{
+    static const uint8_t dtypes[SCALAR_TYPES] = {
+        [0] = NUC_U8,    [1] = NUC_I8,    [2] = NUC_I16,   [3] = NUC_I32,   [4] = NUC_I64,   [5] = NUC_F16,
+        [6] = NUC_F32,   [7] = NUC_F64,   [8] = NO_DTYPE,  [9] = NO_DTYPE,  [10] = NO_DTYPE, [11] = NUC_BOOL,
+        [12] = NO_DTYPE, [13] = NO_DTYPE, [14] = NO_DTYPE, [15] = NUC_BF16, [16] = NO_DTYPE, [17] = NO_DTYPE,
+        [18] = NO_DTYPE, [19] = NO_DTYPE, [20] = NO_DTYPE, [21] = NO_DTYPE, [22] = NUC_U16,  [23] = NO_DTYPE,
+        [24] = NO_DTYPE, [25] = NO_DTYPE, [26] = NO_DTYPE, [27] = NUC_U16,
+    };
+
+    return scalar_type < 0 || scalar_type >= SCALAR_TYPES ? NO_DTYPE : (enum nuc_dtype)dtypes[scalar_type];
+}
+
+/* Bytes of the elements; false when they overflow or a size is negative. */
+static bool count_bytes(const struct nuc_tensor *t, size_t *bytes)
+{
+    size_t count = nuc_dtype_size((enum nuc_dtype)t->dtype);
+
+    for (uint32_t d = 0; d < t->rank; d++) {
+        if (t->sizes[d] < 0 || !nuc_mul_size(count, (size_t)t->sizes[d], &count) || count > SIZE_MAX / 4)
+            return false;
+    }
+    *bytes = count;
+    return true;
+}
+
+static bool is_permutation(const uint8_t *dim_order, uint32_t rank)
+{
+    uint32_t seen = 0;
+
+    for (uint32_t i = 0; i < rank; i++) {
+        if (dim_order[i] >= rank || (seen >> dim_order[i] & 1) != 0)
+            return false;
+        seen |= 1U << dim_order[i];
+    }
+    return true;
+}
+
+static bool read_shape(struct nuc_image *im, struct nuc_fb_table t, struct nuc_tensor *out)
+{
+    struct nuc_fb_vector sizes = nuc_fb_vec(&im->reader, t, NUC_TENSOR_SIZES, 4);
+    struct nuc_span order = nuc_fb_bytes(&im->reader, t, NUC_TENSOR_DIM_ORDER);
+    const void *size_data = im->reader.bytes.data + sizes.at;
+
+    out->dtype = (uint8_t)dtype_of(nuc_fb_i8(&im->reader, t, NUC_TENSOR_TYPE, 0));
+    if (!nuc_image_ok(im) ||
+        !nuc_image_need(im, out->dtype != NO_DTYPE, NUC_TEXT("a tensor has an element type that is not supported")) ||
+        !nuc_image_need(im, sizes.at != 0 && sizes.at % 4 == 0 && sizes.count <= NUC_MAX_RANK,
+                        NUC_TEXT("a tensor has no sizes, misaligned sizes, or a rank above 16")) ||
+        !nuc_image_need(im, order.data != NULL && order.size == sizes.count && is_permutation(order.data, sizes.count),
+                        NUC_TEXT("the dim order of a tensor is no permutation of its dimensions")))
+        return false;
+    out->sizes = size_data;
+    out->dim_order = order.data;
+    out->rank = (uint8_t)sizes.count;
+    return nuc_image_need(im, count_bytes(out, &out->bytes), NUC_TEXT("a tensor has impossible sizes"));
+}
+
+static bool aligned_for(const void *data, const struct nuc_tensor *t)
+{
+    return (uintptr_t)data % nuc_dtype_size((enum nuc_dtype)t->dtype) == 0;
+}
+
+static bool place_planned(struct nuc_program *p, struct nuc_image *im, struct nuc_fb_table allocation, uint32_t buffer,
+                          struct nuc_tensor *t)
+{
+    uint32_t id = nuc_fb_u32(&im->reader, allocation, 0, 0);
+    uint64_t offset = nuc_fb_u32(&im->reader, allocation, 1, 0) | (uint64_t)nuc_fb_u32(&im->reader, allocation, 2, 0)
+                                                                      << 32;
+    size_t available;
+    struct nuc_span initial;
+
+    if (!nuc_image_need(im, id >= 1 && id < im->buffer_sizes.count,
+                        NUC_TEXT("a tensor is planned in a memory that does not exist")) ||
+        !nuc_image_planned(im, id - 1, &available) ||
+        !nuc_image_need(im, offset <= available && t->bytes <= available - offset,
+                        NUC_TEXT("a tensor lies outside its planned memory")))
+        return false;
+    t->planned = true;
+    t->data = (uint8_t *)p->memory.planned[id - 1] + (size_t)offset;
+    if (t->bytes == 0 && p->memory.planned[id - 1] == NULL)
+        t->data = p->memory.state;
+    if (!nuc_image_need(im, aligned_for(t->data, t), NUC_TEXT("a planned tensor is misaligned")))
+        return false;
+    if (buffer == 0)
+        return true;
+    if (!nuc_image_initial(im, buffer, t->bytes, &initial))
+        return false;
+    memcpy(t->data, initial.data, t->bytes);
+    return true;
+}
+
+/* Constants are read in place; `constant` keeps them from being written. */
+static bool place_constant(struct nuc_image *im, uint32_t buffer, struct nuc_tensor *t)
+{
+    struct nuc_span bytes;
+
+    if (!nuc_image_constant(im, buffer, t->bytes, &bytes))
+        return false;
+    t->constant = true;
+    t->data = (void *)(uintptr_t)bytes.data;
+    return nuc_image_need(im, aligned_for(t->data, t), NUC_TEXT("a constant is misaligned"));
+}
+
+static bool read_tensor(struct nuc_program *p, struct nuc_image *im, struct nuc_fb_table t, struct nuc_tensor *out)
+{
+    struct nuc_fb_table allocation = nuc_fb_sub(&im->reader, t, NUC_TENSOR_ALLOCATION);
+    struct nuc_fb_table extra = nuc_fb_sub(&im->reader, t, NUC_TENSOR_EXTRA);
+    uint32_t buffer = nuc_fb_u32(&im->reader, t, NUC_TENSOR_DATA_BUFFER, 0);
+
+    if (!read_shape(im, t, out) ||
+        !nuc_image_need(im, nuc_fb_i32(&im->reader, t, NUC_TENSOR_STORAGE_OFFSET, 0) == 0,
+                        NUC_TEXT("a tensor has a storage offset")) ||
+        !nuc_image_need(im, nuc_fb_i8(&im->reader, t, NUC_TENSOR_DYNAMISM, 0) != 2,
+                        NUC_TEXT("a tensor has an unbounded dynamic shape")) ||
+        !nuc_image_need(im, nuc_fb_i8(&im->reader, extra, 2, 0) == 0, NUC_TEXT("a tensor's data lies in another file")))
+        return false;
+    if (allocation.at != 0)
+        return place_planned(p, im, allocation, buffer, out) && nuc_image_ok(im);
+    return (buffer == 0 || place_constant(im, buffer, out)) && nuc_image_ok(im);
+}
+
+/* Element bytes of the list kinds. */
+static uint32_t item_size(uint8_t kind)
+{
+    switch (kind) {
+    case NUC_VALUE_INTS:
+    case NUC_VALUE_DOUBLES:
+        return 8;
+    case NUC_VALUE_TENSORS:
+    case NUC_VALUE_OPTIONAL_TENSORS:
+        return 4;
+    default:
+        return 1;
+    }
+}
+
+static bool read_list(struct nuc_image *im, struct nuc_fb_table t, struct nuc_value *v)
+{
+    struct nuc_fb_vector items = nuc_fb_vec(&im->reader, t, 0, item_size(v->kind));
+
+    v->u.list.items = im->reader.bytes.data + items.at;
+    v->u.list.count = items.count;
+    return nuc_image_ok(im) && nuc_image_need(im, items.at != 0, NUC_TEXT("a list has no items"));
+}
+
+static bool read_value(struct nuc_program *p, struct nuc_image *im, uint32_t index, struct nuc_value *v)
+{
+    struct nuc_fb_table entry = nuc_fb_vec_table(&im->reader, im->values, index);
+    struct nuc_fb_table t;
+
+    v->kind = nuc_fb_u8(&im->reader, entry, NUC_EVALUE_TYPE, 0);
+    t = nuc_fb_sub(&im->reader, entry, NUC_EVALUE_VALUE);
+    if (!nuc_image_ok(im) ||
+        !nuc_image_need(im, v->kind == NUC_VALUE_NONE || t.at != 0, NUC_TEXT("a value is missing")))
+        return false;
+    switch (v->kind) {
+    case NUC_VALUE_NONE:
+        return true;
+    case NUC_VALUE_INT:
+        v->u.i = nuc_fb_i64(&im->reader, t, 0, 0);
+        return nuc_image_ok(im);
+    case NUC_VALUE_BOOL:
+        v->u.b = nuc_fb_bool(&im->reader, t, 0, false);
+        return nuc_image_ok(im);
+    case NUC_VALUE_DOUBLE:
+        v->u.f = nuc_fb_f64(&im->reader, t, 0, 0.0);
+        return nuc_image_ok(im);
+    case NUC_VALUE_TENSOR:
+        return read_tensor(p, im, t, &v->u.tensor);
+    case NUC_VALUE_STRING:
+    case NUC_VALUE_INTS:
+    case NUC_VALUE_DOUBLES:
+    case NUC_VALUE_BOOLS:
+    case NUC_VALUE_TENSORS:
+    case NUC_VALUE_OPTIONAL_TENSORS:
+        return read_list(im, t, v);
+    default:
+        return nuc_image_need(im, false, NUC_TEXT("a value is of an unknown kind"));
+    }
+}
+
+/* Item `i` of a list of value indices names a value of the right kind, or is -1 where None is allowed. */
+static bool item_fits(const struct nuc_program *p, const struct nuc_value *list, uint32_t i)
+{
+    if (list->kind == NUC_VALUE_INTS) {
+        uint64_t index = nuc_load_u64(list->u.list.items + 8 * (size_t)i);
+        return index < p->n_values && p->values[index].kind == NUC_VALUE_INT;
+    }
+    uint32_t index = nuc_load_u32(list->u.list.items + 4 * (size_t)i);
+    if (list->kind == NUC_VALUE_OPTIONAL_TENSORS && index == UINT32_MAX)
+        return true;
+    return index < p->n_values && p->values[index].kind == NUC_VALUE_TENSOR;
+}
+
+/* Lists may share their items, so the sum is bounded too: verification stays linear in the file. */
+static bool check_lists(struct nuc_program *p, struct nuc_image *im, uint32_t *culprit)
+{
+    uint64_t items = 0;
+
+    for (uint32_t v = 0; v < p->n_values; v++) {
+        const struct nuc_value *value = &p->values[v];
+        bool indices = value->kind == NUC_VALUE_INTS || value->kind == NUC_VALUE_TENSORS ||
+                       value->kind == NUC_VALUE_OPTIONAL_TENSORS;
+        uint32_t count = indices ? value->u.list.count : 0;
+        items += count;
+        *culprit = v;
+        if (!nuc_image_need(im, items <= im->file.size, NUC_TEXT("the lists hold more items than the file")))
+            return false;
+        for (uint32_t i = 0; i < count; i++) {
+            if (!nuc_image_need(im, item_fits(p, value, i), NUC_TEXT("a list names a value that does not fit")))
+                return false;
+        }
+    }
+    return true;
+}
+
+enum nuc_status nuc_load_values(struct nuc_program *p, struct nuc_image *im)
+{
+    uint32_t culprit = 0;
+
+    for (uint32_t v = 0; v < p->n_values; v++) {
+        if (!read_value(p, im, v, &p->values[v])) {
+            im->detail->value = (int32_t)v;
+            return NUC_BAD_INPUT;
+        }
+    }
+    if (check_lists(p, im, &culprit))
+        return NUC_OK;
+    im->detail->value = (int32_t)culprit;
+    return NUC_BAD_INPUT;
+}

@@ -1,0 +1,47 @@
+/* A loaded method in the caller's state memory, and the steps that fill it. */
+#ifndef NUC_RUNTIME_LOADER_H
+#define NUC_RUNTIME_LOADER_H
+
+#include "runtime/image.h"
+
+struct nuc_loaded_delegate {
+    const struct nuc_backend *backend;
+    void *state;
+};
+
+struct nuc_instruction {
+    uint8_t kind;        /* enum nuc_instruction_kind */
+    uint32_t n_args;     /* calls: entries of args */
+    const uint8_t *args; /* calls: value indices, little-endian 32-bit, checked */
+    union {
+        const struct nuc_kernel_entry *kernel;
+        const struct nuc_loaded_delegate *delegate;
+        struct {
+            uint32_t from, to; /* values; a free has `from` alone */
+        } move;
+        struct {
+            uint32_t condition, target; /* value, instruction; the target lies ahead */
+        } jump;
+    } u;
+};
+
+/* Offsets in the state memory. */
+struct nuc_state_layout {
+    size_t instructions, delegates, args, delegate_states, total;
+};
+
+/* The layout without the delegates' states, which begin at delegate_states. */
+bool nuc_state_layout(struct nuc_image *im, struct nuc_state_layout *layout);
+
+/* Parses all values into p->values. */
+enum nuc_status nuc_load_values(struct nuc_program *p, struct nuc_image *im);
+
+/* Parses all instructions and resolves operators. Values and delegates are loaded. */
+enum nuc_status nuc_load_instructions(struct nuc_program *p, struct nuc_image *im,
+                                      const struct nuc_kernel_table *kernels);
+
+/* The backend of that name, or NULL with a message. */
+const struct nuc_backend *nuc_backend_find(const struct nuc_backend_table *table, const char *id,
+                                           struct nuc_detail *detail);
+
+#endif

@@ -1,0 +1,317 @@
+#include "runtime/op_args.h"
+
+/* in and out of one element type that a copy can move. */
+static bool same_type(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_tensor *out)
+{
+    return nuc_need(cx, in->dtype == out->dtype, NUC_TEXT("argument 'out' differs from 'self' in element type"));
+}
+
+static size_t element_size(const struct nuc_tensor *t)
+{
+    return nuc_dtype_size((enum nuc_dtype)t->dtype);
+}
+
+/* Element by element in logical order, `in` broadcast to `out`. */
+static enum nuc_status copy_broadcast(struct nuc_kernel_context *cx, const struct nuc_tensor *in,
+                                      struct nuc_tensor *out)
+{
+    struct nuc_loops loops;
+
+    if (!same_type(cx, in, out) ||
+        !nuc_need(cx, nuc_broadcast_loops(in, NULL, out, &loops), NUC_TEXT("argument 'out' has the wrong sizes")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes > 0)
+        nuc_kernel_copy(&loops, element_size(in), in->data, out->data);
+    return NUC_OK;
+}
+
+static enum nuc_status copy_same_sizes(struct nuc_kernel_context *cx, const struct nuc_tensor *in,
+                                       struct nuc_tensor *out)
+{
+    if (!nuc_need(cx, nuc_tensor_same_sizes(in, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")))
+        return NUC_UNSUPPORTED;
+    return copy_broadcast(cx, in, out);
+}
+
+/* The out tensor's dim order says the same as the argument, which is None for the input's own. */
+static bool dim_order_fits(const struct nuc_kernel_context *cx, const struct nuc_value *dim_order,
+                           const struct nuc_tensor *in, const struct nuc_tensor *out)
+{
+    if (dim_order->kind == NUC_VALUE_NONE)
+        return nuc_tensor_same_layout(in, out);
+    if (dim_order->u.list.count != out->rank)
+        return false;
+    for (uint32_t i = 0; i < out->rank; i++) {
+        if (nuc_list_int(cx, dim_order, i) != out->dim_order[i])
+            return false;
+    }
+    return true;
+}
+
+enum nuc_status nuc_op_to_dim_order_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+
+    if (!nuc_need(cx, dim_order_fits(cx, args[2], in, out),
+                  NUC_TEXT("argument 'dim_order' contradicts the dim order of 'out'")))
+        return NUC_UNSUPPORTED;
+    return copy_same_sizes(cx, in, out);
+}
+
+enum nuc_status nuc_op_clone_dim_order(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return nuc_op_to_dim_order_copy(cx, args);
+}
+
+enum nuc_status nuc_op_clone(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return copy_same_sizes(cx, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, 2));
+}
+
+enum nuc_status nuc_op_alias_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return copy_same_sizes(cx, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, 1));
+}
+
+enum nuc_status nuc_op_expand_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return copy_broadcast(cx, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, 3));
+}
+
+/* Elements keep their logical order; a view of another dim order would move them, which portable kernels refuse. */
+enum nuc_status nuc_op_view_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    struct nuc_loops row = {.rank = 1, .a = {1}, .out = {1}};
+
+    if (!same_type(cx, in, out) ||
+        !nuc_need(cx, in->bytes == out->bytes && nuc_tensor_elements(in) <= INT32_MAX,
+                  NUC_TEXT("argument 'out' has another number of elements than 'self'")) ||
+        !nuc_need(cx, nuc_tensor_is_contiguous(in) && nuc_tensor_is_contiguous(out),
+                  NUC_TEXT("argument 'self' or 'out' is not contiguous")))
+        return NUC_UNSUPPORTED;
+    row.sizes[0] = (int32_t)nuc_tensor_elements(in);
+    nuc_kernel_copy(&row, element_size(in), in->data, out->data);
+    return NUC_OK;
+}
+
+/* Loops over out; out dimension d walks in dimension dims[d]. */
+static bool permuted(const struct nuc_kernel_context *cx, const struct nuc_value *dims, const struct nuc_tensor *in,
+                     const struct nuc_tensor *out, struct nuc_loops *loops)
+{
+    ptrdiff_t strides[NUC_MAX_RANK];
+    uint32_t seen = 0;
+
+    if (dims->u.list.count != in->rank || out->rank != in->rank)
+        return false;
+    loops->rank = out->rank;
+    nuc_tensor_strides(in, strides);
+    nuc_tensor_strides(out, loops->out);
+    for (uint32_t d = 0; d < out->rank; d++) {
+        uint32_t from;
+        if (!nuc_tensor_dim(in, nuc_list_int(cx, dims, d), &from) || (seen >> from & 1) != 0 ||
+            in->sizes[from] != out->sizes[d])
+            return false;
+        seen |= 1U << from;
+        loops->sizes[d] = out->sizes[d];
+        loops->a[d] = strides[from];
+        loops->b[d] = 0;
+    }
+    return true;
+}
+
+enum nuc_status nuc_op_permute_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    struct nuc_loops loops;
+
+    if (!same_type(cx, in, out) ||
+        !nuc_need(cx, permuted(cx, args[1], in, out, &loops),
+                  NUC_TEXT("argument 'dims' is no permutation that leads to the sizes of 'out'")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes > 0)
+        nuc_kernel_copy(&loops, element_size(in), in->data, out->data);
+    return NUC_OK;
+}
+
+/*
+ * Copies between a part of one tensor and a whole one: `part` has the sizes of the small tensor; the large one is
+ * entered at element `start` and walked with `step` along `dim`. The caller has checked that it fits.
+ */
+static void copy_part(const struct nuc_tensor *small, const struct nuc_tensor *large, uint32_t dim, int64_t start,
+                      int64_t step, bool into_large)
+{
+    struct nuc_loops loops = {.rank = small->rank};
+    ptrdiff_t small_strides[NUC_MAX_RANK];
+    ptrdiff_t large_strides[NUC_MAX_RANK];
+    size_t size = element_size(small);
+
+    nuc_tensor_strides(small, small_strides);
+    nuc_tensor_strides(large, large_strides);
+    uint8_t *large_data = (uint8_t *)large->data + (ptrdiff_t)size * (ptrdiff_t)start * large_strides[dim];
+    for (uint32_t d = 0; d < small->rank; d++) {
+        ptrdiff_t stride = large_strides[d] * (d == dim ? (ptrdiff_t)step : 1);
+        loops.sizes[d] = small->sizes[d];
+        loops.a[d] = into_large ? small_strides[d] : stride;
+        loops.out[d] = into_large ? stride : small_strides[d];
+    }
+    if (into_large)
+        nuc_kernel_copy(&loops, size, small->data, large_data);
+    else
+        nuc_kernel_copy(&loops, size, large_data, small->data);
+}
+
+/* Same type and rank, and the same sizes but along `dim`. */
+static bool alike_but(const struct nuc_tensor *a, const struct nuc_tensor *b, uint32_t dim)
+{
+    if (a->dtype != b->dtype || a->rank != b->rank)
+        return false;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        if (d != dim && a->sizes[d] != b->sizes[d])
+            return false;
+    }
+    return true;
+}
+
+static int64_t clip_index(const struct nuc_value *value, int64_t fallback, int64_t size)
+{
+    int64_t v = value->kind == NUC_VALUE_NONE ? fallback : value->u.i;
+
+    if (v < 0)
+        v = v < -size ? 0 : v + size;
+    return v > size ? size : v;
+}
+
+enum nuc_status nuc_op_slice_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 5);
+    uint32_t dim;
+
+    if (!nuc_need(cx, in->rank > 0 && nuc_tensor_dim(in, args[1]->u.i, &dim),
+                  NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
+        !nuc_need(cx, nuc_value_in(args[4], 1, INT32_MAX), NUC_TEXT("argument 'step' is not positive")) ||
+        !nuc_need(cx, alike_but(in, out, dim), NUC_TEXT("argument 'out' differs from 'self' in type or sizes")))
+        return NUC_UNSUPPORTED;
+    int64_t start = clip_index(args[2], 0, in->sizes[dim]);
+    int64_t end = clip_index(args[3], in->sizes[dim], in->sizes[dim]);
+    int64_t step = args[4]->u.i;
+    int64_t count = end <= start ? 0 : (end - start + step - 1) / step;
+    if (!nuc_need(cx, out->sizes[dim] == count, NUC_TEXT("argument 'out' has the wrong size along 'dim'")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes > 0)
+        copy_part(out, in, dim, start, step, false);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_split_with_sizes_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    uint32_t count = args[3]->u.list.count;
+    int64_t start = 0;
+    uint32_t dim;
+
+    if (!nuc_need(cx, in->rank > 0 && nuc_tensor_dim(in, args[2]->u.i, &dim),
+                  NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
+        !nuc_need(cx, args[1]->u.list.count == count, NUC_TEXT("arguments 'split_sizes' and 'out' differ in length")))
+        return NUC_UNSUPPORTED;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nuc_tensor *out = &nuc_list_value(cx, args[3], i)->u.tensor;
+        if (!nuc_need(cx,
+                      alike_but(in, out, dim) && nuc_list_int(cx, args[1], i) == out->sizes[dim] &&
+                          out->sizes[dim] <= in->sizes[dim] - start,
+                      NUC_TEXT("argument 'out' does not fit 'self' and 'split_sizes'")))
+            return NUC_UNSUPPORTED;
+        if (out->bytes > 0)
+            copy_part(out, in, dim, start, 1, false);
+        start += out->sizes[dim];
+    }
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_cat(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    int64_t start = 0;
+    uint32_t dim;
+
+    if (!nuc_need(cx, out->rank > 0 && nuc_tensor_dim(out, args[1]->u.i, &dim),
+                  NUC_TEXT("argument 'dim' is not a dimension of 'out'")))
+        return NUC_UNSUPPORTED;
+    for (uint32_t i = 0; i < args[0]->u.list.count; i++) {
+        const struct nuc_tensor *in = &nuc_list_value(cx, args[0], i)->u.tensor;
+        if (in->bytes == 0)
+            continue;
+        if (!nuc_need(cx, alike_but(in, out, dim) && in->sizes[dim] <= out->sizes[dim] - start,
+                      NUC_TEXT("argument 'tensors' does not fit 'out'")))
+            return NUC_UNSUPPORTED;
+        copy_part(in, out, dim, start, 1, true);
+        start += in->sizes[dim];
+    }
+    return nuc_need(cx, start == out->sizes[dim], NUC_TEXT("argument 'tensors' does not fill 'out'")) ? NUC_OK
+                                                                                                      : NUC_UNSUPPORTED;
+}
+
+/* Pads come in pairs from the last dimension on. Fills before[] and checks the sizes; pads are not negative. */
+static bool pads_fit(const struct nuc_kernel_context *cx, const struct nuc_value *pad, const struct nuc_tensor *in,
+                     const struct nuc_tensor *out, int64_t before[NUC_MAX_RANK])
+{
+    uint32_t pairs = pad->u.list.count / 2;
+
+    if (in->dtype != out->dtype || in->rank != out->rank || pad->u.list.count % 2 != 0 || pairs > in->rank)
+        return false;
+    for (uint32_t d = 0; d < in->rank; d++) {
+        uint32_t pair = in->rank - 1 - d;
+        int64_t low = pair < pairs ? nuc_list_int(cx, pad, 2 * pair) : 0;
+        int64_t high = pair < pairs ? nuc_list_int(cx, pad, 2 * pair + 1) : 0;
+        if (low < 0 || low > INT32_MAX || high < 0 || high > INT32_MAX || in->sizes[d] + low + high != out->sizes[d])
+            return false;
+        before[d] = low;
+    }
+    return true;
+}
+
+static bool pad_value(const struct nuc_tensor *out, double value, uint64_t *bits)
+{
+    float f = (float)value;
+    uint8_t byte = (uint8_t)(int8_t)value;
+
+    *bits = 0;
+    if (out->dtype == NUC_F32) {
+        __builtin_memcpy(bits, &f, sizeof f);
+        return true;
+    }
+    __builtin_memcpy(bits, &byte, sizeof byte);
+    return out->dtype == NUC_I8 || out->dtype == NUC_BOOL;
+}
+
+enum nuc_status nuc_op_constant_pad_nd(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+    struct nuc_loops loops = {.rank = in->rank};
+    int64_t before[NUC_MAX_RANK];
+    double value = nuc_value_scalar(args[2]);
+    uint64_t bits;
+    ptrdiff_t at = 0;
+
+    if (!nuc_need(cx, pads_fit(cx, args[1], in, out, before),
+                  NUC_TEXT("argument 'pad' does not lead from 'self' to 'out'")) ||
+        !nuc_need(cx, out->dtype == NUC_F32 || (value >= INT8_MIN && value <= INT8_MAX),
+                  NUC_TEXT("argument 'value' is outside the element type")) ||
+        !nuc_need(cx, pad_value(out, value, &bits), NUC_TEXT("argument 'self' is neither float32, int8 nor bool")))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_fill(element_size(out), &bits, out->data, nuc_tensor_elements(out));
+    nuc_tensor_strides(in, loops.a);
+    nuc_tensor_strides(out, loops.out);
+    for (uint32_t d = 0; d < in->rank; d++) {
+        loops.sizes[d] = in->sizes[d];
+        at += (ptrdiff_t)before[d] * loops.out[d];
+    }
+    if (in->bytes > 0)
+        nuc_kernel_copy(&loops, element_size(in), in->data, (uint8_t *)out->data + at * (ptrdiff_t)element_size(in));
+    return NUC_OK;
+}

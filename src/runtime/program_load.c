@@ -1,0 +1,254 @@
+#include <string.h>
+
+#include "runtime/loader.h"
+
+static void clear_detail(struct nuc_detail *d)
+{
+    *d = (struct nuc_detail){.instruction = -1, .value = -1};
+}
+
+/* Most arguments of one call; the sum over all calls is bounded, so that verification stays linear in the file. */
+static bool most_args(struct nuc_image *im, size_t *most)
+{
+    uint64_t sum = 0;
+
+    *most = 0;
+    for (uint32_t i = 0; i < im->instructions.count; i++) {
+        struct nuc_fb_table entry = nuc_fb_vec_table(&im->reader, im->instructions, i);
+        uint8_t kind = nuc_fb_u8(&im->reader, entry, NUC_INSTRUCTION_TYPE, 0);
+        struct nuc_fb_table t = nuc_fb_sub(&im->reader, entry, NUC_INSTRUCTION_ARGS);
+        if (kind != NUC_INSTRUCTION_KERNEL && kind != NUC_INSTRUCTION_DELEGATE)
+            continue;
+        uint32_t count = nuc_fb_vec(&im->reader, t, NUC_CALL_ARGS, 4).count;
+        sum += count;
+        if (!nuc_image_ok(im) ||
+            !nuc_image_need(im, sum <= im->file.size, NUC_TEXT("the calls have more arguments than the file")))
+            return false;
+        *most = count > *most ? count : *most;
+    }
+    return nuc_image_ok(im);
+}
+
+static size_t block(size_t *total, size_t count, size_t size)
+{
+    size_t at = *total;
+
+    *total = nuc_align_up(at + count * size, NUC_MEMORY_ALIGNMENT);
+    return at;
+}
+
+/* Counts are bounded by the file, which is below 4 GiB; on a 32-bit CPU the image fits the address space. */
+bool nuc_state_layout(struct nuc_image *im, struct nuc_state_layout *layout)
+{
+    size_t total = 0;
+    size_t args;
+
+    if (!most_args(im, &args) ||
+        !nuc_image_need(
+            im, (uint64_t)im->values.count + im->instructions.count + im->delegates.count + args <= im->file.size,
+            NUC_TEXT("the method has more values than the file")))
+        return false;
+    block(&total, im->values.count, sizeof(struct nuc_value));
+    layout->instructions = block(&total, im->instructions.count, sizeof(struct nuc_instruction));
+    layout->delegates = block(&total, im->delegates.count, sizeof(struct nuc_loaded_delegate));
+    layout->args = block(&total, args, sizeof(struct nuc_value *));
+    layout->delegate_states = total;
+    layout->total = total;
+    return true;
+}
+
+const struct nuc_backend *nuc_backend_find(const struct nuc_backend_table *table, const char *id,
+                                           struct nuc_detail *detail)
+{
+    size_t count = table != NULL ? table->count : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *a = table->entries[i]->id;
+        const char *b = id;
+        while (*a != '\0' && *a == *b) {
+            a++;
+            b++;
+        }
+        if (*a == *b)
+            return table->entries[i];
+    }
+    detail->message = NUC_TEXT("the backend table lacks a backend");
+    detail->where = id;
+    return NULL;
+}
+
+/* Adds what the delegates need; the largest call decides about temporary memory. */
+static enum nuc_status delegate_sizes(struct nuc_image *im, const struct nuc_backend_table *backends,
+                                      struct nuc_program_sizes *out)
+{
+    for (uint32_t i = 0; i < im->delegates.count; i++) {
+        const char *id;
+        struct nuc_span processed;
+        struct nuc_backend_sizes sizes = {0, 0};
+        if (!nuc_image_delegate(im, i, &id, &processed))
+            return NUC_BAD_INPUT;
+        const struct nuc_backend *backend = nuc_backend_find(backends, id, im->detail);
+        if (backend == NULL)
+            return NUC_UNSUPPORTED;
+        enum nuc_status status = backend->sizes(processed.data, processed.size, &sizes, im->detail);
+        if (status != NUC_OK)
+            return status;
+        if (sizes.state > SIZE_MAX / 4 || sizes.temporary > SIZE_MAX / 4 ||
+            !nuc_add_size(out->state, nuc_align_up(sizes.state, NUC_MEMORY_ALIGNMENT), &out->state))
+            return NUC_NO_MEMORY;
+        out->temporary = sizes.temporary > out->temporary ? sizes.temporary : out->temporary;
+    }
+    return NUC_OK;
+}
+
+static enum nuc_status image_sizes(struct nuc_image *im, const struct nuc_backend_table *backends,
+                                   struct nuc_state_layout *layout, struct nuc_program_sizes *out)
+{
+    *out = (struct nuc_program_sizes){.state = 0};
+    if (!nuc_state_layout(im, layout))
+        return NUC_BAD_INPUT;
+    out->state = layout->total;
+    out->n_planned = im->buffer_sizes.count > 0 ? im->buffer_sizes.count - 1 : 0;
+    for (uint32_t m = 0; m < out->n_planned; m++) {
+        if (!nuc_image_planned(im, m, &out->planned[m]))
+            return NUC_BAD_INPUT;
+    }
+    return delegate_sizes(im, backends, out);
+}
+
+enum nuc_status nuc_program_sizes(const void *image, size_t size, const struct nuc_backend_table *backends,
+                                  struct nuc_program_sizes *out, struct nuc_detail *detail)
+{
+    struct nuc_detail unused;
+    struct nuc_state_layout layout;
+    struct nuc_image im;
+
+    detail = detail != NULL ? detail : &unused;
+    clear_detail(detail);
+    if (!nuc_image_open(&im, image, size, detail))
+        return NUC_BAD_INPUT;
+    return image_sizes(&im, backends, &layout, out);
+}
+
+static bool is_aligned(const void *p)
+{
+    return (uintptr_t)p % NUC_MEMORY_ALIGNMENT == 0;
+}
+
+static bool memory_suffices(const struct nuc_program_memory *m, const struct nuc_program_sizes *needed)
+{
+    bool enough = m->state_size >= needed->state && m->temporary_size >= needed->temporary && is_aligned(m->state) &&
+                  is_aligned(m->temporary) && m->state != NULL && (needed->temporary == 0 || m->temporary != NULL);
+
+    for (size_t i = 0; i < needed->n_planned; i++)
+        enough = enough && m->planned_size[i] >= needed->planned[i] && is_aligned(m->planned[i]) &&
+                 (needed->planned[i] == 0 || m->planned[i] != NULL);
+    return enough;
+}
+
+static void attach(struct nuc_program *p, const struct nuc_image *im, const struct nuc_program_memory *memory,
+                   const struct nuc_state_layout *layout)
+{
+    uint8_t *state = memory->state;
+
+    memset(p, 0, sizeof *p);
+    memset(state, 0, layout->total);
+    p->image = im->file.data;
+    p->memory = *memory;
+    p->values = (struct nuc_value *)memory->state;
+    p->instructions = (struct nuc_instruction *)(void *)(state + layout->instructions);
+    p->delegates = (struct nuc_loaded_delegate *)(void *)(state + layout->delegates);
+    p->args = (struct nuc_value **)(void *)(state + layout->args);
+    p->inputs = im->reader.bytes.data + im->inputs.at;
+    p->outputs = im->reader.bytes.data + im->outputs.at;
+    p->n_values = im->values.count;
+    p->n_instructions = im->instructions.count;
+    p->n_inputs = im->inputs.count;
+    p->n_outputs = im->outputs.count;
+}
+
+static bool check_io(const struct nuc_program *p, struct nuc_image *im, const uint8_t *indices, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!nuc_image_need(im, nuc_load_u32(indices + 4 * (size_t)i) < p->n_values,
+                            NUC_TEXT("an input or output is not a value of the method")))
+            return false;
+    }
+    return true;
+}
+
+/* p->n_delegates counts those that are prepared, for nuc_program_unload(). */
+static enum nuc_status load_delegates(struct nuc_program *p, struct nuc_image *im,
+                                      const struct nuc_backend_table *backends, size_t state_at)
+{
+    for (uint32_t i = 0; i < im->delegates.count; i++) {
+        struct nuc_loaded_delegate *d = &p->delegates[i];
+        struct nuc_backend_sizes sizes = {0, 0};
+        struct nuc_span processed;
+        const char *id;
+        if (!nuc_image_delegate(im, i, &id, &processed))
+            return NUC_BAD_INPUT;
+        d->backend = nuc_backend_find(backends, id, im->detail);
+        d->state = (uint8_t *)p->memory.state + state_at;
+        im->detail->where = d->backend->id;
+        enum nuc_status status = d->backend->sizes(processed.data, processed.size, &sizes, im->detail);
+        if (status != NUC_OK)
+            return status;
+        memset(d->state, 0, sizes.state);
+        status = d->backend->load(d->state, processed.data, processed.size, im->detail);
+        if (status != NUC_OK)
+            return status;
+        state_at += nuc_align_up(sizes.state, NUC_MEMORY_ALIGNMENT);
+        p->n_delegates++;
+    }
+    im->detail->where = NULL;
+    return NUC_OK;
+}
+
+static enum nuc_status load(struct nuc_program *p, struct nuc_image *im, const struct nuc_kernel_table *kernels,
+                            const struct nuc_backend_table *backends, size_t delegate_states)
+{
+    if (!check_io(p, im, p->inputs, p->n_inputs) || !check_io(p, im, p->outputs, p->n_outputs))
+        return NUC_BAD_INPUT;
+    enum nuc_status status = nuc_load_values(p, im);
+    if (status == NUC_OK)
+        status = load_delegates(p, im, backends, delegate_states);
+    if (status == NUC_OK)
+        status = nuc_load_instructions(p, im, kernels);
+    return status;
+}
+
+enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_t size,
+                                 const struct nuc_program_memory *memory, const struct nuc_kernel_table *kernels,
+                                 const struct nuc_backend_table *backends, struct nuc_detail *detail)
+{
+    struct nuc_detail unused;
+    struct nuc_program_sizes needed;
+    struct nuc_state_layout layout;
+    struct nuc_image im;
+
+    detail = detail != NULL ? detail : &unused;
+    clear_detail(detail);
+    if (!nuc_image_open(&im, image, size, detail))
+        return NUC_BAD_INPUT;
+    enum nuc_status status = image_sizes(&im, backends, &layout, &needed);
+    if (status != NUC_OK)
+        return status;
+    if (!nuc_image_need(&im, memory_suffices(memory, &needed), NUC_TEXT("a memory block is too small or misaligned")))
+        return NUC_NO_MEMORY;
+    attach(p, &im, memory, &layout);
+    status = load(p, &im, kernels, backends, layout.delegate_states);
+    if (status != NUC_OK)
+        nuc_program_unload(p);
+    return status;
+}
+
+void nuc_program_unload(struct nuc_program *p)
+{
+    while (p->n_delegates > 0) {
+        struct nuc_loaded_delegate *d = &p->delegates[--p->n_delegates];
+        if (d->backend->unload != NULL)
+            d->backend->unload(d->state);
+    }
+    p->n_instructions = 0;
+}
