@@ -43,6 +43,8 @@ void nuc_order_as(struct nuc_meta *m, bool channels_last);
 /* The number of elements when no size is negative and it does not exceed NUC_MAX_ELEMENTS, else -1. */
 int64_t nuc_checked_elements(const int64_t *sizes, uint32_t rank);
 
+bool nuc_is_floating(enum nuc_dtype dtype);
+
 /* ---- arguments and results of a rule (shapes.c). The getters fail with NUC_BAD_INPUT naming the node. ---- */
 
 _Noreturn void nuc_shape_fail(const struct nuc_shape_call *c, const char *format, ...)

@@ -35,6 +35,11 @@ static int dtype_category(enum nuc_dtype dtype)
     }
 }
 
+bool nuc_is_floating(enum nuc_dtype dtype)
+{
+    return dtype_category(dtype) == 2;
+}
+
 /* torch.result_type of two tensors; a scalar tensor yields to one with dimensions unless its category is higher. */
 static enum nuc_dtype promote(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b)
 {
@@ -136,7 +141,7 @@ void nuc_shape_mean_dim(const struct nuc_shape_call *c)
     bool reduced[NUC_MAX_RANK];
     struct nuc_meta m = {.dtype = nuc_shape_dtype(c, 3, in->dtype)};
 
-    if (dtype_category(m.dtype) != 2)
+    if (!nuc_is_floating(m.dtype))
         nuc_shape_fail(c, "the mean of %s is not defined: pass dtype", nuc_dtype_name(m.dtype));
     read_reduced(c, in->rank, reduced);
     for (uint32_t i = 0; i < in->rank; i++) {

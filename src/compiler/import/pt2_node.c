@@ -1,6 +1,7 @@
 /* The operator nodes of a .pt2 archive. */
 #include <string.h>
 
+#include "compiler/graph/shapes.h"
 #include "compiler/import/importer.h"
 #include "host/file.h"
 #include "host/text.h"
@@ -114,6 +115,31 @@ static void set_tensor(const struct arg_reader *r)
     nuc_set_arg_node(r->node, r->im->g, r->index, read_tensor(r->im, r->value));
 }
 
+/*
+ * A number where a tensor belongs (x + 2.0) becomes a constant without dimensions, which torch's promotion lets yield
+ * to the type of the other operand.
+ */
+static void set_scalar_tensor(const struct arg_reader *r)
+{
+    const struct nuc_node *self = nuc_arg_node(r->node, 0);
+    double value = nuc_json_double(r->value);
+    struct nuc_context *cx = r->im->cx;
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, NULL, 0);
+    float as_float = (float)value;
+    const void *bytes = &as_float;
+    int64_t as_int = 0;
+
+    if (self == NULL)
+        wrong_kind(r);
+    if (json_is_integer(r->value->value) && !nuc_is_floating(self->vals[0].dtype)) {
+        meta.dtype = NUC_I64;
+        as_int = nuc_json_int(r->value);
+        bytes = &as_int;
+    }
+    const char *name = nuc_format(cx, "%s_%s", r->node->name, r->schema->name);
+    nuc_set_arg_node(r->node, r->im->g, r->index, nuc_add_constant(r->im->g, name, &meta, bytes));
+}
+
 /* An element of as_optional_tensors is {"as_tensor": ...} or {"as_none": ...}. */
 static struct nuc_node *read_element(const struct arg_reader *r, const struct nuc_json *item)
 {
@@ -222,6 +248,8 @@ static const struct {
     void (*set)(const struct arg_reader *r);
 } setters[] = {
     {"as_tensor", NUC_ARG_NODE, set_tensor},
+    {"as_float", NUC_ARG_NODE, set_scalar_tensor},
+    {"as_int", NUC_ARG_NODE, set_scalar_tensor},
     {"as_tensors", NUC_ARG_NODES, set_tensors},
     {"as_optional_tensors", NUC_ARG_NODES, set_tensors},
     {"as_int", NUC_ARG_INT, set_int},
