@@ -1,0 +1,52 @@
+/* A prepared graph: where it is observed, and by what. */
+#ifndef NUC_QUANTIZE_CALIBRATION_H
+#define NUC_QUANTIZE_CALIBRATION_H
+
+#include "compiler/eval/eval.h"
+#include "compiler/quantize/observer.h"
+#include "compiler/quantize/sharing.h"
+
+/* How one node's value is observed. All groups of a node are different. */
+struct nuc_taps {
+    uint32_t output; /* what every user without an edge group of its own reads; NUC_NO_GROUP: the value itself */
+    uint32_t n_edges;
+    size_t edges_capacity;
+    uint32_t *edges; /* groups in which single users read the value, in order of their first user */
+};
+
+/* A place where taps are listed: node and group. */
+struct nuc_tap {
+    struct nuc_node *node;
+    uint32_t group;
+};
+
+struct nuc_calibration {
+    struct nuc_graph *g;
+    struct nuc_annotation **annotations; /* by node id */
+    struct nuc_sharing *sharing;
+    struct nuc_observer **observers; /* by group */
+    struct nuc_taps *taps;           /* by node id */
+
+    /*
+     * The nodes as torch.fx orders them: constants in front of the user inputs stay there, those behind were made by
+     * passes and come right before their first user.
+     */
+    uint32_t n_order;
+    struct nuc_node **order;
+
+    uint32_t n_tapped;
+    struct nuc_tap *tapped; /* every tap in order of execution */
+
+    struct nuc_evaluator *evaluator; /* NULL before the first sample */
+    unsigned threads;
+    uint32_t n_samples;
+    bool has_parameters; /* the observers' parameters are up to date */
+};
+
+/* Computes the parameters of all observers from what they have seen. */
+void nuc_calibration_parameters(struct nuc_calibration *c);
+
+/* Group of the tap that `user` reads `node` through, NUC_NO_GROUP when it reads the value itself. */
+uint32_t nuc_tap_of(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *user);
+
+#endif

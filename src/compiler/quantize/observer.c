@@ -1,0 +1,156 @@
+/* The arithmetic is that of torchao/quantization/pt2e/observer.py, in float32 as there. */
+#include <math.h>
+
+#include "compiler/quantize/observer.h"
+
+const char *nuc_observer_kind_name(enum nuc_observer_kind kind)
+{
+    static const char *const names[NUC_OBSERVER_KIND_COUNT] = {
+        [NUC_OBSERVER_HISTOGRAM] = "HistogramObserver",
+        [NUC_OBSERVER_MIN_MAX] = "MinMaxObserver",
+        [NUC_OBSERVER_PER_CHANNEL_MIN_MAX] = "PerChannelMinMaxObserver",
+        [NUC_OBSERVER_FIXED] = "FixedQParamsObserver",
+        [NUC_OBSERVER_DERIVED] = "DerivedObserverOrFakeQuantize",
+    };
+
+    return kind < NUC_OBSERVER_KIND_COUNT ? names[kind] : "unknown";
+}
+
+static void set_channels(struct nuc_context *cx, struct nuc_observer *o, uint32_t n)
+{
+    o->n = n;
+    o->min = nuc_alloc_array(cx, n, sizeof *o->min);
+    o->max = nuc_alloc_array(cx, n, sizeof *o->max);
+}
+
+struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_qspec *spec)
+{
+    struct nuc_observer *o = nuc_alloc(cx, sizeof *o);
+
+    o->spec = *spec;
+    if (spec->kind == NUC_QSPEC_OBSERVED && spec->observer != NUC_OBSERVER_PER_CHANNEL_MIN_MAX)
+        set_channels(cx, o, 1);
+    if (spec->observer == NUC_OBSERVER_HISTOGRAM)
+        o->histogram = nuc_alloc(cx, sizeof *o->histogram);
+    return o;
+}
+
+/* ---- seeing ---- */
+
+static bool see_histogram(struct nuc_observer *o, const float *x, size_t count)
+{
+    if (!nuc_histogram_add(o->histogram, x, count))
+        return false;
+    o->seen = o->histogram->seen;
+    o->min[0] = o->histogram->min;
+    o->max[0] = o->histogram->max;
+    return true;
+}
+
+/* Widens the range of a channel; `first`: nothing was seen before. */
+static bool see_slice(struct nuc_observer *o, uint32_t channel, bool first, const float *x, size_t count)
+{
+    float min, max;
+
+    if (!nuc_min_max(x, count, &min, &max) || isinf(min) || isinf(max))
+        return false;
+    o->min[channel] = first || min < o->min[channel] ? min : o->min[channel];
+    o->max[channel] = first || max > o->max[channel] ? max : o->max[channel];
+    return true;
+}
+
+/* Slices of `inner` values along the channel axis, repeated for all outer dimensions. */
+static bool see_channels(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta, const float *x,
+                         size_t count)
+{
+    uint32_t axis = (uint32_t)o->spec.ch_axis;
+    size_t channels = (size_t)meta->sizes[axis], inner = 1;
+
+    for (uint32_t d = axis + 1; d < meta->rank; d++)
+        inner *= (size_t)meta->sizes[d];
+    if (o->n != channels)
+        set_channels(cx, o, (uint32_t)channels);
+    for (size_t i = 0; i < count / inner; i++) {
+        if (!see_slice(o, (uint32_t)(i % channels), !o->seen && i < channels, x + i * inner, inner))
+            return false;
+    }
+    return true;
+}
+
+bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta, const float *x)
+{
+    size_t count = (size_t)nuc_elements(meta);
+    bool ok = true;
+
+    if (count == 0 || o->spec.kind != NUC_QSPEC_OBSERVED)
+        return true;
+    if (o->spec.observer == NUC_OBSERVER_HISTOGRAM)
+        return see_histogram(o, x, count);
+    if (o->spec.ch_axis >= 0 && o->spec.ch_axis < meta->rank)
+        ok = see_channels(cx, o, meta, x, count);
+    else
+        ok = see_slice(o, 0, !o->seen, x, count);
+    o->seen = o->seen || ok;
+    return ok;
+}
+
+/* ---- parameters ---- */
+
+static void affine_parameters(const struct nuc_qspec *spec, float min, float max, float *scale, int64_t *zero_point)
+{
+    float low = min < 0 ? min : 0, high = max > 0 ? max : 0;
+    float s = (high - low) / (float)(spec->quant_max - spec->quant_min);
+    float zero;
+
+    s = s > spec->eps ? s : spec->eps;
+    zero = (float)spec->quant_min - rintf(low / s);
+    *scale = s;
+    *zero_point = zero > (float)spec->quant_max ? spec->quant_max : (int64_t)zero;
+}
+
+static void symmetric_parameters(const struct nuc_qspec *spec, float min, float max, float *scale, int64_t *zero_point)
+{
+    float low = min < 0 ? min : 0, high = max > 0 ? max : 0;
+    float s = (-low > high ? -low : high) / ((float)(spec->quant_max - spec->quant_min) / 2);
+
+    *scale = s > spec->eps ? s : spec->eps;
+    *zero_point = 0;
+}
+
+static void observed_parameters(struct nuc_observer *o, uint32_t i)
+{
+    float min = o->seen ? o->min[i] : 0, max = o->seen ? o->max[i] : 0;
+
+    if (o->seen && o->histogram != NULL)
+        nuc_histogram_search(o->histogram, &min, &max);
+    if (!o->seen) {
+        o->scale[i] = 1;
+        o->zero_point[i] = 0;
+    } else if (o->spec.scheme == NUC_PER_TENSOR_AFFINE) {
+        affine_parameters(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
+    } else {
+        symmetric_parameters(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
+    }
+}
+
+void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)
+{
+    bool derived = o->spec.kind == NUC_QSPEC_DERIVED, fixed = o->spec.kind == NUC_QSPEC_FIXED;
+
+    if (derived)
+        o->n = o->from[1]->n;
+    else if (o->n == 0)
+        o->n = 1;
+    o->scale = nuc_alloc_array(cx, o->n, sizeof *o->scale);
+    o->zero_point = nuc_alloc_array(cx, o->n, sizeof *o->zero_point);
+    for (uint32_t i = 0; i < o->n; i++) {
+        if (derived) {
+            o->scale[i] = o->from[0]->scale[0] * o->from[1]->scale[i];
+        } else if (fixed) {
+            o->scale[i] = o->spec.scale;
+            o->zero_point[i] = o->spec.zero_point;
+        } else {
+            observed_parameters(o, i);
+        }
+    }
+}

@@ -1,0 +1,340 @@
+/*
+ * Conversion: the prepared graph copied node by node with a quantize and dequantize pair in place of every tap. What
+ * follows is what torchao's convert_pt2e leaves after duplicating dequantize nodes and folding quantized constants,
+ * and torch.export after re-tracing: names, and placeholders by kind.
+ */
+#include <string.h>
+
+#include "compiler/quantize/calibration.h"
+#include "compiler/quantize/quantized_constant.h"
+
+/* A user with a dequantize node of its own. */
+struct reader {
+    const struct nuc_node *user;
+    struct nuc_node *dequantize;
+};
+
+/* A tap in the new graph. */
+struct pair {
+    uint32_t group;
+    struct nuc_node *quantized;          /* quantize node or integer constant */
+    struct nuc_node *scale, *zero_point; /* buffers, when per channel */
+
+    /* Readers that are annotated, in order of execution; all others share one dequantize node. */
+    uint32_t n_own, next_own;
+    size_t own_capacity;
+    struct reader *own;
+    bool has_others;
+    struct nuc_node *shared;
+};
+
+/* A node of the prepared graph in the new one. */
+struct image {
+    struct nuc_node *value; /* NULL: a constant that nobody reads as float */
+    bool is_read;           /* the value itself */
+    uint32_t n_pairs;
+    struct pair *pairs; /* in order of execution: the output tap when there is one, then the edges from the last */
+};
+
+struct conversion {
+    struct nuc_calibration *c;
+    struct nuc_graph *to;
+    struct image *images; /* by node id */
+    unsigned n_frozen, n_scales, n_zero_points;
+};
+
+/* ---- parameters of quantize and dequantize nodes ---- */
+
+struct parameter_args {
+    uint32_t input, scale, zero_point, axis, quant_min, quant_max, dtype;
+};
+
+#define NO_ARG UINT32_MAX
+
+static const struct parameter_args per_tensor = {0, 1, 2, NO_ARG, 3, 4, 5};
+static const struct parameter_args per_channel = {0, 1, 2, 3, 4, 5, 6};
+
+static void set_parameters(struct conversion *v, struct nuc_node *node, struct nuc_node *input, const struct pair *p)
+{
+    const struct nuc_observer *o = v->c->observers[p->group];
+    const struct parameter_args *at = p->scale != NULL ? &per_channel : &per_tensor;
+
+    nuc_set_arg_node(node, v->to, at->input, input);
+    if (p->scale != NULL) {
+        nuc_set_arg_node(node, v->to, at->scale, p->scale);
+        nuc_set_arg_node(node, v->to, at->zero_point, p->zero_point);
+        nuc_set_arg_int(node, at->axis, o->spec.ch_axis);
+    } else {
+        nuc_set_arg_float(node, at->scale, (double)o->scale[0]);
+        nuc_set_arg_int(node, at->zero_point, o->zero_point[0]);
+    }
+    nuc_set_arg_int(node, at->quant_min, o->spec.quant_min);
+    nuc_set_arg_int(node, at->quant_max, o->spec.quant_max);
+    nuc_set_arg_dtype(node, at->dtype, o->spec.dtype);
+}
+
+static struct nuc_node *add_quantize(struct conversion *v, struct nuc_node *input, const struct pair *p)
+{
+    bool channels = p->scale != NULL;
+    struct nuc_node *node =
+        nuc_add_node(v->to, NULL, channels ? NUC_OP_QUANTIZE_PER_CHANNEL : NUC_OP_QUANTIZE_PER_TENSOR,
+                     channels ? "quantize_per_channel" : "quantize_per_tensor");
+    struct nuc_meta meta = input->vals[0];
+
+    meta.dtype = v->c->observers[p->group]->spec.dtype;
+    set_parameters(v, node, input, p);
+    nuc_set_val(v->to, node, &meta);
+    node->source = input->source;
+    return node;
+}
+
+static struct nuc_node *add_dequantize(struct conversion *v, const struct pair *p)
+{
+    bool channels = p->scale != NULL;
+    struct nuc_node *node =
+        nuc_add_node(v->to, NULL, channels ? NUC_OP_DEQUANTIZE_PER_CHANNEL : NUC_OP_DEQUANTIZE_PER_TENSOR,
+                     channels ? "dequantize_per_channel" : "dequantize_per_tensor");
+    struct nuc_meta meta = p->quantized->vals[0];
+
+    meta.dtype = NUC_F32;
+    set_parameters(v, node, p->quantized, p);
+    nuc_set_val(v->to, node, &meta);
+    node->source = p->quantized->source;
+    return node;
+}
+
+/* ---- who reads a tap ---- */
+
+static void list_pairs(struct conversion *v)
+{
+    const struct nuc_calibration *c = v->c;
+
+    v->images = nuc_alloc_array(v->to->cx, c->g->next_id, sizeof *v->images);
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const struct nuc_taps *t = &c->taps[c->order[i]->id];
+        struct image *image = &v->images[c->order[i]->id];
+        bool has_output = t->output != NUC_NO_GROUP;
+        image->pairs = nuc_alloc_array(v->to->cx, has_output + t->n_edges, sizeof *image->pairs);
+        if (has_output)
+            image->pairs[image->n_pairs++] = (struct pair){.group = t->output, .has_others = t->n_edges != 0};
+        for (uint32_t k = t->n_edges; k-- > 0;)
+            image->pairs[image->n_pairs++] = (struct pair){.group = t->edges[k]};
+    }
+}
+
+/* NULL: `user` reads the value itself. */
+static struct pair *pair_of(struct conversion *v, const struct nuc_node *node, const struct nuc_node *user)
+{
+    uint32_t group = nuc_tap_of(v->c, node, user);
+    struct image *image = &v->images[node->id];
+    uint32_t i = 0;
+
+    if (group == NUC_NO_GROUP)
+        return NULL;
+    while (image->pairs[i].group != group)
+        i++;
+    return &image->pairs[i];
+}
+
+struct reading {
+    struct conversion *v;
+    const struct nuc_node *user;
+};
+
+static void add_reader(void *arg, struct nuc_node *input)
+{
+    struct reading *r = arg;
+    struct conversion *v = r->v;
+    struct pair *p = pair_of(v, input, r->user);
+
+    if (p == NULL) {
+        v->images[input->id].is_read = true;
+    } else if (!nuc_is_annotated(v->c->annotations[r->user->id])) {
+        p->has_others = true;
+    } else if (p->n_own == 0 || p->own[p->n_own - 1].user != r->user) {
+        p->own = nuc_grow(v->to->cx, p->own, &p->own_capacity, p->n_own + 1, sizeof *p->own);
+        p->own[p->n_own++] = (struct reader){r->user, NULL};
+    }
+}
+
+static void list_readers(struct conversion *v)
+{
+    for (uint32_t i = 0; i < v->c->n_order; i++)
+        nuc_for_each_input(v->c->order[i], add_reader, &(struct reading){v, v->c->order[i]});
+}
+
+/* What `user`, copied in the order in which readers were listed, reads for `input`. */
+static struct nuc_node *read_value(struct conversion *v, const struct nuc_node *input, const struct nuc_node *user)
+{
+    struct pair *p = pair_of(v, input, user);
+
+    if (p == NULL)
+        return v->images[input->id].value;
+    if (!nuc_is_annotated(v->c->annotations[user->id]))
+        return p->shared;
+    if (p->own[p->next_own].user != user)
+        p->next_own++;
+    return p->own[p->next_own].dequantize;
+}
+
+/* ---- placeholders ---- */
+
+/* The lowest free number: the model may have been quantized before. */
+static const char *free_target(struct conversion *v, const char *prefix, unsigned *next)
+{
+    const char *name;
+
+    do {
+        name = nuc_format(v->to->cx, "b_%s%u", prefix, (*next)++);
+    } while (nuc_find_node(v->c->g, name) != NULL);
+    return name + 2;
+}
+
+static void add_parameters(struct conversion *v, struct pair *p)
+{
+    const struct nuc_observer *o = v->c->observers[p->group];
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, &(int64_t){o->n}, 1);
+
+    p->scale = nuc_add_buffer(v->to, free_target(v, "_scale_", &v->n_scales), &meta, o->scale);
+    meta.dtype = NUC_I64;
+    p->zero_point = nuc_add_buffer(v->to, free_target(v, "_zero_point_", &v->n_zero_points), &meta, o->zero_point);
+}
+
+static bool is_dead(const struct pair *p)
+{
+    return p->n_own == 0 && !p->has_others;
+}
+
+static void add_frozen(struct conversion *v, const struct nuc_node *node)
+{
+    struct image *image = &v->images[node->id];
+
+    for (uint32_t i = 0; i < image->n_pairs; i++) {
+        struct pair *p = &image->pairs[i];
+        struct nuc_meta meta;
+        if (is_dead(p))
+            continue;
+        if (v->c->observers[p->group]->spec.ch_axis >= 0)
+            add_parameters(v, p);
+        const void *bytes = nuc_quantize_constant(v->c->g, node, v->c->observers[p->group], &meta);
+        p->quantized = nuc_add_buffer(v->to, free_target(v, "_frozen_param", &v->n_frozen), &meta, bytes);
+        p->quantized->source = node->source;
+    }
+}
+
+static void copy_placeholder(struct conversion *v, const struct nuc_node *node)
+{
+    struct nuc_node *copy = nuc_add_placeholder(v->to, node->name, node->input_kind, &node->vals[0]);
+
+    copy->target = node->target;
+    copy->data = node->data;
+    copy->source = node->source;
+    v->images[node->id].value = copy;
+}
+
+/* Kinds in the order of torch.export; among the buffers are the new ones, at the place of what they stand for. */
+static void add_placeholders(struct conversion *v)
+{
+    static const enum nuc_input_kind kinds[] = {NUC_PARAMETER, NUC_BUFFER, NUC_CONSTANT, NUC_USER_INPUT};
+
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (uint32_t i = 0; i < v->c->n_order; i++) {
+            const struct nuc_node *n = v->c->order[i];
+            if (!nuc_is_placeholder(n))
+                continue;
+            if (n->input_kind == kinds[k] && (v->images[n->id].is_read || kinds[k] == NUC_USER_INPUT))
+                copy_placeholder(v, n);
+            if (kinds[k] == NUC_BUFFER && nuc_is_static(n))
+                add_frozen(v, n);
+        }
+    }
+}
+
+/* ---- nodes ---- */
+
+/* "aten.conv2d.default" -> "conv2d", as torch names a traced node. */
+static const char *traced_name(struct nuc_context *cx, enum nuc_op op)
+{
+    const char *name = nuc_op_name(op), *end = strrchr(name, '.');
+
+    if (end == NULL)
+        return name;
+    const char *begin = end;
+    while (begin > name && begin[-1] != '.')
+        begin--;
+    return nuc_format(cx, "%.*s", (int)(end - begin), begin);
+}
+
+static void copy_list(struct conversion *v, const struct nuc_node *from, struct nuc_node *to, uint32_t index)
+{
+    const struct nuc_arg *arg = &from->args[index];
+    struct nuc_node **list = nuc_alloc_array(v->to->cx, arg->count, sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < arg->count; i++)
+        list[i] = arg->u.nodes[i] == NULL ? NULL : read_value(v, arg->u.nodes[i], from);
+    nuc_set_arg_nodes(to, v->to, index, list, arg->count);
+}
+
+static void copy_node(struct conversion *v, const struct nuc_node *from)
+{
+    struct nuc_node *node = nuc_add_node(v->to, NULL, from->op, traced_name(v->to->cx, from->op));
+
+    for (uint32_t i = 0; i < from->n_args; i++) {
+        if (from->args[i].kind == NUC_ARG_NODE)
+            nuc_set_arg_node(node, v->to, i, read_value(v, from->args[i].u.node, from));
+        else if (from->args[i].kind == NUC_ARG_NODES)
+            copy_list(v, from, node, i);
+        else
+            node->args[i] = from->args[i];
+        node->args[i].given = from->args[i].given;
+    }
+    if (from->is_tuple)
+        nuc_set_tuple(v->to, node, from->vals, from->n_vals);
+    else if (from->n_vals != 0)
+        nuc_set_val(v->to, node, from->vals);
+    node->source = from->source;
+    v->images[from->id].value = node;
+}
+
+/* Copies of a dequantize node go right behind it one after the other, so the last one comes first. */
+static void add_dequantizes(struct conversion *v, struct pair *p)
+{
+    if (p->has_others)
+        p->shared = add_dequantize(v, p);
+    for (uint32_t i = p->n_own; i-- > 0;)
+        p->own[i].dequantize = add_dequantize(v, p);
+}
+
+/* The output tap comes first: edges read its dequantized value. */
+static void add_pairs(struct conversion *v, const struct nuc_node *node)
+{
+    struct image *image = &v->images[node->id];
+    struct nuc_node *value = image->value;
+
+    for (uint32_t i = 0; i < image->n_pairs; i++) {
+        struct pair *p = &image->pairs[i];
+        if (is_dead(p))
+            continue;
+        if (!nuc_is_static(node))
+            p->quantized = add_quantize(v, value, p);
+        add_dequantizes(v, p);
+        if (p->group == v->c->taps[node->id].output && p->shared != NULL)
+            value = p->shared;
+    }
+}
+
+struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
+{
+    struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file)};
+
+    nuc_calibration_parameters(c);
+    list_pairs(&v);
+    list_readers(&v);
+    add_placeholders(&v);
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        if (!nuc_is_placeholder(c->order[i]))
+            copy_node(&v, c->order[i]);
+        add_pairs(&v, c->order[i]);
+    }
+    return v.to;
+}

@@ -1,0 +1,246 @@
+/* Preparing a graph, showing it samples, and listing what was observed. */
+#include <math.h>
+
+#include "compiler/quantize/calibration.h"
+
+/* ---- order ---- */
+
+struct ordering {
+    struct nuc_calibration *c;
+    bool *waits; /* by node id: a constant behind the user inputs, not listed yet */
+};
+
+static void list_node(struct nuc_calibration *c, struct nuc_node *node)
+{
+    c->order[c->n_order++] = node;
+}
+
+static void list_late_constant(void *user, struct nuc_node *input)
+{
+    struct ordering *o = user;
+
+    if (o->waits[input->id]) {
+        o->waits[input->id] = false;
+        list_node(o->c, input);
+    }
+}
+
+static void order_nodes(struct nuc_calibration *c)
+{
+    struct ordering o = {c, nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *o.waits)};
+    bool behind_inputs = false;
+
+    c->order = nuc_alloc_array(c->g->cx, c->g->n_nodes, sizeof(struct nuc_node *));
+    for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        if (behind_inputs && nuc_is_static(n)) {
+            o.waits[n->id] = true;
+            continue;
+        }
+        behind_inputs = behind_inputs || !nuc_is_static(n);
+        nuc_for_each_input(n, list_late_constant, &o);
+        list_node(c, n);
+    }
+}
+
+/* ---- taps ---- */
+
+static bool has_edge(const struct nuc_taps *t, uint32_t group)
+{
+    for (uint32_t i = 0; i < t->n_edges; i++) {
+        if (t->edges[i] == group)
+            return true;
+    }
+    return false;
+}
+
+static void tap_edges(struct nuc_calibration *c, const struct nuc_node *user)
+{
+    const struct nuc_annotation *a = c->annotations[user->id];
+
+    for (uint32_t i = 0; a != NULL && i < a->n_inputs; i++) {
+        uint32_t group = c->sharing->input_groups[user->id][i];
+        struct nuc_taps *t = &c->taps[a->inputs[i].arg->id];
+        if (group == NUC_NO_GROUP || group == c->sharing->output_group[a->inputs[i].arg->id] || has_edge(t, group))
+            continue;
+        t->edges = nuc_grow(c->g->cx, t->edges, &t->edges_capacity, t->n_edges + 1, sizeof *t->edges);
+        t->edges[t->n_edges++] = group;
+    }
+}
+
+static void list_taps(struct nuc_calibration *c)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const struct nuc_taps *t = &c->taps[c->order[i]->id];
+        count += (t->output != NUC_NO_GROUP) + t->n_edges;
+    }
+    c->tapped = nuc_alloc_array(c->g->cx, count, sizeof *c->tapped);
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const struct nuc_taps *t = &c->taps[c->order[i]->id];
+        if (t->output != NUC_NO_GROUP)
+            c->tapped[c->n_tapped++] = (struct nuc_tap){c->order[i], t->output};
+        for (uint32_t k = t->n_edges; k-- > 0;)
+            c->tapped[c->n_tapped++] = (struct nuc_tap){c->order[i], t->edges[k]};
+    }
+}
+
+static void make_taps(struct nuc_calibration *c)
+{
+    c->taps = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *c->taps);
+    for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        c->taps[n->id].output = c->sharing->output_group[n->id];
+        tap_edges(c, n);
+    }
+    list_taps(c);
+}
+
+uint32_t nuc_tap_of(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *user)
+{
+    uint32_t group = nuc_edge_group(c->sharing, c->annotations, node, user);
+
+    return group != NUC_NO_GROUP ? group : c->taps[node->id].output;
+}
+
+/* ---- observing ---- */
+
+static void make_observers(struct nuc_calibration *c)
+{
+    const struct nuc_sharing *s = c->sharing;
+
+    c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
+    for (uint32_t i = 0; i < s->n_groups; i++) {
+        struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
+        for (int k = 0; k < 2 && o->spec.kind == NUC_QSPEC_DERIVED; k++)
+            o->from[k] = c->observers[s->groups[i].from[k]];
+        c->observers[i] = o;
+    }
+}
+
+static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, const float *data)
+{
+    struct nuc_context *cx = c->g->cx;
+
+    if (nuc_observer_see(cx, c->observers[group], &node->vals[0], data))
+        return;
+    if (nuc_is_static(node))
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: %s holds a NaN or an infinity: such a model cannot be quantized", c->g->file,
+                 nuc_node_text(cx, node));
+    nuc_fail(cx, NUC_BAD_INPUT,
+             "%s: %s gives a NaN or an infinity in calibration sample %u: check the sample and the model", c->g->file,
+             nuc_node_text(cx, node), c->n_samples);
+}
+
+/* Ranges of constants do not change from sample to sample; histograms of constants count again each time. */
+static void see_constants(struct nuc_calibration *c, bool histograms)
+{
+    for (uint32_t i = 0; i < c->n_tapped; i++) {
+        const struct nuc_tap *t = &c->tapped[i];
+        const struct nuc_qspec *spec = &c->observers[t->group]->spec;
+        if (!nuc_is_static(t->node) || spec->kind != NUC_QSPEC_OBSERVED ||
+            (spec->observer == NUC_OBSERVER_HISTOGRAM) != histograms)
+            continue;
+        see(c, t->group, t->node, nuc_const_contiguous(c->g, t->node));
+    }
+}
+
+struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct nuc_quantize_options *options)
+{
+    struct nuc_calibration *c = nuc_alloc(g->cx, sizeof *c);
+
+    c->g = g;
+    c->threads = options->threads;
+    c->annotations = nuc_annotate(g, options->reference_compat);
+    c->sharing = nuc_share(g, c->annotations);
+    order_nodes(c);
+    make_taps(c);
+    make_observers(c);
+    see_constants(c, false);
+    return c;
+}
+
+static void observe(void *user, const struct nuc_node *node, uint32_t val_index, const void *data, size_t elements)
+{
+    struct nuc_calibration *c = user;
+    const struct nuc_taps *t = &c->taps[node->id];
+
+    (void)elements;
+    if (val_index != 0 || nuc_is_static(node))
+        return;
+    if (t->output != NUC_NO_GROUP)
+        see(c, t->output, node, data);
+    for (uint32_t i = 0; i < t->n_edges; i++)
+        see(c, t->edges[i], node, data);
+}
+
+void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
+{
+    if (c->evaluator == NULL) {
+        c->evaluator = nuc_eval_new(c->g, c->threads);
+        nuc_eval_observe(c->evaluator, observe, c);
+    }
+    c->n_samples++;
+    c->has_parameters = false;
+    see_constants(c, true);
+    nuc_eval_run(c->evaluator, inputs, NULL);
+}
+
+/* ---- results ---- */
+
+static void check_observer(const struct nuc_calibration *c, const struct nuc_tap *t)
+{
+    const struct nuc_observer *o = c->observers[t->group];
+    struct nuc_context *cx = c->g->cx;
+
+    if (o->spec.kind == NUC_QSPEC_OBSERVED && !o->seen)
+        nuc_warn(cx, "%s: %s was never observed: quantized with scale 1; give calibration samples", c->g->file,
+                 nuc_node_text(cx, t->node));
+    for (uint32_t i = 0; i < o->n; i++) {
+        if (!isfinite(o->scale[i]))
+            nuc_fail(cx, NUC_BAD_INPUT, "%s: the values of %s span a range too wide to quantize", c->g->file,
+                     nuc_node_text(cx, t->node));
+    }
+}
+
+void nuc_calibration_parameters(struct nuc_calibration *c)
+{
+    if (c->has_parameters)
+        return;
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++)
+        nuc_observer_parameters(c->g->cx, c->observers[i]);
+    for (uint32_t i = 0; i < c->n_tapped; i++)
+        check_observer(c, &c->tapped[i]);
+    c->has_parameters = true;
+}
+
+size_t nuc_quantize_n_observations(const struct nuc_calibration *c)
+{
+    return c->n_tapped;
+}
+
+void nuc_quantize_observation(struct nuc_calibration *c, size_t index, struct nuc_observation *out)
+{
+    const struct nuc_tap *t = &c->tapped[index];
+    const struct nuc_observer *o = c->observers[t->group];
+    size_t first = 0;
+
+    nuc_calibration_parameters(c);
+    while (c->tapped[first].group != t->group)
+        first++;
+    *out = (struct nuc_observation){
+        .node = t->node,
+        .shared_with = first,
+        .kind = o->spec.observer,
+        .dtype = o->spec.dtype,
+        .quant_min = o->spec.quant_min,
+        .quant_max = o->spec.quant_max,
+        .scheme = o->spec.scheme,
+        .ch_axis = o->spec.ch_axis,
+        .seen = o->seen,
+        .n = o->n,
+        .min = o->min,
+        .max = o->max,
+        .scale = o->scale,
+        .zero_point = o->zero_point,
+    };
+}

@@ -1,0 +1,85 @@
+/*
+ * Post-training quantization of an ATen graph to int8, as the NeutronQuantizer of ExecuTorch's NXP backend and
+ * torchao's pt2e flow do it: operators are annotated with what their inputs and outputs need, values that must share
+ * parameters get one observer, calibration samples run through the evaluator, and observers become pairs of quantize
+ * and dequantize nodes. Scales and zero points are those of the reference for the same observed values.
+ *
+ *     struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
+ *     for each sample: nuc_quantize_sample(c, inputs);
+ *     struct nuc_graph *qdq = nuc_quantize_convert(c);
+ */
+#ifndef NUC_QUANTIZE_H
+#define NUC_QUANTIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compiler/graph/graph.h"
+
+struct nuc_quantize_options {
+    bool reference_compat; /* leave in float what the reference leaves in float, its order of annotation included */
+    unsigned threads;      /* 0: as many as cores; the result does not depend on it */
+};
+
+struct nuc_calibration;
+
+/*
+ * Annotates `g`, an ATen graph that went through the ATen passes, and observes its constants. The graph stays as it
+ * is and must not change while the calibration is used. Values that are not float32 are left alone.
+ */
+struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct nuc_quantize_options *options);
+
+/*
+ * One calibration sample: inputs[i] holds user input i in logical order. Fails with NUC_BAD_INPUT naming the node
+ * when an observed value is a NaN.
+ */
+void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs);
+
+/*
+ * The quantized graph, a new one in the same context: constants are quantized buffers `_frozen_param<n>` with
+ * `_scale_<n>` and `_zero_point_<n>` when per channel, every consumer has a dequantize node of its own, nodes are
+ * named as torch.export names them. Observers that saw nothing get scale 1 and zero point 0, with a warning.
+ */
+struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c);
+
+/* ---- what was observed ---- */
+
+enum nuc_qscheme { NUC_PER_TENSOR_AFFINE, NUC_PER_TENSOR_SYMMETRIC, NUC_PER_CHANNEL_SYMMETRIC };
+
+enum nuc_observer_kind {
+    NUC_OBSERVER_HISTOGRAM,           /* range with the least L2 error */
+    NUC_OBSERVER_MIN_MAX,             /* whole range */
+    NUC_OBSERVER_PER_CHANNEL_MIN_MAX, /* whole range of each slice along ch_axis */
+    NUC_OBSERVER_FIXED,               /* parameters known beforehand */
+    NUC_OBSERVER_DERIVED,             /* product of the scales of two other observers: a bias */
+    NUC_OBSERVER_KIND_COUNT
+};
+
+/* "HistogramObserver", ...: the class of the reference. */
+const char *nuc_observer_kind_name(enum nuc_observer_kind kind);
+
+/* One place of the graph whose value is observed: a node's value as it is or as some of its users read it. */
+struct nuc_observation {
+    const struct nuc_node *node;
+    size_t shared_with; /* the first observation with the same observer: its own index when it is the first */
+    enum nuc_observer_kind kind;
+    enum nuc_dtype dtype;
+    int64_t quant_min, quant_max;
+    enum nuc_qscheme scheme;
+    int ch_axis;            /* -1: per tensor */
+    bool seen;              /* false: scale 1 and zero point 0 stand in */
+    uint32_t n;             /* entries of the arrays: channels, or 1 */
+    const float *min, *max; /* of everything seen; NULL for fixed and derived parameters */
+    const float *scale;
+    const int64_t *zero_point;
+};
+
+/* Observations in the order of the graph's execution. */
+size_t nuc_quantize_n_observations(const struct nuc_calibration *c);
+void nuc_quantize_observation(struct nuc_calibration *c, size_t index, struct nuc_observation *out);
+
+/* Whether annotation has a row for the operator, for the completeness test over ops.def. */
+bool nuc_quantize_has_op(enum nuc_op op);
+
+#endif

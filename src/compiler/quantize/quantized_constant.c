@@ -1,0 +1,90 @@
+/* The arithmetic is that of torch's quantized_decomposed operators (torch/ao/quantization/fx/_decomposed.py). */
+#include <math.h>
+#include <string.h>
+
+#include "compiler/quantize/quantized_constant.h"
+
+struct nuc_node *nuc_add_buffer(struct nuc_graph *to, const char *target, const struct nuc_meta *meta,
+                                const void *bytes)
+{
+    struct nuc_node *node = nuc_add_placeholder(to, nuc_format(to->cx, "b_%s", target), NUC_BUFFER, meta);
+    struct nuc_data *data = nuc_alloc(to->cx, sizeof *data);
+
+    data->bytes = (struct nuc_span){bytes, nuc_bytes(meta)};
+    nuc_dense_strides(meta, data->strides);
+    node->data = data;
+    node->target = nuc_strdup(to->cx, target);
+    return node;
+}
+
+/* Saturates in double, which holds every int32: float32 does not hold the largest. */
+static double quantize(float x, float inverse, const struct nuc_observer *o, int64_t zero_point)
+{
+    double q = (double)(rintf(x * inverse) + (float)zero_point);
+
+    q = q > (double)o->spec.quant_min ? q : (double)o->spec.quant_min;
+    return q < (double)o->spec.quant_max ? q : (double)o->spec.quant_max;
+}
+
+static void quantize_slice(const float *x, size_t count, const struct nuc_observer *o, uint32_t channel, void *out,
+                           size_t at)
+{
+    float inverse = 1.0f / o->scale[channel];
+    int64_t zero_point = o->zero_point[channel];
+
+    if (o->spec.dtype == NUC_I8) {
+        int8_t *q = out;
+        for (size_t i = 0; i < count; i++)
+            q[at + i] = (int8_t)quantize(x[i], inverse, o, zero_point);
+    } else {
+        int32_t *q = out;
+        for (size_t i = 0; i < count; i++)
+            q[at + i] = (int32_t)quantize(x[i], inverse, o, zero_point);
+    }
+}
+
+/* Copies a dense array in logical order into the order of meta->dim_order. */
+static void *in_dim_order(struct nuc_context *cx, const struct nuc_meta *meta, const uint8_t *logical)
+{
+    size_t size = nuc_dtype_size(meta->dtype), count = (size_t)nuc_elements(meta);
+    uint8_t *out = nuc_alloc_array(cx, count, size);
+    int64_t strides[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0};
+    int64_t at = 0;
+
+    nuc_dense_strides(meta, strides);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(out + (size_t)at * size, logical + i * size, size);
+        for (uint32_t d = meta->rank; d-- > 0;) {
+            at += strides[d];
+            if (++index[d] < meta->sizes[d])
+                break;
+            at -= index[d] * strides[d];
+            index[d] = 0;
+        }
+    }
+    return out;
+}
+
+const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node *node, const struct nuc_observer *o,
+                                  struct nuc_meta *meta)
+{
+    const float *x = nuc_const_contiguous(from, node);
+    size_t count = (size_t)nuc_elements(&node->vals[0]), channels = 1, inner = count;
+    int axis = o->spec.ch_axis;
+
+    *meta = node->vals[0];
+    meta->dtype = o->spec.dtype;
+    if (axis >= 0) {
+        channels = axis < meta->rank ? (size_t)meta->sizes[axis] : 0;
+        if (channels != o->n)
+            nuc_fail(from->cx, NUC_BAD_INPUT, "%s: %s does not have one value for each of %u channels", from->file,
+                     nuc_node_text(from->cx, node), (unsigned)o->n);
+        inner = 1;
+        for (uint32_t d = (uint32_t)axis + 1; d < meta->rank; d++)
+            inner *= (size_t)meta->sizes[d];
+    }
+    void *logical = nuc_alloc_array(from->cx, count, nuc_dtype_size(meta->dtype));
+    for (size_t i = 0; inner != 0 && i < count / inner; i++)
+        quantize_slice(x + i * inner, inner, o, (uint32_t)(i % channels), logical, i * inner);
+    return nuc_is_contiguous(meta) ? logical : in_dim_order(from->cx, meta, logical);
+}
