@@ -1,0 +1,209 @@
+#include "compiler/import/arrays.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "compiler/import/npy_header.h"
+#include "compiler/import/zip.h"
+#include "host/file.h"
+#include "host/text.h"
+
+/* ---- one .npy file ---- */
+
+/* Fortran order (first dimension innermost) to C order. */
+static const uint8_t *transpose(struct nuc_context *cx, const struct nuc_npy_header *h, const uint8_t *from,
+                                size_t count)
+{
+    size_t size = nuc_dtype_size(h->dtype);
+    uint8_t *out = nuc_alloc_array(cx, count, size);
+    size_t strides[NUC_MAX_RANK];
+    int64_t index[NUC_MAX_RANK] = {0};
+    size_t offset = 0;
+    size_t stride = 1;
+
+    for (uint32_t i = 0; i < h->rank; i++) {
+        strides[i] = stride;
+        stride *= (size_t)h->shape[i];
+    }
+    for (size_t n = 0; n < count; n++) {
+        memcpy(out + n * size, from + offset * size, size);
+        for (uint32_t d = h->rank; d-- > 0;) {
+            offset += strides[d];
+            if (++index[d] < h->shape[d])
+                break;
+            offset -= strides[d] * (size_t)h->shape[d];
+            index[d] = 0;
+        }
+    }
+    return out;
+}
+
+struct nuc_array nuc_read_npy(struct nuc_context *cx, const char *where, struct nuc_span file)
+{
+    struct nuc_npy_header h = nuc_parse_npy_header(cx, where, file);
+    struct nuc_array array = {.name = where, .dtype = h.dtype, .rank = h.rank};
+    size_t size = nuc_dtype_size(h.dtype);
+    size_t count = 1;
+
+    memcpy(array.shape, h.shape, sizeof h.shape);
+    for (uint32_t i = 0; i < h.rank; i++) {
+        if (h.shape[i] == 0)
+            count = 0;
+    }
+    for (uint32_t i = 0; count != 0 && i < h.rank; i++)
+        count *= (size_t)h.shape[i]; /* checked with the header: the elements are in the file */
+    array.data = (struct nuc_span){file.data + h.data_offset, count * size};
+    if (h.fortran_order && h.rank > 1)
+        array.data.data = transpose(cx, &h, array.data.data, count);
+    else if ((uintptr_t)array.data.data % size != 0)
+        array.data.data = nuc_copy(cx, array.data.data, array.data.size);
+    return array;
+}
+
+/* "x.npy" -> "x" */
+static const char *strip_suffix(struct nuc_context *cx, const char *name)
+{
+    static const char suffix[] = ".npy";
+    size_t length = strlen(name);
+    char *stripped = nuc_strdup(cx, name);
+
+    if (length > sizeof suffix - 1 && strcmp(name + length - (sizeof suffix - 1), suffix) == 0)
+        stripped[length - (sizeof suffix - 1)] = '\0';
+    return stripped;
+}
+
+/* ---- many ---- */
+
+static struct nuc_arrays read_archive(struct nuc_context *cx, const char *path)
+{
+    const struct nuc_zip *zip = nuc_zip_open(cx, path);
+    struct nuc_arrays arrays = {zip->count, nuc_alloc_array(cx, zip->count, sizeof *arrays.items)};
+
+    for (size_t i = 0; i < zip->count; i++) {
+        const struct nuc_zip_entry *e = &zip->entries[i];
+        const char *where = nuc_format(cx, "%s: %s", path, e->name);
+        arrays.items[i] = nuc_read_npy(cx, where, nuc_zip_read(zip, e));
+        arrays.items[i].name = strip_suffix(cx, e->name);
+    }
+    return arrays;
+}
+
+static void close_folder(void *object)
+{
+    DIR **folder = object;
+
+    if (*folder != NULL)
+        closedir(*folder);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_npy(const char *name)
+{
+    size_t length = strlen(name);
+
+    return length > 4 && name[0] != '.' && strcmp(name + length - 4, ".npy") == 0;
+}
+
+/* Names of the .npy files of a folder, sorted; the system's order is not deterministic. */
+static const char **list_folder(struct nuc_context *cx, const char *path, size_t *count)
+{
+    DIR **folder = nuc_alloc(cx, sizeof(DIR *));
+    const char **names = NULL;
+    size_t capacity = 0;
+    const struct dirent *entry;
+
+    *count = 0;
+    nuc_defer(cx, close_folder, folder);
+    *folder = opendir(path);
+    if (*folder == NULL)
+        nuc_fail(cx, NUC_IO, "%s: the folder cannot be read: %s", path, strerror(errno));
+    while ((entry = readdir(*folder)) != NULL) {
+        if (!is_npy(entry->d_name))
+            continue;
+        names = nuc_grow(cx, names, &capacity, *count + 1, sizeof *names);
+        names[(*count)++] = nuc_strdup(cx, entry->d_name);
+    }
+    closedir(*folder);
+    *folder = NULL;
+    if (*count == 0)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the folder holds no .npy file", path);
+    qsort(names, *count, sizeof *names, by_text);
+    return names;
+}
+
+static struct nuc_arrays read_folder(struct nuc_context *cx, const char *path)
+{
+    struct nuc_arrays arrays;
+    const char **names = list_folder(cx, path, &arrays.count);
+
+    arrays.items = nuc_alloc_array(cx, arrays.count, sizeof *arrays.items);
+    for (size_t i = 0; i < arrays.count; i++) {
+        const char *file = nuc_format(cx, "%s/%s", path, names[i]);
+        arrays.items[i] = nuc_read_npy(cx, file, nuc_map_file(cx, file));
+        arrays.items[i].name = strip_suffix(cx, names[i]);
+    }
+    return arrays;
+}
+
+struct nuc_arrays nuc_read_arrays(struct nuc_context *cx, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return read_folder(cx, path);
+    struct nuc_span file = nuc_map_file(cx, path);
+    if (nuc_is_zip(file))
+        return read_archive(cx, path);
+    struct nuc_arrays arrays = {1, nuc_alloc(cx, sizeof *arrays.items)};
+    arrays.items[0] = nuc_read_npy(cx, path, file);
+    arrays.items[0].name = strip_suffix(cx, nuc_base_name(path));
+    return arrays;
+}
+
+const struct nuc_array *nuc_find_array(const struct nuc_arrays *arrays, const char *name)
+{
+    for (size_t i = 0; i < arrays->count; i++) {
+        if (strcmp(arrays->items[i].name, name) == 0)
+            return &arrays->items[i];
+    }
+    return NULL;
+}
+
+static struct nuc_span make_npy(struct nuc_context *cx, const struct nuc_array *a)
+{
+    struct nuc_span header = nuc_make_npy_header(cx, a);
+    size_t wanted = nuc_dtype_size(a->dtype);
+    struct nuc_text file;
+
+    for (uint32_t d = 0; d < a->rank; d++)
+        wanted *= (size_t)a->shape[d];
+    if (wanted != a->data.size)
+        nuc_fail(cx, NUC_BAD_USAGE, "array '%s' has %zu bytes, its shape wants %zu", a->name, a->data.size, wanted);
+    nuc_text_init(&file, cx);
+    nuc_text_add(&file, (const char *)header.data, header.size);
+    if (a->data.size != 0)
+        nuc_text_add(&file, (const char *)a->data.data, a->data.size);
+    return (struct nuc_span){(const uint8_t *)file.data, file.length};
+}
+
+void nuc_write_npz(struct nuc_context *cx, const char *path, const struct nuc_arrays *arrays)
+{
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    struct nuc_zip_writer *w = nuc_zip_writer_new(cx);
+
+    for (size_t i = 0; i < arrays->count; i++) {
+        const struct nuc_array *a = &arrays->items[i];
+        nuc_zip_add(w, nuc_format(cx, "%s.npy", a->name), make_npy(cx, a));
+    }
+    nuc_write_file(cx, path, nuc_zip_finish(w, path));
+    nuc_pop_arena(cx, outer);
+}

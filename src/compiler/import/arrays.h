@@ -1,0 +1,36 @@
+/*
+ * Named arrays from and to NumPy's formats: .npz archives (stored entries are used in place), single .npy files, and
+ * folders of .npy files. Files are not trusted: headers, sizes and counts are checked against the bytes that are there.
+ */
+#ifndef NUC_IMPORT_ARRAYS_H
+#define NUC_IMPORT_ARRAYS_H
+
+#include "base/span.h"
+#include "host/context.h"
+
+struct nuc_array {
+    const char *name; /* without ".npy" */
+    enum nuc_dtype dtype;
+    uint32_t rank;
+    int64_t shape[NUC_MAX_RANK];
+    struct nuc_span data; /* dense, last dimension innermost; aligned to the element size */
+};
+
+struct nuc_arrays {
+    size_t count;
+    struct nuc_array *items;
+};
+
+/* Arrays of an archive in its order, of a folder sorted by file name; a single .npy file is named after the file. */
+struct nuc_arrays nuc_read_arrays(struct nuc_context *cx, const char *path);
+
+/* NULL when there is none of that name. */
+const struct nuc_array *nuc_find_array(const struct nuc_arrays *arrays, const char *name);
+
+/* One .npy file in memory; `where` names it in messages. Without copying where the bytes lie as they should. */
+struct nuc_array nuc_read_npy(struct nuc_context *cx, const char *where, struct nuc_span file);
+
+/* Writes an uncompressed archive; the same arrays give the same bytes. bfloat16 has no counterpart and is refused. */
+void nuc_write_npz(struct nuc_context *cx, const char *path, const struct nuc_arrays *arrays);
+
+#endif

@@ -1,0 +1,21 @@
+/* The header of a .npy file. Private to the folder. */
+#ifndef NUC_IMPORT_NPY_HEADER_H
+#define NUC_IMPORT_NPY_HEADER_H
+
+#include "compiler/import/arrays.h"
+
+struct nuc_npy_header {
+    enum nuc_dtype dtype;
+    bool fortran_order; /* first dimension innermost */
+    uint32_t rank;
+    int64_t shape[NUC_MAX_RANK];
+    size_t data_offset; /* in the file */
+};
+
+/* Reads and checks the header: the elements it states fit in the file. `where` names the file in messages. */
+struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *where, struct nuc_span file);
+
+/* The header for an array, padded so that data behind it are aligned to 64 bytes. */
+struct nuc_span nuc_make_npy_header(struct nuc_context *cx, const struct nuc_array *array);
+
+#endif
