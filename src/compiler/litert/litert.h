@@ -157,7 +157,7 @@ struct nuc_lt_op {
     int32_t *inputs; /* tensor indices; -1: an optional input left out */
     int32_t *outputs;
     union nuc_lt_options options;
-    uint32_t debug_handle; /* node of the graph it was lowered from, as 1 + rank in graph order; 0: none */
+    uint32_t debug_handle; /* 1 + id of the graph's node it was lowered from; 0: none */
 };
 
 struct nuc_lt_subgraph {
