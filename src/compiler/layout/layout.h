@@ -1,0 +1,32 @@
+/*
+ * Tensor formats. The NPU computes convolutions and poolings on [N, ..., C] data; a tensor that torch holds as
+ * [N, C, ...] and that such an operator touches is CHANNELS_FIRST and becomes [N, ..., C] in the lowered model. All
+ * others are FORMATLESS: shape and data are the same on both sides. NONE is the format of values the NPU never sees.
+ */
+#ifndef NUC_LAYOUT_LAYOUT_H
+#define NUC_LAYOUT_LAYOUT_H
+
+#include "compiler/graph/graph.h"
+
+/*
+ * Sets node->format of every node of an Edge graph. CHANNELS_FIRST starts at the operators that need it and at values
+ * whose dim order is channels-last, and spreads through operators that take any format to all their operands and
+ * results of rank 3 and more; views, permutations and reductions that drop dimensions are borders. The result does not
+ * depend on the order in which nodes are looked at.
+ */
+void nuc_infer_formats(struct nuc_graph *g);
+
+/* How the operator's format follows from its neighbours. */
+enum nuc_format_rule {
+    NUC_FORMAT_RULE_UNKNOWN,        /* not an operator of the NPU: NONE */
+    NUC_FORMAT_RULE_CHANNELS_FIRST, /* needs CHANNELS_FIRST on some inputs, which its row names, and gives it */
+    NUC_FORMAT_RULE_BORDER,         /* input and output formats are independent */
+    NUC_FORMAT_RULE_REDUCTION,      /* keepdim: any; otherwise a border */
+    NUC_FORMAT_RULE_ANY,            /* works in either format, the same on both sides */
+};
+enum nuc_format_rule nuc_format_rule(enum nuc_op op);
+
+/* "CHANNELS_FIRST", "FORMATLESS", "NONE"; NULL for unset. */
+const char *nuc_format_name(enum nuc_format format);
+
+#endif

@@ -1,0 +1,398 @@
+#include "compiler/partition/partition.h"
+
+#include <string.h>
+
+#include "compiler/layout/layout.h"
+#include "compiler/partition/propose.h"
+#include "compiler/support/cluster.h"
+#include "compiler/support/support.h"
+
+static const struct nuc_partition_options defaults = {.target = NULL};
+
+struct partitioning {
+    struct nuc_graph *g;
+    const struct nuc_partition_options *options;
+    struct nuc_support support;
+    struct nuc_partitions *out;
+    bool *refused; /* by node id: the rules, the options or an earlier round keep the compute node on the CPU */
+    bool *supported;
+    struct nuc_proposal *proposal;
+};
+
+static struct nuc_decision *decision_of(struct partitioning *p, const struct nuc_node *node)
+{
+    return p->out->by_id[node->id];
+}
+
+static void refuse(struct partitioning *p, struct nuc_node *node, struct nuc_verdict v)
+{
+    struct nuc_decision *d = decision_of(p, node);
+
+    p->refused[node->id] = true;
+    if (d->rule != NULL)
+        return;
+    d->rule = v.rule;
+    d->actual = v.actual;
+    d->limit = v.limit;
+}
+
+/* ---- rules ---- */
+
+static const char *matching_name(const struct partitioning *p, const struct nuc_node *node)
+{
+    const struct nuc_partition_options *o = p->options;
+
+    /* A single empty string is how an empty list travels in a compile spec. */
+    if (o->n_operators_not_to_delegate == 1 && o->operators_not_to_delegate[0][0] == '\0')
+        return NULL;
+    for (uint32_t i = 0; i < o->n_operators_not_to_delegate; i++) {
+        char *name = nuc_strdup(p->g->cx, o->operators_not_to_delegate[i]);
+        for (char *at = strstr(name, "::"); at != NULL; at = strstr(at, "::")) {
+            *at = '_';
+            memmove(at + 1, at + 2, strlen(at + 2) + 1);
+        }
+        if (strstr(node->name, name) != NULL)
+            return o->operators_not_to_delegate[i];
+    }
+    return NULL;
+}
+
+struct neighbour {
+    const struct nuc_cluster_ends *ends;
+    const struct nuc_node *found;
+};
+
+static void find_open_input(void *user, struct nuc_node *input)
+{
+    struct neighbour *b = user;
+
+    if (b->found == NULL && !nuc_is_dequantize(input) && !(nuc_is_auxiliary(input->op) && b->ends->inputs[input->id]))
+        b->found = input;
+}
+
+/* Why the node has no cluster of its own: the first neighbour that is not quantized. */
+static struct nuc_verdict no_cluster(const struct nuc_cluster_ends *ends, const struct nuc_node *node)
+{
+    struct neighbour b = {ends, NULL};
+    struct nuc_verdict v = {false, "every input comes from a dequantize node", "", ""};
+
+    nuc_for_each_input(node, find_open_input, &b);
+    if (b.found == NULL) {
+        v.rule = "every reader is a quantize node";
+        for (uint32_t i = 0; b.found == NULL && i < node->n_users; i++) {
+            const struct nuc_node *user = node->users[i];
+            if (!nuc_is_quantize(user) && !(nuc_is_auxiliary(user->op) && ends->outputs[user->id]))
+                b.found = user;
+        }
+    }
+    v.actual = b.found != NULL ? b.found->name : "";
+    return v;
+}
+
+/* Gates of a compute node, asked once: nothing a later round changes takes part in them. */
+static void check_node(struct partitioning *p, const struct nuc_cluster_ends *ends, struct nuc_node *node)
+{
+    struct nuc_decision *d = decision_of(p, node);
+    const char *name = matching_name(p, node);
+
+    if (node->do_not_delegate)
+        refuse(p, node, (struct nuc_verdict){false, "the node is not marked to stay on the CPU", "", ""});
+    if (name != NULL)
+        refuse(p, node,
+               (struct nuc_verdict){false, "the name matches no operator that is not to be delegated", name, ""});
+    if (!nuc_support_row(node->op)->supported) {
+        refuse(p, node, nuc_check_support(&p->support, node));
+        return;
+    }
+    struct nuc_verdict format = nuc_check_format(&p->support, node), ir = nuc_check_ir(&p->support, node);
+    struct nuc_verdict target = nuc_check_target(&p->support, node);
+    d->format = format.ok ? NUC_CHECK_PASSED : NUC_CHECK_FAILED;
+    d->ir = ir.ok ? NUC_CHECK_PASSED : NUC_CHECK_FAILED;
+    d->target = target.ok ? NUC_CHECK_PASSED : NUC_CHECK_FAILED;
+    if (!nuc_has_cluster(ends, node))
+        refuse(p, node, no_cluster(ends, node));
+    else if (!format.ok || !ir.ok || !target.ok)
+        refuse(p, node, !format.ok ? format : !ir.ok ? ir : target);
+    else if (p->options->check_op_support != NULL &&
+             !p->options->check_op_support(p->options->check_op_support_user, node))
+        refuse(p, node, (struct nuc_verdict){false, "the caller's own check accepts the node", "", ""});
+}
+
+static bool follows_cluster(const struct nuc_node *node)
+{
+    return nuc_is_quantize(node) || nuc_is_dequantize(node) || nuc_is_auxiliary(node->op);
+}
+
+static void check_nodes(struct partitioning *p)
+{
+    struct nuc_cluster_ends ends = nuc_cluster_ends(p->g);
+
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        if (nuc_is_call(n) && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
+            check_node(p, &ends, n);
+    }
+}
+
+static void find_supported(struct partitioning *p)
+{
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        const struct nuc_node *compute = follows_cluster(n) ? n->cluster : n;
+        p->supported[n->id] = nuc_is_call(n) && compute != NULL && !p->refused[compute->id];
+    }
+}
+
+/* ---- rounds ---- */
+
+/*
+ * Groups of which every operator leaves the data as they are would be empty after conversion. Nodes that are no no-op
+ * by their operator settle most groups, so that trials are run on few nodes.
+ */
+static bool refuse_no_ops(struct partitioning *p)
+{
+    const struct nuc_proposal *proposal = p->proposal;
+    bool *works = nuc_alloc_array(p->g->cx, (size_t)proposal->count + 1, sizeof *works);
+    bool changed = false;
+
+    for (int round = 0; round < 2; round++) {
+        for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+            int32_t k = proposal->of[n->id];
+            bool by_trial = nuc_support_row(n->op)->no_op == NUC_NO_OP_BY_TRIAL;
+            if (k < 0 || works[k] || nuc_is_quantize(n) || nuc_is_dequantize(n) || by_trial != (round == 1))
+                continue;
+            works[k] = !nuc_is_no_op(&p->support, n);
+        }
+    }
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        int32_t k = proposal->of[n->id];
+        if (k < 0 || works[k])
+            continue;
+        refuse(p, n, (struct nuc_verdict){false, "the partition has an operator that changes its data", "", ""});
+        changed = true;
+    }
+    return changed;
+}
+
+static void count_compute(const struct partitioning *p, uint32_t *n_compute)
+{
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        int32_t k = p->proposal->of[n->id];
+        if (k >= 0 && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
+            n_compute[k]++;
+    }
+}
+
+/* True when the proposal holds; otherwise more nodes are refused. */
+static bool validate(struct partitioning *p)
+{
+    uint32_t *n_compute = nuc_alloc_array(p->g->cx, (size_t)p->proposal->count + 1, sizeof *n_compute);
+    struct nuc_partition_view view = {p->proposal->of, n_compute};
+    struct nuc_support s = p->support;
+    bool changed = !p->options->allow_no_op_partitions && refuse_no_ops(p);
+
+    count_compute(p, n_compute);
+    s.partitions = &view;
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        if (p->proposal->of[n->id] < 0 || !nuc_support_row(n->op)->supported)
+            continue;
+        struct nuc_verdict v = nuc_check_partition(&s, n);
+        if (!v.ok) {
+            refuse(p, n, v);
+            changed = true;
+        }
+    }
+    return !changed;
+}
+
+static void propose(struct partitioning *p)
+{
+    for (uint32_t round = 0; round < p->g->n_nodes; round++) {
+        find_supported(p);
+        p->proposal = nuc_propose_partitions(p->g, p->supported);
+        if (p->proposal->count == 0 || validate(p))
+            return;
+    }
+}
+
+/* ---- result ---- */
+
+static void add_decisions(struct partitioning *p)
+{
+    struct nuc_partitions *out = p->out;
+
+    out->n_by_id = p->g->next_id;
+    out->by_id = nuc_alloc_array(p->g->cx, out->n_by_id, sizeof *out->by_id);
+    out->decisions = nuc_alloc_array(p->g->cx, p->g->n_nodes, sizeof *out->decisions);
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n))
+            continue;
+        struct nuc_decision *d = &out->decisions[out->n_decisions++];
+        *d = (struct nuc_decision){.node = n, .actual = "", .limit = ""};
+        out->by_id[n->id] = d;
+    }
+}
+
+/* Quantize, dequantize and auxiliary nodes go where the compute node of their cluster goes. */
+static void settle_decision(struct partitioning *p, struct nuc_decision *d)
+{
+    const struct nuc_node *n = d->node;
+
+    d->delegated = n->partition >= 0;
+    if (d->delegated) {
+        d->rule = NULL;
+        d->actual = d->limit = "";
+        return;
+    }
+    if (follows_cluster(n) && n->cluster == NULL) {
+        d->rule = "the node belongs to an operator with quantized inputs and outputs";
+        d->actual = d->limit = "";
+    } else if (follows_cluster(n) && n->cluster != n) {
+        const struct nuc_decision *of = decision_of(p, n->cluster);
+        d->because = n->cluster;
+        d->rule = of->rule;
+        d->actual = of->actual;
+        d->limit = of->limit;
+    }
+    if (d->rule == NULL)
+        d->rule = p->options->no_delegate ? "delegation is on" : "the nodes around it form a partition";
+}
+
+static void tag_constant(const struct nuc_partitions *out, struct nuc_node *constant)
+{
+    constant->partition = -1;
+    for (uint32_t i = 0; i < constant->n_users; i++) {
+        int k = constant->users[i]->partition;
+        if (k >= 0 && (constant->partition < 0 || strcmp(out->items[k].tag, out->items[constant->partition].tag) < 0))
+            constant->partition = k;
+    }
+}
+
+static void count_members(const struct nuc_graph *g, struct nuc_partitions *out)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_is_call(n) && n->partition >= 0)
+            out->items[n->partition].n_nodes++;
+    }
+}
+
+static void add_members(struct nuc_graph *g, struct nuc_partitions *out)
+{
+    count_members(g, out);
+    for (uint32_t i = 0; i < out->count; i++) {
+        struct nuc_partition *p = &out->items[i];
+        p->nodes = nuc_alloc_array(g->cx, (size_t)p->n_nodes + 1, sizeof(struct nuc_node *));
+        p->n_nodes = 0;
+    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_is_call(n) && n->partition >= 0) {
+            struct nuc_partition *p = &out->items[n->partition];
+            p->nodes[p->n_nodes++] = n;
+        }
+    }
+}
+
+struct border {
+    struct nuc_graph *g;
+    int index;
+    uint32_t *seen; /* by node id: index + 1 of the partition that has the node among its inputs or constants */
+    struct nuc_partition *p;
+    size_t inputs_capacity, constants_capacity, outputs_capacity;
+};
+
+static void add_border_input(void *user, struct nuc_node *input)
+{
+    struct border *b = user;
+    struct nuc_partition *p = b->p;
+
+    bool inside = nuc_is_call(input) && input->partition == b->index;
+    if (inside || b->seen[input->id] == (uint32_t)b->index + 1)
+        return;
+    b->seen[input->id] = (uint32_t)b->index + 1;
+    if (nuc_is_static(input)) {
+        p->constants = nuc_grow(b->g->cx, p->constants, &b->constants_capacity, (size_t)p->n_constants + 1,
+                                sizeof(struct nuc_node *));
+        p->constants[p->n_constants++] = input;
+    } else {
+        p->inputs =
+            nuc_grow(b->g->cx, p->inputs, &b->inputs_capacity, (size_t)p->n_inputs + 1, sizeof(struct nuc_node *));
+        p->inputs[p->n_inputs++] = input;
+    }
+}
+
+static bool is_read_outside(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        if (!nuc_is_call(user) || user->partition != node->partition)
+            return true;
+    }
+    return false;
+}
+
+static void find_borders(struct nuc_graph *g, struct nuc_partitions *out)
+{
+    struct border b = {.g = g, .seen = nuc_alloc_array(g->cx, g->next_id, sizeof *b.seen)};
+
+    for (uint32_t i = 0; i < out->count; i++) {
+        b.p = &out->items[i];
+        b.index = (int)i;
+        b.inputs_capacity = b.constants_capacity = b.outputs_capacity = 0;
+        for (uint32_t k = 0; k < b.p->n_nodes; k++) {
+            struct nuc_node *n = b.p->nodes[k];
+            nuc_for_each_input(n, add_border_input, &b);
+            if (!is_read_outside(n))
+                continue;
+            b.p->outputs = nuc_grow(g->cx, b.p->outputs, &b.outputs_capacity, (size_t)b.p->n_outputs + 1,
+                                    sizeof(struct nuc_node *));
+            b.p->outputs[b.p->n_outputs++] = n;
+        }
+    }
+}
+
+static void add_result(struct partitioning *p)
+{
+    struct nuc_graph *g = p->g;
+    struct nuc_partitions *out = p->out;
+
+    out->count = p->proposal != NULL ? p->proposal->count : 0;
+    out->items = nuc_alloc_array(g->cx, (size_t)out->count + 1, sizeof *out->items);
+    for (uint32_t i = 0; i < out->count; i++)
+        out->items[i].tag = nuc_format(g->cx, "tag%u", p->proposal->tags[i]);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        n->partition = p->proposal != NULL && nuc_is_call(n) ? p->proposal->of[n->id] : -1;
+        if (nuc_is_call(n) && !follows_cluster(n) && p->refused[n->id])
+            n->do_not_delegate = true;
+    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_is_static(n))
+            tag_constant(out, n);
+    }
+    add_members(g, out);
+    find_borders(g, out);
+    for (uint32_t i = 0; i < out->n_decisions; i++)
+        settle_decision(p, &out->decisions[i]);
+}
+
+struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc_partition_options *options)
+{
+    struct nuc_context *cx = g->cx;
+    const struct nuc_partition_options *o = options != NULL ? options : &defaults;
+    struct partitioning p = {
+        .g = g,
+        .options = o,
+        .support = {.g = g,
+                    .target = o->target != NULL ? o->target : nuc_target_find(cx, NULL),
+                    .flavor = o->flavor != NULL ? o->flavor : nuc_flavor_find(cx, NULL)},
+        .out = nuc_alloc(cx, sizeof *p.out),
+        .refused = nuc_alloc_array(cx, g->next_id, sizeof *p.refused),
+        .supported = nuc_alloc_array(cx, g->next_id, sizeof *p.supported),
+    };
+
+    nuc_tag_clusters(g);
+    nuc_infer_formats(g);
+    add_decisions(&p);
+    check_nodes(&p);
+    if (!o->no_delegate)
+        propose(&p);
+    add_result(&p);
+    return p.out;
+}

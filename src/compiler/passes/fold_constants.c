@@ -1,0 +1,45 @@
+#include "compiler/eval/eval.h"
+#include "compiler/passes/pass_list.h"
+#include "compiler/passes/rewrite.h"
+
+/* Values of a node with a tuple replace its getitem nodes; anything else that reads it keeps it alive. */
+static void replace_items(struct nuc_graph *g, struct nuc_node *node, void *const *values)
+{
+    for (uint32_t i = node->n_users; i > 0; i--) {
+        struct nuc_node *item = node->users[i - 1];
+        if (item->op != NUC_OP_GETITEM || item->args[1].kind != NUC_ARG_INT)
+            continue;
+        int64_t index = item->args[1].u.i;
+        nuc_replace_uses(g, item, nuc_add_parameter(g, item, "", &item->vals[0], values[index]), NULL);
+    }
+}
+
+/* Quantize and dequantize nodes of parameters stay: they say how the parameter is stored. */
+static bool is_foldable(const struct nuc_node *n)
+{
+    return nuc_is_call(n) && n->n_users > 0 && n->op != NUC_OP_GETITEM && n->op != NUC_OP_CALL_DELEGATE &&
+           !nuc_is_quantize(n) && !nuc_is_dequantize(n) && n->n_vals > 0;
+}
+
+bool nuc_fold_constants(struct nuc_graph *g)
+{
+    struct nuc_node *next;
+    bool changed = false;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = next) {
+        next = n->next;
+        if (!is_foldable(n))
+            continue;
+        void **values = nuc_alloc_array(g->cx, n->n_vals, sizeof(void *));
+        if (!nuc_eval_constant(g, n, values))
+            continue;
+        if (n->is_tuple)
+            replace_items(g, n, values);
+        else
+            nuc_replace_uses(g, n, nuc_add_parameter(g, n, "", &n->vals[0], values[0]), NULL);
+        changed = true;
+    }
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
+}

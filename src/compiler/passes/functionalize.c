@@ -1,0 +1,57 @@
+#include "compiler/passes/functionalize.h"
+
+#include "compiler/passes/rewrite.h"
+
+static const bool in_place[NUC_OP_COUNT] = {
+    [NUC_OP_RELU_] = true,
+    [NUC_OP_HARDTANH_] = true,
+};
+
+/* Operators whose result may share memory with their input. */
+static const bool views[NUC_OP_COUNT] = {
+    [NUC_OP_VIEW] = true,       [NUC_OP_RESHAPE] = true,         [NUC_OP_FLATTEN] = true,
+    [NUC_OP_CONTIGUOUS] = true, [NUC_OP_TO_DTYPE_LAYOUT] = true, [NUC_OP_DROPOUT] = true,
+};
+
+static bool is_read_after(const struct nuc_node *node, const uint32_t *position, const struct nuc_node *after)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (position[node->users[i]->id] > position[after->id])
+            return true;
+    }
+    return false;
+}
+
+static void check_bases(struct nuc_graph *g, const struct nuc_node *op, const uint32_t *position)
+{
+    const struct nuc_node *n = nuc_operand(g, op, 0);
+
+    while (views[n->op]) {
+        n = nuc_operand(g, n, 0);
+        if (is_read_after(n, position, op))
+            nuc_fail(g->cx, NUC_UNSUPPORTED,
+                     "%s: %s works in place on a view of '%s', which is read afterwards: use the operator that is not "
+                     "in place",
+                     g->file, nuc_node_text(g->cx, op), n->name);
+    }
+}
+
+void nuc_functionalize(struct nuc_graph *g)
+{
+    uint32_t *position = nuc_alloc_array(g->cx, g->next_id, sizeof *position);
+    uint32_t count = 0;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
+        position[n->id] = count++;
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!in_place[n->op])
+            continue;
+        struct nuc_node *self = nuc_operand(g, n, 0);
+        check_bases(g, n, position);
+        for (uint32_t i = self->n_users; i > 0; i--) {
+            struct nuc_node *user = self->users[i - 1];
+            if (position[user->id] > position[n->id])
+                nuc_replace_input(g, user, self, n);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+#include "compiler/passes/rewrite.h"
+
+#include <string.h>
+
+struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, uint32_t index)
+{
+    struct nuc_node *operand = nuc_arg_node(node, index);
+
+    if (operand == NULL || operand->n_vals == 0)
+        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s: argument %u is no tensor: export the model again", g->file,
+                 nuc_node_text(g->cx, node), index);
+    return operand;
+}
+
+struct nuc_node *nuc_insert(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const struct nuc_node *from)
+{
+    struct nuc_node *node = nuc_add_node(g, before, op, NULL);
+
+    node->source = from->source;
+    return node;
+}
+
+void nuc_copy_arg(struct nuc_graph *g, struct nuc_node *node, uint32_t index, const struct nuc_node *from,
+                  uint32_t from_index)
+{
+    const struct nuc_arg *arg = &from->args[from_index];
+
+    if (arg->kind == NUC_ARG_NODE)
+        nuc_set_arg_node(node, g, index, arg->u.node);
+    else if (arg->kind == NUC_ARG_NODES)
+        nuc_set_arg_nodes(node, g, index, arg->u.nodes, arg->count);
+    else
+        node->args[index] = *arg;
+    node->args[index].given = arg->given;
+}
+
+/* Element i of a contiguous tensor goes to the place the dim order gives it. */
+static void *in_dim_order(struct nuc_context *cx, const struct nuc_meta *meta, const void *data)
+{
+    size_t element = nuc_dtype_size(meta->dtype);
+    size_t count = (size_t)nuc_elements(meta);
+    uint8_t *out = nuc_alloc_array(cx, count, element);
+    int64_t strides[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0};
+
+    nuc_dense_strides(meta, strides);
+    for (size_t i = 0; i < count; i++) {
+        int64_t at = 0;
+        for (uint32_t d = 0; d < meta->rank; d++)
+            at += index[d] * strides[d];
+        memcpy(out + (size_t)at * element, (const uint8_t *)data + i * element, element);
+        for (uint32_t d = meta->rank; d > 0 && ++index[d - 1] == meta->sizes[d - 1]; d--)
+            index[d - 1] = 0;
+    }
+    return out;
+}
+
+struct nuc_node *nuc_add_parameter(struct nuc_graph *g, const struct nuc_node *like, const char *suffix,
+                                   const struct nuc_meta *meta, const void *data)
+{
+    struct nuc_context *cx = g->cx;
+    const char *name = nuc_format(cx, "%s%s", like->name, suffix);
+    struct nuc_node *node = nuc_add_constant(g, name, meta, in_dim_order(cx, meta, data));
+
+    node->input_kind = NUC_PARAMETER;
+    node->target = like->target != NULL ? nuc_format(cx, "%s%s", like->target, suffix) : node->name;
+    node->source = like->source;
+    return node;
+}
+
+void nuc_set_contiguous_val(struct nuc_graph *g, struct nuc_node *node, enum nuc_dtype dtype, const int64_t *sizes,
+                            uint32_t rank)
+{
+    struct nuc_meta meta = nuc_meta_make(dtype, sizes, rank);
+
+    nuc_set_val(g, node, &meta);
+}

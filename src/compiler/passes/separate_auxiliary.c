@@ -1,0 +1,117 @@
+/*
+ * The converter maps one operator a cluster. A view or permutation in front of an operator, or an activation behind
+ * it, moves into a cluster of its own by a quantize and a dequantize node between the two.
+ */
+#include "compiler/passes/pass_list.h"
+#include "compiler/passes/rewrite.h"
+#include "compiler/support/cluster.h"
+
+/* Auxiliary operators that are separated, by main operator; the list ends with NUC_OP_PLACEHOLDER, which is 0. */
+struct pair_row {
+    enum nuc_op aux[8];
+};
+
+static const struct pair_row leading[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_ADDMM] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_PERMUTE}},
+    [NUC_OP_EDGE_MM] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_PERMUTE}},
+    [NUC_OP_EDGE_VIEW] = {{NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER}},
+    [NUC_OP_EDGE_CONVOLUTION] = {{NUC_OP_EDGE_VIEW}},
+    [NUC_OP_EDGE_AVG_POOL2D] = {{NUC_OP_EDGE_VIEW}},
+    [NUC_OP_EDGE_MAX_POOL2D] = {{NUC_OP_EDGE_VIEW}},
+};
+
+static const struct pair_row trailing[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_ADDMM] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_RELU}},
+    [NUC_OP_EDGE_MM] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_RELU}},
+    [NUC_OP_EDGE_CONVOLUTION] = {{NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_RELU, NUC_OP_EDGE_VIEW}},
+    [NUC_OP_EDGE_VIEW] = {{NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER}},
+    [NUC_OP_EDGE_AVG_POOL2D] = {{NUC_OP_EDGE_VIEW}},
+    [NUC_OP_GETITEM] = {{NUC_OP_EDGE_VIEW}},
+};
+
+static bool is_pair(const struct pair_row *rows, const struct nuc_node *main, const struct nuc_node *aux)
+{
+    for (const enum nuc_op *op = rows[main->op].aux; *op != NUC_OP_PLACEHOLDER; op++) {
+        if (aux->op == *op)
+            return true;
+    }
+    return false;
+}
+
+/* quantize and dequantize with the parameters of `like` behind `anchor`; whoever read it reads the dequantize node. */
+static void insert_pair(struct nuc_graph *g, struct nuc_node *anchor, const struct nuc_node *like)
+{
+    struct nuc_node *quantize = nuc_insert(g, anchor->next, NUC_OP_QUANTIZE_PER_TENSOR, anchor);
+    struct nuc_node *dequantize = nuc_insert(g, quantize->next, NUC_OP_DEQUANTIZE_PER_TENSOR, anchor);
+    struct nuc_meta quantized = anchor->vals[0];
+
+    for (uint32_t i = 1; i <= 5; i++) {
+        nuc_copy_arg(g, quantize, i, like, i);
+        nuc_copy_arg(g, dequantize, i, like, i);
+    }
+    if (like->args[5].kind == NUC_ARG_DTYPE)
+        quantized.dtype = like->args[5].u.dtype;
+    nuc_set_val(g, quantize, &quantized);
+    nuc_set_val(g, dequantize, &anchor->vals[0]);
+    nuc_replace_uses(g, anchor, dequantize, NULL);
+    nuc_set_arg_node(quantize, g, 0, anchor);
+    nuc_set_arg_node(dequantize, g, 0, quantize);
+}
+
+/*
+ * `ends` is from before the sweep. A separation only shortens what has to be quantized around other nodes, so what was
+ * a cluster stays one; new ones are found by the next sweep.
+ */
+static bool separate_leading(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
+{
+    struct nuc_node *dequantize = nuc_arg_node(aux, 0);
+    struct nuc_node *main = aux->n_users == 1 ? aux->users[0] : NULL;
+
+    if (dequantize == NULL || dequantize->op != NUC_OP_DEQUANTIZE_PER_TENSOR || main == NULL)
+        return false;
+    if (!is_pair(leading, main, aux) || !nuc_has_cluster(ends, main))
+        return false;
+    insert_pair(g, aux, dequantize);
+    return true;
+}
+
+static bool separate_trailing(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
+{
+    struct nuc_node *main = nuc_arg_node(aux, 0);
+    struct nuc_node *quantize = aux->n_users == 1 ? aux->users[0] : NULL;
+
+    if (main == NULL || quantize == NULL || quantize->op != NUC_OP_QUANTIZE_PER_TENSOR || !is_pair(trailing, main, aux))
+        return false;
+    const struct nuc_node *compute = main->op == NUC_OP_GETITEM ? nuc_operand(g, main, 0) : main;
+    if (!nuc_has_cluster(ends, compute))
+        return false;
+    insert_pair(g, main, quantize);
+    return true;
+}
+
+static bool sweep(struct nuc_graph *g,
+                  bool (*separate)(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux))
+{
+    struct nuc_cluster_ends ends = nuc_cluster_ends(g);
+    struct nuc_node **candidates = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *));
+    uint32_t count = 0;
+    bool changed = false;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_is_call(n) && nuc_is_auxiliary(n->op))
+            candidates[count++] = n;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        changed |= separate(g, &ends, candidates[i]);
+    return changed;
+}
+
+bool nuc_separate_leading(struct nuc_graph *g)
+{
+    return sweep(g, separate_leading);
+}
+
+bool nuc_separate_trailing(struct nuc_graph *g)
+{
+    return sweep(g, separate_trailing);
+}

@@ -1,0 +1,123 @@
+#include "compiler/support/cluster.h"
+
+static const bool auxiliary[NUC_OP_COUNT] = {
+    [NUC_OP_GETITEM] = true,       [NUC_OP_EDGE_CLONE] = true, [NUC_OP_EDGE_CLONE_DIM_ORDER] = true,
+    [NUC_OP_EDGE_HARDTANH] = true, [NUC_OP_EDGE_RELU] = true,  [NUC_OP_EDGE_PERMUTE] = true,
+    [NUC_OP_EDGE_VIEW] = true,
+};
+
+bool nuc_is_auxiliary(enum nuc_op op)
+{
+    return auxiliary[op];
+}
+
+struct ends_check {
+    const struct nuc_cluster_ends *ends;
+    bool ok;
+};
+
+static void check_input(void *user, struct nuc_node *input)
+{
+    struct ends_check *c = user;
+
+    if (!nuc_is_dequantize(input) && !(auxiliary[input->op] && c->ends->inputs[input->id]))
+        c->ok = false;
+}
+
+static bool outputs_end(const struct nuc_cluster_ends *ends, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        if (!nuc_is_quantize(user) && !(auxiliary[user->op] && ends->outputs[user->id]))
+            return false;
+    }
+    return true;
+}
+
+struct nuc_cluster_ends nuc_cluster_ends(struct nuc_graph *g)
+{
+    struct nuc_cluster_ends ends = {
+        .inputs = nuc_alloc_array(g->cx, g->next_id, sizeof(bool)),
+        .outputs = nuc_alloc_array(g->cx, g->next_id, sizeof(bool)),
+    };
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct ends_check c = {&ends, true};
+        if (nuc_is_call(n))
+            nuc_for_each_input(n, check_input, &c);
+        ends.inputs[n->id] = nuc_is_call(n) && c.ok;
+    }
+    for (struct nuc_node *n = g->last; n != NULL; n = n->prev)
+        ends.outputs[n->id] = nuc_is_call(n) && outputs_end(&ends, n);
+    return ends;
+}
+
+/* ---- tagging ---- */
+
+/*
+ * Clusters are walked from the last compute node to the first. What lies behind a node that was walked already belongs
+ * to a later cluster, so every node is walked once each way.
+ */
+struct walk {
+    struct nuc_node **stack;
+    uint32_t depth;
+    bool *walked; /* by node id, for the direction under way */
+    struct nuc_node *compute;
+};
+
+static void enter(struct walk *w, struct nuc_node *node)
+{
+    if (w->walked[node->id])
+        return;
+    w->walked[node->id] = true;
+    if (node->cluster == NULL)
+        node->cluster = w->compute;
+    w->stack[w->depth++] = node;
+}
+
+static void enter_input(void *user, struct nuc_node *input)
+{
+    enter(user, input);
+}
+
+static void walk_inputs(struct walk *w, bool *walked)
+{
+    w->walked = walked;
+    enter(w, w->compute);
+    while (w->depth > 0) {
+        struct nuc_node *n = w->stack[--w->depth];
+        if (!nuc_is_dequantize(n))
+            nuc_for_each_input(n, enter_input, w);
+    }
+}
+
+static void walk_outputs(struct walk *w, bool *walked)
+{
+    w->walked = walked;
+    enter(w, w->compute);
+    while (w->depth > 0) {
+        struct nuc_node *n = w->stack[--w->depth];
+        for (uint32_t i = 0; !nuc_is_quantize(n) && i < n->n_users; i++)
+            enter(w, n->users[i]);
+    }
+}
+
+void nuc_tag_clusters(struct nuc_graph *g)
+{
+    struct nuc_arena *outer = nuc_push_arena(g->cx);
+    struct nuc_cluster_ends ends = nuc_cluster_ends(g);
+    bool *walked_in = nuc_alloc_array(g->cx, g->next_id, sizeof *walked_in);
+    bool *walked_out = nuc_alloc_array(g->cx, g->next_id, sizeof *walked_out);
+    struct walk w = {.stack = nuc_alloc_array(g->cx, g->n_nodes, sizeof *w.stack)};
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
+        n->cluster = NULL;
+    for (struct nuc_node *n = g->last; n != NULL; n = n->prev) {
+        if (!nuc_is_call(n) || nuc_is_quantize(n) || nuc_is_dequantize(n) || !nuc_has_cluster(&ends, n))
+            continue;
+        w.compute = n;
+        walk_inputs(&w, walked_in);
+        walk_outputs(&w, walked_out);
+    }
+    nuc_pop_arena(g->cx, outer);
+}

@@ -1,0 +1,320 @@
+#include "compiler/support/facts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "host/text.h"
+
+/* ---- quantization ---- */
+
+static double number_of(const struct nuc_arg *a, double fallback)
+{
+    if (a->kind == NUC_ARG_FLOAT)
+        return a->u.f;
+    return a->kind == NUC_ARG_INT ? (double)a->u.i : fallback;
+}
+
+static int64_t integer_of(const struct nuc_arg *a)
+{
+    return a->kind == NUC_ARG_INT ? a->u.i : 0;
+}
+
+/* `quantized` is the node that holds the quantized tensor. */
+static bool read_parameters(const struct nuc_node *node, const struct nuc_node *quantized, bool per_channel,
+                            struct quant *out)
+{
+    uint32_t range = per_channel ? 4 : 3; /* position of quant_min */
+
+    if (quantized == NULL || quantized->n_vals == 0)
+        return false;
+    *out = (struct quant){.per_channel = per_channel, .dtype = quantized->vals[0].dtype};
+    if (per_channel) {
+        out->scales = nuc_arg_node(node, 1);
+        out->zero_points = nuc_arg_node(node, 2);
+    } else {
+        out->scale = number_of(&node->args[1], 0.0);
+        out->zero_point = integer_of(&node->args[2]);
+    }
+    out->quant_min = integer_of(&node->args[range]);
+    out->quant_max = integer_of(&node->args[range + 1]);
+    return true;
+}
+
+bool dequantize_quant(const struct nuc_node *node, struct quant *out)
+{
+    if (node == NULL || !nuc_is_dequantize(node))
+        return false;
+    return read_parameters(node, nuc_arg_node(node, 0), node->op == NUC_OP_DEQUANTIZE_PER_CHANNEL, out);
+}
+
+bool quantize_quant(const struct nuc_node *node, struct quant *out)
+{
+    if (node == NULL || !nuc_is_quantize(node))
+        return false;
+    return read_parameters(node, node, node->op == NUC_OP_QUANTIZE_PER_CHANNEL, out);
+}
+
+bool input_quant(const struct nuc_node *node, uint32_t index, struct quant *out)
+{
+    return dequantize_quant(nuc_arg_node(node, index), out);
+}
+
+bool output_quant(const struct nuc_node *node, uint32_t index, struct quant *out)
+{
+    const struct nuc_node *selected = NULL;
+
+    if (node->n_users == 1 && nuc_is_quantize(node->users[0]))
+        return index == 0 && quantize_quant(node->users[0], out);
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        if (user->op != NUC_OP_GETITEM)
+            return false;
+        if (integer_of(&user->args[1]) != (int64_t)index)
+            continue;
+        if (selected != NULL)
+            return false;
+        selected = user;
+    }
+    return selected != NULL && selected->n_users == 1 && quantize_quant(selected->users[0], out);
+}
+
+bool same_parameters(const struct quant *a, const struct quant *b)
+{
+    if (a->per_channel != b->per_channel)
+        return false;
+    if (a->per_channel)
+        return a->scales == b->scales && a->zero_points == b->zero_points;
+    return !(a->scale < b->scale) && !(a->scale > b->scale) && a->zero_point == b->zero_point;
+}
+
+bool is_8bit(enum nuc_dtype dtype)
+{
+    return dtype == NUC_I8 || dtype == NUC_U8;
+}
+
+/* ---- static data ---- */
+
+bool is_effectively_static(const struct nuc_node *node)
+{
+    if (node == NULL)
+        return false;
+    if (nuc_is_static(node))
+        return true;
+    const struct nuc_node *source = nuc_is_dequantize(node) ? nuc_arg_node(node, 0) : NULL;
+    return source != NULL && nuc_is_static(source);
+}
+
+bool is_static_weight(const struct nuc_node *node)
+{
+    const struct nuc_node *quantize = node != NULL && nuc_is_dequantize(node) ? nuc_arg_node(node, 0) : NULL;
+    const struct nuc_node *permute = quantize != NULL && nuc_is_quantize(quantize) ? nuc_arg_node(quantize, 0) : NULL;
+
+    if (permute != NULL && permute->op == NUC_OP_EDGE_PERMUTE)
+        return is_effectively_static(nuc_arg_node(permute, 0));
+    return is_effectively_static(node);
+}
+
+/* ---- arguments ---- */
+
+const struct nuc_meta *input_meta(const struct nuc_node *node, uint32_t index)
+{
+    static const struct nuc_meta none = {.rank = 0};
+    const struct nuc_node *input = nuc_arg_node(node, index);
+
+    return input != NULL && input->n_vals > 0 ? &input->vals[0] : &none;
+}
+
+struct distinct {
+    const struct nuc_node **out;
+    uint32_t max, count;
+};
+
+static void add_distinct(void *user, struct nuc_node *input)
+{
+    struct distinct *d = user;
+
+    for (uint32_t i = 0; i < d->count && i < d->max; i++) {
+        if (d->out[i] == input)
+            return;
+    }
+    if (d->count < d->max)
+        d->out[d->count] = input;
+    d->count++;
+}
+
+uint32_t distinct_inputs(const struct nuc_node *node, const struct nuc_node **out, uint32_t max)
+{
+    struct distinct d = {out, max, 0};
+
+    nuc_for_each_input(node, add_distinct, &d);
+    return d.count;
+}
+
+struct pair arg_pair(const struct nuc_node *node, uint32_t index, struct pair fallback)
+{
+    if (index >= node->n_args)
+        return fallback;
+    const struct nuc_arg *a = &node->args[index];
+    if (a->kind == NUC_ARG_INT)
+        return (struct pair){a->u.i, a->u.i};
+    if (a->kind != NUC_ARG_INTS || a->count == 0)
+        return fallback;
+    return (struct pair){a->u.ints[0], a->u.ints[a->count == 1 ? 0 : 1]};
+}
+
+double arg_number(const struct nuc_node *node, uint32_t index, double fallback)
+{
+    return index < node->n_args ? number_of(&node->args[index], fallback) : fallback;
+}
+
+bool arg_flag(const struct nuc_node *node, uint32_t index)
+{
+    return index < node->n_args && node->args[index].kind == NUC_ARG_BOOL && node->args[index].u.b;
+}
+
+uint32_t reduced_dims(const struct nuc_node *node)
+{
+    const struct nuc_arg *dims = &node->args[1];
+    uint32_t rank = input_meta(node, 0)->rank, mask = 0;
+
+    if (dims->kind == NUC_ARG_INT)
+        return 1u << (uint32_t)(dims->u.i < 0 ? dims->u.i + rank : dims->u.i);
+    if (dims->kind != NUC_ARG_INTS || dims->count == 0)
+        return (1u << rank) - 1;
+    for (uint32_t i = 0; i < dims->count; i++) {
+        int64_t d = dims->u.ints[i];
+        mask |= 1u << (uint32_t)(d < 0 ? d + rank : d);
+    }
+    return mask;
+}
+
+/* ---- reports ---- */
+
+bool report(const struct nuc_support *s, struct nuc_verdict *v, const char *limit, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    v->actual = nuc_strdup(s->g->cx, text);
+    v->limit = limit;
+    return false;
+}
+
+const char *shape_text(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, s->g->cx);
+    nuc_text_addf(&text, "[");
+    for (uint32_t i = 0; node->n_vals > 0 && i < node->vals[0].rank; i++)
+        nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)node->vals[0].sizes[i]);
+    nuc_text_addf(&text, "]");
+    return nuc_text_string(&text);
+}
+
+/* ---- shared rules ---- */
+
+static bool explain_input(const struct nuc_support *s, const struct nuc_node *node, uint32_t index,
+                          struct nuc_verdict *v, const char *limit)
+{
+    const struct nuc_node *input = nuc_arg_node(node, index);
+    struct quant q;
+
+    if (input == NULL)
+        return report(s, v, limit, "argument %u is no tensor", index);
+    if (!dequantize_quant(input, &q))
+        return report(s, v, limit, "%s, which is not quantized", input->name);
+    return report(s, v, limit, "%s", nuc_dtype_name(q.dtype));
+}
+
+bool inputs_are_8bit(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+{
+    for (uint32_t i = 0; param >> i != 0; i++) {
+        struct quant q;
+        if ((param >> i & 1) != 0 && !(input_quant(node, i, &q) && is_8bit(q.dtype)))
+            return explain_input(s, node, i, v, "int8, uint8");
+    }
+    return true;
+}
+
+bool output_is_8bit(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+{
+    struct quant q;
+
+    if (!output_quant(node, param, &q))
+        return report(s, v, "one quantize node", "%u readers, first %s", node->n_users,
+                      node->n_users > 0 ? node->users[0]->name : "none");
+    return is_8bit(q.dtype) || report(s, v, "int8, uint8", "%s", nuc_dtype_name(q.dtype));
+}
+
+/* Only the first input and the first reader count; where either is not quantized there is nothing to compare. */
+bool shares_quantization(const struct nuc_support *s, const struct nuc_node *node, uint32_t param,
+                         struct nuc_verdict *v)
+{
+    const struct nuc_node *first = NULL;
+    struct quant in, out;
+
+    (void)param;
+    if (node->n_users == 0 || distinct_inputs(node, &first, 1) == 0)
+        return true;
+    if (!dequantize_quant(first, &in) || !quantize_quant(node->users[0], &out) || same_parameters(&in, &out))
+        return true;
+    if (in.per_channel || out.per_channel)
+        return report(s, v, "the same on both sides", "per-channel parameters on one side");
+    return report(s, v, "the same on both sides", "input %.9g, %lld; output %.9g, %lld", in.scale,
+                  (long long)in.zero_point, out.scale, (long long)out.zero_point);
+}
+
+bool one_input_is_whole(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+{
+    const struct nuc_node *inputs[4];
+    uint32_t count = distinct_inputs(node, inputs, 4);
+
+    (void)param;
+    for (uint32_t i = 0; i < count && i < 4; i++) {
+        if (inputs[i]->n_vals > 0 && nuc_elements(&inputs[i]->vals[0]) == nuc_elements(&node->vals[0]))
+            return true;
+    }
+    return report(s, v, shape_text(s, node), "inputs %s%s%s", count > 0 ? shape_text(s, inputs[0]) : "none",
+                  count > 1 ? " and " : "", count > 1 ? shape_text(s, inputs[1]) : "");
+}
+
+bool input_is_int8(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+{
+    struct quant q;
+
+    return (input_quant(node, param, &q) && q.dtype == NUC_I8) || explain_input(s, node, param, v, "int8");
+}
+
+bool input_is_int32(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+{
+    struct quant q;
+
+    if (nuc_arg_node(node, param) == NULL)
+        return true;
+    return (input_quant(node, param, &q) && q.dtype == NUC_I32) || explain_input(s, node, param, v, "int32");
+}
+
+bool weight_is_static(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+{
+    const struct nuc_node *weight = nuc_arg_node(node, param);
+
+    return is_static_weight(weight) || report(s, v, "a parameter", "%s", weight != NULL ? weight->name : "none");
+}
+
+bool input_is_static(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+{
+    const struct nuc_node *input = nuc_arg_node(node, param);
+
+    return input == NULL || is_effectively_static(input) || report(s, v, "a parameter", "%s", input->name);
+}
+
+bool is_alone(const struct nuc_support *s, const struct nuc_node *node)
+{
+    int32_t partition = s->partitions->of[node->id];
+
+    return partition >= 0 && s->partitions->n_compute[partition] == 1;
+}

@@ -1,0 +1,119 @@
+/* What the rules ask about a node: quantization of its inputs and outputs, static data, arguments. */
+#ifndef NUC_SUPPORT_FACTS_H
+#define NUC_SUPPORT_FACTS_H
+
+#include "compiler/support/support.h"
+
+/* Parameters of a quantize or dequantize node. */
+struct quant {
+    bool per_channel;
+    double scale;                  /* per tensor */
+    int64_t zero_point;            /* per tensor */
+    const struct nuc_node *scales; /* per channel */
+    const struct nuc_node *zero_points;
+    int64_t quant_min, quant_max;
+    enum nuc_dtype dtype; /* of the quantized tensor */
+};
+
+/* True when argument `index` is a dequantize node. */
+bool input_quant(const struct nuc_node *node, uint32_t index, struct quant *out);
+
+/* Parameters of the dequantize node itself. */
+bool dequantize_quant(const struct nuc_node *node, struct quant *out);
+bool quantize_quant(const struct nuc_node *node, struct quant *out);
+
+/*
+ * True when the only reader of the node is a quantize node; or all readers are getitem nodes, exactly one of them
+ * takes output `index`, and its only reader is a quantize node.
+ */
+bool output_quant(const struct nuc_node *node, uint32_t index, struct quant *out);
+
+/* Scale and zero point are the same, bit for bit. */
+bool same_parameters(const struct quant *a, const struct quant *b);
+
+bool is_8bit(enum nuc_dtype dtype);
+
+/* A parameter, buffer or constant, also behind a dequantize node. */
+bool is_effectively_static(const struct nuc_node *node);
+/* Also behind dequantize(quantize(permute(...))). */
+bool is_static_weight(const struct nuc_node *node);
+
+/* Meta of tensor argument `index`; one of rank 0 when there is none. */
+const struct nuc_meta *input_meta(const struct nuc_node *node, uint32_t index);
+
+/* The tensors the node reads, each once; at most `max` are stored, the count of all is returned. */
+uint32_t distinct_inputs(const struct nuc_node *node, const struct nuc_node **out, uint32_t max);
+
+/* A two-dimensional argument: one element stands for both, none for `fallback`. */
+struct pair {
+    int64_t h, w;
+};
+struct pair arg_pair(const struct nuc_node *node, uint32_t index, struct pair fallback);
+
+/* A Scalar argument as a number. */
+double arg_number(const struct nuc_node *node, uint32_t index, double fallback);
+bool arg_flag(const struct nuc_node *node, uint32_t index);
+
+/* Dimensions a reduction (self, dim, ...) sums over, as a bit mask. */
+uint32_t reduced_dims(const struct nuc_node *node);
+
+/* Fills v->actual and v->limit; returns false. */
+bool report(const struct nuc_support *s, struct nuc_verdict *v, const char *limit, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The shape of a value as text: "[1, 3, 8]". */
+const char *shape_text(const struct nuc_support *s, const struct nuc_node *node);
+
+/* ---- rules several operators share ---- */
+
+/* param: bit i set: argument i must come from a dequantize node of int8 or uint8. */
+bool inputs_are_8bit(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
+/* param: index of the output. */
+bool output_is_8bit(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
+bool shares_quantization(const struct nuc_support *s, const struct nuc_node *node, uint32_t param,
+                         struct nuc_verdict *v);
+bool one_input_is_whole(const struct nuc_support *s, const struct nuc_node *node, uint32_t param,
+                        struct nuc_verdict *v);
+/* param: index of the argument that must be int8 or int32. */
+bool input_is_int8(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
+bool input_is_int32(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
+bool weight_is_static(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
+bool input_is_static(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
+/* The node is not the only one of its partition that is neither quantize nor dequantize. */
+bool is_alone(const struct nuc_support *s, const struct nuc_node *node);
+
+#define RULE_INPUT_8BIT                                                                                                \
+    {                                                                                                                  \
+        "the data input is quantized to int8 or uint8", inputs_are_8bit, 1                                             \
+    }
+#define RULE_INPUTS_8BIT                                                                                               \
+    {                                                                                                                  \
+        "both inputs are quantized to int8 or uint8", inputs_are_8bit, 3                                               \
+    }
+#define RULE_OUTPUT_8BIT                                                                                               \
+    {                                                                                                                  \
+        "the output is read by one quantize node of int8 or uint8", output_is_8bit, 0                                  \
+    }
+#define RULE_SHARED_QUANTIZATION                                                                                       \
+    {                                                                                                                  \
+        "input and output have the same scale and zero point", shares_quantization, 0                                  \
+    }
+
+/* ---- rows (rules_*.c) ---- */
+
+extern const struct nuc_support_rule convolution_ir[], convolution_target[];
+extern const struct nuc_support_rule avg_pool_ir[], avg_pool_target[];
+extern const struct nuc_support_rule adaptive_pool_ir[], adaptive_pool_target[];
+extern const struct nuc_support_rule max_pool_ir[], max_pool_target[];
+extern const struct nuc_support_rule addmm_ir[], addmm_target[], mm_ir[], mm_target[];
+extern const struct nuc_support_rule add_ir[], add_target[];
+extern const struct nuc_support_rule softmax_ir[], softmax_target[];
+extern const struct nuc_support_rule relu_target[], relu_partition[];
+extern const struct nuc_support_rule hardtanh_target[], hardtanh_partition[];
+extern const struct nuc_support_rule mean_ir[], mean_target[], mean_partition[];
+extern const struct nuc_support_rule pad_ir[], pad_target[];
+extern const struct nuc_support_rule permute_ir[], permute_target[], permute_partition[];
+extern const struct nuc_support_rule view_ir[];
+extern const struct nuc_support_rule clone_ir[], clone_partition[];
+
+#endif

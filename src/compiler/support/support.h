@@ -1,0 +1,71 @@
+/*
+ * What the NPU and its converter can run: for each Edge operator rows of rules, each a sentence that has to hold and a
+ * predicate. The partitioner asks them, the lowering asserts them, reports and documentation print them.
+ *
+ * A node passes three gates: format (operators that need channels-first data have it), ir (the operator with these
+ * arguments exists in the converter's input), target (element types, static weights, sizes). Once partitions are
+ * proposed, partition rules refuse operators that would vanish in the partition they are in.
+ */
+#ifndef NUC_SUPPORT_SUPPORT_H
+#define NUC_SUPPORT_SUPPORT_H
+
+#include "compiler/graph/graph.h"
+#include "compiler/target/target.h"
+
+/* Texts are static or live in the arena that was current; `actual` and `limit` are "" when there is nothing to add. */
+struct nuc_verdict {
+    bool ok;
+    const char *rule;   /* the sentence that had to hold; NULL when ok */
+    const char *actual; /* what was found */
+    const char *limit;  /* what is allowed */
+};
+
+/* Partitions as proposed, for the rules about them. */
+struct nuc_partition_view {
+    const int32_t *of;         /* by node id: index of the node's partition, -1: none */
+    const uint32_t *n_compute; /* by partition: nodes that are neither quantize nor dequantize */
+};
+
+struct nuc_support {
+    struct nuc_graph *g;
+    const struct nuc_target *target;
+    const struct nuc_flavor *flavor;
+    const struct nuc_partition_view *partitions; /* NULL outside partition rules */
+};
+
+struct nuc_support_rule {
+    const char *text; /* NULL ends a list */
+    /* False: does not hold; then `v` may have been given an actual value and a limit. */
+    bool (*holds)(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
+    uint32_t param;
+};
+
+enum nuc_no_op { NUC_NEVER_NO_OP, NUC_NO_OP_BY_TRIAL, NUC_ALWAYS_NO_OP };
+
+struct nuc_support_row {
+    bool supported;      /* there is a row at all */
+    bool channels_first; /* node and first input must be CHANNELS_FIRST */
+    enum nuc_no_op no_op;
+    const struct nuc_support_rule *ir, *target, *partition; /* NULL: no rules */
+};
+
+/* Row of an operator; `supported` is false in the row of an operator the NPU does not have. */
+const struct nuc_support_row *nuc_support_row(enum nuc_op op);
+
+struct nuc_verdict nuc_check_format(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_verdict nuc_check_ir(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_verdict nuc_check_target(const struct nuc_support *s, const struct nuc_node *node);
+
+/* All three, format first; also false for an operator without a row. */
+struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct nuc_node *node);
+
+/* The rules about the partition the node is in; s->partitions is set. */
+struct nuc_verdict nuc_check_partition(const struct nuc_support *s, const struct nuc_node *node);
+
+/*
+ * The node leaves its data as they are: an operator that only changes the view of them, or one that a trial run on
+ * its constants and arbitrary data shows to return its input.
+ */
+bool nuc_is_no_op(const struct nuc_support *s, const struct nuc_node *node);
+
+#endif

@@ -1,0 +1,81 @@
+#include "compiler/target/target.h"
+
+#include <string.h>
+
+#include "host/text.h"
+
+static const struct nuc_target targets[] = {
+    {
+        .name = "imxrt700",
+        .description = "i.MX RT700, eIQ Neutron N3-64 next to the Cortex-M33",
+        .pipelines = 8,
+        .num_macs = 8,
+        .clock_hz = 324e6,
+        .n_memories = 2,
+        .memories =
+            {
+                {.name = "sram", .bytes = 7864320, .npu_reads = true, .alignment = 16},
+                {.name = "flash", .bytes = 134217728, .npu_reads = false, .alignment = 16},
+            },
+        .buffer_alignment = 16,
+        .max_window = 4096,
+        .max_mac_buffer = 65535,
+        .max_transposed_stride = 2,
+        .max_softmax_channels = 2040,
+        .max_softmax_rows = 4096,
+        .max_softmax_elements = 524288,
+        .view_rank_limit = 8,
+    },
+};
+
+static const struct nuc_flavor flavors[] = {
+    {.name = "sdk-3.2", .description = "eIQ Neutron SDK 3.2"},
+};
+
+#define N_TARGETS (sizeof targets / sizeof targets[0])
+#define N_FLAVORS (sizeof flavors / sizeof flavors[0])
+
+const struct nuc_target *nuc_target_at(size_t index)
+{
+    return index < N_TARGETS ? &targets[index] : NULL;
+}
+
+const struct nuc_flavor *nuc_flavor_at(size_t index)
+{
+    return index < N_FLAVORS ? &flavors[index] : NULL;
+}
+
+const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *name)
+{
+    struct nuc_text known;
+
+    if (name == NULL)
+        return &targets[0];
+    nuc_text_init(&known, cx);
+    for (size_t i = 0; i < N_TARGETS; i++) {
+        if (strcmp(targets[i].name, name) == 0)
+            return &targets[i];
+        nuc_text_addf(&known, "%s%s", i == 0 ? "" : ", ", targets[i].name);
+    }
+    nuc_fail(cx, NUC_BAD_USAGE, "unknown target '%s': use one of %s", name, nuc_text_string(&known));
+}
+
+const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *name)
+{
+    struct nuc_text known;
+
+    if (name == NULL)
+        return &flavors[0];
+    nuc_text_init(&known, cx);
+    for (size_t i = 0; i < N_FLAVORS; i++) {
+        if (strcmp(flavors[i].name, name) == 0)
+            return &flavors[i];
+        nuc_text_addf(&known, "%s%s", i == 0 ? "" : ", ", flavors[i].name);
+    }
+    nuc_fail(cx, NUC_BAD_USAGE, "unknown converter flavor '%s': use one of %s", name, nuc_text_string(&known));
+}
+
+double nuc_target_peak_macs(const struct nuc_target *target)
+{
+    return (double)target->pipelines * (double)target->num_macs * target->clock_hz;
+}

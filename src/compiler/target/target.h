@@ -1,0 +1,63 @@
+/*
+ * Chips and converter generations as constant data: the only place where a limit of the hardware or of the vendor's
+ * converter is a number. Support rules, lowering and cost model read it; nothing else decides by a target's name.
+ */
+#ifndef NUC_TARGET_TARGET_H
+#define NUC_TARGET_TARGET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/context.h"
+
+/* A memory the program's buffers can be placed in. */
+struct nuc_memory {
+    const char *name;
+    uint64_t bytes; /* largest size the part can have */
+    bool npu_reads; /* the NPU reads operands from here without a copy */
+    uint32_t alignment;
+};
+
+#define NUC_MAX_MEMORIES 4
+
+struct nuc_target {
+    const char *name; /* as in --target and in the compile spec */
+    const char *description;
+    uint32_t pipelines; /* dot products computed side by side */
+    uint32_t num_macs;  /* length of one dot product: input channels are rounded up to it */
+    double clock_hz;
+    uint32_t n_memories;
+    struct nuc_memory memories[NUC_MAX_MEMORIES];
+    uint32_t buffer_alignment; /* of microcode, weights and kernels, bytes */
+
+    /* Largest kernel, stride and dilation along each axis. */
+    int64_t max_window;
+    /* Bound of kernel height * kernel width * input channels rounded up to num_macs. */
+    int64_t max_mac_buffer;
+    int64_t max_transposed_stride;
+    /* Softmax: channels, product of all other dimensions, product of all dimensions. */
+    int64_t max_softmax_channels;
+    int64_t max_softmax_rows;
+    int64_t max_softmax_elements;
+    /* A tensor a RESHAPE produces has fewer dimensions than this. */
+    uint32_t view_rank_limit;
+};
+
+/* Which generation of the vendor's converter the rules and the generated model follow. */
+struct nuc_flavor {
+    const char *name; /* as in --converter-flavor */
+    const char *description;
+};
+
+/* Fails with NUC_BAD_USAGE listing the known names when there is none such. NULL: the default. */
+const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *name);
+const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *name);
+
+/* In order of listing; NULL behind the last one. */
+const struct nuc_target *nuc_target_at(size_t index);
+const struct nuc_flavor *nuc_flavor_at(size_t index);
+
+/* Multiply-accumulates a second when every lane is busy. */
+double nuc_target_peak_macs(const struct nuc_target *target);
+
+#endif
