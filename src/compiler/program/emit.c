@@ -1,0 +1,417 @@
+#include "compiler/program/emit.h"
+
+#include <string.h>
+
+#include "compiler/partition/delegate.h"
+
+/*
+ * How an operator is called at run time: name and overload of its out variant, the schema arguments it does not have
+ * (bit a position), and those that must be doubles even when the graph holds an int.
+ */
+struct out_variant {
+    const char *name, *overload;
+    uint32_t dropped, doubles;
+};
+
+static const struct out_variant out_variants[NUC_OP_COUNT] = {
+    [NUC_OP_QUANTIZE_PER_TENSOR] = {"quantized_decomposed::quantize_per_tensor", "out", 0, 1U << 1},
+    [NUC_OP_DEQUANTIZE_PER_TENSOR] = {"quantized_decomposed::dequantize_per_tensor", "out", 0, 1U << 1},
+    [NUC_OP_QUANTIZE_PER_CHANNEL] = {"quantized_decomposed::quantize_per_channel", "out", 0, 0},
+    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = {"quantized_decomposed::dequantize_per_channel", "out", 0, 0},
+    [NUC_OP_EDGE_CONVOLUTION] = {"aten::convolution", "out", 0, 0},
+    [NUC_OP_EDGE_BATCH_NORM] = {"aten::_native_batch_norm_legit_no_training", "out", 0, 3U << 5},
+    [NUC_OP_EDGE_RELU] = {"aten::relu", "out", 0, 0},
+    [NUC_OP_EDGE_HARDTANH] = {"aten::hardtanh", "out", 0, 0},
+    [NUC_OP_EDGE_ADD] = {"aten::add", "out", 0, 0},
+    [NUC_OP_EDGE_MAX_POOL2D] = {"aten::max_pool2d_with_indices", "out", 0, 0},
+    [NUC_OP_EDGE_AVG_POOL2D] = {"aten::avg_pool2d", "out", 0, 0},
+    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = {"aten::_adaptive_avg_pool2d", "out", 0, 0},
+    [NUC_OP_EDGE_MEAN_DIM] = {"aten::mean", "out", 0, 0},
+    [NUC_OP_EDGE_CONSTANT_PAD] = {"aten::constant_pad_nd", "out", 0, 0},
+    [NUC_OP_EDGE_VIEW] = {"aten::view_copy", "out", 0, 0},
+    [NUC_OP_EDGE_PERMUTE] = {"aten::permute_copy", "out", 0, 0},
+    [NUC_OP_EDGE_ADDMM] = {"aten::addmm", "out", 0, 0},
+    [NUC_OP_EDGE_MM] = {"aten::mm", "out", 0, 0},
+    [NUC_OP_EDGE_SOFTMAX] = {"aten::_softmax", "out", 0, 0},
+    [NUC_OP_EDGE_CLONE] = {"aten::clone", "out", 0, 0},
+    [NUC_OP_EDGE_CLONE_DIM_ORDER] = {"dim_order_ops::_clone_dim_order", "out", 0, 0},
+    [NUC_OP_EDGE_TO_DIM_ORDER_COPY] = {"dim_order_ops::_to_dim_order_copy", "out", 0xFU << 1, 0},
+};
+
+const char *nuc_program_operator_name(enum nuc_op op)
+{
+    return op < NUC_OP_COUNT ? out_variants[op].name : NULL;
+}
+
+int nuc_scalar_type(enum nuc_dtype dtype)
+{
+    static const int8_t types[NUC_DTYPE_COUNT] = {
+        [NUC_U8] = 0,  [NUC_I8] = 1,  [NUC_I16] = 2,   [NUC_I32] = 3,   [NUC_I64] = 4,  [NUC_F16] = 5,
+        [NUC_F32] = 6, [NUC_F64] = 7, [NUC_BOOL] = 11, [NUC_BF16] = 15, [NUC_U16] = 27,
+    };
+
+    return (unsigned)dtype < NUC_DTYPE_COUNT ? types[dtype] : -1;
+}
+
+/* ---- values ---- */
+
+static uint32_t add_value(struct nuc_emission *e, struct nuc_emit_value value)
+{
+    e->values = nuc_grow(e->cx, e->values, &e->values_capacity, e->n_values + 1, sizeof *e->values);
+    e->values[e->n_values] = value;
+    return (uint32_t)e->n_values++;
+}
+
+static uint32_t add_int(struct nuc_emission *e, int64_t i)
+{
+    return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_INT, .u.i = i});
+}
+
+/* Bytes that are born in this step. */
+static uint32_t add_storage(struct nuc_emission *e, size_t bytes)
+{
+    e->storages = nuc_grow(e->cx, e->storages, &e->storages_capacity, e->n_storages + 1, sizeof *e->storages);
+    e->storages[e->n_storages] = (struct nuc_live_range){e->step, e->step, bytes};
+    return (uint32_t)e->n_storages++;
+}
+
+static uint32_t add_tensor(struct nuc_emission *e, const struct nuc_meta *meta, uint32_t storage, uint32_t constant)
+{
+    return add_value(
+        e, (struct nuc_emit_value){.kind = NUC_EMIT_TENSOR, .meta = meta, .storage = storage, .constant = constant});
+}
+
+/* The tensor is read in this step. */
+static void use(struct nuc_emission *e, uint32_t value)
+{
+    if (e->values[value].kind == NUC_EMIT_TENSOR && e->values[value].storage != NUC_NO_STORAGE)
+        e->storages[e->values[value].storage].last = e->step;
+}
+
+static uint32_t tensor_of(struct nuc_emission *e, const struct nuc_node *node)
+{
+    uint32_t *values = e->value_of[node->id];
+
+    if (values == NULL)
+        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s is used before it is computed", e->g->file, nuc_node_text(e->cx, node));
+    use(e, values[0]);
+    return values[0];
+}
+
+static uint32_t add_ints(struct nuc_emission *e, const int64_t *ints, uint32_t count)
+{
+    int64_t *items = nuc_alloc_array(e->cx, count, sizeof *items);
+
+    for (uint32_t i = 0; i < count; i++)
+        items[i] = add_int(e, ints[i]);
+    return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_INTS, .count = count, .u.items = items});
+}
+
+static uint32_t add_tensors(struct nuc_emission *e, struct nuc_node *const *nodes, uint32_t count)
+{
+    int64_t *items = nuc_alloc_array(e->cx, count, sizeof *items);
+    enum nuc_emit_kind kind = NUC_EMIT_TENSORS;
+
+    for (uint32_t i = 0; i < count; i++) {
+        items[i] = nodes[i] == NULL ? -1 : (int64_t)tensor_of(e, nodes[i]);
+        kind = nodes[i] == NULL ? NUC_EMIT_OPTIONAL_TENSORS : kind;
+    }
+    return add_value(e, (struct nuc_emit_value){.kind = kind, .count = count, .u.items = items});
+}
+
+/* Memory formats as torch numbers them. */
+static int64_t memory_format_number(enum nuc_memory_format format)
+{
+    static const int8_t numbers[] = {
+        [NUC_CONTIGUOUS_FORMAT] = 0,
+        [NUC_PRESERVE_FORMAT] = 1,
+        [NUC_CHANNELS_LAST] = 2,
+        [NUC_CHANNELS_LAST_3D] = 3,
+    };
+
+    return numbers[format];
+}
+
+static uint32_t add_argument(struct nuc_emission *e, const struct nuc_arg *arg, bool as_double)
+{
+    switch (arg->kind) {
+    case NUC_ARG_NODE:
+        return tensor_of(e, arg->u.node);
+    case NUC_ARG_NODES:
+        return add_tensors(e, arg->u.nodes, arg->count);
+    case NUC_ARG_INT:
+        if (as_double)
+            return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLE, .u.f = (double)arg->u.i});
+        return add_int(e, arg->u.i);
+    case NUC_ARG_INTS:
+        return add_ints(e, arg->u.ints, arg->count);
+    case NUC_ARG_FLOAT:
+        return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLE, .u.f = arg->u.f});
+    case NUC_ARG_FLOATS:
+        return add_value(
+            e, (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLES, .count = arg->count, .u.doubles = arg->u.floats});
+    case NUC_ARG_BOOL:
+        return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_BOOL, .u.b = arg->u.b});
+    case NUC_ARG_STRING:
+        return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_STRING, .u.string = arg->u.string});
+    case NUC_ARG_DTYPE:
+        return add_int(e, nuc_scalar_type(arg->u.dtype));
+    case NUC_ARG_MEMORY_FORMAT:
+        return add_int(e, memory_format_number(arg->u.memory_format));
+    case NUC_ARG_NONE:
+    case NUC_ARG_OTHER:
+        break;
+    }
+    return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_NONE});
+}
+
+/* New tensors for the results of `node`, recorded under it. */
+static uint32_t *add_results(struct nuc_emission *e, const struct nuc_node *node)
+{
+    uint32_t *values = nuc_alloc_array(e->cx, node->n_vals + 1, sizeof *values);
+
+    for (uint32_t i = 0; i < node->n_vals; i++)
+        values[i] = add_tensor(e, &node->vals[i], add_storage(e, nuc_bytes(&node->vals[i])), 0);
+    e->value_of[node->id] = values;
+    return values;
+}
+
+/* ---- instructions ---- */
+
+static uint32_t operator_index(struct nuc_emission *e, const char *name, const char *overload)
+{
+    for (size_t i = 0; i < e->n_operators; i++) {
+        if (strcmp(e->operators[i].name, name) == 0 && strcmp(e->operators[i].overload, overload) == 0)
+            return (uint32_t)i;
+    }
+    e->operators = nuc_grow(e->cx, e->operators, &e->operators_capacity, e->n_operators + 1, sizeof *e->operators);
+    e->operators[e->n_operators] = (struct nuc_emit_operator){name, overload};
+    return (uint32_t)e->n_operators++;
+}
+
+static void add_instruction(struct nuc_emission *e, struct nuc_emit_instruction instruction)
+{
+    e->instructions =
+        nuc_grow(e->cx, e->instructions, &e->instructions_capacity, e->n_instructions + 1, sizeof *e->instructions);
+    e->instructions[e->n_instructions++] = instruction;
+}
+
+/* The return value: the out tensor again, or a list of several. */
+static uint32_t add_return(struct nuc_emission *e, const uint32_t *results, uint32_t count)
+{
+    if (count == 1)
+        return results[0];
+    int64_t *items = nuc_alloc_array(e->cx, count, sizeof *items);
+    for (uint32_t i = 0; i < count; i++)
+        items[i] = results[i];
+    return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_TENSORS, .count = count, .u.items = items});
+}
+
+/* Results first, then scalars in schema order: the numbering of ExecuTorch's emitter. */
+static void emit_kernel(struct nuc_emission *e, const struct nuc_node *node)
+{
+    const struct out_variant *variant = &out_variants[node->op];
+    uint32_t *args = nuc_alloc_array(e->cx, node->n_args + node->n_vals + 1, sizeof *args);
+    uint32_t n = 0;
+
+    if (variant->name == NULL)
+        nuc_fail(e->cx, NUC_UNSUPPORTED, "%s: %s has no operator at run time: delegate or decompose it", e->g->file,
+                 nuc_node_text(e->cx, node));
+    uint32_t *results = add_results(e, node);
+    for (uint32_t i = 0; i < node->n_args; i++) {
+        if ((variant->dropped >> i & 1) == 0)
+            args[n++] = add_argument(e, &node->args[i], (variant->doubles >> i & 1) != 0);
+    }
+    for (uint32_t i = 0; i < node->n_vals; i++)
+        args[n++] = results[i];
+    args[n++] = add_return(e, results, node->n_vals);
+    add_instruction(e, (struct nuc_emit_instruction){
+                           .index = operator_index(e, variant->name, variant->overload), .n_args = n, .args = args});
+}
+
+/* A value may appear once among a delegate's inputs and outputs. */
+static uint32_t add_once(const uint32_t *args, uint32_t n, uint32_t value)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (args[i] == value)
+            return n;
+    }
+    return n + 1;
+}
+
+static void emit_delegate(struct nuc_emission *e, const struct nuc_node *node)
+{
+    const struct nuc_arg *inputs = &node->args[0];
+    uint32_t *args = nuc_alloc_array(e->cx, inputs->count + node->n_vals + 1, sizeof *args);
+    uint32_t n = 0;
+
+    if (node->delegate == NULL)
+        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s has no payload", e->g->file, nuc_node_text(e->cx, node));
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        args[n] = tensor_of(e, inputs->u.nodes[i]);
+        n = add_once(args, n, args[n]);
+    }
+    uint32_t *results = add_results(e, node);
+    for (uint32_t i = 0; i < node->n_vals; i++)
+        args[n++] = results[i];
+    e->delegates = nuc_grow(e->cx, e->delegates, &e->delegates_capacity, e->n_delegates + 1, sizeof *e->delegates);
+    e->delegates[e->n_delegates] = node->delegate;
+    add_instruction(e, (struct nuc_emit_instruction){
+                           .delegate = true, .index = (uint32_t)e->n_delegates, .n_args = n, .args = args});
+    e->n_delegates++;
+}
+
+/* ---- views ---- */
+
+static bool lies_contiguously(const struct nuc_meta *m)
+{
+    int64_t strides[NUC_MAX_RANK];
+    int64_t expected = 1;
+
+    nuc_dense_strides(m, strides);
+    for (uint32_t d = m->rank; d-- > 0;) {
+        if (m->sizes[d] > 1 && strides[d] != expected)
+            return false;
+        expected *= m->sizes[d];
+    }
+    return true;
+}
+
+static bool feeds_output(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_OUTPUT)
+            return true;
+    }
+    return false;
+}
+
+/* A copy of the view's input whose elements lie contiguously, by the operator that changes dim orders. */
+static uint32_t emit_contiguous_copy(struct nuc_emission *e, const struct nuc_node *source)
+{
+    const struct out_variant *variant = &out_variants[NUC_OP_EDGE_TO_DIM_ORDER_COPY];
+    struct nuc_meta *meta = nuc_copy(e->cx, &source->vals[0], sizeof *meta);
+    uint32_t *args = nuc_alloc_array(e->cx, 5, sizeof *args);
+    int64_t order[NUC_MAX_RANK];
+
+    nuc_set_contiguous(meta);
+    for (uint32_t d = 0; d < meta->rank; d++)
+        order[d] = d;
+    uint32_t copy = add_tensor(e, meta, add_storage(e, nuc_bytes(meta)), 0);
+    args[0] = tensor_of(e, source);
+    args[1] = add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_BOOL});
+    args[2] = add_ints(e, order, meta->rank);
+    args[3] = copy;
+    args[4] = copy;
+    add_instruction(e, (struct nuc_emit_instruction){
+                           .index = operator_index(e, variant->name, variant->overload), .n_args = 5, .args = args});
+    return copy;
+}
+
+/*
+ * A view is another name for the same bytes and needs no instruction. Its elements keep their logical order, so that
+ * the input has to lie contiguously. An output gets bytes of its own: the caller may place it.
+ */
+static void emit_view(struct nuc_emission *e, const struct nuc_node *node)
+{
+    const struct nuc_node *source = nuc_arg_node(node, 0);
+
+    if (source == NULL)
+        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s views no tensor", e->g->file, nuc_node_text(e->cx, node));
+    bool contiguous = lies_contiguously(&source->vals[0]);
+    if (contiguous && feeds_output(node) && lies_contiguously(&node->vals[0])) {
+        emit_kernel(e, node);
+        return;
+    }
+    if (!lies_contiguously(&node->vals[0]))
+        nuc_fail(e->cx, NUC_UNSUPPORTED,
+                 "%s: %s makes a tensor that is not contiguous: clone it to the dim order wanted", e->g->file,
+                 nuc_node_text(e->cx, node));
+    uint32_t base = contiguous ? tensor_of(e, source) : emit_contiguous_copy(e, source);
+    uint32_t *values = nuc_alloc(e->cx, sizeof *values);
+    values[0] = add_tensor(e, &node->vals[0], e->values[base].storage, e->values[base].constant);
+    e->value_of[node->id] = values;
+}
+
+/* ---- the graph ---- */
+
+static void emit_placeholder(struct nuc_emission *e, const struct nuc_node *node)
+{
+    uint32_t *values = nuc_alloc(e->cx, sizeof *values);
+
+    e->value_of[node->id] = values;
+    if (nuc_is_static(node)) {
+        if (node->n_users > 0)
+            values[0] =
+                add_tensor(e, &node->vals[0], NUC_NO_STORAGE, nuc_emit_constant(e, nuc_physical_bytes(e->g, node)));
+        return;
+    }
+    values[0] = add_tensor(e, &node->vals[0], add_storage(e, nuc_bytes(&node->vals[0])), 0);
+    e->inputs = nuc_grow(e->cx, e->inputs, &e->inputs_capacity, e->n_inputs + 1, sizeof *e->inputs);
+    e->inputs[e->n_inputs++] = values[0];
+}
+
+static void emit_getitem(struct nuc_emission *e, const struct nuc_node *node)
+{
+    const struct nuc_node *tuple = nuc_arg_node(node, 0);
+    uint32_t *values = nuc_alloc(e->cx, sizeof *values);
+    int64_t index = node->args[1].u.i;
+
+    if (tuple == NULL || e->value_of[tuple->id] == NULL || index < 0 || index >= tuple->n_vals)
+        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s reads no result", e->g->file, nuc_node_text(e->cx, node));
+    values[0] = e->value_of[tuple->id][index];
+    use(e, values[0]);
+    e->value_of[node->id] = values;
+}
+
+static void emit_outputs(struct nuc_emission *e, const struct nuc_node *node)
+{
+    const struct nuc_arg *list = &node->args[0];
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        e->outputs = nuc_grow(e->cx, e->outputs, &e->outputs_capacity, e->n_outputs + 1, sizeof *e->outputs);
+        e->outputs[e->n_outputs++] = tensor_of(e, list->u.nodes[i]);
+    }
+}
+
+/* Live ranges count in nodes; placeholders share step 0, because inputs are all there before the first instruction. */
+static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
+{
+    if (!nuc_is_placeholder(node))
+        e->step++;
+    switch ((int)node->op) {
+    case NUC_OP_PLACEHOLDER:
+        emit_placeholder(e, node);
+        break;
+    case NUC_OP_OUTPUT:
+        emit_outputs(e, node);
+        break;
+    case NUC_OP_GETITEM:
+        emit_getitem(e, node);
+        break;
+    case NUC_OP_CALL_DELEGATE:
+        emit_delegate(e, node);
+        break;
+    case NUC_OP_EDGE_VIEW:
+        emit_view(e, node);
+        break;
+    default:
+        emit_kernel(e, node);
+        break;
+    }
+}
+
+struct nuc_emission *nuc_emit_graph(struct nuc_graph *g)
+{
+    struct nuc_emission *e = nuc_alloc(g->cx, sizeof *e);
+
+    e->cx = g->cx;
+    e->g = g;
+    e->value_of = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof(*e->value_of));
+    nuc_emit_constant(e, (struct nuc_span){NULL, 0});
+    e->n_constants = 1; /* entry 0 is no constant */
+    for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
+        emit_node(e, node);
+    e->plan = nuc_plan_memory(g->cx, e->storages, e->n_storages, 16);
+    return e;
+}

@@ -1,0 +1,91 @@
+/* The program between graph and file: values, operators, instructions, memory, in the order of the file. */
+#ifndef NUC_PROGRAM_EMIT_H
+#define NUC_PROGRAM_EMIT_H
+
+#include "compiler/program/memory_plan.h"
+#include "compiler/program/program.h"
+
+/* The union of the schema. */
+enum nuc_emit_kind {
+    NUC_EMIT_NONE = 1,
+    NUC_EMIT_INT,
+    NUC_EMIT_BOOL,
+    NUC_EMIT_DOUBLE,
+    NUC_EMIT_TENSOR,
+    NUC_EMIT_STRING,
+    NUC_EMIT_INTS,
+    NUC_EMIT_DOUBLES,
+    NUC_EMIT_BOOLS,
+    NUC_EMIT_TENSORS,
+    NUC_EMIT_OPTIONAL_TENSORS
+};
+
+#define NUC_NO_STORAGE UINT32_MAX
+
+struct nuc_emit_value {
+    enum nuc_emit_kind kind;
+    uint32_t count; /* of a list */
+    union {
+        int64_t i;
+        double f;
+        bool b;
+        const char *string;
+        const int64_t *items; /* lists of value indices; -1: none */
+        const double *doubles;
+    } u;
+    /* Tensors. */
+    const struct nuc_meta *meta;
+    uint32_t storage;  /* index of a live range, or NUC_NO_STORAGE */
+    uint32_t constant; /* entry of the constant table, 0: not a constant */
+};
+
+struct nuc_emit_instruction {
+    bool delegate;
+    uint32_t index; /* of the operator or the delegate */
+    uint32_t n_args;
+    const uint32_t *args; /* values */
+};
+
+struct nuc_emit_operator {
+    const char *name, *overload;
+};
+
+/* One method, growing. Arrays lie in the arena. */
+struct nuc_emission {
+    struct nuc_context *cx;
+    struct nuc_graph *g;
+    struct nuc_emit_value *values;
+    size_t n_values, values_capacity;
+    struct nuc_emit_instruction *instructions;
+    size_t n_instructions, instructions_capacity;
+    struct nuc_emit_operator *operators;
+    size_t n_operators, operators_capacity;
+    const struct nuc_delegate **delegates;
+    size_t n_delegates, delegates_capacity;
+    struct nuc_live_range *storages;
+    size_t n_storages, storages_capacity;
+    struct nuc_span *constants; /* entry 0 stands for "no constant" */
+    size_t n_constants, constants_capacity;
+    uint32_t *inputs, *outputs; /* values */
+    size_t n_inputs, inputs_capacity, n_outputs, outputs_capacity;
+    uint32_t **value_of; /* by node id: value indices of its tensors */
+    uint32_t step;       /* position in the graph, for live ranges */
+    struct nuc_memory_plan plan;
+};
+
+/* ExecuTorch's number of an element type, or -1. */
+int nuc_scalar_type(enum nuc_dtype dtype);
+
+/* Values and instructions of the graph, live ranges included; plans the memory. */
+struct nuc_emission *nuc_emit_graph(struct nuc_graph *g);
+
+/* The file. */
+struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_program_options *o);
+
+/* Index of the entry with these bytes, which is made when there is none. */
+uint32_t nuc_emit_constant(struct nuc_emission *e, struct nuc_span bytes);
+
+/* The bytes of a static node in the order of its meta's dim order: in place when they lie so. */
+struct nuc_span nuc_physical_bytes(struct nuc_graph *g, const struct nuc_node *node);
+
+#endif

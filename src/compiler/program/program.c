@@ -1,0 +1,24 @@
+#include "compiler/program/program.h"
+
+#include "compiler/program/emit.h"
+
+static void report(const struct nuc_emission *e, struct nuc_program_memory_report *out)
+{
+    out->planned = e->plan.size;
+    out->lower_bound = e->plan.lower_bound;
+    out->order = e->plan.order;
+    out->n_values = e->n_values;
+    out->n_instructions = e->n_instructions;
+    out->constants = 0;
+    for (size_t i = 1; i < e->n_constants; i++)
+        out->constants = nuc_align_up(out->constants, 16) + e->constants[i].size;
+}
+
+struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o)
+{
+    struct nuc_emission *e = nuc_emit_graph(g);
+
+    if (o->report != NULL)
+        report(e, o->report);
+    return nuc_serialize(e, o);
+}

@@ -1,0 +1,37 @@
+/*
+ * Writes a lowered graph as a program file (.pte, docs/formats.md section "Program file"). The graph is in the Edge
+ * dialect; its delegate calls carry their payload. Metas, values and order of instructions are those of ExecuTorch's
+ * own emitter, so that its runtime loads the file.
+ */
+#ifndef NUC_PROGRAM_PROGRAM_H
+#define NUC_PROGRAM_PROGRAM_H
+
+#include "base/span.h"
+#include "compiler/graph/graph.h"
+#include "nucleon/compile.h"
+
+/* What became of the memory, for reports. */
+struct nuc_program_memory_report {
+    size_t planned;     /* bytes of the planned memory */
+    size_t lower_bound; /* largest sum of bytes live at once */
+    const char *order;  /* how the planner arrived there */
+    size_t constants;   /* bytes of the constant segment */
+    size_t n_values, n_instructions;
+};
+
+struct nuc_program_options {
+    const char *method;                       /* NULL: "forward" */
+    enum nuc_segment_mode delegate_data;      /* inside the program, or in segments behind it */
+    struct nuc_program_memory_report *report; /* filled when not NULL */
+};
+
+/*
+ * The bytes of the file, in the arena; the same graph and options give the same bytes. Fails with NUC_UNSUPPORTED,
+ * naming the node, for an operator that has no out variant at run time.
+ */
+struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o);
+
+/* "aten::add.out" and the like, or NULL when the operator cannot be written. For tables of supported operators. */
+const char *nuc_program_operator_name(enum nuc_op op);
+
+#endif

@@ -1,0 +1,416 @@
+/* From the emission to the bytes of the file: FlatBuffer with extended header, then segments. */
+#include <string.h>
+
+#include "compiler/partition/delegate.h"
+#include "compiler/program/emit.h"
+#include "host/flatbuilder.h"
+#include "host/text.h"
+
+#define ALIGNMENT 16   /* of the program, of segments and of what lies in them */
+#define HEADER_SIZE 32 /* of the extended header */
+#define HEADER_AT 8    /* in the file */
+
+/* Schema fields, in the order of declaration in ExecuTorch's schema/program.fbs. */
+enum { PROGRAM_PLANS = 1, PROGRAM_CONSTANT_BUFFERS, PROGRAM_DELEGATE_DATA, PROGRAM_SEGMENTS, PROGRAM_CONSTANT_SEGMENT };
+enum {
+    PLAN_NAME,
+    PLAN_CONTAINER,
+    PLAN_VALUES,
+    PLAN_INPUTS,
+    PLAN_OUTPUTS,
+    PLAN_CHAINS,
+    PLAN_OPERATORS,
+    PLAN_DELEGATES,
+    PLAN_BUFFER_SIZES
+};
+enum { TENSOR_TYPE, TENSOR_SIZES = 2, TENSOR_DIM_ORDER, TENSOR_DATA_BUFFER = 5, TENSOR_ALLOCATION };
+enum { KERNEL_CALL = 1, DELEGATE_CALL = 2 };
+
+struct segment {
+    struct nuc_span bytes;
+    uint64_t offset;
+};
+
+struct serializer {
+    const struct nuc_emission *e;
+    const struct nuc_program_options *o;
+    struct nuc_context *cx;
+    struct nuc_fb_builder *b;
+    struct segment *segments;
+    size_t n_segments;
+    uint64_t *constant_offsets;
+};
+
+/* ---- values ---- */
+
+static nuc_fb_ref add_allocation(struct serializer *s, uint32_t storage)
+{
+    uint64_t offset = s->e->plan.offsets[storage];
+
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_u32(s->b, 0, 1, 0);
+    nuc_fb_put_u32(s->b, 1, (uint32_t)offset, 0);
+    nuc_fb_put_u32(s->b, 2, (uint32_t)(offset >> 32), 0);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_tensor(struct serializer *s, const struct nuc_emit_value *v)
+{
+    int32_t sizes[NUC_MAX_RANK];
+    const struct nuc_meta *m = v->meta;
+
+    for (uint32_t d = 0; d < m->rank; d++) {
+        if (m->sizes[d] < 0 || m->sizes[d] > INT32_MAX)
+            nuc_fail(s->cx, NUC_UNSUPPORTED, "%s: a tensor has a size beyond 31 bits: split the model", s->e->g->file);
+        sizes[d] = (int32_t)m->sizes[d];
+    }
+    nuc_fb_ref size_ref = nuc_fb_add_vector(s->b, sizes, m->rank, 4, 4);
+    nuc_fb_ref order_ref = nuc_fb_add_vector(s->b, m->dim_order, m->rank, 1, 1);
+    nuc_fb_ref allocation = v->storage == NUC_NO_STORAGE ? 0 : add_allocation(s, v->storage);
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_i8(s->b, TENSOR_TYPE, (int8_t)nuc_scalar_type(m->dtype), 0);
+    nuc_fb_put_ref(s->b, TENSOR_SIZES, size_ref);
+    nuc_fb_put_ref(s->b, TENSOR_DIM_ORDER, order_ref);
+    nuc_fb_put_u32(s->b, TENSOR_DATA_BUFFER, v->constant, 0);
+    nuc_fb_put_ref(s->b, TENSOR_ALLOCATION, allocation);
+    return nuc_fb_table_end(s->b);
+}
+
+/* A table with one field, a reference: lists and strings. */
+static nuc_fb_ref add_holder(struct serializer *s, nuc_fb_ref content)
+{
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_ref(s->b, 0, content);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_index_list(struct serializer *s, const struct nuc_emit_value *v)
+{
+    int32_t *items = nuc_alloc_array(s->cx, v->count, sizeof *items);
+
+    for (uint32_t i = 0; i < v->count; i++)
+        items[i] = (int32_t)v->u.items[i];
+    return add_holder(s, nuc_fb_add_vector(s->b, items, v->count, 4, 4));
+}
+
+static nuc_fb_ref add_scalar(struct serializer *s, const struct nuc_emit_value *v)
+{
+    nuc_fb_table_begin(s->b);
+    if (v->kind == NUC_EMIT_INT)
+        nuc_fb_put_i64(s->b, 0, v->u.i, 0);
+    else if (v->kind == NUC_EMIT_DOUBLE)
+        nuc_fb_put_f64(s->b, 0, v->u.f, 0.0);
+    else if (v->kind == NUC_EMIT_BOOL)
+        nuc_fb_put_bool(s->b, 0, v->u.b, false);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_content(struct serializer *s, const struct nuc_emit_value *v)
+{
+    switch (v->kind) {
+    case NUC_EMIT_TENSOR:
+        return add_tensor(s, v);
+    case NUC_EMIT_STRING:
+        return add_holder(s, nuc_fb_add_string(s->b, v->u.string));
+    case NUC_EMIT_INTS:
+        return add_holder(s, nuc_fb_add_vector(s->b, v->u.items, v->count, 8, 8));
+    case NUC_EMIT_DOUBLES:
+        return add_holder(s, nuc_fb_add_vector(s->b, v->u.doubles, v->count, 8, 8));
+    case NUC_EMIT_BOOLS:
+    case NUC_EMIT_TENSORS:
+    case NUC_EMIT_OPTIONAL_TENSORS:
+        return add_index_list(s, v);
+    case NUC_EMIT_NONE:
+    case NUC_EMIT_INT:
+    case NUC_EMIT_BOOL:
+    case NUC_EMIT_DOUBLE:
+        break;
+    }
+    return add_scalar(s, v);
+}
+
+static nuc_fb_ref add_union(struct serializer *s, uint8_t type, nuc_fb_ref content)
+{
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_u8(s->b, 0, type, 0);
+    nuc_fb_put_ref(s->b, 1, content);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_values(struct serializer *s)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_values, sizeof *refs);
+
+    for (size_t i = 0; i < s->e->n_values; i++)
+        refs[i] = add_union(s, (uint8_t)s->e->values[i].kind, add_content(s, &s->e->values[i]));
+    return nuc_fb_add_refs(s->b, refs, s->e->n_values);
+}
+
+/* ---- instructions, operators, delegates ---- */
+
+static nuc_fb_ref add_instructions(struct serializer *s)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_instructions, sizeof *refs);
+
+    for (size_t i = 0; i < s->e->n_instructions; i++) {
+        const struct nuc_emit_instruction *in = &s->e->instructions[i];
+        nuc_fb_ref args = nuc_fb_add_vector(s->b, in->args, in->n_args, 4, 4);
+        nuc_fb_table_begin(s->b);
+        nuc_fb_put_i32(s->b, 0, (int32_t)in->index, 0);
+        nuc_fb_put_ref(s->b, 1, args);
+        nuc_fb_ref call = nuc_fb_table_end(s->b);
+        refs[i] = add_union(s, in->delegate ? DELEGATE_CALL : KERNEL_CALL, call);
+    }
+    return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
+}
+
+static nuc_fb_ref add_chains(struct serializer *s)
+{
+    nuc_fb_ref instructions = add_instructions(s);
+    nuc_fb_ref inputs = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
+    nuc_fb_ref outputs = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
+
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_ref(s->b, 0, inputs);
+    nuc_fb_put_ref(s->b, 1, outputs);
+    nuc_fb_put_ref(s->b, 2, instructions);
+    nuc_fb_ref chain = nuc_fb_table_end(s->b);
+    return nuc_fb_add_refs(s->b, &chain, 1);
+}
+
+static nuc_fb_ref add_operators(struct serializer *s)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_operators, sizeof *refs);
+
+    for (size_t i = 0; i < s->e->n_operators; i++) {
+        nuc_fb_ref name = nuc_fb_add_string(s->b, s->e->operators[i].name);
+        nuc_fb_ref overload = nuc_fb_add_string(s->b, s->e->operators[i].overload);
+        nuc_fb_table_begin(s->b);
+        nuc_fb_put_ref(s->b, 0, name);
+        nuc_fb_put_ref(s->b, 1, overload);
+        refs[i] = nuc_fb_table_end(s->b);
+    }
+    return nuc_fb_add_refs(s->b, refs, s->e->n_operators);
+}
+
+/* Text without its terminator; an empty value is an empty vector, for runtimes read it unchecked. */
+static nuc_fb_ref add_compile_specs(struct serializer *s, const struct nuc_delegate *d)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, d->n_compile_specs, sizeof *refs);
+
+    for (uint32_t i = 0; i < d->n_compile_specs; i++) {
+        const struct nuc_compile_spec *spec = &d->compile_specs[i];
+        nuc_fb_ref key = nuc_fb_add_string(s->b, spec->key);
+        nuc_fb_ref value = nuc_fb_add_vector(s->b, spec->value, strlen(spec->value), 1, 1);
+        nuc_fb_table_begin(s->b);
+        nuc_fb_put_ref(s->b, 0, key);
+        nuc_fb_put_ref(s->b, 1, value);
+        refs[i] = nuc_fb_table_end(s->b);
+    }
+    return nuc_fb_add_refs(s->b, refs, d->n_compile_specs);
+}
+
+static bool in_segments(const struct serializer *s)
+{
+    return s->o->delegate_data == NUC_DELEGATE_SEGMENT;
+}
+
+static nuc_fb_ref add_delegate(struct serializer *s, size_t index)
+{
+    const struct nuc_delegate *d = s->e->delegates[index];
+    size_t first_segment = s->n_segments - s->e->n_delegates;
+    nuc_fb_ref id = nuc_fb_add_string(s->b, d->backend_id);
+    nuc_fb_ref specs = add_compile_specs(s, d);
+
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_i8(s->b, 0, in_segments(s) ? 1 : 0, 0);
+    nuc_fb_put_u32(s->b, 1, (uint32_t)(in_segments(s) ? first_segment + index : index), 0);
+    nuc_fb_ref processed = nuc_fb_table_end(s->b);
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_ref(s->b, 0, id);
+    nuc_fb_put_ref(s->b, 1, processed);
+    nuc_fb_put_ref(s->b, 2, specs);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_delegates(struct serializer *s)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_delegates, sizeof *refs);
+
+    for (size_t i = 0; i < s->e->n_delegates; i++)
+        refs[i] = add_delegate(s, i);
+    return nuc_fb_add_refs(s->b, refs, s->e->n_delegates);
+}
+
+static nuc_fb_ref add_inline_data(struct serializer *s)
+{
+    size_t count = in_segments(s) ? 0 : s->e->n_delegates;
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, count, sizeof *refs);
+
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_span payload = s->e->delegates[i]->payload;
+        refs[i] = add_holder(s, nuc_fb_add_vector(s->b, payload.data, payload.size, 1, ALIGNMENT));
+    }
+    return nuc_fb_add_refs(s->b, refs, count);
+}
+
+/* ---- plan and program ---- */
+
+/* torch's pytree text: a tuple of `n` leaves. */
+static const char *tuple_text(struct nuc_context *cx, size_t n)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    nuc_text_addf(&text, "{\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
+    for (size_t i = 0; i < n; i++)
+        nuc_text_addf(&text, "%s{\"type\": null, \"context\": null, \"children_spec\": []}", i == 0 ? "" : ", ");
+    nuc_text_addf(&text, "]}");
+    return nuc_text_string(&text);
+}
+
+/* How Python would unflatten inputs and outputs; runtimes do not read it. */
+static nuc_fb_ref add_container(struct serializer *s)
+{
+    const char *in = nuc_format(s->cx,
+                                "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [%s, "
+                                "{\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]",
+                                tuple_text(s->cx, s->e->n_inputs));
+    const char *leaf = "{\"type\": null, \"context\": null, \"children_spec\": []}";
+    const char *out = nuc_format(s->cx, "[1, %s]", s->e->n_outputs == 1 ? leaf : tuple_text(s->cx, s->e->n_outputs));
+    nuc_fb_ref in_ref = nuc_fb_add_string(s->b, in);
+    nuc_fb_ref out_ref = nuc_fb_add_string(s->b, out);
+
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_ref(s->b, 0, in_ref);
+    nuc_fb_put_ref(s->b, 1, out_ref);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_plans(struct serializer *s)
+{
+    const int64_t buffer_sizes[2] = {0, (int64_t)s->e->plan.size}; /* entry 0 is reserved */
+    nuc_fb_ref refs[9];
+
+    refs[PLAN_NAME] = nuc_fb_add_string(s->b, s->o->method != NULL ? s->o->method : "forward");
+    refs[PLAN_CONTAINER] = add_container(s);
+    refs[PLAN_VALUES] = add_values(s);
+    refs[PLAN_INPUTS] = nuc_fb_add_vector(s->b, s->e->inputs, s->e->n_inputs, 4, 4);
+    refs[PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, s->e->outputs, s->e->n_outputs, 4, 4);
+    refs[PLAN_CHAINS] = add_chains(s);
+    refs[PLAN_OPERATORS] = add_operators(s);
+    refs[PLAN_DELEGATES] = add_delegates(s);
+    refs[PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);
+    nuc_fb_table_begin(s->b);
+    for (int i = 0; i < 9; i++)
+        nuc_fb_put_ref(s->b, i, refs[i]);
+    nuc_fb_ref plan = nuc_fb_table_end(s->b);
+    return nuc_fb_add_refs(s->b, &plan, 1);
+}
+
+static nuc_fb_ref add_segments(struct serializer *s)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->n_segments, sizeof *refs);
+
+    for (size_t i = 0; i < s->n_segments; i++) {
+        nuc_fb_table_begin(s->b);
+        nuc_fb_put_u64(s->b, 0, s->segments[i].offset, 0);
+        nuc_fb_put_u64(s->b, 1, s->segments[i].bytes.size, 0);
+        refs[i] = nuc_fb_table_end(s->b);
+    }
+    return nuc_fb_add_refs(s->b, refs, s->n_segments);
+}
+
+/* Offsets of the constants in segment 0; entry 0 is a placeholder that must be there. */
+static nuc_fb_ref add_constant_segment(struct serializer *s)
+{
+    nuc_fb_ref offsets = nuc_fb_add_vector(s->b, s->constant_offsets, s->e->n_constants, 8, 8);
+
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_u32(s->b, 0, 0, 0);
+    nuc_fb_put_ref(s->b, 1, offsets);
+    return nuc_fb_table_end(s->b);
+}
+
+static struct nuc_span add_program(struct serializer *s)
+{
+    static const uint8_t no_header[HEADER_SIZE];
+    nuc_fb_ref plans = add_plans(s);
+    nuc_fb_ref buffers = nuc_fb_add_refs(s->b, NULL, 0);
+    nuc_fb_ref inline_data = add_inline_data(s);
+    nuc_fb_ref segments = add_segments(s);
+    nuc_fb_ref constant_segment = add_constant_segment(s);
+
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_ref(s->b, PROGRAM_PLANS, plans);
+    nuc_fb_put_ref(s->b, PROGRAM_CONSTANT_BUFFERS, buffers);
+    nuc_fb_put_ref(s->b, PROGRAM_DELEGATE_DATA, inline_data);
+    nuc_fb_put_ref(s->b, PROGRAM_SEGMENTS, segments);
+    nuc_fb_put_ref(s->b, PROGRAM_CONSTANT_SEGMENT, constant_segment);
+    return nuc_fb_finish(s->b, nuc_fb_table_end(s->b), "ET12", no_header, HEADER_SIZE, ALIGNMENT);
+}
+
+/* ---- segments and file ---- */
+
+/* All constants back to back, each aligned; records where they begin. */
+static struct nuc_span constant_bytes(struct serializer *s)
+{
+    const struct nuc_emission *e = s->e;
+    size_t size = 0;
+
+    s->constant_offsets = nuc_alloc_array(s->cx, e->n_constants, sizeof *s->constant_offsets);
+    for (size_t i = 1; i < e->n_constants; i++) {
+        s->constant_offsets[i] = nuc_align_up(size, ALIGNMENT);
+        size = nuc_align_up(size, ALIGNMENT) + e->constants[i].size;
+    }
+    uint8_t *bytes = nuc_alloc(s->cx, size);
+    for (size_t i = 1; i < e->n_constants; i++) {
+        if (e->constants[i].size > 0)
+            memcpy(bytes + s->constant_offsets[i], e->constants[i].data, e->constants[i].size);
+    }
+    return (struct nuc_span){bytes, size};
+}
+
+/* Constants are segment 0, even when there are none; delegates follow when they are not inside the program. */
+static uint64_t lay_out_segments(struct serializer *s)
+{
+    uint64_t end = 0;
+
+    s->segments = nuc_alloc_array(s->cx, s->e->n_delegates + 1, sizeof *s->segments);
+    s->segments[s->n_segments++].bytes = constant_bytes(s);
+    for (size_t i = 0; i < s->e->n_delegates && in_segments(s); i++)
+        s->segments[s->n_segments++].bytes = s->e->delegates[i]->payload;
+    for (size_t i = 0; i < s->n_segments; i++) {
+        s->segments[i].offset = nuc_align_up((size_t)end, ALIGNMENT);
+        end = s->segments[i].offset + s->segments[i].bytes.size;
+    }
+    return end;
+}
+
+static void store_u64(uint8_t *p, uint64_t v)
+{
+    nuc_store_u32(p, (uint32_t)v);
+    nuc_store_u32(p + 4, (uint32_t)(v >> 32));
+}
+
+struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_program_options *o)
+{
+    struct serializer s = {.e = e, .o = o, .cx = e->cx, .b = nuc_fb_builder_new(e->cx)};
+    uint64_t data_size = lay_out_segments(&s);
+    struct nuc_span program = add_program(&s);
+    size_t base = nuc_align_up(program.size, ALIGNMENT);
+    size_t size = data_size == 0 ? program.size : base + (size_t)data_size;
+    uint8_t *file = nuc_alloc(e->cx, size);
+
+    memcpy(file, program.data, program.size);
+    for (size_t i = 0; i < s.n_segments; i++) {
+        if (s.segments[i].bytes.size > 0)
+            memcpy(file + base + s.segments[i].offset, s.segments[i].bytes.data, s.segments[i].bytes.size);
+    }
+    memcpy(file + HEADER_AT, "eh00", 4);
+    nuc_store_u32(file + HEADER_AT + 4, HEADER_SIZE);
+    store_u64(file + HEADER_AT + 8, program.size);
+    store_u64(file + HEADER_AT + 16, data_size == 0 ? 0 : base);
+    store_u64(file + HEADER_AT + 24, data_size);
+    return (struct nuc_span){file, size};
+}
