@@ -288,10 +288,8 @@ static void copy_node(struct conversion *v, const struct nuc_node *from)
             node->args[i] = from->args[i];
         node->args[i].given = from->args[i].given;
     }
-    if (from->is_tuple)
-        nuc_set_tuple(v->to, node, from->vals, from->n_vals);
-    else if (from->n_vals != 0)
-        nuc_set_val(v->to, node, from->vals);
+    if (from->n_vals != 0)
+        nuc_infer_shape(v->to, node); /* the dim order of a constant may have changed */
     node->source = from->source;
     v->images[from->id].value = node;
 }

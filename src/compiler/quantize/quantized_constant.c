@@ -43,6 +43,25 @@ static void quantize_slice(const float *x, size_t count, const struct nuc_observ
     }
 }
 
+/*
+ * torch calls a tensor contiguous when its dimensions of size 1 alone are out of order, and computes contiguous results
+ * from it.
+ */
+static void normalize_dim_order(struct nuc_meta *meta)
+{
+    int last = -1;
+
+    for (uint32_t i = 0; i < meta->rank; i++) {
+        int d = meta->dim_order[i];
+        if (meta->sizes[d] == 1)
+            continue;
+        if (d < last)
+            return;
+        last = d;
+    }
+    nuc_set_contiguous(meta);
+}
+
 /* Copies a dense array in logical order into the order of meta->dim_order. */
 static void *in_dim_order(struct nuc_context *cx, const struct nuc_meta *meta, const uint8_t *logical)
 {
@@ -74,6 +93,7 @@ const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node 
 
     *meta = node->vals[0];
     meta->dtype = o->spec.dtype;
+    normalize_dim_order(meta);
     if (axis >= 0) {
         channels = axis < meta->rank ? (size_t)meta->sizes[axis] : 0;
         if (channels != o->n)
