@@ -98,6 +98,8 @@ static void prepare_add(struct nuc_eval_call *c)
         check_broadcast(c, arg);
     }
     add->alpha = nuc_eval_number(c, 2, 1.0);
+    if (out->dtype != NUC_F32 && !(fabs(add->alpha) < 0x1p62 && add->alpha == trunc(add->alpha)))
+        nuc_eval_fail(c, "alpha must be an integer to scale integers");
     nuc_eval_broadcast_strides(nuc_eval_in_meta(c, 0), out, add->a_strides);
     nuc_eval_broadcast_strides(nuc_eval_in_meta(c, 1), out, add->b_strides);
     if (out->rank > 0) {
@@ -107,24 +109,41 @@ static void prepare_add(struct nuc_eval_call *c)
     c->state = add;
 }
 
-static void add_row(const struct add *add, enum nuc_dtype dtype, const void *a, const void *b, void *out, size_t n)
+/* Integers wrap around as in torch. */
+static void add_integer_row(const struct add *add, enum nuc_dtype dtype, const void *a, const void *b, void *out,
+                            size_t n)
 {
-    if (dtype != NUC_F32) {
-        for (size_t i = 0; i < n; i++) {
-            int64_t other = nuc_eval_load_int(dtype, b, i * add->b_step) * (int64_t)add->alpha;
-            nuc_eval_store_int(dtype, out, i, nuc_eval_load_int(dtype, a, i * add->a_step) + other);
-        }
-        return;
+    uint64_t alpha = (uint64_t)(int64_t)add->alpha;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t other = (uint64_t)nuc_eval_load_int(dtype, b, i * add->b_step) * alpha;
+        uint64_t sum = (uint64_t)nuc_eval_load_int(dtype, a, i * add->a_step) + other;
+        if (dtype == NUC_I32)
+            ((int32_t *)out)[i] = (int32_t)(uint32_t)sum;
+        else
+            ((int64_t *)out)[i] = (int64_t)sum;
     }
-    const float *fa = a, *fb = b;
-    float *fo = out, alpha = (float)add->alpha;
+}
+
+static void add_float_row(const struct add *add, const float *a, const float *b, float *out, size_t n)
+{
+    float alpha = (float)add->alpha;
+
     if (add->a_step == 1 && add->b_step == 1) {
         for (size_t i = 0; i < n; i++)
-            fo[i] = fa[i] + alpha * fb[i];
+            out[i] = a[i] + alpha * b[i];
         return;
     }
     for (size_t i = 0; i < n; i++)
-        fo[i] = fa[i * add->a_step] + alpha * fb[i * add->b_step];
+        out[i] = a[i * add->a_step] + alpha * b[i * add->b_step];
+}
+
+static void add_row(const struct add *add, enum nuc_dtype dtype, const void *a, const void *b, void *out, size_t n)
+{
+    if (dtype == NUC_F32)
+        add_float_row(add, a, b, out, n);
+    else
+        add_integer_row(add, dtype, a, b, out, n);
 }
 
 static void run_add(const struct nuc_eval_call *c)

@@ -63,6 +63,23 @@ static inline __attribute__((always_inline)) void any_rows(const float *a, size_
         one_row(a + r * a_stride, panel, k, tile + r * NUC_TILE_COLUMNS);
 }
 
+static inline __attribute__((always_inline)) void add_scaled(float *restrict out, const float *restrict in, float scale,
+                                                             size_t count, size_t stride)
+{
+    if (stride == 1) {
+        for (size_t i = 0; i < count; i++)
+            out[i] += scale * in[i];
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] += scale * in[i * stride];
+}
+
+static void add_scaled_portable(float *out, const float *in, float scale, size_t count, size_t stride)
+{
+    add_scaled(out, in, scale, count, stride);
+}
+
 static void tile_portable(const float *a, size_t a_stride, const float *panel, size_t k, size_t rows, float *tile)
 {
     any_rows(a, a_stride, panel, k, rows, tile);
@@ -76,14 +93,30 @@ __attribute__((target("avx2"))) static void tile_avx2(const float *a, size_t a_s
     any_rows(a, a_stride, panel, k, rows, tile);
 }
 
+__attribute__((target("avx2"))) static void add_scaled_avx2(float *out, const float *in, float scale, size_t count,
+                                                            size_t stride)
+{
+    add_scaled(out, in, scale, count, stride);
+}
+
 nuc_tile_fn nuc_tile_select(void)
 {
     return __builtin_cpu_supports("avx2") ? tile_avx2 : tile_portable;
+}
+
+nuc_add_scaled_fn nuc_add_scaled_select(void)
+{
+    return __builtin_cpu_supports("avx2") ? add_scaled_avx2 : add_scaled_portable;
 }
 #else
 nuc_tile_fn nuc_tile_select(void)
 {
     return tile_portable;
+}
+
+nuc_add_scaled_fn nuc_add_scaled_select(void)
+{
+    return add_scaled_portable;
 }
 #endif
 

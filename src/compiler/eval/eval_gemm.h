@@ -17,8 +17,12 @@
  */
 typedef void (*nuc_tile_fn)(const float *a, size_t a_stride, const float *panel, size_t k, size_t rows, float *tile);
 
-/* The fastest version the host can run. */
+/* out[i] += scale * in[i * stride] for i in [0, count): one tap of a convolution of a single channel. */
+typedef void (*nuc_add_scaled_fn)(float *out, const float *in, float scale, size_t count, size_t stride);
+
+/* The fastest versions the host can run. */
 nuc_tile_fn nuc_tile_select(void);
+nuc_add_scaled_fn nuc_add_scaled_select(void);
 
 /* Floats of all panels of a matrix with `k` rows and `columns` columns. */
 size_t nuc_panels_size(size_t k, size_t columns);

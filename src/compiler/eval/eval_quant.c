@@ -97,14 +97,14 @@ static void quantize_fast(const float *in, size_t count, float scale, float zero
                           int32_t *out)
 {
     for (size_t i = 0; i < count; i++) {
-        float v = in[i] * scale;
-        bool number = v == v;
-        v = v > -FAST_BOUND ? v : -FAST_BOUND;
+        float product = in[i] * scale;
+        float v = product > -FAST_BOUND ? product : -FAST_BOUND;
         v = v < FAST_BOUND ? v : FAST_BOUND;
         v = ((v + ROUNDING_BIAS) - ROUNDING_BIAS) + zero_point;
         v = v > low ? v : low;
         v = v < high ? v : high;
-        out[i] = number ? (int32_t)v : 0;
+        v = product == product ? v : 0.0f;
+        out[i] = (int32_t)v;
     }
 }
 
@@ -309,7 +309,7 @@ static void dequantize_channel(const struct quant *q, const void *in, float *out
         float *to = out + ch.first + at;
         load_ints(q->dtype, in, ch.first + at, count, chunk);
         for (size_t i = 0; i < count; i++) {
-            int64_t v = chunk[i] - ch.zero_point;
+            int64_t v = (int64_t)((uint64_t)chunk[i] - (uint64_t)ch.zero_point);
             to[i] = q->wide ? (float)((double)v * ch.scale) : (float)v * (float)ch.scale;
         }
     }

@@ -131,6 +131,9 @@ enum { PAD_AMOUNTS = 1, PAD_MODE = 2, PAD_VALUE = 3, CONSTANT_PAD_VALUE = 2 };
 
 #define PAD_FILL SIZE_MAX
 
+/* Keeps coordinates far from overflow. */
+#define MAX_PAD ((int64_t)1 << 40)
+
 /* For every dimension and output coordinate, the input coordinate it shows, or PAD_FILL. */
 struct pad {
     size_t *maps[NUC_MAX_RANK];
@@ -193,6 +196,8 @@ static void prepare_modes(struct nuc_eval_call *c, pad_coordinate coordinate, do
     for (uint32_t d = 0; d < in->rank; d++) {
         uint32_t pair = in->rank - 1 - d;
         int64_t before = pair < amounts->count / 2 ? amounts->u.ints[2 * pair] : 0;
+        if (before < -MAX_PAD || before > MAX_PAD)
+            nuc_eval_fail(c, "padding of %lld elements", (long long)before);
         p->maps[d] = nuc_alloc_array(c->cx, (size_t)out->sizes[d], sizeof *p->maps[d]);
         for (int64_t i = 0; i < out->sizes[d]; i++) {
             int64_t from = coordinate(i - before, in->sizes[d]);
