@@ -10,7 +10,7 @@ endif()
 
 function(nucleon_common target)
     set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
-        POSITION_INDEPENDENT_CODE ON)
+        POSITION_INDEPENDENT_CODE $<NOT:$<BOOL:${NUCLEON_DEVICE_ONLY}>>)
     target_compile_options(${target} PRIVATE ${NUCLEON_WARNINGS})
     if(NUCLEON_SANITIZE)
         target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=all
