@@ -1,0 +1,118 @@
+/*
+ * The Neutron driver API over nucleon's simulator: binary and source compatible with the public declarations that
+ * ExecuTorch's NXP backend compiles against, so that software written for the driver runs on the simulator unchanged.
+ *
+ * The simulated device is a Neutron-C: calls block, there is one engine, and functions of Neutron-S return
+ * ERROR_CATEGORY_DRIVER_UNSUPPORTED. The library keeps no state of its own: a handle is the only state there is, and
+ * handles may be used from several threads as long as each is used by one at a time.
+ */
+#ifndef NEUTRON_DRIVER_H
+#define NEUTRON_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "NeutronErrors.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TRACE_CONFIG_KERNEL_LEVEL (1U << 0)
+#define TRACE_CONFIG_JOB_LEVEL (1U << 1)
+
+/* 1: the application gives the memory of a handle; 0: the driver allocates it. */
+#ifndef NO_HEAP_USAGE
+#define NO_HEAP_USAGE 0
+#endif
+
+#define GEN_NEUTRON_DRIVER_ERROR(category, code) GEN_NEUTRON_ERROR(ERROR_COMPONENT_DRIVER, category, code)
+#define GEN_NEUTRON_DRIVER_GENERIC_ERROR() GEN_NEUTRON_DRIVER_ERROR(ERROR_CATEGORY_DRIVER_GENERIC, __LINE__)
+
+typedef void *NeutronModelHandle;
+
+#define NEUTRON_INVALID_HANDLE NULL
+
+/* The buffers are borrowed until neutronModelUnprepare(), 16-byte aligned, and never written. */
+typedef struct {
+    const void *microcode;
+    const void *weights;
+    const void *kernels; /* not read by the simulator */
+    uint32_t timeoutSeconds; /* 0: 60. A program whose work exceeds what the device does in that time is refused */
+} NeutronModelConfig;
+
+/*
+ * Buffers of one run, each 16-byte aligned and at least as large as the microcode says: inputs[0 .. nI - 1],
+ * outputs[0 .. nO - 1], then in `outputs` also scratch [nO], profile [nO + 1] and debug [nO + 2]; of these three, one
+ * whose size is 0 may be NULL.
+ */
+typedef struct {
+    const void **inputs;
+    void **outputs;
+    void *scratch; /* not read: runtimes leave it unset */
+    void *scratchWeights; /* staging of prefetched weights; not needed by the simulator */
+} NeutronDataConfig;
+
+typedef struct {
+    uint32_t traceConfig; /* TRACE_CONFIG_* */
+    char *traceBuffer;
+    size_t traceBufferSize;
+} NeutronTraceConfig;
+
+/* Functions of the application. New members are added at the end. */
+typedef struct {
+    void (*copy)(void *dst, void *src, uint32_t size, uint32_t channel);
+    void (*wait)(uint32_t channel);
+} NeutronConfig;
+
+NeutronError neutronInit(void);
+NeutronError neutronDeinit(void);
+
+NeutronError neutronCustomPrepare(uint32_t *inputSize, int32_t numInputs, uint32_t *outputSize, int32_t numOutputs,
+                                  const void *firmware, size_t firmwareSize, NeutronModelHandle *hdl);
+NeutronError neutronCustomExec(NeutronModelHandle hdl, const NeutronDataConfig *neutron_dcfg);
+
+/* Nothing to set up on Neutron-C: checks its arguments. */
+NeutronError neutronDataSetup(NeutronModelHandle hdl, NeutronDataConfig *neutron_dcfg);
+
+/*
+ * Verifies the microcode once and for all: every operand of every kernel call lies inside its buffer. *hdl is
+ * NEUTRON_INVALID_HANDLE: the driver allocates (host library only, else NO_MEMORY); or it points to 16-byte aligned
+ * memory of neutronGetModelContextSize() bytes. On error *hdl is NEUTRON_INVALID_HANDLE.
+ */
+NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHandle *hdl);
+NeutronError neutronModelUnprepare(NeutronModelHandle hdl);
+
+NeutronError neutronRunBlocking(NeutronModelHandle hdl, const NeutronDataConfig *dcfg);
+NeutronError neutronRunNonBlocking(NeutronModelHandle hdl, const NeutronDataConfig *dcfg);
+NeutronError neutronWait(NeutronModelHandle hdl, const NeutronDataConfig *dcfg);
+NeutronError neutronIsReady(NeutronModelHandle hdl, bool *isReady);
+
+#ifndef NDEBUG
+void neutronSetTrace(NeutronModelHandle hdl, NeutronTraceConfig *tcfg);
+NeutronError neutronGetTrace(NeutronModelHandle hdl, char **buffer, size_t *size);
+#endif
+
+NeutronError neutronSuspend(void);
+NeutronError neutronResume(void);
+
+/* Accepted; the simulator reads weights where they are and calls neither function. */
+NeutronError neutronSetConfig(NeutronConfig *config);
+
+/* Bytes of a handle's memory, a multiple of 16. */
+size_t neutronGetModelContextSize(void);
+
+/* Neutron-S under Linux only: NULL, nothing, UNSUPPORTED. */
+void *neutronMemAlloc(size_t alignment, size_t size);
+void neutronMemFree(void *ptr);
+NeutronError allocateBuffer(uint64_t size, void **pBuffer, bool userspace);
+NeutronError releaseBuffer(void *buffer);
+NeutronError clean_cache(const void *addr, int size);
+NeutronError matmul(const void *info, int sizeInfo, const void *in, int sizeIn, const void *out, int sizeOut,
+                    int idxSlot);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,47 @@
+/*
+ * The converter: an int8 LiteRT model of one subgraph becomes a Neutron program of kernel calls (base/microcode.h),
+ * the weights they read and a plan of the scratch buffer. Results are bit-identical to LiteRT's reference kernels.
+ *
+ * On the way operators become parts of others where the result stays the same: pads go into convolutions and pools,
+ * activations into the clamp of what precedes them, functions of one value into tables, reshapes into nothing.
+ */
+#ifndef NUC_NEUTRON_CONVERT_H
+#define NUC_NEUTRON_CONVERT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "compiler/litert/litert.h"
+#include "host/context.h"
+
+/* A kernel call, for reports. */
+struct nuc_neutron_call {
+    const char *opcode; /* "CONV_2D": of the microcode, which may differ from the LiteRT operator's name */
+    uint32_t lt_op;     /* index of the LiteRT operator */
+    uint32_t handle;    /* its debug handle */
+    uint32_t offset;    /* of the record in the microcode, in bytes */
+};
+
+struct nuc_neutron_image {
+    struct nuc_span microcode, weights, kernels;
+    uint32_t scratch_size;  /* bytes */
+    uint32_t scratch_bound; /* bytes no plan can go below: the most that is live at once */
+    uint32_t profile_size;  /* bytes of the profile buffer, 0 without profiling */
+    uint32_t n_inputs, n_outputs;
+    uint32_t n_calls;
+    const struct nuc_neutron_call *calls; /* in execution order */
+};
+
+struct nuc_convert_options {
+    bool profile; /* the program records the time of every kernel call */
+};
+
+/*
+ * Fails with NUC_UNSUPPORTED naming the operator and what about it has no kernel: all operators of a partition must
+ * become one program. `options` may be NULL. The result lives in the context's arena and does not refer to `m`.
+ */
+struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struct nuc_lt_model *m,
+                                             const struct nuc_convert_options *options);
+
+#endif

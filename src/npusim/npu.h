@@ -1,0 +1,125 @@
+/*
+ * The simulated Neutron-C: a prepared program, the verifier that makes it safe to run without checks, and the kernels.
+ * Freestanding; the only state is struct nuc_npu in memory the caller of the driver owns.
+ */
+#ifndef NUC_NPUSIM_NPU_H
+#define NUC_NPUSIM_NPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/microcode.h"
+
+#define NPU_HANDLE_MAGIC 0x4E70755Fu
+#define NPU_DEFAULT_TIMEOUT 60 /* seconds */
+
+/* Work the device does in a second: 64 multiply-accumulates a cycle at about 2^28 Hz. */
+#define NPU_WORK_PER_SECOND ((uint64_t)1 << 34)
+
+/* A program that was verified. Everything it points to is borrowed. */
+struct nuc_npu {
+    uint32_t magic; /* NPU_HANDLE_MAGIC while prepared */
+    bool allocated; /* by npu_context_alloc() */
+    uint32_t n_inputs, n_outputs, n_calls;
+    uint32_t scratch_size, profile_size, debug_size, weights_size;
+    const uint8_t *calls;    /* first record */
+    const uint8_t *io_sizes; /* words: inputs, outputs */
+    const uint8_t *weights;
+};
+
+/* Buffers of a run; where records point to. */
+struct nuc_npu_memory {
+    const void *const *inputs;
+    void *const *outputs;
+    uint8_t *scratch;
+    const uint8_t *weights;
+};
+
+enum nuc_npu_fault { NPU_FINE, NPU_BAD_MAGIC, NPU_BAD_VERSION, NPU_BAD_LAYOUT, NPU_BAD_RECORD, NPU_TOO_SLOW };
+
+/*
+ * Checks a program's header, tables and every record, and fills *npu. `detail` is the faulty word of the header, or the
+ * number of the faulty call. max_work bounds the sum of the calls' work in multiply-accumulates.
+ */
+enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weights, uint64_t max_work,
+                                  struct nuc_npu *npu, uint32_t *detail);
+
+/*
+ * True when record `r` stays inside its buffers and its values are usable; then *work is its size in multiply-
+ * accumulates or elements moved.
+ */
+bool nuc_npu_verify_record(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work);
+
+/* Bytes of the buffer a reference points into, 0 when it does not exist. */
+uint64_t nuc_npu_space_size(const struct nuc_npu *npu, uint32_t where);
+
+/* Runs all calls; `profile` is NULL or a buffer of npu->profile_size bytes. */
+void nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *memory, uint8_t *profile);
+
+/* Reads a record of any opcode. The record's extent has been verified. */
+void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r);
+
+/* Estimated cycles of a call of this much work on the array. */
+uint32_t nuc_npu_cycles(uint64_t work);
+
+/* Memory for a handle: malloc on the host, none on a device. */
+void *npu_context_alloc(size_t size);
+void npu_context_free(void *context);
+
+/* Operands. */
+static inline const uint8_t *npu_source(const struct nuc_npu_memory *m, struct nuc_mc_ref ref)
+{
+    uint32_t index = ref.where >> 8;
+
+    switch (ref.where & 0xFFu) {
+    case NUC_MC_INPUT:
+        return (const uint8_t *)m->inputs[index] + ref.offset;
+    case NUC_MC_OUTPUT:
+        return (const uint8_t *)m->outputs[index] + ref.offset;
+    case NUC_MC_SCRATCH:
+        return m->scratch + ref.offset;
+    default:
+        return m->weights + ref.offset;
+    }
+}
+
+static inline uint8_t *npu_target(const struct nuc_npu_memory *m, struct nuc_mc_ref ref)
+{
+    if ((ref.where & 0xFFu) == NUC_MC_OUTPUT)
+        return (uint8_t *)m->outputs[ref.where >> 8] + ref.offset;
+    return m->scratch + ref.offset;
+}
+
+static inline const int8_t *npu_source_i8(const struct nuc_npu_memory *m, struct nuc_mc_ref ref)
+{
+    return (const int8_t *)npu_source(m, ref);
+}
+
+static inline int8_t *npu_target_i8(const struct nuc_npu_memory *m, struct nuc_mc_ref ref)
+{
+    return (int8_t *)npu_target(m, ref);
+}
+
+/* Tables of words in the weights; verified to be 4-byte aligned. */
+static inline const int32_t *npu_source_i32(const struct nuc_npu_memory *m, struct nuc_mc_ref ref)
+{
+    return (const int32_t *)(const void *)npu_source(m, ref);
+}
+
+/* One function a kernel; records have been verified. */
+void npu_conv(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_depthwise(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_transpose_conv(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_matmul(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_binary(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_average_pool(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_max_pool(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_reduce(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_softmax(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_lut(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_copy(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_gather(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_resize_bilinear(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * Softmax in fixed point. Source of the method and its constants: gemmlowp's exp_on_negative_values and
+ * one_over_one_plus_x_for_x_in_0_1, as used by LiteRT's int8 reference kernel. Qm.n below is a raw int32 with m integer
+ * and n fractional bits.
+ */
+#include "npu.h"
+#include "npu_math.h"
+
+#define DIFF_FRACTION 26    /* differences are Q5.26 */
+#define SUM_INTEGER_BITS 12 /* the sum of exponentials is Q12.19 */
+
+static int32_t saturating_shift_left(int32_t v, int bits)
+{
+    return nuc_saturate_i32((int64_t)v * ((int64_t)1 << bits));
+}
+
+/* exp(a) for a in [-1/4, 0), Q0.31 to Q0.31: the Taylor series around -1/8. */
+static int32_t exp_quarter(int32_t a)
+{
+    const int32_t exp_minus_eighth = 1895147668, third = 715827883;
+    int32_t x = a + (1 << 28);
+    int32_t x2 = nuc_doubling_high_mul(x, x);
+    int32_t x3 = nuc_doubling_high_mul(x2, x);
+    int32_t x4_over_4 = nuc_rounding_shift_right(nuc_doubling_high_mul(x2, x2), 2);
+    int32_t tail = nuc_rounding_shift_right(nuc_doubling_high_mul(x4_over_4 + x3, third) + x2, 1);
+
+    return exp_minus_eighth + nuc_doubling_high_mul(exp_minus_eighth, x + tail);
+}
+
+/* exp(a), a <= 0 in Q5.26, result Q0.31: the rest of a modulo 1/4, times exp(-2^k) for each bit of the quotient. */
+static int32_t exp_negative(int32_t a)
+{
+    static const int32_t factor[] = {1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
+    const int32_t quarter = 1 << (DIFF_FRACTION - 2);
+    int32_t rest = (a & (quarter - 1)) - quarter;
+    int32_t result = exp_quarter(saturating_shift_left(rest, 5));
+    int32_t quotient = (int32_t)((uint32_t)rest - (uint32_t)a);
+
+    if (a == 0)
+        return INT32_MAX;
+    for (int k = 0; k < 7; k++) {
+        if (quotient & quarter << k)
+            result = nuc_doubling_high_mul(result, factor[k]);
+    }
+    return result;
+}
+
+/* 1 / (1 + a) for a in [0, 1), Q0.31: three Newton steps from 48/17 - 32/17 d on half the denominator, x in Q2.29. */
+static int32_t reciprocal(int32_t a)
+{
+    int32_t half = (int32_t)(((int64_t)a + INT32_MAX + 1) / 2);
+    int32_t x = 1515870810 + nuc_doubling_high_mul(half, -1010580540);
+
+    for (int i = 0; i < 3; i++) {
+        int32_t error = (1 << 29) - nuc_doubling_high_mul(half, x);
+        x += saturating_shift_left(nuc_doubling_high_mul(x, error), 2);
+    }
+    return saturating_shift_left(x, 1);
+}
+
+/* Q5.26 of a difference to the row's largest value; INT32_MIN + 1 and below cannot occur after verification. */
+static int32_t scaled_difference(const struct nuc_mc_softmax *s, int32_t difference)
+{
+    int32_t shifted = (int32_t)((uint32_t)difference << s->left_shift);
+
+    return nuc_doubling_high_mul(shifted, s->multiplier);
+}
+
+static int8_t probability(int32_t exponential, int32_t scale, int exponent)
+{
+    int32_t product = nuc_doubling_high_mul(scale, exponential);
+    /* Only rows of 512 and more values reach exponents above 31: everything is then below half a step. */
+    int32_t v = exponent > 31 ? 0 : nuc_rounding_shift_right(product, exponent);
+
+    return nuc_saturate_i8(v + INT8_MIN);
+}
+
+static void softmax_row(const struct nuc_mc_softmax *s, const int8_t *in, int8_t *out)
+{
+    int32_t largest = INT8_MIN;
+    uint32_t sum = 0;
+
+    for (int32_t i = 0; i < s->depth; i++)
+        largest = in[i] > largest ? in[i] : largest;
+    for (int32_t i = 0; i < s->depth; i++) {
+        if (in[i] - largest >= s->diff_min)
+            sum += (uint32_t)nuc_rounding_shift_right(exp_negative(scaled_difference(s, in[i] - largest)),
+                                                      SUM_INTEGER_BITS);
+    }
+    int headroom = __builtin_clz(sum | 1u);
+    int32_t scale = reciprocal((int32_t)((sum << headroom) - 0x80000000u));
+    int exponent = SUM_INTEGER_BITS - headroom + 31 - 8;
+    for (int32_t i = 0; i < s->depth; i++) {
+        int32_t difference = in[i] - largest;
+        out[i] = INT8_MIN;
+        if (difference >= s->diff_min)
+            out[i] = probability(exp_negative(scaled_difference(s, difference)), scale, exponent);
+    }
+}
+
+void npu_softmax(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
+{
+    const struct nuc_mc_softmax *s = &r->softmax;
+    const int8_t *in = npu_source_i8(m, s->input);
+    int8_t *out = npu_target_i8(m, s->output);
+
+    for (int32_t row = 0; row < s->rows; row++) {
+        softmax_row(s, in, out);
+        in += s->depth;
+        out += s->depth;
+    }
+}

@@ -1,0 +1,117 @@
+/* Header, tables and list of records of a program. */
+#include <string.h>
+
+#include "base/span.h"
+#include "npu.h"
+
+static uint32_t word(const uint8_t *microcode, uint32_t index)
+{
+    return nuc_load_u32(microcode + (size_t)index * 4);
+}
+
+/* Reads the header; the sizes of inputs and outputs and the calls must follow it inside the microcode. */
+static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, uint32_t *detail)
+{
+    uint64_t size = word(mc, NUC_MC_WORD_SIZE);
+    uint64_t io = word(mc, NUC_MC_WORD_IO_OFFSET), calls = word(mc, NUC_MC_WORD_CALLS_OFFSET);
+    uint32_t n_in = word(mc, NUC_MC_WORD_INPUTS), n_out = word(mc, NUC_MC_WORD_OUTPUTS);
+
+    *detail = NUC_MC_WORD_HEADER_SIZE;
+    if (word(mc, NUC_MC_WORD_HEADER_SIZE) != NUC_MC_HEADER_WORDS * 4)
+        return NPU_BAD_LAYOUT;
+    *detail = NUC_MC_WORD_SIZE;
+    if (size < NUC_MC_HEADER_WORDS * 4 || size % 4 != 0)
+        return NPU_BAD_LAYOUT;
+    *detail = NUC_MC_WORD_INPUTS;
+    if (n_in > NUC_MC_MAX_IO || n_out > NUC_MC_MAX_IO)
+        return NPU_BAD_LAYOUT;
+    *detail = NUC_MC_WORD_IO_OFFSET;
+    if (io % 4 != 0 || io < NUC_MC_HEADER_WORDS * 4 || io + ((uint64_t)n_in + n_out) * 4 > size)
+        return NPU_BAD_LAYOUT;
+    *detail = NUC_MC_WORD_CALLS_OFFSET;
+    if (calls % 4 != 0 || calls < NUC_MC_HEADER_WORDS * 4 || calls > size)
+        return NPU_BAD_LAYOUT;
+    npu->n_inputs = n_in;
+    npu->n_outputs = n_out;
+    npu->n_calls = word(mc, NUC_MC_WORD_CALLS);
+    npu->scratch_size = word(mc, NUC_MC_WORD_SCRATCH);
+    npu->profile_size = word(mc, NUC_MC_WORD_PROFILE) & NUC_MC_SIZE_MASK;
+    npu->debug_size = word(mc, NUC_MC_WORD_DEBUG);
+    npu->weights_size = word(mc, NUC_MC_WORD_WEIGHTS);
+    npu->io_sizes = mc + io;
+    npu->calls = mc + calls;
+    *detail = NUC_MC_WORD_PROFILE;
+    if (npu->profile_size != 0 && npu->profile_size < ((uint64_t)npu->n_calls + 1) * NUC_MC_PROFILE_RECORD)
+        return NPU_BAD_LAYOUT;
+    return NPU_FINE;
+}
+
+/* One record inside `left` bytes: its size, opcode and type fit each other, then its operands. */
+static bool verify_call(const struct nuc_npu *npu, const uint8_t *at, uint64_t left, uint32_t *size, uint64_t *work)
+{
+    union nuc_mc_record r;
+    uint32_t opcode;
+
+    if (left < sizeof r.call)
+        return false;
+    memcpy(&r.call, at, sizeof r.call);
+    opcode = nuc_mc_opcode_of(&r.call);
+    *size = nuc_mc_record_size(opcode);
+    if (*size == 0 || r.call.words != *size / 4 || *size > left || r.call.opcode >> 16 != NUC_MC_I8)
+        return false;
+    nuc_npu_load(at, &r);
+    return nuc_npu_verify_record(npu, &r, work);
+}
+
+enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weights, uint64_t max_work,
+                                  struct nuc_npu *npu, uint32_t *detail)
+{
+    uint64_t total = 0, left;
+    const uint8_t *at;
+
+    *detail = 0;
+    memset(npu, 0, sizeof *npu);
+    if (word(microcode, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
+        return NPU_BAD_MAGIC;
+    *detail = NUC_MC_WORD_VERSION;
+    if (word(microcode, NUC_MC_WORD_VERSION) != NUC_MC_VERSION)
+        return NPU_BAD_VERSION;
+    enum nuc_npu_fault fault = verify_header(microcode, npu, detail);
+    if (fault != NPU_FINE)
+        return fault;
+    npu->weights = weights;
+    at = npu->calls;
+    left = word(microcode, NUC_MC_WORD_SIZE) - word(microcode, NUC_MC_WORD_CALLS_OFFSET);
+    for (uint32_t i = 0; i < npu->n_calls; i++) {
+        uint64_t work = 0;
+        uint32_t size = 0;
+
+        *detail = i;
+        if (!verify_call(npu, at, left, &size, &work))
+            return NPU_BAD_RECORD;
+        total = total > UINT64_MAX - work ? UINT64_MAX : total + work;
+        if (total > max_work)
+            return NPU_TOO_SLOW;
+        at += size;
+        left -= size;
+    }
+    return NPU_FINE;
+}
+
+uint64_t nuc_npu_space_size(const struct nuc_npu *npu, uint32_t where)
+{
+    uint32_t index = where >> 8;
+
+    switch (where & 0xFFu) {
+    case NUC_MC_INPUT:
+        return index < npu->n_inputs ? nuc_load_u32(npu->io_sizes + (size_t)index * 4) : 0;
+    case NUC_MC_OUTPUT:
+        return index < npu->n_outputs ? nuc_load_u32(npu->io_sizes + ((size_t)npu->n_inputs + index) * 4) : 0;
+    case NUC_MC_SCRATCH:
+        return index == 0 ? npu->scratch_size : 0;
+    case NUC_MC_WEIGHTS:
+        return index == 0 ? npu->weights_size : 0;
+    default:
+        return 0;
+    }
+}
