@@ -1,0 +1,338 @@
+/*
+ * conformance [--check NAME]... [--verbose] DIR: walks a tree laid out like the reference data and prints for each
+ * check how many cases agree with the reference, and which differ in what. Exit code 0 when nothing differs.
+ */
+#include "conformance.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The largest models take seconds; what takes longer than this hangs. */
+#define CASE_SECONDS 300
+
+static const struct {
+    const char *name;
+    conf_check run;
+    const char *what;
+} checks[] = {
+    {"qparams", check_qparams, "observers and quantized graph from the float model and its calibration samples"},
+    {"decisions", check_decisions, "every node of the Edge graph: delegated or not, in which partition"},
+    {"litert", check_litert, "operators, options, tensors and constants of each partition's LiteRT model"},
+    {"outputs", check_outputs, "int8 outputs of each partition on the simulator"},
+    {"float", check_float, "float outputs of the evaluator"},
+    {"qdq", check_qdq, "outputs of the evaluator on the quantized graph"},
+    {"program", check_program, "structure of the program file"},
+};
+
+#define N_CHECKS (sizeof checks / sizeof checks[0])
+
+struct case_list {
+    struct conf_case *items;
+    size_t count, capacity;
+};
+
+enum conf_result conf_differ(struct conf_report *r, const char *format, ...)
+{
+    va_list args;
+
+    if (r->filled)
+        return CONF_DIFFERENT;
+    va_start(args, format);
+    vsnprintf(r->text, sizeof r->text, format, args);
+    va_end(args);
+    r->filled = true;
+    return CONF_DIFFERENT;
+}
+
+enum conf_result conf_failed(struct conf_report *r, const struct nuc_compiler *compiler, const char *what)
+{
+    return conf_differ(r, "%s: %s", what, nuc_compiler_message(compiler));
+}
+
+bool conf_near(double a, double b, double tolerance)
+{
+    return fabs(a - b) <= tolerance * fabs(b);
+}
+
+bool conf_path(const struct conf_case *c, const char *suffix, char *out, size_t size)
+{
+    struct stat st;
+    int n = snprintf(out, size, "%s/%s.%s", c->folder, c->name, suffix);
+
+    return n > 0 && (size_t)n < size && stat(out, &st) == 0;
+}
+
+json_t *conf_json(const struct conf_case *c, const char *suffix)
+{
+    char path[4096];
+
+    if (!conf_path(c, suffix, path, sizeof path))
+        return NULL;
+    return json_load_file(path, 0, NULL);
+}
+
+struct nuc_compiler *conf_compiler(const struct conf_case *c)
+{
+    struct nuc_options o;
+
+    (void)c;
+    nuc_options_default(&o);
+    o.reference_compat = true;
+    return nuc_compiler_new(&o, NULL);
+}
+
+struct nuc_model *conf_partitioned(struct nuc_compiler *compiler, const struct conf_case *c, const char *suffix,
+                                   struct conf_report *r)
+{
+    char path[4096];
+    struct nuc_model *model, *partitioned;
+
+    conf_path(c, suffix, path, sizeof path);
+    if (nuc_model_open(compiler, path, &model) != NUC_OK) {
+        conf_failed(r, compiler, "import");
+        return NULL;
+    }
+    if (nuc_partition(model, &partitioned) != NUC_OK) {
+        conf_failed(r, compiler, "partition");
+        return NULL;
+    }
+    return partitioned;
+}
+
+struct nuc_model *conf_lowered(struct nuc_compiler *compiler, const struct conf_case *c, const char *suffix,
+                               struct conf_report *r)
+{
+    struct nuc_model *partitioned = conf_partitioned(compiler, c, suffix, r);
+    struct nuc_model *lowered = NULL;
+
+    if (partitioned != NULL && nuc_lower(partitioned, &lowered) != NUC_OK) {
+        conf_failed(r, compiler, "lower");
+        return NULL;
+    }
+    return lowered;
+}
+
+static char *join(const char *a, const char *separator, const char *b)
+{
+    size_t size = strlen(a) + strlen(separator) + strlen(b) + 1;
+    char *text = malloc(size);
+
+    if (text == NULL)
+        abort();
+    snprintf(text, size, "%s%s%s", a, separator, b);
+    return text;
+}
+
+static void add_case(struct case_list *list, const char *folder, const char *file, size_t root_length)
+{
+    static const char suffix[] = ".summary.json";
+    size_t length = strlen(file);
+
+    if (length <= sizeof suffix - 1 || strcmp(file + length - (sizeof suffix - 1), suffix) != 0)
+        return;
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity == 0 ? 64 : 2 * list->capacity;
+        list->items = realloc(list->items, list->capacity * sizeof *list->items);
+        if (list->items == NULL)
+            abort();
+    }
+    struct conf_case *c = &list->items[list->count++];
+    c->folder = join(folder, "", "");
+    c->name = join(file, "", "");
+    c->name[length - (sizeof suffix - 1)] = '\0';
+    const char *below = folder + root_length + (folder[root_length] == '/');
+    c->label = join(below, below[0] != '\0' ? ":" : "", c->name);
+    json_t *summary = conf_json(c, "summary.json");
+    c->refused = json_is_false(json_object_get(summary, "ok"));
+    json_decref(summary);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Depth first with a list of folders still to visit. The Cortex-M data is another backend's. */
+static void find_cases(struct case_list *list, const char *root)
+{
+    size_t n_folders = 1, at = 0, capacity = 64;
+    char **folders = malloc(capacity * sizeof *folders);
+
+    if (folders == NULL)
+        abort();
+    folders[0] = join(root, "", "");
+    for (; at < n_folders; at++) {
+        DIR *dir = opendir(folders[at]);
+        for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+            char *path = join(folders[at], "/", e->d_name);
+            bool visit = e->d_name[0] != '.' && strcmp(e->d_name, "cortex_m") != 0 && is_folder(path);
+            if (!visit) {
+                add_case(list, folders[at], e->d_name, strlen(root));
+                free(path);
+                continue;
+            }
+            if (n_folders == capacity) {
+                capacity *= 2;
+                folders = realloc(folders, capacity * sizeof *folders);
+                if (folders == NULL)
+                    abort();
+            }
+            folders[n_folders++] = path;
+        }
+        if (dir != NULL)
+            closedir(dir);
+    }
+    for (size_t i = 0; i < n_folders; i++)
+        free(folders[i]);
+    free(folders);
+}
+
+static int by_label(const void *a, const void *b)
+{
+    const struct conf_case *x = a, *y = b;
+
+    return strcmp(x->label, y->label);
+}
+
+/*
+ * Runs a check in a process of its own, so that a crash or an endless loop on one case costs that case alone. The
+ * report comes back through a pipe.
+ */
+static enum conf_result run_case(conf_check run, const struct conf_case *c, struct conf_report *r)
+{
+    int ends[2], status = 0;
+    struct answer {
+        enum conf_result result;
+        struct conf_report report;
+    } answer = {.report = *r};
+
+    fflush(NULL);
+    if (pipe(ends) != 0)
+        return conf_differ(r, "no pipe");
+    pid_t child = fork();
+    if (child < 0)
+        return conf_differ(r, "no process");
+    if (child == 0) {
+        close(ends[0]);
+        alarm(CASE_SECONDS);
+        answer.result = run(c, &answer.report);
+        ssize_t written = write(ends[1], &answer, sizeof answer);
+        _exit(written == (ssize_t)sizeof answer ? 0 : 1);
+    }
+    close(ends[1]);
+    ssize_t got = read(ends[0], &answer, sizeof answer);
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    if (got != (ssize_t)sizeof answer && WIFSIGNALED(status))
+        return conf_differ(r, "ended by signal %d%s", WTERMSIG(status),
+                           WTERMSIG(status) == SIGALRM ? ": not done in time" : "");
+    if (got != (ssize_t)sizeof answer)
+        return conf_differ(r, "ended with code %d without a result", WEXITSTATUS(status));
+    *r = answer.report;
+    return answer.result;
+}
+
+/* Returns how many cases differ. */
+static size_t run_check(size_t check, const struct case_list *list, bool verbose)
+{
+    size_t equal = 0, different = 0, refused = 0;
+    unsigned long near_misses = 0;
+
+    printf("== %s: %s\n", checks[check].name, checks[check].what);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct conf_case *c = &list->items[i];
+        struct conf_report r = {.filled = false, .verbose = verbose, .near_misses = 0};
+        enum conf_result result = run_case(checks[check].run, c, &r);
+        if (result == CONF_ABSENT) {
+            refused += c->refused;
+            continue;
+        }
+        if (result == CONF_EQUAL)
+            equal++;
+        else
+            different++;
+        near_misses += r.near_misses;
+        if (result == CONF_DIFFERENT)
+            printf("  differs  %s: %s\n", c->label, r.text);
+        else if (verbose)
+            printf("  equal    %s\n", c->label);
+    }
+    printf("%s: equal %zu of %zu", checks[check].name, equal, equal + different);
+    if (near_misses != 0)
+        printf(", %lu values one step apart", near_misses);
+    if (refused != 0)
+        printf(", %zu that the reference itself refuses", refused);
+    printf("\n");
+    fflush(stdout);
+    return different;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: conformance [--check NAME]... [--verbose] DIR\nchecks:\n");
+    for (size_t i = 0; i < N_CHECKS; i++)
+        fprintf(stderr, "  %-10s %s\n", checks[i].name, checks[i].what);
+    return 2;
+}
+
+static bool select_check(const char *name, bool *selected)
+{
+    for (size_t i = 0; i < N_CHECKS; i++) {
+        if (strcmp(checks[i].name, name) == 0) {
+            selected[i] = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    bool selected[N_CHECKS] = {false}, any = false, verbose = false;
+    const char *root = NULL;
+    struct case_list list = {NULL, 0, 0};
+    size_t different = 0;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--check") == 0 && i + 1 < argc) {
+            if (!select_check(argv[++i], selected))
+                return usage();
+            any = true;
+        } else if (strcmp(argv[i], "--verbose") == 0) {
+            verbose = true;
+        } else if (argv[i][0] == '-' || root != NULL) {
+            return usage();
+        } else {
+            root = argv[i];
+        }
+    }
+    if (root == NULL)
+        return usage();
+    find_cases(&list, root);
+    if (list.count == 0) {
+        fprintf(stderr, "conformance: %s: no case (NAME.summary.json) below this folder\n", root);
+        return 2;
+    }
+    qsort(list.items, list.count, sizeof *list.items, by_label);
+    for (size_t i = 0; i < N_CHECKS; i++) {
+        if (!any || selected[i])
+            different += run_check(i, &list, verbose);
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        free(list.items[i].folder);
+        free(list.items[i].name);
+        free(list.items[i].label);
+    }
+    free(list.items);
+    return different == 0 ? 0 : 1;
+}

@@ -1,0 +1,64 @@
+/* What the checks of the conformance program share. */
+#ifndef NUC_CONFORMANCE_H
+#define NUC_CONFORMANCE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "nucleon/compile.h"
+
+#define DIFFERENCE_SIZE 512
+
+/* One case: the files <folder>/<name>.* of a tree laid out like the reference data. */
+struct conf_case {
+    char *folder;
+    char *name;
+    char *label;  /* folder below the tree's root, for the report */
+    bool refused; /* the reference itself fails on it */
+};
+
+enum conf_result { CONF_EQUAL, CONF_DIFFERENT, CONF_ABSENT };
+
+/* Writes why a case differs; only the first reason is kept. Returns CONF_DIFFERENT. */
+struct conf_report {
+    char text[DIFFERENCE_SIZE];
+    bool filled;
+    bool verbose;
+    unsigned long near_misses; /* values that differ within what the check allows */
+};
+enum conf_result conf_differ(struct conf_report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A check: CONF_ABSENT when the case lacks the files it needs. */
+typedef enum conf_result (*conf_check)(const struct conf_case *c, struct conf_report *r);
+
+enum conf_result check_qparams(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_decisions(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_litert(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_outputs(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_qdq(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_float(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_program(const struct conf_case *c, struct conf_report *r);
+
+/* "<folder>/<name>.<suffix>" in a buffer of the caller; true when the file is there. */
+bool conf_path(const struct conf_case *c, const char *suffix, char *out, size_t size);
+
+/* The JSON file of a case, or NULL; the caller releases it with json_decref(). */
+json_t *conf_json(const struct conf_case *c, const char *suffix);
+
+/* A compiler in reference mode, for the flow the case was made with. */
+struct nuc_compiler *conf_compiler(const struct conf_case *c);
+
+/* conf_differ() with the compiler's message. */
+enum conf_result conf_failed(struct conf_report *r, const struct nuc_compiler *compiler, const char *what);
+
+/* |a - b| <= tolerance * |b|. */
+bool conf_near(double a, double b, double tolerance);
+
+/* Opens <suffix> and runs the stages up to lowered; on failure fills the report and returns NULL. */
+struct nuc_model *conf_partitioned(struct nuc_compiler *compiler, const struct conf_case *c, const char *suffix,
+                                   struct conf_report *r);
+struct nuc_model *conf_lowered(struct nuc_compiler *compiler, const struct conf_case *c, const char *suffix,
+                               struct conf_report *r);
+
+#endif

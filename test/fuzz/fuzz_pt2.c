@@ -1,0 +1,76 @@
+/*
+ * The .pt2 importer. An input that begins as a zip archive is one; anything else is taken as the text of model.json
+ * inside an archive that is otherwise in order, so that mutations reach the graph behind the archive.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/import/pt2.h"
+#include "compiler/import/zip.h"
+#include "fuzz_support.h"
+
+#define MEMORY ((size_t)256 << 20)
+
+static void add_text(struct nuc_zip_writer *w, const char *name, const char *text)
+{
+    nuc_zip_add(w, name, (struct nuc_span){(const uint8_t *)text, strlen(text)});
+}
+
+struct wrapped {
+    struct nuc_span model, archive;
+};
+
+/* Two parameters of 64 float32 each are there for the taking. */
+static void wrap(struct nuc_context *cx, void *arg)
+{
+    static const char weights[] =
+        "{\"config\": {\"w\": {\"path_name\": \"weight_0\", \"is_param\": true, \"use_pickle\": false, "
+        "\"tensor_meta\": {\"dtype\": 7, \"sizes\": [{\"as_int\": 4}, {\"as_int\": 4}, {\"as_int\": 2}, "
+        "{\"as_int\": 2}], \"requires_grad\": true, \"device\": {\"type\": \"cpu\", \"index\": null}, \"strides\": "
+        "[{\"as_int\": 16}, {\"as_int\": 4}, {\"as_int\": 2}, {\"as_int\": 1}], \"storage_offset\": {\"as_int\": 0}, "
+        "\"layout\": 7}}, \"b\": {\"path_name\": \"weight_1\", \"is_param\": true, \"use_pickle\": false, "
+        "\"tensor_meta\": {\"dtype\": 7, \"sizes\": [{\"as_int\": 4}], \"requires_grad\": true, \"device\": "
+        "{\"type\": \"cpu\", \"index\": null}, \"strides\": [{\"as_int\": 1}], \"storage_offset\": {\"as_int\": 0}, "
+        "\"layout\": 7}}}}";
+    static const uint8_t zeros[256];
+    struct wrapped *w = arg;
+    struct nuc_zip_writer *zip = nuc_zip_writer_new(cx);
+
+    add_text(zip, "m/archive_format", "pt2");
+    add_text(zip, "m/archive_version", "0");
+    add_text(zip, "m/byteorder", "little");
+    nuc_zip_add(zip, "m/models/model.json", w->model);
+    add_text(zip, "m/data/weights/model_weights_config.json", weights);
+    add_text(zip, "m/data/constants/model_constants_config.json", "{\"config\": {}}");
+    nuc_zip_add(zip, "m/data/weights/weight_0", (struct nuc_span){zeros, sizeof zeros});
+    nuc_zip_add(zip, "m/data/weights/weight_1", (struct nuc_span){zeros, sizeof zeros});
+    w->archive = nuc_zip_finish(zip, "archive");
+}
+
+static void import(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g = nuc_import_pt2(cx, arg);
+
+    nuc_graph_verify(g, "import");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_memory memory;
+    struct nuc_context *cx = fuzz_context(&memory, MEMORY);
+    struct wrapped w = {{data, size}, {data, size}};
+    char path[64];
+
+    if (!nuc_is_zip(w.model) && nuc_try(cx, wrap, &w) != NUC_OK) {
+        nuc_context_free(cx);
+        return 0;
+    }
+    int fd = fuzz_file(w.archive.data, w.archive.size, path);
+    if (fd >= 0) {
+        if (nuc_try(cx, import, path) == NUC_INTERNAL)
+            fuzz_broken(cx->message);
+        close(fd);
+    }
+    nuc_context_free(cx);
+    return 0;
+}

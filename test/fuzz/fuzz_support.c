@@ -1,0 +1,90 @@
+#define _GNU_SOURCE /* memfd_create */
+#include "fuzz_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* In front of each block: its size, in a field that keeps the alignment. */
+#define HEADER 64
+
+static void *allocate(void *user, void *block, size_t size)
+{
+    struct fuzz_memory *memory = user;
+
+    if (size == 0) {
+        if (block != NULL) {
+            char *start = (char *)block - HEADER;
+            size_t old;
+            memcpy(&old, start, sizeof old);
+            memory->used -= old;
+            free(start);
+        }
+        return NULL;
+    }
+    if (size > memory->limit - memory->used)
+        return NULL;
+    char *start = malloc(size + HEADER);
+    if (start == NULL)
+        return NULL;
+    memcpy(start, &size, sizeof size);
+    memory->used += size;
+    return start + HEADER;
+}
+
+struct nuc_context *fuzz_context(struct fuzz_memory *memory, size_t limit)
+{
+    *memory = (struct fuzz_memory){0, limit};
+    struct nuc_allocator allocator = {allocate, memory};
+    struct nuc_context *cx = nuc_context_new(&allocator);
+
+    if (cx == NULL)
+        abort();
+    return cx;
+}
+
+int fuzz_file(const uint8_t *data, size_t size, char path[64])
+{
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+    if (fd < 0)
+        return -1;
+    for (size_t done = 0; done < size;) {
+        ssize_t n = write(fd, data + done, size - done);
+        if (n <= 0) {
+            close(fd);
+            return -1;
+        }
+        done += (size_t)n;
+    }
+    snprintf(path, 64, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
+void *fuzz_block(size_t size)
+{
+    size_t rounded = (size + 16) & ~(size_t)15;
+    void *block = aligned_alloc(16, rounded);
+
+    if (block == NULL)
+        abort();
+    memset(block, 0, rounded);
+    return block;
+}
+
+uint8_t *fuzz_copy(const uint8_t *data, size_t size)
+{
+    uint8_t *copy = fuzz_block(size);
+
+    if (size != 0)
+        memcpy(copy, data, size);
+    return copy;
+}
+
+_Noreturn void fuzz_broken(const char *what)
+{
+    fprintf(stderr, "broken: %s\n", what);
+    abort();
+}

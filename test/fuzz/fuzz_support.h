@@ -1,0 +1,35 @@
+/* What the fuzz targets share: bounded memory, files in memory, a byte source. */
+#ifndef NUC_FUZZ_SUPPORT_H
+#define NUC_FUZZ_SUPPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "host/context.h"
+
+/* The entry point of libFuzzer, and of replay.c when it is not there. Returns 0. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/*
+ * A context whose allocations together stay below `limit` bytes; beyond, they fail as exhausted memory does. Free it
+ * with fuzz_context_free().
+ */
+struct fuzz_memory {
+    size_t used, limit;
+};
+struct nuc_context *fuzz_context(struct fuzz_memory *memory, size_t limit);
+
+/* A file in memory; `path` receives a name that opens it. Returns the descriptor to close, -1 when there is none. */
+int fuzz_file(const uint8_t *data, size_t size, char path[64]);
+
+/* Zeroed block aligned to 16 bytes; the caller frees it. Ends the process when there is none. */
+void *fuzz_block(size_t size);
+
+/* An aligned copy of the input. */
+uint8_t *fuzz_copy(const uint8_t *data, size_t size);
+
+/* Aborts with the text: the property a target checks does not hold. */
+_Noreturn void fuzz_broken(const char *what);
+
+#endif
