@@ -1,0 +1,354 @@
+/*
+ * Observers against values derived without them. The histogram cases were computed by a numpy program that writes
+ * torchao's HistogramObserver down in whole-array float32 operations (np.bincount for torch.histc, np.searchsorted
+ * for torch.bucketize, np.floor_divide, sums in the order of torch.sum), on the data of samples() below; all numbers
+ * of a case are exact, as hexadecimal floats.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/quantize/observer.h"
+
+#define MAX_SAMPLES 20000
+
+static double uniform(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (double)(*state >> 16) / 65536;
+}
+
+/* amplitude * t^power with t = u + u + u - 1.5, u uniform in [0, 1): exact in double, then rounded once. */
+static void samples(uint32_t seed, size_t count, double amplitude, int power, float *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        double t = uniform(&seed);
+        t += uniform(&seed);
+        t += uniform(&seed);
+        t = (t - 1.5) * amplitude;
+        double x = t;
+        for (int k = 1; k < power; k++)
+            x *= t;
+        out[i] = (float)x;
+    }
+}
+
+static const struct nuc_qspec activation = {
+    .kind = NUC_QSPEC_OBSERVED,
+    .observer = NUC_OBSERVER_HISTOGRAM,
+    .dtype = NUC_I8,
+    .quant_min = -128,
+    .quant_max = 127,
+    .scheme = NUC_PER_TENSOR_AFFINE,
+    .ch_axis = -1,
+    .eps = 0x1p-12f,
+};
+
+struct expected {
+    float min, max;
+    float sum;
+    struct {
+        int number;
+        float count;
+    } bins[3];
+    float low, high; /* the range found */
+    float scale;
+    int64_t zero_point;
+};
+
+static void show(struct nuc_context *cx, struct nuc_observer *o, const float *x, int64_t count)
+{
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, &count, 1);
+
+    assert_true(nuc_observer_see(cx, o, &meta, x));
+}
+
+static void check(struct nuc_context *cx, struct nuc_observer *o, const struct expected *e)
+{
+    float low, high;
+
+    assert_true(o->seen);
+    assert_true(o->min[0] == e->min);
+    assert_true(o->max[0] == e->max);
+    assert_true(nuc_histogram_sum(o->histogram->bins) == e->sum);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(o->histogram->bins[e->bins[i].number] == e->bins[i].count);
+    nuc_histogram_search(o->histogram, &low, &high);
+    assert_true(low == e->low);
+    assert_true(high == e->high);
+    nuc_observer_parameters(cx, o);
+    assert_true(o->scale[0] == e->scale);
+    assert_int_equal(o->zero_point[0], e->zero_point);
+}
+
+/* The first sample, one with a wider range, one inside the range. */
+static void histogram_follows_samples(void **state)
+{
+    static const struct expected steps[] = {
+        {-0x1.5fdp+0f,
+         0x1.5809p+0f,
+         3000,
+         {{1026, 9}, {700, 0}, {1300, 1}},
+         -0x1.5fdp+0f,
+         0x1.508f6cp+0f,
+         0x1.59894p-7f,
+         2},
+        {-0x1.23b4ep+1f,
+         0x1.3d9d6p+1f,
+         6000,
+         {{1019, 0x1.0dp+4f}, {700, 0x1.ep+1f}, {1300, 0x1.16p+3f}},
+         -0x1.23b4ep+1f,
+         0x1.3d5134p+1f,
+         0x1.31b4bep-6f,
+         -6},
+        {-0x1.23b4ep+1f,
+         0x1.3d9d6p+1f,
+         9000,
+         {{984, 0x1.a8p+4f}, {700, 0x1.3p+2f}, {1300, 0x1.36p+3f}},
+         -0x1.23b4ep+1f,
+         0x1.3d5134p+1f,
+         0x1.31b4bep-6f,
+         -6},
+    };
+    static const double amplitudes[] = {1, 1.75, 0.875};
+    struct nuc_context *cx = *state;
+    struct nuc_observer *o = nuc_observer_new(cx, &activation);
+    float x[3000];
+
+    for (uint32_t i = 0; i < 3; i++) {
+        samples(i + 1, 3000, amplitudes[i], 1, x);
+        show(cx, o, x, 3000);
+        check(cx, o, &steps[i]);
+    }
+}
+
+/* Long tails: the search cuts 233 bins off, then, with more data, 88. */
+static void search_cuts_outliers(void **state)
+{
+    static const struct expected steps[] = {
+        {-0x1.617876p+2f,
+         0x1.b2678ep+2f,
+         20000,
+         {{918, 0x1.108p+13f}, {700, 1}, {1300, 2}},
+         -0x1.617876p+2f,
+         0x1.58c4b2p+2f,
+         0x1.5e7d12p-5f,
+         1},
+        {-0x1.73e988p+2f,
+         0x1.b2678ep+2f,
+         40000,
+         {{944, 0x1.fd4c8p+13f}, {700, 0x1.dp+1f}, {1300, 0.5f}},
+         -0x1.73e988p+2f,
+         0x1.8fc214p+2f,
+         0x1.835928p-5f,
+         -5},
+    };
+    struct nuc_context *cx = *state;
+    struct nuc_observer *o = nuc_observer_new(cx, &activation);
+    float *x = nuc_alloc_array(cx, MAX_SAMPLES, sizeof *x);
+
+    for (uint32_t i = 0; i < 2; i++) {
+        samples(i + 7, MAX_SAMPLES, 1, 5, x);
+        show(cx, o, x, MAX_SAMPLES);
+        check(cx, o, &steps[i]);
+    }
+}
+
+/* What a ReLU leaves: half of all values in the first bin. */
+static void histogram_of_relu(void **state)
+{
+    static const struct expected steps[] = {
+        {0, 0x1.693bp+0f, 4000, {{0, 0x1.ef8p+10f}, {700, 0}, {1300, 1}}, 0, 0x1.690dd8p+0f, 0x1.6a785p-8f, -128},
+        {0,
+         0x1.0b45p+1f,
+         8000,
+         {{0, 0x1.ed8p+11f}, {700, 0x1.6p+0f}, {1300, 0}},
+         0,
+         0x1.0b2398p+1f,
+         0x1.0c2fc8p-7f,
+         -128},
+    };
+    struct nuc_context *cx = *state;
+    struct nuc_observer *o = nuc_observer_new(cx, &activation);
+    float x[4000];
+
+    for (uint32_t i = 0; i < 2; i++) {
+        samples(i + 5, 4000, i == 0 ? 1 : 1.5, 1, x);
+        for (size_t k = 0; k < 4000; k++)
+            x[k] = x[k] > 0 ? x[k] : 0;
+        show(cx, o, x, 4000);
+        check(cx, o, &steps[i]);
+    }
+}
+
+/* All values equal: torch.histc counts them in the middle of a range of width 2; joined, they go where they lie. */
+static void histogram_of_one_value(void **state)
+{
+    static const struct expected steps[] = {
+        {2, 2, 100, {{1024, 100}, {700, 0}, {1300, 0}}, 2, 2, 0x1.010102p-7f, -128},
+        {-0x1.32fp+0f, 2, 600, {{2047, 100}, {700, 0}, {1300, 0}}, -0x1.32fp+0f, 0x1.ff99ap+0f, 0x1.9adfbp-7f, -32},
+    };
+    struct nuc_context *cx = *state;
+    struct nuc_observer *o = nuc_observer_new(cx, &activation);
+    float x[500];
+
+    for (size_t i = 0; i < 100; i++)
+        x[i] = 2;
+    show(cx, o, x, 100);
+    check(cx, o, &steps[0]);
+    samples(4, 500, 1, 1, x);
+    show(cx, o, x, 500);
+    check(cx, o, &steps[1]);
+}
+
+/* Infinities are as if they were not there, a NaN is refused without a trace. */
+static void infinities_are_left_out(void **state)
+{
+    struct nuc_context *cx = *state;
+    struct nuc_observer *with = nuc_observer_new(cx, &activation), *without = nuc_observer_new(cx, &activation);
+    float x[1003], finite[1000];
+    int64_t count = 1003;
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, &count, 1);
+
+    samples(9, 1000, 1, 1, finite);
+    memcpy(x, finite, sizeof finite);
+    x[1000] = x[17];
+    x[17] = -INFINITY;
+    x[1001] = x[1002] = INFINITY;
+    show(cx, with, x, 1003);
+    show(cx, without, finite, 1000);
+    assert_memory_equal(with->histogram, without->histogram, sizeof *with->histogram);
+    x[600] = NAN;
+    assert_false(nuc_observer_see(cx, with, &meta, x));
+    assert_memory_equal(with->histogram, without->histogram, sizeof *with->histogram);
+    for (size_t i = 0; i < 1003; i++)
+        x[i] = INFINITY;
+    show(cx, with, x, 1003);
+    assert_memory_equal(with->histogram, without->histogram, sizeof *with->histogram);
+}
+
+static void never_seen(void **state)
+{
+    struct nuc_context *cx = *state;
+    struct nuc_observer *o = nuc_observer_new(cx, &activation);
+
+    show(cx, o, &(float){INFINITY}, 1);
+    nuc_observer_parameters(cx, o);
+    assert_false(o->seen);
+    assert_true(o->scale[0] == 1);
+    assert_int_equal(o->zero_point[0], 0);
+}
+
+/* ---- ranges ---- */
+
+/* Scale and zero point by hand: scale = (max - min) / 255, zero point = -128 - round(min / scale), half to even. */
+static void affine_parameters(void **state)
+{
+    static const struct {
+        float x[2];
+        float scale;
+        int64_t zero_point;
+    } cases[] = {
+        {{-1, 1}, 2.0f / 255, -1},           /* the float nearest to 2/255 is greater: 1 / scale < 127.5 */
+        {{-3, 0.1875f}, 3.1875f / 255, 112}, /* scale 1/80: -128 + 240 */
+        {{0.5f, 2.55f}, 2.55f / 255, -128},  /* the range reaches down to 0 */
+        {{-2.55f, -0.5f}, 2.55f / 255, 127}, /* and up to 0 */
+        {{0, 0}, 0x1p-12f, -128},            /* no smaller scale than eps */
+        {{-0x1p-13f, 0}, 0x1p-12f, -128},    /* round(-0.5) = 0 */
+        {{-0x1.8p-12f, 0}, 0x1p-12f, -126},  /* round(-1.5) = -2 */
+    };
+    struct nuc_qspec spec = activation;
+    struct nuc_context *cx = *state;
+
+    spec.observer = NUC_OBSERVER_MIN_MAX;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nuc_observer *o = nuc_observer_new(cx, &spec);
+        show(cx, o, &cases[i].x[0], 1);
+        show(cx, o, &cases[i].x[1], 1);
+        nuc_observer_parameters(cx, o);
+        assert_true(o->min[0] == cases[i].x[0] && o->max[0] == cases[i].x[1]);
+        assert_true(o->scale[0] == cases[i].scale);
+        assert_int_equal(o->zero_point[0], cases[i].zero_point);
+    }
+}
+
+/* Weights [3, 2, 2] along each axis: the largest magnitude of a slice over 127. */
+static void symmetric_per_channel(void **state)
+{
+    static const float w[12] = {1, -2, 3, 0.5f, 0, 0, 0, 0, -7, 6, 5, 6.5f};
+    static const float largest[3][3] = {{3, 0, 7}, {7, 6.5f, 0}, {7, 6.5f, 0}};
+    static const int channels[3] = {3, 2, 2};
+    const int64_t sizes[] = {3, 2, 2};
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 3);
+    struct nuc_qspec spec = {.kind = NUC_QSPEC_OBSERVED,
+                             .observer = NUC_OBSERVER_PER_CHANNEL_MIN_MAX,
+                             .dtype = NUC_I8,
+                             .quant_min = -127,
+                             .quant_max = 127,
+                             .scheme = NUC_PER_CHANNEL_SYMMETRIC,
+                             .eps = 0x1p-23f};
+    struct nuc_context *cx = *state;
+
+    for (int axis = 0; axis < 3; axis++) {
+        spec.ch_axis = axis;
+        struct nuc_observer *o = nuc_observer_new(cx, &spec);
+        assert_true(nuc_observer_see(cx, o, &meta, w));
+        nuc_observer_parameters(cx, o);
+        assert_int_equal(o->n, channels[axis]);
+        for (int i = 0; i < channels[axis]; i++) {
+            assert_true(o->scale[i] == (largest[axis][i] > 0 ? largest[axis][i] / 127 : 0x1p-23f));
+            assert_int_equal(o->zero_point[i], 0);
+        }
+    }
+}
+
+/* Every length around the number of lanes, with the extreme at every place. */
+static void min_max_finds_every_place(void **state)
+{
+    float x[40], min, max;
+
+    (void)state;
+    for (size_t count = 1; count <= 40; count++) {
+        for (size_t at = 0; at < count; at++) {
+            for (size_t i = 0; i < count; i++)
+                x[i] = (float)(i % 5);
+            x[at] = -1;
+            assert_true(nuc_min_max(x, count, &min, &max));
+            assert_true(min == -1);
+            x[at] = 9;
+            assert_true(nuc_min_max(x, count, &min, &max));
+            assert_true(max == 9);
+            x[at] = NAN;
+            assert_false(nuc_min_max(x, count, &min, &max));
+        }
+    }
+}
+
+static int new_context(void **state)
+{
+    *state = nuc_context_new(NULL);
+    return *state == NULL;
+}
+
+static int free_context(void **state)
+{
+    nuc_context_free(*state);
+    return 0;
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, new_context, free_context)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(histogram_follows_samples), TEST(search_cuts_outliers),    TEST(histogram_of_relu),
+        TEST(histogram_of_one_value),    TEST(infinities_are_left_out), TEST(never_seen),
+        TEST(affine_parameters),         TEST(symmetric_per_channel),   TEST(min_max_finds_every_place),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
