@@ -1,0 +1,416 @@
+/* LiteRT models: what is written reads back the same, the verifier finds each broken rule, damaged files are refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/litert/litert.h"
+
+static int setup(void **state)
+{
+    *state = nuc_context_new(NULL);
+    return *state == NULL;
+}
+
+static int teardown(void **state)
+{
+    nuc_context_free(*state);
+    return 0;
+}
+
+static const float scale_a[] = {0.5f};
+static const float scale_b[] = {0.25f};
+static const float scale_ab[] = {0.125f};
+static const float scale_256[] = {1.0f / 256};
+static const int64_t point_3[] = {3};
+static const int64_t point_0[] = {0};
+static const int64_t point_low[] = {-128};
+static const float scales_4[] = {0.1f, 0.2f, 0.3f, 0.4f};
+static const float products_4[] = {0.05f, 0.1f, 0.15f, 0.2f};
+static const int64_t points_4[] = {0, 0, 0, 0};
+
+static int32_t value(struct nuc_lt_model *m, const char *name, int32_t h, int32_t c, const float *scale,
+                     const int64_t *point)
+{
+    struct nuc_lt_tensor t = {.name = name, .dtype = NUC_I8, .rank = 4, .shape = {1, h, h, c}};
+
+    t.quant = (struct nuc_lt_quant){1, scale, point, 0};
+    return nuc_lt_add_tensor(m, &t);
+}
+
+static int32_t vector(struct nuc_lt_model *m, const char *name, enum nuc_dtype dtype, int32_t n, const void *data)
+{
+    struct nuc_lt_tensor t = {.name = name, .dtype = dtype, .rank = 1, .shape = {n}};
+
+    t.data = (struct nuc_span){data, (size_t)n * nuc_dtype_size(dtype)};
+    return nuc_lt_add_tensor(m, &t);
+}
+
+static const int8_t weight_data[4 * 9 * 2] = {1, -2, 3, -4, 5};
+static const int32_t bias_data[4] = {100, -200, 300, -400};
+
+/* x -> CONV_2D -> SOFTMAX -> y with per-channel weights. */
+static struct nuc_lt_model *small_model(struct nuc_context *cx)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(cx, "small.tflite");
+    int32_t x = value(m, "x", 8, 2, scale_a, point_3);
+    struct nuc_lt_tensor w = {.name = "w", .dtype = NUC_I8, .rank = 4, .shape = {4, 3, 3, 2}};
+    w.quant = (struct nuc_lt_quant){4, scales_4, points_4, 0};
+    w.data = (struct nuc_span){(const uint8_t *)weight_data, sizeof weight_data};
+    int32_t weight = nuc_lt_add_tensor(m, &w);
+    int32_t bias = vector(m, "bias", NUC_I32, 4, bias_data);
+    m->subgraphs[0].tensors[bias].quant = (struct nuc_lt_quant){4, products_4, points_4, 0};
+    int32_t h = value(m, "h", 6, 4, scale_b, point_3);
+    int32_t y = value(m, "y", 6, 4, scale_256, point_low);
+    struct nuc_lt_op *conv = nuc_lt_add_op(m, NUC_LT_CONV_2D, (const int32_t[]){x, weight, bias}, 3, &h, 1);
+
+    conv->options.conv.padding = NUC_LT_VALID;
+    conv->options.conv.stride_w = conv->options.conv.stride_h = 1;
+    conv->options.conv.dilation_w = conv->options.conv.dilation_h = 1;
+    nuc_lt_add_op(m, NUC_LT_SOFTMAX, &h, 1, &y, 1)->options.softmax.beta = 1;
+    m->description = "small";
+    m->subgraphs[0].inputs = nuc_copy(cx, &x, sizeof x);
+    m->subgraphs[0].n_inputs = 1;
+    m->subgraphs[0].outputs = nuc_copy(cx, &y, sizeof y);
+    m->subgraphs[0].n_outputs = 1;
+    return m;
+}
+
+static void assert_same_tensor(const struct nuc_lt_tensor *a, const struct nuc_lt_tensor *b)
+{
+    assert_string_equal(a->name, b->name);
+    assert_int_equal(a->dtype, b->dtype);
+    assert_int_equal(a->rank, b->rank);
+    assert_memory_equal(a->shape, b->shape, a->rank * sizeof a->shape[0]);
+    assert_true(nuc_lt_quant_equal(&a->quant, &b->quant));
+    assert_int_equal(a->data.size, b->data.size);
+    if (a->data.size != 0)
+        assert_memory_equal(a->data.data, b->data.data, a->data.size);
+    assert_int_equal(a->is_variable, b->is_variable);
+}
+
+static void assert_same_model(const struct nuc_lt_model *a, const struct nuc_lt_model *b)
+{
+    const struct nuc_lt_subgraph *s = &a->subgraphs[0];
+    const struct nuc_lt_subgraph *t = &b->subgraphs[0];
+
+    assert_int_equal(s->n_tensors, t->n_tensors);
+    for (uint32_t i = 0; i < s->n_tensors; i++)
+        assert_same_tensor(&s->tensors[i], &t->tensors[i]);
+    assert_int_equal(s->n_ops, t->n_ops);
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        const struct nuc_lt_op *p = &s->ops[i];
+        const struct nuc_lt_op *q = &t->ops[i];
+        assert_int_equal(p->code, q->code);
+        assert_int_equal(p->version, q->version);
+        assert_int_equal(p->n_inputs, q->n_inputs);
+        assert_memory_equal(p->inputs, q->inputs, p->n_inputs * sizeof p->inputs[0]);
+        assert_int_equal(p->n_outputs, q->n_outputs);
+        assert_memory_equal(p->outputs, q->outputs, p->n_outputs * sizeof p->outputs[0]);
+    }
+    assert_int_equal(s->n_inputs, t->n_inputs);
+    assert_memory_equal(s->inputs, t->inputs, s->n_inputs * sizeof s->inputs[0]);
+    assert_int_equal(s->n_outputs, t->n_outputs);
+    assert_memory_equal(s->outputs, t->outputs, s->n_outputs * sizeof s->outputs[0]);
+}
+
+static void test_round_trip(void **state)
+{
+    struct nuc_lt_model *m = small_model(*state);
+    struct nuc_span bytes = nuc_lt_write(m);
+    struct nuc_lt_model *again = nuc_lt_read(*state, "again.tflite", bytes);
+
+    assert_memory_equal(bytes.data + 4, "TFL3", 4);
+    assert_same_model(m, again);
+    assert_string_equal(again->description, "small");
+    assert_int_equal(again->subgraphs[0].ops[0].options.conv.padding, NUC_LT_VALID);
+    assert_int_equal(again->subgraphs[0].ops[0].options.conv.stride_w, 1);
+    assert_true(again->subgraphs[0].ops[1].options.softmax.beta == 1.0f);
+    nuc_lt_verify(again);
+    struct nuc_span second = nuc_lt_write(again);
+    assert_int_equal(bytes.size, second.size);
+    assert_memory_equal(bytes.data, second.data, bytes.size);
+}
+
+/* Constants can be used in place by kernels that load 16 bytes at once. */
+static void test_data_is_aligned(void **state)
+{
+    struct nuc_span bytes = nuc_lt_write(small_model(*state));
+    struct nuc_lt_model *m = nuc_lt_read(*state, "m.tflite", bytes);
+
+    for (uint32_t i = 0; i < m->subgraphs[0].n_tensors; i++) {
+        const struct nuc_lt_tensor *t = &m->subgraphs[0].tensors[i];
+        if (t->data.data != NULL)
+            assert_int_equal((t->data.data - bytes.data) % 16, 0);
+    }
+}
+
+/* Writes and reads back one operator, and returns it. */
+static const struct nuc_lt_op *reread(struct nuc_context *cx, struct nuc_lt_model *m)
+{
+    return &nuc_lt_read(cx, "op.tflite", nuc_lt_write(m))->subgraphs[0].ops[0];
+}
+
+static struct nuc_lt_op *one_op(struct nuc_context *cx, int32_t code, struct nuc_lt_model **m)
+{
+    *m = nuc_lt_model_new(cx, "op.tflite");
+    int32_t x = value(*m, "x", 4, 2, scale_a, point_3);
+    int32_t y = value(*m, "y", 4, 2, scale_a, point_3);
+    return nuc_lt_add_op(*m, code, (const int32_t[]){x, -1}, 2, &y, 1);
+}
+
+/* Zeroed options of every operator in the list survive, with the code. */
+static void test_all_codes(void **state)
+{
+    static const int32_t codes[] = {
+#define CODE(name, value) value,
+        NUC_LT_OPS(CODE)
+#undef CODE
+        /* one that is not in the list */ 66};
+    static const union nuc_lt_options zero;
+    struct nuc_lt_model *m;
+
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        struct nuc_lt_op *op = one_op(*state, codes[i], &m);
+        if (codes[i] == NUC_LT_CUSTOM)
+            op->custom_code = "NeutronGraph";
+        const struct nuc_lt_op *back = reread(*state, m);
+        assert_int_equal(back->code, codes[i]);
+        assert_int_equal(back->inputs[1], -1);
+        if (codes[i] == NUC_LT_CUSTOM)
+            assert_string_equal(back->custom_code, "NeutronGraph");
+        else if (codes[i] != NUC_LT_TRANSPOSE_CONV) /* its dilation is not stored and always 1 */
+            assert_memory_equal(&back->options, &zero, sizeof zero);
+    }
+    assert_string_equal(nuc_lt_code_name(*state, 3), "CONV_2D");
+    assert_string_equal(nuc_lt_code_name(*state, 66), "BUILTIN_66");
+}
+
+static void test_options(void **state)
+{
+    struct nuc_lt_model *m;
+    struct nuc_lt_op *op = one_op(*state, NUC_LT_DEPTHWISE_CONV_2D, &m);
+    const struct nuc_lt_op *back;
+
+    op->options.conv.padding = NUC_LT_VALID;
+    op->options.conv.stride_w = 2;
+    op->options.conv.stride_h = 3;
+    op->options.conv.dilation_w = 4;
+    op->options.conv.dilation_h = 5;
+    op->options.conv.depth_multiplier = 6;
+    op->options.conv.activation = NUC_LT_ACT_RELU6;
+    back = reread(*state, m);
+    assert_memory_equal(&back->options.conv, &op->options.conv, sizeof op->options.conv);
+
+    op = one_op(*state, NUC_LT_AVERAGE_POOL_2D, &m);
+    op->options.pool.stride_w = 2;
+    op->options.pool.stride_h = 3;
+    op->options.pool.filter_w = 4;
+    op->options.pool.filter_h = 5;
+    op->options.pool.activation = NUC_LT_ACT_RELU;
+    back = reread(*state, m);
+    assert_memory_equal(&back->options.pool, &op->options.pool, sizeof op->options.pool);
+
+    op = one_op(*state, NUC_LT_FULLY_CONNECTED, &m);
+    op->options.fully_connected.activation = NUC_LT_ACT_RELU_N1_TO_1;
+    op->options.fully_connected.keep_num_dims = true;
+    back = reread(*state, m);
+    assert_int_equal(back->options.fully_connected.activation, NUC_LT_ACT_RELU_N1_TO_1);
+    assert_true(back->options.fully_connected.keep_num_dims);
+    assert_false(back->options.fully_connected.asymmetric_quantize_inputs);
+
+    op = one_op(*state, NUC_LT_RESHAPE, &m);
+    op->options.reshape.has_shape = true;
+    op->options.reshape.rank = 3;
+    op->options.reshape.shape[1] = -1;
+    back = reread(*state, m);
+    assert_true(back->options.reshape.has_shape);
+    assert_int_equal(back->options.reshape.rank, 3);
+    assert_int_equal(back->options.reshape.shape[1], -1);
+
+    op = one_op(*state, NUC_LT_STRIDED_SLICE, &m);
+    op->options.strided_slice.end_mask = 5;
+    op->options.strided_slice.shrink_axis_mask = 2;
+    back = reread(*state, m);
+    assert_int_equal(back->options.strided_slice.end_mask, 5);
+    assert_int_equal(back->options.strided_slice.shrink_axis_mask, 2);
+
+    op = one_op(*state, NUC_LT_RESIZE_BILINEAR, &m);
+    op->options.resize.half_pixel_centers = true;
+    back = reread(*state, m);
+    assert_true(back->options.resize.half_pixel_centers);
+    assert_false(back->options.resize.align_corners);
+
+    op = one_op(*state, NUC_LT_CUSTOM, &m);
+    op->custom_code = "NeutronGraph";
+    op->version = 7;
+    op->options.custom.options = (struct nuc_span){(const uint8_t *)"opaque", 6};
+    back = reread(*state, m);
+    assert_int_equal(back->version, 7);
+    assert_int_equal(back->options.custom.options.size, 6);
+    assert_memory_equal(back->options.custom.options.data, "opaque", 6);
+}
+
+static void test_print(void **state)
+{
+    const char *text = nuc_lt_print(small_model(*state));
+
+    assert_non_null(
+        strstr(text, "  %1 int8[4, 3, 3, 2] constant scale 0.100000001 zero_point 0 and 3 more along axis 0 'w'\n"));
+    assert_non_null(strstr(text, "  %3 = CONV_2D(%0, %1, %2) stride 1x1 dilation 1x1 valid\n"));
+    assert_non_null(strstr(text, "  %4 = SOFTMAX(%3) beta 1\n"));
+}
+
+/* ---- verifier ---- */
+
+static void verify(struct nuc_context *cx, void *model)
+{
+    (void)cx;
+    nuc_lt_verify(model);
+}
+
+static void refuse(struct nuc_context *cx, struct nuc_lt_model *m, const char *rule)
+{
+    assert_int_equal(nuc_try(cx, verify, m), NUC_BAD_INPUT);
+    assert_non_null(strstr(cx->message, rule));
+}
+
+static void test_verify_structure(void **state)
+{
+    struct nuc_lt_model *m = small_model(*state);
+    struct nuc_lt_subgraph *s = &m->subgraphs[0];
+
+    assert_int_equal(nuc_try(*state, verify, m), NUC_OK);
+    s->ops[1].inputs[0] = 9;
+    refuse(*state, m, "tensor 9 is used");
+    s->ops[1].inputs[0] = 4;
+    refuse(*state, m, "read before it is produced");
+    m = small_model(*state);
+    m->subgraphs[0].ops[1].outputs[0] = 3;
+    refuse(*state, m, "two producers");
+    m = small_model(*state);
+    m->subgraphs[0].ops[1].outputs[0] = 0;
+    refuse(*state, m, "an input of the model is written");
+    m = small_model(*state);
+    m->subgraphs[0].ops[1].outputs[0] = 2;
+    refuse(*state, m, "a constant is written");
+    m = small_model(*state);
+    m->subgraphs[0].n_ops = 1;
+    refuse(*state, m, "produced by no operator");
+    m = small_model(*state);
+    m->subgraphs[0].tensors[1].data.size--;
+    refuse(*state, m, "not as long");
+}
+
+static void test_verify_quantization(void **state)
+{
+    static const int64_t point_1[] = {1};
+    struct nuc_lt_model *m = small_model(*state);
+
+    m->subgraphs[0].tensors[4].quant.scale = scale_b;
+    refuse(*state, m, "scale 1/256 and zero point -128");
+    m = small_model(*state);
+    m->subgraphs[0].tensors[2].quant = (struct nuc_lt_quant){1, scale_ab, point_0, 0};
+    refuse(*state, m, "product of the scales");
+    m = small_model(*state);
+    m->subgraphs[0].tensors[2].quant.zero_point = (const int64_t[]){1, 0, 0, 0};
+    refuse(*state, m, "zero point of the bias");
+
+    struct nuc_lt_op *op = one_op(*state, NUC_LT_MAX_POOL_2D, &m);
+    op->n_inputs = 1;
+    m->subgraphs[0].n_inputs = 1;
+    m->subgraphs[0].inputs = op->inputs;
+    assert_int_equal(nuc_try(*state, verify, m), NUC_OK);
+    m->subgraphs[0].tensors[1].quant.zero_point = point_1;
+    refuse(*state, m, "differ from those of tensor 'x'");
+}
+
+/* ---- damaged files ---- */
+
+struct file {
+    struct nuc_span bytes;
+};
+
+static void read_file(struct nuc_context *cx, void *file)
+{
+    struct nuc_lt_model *m = nuc_lt_read(cx, "damaged.tflite", ((struct file *)file)->bytes);
+
+    nuc_lt_print(m);
+    nuc_lt_write(m);
+}
+
+/* A copy of its own, so that a read behind the end is seen by the sanitizer. */
+static enum nuc_status read_copy(struct nuc_context *cx, const uint8_t *data, size_t size)
+{
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    uint8_t *copy = test_malloc(size == 0 ? 1 : size);
+    struct file file = {{copy, size}};
+
+    memcpy(copy, data, size);
+    enum nuc_status status = nuc_try(cx, read_file, &file);
+    test_free(copy);
+    nuc_pop_arena(cx, outer);
+    return status;
+}
+
+static void test_truncated(void **state)
+{
+    struct nuc_span bytes = nuc_lt_write(small_model(*state));
+
+    for (size_t size = 0; size < bytes.size; size++) {
+        enum nuc_status status = read_copy(*state, bytes.data, size);
+        /* What is cut off at the end may be padding alone. */
+        assert_true(status == NUC_BAD_INPUT || (status == NUC_OK && size + 16 > bytes.size));
+    }
+    assert_int_equal(read_copy(*state, bytes.data, bytes.size), NUC_OK);
+}
+
+static void test_flipped(void **state)
+{
+    struct nuc_span bytes = nuc_lt_write(small_model(*state));
+    uint8_t *copy = nuc_copy(*state, bytes.data, bytes.size);
+    uint32_t random = 1;
+    size_t refused = 0;
+
+    for (int i = 0; i < 4000; i++) {
+        random = random * 1664525u + 1013904223u;
+        size_t at = (random >> 8) % bytes.size;
+        uint8_t old = copy[at];
+        copy[at] = (uint8_t)(old ^ 1u << (random >> 29));
+        enum nuc_status status = read_copy(*state, copy, bytes.size);
+        assert_true(status == NUC_OK || status == NUC_BAD_INPUT || status == NUC_UNSUPPORTED);
+        refused += status != NUC_OK;
+        copy[at] = old;
+    }
+    assert_true(refused > 400);
+}
+
+static void test_not_litert(void **state)
+{
+    struct nuc_context *cx = *state;
+
+    assert_int_equal(read_copy(cx, (const uint8_t *)"PK\x03\x04 no model", 13), NUC_BAD_INPUT);
+    assert_non_null(strstr(cx->message, "TFL3"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_data_is_aligned, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_all_codes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_options, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_print, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_verify_structure, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_verify_quantization, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_truncated, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_not_litert, setup, teardown),
+    };
+
+    return cmocka_run_group_tests_name("litert", tests, NULL, NULL);
+}
