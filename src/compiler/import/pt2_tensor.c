@@ -4,7 +4,8 @@
 #include "compiler/graph/shapes.h"
 #include "compiler/import/importer.h"
 
-#define STRIDED 7 /* torch's number of the only layout that is read */
+#define MAX_EXPANDED ((int64_t)1 << 24) /* elements of a tensor whose elements overlap */
+#define STRIDED 7                       /* torch's number of the only layout that is read */
 
 /* Numbers of torch/_export/serde/schema.py; 0 marks those without a counterpart here. */
 static const struct {
@@ -115,6 +116,16 @@ static int64_t last_element(const struct nuc_tensor_meta *t)
     return last;
 }
 
+/* A small file may expand (stride 0) to gigabytes once it is laid out densely. */
+static void check_expansion(const struct nuc_tensor_meta *t, const struct nuc_json *at)
+{
+    int64_t elements = nuc_elements(&t->meta);
+
+    if (elements > MAX_EXPANDED && elements > last_element(t) - t->offset + 1)
+        nuc_json_fail(at, NUC_UNSUPPORTED, "the tensor repeats its elements %lld times over: make it contiguous",
+                      (long long)(elements / (last_element(t) - t->offset + 1)));
+}
+
 static struct nuc_span read_payload(const struct nuc_importer *im, const struct nuc_json *entry, const char *folder)
 {
     struct nuc_json path = nuc_json_field(entry, "path_name");
@@ -152,6 +163,7 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
     if (last >= 0 && (uint64_t)last >= bytes.size / size)
         nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "the tensor reaches to element %lld, its file has %zu",
                       (long long)last, bytes.size / size);
+    check_expansion(&t, &tensor_meta);
     struct nuc_data *data = nuc_alloc(im->cx, sizeof *data);
     data->bytes = bytes;
     if (last >= 0)
