@@ -259,6 +259,21 @@ static void annotate_anchors(struct annotator *a, struct nuc_node *node, const s
     }
 }
 
+/*
+ * The output takes the parameters of its producer, if that has any. So does the input, except that the
+ * reference reads it as an activation: behind fixed parameters it quantizes a second time.
+ */
+static void annotate_shared(struct annotator *a, struct nuc_node *node, struct nuc_node *input)
+{
+    const struct nuc_annotation *producer = a->by_id[input->id];
+    struct nuc_qspec shared = {.kind = NUC_QSPEC_SHARED, .from = {{input, NULL}}};
+
+    if (producer == NULL || producer->output.kind == NUC_QSPEC_NONE)
+        return;
+    set_output(a, node, &shared);
+    add_input(a, node, input, a->reference_compat ? &specs[SPEC_ACTIVATION] : &shared);
+}
+
 /* The activation that is quantized together with `node`, or NULL. */
 static struct nuc_node *joint_activation(const struct annotator *a, const struct nuc_node *node,
                                          const struct pattern *p)
@@ -284,14 +299,11 @@ static void annotate_alone(struct annotator *a, struct nuc_node *node)
 
     if (a->by_id[node->id] != NULL || input == NULL || !is_float(node) || !is_float(input))
         return;
-    if (takes_own(node, p)) {
-        set_output(a, node, &specs[p->output]);
-    } else {
-        const struct nuc_annotation *producer = a->by_id[input->id];
-        if (producer == NULL || producer->output.kind == NUC_QSPEC_NONE)
-            return;
-        set_output(a, node, &(struct nuc_qspec){.kind = NUC_QSPEC_SHARED, .from = {{input, NULL}}});
+    if (!takes_own(node, p)) {
+        annotate_shared(a, node, input);
+        return;
     }
+    set_output(a, node, &specs[p->output]);
     annotate_anchors(a, node, p);
 }
 

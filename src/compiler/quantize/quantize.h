@@ -18,7 +18,7 @@
 #include "compiler/graph/graph.h"
 
 struct nuc_quantize_options {
-    bool reference_compat; /* leave in float what the reference leaves in float, its order of annotation included */
+    bool reference_compat; /* exactly what the reference quantizes, its order of annotation included */
     unsigned threads;      /* 0: as many as cores; the result does not depend on it */
 };
 
