@@ -9,8 +9,10 @@ if(NUCLEON_WERROR)
 endif()
 
 function(nucleon_common target)
-    set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
-        POSITION_INDEPENDENT_CODE $<NOT:$<BOOL:${NUCLEON_DEVICE_ONLY}>>)
+    set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+    if(NOT NUCLEON_DEVICE_ONLY) # on the device, relocated constant tables would lie in writable memory
+        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    endif()
     target_compile_options(${target} PRIVATE ${NUCLEON_WARNINGS})
     if(NUCLEON_SANITIZE)
         target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=all
