@@ -100,8 +100,8 @@ struct nuc_node *to_relu6(struct nuc_graph *g, struct nuc_node *node, enum nuc_o
     struct nuc_node *edge = nuc_insert(g, node, param, node);
 
     nuc_copy_arg(g, edge, 0, node, 0);
-    nuc_set_arg_int(edge, 1, 0);
-    nuc_set_arg_int(edge, 2, 6);
+    nuc_set_arg_float(edge, 1, 0.0);
+    nuc_set_arg_float(edge, 2, 6.0);
     nuc_set_val(g, edge, &node->vals[0]);
     return edge;
 }
@@ -144,10 +144,7 @@ struct nuc_node *to_constant_pad(struct nuc_graph *g, struct nuc_node *node, enu
     struct nuc_node *pad = nuc_insert(g, node, param, node);
     nuc_copy_arg(g, pad, 0, node, 0);
     nuc_copy_arg(g, pad, 1, node, 1);
-    if (value->kind == NUC_ARG_INT)
-        nuc_set_arg_int(pad, 2, value->u.i);
-    else
-        nuc_set_arg_float(pad, 2, value->kind == NUC_ARG_FLOAT ? value->u.f : 0.0);
+    nuc_set_arg_float(pad, 2, value->kind == NUC_ARG_FLOAT ? value->u.f : 0.0);
     nuc_set_val(g, pad, &node->vals[0]);
     return pad;
 }

@@ -19,8 +19,6 @@ bool nuc_batch_pools(struct nuc_graph *g);
 bool nuc_fold_constants(struct nuc_graph *g);
 /* linear + static bias-shaped tensor becomes one linear. */
 bool nuc_fuse_linear_add(struct nuc_graph *g);
-/* A number as operand of an elementwise operator becomes a constant tensor. */
-bool nuc_scalars_to_constants(struct nuc_graph *g);
 bool nuc_remove_dead_nodes(struct nuc_graph *g);
 
 /* ---- Edge ---- */

@@ -7,13 +7,9 @@
  * catches those that other passes brought next to a convolution or linear.
  */
 static const struct pass aten_passes[] = {
-    {"fold batch norm", nuc_fold_batch_norm},
-    {"batch dimension of poolings", nuc_batch_pools},
-    {"fold constants", nuc_fold_constants},
-    {"fuse linear and add", nuc_fuse_linear_add},
-    {"scalars to constants", nuc_scalars_to_constants},
-    {"fold batch norm", nuc_fold_batch_norm},
-    {"remove dead nodes", nuc_remove_dead_nodes},
+    {"fold batch norm", nuc_fold_batch_norm}, {"batch dimension of poolings", nuc_batch_pools},
+    {"fold constants", nuc_fold_constants},   {"fuse linear and add", nuc_fuse_linear_add},
+    {"fold batch norm", nuc_fold_batch_norm}, {"remove dead nodes", nuc_remove_dead_nodes},
 };
 
 static const struct pass edge_passes[] = {
