@@ -1,0 +1,480 @@
+/* torch.export archives: a small one made here, read whole, and damaged in every way that has its own message. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "compiler/import/pt2.h"
+#include "compiler/import/zip.h"
+#include "host/file.h"
+
+/*
+ * y = flatten(relu_(conv(conv(x, w), v)), 1): w and v are tied (one file, v reads it channels-last), the batch counter
+ * is dead, the assertion has no result.
+ */
+#define SIZES_X "[{\"as_int\":1},{\"as_int\":2},{\"as_int\":4},{\"as_int\":4}]"
+#define META(sizes, strides, dtype)                                                                                    \
+    "{\"dtype\":" dtype ",\"sizes\":" sizes ",\"strides\":" strides                                                    \
+    ",\"storage_offset\":{\"as_int\":0},\"layout\":7,\"requires_grad\":false}"
+#define STRIDES_X "[{\"as_int\":32},{\"as_int\":16},{\"as_int\":4},{\"as_int\":1}]"
+#define STRIDES_CL "[{\"as_int\":32},{\"as_int\":1},{\"as_int\":8},{\"as_int\":2}]"
+#define SIZES_W "[{\"as_int\":2},{\"as_int\":2},{\"as_int\":3},{\"as_int\":3}]"
+#define STRIDES_W "[{\"as_int\":18},{\"as_int\":9},{\"as_int\":3},{\"as_int\":1}]"
+#define STRIDES_V "[{\"as_int\":18},{\"as_int\":1},{\"as_int\":6},{\"as_int\":2}]"
+#define TENSOR(name) "{\"as_tensor\":{\"name\":\"" name "\"}}"
+#define INPUT(name, arg) "{\"name\":\"" name "\",\"arg\":" arg ",\"kind\":1}"
+
+static const char model_json[] =
+    "{\"schema_version\":{\"major\":8,\"minor\":20},\"graph_module\":{\"graph\":{\"inputs\":[" TENSOR(
+        "p_w") "," TENSOR("p_v") "," TENSOR("b_count") "," TENSOR("x") "],\"outputs\":[" TENSOR("flatten") "],"
+                                                                                                           "\"nodes\":["
+                                                                                                           "{\"target\""
+                                                                                                           ":\"torch."
+                                                                                                           "ops.aten._"
+                                                                                                           "assert_"
+                                                                                                           "tensor_"
+                                                                                                           "metadata."
+                                                                                                           "default\","
+                                                                                                           "\"inputs\":"
+                                                                                                           "[],"
+                                                                                                           "\"outputs\""
+                                                                                                           ":[],"
+                                                                                                           "\"metadata"
+                                                                                                           "\":{}},"
+                                                                                                           "{\"target\""
+                                                                                                           ":\"torch."
+                                                                                                           "ops.aten."
+                                                                                                           "conv2d."
+                                                                                                           "default\","
+                                                                                                           "\"name\":"
+                                                                                                           "\"conv2d\","
+                                                                                                           "\"inputs\":"
+                                                                                                           "[" INPUT(
+                                                                                                               "input", TENSOR("x")) "," INPUT("weight", TENSOR("p_w")) "," INPUT("bias", "{\"as_none\":true}") "," INPUT("stride", "{\"as_ints\":[1]}") "," INPUT("padding", "{\"as_int\":1}") "],"
+                                                                                                                                                                                                                                                                                                "\"outputs\":[" TENSOR("conv2d") "],\"metadata\":{"
+                                                                                                                                                                                                                                                                                                                                 "\"stack_trace\":\"File \\\"net.py\\\", line 12, in forward\\n    y\\n  File \\\"/usr/torch/nn/conv.py\\\", line 5, in f\","
+                                                                                                                                                                                                                                                                                                                                 "\"nn_module_stack\":\"L__self__,,Net;L__self__stem,stem,torch.nn.Conv2d\"}},"
+                                                                                                                                                                                                                                                                                                                                 "{\"target\":\"torch.ops.aten.conv2d.default\",\"name\":\"conv2d_1\",\"inputs\":[" INPUT("input", TENSOR("conv2d")) "," INPUT(
+                                                                                                                                                                                                                                                                                                                                     "weight",
+                                                                                                                                                                                                                                                                                                                                     TENSOR(
+                                                                                                                                                                                                                                                                                                                                         "p_v")) "," INPUT("padding", "{\"as_ints\":[1,1]}") "],\"outputs\":[" TENSOR("conv2d_1") "],\"metadata\":{}},"
+                                                                                                                                                                                                                                                                                                                                                                                                                                  "{\"target\":\"torch.ops.aten.relu_.default\",\"name\":\"relu_\",\"inputs\":[" INPUT(
+                                                                                                                                                                                                                                                                                                                                                                                                                                      "self", TENSOR(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                  "conv2d_1")) "],\"outputs\":[" TENSOR("relu_") "],\"metadata\":{}},"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 "{\"target\":\"torch.ops.aten.flatten.using_ints\",\"name\":\"flatten\",\"inputs\":[" INPUT(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     "self", TENSOR(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 "conv2d_1")) "," INPUT("start_dim", "{\"as_int\":1}") "],\"outputs\":[" TENSOR("flatten") "],\"metadata\":{}}],\"tensor_values\":{"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           "\"p_w\":" META(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                               SIZES_W,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                               STRIDES_W, "7") ",\"p_v\":" META(SIZES_W,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                STRIDES_V, "7") ","
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                "\"b_count\":" META(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "[]",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "[]", "5") ",\"x\":" META(SIZES_X, STRIDES_X, "7") ","
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "\"conv2d\":" META(SIZES_X,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          STRIDES_X, "7") ",\"conv2d_1\":" META(SIZES_X, STRIDES_CL, "7") ","
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          "\"relu_\":" META(SIZES_X, STRIDES_CL, "7") ","
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                      "\"flatten\":" META("[{\"as_int\":1},{\"as_int\":32}]", "[{\"as_int\":32},{\"as_int\":1}]", "7") "}},\"signature\":{\"input_specs\":["
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "{\"parameter\":{\"arg\":{\"name\":\"p_w\"},\"parameter_name\":\"w\"}},"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "{\"parameter\":{\"arg\":{\"name\":\"p_v\"},\"parameter_name\":\"v\"}},"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "{\"buffer\":{\"arg\":{\"name\":\"b_count\"},\"buffer_name\":\"count\",\"persistent\":false}},"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "{\"user_input\":{\"arg\":" TENSOR(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           "x") "}}],"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                "\"output_specs\":[{\"user_output\":{\"arg\":" TENSOR(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "flatten") "}}]}}}";
+
+static const char weights_json[] =
+    "{\"config\":{"
+    "\"w\":{\"path_name\":\"weight_0\",\"is_param\":true,\"use_pickle\":false,\"tensor_meta\":" META(
+        SIZES_W, STRIDES_W,
+        "7") "},"
+             "\"v\":{\"path_name\":\"weight_0\",\"is_param\":true,\"use_pickle\":false,\"tensor_meta\":" META(
+                 SIZES_W, STRIDES_V, "7") "}}}";
+
+static const char constants_json[] = "{\"config\":{\"count\":{\"path_name\":\"constant_0\",\"is_param\":false,\"use_"
+                                     "pickle\":false,\"tensor_meta\":" META("[]", "[]", "5") "}}}";
+
+struct archive {
+    const char *model, *weights, *constants;
+    size_t weight_bytes;
+    const char *without; /* an entry left out, or NULL */
+};
+
+static struct archive whole(void)
+{
+    return (struct archive){model_json, weights_json, constants_json, 36 * sizeof(float), NULL};
+}
+
+static struct nuc_span text_span(const char *text)
+{
+    return (struct nuc_span){(const uint8_t *)text, strlen(text)};
+}
+
+static void add(struct nuc_zip_writer *w, const struct archive *a, const char *name, struct nuc_span content)
+{
+    if (a->without == NULL || strcmp(a->without, name) != 0)
+        nuc_zip_add(w, name, content);
+}
+
+static struct nuc_span make_archive(struct nuc_context *cx, const struct archive *a)
+{
+    struct nuc_zip_writer *w = nuc_zip_writer_new(cx);
+    float weights[36];
+    int64_t count = 7;
+
+    for (size_t i = 0; i < 36; i++)
+        weights[i] = (float)i;
+    add(w, a, "m/archive_format", text_span("pt2"));
+    add(w, a, "m/archive_version", text_span("0"));
+    add(w, a, "m/byteorder", text_span("little\n"));
+    add(w, a, "m/data/weights/weight_0", (struct nuc_span){(const uint8_t *)weights, a->weight_bytes});
+    add(w, a, "m/data/constants/constant_0", (struct nuc_span){(const uint8_t *)&count, sizeof count});
+    add(w, a, "m/data/weights/model_weights_config.json", text_span(a->weights));
+    add(w, a, "m/data/constants/model_constants_config.json", text_span(a->constants));
+    add(w, a, "m/models/model.json", text_span(a->model));
+    return nuc_zip_finish(w, "archive");
+}
+
+/* Writes the bytes to a file of its own; the caller unlinks it. */
+static const char *save(struct nuc_context *cx, struct nuc_span bytes)
+{
+    char *path = nuc_strdup(cx, "/tmp/nucleon_test_XXXXXX");
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    nuc_write_file(cx, path, bytes);
+    return path;
+}
+
+struct import {
+    const char *path;
+    struct nuc_graph *g;
+};
+
+static void import(struct nuc_context *cx, void *arg)
+{
+    struct import *call = arg;
+
+    call->g = nuc_import_pt2(cx, call->path);
+}
+
+/* The graph, or NULL with the status. */
+static struct nuc_graph *import_bytes(struct nuc_context *cx, struct nuc_span bytes, enum nuc_status *status)
+{
+    struct import call = {save(cx, bytes), NULL};
+
+    *status = nuc_try(cx, import, &call);
+    unlink(call.path);
+    return call.g;
+}
+
+static struct nuc_graph *import_whole(struct nuc_context *cx)
+{
+    struct archive a = whole();
+    enum nuc_status status;
+    struct nuc_graph *g = import_bytes(cx, make_archive(cx, &a), &status);
+
+    if (status != NUC_OK)
+        fail_msg("%s", cx->message);
+    return g;
+}
+
+/* ---- what is read ---- */
+
+static void reads_nodes(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_graph *g = import_whole(cx);
+    const struct nuc_node *conv = nuc_find_node(g, "conv2d");
+
+    (void)state;
+    nuc_graph_verify(g, "import");
+    assert_int_equal(g->n_nodes, 8); /* w, v, x, two convolutions, relu_, flatten, output */
+    assert_null(nuc_find_node(g, "b_count"));
+    assert_int_equal(conv->op, NUC_OP_CONV2D);
+    assert_string_equal(conv->source.file, "net.py");
+    assert_int_equal(conv->source.line, 12);
+    assert_string_equal(conv->source.module, "stem");
+    assert_int_equal(conv->args[2].kind, NUC_ARG_NONE);
+    assert_int_equal(conv->args[3].count, 2); /* [1] and 1 stand for both dimensions */
+    assert_int_equal(conv->args[4].count, 2);
+    assert_int_equal(conv->args[4].u.ints[1], 1);
+    assert_true(conv->args[4].given);
+    assert_false(conv->args[5].given);
+    assert_int_equal(conv->args[6].u.i, 1);
+    nuc_context_free(cx);
+}
+
+static void follows_channels_last_weight(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_graph *g = import_whole(cx);
+
+    (void)state;
+    assert_true(nuc_is_contiguous(&nuc_find_node(g, "conv2d")->vals[0]));
+    assert_true(nuc_is_channels_last(&nuc_find_node(g, "p_v")->vals[0]));
+    assert_true(nuc_is_channels_last(&nuc_find_node(g, "conv2d_1")->vals[0]));
+    nuc_context_free(cx);
+}
+
+static void in_place_result_replaces_its_input(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_graph *g = import_whole(cx);
+
+    (void)state;
+    assert_ptr_equal(nuc_arg_node(nuc_find_node(g, "flatten"), 0), nuc_find_node(g, "relu_"));
+    nuc_context_free(cx);
+}
+
+static void tied_weights_share_bytes(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_graph *g = import_whole(cx);
+    const struct nuc_node *w = nuc_find_node(g, "p_w");
+    const struct nuc_node *v = nuc_find_node(g, "p_v");
+
+    (void)state;
+    assert_ptr_equal(w->data->bytes.data, v->data->bytes.data);
+    assert_string_equal(v->target, "v");
+    const float *logical = nuc_const_contiguous(g, v);
+    /* v[o][i][y][x] lies at 18 o + i + 6 y + 2 x */
+    assert_true(logical[0] == 0.0f && logical[1] == 2.0f && logical[3] == 6.0f && logical[9] == 1.0f);
+    assert_true(logical[18] == 18.0f);
+    nuc_context_free(cx);
+}
+
+/* ---- what is refused ---- */
+
+/* The first `old` in `text` becomes `new`. */
+static const char *replace(struct nuc_context *cx, const char *text, const char *old, const char *new)
+{
+    const char *at = strstr(text, old);
+
+    assert_non_null(at);
+    return nuc_format(cx, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
+}
+
+static const struct {
+    const char *old, *new; /* in models/model.json */
+    enum nuc_status status;
+    const char *message; /* part of it */
+} refusals[] = {
+    {"\"major\":8", "\"major\":7", NUC_UNSUPPORTED, "schema_version.major: schema 7"},
+    {"\"major\":8", "\"major\":\"8\"", NUC_BAD_INPUT, "schema_version.major: is a text where an integer belongs"},
+    {"\"major\":8", "\"major\":8,\"major\":8", NUC_BAD_INPUT, "not valid JSON"},
+    {"\"graph_module\"", "\"graph_modul\"", NUC_BAD_INPUT, "graph_module: the field is missing"},
+    {"aten.conv2d.default", "aten.gru.input", NUC_UNSUPPORTED, "aten.gru.input (node 'conv2d', net.py:12)"},
+    {"torch.ops.aten.relu_.default", "getitem", NUC_UNSUPPORTED, "getitem (node 'relu_')"},
+    {"torch.ops.aten.relu_", "torch.ops.edge.aten.relu", NUC_UNSUPPORTED, "edge.aten.relu.default"},
+    {"\"x\":{\"dtype\":7,\"sizes\":[{\"as_int\":1}", "\"x\":{\"dtype\":7,\"sizes\":[{\"as_expr\":{}}", NUC_UNSUPPORTED,
+     "tensor_values.x.sizes[0]: the size is symbolic"},
+    {"\"x\":{\"dtype\":7,\"sizes\":[{\"as_int\":1}", "\"x\":{\"dtype\":7,\"sizes\":[{\"as_int\":-1}", NUC_BAD_INPUT,
+     "outside 0 to"},
+    {"\"x\":{\"dtype\":7,\"sizes\":[{\"as_int\":1},{\"as_int\":2}",
+     "\"x\":{\"dtype\":7,\"sizes\":[{\"as_int\":2147483647},{\"as_int\":2147483647}", NUC_UNSUPPORTED,
+     "more than 2147483647 elements"},
+    {"\"x\":{\"dtype\":7", "\"x\":{\"dtype\":9", NUC_UNSUPPORTED, "element type 9"},
+    {"\"x\":{\"dtype\":7", "\"x\":{\"dtype\":-1", NUC_UNSUPPORTED, "element type -1"},
+    {"\"x\":{\"dtype\":7", "\"x\":{\"dtype\":99999999999999999999", NUC_BAD_INPUT, "not valid JSON"},
+    {"\"flatten\":{\"dtype\":7", "\"flatten\":{\"dtype\":2", NUC_BAD_INPUT,
+     "node 'flatten' (aten.flatten.using_ints): the archive states int8[1, 32], the operator makes float32[1, 32]"},
+    {"\"flatten\":{\"dtype\":7,\"sizes\":[{\"as_int\":1},{\"as_int\":32}",
+     "\"flatten\":{\"dtype\":7,\"sizes\":[{\"as_int\":1},{\"as_int\":33}", NUC_BAD_INPUT, "the archive states"},
+    {"\"p_w\":{\"dtype\":7", "\"p_w\":{\"dtype\":4", NUC_BAD_INPUT, "is float32[2, 2, 3, 3], in the graph int32"},
+    {"\"name\":\"conv2d\",", "\"name\":\"p_w\",", NUC_OK, NULL}, /* only tuples are named by the node */
+    {"\"outputs\":[" TENSOR("conv2d_1"), "\"outputs\":[" TENSOR("conv2d"), NUC_BAD_INPUT, "is used twice"},
+    {"\"weight\",\"arg\":" TENSOR("p_w"), "\"weight\",\"arg\":" TENSOR("conv2d_1"), NUC_BAD_INPUT,
+     "there is no value 'conv2d_1' in front of this"},
+    {"\"weight\",\"arg\":" TENSOR("p_w"), "\"weight\",\"arg\":{\"as_none\":true}", NUC_BAD_INPUT,
+     "argument 'weight' of node 'conv2d' (aten.conv2d.default, net.py:12) cannot be given so"},
+    {"{\"name\":\"weight\"", "{\"name\":\"wait\"", NUC_UNSUPPORTED, "no argument 'wait'"},
+    {"{\"name\":\"bias\"", "{\"name\":\"weight\"", NUC_BAD_INPUT, "argument 'weight' is given twice"},
+    {INPUT("weight", TENSOR("p_w")) ",", "", NUC_BAD_INPUT, "argument 'weight' is missing"},
+    {"\"as_ints\":[1]", "\"as_ints\":[0]", NUC_BAD_INPUT, "node 'conv2d'"},
+    {"\"as_ints\":[1]", "\"as_ints\":[9000000000]", NUC_BAD_INPUT, "does not fit 32 bits"},
+    {"\"as_ints\":[1]", "\"as_ints\":[1],\"as_int\":1", NUC_BAD_INPUT, "has 2 fields where one belongs"},
+    {"user_output", "buffer_mutation", NUC_BAD_INPUT, "buffer_name: the field is missing"},
+    {"\"user_output\":{", "\"buffer_mutation\":{\"buffer_name\":\"mean\",", NUC_UNSUPPORTED,
+     "changes its buffer 'mean': call model.eval()"},
+    {"user_output", "loss_output", NUC_UNSUPPORTED, "an output of this kind"},
+    {"\"user_input\"", "\"custom_obj\"", NUC_UNSUPPORTED, "an input of this kind"},
+    {"\"user_input\":{\"arg\":" TENSOR("x"), "\"user_input\":{\"arg\":{\"as_int\":3}", NUC_UNSUPPORTED,
+     "the input is not a tensor"},
+    {"\"parameter_name\":\"w\"", "\"parameter_name\":\"q\"", NUC_BAD_INPUT, "'q' is neither among the weights"},
+    {"\"arg\":{\"name\":\"p_v\"}", "\"arg\":{\"name\":\"p_w\"}", NUC_BAD_INPUT, "used twice"},
+};
+
+static void refuse_model(const char *old, const char *new, enum nuc_status wanted, const char *message)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct archive a = whole();
+    enum nuc_status status;
+
+    a.model = replace(cx, model_json, old, new);
+    import_bytes(cx, make_archive(cx, &a), &status);
+    if (status != wanted || (message != NULL && strstr(cx->message, message) == NULL))
+        fail_msg("'%s' -> '%s': status %d, message %s", old, new, (int)status, cx->message);
+    nuc_context_free(cx);
+}
+
+static void refuses_damaged_models(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        refuse_model(refusals[i].old, refusals[i].new, refusals[i].status, refusals[i].message);
+}
+
+static void expect_refusal(struct archive a, enum nuc_status wanted, const char *message)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    enum nuc_status status;
+
+    import_bytes(cx, make_archive(cx, &a), &status);
+    assert_int_equal(status, wanted);
+    if (strstr(cx->message, message) == NULL)
+        fail_msg("'%s' is not in '%s'", message, cx->message);
+    nuc_context_free(cx);
+}
+
+static void refuses_missing_entries(void **state)
+{
+    static const char *const needed[] = {
+        "m/archive_version",
+        "m/byteorder",
+        "m/models/model.json",
+        "m/data/weights/weight_0",
+        "m/data/weights/model_weights_config.json",
+        "m/data/constants/model_constants_config.json",
+    };
+    struct archive a = whole();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        a.without = needed[i];
+        expect_refusal(a, NUC_BAD_INPUT, needed[i] + 2);
+    }
+    a.without = "m/archive_format";
+    expect_refusal(a, NUC_BAD_INPUT, "not one of torch.export.save");
+}
+
+static void refuses_bad_weights(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct archive a = whole();
+
+    (void)state;
+    a.weight_bytes = 35 * sizeof(float);
+    expect_refusal(a, NUC_BAD_INPUT, "config.w.tensor_meta: the tensor reaches to element 35, its file has 35");
+    a = whole();
+    a.weights = replace(cx, weights_json, "\"storage_offset\":{\"as_int\":0}", "\"storage_offset\":{\"as_int\":1}");
+    expect_refusal(a, NUC_BAD_INPUT, "reaches to element 36");
+    a.weights = replace(cx, weights_json, "{\"as_int\":18}", "{\"as_int\":-18}");
+    expect_refusal(a, NUC_BAD_INPUT, "strides[0]");
+    a.weights = replace(cx, weights_json, "\"use_pickle\":false", "\"use_pickle\":true");
+    expect_refusal(a, NUC_UNSUPPORTED, "pickled");
+    nuc_context_free(cx);
+}
+
+/* An in-place operator on one name of memory that another name reads afterwards has no meaning here. */
+static void refuses_stale_aliases(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct archive a = whole();
+
+    (void)state;
+    a.model = replace(cx, model_json,
+                      "aten.relu_.default\",\"name\":\"relu_\",\"inputs\":[" INPUT("self", TENSOR("conv2d_1")),
+                      "aten.dropout.default\",\"name\":\"d\",\"inputs\":[" INPUT("input", TENSOR("conv2d_1")) "," INPUT(
+                          "p", "{\"as_float\":0.5}") "," INPUT("train", "{\"as_bool\":false}"));
+    a.model =
+        replace(cx, a.model, "{\"target\":\"torch.ops.aten.flatten",
+                "{\"target\":\"torch.ops.aten.relu_.default\",\"inputs\":[" INPUT(
+                    "self", TENSOR("relu_")) "],\"outputs\":[" TENSOR("r") "]},{\"target\":\"torch.ops.aten.flatten");
+    a.model =
+        replace(cx, a.model, "\"tensor_values\":{", "\"tensor_values\":{\"r\":" META(SIZES_X, STRIDES_CL, "7") ",");
+    expect_refusal(a, NUC_UNSUPPORTED, "'conv2d_1' shares memory with what node 'r' (aten.relu_.default) wrote");
+    nuc_context_free(cx);
+}
+
+static void refuses_other_files(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_zip_writer *w = nuc_zip_writer_new(cx);
+    enum nuc_status status;
+
+    (void)state;
+    import_bytes(cx, text_span("not a zip archive at all"), &status);
+    assert_int_equal(status, NUC_BAD_INPUT);
+    assert_non_null(strstr(cx->message, "is not a zip archive"));
+    nuc_zip_add(w, "serialized_exported_program.json", text_span("{}"));
+    import_bytes(cx, nuc_zip_finish(w, "old"), &status);
+    assert_int_equal(status, NUC_UNSUPPORTED);
+    assert_non_null(strstr(cx->message, "torch 2.8"));
+    nuc_context_free(cx);
+}
+
+static void refuses_every_truncation(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct archive a = whole();
+    struct nuc_span bytes = make_archive(cx, &a);
+
+    (void)state;
+    for (size_t size = 0; size < bytes.size; size += bytes.size / 97 + 1) {
+        enum nuc_status status;
+        import_bytes(cx, (struct nuc_span){bytes.data, size}, &status);
+        assert_int_equal(status, NUC_BAD_INPUT);
+    }
+    nuc_context_free(cx);
+}
+
+/* Any byte may change: the answer is a graph that verifies, or an error, never a crash. */
+static void survives_flipped_bytes(void **state)
+{
+    uint32_t random = 1;
+
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        struct nuc_context *cx = nuc_context_new(NULL);
+        struct archive a = whole();
+        struct nuc_span bytes = make_archive(cx, &a);
+        uint8_t *copy = nuc_copy(cx, bytes.data, bytes.size);
+        enum nuc_status status;
+        for (int flips = 0; flips < 3; flips++) {
+            random = random * 1664525u + 1013904223u;
+            copy[random % bytes.size] ^= (uint8_t)(random >> 24);
+        }
+        struct nuc_graph *g = import_bytes(cx, (struct nuc_span){copy, bytes.size}, &status);
+        if (status == NUC_OK)
+            nuc_graph_verify(g, "import");
+        else
+            assert_in_range(status, NUC_BAD_INPUT, NUC_UNSUPPORTED);
+        nuc_context_free(cx);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_nodes),
+        cmocka_unit_test(follows_channels_last_weight),
+        cmocka_unit_test(in_place_result_replaces_its_input),
+        cmocka_unit_test(tied_weights_share_bytes),
+        cmocka_unit_test(refuses_damaged_models),
+        cmocka_unit_test(refuses_missing_entries),
+        cmocka_unit_test(refuses_bad_weights),
+        cmocka_unit_test(refuses_stale_aliases),
+        cmocka_unit_test(refuses_other_files),
+        cmocka_unit_test(refuses_every_truncation),
+        cmocka_unit_test(survives_flipped_bytes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
