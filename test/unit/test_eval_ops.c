@@ -348,6 +348,68 @@ static void mean_dims(void **state)
     }
 }
 
+/* Whole numbers sum up exactly in any order: every element is counted once, whatever the dim order. */
+static void mean_random(void **state)
+{
+    enum { MOST = 3 * 40 * 11 * 70 };
+    static float in[MOST], out[MOST];
+    static int32_t sums[MOST];
+    uint32_t seed = 5;
+
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        int64_t shape[4] = {next_int(&seed, 1, 3), next_int(&seed, 1, 40), next_int(&seed, 1, 11),
+                            next_int(&seed, 1, 70)};
+        struct nuc_graph *g = new_graph();
+        struct nuc_meta m = nuc_meta_make(NUC_F32, shape, 4);
+        if (round % 2 == 1)
+            nuc_set_channels_last(&m);
+        struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &m);
+        struct nuc_node *node = add_node(g, NUC_OP_MEAN_DIM, x);
+        unsigned reduced = (unsigned)next_int(&seed, 1, 15);
+        int64_t dims[4], n_dims = 0, count = 1;
+        for (int64_t d = 0; d < 4; d++) {
+            if ((reduced >> d & 1) == 0)
+                continue;
+            dims[n_dims++] = d;
+            count *= shape[d];
+        }
+        set_ints(g, node, 1, dims, (size_t)n_dims);
+        memset(sums, 0, sizeof sums);
+        for (int64_t i = 0; i < nuc_elements(&m); i++) {
+            int64_t rest = i, at = 0, stride = 1;
+            int32_t value = (int32_t)next_int(&seed, -8, 8);
+            for (int d = 3; d >= 0; d--) {
+                bool keep = (reduced >> d & 1) == 0;
+                at += keep ? rest % shape[d] * stride : 0;
+                stride *= keep ? shape[d] : 1;
+                rest /= shape[d];
+            }
+            in[i] = (float)value;
+            sums[at] += value;
+        }
+        const struct nuc_meta *result = run_node(g, node, in, out);
+        for (int64_t i = 0; i < nuc_elements(result); i++)
+            assert_true(out[i] == (float)sums[i] / (float)count);
+        free_graph(g);
+    }
+}
+
+/* Ten neighbours: what is left of a vector of eight comes first, then the eight lanes. 2 is lost in 1e8. */
+static void mean_order(void **state)
+{
+    const float in[10] = {1e8f, -1e8f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 1.0f};
+    struct nuc_graph *g = new_graph();
+    struct nuc_node *node = add_node(g, NUC_OP_MEAN_DIM, add_input(g, NUC_F32, SHAPE(1, 10)));
+    float out[1];
+
+    (void)state;
+    set_ints(g, node, 1, INTS(1));
+    run_node(g, node, in, out);
+    assert_floats(out, (const float[]){0.0f}, 1);
+    free_graph(g);
+}
+
 static void softmax_dims(void **state)
 {
     /* exp of 0, ln 3 is 1, 3: shares of a quarter. Large values must not overflow. */
@@ -476,6 +538,7 @@ int main(void)
         cmocka_unit_test(batch_norm),       cmocka_unit_test(average_random),
         cmocka_unit_test(maximum_random),   cmocka_unit_test(stride_defaults_to_kernel),
         cmocka_unit_test(adaptive_average), cmocka_unit_test(mean_dims),
+        cmocka_unit_test(mean_random),      cmocka_unit_test(mean_order),
         cmocka_unit_test(softmax_dims),     cmocka_unit_test(permute_any_dtype),
         cmocka_unit_test(constant_pad),     cmocka_unit_test(pad_int8),
         cmocka_unit_test(pad_modes),        cmocka_unit_test(conversions),

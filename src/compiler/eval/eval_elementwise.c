@@ -217,6 +217,7 @@ struct batch_norm_run {
     float *out;
 };
 
+/* torch fuses the last product with the sum; in double the product is exact, so one rounding is left here too. */
 static void normalize_planes(void *arg, size_t begin, size_t end, unsigned worker)
 {
     const struct batch_norm_run *r = arg;
@@ -231,7 +232,7 @@ static void normalize_planes(void *arg, size_t begin, size_t end, unsigned worke
         const float *in = r->in + p * inner;
         float *out = r->out + p * inner;
         for (size_t i = 0; i < inner; i++)
-            out[i] = in[i] * scale + shift;
+            out[i] = (float)((double)in[i] * (double)scale + (double)shift);
     }
 }
 

@@ -43,7 +43,7 @@ const struct nuc_eval_op *nuc_eval_find(enum nuc_op op)
         [NUC_OP_EDGE_ADD] = &nuc_eval_add,
         [NUC_OP_EDGE_MAX_POOL2D] = &nuc_eval_max_pool,
         [NUC_OP_EDGE_AVG_POOL2D] = &nuc_eval_avg_pool,
-        [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = &nuc_eval_adaptive_avg_pool,
+        [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = &nuc_eval_edge_adaptive_avg_pool,
         [NUC_OP_EDGE_MEAN_DIM] = &nuc_eval_mean,
         [NUC_OP_EDGE_CONSTANT_PAD] = &nuc_eval_constant_pad,
         [NUC_OP_EDGE_VIEW] = &nuc_eval_view,

@@ -241,23 +241,29 @@ static void adaptive_plane(const struct pool *p, const float *in, float *out, in
     }
 }
 
-/* An output of one pixel is mean() over the plane, as in torch. */
-static void mean_plane(const struct pool *p, const float *in, float *out, int64_t *indices)
+static void run_edge_adaptive(const struct nuc_eval_call *c)
 {
-    int64_t elements = p->in[HEIGHT] * p->in[WIDTH];
-    double sum = 0.0;
-
-    (void)indices;
-    for (int64_t i = 0; i < elements; i++)
-        sum += (double)in[i];
-    *out = (float)sum / (float)elements;
+    run_planes(c, adaptive_plane);
 }
 
-static void run_adaptive(const struct nuc_eval_call *c)
-{
-    const struct pool *p = c->state;
+const struct nuc_eval_op nuc_eval_edge_adaptive_avg_pool = {.prepare = prepare_adaptive, .run = run_edge_adaptive};
 
-    run_planes(c, p->out[HEIGHT] == 1 && p->out[WIDTH] == 1 ? mean_plane : adaptive_plane);
+/* Unlike the operator of the Edge dialect, the one of ATen takes the mean when one pixel is left. */
+static bool is_global(const struct nuc_eval_call *c)
+{
+    struct nuc_eval_image out = nuc_eval_image(c, nuc_eval_out_meta(c, 0));
+
+    return out.height == 1 && out.width == 1;
 }
 
-const struct nuc_eval_op nuc_eval_adaptive_avg_pool = {.prepare = prepare_adaptive, .run = run_adaptive};
+static void prepare_aten_adaptive(struct nuc_eval_call *c)
+{
+    (is_global(c) ? nuc_eval_global_avg_pool.prepare : prepare_adaptive)(c);
+}
+
+static void run_aten_adaptive(const struct nuc_eval_call *c)
+{
+    (is_global(c) ? nuc_eval_global_avg_pool.run : run_edge_adaptive)(c);
+}
+
+const struct nuc_eval_op nuc_eval_adaptive_avg_pool = {.prepare = prepare_aten_adaptive, .run = run_aten_adaptive};

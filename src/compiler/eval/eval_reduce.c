@@ -1,19 +1,11 @@
 /* Mean over any dimensions, and softmax. */
 #include <math.h>
-#include <string.h>
 
-#include "compiler/eval/eval_private.h"
+#include "compiler/eval/eval_sum.h"
 
 enum { INPUT, DIM };
 
 /* ---- mean ---- */
-
-struct mean {
-    size_t out_strides[NUC_MAX_RANK]; /* of the result, by input dimension; 0 when reduced */
-    size_t step;                      /* along an input row */
-    size_t out_elements;
-    size_t count; /* elements averaged for each result */
-};
 
 /* A missing or empty list means all dimensions. */
 static void reduced_dims(const struct nuc_eval_call *c, bool reduced[NUC_MAX_RANK])
@@ -34,51 +26,54 @@ static void reduced_dims(const struct nuc_eval_call *c, bool reduced[NUC_MAX_RAN
 
 static void prepare_mean(struct nuc_eval_call *c)
 {
-    struct mean *m = nuc_alloc(c->cx, sizeof *m);
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT);
     bool reduced[NUC_MAX_RANK];
-    size_t stride = 1;
 
     nuc_eval_want_float(c, INPUT);
     reduced_dims(c, reduced);
-    m->count = 1;
-    for (uint32_t d = in->rank; d-- > 0;) {
-        if (reduced[d]) {
-            m->count *= (size_t)in->sizes[d];
-            continue;
-        }
-        m->out_strides[d] = stride;
-        stride *= (size_t)in->sizes[d];
-    }
-    m->step = in->rank == 0 ? 0 : m->out_strides[in->rank - 1];
-    m->out_elements = stride;
-    if (stride != (size_t)nuc_elements(nuc_eval_out_meta(c, 0)))
+    struct nuc_sum *sum = nuc_sum_plan(c->cx, nuc_eval_in_meta(c, INPUT), reduced);
+    if (nuc_sum_results(sum) != (size_t)nuc_elements(nuc_eval_out_meta(c, 0)))
         nuc_eval_fail(c, "the result %s does not fit", nuc_meta_text(c->cx, nuc_eval_out_meta(c, 0)));
-    c->scratch_size = stride * sizeof(double);
-    c->state = m;
+    c->state = sum;
 }
 
-/* torch sums pairwise in float32; a sum in double rounded once is what that approximates. */
+struct mean_run {
+    const struct nuc_sum *sum;
+    const float *in;
+    float *out;
+};
+
+static void mean_range(void *arg, size_t begin, size_t end, unsigned worker)
+{
+    const struct mean_run *r = arg;
+
+    (void)worker;
+    for (size_t i = begin; i < end; i++)
+        r->out[i] = nuc_sum_at(r->sum, r->in, i) / (float)nuc_sum_count(r->sum);
+}
+
 static void run_mean(const struct nuc_eval_call *c)
 {
-    const struct mean *m = c->state;
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT);
-    const float *from = nuc_eval_in(c, INPUT);
-    size_t length = nuc_eval_row_length(in), rows = nuc_eval_rows(in);
-    double *sums = c->scratch;
-    float *out = c->out[0];
+    struct mean_run r = {c->state, nuc_eval_in(c, INPUT), c->out[0]};
+    size_t results = nuc_sum_results(r.sum);
 
-    memset(sums, 0, m->out_elements * sizeof *sums);
-    for (size_t row = 0; row < rows; row++, from += length) {
-        double *to = sums + nuc_eval_row_offset(in, row, m->out_strides);
-        for (size_t i = 0; i < length; i++)
-            to[i * m->step] += (double)from[i];
-    }
-    for (size_t i = 0; i < m->out_elements; i++)
-        out[i] = (float)sums[i] / (float)m->count;
+    nuc_parallel_for(c->pool, results, (double)results * (double)nuc_sum_count(r.sum), mean_range, &r);
 }
 
 const struct nuc_eval_op nuc_eval_mean = {.prepare = prepare_mean, .run = run_mean};
+
+/* Adaptive pooling to one pixel: torch takes the mean over height and width. */
+static void prepare_global_pool(struct nuc_eval_call *c)
+{
+    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT);
+    bool reduced[NUC_MAX_RANK] = {false};
+
+    nuc_eval_want_float(c, INPUT);
+    nuc_eval_image(c, in);
+    reduced[in->rank - 1] = reduced[in->rank - 2] = true;
+    c->state = nuc_sum_plan(c->cx, in, reduced);
+}
+
+const struct nuc_eval_op nuc_eval_global_avg_pool = {.prepare = prepare_global_pool, .run = run_mean};
 
 /* ---- softmax ---- */
 
