@@ -24,11 +24,11 @@ extern "C" {
  * the texts out and keeps the numbers.
  */
 struct nuc_detail {
-    const char *message;     /* what is wrong; names the argument when one is to blame. NULL: nothing */
-    const char *where;       /* operator or backend name, inside the image; NULL when none is involved */
-    int32_t instruction;     /* index in the method, -1: none */
-    int32_t value;           /* index of the value, -1: none */
-    int32_t code;            /* status of a driver call, 0: none */
+    const char *message; /* what is wrong; names the argument when one is to blame. NULL: nothing */
+    const char *where;   /* operator or backend name, inside the image; NULL when none is involved */
+    int32_t instruction; /* index in the method, -1: none */
+    int32_t value;       /* index of the value, -1: none */
+    int32_t code;        /* status of a driver call, 0: none */
 };
 
 #ifdef NUCLEON_NO_MESSAGES
@@ -136,55 +136,55 @@ extern const struct nuc_kernel_table nuc_default_kernels;
 const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *table, const char *name);
 
 /* The operators themselves, for tables of one's own. */
-#define NUC_KERNELS(X)                                                                                        \
-    X("quantized_decomposed::quantize_per_tensor.out", "TfiiiiO", nuc_op_quantize_per_tensor)                 \
-    X("quantized_decomposed::dequantize_per_tensor.out", "Tfiiii?iO", nuc_op_dequantize_per_tensor)           \
-    X("quantized_decomposed::quantize_per_channel.out", "TTTiiiiO", nuc_op_quantize_per_channel)              \
-    X("quantized_decomposed::dequantize_per_channel.out", "TT?Tiiii?iO", nuc_op_dequantize_per_channel)       \
-    X("dim_order_ops::_clone_dim_order.out", "Tb?IO", nuc_op_clone_dim_order)                                 \
-    X("dim_order_ops::_to_dim_order_copy.out", "Tb?IO", nuc_op_to_dim_order_copy)                             \
-    X("aten::clone.out", "T?iO", nuc_op_clone)                                                                \
-    X("aten::alias_copy.out", "TO", nuc_op_alias_copy)                                                        \
-    X("aten::view_copy.out", "TIO", nuc_op_view_copy)                                                         \
-    X("aten::permute_copy.out", "TIO", nuc_op_permute_copy)                                                   \
-    X("aten::slice_copy.Tensor_out", "Ti?i?iiO", nuc_op_slice_copy)                                           \
-    X("aten::split_with_sizes_copy.out", "TIiP", nuc_op_split_with_sizes_copy)                                \
-    X("aten::cat.out", "LiO", nuc_op_cat)                                                                     \
-    X("aten::expand_copy.out", "TIbO", nuc_op_expand_copy)                                                    \
-    X("aten::constant_pad_nd.out", "TIfO", nuc_op_constant_pad_nd)                                            \
-    X("aten::add.out", "TTfO", nuc_op_add)                                                                    \
-    X("aten::sub.out", "TTfO", nuc_op_sub)                                                                    \
-    X("aten::mul.out", "TTO", nuc_op_mul)                                                                     \
-    X("aten::div.out", "TTO", nuc_op_div)                                                                     \
-    X("aten::maximum.out", "TTO", nuc_op_maximum)                                                             \
-    X("aten::minimum.out", "TTO", nuc_op_minimum)                                                             \
-    X("aten::relu.out", "TO", nuc_op_relu)                                                                    \
-    X("aten::abs.out", "TO", nuc_op_abs)                                                                      \
-    X("aten::neg.out", "TO", nuc_op_neg)                                                                      \
-    X("aten::exp.out", "TO", nuc_op_exp)                                                                      \
-    X("aten::log.out", "TO", nuc_op_log)                                                                      \
-    X("aten::sqrt.out", "TO", nuc_op_sqrt)                                                                    \
-    X("aten::rsqrt.out", "TO", nuc_op_rsqrt)                                                                  \
-    X("aten::sigmoid.out", "TO", nuc_op_sigmoid)                                                              \
-    X("aten::tanh.out", "TO", nuc_op_tanh)                                                                    \
-    X("aten::leaky_relu.out", "TfO", nuc_op_leaky_relu)                                                       \
-    X("aten::hardtanh.out", "TffO", nuc_op_hardtanh)                                                          \
-    X("aten::clamp.out", "T?f?fO", nuc_op_clamp)                                                              \
-    X("aten::convolution.out", "TT?TIIIbIiO", nuc_op_convolution)                                             \
-    X("aten::max_pool2d_with_indices.out", "TIIIIbOO", nuc_op_max_pool2d)                                     \
-    X("aten::avg_pool2d.out", "TIIIbb?iO", nuc_op_avg_pool2d)                                                 \
-    X("aten::_adaptive_avg_pool2d.out", "TIO", nuc_op_adaptive_avg_pool2d)                                    \
-    X("aten::_native_batch_norm_legit_no_training.out", "T?T?TTTffOOO", nuc_op_batch_norm)                    \
-    X("aten::mm.out", "TTO", nuc_op_mm)                                                                       \
-    X("aten::bmm.out", "TTO", nuc_op_bmm)                                                                     \
-    X("aten::addmm.out", "TTTffO", nuc_op_addmm)                                                              \
-    X("aten::_softmax.out", "TibO", nuc_op_softmax)                                                           \
-    X("aten::mean.out", "T?Ib?iO", nuc_op_mean)                                                               \
-    X("aten::sum.IntList_out", "T?Ib?iO", nuc_op_sum)                                                         \
-    X("aten::amax.out", "TIbO", nuc_op_amax)                                                                  \
+#define NUC_KERNELS(X)                                                                                                 \
+    X("quantized_decomposed::quantize_per_tensor.out", "TfiiiiO", nuc_op_quantize_per_tensor)                          \
+    X("quantized_decomposed::dequantize_per_tensor.out", "Tfiiii?iO", nuc_op_dequantize_per_tensor)                    \
+    X("quantized_decomposed::quantize_per_channel.out", "TTTiiiiO", nuc_op_quantize_per_channel)                       \
+    X("quantized_decomposed::dequantize_per_channel.out", "TT?Tiiii?iO", nuc_op_dequantize_per_channel)                \
+    X("dim_order_ops::_clone_dim_order.out", "Tb?IO", nuc_op_clone_dim_order)                                          \
+    X("dim_order_ops::_to_dim_order_copy.out", "Tb?IO", nuc_op_to_dim_order_copy)                                      \
+    X("aten::clone.out", "T?iO", nuc_op_clone)                                                                         \
+    X("aten::alias_copy.out", "TO", nuc_op_alias_copy)                                                                 \
+    X("aten::view_copy.out", "TIO", nuc_op_view_copy)                                                                  \
+    X("aten::permute_copy.out", "TIO", nuc_op_permute_copy)                                                            \
+    X("aten::slice_copy.Tensor_out", "Ti?i?iiO", nuc_op_slice_copy)                                                    \
+    X("aten::split_with_sizes_copy.out", "TIiP", nuc_op_split_with_sizes_copy)                                         \
+    X("aten::cat.out", "LiO", nuc_op_cat)                                                                              \
+    X("aten::expand_copy.out", "TIbO", nuc_op_expand_copy)                                                             \
+    X("aten::constant_pad_nd.out", "TIfO", nuc_op_constant_pad_nd)                                                     \
+    X("aten::add.out", "TTfO", nuc_op_add)                                                                             \
+    X("aten::sub.out", "TTfO", nuc_op_sub)                                                                             \
+    X("aten::mul.out", "TTO", nuc_op_mul)                                                                              \
+    X("aten::div.out", "TTO", nuc_op_div)                                                                              \
+    X("aten::maximum.out", "TTO", nuc_op_maximum)                                                                      \
+    X("aten::minimum.out", "TTO", nuc_op_minimum)                                                                      \
+    X("aten::relu.out", "TO", nuc_op_relu)                                                                             \
+    X("aten::abs.out", "TO", nuc_op_abs)                                                                               \
+    X("aten::neg.out", "TO", nuc_op_neg)                                                                               \
+    X("aten::exp.out", "TO", nuc_op_exp)                                                                               \
+    X("aten::log.out", "TO", nuc_op_log)                                                                               \
+    X("aten::sqrt.out", "TO", nuc_op_sqrt)                                                                             \
+    X("aten::rsqrt.out", "TO", nuc_op_rsqrt)                                                                           \
+    X("aten::sigmoid.out", "TO", nuc_op_sigmoid)                                                                       \
+    X("aten::tanh.out", "TO", nuc_op_tanh)                                                                             \
+    X("aten::leaky_relu.out", "TfO", nuc_op_leaky_relu)                                                                \
+    X("aten::hardtanh.out", "TffO", nuc_op_hardtanh)                                                                   \
+    X("aten::clamp.out", "T?f?fO", nuc_op_clamp)                                                                       \
+    X("aten::convolution.out", "TT?TIIIbIiO", nuc_op_convolution)                                                      \
+    X("aten::max_pool2d_with_indices.out", "TIIIIbOO", nuc_op_max_pool2d)                                              \
+    X("aten::avg_pool2d.out", "TIIIbb?iO", nuc_op_avg_pool2d)                                                          \
+    X("aten::_adaptive_avg_pool2d.out", "TIO", nuc_op_adaptive_avg_pool2d)                                             \
+    X("aten::_native_batch_norm_legit_no_training.out", "T?T?TTTffOOO", nuc_op_batch_norm)                             \
+    X("aten::mm.out", "TTO", nuc_op_mm)                                                                                \
+    X("aten::bmm.out", "TTO", nuc_op_bmm)                                                                              \
+    X("aten::addmm.out", "TTTffO", nuc_op_addmm)                                                                       \
+    X("aten::_softmax.out", "TibO", nuc_op_softmax)                                                                    \
+    X("aten::mean.out", "T?Ib?iO", nuc_op_mean)                                                                        \
+    X("aten::sum.IntList_out", "T?Ib?iO", nuc_op_sum)                                                                  \
+    X("aten::amax.out", "TIbO", nuc_op_amax)                                                                           \
     X("aten::amin.out", "TIbO", nuc_op_amin)
 
-#define NUC_KERNEL_DECLARATION(name, signature, run) \
+#define NUC_KERNEL_DECLARATION(name, signature, run)                                                                   \
     enum nuc_status run(struct nuc_kernel_context *cx, struct nuc_value *const *args);
 NUC_KERNELS(NUC_KERNEL_DECLARATION)
 #undef NUC_KERNEL_DECLARATION

@@ -48,6 +48,12 @@ struct nuc_backend {
     enum nuc_status (*sizes)(const uint8_t *processed, size_t size, struct nuc_backend_sizes *out,
                              struct nuc_detail *detail);
 
+    /*
+     * Temporary bytes a call needs in addition because argument `index` is this tensor (of which data is NULL). May be
+     * NULL: none.
+     */
+    size_t (*argument_bytes)(const uint8_t *processed, size_t size, size_t index, const struct nuc_tensor *tensor);
+
     /* `state` has the bytes asked for, aligned to NUC_MEMORY_ALIGNMENT and zeroed. */
     enum nuc_status (*load)(void *state, const uint8_t *processed, size_t size, struct nuc_detail *detail);
 
@@ -163,8 +169,8 @@ enum nuc_status nuc_program_output(const struct nuc_program *p, size_t index, st
  * `name` is the operator's or the backend's. NULL switches it off.
  */
 void nuc_program_trace(struct nuc_program *p,
-                       void (*trace)(void *user, uint32_t instruction, const char *name,
-                                     struct nuc_value *const *args, size_t n_args),
+                       void (*trace)(void *user, uint32_t instruction, const char *name, struct nuc_value *const *args,
+                                     size_t n_args),
                        void *user);
 
 #ifdef __cplusplus

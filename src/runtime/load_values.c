@@ -64,6 +64,16 @@ static bool read_shape(struct nuc_image *im, struct nuc_fb_table t, struct nuc_t
     return nuc_image_need(im, count_bytes(out, &out->bytes), NUC_TEXT("a tensor has impossible sizes"));
 }
 
+bool nuc_read_shape(struct nuc_image *im, uint32_t index, struct nuc_tensor *out, bool *is_tensor)
+{
+    struct nuc_fb_table entry = nuc_fb_vec_table(&im->reader, im->values, index);
+    struct nuc_fb_table t = nuc_fb_sub(&im->reader, entry, NUC_EVALUE_VALUE);
+
+    *out = (struct nuc_tensor){.data = NULL};
+    *is_tensor = nuc_fb_u8(&im->reader, entry, NUC_EVALUE_TYPE, 0) == NUC_VALUE_TENSOR;
+    return nuc_image_ok(im) && (!*is_tensor || read_shape(im, t, out));
+}
+
 static bool aligned_for(const void *data, const struct nuc_tensor *t)
 {
     return (uintptr_t)data % nuc_dtype_size((enum nuc_dtype)t->dtype) == 0;

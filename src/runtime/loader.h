@@ -33,6 +33,9 @@ struct nuc_state_layout {
 /* The layout without the delegates' states, which begin at delegate_states. */
 bool nuc_state_layout(struct nuc_image *im, struct nuc_state_layout *layout);
 
+/* Type and shape of value `index` when it is a tensor: *is_tensor. Its data stays NULL. */
+bool nuc_read_shape(struct nuc_image *im, uint32_t index, struct nuc_tensor *out, bool *is_tensor);
+
 /* Parses all values into p->values. */
 enum nuc_status nuc_load_values(struct nuc_program *p, struct nuc_image *im);
 

@@ -121,21 +121,12 @@ static enum nuc_status parse(const uint8_t *processed, size_t size, struct neutr
     return NUC_OK;
 }
 
-/*
- * Pointer arrays, scratch, profile, debug and prefetch buffers; the tensors that must be transposed are not known to
- * the payload, so their bound is the microcode's own sizes, where it has them.
- */
+/* Pointer arrays, scratch, profile, debug and prefetch buffers. */
 static uint64_t temporary_bytes(const struct neutron_state *s)
 {
-    uint64_t bytes = (s->n_inputs + s->n_outputs + 3) * sizeof(void *) + 2 * ALIGNMENT;
-    uint32_t count = s->n_inputs + s->n_outputs;
+    uint64_t pointers = (s->n_inputs + s->n_outputs + 3) * sizeof(void *) + 2 * ALIGNMENT;
 
-    bytes += (uint64_t)s->scratch + s->profile + s->debug + s->prefetch + 4 * ALIGNMENT;
-    for (uint32_t i = 0; i < count && s->io_sizes != NULL; i++) {
-        uint8_t format = i < s->n_inputs ? s->input_formats[i] : s->output_formats[i - s->n_inputs];
-        bytes += format != 0 ? (uint64_t)word(s->io_sizes, i) + ALIGNMENT : 0;
-    }
-    return bytes;
+    return pointers + (uint64_t)s->scratch + s->profile + s->debug + s->prefetch + 4 * ALIGNMENT;
 }
 
 static enum nuc_status sizes(const uint8_t *processed, size_t size, struct nuc_backend_sizes *out,
@@ -256,6 +247,24 @@ static void transpose(const struct nuc_tensor *t, const void *in, void *out, boo
     nuc_kernel_copy(&loops, element, in, out);
 }
 
+/* A copy for each port at which the tensor is transposed. */
+static size_t argument_bytes(const uint8_t *processed, size_t size, size_t index, const struct nuc_tensor *tensor)
+{
+    struct nuc_detail unused;
+    struct neutron_state s;
+    struct neutron_payload parts;
+    size_t ports = 0;
+
+    if (parse(processed, size, &s, &parts, &unused) != NUC_OK)
+        return 0;
+    for (uint32_t i = 0; i < s.n_inputs; i++)
+        ports += s.input_map[i] == index && crossing_of(tensor, s.input_formats[i]) == TRANSPOSED;
+    for (uint32_t i = 0; i < s.n_outputs; i++)
+        ports += s.n_arguments + s.output_map[i] == index && crossing_of(tensor, s.output_formats[i]) == TRANSPOSED;
+    size_t bytes;
+    return nuc_mul_size(ports, (tensor->bytes / ALIGNMENT + 2) * ALIGNMENT, &bytes) ? bytes : SIZE_MAX;
+}
+
 /* Tensor argument `index`, large enough for port `port` of the microcode; NULL with a message otherwise. */
 static const struct nuc_tensor *argument(struct nuc_kernel_context *cx, const struct neutron_state *s,
                                          struct nuc_value *const *args, size_t n_args, size_t index, uint32_t port)
@@ -362,6 +371,7 @@ static enum nuc_status run(void *state, struct nuc_kernel_context *cx, struct nu
 const struct nuc_backend nuc_neutron_backend = {
     .id = "NeutronBackend",
     .sizes = sizes,
+    .argument_bytes = argument_bytes,
     .load = load,
     .run = run,
     .unload = unload,

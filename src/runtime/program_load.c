@@ -77,28 +77,81 @@ const struct nuc_backend *nuc_backend_find(const struct nuc_backend_table *table
     return NULL;
 }
 
-/* Adds what the delegates need; the largest call decides about temporary memory. */
+/* What the arguments of one call add to the temporary memory of its delegate. */
+static bool argument_bytes(struct nuc_image *im, const struct nuc_backend *backend, struct nuc_span processed,
+                           struct nuc_fb_vector args, size_t *temporary)
+{
+    for (uint32_t i = 0; i < args.count && backend->argument_bytes != NULL; i++) {
+        struct nuc_tensor t;
+        bool is_tensor;
+        if (!nuc_read_shape(im, (uint32_t)nuc_fb_vec_i32(&im->reader, args, i), &t, &is_tensor))
+            return false;
+        size_t bytes = is_tensor ? backend->argument_bytes(processed.data, processed.size, i, &t) : 0;
+        if (!nuc_image_need(im, nuc_add_size(*temporary, bytes, temporary),
+                            NUC_TEXT("a delegate needs more memory than there is")))
+            return false;
+    }
+    return true;
+}
+
+static enum nuc_status delegate_at(struct nuc_image *im, const struct nuc_backend_table *backends, uint32_t index,
+                                   const struct nuc_backend **backend, struct nuc_span *processed,
+                                   struct nuc_backend_sizes *sizes)
+{
+    const char *id;
+
+    if (!nuc_image_delegate(im, index, &id, processed))
+        return NUC_BAD_INPUT;
+    *backend = nuc_backend_find(backends, id, im->detail);
+    if (*backend == NULL)
+        return NUC_UNSUPPORTED;
+    im->detail->where = (*backend)->id;
+    *sizes = (struct nuc_backend_sizes){0, 0};
+    enum nuc_status status = (*backend)->sizes(processed->data, processed->size, sizes, im->detail);
+    if (status == NUC_OK && (sizes->state > SIZE_MAX / 4 || sizes->temporary > SIZE_MAX / 4))
+        status = NUC_NO_MEMORY;
+    return status;
+}
+
+/* The call that needs most decides about temporary memory. */
+static enum nuc_status call_sizes(struct nuc_image *im, const struct nuc_backend_table *backends,
+                                  struct nuc_program_sizes *out)
+{
+    for (uint32_t i = 0; i < im->instructions.count; i++) {
+        struct nuc_fb_table entry = nuc_fb_vec_table(&im->reader, im->instructions, i);
+        struct nuc_fb_table t = nuc_fb_sub(&im->reader, entry, NUC_INSTRUCTION_ARGS);
+        const struct nuc_backend *backend;
+        struct nuc_span processed;
+        struct nuc_backend_sizes sizes;
+        if (nuc_fb_u8(&im->reader, entry, NUC_INSTRUCTION_TYPE, 0) != NUC_INSTRUCTION_DELEGATE)
+            continue;
+        uint32_t index = nuc_fb_u32(&im->reader, t, NUC_CALL_INDEX, 0);
+        enum nuc_status status = delegate_at(im, backends, index, &backend, &processed, &sizes);
+        if (status != NUC_OK)
+            return status;
+        if (!argument_bytes(im, backend, processed, nuc_fb_vec(&im->reader, t, NUC_CALL_ARGS, 4), &sizes.temporary))
+            return NUC_BAD_INPUT;
+        out->temporary = sizes.temporary > out->temporary ? sizes.temporary : out->temporary;
+    }
+    im->detail->where = NULL;
+    return NUC_OK;
+}
+
+/* Adds what the delegates keep. */
 static enum nuc_status delegate_sizes(struct nuc_image *im, const struct nuc_backend_table *backends,
                                       struct nuc_program_sizes *out)
 {
     for (uint32_t i = 0; i < im->delegates.count; i++) {
-        const char *id;
+        const struct nuc_backend *backend;
         struct nuc_span processed;
-        struct nuc_backend_sizes sizes = {0, 0};
-        if (!nuc_image_delegate(im, i, &id, &processed))
-            return NUC_BAD_INPUT;
-        const struct nuc_backend *backend = nuc_backend_find(backends, id, im->detail);
-        if (backend == NULL)
-            return NUC_UNSUPPORTED;
-        enum nuc_status status = backend->sizes(processed.data, processed.size, &sizes, im->detail);
+        struct nuc_backend_sizes sizes;
+        enum nuc_status status = delegate_at(im, backends, i, &backend, &processed, &sizes);
         if (status != NUC_OK)
             return status;
-        if (sizes.state > SIZE_MAX / 4 || sizes.temporary > SIZE_MAX / 4 ||
-            !nuc_add_size(out->state, nuc_align_up(sizes.state, NUC_MEMORY_ALIGNMENT), &out->state))
+        if (!nuc_add_size(out->state, nuc_align_up(sizes.state, NUC_MEMORY_ALIGNMENT), &out->state))
             return NUC_NO_MEMORY;
-        out->temporary = sizes.temporary > out->temporary ? sizes.temporary : out->temporary;
     }
-    return NUC_OK;
+    return call_sizes(im, backends, out);
 }
 
 static enum nuc_status image_sizes(struct nuc_image *im, const struct nuc_backend_table *backends,
@@ -183,17 +236,12 @@ static enum nuc_status load_delegates(struct nuc_program *p, struct nuc_image *i
 {
     for (uint32_t i = 0; i < im->delegates.count; i++) {
         struct nuc_loaded_delegate *d = &p->delegates[i];
-        struct nuc_backend_sizes sizes = {0, 0};
+        struct nuc_backend_sizes sizes;
         struct nuc_span processed;
-        const char *id;
-        if (!nuc_image_delegate(im, i, &id, &processed))
-            return NUC_BAD_INPUT;
-        d->backend = nuc_backend_find(backends, id, im->detail);
-        d->state = (uint8_t *)p->memory.state + state_at;
-        im->detail->where = d->backend->id;
-        enum nuc_status status = d->backend->sizes(processed.data, processed.size, &sizes, im->detail);
+        enum nuc_status status = delegate_at(im, backends, i, &d->backend, &processed, &sizes);
         if (status != NUC_OK)
             return status;
+        d->state = (uint8_t *)p->memory.state + state_at;
         memset(d->state, 0, sizes.state);
         status = d->backend->load(d->state, processed.data, processed.size, im->detail);
         if (status != NUC_OK)
