@@ -392,6 +392,20 @@ static void constants_keep_their_place(void **state)
                         "output( dequantize_per_tensor_4 )\n");
 }
 
+/* A model that has a parameter of that name already. */
+static void names_do_not_collide(void **state)
+{
+    static const float c[2] = {0.5f, 1};
+    struct nuc_graph *g = new_graph(state);
+    struct nuc_node *taken = parameter(g, "p__frozen_param0", c, INTS(2));
+    struct nuc_node *x = input(g, "x", INTS(4, 2));
+
+    output(g, simple(g, NUC_OP_ADD, x, taken, NULL));
+    const char *text = quantized(g, true, ramp);
+    assert_null(strstr(text, "_frozen_param0"));
+    assert_non_null(strstr(text, "b__frozen_param1( )\n"));
+}
+
 /* The reference runs the pattern of hardtanh once, before the relu in front of the second one is annotated. */
 static void order_of_annotation(void **state)
 {
@@ -549,6 +563,7 @@ int main(void)
         TEST(every_reader_has_its_dequantize),
         TEST(different_specs_chain),
         TEST(constants_keep_their_place),
+        TEST(names_do_not_collide),
         TEST(order_of_annotation),
         TEST(bounds_decide),
         TEST(relu6_is_an_extension),

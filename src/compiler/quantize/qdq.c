@@ -179,15 +179,26 @@ static struct nuc_node *read_value(struct conversion *v, const struct nuc_node *
 
 /* ---- placeholders ---- */
 
-/* The lowest free number: the model may have been quantized before. */
+/* The model may have been quantized before, or name anything so; placeholders are named after kind and target. */
+static bool is_taken(const struct conversion *v, const char *target)
+{
+    static const char *const kinds[] = {"b_", "p_", "c_"};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (nuc_find_node(v->c->g, nuc_format(v->to->cx, "%s%s", kinds[i], target)) != NULL)
+            return true;
+    }
+    return false;
+}
+
 static const char *free_target(struct conversion *v, const char *prefix, unsigned *next)
 {
-    const char *name;
+    const char *target;
 
     do {
-        name = nuc_format(v->to->cx, "b_%s%u", prefix, (*next)++);
-    } while (nuc_find_node(v->c->g, name) != NULL);
-    return name + 2;
+        target = nuc_format(v->to->cx, "%s%u", prefix, (*next)++);
+    } while (is_taken(v, target));
+    return target;
 }
 
 static void add_parameters(struct conversion *v, struct pair *p)
