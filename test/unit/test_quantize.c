@@ -429,7 +429,7 @@ static void bounds_decide(void **state)
     static const struct {
         double min, max;
         bool own;
-    } cases[] = {{0, 6, true}, {-1, 1, true}, {0, 1, true}, {0, INFINITY, true}, {0, 2, false}, {-6, 6, false}};
+    } cases[] = {{0, 6, true}, {-1, 1, true}, {0, 1, true}, {0, (double)INFINITY, true}, {0, 2, false}, {-6, 6, false}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct nuc_graph *g = new_graph(state);
