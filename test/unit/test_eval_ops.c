@@ -352,8 +352,8 @@ static void mean_dims(void **state)
 static void mean_random(void **state)
 {
     enum { MOST = 3 * 40 * 11 * 70 };
-    static float in[MOST], out[MOST];
-    static int32_t sums[MOST];
+    float *in = test_malloc(MOST * sizeof *in), *out = test_malloc(MOST * sizeof *out);
+    int32_t *sums = test_malloc(MOST * sizeof *sums);
     uint32_t seed = 5;
 
     (void)state;
@@ -375,7 +375,7 @@ static void mean_random(void **state)
             count *= shape[d];
         }
         set_ints(g, node, 1, dims, (size_t)n_dims);
-        memset(sums, 0, sizeof sums);
+        memset(sums, 0, MOST * sizeof *sums);
         for (int64_t i = 0; i < nuc_elements(&m); i++) {
             int64_t rest = i, at = 0, stride = 1;
             int32_t value = (int32_t)next_int(&seed, -8, 8);
@@ -393,6 +393,9 @@ static void mean_random(void **state)
             assert_true(out[i] == (float)sums[i] / (float)count);
         free_graph(g);
     }
+    test_free(in);
+    test_free(out);
+    test_free(sums);
 }
 
 /* Ten neighbours: what is left of a vector of eight comes first, then the eight lanes. 2 is lost in 1e8. */
