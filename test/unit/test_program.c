@@ -1,0 +1,258 @@
+/* Programs as written: structure, constants, views, delegates; that they run is test_runtime.c's matter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/flatbuf.h"
+#include "program_graphs.h"
+
+static void run(void (*fn)(struct nuc_context *, void *), enum nuc_status expected)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    enum nuc_status status = nuc_try(cx, fn, NULL);
+
+    if (status != expected)
+        fail_msg("%s", cx->message);
+    nuc_context_free(cx);
+}
+
+/* The tables of the first method. Field numbers: schema/program.fbs of ExecuTorch. */
+struct written {
+    struct nuc_span file;
+    struct nuc_fb_reader r;
+    struct nuc_fb_table program, plan;
+};
+
+static void open_written(struct written *w, struct nuc_span file)
+{
+    w->file = file;
+    w->r = (struct nuc_fb_reader){{file.data, (size_t)nuc_load_u64(file.data + 16)}, false};
+    w->program = nuc_fb_root(&w->r, 0);
+    w->plan = nuc_fb_vec_table(&w->r, nuc_fb_vec(&w->r, w->program, 1, 4), 0);
+}
+
+static uint8_t value_kind(struct written *w, uint32_t index)
+{
+    return nuc_fb_u8(&w->r, nuc_fb_vec_table(&w->r, nuc_fb_vec(&w->r, w->plan, 2, 4), index), 0, 0);
+}
+
+static struct nuc_fb_table value(struct written *w, uint32_t index)
+{
+    return nuc_fb_sub(&w->r, nuc_fb_vec_table(&w->r, nuc_fb_vec(&w->r, w->plan, 2, 4), index), 1);
+}
+
+static struct nuc_fb_vector call_args(struct written *w, uint32_t instruction, uint8_t *type, int32_t *index)
+{
+    struct nuc_fb_table chain = nuc_fb_vec_table(&w->r, nuc_fb_vec(&w->r, w->plan, 5, 4), 0);
+    struct nuc_fb_table in = nuc_fb_vec_table(&w->r, nuc_fb_vec(&w->r, chain, 2, 4), instruction);
+    struct nuc_fb_table call = nuc_fb_sub(&w->r, in, 1);
+
+    *type = nuc_fb_u8(&w->r, in, 0, 0);
+    *index = nuc_fb_i32(&w->r, call, 0, 0);
+    return nuc_fb_vec(&w->r, call, 1, 4);
+}
+
+static void assert_args(struct written *w, uint32_t instruction, const int32_t *expected, uint32_t count)
+{
+    uint8_t type;
+    int32_t index;
+    struct nuc_fb_vector args = call_args(w, instruction, &type, &index);
+
+    assert_int_equal(args.count, count);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(nuc_fb_vec_i32(&w->r, args, i), expected[i]);
+}
+
+static void header_and_numbering(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_memory_report report;
+    struct nuc_program_options o = {.report = &report};
+    struct nuc_span file = nuc_write_program(test_graph(cx, false), &o);
+    struct nuc_span again = nuc_write_program(test_graph(cx, false), &o);
+    struct written w;
+
+    (void)arg;
+    assert_int_equal(file.size, again.size);
+    assert_memory_equal(file.data, again.data, file.size);
+    assert_memory_equal(file.data + 4, "ET12eh00", 8);
+    assert_int_equal(nuc_load_u32(file.data + 12), 32);
+    uint64_t base = nuc_load_u64(file.data + 24);
+    assert_int_equal(base % 16, 0);
+    assert_true(base >= nuc_load_u64(file.data + 16));
+    assert_int_equal(base + nuc_load_u64(file.data + 32), file.size);
+
+    open_written(&w, file);
+    /* weight, input, quantize's result and its five scalars, ... : results before scalars, out argument twice. */
+    assert_args(&w, 0, (const int32_t[]){1, 3, 4, 5, 6, 7, 2, 2}, 8);
+    assert_args(&w, 1, (const int32_t[]){2, 9, 10, 11, 12, 13, 14, 8, 8}, 9);
+    assert_int_equal(value_kind(&w, 3), 4);
+    assert_int_equal(value_kind(&w, 4), 2);
+    assert_int_equal(value_kind(&w, 14), 1);
+    assert_false(w.r.bad);
+    /* Input 32, int8 16 (8), float 32: the input is dead when the third is born. */
+    assert_int_equal(report.planned, report.lower_bound);
+    assert_int_equal(report.planned, 48);
+    assert_int_equal(report.n_instructions, 5);
+    assert_int_equal(report.constants, 8);
+}
+
+/* The view is a second tensor value at the same address, and no instruction. */
+static void static_view(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = "run"};
+    struct written w;
+    uint8_t type;
+    int32_t index;
+
+    (void)arg;
+    open_written(&w, nuc_write_program(test_graph(cx, false), &o));
+    assert_string_equal(nuc_fb_string(&w.r, w.plan, 0, NULL), "run");
+    uint32_t relu = (uint32_t)nuc_fb_vec_i32(&w.r, call_args(&w, 3, &type, &index), 1);
+    struct nuc_fb_vector add = call_args(&w, 4, &type, &index);
+    uint32_t view = (uint32_t)nuc_fb_vec_i32(&w.r, add, 0);
+    assert_int_equal(view, nuc_fb_vec_i32(&w.r, add, 1));
+    assert_int_not_equal(view, relu);
+    struct nuc_fb_table a = nuc_fb_sub(&w.r, value(&w, relu), 6);
+    struct nuc_fb_table b = nuc_fb_sub(&w.r, value(&w, view), 6);
+    assert_int_equal(nuc_fb_u32(&w.r, a, 1, 0), nuc_fb_u32(&w.r, b, 1, 0));
+    assert_int_equal(nuc_fb_vec(&w.r, value(&w, view), 2, 4).count, 2);
+    assert_false(w.r.bad);
+}
+
+/* Equal bytes are stored once, whatever their shape; a channels-last constant is stored in memory order. */
+static void constants_once(struct nuc_context *cx, void *arg)
+{
+    const int64_t shape[4] = {1, 2, 2, 1};
+    const int64_t flat[1] = {4};
+    const int8_t data[4] = {1, 2, 3, 4};
+    struct nuc_meta contiguous = test_meta(NUC_I8, false, 1, flat);
+    struct nuc_meta last = test_meta(NUC_I8, true, 4, shape);
+    struct nuc_graph *g = nuc_graph_new(cx, "test");
+    struct nuc_program_memory_report report;
+    struct nuc_program_options o = {.report = &report};
+    struct nuc_node *a = test_qdq(g, nuc_add_constant(g, "a", &contiguous, data), false);
+    struct nuc_node *b = test_qdq(g, nuc_add_constant(g, "b", &contiguous, data), false);
+    struct nuc_node *c = test_qdq(g, nuc_add_constant(g, "c", &last, data), false);
+    struct nuc_node *out[3] = {a, b, c};
+    struct test_program p;
+    struct nuc_tensor t;
+
+    (void)arg;
+    nuc_set_arg_nodes(nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output"), g, 0, out, 3);
+    struct nuc_span file = nuc_write_program(g, &o);
+    assert_int_equal(report.constants, 4);
+    test_load(cx, &p, file, NULL);
+    assert_int_equal(p.status, NUC_OK);
+    assert_int_equal(nuc_program_execute(&p.program, NULL), NUC_OK);
+    assert_int_equal(nuc_program_output(&p.program, 2, &t), NUC_OK);
+    assert_true(((const float *)t.data)[3] == 1.5f);
+    assert_int_equal(t.dim_order[1], 2);
+}
+
+/* Both places for payloads; the key and value of every compile spec are there. */
+static void delegate_data(struct nuc_context *cx, void *arg)
+{
+    static const uint8_t payload[40] = {1, 1, 1};
+
+    (void)arg;
+    for (int segment = 0; segment < 2; segment++) {
+        struct nuc_program_options o = {.delegate_data = segment ? NUC_DELEGATE_SEGMENT : NUC_DELEGATE_INLINE};
+        struct nuc_span bytes = {payload, sizeof payload};
+        struct written w;
+        open_written(&w, nuc_write_program(test_delegate_graph(cx, 2, false, bytes), &o));
+        struct nuc_fb_table d = nuc_fb_vec_table(&w.r, nuc_fb_vec(&w.r, w.plan, 7, 4), 0);
+        struct nuc_fb_table reference = nuc_fb_sub(&w.r, d, 1);
+        struct nuc_fb_table spec = nuc_fb_vec_table(&w.r, nuc_fb_vec(&w.r, d, 2, 4), 1);
+        assert_string_equal(nuc_fb_string(&w.r, d, 0, NULL), "NeutronBackend");
+        assert_string_equal(nuc_fb_string(&w.r, spec, 0, NULL), "compile_flags");
+        assert_non_null(nuc_fb_bytes(&w.r, spec, 1).data);
+        assert_int_equal(nuc_fb_i8(&w.r, reference, 0, 0), segment);
+        uint32_t index = nuc_fb_u32(&w.r, reference, 1, 0);
+        struct nuc_span stored = {NULL, 0};
+        if (segment) {
+            struct nuc_fb_table s = nuc_fb_vec_table(&w.r, nuc_fb_vec(&w.r, w.program, 4, 4), index);
+            uint64_t base = nuc_load_u64(w.file.data + 24);
+            assert_true(nuc_span_slice(w.file, base + nuc_fb_u64(&w.r, s, 0, 0), nuc_fb_u64(&w.r, s, 1, 0), &stored));
+        } else {
+            stored = nuc_fb_bytes(&w.r, nuc_fb_vec_table(&w.r, nuc_fb_vec(&w.r, w.program, 3, 4), index), 0);
+        }
+        assert_int_equal((stored.data - w.file.data) % 16, 0);
+        assert_int_equal(stored.size, sizeof payload);
+        assert_memory_equal(stored.data, payload, sizeof payload);
+        assert_false(w.r.bad);
+    }
+}
+
+/* No constants: the offsets still have their placeholder. */
+static void no_constants(struct nuc_context *cx, void *arg)
+{
+    static const uint8_t payload[4] = {0, 0, 0, 0};
+    struct nuc_program_options o = {.method = NULL};
+    struct written w;
+
+    (void)arg;
+    open_written(&w, nuc_write_program(test_delegate_graph(cx, 2, false, (struct nuc_span){payload, 4}), &o));
+    struct nuc_fb_table constants = nuc_fb_sub(&w.r, w.program, 5);
+    assert_int_equal(nuc_fb_vec(&w.r, constants, 1, 8).count, 1);
+}
+
+static void unknown_operator(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g = test_graph(cx, false);
+    struct nuc_program_options o = {.method = NULL};
+
+    (void)arg;
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
+        n->op = n->op == NUC_OP_EDGE_RELU ? NUC_OP_RELU : n->op;
+    nuc_write_program(g, &o);
+}
+
+static void test_header_and_numbering(void **state)
+{
+    (void)state;
+    run(header_and_numbering, NUC_OK);
+}
+
+static void test_static_view(void **state)
+{
+    (void)state;
+    run(static_view, NUC_OK);
+}
+
+static void test_constants_once(void **state)
+{
+    (void)state;
+    run(constants_once, NUC_OK);
+}
+
+static void test_delegate_data(void **state)
+{
+    (void)state;
+    run(delegate_data, NUC_OK);
+}
+
+static void test_no_constants(void **state)
+{
+    (void)state;
+    run(no_constants, NUC_OK);
+}
+
+static void test_unknown_operator(void **state)
+{
+    (void)state;
+    run(unknown_operator, NUC_UNSUPPORTED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_header_and_numbering), cmocka_unit_test(test_static_view),
+        cmocka_unit_test(test_constants_once),       cmocka_unit_test(test_delegate_data),
+        cmocka_unit_test(test_no_constants),         cmocka_unit_test(test_unknown_operator),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,414 @@
+/* The runtime: programs of the writer run, delegates cross the border as they should, bad images fail cleanly. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/microcode.h"
+#include "nucleon/NeutronDriver.h"
+#include "program_graphs.h"
+
+/* ---- a driver that adds one to every byte ---- */
+
+#define WORD_BEHAVIOUR 3 /* of the microcode: 0, or one of these */
+#define FAIL_TO_PREPARE 0xBAD
+#define FAIL_TO_RUN 0xDEAD
+#define WORD_BYTES 8 /* bytes that go through */
+#define IO_OFFSET (4 * NUC_MC_HEADER_WORDS)
+
+/* What a handle holds. */
+struct fake_model {
+    const uint8_t *microcode;
+    uint64_t unused;
+};
+
+size_t neutronGetModelContextSize(void)
+{
+    return sizeof(struct fake_model);
+}
+
+/* As a driver does, it verifies once: the number of bytes (word 8) fits input, output and scratch. */
+NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHandle *hdl)
+{
+    struct fake_model *m = *hdl;
+    const uint8_t *sizes = (const uint8_t *)mcfg->microcode + IO_OFFSET;
+    uint32_t bytes = nuc_load_u32((const uint8_t *)mcfg->microcode + 4 * WORD_BYTES);
+
+    m->microcode = mcfg->microcode;
+    if (nuc_load_u32(m->microcode + 4 * NUC_MC_WORD_VERSION) != NUC_MC_VERSION ||
+        nuc_load_u32(m->microcode + 4 * NUC_MC_WORD_IO_OFFSET) != IO_OFFSET || bytes > nuc_load_u32(sizes) ||
+        bytes > nuc_load_u32(sizes + 4) || bytes > nuc_load_u32(m->microcode + 4 * NUC_MC_WORD_SCRATCH) ||
+        nuc_load_u32(m->microcode + 4 * NUC_MC_WORD_INPUTS) != 1 ||
+        nuc_load_u32(m->microcode + 4 * NUC_MC_WORD_OUTPUTS) != 1)
+        return 98;
+    return nuc_load_u32(m->microcode + 4 * WORD_BEHAVIOUR) == FAIL_TO_PREPARE ? 99 : ENONE;
+}
+
+NeutronError neutronModelUnprepare(NeutronModelHandle hdl)
+{
+    ((struct fake_model *)hdl)->microcode = NULL;
+    return ENONE;
+}
+
+NeutronError neutronSetConfig(NeutronConfig *config)
+{
+    return config != NULL ? ENONE : 1;
+}
+
+/* Scratch holds a copy first, so that its size matters. */
+NeutronError neutronRunBlocking(NeutronModelHandle hdl, const NeutronDataConfig *dcfg)
+{
+    const struct fake_model *m = hdl;
+    uint32_t bytes = nuc_load_u32(m->microcode + 4 * WORD_BYTES);
+    uint8_t *scratch = dcfg->outputs[1];
+    uint8_t *out = dcfg->outputs[0];
+
+    memcpy(scratch, dcfg->inputs[0], bytes);
+    for (uint32_t i = 0; i < bytes; i++)
+        out[i] = (uint8_t)(scratch[i] + i);
+    return nuc_load_u32(m->microcode + 4 * WORD_BEHAVIOUR) == FAIL_TO_RUN ? 7 : ENONE;
+}
+
+/* ---- programs ---- */
+
+static void run_in_context(void (*fn)(struct nuc_context *, void *))
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    enum nuc_status status = nuc_try(cx, fn, NULL);
+
+    if (status != NUC_OK)
+        fail_msg("%s", cx->message);
+    nuc_context_free(cx);
+}
+
+/* Channels 1, 2, 3, 4 and -1, 0, 1, 2, all multiples of the scale: out = 2 * relu(a + 10 b). */
+static void whole_program(struct nuc_context *cx, void *arg)
+{
+    static const float contiguous[8] = {1, 2, 3, 4, -1, 0, 1, 2};
+    static const float last[8] = {1, -1, 2, 0, 3, 1, 4, 2};
+    static const float expected[4] = {0, 4, 26, 48};
+
+    (void)arg;
+    for (int channels_last = 0; channels_last < 2; channels_last++) {
+        struct nuc_program_options o = {.method = NULL};
+        struct test_program p;
+        struct nuc_tensor t;
+        test_load(cx, &p, nuc_write_program(test_graph(cx, channels_last), &o), NULL);
+        assert_int_equal(p.status, NUC_OK);
+        for (int twice = 0; twice < 2; twice++) {
+            const float *in = channels_last ? last : contiguous;
+            assert_int_equal(nuc_program_set_input(&p.program, 0, in, sizeof last, NULL), NUC_OK);
+            assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_OK);
+            assert_int_equal(nuc_program_output(&p.program, 0, &t), NUC_OK);
+            assert_int_equal(t.bytes, sizeof expected);
+            assert_memory_equal(t.data, expected, sizeof expected);
+        }
+    }
+}
+
+static void count_calls(void *user, uint32_t instruction, const char *name, struct nuc_value *const *args,
+                        size_t n_args)
+{
+    unsigned *count = user;
+
+    assert_true(name != NULL && args != NULL && n_args > 0 && instruction == *count);
+    ++*count;
+}
+
+static void usage(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct nuc_span file = nuc_write_program(test_graph(cx, false), &o);
+    struct nuc_kernel_table no_kernels = {NULL, 0};
+    struct test_program p;
+    struct nuc_program other;
+    struct nuc_tensor t;
+    const float in[8] = {0};
+    unsigned calls = 0;
+
+    (void)arg;
+    test_load(cx, &p, file, NULL);
+    assert_int_equal(nuc_program_n_inputs(&p.program), 1);
+    assert_int_equal(nuc_program_input_info(&p.program, 1, &t), NUC_BAD_USAGE);
+    assert_int_equal(nuc_program_input_info(&p.program, 0, &t), NUC_OK);
+    assert_int_equal(t.rank, 4);
+    assert_int_equal(t.dtype, NUC_F32);
+    assert_int_equal(nuc_program_set_input(&p.program, 0, in, sizeof in - 1, &p.detail), NUC_BAD_USAGE);
+    assert_non_null(p.detail.message);
+    assert_int_equal(nuc_program_set_input(&p.program, 1, in, sizeof in, NULL), NUC_BAD_USAGE);
+    assert_int_equal(nuc_program_set_output(&p.program, 0, cx, 4096, NULL), NUC_BAD_USAGE);
+    nuc_program_trace(&p.program, count_calls, &calls);
+    assert_int_equal(nuc_program_execute(&p.program, NULL), NUC_OK);
+    assert_int_equal(calls, 5);
+
+    struct nuc_program_memory small = p.program.memory;
+    small.planned_size[0]--;
+    assert_int_equal(nuc_program_load(&other, file.data, file.size, &small, &nuc_default_kernels, NULL, &p.detail),
+                     NUC_NO_MEMORY);
+    small = p.program.memory;
+    assert_int_equal(nuc_program_load(&other, file.data, file.size, &small, &no_kernels, NULL, &p.detail),
+                     NUC_BAD_INPUT);
+    assert_string_equal(p.detail.where, "quantized_decomposed::quantize_per_tensor");
+    assert_int_equal(p.detail.instruction, 0);
+}
+
+/* ---- delegates ---- */
+
+#define CHANNELS 3
+#define BYTES (CHANNELS * 4)
+
+/* A payload of version 1 with one input and one output in the formats given. */
+static struct nuc_span make_payload(struct nuc_context *cx, uint8_t in_format, uint8_t out_format, uint32_t bytes,
+                                    uint32_t behaviour)
+{
+    const uint32_t microcode_size = IO_OFFSET + 8;
+    size_t size = 16 + nuc_align_up(microcode_size, 16);
+    uint8_t *p = nuc_alloc(cx, size);
+    uint8_t *microcode = p + 16;
+    const uint8_t header[8] = {1, 1, 1, in_format, out_format, 0, 0, 1};
+
+    memcpy(p, header, sizeof header);
+    nuc_store_u32(microcode + 4 * NUC_MC_WORD_MAGIC, NUC_MC_MAGIC);
+    nuc_store_u32(microcode + 4 * NUC_MC_WORD_VERSION, NUC_MC_VERSION);
+    nuc_store_u32(microcode + 4 * WORD_BEHAVIOUR, behaviour);
+    nuc_store_u32(microcode + 4 * NUC_MC_WORD_SIZE, microcode_size);
+    nuc_store_u32(microcode + 4 * WORD_BYTES, bytes);
+    nuc_store_u32(microcode + 4 * NUC_MC_WORD_SCRATCH, bytes);
+    nuc_store_u32(microcode + 4 * NUC_MC_WORD_INPUTS, 1);
+    nuc_store_u32(microcode + 4 * NUC_MC_WORD_OUTPUTS, 1);
+    nuc_store_u32(microcode + 4 * NUC_MC_WORD_IO_OFFSET, IO_OFFSET);
+    nuc_store_u32(microcode + IO_OFFSET, bytes);
+    nuc_store_u32(microcode + IO_OFFSET + 4, bytes);
+    return (struct nuc_span){p, size};
+}
+
+static const struct border_row {
+    uint8_t in_format, out_format;
+    bool channels_last;
+    enum nuc_status status; /* of the execution */
+    int8_t expected[BYTES]; /* quantized output, physical order */
+} border_rows[] = {
+    /* The device adds the position to each byte it sees; inputs quantize to 3, 5, 7, ... */
+    {0, 0, false, NUC_OK, {3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, 36}},
+    {1, 1, true, NUC_OK, {3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, 36}},
+    /* Transposed on both sides: element (c, p) is at 3 p + c for the device. */
+    {1, 1, false, NUC_OK, {3, 8, 13, 18, 12, 17, 22, 27, 21, 26, 31, 36}},
+    /* Transposed inwards only. */
+    {1, 0, false, NUC_OK, {3, 12, 21, 8, 17, 26, 13, 22, 31, 18, 27, 36}},
+    {0, 0, true, NUC_UNSUPPORTED, {0}},
+    {0, 1, true, NUC_UNSUPPORTED, {0}},
+};
+
+static void borders(struct nuc_context *cx, void *arg)
+{
+    (void)arg;
+    for (size_t row = 0; row < sizeof border_rows / sizeof border_rows[0]; row++) {
+        const struct border_row *r = &border_rows[row];
+        struct nuc_program_options o = {.delegate_data = row % 2 ? NUC_DELEGATE_SEGMENT : NUC_DELEGATE_INLINE};
+        struct nuc_span payload = make_payload(cx, r->in_format, r->out_format, BYTES, 0);
+        struct test_program p;
+        struct nuc_tensor t;
+        float in[BYTES];
+        for (int i = 0; i < BYTES; i++)
+            in[i] = (float)(i + 1);
+        test_load(cx, &p, nuc_write_program(test_delegate_graph(cx, CHANNELS, r->channels_last, payload), &o),
+                  &nuc_default_backends);
+        assert_int_equal(p.status, NUC_OK);
+        assert_int_equal(nuc_program_set_input(&p.program, 0, in, sizeof in, NULL), NUC_OK);
+        enum nuc_status status = nuc_program_execute(&p.program, &p.detail);
+        if (status != r->status)
+            fail_msg("row %zu: %s", row, p.detail.message);
+        nuc_program_output(&p.program, 0, &t);
+        for (int i = 0; i < BYTES && status == NUC_OK; i++) {
+            if (((const float *)t.data)[i] != (float)(r->expected[i] - 1) * 0.5f)
+                fail_msg("row %zu, element %d: %f", row, i, (double)((const float *)t.data)[i]);
+        }
+        nuc_program_unload(&p.program);
+    }
+}
+
+/* One channel: both orders coincide, nothing is transposed. */
+static void one_channel(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct test_program several;
+    struct test_program one;
+
+    (void)arg;
+    test_load(cx, &several,
+              nuc_write_program(test_delegate_graph(cx, CHANNELS, false, make_payload(cx, 1, 1, 4, 0)), &o),
+              &nuc_default_backends);
+    test_load(cx, &one, nuc_write_program(test_delegate_graph(cx, 1, false, make_payload(cx, 1, 1, 4, 0)), &o),
+              &nuc_default_backends);
+    assert_int_equal(several.status, NUC_OK);
+    assert_int_equal(one.status, NUC_OK);
+    assert_true(several.sizes.temporary >= one.sizes.temporary + 2 * BYTES);
+    nuc_program_unload(&several.program);
+    nuc_program_unload(&one.program);
+}
+
+/* The microcode reads more than the tensor has. */
+static void tensor_too_small(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct test_program p;
+
+    (void)arg;
+    test_load(cx, &p, nuc_write_program(test_delegate_graph(cx, 3, false, make_payload(cx, 0, 0, BYTES + 1, 0)), &o),
+              &nuc_default_backends);
+    assert_int_equal(p.status, NUC_OK);
+    assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_UNSUPPORTED);
+    nuc_program_unload(&p.program);
+}
+
+static void driver_errors(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct test_program p;
+
+    (void)arg;
+    test_load(cx, &p,
+              nuc_write_program(test_delegate_graph(cx, 3, false, make_payload(cx, 0, 0, BYTES, FAIL_TO_PREPARE)), &o),
+              &nuc_default_backends);
+    assert_int_equal(p.status, NUC_DEVICE);
+    assert_int_equal(p.detail.code, 99);
+    test_load(cx, &p,
+              nuc_write_program(test_delegate_graph(cx, 3, false, make_payload(cx, 0, 0, BYTES, FAIL_TO_RUN)), &o),
+              &nuc_default_backends);
+    assert_int_equal(p.status, NUC_OK);
+    assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_DEVICE);
+    assert_int_equal(p.detail.code, 7);
+    assert_string_equal(p.detail.where, "NeutronBackend");
+    nuc_program_unload(&p.program);
+    test_load(cx, &p, nuc_write_program(test_delegate_graph(cx, 3, false, make_payload(cx, 0, 0, BYTES, 0)), &o), NULL);
+    assert_int_equal(p.status, NUC_UNSUPPORTED);
+}
+
+/* ---- hostile images ---- */
+
+/* Loads and runs a copy of exactly `size` bytes, so that a sanitizer sees the first byte too many. */
+static void try_image(struct nuc_span file)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_program_sizes sizes;
+    uint8_t *image = aligned_alloc(16, file.size + 16 - file.size % 16);
+    struct test_program p;
+
+    memcpy(image, file.data, file.size);
+    enum nuc_status status = nuc_program_sizes(image, file.size, &nuc_default_backends, &sizes, NULL);
+    if (status == NUC_OK && sizes.state < 1 << 24 && sizes.temporary < 1 << 24 && sizes.planned[0] < 1 << 24 &&
+        sizes.n_planned <= 1) {
+        test_load(cx, &p, (struct nuc_span){image, file.size}, &nuc_default_backends);
+        if (p.status == NUC_OK) {
+            nuc_program_execute(&p.program, &p.detail);
+            nuc_program_unload(&p.program);
+        } else {
+            assert_non_null(p.detail.message);
+        }
+    }
+    free(image);
+    nuc_context_free(cx);
+}
+
+static void truncated(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct nuc_span file = nuc_write_program(test_graph(cx, true), &o);
+
+    (void)arg;
+    for (size_t size = 0; size < file.size; size++) {
+        struct nuc_program_sizes sizes;
+        assert_int_not_equal(nuc_program_sizes(file.data, size, NULL, &sizes, NULL), NUC_OK);
+    }
+}
+
+static uint32_t next(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+static void corrupted(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct nuc_span files[2] = {
+        nuc_write_program(test_graph(cx, true), &o),
+        nuc_write_program(test_delegate_graph(cx, CHANNELS, false, make_payload(cx, 1, 1, BYTES, 0)), &o)};
+    uint32_t state = 1;
+
+    (void)arg;
+    for (int i = 0; i < 4000; i++) {
+        struct nuc_span file = files[i % 2];
+        uint8_t *copy = malloc(file.size);
+        memcpy(copy, file.data, file.size);
+        for (uint32_t n = 1 + next(&state) % 3; n > 0; n--) {
+            size_t at = next(&state) % file.size;
+            copy[at] = next(&state) % 2 ? (uint8_t)next(&state) : (uint8_t)(copy[at] ^ 1u << next(&state) % 8);
+        }
+        try_image((struct nuc_span){copy, file.size});
+        free(copy);
+    }
+}
+
+static void test_whole_program(void **state)
+{
+    (void)state;
+    run_in_context(whole_program);
+}
+
+static void test_usage(void **state)
+{
+    (void)state;
+    run_in_context(usage);
+}
+
+static void test_borders(void **state)
+{
+    (void)state;
+    run_in_context(borders);
+}
+
+static void test_one_channel(void **state)
+{
+    (void)state;
+    run_in_context(one_channel);
+}
+
+static void test_tensor_too_small(void **state)
+{
+    (void)state;
+    run_in_context(tensor_too_small);
+}
+
+static void test_driver_errors(void **state)
+{
+    (void)state;
+    run_in_context(driver_errors);
+}
+
+static void test_truncated(void **state)
+{
+    (void)state;
+    run_in_context(truncated);
+}
+
+static void test_corrupted(void **state)
+{
+    (void)state;
+    run_in_context(corrupted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole_program),    cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_borders),          cmocka_unit_test(test_one_channel),
+        cmocka_unit_test(test_tensor_too_small), cmocka_unit_test(test_driver_errors),
+        cmocka_unit_test(test_truncated),        cmocka_unit_test(test_corrupted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
