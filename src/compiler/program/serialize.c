@@ -399,7 +399,7 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
     uint64_t data_size = lay_out_segments(&s);
     struct nuc_span program = add_program(&s);
     size_t base = nuc_align_up(program.size, ALIGNMENT);
-    size_t size = data_size == 0 ? program.size : base + (size_t)data_size;
+    size_t size = base + (size_t)data_size;
     uint8_t *file = nuc_alloc(e->cx, size);
 
     memcpy(file, program.data, program.size);
@@ -410,7 +410,7 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
     memcpy(file + HEADER_AT, "eh00", 4);
     nuc_store_u32(file + HEADER_AT + 4, HEADER_SIZE);
     store_u64(file + HEADER_AT + 8, program.size);
-    store_u64(file + HEADER_AT + 16, data_size == 0 ? 0 : base);
+    store_u64(file + HEADER_AT + 16, base);
     store_u64(file + HEADER_AT + 24, data_size);
     return (struct nuc_span){file, size};
 }
