@@ -24,10 +24,11 @@ static void read_size(const struct nuc_shape_call *c, const struct nuc_meta *in,
         known[i] = sizes[i] == -1 ? 1 : sizes[i];
     }
     int64_t product = nuc_checked_elements(known, count);
-    if (inferred >= 0 && product > 0 && elements % product == 0)
+    bool determined = inferred < 0 || (product > 0 && elements % product == 0);
+    if (inferred >= 0 && determined)
         known[inferred] = elements / product;
     *m = nuc_meta_make(in->dtype, known, count);
-    if (nuc_checked_elements(known, count) != elements)
+    if (!determined || nuc_checked_elements(known, count) != elements)
         nuc_shape_fail(c, "%s cannot have the sizes %s", nuc_meta_text(c->g->cx, in), nuc_meta_text(c->g->cx, m));
 }
 
