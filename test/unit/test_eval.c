@@ -1,6 +1,8 @@
 /* Planning and running of graphs: order, views, memory reuse, constants, observation, refusals. */
 #include "unit/eval_graphs.h"
 
+#include <stdlib.h>
+
 /* x -> relu -> view -> clone -> relu6 ... -> output, `length` computing nodes long, each on 64 floats. */
 static struct nuc_graph *chain(int length)
 {
@@ -255,6 +257,72 @@ static void other_dtypes_are_refused(void **state)
     free_graph(g);
 }
 
+/* ---- memory ---- */
+
+struct failing {
+    int left; /* allocations that still succeed */
+    int held; /* blocks not yet freed */
+};
+
+static void *allocate(void *user, void *block, size_t size)
+{
+    struct failing *f = user;
+
+    if (size == 0) {
+        f->held -= block != NULL;
+        free(block);
+        return NULL;
+    }
+    if (f->left == 0)
+        return NULL;
+    f->left--;
+    f->held++;
+    return malloc(size);
+}
+
+/* Large enough for blocks of its own, with a constant to compute and threads to start and end. */
+static void plan_and_run(struct nuc_context *cx, void *arg)
+{
+    enum { SIZE = 64 };
+    struct nuc_graph *g = nuc_graph_new(cx, "test");
+    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(SIZE, SIZE));
+    float *data = nuc_alloc_array(cx, SIZE * SIZE, sizeof *data);
+    struct nuc_node *c = add_constant(g, NUC_F32, SHAPE(SIZE, SIZE), data);
+    struct nuc_node *node = add_node(g, NUC_OP_LINEAR, x);
+
+    (void)arg;
+    nuc_set_arg_node(node, g, 1, c);
+    nuc_infer_shape(g, node);
+    for (int i = 0; i < 3; i++) {
+        struct nuc_node *sum = add_node(g, NUC_OP_ADD, node);
+        nuc_set_arg_node(sum, g, 1, add_simple(g, NUC_OP_RELU, c));
+        nuc_infer_shape(g, sum);
+        node = sum;
+    }
+    add_output(g, node);
+    nuc_eval_run(nuc_eval_new(g, 3), (const void *const[]){data}, NULL);
+}
+
+/* Whichever allocation fails, the status says so and nothing is lost. */
+static void memory_runs_out(void **state)
+{
+    enum nuc_status status = NUC_NO_MEMORY;
+    int n;
+
+    (void)state;
+    for (n = 0; status != NUC_OK; n++) {
+        struct failing f = {n, 0};
+        struct nuc_context *cx = nuc_context_new(&(struct nuc_allocator){allocate, &f});
+        if (cx != NULL) {
+            status = nuc_try(cx, plan_and_run, NULL);
+            assert_true(status == NUC_OK || status == NUC_NO_MEMORY);
+        }
+        nuc_context_free(cx);
+        assert_int_equal(f.held, 0);
+    }
+    assert_true(n > 8);
+}
+
 /* Every row of ops.def but the delegate call, which has no meaning of its own. */
 static void all_operators_are_known(void **state)
 {
@@ -277,7 +345,8 @@ int main(void)
         cmocka_unit_test(values_live_until_last_use), cmocka_unit_test(inputs_and_outputs),
         cmocka_unit_test(every_value_is_observed),    cmocka_unit_test(constants_fold),
         cmocka_unit_test(constants_in_another_order), cmocka_unit_test(delegate_calls_are_refused),
-        cmocka_unit_test(other_dtypes_are_refused),   cmocka_unit_test(all_operators_are_known),
+        cmocka_unit_test(other_dtypes_are_refused),   cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(all_operators_are_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
