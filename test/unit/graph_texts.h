@@ -1,0 +1,60 @@
+/* Tests that read a graph from text: each runs inside nuc_try, so that a failure shows its message. */
+#ifndef NUC_TEST_GRAPH_TEXTS_H
+#define NUC_TEST_GRAPH_TEXTS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/graph/graph.h"
+
+/* A graph from the lines behind "nucleon-graph 1". */
+static inline struct nuc_graph *parse_graph(struct nuc_context *cx, const char *lines)
+{
+    struct nuc_graph *g = nuc_graph_parse(cx, "test", nuc_format(cx, "nucleon-graph 1\n%s", lines));
+
+    nuc_graph_verify(g, "text");
+    return g;
+}
+
+static inline struct nuc_node *node_of(struct nuc_graph *g, const char *name)
+{
+    struct nuc_node *node = nuc_find_node(g, name);
+
+    if (node == NULL)
+        fail_msg("no node '%s'", name);
+    return node;
+}
+
+/* Runs fn(cx, arg) in a context of its own. */
+static inline void run_in_context(void (*fn)(struct nuc_context *cx, void *arg), void *arg)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+
+    assert_non_null(cx);
+    enum nuc_status status = nuc_try(cx, fn, arg);
+    if (status != NUC_OK)
+        print_error("%s\n", cx->message);
+    assert_int_equal(status, NUC_OK);
+    nuc_context_free(cx);
+}
+
+/* The same for a call that has to fail; the message must contain `part`. */
+static inline void expect_failure(void (*fn)(struct nuc_context *cx, void *arg), void *arg, enum nuc_status expected,
+                                  const char *part)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+
+    assert_non_null(cx);
+    assert_int_equal(nuc_try(cx, fn, arg), expected);
+    if (strstr(cx->message, part) == NULL)
+        fail_msg("message '%s' has no '%s'", cx->message, part);
+    nuc_context_free(cx);
+}
+
+#endif

@@ -1,0 +1,523 @@
+/* Partitions: groups, tags, reasons, rounds of validation, delegate calls; groups against a plain search. */
+#include "graph_texts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/partition/partition.h"
+#include "compiler/partition/propose.h"
+#include "compiler/partition/slotset.h"
+
+#define Q "0.5, 0, -128, 127, int8"
+#define LINE(result, op, args, meta) "%" result " = " op "(" args ") : " meta "[2, 3]\n"
+#define QUANTIZE(name, input) LINE(name, "quantized_decomposed.quantize_per_tensor.default", "%" input ", " Q, "int8")
+#define DEQUANTIZE(name, input)                                                                                        \
+    LINE(name, "quantized_decomposed.dequantize_per_tensor.default", "%" input ", " Q, "float32")
+/* An operator the NPU has, one it does not have, and one that leaves its data alone; from int8 to int8. */
+#define RELU(i, from)                                                                                                  \
+    DEQUANTIZE("d" i, from) LINE("r" i, "edge.aten.relu.default", "%d" i, "float32") QUANTIZE(i, "r" i)
+#define FOREIGN(i, from)                                                                                               \
+    DEQUANTIZE("d" i, from)                                                                                            \
+    LINE("r" i, "edge.dim_order_ops._to_dim_order_copy.default", "%d" i ", dim_order=[0, 1]", "float32")               \
+    QUANTIZE(i, "r" i)
+#define VIEW(i, from)                                                                                                  \
+    DEQUANTIZE("d" i, from)                                                                                            \
+    LINE("r" i, "edge.aten.view_copy.default", "%d" i ", [2, 3]", "float32") QUANTIZE(i, "r" i)
+#define ADD(i, a, b)                                                                                                   \
+    DEQUANTIZE("d" i, a)                                                                                               \
+    DEQUANTIZE("e" i, b)                                                                                               \
+    LINE("r" i, "edge.aten.add.Tensor", "%d" i ", %e" i, "float32") QUANTIZE(i, "r" i)
+#define START "%in = input : float32[2, 3]\n" QUANTIZE("x", "in")
+#define END(from) DEQUANTIZE("last", from) "%output = output([%last])\n"
+
+/* ---- expected partitions ---- */
+
+struct expectation {
+    const char *graph;
+    struct nuc_partition_options options;
+    const char *tags;  /* "tag1 tag13" */
+    const char *where; /* "name tag, name -" */
+};
+
+static const char *const none_listed[] = {""};
+static const char *const not_adds[] = {"::add"};
+static const char *const not_r1[] = {"r1"};
+
+static const struct expectation expectations[] = {
+    /* One chain, one partition; the program's own quantize and dequantize nodes stay outside. */
+    {START RELU("1", "x") RELU("2", "1") END("2"),
+     {0},
+     "tag1",
+     "x -, d1 tag1, r1 tag1, 1 tag1, r2 tag1, 2 tag1, last -"},
+    /* A foreign operator cuts the chain: each cluster has 3 nodes, numbered from the end. */
+    {START RELU("1", "x") FOREIGN("2", "1") RELU("3", "2") END("3"),
+     {0},
+     "tag1 tag4",
+     "r3 tag1, r2 -, d2 -, 2 -, r1 tag4"},
+    /* Branches join the same partition; a way around through a foreign operator keeps its ends apart. */
+    {START RELU("1", "x") RELU("2", "1") RELU("3", "1") ADD("4", "2", "3") END("4"), {0}, "tag1", "r1 tag1, r4 tag1"},
+    {START RELU("1", "x") RELU("2", "1") FOREIGN("3", "1") ADD("4", "2", "3") END("4"),
+     {0},
+     "tag1 tag8",
+     "r4 tag1, r2 tag1, r3 -, r1 tag8"},
+    /* Two chains without a connection run in one call. */
+    {START "%in2 = input : float32[2, 3]\n" QUANTIZE("y", "in2") RELU("1", "x") RELU("2", "y") DEQUANTIZE("l1", "1")
+         DEQUANTIZE("l2", "2") "%output = output([%l1, %l2])\n",
+     {0},
+     "tag1",
+     "r1 tag1, r2 tag1"},
+    /* Operators that leave their data alone are no partition of their own, but may be part of one. */
+    {START FOREIGN("0", "x") VIEW("1", "0") VIEW("2", "1") FOREIGN("3", "2") END("3"), {0}, "", "r1 -, r2 -, d1 -"},
+    {START FOREIGN("0", "x") VIEW("1", "0") VIEW("2", "1") FOREIGN("3", "2") END("3"),
+     {.allow_no_op_partitions = true},
+     "tag1",
+     "r1 tag1, r2 tag1, 2 tag1"},
+    {START VIEW("1", "x") RELU("2", "1") END("2"), {0}, "tag1", "r1 tag1, r2 tag1"},
+    /* Names that are not to be delegated are matched by part. */
+    {START RELU("1", "x") ADD("2", "1", "1") RELU("3", "2") END("3"),
+     {.operators_not_to_delegate = not_r1, .n_operators_not_to_delegate = 1},
+     "tag1",
+     "r1 -, d1 -, 1 -, r2 tag1, r3 tag1"},
+    {START RELU("1", "x") END("1"),
+     {.operators_not_to_delegate = none_listed, .n_operators_not_to_delegate = 1},
+     "tag1",
+     "r1 tag1"},
+    {START RELU("1", "x") END("1"),
+     {.operators_not_to_delegate = not_adds, .n_operators_not_to_delegate = 1},
+     "tag1",
+     "r1 tag1"},
+    {START RELU("1", "x") END("1"), {.no_delegate = true}, "", "r1 -, d1 -"},
+};
+
+static void check_where(const struct nuc_partitions *p, struct nuc_graph *g, const char *where)
+{
+    char name[16], tag[16];
+
+    for (const char *at = where; sscanf(at, " %15s %15[a-z0-9-]", name, tag) == 2;) {
+        const struct nuc_node *n = node_of(g, name);
+        const char *found = n->partition < 0 ? "-" : p->items[n->partition].tag;
+        if (strcmp(found, tag) != 0)
+            fail_msg("'%s' is in %s instead of %s", name, found, tag);
+        at = strchr(at, ',');
+        if (at == NULL)
+            break;
+        at++;
+    }
+}
+
+static void check_decisions(const struct nuc_partitions *p, const struct nuc_graph *g)
+{
+    uint32_t calls = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n))
+            continue;
+        const struct nuc_decision *d = p->by_id[n->id];
+        assert_ptr_equal(d, &p->decisions[calls++]);
+        assert_ptr_equal(d->node, n);
+        assert_int_equal(d->delegated, n->partition >= 0);
+        /* Whatever stays outside says why. */
+        assert_int_equal(d->rule == NULL, d->delegated);
+    }
+    assert_int_equal(p->n_decisions, calls);
+}
+
+static void check_partitions(struct nuc_context *cx, void *arg)
+{
+    const struct expectation *e = arg;
+    struct nuc_graph *g = parse_graph(cx, e->graph);
+    char tags[256] = "";
+
+    struct nuc_partitions *p = nuc_partition_graph(g, &e->options);
+    for (uint32_t i = 0; i < p->count; i++)
+        snprintf(tags + strlen(tags), sizeof tags - strlen(tags), "%s%s", i == 0 ? "" : " ", p->items[i].tag);
+    if (strcmp(tags, e->tags) != 0)
+        fail_msg("'%s' instead of '%s' in:\n%s", tags, e->tags, e->graph);
+    check_where(p, g, e->where);
+    check_decisions(p, g);
+}
+
+static void test_partitions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof expectations / sizeof expectations[0]; i++) {
+        struct expectation e = expectations[i];
+        run_in_context(check_partitions, &e);
+    }
+}
+
+/* ---- reasons and borders ---- */
+
+static bool refuse_all(void *user, const struct nuc_node *node)
+{
+    (void)node;
+    return *(const bool *)user;
+}
+
+static void check_reasons(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g = parse_graph(cx, START RELU("1", "x") FOREIGN("2", "1") END("2"));
+    bool accept = false;
+    struct nuc_partition_options options = {.check_op_support = refuse_all, .check_op_support_user = &accept};
+
+    (void)arg;
+    struct nuc_partitions *p = nuc_partition_graph(g, &options);
+    const struct nuc_decision *relu = p->by_id[node_of(g, "r1")->id], *quantize = p->by_id[node_of(g, "1")->id];
+    const struct nuc_decision *foreign = p->by_id[node_of(g, "r2")->id];
+    assert_non_null(strstr(relu->rule, "caller"));
+    assert_int_equal(relu->target, NUC_CHECK_PASSED);
+    assert_ptr_equal(quantize->because, node_of(g, "r1"));
+    assert_string_equal(quantize->rule, relu->rule);
+    assert_non_null(strstr(foreign->rule, "the NPU has the operator"));
+    assert_int_equal(foreign->target, NUC_CHECK_NOT_ASKED);
+    assert_int_equal(p->count, 0);
+}
+
+static void check_borders(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g = parse_graph(
+        cx, "%c = buffer \"c\" : int8[2, 3]\n%in = input : float32[2, 3]\n%in2 = input : float32[2, 3]\n" QUANTIZE(
+                "x", "in") QUANTIZE("y", "in2") ADD("1", "y", "x") ADD("2", "1", "c") RELU("3", "1")
+                DEQUANTIZE("l1", "2") DEQUANTIZE("l2", "3") "%output = output([%l1, %l2])\n");
+
+    (void)arg;
+    struct nuc_partitions *p = nuc_partition_graph(g, NULL);
+    assert_int_equal(p->count, 1);
+    const struct nuc_partition *only = &p->items[0];
+    assert_int_equal(only->n_inputs, 2);
+    assert_ptr_equal(only->inputs[0], node_of(g, "y"));
+    assert_ptr_equal(only->inputs[1], node_of(g, "x"));
+    assert_int_equal(only->n_outputs, 2);
+    assert_ptr_equal(only->outputs[0], node_of(g, "2"));
+    assert_ptr_equal(only->outputs[1], node_of(g, "3"));
+    assert_int_equal(only->n_constants, 1);
+    assert_ptr_equal(only->constants[0], node_of(g, "c"));
+    assert_int_equal(node_of(g, "c")->partition, 0);
+    for (uint32_t i = 1; i < only->n_nodes; i++)
+        assert_true(only->nodes[i - 1]->id < only->nodes[i]->id);
+}
+
+static void test_reasons_and_borders(void **state)
+{
+    (void)state;
+    run_in_context(check_reasons, NULL);
+    run_in_context(check_borders, NULL);
+}
+
+/* ---- delegate calls ---- */
+
+static const char fused[] =
+    "nucleon-graph 1\n"
+    "%in = input : float32[2, 3]\n"
+    "%x = quantized_decomposed.quantize_per_tensor.default(%in, 0.5, 0, -128, 127, int8) : int8[2, 3]\n"
+    "%executorch_call_delegate = call_delegate([%x]) : (int8[2, 3])\n"
+    "%getitem_1 = getitem(%executorch_call_delegate, 0) : int8[2, 3]\n"
+    "%d3 = quantized_decomposed.dequantize_per_tensor.default(%getitem_1, 0.5, 0, -128, 127, int8) : float32[2, 3]\n"
+    "%r3 = edge.dim_order_ops._to_dim_order_copy.default(%d3, dim_order=[0, 1]) : float32[2, 3]\n"
+    "%3 = quantized_decomposed.quantize_per_tensor.default(%r3, 0.5, 0, -128, 127, int8) : int8[2, 3]\n"
+    "%executorch_call_delegate_1 = call_delegate([%getitem_1, %3]) : (int8[2, 3])\n"
+    "%getitem = getitem(%executorch_call_delegate_1, 0) : int8[2, 3]\n"
+    "%last = quantized_decomposed.dequantize_per_tensor.default(%getitem, 0.5, 0, -128, 127, int8) : float32[2, 3]\n"
+    "%output = output([%last])\n";
+
+/* The text without what layout and partition note behind a node. */
+static const char *plain_print(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        n->format = NUC_FORMAT_UNSET;
+        n->cluster = NULL;
+        n->partition = -1;
+        n->do_not_delegate = false;
+    }
+    return nuc_graph_print(g, false);
+}
+
+static void check_fused(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g =
+        parse_graph(cx, START RELU("1", "x") RELU("2", "1") FOREIGN("3", "1") ADD("4", "2", "3") END("4"));
+
+    (void)arg;
+    struct nuc_partitions *p = nuc_partition_graph(g, NULL);
+    struct nuc_node *relu = node_of(g, "r1"), *dequantize = node_of(g, "d1");
+    struct nuc_node **calls = nuc_fuse_partitions(g, p);
+    nuc_graph_verify(g, "fused");
+    assert_string_equal(plain_print(g), fused);
+    assert_string_equal(calls[0]->name, "executorch_call_delegate_1");
+    assert_string_equal(calls[1]->name, "executorch_call_delegate");
+    /* What left the graph can still be lowered. */
+    assert_ptr_equal(nuc_arg_node(relu, 0), dequantize);
+    assert_int_equal(relu->n_users, 1);
+    assert_int_equal(relu->users[0]->op, NUC_OP_QUANTIZE_PER_TENSOR);
+}
+
+/* A node between the first and the last one of a partition moves behind the call when it reads a result of it. */
+static void check_reordering(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g =
+        parse_graph(cx, "%in = input : float32[2, 3]\n%in2 = input : float32[2, 3]\n" QUANTIZE("x", "in") RELU("1", "x")
+                            FOREIGN("2", "1") QUANTIZE("y", "in2") RELU("3", "y") DEQUANTIZE("l1", "2")
+                                DEQUANTIZE("l2", "3") "%output = output([%l1, %l2])\n");
+
+    (void)arg;
+    struct nuc_partitions *p = nuc_partition_graph(g, NULL);
+    assert_int_equal(p->count, 1);
+    nuc_fuse_partitions(g, p);
+    nuc_graph_verify(g, "fused");
+    const char *text = plain_print(g);
+    assert_true(strstr(text, "%executorch_call_delegate =") < strstr(text, "%d2 ="));
+    assert_true(strstr(text, "%y =") < strstr(text, "%executorch_call_delegate ="));
+}
+
+static void test_fusing(void **state)
+{
+    (void)state;
+    run_in_context(check_fused, NULL);
+    run_in_context(check_reordering, NULL);
+}
+
+/* ---- groups against a plain search ---- */
+
+#define MAX_NODES 40
+
+static uint32_t random_below(uint32_t *state, uint32_t limit)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % limit;
+}
+
+/* A random graph of relu and add nodes behind one input; node i has id i. */
+static struct nuc_graph *random_graph(struct nuc_context *cx, uint32_t *state, bool *supported)
+{
+    const int64_t size = 1;
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, &size, 1);
+    struct nuc_graph *g = nuc_graph_new(cx, "random");
+    struct nuc_node *nodes[MAX_NODES] = {nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta)}, *ends[MAX_NODES];
+    uint32_t count = 4 + random_below(state, MAX_NODES - 6), n_ends = 0, near = 1 + random_below(state, 8);
+
+    for (uint32_t i = 1; i < count; i++) {
+        bool sum = random_below(state, 3) == 0;
+        nodes[i] = nuc_add_node(g, NULL, sum ? NUC_OP_EDGE_ADD : NUC_OP_EDGE_RELU, NULL);
+        for (uint32_t k = 0; k <= (sum ? 1u : 0u); k++)
+            nuc_set_arg_node(nodes[i], g, k, nodes[i - 1 - random_below(state, i < near ? i : near)]);
+        nuc_set_val(g, nodes[i], &meta);
+        supported[i] = random_below(state, 4) != 0;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (nodes[i]->n_users == 0)
+            ends[n_ends++] = nodes[i];
+    }
+    nuc_set_arg_nodes(nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output"), g, 0, ends, n_ends);
+    return g;
+}
+
+struct plain {
+    uint32_t n;
+    bool edge[MAX_NODES + 2][MAX_NODES + 2];
+    int group[MAX_NODES + 2]; /* -1: none; else the smallest visit number in it */
+    int tag[MAX_NODES + 2];   /* of the group a node is in */
+};
+
+static int group_size(const struct plain *p, int group)
+{
+    int size = 0;
+
+    for (uint32_t i = 0; i < p->n; i++)
+        size += p->group[i] == group;
+    return size;
+}
+
+/* A path from the union of groups a and b, through something else, back into it. */
+static bool makes_cycle(const struct plain *p, int a, int b)
+{
+    bool reached[MAX_NODES + 2] = {false};
+    bool grew = true;
+
+#define IN_UNION(i) (p->group[i] >= 0 && (p->group[i] == a || p->group[i] == b))
+    while (grew) {
+        grew = false;
+        for (uint32_t i = 0; i < p->n; i++) {
+            bool source = IN_UNION(i);
+            for (uint32_t k = 0; !source && k < p->n; k++)
+                source = reached[k] && (k == i || (p->group[k] >= 0 && p->group[k] == p->group[i]));
+            for (uint32_t k = 0; source && k < p->n; k++) {
+                if (!p->edge[i][k] || reached[k])
+                    continue;
+                if (IN_UNION(k) && !IN_UNION(i))
+                    return true;
+                if (!IN_UNION(k))
+                    grew = reached[k] = true;
+            }
+        }
+    }
+#undef IN_UNION
+    return false;
+}
+
+/* Merges as torch does; returns the group that tries on. */
+static int plain_merge(struct plain *p, int self, int other)
+{
+    int tag = -1, into = self < other ? self : other;
+
+    if (makes_cycle(p, self, other))
+        return self;
+    bool keep_other = group_size(p, self) < group_size(p, other);
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (p->group[i] == (keep_other ? other : self))
+            tag = p->tag[i];
+    }
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (p->group[i] >= 0 && (p->group[i] == self || p->group[i] == other)) {
+            p->group[i] = into;
+            p->tag[i] = tag;
+        }
+    }
+    return into;
+}
+
+static void plain_propose(struct plain *p, const bool *supported)
+{
+    int visit = 0;
+
+    for (uint32_t i = p->n; i > 0; i--) {
+        int self = -1;
+        p->group[i - 1] = -1;
+        if (supported[i - 1]) {
+            self = visit++;
+            p->group[i - 1] = p->tag[i - 1] = self;
+        }
+        /* Groups by age, the new one first; a merged group is as old as its oldest part. */
+        bool exists[MAX_NODES + 2] = {false};
+        for (uint32_t k = i - 1; k < p->n; k++) {
+            if (p->group[k] >= 0)
+                exists[p->group[k]] = true;
+        }
+        int fresh = self;
+        for (int other = 0; other < visit; other++) {
+            if (!exists[other] || other == fresh)
+                continue;
+            self = self < 0 ? other : plain_merge(p, self, other);
+        }
+    }
+}
+
+static void check_random(struct nuc_context *cx, void *arg)
+{
+    uint32_t *state = arg;
+    bool supported[MAX_NODES + 2] = {false};
+    struct nuc_graph *g = random_graph(cx, state, supported);
+    struct plain p = {.n = g->next_id};
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; i < n->n_users; i++)
+            p.edge[n->id][n->users[i]->id] = true;
+    }
+    for (uint32_t i = 0; i < p.n; i++)
+        p.group[i] = -1;
+    plain_propose(&p, supported);
+    struct nuc_proposal *found = nuc_propose_partitions(g, supported);
+    for (uint32_t i = 0; i < p.n; i++) {
+        int tag = found->of[i] < 0 ? -1 : (int)found->tags[found->of[i]];
+        if (tag != (p.group[i] < 0 ? -1 : p.tag[i]))
+            fail_msg("node %u is in %d instead of %d in:\n%s", i, tag, p.group[i] < 0 ? -1 : p.tag[i],
+                     nuc_graph_print(g, false));
+    }
+}
+
+static void test_random_graphs(void **state)
+{
+    uint32_t seed = 1;
+
+    (void)state;
+    for (int i = 0; i < 3000; i++)
+        run_in_context(check_random, &seed);
+}
+
+/* ---- size and determinism ---- */
+
+/* A chain in which every second operator is foreign: as many partitions as there are pairs. */
+static void check_long_chain(struct nuc_context *cx, void *arg)
+{
+    const int64_t size = 1;
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, &size, 1);
+    struct nuc_graph *g = nuc_graph_new(cx, "chain");
+    struct nuc_node *n = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta);
+    bool *supported = nuc_alloc_array(cx, 100002, sizeof *supported);
+
+    (void)arg;
+    for (int i = 0; i < 100000; i++) {
+        struct nuc_node *relu = nuc_add_node(g, NULL, NUC_OP_EDGE_RELU, NULL);
+        nuc_set_arg_node(relu, g, 0, n);
+        nuc_set_val(g, relu, &meta);
+        supported[relu->id] = i % 2 == 0;
+        n = relu;
+    }
+    assert_int_equal(nuc_propose_partitions(g, supported)->count, 50000);
+}
+
+static void check_determinism(struct nuc_context *cx, void *arg)
+{
+    const char *text = START RELU("1", "x") RELU("2", "1") FOREIGN("3", "1") ADD("4", "2", "3") END("4");
+    const char *first = NULL;
+
+    (void)arg;
+    for (int i = 0; i < 3; i++) {
+        struct nuc_graph *g = parse_graph(cx, text);
+        nuc_fuse_partitions(g, nuc_partition_graph(g, NULL));
+        const char *printed = nuc_graph_print(g, true);
+        if (first != NULL)
+            assert_string_equal(printed, first);
+        first = printed;
+    }
+}
+
+static void test_size_and_determinism(void **state)
+{
+    (void)state;
+    run_in_context(check_long_chain, NULL);
+    run_in_context(check_determinism, NULL);
+}
+
+/* ---- sets of slots ---- */
+
+static void check_slot_sets(struct nuc_context *cx, void *arg)
+{
+    uint32_t state = 7;
+
+    (void)arg;
+    for (int round = 0; round < 200; round++) {
+        const struct slot_set *sets[2] = {NULL, NULL};
+        bool in[2][64] = {{false}};
+        for (int i = 0; i < 40; i++) {
+            uint32_t which = random_below(&state, 2), slot = random_below(&state, 64);
+            sets[which] = slot_set_add(cx, sets[which], slot);
+            in[which][slot] = true;
+        }
+        const struct slot_set *both = slot_set_union(cx, sets[0], sets[1]);
+        uint32_t absent = 64;
+        for (uint32_t i = 64; i > 0; i--) {
+            bool expected = in[0][i - 1] || in[1][i - 1];
+            assert_int_equal(slot_set_has(both, i - 1), expected);
+            absent = expected ? absent : i - 1;
+            assert_int_equal(slot_set_next_absent(both, i - 1), absent);
+        }
+        assert_ptr_equal(slot_set_union(cx, both, sets[0]), both);
+    }
+}
+
+static void test_slot_sets(void **state)
+{
+    (void)state;
+    run_in_context(check_slot_sets, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_partitions), cmocka_unit_test(test_reasons_and_borders),
+        cmocka_unit_test(test_fusing),     cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_slot_sets),  cmocka_unit_test(test_size_and_determinism),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
