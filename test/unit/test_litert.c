@@ -306,6 +306,22 @@ static void test_verify_structure(void **state)
     refuse(*state, m, "not as long");
 }
 
+static void test_verify_operands(void **state)
+{
+    struct nuc_lt_model *m = small_model(*state);
+
+    m->subgraphs[0].ops[0].n_inputs = 1;
+    refuse(*state, m, "has 1 inputs and 1 outputs");
+    m = small_model(*state);
+    m->subgraphs[0].ops[0].inputs[2] = -1; /* the bias is optional */
+    assert_int_equal(nuc_try(*state, verify, m), NUC_OK);
+    m->subgraphs[0].ops[0].inputs[1] = -1; /* the weight is not */
+    refuse(*state, m, "not optional");
+    m = small_model(*state);
+    m->subgraphs[0].ops[0].options.conv.stride_h = 0;
+    refuse(*state, m, "stride and dilation must be positive");
+}
+
 static void test_verify_quantization(void **state)
 {
     static const int64_t point_1[] = {1};
@@ -322,6 +338,8 @@ static void test_verify_quantization(void **state)
 
     struct nuc_lt_op *op = one_op(*state, NUC_LT_MAX_POOL_2D, &m);
     op->n_inputs = 1;
+    op->options.pool.filter_h = op->options.pool.filter_w = 1;
+    op->options.pool.stride_h = op->options.pool.stride_w = 1;
     m->subgraphs[0].n_inputs = 1;
     m->subgraphs[0].inputs = op->inputs;
     assert_int_equal(nuc_try(*state, verify, m), NUC_OK);
@@ -406,6 +424,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_options, setup, teardown),
         cmocka_unit_test_setup_teardown(test_print, setup, teardown),
         cmocka_unit_test_setup_teardown(test_verify_structure, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_verify_operands, setup, teardown),
         cmocka_unit_test_setup_teardown(test_verify_quantization, setup, teardown),
         cmocka_unit_test_setup_teardown(test_truncated, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),

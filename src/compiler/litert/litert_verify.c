@@ -77,6 +77,93 @@ static void check_order(struct verifier *v, int32_t *producer)
     }
 }
 
+/* ---- operands and windows ---- */
+
+#define ANY_NUMBER 255
+
+/* Inputs an operator has; those up to `min` are not optional. Operators without a row are not checked. */
+static const struct {
+    int32_t code;
+    uint8_t min, max;
+} operands[] = {
+    {NUC_LT_ADD, 2, 2},
+    {NUC_LT_AVERAGE_POOL_2D, 1, 1},
+    {NUC_LT_CONCATENATION, 1, ANY_NUMBER},
+    {NUC_LT_CONV_2D, 2, 3},
+    {NUC_LT_DEPTHWISE_CONV_2D, 2, 3},
+    {NUC_LT_DEQUANTIZE, 1, 1},
+    {NUC_LT_FULLY_CONNECTED, 2, 3},
+    {NUC_LT_LOGISTIC, 1, 1},
+    {NUC_LT_MAX_POOL_2D, 1, 1},
+    {NUC_LT_MUL, 2, 2},
+    {NUC_LT_RELU, 1, 1},
+    {NUC_LT_RELU_N1_TO_1, 1, 1},
+    {NUC_LT_RELU6, 1, 1},
+    {NUC_LT_RESHAPE, 1, 2},
+    {NUC_LT_RESIZE_BILINEAR, 2, 2},
+    {NUC_LT_SOFTMAX, 1, 1},
+    {NUC_LT_TANH, 1, 1},
+    {NUC_LT_PAD, 2, 2},
+    {NUC_LT_TRANSPOSE, 2, 2},
+    {NUC_LT_MEAN, 2, 2},
+    {NUC_LT_SUB, 2, 2},
+    {NUC_LT_SQUEEZE, 1, 1},
+    {NUC_LT_STRIDED_SLICE, 4, 4},
+    {NUC_LT_EXP, 1, 1},
+    {NUC_LT_PRELU, 2, 2},
+    {NUC_LT_MAXIMUM, 2, 2},
+    {NUC_LT_MINIMUM, 2, 2},
+    {NUC_LT_PADV2, 3, 3},
+    {NUC_LT_SLICE, 3, 3},
+    {NUC_LT_TRANSPOSE_CONV, 3, 4},
+    {NUC_LT_LOG, 1, 1},
+    {NUC_LT_SUM, 2, 2},
+    {NUC_LT_RSQRT, 1, 1},
+    {NUC_LT_REDUCE_MAX, 2, 2},
+    {NUC_LT_REDUCE_MIN, 2, 2},
+    {NUC_LT_RESIZE_NEAREST_NEIGHBOR, 2, 2},
+    {NUC_LT_LEAKY_RELU, 1, 1},
+    {NUC_LT_MIRROR_PAD, 2, 2},
+    {NUC_LT_ABS, 1, 1},
+    {NUC_LT_QUANTIZE, 1, 1},
+    {NUC_LT_HARD_SWISH, 1, 1},
+    {NUC_LT_BATCH_MATMUL, 2, 2},
+    {NUC_LT_RELU_0_TO_1, 1, 1},
+};
+
+static void check_operands(const struct verifier *v)
+{
+    const struct nuc_lt_op *op = v->op;
+
+    for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
+        if (operands[i].code != op->code)
+            continue;
+        bool too_many = operands[i].max != ANY_NUMBER && op->n_inputs > operands[i].max;
+        if (op->n_inputs < operands[i].min || too_many || op->n_outputs != 1)
+            nuc_fail(v->m->cx, NUC_BAD_INPUT,
+                     "%s: operator %u (%s) has %u inputs and %u outputs: the LiteRT model is inconsistent", v->m->file,
+                     v->op_index, nuc_lt_code_name(v->m->cx, op->code), op->n_inputs, op->n_outputs);
+        for (uint32_t k = 0; k < operands[i].min; k++) {
+            if (op->inputs[k] < 0)
+                fail(v, -1, "an input that is not optional was left out");
+        }
+    }
+}
+
+/* A window that does not move or is empty has no result. */
+static void check_window(const struct verifier *v)
+{
+    const union nuc_lt_options *o = &v->op->options;
+    int32_t code = v->op->code;
+    bool conv = code == NUC_LT_CONV_2D || code == NUC_LT_DEPTHWISE_CONV_2D || code == NUC_LT_TRANSPOSE_CONV;
+    bool pool = code == NUC_LT_AVERAGE_POOL_2D || code == NUC_LT_MAX_POOL_2D;
+
+    if (conv && (o->conv.stride_h < 1 || o->conv.stride_w < 1 || o->conv.dilation_h < 1 || o->conv.dilation_w < 1))
+        fail(v, v->op->outputs[0], "stride and dilation must be positive");
+    if (pool && (o->pool.stride_h < 1 || o->pool.stride_w < 1 || o->pool.filter_h < 1 || o->pool.filter_w < 1))
+        fail(v, v->op->outputs[0], "stride and filter must be positive");
+}
+
 /* ---- quantization ---- */
 
 enum rule_kind {
@@ -273,7 +360,9 @@ static void check_subgraph(struct verifier *v)
     }
     for (v->op_index = 0; v->op_index < v->s->n_ops; v->op_index++) {
         v->op = &v->s->ops[v->op_index];
+        check_operands(v);
         check_order(v, producer);
+        check_window(v);
         check_quantization(v);
     }
     v->op = NULL;
