@@ -346,7 +346,8 @@ static void corrupted(struct nuc_context *cx, void *arg)
         memcpy(copy, file.data, file.size);
         for (uint32_t n = 1 + next(&state) % 3; n > 0; n--) {
             size_t at = next(&state) % file.size;
-            copy[at] = next(&state) % 2 ? (uint8_t)next(&state) : (uint8_t)(copy[at] ^ 1u << next(&state) % 8);
+            uint8_t flipped = (uint8_t)(copy[at] ^ (uint8_t)(1u << next(&state) % 8));
+            copy[at] = next(&state) % 2 ? (uint8_t)next(&state) : flipped;
         }
         try_image((struct nuc_span){copy, file.size});
         free(copy);
