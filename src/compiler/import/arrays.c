@@ -1,3 +1,4 @@
+/* Arrays of .npz archives, .npy files and folders, and .npz archives of arrays. */
 #include "compiler/import/arrays.h"
 
 #include <dirent.h>
@@ -77,6 +78,7 @@ static const char *strip_suffix(struct nuc_context *cx, const char *name)
 
 /* ---- many ---- */
 
+/* Array i is entry i of the archive; entries that are no arrays are an error, as NumPy writes none. */
 static struct nuc_arrays read_archive(struct nuc_context *cx, const char *path)
 {
     const struct nuc_zip *zip = nuc_zip_open(cx, path);
@@ -178,6 +180,7 @@ const struct nuc_array *nuc_find_array(const struct nuc_arrays *arrays, const ch
     return NULL;
 }
 
+/* Header and data in one piece, as the entry of an archive holds them. */
 static struct nuc_span make_npy(struct nuc_context *cx, const struct nuc_array *a)
 {
     struct nuc_span header = nuc_make_npy_header(cx, a);

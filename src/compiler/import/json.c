@@ -1,3 +1,4 @@
+/* Checked access to jansson values. jansson bounds nesting (2,048 levels) and refuses numbers beyond 64 bits. */
 #include "compiler/import/json.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@ static void release(void *object)
     json_decref(*value);
 }
 
+/* Release is registered before the value exists, so that running out of memory in between leaks nothing. */
 struct nuc_json nuc_json_parse(struct nuc_context *cx, const char *name, struct nuc_span text)
 {
     struct nuc_json_file *file = nuc_alloc(cx, sizeof *file);

@@ -49,6 +49,10 @@ int64_t nuc_read_sym_int(const struct nuc_json *j)
     return nuc_json_int(&value);
 }
 
+/*
+ * Sizes or strides. Each fits 31 bits, so that index arithmetic over all dimensions stays within 64: negative strides
+ * do not exist in torch.
+ */
 static uint32_t read_numbers(const struct nuc_json *list, int64_t *out)
 {
     size_t count = nuc_json_count(list);
@@ -126,6 +130,7 @@ static void check_expansion(const struct nuc_tensor_meta *t, const struct nuc_js
                       (long long)(elements / (last_element(t) - t->offset + 1)));
 }
 
+/* The raw little-endian bytes of a configuration entry; several entries may name one file. */
 static struct nuc_span read_payload(const struct nuc_importer *im, const struct nuc_json *entry, const char *folder)
 {
     struct nuc_json path = nuc_json_field(entry, "path_name");
@@ -166,8 +171,10 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
     check_expansion(&t, &tensor_meta);
     struct nuc_data *data = nuc_alloc(im->cx, sizeof *data);
     data->bytes = bytes;
+    /* An empty tensor may have any offset; it keeps the start of its file. */
     if (last >= 0)
         data->bytes = (struct nuc_span){bytes.data + (size_t)t.offset * size, bytes.size - (size_t)t.offset * size};
+    /* torch aligns its files to 64 bytes; readers rely on elements being aligned. */
     if ((uintptr_t)data->bytes.data % size != 0)
         data->bytes.data = nuc_copy(im->cx, data->bytes.data, data->bytes.size);
     memcpy(data->strides, t.strides, sizeof t.strides);

@@ -6,6 +6,15 @@
 #include "compiler/import/zip.h"
 #include "host/file.h"
 
+/*
+ * Records, all little-endian; the fields that are read, with their offsets:
+ *   end        10 u16 entries, 12 u32 size and 16 u32 offset of the directory, 20 u16 length of the comment
+ *   locator64   8 u64 offset of end64; stands right in front of end
+ *   end64      32 u64 entries, 40 u64 size and 48 u64 offset of the directory
+ *   central     8 u16 flags, 10 u16 method, 20 u32 packed size, 24 u32 size, 28/30/32 u16 lengths of name, extra field
+ *              and comment, 42 u32 offset of the local header; then name, extra field, comment
+ *   local      26/28 u16 lengths of name and extra field; then these and the content. Its sizes may be absent.
+ */
 #define LOCAL_SIGNATURE 0x04034b50u
 #define CENTRAL_SIGNATURE 0x02014b50u
 #define END_SIGNATURE 0x06054b50u
