@@ -187,7 +187,9 @@ struct nuc_partition_info {
     const uint8_t *payload;
     size_t payload_size;
     size_t scratch_size;
-    size_t n_transposes; /* TRANSPOSE operators left in the LiteRT model */
+    size_t n_transposes;        /* TRANSPOSE operators left in the LiteRT model */
+    size_t n_inputs, n_outputs; /* of the delegate call */
+    const struct nuc_tensor_info *inputs, *outputs;
 };
 enum nuc_status nuc_model_partition(struct nuc_model *lowered, size_t index, struct nuc_partition_info *out);
 
@@ -202,14 +204,19 @@ enum nuc_status nuc_program(struct nuc_model *lowered, const uint8_t **bytes, si
  */
 enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, bool disassemble, const char **text);
 
-/* The memory plan of the last program written. */
-struct nuc_memory_report {
-    size_t arena;             /* bytes of planned memory */
+/* Figures of the last program made by nuc_program() or nuc_compile_file(); NUC_BAD_USAGE when there is none. */
+struct nuc_program_report {
+    size_t n_nodes;           /* operator nodes of the Edge graph */
+    size_t n_delegated;       /* of these, on the NPU */
+    size_t n_partitions;      /* delegate calls */
+    size_t n_transposes;      /* TRANSPOSE operators on the NPU */
+    size_t arena;             /* bytes of planned memory: inputs, outputs, intermediates */
     size_t arena_lower_bound; /* bytes alive at the peak */
     size_t delegate_scratch;  /* largest scratch a delegate call takes in addition */
+    size_t delegate_data;     /* bytes of microcode, weights and kernels of all delegates */
     size_t program;           /* bytes of the file */
 };
-enum nuc_status nuc_memory(const struct nuc_compiler *c, struct nuc_memory_report *out);
+enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out);
 
 /* From archive to file, as `nucleon compile` does. `calibration` may be NULL for a quantized archive. */
 enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration,

@@ -25,6 +25,32 @@ bool nuc_meta_equal(const struct nuc_meta *a, const struct nuc_meta *b)
     return a->dtype == b->dtype && nuc_same_sizes(a, b) && memcmp(a->dim_order, b->dim_order, a->rank) == 0;
 }
 
+/* The dimension at the next place behind *at that is stepped over in memory; rank when there is none. */
+static uint8_t next_dim(const struct nuc_meta *m, uint8_t *at)
+{
+    while (*at < m->rank) {
+        uint8_t dim = m->dim_order[(*at)++];
+        if (m->sizes[dim] != 1)
+            return dim;
+    }
+    return m->rank;
+}
+
+bool nuc_same_layout(const struct nuc_meta *a, const struct nuc_meta *b)
+{
+    uint8_t at = 0, bt = 0;
+
+    if (a->dtype != b->dtype || !nuc_same_sizes(a, b))
+        return false;
+    for (;;) {
+        uint8_t x = next_dim(a, &at), y = next_dim(b, &bt);
+        if (x != y)
+            return false;
+        if (x == a->rank)
+            return true;
+    }
+}
+
 bool nuc_is_contiguous(const struct nuc_meta *m)
 {
     for (uint8_t i = 0; i < m->rank; i++) {

@@ -153,7 +153,7 @@ static bool same_values(const struct nuc_node *a, const struct nuc_node *b)
     if (a->is_tuple != b->is_tuple || a->n_vals != b->n_vals)
         return false;
     for (uint32_t i = 0; i < a->n_vals; i++) {
-        if (!nuc_meta_equal(&a->vals[i], &b->vals[i]))
+        if (!nuc_same_layout(&a->vals[i], &b->vals[i]))
             return false;
     }
     return true;

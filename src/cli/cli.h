@@ -1,0 +1,103 @@
+/* What the subcommands share: options read from a table, errors of one line, a progress bar, program runs. */
+#ifndef NUC_CLI_H
+#define NUC_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "nucleon/compile.h"
+#include "nucleon/runtime.h"
+
+enum cli_exit { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2, CLI_PROPERTY = 3 };
+
+enum cli_kind {
+    CLI_FLAG,   /* bool * */
+    CLI_STRING, /* const char ** */
+    CLI_NUMBER, /* unsigned * */
+    CLI_CHOICE, /* int *: index in `choices` */
+    CLI_LIST    /* struct cli_list *: may be repeated; each value may hold several parts between commas */
+};
+
+#define CLI_LIST_MAX 64
+
+struct cli_list {
+    const char *items[CLI_LIST_MAX];
+    size_t count;
+};
+
+struct cli_option {
+    const char *name;  /* "--output" */
+    const char *alias; /* "-o" or NULL */
+    enum cli_kind kind;
+    void *value;
+    const char *parameter; /* in the help: "FILE"; NULL for a flag */
+    const char *help;
+    const char *const *choices; /* NULL-terminated, CLI_CHOICE only */
+};
+
+struct cli_command {
+    const char *name;
+    const char *arguments; /* "MODEL.pt2 -o OUT.pte" */
+    const char *summary;
+    const struct cli_option *options; /* ends with a row whose name is NULL */
+    size_t min_arguments, max_arguments;
+};
+
+/*
+ * Sorts argv (modified in place) into options and positional arguments. Prints the help and returns CLI_OK with
+ * *stop = true for --help; prints one line and returns CLI_BAD_USAGE with *stop = true on a mistake.
+ */
+int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional, size_t *n_positional,
+              bool *stop);
+
+/* "nucleon: <message>" on standard error, control characters removed; returns the exit code of the status. */
+int cli_report(enum nuc_status status, const char *message);
+
+/* The same for a mistake in how the command was called. */
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Callbacks for struct nuc_options: a bar on a terminal, nothing in a pipe; notes on standard error. */
+void cli_progress(void *user, const char *what, size_t done, size_t total);
+void cli_warn(void *user, const char *message);
+
+/* ---- programs on the host ---- */
+
+struct cli_io {
+    char name[24]; /* "in0", "out0", ... */
+    void *block;   /* its bytes in the program's dim order; NULL: an output in planned memory */
+};
+
+struct cli_program {
+    unsigned char *image; /* aligned copy of the file */
+    size_t size;
+    struct nuc_program_sizes sizes;
+    struct nuc_program_memory memory;
+    struct nuc_program program;
+    struct cli_io *inputs, *outputs;
+    bool loaded;
+    bool driver;
+};
+
+/* Reads, verifies and prepares a program; prints one line and returns the exit code when it cannot. */
+int cli_program_open(struct cli_program *p, const char *path);
+void cli_program_close(struct cli_program *p);
+
+/* Inputs and outputs as the compiler's library describes tensors. */
+int cli_program_input(const struct cli_program *p, size_t index, struct nuc_tensor_info *out);
+int cli_program_output(const struct cli_program *p, size_t index, struct nuc_tensor_info *out);
+
+/*
+ * One inference: inputs and outputs in logical order; they are rearranged to and from the dim order the program
+ * declares. Prints and returns the exit code on failure.
+ */
+int cli_program_run(struct cli_program *p, const char *path, const void *const *inputs, void *const *outputs);
+
+/* ---- subcommands ---- */
+
+int cli_compile(int argc, char **argv);
+int cli_run(int argc, char **argv);
+int cli_evaluate(int argc, char **argv);
+int cli_inspect(int argc, char **argv);
+int cli_version(int argc, char **argv);
+
+#endif

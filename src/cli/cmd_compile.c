@@ -1,0 +1,135 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const char *const on_off[] = {"on", "off", NULL};
+static const char *const segment_modes[] = {"inline", "segment", NULL};
+
+struct compile_flags {
+    const char *output, *target, *flavor, *calibration, *dump_after, *intermediates;
+    bool no_delegate, allow_no_op_partitions, reference_compat, timings;
+    int format_conversion, delegate_data;
+    unsigned threads;
+    struct cli_list not_delegated;
+};
+
+static void dump(void *user, const char *stage, const char *text)
+{
+    (void)user;
+    printf("== %s\n%s", stage, text);
+}
+
+static void fill_options(struct nuc_options *o, const struct compile_flags *f)
+{
+    nuc_options_default(o);
+    o->target = f->target;
+    o->converter_flavor = f->flavor;
+    o->delegate = !f->no_delegate;
+    o->operators_not_to_delegate = f->not_delegated.items;
+    o->n_operators_not_to_delegate = f->not_delegated.count;
+    o->allow_no_op_partitions = f->allow_no_op_partitions;
+    o->use_neutron_for_format_conversion = f->format_conversion == 0;
+    o->intermediates_dir = f->intermediates;
+    o->delegate_data = f->delegate_data == 0 ? NUC_DELEGATE_INLINE : NUC_DELEGATE_SEGMENT;
+    o->reference_compat = f->reference_compat;
+    o->dump_after = f->dump_after;
+    o->dump = dump;
+    o->warn = cli_warn;
+    o->progress = cli_progress;
+    o->threads = f->threads;
+}
+
+static void print_timings(const struct nuc_compiler *c)
+{
+    struct nuc_timing rows[64];
+    size_t count = nuc_timings(c, rows, sizeof rows / sizeof rows[0]);
+    double total = 0;
+
+    for (size_t i = 0; i < count && i < sizeof rows / sizeof rows[0]; i++) {
+        printf("%-14s %9.4f s\n", rows[i].stage, rows[i].seconds);
+        total += rows[i].seconds;
+    }
+    printf("%-14s %9.4f s\n", "total", total);
+}
+
+static void print_report(const struct nuc_compiler *c, const char *output)
+{
+    struct nuc_program_report r;
+
+    if (nuc_program_report(c, &r) != NUC_OK)
+        return;
+    printf("%s: %zu bytes\n", output, r.program);
+    printf("  NPU      %zu of %zu nodes in %zu partition%s, %zu transpose%s, %zu bytes of microcode and weights\n",
+           r.n_delegated, r.n_nodes, r.n_partitions, r.n_partitions == 1 ? "" : "s", r.n_transposes,
+           r.n_transposes == 1 ? "" : "s", r.delegate_data);
+    printf("  memory   arena %zu bytes (at least %zu are alive at the peak), NPU scratch %zu bytes\n", r.arena,
+           r.arena_lower_bound, r.delegate_scratch);
+    printf("  made by nucleon's converter: runs on the simulator, not on silicon\n");
+}
+
+static int compile(const char *model, const struct compile_flags *f)
+{
+    struct nuc_options o;
+
+    fill_options(&o, f);
+    struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
+    if (c == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    enum nuc_status status = nuc_compile_file(c, model, f->calibration, f->output);
+    int code = status == NUC_OK ? CLI_OK : cli_report(status, nuc_compiler_message(c));
+    if (status == NUC_OK)
+        print_report(c, f->output);
+    if (status == NUC_OK && f->timings)
+        print_timings(c);
+    nuc_compiler_free(c);
+    return code;
+}
+
+int cli_compile(int argc, char **argv)
+{
+    struct compile_flags f = {.target = "imxrt700", .flavor = "sdk-3.2"};
+    const struct cli_option options[] = {
+        {"--output", "-o", CLI_STRING, &f.output, "FILE.pte", "where the program goes", NULL},
+        {"--calibration", NULL, CLI_STRING, &f.calibration, "DATA",
+         "samples for quantization: .npz, .npy or a folder of .npy; not for a quantized model", NULL},
+        {"--target", NULL, CLI_STRING, &f.target, "NAME", "imxrt700 (default)", NULL},
+        {"--converter-flavor", NULL, CLI_STRING, &f.flavor, "NAME", "operator rule set: sdk-3.2 (default)", NULL},
+        {"--no-delegate", NULL, CLI_FLAG, &f.no_delegate, NULL, "leave everything on the CPU", NULL},
+        {"--operators-not-to-delegate", NULL, CLI_LIST, &f.not_delegated, "LIST",
+         "nodes whose name contains one of these stay on the CPU", NULL},
+        {"--allow-no-op-partitions", NULL, CLI_FLAG, &f.allow_no_op_partitions, NULL,
+         "delegate partitions that compute nothing, too", NULL},
+        {"--neutron-format-conversion", NULL, CLI_CHOICE, &f.format_conversion, "on|off",
+         "the NPU transposes contiguous inputs and outputs (default on); off: the CPU does", on_off},
+        {"--delegate-data", NULL, CLI_CHOICE, &f.delegate_data, "inline|segment",
+         "where the NPU payload lies in the program (default inline)", segment_modes},
+        {"--intermediates-dir", NULL, CLI_STRING, &f.intermediates, "DIR",
+         "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite", NULL},
+        {"--reference-compat", NULL, CLI_FLAG, &f.reference_compat, NULL,
+         "reproduce the reference backend's decisions where nucleon would do better", NULL},
+        {"--dump-after", NULL, CLI_STRING, &f.dump_after, "STAGE", "print the graph after a stage ('all': after each)",
+         NULL},
+        {"--timings", NULL, CLI_FLAG, &f.timings, NULL, "print the seconds of each stage", NULL},
+        {"--threads", NULL, CLI_NUMBER, &f.threads, "N", "threads of the calibration (default: one a core)", NULL},
+        {.name = NULL},
+    };
+    const struct cli_command command = {
+        "compile",
+        "MODEL.pt2 -o OUT.pte [--calibration DATA] [options]",
+        "Compiles a torch.export archive to an ExecuTorch program for the i.MX RT700.",
+        options,
+        1,
+        1,
+    };
+    const char *model[1];
+    size_t count;
+    bool stop;
+    int code = cli_parse(&command, argc, argv, model, &count, &stop);
+
+    if (stop)
+        return code;
+    if (f.output == NULL)
+        return cli_usage("compile: -o FILE.pte is missing: it says where the program goes");
+    return compile(model[0], &f);
+}

@@ -1,0 +1,43 @@
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+int cli_inspect(int argc, char **argv)
+{
+    bool disassemble = false;
+    const struct cli_option options[] = {
+        {"--disassemble", NULL, CLI_FLAG, &disassemble, NULL, "list the kernel calls of NPU payloads", NULL},
+        {.name = NULL},
+    };
+    const struct cli_command command = {
+        "inspect",
+        "FILE.pt2|FILE.tflite|FILE.pte [--disassemble]",
+        "Describes a file; its kind is found by content.",
+        options,
+        1,
+        1,
+    };
+    const char *path[1];
+    size_t count;
+    bool stop;
+    int code = cli_parse(&command, argc, argv, path, &count, &stop);
+
+    if (stop)
+        return code;
+    struct nuc_options o;
+    nuc_options_default(&o);
+    o.warn = cli_warn;
+    struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
+    if (c == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    const char *text;
+    enum nuc_status status = nuc_inspect_file(c, path[0], disassemble, &text);
+    if (status == NUC_OK)
+        fputs(text, stdout);
+    else
+        code = cli_report(status, nuc_compiler_message(c));
+    nuc_compiler_free(c);
+    if (fflush(stdout) != 0)
+        code = cli_report(NUC_IO, "standard output: cannot be written");
+    return code;
+}

@@ -1,0 +1,44 @@
+/* nucleon: picks the subcommand. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"compile", cli_compile, "make a program (.pte) from an exported model (.pt2)"},
+    {"run", cli_run, "run a program on the host, its NPU parts on the simulator"},
+    {"evaluate", cli_evaluate, "accuracy and signal-to-noise ratio of a program over a data set"},
+    {"inspect", cli_inspect, "describe a .pt2, .tflite or .pte file"},
+    {"version", cli_version, "print the versions of this build"},
+};
+
+static void print_help(FILE *to)
+{
+    fprintf(to, "usage: nucleon COMMAND ...\n\n");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fprintf(to, "\n'nucleon COMMAND --help' describes a command.\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_BAD_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return CLI_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0)
+        return cli_version(argc - 1, argv + 1);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    }
+    return cli_usage("'%s' is no command; 'nucleon --help' lists them", argv[1]);
+}

@@ -1,0 +1,257 @@
+/* A program in memory of the host: aligned blocks, the simulator's driver, dim orders. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "nucleon/NeutronDriver.h"
+
+static int report_io(const char *path, const char *what)
+{
+    char text[512];
+
+    snprintf(text, sizeof text, "%s: %s: %s", path, what, strerror(errno));
+    return cli_report(NUC_IO, text);
+}
+
+/* A block of at least one byte, aligned as the runtime and the driver want it, zeroed. */
+static void *aligned_block(size_t size)
+{
+    size_t rounded = (size + NUC_MEMORY_ALIGNMENT) & ~(size_t)(NUC_MEMORY_ALIGNMENT - 1);
+    void *block = aligned_alloc(NUC_MEMORY_ALIGNMENT, rounded);
+
+    if (block != NULL)
+        memset(block, 0, rounded);
+    return block;
+}
+
+static int read_image(struct cli_program *p, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+
+    if (file == NULL)
+        return report_io(path, "cannot be opened");
+    long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    if (size < 0 || fseek(file, 0, SEEK_SET) != 0) {
+        fclose(file);
+        return report_io(path, "cannot be read");
+    }
+    p->size = (size_t)size;
+    p->image = aligned_block(p->size);
+    bool whole = p->image != NULL && fread(p->image, 1, p->size, file) == p->size;
+    fclose(file);
+    if (p->image == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    return whole ? CLI_OK : report_io(path, "cannot be read");
+}
+
+/* One line out of what the runtime says. */
+static int report_detail(const char *path, enum nuc_status status, const struct nuc_detail *d)
+{
+    char text[1024];
+    int n = snprintf(text, sizeof text, "%s: %s", path, d->message != NULL ? d->message : nuc_status_name(status));
+
+    if (d->where != NULL)
+        n += snprintf(text + n, sizeof text - (size_t)n, ", at %.80s", d->where);
+    if (d->instruction >= 0)
+        n += snprintf(text + n, sizeof text - (size_t)n, ", instruction %d", (int)d->instruction);
+    if (d->value >= 0)
+        n += snprintf(text + n, sizeof text - (size_t)n, ", value %d", (int)d->value);
+    if (d->code != 0)
+        snprintf(text + n, sizeof text - (size_t)n, ", driver code 0x%x", (unsigned)d->code);
+    return cli_report(status, text);
+}
+
+static bool give_memory(struct cli_program *p)
+{
+    struct nuc_program_memory *m = &p->memory;
+
+    m->state_size = p->sizes.state;
+    m->state = aligned_block(p->sizes.state);
+    m->temporary_size = p->sizes.temporary;
+    m->temporary = aligned_block(p->sizes.temporary);
+    bool given = m->state != NULL && m->temporary != NULL;
+    for (size_t i = 0; i < p->sizes.n_planned; i++) {
+        m->planned_size[i] = p->sizes.planned[i];
+        m->planned[i] = aligned_block(p->sizes.planned[i]);
+        given = given && m->planned[i] != NULL;
+    }
+    return given;
+}
+
+static void describe(const struct nuc_tensor *t, struct nuc_tensor_info *out)
+{
+    out->dtype = (enum nuc_dtype)t->dtype;
+    out->rank = t->rank;
+    out->bytes = t->bytes;
+    for (size_t i = 0; i < t->rank && i < NUC_MAX_RANK; i++) {
+        out->sizes[i] = t->sizes[i];
+        out->dim_order[i] = t->dim_order[i];
+    }
+}
+
+static int describe_io(enum nuc_status s, const struct nuc_tensor *t, const struct cli_io *io,
+                       struct nuc_tensor_info *out)
+{
+    *out = (struct nuc_tensor_info){.name = io->name};
+    if (s != NUC_OK)
+        return cli_report(NUC_UNSUPPORTED, "the program has an input or output that is no tensor");
+    describe(t, out);
+    return CLI_OK;
+}
+
+int cli_program_input(const struct cli_program *p, size_t index, struct nuc_tensor_info *out)
+{
+    struct nuc_tensor t;
+    enum nuc_status s = nuc_program_input_info(&p->program, index, &t);
+
+    return describe_io(s, &t, &p->inputs[index], out);
+}
+
+int cli_program_output(const struct cli_program *p, size_t index, struct nuc_tensor_info *out)
+{
+    struct nuc_tensor t;
+    enum nuc_status s = nuc_program_output_info(&p->program, index, &t);
+
+    return describe_io(s, &t, &p->outputs[index], out);
+}
+
+/* Blocks for the physical bytes of the inputs, and of the outputs the program leaves to its caller. */
+static int give_io(struct cli_program *p, const char *path)
+{
+    size_t n_inputs = nuc_program_n_inputs(&p->program), n_outputs = nuc_program_n_outputs(&p->program);
+    struct nuc_detail detail = {.instruction = -1, .value = -1};
+
+    p->inputs = calloc(n_inputs + 1, sizeof *p->inputs);
+    p->outputs = calloc(n_outputs + 1, sizeof *p->outputs);
+    if (p->inputs == NULL || p->outputs == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    for (size_t i = 0; i < n_inputs; i++) {
+        struct nuc_tensor t;
+        snprintf(p->inputs[i].name, sizeof p->inputs[i].name, "in%zu", i);
+        if (nuc_program_input_info(&p->program, i, &t) == NUC_OK)
+            p->inputs[i].block = aligned_block(t.bytes);
+    }
+    for (size_t i = 0; i < n_outputs; i++) {
+        struct nuc_tensor t;
+        snprintf(p->outputs[i].name, sizeof p->outputs[i].name, "out%zu", i);
+        if (nuc_program_output_info(&p->program, i, &t) != NUC_OK || t.planned || t.constant)
+            continue;
+        p->outputs[i].block = aligned_block(t.bytes);
+        enum nuc_status s = nuc_program_set_output(&p->program, i, p->outputs[i].block, t.bytes, &detail);
+        if (s != NUC_OK)
+            return report_detail(path, s, &detail);
+    }
+    return CLI_OK;
+}
+
+/* Walks the tensor in logical order; physical strides follow from the dim order. */
+static void rearrange(const struct nuc_tensor_info *t, const void *from, void *to, bool to_physical)
+{
+    size_t size = nuc_dtype_size(t->dtype);
+    int64_t strides[NUC_MAX_RANK] = {0}, index[NUC_MAX_RANK] = {0};
+    int64_t stride = 1;
+    size_t at = 0;
+
+    for (size_t i = t->rank; i-- > 0;) {
+        strides[t->dim_order[i]] = stride;
+        stride *= t->sizes[t->dim_order[i]];
+    }
+    for (size_t logical = 0; logical * size < t->bytes; logical++) {
+        const char *source = (const char *)from + (to_physical ? logical : at) * size;
+        memcpy((char *)to + (to_physical ? at : logical) * size, source, size);
+        for (size_t d = t->rank; d-- > 0;) {
+            at += (size_t)strides[d];
+            if (++index[d] < t->sizes[d])
+                break;
+            at -= (size_t)(strides[d] * t->sizes[d]);
+            index[d] = 0;
+        }
+    }
+}
+
+static int set_input(struct cli_program *p, const char *path, size_t index, const void *data)
+{
+    struct nuc_detail detail = {.instruction = -1, .value = -1};
+    struct nuc_tensor_info info;
+    int code = cli_program_input(p, index, &info);
+
+    if (code != CLI_OK)
+        return code;
+    if (p->inputs[index].block == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    rearrange(&info, data, p->inputs[index].block, true);
+    enum nuc_status s = nuc_program_set_input(&p->program, index, p->inputs[index].block, info.bytes, &detail);
+    return s == NUC_OK ? CLI_OK : report_detail(path, s, &detail);
+}
+
+int cli_program_run(struct cli_program *p, const char *path, const void *const *inputs, void *const *outputs)
+{
+    struct nuc_detail detail = {.instruction = -1, .value = -1};
+
+    for (size_t i = 0; i < nuc_program_n_inputs(&p->program); i++) {
+        int code = set_input(p, path, i, inputs[i]);
+        if (code != CLI_OK)
+            return code;
+    }
+    enum nuc_status s = nuc_program_execute(&p->program, &detail);
+    if (s != NUC_OK)
+        return report_detail(path, s, &detail);
+    for (size_t i = 0; i < nuc_program_n_outputs(&p->program); i++) {
+        struct nuc_tensor t;
+        struct nuc_tensor_info info;
+        int code = cli_program_output(p, i, &info);
+        if (code != CLI_OK)
+            return code;
+        s = nuc_program_output(&p->program, i, &t);
+        if (s != NUC_OK || t.data == NULL)
+            return cli_report(NUC_UNSUPPORTED, "the program leaves an output to the caller, or it is no tensor");
+        rearrange(&info, t.data, outputs[i], false);
+    }
+    return CLI_OK;
+}
+
+int cli_program_open(struct cli_program *p, const char *path)
+{
+    struct nuc_detail detail = {.instruction = -1, .value = -1};
+
+    memset(p, 0, sizeof *p);
+    int code = read_image(p, path);
+    if (code != CLI_OK)
+        return code;
+    p->driver = neutronInit() == 0;
+    enum nuc_status s = nuc_program_sizes(p->image, p->size, &nuc_default_backends, &p->sizes, &detail);
+    if (s != NUC_OK)
+        return report_detail(path, s, &detail);
+    if (!give_memory(p))
+        return cli_report(NUC_NO_MEMORY, "the program's memory plan does not fit this machine's memory");
+    s = nuc_program_load(&p->program, p->image, p->size, &p->memory, &nuc_default_kernels, &nuc_default_backends,
+                         &detail);
+    if (s != NUC_OK)
+        return report_detail(path, s, &detail);
+    p->loaded = true;
+    return give_io(p, path);
+}
+
+static void free_io(struct cli_io *io, size_t count)
+{
+    for (size_t i = 0; io != NULL && i < count; i++)
+        free(io[i].block);
+    free(io);
+}
+
+void cli_program_close(struct cli_program *p)
+{
+    if (p->loaded)
+        nuc_program_unload(&p->program);
+    if (p->driver)
+        neutronDeinit();
+    free_io(p->inputs, p->loaded ? nuc_program_n_inputs(&p->program) : 0);
+    free_io(p->outputs, p->loaded ? nuc_program_n_outputs(&p->program) : 0);
+    for (size_t i = 0; i < NUC_MAX_MEMORIES; i++)
+        free(p->memory.planned[i]);
+    free(p->memory.state);
+    free(p->memory.temporary);
+    free(p->image);
+}

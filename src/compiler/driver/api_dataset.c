@@ -1,0 +1,236 @@
+/* Arrays by name, cut into the samples of a model's inputs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "compiler/driver/driver.h"
+#include "host/text.h"
+
+struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path)
+{
+    struct nuc_dataset *d = nuc_alloc(c->cx, sizeof *d);
+
+    d->c = c;
+    d->path = nuc_strdup(c->cx, path);
+    d->arrays = nuc_read_arrays(c->cx, path);
+    return d;
+}
+
+struct open_call {
+    struct nuc_compiler *c;
+    const char *path;
+    struct nuc_dataset *out;
+};
+
+static void open_dataset(struct nuc_context *cx, void *arg)
+{
+    struct open_call *call = arg;
+
+    (void)cx;
+    call->out = nuc_dataset_read(call->c, call->path);
+}
+
+enum nuc_status nuc_dataset_open(struct nuc_compiler *c, const char *path, struct nuc_dataset **out)
+{
+    struct open_call call = {c, path, NULL};
+    enum nuc_status s = nuc_enter(c, open_dataset, &call);
+
+    if (s == NUC_OK)
+        *out = call.out;
+    return s;
+}
+
+size_t nuc_dataset_n_arrays(const struct nuc_dataset *d)
+{
+    return d->arrays.count;
+}
+
+enum nuc_status nuc_dataset_array(const struct nuc_dataset *d, size_t index, struct nuc_array_info *out)
+{
+    if (index >= d->arrays.count)
+        return NUC_BAD_USAGE;
+    const struct nuc_array *a = &d->arrays.items[index];
+    *out = (struct nuc_array_info){.name = a->name, .dtype = a->dtype, .rank = a->rank};
+    memcpy(out->sizes, a->shape, a->rank * sizeof out->sizes[0]);
+    out->data = a->data.data;
+    out->bytes = a->data.size;
+    return NUC_OK;
+}
+
+/* ---- binding ---- */
+
+/* By name; else in0, in1, ...; else in order, when there are as many arrays as inputs. */
+static const struct nuc_array *choose(const struct nuc_dataset *d, const struct nuc_tensor_info *inputs,
+                                      size_t n_inputs, size_t index)
+{
+    char name[32];
+    bool any_named = false;
+
+    for (size_t i = 0; i < n_inputs; i++)
+        any_named = any_named || nuc_find_array(&d->arrays, inputs[i].name) != NULL;
+    if (any_named)
+        return nuc_find_array(&d->arrays, inputs[index].name);
+    snprintf(name, sizeof name, "in%zu", index);
+    if (nuc_find_array(&d->arrays, name) != NULL)
+        return nuc_find_array(&d->arrays, name);
+    return index < d->arrays.count && (d->arrays.count == n_inputs || n_inputs == 1) ? &d->arrays.items[index] : NULL;
+}
+
+static const char *shape_text(struct nuc_context *cx, const int64_t *sizes, size_t rank)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    for (size_t i = 0; i < rank; i++)
+        nuc_text_addf(&text, "%s%lld", i == 0 ? "[" : ", ", (long long)sizes[i]);
+    nuc_text_addf(&text, rank == 0 ? "[]" : "]");
+    return nuc_text_string(&text);
+}
+
+static bool ends_with(const struct nuc_array *a, const struct nuc_tensor_info *t, size_t skip)
+{
+    if (a->rank < 1 || a->rank - 1 != t->rank - skip)
+        return false;
+    return memcmp(&a->shape[1], &t->sizes[skip], (t->rank - skip) * sizeof a->shape[0]) == 0;
+}
+
+/* Samples in the array, 0 when the shape does not fit: [N] + sizes, or [N * sizes[0]] + sizes[1..]. */
+static size_t count_samples(const struct nuc_array *a, const struct nuc_tensor_info *t)
+{
+    if (ends_with(a, t, 0))
+        return (size_t)a->shape[0];
+    if (t->rank > 0 && ends_with(a, t, 1) && t->sizes[0] > 0 && a->shape[0] % t->sizes[0] == 0)
+        return (size_t)(a->shape[0] / t->sizes[0]);
+    return 0;
+}
+
+/* The array holds the input's elements with the channels behind: a data set in channels-last order. */
+static bool looks_channels_last(const struct nuc_array *a, const struct nuc_tensor_info *t)
+{
+    size_t first = a->rank > t->rank ? 1 : 0;
+
+    if (t->rank < 3 || a->rank < t->rank || a->shape[a->rank - 1] != t->sizes[1])
+        return false;
+    for (size_t i = 2; i < t->rank; i++) {
+        if (a->shape[first + i - 1] != t->sizes[i])
+            return false;
+    }
+    return true;
+}
+
+_Noreturn static void refuse_shape(const struct nuc_dataset *d, const struct nuc_array *a,
+                                   const struct nuc_tensor_info *t)
+{
+    struct nuc_context *cx = d->c->cx;
+    const char *hint = looks_channels_last(a, t)
+                           ? "; it looks channels-last: give samples in the logical order of the shape, the program's "
+                             "dim order is applied when it runs"
+                           : "";
+
+    nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' has shape %s, input '%s' takes samples of shape %s along axis 0%s",
+             d->path, a->name, shape_text(cx, a->shape, a->rank), t->name, shape_text(cx, t->sizes, t->rank), hint);
+}
+
+static void bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs)
+{
+    struct nuc_context *cx = d->c->cx;
+
+    d->bound = nuc_alloc_array(cx, n_inputs, sizeof(struct nuc_array *));
+    d->bytes = nuc_alloc_array(cx, n_inputs, sizeof *d->bytes);
+    d->n_inputs = n_inputs;
+    for (size_t i = 0; i < n_inputs; i++) {
+        const struct nuc_tensor_info *t = &inputs[i];
+        const struct nuc_array *a = choose(d, inputs, n_inputs, i);
+        if (a == NULL)
+            nuc_fail(cx, NUC_BAD_INPUT, "%s: no array for input '%s': name one '%s' or in%zu", d->path, t->name,
+                     t->name, i);
+        if (a->dtype != t->dtype)
+            nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' is %s, input '%s' is %s: convert it", d->path, a->name,
+                     nuc_dtype_name(a->dtype), t->name, nuc_dtype_name(t->dtype));
+        if (a->rank > 0 && a->shape[0] == 0)
+            nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' holds no sample", d->path, a->name);
+        size_t n = count_samples(a, t);
+        if (n == 0)
+            refuse_shape(d, a, t);
+        if (i > 0 && n != d->n_samples)
+            nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' holds %zu samples, '%s' holds %zu", d->path, a->name, n,
+                     d->bound[0]->name, d->n_samples);
+        d->n_samples = n;
+        d->bound[i] = a;
+        d->bytes[i] = t->bytes;
+    }
+}
+
+void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m)
+{
+    size_t n_inputs = nuc_model_n_inputs(m);
+    struct nuc_tensor_info *inputs = nuc_alloc_array(d->c->cx, n_inputs, sizeof *inputs);
+
+    for (size_t i = 0; i < n_inputs; i++)
+        nuc_model_input(m, i, &inputs[i]);
+    bind(d, inputs, n_inputs);
+}
+
+struct bind_call {
+    struct nuc_dataset *d;
+    const struct nuc_tensor_info *inputs;
+    size_t n_inputs;
+};
+
+static void bind_dataset(struct nuc_context *cx, void *arg)
+{
+    struct bind_call *call = arg;
+
+    (void)cx;
+    bind(call->d, call->inputs, call->n_inputs);
+}
+
+enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
+                                 size_t *n_samples)
+{
+    struct bind_call call = {d, inputs, n_inputs};
+    enum nuc_status s = nuc_enter(d->c, bind_dataset, &call);
+
+    if (s == NUC_OK)
+        *n_samples = d->n_samples;
+    return s;
+}
+
+enum nuc_status nuc_dataset_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
+{
+    if (sample >= d->n_samples)
+        return NUC_BAD_USAGE;
+    for (size_t i = 0; i < d->n_inputs; i++)
+        inputs[i] = d->bound[i]->data.data + sample * d->bytes[i];
+    return NUC_OK;
+}
+
+/* ---- writing ---- */
+
+struct write_call {
+    const char *path;
+    const struct nuc_array_info *arrays;
+    size_t count;
+};
+
+static void write_arrays(struct nuc_context *cx, void *arg)
+{
+    const struct write_call *call = arg;
+    struct nuc_arrays arrays = {call->count, nuc_alloc_array(cx, call->count, sizeof *arrays.items)};
+
+    for (size_t i = 0; i < call->count; i++) {
+        const struct nuc_array_info *from = &call->arrays[i];
+        struct nuc_array *to = &arrays.items[i];
+        *to = (struct nuc_array){.name = from->name, .dtype = from->dtype, .rank = (uint32_t)from->rank};
+        memcpy(to->shape, from->sizes, from->rank * sizeof to->shape[0]);
+        to->data = (struct nuc_span){from->data, from->bytes};
+    }
+    nuc_write_npz(cx, call->path, &arrays);
+}
+
+enum nuc_status nuc_write_arrays(struct nuc_compiler *c, const char *path, const struct nuc_array_info *arrays,
+                                 size_t count)
+{
+    struct write_call call = {path, arrays, count};
+
+    return nuc_enter(c, write_arrays, &call);
+}

@@ -1,0 +1,301 @@
+/* Partitions become delegate calls; the graph becomes a program file. */
+#include <string.h>
+
+#include "compiler/driver/driver.h"
+#include "compiler/litert/litert.h"
+#include "compiler/neutron/convert.h"
+#include "compiler/neutron/lower.h"
+#include "compiler/neutron/payload.h"
+#include "compiler/program/program.h"
+#include "host/file.h"
+#include "host/text.h"
+
+/* ---- compile specs: what the program says about how a delegate was made ---- */
+
+/* Names as the reference encodes them: "::" becomes "_", joined by commas. */
+static const char *not_delegated_text(struct nuc_compiler *c)
+{
+    const struct nuc_options *o = &c->options;
+    struct nuc_text text;
+
+    nuc_text_init(&text, c->cx);
+    for (size_t i = 0; i < o->n_operators_not_to_delegate; i++) {
+        nuc_text_addf(&text, "%s", i == 0 ? "" : ",");
+        for (const char *p = o->operators_not_to_delegate[i]; *p != '\0'; p++) {
+            bool scope = p[0] == ':' && p[1] == ':';
+            nuc_text_addf(&text, "%c", scope ? '_' : *p);
+            p += scope ? 1 : 0;
+        }
+    }
+    return nuc_text_string(&text);
+}
+
+enum { N_COMPILE_SPECS = 9 };
+
+/* Keys and order of the reference backend. */
+static const struct nuc_compile_spec *compile_specs(struct nuc_compiler *c)
+{
+    const struct nuc_options *o = &c->options;
+    const struct nuc_compile_spec specs[N_COMPILE_SPECS] = {
+        {"output_format", "tflite"},
+        {"compile_flags", ""},
+        {"target", o->target},
+        {"intermediates_dir", o->intermediates_dir != NULL ? o->intermediates_dir : "None"},
+        {"operators_not_to_delegate", not_delegated_text(c)},
+        {"use_neutron_for_format_conversion", o->use_neutron_for_format_conversion ? "True" : "False"},
+        {"fetch_constants_to_sram", "False"},
+        {"dump_kernel_selection_code", "False"},
+        {"use_profiling", "False"},
+    };
+
+    return nuc_copy(c->cx, specs, sizeof specs);
+}
+
+/* ---- one partition ---- */
+
+static size_t count_transposes(const struct nuc_lt_model *m)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < m->subgraphs[0].n_ops; i++)
+        count += m->subgraphs[0].ops[i].code == NUC_LT_TRANSPOSE;
+    return count;
+}
+
+/* The value's meta, called contiguous where that is the same bytes. */
+static struct nuc_meta border_meta(const struct nuc_meta *m)
+{
+    struct nuc_meta contiguous = *m;
+
+    nuc_set_contiguous(&contiguous);
+    return nuc_same_layout(&contiguous, m) ? contiguous : *m;
+}
+
+static const struct nuc_tensor_info *border_infos(struct nuc_context *cx, const struct nuc_lower_border *borders,
+                                                  uint32_t count)
+{
+    struct nuc_tensor_info *infos = nuc_alloc_array(cx, count, sizeof *infos);
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_meta meta = border_meta(&borders[i].node->vals[0]);
+        nuc_fill_tensor_info(borders[i].node->name, &meta, &infos[i]);
+    }
+    return infos;
+}
+
+static void write_intermediate(struct nuc_compiler *c, const char *tag, const char *suffix, struct nuc_span bytes)
+{
+    if (c->options.intermediates_dir != NULL)
+        nuc_write_file(c->cx, nuc_format(c->cx, "%s/%s_%s", c->options.intermediates_dir, tag, suffix), bytes);
+}
+
+static struct nuc_payload_io *payload_io(struct nuc_context *cx, const struct nuc_lower_border *borders, uint32_t count)
+{
+    struct nuc_payload_io *io = nuc_alloc_array(cx, count, sizeof *io);
+
+    for (uint32_t i = 0; i < count; i++)
+        io[i] = (struct nuc_payload_io){.format = borders[i].channels_last ? 1 : 0, .map = (uint8_t)i};
+    return io;
+}
+
+static struct nuc_span compose(struct nuc_compiler *c, const struct nuc_partition *p, const struct nuc_lower_io *io,
+                               const struct nuc_neutron_image *image)
+{
+    if (io->n_inputs > UINT8_MAX || io->n_outputs > UINT8_MAX)
+        nuc_fail(c->cx, NUC_UNSUPPORTED,
+                 "partition %s has %u inputs and %u outputs, a delegate may have 255: keep some of its operators on "
+                 "the CPU with --operators-not-to-delegate",
+                 p->tag, io->n_inputs, io->n_outputs);
+    struct nuc_payload payload = {
+        .n_args = (uint8_t)io->n_inputs,
+        .n_inputs = (uint8_t)io->n_inputs,
+        .n_outputs = (uint8_t)io->n_outputs,
+        .inputs = payload_io(c->cx, io->inputs, io->n_inputs),
+        .outputs = payload_io(c->cx, io->outputs, io->n_outputs),
+        .version = 1,
+        .microcode = image->microcode,
+        .weights = image->weights,
+        .kernels = image->kernels,
+    };
+    return nuc_payload_compose(c->cx, &payload);
+}
+
+static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_lowered_partition *out)
+{
+    struct nuc_compiler *c = m->c;
+    struct nuc_lower_options options = {
+        .target = nuc_target_find(c->cx, c->options.target),
+        .flavor = nuc_flavor_find(c->cx, c->options.converter_flavor),
+        .use_neutron_for_format_conversion = c->options.use_neutron_for_format_conversion,
+    };
+    struct nuc_lower_io io;
+    struct nuc_lt_model *model = nuc_lower_partition(m->graph, p, &options, &io);
+    struct nuc_span litert = nuc_lt_write(model);
+
+    write_intermediate(c, p->tag, "pure.et.tflite", litert);
+    struct nuc_neutron_image *image = nuc_convert_litert(c->cx, model, NULL);
+    struct nuc_span payload = compose(c, p, &io, image);
+    struct nuc_delegate *delegate = nuc_alloc(c->cx, sizeof *delegate);
+    *delegate = (struct nuc_delegate){
+        .backend_id = "NeutronBackend",
+        .tag = p->tag,
+        .n_compile_specs = N_COMPILE_SPECS,
+        .compile_specs = compile_specs(c),
+        .payload = payload,
+        .scratch_size = image->scratch_size,
+        .model = model,
+    };
+    out->delegate = delegate;
+    out->info = (struct nuc_partition_info){
+        .tag = p->tag,
+        .litert = litert.data,
+        .litert_size = litert.size,
+        .payload = payload.data,
+        .payload_size = payload.size,
+        .scratch_size = image->scratch_size,
+        .n_transposes = count_transposes(model),
+        .n_inputs = io.n_inputs,
+        .n_outputs = io.n_outputs,
+        .inputs = border_infos(c->cx, io.inputs, io.n_inputs),
+        .outputs = border_infos(c->cx, io.outputs, io.n_outputs),
+    };
+}
+
+/* ---- the whole graph ---- */
+
+static void count_nodes(struct nuc_model *m)
+{
+    struct nuc_program_report *r = &m->c->report;
+
+    *r = (struct nuc_program_report){.n_partitions = m->partitions->count};
+    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
+        r->n_nodes += nuc_is_call(n);
+        r->n_delegated += nuc_is_call(n) && n->partition >= 0;
+    }
+}
+
+/* The nodes of the same names in a copy of their graph. */
+static struct nuc_node **same_nodes(struct nuc_graph *copy, struct nuc_node *const *nodes, uint32_t count)
+{
+    struct nuc_node **same = nuc_alloc_array(copy->cx, count, sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < count; i++)
+        same[i] = nuc_find_node(copy, nodes[i]->name);
+    return same;
+}
+
+/*
+ * A partitioned model of its own: lowering takes the partitions' nodes out of the graph, and the model it was given
+ * stays what it was. Decisions are about the nodes before, so the copy has none.
+ */
+static struct nuc_model *copy_partitioned(const struct nuc_model *from)
+{
+    struct nuc_context *cx = from->c->cx;
+    struct nuc_model *m = nuc_model_make(from->c, nuc_graph_copy(from->graph));
+    struct nuc_partitions *p = nuc_alloc(cx, sizeof *p);
+
+    p->count = from->partitions->count;
+    p->items = nuc_copy(cx, from->partitions->items, p->count * sizeof *p->items);
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct nuc_partition *item = &p->items[i];
+        item->nodes = same_nodes(m->graph, item->nodes, item->n_nodes);
+        item->inputs = same_nodes(m->graph, item->inputs, item->n_inputs);
+        item->outputs = same_nodes(m->graph, item->outputs, item->n_outputs);
+        item->constants = same_nodes(m->graph, item->constants, item->n_constants);
+    }
+    m->partitions = p;
+    return m;
+}
+
+/* ---- dim orders at the border ---- */
+
+static void make_contiguous_if_same(struct nuc_node *node)
+{
+    node->vals[0] = border_meta(&node->vals[0]);
+}
+
+/*
+ * With one channel, contiguous and channels-last are the same bytes, and a NeutronBackend takes them under the name
+ * contiguous only. The name follows a quantized input and a dequantized output to the border of the program, where an
+ * ambiguous order would be another one again to software that derives it from strides.
+ */
+static void settle_border_orders(struct nuc_node *call)
+{
+    const struct nuc_arg *inputs = &call->args[0];
+
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        struct nuc_node *input = inputs->u.nodes[i];
+        struct nuc_node *source = nuc_is_quantize(input) ? nuc_arg_node(input, 0) : NULL;
+        make_contiguous_if_same(input);
+        if (source != NULL && nuc_is_placeholder(source))
+            make_contiguous_if_same(source);
+    }
+    for (uint32_t i = 0; i < call->n_users; i++) {
+        struct nuc_node *result = call->users[i];
+        make_contiguous_if_same(result);
+        call->vals[result->args[1].u.i] = result->vals[0];
+        for (uint32_t k = 0; k < result->n_users; k++) {
+            if (nuc_is_dequantize(result->users[k]))
+                make_contiguous_if_same(result->users[k]);
+        }
+    }
+}
+
+struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned)
+{
+    struct nuc_compiler *c = partitioned->c;
+    double started = nuc_seconds();
+
+    if (partitioned->partitions == NULL)
+        nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is not partitioned", partitioned->graph->file);
+    struct nuc_model *m = copy_partitioned(partitioned);
+    count_nodes(m);
+    m->lowered = nuc_alloc_array(c->cx, m->partitions->count, sizeof *m->lowered);
+    for (uint32_t i = 0; i < m->partitions->count; i++) {
+        lower_one(m, &m->partitions->items[i], &m->lowered[i]);
+        c->report.n_transposes += m->lowered[i].info.n_transposes;
+        c->report.delegate_data += m->lowered[i].info.payload_size;
+    }
+    struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);
+    for (uint32_t i = 0; i < m->partitions->count; i++) {
+        calls[i]->delegate = m->lowered[i].delegate;
+        settle_border_orders(calls[i]);
+    }
+    nuc_stage_done(c, "lower", m->graph, started);
+    return m;
+}
+
+size_t nuc_model_n_partitions(const struct nuc_model *lowered)
+{
+    return lowered->lowered == NULL ? 0 : lowered->partitions->count;
+}
+
+enum nuc_status nuc_model_partition(struct nuc_model *lowered, size_t index, struct nuc_partition_info *out)
+{
+    if (index >= nuc_model_n_partitions(lowered))
+        return NUC_BAD_USAGE;
+    *out = lowered->lowered[index].info;
+    return NUC_OK;
+}
+
+struct nuc_span nuc_stage_program(struct nuc_model *lowered)
+{
+    struct nuc_compiler *c = lowered->c;
+    struct nuc_program_memory_report memory = {.planned = 0};
+    struct nuc_program_options options = {.delegate_data = c->options.delegate_data, .report = &memory};
+    double started = nuc_seconds();
+
+    if (lowered->lowered == NULL)
+        nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is not lowered", lowered->graph->file);
+    struct nuc_span bytes = nuc_write_program(lowered->graph, &options);
+    c->report.arena = memory.planned;
+    c->report.arena_lower_bound = memory.lower_bound;
+    c->report.program = bytes.size;
+    for (uint32_t i = 0; i < lowered->partitions->count; i++) {
+        size_t scratch = lowered->lowered[i].info.scratch_size;
+        if (scratch > c->report.delegate_scratch)
+            c->report.delegate_scratch = scratch;
+    }
+    nuc_stage_done(c, "program", NULL, started);
+    return bytes;
+}

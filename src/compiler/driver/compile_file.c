@@ -1,0 +1,75 @@
+/* From archive to file: the path of a model in one function. */
+#include <string.h>
+
+#include "compiler/driver/driver.h"
+#include "host/file.h"
+
+struct compile_call {
+    struct nuc_compiler *c;
+    const char *model, *calibration, *output;
+};
+
+static const char *const stage_names[] = {"import",      "aten-passes", "quantize", "edge",
+                                          "edge-passes", "partition",   "lower",    "all"};
+
+static void check_stage_name(struct nuc_compiler *c)
+{
+    const char *wanted = c->options.dump_after;
+
+    if (wanted == NULL)
+        return;
+    for (size_t i = 0; i < sizeof stage_names / sizeof stage_names[0]; i++) {
+        if (strcmp(stage_names[i], wanted) == 0)
+            return;
+    }
+    nuc_fail(c->cx, NUC_BAD_USAGE,
+             "--dump-after: '%s' is no stage; the stages are: import, aten-passes, quantize, edge, edge-passes, "
+             "partition, lower, or all",
+             wanted);
+}
+
+static struct nuc_model *quantized_model(struct compile_call *call)
+{
+    struct nuc_compiler *c = call->c;
+    struct nuc_model *m = nuc_stage_import(c, call->model);
+
+    nuc_check_dim_orders(m->graph);
+    if (nuc_model_is_quantized(m)) {
+        if (call->calibration != NULL)
+            nuc_warn(c->cx, "%s: is quantized already; the calibration data is not used", call->model);
+        return m;
+    }
+    if (call->calibration == NULL)
+        nuc_fail(c->cx, NUC_BAD_USAGE,
+                 "%s: is a float model: give samples with --calibration DATA, or a quantized model", call->model);
+    struct nuc_dataset *samples = nuc_dataset_read(c, call->calibration);
+    struct nuc_model *prepared = nuc_stage_prepare(m);
+    nuc_stage_calibrate(prepared, samples);
+    return nuc_stage_convert(prepared);
+}
+
+static void compile(struct nuc_context *cx, void *arg)
+{
+    struct compile_call *call = arg;
+    struct nuc_compiler *c = call->c;
+
+    /* Mistakes in the options are told before any work. */
+    nuc_target_find(cx, c->options.target);
+    nuc_flavor_find(cx, c->options.converter_flavor);
+    check_stage_name(c);
+
+    struct nuc_model *quantized = quantized_model(call);
+    struct nuc_model *partitioned = nuc_stage_partition(quantized);
+    struct nuc_model *lowered = nuc_stage_lower(partitioned);
+    struct nuc_span bytes = nuc_stage_program(lowered);
+    double started = nuc_seconds();
+    nuc_write_file(cx, call->output, bytes);
+    nuc_stage_done(c, "write", NULL, started);
+}
+
+enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration, const char *output)
+{
+    struct compile_call call = {c, model, calibration, output};
+
+    return nuc_enter(c, compile, &call);
+}

@@ -1,0 +1,77 @@
+/* The objects behind compile.h. */
+#ifndef NUC_DRIVER_H
+#define NUC_DRIVER_H
+
+#include "compiler/eval/eval.h"
+#include "compiler/graph/graph.h"
+#include "compiler/import/arrays.h"
+#include "compiler/partition/partition.h"
+#include "compiler/quantize/quantize.h"
+#include "compiler/target/target.h"
+#include "nucleon/compile.h"
+
+#define NUC_MAX_TIMINGS 64
+
+struct nuc_compiler {
+    struct nuc_context *cx;
+    struct nuc_options options;
+    struct nuc_timing timings[NUC_MAX_TIMINGS];
+    size_t n_timings;
+    struct nuc_program_report report;
+};
+
+/* What became of one partition. */
+struct nuc_lowered_partition {
+    struct nuc_delegate *delegate;
+    struct nuc_partition_info info;
+};
+
+struct nuc_model {
+    struct nuc_compiler *c;
+    struct nuc_graph *graph;
+    struct nuc_calibration *calibration;   /* prepared models */
+    struct nuc_partitions *partitions;     /* partitioned models */
+    struct nuc_lowered_partition *lowered; /* lowered models: one a partition */
+    struct nuc_evaluator *evaluator;       /* made by the first run */
+    struct nuc_node **nodes;               /* by position, made by the first question */
+};
+
+struct nuc_dataset {
+    struct nuc_compiler *c;
+    const char *path;
+    struct nuc_arrays arrays;
+    size_t n_inputs, n_samples;
+    const struct nuc_array **bound; /* one an input */
+    size_t *bytes;                  /* of one sample of each input */
+};
+
+/* Runs fn(cx, arg) so that an error inside becomes a status; every public function goes through here. */
+enum nuc_status nuc_enter(struct nuc_compiler *c, void (*fn)(struct nuc_context *cx, void *arg), void *arg);
+
+struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g);
+
+/* Wall-clock seconds from an arbitrary start. */
+double nuc_seconds(void);
+
+/* A stage ended: notes its seconds, verifies the graph, dumps it when asked to. Returns the time now. */
+double nuc_stage_done(struct nuc_compiler *c, const char *stage, struct nuc_graph *g, double started);
+
+/* Fails with NUC_UNSUPPORTED naming the tensor when a value is neither contiguous nor channels-last. */
+void nuc_check_dim_orders(struct nuc_graph *g);
+
+void nuc_fill_tensor_info(const char *name, const struct nuc_meta *meta, struct nuc_tensor_info *out);
+
+/* ---- stages, each on a graph of its own ---- */
+
+struct nuc_model *nuc_stage_import(struct nuc_compiler *c, const char *path);
+struct nuc_model *nuc_stage_prepare(struct nuc_model *m);
+void nuc_stage_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples);
+struct nuc_model *nuc_stage_convert(struct nuc_model *prepared);
+struct nuc_model *nuc_stage_partition(struct nuc_model *quantized);
+struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned);
+struct nuc_span nuc_stage_program(struct nuc_model *lowered);
+
+struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path);
+void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m);
+
+#endif

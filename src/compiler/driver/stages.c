@@ -1,0 +1,281 @@
+/*
+ * The path of a model, stage by stage. Each stage works on a graph of its own, so that a model stays what it was; each
+ * ends with nuc_stage_done(), which verifies and dumps.
+ */
+#include <string.h>
+
+#include "compiler/driver/driver.h"
+#include "compiler/import/pt2.h"
+#include "compiler/passes/passes.h"
+#include "host/file.h"
+
+/* Dimensions of size 1 may stand anywhere: the bytes are the same. */
+static bool is_usable_order(const struct nuc_meta *m)
+{
+    struct nuc_meta contiguous = *m, channels_last = *m;
+
+    nuc_set_contiguous(&contiguous);
+    nuc_set_channels_last(&channels_last);
+    return nuc_same_layout(m, &contiguous) || nuc_same_layout(m, &channels_last);
+}
+
+/* Only the dim orders a tensor can have at run time: anything else would be refused by the delegate. */
+void nuc_check_dim_orders(struct nuc_graph *g)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        bool is_input = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
+        for (uint32_t i = 0; i < n->n_vals && (is_input || nuc_is_call(n)); i++) {
+            const struct nuc_meta *m = &n->vals[i];
+            if (is_usable_order(m))
+                continue;
+            nuc_fail(g->cx, NUC_UNSUPPORTED,
+                     "%s: %s '%s' has %s: only contiguous and channels-last tensors are supported; export the model "
+                     "with contiguous or channels-last example inputs",
+                     g->file, is_input ? "input" : "tensor", n->name, nuc_meta_text(g->cx, m));
+        }
+    }
+}
+
+struct nuc_model *nuc_stage_import(struct nuc_compiler *c, const char *path)
+{
+    double started = nuc_seconds();
+    struct nuc_graph *g = nuc_import_pt2(c->cx, path);
+
+    nuc_stage_done(c, "import", g, started);
+    return nuc_model_make(c, g);
+}
+
+struct nuc_model *nuc_stage_prepare(struct nuc_model *m)
+{
+    struct nuc_compiler *c = m->c;
+    struct nuc_quantize_options options = {c->options.reference_compat, c->options.threads};
+
+    if (nuc_model_is_quantized(m))
+        nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is quantized already: leave the calibration data out", m->graph->file);
+    double started = nuc_seconds();
+    struct nuc_model *prepared = nuc_model_make(c, nuc_graph_copy(m->graph));
+    nuc_run_aten_passes(prepared->graph);
+    started = nuc_stage_done(c, "aten-passes", prepared->graph, started);
+    prepared->calibration = nuc_quantize_prepare(prepared->graph, &options);
+    nuc_stage_done(c, "annotate", NULL, started);
+    return prepared;
+}
+
+void nuc_stage_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples)
+{
+    struct nuc_compiler *c = prepared->c;
+    double started = nuc_seconds();
+
+    if (prepared->calibration == NULL)
+        nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is not prepared for calibration", prepared->graph->file);
+    nuc_dataset_bind_model(samples, prepared);
+    const void **inputs = nuc_alloc_array(c->cx, samples->n_inputs, sizeof(void *));
+    for (size_t k = 0; k < samples->n_samples; k++) {
+        nuc_dataset_sample(samples, k, inputs);
+        nuc_quantize_sample(prepared->calibration, inputs);
+        if (c->options.progress != NULL)
+            c->options.progress(c->options.progress_user, "calibrate", k + 1, samples->n_samples);
+    }
+    nuc_stage_done(c, "calibrate", NULL, started);
+}
+
+struct nuc_model *nuc_stage_convert(struct nuc_model *prepared)
+{
+    struct nuc_compiler *c = prepared->c;
+    double started = nuc_seconds();
+
+    if (prepared->calibration == NULL)
+        nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is not prepared for calibration", prepared->graph->file);
+    struct nuc_model *quantized = nuc_model_make(c, nuc_quantize_convert(prepared->calibration));
+    nuc_stage_done(c, "quantize", quantized->graph, started);
+    return quantized;
+}
+
+struct nuc_model *nuc_stage_partition(struct nuc_model *quantized)
+{
+    struct nuc_compiler *c = quantized->c;
+    const struct nuc_options *o = &c->options;
+    struct nuc_partition_options options = {
+        .target = nuc_target_find(c->cx, o->target),
+        .flavor = nuc_flavor_find(c->cx, o->converter_flavor),
+        .no_delegate = !o->delegate,
+        .operators_not_to_delegate = o->operators_not_to_delegate,
+        .n_operators_not_to_delegate = (uint32_t)o->n_operators_not_to_delegate,
+        .allow_no_op_partitions = o->allow_no_op_partitions,
+    };
+    double started = nuc_seconds();
+    struct nuc_model *m = nuc_model_make(c, nuc_graph_copy(quantized->graph));
+
+    nuc_check_dim_orders(m->graph);
+    nuc_to_edge(m->graph);
+    started = nuc_stage_done(c, "edge", m->graph, started);
+    nuc_run_edge_passes(m->graph);
+    started = nuc_stage_done(c, "edge-passes", m->graph, started);
+    m->partitions = nuc_partition_graph(m->graph, &options);
+    nuc_stage_done(c, "partition", m->graph, started);
+    return m;
+}
+
+/* ---- the same as library calls ---- */
+
+struct model_call {
+    struct nuc_model *in, *out;
+    struct nuc_dataset *samples;
+};
+
+static void call_prepare(struct nuc_context *cx, void *arg)
+{
+    struct model_call *call = arg;
+
+    (void)cx;
+    call->out = nuc_stage_prepare(call->in);
+}
+
+static void call_calibrate(struct nuc_context *cx, void *arg)
+{
+    struct model_call *call = arg;
+
+    (void)cx;
+    nuc_stage_calibrate(call->in, call->samples);
+}
+
+static void call_convert(struct nuc_context *cx, void *arg)
+{
+    struct model_call *call = arg;
+
+    (void)cx;
+    call->out = nuc_stage_convert(call->in);
+}
+
+static void call_quantize(struct nuc_context *cx, void *arg)
+{
+    struct model_call *call = arg;
+
+    call_prepare(cx, call);
+    nuc_stage_calibrate(call->out, call->samples);
+    call->out = nuc_stage_convert(call->out);
+}
+
+static void call_partition(struct nuc_context *cx, void *arg)
+{
+    struct model_call *call = arg;
+
+    (void)cx;
+    call->out = nuc_stage_partition(call->in);
+}
+
+static void call_lower(struct nuc_context *cx, void *arg)
+{
+    struct model_call *call = arg;
+
+    (void)cx;
+    call->out = nuc_stage_lower(call->in);
+}
+
+static enum nuc_status enter_model(struct nuc_model *m, void (*fn)(struct nuc_context *cx, void *arg),
+                                   struct nuc_dataset *samples, struct nuc_model **out)
+{
+    struct model_call call = {m, NULL, samples};
+    enum nuc_status s = nuc_enter(m->c, fn, &call);
+
+    if (s == NUC_OK && out != NULL)
+        *out = call.out;
+    return s;
+}
+
+enum nuc_status nuc_prepare(struct nuc_model *m, struct nuc_model **prepared)
+{
+    return enter_model(m, call_prepare, NULL, prepared);
+}
+
+enum nuc_status nuc_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples)
+{
+    return enter_model(prepared, call_calibrate, samples, NULL);
+}
+
+enum nuc_status nuc_convert(struct nuc_model *prepared, struct nuc_model **quantized)
+{
+    return enter_model(prepared, call_convert, NULL, quantized);
+}
+
+enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, struct nuc_model **quantized)
+{
+    return enter_model(m, call_quantize, samples, quantized);
+}
+
+enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **partitioned)
+{
+    return enter_model(quantized, call_partition, NULL, partitioned);
+}
+
+enum nuc_status nuc_lower(struct nuc_model *partitioned, struct nuc_model **lowered)
+{
+    return enter_model(partitioned, call_lower, NULL, lowered);
+}
+
+struct program_call {
+    struct nuc_model *m;
+    struct nuc_span out;
+};
+
+static void call_program(struct nuc_context *cx, void *arg)
+{
+    struct program_call *call = arg;
+
+    (void)cx;
+    call->out = nuc_stage_program(call->m);
+}
+
+enum nuc_status nuc_program(struct nuc_model *lowered, const uint8_t **bytes, size_t *size)
+{
+    struct program_call call = {lowered, {NULL, 0}};
+    enum nuc_status s = nuc_enter(lowered->c, call_program, &call);
+
+    if (s == NUC_OK) {
+        *bytes = call.out.data;
+        *size = call.out.size;
+    }
+    return s;
+}
+
+/* ---- observers ---- */
+
+size_t nuc_model_n_observers(const struct nuc_model *prepared)
+{
+    return prepared->calibration == NULL ? 0 : nuc_quantize_n_observations(prepared->calibration);
+}
+
+struct observer_call {
+    struct nuc_model *m;
+    size_t index;
+    struct nuc_observer_info *out;
+};
+
+static void fill_observer(struct nuc_context *cx, void *arg)
+{
+    struct observer_call *call = arg;
+    struct nuc_observation o;
+
+    if (call->index >= nuc_model_n_observers(call->m))
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: the model has no observer %zu", call->m->graph->file, call->index);
+    nuc_quantize_observation(call->m->calibration, call->index, &o);
+    *call->out = (struct nuc_observer_info){
+        .class_name = nuc_observer_kind_name(o.kind),
+        .observes = o.node->name,
+        .dtype = o.dtype,
+        .quant_min = o.quant_min,
+        .quant_max = o.quant_max,
+        .n_scales = o.n,
+        .scales = o.scale,
+        .zero_points = o.zero_point,
+        .min = o.min != NULL && o.n == 1 ? o.min[0] : 0,
+        .max = o.max != NULL && o.n == 1 ? o.max[0] : 0,
+    };
+}
+
+enum nuc_status nuc_model_observer(struct nuc_model *prepared, size_t index, struct nuc_observer_info *out)
+{
+    struct observer_call call = {prepared, index, out};
+
+    return nuc_enter(prepared->c, fill_observer, &call);
+}
