@@ -61,8 +61,8 @@ static const struct expectation expectations[] = {
      "tag1 tag8",
      "r4 tag1, r2 tag1, r3 -, r1 tag8"},
     /* Two chains without a connection run in one call. */
-    {START "%in2 = input : float32[2, 3]\n" QUANTIZE("y", "in2") RELU("1", "x") RELU("2", "y") DEQUANTIZE("l1", "1")
-         DEQUANTIZE("l2", "2") "%output = output([%l1, %l2])\n",
+    {"%in = input : float32[2, 3]\n%in2 = input : float32[2, 3]\n" QUANTIZE("x", "in") QUANTIZE("y", "in2")
+         RELU("1", "x") RELU("2", "y") DEQUANTIZE("l1", "1") DEQUANTIZE("l2", "2") "%output = output([%l1, %l2])\n",
      {0},
      "tag1",
      "r1 tag1, r2 tag1"},

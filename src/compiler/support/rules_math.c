@@ -254,7 +254,7 @@ static bool clips_inside_range(const struct nuc_support *s, const struct nuc_nod
 RULE(relu_clips)
 {
     (void)param;
-    return !is_alone(s, node) || clips_inside_range(s, node, 0.0, INFINITY, v);
+    return !is_alone(s, node) || clips_inside_range(s, node, 0.0, HUGE_VAL, v);
 }
 
 const struct nuc_support_rule relu_partition[] = {
