@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -29,6 +30,18 @@ static inline struct nuc_node *node_of(struct nuc_graph *g, const char *name)
     if (node == NULL)
         fail_msg("no node '%s'", name);
     return node;
+}
+
+/* Tensor argument `index`, which is there. */
+static inline struct nuc_node *argument_of(const struct nuc_node *node, uint32_t index)
+{
+    struct nuc_node *argument = nuc_arg_node(node, index);
+
+    if (argument == NULL) {
+        fail_msg("'%s' has no tensor argument %u", node->name, index);
+        abort();
+    }
+    return argument;
 }
 
 /* Runs fn(cx, arg) in a context of its own. */

