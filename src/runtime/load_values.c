@@ -95,9 +95,9 @@ static bool place_planned(struct nuc_program *p, struct nuc_image *im, struct nu
                         NUC_TEXT("a tensor lies outside its planned memory")))
         return false;
     t->planned = true;
-    t->data = (uint8_t *)p->memory.planned[id - 1] + (size_t)offset;
-    if (t->bytes == 0 && p->memory.planned[id - 1] == NULL)
-        t->data = p->memory.state;
+    uint8_t *memory = p->memory.planned[id - 1];
+    /* A memory of size 0 may have no block: a tensor without elements in it gets any address. */
+    t->data = memory != NULL ? (void *)(memory + (size_t)offset) : p->memory.state;
     if (!nuc_image_need(im, aligned_for(t->data, t), NUC_TEXT("a planned tensor is misaligned")))
         return false;
     if (buffer == 0)

@@ -106,6 +106,8 @@ static enum nuc_status parse(const uint8_t *processed, size_t size, struct neutr
         return bad(detail, NUC_TEXT("the payload holds no Neutron microcode"));
     if (version > 1)
         return bad(detail, NUC_TEXT("the payload version is unknown"));
+    if (version == 0 && word(rest.data, NUC_MC_WORD_VERSION) == NUC_MC_VERSION)
+        return bad(detail, NUC_TEXT("the payload version is not that of its microcode"));
     if (!read_words(rest.data, version, s))
         return bad(detail, NUC_TEXT("payload and microcode disagree about inputs and outputs"));
     if (!nuc_span_slice(rest, 0, word(rest.data, NUC_MC_WORD_SIZE), &microcode) || microcode.size < 4 * HEADER_WORDS ||
