@@ -1,0 +1,294 @@
+#!/bin/sh
+# The command line as a user meets it: cli.sh NUCLEON SOURCE_ROOT.
+# What works must work, and every bad input must end with the documented exit code, exactly one line on standard
+# error, the output file untouched and nothing left behind.
+set -u
+LC_ALL=C
+export LC_ALL
+[ $# -eq 2 ] || { echo "usage: cli.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
+case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
+digits=$(cd "$2" && pwd)/examples/digits
+work=$(mktemp -d) || exit 2
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+cd "$work" || exit 2
+TMPDIR=$work/tmp
+export TMPDIR
+mkdir tmp box
+failures=0
+passes=0
+
+fail() {
+    echo "FAIL $*" >&2
+    failures=$((failures + 1))
+}
+
+# good NAME COMMAND...: exit code 0; what it printed is in out and err.
+good() {
+    name=$1
+    shift
+    "$@" >out 2>err
+    code=$?
+    if [ $code -ne 0 ]; then
+        fail "$name: exit code $code: $(head -c 300 err)"
+        return 1
+    fi
+    passes=$((passes + 1))
+}
+
+# bad CODE NAME COMMAND...: that exit code and one line on standard error; nothing new in box/ and tmp/.
+bad() {
+    wanted=$1
+    name=$2
+    shift 2
+    ls -lR box tmp >before
+    "$@" >out 2>err
+    code=$?
+    ls -lR box tmp >after
+    lines=$(wc -l <err)
+    if [ $code -ne "$wanted" ]; then
+        fail "$name: exit code $code instead of $wanted: $(head -c 300 err)"
+    elif [ "$lines" -ne 1 ] || [ "$(tail -c 1 err | od -An -tx1 | tr -d ' ')" != 0a ]; then
+        fail "$name: $lines lines on standard error: $(head -c 300 err)"
+    elif [ -s out ]; then
+        fail "$name: prints to standard output: $(head -c 100 out)"
+    elif ! cmp -s before after; then
+        fail "$name: leaves something behind: $(diff before after | head -3)"
+    else
+        passes=$((passes + 1))
+    fi
+}
+
+# either NAME COMMAND...: a damaged file may be refused (code 1, one line) or, where the damage does not matter, read.
+either() {
+    name=$1
+    shift
+    "$@" >out 2>err
+    code=$?
+    if [ $code -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; then
+        passes=$((passes + 1))
+    elif [ $code -ne 0 ]; then
+        fail "$name: exit code $code: $(head -c 300 err)"
+    fi
+}
+
+holds() {
+    if eval "$2"; then passes=$((passes + 1)); else fail "$1"; fi
+}
+
+# replace IN OUT OLD NEW: the first OLD becomes NEW of the same length, so that an archive stays in order.
+replace() {
+    sed "s/$3/$4/" "$1" >"$2"
+    if cmp -s "$1" "$2" || [ "$(wc -c <"$1")" -ne "$(wc -c <"$2")" ]; then fail "replace: '$3' by '$4'"; fi
+}
+
+# npy FILE DESCR SHAPE BYTES: an .npy of zeros.
+npy() {
+    header="{'descr': '$2', 'fortran_order': False, 'shape': $3, }"
+    padded=$(printf '%-117s' "$header")
+    { printf '\223NUMPY\001\000\166\000%s\n' "$padded"; head -c "$4" /dev/zero; } >"$1"
+}
+
+compile() {
+    "$nucleon" compile "$1" --calibration "${3:-$digits/calibration.npz}" -o "$2"
+}
+
+# ---- help and versions ----
+
+good version "$nucleon" version
+holds "version prints one line" '[ "$(wc -l <out)" -eq 1 ] && [ ! -s err ]'
+good --version "$nucleon" --version
+for command in '' compile run evaluate inspect version; do
+    # shellcheck disable=SC2086
+    good "$command --help" "$nucleon" $command --help
+    holds "help of '$command' goes to standard output" '[ -s out ] && [ ! -s err ]'
+done
+for command in compile run evaluate inspect; do
+    bad 2 "$command without arguments" "$nucleon" $command
+    bad 2 "$command with an unknown option" "$nucleon" $command x --no-such-option
+done
+bad 2 "unknown command" "$nucleon" compose
+bad 2 "too many arguments" "$nucleon" inspect a b
+bad 2 "option without a value" "$nucleon" compile x.pt2 -o
+bad 2 "flag with a value" "$nucleon" compile x.pt2 --no-delegate=yes -o box/x.pte
+bad 2 "choice out of range" "$nucleon" compile x.pt2 --delegate-data elsewhere -o box/x.pte
+bad 2 "number out of range" "$nucleon" compile x.pt2 --threads many -o box/x.pte
+bad 2 "number with a sign" "$nucleon" compile x.pt2 --threads -1 -o box/x.pte
+
+# ---- the path of a model ----
+
+for model in digits digits_channels_last digits_same_inputs; do
+    good "compile $model" compile "$digits/$model.pt2" $model.pte || continue
+    holds "compile $model tells what it made, without notes" '[ -s out ] && [ ! -s err ]'
+    good "compile $model again" compile "$digits/$model.pt2" again.pte
+    holds "$model: equal bytes from equal input" "cmp -s $model.pte again.pte"
+    good "run $model" "$nucleon" run $model.pte --input "$digits/test.npz" --output result.npz
+    holds "run $model wrote its outputs" '[ -s result.npz ]'
+    good "run $model, printed" "$nucleon" run $model.pte --input "$digits/test.npz"
+    holds "run $model prints a line a sample" '[ "$(wc -l <out)" -eq 360 ]'
+    good "evaluate $model" "$nucleon" evaluate $model.pte --dataset "$digits/test.npz" --reference "$digits/$model.pt2"
+    holds "evaluate $model tells accuracy and SQNR" 'grep -q accuracy out && grep -q SQNR out'
+    good "inspect $model.pte" "$nucleon" inspect $model.pte --disassemble
+    holds "inspect names the backend" 'grep -q NeutronBackend out'
+    good "inspect $model.pt2" "$nucleon" inspect "$digits/$model.pt2"
+done
+good "compile without the NPU" "$nucleon" compile "$digits/digits.pt2" --no-delegate \
+    --calibration "$digits/calibration.npz" -o cpu.pte
+good "run without the NPU" "$nucleon" run cpu.pte --input "$digits/test.npz" --output cpu.npz
+good "payload in a segment" "$nucleon" compile "$digits/digits.pt2" --delegate-data segment \
+    --calibration "$digits/calibration.npz" -o segment.pte
+good "run with a segment" "$nucleon" run segment.pte --input "$digits/test.npz" --output segment.npz
+good "run inline" "$nucleon" run digits.pte --input "$digits/test.npz" --output inline.npz
+holds "a segment changes no result" 'cmp -s segment.npz inline.npz'
+mkdir parts
+good "intermediates" "$nucleon" compile "$digits/digits.pt2" --intermediates-dir parts \
+    --calibration "$digits/calibration.npz" -o parts.pte
+holds "intermediates are written" 'ls parts/*.tflite >/dev/null 2>&1'
+for part in parts/*.tflite; do
+    [ -f "$part" ] && good "inspect $part" "$nucleon" inspect "$part"
+done
+good "timings" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" --timings -o timed.pte
+holds "timings are printed" 'grep -q total out'
+good "output of a path with spaces" compile "$digits/digits.pt2" "box/a b.pte"
+rm -f "box/a b.pte"
+
+# ---- bad models ----
+
+model=$digits/digits.pt2
+size=$(wc -c <"$model")
+echo "no archive at all" >text.pt2
+: >empty.pt2
+echo old >box/kept.pte
+bad 1 "not a zip" compile text.pt2 box/kept.pte
+bad 1 "an empty file" compile empty.pt2 box/kept.pte
+bad 1 "no such file" compile nowhere.pt2 box/kept.pte
+bad 1 "a folder as model" compile "$digits" box/kept.pte
+bad 1 "a data set as model" compile "$digits/calibration.npz" box/kept.pte
+bad 1 "a program as model" compile digits.pte box/kept.pte
+percent=0
+while [ $percent -lt 100 ]; do
+    head -c $((size * percent / 100)) "$model" >cut.pt2
+    bad 1 "archive cut at $percent %" compile cut.pt2 box/kept.pte
+    percent=$((percent + 1))
+done
+
+# A field that is missing, one of a wrong type, a size beyond the weights' bytes; '@' stands for a space.
+while read -r old new; do
+    old=$(echo "$old" | tr @ ' ')
+    new=$(echo "$new" | tr @ ' ')
+    replace "$model" patched.pt2 "$old" "$new"
+    bad 1 "model with $new instead of $old" compile patched.pt2 box/kept.pte
+done <<'FIELDS'
+"graph_module" "graph_moduli"
+"tensor_values" "tensor_valueZ"
+"sizes" "sizeZ"
+"dtype" "dtypE"
+"strides" "strideZ"
+"nodes" "nodeZ"
+"target" "targeT"
+"input_specs" "input_specZ"
+"output_specs" "output_specZ"
+"signature" "signaturE"
+"parameter_name" "parameter_namE"
+"schema_version" "schema_versioN"
+"path_name" "path_namE"
+"config" "confiG"
+"major":@8 "major":@9
+"dtype":@7 "dtype":@x
+"dtype":@7 "dtype":@9
+"as_int":@16 "as_int":@""
+"as_int":@16 "as_int":@-1
+"as_int":@16 "as_int":@99
+"as_ints":@\[1 "as_ints":@{1
+"as_ints":@\[1 "as_ints":@[0
+"name":@"conv2d" "name":@"conv2x"
+aten\.conv2d aten.conv2x
+"arg":@{"as_tensor" "arg":@{"as_tensoR"
+FIELDS
+rm -f patched.pt2
+
+# ---- bad calibration ----
+
+npy shape.npy '<f4' '(4, 1, 9, 8)' 1152
+npy dtype.npy '<i4' '(4, 1, 8, 8)' 1024
+npy none.npy '<f4' '(0, 1, 8, 8)' 0
+npy short.npy '<f4' '(4, 1, 8, 8)' 1000
+npy huge.npy '<f4' '(1099511627776, 1, 8, 8)' 1024
+npy object.npy '|O' '(4, 1, 8, 8)' 2048
+npy negative.npy '<f4' '(-4, 1, 8, 8)' 1024
+npy fine.npy '<f4' '(4, 1, 8, 8)' 1024
+good "calibration from one .npy" compile "$model" one.pte fine.npy
+bad 2 "float model without calibration" "$nucleon" compile "$model" -o box/kept.pte
+bad 1 "calibration file missing" compile "$model" box/kept.pte nowhere.npz
+for data in shape dtype none short huge object negative; do
+    bad 1 "calibration $data.npy" compile "$model" box/kept.pte $data.npy
+done
+bad 1 "calibration is no array" compile "$model" box/kept.pte text.pt2
+mkdir nothing
+bad 1 "calibration from an empty folder" compile "$model" box/kept.pte nothing
+data_size=$(wc -c <"$digits/calibration.npz")
+for percent in 0 1 10 50 90 99; do
+    head -c $((data_size * percent / 100)) "$digits/calibration.npz" >cut.npz
+    bad 1 "calibration cut at $percent %" compile "$model" box/kept.pte cut.npz
+done
+
+# ---- bad options and outputs ----
+
+bad 2 "unknown target" "$nucleon" compile "$model" --target imxrt7000 --calibration fine.npy -o box/kept.pte
+bad 2 "unknown converter flavor" "$nucleon" compile "$model" --converter-flavor sdk-9 --calibration fine.npy -o box/kept.pte
+bad 2 "unknown stage to dump" "$nucleon" compile "$model" --dump-after nothing --calibration fine.npy -o box/kept.pte
+bad 2 "no output named" "$nucleon" compile "$model" --calibration fine.npy
+bad 1 "output folder is missing" compile "$model" box/none/x.pte
+bad 1 "output is a folder" compile "$model" nothing
+bad 1 "intermediates folder is a file" "$nucleon" compile "$model" --intermediates-dir text.pt2/x \
+    --calibration fine.npy -o box/kept.pte
+mkdir locked
+chmod a-w locked
+if ! touch locked/x 2>/dev/null; then
+    bad 1 "output folder is not writable" compile "$model" locked/x.pte
+fi
+if [ -e /dev/full ]; then
+    bad 1 "output on a full device" "$nucleon" compile "$model" --calibration fine.npy -o /dev/full
+    holds "a device file stays what it is" '[ -c /dev/full ]'
+fi
+holds "a failed compile leaves the output as it was" '[ "$(cat box/kept.pte)" = old ]'
+
+# ---- bad programs ----
+
+program_size=$(wc -c <digits.pte)
+at=0
+while [ $at -lt 100 ]; do
+    head -c $((program_size * at / 100)) digits.pte >cut.pte
+    bad 1 "inspect a program cut at $at %" "$nucleon" inspect cut.pte
+    bad 1 "run a program cut at $at %" "$nucleon" run cut.pte --input fine.npy --output box/kept.npz
+    at=$((at + 1))
+done
+at=0
+while [ $at -lt 60 ]; do
+    offset=$((program_size * at / 60))
+    { head -c $offset digits.pte; printf '\377\377'; tail -c +$((offset + 3)) digits.pte; } >patched.pte
+    either "inspect a program damaged at $offset" "$nucleon" inspect patched.pte --disassemble
+    either "run a program damaged at $offset" "$nucleon" run patched.pte --input fine.npy
+    at=$((at + 1))
+done
+bad 1 "run something else" "$nucleon" run text.pt2 --input fine.npy
+bad 1 "run an empty file" "$nucleon" run empty.pt2 --input fine.npy
+bad 1 "run what is not there" "$nucleon" run nowhere.pte --input fine.npy
+bad 1 "run a folder" "$nucleon" run nothing --input fine.npy
+bad 1 "inspect a folder" "$nucleon" inspect nothing
+bad 1 "inspect what is not there" "$nucleon" inspect nowhere.pte
+bad 1 "inspect something else" "$nucleon" inspect text.pt2
+bad 1 "inspect an empty file" "$nucleon" inspect empty.pt2
+bad 2 "run without input" "$nucleon" run digits.pte
+bad 2 "evaluate without data" "$nucleon" evaluate digits.pte
+npy channels.npy '<f4' '(4, 8, 8, 1)' 1024
+for data in shape dtype short none huge object channels; do
+    bad 1 "run with input $data.npy" "$nucleon" run digits.pte --input $data.npy --output box/kept.npz
+    bad 1 "evaluate with $data.npy" "$nucleon" evaluate digits.pte --dataset $data.npy
+done
+bad 1 "run to a missing folder" "$nucleon" run digits.pte --input fine.npy --output box/none/x.npz
+good "run with one .npy" "$nucleon" run digits.pte --input fine.npy
+
+holds "no temporary file is left" '[ -z "$(ls -A tmp)" ]'
+echo "$passes passed, $failures failed"
+[ $failures -eq 0 ]
