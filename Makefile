@@ -2,7 +2,7 @@
 BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config libzip-dev libjansson-dev
 TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev flatbuffers-compiler gcc-arm-none-eabi binutils-arm-none-eabi
 
-.PHONY: all demo test asan format clean
+.PHONY: all demo test asan clang format check-format clean
 
 all: build/release/build.ninja
 	@cmake --build build/release
@@ -26,11 +26,20 @@ asan:
 	@sh tools/build.sh asan -DBUILD_TESTING=ON
 	@sh tools/test.sh build/asan
 
+# Everything with clang, warnings as errors.
+clang:
+	@sh tools/install_packages.sh $(TEST_PACKAGES) clang
+	@sh tools/build.sh clang -DBUILD_TESTING=ON
+
 build/release/build.ninja:
 	@sh tools/build.sh release
 
 format:
 	@clang-format -i $$(git ls-files '*.c' '*.h')
+
+check-format:
+	@sh tools/install_packages.sh clang-format
+	@clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
 
 clean:
 	rm -rf build out
