@@ -37,7 +37,7 @@ static void multiplier_edges(void **state)
     (void)state;
     assert_int_equal(nuc_multiplier_from_scale(0.0).multiplier, 0);
     assert_int_equal(nuc_multiplier_from_scale(-1.0).multiplier, 0);
-    assert_int_equal(nuc_multiplier_from_scale(NAN).multiplier, 0);
+    assert_int_equal(nuc_multiplier_from_scale((double)NAN).multiplier, 0);
     assert_int_equal(nuc_multiplier_from_scale(1.0).multiplier, 1 << 30);
     assert_int_equal(nuc_multiplier_from_scale(1.0).shift, 1);
     /* The mantissa rounds up to 2^31, so the exponent rises. */
