@@ -384,7 +384,13 @@ static void test_refusals(void **state)
                      "%r = aten.relu_.default(%v) : float32[4]\n%s = aten.relu.default(%x) : float32[1, 4]\n"
                      "%output = output([%r, %s])\n";
 
+    char viewed[] = "%x = input : float32[1, 4]\n%a = aten.relu.default(%x) : float32[1, 4]\n"
+                    "%v = aten.view.default(%a, [4]) : float32[4]\n"
+                    "%r = aten.relu_.default(%a) : float32[1, 4]\n%s = aten.relu.default(%v) : float32[4]\n"
+                    "%output = output([%r, %s])\n";
+
     (void)state;
+    expect_failure(run_to_edge, viewed, NUC_UNSUPPORTED, "'v'");
     expect_failure(run_to_edge, training, NUC_UNSUPPORTED, "model.eval()");
     expect_failure(run_to_edge, reflect, NUC_UNSUPPORTED, "'reflect'");
     expect_failure(run_to_edge, aliased, NUC_UNSUPPORTED, "in place");

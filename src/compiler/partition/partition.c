@@ -128,7 +128,8 @@ static void check_nodes(struct partitioning *p)
     struct nuc_cluster_ends ends = nuc_cluster_ends(p->g);
 
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        if (nuc_is_call(n) && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
+        /* getitem and delegate calls are no operators: they follow the node they read. */
+        if (nuc_is_call(n) && nuc_op_kind(n->op) != NUC_KIND_GRAPH && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
             check_node(p, &ends, n);
     }
 }
@@ -137,7 +138,8 @@ static void find_supported(struct partitioning *p)
 {
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
         const struct nuc_node *compute = follows_cluster(n) ? n->cluster : n;
-        p->supported[n->id] = nuc_is_call(n) && compute != NULL && !p->refused[compute->id];
+        p->supported[n->id] =
+            nuc_is_call(n) && n->op != NUC_OP_CALL_DELEGATE && compute != NULL && !p->refused[compute->id];
     }
 }
 
@@ -242,15 +244,14 @@ static void settle_decision(struct partitioning *p, struct nuc_decision *d)
         d->actual = d->limit = "";
         return;
     }
-    if (follows_cluster(n) && n->cluster == NULL) {
-        d->rule = "the node belongs to an operator with quantized inputs and outputs";
-        d->actual = d->limit = "";
-    } else if (follows_cluster(n) && n->cluster != n) {
+    if (follows_cluster(n) && n->cluster != NULL && n->cluster != n) {
         const struct nuc_decision *of = decision_of(p, n->cluster);
         d->because = n->cluster;
         d->rule = of->rule;
         d->actual = of->actual;
         d->limit = of->limit;
+    } else if (follows_cluster(n) && n->cluster == NULL && d->rule == NULL) {
+        d->rule = "the node belongs to an operator with quantized inputs and outputs";
     }
     if (d->rule == NULL)
         d->rule = p->options->no_delegate ? "delegation is on" : "the nodes around it form a partition";

@@ -22,17 +22,31 @@ static bool is_read_after(const struct nuc_node *node, const uint32_t *position,
     return false;
 }
 
-static void check_bases(struct nuc_graph *g, const struct nuc_node *op, const uint32_t *position)
+static struct nuc_node *base_of(struct nuc_graph *g, struct nuc_node *node)
 {
-    const struct nuc_node *n = nuc_operand(g, op, 0);
+    while (views[node->op])
+        node = nuc_operand(g, node, 0);
+    return node;
+}
 
-    while (views[n->op]) {
-        n = nuc_operand(g, n, 0);
-        if (is_read_after(n, position, op))
+/* Tensors that share memory with the operand, made before the operator, must not be read after it. */
+static void check_aliases(struct nuc_graph *g, const struct nuc_node *op, const uint32_t *position)
+{
+    struct nuc_node *self = nuc_operand(g, op, 0), **aliases = nuc_alloc_array(g->cx, g->n_nodes, sizeof(self));
+    uint32_t count = 0;
+
+    aliases[count++] = base_of(g, self);
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_node *alias = aliases[i];
+        if (alias != self && is_read_after(alias, position, op))
             nuc_fail(g->cx, NUC_UNSUPPORTED,
-                     "%s: %s works in place on a view of '%s', which is read afterwards: use the operator that is not "
-                     "in place",
-                     g->file, nuc_node_text(g->cx, op), n->name);
+                     "%s: %s changes '%s' in place, which is read afterwards: use the operator that is not in place",
+                     g->file, nuc_node_text(g->cx, op), alias->name);
+        for (uint32_t k = 0; k < alias->n_users; k++) {
+            struct nuc_node *user = alias->users[k];
+            if (views[user->op] && position[user->id] < position[op->id])
+                aliases[count++] = user;
+        }
     }
 }
 
@@ -47,7 +61,7 @@ void nuc_functionalize(struct nuc_graph *g)
         if (!in_place[n->op])
             continue;
         struct nuc_node *self = nuc_operand(g, n, 0);
-        check_bases(g, n, position);
+        check_aliases(g, n, position);
         for (uint32_t i = self->n_users; i > 0; i--) {
             struct nuc_node *user = self->users[i - 1];
             if (position[user->id] > position[n->id])

@@ -6,8 +6,8 @@
 
 /*
  * Whoever reads the operand of an in-place operator after it reads the operator's result instead. The operators keep
- * their in-place names; their decomposition gives them functional ones. Fails with NUC_UNSUPPORTED when the operand is
- * a view of a tensor that is read afterwards.
+ * their in-place names; their decomposition gives them functional ones. Fails with NUC_UNSUPPORTED when another
+ * tensor that shares the operand's memory is read afterwards.
  */
 void nuc_functionalize(struct nuc_graph *g);
 

@@ -51,10 +51,7 @@ static void rewrite_node(struct nuc_graph *g, struct nuc_node *node)
     nuc_remove_node(g, node);
 }
 
-/*
- * Names a traced graph cannot have, since it is printed as Python: they get a number. Values of other ranks and dim
- * orders than their ATen counterparts spread to their readers.
- */
+/* Names of Python itself, which a traced graph's values cannot have: they get a number. */
 static const char *const reserved[] = {
     "abs",   "all",    "and",   "any",    "bool",  "bytes",  "dict",   "dir",   "filter", "float",     "format",
     "hash",  "help",   "hex",   "id",     "in",    "input",  "int",    "is",    "iter",   "len",       "list",
@@ -87,6 +84,7 @@ void nuc_to_edge(struct nuc_graph *g)
         rewrite_node(g, n);
     }
     nuc_remove_dead(g);
+    /* Edge operators give some values another dim order than ATen does; it spreads to their readers. */
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_is_call(n))
             nuc_infer_shape(g, n);

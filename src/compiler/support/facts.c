@@ -177,20 +177,19 @@ uint32_t reduced_dims(const struct nuc_node *node)
     const struct nuc_arg *dims = &node->args[1];
     uint32_t rank = input_meta(node, 0)->rank, mask = 0;
 
-    if (dims->kind == NUC_ARG_INT)
-        return 1u << (uint32_t)(dims->u.i < 0 ? dims->u.i + rank : dims->u.i);
     if (dims->kind != NUC_ARG_INTS || dims->count == 0)
         return (1u << rank) - 1;
     for (uint32_t i = 0; i < dims->count; i++) {
-        int64_t d = dims->u.ints[i];
-        mask |= 1u << (uint32_t)(d < 0 ? d + rank : d);
+        int64_t d = dims->u.ints[i] < 0 ? dims->u.ints[i] + rank : dims->u.ints[i];
+        if (d >= 0 && d < rank)
+            mask |= 1u << (uint32_t)d;
     }
     return mask;
 }
 
 /* ---- reports ---- */
 
-bool report(const struct nuc_support *s, struct nuc_verdict *v, const char *limit, const char *format, ...)
+bool report(const struct nuc_rule_query *q, const char *limit, const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -198,8 +197,8 @@ bool report(const struct nuc_support *s, struct nuc_verdict *v, const char *limi
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    v->actual = nuc_strdup(s->g->cx, text);
-    v->limit = limit;
+    q->verdict->actual = nuc_strdup(q->s->g->cx, text);
+    q->verdict->limit = limit;
     return false;
 }
 
@@ -217,99 +216,95 @@ const char *shape_text(const struct nuc_support *s, const struct nuc_node *node)
 
 /* ---- shared rules ---- */
 
-static bool explain_input(const struct nuc_support *s, const struct nuc_node *node, uint32_t index,
-                          struct nuc_verdict *v, const char *limit)
+static bool explain_input(const struct nuc_rule_query *q, uint32_t index, const char *limit)
 {
-    const struct nuc_node *input = nuc_arg_node(node, index);
-    struct quant q;
+    const struct nuc_node *input = nuc_arg_node(q->node, index);
+    struct quant found;
 
     if (input == NULL)
-        return report(s, v, limit, "argument %u is no tensor", index);
-    if (!dequantize_quant(input, &q))
-        return report(s, v, limit, "%s, which is not quantized", input->name);
-    return report(s, v, limit, "%s", nuc_dtype_name(q.dtype));
+        return report(q, limit, "argument %u is no tensor", index);
+    if (!dequantize_quant(input, &found))
+        return report(q, limit, "%s, which is not quantized", input->name);
+    return report(q, limit, "%s", nuc_dtype_name(found.dtype));
 }
 
-bool inputs_are_8bit(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+bool inputs_are_8bit(const struct nuc_rule_query *q)
 {
-    for (uint32_t i = 0; param >> i != 0; i++) {
-        struct quant q;
-        if ((param >> i & 1) != 0 && !(input_quant(node, i, &q) && is_8bit(q.dtype)))
-            return explain_input(s, node, i, v, "int8, uint8");
+    for (uint32_t i = 0; q->param >> i != 0; i++) {
+        struct quant found;
+        if ((q->param >> i & 1) != 0 && !(input_quant(q->node, i, &found) && is_8bit(found.dtype)))
+            return explain_input(q, i, "int8, uint8");
     }
     return true;
 }
 
-bool output_is_8bit(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+bool output_is_8bit(const struct nuc_rule_query *q)
 {
-    struct quant q;
+    struct quant found;
 
-    if (!output_quant(node, param, &q))
-        return report(s, v, "one quantize node", "%u readers, first %s", node->n_users,
-                      node->n_users > 0 ? node->users[0]->name : "none");
-    return is_8bit(q.dtype) || report(s, v, "int8, uint8", "%s", nuc_dtype_name(q.dtype));
+    if (!output_quant(q->node, q->param, &found))
+        return report(q, "one quantize q->node", "%u readers, first %s", q->node->n_users,
+                      q->node->n_users > 0 ? q->node->users[0]->name : "none");
+    return is_8bit(found.dtype) || report(q, "int8, uint8", "%s", nuc_dtype_name(found.dtype));
 }
 
 /* Only the first input and the first reader count; where either is not quantized there is nothing to compare. */
-bool shares_quantization(const struct nuc_support *s, const struct nuc_node *node, uint32_t param,
-                         struct nuc_verdict *v)
+bool shares_quantization(const struct nuc_rule_query *q)
 {
     const struct nuc_node *first = NULL;
     struct quant in, out;
 
-    (void)param;
-    if (node->n_users == 0 || distinct_inputs(node, &first, 1) == 0)
+    if (q->node->n_users == 0 || distinct_inputs(q->node, &first, 1) == 0)
         return true;
-    if (!dequantize_quant(first, &in) || !quantize_quant(node->users[0], &out) || same_parameters(&in, &out))
+    if (!dequantize_quant(first, &in) || !quantize_quant(q->node->users[0], &out) || same_parameters(&in, &out))
         return true;
     if (in.per_channel || out.per_channel)
-        return report(s, v, "the same on both sides", "per-channel parameters on one side");
-    return report(s, v, "the same on both sides", "input %.9g, %lld; output %.9g, %lld", in.scale,
+        return report(q, "the same on both sides", "per-channel parameters on one side");
+    return report(q, "the same on both sides", "input %.9g, %lld; output %.9g, %lld", in.scale,
                   (long long)in.zero_point, out.scale, (long long)out.zero_point);
 }
 
-bool one_input_is_whole(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+bool one_input_is_whole(const struct nuc_rule_query *q)
 {
     const struct nuc_node *inputs[4];
-    uint32_t count = distinct_inputs(node, inputs, 4);
+    uint32_t count = distinct_inputs(q->node, inputs, 4);
 
-    (void)param;
     for (uint32_t i = 0; i < count && i < 4; i++) {
-        if (inputs[i]->n_vals > 0 && nuc_elements(&inputs[i]->vals[0]) == nuc_elements(&node->vals[0]))
+        if (inputs[i]->n_vals > 0 && nuc_elements(&inputs[i]->vals[0]) == nuc_elements(&q->node->vals[0]))
             return true;
     }
-    return report(s, v, shape_text(s, node), "inputs %s%s%s", count > 0 ? shape_text(s, inputs[0]) : "none",
-                  count > 1 ? " and " : "", count > 1 ? shape_text(s, inputs[1]) : "");
+    return report(q, shape_text(q->s, q->node), "inputs %s%s%s", count > 0 ? shape_text(q->s, inputs[0]) : "none",
+                  count > 1 ? " and " : "", count > 1 ? shape_text(q->s, inputs[1]) : "");
 }
 
-bool input_is_int8(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+bool input_is_int8(const struct nuc_rule_query *q)
 {
-    struct quant q;
+    struct quant found;
 
-    return (input_quant(node, param, &q) && q.dtype == NUC_I8) || explain_input(s, node, param, v, "int8");
+    return (input_quant(q->node, q->param, &found) && found.dtype == NUC_I8) || explain_input(q, q->param, "int8");
 }
 
-bool input_is_int32(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+bool input_is_int32(const struct nuc_rule_query *q)
 {
-    struct quant q;
+    struct quant found;
 
-    if (nuc_arg_node(node, param) == NULL)
+    if (nuc_arg_node(q->node, q->param) == NULL)
         return true;
-    return (input_quant(node, param, &q) && q.dtype == NUC_I32) || explain_input(s, node, param, v, "int32");
+    return (input_quant(q->node, q->param, &found) && found.dtype == NUC_I32) || explain_input(q, q->param, "int32");
 }
 
-bool weight_is_static(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+bool weight_is_static(const struct nuc_rule_query *q)
 {
-    const struct nuc_node *weight = nuc_arg_node(node, param);
+    const struct nuc_node *weight = nuc_arg_node(q->node, q->param);
 
-    return is_static_weight(weight) || report(s, v, "a parameter", "%s", weight != NULL ? weight->name : "none");
+    return is_static_weight(weight) || report(q, "a parameter", "%s", weight != NULL ? weight->name : "none");
 }
 
-bool input_is_static(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
+bool input_is_static(const struct nuc_rule_query *q)
 {
-    const struct nuc_node *input = nuc_arg_node(node, param);
+    const struct nuc_node *input = nuc_arg_node(q->node, q->param);
 
-    return input == NULL || is_effectively_static(input) || report(s, v, "a parameter", "%s", input->name);
+    return input == NULL || is_effectively_static(input) || report(q, "a parameter", "%s", input->name);
 }
 
 bool is_alone(const struct nuc_support *s, const struct nuc_node *node)

@@ -57,9 +57,9 @@ bool arg_flag(const struct nuc_node *node, uint32_t index);
 /* Dimensions a reduction (self, dim, ...) sums over, as a bit mask. */
 uint32_t reduced_dims(const struct nuc_node *node);
 
-/* Fills v->actual and v->limit; returns false. */
-bool report(const struct nuc_support *s, struct nuc_verdict *v, const char *limit, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Gives the verdict what was found and what is allowed; returns false. */
+bool report(const struct nuc_rule_query *q, const char *limit, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The shape of a value as text: "[1, 3, 8]". */
 const char *shape_text(const struct nuc_support *s, const struct nuc_node *node);
@@ -67,37 +67,26 @@ const char *shape_text(const struct nuc_support *s, const struct nuc_node *node)
 /* ---- rules several operators share ---- */
 
 /* param: bit i set: argument i must come from a dequantize node of int8 or uint8. */
-bool inputs_are_8bit(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
+bool inputs_are_8bit(const struct nuc_rule_query *q);
 /* param: index of the output. */
-bool output_is_8bit(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
-bool shares_quantization(const struct nuc_support *s, const struct nuc_node *node, uint32_t param,
-                         struct nuc_verdict *v);
-bool one_input_is_whole(const struct nuc_support *s, const struct nuc_node *node, uint32_t param,
-                        struct nuc_verdict *v);
-/* param: index of the argument that must be int8 or int32. */
-bool input_is_int8(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
-bool input_is_int32(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
-bool weight_is_static(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
-bool input_is_static(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
-/* The node is not the only one of its partition that is neither quantize nor dequantize. */
+bool output_is_8bit(const struct nuc_rule_query *q);
+bool shares_quantization(const struct nuc_rule_query *q);
+bool one_input_is_whole(const struct nuc_rule_query *q);
+/* param: index of the argument that must be int8, or int32 when it is there. */
+bool input_is_int8(const struct nuc_rule_query *q);
+bool input_is_int32(const struct nuc_rule_query *q);
+/* param: index of the argument that must be static. */
+bool weight_is_static(const struct nuc_rule_query *q);
+bool input_is_static(const struct nuc_rule_query *q);
+/* The node is the only one of its partition that is neither quantize nor dequantize. */
 bool is_alone(const struct nuc_support *s, const struct nuc_node *node);
 
-#define RULE_INPUT_8BIT                                                                                                \
-    {                                                                                                                  \
-        "the data input is quantized to int8 or uint8", inputs_are_8bit, 1                                             \
-    }
-#define RULE_INPUTS_8BIT                                                                                               \
-    {                                                                                                                  \
-        "both inputs are quantized to int8 or uint8", inputs_are_8bit, 3                                               \
-    }
-#define RULE_OUTPUT_8BIT                                                                                               \
-    {                                                                                                                  \
-        "the output is read by one quantize node of int8 or uint8", output_is_8bit, 0                                  \
-    }
-#define RULE_SHARED_QUANTIZATION                                                                                       \
-    {                                                                                                                  \
-        "input and output have the same scale and zero point", shares_quantization, 0                                  \
-    }
+/* clang-format off */
+#define RULE_INPUT_8BIT {"the data input is quantized to int8 or uint8", inputs_are_8bit, 1}
+#define RULE_INPUTS_8BIT {"both inputs are quantized to int8 or uint8", inputs_are_8bit, 3}
+#define RULE_OUTPUT_8BIT {"the output is read by one quantize node of int8 or uint8", output_is_8bit, 0}
+#define RULE_SHARED_QUANTIZATION {"input and output have the same scale and zero point", shares_quantization, 0}
+/* clang-format on */
 
 /* ---- rows (rules_*.c) ---- */
 

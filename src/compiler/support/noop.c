@@ -122,9 +122,10 @@ bool nuc_is_no_op(const struct nuc_support *s, const struct nuc_node *node)
         return kind == NUC_ALWAYS_NO_OP;
     struct nuc_arena *outer = nuc_push_arena(cx);
     struct trial t = {.s = s, .node = node, .g = nuc_graph_new(cx, s->g->file)};
-    /* An operator that cannot be tried is no no-op. */
-    if (nuc_try(cx, run_trial, &t) != NUC_OK)
-        t.returns_input = false;
+    enum nuc_status status = nuc_try(cx, run_trial, &t);
     nuc_pop_arena(cx, outer);
-    return t.returns_input;
+    if (status == NUC_NO_MEMORY)
+        nuc_fail_again(cx, status);
+    /* An operator that cannot be tried is no no-op. */
+    return status == NUC_OK && t.returns_input;
 }

@@ -14,10 +14,6 @@ enum {
     CONV_GROUPS
 };
 
-/* The head of a rule function, which all rules share. */
-#define RULE(name)                                                                                                     \
-    static bool name(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
-
 static bool is_transposed(const struct nuc_node *node)
 {
     return arg_flag(node, CONV_TRANSPOSED);
@@ -35,53 +31,48 @@ static int64_t groups_of(const struct nuc_node *node)
     return (int64_t)arg_number(node, CONV_GROUPS, 1);
 }
 
-static bool within(const struct nuc_support *s, struct nuc_verdict *v, struct pair p, int64_t limit)
+static bool within(const struct nuc_rule_query *q, struct pair p, int64_t limit)
 {
     if (p.h <= limit && p.w <= limit)
         return true;
-    return report(s, v, nuc_format(s->g->cx, "%lld", (long long)limit), "%lld x %lld", (long long)p.h, (long long)p.w);
+    return report(q, nuc_format(q->s->g->cx, "%lld", (long long)limit), "%lld x %lld", (long long)p.h, (long long)p.w);
 }
 
 /* ---- convolution ---- */
 
-RULE(conv_rank)
+static bool conv_rank(const struct nuc_rule_query *q)
 {
-    (void)param;
-    uint32_t rank = input_meta(node, CONV_WEIGHT)->rank;
-    return rank == 4 || report(s, v, "4", "%u", rank);
+    uint32_t rank = input_meta(q->node, CONV_WEIGHT)->rank;
+    return rank == 4 || report(q, "4", "%u", rank);
 }
 
-RULE(conv_transposed_not_depthwise)
+static bool conv_transposed_not_depthwise(const struct nuc_rule_query *q)
 {
-    (void)param;
-    int64_t groups = groups_of(node);
+    int64_t groups = groups_of(q->node);
     bool depthwise =
-        input_meta(node, CONV_INPUT)->sizes[1] == groups && input_meta(node, CONV_WEIGHT)->sizes[0] == groups;
-    return !is_transposed(node) || !depthwise || report(s, v, "", "%lld groups", (long long)groups);
+        input_meta(q->node, CONV_INPUT)->sizes[1] == groups && input_meta(q->node, CONV_WEIGHT)->sizes[0] == groups;
+    return !is_transposed(q->node) || !depthwise || report(q, "", "%lld groups", (long long)groups);
 }
 
-RULE(conv_transposed_dilation)
+static bool conv_transposed_dilation(const struct nuc_rule_query *q)
 {
-    (void)param;
-    struct pair d = arg_pair(node, CONV_DILATION, (struct pair){1, 1});
-    return !is_transposed(node) || (d.h == 1 && d.w == 1) ||
-           report(s, v, "1 x 1", "%lld x %lld", (long long)d.h, (long long)d.w);
+    struct pair d = arg_pair(q->node, CONV_DILATION, (struct pair){1, 1});
+    return !is_transposed(q->node) || (d.h == 1 && d.w == 1) ||
+           report(q, "1 x 1", "%lld x %lld", (long long)d.h, (long long)d.w);
 }
 
-RULE(conv_output_padding)
+static bool conv_output_padding(const struct nuc_rule_query *q)
 {
-    (void)param;
-    struct pair p = arg_pair(node, CONV_OUTPUT_PADDING, (struct pair){0, 0});
-    return is_transposed(node) || (p.h == 0 && p.w == 0) ||
-           report(s, v, "0 x 0", "%lld x %lld", (long long)p.h, (long long)p.w);
+    struct pair p = arg_pair(q->node, CONV_OUTPUT_PADDING, (struct pair){0, 0});
+    return is_transposed(q->node) || (p.h == 0 && p.w == 0) ||
+           report(q, "0 x 0", "%lld x %lld", (long long)p.h, (long long)p.w);
 }
 
-RULE(conv_weight_dtype)
+static bool conv_weight_dtype(const struct nuc_rule_query *q)
 {
-    (void)param;
-    enum nuc_dtype d = input_meta(node, CONV_WEIGHT)->dtype;
-    return nuc_arg_node(node, CONV_BIAS) != NULL || d == NUC_F32 || is_8bit(d) ||
-           report(s, v, "float32, int8, uint8", "%s", nuc_dtype_name(d));
+    enum nuc_dtype d = input_meta(q->node, CONV_WEIGHT)->dtype;
+    return nuc_arg_node(q->node, CONV_BIAS) != NULL || d == NUC_F32 || is_8bit(d) ||
+           report(q, "float32, int8, uint8", "%s", nuc_dtype_name(d));
 }
 
 const struct nuc_support_rule convolution_ir[] = {
@@ -93,64 +84,53 @@ const struct nuc_support_rule convolution_ir[] = {
     {NULL, NULL, 0},
 };
 
-RULE(conv_static_weight)
+static bool conv_transposed_groups(const struct nuc_rule_query *q)
 {
-    return input_is_static(s, node, param, v);
+    return !is_transposed(q->node) || groups_of(q->node) <= 1 ||
+           report(q, "1 group", "%lld groups", (long long)groups_of(q->node));
 }
 
-RULE(conv_transposed_groups)
+static bool conv_kernel(const struct nuc_rule_query *q)
 {
-    (void)param;
-    return !is_transposed(node) || groups_of(node) <= 1 ||
-           report(s, v, "1 group", "%lld groups", (long long)groups_of(node));
+    return within(q, kernel_of(q->node), q->s->target->max_window);
 }
 
-RULE(conv_kernel)
+static bool conv_stride(const struct nuc_rule_query *q)
 {
-    (void)param;
-    return within(s, v, kernel_of(node), s->target->max_window);
-}
-
-RULE(conv_stride)
-{
-    (void)param;
-    struct pair stride = arg_pair(node, CONV_STRIDE, (struct pair){1, 1}), kernel = kernel_of(node);
-    if (!is_transposed(node))
-        return within(s, v, stride, s->target->max_window);
+    struct pair stride = arg_pair(q->node, CONV_STRIDE, (struct pair){1, 1}), kernel = kernel_of(q->node);
+    if (!is_transposed(q->node))
+        return within(q, stride, q->s->target->max_window);
     if (stride.h > kernel.h || stride.w > kernel.w)
-        return report(s, v, nuc_format(s->g->cx, "kernel %lld x %lld", (long long)kernel.h, (long long)kernel.w),
+        return report(q, nuc_format(q->s->g->cx, "kernel %lld x %lld", (long long)kernel.h, (long long)kernel.w),
                       "%lld x %lld", (long long)stride.h, (long long)stride.w);
-    return within(s, v, stride, s->target->max_transposed_stride);
+    return within(q, stride, q->s->target->max_transposed_stride);
 }
 
-RULE(conv_dilation)
+static bool conv_dilation(const struct nuc_rule_query *q)
 {
-    (void)param;
-    return is_transposed(node) ||
-           within(s, v, arg_pair(node, CONV_DILATION, (struct pair){1, 1}), s->target->max_window);
+    return is_transposed(q->node) ||
+           within(q, arg_pair(q->node, CONV_DILATION, (struct pair){1, 1}), q->s->target->max_window);
 }
 
-RULE(conv_transposed_padding)
+static bool conv_transposed_padding(const struct nuc_rule_query *q)
 {
-    (void)param;
-    struct pair padding = arg_pair(node, CONV_PADDING, (struct pair){0, 0}), kernel = kernel_of(node);
-    return !is_transposed(node) || (padding.h < kernel.h && padding.w < kernel.w) ||
-           report(s, v, nuc_format(s->g->cx, "below %lld x %lld", (long long)kernel.h, (long long)kernel.w),
+    struct pair padding = arg_pair(q->node, CONV_PADDING, (struct pair){0, 0}), kernel = kernel_of(q->node);
+    return !is_transposed(q->node) || (padding.h < kernel.h && padding.w < kernel.w) ||
+           report(q, nuc_format(q->s->g->cx, "below %lld x %lld", (long long)kernel.h, (long long)kernel.w),
                   "%lld x %lld", (long long)padding.h, (long long)padding.w);
 }
 
-RULE(conv_mac_buffer)
+static bool conv_mac_buffer(const struct nuc_rule_query *q)
 {
-    (void)param;
-    struct pair kernel = kernel_of(node);
-    int64_t macs = s->target->num_macs, channels = input_meta(node, CONV_INPUT)->sizes[1];
+    struct pair kernel = kernel_of(q->node);
+    int64_t macs = q->s->target->num_macs, channels = input_meta(q->node, CONV_INPUT)->sizes[1];
     int64_t rounded = (channels + macs - 1) / macs * macs;
     int64_t product;
     bool overflow =
         __builtin_mul_overflow(kernel.h, kernel.w, &product) || __builtin_mul_overflow(product, rounded, &product);
-    if (!overflow && product <= s->target->max_mac_buffer)
+    if (!overflow && product <= q->s->target->max_mac_buffer)
         return true;
-    return report(s, v, nuc_format(s->g->cx, "%lld", (long long)s->target->max_mac_buffer), "%lld x %lld x %lld",
+    return report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_mac_buffer), "%lld x %lld x %lld",
                   (long long)kernel.h, (long long)kernel.w, (long long)rounded);
 }
 
@@ -159,7 +139,7 @@ const struct nuc_support_rule convolution_target[] = {
     RULE_OUTPUT_8BIT,
     {"the weight is quantized to int8", input_is_int8, CONV_WEIGHT},
     {"the bias is quantized to int32", input_is_int32, CONV_BIAS},
-    {"the weight is a parameter", conv_static_weight, CONV_WEIGHT},
+    {"the weight is a parameter", input_is_static, CONV_WEIGHT},
     {"the bias is a parameter", input_is_static, CONV_BIAS},
     {"a transposed convolution has 1 group", conv_transposed_groups, 0},
     {"the kernel fits the hardware", conv_kernel, 0},
@@ -173,24 +153,22 @@ const struct nuc_support_rule convolution_target[] = {
 
 /* ---- average pooling: input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override ---- */
 
-RULE(avg_pool_padding)
+static bool avg_pool_padding(const struct nuc_rule_query *q)
 {
-    (void)param;
-    struct pair p = arg_pair(node, 3, (struct pair){0, 0});
-    return arg_flag(node, 5) || (p.h == 0 && p.w == 0) ||
-           report(s, v, "padding 0 x 0", "padding %lld x %lld", (long long)p.h, (long long)p.w);
+    struct pair p = arg_pair(q->node, 3, (struct pair){0, 0});
+    return arg_flag(q->node, 5) || (p.h == 0 && p.w == 0) ||
+           report(q, "padding 0 x 0", "padding %lld x %lld", (long long)p.h, (long long)p.w);
 }
 
-RULE(avg_pool_divisor)
+static bool avg_pool_divisor(const struct nuc_rule_query *q)
 {
-    (void)param;
-    return node->args[6].kind == NUC_ARG_NONE || report(s, v, "none", "%lld", (long long)arg_number(node, 6, 0));
+    return q->node->args[6].kind == NUC_ARG_NONE || report(q, "none", "%lld", (long long)arg_number(q->node, 6, 0));
 }
 
 /* param: position of ceil_mode */
-RULE(no_ceil_mode)
+static bool no_ceil_mode(const struct nuc_rule_query *q)
 {
-    return !arg_flag(node, param) || report(s, v, "false", "true");
+    return !arg_flag(q->node, q->param) || report(q, "false", "true");
 }
 
 const struct nuc_support_rule avg_pool_ir[] = {
@@ -201,17 +179,15 @@ const struct nuc_support_rule avg_pool_ir[] = {
     {NULL, NULL, 0},
 };
 
-RULE(pool_kernel)
+static bool pool_kernel(const struct nuc_rule_query *q)
 {
-    (void)param;
-    return within(s, v, arg_pair(node, 1, (struct pair){1, 1}), s->target->max_window);
+    return within(q, arg_pair(q->node, 1, (struct pair){1, 1}), q->s->target->max_window);
 }
 
-RULE(pool_stride)
+static bool pool_stride(const struct nuc_rule_query *q)
 {
-    (void)param;
-    struct pair kernel = arg_pair(node, 1, (struct pair){1, 1});
-    return within(s, v, arg_pair(node, 2, kernel), s->target->max_window);
+    struct pair kernel = arg_pair(q->node, 1, (struct pair){1, 1});
+    return within(q, arg_pair(q->node, 2, kernel), q->s->target->max_window);
 }
 
 const struct nuc_support_rule avg_pool_target[] = {
@@ -231,12 +207,11 @@ static struct pair spatial(const struct nuc_meta *m)
     return (struct pair){m->sizes[m->rank - 2], m->sizes[m->rank - 1]};
 }
 
-RULE(adaptive_divides)
+static bool adaptive_divides(const struct nuc_rule_query *q)
 {
-    (void)param;
-    struct pair in = spatial(input_meta(node, 0)), out = arg_pair(node, 1, in);
+    struct pair in = spatial(input_meta(q->node, 0)), out = arg_pair(q->node, 1, in);
     return (out.h > 0 && out.w > 0 && in.h % out.h == 0 && in.w % out.w == 0) ||
-           report(s, v, nuc_format(s->g->cx, "divisors of %lld x %lld", (long long)in.h, (long long)in.w),
+           report(q, nuc_format(q->s->g->cx, "divisors of %lld x %lld", (long long)in.h, (long long)in.w),
                   "%lld x %lld", (long long)out.h, (long long)out.w);
 }
 
@@ -246,15 +221,14 @@ const struct nuc_support_rule adaptive_pool_ir[] = {
     {NULL, NULL, 0},
 };
 
-RULE(adaptive_window)
+static bool adaptive_window(const struct nuc_rule_query *q)
 {
-    (void)param;
-    struct pair in = spatial(input_meta(node, 0)), out = arg_pair(node, 1, in);
+    struct pair in = spatial(input_meta(q->node, 0)), out = arg_pair(q->node, 1, in);
     if (out.h <= 0 || out.w <= 0)
-        return report(s, v, "", "output size 0");
+        return report(q, "", "output size 0");
     struct pair stride = {in.h / out.h, in.w / out.w};
     struct pair kernel = {in.h - (out.h - 1) * stride.h, in.w - (out.w - 1) * stride.w};
-    return within(s, v, kernel, s->target->max_window) && within(s, v, stride, s->target->max_window);
+    return within(q, kernel, q->s->target->max_window) && within(q, stride, q->s->target->max_window);
 }
 
 const struct nuc_support_rule adaptive_pool_target[] = {
@@ -266,20 +240,18 @@ const struct nuc_support_rule adaptive_pool_target[] = {
 
 /* ---- max pooling: input, kernel, stride, padding, dilation, ceil_mode ---- */
 
-RULE(max_pool_dilation)
+static bool max_pool_dilation(const struct nuc_rule_query *q)
 {
-    (void)param;
-    struct pair d = arg_pair(node, 4, (struct pair){1, 1});
-    return (d.h == 1 && d.w == 1) || report(s, v, "1 x 1", "%lld x %lld", (long long)d.h, (long long)d.w);
+    struct pair d = arg_pair(q->node, 4, (struct pair){1, 1});
+    return (d.h == 1 && d.w == 1) || report(q, "1 x 1", "%lld x %lld", (long long)d.h, (long long)d.w);
 }
 
-RULE(max_pool_indices_unused)
+static bool max_pool_indices_unused(const struct nuc_rule_query *q)
 {
-    (void)param;
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        const struct nuc_node *user = node->users[i];
+    for (uint32_t i = 0; i < q->node->n_users; i++) {
+        const struct nuc_node *user = q->node->users[i];
         if (user->op == NUC_OP_GETITEM && user->args[1].kind == NUC_ARG_INT && user->args[1].u.i == 1)
-            return report(s, v, "", "read by %s", user->name);
+            return report(q, "", "read by %s", user->name);
     }
     return true;
 }

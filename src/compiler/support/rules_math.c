@@ -3,50 +3,43 @@
 
 #include "compiler/support/facts.h"
 
-/* The head of a rule function, which all rules share. */
-#define RULE(name)                                                                                                     \
-    static bool name(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
-
 /* ---- addmm: bias, input, weight, beta, alpha; mm: input, weight ---- */
 
 /* param: how many */
-RULE(has_distinct_inputs)
+static bool has_distinct_inputs(const struct nuc_rule_query *q)
 {
     const struct nuc_node *inputs[4];
-    uint32_t count = distinct_inputs(node, inputs, 4);
-    return count == param || report(s, v, nuc_format(s->g->cx, "%u", param), "%u", count);
+    uint32_t count = distinct_inputs(q->node, inputs, 4);
+    return count == q->param || report(q, nuc_format(q->s->g->cx, "%u", q->param), "%u", count);
 }
 
 /* param: position of the weight */
-RULE(weight_is_matrix)
+static bool weight_is_matrix(const struct nuc_rule_query *q)
 {
-    uint32_t rank = input_meta(node, param)->rank;
-    return rank == 2 || report(s, v, "2", "%u", rank);
+    uint32_t rank = input_meta(q->node, q->param)->rank;
+    return rank == 2 || report(q, "2", "%u", rank);
 }
 
-RULE(addmm_factors)
+static bool addmm_factors(const struct nuc_rule_query *q)
 {
-    (void)param;
-    double beta = arg_number(node, 3, 1.0), alpha = arg_number(node, 4, 1.0);
+    double beta = arg_number(q->node, 3, 1.0), alpha = arg_number(q->node, 4, 1.0);
     bool ones = !(beta < 1.0) && !(beta > 1.0) && !(alpha < 1.0) && !(alpha > 1.0);
-    return ones || report(s, v, "1, 1", "beta %g, alpha %g", beta, alpha);
+    return ones || report(q, "1, 1", "beta %g, alpha %g", beta, alpha);
 }
 
-RULE(addmm_result)
+static bool addmm_result(const struct nuc_rule_query *q)
 {
-    (void)param;
-    return node->vals[0].rank == 2 || report(s, v, "2", "%u", node->vals[0].rank);
+    return q->node->vals[0].rank == 2 || report(q, "2", "%u", q->node->vals[0].rank);
 }
 
-RULE(addmm_bias_shape)
+static bool addmm_bias_shape(const struct nuc_rule_query *q)
 {
-    (void)param;
-    const struct nuc_meta *bias = input_meta(node, 0);
-    int64_t p = node->vals[0].sizes[1];
+    const struct nuc_meta *bias = input_meta(q->node, 0);
+    int64_t p = q->node->vals[0].sizes[1];
     bool fits =
         (bias->rank == 1 && bias->sizes[0] == p) || (bias->rank == 2 && bias->sizes[0] == 1 && bias->sizes[1] == p);
-    return fits || report(s, v, nuc_format(s->g->cx, "[%lld], [1, %lld]", (long long)p, (long long)p), "%s",
-                          nuc_meta_text(s->g->cx, bias));
+    return fits || report(q, nuc_format(q->s->g->cx, "[%lld], [1, %lld]", (long long)p, (long long)p), "%s",
+                          nuc_meta_text(q->s->g->cx, bias));
 }
 
 const struct nuc_support_rule addmm_ir[] = {
@@ -84,11 +77,10 @@ const struct nuc_support_rule mm_target[] = {
 
 /* ---- add: self, other, alpha ---- */
 
-RULE(add_alpha)
+static bool add_alpha(const struct nuc_rule_query *q)
 {
-    (void)param;
-    double alpha = arg_number(node, 2, 1.0);
-    return (!(alpha < 1.0) && !(alpha > 1.0)) || report(s, v, "1", "%g", alpha);
+    double alpha = arg_number(q->node, 2, 1.0);
+    return (!(alpha < 1.0) && !(alpha > 1.0)) || report(q, "1", "%g", alpha);
 }
 
 const struct nuc_support_rule add_ir[] = {
@@ -128,19 +120,17 @@ static void softmax_sizes(const struct nuc_node *node, int64_t *channels, int64_
     }
 }
 
-RULE(softmax_dim)
+static bool softmax_dim(const struct nuc_rule_query *q)
 {
-    (void)param;
-    int64_t rank = node->vals[0].rank, dim = node->args[1].kind == NUC_ARG_INT ? node->args[1].u.i : 0;
-    int64_t c = channels_dim(node);
+    int64_t rank = q->node->vals[0].rank, dim = q->node->args[1].kind == NUC_ARG_INT ? q->node->args[1].u.i : 0;
+    int64_t c = channels_dim(q->node);
     dim = dim < 0 ? dim + rank : dim;
-    return dim == c || report(s, v, nuc_format(s->g->cx, "%lld", (long long)c), "%lld", (long long)dim);
+    return dim == c || report(q, nuc_format(q->s->g->cx, "%lld", (long long)c), "%lld", (long long)dim);
 }
 
-RULE(softmax_not_half)
+static bool softmax_not_half(const struct nuc_rule_query *q)
 {
-    (void)param;
-    return !arg_flag(node, 2) || report(s, v, "false", "true");
+    return !arg_flag(q->node, 2) || report(q, "false", "true");
 }
 
 const struct nuc_support_rule softmax_ir[] = {
@@ -149,33 +139,31 @@ const struct nuc_support_rule softmax_ir[] = {
     {NULL, NULL, 0},
 };
 
-RULE(softmax_channels)
+static bool softmax_channels(const struct nuc_rule_query *q)
 {
-    (void)param;
     int64_t channels, rows;
-    softmax_sizes(node, &channels, &rows);
-    return channels <= s->target->max_softmax_channels ||
-           report(s, v, nuc_format(s->g->cx, "%lld", (long long)s->target->max_softmax_channels), "%lld",
+    softmax_sizes(q->node, &channels, &rows);
+    return channels <= q->s->target->max_softmax_channels ||
+           report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_channels), "%lld",
                   (long long)channels);
 }
 
-RULE(softmax_rows)
+static bool softmax_rows(const struct nuc_rule_query *q)
 {
-    (void)param;
     int64_t channels, rows;
-    softmax_sizes(node, &channels, &rows);
-    return rows <= s->target->max_softmax_rows ||
-           report(s, v, nuc_format(s->g->cx, "%lld", (long long)s->target->max_softmax_rows), "%lld", (long long)rows);
+    softmax_sizes(q->node, &channels, &rows);
+    return rows <= q->s->target->max_softmax_rows ||
+           report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_rows), "%lld",
+                  (long long)rows);
 }
 
-RULE(softmax_elements)
+static bool softmax_elements(const struct nuc_rule_query *q)
 {
-    (void)param;
     int64_t channels, rows, product;
-    softmax_sizes(node, &channels, &rows);
+    softmax_sizes(q->node, &channels, &rows);
     bool overflow = __builtin_mul_overflow(channels, rows, &product);
-    return (!overflow && product <= s->target->max_softmax_elements) ||
-           report(s, v, nuc_format(s->g->cx, "%lld", (long long)s->target->max_softmax_elements), "%lld x %lld",
+    return (!overflow && product <= q->s->target->max_softmax_elements) ||
+           report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_elements), "%lld x %lld",
                   (long long)channels, (long long)rows);
 }
 
@@ -201,18 +189,17 @@ const struct nuc_support_rule mean_target[] = {
     {NULL, NULL, 0},
 };
 
-RULE(mean_reduces)
+static bool mean_reduces(const struct nuc_rule_query *q)
 {
-    (void)param;
-    const struct nuc_meta *in = input_meta(node, 0);
-    uint32_t mask = reduced_dims(node);
-    if (!is_alone(s, node) || !arg_flag(node, 2))
+    const struct nuc_meta *in = input_meta(q->node, 0);
+    uint32_t mask = reduced_dims(q->node);
+    if (!is_alone(q->s, q->node) || !arg_flag(q->node, 2))
         return true;
     for (uint32_t i = 0; i < in->rank; i++) {
         if ((mask >> i & 1) != 0 && in->sizes[i] != 1)
             return true;
     }
-    return report(s, v, "", "every reduced dimension has size 1");
+    return report(q, "", "every reduced dimension has size 1");
 }
 
 const struct nuc_support_rule mean_partition[] = {
@@ -237,24 +224,22 @@ static double quantized_bound(const struct quant *q, double bound)
 }
 
 /* A bound lies inside the input's range, so that the operator changes some value. `max` may be infinite: no bound. */
-static bool clips_inside_range(const struct nuc_support *s, const struct nuc_node *node, double min, double max,
-                               struct nuc_verdict *v)
+static bool clips_inside_range(const struct nuc_rule_query *q, double min, double max)
 {
-    struct quant q;
+    struct quant in;
 
-    if (!input_quant(node, 0, &q) || q.per_channel)
-        return report(s, v, "", "the input's range is not known");
-    double low = quantized_bound(&q, min), lowest = (double)q.quant_min, highest = (double)q.quant_max;
-    bool ok = isinf(max) ? lowest < low && low < highest : lowest < low || quantized_bound(&q, max) < highest;
-    double range_min = (lowest - (double)q.zero_point) * q.scale,
-           range_max = (highest - (double)q.zero_point) * q.scale;
-    return ok || report(s, v, "a bound inside the range", "input range %.6g to %.6g", range_min, range_max);
+    if (!input_quant(q->node, 0, &in) || in.per_channel)
+        return report(q, "", "the input's range is not known");
+    double low = quantized_bound(&in, min), lowest = (double)in.quant_min, highest = (double)in.quant_max;
+    bool ok = isinf(max) ? lowest < low && low < highest : lowest < low || quantized_bound(&in, max) < highest;
+    double range_min = (lowest - (double)in.zero_point) * in.scale,
+           range_max = (highest - (double)in.zero_point) * in.scale;
+    return ok || report(q, "a bound inside the range", "input range %.6g to %.6g", range_min, range_max);
 }
 
-RULE(relu_clips)
+static bool relu_clips(const struct nuc_rule_query *q)
 {
-    (void)param;
-    return !is_alone(s, node) || clips_inside_range(s, node, 0.0, HUGE_VAL, v);
+    return !is_alone(q->s, q->node) || clips_inside_range(q, 0.0, HUGE_VAL);
 }
 
 const struct nuc_support_rule relu_partition[] = {
@@ -284,24 +269,22 @@ static bool is_relu_like(struct bounds b, bool allow_infinite)
     return equals(b.min, 0.0) && (equals(b.max, 6.0) || (allow_infinite && isinf(b.max)));
 }
 
-RULE(hardtanh_bounded)
+static bool hardtanh_bounded(const struct nuc_rule_query *q)
 {
-    (void)param;
-    struct bounds b = bounds_of(node);
-    return !isinf(b.min) || !isinf(b.max) || report(s, v, "", "%g and %g", b.min, b.max);
+    struct bounds b = bounds_of(q->node);
+    return !isinf(b.min) || !isinf(b.max) || report(q, "", "%g and %g", b.min, b.max);
 }
 
-RULE(hardtanh_quantization)
+static bool hardtanh_quantization(const struct nuc_rule_query *q)
 {
-    (void)param;
     struct quant in, out;
-    if (is_relu_like(bounds_of(node), true))
+    if (is_relu_like(bounds_of(q->node), true))
         return true;
-    if (!input_quant(node, 0, &in) || !output_quant(node, 0, &out))
-        return report(s, v, "", "not quantized");
+    if (!input_quant(q->node, 0, &in) || !output_quant(q->node, 0, &out))
+        return report(q, "", "not quantized");
     if (same_parameters(&in, &out) && in.dtype == out.dtype)
         return true;
-    return report(s, v, "bounds -1..1, 0..1, 0..6, 0..inf otherwise", "input %.9g, %lld; output %.9g, %lld", in.scale,
+    return report(q, "bounds -1..1, 0..1, 0..6, 0..inf otherwise", "input %.9g, %lld; output %.9g, %lld", in.scale,
                   (long long)in.zero_point, out.scale, (long long)out.zero_point);
 }
 
@@ -324,15 +307,14 @@ static bool bounds_are_loose(const struct nuc_node *node, struct bounds b)
     return b.min <= (-128.0 - (double)q.zero_point) * q.scale && (127.0 - (double)q.zero_point) * q.scale <= b.max;
 }
 
-RULE(hardtanh_clips)
+static bool hardtanh_clips(const struct nuc_rule_query *q)
 {
-    (void)param;
-    struct bounds b = bounds_of(node);
-    if (!is_alone(s, node))
+    struct bounds b = bounds_of(q->node);
+    if (!is_alone(q->s, q->node))
         return true;
     if (is_relu_like(b, false))
-        return clips_inside_range(s, node, b.min, b.max, v);
-    return !bounds_are_loose(node, b) || report(s, v, "", "bounds %g and %g outside the input's range", b.min, b.max);
+        return clips_inside_range(q, b.min, b.max);
+    return !bounds_are_loose(q->node, b) || report(q, "", "bounds %g and %g outside the input's range", b.min, b.max);
 }
 
 const struct nuc_support_rule hardtanh_partition[] = {

@@ -1,25 +1,19 @@
 /* Operators that move or relabel data: padding, permutation, view, clone. */
 #include "compiler/support/facts.h"
 
-/* The head of a rule function, which all rules share. */
-#define RULE(name)                                                                                                     \
-    static bool name(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v)
-
 /* ---- constant_pad_nd: self, pad, value ---- */
 
-RULE(pad_pairs)
+static bool pad_pairs(const struct nuc_rule_query *q)
 {
-    (void)param;
-    uint32_t count = node->args[1].kind == NUC_ARG_INTS ? node->args[1].count : 0;
-    return count % 2 == 0 || report(s, v, "an even number", "%u", count);
+    uint32_t count = q->node->args[1].kind == NUC_ARG_INTS ? q->node->args[1].count : 0;
+    return count % 2 == 0 || report(q, "an even number", "%u", count);
 }
 
-RULE(pad_rank)
+static bool pad_rank(const struct nuc_rule_query *q)
 {
-    (void)param;
-    uint32_t count = node->args[1].kind == NUC_ARG_INTS ? node->args[1].count : 0;
-    uint32_t rank = input_meta(node, 0)->rank;
-    return count <= 2 * rank || report(s, v, nuc_format(s->g->cx, "%u", 2 * rank), "%u", count);
+    uint32_t count = q->node->args[1].kind == NUC_ARG_INTS ? q->node->args[1].count : 0;
+    uint32_t rank = input_meta(q->node, 0)->rank;
+    return count <= 2 * rank || report(q, nuc_format(q->s->g->cx, "%u", 2 * rank), "%u", count);
 }
 
 const struct nuc_support_rule pad_ir[] = {
@@ -43,14 +37,14 @@ const struct nuc_support_rule permute_ir[] = {
 };
 
 /* A permutation of static data is done while compiling. */
-RULE(permute_input)
+static bool permute_input(const struct nuc_rule_query *q)
 {
-    return is_effectively_static(nuc_arg_node(node, 0)) || inputs_are_8bit(s, node, param, v);
+    return is_effectively_static(nuc_arg_node(q->node, 0)) || inputs_are_8bit(q);
 }
 
-RULE(permute_output)
+static bool permute_output(const struct nuc_rule_query *q)
 {
-    return is_effectively_static(nuc_arg_node(node, 0)) || output_is_8bit(s, node, param, v);
+    return is_effectively_static(nuc_arg_node(q->node, 0)) || output_is_8bit(q);
 }
 
 const struct nuc_support_rule permute_target[] = {
@@ -59,11 +53,10 @@ const struct nuc_support_rule permute_target[] = {
     {NULL, NULL, 0},
 };
 
-RULE(permute_not_static_alone)
+static bool permute_not_static_alone(const struct nuc_rule_query *q)
 {
-    (void)param;
-    return !is_alone(s, node) || !is_effectively_static(nuc_arg_node(node, 0)) ||
-           report(s, v, "", "a parameter is permuted");
+    return !is_alone(q->s, q->node) || !is_effectively_static(nuc_arg_node(q->node, 0)) ||
+           report(q, "", "a parameter is permuted");
 }
 
 const struct nuc_support_rule permute_partition[] = {
@@ -73,12 +66,11 @@ const struct nuc_support_rule permute_partition[] = {
 
 /* ---- view_copy: self, size ---- */
 
-RULE(view_rank)
+static bool view_rank(const struct nuc_rule_query *q)
 {
-    (void)param;
-    uint32_t rank = node->vals[0].rank;
-    return rank < s->target->view_rank_limit ||
-           report(s, v, nuc_format(s->g->cx, "below %u", s->target->view_rank_limit), "%u", rank);
+    uint32_t rank = q->node->vals[0].rank;
+    return rank < q->s->target->view_rank_limit ||
+           report(q, nuc_format(q->s->g->cx, "below %u", q->s->target->view_rank_limit), "%u", rank);
 }
 
 /* Dimensions below 2 count as 1. */
@@ -93,12 +85,11 @@ static int64_t flat_size(const struct nuc_meta *m)
     return n;
 }
 
-RULE(view_elements)
+static bool view_elements(const struct nuc_rule_query *q)
 {
-    (void)param;
-    const struct nuc_meta *input = input_meta(node, 0);
-    return flat_size(input) == flat_size(&node->vals[0]) ||
-           report(s, v, nuc_meta_text(s->g->cx, input), "%s", nuc_meta_text(s->g->cx, &node->vals[0]));
+    const struct nuc_meta *input = input_meta(q->node, 0);
+    return flat_size(input) == flat_size(&q->node->vals[0]) ||
+           report(q, nuc_meta_text(q->s->g->cx, input), "%s", nuc_meta_text(q->s->g->cx, &q->node->vals[0]));
 }
 
 const struct nuc_support_rule view_ir[] = {
@@ -120,17 +111,16 @@ static bool is_identity_order(const struct nuc_arg *order, uint32_t rank)
     return true;
 }
 
-RULE(clone_format)
+static bool clone_format(const struct nuc_rule_query *q)
 {
-    (void)param;
-    if (node->op == NUC_OP_EDGE_CLONE) {
-        const struct nuc_arg *a = &node->args[1];
+    if (q->node->op == NUC_OP_EDGE_CLONE) {
+        const struct nuc_arg *a = &q->node->args[1];
         bool keeps = a->kind == NUC_ARG_MEMORY_FORMAT &&
                      (a->u.memory_format == NUC_CONTIGUOUS_FORMAT || a->u.memory_format == NUC_PRESERVE_FORMAT);
-        return keeps || report(s, v, "contiguous or preserved", "another memory format");
+        return keeps || report(q, "contiguous or preserved", "another memory format");
     }
-    return is_identity_order(&node->args[2], node->vals[0].rank) ||
-           report(s, v, "the contiguous dim order", "%s", nuc_meta_text(s->g->cx, &node->vals[0]));
+    return is_identity_order(&q->node->args[2], q->node->vals[0].rank) ||
+           report(q, "the contiguous dim order", "%s", nuc_meta_text(q->s->g->cx, &q->node->vals[0]));
 }
 
 const struct nuc_support_rule clone_ir[] = {
@@ -138,10 +128,9 @@ const struct nuc_support_rule clone_ir[] = {
     {NULL, NULL, 0},
 };
 
-RULE(clone_not_alone)
+static bool clone_not_alone(const struct nuc_rule_query *q)
 {
-    (void)param;
-    return !is_alone(s, node) || report(s, v, "", "it would leave the partition empty");
+    return !is_alone(q->s, q->node) || report(q, "", "it would leave the partition empty");
 }
 
 static bool has_border_order(const struct nuc_meta *m)
@@ -164,12 +153,11 @@ static bool is_inside(const struct nuc_support *s, const struct nuc_node *node, 
     return other != NULL && s->partitions->of[other->id] == s->partitions->of[node->id];
 }
 
-RULE(clone_input_order)
+static bool clone_input_order(const struct nuc_rule_query *q)
 {
-    (void)param;
-    const struct nuc_meta *input = input_meta(node, 0);
-    return is_inside(s, node, parent_of(node)) || has_border_order(input) ||
-           report(s, v, "contiguous or channels-last", "%s", nuc_meta_text(s->g->cx, input));
+    const struct nuc_meta *input = input_meta(q->node, 0);
+    return is_inside(q->s, q->node, parent_of(q->node)) || has_border_order(input) ||
+           report(q, "contiguous or channels-last", "%s", nuc_meta_text(q->s->g->cx, input));
 }
 
 /* Some operator behind the clone's quantize node and its dequantize nodes lies outside the partition. */
@@ -192,11 +180,10 @@ static bool is_read_outside(const struct nuc_support *s, const struct nuc_node *
     return false;
 }
 
-RULE(clone_output_order)
+static bool clone_output_order(const struct nuc_rule_query *q)
 {
-    (void)param;
-    return !is_read_outside(s, node) || has_border_order(&node->vals[0]) ||
-           report(s, v, "contiguous or channels-last", "%s", nuc_meta_text(s->g->cx, &node->vals[0]));
+    return !is_read_outside(q->s, q->node) || has_border_order(&q->node->vals[0]) ||
+           report(q, "contiguous or channels-last", "%s", nuc_meta_text(q->s->g->cx, &q->node->vals[0]));
 }
 
 const struct nuc_support_rule clone_partition[] = {

@@ -53,7 +53,8 @@ static struct nuc_verdict check_rules(const struct nuc_support *s, const struct 
 {
     for (const struct nuc_support_rule *r = rules; r != NULL && r->text != NULL; r++) {
         struct nuc_verdict v = {false, r->text, "", ""};
-        if (!r->holds(s, node, r->param, &v))
+        struct nuc_rule_query q = {s, node, r->param, &v};
+        if (!r->holds(&q))
             return v;
     }
     return passed;

@@ -33,10 +33,17 @@ struct nuc_support {
     const struct nuc_partition_view *partitions; /* NULL outside partition rules */
 };
 
+/* What a rule is asked. */
+struct nuc_rule_query {
+    const struct nuc_support *s;
+    const struct nuc_node *node;
+    uint32_t param;              /* of the rule's row */
+    struct nuc_verdict *verdict; /* a rule that does not hold may set `actual` and `limit` */
+};
+
 struct nuc_support_rule {
     const char *text; /* NULL ends a list */
-    /* False: does not hold; then `v` may have been given an actual value and a limit. */
-    bool (*holds)(const struct nuc_support *s, const struct nuc_node *node, uint32_t param, struct nuc_verdict *v);
+    bool (*holds)(const struct nuc_rule_query *q);
     uint32_t param;
 };
 
