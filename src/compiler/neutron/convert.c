@@ -35,7 +35,7 @@ const struct nuc_lt_tensor *nuc_cv_x(const struct nuc_cv *cv, const struct nuc_c
 
 const struct nuc_lt_tensor *nuc_cv_y(const struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
-    return &cv->graph->tensors[n->output];
+    return &cv->graph->tensors[n->op->outputs[0]];
 }
 
 struct nuc_cv_params nuc_cv_params(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *t)
@@ -273,6 +273,12 @@ static void check_graph(const struct nuc_cv *cv)
                          "and at most 2^28 elements together",
                          cv->model->file, g->tensors[i].name, d, size);
         }
+    }
+    for (uint32_t i = 0; i < g->n_tensors; i++) {
+        const struct nuc_lt_tensor *t = &g->tensors[i];
+        if (t->data.data && t->data.size != (size_t)nuc_lt_elements(t) * nuc_dtype_size(t->dtype))
+            nuc_fail(cv->cx, NUC_BAD_INPUT, "%s: tensor '%s' has %zu bytes of data, its shape and type ask for %zu",
+                     cv->model->file, t->name, t->data.size, (size_t)nuc_lt_elements(t) * nuc_dtype_size(t->dtype));
     }
     for (uint32_t i = 0; i < g->n_ops; i++) {
         if (g->ops[i].n_inputs < 1 || g->ops[i].inputs[0] < 0 || g->ops[i].n_outputs != 1)

@@ -66,7 +66,10 @@ _Noreturn void nuc_cv_fail(const struct nuc_cv *cv, const struct nuc_cv_node *n,
 
 /* Operand `i` of the LiteRT operator, or NULL when it is left out or beyond the list. */
 const struct nuc_lt_tensor *nuc_cv_in(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i);
-/* The first operand after merging, and the result after merging. */
+/*
+ * The first operand after merging, and the operator's own result: its quantization is what the operator computes in,
+ * also when the bytes go to the tensor of a merged activation.
+ */
 const struct nuc_lt_tensor *nuc_cv_x(const struct nuc_cv *cv, const struct nuc_cv_node *n);
 const struct nuc_lt_tensor *nuc_cv_y(const struct nuc_cv *cv, const struct nuc_cv_node *n);
 

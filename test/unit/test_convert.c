@@ -1,0 +1,526 @@
+/*
+ * The converter: merging never changes a byte, the scratch plan never overlaps, what has no kernel is refused by name.
+ * A network is run twice, once as it is and once with every intermediate given out, which forbids all merging.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/neutron/convert.h"
+#include "compiler/neutron/disassemble.h"
+#include "compiler/neutron/scratch_plan.h"
+#include "nucleon/NeutronDriver.h"
+
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+static int32_t range(uint32_t *seed, int32_t low, int32_t high)
+{
+    return low + (int32_t)(next_random(seed) % (uint32_t)(high - low + 1));
+}
+
+/* ---- models ---- */
+
+struct net {
+    struct nuc_context *cx;
+    struct nuc_lt_model *m;
+    uint32_t seed;
+    int32_t last; /* tensor */
+};
+
+static struct nuc_lt_quant quantization(struct nuc_context *cx, float scale, int32_t zero)
+{
+    float *s = nuc_alloc(cx, sizeof *s);
+    int64_t *z = nuc_alloc(cx, sizeof *z);
+
+    *s = scale;
+    *z = zero;
+    return (struct nuc_lt_quant){.count = 1, .scale = s, .zero_point = z};
+}
+
+static int32_t add_tensor(struct net *n, enum nuc_dtype dtype, uint32_t rank, const int32_t *shape,
+                          struct nuc_lt_quant quant, const void *data)
+{
+    struct nuc_lt_tensor t = {
+        .name = nuc_format(n->cx, "t%u", n->m->subgraphs[0].n_tensors), .dtype = dtype, .rank = rank, .quant = quant};
+
+    memcpy(t.shape, shape, rank * sizeof *shape);
+    if (data)
+        t.data = (struct nuc_span){data, (size_t)nuc_lt_elements(&t) * nuc_dtype_size(dtype)};
+    return nuc_lt_add_tensor(n->m, &t);
+}
+
+static int32_t activation(struct net *n, int32_t a, int32_t b, int32_t c, int32_t d, struct nuc_lt_quant quant)
+{
+    const int32_t shape[4] = {a, b, c, d};
+
+    return add_tensor(n, NUC_I8, 4, shape, quant, NULL);
+}
+
+static struct nuc_lt_tensor *tensor(struct net *n, int32_t i)
+{
+    return &n->m->subgraphs[0].tensors[i];
+}
+
+static int32_t integers(struct net *n, const int32_t *values, int32_t count, int32_t columns)
+{
+    const int32_t shape[2] = {count / columns, columns};
+
+    return add_tensor(n, NUC_I32, 2, shape, (struct nuc_lt_quant){0},
+                      nuc_copy(n->cx, values, (size_t)count * sizeof *values));
+}
+
+static const int8_t *random_bytes(struct net *n, size_t size)
+{
+    int8_t *bytes = nuc_alloc(n->cx, size);
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (int8_t)range(&n->seed, -128, 127);
+    return bytes;
+}
+
+static struct nuc_lt_op *step(struct net *n, int32_t code, const int32_t *inputs, uint32_t n_inputs, int32_t output)
+{
+    struct nuc_lt_op *op = nuc_lt_add_op(n->m, code, inputs, n_inputs, &output, 1);
+
+    n->last = output;
+    return op;
+}
+
+static struct net net_new(struct nuc_context *cx, uint32_t seed)
+{
+    struct net n = {cx, nuc_lt_model_new(cx, "net"), seed, -1};
+    struct nuc_lt_subgraph *g = &n.m->subgraphs[0];
+
+    n.last = activation(&n, 1, range(&n.seed, 5, 9), range(&n.seed, 5, 9), range(&n.seed, 1, 6),
+                        quantization(cx, 0.05f, range(&n.seed, -128, 127)));
+    g->inputs = nuc_copy(cx, &n.last, sizeof n.last);
+    g->n_inputs = 1;
+    return n;
+}
+
+static void add_pad(struct net *n, int32_t value)
+{
+    const struct nuc_lt_tensor x = *tensor(n, n->last);
+    int32_t pads[8] = {
+        0, 0, range(&n->seed, 0, 2), range(&n->seed, 0, 2), range(&n->seed, 0, 2), range(&n->seed, 0, 2)};
+    const int32_t one[1] = {1};
+    const int8_t fill = (int8_t)value;
+    int32_t inputs[3] = {n->last, integers(n, pads, 8, 2),
+                         add_tensor(n, NUC_I8, 1, one, x.quant, nuc_copy(n->cx, &fill, 1))};
+    int32_t y = activation(n, 1, x.shape[1] + pads[2] + pads[3], x.shape[2] + pads[4] + pads[5], x.shape[3], x.quant);
+
+    step(n, NUC_LT_PADV2, inputs, 3, y);
+}
+
+static void add_conv(struct net *n)
+{
+    const struct nuc_lt_tensor x = *tensor(n, n->last);
+    int32_t k = range(&n->seed, 1, 3), out_c = range(&n->seed, 1, 6);
+    const int32_t shape[4] = {out_c, k, k, x.shape[3]};
+    size_t size = (size_t)(out_c * k * k * x.shape[3]);
+    int32_t *bias = nuc_alloc_array(n->cx, (size_t)out_c, sizeof *bias);
+
+    for (int32_t i = 0; i < out_c; i++)
+        bias[i] = range(&n->seed, -3000, 3000);
+    int32_t inputs[3] = {n->last, add_tensor(n, NUC_I8, 4, shape, quantization(n->cx, 0.01f, 0), random_bytes(n, size)),
+                         add_tensor(n, NUC_I32, 1, &out_c, quantization(n->cx, 0.0005f, 0), bias)};
+    int32_t y = activation(n, 1, x.shape[1] - k + 1, x.shape[2] - k + 1, out_c,
+                           quantization(n->cx, 0.1f, range(&n->seed, -128, 127)));
+    struct nuc_lt_op *op = step(n, NUC_LT_CONV_2D, inputs, 3, y);
+    op->options.conv.padding = NUC_LT_VALID;
+    op->options.conv.stride_h = op->options.conv.stride_w = 1;
+    op->options.conv.dilation_h = op->options.conv.dilation_w = 1;
+}
+
+static void add_pool(struct net *n, int32_t code)
+{
+    const struct nuc_lt_tensor x = *tensor(n, n->last);
+    int32_t k = x.shape[1] > 1 && x.shape[2] > 1 ? 2 : 1;
+    int32_t y = activation(n, 1, x.shape[1] - k + 1, x.shape[2] - k + 1, x.shape[3], x.quant);
+    struct nuc_lt_op *op = step(n, code, &n->last, 1, y);
+
+    op->options.pool.padding = NUC_LT_VALID;
+    op->options.pool.stride_h = op->options.pool.stride_w = 1;
+    op->options.pool.filter_h = op->options.pool.filter_w = k;
+}
+
+/* A function of one value; half the time with the quantization of its input, when it may become a clamp. */
+static void add_function(struct net *n, int32_t code)
+{
+    const struct nuc_lt_tensor x = *tensor(n, n->last);
+    bool same = next_random(&n->seed) % 2;
+    int32_t y = activation(n, x.shape[0], x.shape[1], x.shape[2], x.shape[3],
+                           same ? x.quant : quantization(n->cx, 0.07f, range(&n->seed, -128, 127)));
+
+    step(n, code, &n->last, 1, y);
+}
+
+static void add_scalar(struct net *n, int32_t code)
+{
+    const struct nuc_lt_tensor x = *tensor(n, n->last);
+    const int32_t one[1] = {1};
+    bool sum = code == NUC_LT_ADD;
+    int32_t constant = add_tensor(n, NUC_I8, 1, one, sum ? quantization(n->cx, 0.02f, 3) : x.quant, random_bytes(n, 1));
+    int32_t inputs[2] = {n->last, constant};
+    int32_t y =
+        activation(n, x.shape[0], x.shape[1], x.shape[2], x.shape[3], sum ? quantization(n->cx, 0.06f, -7) : x.quant);
+
+    step(n, code, inputs, 2, y);
+}
+
+/* [1, H, W, C] to [1, W, H, C] by a reshape: the bytes stay. */
+static void add_reshape(struct net *n)
+{
+    const struct nuc_lt_tensor x = *tensor(n, n->last);
+    int32_t y = activation(n, x.shape[0], x.shape[2], x.shape[1], x.shape[3], x.quant);
+
+    step(n, NUC_LT_RESHAPE, &n->last, 1, y);
+}
+
+static void add_transpose(struct net *n)
+{
+    static const int32_t perm[4] = {0, 2, 1, 3};
+    const struct nuc_lt_tensor x = *tensor(n, n->last);
+    int32_t inputs[2] = {n->last, integers(n, perm, 4, 4)};
+    int32_t y = activation(n, x.shape[0], x.shape[2], x.shape[1], x.shape[3], x.quant);
+
+    step(n, NUC_LT_TRANSPOSE, inputs, 2, y);
+}
+
+static void add_random(struct net *n)
+{
+    const struct nuc_lt_tensor *x = tensor(n, n->last);
+    int32_t zero = (int32_t)x->quant.zero_point[0];
+    bool room = x->shape[1] > 3 && x->shape[2] > 3;
+
+    switch (next_random(&n->seed) % 12) {
+    case 0:
+        add_pad(n, next_random(&n->seed) % 2 ? zero : -128);
+        break;
+    case 1:
+    case 2:
+        add_pad(n, zero);
+        add_conv(n);
+        break;
+    case 3:
+        room ? add_conv(n) : add_transpose(n);
+        break;
+    case 4:
+        add_pad(n, -128);
+        add_pool(n, NUC_LT_MAX_POOL_2D);
+        break;
+    case 5:
+        add_pad(n, range(&n->seed, -128, 127));
+        add_pool(n, NUC_LT_AVERAGE_POOL_2D);
+        break;
+    case 6:
+        add_function(n, NUC_LT_RELU);
+        break;
+    case 7:
+        add_function(n, NUC_LT_RELU6);
+        break;
+    case 8:
+        add_function(n, next_random(&n->seed) % 2 ? NUC_LT_QUANTIZE : NUC_LT_LEAKY_RELU);
+        break;
+    case 9:
+        add_scalar(n, next_random(&n->seed) % 2 ? NUC_LT_MAXIMUM : NUC_LT_ADD);
+        break;
+    case 10:
+        add_reshape(n);
+        break;
+    default:
+        add_transpose(n);
+        break;
+    }
+}
+
+/* Gives out the last tensor, or all that operators compute. */
+static void set_outputs(struct net *n, bool all)
+{
+    struct nuc_lt_subgraph *g = &n->m->subgraphs[0];
+
+    g->n_outputs = all ? g->n_ops : 1;
+    g->outputs = nuc_alloc_array(n->cx, g->n_outputs, sizeof *g->outputs);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        g->outputs[i] = g->ops[all ? i : g->n_ops - 1].outputs[0];
+}
+
+/* ---- running ---- */
+
+static void *aligned(struct nuc_span s)
+{
+    uint8_t *copy = aligned_alloc(16, nuc_align_up(s.size + 16, 16));
+
+    if (s.data)
+        memcpy(copy, s.data, s.size);
+    return copy;
+}
+
+/* Converts and runs; the bytes of the last output, `size` of them. */
+static uint8_t *run(struct net *n, const void *input, size_t *size, struct nuc_neutron_image **image)
+{
+    const struct nuc_lt_subgraph *g = &n->m->subgraphs[0];
+    struct nuc_neutron_image *im = nuc_convert_litert(n->cx, n->m, NULL);
+    NeutronModelConfig config = {aligned(im->microcode), aligned(im->weights), aligned(im->kernels), 60};
+    void *outputs[64];
+    const void *inputs[1] = {input};
+    NeutronModelHandle handle = NULL;
+    NeutronDataConfig data = {inputs, outputs, NULL, NULL};
+
+    assert_int_equal(neutronModelPrepare(&config, &handle), ENONE);
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        *size = (size_t)nuc_lt_elements(tensor(n, g->outputs[i]));
+        outputs[i] = aligned((struct nuc_span){NULL, *size});
+    }
+    outputs[g->n_outputs] = aligned((struct nuc_span){NULL, im->scratch_size});
+    memset(outputs[g->n_outputs], 0x5A, im->scratch_size);
+    outputs[g->n_outputs + 1] = outputs[g->n_outputs + 2] = NULL;
+    assert_int_equal(neutronRunBlocking(handle, &data), ENONE);
+    neutronModelUnprepare(handle);
+    for (uint32_t i = 0; i + 1 < g->n_outputs; i++)
+        free(outputs[i]);
+    free(outputs[g->n_outputs]);
+    free((void *)(uintptr_t)config.microcode);
+    free((void *)(uintptr_t)config.weights);
+    free((void *)(uintptr_t)config.kernels);
+    *image = im;
+    return outputs[g->n_outputs - 1];
+}
+
+static struct net random_net(struct nuc_context *cx, uint32_t seed)
+{
+    struct net n = net_new(cx, seed);
+    int32_t steps = range(&n.seed, 2, 8);
+
+    for (int32_t i = 0; i < steps; i++)
+        add_random(&n);
+    return n;
+}
+
+struct merge_case {
+    uint32_t seed;
+    uint32_t saved; /* calls */
+};
+
+static void compare_merged(struct nuc_context *cx, void *arg)
+{
+    struct merge_case *c = arg;
+    struct net n = random_net(cx, c->seed);
+    struct nuc_neutron_image *merged, *separate;
+    size_t size, size_all;
+    int8_t *input = aligned((struct nuc_span){NULL, (size_t)nuc_lt_elements(tensor(&n, 0))});
+
+    for (int64_t i = 0; i < nuc_lt_elements(tensor(&n, 0)); i++)
+        input[i] = (int8_t)range(&n.seed, -128, 127);
+    set_outputs(&n, false);
+    uint8_t *a = run(&n, input, &size, &merged);
+    set_outputs(&n, true);
+    uint8_t *b = run(&n, input, &size_all, &separate);
+    assert_int_equal(size, size_all);
+    assert_memory_equal(a, b, size);
+    assert_int_equal(separate->n_calls, n.m->subgraphs[0].n_ops);
+    assert_true(merged->n_calls <= separate->n_calls);
+    assert_true(merged->scratch_size >= merged->scratch_bound);
+    c->saved += separate->n_calls - merged->n_calls;
+    free(a);
+    free(b);
+    free(input);
+}
+
+static void merging_keeps_bytes(void **state)
+{
+    struct merge_case c = {0, 0};
+
+    (void)state;
+    for (c.seed = 1; c.seed <= 400; c.seed++) {
+        struct nuc_context *cx = nuc_context_new(NULL);
+        if (nuc_try(cx, compare_merged, &c) != NUC_OK)
+            fail_msg("net %u: %s", c.seed, cx->message);
+        nuc_context_free(cx);
+    }
+    assert_true(c.saved > 400);
+}
+
+/* pad, conv, relu of one quantization, reshape: one call. */
+static void one_call(struct nuc_context *cx, void *arg)
+{
+    struct net n = net_new(cx, 5);
+    const struct nuc_neutron_image **image = arg;
+
+    add_pad(&n, (int32_t)tensor(&n, n.last)->quant.zero_point[0]);
+    add_conv(&n);
+    const struct nuc_lt_tensor y = *tensor(&n, n.last);
+    step(&n, NUC_LT_RELU6, &n.last, 1, activation(&n, 1, y.shape[1], y.shape[2], y.shape[3], y.quant));
+    add_reshape(&n);
+    set_outputs(&n, false);
+    *image = nuc_convert_litert(cx, n.m, NULL);
+}
+
+static void whole_block_is_one_call(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    const struct nuc_neutron_image *image = NULL;
+    struct nuc_text text;
+
+    (void)state;
+    assert_int_equal(nuc_try(cx, one_call, &image), NUC_OK);
+    assert_int_equal(image->n_calls, 1);
+    assert_string_equal(image->calls[0].opcode, "CONV_2D");
+    assert_int_equal(image->calls[0].lt_op, 1);
+    assert_int_equal(image->scratch_size, 0);
+    nuc_text_init(&text, cx);
+    nuc_disassemble(&text, image->microcode);
+    assert_non_null(strstr(nuc_text_string(&text), "call 0: CONV_2D, LiteRT operator 1"));
+    assert_null(strstr(nuc_text_string(&text), "broken"));
+    nuc_context_free(cx);
+}
+
+/* ---- refusals ---- */
+
+static void unknown_operator(struct nuc_context *cx, void *arg)
+{
+    struct net n = net_new(cx, 1);
+
+    (void)arg;
+    add_function(&n, 77);
+    set_outputs(&n, false);
+    nuc_convert_litert(cx, n.m, NULL);
+}
+
+static void float_tensor(struct nuc_context *cx, void *arg)
+{
+    struct net n = net_new(cx, 1);
+
+    (void)arg;
+    add_function(&n, NUC_LT_RELU);
+    tensor(&n, n.last)->dtype = NUC_F32;
+    set_outputs(&n, false);
+    nuc_convert_litert(cx, n.m, NULL);
+}
+
+static void short_constant(struct nuc_context *cx, void *arg)
+{
+    struct net n = net_new(cx, 1);
+
+    (void)arg;
+    add_conv(&n);
+    tensor(&n, n.m->subgraphs[0].ops[0].inputs[1])->data.size--;
+    set_outputs(&n, false);
+    nuc_convert_litert(cx, n.m, NULL);
+}
+
+static void refuse(void (*fn)(struct nuc_context *cx, void *arg), enum nuc_status status, const char *part)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+
+    assert_int_equal(nuc_try(cx, fn, NULL), status);
+    if (!strstr(cx->message, part))
+        fail_msg("'%s' lacks '%s'", cx->message, part);
+    nuc_context_free(cx);
+}
+
+static void refusals_name_the_operator(void **state)
+{
+    (void)state;
+    refuse(unknown_operator, NUC_UNSUPPORTED, "operator 0 (BUILTIN_77): has no kernel");
+    refuse(float_tensor, NUC_UNSUPPORTED, "operator 0 (RELU): tensor 't1' is float32");
+    refuse(short_constant, NUC_BAD_INPUT, "bytes of data");
+}
+
+/* ---- scratch plan ---- */
+
+static bool overlap(const struct nuc_scratch_range *a, const struct nuc_scratch_range *b)
+{
+    bool time = a->first <= b->last && b->first <= a->last;
+
+    return time && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+}
+
+static void random_plans(struct nuc_context *cx, void *arg)
+{
+    uint32_t seed = 7;
+
+    (void)arg;
+    for (int round = 0; round < 200; round++) {
+        struct nuc_scratch_range r[24];
+        uint32_t bound, n = (uint32_t)range(&seed, 1, 24);
+        for (uint32_t i = 0; i < n; i++) {
+            r[i].first = (uint32_t)range(&seed, 0, 20);
+            r[i].last = r[i].first + (uint32_t)range(&seed, 0, 6);
+            r[i].size = (uint32_t)range(&seed, 0, 1000);
+        }
+        uint32_t size = nuc_scratch_plan(cx, r, n, &bound);
+        assert_true(size >= bound);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_int_equal(r[i].offset % 16, 0);
+            assert_true(r[i].offset + r[i].size <= size || r[i].size == 0);
+            for (uint32_t k = 0; k < i; k++)
+                assert_false(overlap(&r[i], &r[k]));
+        }
+    }
+}
+
+static void plans_do_not_overlap(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+
+    (void)state;
+    assert_int_equal(nuc_try(cx, random_plans, NULL), NUC_OK);
+    nuc_context_free(cx);
+}
+
+struct plan_row {
+    uint32_t n;
+    struct nuc_scratch_range ranges[8];
+    uint32_t size;
+};
+
+/* Chains, a residual, and the narrow waist where the order by size alone is too large. */
+static const struct plan_row plan_rows[] = {
+    {1, {{100, 0, 1, 0}}, 112},
+    {3, {{64, 0, 1, 0}, {32, 1, 2, 0}, {64, 2, 3, 0}}, 96},
+    {4, {{64, 0, 3, 0}, {32, 0, 1, 0}, {32, 1, 2, 0}, {48, 2, 3, 0}}, 144},
+    {7,
+     {{128, 0, 1, 0}, {128, 1, 2, 0}, {128, 2, 3, 0}, {128, 3, 4, 0}, {8, 4, 5, 0}, {128, 5, 6, 0}, {128, 6, 7, 0}},
+     256},
+};
+
+static void solve_rows(struct nuc_context *cx, void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < sizeof plan_rows / sizeof *plan_rows; i++) {
+        struct nuc_scratch_range r[8];
+        uint32_t bound;
+        memcpy(r, plan_rows[i].ranges, sizeof r);
+        assert_int_equal(nuc_scratch_plan(cx, r, plan_rows[i].n, &bound), plan_rows[i].size);
+        assert_int_equal(bound, plan_rows[i].size);
+    }
+}
+
+static void plans_reach_the_bound(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+
+    (void)state;
+    assert_int_equal(nuc_try(cx, solve_rows, NULL), NUC_OK);
+    nuc_context_free(cx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(merging_keeps_bytes),        cmocka_unit_test(whole_block_is_one_call),
+        cmocka_unit_test(refusals_name_the_operator), cmocka_unit_test(plans_do_not_overlap),
+        cmocka_unit_test(plans_reach_the_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,759 @@
+/*
+ * Every kernel of the simulator against its definition written as plain loops in 64-bit integers or double, over
+ * random shapes and values. Rounding here is stated as arithmetic, not taken from base/fixed_point.h.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "npu_program.h"
+
+#define CASES 60
+
+/* Quotient of a by 2^bits, half away from zero. */
+static int64_t divide_pow2(int64_t a, int bits)
+{
+    int64_t half = bits > 0 ? (int64_t)1 << (bits - 1) : 0;
+    int64_t magnitude = ((a < 0 ? -a : a) + half) >> bits;
+
+    return a < 0 ? -magnitude : magnitude;
+}
+
+/* acc * multiplier * 2^(shift - 31) in two roundings: ties of the first go up, those of the second away from zero. */
+static int64_t scaled(int64_t acc, int32_t multiplier, int32_t shift)
+{
+    int64_t shifted = acc * ((int64_t)1 << (shift > 0 ? shift : 0));
+    int64_t exact = shifted * multiplier;
+    int64_t high = exact >= 0 ? (exact + (1LL << 30)) >> 31 : -((-exact + (1LL << 30) - 1) >> 31);
+
+    assert_true(fabs((double)shifted * multiplier) < 9.0e18);
+    return divide_pow2(high, shift > 0 ? 0 : -shift);
+}
+
+static int8_t clamp(int64_t v, int32_t low, int32_t high)
+{
+    return (int8_t)(v < low ? low : v > high ? high : v);
+}
+
+/* A zero point, the extremes included. */
+static int32_t random_zero(uint32_t *seed)
+{
+    static const int32_t extremes[] = {-128, 127, 0};
+
+    return program_random(seed) % 2 ? extremes[program_random(seed) % 3] : program_range(seed, -128, 127);
+}
+
+static void random_clamp(uint32_t *seed, int32_t *low, int32_t *high)
+{
+    *low = -128;
+    *high = 127;
+    if (program_random(seed) % 3 == 0) {
+        *low = program_range(seed, -128, 0);
+        *high = program_range(seed, *low, 127);
+    }
+}
+
+/* A multiplier in [2^30, 2^31) and a shift that brings accumulators near the int8 range. */
+static void random_pair(uint32_t *seed, int32_t *pair)
+{
+    pair[0] = (int32_t)((1u << 30) + program_random(seed) * 64u % (1u << 30));
+    pair[1] = program_range(seed, -12, 1);
+}
+
+struct conv_case {
+    struct program *p;
+    union nuc_mc_record r;
+    int8_t *weight;
+    int32_t *bias, *requant;
+};
+
+/* Random weights, biases and multipliers; the record's geometry is set. */
+static void conv_tables(struct conv_case *c, uint32_t *seed, uint32_t n_weights)
+{
+    struct nuc_mc_conv *v = &c->r.conv;
+    static int32_t bias[256], requant[512];
+    static uint8_t weight[PROGRAM_BYTES];
+
+    assert_true(n_weights < sizeof weight);
+    program_fill(seed, weight, n_weights);
+    for (int32_t i = 0; i < v->out_c; i++) {
+        bias[i] = program_range(seed, -5000, 5000);
+        random_pair(seed, requant + 2 * i);
+    }
+    v->weight = program_weights(c->p, weight, n_weights);
+    v->bias = program_weights(c->p, bias, (uint32_t)v->out_c * 4);
+    v->requant = program_weights(c->p, requant, (uint32_t)v->out_c * 8);
+    v->input_zero = random_zero(seed);
+    v->output_zero = random_zero(seed);
+    random_clamp(seed, &v->clamp_min, &v->clamp_max);
+    v->input = program_input(c->p, (uint32_t)(v->batches * v->in_h * v->in_w * v->in_c), seed);
+    v->output = program_output(c->p, (uint32_t)(v->batches * v->out_h * v->out_w * v->out_c));
+    c->weight = (int8_t *)weight;
+    c->bias = bias;
+    c->requant = requant;
+}
+
+static int64_t input_at(const struct conv_case *c, int32_t b, int64_t y, int64_t x, int32_t channel)
+{
+    const struct nuc_mc_conv *v = &c->r.conv;
+
+    if (y < 0 || y >= v->in_h || x < 0 || x >= v->in_w)
+        return 0;
+    return (int8_t)c->p->input[0][((b * v->in_h + y) * v->in_w + x) * v->in_c + channel] - v->input_zero;
+}
+
+/* The weight that joins input channel `i` and output channel `o` at a tap, 0 when they are of different groups. */
+static int64_t weight_at(const struct conv_case *c, int depthwise, int32_t ky, int32_t kx, int32_t i, int32_t o)
+{
+    const struct nuc_mc_conv *v = &c->r.conv;
+    int32_t depth = v->in_c / v->groups, group = o / (v->out_c / v->groups);
+
+    if (i / depth != group)
+        return 0;
+    if (depthwise)
+        return c->weight[(ky * v->k_w + kx) * v->out_c + o];
+    return c->weight[((o * v->k_h + ky) * v->k_w + kx) * depth + i % depth];
+}
+
+static int64_t naive_conv(const struct conv_case *c, int depthwise, int32_t b, int32_t oy, int32_t ox, int32_t o)
+{
+    const struct nuc_mc_conv *v = &c->r.conv;
+    int64_t acc = c->bias[o];
+
+    for (int32_t ky = 0; ky < v->k_h; ky++) {
+        for (int32_t kx = 0; kx < v->k_w; kx++) {
+            for (int32_t i = 0; i < v->in_c; i++)
+                acc += input_at(c, b, (int64_t)oy * v->stride_h - v->pad_top + ky * v->dilation_h,
+                                (int64_t)ox * v->stride_w - v->pad_left + kx * v->dilation_w, i) *
+                       weight_at(c, depthwise, ky, kx, i, o);
+        }
+    }
+    return acc;
+}
+
+/* As the definition scatters: input (y, x) adds to output (y * stride - pad + ky, ...). */
+static int64_t naive_transposed(const struct conv_case *c, int32_t b, int32_t oy, int32_t ox, int32_t o)
+{
+    const struct nuc_mc_conv *v = &c->r.conv;
+    int64_t acc = c->bias[o];
+
+    for (int32_t y = 0; y < v->in_h; y++) {
+        for (int32_t x = 0; x < v->in_w; x++) {
+            int32_t ky = oy + v->pad_top - y * v->stride_h, kx = ox + v->pad_left - x * v->stride_w;
+            if (ky < 0 || ky >= v->k_h || kx < 0 || kx >= v->k_w)
+                continue;
+            for (int32_t i = 0; i < v->in_c; i++)
+                acc += input_at(c, b, y, x, i) * weight_at(c, 0, ky, kx, i, o);
+        }
+    }
+    return acc;
+}
+
+static void check_conv(struct conv_case *c, uint32_t opcode)
+{
+    const struct nuc_mc_conv *v = &c->r.conv;
+    size_t at = 0;
+
+    program_call(c->p, opcode, &c->r);
+    assert_int_equal(program_run(c->p), ENONE);
+    for (int32_t b = 0; b < v->batches; b++) {
+        for (int32_t pixel = 0; pixel < v->out_h * v->out_w; pixel++) {
+            for (int32_t o = 0; o < v->out_c; o++) {
+                int32_t oy = pixel / v->out_w, ox = pixel % v->out_w;
+                int64_t acc = opcode == NUC_MC_OP_TRANSPOSE_CONV
+                                  ? naive_transposed(c, b, oy, ox, o)
+                                  : naive_conv(c, opcode == NUC_MC_OP_DEPTHWISE_CONV_2D, b, oy, ox, o);
+                int64_t q = scaled(acc, c->requant[2 * o], c->requant[2 * o + 1]) + v->output_zero;
+                assert_int_equal((int8_t)c->p->output[0][at++], clamp(q, v->clamp_min, v->clamp_max));
+            }
+        }
+    }
+    free(c->p);
+}
+
+static void random_geometry(uint32_t *seed, struct nuc_mc_conv *v)
+{
+    v->batches = program_range(seed, 1, 2);
+    v->in_h = program_range(seed, 1, 9);
+    v->in_w = program_range(seed, 1, 9);
+    v->out_h = program_range(seed, 1, 7);
+    v->out_w = program_range(seed, 1, 7);
+    v->k_h = program_range(seed, 1, 4);
+    v->k_w = program_range(seed, 1, 4);
+    v->stride_h = program_range(seed, 1, 3);
+    v->stride_w = program_range(seed, 1, 3);
+    v->dilation_h = program_range(seed, 1, 3);
+    v->dilation_w = program_range(seed, 1, 3);
+    v->pad_top = program_range(seed, 0, 5);
+    v->pad_left = program_range(seed, 0, 5);
+}
+
+static void convolution(void **state)
+{
+    uint32_t seed = 11;
+
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        struct conv_case c = {.p = program_new()};
+        struct nuc_mc_conv *v = &c.r.conv;
+        random_geometry(&seed, v);
+        v->groups = program_range(&seed, 1, 3);
+        v->in_c = v->groups * program_range(&seed, 1, 19);
+        v->out_c = v->groups * program_range(&seed, 1, 9);
+        conv_tables(&c, &seed, (uint32_t)(v->out_c * v->k_h * v->k_w * (v->in_c / v->groups)));
+        check_conv(&c, NUC_MC_OP_CONV_2D);
+    }
+}
+
+static void depthwise_convolution(void **state)
+{
+    uint32_t seed = 12;
+
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        struct conv_case c = {.p = program_new()};
+        struct nuc_mc_conv *v = &c.r.conv;
+        random_geometry(&seed, v);
+        v->in_c = program_range(&seed, 1, 80);
+        v->groups = v->in_c;
+        v->out_c = v->in_c * program_range(&seed, 1, 3);
+        conv_tables(&c, &seed, (uint32_t)(v->out_c * v->k_h * v->k_w));
+        check_conv(&c, NUC_MC_OP_DEPTHWISE_CONV_2D);
+    }
+}
+
+static void transposed_convolution(void **state)
+{
+    uint32_t seed = 13;
+
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        struct conv_case c = {.p = program_new()};
+        struct nuc_mc_conv *v = &c.r.conv;
+        random_geometry(&seed, v);
+        v->dilation_h = v->dilation_w = v->groups = 1;
+        v->in_c = program_range(&seed, 1, 9);
+        v->out_c = program_range(&seed, 1, 9);
+        conv_tables(&c, &seed, (uint32_t)(v->out_c * v->k_h * v->k_w * v->in_c));
+        check_conv(&c, NUC_MC_OP_TRANSPOSE_CONV);
+    }
+}
+
+/* Strides of a matrix of `rows` by `depth`, stored as it is or transposed. */
+static void set_strides(int transposed, int32_t rows, int32_t depth, int32_t *row_stride, int32_t *depth_stride)
+{
+    *row_stride = transposed ? 1 : depth;
+    *depth_stride = transposed ? rows : 1;
+}
+
+static void random_product(struct program *p, uint32_t *seed, struct nuc_mc_matmul *g, int32_t *bias, int32_t *requant)
+{
+    g->batches = program_range(seed, 1, 3);
+    g->rows = program_range(seed, 1, 6);
+    g->columns = program_range(seed, 1, 9);
+    g->depth = program_range(seed, 1, 70);
+    set_strides(program_random(seed) % 2, g->rows, g->depth, &g->lhs_row_stride, &g->lhs_depth_stride);
+    set_strides(program_random(seed) % 2, g->columns, g->depth, &g->rhs_column_stride, &g->rhs_depth_stride);
+    g->lhs_batch_stride = g->rows * g->depth;
+    g->rhs_batch_stride = program_random(seed) % 2 ? 0 : g->columns * g->depth;
+    g->has_bias = program_range(seed, 0, 1);
+    g->per_channel = program_range(seed, 0, 1);
+    g->lhs_zero = random_zero(seed);
+    g->rhs_zero = program_random(seed) % 2 ? 0 : random_zero(seed);
+    g->output_zero = random_zero(seed);
+    random_clamp(seed, &g->clamp_min, &g->clamp_max);
+    for (int32_t i = 0; i < g->columns; i++) {
+        bias[i] = g->has_bias ? program_range(seed, -9000, 9000) : 0;
+        random_pair(seed, requant + 2 * i);
+    }
+    g->lhs = program_input(p, (uint32_t)(g->batches * g->rows * g->depth), seed);
+    g->rhs = program_input(p, (uint32_t)(g->batches * g->columns * g->depth), seed);
+    g->output = program_output(p, (uint32_t)(g->batches * g->rows * g->columns));
+    g->bias = program_weights(p, bias, (uint32_t)g->columns * 4);
+    g->requant = program_weights(p, requant, (uint32_t)g->columns * 8);
+}
+
+static int64_t naive_product(const struct program *p, const struct nuc_mc_matmul *g, int32_t b, int32_t i, int32_t j)
+{
+    int64_t acc = 0;
+
+    for (int32_t k = 0; k < g->depth; k++) {
+        int32_t l = b * g->lhs_batch_stride + i * g->lhs_row_stride + k * g->lhs_depth_stride;
+        int32_t r = b * g->rhs_batch_stride + j * g->rhs_column_stride + k * g->rhs_depth_stride;
+        acc += ((int8_t)p->input[0][l] - g->lhs_zero) * ((int8_t)p->input[1][r] - g->rhs_zero);
+    }
+    return acc;
+}
+
+static void matrix_product(void **state)
+{
+    uint32_t seed = 14;
+
+    (void)state;
+    for (int n = 0; n < 2 * CASES; n++) {
+        struct program *p = program_new();
+        union nuc_mc_record r = {.matmul = {.rows = 0}};
+        struct nuc_mc_matmul *g = &r.matmul;
+        int32_t bias[16], requant[32];
+        size_t at = 0;
+        random_product(p, &seed, g, bias, requant);
+        program_call(p, n % 2 ? NUC_MC_OP_FULLY_CONNECTED : NUC_MC_OP_BATCH_MATMUL, &r);
+        assert_int_equal(program_run(p), ENONE);
+        for (int32_t row = 0; row < g->batches * g->rows; row++) {
+            for (int32_t j = 0; j < g->columns; j++) {
+                const int32_t *pair = requant + (g->per_channel ? 2 * j : 0);
+                int64_t acc = naive_product(p, g, row / g->rows, row % g->rows, j) + bias[j];
+                int64_t q = scaled(acc, pair[0], pair[1]) + g->output_zero;
+                assert_int_equal((int8_t)p->output[0][at++], clamp(q, g->clamp_min, g->clamp_max));
+            }
+        }
+        free(p);
+    }
+}
+
+static int64_t naive_binary(const struct nuc_mc_binary *e, uint32_t opcode, int32_t qa, int32_t qb)
+{
+    int64_t a = qa - e->a_zero, b = qb - e->b_zero;
+    int64_t sa = scaled(a * (1 << e->left_shift), e->a_multiplier, e->a_shift);
+    int64_t sb = scaled(b * (1 << e->left_shift), e->b_multiplier, e->b_shift);
+
+    switch (opcode) {
+    case NUC_MC_OP_ADD:
+        return scaled(sa + sb, e->out_multiplier, e->out_shift) + e->output_zero;
+    case NUC_MC_OP_SUB:
+        return scaled(sa - sb, e->out_multiplier, e->out_shift) + e->output_zero;
+    case NUC_MC_OP_MUL:
+        return scaled(a * b, e->out_multiplier, e->out_shift) + e->output_zero;
+    case NUC_MC_OP_PRELU:
+        return (a >= 0 ? scaled(a, e->a_multiplier, e->a_shift) : scaled(a * b, e->out_multiplier, e->out_shift)) +
+               e->output_zero;
+    case NUC_MC_OP_MAXIMUM:
+        return qa > qb ? qa : qb;
+    default:
+        return qa < qb ? qa : qb;
+    }
+}
+
+/* A random shape; each operand repeats along some dimensions. Returns the number of elements. */
+static int32_t random_broadcast(uint32_t *seed, struct nuc_mc_binary *e, int32_t *a_size, int32_t *b_size)
+{
+    int32_t n = 1;
+
+    e->rank = program_range(seed, 1, 5);
+    *a_size = *b_size = 1;
+    for (int32_t d = e->rank - 1; d >= 0; d--) {
+        uint32_t kind = program_random(seed) % 4;
+        e->shape[d] = program_range(seed, 1, 5);
+        e->a_stride[d] = kind == 0 ? 0 : *a_size;
+        e->b_stride[d] = kind == 1 ? 0 : *b_size;
+        *a_size *= kind == 0 ? 1 : e->shape[d];
+        *b_size *= kind == 1 ? 1 : e->shape[d];
+        n *= e->shape[d];
+    }
+    return n;
+}
+
+static void random_binary(uint32_t *seed, struct nuc_mc_binary *e, uint32_t opcode)
+{
+    int32_t pair[2];
+
+    e->a_zero = random_zero(seed);
+    e->b_zero = random_zero(seed);
+    e->output_zero = random_zero(seed);
+    random_clamp(seed, &e->clamp_min, &e->clamp_max);
+    if (opcode >= NUC_MC_OP_MAXIMUM && opcode != NUC_MC_OP_PRELU) {
+        e->clamp_min = -128;
+        e->clamp_max = 127;
+    }
+    e->left_shift = opcode == NUC_MC_OP_ADD || opcode == NUC_MC_OP_SUB ? 20 : 0;
+    random_pair(seed, pair);
+    e->a_multiplier = pair[0];
+    e->a_shift = program_range(seed, -3, 0);
+    random_pair(seed, pair);
+    e->b_multiplier = pair[0];
+    e->b_shift = program_range(seed, -3, 0);
+    random_pair(seed, pair);
+    e->out_multiplier = pair[0];
+    e->out_shift = e->left_shift ? program_range(seed, -21, -17) : program_range(seed, -8, 0);
+}
+
+static void check_binary(const struct program *p, const struct nuc_mc_binary *e, uint32_t opcode, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        int32_t rest = i, a = 0, b = 0;
+        for (int32_t d = e->rank - 1; d >= 0; d--) {
+            a += rest % e->shape[d] * e->a_stride[d];
+            b += rest % e->shape[d] * e->b_stride[d];
+            rest /= e->shape[d];
+        }
+        int64_t want = naive_binary(e, opcode, (int8_t)p->input[0][a], (int8_t)p->input[1][b]);
+        assert_int_equal((int8_t)p->output[0][i], clamp(want, e->clamp_min, e->clamp_max));
+    }
+}
+
+static void elementwise(void **state)
+{
+    uint32_t seed = 15;
+
+    (void)state;
+    for (uint32_t opcode = NUC_MC_OP_ADD; opcode <= NUC_MC_OP_PRELU; opcode++) {
+        for (int i = 0; i < CASES; i++) {
+            struct program *p = program_new();
+            union nuc_mc_record r = {.binary = {.rank = 0}};
+            int32_t a_size, b_size, n = random_broadcast(&seed, &r.binary, &a_size, &b_size);
+            random_binary(&seed, &r.binary, opcode);
+            r.binary.a = program_input(p, (uint32_t)a_size, &seed);
+            r.binary.b = program_input(p, (uint32_t)b_size, &seed);
+            r.binary.output = program_output(p, (uint32_t)n);
+            program_call(p, opcode, &r);
+            assert_int_equal(program_run(p), ENONE);
+            check_binary(p, &r.binary, opcode, n);
+            free(p);
+        }
+    }
+}
+
+/* Sum, count and maximum of a window, pads as the record counts them. */
+struct window {
+    int64_t sum, count;
+    int32_t largest;
+};
+
+static struct window naive_window(const struct program *p, const struct nuc_mc_pool *v, int32_t b, int32_t pixel,
+                                  int32_t c)
+{
+    struct window w = {0, 0, -128};
+
+    for (int32_t tap = 0; tap < v->k_h * v->k_w; tap++) {
+        int32_t y = pixel / v->out_w * v->stride_h - v->pad_top + tap / v->k_w;
+        int32_t x = pixel % v->out_w * v->stride_w - v->pad_left + tap % v->k_w;
+        int inside = y >= 0 && y < v->in_h && x >= 0 && x < v->in_w;
+        if (!inside && !v->count_pad)
+            continue;
+        int32_t q = inside ? (int8_t)p->input[0][((b * v->in_h + y) * v->in_w + x) * v->channels + c] : v->pad_value;
+        w.sum += q;
+        w.count++;
+        w.largest = inside && q > w.largest ? q : w.largest;
+    }
+    return w;
+}
+
+static int64_t pooled(const struct window *w, int average)
+{
+    int64_t magnitude = w->sum < 0 ? -w->sum : w->sum;
+
+    if (!average)
+        return w->largest;
+    if (w->count == 0)
+        return 0;
+    magnitude = (magnitude + w->count / 2) / w->count;
+    return w->sum < 0 ? -magnitude : magnitude;
+}
+
+static void random_pool(uint32_t *seed, struct nuc_mc_pool *v, int average)
+{
+    v->batches = program_range(seed, 1, 2);
+    v->in_h = program_range(seed, 1, 9);
+    v->in_w = program_range(seed, 1, 9);
+    v->channels = program_range(seed, 1, 70);
+    v->out_h = program_range(seed, 1, 6);
+    v->out_w = program_range(seed, 1, 6);
+    v->k_h = program_range(seed, 1, 5);
+    v->k_w = program_range(seed, 1, 5);
+    v->stride_h = program_range(seed, 1, 3);
+    v->stride_w = program_range(seed, 1, 3);
+    v->pad_top = program_range(seed, 0, 3);
+    v->pad_left = program_range(seed, 0, 3);
+    v->count_pad = average ? program_range(seed, 0, 1) : 0;
+    v->pad_value = random_zero(seed);
+    random_clamp(seed, &v->clamp_min, &v->clamp_max);
+}
+
+static void pooling(void **state)
+{
+    uint32_t seed = 16;
+
+    (void)state;
+    for (int i = 0; i < 2 * CASES; i++) {
+        struct program *p = program_new();
+        union nuc_mc_record r = {.pool = {.batches = 0}};
+        struct nuc_mc_pool *v = &r.pool;
+        int average = i % 2;
+        random_pool(&seed, v, average);
+        v->input = program_input(p, (uint32_t)(v->batches * v->in_h * v->in_w * v->channels), &seed);
+        uint32_t n = (uint32_t)(v->batches * v->out_h * v->out_w * v->channels);
+        v->output = program_output(p, n);
+        program_call(p, average ? NUC_MC_OP_AVERAGE_POOL_2D : NUC_MC_OP_MAX_POOL_2D, &r);
+        assert_int_equal(program_run(p), ENONE);
+        for (uint32_t k = 0; k < n; k++) {
+            int32_t channel = (int32_t)k % v->channels, pixel = (int32_t)k / v->channels;
+            struct window w = naive_window(p, v, pixel / (v->out_h * v->out_w), pixel % (v->out_h * v->out_w), channel);
+            assert_int_equal((int8_t)p->output[0][k], clamp(pooled(&w, average), v->clamp_min, v->clamp_max));
+        }
+        free(p);
+    }
+}
+
+/* The input is [a, b, c]; `which` says what is reduced: 0 b, 1 a and c. */
+static void reduce_geometry(uint32_t *seed, struct nuc_mc_reduce *d, int which, int32_t *n, int32_t *count)
+{
+    int32_t a = program_range(seed, 1, 6), b = program_range(seed, 1, 9), c = program_range(seed, 1, 9);
+
+    if (which == 0) {
+        d->rank = 2;
+        d->shape[0] = a, d->stride[0] = b * c;
+        d->shape[1] = c, d->stride[1] = 1;
+        d->reduced_rank = 1;
+        d->reduced_shape[0] = b, d->reduced_stride[0] = c;
+        *n = a * c, *count = b;
+        return;
+    }
+    d->rank = 1;
+    d->shape[0] = b, d->stride[0] = c;
+    d->reduced_rank = 2;
+    d->reduced_shape[0] = a, d->reduced_stride[0] = b * c;
+    d->reduced_shape[1] = c, d->reduced_stride[1] = 1;
+    *n = b, *count = a * c;
+}
+
+static int32_t reduced_offset(const struct nuc_mc_reduce *d, int32_t i, int32_t k)
+{
+    int32_t at = 0;
+
+    for (int32_t x = d->rank - 1; x >= 0; i /= d->shape[x], x--)
+        at += i % d->shape[x] * d->stride[x];
+    for (int32_t x = d->reduced_rank - 1; x >= 0; k /= d->reduced_shape[x], x--)
+        at += k % d->reduced_shape[x] * d->reduced_stride[x];
+    return at;
+}
+
+static int64_t naive_reduce(const struct program *p, const struct nuc_mc_reduce *d, uint32_t opcode, int32_t i,
+                            int32_t count)
+{
+    int64_t sum = 0;
+    int32_t largest = -128, smallest = 127;
+
+    for (int32_t k = 0; k < count; k++) {
+        int32_t q = (int8_t)p->input[0][reduced_offset(d, i, k)];
+        sum += q - d->input_zero;
+        largest = q > largest ? q : largest;
+        smallest = q < smallest ? q : smallest;
+    }
+    if (opcode == NUC_MC_OP_MEAN)
+        return scaled(sum, d->multiplier, d->shift) + d->output_zero;
+    if (opcode == NUC_MC_OP_SUM)
+        return (int64_t)roundl(ldexpl((long double)sum * d->multiplier, d->shift) / (long double)d->divisor) +
+               d->output_zero;
+    return opcode == NUC_MC_OP_REDUCE_MAX ? largest : smallest;
+}
+
+static void reductions(void **state)
+{
+    uint32_t seed = 17;
+
+    (void)state;
+    for (uint32_t opcode = NUC_MC_OP_MEAN; opcode <= NUC_MC_OP_REDUCE_MIN; opcode++) {
+        for (int i = 0; i < CASES; i++) {
+            struct program *p = program_new();
+            union nuc_mc_record r = {.reduce = {.divisor = 1}};
+            struct nuc_mc_reduce *d = &r.reduce;
+            int32_t n, count;
+            reduce_geometry(&seed, d, i % 2, &n, &count);
+            d->input_zero = random_zero(&seed);
+            d->output_zero = random_zero(&seed);
+            random_clamp(&seed, &d->clamp_min, &d->clamp_max);
+            int sum = opcode == NUC_MC_OP_SUM;
+            d->multiplier =
+                sum ? program_range(&seed, 1 << 23, (1 << 24) - 1) : program_range(&seed, 1 << 22, 1 << 23) << 7;
+            d->divisor = sum && i % 3 ? program_range(&seed, 1 << 23, (1 << 24) - 1) : 1 << 23;
+            d->shift = program_range(&seed, -8, sum ? 3 : 0);
+            d->input = program_input(p, (uint32_t)(n * count), &seed);
+            d->output = program_output(p, (uint32_t)n);
+            program_call(p, opcode, &r);
+            assert_int_equal(program_run(p), ENONE);
+            for (int32_t k = 0; k < n; k++)
+                assert_int_equal((int8_t)p->output[0][k],
+                                 clamp(naive_reduce(p, d, opcode, k, count), d->clamp_min, d->clamp_max));
+            free(p);
+        }
+    }
+}
+
+/* A sum scaled so far up or down that it saturates or vanishes. */
+static void sum_extremes(void **state)
+{
+    static const int32_t shifts[] = {-500, -70, 40, 70, 500};
+    uint32_t seed = 18;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++) {
+        struct program *p = program_new();
+        union nuc_mc_record r = {.reduce = {.multiplier = 1 << 23, .divisor = 1 << 23, .shift = shifts[i]}};
+        struct nuc_mc_reduce *d = &r.reduce;
+        d->reduced_rank = 1;
+        d->reduced_shape[0] = 3;
+        d->reduced_stride[0] = 1;
+        d->clamp_min = -128;
+        d->clamp_max = 127;
+        d->input = program_input(p, 3, &seed);
+        memset(p->input[0], 0xFF, 3);
+        d->output = program_output(p, 1);
+        program_call(p, NUC_MC_OP_SUM, &r);
+        assert_int_equal(program_run(p), ENONE);
+        assert_int_equal((int8_t)p->output[0][0], shifts[i] > 0 ? -128 : 0);
+        free(p);
+    }
+}
+
+/* Within a step of the real function, and exact where one value towers over the others. */
+static void softmax(void **state)
+{
+    uint32_t seed = 19;
+
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        struct program *p = program_new();
+        union nuc_mc_record r = {.softmax = {.rows = program_range(&seed, 1, 4), .depth = program_range(&seed, 1, 40)}};
+        struct nuc_mc_softmax *s = &r.softmax;
+        double scale = ldexp(1.0 + program_random(&seed) / 33554432.0, -program_range(&seed, 2, 7));
+        int shift;
+        s->multiplier = (int32_t)llround(frexp(scale * (1 << 26), &shift) * 2147483648.0);
+        s->left_shift = shift;
+        s->diff_min = -(int32_t)floor(31.0 * (1 << 26) / ldexp(1.0, shift));
+        s->input = program_input(p, (uint32_t)(s->rows * s->depth), &seed);
+        s->output = program_output(p, (uint32_t)(s->rows * s->depth));
+        program_call(p, NUC_MC_OP_SOFTMAX, &r);
+        assert_int_equal(program_run(p), ENONE);
+        for (int32_t row = 0; row < s->rows; row++) {
+            const int8_t *in = (const int8_t *)p->input[0] + row * s->depth;
+            double sum = 0;
+            for (int32_t c = 0; c < s->depth; c++)
+                sum += exp(scale * in[c]);
+            for (int32_t c = 0; c < s->depth; c++) {
+                double want = fmin(exp(scale * in[c]) / sum * 256.0 - 128.0, 127.0);
+                int8_t got = (int8_t)p->output[0][row * s->depth + c];
+                assert_true(fabs(got - want) <= 1.0);
+            }
+        }
+        free(p);
+    }
+}
+
+static void table(void **state)
+{
+    uint32_t seed = 20;
+    uint8_t entries[256];
+    struct program *p = program_new();
+    union nuc_mc_record r = {.lut = {.count = 1000}};
+
+    (void)state;
+    program_fill(&seed, entries, sizeof entries);
+    r.lut.input = program_input(p, 1000, &seed);
+    r.lut.output = program_output(p, 1000);
+    r.lut.table = program_weights(p, entries, sizeof entries);
+    program_call(p, NUC_MC_OP_LUT, &r);
+    assert_int_equal(program_run(p), ENONE);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(p->output[0][i], entries[(int8_t)p->input[0][i] + 128]);
+    free(p);
+}
+
+/* A reversed, transposed block in the middle of a filled image. */
+static void strided_copy(void **state)
+{
+    uint32_t seed = 21;
+    struct program *p = program_new();
+    union nuc_mc_record r = {
+        .copy = {.rank = 2, .unit = 3, .shape = {4, 5}, .in_stride = {-15, 3}, .out_stride = {3, 20}}};
+
+    (void)state;
+    r.copy.input = program_input(p, 60, &seed);
+    r.copy.input.offset = 45;
+    r.copy.output = program_output(p, 200);
+    r.copy.out_start = 7;
+    r.copy.fill_size = 200;
+    r.copy.fill_value = 0x5A;
+    program_call(p, NUC_MC_OP_COPY, &r);
+    assert_int_equal(program_run(p), ENONE);
+    uint8_t want[200];
+    memset(want, 0x5A, sizeof want);
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 5; j++)
+            memcpy(want + 7 + i * 3 + j * 20, p->input[0] + 45 - i * 15 + j * 3, 3);
+    }
+    assert_memory_equal(p->output[0], want, sizeof want);
+    free(p);
+}
+
+static void gather(void **state)
+{
+    uint32_t seed = 22;
+    static const int32_t tables[] = {0, 20, 0, 8, 4, 12};
+    struct program *p = program_new();
+    union nuc_mc_record r = {.gather = {.rank = 2, .unit = 4, .shape = {3, 3}}};
+
+    (void)state;
+    r.gather.input = program_input(p, 36, &seed);
+    r.gather.output = program_output(p, 36);
+    r.gather.table = program_weights(p, tables, sizeof tables);
+    program_call(p, NUC_MC_OP_GATHER, &r);
+    assert_int_equal(program_run(p), ENONE);
+    for (int i = 0; i < 9; i++)
+        assert_memory_equal(p->output[0] + i * 4, p->input[0] + tables[i / 3] + tables[3 + i % 3], 4);
+    free(p);
+}
+
+/* Corners aligned: the result is within a step of interpolation in double. */
+static void bilinear(void **state)
+{
+    uint32_t seed = 23;
+
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        struct program *p = program_new();
+        union nuc_mc_record r = {
+            .resize = {.batches = 1, .in_h = program_range(&seed, 2, 6), .in_w = 1, .channels = 3}};
+        struct nuc_mc_resize *z = &r.resize;
+        int32_t factor = 1 << program_range(&seed, 0, 3);
+        z->out_h = (z->in_h - 1) * factor + 1;
+        z->out_w = 1;
+        z->scale_h = 1024 / factor;
+        z->input = program_input(p, (uint32_t)(z->in_h * 3), &seed);
+        z->output = program_output(p, (uint32_t)(z->out_h * 3));
+        program_call(p, NUC_MC_OP_RESIZE_BILINEAR, &r);
+        assert_int_equal(program_run(p), ENONE);
+        for (int32_t k = 0; k < z->out_h * 3; k++) {
+            int32_t low = k / 3 / factor, part = k / 3 % factor;
+            double a = (int8_t)p->input[0][low * 3 + k % 3];
+            double b = part ? (int8_t)p->input[0][(low + 1) * 3 + k % 3] : 0;
+            double want = a + (b - a) * part / factor;
+            assert_true(fabs((int8_t)p->output[0][k] - want) <= 0.5);
+        }
+        free(p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convolution),
+        cmocka_unit_test(depthwise_convolution),
+        cmocka_unit_test(transposed_convolution),
+        cmocka_unit_test(matrix_product),
+        cmocka_unit_test(elementwise),
+        cmocka_unit_test(pooling),
+        cmocka_unit_test(reductions),
+        cmocka_unit_test(sum_extremes),
+        cmocka_unit_test(softmax),
+        cmocka_unit_test(table),
+        cmocka_unit_test(strided_copy),
+        cmocka_unit_test(gather),
+        cmocka_unit_test(bilinear),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
