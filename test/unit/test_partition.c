@@ -197,9 +197,33 @@ static void check_borders(struct nuc_context *cx, void *arg)
         assert_true(only->nodes[i - 1]->id < only->nodes[i]->id);
 }
 
+/* A constant two partitions read belongs to the one whose tag comes first as text: "tag11" before "tag7". */
+static void check_shared_constant(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g =
+        parse_graph(cx, "%c = buffer \"c\" : int8[2, 3]\n" START ADD("1", "x", "c") FOREIGN("2", "1") ADD("3", "2", "c")
+                            FOREIGN("4", "3") RELU("5", "4") RELU("6", "5") END("6"));
+
+    (void)arg;
+    struct nuc_partitions *p = nuc_partition_graph(g, NULL);
+    assert_int_equal(p->count, 3);
+    assert_string_equal(p->items[1].tag, "tag7");
+    assert_string_equal(p->items[2].tag, "tag11");
+    assert_int_equal(p->items[0].n_constants, 0);
+    for (int i = 1; i < 3; i++) {
+        assert_int_equal(p->items[i].n_constants, 1);
+        assert_ptr_equal(p->items[i].constants[0], node_of(g, "c"));
+    }
+    assert_int_equal(node_of(g, "c")->partition, 2);
+    nuc_fuse_partitions(g, p);
+    nuc_graph_verify(g, "fused");
+    assert_null(nuc_find_node(g, "c"));
+}
+
 static void test_reasons_and_borders(void **state)
 {
     (void)state;
+    run_in_context(check_shared_constant, NULL);
     run_in_context(check_reasons, NULL);
     run_in_context(check_borders, NULL);
 }
@@ -478,6 +502,53 @@ static void test_size_and_determinism(void **state)
     run_in_context(check_determinism, NULL);
 }
 
+/* ---- memory that runs out ---- */
+
+static void *allocate_up_to(void *user, void *block, size_t size)
+{
+    int *left = user;
+
+    if (size == 0) {
+        free(block);
+        return NULL;
+    }
+    return (*left)-- > 0 ? malloc(size) : NULL;
+}
+
+/* An identity permutation, so that a trial run takes part. */
+static void partition_and_fuse(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g = parse_graph(cx, START RELU("1", "x") FOREIGN("2", "1") DEQUANTIZE("d3", "2")
+                                              LINE("r3", "edge.aten.permute_copy.default", "%d3, [0, 1]", "float32")
+                                                  QUANTIZE("3", "r3") END("3"));
+
+    struct nuc_partitions *p = nuc_partition_graph(g, NULL);
+    assert_int_equal(p->count, 1);
+    nuc_fuse_partitions(g, p);
+    *(bool *)arg = true;
+}
+
+static void test_out_of_memory(void **state)
+{
+    bool done = false;
+    int failures = 0;
+
+    (void)state;
+    for (int limit = 0; !done && limit < 1000; limit++) {
+        int left = limit;
+        struct nuc_allocator allocator = {allocate_up_to, &left};
+        struct nuc_context *cx = nuc_context_new(&allocator);
+        if (cx == NULL)
+            continue;
+        enum nuc_status status = nuc_try(cx, partition_and_fuse, &done);
+        assert_int_equal(status, done ? NUC_OK : NUC_NO_MEMORY);
+        failures += !done;
+        nuc_context_free(cx);
+    }
+    assert_true(done);
+    assert_true(failures > 0);
+}
+
 /* ---- sets of slots ---- */
 
 static void check_slot_sets(struct nuc_context *cx, void *arg)
@@ -514,9 +585,13 @@ static void test_slot_sets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_partitions), cmocka_unit_test(test_reasons_and_borders),
-        cmocka_unit_test(test_fusing),     cmocka_unit_test(test_random_graphs),
-        cmocka_unit_test(test_slot_sets),  cmocka_unit_test(test_size_and_determinism),
+        cmocka_unit_test(test_partitions),
+        cmocka_unit_test(test_reasons_and_borders),
+        cmocka_unit_test(test_fusing),
+        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_slot_sets),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_size_and_determinism),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
