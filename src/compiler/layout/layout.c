@@ -1,41 +1,45 @@
 #include "compiler/layout/layout.h"
 
+/* How the operator's format follows from its neighbours. */
+enum format_rule {
+    RULE_UNKNOWN,        /* not an operator of the NPU: NONE */
+    RULE_CHANNELS_FIRST, /* needs CHANNELS_FIRST on some inputs, which its row names, and gives it */
+    RULE_BORDER,         /* input and output formats are independent */
+    RULE_REDUCTION,      /* keepdim: any; otherwise a border */
+    RULE_ANY,            /* works in either format, the same on both sides */
+};
+
 struct row {
-    enum nuc_format_rule rule;
+    enum format_rule rule;
     uint32_t cf_inputs; /* bit i: input i (of the tensors the operator reads) is channels first */
 };
 
 /* An operator without a row is unknown to the NPU. */
 static const struct row rows[NUC_OP_COUNT] = {
-    [NUC_OP_PLACEHOLDER] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_OUTPUT] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_GETITEM] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_QUANTIZE_PER_TENSOR] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_DEQUANTIZE_PER_TENSOR] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_ADAPTIVE_AVG_POOL2D] = {NUC_FORMAT_RULE_CHANNELS_FIRST, 1},
-    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = {NUC_FORMAT_RULE_CHANNELS_FIRST, 1},
-    [NUC_OP_EDGE_AVG_POOL2D] = {NUC_FORMAT_RULE_CHANNELS_FIRST, 1},
-    [NUC_OP_EDGE_MAX_POOL2D] = {NUC_FORMAT_RULE_CHANNELS_FIRST, 1},
-    [NUC_OP_EDGE_CONVOLUTION] = {NUC_FORMAT_RULE_CHANNELS_FIRST, 1 | 1 << 1},
-    [NUC_OP_EDGE_VIEW] = {NUC_FORMAT_RULE_BORDER, 0},
-    [NUC_OP_EDGE_PERMUTE] = {NUC_FORMAT_RULE_BORDER, 0},
-    [NUC_OP_EDGE_MEAN_DIM] = {NUC_FORMAT_RULE_REDUCTION, 0},
-    [NUC_OP_EDGE_RELU] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_EDGE_HARDTANH] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_EDGE_ADD] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_EDGE_CONSTANT_PAD] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_EDGE_ADDMM] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_EDGE_MM] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_EDGE_SOFTMAX] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_EDGE_CLONE] = {NUC_FORMAT_RULE_ANY, 0},
-    [NUC_OP_EDGE_CLONE_DIM_ORDER] = {NUC_FORMAT_RULE_ANY, 0},
+    [NUC_OP_PLACEHOLDER] = {RULE_ANY, 0},
+    [NUC_OP_OUTPUT] = {RULE_ANY, 0},
+    [NUC_OP_GETITEM] = {RULE_ANY, 0},
+    [NUC_OP_QUANTIZE_PER_TENSOR] = {RULE_ANY, 0},
+    [NUC_OP_DEQUANTIZE_PER_TENSOR] = {RULE_ANY, 0},
+    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = {RULE_ANY, 0},
+    [NUC_OP_ADAPTIVE_AVG_POOL2D] = {RULE_CHANNELS_FIRST, 1},
+    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = {RULE_CHANNELS_FIRST, 1},
+    [NUC_OP_EDGE_AVG_POOL2D] = {RULE_CHANNELS_FIRST, 1},
+    [NUC_OP_EDGE_MAX_POOL2D] = {RULE_CHANNELS_FIRST, 1},
+    [NUC_OP_EDGE_CONVOLUTION] = {RULE_CHANNELS_FIRST, 1 | 1 << 1},
+    [NUC_OP_EDGE_VIEW] = {RULE_BORDER, 0},
+    [NUC_OP_EDGE_PERMUTE] = {RULE_BORDER, 0},
+    [NUC_OP_EDGE_MEAN_DIM] = {RULE_REDUCTION, 0},
+    [NUC_OP_EDGE_RELU] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_HARDTANH] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_ADD] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_CONSTANT_PAD] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_ADDMM] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_MM] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_SOFTMAX] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_CLONE] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_CLONE_DIM_ORDER] = {RULE_ANY, 0},
 };
-
-enum nuc_format_rule nuc_format_rule(enum nuc_op op)
-{
-    return rows[op].rule;
-}
 
 const char *nuc_format_name(enum nuc_format format)
 {
@@ -171,23 +175,23 @@ static void infer_node(struct inference *f, struct nuc_node *node)
     const struct row *row = &rows[node->op];
 
     switch (row->rule) {
-    case NUC_FORMAT_RULE_CHANNELS_FIRST:
+    case RULE_CHANNELS_FIRST:
         each_input(f, node, required_input, row->cf_inputs);
         become(f, node, NUC_CHANNELS_FIRST);
         break;
-    case NUC_FORMAT_RULE_BORDER:
+    case RULE_BORDER:
         infer_border(f, node);
         break;
-    case NUC_FORMAT_RULE_REDUCTION:
+    case RULE_REDUCTION:
         if (keeps_dims(node))
             infer_any(f, node);
         else
             infer_border(f, node);
         break;
-    case NUC_FORMAT_RULE_ANY:
+    case RULE_ANY:
         infer_any(f, node);
         break;
-    case NUC_FORMAT_RULE_UNKNOWN:
+    case RULE_UNKNOWN:
         each_input(f, node, unknown_input, 0);
         become(f, node, NUC_FORMAT_NONE);
         break;

@@ -16,16 +16,6 @@
  */
 void nuc_infer_formats(struct nuc_graph *g);
 
-/* How the operator's format follows from its neighbours. */
-enum nuc_format_rule {
-    NUC_FORMAT_RULE_UNKNOWN,        /* not an operator of the NPU: NONE */
-    NUC_FORMAT_RULE_CHANNELS_FIRST, /* needs CHANNELS_FIRST on some inputs, which its row names, and gives it */
-    NUC_FORMAT_RULE_BORDER,         /* input and output formats are independent */
-    NUC_FORMAT_RULE_REDUCTION,      /* keepdim: any; otherwise a border */
-    NUC_FORMAT_RULE_ANY,            /* works in either format, the same on both sides */
-};
-enum nuc_format_rule nuc_format_rule(enum nuc_op op);
-
 /* "CHANNELS_FIRST", "FORMATLESS", "NONE"; NULL for unset. */
 const char *nuc_format_name(enum nuc_format format);
 
