@@ -79,7 +79,9 @@ static void fold_weight(struct fold *f)
         for (size_t i = 0; i < row; i++)
             folded[c * row + i] = old[c * row + i] * scale;
     }
-    nuc_set_arg_node(f->layer, f->g, WEIGHT, nuc_add_parameter(f->g, weight, "_folded", &weight->vals[0], folded));
+    struct nuc_node *made = nuc_add_parameter(f->g, weight, "_folded", &weight->vals[0], folded);
+    nuc_move_before(f->g, made, weight); /* it stands for the weight, so it stands where that stood */
+    nuc_set_arg_node(f->layer, f->g, WEIGHT, made);
 }
 
 /* Convolution: ((b - mean) * r) * gamma + beta; linear: (b - mean) * (gamma * r) + beta. */
@@ -99,9 +101,11 @@ static void fold_bias(struct fold *f)
         float scaled = f->layer->op == NUC_OP_LINEAR ? centred * scale : once * gamma_of(f, c);
         folded[c] = scaled + (f->beta != NULL ? f->beta[c] : 0.0f);
     }
-    nuc_set_arg_node(
-        f->layer, f->g, BIAS,
-        nuc_add_parameter(f->g, bias != NULL ? bias : weight, bias != NULL ? "_folded" : "_bias", &meta, folded));
+    struct nuc_node *made =
+        nuc_add_parameter(f->g, bias != NULL ? bias : weight, bias != NULL ? "_folded" : "_bias", &meta, folded);
+    if (bias != NULL)
+        nuc_move_before(f->g, made, bias);
+    nuc_set_arg_node(f->layer, f->g, BIAS, made);
 }
 
 bool nuc_fold_batch_norm(struct nuc_graph *g)
