@@ -6,36 +6,37 @@
 
 /*
  * How an operator is called at run time: name and overload of its out variant, the schema arguments it does not have
- * (bit a position), and those that must be doubles even when the graph holds an int.
+ * (bit a position), those that must be doubles even when the graph holds an int, and those whose whole numbers are
+ * ints even when the graph holds a double.
  */
 struct out_variant {
     const char *name, *overload;
-    uint32_t dropped, doubles;
+    uint32_t dropped, doubles, whole;
 };
 
 static const struct out_variant out_variants[NUC_OP_COUNT] = {
-    [NUC_OP_QUANTIZE_PER_TENSOR] = {"quantized_decomposed::quantize_per_tensor", "out", 0, 1U << 1},
-    [NUC_OP_DEQUANTIZE_PER_TENSOR] = {"quantized_decomposed::dequantize_per_tensor", "out", 0, 1U << 1},
-    [NUC_OP_QUANTIZE_PER_CHANNEL] = {"quantized_decomposed::quantize_per_channel", "out", 0, 0},
-    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = {"quantized_decomposed::dequantize_per_channel", "out", 0, 0},
-    [NUC_OP_EDGE_CONVOLUTION] = {"aten::convolution", "out", 0, 0},
-    [NUC_OP_EDGE_BATCH_NORM] = {"aten::_native_batch_norm_legit_no_training", "out", 0, 3U << 5},
-    [NUC_OP_EDGE_RELU] = {"aten::relu", "out", 0, 0},
-    [NUC_OP_EDGE_HARDTANH] = {"aten::hardtanh", "out", 0, 0},
-    [NUC_OP_EDGE_ADD] = {"aten::add", "out", 0, 0},
-    [NUC_OP_EDGE_MAX_POOL2D] = {"aten::max_pool2d_with_indices", "out", 0, 0},
-    [NUC_OP_EDGE_AVG_POOL2D] = {"aten::avg_pool2d", "out", 0, 0},
-    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = {"aten::_adaptive_avg_pool2d", "out", 0, 0},
-    [NUC_OP_EDGE_MEAN_DIM] = {"aten::mean", "out", 0, 0},
-    [NUC_OP_EDGE_CONSTANT_PAD] = {"aten::constant_pad_nd", "out", 0, 0},
-    [NUC_OP_EDGE_VIEW] = {"aten::view_copy", "out", 0, 0},
-    [NUC_OP_EDGE_PERMUTE] = {"aten::permute_copy", "out", 0, 0},
-    [NUC_OP_EDGE_ADDMM] = {"aten::addmm", "out", 0, 0},
-    [NUC_OP_EDGE_MM] = {"aten::mm", "out", 0, 0},
-    [NUC_OP_EDGE_SOFTMAX] = {"aten::_softmax", "out", 0, 0},
-    [NUC_OP_EDGE_CLONE] = {"aten::clone", "out", 0, 0},
-    [NUC_OP_EDGE_CLONE_DIM_ORDER] = {"dim_order_ops::_clone_dim_order", "out", 0, 0},
-    [NUC_OP_EDGE_TO_DIM_ORDER_COPY] = {"dim_order_ops::_to_dim_order_copy", "out", 0xFU << 1, 0},
+    [NUC_OP_QUANTIZE_PER_TENSOR] = {"quantized_decomposed::quantize_per_tensor", "out", 0, 1U << 1, 0},
+    [NUC_OP_DEQUANTIZE_PER_TENSOR] = {"quantized_decomposed::dequantize_per_tensor", "out", 0, 1U << 1, 0},
+    [NUC_OP_QUANTIZE_PER_CHANNEL] = {"quantized_decomposed::quantize_per_channel", "out", 0, 0, 0},
+    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = {"quantized_decomposed::dequantize_per_channel", "out", 0, 0, 0},
+    [NUC_OP_EDGE_CONVOLUTION] = {"aten::convolution", "out", 0, 0, 0},
+    [NUC_OP_EDGE_BATCH_NORM] = {"aten::_native_batch_norm_legit_no_training", "out", 0, 3U << 5, 0},
+    [NUC_OP_EDGE_RELU] = {"aten::relu", "out", 0, 0, 0},
+    [NUC_OP_EDGE_HARDTANH] = {"aten::hardtanh", "out", 0, 0, 0},
+    [NUC_OP_EDGE_ADD] = {"aten::add", "out", 0, 0, 1U << 2},
+    [NUC_OP_EDGE_MAX_POOL2D] = {"aten::max_pool2d_with_indices", "out", 0, 0, 0},
+    [NUC_OP_EDGE_AVG_POOL2D] = {"aten::avg_pool2d", "out", 0, 0, 0},
+    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = {"aten::_adaptive_avg_pool2d", "out", 0, 0, 0},
+    [NUC_OP_EDGE_MEAN_DIM] = {"aten::mean", "out", 0, 0, 0},
+    [NUC_OP_EDGE_CONSTANT_PAD] = {"aten::constant_pad_nd", "out", 0, 0, 0},
+    [NUC_OP_EDGE_VIEW] = {"aten::view_copy", "out", 0, 0, 0},
+    [NUC_OP_EDGE_PERMUTE] = {"aten::permute_copy", "out", 0, 0, 0},
+    [NUC_OP_EDGE_ADDMM] = {"aten::addmm", "out", 0, 0, 3U << 3},
+    [NUC_OP_EDGE_MM] = {"aten::mm", "out", 0, 0, 0},
+    [NUC_OP_EDGE_SOFTMAX] = {"aten::_softmax", "out", 0, 0, 0},
+    [NUC_OP_EDGE_CLONE] = {"aten::clone", "out", 0, 0, 0},
+    [NUC_OP_EDGE_CLONE_DIM_ORDER] = {"dim_order_ops::_clone_dim_order", "out", 0, 0, 0},
+    [NUC_OP_EDGE_TO_DIM_ORDER_COPY] = {"dim_order_ops::_to_dim_order_copy", "out", 0xFU << 1, 0, 0},
 };
 
 const char *nuc_program_operator_name(enum nuc_op op)
@@ -132,7 +133,17 @@ static int64_t memory_format_number(enum nuc_memory_format format)
     return numbers[format];
 }
 
-static uint32_t add_argument(struct nuc_emission *e, const struct nuc_arg *arg, bool as_double)
+static uint32_t add_double(struct nuc_emission *e, double f)
+{
+    return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLE, .u.f = f});
+}
+
+static bool is_whole(double f)
+{
+    return f >= -1e9 && f <= 1e9 && (double)(int64_t)f >= f && (double)(int64_t)f <= f;
+}
+
+static uint32_t add_argument(struct nuc_emission *e, const struct nuc_arg *arg, bool as_double, bool whole)
 {
     switch (arg->kind) {
     case NUC_ARG_NODE:
@@ -140,13 +151,11 @@ static uint32_t add_argument(struct nuc_emission *e, const struct nuc_arg *arg, 
     case NUC_ARG_NODES:
         return add_tensors(e, arg->u.nodes, arg->count);
     case NUC_ARG_INT:
-        if (as_double)
-            return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLE, .u.f = (double)arg->u.i});
-        return add_int(e, arg->u.i);
+        return as_double ? add_double(e, (double)arg->u.i) : add_int(e, arg->u.i);
     case NUC_ARG_INTS:
         return add_ints(e, arg->u.ints, arg->count);
     case NUC_ARG_FLOAT:
-        return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLE, .u.f = arg->u.f});
+        return whole && is_whole(arg->u.f) ? add_int(e, (int64_t)arg->u.f) : add_double(e, arg->u.f);
     case NUC_ARG_FLOATS:
         return add_value(
             e, (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLES, .count = arg->count, .u.doubles = arg->u.floats});
@@ -220,7 +229,8 @@ static void emit_kernel(struct nuc_emission *e, const struct nuc_node *node)
     uint32_t *results = add_results(e, node);
     for (uint32_t i = 0; i < node->n_args; i++) {
         if ((variant->dropped >> i & 1) == 0)
-            args[n++] = add_argument(e, &node->args[i], (variant->doubles >> i & 1) != 0);
+            args[n++] =
+                add_argument(e, &node->args[i], (variant->doubles >> i & 1) != 0, (variant->whole >> i & 1) != 0);
     }
     for (uint32_t i = 0; i < node->n_vals; i++)
         args[n++] = results[i];

@@ -1,6 +1,7 @@
 #include "compiler/program/program.h"
 
 #include "compiler/program/emit.h"
+#include "compiler/program/legalize.h"
 
 static void report(const struct nuc_emission *e, struct nuc_program_memory_report *out)
 {
@@ -16,6 +17,7 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
 
 struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o)
 {
+    nuc_legalize_dim_orders(g);
     struct nuc_emission *e = nuc_emit_graph(g);
 
     if (o->report != NULL)

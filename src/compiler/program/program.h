@@ -26,7 +26,8 @@ struct nuc_program_options {
 };
 
 /*
- * The bytes of the file, in the arena; the same graph and options give the same bytes. Fails with NUC_UNSUPPORTED,
+ * The bytes of the file, in the arena; the same graph and options give the same bytes. Operators whose portable kernel
+ * takes contiguous tensors only get a copy in front, in the graph itself. Fails with NUC_UNSUPPORTED,
  * naming the node, for an operator that has no out variant at run time.
  */
 struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o);

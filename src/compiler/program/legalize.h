@@ -1,0 +1,14 @@
+/* What portable kernels ask of dim orders, brought about before a graph becomes a program. */
+#ifndef NUC_PROGRAM_LEGALIZE_H
+#define NUC_PROGRAM_LEGALIZE_H
+
+#include "compiler/graph/graph.h"
+
+/*
+ * Puts a _to_dim_order_copy in front of each operator whose portable kernel takes contiguous tensors only and whose
+ * input is not, and of additions of tensors that differ in dim order; what follows takes on the dim order that results,
+ * up to the next delegate. Changes the graph.
+ */
+void nuc_legalize_dim_orders(struct nuc_graph *g);
+
+#endif
