@@ -148,6 +148,7 @@ static void save(const struct trial *t, const char *suffix, const void *bytes, s
         fclose(f);
 }
 
+/* What there is, also of a trial that failed half-way. */
 static void save_all(const struct trial *t)
 {
     struct nuc_partition_info p;
@@ -155,10 +156,12 @@ static void save_all(const struct trial *t)
     const char *text;
     size_t size;
 
+    if (t->quantized != NULL && nuc_model_text(t->quantized, true, &text) == NUC_OK)
+        save(t, "txt", text, strlen(text));
+    if (t->lowered == NULL)
+        return;
     if (nuc_program(t->lowered, &bytes, &size) == NUC_OK)
         save(t, "pte", bytes, size);
-    if (nuc_model_text(t->quantized, true, &text) == NUC_OK)
-        save(t, "txt", text, strlen(text));
     if (nuc_model_n_partitions(t->lowered) != 0 && nuc_model_partition(t->lowered, 0, &p) == NUC_OK) {
         save(t, "tflite", p.litert, p.litert_size);
         save(t, "payload", p.payload, p.payload_size);
@@ -200,9 +203,9 @@ static bool run_trial(uint64_t seed, unsigned n_ops, bool delegate, const char *
         t.expected = malloc(t.output.bytes);
         t.got = malloc(t.output.bytes);
         good = judge(&t, compare(&t, &program, sum), sum);
-        if (save_to != NULL)
-            save_all(&t);
     }
+    if (save_to != NULL)
+        save_all(&t);
     cli_program_close(&program);
     nuc_compiler_free(t.c);
     free(t.samples);

@@ -6,24 +6,12 @@
 #include <string.h>
 
 #include "base/microcode.h"
+#include "fuzz_backend.h"
 #include "fuzz_support.h"
 #include "nucleon/NeutronDriver.h"
 #include "nucleon/runtime.h"
 
 #define MOST_BYTES 4096
-#define MOST_CALLS 16
-
-/* Header words of the microcode behind the payload's header; NULL when it is too short. */
-static const uint8_t *microcode_of(const uint8_t *payload, size_t size, size_t *left)
-{
-    if (size < 3)
-        return NULL;
-    size_t header = nuc_align_up(3 + 2 * ((size_t)payload[0] + payload[1]) + 1, 16);
-    if (size < header + 4 * NUC_MC_HEADER_WORDS)
-        return NULL;
-    *left = size - header;
-    return payload + header;
-}
 
 struct port {
     struct nuc_value value;
@@ -65,7 +53,7 @@ static void execute(const uint8_t *payload, const uint8_t *microcode, size_t lef
     }
     cx.temporary = fuzz_block(temporary_size);
     if (fits)
-        nuc_neutron_backend.run(state, &cx, args, n_ports);
+        fuzz_backend.run(state, &cx, args, n_ports);
     for (uint32_t i = 0; ports != NULL && i < n_ports; i++)
         free(ports[i].value.u.tensor.data);
     free(cx.temporary);
@@ -79,15 +67,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct nuc_backend_sizes sizes;
     struct nuc_detail detail = {.message = NULL};
     size_t left = 0;
-    const uint8_t *microcode = microcode_of(payload, size, &left);
+    const uint8_t *microcode = fuzz_microcode(payload, size, &left);
 
     neutronInit();
-    if (microcode != NULL && nuc_load_u32(microcode + 4 * NUC_MC_WORD_CALLS) <= MOST_CALLS &&
-        nuc_neutron_backend.sizes(payload, size, &sizes, &detail) == NUC_OK && sizes.temporary <= 64 * MOST_BYTES) {
+    if (microcode != NULL && fuzz_backend.sizes(payload, size, &sizes, &detail) == NUC_OK &&
+        sizes.temporary <= 64 * MOST_BYTES) {
         void *state = fuzz_block(sizes.state);
-        if (nuc_neutron_backend.load(state, payload, size, &detail) == NUC_OK) {
+        if (fuzz_backend.load(state, payload, size, &detail) == NUC_OK) {
             execute(payload, microcode, left, state, sizes.temporary);
-            nuc_neutron_backend.unload(state);
+            fuzz_backend.unload(state);
         }
         free(state);
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_backend.h"
 #include "fuzz_support.h"
 #include "nucleon/NeutronDriver.h"
 #include "nucleon/runtime.h"
@@ -86,13 +87,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct nuc_detail detail;
 
     neutronInit();
-    if (nuc_program_sizes(image, size, &nuc_default_backends, &sizes, &detail) == NUC_OK && small(&sizes)) {
+    if (nuc_program_sizes(image, size, &fuzz_backends, &sizes, &detail) == NUC_OK && small(&sizes)) {
         m.state = exact_block(m.state_size = sizes.state);
         m.temporary = exact_block(m.temporary_size = sizes.temporary);
         for (size_t i = 0; i < sizes.n_planned; i++)
             m.planned[i] = exact_block(m.planned_size[i] = sizes.planned[i]);
-        if (nuc_program_load(&program, image, size, &m, &nuc_default_kernels, &nuc_default_backends, &detail) ==
-            NUC_OK) {
+        if (nuc_program_load(&program, image, size, &m, &nuc_default_kernels, &fuzz_backends, &detail) == NUC_OK) {
             run(&program);
             nuc_program_unload(&program);
         }
