@@ -154,6 +154,7 @@ struct nuc_schema {
     uint32_t n_args;
     const struct nuc_schema_arg *args;
     uint32_t n_returns;
+    bool returns_list; /* a tuple whose length depends on the arguments; n_returns is 0 */
 };
 
 /* "aten.conv2d.default", "edge.aten.convolution.default", "placeholder". */

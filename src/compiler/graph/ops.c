@@ -190,7 +190,9 @@ static struct nuc_schema *read_schema(struct nuc_context *cx, const char *text)
     skip_spaces(&r);
     if (strncmp(r.p, "->", 2) != 0)
         bad_schema(&r, "'->' is missing");
-    schema->n_returns = (uint32_t)strtoul(r.p + 2, NULL, 10);
+    r.p += 2;
+    schema->returns_list = take(&r, 'l');
+    schema->n_returns = schema->returns_list ? 0 : (uint32_t)strtoul(r.p, NULL, 10);
     schema->args = args;
     return schema;
 }
