@@ -121,6 +121,11 @@ static void add_pad(struct net *n, int32_t value)
     step(n, NUC_LT_PADV2, inputs, 3, y);
 }
 
+static enum nuc_lt_activation random_activation(struct net *n)
+{
+    return (enum nuc_lt_activation)range(&n->seed, NUC_LT_ACT_NONE, NUC_LT_ACT_RELU6);
+}
+
 static void add_conv(struct net *n)
 {
     const struct nuc_lt_tensor x = *tensor(n, n->last);
@@ -139,6 +144,7 @@ static void add_conv(struct net *n)
     op->options.conv.padding = NUC_LT_VALID;
     op->options.conv.stride_h = op->options.conv.stride_w = 1;
     op->options.conv.dilation_h = op->options.conv.dilation_w = 1;
+    op->options.conv.activation = random_activation(n);
 }
 
 static void add_pool(struct net *n, int32_t code)
@@ -151,6 +157,7 @@ static void add_pool(struct net *n, int32_t code)
     op->options.pool.padding = NUC_LT_VALID;
     op->options.pool.stride_h = op->options.pool.stride_w = 1;
     op->options.pool.filter_h = op->options.pool.filter_w = k;
+    op->options.pool.activation = random_activation(n);
 }
 
 /* A function of one value; half the time with the quantization of its input, when it may become a clamp. */
@@ -226,7 +233,7 @@ static void add_random(struct net *n)
         add_function(n, NUC_LT_RELU);
         break;
     case 7:
-        add_function(n, NUC_LT_RELU6);
+        add_function(n, next_random(&n->seed) % 2 ? NUC_LT_RELU6 : NUC_LT_RELU_N1_TO_1);
         break;
     case 8:
         add_function(n, next_random(&n->seed) % 2 ? NUC_LT_QUANTIZE : NUC_LT_LEAKY_RELU);

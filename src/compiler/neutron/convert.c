@@ -255,7 +255,27 @@ static void emit_node(struct nuc_cv *cv, const struct nuc_cv_node *n)
     nuc_cv_fail(cv, n, "has no kernel on the NPU: leave it to the CPU (operators-not-to-delegate)");
 }
 
-/* Positive sizes, not too many bytes; operands that exist. */
+/* Positive sizes, not too many bytes, constants of the size their shape asks for. Index lists may be empty. */
+static void check_tensor(const struct nuc_cv *cv, int32_t index)
+{
+    const struct nuc_lt_tensor *t = &cv->graph->tensors[index];
+    bool list = t->data.data && (t->dtype == NUC_I32 || t->dtype == NUC_I64);
+    int64_t elements = 1;
+
+    for (uint32_t d = 0; d < t->rank; d++) {
+        int32_t size = t->shape[d];
+        if (size < (list ? 0 : 1) || size > NUC_MC_MAX_DIM || (elements *= size) > NUC_MC_MAX_DIM)
+            nuc_fail(cv->cx, NUC_UNSUPPORTED,
+                     "%s: tensor '%s': dimension %u is %d; sizes must be static, from 1, and at most 2^28 elements "
+                     "together",
+                     cv->model->file, t->name, d, size);
+    }
+    if (t->data.data && t->data.size != (size_t)elements * nuc_dtype_size(t->dtype))
+        nuc_fail(cv->cx, NUC_BAD_INPUT, "%s: tensor '%s' has %zu bytes of data, its shape and type ask for %zu",
+                 cv->model->file, t->name, t->data.size, (size_t)elements * nuc_dtype_size(t->dtype));
+}
+
+/* Tensors that operators or the borders use; dead ones may be anything. */
 static void check_graph(const struct nuc_cv *cv)
 {
     const struct nuc_lt_subgraph *g = cv->graph;
@@ -263,26 +283,16 @@ static void check_graph(const struct nuc_cv *cv)
     if (g->n_inputs > NUC_MC_MAX_IO || g->n_outputs > NUC_MC_MAX_IO)
         nuc_fail(cv->cx, NUC_UNSUPPORTED, "%s: %u inputs and %u outputs, the program takes %d each", cv->model->file,
                  g->n_inputs, g->n_outputs, NUC_MC_MAX_IO);
-    for (uint32_t i = 0; i < g->n_tensors; i++) {
-        int64_t elements = 1;
-        for (uint32_t d = 0; d < g->tensors[i].rank; d++) {
-            int32_t size = g->tensors[i].shape[d];
-            if (size < 1 || size > NUC_MC_MAX_DIM || (elements *= size) > NUC_MC_MAX_DIM)
-                nuc_fail(cv->cx, NUC_UNSUPPORTED,
-                         "%s: tensor '%s': dimension %u is %d; sizes must be static, from 1, "
-                         "and at most 2^28 elements together",
-                         cv->model->file, g->tensors[i].name, d, size);
-        }
-    }
-    for (uint32_t i = 0; i < g->n_tensors; i++) {
-        const struct nuc_lt_tensor *t = &g->tensors[i];
-        if (t->data.data && t->data.size != (size_t)nuc_lt_elements(t) * nuc_dtype_size(t->dtype))
-            nuc_fail(cv->cx, NUC_BAD_INPUT, "%s: tensor '%s' has %zu bytes of data, its shape and type ask for %zu",
-                     cv->model->file, t->name, t->data.size, (size_t)nuc_lt_elements(t) * nuc_dtype_size(t->dtype));
-    }
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        check_tensor(cv, g->inputs[i]);
     for (uint32_t i = 0; i < g->n_ops; i++) {
         if (g->ops[i].n_inputs < 1 || g->ops[i].inputs[0] < 0 || g->ops[i].n_outputs != 1)
             nuc_cv_fail(cv, &cv->nodes[i], "needs a first operand and exactly one result");
+        check_tensor(cv, g->ops[i].outputs[0]);
+        for (uint32_t k = 0; k < g->ops[i].n_inputs; k++) {
+            if (g->ops[i].inputs[k] >= 0)
+                check_tensor(cv, g->ops[i].inputs[k]);
+        }
     }
 }
 

@@ -58,17 +58,17 @@ struct nuc_mc_binary nuc_cv_binary(const struct nuc_cv *cv, const struct nuc_cv_
     struct nuc_cv_params a = nuc_cv_params(cv, n, ta), b = nuc_cv_params(cv, n, tb), y = nuc_cv_params(cv, n, ty);
     struct nuc_mc_binary e = {.a_zero = a.zero, .b_zero = b.zero, .output_zero = y.zero};
     *opcode = opcode_of(n->op->code);
-    e.clamp_min = INT8_MIN;
-    e.clamp_max = INT8_MAX;
+    e.clamp_min = n->clamp_min;
+    e.clamp_max = n->clamp_max;
     switch (*opcode) {
     case NUC_MC_OP_ADD:
     case NUC_MC_OP_SUB:
         prepare_sum(&e, a, b, y);
-        nuc_cv_activation(cv, n, n->op->options.arith.activation, &e.clamp_min, &e.clamp_max);
+        nuc_cv_clamp(cv, n, n->op->options.arith.activation, &e.clamp_min, &e.clamp_max);
         break;
     case NUC_MC_OP_MUL:
         set_multiplier(&e.out_multiplier, &e.out_shift, (double)(a.scale * b.scale / y.scale));
-        nuc_cv_activation(cv, n, n->op->options.arith.activation, &e.clamp_min, &e.clamp_max);
+        nuc_cv_clamp(cv, n, n->op->options.arith.activation, &e.clamp_min, &e.clamp_max);
         break;
     case NUC_MC_OP_PRELU:
         set_multiplier(&e.a_multiplier, &e.a_shift, (double)(a.scale / y.scale));
@@ -143,7 +143,5 @@ void nuc_cv_emit_binary(struct nuc_cv *cv, const struct nuc_cv_node *n)
     r.binary.a = nuc_cv_input_ref(cv, 0);
     r.binary.b = nuc_cv_input_ref(cv, 1);
     r.binary.output = nuc_cv_output_ref(cv);
-    r.binary.clamp_min = n->clamp_min > r.binary.clamp_min ? n->clamp_min : r.binary.clamp_min;
-    r.binary.clamp_max = n->clamp_max < r.binary.clamp_max ? n->clamp_max : r.binary.clamp_max;
     nuc_cv_emit(cv, opcode, &r);
 }

@@ -68,16 +68,6 @@ static struct nuc_mc_ref requant_ref(struct nuc_cv *cv, const struct nuc_cv_node
     return nuc_cv_weights_ref(cv, table, bytes);
 }
 
-static void set_clamp(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation,
-                      int32_t *low, int32_t *high)
-{
-    nuc_cv_activation(cv, n, activation, low, high);
-    *low = n->clamp_min > *low ? n->clamp_min : *low;
-    *high = n->clamp_max < *high ? n->clamp_max : *high;
-    if (*low > *high)
-        *low = *high;
-}
-
 /* Sizes of image tensors and of the result in a convolution's record. */
 static void set_images(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *x,
                        const struct nuc_lt_tensor *w, const struct nuc_lt_tensor *y, struct nuc_mc_conv *c)
@@ -135,7 +125,7 @@ void nuc_cv_emit_conv(struct nuc_cv *cv, const struct nuc_cv_node *n)
         nuc_cv_fail(cv, n, "a row of the window has %lld weights, the accumulators take %d: split the channels",
                     (long long)c->k_w * depth, MAX_RUN);
     size_t bytes = (size_t)c->out_c * (size_t)c->k_h * (size_t)c->k_w * (size_t)depth;
-    set_clamp(cv, n, n->op->options.conv.activation, &c->clamp_min, &c->clamp_max);
+    nuc_cv_clamp(cv, n, n->op->options.conv.activation, &c->clamp_min, &c->clamp_max);
     c->input = nuc_cv_tensor_ref(cv, n->input);
     c->output = nuc_cv_output_ref(cv);
     c->weight = nuc_cv_weights_ref(cv, constant(cv, n, 1, NUC_I8, bytes), bytes);
@@ -167,7 +157,7 @@ void nuc_cv_emit_transpose_conv(struct nuc_cv *cv, const struct nuc_cv_node *n)
                              (int32_t)windows(n->op->options.conv.padding, c->out_w, c->k_w, c->stride_w, 1), c->k_w,
                              c->stride_w, 1);
     size_t bytes = (size_t)c->out_c * (size_t)c->k_h * (size_t)c->k_w * (size_t)c->in_c;
-    set_clamp(cv, n, n->op->options.conv.activation, &c->clamp_min, &c->clamp_max);
+    nuc_cv_clamp(cv, n, n->op->options.conv.activation, &c->clamp_min, &c->clamp_max);
     c->input = nuc_cv_input_ref(cv, 2);
     c->output = nuc_cv_output_ref(cv);
     c->weight = nuc_cv_weights_ref(cv, constant(cv, n, 1, NUC_I8, bytes), bytes);
@@ -204,7 +194,7 @@ void nuc_cv_emit_fully_connected(struct nuc_cv *cv, const struct nuc_cv_node *n)
     g->rows = (int32_t)rows;
     g->lhs_row_stride = g->rhs_column_stride = g->depth;
     g->lhs_depth_stride = g->rhs_depth_stride = 1;
-    set_clamp(cv, n, n->op->options.fully_connected.activation, &g->clamp_min, &g->clamp_max);
+    nuc_cv_clamp(cv, n, n->op->options.fully_connected.activation, &g->clamp_min, &g->clamp_max);
     g->lhs = nuc_cv_tensor_ref(cv, n->input);
     g->rhs = nuc_cv_input_ref(cv, 1);
     g->output = nuc_cv_output_ref(cv);
@@ -268,7 +258,7 @@ void nuc_cv_emit_batch_matmul(struct nuc_cv *cv, const struct nuc_cv_node *n)
     g->lhs_zero = pa.zero;
     g->rhs_zero = pb.zero;
     g->output_zero = py.zero;
-    set_clamp(cv, n, NUC_LT_ACT_NONE, &g->clamp_min, &g->clamp_max);
+    nuc_cv_clamp(cv, n, NUC_LT_ACT_NONE, &g->clamp_min, &g->clamp_max);
     g->lhs = nuc_cv_input_ref(cv, 0);
     g->rhs = nuc_cv_input_ref(cv, 1);
     g->output = nuc_cv_output_ref(cv);
@@ -312,7 +302,7 @@ void nuc_cv_emit_pool(struct nuc_cv *cv, const struct nuc_cv_node *n)
     set_pool_sizes(cv, n, &r.pool);
     r.pool.count_pad = average && n->has_pad ? 1 : 0;
     r.pool.pad_value = n->has_pad ? n->pad_value : 0;
-    set_clamp(cv, n, n->op->options.pool.activation, &r.pool.clamp_min, &r.pool.clamp_max);
+    nuc_cv_clamp(cv, n, n->op->options.pool.activation, &r.pool.clamp_min, &r.pool.clamp_max);
     r.pool.input = nuc_cv_tensor_ref(cv, n->input);
     r.pool.output = nuc_cv_output_ref(cv);
     nuc_cv_emit(cv, average ? NUC_MC_OP_AVERAGE_POOL_2D : NUC_MC_OP_MAX_POOL_2D, &r);

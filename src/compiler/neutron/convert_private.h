@@ -101,9 +101,12 @@ uint32_t nuc_cv_refs_of(uint32_t opcode);
 
 /* convert_table.c: the table of an operator that is a function of one int8 value, NULL for others. */
 const int8_t *nuc_cv_table(struct nuc_cv *cv, const struct nuc_cv_node *n);
-/* The clamp of an activation fused into an operator with this output. */
-void nuc_cv_activation(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation,
-                       int32_t *low, int32_t *high);
+/*
+ * The range of the result: the operator's fused activation, then merged ones. Clamping both ends of a range by the
+ * next gives the range of the two clamps after each other, also when they do not meet.
+ */
+void nuc_cv_clamp(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation, int32_t *low,
+                  int32_t *high);
 
 /* convert_binary.c */
 struct nuc_mc_binary nuc_cv_binary(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t *opcode);

@@ -83,7 +83,10 @@ static int8_t leaky_relu(const struct curve *c, int q)
     return saturate((int64_t)(alpha < 0.0f ? -scaled : scaled) + c->out.zero);
 }
 
-/* A real function of the dequantized value, rounded half away from zero in float as LiteRT's tables are. */
+/*
+ * A real function of the dequantized value, rounded half away from zero in float as LiteRT's tables are. The functions
+ * themselves are taken in double and rounded to float, which gives the same value with every C library.
+ */
 static int8_t from_float(const struct curve *c, float value)
 {
     float scaled = roundf(value * (1.0f / c->out.scale));
@@ -101,17 +104,17 @@ static float dequantized(const struct curve *c, int q)
 
 static int8_t hyperbolic_tangent(const struct curve *c, int q)
 {
-    return from_float(c, tanhf(dequantized(c, q)));
+    return from_float(c, (float)tanh((double)dequantized(c, q)));
 }
 
 static int8_t logistic(const struct curve *c, int q)
 {
-    return from_float(c, 1.0f / (1.0f + expf(-dequantized(c, q))));
+    return from_float(c, 1.0f / (1.0f + (float)exp(-(double)dequantized(c, q))));
 }
 
 static int8_t exponential(const struct curve *c, int q)
 {
-    return from_float(c, expf(dequantized(c, q)));
+    return from_float(c, (float)exp((double)dequantized(c, q)));
 }
 
 /* log of 0 and below: the smallest value, as the limit. */
@@ -257,8 +260,9 @@ static int32_t quantized(struct nuc_cv_params p, float value)
     return nuc_clamp_i32(p.zero + (int32_t)fminf(fmaxf(q, -1024.0f), 1024.0f), INT8_MIN, INT8_MAX);
 }
 
-void nuc_cv_activation(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation,
-                       int32_t *low, int32_t *high)
+/* The clamp of an activation fused into an operator with this output. */
+static void activation_range(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation,
+                             int32_t *low, int32_t *high)
 {
     struct nuc_cv_params p = nuc_cv_params(cv, n, &cv->graph->tensors[n->op->outputs[0]]);
 
@@ -281,6 +285,12 @@ void nuc_cv_activation(const struct nuc_cv *cv, const struct nuc_cv_node *n, enu
     default:
         nuc_cv_fail(cv, n, "fused activation %d has no kernel: write it as an operator of its own", (int)activation);
     }
-    if (*low > *high)
-        *low = *high;
+}
+
+void nuc_cv_clamp(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation, int32_t *low,
+                  int32_t *high)
+{
+    activation_range(cv, n, activation, low, high);
+    *low = nuc_clamp_i32(*low, n->clamp_min, n->clamp_max);
+    *high = nuc_clamp_i32(*high, n->clamp_min, n->clamp_max);
 }
