@@ -210,6 +210,73 @@ static void unknown_operator(struct nuc_context *cx, void *arg)
     nuc_write_program(g, &o);
 }
 
+/* Two weights dequantized in front, used one after the other: sunk, they share memory. */
+static void constants_sink(struct nuc_context *cx, void *arg)
+{
+    const int64_t sizes[1] = {64};
+    const int8_t data[64] = {0};
+    size_t planned[2];
+
+    (void)arg;
+    for (int keep = 0; keep < 2; keep++) {
+        struct nuc_program_memory_report report;
+        struct nuc_program_options o = {.keep_order = keep, .report = &report};
+        struct nuc_graph *g = nuc_graph_new(cx, "test");
+        struct nuc_meta meta = test_meta(NUC_I8, false, 1, sizes);
+        struct nuc_meta real = test_meta(NUC_F32, false, 1, sizes);
+        struct nuc_node *a = nuc_add_constant(g, "a", &meta, data);
+        struct nuc_node *b = nuc_add_constant(g, "b", &meta, data);
+        struct nuc_node *weights[2];
+        struct nuc_node *sum = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &real);
+        weights[0] = test_qdq(g, a, false);
+        weights[1] = test_qdq(g, b, false);
+        for (int i = 0; i < 2; i++) {
+            struct nuc_node *add = nuc_add_node(g, NULL, NUC_OP_EDGE_ADD, NULL);
+            nuc_set_arg_node(add, g, 0, sum);
+            nuc_set_arg_node(add, g, 1, weights[i]);
+            nuc_set_val(g, add, &real);
+            sum = add;
+        }
+        test_output(g, sum);
+        nuc_write_program(g, &o);
+        planned[keep] = report.planned;
+    }
+    assert_int_equal(planned[0], 3 * 256);
+    assert_int_equal(planned[1], 4 * 256);
+}
+
+/* A pool on a channels-last tensor gets a contiguous copy, and the output is contiguous. */
+static void dim_orders_for_kernels(struct nuc_context *cx, void *arg)
+{
+    static const int64_t image[4] = {1, 2, 2, 2};
+    static const int64_t out_size[2] = {1, 1};
+    static const float in[8] = {1, 10, 2, 20, 3, 30, 6, 60};
+    struct nuc_program_options o = {.method = NULL};
+    struct nuc_graph *g = nuc_graph_new(cx, "test");
+    struct nuc_meta meta = test_meta(NUC_F32, true, 4, image);
+    struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta);
+    struct nuc_node *pool = nuc_add_node(g, NULL, NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D, NULL);
+    struct test_program p;
+    struct written w;
+    struct nuc_tensor t;
+
+    (void)arg;
+    nuc_set_arg_node(pool, g, 0, x);
+    nuc_set_arg_ints(pool, g, 1, out_size, 2);
+    nuc_infer_shape(g, pool);
+    test_output(g, pool);
+    struct nuc_span file = nuc_write_program(g, &o);
+    open_written(&w, file);
+    assert_int_equal(nuc_fb_vec(&w.r, w.plan, 6, 4).count, 2);
+    test_load(cx, &p, file, NULL);
+    assert_int_equal(p.status, NUC_OK);
+    assert_int_equal(nuc_program_set_input(&p.program, 0, in, sizeof in, NULL), NUC_OK);
+    assert_int_equal(nuc_program_execute(&p.program, NULL), NUC_OK);
+    assert_int_equal(nuc_program_output(&p.program, 0, &t), NUC_OK);
+    assert_int_equal(t.dim_order[1], 1);
+    assert_true(((const float *)t.data)[0] == 3.0f && ((const float *)t.data)[1] == 30.0f);
+}
+
 static void test_header_and_numbering(void **state)
 {
     (void)state;
@@ -240,6 +307,18 @@ static void test_no_constants(void **state)
     run(no_constants, NUC_OK);
 }
 
+static void test_constants_sink(void **state)
+{
+    (void)state;
+    run(constants_sink, NUC_OK);
+}
+
+static void test_dim_orders(void **state)
+{
+    (void)state;
+    run(dim_orders_for_kernels, NUC_OK);
+}
+
 static void test_unknown_operator(void **state)
 {
     (void)state;
@@ -251,7 +330,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_header_and_numbering), cmocka_unit_test(test_static_view),
         cmocka_unit_test(test_constants_once),       cmocka_unit_test(test_delegate_data),
-        cmocka_unit_test(test_no_constants),         cmocka_unit_test(test_unknown_operator),
+        cmocka_unit_test(test_no_constants),         cmocka_unit_test(test_constants_sink),
+        cmocka_unit_test(test_dim_orders),           cmocka_unit_test(test_unknown_operator),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,7 +282,9 @@ struct nuc_span nuc_stage_program(struct nuc_model *lowered)
 {
     struct nuc_compiler *c = lowered->c;
     struct nuc_program_memory_report memory = {.planned = 0};
-    struct nuc_program_options options = {.delegate_data = c->options.delegate_data, .report = &memory};
+    struct nuc_program_options options = {.delegate_data = c->options.delegate_data,
+                                          .keep_order = c->options.reference_compat,
+                                          .report = &memory};
     double started = nuc_seconds();
 
     if (lowered->lowered == NULL)

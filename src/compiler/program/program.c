@@ -2,6 +2,7 @@
 
 #include "compiler/program/emit.h"
 #include "compiler/program/legalize.h"
+#include "compiler/program/sink.h"
 
 static void report(const struct nuc_emission *e, struct nuc_program_memory_report *out)
 {
@@ -18,6 +19,8 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
 struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o)
 {
     nuc_legalize_dim_orders(g);
+    if (!o->keep_order)
+        nuc_sink_constant_operators(g);
     struct nuc_emission *e = nuc_emit_graph(g);
 
     if (o->report != NULL)

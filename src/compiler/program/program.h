@@ -22,13 +22,15 @@ struct nuc_program_memory_report {
 struct nuc_program_options {
     const char *method;                       /* NULL: "forward" */
     enum nuc_segment_mode delegate_data;      /* inside the program, or in segments behind it */
+    bool keep_order;                          /* see nuc_write_program() */
     struct nuc_program_memory_report *report; /* filled when not NULL */
 };
 
 /*
  * The bytes of the file, in the arena; the same graph and options give the same bytes. Operators whose portable kernel
- * takes contiguous tensors only get a copy in front, in the graph itself. Fails with NUC_UNSUPPORTED,
- * naming the node, for an operator that has no out variant at run time.
+ * takes contiguous tensors only get a copy in front, in the graph itself. Unless keep_order is set, what is computed
+ * from constants alone is computed right before its first use, so that it takes memory for a short time. Fails with
+ * NUC_UNSUPPORTED, naming the node, for an operator that has no out variant at run time.
  */
 struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o);
 
