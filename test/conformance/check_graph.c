@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conf_flow.h"
 #include "conformance.h"
 
 #define SCALE_TOLERANCE 1e-4
@@ -86,7 +87,14 @@ static enum conf_result same_quantization(json_t *graph, json_t *node, const str
     return CONF_EQUAL;
 }
 
-static enum conf_result same_quantized_graph(json_t *graph, struct nuc_model *own, struct conf_report *r)
+static enum conf_result same_call(json_t *graph, json_t *n, const struct nuc_node_info *own, struct conf_report *r)
+{
+    if (strcmp(text_of(n, "target"), own->target) != 0)
+        return conf_differ(r, "node '%s' is %s, the reference has %s", own->name, own->target, text_of(n, "target"));
+    return own->is_quantize || own->is_dequantize ? same_quantization(graph, n, own, r) : CONF_EQUAL;
+}
+
+static enum conf_result same_in_order(json_t *graph, struct nuc_model *own, struct conf_report *r)
 {
     json_t *nodes = json_object_get(graph, "nodes");
     size_t at = 0, own_at = 0;
@@ -99,12 +107,22 @@ static enum conf_result same_quantized_graph(json_t *graph, struct nuc_model *ow
             return CONF_EQUAL;
         if (n == NULL || !more)
             return conf_differ(r, "the quantized graph has %s nodes than the reference's", more ? "more" : "fewer");
-        if (strcmp(text_of(n, "target"), info.target) != 0)
-            return conf_differ(r, "node '%s' is %s, the reference has %s", info.name, info.target,
-                               text_of(n, "target"));
-        if ((info.is_quantize || info.is_dequantize) && same_quantization(graph, n, &info, r) != CONF_EQUAL)
+        if (same_call(graph, n, &info, r) != CONF_EQUAL)
             return CONF_DIFFERENT;
     }
+}
+
+/* Node by node; where the lists are ordered otherwise, along the data flow. */
+static enum conf_result same_quantized_graph(json_t *graph, struct nuc_model *own, struct conf_report *r)
+{
+    struct conf_report in_order = *r;
+
+    if (same_in_order(graph, own, &in_order) == CONF_EQUAL)
+        return CONF_EQUAL;
+    if (conf_same_flow(graph, own, same_call, r) != CONF_EQUAL)
+        return CONF_DIFFERENT;
+    r->reordered = true;
+    return CONF_EQUAL;
 }
 
 /* "p_conv1_weight" observes what torch calls "conv1_weight" before export. */
@@ -131,7 +149,10 @@ static enum conf_result same_observers(json_t *observers, struct nuc_model *prep
         json_t *o;
         json_array_foreach(observers, i, o)
         {
-            if (!observes_same(own.observes, text_of(o, "observes")))
+            /* A value may have an observer of each type: the range tells them apart. */
+            if (!observes_same(own.observes, text_of(o, "observes")) ||
+                json_integer_value(json_object_get(o, "quant_min")) != own.quant_min ||
+                json_integer_value(json_object_get(o, "quant_max")) != own.quant_max)
                 continue;
             json_t *scale = json_object_get(o, "scale"), *zero_point = json_object_get(o, "zero_point");
             for (size_t s = 0; s < own.n_scales; s++) {

@@ -245,7 +245,7 @@ static enum conf_result run_case(conf_check run, const struct conf_case *c, stru
 /* Returns how many cases differ. */
 static size_t run_check(size_t check, const struct case_list *list, bool verbose)
 {
-    size_t equal = 0, different = 0, refused = 0;
+    size_t equal = 0, different = 0, refused = 0, reordered = 0;
     unsigned long near_misses = 0;
 
     printf("== %s: %s\n", checks[check].name, checks[check].what);
@@ -257,6 +257,7 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
             refused += c->refused;
             continue;
         }
+        reordered += result == CONF_EQUAL && r.reordered;
         if (result == CONF_EQUAL)
             equal++;
         else
@@ -268,6 +269,8 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
             printf("  equal    %s\n", c->label);
     }
     printf("%s: equal %zu of %zu", checks[check].name, equal, equal + different);
+    if (reordered != 0)
+        printf(", %zu of them with nodes in another order", reordered);
     if (near_misses != 0)
         printf(", %lu values one step apart", near_misses);
     if (refused != 0)

@@ -24,6 +24,7 @@ enum conf_result { CONF_EQUAL, CONF_DIFFERENT, CONF_ABSENT };
 struct conf_report {
     char text[DIFFERENCE_SIZE];
     bool filled;
+    bool reordered; /* equal, but nodes are listed in another order */
     bool verbose;
     unsigned long near_misses; /* values that differ within what the check allows */
 };
