@@ -15,8 +15,8 @@ show() {
 
 echo "Handwritten digits: 8 x 8 grey images, a residual network of 13 convolutions, 360 held-out test images."
 echo "The reference is the float network; the program runs int8 on the NPU simulator."
-show "contiguous input: the NPU transposes it" digits
-show "channels-last input: nothing to transpose" digits_channels_last
+show "as exported: with one channel, contiguous and channels-last are the same bytes, so nothing is transposed" digits
+show "exported in channels-last memory format" digits_channels_last
 show "contiguous input, made channels-last inside the network" digits_same_inputs
 echo
 echo "The programs are in out/; 'build/release/nucleon inspect out/digits.pte --disassemble' shows one."
