@@ -40,6 +40,7 @@ struct cli_command {
     const char *arguments; /* "MODEL.pt2 -o OUT.pte" */
     const char *summary;
     const struct cli_option *options; /* ends with a row whose name is NULL */
+    const struct cli_option *shared;  /* a second table, of rows several subcommands have; NULL: none */
     size_t min_arguments, max_arguments;
 };
 
@@ -59,6 +60,9 @@ int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Callbacks for struct nuc_options: a bar on a terminal, nothing in a pipe; notes on standard error. */
 void cli_progress(void *user, const char *what, size_t done, size_t total);
 void cli_warn(void *user, const char *message);
+
+/* --timings: the seconds of each stage and their sum. */
+void cli_print_timings(const struct nuc_compiler *c);
 
 /* ---- programs on the host ---- */
 

@@ -2,15 +2,16 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/quantize_options.h"
 
 static const char *const on_off[] = {"on", "off", NULL};
 static const char *const segment_modes[] = {"inline", "segment", NULL};
 
 struct compile_flags {
-    const char *output, *target, *flavor, *calibration, *dump_after, *intermediates;
-    bool no_delegate, allow_no_op_partitions, reference_compat, timings;
+    const char *output, *target, *flavor, *dump_after, *intermediates;
+    bool no_delegate, allow_no_op_partitions, timings;
     int format_conversion, delegate_data;
-    unsigned threads;
+    struct cli_quantize_flags quantize;
     struct cli_list not_delegated;
 };
 
@@ -32,25 +33,11 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     o->use_neutron_for_format_conversion = f->format_conversion == 0;
     o->intermediates_dir = f->intermediates;
     o->delegate_data = f->delegate_data == 0 ? NUC_DELEGATE_INLINE : NUC_DELEGATE_SEGMENT;
-    o->reference_compat = f->reference_compat;
+    cli_quantize_apply(&f->quantize, o);
     o->dump_after = f->dump_after;
     o->dump = dump;
     o->warn = cli_warn;
     o->progress = cli_progress;
-    o->threads = f->threads;
-}
-
-static void print_timings(const struct nuc_compiler *c)
-{
-    struct nuc_timing rows[64];
-    size_t count = nuc_timings(c, rows, sizeof rows / sizeof rows[0]);
-    double total = 0;
-
-    for (size_t i = 0; i < count && i < sizeof rows / sizeof rows[0]; i++) {
-        printf("%-14s %9.4f s\n", rows[i].stage, rows[i].seconds);
-        total += rows[i].seconds;
-    }
-    printf("%-14s %9.4f s\n", "total", total);
 }
 
 static void print_report(const struct nuc_compiler *c, const char *output)
@@ -76,12 +63,12 @@ static int compile(const char *model, const struct compile_flags *f)
     struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
     if (c == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
-    enum nuc_status status = nuc_compile_file(c, model, f->calibration, f->output);
+    enum nuc_status status = nuc_compile_file(c, model, f->quantize.calibration, f->output);
     int code = status == NUC_OK ? CLI_OK : cli_report(status, nuc_compiler_message(c));
     if (status == NUC_OK)
         print_report(c, f->output);
     if (status == NUC_OK && f->timings)
-        print_timings(c);
+        cli_print_timings(c);
     nuc_compiler_free(c);
     return code;
 }
@@ -89,10 +76,9 @@ static int compile(const char *model, const struct compile_flags *f)
 int cli_compile(int argc, char **argv)
 {
     struct compile_flags f = {.target = "imxrt700", .flavor = "sdk-3.2"};
+    struct cli_option shared[CLI_QUANTIZE_ROWS];
     const struct cli_option options[] = {
         {"--output", "-o", CLI_STRING, &f.output, "FILE.pte", "where the program goes", NULL},
-        {"--calibration", NULL, CLI_STRING, &f.calibration, "DATA",
-         "samples for quantization: .npz, .npy or a folder of .npy; not for a quantized model", NULL},
         {"--target", NULL, CLI_STRING, &f.target, "NAME", "imxrt700 (default)", NULL},
         {"--converter-flavor", NULL, CLI_STRING, &f.flavor, "NAME", "operator rule set: sdk-3.2 (default)", NULL},
         {"--no-delegate", NULL, CLI_FLAG, &f.no_delegate, NULL, "leave everything on the CPU", NULL},
@@ -106,12 +92,9 @@ int cli_compile(int argc, char **argv)
          "where the NPU payload lies in the program (default inline)", segment_modes},
         {"--intermediates-dir", NULL, CLI_STRING, &f.intermediates, "DIR",
          "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite", NULL},
-        {"--reference-compat", NULL, CLI_FLAG, &f.reference_compat, NULL,
-         "reproduce the reference backend's decisions where nucleon would do better", NULL},
         {"--dump-after", NULL, CLI_STRING, &f.dump_after, "STAGE", "print the graph after a stage ('all': after each)",
          NULL},
         {"--timings", NULL, CLI_FLAG, &f.timings, NULL, "print the seconds of each stage", NULL},
-        {"--threads", NULL, CLI_NUMBER, &f.threads, "N", "threads of the calibration (default: one a core)", NULL},
         {.name = NULL},
     };
     const struct cli_command command = {
@@ -119,14 +102,16 @@ int cli_compile(int argc, char **argv)
         "MODEL.pt2 -o OUT.pte [--calibration DATA] [options]",
         "Compiles a torch.export archive to an ExecuTorch program for the i.MX RT700.",
         options,
+        shared,
         1,
         1,
     };
     const char *model[1];
     size_t count;
     bool stop;
-    int code = cli_parse(&command, argc, argv, model, &count, &stop);
 
+    cli_quantize_options(&f.quantize, shared);
+    int code = cli_parse(&command, argc, argv, model, &count, &stop);
     if (stop)
         return code;
     if (f.output == NULL)

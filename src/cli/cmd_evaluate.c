@@ -240,6 +240,7 @@ int cli_evaluate(int argc, char **argv)
         "PROGRAM.pte --dataset DATA [--reference MODEL.pt2]",
         "Accuracy and signal-to-quantization-noise ratio of a program over a data set.",
         options,
+        NULL,
         1,
         1,
     };

@@ -14,6 +14,7 @@ int cli_inspect(int argc, char **argv)
         "FILE.pt2|FILE.tflite|FILE.pte [--disassemble]",
         "Describes a file; its kind is found by content.",
         options,
+        NULL,
         1,
         1,
     };

@@ -196,6 +196,7 @@ int cli_run(int argc, char **argv)
         "PROGRAM.pte --input DATA [--output FILE.npz]",
         "Runs a program on the host, its NPU parts on the simulator.",
         options,
+        NULL,
         1,
         1,
     };

@@ -5,7 +5,8 @@
 int cli_version(int argc, char **argv)
 {
     static const struct cli_option options[] = {{.name = NULL}};
-    static const struct cli_command command = {"version", "", "Prints the versions of this build.", options, 0, 0};
+    static const struct cli_command command = {"version", "", "Prints the versions of this build.", options, NULL,
+                                               0,         0};
     const char *positional[1];
     size_t count;
     bool stop;

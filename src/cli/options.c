@@ -57,17 +57,37 @@ void cli_progress(void *user, const char *what, size_t done, size_t total)
     fflush(stderr);
 }
 
-static void print_help(const struct cli_command *command)
+void cli_print_timings(const struct nuc_compiler *c)
 {
-    printf("usage: nucleon %s %s\n\n%s\n", command->name, command->arguments, command->summary);
-    if (command->options[0].name != NULL)
-        printf("\n");
-    for (const struct cli_option *o = command->options; o->name != NULL; o++) {
+    struct nuc_timing rows[64];
+    size_t count = nuc_timings(c, rows, sizeof rows / sizeof rows[0]);
+    double total = 0;
+
+    for (size_t i = 0; i < count && i < sizeof rows / sizeof rows[0]; i++) {
+        printf("%-14s %9.4f s\n", rows[i].stage, rows[i].seconds);
+        total += rows[i].seconds;
+    }
+    printf("%-14s %9.4f s\n", "total", total);
+}
+
+static void print_options(const struct cli_option *options)
+{
+    for (const struct cli_option *o = options; o->name != NULL; o++) {
         char left[80];
         snprintf(left, sizeof left, "%s%s%s%s%s", o->alias != NULL ? o->alias : "", o->alias != NULL ? ", " : "",
                  o->name, o->parameter != NULL ? " " : "", o->parameter != NULL ? o->parameter : "");
         printf("  %-34s %s\n", left, o->help);
     }
+}
+
+static void print_help(const struct cli_command *command)
+{
+    printf("usage: nucleon %s %s\n\n%s\n", command->name, command->arguments, command->summary);
+    if (command->options[0].name != NULL)
+        printf("\n");
+    print_options(command->options);
+    if (command->shared != NULL)
+        print_options(command->shared);
 }
 
 static int set_number(const struct cli_option *option, const char *text)
@@ -135,15 +155,22 @@ static int set_option(const struct cli_option *option, char *text)
     return CLI_BAD_USAGE;
 }
 
-static const struct cli_option *find_option(const struct cli_command *command, const char *text, size_t length)
+static const struct cli_option *find_row(const struct cli_option *options, const char *text, size_t length)
 {
-    for (const struct cli_option *o = command->options; o->name != NULL; o++) {
+    for (const struct cli_option *o = options; o->name != NULL; o++) {
         if (strlen(o->name) == length && strncmp(o->name, text, length) == 0)
             return o;
         if (o->alias != NULL && strlen(o->alias) == length && strncmp(o->alias, text, length) == 0)
             return o;
     }
     return NULL;
+}
+
+static const struct cli_option *find_option(const struct cli_command *command, const char *text, size_t length)
+{
+    const struct cli_option *own = find_row(command->options, text, length);
+
+    return own != NULL || command->shared == NULL ? own : find_row(command->shared, text, length);
 }
 
 /* One option at argv[*i], "--name value" or "--name=value"; *i moves past what was taken. */

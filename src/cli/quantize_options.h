@@ -1,0 +1,24 @@
+/*
+ * Options of everything that quantizes: `nucleon compile` and `nucleon quantize` take the same rows. A new flag is a
+ * field here, a row in cli_quantize_options() and a line in cli_quantize_apply().
+ */
+#ifndef NUC_CLI_QUANTIZE_OPTIONS_H
+#define NUC_CLI_QUANTIZE_OPTIONS_H
+
+#include "cli/cli.h"
+
+struct cli_quantize_flags {
+    const char *calibration; /* NULL: none */
+    bool reference_compat;
+    unsigned threads; /* 0: one a core */
+};
+
+#define CLI_QUANTIZE_ROWS 16
+
+/* Fills the table, whose rows write to `flags`; for struct cli_command.shared. */
+void cli_quantize_options(struct cli_quantize_flags *flags, struct cli_option rows[CLI_QUANTIZE_ROWS]);
+
+/* What was given, as options of the compiler. The calibration data is an argument of the call, not an option. */
+void cli_quantize_apply(const struct cli_quantize_flags *flags, struct nuc_options *options);
+
+#endif
