@@ -65,9 +65,9 @@ either() {
     shift
     "$@" >out 2>err
     code=$?
-    if [ $code -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; then
+    if [ $code -eq 0 ] || { [ $code -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; }; then
         passes=$((passes + 1))
-    elif [ $code -ne 0 ]; then
+    else
         fail "$name: exit code $code: $(head -c 300 err)"
     fi
 }
@@ -205,6 +205,9 @@ done <<'FIELDS'
 aten\.conv2d aten.conv2x
 "arg":@{"as_tensor" "arg":@{"as_tensoR"
 FIELDS
+# Every size of 16 becomes 96: the weights' entries are shorter than their tensors.
+sed 's/"as_int": 16/"as_int": 96/g' "$model" >patched.pt2
+bad 1 "weights shorter than their tensors" compile patched.pt2 box/kept.pte
 rm -f patched.pt2
 
 # ---- bad calibration ----
