@@ -9,25 +9,25 @@
 
 void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count);
 void nuc_kernel_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count);
-void nuc_kernel_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a, const float *b,
-                    float *out);
+void nuc_kernel_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a,
+                           const float *b, float *out);
 void nuc_kernel_unary_f32(enum nuc_unary_op op, float low, float high, const float *in, float *out, size_t count);
 void nuc_kernel_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out);
 void nuc_kernel_fill(size_t element_size, const void *value, void *out, size_t count);
 void nuc_kernel_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
-                         float *out);
-void nuc_kernel_transposed_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
-                                    float *out);
+                                float *out);
+void nuc_kernel_transposed_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight,
+                                           const float *bias, float *out);
 void nuc_kernel_max_pool_f32(const struct nuc_pool2d *p, const float *in, float *out, int64_t *indices);
 void nuc_kernel_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
 void nuc_kernel_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
 void nuc_kernel_softmax_f32(const struct nuc_axis *axis, const float *in, float *out);
 void nuc_kernel_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
-                        const float *mean, const float *var, double eps, float *out);
+                               const float *mean, const float *var, double eps, float *out);
 void nuc_kernel_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out);
-void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2], float beta,
-                   float alpha, const float *x, const float *y, float *out);
+void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2],
+                          float beta, float alpha, const float *x, const float *y, float *out);
 void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
-                    const float *in, float *out);
+                           const float *in, float *out);
 
 #endif

@@ -10,8 +10,8 @@ void nuc_kernel_dequantize_f32(const struct nuc_affine *q, const void *in, float
     nuc_ref_dequantize_f32(q, in, out, count);
 }
 
-void nuc_kernel_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a, const float *b,
-                    float *out)
+void nuc_kernel_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a,
+                           const float *b, float *out)
 {
     nuc_ref_binary_f32(op, loops, alpha, a, b, out);
 }
@@ -32,13 +32,13 @@ void nuc_kernel_fill(size_t element_size, const void *value, void *out, size_t c
 }
 
 void nuc_kernel_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
-                         float *out)
+                                float *out)
 {
     nuc_ref_convolution_f32(c, in, weight, bias, out);
 }
 
-void nuc_kernel_transposed_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,
-                                    float *out)
+void nuc_kernel_transposed_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight,
+                                           const float *bias, float *out)
 {
     nuc_ref_transposed_convolution_f32(c, in, weight, bias, out);
 }
@@ -64,7 +64,7 @@ void nuc_kernel_softmax_f32(const struct nuc_axis *axis, const float *in, float 
 }
 
 void nuc_kernel_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
-                        const float *mean, const float *var, double eps, float *out)
+                               const float *mean, const float *var, double eps, float *out)
 {
     nuc_ref_batch_norm_f32(axis, in, weight, bias, mean, var, eps, out);
 }
@@ -74,14 +74,14 @@ void nuc_kernel_matmul_f32(const struct nuc_matmul *mm, const float *x, const fl
     nuc_ref_matmul_f32(mm, x, y, out);
 }
 
-void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2], float beta,
-                   float alpha, const float *x, const float *y, float *out)
+void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2],
+                          float beta, float alpha, const float *x, const float *y, float *out)
 {
     nuc_ref_addmm_f32(mm, addend, addend_strides, beta, alpha, x, y, out);
 }
 
 void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
-                    const float *in, float *out)
+                           const float *in, float *out)
 {
     nuc_ref_reduce_f32(op, kept, reduced, in, out);
 }
