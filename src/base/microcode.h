@@ -91,7 +91,7 @@ struct nuc_mc_call {
     I(has_bias) I(per_channel) I(lhs_zero) I(rhs_zero) I(output_zero) I(clamp_min) I(clamp_max)
 
 /*
- * ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU (b is alpha): dense output of `shape`, operand strides in elements (0 repeats).
+ * ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU, alpha in b: dense output of `shape`, operand strides in elements (0 repeats).
  * ADD, SUB: multipliers a, b and out, both inputs shifted left by left_shift first. MUL: multiplier out.
  * PRELU: multiplier a where the input is not negative, multiplier out on products. MAXIMUM, MINIMUM: none.
  */

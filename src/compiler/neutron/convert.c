@@ -275,6 +275,53 @@ static void check_tensor(const struct nuc_cv *cv, int32_t index)
                  cv->model->file, t->name, t->data.size, (size_t)elements * nuc_dtype_size(t->dtype));
 }
 
+/* An index outside the list, or a tensor that is computed nowhere, before it is used, twice or where it is given. */
+_Noreturn static void bad_structure(const struct nuc_cv *cv, uint32_t op, int32_t tensor)
+{
+    nuc_fail(cv->cx, NUC_BAD_INPUT,
+             "%s: operator %u: tensor %d does not exist, has no value when it is used, or is written twice",
+             cv->model->file, op, tensor);
+}
+
+static void check_index(const struct nuc_cv *cv, uint32_t op, int32_t tensor)
+{
+    if (tensor < 0 || (uint32_t)tensor >= cv->graph->n_tensors)
+        bad_structure(cv, op, tensor);
+}
+
+/* Every tensor has its value before it is read: it is a constant, an input, or the result of an earlier operator. */
+static void check_order(const struct nuc_cv *cv)
+{
+    const struct nuc_lt_subgraph *g = cv->graph;
+    bool *known = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *known);
+
+    for (uint32_t i = 0; i < g->n_tensors; i++)
+        known[i] = g->tensors[i].data.data != NULL;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        check_index(cv, 0, g->inputs[i]);
+        if (known[g->inputs[i]])
+            bad_structure(cv, 0, g->inputs[i]);
+        known[g->inputs[i]] = true;
+    }
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        for (uint32_t k = 0; k < g->ops[i].n_inputs; k++) {
+            int32_t t = g->ops[i].inputs[k];
+            if (t >= 0)
+                check_index(cv, i, t);
+            if (t >= 0 && !known[t])
+                bad_structure(cv, i, t);
+        }
+        for (uint32_t k = 0; k < g->ops[i].n_outputs; k++) {
+            check_index(cv, i, g->ops[i].outputs[k]);
+            if (known[g->ops[i].outputs[k]])
+                bad_structure(cv, i, g->ops[i].outputs[k]);
+            known[g->ops[i].outputs[k]] = true;
+        }
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        check_index(cv, g->n_ops, g->outputs[i]);
+}
+
 /* Tensors that operators or the borders use; dead ones may be anything. */
 static void check_graph(const struct nuc_cv *cv)
 {
@@ -283,6 +330,7 @@ static void check_graph(const struct nuc_cv *cv)
     if (g->n_inputs > NUC_MC_MAX_IO || g->n_outputs > NUC_MC_MAX_IO)
         nuc_fail(cv->cx, NUC_UNSUPPORTED, "%s: %u inputs and %u outputs, the program takes %d each", cv->model->file,
                  g->n_inputs, g->n_outputs, NUC_MC_MAX_IO);
+    check_order(cv);
     for (uint32_t i = 0; i < g->n_inputs; i++)
         check_tensor(cv, g->inputs[i]);
     for (uint32_t i = 0; i < g->n_ops; i++) {

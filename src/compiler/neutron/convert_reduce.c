@@ -120,6 +120,8 @@ void nuc_cv_emit_softmax(struct nuc_cv *cv, const struct nuc_cv_node *n)
         nuc_cv_fail(cv, n, "output must have scale 1/256 and zero point -128");
     if (x->rank < 1 || x->shape[x->rank - 1] > 2040)
         nuc_cv_fail(cv, n, "more than 2040 classes overflow the sum of exponentials: keep this softmax on the CPU");
+    if (nuc_lt_elements(x) != nuc_lt_elements(y))
+        nuc_cv_fail(cv, n, "input and output differ in size");
     s->depth = x->shape[x->rank - 1];
     s->rows = (int32_t)(nuc_lt_elements(x) / s->depth);
     double scale = (double)n->op->options.softmax.beta * (double)px.scale * (1 << 26);
@@ -138,6 +140,8 @@ void nuc_cv_emit_table(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     union nuc_mc_record r = {.lut = {.count = (int32_t)nuc_lt_elements(nuc_cv_y(cv, n))}};
 
+    if (nuc_lt_elements(nuc_cv_x(cv, n)) != r.lut.count)
+        nuc_cv_fail(cv, n, "input and output differ in size");
     r.lut.input = nuc_cv_tensor_ref(cv, n->input);
     r.lut.output = nuc_cv_output_ref(cv);
     r.lut.table = nuc_cv_weights_ref(cv, n->table, 256);

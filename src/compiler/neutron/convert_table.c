@@ -27,7 +27,7 @@ static struct nuc_multiplier float_ratio(float a, float b)
 static int8_t clipped(const struct curve *c, int q, float low, float high)
 {
     struct nuc_multiplier m = float_ratio(c->in.scale, c->out.scale);
-    int32_t v = c->out.zero + nuc_requantize(q - c->in.zero, m);
+    int32_t v = nuc_saturate_i32((int64_t)c->out.zero + nuc_requantize(q - c->in.zero, m));
     double least = (double)c->out.zero + (double)roundf(low / c->out.scale);
     double most = (double)c->out.zero + (double)roundf(high / c->out.scale);
 
@@ -80,7 +80,7 @@ static int8_t leaky_relu(const struct curve *c, int q)
     if (v >= 0)
         return saturate((int64_t)nuc_requantize(v, float_ratio(c->in.scale, c->out.scale)) + c->out.zero);
     int32_t scaled = nuc_requantize(v, float_ratio(c->in.scale * fabsf(alpha), c->out.scale));
-    return saturate((int64_t)(alpha < 0.0f ? -scaled : scaled) + c->out.zero);
+    return saturate((int64_t)(alpha < 0.0f ? -(int64_t)scaled : scaled) + c->out.zero);
 }
 
 /*
