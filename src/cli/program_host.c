@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "nucleon/NeutronDriver.h"
@@ -28,16 +29,17 @@ static void *aligned_block(size_t size)
 
 static int read_image(struct cli_program *p, const char *path)
 {
+    struct stat st = {.st_size = 0};
     FILE *file = fopen(path, "rb");
 
     if (file == NULL)
         return report_io(path, "cannot be opened");
-    long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    if (size < 0 || fseek(file, 0, SEEK_SET) != 0) {
+    if (fstat(fileno(file), &st) != 0 || !S_ISREG(st.st_mode)) {
         fclose(file);
-        return report_io(path, "cannot be read");
+        errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+        return report_io(path, "is no file");
     }
-    p->size = (size_t)size;
+    p->size = (size_t)st.st_size;
     p->image = aligned_block(p->size);
     bool whole = p->image != NULL && fread(p->image, 1, p->size, file) == p->size;
     fclose(file);
