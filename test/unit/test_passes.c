@@ -6,6 +6,13 @@
 
 #include "compiler/passes/passes.h"
 
+static void run_aten_passes(struct nuc_graph *g)
+{
+    struct nuc_aten_options options = {.reference_compat = false};
+
+    nuc_run_aten_passes(g, &options);
+}
+
 struct rewrite {
     const char *name;
     void (*stage)(struct nuc_graph *g);
@@ -303,18 +310,18 @@ static const struct rewrite rewrites[] = {
      "quantized_decomposed.dequantize_per_tensor.default(%quantized_decomposed_quantize_per_tensor_default, 0.5, 4, "
      "-128, 127, int8) : float32[2, 4]\n"
      "%output = output([%quantized_decomposed_dequantize_per_tensor_default_1])\n"},
-    {"poolings_get_a_batch", nuc_run_aten_passes,
+    {"poolings_get_a_batch", run_aten_passes,
      "%x = input : float32[3, 8, 8]\n"
      "%a = aten.max_pool2d.default(%x, [2, 2]) : float32[3, 4, 4]\n"
      "%b = aten.relu.default(%a) : float32[3, 4, 4]\n"
      "%output = output([%b])\n",
      "%x = input : float32[3, 8, 8]\n"
-     "%reshape = aten.reshape.default(%x, [1, 3, 8, 8]) : float32[1, 3, 8, 8]\n"
-     "%a = aten.max_pool2d.default(%reshape, [2, 2]) : float32[1, 3, 4, 4]\n"
-     "%reshape_1 = aten.reshape.default(%a, [3, 4, 4]) : float32[3, 4, 4]\n"
-     "%b = aten.relu.default(%reshape_1) : float32[3, 4, 4]\n"
+     "%reshape_default = aten.reshape.default(%x, [1, 3, 8, 8]) : float32[1, 3, 8, 8]\n"
+     "%a = aten.max_pool2d.default(%reshape_default, [2, 2]) : float32[1, 3, 4, 4]\n"
+     "%reshape_default_1 = aten.reshape.default(%a, [3, 4, 4]) : float32[3, 4, 4]\n"
+     "%b = aten.relu.default(%reshape_default_1) : float32[3, 4, 4]\n"
      "%output = output([%b])\n"},
-    {"dead_nodes_go", nuc_run_aten_passes,
+    {"dead_nodes_go", run_aten_passes,
      "%w = parameter \"w\" : float32[2, 3]\n"
      "%x = input : float32[2, 3]\n"
      "%y = input : float32[2, 3]\n"
@@ -479,12 +486,12 @@ static void folds_into_conv(struct nuc_context *cx, void *arg)
 
     (void)arg;
     struct normed t = build_normed(cx, NUC_OP_CONV2D, &x, &w, logical, false);
-    nuc_run_aten_passes(t.g);
+    run_aten_passes(t.g);
     nuc_graph_verify(t.g, "folded");
     check_folded(&t, logical, 8, false);
     nuc_set_channels_last(&w);
     t = build_normed(cx, NUC_OP_CONV2D, &x, &w, stored, true);
-    nuc_run_aten_passes(t.g);
+    run_aten_passes(t.g);
     check_folded(&t, logical, 8, true);
     assert_true(nuc_is_channels_last(&argument_of(t.layer, 1)->vals[0]));
 }
@@ -497,7 +504,7 @@ static void folds_into_linear(struct nuc_context *cx, void *arg)
 
     (void)arg;
     struct normed t = build_normed(cx, NUC_OP_LINEAR, &x, &w, weight, true);
-    nuc_run_aten_passes(t.g);
+    run_aten_passes(t.g);
     check_folded(&t, weight, 3, true);
 }
 
@@ -512,7 +519,7 @@ static void shared_conv_is_not_folded(struct nuc_context *cx, void *arg)
     struct normed t = build_normed(cx, NUC_OP_CONV2D, &x, &w, weight, true);
     struct nuc_node *results[2] = {t.norm, t.layer};
     nuc_set_arg_nodes(t.output, t.g, 0, results, 2);
-    nuc_run_aten_passes(t.g);
+    run_aten_passes(t.g);
     assert_ptr_equal(t.output->args[0].u.nodes[0], t.norm);
     const float *kept = nuc_const_contiguous(t.g, argument_of(t.layer, 1));
     assert_memory_equal(kept, weight, sizeof weight);
@@ -556,7 +563,7 @@ static void fuses_linear_add(struct nuc_context *cx, void *arg)
     nuc_infer_shape(g, add);
     output = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
     nuc_set_arg_nodes(output, g, 0, &add, 1);
-    nuc_run_aten_passes(g);
+    run_aten_passes(g);
     nuc_graph_verify(g, "fused");
     assert_ptr_equal(output->args[0].u.nodes[0], linear);
     const float *fused = nuc_const_contiguous(g, argument_of(linear, 2));
@@ -585,7 +592,7 @@ static void folds_constants(struct nuc_context *cx, void *arg)
     nuc_set_arg_node(relu, g, 0, vector(g, "mean", means, 2));
     nuc_infer_shape(g, relu);
     nuc_set_arg_nodes(output, g, 0, &relu, 1);
-    nuc_run_aten_passes(g);
+    run_aten_passes(g);
     const struct nuc_node *constant = output->args[0].u.nodes[0];
     assert_true(nuc_is_static(constant));
     assert_memory_equal(nuc_const_contiguous(g, constant), expected, sizeof expected);

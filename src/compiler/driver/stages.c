@@ -54,7 +54,8 @@ struct nuc_model *nuc_stage_prepare(struct nuc_model *m)
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is quantized already: leave the calibration data out", m->graph->file);
     double started = nuc_seconds();
     struct nuc_model *prepared = nuc_model_make(c, nuc_graph_copy(m->graph));
-    nuc_run_aten_passes(prepared->graph);
+    struct nuc_aten_options passes = {c->options.reference_compat};
+    nuc_run_aten_passes(prepared->graph, &passes);
     started = nuc_stage_done(c, "aten-passes", prepared->graph, started);
     prepared->calibration = nuc_quantize_prepare(prepared->graph, &options);
     nuc_stage_done(c, "annotate", NULL, started);

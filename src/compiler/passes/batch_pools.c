@@ -9,9 +9,8 @@ static bool is_pool(enum nuc_op op)
 static struct nuc_node *add_reshape(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
                                     const struct nuc_node *from, const struct nuc_meta *meta)
 {
-    struct nuc_node *reshape = nuc_add_node(g, before, NUC_OP_RESHAPE, "reshape");
+    struct nuc_node *reshape = nuc_insert_aten(g, before, NUC_OP_RESHAPE, from);
 
-    reshape->source = from->source;
     nuc_set_arg_node(reshape, g, 0, input);
     nuc_set_arg_ints(reshape, g, 1, meta->sizes, meta->rank);
     nuc_set_val(g, reshape, meta);

@@ -1,7 +1,8 @@
 /*
- * y = batch_norm(conv(x)): with s = gamma / sqrt(variance + epsilon), the weight of each output channel is multiplied
- * by s and the bias becomes (bias - mean) * s + beta. The order of the float32 operations is that of torch's
- * fuse_conv_bn_weights and fuse_linear_bn_weights, on which quantization scales depend in their last digits.
+ * y = batch_norm(layer(x)): with s = gamma / sqrt(variance + epsilon), the weight of each output channel is multiplied
+ * by s and the bias becomes (bias - mean) * s + beta. Layers are convolutions, transposed ones and linear. The order of
+ * the float32 operations is that of torch's fuse_conv_bn_weights and fuse_linear_bn_weights, on which quantization
+ * scales depend in their last digits.
  */
 #include <math.h>
 
@@ -9,12 +10,28 @@
 #include "compiler/passes/rewrite.h"
 
 enum { BN_INPUT, BN_GAMMA, BN_BETA, BN_MEAN, BN_VARIANCE, BN_TRAINING, BN_MOMENTUM, BN_EPSILON };
-enum { WEIGHT = 1, BIAS = 2 }; /* of conv2d and linear */
+enum { WEIGHT = 1, BIAS = 2, GROUPS = 6 }; /* of every layer */
+
+/* A layer's result has a batch, the channels and these many more dimensions. */
+struct layer_row {
+    bool foldable;
+    bool transposed; /* weight [I, O / groups, ...], not [O, I / groups, ...] */
+    uint32_t spatial;
+};
+
+static const struct layer_row layers[NUC_OP_COUNT] = {
+    [NUC_OP_LINEAR] = {true, false, 0},          [NUC_OP_CONV1D] = {true, false, 1},
+    [NUC_OP_CONV1D_PADDING] = {true, false, 1},  [NUC_OP_CONV2D] = {true, false, 2},
+    [NUC_OP_CONV2D_PADDING] = {true, false, 2},  [NUC_OP_CONV3D] = {true, false, 3},
+    [NUC_OP_CONV_TRANSPOSE1D] = {true, true, 1}, [NUC_OP_CONV_TRANSPOSE2D] = {true, true, 2},
+};
 
 struct fold {
     struct nuc_graph *g;
     struct nuc_node *norm, *layer;
+    const struct layer_row *row;
     size_t channels;
+    size_t groups;
     const float *gamma, *beta, *mean, *variance; /* gamma and beta may be NULL: 1 and 0 */
     float epsilon;
 };
@@ -40,16 +57,19 @@ static bool read_vector(const struct fold *f, uint32_t index, bool optional, con
 static bool can_fold(struct fold *f)
 {
     const struct nuc_node *weight = nuc_operand(f->g, f->layer, WEIGHT), *bias = nuc_arg_node(f->layer, BIAS);
-    bool linear = f->layer->op == NUC_OP_LINEAR;
+    const struct nuc_arg *groups = f->layer->op == NUC_OP_LINEAR ? NULL : &f->layer->args[GROUPS];
 
     if (f->layer->n_users != 1 || !is_static_float(weight) || (bias != NULL && !is_static_float(bias)))
         return false;
-    /* A linear's features are the last dimension, a batch norm's the second. */
-    if (linear && f->layer->vals[0].rank != 2)
+    /* A batch norm's channels are the second dimension: a linear with more has them elsewhere, as have images alone. */
+    if (f->layer->vals[0].rank != f->row->spatial + 2)
         return false;
     if (f->norm->args[BN_TRAINING].kind == NUC_ARG_BOOL && f->norm->args[BN_TRAINING].u.b)
         return false;
-    f->channels = (size_t)weight->vals[0].sizes[0];
+    f->groups = groups != NULL && groups->kind == NUC_ARG_INT && groups->u.i > 0 ? (size_t)groups->u.i : 1;
+    f->channels = (size_t)weight->vals[0].sizes[f->row->transposed ? 1 : 0] * (f->row->transposed ? f->groups : 1);
+    if (f->channels == 0 || (size_t)weight->vals[0].sizes[0] % f->groups != 0)
+        return false;
     f->epsilon = f->norm->args[BN_EPSILON].kind == NUC_ARG_FLOAT ? (float)f->norm->args[BN_EPSILON].u.f : 0.0f;
     return read_vector(f, BN_GAMMA, true, &f->gamma) && read_vector(f, BN_BETA, true, &f->beta) &&
            read_vector(f, BN_MEAN, false, &f->mean) && read_vector(f, BN_VARIANCE, false, &f->variance);
@@ -67,19 +87,29 @@ static float gamma_of(const struct fold *f, size_t channel)
     return f->gamma != NULL ? f->gamma[channel] : 1.0f;
 }
 
+/* Output channel of the weight's element [first, second, ...]. */
+static size_t channel_of(const struct fold *f, const struct nuc_meta *w, size_t first, size_t second)
+{
+    size_t inputs = (size_t)w->sizes[0] / f->groups;
+
+    return f->row->transposed ? first / inputs * (size_t)w->sizes[1] + second : first;
+}
+
 static void fold_weight(struct fold *f)
 {
     struct nuc_node *weight = nuc_operand(f->g, f->layer, WEIGHT);
-    size_t row = (size_t)nuc_elements(&weight->vals[0]) / f->channels;
+    const struct nuc_meta *w = &weight->vals[0];
+    size_t count = (size_t)nuc_elements(w), rows = (size_t)w->sizes[0], columns = (size_t)w->sizes[1];
+    size_t inner = count == 0 ? 0 : count / rows / columns;
     const float *old = nuc_const_contiguous(f->g, weight);
-    float *folded = nuc_alloc_array(f->g->cx, f->channels * row, sizeof *folded);
+    float *folded = nuc_alloc_array(f->g->cx, count, sizeof *folded);
 
-    for (size_t c = 0; c < f->channels; c++) {
+    for (size_t i = 0; i < count; i++) {
+        size_t c = channel_of(f, w, i / inner / columns, i / inner % columns);
         float scale = gamma_of(f, c) * reciprocal_deviation(f, c);
-        for (size_t i = 0; i < row; i++)
-            folded[c * row + i] = old[c * row + i] * scale;
+        folded[i] = old[i] * scale;
     }
-    struct nuc_node *made = nuc_add_parameter(f->g, weight, "_folded", &weight->vals[0], folded);
+    struct nuc_node *made = nuc_add_parameter(f->g, weight, "_folded", w, folded);
     nuc_move_before(f->g, made, weight); /* it stands for the weight, so it stands where that stood */
     nuc_set_arg_node(f->layer, f->g, WEIGHT, made);
 }
@@ -118,7 +148,8 @@ bool nuc_fold_batch_norm(struct nuc_graph *g)
         if (n->op != NUC_OP_BATCH_NORM)
             continue;
         struct fold f = {.g = g, .norm = n, .layer = nuc_operand(g, n, BN_INPUT)};
-        if ((f.layer->op != NUC_OP_CONV2D && f.layer->op != NUC_OP_LINEAR) || !can_fold(&f))
+        f.row = &layers[f.layer->op];
+        if (!f.row->foldable || !can_fold(&f))
             continue;
         /* The bias without one of its own is named after the weight, so it comes first. */
         fold_bias(&f);

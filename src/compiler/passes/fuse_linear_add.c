@@ -30,7 +30,8 @@ static struct nuc_node *fused_bias(struct nuc_graph *g, struct nuc_node *linear,
         float term = b[i] * alpha;
         sum[i] = a != NULL ? a[i] + term : term;
     }
-    return nuc_add_parameter(g, bias != NULL ? bias : other, "_combined", &other->vals[0], sum);
+    return nuc_add_parameter(g, bias != NULL ? bias : other, bias != NULL ? "combined0" : "_combined", &other->vals[0],
+                             sum);
 }
 
 bool nuc_fuse_linear_add(struct nuc_graph *g)

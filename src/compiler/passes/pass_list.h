@@ -1,12 +1,16 @@
-/* Every pass: true when it changed the graph. */
+/* Every pass: a function that returns true when it changed the graph. */
 #ifndef NUC_PASSES_PASS_LIST_H
 #define NUC_PASSES_PASS_LIST_H
 
 #include "compiler/graph/graph.h"
 
+/* A pass may belong to one of the two modes only: as the reference backend does, or better. */
+enum pass_mode { IN_BOTH_MODES, IN_COMPAT_MODE, IN_DEFAULT_MODE };
+
 struct pass {
     const char *name;
     bool (*run)(struct nuc_graph *g);
+    enum pass_mode mode;
 };
 
 /* ---- ATen ---- */
@@ -15,10 +19,26 @@ struct pass {
 bool nuc_fold_batch_norm(struct nuc_graph *g);
 /* A 2-D pooling of [C, H, W] gets a batch dimension around it. */
 bool nuc_batch_pools(struct nuc_graph *g);
+/* A split into several tensors becomes slices. */
+bool nuc_split_to_slices(struct nuc_graph *g);
+/* A convolution in 2 to 10 groups becomes one a group. */
+bool nuc_split_group_conv(struct nuc_graph *g);
+/* A GRU of several layers becomes a chain of GRUs. */
+bool nuc_split_gru(struct nuc_graph *g);
 /* A node all of whose tensors are static becomes a constant. */
 bool nuc_fold_constants(struct nuc_graph *g);
 /* linear + static bias-shaped tensor becomes one linear. */
 bool nuc_fuse_linear_add(struct nuc_graph *g);
+/* An activation behind a concatenation of convolutions or matrix products moves in front of it. */
+bool nuc_move_activation(struct nuc_graph *g);
+/* A number as divisor becomes a tensor of the dividend's sizes. */
+bool nuc_spread_divisors(struct nuc_graph *g);
+/* Division by a static tensor becomes multiplication, division in place too. */
+bool nuc_div_to_mul(struct nuc_graph *g);
+bool nuc_div_in_place_to_mul(struct nuc_graph *g);
+/* A 1-D convolution, transposed or not, or with padding "same" or "valid", becomes a 2-D one. */
+bool nuc_conv1d_to_2d(struct nuc_graph *g);
+bool nuc_padded_conv1d_to_2d(struct nuc_graph *g);
 bool nuc_remove_dead_nodes(struct nuc_graph *g);
 
 /* ---- Edge ---- */

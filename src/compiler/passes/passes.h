@@ -11,8 +11,12 @@
 
 #include "compiler/graph/graph.h"
 
+struct nuc_aten_options {
+    bool reference_compat; /* what the reference backend leaves undone stays undone */
+};
+
 /* Every pass once, in order: batch norms are folded, constants computed, operators brought into a quantizable form. */
-void nuc_run_aten_passes(struct nuc_graph *g);
+void nuc_run_aten_passes(struct nuc_graph *g, const struct nuc_aten_options *options);
 
 /*
  * Leaves only operators of the Edge dialect, quantize and dequantize nodes and getitem. Values get the dim orders Edge

@@ -1,5 +1,6 @@
 #include "compiler/passes/rewrite.h"
 
+#include <ctype.h>
 #include <string.h>
 
 struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, uint32_t index)
@@ -18,6 +19,43 @@ struct nuc_node *nuc_insert(struct nuc_graph *g, struct nuc_node *before, enum n
 
     node->source = from->source;
     return node;
+}
+
+struct nuc_node *nuc_insert_aten(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
+                                 const struct nuc_node *from)
+{
+    static const char dialect[] = "aten.";
+    const char *full = nuc_op_name(op);
+    char *name = nuc_strdup(g->cx, strncmp(full, dialect, sizeof dialect - 1) == 0 ? full + sizeof dialect - 1 : full);
+
+    for (char *p = name; *p != '\0'; p++)
+        *p = (char)(*p == '.' ? '_' : tolower((unsigned char)*p));
+    struct nuc_node *node = nuc_add_node(g, before, op, name);
+    node->source = from->source;
+    return node;
+}
+
+struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *tuple,
+                                    uint32_t index)
+{
+    struct nuc_node *item = nuc_insert(g, before, NUC_OP_GETITEM, tuple);
+
+    nuc_set_arg_node(item, g, 0, tuple);
+    nuc_set_arg_int(item, 1, index);
+    nuc_set_val(g, item, &tuple->vals[index]);
+    return item;
+}
+
+struct nuc_node **nuc_collect(struct nuc_graph *g, bool (*wanted)(enum nuc_op op), uint32_t *count)
+{
+    struct nuc_node **nodes = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *));
+
+    *count = 0;
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (wanted(n->op))
+            nodes[(*count)++] = n;
+    }
+    return nodes;
 }
 
 void nuc_copy_arg(struct nuc_graph *g, struct nuc_node *node, uint32_t index, const struct nuc_node *from,

@@ -10,6 +10,17 @@ struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, u
 /* A new node in front of `before` with the source location of `from`. */
 struct nuc_node *nuc_insert(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const struct nuc_node *from);
 
+/* The same for an ATen operator, named as torch.fx names a call: after operator and overload, "slice_tensor". */
+struct nuc_node *nuc_insert_aten(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
+                                 const struct nuc_node *from);
+
+/* getitem(tuple, index) in front of `before`. */
+struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *tuple,
+                                    uint32_t index);
+
+/* Nodes of the graph for which wanted(op) holds, in graph order, so that the graph may change while they are walked. */
+struct nuc_node **nuc_collect(struct nuc_graph *g, bool (*wanted)(enum nuc_op op), uint32_t *count);
+
 /* Argument `from_index` of `from`, whether given or default, becomes argument `index` of `node`. */
 void nuc_copy_arg(struct nuc_graph *g, struct nuc_node *node, uint32_t index, const struct nuc_node *from,
                   uint32_t from_index);

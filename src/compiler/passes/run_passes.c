@@ -4,18 +4,34 @@
 
 /*
  * Batch norms are folded first, as the quantization flow of torch does before any pass of the backend; the second time
- * catches those that other passes brought next to a convolution or linear.
+ * catches those that other passes brought next to a convolution or linear. The reference splits groups and GRUs after
+ * it decomposed splits, so that the splits they leave stay on the CPU. It writes a number as divisor as a whole tensor,
+ * and knows neither x /= d nor the named paddings of conv1d.
  */
 static const struct pass aten_passes[] = {
-    {"fold batch norm", nuc_fold_batch_norm}, {"batch dimension of poolings", nuc_batch_pools},
-    {"fold constants", nuc_fold_constants},   {"fuse linear and add", nuc_fuse_linear_add},
-    {"fold batch norm", nuc_fold_batch_norm}, {"remove dead nodes", nuc_remove_dead_nodes},
+    {"fold batch norm", nuc_fold_batch_norm, IN_BOTH_MODES},
+    {"remove dead nodes", nuc_remove_dead_nodes, IN_BOTH_MODES},
+    {"batch dimension of poolings", nuc_batch_pools, IN_BOTH_MODES},
+    {"split to slices", nuc_split_to_slices, IN_BOTH_MODES},
+    {"split group convolution", nuc_split_group_conv, IN_BOTH_MODES},
+    {"split GRU", nuc_split_gru, IN_BOTH_MODES},
+    {"fold constants", nuc_fold_constants, IN_BOTH_MODES},
+    {"split to slices", nuc_split_to_slices, IN_DEFAULT_MODE},
+    {"fuse linear and add", nuc_fuse_linear_add, IN_BOTH_MODES},
+    {"move activation before concatenation", nuc_move_activation, IN_BOTH_MODES},
+    {"numbers as divisors", nuc_spread_divisors, IN_COMPAT_MODE},
+    {"division to multiplication", nuc_div_to_mul, IN_BOTH_MODES},
+    {"division in place to multiplication", nuc_div_in_place_to_mul, IN_DEFAULT_MODE},
+    {"1-D to 2-D convolution", nuc_conv1d_to_2d, IN_BOTH_MODES},
+    {"1-D to 2-D convolution, named padding", nuc_padded_conv1d_to_2d, IN_DEFAULT_MODE},
+    {"fold batch norm", nuc_fold_batch_norm, IN_BOTH_MODES},
+    {"remove dead nodes", nuc_remove_dead_nodes, IN_BOTH_MODES},
 };
 
 static const struct pass edge_passes[] = {
-    {"separate leading auxiliary nodes", nuc_separate_leading},
-    {"separate trailing auxiliary nodes", nuc_separate_trailing},
-    {"fold requantization", nuc_fold_requantize},
+    {"separate leading auxiliary nodes", nuc_separate_leading, IN_BOTH_MODES},
+    {"separate trailing auxiliary nodes", nuc_separate_trailing, IN_BOTH_MODES},
+    {"fold requantization", nuc_fold_requantize, IN_BOTH_MODES},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -29,10 +45,14 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
     return g->n_nodes != before;
 }
 
-void nuc_run_aten_passes(struct nuc_graph *g)
+void nuc_run_aten_passes(struct nuc_graph *g, const struct nuc_aten_options *options)
 {
-    for (size_t i = 0; i < COUNT(aten_passes); i++)
-        aten_passes[i].run(g);
+    enum pass_mode other = options->reference_compat ? IN_DEFAULT_MODE : IN_COMPAT_MODE;
+
+    for (size_t i = 0; i < COUNT(aten_passes); i++) {
+        if (aten_passes[i].mode != other)
+            aten_passes[i].run(g);
+    }
 }
 
 /* Every change adds or removes nodes, so a pass that goes on longer than there are nodes does not end. */

@@ -1,0 +1,112 @@
+/* x / d with static d becomes x * (1 / d): the NPU has no division. */
+#include <math.h>
+#include <string.h>
+
+#include "compiler/passes/pass_list.h"
+#include "compiler/passes/rewrite.h"
+
+enum { DIVIDEND, DIVISOR };
+
+#define NEAR_ZERO 1e-12f /* a divisor of this size and below is left to the division */
+
+static bool is_div(enum nuc_op op)
+{
+    return op == NUC_OP_DIV;
+}
+
+static bool is_div_in_place(enum nuc_op op)
+{
+    return op == NUC_OP_DIV_;
+}
+
+static bool is_static_float(const struct nuc_node *node)
+{
+    return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32;
+}
+
+/* 1 / d, or NULL when an element is too small. */
+static struct nuc_node *reciprocal(struct nuc_graph *g, const struct nuc_node *divisor)
+{
+    size_t count = (size_t)nuc_elements(&divisor->vals[0]);
+    const float *d = nuc_const_contiguous(g, divisor);
+    float *r = nuc_alloc_array(g->cx, count, sizeof *r);
+    uint32_t number = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (fabsf(d[i]) <= NEAR_ZERO)
+            return NULL;
+        r[i] = 1.0f / d[i];
+    }
+    struct nuc_node *made = nuc_add_parameter(g, divisor, "", &divisor->vals[0], r);
+    const char *name = nuc_format(g->cx, "multiplier_%u", number);
+    while (nuc_find_node(g, name) != NULL)
+        name = nuc_format(g->cx, "multiplier_%u", ++number);
+    nuc_rename(g, made, name);
+    made->target = made->name;
+    return made;
+}
+
+static bool to_mul(struct nuc_graph *g, bool (*wanted)(enum nuc_op op), enum nuc_op op)
+{
+    uint32_t count;
+    struct nuc_node **divs = nuc_collect(g, wanted, &count);
+    bool changed = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_node *div = divs[i], *divisor = nuc_arg_node(div, DIVISOR);
+        struct nuc_node *multiplier = is_static_float(divisor) ? reciprocal(g, divisor) : NULL;
+        if (multiplier == NULL)
+            continue;
+        struct nuc_node *mul = nuc_insert_aten(g, div, op, div);
+        nuc_set_arg_node(mul, g, 0, nuc_operand(g, div, DIVIDEND));
+        nuc_set_arg_node(mul, g, 1, multiplier);
+        nuc_set_val(g, mul, &div->vals[0]);
+        nuc_replace_uses(g, div, mul, NULL);
+        nuc_remove_node(g, div);
+        changed = true;
+    }
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
+}
+
+bool nuc_div_to_mul(struct nuc_graph *g)
+{
+    return to_mul(g, is_div, NUC_OP_MUL);
+}
+
+bool nuc_div_in_place_to_mul(struct nuc_graph *g)
+{
+    return to_mul(g, is_div_in_place, NUC_OP_MUL_);
+}
+
+/* A number in the source became a constant that has no state-dict name of its own. */
+static bool is_number(const struct nuc_node *node)
+{
+    return is_static_float(node) && node->input_kind == NUC_CONSTANT && node->vals[0].rank == 0 &&
+           strcmp(node->target, node->name) == 0;
+}
+
+bool nuc_spread_divisors(struct nuc_graph *g)
+{
+    uint32_t count;
+    struct nuc_node **divs = nuc_collect(g, is_div, &count);
+    bool changed = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_node *divisor = nuc_arg_node(divs[i], DIVISOR);
+        const struct nuc_meta *in = &nuc_operand(g, divs[i], DIVIDEND)->vals[0];
+        if (divisor == NULL || !is_number(divisor) || in->rank == 0)
+            continue;
+        struct nuc_meta meta = nuc_meta_make(NUC_F32, in->sizes, in->rank);
+        size_t elements = (size_t)nuc_elements(&meta);
+        float *data = nuc_alloc_array(g->cx, elements, sizeof *data);
+        for (size_t k = 0; k < elements; k++)
+            data[k] = *(const float *)nuc_const_contiguous(g, divisor);
+        nuc_set_arg_node(divs[i], g, DIVISOR, nuc_add_parameter(g, divisor, "_spread", &meta, data));
+        changed = true;
+    }
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
+}

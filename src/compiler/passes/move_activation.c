@@ -1,0 +1,57 @@
+/*
+ * activation(cat(a, b, ...)) becomes cat(activation(a), activation(b), ...) when convolutions or matrix products make
+ * all of a, b, ...: each is then computed and quantized together with its activation.
+ */
+#include "compiler/passes/fused_activation.h"
+#include "compiler/passes/pass_list.h"
+#include "compiler/passes/rewrite.h"
+
+static bool is_cat(enum nuc_op op)
+{
+    return op == NUC_OP_CAT;
+}
+
+static bool can_move(const struct nuc_node *cat)
+{
+    const struct nuc_arg *inputs = &cat->args[0];
+
+    if (inputs->kind != NUC_ARG_NODES || cat->n_users != 1 || !nuc_is_fused_activation(cat->users[0]))
+        return false;
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        const struct nuc_node *input = inputs->u.nodes[i];
+        if (input == NULL || !nuc_takes_activation(input) || input->n_users != 1)
+            return false;
+    }
+    return true;
+}
+
+/* An input that is there twice already has its activation when it is met again. */
+static void move(struct nuc_graph *g, struct nuc_node *cat)
+{
+    struct nuc_node *activation = cat->users[0];
+
+    for (uint32_t i = 0; i < cat->args[0].count; i++) {
+        struct nuc_node *input = cat->args[0].u.nodes[i];
+        if (!nuc_takes_activation(input))
+            continue;
+        struct nuc_node *made = nuc_insert_activation(g, input->next, activation, input);
+        nuc_replace_uses(g, input, made, made);
+    }
+    nuc_replace_uses(g, activation, cat, NULL);
+    nuc_remove_node(g, activation);
+}
+
+bool nuc_move_activation(struct nuc_graph *g)
+{
+    uint32_t count;
+    struct nuc_node **cats = nuc_collect(g, is_cat, &count);
+    bool changed = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!can_move(cats[i]))
+            continue;
+        move(g, cats[i]);
+        changed = true;
+    }
+    return changed;
+}
