@@ -309,6 +309,8 @@ static void set_arg(struct reader *r, struct nuc_node *node, uint32_t index, str
 {
     const struct nuc_schema_arg *schema = &nuc_op_schema(r->cx, node->op)->args[index];
 
+    if (schema->kind == NUC_ARG_FLOAT && value.kind == NUC_ARG_INT)
+        value = (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = (double)value.u.i};
     if (!nuc_arg_fits(schema, &value))
         bad(r, nuc_format(r->cx, "argument '%s' has the wrong type", schema->name));
     if (node->args[index].given)

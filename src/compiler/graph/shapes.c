@@ -23,7 +23,7 @@ static const char *arg_name(const struct nuc_shape_call *c, uint32_t index)
     return nuc_op_schema(c->g->cx, c->node->op)->args[index].name;
 }
 
-static const struct nuc_arg *get_arg(const struct nuc_shape_call *c, uint32_t index, enum nuc_arg_kind kind)
+const struct nuc_arg *nuc_shape_arg(const struct nuc_shape_call *c, uint32_t index, enum nuc_arg_kind kind)
 {
     if (index >= c->node->n_args)
         nuc_shape_fail(c, "argument %u is missing", (unsigned)index);
@@ -40,7 +40,7 @@ bool nuc_shape_is_none(const struct nuc_shape_call *c, uint32_t index)
 
 const struct nuc_meta *nuc_shape_input(const struct nuc_shape_call *c, uint32_t index)
 {
-    const struct nuc_node *input = get_arg(c, index, NUC_ARG_NODE)->u.node;
+    const struct nuc_node *input = nuc_shape_arg(c, index, NUC_ARG_NODE)->u.node;
 
     if (input->is_tuple || input->n_vals != 1)
         nuc_shape_fail(c, "argument '%s' is '%s', which is not a single tensor", arg_name(c, index), input->name);
@@ -61,12 +61,22 @@ static int64_t limited(const struct nuc_shape_call *c, uint32_t index, int64_t v
 
 int64_t nuc_shape_int(const struct nuc_shape_call *c, uint32_t index)
 {
-    return limited(c, index, get_arg(c, index, NUC_ARG_INT)->u.i);
+    return limited(c, index, nuc_shape_arg(c, index, NUC_ARG_INT)->u.i);
 }
 
 bool nuc_shape_bool(const struct nuc_shape_call *c, uint32_t index)
 {
-    return get_arg(c, index, NUC_ARG_BOOL)->u.b;
+    return nuc_shape_arg(c, index, NUC_ARG_BOOL)->u.b;
+}
+
+double nuc_shape_float(const struct nuc_shape_call *c, uint32_t index)
+{
+    return nuc_shape_arg(c, index, NUC_ARG_FLOAT)->u.f;
+}
+
+const char *nuc_shape_string(const struct nuc_shape_call *c, uint32_t index)
+{
+    return nuc_shape_arg(c, index, NUC_ARG_STRING)->u.string;
 }
 
 const int64_t *nuc_shape_ints(const struct nuc_shape_call *c, uint32_t index, uint32_t *count)
@@ -74,11 +84,21 @@ const int64_t *nuc_shape_ints(const struct nuc_shape_call *c, uint32_t index, ui
     *count = 0;
     if (nuc_shape_is_none(c, index))
         return NULL;
-    const struct nuc_arg *a = get_arg(c, index, NUC_ARG_INTS);
+    const struct nuc_arg *a = nuc_shape_arg(c, index, NUC_ARG_INTS);
     for (uint32_t i = 0; i < a->count; i++)
         limited(c, index, a->u.ints[i]);
     *count = a->count;
     return a->u.ints;
+}
+
+const double *nuc_shape_floats(const struct nuc_shape_call *c, uint32_t index, uint32_t *count)
+{
+    *count = 0;
+    if (nuc_shape_is_none(c, index))
+        return NULL;
+    const struct nuc_arg *a = nuc_shape_arg(c, index, NUC_ARG_FLOATS);
+    *count = a->count;
+    return a->u.floats;
 }
 
 bool nuc_shape_pair(const struct nuc_shape_call *c, uint32_t index, int64_t pair[2])
@@ -97,7 +117,7 @@ bool nuc_shape_pair(const struct nuc_shape_call *c, uint32_t index, int64_t pair
 
 enum nuc_dtype nuc_shape_dtype(const struct nuc_shape_call *c, uint32_t index, enum nuc_dtype fallback)
 {
-    return nuc_shape_is_none(c, index) ? fallback : get_arg(c, index, NUC_ARG_DTYPE)->u.dtype;
+    return nuc_shape_is_none(c, index) ? fallback : nuc_shape_arg(c, index, NUC_ARG_DTYPE)->u.dtype;
 }
 
 uint32_t nuc_shape_dim(const struct nuc_shape_call *c, int64_t dim, uint32_t rank)
@@ -161,7 +181,7 @@ static void no_value(const struct nuc_shape_call *c)
 
 static void getitem(const struct nuc_shape_call *c)
 {
-    const struct nuc_node *tuple = get_arg(c, 0, NUC_ARG_NODE)->u.node;
+    const struct nuc_node *tuple = nuc_shape_arg(c, 0, NUC_ARG_NODE)->u.node;
     int64_t index = nuc_shape_int(c, 1);
 
     if (!tuple->is_tuple || index < 0 || index >= tuple->n_vals)
@@ -206,6 +226,79 @@ static nuc_shape_rule *const rules[NUC_OP_COUNT] = {
     [NUC_OP_CONTIGUOUS] = nuc_shape_contiguous,
     [NUC_OP_TO_DTYPE_LAYOUT] = nuc_shape_to_dtype_layout,
     [NUC_OP_ASSERT_TENSOR_METADATA] = no_value,
+    [NUC_OP_CONV1D] = nuc_shape_conv1d,
+    [NUC_OP_CONV1D_PADDING] = nuc_shape_conv1d_padding,
+    [NUC_OP_CONV2D_PADDING] = nuc_shape_conv2d_padding,
+    [NUC_OP_CONV3D] = nuc_shape_conv3d,
+    [NUC_OP_CONV_TRANSPOSE1D] = nuc_shape_conv_transpose1d,
+    [NUC_OP_CONV_TRANSPOSE2D] = nuc_shape_conv_transpose2d,
+    [NUC_OP_ABS] = nuc_shape_unary,
+    [NUC_OP_ABS_] = nuc_shape_unary,
+    [NUC_OP_NEG] = nuc_shape_unary,
+    [NUC_OP_NEG_] = nuc_shape_unary,
+    [NUC_OP_EXP] = nuc_shape_unary_float,
+    [NUC_OP_EXP_] = nuc_shape_unary,
+    [NUC_OP_LOG] = nuc_shape_unary_float,
+    [NUC_OP_LOG_] = nuc_shape_unary,
+    [NUC_OP_SQRT] = nuc_shape_unary_float,
+    [NUC_OP_SQRT_] = nuc_shape_unary,
+    [NUC_OP_RSQRT] = nuc_shape_unary_float,
+    [NUC_OP_RSQRT_] = nuc_shape_unary,
+    [NUC_OP_SIGMOID] = nuc_shape_unary_float,
+    [NUC_OP_SIGMOID_] = nuc_shape_unary,
+    [NUC_OP_TANH] = nuc_shape_unary_float,
+    [NUC_OP_TANH_] = nuc_shape_unary,
+    [NUC_OP_HARDSWISH] = nuc_shape_unary,
+    [NUC_OP_HARDSWISH_] = nuc_shape_unary,
+    [NUC_OP_HARDSIGMOID] = nuc_shape_unary,
+    [NUC_OP_HARDSIGMOID_] = nuc_shape_unary,
+    [NUC_OP_SILU] = nuc_shape_unary,
+    [NUC_OP_SILU_] = nuc_shape_unary,
+    [NUC_OP_RELU6_] = nuc_shape_unary,
+    [NUC_OP_LEAKY_RELU] = nuc_shape_unary,
+    [NUC_OP_LEAKY_RELU_] = nuc_shape_unary,
+    [NUC_OP_PRELU] = nuc_shape_prelu,
+    [NUC_OP_GELU] = nuc_shape_unary,
+    [NUC_OP_CLAMP] = nuc_shape_unary,
+    [NUC_OP_CLAMP_] = nuc_shape_unary,
+    [NUC_OP_ADD_] = nuc_shape_binary_in_place,
+    [NUC_OP_SUB] = nuc_shape_binary,
+    [NUC_OP_SUB_] = nuc_shape_binary_in_place,
+    [NUC_OP_MUL] = nuc_shape_binary,
+    [NUC_OP_MUL_] = nuc_shape_binary_in_place,
+    [NUC_OP_DIV] = nuc_shape_div,
+    [NUC_OP_DIV_] = nuc_shape_binary_in_place,
+    [NUC_OP_MAXIMUM] = nuc_shape_binary,
+    [NUC_OP_MINIMUM] = nuc_shape_binary,
+    [NUC_OP_MM] = nuc_shape_mm,
+    [NUC_OP_BMM] = nuc_shape_bmm,
+    [NUC_OP_MATMUL] = nuc_shape_matmul,
+    [NUC_OP_CAT] = nuc_shape_cat,
+    [NUC_OP_AMAX] = nuc_shape_extreme,
+    [NUC_OP_AMIN] = nuc_shape_extreme,
+    [NUC_OP_SUM] = nuc_shape_sum,
+    [NUC_OP_SUM_DIM] = nuc_shape_sum_dim,
+    [NUC_OP_MAX_POOL1D] = nuc_shape_max_pool1d,
+    [NUC_OP_MAX_POOL2D_INDICES] = nuc_shape_max_pool2d_with_indices,
+    [NUC_OP_AVG_POOL1D] = nuc_shape_avg_pool1d,
+    [NUC_OP_UPSAMPLE_BILINEAR] = nuc_shape_upsample_bilinear,
+    [NUC_OP_UPSAMPLE_NEAREST] = nuc_shape_upsample_nearest,
+    [NUC_OP_GRU] = nuc_shape_gru,
+    [NUC_OP_PERMUTE] = nuc_shape_permute,
+    [NUC_OP_TRANSPOSE] = nuc_shape_transpose,
+    [NUC_OP_T] = nuc_shape_t,
+    [NUC_OP_SQUEEZE] = nuc_shape_squeeze,
+    [NUC_OP_SQUEEZE_DIM] = nuc_shape_squeeze_dim,
+    [NUC_OP_SQUEEZE_DIMS] = nuc_shape_squeeze_dims,
+    [NUC_OP_UNSQUEEZE] = nuc_shape_unsqueeze,
+    [NUC_OP_SLICE] = nuc_shape_slice,
+    [NUC_OP_SPLIT] = nuc_shape_split,
+    [NUC_OP_SPLIT_SIZES] = nuc_shape_split_with_sizes,
+    [NUC_OP_SPLIT_WITH_SIZES] = nuc_shape_split_with_sizes,
+    [NUC_OP_CHUNK] = nuc_shape_chunk,
+    [NUC_OP_ALIAS] = nuc_shape_unary,
+    [NUC_OP_TO_DTYPE] = nuc_shape_to_dtype,
+    [NUC_OP_ZEROS] = nuc_shape_zeros,
 
     [NUC_OP_EDGE_CONVOLUTION] = nuc_shape_convolution,
     [NUC_OP_EDGE_BATCH_NORM] = nuc_shape_batch_norm_3,
@@ -225,6 +318,48 @@ static nuc_shape_rule *const rules[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_CLONE] = nuc_shape_clone,
     [NUC_OP_EDGE_CLONE_DIM_ORDER] = nuc_shape_clone_dim_order,
     [NUC_OP_EDGE_TO_DIM_ORDER_COPY] = nuc_shape_to_dim_order_copy,
+    [NUC_OP_EDGE_ABS] = nuc_shape_unary,
+    [NUC_OP_EDGE_NEG] = nuc_shape_unary,
+    [NUC_OP_EDGE_EXP] = nuc_shape_unary_float,
+    [NUC_OP_EDGE_LOG] = nuc_shape_unary_float,
+    [NUC_OP_EDGE_SQRT] = nuc_shape_unary_float,
+    [NUC_OP_EDGE_RSQRT] = nuc_shape_unary_float,
+    [NUC_OP_EDGE_SIGMOID] = nuc_shape_unary_float,
+    [NUC_OP_EDGE_TANH] = nuc_shape_unary_float,
+    [NUC_OP_EDGE_HARDSWISH] = nuc_shape_unary,
+    [NUC_OP_EDGE_LEAKY_RELU] = nuc_shape_unary,
+    [NUC_OP_EDGE_PRELU] = nuc_shape_prelu,
+    [NUC_OP_EDGE_GELU] = nuc_shape_unary,
+    [NUC_OP_EDGE_CLAMP] = nuc_shape_unary,
+    [NUC_OP_EDGE_SUB] = nuc_shape_binary,
+    [NUC_OP_EDGE_MUL] = nuc_shape_binary,
+    [NUC_OP_EDGE_DIV] = nuc_shape_div,
+    [NUC_OP_EDGE_MAXIMUM] = nuc_shape_binary,
+    [NUC_OP_EDGE_MINIMUM] = nuc_shape_binary,
+    [NUC_OP_EDGE_BMM] = nuc_shape_bmm,
+    [NUC_OP_EDGE_CAT] = nuc_shape_cat,
+    [NUC_OP_EDGE_AMAX] = nuc_shape_extreme,
+    [NUC_OP_EDGE_AMIN] = nuc_shape_extreme,
+    [NUC_OP_EDGE_SUM_DIM] = nuc_shape_sum_dim,
+    [NUC_OP_EDGE_PAD] = nuc_shape_pad,
+    [NUC_OP_EDGE_UPSAMPLE_BILINEAR] = nuc_shape_upsample_bilinear,
+    [NUC_OP_EDGE_UPSAMPLE_NEAREST] = nuc_shape_upsample_nearest,
+    [NUC_OP_EDGE_GT_SCALAR] = nuc_shape_compare,
+    [NUC_OP_EDGE_WHERE] = nuc_shape_where,
+    [NUC_OP_EDGE_INDEX] = nuc_shape_index,
+    [NUC_OP_EDGE_ARANGE] = nuc_shape_arange,
+    [NUC_OP_EDGE_COPY] = nuc_shape_copy,
+    [NUC_OP_EDGE_SLICE_SCATTER] = nuc_shape_slice_scatter,
+    [NUC_OP_EDGE_SLICE] = nuc_shape_slice_copy,
+    [NUC_OP_EDGE_SPLIT_WITH_SIZES] = nuc_shape_split_with_sizes_copy,
+    [NUC_OP_EDGE_ALIAS] = nuc_shape_unary,
+    [NUC_OP_EDGE_EXPAND] = nuc_shape_expand_copy,
+    [NUC_OP_EDGE_SQUEEZE_DIMS] = nuc_shape_squeeze_dims_copy,
+    [NUC_OP_EDGE_SQUEEZE_DIM] = nuc_shape_squeeze_dim_copy,
+    [NUC_OP_EDGE_SQUEEZE] = nuc_shape_squeeze_copy,
+    [NUC_OP_EDGE_UNSQUEEZE] = nuc_shape_unsqueeze_copy,
+    [NUC_OP_EDGE_AS_STRIDED] = nuc_shape_as_strided_copy,
+    [NUC_OP_EDGE_EMPTY_DIM_ORDER] = nuc_shape_empty_dim_order,
 };
 
 void nuc_infer_shape(struct nuc_graph *g, struct nuc_node *node)

@@ -57,10 +57,16 @@ const struct nuc_meta *nuc_shape_optional_input(const struct nuc_shape_call *c, 
 /* Numbers are limited to 32 bits, so that rules may add and multiply two of them in 64. */
 int64_t nuc_shape_int(const struct nuc_shape_call *c, uint32_t index);
 bool nuc_shape_bool(const struct nuc_shape_call *c, uint32_t index);
+double nuc_shape_float(const struct nuc_shape_call *c, uint32_t index);
+const char *nuc_shape_string(const struct nuc_shape_call *c, uint32_t index);
 bool nuc_shape_is_none(const struct nuc_shape_call *c, uint32_t index);
 
-/* A list of ints and its length; None gives length 0. */
+/* The argument as it is, of that kind. */
+const struct nuc_arg *nuc_shape_arg(const struct nuc_shape_call *c, uint32_t index, enum nuc_arg_kind kind);
+
+/* A list and its length; None gives length 0. */
 const int64_t *nuc_shape_ints(const struct nuc_shape_call *c, uint32_t index, uint32_t *count);
+const double *nuc_shape_floats(const struct nuc_shape_call *c, uint32_t index, uint32_t *count);
 
 /* An int[2]: two ints, one standing for both. False when the list is empty. */
 bool nuc_shape_pair(const struct nuc_shape_call *c, uint32_t index, int64_t pair[2]);
@@ -80,40 +86,99 @@ void nuc_shape_results(const struct nuc_shape_call *c, const struct nuc_meta *me
 
 /* ---- rules ---- */
 
-/* shapes_conv.c: convolution, pooling, batch norm */
+/* shapes_conv.c: convolution, batch norm */
+nuc_shape_rule nuc_shape_conv1d;
+nuc_shape_rule nuc_shape_conv1d_padding;
 nuc_shape_rule nuc_shape_conv2d;
+nuc_shape_rule nuc_shape_conv2d_padding;
+nuc_shape_rule nuc_shape_conv3d;
+nuc_shape_rule nuc_shape_conv_transpose1d;
+nuc_shape_rule nuc_shape_conv_transpose2d;
 nuc_shape_rule nuc_shape_convolution;
 nuc_shape_rule nuc_shape_batch_norm;
 nuc_shape_rule nuc_shape_batch_norm_3;
+
+/* shapes_pool.c: pooling, upsampling */
+nuc_shape_rule nuc_shape_max_pool1d;
 nuc_shape_rule nuc_shape_max_pool2d;
 nuc_shape_rule nuc_shape_max_pool2d_with_indices;
+nuc_shape_rule nuc_shape_avg_pool1d;
 nuc_shape_rule nuc_shape_avg_pool2d;
 nuc_shape_rule nuc_shape_adaptive_avg_pool2d;
+nuc_shape_rule nuc_shape_upsample_bilinear;
+nuc_shape_rule nuc_shape_upsample_nearest;
 
-/* shapes_math.c: elementwise, reductions, matrix products, quantization */
+/* shapes_math.c: elementwise, quantization */
 nuc_shape_rule nuc_shape_unary;
+nuc_shape_rule nuc_shape_unary_float;
+nuc_shape_rule nuc_shape_compare;
+nuc_shape_rule nuc_shape_prelu;
 nuc_shape_rule nuc_shape_binary;
-nuc_shape_rule nuc_shape_mean_dim;
-nuc_shape_rule nuc_shape_softmax;
-nuc_shape_rule nuc_shape_linear;
-nuc_shape_rule nuc_shape_addmm;
-nuc_shape_rule nuc_shape_mm;
+nuc_shape_rule nuc_shape_binary_in_place;
+nuc_shape_rule nuc_shape_div;
+nuc_shape_rule nuc_shape_where;
 nuc_shape_rule nuc_shape_quantize_per_tensor;
 nuc_shape_rule nuc_shape_dequantize_per_tensor;
 nuc_shape_rule nuc_shape_quantize_per_channel;
 nuc_shape_rule nuc_shape_dequantize_per_channel;
 
-/* shapes_view.c: shape and layout changes, padding */
+/* shapes_reduce.c: reductions, softmax */
+nuc_shape_rule nuc_shape_mean_dim;
+nuc_shape_rule nuc_shape_sum_dim;
+nuc_shape_rule nuc_shape_sum;
+nuc_shape_rule nuc_shape_extreme;
+nuc_shape_rule nuc_shape_softmax;
+
+/* shapes_matrix.c: matrix products, recurrent layers */
+nuc_shape_rule nuc_shape_linear;
+nuc_shape_rule nuc_shape_addmm;
+nuc_shape_rule nuc_shape_mm;
+nuc_shape_rule nuc_shape_bmm;
+nuc_shape_rule nuc_shape_matmul;
+nuc_shape_rule nuc_shape_gru;
+
+/* shapes_view.c: views, copies in another layout, creation */
 nuc_shape_rule nuc_shape_view;
 nuc_shape_rule nuc_shape_reshape;
 nuc_shape_rule nuc_shape_view_copy;
 nuc_shape_rule nuc_shape_flatten;
-nuc_shape_rule nuc_shape_permute_copy;
 nuc_shape_rule nuc_shape_clone;
 nuc_shape_rule nuc_shape_contiguous;
+nuc_shape_rule nuc_shape_to_dtype;
 nuc_shape_rule nuc_shape_to_dtype_layout;
 nuc_shape_rule nuc_shape_clone_dim_order;
 nuc_shape_rule nuc_shape_to_dim_order_copy;
+nuc_shape_rule nuc_shape_zeros;
+nuc_shape_rule nuc_shape_empty_dim_order;
+nuc_shape_rule nuc_shape_arange;
+
+/* shapes_dims.c: order and number of dimensions */
+nuc_shape_rule nuc_shape_permute;
+nuc_shape_rule nuc_shape_permute_copy;
+nuc_shape_rule nuc_shape_transpose;
+nuc_shape_rule nuc_shape_t;
+nuc_shape_rule nuc_shape_squeeze;
+nuc_shape_rule nuc_shape_squeeze_copy;
+nuc_shape_rule nuc_shape_squeeze_dim;
+nuc_shape_rule nuc_shape_squeeze_dim_copy;
+nuc_shape_rule nuc_shape_squeeze_dims;
+nuc_shape_rule nuc_shape_squeeze_dims_copy;
+nuc_shape_rule nuc_shape_unsqueeze;
+nuc_shape_rule nuc_shape_unsqueeze_copy;
+nuc_shape_rule nuc_shape_expand_copy;
+nuc_shape_rule nuc_shape_as_strided_copy;
+
+/* shapes_parts.c: parts of tensors, padding */
+nuc_shape_rule nuc_shape_slice;
+nuc_shape_rule nuc_shape_slice_copy;
+nuc_shape_rule nuc_shape_slice_scatter;
+nuc_shape_rule nuc_shape_copy;
+nuc_shape_rule nuc_shape_split;
+nuc_shape_rule nuc_shape_chunk;
+nuc_shape_rule nuc_shape_split_with_sizes;
+nuc_shape_rule nuc_shape_split_with_sizes_copy;
+nuc_shape_rule nuc_shape_cat;
+nuc_shape_rule nuc_shape_index;
 nuc_shape_rule nuc_shape_pad;
 nuc_shape_rule nuc_shape_constant_pad;
 

@@ -1,4 +1,4 @@
-/* Shape rules of convolution, batch norm and pooling: inputs [N, C, H, W], or [C, H, W] without a batch. */
+/* Shape rules of convolution and batch norm: inputs [N, C, ...], or [C, ...] without a batch for a convolution. */
 #include <string.h>
 
 #include "compiler/graph/shapes.h"
@@ -9,8 +9,10 @@
 struct conv {
     const struct nuc_meta *input, *weight, *bias;
     uint32_t spatial; /* number of spatial dimensions */
-    int64_t stride[3], padding[3], dilation[3], output_padding[3];
+    int64_t stride[3], dilation[3], output_padding[3];
+    int64_t padding[3]; /* on each side */
     bool transposed;
+    bool same; /* padding="same": the output has the size of the input */
     int64_t groups;
 };
 
@@ -59,7 +61,11 @@ static int64_t conv_size(const struct nuc_shape_call *c, const struct conv *v, u
 
     if (v->weight->sizes[2 + i] < 1)
         nuc_shape_fail(c, "the kernel %s has no extent", nuc_meta_text(c->g->cx, v->weight));
-    if (v->transposed)
+    if (v->output_padding[i] >= v->stride[i] && v->output_padding[i] >= v->dilation[i] && v->transposed)
+        nuc_shape_fail(c, "output_padding %lld is not below stride or dilation", (long long)v->output_padding[i]);
+    if (v->same)
+        out = in;
+    else if (v->transposed)
         out = (in - 1) * v->stride[i] - 2 * v->padding[i] + reach + v->output_padding[i] + 1;
     else if (in + 2 * v->padding[i] < reach + 1)
         out = 0;
@@ -113,19 +119,91 @@ static void read_conv_tensors(const struct nuc_shape_call *c, struct conv *v)
                        nuc_meta_text(c->g->cx, v->weight));
 }
 
-/* aten.conv2d: input, weight, bias, stride, padding, dilation, groups */
-void nuc_shape_conv2d(const struct nuc_shape_call *c)
+static void read_conv(const struct nuc_shape_call *c, struct conv *v, uint32_t spatial)
+{
+    read_conv_tensors(c, v);
+    if (v->spatial != spatial)
+        nuc_shape_fail(c, "the weight has rank %d instead of %u", v->weight->rank, (unsigned)spatial + 2);
+    read_spatial(c, 3, spatial, 1, v->stride);
+}
+
+/* input, weight, bias, stride, padding, dilation, groups */
+static void conv_rule(const struct nuc_shape_call *c, uint32_t spatial)
 {
     struct conv v = {.transposed = false};
 
-    read_conv_tensors(c, &v);
-    if (v.spatial != 2)
-        nuc_shape_fail(c, "the weight has rank %d instead of 4", v.weight->rank);
-    read_spatial(c, 3, 2, 1, v.stride);
-    read_spatial(c, 4, 2, 0, v.padding);
-    read_spatial(c, 5, 2, 1, v.dilation);
+    read_conv(c, &v, spatial);
+    read_spatial(c, 4, spatial, 0, v.padding);
+    read_spatial(c, 5, spatial, 1, v.dilation);
     v.groups = nuc_shape_int(c, 6);
     conv_result(c, &v);
+}
+
+void nuc_shape_conv1d(const struct nuc_shape_call *c)
+{
+    conv_rule(c, 1);
+}
+
+void nuc_shape_conv2d(const struct nuc_shape_call *c)
+{
+    conv_rule(c, 2);
+}
+
+void nuc_shape_conv3d(const struct nuc_shape_call *c)
+{
+    conv_rule(c, 3);
+}
+
+/* input, weight, bias, stride, padding "same" or "valid", dilation, groups */
+static void conv_padding_rule(const struct nuc_shape_call *c, uint32_t spatial)
+{
+    struct conv v = {.transposed = false};
+    const char *padding = nuc_shape_string(c, 4);
+
+    read_conv(c, &v, spatial);
+    read_spatial(c, 5, spatial, 1, v.dilation);
+    v.groups = nuc_shape_int(c, 6);
+    v.same = strcmp(padding, "same") == 0;
+    if (!v.same && strcmp(padding, "valid") != 0)
+        nuc_shape_fail(c, "padding is neither \"same\" nor \"valid\"");
+    for (uint32_t i = 0; i < spatial; i++) {
+        if (v.same && v.stride[i] != 1)
+            nuc_shape_fail(c, "padding=\"same\" goes with stride 1 only, not %lld", (long long)v.stride[i]);
+    }
+    conv_result(c, &v);
+}
+
+void nuc_shape_conv1d_padding(const struct nuc_shape_call *c)
+{
+    conv_padding_rule(c, 1);
+}
+
+void nuc_shape_conv2d_padding(const struct nuc_shape_call *c)
+{
+    conv_padding_rule(c, 2);
+}
+
+/* input, weight, bias, stride, padding, output_padding, groups, dilation */
+static void conv_transpose_rule(const struct nuc_shape_call *c, uint32_t spatial)
+{
+    struct conv v = {.transposed = true};
+
+    read_conv(c, &v, spatial);
+    read_spatial(c, 4, spatial, 0, v.padding);
+    read_spatial(c, 5, spatial, 0, v.output_padding);
+    v.groups = nuc_shape_int(c, 6);
+    read_spatial(c, 7, spatial, 1, v.dilation);
+    conv_result(c, &v);
+}
+
+void nuc_shape_conv_transpose1d(const struct nuc_shape_call *c)
+{
+    conv_transpose_rule(c, 1);
+}
+
+void nuc_shape_conv_transpose2d(const struct nuc_shape_call *c)
+{
+    conv_transpose_rule(c, 2);
 }
 
 /* aten.convolution: input, weight, bias, stride, padding, dilation, transposed, output_padding, groups */
@@ -181,112 +259,4 @@ void nuc_shape_batch_norm_3(const struct nuc_shape_call *c)
     struct nuc_meta empty = nuc_meta_make(m.dtype, none, 1);
 
     nuc_shape_results(c, (struct nuc_meta[]){m, empty, empty}, 3);
-}
-
-/* ---- pooling ---- */
-
-struct pool {
-    int64_t kernel[2], stride[2], padding[2], dilation[2];
-    bool ceil_mode;
-};
-
-static int64_t pool_size(const struct nuc_shape_call *c, const struct pool *p, uint32_t i, int64_t in)
-{
-    int64_t span = in + 2 * p->padding[i] - p->dilation[i] * (p->kernel[i] - 1) - 1;
-
-    if (p->kernel[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1 || p->padding[i] < 0 ||
-        p->padding[i] > p->kernel[i] / 2)
-        nuc_shape_fail(c, "kernel %lld, stride %lld, padding %lld and dilation %lld make no pooling window",
-                       (long long)p->kernel[i], (long long)p->stride[i], (long long)p->padding[i],
-                       (long long)p->dilation[i]);
-    if (span < 0)
-        nuc_shape_fail(c, "a window of %lld does not fit the padded input of %lld", (long long)p->kernel[i],
-                       (long long)in);
-    int64_t out = (span + (p->ceil_mode ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
-    /* The last window starts inside the input or its left padding. */
-    if (p->ceil_mode && (out - 1) * p->stride[i] >= in + p->padding[i])
-        out--;
-    return out;
-}
-
-static const struct nuc_meta *pool_input(const struct nuc_shape_call *c)
-{
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
-
-    if (in->rank != 3 && in->rank != 4)
-        nuc_shape_fail(c, "the input has rank %d; 2-D pooling wants 3 or 4", in->rank);
-    return in;
-}
-
-static struct nuc_meta pool_meta(const struct nuc_shape_call *c, const struct pool *p)
-{
-    const struct nuc_meta *in = pool_input(c);
-    struct nuc_meta m = *in;
-
-    for (uint32_t i = 0; i < 2; i++)
-        m.sizes[m.rank - 2u + i] = pool_size(c, p, i, in->sizes[m.rank - 2u + i]);
-    nuc_order_as(&m, nuc_suggests_channels_last(in));
-    return m;
-}
-
-/* kernel_size and stride, which defaults to the kernel. */
-static void read_window(const struct nuc_shape_call *c, struct pool *p)
-{
-    if (!nuc_shape_pair(c, 1, p->kernel))
-        nuc_shape_fail(c, "kernel_size is empty");
-    if (!nuc_shape_pair(c, 2, p->stride))
-        memcpy(p->stride, p->kernel, sizeof p->stride);
-    if (!nuc_shape_pair(c, 3, p->padding))
-        nuc_shape_fail(c, "padding is empty");
-}
-
-static struct nuc_meta max_pool_meta(const struct nuc_shape_call *c)
-{
-    struct pool p = {.ceil_mode = nuc_shape_bool(c, 5)};
-
-    read_window(c, &p);
-    if (!nuc_shape_pair(c, 4, p.dilation))
-        nuc_shape_fail(c, "dilation is empty");
-    return pool_meta(c, &p);
-}
-
-void nuc_shape_max_pool2d(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = max_pool_meta(c);
-
-    nuc_shape_result(c, &m);
-}
-
-void nuc_shape_max_pool2d_with_indices(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = max_pool_meta(c);
-    struct nuc_meta indices = m;
-
-    indices.dtype = NUC_I64;
-    nuc_shape_results(c, (struct nuc_meta[]){m, indices}, 2);
-}
-
-void nuc_shape_avg_pool2d(const struct nuc_shape_call *c)
-{
-    struct pool p = {.ceil_mode = nuc_shape_bool(c, 4), .dilation = {1, 1}};
-
-    read_window(c, &p);
-    struct nuc_meta m = pool_meta(c, &p);
-    nuc_shape_result(c, &m);
-}
-
-void nuc_shape_adaptive_avg_pool2d(const struct nuc_shape_call *c)
-{
-    const struct nuc_meta *in = pool_input(c);
-    struct nuc_meta m = *in;
-    int64_t size[2];
-
-    if (!nuc_shape_pair(c, 1, size))
-        nuc_shape_fail(c, "output_size is empty");
-    if (size[0] < 1 || size[1] < 1)
-        nuc_shape_fail(c, "output_size is %lld x %lld", (long long)size[0], (long long)size[1]);
-    m.sizes[m.rank - 2] = size[0];
-    m.sizes[m.rank - 1] = size[1];
-    nuc_order_as(&m, nuc_suggests_channels_last(in));
-    nuc_shape_result(c, &m);
 }

@@ -1,4 +1,4 @@
-/* Shape rules of elementwise operators, reductions, matrix products and quantization. */
+/* Shape rules of elementwise operators and quantization. */
 #include <string.h>
 
 #include "compiler/graph/shapes.h"
@@ -9,6 +9,36 @@
 void nuc_shape_unary(const struct nuc_shape_call *c)
 {
     nuc_shape_result(c, nuc_shape_input(c, 0));
+}
+
+/* exp, log, sigmoid, ...: an integer input is taken as float32. */
+void nuc_shape_unary_float(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, 0);
+
+    if (!nuc_is_floating(m.dtype))
+        m.dtype = NUC_F32;
+    nuc_shape_result(c, &m);
+}
+
+void nuc_shape_compare(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, 0);
+
+    m.dtype = NUC_BOOL;
+    nuc_shape_result(c, &m);
+}
+
+/* self, weight: one slope, or one for each index of dimension 1 (of dimension 0 of a vector: one only) */
+void nuc_shape_prelu(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    const struct nuc_meta *w = nuc_shape_input(c, 1);
+    int64_t channels = in->rank < 2 ? 1 : in->sizes[1];
+
+    if (w->rank > 1 || (nuc_elements(w) != 1 && nuc_elements(w) != channels))
+        nuc_shape_fail(c, "%s holds slopes for %lld channels", nuc_meta_text(c->g->cx, w), (long long)channels);
+    nuc_shape_result(c, in);
 }
 
 /* Order of torch's promotion among bool, integers and floats. */
@@ -87,141 +117,78 @@ static void broadcast_sizes(const struct nuc_shape_call *c, const struct nuc_met
 }
 
 /*
- * Order of a binary result. Operands of one shape: contiguous when both can be, else channels-last when both can be
- * (TensorIterator's fast set-up); else sorted by the operands' strides, the first deciding.
+ * Order of an elementwise result. Operands of one shape: contiguous when all can be, else channels-last when all can be
+ * (TensorIterator's fast set-up); else sorted by the operands' strides, the first deciding. Scalars have no say.
  */
-static void binary_order(const struct nuc_meta *a, const struct nuc_meta *b, struct nuc_meta *m)
+static void elementwise_order(const struct nuc_meta *const *inputs, uint32_t count, struct nuc_meta *m)
 {
-    int64_t strides[2][NUC_MAX_RANK];
-    uint32_t count = 0;
+    int64_t strides[3][NUC_MAX_RANK];
+    uint32_t used = 0;
 
-    if (a->rank != 0 || b->rank == 0)
-        broadcast_strides(a, m, strides[count++]);
-    if (b->rank != 0)
-        broadcast_strides(b, m, strides[count++]);
-    nuc_dim_order_of_inputs(m->sizes, (const int64_t(*)[NUC_MAX_RANK])strides, count, m->rank, m->dim_order);
+    for (uint32_t i = 0; i < count; i++) {
+        if (inputs[i]->rank != 0)
+            broadcast_strides(inputs[i], m, strides[used++]);
+    }
+    if (used != 0)
+        nuc_dim_order_of_inputs(m->sizes, (const int64_t(*)[NUC_MAX_RANK])strides, used, m->rank, m->dim_order);
+}
+
+static struct nuc_meta binary_meta(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *inputs[2] = {nuc_shape_input(c, 0), nuc_shape_input(c, 1)};
+    struct nuc_meta m = {.dtype = promote(c, inputs[0], inputs[1])};
+
+    broadcast_sizes(c, inputs[0], inputs[1], &m);
+    nuc_set_contiguous(&m);
+    nuc_shape_check(c, &m);
+    elementwise_order(inputs, 2, &m);
+    return m;
 }
 
 void nuc_shape_binary(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *a = nuc_shape_input(c, 0);
-    const struct nuc_meta *b = nuc_shape_input(c, 1);
-    struct nuc_meta m = {.dtype = promote(c, a, b)};
+    struct nuc_meta m = binary_meta(c);
 
-    broadcast_sizes(c, a, b, &m);
-    nuc_set_contiguous(&m);
-    nuc_shape_check(c, &m);
-    binary_order(a, b, &m);
     nuc_shape_result(c, &m);
 }
 
-/* ---- reductions ---- */
-
-/* Which dimensions are reduced; an empty or absent list means all. */
-static void read_reduced(const struct nuc_shape_call *c, uint32_t rank, bool reduced[NUC_MAX_RANK])
+/* The quotient of integers is float32. */
+void nuc_shape_div(const struct nuc_shape_call *c)
 {
-    uint32_t count;
-    const int64_t *dims = nuc_shape_ints(c, 1, &count);
-
-    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
-        reduced[i] = count == 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t dim = nuc_shape_dim(c, dims[i], rank);
-        if (reduced[dim])
-            nuc_shape_fail(c, "dimension %u is reduced twice", (unsigned)dim);
-        reduced[dim] = true;
-    }
-}
-
-/* self, dim, keepdim, dtype; the result is contiguous. */
-void nuc_shape_mean_dim(const struct nuc_shape_call *c)
-{
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
-    bool keep = nuc_shape_bool(c, 2);
-    bool reduced[NUC_MAX_RANK];
-    struct nuc_meta m = {.dtype = nuc_shape_dtype(c, 3, in->dtype)};
+    struct nuc_meta m = binary_meta(c);
 
     if (!nuc_is_floating(m.dtype))
-        nuc_shape_fail(c, "the mean of %s is not defined: pass dtype", nuc_dtype_name(m.dtype));
-    read_reduced(c, in->rank, reduced);
-    for (uint32_t i = 0; i < in->rank; i++) {
-        if (!reduced[i])
-            m.sizes[m.rank++] = in->sizes[i];
-        else if (keep)
-            m.sizes[m.rank++] = 1;
-    }
-    nuc_order_as(&m, false);
+        m.dtype = NUC_F32;
     nuc_shape_result(c, &m);
 }
 
-/* aten.softmax.int and aten._softmax: self, dim, and a dtype or a bool that a float input leaves without effect. */
-void nuc_shape_softmax(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = *nuc_shape_input(c, 0);
-
-    nuc_shape_dim(c, nuc_shape_int(c, 1), m.rank);
-    if (c->node->args[2].kind == NUC_ARG_DTYPE)
-        m.dtype = c->node->args[2].u.dtype;
-    nuc_order_as(&m, false);
-    nuc_shape_result(c, &m);
-}
-
-/* ---- matrix products: results are contiguous ---- */
-
-/* input [..., in], weight [out, in] or [in], bias [out] */
-void nuc_shape_linear(const struct nuc_shape_call *c)
-{
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
-    const struct nuc_meta *w = nuc_shape_input(c, 1);
-    const struct nuc_meta *bias = nuc_shape_optional_input(c, 2);
-    struct nuc_meta m = *in;
-
-    if (in->rank < 1 || w->rank < 1 || w->rank > 2 || in->sizes[in->rank - 1] != w->sizes[w->rank - 1])
-        nuc_shape_fail(c, "the input %s and the weight %s do not fit each other", nuc_meta_text(c->g->cx, in),
-                       nuc_meta_text(c->g->cx, w));
-    if (in->dtype != w->dtype)
-        nuc_shape_fail(c, "the input is %s, the weight %s", nuc_dtype_name(in->dtype), nuc_dtype_name(w->dtype));
-    if (w->rank == 2)
-        m.sizes[m.rank - 1] = w->sizes[0];
-    else
-        m.rank--;
-    if (bias != NULL && (bias->rank > 1 || (bias->rank == 1 && (w->rank != 2 || bias->sizes[0] != w->sizes[0]))))
-        nuc_shape_fail(c, "the bias %s does not fit the weight %s", nuc_meta_text(c->g->cx, bias),
-                       nuc_meta_text(c->g->cx, w));
-    nuc_order_as(&m, false);
-    nuc_shape_result(c, &m);
-}
-
-static struct nuc_meta matrix_product(const struct nuc_shape_call *c, const struct nuc_meta *a,
-                                      const struct nuc_meta *b)
-{
-    if (a->rank != 2 || b->rank != 2 || a->sizes[1] != b->sizes[0] || a->dtype != b->dtype)
-        nuc_shape_fail(c, "%s and %s cannot be multiplied", nuc_meta_text(c->g->cx, a), nuc_meta_text(c->g->cx, b));
-    struct nuc_meta m = nuc_meta_make(a->dtype, (const int64_t[]){a->sizes[0], b->sizes[1]}, 2);
-    nuc_order_as(&m, false);
-    return m;
-}
-
-/* self + mat1 * mat2, self broadcast */
-void nuc_shape_addmm(const struct nuc_shape_call *c)
+/* The result takes the place of self, so it has its sizes, type and order. */
+void nuc_shape_binary_in_place(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *self = nuc_shape_input(c, 0);
-    struct nuc_meta m = matrix_product(c, nuc_shape_input(c, 1), nuc_shape_input(c, 2));
-    bool fits = self->rank <= 2;
+    struct nuc_meta m = binary_meta(c);
 
-    for (uint32_t i = 0; fits && i < self->rank; i++) {
-        int64_t size = self->sizes[i];
-        fits = size == 1 || size == m.sizes[i + 2 - self->rank];
-    }
-    if (!fits)
-        nuc_shape_fail(c, "%s cannot be added to %s", nuc_meta_text(c->g->cx, self), nuc_meta_text(c->g->cx, &m));
-    nuc_shape_result(c, &m);
+    if (!nuc_same_sizes(&m, self) || dtype_category(m.dtype) > dtype_category(self->dtype))
+        nuc_shape_fail(c, "the result %s does not fit into self, %s", nuc_meta_text(c->g->cx, &m),
+                       nuc_meta_text(c->g->cx, self));
+    nuc_shape_result(c, self);
 }
 
-void nuc_shape_mm(const struct nuc_shape_call *c)
+/* condition, self, other */
+void nuc_shape_where(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = matrix_product(c, nuc_shape_input(c, 0), nuc_shape_input(c, 1));
+    const struct nuc_meta *inputs[3] = {nuc_shape_input(c, 0), nuc_shape_input(c, 1), nuc_shape_input(c, 2)};
+    struct nuc_meta chosen = {.dtype = promote(c, inputs[1], inputs[2])};
 
+    if (inputs[0]->dtype != NUC_BOOL)
+        nuc_shape_fail(c, "the condition is %s instead of bool", nuc_dtype_name(inputs[0]->dtype));
+    broadcast_sizes(c, inputs[1], inputs[2], &chosen);
+    nuc_set_contiguous(&chosen);
+    struct nuc_meta m = {.dtype = chosen.dtype};
+    broadcast_sizes(c, inputs[0], &chosen, &m);
+    nuc_set_contiguous(&m);
+    nuc_shape_check(c, &m);
+    elementwise_order(inputs, 3, &m);
     nuc_shape_result(c, &m);
 }
 

@@ -1,5 +1,5 @@
-/* Shape rules of views, copies, permutations and padding. */
-#include <string.h>
+/* Shape rules of views and of copies in another layout. */
+#include <math.h>
 
 #include "compiler/graph/shapes.h"
 
@@ -146,29 +146,6 @@ void nuc_shape_flatten(const struct nuc_shape_call *c)
     set_viewed(c, in, &m, true);
 }
 
-/* ---- permutation ---- */
-
-void nuc_shape_permute_copy(const struct nuc_shape_call *c)
-{
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
-    struct nuc_meta m = {.dtype = in->dtype, .rank = in->rank};
-    bool seen[NUC_MAX_RANK] = {false};
-    uint32_t count;
-    const int64_t *dims = nuc_shape_ints(c, 1, &count);
-
-    if (count != in->rank)
-        nuc_shape_fail(c, "%u dimensions are named for %s", (unsigned)count, nuc_meta_text(c->g->cx, in));
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t dim = nuc_shape_dim(c, dims[i], in->rank);
-        if (seen[dim])
-            nuc_shape_fail(c, "dimension %u is named twice", (unsigned)dim);
-        seen[dim] = true;
-        m.sizes[i] = in->sizes[dim];
-    }
-    nuc_order_as(&m, false);
-    nuc_shape_result(c, &m);
-}
-
 /* ---- copies in another layout ---- */
 
 static void set_format(const struct nuc_shape_call *c, struct nuc_meta *m, enum nuc_memory_format format)
@@ -248,6 +225,16 @@ void nuc_shape_to_dtype_layout(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
+/* self, dtype, non_blocking, copy, memory_format */
+void nuc_shape_to_dtype(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, 0);
+
+    m.dtype = nuc_shape_dtype(c, 1, m.dtype);
+    set_format(c, &m, read_format(c, 4));
+    nuc_shape_result(c, &m);
+}
+
 /* A dim_order argument: outermost dimension first; None preserves. */
 static void set_dim_order(const struct nuc_shape_call *c, uint32_t index, struct nuc_meta *m)
 {
@@ -290,62 +277,53 @@ void nuc_shape_to_dim_order_copy(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
-/* ---- padding ---- */
+/* ---- creation ---- */
 
-/* `pad` counts from the last dimension: before and behind the last, before and behind the one in front of it, ... */
-static struct nuc_meta padded(const struct nuc_shape_call *c)
+static struct nuc_meta created(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
     uint32_t count;
-    const int64_t *pad = nuc_shape_ints(c, 1, &count);
+    const int64_t *sizes = nuc_shape_ints(c, 0, &count);
 
-    if (count % 2 != 0 || count / 2 > m.rank)
-        nuc_shape_fail(c, "%u pad numbers for %s", (unsigned)count, nuc_meta_text(c->g->cx, &m));
-    for (uint32_t i = 0; i < count / 2; i++) {
-        uint32_t d = m.rank - 1u - i;
-        m.sizes[d] += pad[2 * i] + pad[2 * i + 1];
-        if (m.sizes[d] < 0 || (m.sizes[d] == 0 && (pad[2 * i] != 0 || pad[2 * i + 1] != 0)))
-            nuc_shape_fail(c, "padding %lld and %lld leaves nothing of dimension %u", (long long)pad[2 * i],
-                           (long long)pad[2 * i + 1], (unsigned)d);
-    }
+    if (count > NUC_MAX_RANK)
+        nuc_shape_fail(c, "%u dimensions are asked for; %d is the limit", (unsigned)count, NUC_MAX_RANK);
+    struct nuc_meta m = nuc_meta_make(nuc_shape_dtype(c, 1, NUC_F32), sizes, count);
+    nuc_shape_check(c, &m);
+    nuc_order_as(&m, false);
     return m;
 }
 
-static bool pads_nothing(const struct nuc_shape_call *c)
+/* size, dtype, ... */
+void nuc_shape_zeros(const struct nuc_shape_call *c)
 {
-    uint32_t count;
-    const int64_t *pad = nuc_shape_ints(c, 1, &count);
+    struct nuc_meta m = created(c);
 
-    for (uint32_t i = 0; i < count; i++) {
-        if (pad[i] > 0)
-            return false;
-    }
-    return true;
-}
-
-/* Cropping alone is a clone, which keeps the order. */
-void nuc_shape_constant_pad(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = padded(c);
-
-    if (!pads_nothing(c))
-        nuc_order_as(&m, nuc_suggests_channels_last(nuc_shape_input(c, 0)));
     nuc_shape_result(c, &m);
 }
 
-/* self, pad, mode, value */
-void nuc_shape_pad(const struct nuc_shape_call *c)
+/* size, dtype, layout, device, pin_memory, dim_order */
+void nuc_shape_empty_dim_order(const struct nuc_shape_call *c)
 {
-    const struct nuc_arg *mode = &c->node->args[2];
+    struct nuc_meta m = created(c);
 
-    if (mode->kind != NUC_ARG_STRING || mode->u.string == NULL)
-        nuc_shape_fail(c, "mode is not a text");
-    if (strcmp(mode->u.string, "constant") == 0) {
-        nuc_shape_constant_pad(c);
-        return;
-    }
-    struct nuc_meta m = padded(c);
-    bool circular = strcmp(mode->u.string, "circular") == 0;
-    nuc_order_as(&m, !circular && nuc_suggests_channels_last(nuc_shape_input(c, 0)));
+    set_dim_order(c, 5, &m);
+    nuc_shape_result(c, &m);
+}
+
+static bool is_whole(double value)
+{
+    return value == floor(value);
+}
+
+/* start, end, step, dtype: int64 by default when all three are whole numbers, else float32 */
+void nuc_shape_arange(const struct nuc_shape_call *c)
+{
+    double start = nuc_shape_float(c, 0), end = nuc_shape_float(c, 1), step = nuc_shape_float(c, 2);
+    bool whole = is_whole(start) && is_whole(end) && is_whole(step);
+    double count = ceil((end - start) / step);
+
+    if (!(count >= 0.0) || count > (double)NUC_MAX_ELEMENTS || step == 0.0)
+        nuc_shape_fail(c, "no range leads from %g to %g in steps of %g", start, end, step);
+    struct nuc_meta m =
+        nuc_meta_make(nuc_shape_dtype(c, 3, whole ? NUC_I64 : NUC_F32), (const int64_t[]){(int64_t)count}, 1);
     nuc_shape_result(c, &m);
 }

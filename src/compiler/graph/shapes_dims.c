@@ -1,0 +1,268 @@
+/*
+ * Shape rules that reorder, add and remove dimensions. In the ATen dialect results are views: the strides of the input
+ * go along. In the Edge dialect they are copies, and contiguous.
+ */
+#include "compiler/graph/shapes.h"
+
+/* A result seen through strides of the input's memory: names its order, or makes it contiguous when it is a copy. */
+static void set_strided(const struct nuc_shape_call *c, struct nuc_meta *m, const int64_t *strides, bool is_copy)
+{
+    nuc_set_contiguous(m);
+    nuc_shape_check(c, m);
+    if (is_copy)
+        nuc_order_as(m, false);
+    else
+        nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
+    nuc_shape_result(c, m);
+}
+
+/* ---- permutation ---- */
+
+static void permute(const struct nuc_shape_call *c, const uint32_t *dims, bool is_copy)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    struct nuc_meta m = {.dtype = in->dtype, .rank = in->rank};
+    int64_t own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
+
+    nuc_dense_strides(in, own);
+    for (uint32_t i = 0; i < in->rank; i++) {
+        m.sizes[i] = in->sizes[dims[i]];
+        strides[i] = own[dims[i]];
+    }
+    set_strided(c, &m, strides, is_copy);
+}
+
+/* self, dims */
+static void permute_rule(const struct nuc_shape_call *c, bool is_copy)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    bool seen[NUC_MAX_RANK] = {false};
+    uint32_t order[NUC_MAX_RANK];
+    uint32_t count;
+    const int64_t *dims = nuc_shape_ints(c, 1, &count);
+
+    if (count != in->rank)
+        nuc_shape_fail(c, "%u dimensions are named for %s", (unsigned)count, nuc_meta_text(c->g->cx, in));
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = nuc_shape_dim(c, dims[i], in->rank);
+        if (seen[order[i]])
+            nuc_shape_fail(c, "dimension %u is named twice", (unsigned)order[i]);
+        seen[order[i]] = true;
+    }
+    permute(c, order, is_copy);
+}
+
+void nuc_shape_permute(const struct nuc_shape_call *c)
+{
+    permute_rule(c, false);
+}
+
+void nuc_shape_permute_copy(const struct nuc_shape_call *c)
+{
+    permute_rule(c, true);
+}
+
+static void transpose(const struct nuc_shape_call *c, uint32_t a, uint32_t b)
+{
+    uint32_t order[NUC_MAX_RANK];
+
+    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
+        order[i] = i == a ? b : i == b ? a : i;
+    permute(c, order, false);
+}
+
+/* self, dim0, dim1 */
+void nuc_shape_transpose(const struct nuc_shape_call *c)
+{
+    uint32_t rank = nuc_shape_input(c, 0)->rank;
+
+    transpose(c, nuc_shape_dim(c, nuc_shape_int(c, 1), rank), nuc_shape_dim(c, nuc_shape_int(c, 2), rank));
+}
+
+/* Of a matrix; vectors and scalars stay. */
+void nuc_shape_t(const struct nuc_shape_call *c)
+{
+    uint32_t rank = nuc_shape_input(c, 0)->rank;
+
+    if (rank > 2)
+        nuc_shape_fail(c, "the input has rank %u; t wants at most 2", (unsigned)rank);
+    transpose(c, 0, rank == 2 ? 1 : 0);
+}
+
+/* ---- dimensions of size 1 ---- */
+
+static void squeeze(const struct nuc_shape_call *c, const bool *drop, bool is_copy)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    struct nuc_meta m = {.dtype = in->dtype};
+    int64_t own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
+
+    nuc_dense_strides(in, own);
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if (drop[i] && in->sizes[i] == 1)
+            continue;
+        strides[m.rank] = own[i];
+        m.sizes[m.rank++] = in->sizes[i];
+    }
+    set_strided(c, &m, strides, is_copy);
+}
+
+static void squeeze_all(const struct nuc_shape_call *c, bool is_copy)
+{
+    bool drop[NUC_MAX_RANK];
+
+    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
+        drop[i] = true;
+    squeeze(c, drop, is_copy);
+}
+
+void nuc_shape_squeeze(const struct nuc_shape_call *c)
+{
+    squeeze_all(c, false);
+}
+
+void nuc_shape_squeeze_copy(const struct nuc_shape_call *c)
+{
+    squeeze_all(c, true);
+}
+
+/* self, dim: stays when it is not of size 1 */
+static void squeeze_dim(const struct nuc_shape_call *c, bool is_copy)
+{
+    bool drop[NUC_MAX_RANK] = {false};
+
+    drop[nuc_shape_dim(c, nuc_shape_int(c, 1), nuc_shape_input(c, 0)->rank)] = true;
+    squeeze(c, drop, is_copy);
+}
+
+void nuc_shape_squeeze_dim(const struct nuc_shape_call *c)
+{
+    squeeze_dim(c, false);
+}
+
+void nuc_shape_squeeze_dim_copy(const struct nuc_shape_call *c)
+{
+    squeeze_dim(c, true);
+}
+
+/* self, dims */
+static void squeeze_dims(const struct nuc_shape_call *c, bool is_copy)
+{
+    bool drop[NUC_MAX_RANK] = {false};
+    uint32_t count;
+    const int64_t *dims = nuc_shape_ints(c, 1, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t dim = nuc_shape_dim(c, dims[i], nuc_shape_input(c, 0)->rank);
+        if (drop[dim])
+            nuc_shape_fail(c, "dimension %u is named twice", (unsigned)dim);
+        drop[dim] = true;
+    }
+    squeeze(c, drop, is_copy);
+}
+
+void nuc_shape_squeeze_dims(const struct nuc_shape_call *c)
+{
+    squeeze_dims(c, false);
+}
+
+void nuc_shape_squeeze_dims_copy(const struct nuc_shape_call *c)
+{
+    squeeze_dims(c, true);
+}
+
+/* self, dim in [-rank - 1, rank]: where the new dimension stands */
+static void unsqueeze(const struct nuc_shape_call *c, bool is_copy)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    struct nuc_meta m = {.dtype = in->dtype};
+    int64_t own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
+
+    if (in->rank == NUC_MAX_RANK)
+        nuc_shape_fail(c, "the result has more than %d dimensions", NUC_MAX_RANK);
+    uint32_t at = nuc_shape_dim(c, nuc_shape_int(c, 1), in->rank + 1u);
+    nuc_dense_strides(in, own);
+    for (uint32_t i = 0; i <= in->rank; i++) {
+        if (i == at) {
+            strides[m.rank] = i < in->rank ? own[i] * in->sizes[i] : 1;
+            m.sizes[m.rank++] = 1;
+        }
+        if (i < in->rank) {
+            strides[m.rank] = own[i];
+            m.sizes[m.rank++] = in->sizes[i];
+        }
+    }
+    set_strided(c, &m, strides, is_copy);
+}
+
+void nuc_shape_unsqueeze(const struct nuc_shape_call *c)
+{
+    unsqueeze(c, false);
+}
+
+void nuc_shape_unsqueeze_copy(const struct nuc_shape_call *c)
+{
+    unsqueeze(c, true);
+}
+
+/* ---- repetition, other strides ---- */
+
+/* self, size: dimensions of size 1 are repeated, -1 keeps one as it is, new ones stand in front */
+void nuc_shape_expand_copy(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    uint32_t count;
+    const int64_t *sizes = nuc_shape_ints(c, 1, &count);
+    struct nuc_meta m = {.dtype = in->dtype};
+
+    if (count < in->rank || count > NUC_MAX_RANK)
+        nuc_shape_fail(c, "%u sizes are given for %s", (unsigned)count, nuc_meta_text(c->g->cx, in));
+    uint32_t lead = count - in->rank;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t own = i < lead ? 1 : in->sizes[i - lead];
+        bool keep = i >= lead && sizes[i] == -1;
+        if (!keep && own != 1 && own != sizes[i])
+            nuc_shape_fail(c, "dimension %u of %s cannot become %lld", (unsigned)(i - lead),
+                           nuc_meta_text(c->g->cx, in), (long long)sizes[i]);
+        m.sizes[m.rank++] = keep ? own : sizes[i];
+    }
+    set_strided(c, &m, NULL, true);
+}
+
+/* Index of the last element that is read, -1 when none is. */
+static int64_t last_read(const struct nuc_shape_call *c, const struct nuc_meta *m, const int64_t *strides,
+                         int64_t offset)
+{
+    int64_t last = offset;
+
+    for (uint32_t i = 0; i < m->rank; i++) {
+        if (strides[i] < 0)
+            nuc_shape_fail(c, "stride %lld is negative", (long long)strides[i]);
+        if (m->sizes[i] == 0)
+            return -1;
+        last += (m->sizes[i] - 1) * strides[i];
+        if (last > NUC_MAX_ELEMENTS)
+            return last;
+    }
+    return last;
+}
+
+/* self, size, stride, storage_offset: elements of the input's memory read in another way */
+void nuc_shape_as_strided_copy(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    uint32_t count, n_strides;
+    const int64_t *sizes = nuc_shape_ints(c, 1, &count);
+    const int64_t *strides = nuc_shape_ints(c, 2, &n_strides);
+    int64_t offset = nuc_shape_is_none(c, 3) ? 0 : nuc_shape_int(c, 3);
+
+    if (count != n_strides || count > NUC_MAX_RANK || offset < 0)
+        nuc_shape_fail(c, "%u sizes, %u strides and the offset %lld describe no tensor", (unsigned)count,
+                       (unsigned)n_strides, (long long)offset);
+    struct nuc_meta m = nuc_meta_make(in->dtype, sizes, count);
+    nuc_shape_check(c, &m);
+    if (last_read(c, &m, strides, offset) >= nuc_elements(in))
+        nuc_shape_fail(c, "the strides lead beyond the %lld elements of %s", (long long)nuc_elements(in),
+                       nuc_meta_text(c->g->cx, in));
+    set_strided(c, &m, NULL, true);
+}

@@ -1,0 +1,94 @@
+/* Shape rules of reductions and softmax. Results are contiguous. */
+#include "compiler/graph/shapes.h"
+
+/* Which dimensions are reduced; an empty or absent list means all. */
+static void read_reduced(const struct nuc_shape_call *c, uint32_t rank, bool reduced[NUC_MAX_RANK])
+{
+    uint32_t count;
+    const int64_t *dims = nuc_shape_ints(c, 1, &count);
+
+    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
+        reduced[i] = count == 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t dim = nuc_shape_dim(c, dims[i], rank);
+        if (reduced[dim])
+            nuc_shape_fail(c, "dimension %u is reduced twice", (unsigned)dim);
+        reduced[dim] = true;
+    }
+}
+
+/* self, dim, keepdim */
+static struct nuc_meta reduced_meta(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    bool keep = nuc_shape_bool(c, 2);
+    bool reduced[NUC_MAX_RANK];
+    struct nuc_meta m = {.dtype = in->dtype};
+
+    read_reduced(c, in->rank, reduced);
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if (!reduced[i])
+            m.sizes[m.rank++] = in->sizes[i];
+        else if (keep)
+            m.sizes[m.rank++] = 1;
+    }
+    nuc_order_as(&m, false);
+    return m;
+}
+
+/* self, dim, keepdim, dtype */
+void nuc_shape_mean_dim(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta(c);
+
+    m.dtype = nuc_shape_dtype(c, 3, m.dtype);
+    if (!nuc_is_floating(m.dtype))
+        nuc_shape_fail(c, "the mean of %s is not defined: pass dtype", nuc_dtype_name(m.dtype));
+    nuc_shape_result(c, &m);
+}
+
+/* Sums of bools and integers are int64. */
+static enum nuc_dtype sum_dtype(enum nuc_dtype dtype)
+{
+    return nuc_is_floating(dtype) ? dtype : NUC_I64;
+}
+
+/* self, dim, keepdim, dtype */
+void nuc_shape_sum_dim(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta(c);
+
+    m.dtype = nuc_shape_dtype(c, 3, sum_dtype(m.dtype));
+    nuc_shape_result(c, &m);
+}
+
+/* self, dtype: over everything */
+void nuc_shape_sum(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = {.dtype = nuc_shape_dtype(c, 1, sum_dtype(nuc_shape_input(c, 0)->dtype))};
+
+    nuc_shape_result(c, &m);
+}
+
+/* amax and amin: self, dim, keepdim */
+void nuc_shape_extreme(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta(c);
+    const struct nuc_meta *in = nuc_shape_input(c, 0);
+
+    if (nuc_elements(in) == 0 && nuc_elements(&m) != 0)
+        nuc_shape_fail(c, "%s has no largest or smallest element", nuc_meta_text(c->g->cx, in));
+    nuc_shape_result(c, &m);
+}
+
+/* aten.softmax.int and aten._softmax: self, dim, and a dtype or a bool that a float input leaves without effect. */
+void nuc_shape_softmax(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, 0);
+
+    nuc_shape_dim(c, nuc_shape_int(c, 1), m.rank);
+    if (c->node->args[2].kind == NUC_ARG_DTYPE)
+        m.dtype = c->node->args[2].u.dtype;
+    nuc_order_as(&m, false);
+    nuc_shape_result(c, &m);
+}
