@@ -373,6 +373,7 @@ struct results {
 static void read_results(const struct nuc_json *node, struct results *r)
 {
     r->outputs = nuc_json_field(node, "outputs");
+    r->is_list = false;
     r->is_tuple = nuc_json_count(&r->outputs) != 1;
     if (r->is_tuple)
         return;
