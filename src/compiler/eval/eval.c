@@ -48,14 +48,30 @@ static void add_values(struct nuc_evaluator *e, const struct nuc_node *node)
     }
 }
 
+static uint32_t slot_of(const struct nuc_evaluator *e, const struct nuc_node *in)
+{
+    return in == NULL || in->n_vals == 0 ? NUC_NO_SLOT : e->first_slots[in->id];
+}
+
+static const uint32_t *bind_list(struct nuc_evaluator *e, const struct nuc_arg *arg)
+{
+    if (arg->kind != NUC_ARG_NODES)
+        return NULL;
+    uint32_t *slots = nuc_alloc_array(e->cx, (size_t)arg->count + 1, sizeof *slots);
+    for (uint32_t i = 0; i < arg->count; i++)
+        slots[i] = slot_of(e, arg->u.nodes[i]);
+    return slots;
+}
+
 static struct nuc_eval_call *bind(struct nuc_evaluator *e, const struct nuc_node *node)
 {
     struct nuc_eval_call *c = nuc_alloc(e->cx, sizeof *c);
     uint32_t *slots = nuc_alloc_array(e->cx, node->n_args, sizeof *slots);
+    const uint32_t **lists = nuc_alloc_array(e->cx, node->n_args, sizeof *lists);
 
     for (uint32_t i = 0; i < node->n_args; i++) {
-        const struct nuc_node *in = nuc_arg_node(node, i);
-        slots[i] = in == NULL || in->n_vals == 0 ? NUC_NO_SLOT : e->first_slots[in->id];
+        slots[i] = slot_of(e, nuc_arg_node(node, i));
+        lists[i] = bind_list(e, &node->args[i]);
     }
     *c = (struct nuc_eval_call){.cx = e->cx,
                                 .g = e->g,
@@ -63,16 +79,26 @@ static struct nuc_eval_call *bind(struct nuc_evaluator *e, const struct nuc_node
                                 .node = node,
                                 .values = e->values,
                                 .in_slots = slots,
+                                .list_slots = lists,
                                 .out_slot = e->first_slots[node->id],
                                 .out = nuc_alloc_array(e->cx, node->n_vals, sizeof(void *))};
     return c;
 }
 
+static bool is_constant_slot(const struct nuc_eval_call *c, uint32_t slot)
+{
+    return slot == NUC_NO_SLOT || c->values[slot].constant;
+}
+
 static bool all_constant(const struct nuc_eval_call *c)
 {
     for (uint32_t i = 0; i < c->node->n_args; i++) {
-        if (nuc_eval_has_in(c, i) && !c->values[c->in_slots[i]].constant)
+        if (!is_constant_slot(c, c->in_slots[i]))
             return false;
+        for (uint32_t k = 0; k < nuc_eval_list_count(c, i); k++) {
+            if (!is_constant_slot(c, c->list_slots[i][k]))
+                return false;
+        }
     }
     return true;
 }
@@ -162,21 +188,28 @@ struct live {
 
 static void use(struct nuc_evaluator *e, uint32_t slot, size_t step)
 {
+    if (slot == NUC_NO_SLOT)
+        return;
     struct nuc_eval_value *root = &e->values[e->values[slot].root];
-
     if (root->last_use < step)
         root->last_use = step;
+}
+
+static void use_inputs(struct nuc_evaluator *e, const struct nuc_eval_call *c, size_t step)
+{
+    for (uint32_t i = 0; i < c->node->n_args; i++) {
+        use(e, c->in_slots[i], step);
+        for (uint32_t k = 0; k < nuc_eval_list_count(c, i); k++)
+            use(e, c->list_slots[i][k], step);
+    }
 }
 
 /* A value is used by what computes and by the observer, which sees views too. */
 static void find_last_uses(struct nuc_evaluator *e)
 {
     for (size_t s = 0; s < e->n_steps; s++) {
-        const struct nuc_eval_call *c = e->steps[s].call;
-        for (uint32_t i = 0; c != NULL && i < c->node->n_args; i++) {
-            if (nuc_eval_has_in(c, i))
-                use(e, c->in_slots[i], s);
-        }
+        if (e->steps[s].call != NULL)
+            use_inputs(e, e->steps[s].call, s);
         for (uint32_t v = 0; v < e->steps[s].node->n_vals; v++)
             use(e, e->first_slots[e->steps[s].node->id] + v, s);
     }

@@ -94,6 +94,37 @@ uint32_t nuc_eval_dim(const struct nuc_eval_call *c, int64_t dim, uint32_t rank)
     return (uint32_t)(dim < 0 ? dim + limit : dim);
 }
 
+uint32_t nuc_eval_dim_arg(const struct nuc_eval_call *c, uint32_t arg, uint32_t rank)
+{
+    return nuc_eval_dim(c, nuc_eval_int(c, arg, 0), rank);
+}
+
+void nuc_eval_marked_dims(const struct nuc_eval_call *c, uint32_t arg, uint32_t rank, bool marked[NUC_MAX_RANK])
+{
+    const struct nuc_arg *dims = argument(c, arg);
+    bool all = dims->kind == NUC_ARG_NONE || (dims->kind == NUC_ARG_INTS && dims->count == 0);
+
+    for (uint32_t d = 0; d < NUC_MAX_RANK; d++)
+        marked[d] = all;
+    if (dims->kind == NUC_ARG_INT)
+        marked[nuc_eval_dim(c, dims->u.i, rank)] = true;
+    if (dims->kind == NUC_ARG_INTS) {
+        for (uint32_t i = 0; i < dims->count; i++)
+            marked[nuc_eval_dim(c, dims->u.ints[i], rank)] = true;
+    }
+}
+
+void nuc_eval_check_broadcast(const struct nuc_eval_call *c, uint32_t arg)
+{
+    const struct nuc_meta *in = nuc_eval_in_meta(c, arg), *out = nuc_eval_out_meta(c, 0);
+
+    for (uint32_t i = 1; i <= in->rank; i++) {
+        int64_t size = in->sizes[in->rank - i];
+        if (i > out->rank || (size != 1 && size != out->sizes[out->rank - i]))
+            nuc_eval_fail(c, "%s does not broadcast to %s", nuc_meta_text(c->cx, in), nuc_meta_text(c->cx, out));
+    }
+}
+
 size_t nuc_eval_product(const struct nuc_meta *m, uint32_t from, uint32_t to)
 {
     size_t product = 1;
@@ -246,4 +277,34 @@ void nuc_eval_store_number(enum nuc_dtype dtype, void *data, size_t i, double va
         nuc_eval_store_int(dtype, data, i, value > 0.0 ? INT64_MAX : value < 0.0 ? INT64_MIN : 0);
     else
         nuc_eval_store_int(dtype, data, i, (int64_t)value);
+}
+
+void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count)
+{
+    bool exact = nuc_eval_is_integer(from);
+
+    if (from == to) {
+        memcpy(out, in, count * nuc_dtype_size(to));
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (exact)
+            nuc_eval_store_int(to, out, i, nuc_eval_load_int(from, in, i));
+        else
+            nuc_eval_store_number(to, out, i, nuc_eval_load_number(from, in, i));
+    }
+}
+
+void nuc_eval_copy_strided(void *to, const void *from, size_t count, size_t stride, size_t size)
+{
+    const char *in = from;
+    char *out = to;
+
+    if (size == 4) { /* float32: a constant size makes the copy a single load and store */
+        for (size_t i = 0; i < count; i++)
+            memcpy(out + i * 4, in + i * stride * 4, 4);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        memcpy(out + i * size, in + i * stride * size, size);
 }

@@ -1,7 +1,8 @@
 /*
- * 2-D convolution and transposed convolution, grouped, dilated, with or without batch. Each group is the product
+ * Convolution and transposed convolution along one, two or three dimensions, grouped, dilated, with or without batch.
+ * Each group is the product
  *
- *     weight [output channels of the group][k]  x  columns [k][output pixels],   k = channels * kernel height * width
+ *     weight [output channels of the group][k]  x  columns [k][output pixels],   k = channels * kernel elements
  *
  * whose columns are gathered sixteen pixels at a time from a copy of the image with its padding around it. A transposed
  * convolution is the convolution, with stride 1, of the image spread out by its stride with the flipped kernel.
@@ -11,11 +12,14 @@
 #include "compiler/eval/eval_gemm.h"
 #include "compiler/eval/eval_private.h"
 
-/* Arguments common to aten.conv2d and edge.aten.convolution, by position. */
-enum { INPUT, WEIGHT, BIAS, STRIDE, PADDING, DILATION, CONV2D_GROUPS };
-enum { EDGE_TRANSPOSED = 6, EDGE_OUTPUT_PADDING, EDGE_GROUPS };
+/* Arguments by position: those of all, of aten.conv*d, of aten.conv_transpose*d, of edge.aten.convolution. */
+enum { INPUT, WEIGHT, BIAS, STRIDE, PADDING };
+enum { CONV_DILATION = 5, CONV_GROUPS };
+enum { TRANSPOSE_GROUPS = 6, TRANSPOSE_DILATION };
+enum { EDGE_DILATION = 5, EDGE_TRANSPOSED, EDGE_OUTPUT_PADDING, EDGE_GROUPS };
 
-enum { HEIGHT, WIDTH };
+/* Fewer dimensions are the last ones; the others have size 1. */
+enum { DEPTH, HEIGHT, WIDTH, SPATIAL };
 
 #define MAX_GEOMETRY ((int64_t)1 << 30)
 
@@ -28,11 +32,11 @@ struct conv {
     bool transposed;
     size_t batch, groups;
     size_t in_channels, out_channels; /* of one group */
-    size_t in[2], out[2], kernel[2];
-    size_t stride[2], dilation[2]; /* of the product: stride 1 when transposed */
-    size_t spread[2];              /* distance of neighbouring inputs in the padded image: 1 unless transposed */
-    int64_t origin[2];             /* where input (0, 0) lies in the padded image; negative: cropped */
-    size_t padded[2];
+    size_t in[SPATIAL], out[SPATIAL], kernel[SPATIAL];
+    size_t stride[SPATIAL], dilation[SPATIAL]; /* of the product: stride 1 when transposed */
+    size_t spread[SPATIAL];  /* distance of neighbouring inputs in the padded image: 1 unless transposed */
+    int64_t origin[SPATIAL]; /* where the first input lies in the padded image; negative: cropped */
+    size_t padded[SPATIAL];
     bool in_place; /* the padded image is the image */
     size_t k;
     size_t *k_offsets;   /* [k] from a pixel's corner to the tap, in the padded image of one group */
@@ -50,20 +54,31 @@ struct conv_run {
     float *panels; /* [threads][k][16] */
 };
 
+static size_t volume(const size_t sizes[SPATIAL])
+{
+    return sizes[DEPTH] * sizes[HEIGHT] * sizes[WIDTH];
+}
+
 static size_t out_pixels(const struct conv *v)
 {
-    return v->out[HEIGHT] * v->out[WIDTH];
+    return volume(v->out);
 }
 
 static size_t plane(const struct conv *v)
 {
-    return v->padded[HEIGHT] * v->padded[WIDTH];
+    return volume(v->padded);
 }
 
-/* weight [in][out of group][kh][kw] of a transposed convolution as [groups][out][in of group][kh][kw], flipped. */
+/* Offset of a position in the padded image of one channel. */
+static size_t offset_of(const struct conv *v, size_t z, size_t y, size_t x)
+{
+    return (z * v->padded[HEIGHT] + y) * v->padded[WIDTH] + x;
+}
+
+/* weight [in][out of group][taps] of a transposed convolution as [groups][out][in of group][taps], flipped. */
 static void flip_weight(const struct conv *v, const float *weight, float *flipped)
 {
-    size_t taps = v->kernel[HEIGHT] * v->kernel[WIDTH];
+    size_t taps = volume(v->kernel);
 
     for (size_t g = 0; g < v->groups; g++) {
         for (size_t o = 0; o < v->out_channels; o++) {
@@ -82,17 +97,19 @@ static size_t weight_elements(const struct conv *v)
     return v->groups * v->out_channels * v->k;
 }
 
+/* Taps in the order of the weight. */
 static void set_k_offsets(struct nuc_eval_call *c, struct conv *v)
 {
-    size_t i = 0;
+    size_t taps = volume(v->kernel);
 
-    v->k = v->in_channels * v->kernel[HEIGHT] * v->kernel[WIDTH];
+    v->k = v->in_channels * taps;
     v->k_offsets = nuc_alloc_array(c->cx, v->k, sizeof *v->k_offsets);
-    for (size_t ch = 0; ch < v->in_channels; ch++) {
-        for (size_t y = 0; y < v->kernel[HEIGHT]; y++) {
-            for (size_t x = 0; x < v->kernel[WIDTH]; x++)
-                v->k_offsets[i++] = ch * plane(v) + y * v->dilation[HEIGHT] * v->padded[WIDTH] + x * v->dilation[WIDTH];
-        }
+    for (size_t i = 0; i < v->k; i++) {
+        size_t tap = i % taps;
+        size_t x = tap % v->kernel[WIDTH], y = tap / v->kernel[WIDTH] % v->kernel[HEIGHT];
+        size_t z = tap / v->kernel[WIDTH] / v->kernel[HEIGHT];
+        v->k_offsets[i] =
+            i / taps * plane(v) + offset_of(v, z * v->dilation[DEPTH], y * v->dilation[HEIGHT], x * v->dilation[WIDTH]);
     }
 }
 
@@ -105,11 +122,11 @@ static void check_range(const struct nuc_eval_call *c, const char *what, int64_t
 }
 
 /* Size of the padded image: exactly what the output reads, at least one. */
-static void set_geometry(struct nuc_eval_call *c, struct conv *v, const int64_t stride[2], const int64_t padding[2],
-                         const int64_t dilation[2])
+static void set_geometry(struct nuc_eval_call *c, struct conv *v, const int64_t stride[SPATIAL],
+                         const int64_t padding[SPATIAL], const int64_t dilation[SPATIAL])
 {
     v->in_place = true;
-    for (int d = HEIGHT; d <= WIDTH; d++) {
+    for (int d = DEPTH; d < SPATIAL; d++) {
         check_range(c, "stride", stride[d], 1);
         check_range(c, "padding", padding[d], 0);
         check_range(c, "dilation", dilation[d], 1);
@@ -129,8 +146,8 @@ static void set_geometry(struct nuc_eval_call *c, struct conv *v, const int64_t 
 static void check_channels(struct nuc_eval_call *c, struct conv *v, const struct nuc_meta *weight, size_t channels,
                            size_t outputs, int64_t groups)
 {
-    if (groups < 1 || weight->rank != 4)
-        nuc_eval_fail(c, "only convolutions over height and width can be evaluated (a weight of rank 4)");
+    if (groups < 1)
+        nuc_eval_fail(c, "there are %lld groups", (long long)groups);
     v->groups = (size_t)groups;
     v->in_channels = channels / v->groups;
     v->out_channels = outputs / v->groups;
@@ -140,8 +157,6 @@ static void check_channels(struct nuc_eval_call *c, struct conv *v, const struct
         (size_t)weight->sizes[1] != second)
         nuc_eval_fail(c, "weight of shape %s does not fit %zu input and %zu output channels in %zu groups",
                       nuc_meta_text(c->cx, weight), channels, outputs, v->groups);
-    v->kernel[HEIGHT] = (size_t)weight->sizes[2];
-    v->kernel[WIDTH] = (size_t)weight->sizes[3];
 }
 
 /* A transposed convolution's constant weight is flipped once. */
@@ -161,36 +176,96 @@ static size_t scratch_size(const struct nuc_eval_call *c, const struct conv *v)
     size_t panels = nuc_pool_threads(c->pool) * v->k * NUC_TILE_COLUMNS;
     size_t flipped = v->transposed && v->weight == NULL ? weight_elements(v) : 0;
 
-    bool fits = v->in_place || (nuc_mul_size(v->padded[HEIGHT], v->padded[WIDTH], &image) &&
+    bool fits = v->in_place || (nuc_mul_size(v->padded[DEPTH], v->padded[HEIGHT], &image) &&
+                                nuc_mul_size(image, v->padded[WIDTH], &image) &&
                                 nuc_mul_size(image, v->groups * v->in_channels, &image));
     if (!fits || !nuc_add_size(panels + flipped, image, &size) || !nuc_mul_size(size, sizeof(float), &bytes))
         nuc_eval_fail(c, "the padded input is too large");
     return bytes;
 }
 
-static void prepare(struct nuc_eval_call *c, bool transposed, int64_t groups)
+/* The last `spatial` of three numbers; a single number stands for all of them. */
+static void read_spatial(const struct nuc_eval_call *c, uint32_t arg, uint32_t spatial, int64_t out[SPATIAL])
+{
+    const struct nuc_arg *a = &c->node->args[arg];
+
+    if (a->kind != NUC_ARG_INT && (a->kind != NUC_ARG_INTS || (a->count != 1 && a->count != spatial)))
+        nuc_eval_fail(c, "argument %u has not one number for each of %u dimensions", (unsigned)arg, (unsigned)spatial);
+    for (uint32_t i = 0; i < spatial; i++) {
+        int64_t one = a->kind == NUC_ARG_INT ? a->u.i : a->u.ints[a->count == 1 ? 0 : i];
+        out[SPATIAL - spatial + i] = one;
+    }
+}
+
+/* Sizes along the dimensions of space, and the number of channels in front of them. */
+static size_t read_sizes(const struct nuc_eval_call *c, const struct nuc_meta *m, uint32_t spatial,
+                         size_t sizes[SPATIAL])
+{
+    if (m->rank != spatial + 1 && m->rank != spatial + 2)
+        nuc_eval_fail(c, "%s does not have %u dimensions behind its channels", nuc_meta_text(c->cx, m),
+                      (unsigned)spatial);
+    for (uint32_t d = DEPTH; d < SPATIAL; d++)
+        sizes[d] = 1;
+    for (uint32_t i = 0; i < spatial; i++)
+        sizes[SPATIAL - 1 - i] = (size_t)m->sizes[m->rank - 1 - i];
+    return (size_t)m->sizes[m->rank - spatial - 1];
+}
+
+/* Where an operator has its arguments. */
+struct positions {
+    bool transposed, named_padding;
+    uint32_t dilation, groups;
+};
+
+/* "valid": none; "same": what keeps the size, the odd element behind. The padding behind follows from the result. */
+static void read_padding(const struct nuc_eval_call *c, const struct conv *v, const struct positions *at,
+                         uint32_t spatial, const int64_t dilation[SPATIAL], int64_t padding[SPATIAL])
+{
+    if (!at->named_padding) {
+        read_spatial(c, PADDING, spatial, padding);
+        return;
+    }
+    const char *name = c->node->args[PADDING].u.string;
+    bool same = strcmp(name, "same") == 0;
+    if (!same && strcmp(name, "valid") != 0)
+        nuc_eval_fail(c, "unknown padding '%s'", name);
+    for (uint32_t d = DEPTH; same && d < SPATIAL; d++) {
+        check_range(c, "dilation", dilation[d], 1);
+        padding[d] = dilation[d] * ((int64_t)v->kernel[d] - 1) / 2;
+    }
+}
+
+static struct conv *new_conv(struct nuc_eval_call *c)
 {
     struct conv *v = nuc_alloc(c->cx, sizeof *v);
-    int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
-    struct nuc_eval_image in = nuc_eval_image(c, nuc_eval_in_meta(c, INPUT));
-    struct nuc_eval_image out = nuc_eval_image(c, nuc_eval_out_meta(c, 0));
 
     nuc_eval_want_float(c, INPUT);
     nuc_eval_want_float(c, WEIGHT);
     if (nuc_eval_has_in(c, BIAS))
         nuc_eval_want_float(c, BIAS);
-    nuc_eval_pair(c, STRIDE, stride);
-    nuc_eval_pair(c, PADDING, padding);
-    nuc_eval_pair(c, DILATION, dilation);
-    v->transposed = transposed;
-    v->batch = in.batch;
-    v->in[HEIGHT] = in.height;
-    v->in[WIDTH] = in.width;
-    v->out[HEIGHT] = out.height;
-    v->out[WIDTH] = out.width;
     v->tile = nuc_tile_select();
     v->add_scaled = nuc_add_scaled_select();
-    check_channels(c, v, nuc_eval_in_meta(c, WEIGHT), in.channels, out.channels, groups);
+    return v;
+}
+
+static void prepare(struct nuc_eval_call *c, const struct positions *at)
+{
+    const struct nuc_meta *weight = nuc_eval_in_meta(c, WEIGHT), *in = nuc_eval_in_meta(c, INPUT);
+    int64_t stride[SPATIAL] = {1, 1, 1}, padding[SPATIAL] = {0, 0, 0}, dilation[SPATIAL] = {1, 1, 1};
+    struct conv *v = new_conv(c);
+
+    if (weight->rank < 3 || weight->rank > 2 + SPATIAL)
+        nuc_eval_fail(c, "convolutions have 1 to 3 dimensions, %s is no weight of one", nuc_meta_text(c->cx, weight));
+    uint32_t spatial = weight->rank - 2u;
+    size_t channels = read_sizes(c, in, spatial, v->in);
+    size_t outputs = read_sizes(c, nuc_eval_out_meta(c, 0), spatial, v->out);
+    read_sizes(c, weight, spatial, v->kernel);
+    read_spatial(c, STRIDE, spatial, stride);
+    read_spatial(c, at->dilation, spatial, dilation);
+    read_padding(c, v, at, spatial, dilation, padding);
+    v->transposed = at->transposed;
+    v->batch = in->rank == spatial + 2 ? (size_t)in->sizes[0] : 1;
+    check_channels(c, v, weight, channels, outputs, nuc_eval_int(c, at->groups, 1));
     set_geometry(c, v, stride, padding, dilation);
     set_k_offsets(c, v);
     set_weight(c, v);
@@ -198,14 +273,26 @@ static void prepare(struct nuc_eval_call *c, bool transposed, int64_t groups)
     c->state = v;
 }
 
-static void prepare_conv2d(struct nuc_eval_call *c)
+static void prepare_conv(struct nuc_eval_call *c)
 {
-    prepare(c, false, nuc_eval_int(c, CONV2D_GROUPS, 1));
+    prepare(c, &(struct positions){.dilation = CONV_DILATION, .groups = CONV_GROUPS});
+}
+
+static void prepare_conv_padding(struct nuc_eval_call *c)
+{
+    prepare(c, &(struct positions){.named_padding = true, .dilation = CONV_DILATION, .groups = CONV_GROUPS});
+}
+
+static void prepare_conv_transpose(struct nuc_eval_call *c)
+{
+    prepare(c, &(struct positions){.transposed = true, .dilation = TRANSPOSE_DILATION, .groups = TRANSPOSE_GROUPS});
 }
 
 static void prepare_edge(struct nuc_eval_call *c)
 {
-    prepare(c, nuc_eval_int(c, EDGE_TRANSPOSED, 0) != 0, nuc_eval_int(c, EDGE_GROUPS, 1));
+    bool transposed = nuc_eval_int(c, EDGE_TRANSPOSED, 0) != 0;
+
+    prepare(c, &(struct positions){.transposed = transposed, .dilation = EDGE_DILATION, .groups = EDGE_GROUPS});
 }
 
 /* One row of an image, to where it lies in the padded row. */
@@ -223,16 +310,25 @@ static void place_row(const struct conv *v, const float *row, float *padded)
     }
 }
 
-/* [channels][height][width] into a zeroed [channels][padded height][padded width]. */
+/* Where an input coordinate lies in the padded image; false when it is cropped. */
+static bool padded_at(const struct conv *v, int d, size_t at, size_t *padded)
+{
+    int64_t place = v->origin[d] + (int64_t)(at * v->spread[d]);
+
+    *padded = (size_t)place;
+    return place >= 0 && place < (int64_t)v->padded[d];
+}
+
+/* [channels][depth][height][width] into a zeroed image with its padding. */
 static void place_image(const struct conv *v, const float *image, float *padded)
 {
-    memset(padded, 0, v->groups * v->in_channels * plane(v) * sizeof *padded);
-    for (size_t ch = 0; ch < v->groups * v->in_channels; ch++) {
-        for (size_t y = 0; y < v->in[HEIGHT]; y++) {
-            int64_t at = v->origin[HEIGHT] + (int64_t)(y * v->spread[HEIGHT]);
-            if (at >= 0 && at < (int64_t)v->padded[HEIGHT])
-                place_row(v, image + (ch * v->in[HEIGHT] + y) * v->in[WIDTH],
-                          padded + ch * plane(v) + (size_t)at * v->padded[WIDTH]);
+    size_t channels = v->groups * v->in_channels, z, y;
+
+    memset(padded, 0, channels * plane(v) * sizeof *padded);
+    for (size_t ch = 0; ch < channels; ch++) {
+        for (size_t row = 0; row < v->in[DEPTH] * v->in[HEIGHT]; row++, image += v->in[WIDTH]) {
+            if (padded_at(v, DEPTH, row / v->in[HEIGHT], &z) && padded_at(v, HEIGHT, row % v->in[HEIGHT], &y))
+                place_row(v, image, padded + ch * plane(v) + offset_of(v, z, y, 0));
         }
     }
 }
@@ -240,14 +336,18 @@ static void place_image(const struct conv *v, const float *image, float *padded)
 /* Corners in the padded image of the pixels from `first` on; behind the last pixel they repeat pixel 0. */
 static void find_corners(const struct conv *v, size_t first, size_t count, size_t corners[NUC_TILE_COLUMNS])
 {
-    size_t y = first / v->out[WIDTH], x = first % v->out[WIDTH];
+    size_t x = first % v->out[WIDTH], row = first / v->out[WIDTH];
+    size_t y = row % v->out[HEIGHT], z = row / v->out[HEIGHT];
 
     memset(corners, 0, NUC_TILE_COLUMNS * sizeof *corners);
     for (size_t j = 0; j < count; j++) {
-        corners[j] = y * v->stride[HEIGHT] * v->padded[WIDTH] + x * v->stride[WIDTH];
-        if (++x == v->out[WIDTH]) {
-            x = 0;
-            y++;
+        corners[j] = offset_of(v, z * v->stride[DEPTH], y * v->stride[HEIGHT], x * v->stride[WIDTH]);
+        if (++x < v->out[WIDTH])
+            continue;
+        x = 0;
+        if (++y == v->out[HEIGHT]) {
+            y = 0;
+            z++;
         }
     }
 }
@@ -408,7 +508,7 @@ static void run_image(const struct nuc_eval_call *c, struct conv_run *r)
     const struct conv *v = r->conv;
     double cost = (double)weight_elements(v) * (double)out_pixels(v);
 
-    if (v->in_channels == 1 && v->out_channels == 1 && out_pixels(v) != 0)
+    if (v->in_channels == 1 && v->out_channels == 1 && v->padded[DEPTH] == 1 && out_pixels(v) != 0)
         nuc_parallel_for(c->pool, v->groups, cost, compute_channels, r);
     else
         nuc_parallel_for(c->pool, v->groups * panels_of_group(v), cost, compute_panels, r);
@@ -435,10 +535,12 @@ static void run(const struct nuc_eval_call *c)
             place_image(v, in, padded);
         r.image = v->in_place ? in : padded;
         run_image(c, &r);
-        in += channels * v->in[HEIGHT] * v->in[WIDTH];
+        in += channels * volume(v->in);
         r.out += v->groups * v->out_channels * out_pixels(v);
     }
 }
 
-const struct nuc_eval_op nuc_eval_conv = {.prepare = prepare_conv2d, .run = run};
+const struct nuc_eval_op nuc_eval_conv = {.prepare = prepare_conv, .run = run};
+const struct nuc_eval_op nuc_eval_conv_padding = {.prepare = prepare_conv_padding, .run = run};
+const struct nuc_eval_op nuc_eval_conv_transpose = {.prepare = prepare_conv_transpose, .run = run};
 const struct nuc_eval_op nuc_eval_edge_conv = {.prepare = prepare_edge, .run = run};

@@ -1,10 +1,10 @@
-/* Activations, addition, batch normalization. */
+/* Clamping and batch normalization. */
 #include <math.h>
 #include <string.h>
 
 #include "compiler/eval/eval_private.h"
 
-/* ---- clamping: relu, relu6, hardtanh. NaN stays NaN. ---- */
+/* ---- clamping: relu, relu6, hardtanh, clamp. NaN stays NaN. ---- */
 
 struct clamp {
     float low, high;
@@ -40,6 +40,12 @@ static void prepare_hardtanh(struct nuc_eval_call *c)
     prepare_clamp(c, nuc_eval_number(c, 1, -1.0), nuc_eval_number(c, 2, 1.0));
 }
 
+/* min and max may be None. Where they cross, max wins. */
+static void prepare_bounds(struct nuc_eval_call *c)
+{
+    prepare_clamp(c, nuc_eval_number(c, 1, -(double)INFINITY), nuc_eval_number(c, 2, (double)INFINITY));
+}
+
 static void clamp_range(void *arg, size_t begin, size_t end, unsigned worker)
 {
     const struct clamp_run *r = arg;
@@ -66,106 +72,7 @@ static void run_clamp(const struct nuc_eval_call *c)
 const struct nuc_eval_op nuc_eval_relu = {.prepare = prepare_relu, .run = run_clamp};
 const struct nuc_eval_op nuc_eval_relu6 = {.prepare = prepare_relu6, .run = run_clamp};
 const struct nuc_eval_op nuc_eval_hardtanh = {.prepare = prepare_hardtanh, .run = run_clamp};
-
-/* ---- self + alpha * other, broadcast ---- */
-
-struct add {
-    double alpha;
-    size_t a_strides[NUC_MAX_RANK], b_strides[NUC_MAX_RANK];
-    size_t a_step, b_step; /* along a row */
-};
-
-static void check_broadcast(const struct nuc_eval_call *c, uint32_t arg)
-{
-    const struct nuc_meta *in = nuc_eval_in_meta(c, arg), *out = nuc_eval_out_meta(c, 0);
-
-    for (uint32_t i = 1; i <= in->rank; i++) {
-        int64_t size = in->sizes[in->rank - i];
-        if (i > out->rank || (size != 1 && size != out->sizes[out->rank - i]))
-            nuc_eval_fail(c, "%s does not broadcast to %s", nuc_meta_text(c->cx, in), nuc_meta_text(c->cx, out));
-    }
-}
-
-static void prepare_add(struct nuc_eval_call *c)
-{
-    struct add *add = nuc_alloc(c->cx, sizeof *add);
-    const struct nuc_meta *out = nuc_eval_out_meta(c, 0);
-
-    if (out->dtype != NUC_F32 && out->dtype != NUC_I32 && out->dtype != NUC_I64)
-        nuc_eval_fail(c, "sums are computed in float32, int32 and int64 only");
-    for (uint32_t arg = 0; arg < 2; arg++) {
-        nuc_eval_want(c, arg, out->dtype);
-        check_broadcast(c, arg);
-    }
-    add->alpha = nuc_eval_number(c, 2, 1.0);
-    if (out->dtype != NUC_F32 && !(fabs(add->alpha) < 0x1p62 && add->alpha == trunc(add->alpha)))
-        nuc_eval_fail(c, "alpha must be an integer to scale integers");
-    nuc_eval_broadcast_strides(nuc_eval_in_meta(c, 0), out, add->a_strides);
-    nuc_eval_broadcast_strides(nuc_eval_in_meta(c, 1), out, add->b_strides);
-    if (out->rank > 0) {
-        add->a_step = add->a_strides[out->rank - 1];
-        add->b_step = add->b_strides[out->rank - 1];
-    }
-    c->state = add;
-}
-
-/* Integers wrap around as in torch. */
-static void add_integer_row(const struct add *add, enum nuc_dtype dtype, const void *a, const void *b, void *out,
-                            size_t n)
-{
-    uint64_t alpha = (uint64_t)(int64_t)add->alpha;
-
-    for (size_t i = 0; i < n; i++) {
-        uint64_t other = (uint64_t)nuc_eval_load_int(dtype, b, i * add->b_step) * alpha;
-        uint64_t sum = (uint64_t)nuc_eval_load_int(dtype, a, i * add->a_step) + other;
-        if (dtype == NUC_I32)
-            ((int32_t *)out)[i] = (int32_t)(uint32_t)sum;
-        else
-            ((int64_t *)out)[i] = (int64_t)sum;
-    }
-}
-
-static void add_float_row(const struct add *add, const float *a, const float *b, float *out, size_t n)
-{
-    float alpha = (float)add->alpha;
-
-    if (add->a_step == 1 && add->b_step == 1) {
-        for (size_t i = 0; i < n; i++)
-            out[i] = a[i] + alpha * b[i];
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        out[i] = a[i * add->a_step] + alpha * b[i * add->b_step];
-}
-
-static void add_row(const struct add *add, enum nuc_dtype dtype, const void *a, const void *b, void *out, size_t n)
-{
-    if (dtype == NUC_F32)
-        add_float_row(add, a, b, out, n);
-    else
-        add_integer_row(add, dtype, a, b, out, n);
-}
-
-static void run_add(const struct nuc_eval_call *c)
-{
-    const struct add *add = c->state;
-    const struct nuc_meta *out = nuc_eval_out_meta(c, 0);
-    size_t length = nuc_eval_row_length(out), size = nuc_dtype_size(out->dtype);
-    const char *a = nuc_eval_in(c, 0), *b = nuc_eval_in(c, 1);
-    char *to = c->out[0];
-
-    if (nuc_same_sizes(nuc_eval_in_meta(c, 0), nuc_eval_in_meta(c, 1))) {
-        struct add dense = *add;
-        dense.a_step = dense.b_step = 1;
-        add_row(&dense, out->dtype, a, b, to, (size_t)nuc_elements(out));
-        return;
-    }
-    for (size_t row = 0; row < nuc_eval_rows(out); row++)
-        add_row(add, out->dtype, a + size * nuc_eval_row_offset(out, row, add->a_strides),
-                b + size * nuc_eval_row_offset(out, row, add->b_strides), to + size * row * length, length);
-}
-
-const struct nuc_eval_op nuc_eval_add = {.prepare = prepare_add, .run = run_add};
+const struct nuc_eval_op nuc_eval_clamp = {.prepare = prepare_bounds, .run = run_clamp};
 
 /* ---- batch normalization with running statistics: input * scale + shift for each channel ---- */
 

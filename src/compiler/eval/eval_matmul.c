@@ -8,7 +8,10 @@ struct matmul {
     size_t b_k_stride, b_column_stride;             /* of element (k, j) of b */
     size_t addend_row_stride, addend_column_stride; /* 0: broadcast */
     float alpha, beta;
-    const float *panels; /* of a constant b, else NULL */
+    size_t products;          /* matrix products of one call */
+    size_t b_matrices;        /* different ones among their right sides */
+    size_t *a_first, *b_item; /* by product: first element in a, index among the b matrices; NULL for one product */
+    const float *panels;      /* of the matrices of a constant b, else NULL */
     nuc_tile_fn tile;
 };
 
@@ -18,10 +21,19 @@ struct matmul_run {
     float *out;
 };
 
+static void pack_matrices(const struct matmul *m, const float *b, float *panels)
+{
+    for (size_t i = 0; i < m->b_matrices; i++)
+        nuc_pack_panels(b + i * m->k * m->columns, m->k, m->columns, m->b_k_stride, m->b_column_stride,
+                        panels + i * nuc_panels_size(m->k, m->columns));
+}
+
 /* Repacks b once when it is constant, else leaves room for it. */
 static void finish_prepare(struct nuc_eval_call *c, struct matmul *m)
 {
-    size_t size = nuc_panels_size(m->k, m->columns);
+    if (m->a_first == NULL)
+        m->products = m->b_matrices = 1;
+    size_t size = m->b_matrices * nuc_panels_size(m->k, m->columns);
 
     nuc_eval_want_float(c, m->a);
     nuc_eval_want_float(c, m->b);
@@ -30,7 +42,7 @@ static void finish_prepare(struct nuc_eval_call *c, struct matmul *m)
     m->tile = nuc_tile_select();
     if (nuc_eval_is_constant_in(c, m->b)) {
         float *panels = nuc_alloc_array(c->cx, size, sizeof *panels);
-        nuc_pack_panels(nuc_eval_in(c, m->b), m->k, m->columns, m->b_k_stride, m->b_column_stride, panels);
+        pack_matrices(m, nuc_eval_in(c, m->b), panels);
         m->panels = panels;
     } else {
         c->scratch_size = size * sizeof(float);
@@ -105,6 +117,92 @@ static void prepare_addmm(struct nuc_eval_call *c)
     finish_prepare(c, m);
 }
 
+/* A vector on the left is a row, one on the right a column; the dimensions in front of matrices broadcast. */
+static struct nuc_meta as_matrices(const struct nuc_meta *m, bool right)
+{
+    struct nuc_meta matrices = *m;
+
+    if (m->rank == 1) {
+        matrices.rank = 2;
+        matrices.sizes[0] = right ? m->sizes[0] : 1;
+        matrices.sizes[1] = right ? 1 : m->sizes[0];
+    }
+    return matrices;
+}
+
+static struct nuc_meta outer_dims(const struct nuc_meta *m)
+{
+    struct nuc_meta outer = *m;
+
+    outer.rank = (uint8_t)(m->rank - 2);
+    return outer;
+}
+
+/* The outer shape of the result. */
+static struct nuc_meta broadcast_outer(const struct nuc_eval_call *c, const struct nuc_meta *a,
+                                       const struct nuc_meta *b)
+{
+    struct nuc_meta joined = {.rank = a->rank > b->rank ? a->rank : b->rank};
+
+    for (uint32_t i = 1; i <= joined.rank; i++) {
+        int64_t x = i <= a->rank ? a->sizes[a->rank - i] : 1, y = i <= b->rank ? b->sizes[b->rank - i] : 1;
+        if (x != y && x != 1 && y != 1)
+            nuc_eval_fail(c, "the dimensions in front of the matrices do not broadcast");
+        joined.sizes[joined.rank - i] = x == 1 ? y : x;
+    }
+    return joined;
+}
+
+/* Which matrix of a and of b each product takes. */
+static void list_products(struct nuc_eval_call *c, struct matmul *m, const struct nuc_meta *a, const struct nuc_meta *b)
+{
+    struct nuc_meta a_outer = outer_dims(a), b_outer = outer_dims(b), outer = broadcast_outer(c, &a_outer, &b_outer);
+    size_t a_strides[NUC_MAX_RANK], b_strides[NUC_MAX_RANK];
+
+    nuc_eval_broadcast_strides(&a_outer, &outer, a_strides);
+    nuc_eval_broadcast_strides(&b_outer, &outer, b_strides);
+    m->products = nuc_eval_product(&outer, 0, outer.rank);
+    m->b_matrices = nuc_eval_product(&b_outer, 0, b_outer.rank);
+    m->a_first = nuc_alloc_array(c->cx, m->products + 1, sizeof *m->a_first);
+    m->b_item = nuc_alloc_array(c->cx, m->products + 1, sizeof *m->b_item);
+    for (size_t i = 0; i < m->products; i++) {
+        size_t rest = i, a_item = 0;
+        for (uint32_t d = outer.rank; d-- > 0;) {
+            size_t at = rest % (size_t)outer.sizes[d];
+            rest /= (size_t)outer.sizes[d];
+            a_item += at * a_strides[d];
+            m->b_item[i] += at * b_strides[d];
+        }
+        m->a_first[i] = a_item * m->rows * m->k;
+    }
+}
+
+/* matmul and bmm: self, other */
+static void prepare_matmul(struct nuc_eval_call *c)
+{
+    struct matmul *m = nuc_alloc(c->cx, sizeof *m);
+    const struct nuc_meta *left = nuc_eval_in_meta(c, 0), *right = nuc_eval_in_meta(c, 1);
+
+    if (left->rank < 1 || right->rank < 1)
+        nuc_eval_fail(c, "a scalar is no factor of a matrix product");
+    struct nuc_meta a = as_matrices(left, false), b = as_matrices(right, true);
+    m->a = 0;
+    m->b = 1;
+    m->addend = 0;
+    m->rows = (size_t)a.sizes[a.rank - 2];
+    m->k = (size_t)a.sizes[a.rank - 1];
+    m->columns = (size_t)b.sizes[b.rank - 1];
+    m->b_k_stride = m->columns;
+    m->b_column_stride = 1;
+    m->alpha = 1.0f;
+    if ((size_t)b.sizes[b.rank - 2] != m->k)
+        nuc_eval_fail(c, "%s and %s cannot be multiplied", nuc_meta_text(c->cx, left), nuc_meta_text(c->cx, right));
+    list_products(c, m, &a, &b);
+    if (m->products * m->rows * m->columns != (size_t)nuc_elements(nuc_eval_out_meta(c, 0)))
+        nuc_eval_fail(c, "the result %s does not fit", nuc_meta_text(c->cx, nuc_eval_out_meta(c, 0)));
+    finish_prepare(c, m);
+}
+
 static void store_row(const struct matmul_run *r, const float *tile, size_t row, size_t first, size_t count)
 {
     const struct matmul *m = r->m;
@@ -118,22 +216,42 @@ static void store_row(const struct matmul_run *r, const float *tile, size_t row,
     }
 }
 
-static void compute_columns(void *arg, size_t begin, size_t end, unsigned worker)
+static size_t panels_of_matrix(const struct matmul *m)
 {
-    const struct matmul_run *r = arg;
+    return (m->columns + NUC_TILE_COLUMNS - 1) / NUC_TILE_COLUMNS;
+}
+
+/* Sixteen columns of one product. */
+static void compute_panel(const struct matmul_run *r, size_t first)
+{
     const struct matmul *m = r->m;
+    size_t count = m->columns - first < NUC_TILE_COLUMNS ? m->columns - first : NUC_TILE_COLUMNS;
     float tile[NUC_TILE_ROWS * NUC_TILE_COLUMNS];
 
+    for (size_t row = 0; row < m->rows; row += NUC_TILE_ROWS) {
+        size_t rows = m->rows - row < NUC_TILE_ROWS ? m->rows - row : NUC_TILE_ROWS;
+        m->tile(r->a + row * m->k, m->k, r->panels + first * m->k, m->k, rows, tile);
+        for (size_t i = 0; i < rows; i++)
+            store_row(r, tile + i * NUC_TILE_COLUMNS, row + i, first, count);
+    }
+}
+
+static void compute_panels(void *arg, size_t begin, size_t end, unsigned worker)
+{
+    const struct matmul_run *all = arg;
+    const struct matmul *m = all->m;
+    size_t panels = panels_of_matrix(m);
+
     (void)worker;
-    for (size_t panel = begin; panel < end; panel++) {
-        size_t first = panel * NUC_TILE_COLUMNS;
-        size_t count = m->columns - first < NUC_TILE_COLUMNS ? m->columns - first : NUC_TILE_COLUMNS;
-        for (size_t row = 0; row < m->rows; row += NUC_TILE_ROWS) {
-            size_t rows = m->rows - row < NUC_TILE_ROWS ? m->rows - row : NUC_TILE_ROWS;
-            m->tile(r->a + row * m->k, m->k, r->panels + first * m->k, m->k, rows, tile);
-            for (size_t i = 0; i < rows; i++)
-                store_row(r, tile + i * NUC_TILE_COLUMNS, row + i, first, count);
+    for (size_t i = begin; i < end; i++) {
+        struct matmul_run r = *all;
+        size_t product = i / panels;
+        if (m->a_first != NULL) {
+            r.a += m->a_first[product];
+            r.panels += m->b_item[product] * nuc_panels_size(m->k, m->columns);
+            r.out += product * m->rows * m->columns;
         }
+        compute_panel(&r, i % panels * NUC_TILE_COLUMNS);
     }
 }
 
@@ -142,15 +260,16 @@ static void run(const struct nuc_eval_call *c)
     const struct matmul *m = c->state;
     const float *addend = m->beta != 0.0f ? nuc_eval_in(c, m->addend) : NULL;
     struct matmul_run r = {m, nuc_eval_in(c, m->a), m->panels, addend, c->out[0]};
-    size_t panels = (m->columns + NUC_TILE_COLUMNS - 1) / NUC_TILE_COLUMNS;
+    double cost = (double)m->products * (double)m->rows * (double)m->columns * (double)m->k;
 
     if (r.panels == NULL) {
-        nuc_pack_panels(nuc_eval_in(c, m->b), m->k, m->columns, m->b_k_stride, m->b_column_stride, c->scratch);
+        pack_matrices(m, nuc_eval_in(c, m->b), c->scratch);
         r.panels = c->scratch;
     }
-    nuc_parallel_for(c->pool, panels, (double)m->rows * (double)m->columns * (double)m->k, compute_columns, &r);
+    nuc_parallel_for(c->pool, m->products * panels_of_matrix(m), cost, compute_panels, &r);
 }
 
 const struct nuc_eval_op nuc_eval_linear = {.prepare = prepare_linear, .run = run};
 const struct nuc_eval_op nuc_eval_addmm = {.prepare = prepare_addmm, .run = run};
 const struct nuc_eval_op nuc_eval_mm = {.prepare = prepare_mm, .run = run};
+const struct nuc_eval_op nuc_eval_matmul = {.prepare = prepare_matmul, .run = run};

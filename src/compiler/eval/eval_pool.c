@@ -1,4 +1,7 @@
-/* Pooling over height and width of [C, H, W] or [N, C, H, W], one plane after the other. */
+/*
+ * Pooling over height and width of [C, H, W] or [N, C, H, W], one plane after the other. Pooling along one dimension,
+ * [C, L] or [N, C, L], is that of images of height 1.
+ */
 #include <math.h>
 
 #include "compiler/eval/eval_private.h"
@@ -33,11 +36,30 @@ struct pool_run {
     int64_t *indices; /* may be NULL */
 };
 
+/* [C, L] and [N, C, L] as images of height 1. */
+static struct nuc_eval_image line_image(const struct nuc_eval_call *c, const struct nuc_meta *m)
+{
+    if (m->rank != 2 && m->rank != 3)
+        nuc_eval_fail(c, "%s is not of rank 2 or 3", nuc_meta_text(c->cx, m));
+    const int64_t *s = m->sizes + (m->rank - 2);
+    return (struct nuc_eval_image){m->rank == 3 ? (size_t)m->sizes[0] : 1, (size_t)s[0], 1, (size_t)s[1]};
+}
+
+static bool is_line(const struct nuc_eval_call *c)
+{
+    return c->node->op == NUC_OP_MAX_POOL1D || c->node->op == NUC_OP_AVG_POOL1D;
+}
+
+static struct nuc_eval_image image_of(const struct nuc_eval_call *c, const struct nuc_meta *m)
+{
+    return is_line(c) ? line_image(c, m) : nuc_eval_image(c, m);
+}
+
 static struct pool *new_pool(struct nuc_eval_call *c)
 {
     struct pool *p = nuc_alloc(c->cx, sizeof *p);
-    struct nuc_eval_image in = nuc_eval_image(c, nuc_eval_in_meta(c, INPUT));
-    struct nuc_eval_image out = nuc_eval_image(c, nuc_eval_out_meta(c, 0));
+    struct nuc_eval_image in = image_of(c, nuc_eval_in_meta(c, INPUT));
+    struct nuc_eval_image out = image_of(c, nuc_eval_out_meta(c, 0));
 
     nuc_eval_want_float(c, INPUT);
     p->planes = in.batch * in.channels;
@@ -61,6 +83,10 @@ static struct pool *prepare_windows(struct nuc_eval_call *c)
         p->stride[WIDTH] = p->kernel[WIDTH];
     }
     nuc_eval_pair(c, PADDING, p->padding);
+    if (is_line(c)) {
+        p->kernel[HEIGHT] = p->stride[HEIGHT] = 1;
+        p->padding[HEIGHT] = 0;
+    }
     return p;
 }
 
@@ -101,6 +127,8 @@ static void prepare_max(struct nuc_eval_call *c)
     struct pool *p = prepare_windows(c);
 
     nuc_eval_pair(c, MAX_DILATION, p->dilation);
+    if (is_line(c))
+        p->dilation[HEIGHT] = 1;
     check_windows(c, p);
 }
 
@@ -154,6 +182,7 @@ static void run_max(const struct nuc_eval_call *c)
 }
 
 const struct nuc_eval_op nuc_eval_max_pool = {.prepare = prepare_max, .run = run_max};
+const struct nuc_eval_op nuc_eval_max_pool1d = {.prepare = prepare_max, .run = run_max};
 
 /* ---- average ---- */
 
@@ -163,7 +192,7 @@ static void prepare_avg(struct nuc_eval_call *c)
 
     check_windows(c, p);
     p->count_padding = nuc_eval_int(c, AVG_COUNT_PAD, 1) != 0;
-    p->divisor = nuc_eval_int(c, AVG_DIVISOR, 0);
+    p->divisor = is_line(c) ? 0 : nuc_eval_int(c, AVG_DIVISOR, 0);
 }
 
 static float window_sum(const struct pool *p, const float *in, struct window y, struct window x)
@@ -215,6 +244,7 @@ static void run_avg(const struct nuc_eval_call *c)
 }
 
 const struct nuc_eval_op nuc_eval_avg_pool = {.prepare = prepare_avg, .run = run_avg};
+const struct nuc_eval_op nuc_eval_avg_pool1d = {.prepare = prepare_avg, .run = run_avg};
 
 /* ---- adaptive average ---- */
 

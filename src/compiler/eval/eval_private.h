@@ -27,12 +27,13 @@ struct nuc_eval_call {
     struct nuc_pool *pool;
     const struct nuc_node *node;
     struct nuc_eval_value *values;
-    const uint32_t *in_slots; /* by schema argument, NUC_NO_SLOT for one that is no tensor */
-    uint32_t out_slot;        /* of val 0; the others follow */
-    void **out;               /* by val */
-    void *state;              /* what prepare() computed, read-only for run() */
-    size_t scratch_size;      /* bytes wanted by run(), set by prepare() */
-    void *scratch;            /* 64-byte aligned, shared by all nodes */
+    const uint32_t *in_slots;          /* by schema argument, NUC_NO_SLOT for one that is no tensor */
+    const uint32_t *const *list_slots; /* by schema argument, NULL for one that is no list of tensors */
+    uint32_t out_slot;                 /* of val 0; the others follow */
+    void **out;                        /* by val */
+    void *state;                       /* what prepare() computed, read-only for run() */
+    size_t scratch_size;               /* bytes wanted by run(), set by prepare() */
+    void *scratch;                     /* 64-byte aligned, shared by all nodes */
 };
 
 /* How the evaluator computes one operator. */
@@ -62,6 +63,27 @@ static inline const void *nuc_eval_in(const struct nuc_eval_call *c, uint32_t ar
 static inline bool nuc_eval_is_constant_in(const struct nuc_eval_call *c, uint32_t arg)
 {
     return nuc_eval_has_in(c, arg) && c->values[c->in_slots[arg]].constant;
+}
+
+/* Tensors of a list argument. An element of an optional list may be missing: its node is NULL. */
+static inline uint32_t nuc_eval_list_count(const struct nuc_eval_call *c, uint32_t arg)
+{
+    return c->list_slots[arg] == NULL ? 0 : c->node->args[arg].count;
+}
+
+static inline bool nuc_eval_list_has(const struct nuc_eval_call *c, uint32_t arg, uint32_t i)
+{
+    return c->list_slots[arg][i] != NUC_NO_SLOT;
+}
+
+static inline const void *nuc_eval_list_in(const struct nuc_eval_call *c, uint32_t arg, uint32_t i)
+{
+    return nuc_eval_list_has(c, arg, i) ? c->values[c->values[c->list_slots[arg][i]].root].data : NULL;
+}
+
+static inline const struct nuc_meta *nuc_eval_list_meta(const struct nuc_eval_call *c, uint32_t arg, uint32_t i)
+{
+    return &c->node->args[arg].u.nodes[i]->vals[0];
 }
 
 /* The tensor argument is given. */
@@ -125,17 +147,38 @@ void nuc_eval_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t valu
 bool nuc_eval_can_convert(enum nuc_dtype dtype);
 bool nuc_eval_is_integer(enum nuc_dtype dtype);
 
+/* Dimension argument of a tensor, made non-negative. */
+uint32_t nuc_eval_dim_arg(const struct nuc_eval_call *c, uint32_t arg, uint32_t rank);
+
+/* Fails unless a tensor argument broadcasts to value 0. */
+void nuc_eval_check_broadcast(const struct nuc_eval_call *c, uint32_t arg);
+
+/* Marks the dimensions an int[]? argument names; none or an empty list names all. */
+void nuc_eval_marked_dims(const struct nuc_eval_call *c, uint32_t arg, uint32_t rank, bool marked[NUC_MAX_RANK]);
+
+/* `count` elements of `size` bytes, `stride` elements apart in `from`, to neighbouring places. */
+void nuc_eval_copy_strided(void *to, const void *from, size_t count, size_t stride, size_t size);
+
+/* Converts `count` elements; equal dtypes are copied. */
+void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count);
+
 /* The families. */
-extern const struct nuc_eval_op nuc_eval_conv, nuc_eval_edge_conv;
-extern const struct nuc_eval_op nuc_eval_linear, nuc_eval_addmm, nuc_eval_mm;
+extern const struct nuc_eval_op nuc_eval_conv, nuc_eval_conv_padding, nuc_eval_conv_transpose, nuc_eval_edge_conv;
+extern const struct nuc_eval_op nuc_eval_linear, nuc_eval_addmm, nuc_eval_mm, nuc_eval_matmul;
+extern const struct nuc_eval_op nuc_eval_gru;
 extern const struct nuc_eval_op nuc_eval_batch_norm, nuc_eval_edge_batch_norm;
-extern const struct nuc_eval_op nuc_eval_relu, nuc_eval_relu6, nuc_eval_hardtanh, nuc_eval_add;
-extern const struct nuc_eval_op nuc_eval_max_pool, nuc_eval_avg_pool;
+extern const struct nuc_eval_op nuc_eval_relu, nuc_eval_relu6, nuc_eval_hardtanh, nuc_eval_clamp, nuc_eval_unary;
+extern const struct nuc_eval_op nuc_eval_binary, nuc_eval_prelu, nuc_eval_gt_scalar, nuc_eval_where;
+extern const struct nuc_eval_op nuc_eval_max_pool, nuc_eval_avg_pool, nuc_eval_max_pool1d, nuc_eval_avg_pool1d;
 extern const struct nuc_eval_op nuc_eval_adaptive_avg_pool, nuc_eval_edge_adaptive_avg_pool, nuc_eval_global_avg_pool;
-extern const struct nuc_eval_op nuc_eval_mean, nuc_eval_softmax;
+extern const struct nuc_eval_op nuc_eval_upsample_bilinear, nuc_eval_upsample_nearest;
+extern const struct nuc_eval_op nuc_eval_mean, nuc_eval_sum, nuc_eval_sum_all, nuc_eval_extremum, nuc_eval_softmax;
 extern const struct nuc_eval_op nuc_eval_quantize_per_tensor, nuc_eval_dequantize_per_tensor;
 extern const struct nuc_eval_op nuc_eval_quantize_per_channel, nuc_eval_dequantize_per_channel;
-extern const struct nuc_eval_op nuc_eval_pad, nuc_eval_constant_pad, nuc_eval_permute;
+extern const struct nuc_eval_op nuc_eval_pad, nuc_eval_constant_pad;
+extern const struct nuc_eval_op nuc_eval_permute, nuc_eval_transpose, nuc_eval_slice, nuc_eval_expand;
+extern const struct nuc_eval_op nuc_eval_as_strided, nuc_eval_split, nuc_eval_cat, nuc_eval_slice_scatter;
+extern const struct nuc_eval_op nuc_eval_copy, nuc_eval_index, nuc_eval_zeros, nuc_eval_arange;
 extern const struct nuc_eval_op nuc_eval_view, nuc_eval_getitem, nuc_eval_dropout, nuc_eval_cast, nuc_eval_nothing;
 
 #endif

@@ -1,4 +1,4 @@
-/* Views, copies in another order, padding, conversion of dtypes. Any element type. */
+/* Views, padding, conversion of dtypes. Any element type. */
 #include <string.h>
 
 #include "compiler/eval/eval_private.h"
@@ -54,76 +54,13 @@ static void prepare_cast(struct nuc_eval_call *c)
 
 static void run_cast(const struct nuc_eval_call *c)
 {
-    enum nuc_dtype from = nuc_eval_in_meta(c, INPUT)->dtype, to = nuc_eval_out_meta(c, 0)->dtype;
-    size_t elements = (size_t)nuc_elements(nuc_eval_out_meta(c, 0));
-    const void *in = nuc_eval_in(c, INPUT);
-    bool exact = nuc_eval_is_integer(from);
+    const struct nuc_meta *out = nuc_eval_out_meta(c, 0);
 
-    for (size_t i = 0; i < elements; i++) {
-        if (exact)
-            nuc_eval_store_int(to, c->out[0], i, nuc_eval_load_int(from, in, i));
-        else
-            nuc_eval_store_number(to, c->out[0], i, nuc_eval_load_number(from, in, i));
-    }
+    nuc_eval_convert(nuc_eval_in_meta(c, INPUT)->dtype, nuc_eval_in(c, INPUT), out->dtype, c->out[0],
+                     (size_t)nuc_elements(out));
 }
 
 const struct nuc_eval_op nuc_eval_cast = {.is_view = keeps_dtype, .prepare = prepare_cast, .run = run_cast};
-
-/* ---- permute ---- */
-
-struct permute {
-    size_t strides[NUC_MAX_RANK]; /* of the input, in elements, by output dimension */
-};
-
-static void prepare_permute(struct nuc_eval_call *c)
-{
-    struct permute *p = nuc_alloc(c->cx, sizeof *p);
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT);
-    const struct nuc_arg *dims = &c->node->args[1];
-    uint32_t seen = 0;
-
-    if (dims->count != in->rank || nuc_eval_out_meta(c, 0)->rank != in->rank)
-        nuc_eval_fail(c, "the permutation names %u dimensions of %u", (unsigned)dims->count, (unsigned)in->rank);
-    for (uint32_t d = 0; d < in->rank; d++) {
-        uint32_t from = nuc_eval_dim(c, dims->u.ints[d], in->rank);
-        if ((seen >> from & 1) != 0 || nuc_eval_out_meta(c, 0)->sizes[d] != in->sizes[from])
-            nuc_eval_fail(c, "the permutation does not fit %s", nuc_meta_text(c->cx, in));
-        seen |= 1u << from;
-        p->strides[d] = nuc_eval_product(in, from + 1, in->rank);
-    }
-    c->state = p;
-}
-
-/* `count` elements of `size` bytes, `stride` elements apart in `from`. */
-static void copy_strided(void *to, const void *from, size_t count, size_t stride, size_t size)
-{
-    const char *in = from;
-    char *out = to;
-
-    if (size == 4) { /* float32: a constant size makes the copy a single load and store */
-        for (size_t i = 0; i < count; i++)
-            memcpy(out + i * 4, in + i * stride * 4, 4);
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        memcpy(out + i * size, in + i * stride * size, size);
-}
-
-static void run_permute(const struct nuc_eval_call *c)
-{
-    const struct permute *p = c->state;
-    const struct nuc_meta *out = nuc_eval_out_meta(c, 0);
-    size_t size = nuc_dtype_size(out->dtype), length = nuc_eval_row_length(out);
-    size_t step = out->rank == 0 ? 1 : p->strides[out->rank - 1];
-    const char *in = nuc_eval_in(c, INPUT);
-    char *to = c->out[0];
-
-    for (size_t row = 0; row < nuc_eval_rows(out); row++)
-        copy_strided(to + row * length * size, in + nuc_eval_row_offset(out, row, p->strides) * size, length, step,
-                     size);
-}
-
-const struct nuc_eval_op nuc_eval_permute = {.prepare = prepare_permute, .run = run_permute};
 
 /* ---- padding ---- */
 
