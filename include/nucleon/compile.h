@@ -31,6 +31,18 @@ struct nuc_memory_hooks {
 enum nuc_dim_order { NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST };
 enum nuc_segment_mode { NUC_DELEGATE_INLINE, NUC_DELEGATE_SEGMENT };
 
+/* How the range of an activation follows from the values it takes in calibration. */
+enum nuc_observe {
+    NUC_OBSERVE_HISTOGRAM,     /* the reference's search for the range with the least L2 error */
+    NUC_OBSERVE_MIN_MAX,       /* everything seen */
+    NUC_OBSERVE_MSE,           /* the range with the least mean squared error of rounding and clipping */
+    NUC_OBSERVE_PERCENTILE,    /* all but 0.01 % of the values on each side */
+    NUC_OBSERVE_MOVING_AVERAGE /* minimum and maximum of each sample, averaged over the samples */
+};
+
+/* Scales of convolution weights; fully connected layers have one scale. */
+enum nuc_weights { NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR };
+
 /* All options of a compilation. Start from nuc_options_default(). Strings are borrowed until the compiler is freed. */
 struct nuc_options {
     const char *target;           /* "imxrt700" */
@@ -42,7 +54,11 @@ struct nuc_options {
     bool use_neutron_for_format_conversion;
     const char *intermediates_dir; /* NULL: none */
     enum nuc_segment_mode delegate_data;
-    bool reference_compat;  /* reproduce the reference backend's decisions and quantization */
+    bool reference_compat; /* reproduce the reference backend's decisions and quantization */
+    enum nuc_observe observer;
+    enum nuc_weights weights;
+    bool equalize;          /* even out the ranges of weight channels across layers before quantization */
+    bool bias_correction;   /* move biases by the mean error that quantization makes on calibration samples */
     const char *dump_after; /* stage name or "all"; NULL: none */
     void (*dump)(void *user, const char *stage, const char *text);
     void *dump_user;

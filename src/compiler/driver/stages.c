@@ -48,7 +48,13 @@ struct nuc_model *nuc_stage_import(struct nuc_compiler *c, const char *path)
 struct nuc_model *nuc_stage_prepare(struct nuc_model *m)
 {
     struct nuc_compiler *c = m->c;
-    struct nuc_quantize_options options = {c->options.reference_compat, c->options.threads};
+    struct nuc_quantize_options options = {
+        .reference_compat = c->options.reference_compat,
+        .threads = c->options.threads,
+        .observer = c->options.observer,
+        .weights = c->options.weights,
+        .bias_correction = c->options.bias_correction,
+    };
 
     if (nuc_model_is_quantized(m))
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is quantized already: leave the calibration data out", m->graph->file);

@@ -31,6 +31,7 @@ struct nuc_qspec {
     float scale; /* FIXED */
     int64_t zero_point;
     struct nuc_place from[2]; /* DERIVED: activation, weight; SHARED: [0] */
+    uint32_t repeats;         /* DERIVED: how often the scales of the weight are gone through */
 };
 
 struct nuc_qinput {
@@ -46,7 +47,7 @@ struct nuc_annotation {
 };
 
 /* The annotations of a graph, indexed by node id; NULL for a node without. */
-struct nuc_annotation **nuc_annotate(struct nuc_graph *g, bool reference_compat);
+struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quantize_options *options);
 
 /* Annotated with at least one spec. */
 bool nuc_is_annotated(const struct nuc_annotation *a);

@@ -30,6 +30,15 @@ bool nuc_histogram_add(struct nuc_histogram *h, const float *x, size_t count);
  */
 void nuc_histogram_search(const struct nuc_histogram *h, float *min, float *max);
 
+/* The range all but `outside` (a fraction) of the values on each side lie in. `h` has seen something. */
+void nuc_histogram_percentile(const struct nuc_histogram *h, double outside, float *min, float *max);
+
+/*
+ * The range that quantizing to `levels` steps has the least mean squared error for, of clipping and of rounding, among
+ * 256 x 256 ranges around zero. `h` has seen something.
+ */
+void nuc_histogram_least_squares(const struct nuc_histogram *h, unsigned levels, float *min, float *max);
+
 /* Smallest and largest of `count` > 0 values. False when one of them is a NaN. */
 bool nuc_min_max(const float *x, size_t count, float *min, float *max);
 

@@ -11,6 +11,9 @@ const char *nuc_observer_kind_name(enum nuc_observer_kind kind)
         [NUC_OBSERVER_PER_CHANNEL_MIN_MAX] = "PerChannelMinMaxObserver",
         [NUC_OBSERVER_FIXED] = "FixedQParamsObserver",
         [NUC_OBSERVER_DERIVED] = "DerivedObserverOrFakeQuantize",
+        [NUC_OBSERVER_MSE] = "MSEObserver",
+        [NUC_OBSERVER_PERCENTILE] = "PercentileObserver",
+        [NUC_OBSERVER_MOVING_AVERAGE] = "MovingAverageMinMaxObserver",
     };
 
     return kind < NUC_OBSERVER_KIND_COUNT ? names[kind] : "unknown";
@@ -23,6 +26,11 @@ static void set_channels(struct nuc_context *cx, struct nuc_observer *o, uint32_
     o->max = nuc_alloc_array(cx, n, sizeof *o->max);
 }
 
+static bool has_histogram(enum nuc_observer_kind kind)
+{
+    return kind == NUC_OBSERVER_HISTOGRAM || kind == NUC_OBSERVER_MSE || kind == NUC_OBSERVER_PERCENTILE;
+}
+
 struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_qspec *spec)
 {
     struct nuc_observer *o = nuc_alloc(cx, sizeof *o);
@@ -30,7 +38,7 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
     o->spec = *spec;
     if (spec->kind == NUC_QSPEC_OBSERVED && spec->observer != NUC_OBSERVER_PER_CHANNEL_MIN_MAX)
         set_channels(cx, o, 1);
-    if (spec->observer == NUC_OBSERVER_HISTOGRAM)
+    if (has_histogram(spec->observer))
         o->histogram = nuc_alloc(cx, sizeof *o->histogram);
     return o;
 }
@@ -59,6 +67,20 @@ static bool see_slice(struct nuc_observer *o, uint32_t channel, bool first, cons
     return true;
 }
 
+/* The step from the range so far towards the range of this sample; torchao's averaging_constant. */
+#define AVERAGING 0.01f
+
+static bool see_average(struct nuc_observer *o, const float *x, size_t count)
+{
+    float min, max;
+
+    if (!nuc_min_max(x, count, &min, &max) || isinf(min) || isinf(max))
+        return false;
+    o->min[0] = o->seen ? o->min[0] + AVERAGING * (min - o->min[0]) : min;
+    o->max[0] = o->seen ? o->max[0] + AVERAGING * (max - o->max[0]) : max;
+    return true;
+}
+
 /* Slices of `inner` values along the channel axis, repeated for all outer dimensions. */
 static bool see_channels(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta, const float *x,
                          size_t count)
@@ -84,9 +106,11 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
 
     if (count == 0 || o->spec.kind != NUC_QSPEC_OBSERVED)
         return true;
-    if (o->spec.observer == NUC_OBSERVER_HISTOGRAM)
+    if (o->histogram != NULL)
         return see_histogram(o, x, count);
-    if (o->spec.ch_axis >= 0 && o->spec.ch_axis < meta->rank)
+    if (o->spec.observer == NUC_OBSERVER_MOVING_AVERAGE)
+        ok = see_average(o, x, count);
+    else if (o->spec.ch_axis >= 0 && o->spec.ch_axis < meta->rank)
         ok = see_channels(cx, o, meta, x, count);
     else
         ok = see_slice(o, 0, !o->seen, x, count);
@@ -117,12 +141,27 @@ static void symmetric_parameters(const struct nuc_qspec *spec, float min, float 
     *zero_point = 0;
 }
 
+/* Of the values on each side of the range of a percentile observer. */
+#define OUTSIDE 1e-4
+
+static void histogram_range(const struct nuc_observer *o, float *min, float *max)
+{
+    const struct nuc_qspec *spec = &o->spec;
+
+    if (spec->observer == NUC_OBSERVER_MSE)
+        nuc_histogram_least_squares(o->histogram, (unsigned)(spec->quant_max - spec->quant_min + 1), min, max);
+    else if (spec->observer == NUC_OBSERVER_PERCENTILE)
+        nuc_histogram_percentile(o->histogram, OUTSIDE, min, max);
+    else
+        nuc_histogram_search(o->histogram, min, max);
+}
+
 static void observed_parameters(struct nuc_observer *o, uint32_t i)
 {
     float min = o->seen ? o->min[i] : 0, max = o->seen ? o->max[i] : 0;
 
     if (o->seen && o->histogram != NULL)
-        nuc_histogram_search(o->histogram, &min, &max);
+        histogram_range(o, &min, &max);
     if (!o->seen) {
         o->scale[i] = 1;
         o->zero_point[i] = 0;
@@ -138,14 +177,14 @@ void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)
     bool derived = o->spec.kind == NUC_QSPEC_DERIVED, fixed = o->spec.kind == NUC_QSPEC_FIXED;
 
     if (derived)
-        o->n = o->from[1]->n;
+        o->n = o->from[1]->n * o->spec.repeats;
     else if (o->n == 0)
         o->n = 1;
     o->scale = nuc_alloc_array(cx, o->n, sizeof *o->scale);
     o->zero_point = nuc_alloc_array(cx, o->n, sizeof *o->zero_point);
     for (uint32_t i = 0; i < o->n; i++) {
         if (derived) {
-            o->scale[i] = o->from[0]->scale[0] * o->from[1]->scale[i];
+            o->scale[i] = o->from[0]->scale[0] * o->from[1]->scale[i % o->from[1]->n];
         } else if (fixed) {
             o->scale[i] = o->spec.scale;
             o->zero_point[i] = o->spec.zero_point;

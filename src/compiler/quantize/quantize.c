@@ -131,14 +131,14 @@ static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node
              nuc_node_text(cx, node), c->n_samples);
 }
 
-/* Ranges of constants do not change from sample to sample; histograms of constants count again each time. */
-static void see_constants(struct nuc_calibration *c, bool histograms)
+/* Ranges of constants do not change from sample to sample; in histograms and averages they count each time. */
+static void see_constants(struct nuc_calibration *c, bool each_sample)
 {
     for (uint32_t i = 0; i < c->n_tapped; i++) {
         const struct nuc_tap *t = &c->tapped[i];
         const struct nuc_qspec *spec = &c->observers[t->group]->spec;
-        if (!nuc_is_static(t->node) || spec->kind != NUC_QSPEC_OBSERVED ||
-            (spec->observer == NUC_OBSERVER_HISTOGRAM) != histograms)
+        bool every_sample = c->observers[t->group]->histogram != NULL || spec->observer == NUC_OBSERVER_MOVING_AVERAGE;
+        if (!nuc_is_static(t->node) || spec->kind != NUC_QSPEC_OBSERVED || every_sample != each_sample)
             continue;
         see(c, t->group, t->node, nuc_const_contiguous(c->g, t->node));
     }
@@ -150,7 +150,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
 
     c->g = g;
     c->threads = options->threads;
-    c->annotations = nuc_annotate(g, options->reference_compat);
+    c->annotations = nuc_annotate(g, options);
     c->sharing = nuc_share(g, c->annotations);
     order_nodes(c);
     make_taps(c);

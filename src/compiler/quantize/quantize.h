@@ -16,10 +16,14 @@
 #include <stdint.h>
 
 #include "compiler/graph/graph.h"
+#include "nucleon/compile.h"
 
 struct nuc_quantize_options {
     bool reference_compat; /* exactly what the reference quantizes, its order of annotation included */
     unsigned threads;      /* 0: as many as cores; the result does not depend on it */
+    enum nuc_observe observer;
+    enum nuc_weights weights;
+    bool bias_correction; /* keeps copies of the first samples, to see the error that quantization makes on them */
 };
 
 struct nuc_calibration;
@@ -57,6 +61,9 @@ enum nuc_observer_kind {
     NUC_OBSERVER_PER_CHANNEL_MIN_MAX, /* whole range of each slice along ch_axis */
     NUC_OBSERVER_FIXED,               /* parameters known beforehand */
     NUC_OBSERVER_DERIVED,             /* product of the scales of two other observers: a bias */
+    NUC_OBSERVER_MSE,                 /* range with the least mean squared error */
+    NUC_OBSERVER_PERCENTILE,          /* range between two percentiles */
+    NUC_OBSERVER_MOVING_AVERAGE,      /* running mean of the ranges of the samples */
     NUC_OBSERVER_KIND_COUNT
 };
 

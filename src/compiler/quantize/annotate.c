@@ -1,0 +1,224 @@
+/* Walks the graph and applies the patterns. */
+#include "compiler/quantize/annotate_private.h"
+
+/* ---- adding specs ---- */
+
+bool nuc_is_quantizable(const struct nuc_node *node)
+{
+    return !node->is_tuple && node->n_vals == 1 && node->vals[0].dtype == NUC_F32;
+}
+
+static struct nuc_annotation *make_annotation(struct nuc_annotator *a, const struct nuc_node *node)
+{
+    struct nuc_annotation **slot = &a->by_id[node->id];
+
+    if (*slot == NULL)
+        *slot = nuc_alloc(a->g->cx, sizeof **slot);
+    return *slot;
+}
+
+void nuc_annotate_input(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *arg,
+                        const struct nuc_qspec *spec)
+{
+    struct nuc_annotation *at = make_annotation(a, node);
+    uint32_t i = 0;
+
+    if (!nuc_is_quantizable(arg))
+        return;
+    while (i < at->n_inputs && at->inputs[i].arg != arg)
+        i++;
+    if (i == at->n_inputs) {
+        at->inputs = nuc_grow(a->g->cx, at->inputs, &at->inputs_capacity, i + 1, sizeof *at->inputs);
+        at->n_inputs++;
+    }
+    at->inputs[i] = (struct nuc_qinput){arg, *spec};
+}
+
+void nuc_annotate_output(struct nuc_annotator *a, struct nuc_node *node, const struct nuc_qspec *spec)
+{
+    if (nuc_is_quantizable(node))
+        make_annotation(a, node)->output = *spec;
+}
+
+/* ---- one node ---- */
+
+static struct nuc_node *anchor_arg(const struct nuc_node *node, const struct nuc_pattern *p, uint32_t i)
+{
+    return p->anchors[i].spec != NUC_SPEC_NONE ? nuc_arg_node(node, p->anchors[i].arg) : NULL;
+}
+
+/*
+ * Axis 1 of a transposed convolution's weight holds the output channels of one group: the bias, which has all, goes
+ * through its scales once a group.
+ */
+static uint32_t weight_repeats(const struct nuc_node *node, const struct nuc_qspec *bias)
+{
+    const uint32_t groups_arg = 6;
+
+    if (node->op != NUC_OP_CONV_TRANSPOSE2D || bias->ch_axis < 0 || node->args[groups_arg].kind != NUC_ARG_INT)
+        return 1;
+    return (uint32_t)node->args[groups_arg].u.i;
+}
+
+static void annotate_anchors(struct nuc_annotator *a, struct nuc_node *node, const struct nuc_pattern *p)
+{
+    for (uint32_t i = 0; i < NUC_MAX_ANCHORS; i++) {
+        struct nuc_node *arg = anchor_arg(node, p, i);
+        if (arg == NULL)
+            continue;
+        struct nuc_qspec spec = a->specs[p->anchors[i].spec];
+        if (spec.kind == NUC_QSPEC_DERIVED) {
+            spec.from[0] = (struct nuc_place){anchor_arg(node, p, 0), node};
+            spec.from[1] = (struct nuc_place){anchor_arg(node, p, 1), node};
+            spec.repeats = weight_repeats(node, &spec);
+        }
+        nuc_annotate_input(a, node, arg, &spec);
+    }
+}
+
+/*
+ * The output takes the parameters of its producer, if that has any. So does the input, except that the
+ * reference reads it as an activation: behind fixed parameters it quantizes a second time.
+ */
+static void annotate_shared(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *input)
+{
+    const struct nuc_annotation *producer = a->by_id[input->id];
+    struct nuc_qspec shared = {.kind = NUC_QSPEC_SHARED, .from = {{input, NULL}}};
+
+    if (producer == NULL || producer->output.kind == NUC_QSPEC_NONE)
+        return;
+    nuc_annotate_output(a, node, &shared);
+    nuc_annotate_input(a, node, input, a->reference_compat ? &a->specs[NUC_SPEC_ACTIVATION] : &shared);
+}
+
+static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node, const struct nuc_pattern *p)
+{
+    if (p->form == NUC_FORM_BOUNDED)
+        return nuc_has_relu_bounds(node);
+    return p->form == NUC_FORM_OWN || (p->form == NUC_FORM_MAP && !a->reference_compat);
+}
+
+void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
+{
+    const struct nuc_pattern *p = nuc_pattern_of(node->op);
+
+    if (a->by_id[node->id] != NULL || !nuc_is_quantizable(node))
+        return;
+    if (p->form == NUC_FORM_PAIR || p->form == NUC_FORM_LIST) {
+        nuc_annotate_group(a, node);
+        return;
+    }
+    struct nuc_node *input = nuc_arg_node(node, p->anchors[0].arg);
+    if (input == NULL || !nuc_is_quantizable(input))
+        return;
+    if (!takes_own(a, node, p)) {
+        annotate_shared(a, node, input);
+        return;
+    }
+    nuc_annotate_output(a, node, &a->specs[p->output]);
+    annotate_anchors(a, node, p);
+}
+
+void nuc_annotate_like(struct nuc_annotator *a, struct nuc_node *node,
+                       void (*annotate)(struct nuc_annotator *, struct nuc_node *))
+{
+    struct nuc_node **link = &a->waiting[node->op];
+
+    if (!a->reference_compat) {
+        annotate(a, node);
+        return;
+    }
+    while (*link != NULL) {
+        struct nuc_node *n = *link;
+        annotate(a, n);
+        if (a->by_id[n->id] != NULL)
+            *link = a->next_waiting[n->id];
+        else
+            link = &a->next_waiting[n->id];
+    }
+}
+
+/* The activation that is quantized together with `node`, or NULL. */
+static struct nuc_node *joint_activation(const struct nuc_annotator *a, const struct nuc_node *node)
+{
+    uint8_t joint_rank = nuc_pattern_of(node->op)->joint_rank;
+
+    if (joint_rank == 0 || node->n_users != 1 || node->n_vals != 1 || node->vals[0].rank > joint_rank)
+        return NULL;
+    return nuc_joins_compute(node->users[0], a->reference_compat) ? node->users[0] : NULL;
+}
+
+void nuc_annotate_node(struct nuc_annotator *a, struct nuc_node *node)
+{
+    struct nuc_node *activation = joint_activation(a, node);
+
+    if (a->by_id[node->id] != NULL)
+        return;
+    if (activation != NULL)
+        nuc_annotate_like(a, activation, nuc_annotate_alone);
+    nuc_annotate_alone(a, node);
+    if (activation == NULL || a->by_id[activation->id] == NULL || a->by_id[node->id] == NULL)
+        return;
+    a->by_id[activation->id]->n_inputs = 0;
+    a->by_id[node->id]->output.kind = NUC_QSPEC_NONE;
+}
+
+/* ---- the graph ---- */
+
+static void list_waiting(struct nuc_annotator *a)
+{
+    a->next_waiting = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->next_waiting);
+    for (struct nuc_node *n = a->g->last; n != NULL; n = n->prev) {
+        a->next_waiting[n->id] = a->waiting[n->op];
+        a->waiting[n->op] = n;
+    }
+}
+
+static void annotate_inputs(struct nuc_annotator *a)
+{
+    for (struct nuc_node *n = a->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (n->input_kind == NUC_USER_INPUT && n->n_users > 0)
+            nuc_annotate_output(a, n, &a->specs[NUC_SPEC_ACTIVATION]);
+    }
+}
+
+/*
+ * Not in the order of the nodes but as the reference does it: a pattern over the whole graph when the first of its
+ * operators is met, and once more at every later one when its parameters are the producer's. NUC_FORM_MAP counts as
+ * such a pattern, clamps and the group forms do not.
+ */
+static void annotate_as_reference(struct nuc_annotator *a)
+{
+    list_waiting(a);
+    nuc_annotate_concat_clusters(a);
+    for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
+        const struct nuc_pattern *p = nuc_pattern_of(n->op);
+        if (p->form == NUC_FORM_NONE || p->extension || a->applied[n->op])
+            continue;
+        nuc_annotate_like(a, n, nuc_annotate_node);
+        a->applied[n->op] = p->form != NUC_FORM_SHARED && p->form != NUC_FORM_MAP;
+    }
+}
+
+struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quantize_options *options)
+{
+    struct nuc_annotator a = {.g = g, .reference_compat = options->reference_compat};
+
+    nuc_specs(options, a.specs);
+    a.by_id = nuc_alloc_array(g->cx, g->next_id, sizeof *a.by_id);
+    annotate_inputs(&a);
+    if (a.reference_compat) {
+        annotate_as_reference(&a);
+        return a.by_id;
+    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_pattern_of(n->op)->form != NUC_FORM_NONE)
+            nuc_annotate_node(&a, n);
+    }
+    return a.by_id;
+}
+
+bool nuc_is_annotated(const struct nuc_annotation *a)
+{
+    return a != NULL && (a->n_inputs > 0 || a->output.kind != NUC_QSPEC_NONE);
+}

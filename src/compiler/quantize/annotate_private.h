@@ -1,0 +1,49 @@
+/* The annotations of a graph while they are made. */
+#ifndef NUC_QUANTIZE_ANNOTATE_PRIVATE_H
+#define NUC_QUANTIZE_ANNOTATE_PRIVATE_H
+
+#include "compiler/quantize/quant_patterns.h"
+
+struct nuc_annotator {
+    struct nuc_graph *g;
+    struct nuc_annotation **by_id;
+    bool reference_compat;
+    struct nuc_qspec specs[NUC_SPEC_COUNT];
+
+    /* reference_compat only: lists of the nodes not annotated yet, an operator each, in graph order. */
+    bool applied[NUC_OP_COUNT]; /* the pattern's only run over the graph is done */
+    struct nuc_node *waiting[NUC_OP_COUNT];
+    struct nuc_node **next_waiting; /* by node id */
+};
+
+/* One float32 tensor: anything else is left alone. */
+bool nuc_is_quantizable(const struct nuc_node *node);
+
+/* An argument that occurs twice keeps its place and takes the later spec. Other than float32: no effect. */
+void nuc_annotate_input(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *arg,
+                        const struct nuc_qspec *spec);
+void nuc_annotate_output(struct nuc_annotator *a, struct nuc_node *node, const struct nuc_qspec *spec);
+
+/* Annotates one node by its own specs or its producer's, unless it is annotated already or cannot be. */
+void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node);
+
+/* The same, together with the activation that follows a compute operator. */
+void nuc_annotate_node(struct nuc_annotator *a, struct nuc_node *node);
+
+/*
+ * Annotates `node`; in reference_compat all waiting nodes of its operator, as the reference runs a pattern over the
+ * whole graph. The difference shows where a node depends on its producer's annotation and the pattern runs only once.
+ */
+void nuc_annotate_like(struct nuc_annotator *a, struct nuc_node *node,
+                       void (*annotate)(struct nuc_annotator *, struct nuc_node *));
+
+/* Operators all of whose tensors have the same parameters: NUC_FORM_PAIR and NUC_FORM_LIST. */
+void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node);
+
+/*
+ * The reference's first step: a concatenation of equal activations, each behind a convolution or fully connected layer.
+ * Compute operators are quantized together with their activations, and the activations like the concatenation.
+ */
+void nuc_annotate_concat_clusters(struct nuc_annotator *a);
+
+#endif
