@@ -8,19 +8,43 @@
 
 static const nuc_lower_fn lowerings[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_CONVOLUTION] = nuc_lower_convolution,
-    [NUC_OP_EDGE_RELU] = nuc_lower_relu,
+    [NUC_OP_EDGE_ADD] = nuc_lower_binary,
+    [NUC_OP_EDGE_SUB] = nuc_lower_binary,
+    [NUC_OP_EDGE_MUL] = nuc_lower_binary,
+    [NUC_OP_EDGE_MAXIMUM] = nuc_lower_binary,
+    [NUC_OP_EDGE_MINIMUM] = nuc_lower_binary,
+    [NUC_OP_EDGE_NEG] = nuc_lower_neg,
+    [NUC_OP_EDGE_PRELU] = nuc_lower_prelu,
+    [NUC_OP_EDGE_RELU] = nuc_lower_unary,
+    [NUC_OP_EDGE_ABS] = nuc_lower_unary,
+    [NUC_OP_EDGE_EXP] = nuc_lower_unary,
+    [NUC_OP_EDGE_HARDSWISH] = nuc_lower_unary,
+    [NUC_OP_EDGE_LOG] = nuc_lower_unary,
+    [NUC_OP_EDGE_RSQRT] = nuc_lower_unary,
+    [NUC_OP_EDGE_SIGMOID] = nuc_lower_unary,
+    [NUC_OP_EDGE_TANH] = nuc_lower_unary,
+    [NUC_OP_EDGE_LEAKY_RELU] = nuc_lower_leaky_relu,
     [NUC_OP_EDGE_HARDTANH] = nuc_lower_clamp,
-    [NUC_OP_EDGE_ADD] = nuc_lower_add,
+    [NUC_OP_EDGE_CLAMP] = nuc_lower_clamp,
+    [NUC_OP_EDGE_SOFTMAX] = nuc_lower_softmax,
     [NUC_OP_EDGE_MAX_POOL2D] = nuc_lower_max_pool,
     [NUC_OP_EDGE_AVG_POOL2D] = nuc_lower_avg_pool,
     [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = nuc_lower_adaptive_avg_pool,
-    [NUC_OP_EDGE_MEAN_DIM] = nuc_lower_mean,
-    [NUC_OP_EDGE_CONSTANT_PAD] = nuc_lower_pad,
-    [NUC_OP_EDGE_VIEW] = nuc_lower_view,
-    [NUC_OP_EDGE_PERMUTE] = nuc_lower_permute,
+    [NUC_OP_EDGE_UPSAMPLE_BILINEAR] = nuc_lower_resize,
+    [NUC_OP_EDGE_UPSAMPLE_NEAREST] = nuc_lower_resize,
+    [NUC_OP_EDGE_MEAN_DIM] = nuc_lower_reduction,
+    [NUC_OP_EDGE_SUM_DIM] = nuc_lower_reduction,
+    [NUC_OP_EDGE_AMAX] = nuc_lower_reduction,
+    [NUC_OP_EDGE_AMIN] = nuc_lower_reduction,
     [NUC_OP_EDGE_ADDMM] = nuc_lower_addmm,
     [NUC_OP_EDGE_MM] = nuc_lower_mm,
-    [NUC_OP_EDGE_SOFTMAX] = nuc_lower_softmax,
+    [NUC_OP_EDGE_BMM] = nuc_lower_bmm,
+    [NUC_OP_EDGE_CONSTANT_PAD] = nuc_lower_pad,
+    [NUC_OP_EDGE_PAD] = nuc_lower_mirror_pad,
+    [NUC_OP_EDGE_VIEW] = nuc_lower_view,
+    [NUC_OP_EDGE_PERMUTE] = nuc_lower_permute,
+    [NUC_OP_EDGE_CAT] = nuc_lower_cat,
+    [NUC_OP_EDGE_SLICE] = nuc_lower_slice,
     [NUC_OP_EDGE_CLONE] = nuc_lower_clone,
     [NUC_OP_EDGE_CLONE_DIM_ORDER] = nuc_lower_clone,
 };
@@ -111,6 +135,21 @@ int32_t nuc_lower_output(const struct nuc_lowering *l, const struct nuc_node *no
 }
 
 /* ---- what lowerings share ---- */
+
+int32_t nuc_lower_axis(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index, int32_t tensor)
+{
+    int64_t rank = nuc_draft_at(l->draft, tensor)->rank;
+    int64_t axis = node->args[index].u.i;
+    int32_t place[NUC_MAX_RANK];
+
+    axis = axis < 0 ? axis + rank : axis;
+    if (node->args[index].kind != NUC_ARG_INT || axis < 0 || axis >= rank)
+        nuc_lower_refuse(l, node, "its dimension is outside the tensor");
+    if (!nuc_draft_is_last(l->draft, tensor))
+        return (int32_t)axis;
+    nuc_perm_to_first(place, (uint32_t)rank); /* position in [N, ..., C] of each dimension of [N, C, ...] */
+    return place[axis];
+}
 
 void nuc_lower_pair(const struct nuc_node *node, uint32_t index, const int64_t fallback[2], int32_t out[2])
 {

@@ -2,11 +2,27 @@
 
 #include "compiler/neutron/lowering.h"
 
-void nuc_lower_relu(struct nuc_lowering *l, const struct nuc_node *node)
+/* Operators of one operand whose LiteRT operator has no options. */
+static const int32_t unary_codes[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_RELU] = NUC_LT_RELU, [NUC_OP_EDGE_ABS] = NUC_LT_ABS,
+    [NUC_OP_EDGE_EXP] = NUC_LT_EXP,   [NUC_OP_EDGE_HARDSWISH] = NUC_LT_HARD_SWISH,
+    [NUC_OP_EDGE_LOG] = NUC_LT_LOG,   [NUC_OP_EDGE_RSQRT] = NUC_LT_RSQRT,
+    [NUC_OP_EDGE_TANH] = NUC_LT_TANH, [NUC_OP_EDGE_SIGMOID] = NUC_LT_LOGISTIC,
+};
+
+void nuc_lower_unary(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t x = nuc_lower_input(l, node, 0);
 
-    nuc_draft_op(l->draft, NUC_LT_RELU, &x, 1, nuc_lower_output(l, node));
+    nuc_draft_op(l->draft, unary_codes[node->op], &x, 1, nuc_lower_output(l, node));
+}
+
+void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    int32_t x = nuc_lower_input(l, node, 0);
+    struct nuc_lt_op *op = nuc_draft_op(l->draft, NUC_LT_LEAKY_RELU, &x, 1, nuc_lower_output(l, node));
+
+    op->options.leaky_relu.alpha = (float)nuc_lower_scalar(node, 1, 0.01);
 }
 
 /* Bounds LiteRT has an operator for; high of HUGE_VAL: none. */
@@ -30,17 +46,14 @@ static void append_bound(struct nuc_lowering *l, const struct nuc_node *node, in
                          int32_t y)
 {
     const struct nuc_node *dequantize = nuc_arg_node(node, 0);
-    const int32_t one = 1;
 
     if (dequantize == NULL || dequantize->op != NUC_OP_DEQUANTIZE_PER_TENSOR)
         nuc_lower_refuse(l, node, "its input is not quantized");
     /* Arguments of dequantize_per_tensor: input, scale, zero_point, quant_min, quant_max. */
-    uint8_t byte = (uint8_t)nuc_lower_quantized(
+    int64_t q = nuc_lower_quantized(
         bound, nuc_lower_scalar(dequantize, 1, 1), (int64_t)nuc_lower_scalar(dequantize, 2, 0),
         (int64_t)nuc_lower_scalar(dequantize, 3, INT8_MIN), (int64_t)nuc_lower_scalar(dequantize, 4, INT8_MAX));
-    int32_t t = nuc_draft_constant(l->draft, code == NUC_LT_MINIMUM ? "max" : "min", nuc_draft_at(l->draft, x)->dtype,
-                                   &one, 1, &byte);
-    nuc_draft_at(l->draft, t)->quant = nuc_draft_at(l->draft, x)->quant;
+    int32_t t = nuc_lower_byte(l, code == NUC_LT_MINIMUM ? "max" : "min", x, 1, q);
     nuc_draft_op(l->draft, code, (const int32_t[]){x, t}, 2, y);
 }
 

@@ -92,48 +92,42 @@ static void align_operands(struct nuc_lowering *l, const struct nuc_node *node, 
     }
 }
 
-static struct nuc_lt_op *lower_binary(struct nuc_lowering *l, const struct nuc_node *node, int32_t code)
+static const int32_t codes[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_ADD] = NUC_LT_ADD,         [NUC_OP_EDGE_SUB] = NUC_LT_SUB,         [NUC_OP_EDGE_MUL] = NUC_LT_MUL,
+    [NUC_OP_EDGE_MAXIMUM] = NUC_LT_MAXIMUM, [NUC_OP_EDGE_MINIMUM] = NUC_LT_MINIMUM,
+};
+
+void nuc_lower_binary(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t operands[2] = {nuc_lower_input(l, node, 0), nuc_lower_input(l, node, 1)};
+    int32_t code = codes[node->op];
     int32_t y = nuc_lower_output(l, node);
 
     if (operands[0] < 0 || operands[1] < 0)
         nuc_lower_refuse(l, node, "it does not have two tensors as operands");
     align_operands(l, node, operands, y);
-    return nuc_draft_op(l->draft, code, operands, 2, y);
+    struct nuc_lt_op *op = nuc_draft_op(l->draft, code, operands, 2, y);
+    op->options.arith.pot_scale_int16 = code == NUC_LT_ADD || code == NUC_LT_SUB;
 }
 
-void nuc_lower_add(struct nuc_lowering *l, const struct nuc_node *node)
-{
-    lower_binary(l, node, NUC_LT_ADD)->options.arith.pot_scale_int16 = true;
-}
-
-/*
- * torch multiplies [M, N] by weights [N, O], FULLY_CONNECTED wants them as [O, N]. A linear layer's weights come
- * through a permute of their own, so that tidying cancels the two transposes.
- */
-static int32_t weights(struct nuc_lowering *l, int32_t w)
-{
-    static const int32_t swap[2] = {1, 0};
-
-    return nuc_draft_transpose_before(l->draft, w, swap);
-}
-
-void nuc_lower_addmm(struct nuc_lowering *l, const struct nuc_node *node)
-{
-    int32_t bias = nuc_lower_input(l, node, 0);
-    int32_t x = nuc_lower_input(l, node, 1);
-    int32_t w = weights(l, nuc_lower_input(l, node, 2));
-    struct nuc_lt_op *op =
-        nuc_draft_op(l->draft, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w, bias}, 3, nuc_lower_output(l, node));
-
-    op->options.fully_connected.keep_num_dims = true;
-}
-
-void nuc_lower_mm(struct nuc_lowering *l, const struct nuc_node *node)
+/* 0 - x, with a zero in the quantization of x. */
+void nuc_lower_neg(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t x = nuc_lower_input(l, node, 0);
-    int32_t w = weights(l, nuc_lower_input(l, node, 1));
+    int32_t y = nuc_lower_output(l, node);
 
-    nuc_draft_op(l->draft, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w}, 2, nuc_lower_output(l, node));
+    if (nuc_draft_at(l->draft, x)->quant.count != 1)
+        nuc_lower_refuse(l, node, "its input is not quantized with one scale");
+    int32_t zero = nuc_lower_byte(l, "zero", x, 1, nuc_draft_at(l->draft, x)->quant.zero_point[0]);
+    struct nuc_lt_op *op = nuc_draft_op(l->draft, NUC_LT_SUB, (const int32_t[]){zero, x}, 2, y);
+    op->options.arith.pot_scale_int16 = true;
+}
+
+/* One slope, or one a channel: the last dimension of a channels-last tensor and of one of rank 2. */
+void nuc_lower_prelu(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    int32_t x = nuc_lower_input(l, node, 0);
+    int32_t slope = nuc_lower_input(l, node, 1);
+
+    nuc_draft_op(l->draft, NUC_LT_PRELU, (const int32_t[]){x, slope}, 2, nuc_lower_output(l, node));
 }

@@ -32,14 +32,48 @@ static bool is_depthwise(const struct nuc_lowering *l, int32_t x, int32_t w, int
 
 static void check_operands(const struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t w)
 {
-    if (node->args[ARG_TRANSPOSED].u.b)
-        nuc_lower_refuse(l, node, "transposed convolution");
     if (nuc_draft_at(l->draft, x)->rank != 4 || nuc_draft_at(l->draft, w)->rank != 4)
         nuc_lower_refuse(l, node, "input and weight must have rank 4");
     if (nuc_draft_at(l->draft, x)->quant.count != 1 || nuc_draft_at(l->draft, w)->quant.count == 0)
         nuc_lower_refuse(l, node, "input or weight is not quantized");
     if (!nuc_draft_is_constant(l->draft, w))
         nuc_lower_refuse(l, node, "the weight is not constant");
+}
+
+/*
+ * LiteRT takes the whole output shape and pads nothing away, so padding becomes a slice of a larger result; what
+ * output_padding adds is part of the shape.
+ */
+static void lower_transposed(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t w)
+{
+    static const int32_t to_output_first[4] = {3, 1, 2, 0}; /* [I, H, W, O] -> [O, H, W, I] */
+    int32_t bias = nuc_lower_input(l, node, 2);
+    int32_t y = nuc_lower_output(l, node);
+    int32_t stride[2], padding[2];
+
+    nuc_lower_pair(node, ARG_STRIDE, ones, stride);
+    nuc_lower_pair(node, ARG_PADDING, zeros, padding);
+    if (node->args[ARG_GROUPS].u.i != 1)
+        nuc_lower_refuse(l, node, "a transposed convolution with groups");
+    w = nuc_draft_transposed_constant(l->draft, w, to_output_first, 0);
+    if (bias < 0)
+        bias = zero_bias(l, x, w);
+    bool sliced = padding[0] != 0 || padding[1] != 0;
+    int32_t whole = sliced ? nuc_draft_duplicate(l->draft, y, "_sliced", false) : y;
+    struct nuc_lt_tensor *t = nuc_draft_at(l->draft, whole);
+    t->shape[1] += 2 * padding[0];
+    t->shape[2] += 2 * padding[1];
+    const int32_t shape[4] = {t->shape[0], t->shape[1], t->shape[2], t->shape[3]};
+    int32_t shape_tensor = nuc_draft_list(l->draft, "output_shape", shape, 4);
+
+    struct nuc_lt_op *op =
+        nuc_draft_op(l->draft, NUC_LT_TRANSPOSE_CONV, (const int32_t[]){shape_tensor, w, x, bias}, 4, whole);
+    op->options.conv.padding = NUC_LT_VALID;
+    op->options.conv.stride_h = stride[0];
+    op->options.conv.stride_w = stride[1];
+    op->options.conv.dilation_h = op->options.conv.dilation_w = 1;
+    if (sliced)
+        nuc_lower_append_slice(l, whole, (const int32_t[]){0, padding[0], padding[1], 0}, y);
 }
 
 void nuc_lower_convolution(struct nuc_lowering *l, const struct nuc_node *node)
@@ -52,6 +86,10 @@ void nuc_lower_convolution(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t stride[2], padding[2], dilation[2];
 
     check_operands(l, node, x, w);
+    if (node->args[ARG_TRANSPOSED].u.b) {
+        lower_transposed(l, node, x, w);
+        return;
+    }
     nuc_lower_pair(node, ARG_STRIDE, ones, stride);
     nuc_lower_pair(node, ARG_PADDING, zeros, padding);
     nuc_lower_pair(node, ARG_DILATION, ones, dilation);

@@ -2,8 +2,7 @@
 
 #include "compiler/neutron/lowering.h"
 
-/* One 8-bit value with the quantization of `like`: the operand PADV2 pads with. */
-static int32_t pad_value(struct nuc_lowering *l, const char *name, int32_t like, uint32_t rank, int64_t value)
+int32_t nuc_lower_byte(struct nuc_lowering *l, const char *name, int32_t like, uint32_t rank, int64_t value)
 {
     const int32_t one = 1;
     uint8_t byte = (uint8_t)value;
@@ -29,17 +28,18 @@ int32_t nuc_lower_pad_hw(struct nuc_lowering *l, int32_t input, const int32_t pa
     nuc_draft_at(l->draft, padded)->shape[1] += 2 * pad[0];
     nuc_draft_at(l->draft, padded)->shape[2] += 2 * pad[1];
     int32_t pads_tensor = nuc_draft_constant(l->draft, "padding", NUC_I32, pads_shape, 2, pads);
-    int32_t value_tensor = pad_value(l, "constant_values", input, value_rank, value);
+    int32_t value_tensor = nuc_lower_byte(l, "constant_values", input, value_rank, value);
     nuc_draft_op(l->draft, NUC_LT_PADV2, (const int32_t[]){input, pads_tensor, value_tensor}, 3, padded);
     return padded;
 }
 
 /* torch lists pads from the innermost dimension outwards, LiteRT has a pair for each dimension of the tensor. */
-static void torch_pads(const struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t out[][2])
+static int32_t torch_pads(struct nuc_lowering *l, const struct nuc_node *node, int32_t x)
 {
     const struct nuc_arg *pad = &node->args[1];
     uint32_t rank = nuc_draft_at(l->draft, x)->rank;
-    int32_t perm[NUC_MAX_RANK], pads[NUC_MAX_RANK][2] = {{0}};
+    int32_t perm[NUC_MAX_RANK], pads[NUC_MAX_RANK][2] = {{0}}, out[NUC_MAX_RANK][2];
+    const int32_t shape[2] = {(int32_t)rank, 2};
 
     if (pad->kind != NUC_ARG_INTS || pad->count % 2 != 0 || pad->count / 2 > rank)
         nuc_lower_refuse(l, node, "its pads are not pairs, one for each dimension");
@@ -53,18 +53,16 @@ static void torch_pads(const struct nuc_lowering *l, const struct nuc_node *node
         nuc_perm_to_last(perm, rank);
     for (uint32_t i = 0; i < rank; i++)
         memcpy(out[i], pads[perm[i]], sizeof out[i]);
+    return nuc_draft_constant(l->draft, "paddings", NUC_I32, shape, 2, out);
 }
 
 void nuc_lower_pad(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t y = nuc_lower_output(l, node);
-    int32_t pads[NUC_MAX_RANK][2];
     double value = nuc_lower_scalar(node, 2, 0);
+    int32_t pads_tensor = torch_pads(l, node, x);
 
-    torch_pads(l, node, x, pads);
-    const int32_t shape[2] = {(int32_t)nuc_draft_at(l->draft, x)->rank, 2};
-    int32_t pads_tensor = nuc_draft_constant(l->draft, "paddings", NUC_I32, shape, 2, pads);
     if (!(value < 0) && !(value > 0)) {
         /* PAD pads with the value that stands for 0. */
         nuc_draft_op(l->draft, NUC_LT_PAD, (const int32_t[]){x, pads_tensor}, 2, y);
@@ -76,6 +74,17 @@ void nuc_lower_pad(struct nuc_lowering *l, const struct nuc_node *node)
         nuc_lower_refuse(l, node, "its input is not quantized to 8 bits");
     int64_t q = nuc_lower_quantized((double)(float)value, (double)t->quant.scale[0], t->quant.zero_point[0],
                                     is_unsigned ? 0 : INT8_MIN, is_unsigned ? UINT8_MAX : INT8_MAX);
-    int32_t value_tensor = pad_value(l, "constant", x, 1, q);
+    int32_t value_tensor = nuc_lower_byte(l, "constant", x, 1, q);
     nuc_draft_op(l->draft, NUC_LT_PADV2, (const int32_t[]){x, pads_tensor, value_tensor}, 3, y);
+}
+
+/* Reflection alone: the support rules admit no other mode. */
+void nuc_lower_mirror_pad(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    int32_t x = nuc_lower_input(l, node, 0);
+    int32_t y = nuc_lower_output(l, node);
+
+    if (node->args[2].kind != NUC_ARG_STRING || strcmp(node->args[2].u.string, "reflect") != 0)
+        nuc_lower_refuse(l, node, "its mode is not reflect");
+    nuc_draft_op(l->draft, NUC_LT_MIRROR_PAD, (const int32_t[]){x, torch_pads(l, node, x)}, 2, y);
 }

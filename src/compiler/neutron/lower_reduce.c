@@ -1,5 +1,12 @@
 #include "compiler/neutron/lowering.h"
 
+static const int32_t codes[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_MEAN_DIM] = NUC_LT_MEAN,
+    [NUC_OP_EDGE_SUM_DIM] = NUC_LT_SUM,
+    [NUC_OP_EDGE_AMAX] = NUC_LT_REDUCE_MAX,
+    [NUC_OP_EDGE_AMIN] = NUC_LT_REDUCE_MIN,
+};
+
 /* Axes of the graph's tensor, not negative; None and an empty list mean all. Returns how many. */
 static uint32_t reduced_axes(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t rank, int32_t *axes)
 {
@@ -52,8 +59,9 @@ static bool order_is_kept(const int32_t *axes, uint32_t count, uint32_t rank)
 }
 
 /* A reduction that drops dimensions may have different formats on its sides: transposes go where they meet. */
-static void lower_reduction(struct nuc_lowering *l, const struct nuc_node *node, int32_t code, bool keep_dims)
+void nuc_lower_reduction(struct nuc_lowering *l, const struct nuc_node *node)
 {
+    bool keep_dims = node->args[2].kind == NUC_ARG_BOOL && node->args[2].u.b;
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t y = nuc_lower_output(l, node);
     uint32_t rank = nuc_draft_at(l->draft, x)->rank;
@@ -79,13 +87,8 @@ static void lower_reduction(struct nuc_lowering *l, const struct nuc_node *node,
         l->draft->notes[written].format = NUC_DRAFT_CHANNELS_FIRST;
     }
     int32_t axes_tensor = nuc_draft_list(l->draft, "axes", axes, count);
-    struct nuc_lt_op *op = nuc_draft_op(l->draft, code, (const int32_t[]){x, axes_tensor}, 2, written);
+    struct nuc_lt_op *op = nuc_draft_op(l->draft, codes[node->op], (const int32_t[]){x, axes_tensor}, 2, written);
     op->options.reduce.keep_dims = keep_dims;
     if (perm_tensor >= 0)
         nuc_draft_transpose_after(l->draft, written, perm_tensor, y);
-}
-
-void nuc_lower_mean(struct nuc_lowering *l, const struct nuc_node *node)
-{
-    lower_reduction(l, node, NUC_LT_MEAN, node->args[2].kind == NUC_ARG_BOOL && node->args[2].u.b);
 }

@@ -21,14 +21,22 @@ void nuc_lower_convolution(struct nuc_lowering *l, const struct nuc_node *node);
 void nuc_lower_avg_pool(struct nuc_lowering *l, const struct nuc_node *node);
 void nuc_lower_adaptive_avg_pool(struct nuc_lowering *l, const struct nuc_node *node);
 void nuc_lower_max_pool(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_mean(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_relu(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_reduction(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_unary(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node);
 void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node);
 void nuc_lower_softmax(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_add(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_binary(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_neg(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_prelu(struct nuc_lowering *l, const struct nuc_node *node);
 void nuc_lower_addmm(struct nuc_lowering *l, const struct nuc_node *node);
 void nuc_lower_mm(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_bmm(struct nuc_lowering *l, const struct nuc_node *node);
 void nuc_lower_pad(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_mirror_pad(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_resize(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_cat(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_slice(struct nuc_lowering *l, const struct nuc_node *node);
 void nuc_lower_view(struct nuc_lowering *l, const struct nuc_node *node);
 void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node);
 void nuc_lower_clone(struct nuc_lowering *l, const struct nuc_node *node);
@@ -47,6 +55,9 @@ _Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_n
 int32_t nuc_lower_input(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index);
 int32_t nuc_lower_output(const struct nuc_lowering *l, const struct nuc_node *node);
 
+/* The axis of the node's int argument `index`, not negative, as counted in the tensor. */
+int32_t nuc_lower_axis(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index, int32_t tensor);
+
 /* Two ints of an int[2] argument: one given stands for both, none for the two fallbacks. */
 void nuc_lower_pair(const struct nuc_node *node, uint32_t index, const int64_t fallback[2], int32_t out[2]);
 
@@ -56,6 +67,12 @@ void nuc_lower_pair(const struct nuc_node *node, uint32_t index, const int64_t f
  */
 int32_t nuc_lower_pad_hw(struct nuc_lowering *l, int32_t input, const int32_t pad[2], uint32_t value_rank,
                          int64_t value);
+
+/* Appends a SLICE of `input` to the shape of `output`, which begins at `begin`, one position an axis. */
+void nuc_lower_append_slice(struct nuc_lowering *l, int32_t input, const int32_t *begin, int32_t output);
+
+/* One 8-bit value with the type and quantization of `like`; `rank` is 0 or 1. */
+int32_t nuc_lower_byte(struct nuc_lowering *l, const char *name, int32_t like, uint32_t rank, int64_t value);
 
 /* round half to even(value / scale) + zero point, saturated to [low, high], as torch quantizes. */
 int64_t nuc_lower_quantized(double value, double scale, int64_t zero_point, int64_t low, int64_t high);
