@@ -149,8 +149,9 @@ static enum conf_result same_observers(json_t *observers, struct nuc_model *prep
         json_t *o;
         json_array_foreach(observers, i, o)
         {
-            /* A value may have an observer of each type: the range tells them apart. */
+            /* A value may have an observer of each class and range. */
             if (!observes_same(own.observes, text_of(o, "observes")) ||
+                strcmp(own.class_name, text_of(o, "class")) != 0 ||
                 json_integer_value(json_object_get(o, "quant_min")) != own.quant_min ||
                 json_integer_value(json_object_get(o, "quant_max")) != own.quant_max)
                 continue;
