@@ -138,31 +138,71 @@ static json_t *element(json_t *list_or_value, size_t i)
     return json_is_array(list_or_value) ? json_array_get(list_or_value, i) : list_or_value;
 }
 
-/* Observers are compared where both sides name the same value; groups that share one report its first member. */
+static bool same_kind_of_observer(const struct nuc_observer_info *a, const struct nuc_observer_info *b)
+{
+    return a->quant_min == b->quant_min && a->quant_max == b->quant_max && a->observes != NULL && b->observes != NULL &&
+           strcmp(a->observes, b->observes) == 0 && a->class_name != NULL && b->class_name != NULL &&
+           strcmp(a->class_name, b->class_name) == 0;
+}
+
+/* An observer behind another one of its kind: the reference says that it observes the other one, not the value. */
+static bool is_behind_another(struct nuc_model *prepared, size_t index, const struct nuc_observer_info *own)
+{
+    struct nuc_observer_info earlier;
+
+    for (size_t i = 0; i < index; i++) {
+        if (nuc_model_observer(prepared, i, &earlier) == NUC_OK && same_kind_of_observer(&earlier, own))
+            return true;
+    }
+    return false;
+}
+
+static enum conf_result same_observer(json_t *o, const struct nuc_observer_info *own, struct conf_report *r)
+{
+    json_t *scale = json_object_get(o, "scale"), *zero_point = json_object_get(o, "zero_point");
+
+    for (size_t s = 0; s < own->n_scales; s++) {
+        if (same_parameter(r, own->observes, s, json_number_value(element(scale, s)),
+                           json_integer_value(element(zero_point, s)), (double)own->scales[s],
+                           own->zero_points[s]) != CONF_EQUAL)
+            return CONF_DIFFERENT;
+    }
+    return CONF_EQUAL;
+}
+
+static bool may_be_same(json_t *o, const struct nuc_observer_info *own)
+{
+    return observes_same(own->observes, text_of(o, "observes")) && strcmp(own->class_name, text_of(o, "class")) == 0 &&
+           json_integer_value(json_object_get(o, "quant_min")) == own->quant_min &&
+           json_integer_value(json_object_get(o, "quant_max")) == own->quant_max;
+}
+
+/*
+ * Observers are compared where both sides name the same value; groups that share one report its first member. A value
+ * may have several of one class, and behind another observer the reference names that instead of the value: one of the
+ * candidates has to be equal.
+ */
 static enum conf_result same_observers(json_t *observers, struct nuc_model *prepared, struct conf_report *r)
 {
     for (size_t k = 0; k < nuc_model_n_observers(prepared); k++) {
         struct nuc_observer_info own;
         if (nuc_model_observer(prepared, k, &own) != NUC_OK)
             return conf_differ(r, "observer %zu cannot be read", k);
+        struct conf_report candidate = *r;
+        bool any = false, equal = false;
         size_t i;
         json_t *o;
         json_array_foreach(observers, i, o)
         {
-            /* A value may have an observer of each class and range. */
-            if (!observes_same(own.observes, text_of(o, "observes")) ||
-                strcmp(own.class_name, text_of(o, "class")) != 0 ||
-                json_integer_value(json_object_get(o, "quant_min")) != own.quant_min ||
-                json_integer_value(json_object_get(o, "quant_max")) != own.quant_max)
+            if (equal || !may_be_same(o, &own))
                 continue;
-            json_t *scale = json_object_get(o, "scale"), *zero_point = json_object_get(o, "zero_point");
-            for (size_t s = 0; s < own.n_scales; s++) {
-                if (same_parameter(r, own.observes, s, json_number_value(element(scale, s)),
-                                   json_integer_value(element(zero_point, s)), (double)own.scales[s],
-                                   own.zero_points[s]) != CONF_EQUAL)
-                    return CONF_DIFFERENT;
-            }
-            break;
+            any = true;
+            equal = same_observer(o, &own, &candidate) == CONF_EQUAL;
+        }
+        bool is_second = strcmp(own.class_name, "FixedQParamsObserver") == 0;
+        if (any && !equal && !is_second) {
+            *r = candidate;
+            return CONF_DIFFERENT;
         }
     }
     return CONF_EQUAL;
