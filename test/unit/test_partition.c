@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/partition/not_delegated.h"
 #include "compiler/partition/partition.h"
 #include "compiler/partition/propose.h"
 #include "compiler/partition/slotset.h"
@@ -42,6 +43,8 @@ struct expectation {
 static const char *const none_listed[] = {""};
 static const char *const not_adds[] = {"::add"};
 static const char *const not_r1[] = {"r1"};
+static const char *const add_op[] = {"aten::add"};
+static const char *const re_glob[] = {"re*", "edge.aten.relu.default"};
 
 static const struct expectation expectations[] = {
     /* One chain, one partition; the program's own quantize and dequantize nodes stay outside. */
@@ -73,7 +76,7 @@ static const struct expectation expectations[] = {
      "tag1",
      "r1 tag1, r2 tag1, 2 tag1"},
     {START VIEW("1", "x") RELU("2", "1") END("2"), {0}, "tag1", "r1 tag1, r2 tag1"},
-    /* Names that are not to be delegated are matched by part. */
+    /* What is not to be delegated is named by node or operator; the reference matches parts of node names. */
     {START RELU("1", "x") ADD("2", "1", "1") RELU("3", "2") END("3"),
      {.operators_not_to_delegate = not_r1, .n_operators_not_to_delegate = 1},
      "tag1",
@@ -82,8 +85,24 @@ static const struct expectation expectations[] = {
      {.operators_not_to_delegate = none_listed, .n_operators_not_to_delegate = 1},
      "tag1",
      "r1 tag1"},
+    {START RELU("1", "x") ADD("2", "1", "1") RELU("3", "2") END("3"),
+     {.operators_not_to_delegate = add_op, .n_operators_not_to_delegate = 1},
+     "tag1 tag4",
+     "r1 tag4, d2 -, r2 -, r3 tag1"},
+    {START RELU("1", "x") ADD("2", "1", "1") RELU("3", "2") END("3"),
+     {.operators_not_to_delegate = re_glob, .n_operators_not_to_delegate = 2},
+     "tag1",
+     "r1 -, r2 tag1, r3 -"},
+    {START RELU("1", "x") RELU("11", "1") END("11"),
+     {.operators_not_to_delegate = not_r1, .n_operators_not_to_delegate = 1},
+     "tag1",
+     "r1 -, r11 tag1"},
+    {START RELU("1", "x") RELU("11", "1") END("11"),
+     {.operators_not_to_delegate = not_r1, .n_operators_not_to_delegate = 1, .reference_compat = true},
+     "",
+     "r1 -, r11 -"},
     {START RELU("1", "x") END("1"),
-     {.operators_not_to_delegate = not_adds, .n_operators_not_to_delegate = 1},
+     {.operators_not_to_delegate = not_adds, .n_operators_not_to_delegate = 1, .reference_compat = true},
      "tag1",
      "r1 tag1"},
     {START RELU("1", "x") END("1"), {.no_delegate = true}, "", "r1 -, d1 -"},
@@ -135,6 +154,46 @@ static void check_partitions(struct nuc_context *cx, void *arg)
         fail_msg("'%s' instead of '%s' in:\n%s", tags, e->tags, e->graph);
     check_where(p, g, e->where);
     check_decisions(p, g);
+}
+
+static void check_glob(struct nuc_context *cx, void *arg)
+{
+    static const struct {
+        const char *glob, *text;
+        bool matches;
+    } cases[] = {{"", "", true},
+                 {"", "a", false},
+                 {"*", "", true},
+                 {"a*c", "abcbc", true},
+                 {"a*c", "abcb", false},
+                 {"a?c", "abc", true},
+                 {"a?c", "ac", false},
+                 {"**b", "aab", true},
+                 {"conv", "conv2d", false},
+                 {"*.Tensor", "add.Tensor", true}};
+
+    (void)cx;
+    (void)arg;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(glob_matches(cases[i].glob, cases[i].text), cases[i].matches);
+}
+
+/* An entry that matches nothing is a mistake, and the message names the operators there are. */
+static void name_nothing(struct nuc_context *cx, void *arg)
+{
+    static const char *const nothing[] = {"relu", "conv2d"};
+    struct nuc_partition_options options = {.operators_not_to_delegate = nothing, .n_operators_not_to_delegate = 2};
+
+    (void)arg;
+    nuc_partition_graph(parse_graph(cx, START RELU("1", "x") ADD("2", "1", "1") END("2")), &options);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    run_in_context(check_glob, NULL);
+    expect_failure(name_nothing, NULL, NUC_BAD_USAGE, "'conv2d'");
+    expect_failure(name_nothing, NULL, NUC_BAD_USAGE, "aten.relu.default, aten.add.Tensor");
 }
 
 static void test_partitions(void **state)
@@ -585,13 +644,10 @@ static void test_slot_sets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_partitions),
-        cmocka_unit_test(test_reasons_and_borders),
-        cmocka_unit_test(test_fusing),
-        cmocka_unit_test(test_random_graphs),
-        cmocka_unit_test(test_slot_sets),
-        cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_size_and_determinism),
+        cmocka_unit_test(test_partitions),          cmocka_unit_test(test_names),
+        cmocka_unit_test(test_reasons_and_borders), cmocka_unit_test(test_fusing),
+        cmocka_unit_test(test_random_graphs),       cmocka_unit_test(test_slot_sets),
+        cmocka_unit_test(test_out_of_memory),       cmocka_unit_test(test_size_and_determinism),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -410,6 +410,61 @@ static void check_targets(struct nuc_context *cx, void *arg)
     assert_true(nuc_target_peak_macs(nuc_target_at(0)) > 20.7e9 && nuc_target_peak_macs(nuc_target_at(0)) < 20.8e9);
 }
 
+static void note(void *user, const char *message)
+{
+    int *count = user;
+
+    assert_non_null(strstr(message, "sdk-3.1"));
+    (*count)++;
+}
+
+/* Flavors named after releases of the vendor's kit stand for the rule set of their time. */
+static void check_aliases(struct nuc_context *cx, void *arg)
+{
+    const char *aliases[] = {"SDK_25_06", "SDK_25_09", "SDK_25_12"};
+
+    cx->warn = note;
+    cx->warn_user = arg;
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(nuc_flavor_find(cx, aliases[i])->name, "sdk-3.1");
+    assert_int_equal(*(int *)arg, 3);
+}
+
+static void test_aliases(void **state)
+{
+    int notes = 0;
+    char unknown[] = "SDK_24_12";
+
+    (void)state;
+    run_in_context(check_aliases, &notes);
+    expect_failure(find_unknown_flavor, unknown, NUC_BAD_USAGE, "sdk-3.2, sdk-3.1");
+}
+
+/* Every rule of every set says how to make it hold: with a size it computes, or by its sentence. */
+static void check_fixes(struct nuc_context *cx, void *arg)
+{
+    (void)arg;
+    (void)cx;
+    for (size_t f = 0; nuc_flavor_at(f) != NULL; f++) {
+        for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
+            const struct nuc_support_row *row = nuc_support_row(nuc_flavor_at(f), (enum nuc_op)op);
+            const struct nuc_support_rule *lists[] = {row->ir, row->target, row->partition};
+            for (size_t i = 0; i < 3; i++) {
+                for (const struct nuc_support_rule *r = lists[i]; r != NULL && r->text != NULL; r++) {
+                    if (nuc_rule_fix(r->text) == NULL && strstr(r->text, "multiple") == NULL)
+                        fail_msg("no fix for '%s'", r->text);
+                }
+            }
+        }
+    }
+}
+
+static void test_fixes(void **state)
+{
+    (void)state;
+    run_in_context(check_fixes, NULL);
+}
+
 static void test_targets(void **state)
 {
     char unknown[] = "imxrt701";
@@ -423,8 +478,9 @@ static void test_targets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),  cmocka_unit_test(test_format_gate), cmocka_unit_test(test_partition_rules),
-        cmocka_unit_test(test_no_ops), cmocka_unit_test(test_clusters),    cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_rules),   cmocka_unit_test(test_format_gate), cmocka_unit_test(test_partition_rules),
+        cmocka_unit_test(test_no_ops),  cmocka_unit_test(test_clusters),    cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_aliases), cmocka_unit_test(test_fixes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

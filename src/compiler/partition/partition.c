@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/layout/layout.h"
+#include "compiler/partition/not_delegated.h"
 #include "compiler/partition/propose.h"
 #include "compiler/support/cluster.h"
 #include "compiler/support/support.h"
@@ -17,6 +18,7 @@ struct partitioning {
     bool *refused; /* by node id: the rules, the options or an earlier round keep the compute node on the CPU */
     bool *supported;
     struct nuc_proposal *proposal;
+    struct not_delegated *not_delegated;
 };
 
 static struct nuc_decision *decision_of(struct partitioning *p, const struct nuc_node *node)
@@ -34,28 +36,10 @@ static void refuse(struct partitioning *p, struct nuc_node *node, struct nuc_ver
     d->rule = v.rule;
     d->actual = v.actual;
     d->limit = v.limit;
+    d->fix = v.fix;
 }
 
 /* ---- rules ---- */
-
-static const char *matching_name(const struct partitioning *p, const struct nuc_node *node)
-{
-    const struct nuc_partition_options *o = p->options;
-
-    /* A single empty string is how an empty list travels in a compile spec. */
-    if (o->n_operators_not_to_delegate == 1 && o->operators_not_to_delegate[0][0] == '\0')
-        return NULL;
-    for (uint32_t i = 0; i < o->n_operators_not_to_delegate; i++) {
-        char *name = nuc_strdup(p->g->cx, o->operators_not_to_delegate[i]);
-        for (char *at = strstr(name, "::"); at != NULL; at = strstr(at, "::")) {
-            *at = '_';
-            memmove(at + 1, at + 2, strlen(at + 2) + 1);
-        }
-        if (strstr(node->name, name) != NULL)
-            return o->operators_not_to_delegate[i];
-    }
-    return NULL;
-}
 
 struct neighbour {
     const struct nuc_cluster_ends *ends;
@@ -74,7 +58,7 @@ static void find_open_input(void *user, struct nuc_node *input)
 static struct nuc_verdict no_cluster(const struct nuc_cluster_ends *ends, const struct nuc_node *node)
 {
     struct neighbour b = {ends, NULL};
-    struct nuc_verdict v = {false, "every input comes from a dequantize node", "", ""};
+    struct nuc_verdict v = {.rule = "every input comes from a dequantize node", .actual = "", .limit = ""};
 
     nuc_for_each_input(node, find_open_input, &b);
     if (b.found == NULL) {
@@ -86,6 +70,7 @@ static struct nuc_verdict no_cluster(const struct nuc_cluster_ends *ends, const 
         }
     }
     v.actual = b.found != NULL ? b.found->name : "";
+    v.fix = "quantize the neighbour, too";
     return v;
 }
 
@@ -93,14 +78,15 @@ static struct nuc_verdict no_cluster(const struct nuc_cluster_ends *ends, const 
 static void check_node(struct partitioning *p, const struct nuc_cluster_ends *ends, struct nuc_node *node)
 {
     struct nuc_decision *d = decision_of(p, node);
-    const char *name = matching_name(p, node);
+    const char *name = not_delegated_match(p->not_delegated, node);
 
     if (node->do_not_delegate)
-        refuse(p, node, (struct nuc_verdict){false, "the node is not marked to stay on the CPU", "", ""});
+        refuse(p, node, (struct nuc_verdict){false, "the node is not marked to stay on the CPU", "", "", NULL});
     if (name != NULL)
         refuse(p, node,
-               (struct nuc_verdict){false, "the name matches no operator that is not to be delegated", name, ""});
-    if (!nuc_support_row(node->op)->supported) {
+               (struct nuc_verdict){false, "the name matches no operator that is not to be delegated", name, "",
+                                    "take it out of the operators not to delegate"});
+    if (!nuc_support_row(p->support.flavor, node->op)->supported) {
         refuse(p, node, nuc_check_support(&p->support, node));
         return;
     }
@@ -115,7 +101,7 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
         refuse(p, node, !format.ok ? format : !ir.ok ? ir : target);
     else if (p->options->check_op_support != NULL &&
              !p->options->check_op_support(p->options->check_op_support_user, node))
-        refuse(p, node, (struct nuc_verdict){false, "the caller's own check accepts the node", "", ""});
+        refuse(p, node, (struct nuc_verdict){false, "the caller's own check accepts the node", "", "", NULL});
 }
 
 static bool follows_cluster(const struct nuc_node *node)
@@ -158,7 +144,7 @@ static bool refuse_no_ops(struct partitioning *p)
     for (int round = 0; round < 2; round++) {
         for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
             int32_t k = proposal->of[n->id];
-            bool by_trial = nuc_support_row(n->op)->no_op == NUC_NO_OP_BY_TRIAL;
+            bool by_trial = nuc_support_row(p->support.flavor, n->op)->no_op == NUC_NO_OP_BY_TRIAL;
             if (k < 0 || works[k] || nuc_is_quantize(n) || nuc_is_dequantize(n) || by_trial != (round == 1))
                 continue;
             works[k] = !nuc_is_no_op(&p->support, n);
@@ -168,7 +154,9 @@ static bool refuse_no_ops(struct partitioning *p)
         int32_t k = proposal->of[n->id];
         if (k < 0 || works[k])
             continue;
-        refuse(p, n, (struct nuc_verdict){false, "the partition has an operator that changes its data", "", ""});
+        refuse(p, n,
+               (struct nuc_verdict){false, "the partition has an operator that changes its data", "", "",
+                                    "allow partitions of such operators alone, or leave it: it costs a copy"});
         changed = true;
     }
     return changed;
@@ -194,7 +182,7 @@ static bool validate(struct partitioning *p)
     count_compute(p, n_compute);
     s.partitions = &view;
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        if (p->proposal->of[n->id] < 0 || !nuc_support_row(n->op)->supported)
+        if (p->proposal->of[n->id] < 0 || !nuc_support_row(p->support.flavor, n->op)->supported)
             continue;
         struct nuc_verdict v = nuc_check_partition(&s, n);
         if (!v.ok) {
@@ -242,6 +230,7 @@ static void settle_decision(struct partitioning *p, struct nuc_decision *d)
     if (d->delegated) {
         d->rule = NULL;
         d->actual = d->limit = "";
+        d->fix = NULL;
         return;
     }
     if (follows_cluster(n) && n->cluster != NULL && n->cluster != n) {
@@ -250,6 +239,7 @@ static void settle_decision(struct partitioning *p, struct nuc_decision *d)
         d->rule = of->rule;
         d->actual = of->actual;
         d->limit = of->limit;
+        d->fix = of->fix;
     } else if (follows_cluster(n) && n->cluster == NULL && d->rule == NULL) {
         d->rule = "the node belongs to an operator with quantized inputs and outputs";
     }
@@ -382,7 +372,8 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
         .options = o,
         .support = {.g = g,
                     .target = o->target != NULL ? o->target : nuc_target_find(cx, NULL),
-                    .flavor = o->flavor != NULL ? o->flavor : nuc_flavor_find(cx, NULL)},
+                    .flavor = o->flavor != NULL ? o->flavor : nuc_flavor_find(cx, NULL),
+                    .force_delegate_cat = o->force_delegate_cat},
         .out = nuc_alloc(cx, sizeof *p.out),
         .refused = nuc_alloc_array(cx, g->next_id, sizeof *p.refused),
         .supported = nuc_alloc_array(cx, g->next_id, sizeof *p.supported),
@@ -391,6 +382,7 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
     nuc_tag_clusters(g);
     nuc_infer_formats(g);
     add_decisions(&p);
+    p.not_delegated = not_delegated_new(g, o);
     check_nodes(&p);
     if (!o->no_delegate)
         propose(&p);

@@ -47,6 +47,7 @@ struct nuc_decision {
     const char *rule;                  /* what had to hold: "the output is read by one quantize node" */
     const char *actual;                /* what was found: "kernel 5000 x 1", or "" */
     const char *limit;                 /* what is allowed: "4096", or "" */
+    const char *fix;                   /* nearest change of the model that would help, or NULL */
     const struct nuc_node *because;    /* the compute node whose rule decided, when it is not the node itself */
 };
 
@@ -63,10 +64,16 @@ struct nuc_partition_options {
     const struct nuc_target *target; /* NULL: "imxrt700" */
     const struct nuc_flavor *flavor; /* NULL: "sdk-3.2" */
     bool no_delegate;                /* everything stays on the CPU */
-    /* A compute node stays on the CPU when its name contains one of these; "::" in them stands for "_". */
+    /*
+     * What stays on the CPU: names of operators ("aten.add.Tensor", "aten::add", "add") or of nodes, with * and ? as in
+     * a shell. An entry that matches nothing fails with NUC_BAD_USAGE. With reference_compat instead every node whose
+     * name contains an entry, "::" in it standing for "_".
+     */
     const char *const *operators_not_to_delegate;
     uint32_t n_operators_not_to_delegate;
+    bool reference_compat;
     bool allow_no_op_partitions;
+    bool force_delegate_cat; /* flavor sdk-3.1: concatenations of any size are delegated */
     /* Asked for every compute node the rules accept; false keeps it on the CPU. NULL: accept. */
     bool (*check_op_support)(void *user, const struct nuc_node *node);
     void *check_op_support_user;

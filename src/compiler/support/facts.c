@@ -202,6 +202,18 @@ bool report(const struct nuc_rule_query *q, const char *limit, const char *forma
     return false;
 }
 
+bool advise(const struct nuc_rule_query *q, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    q->verdict->fix = nuc_strdup(q->s->g->cx, text);
+    return false;
+}
+
 const char *shape_text(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct nuc_text text;

@@ -61,6 +61,9 @@ uint32_t reduced_dims(const struct nuc_node *node);
 bool report(const struct nuc_rule_query *q, const char *limit, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Gives the verdict the nearest change that makes the rule hold; returns false. */
+bool advise(const struct nuc_rule_query *q, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* The shape of a value as text: "[1, 3, 8]". */
 const char *shape_text(const struct nuc_support *s, const struct nuc_node *node);
 

@@ -116,7 +116,7 @@ static void run_trial(struct nuc_context *cx, void *arg)
 bool nuc_is_no_op(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct nuc_context *cx = s->g->cx;
-    enum nuc_no_op kind = nuc_support_row(node->op)->no_op;
+    enum nuc_no_op kind = nuc_support_row(s->flavor, node->op)->no_op;
 
     if (kind != NUC_NO_OP_BY_TRIAL || node->is_tuple || node->n_vals != 1)
         return kind == NUC_ALWAYS_NO_OP;

@@ -1,6 +1,10 @@
 #include "compiler/support/support.h"
 
+#include <string.h>
+
 #include "compiler/support/facts.h"
+#include "compiler/support/rules31.h"
+#include "host/text.h"
 
 /* One row an Edge operator; an operator without a row never runs on the NPU. */
 static const struct nuc_support_row rows[NUC_OP_COUNT] = {
@@ -41,21 +45,54 @@ static const struct nuc_support_row rows[NUC_OP_COUNT] = {
                                      .partition = clone_partition},
 };
 
-static const struct nuc_verdict passed = {true, NULL, "", ""};
+static const struct nuc_support_row *const rule_sets[NUC_RULE_SET_COUNT] = {
+    [NUC_RULES_SDK_3_2] = rows,
+    [NUC_RULES_SDK_3_1] = rules31_rows,
+};
 
-const struct nuc_support_row *nuc_support_row(enum nuc_op op)
+static const struct nuc_verdict passed = {true, NULL, "", "", NULL};
+
+const struct nuc_support_row *nuc_support_row(const struct nuc_flavor *flavor, enum nuc_op op)
 {
-    return &rows[op];
+    return &rule_sets[flavor->rules][op];
+}
+
+static const struct nuc_support_row *row_of(const struct nuc_support *s, const struct nuc_node *node)
+{
+    return nuc_support_row(s->flavor, node->op);
+}
+
+/* The template with what was found and what is allowed in it. */
+static const char *filled_in(struct nuc_context *cx, const char *template, const struct nuc_verdict *v)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    for (const char *p = template; *p != '\0'; p++) {
+        if (strncmp(p, "{actual}", 8) == 0) {
+            nuc_text_addf(&text, "%s", v->actual);
+            p += 7;
+        } else if (strncmp(p, "{limit}", 7) == 0) {
+            nuc_text_addf(&text, "%s", v->limit);
+            p += 6;
+        } else {
+            nuc_text_addf(&text, "%c", *p);
+        }
+    }
+    return nuc_text_string(&text);
 }
 
 static struct nuc_verdict check_rules(const struct nuc_support *s, const struct nuc_node *node,
                                       const struct nuc_support_rule *rules)
 {
     for (const struct nuc_support_rule *r = rules; r != NULL && r->text != NULL; r++) {
-        struct nuc_verdict v = {false, r->text, "", ""};
+        struct nuc_verdict v = {false, r->text, "", "", NULL};
         struct nuc_rule_query q = {s, node, r->param, &v};
-        if (!r->holds(&q))
-            return v;
+        if (r->holds(&q))
+            continue;
+        if (v.fix == NULL && nuc_rule_fix(r->text) != NULL)
+            v.fix = filled_in(s->g->cx, nuc_rule_fix(r->text), &v);
+        return v;
     }
     return passed;
 }
@@ -64,27 +101,28 @@ struct nuc_verdict nuc_check_format(const struct nuc_support *s, const struct nu
 {
     const struct nuc_node *input = nuc_arg_node(node, 0);
 
-    (void)s;
-    if (!rows[node->op].channels_first ||
+    if (!row_of(s, node)->channels_first ||
         (node->format == NUC_CHANNELS_FIRST && input != NULL && input->format == NUC_CHANNELS_FIRST))
         return passed;
-    return (struct nuc_verdict){false, "input and output are channels-first data", "another format", "CHANNELS_FIRST"};
+    return (struct nuc_verdict){false, "input and output are channels-first data", "another format", "CHANNELS_FIRST",
+                                "give the operator a batch dimension"};
 }
 
 struct nuc_verdict nuc_check_ir(const struct nuc_support *s, const struct nuc_node *node)
 {
-    return check_rules(s, node, rows[node->op].ir);
+    return check_rules(s, node, row_of(s, node)->ir);
 }
 
 struct nuc_verdict nuc_check_target(const struct nuc_support *s, const struct nuc_node *node)
 {
-    return check_rules(s, node, rows[node->op].target);
+    return check_rules(s, node, row_of(s, node)->target);
 }
 
 struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct nuc_node *node)
 {
-    if (!rows[node->op].supported)
-        return (struct nuc_verdict){false, "the NPU has the operator", nuc_op_name(node->op), ""};
+    if (!row_of(s, node)->supported)
+        return (struct nuc_verdict){false, "the NPU has the operator", nuc_op_name(node->op), "",
+                                    nuc_operator_fix(node->op)};
     struct nuc_verdict v = nuc_check_format(s, node);
     if (v.ok)
         v = nuc_check_ir(s, node);
@@ -95,5 +133,5 @@ struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct n
 
 struct nuc_verdict nuc_check_partition(const struct nuc_support *s, const struct nuc_node *node)
 {
-    return check_rules(s, node, rows[node->op].partition);
+    return check_rules(s, node, row_of(s, node)->partition);
 }

@@ -18,6 +18,7 @@ struct nuc_verdict {
     const char *rule;   /* the sentence that had to hold; NULL when ok */
     const char *actual; /* what was found */
     const char *limit;  /* what is allowed */
+    const char *fix;    /* nearest change of the model that would make the rule hold; NULL: none is known */
 };
 
 /* Partitions as proposed, for the rules about them. */
@@ -31,6 +32,7 @@ struct nuc_support {
     const struct nuc_target *target;
     const struct nuc_flavor *flavor;
     const struct nuc_partition_view *partitions; /* NULL outside partition rules */
+    bool force_delegate_cat;                     /* sdk-3.1: concatenations skip their target rules */
 };
 
 /* What a rule is asked. */
@@ -56,8 +58,14 @@ struct nuc_support_row {
     const struct nuc_support_rule *ir, *target, *partition; /* NULL: no rules */
 };
 
-/* Row of an operator; `supported` is false in the row of an operator the NPU does not have. */
-const struct nuc_support_row *nuc_support_row(enum nuc_op op);
+/* Row of an operator in a rule set; `supported` is false in the row of an operator the NPU does not have. */
+const struct nuc_support_row *nuc_support_row(const struct nuc_flavor *flavor, enum nuc_op op);
+
+/* The change that makes a rule hold, by its sentence, with {actual} and {limit} for the verdict's; NULL: none. */
+const char *nuc_rule_fix(const char *rule);
+
+/* What to use in place of an operator the NPU does not have. */
+const char *nuc_operator_fix(enum nuc_op op);
 
 struct nuc_verdict nuc_check_format(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_verdict nuc_check_ir(const struct nuc_support *s, const struct nuc_node *node);
@@ -68,6 +76,13 @@ struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct n
 
 /* The rules about the partition the node is in; s->partitions is set. */
 struct nuc_verdict nuc_check_partition(const struct nuc_support *s, const struct nuc_node *node);
+
+/*
+ * The NPU transposes a tensor of these sizes: out[i] = in[perm[i]]. In rule set sdk-3.1 only when the order of the data
+ * stays, or when two groups of dimensions, multiples of num_macs, change places like the axes of a matrix.
+ */
+bool nuc_can_transpose(const struct nuc_target *target, const struct nuc_flavor *flavor, const int64_t *sizes,
+                       const uint32_t *perm, uint32_t rank);
 
 /*
  * The node leaves its data as they are: an operator that only changes the view of them, or one that a trial run on

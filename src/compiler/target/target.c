@@ -25,11 +25,17 @@ static const struct nuc_target targets[] = {
         .max_softmax_rows = 4096,
         .max_softmax_elements = 524288,
         .view_rank_limit = 8,
+        .max_softmax_channels_sdk31 = 2047,
+        .max_prelu_pixels_sdk31 = 4096,
     },
 };
 
 static const struct nuc_flavor flavors[] = {
-    {.name = "sdk-3.2", .description = "eIQ Neutron SDK 3.2"},
+    {.name = "sdk-3.2", .description = "eIQ Neutron SDK 3.2", .rules = NUC_RULES_SDK_3_2},
+    {.name = "sdk-3.1",
+     .description = "eIQ Neutron SDK 3.1.1 and before, its default flow",
+     .rules = NUC_RULES_SDK_3_1,
+     .aliases = {"SDK_25_06", "SDK_25_09", "SDK_25_12"}},
 };
 
 #define N_TARGETS (sizeof targets / sizeof targets[0])
@@ -60,6 +66,15 @@ const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *nam
     nuc_fail(cx, NUC_BAD_USAGE, "unknown target '%s': use one of %s", name, nuc_text_string(&known));
 }
 
+static bool is_alias(const struct nuc_flavor *flavor, const char *name)
+{
+    for (size_t i = 0; i < NUC_MAX_FLAVOR_ALIASES && flavor->aliases[i] != NULL; i++) {
+        if (strcmp(flavor->aliases[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
 const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *name)
 {
     struct nuc_text known;
@@ -70,6 +85,10 @@ const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *nam
     for (size_t i = 0; i < N_FLAVORS; i++) {
         if (strcmp(flavors[i].name, name) == 0)
             return &flavors[i];
+        if (is_alias(&flavors[i], name)) {
+            nuc_warn(cx, "converter flavor %s: the rules of %s stand for it", name, flavors[i].name);
+            return &flavors[i];
+        }
         nuc_text_addf(&known, "%s%s", i == 0 ? "" : ", ", flavors[i].name);
     }
     nuc_fail(cx, NUC_BAD_USAGE, "unknown converter flavor '%s': use one of %s", name, nuc_text_string(&known));

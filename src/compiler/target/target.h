@@ -41,15 +41,28 @@ struct nuc_target {
     int64_t max_softmax_elements;
     /* A tensor a RESHAPE produces has fewer dimensions than this. */
     uint32_t view_rank_limit;
+    /* Limits of rule set sdk-3.1 alone: softmax channels, height * width of a PReLU. */
+    int64_t max_softmax_channels_sdk31;
+    int64_t max_prelu_pixels_sdk31;
 };
+
+/* What operators may be: the tables of support/. */
+enum nuc_rule_set { NUC_RULES_SDK_3_2, NUC_RULES_SDK_3_1, NUC_RULE_SET_COUNT };
+
+#define NUC_MAX_FLAVOR_ALIASES 4
 
 /* Which generation of the vendor's converter the rules and the generated model follow. */
 struct nuc_flavor {
     const char *name; /* as in --converter-flavor */
     const char *description;
+    enum nuc_rule_set rules;
+    const char *aliases[NUC_MAX_FLAVOR_ALIASES]; /* older names that select it; NULL behind the last one */
 };
 
-/* Fails with NUC_BAD_USAGE listing the known names when there is none such. NULL: the default. */
+/*
+ * Fails with NUC_BAD_USAGE listing the known names when there is none such. NULL: the default. An alias of a flavor
+ * gives that flavor and a note.
+ */
 const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *name);
 const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *name);
 

@@ -1,0 +1,144 @@
+#include "compiler/partition/not_delegated.h"
+
+#include <string.h>
+
+#include "host/text.h"
+
+struct not_delegated {
+    bool by_part; /* as the reference does: any part of the node's name */
+    uint32_t count;
+    const char **given;    /* as the user wrote them */
+    const char **patterns; /* what is compared */
+};
+
+/* "aten::add" and "edge.aten.add" are written "aten.add"; by_part: "::" stands for "_", as in a node's name. */
+static const char *pattern_of(struct nuc_context *cx, const char *entry, bool by_part)
+{
+    struct nuc_text text;
+
+    if (!by_part && strncmp(entry, "edge.", 5) == 0)
+        entry += 5;
+    nuc_text_init(&text, cx);
+    for (const char *p = entry; *p != '\0'; p++) {
+        bool scope = p[0] == ':' && p[1] == ':';
+        nuc_text_addf(&text, "%c", !scope ? *p : by_part ? '_' : '.');
+        p += scope ? 1 : 0;
+    }
+    return nuc_text_string(&text);
+}
+
+bool glob_matches(const char *glob, const char *text)
+{
+    const char *star = NULL, *resume = NULL; /* behind the last *, and how far it has eaten */
+
+    while (*text != '\0') {
+        if (*glob == '*') {
+            star = ++glob;
+            resume = text;
+        } else if (*glob == '?' || *glob == *text) {
+            glob++;
+            text++;
+        } else if (star != NULL) {
+            glob = star;
+            text = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (*glob == '*')
+        glob++;
+    return *glob == '\0';
+}
+
+/* The operator "edge.aten.add.Tensor" goes by aten.add.Tensor, aten.add, add.Tensor and add. */
+static bool matches_operator(const char *pattern, enum nuc_op op)
+{
+    char name[96], *space, *overload;
+
+    strncpy(name, nuc_op_name(op), sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    space = strncmp(name, "edge.", 5) == 0 ? name + 5 : name;
+    char *base = strchr(space, '.');
+    base = base != NULL ? base + 1 : space;
+    if (glob_matches(pattern, space) || glob_matches(pattern, base))
+        return true;
+    overload = strrchr(base, '.');
+    if (overload == NULL)
+        return false;
+    *overload = '\0';
+    return glob_matches(pattern, space) || glob_matches(pattern, base);
+}
+
+static bool matches(const struct not_delegated *list, uint32_t index, const struct nuc_node *node)
+{
+    if (list->by_part)
+        return strstr(node->name, list->patterns[index]) != NULL;
+    return glob_matches(list->patterns[index], node->name) || matches_operator(list->patterns[index], node->op);
+}
+
+const char *not_delegated_match(const struct not_delegated *list, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (matches(list, i, node))
+            return list->given[i];
+    }
+    return NULL;
+}
+
+static bool is_operator(const struct nuc_node *node)
+{
+    return nuc_is_call(node) && nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) &&
+           !nuc_is_dequantize(node);
+}
+
+/* The operators of the graph, each once. */
+static const char *known_operators(const struct nuc_graph *g)
+{
+    bool seen[NUC_OP_COUNT] = {false};
+    struct nuc_text text;
+
+    nuc_text_init(&text, g->cx);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!is_operator(n) || seen[n->op])
+            continue;
+        const char *name = nuc_op_name(n->op);
+        nuc_text_addf(&text, "%s%s", text.length == 0 ? "" : ", ", strncmp(name, "edge.", 5) == 0 ? name + 5 : name);
+        seen[n->op] = true;
+    }
+    return nuc_text_string(&text);
+}
+
+static void check_used(const struct not_delegated *list, const struct nuc_graph *g)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct nuc_node *n = g->first;
+        while (n != NULL && !(is_operator(n) && matches(list, i, n)))
+            n = n->next;
+        if (n == NULL)
+            nuc_fail(g->cx, NUC_BAD_USAGE,
+                     "%s: '%s' among the operators not to delegate matches no operator and no node: give a node's "
+                     "name, or one of the model's operators: %s",
+                     g->file, list->given[i], known_operators(g));
+    }
+}
+
+struct not_delegated *not_delegated_new(struct nuc_graph *g, const struct nuc_partition_options *options)
+{
+    struct not_delegated *list = nuc_alloc(g->cx, sizeof *list);
+    uint32_t count = options->n_operators_not_to_delegate;
+
+    list->by_part = options->reference_compat;
+    /* A single empty string is how an empty list travels in a compile spec. */
+    if (count == 1 && options->operators_not_to_delegate[0][0] == '\0')
+        count = 0;
+    list->count = count;
+    list->given = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof(char *));
+    list->patterns = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof(char *));
+    for (uint32_t i = 0; i < count; i++) {
+        list->given[i] = options->operators_not_to_delegate[i];
+        list->patterns[i] = pattern_of(g->cx, list->given[i], list->by_part);
+    }
+    if (!list->by_part)
+        check_used(list, g);
+    return list;
+}
