@@ -188,6 +188,8 @@ static enum conf_result same_observers(json_t *observers, struct nuc_model *prep
         struct nuc_observer_info own;
         if (nuc_model_observer(prepared, k, &own) != NUC_OK)
             return conf_differ(r, "observer %zu cannot be read", k);
+        if (is_behind_another(prepared, k, &own))
+            continue;
         struct conf_report candidate = *r;
         bool any = false, equal = false;
         size_t i;
@@ -199,8 +201,7 @@ static enum conf_result same_observers(json_t *observers, struct nuc_model *prep
             any = true;
             equal = same_observer(o, &own, &candidate) == CONF_EQUAL;
         }
-        bool is_second = strcmp(own.class_name, "FixedQParamsObserver") == 0;
-        if (any && !equal && !is_second) {
+        if (any && !equal) {
             *r = candidate;
             return CONF_DIFFERENT;
         }
