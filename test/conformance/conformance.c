@@ -266,7 +266,7 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
         if (result == CONF_DIFFERENT)
             printf("  differs  %s: %s\n", c->label, r.text);
         else if (verbose)
-            printf("  equal    %s\n", c->label);
+            printf("  equal    %s%s\n", c->label, r.reordered ? ", nodes in another order" : "");
     }
     printf("%s: equal %zu of %zu", checks[check].name, equal, equal + different);
     if (reordered != 0)
