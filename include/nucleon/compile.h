@@ -186,6 +186,13 @@ enum nuc_status nuc_model_observer(struct nuc_model *prepared, size_t index, str
 /* All three. */
 enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, struct nuc_model **quantized);
 
+/* Writes a float or quantized model as an archive torch.export.load reads (docs/formats.md). */
+enum nuc_status nuc_model_write(struct nuc_model *m, const char *path);
+
+/* From float archive to quantized archive, as `nucleon quantize` does. */
+enum nuc_status nuc_quantize_file(struct nuc_compiler *c, const char *model, const char *calibration,
+                                  const char *output);
+
 /* ---- lowering ---- */
 
 /* ATen to Edge, Edge passes, formats, partitions: the result holds the decision for every node. */

@@ -99,6 +99,7 @@ int cli_program_run(struct cli_program *p, const char *path, const void *const *
 /* ---- subcommands ---- */
 
 int cli_compile(int argc, char **argv);
+int cli_quantize(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_evaluate(int argc, char **argv);
 int cli_inspect(int argc, char **argv);

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "compiler/driver/driver.h"
+#include "compiler/import/pt2_write.h"
 #include "compiler/layout/layout.h"
+#include "host/file.h"
 
 struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g)
 {
@@ -123,6 +125,25 @@ enum nuc_status nuc_model_text(struct nuc_model *m, bool with_data, const char *
     if (s == NUC_OK)
         *out = call.out;
     return s;
+}
+
+struct write_call {
+    struct nuc_model *m;
+    const char *path;
+};
+
+static void write_model(struct nuc_context *cx, void *arg)
+{
+    struct write_call *call = arg;
+
+    nuc_write_file(cx, call->path, nuc_write_pt2(call->m->graph));
+}
+
+enum nuc_status nuc_model_write(struct nuc_model *m, const char *path)
+{
+    struct write_call call = {m, path};
+
+    return nuc_enter(m->c, write_model, &call);
 }
 
 /* ---- nodes ---- */

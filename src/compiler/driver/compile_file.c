@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "compiler/driver/driver.h"
+#include "compiler/import/pt2_write.h"
 #include "host/file.h"
 
 struct compile_call {
@@ -72,4 +73,32 @@ enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, cons
     struct compile_call call = {c, model, calibration, output};
 
     return nuc_enter(c, compile, &call);
+}
+
+struct quantize_call {
+    struct nuc_compiler *c;
+    const char *model, *calibration, *output;
+};
+
+static void quantize(struct nuc_context *cx, void *arg)
+{
+    struct quantize_call *call = arg;
+    struct nuc_compiler *c = call->c;
+    struct nuc_model *m = nuc_stage_import(c, call->model);
+    struct nuc_dataset *samples = nuc_dataset_read(c, call->calibration);
+    struct nuc_model *prepared = nuc_stage_prepare(m);
+
+    nuc_stage_calibrate(prepared, samples);
+    struct nuc_model *quantized = nuc_stage_convert(prepared);
+    double started = nuc_seconds();
+    nuc_write_file(cx, call->output, nuc_write_pt2(quantized->graph));
+    nuc_stage_done(c, "write", NULL, started);
+}
+
+enum nuc_status nuc_quantize_file(struct nuc_compiler *c, const char *model, const char *calibration,
+                                  const char *output)
+{
+    struct quantize_call call = {c, model, calibration, output};
+
+    return nuc_enter(c, quantize, &call);
 }

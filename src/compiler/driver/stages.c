@@ -94,6 +94,7 @@ struct nuc_model *nuc_stage_convert(struct nuc_model *prepared)
     if (prepared->calibration == NULL)
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is not prepared for calibration", prepared->graph->file);
     struct nuc_model *quantized = nuc_model_make(c, nuc_quantize_convert(prepared->calibration));
+    quantized->graph->call_spec = prepared->graph->call_spec;
     nuc_stage_done(c, "quantize", quantized->graph, started);
     return quantized;
 }

@@ -43,6 +43,7 @@ struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g)
     struct nuc_graph *to = nuc_graph_new(g->cx, g->file);
     struct nuc_node **copies = nuc_alloc_array(g->cx, g->next_id, sizeof(struct nuc_node *));
 
+    to->call_spec = g->call_spec;
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
         copies[n->id] = copy_node(to, n, copies);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {

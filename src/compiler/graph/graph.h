@@ -128,9 +128,21 @@ struct nuc_node {
     struct nuc_delegate *delegate;
 };
 
+/*
+ * How Python calls a model whose arguments or results are more than single tensors (dictionaries, tuples, keywords):
+ * the texts of torch.utils._pytree.treespec_dumps(), carried from archive to archive. Leaves are the user inputs and
+ * the outputs, in order.
+ */
+struct nuc_call_spec {
+    const char *in_spec, *out_spec;
+    uint32_t n_names;
+    const char *const *names; /* of the arguments of forward() */
+};
+
 struct nuc_graph {
     struct nuc_context *cx;
     const char *file; /* where it came from, for messages */
+    const struct nuc_call_spec *call_spec; /* NULL: single tensors by position */
     struct nuc_node *first, *last;
     uint32_t n_nodes;
     uint32_t next_id;

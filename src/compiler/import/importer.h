@@ -43,7 +43,13 @@ struct nuc_tensor_meta {
     int64_t offset; /* of the first element in its storage, in elements */
 };
 
-/* torch's number of a ScalarType or MemoryFormat in the archive. */
+#define NUC_PT2_STRIDED 7 /* torch's number of the only layout that is handled */
+
+/* torch's number of an element type or memory format. */
+int nuc_pt2_dtype(enum nuc_dtype dtype);
+int nuc_pt2_memory_format(enum nuc_memory_format format);
+
+/* The same the other way round, from the archive. */
 enum nuc_dtype nuc_read_dtype(const struct nuc_json *j);
 enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j);
 
@@ -58,6 +64,11 @@ struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char 
 /* The bytes behind the state-dict name `target`, checked against `meta`. `at` is where it is named. */
 const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *target, const struct nuc_meta *meta,
                                      const struct nuc_json *at);
+
+/* ---- pt2_call.c ---- */
+
+/* How Python calls the model, NULL when the archive does not say. Never fails: the compiler does not need it. */
+const struct nuc_call_spec *nuc_read_call_spec(struct nuc_context *cx, const json_t *graph_module);
 
 /* ---- pt2_node.c ---- */
 

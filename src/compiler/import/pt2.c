@@ -249,6 +249,7 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path)
     add_placeholders(im, &signature);
     nuc_import_nodes(im);
     add_output(im, &signature);
+    im->g->call_spec = nuc_read_call_spec(cx, im->graph_module.value);
     nuc_remove_dead(im->g);
     return im->g;
 }

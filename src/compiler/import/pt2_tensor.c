@@ -5,7 +5,6 @@
 #include "compiler/import/importer.h"
 
 #define MAX_EXPANDED ((int64_t)1 << 24) /* elements of a tensor whose elements overlap */
-#define STRIDED 7                       /* torch's number of the only layout that is read */
 
 /* Numbers of torch/_export/serde/schema.py; 0 marks those without a counterpart here. */
 static const struct {
@@ -16,6 +15,28 @@ static const struct {
     [5] = {true, NUC_I64},   [6] = {true, NUC_F16},   [7] = {true, NUC_F32},  [8] = {true, NUC_F64},
     [12] = {true, NUC_BOOL}, [13] = {true, NUC_BF16}, [28] = {true, NUC_U16},
 };
+
+int nuc_pt2_dtype(enum nuc_dtype dtype)
+{
+    int number = 0;
+
+    while (!dtypes[number].known || dtypes[number].dtype != dtype)
+        number++;
+    return number;
+}
+
+/* Its place in the list is the format's number, counted from 1. */
+static const enum nuc_memory_format memory_formats[] = {NUC_CONTIGUOUS_FORMAT, NUC_CHANNELS_LAST, NUC_CHANNELS_LAST_3D,
+                                                        NUC_PRESERVE_FORMAT};
+
+int nuc_pt2_memory_format(enum nuc_memory_format format)
+{
+    int number = 1;
+
+    while (memory_formats[number - 1] != format)
+        number++;
+    return number;
+}
 
 enum nuc_dtype nuc_read_dtype(const struct nuc_json *j)
 {
@@ -29,13 +50,11 @@ enum nuc_dtype nuc_read_dtype(const struct nuc_json *j)
 
 enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j)
 {
-    static const enum nuc_memory_format formats[] = {NUC_CONTIGUOUS_FORMAT, NUC_CHANNELS_LAST, NUC_CHANNELS_LAST_3D,
-                                                     NUC_PRESERVE_FORMAT};
     int64_t number = nuc_json_int(j);
 
     if (number < 1 || number > 4)
         nuc_json_fail(j, NUC_BAD_INPUT, "%lld is no memory format", (long long)number);
-    return formats[number - 1];
+    return memory_formats[number - 1];
 }
 
 int64_t nuc_read_sym_int(const struct nuc_json *j)
@@ -79,9 +98,9 @@ struct nuc_tensor_meta nuc_read_tensor_meta(const struct nuc_json *j)
     struct nuc_json offset = nuc_json_field(j, "storage_offset");
 
     t.meta.dtype = nuc_read_dtype(&dtype);
-    if (nuc_json_int(&layout) != STRIDED)
+    if (nuc_json_int(&layout) != NUC_PT2_STRIDED)
         nuc_json_fail(&layout, NUC_UNSUPPORTED, "layout %lld: only strided tensors (%d) are handled",
-                      (long long)nuc_json_int(&layout), STRIDED);
+                      (long long)nuc_json_int(&layout), NUC_PT2_STRIDED);
     t.meta.rank = (uint8_t)read_numbers(&sizes, t.meta.sizes);
     if (read_numbers(&strides, t.strides) != t.meta.rank)
         nuc_json_fail(&strides, NUC_BAD_INPUT, "there are not as many strides as sizes");

@@ -1,0 +1,32 @@
+/*
+ * Building JSON with jansson. Every value is attached to the tree when it is made and the tree is released with the
+ * arena, so that a failure in between leaks nothing. `parent` is an object, where `key` names the member, or an array,
+ * where `key` is NULL and the value comes last. Members keep the order in which they were put.
+ */
+#ifndef NUC_IMPORT_JSON_BUILD_H
+#define NUC_IMPORT_JSON_BUILD_H
+
+#include <jansson.h>
+
+#include "base/span.h"
+#include "host/context.h"
+
+/* An empty object that is the root of a tree. */
+json_t *nuc_json_tree(struct nuc_context *cx);
+
+json_t *nuc_put_object(struct nuc_context *cx, json_t *parent, const char *key);
+json_t *nuc_put_array(struct nuc_context *cx, json_t *parent, const char *key);
+void nuc_put_null(struct nuc_context *cx, json_t *parent, const char *key);
+void nuc_put_bool(struct nuc_context *cx, json_t *parent, const char *key, bool value);
+void nuc_put_int(struct nuc_context *cx, json_t *parent, const char *key, int64_t value);
+
+/* Infinities and NaN, for which JSON has no number, become the texts nuc_json_double() reads. */
+void nuc_put_double(struct nuc_context *cx, json_t *parent, const char *key, double value);
+
+/* Fails with NUC_BAD_INPUT when the text is not UTF-8. */
+void nuc_put_string(struct nuc_context *cx, json_t *parent, const char *key, const char *value);
+
+/* The text of the tree, in the arena. */
+struct nuc_span nuc_json_dump(struct nuc_context *cx, const json_t *tree);
+
+#endif
