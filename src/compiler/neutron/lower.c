@@ -219,7 +219,10 @@ void nuc_lower_propagate(struct nuc_lowering *l, int32_t from, int32_t to)
 /* The partitioner read the same rules: a refusal here means that the graph changed since. */
 static void assert_supported(const struct nuc_lowering *l, const struct nuc_node *node)
 {
-    const struct nuc_support s = {l->g, l->options.target, l->options.flavor, NULL};
+    const struct nuc_support s = {.g = l->g,
+                                  .target = l->options.target,
+                                  .flavor = l->options.flavor,
+                                  .force_delegate_cat = l->options.force_delegate_cat};
     struct nuc_verdict v = nuc_check_support(&s, node);
 
     if (!v.ok)
@@ -262,11 +265,28 @@ static int32_t *border_tensors(struct nuc_lowering *l, struct nuc_node *const *n
     return list;
 }
 
-/* A contiguous value whose tensor is channels-last, so that the model has to transpose it at its border. */
-static bool needs_conversion(const struct nuc_lowering *l, const struct nuc_node *node, int32_t tensor)
+/* The NPU transposes the value's [N, C, ...] to [N, ..., C], or back. Otherwise the runtime does, on the CPU. */
+static bool can_convert(const struct nuc_lowering *l, const struct nuc_node *node, bool to_last)
+{
+    const struct nuc_meta *m = &node->vals[0];
+    int32_t last[NUC_MAX_RANK], first[NUC_MAX_RANK];
+    uint32_t perm[NUC_MAX_RANK];
+    int64_t sizes[NUC_MAX_RANK];
+
+    nuc_perm_to_last(last, m->rank);
+    nuc_perm_to_first(first, m->rank);
+    for (uint32_t i = 0; i < m->rank; i++) {
+        perm[i] = (uint32_t)(to_last ? last[i] : first[i]);
+        sizes[i] = m->sizes[to_last ? i : (uint32_t)last[i]];
+    }
+    return nuc_can_transpose(l->options.target, l->options.flavor, sizes, perm, m->rank);
+}
+
+/* A contiguous value whose tensor is channels-last, which the model transposes at its border. */
+static bool needs_conversion(const struct nuc_lowering *l, const struct nuc_node *node, int32_t tensor, bool to_last)
 {
     return l->options.use_neutron_for_format_conversion && nuc_draft_is_last(l->draft, tensor) &&
-           !nuc_is_channels_last(&node->vals[0]);
+           !nuc_is_channels_last(&node->vals[0]) && can_convert(l, node, to_last);
 }
 
 /* The new border tensor takes over the name of the old one: names of borders are names of nodes. */
@@ -324,13 +344,13 @@ static void convert_borders(struct nuc_lowering *l)
     s->outputs = border_tensors(l, p->outputs, p->n_outputs);
     s->n_outputs = p->n_outputs;
     for (uint32_t i = 0; i < p->n_inputs; i++) {
-        if (!needs_conversion(l, p->inputs[i], s->inputs[i]))
+        if (!needs_conversion(l, p->inputs[i], s->inputs[i], true))
             continue;
         s->inputs[i] = convert_input(l->draft, s->inputs[i]);
         last_to_front(s);
     }
     for (uint32_t i = 0; i < p->n_outputs; i++) {
-        if (needs_conversion(l, p->outputs[i], s->outputs[i]))
+        if (needs_conversion(l, p->outputs[i], s->outputs[i], false))
             s->outputs[i] = convert_output(l->draft, s->outputs[i]);
     }
 }

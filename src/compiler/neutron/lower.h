@@ -21,6 +21,7 @@ struct nuc_lower_options {
      * is channels-last and the runtime transposes.
      */
     bool use_neutron_for_format_conversion;
+    bool force_delegate_cat; /* as the partitioner was told */
 };
 
 /* One input or output of the delegate. */
