@@ -134,10 +134,17 @@ static const char **list_folder(struct nuc_context *cx, const char *path, size_t
     }
     closedir(*folder);
     *folder = NULL;
-    if (*count == 0)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the folder holds no .npy file", path);
-    qsort(names, *count, sizeof *names, by_text);
+    if (*count != 0)
+        qsort(names, *count, sizeof *names, by_text);
     return names;
+}
+
+bool nuc_holds_arrays(struct nuc_context *cx, const char *folder)
+{
+    size_t count;
+
+    list_folder(cx, folder, &count);
+    return count != 0;
 }
 
 static struct nuc_arrays read_folder(struct nuc_context *cx, const char *path)
@@ -145,6 +152,8 @@ static struct nuc_arrays read_folder(struct nuc_context *cx, const char *path)
     struct nuc_arrays arrays;
     const char **names = list_folder(cx, path, &arrays.count);
 
+    if (arrays.count == 0)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the folder holds no .npy file", path);
     arrays.items = nuc_alloc_array(cx, arrays.count, sizeof *arrays.items);
     for (size_t i = 0; i < arrays.count; i++) {
         const char *file = nuc_format(cx, "%s/%s", path, names[i]);

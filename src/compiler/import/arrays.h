@@ -24,6 +24,9 @@ struct nuc_arrays {
 /* Arrays of an archive in its order, of a folder sorted by file name; a single .npy file is named after the file. */
 struct nuc_arrays nuc_read_arrays(struct nuc_context *cx, const char *path);
 
+/* True for a folder with .npy files. */
+bool nuc_holds_arrays(struct nuc_context *cx, const char *folder);
+
 /* NULL when there is none of that name. */
 const struct nuc_array *nuc_find_array(const struct nuc_arrays *arrays, const char *name);
 

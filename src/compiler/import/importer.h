@@ -25,6 +25,11 @@ struct nuc_importer {
 
     struct nuc_value_state *states; /* by node id */
     size_t states_capacity;
+
+    bool has_constant_input; /* an input that is no tensor was left out */
+
+    struct nuc_node **identities; /* nodes to remove at the end */
+    size_t n_identities, identities_capacity;
 };
 
 /* What in-place operators did to a value. */
@@ -74,6 +79,19 @@ const struct nuc_call_spec *nuc_read_call_spec(struct nuc_context *cx, const jso
 
 /* Adds a call node for every node of the archive. */
 void nuc_import_nodes(struct nuc_importer *im);
+
+/* Removes what only passes its input on, when nothing more is going to read values by name. */
+void nuc_remove_identities(struct nuc_importer *im);
+
+/* ---- pt2_args.c ---- */
+
+/* Sets the arguments of a new node; those that are not given keep their defaults. */
+void nuc_read_args(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *json);
+
+/* ---- pt2_memory.c ---- */
+
+/* Notes what a new node shares and writes; refuses writes to the model's own tensors. `at` is where it stands. */
+void nuc_note_memory(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *at);
 
 /* The node a value name stands for at this point. */
 struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name);

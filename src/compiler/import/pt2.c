@@ -159,8 +159,28 @@ static void check_graph_input(const struct nuc_importer *im, size_t index, const
         nuc_json_fail(&input, NUC_BAD_INPUT, "is not the input '%s' of the signature", name);
 }
 
+/*
+ * An input that is no tensor: the graph is made for the value it had, and does not read it. None needs no word; with
+ * any other value the caller should know.
+ */
+static bool skip_constant_input(struct nuc_importer *im, const struct nuc_json *spec)
+{
+    if (strcmp(spec->key, "constant_input") != 0)
+        return false;
+    struct nuc_json name = nuc_json_field(spec, "name");
+    struct nuc_json value = nuc_json_field(spec, "value");
+    struct nuc_json held = nuc_json_union(&value);
+    im->has_constant_input = true;
+    if (strcmp(held.key, "as_none") != 0)
+        nuc_warn(im->cx, "%s: input '%s' is no tensor: it has the value of the export, and is no input of the program",
+                 im->zip->path, nuc_json_string(&name));
+    return true;
+}
+
 static void add_placeholder(struct nuc_importer *im, size_t index, const struct nuc_json *spec)
 {
+    if (skip_constant_input(im, spec))
+        return;
     size_t row = find_spec(spec);
     struct nuc_json arg = nuc_json_field(spec, "arg");
     struct nuc_json held;
@@ -249,7 +269,10 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path)
     add_placeholders(im, &signature);
     nuc_import_nodes(im);
     add_output(im, &signature);
-    im->g->call_spec = nuc_read_call_spec(cx, im->graph_module.value);
+    nuc_remove_identities(im);
+    /* The leaves of a call specification are the inputs of the graph. */
+    if (!im->has_constant_input)
+        im->g->call_spec = nuc_read_call_spec(cx, im->graph_module.value);
     nuc_remove_dead(im->g);
     return im->g;
 }
