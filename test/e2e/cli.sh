@@ -98,12 +98,12 @@ compile() {
 good version "$nucleon" version
 holds "version prints one line" '[ "$(wc -l <out)" -eq 1 ] && [ ! -s err ]'
 good --version "$nucleon" --version
-for command in '' compile run evaluate inspect version; do
+for command in '' compile quantize run evaluate inspect version; do
     # shellcheck disable=SC2086
     good "$command --help" "$nucleon" $command --help
     holds "help of '$command' goes to standard output" '[ -s out ] && [ ! -s err ]'
 done
-for command in compile run evaluate inspect; do
+for command in compile quantize run evaluate inspect; do
     bad 2 "$command without arguments" "$nucleon" $command
     bad 2 "$command with an unknown option" "$nucleon" $command x --no-such-option
 done
@@ -132,6 +132,12 @@ for model in digits digits_channels_last digits_same_inputs; do
     holds "inspect names the backend" 'grep -q NeutronBackend out'
     good "inspect $model.pt2" "$nucleon" inspect "$digits/$model.pt2"
 done
+good "quantize" "$nucleon" quantize "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o quantized.pt2
+good "quantize again" "$nucleon" quantize "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o again.pt2
+holds "a quantized model has equal bytes from equal input" 'cmp -s quantized.pt2 again.pt2'
+good "inspect a quantized model" "$nucleon" inspect quantized.pt2
+good "compile a quantized model" "$nucleon" compile quantized.pt2 -o again.pte
+holds "one step or two: the same program" 'cmp -s digits.pte again.pte'
 good "compile without the NPU" "$nucleon" compile "$digits/digits.pt2" --no-delegate \
     --calibration "$digits/calibration.npz" -o cpu.pte
 good "run without the NPU" "$nucleon" run cpu.pte --input "$digits/test.npz" --output cpu.npz
@@ -234,6 +240,15 @@ for percent in 0 1 10 50 90 99; do
     head -c $((data_size * percent / 100)) "$digits/calibration.npz" >cut.npz
     bad 1 "calibration cut at $percent %" compile "$model" box/kept.pte cut.npz
 done
+
+echo old >box/kept.pt2
+bad 2 "quantize without calibration" "$nucleon" quantize "$model" -o box/kept.pt2
+bad 2 "quantize without an output" "$nucleon" quantize "$model" --calibration fine.npy
+bad 1 "quantize with a wrong shape" "$nucleon" quantize "$model" --calibration shape.npy -o box/kept.pt2
+bad 1 "quantize something else" "$nucleon" quantize text.pt2 --calibration fine.npy -o box/kept.pt2
+bad 1 "quantize what is not there" "$nucleon" quantize nowhere.pt2 --calibration fine.npy -o box/kept.pt2
+bad 1 "quantize to a missing folder" "$nucleon" quantize "$model" --calibration fine.npy -o box/none/x.pt2
+holds "a failed quantize leaves the output as it was" '[ "$(cat box/kept.pt2)" = old ]'
 
 # ---- bad options and outputs ----
 
