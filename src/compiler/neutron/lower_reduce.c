@@ -28,6 +28,12 @@ static uint32_t reduced_axes(const struct nuc_lowering *l, const struct nuc_node
     return rank;
 }
 
+/* The reference gives a sum over everything the axes as they are: their order does not matter. */
+static bool sums_all(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_EDGE_SUM_DIM && (node->args[1].kind == NUC_ARG_NONE || node->args[1].count == 0);
+}
+
 static bool contains(const int32_t *axes, uint32_t count, int32_t axis)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -75,7 +81,8 @@ void nuc_lower_reduction(struct nuc_lowering *l, const struct nuc_node *node)
     if (keep_dims && last_in != last_out)
         nuc_lower_refuse(l, node, "input and output have different formats");
     if (last_in && (keep_dims || (!last_out && order_is_kept(axes, count, rank)))) {
-        axes_to_last(axes, count, rank);
+        if (!sums_all(node))
+            axes_to_last(axes, count, rank);
     } else if (last_in) {
         nuc_perm_to_first(perm, rank);
         x = nuc_draft_transpose_before(l->draft, x, perm);
