@@ -29,6 +29,7 @@ static const struct {
     {"outputs", check_outputs, "int8 outputs of each partition on the simulator"},
     {"float", check_float, "float outputs of the evaluator"},
     {"qdq", check_qdq, "outputs of the evaluator on the quantized graph"},
+    {"sqnr", check_sqnr, "SQNR of the quantized graph in the default mode, the reference's behind it"},
     {"program", check_program, "structure of the program file"},
 };
 
@@ -242,11 +243,34 @@ static enum conf_result run_case(conf_check run, const struct conf_case *c, stru
     return answer.result;
 }
 
+struct sqnr_mean {
+    double own, reference;
+    size_t count;
+};
+
+static void add_sqnr(struct sqnr_mean *mean, const struct conf_case *c, const struct conf_report *r)
+{
+    if (!r->has_sqnr)
+        return;
+    printf("  %7.2f %7.2f dB  %s\n", r->sqnr, r->reference_sqnr, c->label);
+    mean->own += r->sqnr;
+    mean->reference += r->reference_sqnr;
+    mean->count++;
+}
+
+static void print_sqnr(const struct sqnr_mean *mean)
+{
+    if (mean->count != 0)
+        printf("  %7.2f %7.2f dB  mean of %zu cases\n", mean->own / (double)mean->count,
+               mean->reference / (double)mean->count, mean->count);
+}
+
 /* Returns how many cases differ. */
 static size_t run_check(size_t check, const struct case_list *list, bool verbose)
 {
     size_t equal = 0, different = 0, refused = 0, reordered = 0;
     unsigned long near_misses = 0;
+    struct sqnr_mean mean = {0, 0, 0};
 
     printf("== %s: %s\n", checks[check].name, checks[check].what);
     for (size_t i = 0; i < list->count; i++) {
@@ -263,11 +287,13 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
         else
             different++;
         near_misses += r.near_misses;
+        add_sqnr(&mean, c, &r);
         if (result == CONF_DIFFERENT)
             printf("  differs  %s: %s\n", c->label, r.text);
         else if (verbose)
             printf("  equal    %s%s\n", c->label, r.reordered ? ", nodes in another order" : "");
     }
+    print_sqnr(&mean);
     printf("%s: equal %zu of %zu", checks[check].name, equal, equal + different);
     if (reordered != 0)
         printf(", %zu of them with nodes in another order", reordered);

@@ -27,6 +27,8 @@ struct conf_report {
     bool reordered; /* equal, but nodes are listed in another order */
     bool verbose;
     unsigned long near_misses; /* values that differ within what the check allows */
+    bool has_sqnr;             /* of check_sqnr: ours and the reference's, in dB */
+    double sqnr, reference_sqnr;
 };
 enum conf_result conf_differ(struct conf_report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -39,6 +41,7 @@ enum conf_result check_litert(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_outputs(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_qdq(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_float(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_sqnr(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_program(const struct conf_case *c, struct conf_report *r);
 
 /* "<folder>/<name>.<suffix>" in a buffer of the caller; true when the file is there. */

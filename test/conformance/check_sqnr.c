@@ -1,0 +1,125 @@
+/*
+ * How much quantization costs: signal-to-noise ratio of the quantized graph's outputs against the float outputs of the
+ * golden data, in the default mode, next to the reference's own figure. A network that falls below counts as different.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance.h"
+
+#define TOLERANCE_DB 0.05
+#define MAX_IO 16
+
+/* What a lossless output counts as in means. */
+#define LOSSLESS_DB 120.0
+
+struct noise {
+    double signal, error;
+};
+
+static double decibels(struct noise n)
+{
+    double db = n.error > 0 ? 10 * log10(n.signal / n.error) : LOSSLESS_DB;
+
+    return db < LOSSLESS_DB ? db : LOSSLESS_DB;
+}
+
+static bool find_array(const struct nuc_dataset *d, const char *name, struct nuc_array_info *out)
+{
+    for (size_t i = 0; i < nuc_dataset_n_arrays(d); i++) {
+        if (nuc_dataset_array(d, i, out) == NUC_OK && strcmp(out->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add(struct noise *n, const float *expected, const float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        double difference = (double)expected[i] - (double)x[i];
+        n->signal += (double)expected[i] * (double)expected[i];
+        n->error += difference * difference;
+    }
+}
+
+/* Output 0 of every sample, which is what the reference's figure is about. */
+static bool measure(struct nuc_model *m, const struct nuc_dataset *golden, size_t n_samples, struct noise *noise)
+{
+    struct nuc_array_info expected;
+    struct nuc_tensor_info out;
+    const void *inputs[MAX_IO];
+    void *outputs[MAX_IO] = {NULL};
+
+    if (nuc_model_output(m, 0, &out) != NUC_OK || out.dtype != NUC_F32 || !find_array(golden, "fp32_out0", &expected) ||
+        expected.bytes != out.bytes * n_samples)
+        return false;
+    outputs[0] = malloc(out.bytes);
+    bool ok = outputs[0] != NULL;
+    for (size_t i = 0; i < n_samples && ok; i++) {
+        ok = nuc_dataset_sample(golden, i, inputs) == NUC_OK && nuc_model_run(m, inputs, outputs) == NUC_OK;
+        if (ok)
+            add(noise, (const float *)expected.data + i * (out.bytes / sizeof(float)), outputs[0],
+                out.bytes / sizeof(float));
+    }
+    free(outputs[0]);
+    return ok;
+}
+
+static enum conf_result sqnr_of(struct nuc_compiler *c, const struct conf_case *k, double reference,
+                                struct conf_report *r)
+{
+    char path[4096];
+    struct nuc_model *model, *quantized;
+    struct nuc_dataset *calibration, *golden;
+    struct nuc_tensor_info inputs[MAX_IO];
+    struct noise noise = {0, 0};
+    size_t n_samples;
+
+    conf_path(k, "fp32.pt2", path, sizeof path);
+    if (nuc_model_open(c, path, &model) != NUC_OK)
+        return conf_failed(r, c, "import");
+    size_t n_inputs = nuc_model_n_inputs(model);
+    if (n_inputs > MAX_IO || nuc_model_n_outputs(model) > MAX_IO)
+        return conf_differ(r, "too many inputs or outputs for this check");
+    for (size_t i = 0; i < n_inputs; i++)
+        nuc_model_input(model, i, &inputs[i]);
+    conf_path(k, "calib.npz", path, sizeof path);
+    if (nuc_dataset_open(c, path, &calibration) != NUC_OK || nuc_quantize(model, calibration, &quantized) != NUC_OK)
+        return conf_failed(r, c, "quantize");
+    conf_path(k, "golden.npz", path, sizeof path);
+    if (nuc_dataset_open(c, path, &golden) != NUC_OK ||
+        nuc_dataset_bind(golden, inputs, n_inputs, &n_samples) != NUC_OK)
+        return conf_failed(r, c, "golden inputs");
+    if (!measure(quantized, golden, n_samples, &noise))
+        return conf_differ(r, "the outputs cannot be computed");
+    r->has_sqnr = true;
+    r->sqnr = decibels(noise);
+    r->reference_sqnr = reference;
+    bool is_network = strncmp(k->label, "models/", 7) == 0;
+    if (is_network && r->sqnr < reference - TOLERANCE_DB)
+        return conf_differ(r, "%.2f dB, the reference has %.2f dB", r->sqnr, reference);
+    return CONF_EQUAL;
+}
+
+enum conf_result check_sqnr(const struct conf_case *c, struct conf_report *r)
+{
+    char path[4096];
+    json_t *summary = conf_json(c, "summary.json");
+    json_t *all = json_object_get(json_object_get(summary, "fp32_vs_qdq"), "sqnr_db");
+    json_t *first = json_object_get(all, "out0");
+    enum conf_result result = CONF_ABSENT;
+
+    if (first != NULL && conf_path(c, "fp32.pt2", path, sizeof path) && conf_path(c, "calib.npz", path, sizeof path) &&
+        conf_path(c, "golden.npz", path, sizeof path)) {
+        struct nuc_options o;
+        nuc_options_default(&o);
+        struct nuc_compiler *compiler = nuc_compiler_new(&o, NULL);
+        double reference = json_is_number(first) ? json_number_value(first) : LOSSLESS_DB;
+        result = compiler == NULL ? conf_differ(r, "out of memory")
+                                  : sqnr_of(compiler, c, reference < LOSSLESS_DB ? reference : LOSSLESS_DB, r);
+        nuc_compiler_free(compiler);
+    }
+    json_decref(summary);
+    return result;
+}
