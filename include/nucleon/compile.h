@@ -19,7 +19,7 @@ extern "C" {
 
 struct nuc_compiler;
 struct nuc_model;   /* a graph at any stage: float, quantized, Edge, lowered */
-struct nuc_dataset; /* arrays by name, read from an .npz or a folder of .npy files */
+struct nuc_dataset; /* samples: arrays by name, from an .npz or .npy files, or a folder of images */
 
 /* Memory of the compiler. allocate(user, NULL, n) allocates, allocate(user, block, 0) frees; NULL reports exhaustion.
  */
@@ -43,6 +43,13 @@ enum nuc_observe {
 /* Scales of convolution weights; fully connected layers have one scale. */
 enum nuc_weights { NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR };
 
+/* What becomes of an image of another size than the input (formula in docs/formats.md). */
+enum nuc_resize {
+    NUC_RESIZE_NONE,    /* it is refused */
+    NUC_RESIZE_STRETCH, /* the whole image is scaled to the input's height and width */
+    NUC_RESIZE_CROP     /* the largest centred part of the input's proportions is scaled */
+};
+
 /* All options of a compilation. Start from nuc_options_default(). Strings are borrowed until the compiler is freed. */
 struct nuc_options {
     const char *target;           /* "imxrt700" */
@@ -57,8 +64,12 @@ struct nuc_options {
     bool reference_compat; /* reproduce the reference backend's decisions and quantization */
     enum nuc_observe observer;
     enum nuc_weights weights;
-    bool equalize;          /* even out the ranges of weight channels across layers before quantization */
-    bool bias_correction;   /* move biases by the mean error that quantization makes on calibration samples */
+    bool equalize;        /* even out the ranges of weight channels across layers before quantization */
+    bool bias_correction; /* move biases by the mean error that quantization makes on calibration samples */
+    /* Images become (pixel / 255 - mean) / std; one number stands for all channels, none for mean 0 and std 1. */
+    float image_mean[3], image_std[3];
+    size_t n_image_mean, n_image_std;
+    enum nuc_resize image_resize;
     const char *dump_after; /* stage name or "all"; NULL: none */
     void (*dump)(void *user, const char *stage, const char *text);
     void *dump_user;
@@ -134,7 +145,10 @@ enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, vo
 
 /* ---- quantization ---- */
 
-/* An .npz, an .npy or a folder of .npy files. */
+/*
+ * An .npz, an .npy, a folder of .npy files, or a folder of PNG and JPEG images: samples of a model with one float32
+ * input of 1 or 3 channels. An image folder with a subfolder for each class has the int64 array 'label'.
+ */
 enum nuc_status nuc_dataset_open(struct nuc_compiler *c, const char *path, struct nuc_dataset **out);
 
 struct nuc_array_info {
@@ -157,7 +171,10 @@ enum nuc_status nuc_dataset_array(const struct nuc_dataset *d, size_t index, str
 enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
                                  size_t *n_samples);
 
-/* Pointers to the inputs of one sample of a bound dataset, in logical order. */
+/*
+ * Pointers to the inputs of one sample of a bound dataset, in logical order. They are valid until the next call; images
+ * are read and decoded here.
+ */
 enum nuc_status nuc_dataset_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
 
 /* Writes arrays as an .npz that numpy reads. */

@@ -15,6 +15,7 @@ enum cli_kind {
     CLI_STRING, /* const char ** */
     CLI_NUMBER, /* unsigned * */
     CLI_CHOICE, /* int *: index in `choices` */
+    CLI_FLOATS, /* struct cli_floats *: numbers between commas */
     CLI_LIST    /* struct cli_list *: may be repeated; each value may hold several parts between commas */
 };
 
@@ -22,6 +23,13 @@ enum cli_kind {
 
 struct cli_list {
     const char *items[CLI_LIST_MAX];
+    size_t count;
+};
+
+#define CLI_FLOATS_MAX 3
+
+struct cli_floats {
+    float values[CLI_FLOATS_MAX];
     size_t count;
 };
 

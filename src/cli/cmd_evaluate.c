@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/image_options.h"
 
 /* Sums over all samples of one output. */
 struct score {
@@ -200,7 +201,8 @@ static void print_scores(const struct evaluation *e)
         printf("%-22s %7.2f dB\n", "SQNR", 10 * log10(s->signal / s->noise));
 }
 
-static int evaluate(const char *program, const char *dataset, const char *reference, unsigned threads)
+static int evaluate(const char *program, const char *dataset, const char *reference, unsigned threads,
+                    const struct cli_image_flags *images)
 {
     struct evaluation e = {.compiler = NULL};
     struct buffers b = {.count = 0};
@@ -209,6 +211,7 @@ static int evaluate(const char *program, const char *dataset, const char *refere
     nuc_options_default(&o);
     o.warn = cli_warn;
     o.threads = threads;
+    cli_image_apply(images, &o);
     e.compiler = nuc_compiler_new(&o, NULL);
     int code = e.compiler == NULL ? cli_report(NUC_NO_MEMORY, NULL) : open_all(&e, program, dataset, reference);
     if (code == CLI_OK)
@@ -227,9 +230,12 @@ int cli_evaluate(int argc, char **argv)
 {
     const char *dataset = NULL, *reference = NULL;
     unsigned threads = 0;
+    struct cli_image_flags images = {.resize = 0};
+    struct cli_option shared[CLI_IMAGE_ROWS];
     const struct cli_option options[] = {
         {"--dataset", NULL, CLI_STRING, &dataset, "DATA",
-         "inputs, samples along axis 0, and int64 'label' for accuracy", NULL},
+         "inputs, samples along axis 0, and int64 'label' for accuracy; or a folder with a subfolder of images a class",
+         NULL},
         {"--reference", NULL, CLI_STRING, &reference, "MODEL.pt2", "the model to compare with: SQNR and agreement",
          NULL},
         {"--threads", NULL, CLI_NUMBER, &threads, "N", "threads of the reference (default: one a core)", NULL},
@@ -240,18 +246,19 @@ int cli_evaluate(int argc, char **argv)
         "PROGRAM.pte --dataset DATA [--reference MODEL.pt2]",
         "Accuracy and signal-to-quantization-noise ratio of a program over a data set.",
         options,
-        NULL,
+        shared,
         1,
         1,
     };
     const char *path[1];
     size_t count;
     bool stop;
-    int code = cli_parse(&command, argc, argv, path, &count, &stop);
 
+    cli_image_options(&images, shared);
+    int code = cli_parse(&command, argc, argv, path, &count, &stop);
     if (stop)
         return code;
     if (dataset == NULL)
         return cli_usage("evaluate: --dataset DATA is missing: it holds the inputs");
-    return evaluate(path[0], dataset, reference, threads);
+    return evaluate(path[0], dataset, reference, threads, &images);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/image_options.h"
 
 struct run_state {
     struct cli_program program;
@@ -160,12 +161,13 @@ static void release(struct run_state *r)
     cli_program_close(&r->program);
 }
 
-static int run(const char *path, const char *input, const char *output)
+static int run(const char *path, const char *input, const char *output, const struct cli_image_flags *images)
 {
     struct run_state r = {.compiler = NULL};
     struct nuc_options o;
 
     nuc_options_default(&o);
+    cli_image_apply(images, &o);
     o.warn = cli_warn;
     int code = open_program(&r, path);
     if (code == CLI_OK) {
@@ -185,9 +187,11 @@ static int run(const char *path, const char *input, const char *output)
 int cli_run(int argc, char **argv)
 {
     const char *input = NULL, *output = NULL;
+    struct cli_image_flags images = {.resize = 0};
+    struct cli_option shared[CLI_IMAGE_ROWS];
     const struct cli_option options[] = {
         {"--input", "-i", CLI_STRING, &input, "DATA",
-         "inputs by name or in order, samples along axis 0: .npz, .npy or a folder of .npy", NULL},
+         "inputs by name or in order, samples along axis 0: .npz, .npy, a folder of .npy or of images", NULL},
         {"--output", "-o", CLI_STRING, &output, "FILE.npz", "where the outputs go; without it they are printed", NULL},
         {.name = NULL},
     };
@@ -196,18 +200,19 @@ int cli_run(int argc, char **argv)
         "PROGRAM.pte --input DATA [--output FILE.npz]",
         "Runs a program on the host, its NPU parts on the simulator.",
         options,
-        NULL,
+        shared,
         1,
         1,
     };
     const char *path[1];
     size_t count;
     bool stop;
-    int code = cli_parse(&command, argc, argv, path, &count, &stop);
 
+    cli_image_options(&images, shared);
+    int code = cli_parse(&command, argc, argv, path, &count, &stop);
     if (stop)
         return code;
     if (input == NULL)
         return cli_usage("run: --input DATA is missing: it holds the inputs");
-    return run(path[0], input, output);
+    return run(path[0], input, output, &images);
 }

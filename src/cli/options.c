@@ -1,5 +1,6 @@
 /* Options from tables, messages, progress. */
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,6 +118,25 @@ static int set_choice(const struct cli_option *option, const char *text)
     return cli_usage("%s takes one of: %s; not '%s'", option->name, known, text);
 }
 
+static int set_floats(const struct cli_option *option, const char *text)
+{
+    struct cli_floats *floats = option->value;
+    char *end;
+
+    floats->count = 0;
+    for (;;) {
+        float value = strtof(text, &end);
+        if (end == text || (*end != '\0' && *end != ',') || !isfinite(value))
+            return cli_usage("%s takes numbers with commas between, not '%s'", option->name, text);
+        if (floats->count == CLI_FLOATS_MAX)
+            return cli_usage("%s takes at most %d numbers", option->name, CLI_FLOATS_MAX);
+        floats->values[floats->count++] = value;
+        if (*end == '\0')
+            return CLI_OK;
+        text = end + 1;
+    }
+}
+
 /* Cuts the argument at its commas. */
 static int add_to_list(const struct cli_option *option, char *text)
 {
@@ -149,6 +169,8 @@ static int set_option(const struct cli_option *option, char *text)
         return set_number(option, text);
     case CLI_CHOICE:
         return set_choice(option, text);
+    case CLI_FLOATS:
+        return set_floats(option, text);
     case CLI_LIST:
         return add_to_list(option, text);
     }

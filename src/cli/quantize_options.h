@@ -5,10 +5,11 @@
 #ifndef NUC_CLI_QUANTIZE_OPTIONS_H
 #define NUC_CLI_QUANTIZE_OPTIONS_H
 
-#include "cli/cli.h"
+#include "cli/image_options.h"
 
 struct cli_quantize_flags {
     const char *calibration; /* NULL: none */
+    struct cli_image_flags images;
     bool reference_compat;
     unsigned threads; /* 0: one a core */
 };

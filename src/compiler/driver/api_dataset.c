@@ -1,4 +1,4 @@
-/* Arrays by name, cut into the samples of a model's inputs. */
+/* Data sets: arrays by name, cut into the samples of a model's inputs, or a folder of images. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,8 +7,11 @@
 
 struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path)
 {
-    struct nuc_dataset *d = nuc_alloc(c->cx, sizeof *d);
+    struct nuc_dataset *d = nuc_dataset_of_images(c, path);
 
+    if (d != NULL)
+        return d;
+    d = nuc_alloc(c->cx, sizeof *d);
     d->c = c;
     d->path = nuc_strdup(c->cx, path);
     d->arrays = nuc_read_arrays(c->cx, path);
@@ -134,6 +137,10 @@ static void bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, si
 {
     struct nuc_context *cx = d->c->cx;
 
+    if (d->images != NULL) {
+        nuc_dataset_bind_images(d, inputs, n_inputs);
+        return;
+    }
     d->bound = nuc_alloc_array(cx, n_inputs, sizeof(struct nuc_array *));
     d->bytes = nuc_alloc_array(cx, n_inputs, sizeof *d->bytes);
     d->n_inputs = n_inputs;
@@ -195,13 +202,37 @@ enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_
     return s;
 }
 
-enum nuc_status nuc_dataset_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
+void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
 {
-    if (sample >= d->n_samples)
-        return NUC_BAD_USAGE;
+    if (d->images != NULL) {
+        nuc_dataset_read_images(d, sample, inputs);
+        return;
+    }
     for (size_t i = 0; i < d->n_inputs; i++)
         inputs[i] = d->bound[i]->data.data + sample * d->bytes[i];
-    return NUC_OK;
+}
+
+struct sample_call {
+    const struct nuc_dataset *d;
+    size_t sample;
+    const void **inputs;
+};
+
+static void read_sample(struct nuc_context *cx, void *arg)
+{
+    struct sample_call *call = arg;
+
+    (void)cx;
+    nuc_dataset_read_sample(call->d, call->sample, call->inputs);
+}
+
+enum nuc_status nuc_dataset_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
+{
+    struct sample_call call = {d, sample, inputs};
+
+    if (sample >= d->n_samples)
+        return NUC_BAD_USAGE;
+    return nuc_enter(d->c, read_sample, &call);
 }
 
 /* ---- writing ---- */

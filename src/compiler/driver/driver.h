@@ -5,6 +5,7 @@
 #include "compiler/eval/eval.h"
 #include "compiler/graph/graph.h"
 #include "compiler/import/arrays.h"
+#include "compiler/import/images.h"
 #include "compiler/partition/partition.h"
 #include "compiler/quantize/quantize.h"
 #include "compiler/target/target.h"
@@ -43,6 +44,12 @@ struct nuc_dataset {
     size_t n_inputs, n_samples;
     const struct nuc_array **bound; /* one an input */
     size_t *bytes;                  /* of one sample of each input */
+
+    /* A folder of images: `arrays` holds at most the labels, `bound` is not used. */
+    const struct nuc_images *images; /* NULL: arrays */
+    struct nuc_image_format format;  /* of the input */
+    size_t per_sample;               /* images in one sample */
+    float *sample;                   /* the sample read last */
 };
 
 /* Runs fn(cx, arg) so that an error inside becomes a status; every public function goes through here. */
@@ -73,5 +80,15 @@ struct nuc_span nuc_stage_program(struct nuc_model *lowered);
 
 struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path);
 void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m);
+
+/* nuc_dataset_sample() inside a stage. */
+void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
+
+/* ---- a folder of images (dataset_images.c) ---- */
+
+/* The data set when `path` is a folder with images and without .npy files, else NULL. */
+struct nuc_dataset *nuc_dataset_of_images(struct nuc_compiler *c, const char *path);
+void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs);
+void nuc_dataset_read_images(const struct nuc_dataset *d, size_t sample, const void **inputs);
 
 #endif

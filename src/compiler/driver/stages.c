@@ -78,7 +78,7 @@ void nuc_stage_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples
     nuc_dataset_bind_model(samples, prepared);
     const void **inputs = nuc_alloc_array(c->cx, samples->n_inputs, sizeof(void *));
     for (size_t k = 0; k < samples->n_samples; k++) {
-        nuc_dataset_sample(samples, k, inputs);
+        nuc_dataset_read_sample(samples, k, inputs);
         nuc_quantize_sample(prepared->calibration, inputs);
         if (c->options.progress != NULL)
             c->options.progress(c->options.progress_user, "calibrate", k + 1, samples->n_samples);

@@ -1,0 +1,118 @@
+/* A folder of images as the samples of a model's input. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "compiler/driver/driver.h"
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The class of each image, where the folder has classes, as the array 'label'. */
+static struct nuc_arrays label_array(struct nuc_context *cx, const struct nuc_images *images)
+{
+    struct nuc_arrays arrays = {0, NULL};
+
+    if (images->labels == NULL)
+        return arrays;
+    arrays.count = 1;
+    arrays.items = nuc_alloc(cx, sizeof *arrays.items);
+    arrays.items[0] = (struct nuc_array){
+        .name = "label",
+        .dtype = NUC_I64,
+        .rank = 1,
+        .shape = {(int64_t)images->count},
+        .data = {(const uint8_t *)images->labels, images->count * sizeof *images->labels},
+    };
+    return arrays;
+}
+
+struct nuc_dataset *nuc_dataset_of_images(struct nuc_compiler *c, const char *path)
+{
+    if (!is_folder(path) || nuc_holds_arrays(c->cx, path))
+        return NULL;
+    const struct nuc_images *images = nuc_list_images(c->cx, path);
+    if (images == NULL)
+        nuc_fail(c->cx, NUC_BAD_INPUT, "%s: the folder holds neither .npy files nor PNG or JPEG images", path);
+    struct nuc_dataset *d = nuc_alloc(c->cx, sizeof *d);
+    d->c = c;
+    d->path = nuc_strdup(c->cx, path);
+    d->images = images;
+    d->arrays = label_array(c->cx, images);
+    return d;
+}
+
+/* ---- binding ---- */
+
+/* One number for each channel, one for all, or none: then `fallback`. */
+static void read_channels(const struct nuc_dataset *d, const char *what, const float *numbers, size_t count,
+                          float fallback, float *out)
+{
+    size_t channels = d->format.channels;
+
+    if (count > 1 && count != channels)
+        nuc_fail(d->c->cx, NUC_BAD_USAGE, "%s has %zu numbers, the input %zu channel%s: give one for each, or one",
+                 what, count, channels, channels == 1 ? "" : "s");
+    for (size_t i = 0; i < channels; i++)
+        out[i] = count == 0 ? fallback : numbers[count == 1 ? 0 : i];
+}
+
+static void read_options(struct nuc_dataset *d)
+{
+    static const enum nuc_image_fit fits[] = {
+        [NUC_RESIZE_NONE] = NUC_FIT_EXACT,
+        [NUC_RESIZE_STRETCH] = NUC_FIT_STRETCH,
+        [NUC_RESIZE_CROP] = NUC_FIT_CROP,
+    };
+    const struct nuc_options *o = &d->c->options;
+
+    read_channels(d, "mean", o->image_mean, o->n_image_mean, 0, d->format.mean);
+    read_channels(d, "std", o->image_std, o->n_image_std, 1, d->format.std);
+    for (size_t i = 0; i < d->format.channels; i++) {
+        if (!(d->format.std[i] > 0))
+            nuc_fail(d->c->cx, NUC_BAD_USAGE, "std is %g: it must be above 0", (double)d->format.std[i]);
+    }
+    if ((unsigned)o->image_resize >= sizeof fits / sizeof fits[0])
+        nuc_fail(d->c->cx, NUC_BAD_USAGE, "image_resize is %d", (int)o->image_resize);
+    d->format.fit = fits[o->image_resize];
+}
+
+/* [C, H, W], or [N, C, H, W]: then N images are a sample. */
+void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs)
+{
+    struct nuc_context *cx = d->c->cx;
+
+    if (n_inputs != 1)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: images are samples of one input, the model has %zu: give arrays by name",
+                 d->path, n_inputs);
+    const struct nuc_tensor_info *t = &inputs[0];
+    if (t->dtype != NUC_F32 || (t->rank != 3 && t->rank != 4) || t->bytes == 0)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: input '%s' takes no images: they want float32 of rank 3 or 4", d->path,
+                 t->name);
+    const int64_t *sizes = &t->sizes[t->rank - 3];
+    if (sizes[0] != 1 && sizes[0] != 3)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: input '%s' has %lld channels: images have 1 or 3", d->path, t->name,
+                 (long long)sizes[0]);
+    d->format = (struct nuc_image_format){
+        .channels = (uint32_t)sizes[0], .height = (uint32_t)sizes[1], .width = (uint32_t)sizes[2]};
+    read_options(d);
+    d->per_sample = t->rank == 4 ? (size_t)t->sizes[0] : 1;
+    if (d->images->count % d->per_sample != 0)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: %zu images are no multiple of the %zu that input '%s' takes", d->path,
+                 d->images->count, d->per_sample, t->name);
+    d->n_inputs = 1;
+    d->n_samples = d->images->count / d->per_sample;
+    d->sample = nuc_alloc(cx, t->bytes);
+}
+
+void nuc_dataset_read_images(const struct nuc_dataset *d, size_t sample, const void **inputs)
+{
+    size_t elements = (size_t)d->format.channels * d->format.height * d->format.width;
+
+    for (size_t i = 0; i < d->per_sample; i++)
+        nuc_read_image(d->c->cx, d->images->files[sample * d->per_sample + i], &d->format, d->sample + i * elements);
+    inputs[0] = d->sample;
+}
