@@ -1,12 +1,12 @@
 /*
  * The program file as bytes: header, segments, and the tables of its first method. Everything is read through the
  * bounded reader; a field that contradicts the format raises `bad` there, which nuc_image_ok() reports.
- * Field numbers are those of ExecuTorch's schema/program.fbs.
  */
 #ifndef NUC_RUNTIME_IMAGE_H
 #define NUC_RUNTIME_IMAGE_H
 
 #include "base/flatbuf.h"
+#include "base/program_schema.h"
 #include "nucleon/runtime.h"
 
 struct nuc_image {
@@ -18,31 +18,6 @@ struct nuc_image {
     struct nuc_fb_vector segments, constant_offsets, constant_buffers;
     struct nuc_span constants; /* the segment that holds them */
     struct nuc_detail *detail;
-};
-
-enum nuc_instruction_kind {
-    NUC_INSTRUCTION_KERNEL = 1,
-    NUC_INSTRUCTION_DELEGATE,
-    NUC_INSTRUCTION_MOVE,
-    NUC_INSTRUCTION_JUMP_FALSE,
-    NUC_INSTRUCTION_FREE
-};
-
-/* Schema fields, in the order of declaration. */
-enum { NUC_EVALUE_TYPE = 0, NUC_EVALUE_VALUE = 1 };
-enum { NUC_INSTRUCTION_TYPE = 0, NUC_INSTRUCTION_ARGS = 1 };
-enum { NUC_CALL_INDEX = 0, NUC_CALL_ARGS = 1 };
-enum {
-    NUC_TENSOR_TYPE,
-    NUC_TENSOR_STORAGE_OFFSET,
-    NUC_TENSOR_SIZES,
-    NUC_TENSOR_DIM_ORDER,
-    NUC_TENSOR_REQUIRES_GRAD,
-    NUC_TENSOR_DATA_BUFFER,
-    NUC_TENSOR_ALLOCATION,
-    NUC_TENSOR_LAYOUT,
-    NUC_TENSOR_DYNAMISM,
-    NUC_TENSOR_EXTRA
 };
 
 /* Opens the image and its method; false with a message when it cannot be. */

@@ -1,6 +1,7 @@
 /* From the emission to the bytes of the file: FlatBuffer with extended header, then segments. */
 #include <string.h>
 
+#include "base/program_schema.h"
 #include "compiler/partition/delegate.h"
 #include "compiler/program/emit.h"
 #include "host/flatbuilder.h"
@@ -8,23 +9,6 @@
 
 #define ALIGNMENT 16   /* of the program, of segments and of what lies in them */
 #define HEADER_SIZE 32 /* of the extended header */
-#define HEADER_AT 8    /* in the file */
-
-/* Schema fields, in the order of declaration in ExecuTorch's schema/program.fbs. */
-enum { PROGRAM_PLANS = 1, PROGRAM_CONSTANT_BUFFERS, PROGRAM_DELEGATE_DATA, PROGRAM_SEGMENTS, PROGRAM_CONSTANT_SEGMENT };
-enum {
-    PLAN_NAME,
-    PLAN_CONTAINER,
-    PLAN_VALUES,
-    PLAN_INPUTS,
-    PLAN_OUTPUTS,
-    PLAN_CHAINS,
-    PLAN_OPERATORS,
-    PLAN_DELEGATES,
-    PLAN_BUFFER_SIZES
-};
-enum { TENSOR_TYPE, TENSOR_SIZES = 2, TENSOR_DIM_ORDER, TENSOR_DATA_BUFFER = 5, TENSOR_ALLOCATION };
-enum { KERNEL_CALL = 1, DELEGATE_CALL = 2 };
 
 struct segment {
     struct nuc_span bytes;
@@ -68,11 +52,11 @@ static nuc_fb_ref add_tensor(struct serializer *s, const struct nuc_emit_value *
     nuc_fb_ref order_ref = nuc_fb_add_vector(s->b, m->dim_order, m->rank, 1, 1);
     nuc_fb_ref allocation = v->storage == NUC_NO_STORAGE ? 0 : add_allocation(s, v->storage);
     nuc_fb_table_begin(s->b);
-    nuc_fb_put_i8(s->b, TENSOR_TYPE, (int8_t)nuc_scalar_type(m->dtype), 0);
-    nuc_fb_put_ref(s->b, TENSOR_SIZES, size_ref);
-    nuc_fb_put_ref(s->b, TENSOR_DIM_ORDER, order_ref);
-    nuc_fb_put_u32(s->b, TENSOR_DATA_BUFFER, v->constant, 0);
-    nuc_fb_put_ref(s->b, TENSOR_ALLOCATION, allocation);
+    nuc_fb_put_i8(s->b, NUC_TENSOR_TYPE, (int8_t)nuc_scalar_type(m->dtype), 0);
+    nuc_fb_put_ref(s->b, NUC_TENSOR_SIZES, size_ref);
+    nuc_fb_put_ref(s->b, NUC_TENSOR_DIM_ORDER, order_ref);
+    nuc_fb_put_u32(s->b, NUC_TENSOR_DATA_BUFFER, v->constant, 0);
+    nuc_fb_put_ref(s->b, NUC_TENSOR_ALLOCATION, allocation);
     return nuc_fb_table_end(s->b);
 }
 
@@ -159,7 +143,7 @@ static nuc_fb_ref add_instructions(struct serializer *s)
         nuc_fb_put_i32(s->b, 0, (int32_t)in->index, 0);
         nuc_fb_put_ref(s->b, 1, args);
         nuc_fb_ref call = nuc_fb_table_end(s->b);
-        refs[i] = add_union(s, in->delegate ? DELEGATE_CALL : KERNEL_CALL, call);
+        refs[i] = add_union(s, in->delegate ? NUC_INSTRUCTION_DELEGATE : NUC_INSTRUCTION_KERNEL, call);
     }
     return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
 }
@@ -292,15 +276,15 @@ static nuc_fb_ref add_plans(struct serializer *s)
     const int64_t buffer_sizes[2] = {0, (int64_t)s->e->plan.size}; /* entry 0 is reserved */
     nuc_fb_ref refs[9];
 
-    refs[PLAN_NAME] = nuc_fb_add_string(s->b, s->o->method != NULL ? s->o->method : "forward");
-    refs[PLAN_CONTAINER] = add_container(s);
-    refs[PLAN_VALUES] = add_values(s);
-    refs[PLAN_INPUTS] = nuc_fb_add_vector(s->b, s->e->inputs, s->e->n_inputs, 4, 4);
-    refs[PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, s->e->outputs, s->e->n_outputs, 4, 4);
-    refs[PLAN_CHAINS] = add_chains(s);
-    refs[PLAN_OPERATORS] = add_operators(s);
-    refs[PLAN_DELEGATES] = add_delegates(s);
-    refs[PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);
+    refs[NUC_PLAN_NAME] = nuc_fb_add_string(s->b, s->o->method != NULL ? s->o->method : "forward");
+    refs[NUC_PLAN_CONTAINER] = add_container(s);
+    refs[NUC_PLAN_VALUES] = add_values(s);
+    refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, s->e->inputs, s->e->n_inputs, 4, 4);
+    refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, s->e->outputs, s->e->n_outputs, 4, 4);
+    refs[NUC_PLAN_CHAINS] = add_chains(s);
+    refs[NUC_PLAN_OPERATORS] = add_operators(s);
+    refs[NUC_PLAN_DELEGATES] = add_delegates(s);
+    refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);
     nuc_fb_table_begin(s->b);
     for (int i = 0; i < 9; i++)
         nuc_fb_put_ref(s->b, i, refs[i]);
@@ -342,12 +326,12 @@ static struct nuc_span add_program(struct serializer *s)
     nuc_fb_ref constant_segment = add_constant_segment(s);
 
     nuc_fb_table_begin(s->b);
-    nuc_fb_put_ref(s->b, PROGRAM_PLANS, plans);
-    nuc_fb_put_ref(s->b, PROGRAM_CONSTANT_BUFFERS, buffers);
-    nuc_fb_put_ref(s->b, PROGRAM_DELEGATE_DATA, inline_data);
-    nuc_fb_put_ref(s->b, PROGRAM_SEGMENTS, segments);
-    nuc_fb_put_ref(s->b, PROGRAM_CONSTANT_SEGMENT, constant_segment);
-    return nuc_fb_finish(s->b, nuc_fb_table_end(s->b), "ET12", no_header, HEADER_SIZE, ALIGNMENT);
+    nuc_fb_put_ref(s->b, NUC_PROGRAM_PLANS, plans);
+    nuc_fb_put_ref(s->b, NUC_PROGRAM_CONSTANT_BUFFERS, buffers);
+    nuc_fb_put_ref(s->b, NUC_PROGRAM_DELEGATE_DATA, inline_data);
+    nuc_fb_put_ref(s->b, NUC_PROGRAM_SEGMENTS, segments);
+    nuc_fb_put_ref(s->b, NUC_PROGRAM_CONSTANT_SEGMENT, constant_segment);
+    return nuc_fb_finish(s->b, nuc_fb_table_end(s->b), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
 }
 
 /* ---- segments and file ---- */
@@ -407,10 +391,10 @@ struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_pro
         if (s.segments[i].bytes.size > 0)
             memcpy(file + base + s.segments[i].offset, s.segments[i].bytes.data, s.segments[i].bytes.size);
     }
-    memcpy(file + HEADER_AT, "eh00", 4);
-    nuc_store_u32(file + HEADER_AT + 4, HEADER_SIZE);
-    store_u64(file + HEADER_AT + 8, program.size);
-    store_u64(file + HEADER_AT + 16, base);
-    store_u64(file + HEADER_AT + 24, data_size);
+    memcpy(file + NUC_PROGRAM_HEADER_AT, NUC_PROGRAM_HEADER_MAGIC, 4);
+    nuc_store_u32(file + NUC_PROGRAM_HEADER_AT + 4, HEADER_SIZE);
+    store_u64(file + NUC_PROGRAM_HEADER_AT + 8, program.size);
+    store_u64(file + NUC_PROGRAM_HEADER_AT + 16, base);
+    store_u64(file + NUC_PROGRAM_HEADER_AT + 24, data_size);
     return (struct nuc_span){file, size};
 }

@@ -6,46 +6,11 @@
 #include <string.h>
 
 #include "base/flatbuf.h"
+#include "base/program_schema.h"
 #include "compiler/report/inspect.h"
+#include "nucleon/kernels.h"
 
-/* Table fields, in the order of the schema. */
-enum {
-    PROGRAM_VERSION,
-    PROGRAM_PLANS,
-    PROGRAM_CONSTANT_BUFFER,
-    PROGRAM_DELEGATE_DATA,
-    PROGRAM_SEGMENTS,
-    PROGRAM_CONSTANT_SEGMENT
-};
-enum {
-    PLAN_NAME,
-    PLAN_CONTAINER,
-    PLAN_VALUES,
-    PLAN_INPUTS,
-    PLAN_OUTPUTS,
-    PLAN_CHAINS,
-    PLAN_OPERATORS,
-    PLAN_DELEGATES,
-    PLAN_BUFFER_SIZES
-};
-enum { TENSOR_TYPE, TENSOR_OFFSET, TENSOR_SIZES, TENSOR_DIM_ORDER, TENSOR_GRAD, TENSOR_DATA, TENSOR_ALLOCATION };
-enum { VALUE_TYPE, VALUE };
-enum {
-    KIND_NONE,
-    KIND_NULL,
-    KIND_INT,
-    KIND_BOOL,
-    KIND_DOUBLE,
-    KIND_TENSOR,
-    KIND_STRING,
-    KIND_INTS,
-    KIND_DOUBLES,
-    KIND_BOOLS,
-    KIND_TENSORS,
-    KIND_OPTIONAL_TENSORS,
-    KIND_COUNT
-};
-enum { CALL_NONE, CALL_KERNEL, CALL_DELEGATE, CALL_MOVE, CALL_JUMP, CALL_FREE, CALL_COUNT };
+#define N_VALUE_KINDS (NUC_VALUE_OPTIONAL_TENSORS + 1)
 
 /* How much of a list is printed. */
 #define MAX_SHOWN 64u
@@ -120,13 +85,13 @@ static const char *scalar_type_name(int8_t type)
 
 static void add_tensor(struct inspection *in, struct nuc_fb_table t)
 {
-    struct nuc_fb_table allocation = nuc_fb_sub(&in->r, t, TENSOR_ALLOCATION);
-    uint32_t data = nuc_fb_u32(&in->r, t, TENSOR_DATA, 0);
+    struct nuc_fb_table allocation = nuc_fb_sub(&in->r, t, NUC_TENSOR_ALLOCATION);
+    uint32_t data = nuc_fb_u32(&in->r, t, NUC_TENSOR_DATA_BUFFER, 0);
 
-    nuc_text_addf(in->out, "%s", scalar_type_name(nuc_fb_i8(&in->r, t, TENSOR_TYPE, 0)));
-    add_list(in, t, TENSOR_SIZES, 4);
+    nuc_text_addf(in->out, "%s", scalar_type_name(nuc_fb_i8(&in->r, t, NUC_TENSOR_TYPE, 0)));
+    add_list(in, t, NUC_TENSOR_SIZES, 4);
     nuc_text_addf(in->out, " dim order ");
-    add_list(in, t, TENSOR_DIM_ORDER, 1);
+    add_list(in, t, NUC_TENSOR_DIM_ORDER, 1);
     if (allocation.at != 0) {
         uint64_t offset = nuc_fb_u32(&in->r, allocation, 1, 0) | (uint64_t)nuc_fb_u32(&in->r, allocation, 2, 0) << 32;
         nuc_text_addf(in->out, ", memory %u at %llu", nuc_fb_u32(&in->r, allocation, 0, 0), (unsigned long long)offset);
@@ -191,32 +156,32 @@ static void add_tensor_list(struct inspection *in, struct nuc_fb_table t)
     add_list(in, t, 0, 4);
 }
 
-static void (*const value_printers[KIND_COUNT])(struct inspection *in, struct nuc_fb_table t) = {
-    [KIND_NULL] = add_null,
-    [KIND_INT] = add_int,
-    [KIND_BOOL] = add_bool,
-    [KIND_DOUBLE] = add_double,
-    [KIND_TENSOR] = add_tensor,
-    [KIND_STRING] = add_string_value,
-    [KIND_INTS] = add_int_list,
-    [KIND_DOUBLES] = add_double_list,
-    [KIND_BOOLS] = add_bool_list,
-    [KIND_TENSORS] = add_tensor_list,
-    [KIND_OPTIONAL_TENSORS] = add_tensor_list,
+static void (*const value_printers[N_VALUE_KINDS])(struct inspection *in, struct nuc_fb_table t) = {
+    [NUC_VALUE_NONE] = add_null,
+    [NUC_VALUE_INT] = add_int,
+    [NUC_VALUE_BOOL] = add_bool,
+    [NUC_VALUE_DOUBLE] = add_double,
+    [NUC_VALUE_TENSOR] = add_tensor,
+    [NUC_VALUE_STRING] = add_string_value,
+    [NUC_VALUE_INTS] = add_int_list,
+    [NUC_VALUE_DOUBLES] = add_double_list,
+    [NUC_VALUE_BOOLS] = add_bool_list,
+    [NUC_VALUE_TENSORS] = add_tensor_list,
+    [NUC_VALUE_OPTIONAL_TENSORS] = add_tensor_list,
 };
 
 static void add_values(struct inspection *in, struct nuc_fb_table plan)
 {
-    struct nuc_fb_vector values = nuc_fb_vec(&in->r, plan, PLAN_VALUES, 4);
+    struct nuc_fb_vector values = nuc_fb_vec(&in->r, plan, NUC_PLAN_VALUES, 4);
 
     nuc_text_addf(in->out, "  values\n");
     for (uint32_t i = 0; i < values.count; i++) {
         struct nuc_fb_table value = nuc_fb_vec_table(&in->r, values, i);
-        uint8_t kind = nuc_fb_u8(&in->r, value, VALUE_TYPE, 0);
-        struct nuc_fb_table content = nuc_fb_sub(&in->r, value, VALUE);
+        uint8_t kind = nuc_fb_u8(&in->r, value, NUC_EVALUE_TYPE, 0);
+        struct nuc_fb_table content = nuc_fb_sub(&in->r, value, NUC_EVALUE_VALUE);
         check(in, "a value lies outside the file");
         nuc_text_addf(in->out, "    %%%u: ", i);
-        if (kind < KIND_COUNT && value_printers[kind] != NULL)
+        if (kind < N_VALUE_KINDS && value_printers[kind] != NULL)
             value_printers[kind](in, content);
         else
             nuc_text_addf(in->out, "unknown kind %u", kind);
@@ -243,19 +208,20 @@ static void add_operator(struct inspection *in, struct nuc_fb_vector operators, 
 
 static void add_instruction(struct inspection *in, struct nuc_fb_table plan, struct nuc_fb_table instruction)
 {
-    static const char *const words[CALL_COUNT] = {
-        [CALL_MOVE] = "move", [CALL_JUMP] = "jump if false", [CALL_FREE] = "free"};
+    static const char *const words[NUC_INSTRUCTION_KINDS] = {[NUC_INSTRUCTION_MOVE] = "move",
+                                                             [NUC_INSTRUCTION_JUMP_FALSE] = "jump if false",
+                                                             [NUC_INSTRUCTION_FREE] = "free"};
     uint8_t kind = nuc_fb_u8(&in->r, instruction, 0, 0);
     struct nuc_fb_table call = nuc_fb_sub(&in->r, instruction, 1);
 
-    if (kind == CALL_KERNEL) {
-        add_operator(in, nuc_fb_vec(&in->r, plan, PLAN_OPERATORS, 4), nuc_fb_u32(&in->r, call, 0, 0));
+    if (kind == NUC_INSTRUCTION_KERNEL) {
+        add_operator(in, nuc_fb_vec(&in->r, plan, NUC_PLAN_OPERATORS, 4), nuc_fb_u32(&in->r, call, 0, 0));
         nuc_text_addf(in->out, " ");
         add_list(in, call, 1, 4);
-    } else if (kind == CALL_DELEGATE) {
+    } else if (kind == NUC_INSTRUCTION_DELEGATE) {
         nuc_text_addf(in->out, "delegate %u ", nuc_fb_u32(&in->r, call, 0, 0));
         add_list(in, call, 1, 4);
-    } else if (kind < CALL_COUNT && words[kind] != NULL) {
+    } else if (kind < NUC_INSTRUCTION_KINDS && words[kind] != NULL) {
         nuc_text_addf(in->out, "%s %d, %d", words[kind], nuc_fb_i32(&in->r, call, 0, 0),
                       nuc_fb_i32(&in->r, call, 1, 0));
     } else {
@@ -265,7 +231,7 @@ static void add_instruction(struct inspection *in, struct nuc_fb_table plan, str
 
 static void add_instructions(struct inspection *in, struct nuc_fb_table plan)
 {
-    struct nuc_fb_vector chains = nuc_fb_vec(&in->r, plan, PLAN_CHAINS, 4);
+    struct nuc_fb_vector chains = nuc_fb_vec(&in->r, plan, NUC_PLAN_CHAINS, 4);
 
     for (uint32_t k = 0; k < chains.count; k++) {
         struct nuc_fb_vector list = nuc_fb_vec(&in->r, nuc_fb_vec_table(&in->r, chains, k), 2, 4);
@@ -287,10 +253,10 @@ static struct nuc_span delegate_data(struct inspection *in, struct nuc_fb_table 
     struct nuc_span data = {NULL, 0};
 
     if (location == 0) {
-        struct nuc_fb_vector list = nuc_fb_vec(&in->r, in->program, PROGRAM_DELEGATE_DATA, 4);
+        struct nuc_fb_vector list = nuc_fb_vec(&in->r, in->program, NUC_PROGRAM_DELEGATE_DATA, 4);
         data = nuc_fb_bytes(&in->r, nuc_fb_vec_table(&in->r, list, index), 0);
     } else {
-        struct nuc_fb_vector list = nuc_fb_vec(&in->r, in->program, PROGRAM_SEGMENTS, 4);
+        struct nuc_fb_vector list = nuc_fb_vec(&in->r, in->program, NUC_PROGRAM_SEGMENTS, 4);
         struct nuc_fb_table segment = nuc_fb_vec_table(&in->r, list, index);
         uint64_t offset = nuc_fb_u64(&in->r, segment, 0, 0), size = nuc_fb_u64(&in->r, segment, 1, 0);
         if (offset > UINT64_MAX - in->segment_base ||
@@ -319,7 +285,7 @@ static void add_compile_specs(struct inspection *in, struct nuc_fb_table delegat
 
 static void add_delegates(struct inspection *in, struct nuc_fb_table plan)
 {
-    struct nuc_fb_vector delegates = nuc_fb_vec(&in->r, plan, PLAN_DELEGATES, 4);
+    struct nuc_fb_vector delegates = nuc_fb_vec(&in->r, plan, NUC_PLAN_DELEGATES, 4);
 
     for (uint32_t i = 0; i < delegates.count; i++) {
         struct nuc_fb_table delegate = nuc_fb_vec_table(&in->r, delegates, i);
@@ -337,13 +303,13 @@ static void add_delegates(struct inspection *in, struct nuc_fb_table plan)
 static void add_plan(struct inspection *in, struct nuc_fb_table plan)
 {
     nuc_text_addf(in->out, "method '");
-    add_string(in, plan, PLAN_NAME);
+    add_string(in, plan, NUC_PLAN_NAME);
     nuc_text_addf(in->out, "'\n  inputs ");
-    add_list(in, plan, PLAN_INPUTS, 4);
+    add_list(in, plan, NUC_PLAN_INPUTS, 4);
     nuc_text_addf(in->out, ", outputs ");
-    add_list(in, plan, PLAN_OUTPUTS, 4);
+    add_list(in, plan, NUC_PLAN_OUTPUTS, 4);
     nuc_text_addf(in->out, "\n  planned memory, bytes ");
-    add_list(in, plan, PLAN_BUFFER_SIZES, 8);
+    add_list(in, plan, NUC_PLAN_BUFFER_SIZES, 8);
     nuc_text_addf(in->out, "\n");
     check(in, "the method is malformed");
     add_values(in, plan);
@@ -351,12 +317,14 @@ static void add_plan(struct inspection *in, struct nuc_fb_table plan)
     add_delegates(in, plan);
 }
 
-/* The extended header follows the file identifier: "eh00", length, program size, segment base, segment bytes. */
+/* The extended header follows the file identifier: NUC_PROGRAM_HEADER_MAGIC, length, program size, segment base,
+ * segment bytes. */
 static void read_header(struct inspection *in)
 {
     struct nuc_span header;
 
-    if (!nuc_span_slice(in->r.bytes, 8, 24, &header) || memcmp(header.data, "eh00", 4) != 0)
+    if (!nuc_span_slice(in->r.bytes, NUC_PROGRAM_HEADER_AT, 24, &header) ||
+        memcmp(header.data, NUC_PROGRAM_HEADER_MAGIC, 4) != 0)
         return;
     uint64_t program_size = nuc_load_u64(header.data + 8);
     in->segment_base = nuc_load_u64(header.data + 16);
@@ -373,9 +341,9 @@ void nuc_inspect_program(struct nuc_text *out, const char *file, struct nuc_span
     nuc_text_addf(out, "ExecuTorch program, %zu bytes\n", bytes.size);
     read_header(&in);
     in.program = nuc_fb_root(&in.r, 0);
-    struct nuc_fb_vector plans = nuc_fb_vec(&in.r, in.program, PROGRAM_PLANS, 4);
-    struct nuc_fb_vector segments = nuc_fb_vec(&in.r, in.program, PROGRAM_SEGMENTS, 4);
-    struct nuc_fb_table constants = nuc_fb_sub(&in.r, in.program, PROGRAM_CONSTANT_SEGMENT);
+    struct nuc_fb_vector plans = nuc_fb_vec(&in.r, in.program, NUC_PROGRAM_PLANS, 4);
+    struct nuc_fb_vector segments = nuc_fb_vec(&in.r, in.program, NUC_PROGRAM_SEGMENTS, 4);
+    struct nuc_fb_table constants = nuc_fb_sub(&in.r, in.program, NUC_PROGRAM_CONSTANT_SEGMENT);
     struct nuc_fb_vector offsets = nuc_fb_vec(&in.r, constants, 1, 8);
     check(&in, "its root table lies outside the file");
     if (plans.count == 0)
