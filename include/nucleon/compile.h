@@ -57,6 +57,9 @@ struct nuc_options {
     bool delegate;                /* false: everything stays on the CPU */
     const char *const *operators_not_to_delegate;
     size_t n_operators_not_to_delegate;
+    /* ATen operators kept whole where the NPU takes them: "aten.pad.default", "aten::pad" or "pad". */
+    const char *const *preserve_ops;
+    size_t n_preserve_ops;
     bool allow_no_op_partitions;
     bool use_neutron_for_format_conversion;
     const char *intermediates_dir; /* NULL: none */

@@ -12,7 +12,7 @@ struct compile_flags {
     bool no_delegate, allow_no_op_partitions, timings;
     int format_conversion, delegate_data;
     struct cli_quantize_flags quantize;
-    struct cli_list not_delegated;
+    struct cli_list not_delegated, preserved;
 };
 
 static void dump(void *user, const char *stage, const char *text)
@@ -29,6 +29,8 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     o->delegate = !f->no_delegate;
     o->operators_not_to_delegate = f->not_delegated.items;
     o->n_operators_not_to_delegate = f->not_delegated.count;
+    o->preserve_ops = f->preserved.items;
+    o->n_preserve_ops = f->preserved.count;
     o->allow_no_op_partitions = f->allow_no_op_partitions;
     o->use_neutron_for_format_conversion = f->format_conversion == 0;
     o->intermediates_dir = f->intermediates;
@@ -84,6 +86,8 @@ int cli_compile(int argc, char **argv)
         {"--no-delegate", NULL, CLI_FLAG, &f.no_delegate, NULL, "leave everything on the CPU", NULL},
         {"--operators-not-to-delegate", NULL, CLI_LIST, &f.not_delegated, "LIST",
          "nodes whose name contains one of these stay on the CPU", NULL},
+        {"--preserve-ops", NULL, CLI_LIST, &f.preserved, "LIST",
+         "ATen operators kept whole where the NPU takes them: pad, prelu, hardswish", NULL},
         {"--allow-no-op-partitions", NULL, CLI_FLAG, &f.allow_no_op_partitions, NULL,
          "delegate partitions that compute nothing, too", NULL},
         {"--neutron-format-conversion", NULL, CLI_CHOICE, &f.format_conversion, "on|off",

@@ -6,6 +6,11 @@
 
 #include "compiler/passes/passes.h"
 
+static void to_edge(struct nuc_graph *g)
+{
+    nuc_to_edge(g, NULL);
+}
+
 static void run_aten_passes(struct nuc_graph *g)
 {
     struct nuc_aten_options options = {.reference_compat = false};
@@ -20,7 +25,7 @@ struct rewrite {
 };
 
 static const struct rewrite rewrites[] = {
-    {"conv2d_gets_all_arguments", nuc_to_edge,
+    {"conv2d_gets_all_arguments", to_edge,
      "%w = parameter \"w\" : float32[2, 3, 3, 3] channels-last\n"
      "%x = input : float32[1, 3, 8, 8] channels-last\n"
      "%conv = aten.conv2d.default(%x, %w, none, [2, 2], [1, 1]) : float32[1, 2, 4, 4] channels-last\n"
@@ -30,7 +35,7 @@ static const struct rewrite rewrites[] = {
      "%aten_convolution_default = edge.aten.convolution.default(%x, %w, none, [2, 2], [1, 1], [1, 1], false, [0, 0], "
      "1) : float32[1, 2, 4, 4] channels-last\n"
      "%output = output([%aten_convolution_default])\n"},
-    {"conv2d_without_batch", nuc_to_edge,
+    {"conv2d_without_batch", to_edge,
      "%w = parameter \"w\" : float32[2, 3, 3, 3]\n"
      "%b = parameter \"b\" : float32[2]\n"
      "%x = input : float32[3, 8, 8]\n"
@@ -45,7 +50,7 @@ static const struct rewrite rewrites[] = {
      "%aten_view_copy_default_1 = edge.aten.view_copy.default(%aten_convolution_default, [2, 6, 6]) : float32[2, 6, "
      "6]\n"
      "%output = output([%aten_view_copy_default_1])\n"},
-    {"batch_norm", nuc_to_edge,
+    {"batch_norm", to_edge,
      "%g = parameter \"g\" : float32[4]\n"
      "%b = parameter \"b\" : float32[4]\n"
      "%m = buffer \"m\" : float32[4]\n"
@@ -62,7 +67,7 @@ static const struct rewrite rewrites[] = {
      "%g, %b, %m, %v, 0.1, 1e-05) : (float32[1, 4, 6, 6], float32[0], float32[0])\n"
      "%getitem = getitem(%aten__native_batch_norm_legit_no_training_default, 0) : float32[1, 4, 6, 6]\n"
      "%output = output([%getitem])\n"},
-    {"activations", nuc_to_edge,
+    {"activations", to_edge,
      "%x = input : float32[1, 4]\n"
      "%a = aten.relu.default(%x) : float32[1, 4]\n"
      "%b = aten.relu6.default(%a) : float32[1, 4]\n"
@@ -75,7 +80,7 @@ static const struct rewrite rewrites[] = {
      "%aten_hardtanh_default_1 = edge.aten.hardtanh.default(%aten_hardtanh_default) : float32[1, 4]\n"
      "%aten__softmax_default = edge.aten._softmax.default(%aten_hardtanh_default_1, -1, false) : float32[1, 4]\n"
      "%output = output([%aten__softmax_default])\n"},
-    {"in_place_operators", nuc_to_edge,
+    {"in_place_operators", to_edge,
      "%x = input : float32[1, 4]\n"
      "%a = aten.relu.default(%x) : float32[1, 4]\n"
      "%b = aten.relu.default(%a) : float32[1, 4]\n"
@@ -88,7 +93,7 @@ static const struct rewrite rewrites[] = {
      "%aten_hardtanh_default = edge.aten.hardtanh.default(%aten_relu_default, 0.0, 6.0) : float32[1, 4]\n"
      "%aten_add_tensor = edge.aten.add.Tensor(%aten_hardtanh_default, %aten_relu_default_1) : float32[1, 4]\n"
      "%output = output([%aten_hardtanh_default, %aten_add_tensor])\n"},
-    {"poolings", nuc_to_edge,
+    {"poolings", to_edge,
      "%x = input : float32[1, 4, 8, 8] channels-last\n"
      "%a = aten.max_pool2d.default(%x, [2, 2], [2, 2]) : float32[1, 4, 4, 4] channels-last\n"
      "%b = aten.avg_pool2d.default(%a, [2, 2]) : float32[1, 4, 2, 2] channels-last\n"
@@ -104,7 +109,7 @@ static const struct rewrite rewrites[] = {
      "%aten__adaptive_avg_pool2d_default = edge.aten._adaptive_avg_pool2d.default(%aten_avg_pool2d_default, [2, 2]) : "
      "float32[1, 4, 2, 2] channels-last\n"
      "%output = output([%aten_mean_dim, %aten__adaptive_avg_pool2d_default])\n"},
-    {"linear_of_two_dimensions", nuc_to_edge,
+    {"linear_of_two_dimensions", to_edge,
      "%w = parameter \"w\" : float32[3, 4]\n"
      "%b = parameter \"b\" : float32[3]\n"
      "%x = input : float32[2, 4]\n"
@@ -119,7 +124,7 @@ static const struct rewrite rewrites[] = {
      "%aten_permute_copy_default_1 = edge.aten.permute_copy.default(%w, [1, 0]) : float32[4, 3]\n"
      "%aten_mm_default = edge.aten.mm.default(%x, %aten_permute_copy_default_1) : float32[2, 3]\n"
      "%output = output([%aten_addmm_default, %aten_mm_default])\n"},
-    {"linear_of_three_dimensions", nuc_to_edge,
+    {"linear_of_three_dimensions", to_edge,
      "%w = parameter \"w\" : float32[3, 4]\n"
      "%b = parameter \"b\" : float32[3]\n"
      "%x = input : float32[2, 5, 4]\n"
@@ -140,7 +145,7 @@ static const struct rewrite rewrites[] = {
      "3]\n"
      "%aten_view_copy_default_3 = edge.aten.view_copy.default(%aten_mm_default, [2, 5, 3]) : float32[2, 5, 3]\n"
      "%output = output([%aten_view_copy_default_1, %aten_view_copy_default_3])\n"},
-    {"views", nuc_to_edge,
+    {"views", to_edge,
      "%x = input : float32[2, 3, 4, 4]\n"
      "%a = aten.view.default(%x, [2, -1]) : float32[2, 48]\n"
      "%b = aten.reshape.default(%x, [6, 16]) : float32[6, 16]\n"
@@ -153,7 +158,7 @@ static const struct rewrite rewrites[] = {
      "%aten_view_copy_default_2 = edge.aten.view_copy.default(%x, [2, 48]) : float32[2, 48]\n"
      "%output = output([%aten_view_copy_default, %aten_view_copy_default_1, %aten_view_copy_default_2, "
      "%aten_view_copy_default])\n"},
-    {"views_of_channels_last", nuc_to_edge,
+    {"views_of_channels_last", to_edge,
      "%x = input : float32[2, 3, 4, 4] channels-last\n"
      "%y = input : float32[2, 8, 1, 1] channels-last\n"
      "%a = aten.reshape.default(%x, [-1, 48]) : float32[2, 48]\n"
@@ -167,7 +172,7 @@ static const struct rewrite rewrites[] = {
      "float32[2, 48]\n"
      "%aten_view_copy_default_1 = edge.aten.view_copy.default(%y, [2, 8]) : float32[2, 8]\n"
      "%output = output([%aten_view_copy_default, %aten_view_copy_default_1])\n"},
-    {"copies", nuc_to_edge,
+    {"copies", to_edge,
      "%x = input : float32[1, 3, 4, 4] channels-last\n"
      "%a = aten.dropout.default(%x, 0.5, false) : float32[1, 3, 4, 4] channels-last\n"
      "%b = aten.clone.default(%a, memory_format=contiguous) : float32[1, 3, 4, 4]\n"
@@ -189,7 +194,7 @@ static const struct rewrite rewrites[] = {
      "edge.dim_order_ops._to_dim_order_copy.default(%dim_order_ops__clone_dim_order_default_1, dtype=float32, "
      "dim_order=[0, 2, 3, 1]) : float32[1, 3, 4, 4] channels-last\n"
      "%output = output([%dim_order_ops__clone_dim_order_default_2, %dim_order_ops__to_dim_order_copy_default])\n"},
-    {"padding", nuc_to_edge,
+    {"padding", to_edge,
      "%x = input : float32[1, 3, 4, 4]\n"
      "%a = aten.pad.default(%x, [1, 1, 2, 2]) : float32[1, 3, 8, 6]\n"
      "%b = aten.pad.default(%a, [1, 1], \"constant\", 2.0) : float32[1, 3, 8, 8]\n"
@@ -378,15 +383,15 @@ static void test_stages_are_idempotent(void **state)
 
 static void run_to_edge(struct nuc_context *cx, void *arg)
 {
-    nuc_to_edge(parse_graph(cx, arg));
+    nuc_to_edge(parse_graph(cx, arg), NULL);
 }
 
 static void test_refusals(void **state)
 {
     char training[] = "%x = input : float32[1, 4]\n%d = aten.dropout.default(%x, 0.5, true) : float32[1, 4]\n"
                       "%output = output([%d])\n";
-    char reflect[] = "%x = input : float32[1, 4, 4]\n"
-                     "%p = aten.pad.default(%x, [1, 1], \"reflect\") : float32[1, 4, 6]\n%output = output([%p])\n";
+    char mirror[] = "%x = input : float32[1, 4, 4]\n"
+                    "%p = aten.pad.default(%x, [1, 1], \"mirror\") : float32[1, 4, 6]\n%output = output([%p])\n";
     char aliased[] = "%x = input : float32[1, 4]\n%v = aten.view.default(%x, [4]) : float32[4]\n"
                      "%r = aten.relu_.default(%v) : float32[4]\n%s = aten.relu.default(%x) : float32[1, 4]\n"
                      "%output = output([%r, %s])\n";
@@ -399,7 +404,7 @@ static void test_refusals(void **state)
     (void)state;
     expect_failure(run_to_edge, viewed, NUC_UNSUPPORTED, "'v'");
     expect_failure(run_to_edge, training, NUC_UNSUPPORTED, "model.eval()");
-    expect_failure(run_to_edge, reflect, NUC_UNSUPPORTED, "'reflect'");
+    expect_failure(run_to_edge, mirror, NUC_UNSUPPORTED, "'mirror'");
     expect_failure(run_to_edge, aliased, NUC_UNSUPPORTED, "in place");
 }
 

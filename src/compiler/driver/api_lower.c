@@ -289,6 +289,7 @@ struct nuc_span nuc_stage_program(struct nuc_model *lowered)
 
     if (lowered->lowered == NULL)
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is not lowered", lowered->graph->file);
+    nuc_check_dim_orders(lowered->graph, false);
     struct nuc_span bytes = nuc_write_program(lowered->graph, &options);
     c->report.arena = memory.planned;
     c->report.arena_lower_bound = memory.lower_bound;

@@ -34,7 +34,7 @@ static struct nuc_model *quantized_model(struct compile_call *call)
     struct nuc_compiler *c = call->c;
     struct nuc_model *m = nuc_stage_import(c, call->model);
 
-    nuc_check_dim_orders(m->graph);
+    nuc_check_dim_orders(m->graph, true);
     if (nuc_model_is_quantized(m)) {
         if (call->calibration != NULL)
             nuc_warn(c->cx, "%s: is quantized already; the calibration data is not used", call->model);

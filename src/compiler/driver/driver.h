@@ -31,6 +31,7 @@ struct nuc_model {
     struct nuc_compiler *c;
     struct nuc_graph *graph;
     struct nuc_calibration *calibration;   /* prepared models */
+    bool equalized;                        /* prepared models: weights have been evened out */
     struct nuc_partitions *partitions;     /* partitioned models */
     struct nuc_lowered_partition *lowered; /* lowered models: one a partition */
     struct nuc_evaluator *evaluator;       /* made by the first run */
@@ -63,10 +64,19 @@ double nuc_seconds(void);
 /* A stage ended: notes its seconds, verifies the graph, dumps it when asked to. Returns the time now. */
 double nuc_stage_done(struct nuc_compiler *c, const char *stage, struct nuc_graph *g, double started);
 
-/* Fails with NUC_UNSUPPORTED naming the tensor when a value is neither contiguous nor channels-last. */
-void nuc_check_dim_orders(struct nuc_graph *g);
+/*
+ * Fails with NUC_UNSUPPORTED naming the tensor when a value, or user input, is neither contiguous nor channels-last:
+ * the only dim orders a tensor can have at run time. ATen values may have others, which Edge operators undo.
+ */
+void nuc_check_dim_orders(struct nuc_graph *g, bool inputs_only);
 
 void nuc_fill_tensor_info(const char *name, const struct nuc_meta *meta, struct nuc_tensor_info *out);
+
+/* Annotates the graph of a prepared model and places observers, as the options say. */
+void nuc_begin_calibration(struct nuc_model *prepared);
+
+/* With the option `equalize`, once: evens out the weights of a prepared model and begins its calibration again. */
+void nuc_equalize_model(struct nuc_model *prepared, struct nuc_dataset *samples);
 
 /* ---- stages, each on a graph of its own ---- */
 

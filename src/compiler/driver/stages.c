@@ -19,12 +19,11 @@ static bool is_usable_order(const struct nuc_meta *m)
     return nuc_same_layout(m, &contiguous) || nuc_same_layout(m, &channels_last);
 }
 
-/* Only the dim orders a tensor can have at run time: anything else would be refused by the delegate. */
-void nuc_check_dim_orders(struct nuc_graph *g)
+void nuc_check_dim_orders(struct nuc_graph *g, bool inputs_only)
 {
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         bool is_input = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
-        for (uint32_t i = 0; i < n->n_vals && (is_input || nuc_is_call(n)); i++) {
+        for (uint32_t i = 0; i < n->n_vals && (is_input || (nuc_is_call(n) && !inputs_only)); i++) {
             const struct nuc_meta *m = &n->vals[i];
             if (is_usable_order(m))
                 continue;
@@ -48,13 +47,6 @@ struct nuc_model *nuc_stage_import(struct nuc_compiler *c, const char *path)
 struct nuc_model *nuc_stage_prepare(struct nuc_model *m)
 {
     struct nuc_compiler *c = m->c;
-    struct nuc_quantize_options options = {
-        .reference_compat = c->options.reference_compat,
-        .threads = c->options.threads,
-        .observer = c->options.observer,
-        .weights = c->options.weights,
-        .bias_correction = c->options.bias_correction,
-    };
 
     if (nuc_model_is_quantized(m))
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is quantized already: leave the calibration data out", m->graph->file);
@@ -63,7 +55,7 @@ struct nuc_model *nuc_stage_prepare(struct nuc_model *m)
     struct nuc_aten_options passes = {c->options.reference_compat};
     nuc_run_aten_passes(prepared->graph, &passes);
     started = nuc_stage_done(c, "aten-passes", prepared->graph, started);
-    prepared->calibration = nuc_quantize_prepare(prepared->graph, &options);
+    nuc_begin_calibration(prepared);
     nuc_stage_done(c, "annotate", NULL, started);
     return prepared;
 }
@@ -76,6 +68,7 @@ void nuc_stage_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples
     if (prepared->calibration == NULL)
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is not prepared for calibration", prepared->graph->file);
     nuc_dataset_bind_model(samples, prepared);
+    nuc_equalize_model(prepared, samples);
     const void **inputs = nuc_alloc_array(c->cx, samples->n_inputs, sizeof(void *));
     for (size_t k = 0; k < samples->n_samples; k++) {
         nuc_dataset_read_sample(samples, k, inputs);
@@ -111,11 +104,17 @@ struct nuc_model *nuc_stage_partition(struct nuc_model *quantized)
         .n_operators_not_to_delegate = (uint32_t)o->n_operators_not_to_delegate,
         .allow_no_op_partitions = o->allow_no_op_partitions,
     };
+    struct nuc_edge_options edge = {
+        .preserve_ops = o->preserve_ops,
+        .n_preserve_ops = o->n_preserve_ops,
+        .target = options.target,
+        .flavor = options.flavor,
+    };
     double started = nuc_seconds();
     struct nuc_model *m = nuc_model_make(c, nuc_graph_copy(quantized->graph));
 
-    nuc_check_dim_orders(m->graph);
-    nuc_to_edge(m->graph);
+    nuc_check_dim_orders(m->graph, true);
+    nuc_to_edge(m->graph, &edge);
     started = nuc_stage_done(c, "edge", m->graph, started);
     nuc_run_edge_passes(m->graph);
     started = nuc_stage_done(c, "edge-passes", m->graph, started);

@@ -81,19 +81,22 @@ static void release_name(struct nuc_graph *g, const struct nuc_node *node)
         e->node = NULL;
 }
 
-/* "edge.aten.add.Tensor" -> "aten_add_tensor"; "quantized_decomposed.x.default" keeps its namespace. */
+/*
+ * "edge.aten.add.Tensor" -> "aten_add_tensor"; "quantized_decomposed.x.default" keeps its namespace. As in torch.fx a
+ * capital behind a small letter starts a word: "dim_IntList" -> "dim_int_list".
+ */
 static const char *default_name(struct nuc_graph *g, enum nuc_op op)
 {
     const char *name = nuc_op_name(op);
 
     if (strncmp(name, "edge.", 5) == 0)
         name += 5;
-    char *text = nuc_strdup(g->cx, name);
-    for (char *p = text; *p != '\0'; p++) {
-        if (*p == '.')
-            *p = '_';
-        else if (*p >= 'A' && *p <= 'Z')
-            *p = (char)(*p - 'A' + 'a');
+    char *text = nuc_alloc(g->cx, 2 * strlen(name) + 1), *out = text;
+    for (const char *p = name; *p != '\0'; p++) {
+        bool capital = *p >= 'A' && *p <= 'Z';
+        if (capital && p > name && p[-1] >= 'a' && p[-1] <= 'z')
+            *out++ = '_';
+        *out++ = (char)(*p == '.' ? '_' : capital ? *p - 'A' + 'a' : *p);
     }
     return text;
 }

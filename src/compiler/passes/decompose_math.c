@@ -1,5 +1,4 @@
-#include <string.h>
-
+/* Elementwise operators. */
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 
@@ -9,90 +8,30 @@ struct nuc_node *to_same_args(struct nuc_graph *g, struct nuc_node *node, enum n
 
     for (uint32_t i = 0; i < node->n_args && i < edge->n_args; i++)
         nuc_copy_arg(g, edge, i, node, i);
-    nuc_set_val(g, edge, &node->vals[0]);
+    edge->is_tuple = node->is_tuple;
+    edge->n_vals = node->n_vals;
+    edge->vals = node->vals;
     return edge;
 }
 
-/* One element of an int[2] argument stands for both. */
-static void copy_pair(struct nuc_graph *g, struct nuc_node *edge, uint32_t index, const struct nuc_node *node,
-                      uint32_t from, int64_t fallback)
+struct nuc_node *insert_unary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input)
 {
-    const struct nuc_arg *a = &node->args[from];
-    int64_t pair[2] = {fallback, fallback};
+    struct nuc_node *edge = nuc_insert(g, node, op, node);
 
-    if (a->kind == NUC_ARG_INT)
-        pair[0] = pair[1] = a->u.i;
-    else if (a->kind == NUC_ARG_INTS && a->count > 0) {
-        pair[0] = a->u.ints[0];
-        pair[1] = a->u.ints[a->count == 1 ? 0 : 1];
-    }
-    nuc_set_arg_ints(edge, g, index, pair, 2);
+    nuc_set_arg_node(edge, g, 0, input);
+    nuc_infer_shape(g, edge);
+    return edge;
 }
 
-static struct nuc_node *insert_convolution(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input)
+struct nuc_node *insert_binary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *a,
+                               struct nuc_node *b)
 {
-    struct nuc_node *conv = nuc_insert(g, node, NUC_OP_EDGE_CONVOLUTION, node);
-    const int64_t zeros[2] = {0, 0};
+    struct nuc_node *edge = nuc_insert(g, node, op, node);
 
-    nuc_set_arg_node(conv, g, 0, input);
-    nuc_copy_arg(g, conv, 1, node, 1);
-    nuc_copy_arg(g, conv, 2, node, 2);
-    conv->args[2].given = true;
-    copy_pair(g, conv, 3, node, 3, 1);
-    copy_pair(g, conv, 4, node, 4, 0);
-    copy_pair(g, conv, 5, node, 5, 1);
-    nuc_set_arg_bool(conv, 6, false);
-    nuc_set_arg_ints(conv, g, 7, zeros, 2);
-    nuc_set_arg_int(conv, 8, node->args[6].kind == NUC_ARG_INT ? node->args[6].u.i : 1);
-    return conv;
-}
-
-/* Input [C, H, W] gets a batch dimension, which the result loses again. */
-struct nuc_node *to_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
-{
-    struct nuc_node *input = nuc_operand(g, node, 0);
-    const struct nuc_meta *in = &input->vals[0], *out = &node->vals[0];
-
-    (void)param;
-    if (in->rank != 3) {
-        struct nuc_node *conv = insert_convolution(g, node, input);
-        nuc_set_val(g, conv, out);
-        return conv;
-    }
-    const int64_t in4[4] = {1, in->sizes[0], in->sizes[1], in->sizes[2]};
-    const int64_t out4[4] = {1, out->sizes[0], out->sizes[1], out->sizes[2]};
-    struct nuc_node *conv = insert_convolution(g, node, insert_view(g, node, input, in4, 4));
-    nuc_set_contiguous_val(g, conv, out->dtype, out4, 4);
-    return insert_view(g, node, conv, out->sizes, 3);
-}
-
-static struct nuc_node *insert_getitem(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *tuple)
-{
-    struct nuc_node *item = nuc_add_node(g, node, NUC_OP_GETITEM, NULL);
-
-    item->source = node->source;
-    nuc_set_arg_node(item, g, 0, tuple);
-    nuc_set_arg_int(item, 1, 0);
-    nuc_set_val(g, item, &tuple->vals[0]);
-    return item;
-}
-
-/* From (input, weight, bias, mean, var, training, momentum, eps, cudnn); saved statistics are empty in inference. */
-struct nuc_node *to_batch_norm(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
-{
-    struct nuc_node *norm = nuc_insert(g, node, param, node);
-    const int64_t none[1] = {0};
-    struct nuc_meta metas[3] = {node->vals[0], nuc_meta_make(NUC_F32, none, 1), nuc_meta_make(NUC_F32, none, 1)};
-
-    if (node->args[5].kind == NUC_ARG_BOOL && node->args[5].u.b)
-        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s is in training mode: export the model after model.eval()", g->file,
-                 nuc_node_text(g->cx, node));
-    for (uint32_t i = 0; i < 5; i++)
-        nuc_copy_arg(g, norm, i, node, i);
-    nuc_copy_arg(g, norm, 5, node, 6);
-    nuc_copy_arg(g, norm, 6, node, 7);
-    nuc_set_tuple(g, norm, metas, 3);
-    return insert_getitem(g, node, norm);
+    nuc_set_arg_node(edge, g, 0, a);
+    nuc_set_arg_node(edge, g, 1, b);
+    nuc_infer_shape(g, edge);
+    return edge;
 }
 
 struct nuc_node *to_relu6(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
@@ -104,49 +43,6 @@ struct nuc_node *to_relu6(struct nuc_graph *g, struct nuc_node *node, enum nuc_o
     nuc_set_arg_float(edge, 2, 6.0);
     nuc_set_val(g, edge, &node->vals[0]);
     return edge;
-}
-
-struct nuc_node *to_max_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
-{
-    struct nuc_node *pool = nuc_insert(g, node, param, node);
-    struct nuc_meta metas[2] = {node->vals[0], node->vals[0]};
-
-    metas[1].dtype = NUC_I64;
-    for (uint32_t i = 0; i < node->n_args; i++)
-        nuc_copy_arg(g, pool, i, node, i);
-    nuc_set_tuple(g, pool, metas, 2);
-    return insert_getitem(g, node, pool);
-}
-
-/* An output of 1 x 1 is the mean over height and width, which is contiguous whatever its input. */
-struct nuc_node *to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
-{
-    const struct nuc_meta *out = &node->vals[0];
-    const int64_t dims[2] = {-1, -2};
-
-    if (out->sizes[out->rank - 1] != 1 || out->sizes[out->rank - 2] != 1)
-        return to_same_args(g, node, param);
-    struct nuc_node *mean = nuc_insert(g, node, NUC_OP_EDGE_MEAN_DIM, node);
-    nuc_copy_arg(g, mean, 0, node, 0);
-    nuc_set_arg_ints(mean, g, 1, dims, 2);
-    nuc_set_arg_bool(mean, 2, true);
-    nuc_set_contiguous_val(g, mean, out->dtype, out->sizes, out->rank);
-    return mean;
-}
-
-struct nuc_node *to_constant_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
-{
-    const struct nuc_arg *mode = &node->args[2], *value = &node->args[3];
-
-    if (mode->kind == NUC_ARG_STRING && strcmp(mode->u.string, "constant") != 0)
-        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s pads with mode '%s': use mode 'constant'", g->file,
-                 nuc_node_text(g->cx, node), mode->u.string);
-    struct nuc_node *pad = nuc_insert(g, node, param, node);
-    nuc_copy_arg(g, pad, 0, node, 0);
-    nuc_copy_arg(g, pad, 1, node, 1);
-    nuc_set_arg_float(pad, 2, value->kind == NUC_ARG_FLOAT ? value->u.f : 0.0);
-    nuc_set_val(g, pad, &node->vals[0]);
-    return pad;
 }
 
 struct nuc_node *to_softmax(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
@@ -165,64 +61,108 @@ struct nuc_node *to_softmax(struct nuc_graph *g, struct nuc_node *node, enum nuc
     return softmax;
 }
 
-/* ---- linear ---- */
+/* ---- activations that torch decomposes ---- */
 
-/* Weight [O, I] to [I, O]. */
-static struct nuc_node *insert_transpose(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *weight)
+/* Constants that tracing lifts become buffers in front of the inputs, numbered on from the buffers there are. */
+struct nuc_node *insert_number(struct nuc_graph *g, int64_t value)
 {
-    struct nuc_node *permute = nuc_insert(g, node, NUC_OP_EDGE_PERMUTE, node);
-    const struct nuc_meta *w = &weight->vals[0];
-    const int64_t dims[2] = {1, 0}, sizes[2] = {w->sizes[1], w->sizes[0]};
+    struct nuc_meta meta = nuc_meta_make(NUC_I64, NULL, 0);
+    struct nuc_node *first_input = NULL;
+    uint32_t buffers = 0;
 
-    nuc_set_arg_node(permute, g, 0, weight);
-    nuc_set_arg_ints(permute, g, 1, dims, 2);
-    nuc_set_contiguous_val(g, permute, w->dtype, sizes, 2);
-    return permute;
-}
-
-/* Input [..., I] to [N, I], through a contiguous copy where torch's view needs one. */
-static struct nuc_node *insert_rows(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input)
-{
-    const struct nuc_meta *in = &input->vals[0];
-    int64_t features = in->sizes[in->rank - 1];
-    const int64_t sizes[2] = {features == 0 ? 0 : nuc_elements(in) / features, features};
-
-    if (!nuc_is_contiguous(in)) {
-        struct nuc_meta contiguous = *in;
-        nuc_set_contiguous(&contiguous);
-        input = insert_clone(g, node, input, &contiguous);
+    for (struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        buffers += n->input_kind == NUC_BUFFER;
+        if (n->input_kind == NUC_USER_INPUT && first_input == NULL)
+            first_input = n;
     }
-    return insert_view(g, node, input, sizes, 2);
+    const char *name = nuc_format(g->cx, "_lifted_tensor_constant%u", buffers);
+    struct nuc_node *number = nuc_add_constant(g, name, &meta, &value);
+    number->input_kind = NUC_BUFFER;
+    if (first_input != NULL)
+        nuc_move_before(g, number, first_input);
+    return number;
 }
 
-/*
- * linear: addmm with a bias, mm without. Torch permutes the weight before it brings the input to two dimensions when
- * there is no bias, and after when there is one. An input of one or more than two dimensions passes through views.
- */
-struct nuc_node *to_matrix_product(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+/* A number as operand of float arithmetic. */
+static struct nuc_node *insert_float(struct nuc_graph *g, struct nuc_node *node, int64_t value)
 {
-    struct nuc_node *input = nuc_operand(g, node, 0), *weight = nuc_operand(g, node, 1), *bias = nuc_arg_node(node, 2);
-    const struct nuc_meta out = node->vals[0];
-    bool flat = input->vals[0].rank == 2;
-    struct nuc_node *transposed = NULL;
+    struct nuc_node *number = insert_number(g, value);
+    struct nuc_node *copy = nuc_insert(g, node, NUC_OP_EDGE_TO_DIM_ORDER_COPY, node);
+
+    nuc_set_arg_node(copy, g, 0, number);
+    nuc_set_arg_dtype(copy, 1, NUC_F32);
+    nuc_set_arg_ints(copy, g, 6, NULL, 0);
+    nuc_infer_shape(g, copy);
+    return copy;
+}
+
+/* clamp(input, bound) from below (argument 1) or above (argument 2). */
+static struct nuc_node *insert_clamp(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t index,
+                                     double bound)
+{
+    struct nuc_node *clamp = nuc_insert(g, node, NUC_OP_EDGE_CLAMP, node);
+
+    nuc_set_arg_node(clamp, g, 0, input);
+    clamp->args[1].given = true;
+    nuc_set_arg_float(clamp, index, bound);
+    nuc_infer_shape(g, clamp);
+    return clamp;
+}
+
+/* hardswish: x * clamp(x + 3, 0, 6) / 6; hardsigmoid: clamp(x + 3, 0, 6) / 6. param: which of the two. */
+struct nuc_node *to_hardswish(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    struct nuc_node *x = nuc_operand(g, node, 0);
+    struct nuc_node *y = insert_binary(g, node, NUC_OP_EDGE_ADD, x, insert_float(g, node, 3));
+
+    y = insert_clamp(g, node, y, 1, 0.0);
+    y = insert_clamp(g, node, y, 2, 6.0);
+    if (param == NUC_OP_HARDSWISH)
+        y = insert_binary(g, node, NUC_OP_EDGE_MUL, x, y);
+    return insert_binary(g, node, NUC_OP_EDGE_DIV, y, insert_float(g, node, 6));
+}
+
+struct nuc_node *to_silu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    struct nuc_node *x = nuc_operand(g, node, 0);
 
     (void)param;
-    if (bias == NULL)
-        transposed = insert_transpose(g, node, weight);
-    if (!flat)
-        input = insert_rows(g, node, input);
-    if (bias != NULL)
-        transposed = insert_transpose(g, node, weight);
-    struct nuc_node *product = nuc_insert(g, node, bias != NULL ? NUC_OP_EDGE_ADDMM : NUC_OP_EDGE_MM, node);
-    const int64_t sizes[2] = {input->vals[0].sizes[0], weight->vals[0].sizes[0]};
-    uint32_t at = 0;
-    if (bias != NULL)
-        nuc_set_arg_node(product, g, at++, bias);
-    nuc_set_arg_node(product, g, at++, input);
-    nuc_set_arg_node(product, g, at, transposed);
-    nuc_set_contiguous_val(g, product, out.dtype, sizes, 2);
-    if (flat)
-        return product;
-    struct nuc_node *result = insert_view(g, node, product, out.sizes, out.rank);
-    return nuc_is_contiguous(&out) ? result : insert_clone(g, node, result, &out);
+    return insert_binary(g, node, NUC_OP_EDGE_MUL, x, insert_unary(g, node, NUC_OP_EDGE_SIGMOID, x));
+}
+
+/* where(x > 0, x, weight * x); the weight lies along dimension 1. */
+struct nuc_node *to_prelu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    struct nuc_node *x = nuc_operand(g, node, 0), *weight = nuc_operand(g, node, 1);
+    uint32_t rank = x->vals[0].rank;
+    int64_t sizes[NUC_MAX_RANK];
+
+    (void)param;
+    for (uint32_t i = 0; i < rank; i++)
+        sizes[i] = i == 1 ? nuc_elements(&weight->vals[0]) : 1;
+    if (weight->vals[0].rank != rank)
+        weight = insert_view(g, node, weight, sizes, rank);
+    struct nuc_node *positive = nuc_insert(g, node, NUC_OP_EDGE_GT_SCALAR, node);
+    nuc_set_arg_node(positive, g, 0, x);
+    nuc_set_arg_float(positive, 1, 0.0);
+    nuc_infer_shape(g, positive);
+    struct nuc_node *scaled = insert_binary(g, node, NUC_OP_EDGE_MUL, weight, x);
+    struct nuc_node *where = nuc_insert(g, node, NUC_OP_EDGE_WHERE, node);
+    nuc_set_arg_node(where, g, 0, positive);
+    nuc_set_arg_node(where, g, 1, x);
+    nuc_set_arg_node(where, g, 2, scaled);
+    nuc_infer_shape(g, where);
+    return where;
+}
+
+/* A sum without dimensions is one over the empty list. */
+struct nuc_node *to_sum(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    struct nuc_node *sum = nuc_insert(g, node, param, node);
+
+    nuc_copy_arg(g, sum, 0, node, 0);
+    nuc_set_arg_ints(sum, g, 1, NULL, 0);
+    nuc_copy_arg(g, sum, 3, node, 1);
+    nuc_set_val(g, sum, &node->vals[0]);
+    return sum;
 }

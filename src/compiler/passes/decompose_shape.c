@@ -23,6 +23,51 @@ struct nuc_node *insert_view(struct nuc_graph *g, struct nuc_node *node, struct 
     return view;
 }
 
+struct nuc_node *insert_with_dim(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input,
+                                 int64_t dim)
+{
+    struct nuc_node *edge = nuc_insert(g, node, op, node);
+
+    nuc_set_arg_node(edge, g, 0, input);
+    nuc_set_arg_int(edge, 1, dim);
+    nuc_infer_shape(g, edge);
+    return edge;
+}
+
+struct nuc_node *insert_permute(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *dims)
+{
+    struct nuc_node *permute = nuc_insert(g, node, NUC_OP_EDGE_PERMUTE, node);
+
+    nuc_set_arg_node(permute, g, 0, input);
+    nuc_set_arg_ints(permute, g, 1, dims, input->vals[0].rank);
+    nuc_infer_shape(g, permute);
+    return permute;
+}
+
+struct nuc_node *insert_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *sizes,
+                               uint32_t rank)
+{
+    struct nuc_node *expand = nuc_insert(g, node, NUC_OP_EDGE_EXPAND, node);
+
+    nuc_set_arg_node(expand, g, 0, input);
+    nuc_set_arg_ints(expand, g, 1, sizes, rank);
+    nuc_infer_shape(g, expand);
+    return expand;
+}
+
+struct nuc_node *insert_slice(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, int64_t dim,
+                              int64_t start, int64_t end)
+{
+    struct nuc_node *slice = nuc_insert(g, node, NUC_OP_EDGE_SLICE, node);
+
+    nuc_set_arg_node(slice, g, 0, input);
+    nuc_set_arg_int(slice, 1, dim);
+    nuc_set_arg_int(slice, 2, start);
+    nuc_set_arg_int(slice, 3, end);
+    nuc_infer_shape(g, slice);
+    return slice;
+}
+
 struct nuc_node *insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                               const struct nuc_meta *like)
 {
@@ -44,7 +89,7 @@ struct nuc_node *insert_clone(struct nuc_graph *g, struct nuc_node *node, struct
  * Whether a view without a copy exists: dimensions of the input that lie one behind the other in memory form chunks,
  * and each chunk has to be a product of dimensions of the result. Dimensions of size 1 lie anywhere.
  */
-static bool is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank)
+bool is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank)
 {
     int64_t strides[NUC_MAX_RANK], chunk = 1, taken = 1;
     int32_t v = (int32_t)rank - 1;
@@ -66,6 +111,18 @@ static bool is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_
     return v == -1;
 }
 
+struct nuc_node *insert_reshape(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_meta contiguous = input->vals[0];
+
+    if (!is_viewable(&input->vals[0], sizes, rank)) {
+        nuc_set_contiguous(&contiguous);
+        input = insert_clone(g, node, input, &contiguous);
+    }
+    return insert_view(g, node, input, sizes, rank);
+}
+
 /*
  * view, reshape, flatten: a copy first where the input's memory order does not allow a view. Torch hands a size of -1
  * through to a view that needs no copy.
@@ -79,12 +136,7 @@ struct nuc_node *to_view(struct nuc_graph *g, struct nuc_node *node, enum nuc_op
     if (node->op == NUC_OP_FLATTEN && nuc_same_sizes(&input->vals[0], out))
         return input;
     bool viewable = is_viewable(&input->vals[0], out->sizes, out->rank);
-    if (!viewable) {
-        struct nuc_meta contiguous = input->vals[0];
-        nuc_set_contiguous(&contiguous);
-        input = insert_clone(g, node, input, &contiguous);
-    }
-    struct nuc_node *view = insert_view(g, node, input, out->sizes, out->rank);
+    struct nuc_node *view = insert_reshape(g, node, input, out->sizes, out->rank);
     if (viewable && node->op != NUC_OP_FLATTEN)
         nuc_copy_arg(g, view, 1, node, 1);
     return view;
@@ -132,23 +184,80 @@ struct nuc_node *to_dropout(struct nuc_graph *g, struct nuc_node *node, enum nuc
     return insert_clone(g, node, input, &input->vals[0]);
 }
 
-/* Arguments: self, dtype, layout, device, pin_memory, non_blocking, copy, memory_format. */
-struct nuc_node *to_copy(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+/* to.dtype_layout: self, dtype, layout, device, pin_memory, non_blocking, copy, memory_format. */
+static struct nuc_node *insert_copy(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta)
 {
-    struct nuc_node *input = nuc_operand(g, node, 0);
-    struct nuc_meta meta = in_memory_format(&input->vals[0], &node->args[7]);
-    bool copies = node->args[6].kind == NUC_ARG_BOOL && node->args[6].u.b;
+    struct nuc_node *copy = nuc_insert(g, node, NUC_OP_EDGE_TO_DIM_ORDER_COPY, node);
     int64_t order[NUC_MAX_RANK];
 
-    meta.dtype = node->vals[0].dtype;
-    if (!copies && meta.dtype == input->vals[0].dtype && same_order(&meta, &input->vals[0]))
-        return input;
-    struct nuc_node *copy = nuc_insert(g, node, param, node);
-    for (uint32_t i = 0; i < 6; i++)
-        nuc_copy_arg(g, copy, i, node, i);
-    for (uint32_t i = 0; i < meta.rank; i++)
-        order[i] = meta.dim_order[i];
-    nuc_set_arg_ints(copy, g, 6, order, meta.rank);
-    nuc_set_val(g, copy, &meta);
+    for (uint32_t i = 0; i < meta->rank; i++)
+        order[i] = meta->dim_order[i];
+    nuc_copy_arg(g, copy, 0, node, 0);
+    nuc_copy_arg(g, copy, 1, node, 1);
+    nuc_set_arg_ints(copy, g, 6, order, meta->rank);
+    nuc_set_val(g, copy, meta);
     return copy;
+}
+
+/* What changes neither type nor dim order copies nothing, unless it is told to. */
+struct nuc_node *to_copy(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    bool with_layout = param == NUC_OP_TO_DTYPE_LAYOUT;
+    struct nuc_node *input = nuc_operand(g, node, 0);
+    struct nuc_meta meta = in_memory_format(&input->vals[0], &node->args[with_layout ? 7 : 4]);
+    const struct nuc_arg *copies = &node->args[with_layout ? 6 : 3];
+
+    meta.dtype = node->vals[0].dtype;
+    if (!(copies->kind == NUC_ARG_BOOL && copies->u.b) && meta.dtype == input->vals[0].dtype &&
+        same_order(&meta, &input->vals[0]))
+        return input;
+    struct nuc_node *copy = insert_copy(g, node, &meta);
+    for (uint32_t i = 2; with_layout && i < 6; i++)
+        nuc_copy_arg(g, copy, i, node, i);
+    return copy;
+}
+
+/* transpose(dim0, dim1) and t() as permutations. */
+struct nuc_node *to_transpose(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    struct nuc_node *input = nuc_operand(g, node, 0);
+    int64_t rank = input->vals[0].rank, dims[NUC_MAX_RANK], pair[2] = {0, 1};
+
+    for (uint32_t i = 0; i < 2 && param == NUC_OP_TRANSPOSE; i++) {
+        const struct nuc_arg *a = &node->args[1 + i];
+        pair[i] = a->kind == NUC_ARG_INT ? a->u.i : 0;
+        pair[i] += pair[i] < 0 ? rank : 0;
+    }
+    if (rank < 2 || pair[0] == pair[1])
+        return input;
+    for (int64_t i = 0; i < rank; i++)
+        dims[i] = i == pair[0] ? pair[1] : i == pair[1] ? pair[0] : i;
+    return insert_permute(g, node, input, dims);
+}
+
+/* split and chunk of any kind, by the sizes their results have. */
+struct nuc_node *to_split(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    struct nuc_node *split = nuc_insert(g, node, param, node);
+    int64_t dim = node->args[2].kind == NUC_ARG_INT ? node->args[2].u.i : 0;
+    int64_t rank = node->n_vals > 0 ? node->vals[0].rank : 0;
+    int64_t *sizes = nuc_alloc_array(g->cx, node->n_vals, sizeof *sizes);
+
+    dim += dim < 0 ? rank : 0;
+    for (uint32_t i = 0; i < node->n_vals && dim >= 0 && dim < rank; i++)
+        sizes[i] = node->vals[i].sizes[dim];
+    nuc_copy_arg(g, split, 0, node, 0);
+    nuc_set_arg_ints(split, g, 1, sizes, node->n_vals);
+    nuc_copy_arg(g, split, 2, node, 2);
+    nuc_infer_shape(g, split);
+    return split;
+}
+
+/* A tensor of zeros is a constant. */
+struct nuc_node *to_zeros(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    void *zeros = nuc_alloc(g->cx, nuc_bytes(&node->vals[0]));
+
+    (void)param;
+    return nuc_add_parameter(g, node, "", &node->vals[0], zeros);
 }

@@ -3,14 +3,36 @@
 #include "compiler/passes/rewrite.h"
 
 static const bool in_place[NUC_OP_COUNT] = {
-    [NUC_OP_RELU_] = true,
-    [NUC_OP_HARDTANH_] = true,
+    [NUC_OP_ABS_] = true,  [NUC_OP_NEG_] = true,         [NUC_OP_EXP_] = true,        [NUC_OP_LOG_] = true,
+    [NUC_OP_SQRT_] = true, [NUC_OP_RSQRT_] = true,       [NUC_OP_SIGMOID_] = true,    [NUC_OP_TANH_] = true,
+    [NUC_OP_RELU_] = true, [NUC_OP_RELU6_] = true,       [NUC_OP_HARDTANH_] = true,   [NUC_OP_HARDSWISH_] = true,
+    [NUC_OP_SILU_] = true, [NUC_OP_HARDSIGMOID_] = true, [NUC_OP_LEAKY_RELU_] = true, [NUC_OP_CLAMP_] = true,
+    [NUC_OP_ADD_] = true,  [NUC_OP_SUB_] = true,         [NUC_OP_MUL_] = true,        [NUC_OP_DIV_] = true,
 };
 
 /* Operators whose result may share memory with their input. */
 static const bool views[NUC_OP_COUNT] = {
-    [NUC_OP_VIEW] = true,       [NUC_OP_RESHAPE] = true,         [NUC_OP_FLATTEN] = true,
-    [NUC_OP_CONTIGUOUS] = true, [NUC_OP_TO_DTYPE_LAYOUT] = true, [NUC_OP_DROPOUT] = true,
+    [NUC_OP_VIEW] = true,
+    [NUC_OP_RESHAPE] = true,
+    [NUC_OP_FLATTEN] = true,
+    [NUC_OP_CONTIGUOUS] = true,
+    [NUC_OP_TO_DTYPE_LAYOUT] = true,
+    [NUC_OP_DROPOUT] = true,
+    [NUC_OP_TO_DTYPE] = true,
+    [NUC_OP_PERMUTE] = true,
+    [NUC_OP_TRANSPOSE] = true,
+    [NUC_OP_T] = true,
+    [NUC_OP_SQUEEZE] = true,
+    [NUC_OP_SQUEEZE_DIM] = true,
+    [NUC_OP_SQUEEZE_DIMS] = true,
+    [NUC_OP_UNSQUEEZE] = true,
+    [NUC_OP_SLICE] = true,
+    [NUC_OP_ALIAS] = true,
+    [NUC_OP_SPLIT] = true,
+    [NUC_OP_SPLIT_SIZES] = true,
+    [NUC_OP_SPLIT_WITH_SIZES] = true,
+    [NUC_OP_CHUNK] = true,
+    [NUC_OP_GETITEM] = true,
 };
 
 static bool is_read_after(const struct nuc_node *node, const uint32_t *position, const struct nuc_node *after)

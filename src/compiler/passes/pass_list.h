@@ -45,9 +45,20 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g);
 
 /* An auxiliary node between dequantize and its operator gets a cluster of its own. */
 bool nuc_separate_leading(struct nuc_graph *g);
+/* The same for all but permutations, as the generation of the backend for converter sdk-3.1 does. */
+bool nuc_separate_leading_sdk31(struct nuc_graph *g);
 /* An auxiliary node between an operator and its quantize gets a cluster of its own. */
 bool nuc_separate_trailing(struct nuc_graph *g);
+/* as_strided_copy behind a mean that moves nothing is bypassed. */
+bool nuc_remove_as_strided(struct nuc_graph *g);
+/* squeeze_copy and unsqueeze_copy become view_copy. */
+bool nuc_reshapes_to_view(struct nuc_graph *g);
 /* A quantize node behind a dequantize node with the same parameters is bypassed. */
 bool nuc_fold_requantize(struct nuc_graph *g);
+
+/* ---- Edge, behind partitioning ---- */
+
+/* Permutations and concatenations on the CPU move quantized values. */
+bool nuc_move_quantized(struct nuc_graph *g);
 
 #endif

@@ -18,14 +18,50 @@ struct nuc_aten_options {
 /* Every pass once, in order: batch norms are folded, constants computed, operators brought into a quantizable form. */
 void nuc_run_aten_passes(struct nuc_graph *g, const struct nuc_aten_options *options);
 
+struct nuc_target;
+struct nuc_flavor;
+
+struct nuc_edge_options {
+    /*
+     * ATen operators to keep whole where the NPU takes them, as "aten.pad.default", "aten::pad" or "pad". They are
+     * decomposed where a rule of the NPU or check_op_support speaks against the node, and where no Edge operator of
+     * their own exists.
+     */
+    const char *const *preserve_ops;
+    size_t n_preserve_ops;
+    const struct nuc_target *target; /* whose rules; NULL: the default */
+    const struct nuc_flavor *flavor;
+    bool (*check_op_support)(void *user, const struct nuc_node *node); /* NULL: accept */
+    void *check_op_support_user;
+};
+
 /*
  * Leaves only operators of the Edge dialect, quantize and dequantize nodes and getitem. Values get the dim orders Edge
  * operators give them, and nodes the names torch gives them when it traces the graph again. Fails with
- * NUC_UNSUPPORTED naming the node when an operator has no Edge form.
+ * NUC_UNSUPPORTED naming the node when an operator has no Edge form. `options` may be NULL: nothing is preserved.
  */
-void nuc_to_edge(struct nuc_graph *g);
+void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options);
+
+/* Whether nuc_to_edge() has a row for the ATen operator, for the completeness test over ops.def. */
+bool nuc_has_edge_form(enum nuc_op op);
 
 /* Up to ten times all passes, each until it finds nothing more, or until none changes anything. Nodes are renamed. */
 void nuc_run_edge_passes(struct nuc_graph *g);
+
+/* What the backend for converter flavor sdk-3.1 does instead. */
+void nuc_run_edge_passes_sdk31(struct nuc_graph *g);
+
+/*
+ * Permutations and concatenations left on the CPU that read and write int8 of the same parameters move the int8 values
+ * themselves: their quantize and dequantize nodes go. For the graph behind partitioning. Nodes are renamed.
+ */
+void nuc_run_lowered_passes(struct nuc_graph *g);
+
+/*
+ * User inputs whose one reader is a quantize node become inputs of its type, results of dequantize nodes outputs of
+ * theirs: the program takes and gives int8. Fails with NUC_UNSUPPORTED when an input has several readers. Nodes are
+ * renamed.
+ */
+void nuc_remove_io_quantization(struct nuc_graph *g);
 
 #endif

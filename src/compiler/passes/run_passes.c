@@ -31,7 +31,20 @@ static const struct pass aten_passes[] = {
 static const struct pass edge_passes[] = {
     {"separate leading auxiliary nodes", nuc_separate_leading, IN_BOTH_MODES},
     {"separate trailing auxiliary nodes", nuc_separate_trailing, IN_BOTH_MODES},
+    {"remove as_strided", nuc_remove_as_strided, IN_BOTH_MODES},
+    {"reshapes to view", nuc_reshapes_to_view, IN_BOTH_MODES},
     {"fold requantization", nuc_fold_requantize, IN_BOTH_MODES},
+};
+
+static const struct pass edge_passes_sdk31[] = {
+    {"separate leading auxiliary nodes", nuc_separate_leading_sdk31, IN_BOTH_MODES},
+    {"separate trailing auxiliary nodes", nuc_separate_trailing, IN_BOTH_MODES},
+    {"remove as_strided", nuc_remove_as_strided, IN_BOTH_MODES},
+    {"reshapes to view", nuc_reshapes_to_view, IN_BOTH_MODES},
+};
+
+static const struct pass lowered_passes[] = {
+    {"move quantized values", nuc_move_quantized, IN_BOTH_MODES},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -67,14 +80,30 @@ static bool run_until_stable(struct nuc_graph *g, const struct pass *pass)
     nuc_fail(g->cx, NUC_INTERNAL, "%s: pass '%s' does not come to an end", g->file, pass->name);
 }
 
-void nuc_run_edge_passes(struct nuc_graph *g)
+/* All passes again until none changes anything. */
+static void run_cycles(struct nuc_graph *g, const struct pass *passes, size_t count)
 {
     bool changed = true;
 
     for (int cycle = 0; changed && cycle < MAX_CYCLES; cycle++) {
         changed = false;
-        for (size_t i = 0; i < COUNT(edge_passes); i++)
-            changed |= run_until_stable(g, &edge_passes[i]);
+        for (size_t i = 0; i < count; i++)
+            changed |= run_until_stable(g, &passes[i]);
     }
     nuc_rename_as_traced(g);
+}
+
+void nuc_run_edge_passes(struct nuc_graph *g)
+{
+    run_cycles(g, edge_passes, COUNT(edge_passes));
+}
+
+void nuc_run_edge_passes_sdk31(struct nuc_graph *g)
+{
+    run_cycles(g, edge_passes_sdk31, COUNT(edge_passes_sdk31));
+}
+
+void nuc_run_lowered_passes(struct nuc_graph *g)
+{
+    run_cycles(g, lowered_passes, COUNT(lowered_passes));
 }

@@ -16,17 +16,20 @@ static const struct pair_row leading[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_MM] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_PERMUTE}},
     [NUC_OP_EDGE_VIEW] = {{NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER}},
     [NUC_OP_EDGE_CONVOLUTION] = {{NUC_OP_EDGE_VIEW}},
-    [NUC_OP_EDGE_AVG_POOL2D] = {{NUC_OP_EDGE_VIEW}},
-    [NUC_OP_EDGE_MAX_POOL2D] = {{NUC_OP_EDGE_VIEW}},
+    [NUC_OP_EDGE_AVG_POOL2D] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_UNSQUEEZE}},
+    [NUC_OP_EDGE_MAX_POOL2D] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_UNSQUEEZE}},
 };
 
+/* Activations the NPU computes with the operator in front; the list of linear and convolution. */
+#define ACTIVATIONS NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_RELU, NUC_OP_EDGE_SIGMOID, NUC_OP_EDGE_TANH
+
 static const struct pair_row trailing[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_ADDMM] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_RELU}},
-    [NUC_OP_EDGE_MM] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_RELU}},
-    [NUC_OP_EDGE_CONVOLUTION] = {{NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_RELU, NUC_OP_EDGE_VIEW}},
+    [NUC_OP_EDGE_ADDMM] = {{NUC_OP_EDGE_VIEW, ACTIVATIONS}},
+    [NUC_OP_EDGE_MM] = {{NUC_OP_EDGE_VIEW, ACTIVATIONS}},
+    [NUC_OP_EDGE_CONVOLUTION] = {{NUC_OP_EDGE_VIEW, ACTIVATIONS}},
     [NUC_OP_EDGE_VIEW] = {{NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER}},
-    [NUC_OP_EDGE_AVG_POOL2D] = {{NUC_OP_EDGE_VIEW}},
-    [NUC_OP_GETITEM] = {{NUC_OP_EDGE_VIEW}},
+    [NUC_OP_EDGE_AVG_POOL2D] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_SQUEEZE_DIMS}},
+    [NUC_OP_GETITEM] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_SQUEEZE_DIMS}},
 };
 
 static bool is_pair(const struct pair_row *rows, const struct nuc_node *main, const struct nuc_node *aux)
@@ -109,6 +112,17 @@ static bool sweep(struct nuc_graph *g,
 bool nuc_separate_leading(struct nuc_graph *g)
 {
     return sweep(g, separate_leading);
+}
+
+/* There the permutation of a weight stays in the cluster of its matrix product. */
+static bool separate_leading_sdk31(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
+{
+    return aux->op != NUC_OP_EDGE_PERMUTE && separate_leading(g, ends, aux);
+}
+
+bool nuc_separate_leading_sdk31(struct nuc_graph *g)
+{
+    return sweep(g, separate_leading_sdk31);
 }
 
 bool nuc_separate_trailing(struct nuc_graph *g)

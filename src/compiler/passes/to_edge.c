@@ -3,6 +3,8 @@
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/functionalize.h"
 #include "compiler/passes/passes.h"
+#include "compiler/support/support.h"
+#include "compiler/target/target.h"
 
 struct row {
     decomposition rewrite;
@@ -10,45 +12,200 @@ struct row {
 };
 
 static const struct row rows[NUC_OP_COUNT] = {
+    [NUC_OP_CONV1D] = {to_convolution, NUC_OP_EDGE_CONVOLUTION},
     [NUC_OP_CONV2D] = {to_convolution, NUC_OP_EDGE_CONVOLUTION},
+    [NUC_OP_CONV3D] = {to_convolution, NUC_OP_EDGE_CONVOLUTION},
+    [NUC_OP_CONV_TRANSPOSE1D] = {to_convolution, NUC_OP_EDGE_CONVOLUTION},
+    [NUC_OP_CONV_TRANSPOSE2D] = {to_convolution, NUC_OP_EDGE_CONVOLUTION},
+    [NUC_OP_CONV1D_PADDING] = {to_padded_convolution, NUC_OP_EDGE_CONVOLUTION},
+    [NUC_OP_CONV2D_PADDING] = {to_padded_convolution, NUC_OP_EDGE_CONVOLUTION},
     [NUC_OP_BATCH_NORM] = {to_batch_norm, NUC_OP_EDGE_BATCH_NORM},
-    [NUC_OP_RELU] = {to_same_args, NUC_OP_EDGE_RELU},
-    [NUC_OP_RELU_] = {to_same_args, NUC_OP_EDGE_RELU},
-    [NUC_OP_RELU6] = {to_relu6, NUC_OP_EDGE_HARDTANH},
-    [NUC_OP_HARDTANH] = {to_same_args, NUC_OP_EDGE_HARDTANH},
-    [NUC_OP_HARDTANH_] = {to_same_args, NUC_OP_EDGE_HARDTANH},
-    [NUC_OP_ADD] = {to_same_args, NUC_OP_EDGE_ADD},
+    [NUC_OP_MAX_POOL1D] = {to_pool_of_rows, NUC_OP_EDGE_MAX_POOL2D},
     [NUC_OP_MAX_POOL2D] = {to_max_pool, NUC_OP_EDGE_MAX_POOL2D},
+    [NUC_OP_MAX_POOL2D_INDICES] = {to_same_args, NUC_OP_EDGE_MAX_POOL2D},
+    [NUC_OP_AVG_POOL1D] = {to_pool_of_rows, NUC_OP_EDGE_AVG_POOL2D},
     [NUC_OP_AVG_POOL2D] = {to_same_args, NUC_OP_EDGE_AVG_POOL2D},
     [NUC_OP_ADAPTIVE_AVG_POOL2D] = {to_adaptive_pool, NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D},
+    [NUC_OP_ABS] = {to_same_args, NUC_OP_EDGE_ABS},
+    [NUC_OP_ABS_] = {to_same_args, NUC_OP_EDGE_ABS},
+    [NUC_OP_NEG] = {to_same_args, NUC_OP_EDGE_NEG},
+    [NUC_OP_NEG_] = {to_same_args, NUC_OP_EDGE_NEG},
+    [NUC_OP_EXP] = {to_same_args, NUC_OP_EDGE_EXP},
+    [NUC_OP_EXP_] = {to_same_args, NUC_OP_EDGE_EXP},
+    [NUC_OP_LOG] = {to_same_args, NUC_OP_EDGE_LOG},
+    [NUC_OP_LOG_] = {to_same_args, NUC_OP_EDGE_LOG},
+    [NUC_OP_SQRT] = {to_same_args, NUC_OP_EDGE_SQRT},
+    [NUC_OP_SQRT_] = {to_same_args, NUC_OP_EDGE_SQRT},
+    [NUC_OP_RSQRT] = {to_same_args, NUC_OP_EDGE_RSQRT},
+    [NUC_OP_RSQRT_] = {to_same_args, NUC_OP_EDGE_RSQRT},
+    [NUC_OP_SIGMOID] = {to_same_args, NUC_OP_EDGE_SIGMOID},
+    [NUC_OP_SIGMOID_] = {to_same_args, NUC_OP_EDGE_SIGMOID},
+    [NUC_OP_TANH] = {to_same_args, NUC_OP_EDGE_TANH},
+    [NUC_OP_TANH_] = {to_same_args, NUC_OP_EDGE_TANH},
+    [NUC_OP_RELU] = {to_same_args, NUC_OP_EDGE_RELU},
+    [NUC_OP_RELU_] = {to_same_args, NUC_OP_EDGE_RELU},
+    [NUC_OP_HARDTANH] = {to_same_args, NUC_OP_EDGE_HARDTANH},
+    [NUC_OP_HARDTANH_] = {to_same_args, NUC_OP_EDGE_HARDTANH},
+    [NUC_OP_LEAKY_RELU] = {to_same_args, NUC_OP_EDGE_LEAKY_RELU},
+    [NUC_OP_LEAKY_RELU_] = {to_same_args, NUC_OP_EDGE_LEAKY_RELU},
+    [NUC_OP_CLAMP] = {to_same_args, NUC_OP_EDGE_CLAMP},
+    [NUC_OP_CLAMP_] = {to_same_args, NUC_OP_EDGE_CLAMP},
+    [NUC_OP_ADD] = {to_same_args, NUC_OP_EDGE_ADD},
+    [NUC_OP_ADD_] = {to_same_args, NUC_OP_EDGE_ADD},
+    [NUC_OP_SUB] = {to_same_args, NUC_OP_EDGE_SUB},
+    [NUC_OP_SUB_] = {to_same_args, NUC_OP_EDGE_SUB},
+    [NUC_OP_MUL] = {to_same_args, NUC_OP_EDGE_MUL},
+    [NUC_OP_MUL_] = {to_same_args, NUC_OP_EDGE_MUL},
+    [NUC_OP_DIV] = {to_same_args, NUC_OP_EDGE_DIV},
+    [NUC_OP_DIV_] = {to_same_args, NUC_OP_EDGE_DIV},
+    [NUC_OP_RELU6] = {to_relu6, NUC_OP_EDGE_HARDTANH},
+    [NUC_OP_RELU6_] = {to_relu6, NUC_OP_EDGE_HARDTANH},
+    [NUC_OP_HARDSWISH] = {to_hardswish, NUC_OP_HARDSWISH},
+    [NUC_OP_HARDSWISH_] = {to_hardswish, NUC_OP_HARDSWISH},
+    [NUC_OP_HARDSIGMOID] = {to_hardswish, NUC_OP_HARDSIGMOID},
+    [NUC_OP_HARDSIGMOID_] = {to_hardswish, NUC_OP_HARDSIGMOID},
+    [NUC_OP_SILU] = {to_silu, NUC_OP_PLACEHOLDER},
+    [NUC_OP_SILU_] = {to_silu, NUC_OP_PLACEHOLDER},
+    [NUC_OP_GELU] = {to_same_args, NUC_OP_EDGE_GELU},
+    [NUC_OP_PRELU] = {to_prelu, NUC_OP_PLACEHOLDER},
+    [NUC_OP_MAXIMUM] = {to_same_args, NUC_OP_EDGE_MAXIMUM},
+    [NUC_OP_MINIMUM] = {to_same_args, NUC_OP_EDGE_MINIMUM},
+    [NUC_OP_SOFTMAX] = {to_softmax, NUC_OP_EDGE_SOFTMAX},
     [NUC_OP_MEAN_DIM] = {to_same_args, NUC_OP_EDGE_MEAN_DIM},
-    [NUC_OP_PAD] = {to_constant_pad, NUC_OP_EDGE_CONSTANT_PAD},
+    [NUC_OP_AMAX] = {to_same_args, NUC_OP_EDGE_AMAX},
+    [NUC_OP_AMIN] = {to_same_args, NUC_OP_EDGE_AMIN},
+    [NUC_OP_SUM_DIM] = {to_same_args, NUC_OP_EDGE_SUM_DIM},
+    [NUC_OP_SUM] = {to_sum, NUC_OP_EDGE_SUM_DIM},
+    [NUC_OP_LINEAR] = {to_linear, NUC_OP_PLACEHOLDER},
+    [NUC_OP_MATMUL] = {to_matmul, NUC_OP_PLACEHOLDER},
+    [NUC_OP_MM] = {to_same_args, NUC_OP_EDGE_MM},
+    [NUC_OP_BMM] = {to_same_args, NUC_OP_EDGE_BMM},
+    [NUC_OP_ADDMM] = {to_same_args, NUC_OP_EDGE_ADDMM},
+    [NUC_OP_GRU] = {to_gru, NUC_OP_PLACEHOLDER},
+    [NUC_OP_PAD] = {to_pad, NUC_OP_PLACEHOLDER},
+    [NUC_OP_UPSAMPLE_BILINEAR] = {to_same_args, NUC_OP_EDGE_UPSAMPLE_BILINEAR},
+    [NUC_OP_UPSAMPLE_NEAREST] = {to_same_args, NUC_OP_EDGE_UPSAMPLE_NEAREST},
+    [NUC_OP_CAT] = {to_same_args, NUC_OP_EDGE_CAT},
     [NUC_OP_VIEW] = {to_view, NUC_OP_EDGE_VIEW},
     [NUC_OP_RESHAPE] = {to_view, NUC_OP_EDGE_VIEW},
     [NUC_OP_FLATTEN] = {to_view, NUC_OP_EDGE_VIEW},
-    [NUC_OP_LINEAR] = {to_matrix_product, NUC_OP_EDGE_ADDMM},
-    [NUC_OP_ADDMM] = {to_same_args, NUC_OP_EDGE_ADDMM},
-    [NUC_OP_SOFTMAX] = {to_softmax, NUC_OP_EDGE_SOFTMAX},
-    [NUC_OP_DROPOUT] = {to_dropout, NUC_OP_EDGE_CLONE_DIM_ORDER},
-    [NUC_OP_CLONE] = {to_clone, NUC_OP_EDGE_CLONE_DIM_ORDER},
-    [NUC_OP_CONTIGUOUS] = {to_clone, NUC_OP_EDGE_CLONE_DIM_ORDER},
-    [NUC_OP_TO_DTYPE_LAYOUT] = {to_copy, NUC_OP_EDGE_TO_DIM_ORDER_COPY},
+    [NUC_OP_PERMUTE] = {to_same_args, NUC_OP_EDGE_PERMUTE},
+    [NUC_OP_TRANSPOSE] = {to_transpose, NUC_OP_TRANSPOSE},
+    [NUC_OP_T] = {to_transpose, NUC_OP_T},
+    [NUC_OP_SQUEEZE] = {to_same_args, NUC_OP_EDGE_SQUEEZE},
+    [NUC_OP_SQUEEZE_DIM] = {to_same_args, NUC_OP_EDGE_SQUEEZE_DIM},
+    [NUC_OP_SQUEEZE_DIMS] = {to_same_args, NUC_OP_EDGE_SQUEEZE_DIMS},
+    [NUC_OP_UNSQUEEZE] = {to_same_args, NUC_OP_EDGE_UNSQUEEZE},
+    [NUC_OP_SLICE] = {to_same_args, NUC_OP_EDGE_SLICE},
+    [NUC_OP_ALIAS] = {to_same_args, NUC_OP_EDGE_ALIAS},
+    [NUC_OP_SPLIT] = {to_split, NUC_OP_EDGE_SPLIT_WITH_SIZES},
+    [NUC_OP_SPLIT_SIZES] = {to_split, NUC_OP_EDGE_SPLIT_WITH_SIZES},
+    [NUC_OP_SPLIT_WITH_SIZES] = {to_split, NUC_OP_EDGE_SPLIT_WITH_SIZES},
+    [NUC_OP_CHUNK] = {to_split, NUC_OP_EDGE_SPLIT_WITH_SIZES},
+    [NUC_OP_DROPOUT] = {to_dropout, NUC_OP_PLACEHOLDER},
+    [NUC_OP_CLONE] = {to_clone, NUC_OP_PLACEHOLDER},
+    [NUC_OP_CONTIGUOUS] = {to_clone, NUC_OP_PLACEHOLDER},
+    [NUC_OP_TO_DTYPE] = {to_copy, NUC_OP_TO_DTYPE},
+    [NUC_OP_TO_DTYPE_LAYOUT] = {to_copy, NUC_OP_TO_DTYPE_LAYOUT},
+    [NUC_OP_ZEROS] = {to_zeros, NUC_OP_PLACEHOLDER},
     [NUC_OP_ASSERT_TENSOR_METADATA] = {to_nothing, NUC_OP_PLACEHOLDER},
 };
 
-static void rewrite_node(struct nuc_graph *g, struct nuc_node *node)
+/* Operators that may stay as they are instead of being decomposed: those with an Edge operator of their own. */
+static const enum nuc_op preserved[NUC_OP_COUNT] = {
+    [NUC_OP_PRELU] = NUC_OP_EDGE_PRELU,
+    [NUC_OP_PAD] = NUC_OP_EDGE_PAD,
+    [NUC_OP_HARDSWISH] = NUC_OP_EDGE_HARDSWISH,
+    [NUC_OP_HARDSWISH_] = NUC_OP_EDGE_HARDSWISH,
+};
+
+struct to_edge {
+    struct nuc_graph *g;
+    const struct nuc_edge_options *options;
+    struct nuc_support support;
+    bool wanted[NUC_OP_COUNT]; /* the caller wants it preserved */
+};
+
+/* "aten.pad.default", "aten::pad" and "pad" all name the operator. */
+static bool names(const char *text, enum nuc_op op)
+{
+    const char *name = nuc_op_name(op);
+    size_t length;
+
+    if (strcmp(text, name) == 0)
+        return true;
+    if (strncmp(text, "aten::", 6) == 0)
+        text += 6;
+    name += strlen("aten.");
+    length = strlen(text);
+    return strncmp(text, name, length) == 0 && (name[length] == '\0' || name[length] == '.');
+}
+
+static bool is_aten(enum nuc_op op)
+{
+    return strncmp(nuc_op_name(op), "aten.", 5) == 0;
+}
+
+/* A functional name means the operator in place too: it becomes functional before the question comes up. */
+static void read_wanted(struct to_edge *e)
+{
+    for (size_t i = 0; i < e->options->n_preserve_ops; i++) {
+        const char *text = e->options->preserve_ops[i];
+        bool known = false;
+        for (int op = 0; op < NUC_OP_COUNT; op++) {
+            if (!is_aten((enum nuc_op)op) || !names(text, (enum nuc_op)op))
+                continue;
+            known = e->wanted[op] = true;
+            if (op == NUC_OP_HARDSWISH)
+                e->wanted[NUC_OP_HARDSWISH_] = true;
+        }
+        if (!known)
+            nuc_fail(e->g->cx, NUC_BAD_USAGE,
+                     "preserve-ops: '%s' is no ATen operator: give names such as aten.pad.default", text);
+    }
+}
+
+/* The node with its Edge operator, if the NPU takes it; else NULL, and nothing is changed. */
+static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
+{
+    enum nuc_op op = preserved[node->op];
+
+    if (op == NUC_OP_PLACEHOLDER || !e->wanted[node->op])
+        return NULL;
+    struct nuc_node *edge = to_same_args(e->g, node, op);
+    nuc_replace_uses(e->g, node, edge, NULL);
+    /* The only operator whose rules ask for a format demands one for itself. */
+    edge->format = NUC_CHANNELS_FIRST;
+    bool ok =
+        nuc_check_support(&e->support, edge).ok &&
+        (e->options->check_op_support == NULL || e->options->check_op_support(e->options->check_op_support_user, edge));
+    edge->format = NUC_FORMAT_UNSET;
+    if (ok)
+        return edge;
+    nuc_replace_uses(e->g, edge, node, NULL);
+    nuc_remove_node(e->g, edge);
+    return NULL;
+}
+
+/* Returns the node behind it. */
+static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
 {
     const struct row *row = &rows[node->op];
+    struct nuc_graph *g = e->g;
 
-    if (strncmp(nuc_op_name(node->op), "aten.", 5) != 0)
-        return;
+    if (!is_aten(node->op))
+        return node->next;
     if (row->rewrite == NULL)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s has no Edge form: replace the operator in the model", g->file,
                  nuc_node_text(g->cx, node));
-    struct nuc_node *value = row->rewrite(g, node, row->param);
-    if (value != NULL)
-        nuc_replace_uses(g, node, value, NULL);
+    if (preserve(e, node) == NULL) {
+        struct nuc_node *value = row->rewrite(g, node, row->param);
+        if (value != NULL)
+            nuc_replace_uses(g, node, value, NULL);
+    }
+    struct nuc_node *next = node->next;
     nuc_remove_node(g, node);
+    return next;
 }
 
 /* Names of Python itself, which a traced graph's values cannot have: they get a number. */
@@ -74,15 +231,20 @@ static void rename_placeholders(struct nuc_graph *g)
     }
 }
 
-void nuc_to_edge(struct nuc_graph *g)
+void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
 {
-    struct nuc_node *next;
+    static const struct nuc_edge_options defaults = {.preserve_ops = NULL};
+    struct to_edge e = {.g = g, .options = options != NULL ? options : &defaults};
 
+    e.support = (struct nuc_support){
+        .g = g,
+        .target = e.options->target != NULL ? e.options->target : nuc_target_find(g->cx, NULL),
+        .flavor = e.options->flavor != NULL ? e.options->flavor : nuc_flavor_find(g->cx, NULL),
+    };
+    read_wanted(&e);
     nuc_functionalize(g);
-    for (struct nuc_node *n = g->first; n != NULL; n = next) {
-        next = n->next;
-        rewrite_node(g, n);
-    }
+    for (struct nuc_node *n = g->first; n != NULL;)
+        n = rewrite_node(&e, n);
     nuc_remove_dead(g);
     /* Edge operators give some values another dim order than ATen does; it spreads to their readers. */
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -91,4 +253,9 @@ void nuc_to_edge(struct nuc_graph *g)
     }
     rename_placeholders(g);
     nuc_rename_as_traced(g);
+}
+
+bool nuc_has_edge_form(enum nuc_op op)
+{
+    return rows[op].rewrite != NULL;
 }

@@ -1,9 +1,10 @@
 #include "compiler/support/cluster.h"
 
 static const bool auxiliary[NUC_OP_COUNT] = {
-    [NUC_OP_GETITEM] = true,       [NUC_OP_EDGE_CLONE] = true, [NUC_OP_EDGE_CLONE_DIM_ORDER] = true,
-    [NUC_OP_EDGE_HARDTANH] = true, [NUC_OP_EDGE_RELU] = true,  [NUC_OP_EDGE_PERMUTE] = true,
-    [NUC_OP_EDGE_VIEW] = true,
+    [NUC_OP_GETITEM] = true,       [NUC_OP_EDGE_CLONE] = true,        [NUC_OP_EDGE_CLONE_DIM_ORDER] = true,
+    [NUC_OP_EDGE_HARDTANH] = true, [NUC_OP_EDGE_RELU] = true,         [NUC_OP_EDGE_PERMUTE] = true,
+    [NUC_OP_EDGE_VIEW] = true,     [NUC_OP_EDGE_SQUEEZE_DIMS] = true, [NUC_OP_EDGE_UNSQUEEZE] = true,
+    [NUC_OP_EDGE_SIGMOID] = true,  [NUC_OP_EDGE_TANH] = true,
 };
 
 bool nuc_is_auxiliary(enum nuc_op op)

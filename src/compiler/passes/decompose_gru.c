@@ -1,0 +1,181 @@
+/*
+ * A GRU step by step. With x [T, N, I], h [N, H] and gates in the order r, z, n along the rows of the weights:
+ *
+ *   i = x[t] * W_ih^T + b_ih, k = h * W_hh^T + b_hh          [N, 3H]
+ *   r = sigmoid(i_r + k_r), z = sigmoid(i_z + k_z), n = tanh(i_n + r * k_n)
+ *   h = (h - n) * z + n                                      source: torch, GRUCell
+ *
+ * The product with the input is one for all steps.
+ */
+#include "compiler/passes/decompose.h"
+#include "compiler/passes/rewrite.h"
+
+enum { INPUT, STATE, PARAMS, HAS_BIASES, LAYERS, DROPOUT, TRAIN, BIDIRECTIONAL, BATCH_FIRST };
+
+#define MAX_STEPS 512 /* each becomes some 20 nodes */
+
+struct gru {
+    struct nuc_graph *g;
+    struct nuc_node *node;
+    bool biases;
+    uint32_t layers, directions;
+    int64_t steps, batch, hidden;
+};
+
+/* Weights of one layer and direction; biases are NULL without. */
+struct cell {
+    struct nuc_node *w_ih, *w_hh, *b_ih, *b_hh;
+};
+
+static bool flag(const struct nuc_node *node, uint32_t index)
+{
+    return node->args[index].kind == NUC_ARG_BOOL && node->args[index].u.b;
+}
+
+static struct nuc_node *insert_dense(const struct gru *u, struct nuc_node *rows, struct nuc_node *weight,
+                                     struct nuc_node *bias)
+{
+    const int64_t dims[2] = {1, 0};
+    struct nuc_node *transposed = insert_permute(u->g, u->node, weight, dims);
+
+    if (bias == NULL)
+        return insert_binary(u->g, u->node, NUC_OP_EDGE_MM, rows, transposed);
+    struct nuc_node *product = nuc_insert(u->g, u->node, NUC_OP_EDGE_ADDMM, u->node);
+    nuc_set_arg_node(product, u->g, 0, bias);
+    nuc_set_arg_node(product, u->g, 1, rows);
+    nuc_set_arg_node(product, u->g, 2, transposed);
+    nuc_infer_shape(u->g, product);
+    return product;
+}
+
+/* Rows of one gate, of [N, 3H]. */
+static struct nuc_node *gate(const struct gru *u, struct nuc_node *gates, int64_t index)
+{
+    return insert_slice(u->g, u->node, gates, 1, index * u->hidden, (index + 1) * u->hidden);
+}
+
+static struct nuc_node *insert_step(const struct gru *u, const struct cell *c, struct nuc_node *i, struct nuc_node *h)
+{
+    struct nuc_graph *g = u->g;
+    struct nuc_node *at = u->node, *k = insert_dense(u, h, c->w_hh, c->b_hh);
+    struct nuc_node *r = insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 0), gate(u, k, 0));
+    struct nuc_node *z = insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 1), gate(u, k, 1));
+
+    r = insert_unary(g, at, NUC_OP_EDGE_SIGMOID, r);
+    z = insert_unary(g, at, NUC_OP_EDGE_SIGMOID, z);
+    struct nuc_node *n = insert_binary(g, at, NUC_OP_EDGE_MUL, r, gate(u, k, 2));
+    n = insert_unary(g, at, NUC_OP_EDGE_TANH, insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 2), n));
+    struct nuc_node *kept = insert_binary(g, at, NUC_OP_EDGE_MUL, insert_binary(g, at, NUC_OP_EDGE_SUB, h, n), z);
+    return insert_binary(g, at, NUC_OP_EDGE_ADD, kept, n);
+}
+
+static struct nuc_node *insert_cat(const struct gru *u, struct nuc_node *const *parts, uint32_t count, int64_t dim)
+{
+    struct nuc_node *cat = nuc_insert(u->g, u->node, NUC_OP_EDGE_CAT, u->node);
+
+    nuc_set_arg_nodes(cat, u->g, 0, parts, count);
+    nuc_set_arg_int(cat, 1, dim);
+    nuc_infer_shape(u->g, cat);
+    return cat;
+}
+
+/* One direction of a layer over x [T, N, F]: returns [T, N, H], and in *last the final state as [1, N, H]. */
+static struct nuc_node *insert_direction(const struct gru *u, const struct cell *c, struct nuc_node *x,
+                                         struct nuc_node *h, bool backwards, struct nuc_node **last)
+{
+    struct nuc_graph *g = u->g;
+    const int64_t flat[2] = {u->steps * u->batch, x->vals[0].sizes[2]}, row[2] = {u->batch, 3 * u->hidden};
+    const int64_t state[3] = {1, u->batch, u->hidden};
+    struct nuc_node *gates = insert_dense(u, insert_reshape(g, u->node, x, flat, 2), c->w_ih, c->b_ih);
+    struct nuc_node **y = nuc_alloc_array(g->cx, (size_t)u->steps, sizeof *y);
+
+    for (int64_t i = 0; i < u->steps; i++) {
+        int64_t t = backwards ? u->steps - 1 - i : i;
+        struct nuc_node *at_t = insert_slice(g, u->node, gates, 0, t * u->batch, (t + 1) * u->batch);
+        h = insert_step(u, c, insert_view(g, u->node, at_t, row, 2), h);
+        *last = y[t] = insert_view(g, u->node, h, state, 3);
+    }
+    return insert_cat(u, y, (uint32_t)u->steps, 0);
+}
+
+static struct cell cell_of(const struct gru *u, uint32_t index)
+{
+    uint32_t count = u->biases ? 4 : 2;
+    struct nuc_node *const *p = u->node->args[PARAMS].u.nodes + (size_t)index * count;
+
+    return (struct cell){p[0], p[1], u->biases ? p[2] : NULL, u->biases ? p[3] : NULL};
+}
+
+/* Returns [T, N, D * H]; states [D * layers] get the final ones. */
+static struct nuc_node *insert_layers(const struct gru *u, struct nuc_node *x, struct nuc_node *h0,
+                                      struct nuc_node **states)
+{
+    const int64_t row[2] = {u->batch, u->hidden};
+
+    for (uint32_t layer = 0; layer < u->layers; layer++) {
+        struct nuc_node *y[2] = {NULL, NULL};
+        for (uint32_t d = 0; d < u->directions; d++) {
+            uint32_t i = layer * u->directions + d;
+            struct cell c = cell_of(u, i);
+            struct nuc_node *h = insert_slice(u->g, u->node, h0, 0, i, i + 1);
+            y[d] = insert_direction(u, &c, x, insert_view(u->g, u->node, h, row, 2), d == 1, &states[i]);
+        }
+        x = u->directions == 2 ? insert_cat(u, y, 2, 2) : y[0];
+    }
+    return x;
+}
+
+static void replace_result(struct nuc_graph *g, struct nuc_node *node, int64_t index, struct nuc_node *value)
+{
+    for (uint32_t i = node->n_users; i > 0; i--) {
+        struct nuc_node *item = node->users[i - 1];
+        if (item->op == NUC_OP_GETITEM && item->args[1].kind == NUC_ARG_INT && item->args[1].u.i == index) {
+            nuc_replace_uses(g, item, value, NULL);
+            nuc_remove_node(g, item);
+        }
+    }
+}
+
+static void check_gru(const struct gru *u)
+{
+    const struct nuc_arg *params = &u->node->args[PARAMS];
+
+    if (flag(u->node, TRAIN))
+        nuc_fail(u->g->cx, NUC_UNSUPPORTED, "%s: %s is in training mode: export the model after model.eval()",
+                 u->g->file, nuc_node_text(u->g->cx, u->node));
+    if (params->kind != NUC_ARG_NODES || params->count != u->layers * u->directions * (u->biases ? 4u : 2u))
+        nuc_fail(u->g->cx, NUC_BAD_INPUT, "%s: %s has not the weights of its layers: export the model again",
+                 u->g->file, nuc_node_text(u->g->cx, u->node));
+    if (u->steps < 1 || u->steps > MAX_STEPS)
+        nuc_fail(u->g->cx, NUC_UNSUPPORTED, "%s: %s runs over %lld steps, 1 to %d are supported: split the sequence",
+                 u->g->file, nuc_node_text(u->g->cx, u->node), (long long)u->steps, MAX_STEPS);
+}
+
+/* Without a batch the input is [T, I] and the states are [D * layers, H]. */
+struct nuc_node *to_gru(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    struct nuc_node *x = nuc_operand(g, node, INPUT), *h0 = nuc_operand(g, node, STATE);
+    const struct nuc_meta y_meta = node->vals[0], h_meta = node->vals[1], in = x->vals[0];
+    bool batched = in.rank == 3, swap = batched && flag(node, BATCH_FIRST);
+    const int64_t swapped[3] = {1, 0, 2};
+    struct gru u = {.g = g, .node = node, .biases = flag(node, HAS_BIASES), .layers = 1, .directions = 1};
+
+    (void)param;
+    u.layers = node->args[LAYERS].kind == NUC_ARG_INT ? (uint32_t)node->args[LAYERS].u.i : 1;
+    u.directions = flag(node, BIDIRECTIONAL) ? 2 : 1;
+    u.steps = in.sizes[swap ? 1 : 0];
+    u.batch = batched ? in.sizes[swap ? 0 : 1] : 1;
+    u.hidden = h_meta.sizes[h_meta.rank - 1];
+    check_gru(&u);
+    const int64_t x3[3] = {u.steps, u.batch, in.sizes[in.rank - 1]};
+    const int64_t h3[3] = {(int64_t)u.layers * u.directions, u.batch, u.hidden};
+    x = swap ? insert_permute(g, node, x, swapped) : batched ? x : insert_view(g, node, x, x3, 3);
+    h0 = batched ? h0 : insert_view(g, node, h0, h3, 3);
+    struct nuc_node **states = nuc_alloc_array(g->cx, (size_t)u.layers * u.directions, sizeof *states);
+    struct nuc_node *y = insert_layers(&u, x, h0, states), *h = insert_cat(&u, states, u.layers * u.directions, 0);
+    y = swap ? insert_permute(g, node, y, swapped) : batched ? y : insert_view(g, node, y, y_meta.sizes, y_meta.rank);
+    h = batched ? h : insert_view(g, node, h, h_meta.sizes, h_meta.rank);
+    replace_result(g, node, 0, y);
+    replace_result(g, node, 1, h);
+    return NULL;
+}

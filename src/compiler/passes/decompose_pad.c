@@ -1,0 +1,228 @@
+/*
+ * Padding. A constant one is an operator of its own. Of the others torch takes rows by index, dimension by dimension
+ * (reflect, replicate), or writes into an uninitialised tensor piece by piece (circular).
+ */
+#include <string.h>
+
+#include "compiler/passes/decompose.h"
+#include "compiler/passes/rewrite.h"
+
+/* Padding i of the list belongs to dimension rank - 1 - i / 2. */
+struct padding {
+    struct nuc_graph *g;
+    struct nuc_node *node, *input;
+    const int64_t *pad;
+    uint32_t n_dims; /* padded ones, from the last on */
+};
+
+static uint32_t dim_of(const struct padding *p, uint32_t i)
+{
+    return p->input->vals[0].rank - 1u - i;
+}
+
+/* ---- reflect, replicate ---- */
+
+static struct nuc_node *insert_arange(const struct padding *p, int64_t start, int64_t end)
+{
+    struct nuc_node *arange = nuc_insert(p->g, p->node, NUC_OP_EDGE_ARANGE, p->node);
+
+    nuc_set_arg_float(arange, 0, (double)start);
+    nuc_set_arg_float(arange, 1, (double)end);
+    nuc_set_arg_bool(arange, 6, false);
+    nuc_infer_shape(p->g, arange);
+    return arange;
+}
+
+static struct nuc_node *replicated(const struct padding *p, struct nuc_node *index, int64_t size)
+{
+    struct nuc_node *clamp = nuc_insert(p->g, p->node, NUC_OP_EDGE_CLAMP, p->node);
+
+    nuc_set_arg_node(clamp, p->g, 0, index);
+    nuc_set_arg_float(clamp, 1, 0.0);
+    nuc_set_arg_float(clamp, 2, (double)(size - 1));
+    nuc_infer_shape(p->g, clamp);
+    return clamp;
+}
+
+/* size - 1 - |size - 1 - |index|| */
+static struct nuc_node *reflected(const struct padding *p, struct nuc_node *index, int64_t size)
+{
+    struct nuc_node *last = insert_number(p->g, size - 1);
+
+    index = insert_unary(p->g, p->node, NUC_OP_EDGE_ABS, index);
+    index = insert_binary(p->g, p->node, NUC_OP_EDGE_SUB, last, index);
+    index = insert_unary(p->g, p->node, NUC_OP_EDGE_ABS, index);
+    return insert_binary(p->g, p->node, NUC_OP_EDGE_SUB, last, index);
+}
+
+static struct nuc_node *insert_indexed(const struct padding *p, struct nuc_node *input, uint32_t dim,
+                                       struct nuc_node *index)
+{
+    struct nuc_node *indexed = nuc_insert(p->g, p->node, NUC_OP_EDGE_INDEX, p->node);
+    struct nuc_node *indices[NUC_MAX_RANK] = {NULL};
+
+    indices[dim] = index;
+    nuc_set_arg_node(indexed, p->g, 0, input);
+    nuc_set_arg_nodes(indexed, p->g, 1, indices, input->vals[0].rank);
+    nuc_infer_shape(p->g, indexed);
+    return indexed;
+}
+
+static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
+{
+    const struct nuc_meta in = p->input->vals[0];
+    struct nuc_node *value = p->input;
+
+    for (uint32_t i = p->n_dims; i-- > 0;) {
+        uint32_t dim = dim_of(p, i);
+        struct nuc_node *index = insert_arange(p, -p->pad[2 * i], in.sizes[dim] + p->pad[2 * i + 1]);
+        index = reflect ? reflected(p, index, in.sizes[dim]) : replicated(p, index, in.sizes[dim]);
+        value = insert_indexed(p, value, dim, index);
+    }
+    if (!nuc_is_channels_last(&in))
+        return value;
+    struct nuc_meta like = value->vals[0];
+    nuc_set_channels_last(&like);
+    return insert_clone(p->g, p->node, value, &like);
+}
+
+/* ---- circular ---- */
+
+static struct nuc_node *insert_empty(const struct padding *p, const struct nuc_meta *out)
+{
+    struct nuc_node *empty = nuc_insert(p->g, p->node, NUC_OP_EDGE_EMPTY_DIM_ORDER, p->node);
+    int64_t order[NUC_MAX_RANK];
+
+    for (uint32_t i = 0; i < out->rank; i++)
+        order[i] = i;
+    nuc_set_arg_ints(empty, p->g, 0, out->sizes, out->rank);
+    nuc_set_arg_dtype(empty, 1, out->dtype);
+    nuc_set_arg_bool(empty, 4, false);
+    nuc_set_arg_ints(empty, p->g, 5, order, out->rank);
+    nuc_infer_shape(p->g, empty);
+    return empty;
+}
+
+static struct nuc_node *insert_scatter(const struct padding *p, struct nuc_node *into, struct nuc_node *from,
+                                       uint32_t dim, int64_t start, int64_t end)
+{
+    struct nuc_node *scatter = insert_binary(p->g, p->node, NUC_OP_EDGE_SLICE_SCATTER, into, into);
+
+    nuc_set_arg_node(scatter, p->g, 1, from);
+    nuc_set_arg_int(scatter, 2, dim);
+    nuc_set_arg_int(scatter, 3, start);
+    nuc_set_arg_int(scatter, 4, end);
+    nuc_infer_shape(p->g, scatter);
+    return scatter;
+}
+
+struct range {
+    int64_t start, end;
+};
+
+static struct nuc_node *insert_range(const struct padding *p, struct nuc_node *input, uint32_t dim, struct range r)
+{
+    if (r.start == 0 && r.end == input->vals[0].sizes[dim])
+        return input;
+    return insert_slice(p->g, p->node, input, dim, r.start, r.end);
+}
+
+static int64_t at_least_0(int64_t n)
+{
+    return n > 0 ? n : 0;
+}
+
+/* Where the input's dimension lies in the result, and which part of it is taken. */
+static struct range inner_range(const struct padding *p, uint32_t i, const struct nuc_meta *out)
+{
+    return (struct range){at_least_0(p->pad[2 * i]), out->sizes[dim_of(p, i)] - at_least_0(p->pad[2 * i + 1])};
+}
+
+static struct range taken_range(const struct padding *p, uint32_t i)
+{
+    return (struct range){at_least_0(-p->pad[2 * i]),
+                          p->input->vals[0].sizes[dim_of(p, i)] - at_least_0(-p->pad[2 * i + 1])};
+}
+
+/* Writes the input into the middle of `empty`: slice after slice inwards, then back outwards. */
+static struct nuc_node *insert_middle(const struct padding *p, struct nuc_node *empty, const struct nuc_meta *out)
+{
+    struct nuc_node *outer[NUC_MAX_RANK], *value = empty, *taken = p->input;
+
+    for (uint32_t i = 0; i < p->n_dims; i++) {
+        value = insert_range(p, value, dim_of(p, i), inner_range(p, i, out));
+        taken = insert_range(p, taken, dim_of(p, i), taken_range(p, i));
+    }
+    value = insert_binary(p->g, p->node, NUC_OP_EDGE_COPY, value, taken);
+    outer[0] = empty;
+    for (uint32_t i = 0; i + 1 < p->n_dims; i++)
+        outer[i + 1] = insert_range(p, outer[i], dim_of(p, i), inner_range(p, i, out));
+    for (uint32_t i = p->n_dims; i-- > 0;) {
+        struct range r = inner_range(p, i, out);
+        value = insert_scatter(p, outer[i], value, dim_of(p, i), r.start, r.end);
+    }
+    return value;
+}
+
+/* value[to] = value[from] along a dimension. */
+static struct nuc_node *insert_wrapped(const struct padding *p, struct nuc_node *value, uint32_t dim, struct range to,
+                                       struct range from)
+{
+    struct nuc_node *old = insert_range(p, value, dim, to), *data = insert_range(p, value, dim, from);
+    struct nuc_node *copy = insert_binary(p->g, p->node, NUC_OP_EDGE_COPY, old, data);
+
+    return insert_scatter(p, value, copy, dim, to.start, to.end);
+}
+
+static struct nuc_node *to_circular(const struct padding *p)
+{
+    const struct nuc_meta out = p->node->vals[0];
+    struct nuc_node *value = insert_middle(p, insert_empty(p, &out), &out);
+
+    for (uint32_t i = 0; i < p->n_dims; i++) {
+        uint32_t dim = dim_of(p, i);
+        int64_t left = p->pad[2 * i], right = p->pad[2 * i + 1], size = out.sizes[dim];
+        int64_t end = size - at_least_0(right), start = at_least_0(left);
+        if (left > 0)
+            value = insert_wrapped(p, value, dim, (struct range){0, left}, (struct range){end - left, end});
+        if (right > 0)
+            value = insert_wrapped(p, value, dim, (struct range){end, size}, (struct range){start, start + right});
+    }
+    return value;
+}
+
+/* ---- all modes ---- */
+
+static struct nuc_node *to_constant(const struct padding *p)
+{
+    const struct nuc_arg *value = &p->node->args[3];
+    struct nuc_node *pad = nuc_insert(p->g, p->node, NUC_OP_EDGE_CONSTANT_PAD, p->node);
+
+    nuc_copy_arg(p->g, pad, 0, p->node, 0);
+    nuc_copy_arg(p->g, pad, 1, p->node, 1);
+    nuc_set_arg_float(pad, 2, value->kind == NUC_ARG_FLOAT ? value->u.f : 0.0);
+    nuc_set_val(p->g, pad, &p->node->vals[0]);
+    return pad;
+}
+
+struct nuc_node *to_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    const struct nuc_arg *pad = &node->args[1], *mode = &node->args[2];
+    const char *name = mode->kind == NUC_ARG_STRING ? mode->u.string : "constant";
+    struct padding p = {.g = g, .node = node, .input = nuc_operand(g, node, 0)};
+
+    (void)param;
+    if (strcmp(name, "constant") == 0)
+        return to_constant(&p);
+    if (pad->kind != NUC_ARG_INTS || pad->count % 2 != 0 || pad->count / 2 > p.input->vals[0].rank)
+        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s: the paddings are no pairs for its dimensions: export the model again",
+                 g->file, nuc_node_text(g->cx, node));
+    p.pad = pad->u.ints;
+    p.n_dims = pad->count / 2;
+    if (strcmp(name, "reflect") == 0 || strcmp(name, "replicate") == 0)
+        return to_indexed(&p, name[2] == 'f');
+    if (strcmp(name, "circular") == 0)
+        return to_circular(&p);
+    nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s pads with mode '%s': use constant, reflect, replicate or circular",
+             g->file, nuc_node_text(g->cx, node), name);
+}

@@ -1,0 +1,83 @@
+/*
+ * A permutation or concatenation that stays on the CPU between dequantize and quantize nodes of one scale and zero
+ * point moves the quantized values: dequantizing and quantizing again changes none of them.
+ */
+#include "compiler/passes/pass_list.h"
+#include "compiler/passes/rewrite.h"
+#include "compiler/support/cluster.h"
+
+static bool moves_data(enum nuc_op op)
+{
+    return op == NUC_OP_EDGE_PERMUTE || op == NUC_OP_EDGE_CAT;
+}
+
+static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)
+{
+    return a->args[1].kind == NUC_ARG_FLOAT && b->args[1].kind == NUC_ARG_FLOAT && a->args[2].kind == NUC_ARG_INT &&
+           b->args[2].kind == NUC_ARG_INT && !(a->args[1].u.f < b->args[1].u.f) && !(a->args[1].u.f > b->args[1].u.f) &&
+           a->args[2].u.i == b->args[2].u.i;
+}
+
+struct members {
+    const struct nuc_node *first; /* whose parameters all others have */
+    bool equal;
+};
+
+static void check_input(void *user, struct nuc_node *input)
+{
+    struct members *m = user;
+
+    if (m->first == NULL)
+        m->first = input;
+    m->equal &= input->op == NUC_OP_DEQUANTIZE_PER_TENSOR && input->n_users == 1 && same_parameters(input, m->first);
+}
+
+/* Each dequantize node read by it alone, each reader a quantize node, all of one type. */
+static bool can_move(const struct nuc_node *node)
+{
+    struct members m = {NULL, true};
+
+    nuc_for_each_input(node, check_input, &m);
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        m.equal &= user->op == NUC_OP_QUANTIZE_PER_TENSOR && m.first != NULL && same_parameters(user, m.first);
+    }
+    return m.equal && m.first != NULL && node->n_users > 0 && !node->is_tuple;
+}
+
+/* What the dequantize nodes read, in their places. */
+static void read_quantized(struct nuc_graph *g, struct nuc_node *node)
+{
+    uint32_t count = nuc_inputs(node, NULL, 0);
+    struct nuc_node **inputs = nuc_alloc_array(g->cx, count, sizeof *inputs);
+
+    nuc_inputs(node, inputs, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (nuc_is_dequantize(inputs[i]))
+            nuc_replace_input(g, node, inputs[i], nuc_operand(g, inputs[i], 0));
+    }
+}
+
+bool nuc_move_quantized(struct nuc_graph *g)
+{
+    uint32_t count;
+    struct nuc_node **nodes = nuc_collect(g, moves_data, &count);
+    bool changed = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_node *n = nodes[i];
+        if (!can_move(n))
+            continue;
+        read_quantized(g, n);
+        nuc_infer_shape(g, n);
+        while (n->n_users > 0 && nuc_is_quantize(n->users[0])) {
+            struct nuc_node *quantize = n->users[0];
+            nuc_replace_uses(g, quantize, n, NULL);
+            nuc_remove_node(g, quantize);
+        }
+        changed = true;
+    }
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
+}

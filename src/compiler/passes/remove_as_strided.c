@@ -1,0 +1,45 @@
+/*
+ * as_strided_copy behind a mean that only says how dimensions of size 1 are strided is bypassed. What counts as such is
+ * the reference's condition: no stride below its dimension, but for a single one of 1.
+ */
+#include "compiler/passes/pass_list.h"
+#include "compiler/passes/rewrite.h"
+
+static bool is_as_strided(enum nuc_op op)
+{
+    return op == NUC_OP_EDGE_AS_STRIDED;
+}
+
+static bool moves_nothing(const struct nuc_node *copy, const struct nuc_node *mean)
+{
+    const struct nuc_arg *strides = &copy->args[2];
+    uint32_t ones = 0;
+
+    if (strides->kind != NUC_ARG_INTS || strides->count != mean->vals[0].rank ||
+        !nuc_same_sizes(&copy->vals[0], &mean->vals[0]))
+        return false;
+    for (uint32_t i = 0; i < strides->count; i++) {
+        if (strides->u.ints[i] >= mean->vals[0].sizes[i])
+            continue;
+        if (strides->u.ints[i] != 1 || ++ones > 1)
+            return false;
+    }
+    return true;
+}
+
+bool nuc_remove_as_strided(struct nuc_graph *g)
+{
+    uint32_t count;
+    struct nuc_node **copies = nuc_collect(g, is_as_strided, &count);
+    bool changed = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_node *mean = nuc_operand(g, copies[i], 0);
+        if (mean->op != NUC_OP_EDGE_MEAN_DIM || mean->n_users != 1 || !moves_nothing(copies[i], mean))
+            continue;
+        nuc_replace_uses(g, copies[i], mean, NULL);
+        nuc_remove_node(g, copies[i]);
+        changed = true;
+    }
+    return changed;
+}
