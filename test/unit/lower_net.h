@@ -163,7 +163,8 @@ static inline struct nuc_node *permute(struct net *n, struct nuc_node *x, const 
 static inline void lower(struct nuc_context *cx, void *net)
 {
     struct net *n = net;
-    struct nuc_partitions *p = nuc_partition_graph(n->g, NULL);
+    struct nuc_partition_options options = {.flavor = n->options.flavor};
+    struct nuc_partitions *p = nuc_partition_graph(n->g, &options);
 
     (void)cx;
     assert_int_equal(p->count, 1);

@@ -7,6 +7,9 @@
 
 #include "compiler/litert/litert.h"
 
+struct nuc_target;
+struct nuc_flavor;
+
 /* What the axes of a tensor mean. Anything but channels-last is as in the graph. */
 enum nuc_draft_format {
     NUC_DRAFT_NONE, /* constants made here: axes lists, paddings, permutations */
@@ -29,7 +32,9 @@ struct nuc_draft {
     size_t notes_capacity;
     const char **names; /* hash table of the names in use; a power of two of slots */
     size_t n_slots, n_names;
-    uint32_t debug_handle; /* given to operators appended from now on */
+    uint32_t debug_handle;           /* given to operators appended from now on */
+    const struct nuc_target *target; /* which transposes there are; flavor NULL: all */
+    const struct nuc_flavor *flavor;
 };
 
 struct nuc_draft *nuc_draft_new(struct nuc_context *cx, const char *file);
@@ -108,6 +113,9 @@ void *nuc_permute_data(struct nuc_context *cx, const void *data, size_t size, co
                        const int32_t *perm);
 
 /* ---- transposes ---- */
+
+/* Whether the NPU transposes tensors of that shape, as the flavor's rules have it. */
+bool nuc_draft_can_transpose(const struct nuc_draft *d, const int32_t *shape, const int32_t *perm, uint32_t rank);
 
 void nuc_draft_transpose(struct nuc_draft *d, int32_t input, int32_t output, const int32_t *perm);
 

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "compiler/neutron/draft.h"
+#include "compiler/support/support.h"
 
 /* LiteRT's TRANSPOSE takes tensors up to this rank. */
 #define MAX_TRANSPOSE_RANK 6
@@ -77,6 +78,20 @@ void *nuc_permute_data(struct nuc_context *cx, const void *data, size_t size, co
 }
 
 /* ---- transposes ---- */
+
+bool nuc_draft_can_transpose(const struct nuc_draft *d, const int32_t *shape, const int32_t *perm, uint32_t rank)
+{
+    int64_t sizes[NUC_MAX_RANK];
+    uint32_t from[NUC_MAX_RANK];
+
+    if (d->flavor == NULL)
+        return true;
+    for (uint32_t i = 0; i < rank; i++) {
+        sizes[i] = shape[i];
+        from[i] = (uint32_t)perm[i];
+    }
+    return nuc_can_transpose(d->target, d->flavor, sizes, from, rank);
+}
 
 static void append(struct nuc_draft *d, int32_t input, int32_t perm_tensor, int32_t output)
 {

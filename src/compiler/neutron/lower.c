@@ -265,28 +265,25 @@ static int32_t *border_tensors(struct nuc_lowering *l, struct nuc_node *const *n
     return list;
 }
 
-/* The NPU transposes the value's [N, C, ...] to [N, ..., C], or back. Otherwise the runtime does, on the CPU. */
-static bool can_convert(const struct nuc_lowering *l, const struct nuc_node *node, bool to_last)
+/* The NPU transposes the channels-last tensor to [N, C, ...], or from there. Otherwise the runtime does, on the CPU. */
+static bool can_convert(const struct nuc_draft *d, int32_t tensor, bool to_last)
 {
-    const struct nuc_meta *m = &node->vals[0];
-    int32_t last[NUC_MAX_RANK], first[NUC_MAX_RANK];
-    uint32_t perm[NUC_MAX_RANK];
-    int64_t sizes[NUC_MAX_RANK];
+    const struct nuc_lt_tensor *t = nuc_draft_at(d, tensor);
+    int32_t perm[NUC_MAX_RANK], shape[NUC_MAX_RANK];
 
-    nuc_perm_to_last(last, m->rank);
-    nuc_perm_to_first(first, m->rank);
-    for (uint32_t i = 0; i < m->rank; i++) {
-        perm[i] = (uint32_t)(to_last ? last[i] : first[i]);
-        sizes[i] = m->sizes[to_last ? i : (uint32_t)last[i]];
-    }
-    return nuc_can_transpose(l->options.target, l->options.flavor, sizes, perm, m->rank);
+    nuc_perm_to_first(perm, t->rank);
+    if (!to_last)
+        return nuc_draft_can_transpose(d, t->shape, perm, t->rank);
+    nuc_perm_apply(shape, t->shape, perm, t->rank);
+    nuc_perm_to_last(perm, t->rank);
+    return nuc_draft_can_transpose(d, shape, perm, t->rank);
 }
 
 /* A contiguous value whose tensor is channels-last, which the model transposes at its border. */
 static bool needs_conversion(const struct nuc_lowering *l, const struct nuc_node *node, int32_t tensor, bool to_last)
 {
     return l->options.use_neutron_for_format_conversion && nuc_draft_is_last(l->draft, tensor) &&
-           !nuc_is_channels_last(&node->vals[0]) && can_convert(l, node, to_last);
+           !nuc_is_channels_last(&node->vals[0]) && can_convert(l->draft, tensor, to_last);
 }
 
 /* The new border tensor takes over the name of the old one: names of borders are names of nodes. */
@@ -414,6 +411,8 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
         l.options.flavor = nuc_flavor_find(g->cx, NULL);
     l.draft = nuc_draft_new(g->cx, nuc_format(g->cx, "%s (partition '%s')", g->file, p->tag));
     l.draft->model->description = "nucleon";
+    l.draft->target = l.options.target;
+    l.draft->flavor = l.options.flavor;
     l.tensor_of = nuc_alloc_array(g->cx, g->next_id, sizeof *l.tensor_of);
     for (uint32_t i = 0; i < g->next_id; i++)
         l.tensor_of[i] = -1;

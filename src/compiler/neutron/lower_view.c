@@ -154,29 +154,76 @@ static void torch_permutation(const struct nuc_lowering *l, const struct nuc_nod
     }
 }
 
+/* Permutations one after the other. */
+struct steps {
+    uint32_t count;
+    int32_t perms[3][NUC_MAX_RANK];
+};
+
 /*
- * The one permutation that leads from the format of the input over torch's permutation to the format of the output. A
- * constant input of one format and an output of another keep torch's permutation: their data are moved already.
+ * From the format of the input over torch's permutation to the format of the output. A constant input of one format
+ * and an output of another keep torch's permutation: their data are moved already.
  */
-static void merge_formats(const struct nuc_node *node, uint32_t rank, int32_t *perm)
+static struct steps format_steps(const struct nuc_node *node, uint32_t rank, const int32_t *perm)
 {
     const struct nuc_node *input = nuc_arg_node(node, 0);
     bool first_in = input != NULL && input->format == NUC_CHANNELS_FIRST;
     bool first_out = node->format == NUC_CHANNELS_FIRST;
-    int32_t step[NUC_MAX_RANK], merged[NUC_MAX_RANK];
+    bool moved = first_in != first_out && is_static_value(input);
+    struct steps s = {.count = 0};
 
-    if (first_in != first_out && is_static_value(input))
-        return;
-    if (first_in) {
-        nuc_perm_to_first(step, rank);
-        nuc_perm_combine(merged, step, perm, rank);
-        memcpy(perm, merged, rank * sizeof *perm);
+    if (first_in && !moved)
+        nuc_perm_to_first(s.perms[s.count++], rank);
+    memcpy(s.perms[s.count++], perm, rank * sizeof *perm);
+    if (first_out && !moved)
+        nuc_perm_to_last(s.perms[s.count++], rank);
+    return s;
+}
+
+/* The steps with those joined that have no cut between them; bit i of `cuts`: behind step i. */
+static struct steps joined(const struct steps *s, uint32_t cuts, uint32_t rank)
+{
+    struct steps out = {.count = 0};
+    int32_t before[NUC_MAX_RANK];
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (i == 0 || (cuts >> (i - 1) & 1u) != 0) {
+            memcpy(out.perms[out.count++], s->perms[i], sizeof before);
+            continue;
+        }
+        memcpy(before, out.perms[out.count - 1], sizeof before);
+        nuc_perm_combine(out.perms[out.count - 1], before, s->perms[i], rank);
     }
-    if (first_out) {
-        nuc_perm_to_last(step, rank);
-        nuc_perm_combine(merged, perm, step, rank);
-        memcpy(perm, merged, rank * sizeof *perm);
+    return out;
+}
+
+static bool can_do(const struct nuc_draft *d, int32_t x, const struct steps *s)
+{
+    const struct nuc_lt_tensor *t = nuc_draft_at(d, x);
+    int32_t shape[NUC_MAX_RANK], next[NUC_MAX_RANK];
+
+    memcpy(shape, t->shape, sizeof shape);
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (!nuc_draft_can_transpose(d, shape, s->perms[i], t->rank))
+            return false;
+        nuc_perm_apply(next, shape, s->perms[i], t->rank);
+        memcpy(shape, next, t->rank * sizeof *shape);
     }
+    return true;
+}
+
+/* As few transposes as the NPU can do: one in rule set sdk-3.2. The order of the tries is the reference's. */
+static struct steps fewest(const struct nuc_draft *d, int32_t x, const struct steps *s)
+{
+    static const uint32_t tries[] = {0, 2, 1, 3};
+    uint32_t rank = nuc_draft_at(d, x)->rank;
+
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        struct steps candidate = joined(s, tries[i], rank);
+        if (can_do(d, x, &candidate))
+            return candidate;
+    }
+    return joined(s, 0, rank);
 }
 
 void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node)
@@ -184,12 +231,17 @@ void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t y = nuc_lower_output(l, node);
     uint32_t rank = nuc_draft_at(l->draft, x)->rank;
-    int32_t perm[NUC_MAX_RANK];
+    int32_t perm[NUC_MAX_RANK] = {0};
 
     nuc_lower_propagate(l, x, y);
     torch_permutation(l, node, rank, perm);
-    merge_formats(node, rank, perm);
-    nuc_draft_transpose(l->draft, x, y, perm);
+    struct steps all = format_steps(node, rank, perm);
+    struct steps s = fewest(l->draft, x, &all);
+    for (uint32_t i = 0; i + 1 < s.count; i++) {
+        x = nuc_draft_transpose_before(l->draft, x, s.perms[i]);
+        l->draft->notes[x].format = NUC_DRAFT_BETWEEN;
+    }
+    nuc_draft_transpose(l->draft, x, y, s.perms[s.count - 1]);
 }
 
 /* ---- clone ---- */

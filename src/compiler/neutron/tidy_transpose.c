@@ -14,15 +14,25 @@ const int32_t *nuc_tidy_perm(const struct nuc_draft *d, const struct nuc_lt_op *
 
 /* ---- fusing ---- */
 
-/* Somebody reads the tensor, and all who do transpose it by a constant permutation. */
-static bool read_by_transposes(const struct nuc_draft *d, const struct nuc_uses *u, int32_t tensor)
+/*
+ * Somebody reads the result of the TRANSPOSE `first`, all who do transpose it by a constant permutation, and what
+ * becomes of each pair is a transpose the NPU has.
+ */
+static bool read_by_transposes(const struct nuc_draft *d, const struct nuc_uses *u, const struct nuc_lt_op *first)
 {
-    for (uint32_t r = u->first[tensor]; r < u->first[tensor + 1]; r++) {
+    const struct nuc_lt_tensor *x = nuc_draft_at(d, first->inputs[0]);
+    int32_t y = first->outputs[0];
+    int32_t combined[NUC_MAX_RANK];
+
+    for (uint32_t r = u->first[y]; r < u->first[y + 1]; r++) {
         const struct nuc_lt_op *op = &nuc_draft_graph(d)->ops[u->reader[r]];
-        if (nuc_tidy_perm(d, op) == NULL || op->inputs[0] != tensor)
+        if (nuc_tidy_perm(d, op) == NULL || op->inputs[0] != y)
+            return false;
+        nuc_perm_combine(combined, nuc_tidy_perm(d, first), nuc_tidy_perm(d, op), x->rank);
+        if (!nuc_draft_can_transpose(d, x->shape, combined, x->rank))
             return false;
     }
-    return u->first[tensor] != u->first[tensor + 1];
+    return u->first[y] != u->first[y + 1];
 }
 
 /* Lets the TRANSPOSE at `second` read what the one at `first` reads. */
@@ -54,7 +64,7 @@ bool nuc_tidy_fuse_transposes(struct nuc_draft *d)
         int32_t y = op->outputs[0];
         /* Readers of y stay the same while others are bypassed: a bypass adds readers of inputs of earlier operators.
          */
-        if (nuc_tidy_perm(d, op) == NULL || nuc_tidy_is_output(d, y) || !read_by_transposes(d, &u, y))
+        if (nuc_tidy_perm(d, op) == NULL || nuc_tidy_is_output(d, y) || !read_by_transposes(d, &u, op))
             continue;
         for (uint32_t r = u.first[y]; r < u.first[y + 1]; r++)
             bypass(d, i, u.reader[r]);
