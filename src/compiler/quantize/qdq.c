@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "compiler/quantize/calibration.h"
+#include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/quantized_constant.h"
 
 /* A user with a dequantize node of its own. */
@@ -40,6 +40,7 @@ struct conversion {
     struct nuc_calibration *c;
     struct nuc_graph *to;
     struct image *images; /* by node id */
+    const float **biases; /* by id of a constant: values to quantize instead of its own; NULL: none at all */
     unsigned n_frozen, n_scales, n_zero_points;
 };
 
@@ -227,7 +228,9 @@ static void add_frozen(struct conversion *v, const struct nuc_node *node)
             continue;
         if (v->c->observers[p->group]->spec.ch_axis >= 0)
             add_parameters(v, p);
-        const void *bytes = nuc_quantize_constant(v->c->g, node, v->c->observers[p->group], &meta);
+        const float *values = v->biases != NULL && v->biases[node->id] != NULL ? v->biases[node->id]
+                                                                               : nuc_const_contiguous(v->c->g, node);
+        const void *bytes = nuc_quantize_constant(v->c->g, node, values, v->c->observers[p->group], &meta);
         p->quantized = nuc_add_buffer(v->to, free_target(v, "_frozen_param", &v->n_frozen), &meta, bytes);
         p->quantized->source = node->source;
     }
@@ -337,6 +340,8 @@ struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
     struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file)};
 
     nuc_calibration_parameters(c);
+    if (c->means != NULL)
+        v.biases = nuc_corrected_biases(c);
     list_pairs(&v);
     list_readers(&v);
     add_placeholders(&v);

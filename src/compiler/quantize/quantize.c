@@ -1,7 +1,7 @@
 /* Preparing a graph, showing it samples, and listing what was observed. */
 #include <math.h>
 
-#include "compiler/quantize/calibration.h"
+#include "compiler/quantize/bias_correction.h"
 
 /* ---- order ---- */
 
@@ -155,6 +155,8 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     order_nodes(c);
     make_taps(c);
     make_observers(c);
+    if (options->bias_correction)
+        c->means = nuc_input_means_new(g);
     see_constants(c, false);
     return c;
 }
@@ -164,9 +166,10 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
     struct nuc_calibration *c = user;
     const struct nuc_taps *t = &c->taps[node->id];
 
-    (void)elements;
     if (val_index != 0 || nuc_is_static(node))
         return;
+    if (c->means != NULL)
+        nuc_input_means_see(c->means, node, data, elements);
     if (t->output != NUC_NO_GROUP)
         see(c, t->output, node, data);
     for (uint32_t i = 0; i < t->n_edges; i++)

@@ -26,6 +26,11 @@ static double quantize(float x, float inverse, const struct nuc_observer *o, int
     return q < (double)o->spec.quant_max ? q : (double)o->spec.quant_max;
 }
 
+/* A constant as slices of `inner` values, one channel after the other. */
+struct slices {
+    size_t count, channels, inner;
+};
+
 static void quantize_slice(const float *x, size_t count, const struct nuc_observer *o, uint32_t channel, void *out,
                            size_t at)
 {
@@ -84,27 +89,56 @@ static void *in_dim_order(struct nuc_context *cx, const struct nuc_meta *meta, c
     return out;
 }
 
-const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node *node, const struct nuc_observer *o,
-                                  struct nuc_meta *meta)
+/* Fails when the channels of the constant are not those of the observer. */
+static struct slices slices_of(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)
 {
-    const float *x = nuc_const_contiguous(from, node);
-    size_t count = (size_t)nuc_elements(&node->vals[0]), channels = 1, inner = count;
+    const struct nuc_meta *m = &node->vals[0];
     int axis = o->spec.ch_axis;
+    struct slices s = {(size_t)nuc_elements(m), 1, (size_t)nuc_elements(m)};
+
+    if (axis < 0)
+        return s;
+    s.channels = axis < m->rank ? (size_t)m->sizes[axis] : 0;
+    if (s.channels != o->n)
+        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s does not have one value for each of %u channels", g->file,
+                 nuc_node_text(g->cx, node), (unsigned)o->n);
+    s.inner = 1;
+    for (uint32_t d = (uint32_t)axis + 1; d < m->rank; d++)
+        s.inner *= (size_t)m->sizes[d];
+    return s;
+}
+
+static void *quantize_logical(struct nuc_graph *g, const struct nuc_node *node, const float *x,
+                              const struct nuc_observer *o)
+{
+    struct slices s = slices_of(g, node, o);
+    void *logical = nuc_alloc_array(g->cx, s.count, nuc_dtype_size(o->spec.dtype));
+
+    for (size_t i = 0; s.inner != 0 && i < s.count / s.inner; i++)
+        quantize_slice(x + i * s.inner, s.inner, o, (uint32_t)(i % s.channels), logical, i * s.inner);
+    return logical;
+}
+
+const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node *node, const float *values,
+                                  const struct nuc_observer *o, struct nuc_meta *meta)
+{
+    void *logical = quantize_logical(from, node, values, o);
 
     *meta = node->vals[0];
     meta->dtype = o->spec.dtype;
     normalize_dim_order(meta);
-    if (axis >= 0) {
-        channels = axis < meta->rank ? (size_t)meta->sizes[axis] : 0;
-        if (channels != o->n)
-            nuc_fail(from->cx, NUC_BAD_INPUT, "%s: %s does not have one value for each of %u channels", from->file,
-                     nuc_node_text(from->cx, node), (unsigned)o->n);
-        inner = 1;
-        for (uint32_t d = (uint32_t)axis + 1; d < meta->rank; d++)
-            inner *= (size_t)meta->sizes[d];
-    }
-    void *logical = nuc_alloc_array(from->cx, count, nuc_dtype_size(meta->dtype));
-    for (size_t i = 0; inner != 0 && i < count / inner; i++)
-        quantize_slice(x + i * inner, inner, o, (uint32_t)(i % channels), logical, i * inner);
     return nuc_is_contiguous(meta) ? logical : in_dim_order(from->cx, meta, logical);
+}
+
+const float *nuc_fake_quantized(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)
+{
+    struct slices s = slices_of(g, node, o);
+    const int8_t *q = quantize_logical(g, node, nuc_const_contiguous(g, node), o);
+    float *out = nuc_alloc_array(g->cx, s.count, sizeof *out);
+
+    for (size_t i = 0; i < s.count; i++) {
+        size_t channel = s.inner == 0 ? 0 : i / s.inner % s.channels;
+        out[i] = (float)(q[i] - o->zero_point[channel]) * o->scale[channel];
+    }
+    return out;
 }

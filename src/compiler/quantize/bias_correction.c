@@ -1,0 +1,185 @@
+#include "compiler/quantize/bias_correction.h"
+
+#include "compiler/quantize/layers.h"
+#include "compiler/quantize/quantized_constant.h"
+
+/* Of the values along each channel of a tensor. */
+struct means {
+    uint32_t channels;
+    double *sum;
+    double count; /* of one channel */
+};
+
+struct nuc_input_means {
+    struct nuc_graph *g;
+    struct means **by_id;
+};
+
+/* [N, C, ...] of a convolution, [..., C] of a fully connected layer: slices of `inner` values along the channels. */
+static size_t inner_size(const struct nuc_node *input, uint32_t channels)
+{
+    const struct nuc_meta *m = &input->vals[0];
+    size_t inner = 1;
+
+    if (m->rank < 3 || m->sizes[1] != (int64_t)channels)
+        return 1;
+    for (uint32_t d = 2; d < m->rank; d++)
+        inner *= (size_t)m->sizes[d];
+    return inner;
+}
+
+static bool is_convolution(const struct nuc_layer *l)
+{
+    return l->weight->vals[0].rank > 2;
+}
+
+static bool is_measurable(const struct nuc_layer *l)
+{
+    const struct nuc_meta *m = &l->input->vals[0];
+
+    if (l->input->n_vals != 1 || m->dtype != NUC_F32 || nuc_elements(m) == 0)
+        return false;
+    if (is_convolution(l))
+        return m->rank == 4 && m->sizes[1] == (int64_t)l->in;
+    return m->rank == 2 && m->sizes[1] == (int64_t)l->in;
+}
+
+struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g)
+{
+    struct nuc_input_means *m = nuc_alloc(g->cx, sizeof *m);
+
+    m->g = g;
+    m->by_id = nuc_alloc_array(g->cx, g->next_id, sizeof(struct means *));
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_layer l;
+        if (!nuc_layer_of(n, &l) || l.bias == NULL || !is_measurable(&l) || m->by_id[l.input->id] != NULL)
+            continue;
+        struct means *means = nuc_alloc(g->cx, sizeof *means);
+        means->channels = l.in;
+        means->sum = nuc_alloc_array(g->cx, l.in, sizeof *means->sum);
+        m->by_id[l.input->id] = means;
+    }
+    return m;
+}
+
+void nuc_input_means_see(struct nuc_input_means *m, const struct nuc_node *node, const float *x, size_t count)
+{
+    struct means *means = m->by_id[node->id];
+
+    if (means == NULL)
+        return;
+    size_t inner = inner_size(node, means->channels);
+    for (size_t i = 0; i < count / inner; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < inner; k++)
+            sum += (double)x[i * inner + k];
+        means->sum[i % means->channels] += sum;
+    }
+    means->count += (double)count / means->channels;
+}
+
+/* ---- the share of outputs that a tap of the kernel sees the input at, not the padding ---- */
+
+struct window {
+    int64_t in, out, kernel, stride, padding, dilation;
+};
+
+static double coverage(const struct window *w, int64_t tap)
+{
+    int64_t inside = 0;
+
+    for (int64_t o = 0; o < w->out; o++) {
+        int64_t at = o * w->stride - w->padding + tap * w->dilation;
+        inside += at >= 0 && at < w->in;
+    }
+    return w->out > 0 ? (double)inside / (double)w->out : 1;
+}
+
+/* int[2] arguments may hold one value for both dimensions. */
+static int64_t pair_arg(const struct nuc_node *n, uint32_t arg, uint32_t axis, int64_t absent)
+{
+    const struct nuc_arg *a = &n->args[arg];
+
+    if (a->kind == NUC_ARG_INT)
+        return a->u.i;
+    if (a->kind != NUC_ARG_INTS || a->count == 0)
+        return absent;
+    return a->u.ints[a->count > axis ? axis : 0];
+}
+
+/* Padding given as a word is "same" or "valid"; what "same" leaves over goes to the end. */
+static struct window window_of(const struct nuc_layer *l, uint32_t axis)
+{
+    const uint32_t stride_arg = 3, padding_arg = 4, dilation_arg = 5;
+    const struct nuc_node *n = l->node;
+    struct window w = {.in = l->input->vals[0].sizes[2 + axis],
+                       .out = n->vals[0].sizes[2 + axis],
+                       .kernel = l->weight->vals[0].sizes[2 + axis],
+                       .stride = pair_arg(n, stride_arg, axis, 1),
+                       .padding = pair_arg(n, padding_arg, axis, 0),
+                       .dilation = pair_arg(n, dilation_arg, axis, 1)};
+
+    if (n->args[padding_arg].kind == NUC_ARG_STRING && w.out == w.in)
+        w.padding = w.dilation * (w.kernel - 1) / 2;
+    return w;
+}
+
+static double *tap_shares(struct nuc_context *cx, const struct nuc_layer *l)
+{
+    double *shares = nuc_alloc_array(cx, l->taps, sizeof *shares);
+
+    if (!is_convolution(l)) {
+        shares[0] = 1;
+        return shares;
+    }
+    struct window rows = window_of(l, 0), columns = window_of(l, 1);
+    for (uint32_t t = 0; t < l->taps; t++)
+        shares[t] = coverage(&rows, t / columns.kernel) * coverage(&columns, t % columns.kernel);
+    return shares;
+}
+
+/* ---- correction ---- */
+
+static const struct nuc_observer *observer_of(const struct nuc_calibration *c, const struct nuc_node *constant,
+                                              const struct nuc_node *user)
+{
+    uint32_t group = nuc_tap_of(c, constant, user);
+
+    return group == NUC_NO_GROUP ? NULL : c->observers[group];
+}
+
+static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l, const struct means *means)
+{
+    struct nuc_graph *g = c->g;
+    const struct nuc_observer *o = observer_of(c, l->weight, l->node);
+    uint32_t per_group = l->in / l->groups;
+
+    if (o == NULL || means == NULL || means->count <= 0 || means->channels != l->in)
+        return NULL;
+    const float *weight = nuc_const_contiguous(g, l->weight), *rounded = nuc_fake_quantized(g, l->weight, o);
+    const double *shares = tap_shares(g->cx, l);
+    float *bias = nuc_layer_values(g, l->bias);
+    for (uint32_t k = 0; k < l->out; k++) {
+        double error = 0;
+        for (uint32_t i = 0; i < per_group; i++) {
+            double mean = means->sum[nuc_layer_input(l, k, i)] / means->count;
+            size_t at = ((size_t)k * per_group + i) * l->taps;
+            for (uint32_t t = 0; t < l->taps; t++)
+                error += ((double)rounded[at + t] - (double)weight[at + t]) * mean * shares[t];
+        }
+        bias[k] = (float)((double)bias[k] - error);
+    }
+    return bias;
+}
+
+const float **nuc_corrected_biases(struct nuc_calibration *c)
+{
+    const float **biases = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof(const float *));
+
+    for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        struct nuc_layer l;
+        if (nuc_layer_of(n, &l) && l.bias != NULL)
+            biases[l.bias->id] = correct(c, &l, c->means->by_id[l.input->id]);
+    }
+    return biases;
+}

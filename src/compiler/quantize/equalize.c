@@ -1,0 +1,328 @@
+#include "compiler/quantize/equalize.h"
+
+#include <math.h>
+
+#include "compiler/eval/eval.h"
+#include "compiler/quantize/layers.h"
+
+/* Two layers, and how values get from the first to the second. */
+struct chain {
+    uint32_t from, to;           /* in the list of layers */
+    uint32_t channels;           /* outputs of the first */
+    uint32_t inner;              /* inputs of the second that one channel becomes: more than 1 behind a flatten */
+    const struct nuc_node *clip; /* what a ReLU6 in between reads; NULL: there is none */
+    float *largest;              /* of `clip` by channel; NULL before the first sample */
+};
+
+/* A layer with its constants while they change. */
+struct weights {
+    struct nuc_layer layer;
+    float *weight, *bias; /* bias may be NULL */
+    bool changed;
+};
+
+struct nuc_equalizer {
+    struct nuc_graph *g;
+    unsigned threads;
+    struct nuc_evaluator *evaluator;
+    uint32_t n_layers, n_chains;
+    struct weights *layers;
+    struct chain *chains;
+    uint32_t *chain_of; /* by id of the node a ReLU6 reads: index + 1; 0: none */
+};
+
+/* ---- chains ---- */
+
+/* What a factor of a channel passes through. */
+enum pass { PASS_NOT, PASS_FREELY, PASS_BELOW_SIX, PASS_BOUNDS, PASS_FLATTENED };
+
+static const uint8_t passes[NUC_OP_COUNT] = {
+    [NUC_OP_RELU] = PASS_FREELY,       [NUC_OP_RELU_] = PASS_FREELY,
+    [NUC_OP_LEAKY_RELU] = PASS_FREELY, [NUC_OP_LEAKY_RELU_] = PASS_FREELY,
+    [NUC_OP_DROPOUT] = PASS_FREELY,    [NUC_OP_CLONE] = PASS_FREELY,
+    [NUC_OP_CONTIGUOUS] = PASS_FREELY, [NUC_OP_MAX_POOL2D] = PASS_FREELY,
+    [NUC_OP_AVG_POOL2D] = PASS_FREELY, [NUC_OP_ADAPTIVE_AVG_POOL2D] = PASS_FREELY,
+    [NUC_OP_RELU6] = PASS_BELOW_SIX,   [NUC_OP_RELU6_] = PASS_BELOW_SIX,
+    [NUC_OP_HARDTANH] = PASS_BOUNDS,   [NUC_OP_HARDTANH_] = PASS_BOUNDS,
+    [NUC_OP_VIEW] = PASS_FLATTENED,    [NUC_OP_RESHAPE] = PASS_FLATTENED,
+    [NUC_OP_FLATTEN] = PASS_FLATTENED,
+};
+
+/* Batch first, channels second. */
+static bool has_channels(const struct nuc_node *n, uint32_t channels)
+{
+    return !n->is_tuple && n->n_vals == 1 && n->vals[0].dtype == NUC_F32 && n->vals[0].rank >= 2 &&
+           n->vals[0].sizes[1] == (int64_t)channels;
+}
+
+/* [N, C, ...] -> [N, C * ...] */
+static bool flattens(const struct nuc_node *n)
+{
+    const struct nuc_node *in = nuc_arg_node(n, 0);
+
+    return in != NULL && n->vals[0].rank == 2 && n->vals[0].sizes[0] == in->vals[0].sizes[0];
+}
+
+static double bound(const struct nuc_node *n, uint32_t arg)
+{
+    return n->args[arg].kind == NUC_ARG_INT ? (double)n->args[arg].u.i : n->args[arg].u.f;
+}
+
+/* Follows `n`, the reader of the layer's values, and notes what it does to them; false when no factor passes. */
+static bool pass(const struct nuc_node *n, struct chain *c)
+{
+    switch ((enum pass)passes[n->op]) {
+    case PASS_FREELY:
+        return has_channels(n, c->channels) && n->vals[0].rank == nuc_arg_node(n, 0)->vals[0].rank;
+    case PASS_FLATTENED:
+        return flattens(n);
+    case PASS_BOUNDS:
+        if (bound(n, 1) != 0 || (bound(n, 2) != 6 && !isinf(bound(n, 2))))
+            return false;
+        c->clip = isinf(bound(n, 2)) ? c->clip : nuc_arg_node(n, 0);
+        return true;
+    case PASS_BELOW_SIX:
+        c->clip = nuc_arg_node(n, 0);
+        return true;
+    case PASS_NOT:
+    default:
+        return false;
+    }
+}
+
+static bool find_chain(struct nuc_equalizer *e, const uint32_t *layer_at, uint32_t from, struct chain *c)
+{
+    const struct nuc_layer *first = &e->layers[from].layer;
+    struct nuc_node *n = first->node;
+
+    *c = (struct chain){.from = from, .channels = first->out};
+    if (!has_channels(n, first->out))
+        return false;
+    while (n->n_users == 1) {
+        struct nuc_node *user = n->users[0];
+        if (layer_at[user->id] != 0) {
+            c->to = layer_at[user->id] - 1;
+            const struct nuc_layer *second = &e->layers[c->to].layer;
+            c->inner = second->in / c->channels;
+            return second->input == n && second->in % c->channels == 0 && nuc_elements(&n->vals[0]) > 0 &&
+                   n->vals[0].sizes[1] == (int64_t)second->in;
+        }
+        if (nuc_arg_node(user, 0) != n || user->n_vals != 1 || !pass(user, c))
+            return false;
+        n = user;
+    }
+    return false;
+}
+
+static void add_layer(struct nuc_equalizer *e, const struct nuc_layer *l)
+{
+    struct weights *w = &e->layers[e->n_layers++];
+
+    w->layer = *l;
+    w->weight = nuc_layer_values(e->g, l->weight);
+    w->bias = l->bias != NULL ? nuc_layer_values(e->g, l->bias) : NULL;
+}
+
+struct nuc_equalizer *nuc_equalize_prepare(struct nuc_graph *g, unsigned threads)
+{
+    struct nuc_equalizer *e = nuc_alloc(g->cx, sizeof *e);
+    uint32_t *layer_at = nuc_alloc_array(g->cx, g->next_id, sizeof *layer_at);
+
+    e->g = g;
+    e->threads = threads;
+    e->layers = nuc_alloc_array(g->cx, g->n_nodes, sizeof *e->layers);
+    e->chain_of = nuc_alloc_array(g->cx, g->next_id, sizeof *e->chain_of);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_layer l;
+        if (!nuc_layer_of(n, &l))
+            continue;
+        add_layer(e, &l);
+        layer_at[n->id] = e->n_layers;
+    }
+    e->chains = nuc_alloc_array(g->cx, e->n_layers, sizeof *e->chains);
+    for (uint32_t i = 0; i < e->n_layers; i++) {
+        struct chain *c = &e->chains[e->n_chains];
+        if (!find_chain(e, layer_at, i, c))
+            continue;
+        e->n_chains++;
+        if (c->clip != NULL)
+            e->chain_of[c->clip->id] = e->n_chains;
+    }
+    return e;
+}
+
+/* ---- what reaches a ReLU6 ---- */
+
+bool nuc_equalize_wants_samples(const struct nuc_equalizer *e)
+{
+    for (uint32_t i = 0; i < e->n_chains; i++) {
+        if (e->chains[i].clip != NULL)
+            return true;
+    }
+    return false;
+}
+
+static void observe(void *user, const struct nuc_node *node, uint32_t val_index, const void *data, size_t elements)
+{
+    struct nuc_equalizer *e = user;
+    const float *x = data;
+
+    if (val_index != 0 || e->chain_of[node->id] == 0 || elements == 0)
+        return;
+    struct chain *c = &e->chains[e->chain_of[node->id] - 1];
+    size_t inner = elements / ((size_t)node->vals[0].sizes[0] * c->channels);
+    for (size_t i = 0; i < elements / inner; i++) {
+        float *largest = &c->largest[i % c->channels];
+        for (size_t k = 0; k < inner; k++)
+            *largest = x[i * inner + k] > *largest ? x[i * inner + k] : *largest;
+    }
+}
+
+void nuc_equalize_sample(struct nuc_equalizer *e, const void *const *inputs)
+{
+    if (e->evaluator == NULL) {
+        e->evaluator = nuc_eval_new(e->g, e->threads);
+        nuc_eval_observe(e->evaluator, observe, e);
+        for (uint32_t i = 0; i < e->n_chains; i++)
+            e->chains[i].largest = nuc_alloc_array(e->g->cx, e->chains[i].channels, sizeof(float));
+    }
+    nuc_eval_run(e->evaluator, inputs, NULL);
+}
+
+/* ---- factors ---- */
+
+/* Sweeps over all chains; factors are settled long before, when a sweep changes none by more than a thousandth. */
+#define MAX_SWEEPS 50
+#define SETTLED 1e-3f
+
+/* Channels whose ranges differ by more than this are nearly dead: their noise is not worth the range. */
+#define MAX_FACTOR 1024.0f
+
+#define CLIP 6.0f
+
+/* Largest magnitude of each output channel. */
+static void output_ranges(const struct weights *w, float *range)
+{
+    size_t row = (size_t)w->layer.in / w->layer.groups * w->layer.taps;
+
+    for (uint32_t o = 0; o < w->layer.out; o++) {
+        range[o] = 0;
+        for (size_t k = 0; k < row; k++)
+            range[o] = fmaxf(range[o], fabsf(w->weight[o * row + k]));
+    }
+}
+
+/* Largest magnitude of what each input channel, or `inner` of them, are multiplied with. */
+static void input_ranges(const struct weights *w, uint32_t inner, float *range, uint32_t channels)
+{
+    const struct nuc_layer *l = &w->layer;
+    uint32_t per_group = l->in / l->groups;
+
+    for (uint32_t c = 0; c < channels; c++)
+        range[c] = 0;
+    for (uint32_t o = 0; o < l->out; o++) {
+        for (uint32_t i = 0; i < per_group; i++) {
+            float *r = &range[nuc_layer_input(l, o, i) / inner];
+            const float *taps = &w->weight[((size_t)o * per_group + i) * l->taps];
+            for (uint32_t k = 0; k < l->taps; k++)
+                *r = fmaxf(*r, fabsf(taps[k]));
+        }
+    }
+}
+
+/* What the first layer's channel is divided by. */
+static float factor_of(const struct chain *c, uint32_t channel, float r1, float r2)
+{
+    if (!(r1 > 0) || !(r2 > 0))
+        return 1;
+    float s = sqrtf(r1 / r2);
+    if (c->clip != NULL) {
+        if (c->largest == NULL || c->largest[channel] >= CLIP)
+            return 1;
+        s = fmaxf(s, c->largest[channel] / CLIP);
+    }
+    return fminf(fmaxf(s, 1 / MAX_FACTOR), MAX_FACTOR);
+}
+
+static void divide_outputs(struct weights *w, const float *factor)
+{
+    size_t row = (size_t)w->layer.in / w->layer.groups * w->layer.taps;
+
+    for (uint32_t o = 0; o < w->layer.out; o++) {
+        for (size_t k = 0; k < row; k++)
+            w->weight[o * row + k] /= factor[o];
+        if (w->bias != NULL)
+            w->bias[o] /= factor[o];
+    }
+    w->changed = true;
+}
+
+static void multiply_inputs(struct weights *w, const float *factor, uint32_t inner)
+{
+    const struct nuc_layer *l = &w->layer;
+    uint32_t per_group = l->in / l->groups;
+
+    for (uint32_t o = 0; o < l->out; o++) {
+        for (uint32_t i = 0; i < per_group; i++) {
+            float f = factor[nuc_layer_input(l, o, i) / inner];
+            float *taps = &w->weight[((size_t)o * per_group + i) * l->taps];
+            for (uint32_t k = 0; k < l->taps; k++)
+                taps[k] *= f;
+        }
+    }
+    w->changed = true;
+}
+
+/* Returns the largest relative change of a range. */
+static float equalize_chain(struct nuc_equalizer *e, struct chain *c, float *factor, float *r1, float *r2)
+{
+    struct weights *first = &e->layers[c->from], *second = &e->layers[c->to];
+    float change = 0;
+
+    output_ranges(first, r1);
+    input_ranges(second, c->inner, r2, c->channels);
+    for (uint32_t k = 0; k < c->channels; k++) {
+        factor[k] = factor_of(c, k, r1[k], r2[k]);
+        change = fmaxf(change, fabsf(factor[k] - 1));
+        if (c->largest != NULL)
+            c->largest[k] /= factor[k];
+    }
+    if (change > SETTLED) {
+        divide_outputs(first, factor);
+        multiply_inputs(second, factor, c->inner);
+    }
+    return change;
+}
+
+uint32_t nuc_equalize_apply(struct nuc_equalizer *e)
+{
+    struct nuc_context *cx = e->g->cx;
+    uint32_t most = 0, equalized = 0;
+    float change = 2 * SETTLED;
+
+    for (uint32_t i = 0; i < e->n_chains; i++)
+        most = e->chains[i].channels > most ? e->chains[i].channels : most;
+    float *factor = nuc_alloc_array(cx, most, sizeof *factor);
+    float *r1 = nuc_alloc_array(cx, most, sizeof *r1), *r2 = nuc_alloc_array(cx, most, sizeof *r2);
+    for (uint32_t sweep = 0; sweep < MAX_SWEEPS && change > SETTLED; sweep++) {
+        change = 0;
+        for (uint32_t i = 0; i < e->n_chains; i++)
+            change = fmaxf(change, equalize_chain(e, &e->chains[i], factor, r1, r2));
+    }
+    for (uint32_t i = 0; i < e->n_chains; i++)
+        equalized += e->layers[e->chains[i].from].changed && e->layers[e->chains[i].to].changed;
+    for (uint32_t i = 0; i < e->n_layers; i++) {
+        struct weights *w = &e->layers[i];
+        if (!w->changed)
+            continue;
+        nuc_layer_set_values(e->g, w->layer.weight, w->weight);
+        if (w->bias != NULL)
+            nuc_layer_set_values(e->g, w->layer.bias, w->bias);
+    }
+    return equalized;
+}
+
+void nuc_equalize(struct nuc_graph *g)
+{
+    nuc_equalize_apply(nuc_equalize_prepare(g, 1));
+}

@@ -1,0 +1,80 @@
+#include "compiler/quantize/layers.h"
+
+/* Where an operator has what. */
+struct row {
+    bool is_layer;
+    uint8_t input, weight, bias;
+    uint8_t groups; /* 0: the operator has none */
+};
+
+static const struct row rows[NUC_OP_COUNT] = {
+    [NUC_OP_CONV2D] = {true, 0, 1, 2, 6},
+    [NUC_OP_CONV2D_PADDING] = {true, 0, 1, 2, 6},
+    [NUC_OP_LINEAR] = {true, 0, 1, 2, 0},
+};
+
+static bool is_own_constant(const struct nuc_node *node)
+{
+    return node != NULL && nuc_is_static(node) && node->n_users == 1 && node->n_vals == 1 &&
+           node->vals[0].dtype == NUC_F32;
+}
+
+bool nuc_layer_of(struct nuc_node *node, struct nuc_layer *out)
+{
+    const struct row *row = &rows[node->op];
+
+    if (!row->is_layer || node->n_vals != 1 || node->vals[0].dtype != NUC_F32)
+        return false;
+    struct nuc_layer l = {.node = node,
+                          .input = nuc_arg_node(node, row->input),
+                          .weight = nuc_arg_node(node, row->weight),
+                          .bias = nuc_arg_node(node, row->bias),
+                          .groups = 1,
+                          .taps = 1};
+    if (l.input == NULL || !is_own_constant(l.weight) || (l.bias != NULL && !is_own_constant(l.bias)))
+        return false;
+    const struct nuc_meta *w = &l.weight->vals[0];
+    if (row->groups != 0 && node->args[row->groups].kind == NUC_ARG_INT)
+        l.groups = (uint32_t)node->args[row->groups].u.i;
+    l.out = (uint32_t)w->sizes[0];
+    l.in = (uint32_t)w->sizes[1] * l.groups;
+    for (uint32_t d = 2; d < w->rank; d++)
+        l.taps *= (uint32_t)w->sizes[d];
+    if (nuc_elements(w) == 0 || l.out % l.groups != 0 || (l.bias != NULL && nuc_elements(&l.bias->vals[0]) != l.out))
+        return false;
+    *out = l;
+    return true;
+}
+
+float *nuc_layer_values(struct nuc_graph *g, const struct nuc_node *constant)
+{
+    return nuc_copy(g->cx, nuc_const_contiguous(g, constant), nuc_bytes(&constant->vals[0]));
+}
+
+void nuc_layer_set_values(struct nuc_graph *g, struct nuc_node *constant, const float *values)
+{
+    struct nuc_data *data = nuc_alloc(g->cx, sizeof *data);
+    struct nuc_meta logical = constant->vals[0];
+
+    nuc_set_contiguous(&logical);
+    data->bytes = (struct nuc_span){(const void *)values, nuc_bytes(&logical)};
+    nuc_dense_strides(&logical, data->strides);
+    constant->data = data;
+}
+
+void nuc_layer_add_biases(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_layer l;
+        if (!nuc_layer_of(n, &l) || l.bias != NULL)
+            continue;
+        struct nuc_meta meta = nuc_meta_make(NUC_F32, &(int64_t){l.out}, 1);
+        const char *name = nuc_format(g->cx, "%s_bias", l.weight->name);
+        struct nuc_node *bias = nuc_add_constant(g, name, &meta, nuc_alloc_array(g->cx, l.out, sizeof(float)));
+        bias->input_kind = NUC_PARAMETER;
+        bias->target = bias->name;
+        nuc_move_before(g, bias, l.weight->next);
+        nuc_set_arg_node(n, g, rows[n->op].bias, bias);
+        n->args[rows[n->op].bias].given = true;
+    }
+}
