@@ -6,6 +6,7 @@ enum format_rule {
     RULE_CHANNELS_FIRST, /* needs CHANNELS_FIRST on some inputs, which its row names, and gives it */
     RULE_BORDER,         /* input and output formats are independent */
     RULE_REDUCTION,      /* keepdim: any; otherwise a border */
+    RULE_PRELU,          /* with a slope for each channel of images channels first, else any */
     RULE_ANY,            /* works in either format, the same on both sides */
 };
 
@@ -27,9 +28,34 @@ static const struct row rows[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_AVG_POOL2D] = {RULE_CHANNELS_FIRST, 1},
     [NUC_OP_EDGE_MAX_POOL2D] = {RULE_CHANNELS_FIRST, 1},
     [NUC_OP_EDGE_CONVOLUTION] = {RULE_CHANNELS_FIRST, 1 | 1 << 1},
+    [NUC_OP_EDGE_UPSAMPLE_BILINEAR] = {RULE_CHANNELS_FIRST, 1},
+    [NUC_OP_EDGE_UPSAMPLE_NEAREST] = {RULE_CHANNELS_FIRST, 1},
+    [NUC_OP_PRELU] = {RULE_PRELU, 1},
+    [NUC_OP_EDGE_PRELU] = {RULE_PRELU, 1},
     [NUC_OP_EDGE_VIEW] = {RULE_BORDER, 0},
     [NUC_OP_EDGE_PERMUTE] = {RULE_BORDER, 0},
     [NUC_OP_EDGE_MEAN_DIM] = {RULE_REDUCTION, 0},
+    [NUC_OP_EDGE_AMAX] = {RULE_REDUCTION, 0},
+    [NUC_OP_EDGE_AMIN] = {RULE_REDUCTION, 0},
+    [NUC_OP_EDGE_SUM_DIM] = {RULE_REDUCTION, 0},
+    [NUC_OP_EDGE_ABS] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_BMM] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_CAT] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_CLAMP] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_EXP] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_HARDSWISH] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_LEAKY_RELU] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_LOG] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_MAXIMUM] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_MINIMUM] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_MUL] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_NEG] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_PAD] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_RSQRT] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_SIGMOID] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_SLICE] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_SUB] = {RULE_ANY, 0},
+    [NUC_OP_EDGE_TANH] = {RULE_ANY, 0},
     [NUC_OP_EDGE_RELU] = {RULE_ANY, 0},
     [NUC_OP_EDGE_HARDTANH] = {RULE_ANY, 0},
     [NUC_OP_EDGE_ADD] = {RULE_ANY, 0},
@@ -170,14 +196,34 @@ static bool keeps_dims(const struct nuc_node *node)
     return node->n_args > 2 && node->args[2].kind == NUC_ARG_BOOL && node->args[2].u.b;
 }
 
+/* (self, weight) */
+static bool has_channel_slopes(const struct nuc_node *node)
+{
+    const struct nuc_node *input = nuc_arg_node(node, 0), *weight = nuc_arg_node(node, 1);
+
+    return input != NULL && weight != NULL && input->vals[0].rank > 2 &&
+           !(weight->vals[0].rank == 1 && weight->vals[0].sizes[0] == 1);
+}
+
+static void infer_channels_first(struct inference *f, struct nuc_node *node)
+{
+    each_input(f, node, required_input, rows[node->op].cf_inputs);
+    become(f, node, NUC_CHANNELS_FIRST);
+}
+
 static void infer_node(struct inference *f, struct nuc_node *node)
 {
     const struct row *row = &rows[node->op];
 
     switch (row->rule) {
     case RULE_CHANNELS_FIRST:
-        each_input(f, node, required_input, row->cf_inputs);
-        become(f, node, NUC_CHANNELS_FIRST);
+        infer_channels_first(f, node);
+        break;
+    case RULE_PRELU:
+        if (has_channel_slopes(node))
+            infer_channels_first(f, node);
+        else
+            infer_any(f, node);
         break;
     case RULE_BORDER:
         infer_border(f, node);

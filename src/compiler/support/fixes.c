@@ -66,6 +66,13 @@ static const struct {
     {"one input has as many elements as the output", "expand one input to {limit} first"},
     {"the inputs have one shape", "expand the inputs to one shape, {limit}"},
     {"the input has one scale and zero point", "quantize the input per tensor"},
+    {"both factors have zero point 0", "quantize both factors with symmetric parameters"},
+    {"with a slope for each channel the data is channels-first", "use one slope for all channels"},
+    {"all inputs are quantized to int8 or uint8", "feed quantized values: quantize the operators in front"},
+    {"start and end are given", "give both start and end"},
+    {"the padding mirrors the data (mode reflect)", "use mode='reflect', or a constant padding"},
+    {"height and width grow by 1, 2, 4 or 8", "upsample by {limit}"},
+    {"alone in its partition the resampling changes the size", "drop the resampling: it changes nothing"},
     /* softmax, means, activations */
     {"the dimension is the channels: 1 for channels-first data, else the last", "softmax over dim {limit}"},
     {"half_to_float is false", "convert to float32 before the softmax"},

@@ -118,6 +118,8 @@ bool nuc_is_no_op(const struct nuc_support *s, const struct nuc_node *node)
     struct nuc_context *cx = s->g->cx;
     enum nuc_no_op kind = nuc_support_row(s->flavor, node->op)->no_op;
 
+    if (kind == NUC_NO_OP_OF_ONE)
+        return node->args[0].kind == NUC_ARG_NODES && node->args[0].count == 1;
     if (kind != NUC_NO_OP_BY_TRIAL || node->is_tuple || node->n_vals != 1)
         return kind == NUC_ALWAYS_NO_OP;
     struct nuc_arena *outer = nuc_push_arena(cx);

@@ -49,7 +49,12 @@ struct nuc_support_rule {
     uint32_t param;
 };
 
-enum nuc_no_op { NUC_NEVER_NO_OP, NUC_NO_OP_BY_TRIAL, NUC_ALWAYS_NO_OP };
+enum nuc_no_op {
+    NUC_NEVER_NO_OP,
+    NUC_NO_OP_BY_TRIAL,
+    NUC_NO_OP_OF_ONE, /* when its list of tensors has one element */
+    NUC_ALWAYS_NO_OP
+};
 
 struct nuc_support_row {
     bool supported;      /* there is a row at all */
