@@ -43,6 +43,8 @@ struct nuc_span nuc_zip_read(const struct nuc_zip *zip, const struct nuc_zip_ent
 struct nuc_zip_writer;
 
 struct nuc_zip_writer *nuc_zip_writer_new(struct nuc_context *cx);
+
+/* The content stays the caller's and must not change before nuc_zip_finish(). */
 void nuc_zip_add(struct nuc_zip_writer *w, const char *name, struct nuc_span content);
 
 /* The finished archive, in the arena. Fails when it exceeds 4 GiB. `path` is for the message. */

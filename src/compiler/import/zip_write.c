@@ -1,11 +1,15 @@
-/* A zip archive built in memory: stored entries, each behind a padding that aligns its content. */
+/*
+ * A zip archive built in memory: stored entries, each behind a padding that aligns its content. Its size is computed
+ * first, so that nothing is held twice.
+ */
 #include <string.h>
 
 #include "compiler/import/zip.h"
-#include "host/text.h"
 
 #define CONTENT_ALIGNMENT 64u
-#define LOCAL_SIZE 30u
+#define LOCAL_SIZE 30u     /* of a local header */
+#define DIRECTORY_SIZE 46u /* of a directory record */
+#define END_SIZE 22u
 #define EXTRA_HEADER 4u
 #define PADDING_ID 0x5000u /* an extra field readers skip; not registered to anybody */
 #define VERSION_NEEDED 20u /* 2.0 */
@@ -14,15 +18,19 @@
 
 struct directory_entry {
     const char *name;
+    struct nuc_span content;
     uint32_t checksum, size, offset;
 };
 
 struct nuc_zip_writer {
-    struct nuc_text out;
+    struct nuc_context *cx;
     struct directory_entry *entries;
     size_t count, capacity;
     uint32_t table[256]; /* of the CRC-32 */
     bool too_big;
+
+    uint8_t *out; /* of the size the finished archive has */
+    size_t length;
 };
 
 /* CRC-32 of ISO 3309, reflected polynomial 0xedb88320. */
@@ -49,16 +57,22 @@ struct nuc_zip_writer *nuc_zip_writer_new(struct nuc_context *cx)
 {
     struct nuc_zip_writer *w = nuc_alloc(cx, sizeof *w);
 
-    nuc_text_init(&w->out, cx);
+    w->cx = cx;
     fill_table(w->table);
     return w;
 }
 
+static void put_bytes(struct nuc_zip_writer *w, const void *bytes, size_t size)
+{
+    if (size != 0)
+        memcpy(w->out + w->length, bytes, size);
+    w->length += size;
+}
+
 static void put_u16(struct nuc_zip_writer *w, uint32_t v)
 {
-    char bytes[2] = {(char)(v & 0xff), (char)(v >> 8 & 0xff)};
-
-    nuc_text_add(&w->out, bytes, sizeof bytes);
+    w->out[w->length++] = (uint8_t)(v & 0xff);
+    w->out[w->length++] = (uint8_t)(v >> 8 & 0xff);
 }
 
 static void put_u32(struct nuc_zip_writer *w, uint32_t v)
@@ -81,39 +95,44 @@ static void put_common(struct nuc_zip_writer *w, const struct directory_entry *e
     put_u16(w, (uint32_t)strlen(e->name));
 }
 
-static void put_padding(struct nuc_zip_writer *w, const char *name)
+/* Bytes between the extra field's header and the content of an entry whose header begins at `start`. */
+static size_t padding_of(size_t start, const char *name)
 {
-    static const char zeros[CONTENT_ALIGNMENT] = {0};
-    size_t start = w->out.length + sizeof(uint16_t) + strlen(name) + EXTRA_HEADER;
-    size_t padding = nuc_align_up(start, CONTENT_ALIGNMENT) - start;
+    size_t end = start + LOCAL_SIZE + strlen(name) + EXTRA_HEADER;
 
+    return nuc_align_up(end, CONTENT_ALIGNMENT) - end;
+}
+
+static void put_entry(struct nuc_zip_writer *w, struct directory_entry *e)
+{
+    static const uint8_t zeros[CONTENT_ALIGNMENT] = {0};
+    size_t padding = padding_of(w->length, e->name);
+
+    e->offset = (uint32_t)w->length;
+    put_u32(w, 0x04034b50u);
+    put_common(w, e);
     put_u16(w, (uint32_t)(EXTRA_HEADER + padding));
-    nuc_text_add(&w->out, name, strlen(name));
+    put_bytes(w, e->name, strlen(e->name));
     put_u16(w, PADDING_ID);
     put_u16(w, (uint32_t)padding);
-    nuc_text_add(&w->out, zeros, padding);
+    put_bytes(w, zeros, padding);
+    put_bytes(w, e->content.data, e->content.size);
 }
 
 void nuc_zip_add(struct nuc_zip_writer *w, const char *name, struct nuc_span content)
 {
-    struct nuc_context *cx = w->out.cx;
+    struct nuc_context *cx = w->cx;
     size_t length = strlen(name);
 
     if (length > UINT16_MAX)
         nuc_fail(cx, NUC_BAD_USAGE, "a name of %zu bytes does not fit a zip archive", length);
-    if (content.size > UINT32_MAX || w->out.length > UINT32_MAX - content.size || w->count == UINT16_MAX) {
+    if (content.size > UINT32_MAX || w->count == UINT16_MAX) {
         w->too_big = true;
         return;
     }
     w->entries = nuc_grow(cx, w->entries, &w->capacity, w->count + 1, sizeof *w->entries);
-    struct directory_entry *e = &w->entries[w->count++];
-    *e = (struct directory_entry){nuc_strdup(cx, name), crc32_of(w->table, content), (uint32_t)content.size,
-                                  (uint32_t)w->out.length};
-    put_u32(w, 0x04034b50u);
-    put_common(w, e);
-    put_padding(w, name);
-    if (content.size != 0)
-        nuc_text_add(&w->out, (const char *)content.data, content.size);
+    w->entries[w->count++] =
+        (struct directory_entry){nuc_strdup(cx, name), content, crc32_of(w->table, content), (uint32_t)content.size, 0};
 }
 
 static void put_directory(struct nuc_zip_writer *w)
@@ -129,18 +148,37 @@ static void put_directory(struct nuc_zip_writer *w)
         put_u16(w, 0); /* internal attributes */
         put_u32(w, 0); /* external attributes */
         put_u32(w, e->offset);
-        nuc_text_add(&w->out, e->name, strlen(e->name));
+        put_bytes(w, e->name, strlen(e->name));
     }
+}
+
+/* Of the whole archive; the sum of 65,535 sizes of 32 bits fits 64. */
+static uint64_t archive_size(const struct nuc_zip_writer *w)
+{
+    uint64_t size = END_SIZE;
+
+    for (size_t i = 0; i < w->count; i++)
+        size += DIRECTORY_SIZE + strlen(w->entries[i].name);
+    uint64_t entries = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct directory_entry *e = &w->entries[i];
+        entries += LOCAL_SIZE + strlen(e->name) + EXTRA_HEADER + padding_of((size_t)entries, e->name) + e->size;
+    }
+    return size + entries;
 }
 
 struct nuc_span nuc_zip_finish(struct nuc_zip_writer *w, const char *path)
 {
-    size_t start = w->out.length;
+    uint64_t total = archive_size(w);
 
+    if (w->too_big || total > UINT32_MAX)
+        nuc_fail(w->cx, NUC_UNSUPPORTED, "%s: would exceed 4 GiB or 65,535 entries: write fewer samples", path);
+    w->out = nuc_alloc(w->cx, (size_t)total);
+    for (size_t i = 0; i < w->count; i++)
+        put_entry(w, &w->entries[i]);
+    size_t start = w->length;
     put_directory(w);
-    size_t size = w->out.length - start;
-    if (w->too_big || w->out.length > UINT32_MAX)
-        nuc_fail(w->out.cx, NUC_UNSUPPORTED, "%s: would exceed 4 GiB or 65,535 entries: write fewer samples", path);
+    size_t size = w->length - start;
     put_u32(w, 0x06054b50u);
     put_u32(w, 0); /* disks */
     put_u16(w, (uint32_t)w->count);
@@ -148,5 +186,5 @@ struct nuc_span nuc_zip_finish(struct nuc_zip_writer *w, const char *path)
     put_u32(w, (uint32_t)size);
     put_u32(w, (uint32_t)start);
     put_u16(w, 0); /* no comment */
-    return (struct nuc_span){(const uint8_t *)nuc_text_string(&w->out), w->out.length};
+    return (struct nuc_span){w->out, w->length};
 }

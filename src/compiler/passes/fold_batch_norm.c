@@ -109,7 +109,7 @@ static void fold_weight(struct fold *f)
         float scale = gamma_of(f, c) * reciprocal_deviation(f, c);
         folded[i] = old[i] * scale;
     }
-    struct nuc_node *made = nuc_add_parameter(f->g, weight, "_folded", w, folded);
+    struct nuc_node *made = nuc_take_parameter(f->g, weight, "_folded", w, folded);
     nuc_move_before(f->g, made, weight); /* it stands for the weight, so it stands where that stood */
     nuc_set_arg_node(f->layer, f->g, WEIGHT, made);
 }

@@ -92,17 +92,29 @@ static void *in_dim_order(struct nuc_context *cx, const struct nuc_meta *meta, c
     return out;
 }
 
-struct nuc_node *nuc_add_parameter(struct nuc_graph *g, const struct nuc_node *like, const char *suffix,
-                                   const struct nuc_meta *meta, const void *data)
+struct nuc_node *nuc_take_parameter(struct nuc_graph *g, const struct nuc_node *like, const char *suffix,
+                                    const struct nuc_meta *meta, const void *data)
 {
     struct nuc_context *cx = g->cx;
-    const char *name = nuc_format(cx, "%s%s", like->name, suffix);
-    struct nuc_node *node = nuc_add_constant(g, name, meta, in_dim_order(cx, meta, data));
+    struct nuc_node *node = nuc_add_placeholder(g, nuc_format(cx, "%s%s", like->name, suffix), NUC_PARAMETER, meta);
+    struct nuc_data *taken = nuc_alloc(cx, sizeof *taken);
 
-    node->input_kind = NUC_PARAMETER;
+    if (!nuc_is_contiguous(meta))
+        data = in_dim_order(cx, meta, data);
+    taken->bytes = (struct nuc_span){data, nuc_bytes(meta)};
+    nuc_dense_strides(meta, taken->strides);
+    node->data = taken;
     node->target = like->target != NULL ? nuc_format(cx, "%s%s", like->target, suffix) : node->name;
     node->source = like->source;
     return node;
+}
+
+struct nuc_node *nuc_add_parameter(struct nuc_graph *g, const struct nuc_node *like, const char *suffix,
+                                   const struct nuc_meta *meta, const void *data)
+{
+    const void *own = nuc_is_contiguous(meta) ? nuc_copy(g->cx, data, nuc_bytes(meta)) : data;
+
+    return nuc_take_parameter(g, like, suffix, meta, own);
 }
 
 void nuc_set_contiguous_val(struct nuc_graph *g, struct nuc_node *node, enum nuc_dtype dtype, const int64_t *sizes,

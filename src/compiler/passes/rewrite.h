@@ -32,6 +32,10 @@ void nuc_copy_arg(struct nuc_graph *g, struct nuc_node *node, uint32_t index, co
 struct nuc_node *nuc_add_parameter(struct nuc_graph *g, const struct nuc_node *like, const char *suffix,
                                    const struct nuc_meta *meta, const void *data);
 
+/* The same without a copy: `data` lies in the graph's arena or in a mapped file and does not change any more. */
+struct nuc_node *nuc_take_parameter(struct nuc_graph *g, const struct nuc_node *like, const char *suffix,
+                                    const struct nuc_meta *meta, const void *data);
+
 /* A tensor [..] of that dtype and those sizes, contiguous, as value of the node. */
 void nuc_set_contiguous_val(struct nuc_graph *g, struct nuc_node *node, enum nuc_dtype dtype, const int64_t *sizes,
                             uint32_t rank);
