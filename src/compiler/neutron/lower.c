@@ -331,7 +331,23 @@ static int32_t convert_output(struct nuc_draft *d, int32_t inner)
     return outer;
 }
 
-static void convert_borders(struct nuc_lowering *l)
+/*
+ * What the runtime hands over is settled here: a tensor that tidying puts at the border later holds the same bytes,
+ * whatever its axes are called.
+ */
+static void note_formats(struct nuc_lowering *l, struct nuc_lower_io *io)
+{
+    const struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+
+    io->inputs = nuc_alloc_array(l->cx, s->n_inputs, sizeof *io->inputs);
+    io->outputs = nuc_alloc_array(l->cx, s->n_outputs, sizeof *io->outputs);
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+        io->inputs[i].channels_last = nuc_draft_is_last(l->draft, s->inputs[i]);
+    for (uint32_t i = 0; i < s->n_outputs; i++)
+        io->outputs[i].channels_last = nuc_draft_is_last(l->draft, s->outputs[i]);
+}
+
+static void convert_borders(struct nuc_lowering *l, struct nuc_lower_io *io)
 {
     struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
     const struct nuc_partition *p = l->partition;
@@ -350,17 +366,16 @@ static void convert_borders(struct nuc_lowering *l)
         if (needs_conversion(l, p->outputs[i], s->outputs[i], false))
             s->outputs[i] = convert_output(l->draft, s->outputs[i]);
     }
+    note_formats(l, io);
 }
 
-static struct nuc_lower_border *describe(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count,
-                                         const int32_t *tensors)
+static void describe(const struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count,
+                     const int32_t *tensors, struct nuc_lower_border *borders)
 {
-    struct nuc_lower_border *list = nuc_alloc_array(l->cx, count, sizeof *list);
-
-    for (uint32_t i = 0; i < count; i++)
-        list[i] = (struct nuc_lower_border){nodes[i], nuc_draft_at(l->draft, tensors[i])->name, tensors[i],
-                                            nuc_draft_is_last(l->draft, tensors[i])};
-    return list;
+    for (uint32_t i = 0; i < count; i++) {
+        borders[i].node = nodes[i];
+        borders[i].name = nuc_draft_at(l->draft, tensors[i])->name;
+    }
 }
 
 /* Outputs nothing produces have no place in a model: an input passed through, a constant. */
@@ -389,8 +404,8 @@ static void finish_io(struct nuc_lowering *l, struct nuc_lower_io *io)
     struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
 
     io->n_inputs = s->n_inputs;
-    io->inputs = describe(l, l->partition->inputs, s->n_inputs, s->inputs);
-    io->outputs = describe(l, l->partition->outputs, s->n_outputs, s->outputs);
+    describe(l, l->partition->inputs, s->n_inputs, s->inputs, io->inputs);
+    describe(l, l->partition->outputs, s->n_outputs, s->outputs, io->outputs);
     drop_unproduced(l, io);
     nuc_tidy_remove_dead(l->draft);
     for (uint32_t i = 0; i < io->n_inputs; i++)
@@ -421,7 +436,7 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     add_values(&l, p->nodes, p->n_nodes);
     lower_nodes(&l);
     nuc_tidy_sort(l.draft);
-    convert_borders(&l);
+    convert_borders(&l, io);
     nuc_tidy(l.draft);
     finish_io(&l, io);
     nuc_lt_verify(l.draft->model);
