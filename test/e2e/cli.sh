@@ -242,6 +242,7 @@ for percent in 0 1 10 50 90 99; do
 done
 
 echo old >box/kept.pt2
+bad 2 "quantize twice" "$nucleon" quantize quantized.pt2 --calibration "$digits/calibration.npz" -o box/kept.pt2
 bad 2 "quantize without calibration" "$nucleon" quantize "$model" -o box/kept.pt2
 bad 2 "quantize without an output" "$nucleon" quantize "$model" --calibration fine.npy
 bad 1 "quantize with a wrong shape" "$nucleon" quantize "$model" --calibration shape.npy -o box/kept.pt2

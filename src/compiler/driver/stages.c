@@ -49,7 +49,7 @@ struct nuc_model *nuc_stage_prepare(struct nuc_model *m)
     struct nuc_compiler *c = m->c;
 
     if (nuc_model_is_quantized(m))
-        nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is quantized already: leave the calibration data out", m->graph->file);
+        nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is quantized already: take it as it is", m->graph->file);
     double started = nuc_seconds();
     struct nuc_model *prepared = nuc_model_make(c, nuc_graph_copy(m->graph));
     struct nuc_aten_options passes = {c->options.reference_compat};
