@@ -18,6 +18,7 @@ extern "C" {
 #endif
 
 struct nuc_compiler;
+struct nuc_node_info;
 struct nuc_model;   /* a graph at any stage: float, quantized, Edge, lowered */
 struct nuc_dataset; /* samples: arrays by name, from an .npz or .npy files, or a folder of images */
 
@@ -55,12 +56,21 @@ struct nuc_options {
     const char *target;           /* "imxrt700" */
     const char *converter_flavor; /* "sdk-3.2" */
     bool delegate;                /* false: everything stays on the CPU */
+    /*
+     * Names of operators ("aten.add.Tensor", "aten::add", "add") or nodes, with * and ? as in a shell; one that matches
+     * nothing is an error. Under reference_compat: parts of node names, "::" standing for "_".
+     */
     const char *const *operators_not_to_delegate;
     size_t n_operators_not_to_delegate;
     /* ATen operators kept whole where the NPU takes them: "aten.pad.default", "aten::pad" or "pad". */
     const char *const *preserve_ops;
     size_t n_preserve_ops;
     bool allow_no_op_partitions;
+    bool force_delegate_cat;      /* flavor sdk-3.1: concatenations of any size are delegated */
+    bool require_full_delegation; /* nuc_compile_file() fails with NUC_PROPERTY when an operator stays on the CPU */
+    /* Asked for every Edge node the rules accept; false keeps it on the CPU. NULL: accept. */
+    bool (*check_op_support)(void *user, const struct nuc_node_info *node);
+    void *check_op_support_user;
     bool use_neutron_for_format_conversion;
     const char *intermediates_dir; /* NULL: none */
     enum nuc_segment_mode delegate_data;
@@ -217,6 +227,36 @@ enum nuc_status nuc_quantize_file(struct nuc_compiler *c, const char *model, con
 
 /* ATen to Edge, Edge passes, formats, partitions: the result holds the decision for every node. */
 enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **partitioned);
+
+/* What nuc_explain() shows and finds. Cycles are estimates (docs/explain.md). */
+struct nuc_explain_options {
+    bool json;      /* every node as JSON instead of a table of 120 columns */
+    bool all_nodes; /* quantize, dequantize and getitem nodes in the table, too */
+};
+struct nuc_explain_result {
+    const char *text;
+    size_t n_operators, n_delegated, n_partitions;
+    uint64_t cycles;          /* of an inference */
+    uint64_t lost_cycles;     /* fewer if the NPU ran what is on the CPU */
+    bool made_up_ranges;      /* the model was a float one: quantized with one random sample */
+    const char *first_on_cpu; /* the first operator there and why, in one line; NULL: none */
+};
+
+/*
+ * Where every node runs, and for those on the CPU the rule that keeps them there, what was found, what is allowed and
+ * the nearest change of the model that would help. A float model is quantized with one random sample first. `options`
+ * may be NULL.
+ */
+enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_options *options,
+                            struct nuc_explain_result *out);
+
+/*
+ * The operators of the flavor's rule set with their rules; `markdown`: of all sets, the text of docs/supported-ops.md.
+ */
+enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const char **text);
+
+/* Targets and converter flavors. */
+enum nuc_status nuc_list_targets(struct nuc_compiler *c, const char **text);
 
 /* Partitions become delegate calls; the rest operators of the runtime. */
 enum nuc_status nuc_lower(struct nuc_model *partitioned, struct nuc_model **lowered);

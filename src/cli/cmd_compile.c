@@ -2,17 +2,18 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/partition_options.h"
 #include "cli/quantize_options.h"
 
 static const char *const on_off[] = {"on", "off", NULL};
 static const char *const segment_modes[] = {"inline", "segment", NULL};
 
 struct compile_flags {
-    const char *output, *target, *flavor, *dump_after, *intermediates;
-    bool no_delegate, allow_no_op_partitions, timings;
+    const char *output, *dump_after, *intermediates;
+    bool timings;
     int format_conversion, delegate_data;
+    struct cli_partition_flags partition;
     struct cli_quantize_flags quantize;
-    struct cli_list not_delegated, preserved;
 };
 
 static void dump(void *user, const char *stage, const char *text)
@@ -24,14 +25,7 @@ static void dump(void *user, const char *stage, const char *text)
 static void fill_options(struct nuc_options *o, const struct compile_flags *f)
 {
     nuc_options_default(o);
-    o->target = f->target;
-    o->converter_flavor = f->flavor;
-    o->delegate = !f->no_delegate;
-    o->operators_not_to_delegate = f->not_delegated.items;
-    o->n_operators_not_to_delegate = f->not_delegated.count;
-    o->preserve_ops = f->preserved.items;
-    o->n_preserve_ops = f->preserved.count;
-    o->allow_no_op_partitions = f->allow_no_op_partitions;
+    cli_partition_apply(&f->partition, o);
     o->use_neutron_for_format_conversion = f->format_conversion == 0;
     o->intermediates_dir = f->intermediates;
     o->delegate_data = f->delegate_data == 0 ? NUC_DELEGATE_INLINE : NUC_DELEGATE_SEGMENT;
@@ -77,19 +71,9 @@ static int compile(const char *model, const struct compile_flags *f)
 
 int cli_compile(int argc, char **argv)
 {
-    struct compile_flags f = {.target = "imxrt700", .flavor = "sdk-3.2"};
-    struct cli_option shared[CLI_QUANTIZE_ROWS];
-    const struct cli_option options[] = {
+    struct compile_flags f = {.output = NULL};
+    const struct cli_option own[] = {
         {"--output", "-o", CLI_STRING, &f.output, "FILE.pte", "where the program goes", NULL},
-        {"--target", NULL, CLI_STRING, &f.target, "NAME", "imxrt700 (default)", NULL},
-        {"--converter-flavor", NULL, CLI_STRING, &f.flavor, "NAME", "operator rule set: sdk-3.2 (default)", NULL},
-        {"--no-delegate", NULL, CLI_FLAG, &f.no_delegate, NULL, "leave everything on the CPU", NULL},
-        {"--operators-not-to-delegate", NULL, CLI_LIST, &f.not_delegated, "LIST",
-         "nodes whose name contains one of these stay on the CPU", NULL},
-        {"--preserve-ops", NULL, CLI_LIST, &f.preserved, "LIST",
-         "ATen operators kept whole where the NPU takes them: pad, prelu, hardswish", NULL},
-        {"--allow-no-op-partitions", NULL, CLI_FLAG, &f.allow_no_op_partitions, NULL,
-         "delegate partitions that compute nothing, too", NULL},
         {"--neutron-format-conversion", NULL, CLI_CHOICE, &f.format_conversion, "on|off",
          "the NPU transposes contiguous inputs and outputs (default on); off: the CPU does", on_off},
         {"--delegate-data", NULL, CLI_CHOICE, &f.delegate_data, "inline|segment",
@@ -101,6 +85,7 @@ int cli_compile(int argc, char **argv)
         {"--timings", NULL, CLI_FLAG, &f.timings, NULL, "print the seconds of each stage", NULL},
         {.name = NULL},
     };
+    struct cli_option options[CLI_PARTITION_ROWS + sizeof own / sizeof own[0]], shared[CLI_QUANTIZE_ROWS];
     const struct cli_command command = {
         "compile",
         "MODEL.pt2 -o OUT.pte [--calibration DATA] [options]",
@@ -114,6 +99,8 @@ int cli_compile(int argc, char **argv)
     size_t count;
     bool stop;
 
+    cli_partition_options(&f.partition, options);
+    memcpy(options + CLI_PARTITION_ROWS, own, sizeof own);
     cli_quantize_options(&f.quantize, shared);
     int code = cli_parse(&command, argc, argv, model, &count, &stop);
     if (stop)

@@ -13,7 +13,10 @@ static const struct {
     {"quantize", cli_quantize, "make a quantized model (.pt2) from a float one and samples"},
     {"run", cli_run, "run a program on the host, its NPU parts on the simulator"},
     {"evaluate", cli_evaluate, "accuracy and signal-to-noise ratio of a program over a data set"},
+    {"explain", cli_explain, "say where every node of a model runs, and why"},
     {"inspect", cli_inspect, "describe a .pt2, .tflite or .pte file"},
+    {"ops", cli_ops, "list the operators the NPU runs"},
+    {"targets", cli_targets, "list chips and converter flavors"},
     {"version", cli_version, "print the versions of this build"},
 };
 

@@ -216,16 +216,8 @@ struct node_call {
     struct nuc_node_info *out;
 };
 
-static void fill_node(struct nuc_context *cx, void *arg)
+void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out)
 {
-    struct node_call *call = arg;
-    struct nuc_model *m = call->m;
-
-    index_nodes(m);
-    if (call->index >= m->graph->n_nodes)
-        nuc_fail(cx, NUC_BAD_USAGE, "%s: the graph has no node %zu", m->graph->file, call->index);
-    const struct nuc_node *n = m->nodes[call->index];
-    struct nuc_node_info *out = call->out;
     *out = (struct nuc_node_info){
         .name = n->name,
         .target = nuc_op_name(n->op),
@@ -243,7 +235,18 @@ static void fill_node(struct nuc_context *cx, void *arg)
     if (m->partitions != NULL && n->partition >= 0)
         out->partition = m->partitions->items[n->partition].tag;
     if (m->partitions != NULL && n->id < m->partitions->n_by_id)
-        out->reason = reason_text(cx, m->partitions->by_id[n->id]);
+        out->reason = reason_text(m->c->cx, m->partitions->by_id[n->id]);
+}
+
+static void fill_node(struct nuc_context *cx, void *arg)
+{
+    struct node_call *call = arg;
+    struct nuc_model *m = call->m;
+
+    index_nodes(m);
+    if (call->index >= m->graph->n_nodes)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: the graph has no node %zu", m->graph->file, call->index);
+    nuc_fill_node_info(m, m->nodes[call->index], call->out);
 }
 
 enum nuc_status nuc_model_node(struct nuc_model *m, size_t index, struct nuc_node_info *out)

@@ -56,11 +56,13 @@ static void compile(struct nuc_context *cx, void *arg)
 
     /* Mistakes in the options are told before any work. */
     nuc_target_find(cx, c->options.target);
-    nuc_flavor_find(cx, c->options.converter_flavor);
+    c->options.converter_flavor = nuc_flavor_find(cx, c->options.converter_flavor)->name;
     check_stage_name(c);
 
     struct nuc_model *quantized = quantized_model(call);
     struct nuc_model *partitioned = nuc_stage_partition(quantized);
+    if (c->options.require_full_delegation)
+        nuc_require_full_delegation(partitioned);
     struct nuc_model *lowered = nuc_stage_lower(partitioned);
     struct nuc_span bytes = nuc_stage_program(lowered);
     double started = nuc_seconds();

@@ -84,9 +84,17 @@ struct nuc_model *nuc_stage_import(struct nuc_compiler *c, const char *path);
 struct nuc_model *nuc_stage_prepare(struct nuc_model *m);
 void nuc_stage_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples);
 struct nuc_model *nuc_stage_convert(struct nuc_model *prepared);
+/* A float model quantized with one random sample, where only decisions matter. */
+struct nuc_model *nuc_stage_quantize_random(struct nuc_model *m);
 struct nuc_model *nuc_stage_partition(struct nuc_model *quantized);
 struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned);
 struct nuc_span nuc_stage_program(struct nuc_model *lowered);
+
+/* Fails with NUC_PROPERTY naming the first operator that stays on the CPU. */
+void nuc_require_full_delegation(struct nuc_model *partitioned);
+
+/* What compile.h shows of a node of the model. */
+void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out);
 
 struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path);
 void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m);

@@ -92,31 +92,52 @@ struct nuc_model *nuc_stage_convert(struct nuc_model *prepared)
     return quantized;
 }
 
+/* The caller's check of an Edge node, which sees it as compile.h shows nodes. */
+static bool ask_caller(void *user, const struct nuc_node *node)
+{
+    struct nuc_model *m = user;
+    struct nuc_node_info info;
+
+    nuc_fill_node_info(m, node, &info);
+    return m->c->options.check_op_support(m->c->options.check_op_support_user, &info);
+}
+
 struct nuc_model *nuc_stage_partition(struct nuc_model *quantized)
 {
     struct nuc_compiler *c = quantized->c;
     const struct nuc_options *o = &c->options;
+    struct nuc_model *m = nuc_model_make(c, nuc_graph_copy(quantized->graph));
     struct nuc_partition_options options = {
         .target = nuc_target_find(c->cx, o->target),
         .flavor = nuc_flavor_find(c->cx, o->converter_flavor),
         .no_delegate = !o->delegate,
         .operators_not_to_delegate = o->operators_not_to_delegate,
         .n_operators_not_to_delegate = (uint32_t)o->n_operators_not_to_delegate,
+        .reference_compat = o->reference_compat,
         .allow_no_op_partitions = o->allow_no_op_partitions,
+        .force_delegate_cat = o->force_delegate_cat,
+        .check_op_support = o->check_op_support != NULL ? ask_caller : NULL,
+        .check_op_support_user = m,
     };
     struct nuc_edge_options edge = {
         .preserve_ops = o->preserve_ops,
         .n_preserve_ops = o->n_preserve_ops,
         .target = options.target,
         .flavor = options.flavor,
+        .check_op_support = options.check_op_support,
+        .check_op_support_user = m,
     };
     double started = nuc_seconds();
-    struct nuc_model *m = nuc_model_make(c, nuc_graph_copy(quantized->graph));
 
+    /* An alias is told once. */
+    c->options.converter_flavor = options.flavor->name;
     nuc_check_dim_orders(m->graph, true);
     nuc_to_edge(m->graph, &edge);
     started = nuc_stage_done(c, "edge", m->graph, started);
-    nuc_run_edge_passes(m->graph);
+    if (options.flavor->rules == NUC_RULES_SDK_3_1)
+        nuc_run_edge_passes_sdk31(m->graph);
+    else
+        nuc_run_edge_passes(m->graph);
     started = nuc_stage_done(c, "edge-passes", m->graph, started);
     m->partitions = nuc_partition_graph(m->graph, &options);
     nuc_stage_done(c, "partition", m->graph, started);

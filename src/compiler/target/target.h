@@ -20,12 +20,23 @@ struct nuc_memory {
 
 #define NUC_MAX_MEMORIES 4
 
+/* Estimates of time for reports (docs/explain.md), in cycles of the common clock of NPU and CPU. */
+struct nuc_costs {
+    uint32_t npu_call;        /* one delegate call: driver, cache maintenance, interrupt */
+    uint32_t npu_kernel;      /* start of one kernel */
+    double cpu_operator;      /* call of one kernel by the runtime */
+    double cpu_mac;           /* int8 multiply-accumulate */
+    double cpu_element;       /* int8 value read, rescaled and written */
+    double cpu_function;      /* value of exp, tanh and the like, computed in float */
+};
+
 struct nuc_target {
     const char *name; /* as in --target and in the compile spec */
     const char *description;
     uint32_t pipelines; /* dot products computed side by side */
     uint32_t num_macs;  /* length of one dot product: input channels are rounded up to it */
     double clock_hz;
+    struct nuc_costs costs;
     uint32_t n_memories;
     struct nuc_memory memories[NUC_MAX_MEMORIES];
     uint32_t buffer_alignment; /* of microcode, weights and kernels, bytes */

@@ -1,0 +1,107 @@
+/* Where nodes run and why; lists of operators and targets. */
+#include "compiler/driver/driver.h"
+#include "compiler/report/explain.h"
+#include "compiler/report/list_operators.h"
+
+/* The explanation of a model at any stage before lowering. */
+static struct nuc_explanation *explain_model(struct nuc_model *m)
+{
+    struct nuc_compiler *c = m->c;
+    bool made_up = m->partitions == NULL && !nuc_model_is_quantized(m);
+
+    if (m->lowered != NULL)
+        nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is lowered already: explain the model before", m->graph->file);
+    if (made_up)
+        m = nuc_stage_quantize_random(m);
+    if (m->partitions == NULL)
+        m = nuc_stage_partition(m);
+    struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, nuc_target_find(c->cx, c->options.target),
+                                                  nuc_flavor_find(c->cx, c->options.converter_flavor));
+    e->made_up_ranges = made_up;
+    return e;
+}
+
+struct explain_call {
+    struct nuc_model *m;
+    const struct nuc_explain_options *options;
+    struct nuc_explain_result *out;
+};
+
+static void explain(struct nuc_context *cx, void *arg)
+{
+    struct explain_call *call = arg;
+    const struct nuc_explanation *e = explain_model(call->m);
+
+    *call->out = (struct nuc_explain_result){
+        .n_operators = e->n_operators,
+        .n_delegated = e->n_delegated,
+        .n_partitions = e->n_partitions,
+        .cycles = e->npu_cycles + e->cpu_cycles,
+        .lost_cycles = e->lost_cycles,
+        .made_up_ranges = e->made_up_ranges,
+        .first_on_cpu = nuc_explain_first(cx, e),
+        .text = call->options->json ? nuc_explain_json(cx, e) : nuc_explain_text(cx, e, call->options->all_nodes),
+    };
+}
+
+enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_options *options,
+                            struct nuc_explain_result *out)
+{
+    const struct nuc_explain_options none = {.json = false};
+    struct explain_call call = {m, options != NULL ? options : &none, out};
+
+    return nuc_enter(m->c, explain, &call);
+}
+
+void nuc_require_full_delegation(struct nuc_model *partitioned)
+{
+    struct nuc_context *cx = partitioned->c->cx;
+    const struct nuc_explanation *e = explain_model(partitioned);
+
+    if (e->n_delegated < e->n_operators)
+        nuc_fail(cx, NUC_PROPERTY, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",
+                 e->file, e->n_operators - e->n_delegated, e->n_operators, nuc_explain_first(cx, e));
+}
+
+/* ---- lists ---- */
+
+struct list_call {
+    struct nuc_compiler *c;
+    bool markdown;
+    const char *text;
+};
+
+static void list_operators(struct nuc_context *cx, void *arg)
+{
+    struct list_call *call = arg;
+
+    call->text = call->markdown ? nuc_operators_markdown(cx)
+                                : nuc_operators_text(cx, nuc_flavor_find(cx, call->c->options.converter_flavor));
+}
+
+enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const char **text)
+{
+    struct list_call call = {c, markdown, NULL};
+    enum nuc_status s = nuc_enter(c, list_operators, &call);
+
+    if (s == NUC_OK)
+        *text = call.text;
+    return s;
+}
+
+static void list_targets(struct nuc_context *cx, void *arg)
+{
+    struct list_call *call = arg;
+
+    call->text = nuc_targets_text(cx);
+}
+
+enum nuc_status nuc_list_targets(struct nuc_compiler *c, const char **text)
+{
+    struct list_call call = {c, false, NULL};
+    enum nuc_status s = nuc_enter(c, list_targets, &call);
+
+    if (s == NUC_OK)
+        *text = call.text;
+    return s;
+}

@@ -1,0 +1,74 @@
+#include "compiler/report/explain.h"
+
+#include <string.h>
+
+/* Nodes without a decision of their own: getitem and delegate calls follow others. */
+static bool is_operator(const struct nuc_node *node)
+{
+    return nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) && !nuc_is_dequantize(node);
+}
+
+static void fill_row(const struct nuc_explanation *e, const struct nuc_partitions *partitions,
+                     const struct nuc_decision *decision, struct nuc_explain_row *row)
+{
+    const struct nuc_node *node = decision->node;
+
+    *row = (struct nuc_explain_row){
+        .node = node,
+        .decision = decision,
+        .partition = decision->delegated ? partitions->items[node->partition].tag : NULL,
+        .is_operator = is_operator(node),
+        .macs = nuc_estimate_macs(node),
+        .npu_cycles = nuc_estimate_npu(e->target, node),
+        .cpu_cycles = nuc_estimate_cpu(e->target, node),
+    };
+}
+
+static void add_up(struct nuc_explanation *e, const struct nuc_explain_row *row)
+{
+    if (row->is_operator) {
+        e->n_operators++;
+        e->n_delegated += row->partition != NULL;
+    }
+    if (row->partition != NULL) {
+        e->npu_cycles += row->npu_cycles;
+        return;
+    }
+    e->cpu_cycles += row->cpu_cycles;
+    if (row->is_operator && row->cpu_cycles > row->npu_cycles)
+        e->lost_cycles += row->cpu_cycles - row->npu_cycles;
+}
+
+struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struct nuc_partitions *partitions,
+                                          const struct nuc_target *target, const struct nuc_flavor *flavor)
+{
+    struct nuc_context *cx = g->cx;
+    struct nuc_explanation *e = nuc_alloc(cx, sizeof *e);
+
+    e->file = g->file;
+    e->target = target != NULL ? target : nuc_target_find(cx, NULL);
+    e->flavor = flavor != NULL ? flavor : nuc_flavor_find(cx, NULL);
+    e->n_partitions = partitions->count;
+    e->n_rows = partitions->n_decisions;
+    e->rows = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *e->rows);
+    e->npu_cycles = (uint64_t)partitions->count * e->target->costs.npu_call;
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        fill_row(e, partitions, &partitions->decisions[i], &e->rows[i]);
+        add_up(e, &e->rows[i]);
+    }
+    return e;
+}
+
+const char *nuc_explain_first(struct nuc_context *cx, const struct nuc_explanation *e)
+{
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        const struct nuc_decision *d = e->rows[i].decision;
+        if (!e->rows[i].is_operator || d->delegated)
+            continue;
+        bool actual = d->actual != NULL && *d->actual != '\0', limit = d->limit != NULL && *d->limit != '\0';
+        return nuc_format(cx, "%s: required is that %s%s%s%s%s%s%s", nuc_node_text(cx, d->node), d->rule,
+                          actual ? "; found " : "", actual ? d->actual : "", limit ? "; allowed " : "",
+                          limit ? d->limit : "", d->fix != NULL ? ": " : "", d->fix != NULL ? d->fix : "");
+    }
+    return NULL;
+}

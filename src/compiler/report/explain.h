@@ -1,0 +1,53 @@
+/*
+ * Where every node of a model runs and why: what `nucleon explain` prints. Cycles are estimates from the costs of the
+ * target (docs/explain.md), not measurements.
+ */
+#ifndef NUC_REPORT_EXPLAIN_H
+#define NUC_REPORT_EXPLAIN_H
+
+#include "compiler/graph/graph.h"
+#include "compiler/partition/partition.h"
+#include "compiler/target/target.h"
+
+struct nuc_explain_row {
+    const struct nuc_node *node;
+    const struct nuc_decision *decision;
+    const char *partition; /* tag, NULL: CPU */
+    bool is_operator;      /* no quantize, dequantize or getitem node */
+    uint64_t macs;
+    uint64_t npu_cycles, cpu_cycles; /* on either side, wherever it runs */
+};
+
+struct nuc_explanation {
+    const char *file;
+    const struct nuc_target *target;
+    const struct nuc_flavor *flavor;
+    bool made_up_ranges; /* the model came without quantization and without samples */
+    uint32_t n_rows;
+    struct nuc_explain_row *rows; /* in graph order */
+    uint32_t n_operators, n_delegated, n_partitions;
+    uint64_t npu_cycles, cpu_cycles; /* of the nodes where they are, calls of partitions included */
+    uint64_t lost_cycles;            /* what the nodes on the CPU would take less on the NPU */
+};
+
+/* The graph is partitioned. NULL for target and flavor: the defaults. */
+struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struct nuc_partitions *partitions,
+                                          const struct nuc_target *target, const struct nuc_flavor *flavor);
+
+/* Lines of at most 120 columns. `all`: quantize, dequantize and getitem nodes, too. */
+const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanation *e, bool all);
+
+/* Every node as an object; keys are documented in docs/explain.md. */
+const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanation *e);
+
+/* The first operator on the CPU, in one line for an error message; NULL when all are delegated. */
+const char *nuc_explain_first(struct nuc_context *cx, const struct nuc_explanation *e);
+
+/* ---- estimates ---- */
+
+/* Multiply-accumulates of a node; 0 when it has none. */
+uint64_t nuc_estimate_macs(const struct nuc_node *node);
+uint64_t nuc_estimate_npu(const struct nuc_target *target, const struct nuc_node *node);
+uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node *node);
+
+#endif

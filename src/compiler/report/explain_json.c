@@ -1,0 +1,82 @@
+/* The explanation as JSON: keys in one order, no floating-point numbers, so that equal models give equal bytes. */
+#include "compiler/report/explain.h"
+#include "host/text.h"
+
+/* A string with what JSON and terminals do not take escaped; NULL becomes null. */
+static void add_string(struct nuc_text *out, const char *text)
+{
+    if (text == NULL) {
+        nuc_text_addf(out, "null");
+        return;
+    }
+    nuc_text_addf(out, "\"");
+    for (const char *p = text; *p != '\0'; p++) {
+        unsigned char c = (unsigned char)*p;
+        if (c == '"' || c == '\\')
+            nuc_text_addf(out, "\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            nuc_text_addf(out, "\\u%04x", c);
+        else
+            nuc_text_add(out, p, 1);
+    }
+    nuc_text_addf(out, "\"");
+}
+
+static void add_field(struct nuc_text *out, const char *key, const char *value)
+{
+    nuc_text_addf(out, ", \"%s\": ", key);
+    add_string(out, value);
+}
+
+static void add_number(struct nuc_text *out, const char *key, uint64_t value)
+{
+    nuc_text_addf(out, ", \"%s\": %llu", key, (unsigned long long)value);
+}
+
+static void add_row(struct nuc_text *out, const struct nuc_explain_row *row)
+{
+    const struct nuc_decision *d = row->decision;
+    const struct nuc_node *n = row->node;
+
+    nuc_text_addf(out, "    {\"name\": ");
+    add_string(out, n->name);
+    add_field(out, "operator", nuc_op_name(n->op));
+    add_field(out, "file", n->source.file);
+    add_number(out, "line", n->source.line > 0 ? (uint64_t)n->source.line : 0);
+    add_field(out, "module", n->source.module);
+    add_field(out, "partition", row->partition);
+    add_field(out, "rule", d->delegated ? NULL : d->rule);
+    add_field(out, "actual", d->delegated ? NULL : d->actual);
+    add_field(out, "limit", d->delegated ? NULL : d->limit);
+    add_field(out, "fix", d->delegated ? NULL : d->fix);
+    add_field(out, "because", d->because != NULL ? d->because->name : NULL);
+    add_number(out, "macs", row->macs);
+    add_number(out, "npu_cycles", row->npu_cycles);
+    add_number(out, "cpu_cycles", row->cpu_cycles);
+    nuc_text_addf(out, "}");
+}
+
+const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanation *e)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    nuc_text_addf(&out, "{\n  \"model\": ");
+    add_string(&out, e->file);
+    add_field(&out, "target", e->target->name);
+    add_field(&out, "converter_flavor", e->flavor->name);
+    nuc_text_addf(&out, ", \"made_up_ranges\": %s,\n  \"summary\": {\"operators\": %u",
+                  e->made_up_ranges ? "true" : "false", e->n_operators);
+    add_number(&out, "delegated", e->n_delegated);
+    add_number(&out, "partitions", e->n_partitions);
+    add_number(&out, "npu_cycles", e->npu_cycles);
+    add_number(&out, "cpu_cycles", e->cpu_cycles);
+    add_number(&out, "lost_cycles", e->lost_cycles);
+    nuc_text_addf(&out, "},\n  \"nodes\": [\n");
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        add_row(&out, &e->rows[i]);
+        nuc_text_addf(&out, i + 1 < e->n_rows ? ",\n" : "\n");
+    }
+    nuc_text_addf(&out, "  ]\n}\n");
+    return nuc_text_string(&out);
+}

@@ -1,0 +1,134 @@
+#include "compiler/report/list_operators.h"
+
+#include <string.h>
+
+#include "compiler/support/support.h"
+#include "host/text.h"
+
+static const char *short_name(enum nuc_op op)
+{
+    const char *name = nuc_op_name(op);
+
+    return strncmp(name, "edge.", 5) == 0 ? name + 5 : name;
+}
+
+/* The operators of a rule set by name. */
+static uint32_t sorted_operators(const struct nuc_flavor *flavor, enum nuc_op *ops)
+{
+    uint32_t count = 0;
+
+    for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
+        if (!nuc_support_row(flavor, (enum nuc_op)op)->supported)
+            continue;
+        uint32_t at = count++;
+        for (; at > 0 && strcmp(short_name(ops[at - 1]), short_name((enum nuc_op)op)) > 0; at--)
+            ops[at] = ops[at - 1];
+        ops[at] = (enum nuc_op)op;
+    }
+    return count;
+}
+
+static void add_rules(struct nuc_text *out, const struct nuc_support_rule *rules, const char *before, const char *after,
+                      uint32_t *count)
+{
+    for (const struct nuc_support_rule *r = rules; r != NULL && r->text != NULL; r++)
+        nuc_text_addf(out, "%s%s%s", (*count)++ == 0 && *after == '\0' ? "" : before, r->text, after);
+}
+
+static const char channels_first_text[] = "input and output are channels-first data";
+
+/* ---- plain ---- */
+
+const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *flavor)
+{
+    enum nuc_op ops[NUC_OP_COUNT];
+    uint32_t count = sorted_operators(flavor, ops), rules = 0;
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    nuc_text_addf(&out, "%u operators in the rules of %s\n", count, flavor->name);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
+        nuc_text_addf(&out, "\n%s\n", short_name(ops[i]));
+        if (row->channels_first)
+            nuc_text_addf(&out, "  %s\n", channels_first_text);
+        add_rules(&out, row->ir, "  ", "\n", &rules);
+        add_rules(&out, row->target, "  ", "\n", &rules);
+        add_rules(&out, row->partition, "  ", "\n", &rules);
+    }
+    return nuc_text_string(&out);
+}
+
+/* ---- Markdown ---- */
+
+static void add_table(struct nuc_text *out, const struct nuc_flavor *flavor)
+{
+    enum nuc_op ops[NUC_OP_COUNT];
+    uint32_t count = sorted_operators(flavor, ops);
+
+    nuc_text_addf(out, "\n## %s\n\n%s. %u operators.\n\n| Operator | Has to hold | In its partition |\n|---|---|---|\n",
+                  flavor->name, flavor->description, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
+        uint32_t written = 0;
+        nuc_text_addf(out, "| `%s` | ", short_name(ops[i]));
+        if (row->channels_first) {
+            nuc_text_addf(out, "%s", channels_first_text);
+            written++;
+        }
+        add_rules(out, row->ir, "; ", "", &written);
+        add_rules(out, row->target, "; ", "", &written);
+        nuc_text_addf(out, "%s | ", written == 0 ? "-" : "");
+        written = 0;
+        add_rules(out, row->partition, "; ", "", &written);
+        nuc_text_addf(out, "%s |\n", written == 0 ? "-" : "");
+    }
+}
+
+const char *nuc_operators_markdown(struct nuc_context *cx)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    nuc_text_addf(
+        &out, "# Operators the NPU runs\n\nGenerated from the rule tables by `nucleon ops --markdown`; do not edit. "
+              "Names are those of the Edge dialect, which\n`nucleon explain` prints next to the line of Python they "
+              "come from. An operator runs on the NPU when it stands between\ndequantize and quantize nodes, all "
+              "its rules hold, and those about its partition, too. Limits of the hardware are\nthose of the target "
+              "(`nucleon targets`).\n");
+    for (size_t i = 0; nuc_flavor_at(i) != NULL; i++)
+        add_table(&out, nuc_flavor_at(i));
+    return nuc_text_string(&out);
+}
+
+/* ---- targets ---- */
+
+static void add_target(struct nuc_text *out, const struct nuc_target *t)
+{
+    nuc_text_addf(out, "%s\n  %s\n  %u pipelines of %u multiply-accumulates, %.0f MHz: %.1f G a second\n", t->name,
+                  t->description, t->pipelines, t->num_macs, t->clock_hz * 1e-6, nuc_target_peak_macs(t) * 1e-9);
+    for (uint32_t i = 0; i < t->n_memories; i++)
+        nuc_text_addf(out, "  %-6s %10llu bytes%s\n", t->memories[i].name, (unsigned long long)t->memories[i].bytes,
+                      t->memories[i].npu_reads ? ", read by the NPU" : "");
+    nuc_text_addf(out, "  window at most %lld, MAC buffer %lld, softmax %lld channels x %lld rows, %lld elements\n",
+                  (long long)t->max_window, (long long)t->max_mac_buffer, (long long)t->max_softmax_channels,
+                  (long long)t->max_softmax_rows, (long long)t->max_softmax_elements);
+}
+
+const char *nuc_targets_text(struct nuc_context *cx)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    for (size_t i = 0; nuc_target_at(i) != NULL; i++)
+        add_target(&out, nuc_target_at(i));
+    nuc_text_addf(&out, "\nconverter flavors\n");
+    for (size_t i = 0; nuc_flavor_at(i) != NULL; i++) {
+        const struct nuc_flavor *f = nuc_flavor_at(i);
+        nuc_text_addf(&out, "  %-8s %s", f->name, f->description);
+        for (size_t k = 0; k < NUC_MAX_FLAVOR_ALIASES && f->aliases[k] != NULL; k++)
+            nuc_text_addf(&out, "%s%s", k == 0 ? "; also for " : ", ", f->aliases[k]);
+        nuc_text_addf(&out, "\n");
+    }
+    return nuc_text_string(&out);
+}
