@@ -78,7 +78,7 @@ struct nuc_options {
     enum nuc_observe observer;
     enum nuc_weights weights;
     bool equalize;        /* even out the ranges of weight channels across layers before quantization */
-    bool bias_correction; /* move biases by the mean error that quantization makes on calibration samples */
+    bool bias_correction; /* move biases by the mean error of rounded weights; not with reference_compat */
     /* Images become (pixel / 255 - mean) / std; one number stands for all channels, none for mean 0 and std 1. */
     float image_mean[3], image_std[3];
     size_t n_image_mean, n_image_std;

@@ -10,7 +10,7 @@
 struct cli_quantize_flags {
     const char *calibration; /* NULL: none */
     struct cli_image_flags images;
-    bool reference_compat, equalize, bias_correction;
+    bool reference_compat, equalize, bias_correction, no_bias_correction;
     int observer, weights; /* index in the row's choices; 0 is the default */
     unsigned threads;      /* 0: one a core */
 };

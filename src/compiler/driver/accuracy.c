@@ -1,7 +1,7 @@
 /* What prepared models do for accuracy before samples are observed. */
 #include "compiler/driver/driver.h"
+#include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/equalize.h"
-#include "compiler/quantize/layers.h"
 
 void nuc_begin_calibration(struct nuc_model *prepared)
 {
@@ -11,11 +11,11 @@ void nuc_begin_calibration(struct nuc_model *prepared)
         .threads = o->threads,
         .observer = o->observer,
         .weights = o->weights,
-        .bias_correction = o->bias_correction,
+        .bias_correction = o->bias_correction && !o->reference_compat,
     };
 
-    if (o->bias_correction)
-        nuc_layer_add_biases(prepared->graph);
+    if (options.bias_correction)
+        nuc_add_biases(prepared->graph);
     prepared->calibration = nuc_quantize_prepare(prepared->graph, &options);
 }
 

@@ -44,6 +44,15 @@ static bool is_measurable(const struct nuc_layer *l)
     return m->rank == 2 && m->sizes[1] == (int64_t)l->in;
 }
 
+void nuc_add_biases(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_layer l;
+        if (nuc_layer_of(n, &l) && l.bias == NULL && is_measurable(&l))
+            nuc_layer_add_bias(g, &l);
+    }
+}
+
 struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g)
 {
     struct nuc_input_means *m = nuc_alloc(g->cx, sizeof *m);

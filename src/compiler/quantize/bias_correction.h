@@ -11,6 +11,9 @@
 
 struct nuc_input_means;
 
+/* Layers that can be corrected and have no bias get one of zeros. */
+void nuc_add_biases(struct nuc_graph *g);
+
 /* Looks for the layers of the graph whose input is to be measured. */
 struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g);
 

@@ -62,19 +62,15 @@ void nuc_layer_set_values(struct nuc_graph *g, struct nuc_node *constant, const 
     constant->data = data;
 }
 
-void nuc_layer_add_biases(struct nuc_graph *g)
+void nuc_layer_add_bias(struct nuc_graph *g, struct nuc_layer *l)
 {
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_layer l;
-        if (!nuc_layer_of(n, &l) || l.bias != NULL)
-            continue;
-        struct nuc_meta meta = nuc_meta_make(NUC_F32, &(int64_t){l.out}, 1);
-        const char *name = nuc_format(g->cx, "%s_bias", l.weight->name);
-        struct nuc_node *bias = nuc_add_constant(g, name, &meta, nuc_alloc_array(g->cx, l.out, sizeof(float)));
-        bias->input_kind = NUC_PARAMETER;
-        bias->target = bias->name;
-        nuc_move_before(g, bias, l.weight->next);
-        nuc_set_arg_node(n, g, rows[n->op].bias, bias);
-        n->args[rows[n->op].bias].given = true;
-    }
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, &(int64_t){l->out}, 1);
+    const char *name = nuc_format(g->cx, "%s_bias", l->weight->name);
+    const struct row *row = &rows[l->node->op];
+
+    l->bias = nuc_add_constant(g, name, &meta, nuc_alloc_array(g->cx, l->out, sizeof(float)));
+    l->bias->input_kind = NUC_PARAMETER;
+    nuc_move_before(g, l->bias, l->weight->next);
+    nuc_set_arg_node(l->node, g, row->bias, l->bias);
+    l->node->args[row->bias].given = true;
 }

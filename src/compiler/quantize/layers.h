@@ -29,7 +29,7 @@ float *nuc_layer_values(struct nuc_graph *g, const struct nuc_node *constant);
 /* Gives a float32 constant other values, in logical order, which stay in use. */
 void nuc_layer_set_values(struct nuc_graph *g, struct nuc_node *constant, const float *values);
 
-/* Layers without a bias get one of zeros, which a correction may move. */
-void nuc_layer_add_biases(struct nuc_graph *g);
+/* Gives a layer without bias one of zeros. */
+void nuc_layer_add_bias(struct nuc_graph *g, struct nuc_layer *l);
 
 #endif
