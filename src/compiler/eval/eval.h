@@ -4,7 +4,8 @@
  *
  * Every value is kept dense in logical (contiguous) order whatever its dim order is: a dim order is layout, not value,
  * so clones and dim-order copies cost nothing. Results do not depend on the number of threads nor on the host's
- * vector unit: each sum is taken in one fixed order, without fused multiply-add.
+ * vector unit: each sum is taken in one fixed order, that of torch's kernels (eval_order.h), and products are fused
+ * with additions only where that order says so.
  */
 #ifndef NUC_EVAL_H
 #define NUC_EVAL_H

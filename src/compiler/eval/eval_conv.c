@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "compiler/eval/eval_gemm.h"
+#include "compiler/eval/eval_order.h"
 #include "compiler/eval/eval_private.h"
 
 /* Arguments by position: those of all, of aten.conv*d, of aten.conv_transpose*d, of edge.aten.convolution. */
@@ -37,12 +38,16 @@ struct conv {
     size_t spread[SPATIAL];  /* distance of neighbouring inputs in the padded image: 1 unless transposed */
     int64_t origin[SPATIAL]; /* where the first input lies in the padded image; negative: cropped */
     size_t padded[SPATIAL];
-    bool in_place; /* the padded image is the image */
-    size_t k;
-    size_t *k_offsets;   /* [k] from a pixel's corner to the tap, in the padded image of one group */
-    const float *weight; /* flipped weight of a transposed convolution with constant weight, or NULL */
-    nuc_tile_fn tile;
-    nuc_add_scaled_fn add_scaled;
+    bool in_place;  /* the padded image is the image */
+    size_t k, part; /* products of a sum, and of a part of it that is summed up by itself */
+    struct tap {
+        size_t offset; /* from a pixel's corner, in the padded image of one group */
+        size_t source; /* among the k weights of an output channel */
+    } * taps;          /* [k] in the order of the sum */
+    struct nuc_order order;
+    bool arranged;       /* the weight is used as it is */
+    const float *weight; /* rearranged constant weight, or NULL */
+    struct nuc_gemm gemm;
 };
 
 /* One image under way. */
@@ -75,41 +80,70 @@ static size_t offset_of(const struct conv *v, size_t z, size_t y, size_t x)
     return (z * v->padded[HEIGHT] + y) * v->padded[WIDTH] + x;
 }
 
-/* weight [in][out of group][taps] of a transposed convolution as [groups][out][in of group][taps], flipped. */
-static void flip_weight(const struct conv *v, const float *weight, float *flipped)
-{
-    size_t taps = volume(v->kernel);
-
-    for (size_t g = 0; g < v->groups; g++) {
-        for (size_t o = 0; o < v->out_channels; o++) {
-            for (size_t c = 0; c < v->in_channels; c++) {
-                const float *from = weight + ((g * v->in_channels + c) * v->out_channels + o) * taps;
-                float *to = flipped + ((g * v->out_channels + o) * v->in_channels + c) * taps;
-                for (size_t t = 0; t < taps; t++)
-                    to[t] = from[taps - 1 - t];
-            }
-        }
-    }
-}
-
 static size_t weight_elements(const struct conv *v)
 {
     return v->groups * v->out_channels * v->k;
 }
 
-/* Taps in the order of the weight. */
-static void set_k_offsets(struct nuc_eval_call *c, struct conv *v)
+/*
+ * The weight in the order of the sums, [groups][out][k], from [groups][out][in][taps] or, transposed, from
+ * [groups][in][out][taps] with the taps mirrored.
+ */
+static void arrange_weight(const struct conv *v, const float *weight, float *arranged)
 {
     size_t taps = volume(v->kernel);
 
+    for (size_t channel = 0; channel < v->groups * v->out_channels; channel++) {
+        size_t group = channel / v->out_channels, o = channel % v->out_channels;
+        for (size_t i = 0; i < v->k; i++) {
+            size_t c = v->taps[i].source / taps, tap = v->taps[i].source % taps;
+            size_t row =
+                v->transposed ? (group * v->in_channels + c) * v->out_channels + o : channel * v->in_channels + c;
+            *arranged++ = weight[row * taps + (v->transposed ? taps - 1 - tap : tap)];
+        }
+    }
+}
+
+/* Tap `tap` of channel `ch`, at position `i` of the sum. */
+static void set_tap(struct conv *v, size_t i, size_t ch, size_t tap)
+{
+    size_t x = tap % v->kernel[WIDTH], y = tap / v->kernel[WIDTH] % v->kernel[HEIGHT];
+    size_t z = tap / v->kernel[WIDTH] / v->kernel[HEIGHT];
+
+    v->taps[i].source = ch * volume(v->kernel) + tap;
+    v->taps[i].offset =
+        ch * plane(v) + offset_of(v, z * v->dilation[DEPTH], y * v->dilation[HEIGHT], x * v->dilation[WIDTH]);
+    v->arranged = v->arranged && v->taps[i].source == i;
+}
+
+/* Kernel element that stands at place `i` among the kernel elements. */
+static size_t tap_at(const struct conv *v, size_t i)
+{
+    size_t rows = v->kernel[DEPTH] * v->kernel[HEIGHT];
+
+    if (v->order.taps == NUC_COLUMNS_OUTERMOST)
+        return i % rows * v->kernel[WIDTH] + i / rows;
+    return v->order.taps == NUC_TAPS_BACKWARDS ? volume(v->kernel) - 1 - i : i;
+}
+
+/* The products of each sum in their order, block of channels by block of channels. */
+static void set_taps(struct nuc_eval_call *c, struct conv *v)
+{
+    size_t taps = volume(v->kernel), at = 0;
+    size_t block = v->order.block == 0 ? v->in_channels : v->order.block;
+
     v->k = v->in_channels * taps;
-    v->k_offsets = nuc_alloc_array(c->cx, v->k, sizeof *v->k_offsets);
-    for (size_t i = 0; i < v->k; i++) {
-        size_t tap = i % taps;
-        size_t x = tap % v->kernel[WIDTH], y = tap / v->kernel[WIDTH] % v->kernel[HEIGHT];
-        size_t z = tap / v->kernel[WIDTH] / v->kernel[HEIGHT];
-        v->k_offsets[i] =
-            i / taps * plane(v) + offset_of(v, z * v->dilation[DEPTH], y * v->dilation[HEIGHT], x * v->dilation[WIDTH]);
+    v->part = v->order.tap_sums ? v->in_channels : block * taps;
+    v->taps = nuc_alloc_array(c->cx, v->k, sizeof *v->taps);
+    v->arranged = !v->transposed;
+    for (size_t first = 0; first < v->in_channels; first += block) {
+        size_t channels = v->in_channels - first < block ? v->in_channels - first : block;
+        for (size_t i = 0; i < channels * taps; i++) {
+            if (v->order.taps == NUC_CHANNELS_OUTERMOST)
+                set_tap(v, at++, first + i / taps, i % taps);
+            else
+                set_tap(v, at++, first + i % channels, tap_at(v, i / channels));
+        }
     }
 }
 
@@ -159,27 +193,27 @@ static void check_channels(struct nuc_eval_call *c, struct conv *v, const struct
                       nuc_meta_text(c->cx, weight), channels, outputs, v->groups);
 }
 
-/* A transposed convolution's constant weight is flipped once. */
+/* A constant weight is rearranged once. */
 static void set_weight(struct nuc_eval_call *c, struct conv *v)
 {
-    if (!v->transposed || !nuc_eval_is_constant_in(c, WEIGHT))
+    if (v->arranged || !nuc_eval_is_constant_in(c, WEIGHT))
         return;
     float *weight = nuc_alloc_array(c->cx, weight_elements(v), sizeof *weight);
-    flip_weight(v, nuc_eval_in(c, WEIGHT), weight);
+    arrange_weight(v, nuc_eval_in(c, WEIGHT), weight);
     v->weight = weight;
 }
 
-/* Panels, padded image, flipped weight. */
+/* Panels, padded image, rearranged weight. */
 static size_t scratch_size(const struct nuc_eval_call *c, const struct conv *v)
 {
     size_t image = 0, size, bytes;
     size_t panels = nuc_pool_threads(c->pool) * v->k * NUC_TILE_COLUMNS;
-    size_t flipped = v->transposed && v->weight == NULL ? weight_elements(v) : 0;
+    size_t arranged = !v->arranged && v->weight == NULL ? weight_elements(v) : 0;
 
     bool fits = v->in_place || (nuc_mul_size(v->padded[DEPTH], v->padded[HEIGHT], &image) &&
                                 nuc_mul_size(image, v->padded[WIDTH], &image) &&
                                 nuc_mul_size(image, v->groups * v->in_channels, &image));
-    if (!fits || !nuc_add_size(panels + flipped, image, &size) || !nuc_mul_size(size, sizeof(float), &bytes))
+    if (!fits || !nuc_add_size(panels + arranged, image, &size) || !nuc_mul_size(size, sizeof(float), &bytes))
         nuc_eval_fail(c, "the padded input is too large");
     return bytes;
 }
@@ -235,6 +269,27 @@ static void read_padding(const struct nuc_eval_call *c, const struct conv *v, co
     }
 }
 
+static void set_order(struct nuc_eval_call *c, struct conv *v, const int64_t stride[SPATIAL])
+{
+    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT), *weight = nuc_eval_in_meta(c, WEIGHT);
+    struct nuc_conv_facts facts = {.channels_last = nuc_is_channels_last(in) || nuc_is_channels_last(weight),
+                                   .transposed = v->transposed,
+                                   .batch = v->batch,
+                                   .groups = v->groups,
+                                   .in_channels = v->in_channels,
+                                   .out_channels = v->out_channels,
+                                   .in_elements = (size_t)nuc_elements(in)};
+
+    for (uint32_t d = DEPTH; d < SPATIAL; d++) {
+        facts.kernel[d] = v->kernel[d];
+        facts.stride[d] = (size_t)stride[d];
+        facts.dilation[d] = v->dilation[d];
+        facts.out[d] = v->out[d];
+    }
+    v->order = nuc_conv_order(&facts);
+    v->gemm = nuc_gemm_select(v->order.fused, false);
+}
+
 static struct conv *new_conv(struct nuc_eval_call *c)
 {
     struct conv *v = nuc_alloc(c->cx, sizeof *v);
@@ -243,8 +298,6 @@ static struct conv *new_conv(struct nuc_eval_call *c)
     nuc_eval_want_float(c, WEIGHT);
     if (nuc_eval_has_in(c, BIAS))
         nuc_eval_want_float(c, BIAS);
-    v->tile = nuc_tile_select();
-    v->add_scaled = nuc_add_scaled_select();
     return v;
 }
 
@@ -267,7 +320,8 @@ static void prepare(struct nuc_eval_call *c, const struct positions *at)
     v->batch = in->rank == spatial + 2 ? (size_t)in->sizes[0] : 1;
     check_channels(c, v, weight, channels, outputs, nuc_eval_int(c, at->groups, 1));
     set_geometry(c, v, stride, padding, dilation);
-    set_k_offsets(c, v);
+    set_order(c, v, stride);
+    set_taps(c, v);
     set_weight(c, v);
     c->scratch_size = scratch_size(c, v);
     c->state = v;
@@ -368,7 +422,7 @@ static void gather_quarter(const struct conv *v, const float *image, const size_
     bool dense = are_dense(corners, QUARTER);
 
     for (size_t i = 0; i < v->k; i++, panel += NUC_TILE_COLUMNS) {
-        const float *tap = image + v->k_offsets[i];
+        const float *tap = image + v->taps[i].offset;
         if (dense) {
             memcpy(panel, tap + corners[0], QUARTER * sizeof *panel);
             continue;
@@ -386,7 +440,7 @@ static void gather_panel(const struct conv *v, const float *image, size_t first,
     find_corners(v, first, count, corners);
     if (are_dense(corners, NUC_TILE_COLUMNS)) {
         for (size_t i = 0; i < v->k; i++)
-            memcpy(panel + i * NUC_TILE_COLUMNS, image + v->k_offsets[i] + corners[0],
+            memcpy(panel + i * NUC_TILE_COLUMNS, image + v->taps[i].offset + corners[0],
                    NUC_TILE_COLUMNS * sizeof *panel);
         return;
     }
@@ -394,15 +448,41 @@ static void gather_panel(const struct conv *v, const float *image, size_t first,
         gather_quarter(v, image, corners + j, panel + j);
 }
 
-static void store_tile(const struct conv_run *r, const float *tile, size_t channel, size_t rows, size_t first,
-                       size_t count)
+static float bias_of(const struct conv_run *r, size_t channel)
+{
+    return r->bias == NULL ? 0.0f : r->bias[channel];
+}
+
+/* Every row starts with `start[row]`. */
+static void fill_tile(float *tile, const float *start, size_t rows)
 {
     for (size_t row = 0; row < rows; row++) {
-        float bias = r->bias == NULL ? 0.0f : r->bias[channel + row];
-        float *out = r->out + (channel + row) * out_pixels(r->conv) + first;
-        for (size_t j = 0; j < count; j++)
-            out[j] = tile[row * NUC_TILE_COLUMNS + j] + bias;
+        for (size_t j = 0; j < NUC_TILE_COLUMNS; j++)
+            tile[row * NUC_TILE_COLUMNS + j] = start[row];
     }
+}
+
+/* The sums of sixteen pixels and `rows` channels: part by part, when the order has parts. */
+static void sum_tile(const struct conv *v, const float *weight, const float *panel, size_t rows, const float *bias,
+                     float *tile)
+{
+    static const float zeros[NUC_TILE_ROWS] = {0.0f};
+    float part[NUC_TILE_ROWS * NUC_TILE_COLUMNS];
+
+    fill_tile(tile, v->order.bias_first ? bias : zeros, rows);
+    if (v->part >= v->k) {
+        v->gemm.tile(weight, v->k, panel, v->k, rows, tile);
+    } else {
+        for (size_t at = 0; at < v->k; at += v->part) {
+            size_t count = v->k - at < v->part ? v->k - at : v->part;
+            fill_tile(part, zeros, rows);
+            v->gemm.tile(weight + at, v->k, panel + at * NUC_TILE_COLUMNS, count, rows, part);
+            for (size_t i = 0; i < rows * NUC_TILE_COLUMNS; i++)
+                tile[i] += part[i];
+        }
+    }
+    for (size_t i = 0; !v->order.bias_first && i < rows * NUC_TILE_COLUMNS; i++)
+        tile[i] += bias[i / NUC_TILE_COLUMNS];
 }
 
 /* Sixteen pixels of all output channels of one group. */
@@ -410,14 +490,18 @@ static void compute_panel(const struct conv_run *r, size_t group, size_t first, 
 {
     const struct conv *v = r->conv;
     size_t count = out_pixels(v) - first < NUC_TILE_COLUMNS ? out_pixels(v) - first : NUC_TILE_COLUMNS;
-    float tile[NUC_TILE_ROWS * NUC_TILE_COLUMNS];
+    float tile[NUC_TILE_ROWS * NUC_TILE_COLUMNS], bias[NUC_TILE_ROWS];
 
     gather_panel(v, r->image + group * v->in_channels * plane(v), first, count, panel);
     for (size_t o = 0; o < v->out_channels; o += NUC_TILE_ROWS) {
         size_t channel = group * v->out_channels + o;
         size_t rows = v->out_channels - o < NUC_TILE_ROWS ? v->out_channels - o : NUC_TILE_ROWS;
-        v->tile(r->weight + channel * v->k, v->k, panel, v->k, rows, tile);
-        store_tile(r, tile, channel, rows, first, count);
+        for (size_t row = 0; row < rows; row++)
+            bias[row] = bias_of(r, channel + row);
+        sum_tile(v, r->weight + channel * v->k, panel, rows, bias, tile);
+        for (size_t row = 0; row < rows; row++)
+            memcpy(r->out + (channel + row) * out_pixels(v) + first, tile + row * NUC_TILE_COLUMNS,
+                   count * sizeof *tile);
     }
 }
 
@@ -433,6 +517,12 @@ static void compute_panels(void *arg, size_t begin, size_t end, unsigned worker)
 
     for (size_t i = begin; i < end; i++)
         compute_panel(r, i / panels, i % panels * NUC_TILE_COLUMNS, r->panels + worker * r->conv->k * NUC_TILE_COLUMNS);
+}
+
+static void fill(float *out, float value, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = value;
 }
 
 /* Positions [at, at + count) of the padded image, of which those left of the output's width are output pixels. */
@@ -463,10 +553,10 @@ static void compute_dense_channel(const struct conv *v, const float *image, cons
 
     for (size_t at = 0; at < total; at += POSITIONS) {
         size_t count = total - at < POSITIONS ? total - at : POSITIONS;
-        memset(sums, 0, count * sizeof *sums);
+        fill(sums, v->order.bias_first ? bias : 0.0f, count);
         for (size_t i = 0; i < v->k; i++)
-            v->add_scaled(sums, image + at + v->k_offsets[i], weight[i], count, 1);
-        store_positions(v, sums, at, count, bias, out);
+            v->gemm.add_scaled(sums, image + at + v->taps[i].offset, weight[i], count, 1);
+        store_positions(v, sums, at, count, v->order.bias_first ? 0.0f : bias, out);
     }
 }
 
@@ -475,10 +565,10 @@ static void compute_strided_channel(const struct conv *v, const float *image, co
 {
     for (size_t y = 0; y < v->out[HEIGHT]; y++, out += v->out[WIDTH]) {
         const float *row = image + y * v->stride[HEIGHT] * v->padded[WIDTH];
-        memset(out, 0, v->out[WIDTH] * sizeof *out);
+        fill(out, v->order.bias_first ? bias : 0.0f, v->out[WIDTH]);
         for (size_t i = 0; i < v->k; i++)
-            v->add_scaled(out, row + v->k_offsets[i], weight[i], v->out[WIDTH], v->stride[WIDTH]);
-        for (size_t x = 0; x < v->out[WIDTH]; x++)
+            v->gemm.add_scaled(out, row + v->taps[i].offset, weight[i], v->out[WIDTH], v->stride[WIDTH]);
+        for (size_t x = 0; !v->order.bias_first && x < v->out[WIDTH]; x++)
             out[x] += bias;
     }
 }
@@ -488,7 +578,7 @@ static void compute_channel(const struct conv_run *r, size_t channel)
     const struct conv *v = r->conv;
     const float *image = r->image + channel * plane(v), *weight = r->weight + channel * v->k;
     float *out = r->out + channel * out_pixels(v);
-    float bias = r->bias == NULL ? 0.0f : r->bias[channel];
+    float bias = bias_of(r, channel);
 
     if (v->stride[HEIGHT] == 1 && v->stride[WIDTH] == 1)
         compute_dense_channel(v, image, weight, bias, out);
@@ -508,7 +598,7 @@ static void run_image(const struct nuc_eval_call *c, struct conv_run *r)
     const struct conv *v = r->conv;
     double cost = (double)weight_elements(v) * (double)out_pixels(v);
 
-    if (v->in_channels == 1 && v->out_channels == 1 && v->padded[DEPTH] == 1 && out_pixels(v) != 0)
+    if (v->in_channels == 1 && v->out_channels == 1 && v->part >= v->k && v->padded[DEPTH] == 1 && out_pixels(v) != 0)
         nuc_parallel_for(c->pool, v->groups, cost, compute_channels, r);
     else
         nuc_parallel_for(c->pool, v->groups * panels_of_group(v), cost, compute_panels, r);
@@ -521,14 +611,14 @@ static void run(const struct nuc_eval_call *c)
     size_t channels = v->groups * v->in_channels;
     float *panels = c->scratch;
     float *padded = panels + nuc_pool_threads(c->pool) * v->k * NUC_TILE_COLUMNS;
-    float *flipped = padded + (v->in_place ? 0 : channels * plane(v));
+    float *arranged = padded + (v->in_place ? 0 : channels * plane(v));
     struct conv_run r = {v, NULL, nuc_eval_in(c, WEIGHT), nuc_eval_in(c, BIAS), c->out[0], panels};
 
     if (v->weight != NULL) {
         r.weight = v->weight;
-    } else if (v->transposed) {
-        flip_weight(v, r.weight, flipped);
-        r.weight = flipped;
+    } else if (!v->arranged) {
+        arrange_weight(v, r.weight, arranged);
+        r.weight = arranged;
     }
     for (size_t n = 0; n < v->batch; n++) {
         if (!v->in_place)

@@ -135,7 +135,7 @@ static void normalize_planes(void *arg, size_t begin, size_t end, unsigned worke
         size_t ch = p % r->bn->channels;
         float inverse = 1.0f / sqrtf(r->var[ch] + r->bn->eps);
         float scale = r->weight == NULL ? inverse : inverse * r->weight[ch];
-        float shift = (r->bias == NULL ? 0.0f : r->bias[ch]) - r->mean[ch] * scale;
+        float shift = fmaf(-r->mean[ch], scale, r->bias == NULL ? 0.0f : r->bias[ch]);
         const float *in = r->in + p * inner;
         float *out = r->out + p * inner;
         for (size_t i = 0; i < inner; i++)

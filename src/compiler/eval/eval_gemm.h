@@ -1,28 +1,33 @@
 /*
- * The inner product of convolutions and matrix products: four rows of one matrix times a panel of sixteen columns of
- * another. Plain C with vector types, compiled for the host's vector unit as well. Every sum runs over k in ascending
- * order with separate multiplication and addition, so all versions give the same bits.
+ * The inner products of convolutions and matrix products: four rows of one matrix times a panel of sixteen columns of
+ * another. Every sum runs over k in ascending order; the product is either rounded before it is added or fused with
+ * the addition. All versions for the host's vector unit give the same bits as the portable one.
  */
 #ifndef NUC_EVAL_GEMM_H
 #define NUC_EVAL_GEMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define NUC_TILE_ROWS 4
 #define NUC_TILE_COLUMNS 16
 
 /*
- * tile[r][j] = sum of a[r * a_stride + i] * panel[i * 16 + j] over i in [0, k), for r in [0, rows), rows in [1, 4].
- * `tile` has four rows of sixteen; rows behind `rows` stay unchanged.
+ * tile[r][j] += a[r * a_stride + i] * panel[i * 16 + j] for i in [0, k) one after the other, for r in [0, rows), rows
+ * in [1, 4]. `tile` has four rows of sixteen; rows behind `rows` stay unchanged.
  */
 typedef void (*nuc_tile_fn)(const float *a, size_t a_stride, const float *panel, size_t k, size_t rows, float *tile);
 
 /* out[i] += scale * in[i * stride] for i in [0, count): one tap of a convolution of a single channel. */
 typedef void (*nuc_add_scaled_fn)(float *out, const float *in, float scale, size_t count, size_t stride);
 
-/* The fastest versions the host can run. */
-nuc_tile_fn nuc_tile_select(void);
-nuc_add_scaled_fn nuc_add_scaled_select(void);
+struct nuc_gemm {
+    nuc_tile_fn tile;
+    nuc_add_scaled_fn add_scaled;
+};
+
+/* fused: one rounding for product and addition, as fmaf(). portable: plain C, else the fastest the host can run. */
+struct nuc_gemm nuc_gemm_select(bool fused, bool portable);
 
 /* Floats of all panels of a matrix with `k` rows and `columns` columns. */
 size_t nuc_panels_size(size_t k, size_t columns);

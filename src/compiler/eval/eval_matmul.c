@@ -1,5 +1,8 @@
 /* Matrix products: out[i][j] = alpha * sum over k of a[i][k] * b[k][j] + beta * addend[i][j]. */
+#include <string.h>
+
 #include "compiler/eval/eval_gemm.h"
+#include "compiler/eval/eval_order.h"
 #include "compiler/eval/eval_private.h"
 
 struct matmul {
@@ -12,7 +15,8 @@ struct matmul {
     size_t b_matrices;        /* different ones among their right sides */
     size_t *a_first, *b_item; /* by product: first element in a, index among the b matrices; NULL for one product */
     const float *panels;      /* of the matrices of a constant b, else NULL */
-    nuc_tile_fn tile;
+    struct nuc_order order;
+    struct nuc_gemm gemm;
 };
 
 struct matmul_run {
@@ -39,7 +43,8 @@ static void finish_prepare(struct nuc_eval_call *c, struct matmul *m)
     nuc_eval_want_float(c, m->b);
     if (nuc_eval_has_in(c, m->addend))
         nuc_eval_want_float(c, m->addend);
-    m->tile = nuc_tile_select();
+    m->order = nuc_matrix_order(m->b_k_stride == 1 && m->b_column_stride == m->k);
+    m->gemm = nuc_gemm_select(m->order.fused, false);
     if (nuc_eval_is_constant_in(c, m->b)) {
         float *panels = nuc_alloc_array(c->cx, size, sizeof *panels);
         pack_matrices(m, nuc_eval_in(c, m->b), panels);
@@ -203,6 +208,28 @@ static void prepare_matmul(struct nuc_eval_call *c)
     finish_prepare(c, m);
 }
 
+static float addend_at(const struct matmul_run *r, size_t row, size_t column)
+{
+    const struct matmul *m = r->m;
+
+    return m->beta * r->addend[row * m->addend_row_stride + column * m->addend_column_stride];
+}
+
+/* The sums start with the addend when the order says so and nothing scales them. */
+static bool starts_with_addend(const struct matmul_run *r)
+{
+    return r->m->order.bias_first && r->addend != NULL && r->m->alpha == 1.0f;
+}
+
+static void start_tile(const struct matmul_run *r, float *tile, size_t row, size_t rows, size_t first, size_t count)
+{
+    memset(tile, 0, NUC_TILE_ROWS * NUC_TILE_COLUMNS * sizeof *tile);
+    for (size_t i = 0; starts_with_addend(r) && i < rows; i++) {
+        for (size_t j = 0; j < count; j++)
+            tile[i * NUC_TILE_COLUMNS + j] = addend_at(r, row + i, first + j);
+    }
+}
+
 static void store_row(const struct matmul_run *r, const float *tile, size_t row, size_t first, size_t count)
 {
     const struct matmul *m = r->m;
@@ -210,8 +237,8 @@ static void store_row(const struct matmul_run *r, const float *tile, size_t row,
 
     for (size_t j = 0; j < count; j++) {
         float sum = m->alpha * tile[j];
-        if (r->addend != NULL)
-            sum += m->beta * r->addend[row * m->addend_row_stride + (first + j) * m->addend_column_stride];
+        if (r->addend != NULL && !starts_with_addend(r))
+            sum += addend_at(r, row, first + j);
         out[j] = sum;
     }
 }
@@ -230,7 +257,8 @@ static void compute_panel(const struct matmul_run *r, size_t first)
 
     for (size_t row = 0; row < m->rows; row += NUC_TILE_ROWS) {
         size_t rows = m->rows - row < NUC_TILE_ROWS ? m->rows - row : NUC_TILE_ROWS;
-        m->tile(r->a + row * m->k, m->k, r->panels + first * m->k, m->k, rows, tile);
+        start_tile(r, tile, row, rows, first, count);
+        m->gemm.tile(r->a + row * m->k, m->k, r->panels + first * m->k, m->k, rows, tile);
         for (size_t i = 0; i < rows; i++)
             store_row(r, tile + i * NUC_TILE_COLUMNS, row + i, first, count);
     }
