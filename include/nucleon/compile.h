@@ -281,11 +281,18 @@ enum nuc_status nuc_program(struct nuc_model *lowered, const uint8_t **bytes, si
 
 /* ---- inspection ---- */
 
+enum nuc_inspect_form {
+    NUC_INSPECT_TEXT, /* for people */
+    NUC_INSPECT_JSON, /* members as in docs/formats.md */
+    NUC_INSPECT_DOT   /* the graph of a .pt2 or .tflite for graphviz */
+};
+
 /*
- * Describes a .pt2, .tflite or .pte file as text; with `disassemble`, the microcode of its NPU payloads too. The kind
- * of file is found by its content.
+ * Describes a .pt2, .tflite or .pte file; with `disassemble`, the microcode of its NPU payloads too. The kind of file
+ * is found by its content.
  */
-enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, bool disassemble, const char **text);
+enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, enum nuc_inspect_form form, bool disassemble,
+                                 const char **text);
 
 /* Figures of the last program made by nuc_program() or nuc_compile_file(); NUC_BAD_USAGE when there is none. */
 struct nuc_program_report {

@@ -151,10 +151,10 @@ static const struct {
     [NUC_VALUE_DOUBLE] = {"double", put_double},
     [NUC_VALUE_TENSOR] = {"tensor", put_tensor},
     [NUC_VALUE_STRING] = {"string", put_string_value},
-    [NUC_VALUE_INT_LIST] = {"ints", put_long_indices},
-    [NUC_VALUE_DOUBLE_LIST] = {"doubles", put_doubles},
-    [NUC_VALUE_BOOL_LIST] = {"bools", put_bools},
-    [NUC_VALUE_TENSOR_LIST] = {"tensors", put_indices},
+    [NUC_VALUE_INTS] = {"ints", put_long_indices},
+    [NUC_VALUE_DOUBLES] = {"doubles", put_doubles},
+    [NUC_VALUE_BOOLS] = {"bools", put_bools},
+    [NUC_VALUE_TENSORS] = {"tensors", put_indices},
     [NUC_VALUE_OPTIONAL_TENSORS] = {"optional_tensors", put_indices},
 };
 
@@ -192,8 +192,8 @@ static void put_operator_name(struct program_json *p, json_t *out, struct nuc_fb
 static void put_instruction(struct program_json *p, json_t *out, struct nuc_fb_table plan, struct nuc_fb_table t)
 {
     static const char *const words[NUC_INSTRUCTION_KINDS] = {
-        [NUC_INSTRUCTION_KERNEL] = "kernel",           [NUC_INSTRUCTION_DELEGATE] = "delegate",
-        [NUC_INSTRUCTION_MOVE] = "move",               [NUC_INSTRUCTION_JUMP_FALSE] = "jump_if_false",
+        [NUC_INSTRUCTION_KERNEL] = "kernel", [NUC_INSTRUCTION_DELEGATE] = "delegate",
+        [NUC_INSTRUCTION_MOVE] = "move",     [NUC_INSTRUCTION_JUMP_FALSE] = "jump_if_false",
         [NUC_INSTRUCTION_FREE] = "free",
     };
     uint8_t kind = nuc_fb_u8(&p->r, t, NUC_INSTRUCTION_TYPE, 0);
@@ -248,8 +248,7 @@ static struct nuc_span delegate_data(struct program_json *p, struct nuc_fb_table
         struct nuc_fb_table segment = nuc_fb_vec_table(&p->r, list, index);
         uint64_t offset = nuc_fb_u64(&p->r, segment, NUC_SEGMENT_OFFSET, 0);
         uint64_t size = nuc_fb_u64(&p->r, segment, NUC_SEGMENT_SIZE, 0);
-        if (offset > UINT64_MAX - p->segment_base ||
-            !nuc_span_slice(p->r.bytes, p->segment_base + offset, size, &data))
+        if (offset > UINT64_MAX - p->segment_base || !nuc_span_slice(p->r.bytes, p->segment_base + offset, size, &data))
             damaged(p, "a delegate's segment lies outside the file");
     }
     check(p, "a delegate's data lies outside the file");
