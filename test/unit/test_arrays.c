@@ -87,6 +87,26 @@ static void reads_element_types(void **state)
     }
 }
 
+/* As in an .npz archive, where the .npy file begins anywhere. */
+static void aligns_elements_on_demand(void **state)
+{
+    static const float floats[] = {1.5f, -2.0f, 3.25f};
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_span file = npy(cx, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", floats, sizeof floats);
+    uint8_t *moved = nuc_alloc(cx, file.size + 1);
+    struct nuc_array a;
+
+    (void)state;
+    memcpy(moved + 1, file.data, file.size);
+    expect_array(cx, (struct nuc_span){moved + 1, file.size}, &a);
+    assert_ptr_equal(a.data.data, moved + 1 + file.size - sizeof floats);
+    const void *elements = nuc_array_elements(cx, &a);
+    assert_int_equal((uintptr_t)elements % sizeof(float), 0);
+    assert_memory_equal(elements, floats, sizeof floats);
+    assert_ptr_equal(nuc_array_elements(cx, &a), elements);
+    nuc_context_free(cx);
+}
+
 static void reads_fortran_order(void **state)
 {
     static const int16_t columns[] = {1, 4, 2, 5, 3, 6};
@@ -339,15 +359,11 @@ static void survives_flipped_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_element_types),
-        cmocka_unit_test(reads_fortran_order),
-        cmocka_unit_test(reads_scalars_and_empty_arrays),
-        cmocka_unit_test(refuses_bad_headers),
-        cmocka_unit_test(refuses_truncated_files),
-        cmocka_unit_test(written_archives_read_back),
-        cmocka_unit_test(other_readers_accept_archives),
-        cmocka_unit_test(reads_deflated_entries),
-        cmocka_unit_test(reads_folders_sorted_and_single_files),
+        cmocka_unit_test(reads_element_types),        cmocka_unit_test(aligns_elements_on_demand),
+        cmocka_unit_test(reads_fortran_order),        cmocka_unit_test(reads_scalars_and_empty_arrays),
+        cmocka_unit_test(refuses_bad_headers),        cmocka_unit_test(refuses_truncated_files),
+        cmocka_unit_test(written_archives_read_back), cmocka_unit_test(other_readers_accept_archives),
+        cmocka_unit_test(reads_deflated_entries),     cmocka_unit_test(reads_folders_sorted_and_single_files),
         cmocka_unit_test(survives_flipped_bytes),
     };
 

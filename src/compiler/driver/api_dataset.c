@@ -47,16 +47,28 @@ size_t nuc_dataset_n_arrays(const struct nuc_dataset *d)
     return d->arrays.count;
 }
 
+struct array_call {
+    struct nuc_array *array;
+    struct nuc_array_info *out;
+};
+
+static void describe_array(struct nuc_context *cx, void *arg)
+{
+    struct array_call *call = arg;
+    struct nuc_array *a = call->array;
+
+    *call->out = (struct nuc_array_info){.name = a->name, .dtype = a->dtype, .rank = a->rank};
+    memcpy(call->out->sizes, a->shape, a->rank * sizeof a->shape[0]);
+    call->out->data = nuc_array_elements(cx, a);
+    call->out->bytes = a->data.size;
+}
+
 enum nuc_status nuc_dataset_array(const struct nuc_dataset *d, size_t index, struct nuc_array_info *out)
 {
     if (index >= d->arrays.count)
         return NUC_BAD_USAGE;
-    const struct nuc_array *a = &d->arrays.items[index];
-    *out = (struct nuc_array_info){.name = a->name, .dtype = a->dtype, .rank = a->rank};
-    memcpy(out->sizes, a->shape, a->rank * sizeof out->sizes[0]);
-    out->data = a->data.data;
-    out->bytes = a->data.size;
-    return NUC_OK;
+    struct array_call call = {&d->arrays.items[index], out};
+    return nuc_enter(d->c, describe_array, &call);
 }
 
 /* ---- binding ---- */
@@ -143,6 +155,7 @@ static void bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, si
     }
     d->bound = nuc_alloc_array(cx, n_inputs, sizeof(struct nuc_array *));
     d->bytes = nuc_alloc_array(cx, n_inputs, sizeof *d->bytes);
+    d->aligned = nuc_alloc_array(cx, n_inputs, sizeof *d->aligned);
     d->n_inputs = n_inputs;
     for (size_t i = 0; i < n_inputs; i++) {
         const struct nuc_tensor_info *t = &inputs[i];
@@ -164,6 +177,8 @@ static void bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, si
         d->n_samples = n;
         d->bound[i] = a;
         d->bytes[i] = t->bytes;
+        if ((uintptr_t)a->data.data % nuc_dtype_size(a->dtype) != 0)
+            d->aligned[i] = nuc_alloc(cx, t->bytes);
     }
 }
 
@@ -202,6 +217,14 @@ enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_
     return s;
 }
 
+/* Samples are copied one at a time, so that a large file is never held in memory. */
+static const void *aligned_sample(const struct nuc_dataset *d, size_t input, size_t sample)
+{
+    const uint8_t *data = d->bound[input]->data.data + sample * d->bytes[input];
+
+    return d->aligned[input] == NULL ? data : memcpy(d->aligned[input], data, d->bytes[input]);
+}
+
 void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
 {
     if (d->images != NULL) {
@@ -209,7 +232,7 @@ void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const v
         return;
     }
     for (size_t i = 0; i < d->n_inputs; i++)
-        inputs[i] = d->bound[i]->data.data + sample * d->bytes[i];
+        inputs[i] = aligned_sample(d, i, sample);
 }
 
 struct sample_call {

@@ -45,6 +45,7 @@ struct nuc_dataset {
     size_t n_inputs, n_samples;
     const struct nuc_array **bound; /* one an input */
     size_t *bytes;                  /* of one sample of each input */
+    void **aligned;                 /* by input: the sample read last; NULL when elements lie aligned in the file */
 
     /* A folder of images: `arrays` holds at most the labels, `bound` is not used. */
     const struct nuc_images *images; /* NULL: arrays */

@@ -59,9 +59,15 @@ struct nuc_array nuc_read_npy(struct nuc_context *cx, const char *where, struct 
     array.data = (struct nuc_span){file.data + h.data_offset, count * size};
     if (h.fortran_order && h.rank > 1)
         array.data.data = transpose(cx, &h, array.data.data, count);
-    else if ((uintptr_t)array.data.data % size != 0)
-        array.data.data = nuc_copy(cx, array.data.data, array.data.size);
     return array;
+}
+
+/* NumPy aligns the elements to the beginning of their .npy file, which lies anywhere in an .npz archive. */
+const void *nuc_array_elements(struct nuc_context *cx, struct nuc_array *array)
+{
+    if ((uintptr_t)array->data.data % nuc_dtype_size(array->dtype) != 0)
+        array->data.data = nuc_copy(cx, array->data.data, array->data.size);
+    return array->data.data;
 }
 
 /* "x.npy" -> "x" */

@@ -13,7 +13,7 @@ struct nuc_array {
     enum nuc_dtype dtype;
     uint32_t rank;
     int64_t shape[NUC_MAX_RANK];
-    struct nuc_span data; /* dense, last dimension innermost; aligned to the element size */
+    struct nuc_span data; /* dense, last dimension innermost; in a mapped file at any address */
 };
 
 struct nuc_arrays {
@@ -27,10 +27,13 @@ struct nuc_arrays nuc_read_arrays(struct nuc_context *cx, const char *path);
 /* True for a folder with .npy files. */
 bool nuc_holds_arrays(struct nuc_context *cx, const char *folder);
 
+/* The elements at an address their type may have: in place when they lie so, else copied once and kept. */
+const void *nuc_array_elements(struct nuc_context *cx, struct nuc_array *array);
+
 /* NULL when there is none of that name. */
 const struct nuc_array *nuc_find_array(const struct nuc_arrays *arrays, const char *name);
 
-/* One .npy file in memory; `where` names it in messages. Without copying where the bytes lie as they should. */
+/* One .npy file in memory; `where` names it in messages. Only Fortran order is copied. */
 struct nuc_array nuc_read_npy(struct nuc_context *cx, const char *where, struct nuc_span file);
 
 /* Writes an uncompressed archive; the same arrays give the same bytes. bfloat16 has no counterpart and is refused. */

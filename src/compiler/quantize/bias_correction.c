@@ -165,9 +165,10 @@ static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l
 
     if (o == NULL || means == NULL || means->count <= 0 || means->channels != l->in)
         return NULL;
+    float *bias = nuc_layer_values(g, l->bias);
+    struct nuc_arena *outer = nuc_push_arena(g->cx); /* copies of one weight at a time */
     const float *weight = nuc_const_contiguous(g, l->weight), *rounded = nuc_fake_quantized(g, l->weight, o);
     const double *shares = tap_shares(g->cx, l);
-    float *bias = nuc_layer_values(g, l->bias);
     for (uint32_t k = 0; k < l->out; k++) {
         double error = 0;
         for (uint32_t i = 0; i < per_group; i++) {
@@ -178,6 +179,7 @@ static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l
         }
         bias[k] = (float)((double)bias[k] - error);
     }
+    nuc_pop_arena(g->cx, outer);
     return bias;
 }
 
