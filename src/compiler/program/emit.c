@@ -3,46 +3,7 @@
 #include <string.h>
 
 #include "compiler/partition/delegate.h"
-
-/*
- * How an operator is called at run time: name and overload of its out variant, the schema arguments it does not have
- * (bit a position), those that must be doubles even when the graph holds an int, and those whose whole numbers are
- * ints even when the graph holds a double.
- */
-struct out_variant {
-    const char *name, *overload;
-    uint32_t dropped, doubles, whole;
-};
-
-static const struct out_variant out_variants[NUC_OP_COUNT] = {
-    [NUC_OP_QUANTIZE_PER_TENSOR] = {"quantized_decomposed::quantize_per_tensor", "out", 0, 1U << 1, 0},
-    [NUC_OP_DEQUANTIZE_PER_TENSOR] = {"quantized_decomposed::dequantize_per_tensor", "out", 0, 1U << 1, 0},
-    [NUC_OP_QUANTIZE_PER_CHANNEL] = {"quantized_decomposed::quantize_per_channel", "out", 0, 0, 0},
-    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = {"quantized_decomposed::dequantize_per_channel", "out", 0, 0, 0},
-    [NUC_OP_EDGE_CONVOLUTION] = {"aten::convolution", "out", 0, 0, 0},
-    [NUC_OP_EDGE_BATCH_NORM] = {"aten::_native_batch_norm_legit_no_training", "out", 0, 3U << 5, 0},
-    [NUC_OP_EDGE_RELU] = {"aten::relu", "out", 0, 0, 0},
-    [NUC_OP_EDGE_HARDTANH] = {"aten::hardtanh", "out", 0, 0, 0},
-    [NUC_OP_EDGE_ADD] = {"aten::add", "out", 0, 0, 1U << 2},
-    [NUC_OP_EDGE_MAX_POOL2D] = {"aten::max_pool2d_with_indices", "out", 0, 0, 0},
-    [NUC_OP_EDGE_AVG_POOL2D] = {"aten::avg_pool2d", "out", 0, 0, 0},
-    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = {"aten::_adaptive_avg_pool2d", "out", 0, 0, 0},
-    [NUC_OP_EDGE_MEAN_DIM] = {"aten::mean", "out", 0, 0, 0},
-    [NUC_OP_EDGE_CONSTANT_PAD] = {"aten::constant_pad_nd", "out", 0, 0, 0},
-    [NUC_OP_EDGE_VIEW] = {"aten::view_copy", "out", 0, 0, 0},
-    [NUC_OP_EDGE_PERMUTE] = {"aten::permute_copy", "out", 0, 0, 0},
-    [NUC_OP_EDGE_ADDMM] = {"aten::addmm", "out", 0, 0, 3U << 3},
-    [NUC_OP_EDGE_MM] = {"aten::mm", "out", 0, 0, 0},
-    [NUC_OP_EDGE_SOFTMAX] = {"aten::_softmax", "out", 0, 0, 0},
-    [NUC_OP_EDGE_CLONE] = {"aten::clone", "out", 0, 0, 0},
-    [NUC_OP_EDGE_CLONE_DIM_ORDER] = {"dim_order_ops::_clone_dim_order", "out", 0, 0, 0},
-    [NUC_OP_EDGE_TO_DIM_ORDER_COPY] = {"dim_order_ops::_to_dim_order_copy", "out", 0xFU << 1, 0, 0},
-};
-
-const char *nuc_program_operator_name(enum nuc_op op)
-{
-    return op < NUC_OP_COUNT ? out_variants[op].name : NULL;
-}
+#include "compiler/program/out_variant.h"
 
 int nuc_scalar_type(enum nuc_dtype dtype)
 {
@@ -108,10 +69,10 @@ static uint32_t add_ints(struct nuc_emission *e, const int64_t *ints, uint32_t c
     return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_INTS, .count = count, .u.items = items});
 }
 
-static uint32_t add_tensors(struct nuc_emission *e, struct nuc_node *const *nodes, uint32_t count)
+static uint32_t add_tensors(struct nuc_emission *e, struct nuc_node *const *nodes, uint32_t count, bool optional)
 {
     int64_t *items = nuc_alloc_array(e->cx, count, sizeof *items);
-    enum nuc_emit_kind kind = NUC_EMIT_TENSORS;
+    enum nuc_emit_kind kind = optional ? NUC_EMIT_OPTIONAL_TENSORS : NUC_EMIT_TENSORS;
 
     for (uint32_t i = 0; i < count; i++) {
         items[i] = nodes[i] == NULL ? -1 : (int64_t)tensor_of(e, nodes[i]);
@@ -143,13 +104,19 @@ static bool is_whole(double f)
     return f >= -1e9 && f <= 1e9 && (double)(int64_t)f >= f && (double)(int64_t)f <= f;
 }
 
-static uint32_t add_argument(struct nuc_emission *e, const struct nuc_arg *arg, bool as_double, bool whole)
+/* Argument `position` of a call; `variant` says where kinds differ from the graph's. */
+static uint32_t add_argument(struct nuc_emission *e, const struct nuc_arg *arg, const struct nuc_out_variant *variant,
+                             uint32_t position)
 {
+    bool as_double = (variant->doubles >> position & 1) != 0;
+    bool whole = (variant->whole >> position & 1) != 0;
+    bool optional = (variant->optional >> position & 1) != 0;
+
     switch (arg->kind) {
     case NUC_ARG_NODE:
         return tensor_of(e, arg->u.node);
     case NUC_ARG_NODES:
-        return add_tensors(e, arg->u.nodes, arg->count);
+        return add_tensors(e, arg->u.nodes, arg->count, optional);
     case NUC_ARG_INT:
         return as_double ? add_double(e, (double)arg->u.i) : add_int(e, arg->u.i);
     case NUC_ARG_INTS:
@@ -205,38 +172,64 @@ static void add_instruction(struct nuc_emission *e, struct nuc_emit_instruction 
     e->instructions[e->n_instructions++] = instruction;
 }
 
-/* The return value: the out tensor again, or a list of several. */
-static uint32_t add_return(struct nuc_emission *e, const uint32_t *results, uint32_t count)
+static uint32_t add_result_list(struct nuc_emission *e, const uint32_t *results, uint32_t count)
 {
-    if (count == 1)
-        return results[0];
     int64_t *items = nuc_alloc_array(e->cx, count, sizeof *items);
+
     for (uint32_t i = 0; i < count; i++)
         items[i] = results[i];
     return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_TENSORS, .count = count, .u.items = items});
 }
 
-/* Results first, then scalars in schema order: the numbering of ExecuTorch's emitter. */
-static void emit_kernel(struct nuc_emission *e, const struct nuc_node *node)
+/*
+ * Out arguments and return value: the tensors and the only one again or a list of them; for an operator that returns a
+ * list, the list twice, as two values.
+ */
+static uint32_t add_outs(struct nuc_emission *e, const struct nuc_node *node, const uint32_t *results, uint32_t *args)
 {
-    const struct out_variant *variant = &out_variants[node->op];
-    uint32_t *args = nuc_alloc_array(e->cx, node->n_args + node->n_vals + 1, sizeof *args);
     uint32_t n = 0;
 
-    if (variant->name == NULL)
-        nuc_fail(e->cx, NUC_UNSUPPORTED, "%s: %s has no operator at run time: delegate or decompose it", e->g->file,
-                 nuc_node_text(e->cx, node));
-    uint32_t *results = add_results(e, node);
-    for (uint32_t i = 0; i < node->n_args; i++) {
-        if ((variant->dropped >> i & 1) == 0)
-            args[n++] =
-                add_argument(e, &node->args[i], (variant->doubles >> i & 1) != 0, (variant->whole >> i & 1) != 0);
+    if (nuc_op_schema(e->cx, node->op)->returns_list) {
+        args[n++] = add_result_list(e, results, node->n_vals);
+        args[n++] = add_result_list(e, results, node->n_vals);
+        return n;
     }
     for (uint32_t i = 0; i < node->n_vals; i++)
         args[n++] = results[i];
-    args[n++] = add_return(e, results, node->n_vals);
+    args[n++] = node->n_vals == 1 ? results[0] : add_result_list(e, results, node->n_vals);
+    return n;
+}
+
+static const struct nuc_out_variant *need_variant(struct nuc_emission *e, const struct nuc_node *node)
+{
+    const struct nuc_out_variant *variant = nuc_out_variant(node->op);
+
+    if (variant == NULL)
+        nuc_fail(e->cx, NUC_UNSUPPORTED, "%s: %s has no operator at run time: delegate or decompose it", e->g->file,
+                 nuc_node_text(e->cx, node));
+    return variant;
+}
+
+static void add_call(struct nuc_emission *e, const struct nuc_out_variant *variant, const uint32_t *args, uint32_t n)
+{
     add_instruction(e, (struct nuc_emit_instruction){
                            .index = operator_index(e, variant->name, variant->overload), .n_args = n, .args = args});
+}
+
+/* Results first, then scalars in schema order: the numbering of ExecuTorch's emitter. */
+static void emit_kernel(struct nuc_emission *e, const struct nuc_node *node)
+{
+    const struct nuc_out_variant *variant = need_variant(e, node);
+    uint32_t *args = nuc_alloc_array(e->cx, (size_t)node->n_args + node->n_vals + 2, sizeof *args);
+    uint32_t n = 0;
+    uint32_t *results = add_results(e, node);
+
+    for (uint32_t i = 0; i < node->n_args; i++) {
+        if ((variant->dropped >> i & 1) == 0)
+            args[n++] = add_argument(e, &node->args[i], variant, i);
+    }
+    n += add_outs(e, node, results, args + n);
+    add_call(e, variant, args, n);
 }
 
 /* A value may appear once among a delegate's inputs and outputs. */
@@ -299,7 +292,6 @@ static bool feeds_output(const struct nuc_node *node)
 /* A copy of the view's input whose elements lie contiguously, by the operator that changes dim orders. */
 static uint32_t emit_contiguous_copy(struct nuc_emission *e, const struct nuc_node *source)
 {
-    const struct out_variant *variant = &out_variants[NUC_OP_EDGE_TO_DIM_ORDER_COPY];
     struct nuc_meta *meta = nuc_copy(e->cx, &source->vals[0], sizeof *meta);
     uint32_t *args = nuc_alloc_array(e->cx, 5, sizeof *args);
     int64_t order[NUC_MAX_RANK];
@@ -313,14 +305,51 @@ static uint32_t emit_contiguous_copy(struct nuc_emission *e, const struct nuc_no
     args[2] = add_ints(e, order, meta->rank);
     args[3] = copy;
     args[4] = copy;
-    add_instruction(e, (struct nuc_emit_instruction){
-                           .index = operator_index(e, variant->name, variant->overload), .n_args = 5, .args = args});
+    add_call(e, nuc_out_variant(NUC_OP_EDGE_TO_DIM_ORDER_COPY), args, 5);
     return copy;
+}
+
+/* Whether each element of the view lies where it lay before: dimensions but those of size 1 agree in stride. */
+static bool same_places(const struct nuc_meta *source, const struct nuc_meta *view)
+{
+    int64_t source_strides[NUC_MAX_RANK];
+    int64_t view_strides[NUC_MAX_RANK];
+    uint32_t s = 0;
+
+    nuc_dense_strides(source, source_strides);
+    nuc_dense_strides(view, view_strides);
+    for (uint32_t v = 0; v < view->rank; v++) {
+        if (view->sizes[v] == 1)
+            continue;
+        while (s < source->rank && source->sizes[s] == 1)
+            s++;
+        if (s == source->rank || source->sizes[s] != view->sizes[v] || source_strides[s] != view_strides[v])
+            return false;
+        s++;
+    }
+    return true;
+}
+
+/* The operator that copies: view_copy for all views, with the sizes as the graph has them or as they result. */
+static void emit_view_copy(struct nuc_emission *e, const struct nuc_node *node, uint32_t source)
+{
+    const struct nuc_out_variant *variant = need_variant(e, node);
+    uint32_t *args = nuc_alloc_array(e->cx, 4, sizeof *args);
+    uint32_t *results = add_results(e, node);
+
+    args[0] = source;
+    if (node->op == NUC_OP_EDGE_VIEW)
+        args[1] = add_argument(e, &node->args[1], variant, 1);
+    else
+        args[1] = add_ints(e, node->vals[0].sizes, node->vals[0].rank);
+    args[2] = results[0];
+    args[3] = results[0];
+    add_call(e, variant, args, 4);
 }
 
 /*
  * A view is another name for the same bytes and needs no instruction. Its elements keep their logical order, so that
- * the input has to lie contiguously. An output gets bytes of its own: the caller may place it.
+ * the input has to lie contiguously, or as the view has it. An output gets bytes of its own: the caller may place it.
  */
 static void emit_view(struct nuc_emission *e, const struct nuc_node *node)
 {
@@ -329,15 +358,16 @@ static void emit_view(struct nuc_emission *e, const struct nuc_node *node)
     if (source == NULL)
         nuc_fail(e->cx, NUC_INTERNAL, "%s: %s views no tensor", e->g->file, nuc_node_text(e->cx, node));
     bool contiguous = lies_contiguously(&source->vals[0]);
+    bool in_place = contiguous || same_places(&source->vals[0], &node->vals[0]);
     if (contiguous && feeds_output(node) && lies_contiguously(&node->vals[0])) {
-        emit_kernel(e, node);
+        emit_view_copy(e, node, tensor_of(e, source));
         return;
     }
-    if (!lies_contiguously(&node->vals[0]))
+    if (!lies_contiguously(&node->vals[0]) && !same_places(&source->vals[0], &node->vals[0]))
         nuc_fail(e->cx, NUC_UNSUPPORTED,
                  "%s: %s makes a tensor that is not contiguous: clone it to the dim order wanted", e->g->file,
                  nuc_node_text(e->cx, node));
-    uint32_t base = contiguous ? tensor_of(e, source) : emit_contiguous_copy(e, source);
+    uint32_t base = in_place ? tensor_of(e, source) : emit_contiguous_copy(e, source);
     uint32_t *values = nuc_alloc(e->cx, sizeof *values);
     values[0] = add_tensor(e, &node->vals[0], e->values[base].storage, e->values[base].constant);
     e->value_of[node->id] = values;
@@ -384,6 +414,14 @@ static void emit_outputs(struct nuc_emission *e, const struct nuc_node *node)
     }
 }
 
+static void emit_call(struct nuc_emission *e, const struct nuc_node *node)
+{
+    if (need_variant(e, node)->view)
+        emit_view(e, node);
+    else
+        emit_kernel(e, node);
+}
+
 /* Live ranges count in nodes; placeholders share step 0, because inputs are all there before the first instruction. */
 static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
 {
@@ -402,11 +440,8 @@ static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
     case NUC_OP_CALL_DELEGATE:
         emit_delegate(e, node);
         break;
-    case NUC_OP_EDGE_VIEW:
-        emit_view(e, node);
-        break;
     default:
-        emit_kernel(e, node);
+        emit_call(e, node);
         break;
     }
 }

@@ -2,43 +2,86 @@
 
 #include <string.h>
 
-/*
- * Operators whose kernels in kernels/portable refuse other dim orders of their first argument, or read it as if it were
- * contiguous.
- */
-static bool wants_contiguous(enum nuc_op op)
-{
-    static const enum nuc_op ops[] = {
-        NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D,
-        NUC_OP_EDGE_AVG_POOL2D,
-        NUC_OP_EDGE_MEAN_DIM,
-        NUC_OP_EDGE_BATCH_NORM,
-        NUC_OP_EDGE_SOFTMAX,
-        NUC_OP_EDGE_CONSTANT_PAD,
-        NUC_OP_EDGE_PERMUTE,
-    };
+/* Which tensor arguments of an operator have to be contiguous. */
+enum need {
+    NEED_NOTHING,
+    NEED_FIRST, /* the first */
+    NEED_ALL,   /* each */
+    NEED_SAME   /* each, when they differ in rank or dim order */
+};
 
-    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
-        if (op == ops[i])
-            return true;
-    }
-    return false;
-}
+/* Kernels of kernels/portable that refuse other dim orders, or read tensors as if they were contiguous. */
+static const uint8_t needs[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = NEED_FIRST,
+    [NUC_OP_EDGE_AVG_POOL2D] = NEED_FIRST,
+    [NUC_OP_EDGE_MEAN_DIM] = NEED_FIRST,
+    [NUC_OP_EDGE_SUM_DIM] = NEED_FIRST,
+    [NUC_OP_EDGE_AMAX] = NEED_FIRST,
+    [NUC_OP_EDGE_AMIN] = NEED_FIRST,
+    [NUC_OP_EDGE_BATCH_NORM] = NEED_FIRST,
+    [NUC_OP_EDGE_SOFTMAX] = NEED_FIRST,
+    [NUC_OP_EDGE_CONSTANT_PAD] = NEED_FIRST,
+    [NUC_OP_EDGE_PERMUTE] = NEED_FIRST,
+    [NUC_OP_EDGE_EXPAND] = NEED_FIRST,
+    [NUC_OP_EDGE_SLICE] = NEED_FIRST,
+    [NUC_OP_EDGE_SPLIT_WITH_SIZES] = NEED_FIRST,
+    [NUC_OP_EDGE_INDEX] = NEED_FIRST,
+    [NUC_OP_EDGE_AS_STRIDED] = NEED_FIRST,
+    [NUC_OP_EDGE_CAT] = NEED_ALL,
+    [NUC_OP_EDGE_SLICE_SCATTER] = NEED_ALL,
+    [NUC_OP_EDGE_COPY] = NEED_ALL,
+    [NUC_OP_EDGE_ADD] = NEED_SAME,
+    [NUC_OP_EDGE_SUB] = NEED_SAME,
+    [NUC_OP_EDGE_MUL] = NEED_SAME,
+    [NUC_OP_EDGE_DIV] = NEED_SAME,
+    [NUC_OP_EDGE_MAXIMUM] = NEED_SAME,
+    [NUC_OP_EDGE_MINIMUM] = NEED_SAME,
+    [NUC_OP_EDGE_WHERE] = NEED_SAME,
+};
+
+/* What ExecuTorch's LegalizePortableDimOrderPass looks after. */
+static const uint8_t reference_needs[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = NEED_FIRST,
+    [NUC_OP_EDGE_AVG_POOL2D] = NEED_FIRST,
+    [NUC_OP_EDGE_EXPAND] = NEED_FIRST,
+    [NUC_OP_EDGE_MEAN_DIM] = NEED_FIRST,
+    [NUC_OP_EDGE_SUM_DIM] = NEED_FIRST,
+};
 
 static bool same_order(const struct nuc_meta *a, const struct nuc_meta *b)
 {
     return a->rank == b->rank && memcmp(a->dim_order, b->dim_order, a->rank) == 0;
 }
 
-/* Tensor arguments from the first on that have to be contiguous: an addition wants one dim order for both. */
-static uint32_t contiguous_arguments(const struct nuc_node *node)
-{
-    const struct nuc_node *a = nuc_arg_node(node, 0);
-    const struct nuc_node *b = nuc_arg_node(node, 1);
+/* The tensor arguments of one node, while it is looked at. */
+struct operands {
+    struct nuc_node *const *nodes;
+    uint32_t count;
+};
 
-    if (node->op == NUC_OP_EDGE_ADD && a != NULL && b != NULL && !same_order(&a->vals[0], &b->vals[0]))
-        return 2;
-    return wants_contiguous(node->op) ? 1 : 0;
+static bool differ(const struct operands *in)
+{
+    for (uint32_t i = 1; i < in->count; i++) {
+        if (!same_order(&in->nodes[0]->vals[0], &in->nodes[i]->vals[0]))
+            return true;
+    }
+    return false;
+}
+
+/* How many of the operands, from the first on, have to be contiguous. */
+static uint32_t contiguous_operands(enum need need, const struct operands *in)
+{
+    switch (need) {
+    case NEED_FIRST:
+        return in->count > 0 ? 1 : 0;
+    case NEED_ALL:
+        return in->count;
+    case NEED_SAME:
+        return differ(in) ? in->count : 0;
+    case NEED_NOTHING:
+        break;
+    }
+    return 0;
 }
 
 /* A copy of `source` in that dim order, in front of `before`. */
@@ -73,41 +116,89 @@ static void mark_users(const struct nuc_node *node, bool *stale)
         stale[node->users[i]->id] = true;
 }
 
-/*
- * The meta follows from the inputs again. Delegates keep theirs: their payload was made for it. A padded image goes
- * back to its dim order, because a convolution behind it follows its weight's, and its kernel takes one order only.
- */
+/* A delegate's payload and a convolution's result were made for the dim order they read. */
+static bool keeps_order(const struct nuc_node *user)
+{
+    return user->op == NUC_OP_CALL_DELEGATE || user->op == NUC_OP_EDGE_CONVOLUTION;
+}
+
+static struct nuc_node *order_keeping_user(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (keeps_order(node->users[i]))
+            return node->users[i];
+    }
+    return NULL;
+}
+
+/* Users that keep their dim order read a copy in the one from before. */
+static void restore_order(struct nuc_graph *g, struct nuc_node *node, const uint8_t *dim_order)
+{
+    struct nuc_node *user = order_keeping_user(node);
+    struct nuc_node *back = user != NULL ? add_copy(g, node, dim_order, node->next) : NULL;
+
+    for (; user != NULL; user = order_keeping_user(node))
+        nuc_replace_input(g, user, node, back);
+}
+
+/* The meta follows from the inputs again; results of a tuple are restored where they are read. */
 static void refresh(struct nuc_graph *g, struct nuc_node *node, bool *stale)
 {
     struct nuc_meta before = node->vals[0];
 
     nuc_infer_shape(g, node);
-    if (nuc_meta_equal(&before, &node->vals[0]))
-        return;
-    if (node->op == NUC_OP_EDGE_CONSTANT_PAD) {
-        struct nuc_node *back = add_copy(g, node, before.dim_order, node->next);
-        nuc_replace_uses(g, node, back, back);
-        return;
+    if (!node->is_tuple) {
+        if (nuc_meta_equal(&before, &node->vals[0]))
+            return;
+        restore_order(g, node, before.dim_order);
     }
     mark_users(node, stale);
 }
 
-void nuc_legalize_dim_orders(struct nuc_graph *g)
+/* Upper bound of the ids in use when all copies are there: one a use in front and one behind each node. */
+static size_t most_ids(const struct nuc_graph *g)
 {
-    bool *stale = nuc_alloc_array(g->cx, (size_t)g->next_id + 3 * (size_t)g->n_nodes + 1, sizeof *stale);
+    size_t ids = (size_t)g->next_id + 1;
+
+    for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
+        ids += 2 + (size_t)nuc_inputs(node, NULL, 0);
+    return ids;
+}
+
+/* Whether operand i is an earlier one again: all its places got the copy then. */
+static bool is_repeated(struct nuc_node *const *nodes, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++) {
+        if (nodes[k] == nodes[i])
+            return true;
+    }
+    return false;
+}
+
+static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need, bool *stale)
+{
+    uint32_t n = nuc_inputs(node, NULL, 0);
+    struct nuc_node **nodes = nuc_alloc_array(g->cx, (size_t)n + 1, sizeof(*nodes));
+    struct operands in = {nodes, nuc_inputs(node, nodes, n)};
+    uint32_t count = contiguous_operands(need, &in);
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (nuc_is_contiguous(&nodes[i]->vals[0]) || is_repeated(nodes, i))
+            continue;
+        nuc_replace_input(g, node, nodes[i], add_contiguous_copy(g, nodes[i], node));
+        stale[node->id] = true;
+    }
+    if (stale[node->id])
+        refresh(g, node, stale);
+}
+
+void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
+{
+    const uint8_t *table = as_reference ? reference_needs : needs;
+    bool *stale = nuc_alloc_array(g->cx, most_ids(g), sizeof *stale);
 
     for (struct nuc_node *node = g->first; node != NULL; node = node->next) {
-        if (!nuc_is_call(node) || node->op == NUC_OP_CALL_DELEGATE)
-            continue;
-        uint32_t count = contiguous_arguments(node);
-        for (uint32_t i = 0; i < count; i++) {
-            struct nuc_node *source = nuc_arg_node(node, i);
-            if (source == NULL || nuc_is_contiguous(&source->vals[0]))
-                continue;
-            nuc_set_arg_node(node, g, i, add_contiguous_copy(g, source, node));
-            stale[node->id] = true;
-        }
-        if (stale[node->id])
-            refresh(g, node, stale);
+        if (nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE)
+            legalize(g, node, (enum need)table[node->op], stale);
     }
 }

@@ -18,7 +18,7 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
 
 struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o)
 {
-    nuc_legalize_dim_orders(g);
+    nuc_legalize_dim_orders(g, o->keep_order);
     if (!o->keep_order)
         nuc_sink_constant_operators(g);
     struct nuc_emission *e = nuc_emit_graph(g);

@@ -29,7 +29,8 @@ struct nuc_program_options {
 /*
  * The bytes of the file, in the arena; the same graph and options give the same bytes. Operators whose portable kernel
  * takes contiguous tensors only get a copy in front, in the graph itself. Unless keep_order is set, what is computed
- * from constants alone is computed right before its first use, so that it takes memory for a short time. Fails with
+ * from constants alone is computed right before its first use, so that it takes memory for a short time; with it,
+ * instructions and copies are those of ExecuTorch's own lowering, although portable kernels refuse some. Fails with
  * NUC_UNSUPPORTED, naming the node, for an operator that has no out variant at run time.
  */
 struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o);
