@@ -280,6 +280,18 @@ static void test_transposed_convolution_padded(void **state)
     assert_shape(output_of(n, 1), SIZES(1, 7, 7, 3));
 }
 
+/* Groups that no pass splits: a convolution with the narrower weights, depthwise only when channels stay as many. */
+static void test_many_groups(void **state)
+{
+    struct net *n = *state;
+    struct nuc_node *x = user_input(n, "x", SIZES(1, 12, 3, 4), true);
+
+    finish_one(n, convolution(n, x, weight(n, "w", SIZES(24, 1, 3, 3)), bias(n, 24), 1, 12));
+    ASSERT_OPS(n, NUC_LT_PADV2, NUC_LT_CONV_2D);
+    assert_shape(input_of(n, 1, 1), SIZES(24, 3, 3, 1));
+    assert_shape(output_of(n, 1), SIZES(1, 3, 4, 24));
+}
+
 /* ---- moves ---- */
 
 static void test_cat(void **state)
@@ -547,6 +559,7 @@ int main(void)
         TEST(test_bmm_channels_last),
         TEST(test_transposed_convolution),
         TEST(test_transposed_convolution_padded),
+        TEST(test_many_groups),
         TEST(test_cat),
         TEST(test_slice),
         TEST(test_mirror_pad),
