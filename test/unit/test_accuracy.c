@@ -1,0 +1,335 @@
+/* Equalisation and bias correction: what they keep, and what they gain where they should. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/eval/eval.h"
+#include "compiler/eval/sqnr.h"
+#include "compiler/quantize/bias_correction.h"
+#include "compiler/quantize/equalize.h"
+#include "compiler/quantize/layers.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define INTS(...) ((const int64_t[]){__VA_ARGS__}), (uint32_t)COUNT(((const int64_t[]){__VA_ARGS__}))
+
+#define CHANNELS 8
+#define SIDE 6
+#define INPUT (4 * SIDE * SIDE)
+#define OUTPUT 5
+
+static int free_context(void **state)
+{
+    nuc_context_free(*state);
+    return 0;
+}
+
+/* Repeatable values in -1 .. 1. */
+static float noise(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float)(*seed >> 8) * 0x1p-23f - 1;
+}
+
+/* Neighbouring seeds give unlike values. */
+static void fill(float *x, size_t count, uint32_t seed)
+{
+    seed = (seed + 1) * 2654435761u;
+    seed = (seed ^ seed >> 15) * 2246822519u;
+    for (size_t i = 0; i < count; i++)
+        x[i] = noise(&seed);
+}
+
+static struct nuc_node *parameter(struct nuc_graph *g, const char *name, const float *data, const int64_t *sizes,
+                                  uint32_t rank)
+{
+    struct nuc_meta m = nuc_meta_make(NUC_F32, sizes, rank);
+    struct nuc_node *node = nuc_add_constant(g, name, &m, data);
+
+    node->input_kind = NUC_PARAMETER;
+    return node;
+}
+
+static struct nuc_node *call(struct nuc_graph *g, enum nuc_op op, struct nuc_node *a, struct nuc_node *b,
+                             struct nuc_node *c)
+{
+    struct nuc_node *args[] = {a, b, c}, *node = nuc_add_node(g, NULL, op, NULL);
+
+    for (uint32_t i = 0; i < 3 && args[i] != NULL; i++)
+        nuc_set_arg_node(node, g, i, args[i]);
+    return node;
+}
+
+static struct nuc_node *activation(struct nuc_graph *g, enum nuc_op op, struct nuc_node *x)
+{
+    struct nuc_node *node = call(g, op, x, NULL, NULL);
+
+    nuc_infer_shape(g, node);
+    return node;
+}
+
+/*
+ * conv 1x1 of 4 to 8 channels, activation, depthwise conv 3x3, activation, flatten, linear. Channel c of the first
+ * weight and bias is spread by 4^-c where `spread`; the next layer makes up for it.
+ */
+static struct nuc_graph *network(struct nuc_context *cx, enum nuc_op op, bool spread)
+{
+    float w1[CHANNELS * 4], b1[CHANNELS], w2[CHANNELS * 9], b2[CHANNELS], w3[OUTPUT * CHANNELS * SIDE * SIDE];
+    struct nuc_graph *g = nuc_graph_new(cx, "test");
+
+    fill(w1, COUNT(w1), 1);
+    fill(b1, COUNT(b1), 2);
+    fill(w2, COUNT(w2), 3);
+    fill(b2, COUNT(b2), 4);
+    fill(w3, COUNT(w3), 5);
+    for (size_t c = 0; spread && c < CHANNELS; c++) {
+        float s = ldexpf(1, -2 * (int)c);
+        b1[c] *= s;
+        for (size_t i = 0; i < 4; i++)
+            w1[c * 4 + i] *= s;
+        for (size_t i = 0; i < 9; i++)
+            w2[c * 9 + i] /= s;
+    }
+    struct nuc_node *p1 = parameter(g, "w1", w1, INTS(CHANNELS, 4, 1, 1)), *q1 = parameter(g, "b1", b1, INTS(CHANNELS));
+    struct nuc_node *p2 = parameter(g, "w2", w2, INTS(CHANNELS, 1, 3, 3)), *q2 = parameter(g, "b2", b2, INTS(CHANNELS));
+    struct nuc_node *p3 = parameter(g, "w3", w3, INTS(OUTPUT, CHANNELS * SIDE * SIDE));
+    struct nuc_meta m = nuc_meta_make(NUC_F32, INTS(1, 4, SIDE, SIDE));
+    struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &m);
+    struct nuc_node *conv = call(g, NUC_OP_CONV2D, x, p1, q1);
+    nuc_infer_shape(g, conv);
+    struct nuc_node *depthwise = call(g, NUC_OP_CONV2D, activation(g, op, conv), p2, q2);
+    nuc_set_arg_ints(depthwise, g, 4, INTS(1, 1));
+    nuc_set_arg_int(depthwise, 6, CHANNELS);
+    nuc_infer_shape(g, depthwise);
+    struct nuc_node *flat = call(g, NUC_OP_FLATTEN, activation(g, op, depthwise), NULL, NULL);
+    nuc_set_arg_int(flat, 1, 1);
+    nuc_infer_shape(g, flat);
+    struct nuc_node *linear = call(g, NUC_OP_LINEAR, flat, p3, NULL);
+    nuc_infer_shape(g, linear);
+    struct nuc_node *output = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
+    nuc_set_arg_nodes(output, g, 0, &linear, 1);
+    nuc_graph_verify(g, "test");
+    return g;
+}
+
+static void run(struct nuc_graph *g, uint32_t sample, float out[OUTPUT])
+{
+    float x[INPUT];
+
+    fill(x, INPUT, 100 + sample);
+    nuc_eval_run(nuc_eval_new(g, 1), (const void *const[]){x}, (void *const[]){out});
+}
+
+/* SQNR of g quantized with one scale a weight, against `reference`, over samples that calibration has not seen. */
+static double sqnr(struct nuc_graph *g, struct nuc_graph *reference, bool bias_correction)
+{
+    struct nuc_quantize_options options = {
+        .threads = 1, .weights = NUC_WEIGHTS_PER_TENSOR, .bias_correction = bias_correction};
+    struct nuc_sqnr s = {0, 0};
+    float x[INPUT], expected[OUTPUT], got[OUTPUT];
+
+    if (bias_correction)
+        nuc_add_biases(g);
+    struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
+    for (uint32_t k = 0; k < 8; k++) {
+        fill(x, INPUT, k);
+        nuc_quantize_sample(c, (const void *const[]){x});
+    }
+    struct nuc_graph *q = nuc_quantize_convert(c);
+    nuc_graph_verify(q, "quantized");
+    for (uint32_t k = 0; k < 16; k++) {
+        run(reference, k, expected);
+        run(q, k, got);
+        nuc_sqnr_add(&s, expected, got, OUTPUT);
+    }
+    return nuc_sqnr_db(&s);
+}
+
+static float largest(struct nuc_graph *g, const char *name, size_t channel, size_t count)
+{
+    const float *w = nuc_const_contiguous(g, nuc_find_node(g, name));
+    float most = 0;
+
+    for (size_t i = 0; i < count; i++)
+        most = fmaxf(most, fabsf(w[channel * count + i]));
+    return most;
+}
+
+static void assert_same_function(struct nuc_graph *a, struct nuc_graph *b)
+{
+    float x[OUTPUT], y[OUTPUT];
+
+    for (uint32_t k = 0; k < 4; k++) {
+        run(a, k, x);
+        run(b, k, y);
+        for (size_t i = 0; i < OUTPUT; i++)
+            assert_true(fabsf(x[i] - y[i]) <= 1e-4f * (1 + fabsf(x[i])));
+    }
+}
+
+/* The two weights of a pair get the same range in every channel; what the network computes stays. */
+static void ranges_become_equal(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_graph *g = network(cx, NUC_OP_RELU, true), *before = nuc_graph_copy(g);
+
+    nuc_equalize(g);
+    nuc_graph_verify(g, "equalized");
+    assert_same_function(before, g);
+    for (size_t c = 0; c < CHANNELS; c++) {
+        float first = largest(g, "w1", c, 4), second = largest(g, "w2", c, 9);
+        assert_true(fabsf(first - second) < 0.01f * first);
+    }
+}
+
+static void equalizing_gains_where_channels_differ(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_graph *g = network(cx, NUC_OP_RELU, true), *before = nuc_graph_copy(g);
+    double without = sqnr(nuc_graph_copy(g), before, false);
+
+    nuc_equalize(g);
+    assert_true(sqnr(g, before, false) > without + 6);
+}
+
+/* A factor would move the bound at 6: without samples nothing is known about what reaches it. */
+static void relu6_needs_samples(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_graph *g = network(cx, NUC_OP_RELU6, true);
+    float before = largest(g, "w1", 0, 4);
+    struct nuc_equalizer *e = nuc_equalize_prepare(g, 1);
+
+    assert_true(nuc_equalize_wants_samples(e));
+    assert_int_equal(nuc_equalize_apply(e), 0);
+    assert_true(largest(g, "w1", 0, 4) == before);
+}
+
+static void relu6_lets_factors_pass_below_6(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_graph *g = network(cx, NUC_OP_RELU6, true), *before = nuc_graph_copy(g);
+    double without = sqnr(nuc_graph_copy(g), before, false);
+    struct nuc_equalizer *e = nuc_equalize_prepare(g, 1);
+    float x[INPUT];
+
+    for (uint32_t k = 0; k < 8; k++) {
+        fill(x, INPUT, 100 + k);
+        nuc_equalize_sample(e, (const void *const[]){x});
+    }
+    assert_true(nuc_equalize_apply(e) > 0);
+    assert_same_function(before, g);
+    assert_true(sqnr(g, before, false) > without + 6);
+}
+
+/* A value that someone else reads too must not change. */
+static void a_second_reader_stops_a_chain(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_graph *g = network(cx, NUC_OP_RELU, true);
+    struct nuc_node *relu = nuc_find_node(g, "aten_relu_default");
+    struct nuc_node *values[2] = {nuc_arg_node(nuc_output_node(g), 0), relu};
+
+    values[0] = nuc_output_node(g)->args[0].u.nodes[0];
+    nuc_set_arg_nodes(nuc_output_node(g), g, 0, values, 2);
+    float before = largest(g, "w1", 0, 4);
+    nuc_equalize(g);
+    assert_true(largest(g, "w1", 0, 4) == before);
+}
+
+/* Weights of one sign, all a little below a step's middle: every product errs in the same direction. */
+static void bias_correction_takes_off_the_mean_error(void **state)
+{
+    enum { IN = 64 };
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    double error[2] = {0, 0};
+    float w[IN];
+
+    for (size_t i = 0; i < IN; i++)
+        w[i] = i == 0 ? 1 : 10.45f / 127;
+    for (int corrected = 0; corrected < 2; corrected++) {
+        struct nuc_graph *g = nuc_graph_new(cx, "test");
+        struct nuc_node *p = parameter(g, "w", w, INTS(1, IN));
+        struct nuc_meta m = nuc_meta_make(NUC_F32, INTS(1, IN));
+        struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &m), *linear;
+        linear = call(g, NUC_OP_LINEAR, x, p, NULL);
+        nuc_infer_shape(g, linear);
+        struct nuc_node *output = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
+        nuc_set_arg_nodes(output, g, 0, &linear, 1);
+        struct nuc_graph *before = nuc_graph_copy(g);
+        struct nuc_quantize_options options = {
+            .threads = 1, .observer = NUC_OBSERVE_MIN_MAX, .bias_correction = corrected == 1};
+        if (options.bias_correction)
+            nuc_add_biases(g);
+        struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
+        for (uint32_t k = 0; k < 16; k++) {
+            float in[IN];
+            fill(in, IN, k);
+            for (size_t i = 0; i < IN; i++)
+                in[i] = 0.5f + 0.5f * in[i]; /* mean 0.5 */
+            nuc_quantize_sample(c, (const void *const[]){in});
+        }
+        struct nuc_graph *q = nuc_quantize_convert(c);
+        nuc_graph_verify(q, "quantized");
+        for (uint32_t k = 0; k < 16; k++) {
+            float in[IN], expected, got;
+            fill(in, IN, k);
+            for (size_t i = 0; i < IN; i++)
+                in[i] = 0.5f + 0.5f * in[i];
+            nuc_eval_run(nuc_eval_new(before, 1), (const void *const[]){in}, (void *const[]){&expected});
+            nuc_eval_run(nuc_eval_new(q, 1), (const void *const[]){in}, (void *const[]){&got});
+            error[corrected] += ((double)got - (double)expected) / 16;
+        }
+    }
+    /* 63 inputs of mean 0.5 meet a weight that is 0.45 / 127 too small. */
+    assert_true(fabs(error[0] + 63 * 0.5 * 0.45 / 127) < 0.03);
+    assert_true(fabs(error[1]) < 0.015);
+}
+
+/* At a border a tap of the kernel meets padding: its error counts for less. */
+static void bias_correction_knows_padding(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_graph *g = nuc_graph_new(cx, "test");
+    float w[9], x[9];
+
+    for (size_t i = 0; i < 9; i++) {
+        w[i] = i == 4 ? 1 : 10.45f / 127;
+        x[i] = 1;
+    }
+    struct nuc_node *p = parameter(g, "w", w, INTS(1, 1, 3, 3));
+    struct nuc_meta m = nuc_meta_make(NUC_F32, INTS(1, 1, 3, 3));
+    struct nuc_node *input = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &m);
+    struct nuc_node *conv = call(g, NUC_OP_CONV2D, input, p, NULL);
+    nuc_set_arg_ints(conv, g, 4, INTS(1, 1));
+    nuc_infer_shape(g, conv);
+    struct nuc_node *output = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
+    nuc_set_arg_nodes(output, g, 0, &conv, 1);
+    nuc_add_biases(g);
+    struct nuc_calibration *c = nuc_quantize_prepare(g, &(struct nuc_quantize_options){.bias_correction = true});
+    nuc_quantize_sample(c, (const void *const[]){x});
+    nuc_calibration_parameters(c);
+    const float *bias =
+        nuc_corrected_biases(c)[nuc_layer_of(conv, &(struct nuc_layer){0}) ? conv->args[2].u.node->id : 0];
+    /* Edge taps see 2/3 of the outputs, corner taps 4/9; each is 0.45 / 127 too small. */
+    assert_true(fabs((double)bias[0] - (4 * 2.0 / 3 + 4 * 4.0 / 9) * 0.45 / 127) < 1e-5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(ranges_become_equal, free_context),
+        cmocka_unit_test_teardown(equalizing_gains_where_channels_differ, free_context),
+        cmocka_unit_test_teardown(relu6_needs_samples, free_context),
+        cmocka_unit_test_teardown(relu6_lets_factors_pass_below_6, free_context),
+        cmocka_unit_test_teardown(a_second_reader_stops_a_chain, free_context),
+        cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, free_context),
+        cmocka_unit_test_teardown(bias_correction_knows_padding, free_context),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
