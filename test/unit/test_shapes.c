@@ -40,7 +40,25 @@ static const char inputs[] = "nucleon-graph 1\n"
                              "%fc = input : float32[5, 6]\n"
                              "%c5 = input : float32[5]\n"
                              "%big = input : float32[1, 1, 40000, 40000]\n"
-                             "%empty = input : float32[0, 4]\n";
+                             "%empty = input : float32[0, 4]\n"
+                             "%nothing = input : float32[0]\n"
+                             "%x3 = input : float32[1, 2, 4, 5, 6]\n"
+                             "%w3 = input : float32[3, 2, 2, 2, 2]\n"
+                             "%wt1 = input : float32[3, 2, 3]\n"
+                             "%wtg = input : float32[3, 2, 1, 1]\n"
+                             "%c10 = input : float32[10]\n"
+                             "%batch = input : float32[1, 10, 4]\n"
+                             "%batch2 = input : float32[2, 10, 4]\n"
+                             "%cond = input : bool[9, 1]\n"
+                             "%ix = input : int64[3]\n"
+                             "%ix1 = input : int64[1]\n"
+                             "%part = input : float32[1, 3, 2, 8]\n"
+                             "%seq = input : float32[5, 2, 4]\n"
+                             "%seqb = input : float32[2, 5, 4]\n"
+                             "%h = input : float32[2, 2, 3]\n"
+                             "%wi = input : float32[9, 4]\n"
+                             "%wh = input : float32[9, 3]\n"
+                             "%wb = input : float32[9]\n";
 
 struct shape_case {
     const char *call;
@@ -116,6 +134,43 @@ static void convolution(void **state)
     CHECK(cases);
 }
 
+static void convolution_forms(void **state)
+{
+    static const struct shape_case cases[] = {
+        {"aten.conv1d.default(%x1, %w1)", "float32[2, 4, 8]"},
+        {"aten.conv1d.default(%x1, %w1, none, [2], [1])", "float32[2, 4, 5]"},
+        {"aten.conv1d.padding(%x1, %w1)", "float32[2, 4, 8]"},
+        {"aten.conv1d.padding(%x1, %w1, none, [1], \"same\", [2])", "float32[2, 4, 10]"},
+        {"aten.conv2d.padding(%xl, %w, none, [1, 1], \"same\")", "float32[1, 6, 9, 8] channels-last"},
+        {"aten.conv2d.padding(%x, %w, %c6, [2, 2], \"valid\")", "float32[1, 6, 4, 4]"},
+        {"aten.conv3d.default(%x3, %w3, %c3)", "float32[1, 3, 3, 4, 5]"},
+        {"aten.conv_transpose1d.default(%x1, %wt1, none, [2], [1], [1])", "float32[2, 2, 20]"},
+        {"aten.conv_transpose2d.input(%xl, %wt, none, [3, 3], [1, 0], [2, 1])", "float32[1, 4, 27, 25] channels-last"},
+        {"aten.conv_transpose2d.input(%x, %wtg, %c6, groups=3)", "float32[1, 6, 9, 8]"},
+        {"aten.conv_transpose2d.input(%x, %wt, dilation=[2, 1])", "float32[1, 4, 13, 10]"},
+    };
+
+    (void)state;
+    CHECK(cases);
+}
+
+static void pooling_and_upsampling(void **state)
+{
+    static const struct shape_case cases[] = {
+        {"aten.max_pool1d.default(%x1, [3])", "float32[2, 3, 3]"},
+        {"aten.max_pool1d.default(%x1, [3], [2], [1], [1], true)", "float32[2, 3, 6]"},
+        {"aten.avg_pool1d.default(%x1, [4], [3])", "float32[2, 3, 3]"},
+        {"aten.max_pool2d_with_indices.default(%x, [2, 2])", "float32[1, 3, 4, 4], int64[1, 3, 4, 4]"},
+        {"aten.upsample_nearest2d.vec(%xl, [5, 20], none)", "float32[1, 3, 5, 20] channels-last"},
+        {"aten.upsample_nearest2d.vec(%x, none, [2.0, 1.5])", "float32[1, 3, 18, 12]"},
+        {"aten.upsample_bilinear2d.vec(%x, none, true, [1.3, 0.5])", "float32[1, 3, 11, 4]"},
+        {"edge.aten.upsample_bilinear2d.vec(%x, [1, 1], false, none)", "float32[1, 3, 1, 1]"},
+    };
+
+    (void)state;
+    CHECK(cases);
+}
+
 static void normalization_and_pooling(void **state)
 {
     static const struct shape_case cases[] = {
@@ -157,6 +212,16 @@ static void elementwise(void **state)
         {"aten.add.Tensor(%m, %mt)", "float32[4, 6]"},
         {"aten.add.Tensor(%i, %scalar)", "float32[1, 3, 9, 8]"},
         {"aten.add.Tensor(%i, %i64)", "int8[1, 3, 9, 8]"},
+        {"aten.add_.Tensor(%xl, %row)", "float32[1, 3, 9, 8] channels-last"},
+        {"aten.div.Tensor(%i, %i64)", "float32[1, 3, 9, 8]"},
+        {"aten.maximum.default(%one, %point)", "float32[1, 3, 9, 8]"},
+        {"aten.exp.default(%i)", "float32[1, 3, 9, 8]"},
+        {"aten.abs.default(%i)", "int8[1, 3, 9, 8]"},
+        {"aten.prelu.default(%xl, %c3)", "float32[1, 3, 9, 8] channels-last"},
+        {"aten.clamp.default(%xl, none, 1.0)", "float32[1, 3, 9, 8] channels-last"},
+        {"edge.aten.gt.Scalar(%xl, 0)", "bool[1, 3, 9, 8] channels-last"},
+        {"edge.aten.where.self(%cond, %xl, %row)", "float32[1, 3, 9, 8] channels-last"},
+        {"edge.aten.where.self(%cond, %row, %scalar)", "float32[9, 8]"},
     };
 
     (void)state;
@@ -176,6 +241,15 @@ static void reductions_and_products(void **state)
         {"aten.linear.default(%c6, %fc)", "float32[5]"},
         {"aten.addmm.default(%c5, %m, %n)", "float32[4, 5]"},
         {"edge.aten.mm.default(%mt, %n)", "float32[4, 5]"},
+        {"aten.sum.default(%i)", "int64[]"},
+        {"aten.sum.dim_IntList(%xl, [1], true)", "float32[1, 1, 9, 8]"},
+        {"aten.amax.default(%x)", "float32[]"},
+        {"aten.amin.default(%xl, [-1])", "float32[1, 3, 9]"},
+        {"aten.bmm.default(%x1, %batch2)", "float32[2, 3, 4]"},
+        {"aten.matmul.default(%x1, %batch)", "float32[2, 3, 4]"},
+        {"aten.matmul.default(%x1, %c10)", "float32[2, 3]"},
+        {"aten.matmul.default(%c6, %n)", "float32[5]"},
+        {"aten.matmul.default(%c6, %c6)", "float32[]"},
     };
 
     (void)state;
@@ -210,6 +284,93 @@ static void views_and_copies(void **state)
         {"aten.pad.default(%xl, [1, 2, 3, 4])", "float32[1, 3, 16, 11] channels-last"},
         {"aten.pad.default(%xl, [-1, -1])", "float32[1, 3, 9, 6] channels-last"},
         {"edge.aten.constant_pad_nd.default(%x, [0, 0, 0, 0, 1, 1])", "float32[1, 5, 9, 8]"},
+    };
+
+    (void)state;
+    CHECK(cases);
+}
+
+static void recurrence(void **state)
+{
+    static const struct shape_case cases[] = {
+        {"aten.gru.input(%seq, %h, [%wi, %wh, %wb, %wb, %wi, %wh, %wb, %wb], true, 1, 0.0, false, true, false)",
+         "float32[5, 2, 6], float32[2, 2, 3]"},
+        {"aten.gru.input(%seqb, %h, [%wi, %wh, %wh, %wh], false, 2, 0.0, false, false, true)",
+         "float32[2, 5, 3] dim-order(1, 0, 2), float32[2, 2, 3]"},
+    };
+
+    (void)state;
+    CHECK(cases);
+}
+
+static void dimensions(void **state)
+{
+    static const struct shape_case cases[] = {
+        {"aten.permute.default(%x, [0, 2, 3, 1])", "float32[1, 9, 8, 3] dim-order(0, 3, 1, 2)"},
+        {"aten.permute.default(%xl, [0, 2, -1, 1])", "float32[1, 9, 8, 3]"},
+        {"aten.transpose.int(%m, 0, -1)", "float32[6, 4] dim-order(1, 0)"},
+        {"aten.t.default(%mt)", "float32[6, 4]"},
+        {"aten.t.default(%row)", "float32[8]"},
+        {"aten.squeeze.default(%point)", "float32[3]"},
+        {"aten.squeeze.dim(%x, 1)", "float32[1, 3, 9, 8]"},
+        {"aten.squeeze.dims(%xl, [0, 1])", "float32[3, 9, 8] dim-order(1, 2, 0)"},
+        {"aten.unsqueeze.default(%m, -1)", "float32[4, 6, 1]"},
+        {"aten.unsqueeze.default(%m, -3)", "float32[1, 4, 6]"},
+        {"edge.aten.squeeze_copy.dims(%xl, [0])", "float32[3, 9, 8]"},
+        {"edge.aten.unsqueeze_copy.default(%mt, 1)", "float32[4, 1, 6]"},
+        {"edge.aten.expand_copy.default(%row, [2, -1])", "float32[2, 8]"},
+        {"edge.aten.expand_copy.default(%pointl, [4, 3, 9, -1])", "float32[4, 3, 9, 1]"},
+        {"edge.aten.as_strided_copy.default(%m, [2, 3], [6, 2], 1)", "float32[2, 3]"},
+        {"edge.aten.alias_copy.default(%xl)", "float32[1, 3, 9, 8] channels-last"},
+        {"aten.alias.default(%xl)", "float32[1, 3, 9, 8] channels-last"},
+    };
+
+    (void)state;
+    CHECK(cases);
+}
+
+static void parts(void **state)
+{
+    static const struct shape_case cases[] = {
+        {"aten.slice.Tensor(%x, 1, 1)", "float32[1, 2, 9, 8]"},
+        {"aten.slice.Tensor(%xl, 1, -2, 9223372036854775807)", "float32[1, 2, 9, 8] channels-last"},
+        {"aten.slice.Tensor(%x, 3, -100, 100, 3)", "float32[1, 3, 9, 3]"},
+        {"aten.slice.Tensor(%x, -2, 5, 2)", "float32[1, 3, 0, 8]"},
+        {"edge.aten.slice_copy.Tensor(%xl, 1, none, -1)", "float32[1, 2, 9, 8]"},
+        {"edge.aten.slice_scatter.default(%xl, %part, 2, 7)", "float32[1, 3, 9, 8] channels-last"},
+        {"edge.aten.copy.default(%xl, %row)", "float32[1, 3, 9, 8] channels-last"},
+        {"aten.split.Tensor(%m, 4, 1)", "float32[4, 4], float32[4, 2]"},
+        {"aten.split_with_sizes.default(%xl, [1, 2], 1)",
+         "float32[1, 1, 9, 8] channels-last, float32[1, 2, 9, 8] channels-last"},
+        {"aten.chunk.default(%x1, 4, 2)", "float32[2, 3, 3], float32[2, 3, 3], float32[2, 3, 3], float32[2, 3, 1]"},
+        {"aten.chunk.default(%m, 5, 1)", "float32[4, 2], float32[4, 2], float32[4, 2]"},
+        {"aten.chunk.default(%empty, 2)", "float32[0, 4], float32[0, 4]"},
+        {"edge.aten.split_with_sizes_copy.default(%xl, [3], 1)", "float32[1, 3, 9, 8]"},
+        {"aten.cat.default([%xl, %xl], 1)", "float32[1, 6, 9, 8] channels-last"},
+        {"aten.cat.default([%x, %xl], -3)", "float32[1, 6, 9, 8]"},
+        {"aten.cat.default([%nothing, %m, %m])", "float32[8, 6]"},
+        {"edge.aten.index.Tensor(%m, [%ix])", "float32[3, 6]"},
+        {"edge.aten.index.Tensor(%x, [none, none, %ix, %ix1])", "float32[1, 3, 3]"},
+        {"edge.aten.index.Tensor(%x, [%ix1, none, %ix])", "float32[3, 3, 8]"},
+        {"edge.aten.index.Tensor(%mt, [none, %ix])", "float32[4, 3]"},
+    };
+
+    (void)state;
+    CHECK(cases);
+}
+
+static void creation(void **state)
+{
+    static const struct shape_case cases[] = {
+        {"aten.zeros.default([2, 3])", "float32[2, 3]"},
+        {"aten.zeros.default([], dtype=int8)", "int8[]"},
+        {"edge.aten.arange.start_step(0, 7, 2)", "int64[4]"},
+        {"edge.aten.arange.start_step(0, 1, 0.3)", "float32[4]"},
+        {"edge.aten.arange.start_step(3, -3, -2, dtype=int32)", "int32[3]"},
+        {"edge.dim_order_ops._empty_dim_order.default([1, 2, 3, 3], dim_order=[0, 2, 3, 1])",
+         "float32[1, 2, 3, 3] channels-last"},
+        {"aten.to.dtype(%xl, int8)", "int8[1, 3, 9, 8] channels-last"},
+        {"aten.to.dtype(%xl, float16, memory_format=contiguous)", "float16[1, 3, 9, 8]"},
     };
 
     (void)state;
@@ -271,6 +432,48 @@ static void refuses_what_does_not_fit(void **state)
         {"quantized_decomposed.dequantize_per_channel.default(%i, %c6, none, 1, -128, 127, int8)",
          "float32[6] holds parameters for 3 channels"},
         {"getitem(%x, 0)", "'x' has no item 0"},
+        {"aten.conv2d.padding(%x, %w, none, [2, 2], \"same\")", "goes with stride 1 only, not 2"},
+        {"aten.conv2d.padding(%x, %w, none, [1, 1], \"full\")", "neither \"same\" nor \"valid\""},
+        {"aten.conv1d.default(%x, %w)", "rank 4 instead of 3"},
+        {"aten.conv_transpose2d.input(%x, %wt, none, [2, 2], [0, 0], [2, 1])", "output_padding 2 is not below"},
+        {"aten.max_pool1d.default(%x1, [3, 2])", "a list of 2 numbers is given for 1 spatial dimensions"},
+        {"aten.upsample_nearest2d.vec(%x, [4, 4], [2.0, 2.0])", "either two output sizes or two scale factors"},
+        {"aten.upsample_nearest2d.vec(%x, none, [nan, 2.0])", "cannot be scaled by nan"},
+        {"aten.upsample_nearest2d.vec(%x, none, [1e30, 2.0])", "cannot be scaled by 1e+30"},
+        {"aten.upsample_nearest2d.vec(%x, none, [0.1, 2.0])", "cannot be scaled by 0.1"},
+        {"aten.add_.Tensor(%row, %xl)", "does not fit into self, float32[8]"},
+        {"aten.add_.Tensor(%i, %x)", "does not fit into self, int8"},
+        {"aten.prelu.default(%x, %c5)", "holds slopes for 3 channels"},
+        {"edge.aten.where.self(%x, %x, %x)", "the condition is float32"},
+        {"aten.amax.default(%empty)", "has no largest or smallest element"},
+        {"aten.bmm.default(%x1, %batch)", "cannot be multiplied"},
+        {"aten.matmul.default(%scalar, %m)", "cannot be multiplied"},
+        {"aten.gru.input(%seq, %h, [%wi, %wh], false, 2, 0.0, false, false, false)", "2 parameters are given, 4"},
+        {"aten.gru.input(%seq, %h, [%wi, %wi, %wh, %wh], false, 2, 0.0, false, false, false)",
+         "weight 1 is float32[9, 4] instead of [9, 3]"},
+        {"aten.t.default(%x)", "rank 4"},
+        {"aten.squeeze.dims(%x, [0, -4])", "dimension 0 is named twice"},
+        {"aten.unsqueeze.default(%m, 3)", "dimension 3 does not exist"},
+        {"edge.aten.expand_copy.default(%row, [2, 9])", "cannot become 9"},
+        {"edge.aten.expand_copy.default(%row, [-1, 8])", "has a negative size"},
+        {"edge.aten.as_strided_copy.default(%m, [4, 6], [7, 1])", "beyond the 24 elements"},
+        {"edge.aten.as_strided_copy.default(%m, [4], [-1])", "stride -1 is negative"},
+        {"aten.slice.Tensor(%x, 0, 0, 1, 0)", "the step 0 is not positive"},
+        {"aten.slice.Tensor(%scalar)", "a scalar cannot be sliced"},
+        {"edge.aten.slice_scatter.default(%x, %part, 2, 6)", "the slice float32[1, 3, 3, 8]"},
+        {"edge.aten.copy.default(%row, %x)", "cannot be copied to"},
+        {"aten.split.Tensor(%m, 0)", "parts of 0 elements"},
+        {"aten.split.Tensor(%big, 1, 2)", "40000 parts are asked for"},
+        {"aten.chunk.default(%m, 0)", "0 chunks are asked for"},
+        {"aten.split_with_sizes.default(%m, [1, 2])", "not as long as dimension 0"},
+        {"aten.split_with_sizes.default(%m, [5, -1])", "has a negative size"},
+        {"aten.cat.default([])", "the list of tensors is empty"},
+        {"aten.cat.default([%m, %n])", "cannot be put together along dimension 0"},
+        {"edge.aten.index.Tensor(%m, [%m])", "an index is float32"},
+        {"edge.aten.index.Tensor(%m, [none])", "there is no index"},
+        {"edge.aten.arange.start_step(0, 7, 0)", "no range leads"},
+        {"edge.aten.arange.start_step(0, 7, -1)", "no range leads"},
+        {"aten.zeros.default([40000, 40000, 2])", "more than 2147483647 elements"},
     };
 
     (void)state;
@@ -332,6 +535,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolution),
+        cmocka_unit_test(convolution_forms),
+        cmocka_unit_test(pooling_and_upsampling),
+        cmocka_unit_test(recurrence),
+        cmocka_unit_test(dimensions),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(creation),
         cmocka_unit_test(normalization_and_pooling),
         cmocka_unit_test(elementwise),
         cmocka_unit_test(reductions_and_products),
