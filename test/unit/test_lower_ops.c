@@ -335,6 +335,22 @@ static void test_slice(void **state)
     assert_list(input_of(n, 2, 2), SIZES(1, 3, 2, 4));
 }
 
+/* Negative pads take rows off, which LiteRT does with a slice. */
+static void test_cropping_pad(void **state)
+{
+    struct net *n = *state;
+    struct nuc_node *node = call(n, NUC_OP_EDGE_CONSTANT_PAD, image(n, 2));
+
+    nuc_set_arg_ints(node, n->g, 1, SIZES(-1, 2, 1, -2)); /* width, then height */
+    nuc_set_arg_float(node, 2, 0);
+    finish_one(n, finished_call(n, node, 0.75, -5));
+    ASSERT_OPS(n, NUC_LT_CONV_2D, NUC_LT_SLICE, NUC_LT_PAD);
+    assert_list(input_of(n, 1, 1), SIZES(0, 0, 1, 0));
+    assert_list(input_of(n, 1, 2), SIZES(1, 1, 3, 2));
+    assert_list(input_of(n, 2, 1), SIZES(0, 0, 1, 0, 0, 2, 0, 0));
+    assert_shape(output_of(n, 2), SIZES(1, 2, 5, 2));
+}
+
 static void test_mirror_pad(void **state)
 {
     struct net *n = *state;
@@ -562,6 +578,7 @@ int main(void)
         TEST(test_many_groups),
         TEST(test_cat),
         TEST(test_slice),
+        TEST(test_cropping_pad),
         TEST(test_mirror_pad),
         TEST(test_resizes),
         TEST(test_reductions),
