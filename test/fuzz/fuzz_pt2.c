@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "compiler/import/pt2.h"
+#include "compiler/import/pt2_write.h"
 #include "compiler/import/zip.h"
 #include "fuzz_support.h"
 
@@ -47,11 +48,37 @@ static void wrap(struct nuc_context *cx, void *arg)
     w->archive = nuc_zip_finish(zip, "archive");
 }
 
+struct import_call {
+    const char *path;
+    const char *text; /* of the graph, from the archive */
+    struct nuc_span written;
+};
+
 static void import(struct nuc_context *cx, void *arg)
 {
-    struct nuc_graph *g = nuc_import_pt2(cx, arg);
+    struct import_call *call = arg;
+    struct nuc_graph *g = nuc_import_pt2(cx, call->path);
 
     nuc_graph_verify(g, "import");
+    call->text = nuc_graph_print(g, false);
+    call->written = nuc_write_pt2(g);
+}
+
+/* What was read can be written, and is the same when it is read again. */
+static void import_again(struct nuc_context *cx, const struct import_call *first)
+{
+    char path[64];
+    struct import_call again = {path, NULL, {NULL, 0}};
+    int fd = fuzz_file(first->written.data, first->written.size, path);
+
+    if (fd < 0)
+        return;
+    enum nuc_status status = nuc_try(cx, import, &again);
+    if (status != NUC_OK && status != NUC_NO_MEMORY)
+        fuzz_broken(cx->message);
+    if (status == NUC_OK && strcmp(again.text, first->text) != 0)
+        fuzz_broken("the archive that was written reads differently");
+    close(fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -67,8 +94,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     int fd = fuzz_file(w.archive.data, w.archive.size, path);
     if (fd >= 0) {
-        if (nuc_try(cx, import, path) == NUC_INTERNAL)
+        struct import_call call = {path, NULL, {NULL, 0}};
+        enum nuc_status status = nuc_try(cx, import, &call);
+        if (status == NUC_INTERNAL)
             fuzz_broken(cx->message);
+        if (status == NUC_OK)
+            import_again(cx, &call);
         close(fd);
     }
     nuc_context_free(cx);
