@@ -29,7 +29,7 @@ static const struct {
     {"outputs", check_outputs, "int8 outputs of each partition on the simulator"},
     {"float", check_float, "float outputs of the evaluator"},
     {"qdq", check_qdq, "outputs of the evaluator on the quantized graph"},
-    {"sqnr", check_sqnr, "SQNR of the quantized graph in the default mode, the reference's behind it"},
+    {"sqnr", check_sqnr, "SQNR of the quantized graph in the default mode, of the reference's, of its Edge graph"},
     {"program", check_program, "structure of the program file"},
 };
 
@@ -253,7 +253,7 @@ static enum conf_result run_case(conf_check run, const struct conf_case *c, stru
 }
 
 struct sqnr_mean {
-    double own, reference;
+    double own, reference, edge;
     size_t count;
 };
 
@@ -261,7 +261,9 @@ static void add_sqnr(struct sqnr_mean *mean, const struct conf_case *c, const st
 {
     if (!r->has_sqnr)
         return;
-    printf("  %7.2f %7.2f dB  %s\n", r->sqnr, r->reference_sqnr, c->label);
+    double edge = isnan(r->edge_sqnr) ? r->reference_sqnr : r->edge_sqnr;
+    printf("  %7.2f %7.2f %7.2f dB  %s\n", r->sqnr, r->reference_sqnr, edge, c->label);
+    mean->edge += edge;
     mean->own += r->sqnr;
     mean->reference += r->reference_sqnr;
     mean->count++;
@@ -270,8 +272,8 @@ static void add_sqnr(struct sqnr_mean *mean, const struct conf_case *c, const st
 static void print_sqnr(const struct sqnr_mean *mean)
 {
     if (mean->count != 0)
-        printf("  %7.2f %7.2f dB  mean of %zu cases\n", mean->own / (double)mean->count,
-               mean->reference / (double)mean->count, mean->count);
+        printf("  %7.2f %7.2f %7.2f dB  mean of %zu cases\n", mean->own / (double)mean->count,
+               mean->reference / (double)mean->count, mean->edge / (double)mean->count, mean->count);
 }
 
 /* Returns how many cases differ. */
@@ -279,7 +281,7 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
 {
     size_t equal = 0, different = 0, refused = 0, reordered = 0;
     unsigned long near_misses = 0;
-    struct sqnr_mean mean = {0, 0, 0};
+    struct sqnr_mean mean = {0, 0, 0, 0};
 
     printf("== %s: %s\n", checks[check].name, checks[check].what);
     for (size_t i = 0; i < list->count; i++) {

@@ -27,8 +27,8 @@ struct conf_report {
     bool reordered; /* equal, but nodes are listed in another order */
     bool verbose;
     unsigned long near_misses; /* values that differ within what the check allows */
-    bool has_sqnr;             /* of check_sqnr: ours and the reference's, in dB */
-    double sqnr, reference_sqnr;
+    bool has_sqnr;             /* of check_sqnr: ours, the reference's and that of its Edge graph (or NaN), in dB */
+    double sqnr, reference_sqnr, edge_sqnr;
 };
 enum conf_result conf_differ(struct conf_report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
