@@ -156,6 +156,18 @@ enum nuc_status nuc_model_node(struct nuc_model *m, size_t index, struct nuc_nod
  */
 enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, void *const *outputs);
 
+/*
+ * Names of the operator nodes of a quantized model whose value is quantized, in graph order: where float, quantized and
+ * compiled model can be compared.
+ */
+enum nuc_status nuc_model_probes(struct nuc_model *quantized, const char *const **names, size_t *count);
+
+/*
+ * A copy of the model with the values of the named nodes as further outputs, behind its own; where a quantize node
+ * reads the value, what it makes of it. The copy compiles and runs as any model; its partitions compute the same bytes.
+ */
+enum nuc_status nuc_model_expose(struct nuc_model *m, const char *const *names, size_t count, struct nuc_model **out);
+
 /* ---- quantization ---- */
 
 /*

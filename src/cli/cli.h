@@ -92,6 +92,9 @@ struct cli_program {
 
 /* Reads, verifies and prepares a program; prints one line and returns the exit code when it cannot. */
 int cli_program_open(struct cli_program *p, const char *path);
+
+/* The same for a program in memory, which is copied; `name` stands in messages. */
+int cli_program_open_bytes(struct cli_program *p, const char *name, const void *bytes, size_t size);
 void cli_program_close(struct cli_program *p);
 
 /* Inputs and outputs as the compiler's library describes tensors. */
@@ -103,6 +106,21 @@ int cli_program_output(const struct cli_program *p, size_t index, struct nuc_ten
  * declares. Prints and returns the exit code on failure.
  */
 int cli_program_run(struct cli_program *p, const char *path, const void *const *inputs, void *const *outputs);
+
+/* ---- evaluate, node by node ---- */
+
+struct cli_node_options {
+    const char *program, *dataset, *reference, *quantized;
+    double threshold; /* dB below which a node counts as diverging */
+    size_t n_samples;
+};
+
+/*
+ * Prints the signal-to-noise ratio at every node whose value is quantized: float against quantized model, quantized
+ * model against compiled program, float against program; and names the first node below the threshold. The quantized
+ * model is compiled again with its inner values as outputs; its own outputs are compared with the program's.
+ */
+int cli_evaluate_nodes(struct nuc_compiler *c, struct cli_program *program, const struct cli_node_options *o);
 
 /* ---- subcommands ---- */
 

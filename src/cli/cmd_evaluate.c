@@ -201,8 +201,7 @@ static void print_scores(const struct evaluation *e)
         printf("%-22s %7.2f dB\n", "SQNR", 10 * log10(s->signal / s->noise));
 }
 
-static int evaluate(const char *program, const char *dataset, const char *reference, unsigned threads,
-                    const struct cli_image_flags *images)
+static int evaluate(struct cli_node_options *nodes, unsigned threads, const struct cli_image_flags *images)
 {
     struct evaluation e = {.compiler = NULL};
     struct buffers b = {.count = 0};
@@ -213,13 +212,17 @@ static int evaluate(const char *program, const char *dataset, const char *refere
     o.threads = threads;
     cli_image_apply(images, &o);
     e.compiler = nuc_compiler_new(&o, NULL);
-    int code = e.compiler == NULL ? cli_report(NUC_NO_MEMORY, NULL) : open_all(&e, program, dataset, reference);
+    int code = e.compiler == NULL ? cli_report(NUC_NO_MEMORY, NULL)
+                                  : open_all(&e, nodes->program, nodes->dataset, nodes->reference);
     if (code == CLI_OK)
-        code = check_reference(&e, reference);
+        code = check_reference(&e, nodes->reference);
     if (code == CLI_OK)
-        code = evaluate_samples(&e, program, &b);
+        code = evaluate_samples(&e, nodes->program, &b);
     if (code == CLI_OK)
         print_scores(&e);
+    nodes->n_samples = e.n_samples;
+    if (code == CLI_OK && nodes->quantized != NULL)
+        code = cli_evaluate_nodes(e.compiler, &e.program, nodes);
     release_buffers(&b);
     nuc_compiler_free(e.compiler);
     cli_program_close(&e.program);
@@ -228,22 +231,25 @@ static int evaluate(const char *program, const char *dataset, const char *refere
 
 int cli_evaluate(int argc, char **argv)
 {
-    const char *dataset = NULL, *reference = NULL;
-    unsigned threads = 0;
+    struct cli_node_options nodes = {.threshold = 0};
+    unsigned threads = 0, threshold = 20;
     struct cli_image_flags images = {.resize = 0};
     struct cli_option shared[CLI_IMAGE_ROWS];
     const struct cli_option options[] = {
-        {"--dataset", NULL, CLI_STRING, &dataset, "DATA",
+        {"--dataset", NULL, CLI_STRING, &nodes.dataset, "DATA",
          "inputs, samples along axis 0, and int64 'label' for accuracy; or a folder with a subfolder of images a class",
          NULL},
-        {"--reference", NULL, CLI_STRING, &reference, "MODEL.pt2", "the model to compare with: SQNR and agreement",
-         NULL},
+        {"--reference", NULL, CLI_STRING, &nodes.reference, "MODEL.pt2",
+         "the model to compare with: SQNR and agreement", NULL},
+        {"--quantized", NULL, CLI_STRING, &nodes.quantized, "MODEL.pt2",
+         "what the program was compiled from, of 'nucleon quantize': SQNR at every node", NULL},
+        {"--threshold", NULL, CLI_NUMBER, &threshold, "DB", "a node below diverges (default 20)", NULL},
         {"--threads", NULL, CLI_NUMBER, &threads, "N", "threads of the reference (default: one a core)", NULL},
         {.name = NULL},
     };
     const struct cli_command command = {
         "evaluate",
-        "PROGRAM.pte --dataset DATA [--reference MODEL.pt2]",
+        "PROGRAM.pte --dataset DATA [--reference MODEL.pt2 [--quantized MODEL.pt2]]",
         "Accuracy and signal-to-quantization-noise ratio of a program over a data set.",
         options,
         shared,
@@ -258,7 +264,11 @@ int cli_evaluate(int argc, char **argv)
     int code = cli_parse(&command, argc, argv, path, &count, &stop);
     if (stop)
         return code;
-    if (dataset == NULL)
+    if (nodes.dataset == NULL)
         return cli_usage("evaluate: --dataset DATA is missing: it holds the inputs");
-    return evaluate(path[0], dataset, reference, threads, &images);
+    if (nodes.quantized != NULL && nodes.reference == NULL)
+        return cli_usage("evaluate: --quantized compares with the float model: give it with --reference MODEL.pt2");
+    nodes.program = path[0];
+    nodes.threshold = (double)threshold;
+    return evaluate(&nodes, threads, &images);
 }

@@ -214,26 +214,41 @@ int cli_program_run(struct cli_program *p, const char *path, const void *const *
     return CLI_OK;
 }
 
-int cli_program_open(struct cli_program *p, const char *path)
+/* Everything behind reading: p->image and p->size are there. */
+static int prepare(struct cli_program *p, const char *name)
 {
     struct nuc_detail detail = {.instruction = -1, .value = -1};
 
-    memset(p, 0, sizeof *p);
-    int code = read_image(p, path);
-    if (code != CLI_OK)
-        return code;
     p->driver = neutronInit() == 0;
     enum nuc_status s = nuc_program_sizes(p->image, p->size, &nuc_default_backends, &p->sizes, &detail);
     if (s != NUC_OK)
-        return report_detail(path, s, &detail);
+        return report_detail(name, s, &detail);
     if (!give_memory(p))
         return cli_report(NUC_NO_MEMORY, "the program's memory plan does not fit this machine's memory");
     s = nuc_program_load(&p->program, p->image, p->size, &p->memory, &nuc_default_kernels, &nuc_default_backends,
                          &detail);
     if (s != NUC_OK)
-        return report_detail(path, s, &detail);
+        return report_detail(name, s, &detail);
     p->loaded = true;
-    return give_io(p, path);
+    return give_io(p, name);
+}
+
+int cli_program_open(struct cli_program *p, const char *path)
+{
+    memset(p, 0, sizeof *p);
+    int code = read_image(p, path);
+    return code == CLI_OK ? prepare(p, path) : code;
+}
+
+int cli_program_open_bytes(struct cli_program *p, const char *name, const void *bytes, size_t size)
+{
+    memset(p, 0, sizeof *p);
+    p->size = size;
+    p->image = aligned_block(size);
+    if (p->image == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    memcpy(p->image, bytes, size);
+    return prepare(p, name);
 }
 
 static void free_io(struct cli_io *io, size_t count)

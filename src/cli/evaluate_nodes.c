@@ -1,0 +1,314 @@
+/* Evaluation node by node: where along the network the error comes from. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* Probes of one compiled program: a delegate has at most 255 outputs. */
+#define PROBES_AT_ONCE 200
+
+/* Sums over all samples of one node's value. */
+struct node_score {
+    const char *name;
+    double float_signal, quantized_signal;
+    double float_quantized, quantized_program, float_program; /* noise between two of the three */
+};
+
+struct comparison {
+    struct nuc_compiler *c;
+    const struct cli_node_options *o;
+    struct cli_program *whole; /* the program under evaluation */
+    struct nuc_dataset *data;
+    struct nuc_model *floating, *quantized;
+    struct node_score *scores;
+    size_t n_scores, n_unmatched;
+    size_t n_elements, n_unequal; /* of the program's own outputs, exposed against whole */
+};
+
+/* The three computations of one group of probes, and the buffers of their outputs. */
+struct group {
+    struct nuc_model *floating, *quantized;
+    struct cli_program program;
+    bool open;
+    size_t n_own, n; /* outputs of the model itself, probes */
+    const void **inputs;
+    void **float_out, **quantized_out, **program_out, **whole_out;
+};
+
+static int failed(const struct comparison *k, enum nuc_status s)
+{
+    return cli_report(s, nuc_compiler_message(k->c));
+}
+
+static bool has_node(struct nuc_model *m, const char *name)
+{
+    struct nuc_node_info n;
+
+    for (size_t i = 0; i < nuc_model_n_nodes(m); i++) {
+        if (nuc_model_node(m, i, &n) == NUC_OK && strcmp(n.name, name) == 0)
+            return n.value.dtype == NUC_F32;
+    }
+    return false;
+}
+
+/* Opens the models; the float one goes through the passes the quantized one went through, so that nodes correspond. */
+static int open_models(struct comparison *k)
+{
+    const char *const *names;
+    struct nuc_model *archive;
+    size_t count;
+    enum nuc_status s = nuc_model_open(k->c, k->o->reference, &archive);
+
+    if (s == NUC_OK)
+        s = nuc_prepare(archive, &k->floating);
+    if (s == NUC_OK)
+        s = nuc_model_open(k->c, k->o->quantized, &k->quantized);
+    if (s == NUC_OK && !nuc_model_is_quantized(k->quantized))
+        return cli_usage("%s: is a float model; --quantized takes what 'nucleon quantize' writes", k->o->quantized);
+    if (s == NUC_OK)
+        s = nuc_dataset_open(k->c, k->o->dataset, &k->data);
+    if (s == NUC_OK)
+        s = nuc_model_probes(k->quantized, &names, &count);
+    if (s != NUC_OK)
+        return failed(k, s);
+    k->scores = calloc(count + 1, sizeof *k->scores);
+    if (k->scores == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    for (size_t i = 0; i < count; i++) {
+        if (has_node(k->floating, names[i]))
+            k->scores[k->n_scores++].name = names[i];
+        else
+            k->n_unmatched++;
+    }
+    return CLI_OK;
+}
+
+static int make_outputs(const struct comparison *k, struct nuc_model *m, size_t count, void ***out)
+{
+    *out = calloc(count + 1, sizeof **out);
+    if (*out == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_tensor_info t;
+        if (nuc_model_output(m, i, &t) != NUC_OK)
+            return failed(k, NUC_INTERNAL);
+        (*out)[i] = malloc(t.bytes + 1);
+        if ((*out)[i] == NULL)
+            return cli_report(NUC_NO_MEMORY, NULL);
+    }
+    return CLI_OK;
+}
+
+static void free_outputs(void **outputs, size_t count)
+{
+    for (size_t i = 0; outputs != NULL && i < count; i++)
+        free(outputs[i]);
+    free(outputs);
+}
+
+static void close_group(struct group *g)
+{
+    if (g->open)
+        cli_program_close(&g->program);
+    free_outputs(g->float_out, g->n_own + g->n);
+    free_outputs(g->quantized_out, g->n_own + g->n);
+    free_outputs(g->program_out, g->n_own + g->n);
+    free_outputs(g->whole_out, g->n_own);
+    free(g->inputs);
+}
+
+static int compile_group(struct comparison *k, struct group *g)
+{
+    struct nuc_model *partitioned, *lowered;
+    const uint8_t *bytes;
+    size_t size;
+    enum nuc_status s = nuc_partition(g->quantized, &partitioned);
+
+    if (s == NUC_OK)
+        s = nuc_lower(partitioned, &lowered);
+    if (s == NUC_OK)
+        s = nuc_program(lowered, &bytes, &size);
+    if (s != NUC_OK)
+        return failed(k, s);
+    g->open = true;
+    return cli_program_open_bytes(&g->program, k->o->quantized, bytes, size);
+}
+
+static int open_group(struct comparison *k, struct group *g, size_t first)
+{
+    const char *names[PROBES_AT_ONCE];
+
+    for (; g->n < PROBES_AT_ONCE && first + g->n < k->n_scores; g->n++)
+        names[g->n] = k->scores[first + g->n].name;
+    g->n_own = nuc_model_n_outputs(k->quantized);
+    enum nuc_status s = nuc_model_expose(k->floating, names, g->n, &g->floating);
+    if (s == NUC_OK)
+        s = nuc_model_expose(k->quantized, names, g->n, &g->quantized);
+    if (s != NUC_OK)
+        return failed(k, s);
+    g->inputs = calloc(nuc_model_n_inputs(k->quantized) + 1, sizeof *g->inputs);
+    int code = g->inputs == NULL ? cli_report(NUC_NO_MEMORY, NULL) : compile_group(k, g);
+    if (code == CLI_OK)
+        code = make_outputs(k, g->floating, g->n_own + g->n, &g->float_out);
+    if (code == CLI_OK)
+        code = make_outputs(k, g->quantized, g->n_own + g->n, &g->quantized_out);
+    if (code == CLI_OK)
+        code = make_outputs(k, g->quantized, g->n_own + g->n, &g->program_out);
+    if (code == CLI_OK)
+        code = make_outputs(k, g->quantized, g->n_own, &g->whole_out);
+    return code;
+}
+
+static double noise(const float *a, const float *b, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+    return sum;
+}
+
+static double energy(const float *a, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += (double)a[i] * (double)a[i];
+    return sum;
+}
+
+static void score_node(struct node_score *s, const float *f, const float *q, const float *p, size_t count)
+{
+    s->float_signal += energy(f, count);
+    s->quantized_signal += energy(q, count);
+    s->float_quantized += noise(f, q, count);
+    s->quantized_program += noise(q, p, count);
+    s->float_program += noise(f, p, count);
+}
+
+static void compare_own(struct comparison *k, const struct group *g)
+{
+    for (size_t i = 0; i < g->n_own; i++) {
+        struct nuc_tensor_info t;
+        if (nuc_model_output(g->quantized, i, &t) != NUC_OK || t.dtype != NUC_F32)
+            continue;
+        const float *a = g->program_out[i], *b = g->whole_out[i];
+        for (size_t e = 0; e < t.bytes / sizeof(float); e++) {
+            k->n_elements++;
+            k->n_unequal += memcmp(&a[e], &b[e], sizeof(float)) != 0;
+        }
+    }
+}
+
+static int run_sample(struct comparison *k, struct group *g, size_t first, size_t sample)
+{
+    enum nuc_status s = nuc_dataset_sample(k->data, sample, g->inputs);
+
+    if (s == NUC_OK)
+        s = nuc_model_run(g->floating, g->inputs, g->float_out);
+    if (s == NUC_OK)
+        s = nuc_model_run(g->quantized, g->inputs, g->quantized_out);
+    if (s != NUC_OK)
+        return failed(k, s);
+    int code = cli_program_run(&g->program, k->o->quantized, g->inputs, g->program_out);
+    if (code == CLI_OK)
+        code = cli_program_run(k->whole, k->o->program, g->inputs, g->whole_out);
+    if (code != CLI_OK)
+        return code;
+    if (first == 0)
+        compare_own(k, g);
+    for (size_t i = 0; i < g->n; i++) {
+        struct nuc_tensor_info t;
+        size_t at = g->n_own + i;
+        if (nuc_model_output(g->quantized, at, &t) == NUC_OK)
+            score_node(&k->scores[first + i], g->float_out[at], g->quantized_out[at], g->program_out[at],
+                       t.bytes / sizeof(float));
+    }
+    return CLI_OK;
+}
+
+static int run_group(struct comparison *k, size_t first)
+{
+    struct group g = {.open = false};
+    int code = open_group(k, &g, first);
+
+    for (size_t i = 0; i < k->o->n_samples && code == CLI_OK; i++) {
+        code = run_sample(k, &g, first, i);
+        cli_progress(NULL, "nodes", i + 1, k->o->n_samples);
+    }
+    close_group(&g);
+    return code;
+}
+
+static void print_ratio(double signal, double difference)
+{
+    if (difference == 0)
+        printf("  %9s", "equal");
+    else
+        printf("  %9.2f", 10 * log10(signal / difference));
+}
+
+static void print_table(const struct comparison *k)
+{
+    const struct node_score *diverging = NULL;
+
+    printf("\nSQNR in dB, %zu samples\n%-32s  %9s  %9s  %9s\n", k->o->n_samples, "node", "quantized", "program",
+           "program");
+    printf("%-32s  %9s  %9s  %9s\n", "", "to float", "to quant.", "to float");
+    for (size_t i = 0; i < k->n_scores; i++) {
+        const struct node_score *s = &k->scores[i];
+        printf("%-32.32s", s->name);
+        print_ratio(s->float_signal, s->float_quantized);
+        print_ratio(s->quantized_signal, s->quantized_program);
+        print_ratio(s->float_signal, s->float_program);
+        printf("\n");
+        bool below = s->float_program > 0 && 10 * log10(s->float_signal / s->float_program) < k->o->threshold;
+        if (diverging == NULL && below)
+            diverging = s;
+    }
+    if (k->n_unmatched != 0)
+        printf("%zu nodes of the quantized model have no counterpart of that name in the float model\n",
+               k->n_unmatched);
+    if (k->n_unequal != 0)
+        printf("the program differs from this quantized model compiled with default options in %zu of %zu outputs\n",
+               k->n_unequal, k->n_elements);
+    if (diverging != NULL)
+        printf("first node below %.1f dB: %s\n", k->o->threshold, diverging->name);
+    else
+        printf("no node below %.1f dB\n", k->o->threshold);
+}
+
+static int bind_data(struct comparison *k)
+{
+    size_t n = nuc_model_n_inputs(k->quantized), n_samples;
+    struct nuc_tensor_info *inputs = calloc(n + 1, sizeof *inputs);
+
+    if (inputs == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    for (size_t i = 0; i < n; i++)
+        nuc_model_input(k->quantized, i, &inputs[i]);
+    enum nuc_status s = nuc_dataset_bind(k->data, inputs, n, &n_samples);
+    free(inputs);
+    return s == NUC_OK ? CLI_OK : failed(k, s);
+}
+
+int cli_evaluate_nodes(struct nuc_compiler *c, struct cli_program *program, const struct cli_node_options *o)
+{
+    struct comparison k = {.c = c, .o = o, .whole = program};
+    int code = open_models(&k);
+
+    if (code == CLI_OK && (nuc_model_n_inputs(k.quantized) != nuc_program_n_inputs(&program->program) ||
+                           nuc_model_n_outputs(k.quantized) != nuc_program_n_outputs(&program->program) ||
+                           nuc_model_n_outputs(k.floating) != nuc_model_n_outputs(k.quantized)))
+        code = cli_usage("%s: has other inputs or outputs than the program", o->quantized);
+    if (code == CLI_OK)
+        code = bind_data(&k);
+    for (size_t first = 0; first < k.n_scores && code == CLI_OK; first += PROBES_AT_ONCE)
+        code = run_group(&k, first);
+    if (code == CLI_OK)
+        print_table(&k);
+    free(k.scores);
+    return code;
+}
