@@ -86,6 +86,9 @@ static void quantize(struct nuc_context *cx, void *arg)
 {
     struct quantize_call *call = arg;
     struct nuc_compiler *c = call->c;
+
+    if (call->calibration == NULL)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: give samples to quantize it with", call->model);
     struct nuc_model *m = nuc_stage_import(c, call->model);
     struct nuc_dataset *samples = nuc_dataset_read(c, call->calibration);
     struct nuc_model *prepared = nuc_stage_prepare(m);

@@ -105,7 +105,7 @@ void nuc_histogram_least_squares(const struct nuc_histogram *h, unsigned levels,
 {
     double low_error[ENDS], low_count[ENDS], high_error[ENDS], high_count[ENDS];
     double low = h->min < 0 ? (double)h->min : 0, high = h->max > 0 ? (double)h->max : 0;
-    double least = INFINITY, values = total(h);
+    double least = (double)INFINITY, values = total(h);
 
     *min = h->min;
     *max = h->max;
