@@ -29,64 +29,41 @@
 #define TENSOR(name) "{\"as_tensor\":{\"name\":\"" name "\"}}"
 #define INPUT(name, arg) "{\"name\":\"" name "\",\"arg\":" arg ",\"kind\":1}"
 
+/* clang-format off */
 static const char model_json[] =
-    "{\"schema_version\":{\"major\":8,\"minor\":20},\"graph_module\":{\"graph\":{\"inputs\":[" TENSOR(
-        "p_w") "," TENSOR("p_v") "," TENSOR("b_count") "," TENSOR("x") "],\"outputs\":[" TENSOR("flatten") "],"
-                                                                                                           "\"nodes\":["
-                                                                                                           "{\"target\""
-                                                                                                           ":\"torch."
-                                                                                                           "ops.aten._"
-                                                                                                           "assert_"
-                                                                                                           "tensor_"
-                                                                                                           "metadata."
-                                                                                                           "default\","
-                                                                                                           "\"inputs\":"
-                                                                                                           "[],"
-                                                                                                           "\"outputs\""
-                                                                                                           ":[],"
-                                                                                                           "\"metadata"
-                                                                                                           "\":{}},"
-                                                                                                           "{\"target\""
-                                                                                                           ":\"torch."
-                                                                                                           "ops.aten."
-                                                                                                           "conv2d."
-                                                                                                           "default\","
-                                                                                                           "\"name\":"
-                                                                                                           "\"conv2d\","
-                                                                                                           "\"inputs\":"
-                                                                                                           "[" INPUT(
-                                                                                                               "input", TENSOR("x")) "," INPUT("weight", TENSOR("p_w")) "," INPUT("bias", "{\"as_none\":true}") "," INPUT("stride", "{\"as_ints\":[1]}") "," INPUT("padding", "{\"as_int\":1}") "],"
-                                                                                                                                                                                                                                                                                                "\"outputs\":[" TENSOR("conv2d") "],\"metadata\":{"
-                                                                                                                                                                                                                                                                                                                                 "\"stack_trace\":\"File \\\"net.py\\\", line 12, in forward\\n    y\\n  File \\\"/usr/torch/nn/conv.py\\\", line 5, in f\","
-                                                                                                                                                                                                                                                                                                                                 "\"nn_module_stack\":\"L__self__,,Net;L__self__stem,stem,torch.nn.Conv2d\"}},"
-                                                                                                                                                                                                                                                                                                                                 "{\"target\":\"torch.ops.aten.conv2d.default\",\"name\":\"conv2d_1\",\"inputs\":[" INPUT("input", TENSOR("conv2d")) "," INPUT(
-                                                                                                                                                                                                                                                                                                                                     "weight",
-                                                                                                                                                                                                                                                                                                                                     TENSOR(
-                                                                                                                                                                                                                                                                                                                                         "p_v")) "," INPUT("padding", "{\"as_ints\":[1,1]}") "],\"outputs\":[" TENSOR("conv2d_1") "],\"metadata\":{}},"
-                                                                                                                                                                                                                                                                                                                                                                                                                                  "{\"target\":\"torch.ops.aten.relu_.default\",\"name\":\"relu_\",\"inputs\":[" INPUT(
-                                                                                                                                                                                                                                                                                                                                                                                                                                      "self", TENSOR(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                  "conv2d_1")) "],\"outputs\":[" TENSOR("relu_") "],\"metadata\":{}},"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 "{\"target\":\"torch.ops.aten.flatten.using_ints\",\"name\":\"flatten\",\"inputs\":[" INPUT(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     "self", TENSOR(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 "conv2d_1")) "," INPUT("start_dim", "{\"as_int\":1}") "],\"outputs\":[" TENSOR("flatten") "],\"metadata\":{}}],\"tensor_values\":{"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           "\"p_w\":" META(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                               SIZES_W,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                               STRIDES_W, "7") ",\"p_v\":" META(SIZES_W,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                STRIDES_V, "7") ","
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                "\"b_count\":" META(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "[]",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "[]", "5") ",\"x\":" META(SIZES_X, STRIDES_X, "7") ","
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "\"conv2d\":" META(SIZES_X,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          STRIDES_X, "7") ",\"conv2d_1\":" META(SIZES_X, STRIDES_CL, "7") ","
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          "\"relu_\":" META(SIZES_X, STRIDES_CL, "7") ","
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                      "\"flatten\":" META("[{\"as_int\":1},{\"as_int\":32}]", "[{\"as_int\":32},{\"as_int\":1}]", "7") "}},\"signature\":{\"input_specs\":["
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "{\"parameter\":{\"arg\":{\"name\":\"p_w\"},\"parameter_name\":\"w\"}},"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "{\"parameter\":{\"arg\":{\"name\":\"p_v\"},\"parameter_name\":\"v\"}},"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "{\"buffer\":{\"arg\":{\"name\":\"b_count\"},\"buffer_name\":\"count\",\"persistent\":false}},"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "{\"user_input\":{\"arg\":" TENSOR(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           "x") "}}],"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                "\"output_specs\":[{\"user_output\":{\"arg\":" TENSOR(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "flatten") "}}]}}}";
+    "{\"schema_version\":{\"major\":8,\"minor\":20},\"graph_module\":{\"graph\":{"
+    "\"inputs\":[" TENSOR("p_w") "," TENSOR("p_v") "," TENSOR("b_count") "," TENSOR("x") "],"
+    "\"outputs\":[" TENSOR("flatten") "],"
+    "\"nodes\":["
+    "{\"target\":\"torch.ops.aten._assert_tensor_metadata.default\",\"inputs\":[],\"outputs\":[],\"metadata\":{}},"
+    "{\"target\":\"torch.ops.aten.conv2d.default\",\"name\":\"conv2d\",\"inputs\":["
+    INPUT("input", TENSOR("x")) "," INPUT("weight", TENSOR("p_w")) "," INPUT("bias", "{\"as_none\":true}") ","
+    INPUT("stride", "{\"as_ints\":[1]}") "," INPUT("padding", "{\"as_int\":1}") "],"
+    "\"outputs\":[" TENSOR("conv2d") "],\"metadata\":{"
+    "\"stack_trace\":\"File \\\"net.py\\\", line 12, in forward\\n    y\\n"
+    "  File \\\"/usr/torch/nn/conv.py\\\", line 5, in f\","
+    "\"nn_module_stack\":\"L__self__,,Net;L__self__stem,stem,torch.nn.Conv2d\"}},"
+    "{\"target\":\"torch.ops.aten.conv2d.default\",\"name\":\"conv2d_1\",\"inputs\":["
+    INPUT("input", TENSOR("conv2d")) "," INPUT("weight", TENSOR("p_v")) "," INPUT("padding", "{\"as_ints\":[1,1]}") "],"
+    "\"outputs\":[" TENSOR("conv2d_1") "],\"metadata\":{}},"
+    "{\"target\":\"torch.ops.aten.relu_.default\",\"name\":\"relu_\",\"inputs\":["
+    INPUT("self", TENSOR("conv2d_1")) "],\"outputs\":[" TENSOR("relu_") "],\"metadata\":{}},"
+    "{\"target\":\"torch.ops.aten.flatten.using_ints\",\"name\":\"flatten\",\"inputs\":["
+    INPUT("self", TENSOR("conv2d_1")) "," INPUT("start_dim", "{\"as_int\":1}") "],"
+    "\"outputs\":[" TENSOR("flatten") "],\"metadata\":{}}],"
+    "\"tensor_values\":{"
+    "\"p_w\":" META(SIZES_W, STRIDES_W, "7") ",\"p_v\":" META(SIZES_W, STRIDES_V, "7") ","
+    "\"b_count\":" META("[]", "[]", "5") ",\"x\":" META(SIZES_X, STRIDES_X, "7") ","
+    "\"conv2d\":" META(SIZES_X, STRIDES_X, "7") ",\"conv2d_1\":" META(SIZES_X, STRIDES_CL, "7") ","
+    "\"relu_\":" META(SIZES_X, STRIDES_CL, "7") ","
+    "\"flatten\":" META("[{\"as_int\":1},{\"as_int\":32}]", "[{\"as_int\":32},{\"as_int\":1}]", "7") "}},"
+    "\"signature\":{\"input_specs\":["
+    "{\"parameter\":{\"arg\":{\"name\":\"p_w\"},\"parameter_name\":\"w\"}},"
+    "{\"parameter\":{\"arg\":{\"name\":\"p_v\"},\"parameter_name\":\"v\"}},"
+    "{\"buffer\":{\"arg\":{\"name\":\"b_count\"},\"buffer_name\":\"count\",\"persistent\":false}},"
+    "{\"user_input\":{\"arg\":" TENSOR("x") "}}],"
+    "\"output_specs\":[{\"user_output\":{\"arg\":" TENSOR("flatten") "}}]}}}";
+/* clang-format on */
 
 static const char weights_json[] =
     "{\"config\":{"
@@ -250,7 +227,7 @@ static void tied_weights_share_bytes(void **state)
     nuc_context_free(cx);
 }
 
-/* ---- what is refused ---- */
+/* ---- other models, made from the whole one ---- */
 
 /* The first `old` in `text` becomes `new`. */
 static const char *replace(struct nuc_context *cx, const char *text, const char *old, const char *new)
@@ -260,6 +237,171 @@ static const char *replace(struct nuc_context *cx, const char *text, const char 
     assert_non_null(at);
     return nuc_format(cx, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
 }
+
+struct edit {
+    const char *old, *new;
+};
+
+static struct nuc_graph *import_edited(struct nuc_context *cx, const struct edit *edits, size_t count,
+                                       enum nuc_status *status)
+{
+    struct archive a = whole();
+
+    for (size_t i = 0; i < count; i++)
+        a.model = replace(cx, a.model, edits[i].old, edits[i].new);
+    return import_bytes(cx, make_archive(cx, &a), status);
+}
+
+#define RELU_NODE                                                                                                      \
+    "{\"target\":\"torch.ops.aten.relu_.default\",\"name\":\"relu_\",\"inputs\":[" INPUT(                              \
+        "self", TENSOR("conv2d_1")) "],\"outputs\":[" TENSOR("relu_") "],\"metadata\":{}}"
+#define FLATTEN_INPUT INPUT("self", TENSOR("conv2d_1")) "," INPUT("start_dim", "{\"as_int\":1}")
+#define SIZES_HALF "[{\"as_int\":1},{\"as_int\":1},{\"as_int\":4},{\"as_int\":4}]"
+#define CHUNK_NODE                                                                                                     \
+    "{\"target\":\"torch.ops.aten.chunk.default\",\"name\":\"chunk\",\"inputs\":[" INPUT(                              \
+        "self",                                                                                                        \
+        TENSOR("conv2d_1")) "," INPUT("chunks",                                                                        \
+                                      "{\"as_int\":2}") "," INPUT("dim",                                               \
+                                                                  "{\"as_int\":1}") "],\"outputs\":[{\"as_tensors\":[" \
+                                                                                    "{\"name\":\"part\"},{\"name\":"   \
+                                                                                    "\"relu_\"}]}],\"metadata\":{}}"
+
+/* A list of results becomes a tuple and items with the archive's names. */
+static void lists_of_results_become_items(void **state)
+{
+    static const struct edit edits[] = {
+        {RELU_NODE, CHUNK_NODE},
+        {"\"relu_\":" META(SIZES_X, STRIDES_CL, "7"),
+         "\"relu_\":" META(SIZES_HALF, STRIDES_CL, "7") ",\"part\":" META(SIZES_HALF, STRIDES_CL, "7")},
+        {FLATTEN_INPUT, INPUT("self", TENSOR("relu_")) "," INPUT("start_dim", "{\"as_int\":1}")},
+        {"[{\"as_int\":1},{\"as_int\":32}]", "[{\"as_int\":1},{\"as_int\":16}]"},
+    };
+    struct nuc_context *cx = nuc_context_new(NULL);
+    enum nuc_status status;
+    struct nuc_graph *g = import_edited(cx, edits, 4, &status);
+
+    (void)state;
+    if (status != NUC_OK)
+        fail_msg("%s", cx->message);
+    const struct nuc_node *item = nuc_find_node(g, "relu_");
+    assert_int_equal(item->op, NUC_OP_GETITEM);
+    assert_int_equal(item->args[1].u.i, 1);
+    assert_int_equal(nuc_find_node(g, "chunk")->n_vals, 2);
+    assert_int_equal(item->vals[0].sizes[1], 1);
+    assert_null(nuc_find_node(g, "part")); /* nothing reads it */
+    nuc_context_free(cx);
+}
+
+/* Parts are views: what is written to the whole afterwards would show in them. */
+static void parts_share_memory(void **state)
+{
+    static const struct edit edits[] = {
+        {RELU_NODE, CHUNK_NODE ",{\"target\":\"torch.ops.aten.relu_.default\",\"name\":\"r\",\"inputs\":[" INPUT(
+                        "self", TENSOR("conv2d_1")) "],\"outputs\":[" TENSOR("r") "],\"metadata\":{}}"},
+        {"\"relu_\":" META(SIZES_X, STRIDES_CL, "7"),
+         "\"relu_\":" META(SIZES_HALF, STRIDES_CL, "7") ",\"part\":" META(SIZES_HALF, STRIDES_CL, "7") ",\"r\":" META(
+             SIZES_X, STRIDES_CL, "7")},
+        {FLATTEN_INPUT, INPUT("self", TENSOR("relu_")) "," INPUT("start_dim", "{\"as_int\":1}")},
+        {"[{\"as_int\":1},{\"as_int\":32}]", "[{\"as_int\":1},{\"as_int\":16}]"},
+    };
+    struct nuc_context *cx = nuc_context_new(NULL);
+    enum nuc_status status;
+
+    (void)state;
+    import_edited(cx, edits, 4, &status);
+    assert_int_equal(status, NUC_UNSUPPORTED);
+    assert_non_null(strstr(cx->message, "'relu_' shares memory with what node 'r' (aten.relu_.default) wrote"));
+    nuc_context_free(cx);
+}
+
+/* torch.tensor(...) in forward(): copies and detaches of a constant leave no nodes. */
+static void identities_are_left_out(void **state)
+{
+    static const struct edit edits[] = {
+        {"aten.relu_.default", "aten.lift_fresh_copy.default"},
+        {FLATTEN_INPUT, INPUT("self", TENSOR("relu_")) "," INPUT("start_dim", "{\"as_int\":1}")},
+    };
+    struct nuc_context *cx = nuc_context_new(NULL);
+    enum nuc_status status;
+    struct nuc_graph *g = import_edited(cx, edits, 2, &status);
+
+    (void)state;
+    if (status != NUC_OK)
+        fail_msg("%s", cx->message);
+    assert_null(nuc_find_node(g, "relu_"));
+    assert_ptr_equal(nuc_arg_node(nuc_find_node(g, "flatten"), 0), nuc_find_node(g, "conv2d_1"));
+    nuc_context_free(cx);
+}
+
+/* clang-format off */
+#define QUANTIZE_NODE(scale)                                                                                           \
+    "{\"target\":\"torch.ops.quantized_decomposed.quantize_per_tensor.tensor\",\"name\":\"relu_\",\"inputs\":["          \
+    INPUT("input", TENSOR("conv2d_1")) "," INPUT("scale", TENSOR(scale)) ","                                           \
+    INPUT("zero_point", TENSOR("b_count")) "," INPUT("quant_min", "{\"as_int\":-128}") ","                             \
+    INPUT("quant_max", "{\"as_int\":127}") "," INPUT("dtype", "{\"as_scalar_type\":2}") "],"                           \
+    "\"outputs\":[" TENSOR("relu_") "],\"metadata\":{}}"
+/* clang-format on */
+
+/* Quantization whose parameters are tensors: constants of one element are read, others refused. */
+static void parameters_as_tensors_are_read(void **state)
+{
+    static const struct edit edits[] = {
+        {RELU_NODE, QUANTIZE_NODE("b_count")},
+        {"\"relu_\":" META(SIZES_X, STRIDES_CL, "7"), "\"relu_\":" META(SIZES_X, STRIDES_CL, "2")},
+        {FLATTEN_INPUT, INPUT("self", TENSOR("relu_")) "," INPUT("start_dim", "{\"as_int\":1}")},
+        {"\"flatten\":{\"dtype\":7", "\"flatten\":{\"dtype\":2"},
+    };
+    static const struct edit computed[] = {{RELU_NODE, QUANTIZE_NODE("conv2d")}};
+    struct nuc_context *cx = nuc_context_new(NULL);
+    enum nuc_status status;
+    struct nuc_graph *g = import_edited(cx, edits, 4, &status);
+
+    (void)state;
+    if (status != NUC_OK)
+        fail_msg("%s", cx->message);
+    const struct nuc_node *q = nuc_find_node(g, "relu_");
+    assert_int_equal(q->op, NUC_OP_QUANTIZE_PER_TENSOR);
+    assert_int_equal(q->args[1].kind, NUC_ARG_FLOAT);
+    assert_int_equal(q->args[2].kind, NUC_ARG_INT);
+    import_edited(cx, computed, 1, &status);
+    assert_int_equal(status, NUC_UNSUPPORTED);
+    assert_non_null(strstr(cx->message, "argument 'scale' of node 'relu_'"));
+    nuc_context_free(cx);
+}
+
+static void note(void *user, const char *message)
+{
+    snprintf(user, 256, "%s", message);
+}
+
+/* Inputs that are no tensors have the value of the export; None is not worth a word. */
+static void constant_inputs_are_left_out(void **state)
+{
+    static const char spec[] = "{\"user_input\":{\"arg\":" TENSOR("x") "}}";
+    static const char *const values[] = {"{\"as_none\":true}", "{\"as_int\":3}"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct nuc_context *cx = nuc_context_new(NULL);
+        char message[256] = "";
+        cx->warn = note;
+        cx->warn_user = message;
+        const struct edit edits[] = {
+            {spec, nuc_format(cx, "%s,{\"constant_input\":{\"name\":\"n\",\"value\":%s}}", spec, values[i])},
+            {TENSOR("b_count") "," TENSOR("x") "]",
+             nuc_format(cx, "%s,%s]", TENSOR("b_count") "," TENSOR("x"), values[i])},
+        };
+        enum nuc_status status;
+        struct nuc_graph *g = import_edited(cx, edits, 2, &status);
+        if (status != NUC_OK)
+            fail_msg("%s", cx->message);
+        assert_null(nuc_find_node(g, "n"));
+        assert_true((strstr(message, "input 'n' is no tensor") != NULL) == (i == 1));
+        nuc_context_free(cx);
+    }
+}
+
+/* ---- what is refused ---- */
 
 static const struct {
     const char *old, *new; /* in models/model.json */
@@ -303,6 +445,15 @@ static const struct {
     {"\"as_ints\":[1]", "\"as_ints\":[0]", NUC_BAD_INPUT, "node 'conv2d'"},
     {"\"as_ints\":[1]", "\"as_ints\":[9000000000]", NUC_BAD_INPUT, "does not fit 32 bits"},
     {"\"as_ints\":[1]", "\"as_ints\":[1],\"as_int\":1", NUC_BAD_INPUT, "has 2 fields where one belongs"},
+    {"aten.conv2d.default\",\"name\":\"conv2d\",\"inputs\":[" INPUT("input", TENSOR("x")) "," INPUT(
+         "weight",
+         TENSOR("p_w")) "," INPUT("bias",
+                                  "{\"as_none\":true}") "," INPUT("stride",
+                                                                  "{\"as_ints\":[1]}") "," INPUT("padding",
+                                                                                                 "{\"as_int\":1}"),
+     "aten.dropout.default\",\"name\":\"conv2d\",\"inputs\":[" INPUT("input", TENSOR("x")) "," INPUT(
+         "p", "{\"as_float\":0.5}") "," INPUT("train", "{\"as_bool\":true}"),
+     NUC_UNSUPPORTED, "node 'conv2d' (aten.dropout.default, net.py:12) is in training mode: call model.eval()"},
     {"user_output", "buffer_mutation", NUC_BAD_INPUT, "buffer_name: the field is missing"},
     {"\"user_output\":{", "\"buffer_mutation\":{\"buffer_name\":\"mean\",", NUC_UNSUPPORTED,
      "changes its buffer 'mean': call model.eval()"},
@@ -470,6 +621,11 @@ int main(void)
         cmocka_unit_test(follows_channels_last_weight),
         cmocka_unit_test(in_place_result_replaces_its_input),
         cmocka_unit_test(tied_weights_share_bytes),
+        cmocka_unit_test(lists_of_results_become_items),
+        cmocka_unit_test(parts_share_memory),
+        cmocka_unit_test(identities_are_left_out),
+        cmocka_unit_test(parameters_as_tensors_are_read),
+        cmocka_unit_test(constant_inputs_are_left_out),
         cmocka_unit_test(refuses_damaged_models),
         cmocka_unit_test(refuses_missing_entries),
         cmocka_unit_test(refuses_bad_weights),
