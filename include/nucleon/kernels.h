@@ -101,7 +101,7 @@ void *nuc_kernel_temporary(struct nuc_kernel_context *cx, size_t bytes, size_t a
 /* Notes the message and returns `status`. */
 enum nuc_status nuc_kernel_error(struct nuc_kernel_context *cx, enum nuc_status status, const char *message);
 
-/* Element of a list of ints, of doubles, of tensors; `index` is below the count. */
+/* Element of a list of ints, of doubles, of tensors (NULL: None); `index` is below the count. */
 int64_t nuc_list_int(const struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t index);
 double nuc_list_double(const struct nuc_value *list, uint32_t index);
 const struct nuc_value *nuc_list_value(const struct nuc_kernel_context *cx, const struct nuc_value *list,
@@ -116,7 +116,8 @@ typedef enum nuc_status (*nuc_kernel_fn)(struct nuc_kernel_context *cx, struct n
  * One operator. The signature has one letter for each argument in front of the return value:
  *   T tensor   O out tensor, never a constant   L list of tensors   P list of out tensors
  *   i int      f double or int (a scalar)       b bool              I list of ints          s string
- * A lower-case letter or T, L, I behind '?' may be None.
+ *   N list of tensors of which some may be None                     D list of doubles
+ * Any letter but O and P behind '?' may be None.
  */
 struct nuc_kernel_entry {
     const char *name; /* "aten::add.out" */
@@ -146,8 +147,17 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::clone.out", "T?iO", nuc_op_clone)                                                                         \
     X("aten::alias_copy.out", "TO", nuc_op_alias_copy)                                                                 \
     X("aten::view_copy.out", "TIO", nuc_op_view_copy)                                                                  \
+    X("aten::squeeze_copy.dim_out", "TiO", nuc_op_squeeze_copy_dim)                                                    \
+    X("aten::squeeze_copy.dims_out", "TIO", nuc_op_squeeze_copy_dims)                                                  \
+    X("aten::unsqueeze_copy.out", "TiO", nuc_op_unsqueeze_copy)                                                        \
+    X("aten::as_strided_copy.out", "TII?iO", nuc_op_as_strided_copy)                                                   \
+    X("aten::copy.out", "TTbO", nuc_op_copy)                                                                           \
+    X("dim_order_ops::_empty_dim_order.out", "I?IO", nuc_op_empty_dim_order)                                           \
     X("aten::permute_copy.out", "TIO", nuc_op_permute_copy)                                                            \
     X("aten::slice_copy.Tensor_out", "Ti?i?iiO", nuc_op_slice_copy)                                                    \
+    X("aten::slice_scatter.out", "TTi?i?iiO", nuc_op_slice_scatter)                                                    \
+    X("aten::index.Tensor_out", "TNO", nuc_op_index)                                                                   \
+    X("aten::arange.start_out", "fffO", nuc_op_arange)                                                                 \
     X("aten::split_with_sizes_copy.out", "TIiP", nuc_op_split_with_sizes_copy)                                         \
     X("aten::cat.out", "LiO", nuc_op_cat)                                                                              \
     X("aten::expand_copy.out", "TIbO", nuc_op_expand_copy)                                                             \
@@ -170,10 +180,15 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::leaky_relu.out", "TfO", nuc_op_leaky_relu)                                                                \
     X("aten::hardtanh.out", "TffO", nuc_op_hardtanh)                                                                   \
     X("aten::clamp.out", "T?f?fO", nuc_op_clamp)                                                                       \
+    X("aten::gelu.out", "TsO", nuc_op_gelu)                                                                            \
+    X("aten::gt.Scalar_out", "TfO", nuc_op_gt)                                                                         \
+    X("aten::where.self_out", "TTTO", nuc_op_where)                                                                    \
     X("aten::convolution.out", "TT?TIIIbIiO", nuc_op_convolution)                                                      \
     X("aten::max_pool2d_with_indices.out", "TIIIIbOO", nuc_op_max_pool2d)                                              \
     X("aten::avg_pool2d.out", "TIIIbb?iO", nuc_op_avg_pool2d)                                                          \
     X("aten::_adaptive_avg_pool2d.out", "TIO", nuc_op_adaptive_avg_pool2d)                                             \
+    X("aten::upsample_bilinear2d.vec_out", "T?Ib?DO", nuc_op_upsample_bilinear2d)                                      \
+    X("aten::upsample_nearest2d.vec_out", "T?I?DO", nuc_op_upsample_nearest2d)                                         \
     X("aten::_native_batch_norm_legit_no_training.out", "T?T?TTTffOOO", nuc_op_batch_norm)                             \
     X("aten::mm.out", "TTO", nuc_op_mm)                                                                                \
     X("aten::bmm.out", "TTO", nuc_op_bmm)                                                                              \

@@ -56,7 +56,9 @@ double nuc_list_double(const struct nuc_value *list, uint32_t index)
 const struct nuc_value *nuc_list_value(const struct nuc_kernel_context *cx, const struct nuc_value *list,
                                        uint32_t index)
 {
-    return &cx->values[nuc_load_u32(list->u.list.items + 4 * (size_t)index)];
+    uint32_t at = nuc_load_u32(list->u.list.items + 4 * (size_t)index);
+
+    return at == UINT32_MAX ? NULL : &cx->values[at];
 }
 
 double nuc_value_scalar(const struct nuc_value *value)

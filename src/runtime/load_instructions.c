@@ -57,6 +57,10 @@ static bool kind_fits(const struct nuc_program *p, char letter, const struct nuc
         return v->kind == NUC_VALUE_BOOL;
     case 'I':
         return v->kind == NUC_VALUE_INTS;
+    case 'D':
+        return v->kind == NUC_VALUE_DOUBLES;
+    case 'N':
+        return v->kind == NUC_VALUE_OPTIONAL_TENSORS || v->kind == NUC_VALUE_TENSORS;
     case 's':
         return v->kind == NUC_VALUE_STRING;
     default:

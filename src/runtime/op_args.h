@@ -54,6 +54,12 @@ bool nuc_value_in(const struct nuc_value *value, int64_t low, int64_t high);
 bool nuc_list_pair(const struct nuc_kernel_context *cx, const struct nuc_value *list, int64_t low, int64_t high,
                    const int32_t *fallback, int32_t pair[2]);
 
+/* int, bool, float32 and float64: what conversions know. */
+bool nuc_is_convertible(const struct nuc_tensor *t);
+
+/* `in` broadcast to `out` and converted to its element type. */
+enum nuc_status nuc_copy_tensor(struct nuc_kernel_context *cx, const struct nuc_tensor *in, struct nuc_tensor *out);
+
 /* Loops over out's elements with a and b broadcast to it; false when a shape does not fit. b may be NULL. */
 bool nuc_broadcast_loops(const struct nuc_tensor *a, const struct nuc_tensor *b, const struct nuc_tensor *out,
                          struct nuc_loops *loops);

@@ -25,6 +25,26 @@ static enum nuc_status copy_broadcast(struct nuc_kernel_context *cx, const struc
     return NUC_OK;
 }
 
+bool nuc_is_convertible(const struct nuc_tensor *t)
+{
+    return t->dtype != NUC_F16 && t->dtype != NUC_BF16;
+}
+
+enum nuc_status nuc_copy_tensor(struct nuc_kernel_context *cx, const struct nuc_tensor *in, struct nuc_tensor *out)
+{
+    struct nuc_loops loops;
+
+    if (in->dtype == out->dtype)
+        return copy_broadcast(cx, in, out);
+    if (!nuc_need(cx, nuc_is_convertible(in) && nuc_is_convertible(out),
+                  NUC_TEXT("no conversion from the element type of 'self' to that of 'out'")) ||
+        !nuc_need(cx, nuc_broadcast_loops(in, NULL, out, &loops), NUC_TEXT("argument 'out' has the wrong sizes")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes > 0)
+        nuc_kernel_convert(&loops, (enum nuc_dtype)in->dtype, (enum nuc_dtype)out->dtype, in->data, out->data);
+    return NUC_OK;
+}
+
 static enum nuc_status copy_same_sizes(struct nuc_kernel_context *cx, const struct nuc_tensor *in,
                                        struct nuc_tensor *out)
 {
@@ -56,12 +76,100 @@ enum nuc_status nuc_op_to_dim_order_copy(struct nuc_kernel_context *cx, struct n
     if (!nuc_need(cx, dim_order_fits(cx, args[2], in, out),
                   NUC_TEXT("argument 'dim_order' contradicts the dim order of 'out'")))
         return NUC_UNSUPPORTED;
-    return copy_same_sizes(cx, in, out);
+    if (!nuc_need(cx, nuc_tensor_same_sizes(in, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")))
+        return NUC_UNSUPPORTED;
+    return nuc_copy_tensor(cx, in, out);
 }
 
 enum nuc_status nuc_op_clone_dim_order(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
+    if (!same_type(cx, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, 3)))
+        return NUC_UNSUPPORTED;
     return nuc_op_to_dim_order_copy(cx, args);
+}
+
+/* out takes the sizes of 'self' and the elements of 'src'. */
+enum nuc_status nuc_op_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *self = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+
+    if (!same_type(cx, self, out) ||
+        !nuc_need(cx, nuc_tensor_same_sizes(self, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")))
+        return NUC_UNSUPPORTED;
+    return nuc_copy_tensor(cx, nuc_arg_tensor(args, 1), out);
+}
+
+/* The elements of out are left as they are. */
+enum nuc_status nuc_op_empty_dim_order(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    bool fits = args[0]->u.list.count == out->rank;
+
+    for (uint32_t d = 0; d < out->rank && fits; d++)
+        fits = nuc_list_int(cx, args[0], d) == out->sizes[d];
+    if (!nuc_need(cx, fits, NUC_TEXT("argument 'out' differs from 'size'")))
+        return NUC_UNSUPPORTED;
+    fits = args[1]->kind == NUC_VALUE_NONE ? nuc_tensor_is_contiguous(out) : dim_order_fits(cx, args[1], out, out);
+    return nuc_need(cx, fits, NUC_TEXT("argument 'dim_order' contradicts the dim order of 'out'")) ? NUC_OK
+                                                                                                   : NUC_UNSUPPORTED;
+}
+
+/* Loops over the dimensions that are not 1, which agree in size from first to last. */
+static bool squeezed_loops(const struct nuc_tensor *in, const struct nuc_tensor *out, struct nuc_loops *loops)
+{
+    ptrdiff_t in_strides[NUC_MAX_RANK];
+    ptrdiff_t out_strides[NUC_MAX_RANK];
+    uint32_t i = 0;
+
+    nuc_tensor_strides(in, in_strides);
+    nuc_tensor_strides(out, out_strides);
+    loops->rank = 0;
+    for (uint32_t o = 0; o < out->rank; o++) {
+        if (out->sizes[o] == 1)
+            continue;
+        while (i < in->rank && in->sizes[i] == 1)
+            i++;
+        if (i == in->rank || in->sizes[i] != out->sizes[o])
+            return false;
+        uint32_t d = loops->rank++;
+        loops->sizes[d] = out->sizes[o];
+        loops->a[d] = in_strides[i++];
+        loops->b[d] = 0;
+        loops->out[d] = out_strides[o];
+    }
+    return in->bytes == out->bytes;
+}
+
+/* The sizes of out say all there is to know about the dimensions of size 1. */
+static enum nuc_status squeeze(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+    struct nuc_loops loops;
+
+    if (!same_type(cx, in, out) ||
+        !nuc_need(cx, squeezed_loops(in, out, &loops),
+                  NUC_TEXT("argument 'out' differs from 'self' by more than dimensions of size 1")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes > 0)
+        nuc_kernel_copy(&loops, element_size(in), in->data, out->data);
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_squeeze_copy_dim(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return squeeze(cx, args);
+}
+
+enum nuc_status nuc_op_squeeze_copy_dims(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return squeeze(cx, args);
+}
+
+enum nuc_status nuc_op_unsqueeze_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return squeeze(cx, args);
 }
 
 enum nuc_status nuc_op_clone(struct nuc_kernel_context *cx, struct nuc_value *const *args)
@@ -135,124 +243,6 @@ enum nuc_status nuc_op_permute_copy(struct nuc_kernel_context *cx, struct nuc_va
     if (out->bytes > 0)
         nuc_kernel_copy(&loops, element_size(in), in->data, out->data);
     return NUC_OK;
-}
-
-/*
- * Copies between a part of one tensor and a whole one: `part` has the sizes of the small tensor; the large one is
- * entered at element `start` and walked with `step` along `dim`. The caller has checked that it fits.
- */
-static void copy_part(const struct nuc_tensor *small, const struct nuc_tensor *large, uint32_t dim, int64_t start,
-                      int64_t step, bool into_large)
-{
-    struct nuc_loops loops = {.rank = small->rank};
-    ptrdiff_t small_strides[NUC_MAX_RANK];
-    ptrdiff_t large_strides[NUC_MAX_RANK];
-    size_t size = element_size(small);
-
-    nuc_tensor_strides(small, small_strides);
-    nuc_tensor_strides(large, large_strides);
-    uint8_t *large_data = (uint8_t *)large->data + (ptrdiff_t)size * (ptrdiff_t)start * large_strides[dim];
-    for (uint32_t d = 0; d < small->rank; d++) {
-        ptrdiff_t stride = large_strides[d] * (d == dim ? (ptrdiff_t)step : 1);
-        loops.sizes[d] = small->sizes[d];
-        loops.a[d] = into_large ? small_strides[d] : stride;
-        loops.out[d] = into_large ? stride : small_strides[d];
-    }
-    if (into_large)
-        nuc_kernel_copy(&loops, size, small->data, large_data);
-    else
-        nuc_kernel_copy(&loops, size, large_data, small->data);
-}
-
-/* Same type and rank, and the same sizes but along `dim`. */
-static bool alike_but(const struct nuc_tensor *a, const struct nuc_tensor *b, uint32_t dim)
-{
-    if (a->dtype != b->dtype || a->rank != b->rank)
-        return false;
-    for (uint32_t d = 0; d < a->rank; d++) {
-        if (d != dim && a->sizes[d] != b->sizes[d])
-            return false;
-    }
-    return true;
-}
-
-static int64_t clip_index(const struct nuc_value *value, int64_t fallback, int64_t size)
-{
-    int64_t v = value->kind == NUC_VALUE_NONE ? fallback : value->u.i;
-
-    if (v < 0)
-        v = v < -size ? 0 : v + size;
-    return v > size ? size : v;
-}
-
-enum nuc_status nuc_op_slice_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 5);
-    uint32_t dim;
-
-    if (!nuc_need(cx, in->rank > 0 && nuc_tensor_dim(in, args[1]->u.i, &dim),
-                  NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
-        !nuc_need(cx, nuc_value_in(args[4], 1, INT32_MAX), NUC_TEXT("argument 'step' is not positive")) ||
-        !nuc_need(cx, alike_but(in, out, dim), NUC_TEXT("argument 'out' differs from 'self' in type or sizes")))
-        return NUC_UNSUPPORTED;
-    int64_t start = clip_index(args[2], 0, in->sizes[dim]);
-    int64_t end = clip_index(args[3], in->sizes[dim], in->sizes[dim]);
-    int64_t step = args[4]->u.i;
-    int64_t count = end <= start ? 0 : (end - start + step - 1) / step;
-    if (!nuc_need(cx, out->sizes[dim] == count, NUC_TEXT("argument 'out' has the wrong size along 'dim'")))
-        return NUC_UNSUPPORTED;
-    if (out->bytes > 0)
-        copy_part(out, in, dim, start, step, false);
-    return NUC_OK;
-}
-
-enum nuc_status nuc_op_split_with_sizes_copy(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    uint32_t count = args[3]->u.list.count;
-    int64_t start = 0;
-    uint32_t dim;
-
-    if (!nuc_need(cx, in->rank > 0 && nuc_tensor_dim(in, args[2]->u.i, &dim),
-                  NUC_TEXT("argument 'dim' is not a dimension of 'self'")) ||
-        !nuc_need(cx, args[1]->u.list.count == count, NUC_TEXT("arguments 'split_sizes' and 'out' differ in length")))
-        return NUC_UNSUPPORTED;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct nuc_tensor *out = &nuc_list_value(cx, args[3], i)->u.tensor;
-        if (!nuc_need(cx,
-                      alike_but(in, out, dim) && nuc_list_int(cx, args[1], i) == out->sizes[dim] &&
-                          out->sizes[dim] <= in->sizes[dim] - start,
-                      NUC_TEXT("argument 'out' does not fit 'self' and 'split_sizes'")))
-            return NUC_UNSUPPORTED;
-        if (out->bytes > 0)
-            copy_part(out, in, dim, start, 1, false);
-        start += out->sizes[dim];
-    }
-    return NUC_OK;
-}
-
-enum nuc_status nuc_op_cat(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
-    int64_t start = 0;
-    uint32_t dim;
-
-    if (!nuc_need(cx, out->rank > 0 && nuc_tensor_dim(out, args[1]->u.i, &dim),
-                  NUC_TEXT("argument 'dim' is not a dimension of 'out'")))
-        return NUC_UNSUPPORTED;
-    for (uint32_t i = 0; i < args[0]->u.list.count; i++) {
-        const struct nuc_tensor *in = &nuc_list_value(cx, args[0], i)->u.tensor;
-        if (in->bytes == 0)
-            continue;
-        if (!nuc_need(cx, alike_but(in, out, dim) && in->sizes[dim] <= out->sizes[dim] - start,
-                      NUC_TEXT("argument 'tensors' does not fit 'out'")))
-            return NUC_UNSUPPORTED;
-        copy_part(in, out, dim, start, 1, true);
-        start += in->sizes[dim];
-    }
-    return nuc_need(cx, start == out->sizes[dim], NUC_TEXT("argument 'tensors' does not fill 'out'")) ? NUC_OK
-                                                                                                      : NUC_UNSUPPORTED;
 }
 
 /* Pads come in pairs from the last dimension on. Fills before[] and checks the sizes; pads are not negative. */

@@ -75,24 +75,50 @@ enum nuc_status nuc_op_addmm(struct nuc_kernel_context *cx, struct nuc_value *co
     return NUC_OK;
 }
 
+static void add_loop(struct nuc_loops *loops, int32_t size, ptrdiff_t in, ptrdiff_t out)
+{
+    uint32_t d = loops->rank++;
+
+    loops->sizes[d] = size;
+    loops->a[d] = in;
+    loops->b[d] = 0;
+    loops->out[d] = out;
+}
+
+/* The lines along `dim`, and the loops over all other dimensions. */
+static void split_lines(const struct nuc_tensor *in, const struct nuc_tensor *out, uint32_t dim,
+                        struct nuc_loops *lines, struct nuc_line *line)
+{
+    ptrdiff_t in_strides[NUC_MAX_RANK];
+    ptrdiff_t out_strides[NUC_MAX_RANK];
+
+    nuc_tensor_strides(in, in_strides);
+    nuc_tensor_strides(out, out_strides);
+    for (uint32_t d = 0; d < in->rank; d++) {
+        if (d != dim)
+            add_loop(lines, in->sizes[d], in_strides[d], out_strides[d]);
+    }
+    *line = (struct nuc_line){in->sizes[dim], in_strides[dim], out_strides[dim]};
+}
+
 enum nuc_status nuc_op_softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     struct nuc_tensor *in = nuc_arg_tensor(args, 0);
     struct nuc_tensor *out = nuc_arg_tensor(args, 3);
-    struct nuc_axis axis = {1, 1, 1};
+    struct nuc_loops lines = {.rank = 0};
+    struct nuc_line line = {1, 0, 0};
     uint32_t dim;
 
     if (!nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(out), NUC_TEXT("argument 'self' or 'out' is not float32")) ||
         !nuc_need(cx, !args[2]->u.b, NUC_TEXT("argument 'half_to_float' is true")) ||
-        !nuc_need(cx, nuc_tensor_same_layout(in, out),
-                  NUC_TEXT("argument 'out' differs from 'self' in sizes or dim order")) ||
+        !nuc_need(cx, nuc_tensor_same_sizes(in, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")) ||
         !nuc_need(cx, nuc_tensor_dim(in, args[1]->u.i, &dim), NUC_TEXT("argument 'dim' is not a dimension of 'self'")))
         return NUC_UNSUPPORTED;
     if (out->bytes == 0)
         return NUC_OK;
     if (in->rank > 0)
-        axis = nuc_tensor_axis(in, dim);
-    nuc_kernel_softmax_f32(&axis, in->data, out->data);
+        split_lines(in, out, dim, &lines, &line);
+    nuc_kernel_softmax_f32(&lines, &line, in->data, out->data);
     return NUC_OK;
 }
 
@@ -151,16 +177,6 @@ static bool reduced_dims(const struct nuc_kernel_context *cx, const struct nuc_v
     }
     *mask &= all;
     return true;
-}
-
-static void add_loop(struct nuc_loops *loops, int32_t size, ptrdiff_t in, ptrdiff_t out)
-{
-    uint32_t d = loops->rank++;
-
-    loops->sizes[d] = size;
-    loops->a[d] = in;
-    loops->b[d] = 0;
-    loops->out[d] = out;
 }
 
 /* Splits the input's dimensions into those that stay and those that are reduced; false when `out` does not fit. */

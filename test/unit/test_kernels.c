@@ -271,15 +271,17 @@ static void test_adaptive_avg_pool(void **state)
 
 static void test_softmax(void **state)
 {
-    const struct nuc_axis rows = {2, 2, 1};
-    const struct nuc_axis columns = {1, 2, 2};
+    const struct nuc_loops rows = {.rank = 1, .sizes = {2}, .a = {2}, .out = {2}};
+    const struct nuc_loops columns = {.rank = 1, .sizes = {2}, .a = {1}, .out = {1}};
+    const struct nuc_line along_row = {2, 1, 1};
+    const struct nuc_line along_column = {2, 2, 2};
     const float in[4] = {0.0f, 0.0f, 1000.0f, 0.0f};
     float out[4];
 
     (void)state;
-    nuc_kernel_softmax_f32(&rows, in, out);
+    nuc_kernel_softmax_f32(&rows, &along_row, in, out);
     assert_true(out[0] == 0.5f && out[1] == 0.5f && out[2] == 1.0f && out[3] == 0.0f);
-    nuc_kernel_softmax_f32(&columns, in, out);
+    nuc_kernel_softmax_f32(&columns, &along_column, in, out);
     assert_true(out[0] == 0.0f && out[2] == 1.0f && out[1] == 0.5f && out[3] == 0.5f);
 }
 

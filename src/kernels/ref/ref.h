@@ -1,5 +1,6 @@
 /*
- * Reference kernels in plain C over plain structs. Freestanding except for expf, logf, tanhf and sqrt of libm.
+ * Reference kernels in plain C over plain structs. Freestanding except for expf, logf, tanhf, floorf, sqrt and
+ * erf of libm.
  *
  * Float kernels compute in float32 with the formulas and the order of accumulation of ExecuTorch's portable kernels,
  * without contraction to fused multiply-add, so that results agree to the last bit where libm does. Buffers hold the
@@ -69,11 +70,26 @@ enum nuc_unary_op {
     NUC_UNARY_TANH,
     NUC_UNARY_LEAKY_RELU, /* slope in low */
     NUC_UNARY_CLAMP,      /* min(max(x, low), high); NaN stays */
+    NUC_UNARY_GELU,       /* x / 2 (1 + erf(x / sqrt 2)) in double, as ExecuTorch forms it */
+    NUC_UNARY_GELU_TANH,  /* erf approximated by tanh */
     NUC_UNARY_COUNT
 };
 
 /* out may be in. */
 void nuc_ref_unary_f32(enum nuc_unary_op op, float low, float high, const float *in, float *out, size_t count);
+
+/* out = a > threshold; strides a and out. */
+void nuc_ref_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out);
+
+/* int64, wrapping; not NUC_BINARY_DIV. */
+void nuc_ref_binary_i64(enum nuc_binary_op op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
+                        const int64_t *b, int64_t *out);
+
+/* |in|; the smallest value stays. out may be in. */
+void nuc_ref_abs_i64(const int64_t *in, int64_t *out, size_t count);
+
+/* Integers of 1 to 8 bytes; low and high are values of the type. out may be in. */
+void nuc_ref_clamp_int(enum nuc_dtype dtype, int64_t low, int64_t high, const void *in, void *out, size_t count);
 
 /* ---- moving data ---- */
 
@@ -82,6 +98,19 @@ void nuc_ref_copy(const struct nuc_loops *loops, size_t element_size, const void
 
 /* Every element of out becomes the element at `value`. */
 void nuc_ref_fill(size_t element_size, const void *value, void *out, size_t count);
+
+/* As nuc_ref_copy() where the condition, of strides b, is not 0; other elements of out stay. */
+void nuc_ref_copy_where(const struct nuc_loops *loops, size_t element_size, const void *in, const uint8_t *condition,
+                        void *out);
+
+/*
+ * Converts between float32, float64, bool and integers of 1 to 8 bytes; strides a and out. A float loses its fraction;
+ * one outside the integer type, for which C leaves the result open, becomes the nearest value, NaN 0.
+ */
+void nuc_ref_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out);
+
+/* Element i is start + i * step, computed in double and converted as by nuc_ref_convert(). */
+void nuc_ref_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count);
 
 /* ---- convolution, pooling ---- */
 
@@ -118,6 +147,19 @@ void nuc_ref_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *ou
 /* Windows follow from in_size and out_size alone. */
 void nuc_ref_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
 
+/* Index 0: height, 1: width. Strides: batch, channel, height, width. */
+struct nuc_upsample2d {
+    int32_t batch, channels;
+    int32_t in_size[2], out_size[2];
+    float scale[2]; /* input positions an output position */
+    bool align_corners;
+    ptrdiff_t in_strides[4], out_strides[4];
+};
+
+void nuc_ref_upsample_bilinear_f32(const struct nuc_upsample2d *u, const float *in, float *out);
+/* Element sizes as for nuc_ref_copy(). */
+void nuc_ref_upsample_nearest(const struct nuc_upsample2d *u, size_t element_size, const void *in, void *out);
+
 /* ---- along one axis ---- */
 
 /* A dense tensor as outer x size x inner elements, the axis in the middle. */
@@ -125,7 +167,14 @@ struct nuc_axis {
     size_t outer, size, inner;
 };
 
-void nuc_ref_softmax_f32(const struct nuc_axis *axis, const float *in, float *out);
+/* Elements along one axis: how many, and how far apart in input and output. */
+struct nuc_line {
+    int32_t size;
+    ptrdiff_t in_step, out_step;
+};
+
+/* Softmax of each line; the lines begin where `lines` leads, strides a and out. Sizes are at least 1. */
+void nuc_ref_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
 
 /* (in - mean) / sqrt(var + eps) * weight + bias. weight and bias may be NULL: 1 and 0. */
 void nuc_ref_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,

@@ -2,28 +2,30 @@
 
 #include "kernels/ref/ref.h"
 
-/* `size` elements, `step` apart. */
-static void softmax_line(const float *in, float *out, size_t size, size_t step)
+static void softmax_line(const struct nuc_line *line, const float *in, float *out)
 {
     float largest = in[0];
     float sum = 0.0f;
 
-    for (size_t i = 1; i < size; i++)
-        largest = largest < in[i * step] ? in[i * step] : largest;
-    for (size_t i = 0; i < size; i++)
-        sum += expf(in[i * step] - largest);
-    for (size_t i = 0; i < size; i++)
-        out[i * step] = expf(in[i * step] - largest) / sum;
+    for (int32_t i = 1; i < line->size; i++)
+        largest = largest < in[i * line->in_step] ? in[i * line->in_step] : largest;
+    for (int32_t i = 0; i < line->size; i++)
+        sum += expf(in[i * line->in_step] - largest);
+    for (int32_t i = 0; i < line->size; i++)
+        out[i * line->out_step] = expf(in[i * line->in_step] - largest) / sum;
 }
 
-void nuc_ref_softmax_f32(const struct nuc_axis *axis, const float *in, float *out)
+void nuc_ref_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
 {
-    for (size_t outer = 0; outer < axis->outer; outer++) {
-        for (size_t inner = 0; inner < axis->inner; inner++) {
-            size_t at = outer * axis->size * axis->inner + inner;
-            softmax_line(in + at, out + at, axis->size, axis->inner);
-        }
-    }
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    uint32_t last = lines->rank == 0 ? 0 : lines->rank - 1;
+    ptrdiff_t in_step = lines->rank == 0 ? 0 : lines->a[last];
+    ptrdiff_t out_step = lines->rank == 0 ? 0 : lines->out[last];
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(lines); i++)
+            softmax_line(line, in + walk.a + i * in_step, out + walk.out + i * out_step);
+    } while (nuc_walk_next_row(lines, &walk));
 }
 
 void nuc_ref_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,

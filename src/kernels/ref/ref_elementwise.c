@@ -148,6 +148,30 @@ static float clamp(float x, float low, float high)
     return minimum(maximum(x, low), high);
 }
 
+static float gelu(float x, float low, float high)
+{
+    const double root_half = 0.70710678118654752440;
+
+    (void)low;
+    (void)high;
+    if (isinf(x))
+        return x > 0.0f ? x : 0.0f;
+    return (float)(0.5 * (double)x * (1.0 + erf((double)x * root_half)));
+}
+
+/* sqrt(2 / pi) (x + 0.044715 x^3) in float, the rest in double. */
+static float gelu_tanh(float x, float low, float high)
+{
+    const float root = (float)(1.41421356237309504880 * 1.12837916709551257390 * 0.5);
+
+    (void)low;
+    (void)high;
+    if (isinf(x))
+        return x > 0.0f ? x : 0.0f;
+    float inner = root * (x + 0.044715f * (x * x * x));
+    return (float)(0.5 * (double)x * (1.0 + (double)tanhf(inner)));
+}
+
 typedef float (*unary_fn)(float x, float low, float high);
 
 static const unary_fn unary_functions[NUC_UNARY_COUNT] = {
@@ -162,6 +186,8 @@ static const unary_fn unary_functions[NUC_UNARY_COUNT] = {
     [NUC_UNARY_TANH] = hyperbolic_tangent,
     [NUC_UNARY_LEAKY_RELU] = leaky_relu,
     [NUC_UNARY_CLAMP] = clamp,
+    [NUC_UNARY_GELU] = gelu,
+    [NUC_UNARY_GELU_TANH] = gelu_tanh,
 };
 
 void nuc_ref_unary_f32(enum nuc_unary_op op, float low, float high, const float *in, float *out, size_t count)
@@ -170,4 +196,18 @@ void nuc_ref_unary_f32(enum nuc_unary_op op, float low, float high, const float 
 
     for (size_t i = 0; i < count; i++)
         out[i] = fn(in[i], low, high);
+}
+
+void nuc_ref_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
+    ptrdiff_t step_a = loops->rank == 0 ? 0 : loops->a[last];
+    ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last];
+    int32_t row = nuc_row_length(loops);
+
+    do {
+        for (int32_t i = 0; i < row; i++)
+            out[walk.out + i * step_out] = a[walk.a + i * step_a] > threshold;
+    } while (nuc_walk_next_row(loops, &walk));
 }

@@ -21,7 +21,7 @@ void nuc_kernel_transposed_convolution_f32(const struct nuc_conv2d *c, const flo
 void nuc_kernel_max_pool_f32(const struct nuc_pool2d *p, const float *in, float *out, int64_t *indices);
 void nuc_kernel_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
 void nuc_kernel_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
-void nuc_kernel_softmax_f32(const struct nuc_axis *axis, const float *in, float *out);
+void nuc_kernel_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
 void nuc_kernel_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
                                const float *mean, const float *var, double eps, float *out);
 void nuc_kernel_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out);
@@ -29,5 +29,17 @@ void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, cons
                           float beta, float alpha, const float *x, const float *y, float *out);
 void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
                            const float *in, float *out);
+void nuc_kernel_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out);
+void nuc_kernel_binary_i64(enum nuc_binary_op op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
+                           const int64_t *b, int64_t *out);
+void nuc_kernel_abs_i64(const int64_t *in, int64_t *out, size_t count);
+void nuc_kernel_clamp_int(enum nuc_dtype dtype, int64_t low, int64_t high, const void *in, void *out, size_t count);
+void nuc_kernel_copy_where(const struct nuc_loops *loops, size_t element_size, const void *in, const uint8_t *condition,
+                           void *out);
+void nuc_kernel_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in,
+                        void *out);
+void nuc_kernel_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count);
+void nuc_kernel_upsample_bilinear_f32(const struct nuc_upsample2d *u, const float *in, float *out);
+void nuc_kernel_upsample_nearest(const struct nuc_upsample2d *u, size_t element_size, const void *in, void *out);
 
 #endif

@@ -58,9 +58,9 @@ void nuc_kernel_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *i
     nuc_ref_adaptive_avg_pool_f32(p, in, out);
 }
 
-void nuc_kernel_softmax_f32(const struct nuc_axis *axis, const float *in, float *out)
+void nuc_kernel_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
 {
-    nuc_ref_softmax_f32(axis, in, out);
+    nuc_ref_softmax_f32(lines, line, in, out);
 }
 
 void nuc_kernel_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
@@ -84,4 +84,52 @@ void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, 
                            const float *in, float *out)
 {
     nuc_ref_reduce_f32(op, kept, reduced, in, out);
+}
+
+void nuc_kernel_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out)
+{
+    nuc_ref_greater_f32(loops, threshold, a, out);
+}
+
+void nuc_kernel_clamp_int(enum nuc_dtype dtype, int64_t low, int64_t high, const void *in, void *out, size_t count)
+{
+    nuc_ref_clamp_int(dtype, low, high, in, out, count);
+}
+
+void nuc_kernel_copy_where(const struct nuc_loops *loops, size_t element_size, const void *in, const uint8_t *condition,
+                           void *out)
+{
+    nuc_ref_copy_where(loops, element_size, in, condition, out);
+}
+
+void nuc_kernel_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in,
+                        void *out)
+{
+    nuc_ref_convert(loops, from, to, in, out);
+}
+
+void nuc_kernel_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count)
+{
+    nuc_ref_arange(dtype, start, step, out, count);
+}
+
+void nuc_kernel_upsample_bilinear_f32(const struct nuc_upsample2d *u, const float *in, float *out)
+{
+    nuc_ref_upsample_bilinear_f32(u, in, out);
+}
+
+void nuc_kernel_upsample_nearest(const struct nuc_upsample2d *u, size_t element_size, const void *in, void *out)
+{
+    nuc_ref_upsample_nearest(u, element_size, in, out);
+}
+
+void nuc_kernel_binary_i64(enum nuc_binary_op op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
+                           const int64_t *b, int64_t *out)
+{
+    nuc_ref_binary_i64(op, loops, alpha, a, b, out);
+}
+
+void nuc_kernel_abs_i64(const int64_t *in, int64_t *out, size_t count)
+{
+    nuc_ref_abs_i64(in, out, count);
 }
