@@ -76,7 +76,7 @@ static double edge_sqnr(const struct nuc_dataset *golden)
 
     if (!find_array(golden, "fp32_out0", &expected) || !find_array(golden, "edge_out0", &edge) ||
         expected.bytes != edge.bytes || edge.dtype != NUC_F32)
-        return NAN;
+        return (double)NAN;
     add(&noise, expected.data, edge.data, edge.bytes / sizeof(float));
     return decibels(noise);
 }

@@ -405,7 +405,7 @@ static void mse_finds_the_least_error(void **state)
     struct nuc_context *cx = *state = nuc_context_new(NULL);
     const float *samples[SAMPLES];
     float *x = nuc_alloc_array(cx, COUNT_ALL, sizeof *x), min, max;
-    double least = INFINITY, low = 0, high = 0;
+    double least = HUGE_VAL, low = 0, high = 0;
     uint32_t seed = 1;
 
     for (size_t i = 0; i < COUNT_ALL; i++) {

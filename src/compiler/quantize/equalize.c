@@ -10,7 +10,7 @@ struct chain {
     uint32_t from, to;           /* in the list of layers */
     uint32_t channels;           /* outputs of the first */
     uint32_t inner;              /* inputs of the second that one channel becomes: more than 1 behind a flatten */
-    const struct nuc_node *clip; /* what a ReLU6 in between reads; NULL: there is none */
+    const struct nuc_node *clip; /* what the first ReLU6 in between reads; NULL: there is none */
     float *largest;              /* of `clip` by channel; NULL before the first sample */
 };
 
@@ -55,6 +55,12 @@ static bool has_channels(const struct nuc_node *n, uint32_t channels)
            n->vals[0].sizes[1] == (int64_t)channels;
 }
 
+/* Only then do a layer's channels lie along axis 1: a linear layer may have more dimensions, an image no batch. */
+static bool is_batched(const struct nuc_layer *l, const struct nuc_node *value)
+{
+    return value->n_vals == 1 && value->vals[0].rank == l->weight->vals[0].rank;
+}
+
 /* [N, C, ...] -> [N, C * ...] */
 static bool flattens(const struct nuc_node *n)
 {
@@ -71,18 +77,22 @@ static double bound(const struct nuc_node *n, uint32_t arg)
 /* Follows `n`, the reader of the layer's values, and notes what it does to them; false when no factor passes. */
 static bool pass(const struct nuc_node *n, struct chain *c)
 {
+    const struct nuc_node *in = nuc_arg_node(n, 0);
+
+    if (in == NULL || in->n_vals != 1 || n->n_vals != 1)
+        return false;
     switch ((enum pass)passes[n->op]) {
     case PASS_FREELY:
-        return has_channels(n, c->channels) && n->vals[0].rank == nuc_arg_node(n, 0)->vals[0].rank;
+        return n->vals[0].rank == in->vals[0].rank && n->vals[0].sizes[1] == in->vals[0].sizes[1];
     case PASS_FLATTENED:
         return flattens(n);
     case PASS_BOUNDS:
         if (bound(n, 1) != 0 || (bound(n, 2) != 6 && !isinf(bound(n, 2))))
             return false;
-        c->clip = isinf(bound(n, 2)) ? c->clip : nuc_arg_node(n, 0);
+        c->clip = isinf(bound(n, 2)) || c->clip != NULL ? c->clip : in;
         return true;
     case PASS_BELOW_SIX:
-        c->clip = nuc_arg_node(n, 0);
+        c->clip = c->clip != NULL ? c->clip : in;
         return true;
     case PASS_NOT:
     default:
@@ -96,7 +106,7 @@ static bool find_chain(struct nuc_equalizer *e, const uint32_t *layer_at, uint32
     struct nuc_node *n = first->node;
 
     *c = (struct chain){.from = from, .channels = first->out};
-    if (!has_channels(n, first->out))
+    if (!has_channels(n, first->out) || !is_batched(first, n))
         return false;
     while (n->n_users == 1) {
         struct nuc_node *user = n->users[0];
@@ -104,10 +114,10 @@ static bool find_chain(struct nuc_equalizer *e, const uint32_t *layer_at, uint32
             c->to = layer_at[user->id] - 1;
             const struct nuc_layer *second = &e->layers[c->to].layer;
             c->inner = second->in / c->channels;
-            return second->input == n && second->in % c->channels == 0 && nuc_elements(&n->vals[0]) > 0 &&
-                   n->vals[0].sizes[1] == (int64_t)second->in;
+            return second->input == n && is_batched(second, n) && second->in % c->channels == 0 &&
+                   nuc_elements(&n->vals[0]) > 0 && n->vals[0].sizes[1] == (int64_t)second->in;
         }
-        if (nuc_arg_node(user, 0) != n || user->n_vals != 1 || !pass(user, c))
+        if (nuc_arg_node(user, 0) != n || !pass(user, c))
             return false;
         n = user;
     }

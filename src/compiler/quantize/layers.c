@@ -34,13 +34,16 @@ bool nuc_layer_of(struct nuc_node *node, struct nuc_layer *out)
     if (l.input == NULL || !is_own_constant(l.weight) || (l.bias != NULL && !is_own_constant(l.bias)))
         return false;
     const struct nuc_meta *w = &l.weight->vals[0];
+    if (w->rank < 2)
+        return false;
     if (row->groups != 0 && node->args[row->groups].kind == NUC_ARG_INT)
         l.groups = (uint32_t)node->args[row->groups].u.i;
     l.out = (uint32_t)w->sizes[0];
     l.in = (uint32_t)w->sizes[1] * l.groups;
     for (uint32_t d = 2; d < w->rank; d++)
         l.taps *= (uint32_t)w->sizes[d];
-    if (nuc_elements(w) == 0 || l.out % l.groups != 0 || (l.bias != NULL && nuc_elements(&l.bias->vals[0]) != l.out))
+    if (nuc_elements(w) == 0 || l.groups == 0 || l.out % l.groups != 0 ||
+        (l.bias != NULL && nuc_elements(&l.bias->vals[0]) != l.out))
         return false;
     *out = l;
     return true;
