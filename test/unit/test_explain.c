@@ -1,0 +1,162 @@
+/* What explain tells: rows, estimates, models at every stage, the caller's own check. */
+#include "graph_texts.h"
+
+#include "compiler/driver/driver.h"
+#include "compiler/report/explain.h"
+#include "nucleon/compile.h"
+
+#define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"
+
+/* ---- estimates, by hand ---- */
+
+struct work_case {
+    const char *graph;
+    uint64_t macs, npu, cpu;
+};
+
+#define PLACE(name, shape) "%" name " = input : float32[" shape "]\n"
+
+/* 64 MACs or 8 values a cycle behind 200 cycles; 2 cycles a MAC, 8 a value, 60 a function behind 500. */
+static const struct work_case work_cases[] = {
+    /* 16 * 4 * 4 outputs of 3 * 3 * 3 inputs, the 3 channels of each as 8 on the NPU */
+    {PLACE("x", "1, 3, 6, 6") PLACE(
+         "w",
+         "16, 3, 3, 3") "%r = edge.aten.convolution.default(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) : "
+                        "float32[1, 16, 4, 4]\n%output = output([%r])\n",
+     6912, 200 + 256 * 72 / 64, 500 + 6912 * 2},
+    /* every one of 8 * 1 * 16 inputs goes to 16 * 4 outputs */
+    {PLACE("x", "1, 8, 1, 16") PLACE(
+         "w",
+         "8, 16, 1, 4") "%r = edge.aten.convolution.default(%x, %w, none, [1, 4], [0, 0], [1, 1], true, [0, 0], 1) : "
+                        "float32[1, 16, 1, 64]\n%output = output([%r])\n",
+     8192, 200 + 8192 / 64, 500 + 8192 * 2},
+    {PLACE("x", "2, 30") PLACE("w", "30, 4") "%r = edge.aten.mm.default(%x, %w) : float32[2, 4]\n%output = "
+                                             "output([%r])\n",
+     240, 200 + 8 * 32 / 64, 500 + 480},
+    {PLACE("x", "2, 32") "%r = edge.aten.relu.default(%x) : float32[2, 32]\n%output = output([%r])\n", 0, 208, 1012},
+    {PLACE("x", "2, 32") "%r = edge.aten.exp.default(%x) : float32[2, 32]\n%output = output([%r])\n", 0, 208, 4340},
+    {PLACE("x", "2, 32") "%r = edge.aten.view_copy.default(%x, [64]) : float32[64]\n%output = output([%r])\n", 0, 0, 0},
+    {PLACE("x", "1, 8, 4, 4") "%r = edge.aten.avg_pool2d.default(%x, [2, 2], [2, 2]) : float32[1, 8, 2, 2]\n%output = "
+                              "output([%r])\n",
+     0, 200 + 4 * 32 / 8, 500 + 4 * 32 * 8},
+};
+
+static void check_work(struct nuc_context *cx, void *arg)
+{
+    const struct work_case *c = arg;
+    const struct nuc_target *target = nuc_target_find(cx, NULL);
+    const struct nuc_node *r = node_of(parse_graph(cx, c->graph), "r");
+
+    assert_int_equal(nuc_estimate_macs(r), c->macs);
+    assert_int_equal(nuc_estimate_npu(target, r), c->npu);
+    assert_int_equal(nuc_estimate_cpu(target, r), c->cpu);
+}
+
+static void test_estimates(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof work_cases / sizeof work_cases[0]; i++) {
+        struct work_case c = work_cases[i];
+        run_in_context(check_work, &c);
+    }
+}
+
+/* ---- models ---- */
+
+static struct nuc_model *open_digits(struct nuc_compiler *c)
+{
+    struct nuc_model *m;
+
+    if (nuc_model_open(c, MODEL, &m) != NUC_OK)
+        fail_msg("%s", nuc_compiler_message(c));
+    return m;
+}
+
+/* A float, a partitioned and a lowered model: the first two are explained alike, the last one is too late. */
+static void test_stages(void **state)
+{
+    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
+    struct nuc_explain_result early, late;
+    struct nuc_model *m = open_digits(c), *prepared, *partitioned, *lowered;
+
+    (void)state;
+    assert_int_equal(nuc_explain(m, NULL, &early), NUC_OK);
+    assert_true(early.made_up_ranges);
+    assert_int_equal(early.n_delegated, early.n_operators);
+    assert_null(early.first_on_cpu);
+    assert_int_equal(nuc_prepare(m, &prepared), NUC_OK);
+    struct nuc_dataset *samples;
+    assert_int_equal(nuc_dataset_open(c, NUCLEON_EXAMPLES "/digits/calibration.npz", &samples), NUC_OK);
+    assert_int_equal(nuc_calibrate(prepared, samples), NUC_OK);
+    assert_int_equal(nuc_convert(prepared, &m), NUC_OK);
+    assert_int_equal(nuc_partition(m, &partitioned), NUC_OK);
+    assert_int_equal(nuc_explain(partitioned, NULL, &late), NUC_OK);
+    assert_false(late.made_up_ranges);
+    assert_int_equal(late.n_operators, early.n_operators);
+    assert_int_equal(late.cycles, early.cycles);
+    assert_int_equal(nuc_lower(partitioned, &lowered), NUC_OK);
+    assert_int_equal(nuc_explain(lowered, NULL, &late), NUC_BAD_USAGE);
+    nuc_compiler_free(c);
+}
+
+static bool no_additions(void *user, const struct nuc_node_info *node)
+{
+    int *asked = user;
+
+    (*asked)++;
+    return strstr(node->target, "add.Tensor") == NULL;
+}
+
+/* The caller's own check keeps two additions on the CPU, and is asked for every other operator, too. */
+static void test_own_check(void **state)
+{
+    int asked = 0;
+    struct nuc_explain_result r;
+    struct nuc_options o;
+
+    (void)state;
+    nuc_options_default(&o);
+    o.check_op_support = no_additions;
+    o.check_op_support_user = &asked;
+    struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
+    assert_int_equal(nuc_explain(open_digits(c), NULL, &r), NUC_OK);
+    assert_int_equal(r.n_operators - r.n_delegated, 2);
+    assert_int_equal(asked, r.n_operators);
+    assert_non_null(strstr(r.first_on_cpu, "the caller's own check"));
+    assert_true(r.lost_cycles > 0);
+    nuc_compiler_free(c);
+}
+
+/* A logarithm has no values for negative ones: the made-up sample is positive then. */
+static void check_log(struct nuc_context *cx, void *arg)
+{
+    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
+    struct nuc_explain_result r;
+    struct nuc_graph *g = NULL;
+
+    (void)arg;
+    (void)cx;
+    g = parse_graph(c->cx, "%x = input : float32[2, 8]\n%l = aten.log.default(%x) : float32[2, 8]\n"
+                           "%output = output([%l])\n");
+    assert_int_equal(nuc_explain(nuc_model_make(c, g), NULL, &r), NUC_OK);
+    assert_int_equal(r.n_delegated, 1);
+    nuc_compiler_free(c);
+}
+
+static void test_log(void **state)
+{
+    (void)state;
+    run_in_context(check_log, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_estimates),
+        cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_own_check),
+        cmocka_unit_test(test_log),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
