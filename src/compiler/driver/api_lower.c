@@ -30,25 +30,28 @@ static const char *not_delegated_text(struct nuc_compiler *c)
     return nuc_text_string(&text);
 }
 
-enum { N_COMPILE_SPECS = 9 };
+enum { MAX_COMPILE_SPECS = 9 };
 
-/* Keys and order of the reference backend. */
-static const struct nuc_compile_spec *compile_specs(struct nuc_compiler *c)
+/* Keys and order of the reference backend, which differ between the generations for the two flavors. */
+static uint32_t fill_compile_specs(struct nuc_compiler *c, struct nuc_compile_spec specs[MAX_COMPILE_SPECS])
 {
     const struct nuc_options *o = &c->options;
-    const struct nuc_compile_spec specs[N_COMPILE_SPECS] = {
-        {"output_format", "tflite"},
-        {"compile_flags", ""},
-        {"target", o->target},
-        {"intermediates_dir", o->intermediates_dir != NULL ? o->intermediates_dir : "None"},
-        {"operators_not_to_delegate", not_delegated_text(c)},
-        {"use_neutron_for_format_conversion", o->use_neutron_for_format_conversion ? "True" : "False"},
-        {"fetch_constants_to_sram", "False"},
-        {"dump_kernel_selection_code", "False"},
-        {"use_profiling", "False"},
-    };
+    bool sdk31 = nuc_flavor_find(c->cx, o->converter_flavor)->rules == NUC_RULES_SDK_3_1;
+    uint32_t n = 0;
 
-    return nuc_copy(c->cx, specs, sizeof specs);
+    specs[n++] = (struct nuc_compile_spec){"output_format", "tflite"};
+    specs[n++] = (struct nuc_compile_spec){"compile_flags", ""};
+    specs[n++] = (struct nuc_compile_spec){"target", o->target};
+    if (!sdk31)
+        specs[n++] = (struct nuc_compile_spec){"intermediates_dir",
+                                               o->intermediates_dir != NULL ? o->intermediates_dir : "None"};
+    specs[n++] = (struct nuc_compile_spec){"operators_not_to_delegate", not_delegated_text(c)};
+    specs[n++] = (struct nuc_compile_spec){"use_neutron_for_format_conversion",
+                                           o->use_neutron_for_format_conversion ? "True" : "False"};
+    specs[n++] = (struct nuc_compile_spec){"fetch_constants_to_sram", "False"};
+    specs[n++] = (struct nuc_compile_spec){"dump_kernel_selection_code", "False"};
+    specs[n++] = (struct nuc_compile_spec){sdk31 ? "use_new_flow_neutron_c" : "use_profiling", "False"};
+    return n;
 }
 
 /* ---- one partition ---- */
@@ -136,12 +139,14 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
     write_intermediate(c, p->tag, "pure.et.tflite", litert);
     struct nuc_neutron_image *image = nuc_convert_litert(c->cx, model, NULL);
     struct nuc_span payload = compose(c, p, &io, image);
+    struct nuc_compile_spec specs[MAX_COMPILE_SPECS];
+    uint32_t n_specs = fill_compile_specs(c, specs);
     struct nuc_delegate *delegate = nuc_alloc(c->cx, sizeof *delegate);
     *delegate = (struct nuc_delegate){
         .backend_id = "NeutronBackend",
         .tag = p->tag,
-        .n_compile_specs = N_COMPILE_SPECS,
-        .compile_specs = compile_specs(c),
+        .n_compile_specs = n_specs,
+        .compile_specs = nuc_copy(c->cx, specs, n_specs * sizeof specs[0]),
         .payload = payload,
         .scratch_size = image->scratch_size,
         .model = model,
@@ -283,9 +288,8 @@ struct nuc_span nuc_stage_program(struct nuc_model *lowered)
 {
     struct nuc_compiler *c = lowered->c;
     struct nuc_program_memory_report memory = {.planned = 0};
-    struct nuc_program_options options = {.delegate_data = c->options.delegate_data,
-                                          .keep_order = c->options.reference_compat,
-                                          .report = &memory};
+    struct nuc_program_options options = {
+        .delegate_data = c->options.delegate_data, .keep_order = c->options.reference_compat, .report = &memory};
     double started = nuc_seconds();
 
     if (lowered->lowered == NULL)

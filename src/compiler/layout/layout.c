@@ -87,6 +87,7 @@ struct inference {
     struct nuc_node **queue; /* ring of one slot for each node */
     uint32_t capacity, head, count;
     bool *queued; /* by node id */
+    bool sdk31;
 };
 
 static void enqueue(struct inference *f, struct nuc_node *node)
@@ -211,11 +212,19 @@ static void infer_channels_first(struct inference *f, struct nuc_node *node)
     become(f, node, NUC_CHANNELS_FIRST);
 }
 
+/* The converter of sdk-3.1 takes a PReLU and a mean in any format, and no other reductions. */
+static enum format_rule rule_of(const struct inference *f, const struct nuc_node *node)
+{
+    enum format_rule rule = rows[node->op].rule;
+
+    if (f->sdk31 && rule == RULE_REDUCTION)
+        return node->op == NUC_OP_EDGE_MEAN_DIM ? RULE_ANY : RULE_UNKNOWN;
+    return f->sdk31 && rule == RULE_PRELU ? RULE_ANY : rule;
+}
+
 static void infer_node(struct inference *f, struct nuc_node *node)
 {
-    const struct row *row = &rows[node->op];
-
-    switch (row->rule) {
+    switch (rule_of(f, node)) {
     case RULE_CHANNELS_FIRST:
         infer_channels_first(f, node);
         break;
@@ -244,10 +253,10 @@ static void infer_node(struct inference *f, struct nuc_node *node)
     }
 }
 
-void nuc_infer_formats(struct nuc_graph *g)
+static void infer_formats(struct nuc_graph *g, bool sdk31)
 {
     struct nuc_arena *outer = nuc_push_arena(g->cx);
-    struct inference f = {.g = g, .capacity = g->n_nodes};
+    struct inference f = {.g = g, .capacity = g->n_nodes, .sdk31 = sdk31};
 
     f.queue = nuc_alloc_array(g->cx, g->n_nodes, sizeof *f.queue);
     f.queued = nuc_alloc_array(g->cx, g->next_id, sizeof *f.queued);
@@ -267,4 +276,14 @@ void nuc_infer_formats(struct nuc_graph *g)
             n->format = NUC_FORMAT_NONE;
     }
     nuc_pop_arena(g->cx, outer);
+}
+
+void nuc_infer_formats(struct nuc_graph *g)
+{
+    infer_formats(g, false);
+}
+
+void nuc_infer_formats_sdk31(struct nuc_graph *g)
+{
+    infer_formats(g, true);
 }

@@ -16,6 +16,10 @@
  */
 void nuc_infer_formats(struct nuc_graph *g);
 
+/* As the converter of flavor sdk-3.1 reads the graph: a PReLU and a mean take any format, other reductions are unknown.
+ */
+void nuc_infer_formats_sdk31(struct nuc_graph *g);
+
 /* "CHANNELS_FIRST", "FORMATLESS", "NONE"; NULL for unset. */
 const char *nuc_format_name(enum nuc_format format);
 

@@ -380,7 +380,10 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
     };
 
     nuc_tag_clusters(g);
-    nuc_infer_formats(g);
+    if (p.support.flavor->rules == NUC_RULES_SDK_3_1)
+        nuc_infer_formats_sdk31(g);
+    else
+        nuc_infer_formats(g);
     add_decisions(&p);
     p.not_delegated = not_delegated_new(g, o);
     check_nodes(&p);
