@@ -88,6 +88,21 @@ static int check_reference(const struct evaluation *e, const char *reference)
     return CLI_OK;
 }
 
+/* Told before anything is printed. */
+static int check_quantized(const struct evaluation *e, const char *quantized)
+{
+    struct nuc_model *m;
+
+    if (quantized == NULL)
+        return CLI_OK;
+    enum nuc_status s = nuc_model_open(e->compiler, quantized, &m);
+    if (s != NUC_OK)
+        return fail(e, s);
+    if (!nuc_model_is_quantized(m))
+        return cli_usage("%s: is a float model; --quantized takes what 'nucleon quantize' writes", quantized);
+    return CLI_OK;
+}
+
 static size_t largest(const float *v, size_t count)
 {
     size_t best = 0;
@@ -216,6 +231,8 @@ static int evaluate(struct cli_node_options *nodes, unsigned threads, const stru
                                   : open_all(&e, nodes->program, nodes->dataset, nodes->reference);
     if (code == CLI_OK)
         code = check_reference(&e, nodes->reference);
+    if (code == CLI_OK)
+        code = check_quantized(&e, nodes->quantized);
     if (code == CLI_OK)
         code = evaluate_samples(&e, nodes->program, &b);
     if (code == CLI_OK)

@@ -65,8 +65,6 @@ static int open_models(struct comparison *k)
         s = nuc_prepare(archive, &k->floating);
     if (s == NUC_OK)
         s = nuc_model_open(k->c, k->o->quantized, &k->quantized);
-    if (s == NUC_OK && !nuc_model_is_quantized(k->quantized))
-        return cli_usage("%s: is a float model; --quantized takes what 'nucleon quantize' writes", k->o->quantized);
     if (s == NUC_OK)
         s = nuc_dataset_open(k->c, k->o->dataset, &k->data);
     if (s == NUC_OK)

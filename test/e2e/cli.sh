@@ -89,6 +89,18 @@ npy() {
     { printf '\223NUMPY\001\000\166\000%s\n' "$padded"; head -c "$4" /dev/zero; } >"$1"
 }
 
+# png FILE: a grey image of 8 x 8 pixels.
+png() {
+    {
+        printf '\211\120\116\107\015\012\032\012\000\000\000\015\111\110\104\122\000\000\000\010\000\000\000\010\010\000'
+        printf '\000\000\000\341\144\341\127\000\000\000\123\111\104\101\124\170\234\001\110\000\267\377\000\000\004\010'
+        printf '\014\020\024\030\034\000\040\044\050\054\060\064\070\074\000\100\104\110\114\120\124\130\134\000\140\144'
+        printf '\150\154\160\164\170\174\000\200\204\210\214\220\224\230\234\000\240\244\250\254\260\264\270\274\000\300'
+        printf '\304\310\314\320\324\330\334\000\340\344\350\354\360\364\370\001\356\053\036\206\015\232\105\017\000\000'
+        printf '\000\000\111\105\116\104\256\102\140\202'
+    } >"$1"
+}
+
 compile() {
     "$nucleon" compile "$1" --calibration "${3:-$digits/calibration.npz}" -o "$2"
 }
@@ -137,6 +149,11 @@ good "quantize again" "$nucleon" quantize "$digits/digits.pt2" --calibration "$d
 holds "a quantized model has equal bytes from equal input" 'cmp -s quantized.pt2 again.pt2'
 good "inspect a quantized model" "$nucleon" inspect quantized.pt2
 good "compile a quantized model" "$nucleon" compile quantized.pt2 -o again.pte
+good "evaluate node by node" "$nucleon" evaluate again.pte --dataset "$digits/test.npz" \
+    --reference "$digits/digits.pt2" --quantized quantized.pt2 --threshold 38
+holds "the table names the last node and the first that diverges" \
+    'grep -q "^softmax " out && grep -q "^first node below 38.0 dB: relu6_2$" out'
+holds "the nodes' program is the program" '! grep -q "the program differs" out'
 holds "one step or two: the same program" 'cmp -s digits.pte again.pte'
 good "compile without the NPU" "$nucleon" compile "$digits/digits.pt2" --no-delegate \
     --calibration "$digits/calibration.npz" -o cpu.pte
@@ -157,6 +174,54 @@ good "timings" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/ca
 holds "timings are printed" 'grep -q total out'
 good "output of a path with spaces" compile "$digits/digits.pt2" "box/a b.pte"
 rm -f "box/a b.pte"
+
+# ---- inspection in other forms ----
+
+good "inspect an archive as JSON" "$nucleon" inspect "$digits/digits.pt2" --json
+holds "JSON of an archive" 'grep -q "\"target\": \"aten.conv2d.default\"" out && [ "$(tail -n 1 out)" = "}" ]'
+cp out first
+good "inspect an archive as JSON again" "$nucleon" inspect "$digits/digits.pt2" --json
+holds "the same JSON" 'cmp -s first out'
+good "inspect an archive as dot" "$nucleon" inspect "$digits/digits.pt2" --dot
+holds "dot of an archive" '[ "$(head -n 1 out)" = "digraph model {" ] && grep -q " -> " out'
+for part in parts/*.tflite; do
+    good "inspect $part as JSON" "$nucleon" inspect "$part" --json
+    holds "JSON of a LiteRT model" 'grep -q "\"operator\": \"CONV_2D\"" out'
+    good "inspect $part as dot" "$nucleon" inspect "$part" --dot
+    holds "dot of a LiteRT model" 'grep -q "label=\"CONV_2D\"" out'
+done
+good "inspect a program as JSON" "$nucleon" inspect digits.pte --json --disassemble
+holds "JSON of a program" 'grep -q "\"backend\": \"NeutronBackend\"" out && grep -q "\"disassembly\"" out'
+bad 1 "a program has no dot form" "$nucleon" inspect digits.pte --dot
+bad 2 "two forms at once" "$nucleon" inspect digits.pte --dot --json
+bad 1 "something else as JSON" "$nucleon" inspect "$digits/test.npz" --json
+
+# ---- folders of images ----
+
+mkdir -p images classes/zero classes/one nested/empty odd
+png images/b.png
+png images/a.PNG
+cp images/b.png classes/zero/1.png
+cp images/b.png classes/one/1.png
+cp images/b.png classes/one/2.png
+echo "no image" >odd/a.png
+good "calibrate with images" compile "$digits/digits.pt2" images.pte images
+good "run with images" "$nucleon" run images.pte --input images
+holds "a line an image" '[ "$(wc -l <out)" -eq 2 ]'
+good "evaluate with classes" "$nucleon" evaluate images.pte --dataset classes --reference "$digits/digits.pt2"
+holds "classes are labels" 'grep -q "program accuracy.*of 3)" out'
+good "images normalized and resized" "$nucleon" run images.pte --input images --mean 0.5 --std 0.25 --resize crop
+bad 2 "a mean that is no number" "$nucleon" run images.pte --input images --mean 0.5,half
+bad 2 "four means" "$nucleon" run images.pte --input images --mean 1,2,3,4
+bad 2 "more means than channels" "$nucleon" run images.pte --input images --mean 1,2,3
+bad 2 "std of zero" "$nucleon" run images.pte --input images --std 0
+bad 2 "an unknown way to resize" "$nucleon" run images.pte --input images --resize best
+bad 1 "a file that is no image" "$nucleon" run images.pte --input odd
+bad 1 "folders without images" "$nucleon" run images.pte --input nested
+for percent in 0 10 30 60 90; do
+    head -c $((140 * percent / 100)) images/b.png >odd/a.png
+    bad 1 "an image cut at $percent %" "$nucleon" run images.pte --input odd
+done
 
 # ---- bad models ----
 
@@ -242,6 +307,9 @@ for percent in 0 1 10 50 90 99; do
 done
 
 echo old >box/kept.pt2
+bad 2 "nodes of a float model" "$nucleon" evaluate again.pte --dataset "$digits/test.npz" \
+    --reference "$digits/digits.pt2" --quantized "$digits/digits.pt2"
+bad 2 "nodes without a reference" "$nucleon" evaluate again.pte --dataset "$digits/test.npz" --quantized quantized.pt2
 bad 2 "quantize twice" "$nucleon" quantize quantized.pt2 --calibration "$digits/calibration.npz" -o box/kept.pt2
 bad 2 "quantize without calibration" "$nucleon" quantize "$model" -o box/kept.pt2
 bad 2 "quantize without an output" "$nucleon" quantize "$model" --calibration fine.npy
