@@ -126,6 +126,7 @@ struct nuc_model *nuc_stage_partition(struct nuc_model *quantized)
         .flavor = options.flavor,
         .check_op_support = options.check_op_support,
         .check_op_support_user = m,
+        .reference_compat = o->reference_compat,
     };
     double started = nuc_seconds();
 

@@ -39,6 +39,8 @@ struct nuc_node *to_gru(struct nuc_graph *g, struct nuc_node *node, enum nuc_op 
 
 /* ---- padding (decompose_pad.c) ---- */
 struct nuc_node *to_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+/* Indices are computed at run time where torch traces it so. */
+struct nuc_node *to_traced_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
 
 /* ---- views, copies, pieces (decompose_shape.c) ---- */
 struct nuc_node *to_view(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
@@ -73,9 +75,6 @@ struct nuc_node *insert_reshape(struct nuc_graph *g, struct nuc_node *node, stru
 /* _clone_dim_order(input) into the dim order of `like`, whose sizes and dtype are those of the input. */
 struct nuc_node *insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                               const struct nuc_meta *like);
-/* An int64 constant without dimensions, as torch lifts a number out of an operator it traces. */
-struct nuc_node *insert_number(struct nuc_graph *g, int64_t value);
-
 /* Whether a view of these sizes exists without a copy. */
 bool is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank);
 

@@ -22,7 +22,7 @@ struct gru {
     int64_t steps, batch, hidden;
 };
 
-/* Weights of one layer and direction; biases are NULL without. */
+/* Weights of one layer and direction, transposed to [I, 3H] and [H, 3H]; biases are NULL without. */
 struct cell {
     struct nuc_node *w_ih, *w_hh, *b_ih, *b_hh;
 };
@@ -35,15 +35,13 @@ static bool flag(const struct nuc_node *node, uint32_t index)
 static struct nuc_node *insert_dense(const struct gru *u, struct nuc_node *rows, struct nuc_node *weight,
                                      struct nuc_node *bias)
 {
-    const int64_t dims[2] = {1, 0};
-    struct nuc_node *transposed = insert_permute(u->g, u->node, weight, dims);
-
     if (bias == NULL)
-        return insert_binary(u->g, u->node, NUC_OP_EDGE_MM, rows, transposed);
+        return insert_binary(u->g, u->node, NUC_OP_EDGE_MM, rows, weight);
     struct nuc_node *product = nuc_insert(u->g, u->node, NUC_OP_EDGE_ADDMM, u->node);
+
     nuc_set_arg_node(product, u->g, 0, bias);
     nuc_set_arg_node(product, u->g, 1, rows);
-    nuc_set_arg_node(product, u->g, 2, transposed);
+    nuc_set_arg_node(product, u->g, 2, weight);
     nuc_infer_shape(u->g, product);
     return product;
 }
@@ -100,10 +98,13 @@ static struct nuc_node *insert_direction(const struct gru *u, const struct cell 
 
 static struct cell cell_of(const struct gru *u, uint32_t index)
 {
+    const int64_t dims[2] = {1, 0};
     uint32_t count = u->biases ? 4 : 2;
     struct nuc_node *const *p = u->node->args[PARAMS].u.nodes + (size_t)index * count;
+    struct nuc_node *w_ih = insert_permute(u->g, u->node, p[0], dims);
+    struct nuc_node *w_hh = insert_permute(u->g, u->node, p[1], dims);
 
-    return (struct cell){p[0], p[1], u->biases ? p[2] : NULL, u->biases ? p[3] : NULL};
+    return (struct cell){w_ih, w_hh, u->biases ? p[2] : NULL, u->biases ? p[3] : NULL};
 }
 
 /* Returns [T, N, D * H]; states [D * layers] get the final ones. */
@@ -151,31 +152,26 @@ static void check_gru(const struct gru *u)
                  u->g->file, nuc_node_text(u->g->cx, u->node), (long long)u->steps, MAX_STEPS);
 }
 
-/* Without a batch the input is [T, I] and the states are [D * layers, H]. */
+/* With batch_first the input is [N, T, I]; torch's own modules give an input without a batch one of 1. */
 struct nuc_node *to_gru(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *x = nuc_operand(g, node, INPUT), *h0 = nuc_operand(g, node, STATE);
-    const struct nuc_meta y_meta = node->vals[0], h_meta = node->vals[1], in = x->vals[0];
-    bool batched = in.rank == 3, swap = batched && flag(node, BATCH_FIRST);
-    const int64_t swapped[3] = {1, 0, 2};
-    struct gru u = {.g = g, .node = node, .biases = flag(node, HAS_BIASES), .layers = 1, .directions = 1};
+    const int64_t *in = x->vals[0].sizes, swapped[3] = {1, 0, 2};
+    bool swap = flag(node, BATCH_FIRST);
+    struct gru u = {.g = g, .node = node, .biases = flag(node, HAS_BIASES)};
 
     (void)param;
     u.layers = node->args[LAYERS].kind == NUC_ARG_INT ? (uint32_t)node->args[LAYERS].u.i : 1;
     u.directions = flag(node, BIDIRECTIONAL) ? 2 : 1;
-    u.steps = in.sizes[swap ? 1 : 0];
-    u.batch = batched ? in.sizes[swap ? 0 : 1] : 1;
-    u.hidden = h_meta.sizes[h_meta.rank - 1];
+    u.steps = in[swap ? 1 : 0];
+    u.batch = in[swap ? 0 : 1];
+    u.hidden = h0->vals[0].sizes[2];
     check_gru(&u);
-    const int64_t x3[3] = {u.steps, u.batch, in.sizes[in.rank - 1]};
-    const int64_t h3[3] = {(int64_t)u.layers * u.directions, u.batch, u.hidden};
-    x = swap ? insert_permute(g, node, x, swapped) : batched ? x : insert_view(g, node, x, x3, 3);
-    h0 = batched ? h0 : insert_view(g, node, h0, h3, 3);
+    if (swap)
+        x = insert_permute(g, node, x, swapped);
     struct nuc_node **states = nuc_alloc_array(g->cx, (size_t)u.layers * u.directions, sizeof *states);
     struct nuc_node *y = insert_layers(&u, x, h0, states), *h = insert_cat(&u, states, u.layers * u.directions, 0);
-    y = swap ? insert_permute(g, node, y, swapped) : batched ? y : insert_view(g, node, y, y_meta.sizes, y_meta.rank);
-    h = batched ? h : insert_view(g, node, h, h_meta.sizes, h_meta.rank);
-    replace_result(g, node, 0, y);
+    replace_result(g, node, 0, swap ? insert_permute(g, node, y, swapped) : y);
     replace_result(g, node, 1, h);
     return NULL;
 }

@@ -64,7 +64,7 @@ struct nuc_node *to_softmax(struct nuc_graph *g, struct nuc_node *node, enum nuc
 /* ---- activations that torch decomposes ---- */
 
 /* Constants that tracing lifts become buffers in front of the inputs, numbered on from the buffers there are. */
-struct nuc_node *insert_number(struct nuc_graph *g, int64_t value)
+static struct nuc_node *insert_number(struct nuc_graph *g, int64_t value)
 {
     struct nuc_meta meta = nuc_meta_make(NUC_I64, NULL, 0);
     struct nuc_node *first_input = NULL;

@@ -13,6 +13,7 @@ struct padding {
     struct nuc_node *node, *input;
     const int64_t *pad;
     uint32_t n_dims; /* padded ones, from the last on */
+    bool traced;     /* indices are computed at run time where the reference does */
 };
 
 static uint32_t dim_of(const struct padding *p, uint32_t i)
@@ -22,37 +23,42 @@ static uint32_t dim_of(const struct padding *p, uint32_t i)
 
 /* ---- reflect, replicate ---- */
 
-static struct nuc_node *insert_arange(const struct padding *p, int64_t start, int64_t end)
+/* clamp(arange(start, end), 0, size - 1), as torch traces it. */
+static struct nuc_node *traced_indices(const struct padding *p, int64_t start, int64_t end, int64_t size)
 {
     struct nuc_node *arange = nuc_insert(p->g, p->node, NUC_OP_EDGE_ARANGE, p->node);
+    struct nuc_node *clamp = nuc_insert(p->g, p->node, NUC_OP_EDGE_CLAMP, p->node);
 
     nuc_set_arg_float(arange, 0, (double)start);
     nuc_set_arg_float(arange, 1, (double)end);
     nuc_set_arg_bool(arange, 6, false);
     nuc_infer_shape(p->g, arange);
-    return arange;
-}
-
-static struct nuc_node *replicated(const struct padding *p, struct nuc_node *index, int64_t size)
-{
-    struct nuc_node *clamp = nuc_insert(p->g, p->node, NUC_OP_EDGE_CLAMP, p->node);
-
-    nuc_set_arg_node(clamp, p->g, 0, index);
+    nuc_set_arg_node(clamp, p->g, 0, arange);
     nuc_set_arg_float(clamp, 1, 0.0);
     nuc_set_arg_float(clamp, 2, (double)(size - 1));
     nuc_infer_shape(p->g, clamp);
     return clamp;
 }
 
-/* size - 1 - |size - 1 - |index|| */
-static struct nuc_node *reflected(const struct padding *p, struct nuc_node *index, int64_t size)
+/* last - |last - |index|| mirrors, clipping repeats. */
+static int64_t source_of(int64_t index, int64_t size, bool reflect)
 {
-    struct nuc_node *last = insert_number(p->g, size - 1);
+    if (!reflect)
+        return index < 0 ? 0 : index < size ? index : size - 1;
+    index = index < 0 ? -index : index;
+    return index < size ? index : 2 * (size - 1) - index;
+}
 
-    index = insert_unary(p->g, p->node, NUC_OP_EDGE_ABS, index);
-    index = insert_binary(p->g, p->node, NUC_OP_EDGE_SUB, last, index);
-    index = insert_unary(p->g, p->node, NUC_OP_EDGE_ABS, index);
-    return insert_binary(p->g, p->node, NUC_OP_EDGE_SUB, last, index);
+static struct nuc_node *constant_indices(const struct padding *p, int64_t start, int64_t end, int64_t size,
+                                         bool reflect)
+{
+    const int64_t count = end - start;
+    struct nuc_meta meta = nuc_meta_make(NUC_I64, &count, 1);
+    int64_t *indices = nuc_alloc_array(p->g->cx, (size_t)count, sizeof *indices);
+
+    for (int64_t i = 0; i < count; i++)
+        indices[i] = source_of(i + start, size, reflect);
+    return nuc_add_parameter(p->g, p->node, "_indices", &meta, indices);
 }
 
 static struct nuc_node *insert_indexed(const struct padding *p, struct nuc_node *input, uint32_t dim,
@@ -75,8 +81,9 @@ static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
 
     for (uint32_t i = p->n_dims; i-- > 0;) {
         uint32_t dim = dim_of(p, i);
-        struct nuc_node *index = insert_arange(p, -p->pad[2 * i], in.sizes[dim] + p->pad[2 * i + 1]);
-        index = reflect ? reflected(p, index, in.sizes[dim]) : replicated(p, index, in.sizes[dim]);
+        int64_t size = in.sizes[dim], start = -p->pad[2 * i], end = size + p->pad[2 * i + 1];
+        struct nuc_node *index = p->traced && !reflect ? traced_indices(p, start, end, size)
+                                                       : constant_indices(p, start, end, size, reflect);
         value = insert_indexed(p, value, dim, index);
     }
     if (!nuc_is_channels_last(&in))
@@ -205,13 +212,12 @@ static struct nuc_node *to_constant(const struct padding *p)
     return pad;
 }
 
-struct nuc_node *to_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+static struct nuc_node *insert_padding(struct nuc_graph *g, struct nuc_node *node, bool traced)
 {
     const struct nuc_arg *pad = &node->args[1], *mode = &node->args[2];
     const char *name = mode->kind == NUC_ARG_STRING ? mode->u.string : "constant";
-    struct padding p = {.g = g, .node = node, .input = nuc_operand(g, node, 0)};
+    struct padding p = {.g = g, .node = node, .input = nuc_operand(g, node, 0), .traced = traced};
 
-    (void)param;
     if (strcmp(name, "constant") == 0)
         return to_constant(&p);
     if (pad->kind != NUC_ARG_INTS || pad->count % 2 != 0 || pad->count / 2 > p.input->vals[0].rank)
@@ -225,4 +231,16 @@ struct nuc_node *to_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op 
         return to_circular(&p);
     nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s pads with mode '%s': use constant, reflect, replicate or circular",
              g->file, nuc_node_text(g->cx, node), name);
+}
+
+struct nuc_node *to_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    (void)param;
+    return insert_padding(g, node, false);
+}
+
+struct nuc_node *to_traced_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+{
+    (void)param;
+    return insert_padding(g, node, true);
 }

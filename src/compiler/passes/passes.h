@@ -33,6 +33,7 @@ struct nuc_edge_options {
     const struct nuc_flavor *flavor;
     bool (*check_op_support)(void *user, const struct nuc_node *node); /* NULL: accept */
     void *check_op_support_user;
+    bool reference_compat; /* operators as the reference has them, where others would do less at run time */
 };
 
 /*
@@ -53,7 +54,8 @@ void nuc_run_edge_passes_sdk31(struct nuc_graph *g);
 
 /*
  * Permutations and concatenations left on the CPU that read and write int8 of the same parameters move the int8 values
- * themselves: their quantize and dequantize nodes go. For the graph behind partitioning. Nodes are renamed.
+ * themselves: their quantize and dequantize nodes go. For the graph behind partitioning. Nodes are renamed when
+ * something changes.
  */
 void nuc_run_lowered_passes(struct nuc_graph *g);
 

@@ -80,30 +80,34 @@ static bool run_until_stable(struct nuc_graph *g, const struct pass *pass)
     nuc_fail(g->cx, NUC_INTERNAL, "%s: pass '%s' does not come to an end", g->file, pass->name);
 }
 
-/* All passes again until none changes anything. */
-static void run_cycles(struct nuc_graph *g, const struct pass *passes, size_t count)
+/* All passes again until none changes anything. Returns whether any did. */
+static bool run_cycles(struct nuc_graph *g, const struct pass *passes, size_t count)
 {
-    bool changed = true;
+    bool changed = true, any = false;
 
     for (int cycle = 0; changed && cycle < MAX_CYCLES; cycle++) {
         changed = false;
         for (size_t i = 0; i < count; i++)
             changed |= run_until_stable(g, &passes[i]);
+        any |= changed;
     }
-    nuc_rename_as_traced(g);
+    return any;
 }
 
 void nuc_run_edge_passes(struct nuc_graph *g)
 {
     run_cycles(g, edge_passes, COUNT(edge_passes));
+    nuc_rename_as_traced(g);
 }
 
 void nuc_run_edge_passes_sdk31(struct nuc_graph *g)
 {
     run_cycles(g, edge_passes_sdk31, COUNT(edge_passes_sdk31));
+    nuc_rename_as_traced(g);
 }
 
 void nuc_run_lowered_passes(struct nuc_graph *g)
 {
-    run_cycles(g, lowered_passes, COUNT(lowered_passes));
+    if (run_cycles(g, lowered_passes, COUNT(lowered_passes)))
+        nuc_rename_as_traced(g);
 }

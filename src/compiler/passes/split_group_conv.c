@@ -82,8 +82,7 @@ static void insert_convolutions(struct split *s)
         struct nuc_node *part = nuc_insert_aten(s->g, before, s->conv->op, s->conv);
         nuc_set_arg_node(part, s->g, INPUT, s->inputs[k]);
         nuc_set_arg_node(part, s->g, WEIGHT, s->weights[k]);
-        if (s->biases[k] != NULL)
-            nuc_set_arg_node(part, s->g, BIAS, s->biases[k]);
+        nuc_set_arg_node(part, s->g, BIAS, s->biases[k]);
         for (uint32_t i = STRIDE; i <= DILATION; i++)
             nuc_copy_arg(s->g, part, i, s->conv, i);
         nuc_set_arg_int(part, GROUPS, 1);
