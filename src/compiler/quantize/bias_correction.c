@@ -1,5 +1,7 @@
 #include "compiler/quantize/bias_correction.h"
 
+#include <math.h>
+
 #include "compiler/quantize/layers.h"
 #include "compiler/quantize/quantized_constant.h"
 
@@ -177,7 +179,8 @@ static const float *correct(struct nuc_calibration *c, const struct nuc_layer *l
             for (uint32_t t = 0; t < l->taps; t++)
                 error += ((double)rounded[at + t] - (double)weight[at + t]) * mean * shares[t];
         }
-        bias[k] = (float)((double)bias[k] - error);
+        if (isfinite(error)) /* infinities are allowed in activations */
+            bias[k] = (float)((double)bias[k] - error);
     }
     nuc_pop_arena(g->cx, outer);
     return bias;
