@@ -424,6 +424,34 @@ static void threads_agree(void **state)
     free_graph(g);
 }
 
+/* Elementwise functions, a matrix product and a mean over enough elements to be shared. */
+static void threads_agree_on_chains(void **state)
+{
+    enum { ROWS = 300, K = 64, COLUMNS = 48 };
+    struct nuc_graph *g = new_graph();
+    float *in = nuc_alloc_array(g->cx, (size_t)ROWS * K, sizeof *in), weight[COLUMNS * K], one[ROWS], many[ROWS];
+    uint32_t seed = 8;
+
+    (void)state;
+    fill_floats(&seed, in, (size_t)ROWS * K);
+    fill_floats(&seed, weight, COUNT(weight));
+    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(ROWS, K));
+    struct nuc_node *w = add_constant(g, NUC_F32, SHAPE(COLUMNS, K), weight);
+    struct nuc_node *linear = add_node(g, NUC_OP_LINEAR, add_simple(g, NUC_OP_SIGMOID, x));
+    nuc_set_arg_node(linear, g, 1, w);
+    nuc_infer_shape(g, linear);
+    struct nuc_node *mean = add_node(g, NUC_OP_MEAN_DIM, add_simple(g, NUC_OP_GELU, linear));
+    set_ints(g, mean, 1, INTS(1));
+    nuc_infer_shape(g, mean);
+    add_output(g, mean);
+    nuc_eval_run(nuc_eval_new(g, 1), (const void *const[]){in}, (void *const[]){one});
+    for (unsigned threads = 0; threads < 6; threads++) {
+        nuc_eval_run(nuc_eval_new(g, threads), (const void *const[]){in}, (void *const[]){many});
+        assert_memory_equal(many, one, sizeof one);
+    }
+    free_graph(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +465,7 @@ int main(void)
         cmocka_unit_test(addmm_beta),
         cmocka_unit_test(mm_dynamic),
         cmocka_unit_test(threads_agree),
+        cmocka_unit_test(threads_agree_on_chains),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
