@@ -54,6 +54,19 @@ struct rule_case {
     "%r = edge.aten.max_pool2d_with_indices.default(%dx, " args ") : (float32[" out "], int64[" out "])\n"             \
     "%i = getitem(%r, 0) : float32[" out "]\n"                                                                         \
     "%qi = quantized_decomposed.quantize_per_tensor.default(%i, " Q ") : int8[" out "]\n" item
+#define BINARY(call, a, b, out, parameters)                                                                            \
+    PLACE("x", a)                                                                                                      \
+    PLACE("y", b)                                                                                                      \
+    QUANTIZE("x", a) QUANTIZE("y", b) "%r = " call " : float32[" out "]\n" RESULT(out, parameters)
+/* The second input has a zero point of its own. */
+#define SHIFTED(call, a, b, out)                                                                                       \
+    PLACE("x", a)                                                                                                      \
+    PLACE("y", b)                                                                                                      \
+    QUANTIZE("x", a)                                                                                                   \
+    "%qy = quantized_decomposed.quantize_per_tensor.default(%y, 0.5, 1, -128, 127, int8) : int8[" b "]\n"              \
+    "%dy = quantized_decomposed.dequantize_per_tensor.default(%qy, 0.5, 1, -128, 127, int8) : float32[" b "]\n"        \
+    "%r = " call " : float32[" out "]\n" RESULT(out, Q)
+#define OTHER "0.25, 0, -128, 127, int8"
 #define UNARY(call, in, out, parameters) INPUT("x", in) "%r = " call " : float32[" out "]\n" RESULT(out, parameters)
 
 static const struct rule_case rule_cases[] = {
@@ -167,7 +180,87 @@ static const struct rule_case rule_cases[] = {
     {MAX_POOL_GRAPH("1, 2, 4, 4", "[2, 2], [2, 2]", "1, 2, 2, 2",
                     "%j = getitem(%r, 1) : int64[1, 2, 2, 2]\n%output = output([%qi, %j])\n"),
      "indices"},
+    /* one input, one output: input and output may be scaled differently */
+    {UNARY("edge.aten.abs.default(%dx)", "2, 3", "2, 3", OTHER), NULL},
+    {UNARY("edge.aten.exp.default(%dx)", "2, 3", "2, 3", OTHER), NULL},
+    {UNARY("edge.aten.hardswish.default(%dx)", "2, 3", "2, 3", OTHER), NULL},
+    {UNARY("edge.aten.leaky_relu.default(%dx)", "2, 3", "2, 3", OTHER), NULL},
+    {UNARY("edge.aten.log.default(%dx)", "2, 3", "2, 3", OTHER), NULL},
+    {UNARY("edge.aten.rsqrt.default(%dx)", "2, 3", "2, 3", OTHER), NULL},
+    {UNARY("edge.aten.sigmoid.default(%dx)", "2, 3", "2, 3", OTHER), NULL},
+    {UNARY("edge.aten.tanh.default(%dx)", "2, 3", "2, 3", OTHER), NULL},
+    {UNARY("edge.aten.neg.default(%dx)", "2, 3", "2, 3", OTHER), NULL},
+    {INPUT("x", "2, 3") "%r = edge.aten.abs.default(%dx) : float32[2, 3]\n%output = output([%r])\n",
+     "output is read by one quantize node"},
+    {"%x = input : float32[2, 3]\n%r = edge.aten.sigmoid.default(%x) : float32[2, 3]\n" RESULT("2, 3", Q),
+     "data input is quantized"},
+    {"%x = input : float32[2, 3]\n%r = edge.aten.neg.default(%x) : float32[2, 3]\n" RESULT("2, 3", Q),
+     "one scale and zero point"},
+    /* clamp */
+    {UNARY("edge.aten.clamp.default(%dx, 0.0, none)", "2, 3", "2, 3", OTHER), NULL},
+    {UNARY("edge.aten.clamp.default(%dx, 0.0, inf)", "2, 3", "2, 3", OTHER), NULL},
+    {UNARY("edge.aten.clamp.default(%dx, -1.0, 1.0)", "2, 3", "2, 3", OTHER), NULL},
+    {UNARY("edge.aten.clamp.default(%dx, none, 1.0)", "2, 3", "2, 3", Q), NULL},
+    {UNARY("edge.aten.clamp.default(%dx, none, 1.0)", "2, 3", "2, 3", OTHER), "ReLU"},
+    {UNARY("edge.aten.clamp.default(%dx, -inf, inf)", "2, 3", "2, 3", Q), "finite"},
+    {UNARY("edge.aten.clamp.default(%dx, none, inf)", "2, 3", "2, 3", Q), "finite"},
+    /* two inputs */
+    {BINARY("edge.aten.mul.Tensor(%dx, %dy)", "2, 3", "1, 3", "2, 3", OTHER), NULL},
+    {BINARY("edge.aten.mul.Tensor(%dx, %dy)", "2, 1", "1, 3", "2, 3", OTHER), "as many elements"},
+    {BINARY("edge.aten.sub.Tensor(%dx, %dy)", "2, 3", "1, 3", "2, 3", OTHER), NULL},
+    {BINARY("edge.aten.sub.Tensor(%dx, %dy)", "2, 1", "1, 3", "2, 3", OTHER), "as many elements"},
+    {BINARY("edge.aten.sub.Tensor(%dx, %dy, alpha=2.0)", "2, 3", "2, 3", "2, 3", OTHER), "alpha"},
+    {BINARY("edge.aten.maximum.default(%dx, %dy)", "2, 3", "1, 3", "2, 3", Q), NULL},
+    {BINARY("edge.aten.maximum.default(%dx, %dy)", "2, 3", "1, 3", "2, 3", OTHER), "same type, scale and zero point"},
+    {BINARY("edge.aten.maximum.default(%dx, %dy)", "2, 1", "1, 3", "2, 3", Q), "as many elements"},
+    {BINARY("edge.aten.minimum.default(%dx, %dy)", "2, 3", "2, 3", "2, 3", Q), NULL},
+    {SHIFTED("edge.aten.minimum.default(%dx, %dy)", "2, 3", "2, 3", "2, 3"), "same type, scale and zero point"},
+    /* prelu */
+    {BINARY("edge.aten.prelu.default(%dx, %dy)", "1, 2, 4", "2", "1, 2, 4", OTHER), NULL},
+    {BINARY("edge.aten.prelu.default(%dx, %dy)", "2, 3", "3", "2, 3", OTHER), NULL},
+    {PLACE("x", "2, 3") STATIC("y", "float32", "3")
+         QUANTIZE("x", "2, 3") "%r = edge.aten.prelu.default(%dx, %y) : float32[2, 3]\n" RESULT("2, 3", Q),
+     "both inputs are quantized"},
+    /* batched products */
+    {BINARY("edge.aten.bmm.default(%dx, %dy)", "2, 3, 4", "2, 4, 5", "2, 3, 5", OTHER), NULL},
+    {SHIFTED("edge.aten.bmm.default(%dx, %dy)", "2, 3, 4", "2, 4, 5", "2, 3, 5"), "zero point 0"},
+    {INPUT("x", "2, 3, 3") "%r = edge.aten.bmm.default(%dx, %dx) : float32[2, 3, 3]\n" RESULT("2, 3, 3", Q),
+     "two different tensors"},
+    /* reductions */
+    {UNARY("edge.aten.amax.default(%dx, [1])", "2, 8", "2", Q), NULL},
+    {UNARY("edge.aten.amax.default(%dx, [1])", "2, 8", "2", OTHER), "same scale"},
+    {UNARY("edge.aten.amin.default(%dx, [1], true)", "2, 8", "2, 1", Q), NULL},
+    {UNARY("edge.aten.amin.default(%dx, [1], true)", "2, 8", "2, 1", OTHER), "same scale"},
+    {UNARY("edge.aten.sum.dim_IntList(%dx, [])", "2, 8", "", Q), NULL},
+    {UNARY("edge.aten.sum.dim_IntList(%dx, [])", "2, 8", "", OTHER), "same scale"},
+    /* concatenation */
+    {BINARY("edge.aten.cat.default([%dx, %dy], 1)", "2, 3", "2, 1", "2, 4", Q), NULL},
+    {BINARY("edge.aten.cat.default([%dx, %dy], 1)", "2, 3", "2, 1", "2, 4", OTHER), "same type, scale and zero point"},
+    {SHIFTED("edge.aten.cat.default([%dx, %dy], 1)", "2, 3", "2, 1", "2, 4"), "same type, scale and zero point"},
+    /* slices */
+    {UNARY("edge.aten.slice_copy.Tensor(%dx, 1, 2, 3)", "2, 8", "2, 1", Q), NULL},
+    {UNARY("edge.aten.slice_copy.Tensor(%dx, -1, -3, 9223372036854775807)", "2, 8", "2, 3", Q), NULL},
+    {UNARY("edge.aten.slice_copy.Tensor(%dx, 1, 3, 3)", "2, 8", "2, 0", Q), "slice is not empty"},
+    {UNARY("edge.aten.slice_copy.Tensor(%dx, 1, 2, 8, 2)", "2, 8", "2, 3", Q), "no step"},
+    {UNARY("edge.aten.slice_copy.Tensor(%dx, 1, 2)", "2, 8", "2, 6", Q), "start and end are given"},
+    /* mirrored padding */
+    {UNARY("edge.aten.pad.default(%dx, [1, 1], \"reflect\")", "1, 2, 4", "1, 2, 6", OTHER), NULL},
+    {UNARY("edge.aten.pad.default(%dx, [1, 1], \"replicate\")", "1, 2, 4", "1, 2, 6", OTHER), "mode reflect"},
+    {UNARY("edge.aten.pad.default(%dx, [1, 1])", "1, 2, 4", "1, 2, 6", Q), "mode reflect"},
+    /* resampling: 1, 2, 4, 8; aligned corners count the distances between first and last pixel */
+    {UNARY("edge.aten.upsample_nearest2d.vec(%dx, [32, 4], none)", "1, 2, 4, 4", "1, 2, 32, 4", Q), NULL},
+    {UNARY("edge.aten.upsample_nearest2d.vec(%dx, [12, 4], none)", "1, 2, 4, 4", "1, 2, 12, 4", Q), "1, 2, 4 or 8"},
+    {UNARY("edge.aten.upsample_nearest2d.vec(%dx, [4, 64], none)", "1, 2, 4, 4", "1, 2, 4, 64", Q), "1, 2, 4 or 8"},
+    {UNARY("edge.aten.upsample_bilinear2d.vec(%dx, [8, 16], false, none)", "1, 2, 4, 4", "1, 2, 8, 16", Q), NULL},
+    {UNARY("edge.aten.upsample_bilinear2d.vec(%dx, [8, 9], false, none)", "1, 2, 4, 4", "1, 2, 8, 9", Q),
+     "1, 2, 4 or 8"},
+    {UNARY("edge.aten.upsample_bilinear2d.vec(%dx, [7, 25], true, none)", "1, 2, 4, 4", "1, 2, 7, 25", Q), NULL},
+    {UNARY("edge.aten.upsample_bilinear2d.vec(%dx, [8, 25], true, none)", "1, 2, 4, 4", "1, 2, 8, 25", Q),
+     "1, 2, 4 or 8"},
+    {UNARY("edge.aten.upsample_bilinear2d.vec(%dx, [1, 7], true, none)", "1, 2, 1, 4", "1, 2, 1, 7", Q),
+     "1, 2, 4 or 8"},
     /* an operator the NPU does not have */
+    {UNARY("edge.aten.gelu.default(%dx)", "2, 3", "2, 3", Q), "the NPU has the operator"},
     {UNARY("edge.dim_order_ops._to_dim_order_copy.default(%dx, dim_order=[0, 1])", "2, 3", "2, 3", Q),
      "the NPU has the operator"},
     /* results that are not quantized, and inputs that are not int8 */
@@ -249,6 +342,16 @@ static const struct partition_case partition_cases[] = {
     {UNARY("edge.aten.hardtanh.default(%dx, -64.0, 63.4)", "2, 3", "2, 3", Q), true, true},
     {UNARY("edge.aten.hardtanh.default(%dx, -64.0, 63.5)", "2, 3", "2, 3", Q), true, false},
     {UNARY("edge.aten.hardtanh.default(%dx, -64.0, 63.5)", "2, 3", "2, 3", Q), false, true},
+    {UNARY("edge.aten.clamp.default(%dx, 0.0, none)", "2, 3", "2, 3", Q), true, true},
+    {UNARY("edge.aten.clamp.default(%dx, -64.0, none)", "2, 3", "2, 3", Q), true, false},
+    {UNARY("edge.aten.clamp.default(%dx, -63.4, none)", "2, 3", "2, 3", Q), true, true},
+    {UNARY("edge.aten.clamp.default(%dx, none, 63.5)", "2, 3", "2, 3", Q), true, false},
+    {UNARY("edge.aten.clamp.default(%dx, none, 63.5)", "2, 3", "2, 3", Q), false, true},
+    {UNARY("edge.aten.upsample_nearest2d.vec(%dx, [4, 4], none)", "1, 2, 4, 4", "1, 2, 4, 4", Q), true, false},
+    {UNARY("edge.aten.upsample_nearest2d.vec(%dx, [4, 4], none)", "1, 2, 4, 4", "1, 2, 4, 4", Q), false, true},
+    {UNARY("edge.aten.upsample_nearest2d.vec(%dx, [8, 4], none)", "1, 2, 4, 4", "1, 2, 8, 4", Q), true, true},
+    {UNARY("edge.aten.upsample_bilinear2d.vec(%dx, [4, 4], true, none)", "1, 2, 4, 4", "1, 2, 4, 4", Q), true, false},
+    {UNARY("edge.aten.upsample_bilinear2d.vec(%dx, [4, 8], false, none)", "1, 2, 4, 4", "1, 2, 4, 8", Q), true, true},
     {UNARY("edge.aten.mean.dim(%dx, [0], true)", "1, 3", "1, 3", Q), true, false},
     {UNARY("edge.aten.mean.dim(%dx, [0], true)", "1, 3", "1, 3", Q), false, true},
     {UNARY("edge.aten.mean.dim(%dx, [1], true)", "1, 3", "1, 1", Q), true, true},
@@ -300,6 +403,15 @@ static const struct no_op_case no_op_cases[] = {
     {UNARY("edge.aten.permute_copy.default(%dx, [1, 0])", "1, 3", "3, 1", Q), false},
     {UNARY("edge.aten.relu.default(%dx)", "2, 3", "2, 3", Q), false},
     {ADD_GRAPH("2, 3", "2, 3", "", "2, 3"), false},
+    {UNARY("edge.aten.cat.default([%dx], 1)", "2, 3", "2, 3", Q), true},
+    {BINARY("edge.aten.cat.default([%dx, %dy], 1)", "2, 3", "2, 3", "2, 6", Q), false},
+    {UNARY("edge.aten.amax.default(%dx, [1], true)", "2, 1", "2, 1", Q), true},
+    {UNARY("edge.aten.amax.default(%dx, [0], true)", "2, 1", "1, 1", Q), false},
+    {UNARY("edge.aten.amin.default(%dx, [0], true)", "1, 3", "1, 3", Q), true},
+    {UNARY("edge.aten.sum.dim_IntList(%dx, [0], true)", "1, 3", "1, 3", Q), true},
+    {UNARY("edge.aten.sum.dim_IntList(%dx, [1], true)", "1, 3", "1, 1", Q), false},
+    {BINARY("edge.aten.mul.Tensor(%dx, %dy)", "2, 3", "2, 3", "2, 3", Q), false},
+    {UNARY("edge.aten.abs.default(%dx)", "2, 3", "2, 3", Q), false},
 };
 
 static void check_no_op(struct nuc_context *cx, void *arg)

@@ -6,6 +6,7 @@
 #include "compiler/neutron/convert.h"
 #include "compiler/neutron/lower.h"
 #include "compiler/neutron/payload.h"
+#include "compiler/passes/passes.h"
 #include "compiler/program/program.h"
 #include "host/file.h"
 #include "host/text.h"
@@ -267,6 +268,7 @@ struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned)
         calls[i]->delegate = m->lowered[i].delegate;
         settle_border_orders(calls[i]);
     }
+    nuc_run_lowered_passes(m->graph);
     nuc_stage_done(c, "lower", m->graph, started);
     return m;
 }
