@@ -55,80 +55,63 @@ static void take_out(struct nuc_graph *g, const struct nuc_partition *p)
 
 /* ---- order ---- */
 
-/*
- * A stable topological order: of the nodes that may come next, the one that came first. A call stands where the last
- * node of its partition stood, so nodes between the partition's first and last one may have to move behind it.
- */
 struct sorting {
-    struct nuc_node **nodes; /* in graph order */
-    uint32_t *position;      /* by node id: index in `nodes` */
+    struct nuc_graph *g;
     uint32_t *missing;       /* by node id: inputs not placed yet, repetitions counted once */
-    uint32_t *heap;          /* positions of nodes that may come next, smallest on top */
-    uint32_t heap_size;
+    struct nuc_node **queue; /* nodes whose inputs are placed, in the order in which they got so */
+    uint32_t count;
 };
 
-static void push(struct sorting *s, uint32_t position)
+/* Readers of a node in the order of the graph, each once. */
+static void sort_users(struct nuc_graph *g)
 {
-    uint32_t at = s->heap_size++;
-
-    while (at > 0 && s->heap[(at - 1) / 2] > position) {
-        s->heap[at] = s->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
+        n->n_users = 0;
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        uint32_t count = nuc_inputs(n, NULL, 0);
+        struct nuc_node **inputs = nuc_alloc_array(g->cx, count, sizeof *inputs);
+        nuc_inputs(n, inputs, count);
+        for (uint32_t i = 0; i < count; i++) {
+            struct nuc_node *input = inputs[i];
+            /* All readings of one node follow each other, so its last reader tells whether it is listed. */
+            if (input->n_users == 0 || input->users[input->n_users - 1] != n)
+                input->users[input->n_users++] = n;
+        }
     }
-    s->heap[at] = position;
 }
 
-static uint32_t pop(struct sorting *s)
-{
-    uint32_t top = s->heap[0], last = s->heap[--s->heap_size], at = 0;
-
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= s->heap_size)
-            break;
-        if (child + 1 < s->heap_size && s->heap[child + 1] < s->heap[child])
-            child++;
-        if (s->heap[child] >= last)
-            break;
-        s->heap[at] = s->heap[child];
-        at = child;
-    }
-    s->heap[at] = last;
-    return top;
-}
-
+/*
+ * The order torch.fx's legalize_graph gives: breadth first from the nodes that read nothing, readers in their order. A
+ * call stands behind all its partition reads, so nodes that stood between the partition's nodes may move behind it.
+ */
 static void sort_graph(struct nuc_graph *g)
 {
-    struct nuc_arena *outer = nuc_push_arena(g->cx);
     struct sorting s = {
-        .nodes = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *)),
-        .position = nuc_alloc_array(g->cx, g->next_id, sizeof(uint32_t)),
+        .g = g,
         .missing = nuc_alloc_array(g->cx, g->next_id, sizeof(uint32_t)),
-        .heap = nuc_alloc_array(g->cx, g->n_nodes, sizeof(uint32_t)),
+        .queue = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *)),
     };
-    uint32_t count = 0, placed = 0;
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        s.position[n->id] = count;
-        s.nodes[count++] = n;
         for (uint32_t i = 0; i < n->n_users; i++)
             s.missing[n->users[i]->id]++;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (s.missing[s.nodes[i]->id] == 0)
-            push(&s, i);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (s.missing[n->id] == 0)
+            s.queue[s.count++] = n;
     }
-    for (; s.heap_size > 0; placed++) {
-        struct nuc_node *n = s.nodes[pop(&s)];
-        nuc_move_before(g, n, NULL);
+    for (uint32_t at = 0; at < s.count; at++) {
+        struct nuc_node *n = s.queue[at];
         for (uint32_t i = 0; i < n->n_users; i++) {
             if (--s.missing[n->users[i]->id] == 0)
-                push(&s, s.position[n->users[i]->id]);
+                s.queue[s.count++] = n->users[i];
         }
     }
-    nuc_pop_arena(g->cx, outer);
-    if (placed != count)
+    if (s.count != g->n_nodes)
         nuc_fail(g->cx, NUC_INTERNAL, "%s: the partitions form a cycle", g->file);
+    for (uint32_t i = 0; i < s.count; i++)
+        nuc_move_before(g, s.queue[i], NULL);
+    sort_users(g);
 }
 
 /* Indices of the partitions in the order of their last nodes. */
@@ -152,6 +135,7 @@ struct nuc_node **nuc_fuse_partitions(struct nuc_graph *g, struct nuc_partitions
     struct nuc_node **calls = nuc_alloc_array(g->cx, (size_t)partitions->count + 1, sizeof(struct nuc_node *));
     const uint32_t *order = order_of_calls(g, partitions);
 
+    sort_users(g);
     /* Calls are named in graph order, getitem nodes in the order of the partitions, as the reference does. */
     for (uint32_t i = 0; i < partitions->count; i++)
         calls[order[i]] = add_call(g, &partitions->items[order[i]]);
@@ -159,7 +143,8 @@ struct nuc_node **nuc_fuse_partitions(struct nuc_graph *g, struct nuc_partitions
         redirect_outputs(g, &partitions->items[i], (int)i, calls[i]);
     for (uint32_t i = 0; i < partitions->count; i++)
         take_out(g, &partitions->items[i]);
-    sort_graph(g);
+    if (partitions->count > 0)
+        sort_graph(g);
     nuc_remove_dead(g);
     return calls;
 }
