@@ -263,6 +263,17 @@ static void refuses_what_is_no_image(void **state)
     refuses(&png, plain(1, 2, 2), NUC_UNSUPPORTED, "are too many");
 }
 
+/* The decoder's tables have room for 256 codes. */
+static void refuses_oversized_huffman_tables(void **state)
+{
+    struct bytes jpeg = make_jpeg();
+
+    (void)state;
+    assert_memory_equal(jpeg.data + 84, "\xff\xc4", 2);
+    jpeg.data[90] = jpeg.data[91] = 0x81; /* 1 + 129 + 129 codes */
+    refuses(&jpeg, plain(1, 8, 8), NUC_BAD_INPUT, "a Huffman table of more than 256 codes");
+}
+
 /* Every cut and every flipped byte is refused or read, never more. */
 static void survives_damage(void **state)
 {
@@ -400,6 +411,7 @@ int main(void)
         cmocka_unit_test(crops_the_centre),
         cmocka_unit_test(same_size_is_left_alone),
         cmocka_unit_test(refuses_what_is_no_image),
+        cmocka_unit_test(refuses_oversized_huffman_tables),
         cmocka_unit_test(survives_damage),
         cmocka_unit_test(lists_folders_in_order),
     };

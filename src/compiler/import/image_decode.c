@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "compiler/import/image_check.h"
 #include "compiler/import/image_scale.h"
 #include "compiler/import/images.h"
 #include "host/file.h"
@@ -48,6 +49,8 @@ void nuc_decode_image(struct nuc_context *cx, const char *where, struct nuc_span
     if (file.size > INT_MAX)
         nuc_fail(cx, NUC_UNSUPPORTED, "%s: the file is too large", where);
     int size = (int)file.size;
+    if (!nuc_jpeg_tables_fit(file))
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the image is damaged (a Huffman table of more than 256 codes)", where);
     if (!stbi_info_from_memory(file.data, size, &width, &height, &channels))
         nuc_fail(cx, NUC_BAD_INPUT, "%s: is not a PNG or JPEG image that can be read (%s)", where,
                  stbi_failure_reason());
