@@ -67,7 +67,8 @@ struct nuc_partition_options {
     /*
      * What stays on the CPU: names of operators ("aten.add.Tensor", "aten::add", "add") or of nodes, with * and ? as in
      * a shell. An entry that matches nothing fails with NUC_BAD_USAGE. With reference_compat instead every node whose
-     * name contains an entry, "::" in it standing for "_".
+     * name contains an entry, "::" in it standing for "_". In flavor sdk-3.1 reference_compat also accepts operators
+     * whose results are wrong or that nucleon's converter cannot convert.
      */
     const char *const *operators_not_to_delegate;
     uint32_t n_operators_not_to_delegate;

@@ -33,7 +33,6 @@ static const struct {
      "use a smaller kernel or fewer input channels: their product may be {limit}"},
     {"the batch size is 1", "run the samples one by one: batch 1 instead of {actual}"},
     {"there is one group, or one a channel", "use {limit}, or one convolution a group"},
-    {"the weight of a depthwise or transposed convolution is a parameter", "make the weight a parameter"},
     {"the kernel of a transposed convolution is one row of even width", "use a kernel of {limit}"},
     {"a transposed convolution pads its width only", "use padding {limit}"},
     {"the stride of a transposed convolution is its kernel's width, or half of it", "use stride {limit}"},

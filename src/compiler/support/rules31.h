@@ -37,10 +37,6 @@ int64_t multiple_above(int64_t size, int64_t factor);
 /* Reports that `size` `what` are no multiple of num_macs, with the padding that would make them one. */
 bool refuse_multiple(const struct nuc_rule_query *q, const char *what, int64_t size);
 
-/* param: 2: addmm has its weight at argument 2 and 3 inputs; 1: mm at 1 and 2 inputs. */
-bool distinct_input_count(const struct nuc_rule_query *q);
-bool inputs_have_one_shape(const struct nuc_rule_query *q);
-
 /* ---- lists of rules ---- */
 
 extern const struct nuc_support_rule conv31_target[], max_pool31_target[], upsample31_ir[], upsample31_target[];

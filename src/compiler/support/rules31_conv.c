@@ -44,9 +44,10 @@ static bool conv_groups(const struct nuc_rule_query *q)
            report(q, transposed ? "1 group" : "1 group, or as many as channels", "%lld groups", (long long)groups);
 }
 
+/* The converter of sdk-3.1 takes computed weights of plain convolutions; nucleon's own has no kernel for them. */
 static bool conv_static_weight(const struct nuc_rule_query *q)
 {
-    if (groups_of(q->node) == 1 && !is_transposed(q->node))
+    if (q->s->reference_compat && groups_of(q->node) == 1 && !is_transposed(q->node))
         return true;
     return input_is_static(q);
 }
@@ -103,7 +104,7 @@ static bool up_channels(const struct nuc_rule_query *q)
 const struct nuc_support_rule conv31_target[] = {
     {"the batch size is 1", conv_batch, 0},
     {"there is one group, or one a channel", conv_groups, 0},
-    {"the weight of a depthwise or transposed convolution is a parameter", conv_static_weight, WEIGHT},
+    {"the weight is a parameter", conv_static_weight, WEIGHT},
     {"the kernel of a transposed convolution is one row of even width", up_kernel, 0},
     {"a transposed convolution pads its width only", up_padding, 0},
     {"the stride of a transposed convolution is its kernel's width, or half of it", up_stride, 0},

@@ -7,7 +7,7 @@
 
 /* ---- add, sub, mul ---- */
 
-bool inputs_have_one_shape(const struct nuc_rule_query *q)
+static bool inputs_have_one_shape(const struct nuc_rule_query *q)
 {
     const struct nuc_node *inputs[MAX_INPUTS];
     uint32_t count = distinct_inputs(q->node, inputs, MAX_INPUTS);
@@ -21,6 +21,14 @@ bool inputs_have_one_shape(const struct nuc_rule_query *q)
     return true;
 }
 
+/* The backend of sdk-3.1 looks for alpha where it never is, and leaves it out. */
+static bool alpha_is_one(const struct nuc_rule_query *q)
+{
+    double alpha = arg_number(q->node, 2, 1.0);
+
+    return q->s->reference_compat || (!(alpha < 1.0) && !(alpha > 1.0)) || report(q, "1", "%g", alpha);
+}
+
 #define RULE_ONE_SHAPE                                                                                                 \
     {                                                                                                                  \
         "the inputs have one shape", inputs_have_one_shape, 0                                                          \
@@ -28,6 +36,7 @@ bool inputs_have_one_shape(const struct nuc_rule_query *q)
 
 /* clang-format off */
 const struct nuc_support_rule same_shape31[] = {
+    {"alpha is 1", alpha_is_one, 0},
     RULE_ONE_SHAPE,
     {NULL, NULL, 0},
 };
@@ -61,7 +70,8 @@ const struct nuc_support_rule mul31_target[] = {
 
 /* ---- matrix products: addmm bias, input, weight; mm and bmm input, weight ---- */
 
-bool distinct_input_count(const struct nuc_rule_query *q)
+/* param: position of the last input */
+static bool distinct_input_count(const struct nuc_rule_query *q)
 {
     const struct nuc_node *inputs[MAX_INPUTS];
     uint32_t count = distinct_inputs(q->node, inputs, MAX_INPUTS), wanted = q->param + 1;
@@ -77,15 +87,31 @@ static bool weight_is_matrix(const struct nuc_rule_query *q)
     return rank == 2 || report(q, "2", "%u", rank);
 }
 
+/*
+ * param: position of the weight. The converter of sdk-3.1 takes any; nucleon's own has kernels for parameters only.
+ * Here the permutation of a weight belongs to the product's cluster.
+ */
+static bool linear_weight_is_static(const struct nuc_rule_query *q)
+{
+    const struct nuc_node *weight = nuc_arg_node(q->node, q->param);
+
+    if (weight != NULL && weight->op == NUC_OP_EDGE_PERMUTE)
+        weight = nuc_arg_node(weight, 0);
+    return q->s->reference_compat || is_static_weight(weight) ||
+           report(q, "a parameter", "%s", weight != NULL ? weight->name : "none");
+}
+
 const struct nuc_support_rule addmm31_ir[] = {
     {"bias, input and weight are three different tensors", distinct_input_count, 2},
     {"the weight has 2 dimensions", weight_is_matrix, 2},
+    {"the weight is a parameter", linear_weight_is_static, 2},
     {NULL, NULL, 0},
 };
 
 const struct nuc_support_rule mm31_ir[] = {
     {"input and weight are two different tensors", distinct_input_count, 1},
     {"the weight has 2 dimensions", weight_is_matrix, 1},
+    {"the weight is a parameter", linear_weight_is_static, 1},
     {NULL, NULL, 0},
 };
 

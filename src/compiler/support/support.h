@@ -33,6 +33,8 @@ struct nuc_support {
     const struct nuc_flavor *flavor;
     const struct nuc_partition_view *partitions; /* NULL outside partition rules */
     bool force_delegate_cat;                     /* sdk-3.1: concatenations skip their target rules */
+    /* sdk-3.1: accept what its backend accepts although the result is wrong or nothing computes it. */
+    bool reference_compat;
 };
 
 /* What a rule is asked. */
