@@ -7,7 +7,8 @@ enum need {
     NEED_NOTHING,
     NEED_FIRST, /* the first */
     NEED_ALL,   /* each */
-    NEED_SAME   /* each, when they differ in rank or dim order */
+    NEED_SAME,  /* each, when they differ in dim order or sizes: kernels broadcast contiguous tensors only */
+    NEED_RESULT /* none, but the first has the dim order of the result */
 };
 
 /* Kernels of kernels/portable that refuse other dim orders, or read tensors as if they were contiguous. */
@@ -27,6 +28,7 @@ static const uint8_t needs[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_SPLIT_WITH_SIZES] = NEED_FIRST,
     [NUC_OP_EDGE_INDEX] = NEED_FIRST,
     [NUC_OP_EDGE_AS_STRIDED] = NEED_FIRST,
+    [NUC_OP_EDGE_CONVOLUTION] = NEED_RESULT,
     [NUC_OP_EDGE_CAT] = NEED_ALL,
     [NUC_OP_EDGE_SLICE_SCATTER] = NEED_ALL,
     [NUC_OP_EDGE_COPY] = NEED_ALL,
@@ -62,7 +64,9 @@ struct operands {
 static bool differ(const struct operands *in)
 {
     for (uint32_t i = 1; i < in->count; i++) {
-        if (!same_order(&in->nodes[0]->vals[0], &in->nodes[i]->vals[0]))
+        const struct nuc_meta *a = &in->nodes[0]->vals[0];
+        const struct nuc_meta *b = &in->nodes[i]->vals[0];
+        if (!same_order(a, b) || !nuc_same_sizes(a, b))
             return true;
     }
     return false;
@@ -79,6 +83,7 @@ static uint32_t contiguous_operands(enum need need, const struct operands *in)
     case NEED_SAME:
         return differ(in) ? in->count : 0;
     case NEED_NOTHING:
+    case NEED_RESULT:
         break;
     }
     return 0;
@@ -175,6 +180,15 @@ static bool is_repeated(struct nuc_node *const *nodes, uint32_t i)
     return false;
 }
 
+/* The first operand in the dim order of the result, which stays. */
+static void follow_result(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *first = nuc_arg_node(node, 0);
+
+    if (first != NULL && !same_order(&first->vals[0], &node->vals[0]))
+        nuc_set_arg_node(node, g, 0, add_copy(g, first, node->vals[0].dim_order, node));
+}
+
 static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need, bool *stale)
 {
     uint32_t n = nuc_inputs(node, NULL, 0);
@@ -190,6 +204,8 @@ static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need,
     }
     if (stale[node->id])
         refresh(g, node, stale);
+    if (need == NEED_RESULT)
+        follow_result(g, node);
 }
 
 void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
