@@ -89,6 +89,12 @@ run 0 "$nucleon" explain examples/digits/digits.pt2 --converter-flavor SDK_25_09
 has err "sdk-3.1"
 has out "pad channels 10 to 16"
 [ "$(wc -l <"$work/err")" -eq 1 ] || fail "an alias is told more than once"
+run 0 "$nucleon" compile examples/digits/digits.pt2 --calibration $samples -o "$work/two.pte"
+nodes=$(sed -n 's/^ *NPU *[0-9]* of \([0-9]*\) nodes.*/\1/p' "$work/out")
+run 0 "$nucleon" compile examples/digits/digits.pt2 --calibration $samples --converter-flavor sdk-3.1 -o "$work/one.pte"
+# There the weight of the linear layer is permuted in the layer's cluster: no quantize and dequantize between the two.
+has out "of $((nodes - 2)) nodes in 1 partition"
+run 0 "$nucleon" run "$work/one.pte" --input examples/digits/test.npz --output "$work/one.npz"
 run 2 "$nucleon" explain $model --converter-flavor SDK_24_12
 has err "sdk-3.2, sdk-3.1"
 run 2 "$nucleon" explain $model --target imx95

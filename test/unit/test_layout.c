@@ -142,11 +142,37 @@ static void test_long_chain(void **state)
     run_in_context(check_long_chain, NULL);
 }
 
+/* For the converter of sdk-3.1 a PReLU with a slope a channel takes any format, and a maximum is no operator. */
+static void check_sdk31(struct nuc_context *cx, void *arg)
+{
+    static const char text[] = "%x = input : float32[1, 4, 3, 3]\n%s = input : float32[4]\n"
+                               "%p = edge.aten.prelu.default(%x, %s) : float32[1, 4, 3, 3]\n"
+                               "%m = edge.aten.amax.default(%p, [2, 3], true) : float32[1, 4, 1, 1]\n"
+                               "%output = output([%m])\n";
+    struct nuc_graph *g = parse_graph(cx, text);
+
+    (void)arg;
+    nuc_infer_formats(g);
+    assert_int_equal(node_of(g, "p")->format, NUC_CHANNELS_FIRST);
+    assert_int_equal(node_of(g, "m")->format, NUC_CHANNELS_FIRST);
+    nuc_infer_formats_sdk31(g);
+    assert_int_equal(node_of(g, "p")->format, NUC_FORMATLESS);
+    assert_int_equal(node_of(g, "x")->format, NUC_FORMATLESS);
+    assert_int_not_equal(node_of(g, "m")->format, NUC_CHANNELS_FIRST);
+}
+
+static void test_sdk31(void **state)
+{
+    (void)state;
+    run_in_context(check_sdk31, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formats),
         cmocka_unit_test(test_long_chain),
+        cmocka_unit_test(test_sdk31),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

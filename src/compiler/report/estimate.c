@@ -93,6 +93,8 @@ static double touched(const struct nuc_node *node)
 
 static uint64_t whole(double value)
 {
+    if (!(value > 0))
+        return 0;
     return value < 1e18 ? (uint64_t)value : (uint64_t)1e18;
 }
 

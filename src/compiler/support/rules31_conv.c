@@ -85,7 +85,7 @@ static bool up_stride(const struct nuc_rule_query *q)
         return true;
     if (stride.h != 1 || stride.w % 2 != 0)
         return report(q, "1 x an even number", "%lld x %lld", (long long)stride.h, (long long)stride.w);
-    return stride.w == width || (stride.w * 2 == width && height == 1) ||
+    return stride.w == width || (stride.w == width / 2 && width % 2 == 0 && height == 1) ||
            report(q,
                   nuc_format(q->s->g->cx, "1 x %lld, or 1 x %lld with an output of height 1", (long long)width,
                              (long long)width / 2),
@@ -175,7 +175,8 @@ static bool upsample_factor(const struct nuc_rule_query *q)
     const int64_t *in = input_meta(q->node, 0)->sizes, *out = q->node->vals[0].sizes;
 
     for (int64_t factor = 2; factor <= 4; factor += 2) {
-        if (out[2] == factor * in[2] && out[3] == factor * in[3])
+        bool whole = out[2] % factor == 0 && out[3] % factor == 0;
+        if (whole && out[2] / factor == in[2] && out[3] / factor == in[3])
             return true;
     }
     return report(q, "2 or 4, the same for height and width", "%lld x %lld to %lld x %lld", (long long)in[2],

@@ -260,29 +260,29 @@ const struct nuc_support_rule permute31_target[] = {
 
 /* ---- slice_copy: self, dim, start, end, step ---- */
 
+static int64_t integer_or(const struct nuc_node *node, uint32_t index, int64_t fallback)
+{
+    return node->args[index].kind == NUC_ARG_INT ? node->args[index].u.i : fallback;
+}
+
 static bool slice_step(const struct nuc_rule_query *q)
 {
     bool given = q->node->n_args > 4 && q->node->args[4].given;
 
-    return !given || report(q, "none", "%lld", (long long)arg_number(q->node, 4, 1));
+    return !given || report(q, "none", "%lld", (long long)integer_or(q->node, 4, 1));
 }
 
 static bool slice_dim(const struct nuc_rule_query *q)
 {
-    int64_t rank = input_meta(q->node, 0)->rank, dim = (int64_t)arg_number(q->node, 1, 0);
+    int64_t rank = input_meta(q->node, 0)->rank, dim = integer_or(q->node, 1, 0);
 
-    return (dim < rank && -dim <= rank) || report(q, "", "%lld", (long long)dim);
+    return (dim < rank && dim >= -rank) || report(q, "", "%lld", (long long)dim);
 }
 
 static int64_t clipped(int64_t value, int64_t size)
 {
     value = value < 0 ? value + size : value;
     return value < 0 ? 0 : value > size ? size : value;
-}
-
-static int64_t integer_or(const struct nuc_node *node, uint32_t index, int64_t fallback)
-{
-    return node->args[index].kind == NUC_ARG_INT ? node->args[index].u.i : fallback;
 }
 
 static bool slice_range(const struct nuc_rule_query *q)
@@ -318,7 +318,8 @@ static uint32_t slice_axis(const struct nuc_node *node)
 static bool slice_multiple(const struct nuc_rule_query *q)
 {
     struct shape31 shape = stored_shape(nuc_arg_node(q->node, 0));
-    int64_t size = shape.sizes[slice_axis(q->node)];
+    uint32_t axis = slice_axis(q->node);
+    int64_t size = axis < shape.rank ? shape.sizes[axis] : 0;
 
     return size % q->s->target->num_macs == 0 || refuse_multiple(q, "the sliced dimension", size);
 }
@@ -327,12 +328,12 @@ static bool slice_multiple(const struct nuc_rule_query *q)
 static bool slice_swap(const struct nuc_rule_query *q)
 {
     struct shape31 shape = stored_shape(nuc_arg_node(q->node, 0));
-    uint32_t axis = slice_axis(q->node), last = shape.rank - 1;
+    uint32_t axis = slice_axis(q->node), last = shape.rank > 0 ? shape.rank - 1 : 0;
     struct perm31 swap = {{0}};
 
     for (uint32_t i = 0; i < shape.rank; i++)
         swap.map[i] = i == axis ? last : i == last ? axis : i;
-    return axis == last || can_transpose31(q->s->target, &shape, swap) ||
+    return axis >= last || can_transpose31(q->s->target, &shape, swap) ||
            report(q, "the last axis, or one with only ones behind it", "axis %u of %u in stored order", axis,
                   shape.rank);
 }
