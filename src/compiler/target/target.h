@@ -18,7 +18,7 @@ struct nuc_memory {
     uint32_t alignment;
 };
 
-#define NUC_MAX_MEMORIES 4
+#define NUC_TARGET_MEMORIES 4
 
 /* Estimates of time for reports (docs/explain.md), in cycles of the common clock of NPU and CPU. */
 struct nuc_costs {
@@ -38,7 +38,7 @@ struct nuc_target {
     double clock_hz;
     struct nuc_costs costs;
     uint32_t n_memories;
-    struct nuc_memory memories[NUC_MAX_MEMORIES];
+    struct nuc_memory memories[NUC_TARGET_MEMORIES];
     uint32_t buffer_alignment; /* of microcode, weights and kernels, bytes */
 
     /* Largest kernel, stride and dilation along each axis. */
