@@ -38,7 +38,7 @@ typedef void *NeutronModelHandle;
 typedef struct {
     const void *microcode;
     const void *weights;
-    const void *kernels; /* not read by the simulator */
+    const void *kernels;     /* not read by the simulator */
     uint32_t timeoutSeconds; /* 0: 60. A program whose work exceeds what the device does in that time is refused */
 } NeutronModelConfig;
 
@@ -50,7 +50,7 @@ typedef struct {
 typedef struct {
     const void **inputs;
     void **outputs;
-    void *scratch; /* not read: runtimes leave it unset */
+    void *scratch;        /* not read: runtimes leave it unset */
     void *scratchWeights; /* staging of prefetched weights; not needed by the simulator */
 } NeutronDataConfig;
 

@@ -14,8 +14,8 @@ extern "C" {
 typedef int32_t NeutronError;
 
 /* The masks of component and category are one bit apart from those of the getters; both are the public ones. */
-#define GEN_NEUTRON_ERROR(component, category, code) \
-    ((NeutronError)((((component) & 0xF) << 0) | (((category) & 0xF) << 3) | (((code) & 0x7FFFFF) << 8)))
+#define GEN_NEUTRON_ERROR(component, category, code)                                                                   \
+    ((NeutronError)((((component)&0xF) << 0) | (((category)&0xF) << 3) | (((code)&0x7FFFFF) << 8)))
 
 #define ENONE 0
 

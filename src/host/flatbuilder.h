@@ -46,7 +46,7 @@ void nuc_fb_put_ref(struct nuc_fb_builder *b, int id, nuc_fb_ref ref);
  * The finished buffer: root offset, 4-character file identifier, then `header_size` bytes of `header` (NULL: none),
  * then the objects; padded so that every alignment asked for, and at least `alignment`, holds from its first byte.
  */
-struct nuc_span nuc_fb_finish(struct nuc_fb_builder *b, nuc_fb_ref root, const char identifier[4],
-                              const void *header, size_t header_size, size_t alignment);
+struct nuc_span nuc_fb_finish(struct nuc_fb_builder *b, nuc_fb_ref root, const char identifier[4], const void *header,
+                              size_t header_size, size_t alignment);
 
 #endif

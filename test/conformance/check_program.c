@@ -237,6 +237,18 @@ static int64_t last_made_at(const struct prog *p, uint32_t call, const struct pr
     return -1;
 }
 
+/* The argument is the value, or a list of tensors that holds it. */
+static bool names_value(const struct prog *p, int64_t argument, int64_t value)
+{
+    const struct prog_value *a = &p->values[argument];
+
+    for (uint32_t i = 0; a->kind == PROG_TENSOR_LIST && i < a->count; i++) {
+        if (a->items[i] == value)
+            return true;
+    }
+    return argument == value;
+}
+
 /* True when no instruction up to `call` and no input makes the value. */
 static bool is_view(const struct prog *p, uint32_t call, int64_t value)
 {
@@ -248,7 +260,7 @@ static bool is_view(const struct prog *p, uint32_t call, int64_t value)
     }
     for (uint32_t i = 0; i < call; i++) {
         for (uint32_t k = 0; k < p->calls[i].n_args; k++) {
-            if (p->calls[i].args[k] == value)
+            if (names_value(p, p->calls[i].args[k], value))
                 return false;
         }
     }

@@ -141,7 +141,7 @@ struct nuc_call_spec {
 
 struct nuc_graph {
     struct nuc_context *cx;
-    const char *file; /* where it came from, for messages */
+    const char *file;                      /* where it came from, for messages */
     const struct nuc_call_spec *call_spec; /* NULL: single tensors by position */
     struct nuc_node *first, *last;
     uint32_t n_nodes;

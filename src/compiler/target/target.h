@@ -22,12 +22,12 @@ struct nuc_memory {
 
 /* Estimates of time for reports (docs/explain.md), in cycles of the common clock of NPU and CPU. */
 struct nuc_costs {
-    uint32_t npu_call;        /* one delegate call: driver, cache maintenance, interrupt */
-    uint32_t npu_kernel;      /* start of one kernel */
-    double cpu_operator;      /* call of one kernel by the runtime */
-    double cpu_mac;           /* int8 multiply-accumulate */
-    double cpu_element;       /* int8 value read, rescaled and written */
-    double cpu_function;      /* value of exp, tanh and the like, computed in float */
+    uint32_t npu_call;   /* one delegate call: driver, cache maintenance, interrupt */
+    uint32_t npu_kernel; /* start of one kernel */
+    double cpu_operator; /* call of one kernel by the runtime */
+    double cpu_mac;      /* int8 multiply-accumulate */
+    double cpu_element;  /* int8 value read, rescaled and written */
+    double cpu_function; /* value of exp, tanh and the like, computed in float */
 };
 
 struct nuc_target {
