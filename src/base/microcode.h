@@ -67,6 +67,9 @@ struct nuc_mc_call {
  * `bias` int32, one an output channel; int8 data is in the layout the record states.
  */
 
+/* Field lists read as tables: a row is a group of fields. */
+/* clang-format off */
+
 /*
  * CONV_2D: input [batches, in_h, in_w, in_c], weight [out_c, k_h, k_w, in_c / groups].
  * DEPTHWISE_CONV_2D: weight [k_h, k_w, out_c], groups == in_c, output channel o reads input channel o / (out_c / in_c).
@@ -74,20 +77,21 @@ struct nuc_mc_call {
  * Bottom and right padding follow from the sizes: taps outside the input count as the input's zero point.
  */
 #define NUC_MC_CONV_FIELDS(R, I, D)                                                                                    \
-    R(input)                                                                                                           \
-    R(output) R(weight) R(bias) R(requant) I(batches) I(in_h) I(in_w) I(in_c) I(out_h) I(out_w) I(out_c) I(k_h) I(k_w) \
-        I(stride_h) I(stride_w) I(dilation_h) I(dilation_w) I(pad_top) I(pad_left) I(groups) I(input_zero)             \
-            I(output_zero) I(clamp_min) I(clamp_max)
+    R(input) R(output) R(weight) R(bias) R(requant)                                                                    \
+    I(batches) I(in_h) I(in_w) I(in_c) I(out_h) I(out_w) I(out_c) I(k_h) I(k_w)                                        \
+    I(stride_h) I(stride_w) I(dilation_h) I(dilation_w) I(pad_top) I(pad_left) I(groups)                               \
+    I(input_zero) I(output_zero) I(clamp_min) I(clamp_max)
 
 /*
  * FULLY_CONNECTED and BATCH_MATMUL: out[b, r, c] = sum over k of lhs[b, r, k] * rhs[b, c, k]; strides in elements.
  * The output is dense. `has_bias` 0: the bias operand is ignored. `per_channel` 1: a requant pair a column, else one.
  */
 #define NUC_MC_MATMUL_FIELDS(R, I, D)                                                                                  \
-    R(lhs)                                                                                                             \
-    R(rhs) R(output) R(bias) R(requant) I(batches) I(rows) I(columns) I(depth) I(lhs_batch_stride) I(lhs_row_stride)   \
-        I(lhs_depth_stride) I(rhs_batch_stride) I(rhs_column_stride) I(rhs_depth_stride) I(has_bias) I(per_channel)    \
-            I(lhs_zero) I(rhs_zero) I(output_zero) I(clamp_min) I(clamp_max)
+    R(lhs) R(rhs) R(output) R(bias) R(requant)                                                                         \
+    I(batches) I(rows) I(columns) I(depth)                                                                             \
+    I(lhs_batch_stride) I(lhs_row_stride) I(lhs_depth_stride)                                                          \
+    I(rhs_batch_stride) I(rhs_column_stride) I(rhs_depth_stride)                                                       \
+    I(has_bias) I(per_channel) I(lhs_zero) I(rhs_zero) I(output_zero) I(clamp_min) I(clamp_max)
 
 /*
  * ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU, alpha in b: dense output of `shape`, operand strides in elements (0 repeats).
@@ -95,18 +99,18 @@ struct nuc_mc_call {
  * PRELU: multiplier a where the input is not negative, multiplier out on products. MAXIMUM, MINIMUM: none.
  */
 #define NUC_MC_BINARY_FIELDS(R, I, D)                                                                                  \
-    R(a)                                                                                                               \
-    R(b) R(output) I(rank) D(shape) D(a_stride) D(b_stride) I(a_zero) I(b_zero) I(output_zero) I(left_shift)           \
-        I(a_multiplier) I(a_shift) I(b_multiplier) I(b_shift) I(out_multiplier) I(out_shift) I(clamp_min) I(clamp_max)
+    R(a) R(b) R(output) I(rank) D(shape) D(a_stride) D(b_stride)                                                       \
+    I(a_zero) I(b_zero) I(output_zero) I(left_shift)                                                                   \
+    I(a_multiplier) I(a_shift) I(b_multiplier) I(b_shift) I(out_multiplier) I(out_shift)                               \
+    I(clamp_min) I(clamp_max)
 
 /*
  * AVERAGE_POOL_2D, MAX_POOL_2D. An average divides by the taps inside the input, or with count_pad 1 by all of them,
  * those outside counting as pad_value. A maximum ignores taps outside.
  */
 #define NUC_MC_POOL_FIELDS(R, I, D)                                                                                    \
-    R(input)                                                                                                           \
-    R(output) I(batches) I(in_h) I(in_w) I(channels) I(out_h) I(out_w) I(k_h) I(k_w) I(stride_h) I(stride_w)           \
-        I(pad_top) I(pad_left) I(count_pad) I(pad_value) I(clamp_min) I(clamp_max)
+    R(input) R(output) I(batches) I(in_h) I(in_w) I(channels) I(out_h) I(out_w) I(k_h) I(k_w)                          \
+    I(stride_h) I(stride_w) I(pad_top) I(pad_left) I(count_pad) I(pad_value) I(clamp_min) I(clamp_max)
 
 /*
  * MEAN, SUM, REDUCE_MAX, REDUCE_MIN: dense output over `shape` (kept dimensions, input strides `stride`), each the
@@ -114,12 +118,12 @@ struct nuc_mc_call {
  * multiplier / divisor * 2^shift, exact and rounded once.
  */
 #define NUC_MC_REDUCE_FIELDS(R, I, D)                                                                                  \
-    R(input)                                                                                                           \
-    R(output) I(rank) D(shape) D(stride) I(reduced_rank) D(reduced_shape) D(reduced_stride) I(input_zero)              \
-        I(output_zero) I(multiplier) I(divisor) I(shift) I(clamp_min) I(clamp_max)
+    R(input) R(output) I(rank) D(shape) D(stride) I(reduced_rank) D(reduced_shape) D(reduced_stride)                   \
+    I(input_zero) I(output_zero) I(multiplier) I(divisor) I(shift) I(clamp_min) I(clamp_max)
 
 /* SOFTMAX over the last dimension; multiplier and left shift scale differences to 5 integer bits; below diff_min: 0. */
-#define NUC_MC_SOFTMAX_FIELDS(R, I, D) R(input) R(output) I(rows) I(depth) I(multiplier) I(left_shift) I(diff_min)
+#define NUC_MC_SOFTMAX_FIELDS(R, I, D)                                                                                 \
+    R(input) R(output) I(rows) I(depth) I(multiplier) I(left_shift) I(diff_min)
 
 /* LUT: output[i] = table[input[i] + 128]; the table is 256 bytes. Every function of one int8 value is one. */
 #define NUC_MC_LUT_FIELDS(R, I, D) R(input) R(output) R(table) I(count)
@@ -141,6 +145,8 @@ struct nuc_mc_call {
 /* RESIZE_BILINEAR: scales in 1/1024. */
 #define NUC_MC_RESIZE_FIELDS(R, I, D)                                                                                  \
     R(input) R(output) I(batches) I(in_h) I(in_w) I(channels) I(out_h) I(out_w) I(scale_h) I(scale_w) I(half_pixel)
+
+/* clang-format on */
 
 /* Records. X(structure, field list). */
 #define NUC_MC_RECORDS(X)                                                                                              \
