@@ -13,20 +13,12 @@
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/equalize.h"
 #include "compiler/quantize/layers.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-#define INTS(...) ((const int64_t[]){__VA_ARGS__}), (uint32_t)COUNT(((const int64_t[]){__VA_ARGS__}))
+#include "unit/quantize_graphs.h"
 
 #define CHANNELS 8
 #define SIDE 6
 #define INPUT (4 * SIDE * SIDE)
 #define OUTPUT 5
-
-static int free_context(void **state)
-{
-    nuc_context_free(*state);
-    return 0;
-}
 
 /* Repeatable values in -1 .. 1. */
 static float noise(uint32_t *seed)
@@ -44,29 +36,9 @@ static void fill(float *x, size_t count, uint32_t seed)
         x[i] = noise(&seed);
 }
 
-static struct nuc_node *parameter(struct nuc_graph *g, const char *name, const float *data, const int64_t *sizes,
-                                  uint32_t rank)
-{
-    struct nuc_meta m = nuc_meta_make(NUC_F32, sizes, rank);
-    struct nuc_node *node = nuc_add_constant(g, name, &m, data);
-
-    node->input_kind = NUC_PARAMETER;
-    return node;
-}
-
-static struct nuc_node *call(struct nuc_graph *g, enum nuc_op op, struct nuc_node *a, struct nuc_node *b,
-                             struct nuc_node *c)
-{
-    struct nuc_node *args[] = {a, b, c}, *node = nuc_add_node(g, NULL, op, NULL);
-
-    for (uint32_t i = 0; i < 3 && args[i] != NULL; i++)
-        nuc_set_arg_node(node, g, i, args[i]);
-    return node;
-}
-
 static struct nuc_node *activation(struct nuc_graph *g, enum nuc_op op, struct nuc_node *x)
 {
-    struct nuc_node *node = call(g, op, x, NULL, NULL);
+    struct nuc_node *node = unshaped(g, op, x, NULL, NULL);
 
     nuc_infer_shape(g, node);
     return node;
@@ -99,16 +71,16 @@ static struct nuc_graph *network(struct nuc_context *cx, enum nuc_op op, bool sp
     struct nuc_node *p3 = parameter(g, "w3", w3, INTS(OUTPUT, CHANNELS * SIDE * SIDE));
     struct nuc_meta m = nuc_meta_make(NUC_F32, INTS(1, 4, SIDE, SIDE));
     struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &m);
-    struct nuc_node *conv = call(g, NUC_OP_CONV2D, x, p1, q1);
+    struct nuc_node *conv = unshaped(g, NUC_OP_CONV2D, x, p1, q1);
     nuc_infer_shape(g, conv);
-    struct nuc_node *depthwise = call(g, NUC_OP_CONV2D, activation(g, op, conv), p2, q2);
+    struct nuc_node *depthwise = unshaped(g, NUC_OP_CONV2D, activation(g, op, conv), p2, q2);
     nuc_set_arg_ints(depthwise, g, 4, INTS(1, 1));
     nuc_set_arg_int(depthwise, 6, CHANNELS);
     nuc_infer_shape(g, depthwise);
-    struct nuc_node *flat = call(g, NUC_OP_FLATTEN, activation(g, op, depthwise), NULL, NULL);
+    struct nuc_node *flat = unshaped(g, NUC_OP_FLATTEN, activation(g, op, depthwise), NULL, NULL);
     nuc_set_arg_int(flat, 1, 1);
     nuc_infer_shape(g, flat);
-    struct nuc_node *linear = call(g, NUC_OP_LINEAR, flat, p3, NULL);
+    struct nuc_node *linear = unshaped(g, NUC_OP_LINEAR, flat, p3, NULL);
     nuc_infer_shape(g, linear);
     struct nuc_node *output = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
     nuc_set_arg_nodes(output, g, 0, &linear, 1);
@@ -256,7 +228,7 @@ static void bias_correction_takes_off_the_mean_error(void **state)
         struct nuc_node *p = parameter(g, "w", w, INTS(1, IN));
         struct nuc_meta m = nuc_meta_make(NUC_F32, INTS(1, IN));
         struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &m), *linear;
-        linear = call(g, NUC_OP_LINEAR, x, p, NULL);
+        linear = unshaped(g, NUC_OP_LINEAR, x, p, NULL);
         nuc_infer_shape(g, linear);
         struct nuc_node *output = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
         nuc_set_arg_nodes(output, g, 0, &linear, 1);
@@ -304,7 +276,7 @@ static void bias_correction_knows_padding(void **state)
     struct nuc_node *p = parameter(g, "w", w, INTS(1, 1, 3, 3));
     struct nuc_meta m = nuc_meta_make(NUC_F32, INTS(1, 1, 3, 3));
     struct nuc_node *input = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &m);
-    struct nuc_node *conv = call(g, NUC_OP_CONV2D, input, p, NULL);
+    struct nuc_node *conv = unshaped(g, NUC_OP_CONV2D, input, p, NULL);
     nuc_set_arg_ints(conv, g, 4, INTS(1, 1));
     nuc_infer_shape(g, conv);
     struct nuc_node *output = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");

@@ -10,67 +10,13 @@
 
 #include "compiler/quantize/quantize.h"
 #include "host/text.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-#define INTS(...) ((const int64_t[]){__VA_ARGS__}), (uint32_t)COUNT(((const int64_t[]){__VA_ARGS__}))
+#include "unit/quantize_graphs.h"
 
 /* ---- building ---- */
 
-static struct nuc_graph *new_graph(void **state)
-{
-    struct nuc_context *cx = nuc_context_new(NULL);
-
-    assert_non_null(cx);
-    *state = cx;
-    return nuc_graph_new(cx, "test");
-}
-
-static int free_context(void **state)
-{
-    nuc_context_free(*state);
-    return 0;
-}
-
-static struct nuc_node *input(struct nuc_graph *g, const char *name, const int64_t *sizes, uint32_t rank)
-{
-    struct nuc_meta m = nuc_meta_make(NUC_F32, sizes, rank);
-
-    return nuc_add_placeholder(g, name, NUC_USER_INPUT, &m);
-}
-
-static struct nuc_node *parameter(struct nuc_graph *g, const char *name, const float *data, const int64_t *sizes,
-                                  uint32_t rank)
-{
-    struct nuc_meta m = nuc_meta_make(NUC_F32, sizes, rank);
-    struct nuc_node *node = nuc_add_constant(g, name, &m, data);
-
-    node->input_kind = NUC_PARAMETER;
-    return node;
-}
-
-/* A call of `op` on up to three tensors, NULL ends them; other arguments keep their defaults. */
-static struct nuc_node *call(struct nuc_graph *g, enum nuc_op op, struct nuc_node *a, struct nuc_node *b,
-                             struct nuc_node *c)
-{
-    struct nuc_node *args[] = {a, b, c}, *node = nuc_add_node(g, NULL, op, NULL);
-
-    for (uint32_t i = 0; i < 3 && args[i] != NULL; i++)
-        nuc_set_arg_node(node, g, i, args[i]);
-    return node;
-}
-
-static struct nuc_node *simple(struct nuc_graph *g, enum nuc_op op, struct nuc_node *a, struct nuc_node *b,
-                               struct nuc_node *c)
-{
-    struct nuc_node *node = call(g, op, a, b, c);
-
-    nuc_infer_shape(g, node);
-    return node;
-}
-
 static struct nuc_node *dropout(struct nuc_graph *g, struct nuc_node *a)
 {
-    struct nuc_node *node = call(g, NUC_OP_DROPOUT, a, NULL, NULL);
+    struct nuc_node *node = unshaped(g, NUC_OP_DROPOUT, a, NULL, NULL);
 
     nuc_set_arg_float(node, 1, 0.5);
     nuc_set_arg_bool(node, 2, false);
@@ -80,7 +26,7 @@ static struct nuc_node *dropout(struct nuc_graph *g, struct nuc_node *a)
 
 static struct nuc_node *hardtanh(struct nuc_graph *g, struct nuc_node *a, double min, double max)
 {
-    struct nuc_node *node = call(g, NUC_OP_HARDTANH, a, NULL, NULL);
+    struct nuc_node *node = unshaped(g, NUC_OP_HARDTANH, a, NULL, NULL);
 
     nuc_set_arg_float(node, 1, min);
     nuc_set_arg_float(node, 2, max);
@@ -161,7 +107,7 @@ static struct nuc_node *small_conv(struct nuc_graph *g)
     struct nuc_node *bias = parameter(g, "b", b, INTS(2));
     struct nuc_node *x = input(g, "x", INTS(1, 2, 4, 4));
 
-    return simple(g, NUC_OP_CONV2D, x, weight, bias);
+    return call(g, NUC_OP_CONV2D, x, weight, bias);
 }
 
 /* No quantization between convolution and ReLU; parameters by kind, a constant's dequantize in front. */
@@ -169,7 +115,7 @@ static void conv_and_relu_are_one(void **state)
 {
     struct nuc_graph *g = new_graph(state);
 
-    output(g, simple(g, NUC_OP_RELU, small_conv(g), NULL, NULL));
+    output(g, call(g, NUC_OP_RELU, small_conv(g), NULL, NULL));
     assert_string_equal(quantized(g, true, ramp),
                         "b__scale_0( )\nb__zero_point_0( )\nb__frozen_param0( )\n"
                         "b__scale_1( )\nb__zero_point_1( )\nb__frozen_param1( )\nx( )\n"
@@ -187,9 +133,9 @@ static void conv_with_two_readers_is_not_joined(void **state)
 {
     struct nuc_graph *g = new_graph(state);
     struct nuc_node *conv = small_conv(g);
-    struct nuc_node *relu = simple(g, NUC_OP_RELU, conv, NULL, NULL);
+    struct nuc_node *relu = call(g, NUC_OP_RELU, conv, NULL, NULL);
 
-    output(g, simple(g, NUC_OP_ADD, conv, relu, NULL));
+    output(g, call(g, NUC_OP_ADD, conv, relu, NULL));
     assert_string_equal(observations(calibrate(g, true, ramp), g->cx),
                         "w PerChannelMinMaxObserver 0\nb DerivedObserverOrFakeQuantize 1\nx HistogramObserver 2\n"
                         "aten_conv2d_default HistogramObserver 3\naten_relu_default HistogramObserver 4\n"
@@ -241,8 +187,8 @@ static void linear_joins_up_to_rank_2(void **state)
         struct nuc_graph *g = new_graph(state);
         struct nuc_node *weight = parameter(g, "w", w, INTS(2, 4));
         struct nuc_node *x = rank == 2 ? input(g, "x", INTS(2, 4)) : input(g, "x", INTS(2, 1, 4));
-        struct nuc_node *linear = simple(g, NUC_OP_LINEAR, x, weight, NULL);
-        output(g, simple(g, NUC_OP_RELU_, linear, NULL, NULL));
+        struct nuc_node *linear = call(g, NUC_OP_LINEAR, x, weight, NULL);
+        output(g, call(g, NUC_OP_RELU_, linear, NULL, NULL));
         assert_string_equal(observations(calibrate(g, true, ramp), g->cx),
                             rank == 2 ? "w MinMaxObserver 0\nx HistogramObserver 1\naten_relu__default "
                                         "HistogramObserver 2\n"
@@ -264,8 +210,8 @@ static void moving_operators_share(void **state)
     for (int compat = 0; compat < 2; compat++) {
         struct nuc_graph *g = new_graph(state);
         struct nuc_node *x = input(g, "x", INTS(1, 2, 4, 4));
-        struct nuc_node *flat = simple(g, NUC_OP_FLATTEN, dropout(g, x), NULL, NULL);
-        struct nuc_node *softmax = call(g, NUC_OP_SOFTMAX, flat, NULL, NULL);
+        struct nuc_node *flat = call(g, NUC_OP_FLATTEN, dropout(g, x), NULL, NULL);
+        struct nuc_node *softmax = unshaped(g, NUC_OP_SOFTMAX, flat, NULL, NULL);
         struct nuc_observation o;
         nuc_set_arg_int(softmax, 1, 0);
         nuc_infer_shape(g, softmax);
@@ -295,7 +241,7 @@ static void group_sees_every_tensor(void **state)
 {
     struct nuc_graph *g = new_graph(state);
     struct nuc_node *x = input(g, "x", INTS(1, 2, 4, 4));
-    struct nuc_node *pad = call(g, NUC_OP_PAD, x, NULL, NULL);
+    struct nuc_node *pad = unshaped(g, NUC_OP_PAD, x, NULL, NULL);
     struct nuc_observation o;
 
     nuc_set_arg_ints(pad, g, 1, INTS(1, 1));
@@ -316,7 +262,7 @@ static void sharing_needs_a_quantized_producer(void **state)
     struct nuc_graph *g = new_graph(state);
     struct nuc_node *x = input(g, "x", INTS(1, 2, 4, 4));
 
-    output(g, dropout(g, simple(g, NUC_OP_CLONE, x, NULL, NULL)));
+    output(g, dropout(g, call(g, NUC_OP_CLONE, x, NULL, NULL)));
     assert_string_equal(quantized(g, true, ramp),
                         "x( )\nquantize_per_tensor( x )\ndequantize_per_tensor( quantize_per_tensor )\n"
                         "clone( dequantize_per_tensor )\ndropout( clone )\noutput( dropout )\n");
@@ -330,11 +276,11 @@ static void every_reader_has_its_dequantize(void **state)
 {
     struct nuc_graph *g = new_graph(state);
     struct nuc_node *x = input(g, "x", INTS(1, 2, 4, 4));
-    struct nuc_node *twice = simple(g, NUC_OP_ADD, x, x, NULL);
-    struct nuc_node *clone = simple(g, NUC_OP_CLONE, x, NULL, NULL);
-    struct nuc_node *sum = simple(g, NUC_OP_ADD, twice, clone, NULL);
+    struct nuc_node *twice = call(g, NUC_OP_ADD, x, x, NULL);
+    struct nuc_node *clone = call(g, NUC_OP_CLONE, x, NULL, NULL);
+    struct nuc_node *sum = call(g, NUC_OP_ADD, twice, clone, NULL);
 
-    output(g, simple(g, NUC_OP_ADD, x, sum, NULL));
+    output(g, call(g, NUC_OP_ADD, x, sum, NULL));
     const char *text = quantized(g, true, ramp);
     assert_non_null(strstr(text, "quantize_per_tensor( x )\n"
                                  "dequantize_per_tensor( quantize_per_tensor )\n"
@@ -355,7 +301,7 @@ static void different_specs_chain(void **state)
     struct nuc_node *x = input(g, "x", INTS(2, 4));
     struct nuc_node *y = input(g, "y", INTS(2, 4));
 
-    output(g, simple(g, NUC_OP_LINEAR, x, y, NULL));
+    output(g, call(g, NUC_OP_LINEAR, x, y, NULL));
     assert_string_equal(quantized(g, true, ramp),
                         "x( )\ny( )\n"
                         "quantize_per_tensor( x )\ndequantize_per_tensor( quantize_per_tensor )\n"
@@ -377,9 +323,9 @@ static void constants_keep_their_place(void **state)
     struct nuc_node *front = parameter(g, "front", c, INTS(2));
     struct nuc_node *x = input(g, "x", INTS(4, 2));
     struct nuc_node *behind = parameter(g, "behind", c, INTS(2));
-    struct nuc_node *add = simple(g, NUC_OP_ADD, x, front, NULL);
+    struct nuc_node *add = call(g, NUC_OP_ADD, x, front, NULL);
 
-    output(g, simple(g, NUC_OP_ADD, add, behind, NULL));
+    output(g, call(g, NUC_OP_ADD, add, behind, NULL));
     assert_string_equal(quantized(g, true, ramp),
                         "b__frozen_param0( )\nb__frozen_param1( )\nx( )\n"
                         "dequantize_per_tensor( b__frozen_param0 )\n"
@@ -400,7 +346,7 @@ static void names_do_not_collide(void **state)
     struct nuc_node *taken = parameter(g, "p__frozen_param0", c, INTS(2));
     struct nuc_node *x = input(g, "x", INTS(4, 2));
 
-    output(g, simple(g, NUC_OP_ADD, x, taken, NULL));
+    output(g, call(g, NUC_OP_ADD, x, taken, NULL));
     const char *text = quantized(g, true, ramp);
     assert_null(strstr(text, "_frozen_param0"));
     assert_non_null(strstr(text, "b__frozen_param1( )\n"));
@@ -413,7 +359,7 @@ static void order_of_annotation(void **state)
         struct nuc_graph *g = new_graph(state);
         struct nuc_node *x = input(g, "x", INTS(4, 2));
         struct nuc_node *first = hardtanh(g, x, -2, 3);
-        struct nuc_node *relu = simple(g, NUC_OP_RELU, first, NULL, NULL);
+        struct nuc_node *relu = call(g, NUC_OP_RELU, first, NULL, NULL);
         output(g, hardtanh(g, relu, -2, 3));
         const char *text = observations(calibrate(g, compat != 0, ramp), g->cx);
         assert_non_null(strstr(text, "aten_hardtanh_default HistogramObserver 0\n"));
@@ -448,7 +394,7 @@ static void relu6_is_an_extension(void **state)
 {
     for (int compat = 0; compat < 2; compat++) {
         struct nuc_graph *g = new_graph(state);
-        output(g, simple(g, NUC_OP_RELU6, small_conv(g), NULL, NULL));
+        output(g, call(g, NUC_OP_RELU6, small_conv(g), NULL, NULL));
         const char *text = quantized(g, compat != 0, ramp);
         assert_true((strstr(text, "relu6( conv2d )") != NULL) == (compat == 0));
         if (compat == 0)
@@ -466,7 +412,7 @@ static void only_float_is_quantized(void **state)
     const int64_t data[4] = {1, 2, 3, 4};
     struct nuc_quantize_options options = {.reference_compat = true, .threads = 1};
 
-    output(g, simple(g, NUC_OP_CLONE, x, NULL, NULL));
+    output(g, call(g, NUC_OP_CLONE, x, NULL, NULL));
     struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
     nuc_quantize_sample(c, (const void *const[]){data});
     assert_int_equal(nuc_quantize_n_observations(c), 0);
@@ -488,7 +434,7 @@ static void without_samples(void **state)
 
     g->cx->warn = count_warning;
     g->cx->warn_user = &warnings;
-    output(g, simple(g, NUC_OP_RELU, input(g, "x", INTS(4)), NULL, NULL));
+    output(g, call(g, NUC_OP_RELU, input(g, "x", INTS(4)), NULL, NULL));
     struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
     nuc_graph_verify(nuc_quantize_convert(c), "quantized");
     nuc_quantize_observation(c, 0, &o);
@@ -521,7 +467,7 @@ static void bad_values_are_named(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct nuc_graph *g = new_graph(state);
         struct nuc_node *w = parameter(g, "w", weights[i], INTS(1, 4));
-        output(g, simple(g, NUC_OP_LINEAR, input(g, "x", INTS(1, 4)), w, NULL));
+        output(g, call(g, NUC_OP_LINEAR, input(g, "x", INTS(1, 4)), w, NULL));
         struct failing f = {g, inputs[i]};
         assert_int_equal(nuc_try(g->cx, run_failing, &f), NUC_BAD_INPUT);
         assert_non_null(strstr(g->cx->message, messages[i]));
@@ -536,7 +482,7 @@ static void calibration_goes_on(void **state)
     static const float wide[32] = {100, -100};
     struct nuc_graph *g = new_graph(state);
 
-    output(g, simple(g, NUC_OP_RELU, small_conv(g), NULL, NULL));
+    output(g, call(g, NUC_OP_RELU, small_conv(g), NULL, NULL));
     struct nuc_calibration *c = calibrate(g, true, ramp);
     const char *first = listing(nuc_quantize_convert(c));
     struct nuc_observation before, after;
