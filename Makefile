@@ -1,6 +1,6 @@
 # Two commands for a fresh Debian machine: `make demo` and `make test`. Everything else is CMake presets.
 BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config libzip-dev libjansson-dev libstb-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev flatbuffers-compiler gcc-arm-none-eabi binutils-arm-none-eabi
+TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev gcc-arm-none-eabi libnewlib-arm-none-eabi
 
 .PHONY: all demo test asan clang format check-format clean
 
