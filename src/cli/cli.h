@@ -110,9 +110,12 @@ int cli_program_run(struct cli_program *p, const char *path, const void *const *
 /* ---- evaluate, node by node ---- */
 
 struct cli_node_options {
-    const char *program, *dataset, *reference, *quantized;
-    double threshold; /* dB below which a node counts as diverging */
+    const char *program_name, *quantized_name; /* for messages */
+    struct cli_program *program;               /* under evaluation */
+    struct nuc_model *reference, *quantized;   /* the float model, and what the program was compiled from */
+    struct nuc_dataset *data;                  /* bound to the program's inputs */
     size_t n_samples;
+    double threshold; /* dB below which a node counts as diverging */
 };
 
 /*
@@ -120,7 +123,7 @@ struct cli_node_options {
  * model against compiled program, float against program; and names the first node below the threshold. The quantized
  * model is compiled again with its inner values as outputs; its own outputs are compared with the program's.
  */
-int cli_evaluate_nodes(struct nuc_compiler *c, struct cli_program *program, const struct cli_node_options *o);
+int cli_evaluate_nodes(struct nuc_compiler *c, const struct cli_node_options *o);
 
 /* ---- subcommands ---- */
 

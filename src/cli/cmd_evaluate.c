@@ -17,6 +17,7 @@ struct evaluation {
     struct nuc_compiler *compiler;
     struct nuc_dataset *data;
     struct nuc_model *reference; /* NULL: none */
+    struct nuc_model *quantized; /* NULL: no comparison node by node */
     const int64_t *labels;       /* NULL: none */
     size_t n_samples;
     struct nuc_tensor_info output; /* the first output, float32 */
@@ -89,16 +90,14 @@ static int check_reference(const struct evaluation *e, const char *reference)
 }
 
 /* Told before anything is printed. */
-static int check_quantized(const struct evaluation *e, const char *quantized)
+static int open_quantized(struct evaluation *e, const char *quantized)
 {
-    struct nuc_model *m;
-
     if (quantized == NULL)
         return CLI_OK;
-    enum nuc_status s = nuc_model_open(e->compiler, quantized, &m);
+    enum nuc_status s = nuc_model_open(e->compiler, quantized, &e->quantized);
     if (s != NUC_OK)
         return fail(e, s);
-    if (!nuc_model_is_quantized(m))
+    if (!nuc_model_is_quantized(e->quantized))
         return cli_usage("%s: is a float model; --quantized takes what 'nucleon quantize' writes", quantized);
     return CLI_OK;
 }
@@ -216,7 +215,29 @@ static void print_scores(const struct evaluation *e)
         printf("%-22s %7.2f dB\n", "SQNR", 10 * log10(s->signal / s->noise));
 }
 
-static int evaluate(struct cli_node_options *nodes, unsigned threads, const struct cli_image_flags *images)
+struct evaluate_flags {
+    const char *program, *dataset, *reference, *quantized;
+    unsigned threads, threshold;
+    struct cli_image_flags images;
+};
+
+static int evaluate_nodes(struct evaluation *e, const struct evaluate_flags *f)
+{
+    const struct cli_node_options nodes = {
+        .program_name = f->program,
+        .quantized_name = f->quantized,
+        .program = &e->program,
+        .reference = e->reference,
+        .quantized = e->quantized,
+        .data = e->data,
+        .n_samples = e->n_samples,
+        .threshold = (double)f->threshold,
+    };
+
+    return cli_evaluate_nodes(e->compiler, &nodes);
+}
+
+static int evaluate(const struct evaluate_flags *f)
 {
     struct evaluation e = {.compiler = NULL};
     struct buffers b = {.count = 0};
@@ -224,22 +245,21 @@ static int evaluate(struct cli_node_options *nodes, unsigned threads, const stru
 
     nuc_options_default(&o);
     o.warn = cli_warn;
-    o.threads = threads;
-    cli_image_apply(images, &o);
+    o.threads = f->threads;
+    cli_image_apply(&f->images, &o);
     e.compiler = nuc_compiler_new(&o, NULL);
-    int code = e.compiler == NULL ? cli_report(NUC_NO_MEMORY, NULL)
-                                  : open_all(&e, nodes->program, nodes->dataset, nodes->reference);
+    int code =
+        e.compiler == NULL ? cli_report(NUC_NO_MEMORY, NULL) : open_all(&e, f->program, f->dataset, f->reference);
     if (code == CLI_OK)
-        code = check_reference(&e, nodes->reference);
+        code = check_reference(&e, f->reference);
     if (code == CLI_OK)
-        code = check_quantized(&e, nodes->quantized);
+        code = open_quantized(&e, f->quantized);
     if (code == CLI_OK)
-        code = evaluate_samples(&e, nodes->program, &b);
+        code = evaluate_samples(&e, f->program, &b);
     if (code == CLI_OK)
         print_scores(&e);
-    nodes->n_samples = e.n_samples;
-    if (code == CLI_OK && nodes->quantized != NULL)
-        code = cli_evaluate_nodes(e.compiler, &e.program, nodes);
+    if (code == CLI_OK && e.quantized != NULL)
+        code = evaluate_nodes(&e, f);
     release_buffers(&b);
     nuc_compiler_free(e.compiler);
     cli_program_close(&e.program);
@@ -248,20 +268,18 @@ static int evaluate(struct cli_node_options *nodes, unsigned threads, const stru
 
 int cli_evaluate(int argc, char **argv)
 {
-    struct cli_node_options nodes = {.threshold = 0};
-    unsigned threads = 0, threshold = 20;
-    struct cli_image_flags images = {.resize = 0};
+    struct evaluate_flags f = {.threshold = 20};
     struct cli_option shared[CLI_IMAGE_ROWS];
     const struct cli_option options[] = {
-        {"--dataset", NULL, CLI_STRING, &nodes.dataset, "DATA",
+        {"--dataset", NULL, CLI_STRING, &f.dataset, "DATA",
          "inputs, samples along axis 0, and int64 'label' for accuracy; or a folder with a subfolder of images a class",
          NULL},
-        {"--reference", NULL, CLI_STRING, &nodes.reference, "MODEL.pt2",
-         "the model to compare with: SQNR and agreement", NULL},
-        {"--quantized", NULL, CLI_STRING, &nodes.quantized, "MODEL.pt2",
+        {"--reference", NULL, CLI_STRING, &f.reference, "MODEL.pt2", "the model to compare with: SQNR and agreement",
+         NULL},
+        {"--quantized", NULL, CLI_STRING, &f.quantized, "MODEL.pt2",
          "what the program was compiled from, of 'nucleon quantize': SQNR at every node", NULL},
-        {"--threshold", NULL, CLI_NUMBER, &threshold, "DB", "a node below diverges (default 20)", NULL},
-        {"--threads", NULL, CLI_NUMBER, &threads, "N", "threads of the reference (default: one a core)", NULL},
+        {"--threshold", NULL, CLI_NUMBER, &f.threshold, "DB", "a node below diverges (default 20)", NULL},
+        {"--threads", NULL, CLI_NUMBER, &f.threads, "N", "threads of the reference (default: one a core)", NULL},
         {.name = NULL},
     };
     const struct cli_command command = {
@@ -277,15 +295,14 @@ int cli_evaluate(int argc, char **argv)
     size_t count;
     bool stop;
 
-    cli_image_options(&images, shared);
+    cli_image_options(&f.images, shared);
     int code = cli_parse(&command, argc, argv, path, &count, &stop);
     if (stop)
         return code;
-    if (nodes.dataset == NULL)
+    if (f.dataset == NULL)
         return cli_usage("evaluate: --dataset DATA is missing: it holds the inputs");
-    if (nodes.quantized != NULL && nodes.reference == NULL)
+    if (f.quantized != NULL && f.reference == NULL)
         return cli_usage("evaluate: --quantized compares with the float model: give it with --reference MODEL.pt2");
-    nodes.program = path[0];
-    nodes.threshold = (double)threshold;
-    return evaluate(&nodes, threads, &images);
+    f.program = path[0];
+    return evaluate(&f);
 }

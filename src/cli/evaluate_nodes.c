@@ -19,9 +19,7 @@ struct node_score {
 struct comparison {
     struct nuc_compiler *c;
     const struct cli_node_options *o;
-    struct cli_program *whole; /* the program under evaluation */
-    struct nuc_dataset *data;
-    struct nuc_model *floating, *quantized;
+    struct nuc_model *floating; /* the reference behind the passes of quantization */
     struct node_score *scores;
     size_t n_scores, n_unmatched;
     size_t n_elements, n_unequal; /* of the program's own outputs, exposed against whole */
@@ -42,40 +40,22 @@ static int failed(const struct comparison *k, enum nuc_status s)
     return cli_report(s, nuc_compiler_message(k->c));
 }
 
-static bool has_node(struct nuc_model *m, const char *name)
-{
-    struct nuc_node_info n;
-
-    for (size_t i = 0; i < nuc_model_n_nodes(m); i++) {
-        if (nuc_model_node(m, i, &n) == NUC_OK && strcmp(n.name, name) == 0)
-            return n.value.dtype == NUC_F32;
-    }
-    return false;
-}
-
-/* Opens the models; the float one goes through the passes the quantized one went through, so that nodes correspond. */
+/* The float model goes through the passes the quantized one went through, so that nodes correspond by name. */
 static int open_models(struct comparison *k)
 {
     const char *const *names;
-    struct nuc_model *archive;
     size_t count;
-    enum nuc_status s = nuc_model_open(k->c, k->o->reference, &archive);
+    enum nuc_status s = nuc_prepare(k->o->reference, &k->floating);
 
     if (s == NUC_OK)
-        s = nuc_prepare(archive, &k->floating);
-    if (s == NUC_OK)
-        s = nuc_model_open(k->c, k->o->quantized, &k->quantized);
-    if (s == NUC_OK)
-        s = nuc_dataset_open(k->c, k->o->dataset, &k->data);
-    if (s == NUC_OK)
-        s = nuc_model_probes(k->quantized, &names, &count);
+        s = nuc_model_probes(k->o->quantized, &names, &count);
     if (s != NUC_OK)
         return failed(k, s);
     k->scores = calloc(count + 1, sizeof *k->scores);
     if (k->scores == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
     for (size_t i = 0; i < count; i++) {
-        if (has_node(k->floating, names[i]))
+        if (nuc_model_has_float_node(k->floating, names[i]))
             k->scores[k->n_scores++].name = names[i];
         else
             k->n_unmatched++;
@@ -131,7 +111,7 @@ static int compile_group(struct comparison *k, struct group *g)
     if (s != NUC_OK)
         return failed(k, s);
     g->open = true;
-    return cli_program_open_bytes(&g->program, k->o->quantized, bytes, size);
+    return cli_program_open_bytes(&g->program, k->o->quantized_name, bytes, size);
 }
 
 static int open_group(struct comparison *k, struct group *g, size_t first)
@@ -140,13 +120,13 @@ static int open_group(struct comparison *k, struct group *g, size_t first)
 
     for (; g->n < PROBES_AT_ONCE && first + g->n < k->n_scores; g->n++)
         names[g->n] = k->scores[first + g->n].name;
-    g->n_own = nuc_model_n_outputs(k->quantized);
+    g->n_own = nuc_model_n_outputs(k->o->quantized);
     enum nuc_status s = nuc_model_expose(k->floating, names, g->n, &g->floating);
     if (s == NUC_OK)
-        s = nuc_model_expose(k->quantized, names, g->n, &g->quantized);
+        s = nuc_model_expose(k->o->quantized, names, g->n, &g->quantized);
     if (s != NUC_OK)
         return failed(k, s);
-    g->inputs = calloc(nuc_model_n_inputs(k->quantized) + 1, sizeof *g->inputs);
+    g->inputs = calloc(nuc_model_n_inputs(k->o->quantized) + 1, sizeof *g->inputs);
     int code = g->inputs == NULL ? cli_report(NUC_NO_MEMORY, NULL) : compile_group(k, g);
     if (code == CLI_OK)
         code = make_outputs(k, g->floating, g->n_own + g->n, &g->float_out);
@@ -202,7 +182,7 @@ static void compare_own(struct comparison *k, const struct group *g)
 
 static int run_sample(struct comparison *k, struct group *g, size_t first, size_t sample)
 {
-    enum nuc_status s = nuc_dataset_sample(k->data, sample, g->inputs);
+    enum nuc_status s = nuc_dataset_sample(k->o->data, sample, g->inputs);
 
     if (s == NUC_OK)
         s = nuc_model_run(g->floating, g->inputs, g->float_out);
@@ -210,9 +190,9 @@ static int run_sample(struct comparison *k, struct group *g, size_t first, size_
         s = nuc_model_run(g->quantized, g->inputs, g->quantized_out);
     if (s != NUC_OK)
         return failed(k, s);
-    int code = cli_program_run(&g->program, k->o->quantized, g->inputs, g->program_out);
+    int code = cli_program_run(&g->program, k->o->quantized_name, g->inputs, g->program_out);
     if (code == CLI_OK)
-        code = cli_program_run(k->whole, k->o->program, g->inputs, g->whole_out);
+        code = cli_program_run(k->o->program, k->o->program_name, g->inputs, g->whole_out);
     if (code != CLI_OK)
         return code;
     if (first == 0)
@@ -278,31 +258,23 @@ static void print_table(const struct comparison *k)
         printf("no node below %.1f dB\n", k->o->threshold);
 }
 
-static int bind_data(struct comparison *k)
+int cli_evaluate_nodes(struct nuc_compiler *c, const struct cli_node_options *o)
 {
-    size_t n = nuc_model_n_inputs(k->quantized), n_samples;
-    struct nuc_tensor_info *inputs = calloc(n + 1, sizeof *inputs);
+    struct comparison k = {.c = c, .o = o};
+    const struct nuc_program *program = &o->program->program;
 
-    if (inputs == NULL)
-        return cli_report(NUC_NO_MEMORY, NULL);
-    for (size_t i = 0; i < n; i++)
-        nuc_model_input(k->quantized, i, &inputs[i]);
-    enum nuc_status s = nuc_dataset_bind(k->data, inputs, n, &n_samples);
-    free(inputs);
-    return s == NUC_OK ? CLI_OK : failed(k, s);
-}
-
-int cli_evaluate_nodes(struct nuc_compiler *c, struct cli_program *program, const struct cli_node_options *o)
-{
-    struct comparison k = {.c = c, .o = o, .whole = program};
+    if (nuc_model_n_inputs(o->quantized) != nuc_program_n_inputs(program) ||
+        nuc_model_n_outputs(o->quantized) != nuc_program_n_outputs(program) ||
+        nuc_model_n_outputs(o->reference) != nuc_model_n_outputs(o->quantized))
+        return cli_usage("%s: has other inputs or outputs than the program", o->quantized_name);
+    for (size_t i = 0; i < nuc_model_n_inputs(o->quantized); i++) {
+        struct nuc_tensor_info q, p;
+        if (nuc_model_input(o->quantized, i, &q) != NUC_OK || cli_program_input(o->program, i, &p) != CLI_OK)
+            return CLI_BAD_INPUT;
+        if (q.bytes != p.bytes || q.dtype != p.dtype)
+            return cli_usage("%s: input '%s' has another shape or type than the program's", o->quantized_name, q.name);
+    }
     int code = open_models(&k);
-
-    if (code == CLI_OK && (nuc_model_n_inputs(k.quantized) != nuc_program_n_inputs(&program->program) ||
-                           nuc_model_n_outputs(k.quantized) != nuc_program_n_outputs(&program->program) ||
-                           nuc_model_n_outputs(k.floating) != nuc_model_n_outputs(k.quantized)))
-        code = cli_usage("%s: has other inputs or outputs than the program", o->quantized);
-    if (code == CLI_OK)
-        code = bind_data(&k);
     for (size_t first = 0; first < k.n_scores && code == CLI_OK; first += PROBES_AT_ONCE)
         code = run_group(&k, first);
     if (code == CLI_OK)

@@ -74,8 +74,8 @@ size_t nuc_model_n_inputs(const struct nuc_model *m)
 {
     size_t count = 0;
 
-    while (user_input(m, count) != NULL)
-        count++;
+    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
+        count += nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
     return count;
 }
 
@@ -254,6 +254,13 @@ enum nuc_status nuc_model_node(struct nuc_model *m, size_t index, struct nuc_nod
     struct node_call call = {m, index, out};
 
     return nuc_enter(m->c, fill_node, &call);
+}
+
+bool nuc_model_has_float_node(const struct nuc_model *m, const char *name)
+{
+    const struct nuc_node *n = nuc_find_node(m->graph, name);
+
+    return n != NULL && n->n_vals == 1 && n->vals[0].dtype == NUC_F32;
 }
 
 /* ---- evaluation ---- */
