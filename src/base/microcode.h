@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define NUC_MC_MAGIC 0x64434D6Eu     /* "nMCd" */
-#define NUC_MC_VERSION 0x4E550001u   /* "NU", then the revision: any change of a record's layout raises it */
+#define NUC_MC_VERSION 0x4E550002u   /* "NU", then the revision: any change of a record's layout raises it */
 #define NUC_MC_ALIGNMENT 16          /* bytes: buffers, weights' tables, scratch offsets */
 #define NUC_MC_MAX_RANK 8            /* of strided records, after merging dimensions */
 #define NUC_MC_MAX_DIM (1 << 28)     /* bound of every size and stride: sums of eight products stay inside 64 bits */
@@ -75,42 +75,45 @@ struct nuc_mc_call {
  * DEPTHWISE_CONV_2D: weight [k_h, k_w, out_c], groups == in_c, output channel o reads input channel o / (out_c / in_c).
  * TRANSPOSE_CONV: weight [out_c, k_h, k_w, in_c], dilation 1, groups 1, pads are taken from the full output.
  * Bottom and right padding follow from the sizes: taps outside the input count as the input's zero point.
+ * out_pitch: bytes from one output pixel to the next, 0: out_c.
  */
 #define NUC_MC_CONV_FIELDS(R, I, D)                                                                                    \
     R(input) R(output) R(weight) R(bias) R(requant)                                                                    \
     I(batches) I(in_h) I(in_w) I(in_c) I(out_h) I(out_w) I(out_c) I(k_h) I(k_w)                                        \
     I(stride_h) I(stride_w) I(dilation_h) I(dilation_w) I(pad_top) I(pad_left) I(groups)                               \
-    I(input_zero) I(output_zero) I(clamp_min) I(clamp_max)
+    I(input_zero) I(output_zero) I(clamp_min) I(clamp_max) I(out_pitch)
 
 /*
  * FULLY_CONNECTED and BATCH_MATMUL: out[b, r, c] = sum over k of lhs[b, r, k] * rhs[b, c, k]; strides in elements.
- * The output is dense. `has_bias` 0: the bias operand is ignored. `per_channel` 1: a requant pair a column, else one.
+ * `has_bias` 0: the bias operand is ignored. `per_channel` 1: a requant pair a column, else one.
+ * out_pitch: bytes from one row of the output to the next, also across batches, 0: columns.
  */
 #define NUC_MC_MATMUL_FIELDS(R, I, D)                                                                                  \
     R(lhs) R(rhs) R(output) R(bias) R(requant)                                                                         \
     I(batches) I(rows) I(columns) I(depth)                                                                             \
     I(lhs_batch_stride) I(lhs_row_stride) I(lhs_depth_stride)                                                          \
     I(rhs_batch_stride) I(rhs_column_stride) I(rhs_depth_stride)                                                       \
-    I(has_bias) I(per_channel) I(lhs_zero) I(rhs_zero) I(output_zero) I(clamp_min) I(clamp_max)
+    I(has_bias) I(per_channel) I(lhs_zero) I(rhs_zero) I(output_zero) I(clamp_min) I(clamp_max) I(out_pitch)
 
 /*
- * ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU, alpha in b: dense output of `shape`, operand strides in elements (0 repeats).
+ * ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU, alpha in b: output of `shape`, operand strides in elements (0 repeats).
  * ADD, SUB: multipliers a, b and out, both inputs shifted left by left_shift first. MUL: multiplier out.
  * PRELU: multiplier a where the input is not negative, multiplier out on products. MAXIMUM, MINIMUM: none.
+ * out_pitch: bytes from one run of the last dimension to the next, 0: its size.
  */
 #define NUC_MC_BINARY_FIELDS(R, I, D)                                                                                  \
     R(a) R(b) R(output) I(rank) D(shape) D(a_stride) D(b_stride)                                                       \
     I(a_zero) I(b_zero) I(output_zero) I(left_shift)                                                                   \
     I(a_multiplier) I(a_shift) I(b_multiplier) I(b_shift) I(out_multiplier) I(out_shift)                               \
-    I(clamp_min) I(clamp_max)
+    I(clamp_min) I(clamp_max) I(out_pitch)
 
 /*
  * AVERAGE_POOL_2D, MAX_POOL_2D. An average divides by the taps inside the input, or with count_pad 1 by all of them,
- * those outside counting as pad_value. A maximum ignores taps outside.
+ * those outside counting as pad_value. A maximum ignores taps outside. out_pitch as for a convolution.
  */
 #define NUC_MC_POOL_FIELDS(R, I, D)                                                                                    \
     R(input) R(output) I(batches) I(in_h) I(in_w) I(channels) I(out_h) I(out_w) I(k_h) I(k_w)                          \
-    I(stride_h) I(stride_w) I(pad_top) I(pad_left) I(count_pad) I(pad_value) I(clamp_min) I(clamp_max)
+    I(stride_h) I(stride_w) I(pad_top) I(pad_left) I(count_pad) I(pad_value) I(clamp_min) I(clamp_max) I(out_pitch)
 
 /*
  * MEAN, SUM, REDUCE_MAX, REDUCE_MIN: dense output over `shape` (kept dimensions, input strides `stride`), each the
@@ -121,12 +124,25 @@ struct nuc_mc_call {
     R(input) R(output) I(rank) D(shape) D(stride) I(reduced_rank) D(reduced_shape) D(reduced_stride)                   \
     I(input_zero) I(output_zero) I(multiplier) I(divisor) I(shift) I(clamp_min) I(clamp_max)
 
-/* SOFTMAX over the last dimension; multiplier and left shift scale differences to 5 integer bits; below diff_min: 0. */
+/*
+ * SOFTMAX over the last dimension; multiplier and left shift scale differences to 5 integer bits; below diff_min: 0.
+ * out_pitch: bytes from one row of the output to the next, 0: depth.
+ */
 #define NUC_MC_SOFTMAX_FIELDS(R, I, D)                                                                                 \
-    R(input) R(output) I(rows) I(depth) I(multiplier) I(left_shift) I(diff_min)
+    R(input) R(output) I(rows) I(depth) I(multiplier) I(left_shift) I(diff_min) I(out_pitch)
 
-/* LUT: output[i] = table[input[i] + 128]; the table is 256 bytes. Every function of one int8 value is one. */
-#define NUC_MC_LUT_FIELDS(R, I, D) R(input) R(output) R(table) I(count)
+/*
+ * SOFTMAX_TABLE: the same for rows of any length. table: 256 words, exp(-d * scale) in units of 2^-31 for the
+ * difference d to the row's largest value; the quotient by the row's sum is rounded once.
+ */
+#define NUC_MC_SOFTMAX_TABLE_FIELDS(R, I, D) R(input) R(output) R(table) I(rows) I(depth) I(out_pitch)
+
+/*
+ * LUT: output[i] = table[input[i] + 128]; the table is 256 bytes. Every function of one int8 value is one. With an
+ * out_pitch the output lies in runs of `run` values, out_pitch bytes from one to the next; `run` divides count. With
+ * out_pitch 0 it is dense.
+ */
+#define NUC_MC_LUT_FIELDS(R, I, D) R(input) R(output) R(table) I(count) I(run) I(out_pitch)
 
 /*
  * COPY: `unit` bytes for each index of `shape`, strides in bytes; input strides may be 0 or negative. The copy begins
@@ -142,9 +158,10 @@ struct nuc_mc_call {
  */
 #define NUC_MC_GATHER_FIELDS(R, I, D) R(input) R(output) R(table) I(rank) I(unit) D(shape)
 
-/* RESIZE_BILINEAR: scales in 1/1024. */
+/* RESIZE_BILINEAR: scales in 1/1024; out_pitch as for a convolution. */
 #define NUC_MC_RESIZE_FIELDS(R, I, D)                                                                                  \
-    R(input) R(output) I(batches) I(in_h) I(in_w) I(channels) I(out_h) I(out_w) I(scale_h) I(scale_w) I(half_pixel)
+    R(input) R(output) I(batches) I(in_h) I(in_w) I(channels) I(out_h) I(out_w) I(scale_h) I(scale_w) I(half_pixel) \
+    I(out_pitch)
 
 /* clang-format on */
 
@@ -156,6 +173,7 @@ struct nuc_mc_call {
     X(pool, NUC_MC_POOL_FIELDS)                                                                                        \
     X(reduce, NUC_MC_REDUCE_FIELDS)                                                                                    \
     X(softmax, NUC_MC_SOFTMAX_FIELDS)                                                                                  \
+    X(softmax_table, NUC_MC_SOFTMAX_TABLE_FIELDS)                                                                      \
     X(lut, NUC_MC_LUT_FIELDS)                                                                                          \
     X(copy, NUC_MC_COPY_FIELDS)                                                                                        \
     X(gather, NUC_MC_GATHER_FIELDS)                                                                                    \
@@ -184,7 +202,8 @@ struct nuc_mc_call {
     X(LUT, 19, lut)                                                                                                    \
     X(COPY, 20, copy)                                                                                                  \
     X(GATHER, 21, gather)                                                                                              \
-    X(RESIZE_BILINEAR, 22, resize)
+    X(RESIZE_BILINEAR, 22, resize)                                                                                     \
+    X(SOFTMAX_TABLE, 23, softmax_table)
 
 enum nuc_mc_opcode {
 #define NUC_MC_ENUM(name, number, record) NUC_MC_OP_##name = number,

@@ -67,6 +67,12 @@ uint32_t nuc_npu_cycles(uint64_t work);
 void *npu_context_alloc(size_t size);
 void npu_context_free(void *context);
 
+/* From one row of an output to the next: a record's out_pitch, in which 0 stands for rows without gaps. */
+static inline int64_t npu_pitch(int32_t out_pitch, int32_t row)
+{
+    return out_pitch == 0 ? row : out_pitch;
+}
+
 /* Operands. */
 static inline const uint8_t *npu_source(const struct nuc_npu_memory *m, struct nuc_mc_ref ref)
 {
@@ -117,6 +123,7 @@ void npu_average_pool(const struct nuc_npu_memory *m, const union nuc_mc_record 
 void npu_max_pool(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_reduce(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_softmax(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+void npu_softmax_table(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_lut(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_copy(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_gather(const struct nuc_npu_memory *m, const union nuc_mc_record *r);

@@ -17,9 +17,10 @@ void npu_binary(const struct nuc_npu_memory *m, const union nuc_mc_record *recor
     do {
         const int8_t *pa = a + at_a, *pb = b + at_b;
         for (int32_t i = 0; i < e->shape[last]; i++) {
-            *out++ = nuc_mc_binary_value(e, opcode, *pa, *pb);
+            out[i] = nuc_mc_binary_value(e, opcode, *pa, *pb);
             pa += e->a_stride[last];
             pb += e->b_stride[last];
         }
+        out += npu_pitch(e->out_pitch, e->shape[last]);
     } while (npu_step(&walk, &at_a, e->a_stride, &at_b, e->b_stride));
 }

@@ -77,7 +77,7 @@ void npu_conv(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
             for (int32_t ox = 0; ox < c->out_w; ox++) {
                 struct window w = window_at(c, oy, ox);
                 conv_pixel(c, &w, image, weight, bias, requant, out);
-                out += c->out_c;
+                out += npu_pitch(c->out_pitch, c->out_c);
             }
         }
         image += (int64_t)c->in_h * c->in_w * c->in_c;
@@ -120,7 +120,8 @@ void npu_transpose_conv(const struct nuc_npu_memory *m, const union nuc_mc_recor
         int32_t ox = (int32_t)(p % c->out_w);
         for (int32_t o = 0; o < c->out_c; o++) {
             int32_t acc = transposed_sum(c, image, weight + o * row, oy, ox, bias[o]);
-            *out++ = npu_requant(acc, requant, o, c->output_zero, c->clamp_min, c->clamp_max);
+            out[o] = npu_requant(acc, requant, o, c->output_zero, c->clamp_min, c->clamp_max);
         }
+        out += npu_pitch(c->out_pitch, c->out_c);
     }
 }

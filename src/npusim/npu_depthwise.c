@@ -65,7 +65,8 @@ void npu_depthwise(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
             memcpy(acc, bias + first, (size_t)n * sizeof *acc);
             block_sum(c, image, weight, y, x, first, n, acc);
             for (int32_t i = 0; i < n; i++)
-                *out++ = npu_requant(acc[i], requant, first + i, c->output_zero, c->clamp_min, c->clamp_max);
+                out[first + i] = npu_requant(acc[i], requant, first + i, c->output_zero, c->clamp_min, c->clamp_max);
         }
+        out += npu_pitch(c->out_pitch, c->out_c);
     }
 }

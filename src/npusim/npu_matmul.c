@@ -35,8 +35,9 @@ void npu_matmul(const struct nuc_npu_memory *m, const union nuc_mc_record *recor
             const int8_t *lhs = npu_source_i8(m, g->lhs) + b * g->lhs_batch_stride + i * g->lhs_row_stride;
             for (int64_t j = 0; j < g->columns; j++) {
                 int32_t acc = column_sum(g, lhs, rhs + j * g->rhs_column_stride, bias ? bias[j] : 0);
-                *out++ = npu_requant(acc, requant, g->per_channel ? j : 0, g->output_zero, g->clamp_min, g->clamp_max);
+                out[j] = npu_requant(acc, requant, g->per_channel ? j : 0, g->output_zero, g->clamp_min, g->clamp_max);
             }
+            out += npu_pitch(g->out_pitch, g->columns);
         }
     }
 }

@@ -10,8 +10,13 @@ void npu_lut(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
     const int8_t *in = npu_source_i8(m, r->lut.input);
     int8_t *out = npu_target_i8(m, r->lut.output);
 
-    for (int32_t i = 0; i < r->lut.count; i++)
-        out[i] = table[in[i]];
+    int32_t run = r->lut.out_pitch == 0 ? r->lut.count : r->lut.run;
+
+    for (int32_t done = 0; done < r->lut.count; done += run) {
+        for (int32_t i = 0; i < run; i++)
+            out[i] = table[in[done + i]];
+        out += npu_pitch(r->lut.out_pitch, run);
+    }
 }
 
 /* `n` units along the innermost dimension. */

@@ -83,9 +83,9 @@ static void pool(const struct nuc_npu_memory *m, const struct nuc_mc_pool *p, bl
             struct window w = window_at(p, (int32_t)(pixel / p->out_w), (int32_t)(pixel % p->out_w));
             for (int32_t first = 0; first < p->channels; first += CHANNELS) {
                 int32_t n = p->channels - first < CHANNELS ? p->channels - first : CHANNELS;
-                block(p, &w, image, first, n, out);
-                out += n;
+                block(p, &w, image, first, n, out + first);
             }
+            out += npu_pitch(p->out_pitch, p->channels);
         }
         image += (int64_t)p->in_h * p->in_w * p->channels;
     }

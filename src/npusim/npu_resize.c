@@ -52,7 +52,7 @@ void npu_resize_bilinear(const struct nuc_npu_memory *m, const union nuc_mc_reco
             for (int32_t ox = 0; ox < z->out_w; ox++) {
                 struct between x = position(ox, z->scale_w, z->half_pixel, z->in_w);
                 resize_pixel(z, image, &y, &x, out);
-                out += z->channels;
+                out += npu_pitch(z->out_pitch, z->channels);
             }
         }
         image += (int64_t)z->in_h * z->in_w * z->channels;

@@ -33,6 +33,7 @@ static const kernel_function kernels[NUC_MC_OPCODE_COUNT] = {
     [NUC_MC_OP_COPY] = npu_copy,
     [NUC_MC_OP_GATHER] = npu_gather,
     [NUC_MC_OP_RESIZE_BILINEAR] = npu_resize_bilinear,
+    [NUC_MC_OP_SOFTMAX_TABLE] = npu_softmax_table,
 };
 
 void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r)

@@ -107,6 +107,36 @@ void npu_softmax(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
     for (int32_t row = 0; row < s->rows; row++) {
         softmax_row(s, in, out);
         in += s->depth;
-        out += s->depth;
+        out += npu_pitch(s->out_pitch, s->depth);
+    }
+}
+
+/* 256 * e / sum, rounded half up, less 128. The sum is below 2^59: at most 2^28 entries of at most 2^31. */
+static void softmax_table_row(const int8_t *in, int8_t *out, int32_t depth, const uint32_t *table)
+{
+    int32_t largest = INT8_MIN;
+    uint64_t sum = 0;
+
+    for (int32_t i = 0; i < depth; i++)
+        largest = in[i] > largest ? in[i] : largest;
+    for (int32_t i = 0; i < depth; i++)
+        sum += table[largest - in[i]];
+    for (int32_t i = 0; i < depth; i++) {
+        uint64_t steps = (512 * (uint64_t)table[largest - in[i]] + sum) / (2 * sum);
+        out[i] = (int8_t)(steps > 255 ? 127 : (int32_t)steps + INT8_MIN);
+    }
+}
+
+void npu_softmax_table(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
+{
+    const struct nuc_mc_softmax_table *s = &r->softmax_table;
+    const int8_t *in = npu_source_i8(m, s->input);
+    const uint32_t *table = (const uint32_t *)npu_source_i32(m, s->table);
+    int8_t *out = npu_target_i8(m, s->output);
+
+    for (int32_t row = 0; row < s->rows; row++) {
+        softmax_table_row(in, out, s->depth, table);
+        in += s->depth;
+        out += npu_pitch(s->out_pitch, s->depth);
     }
 }

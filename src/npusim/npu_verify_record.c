@@ -75,6 +75,14 @@ static bool writes(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t by
     return is_writable(ref) && reads(npu, ref, bytes);
 }
 
+/* `rows` runs of `row` bytes, `pitch` bytes from one to the next; a pitch of 0 means no gaps. */
+static bool writes_rows(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t rows, int32_t row, int32_t pitch)
+{
+    if (pitch == 0)
+        return writes(npu, ref, times(rows, (uint64_t)row));
+    return is_size(pitch) && pitch >= row && writes(npu, ref, times(rows - 1, (uint64_t)pitch) + (uint64_t)row);
+}
+
 /* `n` words of a table in the weights. */
 static bool reads_words(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t n)
 {
@@ -123,7 +131,7 @@ static bool verify_conv(const struct nuc_npu *npu, const union nuc_mc_record *r,
     uint64_t pixels = times3(c->batches, c->out_h, c->out_w);
     *work = times(times(pixels, (uint64_t)c->out_c), taps);
     return reads(npu, c->input, times(times3(c->batches, c->in_h, c->in_w), (uint64_t)c->in_c)) &&
-           writes(npu, c->output, times(pixels, (uint64_t)c->out_c)) &&
+           writes_rows(npu, c->output, pixels, c->out_c, c->out_pitch) &&
            reads(npu, c->weight, times(taps, (uint64_t)c->out_c)) && reads_words(npu, c->bias, (uint64_t)c->out_c) &&
            reads_requant(npu, c->requant, c->out_c);
 }
@@ -155,7 +163,8 @@ static bool verify_matmul(const struct nuc_npu *npu, const union nuc_mc_record *
            reads(npu, g->rhs,
                  extent3(g->batches, g->rhs_batch_stride, g->columns, g->rhs_column_stride, g->depth,
                          g->rhs_depth_stride)) &&
-           writes(npu, g->output, outputs) && (!g->has_bias || reads_words(npu, g->bias, (uint64_t)g->columns)) &&
+           writes_rows(npu, g->output, times((uint64_t)g->batches, (uint64_t)g->rows), g->columns, g->out_pitch) &&
+           (!g->has_bias || reads_words(npu, g->bias, (uint64_t)g->columns)) &&
            reads_requant(npu, g->requant, g->per_channel ? g->columns : 1);
 }
 
@@ -205,7 +214,8 @@ static bool verify_binary(const struct nuc_npu *npu, const union nuc_mc_record *
         !is_shift(e->out_shift))
         return false;
     return reads_strided(npu, e->a, e->shape, e->a_stride, e->rank, 1) &&
-           reads_strided(npu, e->b, e->shape, e->b_stride, e->rank, 1) && writes(npu, e->output, *work);
+           reads_strided(npu, e->b, e->shape, e->b_stride, e->rank, 1) &&
+           writes_rows(npu, e->output, *work / (uint64_t)e->shape[e->rank - 1], e->shape[e->rank - 1], e->out_pitch);
 }
 
 static bool verify_pool(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work)
@@ -219,10 +229,10 @@ static bool verify_pool(const struct nuc_npu *npu, const union nuc_mc_record *r,
         return false;
     if (p->count_pad < 0 || p->count_pad > 1 || !is_i8(p->pad_value) || !is_clamp(p->clamp_min, p->clamp_max))
         return false;
-    uint64_t outputs = times(times3(p->batches, p->out_h, p->out_w), (uint64_t)p->channels);
-    *work = times(outputs, (uint64_t)p->k_h * (uint64_t)p->k_w);
+    uint64_t pixels = times3(p->batches, p->out_h, p->out_w);
+    *work = times(times(pixels, (uint64_t)p->channels), (uint64_t)p->k_h * (uint64_t)p->k_w);
     return reads(npu, p->input, times(times3(p->batches, p->in_h, p->in_w), (uint64_t)p->channels)) &&
-           writes(npu, p->output, outputs);
+           writes_rows(npu, p->output, pixels, p->channels, p->out_pitch);
 }
 
 static bool verify_reduce(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work)
@@ -258,15 +268,43 @@ static bool verify_softmax(const struct nuc_npu *npu, const union nuc_mc_record 
     if (s->left_shift < 0 || s->left_shift > 31 || s->multiplier < 0 || s->diff_min > 0)
         return false;
     *work = times((uint64_t)s->rows, (uint64_t)s->depth);
-    return reads(npu, s->input, *work) && writes(npu, s->output, *work);
+    return reads(npu, s->input, *work) && writes_rows(npu, s->output, (uint64_t)s->rows, s->depth, s->out_pitch);
+}
+
+/* Entries are at most 2^31, and the first, that of a row's largest value, is exactly that: no sum is 0. */
+static bool reads_exponentials(const struct nuc_npu *npu, struct nuc_mc_ref ref)
+{
+    if (!reads_words(npu, ref, 256))
+        return false;
+    const uint8_t *table = npu->weights + ref.offset;
+    for (uint32_t i = 0; i < 256; i++) {
+        if (nuc_load_u32(table + i * 4) > 1u << 31)
+            return false;
+    }
+    return nuc_load_u32(table) == 1u << 31;
+}
+
+static bool verify_softmax_table(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work)
+{
+    const struct nuc_mc_softmax_table *s = &r->softmax_table;
+
+    if (!is_size(s->rows) || !is_size(s->depth))
+        return false;
+    *work = times((uint64_t)s->rows, (uint64_t)s->depth);
+    return reads(npu, s->input, *work) && writes_rows(npu, s->output, (uint64_t)s->rows, s->depth, s->out_pitch) &&
+           reads_exponentials(npu, s->table);
 }
 
 static bool verify_lut(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work)
 {
-    if (!is_size(r->lut.count))
+    const struct nuc_mc_lut *l = &r->lut;
+    int32_t run = l->out_pitch == 0 ? l->count : l->run;
+
+    if (!is_size(l->count) || !is_size(run) || l->count % run != 0)
         return false;
-    *work = (uint64_t)r->lut.count;
-    return reads(npu, r->lut.input, *work) && writes(npu, r->lut.output, *work) && reads(npu, r->lut.table, 256);
+    *work = (uint64_t)l->count;
+    return reads(npu, l->input, *work) && writes_rows(npu, l->output, (uint64_t)(l->count / run), run, l->out_pitch) &&
+           reads(npu, l->table, 256);
 }
 
 static bool verify_copy(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work)
@@ -334,7 +372,7 @@ static bool verify_resize(const struct nuc_npu *npu, const union nuc_mc_record *
         return false;
     *work = times(times3(z->batches, z->out_h, z->out_w), (uint64_t)z->channels);
     return reads(npu, z->input, times(times3(z->batches, z->in_h, z->in_w), (uint64_t)z->channels)) &&
-           writes(npu, z->output, *work);
+           writes_rows(npu, z->output, times3(z->batches, z->out_h, z->out_w), z->channels, z->out_pitch);
 }
 
 typedef bool (*verify_function)(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work);

@@ -108,22 +108,15 @@ void nuc_cv_emit_reduce(struct nuc_cv *cv, const struct nuc_cv_node *n)
     nuc_cv_emit(cv, opcode, &r);
 }
 
-/* Differences are scaled to 5 integer bits. Source: LiteRT PreprocessSoftmaxScaling and CalculateInputRadius. */
-void nuc_cv_emit_softmax(struct nuc_cv *cv, const struct nuc_cv_node *n)
-{
-    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
-    struct nuc_cv_params px = nuc_cv_params(cv, n, x), py = nuc_cv_params(cv, n, y);
-    union nuc_mc_record r = {.softmax = {.rows = 0}};
-    struct nuc_mc_softmax *s = &r.softmax;
+/* Rows above this many values overflow the 12 integer bits of the fixed-point sum, in LiteRT's kernel too. */
+#define FIXED_POINT_CLASSES 2040
 
-    if (py.scale != 1.0f / 256 || py.zero != -128)
-        nuc_cv_fail(cv, n, "output must have scale 1/256 and zero point -128");
-    if (x->rank < 1 || x->shape[x->rank - 1] > 2040)
-        nuc_cv_fail(cv, n, "more than 2040 classes overflow the sum of exponentials: keep this softmax on the CPU");
-    if (nuc_lt_elements(x) != nuc_lt_elements(y))
-        nuc_cv_fail(cv, n, "input and output differ in size");
-    s->depth = x->shape[x->rank - 1];
-    s->rows = (int32_t)(nuc_lt_elements(x) / s->depth);
+/* Differences are scaled to 5 integer bits. Source: LiteRT PreprocessSoftmaxScaling and CalculateInputRadius. */
+static void emit_fixed_point_softmax(struct nuc_cv *cv, const struct nuc_cv_node *n, union nuc_mc_record *r)
+{
+    struct nuc_cv_params px = nuc_cv_params(cv, n, nuc_cv_x(cv, n));
+    struct nuc_mc_softmax *s = &r->softmax;
+
     double scale = (double)n->op->options.softmax.beta * (double)px.scale * (1 << 26);
     struct nuc_multiplier m = nuc_multiplier_from_scale(fmin(scale, 2147483647.0));
     if (m.shift < 0)
@@ -133,7 +126,41 @@ void nuc_cv_emit_softmax(struct nuc_cv *cv, const struct nuc_cv_node *n)
     s->diff_min = -(int32_t)floor(31.0 * (double)(1 << 26) / (double)((int64_t)1 << m.shift));
     s->input = nuc_cv_tensor_ref(cv, n->input);
     s->output = nuc_cv_output_ref(cv);
-    nuc_cv_emit(cv, NUC_MC_OP_SOFTMAX, &r);
+    nuc_cv_emit(cv, NUC_MC_OP_SOFTMAX, r);
+}
+
+/* The real function: exponentials of the 256 possible differences in units of 2^-31. */
+static void emit_softmax_table(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t rows, int32_t depth)
+{
+    double scale = (double)n->op->options.softmax.beta * (double)nuc_cv_params(cv, n, nuc_cv_x(cv, n)).scale;
+    union nuc_mc_record r = {.softmax_table = {.rows = rows, .depth = depth}};
+    uint8_t table[256 * 4];
+
+    for (int d = 0; d < 256; d++)
+        nuc_store_u32(table + d * 4, (uint32_t)floor(exp(-d * scale) * 2147483648.0 + 0.5));
+    r.softmax_table.input = nuc_cv_tensor_ref(cv, n->input);
+    r.softmax_table.output = nuc_cv_output_ref(cv);
+    r.softmax_table.table = nuc_cv_weights_ref(cv, table, sizeof table);
+    nuc_cv_emit(cv, NUC_MC_OP_SOFTMAX_TABLE, &r);
+}
+
+void nuc_cv_emit_softmax(struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
+    struct nuc_cv_params py = nuc_cv_params(cv, n, y);
+
+    if (py.scale != 1.0f / 256 || py.zero != -128)
+        nuc_cv_fail(cv, n, "output must have scale 1/256 and zero point -128");
+    if (!(n->op->options.softmax.beta > 0.0f))
+        nuc_cv_fail(cv, n, "beta must be positive");
+    if (x->rank < 1 || nuc_lt_elements(x) != nuc_lt_elements(y))
+        nuc_cv_fail(cv, n, "input and output differ in size");
+    int32_t depth = x->shape[x->rank - 1], rows = (int32_t)(nuc_lt_elements(x) / depth);
+    union nuc_mc_record r = {.softmax = {.rows = rows, .depth = depth}};
+    if (depth > FIXED_POINT_CLASSES)
+        emit_softmax_table(cv, n, rows, depth);
+    else
+        emit_fixed_point_softmax(cv, n, &r);
 }
 
 void nuc_cv_emit_table(struct nuc_cv *cv, const struct nuc_cv_node *n)
