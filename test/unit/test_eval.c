@@ -323,6 +323,13 @@ static void memory_runs_out(void **state)
     assert_true(n > 8);
 }
 
+/* Of the dialects a lowered graph is in, whose operators are computed at run time only. */
+static bool is_lowered(enum nuc_op op)
+{
+    return op == NUC_OP_ALLOC || strncmp(nuc_op_name(op), "edge.cortex_m.", 14) == 0 ||
+           strncmp(nuc_op_name(op), "edge.nucleon.", 13) == 0;
+}
+
 /* Every row of ops.def but the delegate call, which has no meaning of its own. */
 static void all_operators_are_known(void **state)
 {
@@ -330,7 +337,7 @@ static void all_operators_are_known(void **state)
 
     (void)state;
     for (int op = 0; op < NUC_OP_COUNT; op++) {
-        if (op == NUC_OP_CALL_DELEGATE || nuc_eval_has_op((enum nuc_op)op))
+        if (op == NUC_OP_CALL_DELEGATE || is_lowered((enum nuc_op)op) || nuc_eval_has_op((enum nuc_op)op))
             continue;
         print_message("not evaluated: %s\n", nuc_op_name((enum nuc_op)op));
         missing++;

@@ -84,6 +84,9 @@ void nuc_shape_check(const struct nuc_shape_call *c, const struct nuc_meta *m);
 void nuc_shape_result(const struct nuc_shape_call *c, const struct nuc_meta *m);
 void nuc_shape_results(const struct nuc_shape_call *c, const struct nuc_meta *metas, uint32_t count);
 
+/* The elementwise result of the tensors in two arguments (shapes_math.c). */
+struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t first, uint32_t second);
+
 /* ---- rules ---- */
 
 /* shapes_conv.c: convolution, batch norm */
@@ -181,5 +184,18 @@ nuc_shape_rule nuc_shape_cat;
 nuc_shape_rule nuc_shape_index;
 nuc_shape_rule nuc_shape_pad;
 nuc_shape_rule nuc_shape_constant_pad;
+
+/* shapes_cortexm.c: Cortex-M dialect, int8 operators of our own, scratch memory */
+nuc_shape_rule nuc_shape_alloc;
+nuc_shape_rule nuc_shape_cortexm_add;
+nuc_shape_rule nuc_shape_cortexm_mul;
+nuc_shape_rule nuc_shape_cortexm_linear;
+nuc_shape_rule nuc_shape_cortexm_batch_matmul;
+nuc_shape_rule nuc_shape_cortexm_conv2d;
+nuc_shape_rule nuc_shape_cortexm_depthwise;
+nuc_shape_rule nuc_shape_cortexm_transpose_conv2d;
+nuc_shape_rule nuc_shape_cortexm_pad;
+nuc_shape_rule nuc_shape_nucleon_transpose_conv2d;
+nuc_shape_rule nuc_shape_nucleon_resize;
 
 #endif

@@ -133,9 +133,9 @@ static void elementwise_order(const struct nuc_meta *const *inputs, uint32_t cou
         nuc_dim_order_of_inputs(m->sizes, (const int64_t(*)[NUC_MAX_RANK])strides, used, m->rank, m->dim_order);
 }
 
-static struct nuc_meta binary_meta(const struct nuc_shape_call *c)
+struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t first, uint32_t second)
 {
-    const struct nuc_meta *inputs[2] = {nuc_shape_input(c, 0), nuc_shape_input(c, 1)};
+    const struct nuc_meta *inputs[2] = {nuc_shape_input(c, first), nuc_shape_input(c, second)};
     struct nuc_meta m = {.dtype = promote(c, inputs[0], inputs[1])};
 
     broadcast_sizes(c, inputs[0], inputs[1], &m);
@@ -147,7 +147,7 @@ static struct nuc_meta binary_meta(const struct nuc_shape_call *c)
 
 void nuc_shape_binary(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = binary_meta(c);
+    struct nuc_meta m = nuc_shape_broadcast(c, 0, 1);
 
     nuc_shape_result(c, &m);
 }
@@ -155,7 +155,7 @@ void nuc_shape_binary(const struct nuc_shape_call *c)
 /* The quotient of integers is float32. */
 void nuc_shape_div(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = binary_meta(c);
+    struct nuc_meta m = nuc_shape_broadcast(c, 0, 1);
 
     if (!nuc_is_floating(m.dtype))
         m.dtype = NUC_F32;
@@ -166,7 +166,7 @@ void nuc_shape_div(const struct nuc_shape_call *c)
 void nuc_shape_binary_in_place(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *self = nuc_shape_input(c, 0);
-    struct nuc_meta m = binary_meta(c);
+    struct nuc_meta m = nuc_shape_broadcast(c, 0, 1);
 
     if (!nuc_same_sizes(&m, self) || dtype_category(m.dtype) > dtype_category(self->dtype))
         nuc_shape_fail(c, "the result %s does not fit into self, %s", nuc_meta_text(c->g->cx, &m),

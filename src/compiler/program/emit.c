@@ -330,6 +330,22 @@ static bool same_places(const struct nuc_meta *source, const struct nuc_meta *vi
     return true;
 }
 
+/* Whether dimension i of the view steps through memory as dimension dims[i] of the source. */
+static bool same_places_under(const struct nuc_meta *source, const struct nuc_meta *view, const struct nuc_arg *dims)
+{
+    int64_t source_strides[NUC_MAX_RANK];
+    int64_t view_strides[NUC_MAX_RANK];
+
+    nuc_dense_strides(source, source_strides);
+    nuc_dense_strides(view, view_strides);
+    for (uint32_t i = 0; i < view->rank; i++) {
+        int64_t from = dims->u.ints[i] < 0 ? dims->u.ints[i] + view->rank : dims->u.ints[i];
+        if (view->sizes[i] > 1 && view_strides[i] != source_strides[from])
+            return false;
+    }
+    return true;
+}
+
 /* The operator that copies: view_copy for all views, with the sizes as the graph has them or as they result. */
 static void emit_view_copy(struct nuc_emission *e, const struct nuc_node *node, uint32_t source)
 {
@@ -368,6 +384,19 @@ static void emit_view(struct nuc_emission *e, const struct nuc_node *node)
                  "%s: %s makes a tensor that is not contiguous: clone it to the dim order wanted", e->g->file,
                  nuc_node_text(e->cx, node));
     uint32_t base = in_place ? tensor_of(e, source) : emit_contiguous_copy(e, source);
+    uint32_t *values = nuc_alloc(e->cx, sizeof *values);
+    values[0] = add_tensor(e, &node->vals[0], e->values[base].storage, e->values[base].constant);
+    e->value_of[node->id] = values;
+}
+
+/* Another name for the same bytes, whatever the orders of dimensions say. */
+static void emit_permute_view(struct nuc_emission *e, const struct nuc_node *node)
+{
+    const struct nuc_node *source = nuc_arg_node(node, 0);
+
+    if (source == NULL || feeds_output(node) || !same_places_under(&source->vals[0], &node->vals[0], &node->args[1]))
+        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s is no view of its input", e->g->file, nuc_node_text(e->cx, node));
+    uint32_t base = tensor_of(e, source);
     uint32_t *values = nuc_alloc(e->cx, sizeof *values);
     values[0] = add_tensor(e, &node->vals[0], e->values[base].storage, e->values[base].constant);
     e->value_of[node->id] = values;
@@ -439,6 +468,12 @@ static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
         break;
     case NUC_OP_CALL_DELEGATE:
         emit_delegate(e, node);
+        break;
+    case NUC_OP_ALLOC:
+        add_results(e, node);
+        break;
+    case NUC_OP_NUCLEON_PERMUTE_VIEW:
+        emit_permute_view(e, node);
         break;
     default:
         emit_call(e, node);

@@ -86,6 +86,31 @@ static const struct nuc_out_variant out_variants[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_EMPTY_DIM_ORDER] = {.name = "dim_order_ops::_empty_dim_order",
                                      .overload = "out",
                                      .dropped = ARG(1) | ARG(2) | ARG(3) | ARG(4)},
+
+    [NUC_OP_CORTEXM_QUANTIZE] = {.name = "cortex_m::quantize_per_tensor", .overload = "out", .doubles = ARG(1)},
+    [NUC_OP_CORTEXM_DEQUANTIZE] = {.name = "cortex_m::dequantize_per_tensor", .overload = "out", .doubles = ARG(1)},
+    [NUC_OP_CORTEXM_ADD] = {.name = "cortex_m::quantized_add", .overload = "out"},
+    [NUC_OP_CORTEXM_MUL] = {.name = "cortex_m::quantized_mul", .overload = "out"},
+    [NUC_OP_CORTEXM_DIV] = {.name = "cortex_m::quantized_div", .overload = "out", .doubles = ARG(5)},
+    [NUC_OP_CORTEXM_ACTIVATION] = {.name = "cortex_m::quantized_activation", .overload = "out"},
+    [NUC_OP_CORTEXM_MINIMUM] = {.name = "cortex_m::minimum", .overload = "out"},
+    [NUC_OP_CORTEXM_MAXIMUM] = {.name = "cortex_m::maximum", .overload = "out"},
+    [NUC_OP_CORTEXM_LINEAR] = {.name = "cortex_m::quantized_linear", .overload = "out"},
+    [NUC_OP_CORTEXM_SOFTMAX] = {.name = "cortex_m::softmax", .overload = "out"},
+    [NUC_OP_CORTEXM_TRANSPOSE] = {.name = "cortex_m::transpose", .overload = "out"},
+    [NUC_OP_CORTEXM_PAD] = {.name = "cortex_m::pad", .overload = "out"},
+    [NUC_OP_CORTEXM_CONV2D] = {.name = "cortex_m::quantized_conv2d", .overload = "out"},
+    [NUC_OP_CORTEXM_DEPTHWISE] = {.name = "cortex_m::quantized_depthwise_conv2d", .overload = "out"},
+    [NUC_OP_CORTEXM_TRANSPOSE_CONV2D] = {.name = "cortex_m::quantized_transpose_conv2d", .overload = "out"},
+    [NUC_OP_CORTEXM_AVG_POOL2D] = {.name = "cortex_m::quantized_avg_pool2d", .overload = "out"},
+    [NUC_OP_CORTEXM_MAX_POOL2D] = {.name = "cortex_m::quantized_max_pool2d", .overload = "out"},
+    [NUC_OP_CORTEXM_BATCH_MATMUL] = {.name = "cortex_m::quantized_batch_matmul", .overload = "out"},
+
+    [NUC_OP_NUCLEON_SUM] = {.name = "nucleon::quantized_sum", .overload = "out"},
+    [NUC_OP_NUCLEON_PRELU] = {.name = "nucleon::quantized_prelu", .overload = "out"},
+    [NUC_OP_NUCLEON_RESIZE_BILINEAR] = {.name = "nucleon::quantized_resize_bilinear", .overload = "out"},
+    [NUC_OP_NUCLEON_RESIZE_NEAREST] = {.name = "nucleon::quantized_resize_nearest", .overload = "out"},
+    [NUC_OP_NUCLEON_TRANSPOSE_CONV2D] = {.name = "nucleon::quantized_transpose_conv2d", .overload = "out"},
 };
 
 const struct nuc_out_variant *nuc_out_variant(enum nuc_op op)

@@ -1,0 +1,200 @@
+/*
+ * Shape rules of the Cortex-M dialect and of the int8 operators of our own. Windows work on channels-last tensors:
+ * [N, C, H, W] in dim order 0, 2, 3, 1; weights are contiguous [O, H, W, I], depthwise [1, H, W, O].
+ */
+#include <string.h>
+
+#include "compiler/graph/shapes.h"
+
+/* size, dtype */
+void nuc_shape_alloc(const struct nuc_shape_call *c)
+{
+    uint32_t rank;
+    const int64_t *sizes = nuc_shape_ints(c, 0, &rank);
+    struct nuc_meta m = {.dtype = nuc_shape_arg(c, 1, NUC_ARG_DTYPE)->u.dtype, .rank = (uint8_t)rank};
+
+    if (rank > NUC_MAX_RANK)
+        nuc_shape_fail(c, "%u dimensions are too many", (unsigned)rank);
+    memcpy(m.sizes, sizes, rank * sizeof *sizes);
+    nuc_set_contiguous(&m);
+    nuc_shape_result(c, &m);
+}
+
+/* ---- operands with their parameters in between ---- */
+
+/* self, three parameters, other */
+void nuc_shape_cortexm_add(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = nuc_shape_broadcast(c, 0, 4);
+
+    nuc_shape_result(c, &m);
+}
+
+/* self, its zero point, other */
+void nuc_shape_cortexm_mul(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = nuc_shape_broadcast(c, 0, 2);
+
+    nuc_shape_result(c, &m);
+}
+
+/* input [..., I], weights [O, I] */
+void nuc_shape_cortexm_linear(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, 0), *w = nuc_shape_input(c, 1);
+    struct nuc_meta m = *in;
+
+    if (m.rank == 0 || w->rank != 2 || w->sizes[1] != m.sizes[m.rank - 1])
+        nuc_shape_fail(c, "%s does not fit weights %s", nuc_meta_text(c->g->cx, in), nuc_meta_text(c->g->cx, w));
+    m.sizes[m.rank - 1] = w->sizes[0];
+    nuc_set_contiguous(&m);
+    nuc_shape_result(c, &m);
+}
+
+/* lhs [B, M, K], rhs transposed [B, N, K] in argument 2 */
+void nuc_shape_cortexm_batch_matmul(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *a = nuc_shape_input(c, 0), *b = nuc_shape_input(c, 2);
+    struct nuc_meta m = *a;
+
+    if (a->rank != 3 || b->rank != 3 || a->sizes[0] != b->sizes[0] || a->sizes[2] != b->sizes[2])
+        nuc_shape_fail(c, "%s does not fit %s", nuc_meta_text(c->g->cx, a), nuc_meta_text(c->g->cx, b));
+    m.sizes[2] = b->sizes[1];
+    nuc_set_contiguous(&m);
+    nuc_shape_result(c, &m);
+}
+
+/* ---- windows ---- */
+
+struct window {
+    int64_t kernel[2], stride[2], padding[2], dilation[2];
+};
+
+static void read_pair(const struct nuc_shape_call *c, uint32_t index, int64_t pair[2])
+{
+    if (!nuc_shape_pair(c, index, pair))
+        nuc_shape_fail(c, "argument %u is empty", (unsigned)index);
+}
+
+static const struct nuc_meta *image(const struct nuc_shape_call *c, uint32_t index)
+{
+    const struct nuc_meta *m = nuc_shape_input(c, index);
+
+    if (m->rank != 4)
+        nuc_shape_fail(c, "argument %u has rank %d instead of 4", (unsigned)index, m->rank);
+    return m;
+}
+
+static struct window read_window(const struct nuc_shape_call *c, uint32_t dilation_arg)
+{
+    const struct nuc_meta *w = image(c, 1);
+    struct window window = {.kernel = {w->sizes[1], w->sizes[2]}};
+
+    read_pair(c, 3, window.stride);
+    read_pair(c, 4, window.padding);
+    read_pair(c, dilation_arg, window.dilation);
+    for (int i = 0; i < 2; i++) {
+        if (window.kernel[i] < 1 || window.stride[i] < 1 || window.dilation[i] < 1 || window.padding[i] < 0)
+            nuc_shape_fail(c, "kernel, stride or dilation is below 1, or padding is negative");
+    }
+    return window;
+}
+
+static void set_image(const struct nuc_shape_call *c, struct nuc_meta *m)
+{
+    nuc_set_channels_last(m);
+    nuc_shape_result(c, m);
+}
+
+static void convolve(const struct nuc_shape_call *c, int64_t channels)
+{
+    const struct nuc_meta *in = image(c, 0);
+    struct window w = read_window(c, 5);
+    struct nuc_meta m = *in;
+
+    m.sizes[1] = channels;
+    for (int i = 0; i < 2; i++) {
+        int64_t room = in->sizes[2 + i] + 2 * w.padding[i] - w.dilation[i] * (w.kernel[i] - 1) - 1;
+        if (room < 0)
+            nuc_shape_fail(c, "the kernel does not fit the padded input %s", nuc_meta_text(c->g->cx, in));
+        m.sizes[2 + i] = room / w.stride[i] + 1;
+    }
+    set_image(c, &m);
+}
+
+/* input, weight [O, H, W, I], bias, stride, padding, dilation, ...; groups follow from I */
+void nuc_shape_cortexm_conv2d(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = image(c, 0), *w = image(c, 1);
+
+    if (w->sizes[3] < 1 || in->sizes[1] % w->sizes[3] != 0)
+        nuc_shape_fail(c, "%s does not fit weights %s", nuc_meta_text(c->g->cx, in), nuc_meta_text(c->g->cx, w));
+    convolve(c, w->sizes[0]);
+}
+
+/* input, weight [1, H, W, O], bias, stride, padding, dilation, depth multiplier, ... */
+void nuc_shape_cortexm_depthwise(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = image(c, 0), *w = image(c, 1);
+
+    if (w->sizes[0] != 1 || w->sizes[3] != in->sizes[1] * nuc_shape_int(c, 6))
+        nuc_shape_fail(c, "%s does not fit weights %s", nuc_meta_text(c->g->cx, in), nuc_meta_text(c->g->cx, w));
+    convolve(c, w->sizes[3]);
+}
+
+/* input, weight [O, H, W, I], bias, stride, padding, output padding, dilation, ... */
+static void convolve_transposed(const struct nuc_shape_call *c, int64_t groups)
+{
+    const struct nuc_meta *in = image(c, 0), *weight = image(c, 1);
+    struct window w = read_window(c, 6);
+    struct nuc_meta m = *in;
+    int64_t added[2];
+
+    read_pair(c, 5, added);
+    if (groups < 1 || weight->sizes[3] != in->sizes[1])
+        nuc_shape_fail(c, "%s does not fit weights %s", nuc_meta_text(c->g->cx, in), nuc_meta_text(c->g->cx, weight));
+    m.sizes[1] = weight->sizes[0] * groups;
+    for (int i = 0; i < 2; i++)
+        m.sizes[2 + i] =
+            (in->sizes[2 + i] - 1) * w.stride[i] - 2 * w.padding[i] + w.dilation[i] * (w.kernel[i] - 1) + added[i] + 1;
+    set_image(c, &m);
+}
+
+void nuc_shape_cortexm_transpose_conv2d(const struct nuc_shape_call *c)
+{
+    convolve_transposed(c, 1);
+}
+
+/* The weight holds the output channels of one group. */
+void nuc_shape_nucleon_transpose_conv2d(const struct nuc_shape_call *c)
+{
+    convolve_transposed(c, nuc_shape_int(c, 7));
+}
+
+/* input [N, C, H, W], output_size [H, W] */
+void nuc_shape_nucleon_resize(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *image(c, 0);
+
+    read_pair(c, 1, m.sizes + 2);
+    nuc_shape_result(c, &m);
+}
+
+/* ---- padding ---- */
+
+/*
+ * input, pre_pad, post_pad: lists of 4, for the physical dimensions from outermost to innermost, aligned right. Four
+ * dimensions lie channels-last or contiguous, fewer contiguous.
+ */
+void nuc_shape_cortexm_pad(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, 0);
+    uint32_t n_pre, n_post;
+    const int64_t *pre = nuc_shape_ints(c, 1, &n_pre), *post = nuc_shape_ints(c, 2, &n_post);
+
+    if (n_pre != 4 || n_post != 4 || m.rank < 1 || m.rank > 4)
+        nuc_shape_fail(c, "two lists of 4 numbers and a tensor of rank 1 to 4 are wanted");
+    for (uint32_t i = 0; i < m.rank; i++)
+        m.sizes[m.dim_order[i]] += pre[4 - m.rank + i] + post[4 - m.rank + i];
+    nuc_shape_result(c, &m);
+}
