@@ -30,6 +30,8 @@ struct nuc_memory_hooks {
 };
 
 enum nuc_dim_order { NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST };
+/* What a program takes and gives: float32, or the int8 values inside (docs/formats.md, "Quantized borders"). */
+enum nuc_io { NUC_IO_FLOAT, NUC_IO_INT8 };
 enum nuc_segment_mode { NUC_DELEGATE_INLINE, NUC_DELEGATE_SEGMENT };
 
 /* How the range of an activation follows from the values it takes in calibration. */
@@ -74,6 +76,7 @@ struct nuc_options {
     bool use_neutron_for_format_conversion;
     const char *intermediates_dir; /* NULL: none */
     enum nuc_segment_mode delegate_data;
+    enum nuc_io io;
     bool reference_compat; /* reproduce the reference backend's decisions and quantization */
     enum nuc_observe observer;
     enum nuc_weights weights;

@@ -131,6 +131,14 @@ enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_
 /* Releases what delegates hold in their driver. */
 void nuc_program_unload(struct nuc_program *p);
 
+/*
+ * A number the program tells under a name of its own: "input0_scale", "input0_zp", "input0_quant_min",
+ * "input0_quant_max", "output0_scale" and so on of a program compiled with int8 inputs and outputs. NUC_BAD_INPUT when
+ * it tells no such number.
+ */
+enum nuc_status nuc_program_number(const void *image, size_t size, const char *name, double *out,
+                                   struct nuc_detail *detail);
+
 static inline size_t nuc_program_n_inputs(const struct nuc_program *p)
 {
     return p->n_inputs;

@@ -77,6 +77,11 @@ void cli_print_timings(const struct nuc_compiler *c);
 struct cli_io {
     char name[24]; /* "in0", "out0", ... */
     void *block;   /* its bytes in the program's dim order; NULL: an output in planned memory */
+    /* An int8 tensor whose quantization the program tells; real value = (q - zero_point) * scale. */
+    bool quantized;
+    double scale, zero_point, quant_min, quant_max;
+    /* The caller gives or takes float32 instead of int8. */
+    bool as_float;
 };
 
 struct cli_program {
@@ -97,9 +102,18 @@ int cli_program_open(struct cli_program *p, const char *path);
 int cli_program_open_bytes(struct cli_program *p, const char *name, const void *bytes, size_t size);
 void cli_program_close(struct cli_program *p);
 
-/* Inputs and outputs as the compiler's library describes tensors. */
+/* Inputs and outputs as the caller sees them, float32 where as_float is set. */
 int cli_program_input(const struct cli_program *p, size_t index, struct nuc_tensor_info *out);
 int cli_program_output(const struct cli_program *p, size_t index, struct nuc_tensor_info *out);
+
+/*
+ * Lets data without int8 arrays stand for the float values of quantized inputs; then quantized outputs are given as
+ * float32, too. Returns whether it does.
+ */
+bool cli_program_suit(struct cli_program *p, const struct nuc_dataset *data);
+
+/* Quantized outputs as float32 from now on. */
+void cli_program_float_outputs(struct cli_program *p);
 
 /*
  * One inference: inputs and outputs in logical order; they are rearranged to and from the dim order the program

@@ -7,11 +7,12 @@
 
 static const char *const on_off[] = {"on", "off", NULL};
 static const char *const segment_modes[] = {"inline", "segment", NULL};
+static const char *const io_types[] = {"float", "int8", NULL};
 
 struct compile_flags {
     const char *output, *dump_after, *intermediates;
     bool timings;
-    int format_conversion, delegate_data;
+    int format_conversion, delegate_data, io;
     struct cli_partition_flags partition;
     struct cli_quantize_flags quantize;
 };
@@ -28,6 +29,7 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     cli_partition_apply(&f->partition, o);
     o->use_neutron_for_format_conversion = f->format_conversion == 0;
     o->intermediates_dir = f->intermediates;
+    o->io = f->io == 0 ? NUC_IO_FLOAT : NUC_IO_INT8;
     o->delegate_data = f->delegate_data == 0 ? NUC_DELEGATE_INLINE : NUC_DELEGATE_SEGMENT;
     cli_quantize_apply(&f->quantize, o);
     o->dump_after = f->dump_after;
@@ -76,6 +78,10 @@ int cli_compile(int argc, char **argv)
         {"--output", "-o", CLI_STRING, &f.output, "FILE.pte", "where the program goes", NULL},
         {"--neutron-format-conversion", NULL, CLI_CHOICE, &f.format_conversion, "on|off",
          "the NPU transposes contiguous inputs and outputs (default on); off: the CPU does", on_off},
+        {"--io", NULL, CLI_CHOICE, &f.io, "float|int8",
+         "what the program takes and gives (default float); int8: the values inside, and the program tells their "
+         "scales",
+         io_types},
         {"--delegate-data", NULL, CLI_CHOICE, &f.delegate_data, "inline|segment",
          "where the NPU payload lies in the program (default inline)", segment_modes},
         {"--intermediates-dir", NULL, CLI_STRING, &f.intermediates, "DIR",

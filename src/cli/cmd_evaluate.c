@@ -52,6 +52,11 @@ static int open_all(struct evaluation *e, const char *program, const char *datas
     size_t n_inputs = nuc_program_n_inputs(&e->program.program);
     if (n_inputs > CLI_LIST_MAX || nuc_program_n_outputs(&e->program.program) == 0)
         return cli_report(NUC_UNSUPPORTED, "the program has too many inputs or no output");
+    enum nuc_status s = nuc_dataset_open(e->compiler, dataset, &e->data);
+    if (s != NUC_OK)
+        return fail(e, s);
+    cli_program_suit(&e->program, e->data);
+    cli_program_float_outputs(&e->program);
     for (size_t i = 0; i < n_inputs && code == CLI_OK; i++)
         code = cli_program_input(&e->program, i, &inputs[i]);
     if (code == CLI_OK)
@@ -59,10 +64,8 @@ static int open_all(struct evaluation *e, const char *program, const char *datas
     if (code != CLI_OK)
         return code;
     if (e->output.dtype != NUC_F32)
-        return cli_report(NUC_UNSUPPORTED, "the program's first output is not float32");
-    enum nuc_status s = nuc_dataset_open(e->compiler, dataset, &e->data);
-    if (s == NUC_OK)
-        s = nuc_dataset_bind(e->data, inputs, n_inputs, &e->n_samples);
+        return cli_report(NUC_UNSUPPORTED, "the program's first output is not float32, and it does not tell its scale");
+    s = nuc_dataset_bind(e->data, inputs, n_inputs, &e->n_samples);
     if (s == NUC_OK && reference != NULL)
         s = nuc_model_open(e->compiler, reference, &e->reference);
     return s == NUC_OK ? find_labels(e) : fail(e, s);

@@ -27,6 +27,13 @@ static int open_program(struct run_state *r, const char *path)
     r->results = calloc(r->n_outputs + 1, sizeof *r->results);
     if (r->inputs == NULL || r->outputs == NULL || r->results == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
+    return CLI_OK;
+}
+
+static int describe_tensors(struct run_state *r)
+{
+    int code = CLI_OK;
+
     for (size_t i = 0; i < r->n_inputs && code == CLI_OK; i++)
         code = cli_program_input(&r->program, i, &r->inputs[i]);
     for (size_t i = 0; i < r->n_outputs && code == CLI_OK; i++)
@@ -38,8 +45,13 @@ static int open_data(struct run_state *r, const char *path)
 {
     enum nuc_status s = nuc_dataset_open(r->compiler, path, &r->data);
 
-    if (s == NUC_OK)
-        s = nuc_dataset_bind(r->data, r->inputs, r->n_inputs, &r->n_samples);
+    if (s != NUC_OK)
+        return cli_report(s, nuc_compiler_message(r->compiler));
+    cli_program_suit(&r->program, r->data);
+    int code = describe_tensors(r);
+    if (code != CLI_OK)
+        return code;
+    s = nuc_dataset_bind(r->data, r->inputs, r->n_inputs, &r->n_samples);
     if (s != NUC_OK)
         return cli_report(s, nuc_compiler_message(r->compiler));
     for (size_t i = 0; i < r->n_outputs; i++) {

@@ -1,5 +1,7 @@
 /* A program in memory of the host: aligned blocks, the simulator's driver, dim orders. */
 #include <errno.h>
+#include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +102,29 @@ static int describe_io(enum nuc_status s, const struct nuc_tensor *t, const stru
     if (s != NUC_OK)
         return cli_report(NUC_UNSUPPORTED, "the program has an input or output that is no tensor");
     describe(t, out);
+    if (io->as_float) {
+        out->dtype = NUC_F32;
+        out->bytes *= sizeof(float);
+    }
     return CLI_OK;
+}
+
+/* Quantization of an int8 input or output, when the program tells it. */
+static void read_quantization(const struct cli_program *p, const char *kind, size_t index, struct cli_io *io)
+{
+    const struct {
+        const char *key;
+        double *value;
+    } numbers[] = {
+        {"scale", &io->scale}, {"zp", &io->zero_point}, {"quant_min", &io->quant_min}, {"quant_max", &io->quant_max}};
+
+    io->quantized = true;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "%s%zu_%s", kind, index, numbers[i].key);
+        io->quantized &= nuc_program_number(p->image, p->size, name, numbers[i].value, NULL) == NUC_OK;
+    }
+    io->quantized = io->quantized && io->scale > 0;
 }
 
 int cli_program_input(const struct cli_program *p, size_t index, struct nuc_tensor_info *out)
@@ -119,6 +143,30 @@ int cli_program_output(const struct cli_program *p, size_t index, struct nuc_ten
     return describe_io(s, &t, &p->outputs[index], out);
 }
 
+void cli_program_float_outputs(struct cli_program *p)
+{
+    for (size_t i = 0; i < nuc_program_n_outputs(&p->program); i++)
+        p->outputs[i].as_float = p->outputs[i].quantized;
+}
+
+bool cli_program_suit(struct cli_program *p, const struct nuc_dataset *data)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < nuc_dataset_n_arrays(data); i++) {
+        struct nuc_array_info a;
+        if (nuc_dataset_array(data, i, &a) == NUC_OK && a.dtype == NUC_I8)
+            return false;
+    }
+    for (size_t i = 0; i < nuc_program_n_inputs(&p->program); i++) {
+        p->inputs[i].as_float = p->inputs[i].quantized;
+        any |= p->inputs[i].quantized;
+    }
+    if (any)
+        cli_program_float_outputs(p);
+    return any;
+}
+
 /* Blocks for the physical bytes of the inputs, and of the outputs the program leaves to its caller. */
 static int give_io(struct cli_program *p, const char *path)
 {
@@ -132,13 +180,20 @@ static int give_io(struct cli_program *p, const char *path)
     for (size_t i = 0; i < n_inputs; i++) {
         struct nuc_tensor t;
         snprintf(p->inputs[i].name, sizeof p->inputs[i].name, "in%zu", i);
-        if (nuc_program_input_info(&p->program, i, &t) == NUC_OK)
-            p->inputs[i].block = aligned_block(t.bytes);
+        if (nuc_program_input_info(&p->program, i, &t) != NUC_OK)
+            continue;
+        p->inputs[i].block = aligned_block(t.bytes);
+        if (t.dtype == NUC_I8)
+            read_quantization(p, "input", i, &p->inputs[i]);
     }
     for (size_t i = 0; i < n_outputs; i++) {
         struct nuc_tensor t;
         snprintf(p->outputs[i].name, sizeof p->outputs[i].name, "out%zu", i);
-        if (nuc_program_output_info(&p->program, i, &t) != NUC_OK || t.planned || t.constant)
+        if (nuc_program_output_info(&p->program, i, &t) != NUC_OK)
+            continue;
+        if (t.dtype == NUC_I8)
+            read_quantization(p, "output", i, &p->outputs[i]);
+        if (t.planned || t.constant)
             continue;
         p->outputs[i].block = aligned_block(t.bytes);
         enum nuc_status s = nuc_program_set_output(&p->program, i, p->outputs[i].block, t.bytes, &detail);
@@ -148,10 +203,45 @@ static int give_io(struct cli_program *p, const char *path)
     return CLI_OK;
 }
 
-/* Walks the tensor in logical order; physical strides follow from the dim order. */
-static void rearrange(const struct nuc_tensor_info *t, const void *from, void *to, bool to_physical)
+/* One element: copied, or between float32 outside and int8 inside. */
+struct element_move {
+    size_t outside, inside; /* bytes */
+    const struct cli_io *io;
+};
+
+static void move_in(const struct element_move *m, const char *from, char *to)
+{
+    float value;
+
+    if (!m->io->as_float) {
+        memcpy(to, from, m->inside);
+        return;
+    }
+    memcpy(&value, from, sizeof value);
+    /* quantized_decomposed::quantize_per_tensor multiplies by the reciprocal in float32. */
+    double q = nearbyint((double)(value * (1.0f / (float)m->io->scale))) + m->io->zero_point;
+    q = q > m->io->quant_min ? q : m->io->quant_min;
+    *(signed char *)to = (signed char)(q < m->io->quant_max ? q : m->io->quant_max);
+}
+
+static void move_out(const struct element_move *m, const char *from, char *to)
+{
+    if (!m->io->as_float) {
+        memcpy(to, from, m->inside);
+        return;
+    }
+    float value = (float)((double)*(const signed char *)from - m->io->zero_point) * (float)m->io->scale;
+    memcpy(to, &value, sizeof value);
+}
+
+/*
+ * Walks the tensor in logical order; physical strides follow from the dim order. `outside` is in logical order,
+ * `inside` are the program's bytes.
+ */
+static void rearrange(const struct nuc_tensor_info *t, const struct cli_io *io, char *outside, char *inside, bool in)
 {
     size_t size = nuc_dtype_size(t->dtype);
+    const struct element_move move = {size, io->as_float ? 1 : size, io};
     int64_t strides[NUC_MAX_RANK] = {0}, index[NUC_MAX_RANK] = {0};
     int64_t stride = 1;
     size_t at = 0;
@@ -161,8 +251,11 @@ static void rearrange(const struct nuc_tensor_info *t, const void *from, void *t
         stride *= t->sizes[t->dim_order[i]];
     }
     for (size_t logical = 0; logical * size < t->bytes; logical++) {
-        const char *source = (const char *)from + (to_physical ? logical : at) * size;
-        memcpy((char *)to + (to_physical ? at : logical) * size, source, size);
+        char *out_there = outside + logical * size, *in_here = inside + at * move.inside;
+        if (in)
+            move_in(&move, out_there, in_here);
+        else
+            move_out(&move, in_here, out_there);
         for (size_t d = t->rank; d-- > 0;) {
             at += (size_t)strides[d];
             if (++index[d] < t->sizes[d])
@@ -183,8 +276,10 @@ static int set_input(struct cli_program *p, const char *path, size_t index, cons
         return code;
     if (p->inputs[index].block == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
-    rearrange(&info, data, p->inputs[index].block, true);
-    enum nuc_status s = nuc_program_set_input(&p->program, index, p->inputs[index].block, info.bytes, &detail);
+    const struct cli_io *io = &p->inputs[index];
+    rearrange(&info, io, (char *)(uintptr_t)data, io->block, true);
+    size_t bytes = io->as_float ? info.bytes / sizeof(float) : info.bytes;
+    enum nuc_status s = nuc_program_set_input(&p->program, index, io->block, bytes, &detail);
     return s == NUC_OK ? CLI_OK : report_detail(path, s, &detail);
 }
 
@@ -209,7 +304,7 @@ int cli_program_run(struct cli_program *p, const char *path, const void *const *
         s = nuc_program_output(&p->program, i, &t);
         if (s != NUC_OK || t.data == NULL)
             return cli_report(NUC_UNSUPPORTED, "the program leaves an output to the caller, or it is no tensor");
-        rearrange(&info, t.data, outputs[i], false);
+        rearrange(&info, &p->outputs[i], outputs[i], t.data, false);
     }
     return CLI_OK;
 }

@@ -163,6 +163,13 @@ good "payload in a segment" "$nucleon" compile "$digits/digits.pt2" --delegate-d
 good "run with a segment" "$nucleon" run segment.pte --input "$digits/test.npz" --output segment.npz
 good "run inline" "$nucleon" run digits.pte --input "$digits/test.npz" --output inline.npz
 holds "a segment changes no result" 'cmp -s segment.npz inline.npz'
+good "int8 borders" "$nucleon" compile "$digits/digits.pt2" --io int8 --calibration "$digits/calibration.npz" -o int8.pte
+good "run with float data for int8 inputs" "$nucleon" run int8.pte --input "$digits/test.npz" --output int8.npz
+holds "int8 borders change no result" 'cmp -s int8.npz inline.npz'
+good "evaluate with int8 borders" "$nucleon" evaluate int8.pte --dataset "$digits/test.npz"
+good "inspect int8 borders" "$nucleon" inspect int8.pte
+holds "the program takes and gives int8, and nothing is left to the CPU" \
+    'grep -q "%0: int8" out && ! grep -q "quantize_per_tensor" out && grep -q "input0_scale" out'
 mkdir parts
 good "intermediates" "$nucleon" compile "$digits/digits.pt2" --intermediates-dir parts \
     --calibration "$digits/calibration.npz" -o parts.pte

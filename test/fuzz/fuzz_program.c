@@ -60,6 +60,13 @@ static bool set_io(struct nuc_program *p, void **blocks, size_t *n_blocks)
     return true;
 }
 
+static void ask_number(const uint8_t *image, size_t size)
+{
+    double number;
+
+    nuc_program_number(image, size, "input0_scale", &number, NULL);
+}
+
 static void run(struct nuc_program *p)
 {
     void *blocks[16];
@@ -87,6 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct nuc_detail detail;
 
     neutronInit();
+    ask_number(image, size);
     if (nuc_program_sizes(image, size, &fuzz_backends, &sizes, &detail) == NUC_OK && small(&sizes)) {
         m.state = exact_block(m.state_size = sizes.state);
         m.temporary = exact_block(m.temporary_size = sizes.temporary);

@@ -615,9 +615,17 @@ static void quantized_borders(struct nuc_context *cx, void *arg)
                                           "0.5, 3, -128, 127, int8) : float32[2, 3]\n"
                                           "%output = output([%d2, %c])\n");
 
+    struct nuc_io_quantizations io;
+
     (void)arg;
-    nuc_remove_io_quantization(g);
+    nuc_remove_io_quantization(g, true, &io);
     nuc_graph_verify(g, "borders");
+    assert_int_equal(io.n_inputs, 2);
+    assert_true(io.inputs[0].quantized && io.inputs[0].dtype == NUC_I8 && io.inputs[0].zero_point == 3);
+    assert_false(io.inputs[1].quantized);
+    assert_int_equal(io.n_outputs, 2);
+    assert_true(io.outputs[0].quantized && io.outputs[0].quant_min == -128 && io.outputs[0].quant_max == 127);
+    assert_false(io.outputs[1].quantized);
     assert_string_equal(nuc_graph_print(g, false), "nucleon-graph 1\n"
                                                    "%x = input : int8[2, 3]\n"
                                                    "%y = input : float32[2, 3]\n"
@@ -635,20 +643,54 @@ static void quantized_borders(struct nuc_context *cx, void *arg)
                                                    "%aten_add_tensor])\n");
 }
 
-static void two_readers(struct nuc_context *cx, void *arg)
+static struct nuc_graph *two_readers(struct nuc_context *cx)
 {
+    return parse_graph(cx, "%x = input : float32[2]\n"
+                           "%q = quantized_decomposed.quantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : "
+                           "int8[2]\n"
+                           "%r = quantized_decomposed.quantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : "
+                           "int8[2]\n"
+                           "%s = quantized_decomposed.quantize_per_tensor.default(%x, 0.25, 3, -128, 127, int8) : "
+                           "int8[2]\n"
+                           "%output = output([%q, %r, %s, %x])\n");
+}
+
+static void refuse_readers(struct nuc_context *cx, void *arg)
+{
+    struct nuc_io_quantizations io;
+
     (void)arg;
-    nuc_remove_io_quantization(parse_graph(cx, "%x = input : float32[2]\n"
-                                               "%a = edge.aten.abs.default(%x) : float32[2]\n"
-                                               "%b = edge.aten.add.Tensor(%a, %x) : float32[2]\n"
-                                               "%output = output([%b])\n"));
+    nuc_remove_io_quantization(two_readers(cx), true, &io);
+}
+
+/* Equal steps read the input itself, others its dequantized values. */
+static void share_input(struct nuc_context *cx, void *arg)
+{
+    struct nuc_graph *g = two_readers(cx);
+    struct nuc_io_quantizations io;
+
+    (void)arg;
+    nuc_remove_io_quantization(g, false, &io);
+    nuc_graph_verify(g, "readers");
+    assert_string_equal(nuc_graph_print(g, false),
+                        "nucleon-graph 1\n"
+                        "%x = input : int8[2]\n"
+                        "%quantized_decomposed_dequantize_per_tensor_default = "
+                        "quantized_decomposed.dequantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : "
+                        "float32[2]\n"
+                        "%quantized_decomposed_quantize_per_tensor_default = "
+                        "quantized_decomposed.quantize_per_tensor.default(%quantized_decomposed_dequantize_per_tensor_"
+                        "default, 0.25, 3, -128, 127, int8) : int8[2]\n"
+                        "%output = output([%x, %x, %quantized_decomposed_quantize_per_tensor_default, "
+                        "%x])\n");
 }
 
 static void test_quantized_borders(void **state)
 {
     (void)state;
     run_in_context(quantized_borders, NULL);
-    expect_failure(two_readers, NULL, NUC_UNSUPPORTED, "'x'");
+    run_in_context(share_input, NULL);
+    expect_failure(refuse_readers, NULL, NUC_UNSUPPORTED, "'x'");
 }
 
 /* ---- preserved operators ---- */

@@ -402,6 +402,36 @@ static void test_corrupted(void **state)
     run_in_context(corrupted);
 }
 
+static void numbers(struct nuc_context *cx, void *arg)
+{
+    static const struct nuc_program_number told[] = {{"input0_scale", true, {.f = 0.25}},
+                                                     {"input0_zp", false, {.i = -7}}};
+    struct nuc_program_options o = {.numbers = told, .n_numbers = 2};
+    struct nuc_span file = nuc_write_program(test_graph(cx, false), &o);
+    struct test_program p;
+    struct nuc_detail detail;
+    double value = 0;
+
+    (void)arg;
+    assert_int_equal(nuc_program_number(file.data, file.size, "input0_scale", &value, NULL), NUC_OK);
+    assert_true(value >= 0.25 && value <= 0.25);
+    assert_int_equal(nuc_program_number(file.data, file.size, "input0_zp", &value, &detail), NUC_OK);
+    assert_true(value >= -7 && value <= -7);
+    assert_int_equal(nuc_program_number(file.data, file.size, "input0_z", &value, &detail), NUC_BAD_INPUT);
+    assert_string_equal(detail.message, "the program has no method of this name");
+    assert_int_equal(nuc_program_number(file.data, file.size, "forward", &value, &detail), NUC_BAD_INPUT);
+    assert_int_equal(nuc_program_number(file.data, file.size / 2, "input0_zp", &value, &detail), NUC_BAD_INPUT);
+    test_load(cx, &p, file, NULL);
+    nuc_program_unload(&p.program);
+}
+
+/* Numbers stand behind the method and do not disturb it. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    run_in_context(numbers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_borders),          cmocka_unit_test(test_one_channel),
         cmocka_unit_test(test_tensor_too_small), cmocka_unit_test(test_driver_errors),
         cmocka_unit_test(test_truncated),        cmocka_unit_test(test_corrupted),
+        cmocka_unit_test(test_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -269,6 +269,8 @@ struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned)
         settle_border_orders(calls[i]);
     }
     nuc_run_lowered_passes(m->graph);
+    if (c->options.io == NUC_IO_INT8)
+        nuc_quantize_borders(m);
     nuc_stage_done(c, "lower", m->graph, started);
     return m;
 }
@@ -296,6 +298,7 @@ struct nuc_span nuc_stage_program(struct nuc_model *lowered)
 
     if (lowered->lowered == NULL)
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is not lowered", lowered->graph->file);
+    nuc_tell_borders(lowered, &options);
     nuc_check_dim_orders(lowered->graph, false);
     struct nuc_span bytes = nuc_write_program(lowered->graph, &options);
     c->report.arena = memory.planned;

@@ -7,6 +7,8 @@
 #include "compiler/import/arrays.h"
 #include "compiler/import/images.h"
 #include "compiler/partition/partition.h"
+#include "compiler/passes/passes.h"
+#include "compiler/program/program.h"
 #include "compiler/quantize/quantize.h"
 #include "compiler/target/target.h"
 #include "nucleon/compile.h"
@@ -34,6 +36,7 @@ struct nuc_model {
     bool equalized;                        /* prepared models: weights have been evened out */
     struct nuc_partitions *partitions;     /* partitioned models */
     struct nuc_lowered_partition *lowered; /* lowered models: one a partition */
+    struct nuc_io_quantizations io;        /* lowered models with quantized inputs and outputs */
     struct nuc_evaluator *evaluator;       /* made by the first run */
     struct nuc_node **nodes;               /* by position, made by the first question */
 };
@@ -90,6 +93,12 @@ struct nuc_model *nuc_stage_quantize_random(struct nuc_model *m);
 struct nuc_model *nuc_stage_partition(struct nuc_model *quantized);
 struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned);
 struct nuc_span nuc_stage_program(struct nuc_model *lowered);
+
+/* Inputs and outputs of a lowered model become int8, with a warning for those that cannot (io_borders.c). */
+void nuc_quantize_borders(struct nuc_model *m);
+
+/* Scale, zero point, range and type of each such border, under names software written for ExecuTorch asks for. */
+void nuc_tell_borders(const struct nuc_model *m, struct nuc_program_options *o);
 
 /* Fails with NUC_PROPERTY naming the first operator that stays on the CPU. */
 void nuc_require_full_delegation(struct nuc_model *partitioned);

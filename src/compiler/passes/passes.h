@@ -59,11 +59,24 @@ void nuc_run_edge_passes_sdk31(struct nuc_graph *g);
  */
 void nuc_run_lowered_passes(struct nuc_graph *g);
 
+/* How a user input or output of quantized values was quantized, per tensor; not `quantized`: it is as it was. */
+struct nuc_io_quantization {
+    bool quantized;
+    double scale;
+    int64_t zero_point, quant_min, quant_max;
+    enum nuc_dtype dtype;
+};
+
+struct nuc_io_quantizations {
+    uint32_t n_inputs, n_outputs;
+    struct nuc_io_quantization *inputs, *outputs; /* in the order of the program */
+};
+
 /*
- * User inputs whose one reader is a quantize node become inputs of its type, results of dequantize nodes outputs of
- * theirs: the program takes and gives int8. Fails with NUC_UNSUPPORTED when an input has several readers. Nodes are
- * renamed.
+ * User inputs that a quantize node reads become inputs of its type, results of dequantize nodes outputs of theirs: the
+ * program takes and gives int8. Readers of such an input in other steps get its values dequantized; with `strict`, as
+ * in ExecuTorch's own pass, an input of several readers fails with NUC_UNSUPPORTED. Nodes are renamed.
  */
-void nuc_remove_io_quantization(struct nuc_graph *g);
+void nuc_remove_io_quantization(struct nuc_graph *g, bool strict, struct nuc_io_quantizations *out);
 
 #endif

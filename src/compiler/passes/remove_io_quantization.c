@@ -1,44 +1,119 @@
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite.h"
 
-static void take_quantized(struct nuc_graph *g, struct nuc_node *input)
+static struct nuc_io_quantization parameters_of(const struct nuc_node *q)
 {
-    struct nuc_node *quantize = input->n_users > 0 ? input->users[0] : NULL;
+    return (struct nuc_io_quantization){
+        .quantized = true,
+        .scale = q->args[1].u.f,
+        .zero_point = q->args[2].u.i,
+        .quant_min = q->args[3].u.i,
+        .quant_max = q->args[4].u.i,
+        .dtype = q->args[5].u.dtype,
+    };
+}
 
-    if (input->n_users > 1)
+static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)
+{
+    bool same = !(a->args[1].u.f < b->args[1].u.f) && !(a->args[1].u.f > b->args[1].u.f);
+
+    for (uint32_t i = 2; i < 5; i++)
+        same = same && a->args[i].u.i == b->args[i].u.i;
+    return same && a->args[5].u.dtype == b->args[5].u.dtype;
+}
+
+static bool is_per_tensor(const struct nuc_node *node, enum nuc_op op)
+{
+    return node != NULL && node->op == op && node->args[1].kind == NUC_ARG_FLOAT && node->args[2].kind == NUC_ARG_INT;
+}
+
+/* The reader whose parameters the input gets: the first one in graph order that quantizes. */
+static struct nuc_node *first_quantize(const struct nuc_node *input)
+{
+    for (struct nuc_node *n = input->next; n != NULL; n = n->next) {
+        if (is_per_tensor(n, NUC_OP_QUANTIZE_PER_TENSOR) && nuc_arg_node(n, 0) == input)
+            return n;
+    }
+    return NULL;
+}
+
+/* The float values of the input for readers that want them, or want them in other steps. */
+static void dequantize_for_others(struct nuc_graph *g, struct nuc_node *input, const struct nuc_node *quantize)
+{
+    struct nuc_meta meta = input->vals[0];
+    struct nuc_node *first_call = input;
+
+    while (nuc_is_placeholder(first_call))
+        first_call = first_call->next;
+    struct nuc_node *d = nuc_insert(g, first_call, NUC_OP_DEQUANTIZE_PER_TENSOR, quantize);
+    nuc_replace_uses(g, input, d, NULL);
+    nuc_set_arg_node(d, g, 0, input);
+    for (uint32_t i = 1; i < 6; i++)
+        nuc_copy_arg(g, d, i, quantize, i);
+    nuc_set_val(g, d, &meta);
+}
+
+static struct nuc_io_quantization take_quantized(struct nuc_graph *g, struct nuc_node *input, bool strict)
+{
+    struct nuc_node *quantize = first_quantize(input);
+
+    if (strict && input->n_users > 1)
         nuc_fail(g->cx, NUC_UNSUPPORTED,
                  "%s: input '%s' has %u readers, so it cannot become an input of quantized values: keep float inputs",
                  g->file, input->name, input->n_users);
-    if (quantize == NULL || quantize->op != NUC_OP_QUANTIZE_PER_TENSOR)
-        return;
-    nuc_set_val(g, input, &quantize->vals[0]);
-    nuc_replace_uses(g, quantize, input, NULL);
-    nuc_remove_node(g, quantize);
+    if (quantize == NULL)
+        return (struct nuc_io_quantization){.quantized = false};
+    struct nuc_io_quantization parameters = parameters_of(quantize);
+    struct nuc_meta meta = quantize->vals[0];
+    struct nuc_node **merged = nuc_alloc_array(g->cx, input->n_users, sizeof(struct nuc_node *));
+    uint32_t n_merged = 0;
+
+    for (uint32_t i = 0; i < input->n_users; i++) {
+        struct nuc_node *reader = input->users[i];
+        if (is_per_tensor(reader, NUC_OP_QUANTIZE_PER_TENSOR) && same_parameters(reader, quantize))
+            merged[n_merged++] = reader;
+    }
+    if (n_merged < input->n_users)
+        dequantize_for_others(g, input, quantize);
+    nuc_set_val(g, input, &meta);
+    for (uint32_t i = 0; i < n_merged; i++) {
+        nuc_replace_uses(g, merged[i], input, NULL);
+        nuc_remove_node(g, merged[i]);
+    }
+    return parameters;
 }
 
-static void give_quantized(struct nuc_graph *g, struct nuc_node *output)
+static void give_quantized(struct nuc_graph *g, struct nuc_node *output, struct nuc_io_quantizations *out)
 {
     struct nuc_arg *values = &output->args[0];
     struct nuc_node **given = nuc_alloc_array(g->cx, values->count, sizeof *given);
 
+    out->n_outputs = values->count;
+    out->outputs = nuc_alloc_array(g->cx, values->count, sizeof *out->outputs);
     for (uint32_t i = 0; i < values->count; i++) {
         struct nuc_node *value = values->u.nodes[i];
-        bool quantized = value != NULL && value->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
+        bool quantized = is_per_tensor(value, NUC_OP_DEQUANTIZE_PER_TENSOR);
+        if (quantized)
+            out->outputs[i] = parameters_of(value);
         given[i] = quantized ? nuc_operand(g, value, 0) : value;
     }
     nuc_set_arg_nodes(output, g, 0, given, values->count);
 }
 
-void nuc_remove_io_quantization(struct nuc_graph *g)
+void nuc_remove_io_quantization(struct nuc_graph *g, bool strict, struct nuc_io_quantizations *out)
 {
     struct nuc_node *output = nuc_output_node(g);
+    uint32_t n_inputs = 0;
 
+    for (struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next)
+        n_inputs += n->input_kind == NUC_USER_INPUT;
+    *out = (struct nuc_io_quantizations){.inputs = nuc_alloc_array(g->cx, n_inputs, sizeof *out->inputs)};
     for (struct nuc_node *n = g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
         if (n->input_kind == NUC_USER_INPUT)
-            take_quantized(g, n);
+            out->inputs[out->n_inputs++] = take_quantized(g, n, strict);
     }
     if (output != NULL && output->args[0].kind == NUC_ARG_NODES)
-        give_quantized(g, output);
+        give_quantized(g, output, out);
     nuc_remove_dead(g);
     nuc_rename_as_traced(g);
 }

@@ -73,9 +73,6 @@ struct nuc_emission {
     struct nuc_memory_plan plan;
 };
 
-/* ExecuTorch's number of an element type, or -1. */
-int nuc_scalar_type(enum nuc_dtype dtype);
-
 /* Values and instructions of the graph, live ranges included; plans the memory. */
 struct nuc_emission *nuc_emit_graph(struct nuc_graph *g);
 

@@ -19,10 +19,22 @@ struct nuc_program_memory_report {
     size_t n_values, n_instructions;
 };
 
+/* A constant the program tells under a name of its own, as a method without inputs whose output it is. */
+struct nuc_program_number {
+    const char *name;
+    bool is_float;
+    union {
+        int64_t i;
+        double f;
+    } u;
+};
+
 struct nuc_program_options {
     const char *method;                       /* NULL: "forward" */
     enum nuc_segment_mode delegate_data;      /* inside the program, or in segments behind it */
     bool keep_order;                          /* see nuc_write_program() */
+    const struct nuc_program_number *numbers; /* behind the method, in this order */
+    size_t n_numbers;
     struct nuc_program_memory_report *report; /* filled when not NULL */
 };
 
@@ -34,6 +46,9 @@ struct nuc_program_options {
  * NUC_UNSUPPORTED, naming the node, for an operator that has no out variant at run time.
  */
 struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o);
+
+/* ExecuTorch's number of an element type, or -1. */
+int nuc_scalar_type(enum nuc_dtype dtype);
 
 /* "aten::add.out" and the like, or NULL when the operator cannot be written. For tables of supported operators. */
 const char *nuc_program_operator_name(enum nuc_op op);

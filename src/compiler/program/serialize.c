@@ -148,9 +148,8 @@ static nuc_fb_ref add_instructions(struct serializer *s)
     return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
 }
 
-static nuc_fb_ref add_chains(struct serializer *s)
+static nuc_fb_ref add_chains(struct serializer *s, nuc_fb_ref instructions)
 {
-    nuc_fb_ref instructions = add_instructions(s);
     nuc_fb_ref inputs = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
     nuc_fb_ref outputs = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
 
@@ -271,25 +270,73 @@ static nuc_fb_ref add_container(struct serializer *s)
     return nuc_fb_table_end(s->b);
 }
 
-static nuc_fb_ref add_plans(struct serializer *s)
+enum { PLAN_FIELDS = NUC_PLAN_BUFFER_SIZES + 1 };
+
+static nuc_fb_ref end_plan(struct serializer *s, const nuc_fb_ref refs[PLAN_FIELDS])
+{
+    nuc_fb_table_begin(s->b);
+    for (int i = 0; i < PLAN_FIELDS; i++)
+        nuc_fb_put_ref(s->b, i, refs[i]);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_method(struct serializer *s)
 {
     const int64_t buffer_sizes[2] = {0, (int64_t)s->e->plan.size}; /* entry 0 is reserved */
-    nuc_fb_ref refs[9];
+    nuc_fb_ref refs[PLAN_FIELDS];
 
     refs[NUC_PLAN_NAME] = nuc_fb_add_string(s->b, s->o->method != NULL ? s->o->method : "forward");
     refs[NUC_PLAN_CONTAINER] = add_container(s);
     refs[NUC_PLAN_VALUES] = add_values(s);
     refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, s->e->inputs, s->e->n_inputs, 4, 4);
     refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, s->e->outputs, s->e->n_outputs, 4, 4);
-    refs[NUC_PLAN_CHAINS] = add_chains(s);
+    refs[NUC_PLAN_CHAINS] = add_chains(s, add_instructions(s));
     refs[NUC_PLAN_OPERATORS] = add_operators(s);
     refs[NUC_PLAN_DELEGATES] = add_delegates(s);
     refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);
+    return end_plan(s, refs);
+}
+
+/* A method without inputs or instructions whose output is the number. */
+static nuc_fb_ref add_number(struct serializer *s, const struct nuc_program_number *number)
+{
+    const struct nuc_emit_value value = {
+        .kind = number->is_float ? NUC_EMIT_DOUBLE : NUC_EMIT_INT,
+        .u = {.i = number->is_float ? 0 : number->u.i},
+    };
+    const struct nuc_emit_value floating = {.kind = NUC_EMIT_DOUBLE, .u = {.f = number->u.f}};
+    const int64_t buffer_sizes[2] = {0, 0};
+    const uint32_t output = 0;
+    nuc_fb_ref refs[PLAN_FIELDS];
+
+    refs[NUC_PLAN_NAME] = nuc_fb_add_string(s->b, number->name);
+    nuc_fb_ref in = nuc_fb_add_string(s->b, "");
+    nuc_fb_ref out = nuc_fb_add_string(s->b, "[1, {\"type\": null, \"context\": null, \"children_spec\": []}]");
     nuc_fb_table_begin(s->b);
-    for (int i = 0; i < 9; i++)
-        nuc_fb_put_ref(s->b, i, refs[i]);
-    nuc_fb_ref plan = nuc_fb_table_end(s->b);
-    return nuc_fb_add_refs(s->b, &plan, 1);
+    nuc_fb_put_ref(s->b, 0, in);
+    nuc_fb_put_ref(s->b, 1, out);
+    refs[NUC_PLAN_CONTAINER] = nuc_fb_table_end(s->b);
+    nuc_fb_ref scalar = add_union(s, (uint8_t)value.kind, add_scalar(s, number->is_float ? &floating : &value));
+    refs[NUC_PLAN_VALUES] = nuc_fb_add_refs(s->b, &scalar, 1);
+    refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
+    refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, &output, 1, 4, 4);
+    refs[NUC_PLAN_CHAINS] = add_chains(s, nuc_fb_add_refs(s->b, NULL, 0));
+    refs[NUC_PLAN_OPERATORS] = nuc_fb_add_refs(s->b, NULL, 0);
+    refs[NUC_PLAN_DELEGATES] = nuc_fb_add_refs(s->b, NULL, 0);
+    refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);
+    return end_plan(s, refs);
+}
+
+/* The method first: runtimes that know one method run that. */
+static nuc_fb_ref add_plans(struct serializer *s)
+{
+    size_t count = s->o->n_numbers + 1;
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, count, sizeof *refs);
+
+    refs[0] = add_method(s);
+    for (size_t i = 1; i < count; i++)
+        refs[i] = add_number(s, &s->o->numbers[i - 1]);
+    return nuc_fb_add_refs(s->b, refs, count);
 }
 
 static nuc_fb_ref add_segments(struct serializer *s)

@@ -1,0 +1,52 @@
+/* Programs that take and give int8: the borders of the graph, and what the program says about them. */
+#include "compiler/driver/driver.h"
+#include "host/text.h"
+
+static void tell_float_borders(struct nuc_compiler *c, const char *file, const char *what,
+                               const struct nuc_io_quantization *borders, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!borders[i].quantized)
+            nuc_warn(c->cx, "%s: %s %u stays as it is: it is not quantized inside the program", file, what, i);
+    }
+}
+
+void nuc_quantize_borders(struct nuc_model *m)
+{
+    nuc_remove_io_quantization(m->graph, m->c->options.reference_compat, &m->io);
+    tell_float_borders(m->c, m->graph->file, "input", m->io.inputs, m->io.n_inputs);
+    tell_float_borders(m->c, m->graph->file, "output", m->io.outputs, m->io.n_outputs);
+}
+
+enum { NUMBERS_A_BORDER = 5 };
+
+/* Names and order as ExecuTorch's quantize_io_pass leaves them. */
+static void add_border_numbers(struct nuc_context *cx, const char *kind, uint32_t index,
+                               const struct nuc_io_quantization *q, struct nuc_program_number *out)
+{
+    out[0] = (struct nuc_program_number){nuc_format(cx, "%s%u_scale", kind, index), true, {.f = q->scale}};
+    out[1] = (struct nuc_program_number){nuc_format(cx, "%s%u_zp", kind, index), false, {.i = q->zero_point}};
+    out[2] = (struct nuc_program_number){nuc_format(cx, "%s%u_quant_min", kind, index), false, {.i = q->quant_min}};
+    out[3] = (struct nuc_program_number){nuc_format(cx, "%s%u_quant_max", kind, index), false, {.i = q->quant_max}};
+    out[4] =
+        (struct nuc_program_number){nuc_format(cx, "%s%u_dtype", kind, index), false, {.i = nuc_scalar_type(q->dtype)}};
+}
+
+void nuc_tell_borders(const struct nuc_model *m, struct nuc_program_options *o)
+{
+    struct nuc_context *cx = m->c->cx;
+    const struct nuc_io_quantizations *io = &m->io;
+    size_t most = (size_t)(io->n_inputs + io->n_outputs) * NUMBERS_A_BORDER;
+    struct nuc_program_number *numbers = nuc_alloc_array(cx, most, sizeof *numbers);
+
+    o->numbers = numbers;
+    for (uint32_t i = 0; i < io->n_inputs + io->n_outputs; i++) {
+        bool input = i < io->n_inputs;
+        uint32_t index = input ? i : i - io->n_inputs;
+        const struct nuc_io_quantization *q = input ? &io->inputs[index] : &io->outputs[index];
+        if (!q->quantized)
+            continue;
+        add_border_numbers(cx, input ? "input" : "output", index, q, numbers + o->n_numbers);
+        o->n_numbers += NUMBERS_A_BORDER;
+    }
+}
