@@ -1,6 +1,7 @@
 #!/bin/sh
 # reference.sh BUILD DIR: compares every stage with the reference data below DIR (test/conformance) and fails when a
-# check has fewer equal cases, or fewer cases, than tools/reference.expected records. Prints the summary lines.
+# check has fewer equal cases, or fewer cases, than tools/reference.expected records, or when the cost model misses a
+# printed latency (docs/cycle-model.md). Prints the summary lines.
 set -u
 [ $# -eq 2 ] || { echo "usage: reference.sh BUILD DIR" >&2; exit 2; }
 conformance=$1/test/conformance/conformance
@@ -12,6 +13,9 @@ trap 'rm -f "$report"' EXIT
 "$conformance" "$2" >"$report"
 code=$?
 [ $code -le 1 ] || exit $code
+if [ -d "$2/litert/converted" ]; then
+    "$1/test/conformance/cycle_fit" "$2" || exit 1
+fi
 grep -E '^[a-z]+: equal [0-9]+ of [0-9]+' "$report"
 awk 'NR == FNR { if ($1 !~ /^#/ && NF == 3) { equal[$1] = $2; total[$1] = $3 } next }
      /^[a-z]+: equal [0-9]+ of [0-9]+/ {

@@ -60,9 +60,6 @@ void nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *memory,
 /* Reads a record of any opcode. The record's extent has been verified. */
 void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r);
 
-/* Estimated cycles of a call of this much work on the array. */
-uint32_t nuc_npu_cycles(uint64_t work);
-
 /* Memory for a handle: malloc on the host, none on a device. */
 void *npu_context_alloc(size_t size);
 void npu_context_free(void *context);

@@ -1,12 +1,9 @@
 /* The list of kernel calls, one after the other, and the profile they leave. */
 #include <string.h>
 
+#include "base/npu_cost.h"
 #include "base/span.h"
 #include "npu.h"
-
-/* Cycles: a call's fixed cost, then 64 multiply-accumulates a cycle. */
-#define CALL_CYCLES 2000
-#define WORK_PER_CYCLE 64
 
 typedef void (*kernel_function)(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 
@@ -41,13 +38,6 @@ void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r)
     memcpy(r, at, (size_t)nuc_load_u32(at + 4) * 4);
 }
 
-uint32_t nuc_npu_cycles(uint64_t work)
-{
-    uint64_t cycles = CALL_CYCLES + work / WORK_PER_CYCLE;
-
-    return cycles > UINT32_MAX ? UINT32_MAX : (uint32_t)cycles;
-}
-
 /* A start and a stop of 8 bytes: event, opcode, function, timestamp code, then the time in cycles. */
 static void write_profile(uint8_t *at, uint32_t call, uint32_t start, uint32_t stop)
 {
@@ -59,25 +49,29 @@ static void write_profile(uint8_t *at, uint32_t call, uint32_t start, uint32_t s
     nuc_store_u32(at + 12, stop);
 }
 
+static uint32_t time_word(uint64_t time)
+{
+    return time > UINT32_MAX ? UINT32_MAX : (uint32_t)time;
+}
+
 void nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *memory, uint8_t *profile)
 {
     const uint8_t *at = npu->calls;
-    uint32_t now = 0;
+    struct nuc_npu_clock clock = {.now = 0};
 
     for (uint32_t i = 0; i < npu->n_calls; i++) {
         union nuc_mc_record r;
-        uint64_t work = 0;
 
         nuc_npu_load(at, &r);
         kernels[nuc_mc_opcode_of(&r.call)](memory, &r);
         at += (size_t)r.call.words * 4;
         if (profile) {
-            nuc_npu_verify_record(npu, &r, &work);
-            uint32_t stop = now + nuc_npu_cycles(work);
-            write_profile(profile + (size_t)i * NUC_MC_PROFILE_RECORD, i + 1, now, stop);
-            now = stop;
+            uint32_t start = time_word(clock.now);
+            uint32_t stop = time_word(nuc_npu_clock_step(&nuc_npu_n3_64, &clock, &r));
+            write_profile(profile + (size_t)i * NUC_MC_PROFILE_RECORD, i + 1, start, stop);
         }
     }
     if (profile)
-        write_profile(profile + (size_t)npu->n_calls * NUC_MC_PROFILE_RECORD, 0, now, now);
+        write_profile(profile + (size_t)npu->n_calls * NUC_MC_PROFILE_RECORD, 0, time_word(clock.now),
+                      time_word(clock.now));
 }

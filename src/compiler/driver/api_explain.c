@@ -3,10 +3,45 @@
 #include "compiler/report/explain.h"
 #include "compiler/report/list_operators.h"
 
-/* The explanation of a model at any stage before lowering. */
-static struct nuc_explanation *explain_model(struct nuc_model *m)
+struct lowering {
+    struct nuc_model *partitioned, *lowered;
+};
+
+static void lower(struct nuc_context *cx, void *arg)
+{
+    struct lowering *l = arg;
+
+    (void)cx;
+    l->lowered = nuc_stage_lower(l->partitioned);
+}
+
+/* The kernel calls of all partitions; NULL when the model cannot be lowered, which its compilation will tell. */
+static struct nuc_explain_call *kernel_calls(struct nuc_model *partitioned, size_t *count)
+{
+    struct nuc_context *cx = partitioned->c->cx;
+    struct lowering l = {.partitioned = partitioned};
+    struct nuc_explain_call *calls = NULL;
+    size_t capacity = 0;
+
+    *count = 0;
+    if (nuc_try(cx, lower, &l) != NUC_OK)
+        return NULL;
+    calls = nuc_grow(cx, calls, &capacity, 1, sizeof *calls);
+    for (size_t i = 0; i < nuc_model_n_partitions(l.lowered); i++) {
+        const struct nuc_lowered_partition *p = &l.lowered->lowered[i];
+        calls = nuc_grow(cx, calls, &capacity, *count + p->image->n_calls + 1, sizeof *calls);
+        for (uint32_t k = 0; k < p->image->n_calls; k++)
+            calls[(*count)++] = (struct nuc_explain_call){p->sources[k] != NULL ? p->sources[k]->name : NULL,
+                                                          p->image->calls[k].cycles};
+    }
+    return calls;
+}
+
+/* The explanation of a model at any stage before lowering; cycles of kernels take a conversion. */
+static struct nuc_explanation *explain_model(struct nuc_model *m, bool with_cycles)
 {
     struct nuc_compiler *c = m->c;
+    size_t n_calls = 0;
     bool made_up = m->partitions == NULL && !nuc_model_is_quantized(m);
 
     if (m->lowered != NULL)
@@ -15,8 +50,9 @@ static struct nuc_explanation *explain_model(struct nuc_model *m)
         m = nuc_stage_quantize_random(m);
     if (m->partitions == NULL)
         m = nuc_stage_partition(m);
+    struct nuc_explain_call *calls = with_cycles ? kernel_calls(m, &n_calls) : NULL;
     struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, nuc_target_find(c->cx, c->options.target),
-                                                  nuc_flavor_find(c->cx, c->options.converter_flavor));
+                                                  nuc_flavor_find(c->cx, c->options.converter_flavor), calls, n_calls);
     e->made_up_ranges = made_up;
     return e;
 }
@@ -30,7 +66,7 @@ struct explain_call {
 static void explain(struct nuc_context *cx, void *arg)
 {
     struct explain_call *call = arg;
-    const struct nuc_explanation *e = explain_model(call->m);
+    const struct nuc_explanation *e = explain_model(call->m, true);
 
     *call->out = (struct nuc_explain_result){
         .n_operators = e->n_operators,
@@ -56,7 +92,7 @@ enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_option
 void nuc_require_full_delegation(struct nuc_model *partitioned)
 {
     struct nuc_context *cx = partitioned->c->cx;
-    const struct nuc_explanation *e = explain_model(partitioned);
+    const struct nuc_explanation *e = explain_model(partitioned, false);
 
     if (e->n_delegated < e->n_operators)
         nuc_fail(cx, NUC_PROPERTY, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",

@@ -124,6 +124,21 @@ static struct nuc_span compose(struct nuc_compiler *c, const struct nuc_partitio
     return nuc_payload_compose(c->cx, &payload);
 }
 
+/* The node of each kernel call: debug handles are 1 + id. Calls of a border's transposes have none. */
+static const struct nuc_node *const *call_sources(struct nuc_graph *g, const struct nuc_neutron_image *image)
+{
+    const struct nuc_node **by_id = nuc_alloc_array(g->cx, g->next_id, sizeof(struct nuc_node *));
+    const struct nuc_node **sources = nuc_alloc_array(g->cx, image->n_calls, sizeof(struct nuc_node *));
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        by_id[n->id] = n;
+    for (uint32_t i = 0; i < image->n_calls; i++) {
+        uint32_t handle = image->calls[i].handle;
+        sources[i] = handle > 0 && handle <= g->next_id ? by_id[handle - 1] : NULL;
+    }
+    return sources;
+}
+
 static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_lowered_partition *out)
 {
     struct nuc_compiler *c = m->c;
@@ -153,6 +168,8 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
         .model = model,
     };
     out->delegate = delegate;
+    out->image = image;
+    out->sources = call_sources(m->graph, image);
     out->info = (struct nuc_partition_info){
         .tag = p->tag,
         .litert = litert.data,

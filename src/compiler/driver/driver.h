@@ -6,6 +6,7 @@
 #include "compiler/graph/graph.h"
 #include "compiler/import/arrays.h"
 #include "compiler/import/images.h"
+#include "compiler/neutron/convert.h"
 #include "compiler/partition/partition.h"
 #include "compiler/passes/passes.h"
 #include "compiler/program/program.h"
@@ -27,6 +28,8 @@ struct nuc_compiler {
 struct nuc_lowered_partition {
     struct nuc_delegate *delegate;
     struct nuc_partition_info info;
+    const struct nuc_neutron_image *image;
+    const struct nuc_node *const *sources; /* the node each kernel call was made for, NULL: none */
 };
 
 struct nuc_model {

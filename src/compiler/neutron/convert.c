@@ -487,6 +487,21 @@ static void write_microcode(struct nuc_cv *cv, struct nuc_neutron_image *image)
     image->microcode = (struct nuc_span){mc, size};
 }
 
+/* Addresses do not matter for the time of a call, but the order of calls may. */
+static void count_cycles(struct nuc_cv *cv, const struct nuc_npu_costs *costs)
+{
+    struct nuc_npu_clock clock = {.now = 0};
+
+    for (uint32_t i = 0; i < cv->n_calls; i++) {
+        const uint8_t *record = cv->records.data + cv->calls[i].offset;
+        union nuc_mc_record r = {.call = {.opcode = 0}};
+        uint64_t started = clock.now;
+
+        memcpy(&r, record, nuc_mc_record_size(nuc_load_u32(record) & 0xFFFFu));
+        cv->calls[i].cycles = nuc_npu_clock_step(costs, &clock, &r) - started;
+    }
+}
+
 struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struct nuc_lt_model *m,
                                              const struct nuc_convert_options *options)
 {
@@ -504,6 +519,7 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
             emit_node(&cv, &cv.nodes[i]);
     }
     assign_addresses(&cv, image);
+    count_cycles(&cv, options && options->costs ? options->costs : &nuc_npu_n3_64);
     /* A weights block and a kernels block always exist: their pointers are arguments of the driver. */
     if (cv.weights.size == 0)
         append(&cv, &cv.weights, "", 1);

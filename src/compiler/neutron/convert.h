@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/npu_cost.h"
 #include "base/span.h"
 #include "compiler/litert/litert.h"
 #include "host/context.h"
@@ -21,6 +22,7 @@ struct nuc_neutron_call {
     uint32_t lt_op;     /* index of the LiteRT operator */
     uint32_t handle;    /* its debug handle */
     uint32_t offset;    /* of the record in the microcode, in bytes */
+    uint64_t cycles;    /* from the end of the call before it, by the cost model */
 };
 
 struct nuc_neutron_image {
@@ -34,6 +36,7 @@ struct nuc_neutron_image {
 };
 
 struct nuc_convert_options {
+    const struct nuc_npu_costs *costs; /* NULL: nuc_npu_n3_64 */
     bool profile; /* the program records the time of every kernel call */
 };
 

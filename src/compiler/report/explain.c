@@ -39,8 +39,21 @@ static void add_up(struct nuc_explanation *e, const struct nuc_explain_row *row)
         e->lost_cycles += row->cpu_cycles - row->npu_cycles;
 }
 
+static void add_call(struct nuc_explanation *e, const struct nuc_explain_call *call)
+{
+    for (uint32_t i = 0; call->node != NULL && i < e->n_rows; i++) {
+        if (e->rows[i].partition != NULL && strcmp(e->rows[i].node->name, call->node) == 0) {
+            e->rows[i].npu_cycles += call->cycles;
+            return;
+        }
+    }
+    e->format_cycles += call->cycles;
+    e->npu_cycles += call->cycles;
+}
+
 struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struct nuc_partitions *partitions,
-                                          const struct nuc_target *target, const struct nuc_flavor *flavor)
+                                          const struct nuc_target *target, const struct nuc_flavor *flavor,
+                                          const struct nuc_explain_call *calls, size_t n_calls)
 {
     struct nuc_context *cx = g->cx;
     struct nuc_explanation *e = nuc_alloc(cx, sizeof *e);
@@ -54,8 +67,13 @@ struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struc
     e->npu_cycles = (uint64_t)partitions->count * e->target->costs.npu_call;
     for (uint32_t i = 0; i < e->n_rows; i++) {
         fill_row(e, partitions, &partitions->decisions[i], &e->rows[i]);
-        add_up(e, &e->rows[i]);
+        if (calls != NULL && e->rows[i].partition != NULL)
+            e->rows[i].npu_cycles = 0;
     }
+    for (size_t i = 0; calls != NULL && i < n_calls; i++)
+        add_call(e, &calls[i]);
+    for (uint32_t i = 0; i < e->n_rows; i++)
+        add_up(e, &e->rows[i]);
     return e;
 }
 

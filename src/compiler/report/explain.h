@@ -15,7 +15,8 @@ struct nuc_explain_row {
     const char *partition; /* tag, NULL: CPU */
     bool is_operator;      /* no quantize, dequantize or getitem node */
     uint64_t macs;
-    uint64_t npu_cycles, cpu_cycles; /* on either side, wherever it runs */
+    /* On either side, wherever it runs. On the NPU, 0 is a node that became part of another node's kernel. */
+    uint64_t npu_cycles, cpu_cycles;
 };
 
 struct nuc_explanation {
@@ -27,12 +28,23 @@ struct nuc_explanation {
     struct nuc_explain_row *rows; /* in graph order */
     uint32_t n_operators, n_delegated, n_partitions;
     uint64_t npu_cycles, cpu_cycles; /* of the nodes where they are, calls of partitions included */
+    uint64_t format_cycles;          /* of these, kernels that change formats at the border of a partition */
     uint64_t lost_cycles;            /* what the nodes on the CPU would take less on the NPU */
 };
 
-/* The graph is partitioned. NULL for target and flavor: the defaults. */
+/* Cycles of a kernel call of the lowered model, and the node it was made for; NULL: a border's change of format. */
+struct nuc_explain_call {
+    const char *node;
+    uint64_t cycles;
+};
+
+/*
+ * The graph is partitioned. NULL for target and flavor: the defaults. `calls` are those of all partitions, from which
+ * nodes on the NPU have their cycles; without any (`calls` NULL) they are estimated node by node.
+ */
 struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struct nuc_partitions *partitions,
-                                          const struct nuc_target *target, const struct nuc_flavor *flavor);
+                                          const struct nuc_target *target, const struct nuc_flavor *flavor,
+                                          const struct nuc_explain_call *calls, size_t n_calls);
 
 /* Lines of at most 120 columns. `all`: quantize, dequantize and getitem nodes, too. */
 const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanation *e, bool all);

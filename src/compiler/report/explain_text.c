@@ -119,7 +119,7 @@ static void add_head(struct nuc_text *out, const struct nuc_explanation *e)
 {
     nuc_text_addf(out, "%s: %u of %u operators on the NPU in %u partition%s\n", e->file, e->n_delegated, e->n_operators,
                   e->n_partitions, e->n_partitions == 1 ? "" : "s");
-    nuc_text_addf(out, "target %s, rules of %s; cycles are estimates (docs/explain.md)\n", e->target->name,
+    nuc_text_addf(out, "target %s, rules of %s; cycles are those of a model (docs/cycle-model.md)\n", e->target->name,
                   e->flavor->name);
     if (e->made_up_ranges)
         nuc_text_addf(out, "quantized with made-up ranges, of one random sample: rules about shared scales and clipped "
@@ -140,6 +140,9 @@ static void add_summary(struct nuc_text *out, const struct nuc_explanation *e)
     nuc_text_addf(out, "\nabout %s cycles an inference, %.3g ms at %.0f MHz: NPU %s, CPU %s\n", with_commas(cx, total),
                   (double)total / e->target->clock_hz * 1e3, e->target->clock_hz * 1e-6, with_commas(cx, e->npu_cycles),
                   with_commas(cx, e->cpu_cycles));
+    if (e->format_cycles > 0)
+        nuc_text_addf(out, "of these, NPU %s to change formats at the borders of partitions\n",
+                      with_commas(cx, e->format_cycles));
     if (e->n_delegated < e->n_operators)
         nuc_text_addf(out, "%u operator%s on the CPU, about %s cycles more than on the NPU\n",
                       e->n_operators - e->n_delegated, e->n_operators - e->n_delegated == 1 ? "" : "s",

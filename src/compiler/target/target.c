@@ -11,12 +11,13 @@ static const struct nuc_target targets[] = {
         .pipelines = 8,
         .num_macs = 8,
         .clock_hz = 324e6,
+        .npu = &nuc_npu_n3_64,
         .costs = {.npu_call = 3000,
-                  .npu_kernel = 200,
                   .cpu_operator = 500,
                   .cpu_mac = 2,
                   .cpu_element = 8,
-                  .cpu_function = 60},
+                  .cpu_function = 60,
+                  .cpu_softmax = 200},
         .n_memories = 2,
         .memories =
             {

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/npu_cost.h"
 #include "host/context.h"
 
 /* A memory the program's buffers can be placed in. */
@@ -20,14 +21,14 @@ struct nuc_memory {
 
 #define NUC_TARGET_MEMORIES 4
 
-/* Estimates of time for reports (docs/explain.md), in cycles of the common clock of NPU and CPU. */
+/* What is outside the NPU, in cycles of the common clock of NPU and CPU (docs/cycle-model.md). */
 struct nuc_costs {
     uint32_t npu_call;   /* one delegate call: driver, cache maintenance, interrupt */
-    uint32_t npu_kernel; /* start of one kernel */
     double cpu_operator; /* call of one kernel by the runtime */
     double cpu_mac;      /* int8 multiply-accumulate */
     double cpu_element;  /* int8 value read, rescaled and written */
     double cpu_function; /* value of exp, tanh and the like, computed in float */
+    double cpu_softmax;  /* int8 value of a softmax: two fixed-point exponentials */
 };
 
 struct nuc_target {
@@ -36,6 +37,7 @@ struct nuc_target {
     uint32_t pipelines; /* dot products computed side by side */
     uint32_t num_macs;  /* length of one dot product: input channels are rounded up to it */
     double clock_hz;
+    const struct nuc_npu_costs *npu; /* cycles of its kernels; the simulator uses the same */
     struct nuc_costs costs;
     uint32_t n_memories;
     struct nuc_memory memories[NUC_TARGET_MEMORIES];

@@ -1,0 +1,55 @@
+/*
+ * Cycles of the NPU's kernel calls: the one cost model of simulator, profile and reports (docs/cycle-model.md). A
+ * call's work is counted from its sizes; constants of the hardware make cycles of it. Freestanding.
+ */
+#ifndef NUC_BASE_NPU_COST_H
+#define NUC_BASE_NPU_COST_H
+
+#include <stdint.h>
+
+#include "base/microcode.h"
+
+/* Constants of an NPU, in cycles of its clock. */
+struct nuc_npu_costs {
+    uint32_t pipelines;      /* dot products side by side: output channels are rounded up to it */
+    uint32_t num_macs;       /* length of one dot product: input channels are rounded up to it */
+    uint32_t depthwise_macs; /* multiply-accumulates a pipeline does in a cycle when each channel has its own input */
+    uint32_t kernel;         /* cycles to start a kernel and to finish it */
+    uint32_t bus_bytes;      /* operands and results moved in a cycle; not overlapped with the array */
+    uint32_t softmax_steps;  /* lane steps of an element */
+    uint32_t copy_start;     /* cycles to start a copy from flash */
+    uint32_t copy_bytes;     /* bytes a copy from flash moves in a cycle */
+    uint32_t cycles_per_second; /* clock */
+};
+
+/* eIQ Neutron N3-64 as in the i.MX RT700. */
+extern const struct nuc_npu_costs nuc_npu_n3_64;
+
+/* What a kernel call does. */
+struct nuc_npu_work {
+    uint64_t array;     /* multiply-accumulates of the whole array, channels already rounded up */
+    uint64_t depthwise; /* multiply-accumulates of single pipelines, channels already rounded up */
+    uint64_t lanes;     /* elements the pipelines handle one by one */
+    uint64_t bytes;     /* read and written */
+};
+
+/* Counts that saturate, for sizes nobody has checked. */
+uint64_t nuc_npu_times(uint64_t a, uint64_t b);
+uint64_t nuc_npu_round_up(uint64_t value, uint32_t step);
+
+/* The work of a call, from the sizes in its record; that of a copy from flash is its bytes. */
+struct nuc_npu_work nuc_npu_work_of(const struct nuc_npu_costs *costs, const union nuc_mc_record *r);
+
+/* Cycles of a kernel call with that work. */
+uint64_t nuc_npu_cycles(const struct nuc_npu_costs *costs, const struct nuc_npu_work *work);
+
+/* The time of a program: calls block, one after the other. Starts at zero. */
+struct nuc_npu_clock {
+    uint64_t now;
+};
+
+/* Advances the clock by one call and returns the time it ends. */
+uint64_t nuc_npu_clock_step(const struct nuc_npu_costs *costs, struct nuc_npu_clock *clock,
+                            const union nuc_mc_record *r);
+
+#endif
