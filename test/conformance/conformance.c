@@ -31,6 +31,7 @@ static const struct {
     {"qdq", check_qdq, "outputs of the evaluator on the quantized graph"},
     {"sqnr", check_sqnr, "SQNR of the quantized graph in the default mode, of the reference's, of its Edge graph"},
     {"program", check_program, "structure of the program file"},
+    {"nodelegate", check_nodelegate, "outputs of the reference's CPU-only programs on our runtime"},
 };
 
 #define N_CHECKS (sizeof checks / sizeof checks[0])

@@ -42,6 +42,7 @@ enum conf_result check_outputs(const struct conf_case *c, struct conf_report *r)
 enum conf_result check_qdq(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_float(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_sqnr(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_nodelegate(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_program(const struct conf_case *c, struct conf_report *r);
 
 /* "<folder>/<name>.<suffix>" in a buffer of the caller; true when the file is there. */
