@@ -272,13 +272,14 @@ static enum conf_result check_partitions(struct nuc_compiler *c, const struct co
     return result;
 }
 
-enum conf_result check_outputs(const struct conf_case *c, struct conf_report *r)
+static enum conf_result check_with(struct nuc_compiler *(*make)(const struct conf_case *), const struct conf_case *c,
+                                   struct conf_report *r)
 {
     char data[4096], model[4096];
 
     if (!conf_path(c, "delegate_io.npz", data, sizeof data) || !conf_path(c, "qdq.pt2", model, sizeof model))
         return CONF_ABSENT;
-    struct nuc_compiler *compiler = conf_compiler(c);
+    struct nuc_compiler *compiler = make(c);
     if (compiler == NULL)
         return conf_differ(r, "out of memory");
     neutronInit();
@@ -286,6 +287,16 @@ enum conf_result check_outputs(const struct conf_case *c, struct conf_report *r)
     neutronDeinit();
     nuc_compiler_free(compiler);
     return result;
+}
+
+enum conf_result check_outputs(const struct conf_case *c, struct conf_report *r)
+{
+    return check_with(conf_compiler, c, r);
+}
+
+enum conf_result check_defaults(const struct conf_case *c, struct conf_report *r)
+{
+    return check_with(conf_default_compiler, c, r);
 }
 
 /* ---- the evaluator ---- */

@@ -26,7 +26,9 @@ static const struct {
     {"qparams", check_qparams, "observers and quantized graph from the float model and its calibration samples"},
     {"decisions", check_decisions, "every node of the Edge graph: delegated or not, in which partition"},
     {"litert", check_litert, "operators, options, tensors and constants of each partition's LiteRT model"},
+    {"moved", check_moved, "transposes and bytes they move: the reference's, ours in reference mode, ours by default"},
     {"outputs", check_outputs, "int8 outputs of each partition on the simulator"},
+    {"defaults", check_defaults, "int8 outputs of each partition on the simulator, in the default mode"},
     {"float", check_float, "float outputs of the evaluator"},
     {"qdq", check_qdq, "outputs of the evaluator on the quantized graph"},
     {"sqnr", check_sqnr, "SQNR of the quantized graph in the default mode, of the reference's, of its Edge graph"},
@@ -84,20 +86,30 @@ json_t *conf_json(const struct conf_case *c, const char *suffix)
 /* The reference's test flow keeps these operators; its command line none. */
 static const char *const preserved_in_tests[] = {"aten.prelu.default", "aten.pad.default", "aten.hardswish.default"};
 
-struct nuc_compiler *conf_compiler(const struct conf_case *c)
+static struct nuc_compiler *make_compiler(const struct conf_case *c, bool reference_compat)
 {
     struct nuc_options o;
     json_t *summary = conf_json(c, "summary.json");
     const char *flow = json_string_value(json_object_get(summary, "flow"));
 
     nuc_options_default(&o);
-    o.reference_compat = true;
+    o.reference_compat = reference_compat;
     if (flow != NULL && strcmp(flow, "test") == 0) {
         o.preserve_ops = preserved_in_tests;
         o.n_preserve_ops = sizeof preserved_in_tests / sizeof preserved_in_tests[0];
     }
     json_decref(summary);
     return nuc_compiler_new(&o, NULL);
+}
+
+struct nuc_compiler *conf_compiler(const struct conf_case *c)
+{
+    return make_compiler(c, true);
+}
+
+struct nuc_compiler *conf_default_compiler(const struct conf_case *c)
+{
+    return make_compiler(c, false);
 }
 
 struct nuc_model *conf_partitioned(struct nuc_compiler *compiler, const struct conf_case *c, const char *suffix,
@@ -277,12 +289,30 @@ static void print_sqnr(const struct sqnr_mean *mean)
                mean->reference / (double)mean->count, mean->edge / (double)mean->count, mean->count);
 }
 
+static void print_moved(const struct conf_report *r, const char *label)
+{
+    printf("  %3lu %7lu  %3lu %7lu  %3lu %7lu  %s\n", r->reference.transposes, r->reference.bytes, r->compat.transposes,
+           r->compat.bytes, r->own.transposes, r->own.bytes, label);
+}
+
+static void add_moved(struct conf_report *sum, const struct conf_report *r)
+{
+    sum->has_moved = true;
+    sum->reference.transposes += r->reference.transposes;
+    sum->reference.bytes += r->reference.bytes;
+    sum->compat.transposes += r->compat.transposes;
+    sum->compat.bytes += r->compat.bytes;
+    sum->own.transposes += r->own.transposes;
+    sum->own.bytes += r->own.bytes;
+}
+
 /* Returns how many cases differ. */
 static size_t run_check(size_t check, const struct case_list *list, bool verbose)
 {
     size_t equal = 0, different = 0, refused = 0, reordered = 0;
     unsigned long near_misses = 0;
     struct sqnr_mean mean = {0, 0, 0, 0};
+    struct conf_report all = {.filled = false}, multi = {.filled = false};
 
     printf("== %s: %s\n", checks[check].name, checks[check].what);
     for (size_t i = 0; i < list->count; i++) {
@@ -300,12 +330,22 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
             different++;
         near_misses += r.near_misses;
         add_sqnr(&mean, c, &r);
+        if (r.has_moved && (r.reference.transposes != 0 || r.own.transposes != 0))
+            print_moved(&r, c->label);
+        if (r.has_moved)
+            add_moved(&all, &r);
+        if (r.has_moved && r.multi)
+            add_moved(&multi, &r);
         if (result == CONF_DIFFERENT)
             printf("  differs  %s: %s\n", c->label, r.text);
         else if (verbose)
             printf("  equal    %s%s\n", c->label, r.reordered ? ", nodes in another order" : "");
     }
     print_sqnr(&mean);
+    if (all.has_moved) {
+        print_moved(&all, "transposes and bytes of all cases: reference, reference mode, default");
+        print_moved(&multi, "the same of the cases with several operators");
+    }
     printf("%s: equal %zu of %zu", checks[check].name, equal, equal + different);
     if (reordered != 0)
         printf(", %zu of them with nodes in another order", reordered);

@@ -20,6 +20,11 @@ struct conf_case {
 
 enum conf_result { CONF_EQUAL, CONF_DIFFERENT, CONF_ABSENT };
 
+/* Transposes of LiteRT models and the bytes they write. */
+struct conf_moved {
+    unsigned long transposes, bytes;
+};
+
 /* Writes why a case differs; only the first reason is kept. Returns CONF_DIFFERENT. */
 struct conf_report {
     char text[DIFFERENCE_SIZE];
@@ -29,6 +34,9 @@ struct conf_report {
     unsigned long near_misses; /* values that differ within what the check allows */
     bool has_sqnr;             /* of check_sqnr: ours, the reference's and that of its Edge graph (or NaN), in dB */
     double sqnr, reference_sqnr, edge_sqnr;
+    bool has_moved; /* of check_moved: the reference's, ours in reference mode, ours by default */
+    bool multi;     /* the case has more than one operator */
+    struct conf_moved reference, compat, own;
 };
 enum conf_result conf_differ(struct conf_report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -38,7 +46,9 @@ typedef enum conf_result (*conf_check)(const struct conf_case *c, struct conf_re
 enum conf_result check_qparams(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_decisions(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_litert(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_moved(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_outputs(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_defaults(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_qdq(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_float(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_sqnr(const struct conf_case *c, struct conf_report *r);
@@ -53,6 +63,9 @@ json_t *conf_json(const struct conf_case *c, const char *suffix);
 
 /* A compiler in reference mode, for the flow the case was made with. */
 struct nuc_compiler *conf_compiler(const struct conf_case *c);
+
+/* The same flow in the default mode. */
+struct nuc_compiler *conf_default_compiler(const struct conf_case *c);
 
 /* conf_differ() with the compiler's message. */
 enum conf_result conf_failed(struct conf_report *r, const struct nuc_compiler *compiler, const char *what);

@@ -2,9 +2,11 @@
 
 #include <math.h>
 
+#include "compiler/neutron/arrange.h"
 #include "compiler/neutron/lowering.h"
 #include "compiler/neutron/tidy.h"
 #include "compiler/support/support.h"
+#include "compiler/target/target.h"
 
 static const nuc_lower_fn lowerings[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_CONVOLUTION] = nuc_lower_convolution,
@@ -439,6 +441,9 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     nuc_tidy_sort(l.draft);
     convert_borders(&l, io);
     nuc_tidy(l.draft);
+    /* The limits of rule set sdk-3.1 are about the axes as the rules saw them. */
+    if (l.options.arrange && l.options.flavor->rules != NUC_RULES_SDK_3_1)
+        nuc_arrange(l.draft);
     finish_io(&l, io);
     nuc_lt_verify(l.draft->model);
     return l.draft->model;
