@@ -1,9 +1,9 @@
 /*
- * differential [--first SEED] [--count N] [--ops N] [--where npu|cpu] [--save DIR]: makes small random networks,
- * quantizes them with random samples, compiles them, and compares the program on the simulator with the evaluator on
- * the quantized graph. The two share nothing but the quantization parameters. One operator: at most one step of the
- * output's scale apart, and equal when it only moves data. Longer chains are reported. Exit code 0 when everything
- * held.
+ * differential [--graphs N] [--first SEED] [--ops N] [--where npu|cpu] [--save DIR] [--quiet]: makes random networks of
+ * every operator of the rule sets, 1 to 40 operators each, quantizes them with random samples, compiles them, and
+ * compares program and evaluator, operator by operator (teacher.h). The two share nothing but the quantization
+ * parameters. Every quantized value is at most one step apart, and equal where the operators are exact; a program
+ * without the inner values as outputs gives the same bytes. Exit code 0 when everything held.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,249 +12,433 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "compiler/driver/driver.h"
 #include "random_graph.h"
+#include "teacher.h"
 
-#define N_SAMPLES 6
-#define MAX_STEPS 64 /* of the histogram */
-#define NOTABLE 2    /* steps: chains beyond are named */
+#define N_SAMPLES 4 /* of the calibration */
+#define N_RUNS 6    /* two more with values calibration has not seen */
+#define MAX_IO 1200
+
+struct op_count {
+    size_t values, different, largest;
+};
 
 struct totals {
-    size_t graphs, delegated, failed, values, exact;
-    size_t at_most[MAX_STEPS + 1]; /* graphs by their largest difference in steps */
+    size_t graphs, operators, failed, refused, edge_nodes, delegated_nodes, partitions;
+    struct op_count ops[NUC_OP_COUNT];
+    struct op_count requantized; /* values quantized a second time, by no operator */
+};
+
+struct request {
+    uint64_t seed;
+    unsigned n_ops; /* 0: by the seed */
+    bool delegate, quiet;
+    const char *save; /* folder for what a failing trial made, or NULL */
+    const char *folder;
 };
 
 struct trial {
+    const struct request *q;
     struct nuc_compiler *c;
-    uint64_t seed;
-    unsigned n_ops;
+    struct totals *sum;
+    struct nuc_options options;
     struct random_graph random;
-    struct nuc_model *quantized, *lowered;
-    float *samples;
-    struct nuc_tensor_info input, output;
-    float *expected, *got; /* one sample of the output each */
-    double step;           /* the output's scale */
-    const char *folder;
-    const char *save; /* folder for what the trial made, or NULL */
+    struct nuc_model *floating, *quantized, *exposed, *taught;
+    struct teacher teacher;
+    struct cli_program program, inside; /* as compiled, and with all values as outputs */
+    float *samples[RANDOM_MAX_INPUTS];  /* N_RUNS of each input */
+    size_t n_inputs, sample_bytes[RANDOM_MAX_INPUTS];
+    void *plain[MAX_IO], *got[MAX_IO], *expected[MAX_IO]; /* outputs of program, inside, taught */
+    int8_t *given[MAX_IO];                                /* taught values */
+    bool good;
 };
 
-static bool failed(const struct trial *t, const char *what)
+static bool failed(struct trial *t, const char *what, const char *why)
 {
-    printf("seed %llu, %u operators (%s): %s: %s\n", (unsigned long long)t->seed, t->n_ops, t->random.ops, what,
-           nuc_compiler_message(t->c));
+    printf("seed %llu, %u operators, %s%s: %s: %s\n", (unsigned long long)t->q->seed, t->random.n_ops,
+           t->options.converter_flavor, t->options.use_neutron_for_format_conversion ? "" : ", formats on the CPU",
+           what, why);
     return false;
 }
 
-/* Samples in a file of the temporary folder, as a user gives them. */
-static bool open_samples(struct trial *t, struct nuc_dataset **out)
+static bool check(struct trial *t, enum nuc_status s, const char *what)
 {
-    char path[512];
-    struct random_state r = random_seeded(t->seed ^ 0x5EED);
-    struct nuc_array_info a = {.name = "in0", .dtype = NUC_F32, .rank = t->input.rank};
-    size_t count = N_SAMPLES * t->input.bytes / sizeof(float);
-
-    memcpy(a.sizes, t->input.sizes, sizeof a.sizes);
-    a.sizes[0] *= N_SAMPLES;
-    t->samples = malloc(count * sizeof *t->samples);
-    for (size_t i = 0; i < count; i++)
-        t->samples[i] = random_float(&r, -2, 3);
-    a.data = t->samples;
-    a.bytes = count * sizeof *t->samples;
-    snprintf(path, sizeof path, "%s/samples.npz", t->folder);
-    bool made = nuc_write_arrays(t->c, path, &a, 1) == NUC_OK && nuc_dataset_open(t->c, path, out) == NUC_OK;
-    unlink(path);
-    return made || failed(t, "samples");
+    return s == NUC_OK || failed(t, what, nuc_compiler_message(t->c));
 }
 
-/* The scale of the dequantize node the output comes from; views and the like in between keep it. */
-static double output_step(struct nuc_model *m)
-{
-    double step = 0;
+/* ---- making ---- */
 
-    for (size_t i = 0; i < nuc_model_n_nodes(m); i++) {
-        struct nuc_node_info n;
-        if (nuc_model_node(m, i, &n) == NUC_OK && n.is_dequantize && n.n_scales == 1)
-            step = (double)n.scales[0];
-    }
-    return step;
+/*
+ * Options by the seed, so that all their combinations are met, but for reference_compat, which gets wrong what the
+ * reference does.
+ */
+static void choose_options(struct trial *t)
+{
+    static const char *const preserved[] = {"aten.prelu.default", "aten.pad.default", "aten.hardswish.default"};
+    static const enum nuc_observe observers[] = {NUC_OBSERVE_MIN_MAX, NUC_OBSERVE_MIN_MAX, NUC_OBSERVE_HISTOGRAM,
+                                                 NUC_OBSERVE_MSE};
+    struct random_state r = random_seeded(t->q->seed ^ 0x0B5E);
+    struct nuc_options *o = &t->options;
+
+    nuc_options_default(o);
+    o->threads = 1;
+    o->delegate = t->q->delegate;
+    o->converter_flavor = random_one_of(&r, 3) ? "sdk-3.1" : "sdk-3.2";
+    o->use_neutron_for_format_conversion = !random_one_of(&r, 2);
+    o->preserve_ops = preserved;
+    o->n_preserve_ops = random_one_of(&r, 2) ? 3 : 0;
+    o->observer = observers[random_in(&r, 0, 3)];
+    o->weights = random_one_of(&r, 4) ? NUC_WEIGHTS_PER_TENSOR : NUC_WEIGHTS_PER_CHANNEL;
 }
 
-static bool compile(struct trial *t, struct cli_program *program)
+static void make_graph(struct nuc_context *cx, void *arg)
 {
-    struct nuc_model *partitioned;
-    struct nuc_dataset *samples;
-    const uint8_t *bytes;
-    size_t size;
-    char path[512];
+    struct trial *t = arg;
+    struct random_state r = random_seeded(t->q->seed ^ 0x51CE);
+    unsigned n_ops = t->q->n_ops != 0 ? t->q->n_ops : (unsigned)random_in(&r, 1, 40);
 
-    if (random_graph_make(t->c, t->seed, t->n_ops, &t->random) != NUC_OK)
-        return failed(t, "graph");
-    struct nuc_model *m = t->random.model;
-    nuc_model_input(m, 0, &t->input);
-    nuc_model_output(m, 0, &t->output);
-    if (!open_samples(t, &samples))
-        return false;
-    if (nuc_quantize(m, samples, &t->quantized) != NUC_OK)
-        return failed(t, "quantize");
-    t->step = output_step(t->quantized);
-    if (nuc_partition(t->quantized, &partitioned) != NUC_OK)
-        return failed(t, "partition");
-    if (nuc_lower(partitioned, &t->lowered) != NUC_OK)
-        return failed(t, "lower");
-    if (nuc_program(t->lowered, &bytes, &size) != NUC_OK)
-        return failed(t, "program");
-    snprintf(path, sizeof path, "%s/program.pte", t->folder);
-    FILE *f = fopen(path, "wb");
-    bool written = f != NULL && fwrite(bytes, 1, size, f) == size;
-    if (f == NULL || fclose(f) != 0 || !written)
-        return failed(t, "write");
-    int code = cli_program_open(program, path);
-    unlink(path);
-    return code == CLI_OK || failed(t, "load");
+    t->random = random_graph_make(cx, t->q->seed, n_ops);
+    t->floating = nuc_model_make(t->c, t->random.graph);
 }
 
-/* Largest difference in steps over all samples; -1 when something failed. */
-static double compare(struct trial *t, struct cli_program *program, struct totals *sum)
+static void make_samples(struct trial *t)
 {
-    size_t count = t->output.bytes / sizeof(float);
-    double largest = 0;
+    struct random_state r = random_seeded(t->q->seed ^ 0x5EED);
 
-    for (size_t k = 0; k < N_SAMPLES; k++) {
-        const void *input = (const char *)t->samples + k * t->input.bytes;
-        void *expected = t->expected, *got = t->got;
-        if (nuc_model_run(t->quantized, &input, &expected) != NUC_OK)
-            return failed(t, "evaluate") - 1.0;
-        if (cli_program_run(program, "program", &input, &got) != CLI_OK)
-            return failed(t, "run") - 1.0;
-        for (size_t i = 0; i < count; i++) {
-            double d = fabs((double)t->expected[i] - (double)t->got[i]);
-            double steps = t->step > 0 ? d / t->step : d == 0 ? 0 : (double)INFINITY;
-            sum->values++;
-            sum->exact += d == 0;
-            largest = steps > largest || isnan(steps) ? steps : largest;
+    t->n_inputs = nuc_model_n_inputs(t->floating);
+    for (size_t i = 0; i < t->n_inputs; i++) {
+        struct nuc_tensor_info info;
+        nuc_model_input(t->floating, i, &info);
+        size_t count = info.bytes / sizeof(float);
+        float low = t->random.low[i], high = t->random.high[i], more = high - low;
+        t->sample_bytes[i] = info.bytes;
+        t->samples[i] = malloc(N_RUNS * info.bytes);
+        for (size_t k = 0; k < N_RUNS * count; k++) {
+            bool seen = k < N_SAMPLES * count;
+            t->samples[i][k] = random_float(&r, seen ? low : low - more, seen ? high : high + more);
         }
     }
-    return largest;
 }
 
-static void save(const struct trial *t, const char *suffix, const void *bytes, size_t size)
+/* The samples in a file of the temporary folder, as a user gives them. */
+static bool open_samples(struct trial *t, struct nuc_dataset **out)
 {
-    char path[1024];
+    struct nuc_array_info arrays[RANDOM_MAX_INPUTS];
+    char names[RANDOM_MAX_INPUTS][8], path[512];
 
-    snprintf(path, sizeof path, "%s/%llu_%u.%s", t->save, (unsigned long long)t->seed, t->n_ops, suffix);
-    FILE *f = fopen(path, "wb");
-    if (f == NULL || fwrite(bytes, 1, size, f) != size)
-        fprintf(stderr, "differential: %s: cannot be written\n", path);
-    if (f != NULL)
-        fclose(f);
+    make_samples(t);
+    for (size_t i = 0; i < t->n_inputs; i++) {
+        struct nuc_tensor_info info;
+        nuc_model_input(t->floating, i, &info);
+        snprintf(names[i], sizeof names[i], "in%zu", i);
+        arrays[i] = (struct nuc_array_info){.name = names[i],
+                                            .dtype = NUC_F32,
+                                            .rank = info.rank,
+                                            .data = t->samples[i],
+                                            .bytes = N_SAMPLES * info.bytes};
+        memcpy(arrays[i].sizes, info.sizes, sizeof info.sizes);
+        arrays[i].sizes[0] *= N_SAMPLES;
+    }
+    snprintf(path, sizeof path, "%s/samples.npz", t->q->folder);
+    enum nuc_status s = nuc_write_arrays(t->c, path, arrays, t->n_inputs);
+    if (s == NUC_OK)
+        s = nuc_dataset_open(t->c, path, out);
+    unlink(path);
+    return check(t, s, "samples");
 }
 
-/* What there is, also of a trial that failed half-way. */
-static void save_all(const struct trial *t)
+static bool open_program(struct trial *t, struct nuc_model *m, const char *name, struct cli_program *program)
 {
-    struct nuc_partition_info p;
+    struct nuc_model *partitioned, *lowered;
+    struct nuc_program_report report;
     const uint8_t *bytes;
-    const char *text;
     size_t size;
 
-    if (t->quantized != NULL && nuc_model_text(t->quantized, true, &text) == NUC_OK)
-        save(t, "txt", text, strlen(text));
-    if (t->lowered == NULL)
-        return;
-    if (nuc_program(t->lowered, &bytes, &size) == NUC_OK)
-        save(t, "pte", bytes, size);
-    if (nuc_model_n_partitions(t->lowered) != 0 && nuc_model_partition(t->lowered, 0, &p) == NUC_OK) {
-        save(t, "tflite", p.litert, p.litert_size);
-        save(t, "payload", p.payload, p.payload_size);
-    }
-}
-
-/* True when the program holds what the operators allow. */
-static bool judge(const struct trial *t, double steps, struct totals *sum)
-{
-    if (!(steps >= 0))
+    if (!check(t, nuc_partition(m, &partitioned), "partition") ||
+        !check(t, nuc_lower(partitioned, &lowered), "lower") ||
+        !check(t, nuc_program(lowered, &bytes, &size), "program"))
         return false;
-    double limit = t->random.moves_only ? 0 : t->n_ops == 1 ? 1.001 : (double)INFINITY;
-    size_t bin = steps < MAX_STEPS ? (size_t)(steps + 0.5) : MAX_STEPS;
-    sum->at_most[bin]++;
-    sum->delegated += nuc_model_n_partitions(t->lowered) != 0;
-    if (steps <= limit && steps > NOTABLE)
-        printf("seed %llu (%s): %.3g steps apart, scale %.3g\n", (unsigned long long)t->seed, t->random.ops, steps,
-               t->step);
-    if (steps <= limit)
-        return true;
-    printf("seed %llu (%s): %.3g steps apart, allowed %.3g\n", (unsigned long long)t->seed, t->random.ops, steps,
-           limit);
-    return false;
+    if (cli_program_open_bytes(program, name, bytes, size) != CLI_OK)
+        return failed(t, "load", name);
+    if (nuc_program_report(t->c, &report) == NUC_OK && program == &t->program) {
+        t->sum->edge_nodes += report.n_nodes;
+        t->sum->delegated_nodes += report.n_delegated;
+        t->sum->partitions += report.n_partitions;
+    }
+    return true;
 }
 
-static bool run_trial(uint64_t seed, unsigned n_ops, bool delegate, const char *folder, const char *save_to,
-                      struct totals *sum)
+static void make_teacher(struct nuc_context *cx, void *arg)
 {
-    struct nuc_options o;
-    struct cli_program program = {.image = NULL};
-    struct trial t = {.seed = seed, .n_ops = n_ops, .folder = folder, .save = save_to};
-    bool good = false;
+    struct trial *t = arg;
 
-    nuc_options_default(&o);
-    o.threads = 1;
-    o.delegate = delegate;
-    t.c = nuc_compiler_new(&o, NULL);
-    if (t.c != NULL && compile(&t, &program)) {
-        t.expected = malloc(t.output.bytes);
-        t.got = malloc(t.output.bytes);
-        good = judge(&t, compare(&t, &program, sum), sum);
+    (void)cx;
+    t->teacher = teacher_make(t->quantized->graph);
+    t->exposed = nuc_model_make(t->c, t->teacher.exposed);
+    t->taught = nuc_model_make(t->c, t->teacher.taught);
+}
+
+static bool make(struct trial *t)
+{
+    struct nuc_dataset *samples;
+
+    if (!check(t, nuc_enter(t->c, make_graph, t), "graph") || !open_samples(t, &samples) ||
+        !check(t, nuc_quantize(t->floating, samples, &t->quantized), "quantize") ||
+        !check(t, nuc_enter(t->c, make_teacher, t), "expose"))
+        return false;
+    if (t->teacher.n_outputs + t->teacher.n_values > MAX_IO - RANDOM_MAX_INPUTS)
+        return failed(t, "expose", "too many values");
+    return open_program(t, t->quantized, "program", &t->program) &&
+           open_program(t, t->exposed, "program with inner values", &t->inside);
+}
+
+/* ---- running ---- */
+
+static size_t output_bytes(struct nuc_model *m, size_t index)
+{
+    struct nuc_tensor_info info = {.bytes = 0};
+
+    nuc_model_output(m, index, &info);
+    return info.bytes;
+}
+
+static void allocate(struct trial *t)
+{
+    uint32_t n_values = t->teacher.n_values, n = t->teacher.n_outputs + n_values;
+
+    for (uint32_t i = 0; i < n; i++) {
+        t->got[i] = malloc(output_bytes(t->exposed, i));
+        t->expected[i] = malloc(output_bytes(t->taught, i));
     }
-    if (save_to != NULL)
-        save_all(&t);
-    cli_program_close(&program);
-    nuc_compiler_free(t.c);
-    free(t.samples);
-    free(t.expected);
-    free(t.got);
-    sum->graphs++;
-    sum->failed += !good;
+    for (uint32_t i = 0; i < t->teacher.n_outputs; i++)
+        t->plain[i] = malloc(output_bytes(t->quantized, i));
+    for (uint32_t i = 0; i < n_values; i++)
+        t->given[i] = malloc(t->teacher.values[i].elements);
+}
+
+static void release(struct trial *t)
+{
+    for (size_t i = 0; i < MAX_IO; i++) {
+        free(t->got[i]);
+        free(t->expected[i]);
+        free(t->plain[i]);
+        free(t->given[i]);
+    }
+    for (size_t i = 0; i < RANDOM_MAX_INPUTS; i++)
+        free(t->samples[i]);
+    cli_program_close(&t->program);
+    cli_program_close(&t->inside);
+}
+
+/* The program's values as the bytes they were before they became floats. */
+static bool read_values(struct trial *t)
+{
+    for (uint32_t i = 0; i < t->teacher.n_values; i++) {
+        const struct teacher_value *v = &t->teacher.values[i];
+        const float *values = t->got[t->teacher.n_outputs + i];
+        for (size_t k = 0; k < v->elements; k++) {
+            double q = round((double)values[k] / v->scale) + (double)v->zero;
+            if (!(q >= INT8_MIN && q <= INT8_MAX))
+                return failed(t, v->quantize->name, "the program gives a value that is none of the 256");
+            t->given[i][k] = (int8_t)q;
+        }
+    }
+    return true;
+}
+
+static const char *ops_text(const struct teacher_value *v, char *out, size_t size)
+{
+    size_t at = 0;
+
+    snprintf(out, size, "quantized again");
+    for (unsigned i = 0; i < v->n_ops && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%s", i == 0 ? "" : " ", nuc_op_name(v->ops[i]));
+    return out;
+}
+
+static void note(struct op_count *count, size_t elements, size_t different, size_t largest)
+{
+    count->values += elements;
+    count->different += different;
+    count->largest = largest > count->largest ? largest : count->largest;
+}
+
+static bool judge_value(struct trial *t, uint32_t index)
+{
+    const struct teacher_value *v = &t->teacher.values[index];
+    const int8_t *expected = t->expected[index], *got = t->given[index];
+    size_t different = 0, largest = 0, at = 0;
+    char ops[256], text[512];
+
+    for (size_t k = 0; k < v->elements; k++) {
+        size_t steps = (size_t)abs(expected[k] - got[k]);
+        different += steps != 0;
+        at = steps > largest ? k : at;
+        largest = steps > largest ? steps : largest;
+    }
+    for (unsigned i = 0; i < v->n_ops; i++)
+        note(&t->sum->ops[v->ops[i]], v->elements, different, largest);
+    if (v->n_ops == 0)
+        note(&t->sum->requantized, v->elements, different, largest);
+    if (largest <= (v->exact ? 0 : 1))
+        return true;
+    snprintf(text, sizeof text,
+             "%zu of %zu values differ, by at most %zu steps, first at %zu: %d, the evaluator has %d", different,
+             v->elements, largest, at, got[at], expected[at]);
+    char where[400];
+    snprintf(where, sizeof where, "%s (%s)", v->quantize->name, ops_text(v, ops, sizeof ops));
+    return failed(t, where, text);
+}
+
+/* Outputs that are no quantized values come from float kernels. */
+static bool judge_output(struct trial *t, uint32_t index)
+{
+    const float *expected = t->expected[t->teacher.n_values + index], *got = t->got[index];
+    size_t bytes = output_bytes(t->exposed, index);
+    float largest = 0;
+    char text[128];
+
+    if (memcmp(t->plain[index], got, bytes) != 0)
+        return failed(t, "outputs", "the program without inner values gives other bytes");
+    for (size_t k = 0; k < bytes / sizeof(float); k++)
+        largest = fmaxf(largest, fabsf(expected[k]));
+    for (size_t k = 0; k < bytes / sizeof(float); k++) {
+        bool near =
+            fabsf(expected[k] - got[k]) <= 1e-5f * largest + 1e-6f || memcmp(&expected[k], &got[k], sizeof(float)) == 0;
+        if (!near && !(isnan(expected[k]) && isnan(got[k]))) {
+            snprintf(text, sizeof text, "output %u is %.9g at %zu, the evaluator has %.9g", index, (double)got[k], k,
+                     (double)expected[k]);
+            return failed(t, "outputs", text);
+        }
+    }
+    return true;
+}
+
+static bool run(struct trial *t, size_t sample)
+{
+    const void *inputs[MAX_IO];
+    bool good = true;
+
+    for (size_t i = 0; i < t->n_inputs; i++)
+        inputs[i] = (const char *)t->samples[i] + sample * t->sample_bytes[i];
+    if (cli_program_run(&t->program, "program", inputs, t->plain) != CLI_OK ||
+        cli_program_run(&t->inside, "program with inner values", inputs, t->got) != CLI_OK)
+        return failed(t, "run", "the program fails");
+    if (!read_values(t))
+        return false;
+    for (uint32_t i = 0; i < t->teacher.n_values; i++)
+        inputs[t->n_inputs + i] = t->given[i];
+    if (!check(t, nuc_model_run(t->taught, inputs, t->expected), "evaluate"))
+        return false;
+    for (uint32_t i = 0; i < t->teacher.n_values && good; i++)
+        good = judge_value(t, i);
+    for (uint32_t i = 0; i < t->teacher.n_outputs && good; i++)
+        good = judge_output(t, i);
     return good;
 }
 
-static void print_totals(const struct totals *sum)
+/* ---- the report ---- */
+
+/* The quantized graph as text, and with its inner values as outputs as an archive, for the other tools. */
+static void save(const struct trial *t)
 {
-    printf("%zu graphs, %zu with a partition, %zu failed; %zu values, %zu equal\n", sum->graphs, sum->delegated,
-           sum->failed, sum->values, sum->exact);
-    for (size_t i = 0; i <= MAX_STEPS; i++) {
-        if (sum->at_most[i] != 0)
-            printf("  largest difference %s%zu steps: %zu graphs\n", i == MAX_STEPS ? "at least " : "", i,
-                   sum->at_most[i]);
+    const char *text;
+    char path[1024];
+
+    struct nuc_model *m = t->quantized != NULL ? t->quantized : t->floating;
+
+    if (m == NULL || nuc_model_text(m, true, &text) != NUC_OK)
+        return;
+    snprintf(path, sizeof path, "%s/%llu.txt", t->q->save, (unsigned long long)t->q->seed);
+    FILE *f = fopen(path, "w");
+    if (f == NULL || fputs(text, f) < 0)
+        fprintf(stderr, "differential: %s: cannot be written\n", path);
+    if (f != NULL)
+        fclose(f);
+    snprintf(path, sizeof path, "%s/%llu.pt2", t->q->save, (unsigned long long)t->q->seed);
+    if (t->exposed != NULL && nuc_model_write(t->exposed, path) != NUC_OK)
+        fprintf(stderr, "differential: %s\n", nuc_compiler_message(t->c));
+}
+
+static void run_trial(const struct request *q, struct totals *sum)
+{
+    struct trial *t = calloc(1, sizeof *t);
+
+    if (t == NULL)
+        abort();
+    t->q = q;
+    t->sum = sum;
+    choose_options(t);
+    t->c = nuc_compiler_new(&t->options, NULL);
+    t->good = t->c != NULL && make(t);
+    if (t->good)
+        allocate(t);
+    for (size_t k = 0; k < N_RUNS && t->good; k++)
+        t->good = run(t, k);
+    if (q->save != NULL && !t->good)
+        save(t);
+    sum->graphs++;
+    sum->operators += t->random.n_ops;
+    sum->failed += !t->good;
+    release(t);
+    nuc_compiler_free(t->c);
+    free(t);
+}
+
+static void print_op(const char *name, const struct op_count *count, const char *reason)
+{
+    if (count->values != 0)
+        printf("  %-32s %9zu %9zu %5zu  %s\n", name, count->values, count->different, count->largest,
+               reason != NULL ? reason : "exact");
+}
+
+static void print_totals(const struct totals *sum, bool quiet)
+{
+    if (!quiet) {
+        printf("  %-32s %9s %9s %5s  allowed: one step because\n", "operator", "values", "different", "steps");
+        for (int op = 0; op < NUC_OP_COUNT; op++)
+            print_op(nuc_op_name((enum nuc_op)op), &sum->ops[op], teacher_reason((enum nuc_op)op));
+        print_op("none, quantized again", &sum->requantized, NULL);
     }
+    printf("%zu graphs of %zu operators, %zu of %zu Edge nodes in %zu partitions: %zu failed\n", sum->graphs,
+           sum->operators, sum->delegated_nodes, sum->edge_nodes, sum->partitions, sum->failed);
 }
 
 int main(int argc, char **argv)
 {
-    uint64_t first = 0, count = 100;
-    unsigned n_ops = 1;
-    const char *save_to = NULL;
-    bool delegate = true;
-    struct totals sum = {.graphs = 0};
     char folder[] = "/tmp/differential_XXXXXX";
+    struct request q = {.delegate = true, .folder = folder};
+    struct totals *sum = calloc(1, sizeof *sum);
+    uint64_t first = 0, count = 100;
 
-    for (int i = 1; i + 1 < argc; i += 2) {
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--quiet") == 0) {
+            q.quiet = true;
+            continue;
+        }
         if (strcmp(argv[i], "--first") == 0)
-            first = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--count") == 0)
-            count = strtoull(argv[i + 1], NULL, 10);
+            first = strtoull(value, NULL, 10);
+        else if (strcmp(argv[i], "--graphs") == 0)
+            count = strtoull(value, NULL, 10);
         else if (strcmp(argv[i], "--ops") == 0)
-            n_ops = (unsigned)strtoul(argv[i + 1], NULL, 10);
+            q.n_ops = (unsigned)strtoul(value, NULL, 10);
         else if (strcmp(argv[i], "--where") == 0)
-            delegate = strcmp(argv[i + 1], "cpu") != 0;
+            q.delegate = strcmp(value, "cpu") != 0;
         else if (strcmp(argv[i], "--save") == 0)
-            save_to = argv[i + 1];
+            q.save = value;
         else
             return 2;
+        i++;
     }
-    if (mkdtemp(folder) == NULL)
+    if (sum == NULL || mkdtemp(folder) == NULL)
         return 2;
-    for (uint64_t seed = first; seed < first + count; seed++)
-        run_trial(seed, n_ops, delegate, folder, save_to, &sum);
+    for (q.seed = first; q.seed < first + count; q.seed++)
+        run_trial(&q, sum);
     rmdir(folder);
-    print_totals(&sum);
-    return sum.failed == 0 ? 0 : 1;
+    print_totals(sum, q.quiet);
+    int code = sum->failed == 0 ? 0 : 1;
+    free(sum);
+    return code;
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nucleon/compile.h"
+#include "compiler/graph/graph.h"
 
 struct random_state {
     uint64_t bits;
@@ -13,19 +13,22 @@ struct random_state {
 
 struct random_state random_seeded(uint64_t seed);
 int64_t random_in(struct random_state *r, int64_t lowest, int64_t highest); /* both included */
+bool random_one_of(struct random_state *r, int64_t n);                      /* true once in n */
 float random_float(struct random_state *r, float lowest, float highest);
 
+#define RANDOM_MAX_INPUTS 3
+
 struct random_graph {
-    struct nuc_model *model;
-    unsigned n_ops;  /* operators of the graph */
-    bool moves_only; /* none of them computes: results must be exact */
-    char ops[256];   /* their names, for the report */
+    struct nuc_graph *graph;
+    unsigned n_ops; /* operators asked for and made; a few need a second one to keep values in their domain */
+    float low[RANDOM_MAX_INPUTS], high[RANDOM_MAX_INPUTS]; /* of the values the inputs are meant for */
 };
 
 /*
- * A model of the compiler with one input, one output and `n_ops` operators in a chain, with additions that reach back.
- * The compiler's message says why it fails.
+ * One to three inputs of rank 1 to 5 and `n_ops` operators of every kind the rule sets have: operands are any earlier
+ * values, so that values have several readers; what nobody reads is an output. Weights may serve several operators.
+ * Fails with NUC_INTERNAL when the graph is not a valid one.
  */
-enum nuc_status random_graph_make(struct nuc_compiler *c, uint64_t seed, unsigned n_ops, struct random_graph *out);
+struct random_graph random_graph_make(struct nuc_context *cx, uint64_t seed, unsigned n_ops);
 
 #endif

@@ -215,6 +215,7 @@ static void test_bmm_channels_last(void **state)
     struct net *n = *state;
 
     n->options.use_neutron_for_format_conversion = false;
+    n->options.reference_compat = true;
     bmm(n, true);
     ASSERT_OPS(n, NUC_LT_BATCH_MATMUL, NUC_LT_TRANSPOSE);
     assert_shape(input_of(n, 0, 0), SIZES(2, 4, 3));
@@ -469,6 +470,28 @@ static void test_several_borders(void **state)
 }
 
 /*
+ * The runtime transposes images only: a border of another rank, here channels-first because another result is, is
+ * transposed in the model whoever is to do it.
+ */
+static void test_borders_of_other_ranks(void **state)
+{
+    struct net *n = *state;
+    struct nuc_node *x = user_input(n, "x", SIZES(1, 2, 3, 4), false);
+    struct nuc_node *y = user_input(n, "y", SIZES(1, 9, 8), false);
+    struct nuc_node *image = convolution(n, x, weight(n, "w", SIZES(2, 2, 1, 1)), NULL, 0, 1);
+    struct nuc_node *sum = call(n, NUC_OP_EDGE_ADD, y);
+
+    nuc_set_arg_node(sum, n->g, 1, y);
+    n->options.use_neutron_for_format_conversion = false;
+    finish(n, (struct nuc_node *[]){finished_call(n, sum, 1, 0), image}, 2);
+    assert_int_equal(n->io.n_inputs, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(n->io.inputs[i].channels_last, n->io.inputs[i].node->vals[0].rank == 4);
+        assert_int_equal(n->io.outputs[i].channels_last, n->io.outputs[i].node->vals[0].rank == 4);
+    }
+}
+
+/*
  * A contiguous [N, H, W, C] input permuted into an image: nothing is left of the permutation, and the input stays what
  * it is to the runtime, though its tensor is now read as channels-last.
  */
@@ -573,6 +596,7 @@ int main(void)
         TEST(test_prelu),
         TEST(test_bmm),
         TEST(test_bmm_channels_last),
+        TEST(test_borders_of_other_ranks),
         TEST(test_transposed_convolution),
         TEST(test_transposed_convolution_padded),
         TEST(test_many_groups),

@@ -148,6 +148,7 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
         .use_neutron_for_format_conversion = c->options.use_neutron_for_format_conversion,
         .force_delegate_cat = c->options.force_delegate_cat,
         .arrange = !c->options.reference_compat,
+        .reference_compat = c->options.reference_compat,
     };
     struct nuc_lower_io io;
     struct nuc_lt_model *model = nuc_lower_partition(m->graph, p, &options, &io);

@@ -102,7 +102,7 @@ static bool ask_caller(void *user, const struct nuc_node *node)
     return m->c->options.check_op_support(m->c->options.check_op_support_user, &info);
 }
 
-struct nuc_model *nuc_stage_partition(struct nuc_model *quantized)
+static struct nuc_model *partition(struct nuc_model *quantized, struct nuc_preserved *preserved)
 {
     struct nuc_compiler *c = quantized->c;
     const struct nuc_options *o = &c->options;
@@ -126,6 +126,7 @@ struct nuc_model *nuc_stage_partition(struct nuc_model *quantized)
         .flavor = options.flavor,
         .check_op_support = options.check_op_support,
         .check_op_support_user = m,
+        .preserved = preserved,
         .reference_compat = o->reference_compat,
     };
     double started = nuc_seconds();
@@ -142,6 +143,31 @@ struct nuc_model *nuc_stage_partition(struct nuc_model *quantized)
     started = nuc_stage_done(c, "edge-passes", m->graph, started);
     m->partitions = nuc_partition_graph(m->graph, &options);
     nuc_stage_done(c, "partition", m->graph, started);
+    return m;
+}
+
+/* Marks the preserved operators that stayed on the CPU, which has no kernels for them. */
+static bool mark_undelegated(const struct nuc_model *m, struct nuc_preserved *preserved)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < preserved->count; i++) {
+        struct nuc_preserved_op *op = &preserved->ops[i];
+        const struct nuc_decision *d = op->id < m->partitions->n_by_id ? m->partitions->by_id[op->id] : NULL;
+        op->decompose = op->decompose || (d != NULL && !d->delegated);
+        any = any || (d != NULL && !d->delegated);
+    }
+    return any;
+}
+
+/* Operators that were preserved in vain are decomposed in another round; the reference leaves them. */
+struct nuc_model *nuc_stage_partition(struct nuc_model *quantized)
+{
+    struct nuc_preserved preserved = {.count = 0};
+    struct nuc_model *m = partition(quantized, &preserved);
+
+    while (!quantized->c->options.reference_compat && mark_undelegated(m, &preserved))
+        m = partition(quantized, &preserved);
     return m;
 }
 

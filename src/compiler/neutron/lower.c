@@ -233,6 +233,15 @@ static void assert_supported(const struct nuc_lowering *l, const struct nuc_node
             l, node, nuc_format(l->cx, "%s (%s%s%s)", v.rule, v.actual, *v.limit == '\0' ? "" : ", limit ", v.limit));
 }
 
+/* Identities at borders were made before getitem nodes gave their tensors up for those of the operators. */
+static void follow_getitems(struct nuc_lowering *l)
+{
+    struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+
+    for (uint32_t i = 0; i < s->n_ops; i++)
+        s->ops[i].inputs[0] = nuc_draft_root(l->draft, s->ops[i].inputs[0]);
+}
+
 static void lower_nodes(struct nuc_lowering *l)
 {
     const struct nuc_partition *p = l->partition;
@@ -246,6 +255,7 @@ static void lower_nodes(struct nuc_lowering *l)
         if (p->nodes[i]->op == NUC_OP_GETITEM)
             nuc_lower_getitem(l, p->nodes[i]);
     }
+    follow_getitems(l);
     for (uint32_t i = 0; i < p->n_nodes; i++) {
         const struct nuc_node *node = p->nodes[i];
         if (!nuc_can_lower(node->op))
@@ -282,11 +292,17 @@ static bool can_convert(const struct nuc_draft *d, int32_t tensor, bool to_last)
     return nuc_draft_can_transpose(d, shape, perm, t->rank);
 }
 
-/* A contiguous value whose tensor is channels-last, which the model transposes at its border. */
+/*
+ * A contiguous value whose tensor is channels-last, which the model transposes at its border. The runtime transposes
+ * the last three dimensions, as of an image: other ranks come out wrong there, so only the reference leaves them to it.
+ */
 static bool needs_conversion(const struct nuc_lowering *l, const struct nuc_node *node, int32_t tensor, bool to_last)
 {
-    return l->options.use_neutron_for_format_conversion && nuc_draft_is_last(l->draft, tensor) &&
-           !nuc_is_channels_last(&node->vals[0]) && can_convert(l->draft, tensor, to_last);
+    if (!nuc_draft_is_last(l->draft, tensor) || nuc_is_channels_last(&node->vals[0]))
+        return false;
+    if (node->vals[0].rank != 4 && !l->options.reference_compat)
+        return true;
+    return l->options.use_neutron_for_format_conversion && can_convert(l->draft, tensor, to_last);
 }
 
 /* The new border tensor takes over the name of the old one: names of borders are names of nodes. */

@@ -23,6 +23,7 @@ struct nuc_lower_options {
     bool use_neutron_for_format_conversion;
     bool force_delegate_cat; /* as the partitioner was told */
     bool arrange;            /* beyond the reference: transposes where they move the fewest bytes (arrange.h) */
+    bool reference_compat;   /* borders as the reference makes them, also where its runtime gets them wrong */
 };
 
 /* One input or output of the delegate. */

@@ -79,6 +79,12 @@ static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
     const struct nuc_meta in = p->input->vals[0];
     struct nuc_node *value = p->input;
 
+    /* What is taken by index out of another order has an order no kernel takes. */
+    if (!p->traced && !nuc_is_contiguous(&in)) {
+        struct nuc_meta contiguous = in;
+        nuc_set_contiguous(&contiguous);
+        value = insert_clone(p->g, p->node, value, &contiguous);
+    }
     for (uint32_t i = p->n_dims; i-- > 0;) {
         uint32_t dim = dim_of(p, i);
         int64_t size = in.sizes[dim], start = -p->pad[2 * i], end = size + p->pad[2 * i + 1];

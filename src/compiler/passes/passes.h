@@ -21,6 +21,17 @@ void nuc_run_aten_passes(struct nuc_graph *g, const struct nuc_aten_options *opt
 struct nuc_target;
 struct nuc_flavor;
 
+/* Operators of preserve_ops, in graph order. */
+struct nuc_preserved {
+    uint32_t count;
+    struct nuc_preserved_op {
+        uint32_t id;    /* of the Edge node; NUC_NOT_PRESERVED: it was decomposed */
+        bool decompose; /* it is not to be preserved */
+    } * ops;
+};
+
+#define NUC_NOT_PRESERVED UINT32_MAX
+
 struct nuc_edge_options {
     /*
      * ATen operators to keep whole where the NPU takes them, as "aten.pad.default", "aten::pad" or "pad". They are
@@ -33,6 +44,8 @@ struct nuc_edge_options {
     const struct nuc_flavor *flavor;
     bool (*check_op_support)(void *user, const struct nuc_node *node); /* NULL: accept */
     void *check_op_support_user;
+    /* NULL, or what became of each operator: empty at first, and in later calls for the same graph as it was left. */
+    struct nuc_preserved *preserved;
     bool reference_compat; /* operators as the reference has them, where others would do less at run time */
 };
 

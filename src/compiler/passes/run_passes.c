@@ -58,6 +58,28 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
     return g->n_nodes != before;
 }
 
+static bool same_layouts(const struct nuc_node *a, const struct nuc_node *b)
+{
+    bool same = a->n_vals == b->n_vals;
+
+    for (uint32_t i = 0; same && i < a->n_vals; i++)
+        same = nuc_same_layout(&a->vals[i], &b->vals[i]);
+    return same;
+}
+
+/* A pass that changes the dim order of a value changes those of what is computed from it. */
+static void infer_layouts(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_node inferred = *n;
+        if (!nuc_is_call(n) || n->op == NUC_OP_CALL_DELEGATE)
+            continue;
+        nuc_infer_shape(g, &inferred);
+        if (!same_layouts(n, &inferred))
+            n->vals = inferred.vals;
+    }
+}
+
 void nuc_run_aten_passes(struct nuc_graph *g, const struct nuc_aten_options *options)
 {
     enum pass_mode other = options->reference_compat ? IN_DEFAULT_MODE : IN_COMPAT_MODE;
@@ -66,6 +88,7 @@ void nuc_run_aten_passes(struct nuc_graph *g, const struct nuc_aten_options *opt
         if (aten_passes[i].mode != other)
             aten_passes[i].run(g);
     }
+    infer_layouts(g);
 }
 
 /* Every change adds or removes nodes, so a pass that goes on longer than there are nodes does not end. */
@@ -97,12 +120,14 @@ static bool run_cycles(struct nuc_graph *g, const struct pass *passes, size_t co
 void nuc_run_edge_passes(struct nuc_graph *g)
 {
     run_cycles(g, edge_passes, COUNT(edge_passes));
+    infer_layouts(g);
     nuc_rename_as_traced(g);
 }
 
 void nuc_run_edge_passes_sdk31(struct nuc_graph *g)
 {
     run_cycles(g, edge_passes_sdk31, COUNT(edge_passes_sdk31));
+    infer_layouts(g);
     nuc_rename_as_traced(g);
 }
 

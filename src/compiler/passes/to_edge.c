@@ -125,6 +125,7 @@ struct to_edge {
     const struct nuc_edge_options *options;
     struct nuc_support support;
     bool wanted[NUC_OP_COUNT]; /* the caller wants it preserved */
+    uint32_t n_wanted;         /* nodes met so far that the caller wants preserved */
 };
 
 /* "aten.pad.default", "aten::pad" and "pad" all name the operator. */
@@ -166,12 +167,30 @@ static void read_wanted(struct to_edge *e)
     }
 }
 
+/* The entry of the next wanted node in the caller's list, or NULL. */
+static struct nuc_preserved_op *next_preserved(struct to_edge *e)
+{
+    struct nuc_preserved *list = e->options->preserved;
+    uint32_t index = e->n_wanted++;
+
+    if (list == NULL)
+        return NULL;
+    if (list->ops == NULL)
+        list->ops = nuc_alloc_array(e->g->cx, e->g->n_nodes, sizeof *list->ops);
+    list->count = index + 1 > list->count ? index + 1 : list->count;
+    list->ops[index].id = NUC_NOT_PRESERVED;
+    return &list->ops[index];
+}
+
 /* The node with its Edge operator, if the NPU takes it; else NULL, and nothing is changed. */
 static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
 {
     enum nuc_op op = preserved[node->op];
 
     if (op == NUC_OP_PLACEHOLDER || !e->wanted[node->op])
+        return NULL;
+    struct nuc_preserved_op *entry = next_preserved(e);
+    if (entry != NULL && entry->decompose)
         return NULL;
     struct nuc_node *edge = to_same_args(e->g, node, op);
     nuc_replace_uses(e->g, node, edge, NULL);
@@ -181,6 +200,8 @@ static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
         nuc_check_support(&e->support, edge).ok &&
         (e->options->check_op_support == NULL || e->options->check_op_support(e->options->check_op_support_user, edge));
     edge->format = NUC_FORMAT_UNSET;
+    if (ok && entry != NULL)
+        entry->id = edge->id;
     if (ok)
         return edge;
     nuc_replace_uses(e->g, edge, node, NULL);

@@ -151,7 +151,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->g = g;
     c->threads = options->threads;
     c->annotations = nuc_annotate(g, options);
-    c->sharing = nuc_share(g, c->annotations);
+    c->sharing = nuc_share(g, c->annotations, options->reference_compat);
     order_nodes(c);
     make_taps(c);
     make_observers(c);

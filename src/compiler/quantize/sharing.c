@@ -10,6 +10,7 @@ struct entry {
 struct builder {
     struct nuc_graph *g;
     struct nuc_annotation **annotations;
+    bool share_derived;
     uint32_t n_entries;
     struct entry *entries;
 
@@ -131,12 +132,15 @@ static bool same_spec(const struct nuc_qspec *a, const struct nuc_qspec *b)
            a->scheme == b->scheme && a->ch_axis == b->ch_axis;
 }
 
-/* Hangs edge `i` under `place` when that is quantized with the same spec. */
+/*
+ * Hangs edge `i` under `place` when that is quantized with the same spec. Derived parameters are those of the operator
+ * that reads the value: the reference has one bias of several operators share them all the same.
+ */
 static void unite_if_same(struct builder *b, uint32_t i, const struct nuc_qspec *spec, struct nuc_place place)
 {
     uint32_t other = find_entry(b, place);
 
-    if (other == NO_ENTRY)
+    if (other == NO_ENTRY || (spec->kind == NUC_QSPEC_DERIVED && !b->share_derived))
         return;
     const struct nuc_qspec *other_spec = resolve(b, b->entries[other].spec);
     if (other_spec != NULL && same_spec(other_spec, spec))
@@ -235,9 +239,9 @@ static void store_groups(struct builder *b, struct nuc_sharing *s, const uint32_
     }
 }
 
-struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annotations)
+struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annotations, bool share_derived)
 {
-    struct builder b = {.g = g, .annotations = annotations};
+    struct builder b = {.g = g, .annotations = annotations, .share_derived = share_derived};
     struct nuc_sharing *s = nuc_alloc(g->cx, sizeof *s);
 
     list_entries(&b);

@@ -24,7 +24,8 @@ struct nuc_sharing {
     uint32_t **input_groups;
 };
 
-struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annotations);
+/* `share_derived`: as the reference does, for parameters that derive from others too. */
+struct nuc_sharing *nuc_share(struct nuc_graph *g, struct nuc_annotation **annotations, bool share_derived);
 
 /* Group of `node` as `user` reads it, NUC_NO_GROUP when that is not quantized. */
 uint32_t nuc_edge_group(const struct nuc_sharing *s, struct nuc_annotation **annotations, const struct nuc_node *node,

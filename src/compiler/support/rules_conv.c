@@ -171,7 +171,15 @@ static bool no_ceil_mode(const struct nuc_rule_query *q)
     return !arg_flag(q->node, q->param) || report(q, "false", "true");
 }
 
+/* Windows slide over images: what a 1-D pooling without a batch dimension becomes has 3 dimensions. */
+static bool pool_rank(const struct nuc_rule_query *q)
+{
+    uint32_t rank = input_meta(q->node, 0)->rank;
+    return rank == 4 || report(q, "4", "%u", rank) || advise(q, "give it a batch dimension of 1");
+}
+
 const struct nuc_support_rule avg_pool_ir[] = {
+    {"the input has 4 dimensions", pool_rank, 0},
     {"padding is counted in the mean (count_include_pad)", avg_pool_padding, 0},
     {"there is no divisor_override", avg_pool_divisor, 0},
     {"ceil_mode is false", no_ceil_mode, 4},
@@ -216,6 +224,7 @@ static bool adaptive_divides(const struct nuc_rule_query *q)
 }
 
 const struct nuc_support_rule adaptive_pool_ir[] = {
+    {"the input has 4 dimensions", pool_rank, 0},
     {"the output size divides the input size", adaptive_divides, 0},
     RULE_SHARED_QUANTIZATION,
     {NULL, NULL, 0},
@@ -257,6 +266,7 @@ static bool max_pool_indices_unused(const struct nuc_rule_query *q)
 }
 
 const struct nuc_support_rule max_pool_ir[] = {
+    {"the input has 4 dimensions", pool_rank, 0},
     {"there is no dilation", max_pool_dilation, 0},
     {"ceil_mode is false", no_ceil_mode, 5},
     RULE_SHARED_QUANTIZATION,

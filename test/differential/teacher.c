@@ -1,0 +1,181 @@
+#include "teacher.h"
+
+#include <string.h>
+
+/*
+ * Every operator the table does not name moves, selects or clips quantized values of one scale and zero point: both
+ * sides have to give the same bytes.
+ */
+#define FIXED_POINT "the multiplier is a 31-bit fraction and rounding takes two steps, the evaluator multiplies floats"
+#define TIES "halves are rounded away from zero, in the quantized graph to even"
+#define RESCALED "the result has another scale, and the 31-bit factor between the two is no float"
+#define EXPONENTIAL "exponentials and the division are fixed-point numbers of a few dozen bits"
+
+static const char *const reasons[NUC_OP_COUNT] = {
+    [NUC_OP_CONV2D] = FIXED_POINT,
+    [NUC_OP_CONV2D_PADDING] = FIXED_POINT,
+    [NUC_OP_CONV1D] = FIXED_POINT,
+    [NUC_OP_CONV1D_PADDING] = FIXED_POINT,
+    [NUC_OP_CONV_TRANSPOSE1D] = FIXED_POINT,
+    [NUC_OP_CONV_TRANSPOSE2D] = FIXED_POINT,
+    [NUC_OP_LINEAR] = FIXED_POINT,
+    [NUC_OP_ADDMM] = FIXED_POINT,
+    [NUC_OP_MM] = FIXED_POINT,
+    [NUC_OP_BMM] = FIXED_POINT,
+    [NUC_OP_MATMUL] = FIXED_POINT,
+    [NUC_OP_ADD] = FIXED_POINT,
+    [NUC_OP_SUB] = FIXED_POINT,
+    [NUC_OP_MUL] = FIXED_POINT,
+    [NUC_OP_DIV] = FIXED_POINT,
+    [NUC_OP_LEAKY_RELU] = FIXED_POINT,
+    [NUC_OP_LEAKY_RELU_] = FIXED_POINT,
+    [NUC_OP_PRELU] = FIXED_POINT,
+    [NUC_OP_HARDSWISH] = FIXED_POINT,
+    [NUC_OP_HARDSWISH_] = FIXED_POINT,
+    [NUC_OP_UPSAMPLE_BILINEAR] = TIES,
+    [NUC_OP_AVG_POOL1D] = TIES,
+    [NUC_OP_AVG_POOL2D] = TIES,
+    [NUC_OP_ADAPTIVE_AVG_POOL2D] = TIES,
+    [NUC_OP_MEAN_DIM] = FIXED_POINT,
+    [NUC_OP_RELU] = RESCALED,
+    [NUC_OP_RELU_] = RESCALED,
+    [NUC_OP_RELU6] = RESCALED,
+    [NUC_OP_RELU6_] = RESCALED,
+    [NUC_OP_HARDTANH] = RESCALED,
+    [NUC_OP_HARDTANH_] = RESCALED,
+    [NUC_OP_CLAMP] = RESCALED,
+    [NUC_OP_CLAMP_] = RESCALED,
+    [NUC_OP_ABS] = RESCALED,
+    [NUC_OP_NEG] = RESCALED,
+    [NUC_OP_SOFTMAX] = EXPONENTIAL,
+};
+
+const char *teacher_reason(enum nuc_op op)
+{
+    return reasons[op];
+}
+
+/* Values that depend on user inputs, by node id. */
+static bool *find_live(const struct nuc_graph *g)
+{
+    bool *live = nuc_alloc_array(g->cx, g->next_id, sizeof *live);
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        live[n->id] |= nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
+        for (uint32_t i = 0; live[n->id] && i < n->n_users; i++)
+            live[n->users[i]->id] = true;
+    }
+    return live;
+}
+
+static bool is_taught(const struct nuc_node *n, const bool *live)
+{
+    return n->op == NUC_OP_QUANTIZE_PER_TENSOR && live[n->id];
+}
+
+static void note_op(struct teacher_value *v, enum nuc_op op)
+{
+    unsigned at = 0;
+
+    while (at < v->n_ops && v->ops[at] < op)
+        at++;
+    if ((at < v->n_ops && v->ops[at] == op) || v->n_ops == TEACHER_MAX_OPS)
+        return;
+    memmove(v->ops + at + 1, v->ops + at, (v->n_ops - at) * sizeof v->ops[0]);
+    v->ops[at] = op;
+    v->n_ops++;
+    v->exact = v->exact && reasons[op] == NULL;
+}
+
+/* Operators from the quantize node back to quantized values, inputs and constants. */
+static void find_ops(const struct nuc_graph *g, const bool *live, struct teacher_value *v)
+{
+    bool *wanted = nuc_alloc_array(g->cx, g->next_id, sizeof *wanted);
+    struct nuc_node *inputs[64];
+
+    wanted[v->quantize->args[0].u.node->id] = true;
+    for (const struct nuc_node *n = v->quantize->prev; n != NULL; n = n->prev) {
+        if (!wanted[n->id] || !live[n->id] || nuc_is_dequantize(n) || nuc_is_placeholder(n))
+            continue;
+        if (n->op != NUC_OP_GETITEM)
+            note_op(v, n->op);
+        uint32_t count = nuc_inputs(n, inputs, 64);
+        for (uint32_t i = 0; i < count && i < 64; i++)
+            wanted[inputs[i]->id] = true;
+    }
+}
+
+static void describe(const struct nuc_graph *g, const bool *live, const struct nuc_node *q, struct teacher_value *v)
+{
+    const struct nuc_arg *scale = &q->args[1];
+
+    *v = (struct teacher_value){
+        .quantize = q,
+        .scale = scale->kind == NUC_ARG_INT ? (double)scale->u.i : scale->u.f,
+        .zero = q->args[2].u.i,
+        .elements = (size_t)nuc_elements(&q->vals[0]),
+        .exact = true,
+    };
+    find_ops(g, live, v);
+}
+
+/* ---- the two graphs ---- */
+
+static struct nuc_node *dequantized(struct nuc_graph *g, struct nuc_node *quantize)
+{
+    struct nuc_node *node = nuc_add_node(g, nuc_output_node(g), NUC_OP_DEQUANTIZE_PER_TENSOR, "probe");
+
+    nuc_set_arg_node(node, g, 0, quantize);
+    for (uint32_t i = 1; i < quantize->n_args; i++)
+        node->args[i] = quantize->args[i];
+    nuc_infer_shape(g, node);
+    return node;
+}
+
+static struct nuc_graph *expose(const struct teacher *t, const struct nuc_graph *from)
+{
+    struct nuc_graph *g = nuc_graph_copy(from);
+    struct nuc_node *output = nuc_output_node(g);
+    struct nuc_node **results = nuc_alloc_array(g->cx, t->n_outputs + t->n_values, sizeof(struct nuc_node *));
+
+    memcpy(results, output->args[0].u.nodes, t->n_outputs * sizeof(struct nuc_node *));
+    for (uint32_t i = 0; i < t->n_values; i++)
+        results[t->n_outputs + i] = dequantized(g, nuc_find_node(g, t->values[i].quantize->name));
+    nuc_set_arg_nodes(output, g, 0, results, t->n_outputs + t->n_values);
+    nuc_graph_verify(g, "expose");
+    return g;
+}
+
+static struct nuc_graph *teach(const struct teacher *t, const struct nuc_graph *from)
+{
+    struct nuc_graph *g = nuc_graph_copy(from);
+    struct nuc_node *output = nuc_output_node(g);
+    struct nuc_node **results = nuc_alloc_array(g->cx, t->n_outputs + t->n_values, sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < t->n_values; i++) {
+        struct nuc_node *q = nuc_find_node(g, t->values[i].quantize->name);
+        struct nuc_node *given = nuc_add_placeholder(g, "taught", NUC_USER_INPUT, &q->vals[0]);
+        nuc_replace_uses(g, q, given, NULL);
+        results[i] = q;
+    }
+    memcpy(results + t->n_values, output->args[0].u.nodes, t->n_outputs * sizeof(struct nuc_node *));
+    nuc_set_arg_nodes(output, g, 0, results, t->n_outputs + t->n_values);
+    nuc_graph_verify(g, "teach");
+    return g;
+}
+
+struct teacher teacher_make(const struct nuc_graph *quantized)
+{
+    struct teacher t = {.n_outputs = nuc_output_node(quantized)->args[0].count};
+    const bool *live = find_live(quantized);
+
+    t.values = nuc_alloc_array(quantized->cx, quantized->n_nodes, sizeof *t.values);
+    for (const struct nuc_node *n = quantized->first; n != NULL; n = n->next) {
+        t.n_inputs += nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
+        if (is_taught(n, live))
+            describe(quantized, live, n, &t.values[t.n_values++]);
+    }
+    t.exposed = expose(&t, quantized);
+    t.taught = teach(&t, quantized);
+    return t;
+}
