@@ -8,6 +8,7 @@
 #include "base/flatbuf.h"
 #include "base/program_schema.h"
 #include "compiler/report/inspect.h"
+#include "compiler/report/lint_program.h"
 #include "nucleon/kernels.h"
 
 #define N_VALUE_KINDS (NUC_VALUE_OPTIONAL_TENSORS + 1)
@@ -334,6 +335,21 @@ static void read_header(struct inspection *in)
         damaged(in, "the header promises more bytes than the file has");
 }
 
+/* What ExecuTorch's runtime would make of the program. */
+static void add_lint(struct inspection *in)
+{
+    uint32_t count;
+    const struct nuc_lint_finding *findings = nuc_lint_program(in->out->cx, in->file, in->r.bytes, &count);
+
+    if (count == 0)
+        nuc_text_addf(in->out, "lint: nothing that ExecuTorch's runtime is known to refuse\n");
+    for (uint32_t i = 0; i < count; i++) {
+        nuc_text_addf(in->out, "lint: instruction %u, ", findings[i].instruction);
+        add_text(in, findings[i].what, (uint32_t)strlen(findings[i].what));
+        nuc_text_addf(in->out, ": %s\n", findings[i].rule);
+    }
+}
+
 void nuc_inspect_program(struct nuc_text *out, const char *file, struct nuc_span bytes, bool disassemble)
 {
     struct inspection in = {.r = {bytes, false}, .out = out, .file = file, .disassemble = disassemble};
@@ -353,4 +369,5 @@ void nuc_inspect_program(struct nuc_text *out, const char *file, struct nuc_span
     for (uint32_t i = 0; i < plans.count; i++)
         add_plan(&in, nuc_fb_vec_table(&in.r, plans, i));
     check(&in, "a table lies outside the file");
+    add_lint(&in);
 }

@@ -7,6 +7,7 @@
 #include "compiler/neutron/disassemble.h"
 #include "compiler/neutron/payload.h"
 #include "compiler/report/inspect_forms.h"
+#include "compiler/report/lint_program.h"
 #include "nucleon/kernels.h"
 
 struct program_json {
@@ -355,6 +356,19 @@ static void read_header(struct program_json *p, json_t *out)
     nuc_put_int(p->cx, out, "segments_at", (int64_t)(p->segment_base & INT64_MAX));
 }
 
+static void put_lint(struct program_json *p, struct nuc_span bytes, json_t *list)
+{
+    uint32_t count;
+    const struct nuc_lint_finding *findings = nuc_lint_program(p->cx, p->file, bytes, &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *finding = nuc_put_object(p->cx, list, NULL);
+        nuc_put_int(p->cx, finding, "instruction", findings[i].instruction);
+        nuc_put_bytes_text(p->cx, finding, "what", findings[i].what, strlen(findings[i].what));
+        nuc_put_bytes_text(p->cx, finding, "rule", findings[i].rule, strlen(findings[i].rule));
+    }
+}
+
 void nuc_inspect_program_json(struct nuc_context *cx, const char *file, struct nuc_span bytes, bool disassemble,
                               json_t *out)
 {
@@ -376,5 +390,6 @@ void nuc_inspect_program_json(struct nuc_context *cx, const char *file, struct n
     json_t *methods = nuc_put_array(cx, out, "methods");
     for (uint32_t i = 0; i < plans.count; i++)
         put_plan(&p, nuc_put_object(cx, methods, NULL), nuc_fb_vec_table(&p.r, plans, i));
+    put_lint(&p, bytes, nuc_put_array(cx, out, "lint"));
     check(&p, "a table lies outside the file");
 }

@@ -1,0 +1,21 @@
+/* What ExecuTorch's own runtime would refuse, or read otherwise than the program means, found in the file alone. */
+#ifndef NUC_REPORT_LINT_PROGRAM_H
+#define NUC_REPORT_LINT_PROGRAM_H
+
+#include "base/span.h"
+#include "host/context.h"
+
+struct nuc_lint_finding {
+    uint32_t instruction;
+    const char *what; /* the operator or backend */
+    const char *rule; /* why it refuses, and what helps */
+};
+
+/*
+ * Findings of the first method, in order of instructions, in the arena. The bytes are untrusted; a damaged file fails
+ * with NUC_BAD_INPUT, `file` named. Rules: kernels/portable, kernels/quantized and backends/nxp/runtime of ExecuTorch.
+ */
+const struct nuc_lint_finding *nuc_lint_program(struct nuc_context *cx, const char *file, struct nuc_span bytes,
+                                                uint32_t *count);
+
+#endif
