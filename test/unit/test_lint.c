@@ -64,11 +64,15 @@ static void kernels(struct nuc_context *cx, void *arg)
 static struct nuc_span payload(struct nuc_context *cx, uint8_t format)
 {
     struct nuc_payload_io io = {.format = format, .map = 0};
-    uint32_t *words = nuc_alloc(cx, 4 * NUC_MC_HEADER_WORDS);
+    uint8_t *words = nuc_alloc(cx, 4 * NUC_MC_HEADER_WORDS);
     struct nuc_payload p = {.n_args = 1, .n_inputs = 1, .n_outputs = 1, .version = 1, .inputs = &io, .outputs = &io};
 
-    p.microcode = (struct nuc_span){(uint8_t *)words, 4 * NUC_MC_HEADER_WORDS};
-    p.weights = p.kernels = (struct nuc_span){(uint8_t *)words, 16};
+    nuc_store_u32(words + 4 * NUC_MC_WORD_MAGIC, NUC_MC_MAGIC);
+    nuc_store_u32(words + 4 * NUC_MC_WORD_INPUTS, 1);
+    nuc_store_u32(words + 4 * NUC_MC_WORD_OUTPUTS, 1);
+    nuc_store_u32(words + 4 * NUC_MC_WORD_SIZE, 4 * NUC_MC_HEADER_WORDS);
+    p.microcode = (struct nuc_span){words, 4 * NUC_MC_HEADER_WORDS};
+    p.weights = p.kernels = (struct nuc_span){words, 16};
     return nuc_payload_compose(cx, &p);
 }
 
