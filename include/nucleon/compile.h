@@ -29,7 +29,13 @@ struct nuc_memory_hooks {
     void *user;
 };
 
-enum nuc_dim_order { NUC_DIM_ORDER_AS_IS, NUC_DIM_ORDER_CONTIGUOUS, NUC_DIM_ORDER_CHANNELS_LAST };
+/* Memory order of inputs, parameters and buffers [N, C, H, W], and with them of what is computed from them. */
+enum nuc_dim_order {
+    NUC_DIM_ORDER_AS_IS,         /* as the archive has it */
+    NUC_DIM_ORDER_CONTIGUOUS,    /* N, C, H, W; a note tells the changed inputs */
+    NUC_DIM_ORDER_CHANNELS_LAST, /* N, H, W, C; a note tells the changed inputs */
+    NUC_DIM_ORDER_AUTO           /* whichever takes fewer cycles by estimate; see nuc_dim_order_table() */
+};
 /* What a program takes and gives: float32, or the int8 values inside (docs/formats.md, "Quantized borders"). */
 enum nuc_io { NUC_IO_FLOAT, NUC_IO_INT8 };
 enum nuc_segment_mode { NUC_DELEGATE_INLINE, NUC_DELEGATE_SEGMENT };
@@ -74,6 +80,7 @@ struct nuc_options {
     bool (*check_op_support)(void *user, const struct nuc_node_info *node);
     void *check_op_support_user;
     bool use_neutron_for_format_conversion;
+    enum nuc_dim_order dim_order;
     const char *intermediates_dir; /* NULL: none */
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;
@@ -276,6 +283,12 @@ enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const 
 /* Targets and converter flavors. */
 enum nuc_status nuc_list_targets(struct nuc_compiler *c, const char **text);
 
+/*
+ * With NUC_DIM_ORDER_AUTO, the variants that nuc_partition() compared last, one a line below a head: estimated cycles,
+ * transposes and the bytes they move, arena; a star stands before the one it chose. Else NULL.
+ */
+const char *nuc_dim_order_table(const struct nuc_compiler *c);
+
 /* Partitions become delegate calls; the rest operators of the runtime. */
 enum nuc_status nuc_lower(struct nuc_model *partitioned, struct nuc_model **lowered);
 
@@ -289,6 +302,7 @@ struct nuc_partition_info {
     size_t payload_size;
     size_t scratch_size;
     size_t n_transposes;        /* TRANSPOSE operators left in the LiteRT model */
+    size_t moved_bytes;         /* written by them */
     size_t n_inputs, n_outputs; /* of the delegate call */
     const struct nuc_tensor_info *inputs, *outputs;
 };
@@ -318,6 +332,7 @@ struct nuc_program_report {
     size_t n_delegated;       /* of these, on the NPU */
     size_t n_partitions;      /* delegate calls */
     size_t n_transposes;      /* TRANSPOSE operators on the NPU */
+    size_t moved_bytes;       /* written by them */
     size_t arena;             /* bytes of planned memory: inputs, outputs, intermediates */
     size_t arena_lower_bound; /* bytes alive at the peak */
     size_t delegate_scratch;  /* largest scratch a delegate call takes in addition */

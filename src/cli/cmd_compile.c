@@ -44,10 +44,13 @@ static void print_report(const struct nuc_compiler *c, const char *output)
 
     if (nuc_program_report(c, &r) != NUC_OK)
         return;
+    if (nuc_dim_order_table(c) != NULL)
+        fputs(nuc_dim_order_table(c), stdout);
     printf("%s: %zu bytes\n", output, r.program);
-    printf("  NPU      %zu of %zu nodes in %zu partition%s, %zu transpose%s, %zu bytes of microcode and weights\n",
+    printf("  NPU      %zu of %zu nodes in %zu partition%s, %zu transpose%s (%zu bytes), %zu bytes of microcode "
+           "and weights\n",
            r.n_delegated, r.n_nodes, r.n_partitions, r.n_partitions == 1 ? "" : "s", r.n_transposes,
-           r.n_transposes == 1 ? "" : "s", r.delegate_data);
+           r.n_transposes == 1 ? "" : "s", r.moved_bytes, r.delegate_data);
     printf("  memory   arena %zu bytes (at least %zu are alive at the peak), NPU scratch %zu bytes\n", r.arena,
            r.arena_lower_bound, r.delegate_scratch);
     printf("  made by nucleon's converter: runs on the simulator, not on silicon\n");

@@ -69,6 +69,8 @@ static int explain(const char *path, const struct explain_flags *f, unsigned lon
         status = nuc_explain(m, &how, &r);
     int code = status == NUC_OK ? CLI_OK : cli_report(status, nuc_compiler_message(c));
     if (status == NUC_OK) {
+        if (nuc_dim_order_table(c) != NULL && !f->json)
+            printf("%s\n", nuc_dim_order_table(c));
         fputs(r.text, stdout);
         if (fflush(stdout) != 0)
             code = cli_report(NUC_IO, "standard output: cannot be written");

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+/* In the order of enum nuc_dim_order. */
+static const char *const dim_orders[] = {"as-is", "contiguous", "channels-last", "auto", NULL};
+
 void cli_partition_options(struct cli_partition_flags *flags, struct cli_option *rows)
 {
     const struct cli_option table[] = {
@@ -20,6 +23,9 @@ void cli_partition_options(struct cli_partition_flags *flags, struct cli_option 
          "sdk-3.1: delegate concatenations of any size", NULL},
         {"--require-full-delegation", NULL, CLI_FLAG, &flags->require_full_delegation, NULL,
          "fail (exit code 3) when an operator stays on the CPU", NULL},
+        {"--dim-order", NULL, CLI_CHOICE, &flags->dim_order, "ORDER",
+         "memory order of 4-D inputs and weights: as-is (default), contiguous, channels-last, or auto: the faster",
+         dim_orders},
     };
     _Static_assert(sizeof table / sizeof table[0] == CLI_PARTITION_ROWS, "as many rows as callers leave room for");
 
@@ -40,4 +46,5 @@ void cli_partition_apply(const struct cli_partition_flags *flags, struct nuc_opt
     options->allow_no_op_partitions = flags->allow_no_op_partitions;
     options->force_delegate_cat = flags->force_delegate_cat;
     options->require_full_delegation = flags->require_full_delegation;
+    options->dim_order = (enum nuc_dim_order)flags->dim_order;
 }

@@ -59,6 +59,11 @@ void nuc_compiler_free(struct nuc_compiler *c)
     nuc_context_free(cx);
 }
 
+const char *nuc_dim_order_table(const struct nuc_compiler *c)
+{
+    return c->dim_order_table;
+}
+
 const char *nuc_compiler_message(const struct nuc_compiler *c)
 {
     return c->cx->message;

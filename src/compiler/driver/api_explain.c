@@ -37,8 +37,7 @@ static struct nuc_explain_call *kernel_calls(struct nuc_model *partitioned, size
     return calls;
 }
 
-/* The explanation of a model at any stage before lowering; cycles of kernels take a conversion. */
-static struct nuc_explanation *explain_model(struct nuc_model *m, bool with_cycles)
+struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
 {
     struct nuc_compiler *c = m->c;
     size_t n_calls = 0;
@@ -66,7 +65,7 @@ struct explain_call {
 static void explain(struct nuc_context *cx, void *arg)
 {
     struct explain_call *call = arg;
-    const struct nuc_explanation *e = explain_model(call->m, true);
+    const struct nuc_explanation *e = nuc_explain_model(call->m, true);
 
     *call->out = (struct nuc_explain_result){
         .n_operators = e->n_operators,
@@ -92,7 +91,7 @@ enum nuc_status nuc_explain(struct nuc_model *m, const struct nuc_explain_option
 void nuc_require_full_delegation(struct nuc_model *partitioned)
 {
     struct nuc_context *cx = partitioned->c->cx;
-    const struct nuc_explanation *e = explain_model(partitioned, false);
+    const struct nuc_explanation *e = nuc_explain_model(partitioned, false);
 
     if (e->n_delegated < e->n_operators)
         nuc_fail(cx, NUC_PROPERTY, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",

@@ -3,6 +3,7 @@
 
 #include "compiler/driver/driver.h"
 #include "compiler/litert/litert.h"
+#include "compiler/neutron/arrange.h"
 #include "compiler/neutron/convert.h"
 #include "compiler/neutron/lower.h"
 #include "compiler/neutron/payload.h"
@@ -34,8 +35,9 @@ static const char *not_delegated_text(struct nuc_compiler *c)
 enum { MAX_COMPILE_SPECS = 9 };
 
 /* Keys and order of the reference backend, which differ between the generations for the two flavors. */
-static uint32_t fill_compile_specs(struct nuc_compiler *c, struct nuc_compile_spec specs[MAX_COMPILE_SPECS])
+static uint32_t fill_compile_specs(const struct nuc_model *m, struct nuc_compile_spec specs[MAX_COMPILE_SPECS])
 {
+    struct nuc_compiler *c = m->c;
     const struct nuc_options *o = &c->options;
     bool sdk31 = nuc_flavor_find(c->cx, o->converter_flavor)->rules == NUC_RULES_SDK_3_1;
     uint32_t n = 0;
@@ -48,7 +50,7 @@ static uint32_t fill_compile_specs(struct nuc_compiler *c, struct nuc_compile_sp
                                                o->intermediates_dir != NULL ? o->intermediates_dir : "None"};
     specs[n++] = (struct nuc_compile_spec){"operators_not_to_delegate", not_delegated_text(c)};
     specs[n++] = (struct nuc_compile_spec){"use_neutron_for_format_conversion",
-                                           o->use_neutron_for_format_conversion ? "True" : "False"};
+                                           m->variant.use_neutron_for_format_conversion ? "True" : "False"};
     specs[n++] = (struct nuc_compile_spec){"fetch_constants_to_sram", "False"};
     specs[n++] = (struct nuc_compile_spec){"dump_kernel_selection_code", "False"};
     specs[n++] = (struct nuc_compile_spec){sdk31 ? "use_new_flow_neutron_c" : "use_profiling", "False"};
@@ -56,15 +58,6 @@ static uint32_t fill_compile_specs(struct nuc_compiler *c, struct nuc_compile_sp
 }
 
 /* ---- one partition ---- */
-
-static size_t count_transposes(const struct nuc_lt_model *m)
-{
-    size_t count = 0;
-
-    for (uint32_t i = 0; i < m->subgraphs[0].n_ops; i++)
-        count += m->subgraphs[0].ops[i].code == NUC_LT_TRANSPOSE;
-    return count;
-}
 
 /* The value's meta, called contiguous where that is the same bytes. */
 static struct nuc_meta border_meta(const struct nuc_meta *m)
@@ -85,6 +78,27 @@ static const struct nuc_tensor_info *border_infos(struct nuc_context *cx, const 
         nuc_fill_tensor_info(borders[i].node->name, &meta, &infos[i]);
     }
     return infos;
+}
+
+/* Channels-last on the NPU's side, contiguous outside, and more than one channel. */
+static bool is_cpu_transposed(const struct nuc_lower_border *b)
+{
+    struct nuc_meta meta = border_meta(&b->node->vals[0]);
+
+    return b->channels_last && meta.rank >= 3 && meta.sizes[meta.rank - 3] != 1 && nuc_is_contiguous(&meta);
+}
+
+static void note_cpu_transposes(struct nuc_context *cx, const struct nuc_lower_io *io,
+                                struct nuc_lowered_partition *out)
+{
+    struct nuc_tensor_info *infos = nuc_alloc_array(cx, (size_t)io->n_inputs + io->n_outputs, sizeof *infos);
+
+    for (uint32_t i = 0; i < io->n_inputs + io->n_outputs; i++) {
+        const struct nuc_lower_border *b = i < io->n_inputs ? &io->inputs[i] : &io->outputs[i - io->n_inputs];
+        if (is_cpu_transposed(b))
+            nuc_fill_tensor_info(b->name, &b->node->vals[0], &infos[out->n_cpu_transposed++]);
+    }
+    out->cpu_transposed = infos;
 }
 
 static void write_intermediate(struct nuc_compiler *c, const char *tag, const char *suffix, struct nuc_span bytes)
@@ -145,7 +159,7 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
     struct nuc_lower_options options = {
         .target = nuc_target_find(c->cx, c->options.target),
         .flavor = nuc_flavor_find(c->cx, c->options.converter_flavor),
-        .use_neutron_for_format_conversion = c->options.use_neutron_for_format_conversion,
+        .use_neutron_for_format_conversion = m->variant.use_neutron_for_format_conversion,
         .force_delegate_cat = c->options.force_delegate_cat,
         .arrange = !c->options.reference_compat,
         .reference_compat = c->options.reference_compat,
@@ -158,7 +172,7 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
     struct nuc_neutron_image *image = nuc_convert_litert(c->cx, model, NULL);
     struct nuc_span payload = compose(c, p, &io, image);
     struct nuc_compile_spec specs[MAX_COMPILE_SPECS];
-    uint32_t n_specs = fill_compile_specs(c, specs);
+    uint32_t n_specs = fill_compile_specs(m, specs);
     struct nuc_delegate *delegate = nuc_alloc(c->cx, sizeof *delegate);
     *delegate = (struct nuc_delegate){
         .backend_id = "NeutronBackend",
@@ -169,6 +183,8 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
         .scratch_size = image->scratch_size,
         .model = model,
     };
+    struct nuc_moved moved = nuc_moved_by_transposes(model);
+    note_cpu_transposes(c->cx, &io, out);
     out->delegate = delegate;
     out->image = image;
     out->sources = call_sources(m->graph, image);
@@ -179,7 +195,8 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
         .payload = payload.data,
         .payload_size = payload.size,
         .scratch_size = image->scratch_size,
-        .n_transposes = count_transposes(model),
+        .n_transposes = moved.transposes,
+        .moved_bytes = (size_t)moved.bytes,
         .n_inputs = io.n_inputs,
         .n_outputs = io.n_outputs,
         .inputs = border_infos(c->cx, io.inputs, io.n_inputs),
@@ -230,6 +247,7 @@ static struct nuc_model *copy_partitioned(const struct nuc_model *from)
         item->constants = same_nodes(m->graph, item->constants, item->n_constants);
     }
     m->partitions = p;
+    m->variant = from->variant;
     return m;
 }
 
@@ -280,6 +298,7 @@ struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned)
     for (uint32_t i = 0; i < m->partitions->count; i++) {
         lower_one(m, &m->partitions->items[i], &m->lowered[i]);
         c->report.n_transposes += m->lowered[i].info.n_transposes;
+        c->report.moved_bytes += m->lowered[i].info.moved_bytes;
         c->report.delegate_data += m->lowered[i].info.payload_size;
     }
     struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);

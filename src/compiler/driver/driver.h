@@ -22,12 +22,21 @@ struct nuc_compiler {
     struct nuc_timing timings[NUC_MAX_TIMINGS];
     size_t n_timings;
     struct nuc_program_report report;
+    const char *dim_order_table; /* of the last choice of a dim order, NULL: none */
+};
+
+/* What --dim-order chooses between. */
+struct nuc_variant {
+    enum nuc_dim_order order; /* not AUTO */
+    bool use_neutron_for_format_conversion;
 };
 
 /* What became of one partition. */
 struct nuc_lowered_partition {
     struct nuc_delegate *delegate;
     struct nuc_partition_info info;
+    size_t n_cpu_transposed; /* inputs and outputs that the runtime transposes */
+    const struct nuc_tensor_info *cpu_transposed;
     const struct nuc_neutron_image *image;
     const struct nuc_node *const *sources; /* the node each kernel call was made for, NULL: none */
 };
@@ -38,6 +47,7 @@ struct nuc_model {
     struct nuc_calibration *calibration;   /* prepared models */
     bool equalized;                        /* prepared models: weights have been evened out */
     struct nuc_partitions *partitions;     /* partitioned models */
+    struct nuc_variant variant;            /* of partitioned models */
     struct nuc_lowered_partition *lowered; /* lowered models: one a partition */
     struct nuc_io_quantizations io;        /* lowered models with quantized inputs and outputs */
     struct nuc_evaluator *evaluator;       /* made by the first run */
@@ -94,6 +104,7 @@ struct nuc_model *nuc_stage_convert(struct nuc_model *prepared);
 /* A float model quantized with one random sample, where only decisions matter. */
 struct nuc_model *nuc_stage_quantize_random(struct nuc_model *m);
 struct nuc_model *nuc_stage_partition(struct nuc_model *quantized);
+struct nuc_model *nuc_stage_partition_as(struct nuc_model *quantized, const struct nuc_variant *variant);
 struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned);
 struct nuc_span nuc_stage_program(struct nuc_model *lowered);
 
@@ -102,6 +113,23 @@ void nuc_quantize_borders(struct nuc_model *m);
 
 /* Scale, zero point, range and type of each such border, under names software written for ExecuTorch asks for. */
 void nuc_tell_borders(const struct nuc_model *m, struct nuc_program_options *o);
+
+/*
+ * Inputs, parameters and buffers [N, C, H, W] of a graph before Edge in that dim order, and what follows from them;
+ * AS_IS: nothing. A note says for each changed input how its bytes lie.
+ */
+void nuc_convert_dim_order(struct nuc_graph *g, enum nuc_dim_order order);
+
+/*
+ * The variant of a quantized model with the least estimated cycles; of equal ones that which moves less, takes less
+ * memory, is as the archive has it. Leaves a table in the compiler.
+ */
+struct nuc_variant nuc_choose_variant(struct nuc_model *quantized);
+
+struct nuc_explanation;
+
+/* The explanation of a model at any stage before lowering; cycles of kernels take a conversion. */
+struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles);
 
 /* Fails with NUC_PROPERTY naming the first operator that stays on the CPU. */
 void nuc_require_full_delegation(struct nuc_model *partitioned);

@@ -102,7 +102,8 @@ static bool ask_caller(void *user, const struct nuc_node *node)
     return m->c->options.check_op_support(m->c->options.check_op_support_user, &info);
 }
 
-static struct nuc_model *partition(struct nuc_model *quantized, struct nuc_preserved *preserved)
+static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc_variant *variant,
+                                   struct nuc_preserved *preserved)
 {
     struct nuc_compiler *c = quantized->c;
     const struct nuc_options *o = &c->options;
@@ -133,6 +134,8 @@ static struct nuc_model *partition(struct nuc_model *quantized, struct nuc_prese
 
     /* An alias is told once. */
     c->options.converter_flavor = options.flavor->name;
+    m->variant = *variant;
+    nuc_convert_dim_order(m->graph, variant->order);
     nuc_check_dim_orders(m->graph, true);
     nuc_to_edge(m->graph, &edge);
     started = nuc_stage_done(c, "edge", m->graph, started);
@@ -161,14 +164,25 @@ static bool mark_undelegated(const struct nuc_model *m, struct nuc_preserved *pr
 }
 
 /* Operators that were preserved in vain are decomposed in another round; the reference leaves them. */
-struct nuc_model *nuc_stage_partition(struct nuc_model *quantized)
+struct nuc_model *nuc_stage_partition_as(struct nuc_model *quantized, const struct nuc_variant *variant)
 {
     struct nuc_preserved preserved = {.count = 0};
-    struct nuc_model *m = partition(quantized, &preserved);
+    struct nuc_model *m = partition(quantized, variant, &preserved);
 
     while (!quantized->c->options.reference_compat && mark_undelegated(m, &preserved))
-        m = partition(quantized, &preserved);
+        m = partition(quantized, variant, &preserved);
     return m;
+}
+
+struct nuc_model *nuc_stage_partition(struct nuc_model *quantized)
+{
+    const struct nuc_options *o = &quantized->c->options;
+    struct nuc_variant variant = {o->dim_order, o->use_neutron_for_format_conversion};
+
+    nuc_check_dim_orders(quantized->graph, true);
+    if (o->dim_order == NUC_DIM_ORDER_AUTO)
+        variant = nuc_choose_variant(quantized);
+    return nuc_stage_partition_as(quantized, &variant);
 }
 
 /* ---- the same as library calls ---- */
