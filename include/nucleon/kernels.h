@@ -115,6 +115,7 @@ typedef enum nuc_status (*nuc_kernel_fn)(struct nuc_kernel_context *cx, struct n
 /*
  * One operator. The signature has one letter for each argument in front of the return value:
  *   T tensor   O out tensor, never a constant   L list of tensors   P list of out tensors
+ *   (a scratch tensor counts as an out tensor)
  *   i int      f double or int (a scalar)       b bool              I list of ints          s string
  *   N list of tensors of which some may be None                     D list of doubles
  * Any letter but O and P behind '?' may be None.
@@ -197,7 +198,30 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::mean.out", "T?Ib?iO", nuc_op_mean)                                                                        \
     X("aten::sum.IntList_out", "T?Ib?iO", nuc_op_sum)                                                                  \
     X("aten::amax.out", "TIbO", nuc_op_amax)                                                                           \
-    X("aten::amin.out", "TIbO", nuc_op_amin)
+    X("aten::amin.out", "TIbO", nuc_op_amin)                                                                           \
+    X("cortex_m::quantize_per_tensor.out", "TfiiiiO", nuc_op_int8_quantize)                                            \
+    X("cortex_m::dequantize_per_tensor.out", "TfiiiiO", nuc_op_int8_dequantize)                                        \
+    X("cortex_m::quantized_add.out", "TiiiTiiiiiiiiO", nuc_op_int8_add)                                                \
+    X("cortex_m::quantized_mul.out", "TiTiiiiO", nuc_op_int8_mul)                                                      \
+    X("cortex_m::quantized_div.out", "TiTiifO", nuc_op_int8_div)                                                       \
+    X("cortex_m::quantized_activation.out", "TTO", nuc_op_int8_activation)                                             \
+    X("cortex_m::minimum.out", "TTO", nuc_op_int8_minimum)                                                             \
+    X("cortex_m::maximum.out", "TTO", nuc_op_int8_maximum)                                                             \
+    X("cortex_m::quantized_linear.out", "TT?T?TiiiIIiiO", nuc_op_int8_linear)                                          \
+    X("cortex_m::softmax.out", "TiiiiiiO", nuc_op_int8_softmax)                                                        \
+    X("cortex_m::transpose.out", "TIO", nuc_op_int8_transpose)                                                         \
+    X("cortex_m::pad.out", "TIIiO", nuc_op_int8_pad)                                                                   \
+    X("cortex_m::quantized_conv2d.out", "TT?TIIIiiTTiiOO", nuc_op_int8_conv2d)                                         \
+    X("cortex_m::quantized_depthwise_conv2d.out", "TT?TIIIiiiTTiiOO", nuc_op_int8_depthwise_conv2d)                    \
+    X("cortex_m::quantized_transpose_conv2d.out", "TT?TIIIIiiTTiiOOO", nuc_op_int8_transpose_conv2d)                   \
+    X("cortex_m::quantized_avg_pool2d.out", "TIIIbiiiOO", nuc_op_int8_avg_pool2d)                                      \
+    X("cortex_m::quantized_max_pool2d.out", "TIIIIbiiiiO", nuc_op_int8_max_pool2d)                                     \
+    X("cortex_m::quantized_batch_matmul.out", "TiTiiiiOO", nuc_op_int8_batch_matmul)                                   \
+    X("nucleon::quantized_sum.out", "TIbiiiiO", nuc_op_int8_sum)                                                       \
+    X("nucleon::quantized_prelu.out", "TTiiiiiiO", nuc_op_int8_prelu)                                                  \
+    X("nucleon::quantized_resize_bilinear.out", "TIbO", nuc_op_int8_resize_bilinear)                                   \
+    X("nucleon::quantized_resize_nearest.out", "TIO", nuc_op_int8_resize_nearest)                                      \
+    X("nucleon::quantized_transpose_conv2d.out", "TT?TIIIIiiiTTiiO", nuc_op_int8_grouped_transpose_conv2d)
 
 #define NUC_KERNEL_DECLARATION(name, signature, run)                                                                   \
     enum nuc_status run(struct nuc_kernel_context *cx, struct nuc_value *const *args);

@@ -60,6 +60,14 @@ bool nuc_is_convertible(const struct nuc_tensor *t);
 /* `in` broadcast to `out` and converted to its element type. */
 enum nuc_status nuc_copy_tensor(struct nuc_kernel_context *cx, const struct nuc_tensor *in, struct nuc_tensor *out);
 
+/*
+ * A reduction of `in` over the dimensions of a list (none or an empty one: all): loops over what stays, strides a in
+ * the input and out in the output, and over what is reduced. Notes the message when `out` does not fit.
+ */
+bool nuc_reduction_loops(struct nuc_kernel_context *cx, const struct nuc_value *dims, bool keepdim,
+                         const struct nuc_tensor *in, const struct nuc_tensor *out, struct nuc_loops *kept,
+                         struct nuc_loops *reduced);
+
 /* Loops over out's elements with a and b broadcast to it; false when a shape does not fit. b may be NULL. */
 bool nuc_broadcast_loops(const struct nuc_tensor *a, const struct nuc_tensor *b, const struct nuc_tensor *out,
                          struct nuc_loops *loops);

@@ -204,6 +204,18 @@ static bool split_dims(const struct nuc_tensor *in, const struct nuc_tensor *out
     return at == out->rank;
 }
 
+bool nuc_reduction_loops(struct nuc_kernel_context *cx, const struct nuc_value *dims, bool keepdim,
+                         const struct nuc_tensor *in, const struct nuc_tensor *out, struct nuc_loops *kept,
+                         struct nuc_loops *reduced)
+{
+    uint32_t mask;
+
+    return nuc_need(cx, reduced_dims(cx, dims, in, &mask),
+                    NUC_TEXT("argument 'dim' names no dimension of the input")) &&
+           nuc_need(cx, split_dims(in, out, mask, keepdim, kept, reduced),
+                    NUC_TEXT("argument 'out' has the wrong sizes"));
+}
+
 static enum nuc_status reduce(struct nuc_kernel_context *cx, enum nuc_reduce_op op, struct nuc_value *const *args,
                               int out_index)
 {
@@ -211,13 +223,10 @@ static enum nuc_status reduce(struct nuc_kernel_context *cx, enum nuc_reduce_op 
     struct nuc_tensor *out = nuc_arg_tensor(args, out_index);
     struct nuc_loops kept = {.rank = 0};
     struct nuc_loops reduced = {.rank = 0};
-    uint32_t mask;
 
     if (!nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(out), NUC_TEXT("argument 'self' or 'out' is not float32")) ||
         !nuc_need(cx, in->bytes > 0, NUC_TEXT("argument 'self' has no elements")) ||
-        !nuc_need(cx, reduced_dims(cx, args[1], in, &mask), NUC_TEXT("argument 'dim' names no dimension of 'self'")) ||
-        !nuc_need(cx, split_dims(in, out, mask, args[2]->u.b, &kept, &reduced),
-                  NUC_TEXT("argument 'out' has the wrong sizes")))
+        !nuc_reduction_loops(cx, args[1], args[2]->u.b, in, out, &kept, &reduced))
         return NUC_UNSUPPORTED;
     nuc_kernel_reduce_f32(op, &kept, &reduced, in->data, out->data);
     return NUC_OK;

@@ -14,8 +14,9 @@
 struct conf_case {
     char *folder;
     char *name;
-    char *label;  /* folder below the tree's root, for the report */
-    bool refused; /* the reference itself fails on it */
+    char *label;   /* folder below the tree's root, for the report */
+    bool refused;  /* the reference itself fails on it */
+    bool cortex_m; /* data of the Cortex-M backend: only the checks meant for it look at the case */
 };
 
 enum conf_result { CONF_EQUAL, CONF_DIFFERENT, CONF_ABSENT };
@@ -54,6 +55,7 @@ enum conf_result check_float(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_sqnr(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_nodelegate(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_program(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_report *r);
 
 /* "<folder>/<name>.<suffix>" in a buffer of the caller; true when the file is there. */
 bool conf_path(const struct conf_case *c, const char *suffix, char *out, size_t size);

@@ -1,0 +1,161 @@
+/*
+ * Int8 kernels of the CPU: what they take, and the reference ones in plain C. Arithmetic of base/fixed_point.h; the
+ * bytes are those of CMSIS-NN's kernels. Images are channels-last (batch, height, width, channel), dense; index 0 of a
+ * pair is the height. Sums of 32 bits wrap. Freestanding; nothing here fails: the caller has checked sizes and ranges.
+ *
+ * Input offsets are minus the zero point, in [-127, 128], and a place outside the image counts as the zero point.
+ * Output offsets are the zero point. Shifts lie in [-31, 31].
+ */
+#ifndef NUC_KERNELS_QUANTIZED_H
+#define NUC_KERNELS_QUANTIZED_H
+
+#include "base/fixed_point.h"
+#include "kernels/ref/ref.h"
+
+/* Sum to int8: requantized by element `channel * step` of the lists, moved by the offset, clamped. */
+struct nuc_rescale {
+    const int32_t *multipliers;
+    const int32_t *shifts;
+    int32_t step; /* 1: one multiplier a channel, 0: one for all */
+    int32_t offset;
+    int32_t low, high; /* within int8 */
+};
+
+static inline int32_t nuc_wrap_add(int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)a + (uint32_t)b);
+}
+
+static inline int8_t nuc_rescaled(const struct nuc_rescale *r, int32_t channel, int32_t sum)
+{
+    int32_t at = channel * r->step;
+    struct nuc_multiplier m = {r->multipliers[at], r->shifts[at]};
+
+    return (int8_t)nuc_clamp_i32(nuc_wrap_add(nuc_requantize(sum, m), r->offset), r->low, r->high);
+}
+
+/* ---- convolution ---- */
+
+struct nuc_conv_s8 {
+    int32_t batch, groups; /* of a depthwise convolution: groups = in_channels */
+    int32_t in_channels, in_size[2];
+    int32_t out_channels, out_size[2];
+    int32_t kernel[2], stride[2], padding[2], dilation[2]; /* padding: before the image */
+    int32_t input_offset;
+    struct nuc_rescale rescale;
+    const int32_t *bias; /* out_channels, or NULL */
+    void *scratch;       /* scratch_bytes of memory a kernel may use, aligned to 4 */
+    size_t scratch_bytes;
+};
+
+/* weight: out_channels, kernel, in_channels / groups. */
+void nuc_ref_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
+
+/* weight: kernel, out_channels; output channel o reads input channel o * in_channels / out_channels. */
+void nuc_ref_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
+
+/* weight: out_channels / groups, kernel, in_channels. */
+void nuc_ref_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
+
+/* ---- matrix products ---- */
+
+struct nuc_matmul_s8 {
+    int32_t rows, depth, columns; /* in: rows x depth; weight: columns x depth; out: rows x columns */
+    int32_t input_offset, weight_offset;
+    struct nuc_rescale rescale; /* channel: the column */
+    const int32_t *bias;        /* columns, or NULL */
+};
+
+void nuc_ref_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out);
+
+/* ---- pooling and reduction ---- */
+
+struct nuc_pool_s8 {
+    int32_t batch, channels;
+    int32_t in_size[2], out_size[2];
+    int32_t kernel[2], stride[2], padding[2];
+    int32_t low, high;
+    void *scratch; /* as in struct nuc_conv_s8 */
+    size_t scratch_bytes;
+};
+
+/* The largest element of each window; a window without elements gives `low`. */
+void nuc_ref_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out);
+
+/* Sum over the elements inside the image, divided by their number, half away from zero; none give 0. */
+void nuc_ref_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out);
+
+/* out = rescale(sum of (in + input_offset)); the loop nests are those of nuc_ref_reduce_f32(). */
+void nuc_ref_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, int32_t input_offset,
+                    const struct nuc_rescale *rescale, const int8_t *in, int8_t *out);
+
+/* ---- elementwise; out may be an input of equal strides ---- */
+
+struct nuc_add_s8 {
+    int32_t offset_a, offset_b; /* minus the zero points, in [-255, 255] */
+    struct nuc_multiplier a, b, sum;
+    int32_t offset, low, high;
+};
+
+/* Both inputs are shifted left by 20 before they are rescaled. */
+void nuc_ref_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
+                    int8_t *out);
+
+struct nuc_mul_s8 {
+    int32_t offset_a, offset_b;
+    struct nuc_multiplier product;
+    int32_t offset, low, high;
+};
+
+void nuc_ref_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
+                    int8_t *out);
+
+struct nuc_div_s8 {
+    int32_t zero_a, zero_b, zero_out;
+    float scale;          /* a's / (b's * the output's) */
+    enum nuc_dtype dtype; /* NUC_I8 or NUC_I16 */
+};
+
+/* In float32, half away from zero, saturated; a divisor equal to its zero point gives the quotient 0. */
+void nuc_ref_div_int(const struct nuc_div_s8 *p, const void *a, const void *b, void *out, size_t count);
+
+/* The larger (or smaller) of two elements. */
+void nuc_ref_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out);
+void nuc_ref_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out);
+
+/* out = table[in + 128]; 256 entries. */
+void nuc_ref_table_s8(const int8_t *table, const int8_t *in, int8_t *out, size_t count);
+
+struct nuc_prelu_s8 {
+    int32_t input_offset, output_offset;
+    struct nuc_multiplier positive, negative; /* of x, of x times the slope */
+};
+
+/* a: input, b: slopes. */
+void nuc_ref_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
+                      const int8_t *slopes, int8_t *out);
+
+/* ---- along rows ---- */
+
+struct nuc_softmax_s8 {
+    int32_t rows, size;
+    int32_t multiplier, shift; /* difference to the row's largest element -> Q5.26; shift in [0, 31] */
+    int32_t diff_min;          /* elements further below the largest count as 0 */
+};
+
+/* Output scale 1/256, zero point -128. */
+void nuc_ref_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out);
+
+/* ---- resizing; batch, channels, sizes of struct nuc_pool_s8's kind, parameters of input and output equal ---- */
+
+struct nuc_resize_s8 {
+    int32_t batch, channels;
+    int32_t in_size[2], out_size[2];
+    bool align_corners; /* bilinear: corners stay corners; otherwise pixel centres correspond */
+};
+
+/* Positions in 1/1024, as in LiteRT's integer kernel. */
+void nuc_ref_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
+void nuc_ref_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
+
+#endif

@@ -1,0 +1,330 @@
+/*
+ * The runtime's int8 operators: a valid call of each runs, and calls with any argument replaced are refused or stay
+ * inside the tensors' memory, which is allocated to the byte.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "nucleon/kernels.h"
+
+#define MOST_ARGS 17
+#define MOST_RANK 4
+
+/* One argument: a tensor "d:sizes" with its dim order, an int, or a list of ints. */
+struct arg {
+    char kind;            /* T tensor, i int, f double, b bool, I list, - none */
+    uint8_t dtype;        /* of a tensor; 0: not a tensor */
+    uint8_t rank;         /* of a tensor, or elements of a list */
+    int32_t v[MOST_RANK]; /* sizes, elements, or the number */
+    bool channels_last;
+};
+
+struct call {
+    const char *name;
+    struct arg args[MOST_ARGS];
+};
+
+#define T8(...)                                                                                                        \
+    {                                                                                                                  \
+        'T', NUC_I8, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                          \
+    }
+#define L8(...)                                                                                                        \
+    {                                                                                                                  \
+        'T', NUC_I8, COUNT(__VA_ARGS__), {__VA_ARGS__}, true                                                           \
+    }
+#define T32(n)                                                                                                         \
+    {                                                                                                                  \
+        'T', NUC_I32, 1, {n}, false                                                                                    \
+    }
+#define SCRATCH(n)                                                                                                     \
+    {                                                                                                                  \
+        'T', NUC_U8, 1, {n}, false                                                                                     \
+    }
+#define COUNT(...) (sizeof((int[]){__VA_ARGS__}) / sizeof(int))
+#define I(n)                                                                                                           \
+    {                                                                                                                  \
+        'i', 0, 0, {n}, false                                                                                          \
+    }
+#define B(n)                                                                                                           \
+    {                                                                                                                  \
+        'b', 0, 0, {n}, false                                                                                          \
+    }
+#define F(n)                                                                                                           \
+    {                                                                                                                  \
+        'f', 0, 0, {n}, false                                                                                          \
+    }
+#define LIST(...)                                                                                                      \
+    {                                                                                                                  \
+        'I', 0, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                               \
+    }
+#define NONE                                                                                                           \
+    {                                                                                                                  \
+        '-', 0, 0, {0}, false                                                                                          \
+    }
+
+#define MULTIPLIER I(1 << 30), I(-3)
+
+static const struct call calls[] = {
+    {"cortex_m::quantized_add.out",
+     {L8(1, 3, 2, 2), I(1), MULTIPLIER, L8(1, 3, 1, 1), I(-2), MULTIPLIER, I(4), MULTIPLIER, I(-128), I(127),
+      L8(1, 3, 2, 2)}},
+    {"cortex_m::quantized_mul.out", {T8(2, 3), I(1), T8(2, 3), I(-2), I(4), MULTIPLIER, T8(2, 3)}},
+    {"cortex_m::quantized_div.out", {T8(2, 3), I(1), T8(2, 3), I(-2), I(4), F(2), T8(2, 3)}},
+    {"cortex_m::quantized_activation.out", {T8(2, 3), T8(256), T8(2, 3)}},
+    {"cortex_m::minimum.out", {T8(2, 1, 3), T8(4, 1), T8(2, 4, 3)}},
+    {"cortex_m::maximum.out", {T8(2, 1, 3), T8(4, 1), T8(2, 4, 3)}},
+    {"cortex_m::quantized_linear.out",
+     {T8(2, 5), T8(3, 5), T32(3), NONE, I(1), I(0), I(3), LIST(1 << 30), LIST(-4), I(127), I(-128), T8(2, 3)}},
+    {"cortex_m::softmax.out", {T8(2, 5), I(-1), I(3), I(-128), I(1 << 30), I(22), I(-31), T8(2, 5)}},
+    {"cortex_m::transpose.out", {T8(2, 3, 4), LIST(2, 0, 1), T8(4, 2, 3)}},
+    {"cortex_m::pad.out", {L8(1, 2, 3, 4), LIST(0, 1, 2, 0), LIST(0, 1, 0, 1), I(5), L8(1, 3, 5, 6)}},
+    {"cortex_m::quantized_conv2d.out",
+     {L8(1, 4, 5, 5), T8(6, 3, 3, 4), T32(6), LIST(2, 1), LIST(1, 0), LIST(1, 1), I(5), I(-3), T32(6), T32(6), I(-128),
+      I(127), SCRATCH(144), L8(1, 6, 3, 3)}},
+    {"cortex_m::quantized_depthwise_conv2d.out",
+     {L8(1, 4, 5, 5), T8(1, 3, 3, 8), NONE, LIST(1, 1), LIST(1, 1), LIST(1, 1), I(2), I(5), I(-3), T32(8), T32(8),
+      I(-128), I(127), SCRATCH(0), L8(1, 8, 5, 5)}},
+    {"cortex_m::quantized_transpose_conv2d.out",
+     {L8(1, 4, 3, 3), T8(5, 3, 3, 4), T32(5), LIST(2, 2), LIST(1, 1), LIST(0, 0), LIST(1, 1), I(5), I(-3), T32(5),
+      T32(5), I(-128), I(127), SCRATCH(16), SCRATCH(0), L8(1, 5, 5, 5)}},
+    {"cortex_m::quantized_avg_pool2d.out",
+     {L8(1, 4, 5, 5), LIST(2, 2), LIST(2, 2), LIST(0, 0), B(1), I(0), I(1), I(0), SCRATCH(16), L8(1, 4, 3, 3)}},
+    {"cortex_m::quantized_max_pool2d.out",
+     {L8(1, 4, 5, 5), LIST(2, 2), LIST(2, 2), LIST(0, 0), LIST(1, 1), B(0), I(3), I(3), I(-128), I(127),
+      L8(1, 4, 2, 2)}},
+    {"cortex_m::quantized_batch_matmul.out",
+     {T8(2, 3, 4), I(1), T8(2, 5, 4), I(-1), I(0), MULTIPLIER, SCRATCH(0), T8(2, 3, 5)}},
+    {"nucleon::quantized_sum.out", {L8(1, 4, 3, 3), LIST(2, 3), B(0), I(1), I(2), MULTIPLIER, T8(1, 4)}},
+    {"nucleon::quantized_prelu.out", {L8(1, 4, 3, 3), T8(4), I(1), I(2), MULTIPLIER, MULTIPLIER, L8(1, 4, 3, 3)}},
+    {"nucleon::quantized_resize_bilinear.out", {L8(1, 4, 3, 3), LIST(5, 4), B(0), L8(1, 4, 5, 4)}},
+    {"nucleon::quantized_resize_nearest.out", {L8(1, 4, 3, 3), LIST(5, 4), L8(1, 4, 5, 4)}},
+    {"nucleon::quantized_transpose_conv2d.out",
+     {L8(1, 4, 3, 3), T8(3, 3, 3, 4), NONE, LIST(2, 2), LIST(1, 1), LIST(1, 0), LIST(1, 2), I(2), I(5), I(-3), T32(6),
+      T32(6), I(-128), I(127), L8(1, 6, 6, 7)}},
+};
+
+#define N_CALLS (sizeof calls / sizeof calls[0])
+
+/* A call in memory. */
+struct made {
+    struct nuc_value values[MOST_ARGS], items[MOST_ARGS * MOST_RANK];
+    struct nuc_value *args[MOST_ARGS];
+    uint8_t dim_orders[MOST_ARGS][MOST_RANK];
+    uint8_t *lists[MOST_ARGS];
+    struct nuc_kernel_context cx;
+    struct nuc_detail detail;
+};
+
+static void make_tensor(struct made *m, int at, const struct arg *a)
+{
+    static const uint8_t last[MOST_RANK] = {0, 2, 3, 1};
+    struct nuc_tensor *t = &m->values[at].u.tensor;
+    size_t bytes = nuc_dtype_size((enum nuc_dtype)a->dtype);
+
+    m->values[at].kind = NUC_VALUE_TENSOR;
+    for (uint8_t d = 0; d < a->rank; d++) {
+        m->dim_orders[at][d] = a->channels_last && a->rank == 4 ? last[d] : d;
+        bytes *= (size_t)a->v[d];
+    }
+    *t = (struct nuc_tensor){.data = malloc(bytes),
+                             .sizes = a->v,
+                             .dim_order = m->dim_orders[at],
+                             .bytes = bytes,
+                             .dtype = a->dtype,
+                             .rank = a->rank};
+    for (size_t i = 0; i < bytes; i++)
+        ((uint8_t *)t->data)[i] = (uint8_t)(a->dtype == NUC_I32 ? (i % 4 == 0 ? 1 : 0) : i * 37);
+}
+
+/* Items of a list are values; their indices lie in the image, 8 bytes each. */
+static void make_list(struct made *m, int at, const struct arg *a)
+{
+    m->values[at].kind = NUC_VALUE_INTS;
+    m->lists[at] = calloc(a->rank + 1, 8);
+    assert_non_null(m->lists[at]);
+    for (int i = 0; i < a->rank; i++) {
+        m->lists[at][8 * i] = (uint8_t)(at * MOST_RANK + i);
+        m->items[at * MOST_RANK + i].kind = NUC_VALUE_INT;
+        m->items[at * MOST_RANK + i].u.i = a->v[i];
+    }
+    m->values[at].u.list = (struct nuc_list){m->lists[at], a->rank};
+}
+
+static void make_arg(struct made *m, int at, const struct arg *a)
+{
+    struct nuc_value *v = &m->values[at];
+
+    m->args[at] = v;
+    if (a->kind == 'T') {
+        make_tensor(m, at, a);
+    } else if (a->kind == 'I') {
+        make_list(m, at, a);
+    } else if (a->kind == 'f') {
+        v->kind = NUC_VALUE_DOUBLE;
+        v->u.f = a->v[0];
+    } else if (a->kind == 'b') {
+        v->kind = NUC_VALUE_BOOL;
+        v->u.b = a->v[0] != 0;
+    } else {
+        v->kind = a->kind == 'i' ? NUC_VALUE_INT : NUC_VALUE_NONE;
+        v->u.i = a->v[0];
+    }
+}
+
+static enum nuc_status run(const struct call *c)
+{
+    const struct nuc_kernel_entry *entry = nuc_kernel_find(&nuc_default_kernels, c->name);
+    struct made *m = calloc(1, sizeof *m);
+
+    assert_non_null(entry);
+    assert_non_null(m);
+    m->cx = (struct nuc_kernel_context){.values = m->items, .n_values = MOST_ARGS * MOST_RANK, .detail = &m->detail};
+    for (int i = 0; i < MOST_ARGS && c->args[i].kind != 0; i++)
+        make_arg(m, i, &c->args[i]);
+    enum nuc_status status = entry->run(&m->cx, m->args);
+    assert_true(status == NUC_OK || m->detail.message != NULL);
+    for (int i = 0; i < MOST_ARGS; i++) {
+        if (c->args[i].kind == 'T')
+            free(m->values[i].u.tensor.data);
+        free(m->lists[i]);
+    }
+    free(m);
+    return status;
+}
+
+static void test_valid_calls(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_CALLS; i++) {
+        if (run(&calls[i]) != NUC_OK)
+            fail_msg("%s is refused", calls[i].name);
+    }
+}
+
+/* A call with argument `at` changed, by the `variant`th rule for its kind; false when there is no such rule. */
+static bool change(struct call *c, int at, int variant)
+{
+    static const int32_t numbers[] = {0, 1, -1, 3, 31, 32, -32, 127, 128, -128, -129, 16385, INT32_MAX, INT32_MIN};
+    static const int32_t sizes[] = {0, 1, 2, 3, 5, 7, 9, 300};
+    struct arg *a = &c->args[at];
+    int n = (int)(sizeof numbers / sizeof numbers[0]), n_sizes = (int)(sizeof sizes / sizeof sizes[0]);
+
+    if (a->kind == 'i' || a->kind == 'f' || a->kind == 'b') {
+        a->v[0] = variant < n ? numbers[variant] : 0;
+        return variant < n;
+    }
+    if (a->kind == 'I') {
+        if (variant == 0)
+            a->rank = (uint8_t)(a->rank > 1 ? a->rank - 1 : 0);
+        else if (variant == 1)
+            a->rank = (uint8_t)(a->rank < MOST_RANK ? a->rank + 1 : 1);
+        else if (variant - 2 < n * a->rank)
+            a->v[(variant - 2) / n] = numbers[(variant - 2) % n];
+        return variant < 2 || variant - 2 < n * a->rank;
+    }
+    if (a->kind != 'T')
+        return false;
+    if (variant == 0)
+        a->channels_last = !a->channels_last;
+    else if (variant == 1)
+        a->dtype = a->dtype == NUC_I8 ? NUC_I16 : NUC_I8;
+    else if (variant == 2)
+        a->rank--;
+    else if (variant - 3 < n_sizes * a->rank)
+        a->v[(variant - 3) / n_sizes] = sizes[(variant - 3) % n_sizes];
+    return variant < 3 || variant - 3 < n_sizes * a->rank;
+}
+
+static void test_changed_arguments(void **state)
+{
+    unsigned refused = 0, accepted = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N_CALLS; i++) {
+        for (int at = 0; at < MOST_ARGS && calls[i].args[at].kind != 0; at++) {
+            struct call c = calls[i];
+            for (int variant = 0; change(&c, at, variant); variant++, c = calls[i]) {
+                if (run(&c) == NUC_OK)
+                    accepted++;
+                else
+                    refused++;
+            }
+        }
+    }
+    assert_true(refused > accepted);
+}
+
+/* Two arguments at a time: what one check relies on, another argument may undo. */
+static void test_changed_pairs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_CALLS; i++) {
+        for (int at = 0; at < MOST_ARGS && calls[i].args[at].kind != 0; at++) {
+            struct call first = calls[i];
+            for (int variant = 0; change(&first, at, variant); variant++, first = calls[i]) {
+                int other = (at + 1 + variant) % MOST_ARGS;
+                struct call both = first;
+                for (int k = 0; calls[i].args[other].kind != 0 && change(&both, other, k); k++, both = first)
+                    (void)run(&both);
+            }
+        }
+    }
+}
+
+/* What must be refused although nothing would be read out of bounds. */
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        int at;
+        struct arg arg;
+    } rows[] = {
+        {"cortex_m::quantized_conv2d.out", 0, T8(1, 4, 5, 5)},            /* not channels-last */
+        {"cortex_m::quantized_conv2d.out", 6, I(129)},                    /* input offset */
+        {"cortex_m::quantized_conv2d.out", 8, T32(5)},                    /* multipliers */
+        {"cortex_m::quantized_conv2d.out", 10, I(127)},                   /* equal to the maximum is fine; above: */
+        {"cortex_m::quantized_conv2d.out", 13, L8(1, 6, 4, 3)},           /* a window behind the image */
+        {"cortex_m::quantized_depthwise_conv2d.out", 6, I(1)},            /* depth multiplier */
+        {"cortex_m::quantized_avg_pool2d.out", 4, B(0)},                  /* sizes without ceil_mode */
+        {"cortex_m::quantized_max_pool2d.out", 5, B(1)},                  /* ceil_mode */
+        {"cortex_m::quantized_max_pool2d.out", 7, I(4)},                  /* zero points differ */
+        {"cortex_m::softmax.out", 1, I(0)},                               /* not the last dimension */
+        {"cortex_m::softmax.out", 3, I(0)},                               /* output zero point */
+        {"cortex_m::transpose.out", 1, LIST(2, 2, 1)},                    /* a dimension twice */
+        {"cortex_m::pad.out", 1, LIST(0, 1, 1, 0)},                       /* other sizes */
+        {"cortex_m::quantized_linear.out", 7, LIST(1 << 30, 1 << 30, 1)}, /* one multiplier */
+        {"cortex_m::quantized_linear.out", 3, T32(3)},                    /* bias and kernel_sum */
+        {"nucleon::quantized_transpose_conv2d.out", 7, I(4)},             /* groups */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t k = 0; k < N_CALLS; k++) {
+            struct call c = calls[k];
+            if (strcmp(c.name, rows[i].name) != 0)
+                continue;
+            c.args[rows[i].at] = rows[i].arg;
+            if (i == 3)
+                c.args[11] = (struct arg)I(126);
+            if (run(&c) == NUC_OK)
+                fail_msg("row %zu: %s", i, rows[i].name);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_valid_calls),
+        cmocka_unit_test(test_changed_arguments),
+        cmocka_unit_test(test_changed_pairs),
+        cmocka_unit_test(test_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

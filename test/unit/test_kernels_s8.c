@@ -1,0 +1,560 @@
+/*
+ * Int8 kernels against the definition of each operator, written anew here: products scattered from input elements to
+ * the outputs they reach instead of gathered, 64-bit sums, the two roundings of a rescaling spelled out.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/select/select_s8.h"
+
+#define ROUNDS 400
+
+/* Linear congruential generator: the same numbers on every host. */
+struct numbers {
+    uint64_t state;
+};
+
+static int32_t number(struct numbers *n, int32_t low, int32_t high)
+{
+    n->state = n->state * 6364136223846793005u + 1442695040888963407u;
+    return low + (int32_t)((n->state >> 33) % (uint64_t)(high - low + 1));
+}
+
+static int8_t *random_s8(struct numbers *n, size_t count)
+{
+    int8_t *p = malloc(count + 1);
+
+    assert_non_null(p);
+    for (size_t i = 0; i < count; i++)
+        p[i] = (int8_t)(number(n, 0, 9) == 0 ? (number(n, 0, 1) ? 127 : -128) : number(n, -128, 127));
+    return p;
+}
+
+static int32_t *random_s32(struct numbers *n, size_t count, int32_t low, int32_t high)
+{
+    int32_t *p = malloc((count + 1) * sizeof *p);
+
+    assert_non_null(p);
+    for (size_t i = 0; i < count; i++)
+        p[i] = number(n, low, high);
+    return p;
+}
+
+/* floor(v * 2^left * multiplier / 2^31 + 1/2), then that / 2^right with ties away from zero. */
+static int64_t rescale(int64_t v, int32_t multiplier, int32_t shift)
+{
+    int64_t high = (int64_t)floorl((long double)v * (shift > 0 ? 1LL << shift : 1) * multiplier / 2147483648.0L + 0.5L);
+
+    return shift >= 0 ? high : (int64_t)roundl((long double)high / (long double)(1LL << -shift));
+}
+
+static int8_t finish(const struct nuc_rescale *r, int32_t channel, int64_t sum)
+{
+    int64_t v = rescale(sum, r->multipliers[channel * r->step], r->shifts[channel * r->step]) + r->offset;
+
+    v = v < r->low ? r->low : v;
+    return (int8_t)(v > r->high ? r->high : v);
+}
+
+/* One convolution with everything it needs. */
+struct conv_case {
+    struct nuc_conv_s8 c;
+    bool depthwise, transposed;
+    int8_t *in, *weight, *out, *expected;
+    int32_t *multipliers, *shifts, *bias;
+    size_t n_out;
+};
+
+static void random_rescale(struct numbers *n, struct conv_case *t, int32_t taps)
+{
+    struct nuc_rescale *r = &t->c.rescale;
+    int32_t size = t->c.out_channels;
+    int bits = 0;
+
+    while (1 << bits < taps * 20)
+        bits++;
+    t->multipliers = random_s32(n, (size_t)size, 1 << 30, INT32_MAX);
+    t->shifts = random_s32(n, (size_t)size, -bits - 3, number(n, 0, 9) == 0 ? 2 : -bits + 2);
+    t->bias = random_s32(n, (size_t)size, -20000, 20000);
+    t->c.bias = number(n, 0, 3) != 0 ? t->bias : NULL;
+    *r = (struct nuc_rescale){t->multipliers, t->shifts, 1, number(n, -128, 127), -128, 127};
+    if (number(n, 0, 2) == 0) {
+        r->low = number(n, -128, 0);
+        r->high = number(n, 0, 127);
+    }
+}
+
+static void random_sizes(struct numbers *n, struct conv_case *t)
+{
+    struct nuc_conv_s8 *c = &t->c;
+    bool pointwise = !t->depthwise && number(n, 0, 2) == 0;
+
+    for (int d = 0; d < 2; d++) {
+        c->kernel[d] = pointwise ? 1 : number(n, 0, 1) != 0 ? 3 : number(n, 1, 5);
+        c->stride[d] = number(n, 1, 2);
+        c->dilation[d] = number(n, 0, 4) == 0 ? 2 : 1;
+        c->padding[d] = number(n, 0, c->kernel[d] - 1);
+        int32_t span = (c->kernel[d] - 1) * c->dilation[d] + 1;
+        c->in_size[d] = number(n, span, span + 8);
+        if (t->transposed)
+            c->out_size[d] = (c->in_size[d] - 1) * c->stride[d] - c->padding[d] + span;
+        else
+            c->out_size[d] = (c->in_size[d] + 2 * c->padding[d] - span) / c->stride[d] + 1;
+    }
+}
+
+static void random_conv(struct numbers *n, struct conv_case *t)
+{
+    struct nuc_conv_s8 *c = &t->c;
+    int32_t most = number(n, 0, 5) == 0 ? 70 : 12;
+
+    c->batch = number(n, 1, 2);
+    c->groups = t->depthwise ? number(n, 1, most) : number(n, 0, 3) == 0 ? number(n, 2, 3) : 1;
+    c->in_channels = t->depthwise ? c->groups : c->groups * number(n, 1, most);
+    c->out_channels = c->groups * number(n, 1, t->depthwise ? (number(n, 0, 2) == 0 ? 4 : 1) : most);
+    random_sizes(n, t);
+    c->input_offset = number(n, 0, 5) == 0 ? 128 : number(n, -127, 128);
+    int32_t taps = c->kernel[0] * c->kernel[1] * (c->in_channels / c->groups);
+    random_rescale(n, t, taps);
+    t->n_out = (size_t)c->batch * (size_t)(c->out_size[0] * c->out_size[1] * c->out_channels);
+    t->in = random_s8(n, (size_t)(c->batch * c->in_size[0] * c->in_size[1] * c->in_channels));
+    t->weight = random_s8(n, (size_t)(taps * c->out_channels));
+    t->out = calloc(t->n_out + 1, 1);
+    t->expected = calloc(t->n_out + 1, 1);
+    c->scratch_bytes = (size_t)number(n, 0, 2) * 4 * (size_t)((taps + 3) / 4 * 4);
+    c->scratch = malloc(c->scratch_bytes + 1);
+    assert_non_null(t->out);
+    assert_non_null(t->expected);
+    assert_non_null(c->scratch);
+}
+
+static void release_conv(struct conv_case *t)
+{
+    free(t->in);
+    free(t->weight);
+    free(t->out);
+    free(t->expected);
+    free(t->multipliers);
+    free(t->shifts);
+    free(t->bias);
+    free(t->c.scratch);
+}
+
+/* Index of the weight of output channel o, tap (ky, kx), input channel i of the image. */
+static size_t weight_at(const struct conv_case *t, int32_t o, int32_t ky, int32_t kx, int32_t i)
+{
+    const struct nuc_conv_s8 *c = &t->c;
+    int32_t depth = c->in_channels / c->groups;
+    int32_t tap = ky * c->kernel[1] + kx;
+    int32_t taps = c->kernel[0] * c->kernel[1];
+
+    if (t->depthwise)
+        return (size_t)(tap * c->out_channels + o);
+    if (t->transposed)
+        return (size_t)((o % (c->out_channels / c->groups) * taps + tap) * c->in_channels + i);
+    return (size_t)((o * taps + tap) * depth + i % depth);
+}
+
+/* The output position an input position reaches through tap k, or -1. */
+static int32_t reached(const struct conv_case *t, int d, int32_t in, int32_t k)
+{
+    const struct nuc_conv_s8 *c = &t->c;
+    int32_t at = t->transposed ? in * c->stride[d] + k * c->dilation[d] - c->padding[d]
+                               : in + c->padding[d] - k * c->dilation[d];
+
+    if (at < 0 || (!t->transposed && at % c->stride[d] != 0))
+        return -1;
+    at = t->transposed ? at : at / c->stride[d];
+    return at < c->out_size[d] ? at : -1;
+}
+
+/* Adds what input element (y, x, i) gives to every sum of its image. */
+static void scatter(const struct conv_case *t, int64_t *sums, int32_t y, int32_t x, int32_t i, int32_t value)
+{
+    const struct nuc_conv_s8 *c = &t->c;
+    int32_t a_group = c->out_channels / c->groups;
+    int32_t first = i / (c->in_channels / c->groups) * a_group;
+
+    for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
+        for (int32_t kx = 0; kx < c->kernel[1]; kx++) {
+            int32_t oy = reached(t, 0, y, ky);
+            int32_t ox = reached(t, 1, x, kx);
+            for (int32_t o = first; oy >= 0 && ox >= 0 && o < first + a_group; o++)
+                sums[(oy * c->out_size[1] + ox) * c->out_channels + o] += value * t->weight[weight_at(t, o, ky, kx, i)];
+        }
+    }
+}
+
+static void expect_conv(struct conv_case *t)
+{
+    const struct nuc_conv_s8 *c = &t->c;
+    size_t image = t->n_out / (size_t)c->batch;
+    const int8_t *in = t->in;
+    int64_t *sums = malloc(image * sizeof *sums);
+
+    assert_non_null(sums);
+    for (int32_t b = 0; b < c->batch; b++) {
+        memset(sums, 0, image * sizeof *sums);
+        for (int32_t at = 0; at < c->in_size[0] * c->in_size[1]; at++) {
+            for (int32_t i = 0; i < c->in_channels; i++)
+                scatter(t, sums, at / c->in_size[1], at % c->in_size[1], i, *in++ + c->input_offset);
+        }
+        for (size_t k = 0; k < image; k++) {
+            int32_t o = (int32_t)(k % (size_t)c->out_channels);
+            t->expected[(size_t)b * image + k] = finish(&c->rescale, o, sums[k] + (c->bias != NULL ? c->bias[o] : 0));
+        }
+    }
+    free(sums);
+}
+
+typedef void (*conv_fn)(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
+
+static void check_conv(bool depthwise, bool transposed, const conv_fn *kernels, size_t n_kernels)
+{
+    struct numbers n = {7};
+
+    for (int round = 0; round < ROUNDS; round++) {
+        struct conv_case t = {.depthwise = depthwise, .transposed = transposed};
+        random_conv(&n, &t);
+        expect_conv(&t);
+        for (size_t k = 0; k < n_kernels; k++) {
+            memset(t.out, 0x55, t.n_out);
+            kernels[k](&t.c, t.in, t.weight, t.out);
+            if (memcmp(t.out, t.expected, t.n_out) != 0)
+                fail_msg("round %d, kernel %zu", round, k);
+        }
+        release_conv(&t);
+    }
+}
+
+static void test_conv(void **state)
+{
+    static const conv_fn kernels[] = {nuc_ref_conv_s8, nuc_kernel_conv_s8};
+
+    (void)state;
+    check_conv(false, false, kernels, sizeof kernels / sizeof kernels[0]);
+}
+
+static void test_depthwise(void **state)
+{
+    static const conv_fn kernels[] = {nuc_ref_depthwise_s8, nuc_kernel_depthwise_s8};
+
+    (void)state;
+    check_conv(true, false, kernels, sizeof kernels / sizeof kernels[0]);
+}
+
+static void test_transposed(void **state)
+{
+    static const conv_fn kernels[] = {nuc_ref_transposed_conv_s8, nuc_kernel_transposed_conv_s8};
+
+    (void)state;
+    check_conv(false, true, kernels, sizeof kernels / sizeof kernels[0]);
+}
+
+/* ---- matrix products ---- */
+
+typedef void (*matmul_fn)(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out);
+
+static void test_matmul(void **state)
+{
+    static const matmul_fn kernels[] = {nuc_ref_matmul_s8, nuc_kernel_matmul_s8};
+    struct numbers n = {11};
+
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct nuc_matmul_s8 m = {number(&n, 1, 5),
+                                  number(&n, 1, 100),
+                                  number(&n, 1, 20),
+                                  number(&n, -127, 128),
+                                  number(&n, -127, 128),
+                                  {.step = 0},
+                                  NULL};
+        int32_t multiplier = number(&n, 1 << 30, INT32_MAX), shift = number(&n, -14, -4);
+        int8_t *in = random_s8(&n, (size_t)(m.rows * m.depth)), *weight = random_s8(&n, (size_t)(m.columns * m.depth));
+        int32_t *bias = random_s32(&n, (size_t)m.columns, -9999, 9999);
+        int8_t out[100];
+        if (round % 3 == 0)
+            m.weight_offset = 0;
+        m.bias = round % 2 != 0 ? bias : NULL;
+        m.rescale = (struct nuc_rescale){&multiplier, &shift, 0, number(&n, -128, 127), -128, number(&n, 0, 127)};
+        for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
+            kernels[k](&m, in, weight, out);
+            for (int32_t i = 0; i < m.rows * m.columns; i++) {
+                int32_t r = i / m.columns, c = i % m.columns;
+                int64_t sum = m.bias != NULL ? bias[c] : 0;
+                for (int32_t d = 0; d < m.depth; d++)
+                    sum += (in[r * m.depth + d] + m.input_offset) * (weight[c * m.depth + d] + m.weight_offset);
+                assert_int_equal(out[i], finish(&m.rescale, c, sum));
+            }
+        }
+        free(in);
+        free(weight);
+        free(bias);
+    }
+}
+
+/* ---- elementwise ---- */
+
+/* 3 x n with b repeated along the first dimension: rows, steps of 0 and both tails of an unrolled loop. */
+static struct nuc_loops repeated(int32_t n)
+{
+    return (struct nuc_loops){.rank = 2, .sizes = {3, n}, .a = {n, 1}, .b = {0, 1}, .out = {n, 1}};
+}
+
+static void test_add(void **state)
+{
+    struct numbers n = {13};
+
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t size = number(&n, 1, 21);
+        struct nuc_loops loops = repeated(size);
+        int8_t *a = random_s8(&n, (size_t)size * 3), *b = random_s8(&n, (size_t)size), out[63];
+        struct nuc_add_s8 p = {number(&n, -127, 128),
+                               number(&n, -127, 128),
+                               {number(&n, 1 << 30, INT32_MAX), number(&n, -5, 0)},
+                               {number(&n, 1 << 30, INT32_MAX), number(&n, -5, 0)},
+                               {number(&n, 1 << 30, INT32_MAX), number(&n, -20, -17)},
+                               number(&n, -128, 127),
+                               number(&n, -128, 0),
+                               number(&n, 0, 127)};
+        nuc_kernel_add_s8(&p, &loops, a, b, out);
+        for (int32_t i = 0; i < size * 3; i++) {
+            int64_t sum = rescale((a[i] + p.offset_a) * 1048576LL, p.a.multiplier, p.a.shift) +
+                          rescale((b[i % size] + p.offset_b) * 1048576LL, p.b.multiplier, p.b.shift);
+            int64_t v = rescale(sum, p.sum.multiplier, p.sum.shift) + p.offset;
+            v = v < p.low ? p.low : v;
+            assert_int_equal(out[i], v > p.high ? p.high : v);
+        }
+        free(a);
+        free(b);
+    }
+}
+
+static void test_mul(void **state)
+{
+    struct numbers n = {17};
+
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t size = number(&n, 1, 21);
+        struct nuc_loops loops = repeated(size);
+        int8_t *a = random_s8(&n, (size_t)size * 3), *b = random_s8(&n, (size_t)size), out[63];
+        struct nuc_mul_s8 p = {number(&n, -127, 128),
+                               number(&n, -127, 128),
+                               {number(&n, 1 << 30, INT32_MAX), number(&n, -12, 1)},
+                               number(&n, -128, 127),
+                               -128,
+                               127};
+        nuc_kernel_mul_s8(&p, &loops, a, b, out);
+        for (int32_t i = 0; i < size * 3; i++) {
+            int64_t v =
+                rescale((a[i] + p.offset_a) * (b[i % size] + p.offset_b), p.product.multiplier, p.product.shift) +
+                p.offset;
+            v = v < -128 ? -128 : v;
+            assert_int_equal(out[i], v > 127 ? 127 : v);
+        }
+        free(a);
+        free(b);
+    }
+}
+
+static void test_extremes(void **state)
+{
+    const int8_t a[6] = {-128, 5, 127, 0, -1, 3}, b[3] = {0, 5, -128};
+    const int8_t largest[6] = {0, 5, 127, 0, 5, 3}, smallest[6] = {-128, 5, -128, 0, -1, -128};
+    struct nuc_loops loops = {.rank = 2, .sizes = {2, 3}, .a = {3, 1}, .b = {0, 1}, .out = {3, 1}};
+    int8_t out[6];
+
+    (void)state;
+    nuc_kernel_maximum_s8(&loops, a, b, out);
+    assert_memory_equal(out, largest, 6);
+    nuc_kernel_minimum_s8(&loops, a, b, out);
+    assert_memory_equal(out, smallest, 6);
+}
+
+static void test_div(void **state)
+{
+    const int8_t a[6] = {10, -10, 5, 0, 127, -128}, b[6] = {4, 4, 1, 9, 2, 2};
+    const int8_t expected[4] = {3, -1, 1, 1};
+    /* zero points 0, 1, 1; b = 1 is a divisor of 0; 10 / 3 * 0.5 = 1.67 -> 2, the same below 0 */
+    struct nuc_div_s8 p = {0, 1, 1, 0.5f, NUC_I8};
+    const int16_t wide_a[2] = {30000, -30000}, wide_b[2] = {2, 2};
+    int8_t out[6];
+    int16_t wide[2];
+
+    (void)state;
+    nuc_kernel_div_int(&p, a, b, out, 4);
+    assert_memory_equal(out, expected, 4);
+    p.scale = 1.0f; /* 127 / 1 + 1 saturates, -1.5 rounds away from zero */
+    nuc_kernel_div_int(&p, a + 4, b + 4, out, 2);
+    assert_int_equal(out[0], 127);
+    assert_int_equal(out[1], -127);
+    p.dtype = NUC_I16;
+    p.scale = 4.0f;
+    nuc_kernel_div_int(&p, wide_a, wide_b, wide, 2);
+    assert_int_equal(wide[0], 32767);
+    assert_int_equal(wide[1], -32768);
+}
+
+static void test_table_and_prelu(void **state)
+{
+    const int8_t in[5] = {-128, -3, 0, 2, 127}, slopes[2] = {2, -4};
+    const int8_t image[4] = {3, -7, -5, 9}; /* channels-last pairs */
+    struct nuc_loops loops = {.rank = 2, .sizes = {2, 2}, .a = {2, 1}, .b = {0, 1}, .out = {2, 1}};
+    /* x / 2 above, x * slope / 8 below, half away from zero; zero points 1 and -1 */
+    struct nuc_prelu_s8 p = {-1, -1, {1 << 30, 0}, {1 << 30, -2}};
+    const int8_t expected[4] = {0, 3, -3, 3};
+    int8_t table[256], out[5];
+
+    (void)state;
+    for (int i = 0; i < 256; i++)
+        table[i] = (int8_t)(127 - i);
+    nuc_kernel_table_s8(table, in, out, 5);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(out[i], -1 - in[i]);
+    nuc_kernel_prelu_s8(&p, &loops, image, slopes, out);
+    assert_memory_equal(out, expected, 4);
+}
+
+/* ---- pooling, sums, softmax, resizing ---- */
+
+static bool covers(const struct nuc_pool_s8 *p, int d, int32_t out, int32_t in)
+{
+    int32_t begin = out * p->stride[d] - p->padding[d];
+
+    return in >= begin && in < begin + p->kernel[d];
+}
+
+static void expect_pool(const struct nuc_pool_s8 *p, const int8_t *in, int32_t oy, int32_t ox, int32_t c, int *largest,
+                        int *average)
+{
+    long sum = 0, count = 0;
+
+    *largest = p->low;
+    for (int32_t at = 0; at < p->in_size[0] * p->in_size[1]; at++) {
+        if (!covers(p, 0, oy, at / p->in_size[1]) || !covers(p, 1, ox, at % p->in_size[1]))
+            continue;
+        int v = in[at * p->channels + c];
+        *largest = v > *largest ? v : *largest;
+        sum += v;
+        count++;
+    }
+    long rounded = lround((double)sum / (double)count);
+    *largest = *largest > p->high ? p->high : *largest;
+    *average = (int)(rounded < p->low ? p->low : rounded > p->high ? p->high : rounded);
+}
+
+static void test_pool(void **state)
+{
+    struct numbers n = {19};
+
+    (void)state;
+    for (int round = 0; round < ROUNDS / 4; round++) {
+        struct nuc_pool_s8 p = {.batch = 1, .channels = number(&n, 1, 11), .low = -128, .high = number(&n, 50, 127)};
+        for (int d = 0; d < 2; d++) {
+            p.kernel[d] = number(&n, 1, 4);
+            p.stride[d] = number(&n, 1, 3);
+            p.padding[d] = number(&n, 0, p.kernel[d] / 2);
+            p.in_size[d] = number(&n, p.kernel[d], 9);
+            p.out_size[d] = (p.in_size[d] + 2 * p.padding[d] - p.kernel[d]) / p.stride[d] + 1;
+        }
+        int32_t scratch[11];
+        int8_t *in = random_s8(&n, (size_t)(p.in_size[0] * p.in_size[1] * p.channels)), largest[1500], average[1500];
+        p.scratch = scratch;
+        p.scratch_bytes = round % 2 != 0 ? sizeof scratch : 0;
+        nuc_kernel_max_pool_s8(&p, in, largest);
+        nuc_kernel_avg_pool_s8(&p, in, average);
+        for (int32_t i = 0; i < p.out_size[0] * p.out_size[1] * p.channels; i++) {
+            int32_t pixel = i / p.channels;
+            int expected[2];
+            expect_pool(&p, in, pixel / p.out_size[1], pixel % p.out_size[1], i % p.channels, &expected[0],
+                        &expected[1]);
+            assert_int_equal(largest[i], expected[0]);
+            assert_int_equal(average[i], expected[1]);
+        }
+        free(in);
+    }
+}
+
+static void test_sum(void **state)
+{
+    const int8_t in[6] = {1, -5, 100, 4, 7, 127};
+    /* rows 2 x 3 summed along the rows, zero point 1, halved */
+    struct nuc_loops kept = {.rank = 1, .sizes = {2}, .a = {3}, .out = {1}};
+    struct nuc_loops reduced = {.rank = 1, .sizes = {3}, .a = {1}};
+    int32_t multiplier = 1 << 30, shift = 0;
+    struct nuc_rescale r = {&multiplier, &shift, 0, -3, -128, 127};
+    int8_t out[2];
+
+    (void)state;
+    nuc_kernel_sum_s8(&kept, &reduced, -1, &r, in, out);
+    assert_int_equal(out[0], 44); /* (0 - 6 + 99) / 2 = 46.5 -> 47 */
+    assert_int_equal(out[1], 65); /* (3 + 6 + 126) / 2 = 67.5 -> 68 */
+}
+
+/* Within one step of the real softmax, and largest elements above all others. */
+static void test_softmax(void **state)
+{
+    struct numbers n = {23};
+
+    (void)state;
+    for (int round = 0; round < ROUNDS / 4; round++) {
+        double scale = number(&n, 1, 250) / 1000.0;
+        double real = scale * 67108864.0;
+        struct nuc_multiplier m = nuc_multiplier_from_scale(real);
+        struct nuc_softmax_s8 s = {2, number(&n, 1, 300), m.multiplier, m.shift, 0};
+        int8_t *in = random_s8(&n, (size_t)(2 * s.size)), out[600];
+        s.diff_min = -(int32_t)(31.0 * 67108864.0 / (double)(1LL << m.shift));
+        nuc_kernel_softmax_s8(&s, in, out);
+        for (int32_t row = 0; row < 2; row++) {
+            double sum = 0;
+            for (int32_t i = 0; i < s.size; i++)
+                sum += exp(scale * in[row * s.size + i]);
+            for (int32_t i = 0; i < s.size; i++) {
+                double p = exp(scale * in[row * s.size + i]) / sum * 256 - 128;
+                assert_true(fabs(out[row * s.size + i] - (p > 127 ? 127 : p)) <= 1.0);
+            }
+        }
+        free(in);
+    }
+}
+
+static void test_resize(void **state)
+{
+    const int8_t in[4] = {0, 100, -100, 50}; /* 2 x 2, one channel */
+    const int8_t halves[9] = {0, 50, 100, -50, 13, 75, -100, -25, 50};
+    const int8_t centres[16] = {0, 25, 75, 100, -25, 3, 59, 88, -75, -41, 28, 63, -100, -63, 13, 50};
+    struct nuc_resize_s8 r = {1, 1, {2, 2}, {3, 3}, true};
+    int8_t out[16];
+
+    (void)state;
+    nuc_kernel_resize_bilinear_s8(&r, in, out); /* 12.5 rounds away from zero */
+    assert_memory_equal(out, halves, 9);
+    r = (struct nuc_resize_s8){1, 1, {2, 2}, {4, 4}, false};
+    nuc_kernel_resize_bilinear_s8(&r, in, out);
+    assert_memory_equal(out, centres, 16);
+    r = (struct nuc_resize_s8){1, 1, {2, 2}, {3, 3}, false};
+    nuc_kernel_resize_nearest_s8(&r, in, out);
+    const int8_t nearest[9] = {0, 0, 100, 0, 0, 100, -100, -100, 50};
+    assert_memory_equal(out, nearest, 9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_conv),     cmocka_unit_test(test_depthwise), cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_matmul),   cmocka_unit_test(test_add),       cmocka_unit_test(test_mul),
+        cmocka_unit_test(test_extremes), cmocka_unit_test(test_div),       cmocka_unit_test(test_table_and_prelu),
+        cmocka_unit_test(test_pool),     cmocka_unit_test(test_sum),       cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_resize),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
