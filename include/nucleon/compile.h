@@ -112,7 +112,7 @@ const char *nuc_compiler_message(const struct nuc_compiler *c);
 
 /* ---- models ---- */
 
-/* Opens a .pt2 archive, float or quantized. The file stays mapped. */
+/* Opens a .pt2 archive, float or quantized, or a LiteRT model (.tflite). The file stays mapped. */
 enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out);
 
 /* True when the model holds quantize nodes. */

@@ -97,8 +97,8 @@ int cli_compile(int argc, char **argv)
     struct cli_option options[CLI_PARTITION_ROWS + sizeof own / sizeof own[0]], shared[CLI_QUANTIZE_ROWS];
     const struct cli_command command = {
         "compile",
-        "MODEL.pt2 -o OUT.pte [--calibration DATA] [options]",
-        "Compiles a torch.export archive to an ExecuTorch program for the i.MX RT700.",
+        "MODEL.pt2|MODEL.tflite -o OUT.pte [--calibration DATA] [options]",
+        "Compiles a torch.export archive or an int8 LiteRT model to an ExecuTorch program for the i.MX RT700.",
         options,
         shared,
         1,

@@ -96,7 +96,7 @@ int cli_explain(int argc, char **argv)
     struct cli_option options[CLI_PARTITION_ROWS + sizeof own / sizeof own[0]], shared[CLI_QUANTIZE_ROWS];
     const struct cli_command command = {
         "explain",
-        "MODEL.pt2 [--json] [options]",
+        "MODEL.pt2|MODEL.tflite [--json] [options]",
         "Says where every node runs and, if not on the NPU, the rule, what was found, what is allowed and the fix.\n"
         "A float model without samples is quantized with made-up ranges.",
         options,

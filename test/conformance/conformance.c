@@ -35,6 +35,7 @@ static const struct {
     {"program", check_program, "structure of the program file"},
     {"nodelegate", check_nodelegate, "outputs of the reference's CPU-only programs on our runtime"},
     {"cmpte", check_cortex_m_program, "outputs of the reference's Cortex-M programs on the runtime"},
+    {"tflite", check_tflite, "outputs of imported LiteRT models and of the reference's partition files"},
 };
 
 #define N_CHECKS (sizeof checks / sizeof checks[0])
@@ -155,12 +156,26 @@ static char *join(const char *a, const char *separator, const char *b)
     return text;
 }
 
-static void add_case(struct case_list *list, const char *folder, const char *file, size_t root_length)
+/* A case of the reference system has a summary; a model made by others is a file whose name has one dot. */
+static size_t stem_length(const char *file)
 {
-    static const char suffix[] = ".summary.json";
+    static const char *const suffixes[] = {".summary.json", ".tflite"};
     size_t length = strlen(file);
 
-    if (length <= sizeof suffix - 1 || strcmp(file + length - (sizeof suffix - 1), suffix) != 0)
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        size_t n = strlen(suffixes[i]);
+        if (length > n && strcmp(file + length - n, suffixes[i]) == 0 &&
+            (i == 0 || strchr(file, '.') == file + length - n))
+            return length - n;
+    }
+    return 0;
+}
+
+static void add_case(struct case_list *list, const char *folder, const char *file, size_t root_length)
+{
+    size_t stem = stem_length(file);
+
+    if (stem == 0)
         return;
     if (list->count == list->capacity) {
         list->capacity = list->capacity == 0 ? 64 : 2 * list->capacity;
@@ -171,7 +186,7 @@ static void add_case(struct case_list *list, const char *folder, const char *fil
     struct conf_case *c = &list->items[list->count++];
     c->folder = join(folder, "", "");
     c->name = join(file, "", "");
-    c->name[length - (sizeof suffix - 1)] = '\0';
+    c->name[stem] = '\0';
     const char *below = folder + root_length + (folder[root_length] == '/');
     c->label = join(below, below[0] != '\0' ? ":" : "", c->name);
     c->cortex_m = strstr(folder, "/cortex_m/") != NULL;

@@ -56,6 +56,7 @@ enum conf_result check_sqnr(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_nodelegate(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_program(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_tflite(const struct conf_case *c, struct conf_report *r);
 
 /* "<folder>/<name>.<suffix>" in a buffer of the caller; true when the file is there. */
 bool conf_path(const struct conf_case *c, const char *suffix, char *out, size_t size);

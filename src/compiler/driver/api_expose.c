@@ -94,6 +94,7 @@ static void expose_model(struct nuc_context *cx, void *arg)
 
     (void)cx;
     call->out = nuc_model_make(call->m->c, expose(call->m->graph, call->names, call->count));
+    call->out->from_litert = call->m->from_litert;
 }
 
 enum nuc_status nuc_model_expose(struct nuc_model *m, const char *const *names, size_t count, struct nuc_model **out)

@@ -44,6 +44,7 @@ struct nuc_lowered_partition {
 struct nuc_model {
     struct nuc_compiler *c;
     struct nuc_graph *graph;
+    bool from_litert;                      /* made from a LiteRT model, whose operators stay whole */
     struct nuc_calibration *calibration;   /* prepared models */
     bool equalized;                        /* prepared models: weights have been evened out */
     struct nuc_partitions *partitions;     /* partitioned models */

@@ -6,6 +6,7 @@
 
 #include "compiler/driver/driver.h"
 #include "compiler/import/pt2.h"
+#include "compiler/import/tflite.h"
 #include "compiler/passes/passes.h"
 #include "host/file.h"
 
@@ -35,13 +36,23 @@ void nuc_check_dim_orders(struct nuc_graph *g, bool inputs_only)
     }
 }
 
+static bool is_litert(struct nuc_context *cx, const char *path)
+{
+    struct nuc_span bytes = nuc_map_file(cx, path);
+
+    return bytes.size >= 8 && memcmp(bytes.data + 4, "TFL3", 4) == 0;
+}
+
 struct nuc_model *nuc_stage_import(struct nuc_compiler *c, const char *path)
 {
     double started = nuc_seconds();
-    struct nuc_graph *g = nuc_import_pt2(c->cx, path);
+    bool litert = is_litert(c->cx, path);
+    struct nuc_graph *g = litert ? nuc_import_tflite(c->cx, path) : nuc_import_pt2(c->cx, path);
+    struct nuc_model *m = nuc_model_make(c, g);
 
+    m->from_litert = litert;
     nuc_stage_done(c, "import", g, started);
-    return nuc_model_make(c, g);
+    return m;
 }
 
 struct nuc_model *nuc_stage_prepare(struct nuc_model *m)
@@ -102,9 +113,25 @@ static bool ask_caller(void *user, const struct nuc_node *node)
     return m->c->options.check_op_support(m->c->options.check_op_support_user, &info);
 }
 
+/* What the options name, and what a LiteRT model has as single operators. */
+static const char *const *preserved_ops(const struct nuc_model *m, size_t *count)
+{
+    const struct nuc_options *o = &m->c->options;
+    size_t own = m->from_litert ? NUC_TFLITE_N_PRESERVED : 0;
+    const char **list = nuc_alloc_array(m->c->cx, o->n_preserve_ops + own, sizeof *list);
+
+    for (size_t i = 0; i < o->n_preserve_ops; i++)
+        list[i] = o->preserve_ops[i];
+    for (size_t i = 0; i < own; i++)
+        list[o->n_preserve_ops + i] = nuc_tflite_preserved[i];
+    *count = o->n_preserve_ops + own;
+    return list;
+}
+
 static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc_variant *variant,
                                    struct nuc_preserved *preserved)
 {
+    size_t n_preserved;
     struct nuc_compiler *c = quantized->c;
     const struct nuc_options *o = &c->options;
     struct nuc_model *m = nuc_model_make(c, nuc_graph_copy(quantized->graph));
@@ -121,8 +148,7 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
         .check_op_support_user = m,
     };
     struct nuc_edge_options edge = {
-        .preserve_ops = o->preserve_ops,
-        .n_preserve_ops = o->n_preserve_ops,
+        .preserve_ops = preserved_ops(quantized, &n_preserved),
         .target = options.target,
         .flavor = options.flavor,
         .check_op_support = options.check_op_support,
@@ -132,6 +158,8 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
     };
     double started = nuc_seconds();
 
+    edge.n_preserve_ops = n_preserved;
+    m->from_litert = quantized->from_litert;
     /* An alias is told once. */
     c->options.converter_flavor = options.flavor->name;
     m->variant = *variant;

@@ -1,0 +1,216 @@
+/* The walk over the model: inputs, operators by table, outputs. */
+#include "compiler/import/tflite.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/file.h"
+#include "tflite_import.h"
+
+const char *const nuc_tflite_preserved[NUC_TFLITE_N_PRESERVED] = {"aten.prelu.default", "aten.pad.default",
+                                                                  "aten.hardswish.default"};
+
+_Noreturn void nuc_ti_fail(const struct nuc_ti *ti, const char *format, ...)
+{
+    char text[NUC_MESSAGE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: operator %u (%s): %s", ti->m->file, ti->index,
+             nuc_lt_code_name(ti->cx, ti->op->code), text);
+}
+
+static const struct {
+    int32_t code;
+    nuc_ti_operator import;
+} operators[] = {
+    {NUC_LT_CONV_2D, nuc_ti_conv},
+    {NUC_LT_DEPTHWISE_CONV_2D, nuc_ti_conv},
+    {NUC_LT_TRANSPOSE_CONV, nuc_ti_transpose_conv},
+    {NUC_LT_AVERAGE_POOL_2D, nuc_ti_average_pool},
+    {NUC_LT_MAX_POOL_2D, nuc_ti_max_pool},
+    {NUC_LT_FULLY_CONNECTED, nuc_ti_fully_connected},
+    {NUC_LT_BATCH_MATMUL, nuc_ti_batch_matmul},
+    {NUC_LT_ADD, nuc_ti_binary},
+    {NUC_LT_SUB, nuc_ti_binary},
+    {NUC_LT_MUL, nuc_ti_binary},
+    {NUC_LT_MAXIMUM, nuc_ti_binary},
+    {NUC_LT_MINIMUM, nuc_ti_binary},
+    {NUC_LT_LOGISTIC, nuc_ti_unary},
+    {NUC_LT_TANH, nuc_ti_unary},
+    {NUC_LT_RELU, nuc_ti_unary},
+    {NUC_LT_RELU6, nuc_ti_unary},
+    {NUC_LT_RELU_N1_TO_1, nuc_ti_unary},
+    {NUC_LT_RELU_0_TO_1, nuc_ti_unary},
+    {NUC_LT_HARD_SWISH, nuc_ti_unary},
+    {NUC_LT_ABS, nuc_ti_unary},
+    {NUC_LT_EXP, nuc_ti_unary},
+    {NUC_LT_LOG, nuc_ti_unary},
+    {NUC_LT_RSQRT, nuc_ti_unary},
+    {NUC_LT_LEAKY_RELU, nuc_ti_leaky_relu},
+    {NUC_LT_PRELU, nuc_ti_prelu},
+    {NUC_LT_SOFTMAX, nuc_ti_softmax},
+    {NUC_LT_MEAN, nuc_ti_reduce},
+    {NUC_LT_SUM, nuc_ti_reduce},
+    {NUC_LT_REDUCE_MAX, nuc_ti_reduce},
+    {NUC_LT_REDUCE_MIN, nuc_ti_reduce},
+    {NUC_LT_QUANTIZE, nuc_ti_requantize},
+    {NUC_LT_DEQUANTIZE, nuc_ti_requantize},
+    {NUC_LT_RESHAPE, nuc_ti_reshape},
+    {NUC_LT_SQUEEZE, nuc_ti_reshape},
+    {NUC_LT_TRANSPOSE, nuc_ti_transpose},
+    {NUC_LT_CONCATENATION, nuc_ti_concat},
+    {NUC_LT_SLICE, nuc_ti_slice},
+    {NUC_LT_STRIDED_SLICE, nuc_ti_strided_slice},
+    {NUC_LT_PAD, nuc_ti_pad},
+    {NUC_LT_PADV2, nuc_ti_pad},
+    {NUC_LT_MIRROR_PAD, nuc_ti_mirror_pad},
+    {NUC_LT_RESIZE_BILINEAR, nuc_ti_resize},
+    {NUC_LT_RESIZE_NEAREST_NEIGHBOR, nuc_ti_resize},
+};
+
+/* int8 with one scale, or float32 without: what values between operators may be. */
+static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
+{
+    if (t->dtype == NUC_F32 && t->quant.count == 0)
+        return;
+    if (t->dtype != NUC_I8 || t->quant.count != 1)
+        nuc_fail(ti->cx, NUC_UNSUPPORTED,
+                 "%s: tensor '%s' is %s with %u scales: int8 with one scale and float32 are handled; convert the model "
+                 "with int8 quantization",
+                 ti->m->file, t->name, nuc_dtype_name(t->dtype), t->quant.count);
+    int64_t zero = t->quant.zero_point[0];
+    if (!(t->quant.scale[0] > 0.0f) || !(t->quant.scale[0] < 1e30f) || zero < INT8_MIN || zero > INT8_MAX)
+        nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: tensor '%s' has scale %g and zero point %lld", ti->m->file, t->name,
+                 (double)t->quant.scale[0], (long long)zero);
+}
+
+/* A name of the model as an identifier: what is no letter or digit becomes '_'. */
+static const char *identifier(struct nuc_context *cx, const char *name, uint32_t index)
+{
+    if (name == NULL || *name == '\0' || strlen(name) > 64)
+        return nuc_format(cx, "input_%u", index);
+    char *text = nuc_format(cx, "%s%s", *name >= '0' && *name <= '9' ? "input_" : "", name);
+    for (char *p = text; *p != '\0'; p++) {
+        bool good = (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z');
+        if (!good)
+            *p = '_';
+    }
+    return text;
+}
+
+static void import_input(struct nuc_ti *ti, uint32_t i)
+{
+    const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->inputs[i]];
+    struct nuc_ti_value *v = &ti->values[ti->s->inputs[i]];
+    enum nuc_ti_form form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
+    int64_t sizes[NUC_MAX_RANK];
+
+    check_value(ti, t);
+    if (v->nodes[form] != NULL || t->data.data != NULL)
+        nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: input %u ('%s') is given twice or is a constant", ti->m->file, i, t->name);
+    nuc_ti_sizes(t, form, sizes);
+    struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, t->rank);
+    if (form == NUC_TI_IMAGE)
+        nuc_set_channels_last(&meta);
+    v->nodes[form] = nuc_add_placeholder(ti->g, identifier(ti->cx, t->name, i), NUC_USER_INPUT, &meta);
+    v->ordered[form] = true;
+    v->form = form;
+}
+
+/* Every operand has a value by now, and the result has none. */
+static void check_operands(const struct nuc_ti *ti)
+{
+    const struct nuc_lt_op *op = ti->op;
+
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        if (op->inputs[i] < 0)
+            continue;
+        const struct nuc_lt_tensor *t = &ti->s->tensors[op->inputs[i]];
+        if (t->data.data == NULL && ti->values[op->inputs[i]].nodes[0] == NULL &&
+            ti->values[op->inputs[i]].nodes[1] == NULL)
+            nuc_ti_fail(ti, "reads tensor '%s' before it is computed", t->name);
+        for (uint32_t d = 0; d < t->rank; d++) {
+            if (t->shape[d] < 1 && t->data.data == NULL)
+                nuc_ti_fail(ti, "tensor '%s' has size %d in dimension %u: sizes must be static and from 1", t->name,
+                            t->shape[d], d);
+        }
+    }
+    if (op->n_outputs != 1 || op->outputs[0] < 0)
+        nuc_ti_fail(ti, "has %u results, one is handled", op->n_outputs);
+    const struct nuc_ti_value *out = &ti->values[op->outputs[0]];
+    if (nuc_ti_out(ti)->data.data != NULL || out->nodes[0] != NULL || out->nodes[1] != NULL)
+        nuc_ti_fail(ti, "writes tensor '%s', which has a value already", nuc_ti_out(ti)->name);
+    check_value(ti, nuc_ti_out(ti));
+}
+
+static void import_operator(struct nuc_ti *ti, uint32_t index)
+{
+    ti->op = &ti->s->ops[index];
+    ti->index = index;
+    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
+        if (operators[i].code == ti->op->code) {
+            check_operands(ti);
+            operators[i].import(ti);
+            return;
+        }
+    }
+    if (ti->op->code == NUC_LT_CUSTOM)
+        nuc_ti_fail(ti, "custom operator '%s' is not handled: import the model from before it was converted",
+                    ti->op->custom_code);
+    nuc_ti_fail(ti, "is not handled: replace it in the model, or cut the model in front of it");
+}
+
+/* The value as its reader outside shall find it: bytes in the order of the tensor's. */
+static struct nuc_node *result(struct nuc_ti *ti, uint32_t i)
+{
+    int32_t tensor = ti->s->outputs[i];
+    const struct nuc_lt_tensor *t = tensor < 0 ? NULL : &ti->s->tensors[tensor];
+    const struct nuc_ti_value *v = tensor < 0 ? NULL : &ti->values[tensor];
+
+    if (t == NULL || v->nodes[v->form] == NULL)
+        nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: output %u is computed by no operator", ti->m->file, i);
+    struct nuc_node *node = v->nodes[v->form];
+    if (v->ordered[v->form])
+        return node;
+    struct nuc_node *real = t->dtype == NUC_F32 ? node : nuc_ti_dequantize(ti, node, t);
+    if (v->form == NUC_TI_IMAGE) {
+        static const int64_t to_plain[4] = {0, 2, 3, 1};
+        real = nuc_ti_permute(ti, real, to_plain, 4);
+    } else {
+        real = nuc_ti_call(ti, NUC_OP_CONTIGUOUS, real);
+        nuc_ti_infer(ti, real);
+    }
+    return t->dtype == NUC_F32 ? real : nuc_ti_quantize(ti, real, t);
+}
+
+struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m)
+{
+    struct nuc_ti ti = {.cx = cx, .m = m, .s = &m->subgraphs[0]};
+
+    if (m->n_subgraphs != 1)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u subgraphs, models with one are handled", m->file, m->n_subgraphs);
+    ti.g = nuc_graph_new(cx, m->file);
+    ti.values = nuc_alloc_array(cx, ti.s->n_tensors, sizeof *ti.values);
+    for (uint32_t i = 0; i < ti.s->n_inputs; i++)
+        import_input(&ti, i);
+    for (uint32_t i = 0; i < ti.s->n_ops; i++)
+        import_operator(&ti, i);
+    if (ti.s->n_outputs == 0)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the model has no outputs", m->file);
+    struct nuc_node **results = nuc_alloc_array(cx, ti.s->n_outputs, sizeof(struct nuc_node *));
+    for (uint32_t i = 0; i < ti.s->n_outputs; i++)
+        results[i] = result(&ti, i);
+    struct nuc_node *output = nuc_add_node(ti.g, NULL, NUC_OP_OUTPUT, "output");
+    nuc_set_arg_nodes(output, ti.g, 0, results, ti.s->n_outputs);
+    nuc_remove_dead(ti.g);
+    return ti.g;
+}
+
+struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, const char *path)
+{
+    return nuc_import_litert(cx, nuc_lt_read(cx, path, nuc_map_file(cx, path)));
+}

@@ -1,0 +1,372 @@
+/* Convolutions, pools, matrix products. Images are [N, C, H, W]; LiteRT's weights [O, KH, KW, I]. */
+#include "tflite_import.h"
+
+/* ---- padding ---- */
+
+struct axis_padding {
+    int64_t before, after;
+};
+
+struct padding {
+    struct axis_padding h, w;
+};
+
+/* SAME: ceil(size / stride) results, the zeros they need split with the odd one behind. */
+static struct axis_padding same_padding(int64_t size, int64_t window, int64_t stride)
+{
+    int64_t results = (size + stride - 1) / stride;
+    int64_t total = (results - 1) * stride + window - size;
+
+    if (total < 0)
+        total = 0;
+    return (struct axis_padding){total / 2, total - total / 2};
+}
+
+static bool is_even(const struct padding *p)
+{
+    return p->h.before == p->h.after && p->w.before == p->w.after;
+}
+
+static int64_t checked(const struct nuc_ti *ti, const char *what, int64_t value)
+{
+    if (value < 1 || value > INT16_MAX)
+        nuc_ti_fail(ti, "%s is %lld: 1 to %d are handled", what, (long long)value, INT16_MAX);
+    return value;
+}
+
+/* [left, right, top, bottom] in front of the operator, settled in the quantization of `like`. */
+static struct nuc_node *pad_image(struct nuc_ti *ti, struct nuc_node *x, const struct padding *p, double value,
+                                  const struct nuc_lt_tensor *like)
+{
+    const int64_t sides[4] = {p->w.before, p->w.after, p->h.before, p->h.after};
+    struct nuc_node *pad = nuc_ti_call(ti, NUC_OP_PAD, x);
+
+    nuc_set_arg_ints(pad, ti->g, 1, sides, 4);
+    nuc_set_arg_string(pad, 2, "constant");
+    if (value < 0 || value > 0)
+        nuc_set_arg_float(pad, 3, value);
+    return nuc_ti_settle(ti, nuc_ti_infer(ti, pad), like);
+}
+
+/* ---- constants of convolutions ---- */
+
+/* float32 or int32 [O]; scales that are not stated follow from input and weights. */
+static struct nuc_node *bias_of(struct nuc_ti *ti, uint32_t i, const struct nuc_lt_tensor *x,
+                                const struct nuc_lt_tensor *weights, int64_t channels)
+{
+    if (!nuc_ti_has(ti, i))
+        return NULL;
+    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+    struct nuc_lt_tensor filled = *t;
+    static const int64_t one = 1;
+
+    if (t->data.data == NULL || nuc_lt_elements(t) != channels)
+        nuc_ti_fail(ti, "bias '%s' must be a constant with a number for each of %lld channels", t->name,
+                    (long long)channels);
+    if (t->dtype == NUC_I32 && t->quant.count == 0 && x->quant.count == 1) {
+        float *scales = nuc_alloc_array(ti->cx, weights->quant.count, sizeof *scales);
+        for (uint32_t c = 0; c < weights->quant.count; c++)
+            scales[c] = x->quant.scale[0] * weights->quant.scale[c];
+        filled.quant = (struct nuc_lt_quant){weights->quant.count, scales,
+                                             nuc_alloc_array(ti->cx, weights->quant.count, sizeof(int64_t)), 0};
+    }
+    struct nuc_meta meta = nuc_meta_make(t->dtype, &channels, 1);
+    return nuc_ti_constant(ti, &filled, &meta, &one, 0);
+}
+
+static const struct nuc_lt_tensor *weights_of(const struct nuc_ti *ti, uint32_t i, uint32_t rank)
+{
+    const struct nuc_lt_tensor *w = nuc_ti_in(ti, i);
+
+    if (w->rank != rank || w->data.data == NULL || (w->dtype != NUC_I8 && w->dtype != NUC_F32))
+        nuc_ti_fail(ti, "weights '%s' must be a constant of int8 or float32 with %u dimensions", w->name, rank);
+    return w;
+}
+
+/* [O, KH, KW, I] as [O, I, KH, KW] in the same bytes. */
+static struct nuc_node *conv_weights(struct nuc_ti *ti, const struct nuc_lt_tensor *w)
+{
+    int64_t sizes[4] = {w->shape[0], w->shape[3], w->shape[1], w->shape[2]}, strides[NUC_MAX_RANK];
+    struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 4);
+
+    nuc_set_channels_last(&meta);
+    nuc_dense_strides(&meta, strides);
+    return nuc_ti_constant(ti, w, &meta, strides, 0);
+}
+
+/* [1, KH, KW, O] as [O, 1, KH, KW]. */
+static struct nuc_node *depthwise_weights(struct nuc_ti *ti, const struct nuc_lt_tensor *w)
+{
+    int64_t sizes[4] = {w->shape[3], 1, w->shape[1], w->shape[2]};
+    int64_t strides[4] = {1, 1, (int64_t)w->shape[2] * w->shape[3], w->shape[3]};
+    struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 4);
+
+    nuc_set_channels_last(&meta);
+    return nuc_ti_constant(ti, w, &meta, strides, 0);
+}
+
+static int64_t count_groups(const struct nuc_ti *ti, const struct nuc_lt_tensor *x, const struct nuc_lt_tensor *w)
+{
+    if (ti->op->code == NUC_LT_DEPTHWISE_CONV_2D) {
+        if (w->shape[0] != 1 || x->shape[3] < 1 || w->shape[3] % x->shape[3] != 0)
+            nuc_ti_fail(ti, "weights '%s' do not fit %d channels", w->name, x->shape[3]);
+        return x->shape[3];
+    }
+    if (w->shape[3] < 1 || x->shape[3] % w->shape[3] != 0)
+        nuc_ti_fail(ti, "weights '%s' do not fit %d channels", w->name, x->shape[3]);
+    return x->shape[3] / w->shape[3];
+}
+
+void nuc_ti_conv(struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *w = weights_of(ti, 1, 4);
+    const union nuc_lt_options *o = &ti->op->options;
+    int64_t stride[2] = {checked(ti, "stride", o->conv.stride_h), checked(ti, "stride", o->conv.stride_w)};
+    int64_t dilation[2] = {checked(ti, "dilation", o->conv.dilation_h), checked(ti, "dilation", o->conv.dilation_w)};
+    int64_t window[2] = {(checked(ti, "kernel height", w->shape[1]) - 1) * dilation[0] + 1,
+                         (checked(ti, "kernel width", w->shape[2]) - 1) * dilation[1] + 1};
+    struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
+    bool depthwise = ti->op->code == NUC_LT_DEPTHWISE_CONV_2D;
+    struct padding p = {{0, 0}, {0, 0}};
+
+    if (o->conv.padding == NUC_LT_SAME)
+        p = (struct padding){same_padding(x->shape[1], window[0], stride[0]),
+                             same_padding(x->shape[2], window[1], stride[1])};
+    int64_t groups = count_groups(ti, x, w);
+    if (!is_even(&p)) {
+        real = pad_image(ti, real, &p, 0, x);
+        p = (struct padding){{0, 0}, {0, 0}};
+    }
+    struct nuc_node *weights = depthwise ? depthwise_weights(ti, w) : conv_weights(ti, w);
+    struct nuc_node *bias = bias_of(ti, 2, x, w, depthwise ? w->shape[3] : w->shape[0]);
+    struct nuc_node *conv = nuc_ti_call(ti, NUC_OP_CONV2D, real);
+    const int64_t padding[2] = {p.h.before, p.w.before};
+    nuc_set_arg_node(conv, ti->g, 1, weights);
+    if (bias != NULL)
+        nuc_set_arg_node(conv, ti->g, 2, bias);
+    nuc_set_arg_ints(conv, ti->g, 3, stride, 2);
+    nuc_set_arg_ints(conv, ti->g, 4, padding, 2);
+    nuc_set_arg_ints(conv, ti->g, 5, dilation, 2);
+    nuc_set_arg_int(conv, 6, groups);
+    nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, conv), o->conv.activation), NUC_TI_IMAGE);
+}
+
+/* ---- transposed convolution ---- */
+
+/* [O, KH, KW, I] as [I, O, KH, KW]. */
+static struct nuc_node *transposed_weights(struct nuc_ti *ti, const struct nuc_lt_tensor *w)
+{
+    int64_t row = (int64_t)w->shape[2] * w->shape[3];
+    int64_t sizes[4] = {w->shape[3], w->shape[0], w->shape[1], w->shape[2]};
+    int64_t strides[4] = {1, w->shape[1] * row, row, w->shape[3]};
+    struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 4);
+
+    nuc_set_channels_last(&meta);
+    return nuc_ti_constant(ti, w, &meta, strides, 1);
+}
+
+/* Along one axis: what is cut off the full result on both sides, and what is computed beyond it or cut off behind. */
+struct transposed_axis {
+    int64_t padding, extra, cut;
+};
+
+static struct transposed_axis transposed_axis(const struct nuc_ti *ti, int64_t in, int64_t out, int64_t kernel,
+                                              int64_t stride)
+{
+    int64_t full = (in - 1) * stride + kernel;
+    int64_t surplus = full - out;
+
+    if (surplus < 0) {
+        if (-surplus >= stride)
+            nuc_ti_fail(ti, "%lld results of a full %lld: fewer than the stride may be added", (long long)out,
+                        (long long)full);
+        return (struct transposed_axis){0, -surplus, 0};
+    }
+    return (struct transposed_axis){surplus / 2, 0, surplus % 2};
+}
+
+static struct nuc_node *cut_behind(struct nuc_ti *ti, struct nuc_node *x, uint32_t dim, int64_t cut)
+{
+    if (cut == 0)
+        return x;
+    struct nuc_node *slice = nuc_ti_call(ti, NUC_OP_SLICE, nuc_ti_settle(ti, x, nuc_ti_out(ti)));
+    nuc_set_arg_int(slice, 1, dim);
+    nuc_set_arg_int(slice, 2, 0);
+    nuc_set_arg_int(slice, 3, x->vals[0].sizes[dim] - cut);
+    return nuc_ti_infer(ti, slice);
+}
+
+/* Operands: output shape, weights, input, bias. */
+void nuc_ti_transpose_conv(struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *w = weights_of(ti, 1, 4), *x = nuc_ti_in(ti, 2), *y = nuc_ti_out(ti);
+    const union nuc_lt_options *o = &ti->op->options;
+    int64_t stride[2] = {checked(ti, "stride", o->conv.stride_h), checked(ti, "stride", o->conv.stride_w)};
+    struct nuc_node *real = nuc_ti_real(ti, 2, NUC_TI_IMAGE);
+
+    if (y->rank != 4)
+        nuc_ti_fail(ti, "the result '%s' has %u dimensions, 4 are needed", y->name, y->rank);
+    struct transposed_axis h = transposed_axis(ti, x->shape[1], y->shape[1], w->shape[1], stride[0]);
+    struct transposed_axis v = transposed_axis(ti, x->shape[2], y->shape[2], w->shape[2], stride[1]);
+    struct nuc_node *weights = transposed_weights(ti, w), *bias = bias_of(ti, 3, x, w, w->shape[0]);
+    struct nuc_node *conv = nuc_ti_call(ti, NUC_OP_CONV_TRANSPOSE2D, real);
+    const int64_t padding[2] = {h.padding, v.padding}, extra[2] = {h.extra, v.extra};
+    nuc_set_arg_node(conv, ti->g, 1, weights);
+    if (bias != NULL)
+        nuc_set_arg_node(conv, ti->g, 2, bias);
+    nuc_set_arg_ints(conv, ti->g, 3, stride, 2);
+    nuc_set_arg_ints(conv, ti->g, 4, padding, 2);
+    nuc_set_arg_ints(conv, ti->g, 5, extra, 2);
+    real = nuc_ti_activate(ti, nuc_ti_infer(ti, conv), o->conv.activation);
+    real = cut_behind(ti, cut_behind(ti, real, 2, h.cut), 3, v.cut);
+    nuc_ti_define(ti, real, NUC_TI_IMAGE);
+}
+
+/* ---- pools ---- */
+
+static struct padding pool_padding(const struct nuc_ti *ti, const struct nuc_lt_tensor *x)
+{
+    const union nuc_lt_options *o = &ti->op->options;
+
+    checked(ti, "filter height", o->pool.filter_h);
+    checked(ti, "filter width", o->pool.filter_w);
+    checked(ti, "stride", o->pool.stride_h);
+    checked(ti, "stride", o->pool.stride_w);
+    if (o->pool.padding != NUC_LT_SAME)
+        return (struct padding){{0, 0}, {0, 0}};
+    return (struct padding){same_padding(x->shape[1], o->pool.filter_h, o->pool.stride_h),
+                            same_padding(x->shape[2], o->pool.filter_w, o->pool.stride_w)};
+}
+
+static struct nuc_node *pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, const struct padding *p)
+{
+    const union nuc_lt_options *o = &ti->op->options;
+    const int64_t filter[2] = {o->pool.filter_h, o->pool.filter_w}, stride[2] = {o->pool.stride_h, o->pool.stride_w};
+    const int64_t padding[2] = {p->h.before, p->w.before};
+    struct nuc_node *node = nuc_ti_call(ti, op, x);
+
+    nuc_set_arg_ints(node, ti->g, 1, filter, 2);
+    nuc_set_arg_ints(node, ti->g, 2, stride, 2);
+    nuc_set_arg_ints(node, ti->g, 3, padding, 2);
+    return node;
+}
+
+/* The mean counts the elements inside the image only. */
+void nuc_ti_average_pool(struct nuc_ti *ti)
+{
+    struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
+    struct padding p = pool_padding(ti, nuc_ti_in(ti, 0));
+
+    if (!is_even(&p))
+        nuc_ti_fail(ti, "SAME padding with different numbers of elements before and behind is not handled: use VALID, "
+                        "or a filter and stride that need the same on both sides");
+    struct nuc_node *node = pool(ti, NUC_OP_AVG_POOL2D, real, &p);
+    if (p.h.before != 0 || p.w.before != 0)
+        nuc_set_arg_bool(node, 5, false);
+    nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, node), ti->op->options.pool.activation), NUC_TI_IMAGE);
+}
+
+void nuc_ti_max_pool(struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
+    struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
+    struct padding p = pool_padding(ti, x);
+
+    if (!is_even(&p)) {
+        if (x->dtype != NUC_I8)
+            nuc_ti_fail(ti, "SAME padding with different numbers of elements before and behind needs int8 values");
+        real = pad_image(ti, real, &p, (double)(INT8_MIN - x->quant.zero_point[0]) * (double)x->quant.scale[0], x);
+        p = (struct padding){{0, 0}, {0, 0}};
+    }
+    struct nuc_node *node = nuc_ti_infer(ti, pool(ti, NUC_OP_MAX_POOL2D, real, &p));
+    nuc_ti_define(ti, nuc_ti_activate(ti, node, ti->op->options.pool.activation), NUC_TI_IMAGE);
+}
+
+/* ---- matrix products ---- */
+
+/* Operand 0 as [rows, columns] in the tensor's own order. */
+static struct nuc_node *as_matrix(struct nuc_ti *ti, uint32_t i, int64_t columns)
+{
+    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+    int64_t elements = nuc_lt_elements(t);
+    enum nuc_ti_form form = nuc_ti_is_flat(t) ? nuc_ti_form_of(ti, i) : NUC_TI_PLAIN;
+
+    if (columns < 1 || elements % columns != 0)
+        nuc_ti_fail(ti, "tensor '%s' does not have rows of %lld", t->name, (long long)columns);
+    struct nuc_node *real = nuc_ti_real(ti, i, form);
+    if (t->rank == 2 && t->shape[1] == columns)
+        return real;
+    const int64_t sizes[2] = {elements / columns, columns};
+    return nuc_ti_settle(ti, nuc_ti_view(ti, real, sizes, 2), t);
+}
+
+/* A result in other sizes than the operator gives: settled, then viewed. */
+static void define_viewed(struct nuc_ti *ti, struct nuc_node *real)
+{
+    const struct nuc_lt_tensor *y = nuc_ti_out(ti);
+    int64_t sizes[NUC_MAX_RANK];
+
+    nuc_ti_sizes(y, NUC_TI_PLAIN, sizes);
+    struct nuc_meta wanted = nuc_meta_make(NUC_F32, sizes, y->rank);
+    if (!nuc_same_sizes(&wanted, &real->vals[0]))
+        real = nuc_ti_view(ti, nuc_ti_settle(ti, real, y), sizes, y->rank);
+    nuc_ti_define(ti, real, NUC_TI_PLAIN);
+}
+
+/* Constant or computed, [outputs, inputs]. */
+static struct nuc_node *linear_weights(struct nuc_ti *ti, const struct nuc_lt_tensor *w)
+{
+    const int64_t sizes[2] = {w->shape[0], w->shape[1]}, strides[2] = {w->shape[1], 1};
+    struct nuc_meta meta = nuc_meta_make(w->dtype, sizes, 2);
+
+    return w->data.data == NULL ? nuc_ti_real(ti, 1, NUC_TI_PLAIN) : nuc_ti_constant(ti, w, &meta, strides, 0);
+}
+
+void nuc_ti_fully_connected(struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *w = nuc_ti_in(ti, 1);
+
+    if (w->rank != 2)
+        nuc_ti_fail(ti, "weights '%s' have %u dimensions, 2 are handled", w->name, w->rank);
+
+    if (ti->op->options.fully_connected.weights_format != 0)
+        nuc_ti_fail(ti, "weights in shuffled order are not handled");
+    struct nuc_node *real = as_matrix(ti, 0, w->shape[1]);
+    struct nuc_node *weights = linear_weights(ti, w);
+    struct nuc_node *bias = bias_of(ti, 2, x, w, w->shape[0]);
+    struct nuc_node *linear = nuc_ti_call(ti, NUC_OP_LINEAR, real);
+    nuc_set_arg_node(linear, ti->g, 1, weights);
+    if (bias != NULL)
+        nuc_set_arg_node(linear, ti->g, 2, bias);
+    define_viewed(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, linear), ti->op->options.fully_connected.activation));
+}
+
+/* Operand i as [batches, rows, columns], transposed if the operator says so. */
+static struct nuc_node *batch_of(struct nuc_ti *ti, uint32_t i, bool adjoint)
+{
+    static const int64_t swapped[3] = {0, 2, 1};
+    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+
+    if (t->rank < 2)
+        nuc_ti_fail(ti, "tensor '%s' is no matrix", t->name);
+    struct nuc_node *real = nuc_ti_real(ti, i, NUC_TI_PLAIN);
+    int64_t rows = t->shape[t->rank - 2], columns = t->shape[t->rank - 1];
+    if (rows < 1 || columns < 1)
+        nuc_ti_fail(ti, "tensor '%s' is empty", t->name);
+    const int64_t sizes[3] = {nuc_lt_elements(t) / (rows * columns), rows, columns};
+    if (t->rank != 3)
+        real = nuc_ti_settle(ti, nuc_ti_view(ti, real, sizes, 3), t);
+    return adjoint ? nuc_ti_settle(ti, nuc_ti_permute(ti, real, swapped, 3), t) : real;
+}
+
+void nuc_ti_batch_matmul(struct nuc_ti *ti)
+{
+    const union nuc_lt_options *o = &ti->op->options;
+    struct nuc_node *x = batch_of(ti, 0, o->batch_matmul.adj_x), *y = batch_of(ti, 1, o->batch_matmul.adj_y);
+
+    if (x->vals[0].sizes[0] != y->vals[0].sizes[0])
+        nuc_ti_fail(ti, "matrices of one operand that are used for several of the other are not handled");
+    struct nuc_node *bmm = nuc_ti_call(ti, NUC_OP_BMM, x);
+    nuc_set_arg_node(bmm, ti->g, 1, y);
+    define_viewed(ti, nuc_ti_infer(ti, bmm));
+}

@@ -1,0 +1,119 @@
+/* What the parts of the LiteRT importer share. Private to the folder. */
+#ifndef NUC_IMPORT_TFLITE_IMPORT_H
+#define NUC_IMPORT_TFLITE_IMPORT_H
+
+#include "compiler/import/tflite.h"
+
+/* How a value's dimensions stand for those of its tensor. */
+enum nuc_ti_form {
+    NUC_TI_PLAIN, /* the same order */
+    NUC_TI_IMAGE, /* rank 4: [N, C, H, W] for [N, H, W, C] */
+    NUC_TI_FORMS
+};
+
+struct nuc_ti_value {
+    struct nuc_node *nodes[NUC_TI_FORMS]; /* int8 (quantized tensors) or float32; NULL: not made yet */
+    bool ordered[NUC_TI_FORMS];           /* its bytes in memory are in the order of the tensor's */
+    enum nuc_ti_form form;                /* the one it was computed in */
+};
+
+struct nuc_ti {
+    struct nuc_context *cx;
+    const struct nuc_lt_model *m;
+    const struct nuc_lt_subgraph *s;
+    struct nuc_graph *g;
+    struct nuc_ti_value *values; /* by tensor */
+    const struct nuc_lt_op *op;  /* under way */
+    uint32_t index;              /* its position */
+};
+
+/* Fails with "<file>: operator <index> (<NAME>): <message>". */
+_Noreturn void nuc_ti_fail(const struct nuc_ti *ti, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- operands ---- */
+
+bool nuc_ti_has(const struct nuc_ti *ti, uint32_t i); /* operand i is there */
+const struct nuc_lt_tensor *nuc_ti_in(const struct nuc_ti *ti, uint32_t i);
+const struct nuc_lt_tensor *nuc_ti_out(const struct nuc_ti *ti);
+
+/* The form operand i was computed in; constants of rank 4 count as images. */
+enum nuc_ti_form nuc_ti_form_of(const struct nuc_ti *ti, uint32_t i);
+
+/* Operand i as a float value in that form. Images have rank 4. */
+struct nuc_node *nuc_ti_real(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form form);
+
+/* The same for a value of rank below 4 that takes part in an operator on images. */
+struct nuc_node *nuc_ti_broadcast(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form form);
+
+/* Whether the bytes of operand i in the form it has are also in the tensor's order when read by its own sizes. */
+bool nuc_ti_is_flat(const struct nuc_lt_tensor *t);
+
+/* Numbers of constant operand i (int32 or int64), at most `max`; returns how many. */
+uint32_t nuc_ti_integers(const struct nuc_ti *ti, uint32_t i, uint32_t max, int64_t *out);
+
+/*
+ * A buffer with the values of constant tensor `t`, behind a dequantize node when it is quantized. Dimension d of the
+ * `rank` given goes `strides[d]` elements forward in the tensor's data. `channel` is the dimension the tensor's scales
+ * belong to.
+ */
+struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *t, const struct nuc_meta *meta,
+                                 const int64_t *strides, uint32_t channel);
+
+/* ---- building ---- */
+
+/* A call at the end of the graph; nuc_ti_infer() when its arguments are set. */
+struct nuc_node *nuc_ti_call(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *input);
+struct nuc_node *nuc_ti_infer(struct nuc_ti *ti, struct nuc_node *node);
+
+struct nuc_node *nuc_ti_quantize(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like);
+struct nuc_node *nuc_ti_dequantize(struct nuc_ti *ti, struct nuc_node *quantized, const struct nuc_lt_tensor *like);
+
+/* Between two operators for one of the model: through quantize and dequantize with the parameters of `like`. */
+struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like);
+
+struct nuc_node *nuc_ti_view(struct nuc_ti *ti, struct nuc_node *x, const int64_t *sizes, uint32_t rank);
+struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int64_t *dims, uint32_t rank);
+
+/* The fused activation on a result that will have the quantization of the operator's output. */
+struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc_lt_activation activation);
+
+/* The operator's result: quantized like its output tensor, whose sizes it must have. */
+void nuc_ti_define(struct nuc_ti *ti, struct nuc_node *real, enum nuc_ti_form form);
+
+/* The result is the value `node` of operand 0 itself, bytes in no particular order. */
+void nuc_ti_define_alias(struct nuc_ti *ti, struct nuc_node *node, enum nuc_ti_form form);
+
+/* Dimension of a value of that form for dimension `axis` of the tensor, and back. */
+uint32_t nuc_ti_dim(enum nuc_ti_form form, uint32_t axis);
+uint32_t nuc_ti_axis(enum nuc_ti_form form, uint32_t dim);
+
+/* Sizes of a tensor in that form. */
+void nuc_ti_sizes(const struct nuc_lt_tensor *t, enum nuc_ti_form form, int64_t sizes[NUC_MAX_RANK]);
+
+/* ---- operators ---- */
+
+typedef void (*nuc_ti_operator)(struct nuc_ti *ti);
+
+void nuc_ti_conv(struct nuc_ti *ti);
+void nuc_ti_transpose_conv(struct nuc_ti *ti);
+void nuc_ti_average_pool(struct nuc_ti *ti);
+void nuc_ti_max_pool(struct nuc_ti *ti);
+void nuc_ti_fully_connected(struct nuc_ti *ti);
+void nuc_ti_batch_matmul(struct nuc_ti *ti);
+void nuc_ti_binary(struct nuc_ti *ti);
+void nuc_ti_unary(struct nuc_ti *ti);
+void nuc_ti_leaky_relu(struct nuc_ti *ti);
+void nuc_ti_prelu(struct nuc_ti *ti);
+void nuc_ti_softmax(struct nuc_ti *ti);
+void nuc_ti_reduce(struct nuc_ti *ti);
+void nuc_ti_requantize(struct nuc_ti *ti);
+void nuc_ti_reshape(struct nuc_ti *ti);
+void nuc_ti_transpose(struct nuc_ti *ti);
+void nuc_ti_concat(struct nuc_ti *ti);
+void nuc_ti_slice(struct nuc_ti *ti);
+void nuc_ti_strided_slice(struct nuc_ti *ti);
+void nuc_ti_pad(struct nuc_ti *ti);
+void nuc_ti_mirror_pad(struct nuc_ti *ti);
+void nuc_ti_resize(struct nuc_ti *ti);
+
+#endif

@@ -1,0 +1,188 @@
+/* Elementwise operators, reductions, softmax, quantization. */
+#include <math.h>
+
+#include "tflite_import.h"
+
+/* ---- two operands ---- */
+
+void nuc_ti_binary(struct nuc_ti *ti)
+{
+    static const struct {
+        int32_t code;
+        enum nuc_op op;
+        bool has_activation;
+    } rows[] = {
+        {NUC_LT_ADD, NUC_OP_ADD, true},          {NUC_LT_SUB, NUC_OP_SUB, true},
+        {NUC_LT_MUL, NUC_OP_MUL, true},          {NUC_LT_MAXIMUM, NUC_OP_MAXIMUM, false},
+        {NUC_LT_MINIMUM, NUC_OP_MINIMUM, false},
+    };
+    uint32_t row = 0;
+
+    while (rows[row].code != ti->op->code)
+        row++;
+    /* An image on either side, or a constant that counts as one, decides unless a computed operand is plain. */
+    enum nuc_ti_form a = nuc_ti_form_of(ti, 0), b = nuc_ti_form_of(ti, 1);
+    enum nuc_ti_form form =
+        nuc_ti_out(ti)->rank == 4 && (a == NUC_TI_IMAGE || b == NUC_TI_IMAGE) ? NUC_TI_IMAGE : NUC_TI_PLAIN;
+    struct nuc_node *x = nuc_ti_broadcast(ti, 0, form), *y = nuc_ti_broadcast(ti, 1, form);
+    struct nuc_node *node = nuc_ti_call(ti, rows[row].op, x);
+    nuc_set_arg_node(node, ti->g, 1, y);
+    nuc_ti_infer(ti, node);
+    if (rows[row].has_activation)
+        node = nuc_ti_activate(ti, node, ti->op->options.arith.activation);
+    nuc_ti_define(ti, node, form);
+}
+
+/* ---- one operand ---- */
+
+static const struct {
+    int32_t code;
+    enum nuc_op op;
+    bool has_bounds;
+    double low, high;
+} unary_rows[] = {
+    {NUC_LT_LOGISTIC, NUC_OP_SIGMOID, false, 0, 0},
+    {NUC_LT_TANH, NUC_OP_TANH, false, 0, 0},
+    {NUC_LT_RELU, NUC_OP_RELU, false, 0, 0},
+    {NUC_LT_RELU6, NUC_OP_HARDTANH, true, 0, 6},
+    {NUC_LT_RELU_N1_TO_1, NUC_OP_HARDTANH, true, -1, 1},
+    {NUC_LT_RELU_0_TO_1, NUC_OP_HARDTANH, true, 0, 1},
+    {NUC_LT_HARD_SWISH, NUC_OP_HARDSWISH, false, 0, 0},
+    {NUC_LT_ABS, NUC_OP_ABS, false, 0, 0},
+    {NUC_LT_EXP, NUC_OP_EXP, false, 0, 0},
+    {NUC_LT_LOG, NUC_OP_LOG, false, 0, 0},
+    {NUC_LT_RSQRT, NUC_OP_RSQRT, false, 0, 0},
+};
+
+void nuc_ti_unary(struct nuc_ti *ti)
+{
+    enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
+    uint32_t row = 0;
+
+    while (unary_rows[row].code != ti->op->code)
+        row++;
+    struct nuc_node *node = nuc_ti_call(ti, unary_rows[row].op, nuc_ti_real(ti, 0, form));
+    if (unary_rows[row].has_bounds) {
+        nuc_set_arg_float(node, 1, unary_rows[row].low);
+        nuc_set_arg_float(node, 2, unary_rows[row].high);
+    }
+    nuc_ti_define(ti, nuc_ti_infer(ti, node), form);
+}
+
+void nuc_ti_leaky_relu(struct nuc_ti *ti)
+{
+    enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
+    struct nuc_node *node = nuc_ti_call(ti, NUC_OP_LEAKY_RELU, nuc_ti_real(ti, 0, form));
+
+    if (!isfinite(ti->op->options.leaky_relu.alpha))
+        nuc_ti_fail(ti, "alpha is %g", (double)ti->op->options.leaky_relu.alpha);
+    nuc_set_arg_float(node, 1, (double)ti->op->options.leaky_relu.alpha);
+    nuc_ti_define(ti, nuc_ti_infer(ti, node), form);
+}
+
+/* One slope for each channel, or one for all. */
+void nuc_ti_prelu(struct nuc_ti *ti)
+{
+    static const int64_t one = 1;
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *slopes = nuc_ti_in(ti, 1);
+    enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
+    int64_t count = nuc_lt_elements(slopes);
+    int64_t last = slopes->rank == 0 ? 1 : slopes->shape[slopes->rank - 1];
+
+    if (slopes->data.data == NULL || count != last || (count != 1 && x->shape[x->rank - 1] != count))
+        nuc_ti_fail(ti, "slopes '%s' must be constants, one for each channel or one for all", slopes->name);
+    if (count != 1 && x->rank == 4)
+        form = NUC_TI_IMAGE;
+    else if (count != 1 && x->rank != 2 && x->rank != 3)
+        nuc_ti_fail(ti, "slopes for each channel of %u dimensions are not handled: 2 to 4 are", x->rank);
+    struct nuc_meta meta = nuc_meta_make(slopes->dtype, &count, 1);
+    /* torch's channels are dimension 1. */
+    static const int64_t swapped[3] = {0, 2, 1};
+    bool swap = count != 1 && x->rank == 3;
+    struct nuc_node *real = nuc_ti_real(ti, 0, form), *weight = nuc_ti_constant(ti, slopes, &meta, &one, 0);
+    if (swap)
+        real = nuc_ti_settle(ti, nuc_ti_permute(ti, real, swapped, 3), x);
+    struct nuc_node *node = nuc_ti_call(ti, NUC_OP_PRELU, real);
+    nuc_set_arg_node(node, ti->g, 1, weight);
+    nuc_ti_infer(ti, node);
+    if (swap)
+        node = nuc_ti_permute(ti, nuc_ti_settle(ti, node, nuc_ti_out(ti)), swapped, 3);
+    nuc_ti_define(ti, node, form);
+}
+
+void nuc_ti_softmax(struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
+    enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
+    float beta = ti->op->options.softmax.beta;
+
+    if (beta < 1.0f || beta > 1.0f)
+        nuc_ti_fail(ti, "beta is %g, 1 is handled", (double)beta);
+    if (x->rank == 0)
+        nuc_ti_fail(ti, "operand '%s' has no dimensions", x->name);
+    struct nuc_node *node = nuc_ti_call(ti, NUC_OP_SOFTMAX, nuc_ti_real(ti, 0, form));
+    nuc_set_arg_int(node, 1, nuc_ti_dim(form, x->rank - 1));
+    nuc_ti_define(ti, nuc_ti_infer(ti, node), form);
+}
+
+/* ---- reductions ---- */
+
+/* The axes as a set of bits. */
+static uint32_t axes_of(const struct nuc_ti *ti, uint32_t rank)
+{
+    int64_t list[NUC_MAX_RANK];
+    uint32_t count = nuc_ti_integers(ti, 1, NUC_MAX_RANK, list), set = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t axis = list[i] < 0 ? list[i] + rank : list[i];
+        if (axis < 0 || axis >= rank)
+            nuc_ti_fail(ti, "axis %lld does not exist", (long long)list[i]);
+        set |= 1u << axis;
+    }
+    if (set == 0)
+        nuc_ti_fail(ti, "no axis is given");
+    return set;
+}
+
+void nuc_ti_reduce(struct nuc_ti *ti)
+{
+    static const struct {
+        int32_t code;
+        enum nuc_op op;
+    } rows[] = {
+        {NUC_LT_MEAN, NUC_OP_MEAN_DIM},
+        {NUC_LT_SUM, NUC_OP_SUM_DIM},
+        {NUC_LT_REDUCE_MAX, NUC_OP_AMAX},
+        {NUC_LT_REDUCE_MIN, NUC_OP_AMIN},
+    };
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
+    enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
+    uint32_t set = axes_of(ti, x->rank), row = 0, n_dims = 0;
+    bool keep = ti->op->options.reduce.keep_dims;
+    int64_t dims[NUC_MAX_RANK];
+
+    while (rows[row].code != ti->op->code)
+        row++;
+    /* What is left of an image is in the tensor's order when the channels go, or height and width do. */
+    bool plain_left = (set & 8u) != 0 || (set & 6u) == 6u;
+    if (!keep && form == NUC_TI_IMAGE && !plain_left)
+        form = NUC_TI_PLAIN;
+    for (uint32_t dim = 0; dim < x->rank; dim++) {
+        if (set >> nuc_ti_axis(form, dim) & 1u)
+            dims[n_dims++] = dim;
+    }
+    struct nuc_node *node = nuc_ti_call(ti, rows[row].op, nuc_ti_real(ti, 0, form));
+    nuc_set_arg_ints(node, ti->g, 1, dims, n_dims);
+    nuc_set_arg_bool(node, 2, keep);
+    nuc_ti_define(ti, nuc_ti_infer(ti, node), keep ? form : NUC_TI_PLAIN);
+}
+
+/* ---- QUANTIZE, DEQUANTIZE ---- */
+
+/* float32 to int8, int8 to float32, or int8 with other parameters: what the tensors' own quantization says. */
+void nuc_ti_requantize(struct nuc_ti *ti)
+{
+    enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
+
+    nuc_ti_define(ti, nuc_ti_real(ti, 0, form), form);
+}

@@ -1,0 +1,392 @@
+/* Values of tensors in the form an operator asks for, constants, quantization. */
+#include <math.h>
+#include <string.h>
+
+#include "host/file.h"
+#include "tflite_import.h"
+
+/* Dimension of an image for axis i of [N, H, W, C]; axis of [N, H, W, C] for dimension i of an image. */
+static const uint32_t image_dim[4] = {0, 2, 3, 1};
+static const uint32_t image_axis[4] = {0, 3, 1, 2};
+static const int64_t to_plain[4] = {0, 2, 3, 1};
+static const int64_t to_image[4] = {0, 3, 1, 2};
+
+uint32_t nuc_ti_dim(enum nuc_ti_form form, uint32_t axis)
+{
+    return form == NUC_TI_IMAGE ? image_dim[axis] : axis;
+}
+
+uint32_t nuc_ti_axis(enum nuc_ti_form form, uint32_t dim)
+{
+    return form == NUC_TI_IMAGE ? image_axis[dim] : dim;
+}
+
+void nuc_ti_sizes(const struct nuc_lt_tensor *t, enum nuc_ti_form form, int64_t sizes[NUC_MAX_RANK])
+{
+    for (uint32_t d = 0; d < t->rank; d++)
+        sizes[d] = t->shape[nuc_ti_axis(form, d)];
+}
+
+bool nuc_ti_is_flat(const struct nuc_lt_tensor *t)
+{
+    return t->rank != 4 || t->shape[3] == 1 || (t->shape[1] == 1 && t->shape[2] == 1);
+}
+
+/* ---- operands ---- */
+
+bool nuc_ti_has(const struct nuc_ti *ti, uint32_t i)
+{
+    return i < ti->op->n_inputs && ti->op->inputs[i] >= 0;
+}
+
+const struct nuc_lt_tensor *nuc_ti_in(const struct nuc_ti *ti, uint32_t i)
+{
+    if (!nuc_ti_has(ti, i))
+        nuc_ti_fail(ti, "operand %u is missing", i);
+    return &ti->s->tensors[ti->op->inputs[i]];
+}
+
+const struct nuc_lt_tensor *nuc_ti_out(const struct nuc_ti *ti)
+{
+    return &ti->s->tensors[ti->op->outputs[0]];
+}
+
+enum nuc_ti_form nuc_ti_form_of(const struct nuc_ti *ti, uint32_t i)
+{
+    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+
+    if (t->data.data != NULL)
+        return t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
+    return ti->values[ti->op->inputs[i]].form;
+}
+
+uint32_t nuc_ti_integers(const struct nuc_ti *ti, uint32_t i, uint32_t max, int64_t *out)
+{
+    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+
+    if (t->data.data == NULL || (t->dtype != NUC_I32 && t->dtype != NUC_I64))
+        nuc_ti_fail(ti, "operand %u must be a constant of integers", i);
+    size_t size = t->dtype == NUC_I32 ? 4 : 8, count = t->data.size / size;
+    if (count > max)
+        nuc_ti_fail(ti, "operand %u has %zu numbers, at most %u are handled", i, count, max);
+    for (size_t k = 0; k < count; k++) {
+        const uint8_t *at = t->data.data + k * size;
+        out[k] = size == 4 ? (int32_t)nuc_load_u32(at) : (int64_t)nuc_load_u64(at);
+    }
+    return (uint32_t)count;
+}
+
+/* ---- constants ---- */
+
+/* The elements in the dim order of `meta`. */
+static void gather(const struct nuc_meta *meta, const int64_t *strides, size_t size, const uint8_t *from, uint8_t *to)
+{
+    int64_t at[NUC_MAX_RANK] = {0}, offset = 0, count = nuc_elements(meta);
+
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(to + (size_t)i * size, from + (size_t)offset * size, size);
+        for (uint32_t k = meta->rank; k-- > 0;) {
+            uint8_t d = meta->dim_order[k];
+            offset += strides[d];
+            if (++at[d] < meta->sizes[d])
+                break;
+            offset -= strides[d] * meta->sizes[d];
+            at[d] = 0;
+        }
+    }
+}
+
+static struct nuc_node *add_buffer(struct nuc_ti *ti, const char *name, const struct nuc_meta *meta, const void *bytes)
+{
+    struct nuc_node *node = nuc_add_placeholder(ti->g, name, NUC_BUFFER, meta);
+    struct nuc_data *data = nuc_alloc(ti->cx, sizeof *data);
+
+    data->bytes = (struct nuc_span){bytes, nuc_bytes(meta)};
+    nuc_dense_strides(meta, data->strides);
+    node->data = data;
+    node->target = node->name;
+    return node;
+}
+
+static int64_t quant_min(enum nuc_dtype dtype, bool per_channel)
+{
+    if (dtype == NUC_I32)
+        return per_channel ? -(int64_t)INT32_MAX : INT32_MIN;
+    return -INT8_MAX;
+}
+
+static struct nuc_node *dequantize_channels(struct nuc_ti *ti, struct nuc_node *buffer, const struct nuc_lt_tensor *t,
+                                            uint32_t channel)
+{
+    int64_t count = t->quant.count;
+    struct nuc_meta scales = nuc_meta_make(NUC_F32, &count, 1), zeros = nuc_meta_make(NUC_I64, &count, 1);
+    struct nuc_node *dq = nuc_ti_call(ti, NUC_OP_DEQUANTIZE_PER_CHANNEL, buffer);
+
+    nuc_set_arg_node(dq, ti->g, 1, add_buffer(ti, "scale", &scales, t->quant.scale));
+    nuc_set_arg_node(dq, ti->g, 2, add_buffer(ti, "zero_point", &zeros, t->quant.zero_point));
+    nuc_set_arg_int(dq, 3, channel);
+    nuc_set_arg_int(dq, 4, quant_min(t->dtype, true));
+    nuc_set_arg_int(dq, 5, t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX);
+    nuc_set_arg_dtype(dq, 6, t->dtype);
+    return nuc_ti_infer(ti, dq);
+}
+
+static struct nuc_node *dequantize(struct nuc_ti *ti, struct nuc_node *x, const struct nuc_lt_tensor *t, int64_t low,
+                                   int64_t high)
+{
+    struct nuc_node *dq = nuc_ti_call(ti, NUC_OP_DEQUANTIZE_PER_TENSOR, x);
+
+    nuc_set_arg_float(dq, 1, (double)t->quant.scale[0]);
+    nuc_set_arg_int(dq, 2, t->quant.zero_point[0]);
+    nuc_set_arg_int(dq, 3, low);
+    nuc_set_arg_int(dq, 4, high);
+    nuc_set_arg_dtype(dq, 5, t->dtype);
+    return nuc_ti_infer(ti, dq);
+}
+
+static void check_constant(const struct nuc_ti *ti, const struct nuc_lt_tensor *t, const struct nuc_meta *meta,
+                           uint32_t channel)
+{
+    bool quantized = t->dtype == NUC_I8 || t->dtype == NUC_I32;
+
+    if (t->data.data == NULL)
+        nuc_ti_fail(ti, "tensor '%s' must be a constant", t->name);
+    if (!(quantized && t->quant.count > 0) && t->dtype != NUC_F32)
+        nuc_ti_fail(ti, "constant '%s' is %s with %u scales: quantized int8 or int32, or float32 are handled", t->name,
+                    nuc_dtype_name(t->dtype), t->quant.count);
+    if (t->quant.count > 1 && (channel >= meta->rank || meta->sizes[channel] != (int64_t)t->quant.count))
+        nuc_ti_fail(ti, "constant '%s' has %u scales along axis %d, which is not its channel axis", t->name,
+                    t->quant.count, t->quant.axis);
+    for (uint32_t i = 0; quantized && i < t->quant.count; i++) {
+        bool in_range = t->quant.zero_point[i] >= INT8_MIN && t->quant.zero_point[i] <= INT8_MAX;
+        if (!(t->quant.scale[i] > 0.0f) || !(t->quant.scale[i] < 1e30f) || !in_range)
+            nuc_ti_fail(ti, "constant '%s' has scale %g and zero point %lld", t->name, (double)t->quant.scale[i],
+                        (long long)t->quant.zero_point[i]);
+    }
+}
+
+struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *t, const struct nuc_meta *meta,
+                                 const int64_t *strides, uint32_t channel)
+{
+    int64_t dense[NUC_MAX_RANK];
+    size_t size = nuc_dtype_size(t->dtype);
+    const uint8_t *bytes = t->data.data;
+
+    check_constant(ti, t, meta, channel);
+    nuc_dense_strides(meta, dense);
+    bool in_place = (uintptr_t)bytes % size == 0;
+    for (uint32_t d = 0; d < meta->rank; d++)
+        in_place = in_place && (meta->sizes[d] == 1 || dense[d] == strides[d]);
+    if (!in_place) {
+        uint8_t *copy = nuc_alloc_array(ti->cx, (size_t)nuc_elements(meta), size);
+        gather(meta, strides, size, t->data.data, copy);
+        bytes = copy;
+    }
+    struct nuc_node *buffer = add_buffer(ti, "constant", meta, bytes);
+    if (t->dtype == NUC_F32)
+        return buffer;
+    if (t->quant.count > 1)
+        return dequantize_channels(ti, buffer, t, channel);
+    return dequantize(ti, buffer, t, quant_min(t->dtype, false), t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX);
+}
+
+/* A constant in a form, with dimensions of size 1 in front when its rank is below that of the form. */
+static struct nuc_node *constant_operand(struct nuc_ti *ti, const struct nuc_lt_tensor *t, enum nuc_ti_form form)
+{
+    uint32_t rank = form == NUC_TI_IMAGE ? 4 : t->rank, missing = rank - t->rank;
+    int64_t sizes[NUC_MAX_RANK] = {0}, strides[NUC_MAX_RANK] = {0}, stride = 1;
+    uint32_t channel = 0;
+
+    for (uint32_t axis = rank; axis-- > 0;) {
+        uint32_t d = nuc_ti_dim(form, axis);
+        sizes[d] = axis < missing ? 1 : t->shape[axis - missing];
+        strides[d] = stride;
+        stride *= sizes[d];
+        if (axis >= missing && t->quant.count > 1 && (int32_t)(axis - missing) == t->quant.axis)
+            channel = d;
+    }
+    struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, rank);
+    if (form == NUC_TI_IMAGE)
+        nuc_set_channels_last(&meta);
+    return nuc_ti_constant(ti, t, &meta, strides, channel);
+}
+
+/* ---- building ---- */
+
+struct nuc_node *nuc_ti_call(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *input)
+{
+    const char *name = nuc_op_name(op);
+    const char *dot = strchr(name, '.');
+    size_t length = strcspn(dot + 1, ".");
+    struct nuc_node *node = nuc_add_node(ti->g, NULL, op, nuc_format(ti->cx, "%.*s", (int)length, dot + 1));
+
+    node->source = (struct nuc_source){.file = nuc_base_name(ti->m->file), .line = (int)ti->index};
+    if (input != NULL)
+        nuc_set_arg_node(node, ti->g, 0, input);
+    return node;
+}
+
+struct nuc_node *nuc_ti_infer(struct nuc_ti *ti, struct nuc_node *node)
+{
+    nuc_infer_shape(ti->g, node);
+    return node;
+}
+
+struct nuc_node *nuc_ti_quantize(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
+{
+    struct nuc_node *q = nuc_ti_call(ti, NUC_OP_QUANTIZE_PER_TENSOR, real);
+
+    nuc_set_arg_float(q, 1, (double)like->quant.scale[0]);
+    nuc_set_arg_int(q, 2, like->quant.zero_point[0]);
+    nuc_set_arg_int(q, 3, INT8_MIN);
+    nuc_set_arg_int(q, 4, INT8_MAX);
+    nuc_set_arg_dtype(q, 5, NUC_I8);
+    return nuc_ti_infer(ti, q);
+}
+
+struct nuc_node *nuc_ti_dequantize(struct nuc_ti *ti, struct nuc_node *quantized, const struct nuc_lt_tensor *like)
+{
+    return dequantize(ti, quantized, like, INT8_MIN, INT8_MAX);
+}
+
+struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
+{
+    if (like->dtype == NUC_F32)
+        return real;
+    return nuc_ti_dequantize(ti, nuc_ti_quantize(ti, real, like), like);
+}
+
+struct nuc_node *nuc_ti_view(struct nuc_ti *ti, struct nuc_node *x, const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_node *view = nuc_ti_call(ti, NUC_OP_RESHAPE, x);
+
+    nuc_set_arg_ints(view, ti->g, 1, sizes, rank);
+    return nuc_ti_infer(ti, view);
+}
+
+struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int64_t *dims, uint32_t rank)
+{
+    struct nuc_node *permute = nuc_ti_call(ti, NUC_OP_PERMUTE, x);
+
+    nuc_set_arg_ints(permute, ti->g, 1, dims, rank);
+    return nuc_ti_infer(ti, permute);
+}
+
+/* ---- values in the form asked for ---- */
+
+struct nuc_node *nuc_ti_real(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form form)
+{
+    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+    struct nuc_ti_value *v = &ti->values[ti->op->inputs[i]];
+    bool is_float = t->dtype == NUC_F32;
+
+    if (form == NUC_TI_IMAGE && t->rank != 4)
+        nuc_ti_fail(ti, "tensor '%s' has %u dimensions, 4 are needed", t->name, t->rank);
+    if (t->data.data != NULL)
+        return constant_operand(ti, t, form);
+    if (v->nodes[form] == NULL) {
+        struct nuc_node *other = v->nodes[v->form];
+        struct nuc_node *real = is_float ? other : nuc_ti_dequantize(ti, other, t);
+        real = nuc_ti_permute(ti, real, form == NUC_TI_IMAGE ? to_image : to_plain, 4);
+        v->nodes[form] = is_float ? real : nuc_ti_quantize(ti, real, t);
+        v->ordered[form] = form == NUC_TI_PLAIN;
+    }
+    return is_float ? v->nodes[form] : nuc_ti_dequantize(ti, v->nodes[form], t);
+}
+
+struct nuc_node *nuc_ti_broadcast(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form form)
+{
+    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+    int64_t sizes[4] = {1, 1, 1, 1};
+
+    if (form == NUC_TI_PLAIN || t->rank == 4)
+        return nuc_ti_real(ti, i, form);
+    if (t->rank > 4)
+        nuc_ti_fail(ti, "tensor '%s' has %u dimensions, at most 4 are handled here", t->name, t->rank);
+    if (t->data.data != NULL)
+        return constant_operand(ti, t, form);
+    for (uint32_t k = 0; k < t->rank; k++)
+        sizes[nuc_ti_dim(form, k + 4 - t->rank)] = t->shape[k];
+    if (sizes[1] != 1 && sizes[2] * sizes[3] != 1)
+        nuc_ti_fail(ti, "tensor '%s' has %u dimensions and would be repeated over pixels: reshape it to 4", t->name,
+                    t->rank);
+    return nuc_ti_settle(ti, nuc_ti_view(ti, nuc_ti_real(ti, i, NUC_TI_PLAIN), sizes, 4), t);
+}
+
+/* ---- results ---- */
+
+/* Whether the range [low, high] of the quantized activation lets every int8 value through. */
+static bool does_nothing(const struct nuc_lt_tensor *out, double low, double high)
+{
+    if (out->dtype != NUC_I8)
+        return false;
+    double scale = (double)out->quant.scale[0], zero = (double)out->quant.zero_point[0];
+    return zero + nearbyint(low / scale) <= INT8_MIN && (isinf(high) || zero + nearbyint(high / scale) >= INT8_MAX);
+}
+
+struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc_lt_activation activation)
+{
+    static const struct {
+        enum nuc_op op;
+        double low, high;
+    } rows[] = {
+        [NUC_LT_ACT_RELU] = {NUC_OP_RELU, 0, INFINITY},
+        [NUC_LT_ACT_RELU_N1_TO_1] = {NUC_OP_HARDTANH, -1, 1},
+        [NUC_LT_ACT_RELU6] = {NUC_OP_HARDTANH, 0, 6},
+    };
+
+    if (activation == NUC_LT_ACT_NONE)
+        return x;
+    if ((size_t)activation >= sizeof rows / sizeof rows[0])
+        nuc_ti_fail(ti, "fused activation %d is not handled", (int)activation);
+    if (does_nothing(nuc_ti_out(ti), rows[activation].low, rows[activation].high))
+        return x;
+    struct nuc_node *node = nuc_ti_call(ti, rows[activation].op, x);
+    if (rows[activation].op == NUC_OP_HARDTANH) {
+        nuc_set_arg_float(node, 1, rows[activation].low);
+        nuc_set_arg_float(node, 2, rows[activation].high);
+    }
+    return nuc_ti_infer(ti, node);
+}
+
+static void check_sizes(const struct nuc_ti *ti, const struct nuc_node *node, enum nuc_ti_form form)
+{
+    const struct nuc_lt_tensor *t = nuc_ti_out(ti);
+    int64_t sizes[NUC_MAX_RANK];
+
+    if (form == NUC_TI_IMAGE && t->rank != 4)
+        nuc_ti_fail(ti, "the result '%s' has %u dimensions, 4 are needed", t->name, t->rank);
+    nuc_ti_sizes(t, form, sizes);
+    struct nuc_meta wanted = nuc_meta_make(node->vals[0].dtype, sizes, t->rank);
+    if (!nuc_same_sizes(&wanted, &node->vals[0]))
+        nuc_ti_fail(ti, "its operands give %s, the result '%s' is stated as %s", nuc_meta_text(ti->cx, &node->vals[0]),
+                    t->name, nuc_meta_text(ti->cx, &wanted));
+}
+
+void nuc_ti_define(struct nuc_ti *ti, struct nuc_node *real, enum nuc_ti_form form)
+{
+    const struct nuc_lt_tensor *t = nuc_ti_out(ti);
+    struct nuc_ti_value *v = &ti->values[ti->op->outputs[0]];
+
+    check_sizes(ti, real, form);
+    if (real->vals[0].dtype != NUC_F32)
+        nuc_ti_fail(ti, "gives %s", nuc_meta_text(ti->cx, &real->vals[0]));
+    v->nodes[form] = t->dtype == NUC_F32 ? real : nuc_ti_quantize(ti, real, t);
+    v->form = form;
+    struct nuc_meta wanted = real->vals[0];
+    if (form == NUC_TI_IMAGE)
+        nuc_set_channels_last(&wanted);
+    else
+        nuc_set_contiguous(&wanted);
+    v->ordered[form] = nuc_same_layout(&wanted, &real->vals[0]);
+}
+
+void nuc_ti_define_alias(struct nuc_ti *ti, struct nuc_node *node, enum nuc_ti_form form)
+{
+    struct nuc_ti_value *v = &ti->values[ti->op->outputs[0]];
+
+    check_sizes(ti, node, form);
+    v->nodes[form] = node;
+    v->form = form;
+    v->ordered[form] = false;
+}

@@ -1,0 +1,30 @@
+/* LiteRT models as input of the compiler: what is imported is a graph that holds its invariants, and prints. */
+#include <stdlib.h>
+
+#include "compiler/import/tflite.h"
+#include "fuzz_support.h"
+
+#define MEMORY ((size_t)256 << 20)
+
+static void import(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_span *bytes = arg;
+    struct nuc_graph *g = nuc_import_litert(cx, nuc_lt_read(cx, "input", *bytes));
+
+    nuc_graph_verify(g, "import");
+    nuc_graph_print(g, false);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_memory memory;
+    struct nuc_context *cx = fuzz_context(&memory, MEMORY);
+    uint8_t *copy = fuzz_copy(data, size);
+    struct nuc_span bytes = {copy, size};
+
+    if (nuc_try(cx, import, &bytes) == NUC_INTERNAL)
+        fuzz_broken(cx->message);
+    nuc_context_free(cx);
+    free(copy);
+    return 0;
+}

@@ -1,0 +1,309 @@
+/* LiteRT models as graphs: layouts, paddings, activations and constants of imported operators; what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/import/tflite.h"
+
+static int setup(void **state)
+{
+    *state = nuc_context_new(NULL);
+    return *state == NULL;
+}
+
+static int teardown(void **state)
+{
+    nuc_context_free(*state);
+    return 0;
+}
+
+static const float scales[] = {0.5f, 0.25f, 0.125f, 0.0625f};
+static const int64_t zeros[] = {0, 0, 0, 0};
+static const int64_t low[] = {-128};
+static const int8_t bytes[64] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+static const int32_t words[4] = {100, 200, 300, 400};
+
+static int32_t add(struct nuc_lt_model *m, const char *name, enum nuc_dtype dtype, uint32_t rank, const int32_t *shape)
+{
+    struct nuc_lt_tensor t = {.name = name, .dtype = dtype, .rank = rank};
+
+    memcpy(t.shape, shape, rank * sizeof *shape);
+    if (dtype == NUC_I8)
+        t.quant = (struct nuc_lt_quant){1, scales, zeros, 0};
+    return nuc_lt_add_tensor(m, &t);
+}
+
+#define ADD(m, name, ...)                                                                                              \
+    add(m, name, NUC_I8, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t), (int32_t[]){__VA_ARGS__})
+
+/* A constant of the tensor's size, which `bytes` is long enough for. */
+static int32_t constant(struct nuc_lt_model *m, int32_t tensor, uint32_t n_scales, int32_t axis)
+{
+    struct nuc_lt_tensor *t = &m->subgraphs[0].tensors[tensor];
+
+    t->quant = (struct nuc_lt_quant){n_scales, scales, zeros, axis};
+    t->data = (struct nuc_span){(const uint8_t *)bytes, (size_t)nuc_lt_elements(t)};
+    return tensor;
+}
+
+static int32_t integers(struct nuc_lt_model *m, int32_t count, const int32_t *values)
+{
+    int32_t tensor = add(m, "numbers", NUC_I32, 1, &count);
+
+    m->subgraphs[0].tensors[tensor].data =
+        (struct nuc_span){nuc_copy(m->cx, values, (size_t)count * sizeof *values), (size_t)count * sizeof *values};
+    return tensor;
+}
+
+static void set_borders(struct nuc_lt_model *m, int32_t input, int32_t output)
+{
+    struct nuc_lt_subgraph *s = &m->subgraphs[0];
+
+    s->inputs = nuc_copy(m->cx, &input, sizeof input);
+    s->outputs = nuc_copy(m->cx, &output, sizeof output);
+    s->n_inputs = s->n_outputs = 1;
+}
+
+static const char *text_of(struct nuc_lt_model *m)
+{
+    struct nuc_graph *g = nuc_import_litert(m->cx, m);
+
+    nuc_graph_verify(g, "import");
+    return nuc_graph_print(g, false);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void assert_lacks(const char *text, const char *part)
+{
+    if (strstr(text, part) != NULL)
+        fail_msg("'%s' is in:\n%s", part, text);
+}
+
+/* x[1, h, h, c_in] -> CONV_2D 2x2 -> y */
+static struct nuc_lt_model *conv_model(struct nuc_context *cx, int32_t height, int32_t results, int32_t stride,
+                                       enum nuc_lt_activation activation)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(cx, "conv.tflite");
+    int32_t x = ADD(m, "x:0", 1, height, height, 2), w = constant(m, ADD(m, "w", 4, 2, 2, 2), 4, 0);
+    int32_t b = integers(m, 4, words), y = ADD(m, "y", 1, results, results, 4);
+    struct nuc_lt_op *op = nuc_lt_add_op(m, NUC_LT_CONV_2D, (const int32_t[]){x, w, b}, 3, &y, 1);
+
+    op->options.conv.padding = NUC_LT_SAME;
+    op->options.conv.stride_w = op->options.conv.stride_h = stride;
+    op->options.conv.dilation_w = op->options.conv.dilation_h = 1;
+    op->options.conv.activation = activation;
+    set_borders(m, x, y);
+    return m;
+}
+
+static void uneven_padding_becomes_a_pad(void **state)
+{
+    const char *text = text_of(conv_model(*state, 5, 5, 1, NUC_LT_ACT_NONE));
+
+    assert_has(text, "%x_0 = input : int8[1, 2, 5, 5] channels-last");
+    assert_has(text, "aten.pad.default(%dequantize_per_tensor, [0, 1, 0, 1], \"constant\")");
+    assert_has(text, "int8[4, 2, 2, 2] channels-last");
+    assert_has(text, "int32[4]");
+    assert_has(text, "%conv2d = aten.conv2d.default(");
+    assert_has(text, ") : int8[1, 4, 5, 5] channels-last");
+}
+
+static void even_padding_stays_in_the_convolution(void **state)
+{
+    const char *text = text_of(conv_model(*state, 4, 2, 2, NUC_LT_ACT_NONE));
+
+    assert_lacks(text, "aten.pad");
+    assert_has(text, "[2, 2]");
+}
+
+static void activations_that_do_nothing_are_left_out(void **state)
+{
+    struct nuc_lt_model *m = conv_model(*state, 4, 2, 2, NUC_LT_ACT_RELU);
+
+    assert_has(text_of(m), "aten.relu");
+    m->subgraphs[0].tensors[m->subgraphs[0].outputs[0]].quant.zero_point = low;
+    assert_lacks(text_of(m), "aten.relu");
+    m->subgraphs[0].ops[0].options.conv.activation = NUC_LT_ACT_RELU6;
+    assert_has(text_of(m), "aten.hardtanh.default(%conv2d, 0");
+}
+
+static void missing_scales_of_biases_are_products(void **state)
+{
+    struct nuc_lt_model *m = conv_model(*state, 4, 2, 2, NUC_LT_ACT_NONE);
+    struct nuc_graph *g = nuc_import_litert(*state, m);
+    size_t found = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        const struct nuc_node *data = n->op == NUC_OP_DEQUANTIZE_PER_CHANNEL ? nuc_arg_node(n, 0) : NULL;
+        if (data == NULL || data->vals[0].dtype != NUC_I32)
+            continue;
+        const struct nuc_node *factors = nuc_arg_node(n, 1);
+        assert_non_null(factors);
+        const float *products = nuc_const_contiguous(g, factors);
+        for (int i = 0; i < 4; i++)
+            assert_float_equal(products[i], scales[0] * scales[i], 0);
+        found++;
+    }
+    assert_int_equal(found, 1);
+}
+
+/* [1, 1, 2, 4] of bytes: channel c of pixel w is 4 * w + c + 1. */
+static void depthwise_weights_are_one_filter_a_channel(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "depthwise.tflite");
+    int32_t x = ADD(m, "x", 1, 3, 3, 2), w = constant(m, ADD(m, "w", 1, 1, 2, 4), 4, 3), y = ADD(m, "y", 1, 3, 2, 4);
+    struct nuc_lt_op *op = nuc_lt_add_op(m, NUC_LT_DEPTHWISE_CONV_2D, (const int32_t[]){x, w}, 2, &y, 1);
+
+    op->options.conv.padding = NUC_LT_VALID;
+    op->options.conv.stride_w = op->options.conv.stride_h = 1;
+    op->options.conv.dilation_w = op->options.conv.dilation_h = 1;
+    op->options.conv.depth_multiplier = 2;
+    set_borders(m, x, y);
+    struct nuc_graph *g = nuc_import_litert(*state, m);
+    const struct nuc_node *weights = nuc_find_node(g, "constant");
+    assert_non_null(weights);
+    assert_int_equal(weights->vals[0].sizes[0], 4);
+    assert_int_equal(weights->vals[0].sizes[3], 2);
+    const int8_t *filters = nuc_const_contiguous(g, weights);
+    const int8_t expected[8] = {1, 5, 2, 6, 3, 7, 4, 8};
+    assert_memory_equal(filters, expected, sizeof expected);
+    assert_has(nuc_graph_print(g, false), "groups=2) : float32[1, 4, 3, 2]");
+}
+
+static void max_pool_pads_with_the_least_value(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "pool.tflite");
+    int32_t x = ADD(m, "x", 1, 4, 4, 2), y = ADD(m, "y", 1, 4, 4, 2);
+    struct nuc_lt_op *op = nuc_lt_add_op(m, NUC_LT_MAX_POOL_2D, &x, 1, &y, 1);
+
+    op->options.pool.padding = NUC_LT_SAME;
+    op->options.pool.filter_h = op->options.pool.filter_w = 2;
+    op->options.pool.stride_h = op->options.pool.stride_w = 1;
+    set_borders(m, x, y);
+    assert_has(text_of(m), "[0, 1, 0, 1], \"constant\", -64");
+}
+
+/* An image is permuted only where its bytes are not in the order of its sizes. */
+static void reshapes_read_the_models_order(void **state)
+{
+    for (int32_t pixels = 1; pixels <= 2; pixels++) {
+        struct nuc_lt_model *m = nuc_lt_model_new(*state, "reshape.tflite");
+        int32_t x = ADD(m, "x", 1, pixels, 1, 8), y = ADD(m, "y", 1, 8 * pixels);
+        int32_t shape = integers(m, 2, (const int32_t[]){1, 8 * pixels});
+
+        nuc_lt_add_op(m, NUC_LT_RESHAPE, (const int32_t[]){x, shape}, 2, &y, 1);
+        set_borders(m, x, y);
+        const char *text = text_of(m);
+        assert_has(text, "aten.reshape.default(");
+        if (pixels == 1)
+            assert_lacks(text, "aten.permute");
+        else
+            assert_has(text, "aten.permute.default(%dequantize_per_tensor, [0, 2, 3, 1])");
+    }
+}
+
+/* [N, H, W, C] -> [N, C, H, W] of an image is the image. */
+static void transposes_between_layouts_are_free(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "transpose.tflite");
+    int32_t x = ADD(m, "x", 1, 4, 5, 2), y = ADD(m, "y", 1, 2, 4, 5), z = ADD(m, "z", 1, 2, 4, 5);
+    int32_t perm = integers(m, 4, (const int32_t[]){0, 3, 1, 2});
+
+    nuc_lt_add_op(m, NUC_LT_TRANSPOSE, (const int32_t[]){x, perm}, 2, &y, 1);
+    nuc_lt_add_op(m, NUC_LT_ABS, &y, 1, &z, 1);
+    set_borders(m, x, z);
+    const char *text = text_of(m);
+    assert_lacks(text, "aten.permute");
+    assert_has(text, "aten.contiguous");
+}
+
+/* A vector meets an image at its channels. */
+static void vectors_broadcast_over_pixels(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "add.tflite");
+    int32_t x = ADD(m, "x", 1, 4, 5, 2), b = constant(m, ADD(m, "b", 2), 1, 0), y = ADD(m, "y", 1, 4, 5, 2);
+
+    nuc_lt_add_op(m, NUC_LT_ADD, (const int32_t[]){x, b}, 2, &y, 1);
+    set_borders(m, x, y);
+    assert_has(text_of(m), "int8[1, 2, 1, 1]");
+}
+
+struct refused {
+    struct nuc_lt_model *m;
+};
+
+static void import(struct nuc_context *cx, void *arg)
+{
+    nuc_import_litert(cx, ((struct refused *)arg)->m);
+}
+
+static void assert_refused(struct nuc_context *cx, struct nuc_lt_model *m, enum nuc_status status, const char *part)
+{
+    struct refused r = {m};
+
+    assert_int_equal(nuc_try(cx, import, &r), status);
+    assert_has(cx->message, part);
+}
+
+static void refusals_name_operator_and_reason(void **state)
+{
+    struct nuc_lt_model *m = conv_model(*state, 4, 2, 2, NUC_LT_ACT_NONE);
+    struct nuc_lt_subgraph *s = &m->subgraphs[0];
+
+    s->tensors[s->outputs[0]].shape[1] = 3;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "conv.tflite: operator 0 (CONV_2D): its operands give");
+    s->tensors[s->outputs[0]].shape[1] = 2;
+    s->ops[0].options.conv.stride_h = 0;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "stride is 0");
+    s->ops[0].options.conv.stride_h = 2;
+    s->ops[0].code = 49;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "operator 0 (BUILTIN_49): is not handled");
+    s->ops[0].code = NUC_LT_CUSTOM;
+    s->ops[0].custom_code = "NeutronGraph";
+    assert_refused(*state, m, NUC_UNSUPPORTED, "custom operator 'NeutronGraph'");
+    s->tensors[s->inputs[0]].dtype = NUC_U8;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "tensor 'x:0' is uint8");
+}
+
+static void values_come_from_somewhere(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "order.tflite");
+    int32_t x = ADD(m, "x", 1, 8), y = ADD(m, "y", 1, 8), z = ADD(m, "z", 1, 8);
+
+    nuc_lt_add_op(m, NUC_LT_ABS, &y, 1, &z, 1);
+    set_borders(m, x, z);
+    assert_refused(*state, m, NUC_UNSUPPORTED, "reads tensor 'y' before it is computed");
+    m->subgraphs[0].ops[0].inputs[0] = x;
+    m->subgraphs[0].outputs[0] = y;
+    assert_refused(*state, m, NUC_BAD_INPUT, "output 0 is computed by no operator");
+    m->subgraphs[0].ops[0].outputs[0] = x;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "writes tensor 'x', which has a value already");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(uneven_padding_becomes_a_pad, setup, teardown),
+        cmocka_unit_test_setup_teardown(even_padding_stays_in_the_convolution, setup, teardown),
+        cmocka_unit_test_setup_teardown(activations_that_do_nothing_are_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(missing_scales_of_biases_are_products, setup, teardown),
+        cmocka_unit_test_setup_teardown(depthwise_weights_are_one_filter_a_channel, setup, teardown),
+        cmocka_unit_test_setup_teardown(max_pool_pads_with_the_least_value, setup, teardown),
+        cmocka_unit_test_setup_teardown(reshapes_read_the_models_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(transposes_between_layouts_are_free, setup, teardown),
+        cmocka_unit_test_setup_teardown(vectors_broadcast_over_pixels, setup, teardown),
+        cmocka_unit_test_setup_teardown(refusals_name_operator_and_reason, setup, teardown),
+        cmocka_unit_test_setup_teardown(values_come_from_somewhere, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
