@@ -82,6 +82,7 @@ struct nuc_options {
     bool use_neutron_for_format_conversion;
     enum nuc_dim_order dim_order;
     const char *intermediates_dir; /* NULL: none */
+    bool profile;                  /* programs record the time of each kernel call and carry the kernels' names */
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;
     bool reference_compat; /* reproduce the reference backend's decisions and quantization */
@@ -325,6 +326,32 @@ enum nuc_inspect_form {
  */
 enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, enum nuc_inspect_form form, bool disassemble,
                                  const char **text);
+
+/* ---- profiles ---- */
+
+/* What one delegate call of an execution left: nuc_program_profile() of runtime.h gives it. */
+struct nuc_profile_call {
+    uint32_t instruction;
+    const void *records;
+    size_t bytes;
+};
+
+struct nuc_profile_run {
+    const struct nuc_profile_call *calls;
+    size_t n_calls;
+};
+
+/*
+ * A table of one execution of the program: every operator on the CPU and every kernel on the NPU, with cycles,
+ * microseconds at the target's clock, share, node and source line (docs/cycle-model.md). `file` stands in messages;
+ * `run` may be NULL: kernels then have the times of the model.
+ */
+enum nuc_status nuc_profile_text(struct nuc_compiler *c, const char *file, const void *program, size_t size,
+                                 const struct nuc_profile_run *run, const char **text);
+
+/* The same for ExecuTorch's Inspector: an ETDump file with a block for each execution; its times are cycles. */
+enum nuc_status nuc_write_etdump(struct nuc_compiler *c, const char *file, const void *program, size_t size,
+                                 const struct nuc_profile_run *runs, size_t n_runs, const char *output);
 
 /* Figures of the last program made by nuc_program() or nuc_compile_file(); NUC_BAD_USAGE when there is none. */
 struct nuc_program_report {

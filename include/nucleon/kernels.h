@@ -93,6 +93,8 @@ struct nuc_kernel_context {
     size_t temporary_size;
     size_t temporary_used;
     struct nuc_detail *detail; /* never NULL */
+    const uint8_t *profile;    /* set by a delegate that records one: valid until the next call; NULL: none */
+    size_t profile_size;
 };
 
 /* `bytes` of temporary memory aligned to `alignment` (a power of two), or NULL when it is exhausted. */

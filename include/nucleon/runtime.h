@@ -111,6 +111,8 @@ struct nuc_program {
     uint32_t n_outputs;
     void (*trace)(void *user, uint32_t instruction, const char *name, struct nuc_value *const *args, size_t n_args);
     void *trace_user;
+    void (*profile)(void *user, uint32_t instruction, const uint8_t *records, size_t bytes);
+    void *profile_user;
 };
 
 /*
@@ -180,6 +182,14 @@ void nuc_program_trace(struct nuc_program *p,
                        void (*trace)(void *user, uint32_t instruction, const char *name, struct nuc_value *const *args,
                                      size_t n_args),
                        void *user);
+
+/*
+ * Calls profile(user, instruction, records, bytes) after each delegate call that left a profile: on Neutron, 16 bytes a
+ * kernel call and 16 for the end, docs/microcode.md. The records are valid until the function returns.
+ */
+void nuc_program_profile(struct nuc_program *p,
+                         void (*profile)(void *user, uint32_t instruction, const uint8_t *records, size_t bytes),
+                         void *user);
 
 #ifdef __cplusplus
 }

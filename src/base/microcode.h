@@ -39,6 +39,7 @@ enum nuc_mc_header_word {
     NUC_MC_WORD_CALLS = 15,        /* number of kernel calls */
     NUC_MC_WORD_IO_OFFSET = 16,    /* bytes from the start: sizes in bytes of the inputs, then of the outputs */
     NUC_MC_WORD_CALLS_OFFSET = 17, /* bytes from the start: the first call record */
+    NUC_MC_WORD_NAMES_OFFSET = 18, /* bytes from the start: what the calls were made of; 0: nothing is said */
     NUC_MC_HEADER_WORDS = 20
 };
 

@@ -11,7 +11,7 @@ static const char *const io_types[] = {"float", "int8", NULL};
 
 struct compile_flags {
     const char *output, *dump_after, *intermediates;
-    bool timings;
+    bool timings, profile;
     int format_conversion, delegate_data, io;
     struct cli_partition_flags partition;
     struct cli_quantize_flags quantize;
@@ -29,6 +29,7 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     cli_partition_apply(&f->partition, o);
     o->use_neutron_for_format_conversion = f->format_conversion == 0;
     o->intermediates_dir = f->intermediates;
+    o->profile = f->profile;
     o->io = f->io == 0 ? NUC_IO_FLOAT : NUC_IO_INT8;
     o->delegate_data = f->delegate_data == 0 ? NUC_DELEGATE_INLINE : NUC_DELEGATE_SEGMENT;
     cli_quantize_apply(&f->quantize, o);
@@ -89,6 +90,8 @@ int cli_compile(int argc, char **argv)
          "where the NPU payload lies in the program (default inline)", segment_modes},
         {"--intermediates-dir", NULL, CLI_STRING, &f.intermediates, "DIR",
          "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite", NULL},
+        {"--profile", NULL, CLI_FLAG, &f.profile, NULL,
+         "the program records the time of each NPU kernel: see 'nucleon run --profile'", NULL},
         {"--dump-after", NULL, CLI_STRING, &f.dump_after, "STAGE", "print the graph after a stage ('all': after each)",
          NULL},
         {"--timings", NULL, CLI_FLAG, &f.timings, NULL, "print the seconds of each stage", NULL},

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/image_options.h"
+#include "cli/run_profile.h"
 
 struct run_state {
     struct cli_program program;
@@ -12,6 +13,13 @@ struct run_state {
     struct nuc_tensor_info *inputs, *outputs;
     size_t n_inputs, n_outputs, n_samples;
     char **results; /* one block an output, samples back to back */
+    struct cli_profiler profiler;
+};
+
+struct run_flags {
+    const char *input, *output, *etdump;
+    bool profile;
+    struct cli_image_flags images;
 };
 
 static int open_program(struct run_state *r, const char *path)
@@ -79,6 +87,7 @@ static int run_samples(struct run_state *r, const char *path)
         }
         for (size_t i = 0; i < r->n_outputs; i++)
             outputs[i] = r->results[i] + k * r->outputs[i].bytes;
+        cli_profiler_next(&r->profiler);
         code = cli_program_run(&r->program, path, inputs, outputs);
         cli_progress(NULL, "run", k + 1, r->n_samples);
     }
@@ -169,47 +178,64 @@ static void release(struct run_state *r)
     free(r->results);
     free(r->inputs);
     free(r->outputs);
+    cli_profiler_release(&r->profiler);
     nuc_compiler_free(r->compiler);
     cli_program_close(&r->program);
 }
 
-static int run(const char *path, const char *input, const char *output, const struct cli_image_flags *images)
+static int show(struct run_state *r, const char *path, const struct run_flags *f)
+{
+    int code = CLI_OK;
+
+    if (f->output != NULL)
+        code = write_results(r, f->output);
+    else if (!f->profile)
+        print_results(r);
+    if (code == CLI_OK && (f->profile || f->etdump != NULL))
+        code = cli_profiler_report(&r->profiler, r->compiler, path, &r->program, f->profile, f->etdump);
+    return code;
+}
+
+static int run(const char *path, const struct run_flags *f)
 {
     struct run_state r = {.compiler = NULL};
     struct nuc_options o;
 
     nuc_options_default(&o);
-    cli_image_apply(images, &o);
+    cli_image_apply(&f->images, &o);
     o.warn = cli_warn;
     int code = open_program(&r, path);
     if (code == CLI_OK) {
         r.compiler = nuc_compiler_new(&o, NULL);
-        code = r.compiler == NULL ? cli_report(NUC_NO_MEMORY, NULL) : open_data(&r, input);
+        code = r.compiler == NULL ? cli_report(NUC_NO_MEMORY, NULL) : open_data(&r, f->input);
     }
+    if (code == CLI_OK && (f->profile || f->etdump != NULL))
+        cli_profiler_attach(&r.profiler, &r.program.program);
     if (code == CLI_OK)
         code = run_samples(&r, path);
-    if (code == CLI_OK && output != NULL)
-        code = write_results(&r, output);
-    else if (code == CLI_OK)
-        print_results(&r);
+    if (code == CLI_OK)
+        code = show(&r, path, f);
     release(&r);
     return code;
 }
 
 int cli_run(int argc, char **argv)
 {
-    const char *input = NULL, *output = NULL;
-    struct cli_image_flags images = {.resize = 0};
+    struct run_flags f = {.input = NULL};
     struct cli_option shared[CLI_IMAGE_ROWS];
     const struct cli_option options[] = {
-        {"--input", "-i", CLI_STRING, &input, "DATA",
+        {"--input", "-i", CLI_STRING, &f.input, "DATA",
          "inputs by name or in order, samples along axis 0: .npz, .npy, a folder of .npy or of images", NULL},
-        {"--output", "-o", CLI_STRING, &output, "FILE.npz", "where the outputs go; without it they are printed", NULL},
+        {"--output", "-o", CLI_STRING, &f.output, "FILE.npz", "where the outputs go; without it they are printed",
+         NULL},
+        {"--profile", NULL, CLI_FLAG, &f.profile, NULL,
+         "print the cycles of every operator and NPU kernel (compile with --profile for their nodes and lines)", NULL},
+        {"--etdump", NULL, CLI_STRING, &f.etdump, "FILE.etdump", "write them for ExecuTorch's Inspector", NULL},
         {.name = NULL},
     };
     const struct cli_command command = {
         "run",
-        "PROGRAM.pte --input DATA [--output FILE.npz]",
+        "PROGRAM.pte --input DATA [--output FILE.npz] [--profile] [--etdump FILE]",
         "Runs a program on the host, its NPU parts on the simulator.",
         options,
         shared,
@@ -220,11 +246,11 @@ int cli_run(int argc, char **argv)
     size_t count;
     bool stop;
 
-    cli_image_options(&images, shared);
+    cli_image_options(&f.images, shared);
     int code = cli_parse(&command, argc, argv, path, &count, &stop);
     if (stop)
         return code;
-    if (input == NULL)
+    if (f.input == NULL)
         return cli_usage("run: --input DATA is missing: it holds the inputs");
-    return run(path[0], input, output, &images);
+    return run(path[0], &f);
 }

@@ -321,3 +321,16 @@ struct nuc_span nuc_fb_finish(struct nuc_fb_builder *b, nuc_fb_ref root, const c
     push_offset(b, root);
     return (struct nuc_span){b->data + b->capacity - b->used, b->used};
 }
+
+struct nuc_span nuc_fb_finish_prefixed(struct nuc_fb_builder *b, nuc_fb_ref root, const char identifier[4])
+{
+    uint8_t size[4];
+
+    require_outside_table(b);
+    align_front(b, b->alignment, sizeof size + 8);
+    push(b, identifier, 4);
+    push_offset(b, root);
+    nuc_store_u32(size, (uint32_t)b->used);
+    push(b, size, sizeof size);
+    return (struct nuc_span){b->data + b->capacity - b->used, b->used};
+}

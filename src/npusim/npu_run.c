@@ -68,7 +68,7 @@ void nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *memory,
         if (profile) {
             uint32_t start = time_word(clock.now);
             uint32_t stop = time_word(nuc_npu_clock_step(&nuc_npu_n3_64, &clock, &r));
-            write_profile(profile + (size_t)i * NUC_MC_PROFILE_RECORD, i + 1, start, stop);
+            write_profile(profile + (size_t)i * NUC_MC_PROFILE_RECORD, 1 + i % 255, start, stop);
         }
     }
     if (profile)

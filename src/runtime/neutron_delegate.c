@@ -367,6 +367,8 @@ static enum nuc_status run(void *state, struct nuc_kernel_context *cx, struct nu
     if (code != ENONE)
         return device_error(cx->detail, code, NUC_TEXT("the NPU reports an error"));
     take_outputs(s, args, data.outputs);
+    cx->profile = s->profile > 0 ? data.outputs[s->n_outputs + 1] : NULL;
+    cx->profile_size = s->profile;
     return NUC_OK;
 }
 

@@ -87,6 +87,14 @@ void nuc_program_trace(struct nuc_program *p,
     p->trace_user = user;
 }
 
+void nuc_program_profile(struct nuc_program *p,
+                         void (*profile)(void *user, uint32_t instruction, const uint8_t *records, size_t bytes),
+                         void *user)
+{
+    p->profile = profile;
+    p->profile_user = user;
+}
+
 static bool tensor_is_there(const struct nuc_value *v)
 {
     return v->kind != NUC_VALUE_TENSOR || v->u.tensor.data != NULL || v->u.tensor.bytes == 0;
@@ -135,6 +143,8 @@ static enum nuc_status call(struct nuc_program *p, const struct nuc_instruction 
         status = in->u.kernel->run(&cx, p->args);
     else
         status = in->u.delegate->backend->run(in->u.delegate->state, &cx, p->args, in->n_args);
+    if (status == NUC_OK && p->profile != NULL && cx.profile != NULL)
+        p->profile(p->profile_user, at, cx.profile, cx.profile_size);
     if (status == NUC_OK && p->trace != NULL)
         p->trace(p->trace_user, at, detail->where, p->args, in->n_args);
     return status;

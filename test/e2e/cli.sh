@@ -163,6 +163,15 @@ good "payload in a segment" "$nucleon" compile "$digits/digits.pt2" --delegate-d
 good "run with a segment" "$nucleon" run segment.pte --input "$digits/test.npz" --output segment.npz
 good "run inline" "$nucleon" run digits.pte --input "$digits/test.npz" --output inline.npz
 holds "a segment changes no result" 'cmp -s segment.npz inline.npz'
+good "compile for profiling" "$nucleon" compile "$digits/digits.pt2" --profile \
+    --calibration "$digits/calibration.npz" -o profile.pte
+good "profile" "$nucleon" run profile.pte --input "$digits/test.npz" --output profile.npz --profile --etdump d.etdump
+holds "profiling changes no result" 'cmp -s profile.npz inline.npz'
+holds "kernels have nodes and lines" 'grep -q "^1.0 *NPU CONV_2D .*aten_convolution_default.*train.py:23" out'
+holds "an ETDump is written" '[ "$(dd if=d.etdump bs=1 skip=8 count=4 2>/dev/null)" = ED00 ]'
+good "profile of a program without records" "$nucleon" run digits.pte --input "$digits/test.npz" --profile
+holds "it is said" 'grep -q "without --profile" out'
+bad 1 "an ETDump nowhere" "$nucleon" run profile.pte --input "$digits/test.npz" -o box/none/x --etdump box/none/y
 good "int8 borders" "$nucleon" compile "$digits/digits.pt2" --io int8 --calibration "$digits/calibration.npz" -o int8.pte
 good "run with float data for int8 inputs" "$nucleon" run int8.pte --input "$digits/test.npz" --output int8.npz
 holds "int8 borders change no result" 'cmp -s int8.npz inline.npz'

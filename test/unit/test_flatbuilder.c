@@ -237,6 +237,29 @@ static void test_misuse(void **state)
     assert_non_null(strstr(cx->message, "2 GiB"));
 }
 
+/* The word in front counts for alignment: elements of 8 bytes lie at multiples of 8 from it. */
+static void test_prefixed(void **state)
+{
+    struct nuc_fb_builder *b = nuc_fb_builder_new(*state);
+    const uint64_t words[3] = {1, 2, 3};
+
+    for (int strings = 0; strings < 9; strings++)
+        nuc_fb_add_string(b, "x");
+    nuc_fb_ref list = nuc_fb_add_vector(b, words, 3, 8, 8);
+    nuc_fb_table_begin(b);
+    nuc_fb_put_ref(b, 0, list);
+    struct nuc_span s = nuc_fb_finish_prefixed(b, nuc_fb_table_end(b), "TEST");
+    struct nuc_fb_reader r = {s, false};
+    struct nuc_fb_vector v = nuc_fb_vec(&r, nuc_fb_root(&r, 4), 0, 8);
+
+    assert_int_equal(nuc_load_u32(s.data), s.size - 4);
+    assert_memory_equal(s.data + 8, "TEST", 4);
+    assert_int_equal(v.count, 3);
+    assert_int_equal(v.at % 8, 0);
+    assert_true(nuc_fb_vec_i64(&r, v, 2) == 3);
+    assert_false(r.bad);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +268,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_tables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_header_and_alignment, setup, teardown),
         cmocka_unit_test_setup_teardown(test_growth, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_prefixed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_misuse, setup, teardown),
     };
 

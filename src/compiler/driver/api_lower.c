@@ -53,7 +53,8 @@ static uint32_t fill_compile_specs(const struct nuc_model *m, struct nuc_compile
                                            m->variant.use_neutron_for_format_conversion ? "True" : "False"};
     specs[n++] = (struct nuc_compile_spec){"fetch_constants_to_sram", "False"};
     specs[n++] = (struct nuc_compile_spec){"dump_kernel_selection_code", "False"};
-    specs[n++] = (struct nuc_compile_spec){sdk31 ? "use_new_flow_neutron_c" : "use_profiling", "False"};
+    specs[n++] = sdk31 ? (struct nuc_compile_spec){"use_new_flow_neutron_c", "False"}
+                       : (struct nuc_compile_spec){"use_profiling", o->profile ? "True" : "False"};
     return n;
 }
 
@@ -138,6 +139,19 @@ static struct nuc_span compose(struct nuc_compiler *c, const struct nuc_partitio
     return nuc_payload_compose(c->cx, &payload);
 }
 
+/* Nodes and the user's lines by debug handle, which is 1 + id. */
+static struct nuc_kernel_name *handle_names(const struct nuc_graph *g)
+{
+    struct nuc_kernel_name *names = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *names);
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        names[n->id + 1].node = n->name;
+        if (n->source.file != NULL)
+            names[n->id + 1].source = nuc_format(g->cx, "%s:%d", n->source.file, n->source.line);
+    }
+    return names;
+}
+
 /* The node of each kernel call: debug handles are 1 + id. Calls of a border's transposes have none. */
 static const struct nuc_node *const *call_sources(struct nuc_graph *g, const struct nuc_neutron_image *image)
 {
@@ -164,12 +178,18 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
         .arrange = !c->options.reference_compat,
         .reference_compat = c->options.reference_compat,
     };
+    const struct nuc_convert_options convert = {
+        .costs = options.target->npu,
+        .profile = c->options.profile,
+        .names = c->options.profile ? handle_names(m->graph) : NULL,
+        .n_names = c->options.profile ? m->graph->next_id + 1 : 0,
+    };
     struct nuc_lower_io io;
     struct nuc_lt_model *model = nuc_lower_partition(m->graph, p, &options, &io);
     struct nuc_span litert = nuc_lt_write(model);
 
     write_intermediate(c, p->tag, "pure.et.tflite", litert);
-    struct nuc_neutron_image *image = nuc_convert_litert(c->cx, model, NULL);
+    struct nuc_neutron_image *image = nuc_convert_litert(c->cx, model, &convert);
     struct nuc_span payload = compose(c, p, &io, image);
     struct nuc_compile_spec specs[MAX_COMPILE_SPECS];
     uint32_t n_specs = fill_compile_specs(m, specs);
@@ -330,8 +350,10 @@ struct nuc_span nuc_stage_program(struct nuc_model *lowered)
 {
     struct nuc_compiler *c = lowered->c;
     struct nuc_program_memory_report memory = {.planned = 0};
-    struct nuc_program_options options = {
-        .delegate_data = c->options.delegate_data, .keep_order = c->options.reference_compat, .report = &memory};
+    struct nuc_program_options options = {.delegate_data = c->options.delegate_data,
+                                          .stack_traces = c->options.profile,
+                                          .keep_order = c->options.reference_compat,
+                                          .report = &memory};
     double started = nuc_seconds();
 
     if (lowered->lowered == NULL)

@@ -451,12 +451,23 @@ static void assign_addresses(struct nuc_cv *cv, struct nuc_neutron_image *image)
     for_tensor_refs(cv, set_address, ranges);
 }
 
-/* Header, sizes of inputs and outputs, records. */
-static void write_microcode(struct nuc_cv *cv, struct nuc_neutron_image *image)
+/* The table of names behind the records, empty without profiling. */
+static struct nuc_span names_table(struct nuc_cv *cv, const struct nuc_convert_options *options, size_t at)
+{
+    if (!options || !options->profile || options->n_names == 0)
+        return (struct nuc_span){NULL, 0};
+    return nuc_kernel_names_write(cv->cx, nuc_cv_call_names(cv, options), cv->n_calls, (uint32_t)at);
+}
+
+/* Header, sizes of inputs and outputs, records, names. */
+static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options *options,
+                            struct nuc_neutron_image *image)
 {
     const struct nuc_lt_subgraph *g = cv->graph;
     uint32_t io = NUC_MC_HEADER_WORDS * 4, calls = io + (g->n_inputs + g->n_outputs) * 4;
-    size_t size = calls + cv->records.size;
+    size_t names_at = calls + cv->records.size;
+    struct nuc_span names = names_table(cv, options, names_at);
+    size_t size = names_at + names.size;
     uint8_t *mc = nuc_alloc(cv->cx, nuc_align_up(size, NUC_MC_ALIGNMENT));
     const uint32_t header[NUC_MC_HEADER_WORDS] = {
         [NUC_MC_WORD_MAGIC] = NUC_MC_MAGIC,
@@ -472,6 +483,7 @@ static void write_microcode(struct nuc_cv *cv, struct nuc_neutron_image *image)
         [NUC_MC_WORD_CALLS] = cv->n_calls,
         [NUC_MC_WORD_IO_OFFSET] = io,
         [NUC_MC_WORD_CALLS_OFFSET] = calls,
+        [NUC_MC_WORD_NAMES_OFFSET] = names.size > 0 ? (uint32_t)names_at : 0,
     };
 
     for (uint32_t i = 0; i < NUC_MC_HEADER_WORDS; i++)
@@ -482,6 +494,8 @@ static void write_microcode(struct nuc_cv *cv, struct nuc_neutron_image *image)
         nuc_store_u32(mc + io + (g->n_inputs + i) * 4, tensor_bytes(cv, g->outputs[i]));
     if (cv->records.size > 0)
         memcpy(mc + calls, cv->records.data, cv->records.size);
+    if (names.size > 0)
+        memcpy(mc + names_at, names.data, names.size);
     for (uint32_t i = 0; i < cv->n_calls; i++)
         cv->calls[i].offset += calls;
     image->microcode = (struct nuc_span){mc, size};
@@ -526,7 +540,9 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     image->weights = (struct nuc_span){cv.weights.data, cv.weights.size};
     image->kernels = (struct nuc_span){nuc_alloc(cx, NUC_MC_ALIGNMENT), 1};
     image->profile_size = options && options->profile ? (cv.n_calls + 1) * NUC_MC_PROFILE_RECORD : 0;
-    write_microcode(&cv, image);
+    if (options && options->profile)
+        nuc_cv_collect_handles(&cv);
+    write_microcode(&cv, options, image);
     image->n_inputs = cv.graph->n_inputs;
     image->n_outputs = cv.graph->n_outputs;
     image->n_calls = cv.n_calls;

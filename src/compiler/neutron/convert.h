@@ -14,6 +14,7 @@
 #include "base/npu_cost.h"
 #include "base/span.h"
 #include "compiler/litert/litert.h"
+#include "compiler/neutron/kernel_names.h"
 #include "host/context.h"
 
 /* A kernel call, for reports. */
@@ -22,7 +23,9 @@ struct nuc_neutron_call {
     uint32_t lt_op;     /* index of the LiteRT operator */
     uint32_t handle;    /* its debug handle */
     uint32_t offset;    /* of the record in the microcode, in bytes */
-    uint64_t cycles;    /* from the end of the call before it, by the cost model */
+    uint32_t n_handles; /* with profiling: of all operators that are part of the call, ascending; 0 left out */
+    const uint32_t *handles;
+    uint64_t cycles; /* from the end of the call before it, by the cost model */
 };
 
 struct nuc_neutron_image {
@@ -36,8 +39,10 @@ struct nuc_neutron_image {
 };
 
 struct nuc_convert_options {
+    const struct nuc_kernel_name *names; /* by debug handle, for the names of calls; profiling only */
+    uint32_t n_names;
     const struct nuc_npu_costs *costs; /* NULL: nuc_npu_n3_64 */
-    bool profile; /* the program records the time of every kernel call */
+    bool profile;                      /* the program records the time of every kernel call */
 };
 
 /*

@@ -59,6 +59,7 @@ static void join(struct nuc_cv *cv, struct nuc_cv_node *into, struct nuc_cv_node
     into->output = n->output;
     cv->tensors[n->output].producer = (int32_t)into->index;
     n->dropped = true;
+    n->whole = into->index + 1;
 }
 
 static void merge_table(struct nuc_cv *cv, struct nuc_cv_node *n)
@@ -139,6 +140,7 @@ static void merge_pad(struct nuc_cv *cv, struct nuc_cv_node *n)
     n->pad_value = value;
     n->input = pad->input;
     pad->dropped = true;
+    pad->whole = n->index + 1;
 }
 
 /* Whether the result is the input's bytes in the same order. */

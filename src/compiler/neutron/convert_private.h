@@ -14,6 +14,7 @@ struct nuc_cv_node {
     const struct nuc_lt_op *op;
     uint32_t index; /* of the LiteRT operator */
     bool dropped;   /* became part of another, or an alias */
+    uint32_t whole; /* 1 + index of the node this one became part of, 0: none */
     int32_t input;  /* tensor of the first operand: the operator's, or that of a pad that was merged */
     int32_t output; /* tensor of the result: the operator's, or that of an activation that was merged */
     bool has_pad;   /* zeros around H and W of the input, merged from a PAD */
@@ -114,6 +115,11 @@ bool nuc_cv_is_binary(int32_t code);
 
 /* convert_merge.c: tables, merged pads and activations, aliases. */
 void nuc_cv_merge(struct nuc_cv *cv);
+
+/* convert_names.c: the debug handles of all operators in each call. */
+void nuc_cv_collect_handles(struct nuc_cv *cv);
+/* The names of the calls by their handles, for the microcode. */
+const struct nuc_kernel_name *nuc_cv_call_names(struct nuc_cv *cv, const struct nuc_convert_options *options);
 
 /* Emission, by operator. */
 void nuc_cv_emit_conv(struct nuc_cv *cv, const struct nuc_cv_node *n);

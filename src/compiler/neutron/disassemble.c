@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/microcode.h"
+#include "compiler/neutron/kernel_names.h"
 
 enum field_kind { FIELD_REF, FIELD_INT, FIELD_DIMS };
 
@@ -111,6 +112,10 @@ static bool print_call(struct nuc_text *out, struct nuc_span microcode, uint32_t
     nuc_text_addf(out, "call %u: %s, LiteRT operator %u", number, opcodes[opcode].name, word(record, 2));
     if (word(record, 3) != 0)
         nuc_text_addf(out, ", debug handle %u", word(record, 3));
+    struct nuc_kernel_name name = nuc_kernel_name_read(out->cx, microcode, number);
+    if (name.node != NULL)
+        nuc_text_addf(out, ", %s%s%s", name.node, name.source != NULL ? ", " : "",
+                      name.source != NULL ? name.source : "");
     nuc_text_addf(out, " @0x%llx\n", (unsigned long long)at);
     const size_t head = sizeof(struct nuc_mc_call);
     print_fields(out, &opcodes[opcode], (struct nuc_span){record.data + head, record.size - head});

@@ -169,6 +169,7 @@ static void add_instruction(struct nuc_emission *e, struct nuc_emit_instruction 
 {
     e->instructions =
         nuc_grow(e->cx, e->instructions, &e->instructions_capacity, e->n_instructions + 1, sizeof *e->instructions);
+    instruction.node = e->current;
     e->instructions[e->n_instructions++] = instruction;
 }
 
@@ -456,6 +457,7 @@ static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
 {
     if (!nuc_is_placeholder(node))
         e->step++;
+    e->current = node;
     switch ((int)node->op) {
     case NUC_OP_PLACEHOLDER:
         emit_placeholder(e, node);

@@ -43,7 +43,8 @@ struct nuc_emit_instruction {
     bool delegate;
     uint32_t index; /* of the operator or the delegate */
     uint32_t n_args;
-    const uint32_t *args; /* values */
+    const uint32_t *args;        /* values */
+    const struct nuc_node *node; /* it was made of */
 };
 
 struct nuc_emit_operator {
@@ -68,8 +69,9 @@ struct nuc_emission {
     size_t n_constants, constants_capacity;
     uint32_t *inputs, *outputs; /* values */
     size_t n_inputs, inputs_capacity, n_outputs, outputs_capacity;
-    uint32_t **value_of; /* by node id: value indices of its tensors */
-    uint32_t step;       /* position in the graph, for live ranges */
+    uint32_t **value_of;            /* by node id: value indices of its tensors */
+    uint32_t step;                  /* position in the graph, for live ranges */
+    const struct nuc_node *current; /* node under way */
     struct nuc_memory_plan plan;
 };
 

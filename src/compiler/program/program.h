@@ -32,6 +32,7 @@ struct nuc_program_number {
 struct nuc_program_options {
     const char *method;                       /* NULL: "forward" */
     enum nuc_segment_mode delegate_data;      /* inside the program, or in segments behind it */
+    bool stack_traces;                        /* of each instruction: node, file and line */
     bool keep_order;                          /* see nuc_write_program() */
     const struct nuc_program_number *numbers; /* behind the method, in this order */
     size_t n_numbers;

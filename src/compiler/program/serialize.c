@@ -148,7 +148,34 @@ static nuc_fb_ref add_instructions(struct serializer *s)
     return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
 }
 
-static nuc_fb_ref add_chains(struct serializer *s, nuc_fb_ref instructions)
+/* One frame an instruction, named after its node; the file is empty when the archive does not tell the line. */
+static nuc_fb_ref add_stack_traces(struct serializer *s)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_instructions, sizeof *refs);
+
+    if (!s->o->stack_traces)
+        return 0;
+    for (size_t i = 0; i < s->e->n_instructions; i++) {
+        const struct nuc_node *node = s->e->instructions[i].node;
+        nuc_fb_ref file = nuc_fb_add_string(s->b, node->source.file != NULL ? node->source.file : "");
+        nuc_fb_ref name = nuc_fb_add_string(s->b, node->name);
+        nuc_fb_ref context = nuc_fb_add_string(s->b, "");
+        nuc_fb_table_begin(s->b);
+        nuc_fb_put_ref(s->b, NUC_FRAME_FILE, file);
+        nuc_fb_put_i32(s->b, NUC_FRAME_LINE, node->source.line, 0);
+        nuc_fb_put_ref(s->b, NUC_FRAME_NAME, name);
+        nuc_fb_put_ref(s->b, NUC_FRAME_CONTEXT, context);
+        nuc_fb_ref frame = nuc_fb_table_end(s->b);
+        nuc_fb_ref frames = nuc_fb_add_refs(s->b, &frame, 1);
+        nuc_fb_table_begin(s->b);
+        nuc_fb_put_ref(s->b, 0, frames);
+        refs[i] = nuc_fb_table_end(s->b);
+    }
+    return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
+}
+
+/* traces: 0 without any. */
+static nuc_fb_ref add_chains(struct serializer *s, nuc_fb_ref instructions, nuc_fb_ref traces)
 {
     nuc_fb_ref inputs = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
     nuc_fb_ref outputs = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
@@ -156,7 +183,8 @@ static nuc_fb_ref add_chains(struct serializer *s, nuc_fb_ref instructions)
     nuc_fb_table_begin(s->b);
     nuc_fb_put_ref(s->b, 0, inputs);
     nuc_fb_put_ref(s->b, 1, outputs);
-    nuc_fb_put_ref(s->b, 2, instructions);
+    nuc_fb_put_ref(s->b, NUC_CHAIN_INSTRUCTIONS, instructions);
+    nuc_fb_put_ref(s->b, NUC_CHAIN_STACK_TRACES, traces);
     nuc_fb_ref chain = nuc_fb_table_end(s->b);
     return nuc_fb_add_refs(s->b, &chain, 1);
 }
@@ -290,7 +318,8 @@ static nuc_fb_ref add_method(struct serializer *s)
     refs[NUC_PLAN_VALUES] = add_values(s);
     refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, s->e->inputs, s->e->n_inputs, 4, 4);
     refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, s->e->outputs, s->e->n_outputs, 4, 4);
-    refs[NUC_PLAN_CHAINS] = add_chains(s, add_instructions(s));
+    nuc_fb_ref instructions = add_instructions(s);
+    refs[NUC_PLAN_CHAINS] = add_chains(s, instructions, add_stack_traces(s));
     refs[NUC_PLAN_OPERATORS] = add_operators(s);
     refs[NUC_PLAN_DELEGATES] = add_delegates(s);
     refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);
@@ -320,7 +349,7 @@ static nuc_fb_ref add_number(struct serializer *s, const struct nuc_program_numb
     refs[NUC_PLAN_VALUES] = nuc_fb_add_refs(s->b, &scalar, 1);
     refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
     refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, &output, 1, 4, 4);
-    refs[NUC_PLAN_CHAINS] = add_chains(s, nuc_fb_add_refs(s->b, NULL, 0));
+    refs[NUC_PLAN_CHAINS] = add_chains(s, nuc_fb_add_refs(s->b, NULL, 0), 0);
     refs[NUC_PLAN_OPERATORS] = nuc_fb_add_refs(s->b, NULL, 0);
     refs[NUC_PLAN_DELEGATES] = nuc_fb_add_refs(s->b, NULL, 0);
     refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);

@@ -1,0 +1,227 @@
+#include "compiler/report/profile.h"
+
+#include <string.h>
+
+#include "base/microcode.h"
+#include "base/npu_cost.h"
+#include "compiler/neutron/disassemble.h"
+#include "compiler/neutron/kernel_names.h"
+#include "compiler/neutron/payload.h"
+#include "host/text.h"
+
+struct profiling {
+    struct nuc_context *cx;
+    struct nuc_profile *p;
+    size_t capacity;
+};
+
+static struct nuc_profile_row *add_row(struct profiling *f)
+{
+    f->p->rows = nuc_grow(f->cx, f->p->rows, &f->capacity, f->p->n_rows + 1, sizeof *f->p->rows);
+    struct nuc_profile_row *row = &f->p->rows[f->p->n_rows++];
+    *row = (struct nuc_profile_row){.start = f->p->cycles};
+    return row;
+}
+
+static void spend(struct profiling *f, uint64_t cycles, bool npu)
+{
+    f->p->cycles = f->p->cycles > UINT64_MAX - cycles ? UINT64_MAX : f->p->cycles + cycles;
+    if (npu)
+        f->p->npu_cycles = f->p->npu_cycles > UINT64_MAX - cycles ? UINT64_MAX : f->p->npu_cycles + cycles;
+}
+
+/* What the delegate call of an instruction left, or NULL. */
+static const struct nuc_profile_call *records_of(const struct nuc_profile_run *run, uint32_t instruction)
+{
+    for (size_t i = 0; run != NULL && i < run->n_calls; i++) {
+        if (run->calls[i].instruction == instruction)
+            return &run->calls[i];
+    }
+    return NULL;
+}
+
+static uint32_t word(struct nuc_span microcode, uint32_t index)
+{
+    return nuc_load_u32(microcode.data + (size_t)index * 4);
+}
+
+static const char *opcode_name(uint32_t opcode)
+{
+    static const char *const names[NUC_MC_OPCODE_COUNT] = {
+#define NAME(name, number, record) [number] = #name,
+        NUC_MC_OPCODES(NAME)
+#undef NAME
+    };
+    return opcode < NUC_MC_OPCODE_COUNT && names[opcode] != NULL ? names[opcode] : "unknown";
+}
+
+/* Times of kernel `k` from its record, when there is one. */
+static void take_record(const struct nuc_profile_call *call, uint32_t k, struct nuc_profile_row *row)
+{
+    size_t at = (size_t)k * NUC_MC_PROFILE_RECORD;
+
+    if (call == NULL || at + NUC_MC_PROFILE_RECORD > call->bytes)
+        return;
+    const uint8_t *record = (const uint8_t *)call->records + at;
+    uint32_t start = nuc_load_u32(record + 4), stop = nuc_load_u32(record + 12);
+    row->recorded = true;
+    row->metadata = record[2];
+    row->record_start = start;
+    row->record_stop = stop;
+    row->cycles = stop > start ? stop - start : 0;
+}
+
+/* The kernels of a call. The microcode says what they are, the records how long they took. */
+static void add_kernels(struct profiling *f, uint32_t instruction, struct nuc_span microcode,
+                        const struct nuc_profile_call *call)
+{
+    struct nuc_npu_clock clock = {.now = 0};
+    uint64_t at = word(microcode, NUC_MC_WORD_CALLS_OFFSET);
+    uint32_t n_calls = word(microcode, NUC_MC_WORD_CALLS);
+    struct nuc_span head, record;
+
+    for (uint32_t k = 0; k < n_calls && nuc_span_slice(microcode, at, sizeof(struct nuc_mc_call), &head); k++) {
+        uint32_t opcode = nuc_load_u32(head.data) & 0xFFFFu, size = nuc_mc_record_size(opcode);
+        union nuc_mc_record r;
+        if (size == 0 || !nuc_span_slice(microcode, at, size, &record))
+            return;
+        memset(&r, 0, sizeof r);
+        memcpy(&r, record.data, size);
+        struct nuc_profile_row *row = add_row(f);
+        struct nuc_kernel_name name = nuc_kernel_name_read(f->cx, microcode, k);
+        row->kind = NUC_PROFILE_KERNEL;
+        row->instruction = instruction;
+        row->kernel = k;
+        row->what = opcode_name(opcode);
+        row->node = name.node;
+        row->source = name.source;
+        row->record_start = clock.now;
+        row->record_stop = nuc_npu_clock_step(f->p->target->npu, &clock, &r);
+        row->cycles = row->record_stop - row->record_start;
+        take_record(call, k, row);
+        f->p->unrecorded = f->p->unrecorded || !row->recorded;
+        spend(f, row->cycles, true);
+        at += size;
+    }
+}
+
+static void add_call(struct profiling *f, uint32_t index, const struct nuc_profile_instruction *in,
+                     const struct nuc_profile_run *run)
+{
+    struct nuc_profile_row *row = add_row(f);
+    size_t at = f->p->n_rows - 1;
+
+    row->kind = NUC_PROFILE_CALL;
+    row->instruction = index;
+    row->what = in->name;
+    row->cycles = f->p->target->costs.npu_call;
+    spend(f, row->cycles, true);
+    uint64_t before = f->p->cycles;
+    if (strcmp(in->name, "NeutronBackend") == 0) {
+        struct nuc_payload payload = nuc_payload_parse(f->cx, f->p->file, in->payload);
+        if (nuc_is_microcode(payload.microcode))
+            add_kernels(f, index, payload.microcode, records_of(run, index));
+        else
+            f->p->foreign = true;
+    }
+    f->p->rows[at].call_cycles = f->p->cycles - before;
+}
+
+static void add_operator(struct profiling *f, uint32_t index, const struct nuc_profile_instruction *in)
+{
+    struct nuc_profile_row *row = add_row(f);
+
+    row->kind = NUC_PROFILE_CPU;
+    row->instruction = index;
+    row->what = in->name;
+    row->node = in->node;
+    row->source = in->source;
+    row->cycles = nuc_profile_cpu_cycles(f->p->target, in);
+    spend(f, row->cycles, false);
+}
+
+struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_target *target, const char *file,
+                                     struct nuc_span program, const struct nuc_profile_run *run)
+{
+    struct profiling f = {cx, nuc_alloc(cx, sizeof *f.p), 0};
+    struct nuc_profile_program instructions = nuc_profile_read_program(cx, file, program);
+
+    f.p->file = file;
+    f.p->target = target;
+    for (uint32_t i = 0; i < instructions.n_instructions; i++) {
+        const struct nuc_profile_instruction *in = &instructions.instructions[i];
+        if (in->delegate)
+            add_call(&f, i, in, run);
+        else if (in->kernel)
+            add_operator(&f, i, in);
+    }
+    return f.p;
+}
+
+/* ---- the table ---- */
+
+/* The last part of the path. */
+static const char *short_source(const char *source)
+{
+    const char *slash = source != NULL ? strrchr(source, '/') : NULL;
+
+    return slash != NULL ? slash + 1 : source != NULL ? source : "-";
+}
+
+/* `text` in a column, its end cut off when it is too long. */
+static void add_column(struct nuc_text *out, const char *text, size_t width)
+{
+    size_t length = strlen(text);
+
+    if (length <= width)
+        nuc_text_addf(out, "%-*s ", (int)width, text);
+    else
+        nuc_text_addf(out, "%.*s.. ", (int)width - 2, text);
+}
+
+static void add_line(struct nuc_text *out, const struct nuc_profile *p, const struct nuc_profile_row *row)
+{
+    enum { NUMBER = 6, WHAT = 24, NODE = 40 };
+    const char *number = row->kind == NUC_PROFILE_KERNEL ? nuc_format(out->cx, "%u.%u", row->instruction, row->kernel)
+                                                         : nuc_format(out->cx, "%u", row->instruction);
+    const char *scope = row->kind == NUC_PROFILE_CPU ? strstr(row->what, "::") : NULL;
+    const char *name = scope != NULL ? scope + 2 : row->what;
+    const char *what = row->kind == NUC_PROFILE_CALL ? nuc_format(out->cx, "call of %s", name) : name;
+
+    add_column(out, number, NUMBER);
+    add_column(out, row->kind == NUC_PROFILE_CPU ? "CPU" : "NPU", 3);
+    add_column(out, what, WHAT);
+    nuc_text_addf(out, "%11llu %9.1f %5.1f%%  ", (unsigned long long)row->cycles,
+                  (double)row->cycles / p->target->clock_hz * 1e6,
+                  p->cycles > 0 ? (double)row->cycles / (double)p->cycles * 100 : 0.0);
+    add_column(out, row->node != NULL ? row->node : "-", NODE);
+    nuc_text_addf(out, "%s\n", short_source(row->source));
+}
+
+static void add_notes(struct nuc_text *out, const struct nuc_profile *p)
+{
+    nuc_text_addf(out, "\n%llu cycles, %.1f us at %.0f MHz: NPU %llu, CPU %llu\n", (unsigned long long)p->cycles,
+                  (double)p->cycles / p->target->clock_hz * 1e6, p->target->clock_hz * 1e-6,
+                  (unsigned long long)p->npu_cycles, (unsigned long long)(p->cycles - p->npu_cycles));
+    nuc_text_addf(out,
+                  "NPU: cycles of the simulator's model; CPU: estimated from sizes as for int8 kernels; not measured "
+                  "on\nsilicon (docs/cycle-model.md has the error)\n");
+    if (p->unrecorded)
+        nuc_text_addf(out,
+                      "the program was compiled without --profile: kernels have their modelled times and no names\n");
+    if (p->foreign)
+        nuc_text_addf(out, "microcode of another converter: its kernels cannot be told apart or timed\n");
+}
+
+const char *nuc_profile_table(struct nuc_context *cx, const struct nuc_profile *p)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    nuc_text_addf(&out, "%-6s %-3s %-24s %11s %9s %6s  %-40s %s\n", "no.", "on", "operator or kernel", "cycles", "us",
+                  "share", "node", "source");
+    for (size_t i = 0; i < p->n_rows; i++)
+        add_line(&out, p, &p->rows[i]);
+    add_notes(&out, p);
+    return nuc_text_string(&out);
+}
