@@ -361,8 +361,11 @@ struct nuc_program_report {
     size_t n_transposes;      /* TRANSPOSE operators on the NPU */
     size_t moved_bytes;       /* written by them */
     size_t arena;             /* bytes of planned memory: inputs, outputs, intermediates */
-    size_t arena_lower_bound; /* bytes alive at the peak */
+    size_t arena_lower_bound; /* bytes alive at the peak: no plan is smaller */
+    bool arena_proven;        /* no smaller plan exists for this order of instructions */
     size_t delegate_scratch;  /* largest scratch a delegate call takes in addition */
+    size_t scratch_bound;     /* bytes alive at the peak of that scratch */
+    bool scratch_proven;      /* no delegate's scratch could be smaller */
     size_t delegate_data;     /* bytes of microcode, weights and kernels of all delegates */
     size_t program;           /* bytes of the file */
 };

@@ -52,8 +52,9 @@ static void print_report(const struct nuc_compiler *c, const char *output)
            "and weights\n",
            r.n_delegated, r.n_nodes, r.n_partitions, r.n_partitions == 1 ? "" : "s", r.n_transposes,
            r.n_transposes == 1 ? "" : "s", r.moved_bytes, r.delegate_data);
-    printf("  memory   arena %zu bytes (at least %zu are alive at the peak), NPU scratch %zu bytes\n", r.arena,
-           r.arena_lower_bound, r.delegate_scratch);
+    printf("  memory   arena %zu bytes (%zu alive at the peak%s), NPU scratch %zu bytes (%zu%s)\n", r.arena,
+           r.arena_lower_bound, r.arena_proven ? ", proven optimal" : "", r.delegate_scratch, r.scratch_bound,
+           r.scratch_proven ? ", proven optimal" : "");
     printf("  made by nucleon's converter: runs on the simulator, not on silicon\n");
 }
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/neutron/scratch_plan.h"
 #include "convert_private.h"
 
 _Noreturn void nuc_cv_fail(const struct nuc_cv *cv, const struct nuc_cv_node *n, const char *format, ...)
@@ -128,24 +127,18 @@ struct nuc_mc_ref nuc_cv_weights_ref(struct nuc_cv *cv, const void *data, size_t
     return (struct nuc_mc_ref){nuc_mc_where(NUC_MC_WEIGHTS, 0), (uint32_t)at};
 }
 
-static int32_t holder(const struct nuc_cv *cv, int32_t tensor)
-{
-    while (cv->tensors[tensor].alias != tensor)
-        tensor = cv->tensors[tensor].alias;
-    return tensor;
-}
-
 struct nuc_mc_ref nuc_cv_tensor_ref(struct nuc_cv *cv, int32_t tensor)
 {
-    int32_t t = holder(cv, tensor);
+    struct nuc_cv_place place = nuc_cv_place(cv, tensor);
+    int32_t t = place.holder;
     struct nuc_cv_tensor *state = &cv->tensors[t];
     const struct nuc_span *data = &cv->graph->tensors[t].data;
 
     if (!state->constant)
-        return (struct nuc_mc_ref){(uint32_t)CV_TENSOR | (uint32_t)t << 8, 0};
+        return (struct nuc_mc_ref){(uint32_t)CV_TENSOR | (uint32_t)t << 8, (uint32_t)place.layout.at};
     if (state->weights_at == 0)
         state->weights_at = nuc_cv_weights_ref(cv, data->data, data->size).offset + 1;
-    return (struct nuc_mc_ref){nuc_mc_where(NUC_MC_WEIGHTS, 0), state->weights_at - 1};
+    return (struct nuc_mc_ref){nuc_mc_where(NUC_MC_WEIGHTS, 0), state->weights_at - 1 + (uint32_t)place.layout.at};
 }
 
 struct nuc_mc_ref nuc_cv_input_ref(struct nuc_cv *cv, uint32_t i)
@@ -156,6 +149,11 @@ struct nuc_mc_ref nuc_cv_input_ref(struct nuc_cv *cv, uint32_t i)
 struct nuc_mc_ref nuc_cv_output_ref(struct nuc_cv *cv)
 {
     return nuc_cv_tensor_ref(cv, cv->current->output);
+}
+
+int32_t nuc_cv_out_pitch(const struct nuc_cv *cv)
+{
+    return (int32_t)nuc_cv_place(cv, cv->current->output).layout.pitch;
 }
 
 static const char *opcode_name(uint32_t opcode)
@@ -388,69 +386,6 @@ static void set_up_tensors(struct nuc_cv *cv)
     }
 }
 
-/* ---- addresses ---- */
-
-static uint32_t tensor_bytes(const struct nuc_cv *cv, int32_t tensor)
-{
-    const struct nuc_lt_tensor *t = &cv->graph->tensors[tensor];
-
-    return (uint32_t)((size_t)nuc_lt_elements(t) * nuc_dtype_size(t->dtype));
-}
-
-/* Calls visit for every operand of every record that stands for a tensor. */
-static void for_tensor_refs(struct nuc_cv *cv, void (*visit)(struct nuc_cv *cv, uint32_t call, uint8_t *ref, void *arg),
-                            void *arg)
-{
-    for (uint32_t i = 0; i < cv->n_calls; i++) {
-        uint8_t *record = cv->records.data + cv->calls[i].offset;
-        uint32_t refs = nuc_cv_refs_of(nuc_load_u32(record) & 0xFFFFu);
-        for (uint32_t k = 0; k < refs; k++) {
-            uint8_t *ref = record + sizeof(struct nuc_mc_call) + k * sizeof(struct nuc_mc_ref);
-            if ((nuc_load_u32(ref) & 0xFFu) == CV_TENSOR)
-                visit(cv, i, ref, arg);
-        }
-    }
-}
-
-/* Life of each tensor's buffer in calls; size stays 0 for inputs and outputs, which lie outside the scratch. */
-static void extend_life(struct nuc_cv *cv, uint32_t call, uint8_t *ref, void *arg)
-{
-    struct nuc_scratch_range *ranges = arg;
-    uint32_t t = nuc_load_u32(ref) >> 8;
-
-    if (cv->tensors[t].input_index >= 0 || cv->tensors[t].output_index >= 0)
-        return;
-    if (ranges[t].size == 0)
-        ranges[t] = (struct nuc_scratch_range){.size = tensor_bytes(cv, (int32_t)t), .first = call};
-    ranges[t].last = call;
-}
-
-static void set_address(struct nuc_cv *cv, uint32_t call, uint8_t *ref, void *arg)
-{
-    const struct nuc_scratch_range *ranges = arg;
-    uint32_t t = nuc_load_u32(ref) >> 8;
-    const struct nuc_cv_tensor *state = &cv->tensors[t];
-    uint32_t where = nuc_mc_where(NUC_MC_SCRATCH, 0);
-
-    (void)call;
-    if (state->input_index >= 0)
-        where = nuc_mc_where(NUC_MC_INPUT, (uint32_t)state->input_index);
-    else if (state->output_index >= 0)
-        where = nuc_mc_where(NUC_MC_OUTPUT, (uint32_t)state->output_index);
-    else
-        nuc_store_u32(ref + 4, nuc_load_u32(ref + 4) + ranges[t].offset);
-    nuc_store_u32(ref, where);
-}
-
-static void assign_addresses(struct nuc_cv *cv, struct nuc_neutron_image *image)
-{
-    struct nuc_scratch_range *ranges = nuc_alloc_array(cv->cx, cv->graph->n_tensors, sizeof *ranges);
-
-    for_tensor_refs(cv, extend_life, ranges);
-    image->scratch_size = nuc_scratch_plan(cv->cx, ranges, cv->graph->n_tensors, &image->scratch_bound);
-    for_tensor_refs(cv, set_address, ranges);
-}
-
 /* The table of names behind the records, empty without profiling. */
 static struct nuc_span names_table(struct nuc_cv *cv, const struct nuc_convert_options *options, size_t at)
 {
@@ -489,9 +424,9 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
     for (uint32_t i = 0; i < NUC_MC_HEADER_WORDS; i++)
         nuc_store_u32(mc + i * 4, header[i]);
     for (uint32_t i = 0; i < g->n_inputs; i++)
-        nuc_store_u32(mc + io + i * 4, tensor_bytes(cv, g->inputs[i]));
+        nuc_store_u32(mc + io + i * 4, (uint32_t)nuc_cv_bytes(cv, g->inputs[i]));
     for (uint32_t i = 0; i < g->n_outputs; i++)
-        nuc_store_u32(mc + io + (g->n_inputs + i) * 4, tensor_bytes(cv, g->outputs[i]));
+        nuc_store_u32(mc + io + (g->n_inputs + i) * 4, (uint32_t)nuc_cv_bytes(cv, g->outputs[i]));
     if (cv->records.size > 0)
         memcpy(mc + calls, cv->records.data, cv->records.size);
     if (names.size > 0)
@@ -528,11 +463,13 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     set_up_nodes(&cv);
     set_up_tensors(&cv);
     nuc_cv_merge(&cv);
+    nuc_cv_make_views(&cv);
+    nuc_cv_find_order(&cv);
     for (uint32_t i = 0; i < cv.graph->n_ops; i++) {
-        if (!cv.nodes[i].dropped)
-            emit_node(&cv, &cv.nodes[i]);
+        if (!cv.nodes[cv.order[i]].dropped)
+            emit_node(&cv, &cv.nodes[cv.order[i]]);
     }
-    assign_addresses(&cv, image);
+    nuc_cv_assign_addresses(&cv, image);
     count_cycles(&cv, options && options->costs ? options->costs : &nuc_npu_n3_64);
     /* A weights block and a kernels block always exist: their pointers are arguments of the driver. */
     if (cv.weights.size == 0)

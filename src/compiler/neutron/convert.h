@@ -28,14 +28,24 @@ struct nuc_neutron_call {
     uint64_t cycles; /* from the end of the call before it, by the cost model */
 };
 
+/* A tensor in the scratch buffer, for reports. */
+struct nuc_neutron_buffer {
+    const char *name; /* of the LiteRT tensor */
+    uint32_t size, address;
+    uint32_t first, last; /* calls during which it is live, both included */
+};
+
 struct nuc_neutron_image {
     struct nuc_span microcode, weights, kernels;
     uint32_t scratch_size;  /* bytes */
     uint32_t scratch_bound; /* bytes no plan can go below: the most that is live at once */
+    bool scratch_proven;    /* no smaller plan exists for this order of calls */
     uint32_t profile_size;  /* bytes of the profile buffer, 0 without profiling */
     uint32_t n_inputs, n_outputs;
     uint32_t n_calls;
     const struct nuc_neutron_call *calls; /* in execution order */
+    uint32_t n_buffers;
+    const struct nuc_neutron_buffer *buffers; /* of the scratch */
 };
 
 struct nuc_convert_options {

@@ -82,32 +82,35 @@ struct nuc_mc_binary nuc_cv_binary(const struct nuc_cv *cv, const struct nuc_cv_
     return e;
 }
 
-/* Element strides of an operand aligned to the right of the result's shape; repeated dimensions have stride 0. */
-static void broadcast(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *t,
-                      const struct nuc_lt_tensor *y, int64_t *stride)
+/*
+ * Element strides of an operand aligned to the right of the result's shape; repeated dimensions have stride 0. False
+ * when the shapes do not fit.
+ */
+static bool broadcast(const struct nuc_lt_tensor *t, const struct nuc_lt_tensor *y, int64_t *stride)
 {
     int64_t step = 1;
 
     if (t->rank > y->rank)
-        nuc_cv_fail(cv, n, "an operand has a larger rank than the result");
+        return false;
     for (uint32_t i = 0; i < y->rank; i++) {
         uint32_t d = y->rank - 1 - i;
         int32_t size = i < t->rank ? t->shape[t->rank - 1 - i] : 1;
         if (size != 1 && size != y->shape[d])
-            nuc_cv_fail(cv, n, "dimension %u of an operand is %d, that of the result %d", d, size, y->shape[d]);
+            return false;
         stride[d] = size == 1 ? 0 : step;
         step *= size;
     }
+    return true;
 }
 
 /* Adds dimension {size, sa, sb} to the record, or widens the previous one when both operands run on through it. */
-static bool add_dimension(struct nuc_mc_binary *e, int32_t size, int64_t sa, int64_t sb)
+static bool add_dimension(struct nuc_mc_binary *e, int32_t size, int64_t sa, int64_t sb, bool apart)
 {
     int32_t last = e->rank - 1;
 
     if (size == 1)
         return true;
-    if (last >= 0 && e->a_stride[last] == sa * size && e->b_stride[last] == sb * size) {
+    if (!apart && last >= 0 && e->a_stride[last] == sa * size && e->b_stride[last] == sb * size) {
         e->shape[last] *= size;
         e->a_stride[last] = (int32_t)sa;
         e->b_stride[last] = (int32_t)sb;
@@ -122,26 +125,37 @@ static bool add_dimension(struct nuc_mc_binary *e, int32_t size, int64_t sa, int
     return true;
 }
 
-void nuc_cv_emit_binary(struct nuc_cv *cv, const struct nuc_cv_node *n)
+bool nuc_cv_binary_shape(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row, struct nuc_mc_binary *e)
 {
     const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
-    int64_t sa[NUC_MAX_RANK], sb[NUC_MAX_RANK];
+    int64_t sa[NUC_MAX_RANK], sb[NUC_MAX_RANK], rest = nuc_lt_elements(y);
+
+    if (!broadcast(nuc_cv_in(cv, n, 0), y, sa) || !broadcast(nuc_cv_in(cv, n, 1), y, sb))
+        nuc_cv_fail(cv, n, "shapes of the operands do not lead to the result's");
+    e->rank = 0;
+    for (uint32_t d = 0; d < y->rank; d++) {
+        if (!add_dimension(e, y->shape[d], sa[d], sb[d], rest == row))
+            return false;
+        rest /= y->shape[d];
+    }
+    if (e->rank == 0) {
+        e->rank = 1;
+        e->shape[0] = 1;
+    }
+    return row == 0 || e->shape[e->rank - 1] == row;
+}
+
+void nuc_cv_emit_binary(struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
     union nuc_mc_record r = {.binary = {.rank = 0}};
     uint32_t opcode;
 
     r.binary = nuc_cv_binary(cv, n, &opcode);
-    broadcast(cv, n, nuc_cv_in(cv, n, 0), y, sa);
-    broadcast(cv, n, nuc_cv_in(cv, n, 1), y, sb);
-    for (uint32_t d = 0; d < y->rank; d++) {
-        if (!add_dimension(&r.binary, y->shape[d], sa[d], sb[d]))
-            nuc_cv_fail(cv, n, "broadcasting needs more than %d dimensions: reshape the operands", NUC_MC_MAX_RANK);
-    }
-    if (r.binary.rank == 0) {
-        r.binary.rank = 1;
-        r.binary.shape[0] = 1;
-    }
+    if (!nuc_cv_binary_shape(cv, n, nuc_cv_place(cv, n->output).layout.row, &r.binary))
+        nuc_cv_fail(cv, n, "broadcasting needs more than %d dimensions: reshape the operands", NUC_MC_MAX_RANK);
     r.binary.a = nuc_cv_input_ref(cv, 0);
     r.binary.b = nuc_cv_input_ref(cv, 1);
     r.binary.output = nuc_cv_output_ref(cv);
+    r.binary.out_pitch = nuc_cv_out_pitch(cv);
     nuc_cv_emit(cv, opcode, &r);
 }

@@ -128,6 +128,7 @@ void nuc_cv_emit_conv(struct nuc_cv *cv, const struct nuc_cv_node *n)
     nuc_cv_clamp(cv, n, n->op->options.conv.activation, &c->clamp_min, &c->clamp_max);
     c->input = nuc_cv_tensor_ref(cv, n->input);
     c->output = nuc_cv_output_ref(cv);
+    c->out_pitch = nuc_cv_out_pitch(cv);
     c->weight = nuc_cv_weights_ref(cv, constant(cv, n, 1, NUC_I8, bytes), bytes);
     c->bias = bias_ref(cv, n, 2, c->out_c);
     c->requant = requant_ref(cv, n, w, px, py, c->out_c);
@@ -160,6 +161,7 @@ void nuc_cv_emit_transpose_conv(struct nuc_cv *cv, const struct nuc_cv_node *n)
     nuc_cv_clamp(cv, n, n->op->options.conv.activation, &c->clamp_min, &c->clamp_max);
     c->input = nuc_cv_input_ref(cv, 2);
     c->output = nuc_cv_output_ref(cv);
+    c->out_pitch = nuc_cv_out_pitch(cv);
     c->weight = nuc_cv_weights_ref(cv, constant(cv, n, 1, NUC_I8, bytes), bytes);
     c->bias = bias_ref(cv, n, 3, c->out_c);
     c->requant = requant_ref(cv, n, w, px, py, c->out_c);
@@ -198,6 +200,7 @@ void nuc_cv_emit_fully_connected(struct nuc_cv *cv, const struct nuc_cv_node *n)
     g->lhs = nuc_cv_tensor_ref(cv, n->input);
     g->rhs = nuc_cv_input_ref(cv, 1);
     g->output = nuc_cv_output_ref(cv);
+    g->out_pitch = nuc_cv_out_pitch(cv);
     g->has_bias = nuc_cv_in(cv, n, 2) ? 1 : 0;
     g->bias = nuc_cv_weights_ref(cv, NULL, 0);
     if (g->has_bias)
@@ -262,6 +265,7 @@ void nuc_cv_emit_batch_matmul(struct nuc_cv *cv, const struct nuc_cv_node *n)
     g->lhs = nuc_cv_input_ref(cv, 0);
     g->rhs = nuc_cv_input_ref(cv, 1);
     g->output = nuc_cv_output_ref(cv);
+    g->out_pitch = nuc_cv_out_pitch(cv);
     g->bias = nuc_cv_weights_ref(cv, NULL, 0);
     g->requant = product_requant_ref(cv, pa.scale, pb.scale, py.scale);
     nuc_cv_emit(cv, NUC_MC_OP_BATCH_MATMUL, &r);
@@ -305,5 +309,6 @@ void nuc_cv_emit_pool(struct nuc_cv *cv, const struct nuc_cv_node *n)
     nuc_cv_clamp(cv, n, n->op->options.pool.activation, &r.pool.clamp_min, &r.pool.clamp_max);
     r.pool.input = nuc_cv_tensor_ref(cv, n->input);
     r.pool.output = nuc_cv_output_ref(cv);
+    r.pool.out_pitch = nuc_cv_out_pitch(cv);
     nuc_cv_emit(cv, average ? NUC_MC_OP_AVERAGE_POOL_2D : NUC_MC_OP_MAX_POOL_2D, &r);
 }

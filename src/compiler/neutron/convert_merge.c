@@ -184,25 +184,18 @@ static bool keeps_bytes(struct nuc_cv *cv, const struct nuc_cv_node *n)
     return nuc_cv_same_params(cv, n, x, y);
 }
 
-static int32_t holder(const struct nuc_cv *cv, int32_t tensor)
-{
-    while (cv->tensors[tensor].alias != tensor)
-        tensor = cv->tensors[tensor].alias;
-    return tensor;
-}
-
 /* Makes the result an alias of the input, unless both are given from outside. */
 static void merge_alias(struct nuc_cv *cv, struct nuc_cv_node *n)
 {
     if (!keeps_bytes(cv, n))
         return;
-    struct nuc_cv_tensor *x = &cv->tensors[holder(cv, n->input)], *y = &cv->tensors[n->output];
+    struct nuc_cv_tensor *x = &cv->tensors[nuc_cv_place(cv, n->input).holder], *y = &cv->tensors[n->output];
     if (y->output_index >= 0) {
         if (x->input_index >= 0 || x->constant || x->output_index >= 0)
             return;
         x->output_index = y->output_index;
     }
-    y->alias = holder(cv, n->input);
+    y->alias = nuc_cv_place(cv, n->input).holder;
     n->dropped = true;
 }
 

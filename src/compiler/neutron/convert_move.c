@@ -29,6 +29,15 @@ static void row_major(const struct nuc_lt_tensor *t, int64_t *stride)
     }
 }
 
+/* Strides of the result where it lies. nuc_cv_writes_rows() has made sure that there are such. */
+static void out_strides(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t *stride)
+{
+    struct nuc_cv_place place = nuc_cv_place(cv, n->output);
+
+    if (!nuc_cv_strides(cv, nuc_cv_y(cv, n), &place.layout, stride))
+        nuc_cv_fail(cv, n, "the result has no strides inside the tensor it is a part of");
+}
+
 /* Moves keep values as they are. */
 static void check_moved(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *x,
                         const struct nuc_lt_tensor *y)
@@ -85,11 +94,15 @@ static void emit_move(struct nuc_cv *cv, int32_t from, const struct move *v)
 void nuc_cv_emit_reshape(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
-    struct move v = {.rank = 1, .shape = {nuc_lt_elements(y)}, .in = {1}, .out = {1}};
+    struct move v = {.rank = y->rank};
 
     check_moved(cv, n, x, y);
     if (nuc_lt_elements(x) != nuc_lt_elements(y))
         nuc_cv_fail(cv, n, "input and output differ in size");
+    row_major(y, v.in);
+    out_strides(cv, n, v.out);
+    for (uint32_t i = 0; i < y->rank; i++)
+        v.shape[i] = y->shape[i];
     emit_move(cv, n->input, &v);
 }
 
@@ -104,7 +117,7 @@ void nuc_cv_emit_transpose(struct nuc_cv *cv, const struct nuc_cv_node *n)
     if (nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, perm) != x->rank || y->rank != x->rank)
         nuc_cv_fail(cv, n, "the permutation must have one entry a dimension");
     row_major(x, in);
-    row_major(y, v.out);
+    out_strides(cv, n, v.out);
     for (uint32_t i = 0; i < x->rank; i++) {
         int64_t from = perm[i] < 0 ? perm[i] + (int64_t)x->rank : perm[i];
         if (from < 0 || from >= (int64_t)x->rank || (seen >> from & 1u) || y->shape[i] != x->shape[from])
@@ -138,7 +151,7 @@ void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
     if (nuc_cv_integers(cv, n, 1, 2 * NUC_MAX_RANK, pads) != 2 * x->rank || y->rank != x->rank)
         nuc_cv_fail(cv, n, "paddings must be two numbers a dimension");
     row_major(x, v.in);
-    row_major(y, v.out);
+    out_strides(cv, n, v.out);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (pads[2 * i] < 0 || pads[2 * i + 1] < 0 || pads[2 * i] + x->shape[i] + pads[2 * i + 1] != y->shape[i])
             nuc_cv_fail(cv, n, "paddings of dimension %u do not lead from %d to %d", i, x->shape[i], y->shape[i]);
@@ -148,6 +161,32 @@ void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
     v.fill_value = pad_fill(cv, n) & 0xFF;
     v.fill_size = (int32_t)nuc_lt_elements(y);
     emit_move(cv, n->input, &v);
+}
+
+/* Whether operand `i` has been written where it belongs in the result. */
+static bool is_in_place(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i)
+{
+    struct nuc_cv_place x = nuc_cv_place(cv, n->op->inputs[i]), y = nuc_cv_place(cv, n->output);
+    struct nuc_cv_layout part = nuc_cv_concat_part(cv, n, i);
+
+    return x.holder == y.holder && nuc_cv_compose(&part, nuc_cv_bytes(cv, n->op->inputs[i]), &y.layout) &&
+           part.at == x.layout.at && part.row == x.layout.row && part.pitch == x.layout.pitch;
+}
+
+/* Copies operand `i`, which begins at position `at` of the axis. */
+static void emit_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, int64_t axis, int64_t at)
+{
+    const struct nuc_lt_tensor *x = nuc_cv_in(cv, n, i);
+    struct move v = {.rank = x->rank};
+
+    if (is_in_place(cv, n, i))
+        return;
+    row_major(x, v.in);
+    out_strides(cv, n, v.out);
+    for (uint32_t d = 0; d < x->rank; d++)
+        v.shape[d] = x->shape[d];
+    v.out_at = at * v.out[axis];
+    emit_move(cv, n->op->inputs[i], &v);
 }
 
 void nuc_cv_emit_concat(struct nuc_cv *cv, const struct nuc_cv_node *n)
@@ -160,23 +199,17 @@ void nuc_cv_emit_concat(struct nuc_cv *cv, const struct nuc_cv_node *n)
         nuc_cv_fail(cv, n, "the axis must be one of the output's, without an activation");
     for (uint32_t i = 0; i < n->op->n_inputs; i++) {
         const struct nuc_lt_tensor *x = nuc_cv_in(cv, n, i);
-        struct move v = {.rank = y->rank};
-
         check_moved(cv, n, x, y);
         if (x->rank != y->rank)
             nuc_cv_fail(cv, n, "operand %u has another rank than the output", i);
-        row_major(x, v.in);
-        row_major(y, v.out);
         for (uint32_t d = 0; d < y->rank; d++) {
-            v.shape[d] = x->shape[d];
             if ((int64_t)d != axis && x->shape[d] != y->shape[d])
                 nuc_cv_fail(cv, n, "operand %u differs from the output in dimension %u", i, d);
         }
-        v.out_at = at * v.out[axis];
-        at += x->shape[axis];
-        if (at > y->shape[axis])
+        if (at + x->shape[axis] > y->shape[axis])
             nuc_cv_fail(cv, n, "the operands are longer than the output");
-        emit_move(cv, n->op->inputs[i], &v);
+        emit_part(cv, n, i, axis, at);
+        at += x->shape[axis];
     }
     if (at != y->shape[axis])
         nuc_cv_fail(cv, n, "the operands are shorter than the output");
@@ -193,7 +226,7 @@ void nuc_cv_emit_slice(struct nuc_cv *cv, const struct nuc_cv_node *n)
     if (nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, begin) != x->rank || y->rank != x->rank)
         nuc_cv_fail(cv, n, "begin must have one entry a dimension");
     row_major(x, v.in);
-    row_major(y, v.out);
+    out_strides(cv, n, v.out);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (begin[i] < 0 || begin[i] + y->shape[i] > x->shape[i])
             nuc_cv_fail(cv, n, "the slice leaves the input in dimension %u", i);
@@ -329,5 +362,6 @@ void nuc_cv_emit_bilinear(struct nuc_cv *cv, const struct nuc_cv_node *n)
     z->half_pixel = n->op->options.resize.half_pixel_centers ? 1 : 0;
     z->input = nuc_cv_tensor_ref(cv, n->input);
     z->output = nuc_cv_output_ref(cv);
+    z->out_pitch = nuc_cv_out_pitch(cv);
     nuc_cv_emit(cv, NUC_MC_OP_RESIZE_BILINEAR, &r);
 }

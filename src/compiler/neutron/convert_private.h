@@ -24,12 +24,24 @@ struct nuc_cv_node {
     const int8_t *table; /* 256 results of q = -128 ... 127, when the operator is a function of one value; else NULL */
 };
 
+/* Where the bytes of one tensor lie inside another: from `at` on, in rows of `row` bytes, `pitch` bytes apart. */
+struct nuc_cv_layout {
+    int64_t at;
+    int64_t row, pitch; /* row 0: without gaps */
+};
+
+struct nuc_cv_place {
+    int32_t holder; /* tensor that has a buffer of its own */
+    struct nuc_cv_layout layout;
+};
+
 struct nuc_cv_tensor {
-    int32_t alias;        /* tensor that holds the bytes: itself, or another */
-    int32_t producer;     /* node, -1: none */
-    uint32_t n_uses;      /* by nodes, and as output of the graph */
-    int32_t input_index;  /* of the graph, -1 */
-    int32_t output_index; /* of the graph, -1; on the tensor that holds the bytes */
+    int32_t alias;               /* tensor that holds the bytes: itself, or another */
+    struct nuc_cv_layout inside; /* where in the other */
+    int32_t producer;            /* node, -1: none */
+    uint32_t n_uses;             /* by nodes, and as output of the graph */
+    int32_t input_index;         /* of the graph, -1 */
+    int32_t output_index;        /* of the graph, -1; on the tensor that holds the bytes */
     bool constant;
     uint32_t weights_at; /* offset + 1 of a constant once it is in the weights; 0 before */
 };
@@ -46,6 +58,7 @@ struct nuc_cv {
     const struct nuc_lt_subgraph *graph;
     struct nuc_cv_node *nodes; /* graph->n_ops */
     struct nuc_cv_tensor *tensors;
+    uint32_t *order; /* nodes in order of execution */
     struct nuc_cv_bytes weights, records;
     struct nuc_neutron_call *calls;
     size_t calls_capacity;
@@ -85,11 +98,33 @@ uint32_t nuc_cv_integers(const struct nuc_cv *cv, const struct nuc_cv_node *n, u
 /* Axes of constant operand 1, non-negative, as a set of bits. */
 uint32_t nuc_cv_axes(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t rank);
 
+/* ---- places ---- */
+
+/* Bytes of the tensor's elements without gaps. */
+int64_t nuc_cv_bytes(const struct nuc_cv *cv, int32_t tensor);
+struct nuc_cv_place nuc_cv_place(const struct nuc_cv *cv, int32_t tensor);
+
+/* Moves *layout of a tensor of `bytes` from inside another tensor to inside that one's holder. False: it has no such.
+ */
+bool nuc_cv_compose(struct nuc_cv_layout *layout, int64_t bytes, const struct nuc_cv_layout *outer);
+
+/* Distance in bytes between neighbours along each dimension of tensor `t` in its holder. False: there is no such. */
+bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout,
+                    int64_t *stride);
+
+/* Whether the node's kernel can write its result in rows of that many bytes. */
+bool nuc_cv_writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row);
+
+/* The layout of operand `i` of a concatenation inside the result. */
+struct nuc_cv_layout nuc_cv_concat_part(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i);
+
 /* ---- output ---- */
 
 struct nuc_mc_ref nuc_cv_tensor_ref(struct nuc_cv *cv, int32_t tensor); /* constants go into the weights */
 struct nuc_mc_ref nuc_cv_input_ref(struct nuc_cv *cv, uint32_t i);      /* operand `i` of the current node */
+/* The result of the current node, whose kernel writes without gaps, and the pitch of one that writes rows. */
 struct nuc_mc_ref nuc_cv_output_ref(struct nuc_cv *cv);
+int32_t nuc_cv_out_pitch(const struct nuc_cv *cv);
 struct nuc_mc_ref nuc_cv_weights_ref(struct nuc_cv *cv, const void *data, size_t size); /* 16-byte aligned, shared */
 
 /* Appends a call for the current node. The record's call words are filled in. */
@@ -112,6 +147,8 @@ void nuc_cv_clamp(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc
 /* convert_binary.c */
 struct nuc_mc_binary nuc_cv_binary(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t *opcode);
 bool nuc_cv_is_binary(int32_t code);
+/* Shape and strides; with row > 0 the last dimension has that many elements. False: that cannot be. */
+bool nuc_cv_binary_shape(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row, struct nuc_mc_binary *e);
 
 /* convert_merge.c: tables, merged pads and activations, aliases. */
 void nuc_cv_merge(struct nuc_cv *cv);
@@ -120,6 +157,15 @@ void nuc_cv_merge(struct nuc_cv *cv);
 void nuc_cv_collect_handles(struct nuc_cv *cv);
 /* The names of the calls by their handles, for the microcode. */
 const struct nuc_kernel_name *nuc_cv_call_names(struct nuc_cv *cv, const struct nuc_convert_options *options);
+
+/* convert_view.c: parts of concatenations and contiguous slices become places inside other tensors. */
+void nuc_cv_make_views(struct nuc_cv *cv);
+
+/* convert_order.c: the order of execution that needs the least memory. */
+void nuc_cv_find_order(struct nuc_cv *cv);
+
+/* convert_plan.c: addresses of all operands of the records, the scratch plan of the image. */
+void nuc_cv_assign_addresses(struct nuc_cv *cv, struct nuc_neutron_image *image);
 
 /* Emission, by operator. */
 void nuc_cv_emit_conv(struct nuc_cv *cv, const struct nuc_cv_node *n);

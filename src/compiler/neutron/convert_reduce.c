@@ -126,6 +126,7 @@ static void emit_fixed_point_softmax(struct nuc_cv *cv, const struct nuc_cv_node
     s->diff_min = -(int32_t)floor(31.0 * (double)(1 << 26) / (double)((int64_t)1 << m.shift));
     s->input = nuc_cv_tensor_ref(cv, n->input);
     s->output = nuc_cv_output_ref(cv);
+    s->out_pitch = nuc_cv_out_pitch(cv);
     nuc_cv_emit(cv, NUC_MC_OP_SOFTMAX, r);
 }
 
@@ -140,6 +141,7 @@ static void emit_softmax_table(struct nuc_cv *cv, const struct nuc_cv_node *n, i
         nuc_store_u32(table + d * 4, (uint32_t)floor(exp(-d * scale) * 2147483648.0 + 0.5));
     r.softmax_table.input = nuc_cv_tensor_ref(cv, n->input);
     r.softmax_table.output = nuc_cv_output_ref(cv);
+    r.softmax_table.out_pitch = nuc_cv_out_pitch(cv);
     r.softmax_table.table = nuc_cv_weights_ref(cv, table, sizeof table);
     nuc_cv_emit(cv, NUC_MC_OP_SOFTMAX_TABLE, &r);
 }
@@ -171,6 +173,8 @@ void nuc_cv_emit_table(struct nuc_cv *cv, const struct nuc_cv_node *n)
         nuc_cv_fail(cv, n, "input and output differ in size");
     r.lut.input = nuc_cv_tensor_ref(cv, n->input);
     r.lut.output = nuc_cv_output_ref(cv);
+    r.lut.run = (int32_t)nuc_cv_place(cv, n->output).layout.row;
+    r.lut.out_pitch = nuc_cv_out_pitch(cv);
     r.lut.table = nuc_cv_weights_ref(cv, n->table, 256);
     nuc_cv_emit(cv, NUC_MC_OP_LUT, &r);
 }

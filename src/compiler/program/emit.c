@@ -29,11 +29,10 @@ static uint32_t add_int(struct nuc_emission *e, int64_t i)
     return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_INT, .u.i = i});
 }
 
-/* Bytes that are born in this step. */
-static uint32_t add_storage(struct nuc_emission *e, size_t bytes)
+static uint32_t add_storage(struct nuc_emission *e, size_t bytes, const char *name)
 {
     e->storages = nuc_grow(e->cx, e->storages, &e->storages_capacity, e->n_storages + 1, sizeof *e->storages);
-    e->storages[e->n_storages] = (struct nuc_live_range){e->step, e->step, bytes};
+    e->storages[e->n_storages] = (struct nuc_emit_storage){.bytes = bytes, .name = name};
     return (uint32_t)e->n_storages++;
 }
 
@@ -43,20 +42,12 @@ static uint32_t add_tensor(struct nuc_emission *e, const struct nuc_meta *meta, 
         e, (struct nuc_emit_value){.kind = NUC_EMIT_TENSOR, .meta = meta, .storage = storage, .constant = constant});
 }
 
-/* The tensor is read in this step. */
-static void use(struct nuc_emission *e, uint32_t value)
-{
-    if (e->values[value].kind == NUC_EMIT_TENSOR && e->values[value].storage != NUC_NO_STORAGE)
-        e->storages[e->values[value].storage].last = e->step;
-}
-
 static uint32_t tensor_of(struct nuc_emission *e, const struct nuc_node *node)
 {
     uint32_t *values = e->value_of[node->id];
 
     if (values == NULL)
         nuc_fail(e->cx, NUC_INTERNAL, "%s: %s is used before it is computed", e->g->file, nuc_node_text(e->cx, node));
-    use(e, values[0]);
     return values[0];
 }
 
@@ -146,8 +137,10 @@ static uint32_t *add_results(struct nuc_emission *e, const struct nuc_node *node
 {
     uint32_t *values = nuc_alloc_array(e->cx, node->n_vals + 1, sizeof *values);
 
-    for (uint32_t i = 0; i < node->n_vals; i++)
-        values[i] = add_tensor(e, &node->vals[i], add_storage(e, nuc_bytes(&node->vals[i])), 0);
+    for (uint32_t i = 0; i < node->n_vals; i++) {
+        const char *name = node->n_vals == 1 ? node->name : nuc_format(e->cx, "%s[%u]", node->name, i);
+        values[i] = add_tensor(e, &node->vals[i], add_storage(e, nuc_bytes(&node->vals[i]), name), 0);
+    }
     e->value_of[node->id] = values;
     return values;
 }
@@ -300,7 +293,8 @@ static uint32_t emit_contiguous_copy(struct nuc_emission *e, const struct nuc_no
     nuc_set_contiguous(meta);
     for (uint32_t d = 0; d < meta->rank; d++)
         order[d] = d;
-    uint32_t copy = add_tensor(e, meta, add_storage(e, nuc_bytes(meta)), 0);
+    uint32_t copy =
+        add_tensor(e, meta, add_storage(e, nuc_bytes(meta), nuc_format(e->cx, "%s, contiguous", source->name)), 0);
     args[0] = tensor_of(e, source);
     args[1] = add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_BOOL});
     args[2] = add_ints(e, order, meta->rank);
@@ -416,7 +410,7 @@ static void emit_placeholder(struct nuc_emission *e, const struct nuc_node *node
                 add_tensor(e, &node->vals[0], NUC_NO_STORAGE, nuc_emit_constant(e, nuc_physical_bytes(e->g, node)));
         return;
     }
-    values[0] = add_tensor(e, &node->vals[0], add_storage(e, nuc_bytes(&node->vals[0])), 0);
+    values[0] = add_tensor(e, &node->vals[0], add_storage(e, nuc_bytes(&node->vals[0]), node->name), 0);
     e->inputs = nuc_grow(e->cx, e->inputs, &e->inputs_capacity, e->n_inputs + 1, sizeof *e->inputs);
     e->inputs[e->n_inputs++] = values[0];
 }
@@ -430,7 +424,6 @@ static void emit_getitem(struct nuc_emission *e, const struct nuc_node *node)
     if (tuple == NULL || e->value_of[tuple->id] == NULL || index < 0 || index >= tuple->n_vals)
         nuc_fail(e->cx, NUC_INTERNAL, "%s: %s reads no result", e->g->file, nuc_node_text(e->cx, node));
     values[0] = e->value_of[tuple->id][index];
-    use(e, values[0]);
     e->value_of[node->id] = values;
 }
 
@@ -452,11 +445,8 @@ static void emit_call(struct nuc_emission *e, const struct nuc_node *node)
         emit_kernel(e, node);
 }
 
-/* Live ranges count in nodes; placeholders share step 0, because inputs are all there before the first instruction. */
 static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
 {
-    if (!nuc_is_placeholder(node))
-        e->step++;
     e->current = node;
     switch ((int)node->op) {
     case NUC_OP_PLACEHOLDER:
@@ -483,7 +473,7 @@ static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
     }
 }
 
-struct nuc_emission *nuc_emit_graph(struct nuc_graph *g)
+struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, const struct nuc_program_options *o)
 {
     struct nuc_emission *e = nuc_alloc(g->cx, sizeof *e);
 
@@ -494,6 +484,6 @@ struct nuc_emission *nuc_emit_graph(struct nuc_graph *g)
     e->n_constants = 1; /* entry 0 is no constant */
     for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
         emit_node(e, node);
-    e->plan = nuc_plan_memory(g->cx, e->storages, e->n_storages, 16);
+    nuc_plan_program(e, o);
     return e;
 }

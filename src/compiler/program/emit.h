@@ -2,7 +2,7 @@
 #ifndef NUC_PROGRAM_EMIT_H
 #define NUC_PROGRAM_EMIT_H
 
-#include "compiler/program/memory_plan.h"
+#include "compiler/plan/plan.h"
 #include "compiler/program/program.h"
 
 /* The union of the schema. */
@@ -51,6 +51,14 @@ struct nuc_emit_operator {
     const char *name, *overload;
 };
 
+/* Bytes that values share. The lifetime counts in instructions from 1; 0 is before the first, as inputs are. */
+struct nuc_emit_storage {
+    size_t bytes;
+    const char *name; /* of the node that computes it */
+    uint32_t first, last;
+    uint64_t address;
+};
+
 /* One method, growing. Arrays lie in the arena. */
 struct nuc_emission {
     struct nuc_context *cx;
@@ -63,20 +71,26 @@ struct nuc_emission {
     size_t n_operators, operators_capacity;
     const struct nuc_delegate **delegates;
     size_t n_delegates, delegates_capacity;
-    struct nuc_live_range *storages;
+    struct nuc_emit_storage *storages;
     size_t n_storages, storages_capacity;
     struct nuc_span *constants; /* entry 0 stands for "no constant" */
     size_t n_constants, constants_capacity;
     uint32_t *inputs, *outputs; /* values */
     size_t n_inputs, inputs_capacity, n_outputs, outputs_capacity;
     uint32_t **value_of;            /* by node id: value indices of its tensors */
-    uint32_t step;                  /* position in the graph, for live ranges */
     const struct nuc_node *current; /* node under way */
-    struct nuc_memory_plan plan;
+    uint32_t *scratch_of;           /* by delegate: storage of its scratch, or NUC_NO_STORAGE; NULL: none is planned */
+    struct nuc_plan plan;           /* addresses are those of the storages */
 };
 
-/* Values and instructions of the graph, live ranges included; plans the memory. */
-struct nuc_emission *nuc_emit_graph(struct nuc_graph *g);
+/* Values and instructions of the graph; plans the memory. */
+struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, const struct nuc_program_options *o);
+
+/*
+ * Addresses of all storages. Unless o->keep_order is set, instructions are put into the order that needs the least
+ * memory, where that is less than in the order given.
+ */
+void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *o);
 
 /* The file. */
 struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_program_options *o);

@@ -7,8 +7,9 @@
 static void report(const struct nuc_emission *e, struct nuc_program_memory_report *out)
 {
     out->planned = e->plan.size;
-    out->lower_bound = e->plan.lower_bound;
-    out->order = e->plan.order;
+    out->lower_bound = e->plan.bound;
+    out->proven = e->plan.proven;
+    out->method = e->plan.method;
     out->n_values = e->n_values;
     out->n_instructions = e->n_instructions;
     out->constants = 0;
@@ -21,7 +22,7 @@ struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_
     nuc_legalize_dim_orders(g, o->keep_order);
     if (!o->keep_order)
         nuc_sink_constant_operators(g);
-    struct nuc_emission *e = nuc_emit_graph(g);
+    struct nuc_emission *e = nuc_emit_graph(g, o);
 
     if (o->report != NULL)
         report(e, o->report);

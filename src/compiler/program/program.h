@@ -14,7 +14,8 @@
 struct nuc_program_memory_report {
     size_t planned;     /* bytes of the planned memory */
     size_t lower_bound; /* largest sum of bytes live at once */
-    const char *order;  /* how the planner arrived there */
+    bool proven;        /* no smaller plan exists for this order of instructions */
+    const char *method; /* how the planner arrived there */
     size_t constants;   /* bytes of the constant segment */
     size_t n_values, n_instructions;
 };
@@ -34,6 +35,7 @@ struct nuc_program_options {
     enum nuc_segment_mode delegate_data;      /* inside the program, or in segments behind it */
     bool stack_traces;                        /* of each instruction: node, file and line */
     bool keep_order;                          /* see nuc_write_program() */
+    bool plan_delegate_scratch;               /* the planned memory holds the scratch of delegates too */
     const struct nuc_program_number *numbers; /* behind the method, in this order */
     size_t n_numbers;
     struct nuc_program_memory_report *report; /* filled when not NULL */

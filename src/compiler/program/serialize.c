@@ -29,7 +29,7 @@ struct serializer {
 
 static nuc_fb_ref add_allocation(struct serializer *s, uint32_t storage)
 {
-    uint64_t offset = s->e->plan.offsets[storage];
+    uint64_t offset = s->e->storages[storage].address;
 
     nuc_fb_table_begin(s->b);
     nuc_fb_put_u32(s->b, 0, 1, 0);

@@ -1,0 +1,203 @@
+/* Greedy plans: one range after the other at the lowest free address. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/span.h"
+#include "plan_private.h"
+
+/* What an order sorts by, largest first; ties by size, then by index. */
+enum key { BY_SIZE, BY_CROWD, BY_AREA, BY_DURATION, BY_START, BY_END, KEY_COUNT };
+
+static const char *const names[KEY_COUNT] = {
+    [BY_SIZE] = "larger first",     [BY_CROWD] = "fullest step first", [BY_AREA] = "wider first",
+    [BY_DURATION] = "longer first", [BY_START] = "earlier first",      [BY_END] = "later first",
+};
+
+struct rank {
+    bool fixed;
+    uint64_t key, size;
+    uint32_t index;
+};
+
+/* A plan in the making. */
+struct greedy {
+    const struct nuc_plan_part *part;
+    uint64_t *addresses;
+    uint32_t *placed; /* items by address */
+};
+
+static int compare_ranks(const void *pa, const void *pb)
+{
+    const struct rank *a = pa, *b = pb;
+
+    if (a->fixed != b->fixed)
+        return a->fixed ? -1 : 1;
+    if (a->key != b->key)
+        return a->key > b->key ? -1 : 1;
+    if (a->size != b->size)
+        return a->size > b->size ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
+}
+
+/* size * duration without overflow: it only orders. */
+static uint64_t area(const struct nuc_plan_item *item)
+{
+    uint64_t product;
+
+    return __builtin_mul_overflow(item->size, (uint64_t)(item->last - item->first + 1), &product) ? UINT64_MAX
+                                                                                                  : product;
+}
+
+static uint64_t key_of(const struct nuc_plan_item *item, enum key key, uint64_t crowd)
+{
+    switch (key) {
+    case BY_CROWD:
+        return crowd;
+    case BY_AREA:
+        return area(item);
+    case BY_DURATION:
+        return item->last - item->first;
+    case BY_START:
+        return UINT32_MAX - item->first;
+    case BY_END:
+        return item->last;
+    case BY_SIZE:
+    case KEY_COUNT:
+        break;
+    }
+    return item->size;
+}
+
+/* The lowest gap between items placed before that live at the same time. */
+static uint64_t lowest_gap(const struct greedy *g, const struct nuc_plan_item *item, uint32_t n_placed)
+{
+    uint64_t at = 0;
+
+    for (uint32_t i = 0; i < n_placed; i++) {
+        uint32_t other = g->placed[i];
+        if (!nuc_plan_meet(item, &g->part->items[other]))
+            continue;
+        if (g->addresses[other] >= at + item->size)
+            break;
+        uint64_t end = nuc_align_up(g->addresses[other] + g->part->items[other].size, item->alignment);
+        at = end > at ? end : at;
+    }
+    return at;
+}
+
+/* Places all items in the order given; returns the size. */
+static uint64_t place_all(struct greedy *g, const uint32_t *order)
+{
+    uint64_t size = 0;
+
+    for (uint32_t k = 0; k < g->part->n; k++) {
+        const struct nuc_plan_item *item = &g->part->items[order[k]];
+        uint64_t at = item->fixed ? item->address : lowest_gap(g, item, k);
+        uint32_t where = k;
+        for (; where > 0 && g->addresses[g->placed[where - 1]] > at; where--)
+            g->placed[where] = g->placed[where - 1];
+        g->placed[where] = order[k];
+        g->addresses[order[k]] = at;
+        size = at + item->size > size ? at + item->size : size;
+    }
+    return size;
+}
+
+static void keep(struct nuc_plan_part *part, const struct greedy *g, uint64_t size, const char *method)
+{
+    memcpy(part->addresses, g->addresses, part->n * sizeof *part->addresses);
+    part->size = size;
+    part->method = method;
+    part->proven = size <= part->target;
+}
+
+static struct greedy start(struct nuc_context *cx, const struct nuc_plan_part *part)
+{
+    return (struct greedy){part, nuc_alloc_array(cx, part->n, sizeof(uint64_t)),
+                           nuc_alloc_array(cx, part->n, sizeof(uint32_t))};
+}
+
+void nuc_plan_greedy(struct nuc_context *cx, struct nuc_plan_part *part, const uint64_t *crowd)
+{
+    struct greedy g = start(cx, part);
+    struct rank *ranks = nuc_alloc_array(cx, part->n, sizeof *ranks);
+    uint32_t *order = nuc_alloc_array(cx, part->n, sizeof *order);
+
+    for (int key = 0; key < KEY_COUNT && !part->proven; key++) {
+        for (uint32_t i = 0; i < part->n; i++)
+            ranks[i] = (struct rank){part->items[i].fixed, key_of(&part->items[i], (enum key)key, crowd[i]),
+                                     part->items[i].size, i};
+        qsort(ranks, part->n, sizeof *ranks, compare_ranks);
+        for (uint32_t i = 0; i < part->n; i++)
+            order[i] = ranks[i].index;
+        uint64_t size = place_all(&g, order);
+        if (size < part->size)
+            keep(part, &g, size, names[key]);
+    }
+}
+
+static int by_address(const void *pa, const void *pb)
+{
+    const struct rank *a = pa, *b = pb;
+
+    if (a->fixed != b->fixed)
+        return a->fixed ? -1 : 1;
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
+}
+
+/* The order of addresses of the best plan: placing in it gives a plan that is not larger. */
+static void order_of_plan(struct nuc_context *cx, const struct nuc_plan_part *part, uint32_t *order)
+{
+    struct rank *ranks = nuc_alloc_array(cx, part->n, sizeof *ranks);
+
+    for (uint32_t i = 0; i < part->n; i++)
+        ranks[i] = (struct rank){part->items[i].fixed, part->addresses[i], 0, i};
+    qsort(ranks, part->n, sizeof *ranks, by_address);
+    for (uint32_t i = 0; i < part->n; i++)
+        order[i] = ranks[i].index;
+}
+
+static void swap(uint32_t *order, uint32_t a, uint32_t b)
+{
+    uint32_t kept = order[a];
+
+    order[a] = order[b];
+    order[b] = kept;
+}
+
+static uint32_t count_fixed(const struct nuc_plan_part *part)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < part->n; i++)
+        n += part->items[i].fixed ? 1 : 0;
+    return n;
+}
+
+void nuc_plan_exchange(struct nuc_context *cx, struct nuc_plan_part *part)
+{
+    struct greedy g = start(cx, part);
+    uint32_t *order = nuc_alloc_array(cx, part->n, sizeof *order), first = count_fixed(part);
+    uint64_t cost = (uint64_t)part->n * part->n, current = part->size;
+    uint32_t random = 1;
+
+    order_of_plan(cx, part, order);
+    while (!part->proven && part->n > first + 1 && part->effort >= cost) {
+        part->effort -= cost;
+        random = random * 1664525u + 1013904223u; /* Numerical Recipes' generator: the same sequence everywhere */
+        uint32_t a = first + (random >> 8) % (part->n - first);
+        random = random * 1664525u + 1013904223u;
+        uint32_t b = first + (random >> 8) % (part->n - first);
+        swap(order, a, b);
+        uint64_t size = place_all(&g, order);
+        if (size > current) {
+            swap(order, a, b);
+            continue;
+        }
+        current = size;
+        if (size < part->size)
+            keep(part, &g, size, "exchanges");
+    }
+}

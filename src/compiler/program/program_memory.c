@@ -1,0 +1,190 @@
+/* Lifetimes of the program's tensors, the order of its instructions, and their addresses. */
+#include <string.h>
+
+#include "base/span.h"
+#include "compiler/partition/delegate.h"
+#include "compiler/program/emit.h"
+
+#define ALIGNMENT 16
+
+typedef void (*storage_function)(struct nuc_emission *e, uint32_t storage, uint32_t instruction, void *user);
+
+static void visit_value(struct nuc_emission *e, int64_t value, uint32_t instruction, storage_function visit, void *user)
+{
+    const struct nuc_emit_value *v = value < 0 ? NULL : &e->values[value];
+
+    if (v != NULL && v->kind == NUC_EMIT_TENSOR && v->storage != NUC_NO_STORAGE)
+        visit(e, v->storage, instruction, user);
+}
+
+/* Every storage the instruction reads or writes, the same perhaps several times. */
+static void for_each_storage(struct nuc_emission *e, uint32_t instruction, storage_function visit, void *user)
+{
+    const struct nuc_emit_instruction *in = &e->instructions[instruction];
+
+    for (uint32_t i = 0; i < in->n_args; i++) {
+        const struct nuc_emit_value *v = &e->values[in->args[i]];
+        visit_value(e, in->args[i], instruction, visit, user);
+        if (v->kind != NUC_EMIT_TENSORS && v->kind != NUC_EMIT_OPTIONAL_TENSORS)
+            continue;
+        for (uint32_t k = 0; k < v->count; k++)
+            visit_value(e, v->u.items[k], instruction, visit, user);
+    }
+    if (in->delegate && e->scratch_of != NULL && e->scratch_of[in->index] != NUC_NO_STORAGE)
+        visit(e, e->scratch_of[in->index], instruction, user);
+}
+
+/* A storage for the scratch of each delegate. */
+static void add_scratch(struct nuc_emission *e)
+{
+    e->scratch_of = nuc_alloc_array(e->cx, e->n_delegates, sizeof *e->scratch_of);
+    for (size_t i = 0; i < e->n_delegates; i++) {
+        const struct nuc_delegate *d = e->delegates[i];
+        e->scratch_of[i] = NUC_NO_STORAGE;
+        if (d->scratch_size == 0)
+            continue;
+        e->storages = nuc_grow(e->cx, e->storages, &e->storages_capacity, e->n_storages + 1, sizeof *e->storages);
+        e->storages[e->n_storages] =
+            (struct nuc_emit_storage){.bytes = d->scratch_size, .name = nuc_format(e->cx, "scratch of %s", d->tag)};
+        e->scratch_of[i] = (uint32_t)e->n_storages++;
+    }
+}
+
+/* ---- order ---- */
+
+/* The problem under construction. */
+struct ordering {
+    struct nuc_plan_operator *operators;
+    uint32_t *writer; /* [storage] first instruction that touches it, UINT32_MAX: an input */
+    uint32_t *buffers, *after;
+};
+
+static uint32_t add_once(uint32_t *list, uint32_t n, uint32_t value)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i] == value)
+            return n;
+    }
+    list[n] = value;
+    return n + 1;
+}
+
+static void count_storage(struct nuc_emission *e, uint32_t storage, uint32_t instruction, void *user)
+{
+    size_t *total = user;
+
+    (void)e;
+    (void)storage;
+    (void)instruction;
+    ++*total;
+}
+
+/* A storage is written by the first instruction that touches it; all others come after that. */
+static void add_touch(struct nuc_emission *e, uint32_t storage, uint32_t instruction, void *user)
+{
+    struct ordering *o = user;
+    struct nuc_plan_operator *op = &o->operators[instruction];
+
+    if (o->writer[storage] == UINT32_MAX && e->storages[storage].first > 0)
+        o->writer[storage] = instruction;
+    op->n_buffers = add_once(o->buffers, op->n_buffers, storage);
+    if (o->writer[storage] != UINT32_MAX && o->writer[storage] != instruction)
+        op->n_after = add_once(o->after, op->n_after, o->writer[storage]);
+}
+
+static void describe(struct nuc_emission *e, struct ordering *o)
+{
+    size_t total = 0;
+
+    for (uint32_t i = 0; i < e->n_instructions; i++)
+        for_each_storage(e, i, count_storage, &total);
+    o->operators = nuc_alloc_array(e->cx, e->n_instructions, sizeof *o->operators);
+    o->writer = nuc_alloc_array(e->cx, e->n_storages, sizeof *o->writer);
+    o->buffers = nuc_alloc_array(e->cx, total, sizeof *o->buffers);
+    o->after = nuc_alloc_array(e->cx, total, sizeof *o->after);
+    for (size_t s = 0; s < e->n_storages; s++)
+        o->writer[s] = UINT32_MAX;
+    for (uint32_t i = 0; i < e->n_instructions; i++) {
+        o->operators[i] = (struct nuc_plan_operator){.buffers = o->buffers, .after = o->after};
+        for_each_storage(e, i, add_touch, o);
+        o->buffers += o->operators[i].n_buffers;
+        o->after += o->operators[i].n_after;
+    }
+}
+
+/* Lifetimes are those of the order given: they say what is an input and what is an output. */
+static void order_instructions(struct nuc_emission *e)
+{
+    struct nuc_arena *outer = nuc_push_arena(e->cx);
+    struct ordering o;
+    struct nuc_plan_buffer *buffers = nuc_alloc_array(e->cx, e->n_storages, sizeof *buffers);
+    struct nuc_emit_instruction *given = nuc_copy(e->cx, e->instructions, e->n_instructions * sizeof *given);
+
+    describe(e, &o);
+    for (size_t s = 0; s < e->n_storages; s++)
+        buffers[s] = (struct nuc_plan_buffer){nuc_align_up(e->storages[s].bytes, ALIGNMENT), e->storages[s].first == 0,
+                                              e->storages[s].last > e->n_instructions};
+    const struct nuc_order_problem problem = {o.operators, (uint32_t)e->n_instructions, buffers,
+                                              (uint32_t)e->n_storages, 0};
+    struct nuc_plan_order order = nuc_plan_operators(e->cx, &problem);
+    for (size_t i = 0; i < e->n_instructions; i++)
+        e->instructions[i] = given[order.operators[i]];
+    nuc_pop_arena(e->cx, outer);
+}
+
+/* ---- lifetimes ---- */
+
+static void touch(struct nuc_emission *e, uint32_t storage, uint32_t instruction, void *user)
+{
+    struct nuc_emit_storage *s = &e->storages[storage];
+
+    (void)user;
+    s->first = instruction + 1 < s->first ? instruction + 1 : s->first;
+    s->last = instruction + 1 > s->last ? instruction + 1 : s->last;
+}
+
+/* Inputs are there before the first instruction, outputs until after the last. */
+static void find_lifetimes(struct nuc_emission *e)
+{
+    uint32_t end = (uint32_t)e->n_instructions + 1;
+
+    for (size_t s = 0; s < e->n_storages; s++) {
+        e->storages[s].first = end;
+        e->storages[s].last = 0;
+    }
+    for (size_t i = 0; i < e->n_inputs; i++) {
+        if (e->values[e->inputs[i]].storage != NUC_NO_STORAGE)
+            e->storages[e->values[e->inputs[i]].storage].first = 0;
+    }
+    for (size_t i = 0; i < e->n_outputs; i++) {
+        const struct nuc_emit_value *v = &e->values[e->outputs[i]];
+        if (v->kind == NUC_EMIT_TENSOR && v->storage != NUC_NO_STORAGE)
+            e->storages[v->storage].last = end;
+    }
+    for (uint32_t i = 0; i < e->n_instructions; i++)
+        for_each_storage(e, i, touch, NULL);
+}
+
+void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *o)
+{
+    if (o->plan_delegate_scratch)
+        add_scratch(e);
+    find_lifetimes(e);
+    if (!o->keep_order) {
+        order_instructions(e);
+        find_lifetimes(e);
+    }
+    struct nuc_plan_range *ranges = nuc_alloc_array(e->cx, e->n_storages, sizeof *ranges);
+    for (size_t s = 0; s < e->n_storages; s++) {
+        const struct nuc_emit_storage *storage = &e->storages[s];
+        bool dead = storage->first > storage->last;
+        ranges[s] = (struct nuc_plan_range){.first = storage->first,
+                                            .last = dead ? storage->first : storage->last,
+                                            .size = dead ? 0 : storage->bytes,
+                                            .alignment = ALIGNMENT};
+    }
+    const struct nuc_plan_problem problem = {.ranges = ranges, .n = e->n_storages};
+    e->plan = nuc_plan_memory(e->cx, &problem);
+    for (size_t s = 0; s < e->n_storages; s++)
+        e->storages[s].address = e->plan.addresses[s];
+}
