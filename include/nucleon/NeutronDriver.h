@@ -79,7 +79,8 @@ NeutronError neutronDataSetup(NeutronModelHandle hdl, NeutronDataConfig *neutron
 /*
  * Verifies the microcode once and for all: every operand of every kernel call lies inside its buffer. *hdl is
  * NEUTRON_INVALID_HANDLE: the driver allocates (host library only, else NO_MEMORY); or it points to 16-byte aligned
- * memory of neutronGetModelContextSize() bytes. On error *hdl is NEUTRON_INVALID_HANDLE.
+ * memory of neutronGetModelContextSize() bytes. On error *hdl is NEUTRON_INVALID_HANDLE. On a host the driver takes
+ * further memory for vector kernels (simulator.h), which neutronModelUnprepare() gives back.
  */
 NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHandle *hdl);
 NeutronError neutronModelUnprepare(NeutronModelHandle hdl);

@@ -1,5 +1,5 @@
-/* A device has no heap: the application gives the memory of a handle. */
-#include "npu.h"
+/* A device has no heap and no vector units: the application gives the memory of a handle, kernels are plain C. */
+#include "npu_host.h"
 
 void *npu_context_alloc(size_t size)
 {
@@ -10,4 +10,42 @@ void *npu_context_alloc(size_t size)
 void npu_context_free(void *context)
 {
     (void)context;
+}
+
+enum nuc_simulator_path npu_host_best(void)
+{
+    return NUC_SIMULATOR_PLAIN;
+}
+
+bool npu_host_has(enum nuc_simulator_path path)
+{
+    return path == NUC_SIMULATOR_PLAIN;
+}
+
+struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads)
+{
+    (void)npu;
+    (void)path;
+    (void)threads;
+    return NULL;
+}
+
+void npu_host_close(struct npu_host *host)
+{
+    (void)host;
+}
+
+enum nuc_simulator_path npu_host_path(const struct npu_host *host)
+{
+    (void)host;
+    return NUC_SIMULATOR_PLAIN;
+}
+
+bool npu_host_call(struct npu_host *host, uint32_t index, const struct nuc_npu_memory *m, const union nuc_mc_record *r)
+{
+    (void)host;
+    (void)index;
+    (void)m;
+    (void)r;
+    return false;
 }

@@ -3,7 +3,7 @@
 #include "nucleon/NeutronDriver.h"
 
 #include "base/span.h"
-#include "npu.h"
+#include "npu_host.h"
 
 #define FAIL(category, code) GEN_NEUTRON_DRIVER_ERROR(ERROR_CATEGORY_DRIVER_##category, (uint32_t)(code))
 
@@ -12,7 +12,7 @@ static bool is_aligned(const void *p)
     return (uintptr_t)p % NUC_MC_ALIGNMENT == 0;
 }
 
-static struct nuc_npu *npu_of(NeutronModelHandle hdl)
+struct nuc_npu *nuc_npu_of(void *hdl)
 {
     struct nuc_npu *npu = hdl;
 
@@ -83,17 +83,22 @@ NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHan
     }
     npu->magic = NPU_HANDLE_MAGIC;
     npu->allocated = allocate;
+    /* Without the memory for it every call runs as plain C. */
+    if (npu_host_best() != NUC_SIMULATOR_PLAIN)
+        npu->host = npu_host_open(npu, npu_host_best(), 1);
     *hdl = npu;
     return ENONE;
 }
 
 NeutronError neutronModelUnprepare(NeutronModelHandle hdl)
 {
-    struct nuc_npu *npu = npu_of(hdl);
+    struct nuc_npu *npu = nuc_npu_of(hdl);
 
     if (!npu)
         return FAIL(BAD_HANDLE, 0);
     npu->magic = 0;
+    npu_host_close(npu->host);
+    npu->host = NULL;
     if (npu->allocated)
         npu_context_free(npu);
     return ENONE;
@@ -134,12 +139,12 @@ static NeutronError check_data(const struct nuc_npu *npu, const NeutronDataConfi
 
 NeutronError neutronDataSetup(NeutronModelHandle hdl, NeutronDataConfig *neutron_dcfg)
 {
-    return check_data(npu_of(hdl), neutron_dcfg);
+    return check_data(nuc_npu_of(hdl), neutron_dcfg);
 }
 
 NeutronError neutronRunBlocking(NeutronModelHandle hdl, const NeutronDataConfig *dcfg)
 {
-    const struct nuc_npu *npu = npu_of(hdl);
+    const struct nuc_npu *npu = nuc_npu_of(hdl);
     NeutronError error = check_data(npu, dcfg);
 
     if (error != ENONE)
@@ -177,5 +182,5 @@ NeutronError neutronGetTrace(NeutronModelHandle hdl, char **buffer, size_t *size
 {
     (void)buffer;
     (void)size;
-    return npu_of(hdl) ? FAIL(TRACE_NOT_RUN, 0) : FAIL(BAD_HANDLE, 0);
+    return nuc_npu_of(hdl) ? FAIL(TRACE_NOT_RUN, 0) : FAIL(BAD_HANDLE, 0);
 }

@@ -17,6 +17,8 @@
 /* Work the device does in a second: 64 multiply-accumulates a cycle at about 2^28 Hz. */
 #define NPU_WORK_PER_SECOND ((uint64_t)1 << 34)
 
+struct npu_host;
+
 /* A program that was verified. Everything it points to is borrowed. */
 struct nuc_npu {
     uint32_t magic; /* NPU_HANDLE_MAGIC while prepared */
@@ -26,6 +28,7 @@ struct nuc_npu {
     const uint8_t *calls;    /* first record */
     const uint8_t *io_sizes; /* words: inputs, outputs */
     const uint8_t *weights;
+    struct npu_host *host; /* owned; NULL: every call runs as plain C */
 };
 
 /* Buffers of a run; where records point to. */
@@ -53,6 +56,9 @@ bool nuc_npu_verify_record(const struct nuc_npu *npu, const union nuc_mc_record 
 
 /* Bytes of the buffer a reference points into, 0 when it does not exist. */
 uint64_t nuc_npu_space_size(const struct nuc_npu *npu, uint32_t where);
+
+/* The program behind a driver handle, NULL when it is none. */
+struct nuc_npu *nuc_npu_of(void *hdl);
 
 /* Runs all calls; `profile` is NULL or a buffer of npu->profile_size bytes. */
 void nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *memory, uint8_t *profile);
@@ -125,5 +131,12 @@ void npu_lut(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_copy(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_gather(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_resize_bilinear(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+
+/* Parts of kernels that prepared calls share. exp of the differences 0 to -255, and rows by such a table or NULL. */
+void npu_softmax_exponentials(const struct nuc_mc_softmax *s, int32_t *table);
+void npu_softmax_from(const struct nuc_mc_softmax *s, const int32_t *table, const int8_t *in, int8_t *out);
+
+/* MEAN or SUM of values whose sum, less their zero points, is `sum`; not clamped. */
+int32_t npu_reduced_sum(const struct nuc_mc_reduce *d, int64_t sum);
 
 #endif

@@ -51,17 +51,20 @@ static int32_t exact_scale(int64_t sum, int32_t multiplier, int32_t divisor, int
     return sum < 0 ? -magnitude : magnitude;
 }
 
+int32_t npu_reduced_sum(const struct nuc_mc_reduce *d, int64_t sum)
+{
+    if (nuc_mc_opcode_of(&d->call) == NUC_MC_OP_SUM)
+        return exact_scale(sum, d->multiplier, d->divisor, d->shift) + d->output_zero;
+    int32_t mean = nuc_requantize((int32_t)(uint32_t)(uint64_t)sum, (struct nuc_multiplier){d->multiplier, d->shift});
+    return (int32_t)((uint32_t)mean + (uint32_t)d->output_zero);
+}
+
 static int32_t reduced_value(const struct nuc_mc_reduce *d, const struct extent *e, int64_t count)
 {
-    int64_t sum = e->sum - count * d->input_zero;
-
     switch (nuc_mc_opcode_of(&d->call)) {
     case NUC_MC_OP_MEAN:
-        return (int32_t)((uint32_t)nuc_requantize((int32_t)(uint32_t)(uint64_t)sum,
-                                                  (struct nuc_multiplier){d->multiplier, d->shift}) +
-                         (uint32_t)d->output_zero);
     case NUC_MC_OP_SUM:
-        return exact_scale(sum, d->multiplier, d->divisor, d->shift) + d->output_zero;
+        return npu_reduced_sum(d, e->sum - count * d->input_zero);
     case NUC_MC_OP_REDUCE_MAX:
         return e->largest;
     default:

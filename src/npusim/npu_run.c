@@ -3,7 +3,7 @@
 
 #include "base/npu_cost.h"
 #include "base/span.h"
-#include "npu.h"
+#include "npu_host.h"
 
 typedef void (*kernel_function)(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 
@@ -63,7 +63,8 @@ void nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *memory,
         union nuc_mc_record r;
 
         nuc_npu_load(at, &r);
-        kernels[nuc_mc_opcode_of(&r.call)](memory, &r);
+        if (!npu->host || !npu_host_call(npu->host, i, memory, &r))
+            kernels[nuc_mc_opcode_of(&r.call)](memory, &r);
         at += (size_t)r.call.words * 4;
         if (profile) {
             uint32_t start = time_word(clock.now);

@@ -75,40 +75,50 @@ static int8_t probability(int32_t exponential, int32_t scale, int exponent)
     return nuc_saturate_i8(v + INT8_MIN);
 }
 
-static void softmax_row(const struct nuc_mc_softmax *s, const int8_t *in, int8_t *out)
+/* exp of a difference to the row's largest value, from `table` by its magnitude when there is one. */
+static int32_t exponential(const struct nuc_mc_softmax *s, const int32_t *table, int32_t difference)
+{
+    if (table)
+        return table[-difference];
+    return difference >= s->diff_min ? exp_negative(scaled_difference(s, difference)) : 0;
+}
+
+static void softmax_row(const struct nuc_mc_softmax *s, const int32_t *table, const int8_t *in, int8_t *out)
 {
     int32_t largest = INT8_MIN;
     uint32_t sum = 0;
 
     for (int32_t i = 0; i < s->depth; i++)
         largest = in[i] > largest ? in[i] : largest;
-    for (int32_t i = 0; i < s->depth; i++) {
-        if (in[i] - largest >= s->diff_min)
-            sum += (uint32_t)nuc_rounding_shift_right(exp_negative(scaled_difference(s, in[i] - largest)),
-                                                      SUM_INTEGER_BITS);
-    }
+    for (int32_t i = 0; i < s->depth; i++)
+        sum += (uint32_t)nuc_rounding_shift_right(exponential(s, table, in[i] - largest), SUM_INTEGER_BITS);
     int headroom = __builtin_clz(sum | 1u);
     int32_t scale = reciprocal((int32_t)((sum << headroom) - 0x80000000u));
     int exponent = SUM_INTEGER_BITS - headroom + 31 - 8;
-    for (int32_t i = 0; i < s->depth; i++) {
-        int32_t difference = in[i] - largest;
-        out[i] = INT8_MIN;
-        if (difference >= s->diff_min)
-            out[i] = probability(exp_negative(scaled_difference(s, difference)), scale, exponent);
+    for (int32_t i = 0; i < s->depth; i++)
+        out[i] = probability(exponential(s, table, in[i] - largest), scale, exponent);
+}
+
+void npu_softmax_exponentials(const struct nuc_mc_softmax *s, int32_t *table)
+{
+    for (int32_t i = 0; i < 256; i++)
+        table[i] = exponential(s, NULL, -i);
+}
+
+void npu_softmax_from(const struct nuc_mc_softmax *s, const int32_t *table, const int8_t *in, int8_t *out)
+{
+    for (int32_t row = 0; row < s->rows; row++) {
+        softmax_row(s, table, in, out);
+        in += s->depth;
+        out += npu_pitch(s->out_pitch, s->depth);
     }
 }
 
 void npu_softmax(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
 {
     const struct nuc_mc_softmax *s = &r->softmax;
-    const int8_t *in = npu_source_i8(m, s->input);
-    int8_t *out = npu_target_i8(m, s->output);
 
-    for (int32_t row = 0; row < s->rows; row++) {
-        softmax_row(s, in, out);
-        in += s->depth;
-        out += npu_pitch(s->out_pitch, s->depth);
-    }
+    npu_softmax_from(s, NULL, npu_source_i8(m, s->input), npu_target_i8(m, s->output));
 }
 
 /* 256 * e / sum, rounded half up, less 128. The sum is below 2^59: at most 2^28 entries of at most 2^31. */

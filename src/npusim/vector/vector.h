@@ -1,0 +1,112 @@
+/*
+ * Vector kernels of the simulator on the host. Calls are prepared once into plans: geometry, packed weights, and
+ * parameters of 16 output channels at a time. What depends on the instruction set is a table of functions, made from
+ * one source (vector_kernels.h) by a file an instruction set.
+ *
+ * Products are int8 x int8 summed in 32 bits. x86's dot product takes one operand unsigned, so inputs are read with
+ * 128 added and 128 * sum(weights) is taken off the bias; likewise input_zero * sum(weights), so that the kernels
+ * multiply stored values. Sums wrap modulo 2^32, which makes the order of all this irrelevant.
+ */
+#ifndef NUC_NPUSIM_VECTOR_H
+#define NUC_NPUSIM_VECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "npusim/npu.h"
+#include "nucleon/simulator.h"
+
+#define VEC_LANES 16        /* int32 accumulators kernels work on at once */
+#define VEC_DEPTH 4         /* products a dot product sums */
+#define VEC_SLACK 64        /* readable bytes behind a staged row */
+#define VEC_MAX_TAPS 256    /* of a window */
+#define VEC_MAX_BLOCK 64    /* outputs of a block of the depthwise kernel */
+#define VEC_LIMIT (1 << 30) /* bound of accumulators in front of the requantization */
+#define VEC_ALIGNMENT 64
+
+/*
+ * Requantization of 16 outputs: (v << left) * multiplier / 2^31, then (t + round - (t < 0)) >> right. `left` includes
+ * the instruction set's own shift, `sign` is 31 to make 1 of a negative t and 32, a shift to 0, where right is 0.
+ * Valid for |v << left| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps.
+ */
+struct vec_params {
+    int32_t bias[VEC_LANES];
+    int32_t multiplier[VEC_LANES];
+    int32_t round[VEC_LANES];
+    int32_t right[VEC_LANES];
+    int32_t sign[VEC_LANES];
+    int32_t left[VEC_LANES];
+};
+
+struct vec_output {
+    int32_t zero, low, high;
+};
+
+/*
+ * A row of output pixels of a convolution or matrix product. A pixel's window is `segments` runs of 4 * run bytes; the
+ * next pixel's begins `pixel` bytes further in each. weights: [columns / 16][segments][run][16][4].
+ */
+struct vec_gemm {
+    const uint8_t *weights;
+    const struct vec_params *params; /* a block of 16 columns each */
+    size_t block_bytes;              /* of weights */
+    int32_t segments, run, columns;
+    ptrdiff_t pixel, out_pixel;
+    struct vec_output output;
+};
+
+/*
+ * A row of output pixels of a depthwise convolution: `lines` times `line` outputs, output i of a line being the sum
+ * over taps of tap[i] * weight. Blocks of a line use the tables of weights and parameters one after the other, from
+ * the first again after `tables`. Weights of a table: [taps / 4][block][4].
+ */
+struct vec_depthwise {
+    const uint8_t *weights;
+    const struct vec_params *params;
+    size_t table_bytes;
+    int32_t groups; /* taps / 4 */
+    int32_t tables, lines, line;
+    ptrdiff_t out_line;
+    struct vec_output output;
+};
+
+/* Elementwise operators over a run of the last dimension; strides are 0 or 1. */
+struct vec_binary {
+    struct vec_params a, b, out;
+    int32_t a_zero, b_zero, left_shift;
+    uint32_t opcode;
+    struct vec_output output;
+};
+
+/* One output pixel of a pool: windows of `rows` x `columns` taps inside the input. */
+struct vec_pool {
+    int32_t rows, columns, channels;
+    ptrdiff_t row, pixel; /* bytes between taps */
+    int32_t start;        /* sum of the taps outside that count */
+    int32_t count;        /* taps the average divides by, 0: no tap */
+    struct vec_output output;
+};
+
+struct vec_isa {
+    enum nuc_simulator_path path;
+    int32_t input_offset; /* the kernels add to inputs */
+    int32_t weight_bytes; /* 1, or 2: weights widened, in pairs [2][16][2] */
+    int32_t left;         /* added to vec_params.left */
+    int32_t block;        /* outputs of a block of the depthwise kernel: 16 or 64 */
+    const uint8_t *order; /* [block]: output of each accumulator of the depthwise kernel's block */
+
+    /* segment[s]: first byte of the first pixel's run; out: its first column. */
+    void (*gemm)(const struct vec_gemm *g, const int8_t *const *segment, int32_t pixels, int8_t *out);
+    void (*depthwise)(const struct vec_depthwise *d, const int8_t *const *tap, int8_t *out);
+    void (*binary)(const struct vec_binary *e, const int8_t *a, int32_t a_stride, const int8_t *b, int32_t b_stride,
+                   int32_t n, int8_t *out);
+    void (*average)(const struct vec_pool *p, const int8_t *in, int8_t *out);
+    void (*maximum)(const struct vec_pool *p, const int8_t *in, int8_t *out);
+    /* sum[i] += in[i * stride + r * row] over r < rows, for n values next to each other. */
+    void (*sum_rows)(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t n, int32_t *sum);
+};
+
+extern const struct vec_isa vec_isa_avx2, vec_isa_avx512vnni, vec_isa_neondot;
+
+#endif

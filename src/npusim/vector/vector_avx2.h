@@ -1,0 +1,197 @@
+/* Primitives of vector_kernels.h with AVX2: products of 16 bits, summed in pairs, for 8-bit ones would saturate. */
+#ifndef NUC_NPUSIM_VECTOR_AVX2_H
+#define NUC_NPUSIM_VECTOR_AVX2_H
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "npusim/vector/vector.h"
+
+#define VEC_TILE_PIXELS 4
+#define VEC_TILE_BLOCKS 1
+#define VEC_TILE_WIDE 2
+#define VEC_BLOCK 16
+
+typedef struct {
+    __m256i low, high;
+} vec_i32;
+
+/* Two pairs of inputs as int16, each in every lane. */
+typedef struct {
+    __m256i first, second;
+} vec_x;
+
+struct vec_scale {
+    vec_i32 even, odd, round, right, sign, left;
+};
+
+static inline __m256i vec_half(const void *p)
+{
+    return _mm256_loadu_si256(p);
+}
+
+static inline vec_i32 vec_load(const int32_t *p)
+{
+    return (vec_i32){vec_half(p), vec_half(p + 8)};
+}
+
+static inline vec_i32 vec_splat(int32_t v)
+{
+    return (vec_i32){_mm256_set1_epi32(v), _mm256_set1_epi32(v)};
+}
+
+static inline vec_i32 vec_add(vec_i32 a, vec_i32 b)
+{
+    return (vec_i32){_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)};
+}
+
+static inline vec_i32 vec_sub(vec_i32 a, vec_i32 b)
+{
+    return (vec_i32){_mm256_sub_epi32(a.low, b.low), _mm256_sub_epi32(a.high, b.high)};
+}
+
+static inline vec_i32 vec_mul(vec_i32 a, vec_i32 b)
+{
+    return (vec_i32){_mm256_mullo_epi32(a.low, b.low), _mm256_mullo_epi32(a.high, b.high)};
+}
+
+static inline vec_i32 vec_shift_left(vec_i32 a, int32_t by)
+{
+    __m128i count = _mm_cvtsi32_si128(by);
+
+    return (vec_i32){_mm256_sll_epi32(a.low, count), _mm256_sll_epi32(a.high, count)};
+}
+
+static inline __m256i vec_half_if_negative(__m256i v, __m256i a, __m256i b)
+{
+    return _mm256_blendv_epi8(b, a, _mm256_srai_epi32(v, 31));
+}
+
+/* a where `v` is negative, else b. */
+static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
+{
+    return (vec_i32){vec_half_if_negative(v.low, a.low, b.low), vec_half_if_negative(v.high, a.high, b.high)};
+}
+
+static inline struct vec_scale vec_scale_load(const struct vec_params *p)
+{
+    struct vec_scale s;
+
+    s.even = vec_load(p->multiplier);
+    s.odd = (vec_i32){_mm256_srli_epi64(s.even.low, 32), _mm256_srli_epi64(s.even.high, 32)};
+    s.round = vec_load(p->round);
+    s.right = vec_load(p->right);
+    s.sign = vec_load(p->sign);
+    s.left = vec_load(p->left);
+    return s;
+}
+
+/* With one more bit of left shift the rounded high product is the upper half of 64 bits. */
+static inline __m256i vec_high_product(__m256i v, __m256i even, __m256i odd, __m256i left)
+{
+    const __m256i half = _mm256_set1_epi64x((int64_t)1 << 31);
+    __m256i shifted = _mm256_sllv_epi32(v, left);
+    __m256i p = _mm256_add_epi64(_mm256_mul_epi32(shifted, even), half);
+    __m256i q = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), odd), half);
+
+    return _mm256_blend_epi32(_mm256_srli_epi64(p, 32), q, 0xAA);
+}
+
+static inline __m256i vec_round_right(__m256i v, __m256i round, __m256i sign, __m256i right)
+{
+    return _mm256_srav_epi32(_mm256_sub_epi32(_mm256_add_epi32(v, round), _mm256_srlv_epi32(v, sign)), right);
+}
+
+static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
+{
+    __m256i low = vec_high_product(v.low, s->even.low, s->odd.low, s->left.low);
+    __m256i high = vec_high_product(v.high, s->even.high, s->odd.high, s->left.high);
+
+    return (vec_i32){vec_round_right(low, s->round.low, s->sign.low, s->right.low),
+                     vec_round_right(high, s->round.high, s->sign.high, s->right.high)};
+}
+
+/* Sixteen int16, `n` of which are stored as int8. */
+static inline void vec_store_words(__m256i words, const struct vec_output *o, int8_t *out, int32_t n)
+{
+    int8_t bytes[VEC_LANES];
+    __m256i moved = _mm256_adds_epi16(words, _mm256_set1_epi16((int16_t)o->zero));
+    __m128i r = _mm_packs_epi16(_mm256_castsi256_si128(moved), _mm256_extracti128_si256(moved, 1));
+
+    r = _mm_min_epi8(_mm_max_epi8(r, _mm_set1_epi8((int8_t)o->low)), _mm_set1_epi8((int8_t)o->high));
+    if (n == VEC_LANES) {
+        _mm_storeu_si128((void *)out, r);
+        return;
+    }
+    _mm_storeu_si128((void *)bytes, r);
+    memcpy(out, bytes, (size_t)n);
+}
+
+/* `n` of 1 to 16 results. */
+static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out, int32_t n)
+{
+    vec_store_words(_mm256_permute4x64_epi64(_mm256_packs_epi32(v.low, v.high), 0xD8), o, out, n);
+}
+
+static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
+{
+    int8_t bytes[VEC_LANES] = {0};
+
+    if (n < VEC_LANES) {
+        memcpy(bytes, p, (size_t)n);
+        p = bytes;
+    }
+    __m128i v = _mm_loadu_si128((const void *)p);
+    return (vec_i32){_mm256_cvtepi8_epi32(v), _mm256_cvtepi8_epi32(_mm_srli_si128(v, 8))};
+}
+
+static inline vec_x vec_inputs(const int8_t *p)
+{
+    int32_t v;
+
+    memcpy(&v, p, sizeof v);
+    __m128i wide = _mm_cvtepi8_epi16(_mm_cvtsi32_si128(v));
+    return (vec_x){_mm256_broadcastd_epi32(wide), _mm256_broadcastd_epi32(_mm_srli_epi64(wide, 32))};
+}
+
+/* acc += four inputs times the 2 x 16 x 2 weights at `w`. */
+static inline vec_i32 vec_dot(vec_i32 acc, vec_x x, const uint8_t *w)
+{
+    __m256i low = _mm256_add_epi32(_mm256_madd_epi16(x.first, vec_half(w)), acc.low);
+    __m256i high = _mm256_add_epi32(_mm256_madd_epi16(x.first, vec_half(w + 32)), acc.high);
+
+    return (vec_i32){_mm256_add_epi32(_mm256_madd_epi16(x.second, vec_half(w + 64)), low),
+                     _mm256_add_epi32(_mm256_madd_epi16(x.second, vec_half(w + 96)), high)};
+}
+
+#define VEC_BLOCK_WEIGHTS 128 /* bytes for four taps */
+
+static inline __m256i vec_tap(const int8_t *p)
+{
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)p));
+}
+
+/* Two taps of 16 outputs, interleaved within 128 bits, which makes the order of the lanes. */
+static inline vec_i32 vec_tap_pair(vec_i32 acc, const int8_t *p, const int8_t *q, const uint8_t *w)
+{
+    __m256i a = vec_tap(p), b = vec_tap(q);
+
+    return (vec_i32){_mm256_add_epi32(acc.low, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), vec_half(w))),
+                     _mm256_add_epi32(acc.high, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), vec_half(w + 32)))};
+}
+
+static inline void vec_taps(vec_i32 *acc, const int8_t *const *tap, ptrdiff_t at, const uint8_t *w)
+{
+    *acc = vec_tap_pair(*acc, tap[0] + at, tap[1] + at, w);
+    *acc = vec_tap_pair(*acc, tap[2] + at, tap[3] + at, w + 64);
+}
+
+static const uint8_t vec_order[VEC_BLOCK] = {0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15};
+
+/* Packing within 128 bits undoes the order. */
+static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
+{
+    vec_store_words(_mm256_packs_epi32(v->low, v->high), o, out, n < VEC_LANES ? n : VEC_LANES);
+}
+
+#endif

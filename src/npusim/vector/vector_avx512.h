@@ -1,0 +1,154 @@
+/* Primitives of vector_kernels.h with AVX-512 BW, DQ, VL and VNNI. */
+#ifndef NUC_NPUSIM_VECTOR_AVX512_H
+#define NUC_NPUSIM_VECTOR_AVX512_H
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "npusim/vector/vector.h"
+
+#define VEC_TILE_PIXELS 8
+#define VEC_TILE_BLOCKS 2
+#define VEC_TILE_WIDE 4 /* blocks of a tile of one pixel */
+#define VEC_BLOCK 64
+
+typedef __m512i vec_i32;
+typedef __m512i vec_x; /* four inputs, in every lane */
+
+struct vec_scale {
+    __m512i even, odd, round, right, sign, left;
+};
+
+static inline vec_i32 vec_load(const int32_t *p)
+{
+    return _mm512_loadu_si512(p);
+}
+
+static inline vec_i32 vec_splat(int32_t v)
+{
+    return _mm512_set1_epi32(v);
+}
+
+static inline vec_i32 vec_add(vec_i32 a, vec_i32 b)
+{
+    return _mm512_add_epi32(a, b);
+}
+
+static inline vec_i32 vec_sub(vec_i32 a, vec_i32 b)
+{
+    return _mm512_sub_epi32(a, b);
+}
+
+static inline vec_i32 vec_mul(vec_i32 a, vec_i32 b)
+{
+    return _mm512_mullo_epi32(a, b);
+}
+
+static inline vec_i32 vec_shift_left(vec_i32 a, int32_t by)
+{
+    return _mm512_sll_epi32(a, _mm_cvtsi32_si128(by));
+}
+
+/* a where `v` is negative, else b. */
+static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
+{
+    return _mm512_mask_mov_epi32(b, _mm512_movepi32_mask(v), a);
+}
+
+static inline struct vec_scale vec_scale_load(const struct vec_params *p)
+{
+    struct vec_scale s;
+
+    s.even = vec_load(p->multiplier);
+    s.odd = _mm512_srli_epi64(s.even, 32);
+    s.round = vec_load(p->round);
+    s.right = vec_load(p->right);
+    s.sign = vec_load(p->sign);
+    s.left = vec_load(p->left);
+    return s;
+}
+
+/* With one more bit of left shift the rounded high product is the upper half of 64 bits. */
+static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
+{
+    const __m512i half = _mm512_set1_epi64((int64_t)1 << 31);
+    const __m512i upper = _mm512_set_epi32(31, 15, 29, 13, 27, 11, 25, 9, 23, 7, 21, 5, 19, 3, 17, 1);
+    __m512i shifted = _mm512_sllv_epi32(v, s->left);
+    __m512i even = _mm512_add_epi64(_mm512_mul_epi32(shifted, s->even), half);
+    __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd), half);
+    __m512i high = _mm512_permutex2var_epi32(even, upper, odd);
+    __m512i nudged = _mm512_sub_epi32(_mm512_add_epi32(high, s->round), _mm512_srlv_epi32(high, s->sign));
+
+    return _mm512_srav_epi32(nudged, s->right);
+}
+
+/* `n` of 1 to 16 results. */
+static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out, int32_t n)
+{
+    __m512i r = _mm512_add_epi32(v, _mm512_set1_epi32(o->zero));
+
+    r = _mm512_min_epi32(_mm512_max_epi32(r, _mm512_set1_epi32(o->low)), _mm512_set1_epi32(o->high));
+    _mm_mask_storeu_epi8(out, (__mmask16)((1u << n) - 1u), _mm512_cvtepi32_epi8(r));
+}
+
+static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
+{
+    return _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8((__mmask16)((1u << n) - 1u), p));
+}
+
+static inline vec_x vec_inputs(const int8_t *p)
+{
+    int32_t v;
+
+    memcpy(&v, p, sizeof v);
+    return _mm512_xor_si512(_mm512_set1_epi32(v), _mm512_set1_epi8(INT8_MIN));
+}
+
+/* acc += four inputs times the 16 x 4 weights at `w`. */
+static inline vec_i32 vec_dot(vec_i32 acc, vec_x x, const uint8_t *w)
+{
+    return _mm512_dpbusd_epi32(acc, x, _mm512_load_si512(w));
+}
+
+#define VEC_BLOCK_WEIGHTS 256 /* bytes for four taps */
+
+static inline __m512i vec_offset_inputs(const int8_t *p)
+{
+    return _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_set1_epi8(INT8_MIN));
+}
+
+/* Four taps of 64 outputs: bytes of the taps are interleaved within 128 bits, which makes the order of the lanes. */
+static inline void vec_taps(vec_i32 *acc, const int8_t *const *tap, ptrdiff_t at, const uint8_t *w)
+{
+    __m512i x0 = vec_offset_inputs(tap[0] + at), x1 = vec_offset_inputs(tap[1] + at);
+    __m512i x2 = vec_offset_inputs(tap[2] + at), x3 = vec_offset_inputs(tap[3] + at);
+    __m512i low01 = _mm512_unpacklo_epi8(x0, x1), high01 = _mm512_unpackhi_epi8(x0, x1);
+    __m512i low23 = _mm512_unpacklo_epi8(x2, x3), high23 = _mm512_unpackhi_epi8(x2, x3);
+
+    acc[0] = _mm512_dpbusd_epi32(acc[0], _mm512_unpacklo_epi16(low01, low23), _mm512_load_si512(w));
+    acc[1] = _mm512_dpbusd_epi32(acc[1], _mm512_unpackhi_epi16(low01, low23), _mm512_load_si512(w + 64));
+    acc[2] = _mm512_dpbusd_epi32(acc[2], _mm512_unpacklo_epi16(high01, high23), _mm512_load_si512(w + 128));
+    acc[3] = _mm512_dpbusd_epi32(acc[3], _mm512_unpackhi_epi16(high01, high23), _mm512_load_si512(w + 192));
+}
+
+static const uint8_t vec_order[VEC_BLOCK] = {0,  1,  2,  3,  16, 17, 18, 19, 32, 33, 34, 35, 48, 49, 50, 51,
+                                             4,  5,  6,  7,  20, 21, 22, 23, 36, 37, 38, 39, 52, 53, 54, 55,
+                                             8,  9,  10, 11, 24, 25, 26, 27, 40, 41, 42, 43, 56, 57, 58, 59,
+                                             12, 13, 14, 15, 28, 29, 30, 31, 44, 45, 46, 47, 60, 61, 62, 63};
+
+/* Packing within 128 bits undoes the order. */
+static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
+{
+    __m512i zero = _mm512_set1_epi16((int16_t)o->zero);
+    __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), zero);
+    __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), zero);
+    __m512i r = _mm512_max_epi8(_mm512_packs_epi16(low, high), _mm512_set1_epi8((int8_t)o->low));
+
+    r = _mm512_min_epi8(r, _mm512_set1_epi8((int8_t)o->high));
+    if (n >= VEC_BLOCK)
+        _mm512_storeu_si512(out, r);
+    else
+        _mm512_mask_storeu_epi8(out, (__mmask64)(((uint64_t)1 << n) - 1u), r);
+}
+
+#endif

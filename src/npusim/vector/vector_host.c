@@ -1,0 +1,191 @@
+/* The host's side of a prepared program: a plan for each call that has one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/span.h"
+#include "npusim/npu_host.h"
+#include "npusim/vector/vector_plan.h"
+
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#define CPU_HAS_ASIMDDP (1UL << 20) /* HWCAP_ASIMDDP */
+#endif
+
+/* Padding makes packed weights larger; a program that refers to its weights again and again shall not fill memory. */
+#define BUDGET_FLOOR ((uint64_t)1 << 26)
+#define BUDGET_FACTOR 32
+
+struct npu_host {
+    struct vec_machine machine;
+    uint32_t n_calls;
+    struct vec_plan **plans;
+};
+
+bool npu_host_has(enum nuc_simulator_path path)
+{
+#if defined(__x86_64__)
+    if (path == NUC_SIMULATOR_AVX2)
+        return __builtin_cpu_supports("avx2") != 0;
+    if (path == NUC_SIMULATOR_AVX512_VNNI)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512vnni");
+#elif defined(__aarch64__) && defined(__linux__)
+    if (path == NUC_SIMULATOR_NEON_DOT)
+        return (getauxval(AT_HWCAP) & CPU_HAS_ASIMDDP) != 0;
+#endif
+    return path == NUC_SIMULATOR_PLAIN;
+}
+
+static const struct vec_isa *isa_of(enum nuc_simulator_path path)
+{
+    static const struct vec_isa *const isas[NUC_SIMULATOR_PATH_COUNT] = {
+#if defined(__x86_64__)
+        [NUC_SIMULATOR_AVX2] = &vec_isa_avx2,
+        [NUC_SIMULATOR_AVX512_VNNI] = &vec_isa_avx512vnni,
+#elif defined(__aarch64__)
+        [NUC_SIMULATOR_NEON_DOT] = &vec_isa_neondot,
+#else
+        NULL
+#endif
+    };
+
+    return isas[path];
+}
+
+enum nuc_simulator_path npu_host_best(void)
+{
+    static const enum nuc_simulator_path best_first[] = {NUC_SIMULATOR_AVX512_VNNI, NUC_SIMULATOR_AVX2,
+                                                         NUC_SIMULATOR_NEON_DOT};
+
+    for (size_t i = 0; i < sizeof best_first / sizeof *best_first; i++) {
+        if (npu_host_has(best_first[i]))
+            return best_first[i];
+    }
+    return NUC_SIMULATOR_PLAIN;
+}
+
+static struct vec_plan *plan_call(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
+                                  struct vec_budget *budget)
+{
+    switch (nuc_mc_opcode_of(&r->call)) {
+    case NUC_MC_OP_CONV_2D:
+        return vec_plan_conv(isa, npu, &r->conv, budget);
+    case NUC_MC_OP_DEPTHWISE_CONV_2D:
+        return vec_plan_depthwise(isa, npu, &r->conv, budget);
+    case NUC_MC_OP_FULLY_CONNECTED:
+    case NUC_MC_OP_BATCH_MATMUL:
+        return vec_plan_matmul(isa, npu, &r->matmul, budget);
+    case NUC_MC_OP_ADD:
+    case NUC_MC_OP_SUB:
+    case NUC_MC_OP_MUL:
+    case NUC_MC_OP_PRELU:
+    case NUC_MC_OP_MAXIMUM:
+    case NUC_MC_OP_MINIMUM:
+        return vec_plan_binary(isa, &r->binary);
+    case NUC_MC_OP_SOFTMAX:
+        return vec_plan_softmax(&r->softmax);
+    default:
+        return NULL;
+    }
+}
+
+static void plan_calls(struct npu_host *h, const struct nuc_npu *npu)
+{
+    struct vec_budget budget = {BUDGET_FLOOR + (uint64_t)npu->weights_size * BUDGET_FACTOR};
+    const uint8_t *at = npu->calls;
+
+    for (uint32_t i = 0; i < npu->n_calls; i++) {
+        union nuc_mc_record r;
+        nuc_npu_load(at, &r);
+        at += (size_t)r.call.words * 4;
+        h->plans[i] = plan_call(h->machine.isa, npu, &r, &budget);
+        if (h->plans[i] && h->plans[i]->scratch > h->machine.scratch_size)
+            h->machine.scratch_size = h->plans[i]->scratch;
+    }
+    h->machine.scratch_size = nuc_align_up(h->machine.scratch_size + 1, VEC_ALIGNMENT);
+}
+
+struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads)
+{
+    struct npu_host *h = calloc(1, sizeof *h);
+
+    if (!h)
+        return NULL;
+    h->machine.isa = isa_of(path);
+    h->n_calls = npu->n_calls;
+    h->plans = calloc((size_t)npu->n_calls + 1, sizeof *h->plans);
+    if (h->plans)
+        plan_calls(h, npu);
+    if (threads > 1)
+        h->machine.threads = vec_threads_new(threads);
+    if (h->plans)
+        h->machine.scratch = aligned_alloc(VEC_ALIGNMENT, h->machine.scratch_size * threads);
+    if (h->plans && h->machine.scratch && (threads < 2 || h->machine.threads))
+        return h;
+    npu_host_close(h);
+    return NULL;
+}
+
+void npu_host_close(struct npu_host *h)
+{
+    if (!h)
+        return;
+    vec_threads_free(h->machine.threads);
+    for (uint32_t i = 0; h->plans && i < h->n_calls; i++)
+        free(h->plans[i]);
+    free(h->plans);
+    free(h->machine.scratch);
+    free(h);
+}
+
+enum nuc_simulator_path npu_host_path(const struct npu_host *h)
+{
+    return h->machine.isa->path;
+}
+
+/* Calls that need no plan. */
+static bool call_unplanned(const struct vec_machine *v, const struct nuc_npu_memory *m, const union nuc_mc_record *r)
+{
+    uint32_t opcode = nuc_mc_opcode_of(&r->call);
+
+    if (opcode == NUC_MC_OP_AVERAGE_POOL_2D || opcode == NUC_MC_OP_MAX_POOL_2D) {
+        vec_run_pool(v, &r->pool, opcode == NUC_MC_OP_AVERAGE_POOL_2D, npu_source_i8(m, r->pool.input),
+                     npu_target_i8(m, r->pool.output));
+        return true;
+    }
+    if ((opcode == NUC_MC_OP_MEAN || opcode == NUC_MC_OP_SUM) && vec_reduces(&r->reduce)) {
+        vec_run_reduce(v, &r->reduce, npu_source_i8(m, r->reduce.input), npu_target_i8(m, r->reduce.output));
+        return true;
+    }
+    return false;
+}
+
+bool npu_host_call(struct npu_host *h, uint32_t index, const struct nuc_npu_memory *m, const union nuc_mc_record *r)
+{
+    const struct vec_machine *v = &h->machine;
+    const struct vec_plan *plan = h->plans[index];
+
+    if (!plan)
+        return call_unplanned(v, m, r);
+    switch (nuc_mc_opcode_of(&r->call)) {
+    case NUC_MC_OP_CONV_2D:
+        vec_run_conv(v, &plan->u.conv, npu_source_i8(m, r->conv.input), npu_target_i8(m, r->conv.output));
+        return true;
+    case NUC_MC_OP_DEPTHWISE_CONV_2D:
+        vec_run_depthwise(v, &plan->u.depthwise, npu_source_i8(m, r->conv.input), npu_target_i8(m, r->conv.output));
+        return true;
+    case NUC_MC_OP_FULLY_CONNECTED:
+    case NUC_MC_OP_BATCH_MATMUL:
+        vec_run_conv(v, &plan->u.conv, npu_source_i8(m, r->matmul.lhs), npu_target_i8(m, r->matmul.output));
+        return true;
+    case NUC_MC_OP_SOFTMAX:
+        npu_softmax_from(&r->softmax, plan->u.exponentials, npu_source_i8(m, r->softmax.input),
+                         npu_target_i8(m, r->softmax.output));
+        return true;
+    default:
+        vec_run_binary(v, &plan->u.binary, &r->binary, npu_source_i8(m, r->binary.a), npu_source_i8(m, r->binary.b),
+                       npu_target_i8(m, r->binary.output));
+        return true;
+    }
+}

@@ -1,0 +1,310 @@
+/*
+ * The vector kernels, once for all instruction sets: a file an instruction set includes its primitives (vec_i32 and
+ * the functions on it), then this. Every function here is static; vec_isa_table() is what the file gives out.
+ */
+#ifndef NUC_NPUSIM_VECTOR_KERNELS_H
+#define NUC_NPUSIM_VECTOR_KERNELS_H
+
+#include "npusim/vector/vector.h"
+
+#define VEC_VECTORS (VEC_BLOCK / VEC_LANES)
+
+#ifdef __clang__
+#define VEC_UNROLL _Pragma("unroll")
+#else
+#define VEC_UNROLL _Pragma("GCC unroll 8")
+#endif
+
+/* Tiles are instances of one function whose sizes the compiler knows. */
+#define VEC_INLINE static inline __attribute__((always_inline))
+
+static inline int32_t vec_smaller(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* `pixels` x `blocks` accumulators, the latter of 16 columns, stay in registers over the whole window. */
+VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
+                         const int pixels, const int blocks, int8_t *out)
+{
+    vec_i32 acc[8][4];
+    const uint8_t *w = g->weights + (size_t)first * g->block_bytes;
+    const struct vec_params *p = g->params + first;
+
+    VEC_UNROLL
+    for (int i = 0; i < pixels; i++) {
+        VEC_UNROLL
+        for (int j = 0; j < blocks; j++)
+            acc[i][j] = vec_load(p[j].bias);
+    }
+    for (int32_t s = 0; s < g->segments; s++) {
+        const int8_t *x = segment[s] + at;
+        for (int32_t k = 0; k < g->run; k++) {
+            VEC_UNROLL
+            for (int i = 0; i < pixels; i++) {
+                vec_x inputs = vec_inputs(x + i * g->pixel);
+                VEC_UNROLL
+                for (int j = 0; j < blocks; j++)
+                    acc[i][j] = vec_dot(acc[i][j], inputs, w + (size_t)j * g->block_bytes);
+            }
+            x += VEC_DEPTH;
+            w += VEC_BLOCK_WEIGHTS / VEC_VECTORS;
+        }
+    }
+    VEC_UNROLL
+    for (int j = 0; j < blocks; j++) {
+        struct vec_scale scale = vec_scale_load(p + j);
+        int32_t column = (first + j) * VEC_LANES;
+        VEC_UNROLL
+        for (int i = 0; i < pixels; i++)
+            vec_store(vec_requant(acc[i][j], &scale), &g->output, out + i * g->out_pixel + column,
+                      vec_smaller(g->columns - column, VEC_LANES));
+    }
+}
+
+/* Tiles of up to 4 pixels, and of up to 8 where there are the registers. */
+VEC_INLINE void vec_tile_of(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
+                            int32_t pixels, const int blocks, int8_t *out)
+{
+    switch (pixels) {
+    case 1:
+        vec_tile(g, segment, at, first, 1, blocks, out);
+        break;
+    case 2:
+        vec_tile(g, segment, at, first, 2, blocks, out);
+        break;
+    case 3:
+        vec_tile(g, segment, at, first, 3, blocks, out);
+        break;
+    case 4:
+        vec_tile(g, segment, at, first, 4, blocks, out);
+        break;
+#if VEC_TILE_PIXELS > 4
+    case 5:
+        vec_tile(g, segment, at, first, 5, blocks, out);
+        break;
+    case 6:
+        vec_tile(g, segment, at, first, 6, blocks, out);
+        break;
+    case 7:
+        vec_tile(g, segment, at, first, 7, blocks, out);
+        break;
+    default:
+        vec_tile(g, segment, at, first, 8, blocks, out);
+        break;
+#endif
+    }
+}
+
+static void vec_tile_single(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
+                            int32_t pixels, int8_t *out)
+{
+    vec_tile_of(g, segment, at, first, pixels, 1, out);
+}
+
+static void vec_tile_several(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
+                             int32_t pixels, int8_t *out)
+{
+    vec_tile_of(g, segment, at, first, pixels, VEC_TILE_BLOCKS, out);
+}
+
+static void vec_tile_wide(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
+                          int8_t *out)
+{
+    vec_tile(g, segment, at, first, 1, VEC_TILE_WIDE, out);
+}
+
+/* Pixels are split into tiles of about the same size: 5 and 5 rather than 8 and 2. */
+static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment, int32_t pixels, int8_t *out)
+{
+    int32_t n_blocks = (g->columns + VEC_LANES - 1) / VEC_LANES;
+    int32_t tiles = (pixels + VEC_TILE_PIXELS - 1) / VEC_TILE_PIXELS;
+
+    for (int32_t first = 0; first < n_blocks;) {
+        int32_t blocks = n_blocks - first >= VEC_TILE_BLOCKS ? VEC_TILE_BLOCKS : 1;
+        if (pixels == 1 && n_blocks - first >= VEC_TILE_WIDE) {
+            vec_tile_wide(g, segment, 0, first, out);
+            first += VEC_TILE_WIDE;
+            continue;
+        }
+        for (int32_t t = 0, done = 0; t < tiles; t++) {
+            int32_t n = (pixels - done + tiles - t - 1) / (tiles - t);
+            int8_t *to = out + done * g->out_pixel;
+            if (blocks == 1)
+                vec_tile_single(g, segment, done * g->pixel, first, n, to);
+            else
+                vec_tile_several(g, segment, done * g->pixel, first, n, to);
+            done += n;
+        }
+        first += blocks;
+    }
+}
+
+static void vec_depthwise_row(const struct vec_depthwise *d, const int8_t *const *tap, int8_t *out)
+{
+    for (int32_t l = 0; l < d->lines; l++) {
+        int8_t *to = out + l * d->out_line;
+        int32_t table = 0;
+        for (int32_t done = 0; done < d->line; done += VEC_BLOCK) {
+            const uint8_t *w = d->weights + (size_t)table * d->table_bytes;
+            const struct vec_params *p = d->params + table * VEC_VECTORS;
+            vec_i32 acc[VEC_VECTORS];
+            VEC_UNROLL
+            for (int v = 0; v < VEC_VECTORS; v++)
+                acc[v] = vec_load(p[v].bias);
+            for (int32_t t = 0; t < d->groups; t++, w += VEC_BLOCK_WEIGHTS)
+                vec_taps(acc, tap + t * VEC_DEPTH, (ptrdiff_t)l * d->line + done, w);
+            VEC_UNROLL
+            for (int v = 0; v < VEC_VECTORS; v++) {
+                struct vec_scale scale = vec_scale_load(p + v);
+                acc[v] = vec_requant(acc[v], &scale);
+            }
+            vec_store_block(acc, &d->output, to + done, d->line - done);
+            table = table + 1 == d->tables ? 0 : table + 1;
+        }
+    }
+}
+
+VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const struct vec_scale *scale, const uint32_t opcode,
+                                    vec_i32 qa, vec_i32 qb)
+{
+    vec_i32 a = vec_sub(qa, vec_splat(e->a_zero)), b = vec_sub(qb, vec_splat(e->b_zero));
+
+    if (opcode == NUC_MC_OP_MAXIMUM)
+        return vec_if_negative(vec_sub(qa, qb), qb, qa);
+    if (opcode == NUC_MC_OP_MINIMUM)
+        return vec_if_negative(vec_sub(qa, qb), qa, qb);
+    if (opcode == NUC_MC_OP_MUL)
+        return vec_requant(vec_mul(a, b), &scale[2]);
+    if (opcode == NUC_MC_OP_PRELU)
+        return vec_if_negative(a, vec_requant(vec_mul(a, b), &scale[2]), vec_requant(a, &scale[0]));
+    vec_i32 sa = vec_requant(vec_shift_left(a, e->left_shift), &scale[0]);
+    vec_i32 sb = vec_requant(vec_shift_left(b, e->left_shift), &scale[1]);
+    return vec_requant(opcode == NUC_MC_OP_SUB ? vec_sub(sa, sb) : vec_add(sa, sb), &scale[2]);
+}
+
+VEC_INLINE void vec_binary_run(const struct vec_binary *e, const uint32_t opcode, const int8_t *a, int32_t a_stride,
+                               const int8_t *b, int32_t b_stride, int32_t n, int8_t *out)
+{
+    const struct vec_scale scale[3] = {vec_scale_load(&e->a), vec_scale_load(&e->b), vec_scale_load(&e->out)};
+
+    for (int32_t i = 0; i < n; i += VEC_LANES) {
+        int32_t count = vec_smaller(n - i, VEC_LANES);
+        vec_i32 qa = a_stride ? vec_widen(a + i, count) : vec_splat(*a);
+        vec_i32 qb = b_stride ? vec_widen(b + i, count) : vec_splat(*b);
+        vec_store(vec_binary_value(e, scale, opcode, qa, qb), &e->output, out + i, count);
+    }
+}
+
+static void vec_binary(const struct vec_binary *e, const int8_t *a, int32_t a_stride, const int8_t *b, int32_t b_stride,
+                       int32_t n, int8_t *out)
+{
+    switch (e->opcode) {
+    case NUC_MC_OP_ADD:
+        vec_binary_run(e, NUC_MC_OP_ADD, a, a_stride, b, b_stride, n, out);
+        break;
+    case NUC_MC_OP_SUB:
+        vec_binary_run(e, NUC_MC_OP_SUB, a, a_stride, b, b_stride, n, out);
+        break;
+    case NUC_MC_OP_MUL:
+        vec_binary_run(e, NUC_MC_OP_MUL, a, a_stride, b, b_stride, n, out);
+        break;
+    case NUC_MC_OP_PRELU:
+        vec_binary_run(e, NUC_MC_OP_PRELU, a, a_stride, b, b_stride, n, out);
+        break;
+    case NUC_MC_OP_MAXIMUM:
+        vec_binary_run(e, NUC_MC_OP_MAXIMUM, a, a_stride, b, b_stride, n, out);
+        break;
+    default:
+        vec_binary_run(e, NUC_MC_OP_MINIMUM, a, a_stride, b, b_stride, n, out);
+        break;
+    }
+}
+
+/* The loops below are vectorized by the compiler for the file's instruction set. */
+
+#define VEC_CHANNELS 64 /* accumulators held at once */
+
+/* n of 64 is a constant for the compiler. */
+VEC_INLINE void vec_average_block(const struct vec_pool *p, const int8_t *in, const int32_t n, int8_t *out)
+{
+    int32_t sum[VEC_CHANNELS];
+    double count = p->count;
+    int32_t half = p->count / 2;
+
+    for (int32_t i = 0; i < n; i++)
+        sum[i] = p->start;
+    for (int32_t y = 0; y < p->rows; y++) {
+        for (int32_t x = 0; x < p->columns; x++) {
+            const int8_t *tap = in + y * p->row + x * p->pixel;
+            for (int32_t i = 0; i < n; i++)
+                sum[i] += tap[i];
+        }
+    }
+    /* Sums and counts are below 2^31: the quotient in double, cut off, is the integer one. */
+    for (int32_t i = 0; i < n; i++) {
+        int32_t rounded = sum[i] > 0 ? sum[i] + half : sum[i] - half;
+        int32_t mean = (int32_t)((double)rounded / count);
+        mean = mean < p->output.low ? p->output.low : mean;
+        out[i] = (int8_t)(mean > p->output.high ? p->output.high : mean);
+    }
+}
+
+VEC_INLINE void vec_maximum_block(const struct vec_pool *p, const int8_t *in, const int32_t n, int8_t *out)
+{
+    int8_t best[VEC_CHANNELS];
+    int8_t low = (int8_t)p->output.low, high = (int8_t)p->output.high;
+
+    for (int32_t i = 0; i < n; i++)
+        best[i] = low;
+    for (int32_t y = 0; y < p->rows; y++) {
+        for (int32_t x = 0; x < p->columns; x++) {
+            const int8_t *tap = in + y * p->row + x * p->pixel;
+            for (int32_t i = 0; i < n; i++)
+                best[i] = tap[i] > best[i] ? tap[i] : best[i];
+        }
+    }
+    for (int32_t i = 0; i < n; i++)
+        out[i] = best[i] > high ? high : best[i];
+}
+
+static void vec_average(const struct vec_pool *p, const int8_t *in, int8_t *out)
+{
+    int32_t i = 0;
+
+    for (; i + VEC_CHANNELS <= p->channels; i += VEC_CHANNELS)
+        vec_average_block(p, in + i, VEC_CHANNELS, out + i);
+    for (; i + VEC_LANES <= p->channels; i += VEC_LANES)
+        vec_average_block(p, in + i, VEC_LANES, out + i);
+    if (i < p->channels)
+        vec_average_block(p, in + i, p->channels - i, out + i);
+}
+
+static void vec_maximum(const struct vec_pool *p, const int8_t *in, int8_t *out)
+{
+    int32_t i = 0;
+
+    for (; i + VEC_CHANNELS <= p->channels; i += VEC_CHANNELS)
+        vec_maximum_block(p, in + i, VEC_CHANNELS, out + i);
+    for (; i + VEC_LANES <= p->channels; i += VEC_LANES)
+        vec_maximum_block(p, in + i, VEC_LANES, out + i);
+    if (i < p->channels)
+        vec_maximum_block(p, in + i, p->channels - i, out + i);
+}
+
+static void vec_sum_rows(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t n, int32_t *sum)
+{
+    for (int32_t r = 0; r < rows; r++, in += row) {
+        for (int32_t i = 0; i < n; i++)
+            sum[i] += in[i];
+    }
+}
+
+#define VEC_ISA(its_path, offset, bytes, its_left)                                                                     \
+    {                                                                                                                  \
+        .path = (its_path), .input_offset = (offset), .weight_bytes = (bytes), .left = (its_left), .block = VEC_BLOCK, \
+        .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise_row, .binary = vec_binary,                \
+        .average = vec_average, .maximum = vec_maximum, .sum_rows = vec_sum_rows,                                      \
+    }
+
+#endif

@@ -1,0 +1,169 @@
+/* Primitives of vector_kernels.h with the dot product instructions of Armv8.2-A. */
+#ifndef NUC_NPUSIM_VECTOR_NEON_H
+#define NUC_NPUSIM_VECTOR_NEON_H
+
+#include <arm_neon.h>
+#include <string.h>
+
+#include "npusim/vector/vector.h"
+
+#define VEC_TILE_PIXELS 4
+#define VEC_TILE_BLOCKS 1
+#define VEC_TILE_WIDE 2
+#define VEC_BLOCK 16
+
+typedef int32x4x4_t vec_i32;
+typedef int8x16_t vec_x; /* four inputs, in every lane */
+
+struct vec_scale {
+    vec_i32 multiplier, right, sign, left;
+};
+
+static inline vec_i32 vec_load(const int32_t *p)
+{
+    return (vec_i32){{vld1q_s32(p), vld1q_s32(p + 4), vld1q_s32(p + 8), vld1q_s32(p + 12)}};
+}
+
+static inline vec_i32 vec_splat(int32_t v)
+{
+    int32x4_t q = vdupq_n_s32(v);
+
+    return (vec_i32){{q, q, q, q}};
+}
+
+static inline vec_i32 vec_add(vec_i32 a, vec_i32 b)
+{
+    for (int i = 0; i < 4; i++)
+        a.val[i] = vaddq_s32(a.val[i], b.val[i]);
+    return a;
+}
+
+static inline vec_i32 vec_sub(vec_i32 a, vec_i32 b)
+{
+    for (int i = 0; i < 4; i++)
+        a.val[i] = vsubq_s32(a.val[i], b.val[i]);
+    return a;
+}
+
+static inline vec_i32 vec_mul(vec_i32 a, vec_i32 b)
+{
+    for (int i = 0; i < 4; i++)
+        a.val[i] = vmulq_s32(a.val[i], b.val[i]);
+    return a;
+}
+
+static inline vec_i32 vec_shift_left(vec_i32 a, int32_t by)
+{
+    for (int i = 0; i < 4; i++)
+        a.val[i] = vshlq_s32(a.val[i], vdupq_n_s32(by));
+    return a;
+}
+
+/* a where `v` is negative, else b. */
+static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
+{
+    for (int i = 0; i < 4; i++)
+        a.val[i] = vbslq_s32(vcltzq_s32(v.val[i]), a.val[i], b.val[i]);
+    return a;
+}
+
+static inline struct vec_scale vec_scale_load(const struct vec_params *p)
+{
+    struct vec_scale s = {vec_load(p->multiplier), vec_load(p->right), vec_load(p->sign), vec_load(p->left)};
+
+    for (int i = 0; i < 4; i++) {
+        s.right.val[i] = vnegq_s32(s.right.val[i]);
+        s.sign.val[i] = vnegq_s32(s.sign.val[i]);
+    }
+    return s;
+}
+
+/* VRSHL rounds halves up; taking 1 off negative values first makes that away from zero. */
+static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
+{
+    for (int i = 0; i < 4; i++) {
+        int32x4_t high = vqrdmulhq_s32(vshlq_s32(v.val[i], s->left.val[i]), s->multiplier.val[i]);
+        uint32x4_t negative = vshlq_u32(vreinterpretq_u32_s32(high), s->sign.val[i]);
+        v.val[i] = vrshlq_s32(vsubq_s32(high, vreinterpretq_s32_u32(negative)), s->right.val[i]);
+    }
+    return v;
+}
+
+/* `n` of 1 to 16 results. */
+static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out, int32_t n)
+{
+    int8_t bytes[VEC_LANES];
+    int16x8_t zero = vdupq_n_s16((int16_t)o->zero);
+    int16x8_t low = vqaddq_s16(vcombine_s16(vqmovn_s32(v.val[0]), vqmovn_s32(v.val[1])), zero);
+    int16x8_t high = vqaddq_s16(vcombine_s16(vqmovn_s32(v.val[2]), vqmovn_s32(v.val[3])), zero);
+    int8x16_t r = vmaxq_s8(vcombine_s8(vqmovn_s16(low), vqmovn_s16(high)), vdupq_n_s8((int8_t)o->low));
+
+    r = vminq_s8(r, vdupq_n_s8((int8_t)o->high));
+    if (n == VEC_LANES) {
+        vst1q_s8(out, r);
+        return;
+    }
+    vst1q_s8(bytes, r);
+    memcpy(out, bytes, (size_t)n);
+}
+
+static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
+{
+    int8_t bytes[VEC_LANES] = {0};
+
+    if (n < VEC_LANES) {
+        memcpy(bytes, p, (size_t)n);
+        p = bytes;
+    }
+    int8x16_t v = vld1q_s8(p);
+    int16x8_t low = vmovl_s8(vget_low_s8(v)), high = vmovl_s8(vget_high_s8(v));
+    return (vec_i32){{vmovl_s16(vget_low_s16(low)), vmovl_s16(vget_high_s16(low)), vmovl_s16(vget_low_s16(high)),
+                      vmovl_s16(vget_high_s16(high))}};
+}
+
+static inline vec_x vec_inputs(const int8_t *p)
+{
+    int32_t v;
+
+    memcpy(&v, p, sizeof v);
+    return vreinterpretq_s8_s32(vdupq_n_s32(v));
+}
+
+static inline int8x16_t vec_quarter(const uint8_t *w)
+{
+    return vreinterpretq_s8_u8(vld1q_u8(w));
+}
+
+/* acc += four inputs times the 16 x 4 weights at `w`. */
+static inline vec_i32 vec_dot(vec_i32 acc, vec_x x, const uint8_t *w)
+{
+    for (int i = 0; i < 4; i++)
+        acc.val[i] = vdotq_s32(acc.val[i], vec_quarter(w + 16 * i), x);
+    return acc;
+}
+
+#define VEC_BLOCK_WEIGHTS 64 /* bytes for four taps */
+
+/* Four taps of 16 outputs, interleaved: four bytes an output. */
+static inline void vec_taps(vec_i32 *acc, const int8_t *const *tap, ptrdiff_t at, const uint8_t *w)
+{
+    int8x16x2_t a = vzipq_s8(vld1q_s8(tap[0] + at), vld1q_s8(tap[1] + at));
+    int8x16x2_t b = vzipq_s8(vld1q_s8(tap[2] + at), vld1q_s8(tap[3] + at));
+
+    for (int i = 0; i < 2; i++) {
+        int16x8x2_t x = vzipq_s16(vreinterpretq_s16_s8(a.val[i]), vreinterpretq_s16_s8(b.val[i]));
+        for (int j = 0; j < 2; j++) {
+            int k = 2 * i + j;
+            acc->val[k] = vdotq_s32(acc->val[k], vec_quarter(w + 16 * k), vreinterpretq_s8_s16(x.val[j]));
+        }
+    }
+}
+
+static const uint8_t vec_order[VEC_BLOCK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
+{
+    vec_store(*v, o, out, n < VEC_LANES ? n : VEC_LANES);
+}
+
+#endif

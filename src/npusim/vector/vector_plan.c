@@ -1,0 +1,78 @@
+/* Plans without packed weights: elementwise operators, softmax. */
+#include <stdlib.h>
+
+#include "npusim/npu_math.h"
+#include "npusim/vector/vector_plan.h"
+
+/* The pair of an operand in every lane. bound: largest magnitude that is scaled; afterwards that of the result. */
+static bool set_pair(const struct vec_isa *isa, struct vec_params *p, uint64_t *bound, int32_t multiplier,
+                     int32_t shift)
+{
+    bool valid = true;
+
+    for (int32_t lane = 0; lane < VEC_LANES; lane++)
+        valid = vec_params_set(isa, p, lane, 0, *bound, multiplier, shift) && valid;
+    *bound = valid && shift > 0 ? *bound << shift : *bound;
+    return valid;
+}
+
+/* What the operator scales stays below the limit in each of its steps. */
+static bool set_pairs(const struct vec_isa *isa, struct vec_binary *p, const struct nuc_mc_binary *e)
+{
+    uint64_t a = 255, b = 255, out = 255 * 255;
+
+    switch (p->opcode) {
+    case NUC_MC_OP_ADD:
+    case NUC_MC_OP_SUB:
+        a <<= e->left_shift;
+        b <<= e->left_shift;
+        if (!set_pair(isa, &p->a, &a, e->a_multiplier, e->a_shift) ||
+            !set_pair(isa, &p->b, &b, e->b_multiplier, e->b_shift))
+            return false;
+        out = a + b;
+        break;
+    case NUC_MC_OP_PRELU:
+        if (!set_pair(isa, &p->a, &a, e->a_multiplier, e->a_shift))
+            return false;
+        break;
+    case NUC_MC_OP_MUL:
+        break;
+    default:
+        p->output = (struct vec_output){0, INT8_MIN, INT8_MAX};
+        return true;
+    }
+    return set_pair(isa, &p->out, &out, e->out_multiplier, e->out_shift);
+}
+
+struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_binary *e)
+{
+    int32_t last = e->rank - 1;
+    struct vec_budget budget = {UINT64_MAX};
+    uint8_t *memory;
+
+    if (e->a_stride[last] < 0 || e->a_stride[last] > 1 || e->b_stride[last] < 0 || e->b_stride[last] > 1)
+        return NULL;
+    struct vec_plan *plan = vec_plan_new(&budget, 0, &memory);
+    if (!plan)
+        return NULL;
+    plan->u.binary = (struct vec_binary){.a_zero = e->a_zero,
+                                         .b_zero = e->b_zero,
+                                         .left_shift = e->left_shift,
+                                         .opcode = nuc_mc_opcode_of(&e->call),
+                                         .output = {e->output_zero, e->clamp_min, e->clamp_max}};
+    if (set_pairs(isa, &plan->u.binary, e))
+        return plan;
+    free(plan);
+    return NULL;
+}
+
+struct vec_plan *vec_plan_softmax(const struct nuc_mc_softmax *s)
+{
+    struct vec_budget budget = {UINT64_MAX};
+    uint8_t *memory;
+    struct vec_plan *plan = vec_plan_new(&budget, 0, &memory);
+
+    if (plan)
+        npu_softmax_exponentials(s, plan->u.exponentials);
+    return plan;
+}

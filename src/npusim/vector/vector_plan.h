@@ -1,0 +1,134 @@
+/* Calls prepared for the vector kernels, and what running them needs. */
+#ifndef NUC_NPUSIM_VECTOR_PLAN_H
+#define NUC_NPUSIM_VECTOR_PLAN_H
+
+#include "npusim/vector/vector.h"
+
+/* A run of a window: its row of taps, and bytes from the first tap of the first output pixel's window. */
+struct vec_tap {
+    int32_t row, at;
+};
+
+/*
+ * How rows of an image reach the kernels: where they lie, or copied to a ring of staged rows because columns are
+ * padded, a run is read beyond its end, or pixels of a stride are to lie next to each other. A staged row has `split`
+ * planes; plane p has the padded columns p, p + split, ... Rows outside the image are one row of zero points.
+ */
+struct vec_window {
+    int32_t in_h, in_w, out_h, out_w;
+    ptrdiff_t in_batch, in_row, out_row; /* bytes */
+    int32_t stride_h, dilation_h, pad_top, pad_left;
+    int32_t pixel, spread; /* bytes of an input pixel; copies of each in a staged row */
+    int32_t split, padded_w;
+    size_t plane, slot; /* bytes of a plane, of a staged row */
+    int32_t ring;       /* staged rows; 0: rows are read in place */
+    int32_t zero;
+    int32_t n_taps;
+    const struct vec_tap *taps;
+};
+
+struct vec_conv_plan {
+    struct vec_window window;
+    struct vec_gemm gemm;
+    int32_t groups;
+    int64_t rows;     /* of all batches; each row an independent job */
+    int32_t last_w;   /* pixels of the last row: shorter when pixels were split into rows for speed */
+    int32_t group_in; /* bytes between groups, input and output */
+    int32_t group_out;
+    size_t group_weights;
+    int32_t group_params;
+};
+
+struct vec_depthwise_plan {
+    struct vec_window window;
+    struct vec_depthwise depthwise;
+    int64_t rows;
+};
+
+/* What a call becomes; NULL where plain C runs it. One block of memory, weights and tables included. */
+struct vec_plan {
+    size_t scratch; /* bytes a thread needs */
+    union {
+        struct vec_conv_plan conv;
+        struct vec_depthwise_plan depthwise;
+        struct vec_binary binary;
+        int32_t exponentials[256];
+    } u;
+};
+
+/* Bytes of packed weights that all plans together may still have. */
+struct vec_budget {
+    uint64_t left;
+};
+
+/* NULL: the call is not one of those the kernels are valid for, or memory is short. */
+struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                               struct vec_budget *budget);
+struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                                    struct vec_budget *budget);
+struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g,
+                                 struct vec_budget *budget);
+struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_binary *e);
+struct vec_plan *vec_plan_softmax(const struct nuc_mc_softmax *s);
+
+/* A zeroed plan with `extra` bytes behind it, taken off the budget; *memory is where they are, aligned. */
+struct vec_plan *vec_plan_new(struct vec_budget *budget, uint64_t extra, uint8_t **memory);
+
+/* Parameters of one output: bound is the largest |accumulator|. False when the kernels are not exact for them. */
+bool vec_params_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t bias, uint64_t bound,
+                    int32_t multiplier, int32_t shift);
+
+/* Weight of a lane's product `k` in a group of four. */
+void vec_weight_set(const struct vec_isa *isa, uint8_t *group, int32_t lane, int32_t k, int8_t weight);
+
+/* Sizes of staged rows from the rest of the window. `stage`: rows are copied. Returns bytes of scratch. */
+uint64_t vec_window_measure(struct vec_window *w, bool stage);
+
+/* ---- running ---- */
+
+/* Progress of one thread through the rows of an image. */
+struct vec_cursor {
+    const struct vec_window *window;
+    const int8_t *input;
+    int8_t *slots; /* the ring, then the row of zero points */
+    const int8_t *zeros;
+    int64_t batch, next; /* the image the ring has rows of, and the first row not yet staged */
+};
+
+void vec_cursor_start(struct vec_cursor *c, const struct vec_window *w, const int8_t *input, uint8_t *scratch);
+
+/* First byte of each tap for output row `oy` of image `batch`. Rows are asked for in ascending order. */
+void vec_cursor_row(struct vec_cursor *c, int64_t batch, int32_t oy, const int8_t **tap);
+
+struct vec_pool_of_threads;
+
+/* Work on [begin, end) in thread `thread`. */
+typedef void (*vec_work)(void *arg, uint32_t thread, int64_t begin, int64_t end);
+
+/* NULL when threads cannot be started. */
+struct vec_pool_of_threads *vec_threads_new(uint32_t threads);
+void vec_threads_free(struct vec_pool_of_threads *t);
+
+/* Splits [0, n) evenly among the threads, the caller's included, and waits for all. `t` may be NULL: one thread. */
+void vec_threads_run(struct vec_pool_of_threads *t, vec_work work, void *arg, int64_t n);
+
+/* Where calls run: kernels, threads and a scratch block for each of them. */
+struct vec_machine {
+    const struct vec_isa *isa;
+    struct vec_pool_of_threads *threads;
+    uint8_t *scratch;
+    size_t scratch_size; /* bytes a thread */
+};
+
+void vec_run_conv(const struct vec_machine *v, const struct vec_conv_plan *p, const int8_t *in, int8_t *out);
+void vec_run_depthwise(const struct vec_machine *v, const struct vec_depthwise_plan *p, const int8_t *in, int8_t *out);
+void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, const struct nuc_mc_binary *e,
+                    const int8_t *a, const int8_t *b, int8_t *out);
+void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool average, const int8_t *in,
+                  int8_t *out);
+void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *d, const int8_t *in, int8_t *out);
+
+/* True when vec_run_reduce() takes it: sums of channels next to each other. */
+bool vec_reduces(const struct nuc_mc_reduce *d);
+
+#endif

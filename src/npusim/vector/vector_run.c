@@ -1,0 +1,232 @@
+/* Calls on the vector kernels: rows of outputs, shared out to threads. */
+#include <string.h>
+
+#include "npusim/npu_math.h"
+#include "npusim/vector/vector_plan.h"
+
+#define LEAST_WORK 16384 /* products or bytes below which more threads cost more than they bring */
+
+static uint8_t *scratch_of(const struct vec_machine *v, uint32_t thread)
+{
+    return v->scratch + thread * v->scratch_size;
+}
+
+static void share(const struct vec_machine *v, vec_work work, void *arg, int64_t n, int64_t each)
+{
+    vec_threads_run(n * each < LEAST_WORK ? NULL : v->threads, work, arg, n);
+}
+
+struct window_job {
+    const struct vec_machine *v;
+    const void *plan;
+    const int8_t *in;
+    int8_t *out;
+};
+
+static void conv_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
+{
+    const struct window_job *job = arg;
+    const struct vec_conv_plan *p = job->plan;
+    const int8_t *tap[VEC_MAX_TAPS];
+    struct vec_cursor cursor;
+    struct vec_gemm g = p->gemm;
+
+    vec_cursor_start(&cursor, &p->window, job->in, scratch_of(job->v, thread));
+    for (int64_t row = begin; row < end; row++) {
+        int8_t *out = job->out + row * p->window.out_row;
+        int32_t pixels = row == p->rows - 1 ? p->last_w : p->window.out_w;
+        vec_cursor_row(&cursor, row / p->window.out_h, (int32_t)(row % p->window.out_h), tap);
+        g.weights = p->gemm.weights;
+        g.params = p->gemm.params;
+        for (int32_t group = 0; group < p->groups; group++) {
+            job->v->isa->gemm(&g, tap, pixels, out + group * p->group_out);
+            for (int32_t t = 0; t < p->window.n_taps; t++)
+                tap[t] += p->group_in;
+            g.weights += p->group_weights;
+            g.params += p->group_params;
+        }
+    }
+}
+
+void vec_run_conv(const struct vec_machine *v, const struct vec_conv_plan *p, const int8_t *in, int8_t *out)
+{
+    struct window_job job = {v, p, in, out};
+    int64_t work = (int64_t)p->window.out_w * p->groups * p->gemm.columns * p->gemm.segments * p->gemm.run;
+
+    share(v, conv_rows, &job, p->rows, work);
+}
+
+static void depthwise_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
+{
+    const struct window_job *job = arg;
+    const struct vec_depthwise_plan *p = job->plan;
+    const int8_t *tap[VEC_MAX_TAPS + VEC_DEPTH];
+    struct vec_cursor cursor;
+
+    vec_cursor_start(&cursor, &p->window, job->in, scratch_of(job->v, thread));
+    for (int64_t row = begin; row < end; row++) {
+        vec_cursor_row(&cursor, row / p->window.out_h, (int32_t)(row % p->window.out_h), tap);
+        job->v->isa->depthwise(&p->depthwise, tap, job->out + row * p->window.out_row);
+    }
+}
+
+void vec_run_depthwise(const struct vec_machine *v, const struct vec_depthwise_plan *p, const int8_t *in, int8_t *out)
+{
+    struct window_job job = {v, p, in, out};
+
+    share(v, depthwise_rows, &job, p->rows, (int64_t)p->depthwise.lines * p->depthwise.line * p->window.n_taps);
+}
+
+struct binary_job {
+    const struct vec_isa *isa;
+    const struct vec_binary *plan;
+    const struct nuc_mc_binary *e;
+    const int8_t *a, *b;
+    int8_t *out;
+};
+
+/* Offsets of the operands at row `row` of all dimensions but the last. */
+static void binary_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
+{
+    const struct binary_job *job = arg;
+    const struct nuc_mc_binary *e = job->e;
+    int32_t last = e->rank - 1;
+    int64_t pitch = npu_pitch(e->out_pitch, e->shape[last]);
+
+    (void)thread;
+    for (int64_t row = begin; row < end; row++) {
+        int64_t rest = row, at_a = 0, at_b = 0;
+        for (int32_t d = last - 1; d >= 0; d--) {
+            at_a += rest % e->shape[d] * e->a_stride[d];
+            at_b += rest % e->shape[d] * e->b_stride[d];
+            rest /= e->shape[d];
+        }
+        job->isa->binary(job->plan, job->a + at_a, e->a_stride[last], job->b + at_b, e->b_stride[last], e->shape[last],
+                         job->out + row * pitch);
+    }
+}
+
+/* One long row: threads take parts of it. */
+static void binary_part(void *arg, uint32_t thread, int64_t begin, int64_t end)
+{
+    const struct binary_job *job = arg;
+    int32_t a_stride = job->e->a_stride[0], b_stride = job->e->b_stride[0];
+
+    (void)thread;
+    job->isa->binary(job->plan, job->a + begin * a_stride, a_stride, job->b + begin * b_stride, b_stride,
+                     (int32_t)(end - begin), job->out + begin);
+}
+
+void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, const struct nuc_mc_binary *e,
+                    const int8_t *a, const int8_t *b, int8_t *out)
+{
+    struct binary_job job = {v->isa, p, e, a, b, out};
+    int64_t rows = 1;
+
+    if (e->rank == 1) {
+        share(v, binary_part, &job, e->shape[0], 1);
+        return;
+    }
+    for (int32_t d = 0; d < e->rank - 1; d++)
+        rows *= e->shape[d];
+    share(v, binary_rows, &job, rows, e->shape[e->rank - 1]);
+}
+
+struct pool_job {
+    const struct vec_isa *isa;
+    const struct nuc_mc_pool *p;
+    bool average;
+    const int8_t *in;
+    int8_t *out;
+};
+
+static void pool_pixel(const struct pool_job *job, int64_t image, int32_t oy, int32_t ox, int8_t *out)
+{
+    const struct nuc_mc_pool *p = job->p;
+    struct vec_pool w = {.channels = p->channels,
+                         .row = (ptrdiff_t)p->in_w * p->channels,
+                         .pixel = p->channels,
+                         .output = {0, p->clamp_min, p->clamp_max}};
+    int32_t y = oy * p->stride_h - p->pad_top, x = ox * p->stride_w - p->pad_left;
+    int32_t y0, y1, x0, x1, all = p->k_h * p->k_w;
+
+    npu_taps(y, p->in_h, p->k_h, 1, &y0, &y1);
+    npu_taps(x, p->in_w, p->k_w, 1, &x0, &x1);
+    w.rows = x1 > x0 ? y1 - y0 : 0;
+    w.columns = w.rows > 0 ? x1 - x0 : 0;
+    w.start = p->count_pad ? (all - w.rows * w.columns) * p->pad_value : 0;
+    w.count = p->count_pad ? all : w.rows * w.columns;
+    /* Without taps the mean is 0: so is that of nothing in one. */
+    w.count = w.count == 0 ? 1 : w.count;
+    const int8_t *in = job->in + image * p->in_h * w.row;
+    if (w.rows > 0)
+        in += (int64_t)(y + y0) * w.row + (int64_t)(x + x0) * w.pixel;
+    if (job->average)
+        job->isa->average(&w, in, out);
+    else
+        job->isa->maximum(&w, in, out);
+}
+
+static void pool_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
+{
+    const struct pool_job *job = arg;
+    const struct nuc_mc_pool *p = job->p;
+    int64_t pitch = npu_pitch(p->out_pitch, p->channels);
+
+    (void)thread;
+    for (int64_t row = begin; row < end; row++) {
+        for (int32_t ox = 0; ox < p->out_w; ox++)
+            pool_pixel(job, row / p->out_h, (int32_t)(row % p->out_h), ox, job->out + (row * p->out_w + ox) * pitch);
+    }
+}
+
+void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool average, const int8_t *in, int8_t *out)
+{
+    struct pool_job job = {v->isa, p, average, in, out};
+
+    share(v, pool_rows, &job, (int64_t)p->batches * p->out_h, (int64_t)p->out_w * p->channels * p->k_h * p->k_w);
+}
+
+#define REDUCED_BLOCK 64
+#define MOST_REDUCED (1 << 23) /* sums of as many int8 stay inside 31 bits */
+
+bool vec_reduces(const struct nuc_mc_reduce *d)
+{
+    int64_t count = 1;
+
+    for (int32_t i = 0; i < d->reduced_rank; i++)
+        count *= d->reduced_shape[i];
+    return d->rank > 0 && d->stride[d->rank - 1] == 1 && d->shape[d->rank - 1] > 1 && count <= MOST_REDUCED;
+}
+
+/* `n` values next to each other. */
+static void reduce_block(const struct vec_machine *v, const struct nuc_mc_reduce *d, const int8_t *in, int32_t n,
+                         int8_t *out)
+{
+    static const int32_t none[NUC_MC_MAX_RANK] = {0};
+    int32_t last = d->reduced_rank - 1, sum[REDUCED_BLOCK] = {0};
+    struct npu_walk walk = {.rank = last, .shape = d->reduced_shape};
+    int64_t at = 0, unused = 0, count = 1;
+
+    for (int32_t i = 0; i < d->reduced_rank; i++)
+        count *= d->reduced_shape[i];
+    do {
+        v->isa->sum_rows(in + at, d->reduced_stride[last], d->reduced_shape[last], n, sum);
+    } while (npu_step(&walk, &at, d->reduced_stride, &unused, none));
+    for (int32_t i = 0; i < n; i++)
+        out[i] = (int8_t)nuc_clamp_i32(npu_reduced_sum(d, sum[i] - count * d->input_zero), d->clamp_min, d->clamp_max);
+}
+
+void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *d, const int8_t *in, int8_t *out)
+{
+    static const int32_t none[NUC_MC_MAX_RANK] = {0};
+    int32_t last = d->rank - 1, size = d->shape[last];
+    struct npu_walk walk = {.rank = last, .shape = d->shape};
+    int64_t at = 0, unused = 0;
+
+    do {
+        for (int32_t i = 0; i < size; i += REDUCED_BLOCK)
+            reduce_block(v, d, in + at + i, size - i < REDUCED_BLOCK ? size - i : REDUCED_BLOCK, out + i);
+        out += size;
+    } while (npu_step(&walk, &at, d->stride, &unused, none));
+}

@@ -1,0 +1,115 @@
+/* Rows of an image for the vector kernels: in place, or staged. */
+#include <string.h>
+
+#include "base/span.h"
+#include "npusim/vector/vector_plan.h"
+
+uint64_t vec_window_measure(struct vec_window *w, bool stage)
+{
+    uint64_t pixels = ((uint64_t)w->padded_w + (uint64_t)w->split - 1) / (uint64_t)w->split;
+    uint64_t plane = pixels * (uint64_t)w->pixel * (uint64_t)w->spread;
+    uint64_t slot = (plane * (uint64_t)w->split + VEC_SLACK + VEC_ALIGNMENT - 1) / VEC_ALIGNMENT * VEC_ALIGNMENT;
+
+    w->plane = (size_t)plane;
+    w->slot = (size_t)slot;
+    if (!stage)
+        w->ring = 0;
+    return ((uint64_t)w->ring + 1) * slot;
+}
+
+void vec_cursor_start(struct vec_cursor *c, const struct vec_window *w, const int8_t *input, uint8_t *scratch)
+{
+    *c = (struct vec_cursor){.window = w, .input = input, .slots = (int8_t *)scratch, .batch = -1};
+    /* Padded columns are written here and never again. */
+    memset(c->slots, w->zero, ((size_t)w->ring + 1) * w->slot);
+    c->zeros = c->slots + (size_t)w->ring * w->slot;
+}
+
+/* `n` pixels of `bytes` each, `step` bytes apart in the source. Sizes that registers have are worth a loop each. */
+static void copy_pixels(int8_t *to, const int8_t *from, int32_t n, size_t bytes, ptrdiff_t step)
+{
+    if (bytes == 8) {
+        for (int32_t i = 0; i < n; i++)
+            memcpy(to + i * 8, from + i * step, 8);
+        return;
+    }
+    if (bytes % 16 == 0) {
+        for (int32_t i = 0; i < n; i++, from += step) {
+            for (size_t b = 0; b < bytes; b += 16, to += 16)
+                memcpy(to, from + b, 16);
+        }
+        return;
+    }
+    for (int32_t i = 0; i < n; i++, from += step) {
+        for (size_t b = 0; b < bytes; b++)
+            *to++ = from[b];
+    }
+}
+
+/* Each channel `spread` times. */
+static void spread_pixels(int8_t *to, const int8_t *from, int32_t n, int32_t channels, int32_t spread, ptrdiff_t step)
+{
+    for (int32_t i = 0; i < n; i++, from += step) {
+        for (int32_t ch = 0; ch < channels; ch++, to += spread)
+            memset(to, from[ch], (size_t)spread);
+    }
+}
+
+static void stage_row(const struct vec_window *w, const int8_t *from, int8_t *slot)
+{
+    int32_t end = w->padded_w - w->pad_left < w->in_w ? w->padded_w : w->pad_left + w->in_w;
+    size_t bytes = (size_t)w->pixel * (size_t)w->spread;
+    ptrdiff_t step = (ptrdiff_t)w->pixel * w->split;
+
+    if (w->split == 1 && w->spread == 1) {
+        if (end > w->pad_left)
+            memcpy(slot + (size_t)w->pad_left * bytes, from, (size_t)(end - w->pad_left) * bytes);
+        return;
+    }
+    for (int32_t p = 0; p < w->split; p++) {
+        /* The first padded column of the plane that is inside the image. */
+        int32_t first = p >= w->pad_left ? p : p + (w->pad_left - p + w->split - 1) / w->split * w->split;
+        int32_t n = end > first ? (end - first + w->split - 1) / w->split : 0;
+        int8_t *to = slot + (size_t)p * w->plane + (size_t)(first / w->split) * bytes;
+        const int8_t *source = from + (ptrdiff_t)(first - w->pad_left) * w->pixel;
+        if (n <= 0)
+            continue;
+        if (w->spread == 1)
+            copy_pixels(to, source, n, bytes, step);
+        else
+            spread_pixels(to, source, n, w->pixel, w->spread, step);
+    }
+}
+
+/* Stages the rows of the image in [low, high) that are not in the ring yet. */
+static void stage_rows(struct vec_cursor *c, const int8_t *image, int64_t low, int64_t high)
+{
+    const struct vec_window *w = c->window;
+
+    low = low > c->next ? low : c->next;
+    high = high < w->in_h ? high : w->in_h;
+    for (int64_t y = low; y < high; y++)
+        stage_row(w, image + y * w->in_row, c->slots + (size_t)(y % w->ring) * w->slot);
+    c->next = high > c->next ? high : c->next;
+}
+
+void vec_cursor_row(struct vec_cursor *c, int64_t batch, int32_t oy, const int8_t **tap)
+{
+    const struct vec_window *w = c->window;
+    const int8_t *image = c->input + batch * w->in_batch;
+    int64_t top = (int64_t)oy * w->stride_h - w->pad_top;
+
+    if (c->batch != batch) {
+        c->batch = batch;
+        c->next = 0;
+    }
+    if (w->ring > 0)
+        stage_rows(c, image, top, top + w->ring);
+    for (int32_t t = 0; t < w->n_taps; t++) {
+        int64_t y = top + (int64_t)w->taps[t].row * w->dilation_h;
+        const int8_t *row = c->zeros;
+        if (y >= 0 && y < w->in_h)
+            row = w->ring > 0 ? c->slots + (size_t)(y % w->ring) * w->slot : image + y * w->in_row;
+        tap[t] = row + w->taps[t].at;
+    }
+}
