@@ -61,7 +61,7 @@ enum nuc_resize {
 
 /* All options of a compilation. Start from nuc_options_default(). Strings are borrowed until the compiler is freed. */
 struct nuc_options {
-    const char *target;           /* "imxrt700" */
+    const char *target;           /* "imxrt700"; `nucleon targets` lists the others */
     const char *converter_flavor; /* "sdk-3.2" */
     bool delegate;                /* false: everything stays on the CPU */
     /*
@@ -85,7 +85,8 @@ struct nuc_options {
     bool profile;                  /* programs record the time of each kernel call and carry the kernels' names */
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;
-    bool reference_compat; /* reproduce the reference backend's decisions and quantization */
+    bool executorch_ops_only; /* Cortex-M targets: no operator that ExecuTorch's runtime does not have */
+    bool reference_compat;    /* reproduce the reference backend's decisions and quantization */
     enum nuc_observe observer;
     enum nuc_weights weights;
     bool equalize;        /* even out the ranges of weight channels across layers before quantization */

@@ -21,6 +21,8 @@ void cli_partition_options(struct cli_partition_flags *flags, struct cli_option 
          "delegate partitions that compute nothing, too", NULL},
         {"--force-delegate-cat", NULL, CLI_FLAG, &flags->force_delegate_cat, NULL,
          "sdk-3.1: delegate concatenations of any size", NULL},
+        {"--executorch-ops-only", NULL, CLI_FLAG, &flags->executorch_ops_only, NULL,
+         "Cortex-M targets: no operator that ExecuTorch's runtime does not have", NULL},
         {"--require-full-delegation", NULL, CLI_FLAG, &flags->require_full_delegation, NULL,
          "fail (exit code 3) when an operator stays on the CPU", NULL},
         {"--dim-order", NULL, CLI_CHOICE, &flags->dim_order, "ORDER",
@@ -45,6 +47,7 @@ void cli_partition_apply(const struct cli_partition_flags *flags, struct nuc_opt
     options->n_preserve_ops = flags->preserved.count;
     options->allow_no_op_partitions = flags->allow_no_op_partitions;
     options->force_delegate_cat = flags->force_delegate_cat;
+    options->executorch_ops_only = flags->executorch_ops_only;
     options->require_full_delegation = flags->require_full_delegation;
     options->dim_order = (enum nuc_dim_order)flags->dim_order;
 }

@@ -6,7 +6,9 @@
 void nuc_begin_calibration(struct nuc_model *prepared)
 {
     const struct nuc_options *o = &prepared->c->options;
+    const struct nuc_target *target = nuc_target_find(prepared->c->cx, o->target);
     struct nuc_quantize_options options = {
+        .side = target->cpu != NULL && target->npu_name == NULL ? NUC_SIDE_CPU : NUC_SIDE_NPU,
         .reference_compat = o->reference_compat,
         .threads = o->threads,
         .observer = o->observer,

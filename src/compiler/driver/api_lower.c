@@ -1,6 +1,7 @@
 /* Partitions become delegate calls; the graph becomes a program file. */
 #include <string.h>
 
+#include "compiler/cortexm/cortexm.h"
 #include "compiler/driver/driver.h"
 #include "compiler/litert/litert.h"
 #include "compiler/neutron/arrange.h"
@@ -44,7 +45,7 @@ static uint32_t fill_compile_specs(const struct nuc_model *m, struct nuc_compile
 
     specs[n++] = (struct nuc_compile_spec){"output_format", "tflite"};
     specs[n++] = (struct nuc_compile_spec){"compile_flags", ""};
-    specs[n++] = (struct nuc_compile_spec){"target", o->target};
+    specs[n++] = (struct nuc_compile_spec){"target", nuc_target_find(c->cx, o->target)->npu_name};
     if (!sdk31)
         specs[n++] = (struct nuc_compile_spec){"intermediates_dir",
                                                o->intermediates_dir != NULL ? o->intermediates_dir : "None"};
@@ -305,6 +306,25 @@ static void settle_border_orders(struct nuc_node *call)
     }
 }
 
+/* What is left: int8 kernels where the target has them. */
+static void lower_for_cpu(struct nuc_model *m)
+{
+    const struct nuc_options *o = &m->c->options;
+    const struct nuc_target *target = nuc_target_find(m->c->cx, o->target);
+    struct nuc_cortexm_options options = {
+        .cpu = target->cpu,
+        .reference_compat = o->reference_compat,
+        .executorch_ops_only = o->executorch_ops_only,
+    };
+
+    if (target->cpu == NULL)
+        nuc_run_lowered_passes(m->graph);
+    if (o->io == NUC_IO_INT8)
+        nuc_quantize_borders(m);
+    if (target->cpu != NULL)
+        nuc_cortexm_lower(m->graph, &options);
+}
+
 struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned)
 {
     struct nuc_compiler *c = partitioned->c;
@@ -326,9 +346,7 @@ struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned)
         calls[i]->delegate = m->lowered[i].delegate;
         settle_border_orders(calls[i]);
     }
-    nuc_run_lowered_passes(m->graph);
-    if (c->options.io == NUC_IO_INT8)
-        nuc_quantize_borders(m);
+    lower_for_cpu(m);
     nuc_stage_done(c, "lower", m->graph, started);
     return m;
 }

@@ -63,7 +63,8 @@ struct nuc_model *nuc_stage_prepare(struct nuc_model *m)
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is quantized already: take it as it is", m->graph->file);
     double started = nuc_seconds();
     struct nuc_model *prepared = nuc_model_make(c, nuc_graph_copy(m->graph));
-    struct nuc_aten_options passes = {c->options.reference_compat};
+    struct nuc_aten_options passes = {c->options.reference_compat,
+                                      nuc_target_find(c->cx, c->options.target)->npu_name == NULL};
     nuc_run_aten_passes(prepared->graph, &passes);
     started = nuc_stage_done(c, "aten-passes", prepared->graph, started);
     nuc_begin_calibration(prepared);
@@ -138,7 +139,7 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
     struct nuc_partition_options options = {
         .target = nuc_target_find(c->cx, o->target),
         .flavor = nuc_flavor_find(c->cx, o->converter_flavor),
-        .no_delegate = !o->delegate,
+        .no_delegate = !o->delegate || nuc_target_find(c->cx, o->target)->npu_name == NULL,
         .operators_not_to_delegate = o->operators_not_to_delegate,
         .n_operators_not_to_delegate = (uint32_t)o->n_operators_not_to_delegate,
         .reference_compat = o->reference_compat,
@@ -155,6 +156,7 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
         .check_op_support_user = m,
         .preserved = preserved,
         .reference_compat = o->reference_compat,
+        .keep_for_cpu = options.target->cpu != NULL,
     };
     double started = nuc_seconds();
 
@@ -169,7 +171,7 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
     started = nuc_stage_done(c, "edge", m->graph, started);
     if (options.flavor->rules == NUC_RULES_SDK_3_1)
         nuc_run_edge_passes_sdk31(m->graph);
-    else
+    else if (options.target->npu_name != NULL)
         nuc_run_edge_passes(m->graph);
     started = nuc_stage_done(c, "edge-passes", m->graph, started);
     m->partitions = nuc_partition_graph(m->graph, &options);

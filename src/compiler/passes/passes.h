@@ -13,6 +13,7 @@
 
 struct nuc_aten_options {
     bool reference_compat; /* what the reference backend leaves undone stays undone */
+    bool no_npu;           /* with reference_compat: what the reference does for a CPU alone */
 };
 
 /* Every pass once, in order: batch norms are folded, constants computed, operators brought into a quantizable form. */
@@ -47,6 +48,7 @@ struct nuc_edge_options {
     /* NULL, or what became of each operator: empty at first, and in later calls for the same graph as it was left. */
     struct nuc_preserved *preserved;
     bool reference_compat; /* operators as the reference has them, where others would do less at run time */
+    bool keep_for_cpu;     /* whole operators the CPU has int8 kernels or tables for */
 };
 
 /*

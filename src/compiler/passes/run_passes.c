@@ -28,6 +28,12 @@ static const struct pass aten_passes[] = {
     {"remove dead nodes", nuc_remove_dead_nodes, IN_BOTH_MODES},
 };
 
+/* In compatibility mode without an NPU: what torch's quantization flow does before any pass of the backend. */
+static const struct pass cpu_passes[] = {
+    {"fold batch norm", nuc_fold_batch_norm, IN_COMPAT_MODE},
+    {"remove dead nodes", nuc_remove_dead_nodes, IN_COMPAT_MODE},
+};
+
 static const struct pass edge_passes[] = {
     {"separate leading auxiliary nodes", nuc_separate_leading, IN_BOTH_MODES},
     {"separate trailing auxiliary nodes", nuc_separate_trailing, IN_BOTH_MODES},
@@ -84,6 +90,11 @@ void nuc_run_aten_passes(struct nuc_graph *g, const struct nuc_aten_options *opt
 {
     enum pass_mode other = options->reference_compat ? IN_DEFAULT_MODE : IN_COMPAT_MODE;
 
+    if (options->reference_compat && options->no_npu) {
+        for (size_t i = 0; i < COUNT(cpu_passes); i++)
+            cpu_passes[i].run(g);
+        return;
+    }
     for (size_t i = 0; i < COUNT(aten_passes); i++) {
         if (aten_passes[i].mode != other)
             aten_passes[i].run(g);

@@ -187,7 +187,8 @@ static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
 {
     enum nuc_op op = preserved[node->op];
 
-    if (op == NUC_OP_PLACEHOLDER || !e->wanted[node->op])
+    bool keep = e->options->keep_for_cpu && op != NUC_OP_EDGE_PAD;
+    if (op == NUC_OP_PLACEHOLDER || (!e->wanted[node->op] && !keep))
         return NULL;
     struct nuc_preserved_op *entry = next_preserved(e);
     if (entry != NULL && entry->decompose)
@@ -202,7 +203,7 @@ static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
     edge->format = NUC_FORMAT_UNSET;
     if (ok && entry != NULL)
         entry->id = edge->id;
-    if (ok)
+    if (ok || keep)
         return edge;
     nuc_replace_uses(e->g, edge, node, NULL);
     nuc_remove_node(e->g, edge);

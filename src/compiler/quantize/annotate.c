@@ -1,6 +1,28 @@
 /* Walks the graph and applies the patterns. */
 #include "compiler/quantize/annotate_private.h"
 
+/* ---- sides ---- */
+
+const struct nuc_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node)
+{
+    return a->side[node->id] == NUC_SIDE_CPU ? nuc_cpu_pattern_of(node->op) : nuc_pattern_of(node->op);
+}
+
+const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct nuc_node *node, enum nuc_spec spec)
+{
+    return &a->specs[a->side[node->id]][spec];
+}
+
+static void choose_sides(struct nuc_annotator *a, const struct nuc_quantize_options *options)
+{
+    a->side = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->side);
+    for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
+        bool on_cpu = options->side == NUC_SIDE_CPU ||
+                      (options->ends_on_cpu != NULL && options->ends_on_cpu(options->ends_on_cpu_user, n));
+        a->side[n->id] = on_cpu ? NUC_SIDE_CPU : NUC_SIDE_NPU;
+    }
+}
+
 /* ---- adding specs ---- */
 
 bool nuc_is_quantizable(const struct nuc_node *node)
@@ -66,7 +88,7 @@ static void annotate_anchors(struct nuc_annotator *a, struct nuc_node *node, con
         struct nuc_node *arg = anchor_arg(node, p, i);
         if (arg == NULL)
             continue;
-        struct nuc_qspec spec = a->specs[p->anchors[i].spec];
+        struct nuc_qspec spec = *nuc_spec_for(a, node, p->anchors[i].spec);
         if (spec.kind == NUC_QSPEC_DERIVED) {
             spec.from[0] = (struct nuc_place){anchor_arg(node, p, 0), node};
             spec.from[1] = (struct nuc_place){anchor_arg(node, p, 1), node};
@@ -88,7 +110,7 @@ static void annotate_shared(struct nuc_annotator *a, struct nuc_node *node, stru
     if (producer == NULL || producer->output.kind == NUC_QSPEC_NONE)
         return;
     nuc_annotate_output(a, node, &shared);
-    nuc_annotate_input(a, node, input, a->reference_compat ? &a->specs[NUC_SPEC_ACTIVATION] : &shared);
+    nuc_annotate_input(a, node, input, a->reference_compat ? nuc_spec_for(a, node, NUC_SPEC_ACTIVATION) : &shared);
 }
 
 static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node, const struct nuc_pattern *p)
@@ -100,7 +122,7 @@ static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node
 
 void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
 {
-    const struct nuc_pattern *p = nuc_pattern_of(node->op);
+    const struct nuc_pattern *p = nuc_pattern_for(a, node);
 
     if (a->by_id[node->id] != NULL || !nuc_is_quantizable(node))
         return;
@@ -115,7 +137,7 @@ void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
         annotate_shared(a, node, input);
         return;
     }
-    nuc_annotate_output(a, node, &a->specs[p->output]);
+    nuc_annotate_output(a, node, nuc_spec_for(a, node, p->output));
     annotate_anchors(a, node, p);
 }
 
@@ -141,11 +163,12 @@ void nuc_annotate_like(struct nuc_annotator *a, struct nuc_node *node,
 /* The activation that is quantized together with `node`, or NULL. */
 static struct nuc_node *joint_activation(const struct nuc_annotator *a, const struct nuc_node *node)
 {
-    uint8_t joint_rank = nuc_pattern_of(node->op)->joint_rank;
+    uint8_t joint_rank = nuc_pattern_for(a, node)->joint_rank;
 
     if (joint_rank == 0 || node->n_users != 1 || node->n_vals != 1 || node->vals[0].rank > joint_rank)
         return NULL;
-    return nuc_joins_compute(node->users[0], a->reference_compat) ? node->users[0] : NULL;
+    struct nuc_node *user = node->users[0];
+    return nuc_joins_compute(user, nuc_pattern_for(a, user), a->reference_compat) ? user : NULL;
 }
 
 void nuc_annotate_node(struct nuc_annotator *a, struct nuc_node *node)
@@ -178,7 +201,7 @@ static void annotate_inputs(struct nuc_annotator *a)
 {
     for (struct nuc_node *n = a->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
         if (n->input_kind == NUC_USER_INPUT && n->n_users > 0)
-            nuc_annotate_output(a, n, &a->specs[NUC_SPEC_ACTIVATION]);
+            nuc_annotate_output(a, n, nuc_spec_for(a, n, NUC_SPEC_ACTIVATION));
     }
 }
 
@@ -200,19 +223,41 @@ static void annotate_as_reference(struct nuc_annotator *a)
     }
 }
 
+/* Nodes on the CPU lose what the quantizer for the NPU says of them. */
+static void drop_cpu_nodes(struct nuc_annotator *a)
+{
+    for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
+        if (a->side[n->id] == NUC_SIDE_CPU)
+            a->by_id[n->id] = NULL;
+    }
+}
+
+static void annotate_compatibly(struct nuc_annotator *a, const struct nuc_quantize_options *options)
+{
+    if (options->side == NUC_SIDE_NPU) {
+        annotate_inputs(a);
+        annotate_as_reference(a);
+        drop_cpu_nodes(a);
+    }
+    if (options->side == NUC_SIDE_CPU || options->ends_on_cpu != NULL)
+        nuc_annotate_as_cortexm(a);
+}
+
 struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quantize_options *options)
 {
     struct nuc_annotator a = {.g = g, .reference_compat = options->reference_compat};
 
-    nuc_specs(options, a.specs);
+    nuc_specs(options, a.specs[NUC_SIDE_NPU]);
+    nuc_cpu_specs(options, a.specs[NUC_SIDE_CPU]);
+    choose_sides(&a, options);
     a.by_id = nuc_alloc_array(g->cx, g->next_id, sizeof *a.by_id);
-    annotate_inputs(&a);
     if (a.reference_compat) {
-        annotate_as_reference(&a);
+        annotate_compatibly(&a, options);
         return a.by_id;
     }
+    annotate_inputs(&a);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_pattern_of(n->op)->form != NUC_FORM_NONE)
+        if (nuc_pattern_for(&a, n)->form != NUC_FORM_NONE)
             nuc_annotate_node(&a, n);
     }
     return a.by_id;

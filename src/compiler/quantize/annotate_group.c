@@ -79,7 +79,7 @@ static void share_with(struct nuc_annotator *a, struct nuc_node *node, struct nu
 static void observe_group(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *const *inputs,
                           uint32_t count)
 {
-    const struct nuc_qspec *activation = &a->specs[NUC_SPEC_ACTIVATION];
+    const struct nuc_qspec *activation = nuc_spec_for(a, node, NUC_SPEC_ACTIVATION);
 
     nuc_annotate_input(a, node, inputs[0], activation);
     if (!a->reference_compat) {
@@ -103,7 +103,7 @@ void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node)
     struct nuc_node *source = choose_source(a, inputs, count);
     if (source != NULL)
         share_with(a, node, inputs, count, (struct nuc_place){source, NULL});
-    else if (count > 0 && (nuc_pattern_of(node->op)->form == NUC_FORM_LIST || any_annotated(a, inputs, count)))
+    else if (count > 0 && (nuc_pattern_for(a, node)->form == NUC_FORM_LIST || any_annotated(a, inputs, count)))
         observe_group(a, node, inputs, count);
 }
 
@@ -119,7 +119,7 @@ static bool is_relu(const struct nuc_node *node)
     const uint32_t max_arg = 2;
 
     return cluster_of(node) == NUC_CLUSTER_RELU ||
-           (cluster_of(node) == NUC_CLUSTER_CLAMP && nuc_joins_compute(node, true) &&
+           (cluster_of(node) == NUC_CLUSTER_CLAMP && nuc_joins_compute(node, nuc_pattern_of(node->op), true) &&
             node->args[max_arg].kind == NUC_ARG_FLOAT && isinf(node->args[max_arg].u.f));
 }
 
@@ -135,7 +135,7 @@ static bool is_cluster(struct nuc_node *const *inputs, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_node *n = inputs[i];
         bool equal = cluster_of(n) == cluster_of(inputs[0]) || (is_relu(n) && is_relu(inputs[0]));
-        if (cluster_of(n) <= NUC_CLUSTER_COMPUTE || !nuc_joins_compute(n, true) || !equal)
+        if (cluster_of(n) <= NUC_CLUSTER_COMPUTE || !nuc_joins_compute(n, nuc_pattern_of(n->op), true) || !equal)
             return false;
         const struct nuc_node *compute = nuc_arg_node(n, 0);
         if (compute == NULL || !is_fusable_compute(compute))

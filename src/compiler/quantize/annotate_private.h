@@ -8,13 +8,18 @@ struct nuc_annotator {
     struct nuc_graph *g;
     struct nuc_annotation **by_id;
     bool reference_compat;
-    struct nuc_qspec specs[NUC_SPEC_COUNT];
+    struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];
+    enum nuc_side *side; /* by node id */
 
     /* reference_compat only: lists of the nodes not annotated yet, an operator each, in graph order. */
     bool applied[NUC_OP_COUNT]; /* the pattern's only run over the graph is done */
     struct nuc_node *waiting[NUC_OP_COUNT];
     struct nuc_node **next_waiting; /* by node id */
 };
+
+/* Pattern and specs of the side the node is on. */
+const struct nuc_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node);
+const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct nuc_node *node, enum nuc_spec spec);
 
 /* One float32 tensor: anything else is left alone. */
 bool nuc_is_quantizable(const struct nuc_node *node);
@@ -45,5 +50,8 @@ void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node);
  * Compute operators are quantized together with their activations, and the activations like the concatenation.
  */
 void nuc_annotate_concat_clusters(struct nuc_annotator *a);
+
+/* What has no annotation yet, as the reference's quantizer for Cortex-M does it. */
+void nuc_annotate_as_cortexm(struct nuc_annotator *a);
 
 #endif

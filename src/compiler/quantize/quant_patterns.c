@@ -229,10 +229,8 @@ bool nuc_has_relu_bounds(const struct nuc_node *clamp)
     return false;
 }
 
-bool nuc_joins_compute(const struct nuc_node *node, bool reference_compat)
+bool nuc_joins_compute(const struct nuc_node *node, const struct nuc_pattern *p, bool reference_compat)
 {
-    const struct nuc_pattern *p = &patterns[node->op];
-
     if (p->extension && reference_compat)
         return false;
     switch (p->joins) {

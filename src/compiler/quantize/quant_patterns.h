@@ -71,13 +71,17 @@ struct nuc_pattern {
 
 const struct nuc_pattern *nuc_pattern_of(enum nuc_op op);
 
+/* The same for int8 kernels of a Cortex-M (cpu_patterns.c). */
+const struct nuc_pattern *nuc_cpu_pattern_of(enum nuc_op op);
+void nuc_cpu_specs(const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT]);
+
 /* The specs that follow from the options, NUC_SPEC_COUNT of them; bias specs lack the places they derive from. */
 void nuc_specs(const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT]);
 
 /* A clamp between the bounds of a ReLU variant of the NPU: -1 to 1, 0 to 1, 0 to 6, 0 to infinity. */
 bool nuc_has_relu_bounds(const struct nuc_node *clamp);
 
-/* The operator may be quantized together with the compute operator before it. */
-bool nuc_joins_compute(const struct nuc_node *node, bool reference_compat);
+/* The operator, whose pattern this is, may be quantized together with the compute operator before it. */
+bool nuc_joins_compute(const struct nuc_node *node, const struct nuc_pattern *pattern, bool reference_compat);
 
 #endif

@@ -18,7 +18,14 @@
 #include "compiler/graph/graph.h"
 #include "nucleon/compile.h"
 
+/* Whose kernels the quantized operators are for. */
+enum nuc_side { NUC_SIDE_NPU, NUC_SIDE_CPU, NUC_SIDE_COUNT };
+
 struct nuc_quantize_options {
+    enum nuc_side side; /* of every node */
+    /* On side NPU: nodes that end up as int8 kernels on the CPU all the same. NULL: none. */
+    bool (*ends_on_cpu)(void *user, const struct nuc_node *node);
+    void *ends_on_cpu_user;
     bool reference_compat; /* exactly what the reference quantizes, its order of annotation included */
     unsigned threads;      /* 0: as many as cores; the result does not depend on it */
     enum nuc_observe observer;

@@ -31,11 +31,40 @@ struct nuc_costs {
     double cpu_softmax;  /* int8 value of a softmax: two fixed-point exponentials */
 };
 
+/* What the CPU's int8 kernels are made of; it decides how much scratch memory they want. */
+enum nuc_isa { NUC_ISA_SCALAR, NUC_ISA_DSP, NUC_ISA_MVE, NUC_ISA_COUNT };
+
+/*
+ * Scratch memory of CMSIS-NN's kernels by instruction set, in bytes. Source: CMSIS-NN *get_buffer_sizes_s8.c,
+ * ExecuTorch backends/cortex_m/passes/scratch_buffer_sizes.py. `taps` is kernel height * width * input channels.
+ */
+struct nuc_scratch_rules {
+    uint32_t conv_tap_bytes;    /* a convolution: so many bytes for each tap, after rounding ... */
+    uint32_t conv_tap_round;    /* ... the number of taps up to a multiple of this */
+    uint32_t conv_rows;         /* CONV_1xN: buffer of rows instead; 0: as any convolution */
+    uint32_t depthwise_bytes;   /* a depthwise convolution: bytes for each tap of a channel, times ... */
+    bool depthwise_channels;    /* ... the number of channels */
+    bool depthwise_free_3x3;    /* none for 3 x 3 with a padding of at most 1 */
+    uint32_t depthwise_as_conv; /* one input channel and more than this many output channels: as a convolution; 0: no */
+    uint32_t matmul_bytes;      /* a batched matrix product: for each column of the result */
+    uint32_t pool_bytes;        /* average pooling: for each channel */
+};
+
+/* The CPU side of a target whose operators run as int8 kernels of the Cortex-M dialect. */
+struct nuc_cpu {
+    const char *name;
+    enum nuc_isa isa;
+    const struct nuc_scratch_rules *scratch;
+    bool kernel_sums; /* linear reads the sums of its weights, bias included, instead of the bias */
+};
+
 struct nuc_target {
-    const char *name; /* as in --target and in the compile spec */
+    const char *name; /* as in --target */
     const char *description;
-    uint32_t pipelines; /* dot products computed side by side */
-    uint32_t num_macs;  /* length of one dot product: input channels are rounded up to it */
+    const char *npu_name;      /* in the compile spec; NULL: there is no NPU */
+    const struct nuc_cpu *cpu; /* NULL: what is not delegated runs in float */
+    uint32_t pipelines;        /* dot products computed side by side */
+    uint32_t num_macs;         /* length of one dot product: input channels are rounded up to it */
     double clock_hz;
     const struct nuc_npu_costs *npu; /* cycles of its kernels; the simulator uses the same */
     struct nuc_costs costs;
@@ -78,6 +107,9 @@ struct nuc_flavor {
  */
 const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *name);
 const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *name);
+
+/* "scalar", "DSP", "MVE". */
+const char *nuc_isa_name(enum nuc_isa isa);
 
 /* In order of listing; NULL behind the last one. */
 const struct nuc_target *nuc_target_at(size_t index);

@@ -1,0 +1,302 @@
+/*
+ * Functions of one int8 tensor, value by value, as tables of 256 results: activations, requantization, arithmetic with
+ * single numbers, and whatever chain of them stands between a dequantize and a quantize node.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "compiler/cortexm/cortexm_private.h"
+#include "compiler/eval/eval.h"
+
+#define TABLE_SIZE 256
+
+/* Half away from zero, as the reference's build_activation_lut. */
+static int8_t rounded(double real, const struct nuc_cm_value *to)
+{
+    double q = round(real / to->scale + (double)to->zero_point);
+
+    if (!(q > INT8_MIN))
+        return INT8_MIN;
+    return q < INT8_MAX ? (int8_t)q : INT8_MAX;
+}
+
+static struct nuc_node *emit_table(struct nuc_cm *c, struct nuc_node *in, const int8_t table[TABLE_SIZE],
+                                   const struct nuc_node *like, struct nuc_node *before)
+{
+    static const int64_t size = TABLE_SIZE;
+    struct nuc_node *lut = nuc_cm_constant(c, like, "_lut", NUC_I8, &size, 1, nuc_copy(c->g->cx, table, TABLE_SIZE));
+    struct nuc_node *node = nuc_insert(c->g, before, NUC_OP_CORTEXM_ACTIVATION, like);
+
+    nuc_set_arg_node(node, c->g, 0, in);
+    nuc_set_arg_node(node, c->g, 1, lut);
+    nuc_infer_shape(c->g, node);
+    return node;
+}
+
+struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *from, const struct nuc_cm_value *to,
+                                   struct nuc_node *before)
+{
+    int8_t table[TABLE_SIZE];
+
+    if (nuc_cm_same_params(from, to))
+        return from->node;
+    for (int i = 0; i < TABLE_SIZE; i++)
+        table[i] = rounded((double)(i - 128 - from->zero_point) * from->scale, to);
+    return emit_table(c, from->node, table, to->node != NULL ? to->node : from->node, before);
+}
+
+/* ---- chains of functions ---- */
+
+/* Computed value by value when all operands are one tensor or single numbers. */
+static const bool pointwise[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_ABS] = true,        [NUC_OP_EDGE_NEG] = true,     [NUC_OP_EDGE_EXP] = true,
+    [NUC_OP_EDGE_LOG] = true,        [NUC_OP_EDGE_SQRT] = true,    [NUC_OP_EDGE_RSQRT] = true,
+    [NUC_OP_EDGE_SIGMOID] = true,    [NUC_OP_EDGE_TANH] = true,    [NUC_OP_EDGE_HARDSWISH] = true,
+    [NUC_OP_EDGE_LEAKY_RELU] = true, [NUC_OP_EDGE_GELU] = true,    [NUC_OP_EDGE_RELU] = true,
+    [NUC_OP_EDGE_HARDTANH] = true,   [NUC_OP_EDGE_CLAMP] = true,   [NUC_OP_EDGE_ADD] = true,
+    [NUC_OP_EDGE_SUB] = true,        [NUC_OP_EDGE_MUL] = true,     [NUC_OP_EDGE_DIV] = true,
+    [NUC_OP_EDGE_MAXIMUM] = true,    [NUC_OP_EDGE_MINIMUM] = true, [NUC_OP_EDGE_GT_SCALAR] = true,
+    [NUC_OP_EDGE_WHERE] = true,      [NUC_OP_EDGE_CLONE] = true,   [NUC_OP_EDGE_CLONE_DIM_ORDER] = true,
+    [NUC_OP_EDGE_ALIAS] = true,      [NUC_OP_EDGE_PRELU] = true,
+};
+
+/* The reference makes tables of these alone. */
+static const bool reference_tables[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_SIGMOID] = true,
+    [NUC_OP_EDGE_TANH] = true,
+    [NUC_OP_EDGE_GELU] = true,
+};
+
+#define MAX_CHAIN 32
+
+struct chain {
+    struct nuc_cm *c;
+    struct nuc_cm_value in; /* node NULL before one is found */
+    uint32_t n_nodes;
+    struct nuc_node *nodes[MAX_CHAIN]; /* every one after its readers */
+    bool ok;
+};
+
+/* A constant of one element, quantized or not. */
+static bool is_number(const struct nuc_node *node)
+{
+    const struct nuc_node *source = nuc_is_dequantize(node) ? nuc_arg_node(node, 0) : node;
+
+    return source != NULL && nuc_is_static(source) && node->n_vals == 1 && nuc_elements(&node->vals[0]) == 1;
+}
+
+static bool is_listed(const struct chain *v, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < v->n_nodes; i++) {
+        if (v->nodes[i] == node)
+            return true;
+    }
+    return false;
+}
+
+static void visit(void *user, struct nuc_node *input)
+{
+    struct chain *v = user;
+    struct nuc_cm_value value;
+
+    if (is_number(input) || is_listed(v, input))
+        return;
+    if (nuc_is_dequantize(input)) {
+        bool usable = nuc_cm_operand(input, &value) && value.scales == NULL && value.dtype == NUC_I8;
+        bool first = v->in.node == NULL;
+        v->ok = v->ok && usable && (first || (value.node == v->in.node && nuc_cm_same_params(&value, &v->in)));
+        if (first && usable)
+            v->in = value;
+        return;
+    }
+    v->ok = v->ok && pointwise[input->op] && !input->is_tuple && v->n_nodes < MAX_CHAIN;
+    if (v->ok)
+        v->nodes[v->n_nodes++] = input;
+}
+
+/* The chain that ends in `last`; false when it depends on more than one tensor or does not go value by value. */
+static bool find_chain(struct nuc_cm *c, struct nuc_node *last, struct chain *v)
+{
+    *v = (struct chain){.c = c, .ok = true};
+    visit(v, last);
+    for (uint32_t i = 0; v->ok && i < v->n_nodes; i++)
+        nuc_for_each_input(v->nodes[i], visit, v);
+    if (!v->ok || v->in.node == NULL || nuc_is_static(v->in.node))
+        return false;
+    for (uint32_t i = 0; i < v->n_nodes; i++) {
+        const struct nuc_meta *m = &v->nodes[i]->vals[0];
+        if (!nuc_same_sizes(m, &v->in.node->vals[0]) && nuc_elements(m) != 1)
+            return false;
+    }
+    return v->n_nodes > 0 && nuc_same_sizes(&last->vals[0], &v->in.node->vals[0]);
+}
+
+bool nuc_cm_is_table(struct nuc_node *node)
+{
+    struct chain v;
+
+    return pointwise[node->op] && find_chain(NULL, node, &v);
+}
+
+/* ---- computing ---- */
+
+static double number_of(struct nuc_graph *g, const struct nuc_node *node)
+{
+    void *bytes;
+    float value = 0;
+
+    if (nuc_is_static(node)) {
+        if (node->vals[0].dtype == NUC_F32)
+            memcpy(&value, nuc_const_contiguous(g, node), sizeof value);
+    } else if (nuc_eval_constant(g, node, &bytes)) {
+        memcpy(&value, bytes, sizeof value);
+    }
+    return (double)value;
+}
+
+struct copying {
+    struct chain *v;
+    struct nuc_graph *table;
+    struct nuc_node *x;
+    struct nuc_node *copies[MAX_CHAIN];
+};
+
+/* What stands for `node` in the graph of the table. */
+static struct nuc_node *counterpart(struct copying *k, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < k->v->n_nodes; i++) {
+        if (k->v->nodes[i] == node)
+            return k->copies[i];
+    }
+    if (!is_number(node))
+        return k->x;
+    float value = (float)number_of(k->v->c->g, node);
+    struct nuc_meta one = nuc_meta_make(NUC_F32, (int64_t[]){1}, 1);
+    return nuc_add_constant(k->table, "number", &one, &value);
+}
+
+static struct nuc_node *copy_node(struct copying *k, const struct nuc_node *node)
+{
+    bool renames = node->op == NUC_OP_EDGE_CLONE || node->op == NUC_OP_EDGE_CLONE_DIM_ORDER;
+    struct nuc_node *copy = nuc_add_node(k->table, NULL, renames ? NUC_OP_EDGE_ALIAS : node->op, NULL);
+
+    for (uint32_t i = 0; i < copy->n_args; i++) {
+        if (node->args[i].kind == NUC_ARG_NODE)
+            nuc_set_arg_node(copy, k->table, i, counterpart(k, node->args[i].u.node));
+        else
+            copy->args[i] = node->args[i];
+    }
+    nuc_infer_shape(k->table, copy);
+    return copy;
+}
+
+/* The order of computation: readers were listed first, but a node may have been listed by its first reader only. */
+static void sort_chain(struct chain *v)
+{
+    uint32_t n = 0;
+    struct nuc_node *sorted[MAX_CHAIN];
+
+    for (struct nuc_node *node = v->c->g->first; node != NULL; node = node->next) {
+        if (is_listed(v, node))
+            sorted[n++] = node;
+    }
+    memcpy(v->nodes, sorted, n * sizeof(struct nuc_node *));
+}
+
+/* The chain over all 256 values the tensor can take, in float32. */
+static void evaluate(struct chain *v, const struct nuc_node *last, float results[TABLE_SIZE])
+{
+    struct nuc_context *cx = v->c->g->cx;
+    struct copying k = {.v = v, .table = nuc_graph_new(cx, v->c->g->file)};
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, (int64_t[]){TABLE_SIZE}, 1);
+    float x[TABLE_SIZE];
+    void *outputs[1] = {results};
+    const void *inputs[1] = {x};
+
+    for (int i = 0; i < TABLE_SIZE; i++)
+        x[i] = (float)((double)(i - 128 - v->in.zero_point) * v->in.scale);
+    k.x = nuc_add_placeholder(k.table, "x", NUC_USER_INPUT, &meta);
+    sort_chain(v);
+    for (uint32_t i = 0; i < v->n_nodes; i++)
+        k.copies[i] = copy_node(&k, v->nodes[i]);
+    struct nuc_node *result = counterpart(&k, last);
+    struct nuc_node *output = nuc_add_node(k.table, NULL, NUC_OP_OUTPUT, "output");
+    nuc_set_arg_nodes(output, k.table, 0, &result, 1);
+    nuc_infer_shape(k.table, output);
+    nuc_eval_run(nuc_eval_new(k.table, 1), inputs, outputs);
+}
+
+static double gelu(double x)
+{
+    return 0.5 * x * (1 + erf(x / sqrt(2)));
+}
+
+static double sigmoid(double x)
+{
+    double e = exp(-fabs(x));
+
+    return x >= 0 ? 1 / (1 + e) : e / (1 + e);
+}
+
+/* In double, as the reference computes its tables. */
+static bool exact(const struct chain *v, double x, double *y)
+{
+    const struct nuc_node *node = v->nodes[0];
+
+    if (v->n_nodes != 1)
+        return false;
+    switch ((int)node->op) {
+    case NUC_OP_EDGE_SIGMOID:
+        *y = sigmoid(x);
+        return true;
+    case NUC_OP_EDGE_TANH:
+        *y = tanh(x);
+        return true;
+    case NUC_OP_EDGE_GELU:
+        *y = gelu(x);
+        return node->args[1].kind != NUC_ARG_STRING || strcmp(node->args[1].u.string, "none") == 0;
+    default:
+        return false;
+    }
+}
+
+static void fill_table(struct chain *v, const struct nuc_node *last, const struct nuc_cm_value *to,
+                       int8_t table[TABLE_SIZE])
+{
+    float results[TABLE_SIZE];
+    double y;
+
+    if (!exact(v, 0, &y))
+        evaluate(v, last, results);
+    for (int i = 0; i < TABLE_SIZE; i++) {
+        if (!exact(v, (double)(i - 128 - v->in.zero_point) * v->in.scale, &y))
+            y = (double)results[i];
+        table[i] = rounded(y, to);
+    }
+}
+
+bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
+{
+    struct nuc_node *last = nuc_arg_node(quantize, 0);
+    struct nuc_cm_result out;
+    struct nuc_cm_value in;
+    struct chain v;
+    int8_t table[TABLE_SIZE];
+
+    if (last == NULL || !nuc_cm_result(last, false, &out))
+        return false;
+    if (nuc_is_dequantize(last)) {
+        if (c->options->reference_compat || !nuc_cm_operand(last, &in) || in.scales != NULL || in.dtype != NUC_I8 ||
+            nuc_is_static(in.node))
+            return false;
+        nuc_cm_replace(c, &out, nuc_cm_requantize(c, &in, &out.params, last->next));
+        return true;
+    }
+    if (!find_chain(c, last, &v))
+        return false;
+    if (c->options->reference_compat && (v.n_nodes != 1 || !reference_tables[last->op]))
+        return false;
+    fill_table(&v, last, &out.params, table);
+    nuc_cm_replace(c, &out, emit_table(c, v.in.node, table, last, last->next));
+    return true;
+}
