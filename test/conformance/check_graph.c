@@ -119,7 +119,7 @@ static enum conf_result same_in_order(json_t *graph, struct nuc_model *own, stru
 }
 
 /* Node by node; where the lists are ordered otherwise, along the data flow. */
-static enum conf_result same_quantized_graph(json_t *graph, struct nuc_model *own, struct conf_report *r)
+enum conf_result conf_same_quantized_graph(json_t *graph, struct nuc_model *own, struct conf_report *r)
 {
     struct conf_report in_order = *r;
 
@@ -231,7 +231,7 @@ static enum conf_result qparams_of(struct nuc_compiler *c, const struct conf_cas
     if (nuc_prepare(model, &prepared) != NUC_OK || nuc_calibrate(prepared, data) != NUC_OK ||
         nuc_convert(prepared, &quantized) != NUC_OK)
         return conf_failed(r, c, "quantize");
-    if (same_quantized_graph(graph, quantized, r) != CONF_EQUAL)
+    if (conf_same_quantized_graph(graph, quantized, r) != CONF_EQUAL)
         return CONF_DIFFERENT;
     return same_observers(observers, prepared, r);
 }

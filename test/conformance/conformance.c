@@ -34,6 +34,7 @@ static const struct {
     {"sqnr", check_sqnr, "SQNR of the quantized graph in the default mode, of the reference's, of its Edge graph"},
     {"program", check_program, "structure of the program file"},
     {"nodelegate", check_nodelegate, "outputs of the reference's CPU-only programs on our runtime"},
+    {"cortexm", check_cortexm, "operators and arguments of graphs lowered for Cortex-M, from the float model"},
     {"cmpte", check_cortex_m_program, "outputs of the reference's Cortex-M programs on the runtime"},
     {"tflite", check_tflite, "outputs of imported LiteRT models and of the reference's partition files"},
 };
@@ -335,7 +336,8 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
     for (size_t i = 0; i < list->count; i++) {
         const struct conf_case *c = &list->items[i];
         struct conf_report r = {.filled = false, .verbose = verbose, .near_misses = 0};
-        bool meant = c->cortex_m == (checks[check].run == check_cortex_m_program);
+        bool for_cpu = checks[check].run == check_cortex_m_program || checks[check].run == check_cortexm;
+        bool meant = c->cortex_m == for_cpu;
         enum conf_result result = meant ? run_case(checks[check].run, c, &r) : CONF_ABSENT;
         if (result == CONF_ABSENT) {
             refused += meant && c->refused;

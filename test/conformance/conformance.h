@@ -55,6 +55,7 @@ enum conf_result check_float(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_sqnr(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_nodelegate(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_program(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_cortexm(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_tflite(const struct conf_case *c, struct conf_report *r);
 
@@ -63,6 +64,9 @@ bool conf_path(const struct conf_case *c, const char *suffix, char *out, size_t 
 
 /* The JSON file of a case, or NULL; the caller releases it with json_decref(). */
 json_t *conf_json(const struct conf_case *c, const char *suffix);
+
+/* Operators and parameters of a quantized graph, node by node or, in another order, along the data flow. */
+enum conf_result conf_same_quantized_graph(json_t *graph, struct nuc_model *own, struct conf_report *r);
 
 /* A compiler in reference mode, for the flow the case was made with. */
 struct nuc_compiler *conf_compiler(const struct conf_case *c);
