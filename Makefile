@@ -1,8 +1,8 @@
 # Two commands for a fresh Debian machine: `make demo` and `make test`. Everything else is CMake presets.
 BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config libzip-dev libjansson-dev libstb-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev gcc-arm-none-eabi libnewlib-arm-none-eabi
+TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm unzip
 
-.PHONY: all demo test asan clang format check-format clean
+.PHONY: all demo test firmware asan clang format check-format clean
 
 all: build/release/build.ninja
 	@cmake --build build/release
@@ -19,6 +19,11 @@ test:
 	@sh tools/build.sh release -DBUILD_TESTING=ON
 	@sh tools/build.sh cm33
 	@sh tools/test.sh build/release build/cm33
+
+# An image for QEMU's Cortex-M33 board: make firmware PROGRAM=x.pte [NPU=none|sim|DRIVER.a] [INPUT=samples.bin].
+# NUCLEON_CMSIS_NN_DIR=DIR takes CMSIS-NN's kernels. See docs/firmware.md.
+firmware: all
+	@sh tools/firmware.sh "$(PROGRAM)" "$(NPU)" "$(INPUT)"
 
 # The suite under AddressSanitizer and UndefinedBehaviorSanitizer.
 asan:

@@ -1,0 +1,322 @@
+/*
+ * Runs the program of the image on samples and tells what it cost.
+ *
+ *     runner [INPUT [OUTPUT]]
+ *
+ * INPUT: samples back to back in the order of the input's memory, or an .npy file in the order of its dimensions.
+ * Without it the samples embedded in the image are taken, or one of zeros. OUTPUT gets output 0 of each sample, in the
+ * order of its memory; without it the first sample's outputs are printed. For the first sample every operator's
+ * instructions are printed, then those of a whole execution.
+ */
+#include "firmware/runner/runner.h"
+
+#include <string.h>
+
+#include "firmware/port.h"
+
+#define NPY_HEADER 10 /* magic, version, length of the text behind */
+
+static void print_number(int64_t value)
+{
+    char text[24];
+    size_t at = sizeof text;
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+    text[--at] = '\0';
+    do {
+        text[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (value < 0)
+        text[--at] = '-';
+    nuc_port_print(text + at);
+}
+
+static void print_line(const char *before, int64_t value, const char *after)
+{
+    nuc_port_print(before);
+    print_number(value);
+    nuc_port_print(after);
+}
+
+static int failed(const char *what, enum nuc_status status, const struct nuc_detail *d)
+{
+    nuc_port_print("runner: ");
+    nuc_port_print(what);
+    nuc_port_print(": ");
+    nuc_port_print(d->message != NULL ? d->message : nuc_status_name(status));
+    if (d->where != NULL) {
+        nuc_port_print(", at ");
+        nuc_port_print(d->where);
+    }
+    print_line(", instruction ", d->instruction, "\n");
+    return 1;
+}
+
+/* ---- memory ---- */
+
+struct memory {
+    uint8_t *at;
+    size_t left;
+};
+
+/* NULL when `size` bytes are not left. */
+static void *take(struct memory *m, size_t size)
+{
+    size_t rounded = (size + NUC_MEMORY_ALIGNMENT - 1) & ~(size_t)(NUC_MEMORY_ALIGNMENT - 1);
+
+    if (rounded > m->left)
+        return NULL;
+    uint8_t *block = m->at;
+    m->at += rounded;
+    m->left -= rounded;
+    return block;
+}
+
+static bool give_memory(struct memory *m, const struct nuc_program_sizes *sizes, struct nuc_program_memory *out)
+{
+    size_t planned = 0;
+
+    *out = (struct nuc_program_memory){.state = take(m, sizes->state),
+                                       .state_size = sizes->state,
+                                       .temporary = take(m, sizes->temporary),
+                                       .temporary_size = sizes->temporary};
+    bool given = out->state != NULL && out->temporary != NULL;
+    for (size_t i = 0; i < sizes->n_planned; i++) {
+        out->planned[i] = take(m, sizes->planned[i]);
+        out->planned_size[i] = sizes->planned[i];
+        given = given && out->planned[i] != NULL;
+        planned += sizes->planned[i];
+    }
+    print_line("memory: planned ", (int64_t)planned, "");
+    print_line(", temporary ", (int64_t)sizes->temporary, "");
+    print_line(", state ", (int64_t)sizes->state, "\n");
+    return given;
+}
+
+/* ---- samples ---- */
+
+struct samples {
+    int file; /* -1: embedded */
+    const uint8_t *embedded;
+    size_t embedded_left;
+    bool logical; /* in the order of the dimensions */
+};
+
+static bool read_samples(struct samples *s, void *data, size_t size)
+{
+    if (s->file >= 0)
+        return nuc_port_read(s->file, data, size) == size;
+    if (s->embedded_left < size)
+        return false;
+    memcpy(data, s->embedded, size);
+    s->embedded += size;
+    s->embedded_left -= size;
+    return true;
+}
+
+/* Opens the file and goes behind the header of an .npy file. */
+static bool open_samples(struct samples *s, const char *path)
+{
+    uint8_t header[NPY_HEADER];
+    uint8_t skipped[64];
+
+    *s = (struct samples){.file = -1, .embedded = nuc_input, .embedded_left = (size_t)(nuc_input_end - nuc_input)};
+    if (path == NULL)
+        return true;
+    s->file = nuc_port_open(path, 0);
+    if (s->file < 0)
+        return false;
+    if (nuc_port_read(s->file, header, sizeof header) == sizeof header && memcmp(header, "\x93NUMPY", 6) == 0) {
+        size_t length = (size_t)header[8] | (size_t)header[9] << 8;
+        s->logical = true;
+        for (size_t n = 0; length > 0; length -= n) {
+            n = length < sizeof skipped ? length : sizeof skipped;
+            if (nuc_port_read(s->file, skipped, n) != n)
+                return false;
+        }
+        return true;
+    }
+    nuc_port_close(s->file);
+    s->file = nuc_port_open(path, 0);
+    return s->file >= 0;
+}
+
+/* From the order of the dimensions to the order of memory. */
+static void lay_out(const struct nuc_tensor *t, const uint8_t *from, uint8_t *to)
+{
+    size_t strides[NUC_MAX_RANK] = {0};
+    size_t size = nuc_dtype_size((enum nuc_dtype)t->dtype);
+    size_t count = 1;
+
+    for (size_t i = t->rank; i-- > 0;) {
+        strides[t->dim_order[i]] = count;
+        count *= (size_t)t->sizes[t->dim_order[i]];
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t rest = i;
+        size_t at = 0;
+        for (size_t d = t->rank; d-- > 0;) {
+            at += rest % (size_t)t->sizes[d] * strides[d];
+            rest /= (size_t)t->sizes[d];
+        }
+        memcpy(to + at * size, from + i * size, size);
+    }
+}
+
+/* ---- running ---- */
+
+struct runner {
+    struct nuc_program program;
+    struct nuc_tensor input;
+    uint8_t *raw, *sample;
+    uint32_t before; /* instructions when the operator under way began */
+};
+
+static void trace(void *user, uint32_t instruction, const char *name, struct nuc_value *const *args, size_t n_args)
+{
+    struct runner *r = user;
+    uint32_t now = nuc_port_instructions();
+
+    (void)args;
+    (void)n_args;
+    print_line("operator ", (int64_t)instruction, " ");
+    nuc_port_print(name);
+    print_line(" instructions ", (int64_t)(now - r->before), "\n");
+    r->before = nuc_port_instructions();
+}
+
+static int execute(struct runner *r, uint32_t *instructions)
+{
+    struct nuc_detail detail;
+    enum nuc_status status = nuc_program_set_input(&r->program, 0, r->sample, r->input.bytes, &detail);
+
+    if (status != NUC_OK)
+        return failed("setting the input", status, &detail);
+    uint32_t start = nuc_port_instructions();
+    r->before = start;
+    status = nuc_program_execute(&r->program, &detail);
+    *instructions = nuc_port_instructions() - start;
+    return status == NUC_OK ? 0 : failed("executing", status, &detail);
+}
+
+static void print_output(const struct nuc_tensor *t)
+{
+    for (size_t i = 0; i < t->bytes / nuc_dtype_size((enum nuc_dtype)t->dtype); i++) {
+        if (t->dtype == NUC_F32)
+            print_line(" ", (int64_t)(((const float *)t->data)[i] * 1e6f), "e-6");
+        else
+            print_line(" ", ((const int8_t *)t->data)[i], "");
+    }
+    nuc_port_print("\n");
+}
+
+/* The first sample twice: with a line for each operator, and for the whole. */
+static int run_first(struct runner *r)
+{
+    struct nuc_tensor out;
+    uint32_t instructions;
+
+    nuc_program_trace(&r->program, trace, r);
+    int code = execute(r, &instructions);
+    nuc_program_trace(&r->program, NULL, NULL);
+    if (code == 0)
+        code = execute(r, &instructions);
+    if (code != 0)
+        return code;
+    print_line("execution instructions ", (int64_t)instructions, "\n");
+    for (size_t i = 0; i < nuc_program_n_outputs(&r->program); i++) {
+        if (nuc_program_output(&r->program, i, &out) == NUC_OK) {
+            print_line("output ", (int64_t)i, ":");
+            print_output(&out);
+        }
+    }
+    return 0;
+}
+
+static bool next_sample(struct runner *r, struct samples *s)
+{
+    if (!read_samples(s, s->logical ? r->raw : r->sample, r->input.bytes))
+        return false;
+    if (s->logical)
+        lay_out(&r->input, r->raw, r->sample);
+    return true;
+}
+
+static int run_all(struct runner *r, struct samples *s, const char *output)
+{
+    int file = output != NULL ? nuc_port_open(output, 1) : -1;
+    int64_t count = 0;
+    struct nuc_tensor out;
+    uint32_t instructions;
+    int code = output != NULL && file < 0 ? 1 : 0;
+    bool more = next_sample(r, s);
+
+    if (!more)
+        memset(r->sample, 0, r->input.bytes);
+    if (code == 0)
+        code = run_first(r);
+    while (code == 0 && more) {
+        code = execute(r, &instructions);
+        if (code == 0 && file >= 0 && nuc_program_output(&r->program, 0, &out) == NUC_OK)
+            code = nuc_port_write(file, out.data, out.bytes) == 0 ? 0 : 1;
+        count++;
+        more = next_sample(r, s);
+    }
+    if (file >= 0)
+        nuc_port_close(file);
+    print_line("samples ", count, "\n");
+    return code;
+}
+
+/* Loads the program in the port's memory, and takes memory for the input and for outputs that are not planned. */
+static int load(struct runner *r, struct memory *m)
+{
+    struct nuc_program_sizes sizes;
+    struct nuc_program_memory memory;
+    struct nuc_detail detail;
+    struct nuc_tensor out;
+    size_t size = (size_t)(nuc_image_end - nuc_image);
+    enum nuc_status status = nuc_program_sizes(nuc_image, size, &nuc_firmware_backends, &sizes, &detail);
+
+    if (status != NUC_OK)
+        return failed("reading the program", status, &detail);
+    if (!give_memory(m, &sizes, &memory)) {
+        nuc_port_print("runner: the board's memory is too small for the program\n");
+        return 1;
+    }
+    status =
+        nuc_program_load(&r->program, nuc_image, size, &memory, &nuc_firmware_kernels, &nuc_firmware_backends, &detail);
+    if (status == NUC_OK)
+        status = nuc_program_input_info(&r->program, 0, &r->input);
+    for (size_t i = 0; status == NUC_OK && i < nuc_program_n_outputs(&r->program); i++) {
+        if (nuc_program_output_info(&r->program, i, &out) == NUC_OK && !out.planned && !out.constant)
+            status = nuc_program_set_output(&r->program, i, take(m, out.bytes), out.bytes, &detail);
+    }
+    if (status != NUC_OK)
+        return failed("loading the program", status, &detail);
+    r->raw = take(m, r->input.bytes);
+    r->sample = take(m, r->input.bytes);
+    return r->raw != NULL && r->sample != NULL ? 0 : 1;
+}
+
+int nuc_firmware_main(void)
+{
+    const char *words[3] = {NULL, NULL, NULL};
+    struct memory m;
+    struct runner r;
+    struct samples samples;
+    size_t n_words = nuc_port_arguments(words, 3);
+
+    m.at = nuc_port_memory(&m.left);
+    if (nuc_firmware_start_npu() != 0) {
+        nuc_port_print("runner: the NPU's driver does not start\n");
+        return 1;
+    }
+    if (!open_samples(&samples, n_words > 1 ? words[1] : NULL)) {
+        nuc_port_print("runner: the input file cannot be read\n");
+        return 1;
+    }
+    int code = load(&r, &m);
+    return code != 0 ? code : run_all(&r, &samples, n_words > 2 ? words[2] : NULL);
+}

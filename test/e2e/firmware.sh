@@ -1,0 +1,37 @@
+#!/bin/sh
+# The digits network as firmware: firmware.sh NUCLEON SOURCE_ROOT. QEMU's Cortex-M33 gives the bytes the host gives on
+# every test image. 77, "skipped", without the Arm toolchain, QEMU or unzip.
+set -u
+[ $# -eq 2 ] || { echo "usage: firmware.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
+for tool in arm-none-eabi-gcc qemu-system-arm unzip; do
+    command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
+done
+case $1 in /*) NUCLEON=$1 ;; *) NUCLEON=$PWD/$1 ;; esac
+root=$(cd "$2" && pwd)
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+cd "$work" || exit 2
+FIRMWARE_BUILD=$work/build
+export NUCLEON FIRMWARE_BUILD
+
+fail() {
+    echo "FAIL $*" >&2
+    exit 1
+}
+
+digits=$root/examples/digits
+"$NUCLEON" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o digits.pte >/dev/null ||
+    fail "the program is not compiled"
+sh "$root/tools/firmware.sh" digits.pte >built || fail "the image is not built"
+"$NUCLEON" run digits.pte --input "$digits/test.npz" -o host.npz || fail "the host does not run the program"
+unzip -q "$digits/test.npz" input.npy && unzip -q host.npz || fail "no arrays"
+tail -c +129 out0.npy >host.bin
+sh "$root/tools/firmware_run.sh" build/firmware/digits.elf input.npy board.bin >ran || fail "QEMU: $(cat ran)"
+grep -q '^samples 360$' ran || fail "not all samples ran: $(tail -n 1 ran)"
+grep -q '^execution instructions [1-9]' ran || fail "no instructions are counted"
+cmp host.bin board.bin || fail "host and board differ"
+if sh "$root/tools/firmware_run.sh" build/firmware/digits.elf missing.npy >ran; then
+    fail "a missing input is no error"
+fi
+exit 0

@@ -1,0 +1,36 @@
+#!/bin/sh
+# firmware.sh PROGRAM.pte [NPU [INPUT]]: builds an image for QEMU's mps2-an505 in build/firmware and prints its size.
+# NPU: none (default when the program has no delegate), sim (default else), or a driver library for silicon.
+set -eu
+[ $# -ge 1 ] && [ $# -le 3 ] && [ -n "$1" ] || { echo "usage: firmware.sh PROGRAM.pte [NPU [INPUT]]" >&2; exit 2; }
+absolute() { case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac; }
+program=$(absolute "$1")
+[ -f "$program" ] || { echo "firmware.sh: $1: no such file" >&2; exit 1; }
+root=$(cd "$(dirname "$0")/.." && pwd)
+nucleon=${NUCLEON:-$root/build/release/nucleon}
+build=${FIRMWARE_BUILD:-$root/build/firmware}
+command -v arm-none-eabi-gcc >/dev/null || { echo "firmware.sh: arm-none-eabi-gcc is missing" >&2; exit 1; }
+[ -x "$nucleon" ] || { echo "firmware.sh: $nucleon is missing: run 'make' first" >&2; exit 1; }
+npu=none
+if "$nucleon" inspect "$program" | grep -q NeutronBackend; then npu=sim; fi
+[ -z "${2:-}" ] || npu=$2
+case $npu in none | sim | '') ;; *) npu=$(absolute "$npu") ;; esac
+input=${3:-}
+[ -z "$input" ] || input=$(absolute "$input")
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! cmake -G Ninja -S "$root" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$root/cmake/cm33.cmake" \
+    -DCMAKE_BUILD_TYPE=MinSizeRel -DNUCLEON_DEVICE_ONLY=ON -DNUCLEON_PROGRAM="$program" -DNUCLEON_NPU="$npu" \
+    -DNUCLEON_INPUT="$input" -DNUCLEON_HOST="$nucleon" >"$log" 2>&1 ||
+    ! cmake --build "$build" --target firmware >>"$log" 2>&1; then
+    cat "$log" >&2
+    exit 1
+fi
+name=$(basename "$program")
+image=$build/firmware/${name%%.*}.elf
+echo "image $image"
+arm-none-eabi-size -A "$image" | awk '
+    $1 == ".program" { program = $2 }
+    $1 ~ /^\.(vectors|text|rodata|ARM\.exidx|data)$/ { code += $2 }
+    $1 ~ /^\.(data|bss)$/ { ram += $2 }
+    END { printf "flash without the program %d, program %d, static data %d bytes\n", code, program, ram }'
