@@ -246,8 +246,8 @@ static size_t n_recorded(const struct nuc_dataset *d)
     return count;
 }
 
-static enum conf_result check_partitions(struct nuc_compiler *c, const struct conf_case *k, const char *data_path,
-                                         struct conf_report *r)
+enum conf_result conf_check_partitions(struct nuc_compiler *c, const struct conf_case *k, const char *data_path,
+                                       struct conf_report *r)
 {
     struct nuc_model *lowered = conf_lowered(c, k, "qdq.pt2", r);
     struct nuc_dataset *data;
@@ -272,31 +272,30 @@ static enum conf_result check_partitions(struct nuc_compiler *c, const struct co
     return result;
 }
 
-static enum conf_result check_with(struct nuc_compiler *(*make)(const struct conf_case *), const struct conf_case *c,
-                                   struct conf_report *r)
+bool conf_same_partitions(struct nuc_compiler *c, const struct conf_case *k, const char *data_path)
+{
+    struct conf_report ignored = {.filled = false};
+    struct nuc_model *lowered = conf_lowered(c, k, "qdq.pt2", &ignored);
+    struct nuc_dataset *data;
+
+    return lowered != NULL && nuc_dataset_open(c, data_path, &data) == NUC_OK &&
+           nuc_model_n_partitions(lowered) == n_recorded(data);
+}
+
+enum conf_result check_outputs(const struct conf_case *c, struct conf_report *r)
 {
     char data[4096], model[4096];
 
     if (!conf_path(c, "delegate_io.npz", data, sizeof data) || !conf_path(c, "qdq.pt2", model, sizeof model))
         return CONF_ABSENT;
-    struct nuc_compiler *compiler = make(c);
+    struct nuc_compiler *compiler = conf_compiler(c);
     if (compiler == NULL)
         return conf_differ(r, "out of memory");
     neutronInit();
-    enum conf_result result = check_partitions(compiler, c, data, r);
+    enum conf_result result = conf_check_partitions(compiler, c, data, r);
     neutronDeinit();
     nuc_compiler_free(compiler);
     return result;
-}
-
-enum conf_result check_outputs(const struct conf_case *c, struct conf_report *r)
-{
-    return check_with(conf_compiler, c, r);
-}
-
-enum conf_result check_defaults(const struct conf_case *c, struct conf_report *r)
-{
-    return check_with(conf_default_compiler, c, r);
 }
 
 /* ---- the evaluator ---- */

@@ -28,7 +28,7 @@ static const struct {
     {"litert", check_litert, "operators, options, tensors and constants of each partition's LiteRT model"},
     {"moved", check_moved, "transposes and bytes they move: the reference's, ours in reference mode, ours by default"},
     {"outputs", check_outputs, "int8 outputs of each partition on the simulator"},
-    {"defaults", check_defaults, "int8 outputs of each partition on the simulator, in the default mode"},
+    {"defaults", check_defaults, "the same in the default mode; of programs with other partitions, their outputs"},
     {"float", check_float, "float outputs of the evaluator"},
     {"qdq", check_qdq, "outputs of the evaluator on the quantized graph"},
     {"sqnr", check_sqnr, "SQNR of the quantized graph in the default mode, of the reference's, of its Edge graph"},

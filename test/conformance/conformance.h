@@ -74,6 +74,11 @@ struct nuc_compiler *conf_compiler(const struct conf_case *c);
 /* The same flow in the default mode. */
 struct nuc_compiler *conf_default_compiler(const struct conf_case *c);
 
+/* Whether the compiler cuts as many partitions as the data were recorded of, and their outputs for recorded inputs. */
+bool conf_same_partitions(struct nuc_compiler *compiler, const struct conf_case *c, const char *data_path);
+enum conf_result conf_check_partitions(struct nuc_compiler *compiler, const struct conf_case *c, const char *data_path,
+                                       struct conf_report *r);
+
 /* conf_differ() with the compiler's message. */
 enum conf_result conf_failed(struct conf_report *r, const struct nuc_compiler *compiler, const char *what);
 

@@ -165,9 +165,12 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
     /* An alias is told once. */
     c->options.converter_flavor = options.flavor->name;
     m->variant = *variant;
-    nuc_convert_dim_order(m->graph, variant->order);
     nuc_check_dim_orders(m->graph, true);
     nuc_to_edge(m->graph, &edge);
+    if (!o->reference_compat) {
+        nuc_remove_order_copies(m->graph);
+        nuc_make_orders_usable(m->graph);
+    }
     started = nuc_stage_done(c, "edge", m->graph, started);
     if (options.flavor->rules == NUC_RULES_SDK_3_1)
         nuc_run_edge_passes_sdk31(m->graph);
@@ -197,6 +200,11 @@ static bool mark_undelegated(const struct nuc_model *m, struct nuc_preserved *pr
 struct nuc_model *nuc_stage_partition_as(struct nuc_model *quantized, const struct nuc_variant *variant)
 {
     struct nuc_preserved preserved = {.count = 0};
+
+    if (variant->order != NUC_DIM_ORDER_AS_IS) {
+        quantized = nuc_model_make(quantized->c, nuc_graph_copy(quantized->graph));
+        nuc_convert_dim_order(quantized->graph, variant->order);
+    }
     struct nuc_model *m = partition(quantized, variant, &preserved);
 
     while (!quantized->c->options.reference_compat && mark_undelegated(m, &preserved))

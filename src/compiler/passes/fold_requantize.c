@@ -1,7 +1,7 @@
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
-static bool same_arg(const struct nuc_arg *a, const struct nuc_arg *b)
+bool nuc_same_number(const struct nuc_arg *a, const struct nuc_arg *b)
 {
     if (a->kind != b->kind)
         return false;
@@ -28,7 +28,7 @@ static bool undoes(const struct nuc_node *quantize, const struct nuc_node *dequa
     if (!per_tensor && !per_channel)
         return false;
     for (uint32_t i = 1; i < quantize->n_args; i++) {
-        if (!same_arg(&quantize->args[i], &dequantize->args[i]))
+        if (!nuc_same_number(&quantize->args[i], &dequantize->args[i]))
             return false;
     }
     return true;

@@ -1,0 +1,189 @@
+/*
+ * Dim orders of an Edge graph on its way to partitioning, beyond the reference: copies that only change a dim order go,
+ * as the NPU changes formats for less, and values in an order no program has get another one.
+ */
+#include <string.h>
+
+#include "compiler/passes/passes.h"
+#include "compiler/passes/rewrite.h"
+
+/* ---- copies ---- */
+
+/* A copy of a tensor of the same type; what it changes is the dim order at most. */
+static bool is_copy(const struct nuc_node *n)
+{
+    const struct nuc_node *input = nuc_arg_node(n, 0);
+
+    if (n->op != NUC_OP_EDGE_CLONE && n->op != NUC_OP_EDGE_CLONE_DIM_ORDER && n->op != NUC_OP_EDGE_TO_DIM_ORDER_COPY)
+        return false;
+    return input != NULL && !input->is_tuple && n->vals[0].dtype == input->vals[0].dtype;
+}
+
+static bool is_read_by(const struct nuc_node *n, enum nuc_op op)
+{
+    for (uint32_t i = 0; i < n->n_users; i++) {
+        if (n->users[i]->op == op)
+            return true;
+    }
+    return false;
+}
+
+/* A quantize node that would read a dequantize node of other parameters, which no cluster has. */
+static bool would_requantize(struct nuc_graph *g, const struct nuc_node *n)
+{
+    struct nuc_node *source = nuc_operand(g, n, 0);
+
+    for (uint32_t i = 0; i < n->n_users; i++) {
+        const struct nuc_node *q = n->users[i];
+        if (!nuc_is_quantize(q) || !nuc_is_dequantize(source))
+            continue;
+        for (uint32_t k = 1; k < q->n_args; k++) {
+            if (!nuc_same_number(&q->args[k], &source->args[k]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* An output of the program keeps a value of its own. */
+static bool may_go(struct nuc_graph *g, const struct nuc_node *n)
+{
+    return is_copy(n) && n->n_users > 0 && !is_read_by(n, NUC_OP_OUTPUT) && !would_requantize(g, n);
+}
+
+static void infer_all(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_is_call(n))
+            nuc_infer_shape(g, n);
+    }
+}
+
+/* Bypasses the copies that keep the layout, or those that change it, too. */
+static bool bypass_copies(struct nuc_graph *g, bool changing)
+{
+    bool any = false;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!may_go(g, n) || (!changing && !nuc_same_layout(&n->vals[0], &nuc_operand(g, n, 0)->vals[0])))
+            continue;
+        nuc_replace_uses(g, n, nuc_operand(g, n, 0), NULL);
+        any = true;
+    }
+    if (any) {
+        nuc_remove_dead(g);
+        infer_all(g);
+    }
+    return any;
+}
+
+static bool same_outputs(const struct nuc_graph *a, const struct nuc_graph *b)
+{
+    const struct nuc_arg *x = &nuc_output_node(a)->args[0], *y = &nuc_output_node(b)->args[0];
+
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (x->u.nodes[i] != NULL && !nuc_same_layout(&x->u.nodes[i]->vals[0], &y->u.nodes[i]->vals[0]))
+            return false;
+    }
+    return true;
+}
+
+void nuc_remove_order_copies(struct nuc_graph *g)
+{
+    bypass_copies(g, false);
+    struct nuc_graph *trial = nuc_graph_copy(g);
+
+    if (bypass_copies(trial, true) && same_outputs(g, trial))
+        bypass_copies(g, true);
+}
+
+/* ---- orders ---- */
+
+static bool is_usable(const struct nuc_meta *m)
+{
+    struct nuc_meta contiguous = *m, channels_last = *m;
+
+    nuc_set_contiguous(&contiguous);
+    nuc_set_channels_last(&channels_last);
+    return nuc_same_layout(m, &contiguous) || nuc_same_layout(m, &channels_last);
+}
+
+/* The parameter an operand is, dequantized or not, when nothing else reads either. */
+static struct nuc_node *own_parameter(struct nuc_node *operand)
+{
+    if (nuc_is_dequantize(operand) && operand->op == NUC_OP_DEQUANTIZE_PER_TENSOR && operand->n_users == 1)
+        operand = nuc_arg_node(operand, 0);
+    return operand != NULL && nuc_is_static(operand) && operand->n_users == 1 ? operand : NULL;
+}
+
+/*
+ * A parameter that broadcasts over a channels-last tensor becomes one of as many dimensions, channels-last too. Its
+ * readers are inferred again.
+ */
+static bool relay_parameter(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *operand)
+{
+    struct nuc_node *p = own_parameter(operand);
+    uint32_t rank = node->vals[0].rank;
+
+    if (p == NULL || rank != 4 || p->vals[0].rank > rank)
+        return false;
+    struct nuc_meta meta = p->vals[0];
+    uint32_t ones = rank - meta.rank;
+    for (uint32_t i = 0; i < rank; i++)
+        meta.sizes[i] = i < ones ? 1 : p->vals[0].sizes[i - ones];
+    meta.rank = (uint8_t)rank;
+    nuc_set_channels_last(&meta);
+    struct nuc_node *laid = nuc_take_parameter(g, p, "_channels_last", &meta, nuc_const_contiguous(g, p));
+    nuc_replace_uses(g, p, laid, NULL);
+    if (operand != p)
+        nuc_infer_shape(g, operand);
+    nuc_infer_shape(g, node);
+    return true;
+}
+
+/* Contiguous copies in front of the node: every operator gives contiguous results of those. */
+static void copy_operands(struct nuc_graph *g, struct nuc_node *node)
+{
+    int index = nuc_schema_arg_index(nuc_op_schema(g->cx, NUC_OP_EDGE_CLONE_DIM_ORDER), "dim_order");
+    uint32_t count = nuc_inputs(node, NULL, 0);
+    struct nuc_node **inputs = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof *inputs);
+    int64_t order[NUC_MAX_RANK];
+
+    nuc_inputs(node, inputs, count);
+    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
+        order[i] = i;
+    for (uint32_t i = 0; i < count; i++) {
+        if (inputs[i]->is_tuple || nuc_is_contiguous(&inputs[i]->vals[0]))
+            continue;
+        struct nuc_node *copy = nuc_insert(g, node, NUC_OP_EDGE_CLONE_DIM_ORDER, node);
+        nuc_set_arg_node(copy, g, 0, inputs[i]);
+        nuc_set_arg_ints(copy, g, (uint32_t)index, order, inputs[i]->vals[0].rank);
+        nuc_infer_shape(g, copy);
+        nuc_replace_input(g, node, inputs[i], copy);
+    }
+    nuc_infer_shape(g, node);
+}
+
+static void make_usable(struct nuc_graph *g, struct nuc_node *node)
+{
+    uint32_t count = nuc_inputs(node, NULL, 0);
+    struct nuc_node **inputs = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof *inputs);
+
+    nuc_inputs(node, inputs, count);
+    for (uint32_t i = 0; i < count && !is_usable(&node->vals[0]); i++)
+        relay_parameter(g, node, inputs[i]);
+    if (!is_usable(&node->vals[0]))
+        copy_operands(g, node);
+}
+
+void nuc_make_orders_usable(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n) || n->is_tuple || n->n_vals == 0)
+            continue;
+        nuc_infer_shape(g, n);
+        if (!is_usable(&n->vals[0]))
+            make_usable(g, n);
+    }
+    nuc_remove_dead(g);
+}

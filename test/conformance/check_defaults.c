@@ -1,0 +1,128 @@
+/*
+ * Check on the default mode: partitions as the reference has them give the bytes recorded for them; where the default
+ * mode cuts others, the whole program gives those of the program in reference mode.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "conformance.h"
+#include "nucleon/NeutronDriver.h"
+
+#define MAX_IO 16
+
+/* A program of the case's quantized model. */
+static bool open_program(struct nuc_compiler *c, const struct conf_case *k, struct cli_program *p,
+                         struct conf_report *r)
+{
+    struct nuc_model *lowered = conf_lowered(c, k, "qdq.pt2", r);
+    const uint8_t *bytes;
+    size_t size;
+
+    if (lowered == NULL)
+        return false;
+    if (nuc_program(lowered, &bytes, &size) != NUC_OK) {
+        conf_failed(r, c, "program");
+        return false;
+    }
+    if (cli_program_open_bytes(p, k->label, bytes, size) != CLI_OK) {
+        conf_differ(r, "the program cannot be loaded");
+        return false;
+    }
+    return true;
+}
+
+static bool same_sample(struct cli_program *p, const struct conf_case *k, const void *const *inputs,
+                        struct conf_report *r)
+{
+    struct nuc_tensor_info info;
+    void *outputs[2][MAX_IO] = {{NULL}};
+    bool same = true;
+
+    for (size_t i = 0; i < nuc_program_n_outputs(&p[0].program) && i < MAX_IO; i++) {
+        cli_program_output(&p[0], i, &info);
+        for (int k2 = 0; k2 < 2; k2++)
+            outputs[k2][i] = calloc(1, info.bytes + 1);
+    }
+    for (int i = 0; i < 2 && same; i++)
+        same = cli_program_run(&p[i], k->label, inputs, outputs[i]) == CLI_OK;
+    if (!same)
+        conf_differ(r, "the program cannot be run");
+    for (size_t i = 0; i < nuc_program_n_outputs(&p[0].program) && i < MAX_IO; i++) {
+        cli_program_output(&p[0], i, &info);
+        if (same && memcmp(outputs[0][i], outputs[1][i], info.bytes) != 0) {
+            conf_differ(r, "output %zu is another one than in reference mode", i);
+            same = false;
+        }
+        free(outputs[0][i]);
+        free(outputs[1][i]);
+    }
+    return same;
+}
+
+static enum conf_result run_both(struct nuc_compiler *c, const struct conf_case *k, struct cli_program *p,
+                                 struct conf_report *r)
+{
+    struct nuc_tensor_info infos[MAX_IO];
+    struct nuc_dataset *data;
+    const void *inputs[MAX_IO];
+    char golden[4096];
+    size_t n_samples = 0;
+
+    if (!conf_path(k, "golden.npz", golden, sizeof golden) || nuc_program_n_inputs(&p->program) > MAX_IO ||
+        nuc_program_n_outputs(&p->program) > MAX_IO)
+        return conf_differ(r, "no golden inputs, or too many");
+    for (size_t i = 0; i < nuc_program_n_inputs(&p->program); i++)
+        cli_program_input(p, i, &infos[i]);
+    if (nuc_dataset_open(c, golden, &data) != NUC_OK ||
+        nuc_dataset_bind(data, infos, nuc_program_n_inputs(&p->program), &n_samples) != NUC_OK)
+        return conf_failed(r, c, "golden inputs");
+    for (size_t s = 0; s < n_samples; s++) {
+        if (nuc_dataset_sample(data, s, inputs) != NUC_OK)
+            return conf_failed(r, c, "golden inputs");
+        if (!same_sample(p, k, inputs, r))
+            return CONF_DIFFERENT;
+    }
+    return CONF_EQUAL;
+}
+
+static enum conf_result compare_programs(struct nuc_compiler *own, const struct conf_case *k, struct conf_report *r)
+{
+    struct nuc_compiler *compat = conf_compiler(k);
+    struct cli_program p[2] = {{.loaded = false}, {.loaded = false}};
+    enum conf_result result = CONF_DIFFERENT;
+
+    if (compat == NULL)
+        abort();
+    if (open_program(own, k, &p[0], r)) {
+        if (open_program(compat, k, &p[1], r)) {
+            result = run_both(compat, k, p, r);
+            cli_program_close(&p[1]);
+        }
+        cli_program_close(&p[0]);
+    }
+    nuc_compiler_free(compat);
+    return result;
+}
+
+enum conf_result check_defaults(const struct conf_case *c, struct conf_report *r)
+{
+    char data[4096], model[4096];
+    enum conf_result result = CONF_DIFFERENT;
+
+    if (!conf_path(c, "delegate_io.npz", data, sizeof data) || !conf_path(c, "qdq.pt2", model, sizeof model))
+        return CONF_ABSENT;
+    struct nuc_compiler *own = conf_default_compiler(c);
+    if (own == NULL)
+        abort();
+    if (conf_same_partitions(own, c, data)) {
+        neutronInit();
+        result = conf_check_partitions(own, c, data, r);
+        neutronDeinit();
+    } else {
+        result = compare_programs(own, c, r);
+    }
+    nuc_compiler_free(own);
+    return result;
+}
