@@ -82,7 +82,9 @@ struct nuc_options {
     bool use_neutron_for_format_conversion;
     enum nuc_dim_order dim_order;
     const char *intermediates_dir; /* NULL: none */
-    bool profile;                  /* programs record the time of each kernel call and carry the kernels' names */
+    const char *memory_map;        /* file nuc_compile_file() writes the memory map to, .svg: a picture; NULL: none */
+    size_t memory_budget; /* nuc_compile_file() fails with NUC_PROPERTY when arena and scratch need more; 0: any */
+    bool profile;         /* programs record the time of each kernel call and carry the kernels' names */
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;
     bool executorch_ops_only; /* Cortex-M targets: no operator that ExecuTorch's runtime does not have */
@@ -371,6 +373,18 @@ struct nuc_program_report {
     size_t program;           /* bytes of the file */
 };
 enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out);
+
+enum nuc_map_form {
+    NUC_MAP_TEXT, /* every tensor: address, size, lifetime */
+    NUC_MAP_SVG,
+    NUC_MAP_PEAK /* the tensors that are alive where most bytes are */
+};
+
+/*
+ * The arena of the last program and the scratch of its delegates, also of one that exceeded the budget. The text
+ * belongs to the compiler. NUC_BAD_USAGE when there is none.
+ */
+enum nuc_status nuc_memory_map(struct nuc_compiler *c, enum nuc_map_form form, const char **text);
 
 /* From archive to file, as `nucleon compile` does. `calibration` may be NULL for a quantized archive. */
 enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration,

@@ -10,7 +10,8 @@ static const char *const segment_modes[] = {"inline", "segment", NULL};
 static const char *const io_types[] = {"float", "int8", NULL};
 
 struct compile_flags {
-    const char *output, *dump_after, *intermediates;
+    const char *output, *dump_after, *intermediates, *memory_map;
+    unsigned memory_budget;
     bool timings, profile;
     int format_conversion, delegate_data, io;
     struct cli_partition_flags partition;
@@ -29,6 +30,8 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     cli_partition_apply(&f->partition, o);
     o->use_neutron_for_format_conversion = f->format_conversion == 0;
     o->intermediates_dir = f->intermediates;
+    o->memory_map = f->memory_map;
+    o->memory_budget = f->memory_budget;
     o->profile = f->profile;
     o->io = f->io == 0 ? NUC_IO_FLOAT : NUC_IO_INT8;
     o->delegate_data = f->delegate_data == 0 ? NUC_DELEGATE_INLINE : NUC_DELEGATE_SEGMENT;
@@ -58,6 +61,15 @@ static void print_report(const struct nuc_compiler *c, const char *output)
     printf("  made by nucleon's converter: runs on the simulator, not on silicon\n");
 }
 
+/* When it is the memory that was too much. */
+static void print_peak(struct nuc_compiler *c)
+{
+    const char *text;
+
+    if (nuc_memory_map(c, NUC_MAP_PEAK, &text) == NUC_OK)
+        fputs(text, stdout);
+}
+
 static int compile(const char *model, const struct compile_flags *f)
 {
     struct nuc_options o;
@@ -70,6 +82,8 @@ static int compile(const char *model, const struct compile_flags *f)
     int code = status == NUC_OK ? CLI_OK : cli_report(status, nuc_compiler_message(c));
     if (status == NUC_OK)
         print_report(c, f->output);
+    if (status == NUC_PROPERTY)
+        print_peak(c);
     if (status == NUC_OK && f->timings)
         cli_print_timings(c);
     nuc_compiler_free(c);
@@ -91,6 +105,10 @@ int cli_compile(int argc, char **argv)
          "where the NPU payload lies in the program (default inline)", segment_modes},
         {"--intermediates-dir", NULL, CLI_STRING, &f.intermediates, "DIR",
          "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite", NULL},
+        {"--memory-budget", NULL, CLI_NUMBER, &f.memory_budget, "BYTES",
+         "fail (exit code 3) when arena and NPU scratch need more, with a table of what is alive at the peak", NULL},
+        {"--memory-map", NULL, CLI_STRING, &f.memory_map, "FILE",
+         "write where every tensor lies and when it lives: a table, or a picture when FILE ends in .svg", NULL},
         {"--profile", NULL, CLI_FLAG, &f.profile, NULL,
          "the program records the time of each NPU kernel: see 'nucleon run --profile'", NULL},
         {"--dump-after", NULL, CLI_STRING, &f.dump_after, "STAGE", "print the graph after a stage ('all': after each)",

@@ -163,6 +163,19 @@ good "payload in a segment" "$nucleon" compile "$digits/digits.pt2" --delegate-d
 good "run with a segment" "$nucleon" run segment.pte --input "$digits/test.npz" --output segment.npz
 good "run inline" "$nucleon" run digits.pte --input "$digits/test.npz" --output inline.npz
 holds "a segment changes no result" 'cmp -s segment.npz inline.npz'
+good "memory map" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o map.pte \
+    --memory-map map.txt --memory-budget 1000000
+holds "plans are proven" '[ "$(grep -c "proven optimal" map.txt)" -eq 2 ] && [ "$(grep -o "proven optimal" out | wc -l)" -eq 2 ]'
+holds "the map changes no program" 'cmp -s map.pte digits.pte'
+holds "the map has the input" 'grep -q "^ *[0-9]* *[0-9]*  #*\.*  x$" map.txt'
+good "picture of the memory" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
+    -o map.pte --memory-map map.svg
+holds "the picture is one" 'head -c 4 map.svg | grep -q "<svg" && tail -n 1 map.svg | grep -q "</svg>"'
+"$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o box/budget.pte \
+    --memory-budget 1000 >out 2>err
+code=$?
+holds "over the budget" '[ $code -eq 3 ] && [ ! -e box/budget.pte ] && [ "$(wc -l <err)" -eq 1 ]'
+holds "what is alive at the peak is told" 'grep -q "alive at instruction" out && grep -q "  x$" out'
 good "compile for profiling" "$nucleon" compile "$digits/digits.pt2" --profile \
     --calibration "$digits/calibration.npz" -o profile.pte
 good "profile" "$nucleon" run profile.pte --input "$digits/test.npz" --output profile.npz --profile --etdump d.etdump

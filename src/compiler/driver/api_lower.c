@@ -379,19 +379,8 @@ struct nuc_span nuc_stage_program(struct nuc_model *lowered)
     nuc_tell_borders(lowered, &options);
     nuc_check_dim_orders(lowered->graph, false);
     struct nuc_span bytes = nuc_write_program(lowered->graph, &options);
-    c->report.arena = memory.planned;
-    c->report.arena_lower_bound = memory.lower_bound;
-    c->report.arena_proven = memory.proven;
+    nuc_report_memory(lowered, &memory);
     c->report.program = bytes.size;
-    c->report.scratch_proven = true;
-    for (uint32_t i = 0; i < lowered->partitions->count; i++) {
-        const struct nuc_neutron_image *image = lowered->lowered[i].image;
-        c->report.scratch_proven = c->report.scratch_proven && image->scratch_proven;
-        if (image->scratch_size <= c->report.delegate_scratch)
-            continue;
-        c->report.delegate_scratch = image->scratch_size;
-        c->report.scratch_bound = image->scratch_bound;
-    }
     nuc_stage_done(c, "program", NULL, started);
     return bytes;
 }

@@ -16,13 +16,16 @@
 
 #define NUC_MAX_TIMINGS 64
 
+struct nuc_memory_map;
+
 struct nuc_compiler {
     struct nuc_context *cx;
     struct nuc_options options;
     struct nuc_timing timings[NUC_MAX_TIMINGS];
     size_t n_timings;
     struct nuc_program_report report;
-    const char *dim_order_table; /* of the last choice of a dim order, NULL: none */
+    const struct nuc_memory_map *memory; /* of the last program, NULL: none */
+    const char *dim_order_table;         /* of the last choice of a dim order, NULL: none */
 };
 
 /* What --dim-order chooses between. */
@@ -134,6 +137,11 @@ struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
 
 /* Fails with NUC_PROPERTY naming the first operator that stays on the CPU. */
 void nuc_require_full_delegation(struct nuc_model *partitioned);
+
+/* Figures and map of a program's memory for reports; the file of the map; and NUC_PROPERTY when it exceeds a budget. */
+void nuc_report_memory(struct nuc_model *lowered, const struct nuc_program_memory_report *memory);
+void nuc_write_memory_map(struct nuc_compiler *c);
+void nuc_check_memory_budget(struct nuc_compiler *c, const char *model);
 
 /* What compile.h shows of a node of the model. */
 void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out);
