@@ -196,6 +196,13 @@ static void unload(void *state)
     neutronModelUnprepare(s->handle);
 }
 
+static void *device(void *state)
+{
+    struct neutron_state *s = state;
+
+    return s->handle;
+}
+
 /* How a tensor crosses the border. */
 enum crossing { DIRECT, TRANSPOSED, REFUSED };
 
@@ -379,6 +386,7 @@ const struct nuc_backend nuc_neutron_backend = {
     .load = load,
     .run = run,
     .unload = unload,
+    .device = device,
 };
 
 static const struct nuc_backend *const default_backends[] = {&nuc_neutron_backend};

@@ -300,3 +300,10 @@ void nuc_program_unload(struct nuc_program *p)
     }
     p->n_instructions = 0;
 }
+
+void *nuc_program_device(const struct nuc_program *p, size_t index)
+{
+    const struct nuc_loaded_delegate *d = index < p->n_delegates ? &p->delegates[index] : NULL;
+
+    return d != NULL && d->backend->device != NULL ? d->backend->device(d->state) : NULL;
+}

@@ -178,6 +178,11 @@ holds "over the budget" '[ $code -eq 3 ] && [ ! -e box/budget.pte ] && [ "$(wc -
 holds "what is alive at the peak is told" 'grep -q "alive at instruction" out && grep -q "  x$" out'
 good "compile for profiling" "$nucleon" compile "$digits/digits.pt2" --profile \
     --calibration "$digits/calibration.npz" -o profile.pte
+good "run as plain C" "$nucleon" run digits.pte --input "$digits/test.npz" --output plain.npz --simulator plain
+good "run with threads" "$nucleon" run digits.pte --input "$digits/test.npz" --output threads.npz --threads 3
+cmp -s plain.npz inline.npz && cmp -s threads.npz inline.npz || fail "the simulator's paths give different results"
+bad 2 "more threads than there may be" "$nucleon" run digits.pte --input "$digits/test.npz" --threads 1000
+bad 2 "a simulator that does not exist" "$nucleon" run digits.pte --input "$digits/test.npz" --simulator fast
 good "profile" "$nucleon" run profile.pte --input "$digits/test.npz" --output profile.npz --profile --etdump d.etdump
 holds "profiling changes no result" 'cmp -s profile.npz inline.npz'
 holds "kernels have nodes and lines" 'grep -q "^1.0 *NPU CONV_2D .*aten_convolution_default.*train.py:23" out'
