@@ -52,6 +52,13 @@ enum nuc_observe {
 /* Scales of convolution weights; fully connected layers have one scale. */
 enum nuc_weights { NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR };
 
+/* Moving biases by the mean error of rounded weights. */
+enum nuc_bias_correction {
+    NUC_BIAS_CORRECTION_OFF,
+    NUC_BIAS_CORRECTION_ON,
+    NUC_BIAS_CORRECTION_MEASURED /* where that makes the outputs of the first calibration samples better */
+};
+
 /* What becomes of an image of another size than the input (formula in docs/formats.md). */
 enum nuc_resize {
     NUC_RESIZE_NONE,    /* it is refused */
@@ -91,8 +98,8 @@ struct nuc_options {
     bool reference_compat;    /* reproduce the reference backend's decisions and quantization */
     enum nuc_observe observer;
     enum nuc_weights weights;
-    bool equalize;        /* even out the ranges of weight channels across layers before quantization */
-    bool bias_correction; /* move biases by the mean error of rounded weights; not with reference_compat */
+    bool equalize; /* even out the ranges of weight channels across layers before quantization */
+    enum nuc_bias_correction bias_correction; /* reference_compat: off */
     /* Images become (pixel / 255 - mean) / std; one number stands for all channels, none for mean 0 and std 1. */
     float image_mean[3], image_std[3];
     size_t n_image_mean, n_image_std;
