@@ -61,22 +61,13 @@ static uint32_t fill_compile_specs(const struct nuc_model *m, struct nuc_compile
 
 /* ---- one partition ---- */
 
-/* The value's meta, called contiguous where that is the same bytes. */
-static struct nuc_meta border_meta(const struct nuc_meta *m)
-{
-    struct nuc_meta contiguous = *m;
-
-    nuc_set_contiguous(&contiguous);
-    return nuc_same_layout(&contiguous, m) ? contiguous : *m;
-}
-
 static const struct nuc_tensor_info *border_infos(struct nuc_context *cx, const struct nuc_lower_border *borders,
                                                   uint32_t count)
 {
     struct nuc_tensor_info *infos = nuc_alloc_array(cx, count, sizeof *infos);
 
     for (uint32_t i = 0; i < count; i++) {
-        struct nuc_meta meta = border_meta(&borders[i].node->vals[0]);
+        struct nuc_meta meta = nuc_border_meta(&borders[i].node->vals[0]);
         nuc_fill_tensor_info(borders[i].node->name, &meta, &infos[i]);
     }
     return infos;
@@ -85,7 +76,7 @@ static const struct nuc_tensor_info *border_infos(struct nuc_context *cx, const 
 /* Channels-last on the NPU's side, contiguous outside, and more than one channel. */
 static bool is_cpu_transposed(const struct nuc_lower_border *b)
 {
-    struct nuc_meta meta = border_meta(&b->node->vals[0]);
+    struct nuc_meta meta = nuc_border_meta(&b->node->vals[0]);
 
     return b->channels_last && meta.rank >= 3 && meta.sizes[meta.rank - 3] != 1 && nuc_is_contiguous(&meta);
 }
@@ -272,40 +263,6 @@ static struct nuc_model *copy_partitioned(const struct nuc_model *from)
     return m;
 }
 
-/* ---- dim orders at the border ---- */
-
-static void make_contiguous_if_same(struct nuc_node *node)
-{
-    node->vals[0] = border_meta(&node->vals[0]);
-}
-
-/*
- * With one channel, contiguous and channels-last are the same bytes, and a NeutronBackend takes them under the name
- * contiguous only. The name follows a quantized input and a dequantized output to the border of the program, where an
- * ambiguous order would be another one again to software that derives it from strides.
- */
-static void settle_border_orders(struct nuc_node *call)
-{
-    const struct nuc_arg *inputs = &call->args[0];
-
-    for (uint32_t i = 0; i < inputs->count; i++) {
-        struct nuc_node *input = inputs->u.nodes[i];
-        struct nuc_node *source = nuc_is_quantize(input) ? nuc_arg_node(input, 0) : NULL;
-        make_contiguous_if_same(input);
-        if (source != NULL && nuc_is_placeholder(source))
-            make_contiguous_if_same(source);
-    }
-    for (uint32_t i = 0; i < call->n_users; i++) {
-        struct nuc_node *result = call->users[i];
-        make_contiguous_if_same(result);
-        call->vals[result->args[1].u.i] = result->vals[0];
-        for (uint32_t k = 0; k < result->n_users; k++) {
-            if (nuc_is_dequantize(result->users[k]))
-                make_contiguous_if_same(result->users[k]);
-        }
-    }
-}
-
 /* What is left: int8 kernels where the target has them. */
 static void lower_for_cpu(struct nuc_model *m)
 {
@@ -344,8 +301,9 @@ struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned)
     struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);
     for (uint32_t i = 0; i < m->partitions->count; i++) {
         calls[i]->delegate = m->lowered[i].delegate;
-        settle_border_orders(calls[i]);
+        nuc_settle_border(calls[i]);
     }
+    nuc_refresh_orders(m->graph);
     lower_for_cpu(m);
     nuc_stage_done(c, "lower", m->graph, started);
     return m;

@@ -130,6 +130,24 @@ void nuc_convert_dim_order(struct nuc_graph *g, enum nuc_dim_order order);
  */
 struct nuc_variant nuc_choose_variant(struct nuc_model *quantized);
 
+/* ---- dim orders at borders (border_orders.c) ---- */
+
+/* The value's meta, called contiguous where that is the same bytes. */
+struct nuc_meta nuc_border_meta(const struct nuc_meta *m);
+
+/*
+ * With one channel, contiguous and channels-last are the same bytes, and a NeutronBackend takes them under the name
+ * contiguous only. The name follows a quantized input and a dequantized output to the border of the program, where an
+ * ambiguous order would be another one again to software that derives it from strides.
+ */
+void nuc_settle_border(struct nuc_node *call);
+
+/*
+ * What follows a border whose order got its other name may come out in another order: torch derives orders from names.
+ * Names of equal layouts stay as they were settled.
+ */
+void nuc_refresh_orders(struct nuc_graph *g);
+
 struct nuc_explanation;
 
 /* The explanation of a model at any stage before lowering; cycles of kernels take a conversion. */
