@@ -89,6 +89,7 @@ struct nuc_options {
     bool use_neutron_for_format_conversion;
     enum nuc_dim_order dim_order;
     const char *intermediates_dir; /* NULL: none */
+    bool plan_delegate_scratch;    /* the arena holds the scratch of delegates; other runtimes take more all the same */
     const char *memory_map;        /* file nuc_compile_file() writes the memory map to, .svg: a picture; NULL: none */
     size_t memory_budget; /* nuc_compile_file() fails with NUC_PROPERTY when arena and scratch need more; 0: any */
     bool profile;         /* programs record the time of each kernel call and carry the kernels' names */
@@ -373,9 +374,10 @@ struct nuc_program_report {
     size_t arena;             /* bytes of planned memory: inputs, outputs, intermediates */
     size_t arena_lower_bound; /* bytes alive at the peak: no plan is smaller */
     bool arena_proven;        /* no smaller plan exists for this order of instructions */
-    size_t delegate_scratch;  /* largest scratch a delegate call takes in addition */
+    size_t delegate_scratch;  /* largest scratch of a delegate call */
     size_t scratch_bound;     /* bytes alive at the peak of that scratch */
     bool scratch_proven;      /* no delegate's scratch could be smaller */
+    bool scratch_in_arena;    /* the arena has room for it */
     size_t delegate_data;     /* bytes of microcode, weights and kernels of all delegates */
     size_t program;           /* bytes of the file */
 };

@@ -36,6 +36,7 @@ extern "C" {
 struct nuc_backend_sizes {
     size_t state;
     size_t temporary;
+    size_t scratch; /* the part of temporary that a program may plan for: one block, in nuc_kernel_context as scratch */
 };
 
 /*

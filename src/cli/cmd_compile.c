@@ -12,6 +12,7 @@ static const char *const io_types[] = {"float", "int8", NULL};
 struct compile_flags {
     const char *output, *dump_after, *intermediates, *memory_map;
     unsigned memory_budget;
+    bool plan_delegate_scratch;
     bool timings, profile;
     int format_conversion, delegate_data, io;
     struct cli_partition_flags partition;
@@ -32,6 +33,7 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     o->intermediates_dir = f->intermediates;
     o->memory_map = f->memory_map;
     o->memory_budget = f->memory_budget;
+    o->plan_delegate_scratch = f->plan_delegate_scratch;
     o->profile = f->profile;
     o->io = f->io == 0 ? NUC_IO_FLOAT : NUC_IO_INT8;
     o->delegate_data = f->delegate_data == 0 ? NUC_DELEGATE_INLINE : NUC_DELEGATE_SEGMENT;
@@ -55,9 +57,9 @@ static void print_report(const struct nuc_compiler *c, const char *output)
            "and weights\n",
            r.n_delegated, r.n_nodes, r.n_partitions, r.n_partitions == 1 ? "" : "s", r.n_transposes,
            r.n_transposes == 1 ? "" : "s", r.moved_bytes, r.delegate_data);
-    printf("  memory   arena %zu bytes (%zu alive at the peak%s), NPU scratch %zu bytes (%zu%s)\n", r.arena,
+    printf("  memory   arena %zu bytes (%zu alive at the peak%s), NPU scratch %zu bytes (%zu%s)%s\n", r.arena,
            r.arena_lower_bound, r.arena_proven ? ", proven optimal" : "", r.delegate_scratch, r.scratch_bound,
-           r.scratch_proven ? ", proven optimal" : "");
+           r.scratch_proven ? ", proven optimal" : "", r.scratch_in_arena ? " inside" : "");
     printf("  made by nucleon's converter: runs on the simulator, not on silicon\n");
 }
 
@@ -107,6 +109,8 @@ int cli_compile(int argc, char **argv)
          "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite", NULL},
         {"--memory-budget", NULL, CLI_NUMBER, &f.memory_budget, "BYTES",
          "fail (exit code 3) when arena and NPU scratch need more, with a table of what is alive at the peak", NULL},
+        {"--plan-delegate-scratch", NULL, CLI_FLAG, &f.plan_delegate_scratch, NULL,
+         "the arena holds the NPU scratch, too: less memory with nucleon's runtime, more with others", NULL},
         {"--memory-map", NULL, CLI_STRING, &f.memory_map, "FILE",
          "write where every tensor lies and when it lives: a table, or a picture when FILE ends in .svg", NULL},
         {"--profile", NULL, CLI_FLAG, &f.profile, NULL,

@@ -176,6 +176,15 @@ holds "the picture is one" 'head -c 4 map.svg | grep -q "<svg" && tail -n 1 map.
 code=$?
 holds "over the budget" '[ $code -eq 3 ] && [ ! -e box/budget.pte ] && [ "$(wc -l <err)" -eq 1 ]'
 holds "what is alive at the peak is told" 'grep -q "alive at instruction" out && grep -q "  x$" out'
+good "scratch in the arena" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
+    -o scratch.pte --plan-delegate-scratch
+good "run with scratch in the arena" "$nucleon" run scratch.pte --input "$digits/test.npz" --output scratch.npz
+holds "the place of the scratch changes no result" 'cmp -s scratch.npz inline.npz'
+good "inspect scratch in the arena" "$nucleon" inspect scratch.pte
+holds "the place of the scratch is told" 'grep -q "nucleon_scratch = ." out'
+sed "s/nucleon_scratch/nucleon_scratcH/" scratch.pte >moved.pte
+good "run without the place" "$nucleon" run moved.pte --input "$digits/test.npz" --output moved.npz
+holds "other runtimes give the same" 'cmp -s moved.npz inline.npz'
 good "compile for profiling" "$nucleon" compile "$digits/digits.pt2" --profile \
     --calibration "$digits/calibration.npz" -o profile.pte
 good "run as plain C" "$nucleon" run digits.pte --input "$digits/test.npz" --output plain.npz --simulator plain

@@ -329,6 +329,7 @@ struct nuc_span nuc_stage_program(struct nuc_model *lowered)
     struct nuc_program_options options = {.delegate_data = c->options.delegate_data,
                                           .stack_traces = c->options.profile,
                                           .keep_order = c->options.reference_compat,
+                                          .plan_delegate_scratch = c->options.plan_delegate_scratch,
                                           .report = &memory};
     double started = nuc_seconds();
 

@@ -62,6 +62,7 @@ void nuc_report_memory(struct nuc_model *lowered, const struct nuc_program_memor
     c->report.arena_proven = memory->proven;
     c->report.delegate_scratch = c->report.scratch_bound = 0;
     c->report.scratch_proven = true;
+    c->report.scratch_in_arena = c->options.plan_delegate_scratch;
     pools[0] = arena_pool(c->cx, memory);
     for (uint32_t i = 0; i < n; i++) {
         report_scratch(&c->report, lowered->lowered[i].image);
@@ -74,13 +75,14 @@ void nuc_report_memory(struct nuc_model *lowered, const struct nuc_program_memor
 void nuc_check_memory_budget(struct nuc_compiler *c, const char *model)
 {
     const struct nuc_program_report *r = &c->report;
-    size_t needed = r->arena + r->delegate_scratch, budget = c->options.memory_budget;
+    size_t scratch = r->scratch_in_arena ? 0 : r->delegate_scratch;
+    size_t needed = r->arena + scratch, budget = c->options.memory_budget;
 
     if (budget > 0 && needed > budget)
         nuc_fail(c->cx, NUC_PROPERTY,
                  "%s: needs %zu bytes of memory (arena %zu, NPU scratch %zu), the budget is %zu: make the tensors that "
                  "are alive at the peak smaller",
-                 model, needed, r->arena, r->delegate_scratch, budget);
+                 model, needed, r->arena, scratch, budget);
 }
 
 static bool is_svg(const char *path)
