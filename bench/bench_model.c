@@ -207,8 +207,12 @@ struct bench_times bench_run(struct nuc_context *cx, struct bench_model *m, enum
 void bench_calls(struct nuc_context *cx, const struct bench_model *m, const struct bench_options *o)
 {
     struct nuc_npu *npu = nuc_npu_of(m->handle), one = *npu;
-    struct nuc_npu_memory memory = {m->inputs, m->outputs, m->outputs[m->image->n_outputs], m->weights};
+    const struct nuc_npu_memory memory = {.inputs = m->inputs,
+                                          .outputs = m->outputs,
+                                          .scratch = m->outputs[m->image->n_outputs],
+                                          .weights = m->weights};
     double times[CALL_RUNS];
+    uint32_t failed;
 
     (void)cx;
     (void)o;
@@ -222,12 +226,12 @@ void bench_calls(struct nuc_context *cx, const struct bench_model *m, const stru
         for (int k = 0; k < CALL_RUNS; k++) {
             double start = bench_now();
             if (!npu->host || !npu_host_call(npu->host, i, &memory, &r))
-                nuc_npu_run(&one, &memory, NULL);
+                nuc_npu_run(&one, &memory, NULL, NULL, &failed);
             times[k] = bench_now() - start;
         }
         struct bench_times t = bench_summary(times, CALL_RUNS);
-        printf("    %3u %-18s %9.2f us %9.3f MMAC %8.1f GMAC/s", i, m->image->calls[i].opcode, t.least,
-               macs_of(&r) * 1e-6, macs_of(&r) / t.least * 1e-3);
+        printf("    %3u %-18s %9.2f us %9.3f MMAC %8.1f GMAC/s", i, m->image->calls[i].opcode, t.median,
+               macs_of(&r) * 1e-6, macs_of(&r) / t.median * 1e-3);
         const struct nuc_mc_conv *c = &r.conv;
         uint32_t op = nuc_mc_opcode_of(&r.call);
         if (op == NUC_MC_OP_CONV_2D || op == NUC_MC_OP_DEPTHWISE_CONV_2D)

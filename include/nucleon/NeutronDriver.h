@@ -3,8 +3,8 @@
  * ExecuTorch's NXP backend compiles against, so that software written for the driver runs on the simulator unchanged.
  *
  * The simulated device is a Neutron-C: calls block, there is one engine, and functions of Neutron-S return
- * ERROR_CATEGORY_DRIVER_UNSUPPORTED. The library keeps no state of its own: a handle is the only state there is, and
- * handles may be used from several threads as long as each is used by one at a time.
+ * ERROR_CATEGORY_DRIVER_UNSUPPORTED. Handles may be used from several threads as long as each is used by one at a time;
+ * functions without a handle concern the device itself and are called while no other call is under way.
  */
 #ifndef NEUTRON_DRIVER_H
 #define NEUTRON_DRIVER_H
@@ -51,7 +51,7 @@ typedef struct {
     const void **inputs;
     void **outputs;
     void *scratch;        /* not read: runtimes leave it unset */
-    void *scratchWeights; /* staging of prefetched weights; not needed by the simulator */
+    void *scratchWeights; /* staging buffer of a program that fetches its weights, 16-byte aligned; else not read */
 } NeutronDataConfig;
 
 typedef struct {
@@ -66,6 +66,11 @@ typedef struct {
     void (*wait)(uint32_t channel);
 } NeutronConfig;
 
+/*
+ * Counted: the device is off after as many calls of neutronDeinit() as of neutronInit(), and prepare and run then end
+ * with category GENERIC, detail 1, until the next neutronInit(). neutronDeinit() without neutronInit(): GENERIC,
+ * detail 3. The simulator may be used without either.
+ */
 NeutronError neutronInit(void);
 NeutronError neutronDeinit(void);
 
@@ -90,15 +95,27 @@ NeutronError neutronRunNonBlocking(NeutronModelHandle hdl, const NeutronDataConf
 NeutronError neutronWait(NeutronModelHandle hdl, const NeutronDataConfig *dcfg);
 NeutronError neutronIsReady(NeutronModelHandle hdl, bool *isReady);
 
+/*
+ * Traces of the runs of a handle: text in the application's buffer, of which a run overwrites that of the run before.
+ * With TRACE_CONFIG_KERNEL_LEVEL a line "kernel <number> <opcode> <start> <stop>" a call, with TRACE_CONFIG_JOB_LEVEL
+ * "job <start> <stop>" for the run, in cycles; lines that do not fit are left out. NULL, a buffer of NULL or no level
+ * switches it off. neutronGetTrace(): category TRACE_NOT_RUN before the first run.
+ */
 #ifndef NDEBUG
 void neutronSetTrace(NeutronModelHandle hdl, NeutronTraceConfig *tcfg);
 NeutronError neutronGetTrace(NeutronModelHandle hdl, char **buffer, size_t *size);
 #endif
 
+/* Power of the device, not counted. A run while it is suspended ends with category GENERIC, detail 2. */
 NeutronError neutronSuspend(void);
 NeutronError neutronResume(void);
 
-/* Accepted; the simulator reads weights where they are and calls neither function. */
+/*
+ * The functions that bring weights into the staging buffer, for all programs of the device; they are copied. copy()
+ * starts a copy on a channel, wait() ends it. Both are called by neutronRunBlocking(). Two NULL functions take them
+ * back; the run of a program that fetches weights is INVALID while there are none. A copy that brings other bytes ends
+ * the run with component firmware, category DMAPI_ERROR.
+ */
 NeutronError neutronSetConfig(NeutronConfig *config);
 
 /* Bytes of a handle's memory, a multiple of 16. */

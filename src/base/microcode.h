@@ -13,13 +13,14 @@
 #include <stdint.h>
 
 #define NUC_MC_MAGIC 0x64434D6Eu     /* "nMCd" */
-#define NUC_MC_VERSION 0x4E550002u   /* "NU", then the revision: any change of a record's layout raises it */
+#define NUC_MC_VERSION 0x4E550003u   /* "NU", then the revision: any change of a record's layout raises it */
 #define NUC_MC_ALIGNMENT 16          /* bytes: buffers, weights' tables, scratch offsets */
 #define NUC_MC_MAX_RANK 8            /* of strided records, after merging dimensions */
 #define NUC_MC_MAX_DIM (1 << 28)     /* bound of every size and stride: sums of eight products stay inside 64 bits */
 #define NUC_MC_MAX_IO 255            /* inputs, and outputs: the payload counts them in a byte */
 #define NUC_MC_SIZE_MASK 0x7FFFFFFFu /* of word 10: its top bit has a meaning of its own for the vendor's runtime */
 #define NUC_MC_PROFILE_RECORD 16     /* bytes a profile record */
+#define NUC_MC_CHANNELS 2            /* copies from flash under way at once */
 #define NUC_MC_STOP_KERNEL 6         /* opCode of a profile record that ends a kernel */
 
 /* Words of the header. Those not named are zero. */
@@ -164,6 +165,13 @@ struct nuc_mc_call {
     R(input) R(output) I(batches) I(in_h) I(in_w) I(channels) I(out_h) I(out_w) I(scale_h) I(scale_w) I(half_pixel) \
     I(out_pitch)
 
+/*
+ * FETCH: starts copying `size` bytes of the weights into the staging buffer, on one of NUC_MC_CHANNELS copy channels.
+ * WAIT: the copy with the same numbers is over; from now on, operands in the weights are read from the staging buffer,
+ * and only those bytes. Without a staging buffer there is neither, and weights are read where they are.
+ */
+#define NUC_MC_FETCH_FIELDS(R, I, D) I(weights_offset) I(size) I(staging_offset) I(channel)
+
 /* clang-format on */
 
 /* Records. X(structure, field list). */
@@ -178,7 +186,8 @@ struct nuc_mc_call {
     X(lut, NUC_MC_LUT_FIELDS)                                                                                          \
     X(copy, NUC_MC_COPY_FIELDS)                                                                                        \
     X(gather, NUC_MC_GATHER_FIELDS)                                                                                    \
-    X(resize, NUC_MC_RESIZE_FIELDS)
+    X(resize, NUC_MC_RESIZE_FIELDS)                                                                                    \
+    X(fetch, NUC_MC_FETCH_FIELDS)
 
 /* Kernel calls. X(name, number, record). Numbers are never reused. */
 #define NUC_MC_OPCODES(X)                                                                                              \
@@ -204,7 +213,9 @@ struct nuc_mc_call {
     X(COPY, 20, copy)                                                                                                  \
     X(GATHER, 21, gather)                                                                                              \
     X(RESIZE_BILINEAR, 22, resize)                                                                                     \
-    X(SOFTMAX_TABLE, 23, softmax_table)
+    X(SOFTMAX_TABLE, 23, softmax_table)                                                                                \
+    X(FETCH, 24, fetch)                                                                                                \
+    X(WAIT, 25, fetch)
 
 enum nuc_mc_opcode {
 #define NUC_MC_ENUM(name, number, record) NUC_MC_OP_##name = number,

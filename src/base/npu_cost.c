@@ -182,6 +182,14 @@ static struct nuc_npu_work resize_work(const struct nuc_npu_costs *k, const unio
     return (struct nuc_npu_work){.lanes = nuc_npu_times(out, 4), .bytes = nuc_npu_times(out, 5)};
 }
 
+/* Copies run beside the calls: nuc_npu_clock_step() has their time. */
+static struct nuc_npu_work fetch_work(const struct nuc_npu_costs *k, const union nuc_mc_record *r)
+{
+    (void)k;
+    (void)r;
+    return (struct nuc_npu_work){.bytes = 0};
+}
+
 struct nuc_npu_work nuc_npu_work_of(const struct nuc_npu_costs *costs, const union nuc_mc_record *r)
 {
     typedef struct nuc_npu_work (*work_function)(const struct nuc_npu_costs *k, const union nuc_mc_record *r);
@@ -204,10 +212,26 @@ uint64_t nuc_npu_cycles(const struct nuc_npu_costs *k, const struct nuc_npu_work
     return plus(plus(k->kernel, divide_up(w->bytes, k->bus_bytes)), plus(array, lanes));
 }
 
+static void start_copy(const struct nuc_npu_costs *k, struct nuc_npu_clock *clock, const struct nuc_mc_fetch *f)
+{
+    clock->now = plus(clock->now, k->copy_start);
+    uint64_t start = clock->now > clock->copies_done ? clock->now : clock->copies_done;
+    clock->copies_done = plus(start, divide_up(size(f->size), k->copy_bytes));
+    clock->copied[(uint32_t)f->channel % NUC_MC_CHANNELS] = clock->copies_done;
+}
+
 uint64_t nuc_npu_clock_step(const struct nuc_npu_costs *k, struct nuc_npu_clock *clock, const union nuc_mc_record *r)
 {
-    struct nuc_npu_work work = nuc_npu_work_of(k, r);
+    uint32_t opcode = nuc_mc_opcode_of(&r->call);
 
-    clock->now = plus(clock->now, nuc_npu_cycles(k, &work));
+    if (opcode == NUC_MC_OP_FETCH) {
+        start_copy(k, clock, &r->fetch);
+    } else if (opcode == NUC_MC_OP_WAIT) {
+        uint64_t copied = clock->copied[(uint32_t)r->fetch.channel % NUC_MC_CHANNELS];
+        clock->now = copied > clock->now ? copied : clock->now;
+    } else {
+        struct nuc_npu_work work = nuc_npu_work_of(k, r);
+        clock->now = plus(clock->now, nuc_npu_cycles(k, &work));
+    }
     return clock->now;
 }

@@ -37,18 +37,20 @@ struct nuc_npu_work {
 uint64_t nuc_npu_times(uint64_t a, uint64_t b);
 uint64_t nuc_npu_round_up(uint64_t value, uint32_t step);
 
-/* The work of a call, from the sizes in its record; that of a copy from flash is its bytes. */
+/* The work of a call, from the sizes in its record. */
 struct nuc_npu_work nuc_npu_work_of(const struct nuc_npu_costs *costs, const union nuc_mc_record *r);
 
 /* Cycles of a kernel call with that work. */
 uint64_t nuc_npu_cycles(const struct nuc_npu_costs *costs, const struct nuc_npu_work *work);
 
-/* The time of a program: calls block, one after the other. Starts at zero. */
+/* The time of a program: calls block, one after the other; copies from flash go on beside them. Starts at zero. */
 struct nuc_npu_clock {
     uint64_t now;
+    uint64_t copies_done;             /* when the last copy ends: they follow each other */
+    uint64_t copied[NUC_MC_CHANNELS]; /* when the copy of a channel ends */
 };
 
-/* Advances the clock by one call and returns the time it ends. */
+/* Advances the clock by one call and returns the time it ends. Waiting for a copy takes what is left of it. */
 uint64_t nuc_npu_clock_step(const struct nuc_npu_costs *costs, struct nuc_npu_clock *clock,
                             const union nuc_mc_record *r);
 

@@ -10,10 +10,8 @@ static const char *const segment_modes[] = {"inline", "segment", NULL};
 static const char *const io_types[] = {"float", "int8", NULL};
 
 struct compile_flags {
-    const char *output, *dump_after, *intermediates, *memory_map;
-    unsigned memory_budget;
-    bool plan_delegate_scratch;
-    bool timings, profile;
+    const char *output, *dump_after, *intermediates;
+    bool timings, fetch, profile;
     int format_conversion, delegate_data, io;
     struct cli_partition_flags partition;
     struct cli_quantize_flags quantize;
@@ -31,10 +29,8 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     cli_partition_apply(&f->partition, o);
     o->use_neutron_for_format_conversion = f->format_conversion == 0;
     o->intermediates_dir = f->intermediates;
-    o->memory_map = f->memory_map;
-    o->memory_budget = f->memory_budget;
-    o->plan_delegate_scratch = f->plan_delegate_scratch;
     o->profile = f->profile;
+    o->fetch_constants_to_sram = f->fetch;
     o->io = f->io == 0 ? NUC_IO_FLOAT : NUC_IO_INT8;
     o->delegate_data = f->delegate_data == 0 ? NUC_DELEGATE_INLINE : NUC_DELEGATE_SEGMENT;
     cli_quantize_apply(&f->quantize, o);
@@ -57,19 +53,10 @@ static void print_report(const struct nuc_compiler *c, const char *output)
            "and weights\n",
            r.n_delegated, r.n_nodes, r.n_partitions, r.n_partitions == 1 ? "" : "s", r.n_transposes,
            r.n_transposes == 1 ? "" : "s", r.moved_bytes, r.delegate_data);
-    printf("  memory   arena %zu bytes (%zu alive at the peak%s), NPU scratch %zu bytes (%zu%s)%s\n", r.arena,
+    printf("  memory   arena %zu bytes (%zu alive at the peak%s), NPU scratch %zu bytes (%zu%s)\n", r.arena,
            r.arena_lower_bound, r.arena_proven ? ", proven optimal" : "", r.delegate_scratch, r.scratch_bound,
-           r.scratch_proven ? ", proven optimal" : "", r.scratch_in_arena ? " inside" : "");
+           r.scratch_proven ? ", proven optimal" : "");
     printf("  made by nucleon's converter: runs on the simulator, not on silicon\n");
-}
-
-/* When it is the memory that was too much. */
-static void print_peak(struct nuc_compiler *c)
-{
-    const char *text;
-
-    if (nuc_memory_map(c, NUC_MAP_PEAK, &text) == NUC_OK)
-        fputs(text, stdout);
 }
 
 static int compile(const char *model, const struct compile_flags *f)
@@ -84,8 +71,6 @@ static int compile(const char *model, const struct compile_flags *f)
     int code = status == NUC_OK ? CLI_OK : cli_report(status, nuc_compiler_message(c));
     if (status == NUC_OK)
         print_report(c, f->output);
-    if (status == NUC_PROPERTY)
-        print_peak(c);
     if (status == NUC_OK && f->timings)
         cli_print_timings(c);
     nuc_compiler_free(c);
@@ -107,12 +92,8 @@ int cli_compile(int argc, char **argv)
          "where the NPU payload lies in the program (default inline)", segment_modes},
         {"--intermediates-dir", NULL, CLI_STRING, &f.intermediates, "DIR",
          "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite", NULL},
-        {"--memory-budget", NULL, CLI_NUMBER, &f.memory_budget, "BYTES",
-         "fail (exit code 3) when arena and NPU scratch need more, with a table of what is alive at the peak", NULL},
-        {"--plan-delegate-scratch", NULL, CLI_FLAG, &f.plan_delegate_scratch, NULL,
-         "the arena holds the NPU scratch, too: less memory with nucleon's runtime, more with others", NULL},
-        {"--memory-map", NULL, CLI_STRING, &f.memory_map, "FILE",
-         "write where every tensor lies and when it lives: a table, or a picture when FILE ends in .svg", NULL},
+        {"--fetch-constants-to-sram", NULL, CLI_FLAG, &f.fetch, NULL,
+         "weights lie in flash: they are copied to a staging buffer while the NPU computes", NULL},
         {"--profile", NULL, CLI_FLAG, &f.profile, NULL,
          "the program records the time of each NPU kernel: see 'nucleon run --profile'", NULL},
         {"--dump-after", NULL, CLI_STRING, &f.dump_after, "STAGE", "print the graph after a stage ('all': after each)",

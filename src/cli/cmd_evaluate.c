@@ -5,7 +5,6 @@
 
 #include "cli/cli.h"
 #include "cli/image_options.h"
-#include "cli/simulator_options.h"
 
 /* Sums over all samples of one output. */
 struct score {
@@ -221,8 +220,7 @@ static void print_scores(const struct evaluation *e)
 
 struct evaluate_flags {
     const char *program, *dataset, *reference, *quantized;
-    unsigned threshold;
-    struct cli_simulator_flags simulator;
+    unsigned threads, threshold;
     struct cli_image_flags images;
 };
 
@@ -250,13 +248,11 @@ static int evaluate(const struct evaluate_flags *f)
 
     nuc_options_default(&o);
     o.warn = cli_warn;
-    o.threads = f->simulator.threads;
+    o.threads = f->threads;
     cli_image_apply(&f->images, &o);
     e.compiler = nuc_compiler_new(&o, NULL);
     int code =
         e.compiler == NULL ? cli_report(NUC_NO_MEMORY, NULL) : open_all(&e, f->program, f->dataset, f->reference);
-    if (code == CLI_OK)
-        code = cli_simulator_apply(&f->simulator, &e.program);
     if (code == CLI_OK)
         code = check_reference(&e, f->reference);
     if (code == CLI_OK)
@@ -286,9 +282,7 @@ int cli_evaluate(int argc, char **argv)
         {"--quantized", NULL, CLI_STRING, &f.quantized, "MODEL.pt2",
          "what the program was compiled from, of 'nucleon quantize': SQNR at every node", NULL},
         {"--threshold", NULL, CLI_NUMBER, &f.threshold, "DB", "a node below diverges (default 20)", NULL},
-        {"--threads", NULL, CLI_NUMBER, &f.simulator.threads, "N",
-         "threads of the reference (default: one a core) and of the simulator (default: 1)", NULL},
-        cli_simulator_option(&f.simulator),
+        {"--threads", NULL, CLI_NUMBER, &f.threads, "N", "threads of the reference (default: one a core)", NULL},
         {.name = NULL},
     };
     const struct cli_command command = {

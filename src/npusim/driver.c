@@ -23,12 +23,32 @@ struct nuc_npu *nuc_npu_of(void *hdl)
 
 NeutronError neutronInit(void)
 {
+    struct nuc_npu_device *device = nuc_npu_device();
+
+    device->inits++;
+    device->off = false;
+    device->suspended = false;
     return ENONE;
 }
 
 NeutronError neutronDeinit(void)
 {
+    struct nuc_npu_device *device = nuc_npu_device();
+
+    if (device->inits == 0)
+        return FAIL(GENERIC, 3);
+    device->off = --device->inits == 0;
     return ENONE;
+}
+
+/* Whether the device can be used: not after neutronDeinit(), nor for a run while it is suspended. */
+static NeutronError check_device(bool run)
+{
+    const struct nuc_npu_device *device = nuc_npu_device();
+
+    if (device->off)
+        return FAIL(GENERIC, 1);
+    return run && device->suspended ? FAIL(GENERIC, 2) : ENONE;
 }
 
 size_t neutronGetModelContextSize(void)
@@ -65,17 +85,22 @@ NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHan
     bool allocate = npu == NEUTRON_INVALID_HANDLE;
     *hdl = NEUTRON_INVALID_HANDLE;
     NeutronError error = check_config(mcfg);
+    if (error == ENONE)
+        error = check_device(false);
     if (error != ENONE)
         return error;
     if (!is_aligned(npu))
         return FAIL(INVALID, 4);
+    if (nuc_npu_fails(NUC_FAULT_MEMORY))
+        return FAIL(NO_MEMORY, 1);
     if (allocate)
         npu = npu_context_alloc(neutronGetModelContextSize());
     if (!npu)
         return FAIL(NO_MEMORY, 0);
     uint64_t seconds = mcfg->timeoutSeconds ? mcfg->timeoutSeconds : NPU_DEFAULT_TIMEOUT;
-    error = fault_error(nuc_npu_verify(mcfg->microcode, mcfg->weights, seconds * NPU_WORK_PER_SECOND, npu, &detail),
-                        detail);
+    enum nuc_npu_fault fault =
+        nuc_npu_verify(mcfg->microcode, mcfg->weights, seconds * NPU_WORK_PER_SECOND, npu, &detail);
+    error = fault_error(fault, detail);
     if (error != ENONE) {
         if (allocate)
             npu_context_free(npu);
@@ -132,6 +157,8 @@ static NeutronError check_data(const struct nuc_npu *npu, const NeutronDataConfi
         return FAIL(INVALID, 7);
     if (!extra_fits(outputs[npu->n_outputs], npu->scratch_size))
         return FAIL(INVALID, 8);
+    if (npu->staging_size > 0 && (!dcfg->scratchWeights || !is_aligned(dcfg->scratchWeights)))
+        return FAIL(INVALID, 11);
     if (npu->profile_size > 0 && !extra_fits(outputs[npu->n_outputs + 1], npu->profile_size))
         return FAIL(INVALID, 9);
     return ENONE;
@@ -142,45 +169,97 @@ NeutronError neutronDataSetup(NeutronModelHandle hdl, NeutronDataConfig *neutron
     return check_data(nuc_npu_of(hdl), neutron_dcfg);
 }
 
+static NeutronError stop_error(enum nuc_npu_stop stop, uint32_t at)
+{
+    switch (stop) {
+    case NPU_DONE:
+        return ENONE;
+    case NPU_COPY_FAILED:
+        return GEN_NEUTRON_ERROR(ERROR_COMPONENT_FIRMWARE, ERROR_CATEGORY_FW_DMAPI_ERROR, at);
+    case NPU_CALL_FAILED:
+        return GEN_NEUTRON_ERROR(ERROR_COMPONENT_FIRMWARE, ERROR_CATEGORY_FW_INTR_ERROR, at);
+    case NPU_CALL_HANGS:
+        break;
+    }
+    return FAIL(TIMEOUT, at);
+}
+
 NeutronError neutronRunBlocking(NeutronModelHandle hdl, const NeutronDataConfig *dcfg)
 {
-    const struct nuc_npu *npu = nuc_npu_of(hdl);
+    struct nuc_npu *npu = nuc_npu_of(hdl);
+    const struct nuc_npu_device *device = nuc_npu_device();
     NeutronError error = check_data(npu, dcfg);
+    uint32_t at;
 
+    if (error == ENONE)
+        error = check_device(true);
+    if (error == ENONE && npu->staging_size > 0 && !device->copies.copy)
+        error = FAIL(INVALID, 12);
     if (error != ENONE)
         return error;
     struct nuc_npu_memory memory = {.inputs = dcfg->inputs,
                                     .outputs = dcfg->outputs,
                                     .scratch = dcfg->outputs[npu->n_outputs],
-                                    .weights = npu->weights};
-    nuc_npu_run(npu, &memory, npu->profile_size > 0 ? dcfg->outputs[npu->n_outputs + 1] : NULL);
-    return ENONE;
+                                    .weights = npu->weights,
+                                    .staging = dcfg->scratchWeights,
+                                    .copies = &device->copies};
+    struct nuc_npu_trace *trace = npu->trace.levels != 0 ? &npu->trace : NULL;
+    if (trace)
+        nuc_npu_trace_begin(trace);
+    uint8_t *profile = npu->profile_size > 0 ? dcfg->outputs[npu->n_outputs + 1] : NULL;
+    enum nuc_npu_stop stop = nuc_npu_run(npu, &memory, profile, trace, &at);
+    return stop_error(stop, at);
 }
 
 NeutronError neutronSuspend(void)
 {
+    if (nuc_npu_fails(NUC_FAULT_SUSPEND))
+        return FAIL(INTERNAL_FAULT, 1);
+    nuc_npu_device()->suspended = true;
     return ENONE;
 }
 
 NeutronError neutronResume(void)
 {
+    if (nuc_npu_fails(NUC_FAULT_RESUME))
+        return FAIL(INTERNAL_FAULT, 2);
+    nuc_npu_device()->suspended = false;
     return ENONE;
 }
 
 NeutronError neutronSetConfig(NeutronConfig *config)
 {
-    return config ? ENONE : FAIL(INVALID, 10);
+    if (!config || !config->copy != !config->wait)
+        return FAIL(INVALID, 10);
+    nuc_npu_device()->copies = *config;
+    return ENONE;
 }
 
 void neutronSetTrace(NeutronModelHandle hdl, NeutronTraceConfig *tcfg)
 {
-    (void)hdl;
-    (void)tcfg;
+    struct nuc_npu *npu = nuc_npu_of(hdl);
+
+    if (!npu)
+        return;
+    npu->trace = (struct nuc_npu_trace){.levels = 0};
+    if (!tcfg || !tcfg->traceBuffer)
+        return;
+    npu->trace.levels = tcfg->traceConfig & (TRACE_CONFIG_KERNEL_LEVEL | TRACE_CONFIG_JOB_LEVEL);
+    npu->trace.text = tcfg->traceBuffer;
+    npu->trace.capacity = tcfg->traceBufferSize;
 }
 
 NeutronError neutronGetTrace(NeutronModelHandle hdl, char **buffer, size_t *size)
 {
-    (void)buffer;
-    (void)size;
-    return nuc_npu_of(hdl) ? FAIL(TRACE_NOT_RUN, 0) : FAIL(BAD_HANDLE, 0);
+    const struct nuc_npu *npu = nuc_npu_of(hdl);
+
+    if (!npu)
+        return FAIL(BAD_HANDLE, 0);
+    if (!buffer || !size)
+        return FAIL(INVALID, 13);
+    if (!npu->trace.ran)
+        return FAIL(TRACE_NOT_RUN, 0);
+    *buffer = npu->trace.text;
+    *size = npu->trace.length;
+    return ENONE;
 }

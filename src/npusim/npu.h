@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "base/microcode.h"
+#include "nucleon/NeutronDriver.h"
+#include "nucleon/simulator_faults.h"
 
 #define NPU_HANDLE_MAGIC 0x4E70755Fu
 #define NPU_DEFAULT_TIMEOUT 60 /* seconds */
@@ -18,6 +20,13 @@
 #define NPU_WORK_PER_SECOND ((uint64_t)1 << 34)
 
 struct npu_host;
+/* The trace a handle writes: NeutronTraceConfig, and how far it got. */
+struct nuc_npu_trace {
+    uint32_t levels; /* TRACE_CONFIG_*, 0: off */
+    char *text;      /* of the application */
+    size_t capacity, length;
+    bool ran;
+};
 
 /* A program that was verified. Everything it points to is borrowed. */
 struct nuc_npu {
@@ -25,6 +34,9 @@ struct nuc_npu {
     bool allocated; /* by npu_context_alloc() */
     uint32_t n_inputs, n_outputs, n_calls;
     uint32_t scratch_size, profile_size, debug_size, weights_size;
+    uint32_t staging_size;                 /* 0: weights are read where they are */
+    uint32_t readable_start, readable_end; /* while verifying: bytes of the weights a call may read */
+    struct nuc_npu_trace trace;
     const uint8_t *calls;    /* first record */
     const uint8_t *io_sizes; /* words: inputs, outputs */
     const uint8_t *weights;
@@ -36,7 +48,9 @@ struct nuc_npu_memory {
     const void *const *inputs;
     void *const *outputs;
     uint8_t *scratch;
-    const uint8_t *weights;
+    const uint8_t *weights; /* of staged ones: where they would begin if all were */
+    uint8_t *staging;
+    const NeutronConfig *copies; /* the application's functions; NULL without a staging buffer */
 };
 
 enum nuc_npu_fault { NPU_FINE, NPU_BAD_MAGIC, NPU_BAD_VERSION, NPU_BAD_LAYOUT, NPU_BAD_RECORD, NPU_TOO_SLOW };
@@ -60,8 +74,42 @@ uint64_t nuc_npu_space_size(const struct nuc_npu *npu, uint32_t where);
 /* The program behind a driver handle, NULL when it is none. */
 struct nuc_npu *nuc_npu_of(void *hdl);
 
-/* Runs all calls; `profile` is NULL or a buffer of npu->profile_size bytes. */
-void nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *memory, uint8_t *profile);
+/*
+ * What belongs to the device and not to a prepared program: the public API sets it without a handle. The only variable
+ * of the library.
+ */
+struct nuc_npu_device {
+    NeutronConfig copies; /* copy functions of the application, NULL before neutronSetConfig() */
+    uint32_t inits;       /* calls of neutronInit() without one of neutronDeinit() */
+    bool off;             /* after the last neutronDeinit() */
+    bool suspended;
+    bool faulty;
+    struct nuc_simulator_fault fault;
+};
+
+struct nuc_npu_device *nuc_npu_device(void);
+
+/* Whether a fault of that kind is due now. */
+bool nuc_npu_fails(enum nuc_simulator_fault_kind kind);
+
+/* How a run ended. */
+enum nuc_npu_stop { NPU_DONE, NPU_COPY_FAILED, NPU_CALL_FAILED, NPU_CALL_HANGS };
+
+/* Starts the trace of a run; adds a call; ends it. Lines that do not fit the buffer are left out. */
+void nuc_npu_trace_begin(struct nuc_npu_trace *t);
+void nuc_npu_trace_call(struct nuc_npu_trace *t, uint32_t call, uint32_t opcode, uint64_t start, uint64_t stop);
+void nuc_npu_trace_end(struct nuc_npu_trace *t, uint64_t stop);
+
+/*
+ * Runs all calls; `profile` is NULL or a buffer of npu->profile_size bytes, `trace` NULL or what the run is
+ * noted in. *at is the call that failed.
+ */
+enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *memory, uint8_t *profile,
+                              struct nuc_npu_trace *trace, uint32_t *at);
+
+/* Starts a copy; the end of one, after which operands in the weights are the copied bytes. False: they are others. */
+void nuc_npu_fetch(const struct nuc_npu_memory *memory, const struct nuc_mc_fetch *f, const uint8_t *weights);
+bool nuc_npu_wait(struct nuc_npu_memory *memory, const struct nuc_mc_fetch *f, const uint8_t *weights);
 
 /* Reads a record of any opcode. The record's extent has been verified. */
 void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r);

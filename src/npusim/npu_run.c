@@ -54,25 +54,69 @@ static uint32_t time_word(uint64_t time)
     return time > UINT32_MAX ? UINT32_MAX : (uint32_t)time;
 }
 
-void nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *memory, uint8_t *profile)
+static enum nuc_npu_stop run_call(const struct nuc_npu *npu, struct nuc_npu_memory *memory,
+                                  const union nuc_mc_record *r, uint32_t index)
 {
-    const uint8_t *at = npu->calls;
-    struct nuc_npu_clock clock = {.now = 0};
+    uint32_t opcode = nuc_mc_opcode_of(&r->call);
 
-    for (uint32_t i = 0; i < npu->n_calls; i++) {
+    if (opcode == NUC_MC_OP_WAIT)
+        return nuc_npu_wait(memory, &r->fetch, npu->weights) ? NPU_DONE : NPU_COPY_FAILED;
+    if (opcode == NUC_MC_OP_FETCH)
+        nuc_npu_fetch(memory, &r->fetch, npu->weights);
+    else if (!npu->host || !npu_host_call(npu->host, index, memory, r))
+        kernels[opcode](memory, r);
+    return NPU_DONE;
+}
+
+/* What a fault of the device makes of call `i`. */
+static enum nuc_npu_stop fault_at(uint32_t i)
+{
+    const struct nuc_npu_device *device = nuc_npu_device();
+
+    if (!device->faulty || device->fault.call != i)
+        return NPU_DONE;
+    if (nuc_npu_fails(NUC_FAULT_DEVICE))
+        return NPU_CALL_FAILED;
+    return nuc_npu_fails(NUC_FAULT_TIMEOUT) ? NPU_CALL_HANGS : NPU_DONE;
+}
+
+/* The end of call `i`, in profile and trace. */
+static void note(const union nuc_mc_record *r, uint32_t i, struct nuc_npu_clock *clock, uint8_t *profile,
+                 struct nuc_npu_trace *trace)
+{
+    uint64_t start = clock->now, stop = nuc_npu_clock_step(&nuc_npu_n3_64, clock, r);
+
+    if (profile)
+        write_profile(profile + (size_t)i * NUC_MC_PROFILE_RECORD, 1 + i % 255, time_word(start), time_word(stop));
+    if (trace)
+        nuc_npu_trace_call(trace, i, nuc_mc_opcode_of(&r->call), start, stop);
+}
+
+enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *buffers, uint8_t *profile,
+                              struct nuc_npu_trace *trace, uint32_t *at)
+{
+    struct nuc_npu_memory memory = *buffers;
+    const uint8_t *record = npu->calls;
+    struct nuc_npu_clock clock = {.now = 0};
+    enum nuc_npu_stop stop = NPU_DONE;
+
+    for (*at = 0; *at < npu->n_calls; ++*at) {
         union nuc_mc_record r;
 
-        nuc_npu_load(at, &r);
-        if (!npu->host || !npu_host_call(npu->host, i, memory, &r))
-            kernels[nuc_mc_opcode_of(&r.call)](memory, &r);
-        at += (size_t)r.call.words * 4;
-        if (profile) {
-            uint32_t start = time_word(clock.now);
-            uint32_t stop = time_word(nuc_npu_clock_step(&nuc_npu_n3_64, &clock, &r));
-            write_profile(profile + (size_t)i * NUC_MC_PROFILE_RECORD, 1 + i % 255, start, stop);
-        }
+        nuc_npu_load(record, &r);
+        stop = fault_at(*at);
+        if (stop == NPU_DONE)
+            stop = run_call(npu, &memory, &r, *at);
+        if (stop != NPU_DONE)
+            return stop;
+        record += (size_t)r.call.words * 4;
+        if (profile || trace)
+            note(&r, *at, &clock, profile, trace);
     }
     if (profile)
         write_profile(profile + (size_t)npu->n_calls * NUC_MC_PROFILE_RECORD, 0, time_word(clock.now),
                       time_word(clock.now));
+    if (trace)
+        nuc_npu_trace_end(trace, clock.now);
+    return NPU_DONE;
 }

@@ -38,6 +38,8 @@ static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, 
     npu->profile_size = word(mc, NUC_MC_WORD_PROFILE) & NUC_MC_SIZE_MASK;
     npu->debug_size = word(mc, NUC_MC_WORD_DEBUG);
     npu->weights_size = word(mc, NUC_MC_WORD_WEIGHTS);
+    npu->staging_size = word(mc, NUC_MC_WORD_PREFETCH);
+    npu->readable_end = npu->staging_size == 0 ? npu->weights_size : 0;
     npu->io_sizes = mc + io;
     npu->calls = mc + calls;
     *detail = NUC_MC_WORD_PROFILE;
@@ -46,8 +48,61 @@ static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, 
     return NPU_FINE;
 }
 
+/* What copies are under way, or hold the window that calls read: one a channel. */
+struct channels {
+    struct nuc_mc_fetch fetch[NUC_MC_CHANNELS]; /* size 0: none */
+    bool waiting[NUC_MC_CHANNELS];
+};
+
+static bool overlaps(const struct nuc_mc_fetch *a, const struct nuc_mc_fetch *b)
+{
+    return a->size > 0 && b->size > 0 && a->staging_offset < b->staging_offset + b->size &&
+           b->staging_offset < a->staging_offset + a->size;
+}
+
+/* A copy goes where neither another copy nor the window is; that of its own channel is gone with it. */
+static bool verify_fetch_order(struct nuc_npu *npu, struct channels *c, const struct nuc_mc_fetch *f)
+{
+    uint32_t channel = (uint32_t)f->channel;
+
+    for (uint32_t i = 0; i < NUC_MC_CHANNELS; i++) {
+        if (i != channel && overlaps(&c->fetch[i], f))
+            return false;
+    }
+    if (c->waiting[channel])
+        return false;
+    if (c->fetch[channel].size > 0 && npu->readable_start == (uint32_t)c->fetch[channel].weights_offset)
+        npu->readable_start = npu->readable_end = 0;
+    c->fetch[channel] = *f;
+    c->waiting[channel] = true;
+    return true;
+}
+
+static bool verify_wait_order(struct nuc_npu *npu, struct channels *c, const struct nuc_mc_fetch *f)
+{
+    const struct nuc_mc_fetch *pending = &c->fetch[f->channel];
+
+    if (!c->waiting[f->channel] || pending->weights_offset != f->weights_offset || pending->size != f->size ||
+        pending->staging_offset != f->staging_offset)
+        return false;
+    c->waiting[f->channel] = false;
+    npu->readable_start = (uint32_t)f->weights_offset;
+    npu->readable_end = npu->readable_start + (uint32_t)f->size;
+    return true;
+}
+
+static bool verify_order(struct nuc_npu *npu, struct channels *c, const union nuc_mc_record *r)
+{
+    uint32_t opcode = nuc_mc_opcode_of(&r->call);
+
+    if (opcode == NUC_MC_OP_FETCH)
+        return verify_fetch_order(npu, c, &r->fetch);
+    return opcode != NUC_MC_OP_WAIT || verify_wait_order(npu, c, &r->fetch);
+}
+
 /* One record inside `left` bytes: its size, opcode and type fit each other, then its operands. */
-static bool verify_call(const struct nuc_npu *npu, const uint8_t *at, uint64_t left, uint32_t *size, uint64_t *work)
+static bool verify_call(struct nuc_npu *npu, struct channels *channels, const uint8_t *at, uint64_t left,
+                        uint32_t *size, uint64_t *work)
 {
     union nuc_mc_record r;
     uint32_t opcode;
@@ -60,12 +115,13 @@ static bool verify_call(const struct nuc_npu *npu, const uint8_t *at, uint64_t l
     if (*size == 0 || r.call.words != *size / 4 || *size > left || r.call.opcode >> 16 != NUC_MC_I8)
         return false;
     nuc_npu_load(at, &r);
-    return nuc_npu_verify_record(npu, &r, work);
+    return nuc_npu_verify_record(npu, &r, work) && verify_order(npu, channels, &r);
 }
 
 enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weights, uint64_t max_work,
                                   struct nuc_npu *npu, uint32_t *detail)
 {
+    struct channels channels = {.waiting = {false}};
     uint64_t total = 0, left;
     const uint8_t *at;
 
@@ -87,7 +143,7 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
         uint32_t size = 0;
 
         *detail = i;
-        if (!verify_call(npu, at, left, &size, &work))
+        if (!verify_call(npu, &channels, at, left, &size, &work))
             return NPU_BAD_RECORD;
         total = total > UINT64_MAX - work ? UINT64_MAX : total + work;
         if (total > max_work)
@@ -110,7 +166,7 @@ uint64_t nuc_npu_space_size(const struct nuc_npu *npu, uint32_t where)
     case NUC_MC_SCRATCH:
         return index == 0 ? npu->scratch_size : 0;
     case NUC_MC_WEIGHTS:
-        return index == 0 ? npu->weights_size : 0;
+        return index == 0 ? npu->readable_end : 0;
     default:
         return 0;
     }

@@ -54,8 +54,9 @@ static uint64_t times3(int32_t a, int32_t b, int32_t c)
 static bool reaches(const struct nuc_npu *npu, struct nuc_mc_ref ref, int64_t low, int64_t high)
 {
     uint64_t size = nuc_npu_space_size(npu, ref.where);
+    int64_t start = (ref.where & 0xFFu) == NUC_MC_WEIGHTS ? npu->readable_start : 0;
 
-    return (int64_t)ref.offset + low >= 0 && low <= high && (uint64_t)((int64_t)ref.offset + high) <= size;
+    return (int64_t)ref.offset + low >= start && low <= high && (uint64_t)((int64_t)ref.offset + high) <= size;
 }
 
 static bool reads(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t bytes)
@@ -373,6 +374,20 @@ static bool verify_resize(const struct nuc_npu *npu, const union nuc_mc_record *
     *work = times(times3(z->batches, z->out_h, z->out_w), (uint64_t)z->channels);
     return reads(npu, z->input, times(times3(z->batches, z->in_h, z->in_w), (uint64_t)z->channels)) &&
            writes_rows(npu, z->output, times3(z->batches, z->out_h, z->out_w), z->channels, z->out_pitch);
+}
+
+/* Tables stay aligned in the staging buffer. */
+static bool verify_fetch(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work)
+{
+    const struct nuc_mc_fetch *f = &r->fetch;
+
+    if (!is_size(f->size) || !is_stride(f->weights_offset) || !is_stride(f->staging_offset) || f->channel < 0 ||
+        f->channel >= NUC_MC_CHANNELS)
+        return false;
+    *work = (uint64_t)f->size;
+    return f->weights_offset % NUC_MC_ALIGNMENT == 0 && f->staging_offset % NUC_MC_ALIGNMENT == 0 &&
+           (uint64_t)f->weights_offset + *work <= npu->weights_size &&
+           (uint64_t)f->staging_offset + *work <= npu->staging_size;
 }
 
 typedef bool (*verify_function)(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work);

@@ -38,8 +38,6 @@ struct conf_report {
     bool has_moved; /* of check_moved: the reference's, ours in reference mode, ours by default */
     bool multi;     /* the case has more than one operator */
     struct conf_moved reference, compat, own;
-    bool has_memory; /* of check_memory: bytes of the program's arena and of its largest scratch */
-    size_t arena, scratch;
 };
 enum conf_result conf_differ(struct conf_report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -59,7 +57,6 @@ enum conf_result check_nodelegate(const struct conf_case *c, struct conf_report 
 enum conf_result check_program(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_cortexm(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_memory(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_tflite(const struct conf_case *c, struct conf_report *r);
 
 /* "<folder>/<name>.<suffix>" in a buffer of the caller; true when the file is there. */

@@ -163,35 +163,8 @@ good "payload in a segment" "$nucleon" compile "$digits/digits.pt2" --delegate-d
 good "run with a segment" "$nucleon" run segment.pte --input "$digits/test.npz" --output segment.npz
 good "run inline" "$nucleon" run digits.pte --input "$digits/test.npz" --output inline.npz
 holds "a segment changes no result" 'cmp -s segment.npz inline.npz'
-good "memory map" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o map.pte \
-    --memory-map map.txt --memory-budget 1000000
-holds "plans are proven" '[ "$(grep -c "proven optimal" map.txt)" -eq 2 ] && [ "$(grep -o "proven optimal" out | wc -l)" -eq 2 ]'
-holds "the map changes no program" 'cmp -s map.pte digits.pte'
-holds "the map has the input" 'grep -q "^ *[0-9]* *[0-9]*  #*\.*  x$" map.txt'
-good "picture of the memory" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
-    -o map.pte --memory-map map.svg
-holds "the picture is one" 'head -c 4 map.svg | grep -q "<svg" && tail -n 1 map.svg | grep -q "</svg>"'
-"$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o box/budget.pte \
-    --memory-budget 1000 >out 2>err
-code=$?
-holds "over the budget" '[ $code -eq 3 ] && [ ! -e box/budget.pte ] && [ "$(wc -l <err)" -eq 1 ]'
-holds "what is alive at the peak is told" 'grep -q "alive at instruction" out && grep -q "  x$" out'
-good "scratch in the arena" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
-    -o scratch.pte --plan-delegate-scratch
-good "run with scratch in the arena" "$nucleon" run scratch.pte --input "$digits/test.npz" --output scratch.npz
-holds "the place of the scratch changes no result" 'cmp -s scratch.npz inline.npz'
-good "inspect scratch in the arena" "$nucleon" inspect scratch.pte
-holds "the place of the scratch is told" 'grep -q "nucleon_scratch = ." out'
-sed "s/nucleon_scratch/nucleon_scratcH/" scratch.pte >moved.pte
-good "run without the place" "$nucleon" run moved.pte --input "$digits/test.npz" --output moved.npz
-holds "other runtimes give the same" 'cmp -s moved.npz inline.npz'
 good "compile for profiling" "$nucleon" compile "$digits/digits.pt2" --profile \
     --calibration "$digits/calibration.npz" -o profile.pte
-good "run as plain C" "$nucleon" run digits.pte --input "$digits/test.npz" --output plain.npz --simulator plain
-good "run with threads" "$nucleon" run digits.pte --input "$digits/test.npz" --output threads.npz --threads 3
-cmp -s plain.npz inline.npz && cmp -s threads.npz inline.npz || fail "the simulator's paths give different results"
-bad 2 "more threads than there may be" "$nucleon" run digits.pte --input "$digits/test.npz" --threads 1000
-bad 2 "a simulator that does not exist" "$nucleon" run digits.pte --input "$digits/test.npz" --simulator fast
 good "profile" "$nucleon" run profile.pte --input "$digits/test.npz" --output profile.npz --profile --etdump d.etdump
 holds "profiling changes no result" 'cmp -s profile.npz inline.npz'
 holds "kernels have nodes and lines" 'grep -q "^1.0 *NPU CONV_2D .*aten_convolution_default.*train.py:23" out'
@@ -199,6 +172,12 @@ holds "an ETDump is written" '[ "$(dd if=d.etdump bs=1 skip=8 count=4 2>/dev/nul
 good "profile of a program without records" "$nucleon" run digits.pte --input "$digits/test.npz" --profile
 holds "it is said" 'grep -q "without --profile" out'
 bad 1 "an ETDump nowhere" "$nucleon" run profile.pte --input "$digits/test.npz" -o box/none/x --etdump box/none/y
+good "weights in flash" "$nucleon" compile "$digits/digits.pt2" --fetch-constants-to-sram \
+    --calibration "$digits/calibration.npz" -o fetch.pte
+good "run with copies" "$nucleon" run fetch.pte --input "$digits/test.npz" --output fetch.npz
+holds "fetching weights changes no result" 'cmp -s fetch.npz inline.npz'
+good "profile with copies" "$nucleon" run fetch.pte --input "$digits/test.npz" --profile
+holds "copies have their rows" 'grep -q " NPU FETCH " out && grep -q " NPU WAIT " out'
 good "int8 borders" "$nucleon" compile "$digits/digits.pt2" --io int8 --calibration "$digits/calibration.npz" -o int8.pte
 good "run with float data for int8 inputs" "$nucleon" run int8.pte --input "$digits/test.npz" --output int8.npz
 holds "int8 borders change no result" 'cmp -s int8.npz inline.npz'

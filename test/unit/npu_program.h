@@ -19,7 +19,8 @@ struct program {
     _Alignas(16) uint8_t output[3][PROGRAM_BYTES];
     _Alignas(16) uint8_t scratch[PROGRAM_BYTES];
     _Alignas(16) uint8_t profile[4096];
-    uint32_t n_inputs, n_outputs, n_calls, weights_size, scratch_size, profile_size;
+    _Alignas(16) uint8_t staging[1024];
+    uint32_t n_inputs, n_outputs, n_calls, weights_size, scratch_size, profile_size, staging_size;
     uint32_t input_size[3], output_size[3];
     uint8_t records[12000];
     uint32_t records_size;
@@ -100,6 +101,7 @@ static inline void program_finish(struct program *p)
         [NUC_MC_WORD_KERNELS] = 1,
         [NUC_MC_WORD_SCRATCH] = p->scratch_size,
         [NUC_MC_WORD_PROFILE] = p->profile_size,
+        [NUC_MC_WORD_PREFETCH] = p->staging_size,
         [NUC_MC_WORD_INPUTS] = p->n_inputs,
         [NUC_MC_WORD_OUTPUTS] = p->n_outputs,
         [NUC_MC_WORD_CALLS] = p->n_calls,
@@ -133,7 +135,7 @@ static inline NeutronError program_run_prepared(struct program *p, NeutronModelH
 {
     const void *inputs[3] = {p->input[0], p->input[1], p->input[2]};
     void *outputs[6] = {p->output[0], p->output[1], p->output[2], NULL, NULL, NULL};
-    NeutronDataConfig data = {inputs, outputs, NULL, NULL};
+    NeutronDataConfig data = {inputs, outputs, NULL, p->staging_size > 0 ? p->staging : NULL};
 
     outputs[p->n_outputs] = p->scratch;
     outputs[p->n_outputs + 1] = p->profile;

@@ -383,16 +383,42 @@ static void *aligned(struct nuc_span s)
     return copy;
 }
 
+/* Copies as a mover does them: the bytes are there after wait(), and until then others. One request a channel. */
+static struct {
+    void *to, *from;
+    uint32_t size;
+} requests[NUC_MC_CHANNELS];
+
+static void start_copy(void *to, void *from, uint32_t size, uint32_t channel)
+{
+    memset(to, 0x5A, size);
+    requests[channel].to = to;
+    requests[channel].from = from;
+    requests[channel].size = size;
+}
+
+static void end_copy(uint32_t channel)
+{
+    memcpy(requests[channel].to, requests[channel].from, requests[channel].size);
+}
+
+static uint8_t *run_image(struct net *n, const void *input, size_t *size, struct nuc_neutron_image *im);
+
 /* Converts and runs; the bytes of the last output, `size` of them. */
 static uint8_t *run(struct net *n, const void *input, size_t *size, struct nuc_neutron_image **image)
 {
+    *image = nuc_convert_litert(n->cx, n->m, NULL);
+    return run_image(n, input, size, *image);
+}
+
+static uint8_t *run_image(struct net *n, const void *input, size_t *size, struct nuc_neutron_image *im)
+{
     const struct nuc_lt_subgraph *g = &n->m->subgraphs[0];
-    struct nuc_neutron_image *im = nuc_convert_litert(n->cx, n->m, NULL);
     NeutronModelConfig config = {aligned(im->microcode), aligned(im->weights), aligned(im->kernels), 60};
     void *outputs[128];
     const void *inputs[1] = {input};
     NeutronModelHandle handle = NULL;
-    NeutronDataConfig data = {inputs, outputs, NULL, NULL};
+    NeutronDataConfig data = {inputs, outputs, NULL, aligned((struct nuc_span){NULL, im->staging_size})};
 
     assert_int_equal(neutronModelPrepare(&config, &handle), ENONE);
     for (uint32_t i = 0; i < g->n_outputs; i++) {
@@ -410,7 +436,7 @@ static uint8_t *run(struct net *n, const void *input, size_t *size, struct nuc_n
     free((void *)(uintptr_t)config.microcode);
     free((void *)(uintptr_t)config.weights);
     free((void *)(uintptr_t)config.kernels);
-    *image = im;
+    free(data.scratchWeights);
     return outputs[g->n_outputs - 1];
 }
 
@@ -433,6 +459,58 @@ static uint32_t separate_calls(const struct net *n)
     for (uint32_t i = 0; i < g->n_ops; i++)
         calls += g->ops[i].code == NUC_LT_CONCATENATION ? g->ops[i].n_inputs - 1 : 0;
     return calls;
+}
+
+/* ---- weights in flash ---- */
+
+struct fetch_case {
+    uint32_t seed, n_staged;
+};
+
+static void compare_fetched(struct nuc_context *cx, void *arg)
+{
+    struct fetch_case *c = arg;
+    struct net n = random_net(cx, c->seed);
+    const struct nuc_convert_options fetch = {.fetch_constants = true};
+    struct nuc_neutron_image *plain, *fetched;
+    size_t size, size_fetched;
+    int8_t *input = aligned((struct nuc_span){NULL, (size_t)nuc_lt_elements(tensor(&n, 0))});
+
+    for (int64_t i = 0; i < nuc_lt_elements(tensor(&n, 0)); i++)
+        input[i] = (int8_t)range(&n.seed, -128, 127);
+    set_outputs(&n, false);
+    uint8_t *a = run(&n, input, &size, &plain);
+    fetched = nuc_convert_litert(cx, n.m, &fetch);
+    uint8_t *b = run_image(&n, input, &size_fetched, fetched);
+    assert_int_equal(size, size_fetched);
+    assert_memory_equal(a, b, size);
+    assert_int_equal(plain->staging_size, 0);
+    assert_int_equal(fetched->scratch_size, plain->scratch_size);
+    assert_true(fetched->staging_size <= nuc_align_up(fetched->weights.size, NUC_MC_ALIGNMENT));
+    assert_int_equal(fetched->staging_size > 0, fetched->n_calls > plain->n_calls);
+    c->n_staged += fetched->staging_size > 0;
+    free(a);
+    free(b);
+    free(input);
+}
+
+/* Weights that are copied while other calls compute give the same bytes. */
+static void fetching_keeps_bytes(void **state)
+{
+    const NeutronConfig copies = {start_copy, end_copy};
+    const NeutronConfig none = {NULL, NULL};
+    struct fetch_case c = {0, 0};
+
+    (void)state;
+    assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&copies), ENONE);
+    for (c.seed = 1; c.seed <= 200; c.seed++) {
+        struct nuc_context *cx = nuc_context_new(NULL);
+        if (nuc_try(cx, compare_fetched, &c) != NUC_OK)
+            fail_msg("net %u: %s", c.seed, cx->message);
+        nuc_context_free(cx);
+    }
+    assert_true(c.n_staged > 100);
+    assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&none), ENONE);
 }
 
 struct merge_case {
@@ -644,9 +722,8 @@ static void refusals_name_the_operator(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merging_keeps_bytes),
-        cmocka_unit_test(whole_block_is_one_call),
-        cmocka_unit_test(memory_is_shared),
+        cmocka_unit_test(merging_keeps_bytes),        cmocka_unit_test(fetching_keeps_bytes),
+        cmocka_unit_test(whole_block_is_one_call),    cmocka_unit_test(memory_is_shared),
         cmocka_unit_test(refusals_name_the_operator),
 
     };

@@ -13,10 +13,10 @@ void nuc_begin_calibration(struct nuc_model *prepared)
         .threads = o->threads,
         .observer = o->observer,
         .weights = o->weights,
-        .bias_correction = o->reference_compat ? NUC_BIAS_CORRECTION_OFF : o->bias_correction,
+        .bias_correction = o->bias_correction && !o->reference_compat,
     };
 
-    if (options.bias_correction != NUC_BIAS_CORRECTION_OFF)
+    if (options.bias_correction)
         nuc_add_biases(prepared->graph);
     prepared->calibration = nuc_quantize_prepare(prepared->graph, &options);
 }

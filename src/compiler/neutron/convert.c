@@ -107,9 +107,14 @@ static size_t append(struct nuc_cv *cv, struct nuc_cv_bytes *b, const void *data
 /* Tables of a few sizes recur (activations, multipliers): one of at most this many bytes is looked for. */
 #define SHARED_SIZE 256
 
+size_t nuc_cv_shared_from(const struct nuc_cv *cv)
+{
+    return cv->n_windows > 0 ? cv->windows[cv->n_windows - 1].start : 0;
+}
+
 static size_t find_shared(const struct nuc_cv *cv, const void *data, size_t size)
 {
-    for (size_t at = 0; at + size <= cv->weights.size; at += NUC_MC_ALIGNMENT) {
+    for (size_t at = nuc_cv_shared_from(cv); at + size <= cv->weights.size; at += NUC_MC_ALIGNMENT) {
         if (memcmp(cv->weights.data + at, data, size) == 0)
             return at;
     }
@@ -136,7 +141,7 @@ struct nuc_mc_ref nuc_cv_tensor_ref(struct nuc_cv *cv, int32_t tensor)
 
     if (!state->constant)
         return (struct nuc_mc_ref){(uint32_t)CV_TENSOR | (uint32_t)t << 8, (uint32_t)place.layout.at};
-    if (state->weights_at == 0)
+    if (state->weights_at == 0 || state->weights_at - 1 < nuc_cv_shared_from(cv))
         state->weights_at = nuc_cv_weights_ref(cv, data->data, data->size).offset + 1;
     return (struct nuc_mc_ref){nuc_mc_where(NUC_MC_WEIGHTS, 0), state->weights_at - 1 + (uint32_t)place.layout.at};
 }
@@ -236,6 +241,19 @@ static const struct emitter emitters[] = {
     {NUC_LT_RESIZE_NEAREST_NEIGHBOR, nuc_cv_emit_nearest},
     {NUC_LT_RESIZE_BILINEAR, nuc_cv_emit_bilinear},
 };
+
+static void open_window(struct nuc_cv *cv)
+{
+    cv->windows = nuc_grow(cv->cx, cv->windows, &cv->windows_capacity, cv->n_windows + 1, sizeof *cv->windows);
+    cv->windows[cv->n_windows++] =
+        (struct nuc_cv_window){.first_call = cv->n_calls, .start = nuc_align_up(cv->weights.size, NUC_MC_ALIGNMENT)};
+}
+
+static void close_window(struct nuc_cv *cv)
+{
+    cv->windows[cv->n_windows - 1].end_call = cv->n_calls;
+    cv->windows[cv->n_windows - 1].end = cv->weights.size;
+}
 
 static void emit_node(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
@@ -413,6 +431,7 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
         [NUC_MC_WORD_KERNELS] = (uint32_t)image->kernels.size,
         [NUC_MC_WORD_SCRATCH] = image->scratch_size,
         [NUC_MC_WORD_PROFILE] = image->profile_size,
+        [NUC_MC_WORD_PREFETCH] = image->staging_size,
         [NUC_MC_WORD_INPUTS] = g->n_inputs,
         [NUC_MC_WORD_OUTPUTS] = g->n_outputs,
         [NUC_MC_WORD_CALLS] = cv->n_calls,
@@ -454,7 +473,7 @@ static void count_cycles(struct nuc_cv *cv, const struct nuc_npu_costs *costs)
 struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struct nuc_lt_model *m,
                                              const struct nuc_convert_options *options)
 {
-    struct nuc_cv cv = {.cx = cx, .model = m};
+    struct nuc_cv cv = {.cx = cx, .model = m, .fetch = options && options->fetch_constants};
     struct nuc_neutron_image *image = nuc_alloc(cx, sizeof *image);
 
     if (m->n_subgraphs != 1)
@@ -466,9 +485,16 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     nuc_cv_make_views(&cv);
     nuc_cv_find_order(&cv);
     for (uint32_t i = 0; i < cv.graph->n_ops; i++) {
-        if (!cv.nodes[cv.order[i]].dropped)
-            emit_node(&cv, &cv.nodes[cv.order[i]]);
+        struct nuc_cv_node *n = &cv.nodes[cv.order[i]];
+        if (n->dropped)
+            continue;
+        if (cv.fetch)
+            open_window(&cv);
+        emit_node(&cv, n);
+        if (cv.fetch)
+            close_window(&cv);
     }
+    image->staging_size = cv.fetch ? nuc_cv_add_fetches(&cv) : 0;
     nuc_cv_assign_addresses(&cv, image);
     count_cycles(&cv, options && options->costs ? options->costs : &nuc_npu_n3_64);
     /* A weights block and a kernels block always exist: their pointers are arguments of the driver. */

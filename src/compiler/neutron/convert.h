@@ -40,6 +40,7 @@ struct nuc_neutron_image {
     uint32_t scratch_size;  /* bytes */
     uint32_t scratch_bound; /* bytes no plan can go below: the most that is live at once */
     bool scratch_proven;    /* no smaller plan exists for this order of calls */
+    uint32_t staging_size;  /* bytes of the staging buffer for weights, 0: they are read where they are */
     uint32_t profile_size;  /* bytes of the profile buffer, 0 without profiling */
     uint32_t n_inputs, n_outputs;
     uint32_t n_calls;
@@ -52,7 +53,8 @@ struct nuc_convert_options {
     const struct nuc_kernel_name *names; /* by debug handle, for the names of calls; profiling only */
     uint32_t n_names;
     const struct nuc_npu_costs *costs; /* NULL: nuc_npu_n3_64 */
-    bool profile;                      /* the program records the time of every kernel call */
+    bool fetch_constants; /* weights lie where the NPU cannot read: they are copied to a staging buffer meanwhile */
+    bool profile;         /* the program records the time of every kernel call */
 };
 
 /*

@@ -52,6 +52,12 @@ struct nuc_cv_bytes {
     size_t size, capacity;
 };
 
+/* The weights of the calls of one node, when they are fetched: bytes [start, end). */
+struct nuc_cv_window {
+    uint32_t first_call, end_call;
+    size_t start, end;
+};
+
 struct nuc_cv {
     struct nuc_context *cx;
     const struct nuc_lt_model *model;
@@ -63,6 +69,9 @@ struct nuc_cv {
     struct nuc_neutron_call *calls;
     size_t calls_capacity;
     uint32_t n_calls;
+    bool fetch;                    /* weights of different nodes are kept apart: */
+    struct nuc_cv_window *windows; /* of the nodes so far */
+    size_t n_windows, windows_capacity;
     const struct nuc_cv_node *current; /* node whose calls are being emitted */
 };
 
@@ -152,6 +161,12 @@ bool nuc_cv_binary_shape(const struct nuc_cv *cv, const struct nuc_cv_node *n, i
 
 /* convert_merge.c: tables, merged pads and activations, aliases. */
 void nuc_cv_merge(struct nuc_cv *cv);
+
+/* Bytes that a constant may be shared from: with fetching, those of the current node. */
+size_t nuc_cv_shared_from(const struct nuc_cv *cv);
+
+/* convert_fetch.c: puts the copies of weights between the calls. Returns the bytes of the staging buffer. */
+uint32_t nuc_cv_add_fetches(struct nuc_cv *cv);
 
 /* convert_names.c: the debug handles of all operators in each call. */
 void nuc_cv_collect_handles(struct nuc_cv *cv);

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "compiler/quantize/bias_choice.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/quantized_constant.h"
 
@@ -336,10 +335,13 @@ static void add_pairs(struct conversion *v, const struct nuc_node *node)
     }
 }
 
-static struct nuc_graph *convert(struct nuc_calibration *c, const float **biases)
+struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
 {
-    struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file), .biases = biases};
+    struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file)};
 
+    nuc_calibration_parameters(c);
+    if (c->means != NULL)
+        v.biases = nuc_corrected_biases(c);
     list_pairs(&v);
     list_readers(&v);
     add_placeholders(&v);
@@ -349,15 +351,4 @@ static struct nuc_graph *convert(struct nuc_calibration *c, const float **biases
         add_pairs(&v, c->order[i]);
     }
     return v.to;
-}
-
-struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
-{
-    nuc_calibration_parameters(c);
-    if (c->means == NULL)
-        return convert(c, NULL);
-    struct nuc_graph *corrected = convert(c, nuc_corrected_biases(c));
-    if (c->samples == NULL || c->samples->count == 0)
-        return corrected;
-    return nuc_choose_graph(c->samples, corrected, convert(c, NULL), c->threads);
 }

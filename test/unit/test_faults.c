@@ -1,0 +1,146 @@
+/* Faults of the device as a user of the runtime meets them: a status, the driver's code, and the next run is fine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/driver/driver.h"
+#include "nucleon/NeutronDriver.h"
+#include "nucleon/simulator_faults.h"
+#include "program_graphs.h"
+
+#define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"
+#define SAMPLES NUCLEON_EXAMPLES "/digits/calibration.npz"
+
+struct loaded {
+    struct nuc_compiler *c;
+    struct nuc_span file;
+    struct test_program p;
+};
+
+static void must(const struct loaded *l, enum nuc_status status)
+{
+    if (status != NUC_OK)
+        fail_msg("%s", nuc_compiler_message(l->c));
+}
+
+static void set_up(struct loaded *l, bool fetch)
+{
+    struct nuc_options o;
+    struct nuc_model *m;
+    struct nuc_dataset *samples;
+
+    nuc_options_default(&o);
+    o.fetch_constants_to_sram = fetch;
+    memset(l, 0, sizeof *l);
+    l->c = nuc_compiler_new(&o, NULL);
+    must(l, nuc_model_open(l->c, MODEL, &m));
+    must(l, nuc_dataset_open(l->c, SAMPLES, &samples));
+    must(l, nuc_quantize(m, samples, &m));
+    must(l, nuc_partition(m, &m));
+    must(l, nuc_lower(m, &m));
+    must(l, nuc_program(m, &l->file.data, &l->file.size));
+    test_load(l->c->cx, &l->p, l->file, &nuc_default_backends);
+    assert_int_equal(l->p.status, NUC_OK);
+}
+
+static enum nuc_status run(struct loaded *l)
+{
+    static const float zeros[64] = {0};
+    struct nuc_tensor t;
+
+    assert_int_equal(nuc_program_input_info(&l->p.program, 0, &t), NUC_OK);
+    assert_int_equal(t.bytes, sizeof zeros);
+    assert_int_equal(nuc_program_set_input(&l->p.program, 0, zeros, sizeof zeros, NULL), NUC_OK);
+    return nuc_program_execute(&l->p.program, &l->p.detail);
+}
+
+static void inject(enum nuc_simulator_fault_kind kind, uint32_t after, uint32_t call)
+{
+    const struct nuc_simulator_fault fault = {kind, after, call};
+
+    nuc_simulator_inject(&fault);
+}
+
+/* The run fails with that component and category, the one after it gives the result of the one before it. */
+static void check_fault(struct loaded *l, enum nuc_simulator_fault_kind kind, uint32_t call, int component,
+                        int category)
+{
+    struct nuc_tensor out;
+    float before[10];
+
+    assert_int_equal(run(l), NUC_OK);
+    assert_int_equal(nuc_program_output(&l->p.program, 0, &out), NUC_OK);
+    memcpy(before, out.data, sizeof before);
+    inject(kind, 0, call);
+    assert_int_equal(run(l), NUC_DEVICE);
+    assert_int_equal(GET_ERROR_COMPONENT(l->p.detail.code), component);
+    assert_int_equal(GET_ERROR_CATEGORY(l->p.detail.code), category);
+    assert_string_equal(l->p.detail.where, "NeutronBackend");
+    assert_non_null(l->p.detail.message);
+    assert_int_equal(l->p.detail.instruction, 1);
+    assert_int_equal(run(l), NUC_OK);
+    assert_int_equal(nuc_program_output(&l->p.program, 0, &out), NUC_OK);
+    assert_memory_equal(before, out.data, sizeof before);
+}
+
+static void runs_fail(void **state)
+{
+    struct loaded l;
+
+    (void)state;
+    set_up(&l, false);
+    for (uint32_t call = 0; call < 9; call += 4) {
+        check_fault(&l, NUC_FAULT_DEVICE, call, ERROR_COMPONENT_FIRMWARE, ERROR_CATEGORY_FW_INTR_ERROR);
+        check_fault(&l, NUC_FAULT_TIMEOUT, call, ERROR_COMPONENT_DRIVER, ERROR_CATEGORY_DRIVER_TIMEOUT);
+    }
+    assert_int_equal(neutronSuspend(), ENONE);
+    assert_int_equal(run(&l), NUC_DEVICE);
+    assert_int_equal(GET_ERROR_CATEGORY(l.p.detail.code), ERROR_CATEGORY_DRIVER_GENERIC);
+    assert_int_equal(neutronResume(), ENONE);
+    assert_int_equal(run(&l), NUC_OK);
+    nuc_program_unload(&l.p.program);
+    nuc_compiler_free(l.c);
+}
+
+static void copies_fail(void **state)
+{
+    struct loaded l;
+
+    (void)state;
+    set_up(&l, true);
+    check_fault(&l, NUC_FAULT_COPY, 0, ERROR_COMPONENT_FIRMWARE, ERROR_CATEGORY_FW_DMAPI_ERROR);
+    nuc_program_unload(&l.p.program);
+    nuc_compiler_free(l.c);
+}
+
+static void loading_fails(void **state)
+{
+    struct loaded l;
+    struct test_program again;
+
+    (void)state;
+    set_up(&l, false);
+    nuc_program_unload(&l.p.program);
+    inject(NUC_FAULT_MEMORY, 0, 0);
+    test_load(l.c->cx, &again, l.file, &nuc_default_backends);
+    assert_int_equal(again.status, NUC_DEVICE);
+    assert_int_equal(GET_ERROR_CATEGORY(again.detail.code), ERROR_CATEGORY_DRIVER_NO_MEMORY);
+    test_load(l.c->cx, &again, l.file, &nuc_default_backends);
+    assert_int_equal(again.status, NUC_OK);
+    nuc_program_unload(&again.program);
+    nuc_compiler_free(l.c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_fail),
+        cmocka_unit_test(copies_fail),
+        cmocka_unit_test(loading_fails),
+    };
+
+    return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
+}
