@@ -52,6 +52,12 @@ enum nuc_observe {
 /* Scales of convolution weights; fully connected layers have one scale. */
 enum nuc_weights { NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR };
 
+/* Which operators a target with an NPU and int8 kernels on the CPU leaves to the CPU. */
+enum nuc_placement {
+    NUC_PLACEMENT_GREEDY, /* those the NPU cannot run */
+    NUC_PLACEMENT_COST    /* also partitions that take the NPU longer than the CPU, the call included */
+};
+
 /* What becomes of an image of another size than the input (formula in docs/formats.md). */
 enum nuc_resize {
     NUC_RESIZE_NONE,    /* it is refused */
@@ -86,6 +92,7 @@ struct nuc_options {
     bool profile;                 /* programs record the time of each kernel call and carry the kernels' names */
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;
+    enum nuc_placement placement;
     bool executorch_ops_only; /* Cortex-M targets: no operator that ExecuTorch's runtime does not have */
     bool reference_compat;    /* reproduce the reference backend's decisions and quantization */
     enum nuc_observe observer;

@@ -4,7 +4,7 @@
 #include "cli/quantize_options.h"
 
 struct flags {
-    const char *output;
+    const char *output, *target;
     bool timings;
     struct cli_quantize_flags quantize;
 };
@@ -15,6 +15,8 @@ static int quantize(const char *model, const struct flags *f)
 
     nuc_options_default(&o);
     cli_quantize_apply(&f->quantize, &o);
+    if (f->target != NULL)
+        o.target = f->target;
     o.warn = cli_warn;
     o.progress = cli_progress;
     struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
@@ -34,6 +36,8 @@ int cli_quantize(int argc, char **argv)
     struct cli_option shared[CLI_QUANTIZE_ROWS];
     const struct cli_option options[] = {
         {"--output", "-o", CLI_STRING, &f.output, "FILE.pt2", "where the quantized model goes", NULL},
+        {"--target", NULL, CLI_STRING, &f.target, "NAME", "whose kernels it is for; 'nucleon targets' lists them",
+         NULL},
         {"--timings", NULL, CLI_FLAG, &f.timings, NULL, "print the seconds of each stage", NULL},
         {.name = NULL},
     };

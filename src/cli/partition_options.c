@@ -5,6 +5,8 @@
 /* In the order of enum nuc_dim_order. */
 static const char *const dim_orders[] = {"as-is", "contiguous", "channels-last", "auto", NULL};
 
+static const char *const placements[] = {"greedy", "cost", NULL};
+
 void cli_partition_options(struct cli_partition_flags *flags, struct cli_option *rows)
 {
     const struct cli_option table[] = {
@@ -21,6 +23,9 @@ void cli_partition_options(struct cli_partition_flags *flags, struct cli_option 
          "delegate partitions that compute nothing, too", NULL},
         {"--force-delegate-cat", NULL, CLI_FLAG, &flags->force_delegate_cat, NULL,
          "sdk-3.1: delegate concatenations of any size", NULL},
+        {"--placement", NULL, CLI_CHOICE, &flags->placement, "greedy|cost",
+         "imxrt700cm: all the NPU can run (default), or only partitions that gain more than their call costs",
+         placements},
         {"--executorch-ops-only", NULL, CLI_FLAG, &flags->executorch_ops_only, NULL,
          "Cortex-M targets: no operator that ExecuTorch's runtime does not have", NULL},
         {"--require-full-delegation", NULL, CLI_FLAG, &flags->require_full_delegation, NULL,
@@ -47,6 +52,7 @@ void cli_partition_apply(const struct cli_partition_flags *flags, struct nuc_opt
     options->n_preserve_ops = flags->preserved.count;
     options->allow_no_op_partitions = flags->allow_no_op_partitions;
     options->force_delegate_cat = flags->force_delegate_cat;
+    options->placement = flags->placement == 0 ? NUC_PLACEMENT_GREEDY : NUC_PLACEMENT_COST;
     options->executorch_ops_only = flags->executorch_ops_only;
     options->require_full_delegation = flags->require_full_delegation;
     options->dim_order = (enum nuc_dim_order)flags->dim_order;

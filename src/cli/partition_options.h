@@ -8,11 +8,12 @@
 struct cli_partition_flags {
     const char *target, *flavor; /* NULL: the defaults */
     bool no_delegate, allow_no_op_partitions, force_delegate_cat, require_full_delegation, executorch_ops_only;
+    int placement; /* enum nuc_placement */
     int dim_order; /* enum nuc_dim_order */
     struct cli_list not_delegated, preserved;
 };
 
-#define CLI_PARTITION_ROWS 10
+#define CLI_PARTITION_ROWS 11
 
 /* Fills the first CLI_PARTITION_ROWS rows of a table, whose rows write to `flags`. */
 void cli_partition_options(struct cli_partition_flags *flags, struct cli_option *rows);

@@ -224,11 +224,18 @@ static enum nuc_status reduce(struct nuc_kernel_context *cx, enum nuc_reduce_op 
     struct nuc_loops kept = {.rank = 0};
     struct nuc_loops reduced = {.rank = 0};
 
-    if (!nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(out), NUC_TEXT("argument 'self' or 'out' is not float32")) ||
+    bool extreme = op == NUC_REDUCE_MAX || op == NUC_REDUCE_MIN;
+    bool int8 = extreme && in->dtype == NUC_I8 && out->dtype == NUC_I8;
+
+    if (!nuc_need(cx, int8 || (nuc_is_f32(in) && nuc_is_f32(out)),
+                  NUC_TEXT("argument 'self' or 'out' is not float32")) ||
         !nuc_need(cx, in->bytes > 0, NUC_TEXT("argument 'self' has no elements")) ||
         !nuc_reduction_loops(cx, args[1], args[2]->u.b, in, out, &kept, &reduced))
         return NUC_UNSUPPORTED;
-    nuc_kernel_reduce_f32(op, &kept, &reduced, in->data, out->data);
+    if (int8)
+        nuc_kernel_extreme_s8(op == NUC_REDUCE_MAX, &kept, &reduced, in->data, out->data);
+    else
+        nuc_kernel_reduce_f32(op, &kept, &reduced, in->data, out->data);
     return NUC_OK;
 }
 

@@ -26,6 +26,7 @@ static void run_in_context(void (*fn)(struct nuc_context *, void *), void *arg)
 static bool has_no_kernel(enum nuc_op op)
 {
     return op == NUC_OP_EDGE_PRELU || op == NUC_OP_EDGE_PAD || op == NUC_OP_EDGE_HARDSWISH ||
+           op == NUC_OP_EDGE_LINEAR ||
            op == NUC_OP_NUCLEON_PERMUTE_VIEW; /* no instruction */
 }
 

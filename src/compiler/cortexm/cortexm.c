@@ -4,7 +4,8 @@
 
 static nuc_cm_lowering *const lowerings[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_CONVOLUTION] = nuc_cm_lower_convolution,
-    [NUC_OP_EDGE_ADDMM] = nuc_cm_lower_linear,
+    [NUC_OP_EDGE_LINEAR] = nuc_cm_lower_linear,
+    [NUC_OP_EDGE_ADDMM] = nuc_cm_lower_addmm,
     [NUC_OP_EDGE_MM] = nuc_cm_lower_mm,
     [NUC_OP_EDGE_BMM] = nuc_cm_lower_bmm,
     [NUC_OP_EDGE_ADD] = nuc_cm_lower_add,
@@ -37,6 +38,8 @@ static nuc_cm_lowering *const lowerings[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_UNSQUEEZE] = nuc_cm_lower_view,
     [NUC_OP_EDGE_EXPAND] = nuc_cm_lower_view,
     [NUC_OP_EDGE_SLICE] = nuc_cm_lower_slice,
+    [NUC_OP_GETITEM] = nuc_cm_lower_part,
+    [NUC_OP_EDGE_INDEX] = nuc_cm_lower_view,
     [NUC_OP_EDGE_CAT] = nuc_cm_lower_cat,
     [NUC_OP_EDGE_CLONE] = nuc_cm_lower_clone,
     [NUC_OP_EDGE_CLONE_DIM_ORDER] = nuc_cm_lower_clone,
@@ -141,6 +144,11 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
     rename_borders(&c);
     nuc_remove_dead(g);
     nuc_rename_as_traced(g);
+}
+
+bool nuc_cortexm_has_kernel(enum nuc_op op)
+{
+    return lowerings[op] != NULL || nuc_cm_is_pointwise(op) || op == NUC_OP_GETITEM;
 }
 
 bool nuc_is_float_operator(const struct nuc_node *node)

@@ -16,6 +16,14 @@ static bool moves(enum nuc_op op)
     return false;
 }
 
+/* A clamp behind a movement: it is quantized by itself, and so is the movement. */
+static bool clamps_move(const struct nuc_node *node, const struct nuc_node *value)
+{
+    bool clamp = node->op == NUC_OP_EDGE_RELU || node->op == NUC_OP_EDGE_HARDTANH || node->op == NUC_OP_EDGE_CLAMP;
+
+    return clamp && moves(value->op);
+}
+
 /* A movement behind an operator: the operator's value is quantized as the movement's result. */
 static void separate(struct nuc_graph *g, struct nuc_node *value, struct nuc_node *move, const struct nuc_node *like)
 {
@@ -37,10 +45,11 @@ void nuc_cm_separate_moves(struct nuc_graph *g)
 {
     /* From the back: a chain of movements separates one after the other. */
     for (struct nuc_node *n = g->last; n != NULL; n = n->prev) {
-        struct nuc_node *value = moves(n->op) ? nuc_arg_node(n, 0) : NULL;
+        struct nuc_node *value = nuc_arg_node(n, 0);
         struct nuc_cm_result out;
-        if (value == NULL || nuc_is_dequantize(value) || !nuc_is_call(value) || value->n_users != 1 ||
-            value->vals[0].dtype != NUC_F32 || !nuc_cm_result(n, false, &out))
+        if (value == NULL || (!moves(n->op) && !clamps_move(n, value)) || nuc_is_dequantize(value) ||
+            !nuc_is_call(value) || value->n_users != 1 || value->vals[0].dtype != NUC_F32 ||
+            !nuc_cm_result(n, false, &out))
             continue;
         separate(g, value, n, out.quantize);
     }

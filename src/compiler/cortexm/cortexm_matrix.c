@@ -131,8 +131,20 @@ static bool is_one(const struct nuc_arg *arg)
            (arg->kind == NUC_ARG_FLOAT && !(arg->u.f < 1) && !(arg->u.f > 1));
 }
 
-/* bias, input, weight [I, O] */
+/* input, weight [O, I], bias */
 bool nuc_cm_lower_linear(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct linear l = {.weight_is_transposed = false};
+
+    if (!nuc_cm_tensor(node, 0, &l.in) || !read_weight(nuc_arg_node(node, 1), &l) ||
+        !nuc_cm_result(node, true, &l.out) || !read_bias(c, node, nuc_arg_node(node, 2), &l))
+        return false;
+    emit_linear(c, node, &l);
+    return true;
+}
+
+/* bias, input, weight [I, O] */
+bool nuc_cm_lower_addmm(struct nuc_cm *c, struct nuc_node *node)
 {
     struct linear l = {.weight_is_transposed = true};
 

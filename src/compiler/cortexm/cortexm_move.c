@@ -36,7 +36,8 @@ static struct nuc_node *folded(struct nuc_cm *c, struct nuc_node *node)
 static void dequantize_behind(struct nuc_cm *c, struct nuc_node *node, const struct nuc_node *like,
                               struct nuc_node *value)
 {
-    struct nuc_node *behind = nuc_insert(c->g, node->next, NUC_OP_DEQUANTIZE_PER_TENSOR, node);
+    struct nuc_node *last = nuc_is_call(value) && value != nuc_arg_node(like, 0) ? value : node;
+    struct nuc_node *behind = nuc_insert(c->g, last->next, NUC_OP_DEQUANTIZE_PER_TENSOR, node);
 
     for (uint32_t i = 1; i <= 5; i++)
         nuc_copy_arg(c->g, behind, i, like, i);
@@ -198,6 +199,32 @@ bool nuc_cm_lower_cat(struct nuc_cm *c, struct nuc_node *node)
     nuc_set_arg_int(cat, 1, nhwc ? nhwc_dim(dim, 4) : dim);
     nuc_infer_shape(c->g, cat);
     nuc_cm_replace(c, &out, nhwc ? nuc_cm_as_nchw(c, cat, cat->next) : cat);
+    return true;
+}
+
+/* A part of a tensor that is split: the getitem node stands for a slice. */
+bool nuc_cm_lower_part(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_node *split = nuc_arg_node(node, 0);
+    int64_t index = node->args[1].u.i, start = 0;
+    struct nuc_cm_value in;
+    struct nuc_cm_result out;
+
+    if (split == NULL || split->op != NUC_OP_EDGE_SPLIT_WITH_SIZES || c->options->reference_compat ||
+        !nuc_cm_tensor(split, 0, &in) || !nuc_cm_result(node, false, &out))
+        return false;
+    struct nuc_node *slice = nuc_cm_insert(c, &out, NUC_OP_EDGE_SLICE);
+    bool nhwc = nuc_cm_is_nhwc(in.node);
+    for (int64_t i = 0; i < index; i++)
+        start += split->args[1].u.ints[i];
+    nuc_set_arg_node(slice, c->g, 0, nhwc ? nuc_cm_as_nhwc(c, in.node, slice) : in.node);
+    nuc_set_arg_int(slice, 1, nhwc ? nhwc_dim(split->args[2].u.i, 4) : split->args[2].u.i);
+    nuc_set_arg_int(slice, 2, start);
+    nuc_set_arg_int(slice, 3, start + split->args[1].u.ints[index]);
+    nuc_infer_shape(c->g, slice);
+    struct nuc_cm_value made = in;
+    made.node = nhwc ? nuc_cm_as_nchw(c, slice, slice->next) : slice;
+    nuc_cm_replace(c, &out, nuc_cm_requantize(c, &made, &out.params, made.node->next));
     return true;
 }
 

@@ -46,51 +46,137 @@ static struct nuc_node *pad_spatial(struct nuc_cm *c, struct nuc_node *image, co
 
 /* ---- max pooling ---- */
 
-bool nuc_cm_lower_max_pool(struct nuc_cm *c, struct nuc_node *node)
+struct max_window {
+    int64_t kernel[2], stride[2], padding[2], dilation[2];
+};
+
+static struct nuc_node *slice(struct nuc_cm *c, struct nuc_node *value, int64_t dim, int64_t start, int64_t count,
+                              int64_t step, struct nuc_node *before)
+{
+    struct nuc_node *node = nuc_insert(c->g, before, NUC_OP_EDGE_SLICE, value);
+
+    nuc_set_arg_node(node, c->g, 0, value);
+    nuc_set_arg_int(node, 1, dim);
+    nuc_set_arg_int(node, 2, start);
+    nuc_set_arg_int(node, 3, start + (count - 1) * step + 1);
+    nuc_set_arg_int(node, 4, step);
+    nuc_infer_shape(c->g, node);
+    return node;
+}
+
+/* The kernel has no dilation: the result is the maximum of as many strided parts of the image as the window has taps.
+ */
+static struct nuc_node *maximum_of_taps(struct nuc_cm *c, struct nuc_node *image, const struct max_window *w,
+                                        const struct nuc_meta *result, struct nuc_node *before)
+{
+    struct nuc_node *all = nuc_cm_is_nhwc(image) ? nuc_cm_as_nhwc(c, image, before) : NULL;
+    struct nuc_node *largest = NULL;
+
+    if (all == NULL)
+        return NULL;
+    for (int64_t y = 0; y < w->kernel[0]; y++) {
+        struct nuc_node *rows = slice(c, all, 1, y * w->dilation[0], result->sizes[2], w->stride[0], before);
+        for (int64_t x = 0; x < w->kernel[1]; x++) {
+            struct nuc_node *tap = slice(c, rows, 2, x * w->dilation[1], result->sizes[3], w->stride[1], before);
+            if (largest == NULL) {
+                largest = tap;
+                continue;
+            }
+            struct nuc_node *maximum = nuc_insert(c->g, before, NUC_OP_CORTEXM_MAXIMUM, image);
+            nuc_set_arg_node(maximum, c->g, 0, largest);
+            nuc_set_arg_node(maximum, c->g, 1, tap);
+            nuc_infer_shape(c->g, maximum);
+            largest = maximum;
+        }
+    }
+    return nuc_cm_as_nchw(c, largest, before);
+}
+
+static void read_max_window(const struct nuc_node *node, struct max_window *w)
 {
     static const int64_t zeros[2] = {0, 0}, ones[2] = {1, 1};
+
+    get_pair(&node->args[1], ones, w->kernel);
+    get_pair(&node->args[2], w->kernel, w->stride);
+    get_pair(&node->args[3], zeros, w->padding);
+    get_pair(&node->args[4], ones, w->dilation);
+}
+
+/* Windows over the edge see the smallest value there: the image with its padding and what ceil mode adds. */
+static struct nuc_node *pad_for_windows(struct nuc_cm *c, struct nuc_node *in, struct max_window *w,
+                                        const struct nuc_meta *result, struct nuc_node *before)
+{
+    int64_t post[2];
+
+    for (int i = 0; i < 2; i++) {
+        int64_t reach = (result->sizes[2 + i] - 1) * w->stride[i] + w->dilation[i] * (w->kernel[i] - 1) + 1;
+        post[i] = reach - in->vals[0].sizes[2 + i] - w->padding[i];
+        post[i] = post[i] > 0 ? post[i] : 0;
+    }
+    if (w->padding[0] == 0 && w->padding[1] == 0 && post[0] == 0 && post[1] == 0)
+        return in;
+    in = pad_spatial(c, in, w->padding, post, INT8_MIN, before);
+    w->padding[0] = w->padding[1] = 0;
+    return in;
+}
+
+static void emit_max_pool(struct nuc_cm *c, const struct unary *u, struct max_window *w, bool ceil_mode)
+{
+    struct nuc_node *pool = nuc_cm_insert(c, &u->out, NUC_OP_CORTEXM_MAX_POOL2D);
+    struct nuc_node *in = nuc_cm_channels_last(c, u->in.node, pool);
+
+    if (ceil_mode)
+        in = pad_for_windows(c, in, w, &u->out.value->vals[0], pool);
+    nuc_set_arg_node(pool, c->g, 0, in);
+    nuc_set_arg_ints(pool, c->g, 1, w->kernel, 2);
+    nuc_set_arg_ints(pool, c->g, 2, w->stride, 2);
+    nuc_set_arg_ints(pool, c->g, 3, w->padding, 2);
+    nuc_set_arg_ints(pool, c->g, 4, w->dilation, 2);
+    nuc_set_arg_bool(pool, 5, false);
+    nuc_set_arg_int(pool, 6, u->in.zero_point);
+    nuc_set_arg_int(pool, 7, u->in.zero_point);
+    nuc_set_arg_int(pool, 8, u->out.low);
+    nuc_set_arg_int(pool, 9, u->out.high);
+    nuc_infer_shape(c->g, pool);
+    nuc_set_channels_last(&pool->vals[0]);
+    finish(c, u, pool);
+}
+
+static bool lower_dilated_pool(struct nuc_cm *c, const struct unary *u, struct max_window *w)
+{
+    struct nuc_node *before = u->out.value->next;
+    const struct nuc_meta *result = &u->out.value->vals[0];
+    const int64_t max_taps = 25;
+
+    if (c->options->reference_compat || u->out.low != INT8_MIN || u->out.high != INT8_MAX ||
+        w->kernel[0] * w->kernel[1] > max_taps || u->in.node->vals[0].sizes[1] == 1)
+        return false;
+    struct nuc_node *in = nuc_cm_channels_last(c, u->in.node, before);
+    in = pad_for_windows(c, in, w, result, before);
+    struct nuc_node *largest = maximum_of_taps(c, in, w, result, before);
+    if (largest == NULL)
+        return false;
+    finish(c, u, largest);
+    return true;
+}
+
+bool nuc_cm_lower_max_pool(struct nuc_cm *c, struct nuc_node *node)
+{
     struct unary u;
-    int64_t kernel[2], stride[2], padding[2], dilation[2];
+    struct max_window w;
+    bool ceil_mode = node->args[5].u.b;
 
     if (!read_unary(node, true, &u) || u.in.node->vals[0].rank != 4)
         return false;
-    bool ceil_mode = node->args[5].u.b;
-    get_pair(&node->args[1], ones, kernel);
-    get_pair(&node->args[2], kernel, stride);
-    get_pair(&node->args[3], zeros, padding);
-    get_pair(&node->args[4], ones, dilation);
+    read_max_window(node, &w);
     bool same = nuc_cm_same_params(&u.in, &u.out.params);
-    if (dilation[0] != 1 || dilation[1] != 1 || (c->options->reference_compat && (ceil_mode || !same)))
+    if (c->options->reference_compat && (ceil_mode || !same))
         return false;
     if (!same && (u.out.low != INT8_MIN || u.out.high != INT8_MAX))
         return false;
-    struct nuc_node *pool = nuc_cm_insert(c, &u.out, NUC_OP_CORTEXM_MAX_POOL2D);
-    struct nuc_node *in = nuc_cm_channels_last(c, u.in.node, pool);
-    const struct nuc_meta *result = &u.out.value->vals[0];
-    if (ceil_mode) {
-        /* Windows over the edge see the smallest value there. */
-        int64_t post[2];
-        for (int i = 0; i < 2; i++) {
-            int64_t reach = (result->sizes[2 + i] - 1) * stride[i] + kernel[i];
-            post[i] = reach - in->vals[0].sizes[2 + i] - padding[i];
-            post[i] = post[i] > 0 ? post[i] : 0;
-        }
-        in = pad_spatial(c, in, padding, post, INT8_MIN, pool);
-        padding[0] = padding[1] = 0;
-    }
-    nuc_set_arg_node(pool, c->g, 0, in);
-    nuc_set_arg_ints(pool, c->g, 1, kernel, 2);
-    nuc_set_arg_ints(pool, c->g, 2, stride, 2);
-    nuc_set_arg_ints(pool, c->g, 3, padding, 2);
-    nuc_set_arg_ints(pool, c->g, 4, dilation, 2);
-    nuc_set_arg_bool(pool, 5, false);
-    nuc_set_arg_int(pool, 6, u.in.zero_point);
-    nuc_set_arg_int(pool, 7, u.in.zero_point);
-    nuc_set_arg_int(pool, 8, u.out.low);
-    nuc_set_arg_int(pool, 9, u.out.high);
-    nuc_infer_shape(c->g, pool);
-    nuc_set_channels_last(&pool->vals[0]);
-    finish(c, &u, pool);
+    if (w.dilation[0] != 1 || w.dilation[1] != 1)
+        return lower_dilated_pool(c, &u, &w);
+    emit_max_pool(c, &u, &w, ceil_mode);
     return true;
 }
 
@@ -101,7 +187,7 @@ struct window {
     bool ceil_mode, pad_first;
 };
 
-static void emit_avg_pool(struct nuc_cm *c, const struct unary *u, struct window *w)
+static struct nuc_node *emit_avg_pool(struct nuc_cm *c, const struct unary *u, struct window *w)
 {
     struct nuc_node *pool = nuc_cm_insert(c, &u->out, NUC_OP_CORTEXM_AVG_POOL2D);
     struct nuc_node *in = nuc_cm_channels_last(c, u->in.node, pool);
@@ -122,7 +208,7 @@ static void emit_avg_pool(struct nuc_cm *c, const struct unary *u, struct window
     nuc_cm_scratch(c, pool, 8, c->options->cpu->scratch->pool_bytes * (size_t)in->vals[0].sizes[1]);
     nuc_infer_shape(c->g, pool);
     nuc_set_channels_last(&pool->vals[0]);
-    finish(c, u, pool);
+    return pool;
 }
 
 /* Padded zeros count as values, unless count_include_pad is off: then the kernel divides by the values it covers. */
@@ -143,7 +229,7 @@ bool nuc_cm_lower_avg_pool(struct nuc_cm *c, struct nuc_node *node)
     /* Windows over the edge divide by another number than the padded copy has values. */
     if (w.pad_first && padded && w.ceil_mode && !c->options->reference_compat)
         return false;
-    emit_avg_pool(c, &u, &w);
+    finish(c, &u, emit_avg_pool(c, &u, &w));
     return true;
 }
 
@@ -161,7 +247,7 @@ bool nuc_cm_lower_adaptive_pool(struct nuc_cm *c, struct nuc_node *node)
             return false;
         w.kernel[i] = w.stride[i] = in / out;
     }
-    emit_avg_pool(c, &u, &w);
+    finish(c, &u, emit_avg_pool(c, &u, &w));
     return true;
 }
 
@@ -209,13 +295,42 @@ static struct nuc_node *settle_reduction(struct nuc_cm *c, const struct nuc_node
     return view;
 }
 
+/* The mean of an image's pixels is an average pooling, the only mean ExecuTorch has a kernel for. */
+static bool lower_image_mean(struct nuc_cm *c, struct nuc_node *node)
+{
+    const struct nuc_arg *dims = &node->args[1];
+    struct unary u;
+    struct window w = {.padding = {0, 0}};
+
+    if (node->op != NUC_OP_EDGE_MEAN_DIM || dims->count != 2 || !read_unary(node, false, &u) ||
+        u.in.node->vals[0].rank != 4)
+        return false;
+    int64_t first = (dims->u.ints[0] + 4) % 4, second = (dims->u.ints[1] + 4) % 4;
+    if (first + second != 5 || first < 2 || second < 2)
+        return false;
+    for (int i = 0; i < 2; i++)
+        w.kernel[i] = w.stride[i] = u.in.node->vals[0].sizes[2 + i];
+    struct nuc_cm_value made = u.in;
+    made.node = emit_avg_pool(c, &u, &w);
+    if (!node->args[2].u.b) {
+        struct nuc_node *view = nuc_insert(c->g, made.node->next, NUC_OP_EDGE_VIEW, node);
+        nuc_set_arg_node(view, c->g, 0, made.node);
+        nuc_set_arg_ints(view, c->g, 1, node->vals[0].sizes, node->vals[0].rank);
+        nuc_infer_shape(c->g, view);
+        made.node = view;
+    }
+    finish(c, &u, made.node);
+    return true;
+}
+
 /* Sum or mean: one requantization of the int32 sum. */
 bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
 {
     struct unary u;
 
-    if (c->options->executorch_ops_only || c->options->reference_compat || !read_unary(node, false, &u) ||
-        nuc_elements(&node->vals[0]) == 0)
+    if (c->options->executorch_ops_only)
+        return lower_image_mean(c, node);
+    if (c->options->reference_compat || !read_unary(node, false, &u) || nuc_elements(&node->vals[0]) == 0)
         return false;
     double count = (double)(nuc_elements(&u.in.node->vals[0]) / nuc_elements(&node->vals[0]));
     double factor = node->op == NUC_OP_EDGE_MEAN_DIM ? 1 / count : 1;
@@ -266,7 +381,7 @@ static struct nuc_node *emit_resize(struct nuc_cm *c, const struct nuc_node *nod
 {
     struct nuc_node *resize = nuc_cm_insert(c, &u->out, op);
 
-    nuc_set_arg_node(resize, c->g, 0, u->in.node);
+    nuc_set_arg_node(resize, c->g, 0, nuc_cm_channels_last(c, u->in.node, resize));
     nuc_set_arg_ints(resize, c->g, 1, node->vals[0].sizes + 2, 2);
     return resize;
 }

@@ -104,6 +104,8 @@ struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *
 /* What a quantize node reads is a function of one int8 tensor, value by value: it becomes a table. */
 bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize);
 
+bool nuc_cm_is_pointwise(enum nuc_op op);
+
 /* The node belongs to such a function. */
 bool nuc_cm_is_table(struct nuc_node *node);
 
@@ -112,7 +114,8 @@ bool nuc_cm_is_table(struct nuc_node *node);
 typedef bool nuc_cm_lowering(struct nuc_cm *c, struct nuc_node *node);
 
 nuc_cm_lowering nuc_cm_lower_convolution; /* cortexm_conv.c */
-nuc_cm_lowering nuc_cm_lower_linear;      /* cortexm_matrix.c: addmm */
+nuc_cm_lowering nuc_cm_lower_linear;      /* cortexm_matrix.c */
+nuc_cm_lowering nuc_cm_lower_addmm;
 nuc_cm_lowering nuc_cm_lower_mm;
 nuc_cm_lowering nuc_cm_lower_bmm;
 nuc_cm_lowering nuc_cm_lower_add; /* cortexm_arith.c: add and sub */
@@ -133,6 +136,7 @@ nuc_cm_lowering nuc_cm_lower_pad; /* cortexm_move.c */
 nuc_cm_lowering nuc_cm_lower_permute;
 nuc_cm_lowering nuc_cm_lower_view;
 nuc_cm_lowering nuc_cm_lower_slice;
+nuc_cm_lowering nuc_cm_lower_part; /* getitem of a split */
 nuc_cm_lowering nuc_cm_lower_cat;
 nuc_cm_lowering nuc_cm_lower_clone;
 

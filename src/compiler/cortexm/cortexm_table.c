@@ -60,6 +60,11 @@ static const bool pointwise[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_ALIAS] = true,      [NUC_OP_EDGE_PRELU] = true,
 };
 
+bool nuc_cm_is_pointwise(enum nuc_op op)
+{
+    return pointwise[op];
+}
+
 /* The reference makes tables of these alone. */
 static const bool reference_tables[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_SIGMOID] = true,

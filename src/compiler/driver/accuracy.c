@@ -7,8 +7,9 @@ void nuc_begin_calibration(struct nuc_model *prepared)
 {
     const struct nuc_options *o = &prepared->c->options;
     const struct nuc_target *target = nuc_target_find(prepared->c->cx, o->target);
+    bool with_npu = target->npu_name != NULL && o->delegate;
     struct nuc_quantize_options options = {
-        .side = target->cpu != NULL && target->npu_name == NULL ? NUC_SIDE_CPU : NUC_SIDE_NPU,
+        .side = target->cpu != NULL && !with_npu ? NUC_SIDE_CPU : NUC_SIDE_NPU,
         .reference_compat = o->reference_compat,
         .threads = o->threads,
         .observer = o->observer,
@@ -18,6 +19,10 @@ void nuc_begin_calibration(struct nuc_model *prepared)
 
     if (options.bias_correction)
         nuc_add_biases(prepared->graph);
+    if (target->cpu != NULL && with_npu) {
+        options.ends_on_cpu_user = nuc_find_cpu_nodes(prepared, &options);
+        options.ends_on_cpu = nuc_is_cpu_node;
+    }
     prepared->calibration = nuc_quantize_prepare(prepared->graph, &options);
 }
 

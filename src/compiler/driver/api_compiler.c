@@ -87,7 +87,7 @@ static void dump_graph(struct nuc_compiler *c, const char *stage, struct nuc_gra
 {
     const struct nuc_options *o = &c->options;
 
-    if (o->dump == NULL || o->dump_after == NULL)
+    if (c->trial || o->dump == NULL || o->dump_after == NULL)
         return;
     if (strcmp(o->dump_after, "all") == 0 || strcmp(o->dump_after, stage) == 0)
         o->dump(o->dump_user, stage, nuc_graph_print(g, false));
@@ -95,7 +95,7 @@ static void dump_graph(struct nuc_compiler *c, const char *stage, struct nuc_gra
 
 double nuc_stage_done(struct nuc_compiler *c, const char *stage, struct nuc_graph *g, double started)
 {
-    if (c->n_timings < NUC_MAX_TIMINGS)
+    if (!c->trial && c->n_timings < NUC_MAX_TIMINGS)
         c->timings[c->n_timings++] = (struct nuc_timing){stage, nuc_seconds() - started};
     if (g != NULL) {
         nuc_graph_verify(g, stage);

@@ -22,6 +22,7 @@ struct nuc_compiler {
     struct nuc_timing timings[NUC_MAX_TIMINGS];
     size_t n_timings;
     struct nuc_program_report report;
+    bool trial;                  /* what runs is asked for its decisions only: no dumps, no timings */
     const char *dim_order_table; /* of the last choice of a dim order, NULL: none */
 };
 
@@ -92,6 +93,19 @@ void nuc_fill_tensor_info(const char *name, const struct nuc_meta *meta, struct 
 
 /* Annotates the graph of a prepared model and places observers, as the options say. */
 void nuc_begin_calibration(struct nuc_model *prepared);
+
+/* One sample of arbitrary values from `low` to 1 for a prepared model. */
+void nuc_quantize_random_sample(struct nuc_model *prepared, float low);
+
+/*
+ * Targets with an NPU and int8 kernels on the CPU (cpu_side.c): by node id, which nodes of a prepared model, its graph
+ * not annotated yet, end on the CPU. nuc_is_cpu_node() with the result as `user` tells it of one.
+ */
+bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_options *options);
+bool nuc_is_cpu_node(void *user, const struct nuc_node *node);
+
+/* Partitions the graph of `m`, and again without what the CPU should keep although the NPU could run it. */
+struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options);
 
 /* With the option `equalize`, once: evens out the weights of a prepared model and begins its calibration again. */
 void nuc_equalize_model(struct nuc_model *prepared, struct nuc_dataset *samples);

@@ -23,19 +23,27 @@ struct random_call {
     struct nuc_model *out;
 };
 
-static void quantize_random(struct nuc_context *cx, void *arg)
+void nuc_quantize_random_sample(struct nuc_model *prepared, float low)
 {
-    struct random_call *call = arg;
-    size_t count = nuc_model_n_inputs(call->m);
+    struct nuc_context *cx = prepared->c->cx;
+    size_t count = nuc_model_n_inputs(prepared);
     const void **inputs = nuc_alloc_array(cx, count + 1, sizeof(void *));
-    struct nuc_model *prepared = nuc_stage_prepare(call->m);
 
     for (size_t i = 0; i < count; i++) {
         struct nuc_tensor_info info;
-        nuc_model_input(call->m, i, &info);
-        inputs[i] = random_input(cx, &info, call->low);
+        nuc_model_input(prepared, i, &info);
+        inputs[i] = random_input(cx, &info, low);
     }
     nuc_quantize_sample(prepared->calibration, inputs);
+}
+
+static void quantize_random(struct nuc_context *cx, void *arg)
+{
+    struct random_call *call = arg;
+    struct nuc_model *prepared = nuc_stage_prepare(call->m);
+
+    (void)cx;
+    nuc_quantize_random_sample(prepared, call->low);
     call->out = nuc_stage_convert(prepared);
 }
 

@@ -177,7 +177,7 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
     else if (options.target->npu_name != NULL)
         nuc_run_edge_passes(m->graph);
     started = nuc_stage_done(c, "edge-passes", m->graph, started);
-    m->partitions = nuc_partition_graph(m->graph, &options);
+    m->partitions = nuc_place(m, &options);
     nuc_stage_done(c, "partition", m->graph, started);
     return m;
 }

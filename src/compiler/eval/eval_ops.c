@@ -133,6 +133,7 @@ static const struct nuc_eval_op *const ops[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_RSQRT] = &nuc_eval_unary,
     [NUC_OP_EDGE_SIGMOID] = &nuc_eval_unary,
     [NUC_OP_EDGE_TANH] = &nuc_eval_unary,
+    [NUC_OP_EDGE_LINEAR] = &nuc_eval_linear,
     [NUC_OP_EDGE_HARDSWISH] = &nuc_eval_unary,
     [NUC_OP_EDGE_LEAKY_RELU] = &nuc_eval_unary,
     [NUC_OP_EDGE_PRELU] = &nuc_eval_prelu,

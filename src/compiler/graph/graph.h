@@ -88,6 +88,7 @@ struct nuc_source {
     const char *file; /* NULL when the archive does not say */
     int line;
     const char *module; /* module path such as "blocks.0.c1", "" at top level, NULL when unknown */
+    uint32_t origin;    /* id + 1 of the node of an earlier graph it is made of, where that was marked; 0: not */
 };
 
 /* Tensor format of a value on the NPU's side (specs of the reference backend: CF becomes N..C). */

@@ -313,6 +313,7 @@ static nuc_shape_rule *const rules[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_VIEW] = nuc_shape_view_copy,
     [NUC_OP_EDGE_PERMUTE] = nuc_shape_permute_copy,
     [NUC_OP_EDGE_ADDMM] = nuc_shape_addmm,
+    [NUC_OP_EDGE_LINEAR] = nuc_shape_linear,
     [NUC_OP_EDGE_MM] = nuc_shape_mm,
     [NUC_OP_EDGE_SOFTMAX] = nuc_shape_softmax,
     [NUC_OP_EDGE_CLONE] = nuc_shape_clone,

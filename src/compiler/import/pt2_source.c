@@ -74,7 +74,7 @@ static void read_modules(struct nuc_context *cx, const char *stack, struct nuc_s
 
 struct nuc_source nuc_read_source(struct nuc_context *cx, const json_t *metadata)
 {
-    struct nuc_source source = {NULL, 0, NULL};
+    struct nuc_source source = {.file = NULL};
     const char *trace = json_string_value(json_object_get(metadata, "stack_trace"));
     const char *modules = json_string_value(json_object_get(metadata, "nn_module_stack"));
 

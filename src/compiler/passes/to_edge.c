@@ -114,10 +114,9 @@ static const struct row rows[NUC_OP_COUNT] = {
 
 /* Operators that may stay as they are instead of being decomposed: those with an Edge operator of their own. */
 static const enum nuc_op preserved[NUC_OP_COUNT] = {
-    [NUC_OP_PRELU] = NUC_OP_EDGE_PRELU,
-    [NUC_OP_PAD] = NUC_OP_EDGE_PAD,
-    [NUC_OP_HARDSWISH] = NUC_OP_EDGE_HARDSWISH,
-    [NUC_OP_HARDSWISH_] = NUC_OP_EDGE_HARDSWISH,
+    [NUC_OP_PRELU] = NUC_OP_EDGE_PRELU,         [NUC_OP_PAD] = NUC_OP_EDGE_PAD,
+    [NUC_OP_HARDSWISH] = NUC_OP_EDGE_HARDSWISH, [NUC_OP_HARDSWISH_] = NUC_OP_EDGE_HARDSWISH,
+    [NUC_OP_LINEAR] = NUC_OP_EDGE_LINEAR,
 };
 
 struct to_edge {
@@ -182,16 +181,58 @@ static struct nuc_preserved_op *next_preserved(struct to_edge *e)
     return &list->ops[index];
 }
 
+/* Whether every reader is a quantize node, one activation in between. */
+static bool is_quantized(const struct nuc_node *node)
+{
+    if (node->n_users == 1 && !nuc_is_quantize(node->users[0]) &&
+        (node->users[0]->op == NUC_OP_RELU || node->users[0]->op == NUC_OP_RELU_))
+        node = node->users[0];
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (!nuc_is_quantize(node->users[i]))
+            return false;
+    }
+    return node->n_users > 0;
+}
+
+static bool reads_quantized(const struct nuc_node *node, uint32_t index, bool constant)
+{
+    const struct nuc_node *arg = nuc_arg_node(node, index);
+
+    if (arg == NULL || arg->op != NUC_OP_DEQUANTIZE_PER_TENSOR)
+        return false;
+    const struct nuc_node *source = nuc_arg_node(arg, 0);
+    return !constant || (source != NULL && nuc_is_static(source));
+}
+
+/*
+ * Kept for the CPU: a linear layer between quantized values where there is no NPU, and where it would not become one
+ * matrix product; the others always.
+ */
+static bool keep_for_cpu(const struct to_edge *e, const struct nuc_node *node)
+{
+    enum nuc_op op = preserved[node->op];
+    bool no_npu = e->support.target->npu_name == NULL;
+
+    if (!e->options->keep_for_cpu || op == NUC_OP_EDGE_PAD)
+        return false;
+    if (op != NUC_OP_EDGE_LINEAR)
+        return true;
+    const struct nuc_node *input = nuc_arg_node(node, 0);
+    bool split = input != NULL && input->vals[0].rank > 2 && !nuc_is_contiguous(&input->vals[0]);
+    return (no_npu || split) && reads_quantized(node, 0, false) && reads_quantized(node, 1, true) &&
+           (nuc_arg_node(node, 2) == NULL || reads_quantized(node, 2, true)) && is_quantized(node);
+}
+
 /* The node with its Edge operator, if the NPU takes it; else NULL, and nothing is changed. */
 static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
 {
     enum nuc_op op = preserved[node->op];
 
-    bool keep = e->options->keep_for_cpu && op != NUC_OP_EDGE_PAD;
+    bool keep = keep_for_cpu(e, node);
     if (op == NUC_OP_PLACEHOLDER || (!e->wanted[node->op] && !keep))
         return NULL;
     struct nuc_preserved_op *entry = next_preserved(e);
-    if (entry != NULL && entry->decompose)
+    if (entry != NULL && entry->decompose && !keep)
         return NULL;
     struct nuc_node *edge = to_same_args(e->g, node, op);
     nuc_replace_uses(e->g, node, edge, NULL);
@@ -201,7 +242,8 @@ static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
         nuc_check_support(&e->support, edge).ok &&
         (e->options->check_op_support == NULL || e->options->check_op_support(e->options->check_op_support_user, edge));
     edge->format = NUC_FORMAT_UNSET;
-    if (ok && entry != NULL)
+    /* The CPU has a form of what is kept for it: there is no second round without. */
+    if (ok && entry != NULL && !keep)
         entry->id = edge->id;
     if (ok || keep)
         return edge;

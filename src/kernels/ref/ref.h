@@ -204,6 +204,10 @@ enum nuc_reduce_op { NUC_REDUCE_SUM, NUC_REDUCE_MEAN, NUC_REDUCE_MAX, NUC_REDUCE
 void nuc_ref_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
                         const float *in, float *out);
 
+/* The largest or smallest value of int8 tensors, whose order is that of the real values; the same loop nests. */
+void nuc_ref_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced, const int8_t *in,
+                        int8_t *out);
+
 /* ---- walking a loop nest ---- */
 
 /*

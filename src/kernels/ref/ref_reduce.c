@@ -49,3 +49,33 @@ void nuc_ref_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, con
         }
     } while (nuc_walk_next_row(kept, &walk));
 }
+
+static int8_t extreme_one(bool largest, const struct nuc_loops *reduced, const int8_t *in)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    ptrdiff_t step = reduced->rank == 0 ? 0 : reduced->a[reduced->rank - 1];
+    int8_t extreme = in[0];
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(reduced); i++) {
+            int8_t value = in[walk.a + i * step];
+            if (largest ? value > extreme : value < extreme)
+                extreme = value;
+        }
+    } while (nuc_walk_next_row(reduced, &walk));
+    return extreme;
+}
+
+void nuc_ref_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced, const int8_t *in,
+                        int8_t *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    uint32_t last = kept->rank == 0 ? 0 : kept->rank - 1;
+    ptrdiff_t in_step = kept->rank == 0 ? 0 : kept->a[last];
+    ptrdiff_t out_step = kept->rank == 0 ? 0 : kept->out[last];
+
+    do {
+        for (int32_t i = 0; i < nuc_row_length(kept); i++)
+            out[walk.out + i * out_step] = extreme_one(largest, reduced, in + walk.a + i * in_step);
+    } while (nuc_walk_next_row(kept, &walk));
+}

@@ -29,6 +29,8 @@ void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, cons
                           float beta, float alpha, const float *x, const float *y, float *out);
 void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
                            const float *in, float *out);
+void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                           const int8_t *in, int8_t *out);
 void nuc_kernel_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out);
 void nuc_kernel_binary_i64(enum nuc_binary_op op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
                            const int64_t *b, int64_t *out);

@@ -86,6 +86,12 @@ void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, 
     nuc_ref_reduce_f32(op, kept, reduced, in, out);
 }
 
+void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                           const int8_t *in, int8_t *out)
+{
+    nuc_ref_extreme_s8(largest, kept, reduced, in, out);
+}
+
 void nuc_kernel_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out)
 {
     nuc_ref_greater_f32(loops, threshold, a, out);

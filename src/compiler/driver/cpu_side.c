@@ -1,0 +1,238 @@
+/*
+ * Targets with an NPU and int8 kernels on the CPU: which operators end on the CPU, before they are quantized for one of
+ * the two, and what the partitioner leaves there although the NPU could run it.
+ */
+#include <string.h>
+
+#include "compiler/cortexm/cortexm.h"
+#include "compiler/driver/driver.h"
+#include "compiler/report/explain.h"
+
+static const struct nuc_target *target_of(const struct nuc_compiler *c)
+{
+    return nuc_target_find(c->cx, c->options.target);
+}
+
+/* ---- what stays on the CPU ---- */
+
+struct placement {
+    struct nuc_graph *g;
+    const struct nuc_partition_options *options;
+    uint32_t n_ids;
+    bool *refused; /* by node id */
+    bool changed;
+};
+
+static bool ask(void *user, const struct nuc_node *node)
+{
+    const struct placement *p = user;
+
+    if (node->id < p->n_ids && p->refused[node->id])
+        return false;
+    return p->options->check_op_support == NULL ||
+           p->options->check_op_support(p->options->check_op_support_user, node);
+}
+
+static void refuse(struct placement *p, const struct nuc_node *node)
+{
+    if (node->id >= p->n_ids || p->refused[node->id])
+        return;
+    p->refused[node->id] = true;
+    p->changed = true;
+}
+
+static const struct nuc_node *behind_borders(const struct nuc_node *node)
+{
+    while (node != NULL && (nuc_is_quantize(node) || nuc_is_dequantize(node)))
+        node = nuc_arg_node(node, 0);
+    return node;
+}
+
+/* A weight the compiler can permute is no work for the NPU when the product that reads it runs on the CPU. */
+static void refuse_weight_permutations(struct placement *p)
+{
+    for (const struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        bool addmm = n->op == NUC_OP_EDGE_ADDMM;
+        if ((!addmm && n->op != NUC_OP_EDGE_MM) || n->partition >= 0)
+            continue;
+        const struct nuc_node *weight = behind_borders(nuc_arg_node(n, addmm ? 2 : 1));
+        if (weight == NULL || weight->op != NUC_OP_EDGE_PERMUTE || weight->partition < 0)
+            continue;
+        const struct nuc_node *source = behind_borders(nuc_arg_node(weight, 0));
+        if (source != NULL && nuc_is_static(source))
+            refuse(p, weight);
+    }
+}
+
+static bool is_operator(const struct nuc_node *node)
+{
+    return nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) && !nuc_is_dequantize(node);
+}
+
+/* Cycles the CPU would take, or none when it would compute one of them in float. */
+static uint64_t cpu_cycles(const struct nuc_target *target, const struct nuc_partition *part)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < part->n_nodes; i++) {
+        if (!is_operator(part->nodes[i]))
+            continue;
+        if (!nuc_cortexm_has_kernel(part->nodes[i]->op))
+            return UINT64_MAX;
+        sum += nuc_estimate_cpu(target, part->nodes[i]);
+    }
+    return sum;
+}
+
+static uint64_t npu_cycles(const struct nuc_target *target, const struct nuc_partition *part)
+{
+    uint64_t sum = target->costs.npu_call;
+
+    for (uint32_t i = 0; i < part->n_nodes; i++) {
+        if (is_operator(part->nodes[i]))
+            sum += nuc_estimate_npu(target, part->nodes[i]);
+    }
+    return sum;
+}
+
+static void refuse_small_partitions(struct placement *p, const struct nuc_target *target,
+                                    const struct nuc_partitions *partitions)
+{
+    for (uint32_t i = 0; i < partitions->count; i++) {
+        const struct nuc_partition *part = &partitions->items[i];
+        if (npu_cycles(target, part) < cpu_cycles(target, part))
+            continue;
+        for (uint32_t k = 0; k < part->n_nodes; k++) {
+            if (is_operator(part->nodes[k]))
+                refuse(p, part->nodes[k]);
+        }
+    }
+}
+
+static void forget_marks(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
+        n->do_not_delegate = false;
+}
+
+struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options)
+{
+    const struct nuc_target *target = target_of(m->c);
+    struct placement p = {.g = m->graph, .options = options, .n_ids = m->graph->next_id};
+    struct nuc_partition_options asking = *options;
+    struct nuc_partitions *partitions = nuc_partition_graph(m->graph, options);
+
+    if (target->cpu == NULL || options->no_delegate)
+        return partitions;
+    p.refused = nuc_alloc_array(m->c->cx, p.n_ids, sizeof *p.refused);
+    asking.check_op_support = ask;
+    asking.check_op_support_user = &p;
+    for (;;) {
+        p.changed = false;
+        refuse_weight_permutations(&p);
+        if (m->c->options.placement == NUC_PLACEMENT_COST)
+            refuse_small_partitions(&p, target, partitions);
+        if (!p.changed)
+            return partitions;
+        forget_marks(m->graph);
+        partitions = nuc_partition_graph(m->graph, &asking);
+    }
+}
+
+/* ---- which operators end there ---- */
+
+/* Operators of the graph `found` is made of, parts of which no partition has. */
+static void collect(const struct nuc_model *found, bool *on_cpu, uint32_t n_ids)
+{
+    for (const struct nuc_node *n = found->graph->first; n != NULL; n = n->next) {
+        uint32_t origin = n->source.origin;
+        if (nuc_is_call(n) && is_operator(n) && n->partition < 0 && origin > 0 && origin <= n_ids)
+            on_cpu[origin - 1] = true;
+    }
+}
+
+bool nuc_is_cpu_node(void *user, const struct nuc_node *node)
+{
+    const bool *on_cpu = user;
+
+    return on_cpu[node->id];
+}
+
+struct trial {
+    struct nuc_model *prepared;
+    struct nuc_quantize_options options;
+    bool *on_cpu;
+    float low; /* of the random sample */
+};
+
+/* Marks of the nodes of a copy, and in the copy where each is from. */
+static bool *mark_copy(const struct nuc_graph *own, struct nuc_graph *copy, const bool *on_cpu)
+{
+    bool *marks = nuc_alloc_array(copy->cx, copy->next_id, sizeof *marks);
+    const struct nuc_node *from = own->first;
+
+    for (struct nuc_node *n = copy->first; n != NULL && from != NULL; n = n->next, from = from->next) {
+        n->source.origin = from->id + 1;
+        marks[n->id] = on_cpu[from->id];
+    }
+    return marks;
+}
+
+/* The model as the marks say, quantized with one random sample and partitioned: where its operators end. */
+static void look(struct nuc_context *cx, void *arg)
+{
+    struct trial *t = arg;
+    const struct nuc_graph *own = t->prepared->graph;
+    struct nuc_model *copy = nuc_model_make(t->prepared->c, nuc_graph_copy(own));
+
+    (void)cx;
+    t->options.ends_on_cpu = nuc_is_cpu_node;
+    t->options.ends_on_cpu_user = mark_copy(own, copy->graph, t->on_cpu);
+    copy->calibration = nuc_quantize_prepare(copy->graph, &t->options);
+    copy->from_litert = t->prepared->from_litert;
+    nuc_quantize_random_sample(copy, t->low);
+    struct nuc_model *found = nuc_stage_partition(nuc_stage_convert(copy));
+    memset(t->on_cpu, 0, own->next_id * sizeof *t->on_cpu);
+    collect(found, t->on_cpu, own->next_id);
+}
+
+/* What becomes quantized on the CPU may let its neighbours go to the NPU: a second look. */
+static void look_twice(struct nuc_context *cx, void *arg)
+{
+    look(cx, arg);
+    look(cx, arg);
+}
+
+/* Without warnings and dumps, which the model itself gives afterwards. */
+static enum nuc_status try_silently(struct nuc_compiler *c, struct trial *t)
+{
+    bool was_trial = c->trial;
+    void (*warn)(void *user, const char *message) = c->cx->warn;
+
+    c->trial = true;
+    c->cx->warn = NULL;
+    enum nuc_status status = nuc_try(c->cx, look_twice, t);
+    c->cx->warn = warn;
+    c->trial = was_trial;
+    return status;
+}
+
+bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_options *options)
+{
+    struct nuc_compiler *c = prepared->c;
+    uint32_t n_ids = prepared->graph->next_id;
+    struct trial t = {prepared, *options, nuc_alloc_array(c->cx, n_ids, sizeof(bool)), -1.0f};
+    double started = nuc_seconds();
+
+    t.options.bias_correction = false;
+    enum nuc_status status = try_silently(c, &t);
+    if (status == NUC_BAD_INPUT) {
+        t.low = 0.0625f;
+        memset(t.on_cpu, 0, n_ids * sizeof *t.on_cpu);
+        status = try_silently(c, &t);
+    }
+    if (status != NUC_OK)
+        nuc_fail_again(c->cx, status);
+    nuc_stage_done(c, "discover", NULL, started);
+    return t.on_cpu;
+}
