@@ -656,9 +656,44 @@ static void order_of_branches(struct nuc_context *cx, void *arg)
     assert_true(image->scratch_proven);
 }
 
-static void memory_is_shared(void **state)
+/* Both convolutions take the pad, so that nothing is left of it. */
+static void shared_pad(struct nuc_context *cx, void *arg)
 {
-    static void (*const cases[])(struct nuc_context * cx, void *arg) = {concat_of_two, in_place, order_of_branches};
+    struct net n = net_new(cx, 9);
+    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
+
+    (void)arg;
+    add_pad(&n, (int32_t)tensor(&n, 0)->quant.zero_point[0]);
+    int32_t padded = n.last, parts[2] = {add_pointwise(&n, padded, 2, quant), add_pointwise(&n, padded, 2, quant)};
+    add_concat(&n, parts, 2, 3);
+    set_outputs(&n, false);
+    assert_int_equal(nuc_convert_litert(cx, n.m, NULL)->n_calls, 2);
+}
+
+/* A clamp and a table go through the transposes and the slice before them. */
+static void functions_behind_moves(struct nuc_context *cx, void *arg)
+{
+    struct net n = net_new(cx, 10);
+    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
+
+    (void)arg;
+    add_pointwise(&n, 0, 4, quant);
+    add_transpose(&n);
+    const struct nuc_lt_tensor y = *tensor(&n, n.last);
+    step(&n, NUC_LT_RELU6, &n.last, 1, activation(&n, 1, y.shape[1], y.shape[2], y.shape[3], quant));
+    add_requantized(&n, n.last, quantization(cx, 0.05f, -3));
+    add_transpose(&n);
+    add_slice(&n, n.last, 1, 1, 2);
+    add_requantized(&n, n.last, quant);
+    set_outputs(&n, false);
+    const struct nuc_neutron_image *image = nuc_convert_litert(cx, n.m, NULL);
+    assert_int_equal(image->n_calls, 5); /* convolution, copy, table, copy, copy */
+}
+
+static void work_is_shared(void **state)
+{
+    static void (*const cases[])(struct nuc_context * cx, void *arg) = {concat_of_two, in_place, order_of_branches,
+                                                                        shared_pad, functions_behind_moves};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -723,7 +758,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merging_keeps_bytes),        cmocka_unit_test(fetching_keeps_bytes),
-        cmocka_unit_test(whole_block_is_one_call),    cmocka_unit_test(memory_is_shared),
+        cmocka_unit_test(whole_block_is_one_call),    cmocka_unit_test(work_is_shared),
         cmocka_unit_test(refusals_name_the_operator),
 
     };

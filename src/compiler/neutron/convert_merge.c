@@ -1,7 +1,8 @@
 /*
  * Operators that become part of others. Each rule keeps every output byte: pads go into windows that treat positions
  * outside the input as the pad's value, tables that only clip go into the clamp of the operator before, tables after
- * tables are composed, and operators that keep all bytes in place become aliases of their input.
+ * tables are composed, both also across operators that only move values, and operators that keep all bytes in place
+ * become aliases of their input.
  */
 #include <string.h>
 
@@ -62,9 +63,27 @@ static void join(struct nuc_cv *cv, struct nuc_cv_node *into, struct nuc_cv_node
     n->whole = into->index + 1;
 }
 
+/* Operators whose results are some of the values of their one operand. */
+static bool moves(const struct nuc_cv_node *n)
+{
+    return !n->table && (n->op->code == NUC_LT_RESHAPE || n->op->code == NUC_LT_SQUEEZE ||
+                         n->op->code == NUC_LT_TRANSPOSE || n->op->code == NUC_LT_SLICE);
+}
+
+/* The operator that computes the values of a tensor, behind those that only move them, when nothing else reads any. */
+static struct nuc_cv_node *only_source(struct nuc_cv *cv, int32_t tensor)
+{
+    struct nuc_cv_node *n = only_producer(cv, tensor);
+
+    while (n && moves(n))
+        n = only_producer(cv, n->input);
+    return n;
+}
+
+/* A function of each value may come before moves as well as after them. */
 static void merge_table(struct nuc_cv *cv, struct nuc_cv_node *n)
 {
-    struct nuc_cv_node *before = only_producer(cv, n->input);
+    struct nuc_cv_node *before = only_source(cv, n->input), *last = only_producer(cv, n->input);
     int32_t low, high;
 
     if (!before)
@@ -74,7 +93,7 @@ static void merge_table(struct nuc_cv *cv, struct nuc_cv_node *n)
         for (int i = 0; i < 256; i++)
             composed[i] = n->table[before->table[i] + 128];
         before->table = composed;
-        join(cv, before, n);
+        join(cv, last, n);
         return;
     }
     if (!clamps(before->op->code) || !is_clamp(n->table, &low, &high))
@@ -82,7 +101,7 @@ static void merge_table(struct nuc_cv *cv, struct nuc_cv_node *n)
     /* A clamp after a clamp: [low, high] applied to both ends is the range of the composition. */
     before->clamp_min = nuc_clamp_i32(before->clamp_min, low, high);
     before->clamp_max = nuc_clamp_i32(before->clamp_max, low, high);
-    join(cv, before, n);
+    join(cv, last, n);
 }
 
 /* Pads of an image's H and W only: top, left, and the value they are filled with. */
@@ -126,19 +145,38 @@ static bool takes_pad(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t va
     }
 }
 
+/* Whether all that reads the pad's result sees positions outside its input as `value`. */
+static bool all_take_pad(struct nuc_cv *cv, const struct nuc_cv_node *pad, int32_t value)
+{
+    const struct nuc_cv_tensor *t = &cv->tensors[pad->output];
+    uint32_t takers = 0;
+
+    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
+        const struct nuc_cv_node *n = &cv->nodes[i];
+        takers += !n->dropped && n->input == pad->output && takes_pad(cv, n, value);
+    }
+    return t->output_index < 0 && takers == t->n_uses;
+}
+
+/* The pad goes when the last operator that reads its result has taken it. */
 static void merge_pad(struct nuc_cv *cv, struct nuc_cv_node *n)
 {
-    struct nuc_cv_node *pad = only_producer(cv, n->input);
+    int32_t producer = cv->tensors[n->input].producer;
+    struct nuc_cv_node *pad = producer < 0 || cv->nodes[producer].dropped ? NULL : &cv->nodes[producer];
     int64_t top, left;
     int32_t value;
 
-    if (!pad || !image_pad(cv, pad, &top, &left, &value) || !takes_pad(cv, n, value))
+    if (!pad || !image_pad(cv, pad, &top, &left, &value) || !takes_pad(cv, n, value) || !all_take_pad(cv, pad, value))
         return;
     n->has_pad = true;
     n->pad_top = (int32_t)top;
     n->pad_left = (int32_t)left;
     n->pad_value = value;
     n->input = pad->input;
+    cv->tensors[pad->input].n_uses++;
+    if (--cv->tensors[pad->output].n_uses > 0)
+        return;
+    cv->tensors[pad->input].n_uses--;
     pad->dropped = true;
     pad->whole = n->index + 1;
 }
