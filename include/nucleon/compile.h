@@ -89,7 +89,14 @@ struct nuc_options {
     enum nuc_dim_order dim_order;
     const char *intermediates_dir; /* NULL: none */
     bool fetch_constants_to_sram; /* weights lie in flash and are copied while the NPU computes; needs copy functions */
-    bool profile;                 /* programs record the time of each kernel call and carry the kernels' names */
+    /*
+     * What makes programs of partitions: NULL or "builtin", or a command (words between spaces, no shell) that is given
+     * --input FILE.tflite --output FILE.tflite --target NAME and writes a model of one NeutronGraph, such as the
+     * vendor's neutron-converter or `nucleon convert`.
+     */
+    const char *converter;
+    unsigned converter_timeout; /* seconds for each partition; 0: 300 */
+    bool profile;               /* programs record the time of each kernel call and carry the kernels' names */
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;
     enum nuc_placement placement;
@@ -364,6 +371,8 @@ enum nuc_status nuc_write_etdump(struct nuc_compiler *c, const char *file, const
 
 /* Figures of the last program made by nuc_program() or nuc_compile_file(); NUC_BAD_USAGE when there is none. */
 struct nuc_program_report {
+    const char *converter;    /* "nucleon", or the command that converted the partitions */
+    bool runs_on_simulator;   /* all microcode is nucleon's */
     size_t n_nodes;           /* operator nodes of the Edge graph */
     size_t n_delegated;       /* of these, on the NPU */
     size_t n_partitions;      /* delegate calls */
@@ -383,6 +392,28 @@ enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_prog
 /* From archive to file, as `nucleon compile` does. `calibration` may be NULL for a quantized archive. */
 enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration,
                                  const char *output);
+
+/* What nuc_convert_model() made. */
+struct nuc_convert_report {
+    size_t n_graphs;            /* NeutronGraph operators */
+    size_t n_operators;         /* of the model before */
+    size_t n_inside;            /* of these, now in NeutronGraphs */
+    size_t scratch;             /* largest scratch of a graph */
+    const char *const *outside; /* for each other one: "operator 7 (SOFTMAX): why" */
+};
+
+struct nuc_convert_model_options {
+    size_t min_operators; /* groups of fewer stay as they are; 0: 1 */
+    bool profile;         /* programs record the time of every kernel call */
+    bool fetch_constants_to_sram;
+};
+
+/*
+ * From LiteRT model to LiteRT model with NeutronGraph operators (docs/formats.md), as `nucleon convert` does. `options`
+ * and `report` may be NULL.
+ */
+enum nuc_status nuc_convert_model(struct nuc_compiler *c, const char *model, const char *output,
+                                  const struct nuc_convert_model_options *options, struct nuc_convert_report *report);
 
 /* Seconds of each stage so far, in order. Returns how many there are; fills at most `max`. */
 struct nuc_timing {

@@ -142,6 +142,7 @@ int cli_evaluate_nodes(struct nuc_compiler *c, const struct cli_node_options *o)
 /* ---- subcommands ---- */
 
 int cli_compile(int argc, char **argv);
+int cli_convert(int argc, char **argv);
 int cli_quantize(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_evaluate(int argc, char **argv);

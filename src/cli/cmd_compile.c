@@ -10,7 +10,8 @@ static const char *const segment_modes[] = {"inline", "segment", NULL};
 static const char *const io_types[] = {"float", "int8", NULL};
 
 struct compile_flags {
-    const char *output, *dump_after, *intermediates;
+    const char *output, *dump_after, *intermediates, *converter;
+    unsigned converter_timeout;
     bool timings, fetch, profile;
     int format_conversion, delegate_data, io;
     struct cli_partition_flags partition;
@@ -29,6 +30,8 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     cli_partition_apply(&f->partition, o);
     o->use_neutron_for_format_conversion = f->format_conversion == 0;
     o->intermediates_dir = f->intermediates;
+    o->converter = f->converter;
+    o->converter_timeout = f->converter_timeout;
     o->profile = f->profile;
     o->fetch_constants_to_sram = f->fetch;
     o->io = f->io == 0 ? NUC_IO_FLOAT : NUC_IO_INT8;
@@ -56,7 +59,9 @@ static void print_report(const struct nuc_compiler *c, const char *output)
     printf("  memory   arena %zu bytes (%zu alive at the peak%s), NPU scratch %zu bytes (%zu%s)\n", r.arena,
            r.arena_lower_bound, r.arena_proven ? ", proven optimal" : "", r.delegate_scratch, r.scratch_bound,
            r.scratch_proven ? ", proven optimal" : "");
-    printf("  made by nucleon's converter: runs on the simulator, not on silicon\n");
+    printf("  made by %s: %s\n", strcmp(r.converter, "nucleon") == 0 ? "nucleon's converter" : r.converter,
+           r.runs_on_simulator ? "runs on the simulator, not on silicon"
+                               : "microcode for the firmware it was made for, not for the simulator");
 }
 
 static int compile(const char *model, const struct compile_flags *f)
@@ -91,7 +96,12 @@ int cli_compile(int argc, char **argv)
         {"--delegate-data", NULL, CLI_CHOICE, &f.delegate_data, "inline|segment",
          "where the NPU payload lies in the program (default inline)", segment_modes},
         {"--intermediates-dir", NULL, CLI_STRING, &f.intermediates, "DIR",
-         "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite", NULL},
+         "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite, converted to DIR/<tag>_neutron.et.tflite",
+         NULL},
+        {"--converter", NULL, CLI_STRING, &f.converter, "builtin|COMMAND",
+         "what converts partitions (default builtin): a program that takes --input, --output and --target", NULL},
+        {"--converter-timeout", NULL, CLI_NUMBER, &f.converter_timeout, "SECONDS",
+         "time it has for each partition (default 300)", NULL},
         {"--fetch-constants-to-sram", NULL, CLI_FLAG, &f.fetch, NULL,
          "weights lie in flash: they are copied to a staging buffer while the NPU computes", NULL},
         {"--profile", NULL, CLI_FLAG, &f.profile, NULL,

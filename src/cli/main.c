@@ -10,6 +10,7 @@ static const struct {
     const char *summary;
 } commands[] = {
     {"compile", cli_compile, "make a program (.pte) from an exported model (.pt2, .tflite)"},
+    {"convert", cli_convert, "make a LiteRT model with NeutronGraph operators from one without"},
     {"quantize", cli_quantize, "make a quantized model (.pt2) from a float one and samples"},
     {"run", cli_run, "run a program on the host, its NPU parts on the simulator"},
     {"evaluate", cli_evaluate, "accuracy and signal-to-noise ratio of a program over a data set"},

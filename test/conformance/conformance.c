@@ -36,6 +36,7 @@ static const struct {
     {"nodelegate", check_nodelegate, "outputs of the reference's CPU-only programs on our runtime"},
     {"cortexm", check_cortexm, "operators and arguments of graphs lowered for Cortex-M, from the float model"},
     {"cmpte", check_cortex_m_program, "outputs of the reference's Cortex-M programs on the runtime"},
+    {"converted", check_converted, "NeutronGraph containers of the vendor's converter, taken apart"},
     {"tflite", check_tflite, "outputs of imported LiteRT models and of the reference's partition files"},
 };
 

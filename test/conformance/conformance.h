@@ -57,6 +57,7 @@ enum conf_result check_nodelegate(const struct conf_case *c, struct conf_report 
 enum conf_result check_program(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_cortexm(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_converted(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_tflite(const struct conf_case *c, struct conf_report *r);
 
 /* "<folder>/<name>.<suffix>" in a buffer of the caller; true when the file is there. */

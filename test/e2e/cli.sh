@@ -110,12 +110,12 @@ compile() {
 good version "$nucleon" version
 holds "version prints one line" '[ "$(wc -l <out)" -eq 1 ] && [ ! -s err ]'
 good --version "$nucleon" --version
-for command in '' compile quantize run evaluate inspect version; do
+for command in '' compile convert quantize run evaluate inspect version; do
     # shellcheck disable=SC2086
     good "$command --help" "$nucleon" $command --help
     holds "help of '$command' goes to standard output" '[ -s out ] && [ ! -s err ]'
 done
-for command in compile quantize run evaluate inspect; do
+for command in compile convert quantize run evaluate inspect; do
     bad 2 "$command without arguments" "$nucleon" $command
     bad 2 "$command with an unknown option" "$nucleon" $command x --no-such-option
 done
@@ -206,7 +206,7 @@ good "inspect an archive as JSON again" "$nucleon" inspect "$digits/digits.pt2" 
 holds "the same JSON" 'cmp -s first out'
 good "inspect an archive as dot" "$nucleon" inspect "$digits/digits.pt2" --dot
 holds "dot of an archive" '[ "$(head -n 1 out)" = "digraph model {" ] && grep -q " -> " out'
-for part in parts/*.tflite; do
+for part in parts/*_pure.et.tflite; do
     good "inspect $part as JSON" "$nucleon" inspect "$part" --json
     holds "JSON of a LiteRT model" 'grep -q "\"operator\": \"CONV_2D\"" out'
     good "inspect $part as dot" "$nucleon" inspect "$part" --dot

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "compiler/cortexm/cortexm.h"
+#include "compiler/driver/converter.h"
 #include "compiler/driver/driver.h"
 #include "compiler/litert/litert.h"
 #include "compiler/neutron/arrange.h"
@@ -109,18 +110,21 @@ static void write_intermediate(struct nuc_compiler *c, const char *tag, const ch
         nuc_write_file(c->cx, nuc_format(c->cx, "%s/%s_%s", c->options.intermediates_dir, tag, suffix), bytes);
 }
 
-static struct nuc_payload_io *payload_io(struct nuc_context *cx, const struct nuc_lower_border *borders, uint32_t count)
+static struct nuc_payload_io *payload_io(struct nuc_context *cx, const struct nuc_lower_border *borders,
+                                         const uint8_t *map, uint32_t count)
 {
     struct nuc_payload_io *io = nuc_alloc_array(cx, count, sizeof *io);
 
     for (uint32_t i = 0; i < count; i++)
-        io[i] = (struct nuc_payload_io){.format = borders[i].channels_last ? 1 : 0, .map = (uint8_t)i};
+        io[i] = (struct nuc_payload_io){.format = borders[map[i]].channels_last ? 1 : 0, .map = map[i]};
     return io;
 }
 
 static struct nuc_span compose(struct nuc_compiler *c, const struct nuc_partition *p, const struct nuc_lower_io *io,
-                               const struct nuc_neutron_image *image)
+                               const struct nuc_converted *converted)
 {
+    const struct nuc_neutron_image *image = converted->image;
+
     if (io->n_inputs > UINT8_MAX || io->n_outputs > UINT8_MAX)
         nuc_fail(c->cx, NUC_UNSUPPORTED,
                  "partition %s has %u inputs and %u outputs, a delegate may have 255: keep some of its operators on "
@@ -128,11 +132,11 @@ static struct nuc_span compose(struct nuc_compiler *c, const struct nuc_partitio
                  p->tag, io->n_inputs, io->n_outputs);
     struct nuc_payload payload = {
         .n_args = (uint8_t)io->n_inputs,
-        .n_inputs = (uint8_t)io->n_inputs,
-        .n_outputs = (uint8_t)io->n_outputs,
-        .inputs = payload_io(c->cx, io->inputs, io->n_inputs),
-        .outputs = payload_io(c->cx, io->outputs, io->n_outputs),
-        .version = 1,
+        .n_inputs = (uint8_t)image->n_inputs,
+        .n_outputs = (uint8_t)image->n_outputs,
+        .inputs = payload_io(c->cx, io->inputs, converted->input_map, image->n_inputs),
+        .outputs = payload_io(c->cx, io->outputs, converted->output_map, image->n_outputs),
+        .version = converted->version,
         .microcode = image->microcode,
         .weights = image->weights,
         .kernels = image->kernels,
@@ -191,8 +195,9 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
     struct nuc_span litert = nuc_lt_write(model);
 
     write_intermediate(c, p->tag, "pure.et.tflite", litert);
-    struct nuc_neutron_image *image = nuc_convert_litert(c->cx, model, &convert);
-    struct nuc_span payload = compose(c, p, &io, image);
+    struct nuc_converted converted = nuc_convert_partition(c, p->tag, model, litert, &convert);
+    struct nuc_neutron_image *image = converted.image;
+    struct nuc_span payload = compose(c, p, &io, &converted);
     struct nuc_compile_spec specs[MAX_COMPILE_SPECS];
     uint32_t n_specs = fill_compile_specs(m, specs);
     struct nuc_delegate *delegate = nuc_alloc(c->cx, sizeof *delegate);
@@ -209,6 +214,7 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
     note_cpu_transposes(c->cx, &io, out);
     out->delegate = delegate;
     out->image = image;
+    c->report.runs_on_simulator = c->report.runs_on_simulator && converted.is_ours;
     out->sources = call_sources(m->graph, image);
     out->info = (struct nuc_partition_info){
         .tag = p->tag,
@@ -232,7 +238,9 @@ static void count_nodes(struct nuc_model *m)
 {
     struct nuc_program_report *r = &m->c->report;
 
-    *r = (struct nuc_program_report){.n_partitions = m->partitions->count};
+    *r = (struct nuc_program_report){.n_partitions = m->partitions->count,
+                                     .converter = nuc_converter_name(&m->c->options),
+                                     .runs_on_simulator = true};
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
         r->n_nodes += nuc_is_call(n);
         r->n_delegated += nuc_is_call(n) && n->partition >= 0;

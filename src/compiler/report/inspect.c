@@ -66,12 +66,16 @@ static void print_archive(struct nuc_text *out, const char *path)
 
 static void print_file(struct nuc_text *out, const char *path, struct nuc_span bytes, bool disassemble)
 {
+    struct nuc_lt_model *m;
+
     switch (find_kind(out->cx, path, bytes)) {
     case ARCHIVE:
         print_archive(out, path);
         break;
     case LITERT:
-        nuc_text_addf(out, "LiteRT model, %zu bytes\n%s", bytes.size, nuc_lt_print(nuc_lt_read(out->cx, path, bytes)));
+        m = nuc_lt_read(out->cx, path, bytes);
+        nuc_text_addf(out, "LiteRT model, %zu bytes\n%s", bytes.size, nuc_lt_print(m));
+        nuc_inspect_neutron_graphs(out, m, disassemble);
         break;
     case PROGRAM:
         nuc_inspect_program(out, path, bytes, disassemble);
@@ -100,6 +104,7 @@ static void print_json(struct nuc_text *out, const char *path, struct nuc_span b
     struct nuc_context *cx = out->cx;
     enum file_kind kind = find_kind(cx, path, bytes);
     json_t *tree = nuc_json_tree(cx);
+    struct nuc_lt_model *m;
     struct nuc_graph *g;
 
     nuc_put_string(cx, tree, "kind", names[kind]);
@@ -111,7 +116,9 @@ static void print_json(struct nuc_text *out, const char *path, struct nuc_span b
         nuc_inspect_graph_json(cx, g, tree);
         break;
     case LITERT:
-        nuc_inspect_litert_json(cx, nuc_lt_read(cx, path, bytes), tree);
+        m = nuc_lt_read(cx, path, bytes);
+        nuc_inspect_litert_json(cx, m, tree);
+        nuc_inspect_neutron_graphs_json(cx, m, disassemble, tree);
         break;
     case PROGRAM:
         nuc_inspect_program_json(cx, path, bytes, disassemble, tree);

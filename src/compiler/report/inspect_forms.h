@@ -14,6 +14,14 @@ void nuc_inspect_litert_json(struct nuc_context *cx, const struct nuc_lt_model *
 void nuc_inspect_program_json(struct nuc_context *cx, const char *file, struct nuc_span bytes, bool disassemble,
                               json_t *out);
 
+/* The NeutronGraph operators of a LiteRT model, damaged ones too. JSON: a member "neutron_graphs" if there are any. */
+void nuc_inspect_neutron_graphs(struct nuc_text *out, const struct nuc_lt_model *m, bool disassemble);
+void nuc_inspect_neutron_graphs_json(struct nuc_context *cx, const struct nuc_lt_model *m, bool disassemble,
+                                     json_t *out);
+
+/* Which converter made the microcode, and where it therefore runs. */
+const char *nuc_inspect_maker(struct nuc_context *cx, struct nuc_span microcode);
+
 /* Operators are boxes, what the caller gives and gets is round, constants are only counted; edges are tensors. */
 void nuc_inspect_graph_dot(struct nuc_text *out, const struct nuc_graph *g);
 void nuc_inspect_litert_dot(struct nuc_text *out, const struct nuc_lt_model *m);

@@ -2,6 +2,7 @@
 #include "compiler/neutron/disassemble.h"
 #include "compiler/neutron/payload.h"
 #include "compiler/report/inspect.h"
+#include "compiler/report/inspect_forms.h"
 
 static void add_borders(struct nuc_text *out, const char *what, const struct nuc_payload_io *io, uint8_t count)
 {
@@ -19,6 +20,7 @@ void nuc_inspect_payload(struct nuc_text *out, const char *file, struct nuc_span
                   p.microcode.size, p.weights.size, p.kernels.size);
     nuc_text_addf(out, "      scratch %u, profile %u, debug %u, prefetch %u bytes\n", sizes.scratch, sizes.profile,
                   sizes.debug, sizes.prefetch);
+    nuc_text_addf(out, "      converter %s\n", nuc_inspect_maker(out->cx, p.microcode));
     add_borders(out, "input", p.inputs, p.n_inputs);
     add_borders(out, "output", p.outputs, p.n_outputs);
     if (disassemble)

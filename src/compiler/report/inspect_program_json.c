@@ -290,6 +290,7 @@ static void put_payload(struct program_json *p, json_t *out, struct nuc_span byt
     struct nuc_payload_sizes sizes = nuc_payload_sizes_of(&payload);
 
     nuc_put_int(p->cx, out, "version", payload.version);
+    nuc_put_string(p->cx, out, "converter", nuc_is_microcode(payload.microcode) ? "nucleon" : "other");
     nuc_put_int(p->cx, out, "microcode_bytes", (int64_t)payload.microcode.size);
     nuc_put_int(p->cx, out, "weights_bytes", (int64_t)payload.weights.size);
     nuc_put_int(p->cx, out, "kernels_bytes", (int64_t)payload.kernels.size);

@@ -1,0 +1,27 @@
+/* The converter of a partition: the one built in, or a command. */
+#ifndef NUC_DRIVER_CONVERTER_H
+#define NUC_DRIVER_CONVERTER_H
+
+#include "compiler/driver/driver.h"
+#include "compiler/neutron/convert.h"
+#include "compiler/neutron/lower.h"
+
+/* A program, and which of the delegate's arguments and results its inputs and outputs are. */
+struct nuc_converted {
+    struct nuc_neutron_image *image;
+    uint8_t version; /* of the payload */
+    const uint8_t *input_map, *output_map;
+    bool is_ours; /* microcode the simulator runs */
+};
+
+/*
+ * `litert` is `m` as a file. With options.converter the file goes to that command; what comes back must be one
+ * NeutronGraph with the borders of the partition. Fails with one line that names the command and the partition.
+ */
+struct nuc_converted nuc_convert_partition(struct nuc_compiler *c, const char *tag, const struct nuc_lt_model *m,
+                                           struct nuc_span litert, const struct nuc_convert_options *options);
+
+/* "nucleon", or the command. */
+const char *nuc_converter_name(const struct nuc_options *o);
+
+#endif

@@ -1,0 +1,200 @@
+#!/bin/sh
+# LiteRT models and converters as a user meets them: convert.sh NUCLEON SOURCE_ROOT.
+# The same program whichever way the converter is called; every way in which another converter can fail ends with exit
+# code 1, one line on standard error, no output and nothing left behind.
+set -u
+LC_ALL=C
+export LC_ALL
+[ $# -eq 2 ] || { echo "usage: convert.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
+case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
+root=$(cd "$2" && pwd)
+models=$root/test/fuzz/corpus/litert
+digits=$root/examples/digits
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+cd "$work" || exit 2
+TMPDIR=$work/tmp
+export TMPDIR
+mkdir tmp bin
+failures=0
+passes=0
+
+check() { # NAME CONDITION...
+    name=$1
+    shift
+    if "$@"; then
+        passes=$((passes + 1))
+    else
+        echo "FAIL $name" >&2
+        failures=$((failures + 1))
+    fi
+}
+
+has() { grep -q -- "$1" "$2"; }
+
+# refused NAME TEXT CONVERTER [OPTION...]: compiling with that converter fails and says so.
+refused() {
+    name=$1
+    text=$2
+    converter=$3
+    shift 3
+    "$nucleon" compile "$models/conv.tflite" -o refused.pte --converter "$converter" "$@" >out 2>err
+    code=$?
+    check "$name: exit code $code, not 1: $(head -c 300 err)" [ $code -eq 1 ]
+    check "$name: says one line" [ "$(wc -l <err)" -eq 1 ]
+    check "$name: '$text' is not in: $(head -c 400 err)" has "$text" err
+    check "$name: writes no program" [ ! -e refused.pte ]
+    check "$name: leaves nothing behind" [ -z "$(ls -A tmp)" ]
+}
+
+# fake NAME: a converter from standard input; $in and $out are its files.
+fake() {
+    {
+        printf '#!/bin/sh\nwhile [ $# -gt 0 ]; do\ncase $1 in --input) in=$2 ;; --output) out=$2 ;; --target) target=$2 ;; esac\n'
+        printf 'shift 2\ndone\n'
+        cat
+    } >"bin/$1"
+    chmod +x "bin/$1"
+}
+
+# ---- models as input of compile ----
+
+for model in conv conv2d linear_relu_linear max_pool2d_cl relu_softmax_add; do
+    check "compile $model" "$nucleon" compile "$models/$model.tflite" -o "$model.pte" >/dev/null
+    "$nucleon" compile "$models/$model.tflite" -o again.pte --converter "$nucleon convert" >out 2>&1
+    check "$model: the converter as a command gives another program" cmp -s "$model.pte" again.pte
+    check "$model: does not say who converted it" has "made by $nucleon convert: runs on the simulator" out
+done
+check "explain conv" "$nucleon" explain "$models/conv.tflite" >out
+check "explain names the source" has 'conv.tflite:0' out
+"$nucleon" compile "$models/custom.tflite" -o no.pte >out 2>err
+check "converted models are no input" has 'CUSTOM): custom operator' err
+
+# The channels of each pixel come first: the program's input tells so.
+"$nucleon" inspect conv2d_cl.pte >/dev/null 2>&1
+"$nucleon" compile "$models/conv2d_cl.tflite" -o order.pte >/dev/null
+"$nucleon" inspect order.pte >out
+check "images are channels-last" has 'channels-last' out
+
+# ---- archives ----
+
+"$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o a.pte >out
+check "builtin is said" has "made by nucleon's converter" out
+"$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o b.pte --converter builtin >/dev/null
+"$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o c.pte \
+    --converter "$nucleon convert" >/dev/null
+check "builtin is the default" cmp -s a.pte b.pte
+check "digits through the command is another program" cmp -s a.pte c.pte
+mkdir here there
+"$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o a.pte --intermediates-dir here >out
+"$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o a.pte --intermediates-dir there \
+    --converter "$nucleon convert" >out
+check "partition files" [ "$(ls here)" = "$(ls there)" ]
+for file in here/*_pure.et.tflite; do
+    check "$file is the same" cmp -s "$file" "there/${file#here/}"
+done
+
+# ---- convert ----
+
+for model in "$models"/*.tflite; do
+    base=${model##*/}
+    [ "$base" = custom.tflite ] && continue
+    "$nucleon" convert --input "$model" --output "n_$base" --target imxrt700 >out 2>err
+    check "convert $base: $(head -c 200 err)" [ $? -eq 0 ]
+    check "$base says who converted it" has "made by nucleon's converter" out
+    "$nucleon" convert --input "$model" --output again.tflite >/dev/null
+    check "$base: other bytes" cmp -s "n_$base" again.tflite
+    "$nucleon" inspect "n_$base" --disassemble >out
+    check "$base: inspect names the graph" has "NeutronGraph 'subgraph_000', operator 0, container version 1" out
+    check "$base: inspect names the converter" has 'converter nucleon: runs on its simulator' out
+    check "$base: inspect lists calls" has '^call 0: ' out
+done
+check "inspect as JSON" "$nucleon" inspect n_conv.tflite --json >out
+check "JSON has the graph" has '"neutron_graphs"' out
+"$nucleon" convert --input n_conv.tflite --output twice.tflite --verbose >out
+check "converting twice changes nothing" has "0 of 1 operators in 0 NeutronGraphs" out
+check "a converted operator stays outside" has "outside  operator 0 (CUSTOM): custom operator 'NeutronGraph'" out
+"$nucleon" convert --input "$models/linear_relu_linear.tflite" --output few.tflite --min-num-ops-per-graph 100 >out
+check "groups of few operators stay" has " in 0 NeutronGraphs" out
+"$nucleon" convert --input "$models/conv.tflite" --output no.tflite --target mcx 2>err
+check "unknown target" has "unknown target 'mcx'" err
+"$nucleon" convert --input "$models/conv.tflite" 2>err
+check "convert without --output is bad usage" [ $? -eq 2 ]
+"$nucleon" convert --input "$digits/digits.pt2" --output no.tflite 2>err
+check "an archive is no LiteRT model" has "not a LiteRT file" err
+check "failed conversions write nothing" [ ! -e no.tflite ]
+
+# ---- converters that fail ----
+
+refused "missing program" 'cannot be started: No such file' "$work/bin/none"
+fake crash <<'X'
+kill -SEGV $$
+X
+refused "crash" 'was ended by signal 11' "$work/bin/crash"
+fake fails <<'X'
+echo 'first line' >&2
+echo 'no license' >&2
+exit 7
+X
+refused "exit code" 'ended with code 7: first line; no license' "$work/bin/fails"
+fake hang <<'X'
+echo working
+sleep 1000 &
+sleep 1000
+X
+refused "hang" 'is not done after 1 s and was ended: raise the time limit: working' "$work/bin/hang" \
+    --converter-timeout 1
+fake silent <<'X'
+exit 0
+X
+refused "no output" 'wrote no output file' "$work/bin/silent"
+fake empty <<'X'
+: >"$out"
+X
+refused "empty output" "output of converter '.*': not a LiteRT file" "$work/bin/empty"
+fake garbage <<'X'
+head -c 4096 /dev/urandom >"$out"
+X
+refused "garbage" "output of converter '.*': not a LiteRT file" "$work/bin/garbage"
+fake cut <<X
+"$nucleon" convert --input "\$in" --output "\$out" && head -c 400 "\$out" >"\$out.cut" && mv "\$out.cut" "\$out"
+X
+refused "cut off" "output of converter" "$work/bin/cut"
+fake same <<'X'
+cp "$in" "$out"
+X
+refused "nothing converted" 'the converted model has .* instead of 1: ' "$work/bin/same"
+fake other <<X
+cp "$work/n_linear.tflite" "\$out"
+X
+refused "another model's graph" "is none of the partition's" "$work/bin/other"
+fake foreign <<X
+"$nucleon" convert --input "\$in" --output "\$out" && sed 's/nMCd/nMCe/' "\$out" >"\$out.x" && mv "\$out.x" "\$out"
+X
+refused "no microcode" 'the magic number is missing' "$work/bin/foreign"
+fake leaves <<X
+sleep 1000 &
+"$nucleon" convert --input "\$in" --output "\$out" --target "\$target"
+X
+"$nucleon" compile "$models/conv.tflite" -o leaves.pte --converter "$work/bin/leaves" >/dev/null
+check "a converter that leaves a process behind" cmp -s leaves.pte conv.pte
+mkdir 'bin/with space'
+cp bin/leaves 'bin/with space/converter'
+"$nucleon" compile "$models/conv.tflite" -o space.pte --converter "$work/bin/with space/converter" >/dev/null
+check "a converter with a space in its path" cmp -s space.pte conv.pte
+
+# Microcode that is not nucleon's is taken as it is, and the summary and inspect say so.
+fake vendor <<X
+"$nucleon" convert --input "\$in" --output "\$out" && sed 's/\\(nMCd\\).\\(...\\)/\\1\\x7f\\2/' "\$out" >"\$out.x" &&
+    mv "\$out.x" "\$out"
+X
+"$nucleon" compile "$models/conv.tflite" -o vendor.pte --converter "$work/bin/vendor" >out 2>err
+check "other microcode is taken: $(head -c 300 err)" [ -s vendor.pte ]
+check "the summary says where it runs" has 'not for the simulator' out
+"$nucleon" inspect vendor.pte >out
+check "inspect says that it is another's" has "converter another one than nucleon's" out
+check "nothing is left behind" [ -z "$(ls -A tmp)" ]
+
+echo "$passes passed, $failures failed"
+[ $failures -eq 0 ]
