@@ -3,7 +3,8 @@
  * every operator of the rule sets, 1 to 40 operators each, quantizes them with random samples, compiles them, and
  * compares program and evaluator, operator by operator (teacher.h). The two share nothing but the quantization
  * parameters. Every quantized value is at most one step apart, and equal where the operators are exact; a program
- * without the inner values as outputs gives the same bytes. Exit code 0 when everything held.
+ * without the inner values as outputs gives the same bytes where it runs the same operators on the NPU. Exit code 0
+ * when everything held.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ struct op_count {
 };
 
 struct totals {
-    size_t graphs, operators, failed, refused, edge_nodes, delegated_nodes, partitions;
+    size_t graphs, operators, failed, elsewhere, edge_nodes, delegated_nodes, partitions;
     struct op_count ops[NUC_OP_COUNT];
     struct op_count requantized; /* values quantized a second time, by no operator */
 };
@@ -51,6 +52,7 @@ struct trial {
     size_t n_inputs, sample_bytes[RANDOM_MAX_INPUTS];
     void *plain[MAX_IO], *got[MAX_IO], *expected[MAX_IO]; /* outputs of program, inside, taught */
     int8_t *given[MAX_IO];                                /* taught values */
+    bool same_places;                                     /* the two programs have the same operators on the NPU */
     bool good;
 };
 
@@ -148,7 +150,8 @@ static bool open_samples(struct trial *t, struct nuc_dataset **out)
     return check(t, s, "samples");
 }
 
-static bool open_program(struct trial *t, struct nuc_model *m, const char *name, struct cli_program *program)
+static bool open_program(struct trial *t, struct nuc_model *m, const char *name, struct cli_program *program,
+                         size_t *n_delegated)
 {
     struct nuc_model *partitioned, *lowered;
     struct nuc_program_report report;
@@ -161,7 +164,10 @@ static bool open_program(struct trial *t, struct nuc_model *m, const char *name,
         return false;
     if (cli_program_open_bytes(program, name, bytes, size) != CLI_OK)
         return failed(t, "load", name);
-    if (nuc_program_report(t->c, &report) == NUC_OK && program == &t->program) {
+    if (nuc_program_report(t->c, &report) != NUC_OK)
+        return failed(t, "report", name);
+    *n_delegated = report.n_delegated;
+    if (program == &t->program) {
         t->sum->edge_nodes += report.n_nodes;
         t->sum->delegated_nodes += report.n_delegated;
         t->sum->partitions += report.n_partitions;
@@ -182,6 +188,7 @@ static void make_teacher(struct nuc_context *cx, void *arg)
 static bool make(struct trial *t)
 {
     struct nuc_dataset *samples;
+    size_t n_plain, n_inside;
 
     if (!check(t, nuc_enter(t->c, make_graph, t), "graph") || !open_samples(t, &samples) ||
         !check(t, nuc_quantize(t->floating, samples, &t->quantized), "quantize") ||
@@ -189,8 +196,12 @@ static bool make(struct trial *t)
         return false;
     if (t->teacher.n_outputs + t->teacher.n_values > MAX_IO - RANDOM_MAX_INPUTS)
         return failed(t, "expose", "too many values");
-    return open_program(t, t->quantized, "program", &t->program) &&
-           open_program(t, t->exposed, "program with inner values", &t->inside);
+    if (!open_program(t, t->quantized, "program", &t->program, &n_plain) ||
+        !open_program(t, t->exposed, "program with inner values", &t->inside, &n_inside))
+        return false;
+    t->same_places = n_plain == n_inside;
+    t->sum->elsewhere += !t->same_places;
+    return true;
 }
 
 /* ---- running ---- */
@@ -299,13 +310,13 @@ static bool judge_output(struct trial *t, uint32_t index)
     float largest = 0;
     char text[128];
 
-    if (memcmp(t->plain[index], got, bytes) != 0)
+    if (t->same_places && memcmp(t->plain[index], got, bytes) != 0)
         return failed(t, "outputs", "the program without inner values gives other bytes");
     for (size_t k = 0; k < bytes / sizeof(float); k++)
         largest = fmaxf(largest, fabsf(expected[k]));
     for (size_t k = 0; k < bytes / sizeof(float); k++) {
         bool near =
-            fabsf(expected[k] - got[k]) <= 1e-5f * largest + 1e-6f || memcmp(&expected[k], &got[k], sizeof(float)) == 0;
+            fabsf(expected[k] - got[k]) <= 1e-4f * largest + 1e-6f || memcmp(&expected[k], &got[k], sizeof(float)) == 0;
         if (!near && !(isnan(expected[k]) && isnan(got[k]))) {
             snprintf(text, sizeof text, "output %u is %.9g at %zu, the evaluator has %.9g", index, (double)got[k], k,
                      (double)expected[k]);
@@ -340,13 +351,21 @@ static bool run(struct trial *t, size_t sample)
 
 /* ---- the report ---- */
 
-/* The quantized graph as text, and with its inner values as outputs as an archive, for the other tools. */
-static void save(const struct trial *t)
+static void save_model(const struct trial *t, struct nuc_model *m, const char *suffix)
 {
-    const char *text;
     char path[1024];
 
+    snprintf(path, sizeof path, "%s/%llu%s.pt2", t->q->save, (unsigned long long)t->q->seed, suffix);
+    if (m != NULL && nuc_model_write(m, path) != NUC_OK)
+        fprintf(stderr, "differential: %s\n", nuc_compiler_message(t->c));
+}
+
+/* The graph as text, and quantized, without and with its inner values as outputs, as archives for the other tools. */
+static void save(const struct trial *t)
+{
     struct nuc_model *m = t->quantized != NULL ? t->quantized : t->floating;
+    const char *text;
+    char path[1024];
 
     if (m == NULL || nuc_model_text(m, true, &text) != NUC_OK)
         return;
@@ -356,9 +375,8 @@ static void save(const struct trial *t)
         fprintf(stderr, "differential: %s: cannot be written\n", path);
     if (f != NULL)
         fclose(f);
-    snprintf(path, sizeof path, "%s/%llu.pt2", t->q->save, (unsigned long long)t->q->seed);
-    if (t->exposed != NULL && nuc_model_write(t->exposed, path) != NUC_OK)
-        fprintf(stderr, "differential: %s\n", nuc_compiler_message(t->c));
+    save_model(t, t->quantized, "");
+    save_model(t, t->exposed, "_inner");
 }
 
 static void run_trial(const struct request *q, struct totals *sum)
@@ -389,20 +407,24 @@ static void run_trial(const struct request *q, struct totals *sum)
 static void print_op(const char *name, const struct op_count *count, const char *reason)
 {
     if (count->values != 0)
-        printf("  %-32s %9zu %9zu %5zu  %s\n", name, count->values, count->different, count->largest,
+        printf("  %-38s %9zu %9zu %5zu  %s\n", name, count->values, count->different, count->largest,
                reason != NULL ? reason : "exact");
 }
 
 static void print_totals(const struct totals *sum, bool quiet)
 {
     if (!quiet) {
-        printf("  %-32s %9s %9s %5s  allowed: one step because\n", "operator", "values", "different", "steps");
+        printf("  %-38s %9s %9s %5s  allowed: one step because\n", "operator", "values", "different", "steps");
         for (int op = 0; op < NUC_OP_COUNT; op++)
             print_op(nuc_op_name((enum nuc_op)op), &sum->ops[op], teacher_reason((enum nuc_op)op));
-        print_op("none, quantized again", &sum->requantized, NULL);
+        print_op("none: inputs, values quantized again", &sum->requantized, NULL);
     }
     printf("%zu graphs of %zu operators, %zu of %zu Edge nodes in %zu partitions: %zu failed\n", sum->graphs,
            sum->operators, sum->delegated_nodes, sum->edge_nodes, sum->partitions, sum->failed);
+    if (!quiet)
+        printf("(%zu graphs run other operators on the NPU when inner values are outputs: their programs' own outputs "
+               "were not compared)\n",
+               sum->elsewhere);
 }
 
 int main(int argc, char **argv)

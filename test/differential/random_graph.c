@@ -1,6 +1,6 @@
 #include "random_graph.h"
 
-#include <string.h>
+#include <math.h>
 
 #include "random_build.h"
 
@@ -171,7 +171,8 @@ static void add_input(struct rb *b, struct random_graph *out, unsigned index)
     out->low[index] = ranges[range][0];
     out->high[index] = ranges[range][1];
     struct nuc_node *node = nuc_add_placeholder(b->g, "x", NUC_USER_INPUT, &meta);
-    b->values[b->n_values++] = (struct rb_value){node, 6};
+    float bound = fmaxf(fabsf(out->low[index]), fabsf(out->high[index]));
+    b->values[b->n_values++] = (struct rb_value){node, bound};
 }
 
 /* Mostly the value made last, so that graphs are deep. */

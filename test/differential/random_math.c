@@ -248,6 +248,7 @@ static bool reduce(struct rb *b, const struct rb_value *x, enum nuc_op op)
     struct nuc_node *node = rb_call(b, op, x);
     if (count != 0 || !random_one_of(&b->r, 3))
         nuc_set_arg_ints(node, b->g, 1, dims, (uint32_t)count);
+    node->args[1].given = true; /* none: all dimensions */
     nuc_set_arg_bool(node, 2, random_one_of(&b->r, 2));
     return rb_finish(b, node, sum ? 20 * x->bound : x->bound);
 }

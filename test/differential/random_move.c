@@ -120,7 +120,6 @@ static void set_format(struct nuc_node *node, uint32_t index, enum nuc_memory_fo
 static bool copy(struct rb *b, const struct rb_value *x, enum nuc_op op)
 {
     struct nuc_node *node = rb_call(b, op, x);
-
     if (op == NUC_OP_DROPOUT) {
         nuc_set_arg_float(node, 1, 0.5);
         nuc_set_arg_bool(node, 2, false);

@@ -12,7 +12,7 @@ static float weight_range(int64_t terms)
 /* A bias that may push all results to one side. */
 static struct nuc_node *bias_of(struct rb *b, int64_t channels, float bound)
 {
-    float shift = random_one_of(&b->r, 4) ? (random_one_of(&b->r, 2) ? bound : -bound) : 0;
+    float most = fminf(bound, 20), shift = random_one_of(&b->r, 4) ? (random_one_of(&b->r, 2) ? most : -most) : 0;
 
     if (random_one_of(&b->r, 3))
         return NULL;
@@ -134,7 +134,8 @@ static bool pool(struct rb *b, const struct rb_value *x, enum nuc_op op)
     if (!random_one_of(&b->r, 4))
         nuc_set_arg_ints(node, b->g, 2, w.stride, n);
     nuc_set_arg_ints(node, b->g, 3, w.pad, n);
-    if (max && random_one_of(&b->r, 8))
+    /* With both, a window may lie in the padding alone. */
+    if (max && w.pad[0] == 0 && w.pad[1] == 0 && random_one_of(&b->r, 4))
         nuc_set_arg_ints(node, b->g, 4, w.dilation, n);
     if (random_one_of(&b->r, 8))
         nuc_set_arg_bool(node, max ? 5 : 4, true);
@@ -179,6 +180,7 @@ static bool resize(struct rb *b, const struct rb_value *x, enum nuc_op op)
     nuc_set_arg_ints(node, b->g, 1, sizes, 2);
     if (op == NUC_OP_UPSAMPLE_BILINEAR)
         nuc_set_arg_bool(node, 2, align);
+    node->args[node->n_args - 1].given = true; /* no scale factors */
     return rb_finish(b, node, x->bound);
 }
 

@@ -9,6 +9,8 @@
 #define FIXED_POINT "the multiplier is a 31-bit fraction and rounding takes two steps, the evaluator multiplies floats"
 #define TIES "halves are rounded away from zero, in the quantized graph to even"
 #define RESCALED "the result has another scale, and the 31-bit factor between the two is no float"
+#define TABLE "LiteRT multiplies values by the reciprocal of the scale, in float, to fill its table"
+#define ON_THE_CPU "it is computed in float on the CPU, in another order"
 #define EXPONENTIAL "exponentials and the division are fixed-point numbers of a few dozen bits"
 
 static const char *const reasons[NUC_OP_COUNT] = {
@@ -47,6 +49,18 @@ static const char *const reasons[NUC_OP_COUNT] = {
     [NUC_OP_CLAMP_] = RESCALED,
     [NUC_OP_ABS] = RESCALED,
     [NUC_OP_NEG] = RESCALED,
+    [NUC_OP_BATCH_NORM] = ON_THE_CPU,
+    [NUC_OP_SILU] = ON_THE_CPU,
+    [NUC_OP_GELU] = ON_THE_CPU,
+    [NUC_OP_HARDSIGMOID] = ON_THE_CPU,
+    [NUC_OP_EXP] = TABLE,
+    [NUC_OP_SIGMOID] = TABLE,
+    [NUC_OP_SIGMOID_] = TABLE,
+    [NUC_OP_TANH] = TABLE,
+    [NUC_OP_TANH_] = TABLE,
+    [NUC_OP_LOG] = TABLE,
+    [NUC_OP_RSQRT] = TABLE,
+    [NUC_OP_SQRT] = ON_THE_CPU,
     [NUC_OP_SOFTMAX] = EXPONENTIAL,
 };
 

@@ -462,7 +462,8 @@ static void test_several_borders(void **state)
 
     nuc_set_arg_node(sum, n->g, 1, y);
     struct nuc_node *result = finished_call(n, sum, 1, 0);
-    finish(n, (struct nuc_node *[]){result, h}, 2);
+    struct nuc_node *other = dequantize(n, nuc_arg_node(h, 0), 0.75, -5, NUC_I8);
+    finish(n, (struct nuc_node *[]){result, other}, 2);
     ASSERT_OPS(n, NUC_LT_TRANSPOSE, NUC_LT_TRANSPOSE, NUC_LT_CONV_2D, NUC_LT_ADD, NUC_LT_TRANSPOSE, NUC_LT_TRANSPOSE);
     assert_int_equal(n->io.n_inputs, 2);
     assert_int_equal(n->io.n_outputs, 2);

@@ -288,6 +288,17 @@ static void make_contiguous_if_same(struct nuc_node *node)
     node->vals[0] = border_meta(&node->vals[0]);
 }
 
+/* Operators on the CPU take the dim order of their results from that of their inputs, and were planned with it. */
+static bool is_read_by_cpu(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        if (user->op != NUC_OP_OUTPUT && user->op != NUC_OP_CALL_DELEGATE && !nuc_is_quantize(user))
+            return true;
+    }
+    return false;
+}
+
 /*
  * With one channel, contiguous and channels-last are the same bytes, and a NeutronBackend takes them under the name
  * contiguous only. The name follows a quantized input and a dequantized output to the border of the program, where an
@@ -301,7 +312,7 @@ static void settle_border_orders(struct nuc_node *call)
         struct nuc_node *input = inputs->u.nodes[i];
         struct nuc_node *source = nuc_is_quantize(input) ? nuc_arg_node(input, 0) : NULL;
         make_contiguous_if_same(input);
-        if (source != NULL && nuc_is_placeholder(source))
+        if (source != NULL && nuc_is_placeholder(source) && !is_read_by_cpu(source))
             make_contiguous_if_same(source);
     }
     for (uint32_t i = 0; i < call->n_users; i++) {
@@ -309,8 +320,9 @@ static void settle_border_orders(struct nuc_node *call)
         make_contiguous_if_same(result);
         call->vals[result->args[1].u.i] = result->vals[0];
         for (uint32_t k = 0; k < result->n_users; k++) {
-            if (nuc_is_dequantize(result->users[k]))
-                make_contiguous_if_same(result->users[k]);
+            struct nuc_node *reader = result->users[k];
+            if (nuc_is_dequantize(reader) && !is_read_by_cpu(reader))
+                make_contiguous_if_same(reader);
         }
     }
 }

@@ -176,6 +176,8 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
         nuc_run_edge_passes_sdk31(m->graph);
     else if (options.target->npu_name != NULL)
         nuc_run_edge_passes(m->graph);
+    if (!o->reference_compat)
+        nuc_run_cluster_passes(m->graph);
     started = nuc_stage_done(c, "edge-passes", m->graph, started);
     m->partitions = nuc_place(m, &options);
     nuc_stage_done(c, "partition", m->graph, started);

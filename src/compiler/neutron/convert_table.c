@@ -177,15 +177,25 @@ static int16_t hard_gate(const struct curve *c, int16_t hires)
     return (int16_t)((v + (1 << 15)) >> 1);
 }
 
+/* An input step of over 128 output steps is beyond LiteRT's formula, which shifts to the right only. */
+static int8_t hard_swish_of_coarse(const struct curve *c, int q)
+{
+    double x = (double)c->in.scale * (q - c->in.zero);
+    double v = round(x * fmin(fmax(x + 3.0, 0.0), 6.0) / 6.0 / (double)c->out.scale);
+
+    return saturate((int64_t)fmin(fmax(v, -1024.0), 1024.0) + c->out.zero);
+}
+
 static int8_t hard_swish(const struct curve *c, int q)
 {
     int16_t hires = (int16_t)((q - c->in.zero) * 128);
     struct nuc_multiplier m = nuc_multiplier_from_scale((double)(1.0f / 128.0f * c->in.scale / c->out.scale));
     int32_t value = high_mul16(hires, multiplier16(m.multiplier));
     int32_t product = hard_gate(c, hires) * value / (1 << 15);
-    int32_t shift = m.shift < 0 ? -m.shift : 0;
 
-    return saturate((int64_t)nuc_rounding_shift_right(product, shift) + c->out.zero);
+    if (m.shift > 0)
+        return hard_swish_of_coarse(c, q);
+    return saturate((int64_t)nuc_rounding_shift_right(product, -m.shift) + c->out.zero);
 }
 
 struct function {

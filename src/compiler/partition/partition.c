@@ -120,6 +120,47 @@ static void check_nodes(struct partitioning *p)
     }
 }
 
+/*
+ * Rules about whole clusters, which the reference does not have: it goes on and computes nonsense, or fails. What is
+ * between quantize and dequantize nodes has to be one operator, read by nobody else.
+ */
+static void check_cluster_member(struct partitioning *p, struct nuc_node *member)
+{
+    struct nuc_node *compute = member->cluster;
+    struct nuc_verdict v = {.actual = "", .limit = ""};
+
+    if (member != compute && nuc_is_activation(member->op)) {
+        v.rule = "an activation between the operator and its quantize or dequantize node is quantized itself";
+        v.actual = member->name;
+        v.fix = "quantize the value between the two";
+        refuse(p, compute, v);
+    }
+    bool is_result = member == compute || member->op == NUC_OP_GETITEM;
+    for (uint32_t i = 0; i < member->n_users; i++) {
+        const struct nuc_node *user = member->users[i];
+        if (is_result ? nuc_is_quantize(user) || user->op == NUC_OP_GETITEM : user->cluster == compute)
+            continue;
+        v.rule = "the result, and what else is not quantized, is read by quantize nodes and inside of the cluster only";
+        v.actual = user->name;
+        v.fix = "quantize the reader, too";
+        refuse(p, compute, v);
+    }
+}
+
+static void check_clusters(struct partitioning *p)
+{
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        if (n->cluster == NULL || !nuc_is_call(n) || nuc_is_quantize(n))
+            continue;
+        check_cluster_member(p, n);
+        if (n != n->cluster)
+            continue;
+        struct nuc_verdict v = nuc_check_parameters(&p->support, n);
+        if (!v.ok)
+            refuse(p, n, v);
+    }
+}
+
 static void find_supported(struct partitioning *p)
 {
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
@@ -388,6 +429,8 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
     add_decisions(&p);
     p.not_delegated = not_delegated_new(g, o);
     check_nodes(&p);
+    if (!o->reference_compat)
+        check_clusters(&p);
     if (!o->no_delegate)
         propose(&p);
     add_result(&p);

@@ -101,7 +101,9 @@ static void widen(struct nuc_graph *g, struct nuc_node *conv)
     struct nuc_node *last = conv, *wide = insert_conv2d(g, conv), *gone[3] = {conv, NULL, NULL};
     uint32_t n_gone = 1;
 
-    if (last->n_users == 1 && last->users[0]->op == NUC_OP_BATCH_NORM && nuc_arg_node(last->users[0], 0) == last) {
+    /* Without a batch dimension the norm's channels are not those of the convolution. */
+    if (conv->vals[0].rank == 3 && last->n_users == 1 && last->users[0]->op == NUC_OP_BATCH_NORM &&
+        nuc_arg_node(last->users[0], 0) == last) {
         last = gone[n_gone++] = last->users[0];
         wide = nuc_insert_activation(g, conv, last, wide);
     }

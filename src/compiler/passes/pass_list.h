@@ -49,6 +49,14 @@ bool nuc_separate_leading(struct nuc_graph *g);
 bool nuc_separate_leading_sdk31(struct nuc_graph *g);
 /* An auxiliary node between an operator and its quantize gets a cluster of its own. */
 bool nuc_separate_trailing(struct nuc_graph *g);
+/* Whatever moves values between a dequantize node, an operator and its quantize node gets a cluster of its own. */
+bool nuc_separate_moves(struct nuc_graph *g);
+/* Quantize nodes that make the same of one value are one. */
+bool nuc_merge_quantize(struct nuc_graph *g);
+/* Copies have a dim order that tensors can have at run time. */
+bool nuc_plain_orders(struct nuc_graph *g);
+/* An operator that may run on the NPU shares no dequantize node: what it reads there is no float value. */
+bool nuc_split_dequantize(struct nuc_graph *g);
 /* as_strided_copy behind a mean that moves nothing is bypassed. */
 bool nuc_remove_as_strided(struct nuc_graph *g);
 /* squeeze_copy and unsqueeze_copy become view_copy. */

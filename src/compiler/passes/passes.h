@@ -80,6 +80,13 @@ void nuc_run_edge_passes(struct nuc_graph *g);
 void nuc_run_edge_passes_sdk31(struct nuc_graph *g);
 
 /*
+ * Behind those passes, where the reference is not followed: quantized values at all borders of all clusters, so that no
+ * float value leaves or enters one, and only dim orders that tensors can have at run time. Nodes are renamed when
+ * something changes.
+ */
+void nuc_run_cluster_passes(struct nuc_graph *g);
+
+/*
  * Permutations and concatenations left on the CPU that read and write int8 of the same parameters move the int8 values
  * themselves: their quantize and dequantize nodes go. For the graph behind partitioning. Nodes are renamed when
  * something changes.

@@ -1,4 +1,5 @@
 /* The order of the passes. */
+#include "compiler/passes/decompose.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/passes.h"
 
@@ -49,6 +50,12 @@ static const struct pass edge_passes_sdk31[] = {
     {"reshapes to view", nuc_reshapes_to_view, IN_BOTH_MODES},
 };
 
+static const struct pass cluster_passes[] = {
+    {"separate what moves values", nuc_separate_moves, IN_DEFAULT_MODE},
+    {"merge quantize nodes", nuc_merge_quantize, IN_DEFAULT_MODE},
+    {"split dequantize nodes", nuc_split_dequantize, IN_DEFAULT_MODE},
+};
+
 static const struct pass lowered_passes[] = {
     {"move quantized values", nuc_move_quantized, IN_BOTH_MODES},
 };
@@ -73,13 +80,22 @@ static bool same_layouts(const struct nuc_node *a, const struct nuc_node *b)
     return same;
 }
 
+/* A view of a value that lies in another order by now needs a copy. */
+static bool needs_copy(const struct nuc_node *node)
+{
+    const struct nuc_node *input = node->op == NUC_OP_VIEW ? nuc_arg_node(node, 0) : NULL;
+
+    return input != NULL && !is_viewable(&input->vals[0], node->vals[0].sizes, node->vals[0].rank);
+}
+
 /* A pass that changes the dim order of a value changes those of what is computed from it. */
 static void infer_layouts(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_node inferred = *n;
         if (!nuc_is_call(n) || n->op == NUC_OP_CALL_DELEGATE)
             continue;
+        n->op = needs_copy(n) ? NUC_OP_RESHAPE : n->op;
+        struct nuc_node inferred = *n;
         nuc_infer_shape(g, &inferred);
         if (!same_layouts(n, &inferred))
             n->vals = inferred.vals;
@@ -140,6 +156,14 @@ void nuc_run_edge_passes_sdk31(struct nuc_graph *g)
     run_cycles(g, edge_passes_sdk31, COUNT(edge_passes_sdk31));
     infer_layouts(g);
     nuc_rename_as_traced(g);
+}
+
+void nuc_run_cluster_passes(struct nuc_graph *g)
+{
+    if (nuc_plain_orders(g))
+        infer_layouts(g);
+    if (run_cycles(g, cluster_passes, COUNT(cluster_passes)))
+        nuc_rename_as_traced(g);
 }
 
 void nuc_run_lowered_passes(struct nuc_graph *g)

@@ -129,3 +129,151 @@ bool nuc_separate_trailing(struct nuc_graph *g)
 {
     return sweep(g, separate_trailing);
 }
+
+/* ---- beyond the reference: whatever moves values is a cluster of its own ---- */
+
+static bool moves(enum nuc_op op)
+{
+    static const bool rows[NUC_OP_COUNT] = {
+        [NUC_OP_EDGE_VIEW] = true,         [NUC_OP_EDGE_PERMUTE] = true,   [NUC_OP_EDGE_CLONE] = true,
+        [NUC_OP_EDGE_SQUEEZE_DIMS] = true, [NUC_OP_EDGE_UNSQUEEZE] = true, [NUC_OP_EDGE_CLONE_DIM_ORDER] = true,
+    };
+
+    return rows[op];
+}
+
+/* The dequantize node whose values arrive at a node that moves them, of one scale and not of a constant; or NULL. */
+static struct nuc_node *origin_of(const struct nuc_node *node)
+{
+    struct nuc_node *from = nuc_arg_node(node, 0);
+
+    while (from != NULL && moves(from->op))
+        from = nuc_arg_node(from, 0);
+    if (from == NULL || from->op != NUC_OP_DEQUANTIZE_PER_TENSOR)
+        return NULL;
+    const struct nuc_node *quantized = nuc_arg_node(from, 0);
+    return quantized != NULL && nuc_is_static(quantized) ? NULL : from;
+}
+
+static double number(const struct nuc_arg *a)
+{
+    return a->kind == NUC_ARG_INT ? (double)a->u.i : a->u.f;
+}
+
+/* Quantize and dequantize nodes: scale, zero point, range. */
+static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)
+{
+    double x = number(&a->args[1]), y = number(&b->args[1]);
+
+    return !(x < y) && !(x > y) && a->args[2].u.i == b->args[2].u.i && a->args[3].u.i == b->args[3].u.i &&
+           a->args[4].u.i == b->args[4].u.i;
+}
+
+static bool is_quantize(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_QUANTIZE_PER_TENSOR;
+}
+
+/* Moved values keep their parameters, so they may be quantized anywhere on the way. */
+static bool separate_moved(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
+{
+    const struct nuc_node *origin = moves(aux->op) ? origin_of(aux) : NULL;
+    bool wanted = false;
+
+    for (uint32_t i = 0; origin != NULL && i < aux->n_users; i++) {
+        const struct nuc_node *user = aux->users[i];
+        wanted |= is_quantize(user) ? nuc_has_cluster(ends, aux) && !same_parameters(user, origin)
+                                    : nuc_has_cluster(ends, user);
+    }
+    if (wanted)
+        insert_pair(g, aux, origin);
+    return wanted;
+}
+
+/* The same backwards: what is quantized behind the move may be quantized in front of it. */
+static bool separate_moving(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
+{
+    struct nuc_node *main = nuc_arg_node(aux, 0);
+
+    if (!moves(aux->op) || main == NULL || main->n_users != 1 || moves(main->op) || nuc_is_dequantize(main) ||
+        !nuc_is_call(main) || !nuc_has_cluster(ends, main) || aux->n_users == 0)
+        return false;
+    for (uint32_t i = 0; i < aux->n_users; i++) {
+        if (!is_quantize(aux->users[i]) || !same_parameters(aux->users[i], aux->users[0]))
+            return false;
+    }
+    insert_pair(g, main, aux->users[0]);
+    return true;
+}
+
+bool nuc_separate_moves(struct nuc_graph *g)
+{
+    bool changed = sweep(g, separate_moved);
+
+    return sweep(g, separate_moving) || changed;
+}
+
+/* The earlier one of two quantize nodes that make the same of `node`; they stand behind it in some order. */
+static bool merge_pair(struct nuc_graph *g, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        for (uint32_t k = i + 1; k < node->n_users; k++) {
+            struct nuc_node *first = node->users[i], *second = node->users[k];
+            if (!is_quantize(first) || !is_quantize(second) || !same_parameters(first, second) ||
+                first->vals[0].dtype != second->vals[0].dtype)
+                continue;
+            if (first->prev != node)
+                nuc_move_before(g, first, node->next);
+            nuc_replace_uses(g, second, first, NULL);
+            nuc_remove_node(g, second);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool nuc_merge_quantize(struct nuc_graph *g)
+{
+    bool changed = false;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        while (!n->is_tuple && nuc_is_call(n) && merge_pair(g, n))
+            changed = true;
+    }
+    return changed;
+}
+
+static struct nuc_node *copy_of(struct nuc_graph *g, const struct nuc_node *dequantize)
+{
+    struct nuc_node *copy = nuc_insert(g, dequantize->next, dequantize->op, dequantize);
+
+    for (uint32_t i = 0; i < dequantize->n_args; i++)
+        nuc_copy_arg(g, copy, i, dequantize, i);
+    nuc_set_val(g, copy, &dequantize->vals[0]);
+    return copy;
+}
+
+static bool is_dequantize_op(enum nuc_op op)
+{
+    return nuc_op_kind(op) == NUC_KIND_DEQUANT;
+}
+
+bool nuc_split_dequantize(struct nuc_graph *g)
+{
+    struct nuc_cluster_ends ends = nuc_cluster_ends(g);
+    uint32_t count;
+    struct nuc_node **nodes = nuc_collect(g, is_dequantize_op, &count);
+    bool changed = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_node *node = nodes[i];
+        for (uint32_t k = node->n_users; k-- > 0 && node->n_users > 1;) {
+            struct nuc_node *user = node->users[k];
+            if (!nuc_is_call(user) || nuc_is_quantize(user) || !ends.inputs[user->id])
+                continue;
+            nuc_replace_input(g, user, node, copy_of(g, node));
+            changed = true;
+        }
+    }
+    return changed;
+}

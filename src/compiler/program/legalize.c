@@ -103,6 +103,8 @@ static struct nuc_node *add_copy(struct nuc_graph *g, struct nuc_node *source, c
     nuc_set_arg_ints(copy, g, (uint32_t)index, order, source->vals[0].rank);
     copy->source = source->source;
     nuc_infer_shape(g, copy);
+    /* Sizes of 1 give one layout several names: the kernel asks for that of the argument. */
+    memcpy(copy->vals[0].dim_order, dim_order, source->vals[0].rank);
     return copy;
 }
 

@@ -12,6 +12,11 @@ bool nuc_is_auxiliary(enum nuc_op op)
     return auxiliary[op];
 }
 
+bool nuc_is_activation(enum nuc_op op)
+{
+    return op == NUC_OP_EDGE_RELU || op == NUC_OP_EDGE_HARDTANH || op == NUC_OP_EDGE_SIGMOID || op == NUC_OP_EDGE_TANH;
+}
+
 struct ends_check {
     const struct nuc_cluster_ends *ends;
     bool ok;

@@ -10,6 +10,9 @@
 /* Operators that may sit between an operator and its quantize and dequantize nodes. */
 bool nuc_is_auxiliary(enum nuc_op op);
 
+/* Those of them that compute: relu, hardtanh, sigmoid, tanh. */
+bool nuc_is_activation(enum nuc_op op);
+
 /* For every node, by id: whether all paths against and along the edges end properly. */
 struct nuc_cluster_ends {
     bool *inputs;  /* every input is a dequantize node, or an auxiliary node of which that holds */

@@ -82,6 +82,11 @@ struct nuc_verdict nuc_check_target(const struct nuc_support *s, const struct nu
 struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct nuc_node *node);
 
 /* The rules about the partition the node is in; s->partitions is set. */
+/*
+ * Rules about the quantize nodes behind the operator that the reference does not ask in time: all make the same of the
+ * result, and of a value that is only moved what it was.
+ */
+struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_verdict nuc_check_partition(const struct nuc_support *s, const struct nuc_node *node);
 
 /*

@@ -1,0 +1,75 @@
+/* Rules about the quantization around an operator that the reference leaves to its verifier, or to nobody. */
+#include "compiler/support/facts.h"
+
+/* Operators whose results are values of their input: the NPU has no other scale for them. */
+static const bool keeps_values[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_VIEW] = true,
+    [NUC_OP_EDGE_PERMUTE] = true,
+    [NUC_OP_EDGE_CLONE] = true,
+    [NUC_OP_EDGE_CLONE_DIM_ORDER] = true,
+    [NUC_OP_EDGE_SLICE] = true,
+    [NUC_OP_EDGE_PAD] = true,
+    [NUC_OP_EDGE_CONSTANT_PAD] = true,
+    [NUC_OP_EDGE_MAX_POOL2D] = true,
+    [NUC_OP_EDGE_AVG_POOL2D] = true,
+    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = true,
+    [NUC_OP_EDGE_UPSAMPLE_BILINEAR] = true,
+    [NUC_OP_EDGE_UPSAMPLE_NEAREST] = true,
+};
+
+struct results {
+    struct quant first;
+    uint32_t count;
+    bool same;
+};
+
+static void add_results(const struct nuc_node *node, struct results *r)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        struct quant q;
+        if (!quantize_quant(node->users[i], &q))
+            continue;
+        if (r->count++ == 0)
+            r->first = q;
+        r->same = r->same && same_parameters(&r->first, &q) && r->first.dtype == q.dtype;
+    }
+}
+
+/* What the quantize nodes make of the first result, which getitem nodes take out of a tuple. */
+static struct results results_of(const struct nuc_node *node)
+{
+    struct results r = {.same = true};
+
+    if (!node->is_tuple)
+        add_results(node, &r);
+    for (uint32_t i = 0; node->is_tuple && i < node->n_users; i++) {
+        const struct nuc_node *item = node->users[i];
+        if (item->op == NUC_OP_GETITEM && item->args[1].u.i == 0)
+            add_results(item, &r);
+    }
+    return r;
+}
+
+static struct nuc_verdict refused(const struct nuc_support *s, const char *rule, const struct quant *a,
+                                  const struct quant *b)
+{
+    const char *actual = nuc_format(s->g->cx, "%.9g, %lld and %.9g, %lld", a->scale, (long long)a->zero_point, b->scale,
+                                    (long long)b->zero_point);
+
+    return (struct nuc_verdict){false, rule, actual, "the same", "quantize the model again"};
+}
+
+struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct results r = results_of(node);
+    struct quant in;
+
+    if (!r.same)
+        return (struct nuc_verdict){false, "every reader takes the result in one quantization", "several", "one",
+                                    "quantize the model again"};
+    if (r.count == 0 || !keeps_values[node->op] || !input_quant(node, 0, &in))
+        return (struct nuc_verdict){.ok = true};
+    if (!same_parameters(&in, &r.first))
+        return refused(s, "input and output have the same scale and zero point", &in, &r.first);
+    return (struct nuc_verdict){.ok = true};
+}
