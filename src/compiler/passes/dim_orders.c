@@ -117,15 +117,15 @@ static struct nuc_node *own_parameter(struct nuc_node *operand)
 }
 
 /*
- * A parameter that broadcasts over a channels-last tensor becomes one of as many dimensions, channels-last too. Its
- * readers are inferred again.
+ * A parameter that broadcasts over a channels-last tensor becomes one of as many dimensions, channels-last too; indices
+ * do not. Its readers are inferred again.
  */
 static bool relay_parameter(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *operand)
 {
     struct nuc_node *p = own_parameter(operand);
     uint32_t rank = node->vals[0].rank;
 
-    if (p == NULL || rank != 4 || p->vals[0].rank > rank)
+    if (p == NULL || rank != 4 || p->vals[0].rank > rank || p->vals[0].dtype == NUC_I64)
         return false;
     struct nuc_meta meta = p->vals[0];
     uint32_t ones = rank - meta.rank;
@@ -179,10 +179,10 @@ static void make_usable(struct nuc_graph *g, struct nuc_node *node)
 void nuc_make_orders_usable(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!nuc_is_call(n) || n->is_tuple || n->n_vals == 0)
+        if (!nuc_is_call(n) || n->n_vals == 0)
             continue;
         nuc_infer_shape(g, n);
-        if (!is_usable(&n->vals[0]))
+        if (!n->is_tuple && !is_usable(&n->vals[0]))
             make_usable(g, n);
     }
     nuc_remove_dead(g);
