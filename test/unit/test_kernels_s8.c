@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/dsp/dsp.h"
 #include "kernels/select/select_s8.h"
 
 #define ROUNDS 400
@@ -235,7 +236,7 @@ static void check_conv(bool depthwise, bool transposed, const conv_fn *kernels, 
 
 static void test_conv(void **state)
 {
-    static const conv_fn kernels[] = {nuc_ref_conv_s8, nuc_kernel_conv_s8};
+    static const conv_fn kernels[] = {nuc_ref_conv_s8, nuc_dsp_conv_s8};
 
     (void)state;
     check_conv(false, false, kernels, sizeof kernels / sizeof kernels[0]);
@@ -243,7 +244,7 @@ static void test_conv(void **state)
 
 static void test_depthwise(void **state)
 {
-    static const conv_fn kernels[] = {nuc_ref_depthwise_s8, nuc_kernel_depthwise_s8};
+    static const conv_fn kernels[] = {nuc_ref_depthwise_s8, nuc_dsp_depthwise_s8};
 
     (void)state;
     check_conv(true, false, kernels, sizeof kernels / sizeof kernels[0]);
@@ -251,7 +252,7 @@ static void test_depthwise(void **state)
 
 static void test_transposed(void **state)
 {
-    static const conv_fn kernels[] = {nuc_ref_transposed_conv_s8, nuc_kernel_transposed_conv_s8};
+    static const conv_fn kernels[] = {nuc_ref_transposed_conv_s8};
 
     (void)state;
     check_conv(false, true, kernels, sizeof kernels / sizeof kernels[0]);
@@ -263,7 +264,7 @@ typedef void (*matmul_fn)(const struct nuc_matmul_s8 *m, const int8_t *in, const
 
 static void test_matmul(void **state)
 {
-    static const matmul_fn kernels[] = {nuc_ref_matmul_s8, nuc_kernel_matmul_s8};
+    static const matmul_fn kernels[] = {nuc_ref_matmul_s8, nuc_dsp_matmul_s8};
     struct numbers n = {11};
 
     (void)state;
@@ -324,7 +325,7 @@ static void test_add(void **state)
                                number(&n, -128, 127),
                                number(&n, -128, 0),
                                number(&n, 0, 127)};
-        nuc_kernel_add_s8(&p, &loops, a, b, out);
+        (round % 2 != 0 ? nuc_ref_add_s8 : nuc_dsp_add_s8)(&p, &loops, a, b, out);
         for (int32_t i = 0; i < size * 3; i++) {
             int64_t sum = rescale((a[i] + p.offset_a) * 1048576LL, p.a.multiplier, p.a.shift) +
                           rescale((b[i % size] + p.offset_b) * 1048576LL, p.b.multiplier, p.b.shift);
@@ -456,8 +457,9 @@ static void test_pool(void **state)
     struct numbers n = {19};
 
     (void)state;
-    for (int round = 0; round < ROUNDS / 4; round++) {
-        struct nuc_pool_s8 p = {.batch = 1, .channels = number(&n, 1, 11), .low = -128, .high = number(&n, 50, 127)};
+    for (int round = 0; round < ROUNDS; round++) {
+        struct nuc_pool_s8 p = {
+            .batch = 1, .channels = number(&n, 0, 1) ? 8 : number(&n, 1, 11), .low = -128, .high = number(&n, 50, 127)};
         for (int d = 0; d < 2; d++) {
             p.kernel[d] = number(&n, 1, 4);
             p.stride[d] = number(&n, 1, 3);
@@ -469,8 +471,8 @@ static void test_pool(void **state)
         int8_t *in = random_s8(&n, (size_t)(p.in_size[0] * p.in_size[1] * p.channels)), largest[1500], average[1500];
         p.scratch = scratch;
         p.scratch_bytes = round % 2 != 0 ? sizeof scratch : 0;
-        nuc_kernel_max_pool_s8(&p, in, largest);
-        nuc_kernel_avg_pool_s8(&p, in, average);
+        (round % 4 < 2 ? nuc_ref_max_pool_s8 : nuc_dsp_max_pool_s8)(&p, in, largest);
+        (round % 4 < 2 ? nuc_ref_avg_pool_s8 : nuc_dsp_avg_pool_s8)(&p, in, average);
         for (int32_t i = 0; i < p.out_size[0] * p.out_size[1] * p.channels; i++) {
             int32_t pixel = i / p.channels;
             int expected[2];

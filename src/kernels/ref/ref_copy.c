@@ -31,6 +31,10 @@ void nuc_ref_copy(const struct nuc_loops *loops, size_t element_size, const void
 
 void nuc_ref_fill(size_t element_size, const void *value, void *out, size_t count)
 {
+    if (element_size == 1) {
+        memset(out, *(const uint8_t *)value, count);
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         memcpy((uint8_t *)out + i * element_size, value, element_size);
 }

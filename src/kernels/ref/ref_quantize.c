@@ -14,8 +14,11 @@ static float round_even(float x)
 
 static int64_t to_int64(float x)
 {
+    const float two31 = 2147483648.0f;
     const float two63 = 9223372036854775808.0f;
 
+    if (x > -two31 && x < two31) /* one instruction on the device, where 64 bits take a function */
+        return (int32_t)x;
     if (!(x >= -two63))
         return INT64_MIN;
     return x >= two63 ? INT64_MAX : (int64_t)x;
