@@ -20,10 +20,10 @@ test:
 	@sh tools/build.sh cm33
 	@sh tools/test.sh build/release build/cm33
 
-# An image for QEMU's Cortex-M33 board: make firmware PROGRAM=x.pte [NPU=none|sim|DRIVER.a] [INPUT=samples.bin].
+# An image for QEMU's Cortex-M33 board: make firmware PROGRAM=x.pte [NPU=none|sim|DRIVER.a] [INPUT=samples.bin] [GENERATED=1].
 # NUCLEON_CMSIS_NN_DIR=DIR takes CMSIS-NN's kernels. See docs/firmware.md.
 firmware: all
-	@sh tools/firmware.sh "$(PROGRAM)" "$(NPU)" "$(INPUT)"
+	@GENERATED=$(GENERATED) sh tools/firmware.sh "$(PROGRAM)" "$(NPU)" "$(INPUT)"
 
 # The suite under AddressSanitizer and UndefinedBehaviorSanitizer.
 asan:

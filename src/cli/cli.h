@@ -147,6 +147,7 @@ int cli_quantize(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_evaluate(int argc, char **argv);
 int cli_inspect(int argc, char **argv);
+int cli_codegen(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_ops(int argc, char **argv);
 int cli_targets(int argc, char **argv);

@@ -16,6 +16,7 @@ static const struct {
     {"evaluate", cli_evaluate, "accuracy and signal-to-noise ratio of a program over a data set"},
     {"explain", cli_explain, "say where every node of a model runs, and why"},
     {"inspect", cli_inspect, "describe a .pt2, .tflite or .pte file"},
+    {"codegen", cli_codegen, "make C sources of a program, for a firmware"},
     {"ops", cli_ops, "list the operators the NPU runs"},
     {"targets", cli_targets, "list chips and converter flavors"},
     {"version", cli_version, "print the versions of this build"},

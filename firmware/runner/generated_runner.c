@@ -1,0 +1,81 @@
+/*
+ * Runs generated code (nucleon codegen --name model) on samples and tells what it cost:
+ *
+ *     runner [INPUT [OUTPUT]]
+ *
+ * INPUT: samples of input 0 back to back in the order of its memory; without it one of zeros. OUTPUT gets output 0 of
+ * each sample.
+ */
+#include <string.h>
+
+#include "firmware/port.h"
+#include "model.h"
+
+/* Starts the NPU's driver and loads its parts, when there are any; written for the image. */
+int nuc_firmware_start_model(struct nuc_detail *detail);
+
+static void print_count(const char *before, uint32_t value)
+{
+    char text[16];
+    size_t at = sizeof text;
+
+    text[--at] = '\0';
+    text[--at] = '\n';
+    do {
+        text[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    nuc_port_print(before);
+    nuc_port_print(text + at);
+}
+
+static int failed(const struct nuc_detail *d)
+{
+    nuc_port_print("runner: ");
+    nuc_port_print(d->message != NULL ? d->message : "fails");
+    nuc_port_print("\n");
+    return 1;
+}
+
+static int run_samples(int in, int out)
+{
+    struct nuc_detail detail;
+    uint32_t count = 0;
+    bool more = in < 0 || nuc_port_read(in, model_input0(), MODEL_INPUT0_BYTES) == MODEL_INPUT0_BYTES;
+
+    while (more) {
+        uint32_t start = nuc_port_instructions();
+        if (model_run(&detail) != NUC_OK)
+            return failed(&detail);
+        if (count++ == 0)
+            print_count("execution instructions ", nuc_port_instructions() - start);
+        if (out >= 0 && nuc_port_write(out, model_output0(), MODEL_OUTPUT0_BYTES) != 0)
+            return 1;
+        more = in >= 0 && nuc_port_read(in, model_input0(), MODEL_INPUT0_BYTES) == MODEL_INPUT0_BYTES;
+    }
+    print_count("samples ", count);
+    return 0;
+}
+
+int nuc_firmware_main(void)
+{
+    const char *words[3] = {NULL, NULL, NULL};
+    struct nuc_detail detail = {.message = "the NPU's driver does not start"};
+    size_t n_words = nuc_port_arguments(words, 3);
+    int in = n_words > 1 ? nuc_port_open(words[1], 0) : -1;
+    int out = n_words > 2 ? nuc_port_open(words[2], 1) : -1;
+
+    if ((n_words > 1 && in < 0) || (n_words > 2 && out < 0)) {
+        nuc_port_print("runner: a file cannot be opened\n");
+        return 1;
+    }
+    if (nuc_firmware_start_model(&detail) != 0)
+        return failed(&detail);
+    memset(model_input0(), 0, MODEL_INPUT0_BYTES);
+    int code = run_samples(in, out);
+    if (in >= 0)
+        nuc_port_close(in);
+    if (out >= 0)
+        nuc_port_close(out);
+    return code;
+}

@@ -1,0 +1,347 @@
+#include "compiler/codegen/codegen.h"
+
+#include <string.h>
+
+#include "base/program_schema.h"
+#include "compiler/codegen/codegen_private.h"
+#include "host/file.h"
+
+/* ---- names ---- */
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+const char *nuc_codegen_name(struct nuc_context *cx, const char *path)
+{
+    const char *base = nuc_base_name(path);
+    size_t length = strcspn(base, ".");
+    const char *name = nuc_format(cx, "%s%.*s", length > 0 && is_letter(base[0]) ? "" : "program_", (int)length, base);
+    char *out = nuc_strdup(cx, name);
+
+    for (char *c = out; *c != '\0'; c++)
+        *c = is_letter(*c) || is_digit(*c) ? *c : '_';
+    return out;
+}
+
+static const char *capitals(struct nuc_context *cx, const char *name)
+{
+    char *out = nuc_strdup(cx, name);
+
+    for (char *c = out; *c != '\0'; c++)
+        *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+    return out;
+}
+
+/* The C name behind an operator's. */
+static const char *function_of(const struct nuc_kernel_entry *entry)
+{
+    static const struct {
+        const char *name, *function;
+    } rows[] = {
+#define ROW(name, signature, run) {name, #run},
+        NUC_KERNELS(ROW)
+#undef ROW
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(rows[i].name, entry->name) == 0)
+            return rows[i].function;
+    }
+    return NULL;
+}
+
+/* ---- header ---- */
+
+static const struct nuc_tensor *border(const struct nuc_codegen *g, const uint8_t *list, uint32_t i)
+{
+    const struct nuc_value *v = &g->program.values[nuc_load_u32(list + 4 * (size_t)i)];
+
+    if (v->kind != NUC_VALUE_TENSOR)
+        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has an input or output that is no tensor: run it with the runtime",
+                 g->file);
+    return &v->u.tensor;
+}
+
+static void add_border(const struct nuc_codegen *g, struct nuc_text *out, const char *kind, uint32_t i,
+                       const struct nuc_tensor *t)
+{
+    nuc_text_addf(out, "/* %s %u: %s [", kind, i, nuc_dtype_name((enum nuc_dtype)t->dtype));
+    for (uint32_t d = 0; d < t->rank; d++)
+        nuc_text_addf(out, "%s%d", d == 0 ? "" : ", ", (int)t->sizes[d]);
+    nuc_text_addf(out, "], outermost to innermost in memory: dimensions");
+    for (uint32_t d = 0; d < t->rank; d++)
+        nuc_text_addf(out, " %u", t->dim_order[d]);
+    nuc_text_addf(out, " */\n#define %s_%s%u_BYTES %zu\n", g->upper, kind[0] == 'i' ? "INPUT" : "OUTPUT", i, t->bytes);
+    nuc_text_addf(out, "%s *%s_%s%u(void);\n\n", kind[0] == 'i' ? "void" : "const void", g->name, kind, i);
+}
+
+static const char *header(const struct nuc_codegen *g)
+{
+    struct nuc_text out;
+    size_t planned = 0;
+
+    nuc_text_init(&out, g->cx);
+    for (size_t i = 0; i < g->sizes.n_planned; i++)
+        planned += g->sizes.planned[i];
+    nuc_text_addf(&out, "/* Made by nucleon codegen. In static memory, for one thread at a time. */\n");
+    nuc_text_addf(&out, "#ifndef %s_H\n#define %s_H\n\n#include \"nucleon/kernels.h\"\n\n", g->upper, g->upper);
+    nuc_text_addf(&out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    nuc_text_addf(&out, "#define %s_PLANNED_BYTES %zu\n#define %s_TEMPORARY_BYTES %zu\n\n", g->upper, planned, g->upper,
+                  g->sizes.temporary);
+    for (uint32_t i = 0; i < g->program.n_inputs; i++)
+        add_border(g, &out, "input", i, border(g, g->program.inputs, i));
+    for (uint32_t i = 0; i < g->program.n_outputs; i++)
+        add_border(g, &out, "output", i, border(g, g->program.outputs, i));
+    if (g->n_delegates > 0)
+        nuc_text_addf(&out,
+                      "/* Prepares the NPU's parts; once, behind neutronInit(). `detail` may be NULL. */\n"
+                      "enum nuc_status %s_load(struct nuc_detail *detail);\n\n",
+                      g->name);
+    nuc_text_addf(
+        &out, "/*\n * One inference: inputs are written where the functions above say before each call, since their "
+              "memory is\n * reused; outputs are valid until the next. `detail` may be NULL.\n */\n");
+    nuc_text_addf(&out, "enum nuc_status %s_run(struct nuc_detail *detail);\n\n", g->name);
+    nuc_text_addf(&out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+    return nuc_text_string(&out);
+}
+
+/* ---- source ---- */
+
+static void add_memory(const struct nuc_codegen *g, struct nuc_text *out)
+{
+    nuc_text_addf(out,
+                  "/* Where the buffers lie: __attribute__((section(\"...\"))) or nothing. The NPU reads and writes "
+                  "both. */\n#ifndef %s_ARENA\n#define %s_ARENA\n#endif\n\n",
+                  g->upper, g->upper);
+    for (size_t i = 0; i < g->sizes.n_planned; i++)
+        nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t memory%zu[%zu];\n", g->upper, i,
+                      g->sizes.planned[i] > 0 ? g->sizes.planned[i] : 1);
+    if (g->sizes.temporary > 0)
+        nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t temporary[%zu];\n", g->upper, g->sizes.temporary);
+}
+
+static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
+{
+    size_t state = 0;
+
+    if (g->n_delegates == 0)
+        return;
+    for (size_t i = 0; i < g->n_delegates; i++)
+        state = g->delegate_sizes[i].state > state ? g->delegate_sizes[i].state : state;
+    nuc_text_addf(out,
+                  "/* Of a delegate, the driver's context included: %s_load() says when another driver needs more. */\n"
+                  "#ifndef %s_STATE_BYTES\n#define %s_STATE_BYTES %zu\n#endif\n",
+                  g->name, g->upper, g->upper, state);
+    for (size_t i = 0; i < g->n_delegates; i++) {
+        nuc_text_addf(out, "extern const uint8_t %s_payload%zu[%zu];\n", g->name, i, g->delegates[i]->size);
+        nuc_text_addf(out, "static _Alignas(16) uint8_t state%zu[%s_STATE_BYTES];\n", i, g->upper);
+    }
+    nuc_text_addf(out, "\nstatic const struct {\n    const uint8_t *payload;\n    size_t size;\n    void *state;\n"
+                       "    size_t state_size;\n} delegates[] = {\n");
+    for (size_t i = 0; i < g->n_delegates; i++)
+        nuc_text_addf(out, "    {%s_payload%zu, sizeof %s_payload%zu, state%zu, sizeof state%zu},\n", g->name, i,
+                      g->name, i, i, i);
+    nuc_text_addf(out, "};\n\n");
+}
+
+static void add_load(const struct nuc_codegen *g, struct nuc_text *out)
+{
+    if (g->n_delegates == 0)
+        return;
+    nuc_text_addf(
+        out,
+        "enum nuc_status %s_load(struct nuc_detail *detail)\n{\n"
+        "    struct nuc_detail unused;\n    enum nuc_status status = NUC_OK;\n\n"
+        "    detail = detail != NULL ? detail : &unused;\n"
+        "    *detail = (struct nuc_detail){.instruction = -1, .value = -1, .where = nuc_neutron_backend.id};\n"
+        "    for (size_t i = 0; i < sizeof delegates / sizeof delegates[0] && status == NUC_OK; i++) {\n"
+        "        struct nuc_backend_sizes sizes_of;\n"
+        "        status = nuc_neutron_backend.sizes(delegates[i].payload, delegates[i].size, &sizes_of, detail);\n"
+        "        if (status == NUC_OK && sizes_of.state > delegates[i].state_size)\n"
+        "            status = NUC_NO_MEMORY;\n"
+        "        if (status == NUC_OK)\n"
+        "            status = nuc_neutron_backend.load(delegates[i].state, delegates[i].payload, delegates[i].size, "
+        "detail);\n    }\n    return status;\n}\n\n",
+        g->name);
+}
+
+static void add_args(const struct nuc_codegen *g, struct nuc_text *out, uint32_t index,
+                     const struct nuc_instruction *in)
+{
+    nuc_text_addf(out, "static struct nuc_value *const args%u[] = {", index);
+    for (uint32_t i = 0; i < in->n_args; i++)
+        nuc_text_addf(out, "%sV(%u)",
+                      i == 0        ? ""
+                      : i % 14 == 0 ? ",\n    "
+                                    : ", ",
+                      g->number_of[nuc_codegen_arg(in, i)]);
+    nuc_text_addf(out, "%s};\n", in->n_args == 0 ? "NULL" : "");
+}
+
+static bool is_call(const struct nuc_instruction *in)
+{
+    return in->kind == NUC_INSTRUCTION_KERNEL || in->kind == NUC_INSTRUCTION_DELEGATE;
+}
+
+static void add_step(struct nuc_codegen *g, struct nuc_text *out, uint32_t index, const struct nuc_instruction *in)
+{
+    if (in->kind == NUC_INSTRUCTION_KERNEL)
+        nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s */\n", function_of(in->u.kernel), index, in->n_args,
+                      in->u.kernel->name);
+    else if (in->kind == NUC_INSTRUCTION_DELEGATE)
+        nuc_text_addf(out, "    {NULL, args%u, %u, %zu},\n", index, in->n_args, nuc_codegen_delegate_of(g, in));
+    else if (in->kind == NUC_INSTRUCTION_MOVE)
+        nuc_text_addf(out, "    {move, args%u, 2, 0},\n", index);
+}
+
+static void add_move(struct nuc_codegen *g, struct nuc_text *out)
+{
+    bool moves = false;
+
+    for (uint32_t i = 0; i < g->program.n_instructions; i++) {
+        const struct nuc_instruction *in = &g->program.instructions[i];
+        if (in->kind != NUC_INSTRUCTION_MOVE)
+            continue;
+        moves = true;
+        nuc_text_addf(out, "static struct nuc_value *const args%u[] = {V(%u), V(%u)};\n", i,
+                      g->number_of[in->u.move.from], g->number_of[in->u.move.to]);
+    }
+    if (moves)
+        nuc_text_addf(out,
+                      "\nstatic enum nuc_status move(struct nuc_kernel_context *cx, struct nuc_value *const *args)\n"
+                      "{\n    (void)cx;\n    memmove(args[1]->u.tensor.data, args[0]->u.tensor.data, "
+                      "args[1]->u.tensor.bytes);\n    return NUC_OK;\n}\n\n");
+}
+
+static void add_steps(struct nuc_codegen *g, struct nuc_text *out)
+{
+    nuc_text_addf(out, "/* Kernels do not write the values of their arguments, only what tensors point to. */\n"
+                       "#define V(i) ((struct nuc_value *)&values[i])\n\n");
+    for (uint32_t i = 0; i < g->program.n_instructions; i++) {
+        if (is_call(&g->program.instructions[i]))
+            add_args(g, out, i, &g->program.instructions[i]);
+    }
+    add_move(g, out);
+    nuc_text_addf(out, "\nstatic const struct {\n    nuc_kernel_fn run; /* NULL: a delegate */\n"
+                       "    struct nuc_value *const *args;\n    uint16_t n_args, delegate;\n} steps[] = {\n");
+    for (uint32_t i = 0; i < g->program.n_instructions; i++)
+        add_step(g, out, i, &g->program.instructions[i]);
+    nuc_text_addf(out, "    {NULL, NULL, 0, 0},\n};\n\n");
+}
+
+static void add_run(const struct nuc_codegen *g, struct nuc_text *out)
+{
+    nuc_text_addf(out,
+                  "enum nuc_status %s_run(struct nuc_detail *detail)\n{\n    struct nuc_detail unused;\n\n"
+                  "    detail = detail != NULL ? detail : &unused;\n"
+                  "    *detail = (struct nuc_detail){.instruction = -1, .value = -1};\n"
+                  "    for (int32_t i = 0; steps[i].args != NULL; i++) {\n"
+                  "        struct nuc_kernel_context cx = {.values = values,\n"
+                  "                                        .n_values = sizeof values / sizeof values[0],\n",
+                  g->name);
+    if (g->sizes.temporary > 0)
+        nuc_text_addf(out, "                                        .temporary = temporary,\n"
+                           "                                        .temporary_size = sizeof temporary,\n");
+    nuc_text_addf(out, "                                        .detail = detail};\n");
+    if (g->n_delegates > 0)
+        nuc_text_addf(out, "        enum nuc_status status =\n            steps[i].run != NULL\n"
+                           "                ? steps[i].run(&cx, steps[i].args)\n"
+                           "                : nuc_neutron_backend.run(delegates[steps[i].delegate].state, &cx, "
+                           "steps[i].args,\n                                          steps[i].n_args);\n");
+    else
+        nuc_text_addf(out, "        enum nuc_status status = steps[i].run(&cx, steps[i].args);\n");
+    nuc_text_addf(out,
+                  "        if (status != NUC_OK) {\n            detail->instruction = i;\n            return status;\n"
+                  "        }\n    }\n    return NUC_OK;\n}\n");
+}
+
+static void add_borders(const struct nuc_codegen *g, struct nuc_text *out)
+{
+    for (uint32_t i = 0; i < g->program.n_inputs; i++)
+        nuc_text_addf(out, "void *%s_input%u(void)\n{\n    return values[%u].u.tensor.data;\n}\n\n", g->name, i,
+                      g->number_of[nuc_load_u32(g->program.inputs + 4 * (size_t)i)]);
+    for (uint32_t i = 0; i < g->program.n_outputs; i++)
+        nuc_text_addf(out, "const void *%s_output%u(void)\n{\n    return values[%u].u.tensor.data;\n}\n\n", g->name, i,
+                      g->number_of[nuc_load_u32(g->program.outputs + 4 * (size_t)i)]);
+}
+
+static const char *source(struct nuc_codegen *g)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, g->cx);
+    nuc_text_addf(&out, "/* Made by nucleon codegen. */\n#include \"%s.h\"\n\n#include <math.h>\n#include <string.h>\n",
+                  g->name);
+    nuc_text_addf(&out, "%s\n#pragma GCC diagnostic ignored \"-Wcast-qual\"\n\n",
+                  g->n_delegates > 0 ? "\n#include \"nucleon/runtime.h\"\n" : "");
+    add_memory(g, &out);
+    add_delegates(g, &out);
+    nuc_codegen_values(g, &out);
+    add_steps(g, &out);
+    add_borders(g, &out);
+    add_load(g, &out);
+    add_run(g, &out);
+    return nuc_text_string(&out);
+}
+
+/* ---- data ---- */
+
+static void add_array(struct nuc_text *out, const char *name, size_t index, const char *kind, const char *place,
+                      struct nuc_span bytes)
+{
+    static const uint8_t zero = 0;
+    bool empty = bytes.size == 0;
+
+    nuc_text_addf(out, "extern const uint8_t %s_%s%zu[%zu];\n", name, kind, index, empty ? 1 : bytes.size);
+    nuc_text_addf(out, "%s_Alignas(16) const uint8_t %s_%s%zu[%zu] = {\n", place, name, kind, index,
+                  empty ? 1 : bytes.size);
+    nuc_codegen_bytes(out, empty ? &zero : bytes.data, empty ? 1 : bytes.size);
+    nuc_text_addf(out, "};\n\n");
+}
+
+static const char *data(const struct nuc_codegen *g)
+{
+    const char *place = nuc_format(g->cx, "%s_WEIGHTS ", g->upper);
+    struct nuc_text out;
+
+    nuc_text_init(&out, g->cx);
+    nuc_text_addf(&out,
+                  "/* Made by nucleon codegen: constants, and what the NPU executes. */\n#include <stdint.h>\n\n");
+    nuc_text_addf(&out,
+                  "/* Where the NPU's parts lie: it cannot read flash, so a section that start-up code copies to SRAM, "
+                  "unless\n * they were compiled with --fetch-constants-to-sram. */\n"
+                  "#ifndef %s_WEIGHTS\n#define %s_WEIGHTS\n#endif\n\n",
+                  g->upper, g->upper);
+    for (size_t i = 0; i < g->n_blocks; i++)
+        add_array(&out, g->name, i, "constant", "", (struct nuc_span){g->blocks[i].data, g->blocks[i].size});
+    for (size_t i = 0; i < g->n_delegates; i++)
+        add_array(&out, g->name, i, "payload", place,
+                  (struct nuc_span){g->delegates[i]->payload, g->delegates[i]->size});
+    return nuc_text_string(&out);
+}
+
+struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *file, struct nuc_span image,
+                                           const char *name)
+{
+    struct nuc_codegen g = {.cx = cx, .file = file, .name = name, .upper = capitals(cx, name), .image = image};
+    struct nuc_codegen_files files;
+
+    for (const char *c = name; *c != '\0'; c++) {
+        if (!is_letter(*c) && (c == name || !is_digit(*c)))
+            nuc_fail(cx, NUC_BAD_USAGE, "'%s' is no name for C functions: letters, digits and _", name);
+    }
+    if (*name == '\0')
+        nuc_fail(cx, NUC_BAD_USAGE, "the name of the C functions is empty: letters, digits and _");
+    nuc_codegen_load(&g);
+    files.header = header(&g);
+    files.source = source(&g);
+    files.data = data(&g);
+    return files;
+}

@@ -1,0 +1,27 @@
+/*
+ * A program file as C sources: values, constants and calls become static tables, so that a firmware needs neither the
+ * file nor what reads it. The sources call the kernels of nucleon/kernels.h and, for delegates, the backend of
+ * nucleon/runtime.h; the linker takes only those.
+ */
+#ifndef NUC_CODEGEN_CODEGEN_H
+#define NUC_CODEGEN_CODEGEN_H
+
+#include "base/span.h"
+#include "host/context.h"
+
+struct nuc_codegen_files {
+    const char *header, *source, *data; /* <name>.h, <name>.c, <name>_data.c */
+};
+
+/*
+ * `file` names the image in messages, `name` is a C identifier and begins the names of everything public. Fails with
+ * NUC_BAD_INPUT for an image the runtime would refuse, NUC_UNSUPPORTED for one with jumps, with moves of scalars or
+ * with planned tensors that have initial data: no compiler of int8 models writes those.
+ */
+struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *file, struct nuc_span image,
+                                           const char *name);
+
+/* `path` without folder and ending as a C identifier. */
+const char *nuc_codegen_name(struct nuc_context *cx, const char *path);
+
+#endif

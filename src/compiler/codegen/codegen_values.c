@@ -1,0 +1,207 @@
+/* The table of values and the arrays it points into. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "compiler/codegen/codegen_private.h"
+
+void nuc_codegen_bytes(struct nuc_text *out, const uint8_t *bytes, size_t count)
+{
+    const size_t per_line = 24;
+
+    for (size_t i = 0; i < count; i++)
+        nuc_text_addf(out, "%s%u,", i % per_line == 0 ? (i == 0 ? "    " : "\n    ") : " ", bytes[i]);
+    nuc_text_addf(out, "\n");
+}
+
+size_t nuc_codegen_block(struct nuc_codegen *g, const struct nuc_tensor *t)
+{
+    for (size_t i = 0; i < g->n_blocks; i++) {
+        if (g->blocks[i].data == t->data && g->blocks[i].size == t->bytes)
+            return i;
+    }
+    g->blocks = nuc_grow(g->cx, g->blocks, &g->blocks_capacity, g->n_blocks + 1, sizeof *g->blocks);
+    g->blocks[g->n_blocks] = (struct nuc_codegen_block){t->data, t->bytes};
+    return g->n_blocks++;
+}
+
+/* ---- shapes ---- */
+
+static bool same_shape(const struct nuc_codegen *g, size_t at, const struct nuc_tensor *t)
+{
+    return memcmp(g->size_pool + at, t->sizes, t->rank * sizeof(int32_t)) == 0 &&
+           memcmp(g->order_pool + at, t->dim_order, t->rank) == 0;
+}
+
+/* Where sizes and dim order stand in the two pools. */
+static size_t pool_shape(struct nuc_codegen *g, const struct nuc_tensor *t)
+{
+    for (size_t at = 0; at + t->rank <= g->n_pool; at++) {
+        if (same_shape(g, at, t))
+            return at;
+    }
+    size_t at = g->n_pool, needed = at + t->rank;
+    g->size_pool = nuc_grow(g->cx, g->size_pool, &g->size_capacity, needed + 1, sizeof(int32_t));
+    g->order_pool = nuc_grow(g->cx, g->order_pool, &g->order_capacity, needed + 1, 1);
+    memcpy(g->size_pool + at, t->sizes, t->rank * sizeof(int32_t));
+    memcpy(g->order_pool + at, t->dim_order, t->rank);
+    g->n_pool = needed;
+    return at;
+}
+
+/* ---- values ---- */
+
+static const char *const dtype_names[NUC_DTYPE_COUNT] = {
+    [NUC_F32] = "NUC_F32", [NUC_I8] = "NUC_I8",     [NUC_U8] = "NUC_U8",     [NUC_I16] = "NUC_I16",
+    [NUC_I32] = "NUC_I32", [NUC_I64] = "NUC_I64",   [NUC_BOOL] = "NUC_BOOL", [NUC_F16] = "NUC_F16",
+    [NUC_F64] = "NUC_F64", [NUC_BF16] = "NUC_BF16", [NUC_U16] = "NUC_U16",
+};
+
+/* The planned memory that holds the tensor, and where. */
+static size_t memory_of(const struct nuc_codegen *g, const struct nuc_tensor *t, size_t *offset)
+{
+    uintptr_t at = (uintptr_t)t->data;
+
+    for (size_t i = 0; i < g->sizes.n_planned; i++) {
+        uintptr_t base = (uintptr_t)g->planned[i];
+        if (at >= base && at - base <= g->sizes.planned[i] && t->bytes <= g->sizes.planned[i] - (at - base)) {
+            *offset = at - base;
+            return i;
+        }
+    }
+    *offset = 0; /* a tensor without elements in a memory of size 0 */
+    return 0;
+}
+
+static void add_data(struct nuc_codegen *g, struct nuc_text *out, uint32_t place, const struct nuc_tensor *t)
+{
+    size_t offset;
+
+    if (t->constant) {
+        nuc_text_addf(out, "(void *)%s_constant%zu", g->name, nuc_codegen_block(g, t));
+    } else if (t->planned) {
+        size_t memory = memory_of(g, t, &offset);
+        nuc_text_addf(out, "memory%zu + %zu", memory, offset);
+    } else {
+        nuc_text_addf(out, "caller%u", place);
+    }
+}
+
+static void add_tensor(struct nuc_codegen *g, struct nuc_text *out, uint32_t place, const struct nuc_tensor *t)
+{
+    size_t shape = pool_shape(g, t);
+
+    nuc_text_addf(out, ".u.tensor = {.data = ");
+    add_data(g, out, place, t);
+    nuc_text_addf(out, ", .sizes = sizes + %zu, .dim_order = dim_orders + %zu, .bytes = %zu, .dtype = %s, .rank = %u",
+                  shape, shape, t->bytes, dtype_names[t->dtype], t->rank);
+    nuc_text_addf(out, "%s%s}", t->constant ? ", .constant = true" : "", t->planned ? ", .planned = true" : "");
+}
+
+static void append_bytes(struct nuc_codegen *g, uint64_t value, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; i++)
+        nuc_text_addf(&g->lists_text, "%s%u,", g->n_list_bytes++ % 24 == 0 ? "\n    " : " ",
+                      (unsigned)(value >> (8 * i) & 0xFF));
+}
+
+/* Items are places in the table now. Strings and numbers stay as they are. */
+static void add_list(struct nuc_codegen *g, struct nuc_text *out, const struct nuc_value *v)
+{
+    size_t at = g->n_list_bytes;
+
+    for (uint32_t i = 0; i < v->u.list.count; i++) {
+        if (v->kind == NUC_VALUE_STRING || v->kind == NUC_VALUE_BOOLS) {
+            append_bytes(g, v->u.list.items[i], 1);
+        } else if (v->kind == NUC_VALUE_DOUBLES) {
+            append_bytes(g, nuc_load_u64(v->u.list.items + 8 * (size_t)i), 8);
+        } else {
+            uint32_t item = nuc_codegen_item(v, i);
+            uint32_t place = item == UINT32_MAX ? UINT32_MAX : g->number_of[item];
+            append_bytes(g, place, v->kind == NUC_VALUE_INTS ? 8 : 4);
+        }
+    }
+    nuc_text_addf(out, ".u.list = {lists + %zu, %u}", at, v->u.list.count);
+}
+
+static void add_double(struct nuc_text *out, double f)
+{
+    if (isnan(f))
+        nuc_text_addf(out, ".u.f = (double)NAN");
+    else if (isinf(f))
+        nuc_text_addf(out, ".u.f = %s(double)INFINITY", f < 0 ? "-" : "");
+    else
+        nuc_text_addf(out, ".u.f = %a", f);
+}
+
+static void add_value(struct nuc_codegen *g, struct nuc_text *out, uint32_t place)
+{
+    static const char *const kinds[] = {
+        [NUC_VALUE_NONE] = "NONE",
+        [NUC_VALUE_INT] = "INT",
+        [NUC_VALUE_BOOL] = "BOOL",
+        [NUC_VALUE_DOUBLE] = "DOUBLE",
+        [NUC_VALUE_TENSOR] = "TENSOR",
+        [NUC_VALUE_STRING] = "STRING",
+        [NUC_VALUE_INTS] = "INTS",
+        [NUC_VALUE_DOUBLES] = "DOUBLES",
+        [NUC_VALUE_BOOLS] = "BOOLS",
+        [NUC_VALUE_TENSORS] = "TENSORS",
+        [NUC_VALUE_OPTIONAL_TENSORS] = "OPTIONAL_TENSORS",
+    };
+    const struct nuc_value *v = &g->program.values[g->value_of[place]];
+
+    nuc_text_addf(out, "    {");
+    if (v->kind == NUC_VALUE_TENSOR)
+        add_tensor(g, out, place, &v->u.tensor);
+    else if (v->kind == NUC_VALUE_INT)
+        nuc_text_addf(out, ".u.i = INT64_C(%" PRId64 ")%s", v->u.i == INT64_MIN ? v->u.i + 1 : v->u.i,
+                      v->u.i == INT64_MIN ? " - 1" : "");
+    else if (v->kind == NUC_VALUE_BOOL)
+        nuc_text_addf(out, ".u.b = %s", v->u.b ? "true" : "false");
+    else if (v->kind == NUC_VALUE_DOUBLE)
+        add_double(out, v->u.f);
+    else if (v->kind != NUC_VALUE_NONE)
+        add_list(g, out, v);
+    nuc_text_addf(out, "%s.kind = NUC_VALUE_%s},\n", v->kind == NUC_VALUE_NONE ? "" : ", ", kinds[v->kind]);
+}
+
+/* Memory of inputs and outputs that the program leaves to its caller. */
+static void add_caller_memory(struct nuc_codegen *g, struct nuc_text *out)
+{
+    for (uint32_t place = 0; place < g->n_used; place++) {
+        const struct nuc_value *v = &g->program.values[g->value_of[place]];
+        if (v->kind == NUC_VALUE_TENSOR && !v->u.tensor.constant && !v->u.tensor.planned)
+            nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t caller%u[%zu];\n", g->upper, place,
+                          v->u.tensor.bytes > 0 ? v->u.tensor.bytes : 1);
+    }
+}
+
+static void add_pools(struct nuc_codegen *g, struct nuc_text *out)
+{
+    nuc_text_addf(out, "static const int32_t sizes[] = {");
+    for (size_t i = 0; i < g->n_pool; i++)
+        nuc_text_addf(out, "%s%d,", i % 16 == 0 ? "\n    " : " ", (int)g->size_pool[i]);
+    nuc_text_addf(out, "%s};\nstatic const uint8_t dim_orders[] = {", g->n_pool == 0 ? "0" : "\n");
+    for (size_t i = 0; i < g->n_pool; i++)
+        nuc_text_addf(out, "%s%u,", i % 24 == 0 ? "\n    " : " ", g->order_pool[i]);
+    nuc_text_addf(out, "%s};\n", g->n_pool == 0 ? "0" : "\n");
+    if (g->n_list_bytes > 0)
+        nuc_text_addf(out, "static const uint8_t lists[] = {%s\n};\n", nuc_text_string(&g->lists_text));
+}
+
+void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out)
+{
+    struct nuc_text rows;
+
+    nuc_text_init(&rows, g->cx);
+    nuc_text_init(&g->lists_text, g->cx);
+    for (uint32_t place = 0; place < g->n_used; place++)
+        add_value(g, &rows, place);
+    for (size_t i = 0; i < g->n_blocks; i++)
+        nuc_text_addf(out, "extern const uint8_t %s_constant%zu[%zu];\n", g->name, i,
+                      g->blocks[i].size > 0 ? g->blocks[i].size : 1);
+    add_caller_memory(g, out);
+    add_pools(g, out);
+    nuc_text_addf(out, "static const struct nuc_value values[] = {\n%s};\n\n", nuc_text_string(&rows));
+}
