@@ -110,6 +110,7 @@ enum conf_result check_moved(const struct conf_case *c, struct conf_report *r)
     if (compat == NULL || own == NULL)
         abort();
     r->has_moved = true;
+    r->network = is_network(summary);
     r->multi = json_integer_value(json_object_get(summary, "n_compute")) > 1;
     if (add_reference(c, summary, r) && add_own(compat, c, &r->compat, r) && add_own(own, c, &r->own, r))
         result = judge(c, summary, r);

@@ -331,7 +331,7 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
     size_t equal = 0, different = 0, refused = 0, reordered = 0;
     unsigned long near_misses = 0;
     struct sqnr_mean mean = {0, 0, 0, 0};
-    struct conf_report all = {.filled = false}, multi = {.filled = false};
+    struct conf_report all = {.filled = false}, multi = {.filled = false}, small = {.filled = false};
 
     printf("== %s: %s\n", checks[check].name, checks[check].what);
     for (size_t i = 0; i < list->count; i++) {
@@ -357,6 +357,8 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
             add_moved(&all, &r);
         if (r.has_moved && r.multi)
             add_moved(&multi, &r);
+        if (r.has_moved && r.multi && !r.network)
+            add_moved(&small, &r);
         if (result == CONF_DIFFERENT)
             printf("  differs  %s: %s\n", c->label, r.text);
         else if (verbose)
@@ -366,6 +368,7 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
     if (all.has_moved) {
         print_moved(&all, "transposes and bytes of all cases: reference, reference mode, default");
         print_moved(&multi, "the same of the cases with several operators");
+        print_moved(&small, "the same without networks, which keep the one at a contiguous input");
     }
     printf("%s: equal %zu of %zu", checks[check].name, equal, equal + different);
     if (reordered != 0)

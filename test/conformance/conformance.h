@@ -37,6 +37,7 @@ struct conf_report {
     double sqnr, reference_sqnr, edge_sqnr;
     bool has_moved; /* of check_moved: the reference's, ours in reference mode, ours by default */
     bool multi;     /* the case has more than one operator */
+    bool network;   /* and is a whole network */
     struct conf_moved reference, compat, own;
 };
 enum conf_result conf_differ(struct conf_report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -77,7 +77,24 @@ static inline int32_t sum(struct nuc_draft *d, int32_t a, int32_t b)
     return y;
 }
 
-/* A maximum over 2 x 2 pixels: an operator that needs [N, H, W, C]. */
+/* Weights of 2 x 2 pixels, as many channels as before: an operator that needs [N, H, W, C]. */
+static inline int32_t convolved(struct nuc_draft *d, int32_t x)
+{
+    struct nuc_lt_tensor t = *nuc_draft_at(d, x);
+    int32_t w = constant(d, (const int32_t[]){t.shape[3], 2, 2, t.shape[3]}, 4);
+
+    t.shape[1]--;
+    t.shape[2]--;
+    nuc_draft_at(d, w)->quant = parameters(d->cx, 0.01f, 0);
+    int32_t y = value(d, "conv", t.shape, 4);
+    struct nuc_lt_op *op = nuc_draft_op(d, NUC_LT_CONV_2D, (const int32_t[]){x, w, -1}, 3, y);
+    op->options.conv.padding = NUC_LT_VALID;
+    op->options.conv.stride_h = op->options.conv.stride_w = 1;
+    op->options.conv.dilation_h = op->options.conv.dilation_w = 1;
+    return y;
+}
+
+/* A maximum over 2 x 2 pixels. */
 static inline int32_t pooled(struct nuc_draft *d, int32_t x)
 {
     struct nuc_lt_tensor t = *nuc_draft_at(d, x);

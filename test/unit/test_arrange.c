@@ -34,7 +34,7 @@ static void chain(struct nuc_draft *d)
 static void residual(struct nuc_draft *d)
 {
     int32_t x = value(d, "x", LIST(1, 4, 6, 6)), y = value(d, "y", LIST(1, 4, 5, 5));
-    int32_t h = pooled(d, permuted(d, x, TO_LAST));
+    int32_t h = convolved(d, permuted(d, x, TO_LAST));
 
     h = sum(d, h, permuted(d, y, TO_LAST));
     h = unary(d, NUC_LT_RELU, h);
@@ -89,10 +89,10 @@ static void reductions(struct nuc_draft *d)
     finish(d, x, h);
 }
 
-/* Behind the pooling the reduction leaves less to move. */
+/* Behind the convolution the reduction leaves less to move. */
 static void reduce_then_move(struct nuc_draft *d)
 {
-    int32_t x = value(d, "x", LIST(1, 5, 6, 4)), h = permuted(d, pooled(d, x), TO_FIRST);
+    int32_t x = value(d, "x", LIST(1, 5, 6, 4)), h = permuted(d, convolved(d, x), TO_FIRST);
 
     finish(d, x, reduced(d, h, 2, false));
 }
@@ -126,15 +126,31 @@ static void flattening(struct nuc_draft *d)
 /* One channel: every order holds the same bytes. */
 static void one_channel(struct nuc_draft *d)
 {
-    int32_t x = value(d, "x", LIST(1, 1, 5, 6)), h = pooled(d, permuted(d, x, TO_LAST));
+    int32_t x = value(d, "x", LIST(1, 1, 5, 6)), h = convolved(d, permuted(d, x, TO_LAST));
 
     finish(d, x, permuted(d, h, TO_FIRST));
+}
+
+/* A pooling of a small image: each channel is an image of its own, the other way would take two transposes. */
+static void poolings(struct nuc_draft *d)
+{
+    int32_t x = value(d, "x", LIST(2, 4, 5, 6));
+
+    finish(d, x, permuted(d, pooled(d, permuted(d, x, TO_LAST)), TO_FIRST));
+}
+
+/* Large images of many channels: lanes that stay empty would take longer than transposes. */
+static void large_pooling(struct nuc_draft *d)
+{
+    int32_t x = value(d, "x", LIST(1, 64, 60, 60));
+
+    finish(d, x, permuted(d, pooled(d, permuted(d, x, TO_LAST)), TO_FIRST));
 }
 
 /* Three readers in two orders: two transposes of x, not three. */
 static void shared(struct nuc_draft *d)
 {
-    int32_t x = value(d, "x", LIST(1, 5, 6, 4)), h = pooled(d, x);
+    int32_t x = value(d, "x", LIST(1, 5, 6, 4)), h = convolved(d, x);
     int32_t out[2] = {unary(d, NUC_LT_ABS, permuted(d, h, TO_FIRST)), unary(d, NUC_LT_RELU, permuted(d, h, TO_FIRST))};
 
     borders(d, &x, 1, out, 2);
@@ -148,8 +164,8 @@ static const struct {
     {"chain", chain, "TRANSPOSE 1x5x6x4, RELU 1x5x6x4, QUANTIZE 1x5x6x4, TRANSPOSE 1x4x5x6",
      "RELU 1x4x5x6, QUANTIZE 1x4x5x6"},
     {"residual", residual,
-     "TRANSPOSE 1x6x6x4, TRANSPOSE 1x5x5x4, MAX_POOL_2D 1x5x5x4, ADD 1x5x5x4, RELU 1x5x5x4, TRANSPOSE 1x4x5x5",
-     "TRANSPOSE 1x6x6x4, MAX_POOL_2D 1x5x5x4, TRANSPOSE 1x4x5x5, ADD 1x4x5x5, RELU 1x4x5x5"},
+     "TRANSPOSE 1x6x6x4, TRANSPOSE 1x5x5x4, CONV_2D 1x5x5x4, ADD 1x5x5x4, RELU 1x5x5x4, TRANSPOSE 1x4x5x5",
+     "TRANSPOSE 1x6x6x4, CONV_2D 1x5x5x4, TRANSPOSE 1x4x5x5, ADD 1x4x5x5, RELU 1x4x5x5"},
     {"broadcast", broadcast, "TRANSPOSE 1x1x1x4, TRANSPOSE 1x5x6x4, ADD 1x5x6x4, ADD 1x5x6x4, TRANSPOSE 1x4x5x6",
      "ADD 1x4x5x6, ADD 1x4x5x6"},
     {"slopes", slopes, "TRANSPOSE 1x5x6x4, PRELU 1x5x6x4, TRANSPOSE 1x4x5x6", "PRELU 1x4x5x6"},
@@ -159,16 +175,20 @@ static const struct {
     {"slices", slices, "TRANSPOSE 1x5x6x4, SLICE 1x5x6x2, TRANSPOSE 1x2x5x6", "SLICE 1x2x5x6"},
     {"reductions", reductions, "TRANSPOSE 1x5x6x4, REDUCE_MAX 1x1x6x4, REDUCE_MAX 1x1x4",
      "REDUCE_MAX 1x4x1x6, RESHAPE 1x1x4x6, REDUCE_MAX 1x1x4"},
-    {"reduce, then move", reduce_then_move, "MAX_POOL_2D 1x4x5x4, TRANSPOSE 1x4x4x5, REDUCE_MAX 1x4x5",
-     "MAX_POOL_2D 1x4x5x4, REDUCE_MAX 1x5x4, TRANSPOSE 1x4x5"},
+    {"reduce, then move", reduce_then_move, "CONV_2D 1x4x5x4, TRANSPOSE 1x4x4x5, REDUCE_MAX 1x4x5",
+     "CONV_2D 1x4x5x4, REDUCE_MAX 1x5x4, TRANSPOSE 1x4x5"},
     {"softmax", softmaxes, "TRANSPOSE 1x5x4x6, SOFTMAX 1x5x4x6, TRANSPOSE 1x4x5x6", "SOFTMAX 1x4x5x6"},
     {"reshapes", reshapes, "TRANSPOSE 1x5x6x4, RESHAPE 1x30x4, TRANSPOSE 1x4x30", "RESHAPE 1x4x30"},
     {"flattening", flattening, "TRANSPOSE 1x5x6x4, RELU 1x5x6x4, TRANSPOSE 1x6x5x4, RESHAPE 1x120, FULLY_CONNECTED 1x7",
      "RELU 1x4x5x6, RESHAPE 1x120, FULLY_CONNECTED 1x7"},
-    {"one channel", one_channel, "TRANSPOSE 1x5x6x1, MAX_POOL_2D 1x4x5x1, TRANSPOSE 1x1x4x5",
-     "RESHAPE 1x5x6x1, MAX_POOL_2D 1x4x5x1, RESHAPE 1x1x4x5"},
-    {"shared", shared, "MAX_POOL_2D 1x4x5x4, TRANSPOSE 1x4x4x5, TRANSPOSE 1x4x4x5, ABS 1x4x4x5, RELU 1x4x4x5",
-     "MAX_POOL_2D 1x4x5x4, TRANSPOSE 1x4x4x5, ABS 1x4x4x5, RELU 1x4x4x5"},
+    {"one channel", one_channel, "TRANSPOSE 1x5x6x1, CONV_2D 1x4x5x1, TRANSPOSE 1x1x4x5",
+     "RESHAPE 1x5x6x1, CONV_2D 1x4x5x1, RESHAPE 1x1x4x5"},
+    {"poolings", poolings, "TRANSPOSE 2x5x6x4, MAX_POOL_2D 2x4x5x4, TRANSPOSE 2x4x4x5",
+     "RESHAPE 8x5x6x1, MAX_POOL_2D 8x4x5x1, RESHAPE 2x4x4x5"},
+    {"large pooling", large_pooling, "TRANSPOSE 1x60x60x64, MAX_POOL_2D 1x59x59x64, TRANSPOSE 1x64x59x59",
+     "TRANSPOSE 1x60x60x64, MAX_POOL_2D 1x59x59x64, TRANSPOSE 1x64x59x59"},
+    {"shared", shared, "CONV_2D 1x4x5x4, TRANSPOSE 1x4x4x5, TRANSPOSE 1x4x4x5, ABS 1x4x4x5, RELU 1x4x4x5",
+     "CONV_2D 1x4x5x4, TRANSPOSE 1x4x4x5, ABS 1x4x4x5, RELU 1x4x4x5"},
 };
 
 static void sort(struct nuc_draft *d)
@@ -216,7 +236,7 @@ static void inherent_transposes_stay(void **state)
     int32_t x = input(d), h = unary(d, NUC_LT_RELU, permuted(d, x, TO_LAST));
 
     (void)state;
-    h = unary(d, NUC_LT_ABS, pooled(d, h));
+    h = unary(d, NUC_LT_ABS, convolved(d, h));
     finish(d, x, permuted(d, h, TO_FIRST));
     const char *before = listing(d);
     nuc_arrange(d);
@@ -326,7 +346,9 @@ static int32_t random_windowed(struct pool *p, int32_t x)
 {
     const struct nuc_lt_tensor *t = nuc_draft_at(p->d, x);
 
-    return t->rank == 4 && t->shape[1] > 1 && t->shape[2] > 1 ? pooled(p->d, x) : random_permuted(p, x);
+    return t->rank == 4 && t->shape[1] > 1 && t->shape[2] > 1
+               ? (next_random(&p->seed) % 2 ? pooled(p->d, x) : convolved(p->d, x))
+               : random_permuted(p, x);
 }
 
 static void add_random(struct pool *p)

@@ -176,12 +176,22 @@ static uint64_t cost_of(const struct nuc_arrangement *a, const struct nuc_value 
     return orders * price(v);
 }
 
+/* What the operator takes longer under its label. Bounded, so that sums do not overflow. */
+static uint64_t label_cost(const struct nuc_arrangement *a, const struct nuc_arranged_op *o, bool moved)
+{
+    uint64_t bytes = nuc_arrange_label_bytes(a, o, moved && o->moved ? o->next : o->label);
+
+    return (bytes < UINT32_MAX ? bytes : UINT32_MAX) * BYTE_COST;
+}
+
 static uint64_t total_cost(const struct nuc_arrangement *a, bool moved)
 {
     uint64_t cost = 0;
 
     for (uint32_t i = 0; i < a->n_values; i++)
         cost += cost_of(a, &a->values[i], moved);
+    for (uint32_t i = 0; i < a->n_ops; i++)
+        cost += label_cost(a, &a->ops[i], moved);
     return cost;
 }
 
@@ -265,6 +275,11 @@ static void cut_move(struct nuc_arrangement *a)
         const struct nuc_value *v = &a->values[i];
         for (uint32_t k = 0; k < v->n_readers; k++)
             add_pair(cut, a, v, &v->producer, &v->readers[k]);
+    }
+    for (uint32_t i = 0; i < a->n_ops; i++) {
+        if (a->ops[i].moved)
+            nuc_cut_single(cut, i,
+                           (int64_t)label_cost(a, &a->ops[i], true) - (int64_t)label_cost(a, &a->ops[i], false));
     }
     nuc_cut_solve(cut, yes);
     for (uint32_t i = 0; i < a->n_ops; i++)

@@ -306,6 +306,7 @@ static void relabel_parameters(struct emission *e, const struct nuc_arranged_op 
     case NUC_FIXED:
     case NUC_ELEMENTWISE:
     case NUC_SOFTMAX:
+    case NUC_WINDOW:
     case NUC_FLATTEN:
         break;
     }
@@ -372,6 +373,42 @@ static int32_t result_for(struct emission *e, int32_t before, uint64_t order, co
     return has_shape(e->d, before, s) && !nuc_tidy_is_output(e->d, before) ? before : like(e->d, before, "", s);
 }
 
+/* The operator as it was, with these operands, and with parameters for its label. */
+static void append_op(struct emission *e, const struct nuc_arranged_op *o, const int32_t *inputs, int32_t result)
+{
+    struct nuc_lt_op *op = nuc_lt_add_op(e->d->model, o->op->code, inputs, o->op->n_inputs, &result, 1);
+
+    op->options = o->op->options;
+    op->version = o->op->version;
+    op->custom_code = o->op->custom_code;
+    op->debug_handle = o->op->debug_handle;
+    if (!nuc_arrange_is_identity(o))
+        relabel_parameters(e, o, op);
+    const struct nuc_arranged_op *flatten = moved_flattening(e, o->op->inputs[0]);
+    if (flatten != NULL && o->op->code == NUC_LT_FULLY_CONNECTED)
+        op->inputs[1] = flattened_weights(e, flatten, o->op->inputs[1]);
+}
+
+/* [N, C, H, W] as images of one channel. */
+static int32_t as_planes(struct emission *e, int32_t tensor)
+{
+    const struct nuc_lt_tensor *t = nuc_draft_at(e->d, tensor);
+    const struct shape s = {.rank = 4, .sizes = {t->shape[0] * t->shape[1], t->shape[2], t->shape[3], 1}};
+
+    return like(e->d, tensor, "_planes", &s);
+}
+
+/* A pooling or resizing of images of one channel, between two reshapes. */
+static void emit_window(struct emission *e, const struct nuc_arranged_op *o, int32_t *inputs, int32_t result)
+{
+    int32_t x = as_planes(e, inputs[0]), y = as_planes(e, result);
+
+    append_reshape(e->d, inputs[0], x);
+    inputs[0] = x;
+    append_op(e, o, inputs, y);
+    append_reshape(e->d, y, result);
+}
+
 static void emit_op(struct emission *e, uint32_t index)
 {
     const struct nuc_arranged_op *o = &e->a->ops[index];
@@ -384,16 +421,10 @@ static void emit_op(struct emission *e, uint32_t index)
     for (uint32_t k = 0; k < o->op->n_inputs; k++)
         inputs[k] = operand_for(e, index, k);
     int32_t result = result_for(e, before, order, &s);
-    struct nuc_lt_op *op = nuc_lt_add_op(e->d->model, o->op->code, inputs, o->op->n_inputs, &result, 1);
-    op->options = o->op->options;
-    op->version = o->op->version;
-    op->custom_code = o->op->custom_code;
-    op->debug_handle = o->op->debug_handle;
-    if (!nuc_arrange_is_identity(o))
-        relabel_parameters(e, o, op);
-    const struct nuc_arranged_op *flatten = moved_flattening(e, o->op->inputs[0]);
-    if (flatten != NULL && o->op->code == NUC_LT_FULLY_CONNECTED)
-        op->inputs[1] = flattened_weights(e, flatten, o->op->inputs[1]);
+    if (o->freedom == NUC_WINDOW && !nuc_arrange_is_identity(o))
+        emit_window(e, o, inputs, result);
+    else
+        append_op(e, o, inputs, result);
     hold(e, e->a->spots[before].value, order, result);
 }
 

@@ -1,8 +1,10 @@
 /* Which operators work on permuted axes, and what a permutation does to the order of their operands. */
 #include <string.h>
 
+#include "base/npu_cost.h"
 #include "compiler/neutron/arrange_private.h"
 #include "compiler/neutron/tidy_private.h"
+#include "compiler/target/target.h"
 
 static const struct {
     int32_t code;
@@ -37,6 +39,11 @@ static const struct {
     {NUC_LT_REDUCE_MAX, NUC_REDUCE},
     {NUC_LT_REDUCE_MIN, NUC_REDUCE},
     {NUC_LT_SOFTMAX, NUC_SOFTMAX},
+    {NUC_LT_MAX_POOL_2D, NUC_WINDOW},
+    {NUC_LT_AVERAGE_POOL_2D, NUC_WINDOW},
+    {NUC_LT_RESIZE_BILINEAR, NUC_WINDOW},
+    {NUC_LT_RESIZE_NEAREST_NEIGHBOR, NUC_WINDOW},
+
     {NUC_LT_RESHAPE, NUC_RESHAPE},
 };
 
@@ -196,6 +203,8 @@ void nuc_arrange_describe(const struct nuc_arrangement *a, struct nuc_arranged_o
         o->label[i] = o->in_position[i] = o->out_position[i] = (uint8_t)i;
     if (o->freedom == NUC_RESHAPE)
         describe_reshape(a, o);
+    if (o->freedom == NUC_WINDOW && (o->rank != 4 || nuc_draft_at(a->d, op->inputs[0])->rank != 4))
+        o->freedom = NUC_FIXED;
     if (!is_regular(a, o) || (o->freedom == NUC_REDUCE && !place_kept(a, o)) || o->rank == 0)
         o->freedom = NUC_FIXED;
 }
@@ -257,6 +266,21 @@ static uint32_t positions_of(const struct nuc_arrangement *a, const struct nuc_p
     return count;
 }
 
+/* Each channel an image of its own: N, C, H, W. */
+static const uint8_t planes[4] = {0, 3, 1, 2};
+
+/* Windows know two labels. */
+static bool relabel_window(const struct nuc_arrangement *a, const struct nuc_port *port, uint64_t order, uint8_t *label)
+{
+    static const uint8_t identity[4] = {0, 1, 2, 3};
+
+    memcpy(label, identity, sizeof identity);
+    if (nuc_arrange_order(a, port, label) == order)
+        return true;
+    memcpy(label, planes, sizeof planes);
+    return nuc_arrange_order(a, port, label) == order;
+}
+
 bool nuc_arrange_relabel(const struct nuc_arrangement *a, const struct nuc_port *port, uint64_t order, uint8_t *label)
 {
     const struct nuc_arranged_op *o = &a->ops[port->op];
@@ -265,6 +289,8 @@ bool nuc_arrange_relabel(const struct nuc_arrangement *a, const struct nuc_port 
 
     if (keeps_order(o, port->operand))
         return false;
+    if (o->freedom == NUC_WINDOW)
+        return relabel_window(a, port, order, label);
     uint32_t count = positions_of(a, port, order, wanted);
     for (uint32_t i = 0; i < o->rank; i++)
         label[i] = memchr(wanted, o->label[i], count) != NULL ? wanted[next++] : o->label[i];
@@ -282,4 +308,54 @@ bool nuc_arrange_is_identity(const struct nuc_arranged_op *o)
             return false;
     }
     return true;
+}
+
+/* ---- time ---- */
+
+static uint64_t values_of(const struct nuc_lt_tensor *t)
+{
+    return (uint64_t)nuc_lt_elements(t);
+}
+
+static const struct nuc_npu_costs *costs_of(const struct nuc_arrangement *a)
+{
+    return a->d->target != NULL ? a->d->target->npu : &nuc_npu_n3_64;
+}
+
+/*
+ * Cycles by which the vector lanes take longer for one channel than for all: poolings fill a lane a channel, nearest
+ * neighbours move all channels of a pixel at once. A pad in front, which becomes part of the pooling otherwise, is a
+ * call of its own. Costs as in docs/cycle-model.md.
+ */
+static uint64_t window_cycles(const struct nuc_arrangement *a, const struct nuc_arranged_op *o)
+{
+    const struct nuc_npu_costs *k = costs_of(a);
+    const struct nuc_lt_tensor *x = nuc_draft_at(a->d, o->op->inputs[0]), *y = result_of(a, o->op);
+    uint64_t channels = (uint64_t)y->shape[3], lanes = 0;
+    int32_t value = a->spots[o->op->inputs[0]].value;
+    const struct nuc_port *from = value == NUC_NO_VALUE ? NULL : &a->values[value].producer;
+    uint64_t cycles = 0;
+
+    if (o->op->code == NUC_LT_RESIZE_NEAREST_NEIGHBOR)
+        lanes = values_of(y) - values_of(y) / channels;
+    else if (o->op->code != NUC_LT_RESIZE_BILINEAR)
+        lanes = values_of(y) / channels * (uint64_t)o->op->options.pool.filter_h *
+                (uint64_t)o->op->options.pool.filter_w *
+                (channels * k->pipelines - nuc_npu_round_up(channels, k->pipelines));
+    cycles = lanes / k->pipelines;
+    if (from != NULL && from->op != NUC_BORDER && a->ops[from->op].freedom == NUC_PAD)
+        cycles += k->kernel + 2 * values_of(x) / k->bus_bytes;
+    return cycles;
+}
+
+uint64_t nuc_arrange_label_bytes(const struct nuc_arrangement *a, const struct nuc_arranged_op *o, const uint8_t *label)
+{
+    const struct nuc_npu_costs *k = costs_of(a);
+
+    if (o->freedom != NUC_WINDOW || label[1] != planes[1])
+        return 0;
+    uint64_t cycles = window_cycles(a, o);
+    /* One transpose at least goes with the label, and its call. A byte is read, written and takes a lane. */
+    cycles = cycles > k->kernel ? cycles - k->kernel : 0;
+    return nuc_npu_times(cycles, (uint64_t)k->bus_bytes * k->pipelines) / (2 * (uint64_t)k->pipelines + k->bus_bytes);
 }

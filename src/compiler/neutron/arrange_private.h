@@ -23,6 +23,7 @@ enum nuc_freedom {
     NUC_SLICE,
     NUC_REDUCE,  /* positions: dimensions of the input */
     NUC_SOFTMAX, /* the last position stays */
+    NUC_WINDOW,  /* pooling, resizing: [N, H, W, C], or each channel as an image of its own, [N * C, H, W, 1] */
     NUC_RESHAPE, /* positions: groups of dimensions that keep their size together */
     NUC_FLATTEN, /* [N, ...] to [N, K] for constant weights, whose columns move; the result keeps its order */
 };
@@ -88,6 +89,10 @@ uint64_t nuc_arrange_order(const struct nuc_arrangement *a, const struct nuc_por
 bool nuc_arrange_relabel(const struct nuc_arrangement *a, const struct nuc_port *port, uint64_t order, uint8_t *label);
 
 bool nuc_arrange_is_identity(const struct nuc_arranged_op *o);
+
+/* What an operator takes longer under that label than in the order it has, as bytes a transpose moves in that time. */
+uint64_t nuc_arrange_label_bytes(const struct nuc_arrangement *a, const struct nuc_arranged_op *o,
+                                 const uint8_t *label);
 
 /* ---- arrange_cut.c ---- */
 
