@@ -108,51 +108,6 @@ static void test_rewrites(void **state)
     run_rewrites(rewrites, sizeof rewrites / sizeof rewrites[0]);
 }
 
-/* ---- borders of delegates ---- */
-
-/* One channel: the delegate's result is called contiguous, and torch's transposed convolution of it is contiguous. */
-static const char ambiguous[] =
-    "%w = parameter \"w\" : float32[1, 2, 3, 3]\n"
-    "%x = input : int8[1, 1, 4, 5] channels-last\n"
-    "%d = call_delegate([%x]) : (int8[1, 1, 4, 5] channels-last)\n"
-    "%r = getitem(%d, 0) : int8[1, 1, 4, 5] channels-last\n"
-    "%dq = quantized_decomposed.dequantize_per_tensor.default(%r, 0.5, 3, -128, 127, int8) : float32[1, 1, 4, 5] "
-    "channels-last\n"
-    "%c = edge.aten.convolution.default(%dq, %w, none, [1, 1], [0, 0], [1, 1], true, [0, 0], 1) : float32[1, 2, 6, 7] "
-    "channels-last\n"
-    "%s = edge.aten.sigmoid.default(%c) : float32[1, 2, 6, 7] channels-last\n"
-    "%output = output([%s])\n";
-
-static const char settled[] =
-    "%w = parameter \"w\" : float32[1, 2, 3, 3]\n"
-    "%x = input : int8[1, 1, 4, 5]\n"
-    "%d = call_delegate([%x]) : (int8[1, 1, 4, 5])\n"
-    "%r = getitem(%d, 0) : int8[1, 1, 4, 5]\n"
-    "%dq = quantized_decomposed.dequantize_per_tensor.default(%r, 0.5, 3, -128, 127, int8) : float32[1, 1, 4, 5]\n"
-    "%c = edge.aten.convolution.default(%dq, %w, none, [1, 1], [0, 0], [1, 1], true, [0, 0], 1) : float32[1, 2, 6, "
-    "7]\n"
-    "%s = edge.aten.sigmoid.default(%c) : float32[1, 2, 6, 7]\n"
-    "%dim_order_ops__to_dim_order_copy_default = edge.dim_order_ops._to_dim_order_copy.default(%s, dim_order=[0, 2, 3, "
-    "1]) : float32[1, 2, 6, 7] channels-last\n"
-    "%output = output([%dim_order_ops__to_dim_order_copy_default])\n";
-
-static void settle(struct nuc_context *cx, void *arg)
-{
-    struct nuc_graph *g = parse_graph(cx, ambiguous);
-
-    (void)arg;
-    nuc_settle_border(nuc_find_node(g, "d"));
-    nuc_refresh_orders(g);
-    nuc_graph_verify(g, "settled");
-    assert_string_equal(nuc_graph_print(g, false), nuc_format(cx, "nucleon-graph 1\n%s", settled));
-}
-
-static void test_ambiguous_borders(void **state)
-{
-    (void)state;
-    run_in_context(settle, NULL);
-}
-
 /* ---- notes ---- */
 
 static void keep_note(void *user, const char *message)
@@ -194,7 +149,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rewrites),
-        cmocka_unit_test(test_ambiguous_borders),
         cmocka_unit_test(test_notes),
     };
 
