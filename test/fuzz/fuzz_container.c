@@ -1,0 +1,104 @@
+/*
+ * NeutronGraph containers: whatever a converter writes is refused or gives a graph whose blocks lie in the file, and a
+ * payload that is read back as it was. What the builder makes of a model is read by the reader.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/neutron/container.h"
+#include "compiler/neutron/disassemble.h"
+#include "compiler/neutron/payload.h"
+#include "fuzz_support.h"
+
+#define MEMORY ((size_t)256 << 20)
+
+struct model_call {
+    struct nuc_lt_model *m;
+    uint32_t op;
+};
+
+static void compose(struct nuc_context *cx, const struct nuc_neutron_graph *n, const uint8_t *inputs,
+                    const uint8_t *outputs)
+{
+    struct nuc_payload_io *io = nuc_alloc_array(cx, 512, sizeof *io);
+
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        io[i].map = inputs[i];
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        io[256 + i].map = outputs[i];
+    const struct nuc_payload payload = {(uint8_t)n->n_inputs,
+                                        (uint8_t)n->n_outputs,
+                                        (uint8_t)n->n_inputs,
+                                        n->form,
+                                        io,
+                                        io + 256,
+                                        n->microcode,
+                                        n->weights,
+                                        n->kernels};
+    struct nuc_payload parsed = nuc_payload_parse(cx, "payload", nuc_payload_compose(cx, &payload));
+    if (parsed.microcode.size != n->header.microcode || parsed.weights.size != n->header.weights ||
+        memcmp(parsed.microcode.data, n->microcode.data, parsed.microcode.size) != 0)
+        fuzz_broken("a payload holds other bytes than its container");
+}
+
+static void take_apart(struct nuc_context *cx, void *arg)
+{
+    struct model_call *call = arg;
+    struct nuc_neutron_graph n = nuc_neutron_graph_read(cx, call->m, call->op);
+    uint8_t inputs[256], outputs[256];
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    nuc_disassemble(&text, n.microcode);
+    n = nuc_neutron_graph_single(cx, call->m);
+    if (n.n_inputs > 255 || n.n_outputs > 255)
+        return;
+    nuc_neutron_graph_map(cx, call->m, &n, inputs, outputs);
+    nuc_neutron_graph_restore_handles(cx, &n, call->m);
+    compose(cx, &n, inputs, outputs);
+}
+
+static void build(struct nuc_context *cx, void *arg)
+{
+    const struct model_call *call = arg;
+    struct nuc_container_report report;
+    struct nuc_lt_model *m = nuc_container_build(cx, call->m, NULL, &report);
+    const struct nuc_lt_subgraph *s = &m->subgraphs[0];
+
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        struct model_call made = {m, i};
+        bool is_ours = nuc_is_neutron_graph(&s->ops[i]) && s->ops[i].n_outputs > 3 &&
+                       strcmp(s->tensors[s->ops[i].outputs[s->ops[i].n_outputs - 1]].name, "NeutronScratch") == 0;
+        if (is_ours && report.n_graphs > 0)
+            nuc_try(cx, take_apart, &made);
+    }
+    nuc_lt_write(m);
+}
+
+static void read_model(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_span *bytes = arg;
+    struct model_call call = {nuc_lt_read(cx, "input", *bytes), 0};
+
+    for (; call.op < call.m->subgraphs[0].n_ops; call.op++) {
+        bool graph = nuc_is_neutron_graph(&call.m->subgraphs[0].ops[call.op]);
+        if (graph && nuc_try(cx, take_apart, &call) == NUC_INTERNAL)
+            fuzz_broken(cx->message);
+    }
+    if (nuc_try(cx, build, &call) == NUC_INTERNAL)
+        fuzz_broken(cx->message);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_memory memory;
+    struct nuc_context *cx = fuzz_context(&memory, MEMORY);
+    uint8_t *copy = fuzz_copy(data, size);
+    struct nuc_span bytes = {copy, size};
+
+    if (nuc_try(cx, read_model, &bytes) == NUC_INTERNAL)
+        fuzz_broken(cx->message);
+    nuc_context_free(cx);
+    free(copy);
+    return 0;
+}
