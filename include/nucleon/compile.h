@@ -58,6 +58,13 @@ enum nuc_placement {
     NUC_PLACEMENT_COST    /* also partitions that take the NPU longer than the CPU, the call included */
 };
 
+/* Moving biases by the mean error of rounded weights. */
+enum nuc_bias_correction {
+    NUC_BIAS_CORRECTION_OFF,
+    NUC_BIAS_CORRECTION_ON,
+    NUC_BIAS_CORRECTION_MEASURED /* where that makes the outputs of the first calibration samples better */
+};
+
 /* What becomes of an image of another size than the input (formula in docs/formats.md). */
 enum nuc_resize {
     NUC_RESIZE_NONE,    /* it is refused */
@@ -88,6 +95,9 @@ struct nuc_options {
     bool use_neutron_for_format_conversion;
     enum nuc_dim_order dim_order;
     const char *intermediates_dir; /* NULL: none */
+    bool plan_delegate_scratch;    /* the arena holds the scratch of delegates; other runtimes take more all the same */
+    const char *memory_map;        /* file nuc_compile_file() writes the memory map to, .svg: a picture; NULL: none */
+    size_t memory_budget; /* nuc_compile_file() fails with NUC_PROPERTY when arena and scratch need more; 0: any */
     bool fetch_constants_to_sram; /* weights lie in flash and are copied while the NPU computes; needs copy functions */
     /*
      * What makes programs of partitions: NULL or "builtin", or a command (words between spaces, no shell) that is given
@@ -104,8 +114,8 @@ struct nuc_options {
     bool reference_compat;    /* reproduce the reference backend's decisions and quantization */
     enum nuc_observe observer;
     enum nuc_weights weights;
-    bool equalize;        /* even out the ranges of weight channels across layers before quantization */
-    bool bias_correction; /* move biases by the mean error of rounded weights; not with reference_compat */
+    bool equalize; /* even out the ranges of weight channels across layers before quantization */
+    enum nuc_bias_correction bias_correction; /* reference_compat: off */
     /* Images become (pixel / 255 - mean) / std; one number stands for all channels, none for mean 0 and std 1. */
     float image_mean[3], image_std[3];
     size_t n_image_mean, n_image_std;
@@ -387,13 +397,26 @@ struct nuc_program_report {
     size_t arena;             /* bytes of planned memory: inputs, outputs, intermediates */
     size_t arena_lower_bound; /* bytes alive at the peak: no plan is smaller */
     bool arena_proven;        /* no smaller plan exists for this order of instructions */
-    size_t delegate_scratch;  /* largest scratch a delegate call takes in addition */
+    size_t delegate_scratch;  /* largest scratch of a delegate call */
     size_t scratch_bound;     /* bytes alive at the peak of that scratch */
     bool scratch_proven;      /* no delegate's scratch could be smaller */
+    bool scratch_in_arena;    /* the arena has room for it */
     size_t delegate_data;     /* bytes of microcode, weights and kernels of all delegates */
     size_t program;           /* bytes of the file */
 };
 enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out);
+
+enum nuc_map_form {
+    NUC_MAP_TEXT, /* every tensor: address, size, lifetime */
+    NUC_MAP_SVG,
+    NUC_MAP_PEAK /* the tensors that are alive where most bytes are */
+};
+
+/*
+ * The arena of the last program and the scratch of its delegates, also of one that exceeded the budget. The text
+ * belongs to the compiler. NUC_BAD_USAGE when there is none.
+ */
+enum nuc_status nuc_memory_map(struct nuc_compiler *c, enum nuc_map_form form, const char **text);
 
 /* From archive to file, as `nucleon compile` does. `calibration` may be NULL for a quantized archive. */
 enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration,

@@ -92,6 +92,7 @@ struct nuc_kernel_context {
     uint8_t *temporary; /* the caller's temporary memory, empty again at each call */
     size_t temporary_size;
     size_t temporary_used;
+    uint8_t *scratch;          /* of a delegate, in planned memory; NULL: the delegate takes temporary memory */
     struct nuc_detail *detail; /* never NULL */
     const uint8_t *profile;    /* set by a delegate that records one: valid until the next call; NULL: none */
     size_t profile_size;

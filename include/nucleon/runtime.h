@@ -36,6 +36,7 @@ extern "C" {
 struct nuc_backend_sizes {
     size_t state;
     size_t temporary;
+    size_t scratch; /* the part of temporary that a program may plan for: one block, in nuc_kernel_context as scratch */
 };
 
 /*
@@ -61,6 +62,9 @@ struct nuc_backend {
     enum nuc_status (*run)(void *state, struct nuc_kernel_context *cx, struct nuc_value *const *args, size_t n_args);
 
     void (*unload)(void *state); /* may be NULL */
+
+    /* The driver's handle of a loaded delegate, for tools that know the driver. May be NULL: none. */
+    void *(*device)(void *state);
 };
 
 struct nuc_backend_table {
@@ -132,6 +136,12 @@ enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_
 
 /* Releases what delegates hold in their driver. */
 void nuc_program_unload(struct nuc_program *p);
+
+/*
+ * The driver's handle of delegate `index` of a loaded program, NULL when there is no such delegate or its backend has
+ * none: of nuc_neutron_backend the NeutronModelHandle.
+ */
+void *nuc_program_device(const struct nuc_program *p, size_t index);
 
 /*
  * A number the program tells under a name of its own: "input0_scale", "input0_zp", "input0_quant_min",

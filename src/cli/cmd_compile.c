@@ -10,8 +10,9 @@ static const char *const segment_modes[] = {"inline", "segment", NULL};
 static const char *const io_types[] = {"float", "int8", NULL};
 
 struct compile_flags {
-    const char *output, *dump_after, *intermediates, *converter;
-    unsigned converter_timeout;
+    const char *output, *dump_after, *intermediates, *converter, *memory_map;
+    unsigned converter_timeout, memory_budget;
+    bool plan_delegate_scratch;
     bool timings, fetch, profile;
     int format_conversion, delegate_data, io;
     struct cli_partition_flags partition;
@@ -32,6 +33,9 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     o->intermediates_dir = f->intermediates;
     o->converter = f->converter;
     o->converter_timeout = f->converter_timeout;
+    o->memory_map = f->memory_map;
+    o->memory_budget = f->memory_budget;
+    o->plan_delegate_scratch = f->plan_delegate_scratch;
     o->profile = f->profile;
     o->fetch_constants_to_sram = f->fetch;
     o->io = f->io == 0 ? NUC_IO_FLOAT : NUC_IO_INT8;
@@ -56,12 +60,21 @@ static void print_report(const struct nuc_compiler *c, const char *output)
            "and weights\n",
            r.n_delegated, r.n_nodes, r.n_partitions, r.n_partitions == 1 ? "" : "s", r.n_transposes,
            r.n_transposes == 1 ? "" : "s", r.moved_bytes, r.delegate_data);
-    printf("  memory   arena %zu bytes (%zu alive at the peak%s), NPU scratch %zu bytes (%zu%s)\n", r.arena,
+    printf("  memory   arena %zu bytes (%zu alive at the peak%s), NPU scratch %zu bytes (%zu%s)%s\n", r.arena,
            r.arena_lower_bound, r.arena_proven ? ", proven optimal" : "", r.delegate_scratch, r.scratch_bound,
-           r.scratch_proven ? ", proven optimal" : "");
+           r.scratch_proven ? ", proven optimal" : "", r.scratch_in_arena ? " inside" : "");
     printf("  made by %s: %s\n", strcmp(r.converter, "nucleon") == 0 ? "nucleon's converter" : r.converter,
            r.runs_on_simulator ? "runs on the simulator, not on silicon"
                                : "microcode for the firmware it was made for, not for the simulator");
+}
+
+/* When it is the memory that was too much. */
+static void print_peak(struct nuc_compiler *c)
+{
+    const char *text;
+
+    if (nuc_memory_map(c, NUC_MAP_PEAK, &text) == NUC_OK)
+        fputs(text, stdout);
 }
 
 static int compile(const char *model, const struct compile_flags *f)
@@ -76,6 +89,8 @@ static int compile(const char *model, const struct compile_flags *f)
     int code = status == NUC_OK ? CLI_OK : cli_report(status, nuc_compiler_message(c));
     if (status == NUC_OK)
         print_report(c, f->output);
+    if (status == NUC_PROPERTY)
+        print_peak(c);
     if (status == NUC_OK && f->timings)
         cli_print_timings(c);
     nuc_compiler_free(c);
@@ -102,6 +117,12 @@ int cli_compile(int argc, char **argv)
          "what converts partitions (default builtin): a program that takes --input, --output and --target", NULL},
         {"--converter-timeout", NULL, CLI_NUMBER, &f.converter_timeout, "SECONDS",
          "time it has for each partition (default 300)", NULL},
+        {"--memory-budget", NULL, CLI_NUMBER, &f.memory_budget, "BYTES",
+         "fail (exit code 3) when arena and NPU scratch need more, with a table of what is alive at the peak", NULL},
+        {"--plan-delegate-scratch", NULL, CLI_FLAG, &f.plan_delegate_scratch, NULL,
+         "the arena holds the NPU scratch, too: less memory with nucleon's runtime, more with others", NULL},
+        {"--memory-map", NULL, CLI_STRING, &f.memory_map, "FILE",
+         "write where every tensor lies and when it lives: a table, or a picture when FILE ends in .svg", NULL},
         {"--fetch-constants-to-sram", NULL, CLI_FLAG, &f.fetch, NULL,
          "weights lie in flash: they are copied to a staging buffer while the NPU computes", NULL},
         {"--profile", NULL, CLI_FLAG, &f.profile, NULL,

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/image_options.h"
+#include "cli/simulator_options.h"
 
 /* Sums over all samples of one output. */
 struct score {
@@ -220,7 +221,8 @@ static void print_scores(const struct evaluation *e)
 
 struct evaluate_flags {
     const char *program, *dataset, *reference, *quantized;
-    unsigned threads, threshold;
+    unsigned threshold;
+    struct cli_simulator_flags simulator;
     struct cli_image_flags images;
 };
 
@@ -248,11 +250,13 @@ static int evaluate(const struct evaluate_flags *f)
 
     nuc_options_default(&o);
     o.warn = cli_warn;
-    o.threads = f->threads;
+    o.threads = f->simulator.threads;
     cli_image_apply(&f->images, &o);
     e.compiler = nuc_compiler_new(&o, NULL);
     int code =
         e.compiler == NULL ? cli_report(NUC_NO_MEMORY, NULL) : open_all(&e, f->program, f->dataset, f->reference);
+    if (code == CLI_OK)
+        code = cli_simulator_apply(&f->simulator, &e.program);
     if (code == CLI_OK)
         code = check_reference(&e, f->reference);
     if (code == CLI_OK)
@@ -282,7 +286,9 @@ int cli_evaluate(int argc, char **argv)
         {"--quantized", NULL, CLI_STRING, &f.quantized, "MODEL.pt2",
          "what the program was compiled from, of 'nucleon quantize': SQNR at every node", NULL},
         {"--threshold", NULL, CLI_NUMBER, &f.threshold, "DB", "a node below diverges (default 20)", NULL},
-        {"--threads", NULL, CLI_NUMBER, &f.threads, "N", "threads of the reference (default: one a core)", NULL},
+        {"--threads", NULL, CLI_NUMBER, &f.simulator.threads, "N",
+         "threads of the reference (default: one a core) and of the simulator (default: 1)", NULL},
+        cli_simulator_option(&f.simulator),
         {.name = NULL},
     };
     const struct cli_command command = {

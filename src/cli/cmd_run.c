@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/image_options.h"
 #include "cli/run_profile.h"
+#include "cli/simulator_options.h"
 
 struct run_state {
     struct cli_program program;
@@ -20,6 +21,7 @@ struct run_flags {
     const char *input, *output, *etdump;
     bool profile;
     struct cli_image_flags images;
+    struct cli_simulator_flags simulator;
 };
 
 static int open_program(struct run_state *r, const char *path)
@@ -205,6 +207,8 @@ static int run(const char *path, const struct run_flags *f)
     cli_image_apply(&f->images, &o);
     o.warn = cli_warn;
     int code = open_program(&r, path);
+    if (code == CLI_OK)
+        code = cli_simulator_apply(&f->simulator, &r.program);
     if (code == CLI_OK) {
         r.compiler = nuc_compiler_new(&o, NULL);
         code = r.compiler == NULL ? cli_report(NUC_NO_MEMORY, NULL) : open_data(&r, f->input);
@@ -231,6 +235,8 @@ int cli_run(int argc, char **argv)
         {"--profile", NULL, CLI_FLAG, &f.profile, NULL,
          "print the cycles of every operator and NPU kernel (compile with --profile for their nodes and lines)", NULL},
         {"--etdump", NULL, CLI_STRING, &f.etdump, "FILE.etdump", "write them for ExecuTorch's Inspector", NULL},
+        {"--threads", NULL, CLI_NUMBER, &f.simulator.threads, "N", "threads of the simulator (default: 1)", NULL},
+        cli_simulator_option(&f.simulator),
         {.name = NULL},
     };
     const struct cli_command command = {

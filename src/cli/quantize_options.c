@@ -18,7 +18,8 @@ void cli_quantize_options(struct cli_quantize_flags *flags, struct cli_option ro
         {"--equalize", NULL, CLI_FLAG, &flags->equalize, NULL,
          "even out the ranges of weight channels across layers first", NULL},
         {"--bias-correction", NULL, CLI_FLAG, &flags->bias_correction, NULL,
-         "take the mean error of rounded weights off the biases (default)", NULL},
+         "take the mean error of rounded weights off the biases; by default where calibration samples gain by it",
+         NULL},
         {"--no-bias-correction", NULL, CLI_FLAG, &flags->no_bias_correction, NULL, "leave biases as they are", NULL},
         {"--threads", NULL, CLI_NUMBER, &flags->threads, "N", "threads of the calibration (default: one a core)", NULL},
     };
@@ -39,7 +40,10 @@ void cli_quantize_apply(const struct cli_quantize_flags *flags, struct nuc_optio
     options->observer = observers[flags->observer];
     options->weights = flags->weights == 0 ? NUC_WEIGHTS_PER_CHANNEL : NUC_WEIGHTS_PER_TENSOR;
     options->equalize = flags->equalize;
-    options->bias_correction = !flags->no_bias_correction;
+    if (flags->no_bias_correction)
+        options->bias_correction = NUC_BIAS_CORRECTION_OFF;
+    else if (flags->bias_correction)
+        options->bias_correction = NUC_BIAS_CORRECTION_ON;
     options->threads = flags->threads;
     cli_image_apply(&flags->images, options);
 }

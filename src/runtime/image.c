@@ -122,6 +122,46 @@ bool nuc_image_delegate(struct nuc_image *im, uint32_t index, const char **id, s
            nuc_image_need(im, processed->data != NULL, NUC_TEXT("the data of a delegate is missing"));
 }
 
+/* A number in decimal digits, or -1. */
+static int64_t read_number(struct nuc_span text)
+{
+    int64_t number = 0;
+
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9' || i == 18)
+            return -1;
+        number = 10 * number + (text.data[i] - '0');
+    }
+    return text.size == 0 ? -1 : number;
+}
+
+static bool equals(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+bool nuc_image_scratch(struct nuc_image *im, uint32_t index, int64_t *offset)
+{
+    struct nuc_fb_reader *r = &im->reader;
+    struct nuc_fb_table delegate = nuc_fb_vec_table(r, im->delegates, index);
+    struct nuc_fb_vector specs = nuc_fb_vec(r, delegate, NUC_DELEGATE_COMPILE_SPECS, 4);
+
+    *offset = -1;
+    for (uint32_t i = 0; i < specs.count && nuc_image_ok(im); i++) {
+        struct nuc_fb_table spec = nuc_fb_vec_table(r, specs, i);
+        const char *key = nuc_fb_string(r, spec, 0, NULL);
+        if (key == NULL || !equals(key, NUC_SCRATCH_SPEC))
+            continue;
+        *offset = read_number(nuc_fb_bytes(r, spec, 1));
+        return nuc_image_need(im, *offset >= 0, NUC_TEXT("the place of a delegate's scratch is no number"));
+    }
+    return nuc_image_ok(im);
+}
+
 bool nuc_image_planned(struct nuc_image *im, uint32_t memory, size_t *bytes)
 {
     int64_t size = nuc_fb_vec_i64(&im->reader, im->buffer_sizes, memory + 1);

@@ -7,6 +7,7 @@
 struct nuc_loaded_delegate {
     const struct nuc_backend *backend;
     void *state;
+    uint8_t *scratch; /* in planned memory, NULL: none is planned */
 };
 
 struct nuc_instruction {

@@ -144,6 +144,7 @@ static enum nuc_status sizes(const uint8_t *processed, size_t size, struct nuc_b
     if (temporary > SIZE_MAX / 4)
         return bad(detail, NUC_TEXT("the microcode asks for more memory than there is"));
     out->temporary = (size_t)temporary;
+    out->scratch = s.scratch;
     out->state = nuc_align_up(sizeof(struct neutron_state), ALIGNMENT) + neutronGetModelContextSize();
     return NUC_OK;
 }
@@ -194,6 +195,13 @@ static void unload(void *state)
     struct neutron_state *s = state;
 
     neutronModelUnprepare(s->handle);
+}
+
+static void *device(void *state)
+{
+    struct neutron_state *s = state;
+
+    return s->handle;
 }
 
 /* How a tensor crosses the border. */
@@ -343,7 +351,7 @@ static bool set_buffers(struct nuc_kernel_context *cx, const struct neutron_stat
     d->outputs = nuc_kernel_temporary(cx, (s->n_outputs + 3) * sizeof(void *), sizeof(void *));
     if (d->inputs == NULL || d->outputs == NULL)
         return nuc_need(cx, false, NUC_TEXT("the temporary memory is too small"));
-    d->outputs[s->n_outputs] = nuc_kernel_temporary(cx, s->scratch, ALIGNMENT);
+    d->outputs[s->n_outputs] = cx->scratch != NULL ? cx->scratch : nuc_kernel_temporary(cx, s->scratch, ALIGNMENT);
     d->outputs[s->n_outputs + 1] = nuc_kernel_temporary(cx, s->profile, ALIGNMENT);
     d->outputs[s->n_outputs + 2] = nuc_kernel_temporary(cx, s->debug, ALIGNMENT);
     d->scratch = d->outputs[s->n_outputs];
@@ -379,6 +387,7 @@ const struct nuc_backend nuc_neutron_backend = {
     .load = load,
     .run = run,
     .unload = unload,
+    .device = device,
 };
 
 static const struct nuc_backend *const default_backends[] = {&nuc_neutron_backend};

@@ -106,11 +106,30 @@ static enum nuc_status delegate_at(struct nuc_image *im, const struct nuc_backen
     if (*backend == NULL)
         return NUC_UNSUPPORTED;
     im->detail->where = (*backend)->id;
-    *sizes = (struct nuc_backend_sizes){0, 0};
+    *sizes = (struct nuc_backend_sizes){0, 0, 0};
     enum nuc_status status = (*backend)->sizes(processed->data, processed->size, sizes, im->detail);
     if (status == NUC_OK && (sizes->state > SIZE_MAX / 4 || sizes->temporary > SIZE_MAX / 4))
         status = NUC_NO_MEMORY;
     return status;
+}
+
+/* Where the program plans for a delegate's scratch, which is then no part of its temporary memory; -1: it does not. */
+static bool planned_scratch(struct nuc_image *im, uint32_t index, struct nuc_backend_sizes *sizes, int64_t *offset)
+{
+    size_t planned;
+
+    if (!nuc_image_scratch(im, index, offset))
+        return false;
+    if (*offset < 0)
+        return true;
+    if (!nuc_image_need(im, im->buffer_sizes.count > 1, NUC_TEXT("a delegate's scratch lies outside planned memory")) ||
+        !nuc_image_planned(im, 0, &planned))
+        return false;
+    sizes->temporary -= sizes->scratch;
+    return nuc_image_need(im,
+                          *offset % NUC_MEMORY_ALIGNMENT == 0 && (uint64_t)*offset <= planned &&
+                              sizes->scratch <= planned - (size_t)*offset,
+                          NUC_TEXT("a delegate's scratch lies outside planned memory"));
 }
 
 /* The call that needs most decides about temporary memory. */
@@ -127,9 +146,11 @@ static enum nuc_status call_sizes(struct nuc_image *im, const struct nuc_backend
             continue;
         uint32_t index = nuc_fb_u32(&im->reader, t, NUC_CALL_INDEX, 0);
         enum nuc_status status = delegate_at(im, backends, index, &backend, &processed, &sizes);
+        int64_t scratch;
         if (status != NUC_OK)
             return status;
-        if (!argument_bytes(im, backend, processed, nuc_fb_vec(&im->reader, t, NUC_CALL_ARGS, 4), &sizes.temporary))
+        if (!planned_scratch(im, index, &sizes, &scratch) ||
+            !argument_bytes(im, backend, processed, nuc_fb_vec(&im->reader, t, NUC_CALL_ARGS, 4), &sizes.temporary))
             return NUC_BAD_INPUT;
         out->temporary = sizes.temporary > out->temporary ? sizes.temporary : out->temporary;
     }
@@ -241,6 +262,10 @@ static enum nuc_status load_delegates(struct nuc_program *p, struct nuc_image *i
         enum nuc_status status = delegate_at(im, backends, i, &d->backend, &processed, &sizes);
         if (status != NUC_OK)
             return status;
+        int64_t scratch;
+        if (!planned_scratch(im, i, &sizes, &scratch))
+            return NUC_BAD_INPUT;
+        d->scratch = scratch < 0 ? NULL : (uint8_t *)p->memory.planned[0] + scratch;
         d->state = (uint8_t *)p->memory.state + state_at;
         memset(d->state, 0, sizes.state);
         status = d->backend->load(d->state, processed.data, processed.size, im->detail);
@@ -299,4 +324,11 @@ void nuc_program_unload(struct nuc_program *p)
             d->backend->unload(d->state);
     }
     p->n_instructions = 0;
+}
+
+void *nuc_program_device(const struct nuc_program *p, size_t index)
+{
+    const struct nuc_loaded_delegate *d = index < p->n_delegates ? &p->delegates[index] : NULL;
+
+    return d != NULL && d->backend->device != NULL ? d->backend->device(d->state) : NULL;
 }

@@ -139,6 +139,7 @@ static enum nuc_status call(struct nuc_program *p, const struct nuc_instruction 
         detail->message = NUC_TEXT("an input or output has not been given its data");
         return NUC_BAD_USAGE;
     }
+    cx.scratch = kernel ? NULL : in->u.delegate->scratch;
     if (kernel)
         status = in->u.kernel->run(&cx, p->args);
     else

@@ -37,6 +37,7 @@ static const struct {
     {"cortexm", check_cortexm, "operators and arguments of graphs lowered for Cortex-M, from the float model"},
     {"cmpte", check_cortex_m_program, "outputs of the reference's Cortex-M programs on the runtime"},
     {"converted", check_converted, "NeutronGraph containers of the vendor's converter, taken apart"},
+    {"memory", check_memory, "arena and scratch: proven optimal, and as small as others have made them"},
     {"tflite", check_tflite, "outputs of imported LiteRT models and of the reference's partition files"},
 };
 
@@ -353,6 +354,9 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
         add_sqnr(&mean, c, &r);
         if (r.has_moved && (r.reference.transposes != 0 || r.own.transposes != 0))
             print_moved(&r, c->label);
+        if (r.has_memory)
+            printf("  arena %9zu  scratch %9zu%s  %s\n", r.arena, r.scratch,
+                   result == CONF_EQUAL ? "  proven" : "        ", c->label);
         if (r.has_moved)
             add_moved(&all, &r);
         if (r.has_moved && r.multi)

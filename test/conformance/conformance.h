@@ -39,6 +39,8 @@ struct conf_report {
     bool multi;     /* the case has more than one operator */
     bool network;   /* and is a whole network */
     struct conf_moved reference, compat, own;
+    bool has_memory; /* of check_memory: bytes of the program's arena and of its largest scratch */
+    size_t arena, scratch;
 };
 enum conf_result conf_differ(struct conf_report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -59,6 +61,7 @@ enum conf_result check_program(const struct conf_case *c, struct conf_report *r)
 enum conf_result check_cortexm(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_converted(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_memory(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_tflite(const struct conf_case *c, struct conf_report *r);
 
 /* "<folder>/<name>.<suffix>" in a buffer of the caller; true when the file is there. */

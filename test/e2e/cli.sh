@@ -163,8 +163,35 @@ good "payload in a segment" "$nucleon" compile "$digits/digits.pt2" --delegate-d
 good "run with a segment" "$nucleon" run segment.pte --input "$digits/test.npz" --output segment.npz
 good "run inline" "$nucleon" run digits.pte --input "$digits/test.npz" --output inline.npz
 holds "a segment changes no result" 'cmp -s segment.npz inline.npz'
+good "memory map" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o map.pte \
+    --memory-map map.txt --memory-budget 1000000
+holds "plans are proven" '[ "$(grep -c "proven optimal" map.txt)" -eq 2 ] && [ "$(grep -o "proven optimal" out | wc -l)" -eq 2 ]'
+holds "the map changes no program" 'cmp -s map.pte digits.pte'
+holds "the map has the input" 'grep -q "^ *[0-9]* *[0-9]*  #*\.*  x$" map.txt'
+good "picture of the memory" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
+    -o map.pte --memory-map map.svg
+holds "the picture is one" 'head -c 4 map.svg | grep -q "<svg" && tail -n 1 map.svg | grep -q "</svg>"'
+"$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o box/budget.pte \
+    --memory-budget 1000 >out 2>err
+code=$?
+holds "over the budget" '[ $code -eq 3 ] && [ ! -e box/budget.pte ] && [ "$(wc -l <err)" -eq 1 ]'
+holds "what is alive at the peak is told" 'grep -q "alive at instruction" out && grep -q "  x$" out'
+good "scratch in the arena" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
+    -o scratch.pte --plan-delegate-scratch
+good "run with scratch in the arena" "$nucleon" run scratch.pte --input "$digits/test.npz" --output scratch.npz
+holds "the place of the scratch changes no result" 'cmp -s scratch.npz inline.npz'
+good "inspect scratch in the arena" "$nucleon" inspect scratch.pte
+holds "the place of the scratch is told" 'grep -q "nucleon_scratch = ." out'
+sed "s/nucleon_scratch/nucleon_scratcH/" scratch.pte >moved.pte
+good "run without the place" "$nucleon" run moved.pte --input "$digits/test.npz" --output moved.npz
+holds "other runtimes give the same" 'cmp -s moved.npz inline.npz'
 good "compile for profiling" "$nucleon" compile "$digits/digits.pt2" --profile \
     --calibration "$digits/calibration.npz" -o profile.pte
+good "run as plain C" "$nucleon" run digits.pte --input "$digits/test.npz" --output plain.npz --simulator plain
+good "run with threads" "$nucleon" run digits.pte --input "$digits/test.npz" --output threads.npz --threads 3
+cmp -s plain.npz inline.npz && cmp -s threads.npz inline.npz || fail "the simulator's paths give different results"
+bad 2 "more threads than there may be" "$nucleon" run digits.pte --input "$digits/test.npz" --threads 1000
+bad 2 "a simulator that does not exist" "$nucleon" run digits.pte --input "$digits/test.npz" --simulator fast
 good "profile" "$nucleon" run profile.pte --input "$digits/test.npz" --output profile.npz --profile --etdump d.etdump
 holds "profiling changes no result" 'cmp -s profile.npz inline.npz'
 holds "kernels have nodes and lines" 'grep -q "^1.0 *NPU CONV_2D .*aten_convolution_default.*train.py:23" out'

@@ -10,6 +10,7 @@
 
 #include "compiler/eval/eval.h"
 #include "compiler/eval/sqnr.h"
+#include "compiler/quantize/bias_choice.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/equalize.h"
 #include "compiler/quantize/layers.h"
@@ -99,8 +100,10 @@ static void run(struct nuc_graph *g, uint32_t sample, float out[OUTPUT])
 /* SQNR of g quantized with one scale a weight, against `reference`, over samples that calibration has not seen. */
 static double sqnr(struct nuc_graph *g, struct nuc_graph *reference, bool bias_correction)
 {
-    struct nuc_quantize_options options = {
-        .threads = 1, .weights = NUC_WEIGHTS_PER_TENSOR, .bias_correction = bias_correction};
+    struct nuc_quantize_options options = {.threads = 1,
+                                           .weights = NUC_WEIGHTS_PER_TENSOR,
+                                           .bias_correction =
+                                               bias_correction ? NUC_BIAS_CORRECTION_ON : NUC_BIAS_CORRECTION_OFF};
     struct nuc_sqnr s = {0, 0};
     float x[INPUT], expected[OUTPUT], got[OUTPUT];
 
@@ -218,12 +221,14 @@ static void bias_correction_takes_off_the_mean_error(void **state)
 {
     enum { IN = 64 };
     struct nuc_context *cx = *state = nuc_context_new(NULL);
-    double error[2] = {0, 0};
+    static const enum nuc_bias_correction modes[3] = {NUC_BIAS_CORRECTION_OFF, NUC_BIAS_CORRECTION_ON,
+                                                      NUC_BIAS_CORRECTION_MEASURED};
+    double error[3] = {0, 0, 0};
     float w[IN];
 
     for (size_t i = 0; i < IN; i++)
         w[i] = i == 0 ? 1 : 10.45f / 127;
-    for (int corrected = 0; corrected < 2; corrected++) {
+    for (int mode = 0; mode < 3; mode++) {
         struct nuc_graph *g = nuc_graph_new(cx, "test");
         struct nuc_node *p = parameter(g, "w", w, INTS(1, IN));
         struct nuc_meta m = nuc_meta_make(NUC_F32, INTS(1, IN));
@@ -234,8 +239,8 @@ static void bias_correction_takes_off_the_mean_error(void **state)
         nuc_set_arg_nodes(output, g, 0, &linear, 1);
         struct nuc_graph *before = nuc_graph_copy(g);
         struct nuc_quantize_options options = {
-            .threads = 1, .observer = NUC_OBSERVE_MIN_MAX, .bias_correction = corrected == 1};
-        if (options.bias_correction)
+            .threads = 1, .observer = NUC_OBSERVE_MIN_MAX, .bias_correction = modes[mode]};
+        if (mode > 0)
             nuc_add_biases(g);
         struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
         for (uint32_t k = 0; k < 16; k++) {
@@ -254,12 +259,14 @@ static void bias_correction_takes_off_the_mean_error(void **state)
                 in[i] = 0.5f + 0.5f * in[i];
             nuc_eval_run(nuc_eval_new(before, 1), (const void *const[]){in}, (void *const[]){&expected});
             nuc_eval_run(nuc_eval_new(q, 1), (const void *const[]){in}, (void *const[]){&got});
-            error[corrected] += ((double)got - (double)expected) / 16;
+            error[mode] += ((double)got - (double)expected) / 16;
         }
     }
     /* 63 inputs of mean 0.5 meet a weight that is 0.45 / 127 too small. */
     assert_true(fabs(error[0] + 63 * 0.5 * 0.45 / 127) < 0.03);
     assert_true(fabs(error[1]) < 0.015);
+    /* It is kept because the samples' outputs gain by it. */
+    assert_true(fabs(error[2]) < 0.015);
 }
 
 /* At a border a tap of the kernel meets padding: its error counts for less. */
@@ -282,13 +289,36 @@ static void bias_correction_knows_padding(void **state)
     struct nuc_node *output = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
     nuc_set_arg_nodes(output, g, 0, &conv, 1);
     nuc_add_biases(g);
-    struct nuc_calibration *c = nuc_quantize_prepare(g, &(struct nuc_quantize_options){.bias_correction = true});
+    struct nuc_calibration *c =
+        nuc_quantize_prepare(g, &(struct nuc_quantize_options){.bias_correction = NUC_BIAS_CORRECTION_ON});
     nuc_quantize_sample(c, (const void *const[]){x});
     nuc_calibration_parameters(c);
     const float *bias =
         nuc_corrected_biases(c)[nuc_layer_of(conv, &(struct nuc_layer){0}) ? conv->args[2].u.node->id : 0];
     /* Edge taps see 2/3 of the outputs, corner taps 4/9; each is 0.45 / 127 too small. */
     assert_true(fabs((double)bias[0] - (4 * 2.0 / 3 + 4 * 4.0 / 9) * 0.45 / 127) < 1e-5);
+}
+
+/* Outputs of the one graph are what the other is measured by. */
+static void the_better_graph_is_chosen(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_graph *exact = network(cx, NUC_OP_RELU, false), *other = network(cx, NUC_OP_TANH, false);
+    struct nuc_choice_samples *s = nuc_choice_samples_new(exact);
+    struct nuc_evaluator *e = nuc_eval_new(exact, 1);
+
+    assert_true(s->wanted >= 4 && s->wanted <= NUC_CHOICE_MOST);
+    for (uint32_t k = 0; k < 4; k++) {
+        float x[INPUT];
+        fill(x, INPUT, k);
+        nuc_choice_keep(cx, s, e, (const void *const[]){x});
+        nuc_eval_run(e, (const void *const[]){x}, s->outputs[k]);
+    }
+    assert_int_equal(s->count, 4);
+    assert_ptr_equal(nuc_choose_graph(s, exact, other, 1), exact);
+    assert_ptr_equal(nuc_choose_graph(s, other, exact, 1), exact);
+    struct nuc_graph *same = network(cx, NUC_OP_RELU, false);
+    assert_ptr_equal(nuc_choose_graph(s, same, exact, 1), same);
 }
 
 int main(void)
@@ -301,6 +331,7 @@ int main(void)
         cmocka_unit_test_teardown(a_second_reader_stops_a_chain, free_context),
         cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, free_context),
         cmocka_unit_test_teardown(bias_correction_knows_padding, free_context),
+        cmocka_unit_test_teardown(the_better_graph_is_chosen, free_context),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,6 +287,60 @@ static void driver_errors(struct nuc_context *cx, void *arg)
     assert_int_equal(p.status, NUC_UNSUPPORTED);
 }
 
+/* ---- scratch in planned memory ---- */
+
+static void load_with_scratch(struct nuc_context *cx, struct test_program *p, const char *place, bool planned)
+{
+    const struct nuc_program_options o = {.plan_delegate_scratch = planned};
+    const struct nuc_compile_spec spec = {"nucleon_scratch", place};
+    struct nuc_graph *g = test_delegate_graph(cx, CHANNELS, false, make_payload(cx, 0, 0, BYTES, 0));
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (n->op != NUC_OP_CALL_DELEGATE)
+            continue;
+        n->delegate->scratch_size = BYTES;
+        n->delegate->n_compile_specs = place != NULL ? 1 : 0;
+        n->delegate->compile_specs = &spec;
+    }
+    test_load(cx, p, nuc_write_program(g, &o), &nuc_default_backends);
+}
+
+/* The planned program takes that much less temporary memory, and computes the same. */
+static void scratch_is_planned(struct nuc_context *cx, void *arg)
+{
+    static const char *const bad_places[] = {"", "x", "-16", "8", "1000000", "99999999999999999999"};
+    struct test_program planned, separate;
+    struct nuc_tensor a, b;
+    float in[BYTES];
+
+    (void)arg;
+    for (int i = 0; i < BYTES; i++)
+        in[i] = (float)(i + 1);
+    load_with_scratch(cx, &planned, NULL, true);
+    load_with_scratch(cx, &separate, NULL, false);
+    assert_int_equal(planned.status, NUC_OK);
+    assert_int_equal(separate.sizes.temporary - planned.sizes.temporary, BYTES);
+    nuc_program_set_input(&planned.program, 0, in, sizeof in, NULL);
+    nuc_program_set_input(&separate.program, 0, in, sizeof in, NULL);
+    assert_int_equal(nuc_program_execute(&planned.program, &planned.detail), NUC_OK);
+    assert_int_equal(nuc_program_execute(&separate.program, &separate.detail), NUC_OK);
+    nuc_program_output(&planned.program, 0, &a);
+    nuc_program_output(&separate.program, 0, &b);
+    assert_memory_equal(a.data, b.data, a.bytes);
+    nuc_program_unload(&planned.program);
+    nuc_program_unload(&separate.program);
+    for (size_t i = 0; i < sizeof bad_places / sizeof bad_places[0]; i++) {
+        load_with_scratch(cx, &planned, bad_places[i], false);
+        assert_int_equal(planned.status, NUC_BAD_INPUT);
+    }
+}
+
+static void test_scratch_is_planned(void **state)
+{
+    (void)state;
+    run_in_context(scratch_is_planned);
+}
+
 /* ---- hostile images ---- */
 
 /* Loads and runs a copy of exactly `size` bytes, so that a sanitizer sees the first byte too many. */
@@ -439,7 +493,7 @@ int main(void)
         cmocka_unit_test(test_borders),          cmocka_unit_test(test_one_channel),
         cmocka_unit_test(test_tensor_too_small), cmocka_unit_test(test_driver_errors),
         cmocka_unit_test(test_truncated),        cmocka_unit_test(test_corrupted),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_numbers),          cmocka_unit_test(test_scratch_is_planned),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,10 +14,10 @@ void nuc_begin_calibration(struct nuc_model *prepared)
         .threads = o->threads,
         .observer = o->observer,
         .weights = o->weights,
-        .bias_correction = o->bias_correction && !o->reference_compat,
+        .bias_correction = o->reference_compat ? NUC_BIAS_CORRECTION_OFF : o->bias_correction,
     };
 
-    if (options.bias_correction)
+    if (options.bias_correction != NUC_BIAS_CORRECTION_OFF)
         nuc_add_biases(prepared->graph);
     if (target->cpu != NULL && with_npu) {
         options.ends_on_cpu_user = nuc_find_cpu_nodes(prepared, &options);

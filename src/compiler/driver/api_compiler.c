@@ -16,7 +16,7 @@ void nuc_options_default(struct nuc_options *options)
         .converter_flavor = "sdk-3.2",
         .delegate = true,
         .use_neutron_for_format_conversion = true,
-        .bias_correction = true,
+        .bias_correction = NUC_BIAS_CORRECTION_MEASURED,
         .delegate_data = NUC_DELEGATE_INLINE,
     };
 }

@@ -62,22 +62,13 @@ static uint32_t fill_compile_specs(const struct nuc_model *m, struct nuc_compile
 
 /* ---- one partition ---- */
 
-/* The value's meta, called contiguous where that is the same bytes. */
-static struct nuc_meta border_meta(const struct nuc_meta *m)
-{
-    struct nuc_meta contiguous = *m;
-
-    nuc_set_contiguous(&contiguous);
-    return nuc_same_layout(&contiguous, m) ? contiguous : *m;
-}
-
 static const struct nuc_tensor_info *border_infos(struct nuc_context *cx, const struct nuc_lower_border *borders,
                                                   uint32_t count)
 {
     struct nuc_tensor_info *infos = nuc_alloc_array(cx, count, sizeof *infos);
 
     for (uint32_t i = 0; i < count; i++) {
-        struct nuc_meta meta = border_meta(&borders[i].node->vals[0]);
+        struct nuc_meta meta = nuc_border_meta(&borders[i].node->vals[0]);
         nuc_fill_tensor_info(borders[i].node->name, &meta, &infos[i]);
     }
     return infos;
@@ -86,7 +77,7 @@ static const struct nuc_tensor_info *border_infos(struct nuc_context *cx, const 
 /* Channels-last on the NPU's side, contiguous outside, and more than one channel. */
 static bool is_cpu_transposed(const struct nuc_lower_border *b)
 {
-    struct nuc_meta meta = border_meta(&b->node->vals[0]);
+    struct nuc_meta meta = nuc_border_meta(&b->node->vals[0]);
 
     return b->channels_last && meta.rank >= 3 && meta.sizes[meta.rank - 3] != 1 && nuc_is_contiguous(&meta);
 }
@@ -281,52 +272,6 @@ static struct nuc_model *copy_partitioned(const struct nuc_model *from)
     return m;
 }
 
-/* ---- dim orders at the border ---- */
-
-static void make_contiguous_if_same(struct nuc_node *node)
-{
-    node->vals[0] = border_meta(&node->vals[0]);
-}
-
-/* Operators on the CPU take the dim order of their results from that of their inputs, and were planned with it. */
-static bool is_read_by_cpu(const struct nuc_node *node)
-{
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        const struct nuc_node *user = node->users[i];
-        if (user->op != NUC_OP_OUTPUT && user->op != NUC_OP_CALL_DELEGATE && !nuc_is_quantize(user))
-            return true;
-    }
-    return false;
-}
-
-/*
- * With one channel, contiguous and channels-last are the same bytes, and a NeutronBackend takes them under the name
- * contiguous only. The name follows a quantized input and a dequantized output to the border of the program, where an
- * ambiguous order would be another one again to software that derives it from strides.
- */
-static void settle_border_orders(struct nuc_node *call)
-{
-    const struct nuc_arg *inputs = &call->args[0];
-
-    for (uint32_t i = 0; i < inputs->count; i++) {
-        struct nuc_node *input = inputs->u.nodes[i];
-        struct nuc_node *source = nuc_is_quantize(input) ? nuc_arg_node(input, 0) : NULL;
-        make_contiguous_if_same(input);
-        if (source != NULL && nuc_is_placeholder(source) && !is_read_by_cpu(source))
-            make_contiguous_if_same(source);
-    }
-    for (uint32_t i = 0; i < call->n_users; i++) {
-        struct nuc_node *result = call->users[i];
-        make_contiguous_if_same(result);
-        call->vals[result->args[1].u.i] = result->vals[0];
-        for (uint32_t k = 0; k < result->n_users; k++) {
-            struct nuc_node *reader = result->users[k];
-            if (nuc_is_dequantize(reader) && !is_read_by_cpu(reader))
-                make_contiguous_if_same(reader);
-        }
-    }
-}
-
 /* What is left: int8 kernels where the target has them. */
 static void lower_for_cpu(struct nuc_model *m)
 {
@@ -365,8 +310,9 @@ struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned)
     struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);
     for (uint32_t i = 0; i < m->partitions->count; i++) {
         calls[i]->delegate = m->lowered[i].delegate;
-        settle_border_orders(calls[i]);
+        nuc_settle_border(calls[i]);
     }
+    nuc_refresh_orders(m->graph);
     lower_for_cpu(m);
     nuc_stage_done(c, "lower", m->graph, started);
     return m;
@@ -392,6 +338,7 @@ struct nuc_span nuc_stage_program(struct nuc_model *lowered)
     struct nuc_program_options options = {.delegate_data = c->options.delegate_data,
                                           .stack_traces = c->options.profile,
                                           .keep_order = c->options.reference_compat,
+                                          .plan_delegate_scratch = c->options.plan_delegate_scratch,
                                           .report = &memory};
     double started = nuc_seconds();
 
@@ -400,19 +347,8 @@ struct nuc_span nuc_stage_program(struct nuc_model *lowered)
     nuc_tell_borders(lowered, &options);
     nuc_check_dim_orders(lowered->graph, false);
     struct nuc_span bytes = nuc_write_program(lowered->graph, &options);
-    c->report.arena = memory.planned;
-    c->report.arena_lower_bound = memory.lower_bound;
-    c->report.arena_proven = memory.proven;
+    nuc_report_memory(lowered, &memory);
     c->report.program = bytes.size;
-    c->report.scratch_proven = true;
-    for (uint32_t i = 0; i < lowered->partitions->count; i++) {
-        const struct nuc_neutron_image *image = lowered->lowered[i].image;
-        c->report.scratch_proven = c->report.scratch_proven && image->scratch_proven;
-        if (image->scratch_size <= c->report.delegate_scratch)
-            continue;
-        c->report.delegate_scratch = image->scratch_size;
-        c->report.scratch_bound = image->scratch_bound;
-    }
     nuc_stage_done(c, "program", NULL, started);
     return bytes;
 }

@@ -16,14 +16,17 @@
 
 #define NUC_MAX_TIMINGS 64
 
+struct nuc_memory_map;
+
 struct nuc_compiler {
     struct nuc_context *cx;
     struct nuc_options options;
     struct nuc_timing timings[NUC_MAX_TIMINGS];
     size_t n_timings;
     struct nuc_program_report report;
-    bool trial;                  /* what runs is asked for its decisions only: no dumps, no timings */
-    const char *dim_order_table; /* of the last choice of a dim order, NULL: none */
+    bool trial;                          /* what runs is asked for its decisions only: no dumps, no timings */
+    const struct nuc_memory_map *memory; /* of the last program, NULL: none */
+    const char *dim_order_table;         /* of the last choice of a dim order, NULL: none */
 };
 
 /* What --dim-order chooses between. */
@@ -141,6 +144,24 @@ void nuc_convert_dim_order(struct nuc_graph *g, enum nuc_dim_order order);
  */
 struct nuc_variant nuc_choose_variant(struct nuc_model *quantized);
 
+/* ---- dim orders at borders (border_orders.c) ---- */
+
+/* The value's meta, called contiguous where that is the same bytes. */
+struct nuc_meta nuc_border_meta(const struct nuc_meta *m);
+
+/*
+ * With one channel, contiguous and channels-last are the same bytes, and a NeutronBackend takes them under the name
+ * contiguous only. The name follows a quantized input and a dequantized output to the border of the program, where an
+ * ambiguous order would be another one again to software that derives it from strides.
+ */
+void nuc_settle_border(struct nuc_node *call);
+
+/*
+ * What follows a border whose order got its other name may come out in another order: torch derives orders from names.
+ * Names of equal layouts stay as they were settled.
+ */
+void nuc_refresh_orders(struct nuc_graph *g);
+
 struct nuc_explanation;
 
 /* The explanation of a model at any stage before lowering; cycles of kernels take a conversion. */
@@ -148,6 +169,11 @@ struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
 
 /* Fails with NUC_PROPERTY naming the first operator that stays on the CPU. */
 void nuc_require_full_delegation(struct nuc_model *partitioned);
+
+/* Figures and map of a program's memory for reports; the file of the map; and NUC_PROPERTY when it exceeds a budget. */
+void nuc_report_memory(struct nuc_model *lowered, const struct nuc_program_memory_report *memory);
+void nuc_write_memory_map(struct nuc_compiler *c);
+void nuc_check_memory_budget(struct nuc_compiler *c, const char *model);
 
 /* What compile.h shows of a node of the model. */
 void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out);

@@ -4,6 +4,20 @@
 #include "compiler/program/legalize.h"
 #include "compiler/program/sink.h"
 
+static void report_tensors(const struct nuc_emission *e, struct nuc_program_memory_report *out)
+{
+    struct nuc_program_tensor *tensors = nuc_alloc_array(e->cx, e->n_storages, sizeof *tensors);
+
+    out->n_tensors = 0;
+    for (size_t i = 0; i < e->n_storages; i++) {
+        const struct nuc_emit_storage *s = &e->storages[i];
+        if (s->bytes > 0 && s->first <= s->last)
+            tensors[out->n_tensors++] =
+                (struct nuc_program_tensor){s->name, s->bytes, (size_t)s->address, s->first, s->last};
+    }
+    out->tensors = tensors;
+}
+
 static void report(const struct nuc_emission *e, struct nuc_program_memory_report *out)
 {
     out->planned = e->plan.size;
@@ -13,6 +27,7 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
     out->n_values = e->n_values;
     out->n_instructions = e->n_instructions;
     out->constants = 0;
+    report_tensors(e, out);
     for (size_t i = 1; i < e->n_constants; i++)
         out->constants = nuc_align_up(out->constants, 16) + e->constants[i].size;
 }

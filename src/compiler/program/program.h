@@ -10,6 +10,13 @@
 #include "compiler/graph/graph.h"
 #include "nucleon/compile.h"
 
+/* A tensor in the planned memory; steps are instructions from 1, 0: before the first, the last: after the last. */
+struct nuc_program_tensor {
+    const char *name;
+    size_t size, address;
+    uint32_t first, last;
+};
+
 /* What became of the memory, for reports. */
 struct nuc_program_memory_report {
     size_t planned;     /* bytes of the planned memory */
@@ -18,6 +25,8 @@ struct nuc_program_memory_report {
     const char *method; /* how the planner arrived there */
     size_t constants;   /* bytes of the constant segment */
     size_t n_values, n_instructions;
+    size_t n_tensors;
+    const struct nuc_program_tensor *tensors;
 };
 
 /* A constant the program tells under a name of its own, as a method without inputs whose output it is. */

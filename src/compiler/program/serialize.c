@@ -205,20 +205,31 @@ static nuc_fb_ref add_operators(struct serializer *s)
 }
 
 /* Text without its terminator; an empty value is an empty vector, for runtimes read it unchecked. */
-static nuc_fb_ref add_compile_specs(struct serializer *s, const struct nuc_delegate *d)
+static nuc_fb_ref add_compile_spec(struct serializer *s, const struct nuc_compile_spec *spec)
 {
-    nuc_fb_ref *refs = nuc_alloc_array(s->cx, d->n_compile_specs, sizeof *refs);
+    nuc_fb_ref key = nuc_fb_add_string(s->b, spec->key);
+    nuc_fb_ref value = nuc_fb_add_vector(s->b, spec->value, strlen(spec->value), 1, 1);
 
-    for (uint32_t i = 0; i < d->n_compile_specs; i++) {
-        const struct nuc_compile_spec *spec = &d->compile_specs[i];
-        nuc_fb_ref key = nuc_fb_add_string(s->b, spec->key);
-        nuc_fb_ref value = nuc_fb_add_vector(s->b, spec->value, strlen(spec->value), 1, 1);
-        nuc_fb_table_begin(s->b);
-        nuc_fb_put_ref(s->b, 0, key);
-        nuc_fb_put_ref(s->b, 1, value);
-        refs[i] = nuc_fb_table_end(s->b);
+    nuc_fb_table_begin(s->b);
+    nuc_fb_put_ref(s->b, 0, key);
+    nuc_fb_put_ref(s->b, 1, value);
+    return nuc_fb_table_end(s->b);
+}
+
+/* The delegate's own, and where its scratch is planned. */
+static nuc_fb_ref add_compile_specs(struct serializer *s, const struct nuc_delegate *d, uint32_t scratch)
+{
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, (size_t)d->n_compile_specs + 1, sizeof *refs);
+    uint32_t n = 0;
+
+    for (; n < d->n_compile_specs; n++)
+        refs[n] = add_compile_spec(s, &d->compile_specs[n]);
+    if (scratch != NUC_NO_STORAGE) {
+        uint64_t address = s->e->storages[scratch].address;
+        struct nuc_compile_spec spec = {NUC_SCRATCH_SPEC, nuc_format(s->cx, "%llu", (unsigned long long)address)};
+        refs[n++] = add_compile_spec(s, &spec);
     }
-    return nuc_fb_add_refs(s->b, refs, d->n_compile_specs);
+    return nuc_fb_add_refs(s->b, refs, n);
 }
 
 static bool in_segments(const struct serializer *s)
@@ -231,7 +242,8 @@ static nuc_fb_ref add_delegate(struct serializer *s, size_t index)
     const struct nuc_delegate *d = s->e->delegates[index];
     size_t first_segment = s->n_segments - s->e->n_delegates;
     nuc_fb_ref id = nuc_fb_add_string(s->b, d->backend_id);
-    nuc_fb_ref specs = add_compile_specs(s, d);
+    uint32_t scratch = s->e->scratch_of != NULL ? s->e->scratch_of[index] : NUC_NO_STORAGE;
+    nuc_fb_ref specs = add_compile_specs(s, d, scratch);
 
     nuc_fb_table_begin(s->b);
     nuc_fb_put_i8(s->b, 0, in_segments(s) ? 1 : 0, 0);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "compiler/quantize/bias_choice.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/quantized_constant.h"
 
@@ -335,13 +336,10 @@ static void add_pairs(struct conversion *v, const struct nuc_node *node)
     }
 }
 
-struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
+static struct nuc_graph *convert(struct nuc_calibration *c, const float **biases)
 {
-    struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file)};
+    struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file), .biases = biases};
 
-    nuc_calibration_parameters(c);
-    if (c->means != NULL)
-        v.biases = nuc_corrected_biases(c);
     list_pairs(&v);
     list_readers(&v);
     add_placeholders(&v);
@@ -351,4 +349,15 @@ struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
         add_pairs(&v, c->order[i]);
     }
     return v.to;
+}
+
+struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
+{
+    nuc_calibration_parameters(c);
+    if (c->means == NULL)
+        return convert(c, NULL);
+    struct nuc_graph *corrected = convert(c, nuc_corrected_biases(c));
+    if (c->samples == NULL || c->samples->count == 0)
+        return corrected;
+    return nuc_choose_graph(c->samples, corrected, convert(c, NULL), c->threads);
 }

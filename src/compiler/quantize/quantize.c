@@ -1,6 +1,7 @@
 /* Preparing a graph, showing it samples, and listing what was observed. */
 #include <math.h>
 
+#include "compiler/quantize/bias_choice.h"
 #include "compiler/quantize/bias_correction.h"
 
 /* ---- order ---- */
@@ -155,8 +156,10 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     order_nodes(c);
     make_taps(c);
     make_observers(c);
-    if (options->bias_correction)
+    if (options->bias_correction != NUC_BIAS_CORRECTION_OFF)
         c->means = nuc_input_means_new(g);
+    if (options->bias_correction == NUC_BIAS_CORRECTION_MEASURED)
+        c->samples = nuc_choice_samples_new(g);
     see_constants(c, false);
     return c;
 }
@@ -185,7 +188,12 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
     c->n_samples++;
     c->has_parameters = false;
     see_constants(c, true);
-    nuc_eval_run(c->evaluator, inputs, NULL);
+    void **outputs = NULL;
+    if (c->samples != NULL && c->samples->count < c->samples->wanted) {
+        nuc_choice_keep(c->g->cx, c->samples, c->evaluator, inputs);
+        outputs = c->samples->outputs[c->samples->count - 1];
+    }
+    nuc_eval_run(c->evaluator, inputs, outputs);
 }
 
 /* ---- results ---- */

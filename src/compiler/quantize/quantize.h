@@ -30,7 +30,7 @@ struct nuc_quantize_options {
     unsigned threads;      /* 0: as many as cores; the result does not depend on it */
     enum nuc_observe observer;
     enum nuc_weights weights;
-    bool bias_correction; /* keeps copies of the first samples, to see the error that quantization makes on them */
+    enum nuc_bias_correction bias_correction;
 };
 
 struct nuc_calibration;

@@ -17,17 +17,18 @@
 #include "npusim/npu.h"
 #include "nucleon/simulator.h"
 
-#define VEC_LANES 16        /* int32 accumulators kernels work on at once */
-#define VEC_DEPTH 4         /* products a dot product sums */
-#define VEC_SLACK 64        /* readable bytes behind a staged row */
-#define VEC_MAX_TAPS 256    /* of a window */
-#define VEC_MAX_BLOCK 64    /* outputs of a block of the depthwise kernel */
-#define VEC_LIMIT (1 << 30) /* bound of accumulators in front of the requantization */
+#define VEC_LANES 16         /* int32 accumulators kernels work on at once */
+#define VEC_DEPTH 4          /* products a dot product sums */
+#define VEC_SLACK 64         /* readable bytes behind a staged row */
+#define VEC_MAX_TAPS 256     /* of a window */
+#define VEC_MAX_BLOCK 64     /* outputs of a block of the depthwise kernel */
+#define VEC_MAX_POOLED 32768 /* values an average is of: sums stay below 2^23 */
+#define VEC_LIMIT (1 << 30)  /* bound of accumulators in front of the requantization */
 #define VEC_ALIGNMENT 64
 
 /*
  * Requantization of 16 outputs: (v << left) * multiplier / 2^31, then (t + round - (t < 0)) >> right. `left` includes
- * the instruction set's own shift, `sign` is 31 to make 1 of a negative t and 32, a shift to 0, where right is 0.
+ * the instruction set's own shift; `away` is -1, or 0 where nothing is shifted right and no 1 taken off.
  * Valid for |v << left| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps.
  */
 struct vec_params {
@@ -35,7 +36,7 @@ struct vec_params {
     int32_t multiplier[VEC_LANES];
     int32_t round[VEC_LANES];
     int32_t right[VEC_LANES];
-    int32_t sign[VEC_LANES];
+    int32_t away[VEC_LANES];
     int32_t left[VEC_LANES];
 };
 
@@ -84,7 +85,7 @@ struct vec_pool {
     int32_t rows, columns, channels;
     ptrdiff_t row, pixel; /* bytes between taps */
     int32_t start;        /* sum of the taps outside that count */
-    int32_t count;        /* taps the average divides by, 0: no tap */
+    int32_t count;        /* taps the average divides by, 1 to VEC_MAX_POOLED */
     struct vec_output output;
 };
 

@@ -22,7 +22,7 @@ typedef struct {
 } vec_x;
 
 struct vec_scale {
-    vec_i32 even, odd, round, right, sign, left;
+    vec_i32 even, odd, round, right, away, left;
 };
 
 static inline __m256i vec_half(const void *p)
@@ -81,7 +81,7 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p)
     s.odd = (vec_i32){_mm256_srli_epi64(s.even.low, 32), _mm256_srli_epi64(s.even.high, 32)};
     s.round = vec_load(p->round);
     s.right = vec_load(p->right);
-    s.sign = vec_load(p->sign);
+    s.away = vec_load(p->away);
     s.left = vec_load(p->left);
     return s;
 }
@@ -97,9 +97,11 @@ static inline __m256i vec_high_product(__m256i v, __m256i even, __m256i odd, __m
     return _mm256_blend_epi32(_mm256_srli_epi64(p, 32), q, 0xAA);
 }
 
-static inline __m256i vec_round_right(__m256i v, __m256i round, __m256i sign, __m256i right)
+static inline __m256i vec_round_right(__m256i v, __m256i round, __m256i away, __m256i right)
 {
-    return _mm256_srav_epi32(_mm256_sub_epi32(_mm256_add_epi32(v, round), _mm256_srlv_epi32(v, sign)), right);
+    __m256i nudge = _mm256_min_epi32(_mm256_max_epi32(v, away), _mm256_setzero_si256());
+
+    return _mm256_srav_epi32(_mm256_add_epi32(_mm256_add_epi32(v, round), nudge), right);
 }
 
 static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
@@ -107,8 +109,8 @@ static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
     __m256i low = vec_high_product(v.low, s->even.low, s->odd.low, s->left.low);
     __m256i high = vec_high_product(v.high, s->even.high, s->odd.high, s->left.high);
 
-    return (vec_i32){vec_round_right(low, s->round.low, s->sign.low, s->right.low),
-                     vec_round_right(high, s->round.high, s->sign.high, s->right.high)};
+    return (vec_i32){vec_round_right(low, s->round.low, s->away.low, s->right.low),
+                     vec_round_right(high, s->round.high, s->away.high, s->right.high)};
 }
 
 /* Sixteen int16, `n` of which are stored as int8. */
@@ -133,6 +135,13 @@ static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out,
     vec_store_words(_mm256_permute4x64_epi64(_mm256_packs_epi32(v.low, v.high), 0xD8), o, out, n);
 }
 
+/* `n` columns of four pixels. */
+static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, int8_t *out, ptrdiff_t pixel, int32_t n)
+{
+    for (int i = 0; i < 4; i++)
+        vec_store(v[i], o, out + i * pixel, n);
+}
+
 static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
 {
     int8_t bytes[VEC_LANES] = {0};
@@ -143,6 +152,15 @@ static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
     }
     __m128i v = _mm_loadu_si128((const void *)p);
     return (vec_i32){_mm256_cvtepi8_epi32(v), _mm256_cvtepi8_epi32(_mm_srli_si128(v, 8))};
+}
+
+/* v / count, cut off. |v| is at most 2^23: the quotient in float, cut off, is the integer one. */
+static inline vec_i32 vec_divide(vec_i32 v, float count)
+{
+    __m256 divisor = _mm256_set1_ps(count);
+
+    return (vec_i32){_mm256_cvttps_epi32(_mm256_div_ps(_mm256_cvtepi32_ps(v.low), divisor)),
+                     _mm256_cvttps_epi32(_mm256_div_ps(_mm256_cvtepi32_ps(v.high), divisor))};
 }
 
 static inline vec_x vec_inputs(const int8_t *p)

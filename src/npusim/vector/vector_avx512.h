@@ -16,7 +16,7 @@ typedef __m512i vec_i32;
 typedef __m512i vec_x; /* four inputs, in every lane */
 
 struct vec_scale {
-    __m512i even, odd, round, right, sign, left;
+    __m512i even, odd, round, right, away, left;
 };
 
 static inline vec_i32 vec_load(const int32_t *p)
@@ -63,23 +63,25 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p)
     s.odd = _mm512_srli_epi64(s.even, 32);
     s.round = vec_load(p->round);
     s.right = vec_load(p->right);
-    s.sign = vec_load(p->sign);
+    s.away = vec_load(p->away);
     s.left = vec_load(p->left);
     return s;
 }
 
-/* With one more bit of left shift the rounded high product is the upper half of 64 bits. */
+/*
+ * With one more bit of left shift the rounded high product is the upper half of 64 bits. Minima, maxima and additions
+ * are cheap where shifts and shuffles are not.
+ */
 static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
 {
     const __m512i half = _mm512_set1_epi64((int64_t)1 << 31);
-    const __m512i upper = _mm512_set_epi32(31, 15, 29, 13, 27, 11, 25, 9, 23, 7, 21, 5, 19, 3, 17, 1);
     __m512i shifted = _mm512_sllv_epi32(v, s->left);
     __m512i even = _mm512_add_epi64(_mm512_mul_epi32(shifted, s->even), half);
     __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd), half);
-    __m512i high = _mm512_permutex2var_epi32(even, upper, odd);
-    __m512i nudged = _mm512_sub_epi32(_mm512_add_epi32(high, s->round), _mm512_srlv_epi32(high, s->sign));
+    __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5);
+    __m512i away = _mm512_min_epi32(_mm512_max_epi32(high, s->away), _mm512_setzero_si512());
 
-    return _mm512_srav_epi32(nudged, s->right);
+    return _mm512_srav_epi32(_mm512_add_epi32(_mm512_add_epi32(high, s->round), away), s->right);
 }
 
 /* `n` of 1 to 16 results. */
@@ -88,12 +90,43 @@ static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out,
     __m512i r = _mm512_add_epi32(v, _mm512_set1_epi32(o->zero));
 
     r = _mm512_min_epi32(_mm512_max_epi32(r, _mm512_set1_epi32(o->low)), _mm512_set1_epi32(o->high));
-    _mm_mask_storeu_epi8(out, (__mmask16)((1u << n) - 1u), _mm512_cvtepi32_epi8(r));
+    /* Masked stores are slow on some CPUs. */
+    if (n == VEC_LANES)
+        _mm_storeu_si128((void *)out, _mm512_cvtepi32_epi8(r));
+    else
+        _mm_mask_storeu_epi8(out, (__mmask16)((1u << n) - 1u), _mm512_cvtepi32_epi8(r));
+}
+
+/* `n` columns of four pixels. */
+static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, int8_t *out, ptrdiff_t pixel, int32_t n)
+{
+    const __m512i by_pixel = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    __m512i zero = _mm512_set1_epi16((int16_t)o->zero);
+    __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), zero);
+    __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), zero);
+    __m512i r = _mm512_max_epi8(_mm512_packs_epi16(low, high), _mm512_set1_epi8((int8_t)o->low));
+
+    r = _mm512_permutexvar_epi32(by_pixel, _mm512_min_epi8(r, _mm512_set1_epi8((int8_t)o->high)));
+    const __m128i row[4] = {_mm512_castsi512_si128(r), _mm512_extracti32x4_epi32(r, 1), _mm512_extracti32x4_epi32(r, 2),
+                            _mm512_extracti32x4_epi32(r, 3)};
+    if (n == VEC_LANES) {
+        for (int i = 0; i < 4; i++)
+            _mm_storeu_si128((void *)(out + i * pixel), row[i]);
+        return;
+    }
+    for (int i = 0; i < 4; i++)
+        _mm_mask_storeu_epi8(out + i * pixel, (__mmask16)((1u << n) - 1u), row[i]);
 }
 
 static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
 {
     return _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8((__mmask16)((1u << n) - 1u), p));
+}
+
+/* v / count, cut off. |v| is at most 2^23: the quotient in float, cut off, is the integer one. */
+static inline vec_i32 vec_divide(vec_i32 v, float count)
+{
+    return _mm512_cvttps_epi32(_mm512_div_ps(_mm512_cvtepi32_ps(v), _mm512_set1_ps(count)));
 }
 
 static inline vec_x vec_inputs(const int8_t *p)

@@ -149,7 +149,7 @@ static bool call_unplanned(const struct vec_machine *v, const struct nuc_npu_mem
 {
     uint32_t opcode = nuc_mc_opcode_of(&r->call);
 
-    if (opcode == NUC_MC_OP_AVERAGE_POOL_2D || opcode == NUC_MC_OP_MAX_POOL_2D) {
+    if ((opcode == NUC_MC_OP_AVERAGE_POOL_2D || opcode == NUC_MC_OP_MAX_POOL_2D) && vec_pools(&r->pool)) {
         vec_run_pool(v, &r->pool, opcode == NUC_MC_OP_AVERAGE_POOL_2D, npu_source_i8(m, r->pool.input),
                      npu_target_i8(m, r->pool.output));
         return true;

@@ -23,6 +23,17 @@ static inline int32_t vec_smaller(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
+/* `n` columns of the pixels. */
+VEC_INLINE void vec_store_pixels(const struct vec_gemm *g, const vec_i32 *v, const int pixels, int8_t *out, int32_t n)
+{
+    VEC_UNROLL
+    for (int i = 0; i + 4 <= pixels; i += 4)
+        vec_store_four(v + i, &g->output, out + i * g->out_pixel, g->out_pixel, n);
+    VEC_UNROLL
+    for (int i = pixels / 4 * 4; i < pixels; i++)
+        vec_store(v[i], &g->output, out + i * g->out_pixel, n);
+}
+
 /* `pixels` x `blocks` accumulators, the latter of 16 columns, stay in registers over the whole window. */
 VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
                          const int pixels, const int blocks, int8_t *out)
@@ -55,10 +66,11 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
     for (int j = 0; j < blocks; j++) {
         struct vec_scale scale = vec_scale_load(p + j);
         int32_t column = (first + j) * VEC_LANES;
+        vec_i32 result[8];
         VEC_UNROLL
         for (int i = 0; i < pixels; i++)
-            vec_store(vec_requant(acc[i][j], &scale), &g->output, out + i * g->out_pixel + column,
-                      vec_smaller(g->columns - column, VEC_LANES));
+            result[i] = vec_requant(acc[i][j], &scale);
+        vec_store_pixels(g, result, pixels, out + column, vec_smaller(g->columns - column, VEC_LANES));
     }
 }
 
@@ -221,34 +233,33 @@ static void vec_binary(const struct vec_binary *e, const int8_t *a, int32_t a_st
     }
 }
 
-/* The loops below are vectorized by the compiler for the file's instruction set. */
+#define VEC_CHANNELS 64 /* of a block of pools */
 
-#define VEC_CHANNELS 64 /* accumulators held at once */
-
-/* n of 64 is a constant for the compiler. */
-VEC_INLINE void vec_average_block(const struct vec_pool *p, const int8_t *in, const int32_t n, int8_t *out)
+/* `vectors` times 16 channels, the last of them `n`. */
+VEC_INLINE void vec_average_block(const struct vec_pool *p, const int8_t *in, const int vectors, int32_t n, int8_t *out)
 {
-    int32_t sum[VEC_CHANNELS];
-    double count = p->count;
-    int32_t half = p->count / 2;
+    vec_i32 sum[4], half = vec_splat(p->count / 2), zero = vec_splat(0);
 
-    for (int32_t i = 0; i < n; i++)
-        sum[i] = p->start;
+    VEC_UNROLL
+    for (int v = 0; v < vectors; v++)
+        sum[v] = vec_splat(p->start);
     for (int32_t y = 0; y < p->rows; y++) {
-        for (int32_t x = 0; x < p->columns; x++) {
-            const int8_t *tap = in + y * p->row + x * p->pixel;
-            for (int32_t i = 0; i < n; i++)
-                sum[i] += tap[i];
+        const int8_t *tap = in + y * p->row;
+        for (int32_t x = 0; x < p->columns; x++, tap += p->pixel) {
+            VEC_UNROLL
+            for (int v = 0; v < vectors; v++)
+                sum[v] = vec_add(sum[v], vec_widen(tap + v * VEC_LANES, n));
         }
     }
-    /* Sums and counts are below 2^31: the quotient in double, cut off, is the integer one. */
-    for (int32_t i = 0; i < n; i++) {
-        int32_t rounded = sum[i] > 0 ? sum[i] + half : sum[i] - half;
-        int32_t mean = (int32_t)((double)rounded / count);
-        mean = mean < p->output.low ? p->output.low : mean;
-        out[i] = (int8_t)(mean > p->output.high ? p->output.high : mean);
+    /* Half away from zero: half of the count is added to or taken off the sum. */
+    VEC_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        vec_i32 rounded = vec_add(sum[v], vec_if_negative(sum[v], vec_sub(zero, half), half));
+        vec_store(vec_divide(rounded, (float)p->count), &p->output, out + v * VEC_LANES, n);
     }
 }
+
+/* The loops below are vectorized by the compiler for the file's instruction set. */
 
 VEC_INLINE void vec_maximum_block(const struct vec_pool *p, const int8_t *in, const int32_t n, int8_t *out)
 {
@@ -273,11 +284,11 @@ static void vec_average(const struct vec_pool *p, const int8_t *in, int8_t *out)
     int32_t i = 0;
 
     for (; i + VEC_CHANNELS <= p->channels; i += VEC_CHANNELS)
-        vec_average_block(p, in + i, VEC_CHANNELS, out + i);
-    for (; i + VEC_LANES <= p->channels; i += VEC_LANES)
-        vec_average_block(p, in + i, VEC_LANES, out + i);
-    if (i < p->channels)
-        vec_average_block(p, in + i, p->channels - i, out + i);
+        vec_average_block(p, in + i, VEC_CHANNELS / VEC_LANES, VEC_LANES, out + i);
+    for (; i + 2 * VEC_LANES <= p->channels; i += 2 * VEC_LANES)
+        vec_average_block(p, in + i, 2, VEC_LANES, out + i);
+    for (; i < p->channels; i += VEC_LANES)
+        vec_average_block(p, in + i, 1, vec_smaller(p->channels - i, VEC_LANES), out + i);
 }
 
 static void vec_maximum(const struct vec_pool *p, const int8_t *in, int8_t *out)

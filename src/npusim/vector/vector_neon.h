@@ -16,7 +16,7 @@ typedef int32x4x4_t vec_i32;
 typedef int8x16_t vec_x; /* four inputs, in every lane */
 
 struct vec_scale {
-    vec_i32 multiplier, right, sign, left;
+    vec_i32 multiplier, right, away, left;
 };
 
 static inline vec_i32 vec_load(const int32_t *p)
@@ -69,12 +69,10 @@ static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
 
 static inline struct vec_scale vec_scale_load(const struct vec_params *p)
 {
-    struct vec_scale s = {vec_load(p->multiplier), vec_load(p->right), vec_load(p->sign), vec_load(p->left)};
+    struct vec_scale s = {vec_load(p->multiplier), vec_load(p->right), vec_load(p->away), vec_load(p->left)};
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         s.right.val[i] = vnegq_s32(s.right.val[i]);
-        s.sign.val[i] = vnegq_s32(s.sign.val[i]);
-    }
     return s;
 }
 
@@ -83,8 +81,8 @@ static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
 {
     for (int i = 0; i < 4; i++) {
         int32x4_t high = vqrdmulhq_s32(vshlq_s32(v.val[i], s->left.val[i]), s->multiplier.val[i]);
-        uint32x4_t negative = vshlq_u32(vreinterpretq_u32_s32(high), s->sign.val[i]);
-        v.val[i] = vrshlq_s32(vsubq_s32(high, vreinterpretq_s32_u32(negative)), s->right.val[i]);
+        int32x4_t nudge = vminq_s32(vmaxq_s32(high, s->away.val[i]), vdupq_n_s32(0));
+        v.val[i] = vrshlq_s32(vaddq_s32(high, nudge), s->right.val[i]);
     }
     return v;
 }
@@ -107,6 +105,13 @@ static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out,
     memcpy(out, bytes, (size_t)n);
 }
 
+/* `n` columns of four pixels. */
+static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, int8_t *out, ptrdiff_t pixel, int32_t n)
+{
+    for (int i = 0; i < 4; i++)
+        vec_store(v[i], o, out + i * pixel, n);
+}
+
 static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
 {
     int8_t bytes[VEC_LANES] = {0};
@@ -119,6 +124,14 @@ static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
     int16x8_t low = vmovl_s8(vget_low_s8(v)), high = vmovl_s8(vget_high_s8(v));
     return (vec_i32){{vmovl_s16(vget_low_s16(low)), vmovl_s16(vget_high_s16(low)), vmovl_s16(vget_low_s16(high)),
                       vmovl_s16(vget_high_s16(high))}};
+}
+
+/* v / count, cut off. |v| is at most 2^23: the quotient in float, cut off, is the integer one. */
+static inline vec_i32 vec_divide(vec_i32 v, float count)
+{
+    for (int i = 0; i < 4; i++)
+        v.val[i] = vcvtq_s32_f32(vdivq_f32(vcvtq_f32_s32(v.val[i]), vdupq_n_f32(count)));
+    return v;
 }
 
 static inline vec_x vec_inputs(const int8_t *p)

@@ -35,7 +35,7 @@ bool vec_params_set(const struct vec_isa *isa, struct vec_params *p, int32_t lan
     p->left[lane] = left + isa->left;
     p->right[lane] = right;
     p->round[lane] = right > 0 ? 1 << (right - 1) : 0;
-    p->sign[lane] = right > 0 ? 31 : 32;
+    p->away[lane] = right > 0 ? -1 : 0;
     return multiplier >= 0 && bound < VEC_LIMIT && bound << left < VEC_LIMIT;
 }
 

@@ -140,44 +140,57 @@ struct pool_job {
     int8_t *out;
 };
 
-static void pool_pixel(const struct pool_job *job, int64_t image, int32_t oy, int32_t ox, int8_t *out)
+/* First tap of a window at `origin` that is inside [0, size), and their number. */
+static int32_t taps_inside(int32_t origin, int32_t size, int32_t taps, int32_t *first)
+{
+    int32_t end = size - origin < taps ? size - origin : taps;
+
+    *first = origin < 0 ? -origin : 0;
+    return end > *first ? end - *first : 0;
+}
+
+static void pool_row(const struct pool_job *job, const int8_t *image, int32_t oy, int8_t *out)
 {
     const struct nuc_mc_pool *p = job->p;
     struct vec_pool w = {.channels = p->channels,
                          .row = (ptrdiff_t)p->in_w * p->channels,
                          .pixel = p->channels,
                          .output = {0, p->clamp_min, p->clamp_max}};
-    int32_t y = oy * p->stride_h - p->pad_top, x = ox * p->stride_w - p->pad_left;
-    int32_t y0, y1, x0, x1, all = p->k_h * p->k_w;
+    int64_t pitch = npu_pitch(p->out_pitch, p->channels);
+    int32_t y = oy * p->stride_h - p->pad_top, all = p->k_h * p->k_w, y0, x0;
+    int32_t rows = taps_inside(y, p->in_h, p->k_h, &y0);
 
-    npu_taps(y, p->in_h, p->k_h, 1, &y0, &y1);
-    npu_taps(x, p->in_w, p->k_w, 1, &x0, &x1);
-    w.rows = x1 > x0 ? y1 - y0 : 0;
-    w.columns = w.rows > 0 ? x1 - x0 : 0;
-    w.start = p->count_pad ? (all - w.rows * w.columns) * p->pad_value : 0;
-    w.count = p->count_pad ? all : w.rows * w.columns;
-    /* Without taps the mean is 0: so is that of nothing in one. */
-    w.count = w.count == 0 ? 1 : w.count;
-    const int8_t *in = job->in + image * p->in_h * w.row;
-    if (w.rows > 0)
-        in += (int64_t)(y + y0) * w.row + (int64_t)(x + x0) * w.pixel;
-    if (job->average)
-        job->isa->average(&w, in, out);
-    else
-        job->isa->maximum(&w, in, out);
+    for (int32_t ox = 0; ox < p->out_w; ox++, out += pitch) {
+        int32_t x = ox * p->stride_w - p->pad_left;
+        w.columns = taps_inside(x, p->in_w, p->k_w, &x0);
+        w.rows = w.columns > 0 ? rows : 0;
+        w.start = p->count_pad ? (all - w.rows * w.columns) * p->pad_value : 0;
+        w.count = p->count_pad ? all : w.rows * w.columns;
+        /* Without taps the mean is 0: so is that of nothing in one. */
+        w.count = w.count == 0 ? 1 : w.count;
+        const int8_t *in = w.rows > 0 ? image + (y + y0) * w.row + (x + x0) * w.pixel : image;
+        if (job->average)
+            job->isa->average(&w, in, out);
+        else
+            job->isa->maximum(&w, in, out);
+    }
 }
 
 static void pool_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
     const struct pool_job *job = arg;
     const struct nuc_mc_pool *p = job->p;
-    int64_t pitch = npu_pitch(p->out_pitch, p->channels);
+    int64_t image = (int64_t)p->in_h * p->in_w * p->channels;
+    int64_t row_bytes = p->out_w * npu_pitch(p->out_pitch, p->channels);
 
     (void)thread;
-    for (int64_t row = begin; row < end; row++) {
-        for (int32_t ox = 0; ox < p->out_w; ox++)
-            pool_pixel(job, row / p->out_h, (int32_t)(row % p->out_h), ox, job->out + (row * p->out_w + ox) * pitch);
-    }
+    for (int64_t row = begin; row < end; row++)
+        pool_row(job, job->in + row / p->out_h * image, (int32_t)(row % p->out_h), job->out + row * row_bytes);
+}
+
+bool vec_pools(const struct nuc_mc_pool *p)
+{
+    return p->k_h * p->k_w <= VEC_MAX_POOLED;
 }
 
 void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool average, const int8_t *in, int8_t *out)
