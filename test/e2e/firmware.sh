@@ -31,6 +31,10 @@ sh "$root/tools/firmware_run.sh" build/firmware/digits.elf input.npy board.bin >
 grep -q '^samples 360$' ran || fail "not all samples ran: $(tail -n 1 ran)"
 grep -q '^execution instructions [1-9]' ran || fail "no instructions are counted"
 cmp host.bin board.bin || fail "host and board differ"
+sh "$root/tools/flash_by_part.sh" build/firmware/digits.map >parts || fail "no sizes"
+runtime=$(awk '$2 == "libnuc_runtime.a" { print $1 }' parts)
+[ "$runtime" -gt 0 ] && [ "$runtime" -le 20480 ] || fail "the runtime takes $runtime bytes of flash: $(cat parts)"
+echo "the runtime takes $runtime bytes of flash"
 if sh "$root/tools/firmware_run.sh" build/firmware/digits.elf missing.npy >ran; then
     fail "a missing input is no error"
 fi
