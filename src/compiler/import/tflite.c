@@ -104,6 +104,8 @@ static const char *identifier(struct nuc_context *cx, const char *name, uint32_t
 
 static void import_input(struct nuc_ti *ti, uint32_t i)
 {
+    if (ti->s->inputs[i] < 0)
+        nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: input %u is no tensor", ti->m->file, i);
     const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->inputs[i]];
     struct nuc_ti_value *v = &ti->values[ti->s->inputs[i]];
     enum nuc_ti_form form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;

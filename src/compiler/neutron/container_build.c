@@ -212,8 +212,18 @@ static void set_level(struct builder *b, uint32_t i)
         b->n_levels = own->level + 1;
 }
 
+static void check_borders(const struct builder *b, const int32_t *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i] < 0)
+            nuc_fail(b->cx, NUC_BAD_INPUT, "%s: an input or output of the model is left out", b->m->file);
+    }
+}
+
 static void find_inside(struct builder *b)
 {
+    check_borders(b, b->s->inputs, b->s->n_inputs);
+    check_borders(b, b->s->outputs, b->s->n_outputs);
     for (uint32_t i = 0; i < b->s->n_tensors; i++)
         b->producers[i] = -1;
     for (uint32_t i = 0; i < b->s->n_ops; i++) {
