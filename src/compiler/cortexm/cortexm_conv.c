@@ -15,9 +15,17 @@ struct conv {
     int64_t out_channels; /* all groups */
 };
 
+/* One number stands for both dimensions. */
 static bool is_pair(const struct nuc_arg *arg)
 {
-    return arg->kind == NUC_ARG_INTS && arg->count == 2;
+    return arg->kind == NUC_ARG_INTS && (arg->count == 2 || arg->count == 1);
+}
+
+static void copy_pair(struct nuc_cm *c, struct nuc_node *conv, uint32_t index, const struct nuc_arg *from)
+{
+    int64_t pair[2] = {from->u.ints[0], from->u.ints[from->count - 1]};
+
+    nuc_set_arg_ints(conv, c->g, index, pair, 2);
 }
 
 static bool read_conv(struct nuc_node *node, struct conv *v)
@@ -156,7 +164,7 @@ static bool lower_forward(struct nuc_cm *c, struct nuc_node *node, struct conv *
     add_constants(c, node, v, depthwise ? to_ihwo : to_ohwi, k);
     struct nuc_node *conv = nuc_cm_insert(c, &v->out, depthwise ? NUC_OP_CORTEXM_DEPTHWISE : NUC_OP_CORTEXM_CONV2D);
     for (uint32_t i = STRIDE; i <= DILATION; i++)
-        nuc_copy_arg(c->g, conv, i, node, i);
+        copy_pair(c, conv, i, &node->args[i]);
     if (depthwise)
         nuc_set_arg_int(conv, 6, v->out_channels / in_channels);
     set_args(c, conv, v, k, depthwise ? 7 : 6);
@@ -172,7 +180,7 @@ static bool lower_forward(struct nuc_cm *c, struct nuc_node *node, struct conv *
 
 static bool all(const struct nuc_arg *arg, int64_t value)
 {
-    return arg->u.ints[0] == value && arg->u.ints[1] == value;
+    return arg->u.ints[0] == value && arg->u.ints[arg->count - 1] == value;
 }
 
 static bool lower_transposed(struct nuc_cm *c, struct nuc_node *node, struct conv *v, struct constants *k)
@@ -186,10 +194,10 @@ static bool lower_transposed(struct nuc_cm *c, struct nuc_node *node, struct con
     add_constants(c, node, v, to_ohwi, k);
     struct nuc_node *conv =
         nuc_cm_insert(c, &v->out, plain ? NUC_OP_CORTEXM_TRANSPOSE_CONV2D : NUC_OP_NUCLEON_TRANSPOSE_CONV2D);
-    nuc_copy_arg(c->g, conv, 3, node, STRIDE);
-    nuc_copy_arg(c->g, conv, 4, node, PADDING);
-    nuc_copy_arg(c->g, conv, 5, node, OUTPUT_PADDING);
-    nuc_copy_arg(c->g, conv, 6, node, DILATION);
+    copy_pair(c, conv, 3, &node->args[STRIDE]);
+    copy_pair(c, conv, 4, &node->args[PADDING]);
+    copy_pair(c, conv, 5, &node->args[OUTPUT_PADDING]);
+    copy_pair(c, conv, 6, &node->args[DILATION]);
     if (!plain)
         nuc_set_arg_int(conv, 7, v->groups);
     set_args(c, conv, v, k, plain ? 7 : 8);

@@ -73,7 +73,8 @@ bool nuc_cm_lower_view(struct nuc_cm *c, struct nuc_node *node)
 {
     struct move m;
 
-    if (!read_move(node, &m))
+    /* The reference indexes in float. */
+    if (!read_move(node, &m) || (node->op == NUC_OP_EDGE_INDEX && c->options->reference_compat))
         return false;
     struct nuc_node *view = same_operator(c, node, &m);
     bool as_it_is = c->options->reference_compat || nuc_is_static(m.in.node);
@@ -311,6 +312,8 @@ bool nuc_cm_lower_clone(struct nuc_cm *c, struct nuc_node *node)
     struct move m;
 
     if (!read_move(node, &m) || node->vals[0].dtype != nuc_operand(c->g, node, 0)->vals[0].dtype)
+        return false;
+    if (c->options->reference_compat && node->op == NUC_OP_EDGE_TO_DIM_ORDER_COPY)
         return false;
     if (c->options->reference_compat) {
         struct nuc_node *clone = same_operator(c, node, &m);

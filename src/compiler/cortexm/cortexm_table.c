@@ -65,8 +65,9 @@ bool nuc_cm_is_pointwise(enum nuc_op op)
     return pointwise[op];
 }
 
-/* The reference makes tables of these alone. */
+/* The reference makes tables of these alone; of a hardswish it makes a minimum and a product. */
 static const bool reference_tables[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_HARDSWISH] = true,
     [NUC_OP_EDGE_SIGMOID] = true,
     [NUC_OP_EDGE_TANH] = true,
     [NUC_OP_EDGE_GELU] = true,

@@ -1,4 +1,5 @@
 /* Where nodes run and why; lists of operators and targets. */
+#include "compiler/cortexm/cortexm.h"
 #include "compiler/driver/driver.h"
 #include "compiler/report/explain.h"
 #include "compiler/report/list_operators.h"
@@ -16,19 +17,18 @@ static void lower(struct nuc_context *cx, void *arg)
 }
 
 /* The kernel calls of all partitions; NULL when the model cannot be lowered, which its compilation will tell. */
-static struct nuc_explain_call *kernel_calls(struct nuc_model *partitioned, size_t *count)
+static struct nuc_explain_call *kernel_calls(struct lowering *l, size_t *count)
 {
-    struct nuc_context *cx = partitioned->c->cx;
-    struct lowering l = {.partitioned = partitioned};
+    struct nuc_context *cx = l->partitioned->c->cx;
     struct nuc_explain_call *calls = NULL;
     size_t capacity = 0;
 
     *count = 0;
-    if (nuc_try(cx, lower, &l) != NUC_OK)
+    if (nuc_try(cx, lower, l) != NUC_OK)
         return NULL;
     calls = nuc_grow(cx, calls, &capacity, 1, sizeof *calls);
-    for (size_t i = 0; i < nuc_model_n_partitions(l.lowered); i++) {
-        const struct nuc_lowered_partition *p = &l.lowered->lowered[i];
+    for (size_t i = 0; i < nuc_model_n_partitions(l->lowered); i++) {
+        const struct nuc_lowered_partition *p = &l->lowered->lowered[i];
         calls = nuc_grow(cx, calls, &capacity, *count + p->image->n_calls + 1, sizeof *calls);
         for (uint32_t k = 0; k < p->image->n_calls; k++)
             calls[(*count)++] = (struct nuc_explain_call){p->sources[k] != NULL ? p->sources[k]->name : NULL,
@@ -37,21 +37,70 @@ static struct nuc_explain_call *kernel_calls(struct nuc_model *partitioned, size
     return calls;
 }
 
+/* Operators of the partitioned model that compute in float in the lowered one. */
+static void mark_float(struct nuc_explanation *e, const struct nuc_model *lowered)
+{
+    for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; nuc_is_float_operator(n) && i < e->n_rows; i++) {
+            struct nuc_explain_row *row = &e->rows[i];
+            if (row->node->id + 1 != n->source.origin || !row->is_operator || row->in_float)
+                continue;
+            row->in_float = true;
+            e->n_float++;
+        }
+    }
+}
+
+static struct nuc_explanation *explain_partitioned(struct nuc_model *m, bool with_cycles)
+{
+    struct nuc_compiler *c = m->c;
+    const struct nuc_target *target = nuc_target_find(c->cx, c->options.target);
+    struct lowering l = {.partitioned = m};
+    size_t n_calls = 0;
+
+    for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
+        n->source.origin = n->id + 1;
+    struct nuc_explain_call *calls = with_cycles ? kernel_calls(&l, &n_calls) : NULL;
+    struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, target,
+                                                  nuc_flavor_find(c->cx, c->options.converter_flavor), calls, n_calls);
+    if (target->cpu != NULL && l.lowered != NULL)
+        mark_float(e, l.lowered);
+    return e;
+}
+
+/* Cycles under either placement: those of `e`, and those of the quantized model placed the other way. */
+static void compare_placements(struct nuc_explanation *e, struct nuc_model *quantized)
+{
+    struct nuc_compiler *c = quantized->c;
+    enum nuc_placement used = c->options.placement;
+    bool greedy = used == NUC_PLACEMENT_GREEDY;
+    bool was_trial = c->trial;
+
+    c->trial = true;
+    c->options.placement = greedy ? NUC_PLACEMENT_COST : NUC_PLACEMENT_GREEDY;
+    const struct nuc_explanation *other = explain_partitioned(nuc_stage_partition(quantized), true);
+    c->options.placement = used;
+    c->trial = was_trial;
+    e->greedy_cycles = (greedy ? e->npu_cycles : other->npu_cycles) + (greedy ? e->cpu_cycles : other->cpu_cycles);
+    e->cost_cycles = (greedy ? other->npu_cycles : e->npu_cycles) + (greedy ? other->cpu_cycles : e->cpu_cycles);
+}
+
 struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
 {
     struct nuc_compiler *c = m->c;
-    size_t n_calls = 0;
+    const struct nuc_target *target = nuc_target_find(c->cx, c->options.target);
     bool made_up = m->partitions == NULL && !nuc_model_is_quantized(m);
 
     if (m->lowered != NULL)
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is lowered already: explain the model before", m->graph->file);
     if (made_up)
         m = nuc_stage_quantize_random(m);
-    if (m->partitions == NULL)
-        m = nuc_stage_partition(m);
-    struct nuc_explain_call *calls = with_cycles ? kernel_calls(m, &n_calls) : NULL;
-    struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, nuc_target_find(c->cx, c->options.target),
-                                                  nuc_flavor_find(c->cx, c->options.converter_flavor), calls, n_calls);
+    struct nuc_model *quantized = m->partitions == NULL ? m : NULL;
+    if (quantized != NULL)
+        m = nuc_stage_partition(quantized);
+    struct nuc_explanation *e = explain_partitioned(m, with_cycles);
+    if (with_cycles && quantized != NULL && target->cpu != NULL && target->npu_name != NULL && c->options.delegate)
+        compare_placements(e, quantized);
     e->made_up_ranges = made_up;
     return e;
 }

@@ -19,7 +19,7 @@ struct placement {
     struct nuc_graph *g;
     const struct nuc_partition_options *options;
     uint32_t n_ids;
-    bool *refused; /* by node id */
+    const char **refused; /* by node id: what would have to hold; NULL: it is not refused */
     bool changed;
 };
 
@@ -27,17 +27,17 @@ static bool ask(void *user, const struct nuc_node *node)
 {
     const struct placement *p = user;
 
-    if (node->id < p->n_ids && p->refused[node->id])
+    if (node->id < p->n_ids && p->refused[node->id] != NULL)
         return false;
     return p->options->check_op_support == NULL ||
            p->options->check_op_support(p->options->check_op_support_user, node);
 }
 
-static void refuse(struct placement *p, const struct nuc_node *node)
+static void refuse(struct placement *p, const struct nuc_node *node, const char *rule)
 {
-    if (node->id >= p->n_ids || p->refused[node->id])
+    if (node->id >= p->n_ids || p->refused[node->id] != NULL)
         return;
-    p->refused[node->id] = true;
+    p->refused[node->id] = rule;
     p->changed = true;
 }
 
@@ -60,7 +60,7 @@ static void refuse_weight_permutations(struct placement *p)
             continue;
         const struct nuc_node *source = behind_borders(nuc_arg_node(weight, 0));
         if (source != NULL && nuc_is_static(source))
-            refuse(p, weight);
+            refuse(p, weight, "the matrix product that reads this weight runs on the NPU");
     }
 }
 
@@ -104,7 +104,7 @@ static void refuse_small_partitions(struct placement *p, const struct nuc_target
             continue;
         for (uint32_t k = 0; k < part->n_nodes; k++) {
             if (is_operator(part->nodes[k]))
-                refuse(p, part->nodes[k]);
+                refuse(p, part->nodes[k], "the partition is faster on the NPU, the call included");
         }
     }
 }
@@ -115,6 +115,22 @@ static void forget_marks(struct nuc_graph *g)
         n->do_not_delegate = false;
 }
 
+static void tell_reasons(const struct placement *p, struct nuc_partitions *partitions)
+{
+    for (uint32_t i = 0; i < partitions->n_decisions; i++) {
+        struct nuc_decision *d = &partitions->decisions[i];
+        if (d->node->id < p->n_ids && p->refused[d->node->id] != NULL)
+            *d = (struct nuc_decision){.node = d->node, .rule = p->refused[d->node->id], .actual = "", .limit = ""};
+    }
+}
+
+static void tell_no_npu(struct nuc_partitions *partitions)
+{
+    for (uint32_t i = 0; i < partitions->n_decisions; i++)
+        partitions->decisions[i] = (struct nuc_decision){
+            .node = partitions->decisions[i].node, .rule = "the target has an NPU", .actual = "", .limit = ""};
+}
+
 struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options)
 {
     const struct nuc_target *target = target_of(m->c);
@@ -122,9 +138,11 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
     struct nuc_partition_options asking = *options;
     struct nuc_partitions *partitions = nuc_partition_graph(m->graph, options);
 
+    if (target->npu_name == NULL)
+        tell_no_npu(partitions);
     if (target->cpu == NULL || options->no_delegate)
         return partitions;
-    p.refused = nuc_alloc_array(m->c->cx, p.n_ids, sizeof *p.refused);
+    p.refused = nuc_alloc_array(m->c->cx, p.n_ids, sizeof(char *));
     asking.check_op_support = ask;
     asking.check_op_support_user = &p;
     for (;;) {
@@ -132,8 +150,10 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
         refuse_weight_permutations(&p);
         if (m->c->options.placement == NUC_PLACEMENT_COST)
             refuse_small_partitions(&p, target, partitions);
-        if (!p.changed)
+        if (!p.changed) {
+            tell_reasons(&p, partitions);
             return partitions;
+        }
         forget_marks(m->graph);
         partitions = nuc_partition_graph(m->graph, &asking);
     }

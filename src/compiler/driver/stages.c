@@ -157,6 +157,7 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
         .preserved = preserved,
         .reference_compat = o->reference_compat,
         .keep_for_cpu = options.target->cpu != NULL,
+        .keep_prelu = !o->executorch_ops_only && !o->reference_compat,
     };
     double started = nuc_seconds();
 

@@ -49,6 +49,7 @@ struct nuc_edge_options {
     struct nuc_preserved *preserved;
     bool reference_compat; /* operators as the reference has them, where others would do less at run time */
     bool keep_for_cpu;     /* whole operators the CPU has int8 kernels or tables for */
+    bool keep_prelu;       /* of these, also the one that has a kernel of our own only */
 };
 
 /*

@@ -213,7 +213,7 @@ static bool keep_for_cpu(const struct to_edge *e, const struct nuc_node *node)
     enum nuc_op op = preserved[node->op];
     bool no_npu = e->support.target->npu_name == NULL;
 
-    if (!e->options->keep_for_cpu || op == NUC_OP_EDGE_PAD)
+    if (!e->options->keep_for_cpu || op == NUC_OP_EDGE_PAD || (op == NUC_OP_EDGE_PRELU && !e->options->keep_prelu))
         return false;
     if (op != NUC_OP_EDGE_LINEAR)
         return true;

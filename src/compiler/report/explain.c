@@ -35,7 +35,7 @@ static void add_up(struct nuc_explanation *e, const struct nuc_explain_row *row)
         return;
     }
     e->cpu_cycles += row->cpu_cycles;
-    if (row->is_operator && row->cpu_cycles > row->npu_cycles)
+    if (e->target->npu_name != NULL && row->is_operator && row->cpu_cycles > row->npu_cycles)
         e->lost_cycles += row->cpu_cycles - row->npu_cycles;
 }
 

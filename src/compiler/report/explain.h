@@ -14,6 +14,7 @@ struct nuc_explain_row {
     const struct nuc_decision *decision;
     const char *partition; /* tag, NULL: CPU */
     bool is_operator;      /* no quantize, dequantize or getitem node */
+    bool in_float;         /* on the CPU of a target with int8 kernels, none of which it has */
     uint64_t macs;
     /* On either side, wherever it runs. On the NPU, 0 is a node that became part of another node's kernel. */
     uint64_t npu_cycles, cpu_cycles;
@@ -29,7 +30,10 @@ struct nuc_explanation {
     uint32_t n_operators, n_delegated, n_partitions;
     uint64_t npu_cycles, cpu_cycles; /* of the nodes where they are, calls of partitions included */
     uint64_t format_cycles;          /* of these, kernels that change formats at the border of a partition */
-    uint64_t lost_cycles;            /* what the nodes on the CPU would take less on the NPU */
+    uint32_t n_float;                /* operators with in_float */
+    /* Of targets that leave a choice: cycles with --placement greedy and cost; 0: not known. */
+    uint64_t greedy_cycles, cost_cycles;
+    uint64_t lost_cycles; /* what the nodes on the CPU would take less on the NPU */
 };
 
 /* Cycles of a kernel call of the lowered model, and the node it was made for; NULL: a border's change of format. */

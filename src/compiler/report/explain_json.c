@@ -53,7 +53,7 @@ static void add_row(struct nuc_text *out, const struct nuc_explain_row *row)
     add_number(out, "macs", row->macs);
     add_number(out, "npu_cycles", row->npu_cycles);
     add_number(out, "cpu_cycles", row->cpu_cycles);
-    nuc_text_addf(out, "}");
+    nuc_text_addf(out, ", \"in_float\": %s}", row->in_float ? "true" : "false");
 }
 
 const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanation *e)
@@ -72,6 +72,9 @@ const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanatio
     add_number(&out, "npu_cycles", e->npu_cycles);
     add_number(&out, "cpu_cycles", e->cpu_cycles);
     add_number(&out, "lost_cycles", e->lost_cycles);
+    add_number(&out, "in_float", e->n_float);
+    add_number(&out, "greedy_cycles", e->greedy_cycles);
+    add_number(&out, "cost_cycles", e->cost_cycles);
     nuc_text_addf(&out, "},\n  \"nodes\": [\n");
     for (uint32_t i = 0; i < e->n_rows; i++) {
         add_row(&out, &e->rows[i]);

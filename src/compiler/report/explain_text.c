@@ -83,11 +83,15 @@ static bool is_text(const char *text)
     return text != NULL && *text != '\0';
 }
 
-static void add_reason(struct nuc_text *out, const struct nuc_explain_row *row)
+static void add_reason(struct nuc_text *out, const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
     const struct nuc_decision *d = row->decision;
     struct nuc_context *cx = out->cx;
 
+    if (row->in_float)
+        add_paragraph(out, "float",
+                      "the CPU has no int8 kernel for it: it computes in float between dequantize and "
+                      "quantize operators");
     add_paragraph(out, "rule", d->rule);
     if (is_text(d->actual))
         add_paragraph(out, "found", d->actual);
@@ -97,12 +101,12 @@ static void add_reason(struct nuc_text *out, const struct nuc_explain_row *row)
         add_paragraph(out, "because", nuc_format(cx, "it goes where %s goes", d->because->name));
     if (is_text(d->fix))
         add_paragraph(out, "fix", d->fix);
-    if (row->is_operator && row->cpu_cycles > row->npu_cycles)
+    if (e->target->npu_name != NULL && row->is_operator && row->cpu_cycles > row->npu_cycles)
         add_paragraph(out, "lost",
                       nuc_format(cx, "about %s cycles", with_commas(cx, row->cpu_cycles - row->npu_cycles)));
 }
 
-static void add_row(struct nuc_text *out, const struct nuc_explain_row *row)
+static void add_row(struct nuc_text *out, const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
     uint64_t cycles = row->partition != NULL ? row->npu_cycles : row->cpu_cycles;
 
@@ -111,8 +115,9 @@ static void add_row(struct nuc_text *out, const struct nuc_explain_row *row)
     add_column(out, row->node->name, NODE);
     add_column(out, source_text(out->cx, row->node), SOURCE);
     nuc_text_addf(out, "%*s\n", CYCLES, with_commas(out->cx, cycles));
-    if (row->partition == NULL)
-        add_reason(out, row);
+    /* Without an NPU every row would say so. */
+    if (row->partition == NULL && (e->target->npu_name != NULL || row->in_float))
+        add_reason(out, e, row);
 }
 
 static void add_head(struct nuc_text *out, const struct nuc_explanation *e)
@@ -143,10 +148,16 @@ static void add_summary(struct nuc_text *out, const struct nuc_explanation *e)
     if (e->format_cycles > 0)
         nuc_text_addf(out, "of these, NPU %s to change formats at the borders of partitions\n",
                       with_commas(cx, e->format_cycles));
-    if (e->n_delegated < e->n_operators)
+    if (e->n_delegated < e->n_operators && e->target->npu_name != NULL)
         nuc_text_addf(out, "%u operator%s on the CPU, about %s cycles more than on the NPU\n",
                       e->n_operators - e->n_delegated, e->n_operators - e->n_delegated == 1 ? "" : "s",
                       with_commas(cx, e->lost_cycles));
+    if (e->target->cpu != NULL && e->n_delegated < e->n_operators)
+        nuc_text_addf(out, "on the CPU %u in int8 and %u in float\n", e->n_operators - e->n_delegated - e->n_float,
+                      e->n_float);
+    if (e->greedy_cycles > 0 && e->cost_cycles > 0)
+        nuc_text_addf(out, "about %s cycles with --placement greedy, %s with --placement cost\n",
+                      with_commas(cx, e->greedy_cycles), with_commas(cx, e->cost_cycles));
 }
 
 const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanation *e, bool all)
@@ -157,7 +168,7 @@ const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanatio
     add_head(&out, e);
     for (uint32_t i = 0; i < e->n_rows; i++) {
         if (all || e->rows[i].is_operator)
-            add_row(&out, &e->rows[i]);
+            add_row(&out, e, &e->rows[i]);
     }
     add_summary(&out, e);
     return nuc_text_string(&out);

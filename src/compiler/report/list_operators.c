@@ -103,16 +103,28 @@ const char *nuc_operators_markdown(struct nuc_context *cx)
 
 /* ---- targets ---- */
 
-static void add_target(struct nuc_text *out, const struct nuc_target *t)
+static void add_npu(struct nuc_text *out, const struct nuc_target *t)
 {
-    nuc_text_addf(out, "%s\n  %s\n  %u pipelines of %u multiply-accumulates, %.0f MHz: %.1f G a second\n", t->name,
-                  t->description, t->pipelines, t->num_macs, t->clock_hz * 1e-6, nuc_target_peak_macs(t) * 1e-9);
+    nuc_text_addf(out, "  NPU %u pipelines of %u multiply-accumulates, %.0f MHz: %.1f G a second\n", t->pipelines,
+                  t->num_macs, t->clock_hz * 1e-6, nuc_target_peak_macs(t) * 1e-9);
     for (uint32_t i = 0; i < t->n_memories; i++)
         nuc_text_addf(out, "  %-6s %10llu bytes%s\n", t->memories[i].name, (unsigned long long)t->memories[i].bytes,
                       t->memories[i].npu_reads ? ", read by the NPU" : "");
     nuc_text_addf(out, "  window at most %lld, MAC buffer %lld, softmax %lld channels x %lld rows, %lld elements\n",
                   (long long)t->max_window, (long long)t->max_mac_buffer, (long long)t->max_softmax_channels,
                   (long long)t->max_softmax_rows, (long long)t->max_softmax_elements);
+}
+
+static void add_target(struct nuc_text *out, const struct nuc_target *t)
+{
+    nuc_text_addf(out, "%s\n  %s\n", t->name, t->description);
+    if (t->npu_name != NULL)
+        add_npu(out, t);
+    if (t->cpu != NULL)
+        nuc_text_addf(out, "  CPU %s, int8 kernels, scratch memory of the %s ones\n", t->cpu->name,
+                      nuc_isa_name(t->cpu->isa));
+    else
+        nuc_text_addf(out, "  CPU in float\n");
 }
 
 const char *nuc_targets_text(struct nuc_context *cx)

@@ -1,0 +1,50 @@
+#!/bin/sh
+# cortexm.sh NUCLEON SOURCE: operators of the digits network forced to the CPU one kind after the other. No float
+# operator is left, and the outputs are those of the program that runs on the NPU alone.
+set -u
+LC_ALL=C
+export LC_ALL
+[ $# -eq 2 ] || { echo "usage: cortexm.sh NUCLEON SOURCE" >&2; exit 2; }
+case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
+digits=$(cd "$2" && pwd)/examples/digits
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+failures=0
+
+fail() {
+    echo "FAIL $*" >&2
+    failures=$((failures + 1))
+}
+
+# run_program NAME OPTIONS...: compiles the quantized model, runs all samples; operators in NAME.txt, outputs in NAME.npz.
+run_program() {
+    name=$1
+    shift
+    "$nucleon" compile q.pt2 "$@" --io int8 --dump-after lower -o "$name.pte" >"$name.txt" 2>err ||
+        { fail "$name: $(cat err)"; return; }
+    "$nucleon" run "$name.pte" -i "$digits/calibration.npz" -o "$name.npz" >/dev/null 2>err ||
+        fail "$name: $(cat err)"
+    ! grep '^%' "$name.txt" | grep -E ': float32' | grep -vE '= (parameter|input|buffer|constant) ' ||
+        fail "$name: float operators"
+}
+
+"$nucleon" quantize "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o q.pt2 >/dev/null ||
+    fail "quantize"
+run_program npu --target imxrt700cm
+for ops in 'aten.convolution*' 'aten.add*' 'aten.mean*' 'aten._softmax*' 'aten.hardtanh*' '*'; do
+    run_program cpu --target imxrt700cm --operators-not-to-delegate "$ops"
+    cmp -s npu.npz cpu.npz || fail "$ops on the CPU: other outputs"
+done
+for target in cortex-m33 cortex-m55 cortex-m0plus; do
+    run_program "$target" --target "$target"
+    cmp -s npu.npz "$target.npz" || fail "$target: other outputs"
+done
+run_program only --target cortex-m33 --executorch-ops-only
+! grep -q 'edge.nucleon.quantized' only.txt || fail "--executorch-ops-only: an operator of our own"
+"$nucleon" targets >targets.txt
+for target in imxrt700 imxrt700cm cortex-m33 cortex-m55 cortex-m0plus; do
+    grep -qx "$target" targets.txt || fail "targets: no $target"
+done
+[ $failures -eq 0 ] && echo "passed"
+exit $failures

@@ -1,0 +1,107 @@
+/* An NPU and int8 kernels on the CPU as one target: from float models to the operators of the program. */
+#include "compiler/cortexm/cortexm.h"
+#include "compiler/driver/driver.h"
+#include "graph_texts.h"
+
+struct scenario {
+    const char *what, *lines;
+    const char *refused; /* operator that is kept off the NPU, NULL: none */
+    enum nuc_placement placement;
+    const char *expected; /* operators in order */
+};
+
+#define IMAGE "float32[1, 8, 16, 16]"
+#define CHANNELS_LAST IMAGE " channels-last\n"
+
+static const struct scenario scenarios[] = {
+    {"everything on the NPU",
+     "%x = input : " CHANNELS_LAST "%y = aten.add.Tensor(%x, %x) : " CHANNELS_LAST "%output = output([%y])\n", NULL,
+     NUC_PLACEMENT_GREEDY,
+     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.dequantize_per_tensor.default"},
+    {"add, minimum, maximum with the last two refused",
+     "%x = input : " CHANNELS_LAST "%z = input : " CHANNELS_LAST "%a = aten.add.Tensor(%x, %z) : " CHANNELS_LAST
+     "%m = aten.minimum.default(%a, %z) : " CHANNELS_LAST "%y = aten.maximum.default(%m, %a) : " CHANNELS_LAST
+     "%output = output([%y])\n",
+     "*imum*", NUC_PLACEMENT_GREEDY,
+     "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
+     "edge.cortex_m.minimum.default edge.cortex_m.maximum.default "
+     "edge.cortex_m.dequantize_per_tensor.default"},
+    {"mul and minimum: no requantization in between",
+     "%x = input : " CHANNELS_LAST "%z = input : " CHANNELS_LAST "%a = aten.mul.Tensor(%x, %z) : " CHANNELS_LAST
+     "%y = aten.minimum.default(%a, %x) : " CHANNELS_LAST "%output = output([%y])\n",
+     "aten.minimum*", NUC_PLACEMENT_GREEDY,
+     "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
+     "edge.cortex_m.minimum.default "
+     "edge.cortex_m.dequantize_per_tensor.default"},
+    {"softmax and gelu behind what the NPU runs",
+     "%x = input : float32[1, 64]\n%a = aten.relu.default(%x) : float32[1, 64]\n"
+     "%g = aten.gelu.default(%a) : float32[1, 64]\n%y = aten.softmax.int(%g, 1) : float32[1, 64]\n"
+     "%output = output([%y])\n",
+     "aten._softmax*", NUC_PLACEMENT_GREEDY,
+     "edge.cortex_m.quantize_per_tensor.default call_delegate getitem edge.cortex_m.quantized_activation.default "
+     "edge.cortex_m.softmax.default edge.cortex_m.dequantize_per_tensor.default"},
+    {"an addition of 16 values costs less than the call of the NPU",
+     "%x = input : float32[1, 16]\n%z = input : float32[1, 16]\n%y = aten.add.Tensor(%x, %z) : float32[1, 16]\n"
+     "%output = output([%y])\n",
+     NULL, NUC_PLACEMENT_COST,
+     "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default "
+     "edge.cortex_m.quantized_add.default edge.cortex_m.dequantize_per_tensor.default"},
+    {"an addition of 65,536 values does not",
+     "%x = input : float32[1, 65536]\n%z = input : float32[1, 65536]\n"
+     "%y = aten.add.Tensor(%x, %z) : float32[1, 65536]\n%output = output([%y])\n",
+     NULL, NUC_PLACEMENT_COST,
+     "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
+     "edge.cortex_m.dequantize_per_tensor.default"},
+};
+
+struct flow {
+    const struct scenario *s;
+    struct nuc_compiler *c;
+};
+
+static void run_flow(struct nuc_context *cx, void *arg)
+{
+    struct flow *f = arg;
+    struct nuc_model *m = nuc_model_make(f->c, parse_graph(cx, f->s->lines));
+    struct nuc_model *lowered = nuc_stage_lower(nuc_stage_partition(nuc_stage_quantize_random(m)));
+    const char *text = "";
+
+    for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
+        assert_false(nuc_is_float_operator(n));
+        if (nuc_is_call(n) && n->op != NUC_OP_OUTPUT)
+            text = nuc_format(cx, "%s%s%s", text, *text == '\0' ? "" : " ", nuc_op_name(n->op));
+    }
+    if (strcmp(text, f->s->expected) != 0)
+        fail_msg("%s: %s", f->s->what, text);
+}
+
+static void check_scenario(const struct scenario *s)
+{
+    struct nuc_options o;
+
+    nuc_options_default(&o);
+    o.target = "imxrt700cm";
+    o.placement = s->placement;
+    o.threads = 1;
+    o.operators_not_to_delegate = &s->refused;
+    o.n_operators_not_to_delegate = s->refused != NULL;
+    struct flow f = {s, nuc_compiler_new(&o, NULL)};
+    assert_non_null(f.c);
+    if (nuc_enter(f.c, run_flow, &f) != NUC_OK)
+        fail_msg("%s: %s", s->what, nuc_compiler_message(f.c));
+    nuc_compiler_free(f.c);
+}
+
+static void sides(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
+        check_scenario(&scenarios[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sides)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
