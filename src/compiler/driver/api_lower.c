@@ -177,6 +177,7 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
     const struct nuc_convert_options convert = {
         .costs = options.target->npu,
         .fetch_constants = c->options.fetch_constants_to_sram,
+        .pool_borders = c->options.plan_delegate_scratch,
         .profile = c->options.profile,
         .names = c->options.profile ? handle_names(m->graph) : NULL,
         .n_names = c->options.profile ? m->graph->next_id + 1 : 0,
@@ -198,6 +199,8 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
         .n_compile_specs = n_specs,
         .compile_specs = nuc_copy(c->cx, specs, n_specs * sizeof specs[0]),
         .payload = payload,
+        .input_places = image->input_places,
+        .output_places = image->output_places,
         .scratch_size = image->scratch_size,
         .model = model,
     };

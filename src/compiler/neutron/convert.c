@@ -481,6 +481,7 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     cv.graph = &m->subgraphs[0];
     set_up_nodes(&cv);
     set_up_tensors(&cv);
+    cv.pool_borders = options && options->pool_borders;
     nuc_cv_merge(&cv);
     nuc_cv_make_views(&cv);
     nuc_cv_find_order(&cv);

@@ -44,7 +44,7 @@ static void extend_life(struct lives *l, uint32_t call, uint8_t *ref, const uint
     uint32_t t = nuc_load_u32(ref) >> 8;
 
     (void)addresses;
-    if (!in_scratch(l->cv, t))
+    if (!in_scratch(l->cv, t) && !l->cv->pool_borders)
         return;
     if (l->ranges[t].size == 0)
         l->ranges[t] = (struct nuc_plan_range){
@@ -134,6 +134,38 @@ static void add_pairs(struct lives *l)
     }
 }
 
+/* ---- inputs and outputs ---- */
+
+/* Inputs are there before the first call, outputs until after the last. */
+static void extend_borders(struct lives *l)
+{
+    for (uint32_t t = 0; t < l->cv->graph->n_tensors; t++) {
+        struct nuc_plan_range *r = &l->ranges[t];
+        if (r->size > 0 && l->cv->tensors[t].input_index >= 0)
+            r->first = 0;
+        if (r->size > 0 && l->cv->tensors[t].output_index >= 0)
+            r->last = l->cv->n_calls;
+    }
+}
+
+/* Addresses of the tensors that hold inputs, or outputs. */
+static const uint32_t *places(const struct lives *l, const struct nuc_plan *plan, bool outputs)
+{
+    const struct nuc_lt_subgraph *g = l->cv->graph;
+    uint32_t n = outputs ? g->n_outputs : g->n_inputs;
+    uint32_t *at = nuc_alloc_array(l->cv->cx, (size_t)n + 1, sizeof *at);
+
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = UINT32_MAX;
+    for (uint32_t t = 0; t < g->n_tensors; t++) {
+        const struct nuc_cv_tensor *s = &l->cv->tensors[t];
+        int32_t index = outputs ? s->output_index : s->input_index;
+        if (index >= 0 && l->ranges[t].size > 0)
+            at[index] = (uint32_t)plan->addresses[t];
+    }
+    return at;
+}
+
 /* ---- the plan ---- */
 
 static void report_plan(struct lives *l, const struct nuc_plan *plan, struct nuc_neutron_image *image)
@@ -161,6 +193,7 @@ void nuc_cv_assign_addresses(struct nuc_cv *cv, struct nuc_neutron_image *image)
     for (uint32_t t = 0; t < cv->graph->n_tensors; t++)
         l.ranges[t].alignment = NUC_MC_ALIGNMENT;
     for_tensor_refs(&l, extend_life, NULL);
+    extend_borders(&l);
     add_pairs(&l);
     const struct nuc_plan_problem problem = {
         .ranges = l.ranges, .n = cv->graph->n_tensors, .pairs = l.pairs, .n_pairs = l.n_pairs};
@@ -172,4 +205,8 @@ void nuc_cv_assign_addresses(struct nuc_cv *cv, struct nuc_neutron_image *image)
                  cv->model->file, (unsigned long long)plan.size);
     for_tensor_refs(&l, set_address, plan.addresses);
     report_plan(&l, &plan, image);
+    if (cv->pool_borders) {
+        image->input_places = places(&l, &plan, false);
+        image->output_places = places(&l, &plan, true);
+    }
 }

@@ -72,6 +72,7 @@ struct nuc_cv {
     bool fetch;                    /* weights of different nodes are kept apart: */
     struct nuc_cv_window *windows; /* of the nodes so far */
     size_t n_windows, windows_capacity;
+    bool pool_borders;                 /* inputs and outputs are planned with the intermediates */
     const struct nuc_cv_node *current; /* node whose calls are being emitted */
 };
 

@@ -16,7 +16,9 @@ struct nuc_delegate {
     const char *tag;        /* name of the partition, used for file names */
     uint32_t n_compile_specs;
     const struct nuc_compile_spec *compile_specs;
-    struct nuc_span payload;          /* bytes of processed data */
+    struct nuc_span payload; /* bytes of processed data */
+    /* By argument and by result: offset inside the scratch where it may lie, UINT32_MAX: nowhere; NULL: no such. */
+    const uint32_t *input_places, *output_places;
     uint32_t scratch_size;            /* bytes the runtime allocates for each call */
     const struct nuc_lt_model *model; /* the LiteRT model the payload was made of, for reports */
 };

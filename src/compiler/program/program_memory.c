@@ -165,6 +165,88 @@ static void find_lifetimes(struct nuc_emission *e)
         for_each_storage(e, i, touch, NULL);
 }
 
+static struct nuc_plan_range *storage_ranges(struct nuc_emission *e)
+{
+    struct nuc_plan_range *ranges = nuc_alloc_array(e->cx, e->n_storages, sizeof *ranges);
+
+    for (size_t s = 0; s < e->n_storages; s++) {
+        const struct nuc_emit_storage *storage = &e->storages[s];
+        bool dead = storage->first > storage->last;
+        ranges[s] = (struct nuc_plan_range){.first = storage->first,
+                                            .last = dead ? storage->first : storage->last,
+                                            .size = dead ? 0 : storage->bytes,
+                                            .alignment = ALIGNMENT};
+    }
+    return ranges;
+}
+
+/* ---- inputs and outputs of delegates inside their scratch ---- */
+
+static void fix(struct nuc_plan_range *r, uint32_t place)
+{
+    r->fixed = true;
+    r->address = place;
+}
+
+/*
+ * The scratch of every delegate at address 0; an input that is read for the last time lies in its place inside, and is
+ * part of the scratch during the call; so is an output, from the call on.
+ */
+static void fix_borders(struct nuc_emission *e, uint32_t instruction, struct nuc_plan_range *ranges)
+{
+    const struct nuc_emit_instruction *in = &e->instructions[instruction];
+    const struct nuc_delegate *d = e->delegates[in->index];
+    const struct nuc_arg *inputs = &in->node->args[0];
+    uint32_t step = instruction + 1;
+
+    fix(&ranges[e->scratch_of[in->index]], 0);
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        uint32_t s = e->values[e->value_of[inputs->u.nodes[i]->id][0]].storage;
+        if (s == NUC_NO_STORAGE || d->input_places[i] == UINT32_MAX || ranges[s].fixed || ranges[s].last != step)
+            continue;
+        fix(&ranges[s], d->input_places[i]);
+        ranges[s].last = step - 1;
+    }
+    for (uint32_t i = 0; i < in->node->n_vals; i++) {
+        uint32_t s = e->values[e->value_of[in->node->id][i]].storage;
+        if (s == NUC_NO_STORAGE || d->output_places[i] == UINT32_MAX || ranges[s].fixed || ranges[s].first != step ||
+            ranges[s].last == step)
+            continue;
+        fix(&ranges[s], d->output_places[i]);
+        ranges[s].first = step + 1;
+    }
+}
+
+/* Fixed ranges that are alive at once lie apart. */
+static bool fit(const struct nuc_plan_range *ranges, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; ranges[i].fixed && k < i; k++) {
+            const struct nuc_plan_range *a = &ranges[i], *b = &ranges[k];
+            if (b->fixed && a->first <= b->last && b->first <= a->last && a->address < b->address + b->size &&
+                b->address < a->address + a->size)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* False when there is nothing to gain, or when delegates want one tensor in two places. */
+static bool pool_borders(struct nuc_emission *e, struct nuc_plan_range *ranges)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < e->n_instructions; i++) {
+        const struct nuc_emit_instruction *in = &e->instructions[i];
+        if (!in->delegate || e->scratch_of[in->index] == NUC_NO_STORAGE || in->node == NULL ||
+            e->delegates[in->index]->input_places == NULL || e->delegates[in->index]->output_places == NULL)
+            continue;
+        fix_borders(e, i, ranges);
+        any = true;
+    }
+    return any && fit(ranges, e->n_storages);
+}
+
 void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *o)
 {
     if (o->plan_delegate_scratch)
@@ -174,17 +256,13 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
         order_instructions(e);
         find_lifetimes(e);
     }
-    struct nuc_plan_range *ranges = nuc_alloc_array(e->cx, e->n_storages, sizeof *ranges);
-    for (size_t s = 0; s < e->n_storages; s++) {
-        const struct nuc_emit_storage *storage = &e->storages[s];
-        bool dead = storage->first > storage->last;
-        ranges[s] = (struct nuc_plan_range){.first = storage->first,
-                                            .last = dead ? storage->first : storage->last,
-                                            .size = dead ? 0 : storage->bytes,
-                                            .alignment = ALIGNMENT};
+    struct nuc_plan_range *ranges = storage_ranges(e);
+    e->plan = nuc_plan_memory(e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_storages});
+    if (o->plan_delegate_scratch && pool_borders(e, ranges)) {
+        struct nuc_plan pooled =
+            nuc_plan_memory(e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_storages});
+        e->plan = pooled.size < e->plan.size ? pooled : e->plan;
     }
-    const struct nuc_plan_problem problem = {.ranges = ranges, .n = e->n_storages};
-    e->plan = nuc_plan_memory(e->cx, &problem);
     for (size_t s = 0; s < e->n_storages; s++)
         e->storages[s].address = e->plan.addresses[s];
 }
