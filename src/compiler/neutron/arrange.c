@@ -14,8 +14,8 @@
 /* Bytes decide, the number of transposes between equal bytes. */
 #define BYTE_COST 256
 
-/* Each move lowers the cost; a model needs a handful. The bound keeps damaged and huge models short. */
-#define MAX_MOVES 1000
+/* Ports looked at before the search takes what it has: seconds, in models of thousands of mismatches. */
+#define MAX_WORK 10000000u
 
 struct nuc_moved nuc_moved_by_transposes(const struct nuc_lt_model *m)
 {
@@ -304,6 +304,7 @@ static bool settle(struct nuc_arrangement *a, uint64_t *cost)
 static bool try_move(struct nuc_arrangement *a, const struct nuc_port *seed, uint64_t order, uint64_t *cost)
 {
     struct nuc_arena *outer = nuc_push_arena(a->d->cx);
+    a->work += a->n_ports;
     struct wave w = {a, nuc_alloc_array(a->d->cx, a->n_ops, sizeof(uint32_t)), 0};
 
     for (uint32_t i = 0; i < a->n_ops; i++)
@@ -338,10 +339,12 @@ static void search(struct nuc_arrangement *a)
     uint64_t cost = total_cost(a, false);
     bool changed = true;
 
-    for (uint32_t moves = 0; changed && cost > 0 && moves < MAX_MOVES; moves++) {
+    for (uint32_t i = 0; i < a->n_values; i++)
+        a->n_ports += a->values[i].n_readers + 1;
+    while (changed && cost > 0 && a->work < MAX_WORK) {
         changed = false;
-        for (uint32_t i = 0; i < a->n_values && !changed; i++)
-            changed = cost_of(a, &a->values[i], false) > 0 && improve_value(a, i, &cost);
+        for (uint32_t i = 0; i < a->n_values && a->work < MAX_WORK; i++)
+            changed = (cost_of(a, &a->values[i], false) > 0 && improve_value(a, i, &cost)) || changed;
     }
 }
 
