@@ -105,8 +105,10 @@ struct nuc_options {
      * vendor's neutron-converter or `nucleon convert`.
      */
     const char *converter;
-    unsigned converter_timeout; /* seconds for each partition; 0: 300 */
-    bool profile;               /* programs record the time of each kernel call and carry the kernels' names */
+    const char *extra_flags;           /* told in the program's compile spec compile_flags; NULL: "" */
+    const char *dump_kernel_selection; /* C file nuc_compile_file() writes with the NPU kernels needed; NULL: none */
+    unsigned converter_timeout;        /* seconds for each partition; 0: 300 */
+    bool profile;                      /* programs record the time of each kernel call and carry the kernels' names */
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;
     enum nuc_placement placement;
@@ -443,6 +445,13 @@ struct nuc_convert_model_options {
  */
 enum nuc_status nuc_convert_model(struct nuc_compiler *c, const char *model, const char *output,
                                   const struct nuc_convert_model_options *options, struct nuc_convert_report *report);
+
+/*
+ * Makes one kernel selection file of several, for a firmware with several programs. NUC_BAD_INPUT: a file is none, or
+ * was made for another version of the microcode.
+ */
+enum nuc_status nuc_merge_kernel_selections(struct nuc_compiler *c, const char *const *inputs, size_t n_inputs,
+                                            const char *output);
 
 /* Seconds of each stage so far, in order. Returns how many there are; fills at most `max`. */
 struct nuc_timing {

@@ -146,6 +146,7 @@ int cli_convert(int argc, char **argv);
 int cli_quantize(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_evaluate(int argc, char **argv);
+int cli_merge_kernel_selection(int argc, char **argv);
 int cli_inspect(int argc, char **argv);
 int cli_codegen(int argc, char **argv);
 int cli_explain(int argc, char **argv);

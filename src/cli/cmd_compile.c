@@ -10,7 +10,7 @@ static const char *const segment_modes[] = {"inline", "segment", NULL};
 static const char *const io_types[] = {"float", "int8", NULL};
 
 struct compile_flags {
-    const char *output, *dump_after, *intermediates, *converter, *memory_map;
+    const char *output, *dump_after, *intermediates, *converter, *memory_map, *kernels, *extra_flags;
     unsigned converter_timeout, memory_budget;
     bool plan_delegate_scratch;
     bool timings, fetch, profile;
@@ -37,6 +37,8 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     o->memory_budget = f->memory_budget;
     o->plan_delegate_scratch = f->plan_delegate_scratch;
     o->profile = f->profile;
+    o->dump_kernel_selection = f->kernels;
+    o->extra_flags = f->extra_flags;
     o->fetch_constants_to_sram = f->fetch;
     o->io = f->io == 0 ? NUC_IO_FLOAT : NUC_IO_INT8;
     o->delegate_data = f->delegate_data == 0 ? NUC_DELEGATE_INLINE : NUC_DELEGATE_SEGMENT;
@@ -125,6 +127,10 @@ int cli_compile(int argc, char **argv)
          "write where every tensor lies and when it lives: a table, or a picture when FILE ends in .svg", NULL},
         {"--fetch-constants-to-sram", NULL, CLI_FLAG, &f.fetch, NULL,
          "weights lie in flash: they are copied to a staging buffer while the NPU computes", NULL},
+        {"--dump-kernel-selection", NULL, CLI_STRING, &f.kernels, "FILE.c",
+         "write the table of the NPU kernels needed, to link instead of the driver's", NULL},
+        {"--extra-flags", NULL, CLI_STRING, &f.extra_flags, "FLAGS", "told in the program's compile spec compile_flags",
+         NULL},
         {"--profile", NULL, CLI_FLAG, &f.profile, NULL,
          "the program records the time of each NPU kernel: see 'nucleon run --profile'", NULL},
         {"--dump-after", NULL, CLI_STRING, &f.dump_after, "STAGE", "print the graph after a stage ('all': after each)",

@@ -17,6 +17,7 @@ static const struct {
     {"explain", cli_explain, "say where every node of a model runs, and why"},
     {"inspect", cli_inspect, "describe a .pt2, .tflite or .pte file"},
     {"codegen", cli_codegen, "make C sources of a program, for a firmware"},
+    {"merge-kernel-selection", cli_merge_kernel_selection, "merge the NPU kernels that programs need"},
     {"ops", cli_ops, "list the operators the NPU runs"},
     {"targets", cli_targets, "list chips and converter flavors"},
     {"version", cli_version, "print the versions of this build"},
@@ -26,7 +27,7 @@ static void print_help(FILE *to)
 {
     fprintf(to, "usage: nucleon COMMAND ...\n\n");
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].summary);
+        fprintf(to, "  %-22s %s\n", commands[i].name, commands[i].summary);
     fprintf(to, "\n'nucleon COMMAND --help' describes a command.\n");
 }
 

@@ -164,6 +164,14 @@ static inline const int32_t *npu_source_i32(const struct nuc_npu_memory *m, stru
     return (const int32_t *)(const void *)npu_source(m, ref);
 }
 
+/*
+ * The table of kernels and the version of the microcode they are for; NULL: this firmware does not have the kernel.
+ * From npu_kernels.c, or from the kernel selection file of a firmware. Results other than 0 do not occur.
+ */
+extern const uint32_t neutronKernelsVersion;
+extern int32_t (*const neutronKernels[NUC_MC_OPCODE_COUNT])(const struct nuc_npu_memory *m,
+                                                            const union nuc_mc_record *r);
+
 /* One function a kernel; records have been verified. */
 void npu_conv(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_depthwise(const struct nuc_npu_memory *m, const union nuc_mc_record *r);

@@ -5,34 +5,6 @@
 #include "base/span.h"
 #include "npu_host.h"
 
-typedef void (*kernel_function)(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
-
-static const kernel_function kernels[NUC_MC_OPCODE_COUNT] = {
-    [NUC_MC_OP_CONV_2D] = npu_conv,
-    [NUC_MC_OP_DEPTHWISE_CONV_2D] = npu_depthwise,
-    [NUC_MC_OP_TRANSPOSE_CONV] = npu_transpose_conv,
-    [NUC_MC_OP_FULLY_CONNECTED] = npu_matmul,
-    [NUC_MC_OP_BATCH_MATMUL] = npu_matmul,
-    [NUC_MC_OP_ADD] = npu_binary,
-    [NUC_MC_OP_SUB] = npu_binary,
-    [NUC_MC_OP_MUL] = npu_binary,
-    [NUC_MC_OP_MAXIMUM] = npu_binary,
-    [NUC_MC_OP_MINIMUM] = npu_binary,
-    [NUC_MC_OP_PRELU] = npu_binary,
-    [NUC_MC_OP_AVERAGE_POOL_2D] = npu_average_pool,
-    [NUC_MC_OP_MAX_POOL_2D] = npu_max_pool,
-    [NUC_MC_OP_MEAN] = npu_reduce,
-    [NUC_MC_OP_SUM] = npu_reduce,
-    [NUC_MC_OP_REDUCE_MAX] = npu_reduce,
-    [NUC_MC_OP_REDUCE_MIN] = npu_reduce,
-    [NUC_MC_OP_SOFTMAX] = npu_softmax,
-    [NUC_MC_OP_LUT] = npu_lut,
-    [NUC_MC_OP_COPY] = npu_copy,
-    [NUC_MC_OP_GATHER] = npu_gather,
-    [NUC_MC_OP_RESIZE_BILINEAR] = npu_resize_bilinear,
-    [NUC_MC_OP_SOFTMAX_TABLE] = npu_softmax_table,
-};
-
 void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r)
 {
     memcpy(r, at, (size_t)nuc_load_u32(at + 4) * 4);
@@ -64,7 +36,7 @@ static enum nuc_npu_stop run_call(const struct nuc_npu *npu, struct nuc_npu_memo
     if (opcode == NUC_MC_OP_FETCH)
         nuc_npu_fetch(memory, &r->fetch, npu->weights);
     else if (!npu->host || !npu_host_call(npu->host, index, memory, r))
-        kernels[opcode](memory, r);
+        return neutronKernels[opcode](memory, r) == 0 ? NPU_DONE : NPU_CALL_FAILED;
     return NPU_DONE;
 }
 

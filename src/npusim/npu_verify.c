@@ -115,6 +115,8 @@ static bool verify_call(struct nuc_npu *npu, struct channels *channels, const ui
     if (*size == 0 || r.call.words != *size / 4 || *size > left || r.call.opcode >> 16 != NUC_MC_I8)
         return false;
     nuc_npu_load(at, &r);
+    if (opcode != NUC_MC_OP_FETCH && opcode != NUC_MC_OP_WAIT && !neutronKernels[opcode])
+        return false;
     return nuc_npu_verify_record(npu, &r, work) && verify_order(npu, channels, &r);
 }
 
@@ -130,7 +132,7 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
     if (word(microcode, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
         return NPU_BAD_MAGIC;
     *detail = NUC_MC_WORD_VERSION;
-    if (word(microcode, NUC_MC_WORD_VERSION) != NUC_MC_VERSION)
+    if (word(microcode, NUC_MC_WORD_VERSION) != NUC_MC_VERSION || neutronKernelsVersion != NUC_MC_VERSION)
         return NPU_BAD_VERSION;
     enum nuc_npu_fault fault = verify_header(microcode, npu, detail);
     if (fault != NPU_FINE)

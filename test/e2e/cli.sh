@@ -206,6 +206,24 @@ good "run with copies" "$nucleon" run fetch.pte --input "$digits/test.npz" --out
 holds "fetching weights changes no result" 'cmp -s fetch.npz inline.npz'
 good "profile with copies" "$nucleon" run fetch.pte --input "$digits/test.npz" --profile
 holds "copies have their rows" 'grep -q " NPU FETCH " out && grep -q " NPU WAIT " out'
+good "kernel selection" "$nucleon" compile "$digits/digits.pt2" --dump-kernel-selection one.c \
+    --calibration "$digits/calibration.npz" -o kernels.pte
+holds "names the kernels the program has" 'grep -q "NeutronKernel_CONV_2D\] = " one.c && ! grep -q "POOL_2D\] = " one.c'
+good "another program's" "$nucleon" compile "$digits/digits_unsupported.pt2" --dump-kernel-selection two.c \
+    --calibration "$digits/calibration.npz" -o kernels.pte
+good "merged" "$nucleon" merge-kernel-selection one.c two.c -o both.c
+good "merged the other way round" "$nucleon" merge-kernel-selection two.c one.c -o again.c
+holds "the order does not matter" 'cmp -s both.c again.c'
+if command -v cc >/dev/null; then
+    good "a selection is C" cc -std=c11 -pedantic -Wall -Wextra -Wmissing-prototypes -Werror -c both.c -o both.o
+fi
+sed 's/VERSION 0x4E55/VERSION 0x4E54/' one.c >old.c
+bad 1 "a selection of another version" "$nucleon" merge-kernel-selection one.c old.c -o box/x.c
+holds "names both versions" 'grep -q "old.c: made for microcode version 0x4E54" err'
+sed 's/Kernel_CONV_2D\] =/Kernel_NOTHING] =/' one.c >odd.c
+bad 1 "a kernel there is not" "$nucleon" merge-kernel-selection odd.c -o box/x.c
+bad 1 "no selection at all" "$nucleon" merge-kernel-selection "$digits/README.md" -o box/x.c
+bad 2 "nowhere to go" "$nucleon" merge-kernel-selection one.c
 good "int8 borders" "$nucleon" compile "$digits/digits.pt2" --io int8 --calibration "$digits/calibration.npz" -o int8.pte
 good "run with float data for int8 inputs" "$nucleon" run int8.pte --input "$digits/test.npz" --output int8.npz
 holds "int8 borders change no result" 'cmp -s int8.npz inline.npz'

@@ -45,7 +45,7 @@ static uint32_t fill_compile_specs(const struct nuc_model *m, struct nuc_compile
     uint32_t n = 0;
 
     specs[n++] = (struct nuc_compile_spec){"output_format", "tflite"};
-    specs[n++] = (struct nuc_compile_spec){"compile_flags", ""};
+    specs[n++] = (struct nuc_compile_spec){"compile_flags", o->extra_flags != NULL ? o->extra_flags : ""};
     specs[n++] = (struct nuc_compile_spec){"target", nuc_target_find(c->cx, o->target)->npu_name};
     if (!sdk31)
         specs[n++] = (struct nuc_compile_spec){"intermediates_dir",
@@ -54,7 +54,8 @@ static uint32_t fill_compile_specs(const struct nuc_model *m, struct nuc_compile
     specs[n++] = (struct nuc_compile_spec){"use_neutron_for_format_conversion",
                                            m->variant.use_neutron_for_format_conversion ? "True" : "False"};
     specs[n++] = (struct nuc_compile_spec){"fetch_constants_to_sram", o->fetch_constants_to_sram ? "True" : "False"};
-    specs[n++] = (struct nuc_compile_spec){"dump_kernel_selection_code", "False"};
+    specs[n++] =
+        (struct nuc_compile_spec){"dump_kernel_selection_code", o->dump_kernel_selection != NULL ? "True" : "False"};
     specs[n++] = sdk31 ? (struct nuc_compile_spec){"use_new_flow_neutron_c", "False"}
                        : (struct nuc_compile_spec){"use_profiling", o->profile ? "True" : "False"};
     return n;

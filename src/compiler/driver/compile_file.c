@@ -65,6 +65,7 @@ static void compile(struct nuc_context *cx, void *arg)
         nuc_require_full_delegation(partitioned);
     struct nuc_model *lowered = nuc_stage_lower(partitioned);
     struct nuc_span bytes = nuc_stage_program(lowered);
+    nuc_write_kernel_selection(lowered);
     nuc_write_memory_map(c);
     nuc_check_memory_budget(c, call->model);
     double started = nuc_seconds();

@@ -167,6 +167,9 @@ struct nuc_explanation;
 /* The explanation of a model at any stage before lowering; cycles of kernels take a conversion. */
 struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles);
 
+/* The kernels of all partitions to the file of the option dump_kernel_selection, when there is one. */
+void nuc_write_kernel_selection(const struct nuc_model *lowered);
+
 /* Fails with NUC_PROPERTY naming the first operator that stays on the CPU. */
 void nuc_require_full_delegation(struct nuc_model *partitioned);
 
