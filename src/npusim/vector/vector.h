@@ -27,17 +27,20 @@
 #define VEC_ALIGNMENT 64
 
 /*
- * Requantization of 16 outputs: (v << left) * multiplier / 2^31, then (t + round - (t < 0)) >> right. `left` includes
- * the instruction set's own shift; `away` is -1, or 0 where nothing is shifted right and no 1 taken off.
- * Valid for |v << left| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps.
+ * Requantization of 16 outputs: t = (v << left) * multiplier / 2^31, then (t + round - (v < 0)) >> right, round being
+ * half of 1 << right; `left` includes the instruction set's own shift. A negative v whose t is 0 gives 0 with and
+ * without the 1 taken off. Valid for |v << left| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or
+ * wraps.
  */
 struct vec_params {
     int32_t bias[VEC_LANES];
     int32_t multiplier[VEC_LANES];
-    int32_t round[VEC_LANES];
     int32_t right[VEC_LANES];
-    int32_t away[VEC_LANES];
+    int32_t away[VEC_LANES]; /* -1, or 0 where nothing is shifted right and no 1 taken off */
     int32_t left[VEC_LANES];
+    /* For products of 64 bits: the multipliers of odd lanes, and what is added to the products of even and odd ones. */
+    int32_t odd[VEC_LANES];
+    int64_t even_round[VEC_LANES / 2], odd_round[VEC_LANES / 2]; /* round * 2^32 + 2^31 */
 };
 
 struct vec_output {

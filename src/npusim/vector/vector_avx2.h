@@ -22,7 +22,7 @@ typedef struct {
 } vec_x;
 
 struct vec_scale {
-    vec_i32 even, odd, round, right, away, left;
+    vec_i32 even, odd, even_round, odd_round, right, away, left;
 };
 
 static inline __m256i vec_half(const void *p)
@@ -78,39 +78,39 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p)
     struct vec_scale s;
 
     s.even = vec_load(p->multiplier);
-    s.odd = (vec_i32){_mm256_srli_epi64(s.even.low, 32), _mm256_srli_epi64(s.even.high, 32)};
-    s.round = vec_load(p->round);
+    s.odd = vec_load(p->odd);
+    s.even_round = (vec_i32){vec_half(p->even_round), vec_half(p->even_round + 4)};
+    s.odd_round = (vec_i32){vec_half(p->odd_round), vec_half(p->odd_round + 4)};
     s.right = vec_load(p->right);
     s.away = vec_load(p->away);
     s.left = vec_load(p->left);
     return s;
 }
 
-/* With one more bit of left shift the rounded high product is the upper half of 64 bits. */
-static inline __m256i vec_high_product(__m256i v, __m256i even, __m256i odd, __m256i left)
+/* Products of eight lanes: with one more bit of left shift their rounded upper half is the high product. */
+static inline __m256i vec_high_product(__m256i shifted, __m256i even, __m256i odd, __m256i even_round,
+                                       __m256i odd_round)
 {
-    const __m256i half = _mm256_set1_epi64x((int64_t)1 << 31);
-    __m256i shifted = _mm256_sllv_epi32(v, left);
-    __m256i p = _mm256_add_epi64(_mm256_mul_epi32(shifted, even), half);
-    __m256i q = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), odd), half);
+    __m256i p = _mm256_add_epi64(_mm256_mul_epi32(shifted, even), even_round);
+    __m256i q = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), odd), odd_round);
 
     return _mm256_blend_epi32(_mm256_srli_epi64(p, 32), q, 0xAA);
 }
 
-static inline __m256i vec_round_right(__m256i v, __m256i round, __m256i away, __m256i right)
+static inline __m256i vec_away(__m256i v, __m256i away)
 {
-    __m256i nudge = _mm256_min_epi32(_mm256_max_epi32(v, away), _mm256_setzero_si256());
-
-    return _mm256_srav_epi32(_mm256_add_epi32(_mm256_add_epi32(v, round), nudge), right);
+    return _mm256_min_epi32(_mm256_max_epi32(v, away), _mm256_setzero_si256());
 }
 
 static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
 {
-    __m256i low = vec_high_product(v.low, s->even.low, s->odd.low, s->left.low);
-    __m256i high = vec_high_product(v.high, s->even.high, s->odd.high, s->left.high);
+    __m256i low = vec_high_product(_mm256_sllv_epi32(v.low, s->left.low), s->even.low, s->odd.low, s->even_round.low,
+                                   s->odd_round.low);
+    __m256i high = vec_high_product(_mm256_sllv_epi32(v.high, s->left.high), s->even.high, s->odd.high,
+                                    s->even_round.high, s->odd_round.high);
 
-    return (vec_i32){vec_round_right(low, s->round.low, s->away.low, s->right.low),
-                     vec_round_right(high, s->round.high, s->away.high, s->right.high)};
+    return (vec_i32){_mm256_srav_epi32(_mm256_add_epi32(low, vec_away(v.low, s->away.low)), s->right.low),
+                     _mm256_srav_epi32(_mm256_add_epi32(high, vec_away(v.high, s->away.high)), s->right.high)};
 }
 
 /* Sixteen int16, `n` of which are stored as int8. */

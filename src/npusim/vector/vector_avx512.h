@@ -16,7 +16,7 @@ typedef __m512i vec_i32;
 typedef __m512i vec_x; /* four inputs, in every lane */
 
 struct vec_scale {
-    __m512i even, odd, round, right, away, left;
+    __m512i even, odd, even_round, odd_round, right, away, left;
 };
 
 static inline vec_i32 vec_load(const int32_t *p)
@@ -60,8 +60,9 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p)
     struct vec_scale s;
 
     s.even = vec_load(p->multiplier);
-    s.odd = _mm512_srli_epi64(s.even, 32);
-    s.round = vec_load(p->round);
+    s.odd = vec_load(p->odd);
+    s.even_round = _mm512_loadu_si512(p->even_round);
+    s.odd_round = _mm512_loadu_si512(p->odd_round);
     s.right = vec_load(p->right);
     s.away = vec_load(p->away);
     s.left = vec_load(p->left);
@@ -74,14 +75,13 @@ static inline struct vec_scale vec_scale_load(const struct vec_params *p)
  */
 static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
 {
-    const __m512i half = _mm512_set1_epi64((int64_t)1 << 31);
     __m512i shifted = _mm512_sllv_epi32(v, s->left);
-    __m512i even = _mm512_add_epi64(_mm512_mul_epi32(shifted, s->even), half);
-    __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd), half);
+    __m512i even = _mm512_add_epi64(_mm512_mul_epi32(shifted, s->even), s->even_round);
+    __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd), s->odd_round);
     __m512i high = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5);
-    __m512i away = _mm512_min_epi32(_mm512_max_epi32(high, s->away), _mm512_setzero_si512());
+    __m512i away = _mm512_min_epi32(_mm512_max_epi32(v, s->away), _mm512_setzero_si512());
 
-    return _mm512_srav_epi32(_mm512_add_epi32(_mm512_add_epi32(high, s->round), away), s->right);
+    return _mm512_srav_epi32(_mm512_add_epi32(high, away), s->right);
 }
 
 /* `n` of 1 to 16 results. */

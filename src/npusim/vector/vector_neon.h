@@ -81,7 +81,7 @@ static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
 {
     for (int i = 0; i < 4; i++) {
         int32x4_t high = vqrdmulhq_s32(vshlq_s32(v.val[i], s->left.val[i]), s->multiplier.val[i]);
-        int32x4_t nudge = vminq_s32(vmaxq_s32(high, s->away.val[i]), vdupq_n_s32(0));
+        int32x4_t nudge = vminq_s32(vmaxq_s32(v.val[i], s->away.val[i]), vdupq_n_s32(0));
         v.val[i] = vrshlq_s32(vaddq_s32(high, nudge), s->right.val[i]);
     }
     return v;

@@ -34,7 +34,10 @@ bool vec_params_set(const struct vec_isa *isa, struct vec_params *p, int32_t lan
     p->multiplier[lane] = multiplier;
     p->left[lane] = left + isa->left;
     p->right[lane] = right;
-    p->round[lane] = right > 0 ? 1 << (right - 1) : 0;
+    int64_t round = right > 0 ? (int64_t)1 << (right - 1) : 0;
+    (lane % 2 ? p->odd_round : p->even_round)[lane / 2] = round * ((int64_t)1 << 32) + ((int64_t)1 << 31);
+    if (lane % 2)
+        p->odd[lane - 1] = multiplier;
     p->away[lane] = right > 0 ? -1 : 0;
     return multiplier >= 0 && bound < VEC_LIMIT && bound << left < VEC_LIMIT;
 }
