@@ -61,17 +61,19 @@ struct vec_gemm {
 };
 
 /*
- * A row of output pixels of a depthwise convolution: `lines` times `line` outputs, output i of a line being the sum
+ * Rows of output pixels of a depthwise convolution: `lines` times `line` outputs, output i of a line being the sum
  * over taps of tap[i] * weight. Blocks of a line use the tables of weights and parameters one after the other, from
- * the first again after `tables`. Weights of a table: [taps / 4][block][4].
+ * the first again after `tables`. With `rows` 2 the same taps serve the row below as well, with other weights. Weights
+ * of a table: [taps / 4][rows][block][4].
  */
 struct vec_depthwise {
     const uint8_t *weights;
     const struct vec_params *params;
     size_t table_bytes;
     int32_t groups; /* taps / 4 */
+    int32_t rows;
     int32_t tables, lines, line;
-    ptrdiff_t out_line;
+    ptrdiff_t out_line, out_row;
     struct vec_output output;
 };
 
@@ -102,7 +104,8 @@ struct vec_isa {
 
     /* segment[s]: first byte of the first pixel's run; out: its first column. */
     void (*gemm)(const struct vec_gemm *g, const int8_t *const *segment, int32_t pixels, int8_t *out);
-    void (*depthwise)(const struct vec_depthwise *d, const int8_t *const *tap, int8_t *out);
+    /* `rows` of 1 or 2 are stored. */
+    void (*depthwise)(const struct vec_depthwise *d, const int8_t *const *tap, int32_t rows, int8_t *out);
     void (*binary)(const struct vec_binary *e, const int8_t *a, int32_t a_stride, const int8_t *b, int32_t b_stride,
                    int32_t n, int8_t *out);
     void (*average)(const struct vec_pool *p, const int8_t *in, int8_t *out);

@@ -189,19 +189,29 @@ static inline __m256i vec_tap(const int8_t *p)
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)p));
 }
 
-/* Two taps of 16 outputs, interleaved within 128 bits, which makes the order of the lanes. */
-static inline vec_i32 vec_tap_pair(vec_i32 acc, const int8_t *p, const int8_t *q, const uint8_t *w)
-{
-    __m256i a = vec_tap(p), b = vec_tap(q);
+/* Four taps of 16 outputs: two pairs, interleaved within 128 bits, which makes the order of the lanes. */
+typedef struct {
+    vec_i32 first, second;
+} vec_mixed;
 
-    return (vec_i32){_mm256_add_epi32(acc.low, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), vec_half(w))),
-                     _mm256_add_epi32(acc.high, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), vec_half(w + 32)))};
+static inline vec_i32 vec_mix_pair(__m256i a, __m256i b)
+{
+    return (vec_i32){_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)};
 }
 
-static inline void vec_taps(vec_i32 *acc, const int8_t *const *tap, ptrdiff_t at, const uint8_t *w)
+static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
 {
-    *acc = vec_tap_pair(*acc, tap[0] + at, tap[1] + at, w);
-    *acc = vec_tap_pair(*acc, tap[2] + at, tap[3] + at, w + 64);
+    return (vec_mixed){vec_mix_pair(vec_tap(tap[0] + at), vec_tap(tap[1] + at)),
+                       vec_mix_pair(vec_tap(tap[2] + at), vec_tap(tap[3] + at))};
+}
+
+static inline void vec_dot_mixed(vec_i32 *acc, const vec_mixed *x, const uint8_t *w)
+{
+    __m256i low = _mm256_add_epi32(acc->low, _mm256_madd_epi16(x->first.low, vec_half(w)));
+    __m256i high = _mm256_add_epi32(acc->high, _mm256_madd_epi16(x->first.high, vec_half(w + 32)));
+
+    acc->low = _mm256_add_epi32(low, _mm256_madd_epi16(x->second.low, vec_half(w + 64)));
+    acc->high = _mm256_add_epi32(high, _mm256_madd_epi16(x->second.high, vec_half(w + 96)));
 }
 
 static const uint8_t vec_order[VEC_BLOCK] = {0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15};

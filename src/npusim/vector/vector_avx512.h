@@ -150,18 +150,28 @@ static inline __m512i vec_offset_inputs(const int8_t *p)
     return _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_set1_epi8(INT8_MIN));
 }
 
-/* Four taps of 64 outputs: bytes of the taps are interleaved within 128 bits, which makes the order of the lanes. */
-static inline void vec_taps(vec_i32 *acc, const int8_t *const *tap, ptrdiff_t at, const uint8_t *w)
+/* Four taps of 64 outputs: their bytes interleaved within 128 bits, which makes the order of the lanes. */
+typedef struct {
+    __m512i part[4];
+} vec_mixed;
+
+static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
 {
     __m512i x0 = vec_offset_inputs(tap[0] + at), x1 = vec_offset_inputs(tap[1] + at);
     __m512i x2 = vec_offset_inputs(tap[2] + at), x3 = vec_offset_inputs(tap[3] + at);
     __m512i low01 = _mm512_unpacklo_epi8(x0, x1), high01 = _mm512_unpackhi_epi8(x0, x1);
     __m512i low23 = _mm512_unpacklo_epi8(x2, x3), high23 = _mm512_unpackhi_epi8(x2, x3);
 
-    acc[0] = _mm512_dpbusd_epi32(acc[0], _mm512_unpacklo_epi16(low01, low23), _mm512_load_si512(w));
-    acc[1] = _mm512_dpbusd_epi32(acc[1], _mm512_unpackhi_epi16(low01, low23), _mm512_load_si512(w + 64));
-    acc[2] = _mm512_dpbusd_epi32(acc[2], _mm512_unpacklo_epi16(high01, high23), _mm512_load_si512(w + 128));
-    acc[3] = _mm512_dpbusd_epi32(acc[3], _mm512_unpackhi_epi16(high01, high23), _mm512_load_si512(w + 192));
+    return (vec_mixed){{_mm512_unpacklo_epi16(low01, low23), _mm512_unpackhi_epi16(low01, low23),
+                        _mm512_unpacklo_epi16(high01, high23), _mm512_unpackhi_epi16(high01, high23)}};
+}
+
+static inline void vec_dot_mixed(vec_i32 *acc, const vec_mixed *x, const uint8_t *w)
+{
+    acc[0] = _mm512_dpbusd_epi32(acc[0], x->part[0], _mm512_load_si512(w));
+    acc[1] = _mm512_dpbusd_epi32(acc[1], x->part[1], _mm512_load_si512(w + 64));
+    acc[2] = _mm512_dpbusd_epi32(acc[2], x->part[2], _mm512_load_si512(w + 128));
+    acc[3] = _mm512_dpbusd_epi32(acc[3], x->part[3], _mm512_load_si512(w + 192));
 }
 
 static const uint8_t vec_order[VEC_BLOCK] = {0,  1,  2,  3,  16, 17, 18, 19, 32, 33, 34, 35, 48, 49, 50, 51,

@@ -152,29 +152,46 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
     }
 }
 
-static void vec_depthwise_row(const struct vec_depthwise *d, const int8_t *const *tap, int8_t *out)
+/* One or two rows of outputs at once; of two, the second is stored when it is one of the output's. */
+VEC_INLINE void vec_depthwise_rows(const struct vec_depthwise *d, const int8_t *const *tap, const int rows,
+                                   int32_t stored, int8_t *out)
 {
-    for (int32_t l = 0; l < d->lines; l++) {
-        int8_t *to = out + l * d->out_line;
+    for (int32_t l = 0; l < d->lines; l++, out += d->out_line) {
         int32_t table = 0;
         for (int32_t done = 0; done < d->line; done += VEC_BLOCK) {
             const uint8_t *w = d->weights + (size_t)table * d->table_bytes;
             const struct vec_params *p = d->params + table * VEC_VECTORS;
-            vec_i32 acc[VEC_VECTORS];
+            vec_i32 acc[2][VEC_VECTORS];
             VEC_UNROLL
-            for (int v = 0; v < VEC_VECTORS; v++)
-                acc[v] = vec_load(p[v].bias);
-            for (int32_t t = 0; t < d->groups; t++, w += VEC_BLOCK_WEIGHTS)
-                vec_taps(acc, tap + t * VEC_DEPTH, (ptrdiff_t)l * d->line + done, w);
+            for (int v = 0; v < rows * VEC_VECTORS; v++)
+                acc[v / VEC_VECTORS][v % VEC_VECTORS] = vec_load(p[v % VEC_VECTORS].bias);
+            for (int32_t t = 0; t < d->groups; t++) {
+                vec_mixed x = vec_mix(tap + t * VEC_DEPTH, (ptrdiff_t)l * d->line + done);
+                VEC_UNROLL
+                for (int r = 0; r < rows; r++, w += VEC_BLOCK_WEIGHTS)
+                    vec_dot_mixed(acc[r], &x, w);
+            }
             VEC_UNROLL
             for (int v = 0; v < VEC_VECTORS; v++) {
                 struct vec_scale scale = vec_scale_load(p + v);
-                acc[v] = vec_requant(acc[v], &scale);
+                VEC_UNROLL
+                for (int r = 0; r < rows; r++)
+                    acc[r][v] = vec_requant(acc[r][v], &scale);
             }
-            vec_store_block(acc, &d->output, to + done, d->line - done);
+            vec_store_block(acc[0], &d->output, out + done, d->line - done);
+            if (rows > 1 && stored > 1)
+                vec_store_block(acc[1], &d->output, out + d->out_row + done, d->line - done);
             table = table + 1 == d->tables ? 0 : table + 1;
         }
     }
+}
+
+static void vec_depthwise(const struct vec_depthwise *d, const int8_t *const *tap, int32_t rows, int8_t *out)
+{
+    if (d->rows == 2)
+        vec_depthwise_rows(d, tap, 2, rows, out);
+    else
+        vec_depthwise_rows(d, tap, 1, rows, out);
 }
 
 VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const struct vec_scale *scale, const uint32_t opcode,
@@ -314,7 +331,7 @@ static void vec_sum_rows(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t 
 #define VEC_ISA(its_path, offset, bytes, its_left)                                                                     \
     {                                                                                                                  \
         .path = (its_path), .input_offset = (offset), .weight_bytes = (bytes), .left = (its_left), .block = VEC_BLOCK, \
-        .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise_row, .binary = vec_binary,                \
+        .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise, .binary = vec_binary,                    \
         .average = vec_average, .maximum = vec_maximum, .sum_rows = vec_sum_rows,                                      \
     }
 

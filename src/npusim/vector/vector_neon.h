@@ -158,18 +158,28 @@ static inline vec_i32 vec_dot(vec_i32 acc, vec_x x, const uint8_t *w)
 #define VEC_BLOCK_WEIGHTS 64 /* bytes for four taps */
 
 /* Four taps of 16 outputs, interleaved: four bytes an output. */
-static inline void vec_taps(vec_i32 *acc, const int8_t *const *tap, ptrdiff_t at, const uint8_t *w)
+typedef struct {
+    int8x16_t part[4];
+} vec_mixed;
+
+static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
 {
     int8x16x2_t a = vzipq_s8(vld1q_s8(tap[0] + at), vld1q_s8(tap[1] + at));
     int8x16x2_t b = vzipq_s8(vld1q_s8(tap[2] + at), vld1q_s8(tap[3] + at));
+    vec_mixed mixed;
 
     for (int i = 0; i < 2; i++) {
         int16x8x2_t x = vzipq_s16(vreinterpretq_s16_s8(a.val[i]), vreinterpretq_s16_s8(b.val[i]));
-        for (int j = 0; j < 2; j++) {
-            int k = 2 * i + j;
-            acc->val[k] = vdotq_s32(acc->val[k], vec_quarter(w + 16 * k), vreinterpretq_s8_s16(x.val[j]));
-        }
+        mixed.part[2 * i] = vreinterpretq_s8_s16(x.val[0]);
+        mixed.part[2 * i + 1] = vreinterpretq_s8_s16(x.val[1]);
     }
+    return mixed;
+}
+
+static inline void vec_dot_mixed(vec_i32 *acc, const vec_mixed *x, const uint8_t *w)
+{
+    for (int i = 0; i < 4; i++)
+        acc->val[i] = vdotq_s32(acc->val[i], vec_quarter(w + 16 * i), x->part[i]);
 }
 
 static const uint8_t vec_order[VEC_BLOCK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};

@@ -7,7 +7,6 @@
 
 /* Bytes of a row of pixels a tile sweeps: with its weights it stays in the first-level cache. */
 #define ROW_BYTES 16384
-#define MOST_SCRATCH ((uint64_t)1 << 26) /* bytes a thread */
 
 struct vec_plan *vec_plan_new(struct vec_budget *budget, uint64_t extra, uint8_t **memory)
 {
@@ -57,20 +56,14 @@ static int32_t magnitude(int32_t v)
     return v < 0 ? -v : v;
 }
 
-/* Sums of one output's weights, which decide about its bias and the bound of its accumulator. */
-struct sums {
-    int64_t sum, absolute;
-};
-
-static void add_weight(struct sums *s, int8_t weight)
+void vec_sums_add(struct vec_sums *s, int8_t weight)
 {
     s->sum += weight;
     s->absolute += magnitude(weight);
 }
 
-/* Parameters of an output whose stored inputs have this zero point. requant: pair of the output. */
-static bool set_output(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t bias,
-                       const struct sums *s, int32_t zero, const int32_t *requant)
+bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t bias,
+                    const struct vec_sums *s, int32_t zero, const int32_t *requant)
 {
     int32_t largest = zero < 0 ? INT8_MAX - zero : zero - INT8_MIN;
     uint64_t bound = (uint64_t)llabs((long long)bias) + (uint64_t)s->absolute * (uint64_t)largest;
@@ -90,37 +83,32 @@ struct source {
     int32_t requant_step; /* 0: one pair for all outputs, else 2 */
 };
 
-static int32_t up(int32_t v, int32_t by)
-{
-    return (v + by - 1) / by;
-}
-
 static bool pack_column(const struct vec_isa *isa, const struct source *s, int32_t output, int32_t zero,
                         uint8_t *weights, struct vec_params *p, int32_t lane)
 {
-    struct sums sums = {0, 0};
+    struct vec_sums sums = {0, 0};
     size_t step = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
 
     for (int32_t seg = 0; seg < s->segments; seg++) {
         const int8_t *from = s->weight + output * s->output + seg * s->segment;
-        uint8_t *to = weights + (size_t)seg * (size_t)up(s->run, VEC_DEPTH) * step;
+        uint8_t *to = weights + (size_t)seg * (size_t)vec_up(s->run, VEC_DEPTH) * step;
         for (int32_t k = 0; k < s->run; k++) {
             int8_t w = from[k * s->product];
-            add_weight(&sums, w);
+            vec_sums_add(&sums, w);
             vec_weight_set(isa, to + (size_t)(k / VEC_DEPTH) * step, lane, k % VEC_DEPTH, w);
         }
     }
-    return set_output(isa, p, lane, s->bias ? s->bias[output] : 0, &sums, zero,
-                      s->requant + (int64_t)output * s->requant_step);
+    return vec_output_set(isa, p, lane, s->bias ? s->bias[output] : 0, &sums, zero,
+                          s->requant + (int64_t)output * s->requant_step);
 }
 
 /* A plan with packed weights and room for `n_taps` taps, which follow the parameters. */
 static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, int32_t zero, int32_t n_taps,
                              struct vec_tap **taps, struct vec_budget *budget)
 {
-    uint64_t blocks = (uint64_t)up(s->columns, VEC_LANES) * (uint64_t)s->groups;
-    uint64_t block_bytes =
-        (uint64_t)s->segments * (uint64_t)up(s->run, VEC_DEPTH) * VEC_LANES * VEC_DEPTH * (uint64_t)isa->weight_bytes;
+    uint64_t blocks = (uint64_t)vec_up(s->columns, VEC_LANES) * (uint64_t)s->groups;
+    uint64_t block_bytes = (uint64_t)s->segments * (uint64_t)vec_up(s->run, VEC_DEPTH) * VEC_LANES * VEC_DEPTH *
+                           (uint64_t)isa->weight_bytes;
     uint8_t *memory;
     struct vec_plan *plan = vec_plan_new(
         budget, blocks * (block_bytes + sizeof(struct vec_params)) + (uint64_t)n_taps * sizeof **taps, &memory);
@@ -132,13 +120,13 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
     *taps = (struct vec_tap *)(void *)(params + blocks);
     p->groups = s->groups;
     p->group_out = s->columns;
-    p->group_params = up(s->columns, VEC_LANES);
+    p->group_params = vec_up(s->columns, VEC_LANES);
     p->group_weights = (size_t)p->group_params * (size_t)block_bytes;
     p->gemm = (struct vec_gemm){.weights = memory,
                                 .params = params,
                                 .block_bytes = (size_t)block_bytes,
                                 .segments = s->segments,
-                                .run = up(s->run, VEC_DEPTH),
+                                .run = vec_up(s->run, VEC_DEPTH),
                                 .columns = s->columns};
     for (int32_t o = 0; o < s->groups * s->columns; o++) {
         int32_t group = o / s->columns, column = o % s->columns;
@@ -173,10 +161,10 @@ static bool finish_conv(struct vec_plan *plan, bool stage)
     uint64_t scratch = vec_window_measure(&plan->u.conv.window, stage);
 
     plan->scratch = (size_t)scratch;
-    return scratch <= MOST_SCRATCH;
+    return scratch <= VEC_MOST_SCRATCH;
 }
 
-static struct vec_window conv_window(const struct nuc_mc_conv *c)
+struct vec_window vec_conv_window(const struct nuc_mc_conv *c)
 {
     int64_t padded = (int64_t)(c->out_w - 1) * c->stride_w + (int64_t)(c->k_w - 1) * c->dilation_w + 1;
     int64_t ring = (int64_t)(c->k_h - 1) * c->dilation_h + 1;
@@ -200,26 +188,16 @@ static struct vec_window conv_window(const struct nuc_mc_conv *c)
                                .zero = c->input_zero};
 }
 
-static struct vec_output output_of(int32_t zero, int32_t low, int32_t high)
-{
-    return (struct vec_output){zero, low, high};
-}
-
 static bool is_pointwise(const struct nuc_mc_conv *c)
 {
     return c->k_h == 1 && c->k_w == 1 && c->stride_h == 1 && c->stride_w == 1 && c->pad_top == 0 && c->pad_left == 0 &&
            c->out_h == c->in_h && c->out_w == c->in_w;
 }
 
-static struct nuc_npu_memory weights_of(const struct nuc_npu *npu)
-{
-    return (struct nuc_npu_memory){.weights = npu->weights};
-}
-
 struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
                                struct vec_budget *budget)
 {
-    const struct nuc_npu_memory m = weights_of(npu);
+    const struct nuc_npu_memory m = vec_weights_of(npu);
     int32_t depth = c->in_c / c->groups;
     bool dense = c->groups == 1 && c->dilation_w == 1;
     int32_t per_row = dense ? 1 : c->k_w;
@@ -243,7 +221,7 @@ struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *
     if (!plan)
         return NULL;
     struct vec_conv_plan *p = &plan->u.conv;
-    p->window = conv_window(c);
+    p->window = vec_conv_window(c);
     p->window.n_taps = s.segments;
     p->window.taps = taps;
     for (int32_t t = 0; t < s.segments; t++)
@@ -253,7 +231,7 @@ struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *
     p->group_in = depth;
     p->gemm.pixel = (ptrdiff_t)c->stride_w * c->in_c;
     p->gemm.out_pixel = (ptrdiff_t)npu_pitch(c->out_pitch, c->out_c);
-    p->gemm.output = output_of(c->output_zero, c->clamp_min, c->clamp_max);
+    p->gemm.output = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max);
     bool stage = c->pad_left > 0 || p->window.padded_w > c->in_w || s.run % VEC_DEPTH != 0;
     if (!stage && is_pointwise(c))
         split_pixels(p, p->rows * c->out_w);
@@ -272,7 +250,7 @@ static bool rows_are_even(const struct nuc_mc_matmul *g)
 struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g,
                                  struct vec_budget *budget)
 {
-    const struct nuc_npu_memory m = weights_of(npu);
+    const struct nuc_npu_memory m = vec_weights_of(npu);
     int64_t pixels = (int64_t)g->batches * g->rows;
     struct vec_tap *taps;
 
@@ -297,7 +275,7 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
     bool stage = g->depth % VEC_DEPTH != 0;
     p->gemm.pixel = g->lhs_row_stride;
     p->gemm.out_pixel = (ptrdiff_t)npu_pitch(g->out_pitch, g->columns);
-    p->gemm.output = output_of(g->output_zero, g->clamp_min, g->clamp_max);
+    p->gemm.output = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max);
     p->rows = pixels;
     p->last_w = 1;
     p->window = (struct vec_window){.in_h = (int32_t)pixels,
@@ -318,137 +296,6 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
     if (!stage)
         split_pixels(p, pixels);
     if (finish_conv(plan, stage))
-        return plan;
-    free(plan);
-    return NULL;
-}
-
-/* ---- depthwise convolution ---- */
-
-static int32_t common_divisor(int32_t a, int32_t b)
-{
-    while (b != 0) {
-        int32_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* Weights and parameters of block `table`: outputs table * block and up, of channels that repeat in a flat row. */
-static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c, bool flat,
-                       int32_t table, uint8_t *weights, struct vec_params *params)
-{
-    const struct nuc_npu_memory m = weights_of(npu);
-    const int8_t *weight = npu_source_i8(&m, c->weight);
-    const int32_t *bias = npu_source_i32(&m, c->bias), *requant = npu_source_i32(&m, c->requant);
-    size_t group = (size_t)isa->block * VEC_DEPTH * (size_t)isa->weight_bytes;
-    size_t vector = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
-
-    for (int32_t a = 0; a < isa->block; a++) {
-        int64_t output = (int64_t)table * isa->block + isa->order[a];
-        struct sums sums = {0, 0};
-        if (output >= c->out_c && !flat)
-            continue;
-        int32_t channel = (int32_t)(output % c->out_c);
-        uint8_t *lane = weights + (size_t)(a / VEC_LANES) * vector;
-        for (int32_t t = 0; t < c->k_h * c->k_w; t++) {
-            int8_t w = weight[(int64_t)t * c->out_c + channel];
-            add_weight(&sums, w);
-            vec_weight_set(isa, lane + (size_t)(t / VEC_DEPTH) * group, a % VEC_LANES, t % VEC_DEPTH, w);
-        }
-        if (!set_output(isa, params + a / VEC_LANES, a % VEC_LANES, bias[channel], &sums, c->input_zero,
-                        requant + (int64_t)channel * 2))
-            return false;
-    }
-    return true;
-}
-
-#define MOST_TABLES 256 /* of a flat row: channels that share few factors with the block have many */
-
-/* Where the parts of a depthwise plan lie behind it, in bytes. */
-struct layout {
-    int32_t tables, groups;
-    uint64_t table_bytes, params, taps, size;
-};
-
-static struct layout depthwise_layout(const struct vec_isa *isa, int32_t n_taps, int32_t tables)
-{
-    struct layout l = {.tables = tables, .groups = up(n_taps, VEC_DEPTH)};
-
-    l.table_bytes = (uint64_t)l.groups * VEC_DEPTH * (uint64_t)isa->block * (uint64_t)isa->weight_bytes;
-    l.params = (uint64_t)tables * l.table_bytes;
-    l.taps = l.params + (uint64_t)tables * (uint64_t)(isa->block / VEC_LANES) * sizeof(struct vec_params);
-    l.size = l.taps + (uint64_t)l.groups * VEC_DEPTH * sizeof(struct vec_tap);
-    return l;
-}
-
-static void depthwise_taps(const struct nuc_mc_conv *c, const struct vec_window *w, struct vec_tap *taps)
-{
-    int32_t bytes = w->pixel * w->spread;
-
-    /* Taps that fill up the last group have no weights and read what is there: the first. */
-    for (int32_t t = 0; t < c->k_h * c->k_w; t++) {
-        int32_t column = t % c->k_w * c->dilation_w;
-        taps[t].row = t / c->k_w;
-        taps[t].at = (int32_t)((size_t)(column % w->split) * w->plane) + column / w->split * bytes;
-    }
-}
-
-static bool pack_tables(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
-                        const struct layout *l, bool flat, uint8_t *memory)
-{
-    struct vec_params *params = (struct vec_params *)(void *)(memory + l->params);
-
-    for (int32_t t = 0; t < l->tables; t++) {
-        if (!pack_table(isa, npu, c, flat, t, memory + (uint64_t)t * l->table_bytes,
-                        params + t * (isa->block / VEC_LANES)))
-            return false;
-    }
-    return true;
-}
-
-static struct vec_depthwise depthwise_row(const struct nuc_mc_conv *c, const struct layout *l, bool flat,
-                                          const uint8_t *memory)
-{
-    return (struct vec_depthwise){.weights = memory,
-                                  .params = (const struct vec_params *)(const void *)(memory + l->params),
-                                  .table_bytes = (size_t)l->table_bytes,
-                                  .groups = l->groups,
-                                  .tables = l->tables,
-                                  .lines = flat ? 1 : c->out_w,
-                                  .line = flat ? c->out_w * c->out_c : c->out_c,
-                                  .out_line = (ptrdiff_t)npu_pitch(c->out_pitch, c->out_c),
-                                  .output = output_of(c->output_zero, c->clamp_min, c->clamp_max)};
-}
-
-struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
-                                    struct vec_budget *budget)
-{
-    int64_t n_taps = (int64_t)c->k_h * c->k_w;
-    int32_t repeat = c->out_c / common_divisor(c->out_c, isa->block);
-    bool flat = npu_pitch(c->out_pitch, c->out_c) == c->out_c && repeat <= MOST_TABLES &&
-                (int64_t)c->out_w * c->out_c < INT32_MAX;
-    struct vec_window w = conv_window(c);
-    uint8_t *memory;
-
-    w.spread = c->out_c / c->in_c;
-    w.split = c->stride_w;
-    uint64_t scratch = vec_window_measure(&w, true);
-    if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || n_taps > VEC_MAX_TAPS || scratch > MOST_SCRATCH)
-        return NULL;
-    struct layout l = depthwise_layout(isa, (int32_t)n_taps, flat ? repeat : up(c->out_c, isa->block));
-    struct vec_plan *plan = vec_plan_new(budget, l.size, &memory);
-    if (!plan)
-        return NULL;
-    struct vec_tap *taps = (struct vec_tap *)(void *)(memory + l.taps);
-    depthwise_taps(c, &w, taps);
-    w.n_taps = l.groups * VEC_DEPTH;
-    w.taps = taps;
-    plan->scratch = (size_t)scratch;
-    plan->u.depthwise =
-        (struct vec_depthwise_plan){w, depthwise_row(c, &l, flat, memory), (int64_t)c->batches * c->out_h};
-    if (pack_tables(isa, npu, c, &l, flat, memory))
         return plan;
     free(plan);
     return NULL;

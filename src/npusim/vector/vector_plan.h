@@ -42,7 +42,7 @@ struct vec_conv_plan {
 struct vec_depthwise_plan {
     struct vec_window window;
     struct vec_depthwise depthwise;
-    int64_t rows;
+    int64_t images;
 };
 
 /* What a call becomes; NULL where plain C runs it. One block of memory, weights and tables included. */
@@ -55,6 +55,8 @@ struct vec_plan {
         int32_t exponentials[256];
     } u;
 };
+
+#define VEC_MOST_SCRATCH ((uint64_t)1 << 26) /* bytes a thread */
 
 /* Bytes of packed weights that all plans together may still have. */
 struct vec_budget {
@@ -77,6 +79,36 @@ struct vec_plan *vec_plan_new(struct vec_budget *budget, uint64_t extra, uint8_t
 /* Parameters of one output: bound is the largest |accumulator|. False when the kernels are not exact for them. */
 bool vec_params_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t bias, uint64_t bound,
                     int32_t multiplier, int32_t shift);
+
+/* Sums of one output's weights, which decide about its bias and the bound of its accumulator. */
+struct vec_sums {
+    int64_t sum, absolute;
+};
+
+void vec_sums_add(struct vec_sums *s, int8_t weight);
+
+/* Parameters of an output whose stored inputs have the zero point `zero`. requant: pair of the output. */
+bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t bias,
+                    const struct vec_sums *s, int32_t zero, const int32_t *requant);
+
+/* Geometry of a convolution before anything is known about staging. */
+struct vec_window vec_conv_window(const struct nuc_mc_conv *c);
+
+static inline struct vec_output vec_output_of(int32_t zero, int32_t low, int32_t high)
+{
+    return (struct vec_output){zero, low, high};
+}
+
+/* Constants are read before there are other buffers. */
+static inline struct nuc_npu_memory vec_weights_of(const struct nuc_npu *npu)
+{
+    return (struct nuc_npu_memory){.weights = npu->weights};
+}
+
+static inline int32_t vec_up(int32_t v, int32_t by)
+{
+    return (v + by - 1) / by;
+}
 
 /* Weight of a lane's product `k` in a group of four. */
 void vec_weight_set(const struct vec_isa *isa, uint8_t *group, int32_t lane, int32_t k, int8_t weight);

@@ -64,9 +64,14 @@ static void depthwise_rows(void *arg, uint32_t thread, int64_t begin, int64_t en
     struct vec_cursor cursor;
 
     vec_cursor_start(&cursor, &p->window, job->in, scratch_of(job->v, thread));
-    for (int64_t row = begin; row < end; row++) {
-        vec_cursor_row(&cursor, row / p->window.out_h, (int32_t)(row % p->window.out_h), tap);
-        job->v->isa->depthwise(&p->depthwise, tap, job->out + row * p->window.out_row);
+    int32_t each = p->depthwise.rows, jobs = (p->window.out_h + each - 1) / each;
+
+    for (int64_t job_row = begin; job_row < end; job_row++) {
+        int64_t image = job_row / jobs;
+        int32_t oy = (int32_t)(job_row % jobs) * each;
+        vec_cursor_row(&cursor, image, oy, tap);
+        job->v->isa->depthwise(&p->depthwise, tap, p->window.out_h - oy < each ? 1 : each,
+                               job->out + (image * p->window.out_h + oy) * p->window.out_row);
     }
 }
 
@@ -74,7 +79,10 @@ void vec_run_depthwise(const struct vec_machine *v, const struct vec_depthwise_p
 {
     struct window_job job = {v, p, in, out};
 
-    share(v, depthwise_rows, &job, p->rows, (int64_t)p->depthwise.lines * p->depthwise.line * p->window.n_taps);
+    int32_t each = p->depthwise.rows;
+
+    share(v, depthwise_rows, &job, p->images * ((p->window.out_h + each - 1) / each),
+          (int64_t)p->depthwise.lines * p->depthwise.line * p->window.n_taps);
 }
 
 struct binary_job {

@@ -1,0 +1,150 @@
+/* Plans of depthwise convolutions. */
+#include <stdlib.h>
+
+#include "npusim/vector/vector_plan.h"
+
+static int32_t common_divisor(int32_t a, int32_t b)
+{
+    while (b != 0) {
+        int32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+#define MOST_TABLES 256 /* of a flat row: channels that share few factors with the block have many */
+
+/* Where the parts of a depthwise plan lie behind it, in bytes. */
+struct layout {
+    int32_t rows, tables, groups;
+    uint64_t table_bytes, params, taps, size;
+};
+
+/* Two rows at once share the taps of four rows of the image: a group a column of taps. */
+static bool takes_two_rows(const struct nuc_mc_conv *c)
+{
+    return (c->k_h == 2 || c->k_h == 3) && c->stride_h == 1 && c->dilation_h == 1 && c->out_h > 1;
+}
+
+static struct layout depthwise_layout(const struct vec_isa *isa, const struct nuc_mc_conv *c, int32_t tables)
+{
+    bool two = takes_two_rows(c);
+    struct layout l = {two ? 2 : 1, tables, two ? c->k_w : vec_up(c->k_h * c->k_w, VEC_DEPTH), 0, 0, 0, 0};
+
+    l.table_bytes = (uint64_t)(l.rows * l.groups) * VEC_DEPTH * (uint64_t)isa->block * (uint64_t)isa->weight_bytes;
+    l.params = (uint64_t)tables * l.table_bytes;
+    l.taps = l.params + (uint64_t)tables * (uint64_t)(isa->block / VEC_LANES) * sizeof(struct vec_params);
+    l.size = l.taps + (uint64_t)l.groups * VEC_DEPTH * sizeof(struct vec_tap);
+    return l;
+}
+
+/* Weights and parameters of block `table`: outputs table * block and up, of channels that repeat in a flat row. */
+static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                       const struct layout *l, bool flat, int32_t table, uint8_t *weights, struct vec_params *params)
+{
+    const struct nuc_npu_memory m = vec_weights_of(npu);
+    const int8_t *weight = npu_source_i8(&m, c->weight);
+    const int32_t *bias = npu_source_i32(&m, c->bias), *requant = npu_source_i32(&m, c->requant);
+    size_t group = (size_t)isa->block * VEC_DEPTH * (size_t)isa->weight_bytes;
+    size_t vector = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
+
+    for (int32_t a = 0; a < isa->block; a++) {
+        int64_t output = (int64_t)table * isa->block + isa->order[a];
+        struct vec_sums sums = {0, 0};
+        if (output >= c->out_c && !flat)
+            continue;
+        int32_t channel = (int32_t)(output % c->out_c);
+        uint8_t *lane = weights + (size_t)(a / VEC_LANES) * vector;
+        for (int32_t t = 0; t < c->k_h * c->k_w; t++) {
+            int8_t w = weight[(int64_t)t * c->out_c + channel];
+            vec_sums_add(&sums, w);
+            for (int32_t r = 0; r < l->rows; r++) {
+                /* Tap t of output row r: its group, and its place among the four there. */
+                int32_t g = l->rows == 2 ? t % c->k_w : t / VEC_DEPTH;
+                int32_t k = l->rows == 2 ? t / c->k_w + r : t % VEC_DEPTH;
+                vec_weight_set(isa, lane + (size_t)(g * l->rows + r) * group, a % VEC_LANES, k, w);
+            }
+        }
+        if (!vec_output_set(isa, params + a / VEC_LANES, a % VEC_LANES, bias[channel], &sums, c->input_zero,
+                            requant + (int64_t)channel * 2))
+            return false;
+    }
+    return true;
+}
+
+/* Taps that fill up a group have weights of 0 and read what is there. */
+static void depthwise_taps(const struct nuc_mc_conv *c, const struct vec_window *w, const struct layout *l,
+                           struct vec_tap *taps)
+{
+    int32_t bytes = w->pixel * w->spread, all = l->groups * VEC_DEPTH;
+
+    for (int32_t t = 0; t < all; t++) {
+        int32_t index = t < c->k_h * c->k_w ? t : 0;
+        int32_t row = l->rows == 2 ? t % VEC_DEPTH : index / c->k_w;
+        int32_t column = (l->rows == 2 ? t / VEC_DEPTH : index % c->k_w) * c->dilation_w;
+        taps[t].row = row;
+        taps[t].at = (int32_t)((size_t)(column % w->split) * w->plane) + column / w->split * bytes;
+    }
+}
+
+static bool pack_tables(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                        const struct layout *l, bool flat, uint8_t *memory)
+{
+    struct vec_params *params = (struct vec_params *)(void *)(memory + l->params);
+
+    for (int32_t t = 0; t < l->tables; t++) {
+        if (!pack_table(isa, npu, c, l, flat, t, memory + (uint64_t)t * l->table_bytes,
+                        params + t * (isa->block / VEC_LANES)))
+            return false;
+    }
+    return true;
+}
+
+static struct vec_depthwise depthwise_row(const struct nuc_mc_conv *c, const struct layout *l, bool flat,
+                                          const uint8_t *memory)
+{
+    return (struct vec_depthwise){.weights = memory,
+                                  .params = (const struct vec_params *)(const void *)(memory + l->params),
+                                  .table_bytes = (size_t)l->table_bytes,
+                                  .groups = l->groups,
+                                  .rows = l->rows,
+                                  .out_row = (ptrdiff_t)(c->out_w * npu_pitch(c->out_pitch, c->out_c)),
+                                  .tables = l->tables,
+                                  .lines = flat ? 1 : c->out_w,
+                                  .line = flat ? c->out_w * c->out_c : c->out_c,
+                                  .out_line = (ptrdiff_t)npu_pitch(c->out_pitch, c->out_c),
+                                  .output = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max)};
+}
+
+struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                                    struct vec_budget *budget)
+{
+    int64_t n_taps = (int64_t)c->k_h * c->k_w;
+    int32_t repeat = c->out_c / common_divisor(c->out_c, isa->block);
+    bool flat = npu_pitch(c->out_pitch, c->out_c) == c->out_c && repeat <= MOST_TABLES &&
+                (int64_t)c->out_w * c->out_c < INT32_MAX;
+    struct vec_window w = vec_conv_window(c);
+    uint8_t *memory;
+
+    w.spread = c->out_c / c->in_c;
+    w.split = c->stride_w;
+    w.ring += takes_two_rows(c) ? 1 : 0;
+    uint64_t scratch = vec_window_measure(&w, true);
+    if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || n_taps > VEC_MAX_TAPS || scratch > VEC_MOST_SCRATCH)
+        return NULL;
+    struct layout l = depthwise_layout(isa, c, flat ? repeat : vec_up(c->out_c, isa->block));
+    struct vec_plan *plan = vec_plan_new(budget, l.size, &memory);
+    if (!plan)
+        return NULL;
+    struct vec_tap *taps = (struct vec_tap *)(void *)(memory + l.taps);
+    depthwise_taps(c, &w, &l, taps);
+    w.n_taps = l.groups * VEC_DEPTH;
+    w.taps = taps;
+    plan->scratch = (size_t)scratch;
+    plan->u.depthwise = (struct vec_depthwise_plan){w, depthwise_row(c, &l, flat, memory), c->batches};
+    if (pack_tables(isa, npu, c, &l, flat, memory))
+        return plan;
+    free(plan);
+    return NULL;
+}
