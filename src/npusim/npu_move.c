@@ -19,9 +19,15 @@ void npu_lut(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
     }
 }
 
+#define SHORT_RUN 8 /* units of the innermost dimension */
+
 /* `n` units along the innermost dimension. */
 static void copy_run(uint8_t *out, const uint8_t *in, int32_t n, int32_t out_stride, int32_t in_stride, size_t unit)
 {
+    if (out_stride == in_stride && out_stride == (int64_t)unit) {
+        memmove(out, in, (size_t)n * unit);
+        return;
+    }
     if (unit == 1) {
         for (int64_t i = 0; i < n; i++)
             out[i * out_stride] = in[i * in_stride];
@@ -31,15 +37,38 @@ static void copy_run(uint8_t *out, const uint8_t *in, int32_t n, int32_t out_str
         memmove(out + i * out_stride, in + i * in_stride, unit);
 }
 
+static void swap_words(int32_t *a, int32_t *b)
+{
+    int32_t word = *a;
+
+    *a = *b;
+    *b = word;
+}
+
+/* The longest dimension becomes the innermost where that is short: the walk steps less often. */
+static void lengthen_runs(struct nuc_mc_copy *c)
+{
+    int32_t last = c->rank - 1, longest = last;
+
+    for (int32_t d = 0; d < last; d++)
+        longest = c->shape[d] > c->shape[longest] ? d : longest;
+    if (c->shape[last] >= SHORT_RUN)
+        return;
+    swap_words(&c->shape[last], &c->shape[longest]);
+    swap_words(&c->in_stride[last], &c->in_stride[longest]);
+    swap_words(&c->out_stride[last], &c->out_stride[longest]);
+}
+
 void npu_copy(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
 {
-    const struct nuc_mc_copy *c = &r->copy;
+    struct nuc_mc_copy copy = r->copy, *c = &copy;
     const uint8_t *in = npu_source(m, c->input);
     uint8_t *out = npu_target(m, c->output);
     int32_t last = c->rank - 1;
     struct npu_walk walk = {.rank = last, .shape = c->shape};
     int64_t at_in = 0, at_out = c->out_start;
 
+    lengthen_runs(c);
     if (c->fill_size > 0)
         memset(out, c->fill_value, (size_t)c->fill_size);
     do {

@@ -81,6 +81,8 @@ struct source {
     int64_t output, segment, product; /* strides in bytes */
     int32_t groups, columns, segments, run;
     int32_t requant_step; /* 0: one pair for all outputs, else 2 */
+    int32_t channels;     /* column c is channel c % channels of pixel c / channels of those computed together */
+    int32_t shift, taps;  /* products from one pixel to the next, and of a channel's run */
 };
 
 static bool pack_column(const struct vec_isa *isa, const struct source *s, int32_t output, int32_t zero,
@@ -88,18 +90,20 @@ static bool pack_column(const struct vec_isa *isa, const struct source *s, int32
 {
     struct vec_sums sums = {0, 0};
     size_t step = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
+    int32_t channel = output % s->channels, first = output / s->channels * s->shift;
 
     for (int32_t seg = 0; seg < s->segments; seg++) {
-        const int8_t *from = s->weight + output * s->output + seg * s->segment;
+        const int8_t *from = s->weight + channel * s->output + seg * s->segment;
         uint8_t *to = weights + (size_t)seg * (size_t)vec_up(s->run, VEC_DEPTH) * step;
-        for (int32_t k = 0; k < s->run; k++) {
+        for (int32_t k = 0; k < s->taps; k++) {
             int8_t w = from[k * s->product];
+            int32_t at = first + k;
             vec_sums_add(&sums, w);
-            vec_weight_set(isa, to + (size_t)(k / VEC_DEPTH) * step, lane, k % VEC_DEPTH, w);
+            vec_weight_set(isa, to + (size_t)(at / VEC_DEPTH) * step, lane, at % VEC_DEPTH, w);
         }
     }
-    return vec_output_set(isa, p, lane, s->bias ? s->bias[output] : 0, &sums, zero,
-                          s->requant + (int64_t)output * s->requant_step);
+    return vec_output_set(isa, p, lane, s->bias ? s->bias[channel] : 0, &sums, zero,
+                          s->requant + (int64_t)channel * s->requant_step);
 }
 
 /* A plan with packed weights and room for `n_taps` taps, which follow the parameters. */
@@ -194,13 +198,37 @@ static bool is_pointwise(const struct nuc_mc_conv *c)
            c->out_h == c->in_h && c->out_w == c->in_w;
 }
 
+/*
+ * Pixels next to each other that are computed as one with as many times the channels: few channels fill vectors then,
+ * and windows that overlap are read once. Dot products of a pixel, and what a vector of results costs, decide.
+ */
+static int32_t pixels_together(const struct nuc_mc_conv *c)
+{
+    const int64_t results = 8; /* cost of requantizing 16 outputs, in dot products */
+    int32_t best = 1;
+    int64_t best_cost = INT64_MAX;
+
+    if (c->groups != 1 || c->dilation_w != 1 || npu_pitch(c->out_pitch, c->out_c) != c->out_c || c->out_c > 64)
+        return 1;
+    for (int32_t n = 1; n <= 4; n *= 2) {
+        int64_t run = ((int64_t)(n - 1) * c->stride_w + c->k_w) * c->in_c;
+        int64_t vectors = vec_up(n * c->out_c, VEC_LANES);
+        int64_t cost = vectors * (c->k_h * ((run + VEC_DEPTH - 1) / VEC_DEPTH) + results) * (4 / n);
+        if (c->out_w % n == 0 && run <= INT16_MAX && cost < best_cost) {
+            best = n;
+            best_cost = cost;
+        }
+    }
+    return best;
+}
+
 struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
                                struct vec_budget *budget)
 {
     const struct nuc_npu_memory m = vec_weights_of(npu);
     int32_t depth = c->in_c / c->groups;
     bool dense = c->groups == 1 && c->dilation_w == 1;
-    int32_t per_row = dense ? 1 : c->k_w;
+    int32_t per_row = dense ? 1 : c->k_w, together = pixels_together(c);
     struct vec_tap *taps;
 
     if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || (int64_t)c->k_h * per_row > VEC_MAX_TAPS ||
@@ -213,10 +241,13 @@ struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *
                        .segment = (int64_t)depth * (dense ? c->k_w : 1),
                        .product = 1,
                        .groups = c->groups,
-                       .columns = c->out_c / c->groups,
+                       .columns = together * (c->out_c / c->groups),
                        .segments = c->k_h * per_row,
-                       .run = dense ? c->k_w * depth : depth,
-                       .requant_step = 2};
+                       .run = dense ? ((together - 1) * c->stride_w + c->k_w) * depth : depth,
+                       .requant_step = 2,
+                       .channels = c->out_c,
+                       .shift = c->stride_w * depth,
+                       .taps = dense ? c->k_w * depth : depth};
     struct vec_plan *plan = pack(isa, &s, c->input_zero, s.segments, &taps, budget);
     if (!plan)
         return NULL;
@@ -227,14 +258,15 @@ struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *
     for (int32_t t = 0; t < s.segments; t++)
         taps[t] = (struct vec_tap){t / per_row, t % per_row * c->dilation_w * c->in_c};
     p->rows = (int64_t)c->batches * c->out_h;
-    p->last_w = c->out_w;
+    p->window.out_w /= together;
+    p->last_w = p->window.out_w;
     p->group_in = depth;
-    p->gemm.pixel = (ptrdiff_t)c->stride_w * c->in_c;
-    p->gemm.out_pixel = (ptrdiff_t)npu_pitch(c->out_pitch, c->out_c);
+    p->gemm.pixel = (ptrdiff_t)together * c->stride_w * c->in_c;
+    p->gemm.out_pixel = (ptrdiff_t)(together * npu_pitch(c->out_pitch, c->out_c));
     p->gemm.output = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max);
     bool stage = c->pad_left > 0 || p->window.padded_w > c->in_w || s.run % VEC_DEPTH != 0;
     if (!stage && is_pointwise(c))
-        split_pixels(p, p->rows * c->out_w);
+        split_pixels(p, p->rows * p->window.out_w);
     if (finish_conv(plan, stage))
         return plan;
     free(plan);
@@ -267,7 +299,9 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
                        .columns = g->columns,
                        .segments = 1,
                        .run = g->depth,
-                       .requant_step = g->per_channel ? 2 : 0};
+                       .requant_step = g->per_channel ? 2 : 0,
+                       .channels = g->columns,
+                       .taps = g->depth};
     struct vec_plan *plan = pack(isa, &s, g->lhs_zero, 1, &taps, budget);
     if (!plan)
         return NULL;
