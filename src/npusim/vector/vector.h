@@ -110,6 +110,8 @@ struct vec_isa {
                    int32_t n, int8_t *out);
     void (*average)(const struct vec_pool *p, const int8_t *in, int8_t *out);
     void (*maximum)(const struct vec_pool *p, const int8_t *in, int8_t *out);
+    /* out[i] = table[in[i] + 128] */
+    void (*lookup)(const int8_t *table, const int8_t *in, int32_t n, int8_t *out);
     /* sum[i] += in[i * stride + r * row] over r < rows, for n values next to each other. */
     void (*sum_rows)(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t n, int32_t *sum);
 };

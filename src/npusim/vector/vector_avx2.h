@@ -222,4 +222,30 @@ static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o,
     vec_store_words(_mm256_packs_epi32(v->low, v->high), o, out, n < VEC_LANES ? n : VEC_LANES);
 }
 
+/* The entries at 32 indices of 0 to 255: a shuffle looks 16 up, and gives 0 where the index is beyond them. */
+static inline __m256i vec_lookup_bytes(const int8_t *table, __m256i at)
+{
+    __m256i found = _mm256_setzero_si256();
+
+    for (int k = 0; k < 16; k++) {
+        __m256i part = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(table + 16 * k)));
+        __m256i place = _mm256_sub_epi8(at, _mm256_set1_epi8((int8_t)(16 * k)));
+        __m256i shown = _mm256_adds_epu8(place, _mm256_set1_epi8(0x70));
+        found = _mm256_or_si256(found, _mm256_shuffle_epi8(part, shown));
+    }
+    return found;
+}
+
+static void vec_lookup(const int8_t *table, const int8_t *in, int32_t n, int8_t *out)
+{
+    int32_t i = 0;
+
+    for (; i + 32 <= n; i += 32) {
+        __m256i at = _mm256_xor_si256(vec_half(in + i), _mm256_set1_epi8(INT8_MIN));
+        _mm256_storeu_si256((void *)(out + i), vec_lookup_bytes(table, at));
+    }
+    for (; i < n; i++)
+        out[i] = table[in[i] + 128];
+}
+
 #endif

@@ -194,4 +194,34 @@ static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o,
         _mm512_mask_storeu_epi8(out, (__mmask64)(((uint64_t)1 << n) - 1u), r);
 }
 
+/* Tables of 256 bytes, by the value less -128. Two halves are looked up with 7 bits, the eighth chooses. */
+__attribute__((target("avx512vbmi"))) static void vec_lookup_bytes(const int8_t *table, const int8_t *in, int32_t n,
+                                                                   int8_t *out)
+{
+    __m512i t0 = _mm512_loadu_si512(table), t1 = _mm512_loadu_si512(table + 64);
+    __m512i t2 = _mm512_loadu_si512(table + 128), t3 = _mm512_loadu_si512(table + 192);
+
+    for (int32_t i = 0; i < n; i += 64) {
+        __mmask64 some = n - i >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << (n - i)) - 1;
+        __m512i at = _mm512_xor_si512(_mm512_maskz_loadu_epi8(some, in + i), _mm512_set1_epi8(INT8_MIN));
+        __m512i low = _mm512_permutex2var_epi8(t0, at, t1), high = _mm512_permutex2var_epi8(t2, at, t3);
+        __m512i found = _mm512_mask_blend_epi8(_mm512_movepi8_mask(at), low, high);
+        if (n - i >= 64)
+            _mm512_storeu_si512(out + i, found);
+        else
+            _mm512_mask_storeu_epi8(out + i, some, found);
+    }
+}
+
+/* VBMI is not part of the path: CPUs with VNNI and without it look up one by one. */
+static void vec_lookup(const int8_t *table, const int8_t *in, int32_t n, int8_t *out)
+{
+    if (__builtin_cpu_supports("avx512vbmi")) {
+        vec_lookup_bytes(table, in, n, out);
+        return;
+    }
+    for (int32_t i = 0; i < n; i++)
+        out[i] = table[in[i] + 128];
+}
+
 #endif

@@ -158,6 +158,11 @@ static bool call_unplanned(const struct vec_machine *v, const struct nuc_npu_mem
         vec_run_reduce(v, &r->reduce, npu_source_i8(m, r->reduce.input), npu_target_i8(m, r->reduce.output));
         return true;
     }
+    if (opcode == NUC_MC_OP_LUT) {
+        vec_run_table(v, &r->lut, npu_source_i8(m, r->lut.table), npu_source_i8(m, r->lut.input),
+                      npu_target_i8(m, r->lut.output));
+        return true;
+    }
     return false;
 }
 

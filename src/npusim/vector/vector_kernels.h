@@ -332,7 +332,7 @@ static void vec_sum_rows(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t 
     {                                                                                                                  \
         .path = (its_path), .input_offset = (offset), .weight_bytes = (bytes), .left = (its_left), .block = VEC_BLOCK, \
         .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise, .binary = vec_binary,                    \
-        .average = vec_average, .maximum = vec_maximum, .sum_rows = vec_sum_rows,                                      \
+        .average = vec_average, .maximum = vec_maximum, .sum_rows = vec_sum_rows, .lookup = vec_lookup,                \
     }
 
 #endif

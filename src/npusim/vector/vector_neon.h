@@ -189,4 +189,25 @@ static inline void vec_store_block(const vec_i32 *v, const struct vec_output *o,
     vec_store(*v, o, out, n < VEC_LANES ? n : VEC_LANES);
 }
 
+/* A lookup among 64 entries leaves what it has where the index is beyond them. */
+static void vec_lookup(const int8_t *table, const int8_t *in, int32_t n, int8_t *out)
+{
+    int8x16x4_t part[4];
+    int32_t i = 0;
+
+    for (int k = 0; k < 4; k++) {
+        for (int j = 0; j < 4; j++)
+            part[k].val[j] = vld1q_s8(table + 64 * k + 16 * j);
+    }
+    for (; i + 16 <= n; i += 16) {
+        uint8x16_t at = veorq_u8(vreinterpretq_u8_s8(vld1q_s8(in + i)), vdupq_n_u8(128));
+        int8x16_t found = vqtbl4q_s8(part[0], at);
+        for (int k = 1; k < 4; k++)
+            found = vqtbx4q_s8(found, part[k], vsubq_u8(at, vdupq_n_u8((uint8_t)(64 * k))));
+        vst1q_s8(out + i, found);
+    }
+    for (; i < n; i++)
+        out[i] = table[in[i] + 128];
+}
+
 #endif

@@ -160,6 +160,9 @@ void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool
                   int8_t *out);
 void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *d, const int8_t *in, int8_t *out);
 
+void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, const int8_t *table, const int8_t *in,
+                   int8_t *out);
+
 /* True when vec_run_pool() takes it: windows of a size whose sums are exact. */
 bool vec_pools(const struct nuc_mc_pool *p);
 

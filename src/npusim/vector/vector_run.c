@@ -140,6 +140,33 @@ void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, con
     share(v, binary_rows, &job, rows, e->shape[e->rank - 1]);
 }
 
+struct table_job {
+    const struct vec_isa *isa;
+    const int8_t *table, *in;
+    int8_t *out;
+    int32_t run; /* values of a run; 0: all are next to each other, and threads share single ones */
+    int64_t pitch;
+};
+
+static void table_runs(void *arg, uint32_t thread, int64_t begin, int64_t end)
+{
+    const struct table_job *job = arg;
+
+    (void)thread;
+    if (job->run == 0)
+        job->isa->lookup(job->table, job->in + begin, (int32_t)(end - begin), job->out + begin);
+    for (int64_t r = begin; r < end && job->run > 0; r++)
+        job->isa->lookup(job->table, job->in + r * job->run, job->run, job->out + r * job->pitch);
+}
+
+void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, const int8_t *table, const int8_t *in,
+                   int8_t *out)
+{
+    struct table_job job = {v->isa, table, in, out, l->out_pitch == 0 ? 0 : l->run, l->out_pitch};
+
+    share(v, table_runs, &job, job.run == 0 ? l->count : l->count / l->run, job.run == 0 ? 1 : l->run);
+}
+
 struct pool_job {
     const struct vec_isa *isa;
     const struct nuc_mc_pool *p;
