@@ -56,6 +56,7 @@ struct vec_gemm {
     const struct vec_params *params; /* a block of 16 columns each */
     size_t block_bytes;              /* of weights */
     int32_t segments, run, columns;
+    const int32_t *addend; /* of each pixel, to all its sums; NULL: 0 */
     ptrdiff_t pixel, out_pixel;
     struct vec_output output;
 };

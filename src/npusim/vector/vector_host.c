@@ -65,6 +65,19 @@ enum nuc_simulator_path npu_host_best(void)
     return NUC_SIMULATOR_PLAIN;
 }
 
+static struct vec_plan *plan_matmul(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g,
+                                    struct vec_budget *budget)
+{
+    struct vec_plan *plan = vec_plan_matmul(isa, npu, g, budget);
+
+    if (plan)
+        return plan;
+    plan = vec_plan_product(isa, npu, g);
+    if (plan)
+        plan->product = true;
+    return plan;
+}
+
 static struct vec_plan *plan_call(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
                                   struct vec_budget *budget)
 {
@@ -75,7 +88,7 @@ static struct vec_plan *plan_call(const struct vec_isa *isa, const struct nuc_np
         return vec_plan_depthwise(isa, npu, &r->conv, budget);
     case NUC_MC_OP_FULLY_CONNECTED:
     case NUC_MC_OP_BATCH_MATMUL:
-        return vec_plan_matmul(isa, npu, &r->matmul, budget);
+        return plan_matmul(isa, npu, &r->matmul, budget);
     case NUC_MC_OP_ADD:
     case NUC_MC_OP_SUB:
     case NUC_MC_OP_MUL:
@@ -182,7 +195,11 @@ bool npu_host_call(struct npu_host *h, uint32_t index, const struct nuc_npu_memo
         return true;
     case NUC_MC_OP_FULLY_CONNECTED:
     case NUC_MC_OP_BATCH_MATMUL:
-        vec_run_conv(v, &plan->u.conv, npu_source_i8(m, r->matmul.lhs), npu_target_i8(m, r->matmul.output));
+        if (plan->product)
+            vec_run_product(v, &plan->u.product, &r->matmul, npu_source_i8(m, r->matmul.lhs),
+                            npu_source_i8(m, r->matmul.rhs), npu_target_i8(m, r->matmul.output));
+        else
+            vec_run_conv(v, &plan->u.conv, npu_source_i8(m, r->matmul.lhs), npu_target_i8(m, r->matmul.output));
         return true;
     case NUC_MC_OP_SOFTMAX:
         npu_softmax_from(&r->softmax, plan->u.exponentials, npu_source_i8(m, r->softmax.input),

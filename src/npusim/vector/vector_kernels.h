@@ -48,6 +48,15 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
         for (int j = 0; j < blocks; j++)
             acc[i][j] = vec_load(p[j].bias);
     }
+    if (g->addend) {
+        const int32_t *addend = g->addend + at / g->pixel;
+        VEC_UNROLL
+        for (int i = 0; i < pixels; i++) {
+            VEC_UNROLL
+            for (int j = 0; j < blocks; j++)
+                acc[i][j] = vec_add(acc[i][j], vec_splat(addend[i]));
+        }
+    }
     for (int32_t s = 0; s < g->segments; s++) {
         const int8_t *x = segment[s] + at;
         for (int32_t k = 0; k < g->run; k++) {

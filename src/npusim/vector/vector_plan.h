@@ -45,12 +45,18 @@ struct vec_depthwise_plan {
     int64_t images;
 };
 
+struct vec_product_plan {
+    const struct vec_params *params; /* biases as they are stored */
+};
+
 /* What a call becomes; NULL where plain C runs it. One block of memory, weights and tables included. */
 struct vec_plan {
     size_t scratch; /* bytes a thread needs */
+    bool product;   /* of a matrix product: both operands are packed when it runs */
     union {
         struct vec_conv_plan conv;
         struct vec_depthwise_plan depthwise;
+        struct vec_product_plan product;
         struct vec_binary binary;
         int32_t exponentials[256];
     } u;
@@ -70,6 +76,7 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
                                     struct vec_budget *budget);
 struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g,
                                  struct vec_budget *budget);
+struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g);
 struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_binary *e);
 struct vec_plan *vec_plan_softmax(const struct nuc_mc_softmax *s);
 
@@ -152,8 +159,13 @@ struct vec_machine {
     size_t scratch_size; /* bytes a thread */
 };
 
+/* Threads where `n` times the work of `each` is worth it. */
+void vec_share(const struct vec_machine *v, vec_work work, void *arg, int64_t n, int64_t each);
+
 void vec_run_conv(const struct vec_machine *v, const struct vec_conv_plan *p, const int8_t *in, int8_t *out);
 void vec_run_depthwise(const struct vec_machine *v, const struct vec_depthwise_plan *p, const int8_t *in, int8_t *out);
+void vec_run_product(const struct vec_machine *v, const struct vec_product_plan *p, const struct nuc_mc_matmul *g,
+                     const int8_t *lhs, const int8_t *rhs, int8_t *out);
 void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, const struct nuc_mc_binary *e,
                     const int8_t *a, const int8_t *b, int8_t *out);
 void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool average, const int8_t *in,

@@ -11,7 +11,7 @@ static uint8_t *scratch_of(const struct vec_machine *v, uint32_t thread)
     return v->scratch + thread * v->scratch_size;
 }
 
-static void share(const struct vec_machine *v, vec_work work, void *arg, int64_t n, int64_t each)
+void vec_share(const struct vec_machine *v, vec_work work, void *arg, int64_t n, int64_t each)
 {
     vec_threads_run(n * each < LEAST_WORK ? NULL : v->threads, work, arg, n);
 }
@@ -53,7 +53,7 @@ void vec_run_conv(const struct vec_machine *v, const struct vec_conv_plan *p, co
     struct window_job job = {v, p, in, out};
     int64_t work = (int64_t)p->window.out_w * p->groups * p->gemm.columns * p->gemm.segments * p->gemm.run;
 
-    share(v, conv_rows, &job, p->rows, work);
+    vec_share(v, conv_rows, &job, p->rows, work);
 }
 
 static void depthwise_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
@@ -81,8 +81,8 @@ void vec_run_depthwise(const struct vec_machine *v, const struct vec_depthwise_p
 
     int32_t each = p->depthwise.rows;
 
-    share(v, depthwise_rows, &job, p->images * ((p->window.out_h + each - 1) / each),
-          (int64_t)p->depthwise.lines * p->depthwise.line * p->window.n_taps);
+    vec_share(v, depthwise_rows, &job, p->images * ((p->window.out_h + each - 1) / each),
+              (int64_t)p->depthwise.lines * p->depthwise.line * p->window.n_taps);
 }
 
 struct binary_job {
@@ -132,12 +132,12 @@ void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, con
     int64_t rows = 1;
 
     if (e->rank == 1) {
-        share(v, binary_part, &job, e->shape[0], 1);
+        vec_share(v, binary_part, &job, e->shape[0], 1);
         return;
     }
     for (int32_t d = 0; d < e->rank - 1; d++)
         rows *= e->shape[d];
-    share(v, binary_rows, &job, rows, e->shape[e->rank - 1]);
+    vec_share(v, binary_rows, &job, rows, e->shape[e->rank - 1]);
 }
 
 struct table_job {
@@ -164,7 +164,7 @@ void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, cons
 {
     struct table_job job = {v->isa, table, in, out, l->out_pitch == 0 ? 0 : l->run, l->out_pitch};
 
-    share(v, table_runs, &job, job.run == 0 ? l->count : l->count / l->run, job.run == 0 ? 1 : l->run);
+    vec_share(v, table_runs, &job, job.run == 0 ? l->count : l->count / l->run, job.run == 0 ? 1 : l->run);
 }
 
 struct pool_job {
@@ -232,7 +232,7 @@ void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool
 {
     struct pool_job job = {v->isa, p, average, in, out};
 
-    share(v, pool_rows, &job, (int64_t)p->batches * p->out_h, (int64_t)p->out_w * p->channels * p->k_h * p->k_w);
+    vec_share(v, pool_rows, &job, (int64_t)p->batches * p->out_h, (int64_t)p->out_w * p->channels * p->k_h * p->k_w);
 }
 
 #define REDUCED_BLOCK 64

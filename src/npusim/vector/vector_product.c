@@ -1,0 +1,143 @@
+/* Matrix products of two activations: both operands are packed when the call runs, batch by batch. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/span.h"
+#include "npusim/vector/vector_plan.h"
+
+/* Bytes of a packed row of the left operand. */
+static size_t packed_depth(const struct nuc_mc_matmul *g)
+{
+    return nuc_align_up((size_t)g->depth, VEC_DEPTH);
+}
+
+static size_t weights_bytes(const struct vec_isa *isa, const struct nuc_mc_matmul *g)
+{
+    return (size_t)vec_up(g->columns, VEC_LANES) * packed_depth(g) * VEC_LANES * (size_t)isa->weight_bytes;
+}
+
+static size_t params_bytes(const struct nuc_mc_matmul *g)
+{
+    return (size_t)vec_up(g->columns, VEC_LANES) * sizeof(struct vec_params);
+}
+
+/* Scratch of a thread: weights, parameters, a word a row, rows of the left operand. */
+static uint64_t scratch_bytes(const struct vec_isa *isa, const struct nuc_mc_matmul *g)
+{
+    return weights_bytes(isa, g) + params_bytes(g) + nuc_align_up((size_t)g->rows * sizeof(int32_t), VEC_ALIGNMENT) +
+           (uint64_t)g->rows * packed_depth(g);
+}
+
+#define MOST_OPERAND (1 << 20) /* rows, columns and depth: products of them stay inside 64 bits */
+
+struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g)
+{
+    const struct nuc_npu_memory m = vec_weights_of(npu);
+    const int32_t *bias = g->has_bias ? npu_source_i32(&m, g->bias) : NULL;
+    const int32_t *requant = npu_source_i32(&m, g->requant);
+    struct vec_budget budget = {VEC_MOST_SCRATCH};
+    uint8_t *memory;
+
+    if (g->rows > MOST_OPERAND || g->columns > MOST_OPERAND || g->depth > MOST_OPERAND ||
+        scratch_bytes(isa, g) > VEC_MOST_SCRATCH)
+        return NULL;
+    struct vec_plan *plan = vec_plan_new(&budget, params_bytes(g), &memory);
+    if (!plan)
+        return NULL;
+    struct vec_params *params = (struct vec_params *)(void *)memory;
+    plan->scratch = (size_t)scratch_bytes(isa, g);
+    plan->u.product.params = params;
+    for (int32_t j = 0; j < g->columns; j++) {
+        const int32_t *pair = requant + (g->per_channel ? (int64_t)j * 2 : 0);
+        uint64_t bound = (uint64_t)g->depth * 255 * 255 + (bias ? (uint64_t)llabs((long long)bias[j]) : 0);
+        if (!vec_params_set(isa, params + j / VEC_LANES, j % VEC_LANES, bias ? bias[j] : 0, bound, pair[0], pair[1])) {
+            free(plan);
+            return NULL;
+        }
+    }
+    return plan;
+}
+
+struct product_job {
+    const struct vec_machine *v;
+    const struct vec_params *params;
+    const struct nuc_mc_matmul *g;
+    const int8_t *lhs, *rhs;
+    int8_t *out;
+};
+
+/* Rows next to each other, the end of each filled with what weights of 0 meet; addend[i]: of the right zero point. */
+static void pack_rows(const struct nuc_mc_matmul *g, const int8_t *lhs, int8_t *rows, int32_t *addend)
+{
+    size_t bytes = packed_depth(g);
+
+    for (int64_t i = 0; i < g->rows; i++, rows += bytes) {
+        const int8_t *from = lhs + i * g->lhs_row_stride;
+        int32_t sum = 0; /* below 2^27 */
+        for (int64_t k = 0; k < g->depth; k++) {
+            rows[k] = from[k * g->lhs_depth_stride];
+            sum += rows[k];
+        }
+        memset(rows + g->depth, 0, bytes - (size_t)g->depth);
+        addend[i] = (int32_t)((uint32_t)-g->rhs_zero * (uint32_t)sum);
+    }
+}
+
+/* sum (l - lz)(r - rz) = sum l r - lz sum r - rz sum l + depth lz rz; what depends on the column goes into its bias. */
+static void pack_columns(const struct vec_isa *isa, const struct nuc_mc_matmul *g, const int8_t *rhs, uint8_t *weights,
+                         struct vec_params *params)
+{
+    size_t step = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes, block = packed_depth(g) / VEC_DEPTH * step;
+    uint32_t zeros = (uint32_t)g->depth * (uint32_t)(g->lhs_zero * g->rhs_zero);
+
+    memset(weights, 0, weights_bytes(isa, g));
+    for (int64_t j = 0; j < g->columns; j++) {
+        const int8_t *from = rhs + j * g->rhs_column_stride;
+        uint8_t *to = weights + (size_t)(j / VEC_LANES) * block;
+        int32_t *bias = &params[j / VEC_LANES].bias[j % VEC_LANES];
+        int32_t sum = 0; /* below 2^27 */
+        for (int32_t k = 0; k < g->depth; k++) {
+            int8_t r = from[(int64_t)k * g->rhs_depth_stride];
+            sum += r;
+            vec_weight_set(isa, to + (size_t)(k / VEC_DEPTH) * step, (int32_t)(j % VEC_LANES), k % VEC_DEPTH, r);
+        }
+        *bias = (int32_t)((uint32_t)*bias - (uint32_t)(g->lhs_zero + isa->input_offset) * (uint32_t)sum + zeros);
+    }
+}
+
+static void product_batches(void *arg, uint32_t thread, int64_t begin, int64_t end)
+{
+    const struct product_job *job = arg;
+    const struct nuc_mc_matmul *g = job->g;
+    const struct vec_isa *isa = job->v->isa;
+    uint8_t *weights = job->v->scratch + thread * job->v->scratch_size;
+    struct vec_params *params = (struct vec_params *)(void *)(weights + weights_bytes(isa, g));
+    int32_t *addend = (int32_t *)(void *)((uint8_t *)params + params_bytes(g));
+    int8_t *rows = (int8_t *)addend + nuc_align_up((size_t)g->rows * sizeof *addend, VEC_ALIGNMENT);
+    struct vec_gemm gemm = {.weights = weights,
+                            .params = params,
+                            .block_bytes = packed_depth(g) * VEC_LANES * (size_t)isa->weight_bytes,
+                            .segments = 1,
+                            .run = (int32_t)(packed_depth(g) / VEC_DEPTH),
+                            .columns = g->columns,
+                            .addend = addend,
+                            .pixel = (ptrdiff_t)packed_depth(g),
+                            .out_pixel = (ptrdiff_t)npu_pitch(g->out_pitch, g->columns),
+                            .output = {g->output_zero, g->clamp_min, g->clamp_max}};
+    const int8_t *segment[1] = {rows};
+
+    for (int64_t b = begin; b < end; b++) {
+        memcpy(params, job->params, params_bytes(g));
+        pack_rows(g, job->lhs + b * g->lhs_batch_stride, rows, addend);
+        pack_columns(isa, g, job->rhs + b * g->rhs_batch_stride, weights, params);
+        isa->gemm(&gemm, segment, g->rows, job->out + b * g->rows * gemm.out_pixel);
+    }
+}
+
+void vec_run_product(const struct vec_machine *v, const struct vec_product_plan *p, const struct nuc_mc_matmul *g,
+                     const int8_t *lhs, const int8_t *rhs, int8_t *out)
+{
+    struct product_job job = {v, p->params, g, lhs, rhs, out};
+
+    vec_share(v, product_batches, &job, g->batches, (int64_t)g->rows * g->columns * g->depth);
+}
