@@ -65,6 +65,8 @@ static void print_report(const struct nuc_compiler *c, const char *output)
     printf("  memory   arena %zu bytes (%zu alive at the peak%s), NPU scratch %zu bytes (%zu%s)%s\n", r.arena,
            r.arena_lower_bound, r.arena_proven ? ", proven optimal" : "", r.delegate_scratch, r.scratch_bound,
            r.scratch_proven ? ", proven optimal" : "", r.scratch_in_arena ? " inside" : "");
+    if (r.n_partitions == 0)
+        return;
     printf("  made by %s: %s\n", strcmp(r.converter, "nucleon") == 0 ? "nucleon's converter" : r.converter,
            r.runs_on_simulator ? "runs on the simulator, not on silicon"
                                : "microcode for the firmware it was made for, not for the simulator");

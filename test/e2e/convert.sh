@@ -76,6 +76,7 @@ check "converted models are no input" has 'CUSTOM): custom operator' err
 "$nucleon" compile "$models/conv2d_cl.tflite" -o order.pte >/dev/null
 "$nucleon" inspect order.pte >out
 check "images are channels-last" has 'channels-last' out
+check "int8 borders tell their scales" has "method 'input0_scale'" out
 
 # ---- archives ----
 

@@ -304,6 +304,8 @@ struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned)
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is not partitioned", partitioned->graph->file);
     struct nuc_model *m = copy_partitioned(partitioned);
     count_nodes(m);
+    if (partitioned->from_litert)
+        nuc_note_borders(m);
     m->lowered = nuc_alloc_array(c->cx, m->partitions->count, sizeof *m->lowered);
     for (uint32_t i = 0; i < m->partitions->count; i++) {
         lower_one(m, &m->partitions->items[i], &m->lowered[i]);

@@ -129,6 +129,9 @@ struct nuc_span nuc_stage_program(struct nuc_model *lowered);
 /* Inputs and outputs of a lowered model become int8, with a warning for those that cannot (io_borders.c). */
 void nuc_quantize_borders(struct nuc_model *m);
 
+/* Of a partitioned model: what is known of inputs and outputs that are int8 already. */
+void nuc_note_borders(struct nuc_model *m);
+
 /* Scale, zero point, range and type of each such border, under names software written for ExecuTorch asks for. */
 void nuc_tell_borders(const struct nuc_model *m, struct nuc_program_options *o);
 

@@ -11,9 +11,65 @@ static void tell_float_borders(struct nuc_compiler *c, const char *file, const c
     }
 }
 
+/* What a per-tensor quantize or dequantize node says. */
+static struct nuc_io_quantization parameters_of(const struct nuc_node *n)
+{
+    return (struct nuc_io_quantization){
+        .quantized = true,
+        .scale = n->args[1].u.f,
+        .zero_point = n->args[2].u.i,
+        .quant_min = n->args[3].u.i,
+        .quant_max = n->args[4].u.i,
+        .dtype = n->args[5].u.dtype,
+    };
+}
+
+static struct nuc_io_quantization input_parameters(const struct nuc_node *input)
+{
+    for (uint32_t i = 0; input->vals[0].dtype == NUC_I8 && i < input->n_users; i++) {
+        if (input->users[i]->op == NUC_OP_DEQUANTIZE_PER_TENSOR)
+            return parameters_of(input->users[i]);
+    }
+    return (struct nuc_io_quantization){.quantized = false};
+}
+
+void nuc_note_borders(struct nuc_model *m)
+{
+    const struct nuc_arg *outputs = &nuc_output_node(m->graph)->args[0];
+    struct nuc_io_quantizations *io = &m->io;
+
+    *io = (struct nuc_io_quantizations){.n_inputs = 0};
+    io->inputs = nuc_alloc_array(m->c->cx, m->graph->n_nodes, sizeof *io->inputs);
+    io->outputs = nuc_alloc_array(m->c->cx, outputs->count, sizeof *io->outputs);
+    for (const struct nuc_node *n = m->graph->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (n->input_kind == NUC_USER_INPUT)
+            io->inputs[io->n_inputs++] = input_parameters(n);
+    }
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        const struct nuc_node *n = outputs->u.nodes[i];
+        if (n != NULL && n->op == NUC_OP_QUANTIZE_PER_TENSOR)
+            io->outputs[i] = parameters_of(n);
+    }
+    io->n_outputs = outputs->count;
+}
+
+/* Borders that were quantized all along keep what was known of them. */
+static void keep_noted(const struct nuc_io_quantization *noted, uint32_t n_noted, struct nuc_io_quantization *now,
+                       uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < n_noted; i++) {
+        if (!now[i].quantized)
+            now[i] = noted[i];
+    }
+}
+
 void nuc_quantize_borders(struct nuc_model *m)
 {
+    const struct nuc_io_quantizations noted = m->io;
+
     nuc_remove_io_quantization(m->graph, m->c->options.reference_compat, &m->io);
+    keep_noted(noted.inputs, noted.n_inputs, m->io.inputs, m->io.n_inputs);
+    keep_noted(noted.outputs, noted.n_outputs, m->io.outputs, m->io.n_outputs);
     tell_float_borders(m->c, m->graph->file, "input", m->io.inputs, m->io.n_inputs);
     tell_float_borders(m->c, m->graph->file, "output", m->io.outputs, m->io.n_outputs);
 }
