@@ -102,6 +102,9 @@ int cli_program_open(struct cli_program *p, const char *path);
 int cli_program_open_bytes(struct cli_program *p, const char *name, const void *bytes, size_t size);
 void cli_program_close(struct cli_program *p);
 
+/* One line about the memory the runtime takes for a program file; nothing for other files. */
+void cli_print_memory(const char *path);
+
 /* Inputs and outputs as the caller sees them, float32 where as_float is set. */
 int cli_program_input(const struct cli_program *p, size_t index, struct nuc_tensor_info *out);
 int cli_program_output(const struct cli_program *p, size_t index, struct nuc_tensor_info *out);

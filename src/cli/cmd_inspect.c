@@ -42,6 +42,8 @@ int cli_inspect(int argc, char **argv)
         fputs(text, stdout);
     else
         code = cli_report(status, nuc_compiler_message(c));
+    if (status == NUC_OK && form == NUC_INSPECT_TEXT)
+        cli_print_memory(path[0]);
     nuc_compiler_free(c);
     if (fflush(stdout) != 0)
         code = cli_report(NUC_IO, "standard output: cannot be written");

@@ -328,6 +328,23 @@ static int prepare(struct cli_program *p, const char *name)
     return give_io(p, name);
 }
 
+void cli_print_memory(const char *path)
+{
+    struct cli_program p = {.image = NULL};
+    struct nuc_detail detail = {.instruction = -1, .value = -1};
+    size_t planned = 0;
+
+    if (read_image(&p, path) == CLI_OK && p.size >= 8 && memcmp(p.image + 4, "ET12", 4) == 0 &&
+        nuc_program_sizes(p.image, p.size, &nuc_default_backends, &p.sizes, &detail) == NUC_OK) {
+        for (size_t i = 0; i < p.sizes.n_planned; i++)
+            planned += p.sizes.planned[i];
+        printf(
+            "memory of the runtime: state %zu, planned %zu, temporary %zu bytes (scratch and what else a call takes)\n",
+            p.sizes.state, planned, p.sizes.temporary);
+    }
+    free(p.image);
+}
+
 int cli_program_open(struct cli_program *p, const char *path)
 {
     memset(p, 0, sizeof *p);

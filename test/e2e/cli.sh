@@ -183,6 +183,7 @@ good "run with scratch in the arena" "$nucleon" run scratch.pte --input "$digits
 holds "the place of the scratch changes no result" 'cmp -s scratch.npz inline.npz'
 good "inspect scratch in the arena" "$nucleon" inspect scratch.pte
 holds "the place of the scratch is told" 'grep -q "nucleon_scratch = ." out'
+holds "the runtime's memory is told" 'tail -n 1 out | grep -q "^memory of the runtime: state [0-9]*, planned [0-9]*, temporary"'
 sed "s/nucleon_scratch/nucleon_scratcH/" scratch.pte >moved.pte
 good "run without the place" "$nucleon" run moved.pte --input "$digits/test.npz" --output moved.npz
 holds "other runtimes give the same" 'cmp -s moved.npz inline.npz'
