@@ -207,10 +207,8 @@ struct bench_times bench_run(struct nuc_context *cx, struct bench_model *m, enum
 void bench_calls(struct nuc_context *cx, const struct bench_model *m, const struct bench_options *o)
 {
     struct nuc_npu *npu = nuc_npu_of(m->handle), one = *npu;
-    const struct nuc_npu_memory memory = {.inputs = m->inputs,
-                                          .outputs = m->outputs,
-                                          .scratch = m->outputs[m->image->n_outputs],
-                                          .weights = m->weights};
+    const struct nuc_npu_memory memory = {
+        .inputs = m->inputs, .outputs = m->outputs, .scratch = m->outputs[m->image->n_outputs], .weights = m->weights};
     double times[CALL_RUNS];
     uint32_t failed;
 
