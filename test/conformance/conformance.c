@@ -38,6 +38,7 @@ static const struct {
     {"cmpte", check_cortex_m_program, "outputs of the reference's Cortex-M programs on the runtime"},
     {"converted", check_converted, "NeutronGraph containers of the vendor's converter, taken apart"},
     {"memory", check_memory, "arena and scratch: proven optimal, and as small as others have made them"},
+    {"models", check_models, "LiteRT models through reader, converter and simulator, every value of an inference"},
     {"tflite", check_tflite, "outputs of imported LiteRT models and of the reference's partition files"},
 };
 

@@ -62,6 +62,7 @@ enum conf_result check_cortexm(const struct conf_case *c, struct conf_report *r)
 enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_converted(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_memory(const struct conf_case *c, struct conf_report *r);
+enum conf_result check_models(const struct conf_case *c, struct conf_report *r);
 enum conf_result check_tflite(const struct conf_case *c, struct conf_report *r);
 
 /* "<folder>/<name>.<suffix>" in a buffer of the caller; true when the file is there. */
