@@ -347,6 +347,110 @@ static void test_verify_quantization(void **state)
     refuse(*state, m, "differ from those of tensor 'x'");
 }
 
+/* Operands that have the parameters of the result, as bits. */
+static const struct {
+    int32_t code;
+    uint32_t shared;
+    uint32_t n_inputs;
+    bool also_uint8;
+} shared_rows[] = {
+    {NUC_LT_AVERAGE_POOL_2D, 1, 1, true},
+    {NUC_LT_MAX_POOL_2D, 1, 1, true},
+    {NUC_LT_RESHAPE, 1, 1, true},
+    {NUC_LT_RESIZE_BILINEAR, 1, 2, true},
+    {NUC_LT_RESIZE_NEAREST_NEIGHBOR, 1, 2, true},
+    {NUC_LT_SLICE, 1, 3, true},
+    {NUC_LT_SQUEEZE, 1, 1, true},
+    {NUC_LT_TRANSPOSE, 1, 2, true},
+    {NUC_LT_PAD, 1, 2, true},
+    {NUC_LT_PADV2, 1 | 4, 3, true},
+    {NUC_LT_GATHER, 1, 2, true},
+    {NUC_LT_GATHER_ND, 1, 2, true},
+    {NUC_LT_TILE, 1, 2, true},
+    {NUC_LT_BROADCAST_TO, 1, 2, true},
+    {NUC_LT_MAXIMUM, 3, 2, true},
+    {NUC_LT_MINIMUM, 3, 2, true},
+    {NUC_LT_SELECT_V2, 2 | 4, 3, true},
+    {NUC_LT_SCATTER_ND, 2, 3, true},
+    {NUC_LT_CONCATENATION, 31, 6, false},
+};
+
+/* One operator whose operands all have scale 0.5 and zero point 3, but operand `other`: 0.25. */
+static struct nuc_lt_model *shared_model(struct nuc_context *cx, int32_t code, uint32_t n_inputs, uint32_t other,
+                                         enum nuc_dtype dtype)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(cx, "shared.tflite");
+    int32_t *inputs = nuc_alloc_array(cx, n_inputs, sizeof *inputs), output = value(m, "y", 1, 1, scale_a, point_3);
+
+    for (uint32_t i = 0; i < n_inputs; i++)
+        inputs[i] = value(m, "x", 1, 1, i == other ? scale_b : scale_a, point_3);
+    for (uint32_t i = 0; i < m->subgraphs[0].n_tensors; i++)
+        m->subgraphs[0].tensors[i].dtype = dtype;
+    struct nuc_lt_op *op = nuc_lt_add_op(m, code, inputs, n_inputs, &output, 1);
+    if (code == NUC_LT_AVERAGE_POOL_2D || code == NUC_LT_MAX_POOL_2D)
+        op->options.pool.filter_h = op->options.pool.filter_w = op->options.pool.stride_h = op->options.pool.stride_w =
+            1;
+    m->subgraphs[0].inputs = inputs;
+    m->subgraphs[0].n_inputs = n_inputs;
+    m->subgraphs[0].outputs = op->outputs;
+    m->subgraphs[0].n_outputs = 1;
+    return m;
+}
+
+static void test_verify_shared_parameters(void **state)
+{
+    static const enum nuc_dtype types[] = {NUC_I8, NUC_U8};
+
+    for (size_t k = 0; k < sizeof shared_rows / sizeof *shared_rows; k++) {
+        for (size_t t = 0; t < 2; t++) {
+            for (uint32_t i = 0; i <= shared_rows[k].n_inputs; i++) {
+                struct nuc_lt_model *m =
+                    shared_model(*state, shared_rows[k].code, shared_rows[k].n_inputs, i, types[t]);
+                bool checked = (shared_rows[k].shared >> i & 1) != 0 && (t == 0 || shared_rows[k].also_uint8);
+                assert_int_equal(nuc_try(*state, verify, m), checked ? NUC_BAD_INPUT : NUC_OK);
+            }
+        }
+    }
+}
+
+static void test_verify_fixed_parameters(void **state)
+{
+    static const struct {
+        int32_t code;
+        float scale;
+        int64_t point;
+    } rows[] = {
+        {NUC_LT_LOGISTIC, 1.0f / 256, -128},      {NUC_LT_SOFTMAX, 1.0f / 256, -128},   {NUC_LT_TANH, 1.0f / 128, 0},
+        {NUC_LT_L2_NORMALIZATION, 1.0f / 128, 0}, {NUC_LT_LOG_SOFTMAX, 1.0f / 16, 127},
+    };
+
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct nuc_lt_model *m = shared_model(*state, rows[k].code, 1, 0, NUC_I8);
+        int64_t other = rows[k].point + (rows[k].point < 0 ? 1 : -1);
+        m->subgraphs[0].tensors[0].quant = (struct nuc_lt_quant){1, &rows[k].scale, &rows[k].point, 0};
+        assert_int_equal(nuc_try(*state, verify, m), NUC_OK);
+        m->subgraphs[0].tensors[0].quant.zero_point = &other;
+        refuse(*state, m, "the output must have scale");
+        m->subgraphs[0].tensors[0].quant = (struct nuc_lt_quant){1, scale_a, &rows[k].point, 0};
+        refuse(*state, m, "the output must have scale");
+    }
+}
+
+static void test_verify_weights(void **state)
+{
+    static const int8_t data[4] = {1, 2, 3, 4};
+    struct nuc_lt_model *m = shared_model(*state, NUC_LT_FULLY_CONNECTED, 2, 2, NUC_I8);
+    struct nuc_lt_tensor *w = &m->subgraphs[0].tensors[m->subgraphs[0].ops[0].inputs[1]];
+
+    /* A computed weight may have any zero point, a constant one has that of its type. */
+    assert_int_equal(nuc_try(*state, verify, m), NUC_OK);
+    m->subgraphs[0].n_inputs = 1;
+    w->data = (struct nuc_span){(const uint8_t *)data, 1};
+    refuse(*state, m, "constant weights must have zero point 0");
+    w->quant.zero_point = point_0;
+    assert_int_equal(nuc_try(*state, verify, m), NUC_OK);
+}
+
 /* ---- damaged files ---- */
 
 struct file {
@@ -426,6 +530,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_verify_structure, setup, teardown),
         cmocka_unit_test_setup_teardown(test_verify_operands, setup, teardown),
         cmocka_unit_test_setup_teardown(test_verify_quantization, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_verify_shared_parameters, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_verify_fixed_parameters, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_verify_weights, setup, teardown),
         cmocka_unit_test_setup_teardown(test_truncated, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_litert, setup, teardown),

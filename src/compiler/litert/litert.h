@@ -22,6 +22,7 @@
     X(DEPTHWISE_CONV_2D, 4)                                                                                            \
     X(DEQUANTIZE, 6)                                                                                                   \
     X(FULLY_CONNECTED, 9)                                                                                              \
+    X(L2_NORMALIZATION, 11)                                                                                            \
     X(LOGISTIC, 14)                                                                                                    \
     X(MAX_POOL_2D, 17)                                                                                                 \
     X(MUL, 18)                                                                                                         \
@@ -34,18 +35,21 @@
     X(TANH, 28)                                                                                                        \
     X(CUSTOM, 32)                                                                                                      \
     X(PAD, 34)                                                                                                         \
+    X(GATHER, 36)                                                                                                      \
     X(TRANSPOSE, 39)                                                                                                   \
     X(MEAN, 40)                                                                                                        \
     X(SUB, 41)                                                                                                         \
     X(SQUEEZE, 43)                                                                                                     \
     X(STRIDED_SLICE, 45)                                                                                               \
     X(EXP, 47)                                                                                                         \
+    X(LOG_SOFTMAX, 50)                                                                                                 \
     X(PRELU, 54)                                                                                                       \
     X(MAXIMUM, 55)                                                                                                     \
     X(MINIMUM, 57)                                                                                                     \
     X(PADV2, 60)                                                                                                       \
     X(SLICE, 65)                                                                                                       \
     X(TRANSPOSE_CONV, 67)                                                                                              \
+    X(TILE, 69)                                                                                                        \
     X(LOG, 73)                                                                                                         \
     X(SUM, 74)                                                                                                         \
     X(RSQRT, 76)                                                                                                       \
@@ -55,9 +59,13 @@
     X(LEAKY_RELU, 98)                                                                                                  \
     X(MIRROR_PAD, 100)                                                                                                 \
     X(ABS, 101)                                                                                                        \
+    X(GATHER_ND, 107)                                                                                                  \
     X(QUANTIZE, 114)                                                                                                   \
     X(HARD_SWISH, 117)                                                                                                 \
+    X(SCATTER_ND, 122)                                                                                                 \
+    X(SELECT_V2, 123)                                                                                                  \
     X(BATCH_MATMUL, 126)                                                                                               \
+    X(BROADCAST_TO, 130)                                                                                               \
     X(RELU_0_TO_1, 152)
 
 enum nuc_lt_code {
