@@ -178,6 +178,29 @@ static void constants_are_quantized(void **state)
     assert_int_equal(zp[1], 0);
 }
 
+/* One bias of two operators has two scales, which the reference takes from the first one alone. */
+static void shared_bias_has_two_scales(void **state)
+{
+    static const float weights[] = {1, 2, 3, 4}, values[] = {0.5f, -0.5f}, more[] = {8, -8, 4, 2};
+
+    for (int compat = 0; compat < 2; compat++) {
+        struct nuc_graph *g = new_graph(state);
+        struct nuc_node *w = parameter(g, "w", weights, INTS(2, 2)), *v = parameter(g, "v", more, INTS(2, 2));
+        struct nuc_node *b = parameter(g, "b", values, INTS(2));
+        struct nuc_node *first = call(g, NUC_OP_LINEAR, input(g, "x", INTS(1, 2)), w, b);
+        output(g, call(g, NUC_OP_LINEAR, first, v, b));
+        struct nuc_graph *q = nuc_quantize_convert(calibrate(g, compat != 0, ramp));
+        const struct nuc_node *one = find(q, "linear")->args[2].u.node, *two = find(q, "linear_1")->args[2].u.node;
+        bool same = one->args[1].u.f >= two->args[1].u.f && one->args[1].u.f <= two->args[1].u.f;
+        assert_int_equal(same, compat != 0);
+        double product =
+            find(q, "linear_1")->args[0].u.node->args[1].u.f * find(q, "linear_1")->args[1].u.node->args[1].u.f;
+        assert_int_equal(fabs(two->args[1].u.f - product) < 1e-6 * product, compat == 0);
+        free_context(state);
+    }
+    *state = nuc_context_new(NULL);
+}
+
 /* Fully connected: one scale for the weight, a bias per tensor; joined with an activation up to rank 2 only. */
 static void linear_joins_up_to_rank_2(void **state)
 {
@@ -502,6 +525,7 @@ int main(void)
         TEST(conv_and_relu_are_one),
         TEST(conv_with_two_readers_is_not_joined),
         TEST(constants_are_quantized),
+        TEST(shared_bias_has_two_scales),
         TEST(linear_joins_up_to_rank_2),
         TEST(moving_operators_share),
         TEST(group_sees_every_tensor),

@@ -114,7 +114,7 @@ static struct nuc_node *pool_amax_height(struct net *n, bool last)
 
 static struct nuc_node *amax_pool(struct net *n, bool last)
 {
-    (void)last; /* five dimensions */
+    (void)last; /* there is no channels-last input of five dimensions to begin with */
     return max_pool(n, amax(n, user_input(n, "x", SIZES(1, 2, 3, 4, 5), false), SIZES(2)), 0.5, 3);
 }
 
@@ -127,9 +127,10 @@ static struct nuc_node *linear_relu(struct net *n, bool last)
 static struct nuc_node *two_inputs(struct net *n, bool last)
 {
     struct nuc_node *a = conv(n, user_input(n, "x", SIZES(1, 2, 4, 4), last), 2, 3, 1, 0);
+    struct nuc_node *y = user_input(n, "y", SIZES(1, 3, 4, 4), last);
     struct nuc_node *sum = call(n, NUC_OP_EDGE_ADD, a);
 
-    nuc_set_arg_node(sum, n->g, 1, user_input(n, "y", SIZES(1, 3, 4, 4), last));
+    nuc_set_arg_node(sum, n->g, 1, y);
     nuc_infer_shape(n->g, sum);
     return quantized(n, sum, 1, 0);
 }
@@ -189,7 +190,7 @@ static const struct {
     {amax_pool,
      {{{NUC_LT_REDUCE_MAX, T, POOL, T, END}, false, false},
       {{NUC_LT_REDUCE_MAX, T, POOL, END}, false, true},
-      {{NUC_LT_REDUCE_MAX, T, POOL, END}, false, true}}},
+      {{NUC_LT_REDUCE_MAX, T, POOL, T, END}, false, false}}},
     {linear_relu,
      {{{NUC_LT_FULLY_CONNECTED, NUC_LT_RELU, END}, false, false},
       {{NUC_LT_FULLY_CONNECTED, NUC_LT_RELU, END}, false, false},
