@@ -8,6 +8,7 @@
 #include "compiler/partition/partition.h"
 #include "compiler/partition/propose.h"
 #include "compiler/partition/slotset.h"
+#include "compiler/target/target.h"
 
 #define Q "0.5, 0, -128, 127, int8"
 #define LINE(result, op, args, meta) "%" result " = " op "(" args ") : " meta "[2, 3]\n"
@@ -194,6 +195,49 @@ static void test_names(void **state)
     run_in_context(check_glob, NULL);
     expect_failure(name_nothing, NULL, NUC_BAD_USAGE, "'conv2d'");
     expect_failure(name_nothing, NULL, NUC_BAD_USAGE, "aten.relu.default, aten.add.Tensor");
+}
+
+/* What the older rules of the reference accept although something is not quantized in between, or quantized twice. */
+static const struct {
+    const char *graph, *rule;
+} loose_clusters[] = {
+    {START DEQUANTIZE("d1", "x") DEQUANTIZE("e1", "x") LINE("s1", "edge.aten.sigmoid.default", "%d1", "float32")
+         LINE("r1", "edge.aten.add.Tensor", "%s1, %e1", "float32") QUANTIZE("1", "r1") RELU("2", "1") END("2"),
+     "an activation between"},
+    {START DEQUANTIZE("d1", "x") LINE("r1", "edge.aten.abs.default", "%d1", "float32") QUANTIZE("1", "r1")
+         LINE("f1", "edge.dim_order_ops._to_dim_order_copy.default", "%d1, dim_order=[0, 1]", "float32")
+             QUANTIZE("2", "f1") ADD("3", "1", "2") END("3"),
+     "shares no dequantize node"},
+    {START DEQUANTIZE("d1", "x") LINE("r1", "edge.aten.abs.default", "%d1", "float32") QUANTIZE("1", "r1")
+         LINE("q1", "quantized_decomposed.quantize_per_tensor.default", "%r1, 0.25, 0, -128, 127, int8", "int8")
+             ADD("2", "1", "q1") END("2"),
+     "in one quantization"},
+    {START DEQUANTIZE("d1", "x") LINE("r1", "edge.aten.view_copy.default", "%d1, [2, 3]", "float32")
+         LINE("1", "quantized_decomposed.quantize_per_tensor.default", "%r1, 0.25, 0, -128, 127, int8", "int8")
+             RELU("2", "1") END("2"),
+     "input and output have the same scale"},
+};
+
+/* The operator that is not to be delegated is r1. */
+static void check_loose_cluster(struct nuc_context *cx, void *arg)
+{
+    const size_t *k = arg;
+
+    for (int compat = 0; compat < 2; compat++) {
+        struct nuc_graph *g = parse_graph(cx, loose_clusters[*k].graph);
+        struct nuc_partition_options options = {.flavor = nuc_flavor_find(cx, "sdk-3.1"), .reference_compat = compat};
+        const struct nuc_partitions *p = nuc_partition_graph(g, &options);
+        const struct nuc_decision *d = p->by_id[nuc_find_node(g, "r1")->id];
+        assert_int_equal(d->delegated, compat != 0);
+        assert_true(compat != 0 || strstr(d->rule, loose_clusters[*k].rule) != NULL);
+    }
+}
+
+static void test_loose_clusters(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof loose_clusters / sizeof *loose_clusters; i++)
+        run_in_context(check_loose_cluster, &i);
 }
 
 static void test_partitions(void **state)
@@ -644,10 +688,15 @@ static void test_slot_sets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_partitions),          cmocka_unit_test(test_names),
-        cmocka_unit_test(test_reasons_and_borders), cmocka_unit_test(test_fusing),
-        cmocka_unit_test(test_random_graphs),       cmocka_unit_test(test_slot_sets),
-        cmocka_unit_test(test_out_of_memory),       cmocka_unit_test(test_size_and_determinism),
+        cmocka_unit_test(test_partitions),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_loose_clusters),
+        cmocka_unit_test(test_reasons_and_borders),
+        cmocka_unit_test(test_fusing),
+        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_slot_sets),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_size_and_determinism),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,27 +124,48 @@ static void check_nodes(struct partitioning *p)
  * Rules about whole clusters, which the reference does not have: it goes on and computes nonsense, or fails. What is
  * between quantize and dequantize nodes has to be one operator, read by nobody else.
  */
+struct member_check {
+    struct partitioning *p;
+    struct nuc_node *member;
+};
+
+static void refuse_cluster(const struct member_check *c, const char *rule, const struct nuc_node *found,
+                           const char *fix)
+{
+    refuse(c->p, c->member->cluster,
+           (struct nuc_verdict){.rule = rule, .actual = found->name, .limit = "", .fix = fix});
+}
+
+static void check_member_input(void *user, struct nuc_node *input)
+{
+    const struct member_check *c = user;
+
+    if (nuc_is_call(input) && input->cluster != c->member->cluster)
+        refuse_cluster(c, "the operator shares no dequantize node with another one", input, NULL);
+}
+
+static void check_member_user(const struct member_check *c, const struct nuc_node *user)
+{
+    bool is_result = c->member == c->member->cluster || c->member->op == NUC_OP_GETITEM;
+
+    if (is_result ? !nuc_is_quantize(user) && user->op != NUC_OP_GETITEM : user->cluster != c->member->cluster)
+        refuse_cluster(c,
+                       "the result, and what else is not quantized, is read by quantize nodes and inside of the "
+                       "cluster only",
+                       user, "quantize the reader, too");
+}
+
 static void check_cluster_member(struct partitioning *p, struct nuc_node *member)
 {
-    struct nuc_node *compute = member->cluster;
-    struct nuc_verdict v = {.actual = "", .limit = ""};
+    struct member_check c = {p, member};
 
-    if (member != compute && nuc_is_activation(member->op)) {
-        v.rule = "an activation between the operator and its quantize or dequantize node is quantized itself";
-        v.actual = member->name;
-        v.fix = "quantize the value between the two";
-        refuse(p, compute, v);
-    }
-    bool is_result = member == compute || member->op == NUC_OP_GETITEM;
-    for (uint32_t i = 0; i < member->n_users; i++) {
-        const struct nuc_node *user = member->users[i];
-        if (is_result ? nuc_is_quantize(user) || user->op == NUC_OP_GETITEM : user->cluster == compute)
-            continue;
-        v.rule = "the result, and what else is not quantized, is read by quantize nodes and inside of the cluster only";
-        v.actual = user->name;
-        v.fix = "quantize the reader, too";
-        refuse(p, compute, v);
-    }
+    if (member != member->cluster && nuc_is_activation(member->op))
+        refuse_cluster(&c, "an activation between the operator and its quantize or dequantize node is quantized itself",
+                       member, "quantize the value between the two");
+    if (!nuc_is_dequantize(member))
+        nuc_for_each_input(member, check_member_input, &c);
+    for (uint32_t i = 0; i < member->n_users; i++)
+        check_member_user(&c, member->users[i]);
 }
 
 static void check_clusters(struct partitioning *p)
