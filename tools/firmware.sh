@@ -1,6 +1,7 @@
 #!/bin/sh
 # firmware.sh PROGRAM.pte [NPU [INPUT]]: builds an image for QEMU's mps2-an505 in build/firmware and prints its size.
 # GENERATED=1: with C from nucleon codegen instead of the program file and the runtime.
+# NUCLEON_CMSIS_NN_DIR=DIR: with CMSIS-NN's kernels.
 # NPU: none (default when the program has no delegate), sim (default else), or a driver library for silicon.
 set -eu
 [ $# -ge 1 ] && [ $# -le 3 ] && [ -n "$1" ] || { echo "usage: firmware.sh PROGRAM.pte [NPU [INPUT]]" >&2; exit 2; }
@@ -22,7 +23,8 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! cmake -G Ninja -S "$root" -B "$build" -DCMAKE_TOOLCHAIN_FILE="$root/cmake/cm33.cmake" \
     -DCMAKE_BUILD_TYPE=MinSizeRel -DNUCLEON_DEVICE_ONLY=ON -DNUCLEON_PROGRAM="$program" -DNUCLEON_NPU="$npu" \
-    -DNUCLEON_INPUT="$input" -DNUCLEON_GENERATED="${GENERATED:-OFF}" -DNUCLEON_HOST="$nucleon" >"$log" 2>&1 ||
+    -DNUCLEON_INPUT="$input" -DNUCLEON_GENERATED="${GENERATED:-OFF}" -DNUCLEON_HOST="$nucleon" \
+    -DNUCLEON_CMSIS_NN_DIR="${NUCLEON_CMSIS_NN_DIR:-}" >"$log" 2>&1 ||
     ! cmake --build "$build" --target firmware >>"$log" 2>&1; then
     cat "$log" >&2
     exit 1
