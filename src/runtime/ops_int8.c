@@ -80,12 +80,40 @@ static void swap_dims(struct nuc_loops *loops, uint32_t i, uint32_t j)
     loops->out[j] = strides[2];
 }
 
+/* Whether the outer dimension goes on in all tensors where the inner one ends. */
+static bool goes_on(const struct nuc_loops *l, uint32_t outer, uint32_t inner)
+{
+    ptrdiff_t size = l->sizes[inner];
+
+    return l->a[outer] == l->a[inner] * size && l->b[outer] == l->b[inner] * size &&
+           l->out[outer] == l->out[inner] * size && (int64_t)l->sizes[outer] * size <= INT32_MAX;
+}
+
+static void merge_dims(struct nuc_loops *loops)
+{
+    uint32_t last = 0;
+
+    for (uint32_t i = 1; i < loops->rank; i++) {
+        if (loops->sizes[last] == 1 || (loops->sizes[i] != 1 && !goes_on(loops, last, i))) {
+            if (loops->sizes[last] != 1)
+                last++;
+            swap_dims(loops, last, i);
+        } else if (loops->sizes[i] != 1) {
+            int32_t outer = loops->sizes[last];
+            swap_dims(loops, last, i);
+            loops->sizes[last] *= outer;
+        }
+    }
+    loops->rank = loops->rank > 0 ? last + 1 : 0;
+}
+
 void nuc_loops_in_memory_order(struct nuc_loops *loops)
 {
     for (uint32_t i = 1; i < loops->rank; i++) {
         for (uint32_t j = i; j > 0 && loops->out[j] > loops->out[j - 1]; j--)
             swap_dims(loops, j, j - 1);
     }
+    merge_dims(loops);
 }
 
 bool nuc_int8_loops(struct nuc_kernel_context *cx, const struct nuc_tensor *a, const struct nuc_tensor *b,

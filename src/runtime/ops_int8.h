@@ -49,7 +49,7 @@ static inline bool nuc_is_offset(const struct nuc_value *v)
 /* The scratch argument's memory, or none when it is not aligned to 4. */
 void nuc_arg_scratch(const struct nuc_tensor *t, void **scratch, size_t *bytes);
 
-/* Largest stride of out first, so that the innermost loop walks through memory. */
+/* Largest stride of out first, so that the innermost loop walks through memory; dimensions that go on are merged. */
 void nuc_loops_in_memory_order(struct nuc_loops *loops);
 
 /*

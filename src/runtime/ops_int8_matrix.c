@@ -180,7 +180,7 @@ enum nuc_status nuc_op_int8_transpose(struct nuc_kernel_context *cx, struct nuc_
 {
     struct nuc_tensor *in = nuc_arg_tensor(args, 0);
     struct nuc_tensor *out = nuc_arg_tensor(args, 2);
-    struct nuc_loops loops;
+    struct nuc_loops loops = {.rank = 0};
 
     if (!nuc_need(cx, nuc_is_s8(in) && nuc_is_s8(out), NUC_TEXT("a tensor is not int8")) ||
         !nuc_need(cx, in->rank >= 1 && in->rank <= 4 && out->rank == in->rank && args[1]->u.list.count == in->rank,

@@ -21,16 +21,24 @@ fail() {
 }
 
 digits=$root/examples/digits
-"$NUCLEON" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o digits.pte >/dev/null ||
-    fail "the program is not compiled"
-sh "$root/tools/firmware.sh" digits.pte >built || fail "the image is not built"
-"$NUCLEON" run digits.pte --input "$digits/test.npz" -o host.npz || fail "the host does not run the program"
-unzip -q "$digits/test.npz" input.npy && unzip -q host.npz || fail "no arrays"
-tail -c +129 out0.npy >host.bin
-sh "$root/tools/firmware_run.sh" build/firmware/digits.elf input.npy board.bin >ran || fail "QEMU: $(cat ran)"
-grep -q '^samples 360$' ran || fail "not all samples ran: $(tail -n 1 ran)"
-grep -q '^execution instructions [1-9]' ran || fail "no instructions are counted"
-cmp host.bin board.bin || fail "host and board differ"
+unzip -q "$digits/test.npz" input.npy || fail "no input"
+
+# check NAME TARGET: host and board on all images.
+check() {
+    "$NUCLEON" compile "$digits/digits.pt2" --target "$2" --calibration "$digits/calibration.npz" -o "$1.pte" \
+        >/dev/null || fail "$2: the program is not compiled"
+    sh "$root/tools/firmware.sh" "$1.pte" >built || fail "$2: the image is not built"
+    "$NUCLEON" run "$1.pte" --input "$digits/test.npz" -o host.npz || fail "$2: the host does not run the program"
+    unzip -q -o host.npz || fail "$2: no arrays"
+    tail -c +129 out0.npy >host.bin
+    sh "$root/tools/firmware_run.sh" "build/firmware/$1.elf" input.npy board.bin >ran || fail "$2: QEMU: $(cat ran)"
+    grep -q '^samples 360$' ran || fail "$2: not all samples ran: $(tail -n 1 ran)"
+    grep -q '^execution instructions [1-9]' ran || fail "$2: no instructions are counted"
+    cmp host.bin board.bin || fail "$2: host and board differ"
+}
+
+check cpu cortex-m33
+check digits imxrt700
 sh "$root/tools/flash_by_part.sh" build/firmware/digits.map >parts || fail "no sizes"
 runtime=$(awk '$2 == "libnuc_runtime.a" { print $1 }' parts)
 [ "$runtime" -gt 0 ] && [ "$runtime" -le 20480 ] || fail "the runtime takes $runtime bytes of flash: $(cat parts)"

@@ -114,21 +114,43 @@ void nuc_dsp_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *
 
 /* ---- addition ---- */
 
-/* Scales of 1/2 and below, as sums of two inputs have them. */
 struct add_scales {
-    struct nuc_scale a, b, sum;
+    struct nuc_scale a, b; /* shift 0: a scale of one half and above, as the input of the larger one has it */
+    struct nuc_scale sum;
 };
 
-static void add_row(const struct nuc_add_s8 *p, const struct add_scales *s, const int8_t *a, const int8_t *b,
+/* An element less its zero point, times 2^20 and the scale. */
+static inline int32_t input_of(int32_t v, const struct nuc_scale *s)
+{
+    int32_t high = nuc_smmulr((int32_t)((uint32_t)v << 21), s->multiplier);
+
+    return s->shift == 0 ? high : nuc_asr_round((int32_t)((uint32_t)high + (uint32_t)(high >> 31)), s->shift, 0);
+}
+
+static void add_row(const struct nuc_add_s8 *p, const struct add_scales *scales, const int8_t *a, const int8_t *b,
                     int32_t count, int8_t *out)
 {
+    const struct add_scales s = *scales;
     struct nuc_bounds bounds = nuc_bounds_of(p->low, p->high);
+    int32_t offset_a = p->offset_a;
+    int32_t offset_b = p->offset_b;
+    int32_t offset = p->offset;
 
     for (int32_t i = 0; i < count; i++) {
-        int32_t left = nuc_scaled((a[i] + p->offset_a) * (1 << 20), s->a, 0);
-        int32_t right = nuc_scaled((b[i] + p->offset_b) * (1 << 20), s->b, 0);
-        out[i] = (int8_t)nuc_bounded(&bounds, nuc_scaled(left + right, s->sum, p->offset));
+        int32_t sum = input_of(a[i] + offset_a, &s.a) + input_of(b[i] + offset_b, &s.b);
+        out[i] = (int8_t)nuc_bounded(&bounds, nuc_scaled(sum, s.sum, offset));
     }
+}
+
+/* Sums of two inputs stay below 2^30 when neither scale exceeds one: 2 * 255 * 2^20. */
+static bool add_scales(const struct nuc_add_s8 *p, struct add_scales *s)
+{
+    if (p->a.shift > 0 || p->b.shift > 0 || p->sum.shift >= 0)
+        return false;
+    s->a = (struct nuc_scale){p->a.multiplier, -p->a.shift};
+    s->b = (struct nuc_scale){p->b.multiplier, -p->b.shift};
+    s->sum = nuc_scale_of(p->sum.multiplier, p->sum.shift);
+    return true;
 }
 
 void nuc_dsp_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
@@ -136,14 +158,12 @@ void nuc_dsp_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, c
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = loops->rank - 1;
+    struct add_scales s;
 
-    if (loops->rank == 0 || loops->a[last] != 1 || loops->b[last] != 1 || loops->out[last] != 1 || p->a.shift >= 0 ||
-        p->b.shift >= 0 || p->sum.shift >= 0) {
+    if (loops->rank == 0 || loops->a[last] != 1 || loops->b[last] != 1 || loops->out[last] != 1 || !add_scales(p, &s)) {
         nuc_ref_add_s8(p, loops, a, b, out);
         return;
     }
-    struct add_scales s = {nuc_scale_of(p->a.multiplier, p->a.shift), nuc_scale_of(p->b.multiplier, p->b.shift),
-                           nuc_scale_of(p->sum.multiplier, p->sum.shift)};
     do {
         add_row(p, &s, a + walk.a, b + walk.b, loops->sizes[last], out + walk.out);
     } while (nuc_walk_next_row(loops, &walk));

@@ -1,0 +1,181 @@
+/*
+ * Compares the DSP kernels, as compiled for the board, with the reference kernels on random shapes. Prints the number
+ * of cases and "equal", or the first case that differs; the exit code is 0 when none does.
+ */
+#include <string.h>
+
+#include "firmware/port.h"
+#include "kernels/dsp/dsp.h"
+
+#define ROUNDS 150
+#define BYTES 40000
+#define CHANNELS 80
+
+struct bench {
+    uint64_t state;
+    int8_t in[BYTES], weight[BYTES], own[BYTES], expected[BYTES];
+    int32_t multipliers[CHANNELS], shifts[CHANNELS], bias[CHANNELS];
+    uint32_t scratch[4096];
+    unsigned cases;
+};
+
+static int32_t number(struct bench *b, int32_t low, int32_t high)
+{
+    b->state = b->state * 6364136223846793005U + 1442695040888963407U;
+    return low + (int32_t)((b->state >> 33) % (uint64_t)(high - low + 1));
+}
+
+static void fill(struct bench *b)
+{
+    for (size_t i = 0; i < BYTES; i++) {
+        b->in[i] = (int8_t)number(b, -128, 127);
+        b->weight[i] = (int8_t)number(b, -128, 127);
+    }
+}
+
+static struct nuc_rescale random_rescale(struct bench *b, int32_t taps)
+{
+    int32_t bits = 0;
+
+    while (1 << bits < taps * 20)
+        bits++;
+    for (int i = 0; i < CHANNELS; i++) {
+        b->multipliers[i] = number(b, 0, 20) == 0 ? 0 : number(b, 1 << 30, INT32_MAX);
+        b->shifts[i] = b->multipliers[i] == 0 ? number(b, -3, 3) : number(b, -bits - 3, -bits + 2);
+        b->bias[i] = number(b, -30000, 30000);
+    }
+    if (number(b, 0, 9) == 0)
+        b->shifts[0] = 1;
+    bool narrow = number(b, 0, 3) == 0;
+    return (struct nuc_rescale){b->multipliers,       b->shifts,        1, number(b, -128, 127),
+                                narrow ? -100 : -128, narrow ? 90 : 127};
+}
+
+static bool same(struct bench *b, const char *what, size_t size)
+{
+    b->cases++;
+    if (memcmp(b->own, b->expected, size) == 0)
+        return true;
+    nuc_port_print("differs: ");
+    nuc_port_print(what);
+    nuc_port_print("\n");
+    return false;
+}
+
+static void random_conv(struct bench *b, struct nuc_conv_s8 *c, bool depthwise)
+{
+    int32_t kind = number(b, 0, 3);
+
+    *c = (struct nuc_conv_s8){.batch = 1, .groups = 1, .in_channels = number(b, 1, kind == 0 ? 40 : 9)};
+    c->out_channels = number(b, 1, kind == 1 ? 40 : 9);
+    if (depthwise) {
+        c->in_channels = number(b, 0, 2) == 0 ? 1 : 4 * number(b, 1, CHANNELS / 4);
+        c->out_channels = c->in_channels == 1 ? number(b, 1, CHANNELS) : c->in_channels;
+        c->groups = c->in_channels;
+    } else if (kind == 2) {
+        c->groups = 2;
+        c->in_channels *= 2;
+        c->out_channels *= 2;
+    }
+    for (int d = 0; d < 2; d++) {
+        c->kernel[d] = kind == 3 && !depthwise ? 1 : number(b, 0, 1) != 0 ? 3 : number(b, 1, 5);
+        c->stride[d] = number(b, 1, 2);
+        c->dilation[d] = number(b, 0, 5) == 0 ? 2 : 1;
+        c->padding[d] = number(b, 0, c->kernel[d] - 1);
+        int32_t span = (c->kernel[d] - 1) * c->dilation[d] + 1;
+        c->in_size[d] = number(b, span, span + 5);
+        c->out_size[d] = (c->in_size[d] + 2 * c->padding[d] - span) / c->stride[d] + 1;
+    }
+    int32_t taps = c->kernel[0] * c->kernel[1] * (c->in_channels / c->groups);
+    c->input_offset = number(b, -127, 128);
+    c->rescale = random_rescale(b, taps);
+    c->bias = number(b, 0, 4) != 0 ? b->bias : NULL;
+    c->scratch = b->scratch;
+    c->scratch_bytes = (size_t)number(b, 0, 2) * 4 * (size_t)((taps + 3) / 4 * 4);
+}
+
+static bool check_convs(struct bench *b)
+{
+    struct nuc_conv_s8 c;
+
+    random_conv(b, &c, false);
+    size_t size = (size_t)(c.out_size[0] * c.out_size[1] * c.out_channels);
+    nuc_ref_conv_s8(&c, b->in, b->weight, b->expected);
+    nuc_dsp_conv_s8(&c, b->in, b->weight, b->own);
+    if (!same(b, "convolution", size))
+        return false;
+    random_conv(b, &c, true);
+    size = (size_t)(c.out_size[0] * c.out_size[1] * c.out_channels);
+    nuc_ref_depthwise_s8(&c, b->in, b->weight, b->expected);
+    nuc_dsp_depthwise_s8(&c, b->in, b->weight, b->own);
+    return same(b, "depthwise convolution", size);
+}
+
+static bool check_matmul(struct bench *b)
+{
+    struct nuc_matmul_s8 m = {.rows = number(b, 1, 3), .depth = number(b, 1, 200), .columns = number(b, 1, 20)};
+
+    m.input_offset = number(b, -127, 128);
+    m.weight_offset = number(b, 0, 1) != 0 ? 0 : number(b, -127, 128);
+    m.rescale = random_rescale(b, m.depth);
+    m.bias = number(b, 0, 1) != 0 ? b->bias : NULL;
+    nuc_ref_matmul_s8(&m, b->in, b->weight, b->expected);
+    nuc_dsp_matmul_s8(&m, b->in, b->weight, b->own);
+    return same(b, "matrix product", (size_t)(m.rows * m.columns));
+}
+
+static bool check_pools(struct bench *b)
+{
+    struct nuc_pool_s8 p = {.batch = 1, .channels = 4 * number(b, 1, 8), .low = -128, .high = number(b, 100, 127)};
+
+    for (int d = 0; d < 2; d++) {
+        p.kernel[d] = number(b, 1, 4);
+        p.stride[d] = number(b, 1, 3);
+        p.padding[d] = number(b, 0, p.kernel[d] / 2);
+        p.in_size[d] = number(b, p.kernel[d], 12);
+        p.out_size[d] = (p.in_size[d] + 2 * p.padding[d] - p.kernel[d]) / p.stride[d] + 1;
+    }
+    size_t size = (size_t)(p.out_size[0] * p.out_size[1] * p.channels);
+    nuc_ref_max_pool_s8(&p, b->in, b->expected);
+    nuc_dsp_max_pool_s8(&p, b->in, b->own);
+    if (!same(b, "largest of a window", size))
+        return false;
+    nuc_ref_avg_pool_s8(&p, b->in, b->expected);
+    nuc_dsp_avg_pool_s8(&p, b->in, b->own);
+    return same(b, "average of a window", size);
+}
+
+static bool check_add(struct bench *b)
+{
+    int32_t n = number(b, 1, 300);
+    struct nuc_loops loops = {.rank = 1, .sizes = {n}, .a = {1}, .b = {1}, .out = {1}};
+    struct nuc_add_s8 p = {number(b, -127, 128),
+                           number(b, -127, 128),
+                           {number(b, 1 << 30, INT32_MAX), number(b, -5, 0)},
+                           {number(b, 1 << 30, INT32_MAX), number(b, -5, 0)},
+                           {number(b, 1 << 30, INT32_MAX), number(b, -20, -17)},
+                           number(b, -128, 127),
+                           -128,
+                           number(b, 100, 127)};
+
+    nuc_ref_add_s8(&p, &loops, b->in, b->weight, b->expected);
+    nuc_dsp_add_s8(&p, &loops, b->in, b->weight, b->own);
+    return same(b, "sum", (size_t)n);
+}
+
+int nuc_firmware_main(void)
+{
+    size_t size;
+    struct bench *b = nuc_port_memory(&size);
+    bool equal = size >= sizeof *b;
+
+    b->state = 5;
+    b->cases = 0;
+    for (int round = 0; round < ROUNDS && equal; round++) {
+        fill(b);
+        equal = check_convs(b) && check_matmul(b) && check_pools(b) && check_add(b);
+    }
+    if (equal && b->cases == ROUNDS * 6)
+        nuc_port_print("equal\n");
+    return equal ? 0 : 1;
+}

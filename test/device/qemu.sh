@@ -1,0 +1,9 @@
+#!/bin/sh
+# qemu.sh IMAGE.elf FIRMWARE_RUN_SH: the DSP kernels against the reference kernels on QEMU's Cortex-M33; 77, "skipped",
+# without QEMU or the image.
+set -u
+command -v qemu-system-arm >/dev/null || { echo "no qemu-system-arm"; exit 77; }
+[ -f "$1" ] || { echo "no $1"; exit 77; }
+printed=$(sh "$2" "$1") || { echo "$printed"; exit 1; }
+echo "$printed"
+[ "$printed" = equal ]
