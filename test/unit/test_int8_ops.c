@@ -176,7 +176,8 @@ static void make_arg(struct made *m, int at, const struct arg *a)
     }
 }
 
-static enum nuc_status run(const struct call *c)
+/* Runs a call; the bytes of its last argument go to `out` when that is not NULL. */
+static enum nuc_status run_into(const struct call *c, int8_t *out)
 {
     const struct nuc_kernel_entry *entry = nuc_kernel_find(&nuc_default_kernels, c->name);
     struct made *m = calloc(1, sizeof *m);
@@ -188,6 +189,10 @@ static enum nuc_status run(const struct call *c)
         make_arg(m, i, &c->args[i]);
     enum nuc_status status = entry->run(&m->cx, m->args);
     assert_true(status == NUC_OK || m->detail.message != NULL);
+    for (int i = 0; out != NULL && i < MOST_ARGS; i++) {
+        if (c->args[i].kind == 'T')
+            memcpy(out, m->values[i].u.tensor.data, m->values[i].u.tensor.bytes);
+    }
     for (int i = 0; i < MOST_ARGS; i++) {
         if (c->args[i].kind == 'T')
             free(m->values[i].u.tensor.data);
@@ -197,6 +202,11 @@ static enum nuc_status run(const struct call *c)
     return status;
 }
 
+static enum nuc_status run(const struct call *c)
+{
+    return run_into(c, NULL);
+}
+
 static void test_valid_calls(void **state)
 {
     (void)state;
@@ -204,6 +214,90 @@ static void test_valid_calls(void **state)
         if (run(&calls[i]) != NUC_OK)
             fail_msg("%s is refused", calls[i].name);
     }
+}
+
+/* Where element `index` (by dimension) of a tensor lies. */
+static int32_t place_of(const struct arg *a, const int32_t index[MOST_RANK])
+{
+    static const uint8_t last[MOST_RANK] = {0, 2, 3, 1};
+    int32_t at = 0;
+
+    for (int i = 0; i < a->rank; i++) {
+        int d = a->channels_last && a->rank == 4 ? last[i] : i;
+        at = at * a->v[d] + index[d];
+    }
+    return at;
+}
+
+/* What make_tensor() puts at a place. */
+static int8_t byte_at(int32_t place)
+{
+    return (int8_t)(uint8_t)(place * 37);
+}
+
+/* The next index by dimension; false behind the last one. */
+static bool next_index(const struct arg *a, int32_t index[MOST_RANK])
+{
+    for (int d = a->rank; d-- > 0;) {
+        if (++index[d] < a->v[d])
+            return true;
+        index[d] = 0;
+    }
+    return false;
+}
+
+/* Broadcasting over every mixture of layouts: sizes of 1 stay at index 0. */
+static void test_minimum_layouts(void **state)
+{
+    static const int32_t others[4][MOST_RANK] = {{2, 3, 4, 5}, {1, 3, 1, 1}, {2, 1, 4, 1}, {1, 1, 1, 5}};
+    int8_t out[120];
+
+    (void)state;
+    for (int variant = 0; variant < 32; variant++) {
+        struct call c = {"cortex_m::minimum.out", {L8(2, 3, 4, 5), L8(2, 3, 4, 5), L8(2, 3, 4, 5)}};
+        int32_t index[MOST_RANK] = {0};
+        for (int i = 0; i < 3; i++)
+            c.args[i].channels_last = (variant >> i & 1) != 0;
+        memcpy(c.args[1].v, others[variant >> 3], sizeof others[0]);
+        assert_int_equal(run_into(&c, out), NUC_OK);
+        do {
+            int32_t small[MOST_RANK];
+            for (int d = 0; d < MOST_RANK; d++)
+                small[d] = c.args[1].v[d] == 1 ? 0 : index[d];
+            int8_t a = byte_at(place_of(&c.args[0], index)), b = byte_at(place_of(&c.args[1], small));
+            assert_int_equal(out[place_of(&c.args[2], index)], a < b ? a : b);
+        } while (next_index(&c.args[2], index));
+    }
+}
+
+static void test_pad_values(void **state)
+{
+    const struct call c = {"cortex_m::pad.out",
+                           {L8(1, 2, 3, 4), LIST(0, 1, 2, 0), LIST(0, 1, 0, 1), I(5), L8(1, 3, 5, 6)}};
+    int32_t index[MOST_RANK] = {0};
+    int8_t out[90];
+
+    (void)state;
+    assert_int_equal(run_into(&c, out), NUC_OK);
+    do { /* one row above and below, two columns to the left, one channel behind */
+        int32_t from[MOST_RANK] = {0, index[1], index[2] - 1, index[3] - 2};
+        bool inside = from[1] < 2 && from[2] >= 0 && from[2] < 3 && from[3] >= 0;
+        assert_int_equal(out[place_of(&c.args[4], index)], inside ? byte_at(place_of(&c.args[0], from)) : 5);
+    } while (next_index(&c.args[4], index));
+}
+
+static void test_transpose_values(void **state)
+{
+    const struct call c = {"cortex_m::transpose.out", {L8(2, 3, 4, 5), LIST(3, 0, 2, 1), T8(5, 2, 4, 3)}};
+    int32_t index[MOST_RANK] = {0};
+    int8_t out[120];
+
+    (void)state;
+    assert_int_equal(run_into(&c, out), NUC_OK);
+    do {
+        int32_t from[MOST_RANK] = {index[1], index[3], index[2], index[0]};
+        assert_int_equal(out[place_of(&c.args[2], index)], byte_at(place_of(&c.args[0], from)));
+    } while (next_index(&c.args[2], index));
 }
 
 /* A call with argument `at` changed, by the `variant`th rule for its kind; false when there is no such rule. */
@@ -320,9 +414,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_valid_calls),
-        cmocka_unit_test(test_changed_arguments),
-        cmocka_unit_test(test_changed_pairs),
+        cmocka_unit_test(test_valid_calls),       cmocka_unit_test(test_minimum_layouts),
+        cmocka_unit_test(test_pad_values),        cmocka_unit_test(test_transpose_values),
+        cmocka_unit_test(test_changed_arguments), cmocka_unit_test(test_changed_pairs),
         cmocka_unit_test(test_refused),
     };
 
