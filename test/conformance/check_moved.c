@@ -1,7 +1,8 @@
 /*
  * Check on transposes: how many there are and how many bytes they write, in the reference's LiteRT models, in ours in
- * reference mode and in ours by default. A case is equal when reference mode moves what the reference moves, and the
- * default mode never more; a network may keep one transpose where its input is contiguous, none where channels-last.
+ * reference mode and in ours by default, from the reference's quantized graph and from the float model. A case is equal
+ * when reference mode moves what the reference moves, and the default mode never more; a network may keep one transpose
+ * where its input is contiguous, none where channels-last.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,10 +60,8 @@ static bool add_reference(const struct conf_case *c, json_t *summary, struct con
     return true;
 }
 
-static bool add_own(struct nuc_compiler *compiler, const struct conf_case *c, struct conf_moved *sum,
-                    struct conf_report *r)
+static bool add_lowered(struct nuc_model *lowered, struct conf_moved *sum, struct conf_report *r)
 {
-    struct nuc_model *lowered = conf_lowered(compiler, c, "qdq.pt2", r);
     bool ok = lowered != NULL;
 
     for (size_t i = 0; ok && i < nuc_model_n_partitions(lowered); i++) {
@@ -71,6 +70,30 @@ static bool add_own(struct nuc_compiler *compiler, const struct conf_case *c, st
              add((struct model_file){NULL, {p.litert, p.litert_size}, sum}, r);
     }
     return ok;
+}
+
+static bool add_own(struct nuc_compiler *compiler, const struct conf_case *c, struct conf_moved *sum,
+                    struct conf_report *r)
+{
+    return add_lowered(conf_lowered(compiler, c, "qdq.pt2", r), sum, r);
+}
+
+/* The whole path; a case without samples, or that its own quantization leaves on the CPU, counts as its quantized one.
+ */
+static bool add_whole(struct nuc_compiler *compiler, const struct conf_case *c, struct conf_report *r)
+{
+    char path[4096];
+    struct nuc_model *model, *quantized, *partitioned, *lowered;
+    struct nuc_dataset *samples;
+
+    r->whole = r->own;
+    if (!conf_path(c, "fp32.pt2", path, sizeof path) || nuc_model_open(compiler, path, &model) != NUC_OK ||
+        !conf_path(c, "calib.npz", path, sizeof path) || nuc_dataset_open(compiler, path, &samples) != NUC_OK ||
+        nuc_quantize(model, samples, &quantized) != NUC_OK || nuc_partition(quantized, &partitioned) != NUC_OK ||
+        nuc_lower(partitioned, &lowered) != NUC_OK)
+        return true;
+    r->whole = (struct conf_moved){0, 0};
+    return add_lowered(lowered, &r->whole, r);
 }
 
 static bool is_network(json_t *summary)
@@ -112,7 +135,8 @@ enum conf_result check_moved(const struct conf_case *c, struct conf_report *r)
     r->has_moved = true;
     r->network = is_network(summary);
     r->multi = json_integer_value(json_object_get(summary, "n_compute")) > 1;
-    if (add_reference(c, summary, r) && add_own(compat, c, &r->compat, r) && add_own(own, c, &r->own, r))
+    if (add_reference(c, summary, r) && add_own(compat, c, &r->compat, r) && add_own(own, c, &r->own, r) &&
+        add_whole(own, c, r))
         result = judge(c, summary, r);
     nuc_compiler_free(compat);
     nuc_compiler_free(own);

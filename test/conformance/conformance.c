@@ -312,8 +312,9 @@ static void print_sqnr(const struct sqnr_mean *mean)
 
 static void print_moved(const struct conf_report *r, const char *label)
 {
-    printf("  %3lu %7lu  %3lu %7lu  %3lu %7lu  %s\n", r->reference.transposes, r->reference.bytes, r->compat.transposes,
-           r->compat.bytes, r->own.transposes, r->own.bytes, label);
+    printf("  %3lu %7lu  %3lu %7lu  %3lu %7lu  %3lu %7lu  %s\n", r->reference.transposes, r->reference.bytes,
+           r->compat.transposes, r->compat.bytes, r->own.transposes, r->own.bytes, r->whole.transposes, r->whole.bytes,
+           label);
 }
 
 static void add_moved(struct conf_report *sum, const struct conf_report *r)
@@ -325,6 +326,8 @@ static void add_moved(struct conf_report *sum, const struct conf_report *r)
     sum->compat.bytes += r->compat.bytes;
     sum->own.transposes += r->own.transposes;
     sum->own.bytes += r->own.bytes;
+    sum->whole.transposes += r->whole.transposes;
+    sum->whole.bytes += r->whole.bytes;
 }
 
 /* Returns how many cases differ. */
@@ -371,7 +374,7 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
     }
     print_sqnr(&mean);
     if (all.has_moved) {
-        print_moved(&all, "transposes and bytes of all cases: reference, reference mode, default");
+        print_moved(&all, "all cases: reference, reference mode, default, default from the float model");
         print_moved(&multi, "the same of the cases with several operators");
         print_moved(&small, "the same without networks, which keep the one at a contiguous input");
     }

@@ -35,10 +35,10 @@ struct conf_report {
     unsigned long near_misses; /* values that differ within what the check allows */
     bool has_sqnr;             /* of check_sqnr: ours, the reference's and that of its Edge graph (or NaN), in dB */
     double sqnr, reference_sqnr, edge_sqnr;
-    bool has_moved; /* of check_moved: the reference's, ours in reference mode, ours by default */
+    bool has_moved; /* of check_moved; `whole`: by default, from the float model */
     bool multi;     /* the case has more than one operator */
     bool network;   /* and is a whole network */
-    struct conf_moved reference, compat, own;
+    struct conf_moved reference, compat, own, whole;
     bool has_memory; /* of check_memory: bytes of the program's arena and of its largest scratch */
     size_t arena, scratch;
 };
