@@ -77,38 +77,71 @@ static void rename_borders(struct nuc_cm *c)
     }
 }
 
-/* ---- readers that are not lowered ---- */
+/* ---- readers that are not lowered: they want the dim orders from before ---- */
 
-static bool wants_order(const struct nuc_node *user)
-{
-    return nuc_is_dequantize(user) || user->op == NUC_OP_OUTPUT || user->op == NUC_OP_CALL_DELEGATE;
-}
+/* The output and the delegate calls, and what they read as it was. */
+struct reader {
+    struct nuc_node *node;
+    uint32_t count;
+    struct nuc_meta *wanted;
+};
 
-static struct nuc_node *next_reader(const struct nuc_node *node)
-{
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (wants_order(node->users[i]))
-            return node->users[i];
-    }
-    return NULL;
-}
+struct readers {
+    struct reader *items;
+    size_t count, capacity;
+};
 
-static bool is_in_graph(const struct nuc_graph *g, const struct nuc_node *node)
+static void find_readers(struct nuc_graph *g, struct readers *r)
 {
-    return nuc_find_node(g, node->name) == node;
-}
-
-/* A copy in the dim order of the value the node stands for. */
-static void restore_orders(struct nuc_cm *c)
-{
-    for (size_t i = 0; i < c->n_orders; i++) {
-        struct nuc_node *node = c->orders[i].node;
-        if (!is_in_graph(c->g, node) || next_reader(node) == NULL)
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (n->op != NUC_OP_OUTPUT && n->op != NUC_OP_CALL_DELEGATE)
             continue;
-        struct nuc_node *copy = nuc_cm_in_order(c, node, &c->orders[i].before, node->next);
-        for (struct nuc_node *user = next_reader(node); user != NULL && copy != node; user = next_reader(node))
-            nuc_replace_input(c->g, user, node, copy);
+        const struct nuc_arg *values = &n->args[0];
+        struct reader reader = {n, values->count, nuc_alloc_array(g->cx, values->count, sizeof(struct nuc_meta))};
+        for (uint32_t i = 0; i < reader.count; i++) {
+            if (values->u.nodes[i] != NULL)
+                reader.wanted[i] = values->u.nodes[i]->vals[0];
+        }
+        r->items = nuc_grow(g->cx, r->items, &r->capacity, r->count + 1, sizeof *r->items);
+        r->items[r->count++] = reader;
     }
+}
+
+static bool is_listed(struct nuc_node *const *values, uint32_t count, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (values[i] == node)
+            return true;
+    }
+    return false;
+}
+
+/* A delegate's payload counts on as many inputs as there were; two that became one value are two again. */
+static void restore_reader(struct nuc_cm *c, const struct reader *r)
+{
+    struct nuc_node **values = nuc_alloc_array(c->g->cx, (size_t)r->count + 1, sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < r->count; i++) {
+        struct nuc_node *value = r->node->args[0].u.nodes[i];
+        if (value != NULL)
+            value = nuc_cm_in_order(c, value, &r->wanted[i], r->node);
+        if (value != NULL && r->node->op == NUC_OP_CALL_DELEGATE && is_listed(values, i, value))
+            value = nuc_cm_copy(c, value, r->node);
+        values[i] = value;
+    }
+    nuc_set_arg_nodes(r->node, c->g, 0, values, r->count);
+}
+
+/* Values dequantize nodes, which still say what they want, delegate calls and the output read. */
+static void restore_orders(struct nuc_cm *c, const struct readers *r)
+{
+    for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
+        struct nuc_node *value = nuc_is_dequantize(n) ? nuc_arg_node(n, 0) : NULL;
+        if (value != NULL && nuc_is_call(value))
+            nuc_set_arg_node(n, c->g, 0, nuc_cm_in_order(c, value, &n->vals[0], n));
+    }
+    for (size_t i = 0; i < r->count; i++)
+        restore_reader(c, &r->items[i]);
 }
 
 /* ---- the graph ---- */
@@ -130,7 +163,9 @@ static bool lower_node(struct nuc_cm *c, struct nuc_node *node)
 void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *options)
 {
     struct nuc_cm c = {.g = g, .options = options};
+    struct readers readers = {.count = 0};
 
+    find_readers(g, &readers);
     nuc_cm_separate_moves(g);
     /* What a lowering adds stands behind the node. Of the nodes it replaces only quantize nodes go at once. */
     for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {
@@ -139,7 +174,7 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
         next = lower_node(&c, n) && goes ? before->next : n->next;
     }
     nuc_remove_dead(g);
-    restore_orders(&c);
+    restore_orders(&c, &readers);
     nuc_cm_fold(&c);
     rename_borders(&c);
     nuc_remove_dead(g);

@@ -95,11 +95,7 @@ static void copy_viewed_outputs(struct nuc_cm *c)
         struct nuc_node *value = output->args[0].u.nodes[i];
         if (value == NULL || value->op != NUC_OP_NUCLEON_PERMUTE_VIEW)
             continue;
-        struct nuc_node *copy = nuc_insert(c->g, output, NUC_OP_EDGE_CLONE_DIM_ORDER, value);
-        nuc_set_arg_node(copy, c->g, 0, value);
-        nuc_infer_shape(c->g, copy);
-        copy->vals[0] = value->vals[0];
-        nuc_replace_input(c->g, output, value, copy);
+        nuc_replace_input(c->g, output, value, nuc_cm_copy(c, value, output));
     }
 }
 

@@ -261,24 +261,14 @@ static double pad_value(const struct nuc_node *node)
     return arg->kind == NUC_ARG_FLOAT ? arg->u.f : arg->kind == NUC_ARG_INT ? (double)arg->u.i : 0;
 }
 
-/*
- * The kernel takes any tensor of rank 4 with one channel, or one pixel, for channels-last: the sizes it pads are in
- * another place then.
- */
-static struct nuc_node *as_kernel_sees_it(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
+/* The kernel takes any tensor of rank 4 with one channel, or one pixel, for channels-last. */
+static struct nuc_meta as_kernel_sees_it(const struct nuc_node *value)
 {
-    const struct nuc_meta *m = &value->vals[0];
+    struct nuc_meta m = value->vals[0];
 
-    if (m->rank != 4)
-        return nuc_cm_contiguous(c, value, before);
-    if (m->sizes[1] != 1 && (m->sizes[2] != 1 || m->sizes[3] != 1))
-        return value;
-    struct nuc_node *view = nuc_insert(c->g, before, NUC_OP_EDGE_VIEW, value);
-    nuc_set_arg_node(view, c->g, 0, nuc_cm_contiguous(c, value, view));
-    nuc_set_arg_ints(view, c->g, 1, m->sizes, m->rank);
-    nuc_infer_shape(c->g, view);
-    nuc_set_channels_last(&view->vals[0]);
-    return view;
+    if (m.rank == 4 && (m.sizes[1] == 1 || (m.sizes[2] == 1 && m.sizes[3] == 1)))
+        nuc_set_channels_last(&m);
+    return m;
 }
 
 bool nuc_cm_lower_pad(struct nuc_cm *c, struct nuc_node *node)
@@ -286,17 +276,15 @@ bool nuc_cm_lower_pad(struct nuc_cm *c, struct nuc_node *node)
     struct move m;
     int64_t pre[4], post[4];
 
-    if (!read_move(node, &m) || !read_pads(node, &m.in.node->vals[0], pre, post))
+    if (!read_move(node, &m))
+        return false;
+    struct nuc_meta seen = as_kernel_sees_it(m.in.node);
+    if (!read_pads(node, &seen, pre, post))
         return false;
     if (node->op == NUC_OP_EDGE_PAD && strcmp(node->args[2].u.string, "constant") != 0)
         return false;
     struct nuc_node *pad = nuc_cm_insert(c, &m.out, NUC_OP_CORTEXM_PAD);
-    struct nuc_node *in = m.in.node;
-    if (!c->options->reference_compat) {
-        in = as_kernel_sees_it(c, in, pad);
-        read_pads(node, &in->vals[0], pre, post);
-    }
-    nuc_set_arg_node(pad, c->g, 0, in);
+    nuc_set_arg_node(pad, c->g, 0, m.in.node);
     nuc_set_arg_ints(pad, c->g, 1, pre, 4);
     nuc_set_arg_ints(pad, c->g, 2, post, 4);
     nuc_set_arg_int(pad, 3, nuc_cm_quantize(&m.in, pad_value(node)));

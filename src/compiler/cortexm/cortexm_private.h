@@ -7,17 +7,9 @@
 #include "compiler/passes/rewrite.h"
 #include "compiler/target/target.h"
 
-/* A value of another dim order than the node it stands for: readers that are not lowered want the one before. */
-struct nuc_cm_order {
-    struct nuc_node *node;
-    struct nuc_meta before;
-};
-
 struct nuc_cm {
     struct nuc_graph *g;
     const struct nuc_cortexm_options *options;
-    struct nuc_cm_order *orders;
-    size_t n_orders, orders_capacity;
 };
 
 /* A quantized tensor: an int8 or int32 value and what its numbers mean. */
@@ -78,6 +70,8 @@ struct nuc_node *nuc_cm_contiguous(struct nuc_cm *c, struct nuc_node *value, str
 /* In the dim order of `like`. */
 struct nuc_node *nuc_cm_in_order(struct nuc_cm *c, struct nuc_node *value, const struct nuc_meta *like,
                                  struct nuc_node *before);
+/* The same bytes once more. */
+struct nuc_node *nuc_cm_copy(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before);
 /* [N, C, H, W] channels-last as contiguous [N, H, W, C], and back, without moving a byte. */
 struct nuc_node *nuc_cm_as_nhwc(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before);
 struct nuc_node *nuc_cm_as_nchw(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before);

@@ -168,20 +168,13 @@ struct nuc_node *nuc_cm_insert(struct nuc_cm *c, const struct nuc_cm_result *res
     return nuc_insert(c->g, result->value->next, op, result->value);
 }
 
-static void note_order(struct nuc_cm *c, struct nuc_node *node, const struct nuc_meta *before)
-{
-    c->orders = nuc_grow(c->g->cx, c->orders, &c->orders_capacity, c->n_orders + 1, sizeof *c->orders);
-    c->orders[c->n_orders++] = (struct nuc_cm_order){node, *before};
-}
-
 void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct nuc_node *node)
 {
     struct nuc_node *value = result->value;
     struct nuc_meta before = result->quantize->vals[0];
 
-    if (!nuc_same_layout(&before, &node->vals[0]))
-        note_order(c, node, &before);
-    else
+    /* Of names for one layout, the one from before. */
+    if (nuc_same_layout(&before, &node->vals[0]))
         node->vals[0] = before;
     while (value->n_users > 0) {
         struct nuc_node *quantize = value->users[0];
@@ -227,12 +220,32 @@ struct nuc_node *nuc_cm_in_order(struct nuc_cm *c, struct nuc_node *value, const
     return copy;
 }
 
+struct nuc_node *nuc_cm_copy(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
+{
+    struct nuc_node *copy = nuc_insert(c->g, before, NUC_OP_EDGE_CLONE_DIM_ORDER, value);
+
+    nuc_set_arg_node(copy, c->g, 0, value);
+    nuc_set_val(c->g, copy, &value->vals[0]);
+    return copy;
+}
+
+/* Kernels read the name of the order; with one channel or one pixel they take any. */
+static bool is_named_channels_last(const struct nuc_meta *m)
+{
+    return m->rank != 4 || m->sizes[1] == 1 || (m->sizes[2] == 1 && m->sizes[3] == 1) || nuc_is_channels_last(m);
+}
+
 struct nuc_node *nuc_cm_channels_last(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
 {
     struct nuc_meta wanted = value->vals[0];
 
     nuc_set_channels_last(&wanted);
-    return nuc_cm_in_order(c, value, &wanted, before);
+    struct nuc_node *ordered = nuc_cm_in_order(c, value, &wanted, before);
+    if (is_named_channels_last(&ordered->vals[0]))
+        return ordered;
+    ordered = nuc_cm_copy(c, ordered, before);
+    ordered->vals[0] = wanted;
+    return ordered;
 }
 
 struct nuc_node *nuc_cm_contiguous(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)

@@ -194,6 +194,8 @@ nuc_shape_rule nuc_shape_cortexm_batch_matmul;
 nuc_shape_rule nuc_shape_cortexm_conv2d;
 nuc_shape_rule nuc_shape_cortexm_depthwise;
 nuc_shape_rule nuc_shape_cortexm_transpose_conv2d;
+nuc_shape_rule nuc_shape_cortexm_avg_pool2d;
+nuc_shape_rule nuc_shape_cortexm_max_pool2d;
 nuc_shape_rule nuc_shape_cortexm_pad;
 nuc_shape_rule nuc_shape_nucleon_transpose_conv2d;
 nuc_shape_rule nuc_shape_nucleon_resize;

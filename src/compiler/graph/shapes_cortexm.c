@@ -177,14 +177,27 @@ void nuc_shape_nucleon_resize(const struct nuc_shape_call *c)
     struct nuc_meta m = *image(c, 0);
 
     read_pair(c, 1, m.sizes + 2);
-    nuc_shape_result(c, &m);
+    set_image(c, &m);
+}
+
+/* Sizes as those of the operators they come from, channels-last whatever the input's order is called. */
+void nuc_shape_cortexm_avg_pool2d(const struct nuc_shape_call *c)
+{
+    nuc_shape_avg_pool2d(c);
+    nuc_set_channels_last(&c->node->vals[0]);
+}
+
+void nuc_shape_cortexm_max_pool2d(const struct nuc_shape_call *c)
+{
+    nuc_shape_max_pool2d(c);
+    nuc_set_channels_last(&c->node->vals[0]);
 }
 
 /* ---- padding ---- */
 
 /*
  * input, pre_pad, post_pad: lists of 4, for the physical dimensions from outermost to innermost, aligned right. Four
- * dimensions lie channels-last or contiguous, fewer contiguous.
+ * dimensions lie contiguous or channels-last, which one channel or one pixel always do.
  */
 void nuc_shape_cortexm_pad(const struct nuc_shape_call *c)
 {
@@ -194,6 +207,8 @@ void nuc_shape_cortexm_pad(const struct nuc_shape_call *c)
 
     if (n_pre != 4 || n_post != 4 || m.rank < 1 || m.rank > 4)
         nuc_shape_fail(c, "two lists of 4 numbers and a tensor of rank 1 to 4 are wanted");
+    if (m.rank == 4 && (m.sizes[1] == 1 || (m.sizes[2] == 1 && m.sizes[3] == 1)))
+        nuc_set_channels_last(&m);
     for (uint32_t i = 0; i < m.rank; i++)
         m.sizes[m.dim_order[i]] += pre[4 - m.rank + i] + post[4 - m.rank + i];
     nuc_shape_result(c, &m);

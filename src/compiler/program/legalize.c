@@ -123,16 +123,40 @@ static void mark_users(const struct nuc_node *node, bool *stale)
         stale[node->users[i]->id] = true;
 }
 
-/* A delegate's payload and a convolution's result were made for the dim order they read. */
-static bool keeps_order(const struct nuc_node *user)
-{
-    return user->op == NUC_OP_CALL_DELEGATE || user->op == NUC_OP_EDGE_CONVOLUTION;
-}
+/*
+ * A delegate's payload and a convolution's result were made for the dim order they read, as were the int8 operators of
+ * a Cortex-M, but for those that go value by value.
+ */
+static const bool keeps_order[NUC_OP_COUNT] = {
+    [NUC_OP_CALL_DELEGATE] = true,
+    [NUC_OP_EDGE_CONVOLUTION] = true,
+    [NUC_OP_CORTEXM_ADD] = true,
+    [NUC_OP_CORTEXM_MUL] = true,
+    [NUC_OP_CORTEXM_DIV] = true,
+    [NUC_OP_CORTEXM_MINIMUM] = true,
+    [NUC_OP_CORTEXM_MAXIMUM] = true,
+    [NUC_OP_CORTEXM_LINEAR] = true,
+    [NUC_OP_CORTEXM_SOFTMAX] = true,
+    [NUC_OP_CORTEXM_TRANSPOSE] = true,
+    [NUC_OP_CORTEXM_PAD] = true,
+    [NUC_OP_CORTEXM_CONV2D] = true,
+    [NUC_OP_CORTEXM_DEPTHWISE] = true,
+    [NUC_OP_CORTEXM_TRANSPOSE_CONV2D] = true,
+    [NUC_OP_CORTEXM_AVG_POOL2D] = true,
+    [NUC_OP_CORTEXM_MAX_POOL2D] = true,
+    [NUC_OP_CORTEXM_BATCH_MATMUL] = true,
+    [NUC_OP_NUCLEON_PERMUTE_VIEW] = true,
+    [NUC_OP_NUCLEON_SUM] = true,
+    [NUC_OP_NUCLEON_PRELU] = true,
+    [NUC_OP_NUCLEON_RESIZE_BILINEAR] = true,
+    [NUC_OP_NUCLEON_RESIZE_NEAREST] = true,
+    [NUC_OP_NUCLEON_TRANSPOSE_CONV2D] = true,
+};
 
 static struct nuc_node *order_keeping_user(const struct nuc_node *node)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
-        if (keeps_order(node->users[i]))
+        if (keeps_order[node->users[i]->op])
             return node->users[i];
     }
     return NULL;

@@ -154,7 +154,7 @@ struct nuc_resize_s8 {
     bool align_corners; /* bilinear: corners stay corners; otherwise pixel centres correspond */
 };
 
-/* Positions in 1/1024, as in LiteRT's integer kernel. */
+/* Positions in 1/1024; those of LiteRT's integer kernel where 1024 * in / out is whole. */
 void nuc_ref_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
 void nuc_ref_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
 

@@ -105,31 +105,24 @@ void nuc_ref_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduce
 
 /* ---- resizing ---- */
 
-#define UNIT 1024
-
-/* Input positions an output position, in 1/1024, rounded. */
-static int32_t resize_scale(const struct nuc_resize_s8 *r, int axis)
-{
-    int64_t in = r->in_size[axis];
-    int64_t out = r->out_size[axis];
-
-    if (r->align_corners && out > 1)
-        return (int32_t)((UNIT * (in - 1) + (out - 1) / 2) / (out - 1));
-    return (int32_t)((UNIT * in + out / 2) / out);
-}
+#define UNIT ((int64_t)1024)
 
 /* The two rows or columns an output position lies between, and the second one's weight in 1/1024. */
 struct between {
     int32_t low, high, weight;
 };
 
-static struct between between(const struct nuc_resize_s8 *r, int axis, int32_t scale, int32_t at)
+/* Each position is rounded by itself: with a rounded scale, as in LiteRT, errors would grow along the axis. */
+static struct between between(const struct nuc_resize_s8 *r, int axis, int32_t at)
 {
-    int64_t position = (int64_t)at * scale;
-    int64_t last = r->in_size[axis] - 1;
+    int64_t in = r->in_size[axis], out = r->out_size[axis], last = in - 1, position;
 
-    if (!r->align_corners)
-        position += scale / 2 - UNIT / 2;
+    if (r->align_corners && out > 1)
+        position = (2 * UNIT * at * (in - 1) + (out - 1)) / (2 * (out - 1));
+    else if (r->align_corners)
+        position = 0;
+    else
+        position = ((2 * (int64_t)at + 1) * in * UNIT + out) / (2 * out) - UNIT / 2;
     int64_t low = position > 0 ? position / UNIT : 0;
     int64_t high = position > 0 ? (position + UNIT - 1) / UNIT : 0;
     low = low < last ? low : last;
@@ -151,14 +144,13 @@ static int8_t blend(const int8_t *top, const int8_t *bottom, const struct betwee
 
 void nuc_ref_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
 {
-    const int32_t scale[2] = {resize_scale(r, 0), resize_scale(r, 1)};
     ptrdiff_t row = (ptrdiff_t)r->in_size[1] * r->channels;
 
     for (int32_t b = 0; b < r->batch; b++, in += row * r->in_size[0]) {
         for (int32_t oy = 0; oy < r->out_size[0]; oy++) {
-            struct between y = between(r, 0, scale[0], oy);
+            struct between y = between(r, 0, oy);
             for (int32_t ox = 0; ox < r->out_size[1]; ox++) {
-                struct between x = between(r, 1, scale[1], ox);
+                struct between x = between(r, 1, ox);
                 for (int32_t c = 0; c < r->channels; c++)
                     *out++ = blend(in + y.low * row + c, in + y.high * row + c, &x, r->channels, y.weight);
             }
