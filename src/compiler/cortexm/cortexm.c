@@ -1,5 +1,7 @@
 #include "compiler/cortexm/cortexm.h"
 
+#include <string.h>
+
 #include "compiler/cortexm/cortexm_private.h"
 
 static nuc_cm_lowering *const lowerings[NUC_OP_COUNT] = {
@@ -116,6 +118,19 @@ static bool is_listed(struct nuc_node *const *values, uint32_t count, const stru
     return false;
 }
 
+/* The payload of a delegate goes by the name of the order, and one value is one input. */
+static struct nuc_node *delegate_input(struct nuc_cm *c, struct nuc_node *value, const struct nuc_meta *wanted,
+                                       bool listed, struct nuc_node *call)
+{
+    bool named = memcmp(value->vals[0].dim_order, wanted->dim_order, wanted->rank) == 0;
+
+    if (named && !listed)
+        return value;
+    struct nuc_node *copy = nuc_cm_copy(c, value, call);
+    copy->vals[0] = *wanted;
+    return copy;
+}
+
 /* A delegate's payload counts on as many inputs as there were; two that became one value are two again. */
 static void restore_reader(struct nuc_cm *c, const struct reader *r)
 {
@@ -125,8 +140,8 @@ static void restore_reader(struct nuc_cm *c, const struct reader *r)
         struct nuc_node *value = r->node->args[0].u.nodes[i];
         if (value != NULL)
             value = nuc_cm_in_order(c, value, &r->wanted[i], r->node);
-        if (value != NULL && r->node->op == NUC_OP_CALL_DELEGATE && is_listed(values, i, value))
-            value = nuc_cm_copy(c, value, r->node);
+        if (value != NULL && r->node->op == NUC_OP_CALL_DELEGATE)
+            value = delegate_input(c, value, &r->wanted[i], is_listed(values, i, value), r->node);
         values[i] = value;
     }
     nuc_set_arg_nodes(r->node, c->g, 0, values, r->count);

@@ -42,7 +42,7 @@ static void dequantize_behind(struct nuc_cm *c, struct nuc_node *node, const str
     for (uint32_t i = 1; i <= 5; i++)
         nuc_copy_arg(c->g, behind, i, like, i);
     nuc_set_arg_node(behind, c->g, 0, value);
-    nuc_infer_shape(c->g, behind);
+    nuc_set_val(c->g, behind, &node->vals[0]);
     nuc_replace_uses(c->g, node, behind, NULL);
 }
 

@@ -181,16 +181,24 @@ void nuc_shape_nucleon_resize(const struct nuc_shape_call *c)
 }
 
 /* Sizes as those of the operators they come from, channels-last whatever the input's order is called. */
+static void pool(const struct nuc_shape_call *c, nuc_shape_rule *rule)
+{
+    struct nuc_node alike = *c->node;
+    const struct nuc_shape_call call = {c->g, &alike};
+
+    alike.vals = NULL;
+    rule(&call);
+    set_image(c, &alike.vals[0]);
+}
+
 void nuc_shape_cortexm_avg_pool2d(const struct nuc_shape_call *c)
 {
-    nuc_shape_avg_pool2d(c);
-    nuc_set_channels_last(&c->node->vals[0]);
+    pool(c, nuc_shape_avg_pool2d);
 }
 
 void nuc_shape_cortexm_max_pool2d(const struct nuc_shape_call *c)
 {
-    nuc_shape_max_pool2d(c);
-    nuc_set_channels_last(&c->node->vals[0]);
+    pool(c, nuc_shape_max_pool2d);
 }
 
 /* ---- padding ---- */
