@@ -201,7 +201,8 @@ static bool make(struct trial *t)
     if (!open_program(t, t->quantized, "program", &t->program, &n_plain) ||
         !open_program(t, t->exposed, "program with inner values", &t->inside, &n_inside))
         return false;
-    t->same_places = n_plain == n_inside;
+    /* On a CPU with int8 kernels a value nobody else reads may become part of a table, which rounds differently. */
+    t->same_places = n_plain == n_inside && strcmp(t->q->target, "imxrt700") == 0;
     t->sum->elsewhere += !t->same_places;
     return true;
 }

@@ -1,4 +1,5 @@
 /* Operators that move bytes: views, permutations, parts, concatenations, padding, copies in another dim order. */
+#include <math.h>
 #include <string.h>
 
 #include "compiler/cortexm/cortexm_private.h"
@@ -271,6 +272,14 @@ static struct nuc_meta as_kernel_sees_it(const struct nuc_node *value)
     return m;
 }
 
+/* A float result may be padded with a value that int8 has not. */
+static bool has_pad_value(const struct nuc_cm *c, const struct move *m, double value)
+{
+    double exact = (double)(nuc_cm_quantize(&m->in, value) - m->in.zero_point) * m->in.scale;
+
+    return m->quantized || c->options->reference_compat || fabs(exact - value) <= 1e-6 * m->in.scale;
+}
+
 bool nuc_cm_lower_pad(struct nuc_cm *c, struct nuc_node *node)
 {
     struct move m;
@@ -279,7 +288,7 @@ bool nuc_cm_lower_pad(struct nuc_cm *c, struct nuc_node *node)
     if (!read_move(node, &m))
         return false;
     struct nuc_meta seen = as_kernel_sees_it(m.in.node);
-    if (!read_pads(node, &seen, pre, post))
+    if (!read_pads(node, &seen, pre, post) || !has_pad_value(c, &m, pad_value(node)))
         return false;
     if (node->op == NUC_OP_EDGE_PAD && strcmp(node->args[2].u.string, "constant") != 0)
         return false;

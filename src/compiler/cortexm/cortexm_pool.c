@@ -13,6 +13,15 @@ static bool read_unary(struct nuc_node *node, bool fuse, struct unary *u)
     return nuc_cm_tensor(node, 0, &u->in) && nuc_cm_result(node, fuse, &u->out);
 }
 
+/*
+ * The operator rounds to the scale of its input. A result of a finer scale, requantized by a table, would be further
+ * than a step off.
+ */
+static bool rounds_finely(const struct unary *u)
+{
+    return nuc_cm_same_params(&u->in, &u->out.params) || u->in.scale <= u->out.params.scale;
+}
+
 static void finish(struct nuc_cm *c, const struct unary *u, struct nuc_node *node)
 {
     /* The operator keeps the parameters of its input; a result of others is a table behind it. */
@@ -218,7 +227,8 @@ bool nuc_cm_lower_avg_pool(struct nuc_cm *c, struct nuc_node *node)
     struct unary u;
     struct window w;
 
-    if (!read_unary(node, false, &u) || u.in.node->vals[0].rank != 4 || node->args[6].kind != NUC_ARG_NONE)
+    if (!read_unary(node, false, &u) || u.in.node->vals[0].rank != 4 || node->args[6].kind != NUC_ARG_NONE ||
+        !rounds_finely(&u))
         return false;
     get_pair(&node->args[1], ones, w.kernel);
     get_pair(&node->args[2], w.kernel, w.stride);
@@ -239,7 +249,7 @@ bool nuc_cm_lower_adaptive_pool(struct nuc_cm *c, struct nuc_node *node)
     struct unary u;
     struct window w = {.padding = {0, 0}};
 
-    if (!read_unary(node, false, &u) || u.in.node->vals[0].rank != 4)
+    if (!read_unary(node, false, &u) || u.in.node->vals[0].rank != 4 || !rounds_finely(&u))
         return false;
     for (int i = 0; i < 2; i++) {
         int64_t in = u.in.node->vals[0].sizes[2 + i], out = node->vals[0].sizes[2 + i];
@@ -303,7 +313,7 @@ static bool lower_image_mean(struct nuc_cm *c, struct nuc_node *node)
     struct window w = {.padding = {0, 0}};
 
     if (node->op != NUC_OP_EDGE_MEAN_DIM || dims->count != 2 || !read_unary(node, false, &u) ||
-        u.in.node->vals[0].rank != 4)
+        u.in.node->vals[0].rank != 4 || !rounds_finely(&u))
         return false;
     int64_t first = (dims->u.ints[0] + 4) % 4, second = (dims->u.ints[1] + 4) % 4;
     if (first + second != 5 || first < 2 || second < 2)
@@ -391,7 +401,7 @@ bool nuc_cm_lower_bilinear(struct nuc_cm *c, struct nuc_node *node)
     struct unary u;
 
     if (c->options->executorch_ops_only || !read_unary(node, false, &u) || u.in.node->vals[0].rank != 4 ||
-        !scales_fit(node, &node->args[3]))
+        !scales_fit(node, &node->args[3]) || !rounds_finely(&u))
         return false;
     struct nuc_node *resize = emit_resize(c, node, &u, NUC_OP_NUCLEON_RESIZE_BILINEAR);
     nuc_set_arg_bool(resize, 2, node->args[2].u.b);
