@@ -394,6 +394,8 @@ struct nuc_program_report {
     size_t n_nodes;           /* operator nodes of the Edge graph */
     size_t n_delegated;       /* of these, on the NPU */
     size_t n_partitions;      /* delegate calls */
+    size_t n_cpu_int8;        /* of targets with int8 kernels on the CPU: operators by these or moving bytes, */
+    size_t n_cpu_float;       /* and operators that compute in float */
     size_t n_transposes;      /* TRANSPOSE operators on the NPU */
     size_t moved_bytes;       /* written by them */
     size_t arena;             /* bytes of planned memory: inputs, outputs, intermediates */

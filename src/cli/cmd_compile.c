@@ -58,6 +58,10 @@ static void print_report(const struct nuc_compiler *c, const char *output)
     if (nuc_dim_order_table(c) != NULL)
         fputs(nuc_dim_order_table(c), stdout);
     printf("%s: %zu bytes\n", output, r.program);
+    bool with_cpu = r.n_cpu_int8 + r.n_cpu_float > 0;
+    if (with_cpu)
+        printf("  CPU      %zu operator%s in int8, %zu in float\n", r.n_cpu_int8, r.n_cpu_int8 == 1 ? "" : "s",
+               r.n_cpu_float);
     printf("  NPU      %zu of %zu nodes in %zu partition%s, %zu transpose%s (%zu bytes), %zu bytes of microcode "
            "and weights\n",
            r.n_delegated, r.n_nodes, r.n_partitions, r.n_partitions == 1 ? "" : "s", r.n_transposes,
@@ -66,6 +70,8 @@ static void print_report(const struct nuc_compiler *c, const char *output)
            r.arena_lower_bound, r.arena_proven ? ", proven optimal" : "", r.delegate_scratch, r.scratch_bound,
            r.scratch_proven ? ", proven optimal" : "", r.scratch_in_arena ? " inside" : "");
     if (r.n_partitions == 0)
+        return;
+    if (r.n_partitions == 0 && with_cpu)
         return;
     printf("  made by %s: %s\n", strcmp(r.converter, "nucleon") == 0 ? "nucleon's converter" : r.converter,
            r.runs_on_simulator ? "runs on the simulator, not on silicon"

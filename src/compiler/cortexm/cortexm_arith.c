@@ -88,12 +88,20 @@ static void set_add_args(struct nuc_cm *c, struct nuc_node *add, const struct bi
     nuc_set_arg_int(add, 12, v->out.high);
 }
 
+/* The sum has 20 fractional bits; shifted to the left for a result of a far finer scale it would overflow. */
+static bool may_overflow(const struct binary *v, double factor)
+{
+    double scale_b = v->b.scale * fabs(factor);
+
+    return 2 * (v->a.scale > scale_b ? v->a.scale : scale_b) > v->out.params.scale * (1 << 20);
+}
+
 bool nuc_cm_lower_add(struct nuc_cm *c, struct nuc_node *node)
 {
     struct binary v;
     double factor = alpha_of(node) * (node->op == NUC_OP_EDGE_SUB ? -1 : 1);
 
-    if (!read_binary(node, true, &v) || !(fabs(factor) > 0) || !isfinite(factor))
+    if (!read_binary(node, true, &v) || !(fabs(factor) > 0) || !isfinite(factor) || may_overflow(&v, factor))
         return false;
     struct nuc_node *add = nuc_cm_insert(c, &v.out, NUC_OP_CORTEXM_ADD);
     align(c, &v, &node->vals[0], true, add);

@@ -79,7 +79,13 @@ bool nuc_cm_lower_view(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *view = same_operator(c, node, &m);
     bool as_it_is = c->options->reference_compat || nuc_is_static(m.in.node);
-    nuc_set_arg_node(view, c->g, 0, as_it_is ? m.in.node : nuc_cm_contiguous(c, m.in.node, view));
+    struct nuc_node *in = as_it_is ? m.in.node : nuc_cm_contiguous(c, m.in.node, view);
+    /* The order of an indexed tensor goes by the name of its input's. */
+    if (node->op == NUC_OP_EDGE_INDEX && !nuc_is_contiguous(&in->vals[0])) {
+        in = nuc_cm_copy(c, in, view);
+        nuc_set_contiguous(&in->vals[0]);
+    }
+    nuc_set_arg_node(view, c->g, 0, in);
     nuc_infer_shape(c->g, view);
     finish(c, node, &m, folded(c, view));
     return true;

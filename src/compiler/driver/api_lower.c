@@ -276,6 +276,21 @@ static struct nuc_model *copy_partitioned(const struct nuc_model *from)
     return m;
 }
 
+static void count_cpu_operators(struct nuc_model *m)
+{
+    struct nuc_program_report *r = &m->c->report;
+
+    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
+        bool border = nuc_is_quantize(n) || nuc_is_dequantize(n);
+        if (!nuc_is_call(n) || nuc_op_kind(n->op) == NUC_KIND_GRAPH || n->op == NUC_OP_ALLOC || border)
+            continue;
+        if (nuc_is_float_operator(n))
+            r->n_cpu_float++;
+        else
+            r->n_cpu_int8 += n->op != NUC_OP_NUCLEON_PERMUTE_VIEW;
+    }
+}
+
 /* What is left: int8 kernels where the target has them. */
 static void lower_for_cpu(struct nuc_model *m)
 {
@@ -291,8 +306,10 @@ static void lower_for_cpu(struct nuc_model *m)
         nuc_run_lowered_passes(m->graph);
     if (o->io == NUC_IO_INT8)
         nuc_quantize_borders(m);
-    if (target->cpu != NULL)
-        nuc_cortexm_lower(m->graph, &options);
+    if (target->cpu == NULL)
+        return;
+    nuc_cortexm_lower(m->graph, &options);
+    count_cpu_operators(m);
 }
 
 struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned)
