@@ -46,14 +46,13 @@ void nuc_kernel_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int
 
 void nuc_kernel_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
-    static const int32_t one = 1;
     cmsis_nn_context cx = context(c->scratch, c->scratch_bytes);
     const cmsis_nn_dw_conv_params p = {
         c->input_offset,  c->rescale.offset, c->out_channels / c->in_channels, tile(c->stride),
         tile(c->padding), tile(c->dilation), {c->rescale.low, c->rescale.high}};
     const cmsis_nn_per_channel_quant_params q = per_channel(&c->rescale);
     const cmsis_nn_dims in_dims = image(c->batch, c->in_size, c->in_channels);
-    const cmsis_nn_dims weight_dims = image(one, c->kernel, c->out_channels);
+    const cmsis_nn_dims weight_dims = image(1, c->kernel, c->out_channels);
     const cmsis_nn_dims out_dims = image(c->batch, c->out_size, c->out_channels);
     const cmsis_nn_dims bias_dims = {1, 1, 1, c->out_channels};
     int32_t needed = arm_depthwise_conv_wrapper_s8_get_buffer_size(&p, &in_dims, &weight_dims, &out_dims);
@@ -62,11 +61,6 @@ void nuc_kernel_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, cons
         arm_depthwise_conv_wrapper_s8(&cx, &p, &q, &in_dims, in, &weight_dims, weight, &bias_dims, c->bias, &out_dims,
                                       out) != ARM_CMSIS_NN_SUCCESS)
         nuc_ref_depthwise_s8(c, in, weight, out);
-}
-
-void nuc_kernel_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
-{
-    nuc_ref_transposed_conv_s8(c, in, weight, out);
 }
 
 void nuc_kernel_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out)
@@ -112,12 +106,6 @@ void nuc_kernel_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_
         nuc_ref_avg_pool_s8(p, in, out);
 }
 
-void nuc_kernel_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, int32_t input_offset,
-                       const struct nuc_rescale *rescale, const int8_t *in, int8_t *out)
-{
-    nuc_ref_sum_s8(kept, reduced, input_offset, rescale, in, out);
-}
-
 /* Rows that lie dense in all three tensors. */
 static bool dense_rows(const struct nuc_loops *loops)
 {
@@ -157,46 +145,10 @@ void nuc_kernel_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-void nuc_kernel_div_int(const struct nuc_div_s8 *p, const void *a, const void *b, void *out, size_t count)
-{
-    nuc_ref_div_int(p, a, b, out, count);
-}
-
-void nuc_kernel_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
-{
-    nuc_ref_maximum_s8(loops, a, b, out);
-}
-
-void nuc_kernel_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
-{
-    nuc_ref_minimum_s8(loops, a, b, out);
-}
-
-void nuc_kernel_table_s8(const int8_t *table, const int8_t *in, int8_t *out, size_t count)
-{
-    nuc_ref_table_s8(table, in, out, count);
-}
-
-void nuc_kernel_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
-                         const int8_t *slopes, int8_t *out)
-{
-    nuc_ref_prelu_s8(p, loops, in, slopes, out);
-}
-
 void nuc_kernel_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out)
 {
     if (s->size < 512) /* beyond, its shifts leave the word */
         arm_softmax_s8(in, s->rows, s->size, s->multiplier, s->shift, s->diff_min, out);
     else
         nuc_ref_softmax_s8(s, in, out);
-}
-
-void nuc_kernel_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
-{
-    nuc_ref_resize_bilinear_s8(r, in, out);
-}
-
-void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
-{
-    nuc_ref_resize_nearest_s8(r, in, out);
 }

@@ -10,11 +10,6 @@ void nuc_kernel_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, cons
     nuc_ref_depthwise_s8(c, in, weight, out);
 }
 
-void nuc_kernel_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
-{
-    nuc_ref_transposed_conv_s8(c, in, weight, out);
-}
-
 void nuc_kernel_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out)
 {
     nuc_ref_matmul_s8(m, in, weight, out);
@@ -30,12 +25,6 @@ void nuc_kernel_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_
     nuc_ref_avg_pool_s8(p, in, out);
 }
 
-void nuc_kernel_sum_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, int32_t input_offset,
-                       const struct nuc_rescale *rescale, const int8_t *in, int8_t *out)
-{
-    nuc_ref_sum_s8(kept, reduced, input_offset, rescale, in, out);
-}
-
 void nuc_kernel_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
                        int8_t *out)
 {
@@ -48,43 +37,7 @@ void nuc_kernel_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops
     nuc_ref_mul_s8(p, loops, a, b, out);
 }
 
-void nuc_kernel_div_int(const struct nuc_div_s8 *p, const void *a, const void *b, void *out, size_t count)
-{
-    nuc_ref_div_int(p, a, b, out, count);
-}
-
-void nuc_kernel_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
-{
-    nuc_ref_maximum_s8(loops, a, b, out);
-}
-
-void nuc_kernel_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
-{
-    nuc_ref_minimum_s8(loops, a, b, out);
-}
-
-void nuc_kernel_table_s8(const int8_t *table, const int8_t *in, int8_t *out, size_t count)
-{
-    nuc_ref_table_s8(table, in, out, count);
-}
-
-void nuc_kernel_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
-                         const int8_t *slopes, int8_t *out)
-{
-    nuc_ref_prelu_s8(p, loops, in, slopes, out);
-}
-
 void nuc_kernel_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out)
 {
     nuc_ref_softmax_s8(s, in, out);
-}
-
-void nuc_kernel_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
-{
-    nuc_ref_resize_bilinear_s8(r, in, out);
-}
-
-void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out)
-{
-    nuc_ref_resize_nearest_s8(r, in, out);
 }
