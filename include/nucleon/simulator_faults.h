@@ -1,6 +1,6 @@
 /*
- * Faults of the simulated device, for tests of software above the driver API: what a runtime does when the NPU hangs, its
- * interrupt reports an error, or a copy goes wrong. Not part of the driver API.
+ * Faults of the simulated device, for tests of software above the driver API: what a runtime does when the NPU hangs,
+ * its interrupt reports an error, or a copy goes wrong. Not part of the driver API.
  */
 #ifndef NUCLEON_SIMULATOR_FAULTS_H
 #define NUCLEON_SIMULATOR_FAULTS_H

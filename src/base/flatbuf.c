@@ -94,7 +94,6 @@ static uint8_t load_u8(const uint8_t *p)
 
 SCALAR_FIELD(nuc_fb_u8, uint8_t, uint8_t, load_u8)
 SCALAR_FIELD(nuc_fb_i8, int8_t, uint8_t, load_u8)
-SCALAR_FIELD(nuc_fb_i16, int16_t, uint16_t, nuc_load_u16)
 SCALAR_FIELD(nuc_fb_u32, uint32_t, uint32_t, nuc_load_u32)
 SCALAR_FIELD(nuc_fb_i32, int32_t, uint32_t, nuc_load_u32)
 SCALAR_FIELD(nuc_fb_u64, uint64_t, uint64_t, nuc_load_u64)

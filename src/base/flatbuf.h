@@ -33,7 +33,6 @@ struct nuc_fb_table nuc_fb_root(struct nuc_fb_reader *r, uint32_t root_at);
 /* Scalars of field `id` (0-based declaration order), or the default when absent. */
 uint8_t nuc_fb_u8(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, uint8_t fallback);
 int8_t nuc_fb_i8(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, int8_t fallback);
-int16_t nuc_fb_i16(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, int16_t fallback);
 uint32_t nuc_fb_u32(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, uint32_t fallback);
 int32_t nuc_fb_i32(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, int32_t fallback);
 uint64_t nuc_fb_u64(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, uint64_t fallback);

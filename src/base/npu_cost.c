@@ -190,7 +190,8 @@ static struct nuc_npu_work fetch_work(const struct nuc_npu_costs *k, const union
     return (struct nuc_npu_work){.bytes = 0};
 }
 
-struct nuc_npu_work nuc_npu_work_of(const struct nuc_npu_costs *costs, const union nuc_mc_record *r)
+/* The work of a call, from the sizes in its record. */
+static struct nuc_npu_work work_of(const struct nuc_npu_costs *costs, const union nuc_mc_record *r)
 {
     typedef struct nuc_npu_work (*work_function)(const struct nuc_npu_costs *k, const union nuc_mc_record *r);
     static const work_function works[NUC_MC_OPCODE_COUNT] = {
@@ -230,7 +231,7 @@ uint64_t nuc_npu_clock_step(const struct nuc_npu_costs *k, struct nuc_npu_clock 
         uint64_t copied = clock->copied[(uint32_t)r->fetch.channel % NUC_MC_CHANNELS];
         clock->now = copied > clock->now ? copied : clock->now;
     } else {
-        struct nuc_npu_work work = nuc_npu_work_of(k, r);
+        struct nuc_npu_work work = work_of(k, r);
         clock->now = plus(clock->now, nuc_npu_cycles(k, &work));
     }
     return clock->now;

@@ -37,9 +37,6 @@ struct nuc_npu_work {
 uint64_t nuc_npu_times(uint64_t a, uint64_t b);
 uint64_t nuc_npu_round_up(uint64_t value, uint32_t step);
 
-/* The work of a call, from the sizes in its record. */
-struct nuc_npu_work nuc_npu_work_of(const struct nuc_npu_costs *costs, const union nuc_mc_record *r);
-
 /* Cycles of a kernel call with that work. */
 uint64_t nuc_npu_cycles(const struct nuc_npu_costs *costs, const struct nuc_npu_work *work);
 

@@ -29,15 +29,11 @@ bool nuc_image_need(struct nuc_image *im, bool condition, const char *message);
 /* False with a message when the reader met a contradiction. */
 bool nuc_image_ok(struct nuc_image *im);
 
-/* Bytes of segment `index`. */
-bool nuc_image_segment(struct nuc_image *im, uint32_t index, struct nuc_span *out);
-
 /* The payload of delegate `index` and its backend's name. */
-/*
- * Where the program plans for the scratch of a delegate: offset in the first planned memory, -1: it does not.
- */
-bool nuc_image_scratch(struct nuc_image *im, uint32_t index, int64_t *offset);
 bool nuc_image_delegate(struct nuc_image *im, uint32_t index, const char **id, struct nuc_span *processed);
+
+/* Where the program plans for the scratch of delegate `index`: offset in the first planned memory, -1: it does not. */
+bool nuc_image_scratch(struct nuc_image *im, uint32_t index, int64_t *offset);
 
 /* Bytes of memory `memory` (from 0), as planned. */
 bool nuc_image_planned(struct nuc_image *im, uint32_t memory, size_t *bytes);

@@ -26,14 +26,6 @@ struct nuc_instruction {
     } u;
 };
 
-/* Offsets in the state memory. */
-struct nuc_state_layout {
-    size_t instructions, delegates, args, delegate_states, total;
-};
-
-/* The layout without the delegates' states, which begin at delegate_states. */
-bool nuc_state_layout(struct nuc_image *im, struct nuc_state_layout *layout);
-
 /* Type and shape of value `index` when it is a tensor: *is_tensor. Its data stays NULL. */
 bool nuc_read_shape(struct nuc_image *im, uint32_t index, struct nuc_tensor *out, bool *is_tensor);
 
@@ -43,9 +35,5 @@ enum nuc_status nuc_load_values(struct nuc_program *p, struct nuc_image *im);
 /* Parses all instructions and resolves operators. Values and delegates are loaded. */
 enum nuc_status nuc_load_instructions(struct nuc_program *p, struct nuc_image *im,
                                       const struct nuc_kernel_table *kernels);
-
-/* The backend of that name, or NULL with a message. */
-const struct nuc_backend *nuc_backend_find(const struct nuc_backend_table *table, const char *id,
-                                           struct nuc_detail *detail);
 
 #endif

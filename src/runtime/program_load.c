@@ -29,6 +29,11 @@ static bool most_args(struct nuc_image *im, size_t *most)
     return nuc_image_ok(im);
 }
 
+/* Offsets in the state memory; the delegates' states begin at delegate_states. */
+struct state_layout {
+    size_t instructions, delegates, args, delegate_states, total;
+};
+
 static size_t block(size_t *total, size_t count, size_t size)
 {
     size_t at = *total;
@@ -38,7 +43,7 @@ static size_t block(size_t *total, size_t count, size_t size)
 }
 
 /* Counts are bounded by the file, which is below 4 GiB; on a 32-bit CPU the image fits the address space. */
-bool nuc_state_layout(struct nuc_image *im, struct nuc_state_layout *layout)
+static bool layout_of(struct nuc_image *im, struct state_layout *layout)
 {
     size_t total = 0;
     size_t args;
@@ -57,8 +62,9 @@ bool nuc_state_layout(struct nuc_image *im, struct nuc_state_layout *layout)
     return true;
 }
 
-const struct nuc_backend *nuc_backend_find(const struct nuc_backend_table *table, const char *id,
-                                           struct nuc_detail *detail)
+/* The backend of that name, or NULL with a message. */
+static const struct nuc_backend *find_backend(const struct nuc_backend_table *table, const char *id,
+                                              struct nuc_detail *detail)
 {
     size_t count = table != NULL ? table->count : 0;
 
@@ -102,7 +108,7 @@ static enum nuc_status delegate_at(struct nuc_image *im, const struct nuc_backen
 
     if (!nuc_image_delegate(im, index, &id, processed))
         return NUC_BAD_INPUT;
-    *backend = nuc_backend_find(backends, id, im->detail);
+    *backend = find_backend(backends, id, im->detail);
     if (*backend == NULL)
         return NUC_UNSUPPORTED;
     im->detail->where = (*backend)->id;
@@ -176,10 +182,10 @@ static enum nuc_status delegate_sizes(struct nuc_image *im, const struct nuc_bac
 }
 
 static enum nuc_status image_sizes(struct nuc_image *im, const struct nuc_backend_table *backends,
-                                   struct nuc_state_layout *layout, struct nuc_program_sizes *out)
+                                   struct state_layout *layout, struct nuc_program_sizes *out)
 {
     *out = (struct nuc_program_sizes){.state = 0};
-    if (!nuc_state_layout(im, layout))
+    if (!layout_of(im, layout))
         return NUC_BAD_INPUT;
     out->state = layout->total;
     out->n_planned = im->buffer_sizes.count > 0 ? im->buffer_sizes.count - 1 : 0;
@@ -194,7 +200,7 @@ enum nuc_status nuc_program_sizes(const void *image, size_t size, const struct n
                                   struct nuc_program_sizes *out, struct nuc_detail *detail)
 {
     struct nuc_detail unused;
-    struct nuc_state_layout layout;
+    struct state_layout layout;
     struct nuc_image im;
 
     detail = detail != NULL ? detail : &unused;
@@ -221,7 +227,7 @@ static bool memory_suffices(const struct nuc_program_memory *m, const struct nuc
 }
 
 static void attach(struct nuc_program *p, const struct nuc_image *im, const struct nuc_program_memory *memory,
-                   const struct nuc_state_layout *layout)
+                   const struct state_layout *layout)
 {
     uint8_t *state = memory->state;
 
@@ -297,7 +303,7 @@ enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_
 {
     struct nuc_detail unused;
     struct nuc_program_sizes needed;
-    struct nuc_state_layout layout;
+    struct state_layout layout;
     struct nuc_image im;
 
     detail = detail != NULL ? detail : &unused;

@@ -45,9 +45,6 @@ struct nuc_codegen {
 /* Loads the program with host memory and finds what is used; the parts above are filled. */
 void nuc_codegen_load(struct nuc_codegen *g);
 
-/* Index of the constant's block, which is made when there is none. */
-size_t nuc_codegen_block(struct nuc_codegen *g, const struct nuc_tensor *t);
-
 /* Index of the delegate of a call. */
 size_t nuc_codegen_delegate_of(struct nuc_codegen *g, const struct nuc_instruction *in);
 

@@ -14,7 +14,8 @@ void nuc_codegen_bytes(struct nuc_text *out, const uint8_t *bytes, size_t count)
     nuc_text_addf(out, "\n");
 }
 
-size_t nuc_codegen_block(struct nuc_codegen *g, const struct nuc_tensor *t)
+/* Index of the constant's block, which is made when there is none. */
+static size_t block_of(struct nuc_codegen *g, const struct nuc_tensor *t)
 {
     for (size_t i = 0; i < g->n_blocks; i++) {
         if (g->blocks[i].data == t->data && g->blocks[i].size == t->bytes)
@@ -78,7 +79,7 @@ static void add_data(struct nuc_codegen *g, struct nuc_text *out, uint32_t place
     size_t offset;
 
     if (t->constant) {
-        nuc_text_addf(out, "(void *)%s_constant%zu", g->name, nuc_codegen_block(g, t));
+        nuc_text_addf(out, "(void *)%s_constant%zu", g->name, block_of(g, t));
     } else if (t->planned) {
         size_t memory = memory_of(g, t, &offset);
         nuc_text_addf(out, "memory%zu + %zu", memory, offset);

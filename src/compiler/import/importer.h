@@ -61,8 +61,6 @@ enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j);
 /* An integer, or {"as_int": n}; {"as_expr": ...} is refused as a dynamic shape. */
 int64_t nuc_read_sym_int(const struct nuc_json *j);
 
-struct nuc_tensor_meta nuc_read_tensor_meta(const struct nuc_json *j);
-
 /* The meta of the value `name` in the graph's tensor_values. `at` is where it is named. */
 struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char *name, const struct nuc_json *at);
 

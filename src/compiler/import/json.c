@@ -29,7 +29,8 @@ struct nuc_json nuc_json_parse(struct nuc_context *cx, const char *name, struct 
     return (struct nuc_json){.file = file, .value = *value};
 }
 
-const char *nuc_json_path(const struct nuc_json *j)
+/* "graph_module.graph.nodes[12].inputs[0]" */
+static const char *path_of(const struct nuc_json *j)
 {
     struct nuc_context *cx = j->file->cx;
     struct nuc_text text;
@@ -58,7 +59,7 @@ _Noreturn void nuc_json_fail(const struct nuc_json *j, enum nuc_status status, c
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    nuc_fail(j->file->cx, status, "%s: %s: %s", j->file->name, nuc_json_path(j), what);
+    nuc_fail(j->file->cx, status, "%s: %s: %s", j->file->name, path_of(j), what);
 }
 
 static const char *type_name(const json_t *value)

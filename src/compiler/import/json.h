@@ -47,9 +47,6 @@ const char *nuc_json_string(const struct nuc_json *j);
 /* A number, or one of the texts "Infinity", "-Infinity", "NaN". */
 double nuc_json_double(const struct nuc_json *j);
 
-/* "graph_module.graph.nodes[12].inputs[0]" */
-const char *nuc_json_path(const struct nuc_json *j);
-
 /* One line: file, entry, place, what is wrong. */
 _Noreturn void nuc_json_fail(const struct nuc_json *j, enum nuc_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -88,7 +88,7 @@ static uint32_t read_numbers(const struct nuc_json *list, int64_t *out)
     return (uint32_t)count;
 }
 
-struct nuc_tensor_meta nuc_read_tensor_meta(const struct nuc_json *j)
+static struct nuc_tensor_meta read_tensor_meta(const struct nuc_json *j)
 {
     struct nuc_tensor_meta t = {.offset = 0};
     struct nuc_json dtype = nuc_json_field(j, "dtype");
@@ -119,7 +119,7 @@ struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char 
 
     if (value.value == NULL)
         nuc_json_fail(at, NUC_BAD_INPUT, "'%s' is not among the tensor values", name);
-    return nuc_read_tensor_meta(&value);
+    return read_tensor_meta(&value);
 }
 
 /* ---- bytes ---- */
@@ -177,7 +177,7 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
     if (entry.value == NULL)
         nuc_json_fail(at, NUC_BAD_INPUT, "'%s' is neither among the weights nor the constants", target);
     struct nuc_json tensor_meta = nuc_json_field(&entry, "tensor_meta");
-    struct nuc_tensor_meta t = nuc_read_tensor_meta(&tensor_meta);
+    struct nuc_tensor_meta t = read_tensor_meta(&tensor_meta);
     if (t.meta.dtype != meta->dtype || !nuc_same_sizes(&t.meta, meta))
         nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "is %s, in the graph %s", nuc_meta_text(im->cx, &t.meta),
                       nuc_meta_text(im->cx, meta));

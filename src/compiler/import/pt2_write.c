@@ -34,8 +34,9 @@ static void put_sym_ints(struct nuc_context *cx, json_t *parent, const char *key
         nuc_put_int(cx, nuc_put_object(cx, list, NULL), "as_int", values[i]);
 }
 
-void nuc_put_tensor_meta(struct nuc_context *cx, json_t *parent, const char *key, const struct nuc_meta *meta,
-                         const int64_t *strides, bool requires_grad)
+/* Type, sizes, strides and the rest of what torch says of a tensor. */
+static void put_tensor_meta(struct nuc_context *cx, json_t *parent, const char *key, const struct nuc_meta *meta,
+                            const int64_t *strides, bool requires_grad)
 {
     json_t *json = nuc_put_object(cx, parent, key);
 
@@ -55,7 +56,7 @@ void nuc_put_value(struct nuc_pt2_writer *w, const char *name, const struct nuc_
     int64_t strides[NUC_MAX_RANK];
 
     nuc_dense_strides(meta, strides);
-    nuc_put_tensor_meta(w->cx, w->tensor_values, name, meta, strides, requires_grad);
+    put_tensor_meta(w->cx, w->tensor_values, name, meta, strides, requires_grad);
 }
 
 /* Only floating tensors can. */
@@ -172,7 +173,7 @@ static struct nuc_span make_config(struct nuc_context *cx, const struct payloads
         nuc_put_string(cx, entry, "path_name", file_name(cx, p, p->items[i].file));
         nuc_put_bool(cx, entry, "is_param", n->input_kind == NUC_PARAMETER);
         nuc_put_bool(cx, entry, "use_pickle", false);
-        nuc_put_tensor_meta(cx, entry, "tensor_meta", &n->vals[0], n->data->strides, requires_grad(n));
+        put_tensor_meta(cx, entry, "tensor_meta", &n->vals[0], n->data->strides, requires_grad(n));
     }
     return nuc_json_dump(cx, tree);
 }

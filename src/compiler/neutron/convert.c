@@ -107,14 +107,15 @@ static size_t append(struct nuc_cv *cv, struct nuc_cv_bytes *b, const void *data
 /* Tables of a few sizes recur (activations, multipliers): one of at most this many bytes is looked for. */
 #define SHARED_SIZE 256
 
-size_t nuc_cv_shared_from(const struct nuc_cv *cv)
+/* Bytes that a constant may be shared from: with fetching, those of the current node. */
+static size_t shared_from(const struct nuc_cv *cv)
 {
     return cv->n_windows > 0 ? cv->windows[cv->n_windows - 1].start : 0;
 }
 
 static size_t find_shared(const struct nuc_cv *cv, const void *data, size_t size)
 {
-    for (size_t at = nuc_cv_shared_from(cv); at + size <= cv->weights.size; at += NUC_MC_ALIGNMENT) {
+    for (size_t at = shared_from(cv); at + size <= cv->weights.size; at += NUC_MC_ALIGNMENT) {
         if (memcmp(cv->weights.data + at, data, size) == 0)
             return at;
     }
@@ -141,7 +142,7 @@ struct nuc_mc_ref nuc_cv_tensor_ref(struct nuc_cv *cv, int32_t tensor)
 
     if (!state->constant)
         return (struct nuc_mc_ref){(uint32_t)CV_TENSOR | (uint32_t)t << 8, (uint32_t)place.layout.at};
-    if (state->weights_at == 0 || state->weights_at - 1 < nuc_cv_shared_from(cv))
+    if (state->weights_at == 0 || state->weights_at - 1 < shared_from(cv))
         state->weights_at = nuc_cv_weights_ref(cv, data->data, data->size).offset + 1;
     return (struct nuc_mc_ref){nuc_mc_where(NUC_MC_WEIGHTS, 0), state->weights_at - 1 + (uint32_t)place.layout.at};
 }

@@ -29,7 +29,7 @@ static void row_major(const struct nuc_lt_tensor *t, int64_t *stride)
     }
 }
 
-/* Strides of the result where it lies. nuc_cv_writes_rows() has made sure that there are such. */
+/* Strides of the result where it lies. convert_view.c has made sure that there are such. */
 static void out_strides(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t *stride)
 {
     struct nuc_cv_place place = nuc_cv_place(cv, n->output);

@@ -122,9 +122,6 @@ bool nuc_cv_compose(struct nuc_cv_layout *layout, int64_t bytes, const struct nu
 bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout,
                     int64_t *stride);
 
-/* Whether the node's kernel can write its result in rows of that many bytes. */
-bool nuc_cv_writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row);
-
 /* The layout of operand `i` of a concatenation inside the result. */
 struct nuc_cv_layout nuc_cv_concat_part(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i);
 
@@ -162,9 +159,6 @@ bool nuc_cv_binary_shape(const struct nuc_cv *cv, const struct nuc_cv_node *n, i
 
 /* convert_merge.c: tables, merged pads and activations, aliases. */
 void nuc_cv_merge(struct nuc_cv *cv);
-
-/* Bytes that a constant may be shared from: with fetching, those of the current node. */
-size_t nuc_cv_shared_from(const struct nuc_cv *cv);
 
 /* convert_fetch.c: puts the copies of weights between the calls. Returns the bytes of the staging buffer. */
 uint32_t nuc_cv_add_fetches(struct nuc_cv *cv);

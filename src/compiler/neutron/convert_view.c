@@ -99,7 +99,8 @@ static enum row_kind row_kind(int32_t code)
     return ROWS_NONE;
 }
 
-bool nuc_cv_writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row)
+/* Whether the node's kernel can write its result in rows of that many bytes. */
+static bool writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row)
 {
     const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
     struct nuc_cv_layout layout = {0, row, row};
@@ -205,7 +206,7 @@ static int32_t place_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32
     if (t < 0 || t == y.holder)
         return -1;
     const struct nuc_cv_node *producer = &cv->nodes[cv->tensors[t].producer];
-    if (composed.row > 0 && (producer->output != t || !nuc_cv_writes_rows(cv, producer, composed.row)))
+    if (composed.row > 0 && (producer->output != t || !writes_rows(cv, producer, composed.row)))
         return -1;
     cv->tensors[t].alias = n->output;
     cv->tensors[t].inside = part;

@@ -117,10 +117,3 @@ const struct nuc_out_variant *nuc_out_variant(enum nuc_op op)
 {
     return op < NUC_OP_COUNT && out_variants[op].name != NULL ? &out_variants[op] : NULL;
 }
-
-const char *nuc_program_operator_name(enum nuc_op op)
-{
-    const struct nuc_out_variant *variant = nuc_out_variant(op);
-
-    return variant != NULL ? variant->name : NULL;
-}

@@ -62,7 +62,4 @@ struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_
 /* ExecuTorch's number of an element type, or -1. */
 int nuc_scalar_type(enum nuc_dtype dtype);
 
-/* "aten::add.out" and the like, or NULL when the operator cannot be written. For tables of supported operators. */
-const char *nuc_program_operator_name(enum nuc_op op);
-
 #endif

@@ -187,11 +187,6 @@ const struct nuc_pattern *nuc_pattern_of(enum nuc_op op)
     return &patterns[op];
 }
 
-bool nuc_quantize_has_op(enum nuc_op op)
-{
-    return patterns[op].form != NUC_FORM_NONE;
-}
-
 /* ---- conditions ---- */
 
 /* Positions of the bounds of hardtanh and clamp. */

@@ -97,7 +97,4 @@ struct nuc_observation {
 size_t nuc_quantize_n_observations(const struct nuc_calibration *c);
 void nuc_quantize_observation(struct nuc_calibration *c, size_t index, struct nuc_observation *out);
 
-/* Whether annotation has a row for the operator, for the completeness test over ops.def. */
-bool nuc_quantize_has_op(enum nuc_op op);
-
 #endif

@@ -14,7 +14,9 @@ function(npusim_vector name)
     set(NPUSIM_VECTOR_OBJECTS ${NPUSIM_VECTOR_OBJECTS} $<TARGET_OBJECTS:npusim_${name}> PARENT_SCOPE)
 endfunction()
 
-npusim_vector(vector SOURCES vector_depthwise.c vector_host.c vector_pack.c vector_plan.c vector_product.c vector_run.c vector_threads.c vector_window.c)
+npusim_vector(vector SOURCES
+    vector_depthwise.c vector_host.c vector_pack.c vector_plan.c vector_product.c vector_run.c vector_threads.c
+    vector_window.c)
 target_link_libraries(nuc_npusim PUBLIC Threads::Threads)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     npusim_vector(avx2 SOURCES host_x86_avx2.c FLAGS -mavx2)
