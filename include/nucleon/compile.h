@@ -108,6 +108,7 @@ struct nuc_options {
     const char *extra_flags;           /* told in the program's compile spec compile_flags; NULL: "" */
     const char *dump_kernel_selection; /* C file nuc_compile_file() writes with the NPU kernels needed; NULL: none */
     unsigned converter_timeout;        /* seconds for each partition; 0: 300 */
+    bool payload_version_0;            /* payloads for runtimes that know no other: without profiles */
     bool profile;                      /* programs record the time of each kernel call and carry the kernels' names */
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;

@@ -20,6 +20,7 @@
 #define NUC_MC_MAX_IO 255            /* inputs, and outputs: the payload counts them in a byte */
 #define NUC_MC_SIZE_MASK 0x7FFFFFFFu /* of word 10: its top bit has a meaning of its own for the vendor's runtime */
 #define NUC_MC_PROFILE_RECORD 16     /* bytes a profile record */
+#define NUC_MC_LAYOUT_0 1            /* see microcode_header.h */
 #define NUC_MC_CHANNELS 2            /* copies from flash under way at once */
 #define NUC_MC_STOP_KERNEL 6         /* opCode of a profile record that ends a kernel */
 
@@ -28,6 +29,7 @@ enum nuc_mc_header_word {
     NUC_MC_WORD_MAGIC = 0,
     NUC_MC_WORD_VERSION = 1,
     NUC_MC_WORD_HEADER_SIZE = 2, /* bytes of the header: NUC_MC_HEADER_WORDS * 4 */
+    NUC_MC_WORD_LAYOUT = 3,      /* NUC_MC_LAYOUT_0: words 10 to 14 are those of payload version 0, else of 1 */
     NUC_MC_WORD_SIZE = 6,        /* bytes of the whole microcode */
     NUC_MC_WORD_WEIGHTS = 7,     /* bytes of the weights */
     NUC_MC_WORD_KERNELS = 8,     /* bytes of the kernels */

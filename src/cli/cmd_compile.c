@@ -7,6 +7,7 @@
 
 static const char *const on_off[] = {"on", "off", NULL};
 static const char *const segment_modes[] = {"inline", "segment", NULL};
+static const char *const payload_versions[] = {"1", "0", NULL};
 static const char *const io_types[] = {"float", "int8", NULL};
 
 struct compile_flags {
@@ -14,6 +15,7 @@ struct compile_flags {
     unsigned converter_timeout, memory_budget;
     bool plan_delegate_scratch;
     bool timings, fetch, profile;
+    int payload_version;
     int format_conversion, delegate_data, io;
     struct cli_partition_flags partition;
     struct cli_quantize_flags quantize;
@@ -37,6 +39,7 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     o->memory_budget = f->memory_budget;
     o->plan_delegate_scratch = f->plan_delegate_scratch;
     o->profile = f->profile;
+    o->payload_version_0 = f->payload_version == 1;
     o->dump_kernel_selection = f->kernels;
     o->extra_flags = f->extra_flags;
     o->fetch_constants_to_sram = f->fetch;
@@ -139,6 +142,8 @@ int cli_compile(int argc, char **argv)
          "write the table of the NPU kernels needed, to link instead of the driver's", NULL},
         {"--extra-flags", NULL, CLI_STRING, &f.extra_flags, "FLAGS", "told in the program's compile spec compile_flags",
          NULL},
+        {"--payload-version", NULL, CLI_CHOICE, &f.payload_version, "1|0",
+         "of the NPU payload (default 1); 0: for older runtimes of the driver, without profiles", payload_versions},
         {"--profile", NULL, CLI_FLAG, &f.profile, NULL,
          "the program records the time of each NPU kernel: see 'nucleon run --profile'", NULL},
         {"--dump-after", NULL, CLI_STRING, &f.dump_after, "STAGE", "print the graph after a stage ('all': after each)",

@@ -1,7 +1,7 @@
 /* Header, tables and list of records of a program. */
 #include <string.h>
 
-#include "base/span.h"
+#include "base/microcode_header.h"
 #include "npu.h"
 
 static uint32_t word(const uint8_t *microcode, uint32_t index)
@@ -14,7 +14,7 @@ static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, 
 {
     uint64_t size = word(mc, NUC_MC_WORD_SIZE);
     uint64_t io = word(mc, NUC_MC_WORD_IO_OFFSET), calls = word(mc, NUC_MC_WORD_CALLS_OFFSET);
-    uint32_t n_in = word(mc, NUC_MC_WORD_INPUTS), n_out = word(mc, NUC_MC_WORD_OUTPUTS);
+    const struct nuc_mc_buffers b = nuc_mc_buffers_of(mc, nuc_mc_payload_version(mc));
 
     *detail = NUC_MC_WORD_HEADER_SIZE;
     if (word(mc, NUC_MC_WORD_HEADER_SIZE) != NUC_MC_HEADER_WORDS * 4)
@@ -23,22 +23,22 @@ static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, 
     if (size < NUC_MC_HEADER_WORDS * 4 || size % 4 != 0)
         return NPU_BAD_LAYOUT;
     *detail = NUC_MC_WORD_INPUTS;
-    if (n_in > NUC_MC_MAX_IO || n_out > NUC_MC_MAX_IO)
+    if (b.n_inputs > NUC_MC_MAX_IO || b.n_outputs > NUC_MC_MAX_IO)
         return NPU_BAD_LAYOUT;
     *detail = NUC_MC_WORD_IO_OFFSET;
-    if (io % 4 != 0 || io < NUC_MC_HEADER_WORDS * 4 || io + ((uint64_t)n_in + n_out) * 4 > size)
+    if (io % 4 != 0 || io < NUC_MC_HEADER_WORDS * 4 || io + ((uint64_t)b.n_inputs + b.n_outputs) * 4 > size)
         return NPU_BAD_LAYOUT;
     *detail = NUC_MC_WORD_CALLS_OFFSET;
     if (calls % 4 != 0 || calls < NUC_MC_HEADER_WORDS * 4 || calls > size)
         return NPU_BAD_LAYOUT;
-    npu->n_inputs = n_in;
-    npu->n_outputs = n_out;
+    npu->n_inputs = b.n_inputs;
+    npu->n_outputs = b.n_outputs;
     npu->n_calls = word(mc, NUC_MC_WORD_CALLS);
     npu->scratch_size = word(mc, NUC_MC_WORD_SCRATCH);
-    npu->profile_size = word(mc, NUC_MC_WORD_PROFILE) & NUC_MC_SIZE_MASK;
-    npu->debug_size = word(mc, NUC_MC_WORD_DEBUG);
+    npu->profile_size = b.profile;
+    npu->debug_size = b.debug;
     npu->weights_size = word(mc, NUC_MC_WORD_WEIGHTS);
-    npu->staging_size = word(mc, NUC_MC_WORD_PREFETCH);
+    npu->staging_size = b.prefetch;
     npu->readable_end = npu->staging_size == 0 ? npu->weights_size : 0;
     npu->io_sizes = mc + io;
     npu->calls = mc + calls;

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "base/microcode.h"
+#include "base/microcode_header.h"
 #include "base/span.h"
 #include "nucleon/NeutronDriver.h"
 #include "nucleon/runtime.h"
@@ -65,13 +65,13 @@ static bool read_counts(struct nuc_span payload, struct neutron_state *s, uint8_
 /* Sizes out of the microcode's header words, whose places depend on the payload version. */
 static bool read_words(const uint8_t *m, uint8_t version, struct neutron_state *s)
 {
-    uint32_t inputs_at = version == 0 ? 11 : 13;
+    const struct nuc_mc_buffers b = nuc_mc_buffers_of(m, version);
 
-    s->scratch = word(m, 9);
-    s->profile = version == 0 ? 0 : word(m, 10) & NUC_MC_SIZE_MASK;
-    s->debug = version == 0 ? 0 : word(m, 11);
-    s->prefetch = version == 0 ? word(m, 10) & NUC_MC_SIZE_MASK : word(m, 12);
-    return word(m, inputs_at) == s->n_inputs && word(m, inputs_at + 1) == s->n_outputs;
+    s->scratch = word(m, NUC_MC_WORD_SCRATCH);
+    s->profile = b.profile;
+    s->debug = b.debug;
+    s->prefetch = b.prefetch;
+    return b.n_inputs == s->n_inputs && b.n_outputs == s->n_outputs;
 }
 
 /* Our own microcode lists the sizes of its inputs and outputs; the runtime holds the tensors against them. */
@@ -106,7 +106,7 @@ static enum nuc_status parse(const uint8_t *processed, size_t size, struct neutr
         return bad(detail, NUC_TEXT("the payload holds no Neutron microcode"));
     if (version > 1)
         return bad(detail, NUC_TEXT("the payload version is unknown"));
-    if (version == 0 && word(rest.data, NUC_MC_WORD_VERSION) == NUC_MC_VERSION)
+    if (word(rest.data, NUC_MC_WORD_VERSION) == NUC_MC_VERSION && version != nuc_mc_payload_version(rest.data))
         return bad(detail, NUC_TEXT("the payload version is not that of its microcode"));
     if (!read_words(rest.data, version, s))
         return bad(detail, NUC_TEXT("payload and microcode disagree about inputs and outputs"));

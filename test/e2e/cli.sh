@@ -235,6 +235,11 @@ good "evaluate with int8 borders" "$nucleon" evaluate int8.pte --dataset "$digit
 good "inspect int8 borders" "$nucleon" inspect int8.pte
 holds "the program takes and gives int8, and nothing is left to the CPU" \
     'grep -q "%0: int8" out && ! grep -q "quantize_per_tensor" out && grep -q "input0_scale" out'
+good "payload version 0" "$nucleon" compile "$digits/digits.pt2" --payload-version 0 --calibration "$digits/calibration.npz" -o v0.pte
+good "run payload version 0" "$nucleon" run v0.pte --input "$digits/test.npz" --output v0.npz
+holds "the payload version changes no result" 'cmp -s v0.npz inline.npz'
+good "inspect payload version 0" "$nucleon" inspect v0.pte --disassemble
+holds "the version and its header are shown" 'grep -q "payload version 0" out && grep -q "1 inputs, 1 outputs" out'
 mkdir parts
 good "intermediates" "$nucleon" compile "$digits/digits.pt2" --intermediates-dir parts \
     --calibration "$digits/calibration.npz" -o parts.pte

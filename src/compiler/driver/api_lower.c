@@ -178,6 +178,7 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
     const struct nuc_convert_options convert = {
         .costs = options.target->npu,
         .fetch_constants = c->options.fetch_constants_to_sram,
+        .payload_version_0 = c->options.payload_version_0,
         .pool_borders = c->options.plan_delegate_scratch,
         .profile = c->options.profile,
         .names = c->options.profile ? handle_names(m->graph) : NULL,

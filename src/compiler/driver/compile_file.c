@@ -49,6 +49,12 @@ static struct nuc_model *quantized_model(struct compile_call *call)
     return nuc_stage_convert(prepared);
 }
 
+static void check_payload_version(struct nuc_compiler *c)
+{
+    if (c->options.payload_version_0 && c->options.profile)
+        nuc_fail(c->cx, NUC_BAD_USAGE, "--payload-version 0 has no place for profiles: leave --profile out");
+}
+
 static void compile(struct nuc_context *cx, void *arg)
 {
     struct compile_call *call = arg;
@@ -58,6 +64,7 @@ static void compile(struct nuc_context *cx, void *arg)
     nuc_target_find(cx, c->options.target);
     c->options.converter_flavor = nuc_flavor_find(cx, c->options.converter_flavor)->name;
     check_stage_name(c);
+    check_payload_version(c);
 
     struct nuc_model *quantized = quantized_model(call);
     struct nuc_model *partitioned = nuc_stage_partition(quantized);

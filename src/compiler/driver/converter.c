@@ -181,13 +181,14 @@ static struct nuc_converted convert_here(struct nuc_compiler *c, const char *tag
 {
     struct nuc_neutron_image *image = nuc_convert_litert(c->cx, m, options);
 
-    if (c->options.intermediates_dir != NULL) {
+    /* Containers are written in the form of version 1. */
+    if (c->options.intermediates_dir != NULL && !c->options.payload_version_0) {
         const struct nuc_target *target = nuc_target_find(c->cx, c->options.target);
         write_container(c, tag, nuc_lt_write(nuc_container_wrap(c->cx, m, image, target)));
     }
     return (struct nuc_converted){
         .image = image,
-        .version = 1,
+        .version = c->options.payload_version_0 ? 0 : 1,
         .input_map = same_order(c->cx, image->n_inputs),
         .output_map = same_order(c->cx, image->n_outputs),
         .is_ours = true,

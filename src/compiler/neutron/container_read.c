@@ -1,7 +1,7 @@
 /* NeutronGraph operators of untrusted models. */
 #include <string.h>
 
-#include "base/microcode.h"
+#include "base/microcode_header.h"
 #include "compiler/litert/flexbuffer.h"
 #include "compiler/neutron/container.h"
 #include "compiler/neutron/disassemble.h"
@@ -39,7 +39,7 @@ static uint32_t word(struct nuc_span microcode, uint32_t index)
 static void read_header(struct nuc_neutron_graph *n)
 {
     struct nuc_span mc = n->microcode;
-    bool old = n->form == 0;
+    const struct nuc_mc_buffers b = nuc_mc_buffers_of(mc.data, n->form);
 
     n->header = (struct nuc_container_header){
         .version = word(mc, NUC_MC_WORD_VERSION),
@@ -47,11 +47,11 @@ static void read_header(struct nuc_neutron_graph *n)
         .weights = word(mc, NUC_MC_WORD_WEIGHTS),
         .kernels = word(mc, NUC_MC_WORD_KERNELS),
         .scratch = word(mc, NUC_MC_WORD_SCRATCH),
-        .profile = old ? 0 : word(mc, NUC_MC_WORD_PROFILE) & NUC_MC_SIZE_MASK,
-        .debug = old ? 0 : word(mc, NUC_MC_WORD_DEBUG),
-        .prefetch = word(mc, old ? NUC_MC_WORD_PROFILE : NUC_MC_WORD_PREFETCH),
-        .n_inputs = word(mc, old ? 11 : NUC_MC_WORD_INPUTS),
-        .n_outputs = word(mc, old ? 12 : NUC_MC_WORD_OUTPUTS),
+        .profile = b.profile,
+        .debug = b.debug,
+        .prefetch = b.prefetch,
+        .n_inputs = b.n_inputs,
+        .n_outputs = b.n_outputs,
     };
 }
 
@@ -73,8 +73,9 @@ static void find_form(struct nuc_context *cx, const struct nuc_lt_model *m, stru
             cx,
             "its header fits no known version: %u inputs and %u outputs (%u and %u as version 0) for an operator "
             "with %u and %u",
-            word(n->microcode, NUC_MC_WORD_INPUTS), word(n->microcode, NUC_MC_WORD_OUTPUTS), word(n->microcode, 11),
-            word(n->microcode, 12), op->n_inputs, op->n_outputs));
+            word(n->microcode, NUC_MC_WORD_INPUTS), word(n->microcode, NUC_MC_WORD_OUTPUTS),
+            word(n->microcode, NUC_MC_WORD_INPUTS_0), word(n->microcode, NUC_MC_WORD_OUTPUTS_0), op->n_inputs,
+            op->n_outputs));
 }
 
 /* The runtime finds the blocks by the header's sizes, each padded to 16 bytes. */

@@ -413,6 +413,17 @@ static struct nuc_span names_table(struct nuc_cv *cv, const struct nuc_convert_o
     return nuc_kernel_names_write(cv->cx, nuc_cv_call_names(cv, options), cv->n_calls, (uint32_t)at);
 }
 
+/* The words of an older header, and a note of it: nothing else differs. */
+static void lay_out_header_0(uint8_t *mc, uint32_t staging_size, const struct nuc_lt_subgraph *g)
+{
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_LAYOUT, NUC_MC_LAYOUT_0);
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_PREFETCH_0, staging_size);
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_INPUTS_0, g->n_inputs);
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_OUTPUTS_0, g->n_outputs);
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_INPUTS, 0);
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_OUTPUTS, 0);
+}
+
 /* Header, sizes of inputs and outputs, records, names. */
 static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options *options,
                             struct nuc_neutron_image *image)
@@ -443,6 +454,8 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
 
     for (uint32_t i = 0; i < NUC_MC_HEADER_WORDS; i++)
         nuc_store_u32(mc + i * 4, header[i]);
+    if (options != NULL && options->payload_version_0)
+        lay_out_header_0(mc, image->staging_size, g);
     for (uint32_t i = 0; i < g->n_inputs; i++)
         nuc_store_u32(mc + io + i * 4, (uint32_t)nuc_cv_bytes(cv, g->inputs[i]));
     for (uint32_t i = 0; i < g->n_outputs; i++)

@@ -3,7 +3,7 @@
 #define NUC_NEUTRON_CONVERT_PRIVATE_H
 
 #include "base/fixed_point.h"
-#include "base/microcode.h"
+#include "base/microcode_header.h"
 #include "compiler/neutron/convert.h"
 
 /* Space of an operand that stands for tensor `where >> 8` until addresses are known. */

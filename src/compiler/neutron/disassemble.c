@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/microcode.h"
+#include "base/microcode_header.h"
 #include "compiler/neutron/kernel_names.h"
 
 enum field_kind { FIELD_REF, FIELD_INT, FIELD_DIMS };
@@ -125,19 +125,20 @@ static bool print_call(struct nuc_text *out, struct nuc_span microcode, uint32_t
 
 static void print_header(struct nuc_text *out, struct nuc_span m)
 {
+    const struct nuc_mc_buffers b = nuc_mc_buffers_of(m.data, nuc_mc_payload_version(m.data));
+
     nuc_text_addf(out,
                   "microcode version 0x%08x: %u bytes, weights %u, kernels %u, scratch %u, profile %u, debug %u, "
                   "prefetch %u; %u inputs, %u outputs, %u calls\n",
                   word(m, NUC_MC_WORD_VERSION), word(m, NUC_MC_WORD_SIZE), word(m, NUC_MC_WORD_WEIGHTS),
-                  word(m, NUC_MC_WORD_KERNELS), word(m, NUC_MC_WORD_SCRATCH),
-                  word(m, NUC_MC_WORD_PROFILE) & NUC_MC_SIZE_MASK, word(m, NUC_MC_WORD_DEBUG),
-                  word(m, NUC_MC_WORD_PREFETCH), word(m, NUC_MC_WORD_INPUTS), word(m, NUC_MC_WORD_OUTPUTS),
-                  word(m, NUC_MC_WORD_CALLS));
+                  word(m, NUC_MC_WORD_KERNELS), word(m, NUC_MC_WORD_SCRATCH), b.profile, b.debug, b.prefetch,
+                  b.n_inputs, b.n_outputs, word(m, NUC_MC_WORD_CALLS));
 }
 
 static void print_sizes(struct nuc_text *out, struct nuc_span m)
 {
-    uint32_t n_in = word(m, NUC_MC_WORD_INPUTS), n_out = word(m, NUC_MC_WORD_OUTPUTS);
+    const struct nuc_mc_buffers b = nuc_mc_buffers_of(m.data, nuc_mc_payload_version(m.data));
+    uint32_t n_in = b.n_inputs, n_out = b.n_outputs;
     struct nuc_span sizes;
 
     if (!nuc_span_slice(m, word(m, NUC_MC_WORD_IO_OFFSET), ((uint64_t)n_in + n_out) * 4, &sizes)) {

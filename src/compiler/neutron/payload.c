@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/microcode.h"
+#include "base/microcode_header.h"
 
 #define ALIGNMENT NUC_MC_ALIGNMENT
 
@@ -95,14 +95,14 @@ static void check_parsed(struct nuc_context *cx, const char *file, const struct 
 /* Microcode and weights by the sizes in the microcode's header, kernels up to the end. */
 static void read_blocks(struct nuc_context *cx, const char *file, struct nuc_span rest, struct nuc_payload *p)
 {
-    uint32_t counts = p->version == 0 ? 11 : NUC_MC_WORD_INPUTS;
     size_t words = p->version == 0 ? MIN_WORDS_0 : MIN_WORDS_1;
 
     if (rest.size < words * 4 || word(rest, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the payload holds no Neutron microcode behind its header", file);
-    if (word(rest, counts) != p->n_inputs || word(rest, counts + 1) != p->n_outputs)
+    const struct nuc_mc_buffers b = nuc_mc_buffers_of(rest.data, p->version);
+    if (b.n_inputs != p->n_inputs || b.n_outputs != p->n_outputs)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the microcode has %u inputs and %u outputs, the payload %u and %u", file,
-                 word(rest, counts), word(rest, counts + 1), p->n_inputs, p->n_outputs);
+                 b.n_inputs, b.n_outputs, p->n_inputs, p->n_outputs);
     uint64_t microcode = word(rest, NUC_MC_WORD_SIZE), weights = word(rest, NUC_MC_WORD_WEIGHTS);
     uint64_t weights_at = (microcode + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     uint64_t kernels_at = weights_at + (weights + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -140,14 +140,12 @@ struct nuc_payload nuc_payload_parse(struct nuc_context *cx, const char *file, s
 
 struct nuc_payload_sizes nuc_payload_sizes_of(const struct nuc_payload *p)
 {
-    struct nuc_payload_sizes sizes = {.scratch = word(p->microcode, NUC_MC_WORD_SCRATCH)};
+    const struct nuc_mc_buffers b = nuc_mc_buffers_of(p->microcode.data, p->version);
 
-    if (p->version == 0) {
-        sizes.prefetch = word(p->microcode, NUC_MC_WORD_PROFILE);
-        return sizes;
-    }
-    sizes.profile = word(p->microcode, NUC_MC_WORD_PROFILE) & NUC_MC_SIZE_MASK;
-    sizes.debug = word(p->microcode, NUC_MC_WORD_DEBUG);
-    sizes.prefetch = word(p->microcode, NUC_MC_WORD_PREFETCH);
-    return sizes;
+    return (struct nuc_payload_sizes){
+        .scratch = word(p->microcode, NUC_MC_WORD_SCRATCH),
+        .profile = b.profile,
+        .debug = b.debug,
+        .prefetch = b.prefetch,
+    };
 }
