@@ -15,6 +15,8 @@ struct tensor {
     enum order order;
     uint32_t rank;
     int32_t channels; /* size of dimension 1, or 0 */
+    int64_t elements;
+    bool reordered; /* channels-last, and its bytes lie otherwise than contiguous ones */
 };
 
 struct lint {
@@ -67,6 +69,16 @@ static struct nuc_fb_table value_at(struct lint *l, uint32_t index)
     return nuc_fb_vec_table(&l->r, values, index);
 }
 
+/* The product of the sizes from dimension `from` on; beyond 2^32 it says no more than that. */
+static int64_t count_elements(struct lint *l, struct nuc_fb_vector sizes, uint32_t from)
+{
+    int64_t n = 1;
+
+    for (uint32_t i = from; i < sizes.count && n < INT64_C(1) << 32; i++)
+        n *= nuc_fb_vec_i32(&l->r, sizes, i);
+    return n;
+}
+
 static bool read_tensor(struct lint *l, uint32_t index, struct tensor *out)
 {
     struct nuc_fb_table value = value_at(l, index);
@@ -79,7 +91,9 @@ static bool read_tensor(struct lint *l, uint32_t index, struct tensor *out)
         .order = order_of(l, nuc_fb_vec(&l->r, t, NUC_TENSOR_DIM_ORDER, 1)),
         .rank = sizes.count,
         .channels = sizes.count > 1 ? nuc_fb_vec_i32(&l->r, sizes, 1) : 0,
+        .elements = count_elements(l, sizes, 0),
     };
+    out->reordered = out->order == ORDER_CHANNELS_LAST && out->channels > 1 && count_elements(l, sizes, 2) > 1;
     check(l);
     return true;
 }
@@ -100,45 +114,59 @@ static struct nuc_fb_vector take_args(struct lint *l, struct nuc_fb_table t, int
 /* ---- kernels ---- */
 
 /* Which tensors of a call a portable kernel compares; the out tensor is the last one. */
-enum rule { RULE_FIRST_AND_OUT, RULE_ALL, RULE_CONTIGUOUS_FIRST, RULE_NONE };
+enum rule {
+    RULE_FIRST_AND_OUT,
+    RULE_BROADCAST,     /* all; operands of other sizes than the result are read as if contiguous */
+    RULE_AS_CONTIGUOUS, /* all; they are read as if contiguous */
+    RULE_CONTIGUOUS_FIRST,
+    RULE_NONE
+};
 
 static const struct {
     const char *name;
     enum rule rule;
+    uint32_t dim_argument; /* a kernel that works along dimension 0 reads memory right in any order; 0: it has none */
 } rules[] = {
-    {"aten::add", RULE_ALL},
-    {"aten::sub", RULE_ALL},
-    {"aten::mul", RULE_ALL},
-    {"aten::div", RULE_ALL},
-    {"aten::maximum", RULE_ALL},
-    {"aten::minimum", RULE_ALL},
-    {"aten::where", RULE_ALL},
-    {"aten::split_copy", RULE_ALL},
-    {"aten::split_with_sizes_copy", RULE_ALL},
-    {"aten::unbind_copy", RULE_ALL},
-    {"aten::_adaptive_avg_pool2d", RULE_CONTIGUOUS_FIRST},
-    {"aten::addmm", RULE_CONTIGUOUS_FIRST},
-    {"aten::amax", RULE_CONTIGUOUS_FIRST},
-    {"aten::amin", RULE_CONTIGUOUS_FIRST},
-    {"aten::as_strided_copy", RULE_CONTIGUOUS_FIRST},
-    {"aten::avg_pool2d", RULE_CONTIGUOUS_FIRST},
-    {"aten::bmm", RULE_CONTIGUOUS_FIRST},
-    {"aten::expand_copy", RULE_CONTIGUOUS_FIRST},
-    {"aten::index", RULE_CONTIGUOUS_FIRST},
-    {"aten::index_select", RULE_CONTIGUOUS_FIRST},
-    {"aten::mean", RULE_CONTIGUOUS_FIRST},
-    {"aten::mm", RULE_CONTIGUOUS_FIRST},
-    {"aten::native_group_norm", RULE_CONTIGUOUS_FIRST},
-    {"aten::native_layer_norm", RULE_CONTIGUOUS_FIRST},
-    {"aten::pixel_shuffle", RULE_CONTIGUOUS_FIRST},
-    {"aten::reflection_pad2d", RULE_CONTIGUOUS_FIRST},
-    {"aten::repeat", RULE_CONTIGUOUS_FIRST},
-    {"aten::squeeze_copy", RULE_CONTIGUOUS_FIRST},
-    {"aten::sum", RULE_CONTIGUOUS_FIRST},
-    {"aten::t_copy", RULE_CONTIGUOUS_FIRST},
-    {"aten::view_copy", RULE_CONTIGUOUS_FIRST},
-    /* Takes a list whose tensors may differ. */
-    {"aten::cat", RULE_NONE},
+    {"aten::add", RULE_BROADCAST, 0},
+    {"aten::sub", RULE_BROADCAST, 0},
+    {"aten::mul", RULE_BROADCAST, 0},
+    {"aten::div", RULE_BROADCAST, 0},
+    {"aten::maximum", RULE_BROADCAST, 0},
+    {"aten::minimum", RULE_BROADCAST, 0},
+    {"aten::where", RULE_BROADCAST, 0},
+    {"aten::copy", RULE_BROADCAST, 0},
+    {"aten::cat", RULE_AS_CONTIGUOUS, 1},
+    {"aten::split_copy", RULE_AS_CONTIGUOUS, 2},
+    {"aten::split_with_sizes_copy", RULE_AS_CONTIGUOUS, 2},
+    {"aten::slice_copy", RULE_AS_CONTIGUOUS, 1},
+    {"aten::slice_scatter", RULE_AS_CONTIGUOUS, 2},
+    {"aten::constant_pad_nd", RULE_AS_CONTIGUOUS, 0},
+    {"aten::permute_copy", RULE_AS_CONTIGUOUS, 0},
+    {"aten::_softmax", RULE_AS_CONTIGUOUS, 1},
+    {"aten::_log_softmax", RULE_AS_CONTIGUOUS, 1},
+    {"aten::unbind_copy", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::_adaptive_avg_pool2d", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::_native_batch_norm_legit_no_training", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::addmm", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::amax", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::amin", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::as_strided_copy", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::avg_pool2d", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::bmm", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::expand_copy", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::index", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::index_select", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::mean", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::mm", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::native_group_norm", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::native_layer_norm", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::pixel_shuffle", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::reflection_pad2d", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::repeat", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::squeeze_copy", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::sum", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::t_copy", RULE_CONTIGUOUS_FIRST, 0},
+    {"aten::view_copy", RULE_CONTIGUOUS_FIRST, 0},
 };
 
 static bool begins(const char *text, const char *with)
@@ -146,17 +174,24 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Kernels outside kernels/portable take any dim order. */
-static enum rule rule_of(const char *name)
+/* What the tensors the rule looks at are like. */
+struct seen {
+    uint32_t orders[3];
+    uint32_t n;       /* tensor arguments */
+    bool reordered;   /* one has bytes in another order than contiguous ones */
+    bool mixed;       /* operands of several elements differ in their number */
+    int64_t elements; /* the most of a tensor so far */
+};
+
+static void see(struct seen *s, const struct tensor *t)
 {
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (strcmp(name, rules[i].name) == 0)
-            return rules[i].rule;
-    }
-    return begins(name, "aten::") ? RULE_FIRST_AND_OUT : RULE_NONE;
+    s->orders[t->order]++;
+    s->reordered = s->reordered || t->reordered;
+    s->mixed = s->mixed || (t->elements > 1 && s->elements > 1 && t->elements != s->elements);
+    s->elements = t->elements > s->elements ? t->elements : s->elements;
 }
 
-static void count_list(struct lint *l, uint32_t index, uint32_t counts[3])
+static void see_list(struct lint *l, uint32_t index, struct seen *s)
 {
     struct nuc_fb_table value = value_at(l, index);
     struct tensor t;
@@ -166,29 +201,84 @@ static void count_list(struct lint *l, uint32_t index, uint32_t counts[3])
     struct nuc_fb_vector items = take_args(l, nuc_fb_sub(&l->r, value, NUC_EVALUE_VALUE), 0);
     for (uint32_t i = 0; i < items.count; i++) {
         if (read_tensor(l, (uint32_t)nuc_fb_vec_i32(&l->r, items, i), &t))
-            counts[t.order]++;
+            see(s, &t);
     }
 }
 
-/* The orders of the tensors the rule looks at. */
-static void count_orders(struct lint *l, struct nuc_fb_vector args, enum rule rule, uint32_t counts[3])
+static bool looks_at_all(enum rule rule)
 {
-    struct tensor t, last = {ORDER_CONTIGUOUS, 0, 0};
-    uint32_t n = 0;
+    return rule == RULE_BROADCAST || rule == RULE_AS_CONTIGUOUS;
+}
+
+static struct seen see_arguments(struct lint *l, struct nuc_fb_vector args, enum rule rule)
+{
+    struct tensor t, last = {.order = ORDER_CONTIGUOUS};
+    struct seen s = {.n = 0};
 
     for (uint32_t i = 0; i < args.count && rule != RULE_NONE; i++) {
         uint32_t index = (uint32_t)nuc_fb_vec_i32(&l->r, args, i);
-        if (rule == RULE_ALL)
-            count_list(l, index, counts);
+        if (looks_at_all(rule))
+            see_list(l, index, &s);
         if (!read_tensor(l, index, &t))
             continue;
-        if (n == 0 || rule == RULE_ALL)
-            counts[t.order]++;
+        if (s.n == 0 || looks_at_all(rule))
+            see(&s, &t);
         last = t;
-        n++;
+        s.n++;
     }
-    if (n > 1 && rule == RULE_FIRST_AND_OUT)
-        counts[last.order]++;
+    if (s.n > 1 && rule == RULE_FIRST_AND_OUT)
+        see(&s, &last);
+    check(l);
+    return s;
+}
+
+/* Whether the call works along dimension 0, in front of which nothing is in any order. */
+static bool along_first(struct lint *l, struct nuc_fb_vector args, uint32_t argument)
+{
+    if (argument == 0 || argument >= args.count)
+        return false;
+    struct nuc_fb_table value = value_at(l, (uint32_t)nuc_fb_vec_i32(&l->r, args, argument));
+    return nuc_fb_u8(&l->r, value, NUC_EVALUE_TYPE, 0) == NUC_VALUE_INT &&
+           nuc_fb_i64(&l->r, nuc_fb_sub(&l->r, value, NUC_EVALUE_VALUE), 0, 0) == 0;
+}
+
+/* Row of `rules`, or the number of rows. */
+static size_t row_of(const char *name)
+{
+    size_t i = 0;
+
+    while (i < sizeof rules / sizeof rules[0] && strcmp(name, rules[i].name) != 0)
+        i++;
+    return i;
+}
+
+static void lint_orders(struct lint *l, const char *name, struct nuc_fb_vector args)
+{
+    size_t row = row_of(name);
+    bool listed = row < sizeof rules / sizeof rules[0];
+    /* Kernels outside kernels/portable take any dim order. */
+    enum rule rule = listed ? rules[row].rule : begins(name, "aten::") ? RULE_FIRST_AND_OUT : RULE_NONE;
+    struct seen s = see_arguments(l, args, rule);
+
+    if (s.orders[ORDER_OTHER] > 0)
+        found(l, name, "has a tensor whose dim order is neither contiguous nor channels-last");
+    else if (s.orders[ORDER_CONTIGUOUS] > 0 && s.orders[ORDER_CHANNELS_LAST] > 0)
+        found(l, name, "has contiguous and channels-last tensors: its portable kernel takes one dim order");
+    else if (s.orders[ORDER_CHANNELS_LAST] > 0 && rule == RULE_CONTIGUOUS_FIRST)
+        found(l, name, "has channels-last tensors: its portable kernel takes contiguous ones");
+    else if (s.reordered && rule == RULE_AS_CONTIGUOUS && !along_first(l, args, rules[row].dim_argument))
+        found(l, name, "has channels-last tensors: its portable kernel reads them as contiguous, the result is wrong");
+    else if (s.reordered && rule == RULE_BROADCAST && s.mixed)
+        found(l, name, "broadcasts channels-last tensors: its portable kernel gives a wrong result");
+}
+
+/* The portable kernel convolves over 1 or 2 dimensions. */
+static bool is_wide_convolution(struct lint *l, const char *name, struct nuc_fb_vector args)
+{
+    struct tensor t;
+
+    return strcmp(name, "aten::convolution") == 0 && args.count > 0 &&
+           read_tensor(l, (uint32_t)nuc_fb_vec_i32(&l->r, args, 0), &t) && t.rank != 3 && t.rank != 4;
 }
 
 static void lint_kernel(struct lint *l, struct nuc_fb_table call)
@@ -196,22 +286,17 @@ static void lint_kernel(struct lint *l, struct nuc_fb_table call)
     struct nuc_fb_vector operators = nuc_fb_vec(&l->r, l->plan, NUC_PLAN_OPERATORS, 4);
     struct nuc_fb_table op = nuc_fb_vec_table(&l->r, operators, nuc_fb_u32(&l->r, call, NUC_CALL_INDEX, 0));
     const char *name = nuc_fb_string(&l->r, op, NUC_OPERATOR_NAME, NULL);
-    uint32_t counts[3] = {0, 0, 0};
 
     check(l);
     if (name == NULL)
         return;
-    enum rule rule = rule_of(name);
-    count_orders(l, take_args(l, call, NUC_CALL_ARGS), rule, counts);
-    check(l);
+    struct nuc_fb_vector args = take_args(l, call, NUC_CALL_ARGS);
     if (begins(name, "nucleon::"))
         found(l, name, "is nucleon's own operator, of which ExecuTorch has no kernel");
-    if (counts[ORDER_OTHER] > 0)
-        found(l, name, "has a tensor whose dim order is neither contiguous nor channels-last");
-    else if (counts[ORDER_CONTIGUOUS] > 0 && counts[ORDER_CHANNELS_LAST] > 0)
-        found(l, name, "has contiguous and channels-last tensors: its portable kernel takes one dim order");
-    else if (counts[ORDER_CHANNELS_LAST] > 0 && rule == RULE_CONTIGUOUS_FIRST)
-        found(l, name, "has channels-last tensors: its portable kernel takes contiguous ones");
+    if (is_wide_convolution(l, name, args))
+        found(l, name, "has an input of another rank than 3 or 4, which no kernel takes");
+    lint_orders(l, name, args);
+    check(l);
 }
 
 /* ---- delegates ---- */
@@ -283,6 +368,8 @@ static void lint_delegate(struct lint *l, struct nuc_fb_table call)
     if ((size_t)(data.data - l->r.bytes.data) % 16 != 0)
         found(l, id, "its payload does not begin at a multiple of 16 bytes");
     struct nuc_payload p = nuc_payload_parse(l->cx, l->file, data);
+    if (nuc_payload_sizes_of(&p).prefetch > 0)
+        found(l, id, "fetches weights to a staging buffer, which it hands over only when built with EXTERNAL_MEM");
     lint_borders(l, &p, take_args(l, call, NUC_CALL_ARGS));
 }
 
