@@ -4,47 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance.h"
-#include "nucleon/runtime.h"
+#include "conf_run.h"
 
 /* A program in memory, and what a run of it showed. */
-struct loaded {
-    struct nuc_program program;
-    struct nuc_program_memory memory;
-    void *image;
+struct traced {
+    struct conf_loaded loaded;
     double step;   /* scale of the last dequantize */
     bool averages; /* the recorded outputs come from a float average, the kernels' average is an integer one */
 };
 
-static void *block(size_t size)
-{
-    void *memory = aligned_alloc(NUC_MEMORY_ALIGNMENT, (size + NUC_MEMORY_ALIGNMENT) & ~(size_t)15);
-
-    if (memory == NULL)
-        abort();
-    memset(memory, 0, size);
-    return memory;
-}
-
-static void *read_whole(const char *path, size_t *size)
-{
-    FILE *file = fopen(path, "rb");
-    long end = 0;
-
-    if (file == NULL)
-        return NULL;
-    if (fseek(file, 0, SEEK_END) == 0)
-        end = ftell(file);
-    rewind(file);
-    void *image = block(end > 0 ? (size_t)end : 0);
-    *size = fread(image, 1, end > 0 ? (size_t)end : 0, file);
-    fclose(file);
-    return image;
-}
-
 static void note(void *user, uint32_t instruction, const char *name, struct nuc_value *const *args, size_t n_args)
 {
-    struct loaded *l = user;
+    struct traced *l = user;
 
     (void)instruction;
     (void)n_args;
@@ -54,81 +25,25 @@ static void note(void *user, uint32_t instruction, const char *name, struct nuc_
         l->averages = true;
 }
 
-static bool load(struct loaded *l, const char *path, struct conf_report *r)
-{
-    struct nuc_program_sizes sizes;
-    struct nuc_detail detail;
-    size_t size = 0;
-
-    memset(l, 0, sizeof *l);
-    l->image = read_whole(path, &size);
-    enum nuc_status status =
-        l->image == NULL ? NUC_IO : nuc_program_sizes(l->image, size, &nuc_default_backends, &sizes, &detail);
-    if (status == NUC_OK) {
-        l->memory.state_size = sizes.state;
-        l->memory.state = block(sizes.state);
-        l->memory.temporary_size = sizes.temporary;
-        l->memory.temporary = block(sizes.temporary);
-        for (size_t i = 0; i < sizes.n_planned; i++) {
-            l->memory.planned_size[i] = sizes.planned[i];
-            l->memory.planned[i] = block(sizes.planned[i]);
-        }
-        status = nuc_program_load(&l->program, l->image, size, &l->memory, &nuc_default_kernels, &nuc_default_backends,
-                                  &detail);
-    }
-    if (status != NUC_OK)
-        conf_differ(r, "load: %s", nuc_status_name(status));
-    nuc_program_trace(&l->program, note, l);
-    return status == NUC_OK;
-}
-
-static void release(struct loaded *l)
-{
-    for (size_t i = 0; i < NUC_MAX_MEMORIES; i++)
-        free(l->memory.planned[i]);
-    free(l->memory.state);
-    free(l->memory.temporary);
-    free(l->image);
-}
-
-/* Logical order to the order of the input's dimensions in memory. */
-static void lay_out(const struct nuc_tensor *t, const float *from, float *to)
-{
-    size_t strides[NUC_MAX_RANK] = {0}, stride = 1;
-
-    for (size_t i = t->rank; i-- > 0;) {
-        strides[t->dim_order[i]] = stride;
-        stride *= (size_t)t->sizes[t->dim_order[i]];
-    }
-    for (size_t i = 0; i < stride; i++) {
-        size_t rest = i, at = 0;
-        for (size_t d = t->rank; d-- > 0;) {
-            at += rest % (size_t)t->sizes[d] * strides[d];
-            rest /= (size_t)t->sizes[d];
-        }
-        to[at] = from[i];
-    }
-}
-
-static bool run_sample(struct loaded *l, const struct nuc_tensor *in, const float *sample, struct nuc_tensor *out,
+static bool run_sample(struct traced *l, const struct nuc_tensor *in, const float *sample, struct nuc_tensor *out,
                        struct conf_report *r)
 {
-    struct nuc_detail detail;
-    float *input = block(in->bytes);
+    struct nuc_detail detail = {.message = NULL};
+    char *input = conf_block(in->bytes);
 
-    lay_out(in, sample, input);
-    enum nuc_status status = nuc_program_set_input(&l->program, 0, input, in->bytes, &detail);
+    conf_rearrange(in, (const char *)sample, input, true);
+    enum nuc_status status = nuc_program_set_input(&l->loaded.program, 0, input, in->bytes, &detail);
     if (status == NUC_OK)
-        status = nuc_program_execute(&l->program, &detail);
+        status = nuc_program_execute(&l->loaded.program, &detail);
     if (status == NUC_OK)
-        status = nuc_program_output(&l->program, 0, out);
+        status = nuc_program_output(&l->loaded.program, 0, out);
     if (status != NUC_OK)
-        conf_differ(r, "run: %s", detail.message != NULL ? detail.message : nuc_status_name(status));
+        conf_refused(r, "run", status, &detail);
     free(input);
     return status == NUC_OK;
 }
 
-static enum conf_result same_values(const struct loaded *l, const float *own, const float *expected, size_t count,
+static enum conf_result same_values(const struct traced *l, const float *own, const float *expected, size_t count,
                                     struct conf_report *r)
 {
     for (size_t i = 0; i < count; i++) {
@@ -141,13 +56,13 @@ static enum conf_result same_values(const struct loaded *l, const float *own, co
     return CONF_EQUAL;
 }
 
-static enum conf_result run_samples(struct loaded *l, const struct nuc_array_info *inputs,
+static enum conf_result run_samples(struct traced *l, const struct nuc_array_info *inputs,
                                     const struct nuc_array_info *expected, struct conf_report *r)
 {
     struct nuc_tensor in, out;
     enum conf_result result = CONF_EQUAL;
 
-    if (nuc_program_input_info(&l->program, 0, &in) != NUC_OK || in.dtype != NUC_F32 || in.bytes == 0 ||
+    if (nuc_program_input_info(&l->loaded.program, 0, &in) != NUC_OK || in.dtype != NUC_F32 || in.bytes == 0 ||
         inputs->bytes % in.bytes != 0)
         return conf_differ(r, "the samples do not fit the input");
     size_t n = inputs->bytes / in.bytes;
@@ -168,11 +83,7 @@ static bool array_of(struct nuc_compiler *compiler, const char *path, const char
 
     if (nuc_dataset_open(compiler, path, &data) != NUC_OK)
         return false;
-    for (size_t i = 0; i < nuc_dataset_n_arrays(data); i++) {
-        if (nuc_dataset_array(data, i, out) == NUC_OK && strcmp(out->name, name) == 0)
-            return out->dtype == NUC_F32;
-    }
-    return false;
+    return conf_array(data, name, out) && out->dtype == NUC_F32;
 }
 
 /* The inputs are those of the same model in models/. */
@@ -181,7 +92,9 @@ enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_r
     char program[4096], golden[4096], samples[4096];
     struct nuc_array_info inputs, expected;
     enum conf_result result = CONF_DIFFERENT;
-    struct loaded l;
+    struct traced l = {.averages = false};
+    void *image;
+    size_t size;
 
     if (!c->cortex_m || !conf_path(c, "pte", program, sizeof program) ||
         !conf_path(c, "golden.npz", golden, sizeof golden))
@@ -193,10 +106,15 @@ enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_r
         return conf_differ(r, "out of memory");
     if (!array_of(compiler, samples, "in0", &inputs) || !array_of(compiler, golden, "cortexm_out0", &expected)) {
         conf_differ(r, "no recorded inputs or outputs");
+    } else if ((image = conf_read_file(program, &size)) == NULL) {
+        conf_differ(r, "the program cannot be read");
     } else {
-        if (load(&l, program, r))
+        if (conf_load(&l.loaded, image, size, r)) {
+            nuc_program_trace(&l.loaded.program, note, &l);
             result = run_samples(&l, &inputs, &expected, r);
-        release(&l);
+        }
+        conf_unload(&l.loaded);
+        free(image);
     }
     nuc_compiler_free(compiler);
     return result;

@@ -4,30 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance.h"
+#include "conf_run.h"
 #include "nucleon/NeutronDriver.h"
-#include "nucleon/runtime.h"
 
 #define MAX_IO 16
-
-static bool find_array(const struct nuc_dataset *d, const char *name, struct nuc_array_info *out)
-{
-    for (size_t i = 0; i < nuc_dataset_n_arrays(d); i++) {
-        if (nuc_dataset_array(d, i, out) == NUC_OK && strcmp(out->name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void *aligned_block(size_t size)
-{
-    void *block = aligned_alloc(16, (size + 16) & ~(size_t)15);
-
-    if (block == NULL)
-        abort();
-    memset(block, 0, (size + 16) & ~(size_t)15);
-    return block;
-}
 
 /* ---- a partition through the runtime's delegate ---- */
 
@@ -46,28 +26,6 @@ struct delegate_run {
     struct nuc_backend_sizes sizes;
 };
 
-/* Moves one sample between logical order and the dim order of the delegate's argument. */
-static void rearrange(const struct nuc_tensor_info *t, const char *from, char *to, bool to_physical)
-{
-    size_t size = nuc_dtype_size(t->dtype), at = 0;
-    int64_t strides[NUC_MAX_RANK] = {0}, index[NUC_MAX_RANK] = {0}, stride = 1;
-
-    for (size_t i = t->rank; i-- > 0;) {
-        strides[t->dim_order[i]] = stride;
-        stride *= t->sizes[t->dim_order[i]];
-    }
-    for (size_t logical = 0; logical * size < t->bytes; logical++) {
-        memcpy(to + (to_physical ? at : logical) * size, from + (to_physical ? logical : at) * size, size);
-        for (size_t d = t->rank; d-- > 0;) {
-            at += (size_t)strides[d];
-            if (++index[d] < t->sizes[d])
-                break;
-            at -= (size_t)(strides[d] * t->sizes[d]);
-            index[d] = 0;
-        }
-    }
-}
-
 static void describe(struct delegate_io *io, const struct nuc_tensor_info *info)
 {
     io->info = *info;
@@ -75,7 +33,7 @@ static void describe(struct delegate_io *io, const struct nuc_tensor_info *info)
         io->sizes[i] = (int32_t)info->sizes[i];
     io->value.kind = NUC_VALUE_TENSOR;
     io->value.u.tensor = (struct nuc_tensor){
-        .data = aligned_block(info->bytes),
+        .data = conf_block(info->bytes),
         .sizes = io->sizes,
         .dim_order = io->info.dim_order,
         .bytes = info->bytes,
@@ -132,7 +90,7 @@ static bool bind_io(struct delegate_run *d, const struct nuc_partition_info *p, 
         describe(&d->io[i], &p->inputs[i]);
         d->n_inputs++;
         snprintf(name, sizeof name, "%s_in%zu", p->tag, i);
-        if (!find_array(data, name, &d->io[i].array) || !fits(&d->io[i].array, &p->inputs[i], &d->n_samples)) {
+        if (!conf_array(data, name, &d->io[i].array) || !fits(&d->io[i].array, &p->inputs[i], &d->n_samples)) {
             conf_differ(r, "%s: input %zu does not fit the reference's array %s", p->tag, i, name);
             return false;
         }
@@ -143,7 +101,7 @@ static bool bind_io(struct delegate_run *d, const struct nuc_partition_info *p, 
         d->n_outputs++;
         io->exact = exact;
         snprintf(name, sizeof name, exact ? "%s_litert_ref_out%zu" : "%s_out%zu", p->tag, i);
-        if (!find_array(data, name, &io->array) || !fits(&io->array, &p->outputs[i], &d->n_samples)) {
+        if (!conf_array(data, name, &io->array) || !fits(&io->array, &p->outputs[i], &d->n_samples)) {
             conf_differ(r, "%s: output %zu does not fit the reference's array %s", p->tag, i, name);
             return false;
         }
@@ -155,12 +113,12 @@ static bool load(struct delegate_run *d, const struct nuc_partition_info *p, str
 {
     struct nuc_detail detail = {.message = NULL};
 
-    d->payload = aligned_block(p->payload_size);
+    d->payload = conf_block(p->payload_size);
     memcpy(d->payload, p->payload, p->payload_size);
     enum nuc_status s = nuc_neutron_backend.sizes(d->payload, p->payload_size, &d->sizes, &detail);
     if (s == NUC_OK) {
-        d->state = aligned_block(d->sizes.state);
-        d->temporary = aligned_block(d->sizes.temporary);
+        d->state = conf_block(d->sizes.state);
+        d->temporary = conf_block(d->sizes.temporary);
         s = nuc_neutron_backend.load(d->state, d->payload, p->payload_size, &detail);
     }
     if (s != NUC_OK)
@@ -173,9 +131,9 @@ static bool same_sample(const struct delegate_run *d, size_t sample, const char 
     for (size_t i = d->n_inputs; i < d->n_inputs + d->n_outputs; i++) {
         const struct delegate_io *io = &d->io[i];
         const signed char *expected = (const signed char *)io->array.data + sample * io->info.bytes;
-        signed char *logical = aligned_block(io->info.bytes);
+        signed char *logical = conf_block(io->info.bytes);
         size_t wrong = 0;
-        rearrange(&io->info, io->value.u.tensor.data, (char *)logical, false);
+        conf_rearrange(&io->value.u.tensor, io->value.u.tensor.data, (char *)logical, false);
         for (size_t e = 0; e < io->info.bytes; e++) {
             int difference = abs(logical[e] - expected[e]);
             wrong += difference > (io->exact ? 0 : 1);
@@ -203,7 +161,8 @@ static bool run_partition(struct delegate_run *d, const char *tag, struct conf_r
             .temporary = d->temporary, .temporary_size = d->sizes.temporary, .detail = &detail};
         for (size_t i = 0; i < d->n_inputs; i++) {
             const struct delegate_io *io = &d->io[i];
-            rearrange(&io->info, (const char *)io->array.data + k * io->info.bytes, io->value.u.tensor.data, true);
+            conf_rearrange(&io->value.u.tensor, (const char *)io->array.data + k * io->info.bytes,
+                           io->value.u.tensor.data, true);
         }
         enum nuc_status s = nuc_neutron_backend.run(d->state, &cx, args, d->n_inputs + d->n_outputs);
         if (s != NUC_OK) {
@@ -417,12 +376,12 @@ static bool bind_model(struct nuc_compiler *c, struct nuc_model *m, struct nuc_d
         char name[32];
         snprintf(name, sizeof name, "%s%zu", e->prefix, i);
         nuc_model_output(m, i, &run->outputs[i]);
-        if (!find_array(data, name, &run->expected[i]) || !fits(&run->expected[i], &run->outputs[i], &golden_samples) ||
+        if (!conf_array(data, name, &run->expected[i]) || !fits(&run->expected[i], &run->outputs[i], &golden_samples) ||
             golden_samples != run->n_samples) {
             conf_differ(r, "output %zu does not fit the golden array %s", i, name);
             return false;
         }
-        run->blocks[i] = aligned_block(run->outputs[i].bytes);
+        run->blocks[i] = conf_block(run->outputs[i].bytes);
         run->steps[i] = e->steps ? output_step(m, i) : 0;
         run->n_outputs++;
     }

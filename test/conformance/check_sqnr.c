@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance.h"
+#include "conf_run.h"
 
 #define TOLERANCE_DB 0.05
 #define MAX_IO 16
@@ -25,15 +25,6 @@ static double decibels(struct noise n)
     double db = n.error > 0 ? 10 * log10(n.signal / n.error) : LOSSLESS_DB;
 
     return db < LOSSLESS_DB ? db : LOSSLESS_DB;
-}
-
-static bool find_array(const struct nuc_dataset *d, const char *name, struct nuc_array_info *out)
-{
-    for (size_t i = 0; i < nuc_dataset_n_arrays(d); i++) {
-        if (nuc_dataset_array(d, i, out) == NUC_OK && strcmp(out->name, name) == 0)
-            return true;
-    }
-    return false;
 }
 
 static void add(struct noise *n, const float *expected, const float *x, size_t count)
@@ -53,7 +44,7 @@ static bool measure(struct nuc_model *m, const struct nuc_dataset *golden, size_
     const void *inputs[MAX_IO];
     void *outputs[MAX_IO] = {NULL};
 
-    if (nuc_model_output(m, 0, &out) != NUC_OK || out.dtype != NUC_F32 || !find_array(golden, "fp32_out0", &expected) ||
+    if (nuc_model_output(m, 0, &out) != NUC_OK || out.dtype != NUC_F32 || !conf_array(golden, "fp32_out0", &expected) ||
         expected.bytes != out.bytes * n_samples)
         return false;
     outputs[0] = malloc(out.bytes);
@@ -74,7 +65,7 @@ static double edge_sqnr(const struct nuc_dataset *golden)
     struct nuc_array_info expected, edge;
     struct noise noise = {0, 0};
 
-    if (!find_array(golden, "fp32_out0", &expected) || !find_array(golden, "edge_out0", &edge) ||
+    if (!conf_array(golden, "fp32_out0", &expected) || !conf_array(golden, "edge_out0", &edge) ||
         expected.bytes != edge.bytes || edge.dtype != NUC_F32)
         return (double)NAN;
     add(&noise, expected.data, edge.data, edge.bytes / sizeof(float));

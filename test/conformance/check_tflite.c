@@ -7,36 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance.h"
+#include "conf_run.h"
 #include "nucleon/NeutronDriver.h"
-#include "nucleon/runtime.h"
 
 #define MAX_IO 16
 
-static void *aligned_block(size_t size)
-{
-    size_t rounded = (size + NUC_MEMORY_ALIGNMENT) & ~(size_t)(NUC_MEMORY_ALIGNMENT - 1);
-    void *block = aligned_alloc(NUC_MEMORY_ALIGNMENT, rounded);
-
-    if (block == NULL)
-        abort();
-    memset(block, 0, rounded);
-    return block;
-}
-
 /* ---- a compiled model in the runtime ---- */
 
-struct loaded {
-    void *image;
-    struct nuc_program_memory memory;
-    struct nuc_program_sizes sizes;
-    struct nuc_program program;
+struct compiled {
+    struct conf_loaded loaded;
     void *outputs[MAX_IO];
-    bool is_loaded;
     bool on_npu; /* every operator is delegated */
 };
 
-static enum nuc_status compile(struct nuc_compiler *c, const char *path, struct loaded *l, const uint8_t **bytes,
+static enum nuc_status compile(struct nuc_compiler *c, const char *path, struct compiled *l, const uint8_t **bytes,
                                size_t *size)
 {
     struct nuc_model *model, *partitioned, *lowered;
@@ -52,44 +36,6 @@ static enum nuc_status compile(struct nuc_compiler *c, const char *path, struct 
     l->on_npu = explained.first_on_cpu == NULL;
     s = nuc_lower(partitioned, &lowered);
     return s == NUC_OK ? nuc_program(lowered, bytes, size) : s;
-}
-
-static bool load(struct loaded *l, const uint8_t *bytes, size_t size, struct conf_report *r)
-{
-    struct nuc_detail detail = {.message = NULL};
-
-    l->image = aligned_block(size);
-    memcpy(l->image, bytes, size);
-    enum nuc_status s = nuc_program_sizes(l->image, size, &nuc_default_backends, &l->sizes, &detail);
-    if (s == NUC_OK) {
-        l->memory.state = aligned_block(l->sizes.state);
-        l->memory.state_size = l->sizes.state;
-        l->memory.temporary = aligned_block(l->sizes.temporary);
-        l->memory.temporary_size = l->sizes.temporary;
-        for (size_t i = 0; i < l->sizes.n_planned; i++) {
-            l->memory.planned[i] = aligned_block(l->sizes.planned[i]);
-            l->memory.planned_size[i] = l->sizes.planned[i];
-        }
-        s = nuc_program_load(&l->program, l->image, size, &l->memory, &nuc_default_kernels, &nuc_default_backends,
-                             &detail);
-    }
-    l->is_loaded = s == NUC_OK;
-    if (s != NUC_OK)
-        conf_differ(r, "load: %s", detail.message != NULL ? detail.message : nuc_status_name(s));
-    return l->is_loaded;
-}
-
-static void release(struct loaded *l)
-{
-    if (l->is_loaded)
-        nuc_program_unload(&l->program);
-    for (size_t i = 0; i < MAX_IO; i++)
-        free(l->outputs[i]);
-    for (size_t i = 0; i < NUC_MAX_MEMORIES; i++)
-        free(l->memory.planned[i]);
-    free(l->memory.state);
-    free(l->memory.temporary);
-    free(l->image);
 }
 
 /* Inputs and expected outputs of all samples, in the order of the model's bytes. */
@@ -114,17 +60,17 @@ static bool same_bytes(const struct nuc_tensor *t, const char *expected, bool ex
     return true;
 }
 
-static bool run_sample(struct loaded *l, const struct samples *s, size_t k, struct conf_report *r)
+static bool run_sample(struct compiled *l, const struct samples *s, size_t k, struct conf_report *r)
 {
     struct nuc_detail detail = {.message = NULL};
     struct nuc_tensor t;
     enum nuc_status status = NUC_OK;
 
     for (size_t i = 0; i < s->n_inputs && status == NUC_OK; i++) {
-        nuc_program_input_info(&l->program, i, &t);
-        void *copy = aligned_block(t.bytes);
+        nuc_program_input_info(&l->loaded.program, i, &t);
+        void *copy = conf_block(t.bytes);
         memcpy(copy, s->inputs[i] + k * t.bytes, t.bytes);
-        status = nuc_program_set_input(&l->program, i, copy, t.bytes, &detail);
+        status = nuc_program_set_input(&l->loaded.program, i, copy, t.bytes, &detail);
         if (!t.planned) {
             conf_differ(r, "an input is not planned");
             status = NUC_UNSUPPORTED;
@@ -132,20 +78,20 @@ static bool run_sample(struct loaded *l, const struct samples *s, size_t k, stru
         free(copy);
     }
     for (size_t i = 0; i < s->n_outputs && status == NUC_OK; i++) {
-        nuc_program_output_info(&l->program, i, &t);
+        nuc_program_output_info(&l->loaded.program, i, &t);
         if (t.planned || t.constant || l->outputs[i] != NULL)
             continue;
-        l->outputs[i] = aligned_block(t.bytes);
-        status = nuc_program_set_output(&l->program, i, l->outputs[i], t.bytes, &detail);
+        l->outputs[i] = conf_block(t.bytes);
+        status = nuc_program_set_output(&l->loaded.program, i, l->outputs[i], t.bytes, &detail);
     }
     if (status == NUC_OK)
-        status = nuc_program_execute(&l->program, &detail);
+        status = nuc_program_execute(&l->loaded.program, &detail);
     if (status != NUC_OK) {
-        conf_differ(r, "run: %s", detail.message != NULL ? detail.message : nuc_status_name(status));
+        conf_refused(r, "run", status, &detail);
         return false;
     }
     for (size_t i = 0; i < s->n_outputs; i++) {
-        nuc_program_output(&l->program, i, &t);
+        nuc_program_output(&l->loaded.program, i, &t);
         if (!same_bytes(&t, s->outputs[i] + k * t.bytes, s->exact[i] && l->on_npu, r))
             return false;
     }
@@ -153,9 +99,10 @@ static bool run_sample(struct loaded *l, const struct samples *s, size_t k, stru
 }
 
 static bool run_model(struct nuc_compiler *c, const char *path,
-                      bool (*bind)(void *user, struct loaded *l, struct samples *s), void *user, struct conf_report *r)
+                      bool (*bind)(void *user, struct compiled *l, struct samples *s), void *user,
+                      struct conf_report *r)
 {
-    struct loaded l = {.image = NULL};
+    struct compiled l = {.on_npu = false};
     struct samples s = {.count = 0};
     const uint8_t *bytes;
     size_t size;
@@ -164,14 +111,16 @@ static bool run_model(struct nuc_compiler *c, const char *path,
         conf_failed(r, c, "compile");
         return false;
     }
-    bool equal = load(&l, bytes, size, r);
+    bool equal = conf_load(&l.loaded, bytes, size, r);
     if (equal && !bind(user, &l, &s)) {
         conf_differ(r, "the recorded values do not fit the program's inputs and outputs");
         equal = false;
     }
     for (size_t k = 0; k < s.count && equal; k++)
         equal = run_sample(&l, &s, k, r);
-    release(&l);
+    conf_unload(&l.loaded);
+    for (size_t i = 0; i < MAX_IO; i++)
+        free(l.outputs[i]);
     return equal;
 }
 
@@ -182,37 +131,29 @@ struct files {
     size_t sizes[2];
 };
 
-static bool read_file(const char *folder, const char *name, char **bytes, size_t *size)
-{
-    char path[4096];
-    FILE *file;
-
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    file = fopen(path, "rb");
-    if (file == NULL)
-        return false;
-    fseek(file, 0, SEEK_END);
-    *size = (size_t)ftell(file);
-    rewind(file);
-    *bytes = aligned_block(*size);
-    bool whole = fread(*bytes, 1, *size, file) == *size;
-    fclose(file);
-    return whole;
-}
-
-static bool bind_files(void *user, struct loaded *l, struct samples *s)
+static bool bind_files(void *user, struct compiled *l, struct samples *s)
 {
     const struct files *f = user;
     struct nuc_tensor input, output;
 
-    if (nuc_program_n_inputs(&l->program) != 1 || nuc_program_n_outputs(&l->program) != 1 ||
-        nuc_program_input_info(&l->program, 0, &input) != NUC_OK ||
-        nuc_program_output_info(&l->program, 0, &output) != NUC_OK)
+    if (nuc_program_n_inputs(&l->loaded.program) != 1 || nuc_program_n_outputs(&l->loaded.program) != 1 ||
+        nuc_program_input_info(&l->loaded.program, 0, &input) != NUC_OK ||
+        nuc_program_output_info(&l->loaded.program, 0, &output) != NUC_OK)
         return false;
     *s = (struct samples){.count = f->sizes[0] / input.bytes, .n_inputs = 1, .n_outputs = 1, .exact = {true}};
     s->inputs[0] = f->bytes[0];
     s->outputs[0] = f->bytes[1];
     return s->count > 0 && s->count * input.bytes == f->sizes[0] && s->count * output.bytes == f->sizes[1];
+}
+
+/* A file of the case's folder, in bytes and sizes [which]. */
+static bool read_bytes(struct files *f, int which, const char *folder, const char *name)
+{
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    f->bytes[which] = conf_read_file(path, &f->sizes[which]);
+    return f->bytes[which] != NULL;
 }
 
 static enum conf_result check_model(struct nuc_compiler *c, const struct conf_case *k, struct conf_report *r)
@@ -221,8 +162,8 @@ static enum conf_result check_model(struct nuc_compiler *c, const struct conf_ca
     enum conf_result result = CONF_ABSENT;
     char path[4096];
 
-    if (conf_path(k, "tflite", path, sizeof path) && read_file(k->folder, "input.bin", &f.bytes[0], &f.sizes[0]) &&
-        read_file(k->folder, "output.bin", &f.bytes[1], &f.sizes[1]))
+    if (conf_path(k, "tflite", path, sizeof path) && read_bytes(&f, 0, k->folder, "input.bin") &&
+        read_bytes(&f, 1, k->folder, "output.bin"))
         result = run_model(c, path, bind_files, &f, r) ? CONF_EQUAL : CONF_DIFFERENT;
     free(f.bytes[0]);
     free(f.bytes[1]);
@@ -236,15 +177,6 @@ struct recorded {
     const char *tag;
     bool has_oracle; /* LiteRT's kernels compute all of its operators right */
 };
-
-static bool find_array(const struct nuc_dataset *d, const char *name, struct nuc_array_info *out)
-{
-    for (size_t i = 0; i < nuc_dataset_n_arrays(d); i++) {
-        if (nuc_dataset_array(d, i, out) == NUC_OK && strcmp(out->name, name) == 0)
-            return true;
-    }
-    return false;
-}
 
 /* The recorded array has the sizes of the file's tensor, which an image's bytes have in the order [N, H, W, C]. */
 static bool same_order(const struct nuc_array_info *a, const struct nuc_tensor *t)
@@ -263,7 +195,7 @@ static bool bind_array(const struct recorded *a, const char *suffix, size_t inde
     char name[96];
 
     snprintf(name, sizeof name, "%s_%s%zu", a->tag, suffix, index);
-    if (!find_array(a->data, name, &array) || array.dtype != (enum nuc_dtype)t->dtype || array.bytes % t->bytes != 0 ||
+    if (!conf_array(a->data, name, &array) || array.dtype != (enum nuc_dtype)t->dtype || array.bytes % t->bytes != 0 ||
         array.bytes == 0 || !same_order(&array, t))
         return false;
     size_t count = array.bytes / t->bytes;
@@ -274,22 +206,23 @@ static bool bind_array(const struct recorded *a, const char *suffix, size_t inde
     return true;
 }
 
-static bool bind_arrays(void *user, struct loaded *l, struct samples *s)
+static bool bind_arrays(void *user, struct compiled *l, struct samples *s)
 {
     const struct recorded *a = user;
     struct nuc_tensor t;
 
-    s->n_inputs = nuc_program_n_inputs(&l->program);
-    s->n_outputs = nuc_program_n_outputs(&l->program);
+    s->n_inputs = nuc_program_n_inputs(&l->loaded.program);
+    s->n_outputs = nuc_program_n_outputs(&l->loaded.program);
     if (s->n_inputs > MAX_IO || s->n_outputs > MAX_IO)
         return false;
     for (size_t i = 0; i < s->n_inputs; i++) {
-        if (nuc_program_input_info(&l->program, i, &t) != NUC_OK || !bind_array(a, "in", i, &t, s, &s->inputs[i]))
+        if (nuc_program_input_info(&l->loaded.program, i, &t) != NUC_OK ||
+            !bind_array(a, "in", i, &t, s, &s->inputs[i]))
             return false;
     }
     for (size_t i = 0; i < s->n_outputs; i++) {
         s->exact[i] = a->has_oracle;
-        if (nuc_program_output_info(&l->program, i, &t) != NUC_OK ||
+        if (nuc_program_output_info(&l->loaded.program, i, &t) != NUC_OK ||
             !bind_array(a, a->has_oracle ? "litert_ref_out" : "out", i, &t, s, &s->outputs[i]))
             return false;
     }
