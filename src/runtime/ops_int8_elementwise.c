@@ -119,7 +119,7 @@ enum nuc_status nuc_op_int8_activation(struct nuc_kernel_context *cx, struct nuc
     return NUC_OK;
 }
 
-enum nuc_status nuc_op_int8_minimum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+static enum nuc_status extreme(struct nuc_kernel_context *cx, struct nuc_value *const *args, bool largest)
 {
     struct nuc_tensor *a = nuc_arg_tensor(args, 0);
     struct nuc_tensor *b = nuc_arg_tensor(args, 1);
@@ -128,23 +128,21 @@ enum nuc_status nuc_op_int8_minimum(struct nuc_kernel_context *cx, struct nuc_va
 
     if (!nuc_int8_loops(cx, a, b, out, &loops))
         return NUC_UNSUPPORTED;
-    if (out->bytes > 0)
+    if (out->bytes > 0 && largest)
+        nuc_kernel_maximum_s8(&loops, a->data, b->data, out->data);
+    else if (out->bytes > 0)
         nuc_kernel_minimum_s8(&loops, a->data, b->data, out->data);
     return NUC_OK;
 }
 
+enum nuc_status nuc_op_int8_minimum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return extreme(cx, args, false);
+}
+
 enum nuc_status nuc_op_int8_maximum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    struct nuc_tensor *a = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *b = nuc_arg_tensor(args, 1);
-    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
-    struct nuc_loops loops;
-
-    if (!nuc_int8_loops(cx, a, b, out, &loops))
-        return NUC_UNSUPPORTED;
-    if (out->bytes > 0)
-        nuc_kernel_maximum_s8(&loops, a->data, b->data, out->data);
-    return NUC_OK;
+    return extreme(cx, args, true);
 }
 
 /* Loops with the slopes along dimension 1, or one slope for all. */

@@ -11,24 +11,12 @@ static void tell_float_borders(struct nuc_compiler *c, const char *file, const c
     }
 }
 
-/* What a per-tensor quantize or dequantize node says. */
-static struct nuc_io_quantization parameters_of(const struct nuc_node *n)
-{
-    return (struct nuc_io_quantization){
-        .quantized = true,
-        .scale = n->args[1].u.f,
-        .zero_point = n->args[2].u.i,
-        .quant_min = n->args[3].u.i,
-        .quant_max = n->args[4].u.i,
-        .dtype = n->args[5].u.dtype,
-    };
-}
-
 static struct nuc_io_quantization input_parameters(const struct nuc_node *input)
 {
     for (uint32_t i = 0; input->vals[0].dtype == NUC_I8 && i < input->n_users; i++) {
-        if (input->users[i]->op == NUC_OP_DEQUANTIZE_PER_TENSOR)
-            return parameters_of(input->users[i]);
+        struct nuc_io_quantization q = nuc_io_quantization_of(input->users[i], NUC_OP_DEQUANTIZE_PER_TENSOR);
+        if (q.quantized)
+            return q;
     }
     return (struct nuc_io_quantization){.quantized = false};
 }
@@ -45,11 +33,8 @@ void nuc_note_borders(struct nuc_model *m)
         if (n->input_kind == NUC_USER_INPUT)
             io->inputs[io->n_inputs++] = input_parameters(n);
     }
-    for (uint32_t i = 0; i < outputs->count; i++) {
-        const struct nuc_node *n = outputs->u.nodes[i];
-        if (n != NULL && n->op == NUC_OP_QUANTIZE_PER_TENSOR)
-            io->outputs[i] = parameters_of(n);
-    }
+    for (uint32_t i = 0; i < outputs->count; i++)
+        io->outputs[i] = nuc_io_quantization_of(outputs->u.nodes[i], NUC_OP_QUANTIZE_PER_TENSOR);
     io->n_outputs = outputs->count;
 }
 

@@ -32,16 +32,6 @@ static int32_t writer(const struct nuc_cv *cv, int32_t t)
     return -1;
 }
 
-static uint32_t add_once(uint32_t *list, uint32_t n, uint32_t value)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (list[i] == value)
-            return n;
-    }
-    list[n] = value;
-    return n + 1;
-}
-
 /* Whether the result may be written over operand `t`. */
 static bool may_overwrite(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t t)
 {
@@ -60,11 +50,11 @@ static void add_operand(struct choice *c, struct nuc_plan_operator *op, const st
     int32_t holder = nuc_cv_place(c->cv, t).holder, before = writer(c->cv, t);
 
     if (in_scratch(c->cv, holder))
-        op->n_buffers = add_once(lists[0], op->n_buffers, (uint32_t)holder);
+        op->n_buffers = nuc_plan_add_once(lists[0], op->n_buffers, (uint32_t)holder);
     if (before >= 0 && before != (int32_t)n->index)
-        op->n_after = add_once(lists[1], op->n_after, c->operator[before]);
+        op->n_after = nuc_plan_add_once(lists[1], op->n_after, c->operator[before]);
     if (may_overwrite(c->cv, n, t))
-        op->n_in_place = add_once(lists[2], op->n_in_place, (uint32_t)holder);
+        op->n_in_place = nuc_plan_add_once(lists[2], op->n_in_place, (uint32_t)holder);
 }
 
 static void add_operator(struct choice *c, const struct nuc_cv_node *n)
@@ -76,7 +66,7 @@ static void add_operator(struct choice *c, const struct nuc_cv_node *n)
         lists[i] = nuc_alloc_array(c->cv->cx, (size_t)n->op->n_inputs + 2, sizeof *lists[i]);
     *op = (struct nuc_plan_operator){.buffers = lists[0], .after = lists[1], .in_place = lists[2], .result = result};
     if (in_scratch(c->cv, (int32_t)result))
-        op->n_buffers = add_once(lists[0], 0, result);
+        op->n_buffers = nuc_plan_add_once(lists[0], 0, result);
     add_operand(c, op, n, n->input, lists);
     for (uint32_t k = 1; k < n->op->n_inputs; k++) {
         if (n->op->inputs[k] >= 0)

@@ -107,6 +107,9 @@ struct nuc_io_quantizations {
     struct nuc_io_quantization *inputs, *outputs; /* in the order of the program */
 };
 
+/* What a quantize or dequantize node says, `op` being the per-tensor one of the two; another node: not `quantized`. */
+struct nuc_io_quantization nuc_io_quantization_of(const struct nuc_node *node, enum nuc_op op);
+
 /*
  * User inputs that a quantize node reads become inputs of its type, results of dequantize nodes outputs of theirs: the
  * program takes and gives int8. Readers of such an input in other steps get its values dequantized; with `strict`, as

@@ -1,15 +1,22 @@
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite.h"
 
-static struct nuc_io_quantization parameters_of(const struct nuc_node *q)
+static bool is_per_tensor(const struct nuc_node *node, enum nuc_op op)
 {
+    return node != NULL && node->op == op && node->args[1].kind == NUC_ARG_FLOAT && node->args[2].kind == NUC_ARG_INT;
+}
+
+struct nuc_io_quantization nuc_io_quantization_of(const struct nuc_node *node, enum nuc_op op)
+{
+    if (!is_per_tensor(node, op))
+        return (struct nuc_io_quantization){.quantized = false};
     return (struct nuc_io_quantization){
         .quantized = true,
-        .scale = q->args[1].u.f,
-        .zero_point = q->args[2].u.i,
-        .quant_min = q->args[3].u.i,
-        .quant_max = q->args[4].u.i,
-        .dtype = q->args[5].u.dtype,
+        .scale = node->args[1].u.f,
+        .zero_point = node->args[2].u.i,
+        .quant_min = node->args[3].u.i,
+        .quant_max = node->args[4].u.i,
+        .dtype = node->args[5].u.dtype,
     };
 }
 
@@ -20,11 +27,6 @@ static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)
     for (uint32_t i = 2; i < 5; i++)
         same = same && a->args[i].u.i == b->args[i].u.i;
     return same && a->args[5].u.dtype == b->args[5].u.dtype;
-}
-
-static bool is_per_tensor(const struct nuc_node *node, enum nuc_op op)
-{
-    return node != NULL && node->op == op && node->args[1].kind == NUC_ARG_FLOAT && node->args[2].kind == NUC_ARG_INT;
 }
 
 /* The reader whose parameters the input gets: the first one in graph order that quantizes. */
@@ -63,7 +65,7 @@ static struct nuc_io_quantization take_quantized(struct nuc_graph *g, struct nuc
                  g->file, input->name, input->n_users);
     if (quantize == NULL)
         return (struct nuc_io_quantization){.quantized = false};
-    struct nuc_io_quantization parameters = parameters_of(quantize);
+    struct nuc_io_quantization parameters = nuc_io_quantization_of(quantize, NUC_OP_QUANTIZE_PER_TENSOR);
     struct nuc_meta meta = quantize->vals[0];
     struct nuc_node **merged = nuc_alloc_array(g->cx, input->n_users, sizeof(struct nuc_node *));
     uint32_t n_merged = 0;
@@ -94,7 +96,7 @@ static void give_quantized(struct nuc_graph *g, struct nuc_node *output, struct 
         struct nuc_node *value = values->u.nodes[i];
         bool quantized = is_per_tensor(value, NUC_OP_DEQUANTIZE_PER_TENSOR);
         if (quantized)
-            out->outputs[i] = parameters_of(value);
+            out->outputs[i] = nuc_io_quantization_of(value, NUC_OP_DEQUANTIZE_PER_TENSOR);
         given[i] = quantized ? nuc_operand(g, value, 0) : value;
     }
     nuc_set_arg_nodes(output, g, 0, given, values->count);

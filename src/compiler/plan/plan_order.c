@@ -307,3 +307,13 @@ struct nuc_plan_order nuc_plan_operators(struct nuc_context *cx, const struct nu
     nuc_pop_arena(cx, outer);
     return best;
 }
+
+uint32_t nuc_plan_add_once(uint32_t *list, uint32_t n, uint32_t value)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i] == value)
+            return n;
+    }
+    list[n] = value;
+    return n + 1;
+}

@@ -59,16 +59,6 @@ struct ordering {
     uint32_t *buffers, *after;
 };
 
-static uint32_t add_once(uint32_t *list, uint32_t n, uint32_t value)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (list[i] == value)
-            return n;
-    }
-    list[n] = value;
-    return n + 1;
-}
-
 static void count_storage(struct nuc_emission *e, uint32_t storage, uint32_t instruction, void *user)
 {
     size_t *total = user;
@@ -87,9 +77,9 @@ static void add_touch(struct nuc_emission *e, uint32_t storage, uint32_t instruc
 
     if (o->writer[storage] == UINT32_MAX && e->storages[storage].first > 0)
         o->writer[storage] = instruction;
-    op->n_buffers = add_once(o->buffers, op->n_buffers, storage);
+    op->n_buffers = nuc_plan_add_once(o->buffers, op->n_buffers, storage);
     if (o->writer[storage] != UINT32_MAX && o->writer[storage] != instruction)
-        op->n_after = add_once(o->after, op->n_after, o->writer[storage]);
+        op->n_after = nuc_plan_add_once(o->after, op->n_after, o->writer[storage]);
 }
 
 static void describe(struct nuc_emission *e, struct ordering *o)

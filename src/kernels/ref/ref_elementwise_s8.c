@@ -56,7 +56,7 @@ void nuc_ref_mul_s8(const struct nuc_mul_s8 *p, const struct nuc_loops *loops, c
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-void nuc_ref_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
+static inline void extreme(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out, bool largest)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     struct row row = row_of(loops);
@@ -65,23 +65,19 @@ void nuc_ref_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const in
         for (int32_t i = 0; i < row.size; i++) {
             int8_t left = a[walk.a + i * row.a];
             int8_t right = b[walk.b + i * row.b];
-            out[walk.out + i * row.out] = left > right ? left : right;
+            out[walk.out + i * row.out] = (left > right) == largest ? left : right;
         }
     } while (nuc_walk_next_row(loops, &walk));
 }
 
+void nuc_ref_maximum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
+{
+    extreme(loops, a, b, out, true);
+}
+
 void nuc_ref_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const int8_t *b, int8_t *out)
 {
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    struct row row = row_of(loops);
-
-    do {
-        for (int32_t i = 0; i < row.size; i++) {
-            int8_t left = a[walk.a + i * row.a];
-            int8_t right = b[walk.b + i * row.b];
-            out[walk.out + i * row.out] = left < right ? left : right;
-        }
-    } while (nuc_walk_next_row(loops, &walk));
+    extreme(loops, a, b, out, false);
 }
 
 static int8_t prelu_of(const struct nuc_prelu_s8 *p, int8_t in, int8_t slope)
