@@ -1,5 +1,6 @@
 /* Operators that slide a window over an image: convolution and pooling. */
 #include "runtime/op_args.h"
+#include "runtime/ops_convolution3d.h"
 
 /* Strides, paddings and dilations beyond this are refused, so that positions fit 64 bits easily. */
 #define LARGEST_STEP (1 << 24)
@@ -94,7 +95,7 @@ static bool convolution_tensors(struct nuc_kernel_context *cx, const struct nuc_
                                 const struct nuc_tensor *weight, const struct nuc_tensor *out)
 {
     return nuc_need(cx, nuc_is_f32(in) && (in->rank == 3 || in->rank == 4),
-                    NUC_TEXT("argument 'input' is not float32 of rank 3 or 4")) &&
+                    NUC_TEXT("argument 'input' is not float32 of rank 3 to 5")) &&
            nuc_need(cx, nuc_is_f32(weight) && weight->rank == in->rank,
                     NUC_TEXT("argument 'weight' is not float32 of the rank of 'input'")) &&
            nuc_need(cx, nuc_is_f32(out) && out->rank == in->rank && out->sizes[0] == in->sizes[0],
@@ -126,6 +127,8 @@ enum nuc_status nuc_op_convolution(struct nuc_kernel_context *cx, struct nuc_val
     struct nuc_conv2d c;
     int32_t output_padding[2];
 
+    if (nuc_is_f32(in) && in->rank == 5)
+        return nuc_convolution3d(cx, args);
     if (!convolution_tensors(cx, in, weight, out) || !convolution_lists(cx, args, in->rank, &c, output_padding))
         return NUC_UNSUPPORTED;
     convolution_geometry(in, weight, out, args[8], &c);

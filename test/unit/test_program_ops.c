@@ -101,6 +101,14 @@ static const struct op_row {
      {0, 1, 2, 3, 4, 5, 6, 7},
      4,
      {5, 7, 0, 2}},
+    {"convolution of a volume, padded along its width",
+     "%w = constant \"w\" : float32[1, 1, 2, 1, 2] data 0000803f000000400000404000008040\n"
+     "%x = input : float32[1, 1, 2, 2, 2]\n"
+     "%y = edge.aten.convolution.default(%x, %w, none, [1, 1, 1], [0, 0, 1], [1, 1, 1], false, [0, 0, 0], 1) : "
+     "float32[1, 1, 1, 2, 3]\n",
+     {1, 2, 3, 4, 5, 6, 7, 8},
+     6,
+     {22, 44, 20, 34, 64, 28}},
     {"slice_scatter",
      "%x = input : float32[2, 2]\n%n = edge.aten.neg.default(%x) : float32[2, 2]\n"
      "%s = edge.aten.slice_copy.Tensor(%n, 1, 0, 1, 1) : float32[2, 1]\n"
@@ -230,9 +238,9 @@ static const struct {
      "%y = edge.aten.index.Tensor(%x, [%a]) : float32[2]\n",
      "argument 'out' has the wrong size"},
     {"%x = input : float32[1, 1, 1, 1, 2]\n%w = constant \"w\" : float32[1, 1, 1, 1, 1] data 0000803f\n"
-     "%y = edge.aten.convolution.default(%x, %w, none, [1, 1, 1], [0, 0, 0], [1, 1, 1], false, [0, 0, 0], 1) : "
+     "%y = edge.aten.convolution.default(%x, %w, none, [1, 1, 1], [0, 0, 0], [1, 1, 1], true, [0, 0, 0], 1) : "
      "float32[1, 1, 1, 1, 2]\n",
-     "argument 'input' is not float32 of rank 3 or 4"},
+     "a transposed convolution has no kernel for rank 5"},
 };
 
 static void run_refused(struct nuc_context *cx, void *arg)

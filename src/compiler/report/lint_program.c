@@ -294,7 +294,7 @@ static void lint_kernel(struct lint *l, struct nuc_fb_table call)
     if (begins(name, "nucleon::"))
         found(l, name, "is nucleon's own operator, of which ExecuTorch has no kernel");
     if (is_wide_convolution(l, name, args))
-        found(l, name, "has an input of another rank than 3 or 4, which no kernel takes");
+        found(l, name, "has an input of another rank than 3 or 4: its portable kernel takes no other");
     lint_orders(l, name, args);
     check(l);
 }

@@ -132,6 +132,20 @@ void nuc_ref_convolution_f32(const struct nuc_conv2d *c, const float *in, const 
 void nuc_ref_transposed_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight,
                                         const float *bias, float *out);
 
+/* Index 0: depth, 1: height, 2: width. Strides: batch (or output channel), channel, depth, height, width. */
+struct nuc_conv3d {
+    int32_t batch, groups;
+    int32_t in_channels, in_size[3];
+    int32_t out_channels, out_size[3];
+    int32_t kernel[3];
+    int32_t stride[3], padding[3], dilation[3];
+    ptrdiff_t in_strides[NUC_MAX_RANK], weight_strides[NUC_MAX_RANK], out_strides[NUC_MAX_RANK]; /* 5 are used */
+};
+
+/* weight: out_channels x in_channels / groups x kernel. bias: out_channels, or NULL. */
+void nuc_ref_convolution3d_f32(const struct nuc_conv3d *c, const float *in, const float *weight, const float *bias,
+                               float *out);
+
 struct nuc_pool2d {
     int32_t batch, channels;
     int32_t in_size[2], out_size[2];

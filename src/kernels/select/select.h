@@ -18,6 +18,8 @@ void nuc_kernel_convolution_f32(const struct nuc_conv2d *c, const float *in, con
                                 float *out);
 void nuc_kernel_transposed_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight,
                                            const float *bias, float *out);
+void nuc_kernel_convolution3d_f32(const struct nuc_conv3d *c, const float *in, const float *weight, const float *bias,
+                                  float *out);
 void nuc_kernel_max_pool_f32(const struct nuc_pool2d *p, const float *in, float *out, int64_t *indices);
 void nuc_kernel_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
 void nuc_kernel_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);

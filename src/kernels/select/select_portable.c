@@ -43,6 +43,12 @@ void nuc_kernel_transposed_convolution_f32(const struct nuc_conv2d *c, const flo
     nuc_ref_transposed_convolution_f32(c, in, weight, bias, out);
 }
 
+void nuc_kernel_convolution3d_f32(const struct nuc_conv3d *c, const float *in, const float *weight, const float *bias,
+                                  float *out)
+{
+    nuc_ref_convolution3d_f32(c, in, weight, bias, out);
+}
+
 void nuc_kernel_max_pool_f32(const struct nuc_pool2d *p, const float *in, float *out, int64_t *indices)
 {
     nuc_ref_max_pool_f32(p, in, out, indices);
