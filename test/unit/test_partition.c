@@ -176,7 +176,7 @@ static void check_glob(struct nuc_context *cx, void *arg)
     (void)cx;
     (void)arg;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_int_equal(glob_matches(cases[i].glob, cases[i].text), cases[i].matches);
+        assert_int_equal(nuc_glob_matches(cases[i].glob, cases[i].text), cases[i].matches);
 }
 
 /* An entry that matches nothing is a mistake, and the message names the operators there are. */
@@ -664,18 +664,18 @@ static void check_slot_sets(struct nuc_context *cx, void *arg)
         bool in[2][64] = {{false}};
         for (int i = 0; i < 40; i++) {
             uint32_t which = random_below(&state, 2), slot = random_below(&state, 64);
-            sets[which] = slot_set_add(cx, sets[which], slot);
+            sets[which] = nuc_slot_set_add(cx, sets[which], slot);
             in[which][slot] = true;
         }
-        const struct slot_set *both = slot_set_union(cx, sets[0], sets[1]);
+        const struct slot_set *both = nuc_slot_set_union(cx, sets[0], sets[1]);
         uint32_t absent = 64;
         for (uint32_t i = 64; i > 0; i--) {
             bool expected = in[0][i - 1] || in[1][i - 1];
-            assert_int_equal(slot_set_has(both, i - 1), expected);
+            assert_int_equal(nuc_slot_set_has(both, i - 1), expected);
             absent = expected ? absent : i - 1;
-            assert_int_equal(slot_set_next_absent(both, i - 1), absent);
+            assert_int_equal(nuc_slot_set_next_absent(both, i - 1), absent);
         }
-        assert_ptr_equal(slot_set_union(cx, both, sets[0]), both);
+        assert_ptr_equal(nuc_slot_set_union(cx, both, sets[0]), both);
     }
 }
 

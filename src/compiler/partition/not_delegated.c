@@ -27,7 +27,7 @@ static const char *pattern_of(struct nuc_context *cx, const char *entry, bool by
     return nuc_text_string(&text);
 }
 
-bool glob_matches(const char *glob, const char *text)
+bool nuc_glob_matches(const char *glob, const char *text)
 {
     const char *star = NULL, *resume = NULL; /* behind the last *, and how far it has eaten */
 
@@ -60,23 +60,23 @@ static bool matches_operator(const char *pattern, enum nuc_op op)
     space = strncmp(name, "edge.", 5) == 0 ? name + 5 : name;
     char *base = strchr(space, '.');
     base = base != NULL ? base + 1 : space;
-    if (glob_matches(pattern, space) || glob_matches(pattern, base))
+    if (nuc_glob_matches(pattern, space) || nuc_glob_matches(pattern, base))
         return true;
     overload = strrchr(base, '.');
     if (overload == NULL)
         return false;
     *overload = '\0';
-    return glob_matches(pattern, space) || glob_matches(pattern, base);
+    return nuc_glob_matches(pattern, space) || nuc_glob_matches(pattern, base);
 }
 
 static bool matches(const struct not_delegated *list, uint32_t index, const struct nuc_node *node)
 {
     if (list->by_part)
         return strstr(node->name, list->patterns[index]) != NULL;
-    return glob_matches(list->patterns[index], node->name) || matches_operator(list->patterns[index], node->op);
+    return nuc_glob_matches(list->patterns[index], node->name) || matches_operator(list->patterns[index], node->op);
 }
 
-const char *not_delegated_match(const struct not_delegated *list, const struct nuc_node *node)
+const char *nuc_not_delegated_match(const struct not_delegated *list, const struct nuc_node *node)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         if (matches(list, i, node))
@@ -122,7 +122,7 @@ static void check_used(const struct not_delegated *list, const struct nuc_graph 
     }
 }
 
-struct not_delegated *not_delegated_new(struct nuc_graph *g, const struct nuc_partition_options *options)
+struct not_delegated *nuc_not_delegated_new(struct nuc_graph *g, const struct nuc_partition_options *options)
 {
     struct not_delegated *list = nuc_alloc(g->cx, sizeof *list);
     uint32_t count = options->n_operators_not_to_delegate;

@@ -10,12 +10,12 @@ struct not_delegated;
  * Reads the list of `options` against a graph. Fails with NUC_BAD_USAGE when an entry matches no operator node of the
  * graph, unless options->reference_compat is set.
  */
-struct not_delegated *not_delegated_new(struct nuc_graph *g, const struct nuc_partition_options *options);
+struct not_delegated *nuc_not_delegated_new(struct nuc_graph *g, const struct nuc_partition_options *options);
 
 /* The entry that matches the node, or NULL. */
-const char *not_delegated_match(const struct not_delegated *list, const struct nuc_node *node);
+const char *nuc_not_delegated_match(const struct not_delegated *list, const struct nuc_node *node);
 
 /* The glob matches the whole text: * stands for any characters, ? for one. */
-bool glob_matches(const char *glob, const char *text);
+bool nuc_glob_matches(const char *glob, const char *text);
 
 #endif

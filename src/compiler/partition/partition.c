@@ -78,7 +78,7 @@ static struct nuc_verdict no_cluster(const struct nuc_cluster_ends *ends, const 
 static void check_node(struct partitioning *p, const struct nuc_cluster_ends *ends, struct nuc_node *node)
 {
     struct nuc_decision *d = decision_of(p, node);
-    const char *name = not_delegated_match(p->not_delegated, node);
+    const char *name = nuc_not_delegated_match(p->not_delegated, node);
 
     if (node->do_not_delegate)
         refuse(p, node, (struct nuc_verdict){false, "the node is not marked to stay on the CPU", "", "", NULL});
@@ -448,7 +448,7 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
     else
         nuc_infer_formats(g);
     add_decisions(&p);
-    p.not_delegated = not_delegated_new(g, o);
+    p.not_delegated = nuc_not_delegated_new(g, o);
     check_nodes(&p);
     if (!o->reference_compat)
         check_clusters(&p);

@@ -89,13 +89,13 @@ static void refresh(struct proposing *p, struct reach *r)
 
     for (; r->n_events < p->n_events; r->n_events++) {
         const struct event *e = &p->events[r->n_events];
-        if (!slot_set_has(r->reach, e->into) && !slot_set_has(r->reach, e->gone))
+        if (!nuc_slot_set_has(r->reach, e->into) && !nuc_slot_set_has(r->reach, e->gone))
             continue;
-        bool indirect = slot_set_has(r->via, e->into) || slot_set_has(r->via, e->gone);
-        r->reach = slot_set_add(cx, slot_set_union(cx, r->reach, e->gained), e->into);
-        r->via = slot_set_union(cx, r->via, e->gained);
+        bool indirect = nuc_slot_set_has(r->via, e->into) || nuc_slot_set_has(r->via, e->gone);
+        r->reach = nuc_slot_set_add(cx, nuc_slot_set_union(cx, r->reach, e->gained), e->into);
+        r->via = nuc_slot_set_union(cx, r->via, e->gained);
         if (indirect)
-            r->via = slot_set_add(cx, r->via, e->into);
+            r->via = nuc_slot_set_add(cx, r->via, e->into);
     }
 }
 
@@ -110,10 +110,10 @@ static void add_successors(struct proposing *p, const struct nuc_node *node, uin
             continue;
         struct reach *of = group == NO_SLOT ? &p->reach_of[node->users[i]->id] : &p->slots[group].reach;
         refresh(p, of);
-        r->via = slot_set_union(cx, r->via, of->reach);
-        r->reach = slot_set_union(cx, r->reach, of->reach);
+        r->via = nuc_slot_set_union(cx, r->via, of->reach);
+        r->reach = nuc_slot_set_union(cx, r->reach, of->reach);
         if (group != NO_SLOT)
-            r->reach = slot_set_add(cx, r->reach, group);
+            r->reach = nuc_slot_set_add(cx, r->reach, group);
     }
     r->n_events = p->n_events;
 }
@@ -154,8 +154,8 @@ static void join(struct proposing *p, uint32_t slot, struct nuc_node *node, uint
     if (s->size == 1)
         s->tag = tag;
     add_member(p, slot, node);
-    const struct slot_set *reach = slot_set_union(p->g->cx, s->reach.reach, gained.reach);
-    s->reach.via = slot_set_union(p->g->cx, s->reach.via, gained.via);
+    const struct slot_set *reach = nuc_slot_set_union(p->g->cx, s->reach.reach, gained.reach);
+    s->reach.via = nuc_slot_set_union(p->g->cx, s->reach.via, gained.via);
     if (reach != s->reach.reach) {
         s->reach.reach = reach;
         log_event(p, slot, slot);
@@ -175,7 +175,7 @@ static uint32_t merge(struct proposing *p, uint32_t self, uint32_t other)
     a->last_member = b->last_member;
     a->known = NULL;
     b->alias = into;
-    p->gone = slot_set_add(p->g->cx, p->gone, gone);
+    p->gone = nuc_slot_set_add(p->g->cx, p->gone, gone);
     for (struct nuc_node *n = a->first_member; n != NULL; n = p->next_member[n->id])
         add_successors(p, n, into, &r);
     a->reach = r;
@@ -187,7 +187,8 @@ static uint32_t merge(struct proposing *p, uint32_t self, uint32_t other)
 static uint32_t next_group(const struct proposing *p, const struct slot_set *a, const struct slot_set *b, uint32_t slot)
 {
     for (;;) {
-        uint32_t next = slot_set_next_absent(p->gone, slot_set_next_absent(b, slot_set_next_absent(a, slot)));
+        uint32_t next =
+            nuc_slot_set_next_absent(p->gone, nuc_slot_set_next_absent(b, nuc_slot_set_next_absent(a, slot)));
         if (next == slot || next >= p->n_slots)
             return next;
         slot = next;
@@ -206,9 +207,9 @@ static void merge_others(struct proposing *p, uint32_t self, uint32_t from)
         if (slot >= p->n_slots)
             return;
         refresh(p, &p->slots[slot].reach);
-        if (slot_set_has(p->slots[slot].reach.via, self)) {
+        if (nuc_slot_set_has(p->slots[slot].reach.via, self)) {
             /* Together with `via` the set is most often one run. */
-            s->known = slot_set_add(p->g->cx, slot_set_union(p->g->cx, s->known, s->reach.via), slot);
+            s->known = nuc_slot_set_add(p->g->cx, nuc_slot_set_union(p->g->cx, s->known, s->reach.via), slot);
         } else if (slot != self) {
             self = merge(p, self, slot);
         }

@@ -17,7 +17,7 @@ static uint32_t find_run(const struct slot_set *set, uint32_t slot)
     return low;
 }
 
-bool slot_set_has(const struct slot_set *set, uint32_t slot)
+bool nuc_slot_set_has(const struct slot_set *set, uint32_t slot)
 {
     if (set == NULL)
         return false;
@@ -25,7 +25,7 @@ bool slot_set_has(const struct slot_set *set, uint32_t slot)
     return i < set->n_runs && set->runs[i].first <= slot;
 }
 
-uint32_t slot_set_next_absent(const struct slot_set *set, uint32_t slot)
+uint32_t nuc_slot_set_next_absent(const struct slot_set *set, uint32_t slot)
 {
     if (set == NULL)
         return slot;
@@ -59,7 +59,7 @@ static void append(struct slot_set *set, struct slot_run run)
         last->last = run.last;
 }
 
-const struct slot_set *slot_set_union(struct nuc_context *cx, const struct slot_set *a, const struct slot_set *b)
+const struct slot_set *nuc_slot_set_union(struct nuc_context *cx, const struct slot_set *a, const struct slot_set *b)
 {
     if (b == NULL || a == b || (a != NULL && contains(a, b)))
         return a;
@@ -76,11 +76,11 @@ const struct slot_set *slot_set_union(struct nuc_context *cx, const struct slot_
     return set;
 }
 
-const struct slot_set *slot_set_add(struct nuc_context *cx, const struct slot_set *set, uint32_t slot)
+const struct slot_set *nuc_slot_set_add(struct nuc_context *cx, const struct slot_set *set, uint32_t slot)
 {
-    if (slot_set_has(set, slot))
+    if (nuc_slot_set_has(set, slot))
         return set;
     struct slot_set *one = new_set(cx, 1);
     append(one, (struct slot_run){slot, slot});
-    return slot_set_union(cx, set, one);
+    return nuc_slot_set_union(cx, set, one);
 }

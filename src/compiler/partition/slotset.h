@@ -17,10 +17,10 @@ struct slot_set {
 };
 
 /* NULL is the empty set. Results live in the current arena, or are one of the operands when that is the result. */
-bool slot_set_has(const struct slot_set *set, uint32_t slot);
-const struct slot_set *slot_set_union(struct nuc_context *cx, const struct slot_set *a, const struct slot_set *b);
-const struct slot_set *slot_set_add(struct nuc_context *cx, const struct slot_set *set, uint32_t slot);
+bool nuc_slot_set_has(const struct slot_set *set, uint32_t slot);
+const struct slot_set *nuc_slot_set_union(struct nuc_context *cx, const struct slot_set *a, const struct slot_set *b);
+const struct slot_set *nuc_slot_set_add(struct nuc_context *cx, const struct slot_set *set, uint32_t slot);
 /* Smallest number from `slot` on that is not in the set. */
-uint32_t slot_set_next_absent(const struct slot_set *set, uint32_t slot);
+uint32_t nuc_slot_set_next_absent(const struct slot_set *set, uint32_t slot);
 
 #endif

@@ -11,71 +11,71 @@
 typedef struct nuc_node *(*decomposition)(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
 
 /* The same arguments in the same places, one result or several. param: the Edge operator. */
-struct nuc_node *to_same_args(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_nothing(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_same_args(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_nothing(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
 
 /* ---- convolution, pooling (decompose_conv.c) ---- */
-struct nuc_node *to_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_padded_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_batch_norm(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_max_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_batch_norm(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_max_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
 
 /* ---- elementwise (decompose_math.c) ---- */
-struct nuc_node *to_relu6(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_softmax(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_hardswish(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_silu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_prelu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_sum(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_relu6(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_softmax(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_hardswish(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_silu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_prelu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_sum(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
 
 /* ---- matrix products (decompose_matrix.c) ---- */
-struct nuc_node *to_linear(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_matmul(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
 
 /* ---- recurrent layers (decompose_gru.c) ---- */
-struct nuc_node *to_gru(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_gru(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
 
 /* ---- padding (decompose_pad.c) ---- */
-struct nuc_node *to_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
 /* Indices are computed at run time where torch traces it so. */
-struct nuc_node *to_traced_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_traced_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
 
 /* ---- views, copies, pieces (decompose_shape.c) ---- */
-struct nuc_node *to_view(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_clone(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_dropout(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_copy(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_transpose(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_split(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *to_zeros(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_view(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_clone(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_transpose(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_split(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_zeros(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
 
 /* ---- building blocks ---- */
 
 /* op(input) and op(a, b) in front of `node`. */
-struct nuc_node *insert_unary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input);
-struct nuc_node *insert_binary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *a,
-                               struct nuc_node *b);
+struct nuc_node *nuc_insert_unary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input);
+struct nuc_node *nuc_insert_binary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *a,
+                                   struct nuc_node *b);
 /* op(input, dim): unsqueeze_copy and squeeze_copy.dim. */
-struct nuc_node *insert_with_dim(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input,
-                                 int64_t dim);
-struct nuc_node *insert_permute(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                const int64_t *dims);
-struct nuc_node *insert_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *sizes,
-                               uint32_t rank);
-struct nuc_node *insert_slice(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, int64_t dim,
-                              int64_t start, int64_t end);
+struct nuc_node *nuc_insert_with_dim(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input,
+                                     int64_t dim);
+struct nuc_node *nuc_insert_permute(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                    const int64_t *dims);
+struct nuc_node *nuc_insert_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                   const int64_t *sizes, uint32_t rank);
+struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, int64_t dim,
+                                  int64_t start, int64_t end);
 /* view_copy(input, sizes), of the value as it lies in memory. */
-struct nuc_node *insert_view(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *sizes,
-                             uint32_t rank);
+struct nuc_node *nuc_insert_view(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                 const int64_t *sizes, uint32_t rank);
 /* The same through a contiguous copy where torch's view needs one. */
-struct nuc_node *insert_reshape(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                const int64_t *sizes, uint32_t rank);
+struct nuc_node *nuc_insert_reshape(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                    const int64_t *sizes, uint32_t rank);
 /* _clone_dim_order(input) into the dim order of `like`, whose sizes and dtype are those of the input. */
-struct nuc_node *insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                              const struct nuc_meta *like);
+struct nuc_node *nuc_insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                  const struct nuc_meta *like);
 /* Whether a view of these sizes exists without a copy. */
-bool is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank);
+bool nuc_is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank);
 
 #endif

@@ -72,7 +72,7 @@ static struct nuc_node *with_batch(struct nuc_graph *g, struct nuc_node *node, s
     if (in->rank != conv_rows[node->op].spatial + 1)
         return input;
     memcpy(sizes + 1, in->sizes, in->rank * sizeof *sizes);
-    return insert_view(g, node, input, sizes, in->rank + 1u);
+    return nuc_insert_view(g, node, input, sizes, in->rank + 1u);
 }
 
 static struct nuc_node *without_batch(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *conv)
@@ -82,10 +82,10 @@ static struct nuc_node *without_batch(struct nuc_graph *g, struct nuc_node *node
     nuc_infer_shape(g, conv);
     if (out.rank == conv->vals[0].rank)
         return conv;
-    return insert_view(g, node, conv, out.sizes, out.rank);
+    return nuc_insert_view(g, node, conv, out.sizes, out.rank);
 }
 
-struct nuc_node *to_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *conv = insert_convolution(g, node, with_batch(g, node, nuc_operand(g, node, 0)));
 
@@ -117,7 +117,7 @@ static struct nuc_node *pad_unevenly(struct nuc_graph *g, struct nuc_node *node,
 }
 
 /* Padding "same" or "valid"; of the latter torch writes lists of one element. */
-struct nuc_node *to_padded_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     const struct nuc_arg *mode = &node->args[4];
     uint32_t spatial = conv_rows[node->op].spatial;
@@ -145,7 +145,7 @@ struct nuc_node *to_padded_convolution(struct nuc_graph *g, struct nuc_node *nod
 }
 
 /* From (input, weight, bias, mean, var, training, momentum, eps, cudnn); saved statistics are empty in inference. */
-struct nuc_node *to_batch_norm(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_batch_norm(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *norm = nuc_insert(g, node, param, node);
     const int64_t none[1] = {0};
@@ -162,7 +162,7 @@ struct nuc_node *to_batch_norm(struct nuc_graph *g, struct nuc_node *node, enum 
     return nuc_insert_getitem(g, node, norm, 0);
 }
 
-struct nuc_node *to_max_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_max_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *pool = nuc_insert(g, node, param, node);
     struct nuc_meta metas[2] = {node->vals[0], node->vals[0]};
@@ -178,12 +178,12 @@ struct nuc_node *to_max_pool(struct nuc_graph *g, struct nuc_node *node, enum nu
  * avg_pool1d and max_pool1d of [N, C, L] are the 2-D pooling of [N, C, 1, L]. Lists of one element get a neutral one in
  * front.
  */
-struct nuc_node *to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     enum { KERNEL = 1, STRIDE, PADDING, DILATION };
     bool is_max = param == NUC_OP_EDGE_MAX_POOL2D;
     uint32_t last_list = is_max ? DILATION : PADDING;
-    struct nuc_node *rows = insert_with_dim(g, node, NUC_OP_EDGE_UNSQUEEZE, nuc_operand(g, node, 0), -2);
+    struct nuc_node *rows = nuc_insert_with_dim(g, node, NUC_OP_EDGE_UNSQUEEZE, nuc_operand(g, node, 0), -2);
     struct nuc_node *pool = nuc_insert(g, node, param, node);
     int64_t kernel[1];
 
@@ -202,17 +202,17 @@ struct nuc_node *to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node, enu
     nuc_infer_shape(g, pool);
     if (is_max)
         pool = nuc_insert_getitem(g, node, pool, 0);
-    return insert_with_dim(g, node, NUC_OP_EDGE_SQUEEZE_DIM, pool, -2);
+    return nuc_insert_with_dim(g, node, NUC_OP_EDGE_SQUEEZE_DIM, pool, -2);
 }
 
 /* An output of 1 x 1 is the mean over height and width, which is contiguous whatever its input. */
-struct nuc_node *to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     const struct nuc_meta *out = &node->vals[0];
     const int64_t dims[2] = {-1, -2};
 
     if (out->sizes[out->rank - 1] != 1 || out->sizes[out->rank - 2] != 1)
-        return to_same_args(g, node, param);
+        return nuc_to_same_args(g, node, param);
     struct nuc_node *mean = nuc_insert(g, node, NUC_OP_EDGE_MEAN_DIM, node);
     nuc_copy_arg(g, mean, 0, node, 0);
     nuc_set_arg_ints(mean, g, 1, dims, 2);

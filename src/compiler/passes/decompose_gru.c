@@ -36,7 +36,7 @@ static struct nuc_node *insert_dense(const struct gru *u, struct nuc_node *rows,
                                      struct nuc_node *bias)
 {
     if (bias == NULL)
-        return insert_binary(u->g, u->node, NUC_OP_EDGE_MM, rows, weight);
+        return nuc_insert_binary(u->g, u->node, NUC_OP_EDGE_MM, rows, weight);
     struct nuc_node *product = nuc_insert(u->g, u->node, NUC_OP_EDGE_ADDMM, u->node);
 
     nuc_set_arg_node(product, u->g, 0, bias);
@@ -49,22 +49,23 @@ static struct nuc_node *insert_dense(const struct gru *u, struct nuc_node *rows,
 /* Rows of one gate, of [N, 3H]. */
 static struct nuc_node *gate(const struct gru *u, struct nuc_node *gates, int64_t index)
 {
-    return insert_slice(u->g, u->node, gates, 1, index * u->hidden, (index + 1) * u->hidden);
+    return nuc_insert_slice(u->g, u->node, gates, 1, index * u->hidden, (index + 1) * u->hidden);
 }
 
 static struct nuc_node *insert_step(const struct gru *u, const struct cell *c, struct nuc_node *i, struct nuc_node *h)
 {
     struct nuc_graph *g = u->g;
     struct nuc_node *at = u->node, *k = insert_dense(u, h, c->w_hh, c->b_hh);
-    struct nuc_node *r = insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 0), gate(u, k, 0));
-    struct nuc_node *z = insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 1), gate(u, k, 1));
+    struct nuc_node *r = nuc_insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 0), gate(u, k, 0));
+    struct nuc_node *z = nuc_insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 1), gate(u, k, 1));
 
-    r = insert_unary(g, at, NUC_OP_EDGE_SIGMOID, r);
-    z = insert_unary(g, at, NUC_OP_EDGE_SIGMOID, z);
-    struct nuc_node *n = insert_binary(g, at, NUC_OP_EDGE_MUL, r, gate(u, k, 2));
-    n = insert_unary(g, at, NUC_OP_EDGE_TANH, insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 2), n));
-    struct nuc_node *kept = insert_binary(g, at, NUC_OP_EDGE_MUL, insert_binary(g, at, NUC_OP_EDGE_SUB, h, n), z);
-    return insert_binary(g, at, NUC_OP_EDGE_ADD, kept, n);
+    r = nuc_insert_unary(g, at, NUC_OP_EDGE_SIGMOID, r);
+    z = nuc_insert_unary(g, at, NUC_OP_EDGE_SIGMOID, z);
+    struct nuc_node *n = nuc_insert_binary(g, at, NUC_OP_EDGE_MUL, r, gate(u, k, 2));
+    n = nuc_insert_unary(g, at, NUC_OP_EDGE_TANH, nuc_insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 2), n));
+    struct nuc_node *kept =
+        nuc_insert_binary(g, at, NUC_OP_EDGE_MUL, nuc_insert_binary(g, at, NUC_OP_EDGE_SUB, h, n), z);
+    return nuc_insert_binary(g, at, NUC_OP_EDGE_ADD, kept, n);
 }
 
 static struct nuc_node *insert_cat(const struct gru *u, struct nuc_node *const *parts, uint32_t count, int64_t dim)
@@ -84,14 +85,14 @@ static struct nuc_node *insert_direction(const struct gru *u, const struct cell 
     struct nuc_graph *g = u->g;
     const int64_t flat[2] = {u->steps * u->batch, x->vals[0].sizes[2]}, row[2] = {u->batch, 3 * u->hidden};
     const int64_t state[3] = {1, u->batch, u->hidden};
-    struct nuc_node *gates = insert_dense(u, insert_reshape(g, u->node, x, flat, 2), c->w_ih, c->b_ih);
+    struct nuc_node *gates = insert_dense(u, nuc_insert_reshape(g, u->node, x, flat, 2), c->w_ih, c->b_ih);
     struct nuc_node **y = nuc_alloc_array(g->cx, (size_t)u->steps, sizeof *y);
 
     for (int64_t i = 0; i < u->steps; i++) {
         int64_t t = backwards ? u->steps - 1 - i : i;
-        struct nuc_node *at_t = insert_slice(g, u->node, gates, 0, t * u->batch, (t + 1) * u->batch);
-        h = insert_step(u, c, insert_view(g, u->node, at_t, row, 2), h);
-        *last = y[t] = insert_view(g, u->node, h, state, 3);
+        struct nuc_node *at_t = nuc_insert_slice(g, u->node, gates, 0, t * u->batch, (t + 1) * u->batch);
+        h = insert_step(u, c, nuc_insert_view(g, u->node, at_t, row, 2), h);
+        *last = y[t] = nuc_insert_view(g, u->node, h, state, 3);
     }
     return insert_cat(u, y, (uint32_t)u->steps, 0);
 }
@@ -101,8 +102,8 @@ static struct cell cell_of(const struct gru *u, uint32_t index)
     const int64_t dims[2] = {1, 0};
     uint32_t count = u->biases ? 4 : 2;
     struct nuc_node *const *p = u->node->args[PARAMS].u.nodes + (size_t)index * count;
-    struct nuc_node *w_ih = insert_permute(u->g, u->node, p[0], dims);
-    struct nuc_node *w_hh = insert_permute(u->g, u->node, p[1], dims);
+    struct nuc_node *w_ih = nuc_insert_permute(u->g, u->node, p[0], dims);
+    struct nuc_node *w_hh = nuc_insert_permute(u->g, u->node, p[1], dims);
 
     return (struct cell){w_ih, w_hh, u->biases ? p[2] : NULL, u->biases ? p[3] : NULL};
 }
@@ -118,8 +119,8 @@ static struct nuc_node *insert_layers(const struct gru *u, struct nuc_node *x, s
         for (uint32_t d = 0; d < u->directions; d++) {
             uint32_t i = layer * u->directions + d;
             struct cell c = cell_of(u, i);
-            struct nuc_node *h = insert_slice(u->g, u->node, h0, 0, i, i + 1);
-            y[d] = insert_direction(u, &c, x, insert_view(u->g, u->node, h, row, 2), d == 1, &states[i]);
+            struct nuc_node *h = nuc_insert_slice(u->g, u->node, h0, 0, i, i + 1);
+            y[d] = insert_direction(u, &c, x, nuc_insert_view(u->g, u->node, h, row, 2), d == 1, &states[i]);
         }
         x = u->directions == 2 ? insert_cat(u, y, 2, 2) : y[0];
     }
@@ -153,7 +154,7 @@ static void check_gru(const struct gru *u)
 }
 
 /* With batch_first the input is [N, T, I]; torch's own modules give an input without a batch one of 1. */
-struct nuc_node *to_gru(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_gru(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *x = nuc_operand(g, node, INPUT), *h0 = nuc_operand(g, node, STATE);
     const int64_t *in = x->vals[0].sizes, swapped[3] = {1, 0, 2};
@@ -168,10 +169,10 @@ struct nuc_node *to_gru(struct nuc_graph *g, struct nuc_node *node, enum nuc_op 
     u.hidden = h0->vals[0].sizes[2];
     check_gru(&u);
     if (swap)
-        x = insert_permute(g, node, x, swapped);
+        x = nuc_insert_permute(g, node, x, swapped);
     struct nuc_node **states = nuc_alloc_array(g->cx, (size_t)u.layers * u.directions, sizeof *states);
     struct nuc_node *y = insert_layers(&u, x, h0, states), *h = insert_cat(&u, states, u.layers * u.directions, 0);
-    replace_result(g, node, 0, swap ? insert_permute(g, node, y, swapped) : y);
+    replace_result(g, node, 0, swap ? nuc_insert_permute(g, node, y, swapped) : y);
     replace_result(g, node, 1, h);
     return NULL;
 }

@@ -2,7 +2,7 @@
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 
-struct nuc_node *to_same_args(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_same_args(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *edge = nuc_insert(g, node, param, node);
 
@@ -14,7 +14,7 @@ struct nuc_node *to_same_args(struct nuc_graph *g, struct nuc_node *node, enum n
     return edge;
 }
 
-struct nuc_node *insert_unary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input)
+struct nuc_node *nuc_insert_unary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input)
 {
     struct nuc_node *edge = nuc_insert(g, node, op, node);
 
@@ -23,8 +23,8 @@ struct nuc_node *insert_unary(struct nuc_graph *g, struct nuc_node *node, enum n
     return edge;
 }
 
-struct nuc_node *insert_binary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *a,
-                               struct nuc_node *b)
+struct nuc_node *nuc_insert_binary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *a,
+                                   struct nuc_node *b)
 {
     struct nuc_node *edge = nuc_insert(g, node, op, node);
 
@@ -34,7 +34,7 @@ struct nuc_node *insert_binary(struct nuc_graph *g, struct nuc_node *node, enum 
     return edge;
 }
 
-struct nuc_node *to_relu6(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_relu6(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *edge = nuc_insert(g, node, param, node);
 
@@ -45,7 +45,7 @@ struct nuc_node *to_relu6(struct nuc_graph *g, struct nuc_node *node, enum nuc_o
     return edge;
 }
 
-struct nuc_node *to_softmax(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_softmax(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *input = nuc_operand(g, node, 0);
 
@@ -110,28 +110,28 @@ static struct nuc_node *insert_clamp(struct nuc_graph *g, struct nuc_node *node,
 }
 
 /* hardswish: x * clamp(x + 3, 0, 6) / 6; hardsigmoid: clamp(x + 3, 0, 6) / 6. param: which of the two. */
-struct nuc_node *to_hardswish(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_hardswish(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *x = nuc_operand(g, node, 0);
-    struct nuc_node *y = insert_binary(g, node, NUC_OP_EDGE_ADD, x, insert_float(g, node, 3));
+    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_EDGE_ADD, x, insert_float(g, node, 3));
 
     y = insert_clamp(g, node, y, 1, 0.0);
     y = insert_clamp(g, node, y, 2, 6.0);
     if (param == NUC_OP_HARDSWISH)
-        y = insert_binary(g, node, NUC_OP_EDGE_MUL, x, y);
-    return insert_binary(g, node, NUC_OP_EDGE_DIV, y, insert_float(g, node, 6));
+        y = nuc_insert_binary(g, node, NUC_OP_EDGE_MUL, x, y);
+    return nuc_insert_binary(g, node, NUC_OP_EDGE_DIV, y, insert_float(g, node, 6));
 }
 
-struct nuc_node *to_silu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_silu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *x = nuc_operand(g, node, 0);
 
     (void)param;
-    return insert_binary(g, node, NUC_OP_EDGE_MUL, x, insert_unary(g, node, NUC_OP_EDGE_SIGMOID, x));
+    return nuc_insert_binary(g, node, NUC_OP_EDGE_MUL, x, nuc_insert_unary(g, node, NUC_OP_EDGE_SIGMOID, x));
 }
 
 /* where(x > 0, x, weight * x); the weight lies along dimension 1. */
-struct nuc_node *to_prelu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_prelu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *x = nuc_operand(g, node, 0), *weight = nuc_operand(g, node, 1);
     uint32_t rank = x->vals[0].rank;
@@ -141,12 +141,12 @@ struct nuc_node *to_prelu(struct nuc_graph *g, struct nuc_node *node, enum nuc_o
     for (uint32_t i = 0; i < rank; i++)
         sizes[i] = i == 1 ? nuc_elements(&weight->vals[0]) : 1;
     if (weight->vals[0].rank != rank)
-        weight = insert_view(g, node, weight, sizes, rank);
+        weight = nuc_insert_view(g, node, weight, sizes, rank);
     struct nuc_node *positive = nuc_insert(g, node, NUC_OP_EDGE_GT_SCALAR, node);
     nuc_set_arg_node(positive, g, 0, x);
     nuc_set_arg_float(positive, 1, 0.0);
     nuc_infer_shape(g, positive);
-    struct nuc_node *scaled = insert_binary(g, node, NUC_OP_EDGE_MUL, weight, x);
+    struct nuc_node *scaled = nuc_insert_binary(g, node, NUC_OP_EDGE_MUL, weight, x);
     struct nuc_node *where = nuc_insert(g, node, NUC_OP_EDGE_WHERE, node);
     nuc_set_arg_node(where, g, 0, positive);
     nuc_set_arg_node(where, g, 1, x);
@@ -156,7 +156,7 @@ struct nuc_node *to_prelu(struct nuc_graph *g, struct nuc_node *node, enum nuc_o
 }
 
 /* A sum without dimensions is one over the empty list. */
-struct nuc_node *to_sum(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_sum(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *sum = nuc_insert(g, node, param, node);
 

@@ -9,7 +9,7 @@ static struct nuc_node *insert_transposed(struct nuc_graph *g, struct nuc_node *
 {
     const int64_t dims[2] = {1, 0};
 
-    return insert_permute(g, node, weight, dims);
+    return nuc_insert_permute(g, node, weight, dims);
 }
 
 /* ---- matmul ---- */
@@ -20,7 +20,7 @@ static struct nuc_node *as_matrix(struct nuc_graph *g, struct nuc_node *node, st
     int64_t n = vector->vals[0].sizes[0];
     const int64_t sizes[2] = {is_row ? 1 : n, is_row ? n : 1};
 
-    return vector->vals[0].rank == 1 ? insert_view(g, node, vector, sizes, 2) : vector;
+    return vector->vals[0].rank == 1 ? nuc_insert_view(g, node, vector, sizes, 2) : vector;
 }
 
 /* [..., M, K] x [K, N] is one product of [... * M, K], when that is a view: its leading dimensions nest. */
@@ -50,8 +50,8 @@ static struct nuc_node *folded_product(struct nuc_graph *g, struct nuc_node *nod
 
     memcpy(sizes, m->sizes, sizeof sizes);
     sizes[rank - 1] = b->vals[0].sizes[1];
-    struct nuc_node *product = insert_binary(g, node, NUC_OP_EDGE_MM, insert_reshape(g, node, a, rows, 2), b);
-    return insert_view(g, node, product, sizes, rank);
+    struct nuc_node *product = nuc_insert_binary(g, node, NUC_OP_EDGE_MM, nuc_insert_reshape(g, node, a, rows, 2), b);
+    return nuc_insert_view(g, node, product, sizes, rank);
 }
 
 /*
@@ -90,13 +90,13 @@ static struct nuc_node *insert_batches(struct nuc_graph *g, struct nuc_node *nod
     }
     sizes[n_batch] = flat[1];
     sizes[n_batch + 1] = flat[2];
-    matrix = insert_expand(g, node, matrix, sizes, n_batch + 2);
+    matrix = nuc_insert_expand(g, node, matrix, sizes, n_batch + 2);
     if (!batches_nest(&m, sizes, n_batch)) {
         struct nuc_meta contiguous = matrix->vals[0];
         nuc_set_contiguous(&contiguous);
-        matrix = insert_clone(g, node, matrix, &contiguous);
+        matrix = nuc_insert_clone(g, node, matrix, &contiguous);
     }
-    return insert_view(g, node, matrix, flat, 3);
+    return nuc_insert_view(g, node, matrix, flat, 3);
 }
 
 static struct nuc_node *batched_product(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a,
@@ -115,7 +115,7 @@ static struct nuc_node *batched_product(struct nuc_graph *g, struct nuc_node *no
     sizes[rank - 1] = y.sizes[y.rank - 1];
     struct nuc_node *left = insert_batches(g, node, a, sizes, rank - 2);
     struct nuc_node *right = insert_batches(g, node, b, sizes, rank - 2);
-    return insert_view(g, node, insert_binary(g, node, NUC_OP_EDGE_BMM, left, right), sizes, rank);
+    return nuc_insert_view(g, node, nuc_insert_binary(g, node, NUC_OP_EDGE_BMM, left, right), sizes, rank);
 }
 
 static struct nuc_node *insert_matmul(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a,
@@ -124,13 +124,13 @@ static struct nuc_node *insert_matmul(struct nuc_graph *g, struct nuc_node *node
     a = as_matrix(g, node, a, true);
     b = as_matrix(g, node, b, false);
     if (a->vals[0].rank == 2 && b->vals[0].rank == 2)
-        return insert_binary(g, node, NUC_OP_EDGE_MM, a, b);
+        return nuc_insert_binary(g, node, NUC_OP_EDGE_MM, a, b);
     if (folds(&a->vals[0], &b->vals[0]))
         return folded_product(g, node, a, b);
     return batched_product(g, node, a, b);
 }
 
-struct nuc_node *to_matmul(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *a = nuc_operand(g, node, 0), *b = nuc_operand(g, node, 1);
     const struct nuc_meta out = node->vals[0];
@@ -140,7 +140,7 @@ struct nuc_node *to_matmul(struct nuc_graph *g, struct nuc_node *node, enum nuc_
         nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s multiplies a tensor without dimensions: use mul", g->file,
                  nuc_node_text(g->cx, node));
     struct nuc_node *product = insert_matmul(g, node, a, b);
-    return product->vals[0].rank == out.rank ? product : insert_view(g, node, product, out.sizes, out.rank);
+    return product->vals[0].rank == out.rank ? product : nuc_insert_view(g, node, product, out.sizes, out.rank);
 }
 
 /* ---- linear ---- */
@@ -155,21 +155,21 @@ static struct nuc_node *insert_addmm(struct nuc_graph *g, struct nuc_node *node,
     bool flat = in->rank == 2;
 
     if (!flat)
-        input = insert_view(g, node, input, rows, 2);
+        input = nuc_insert_view(g, node, input, rows, 2);
     struct nuc_node *transposed = insert_transposed(g, node, weight);
     struct nuc_node *product = nuc_insert(g, node, NUC_OP_EDGE_ADDMM, node);
     nuc_set_arg_node(product, g, 0, bias);
     nuc_set_arg_node(product, g, 1, input);
     nuc_set_arg_node(product, g, 2, transposed);
     nuc_infer_shape(g, product);
-    return flat ? product : insert_view(g, node, product, out.sizes, out.rank);
+    return flat ? product : nuc_insert_view(g, node, product, out.sizes, out.rank);
 }
 
 /*
  * addmm where the input is a matrix or lies contiguously, else matmul, with the bias added. Torch transposes the weight
  * before it touches the input in matmul, and after in addmm.
  */
-struct nuc_node *to_linear(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *input = nuc_operand(g, node, 0), *weight = nuc_operand(g, node, 1), *bias = nuc_arg_node(node, 2);
     const struct nuc_meta out = node->vals[0];
@@ -180,6 +180,6 @@ struct nuc_node *to_linear(struct nuc_graph *g, struct nuc_node *node, enum nuc_
     struct nuc_node *transposed = insert_transposed(g, node, weight);
     struct nuc_node *product = insert_matmul(g, node, input, transposed);
     if (product->vals[0].rank != out.rank)
-        product = insert_view(g, node, product, out.sizes, out.rank);
-    return bias == NULL ? product : insert_binary(g, node, NUC_OP_EDGE_ADD, product, bias);
+        product = nuc_insert_view(g, node, product, out.sizes, out.rank);
+    return bias == NULL ? product : nuc_insert_binary(g, node, NUC_OP_EDGE_ADD, product, bias);
 }

@@ -83,7 +83,7 @@ static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
     if (!p->traced && !nuc_is_contiguous(&in)) {
         struct nuc_meta contiguous = in;
         nuc_set_contiguous(&contiguous);
-        value = insert_clone(p->g, p->node, value, &contiguous);
+        value = nuc_insert_clone(p->g, p->node, value, &contiguous);
     }
     for (uint32_t i = p->n_dims; i-- > 0;) {
         uint32_t dim = dim_of(p, i);
@@ -96,7 +96,7 @@ static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
         return value;
     struct nuc_meta like = value->vals[0];
     nuc_set_channels_last(&like);
-    return insert_clone(p->g, p->node, value, &like);
+    return nuc_insert_clone(p->g, p->node, value, &like);
 }
 
 /* ---- circular ---- */
@@ -119,7 +119,7 @@ static struct nuc_node *insert_empty(const struct padding *p, const struct nuc_m
 static struct nuc_node *insert_scatter(const struct padding *p, struct nuc_node *into, struct nuc_node *from,
                                        uint32_t dim, int64_t start, int64_t end)
 {
-    struct nuc_node *scatter = insert_binary(p->g, p->node, NUC_OP_EDGE_SLICE_SCATTER, into, into);
+    struct nuc_node *scatter = nuc_insert_binary(p->g, p->node, NUC_OP_EDGE_SLICE_SCATTER, into, into);
 
     nuc_set_arg_node(scatter, p->g, 1, from);
     nuc_set_arg_int(scatter, 2, dim);
@@ -137,7 +137,7 @@ static struct nuc_node *insert_range(const struct padding *p, struct nuc_node *i
 {
     if (r.start == 0 && r.end == input->vals[0].sizes[dim])
         return input;
-    return insert_slice(p->g, p->node, input, dim, r.start, r.end);
+    return nuc_insert_slice(p->g, p->node, input, dim, r.start, r.end);
 }
 
 static int64_t at_least_0(int64_t n)
@@ -166,7 +166,7 @@ static struct nuc_node *insert_middle(const struct padding *p, struct nuc_node *
         value = insert_range(p, value, dim_of(p, i), inner_range(p, i, out));
         taken = insert_range(p, taken, dim_of(p, i), taken_range(p, i));
     }
-    value = insert_binary(p->g, p->node, NUC_OP_EDGE_COPY, value, taken);
+    value = nuc_insert_binary(p->g, p->node, NUC_OP_EDGE_COPY, value, taken);
     outer[0] = empty;
     for (uint32_t i = 0; i + 1 < p->n_dims; i++)
         outer[i + 1] = insert_range(p, outer[i], dim_of(p, i), inner_range(p, i, out));
@@ -182,7 +182,7 @@ static struct nuc_node *insert_wrapped(const struct padding *p, struct nuc_node 
                                        struct range from)
 {
     struct nuc_node *old = insert_range(p, value, dim, to), *data = insert_range(p, value, dim, from);
-    struct nuc_node *copy = insert_binary(p->g, p->node, NUC_OP_EDGE_COPY, old, data);
+    struct nuc_node *copy = nuc_insert_binary(p->g, p->node, NUC_OP_EDGE_COPY, old, data);
 
     return insert_scatter(p, value, copy, dim, to.start, to.end);
 }
@@ -239,13 +239,13 @@ static struct nuc_node *insert_padding(struct nuc_graph *g, struct nuc_node *nod
              g->file, nuc_node_text(g->cx, node), name);
 }
 
-struct nuc_node *to_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     (void)param;
     return insert_padding(g, node, false);
 }
 
-struct nuc_node *to_traced_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_traced_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     (void)param;
     return insert_padding(g, node, true);

@@ -4,7 +4,7 @@
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 
-struct nuc_node *to_nothing(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_nothing(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     (void)g;
     (void)node;
@@ -12,8 +12,8 @@ struct nuc_node *to_nothing(struct nuc_graph *g, struct nuc_node *node, enum nuc
     return NULL;
 }
 
-struct nuc_node *insert_view(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *sizes,
-                             uint32_t rank)
+struct nuc_node *nuc_insert_view(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                 const int64_t *sizes, uint32_t rank)
 {
     struct nuc_node *view = nuc_insert(g, node, NUC_OP_EDGE_VIEW, node);
 
@@ -23,8 +23,8 @@ struct nuc_node *insert_view(struct nuc_graph *g, struct nuc_node *node, struct 
     return view;
 }
 
-struct nuc_node *insert_with_dim(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input,
-                                 int64_t dim)
+struct nuc_node *nuc_insert_with_dim(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input,
+                                     int64_t dim)
 {
     struct nuc_node *edge = nuc_insert(g, node, op, node);
 
@@ -34,7 +34,8 @@ struct nuc_node *insert_with_dim(struct nuc_graph *g, struct nuc_node *node, enu
     return edge;
 }
 
-struct nuc_node *insert_permute(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *dims)
+struct nuc_node *nuc_insert_permute(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                    const int64_t *dims)
 {
     struct nuc_node *permute = nuc_insert(g, node, NUC_OP_EDGE_PERMUTE, node);
 
@@ -44,8 +45,8 @@ struct nuc_node *insert_permute(struct nuc_graph *g, struct nuc_node *node, stru
     return permute;
 }
 
-struct nuc_node *insert_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *sizes,
-                               uint32_t rank)
+struct nuc_node *nuc_insert_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                   const int64_t *sizes, uint32_t rank)
 {
     struct nuc_node *expand = nuc_insert(g, node, NUC_OP_EDGE_EXPAND, node);
 
@@ -55,8 +56,8 @@ struct nuc_node *insert_expand(struct nuc_graph *g, struct nuc_node *node, struc
     return expand;
 }
 
-struct nuc_node *insert_slice(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, int64_t dim,
-                              int64_t start, int64_t end)
+struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, int64_t dim,
+                                  int64_t start, int64_t end)
 {
     struct nuc_node *slice = nuc_insert(g, node, NUC_OP_EDGE_SLICE, node);
 
@@ -68,8 +69,8 @@ struct nuc_node *insert_slice(struct nuc_graph *g, struct nuc_node *node, struct
     return slice;
 }
 
-struct nuc_node *insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                              const struct nuc_meta *like)
+struct nuc_node *nuc_insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                  const struct nuc_meta *like)
 {
     struct nuc_node *clone = nuc_insert(g, node, NUC_OP_EDGE_CLONE_DIM_ORDER, node);
     int64_t order[NUC_MAX_RANK];
@@ -89,7 +90,7 @@ struct nuc_node *insert_clone(struct nuc_graph *g, struct nuc_node *node, struct
  * Whether a view without a copy exists: dimensions of the input that lie one behind the other in memory form chunks,
  * and each chunk has to be a product of dimensions of the result. Dimensions of size 1 lie anywhere.
  */
-bool is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank)
+bool nuc_is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank)
 {
     int64_t strides[NUC_MAX_RANK], chunk = 1, taken = 1;
     int32_t v = (int32_t)rank - 1;
@@ -111,23 +112,23 @@ bool is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank)
     return v == -1;
 }
 
-struct nuc_node *insert_reshape(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                const int64_t *sizes, uint32_t rank)
+struct nuc_node *nuc_insert_reshape(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                    const int64_t *sizes, uint32_t rank)
 {
     struct nuc_meta contiguous = input->vals[0];
 
-    if (!is_viewable(&input->vals[0], sizes, rank)) {
+    if (!nuc_is_viewable(&input->vals[0], sizes, rank)) {
         nuc_set_contiguous(&contiguous);
-        input = insert_clone(g, node, input, &contiguous);
+        input = nuc_insert_clone(g, node, input, &contiguous);
     }
-    return insert_view(g, node, input, sizes, rank);
+    return nuc_insert_view(g, node, input, sizes, rank);
 }
 
 /*
  * view, reshape, flatten: a copy first where the input's memory order does not allow a view. Torch hands a size of -1
  * through to a view that needs no copy.
  */
-struct nuc_node *to_view(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_view(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *input = nuc_operand(g, node, 0);
     const struct nuc_meta *out = &node->vals[0];
@@ -135,8 +136,8 @@ struct nuc_node *to_view(struct nuc_graph *g, struct nuc_node *node, enum nuc_op
     (void)param;
     if (node->op == NUC_OP_FLATTEN && nuc_same_sizes(&input->vals[0], out))
         return input;
-    bool viewable = is_viewable(&input->vals[0], out->sizes, out->rank);
-    struct nuc_node *view = insert_reshape(g, node, input, out->sizes, out->rank);
+    bool viewable = nuc_is_viewable(&input->vals[0], out->sizes, out->rank);
+    struct nuc_node *view = nuc_insert_reshape(g, node, input, out->sizes, out->rank);
     if (viewable && node->op != NUC_OP_FLATTEN)
         nuc_copy_arg(g, view, 1, node, 1);
     return view;
@@ -162,7 +163,7 @@ static bool same_order(const struct nuc_meta *a, const struct nuc_meta *b)
 }
 
 /* clone always copies; contiguous only what is not. */
-struct nuc_node *to_clone(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_clone(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *input = nuc_operand(g, node, 0);
     struct nuc_meta meta = in_memory_format(&input->vals[0], &node->args[1]);
@@ -170,10 +171,10 @@ struct nuc_node *to_clone(struct nuc_graph *g, struct nuc_node *node, enum nuc_o
     (void)param;
     if (node->op == NUC_OP_CONTIGUOUS && same_order(&meta, &input->vals[0]))
         return input;
-    return insert_clone(g, node, input, &meta);
+    return nuc_insert_clone(g, node, input, &meta);
 }
 
-struct nuc_node *to_dropout(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *input = nuc_operand(g, node, 0);
 
@@ -181,7 +182,7 @@ struct nuc_node *to_dropout(struct nuc_graph *g, struct nuc_node *node, enum nuc
     if (node->args[2].kind == NUC_ARG_BOOL && node->args[2].u.b)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s is in training mode: export the model after model.eval()", g->file,
                  nuc_node_text(g->cx, node));
-    return insert_clone(g, node, input, &input->vals[0]);
+    return nuc_insert_clone(g, node, input, &input->vals[0]);
 }
 
 /* to.dtype_layout: self, dtype, layout, device, pin_memory, non_blocking, copy, memory_format. */
@@ -200,7 +201,7 @@ static struct nuc_node *insert_copy(struct nuc_graph *g, struct nuc_node *node, 
 }
 
 /* What changes neither type nor dim order copies nothing, unless it is told to. */
-struct nuc_node *to_copy(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     bool with_layout = param == NUC_OP_TO_DTYPE_LAYOUT;
     struct nuc_node *input = nuc_operand(g, node, 0);
@@ -218,7 +219,7 @@ struct nuc_node *to_copy(struct nuc_graph *g, struct nuc_node *node, enum nuc_op
 }
 
 /* transpose(dim0, dim1) and t() as permutations. */
-struct nuc_node *to_transpose(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_transpose(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *input = nuc_operand(g, node, 0);
     int64_t rank = input->vals[0].rank, dims[NUC_MAX_RANK], pair[2] = {0, 1};
@@ -232,11 +233,11 @@ struct nuc_node *to_transpose(struct nuc_graph *g, struct nuc_node *node, enum n
         return input;
     for (int64_t i = 0; i < rank; i++)
         dims[i] = i == pair[0] ? pair[1] : i == pair[1] ? pair[0] : i;
-    return insert_permute(g, node, input, dims);
+    return nuc_insert_permute(g, node, input, dims);
 }
 
 /* split and chunk of any kind, by the sizes their results have. */
-struct nuc_node *to_split(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_split(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     struct nuc_node *split = nuc_insert(g, node, param, node);
     int64_t dim = node->args[2].kind == NUC_ARG_INT ? node->args[2].u.i : 0;
@@ -254,7 +255,7 @@ struct nuc_node *to_split(struct nuc_graph *g, struct nuc_node *node, enum nuc_o
 }
 
 /* A tensor of zeros is a constant. */
-struct nuc_node *to_zeros(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_zeros(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
 {
     void *zeros = nuc_alloc(g->cx, nuc_bytes(&node->vals[0]));
 

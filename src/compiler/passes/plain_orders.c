@@ -68,7 +68,7 @@ static bool make_operands_contiguous(struct nuc_graph *g, struct nuc_node *node)
         if (nuc_is_contiguous(&contiguous))
             continue;
         nuc_set_contiguous(&contiguous);
-        nuc_replace_input(g, node, inputs[i], insert_clone(g, node, inputs[i], &contiguous));
+        nuc_replace_input(g, node, inputs[i], nuc_insert_clone(g, node, inputs[i], &contiguous));
     }
     return infer(g, node);
 }

@@ -85,7 +85,7 @@ static bool needs_copy(const struct nuc_node *node)
 {
     const struct nuc_node *input = node->op == NUC_OP_VIEW ? nuc_arg_node(node, 0) : NULL;
 
-    return input != NULL && !is_viewable(&input->vals[0], node->vals[0].sizes, node->vals[0].rank);
+    return input != NULL && !nuc_is_viewable(&input->vals[0], node->vals[0].sizes, node->vals[0].rank);
 }
 
 /* A pass that changes the dim order of a value changes those of what is computed from it. */

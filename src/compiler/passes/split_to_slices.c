@@ -13,8 +13,8 @@ static bool is_split(enum nuc_op op)
     return op == NUC_OP_SPLIT || op == NUC_OP_SPLIT_SIZES || op == NUC_OP_SPLIT_WITH_SIZES;
 }
 
-static struct nuc_node *insert_slice(struct nuc_graph *g, struct nuc_node *split, uint32_t dim, int64_t start,
-                                     const struct nuc_meta *chunk)
+static struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *split, uint32_t dim, int64_t start,
+                                         const struct nuc_meta *chunk)
 {
     struct nuc_node *slice = nuc_insert_aten(g, split->next, NUC_OP_SLICE, split);
 
@@ -37,7 +37,7 @@ static bool replace_chunk(struct nuc_graph *g, struct nuc_node *split, uint32_t 
         if (item->op != NUC_OP_GETITEM || item->args[1].kind != NUC_ARG_INT || item->args[1].u.i != (int64_t)index)
             continue;
         if (value == NULL)
-            value = insert_slice(g, split, dim, start, &split->vals[index]);
+            value = nuc_insert_slice(g, split, dim, start, &split->vals[index]);
         nuc_replace_uses(g, item, value, NULL);
         nuc_remove_node(g, item);
         read = true;

@@ -40,31 +40,31 @@ static bool read_parameters(const struct nuc_node *node, const struct nuc_node *
     return true;
 }
 
-bool dequantize_quant(const struct nuc_node *node, struct quant *out)
+bool nuc_dequantize_quant(const struct nuc_node *node, struct quant *out)
 {
     if (node == NULL || !nuc_is_dequantize(node))
         return false;
     return read_parameters(node, nuc_arg_node(node, 0), node->op == NUC_OP_DEQUANTIZE_PER_CHANNEL, out);
 }
 
-bool quantize_quant(const struct nuc_node *node, struct quant *out)
+bool nuc_quantize_quant(const struct nuc_node *node, struct quant *out)
 {
     if (node == NULL || !nuc_is_quantize(node))
         return false;
     return read_parameters(node, node, node->op == NUC_OP_QUANTIZE_PER_CHANNEL, out);
 }
 
-bool input_quant(const struct nuc_node *node, uint32_t index, struct quant *out)
+bool nuc_input_quant(const struct nuc_node *node, uint32_t index, struct quant *out)
 {
-    return dequantize_quant(nuc_arg_node(node, index), out);
+    return nuc_dequantize_quant(nuc_arg_node(node, index), out);
 }
 
-bool output_quant(const struct nuc_node *node, uint32_t index, struct quant *out)
+bool nuc_output_quant(const struct nuc_node *node, uint32_t index, struct quant *out)
 {
     const struct nuc_node *selected = NULL;
 
     if (node->n_users == 1 && nuc_is_quantize(node->users[0]))
-        return index == 0 && quantize_quant(node->users[0], out);
+        return index == 0 && nuc_quantize_quant(node->users[0], out);
     for (uint32_t i = 0; i < node->n_users; i++) {
         const struct nuc_node *user = node->users[i];
         if (user->op != NUC_OP_GETITEM)
@@ -75,10 +75,10 @@ bool output_quant(const struct nuc_node *node, uint32_t index, struct quant *out
             return false;
         selected = user;
     }
-    return selected != NULL && selected->n_users == 1 && quantize_quant(selected->users[0], out);
+    return selected != NULL && selected->n_users == 1 && nuc_quantize_quant(selected->users[0], out);
 }
 
-bool same_parameters(const struct quant *a, const struct quant *b)
+bool nuc_same_parameters(const struct quant *a, const struct quant *b)
 {
     if (a->per_channel != b->per_channel)
         return false;
@@ -87,14 +87,14 @@ bool same_parameters(const struct quant *a, const struct quant *b)
     return !(a->scale < b->scale) && !(a->scale > b->scale) && a->zero_point == b->zero_point;
 }
 
-bool is_8bit(enum nuc_dtype dtype)
+bool nuc_is_8bit(enum nuc_dtype dtype)
 {
     return dtype == NUC_I8 || dtype == NUC_U8;
 }
 
 /* ---- static data ---- */
 
-bool is_effectively_static(const struct nuc_node *node)
+bool nuc_is_effectively_static(const struct nuc_node *node)
 {
     if (node == NULL)
         return false;
@@ -104,19 +104,19 @@ bool is_effectively_static(const struct nuc_node *node)
     return source != NULL && nuc_is_static(source);
 }
 
-bool is_static_weight(const struct nuc_node *node)
+bool nuc_is_static_weight(const struct nuc_node *node)
 {
     const struct nuc_node *quantize = node != NULL && nuc_is_dequantize(node) ? nuc_arg_node(node, 0) : NULL;
     const struct nuc_node *permute = quantize != NULL && nuc_is_quantize(quantize) ? nuc_arg_node(quantize, 0) : NULL;
 
     if (permute != NULL && permute->op == NUC_OP_EDGE_PERMUTE)
-        return is_effectively_static(nuc_arg_node(permute, 0));
-    return is_effectively_static(node);
+        return nuc_is_effectively_static(nuc_arg_node(permute, 0));
+    return nuc_is_effectively_static(node);
 }
 
 /* ---- arguments ---- */
 
-const struct nuc_meta *input_meta(const struct nuc_node *node, uint32_t index)
+const struct nuc_meta *nuc_input_meta(const struct nuc_node *node, uint32_t index)
 {
     static const struct nuc_meta none = {.rank = 0};
     const struct nuc_node *input = nuc_arg_node(node, index);
@@ -142,7 +142,7 @@ static void add_distinct(void *user, struct nuc_node *input)
     d->count++;
 }
 
-uint32_t distinct_inputs(const struct nuc_node *node, const struct nuc_node **out, uint32_t max)
+uint32_t nuc_distinct_inputs(const struct nuc_node *node, const struct nuc_node **out, uint32_t max)
 {
     struct distinct d = {out, max, 0};
 
@@ -150,7 +150,7 @@ uint32_t distinct_inputs(const struct nuc_node *node, const struct nuc_node **ou
     return d.count;
 }
 
-struct pair arg_pair(const struct nuc_node *node, uint32_t index, struct pair fallback)
+struct pair nuc_arg_pair(const struct nuc_node *node, uint32_t index, struct pair fallback)
 {
     if (index >= node->n_args)
         return fallback;
@@ -162,20 +162,20 @@ struct pair arg_pair(const struct nuc_node *node, uint32_t index, struct pair fa
     return (struct pair){a->u.ints[0], a->u.ints[a->count == 1 ? 0 : 1]};
 }
 
-double arg_number(const struct nuc_node *node, uint32_t index, double fallback)
+double nuc_arg_number(const struct nuc_node *node, uint32_t index, double fallback)
 {
     return index < node->n_args ? number_of(&node->args[index], fallback) : fallback;
 }
 
-bool arg_flag(const struct nuc_node *node, uint32_t index)
+bool nuc_arg_flag(const struct nuc_node *node, uint32_t index)
 {
     return index < node->n_args && node->args[index].kind == NUC_ARG_BOOL && node->args[index].u.b;
 }
 
-uint32_t reduced_dims(const struct nuc_node *node)
+uint32_t nuc_reduced_dims(const struct nuc_node *node)
 {
     const struct nuc_arg *dims = &node->args[1];
-    uint32_t rank = input_meta(node, 0)->rank, mask = 0;
+    uint32_t rank = nuc_input_meta(node, 0)->rank, mask = 0;
 
     if (dims->kind != NUC_ARG_INTS || dims->count == 0)
         return (1u << rank) - 1;
@@ -189,7 +189,7 @@ uint32_t reduced_dims(const struct nuc_node *node)
 
 /* ---- reports ---- */
 
-bool report(const struct nuc_rule_query *q, const char *limit, const char *format, ...)
+bool nuc_rule_report(const struct nuc_rule_query *q, const char *limit, const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -202,7 +202,7 @@ bool report(const struct nuc_rule_query *q, const char *limit, const char *forma
     return false;
 }
 
-bool advise(const struct nuc_rule_query *q, const char *format, ...)
+bool nuc_rule_advise(const struct nuc_rule_query *q, const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -214,7 +214,7 @@ bool advise(const struct nuc_rule_query *q, const char *format, ...)
     return false;
 }
 
-const char *shape_text(const struct nuc_support *s, const struct nuc_node *node)
+const char *nuc_rule_shape_text(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct nuc_text text;
 
@@ -234,92 +234,96 @@ static bool explain_input(const struct nuc_rule_query *q, uint32_t index, const 
     struct quant found;
 
     if (input == NULL)
-        return report(q, limit, "argument %u is no tensor", index);
-    if (!dequantize_quant(input, &found))
-        return report(q, limit, "%s, which is not quantized", input->name);
-    return report(q, limit, "%s", nuc_dtype_name(found.dtype));
+        return nuc_rule_report(q, limit, "argument %u is no tensor", index);
+    if (!nuc_dequantize_quant(input, &found))
+        return nuc_rule_report(q, limit, "%s, which is not quantized", input->name);
+    return nuc_rule_report(q, limit, "%s", nuc_dtype_name(found.dtype));
 }
 
-bool inputs_are_8bit(const struct nuc_rule_query *q)
+bool nuc_inputs_are_8bit(const struct nuc_rule_query *q)
 {
     for (uint32_t i = 0; q->param >> i != 0; i++) {
         struct quant found;
-        if ((q->param >> i & 1) != 0 && !(input_quant(q->node, i, &found) && is_8bit(found.dtype)))
+        if ((q->param >> i & 1) != 0 && !(nuc_input_quant(q->node, i, &found) && nuc_is_8bit(found.dtype)))
             return explain_input(q, i, "int8, uint8");
     }
     return true;
 }
 
-bool output_is_8bit(const struct nuc_rule_query *q)
+bool nuc_output_is_8bit(const struct nuc_rule_query *q)
 {
     struct quant found;
 
-    if (!output_quant(q->node, q->param, &found))
-        return report(q, "one quantize q->node", "%u readers, first %s", q->node->n_users,
-                      q->node->n_users > 0 ? q->node->users[0]->name : "none");
-    return is_8bit(found.dtype) || report(q, "int8, uint8", "%s", nuc_dtype_name(found.dtype));
+    if (!nuc_output_quant(q->node, q->param, &found))
+        return nuc_rule_report(q, "one quantize q->node", "%u readers, first %s", q->node->n_users,
+                               q->node->n_users > 0 ? q->node->users[0]->name : "none");
+    return nuc_is_8bit(found.dtype) || nuc_rule_report(q, "int8, uint8", "%s", nuc_dtype_name(found.dtype));
 }
 
 /* Only the first input and the first reader count; where either is not quantized there is nothing to compare. */
-bool shares_quantization(const struct nuc_rule_query *q)
+bool nuc_shares_quantization(const struct nuc_rule_query *q)
 {
     const struct nuc_node *first = NULL;
     struct quant in, out;
 
-    if (q->node->n_users == 0 || distinct_inputs(q->node, &first, 1) == 0)
+    if (q->node->n_users == 0 || nuc_distinct_inputs(q->node, &first, 1) == 0)
         return true;
-    if (!dequantize_quant(first, &in) || !quantize_quant(q->node->users[0], &out) || same_parameters(&in, &out))
+    if (!nuc_dequantize_quant(first, &in) || !nuc_quantize_quant(q->node->users[0], &out) ||
+        nuc_same_parameters(&in, &out))
         return true;
     if (in.per_channel || out.per_channel)
-        return report(q, "the same on both sides", "per-channel parameters on one side");
-    return report(q, "the same on both sides", "input %.9g, %lld; output %.9g, %lld", in.scale,
-                  (long long)in.zero_point, out.scale, (long long)out.zero_point);
+        return nuc_rule_report(q, "the same on both sides", "per-channel parameters on one side");
+    return nuc_rule_report(q, "the same on both sides", "input %.9g, %lld; output %.9g, %lld", in.scale,
+                           (long long)in.zero_point, out.scale, (long long)out.zero_point);
 }
 
-bool one_input_is_whole(const struct nuc_rule_query *q)
+bool nuc_one_input_is_whole(const struct nuc_rule_query *q)
 {
     const struct nuc_node *inputs[4];
-    uint32_t count = distinct_inputs(q->node, inputs, 4);
+    uint32_t count = nuc_distinct_inputs(q->node, inputs, 4);
 
     for (uint32_t i = 0; i < count && i < 4; i++) {
         if (inputs[i]->n_vals > 0 && nuc_elements(&inputs[i]->vals[0]) == nuc_elements(&q->node->vals[0]))
             return true;
     }
-    return report(q, shape_text(q->s, q->node), "inputs %s%s%s", count > 0 ? shape_text(q->s, inputs[0]) : "none",
-                  count > 1 ? " and " : "", count > 1 ? shape_text(q->s, inputs[1]) : "");
+    return nuc_rule_report(q, nuc_rule_shape_text(q->s, q->node), "inputs %s%s%s",
+                           count > 0 ? nuc_rule_shape_text(q->s, inputs[0]) : "none", count > 1 ? " and " : "",
+                           count > 1 ? nuc_rule_shape_text(q->s, inputs[1]) : "");
 }
 
-bool input_is_int8(const struct nuc_rule_query *q)
+bool nuc_input_is_int8(const struct nuc_rule_query *q)
 {
     struct quant found;
 
-    return (input_quant(q->node, q->param, &found) && found.dtype == NUC_I8) || explain_input(q, q->param, "int8");
+    return (nuc_input_quant(q->node, q->param, &found) && found.dtype == NUC_I8) || explain_input(q, q->param, "int8");
 }
 
-bool input_is_int32(const struct nuc_rule_query *q)
+bool nuc_input_is_int32(const struct nuc_rule_query *q)
 {
     struct quant found;
 
     if (nuc_arg_node(q->node, q->param) == NULL)
         return true;
-    return (input_quant(q->node, q->param, &found) && found.dtype == NUC_I32) || explain_input(q, q->param, "int32");
+    return (nuc_input_quant(q->node, q->param, &found) && found.dtype == NUC_I32) ||
+           explain_input(q, q->param, "int32");
 }
 
-bool weight_is_static(const struct nuc_rule_query *q)
+bool nuc_weight_is_static(const struct nuc_rule_query *q)
 {
     const struct nuc_node *weight = nuc_arg_node(q->node, q->param);
 
-    return is_static_weight(weight) || report(q, "a parameter", "%s", weight != NULL ? weight->name : "none");
+    return nuc_is_static_weight(weight) ||
+           nuc_rule_report(q, "a parameter", "%s", weight != NULL ? weight->name : "none");
 }
 
-bool input_is_static(const struct nuc_rule_query *q)
+bool nuc_input_is_static(const struct nuc_rule_query *q)
 {
     const struct nuc_node *input = nuc_arg_node(q->node, q->param);
 
-    return input == NULL || is_effectively_static(input) || report(q, "a parameter", "%s", input->name);
+    return input == NULL || nuc_is_effectively_static(input) || nuc_rule_report(q, "a parameter", "%s", input->name);
 }
 
-bool is_alone(const struct nuc_support *s, const struct nuc_node *node)
+bool nuc_is_alone(const struct nuc_support *s, const struct nuc_node *node)
 {
     int32_t partition = s->partitions->of[node->id];
 

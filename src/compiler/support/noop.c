@@ -42,7 +42,7 @@ static float *dequantized(struct trial *t, const struct nuc_node *dequantize)
     const struct nuc_node *source = nuc_is_dequantize(dequantize) ? nuc_arg_node(dequantize, 0) : NULL;
     struct quant q;
 
-    if (source == NULL || !nuc_is_static(source) || !dequantize_quant(dequantize, &q) || q.per_channel)
+    if (source == NULL || !nuc_is_static(source) || !nuc_dequantize_quant(dequantize, &q) || q.per_channel)
         return NULL;
     if (q.dtype != NUC_I8 && q.dtype != NUC_U8 && q.dtype != NUC_I32)
         return NULL;

@@ -2,56 +2,67 @@
 #include "compiler/support/rules31.h"
 
 /* An operator without a row never runs on the NPU. */
-const struct nuc_support_row rules31_rows[NUC_OP_COUNT] = {
+const struct nuc_support_row nuc_rules31_rows[NUC_OP_COUNT] = {
     [NUC_OP_EDGE_ABS] = {.supported = true},
-    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = {.supported = true, .channels_first = true, .ir = adaptive_pool_ir},
-    [NUC_OP_EDGE_ADD] = {.supported = true, .no_op = NUC_NO_OP_BY_TRIAL, .target = same_shape31},
-    [NUC_OP_EDGE_ADDMM] = {.supported = true, .ir = addmm31_ir},
-    [NUC_OP_EDGE_AVG_POOL2D] = {.supported = true, .ir = avg_pool_ir},
-    [NUC_OP_EDGE_BMM] = {.supported = true, .ir = bmm31_ir, .target = bmm31_target},
-    [NUC_OP_EDGE_CAT] = {.supported = true, .ir = cat31_ir, .target = cat31_target, .partition = cat31_partition},
-    [NUC_OP_EDGE_CLAMP] = {.supported = true, .target = clamp31_target, .partition = clamp31_partition},
-    [NUC_OP_EDGE_CLONE] = {.supported = true, .no_op = NUC_ALWAYS_NO_OP, .ir = clone_ir, .partition = clone_partition},
+    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = {.supported = true, .channels_first = true, .ir = nuc_adaptive_pool_ir},
+    [NUC_OP_EDGE_ADD] = {.supported = true, .no_op = NUC_NO_OP_BY_TRIAL, .target = nuc_same_shape31},
+    [NUC_OP_EDGE_ADDMM] = {.supported = true, .ir = nuc_addmm31_ir},
+    [NUC_OP_EDGE_AVG_POOL2D] = {.supported = true, .ir = nuc_avg_pool_ir},
+    [NUC_OP_EDGE_BMM] = {.supported = true, .ir = nuc_bmm31_ir, .target = nuc_bmm31_target},
+    [NUC_OP_EDGE_CAT] = {.supported = true,
+                         .ir = nuc_cat31_ir,
+                         .target = nuc_cat31_target,
+                         .partition = nuc_cat31_partition},
+    [NUC_OP_EDGE_CLAMP] = {.supported = true, .target = nuc_clamp31_target, .partition = nuc_clamp31_partition},
+    [NUC_OP_EDGE_CLONE] = {.supported = true,
+                           .no_op = NUC_ALWAYS_NO_OP,
+                           .ir = nuc_clone_ir,
+                           .partition = nuc_clone_partition},
     [NUC_OP_EDGE_CLONE_DIM_ORDER] = {.supported = true,
                                      .no_op = NUC_ALWAYS_NO_OP,
-                                     .ir = clone_ir,
-                                     .partition = clone_partition},
-    [NUC_OP_EDGE_CONSTANT_PAD] = {.supported = true, .ir = pad_ir, .target = pad31_target},
-    [NUC_OP_EDGE_CONVOLUTION] = {.supported = true, .ir = convolution_ir, .target = conv31_target},
-    [NUC_OP_EDGE_HARDTANH] = {.supported = true, .target = hardtanh31_target, .partition = hardtanh31_partition},
+                                     .ir = nuc_clone_ir,
+                                     .partition = nuc_clone_partition},
+    [NUC_OP_EDGE_CONSTANT_PAD] = {.supported = true, .ir = nuc_pad_ir, .target = nuc_pad31_target},
+    [NUC_OP_EDGE_CONVOLUTION] = {.supported = true, .ir = nuc_convolution_ir, .target = nuc_conv31_target},
+    [NUC_OP_EDGE_HARDTANH] = {.supported = true,
+                              .target = nuc_hardtanh31_target,
+                              .partition = nuc_hardtanh31_partition},
     [NUC_OP_EDGE_LEAKY_RELU] = {.supported = true},
-    [NUC_OP_EDGE_MAX_POOL2D] = {.supported = true, .ir = max_pool_ir, .target = max_pool31_target},
-    [NUC_OP_EDGE_MEAN_DIM] = {.supported = true, .ir = mean_ir, .target = mean31_target},
-    [NUC_OP_EDGE_MM] = {.supported = true, .ir = mm31_ir},
-    [NUC_OP_EDGE_MUL] = {.supported = true, .no_op = NUC_NO_OP_BY_TRIAL, .target = mul31_target},
-    [NUC_OP_EDGE_NEG] = {.supported = true, .ir = neg31_ir},
-    [NUC_OP_EDGE_PERMUTE] = {.supported = true, .ir = permute_ir, .target = permute31_target},
-    [NUC_OP_EDGE_PRELU] = {.supported = true, .target = prelu31_target},
-    [NUC_OP_EDGE_RELU] = {.supported = true, .partition = relu31_partition},
+    [NUC_OP_EDGE_MAX_POOL2D] = {.supported = true, .ir = nuc_max_pool_ir, .target = nuc_max_pool31_target},
+    [NUC_OP_EDGE_MEAN_DIM] = {.supported = true, .ir = nuc_mean_ir, .target = nuc_mean31_target},
+    [NUC_OP_EDGE_MM] = {.supported = true, .ir = nuc_mm31_ir},
+    [NUC_OP_EDGE_MUL] = {.supported = true, .no_op = NUC_NO_OP_BY_TRIAL, .target = nuc_mul31_target},
+    [NUC_OP_EDGE_NEG] = {.supported = true, .ir = nuc_neg31_ir},
+    [NUC_OP_EDGE_PERMUTE] = {.supported = true, .ir = nuc_permute_ir, .target = nuc_permute31_target},
+    [NUC_OP_EDGE_PRELU] = {.supported = true, .target = nuc_prelu31_target},
+    [NUC_OP_EDGE_RELU] = {.supported = true, .partition = nuc_relu31_partition},
     [NUC_OP_EDGE_SIGMOID] = {.supported = true},
-    [NUC_OP_EDGE_SLICE] = {.supported = true, .ir = slice31_ir, .target = slice31_target},
-    [NUC_OP_EDGE_SOFTMAX] = {.supported = true, .ir = softmax31_ir, .target = softmax31_target},
-    [NUC_OP_EDGE_SUB] = {.supported = true, .no_op = NUC_NO_OP_BY_TRIAL, .target = same_shape31},
+    [NUC_OP_EDGE_SLICE] = {.supported = true, .ir = nuc_slice31_ir, .target = nuc_slice31_target},
+    [NUC_OP_EDGE_SOFTMAX] = {.supported = true, .ir = nuc_softmax31_ir, .target = nuc_softmax31_target},
+    [NUC_OP_EDGE_SUB] = {.supported = true, .no_op = NUC_NO_OP_BY_TRIAL, .target = nuc_same_shape31},
     [NUC_OP_EDGE_TANH] = {.supported = true},
     [NUC_OP_EDGE_UPSAMPLE_BILINEAR] = {.supported = true,
                                        .channels_first = true,
-                                       .ir = upsample31_ir,
-                                       .target = upsample31_target},
+                                       .ir = nuc_upsample31_ir,
+                                       .target = nuc_upsample31_target},
     [NUC_OP_EDGE_UPSAMPLE_NEAREST] = {.supported = true,
                                       .channels_first = true,
-                                      .ir = upsample31_ir,
-                                      .target = upsample31_target},
-    [NUC_OP_EDGE_VIEW] = {.supported = true, .no_op = NUC_ALWAYS_NO_OP, .ir = view_ir, .partition = view31_partition},
+                                      .ir = nuc_upsample31_ir,
+                                      .target = nuc_upsample31_target},
+    [NUC_OP_EDGE_VIEW] = {.supported = true,
+                          .no_op = NUC_ALWAYS_NO_OP,
+                          .ir = nuc_view_ir,
+                          .partition = nuc_view31_partition},
 };
 
 /* ---- shapes ---- */
 
-bool is_channels_first(const struct nuc_node *node)
+bool nuc_is_channels_first(const struct nuc_node *node)
 {
     return node != NULL && node->format == NUC_CHANNELS_FIRST;
 }
 
-struct shape31 edge_shape(const struct nuc_node *node)
+struct shape31 nuc_rule_edge_shape(const struct nuc_node *node)
 {
     struct shape31 shape = {.rank = 0};
 
@@ -63,50 +74,51 @@ struct shape31 edge_shape(const struct nuc_node *node)
     return shape;
 }
 
-struct shape31 stored_shape(const struct nuc_node *node)
+struct shape31 nuc_rule_stored_shape(const struct nuc_node *node)
 {
-    struct shape31 edge = edge_shape(node), shape = edge;
-    struct perm31 last = to_channels_last(edge.rank);
+    struct shape31 edge = nuc_rule_edge_shape(node), shape = edge;
+    struct perm31 last = nuc_to_channels_last(edge.rank);
 
-    if (!is_channels_first(node) || edge.rank < 3)
+    if (!nuc_is_channels_first(node) || edge.rank < 3)
         return edge;
     for (uint32_t i = 0; i < shape.rank; i++)
         shape.sizes[i] = edge.sizes[last.map[i]];
     return shape;
 }
 
-int64_t channels_of(const struct nuc_node *node)
+int64_t nuc_rule_channels_of(const struct nuc_node *node)
 {
-    struct shape31 shape = stored_shape(node);
+    struct shape31 shape = nuc_rule_stored_shape(node);
 
     return shape.rank > 0 ? shape.sizes[shape.rank - 1] : 1;
 }
 
-int64_t positive_dim(const struct nuc_node *node, int64_t dim)
+int64_t nuc_positive_dim(const struct nuc_node *node, int64_t dim)
 {
     int64_t rank = node != NULL && node->n_vals > 0 ? node->vals[0].rank : 0;
 
     return dim < 0 ? dim + rank : dim;
 }
 
-int64_t multiple_above(int64_t size, int64_t factor)
+int64_t nuc_multiple_above(int64_t size, int64_t factor)
 {
     int64_t rest = size % factor;
 
     return rest == 0 || size > INT64_MAX - factor ? size : size + factor - rest;
 }
 
-bool refuse_multiple(const struct nuc_rule_query *q, const char *what, int64_t size)
+bool nuc_refuse_multiple(const struct nuc_rule_query *q, const char *what, int64_t size)
 {
     int64_t macs = q->s->target->num_macs;
 
-    advise(q, "pad %s %lld to %lld", what, (long long)size, (long long)multiple_above(size, macs));
-    return report(q, nuc_format(q->s->g->cx, "a multiple of %lld", (long long)macs), "%s %lld", what, (long long)size);
+    nuc_rule_advise(q, "pad %s %lld to %lld", what, (long long)size, (long long)nuc_multiple_above(size, macs));
+    return nuc_rule_report(q, nuc_format(q->s->g->cx, "a multiple of %lld", (long long)macs), "%s %lld", what,
+                           (long long)size);
 }
 
 /* ---- permutations ---- */
 
-struct perm31 to_channels_last(uint32_t rank)
+struct perm31 nuc_to_channels_last(uint32_t rank)
 {
     struct perm31 p = {{0}};
 
@@ -119,7 +131,7 @@ struct perm31 to_channels_last(uint32_t rank)
     return p;
 }
 
-struct perm31 to_channels_first(uint32_t rank)
+struct perm31 nuc_to_channels_first(uint32_t rank)
 {
     struct perm31 p = {{0}};
 
@@ -128,7 +140,7 @@ struct perm31 to_channels_first(uint32_t rank)
     return p;
 }
 
-struct perm31 combined31(struct perm31 a, struct perm31 b, uint32_t rank)
+struct perm31 nuc_rule_combined31(struct perm31 a, struct perm31 b, uint32_t rank)
 {
     struct perm31 c = {{0}};
 
@@ -137,7 +149,7 @@ struct perm31 combined31(struct perm31 a, struct perm31 b, uint32_t rank)
     return c;
 }
 
-bool keeps_data_order(const struct shape31 *shape, struct perm31 perm)
+bool nuc_keeps_data_order(const struct shape31 *shape, struct perm31 perm)
 {
     uint32_t last = 0;
 
@@ -156,11 +168,11 @@ bool keeps_data_order(const struct shape31 *shape, struct perm31 perm)
  * Two groups of dimensions change places like rows and columns of a matrix, whose sizes are both multiples of the dot
  * product's length. Towards channels-first the rows are height * width, towards channels-last they are the width.
  */
-bool can_transpose31(const struct nuc_target *target, const struct shape31 *shape, struct perm31 perm)
+bool nuc_can_transpose31(const struct nuc_target *target, const struct shape31 *shape, struct perm31 perm)
 {
     const int64_t *s = shape->sizes, macs = target->num_macs;
 
-    if (keeps_data_order(shape, perm))
+    if (nuc_keeps_data_order(shape, perm))
         return true;
     if (shape->rank != 4 || s[0] != 1 || perm.map[0] != 0)
         return false;
@@ -183,5 +195,5 @@ bool nuc_can_transpose(const struct nuc_target *target, const struct nuc_flavor 
         shape.sizes[i] = sizes[i];
         p.map[i] = perm[i];
     }
-    return can_transpose31(target, &shape, p);
+    return nuc_can_transpose31(target, &shape, p);
 }

@@ -12,7 +12,7 @@ static const struct nuc_arg *tensors_of(const struct nuc_node *node)
 
 static bool same_parameters_and_type(const struct quant *a, const struct quant *b)
 {
-    return same_parameters(a, b) && a->dtype == b->dtype;
+    return nuc_same_parameters(a, b) && a->dtype == b->dtype;
 }
 
 static bool cat_parameters(const struct nuc_rule_query *q)
@@ -20,19 +20,19 @@ static bool cat_parameters(const struct nuc_rule_query *q)
     const struct nuc_arg *list = tensors_of(q->node);
     struct quant out, in;
 
-    if (q->node->n_users == 0 || !quantize_quant(q->node->users[0], &out))
-        return report(q, "a quantize node", "a result that is not quantized");
+    if (q->node->n_users == 0 || !nuc_quantize_quant(q->node->users[0], &out))
+        return nuc_rule_report(q, "a quantize node", "a result that is not quantized");
     for (uint32_t i = 0; i < list->count; i++) {
-        if (!dequantize_quant(list->u.nodes[i], &in))
-            return report(q, "a dequantize node", "input %u is not quantized", i);
+        if (!nuc_dequantize_quant(list->u.nodes[i], &in))
+            return nuc_rule_report(q, "a dequantize node", "input %u is not quantized", i);
         if (!same_parameters_and_type(&in, &out))
-            return report(q, nuc_format(q->s->g->cx, "%.9g, %lld", out.scale, (long long)out.zero_point),
-                          "input %u: %.9g, %lld", i, in.scale, (long long)in.zero_point);
+            return nuc_rule_report(q, nuc_format(q->s->g->cx, "%.9g, %lld", out.scale, (long long)out.zero_point),
+                                   "input %u: %.9g, %lld", i, in.scale, (long long)in.zero_point);
     }
     return true;
 }
 
-const struct nuc_support_rule cat31_ir[] = {
+const struct nuc_support_rule nuc_cat31_ir[] = {
     {"all inputs and the result have the same type, scale and zero point", cat_parameters, 0},
     {NULL, NULL, 0},
 };
@@ -41,9 +41,9 @@ const struct nuc_support_rule cat31_ir[] = {
 static uint32_t cat_axis(const struct nuc_node *node)
 {
     uint32_t rank = node->vals[0].rank;
-    int64_t axis = positive_dim(node, (int64_t)arg_number(node, 1, 0));
+    int64_t axis = nuc_positive_dim(node, (int64_t)nuc_arg_number(node, 1, 0));
 
-    if (!is_channels_first(node) || rank < 3 || axis == 0)
+    if (!nuc_is_channels_first(node) || rank < 3 || axis == 0)
         return (uint32_t)axis;
     return axis == 1 ? rank - 1 : (uint32_t)axis - 1;
 }
@@ -54,7 +54,7 @@ static int64_t node_channels(const struct nuc_node *node, const struct nuc_node 
 
     if (m->rank == 0)
         return 1;
-    return m->sizes[is_channels_first(node) && m->rank > 1 ? 1 : m->rank - 1];
+    return m->sizes[nuc_is_channels_first(node) && m->rank > 1 ? 1 : m->rank - 1];
 }
 
 /* Equal pieces along the last axis, which the converter pads itself. */
@@ -78,7 +78,7 @@ static bool cat_input_channels(const struct nuc_rule_query *q)
     for (uint32_t i = 0; i < list->count; i++) {
         int64_t channels = node_channels(q->node, list->u.nodes[i]);
         if (channels % q->s->target->num_macs != 0)
-            return refuse_multiple(q, "input channels", channels);
+            return nuc_refuse_multiple(q, "input channels", channels);
     }
     return true;
 }
@@ -88,18 +88,18 @@ static bool cat_output_channels(const struct nuc_rule_query *q)
     int64_t channels = node_channels(q->node, q->node);
 
     return q->s->force_delegate_cat || cat_pads_itself(q->node) || channels % q->s->target->num_macs == 0 ||
-           refuse_multiple(q, "output channels", channels);
+           nuc_refuse_multiple(q, "output channels", channels);
 }
 
 static bool cat_count(const struct nuc_rule_query *q)
 {
     const struct nuc_node *inputs[2];
-    uint32_t count = distinct_inputs(q->node, inputs, 2);
+    uint32_t count = nuc_distinct_inputs(q->node, inputs, 2);
 
-    return q->s->force_delegate_cat || count >= 2 || report(q, "at least 2", "%u", count);
+    return q->s->force_delegate_cat || count >= 2 || nuc_rule_report(q, "at least 2", "%u", count);
 }
 
-const struct nuc_support_rule cat31_target[] = {
+const struct nuc_support_rule nuc_cat31_target[] = {
     {"the inputs' channels are multiples of the dot product's length, or equal pieces are joined along the last axis",
      cat_input_channels, 0},
     {"the result's channels are a multiple of the dot product's length, or equal pieces are joined along the last axis",
@@ -123,11 +123,11 @@ static bool is_inside(const struct nuc_support *s, const struct nuc_node *node, 
 
 static bool has_leading_size(const struct nuc_node *value, const struct nuc_node *node, uint32_t axis)
 {
-    struct shape31 shape = edge_shape(value);
-    struct perm31 last = to_channels_last(shape.rank);
+    struct shape31 shape = nuc_rule_edge_shape(value);
+    struct perm31 last = nuc_to_channels_last(shape.rank);
 
     for (uint32_t i = 0; i < axis && i < shape.rank; i++) {
-        uint32_t from = is_channels_first(node) ? last.map[i] : i;
+        uint32_t from = nuc_is_channels_first(node) ? last.map[i] : i;
         if (shape.sizes[from] != 1)
             return true;
     }
@@ -147,12 +147,13 @@ static bool cat_of_borders(const struct nuc_rule_query *q)
     }
     for (uint32_t i = 0; i < list->count && outside != NULL; i++) {
         if (!has_leading_size(list->u.nodes[i], q->node, axis))
-            return report(q, "", "%s comes from outside, %s", outside->name, shape_text(q->s, list->u.nodes[i]));
+            return nuc_rule_report(q, "", "%s comes from outside, %s", outside->name,
+                                   nuc_rule_shape_text(q->s, list->u.nodes[i]));
     }
     return true;
 }
 
-const struct nuc_support_rule cat31_partition[] = {
+const struct nuc_support_rule nuc_cat31_partition[] = {
     {"when an input comes from outside the partition, a dimension before the axis is larger than 1", cat_of_borders, 0},
     {NULL, NULL, 0},
 };
@@ -162,14 +163,14 @@ const struct nuc_support_rule cat31_partition[] = {
 static bool pad_channels(const struct nuc_rule_query *q)
 {
     const struct nuc_arg *pad = &q->node->args[1];
-    uint32_t at = is_channels_first(q->node) ? 4 : 0;
+    uint32_t at = nuc_is_channels_first(q->node) ? 4 : 0;
 
     if (pad->kind != NUC_ARG_INTS || pad->count < at + 2 || (pad->u.ints[at] == 0 && pad->u.ints[at + 1] == 0))
         return true;
-    return report(q, "0, 0", "%lld, %lld", (long long)pad->u.ints[at], (long long)pad->u.ints[at + 1]);
+    return nuc_rule_report(q, "0, 0", "%lld, %lld", (long long)pad->u.ints[at], (long long)pad->u.ints[at + 1]);
 }
 
-const struct nuc_support_rule pad31_target[] = {
+const struct nuc_support_rule nuc_pad31_target[] = {
     {"the channels are not padded", pad_channels, 0},
     {NULL, NULL, 0},
 };
@@ -202,21 +203,21 @@ static bool read_permutation(const struct nuc_node *node, uint32_t rank, struct 
 
 static struct steps find_steps(const struct nuc_target *target, const struct nuc_node *node, struct perm31 perm)
 {
-    struct shape31 shape = edge_shape(nuc_arg_node(node, 0)), out = edge_shape(node), stored = shape;
+    struct shape31 shape = nuc_rule_edge_shape(nuc_arg_node(node, 0)), out = nuc_rule_edge_shape(node), stored = shape;
     uint32_t rank = shape.rank;
-    struct perm31 first = to_channels_first(rank), last = to_channels_last(rank);
-    struct perm31 pre_main = combined31(first, perm, rank);
+    struct perm31 first = nuc_to_channels_first(rank), last = nuc_to_channels_last(rank);
+    struct perm31 pre_main = nuc_rule_combined31(first, perm, rank);
 
     for (uint32_t i = 0; i < rank; i++)
         stored.sizes[i] = shape.sizes[last.map[i]];
     return (struct steps){
-        .pre = can_transpose31(target, &stored, first),
-        .main = can_transpose31(target, &shape, perm),
-        .post = can_transpose31(target, &out, last),
-        .pre_main = can_transpose31(target, &stored, pre_main),
-        .main_post = can_transpose31(target, &shape, combined31(perm, last, rank)),
+        .pre = nuc_can_transpose31(target, &stored, first),
+        .main = nuc_can_transpose31(target, &shape, perm),
+        .post = nuc_can_transpose31(target, &out, last),
+        .pre_main = nuc_can_transpose31(target, &stored, pre_main),
+        .main_post = nuc_can_transpose31(target, &shape, nuc_rule_combined31(perm, last, rank)),
         /* Asked about the Edge shape, as the converter does, although the tensor has the stored one. */
-        .all = can_transpose31(target, &shape, combined31(pre_main, last, rank)),
+        .all = nuc_can_transpose31(target, &shape, nuc_rule_combined31(pre_main, last, rank)),
     };
 }
 
@@ -234,25 +235,26 @@ static bool permute_possible(const struct steps *s, bool first_in, bool first_ou
 static bool permute_transposes(const struct nuc_rule_query *q)
 {
     const struct nuc_node *input = nuc_arg_node(q->node, 0);
-    struct shape31 shape = edge_shape(input), stored = stored_shape(input);
+    struct shape31 shape = nuc_rule_edge_shape(input), stored = nuc_rule_stored_shape(input);
     struct perm31 perm = {{0}};
 
-    if (is_effectively_static(input))
+    if (nuc_is_effectively_static(input))
         return true;
     if (!read_permutation(q->node, shape.rank, &perm))
-        return report(q, "", "no permutation");
-    if (keeps_data_order(&shape, perm) && keeps_data_order(&stored, perm))
+        return nuc_rule_report(q, "", "no permutation");
+    if (nuc_keeps_data_order(&shape, perm) && nuc_keeps_data_order(&stored, perm))
         return true;
     struct steps s = find_steps(q->s->target, q->node, perm);
-    return permute_possible(&s, is_channels_first(input), is_channels_first(q->node)) ||
-           report(q,
-                  nuc_format(q->s->g->cx, "batch 1, the moved groups multiples of %u, [0, 3, 1, 2] or [0, 2, 3, 1]",
-                             q->s->target->num_macs),
-                  "%s by dimensions %u, %u, ...", shape_text(q->s, input), perm.map[0],
-                  shape.rank > 1 ? perm.map[1] : 0);
+    return permute_possible(&s, nuc_is_channels_first(input), nuc_is_channels_first(q->node)) ||
+           nuc_rule_report(q,
+                           nuc_format(q->s->g->cx,
+                                      "batch 1, the moved groups multiples of %u, [0, 3, 1, 2] or [0, 2, 3, 1]",
+                                      q->s->target->num_macs),
+                           "%s by dimensions %u, %u, ...", nuc_rule_shape_text(q->s, input), perm.map[0],
+                           shape.rank > 1 ? perm.map[1] : 0);
 }
 
-const struct nuc_support_rule permute31_target[] = {
+const struct nuc_support_rule nuc_permute31_target[] = {
     {"the permutation swaps two groups of dimensions like the axes of a matrix, or keeps the order of the data",
      permute_transposes, 0},
     {NULL, NULL, 0},
@@ -269,14 +271,14 @@ static bool slice_step(const struct nuc_rule_query *q)
 {
     bool given = q->node->n_args > 4 && q->node->args[4].given;
 
-    return !given || report(q, "none", "%lld", (long long)integer_or(q->node, 4, 1));
+    return !given || nuc_rule_report(q, "none", "%lld", (long long)integer_or(q->node, 4, 1));
 }
 
 static bool slice_dim(const struct nuc_rule_query *q)
 {
-    int64_t rank = input_meta(q->node, 0)->rank, dim = integer_or(q->node, 1, 0);
+    int64_t rank = nuc_input_meta(q->node, 0)->rank, dim = integer_or(q->node, 1, 0);
 
-    return (dim < rank && dim >= -rank) || report(q, "", "%lld", (long long)dim);
+    return (dim < rank && dim >= -rank) || nuc_rule_report(q, "", "%lld", (long long)dim);
 }
 
 static int64_t clipped(int64_t value, int64_t size)
@@ -287,17 +289,17 @@ static int64_t clipped(int64_t value, int64_t size)
 
 static bool slice_range(const struct nuc_rule_query *q)
 {
-    const struct nuc_meta *in = input_meta(q->node, 0);
-    int64_t dim = positive_dim(nuc_arg_node(q->node, 0), integer_or(q->node, 1, 0));
+    const struct nuc_meta *in = nuc_input_meta(q->node, 0);
+    int64_t dim = nuc_positive_dim(nuc_arg_node(q->node, 0), integer_or(q->node, 1, 0));
 
     if (dim < 0 || dim >= in->rank)
-        return report(q, "", "dimension %lld", (long long)dim);
+        return nuc_rule_report(q, "", "dimension %lld", (long long)dim);
     int64_t start = clipped(integer_or(q->node, 2, 0), in->sizes[dim]);
     int64_t end = clipped(integer_or(q->node, 3, INT64_MAX), in->sizes[dim]);
-    return start < end || report(q, "", "%lld to %lld", (long long)start, (long long)end);
+    return start < end || nuc_rule_report(q, "", "%lld to %lld", (long long)start, (long long)end);
 }
 
-const struct nuc_support_rule slice31_ir[] = {
+const struct nuc_support_rule nuc_slice31_ir[] = {
     {"there is no step", slice_step, 0},
     {"the dimension exists", slice_dim, 0},
     {"the slice is not empty", slice_range, 0},
@@ -307,38 +309,38 @@ const struct nuc_support_rule slice31_ir[] = {
 static uint32_t slice_axis(const struct nuc_node *node)
 {
     const struct nuc_node *input = nuc_arg_node(node, 0);
-    uint32_t rank = input_meta(node, 0)->rank;
-    int64_t dim = positive_dim(input, integer_or(node, 1, 0));
+    uint32_t rank = nuc_input_meta(node, 0)->rank;
+    int64_t dim = nuc_positive_dim(input, integer_or(node, 1, 0));
 
-    if (!is_channels_first(input) || rank < 3 || dim == 0)
+    if (!nuc_is_channels_first(input) || rank < 3 || dim == 0)
         return (uint32_t)dim;
     return dim == 1 ? rank - 1 : (uint32_t)dim - 1;
 }
 
 static bool slice_multiple(const struct nuc_rule_query *q)
 {
-    struct shape31 shape = stored_shape(nuc_arg_node(q->node, 0));
+    struct shape31 shape = nuc_rule_stored_shape(nuc_arg_node(q->node, 0));
     uint32_t axis = slice_axis(q->node);
     int64_t size = axis < shape.rank ? shape.sizes[axis] : 0;
 
-    return size % q->s->target->num_macs == 0 || refuse_multiple(q, "the sliced dimension", size);
+    return size % q->s->target->num_macs == 0 || nuc_refuse_multiple(q, "the sliced dimension", size);
 }
 
 /* A slice along another axis is one along the last axis between two swaps of the two. */
 static bool slice_swap(const struct nuc_rule_query *q)
 {
-    struct shape31 shape = stored_shape(nuc_arg_node(q->node, 0));
+    struct shape31 shape = nuc_rule_stored_shape(nuc_arg_node(q->node, 0));
     uint32_t axis = slice_axis(q->node), last = shape.rank > 0 ? shape.rank - 1 : 0;
     struct perm31 swap = {{0}};
 
     for (uint32_t i = 0; i < shape.rank; i++)
         swap.map[i] = i == axis ? last : i == last ? axis : i;
-    return axis >= last || can_transpose31(q->s->target, &shape, swap) ||
-           report(q, "the last axis, or one with only ones behind it", "axis %u of %u in stored order", axis,
-                  shape.rank);
+    return axis >= last || nuc_can_transpose31(q->s->target, &shape, swap) ||
+           nuc_rule_report(q, "the last axis, or one with only ones behind it", "axis %u of %u in stored order", axis,
+                           shape.rank);
 }
 
-const struct nuc_support_rule slice31_target[] = {
+const struct nuc_support_rule nuc_slice31_target[] = {
     {"the sliced dimension is a multiple of the dot product's length", slice_multiple, 0},
     {"the sliced dimension can be swapped with the last one", slice_swap, 0},
     {NULL, NULL, 0},
@@ -361,39 +363,41 @@ static const struct nuc_node *only_reader(const struct nuc_node *node)
 static bool is_absorbed(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *linear = only_reader(node);
-    const struct nuc_meta *in = input_meta(node, 0), *out = &node->vals[0];
+    const struct nuc_meta *in = nuc_input_meta(node, 0), *out = &node->vals[0];
 
     if (linear == NULL || (linear->op != NUC_OP_EDGE_ADDMM && linear->op != NUC_OP_EDGE_MM) ||
         !is_inside(s, node, linear))
         return false;
-    const struct nuc_meta *weight = input_meta(linear, linear->op == NUC_OP_EDGE_ADDMM ? 2 : 1);
+    const struct nuc_meta *weight = nuc_input_meta(linear, linear->op == NUC_OP_EDGE_ADDMM ? 2 : 1);
     return out->rank == 2 && in->rank > 0 && out->sizes[0] == in->sizes[0] && out->sizes[1] == weight->sizes[0];
 }
 
 static bool view_input(const struct nuc_rule_query *q)
 {
     const struct nuc_node *input = nuc_arg_node(q->node, 0);
-    struct shape31 shape = stored_shape(input);
+    struct shape31 shape = nuc_rule_stored_shape(input);
 
-    if (!is_channels_first(input) || can_transpose31(q->s->target, &shape, to_channels_first(shape.rank)))
+    if (!nuc_is_channels_first(input) || nuc_can_transpose31(q->s->target, &shape, nuc_to_channels_first(shape.rank)))
         return true;
-    return (!is_channels_first(q->node) && is_absorbed(q->s, q->node)) ||
-           report(
+    return (!nuc_is_channels_first(q->node) && is_absorbed(q->s, q->node)) ||
+           nuc_rule_report(
                q,
                nuc_format(q->s->g->cx, "batch 1, channels and height * width multiples of %u", q->s->target->num_macs),
-               "%s", shape_text(q->s, input));
+               "%s", nuc_rule_shape_text(q->s, input));
 }
 
 static bool view_output(const struct nuc_rule_query *q)
 {
-    struct shape31 shape = edge_shape(q->node);
+    struct shape31 shape = nuc_rule_edge_shape(q->node);
 
-    return !is_channels_first(q->node) || can_transpose31(q->s->target, &shape, to_channels_last(shape.rank)) ||
-           report(q, nuc_format(q->s->g->cx, "batch 1, channels and width multiples of %u", q->s->target->num_macs),
-                  "%s", shape_text(q->s, q->node));
+    return !nuc_is_channels_first(q->node) ||
+           nuc_can_transpose31(q->s->target, &shape, nuc_to_channels_last(shape.rank)) ||
+           nuc_rule_report(
+               q, nuc_format(q->s->g->cx, "batch 1, channels and width multiples of %u", q->s->target->num_macs), "%s",
+               nuc_rule_shape_text(q->s, q->node));
 }
 
-const struct nuc_support_rule view31_partition[] = {
+const struct nuc_support_rule nuc_view31_partition[] = {
     {"channels-first data to be reshaped can be transposed, or a fully connected layer takes the transpose over",
      view_input, 0},
     {"a channels-first result can be transposed", view_output, 0},

@@ -18,21 +18,21 @@ static bool clips_inside_range(const struct nuc_rule_query *q, double min, doubl
 {
     struct quant in;
 
-    if (!input_quant(q->node, 0, &in) || in.per_channel)
-        return report(q, "", "the input's range is not known");
+    if (!nuc_input_quant(q->node, 0, &in) || in.per_channel)
+        return nuc_rule_report(q, "", "the input's range is not known");
     double low = quantized_bound(&in, min), lowest = (double)in.quant_min, highest = (double)in.quant_max;
     bool ok = isinf(max) ? lowest < low && low < highest : lowest < low || quantized_bound(&in, max) < highest;
     double range_min = (lowest - (double)in.zero_point) * in.scale,
            range_max = (highest - (double)in.zero_point) * in.scale;
-    return ok || report(q, "a bound inside the range", "input range %.6g to %.6g", range_min, range_max);
+    return ok || nuc_rule_report(q, "a bound inside the range", "input range %.6g to %.6g", range_min, range_max);
 }
 
 static bool relu_clips(const struct nuc_rule_query *q)
 {
-    return !is_alone(q->s, q->node) || clips_inside_range(q, 0.0, HUGE_VAL);
+    return !nuc_is_alone(q->s, q->node) || clips_inside_range(q, 0.0, HUGE_VAL);
 }
 
-const struct nuc_support_rule relu_partition[] = {
+const struct nuc_support_rule nuc_relu_partition[] = {
     {"alone in its partition the activation clips some value of its input", relu_clips, 0},
     {NULL, NULL, 0},
 };
@@ -45,8 +45,8 @@ struct bounds {
 static struct bounds bounds_of(const struct nuc_node *node)
 {
     if (node->op == NUC_OP_EDGE_CLAMP)
-        return (struct bounds){arg_number(node, 1, -HUGE_VAL), arg_number(node, 2, HUGE_VAL)};
-    return (struct bounds){arg_number(node, 1, -1.0), arg_number(node, 2, 1.0)};
+        return (struct bounds){nuc_arg_number(node, 1, -HUGE_VAL), nuc_arg_number(node, 2, HUGE_VAL)};
+    return (struct bounds){nuc_arg_number(node, 1, -1.0), nuc_arg_number(node, 2, 1.0)};
 }
 
 static bool equals(double a, double b)
@@ -65,7 +65,7 @@ static bool is_relu_like(struct bounds b, bool allow_infinite)
 static bool hardtanh_bounded(const struct nuc_rule_query *q)
 {
     struct bounds b = bounds_of(q->node);
-    return !isinf(b.min) || !isinf(b.max) || report(q, "", "%g and %g", b.min, b.max);
+    return !isinf(b.min) || !isinf(b.max) || nuc_rule_report(q, "", "%g and %g", b.min, b.max);
 }
 
 static bool hardtanh_quantization(const struct nuc_rule_query *q)
@@ -73,15 +73,15 @@ static bool hardtanh_quantization(const struct nuc_rule_query *q)
     struct quant in, out;
     if (is_relu_like(bounds_of(q->node), true))
         return true;
-    if (!input_quant(q->node, 0, &in) || !output_quant(q->node, 0, &out))
-        return report(q, "", "not quantized");
-    if (same_parameters(&in, &out) && in.dtype == out.dtype)
+    if (!nuc_input_quant(q->node, 0, &in) || !nuc_output_quant(q->node, 0, &out))
+        return nuc_rule_report(q, "", "not quantized");
+    if (nuc_same_parameters(&in, &out) && in.dtype == out.dtype)
         return true;
-    return report(q, "bounds -1..1, 0..1, 0..6, 0..inf otherwise", "input %.9g, %lld; output %.9g, %lld", in.scale,
-                  (long long)in.zero_point, out.scale, (long long)out.zero_point);
+    return nuc_rule_report(q, "bounds -1..1, 0..1, 0..6, 0..inf otherwise", "input %.9g, %lld; output %.9g, %lld",
+                           in.scale, (long long)in.zero_point, out.scale, (long long)out.zero_point);
 }
 
-const struct nuc_support_rule hardtanh_target[] = {
+const struct nuc_support_rule nuc_hardtanh_target[] = {
     {"at least one bound is finite", hardtanh_bounded, 0},
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
@@ -95,7 +95,7 @@ static bool bounds_are_loose(const struct nuc_node *node, struct bounds b)
 {
     struct quant q;
 
-    if (!input_quant(node, 0, &q) || q.dtype != NUC_I8 || q.per_channel)
+    if (!nuc_input_quant(node, 0, &q) || q.dtype != NUC_I8 || q.per_channel)
         return false;
     return b.min <= (-128.0 - (double)q.zero_point) * q.scale && (127.0 - (double)q.zero_point) * q.scale <= b.max;
 }
@@ -103,15 +103,16 @@ static bool bounds_are_loose(const struct nuc_node *node, struct bounds b)
 static bool hardtanh_clips(const struct nuc_rule_query *q)
 {
     struct bounds b = bounds_of(q->node);
-    if (!is_alone(q->s, q->node))
+    if (!nuc_is_alone(q->s, q->node))
         return true;
     /* An infinite bound makes a ReLU when it is left out, not when it is written. */
     if (is_relu_like(b, q->node->args[2].kind == NUC_ARG_NONE))
         return clips_inside_range(q, b.min, b.max);
-    return !bounds_are_loose(q->node, b) || report(q, "", "bounds %g and %g outside the input's range", b.min, b.max);
+    return !bounds_are_loose(q->node, b) ||
+           nuc_rule_report(q, "", "bounds %g and %g outside the input's range", b.min, b.max);
 }
 
-const struct nuc_support_rule hardtanh_partition[] = {
+const struct nuc_support_rule nuc_hardtanh_partition[] = {
     {"alone in its partition the activation clips some value of its input", hardtanh_clips, 0},
     {NULL, NULL, 0},
 };

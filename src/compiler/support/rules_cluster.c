@@ -27,11 +27,11 @@ static void add_results(const struct nuc_node *node, struct results *r)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
         struct quant q;
-        if (!quantize_quant(node->users[i], &q))
+        if (!nuc_quantize_quant(node->users[i], &q))
             continue;
         if (r->count++ == 0)
             r->first = q;
-        r->same = r->same && same_parameters(&r->first, &q) && r->first.dtype == q.dtype;
+        r->same = r->same && nuc_same_parameters(&r->first, &q) && r->first.dtype == q.dtype;
     }
 }
 
@@ -67,9 +67,9 @@ struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struc
     if (!r.same)
         return (struct nuc_verdict){false, "every reader takes the result in one quantization", "several", "one",
                                     "quantize the model again"};
-    if (r.count == 0 || !keeps_values[node->op] || !input_quant(node, 0, &in))
+    if (r.count == 0 || !keeps_values[node->op] || !nuc_input_quant(node, 0, &in))
         return (struct nuc_verdict){.ok = true};
-    if (!same_parameters(&in, &r.first))
+    if (!nuc_same_parameters(&in, &r.first))
         return refused(s, "input and output have the same scale and zero point", &in, &r.first);
     return (struct nuc_verdict){.ok = true};
 }

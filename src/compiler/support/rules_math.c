@@ -7,40 +7,40 @@
 static bool has_distinct_inputs(const struct nuc_rule_query *q)
 {
     const struct nuc_node *inputs[4];
-    uint32_t count = distinct_inputs(q->node, inputs, 4);
-    return count == q->param || report(q, nuc_format(q->s->g->cx, "%u", q->param), "%u", count);
+    uint32_t count = nuc_distinct_inputs(q->node, inputs, 4);
+    return count == q->param || nuc_rule_report(q, nuc_format(q->s->g->cx, "%u", q->param), "%u", count);
 }
 
 /* param: position of the weight */
 static bool weight_is_matrix(const struct nuc_rule_query *q)
 {
-    uint32_t rank = input_meta(q->node, q->param)->rank;
-    return rank == 2 || report(q, "2", "%u", rank);
+    uint32_t rank = nuc_input_meta(q->node, q->param)->rank;
+    return rank == 2 || nuc_rule_report(q, "2", "%u", rank);
 }
 
 static bool addmm_factors(const struct nuc_rule_query *q)
 {
-    double beta = arg_number(q->node, 3, 1.0), alpha = arg_number(q->node, 4, 1.0);
+    double beta = nuc_arg_number(q->node, 3, 1.0), alpha = nuc_arg_number(q->node, 4, 1.0);
     bool ones = !(beta < 1.0) && !(beta > 1.0) && !(alpha < 1.0) && !(alpha > 1.0);
-    return ones || report(q, "1, 1", "beta %g, alpha %g", beta, alpha);
+    return ones || nuc_rule_report(q, "1, 1", "beta %g, alpha %g", beta, alpha);
 }
 
 static bool addmm_result(const struct nuc_rule_query *q)
 {
-    return q->node->vals[0].rank == 2 || report(q, "2", "%u", q->node->vals[0].rank);
+    return q->node->vals[0].rank == 2 || nuc_rule_report(q, "2", "%u", q->node->vals[0].rank);
 }
 
 static bool addmm_bias_shape(const struct nuc_rule_query *q)
 {
-    const struct nuc_meta *bias = input_meta(q->node, 0);
+    const struct nuc_meta *bias = nuc_input_meta(q->node, 0);
     int64_t p = q->node->vals[0].sizes[1];
     bool fits =
         (bias->rank == 1 && bias->sizes[0] == p) || (bias->rank == 2 && bias->sizes[0] == 1 && bias->sizes[1] == p);
-    return fits || report(q, nuc_format(q->s->g->cx, "[%lld], [1, %lld]", (long long)p, (long long)p), "%s",
-                          nuc_meta_text(q->s->g->cx, bias));
+    return fits || nuc_rule_report(q, nuc_format(q->s->g->cx, "[%lld], [1, %lld]", (long long)p, (long long)p), "%s",
+                                   nuc_meta_text(q->s->g->cx, bias));
 }
 
-const struct nuc_support_rule addmm_ir[] = {
+const struct nuc_support_rule nuc_addmm_ir[] = {
     {"bias, input and weight are three different tensors", has_distinct_inputs, 3},
     {"the weight has 2 dimensions", weight_is_matrix, 2},
     {"beta and alpha are 1", addmm_factors, 0},
@@ -49,27 +49,27 @@ const struct nuc_support_rule addmm_ir[] = {
     {NULL, NULL, 0},
 };
 
-const struct nuc_support_rule addmm_target[] = {
-    {"the data input is quantized to int8 or uint8", inputs_are_8bit, 1 << 1},
+const struct nuc_support_rule nuc_addmm_target[] = {
+    {"the data input is quantized to int8 or uint8", nuc_inputs_are_8bit, 1 << 1},
     RULE_OUTPUT_8BIT,
-    {"the weight is quantized to int8", input_is_int8, 2},
-    {"the bias is quantized to int32", input_is_int32, 0},
-    {"the weight is a parameter", weight_is_static, 2},
-    {"the bias is a parameter", input_is_static, 0},
+    {"the weight is quantized to int8", nuc_input_is_int8, 2},
+    {"the bias is quantized to int32", nuc_input_is_int32, 0},
+    {"the weight is a parameter", nuc_weight_is_static, 2},
+    {"the bias is a parameter", nuc_input_is_static, 0},
     {NULL, NULL, 0},
 };
 
-const struct nuc_support_rule mm_ir[] = {
+const struct nuc_support_rule nuc_mm_ir[] = {
     {"input and weight are two different tensors", has_distinct_inputs, 2},
     {"the weight has 2 dimensions", weight_is_matrix, 1},
     {NULL, NULL, 0},
 };
 
-const struct nuc_support_rule mm_target[] = {
+const struct nuc_support_rule nuc_mm_target[] = {
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
-    {"the weight is quantized to int8", input_is_int8, 1},
-    {"the weight is a parameter", weight_is_static, 1},
+    {"the weight is quantized to int8", nuc_input_is_int8, 1},
+    {"the weight is a parameter", nuc_weight_is_static, 1},
     {NULL, NULL, 0},
 };
 
@@ -78,13 +78,13 @@ const struct nuc_support_rule mm_target[] = {
 static bool bmm_zero_points(const struct nuc_rule_query *q)
 {
     struct quant a, b;
-    if (!input_quant(q->node, 0, &a) || !input_quant(q->node, 1, &b))
-        return report(q, "0 and 0", "a factor that is not quantized");
+    if (!nuc_input_quant(q->node, 0, &a) || !nuc_input_quant(q->node, 1, &b))
+        return nuc_rule_report(q, "0 and 0", "a factor that is not quantized");
     return (!a.per_channel && !b.per_channel && a.zero_point == 0 && b.zero_point == 0) ||
-           report(q, "0 and 0", "%lld and %lld", (long long)a.zero_point, (long long)b.zero_point);
+           nuc_rule_report(q, "0 and 0", "%lld and %lld", (long long)a.zero_point, (long long)b.zero_point);
 }
 
-const struct nuc_support_rule bmm_target[] = {
+const struct nuc_support_rule nuc_bmm_target[] = {
     RULE_INPUTS_8BIT,
     RULE_OUTPUT_8BIT,
     {"both factors have zero point 0", bmm_zero_points, 0},
@@ -95,17 +95,17 @@ const struct nuc_support_rule bmm_target[] = {
 
 static bool add_alpha(const struct nuc_rule_query *q)
 {
-    double alpha = arg_number(q->node, 2, 1.0);
-    return (!(alpha < 1.0) && !(alpha > 1.0)) || report(q, "1", "%g", alpha);
+    double alpha = nuc_arg_number(q->node, 2, 1.0);
+    return (!(alpha < 1.0) && !(alpha > 1.0)) || nuc_rule_report(q, "1", "%g", alpha);
 }
 
-const struct nuc_support_rule add_ir[] = {
+const struct nuc_support_rule nuc_add_ir[] = {
     {"alpha is 1", add_alpha, 0},
     {NULL, NULL, 0},
 };
 
-const struct nuc_support_rule add_target[] = {
-    {"one input has as many elements as the output", one_input_is_whole, 0},
+const struct nuc_support_rule nuc_add_target[] = {
+    {"one input has as many elements as the output", nuc_one_input_is_whole, 0},
     RULE_INPUTS_8BIT,
     RULE_OUTPUT_8BIT,
     {NULL, NULL, 0},
@@ -141,15 +141,15 @@ static bool softmax_dim(const struct nuc_rule_query *q)
     int64_t rank = q->node->vals[0].rank, dim = q->node->args[1].kind == NUC_ARG_INT ? q->node->args[1].u.i : 0;
     int64_t c = channels_dim(q->node);
     dim = dim < 0 ? dim + rank : dim;
-    return dim == c || report(q, nuc_format(q->s->g->cx, "%lld", (long long)c), "%lld", (long long)dim);
+    return dim == c || nuc_rule_report(q, nuc_format(q->s->g->cx, "%lld", (long long)c), "%lld", (long long)dim);
 }
 
 static bool softmax_not_half(const struct nuc_rule_query *q)
 {
-    return !arg_flag(q->node, 2) || report(q, "false", "true");
+    return !nuc_arg_flag(q->node, 2) || nuc_rule_report(q, "false", "true");
 }
 
-const struct nuc_support_rule softmax_ir[] = {
+const struct nuc_support_rule nuc_softmax_ir[] = {
     {"the dimension is the channels: 1 for channels-first data, else the last", softmax_dim, 0},
     {"half_to_float is false", softmax_not_half, 0},
     {NULL, NULL, 0},
@@ -160,8 +160,8 @@ static bool softmax_channels(const struct nuc_rule_query *q)
     int64_t channels, rows;
     softmax_sizes(q->node, &channels, &rows);
     return channels <= q->s->target->max_softmax_channels ||
-           report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_channels), "%lld",
-                  (long long)channels);
+           nuc_rule_report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_channels), "%lld",
+                           (long long)channels);
 }
 
 static bool softmax_rows(const struct nuc_rule_query *q)
@@ -169,8 +169,8 @@ static bool softmax_rows(const struct nuc_rule_query *q)
     int64_t channels, rows;
     softmax_sizes(q->node, &channels, &rows);
     return rows <= q->s->target->max_softmax_rows ||
-           report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_rows), "%lld",
-                  (long long)rows);
+           nuc_rule_report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_rows), "%lld",
+                           (long long)rows);
 }
 
 static bool softmax_elements(const struct nuc_rule_query *q)
@@ -179,11 +179,11 @@ static bool softmax_elements(const struct nuc_rule_query *q)
     softmax_sizes(q->node, &channels, &rows);
     bool overflow = __builtin_mul_overflow(channels, rows, &product);
     return (!overflow && product <= q->s->target->max_softmax_elements) ||
-           report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_elements), "%lld x %lld",
-                  (long long)channels, (long long)rows);
+           nuc_rule_report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_elements),
+                           "%lld x %lld", (long long)channels, (long long)rows);
 }
 
-const struct nuc_support_rule softmax_target[] = {
+const struct nuc_support_rule nuc_softmax_target[] = {
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
     {"the channels fit the hardware", softmax_channels, 0},
@@ -194,12 +194,12 @@ const struct nuc_support_rule softmax_target[] = {
 
 /* ---- mean: self, dim, keepdim ---- */
 
-const struct nuc_support_rule mean_ir[] = {
+const struct nuc_support_rule nuc_mean_ir[] = {
     RULE_SHARED_QUANTIZATION,
     {NULL, NULL, 0},
 };
 
-const struct nuc_support_rule mean_target[] = {
+const struct nuc_support_rule nuc_mean_target[] = {
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
     {NULL, NULL, 0},
@@ -207,18 +207,18 @@ const struct nuc_support_rule mean_target[] = {
 
 static bool mean_reduces(const struct nuc_rule_query *q)
 {
-    const struct nuc_meta *in = input_meta(q->node, 0);
-    uint32_t mask = reduced_dims(q->node);
-    if (!is_alone(q->s, q->node) || !arg_flag(q->node, 2))
+    const struct nuc_meta *in = nuc_input_meta(q->node, 0);
+    uint32_t mask = nuc_reduced_dims(q->node);
+    if (!nuc_is_alone(q->s, q->node) || !nuc_arg_flag(q->node, 2))
         return true;
     for (uint32_t i = 0; i < in->rank; i++) {
         if ((mask >> i & 1) != 0 && in->sizes[i] != 1)
             return true;
     }
-    return report(q, "", "every reduced dimension has size 1");
+    return nuc_rule_report(q, "", "every reduced dimension has size 1");
 }
 
-const struct nuc_support_rule mean_partition[] = {
+const struct nuc_support_rule nuc_mean_partition[] = {
     {"alone in its partition the reduction changes its data", mean_reduces, 0},
     {NULL, NULL, 0},
 };
