@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include "compiler/driver/driver.h"
 #include "compiler/import/tflite.h"
+#include "compiler/passes/passes.h"
 
 static int setup(void **state)
 {
@@ -227,6 +229,52 @@ static void transposes_between_layouts_are_free(void **state)
 }
 
 /* A vector meets an image at its channels. */
+/* x[1, 4] -> FULLY_CONNECTED with weights that a TRANSPOSE of a constant gives -> y[1, 2] */
+static void transposed_constants_are_constants(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "fc.tflite");
+    int32_t x = ADD(m, "x", 1, 4), w = constant(m, ADD(m, "w", 4, 2), 1, 0), t = ADD(m, "t", 2, 4);
+    int32_t y = ADD(m, "y", 1, 2);
+
+    nuc_lt_add_op(m, NUC_LT_TRANSPOSE, (const int32_t[]){w, integers(m, 2, (const int32_t[]){1, 0})}, 2, &t, 1);
+    nuc_lt_add_op(m, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, t}, 2, &y, 1);
+    set_borders(m, x, y);
+    struct nuc_graph *g = nuc_import_litert(*state, m);
+    const struct nuc_node *buffer = g->first;
+    while (buffer != NULL && buffer->data == NULL)
+        buffer = buffer->next;
+    if (buffer == NULL) {
+        fail_msg("no constant");
+        return;
+    }
+    assert_int_equal(buffer->vals[0].sizes[0], 2);
+    assert_memory_equal(buffer->data->bytes.data, ((const int8_t[]){1, 3, 5, 7, 2, 4, 6, 8}), 8);
+    assert_lacks(nuc_graph_print(g, false), "permute");
+    assert_null(m->subgraphs[0].tensors[t].data.data);
+    /* What the model gives is computed. */
+    set_borders(m, x, t);
+    assert_has(text_of(m), "permute");
+}
+
+/* x[1, 4, 4, 2] -> SLICE -> y[1, 2, 4, 2], whose bytes stay in the model's order when Edge operators would change it.
+ */
+static void results_lie_as_in_the_model(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "slice.tflite");
+    int32_t x = ADD(m, "x", 1, 4, 4, 2), y = ADD(m, "y", 1, 2, 4, 2);
+    int32_t begin = integers(m, 4, (const int32_t[]){0, 1, 0, 0}), size = integers(m, 4, (const int32_t[]){1, 2, 4, 2});
+
+    nuc_lt_add_op(m, NUC_LT_SLICE, (const int32_t[]){x, begin, size}, 3, &y, 1);
+    set_borders(m, x, y);
+    struct nuc_graph *g = nuc_import_litert(*state, m);
+    const struct nuc_meta *metas = nuc_output_metas(g);
+    nuc_to_edge(g, NULL);
+    assert_false(nuc_same_layout(&metas[0], &nuc_output_node(g)->args[0].u.nodes[0]->vals[0]));
+    nuc_restore_output_orders(g, metas);
+    assert_true(nuc_same_layout(&metas[0], &nuc_output_node(g)->args[0].u.nodes[0]->vals[0]));
+    nuc_graph_verify(g, "edge");
+}
+
 static void vectors_broadcast_over_pixels(void **state)
 {
     struct nuc_lt_model *m = nuc_lt_model_new(*state, "add.tflite");
@@ -300,6 +348,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(max_pool_pads_with_the_least_value, setup, teardown),
         cmocka_unit_test_setup_teardown(reshapes_read_the_models_order, setup, teardown),
         cmocka_unit_test_setup_teardown(transposes_between_layouts_are_free, setup, teardown),
+        cmocka_unit_test_setup_teardown(transposed_constants_are_constants, setup, teardown),
+        cmocka_unit_test_setup_teardown(results_lie_as_in_the_model, setup, teardown),
         cmocka_unit_test_setup_teardown(vectors_broadcast_over_pixels, setup, teardown),
         cmocka_unit_test_setup_teardown(refusals_name_operator_and_reason, setup, teardown),
         cmocka_unit_test_setup_teardown(values_come_from_somewhere, setup, teardown),

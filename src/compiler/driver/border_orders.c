@@ -100,3 +100,24 @@ void nuc_refresh_orders(struct nuc_graph *g)
             keep_order_for_borders(g, n, &before);
     }
 }
+
+struct nuc_meta *nuc_output_metas(const struct nuc_graph *g)
+{
+    const struct nuc_arg *outputs = &nuc_output_node(g)->args[0];
+    struct nuc_meta *metas = nuc_alloc_array(g->cx, (size_t)outputs->count + 1, sizeof *metas);
+
+    for (uint32_t i = 0; i < outputs->count; i++)
+        metas[i] = outputs->u.nodes[i]->vals[0];
+    return metas;
+}
+
+void nuc_restore_output_orders(struct nuc_graph *g, const struct nuc_meta *metas)
+{
+    struct nuc_node *output = nuc_output_node(g);
+
+    for (uint32_t i = 0; i < output->args[0].count; i++) {
+        struct nuc_node *node = output->args[0].u.nodes[i];
+        if (!nuc_same_layout(&metas[i], &node->vals[0]))
+            nuc_replace_input(g, output, node, copy_in_order(g, node, &metas[i]));
+    }
+}

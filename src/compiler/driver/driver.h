@@ -165,6 +165,13 @@ void nuc_settle_border(struct nuc_node *call);
  */
 void nuc_refresh_orders(struct nuc_graph *g);
 
+/*
+ * The outputs of a LiteRT model lie in memory as the model has them: Edge operators that make contiguous results get a
+ * copy behind them where an output had another order before, as nuc_output_metas() told.
+ */
+struct nuc_meta *nuc_output_metas(const struct nuc_graph *g);
+void nuc_restore_output_orders(struct nuc_graph *g, const struct nuc_meta *metas);
+
 struct nuc_explanation;
 
 /* The explanation of a model at any stage before lowering; cycles of kernels take a conversion. */

@@ -167,7 +167,10 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
     c->options.converter_flavor = options.flavor->name;
     m->variant = *variant;
     nuc_check_dim_orders(m->graph, true);
+    const struct nuc_meta *outputs = nuc_output_metas(m->graph);
     nuc_to_edge(m->graph, &edge);
+    if (m->from_litert)
+        nuc_restore_output_orders(m->graph, outputs);
     if (!o->reference_compat) {
         nuc_remove_order_copies(m->graph);
         nuc_make_orders_usable(m->graph);

@@ -191,10 +191,11 @@ static struct nuc_node *result(struct nuc_ti *ti, uint32_t i)
 
 struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m)
 {
-    struct nuc_ti ti = {.cx = cx, .m = m, .s = &m->subgraphs[0]};
-
     if (m->n_subgraphs != 1)
         nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u subgraphs, models with one are handled", m->file, m->n_subgraphs);
+    struct nuc_lt_subgraph s = m->subgraphs[0];
+    struct nuc_ti ti = {.cx = cx, .m = m, .s = &s};
+    s.tensors = ti.tensors = nuc_copy(cx, s.tensors, s.n_tensors * sizeof *s.tensors);
     ti.g = nuc_graph_new(cx, m->file);
     ti.values = nuc_alloc_array(cx, ti.s->n_tensors, sizeof *ti.values);
     for (uint32_t i = 0; i < ti.s->n_inputs; i++)

@@ -14,6 +14,8 @@
  * other ranks stay as they are. Operators that need the sizes in the model's own order (RESHAPE, FULLY_CONNECTED,
  * BATCH_MATMUL) read a permuted value unless one of H * W and C is 1.
  *
+ * A TRANSPOSE of a constant is a constant with the elements in the other order.
+ *
  * SAME padding that is not equal on both sides becomes a pad of its own in front; fused activations become operators
  * behind, left out where the quantized range keeps them from doing anything.
  *

@@ -20,7 +20,8 @@ struct nuc_ti_value {
 struct nuc_ti {
     struct nuc_context *cx;
     const struct nuc_lt_model *m;
-    const struct nuc_lt_subgraph *s;
+    const struct nuc_lt_subgraph *s; /* a copy of its own, with these tensors */
+    struct nuc_lt_tensor *tensors;
     struct nuc_graph *g;
     struct nuc_ti_value *values; /* by tensor */
     const struct nuc_lt_op *op;  /* under way */
@@ -82,6 +83,12 @@ void nuc_ti_define(struct nuc_ti *ti, struct nuc_node *real, enum nuc_ti_form fo
 
 /* The result is the value `node` of operand 0 itself, bytes in no particular order. */
 void nuc_ti_define_alias(struct nuc_ti *ti, struct nuc_node *node, enum nuc_ti_form form);
+
+/*
+ * The result is constant `x` with dimension perm[d] as its dimension d, a constant itself: what reads it, as weights,
+ * can ask for one. False when x is none, or the result has another quantization or is the model's.
+ */
+bool nuc_ti_define_transposed(struct nuc_ti *ti, const struct nuc_lt_tensor *x, const int64_t *perm);
 
 /* Dimension of a value of that form for dimension `axis` of the tensor, and back. */
 uint32_t nuc_ti_dim(enum nuc_ti_form form, uint32_t axis);

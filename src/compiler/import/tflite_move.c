@@ -31,7 +31,7 @@ static bool map_dims(const int64_t *perm, uint32_t rank, enum nuc_ti_form from, 
     return identity;
 }
 
-/* A transposition that turns one form into the other costs nothing: the result is the value in the other form. */
+/* Of a constant it is done here; one that turns one form into the other gives the value in the other form. */
 void nuc_ti_transpose(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *y = nuc_ti_out(ti);
@@ -44,6 +44,8 @@ void nuc_ti_transpose(struct nuc_ti *ti)
         seen |= perm[i] >= 0 && perm[i] < NUC_MAX_RANK ? 1u << perm[i] : 0;
     if (rank != x->rank || seen != (1u << rank) - 1)
         nuc_ti_fail(ti, "operand 1 is no order of %u dimensions", x->rank);
+    if (nuc_ti_define_transposed(ti, x, perm))
+        return;
     bool same = x->dtype == y->dtype && nuc_lt_quant_equal(&x->quant, &y->quant) && v->nodes[from] != NULL;
     for (int to = NUC_TI_FORMS - 1; same && rank == 4 && to >= 0; to--) {
         if (map_dims(perm, rank, from, (enum nuc_ti_form)to, dims)) {

@@ -390,3 +390,52 @@ void nuc_ti_define_alias(struct nuc_ti *ti, struct nuc_node *node, enum nuc_ti_f
     v->form = form;
     v->ordered[form] = false;
 }
+
+/* Elements of a constant, or 0 when its sizes and its bytes do not agree. */
+static int64_t constant_elements(const struct nuc_lt_tensor *t)
+{
+    size_t size = nuc_dtype_size(t->dtype), count = t->data.size / size;
+    int64_t n = 1;
+
+    for (uint32_t d = 0; d < t->rank; d++) {
+        if (t->shape[d] < 1 || n > (int64_t)count)
+            return 0;
+        n *= t->shape[d];
+    }
+    return (size_t)n == count && count * size == t->data.size ? n : 0;
+}
+
+static bool is_result(const struct nuc_ti *ti, int32_t tensor)
+{
+    for (uint32_t i = 0; i < ti->s->n_outputs; i++) {
+        if (ti->s->outputs[i] == tensor)
+            return true;
+    }
+    return false;
+}
+
+bool nuc_ti_define_transposed(struct nuc_ti *ti, const struct nuc_lt_tensor *x, const int64_t *perm)
+{
+    int32_t result = ti->op->outputs[0];
+    struct nuc_lt_tensor *y = &ti->tensors[result];
+    int64_t dense[NUC_MAX_RANK] = {0}, strides[NUC_MAX_RANK] = {0}, sizes[NUC_MAX_RANK] = {0}, stride = 1;
+    bool alike = x->dtype == y->dtype && x->quant.count <= 1 && nuc_lt_quant_equal(&x->quant, &y->quant);
+
+    if (x->data.data == NULL || !alike || is_result(ti, result) || constant_elements(x) == 0)
+        return false;
+    for (uint32_t d = x->rank; d-- > 0;) {
+        dense[d] = stride;
+        stride *= x->shape[d];
+    }
+    for (uint32_t d = 0; d < x->rank; d++) {
+        sizes[d] = x->shape[perm[d]];
+        strides[d] = dense[perm[d]];
+        if (y->rank != x->rank || y->shape[d] != sizes[d])
+            return false;
+    }
+    struct nuc_meta meta = nuc_meta_make(x->dtype, sizes, x->rank);
+    uint8_t *bytes = nuc_alloc(ti->cx, x->data.size);
+    gather(&meta, strides, nuc_dtype_size(x->dtype), x->data.data, bytes);
+    y->data = (struct nuc_span){bytes, x->data.size};
+    return true;
+}
