@@ -129,7 +129,7 @@ static void make_samples(struct trial *t)
 static bool open_samples(struct trial *t, struct nuc_dataset **out)
 {
     struct nuc_array_info arrays[RANDOM_MAX_INPUTS];
-    char names[RANDOM_MAX_INPUTS][8], path[512];
+    char names[RANDOM_MAX_INPUTS][32], path[512];
 
     make_samples(t);
     for (size_t i = 0; i < t->n_inputs; i++) {
