@@ -408,6 +408,7 @@ struct nuc_program_report {
     bool scratch_in_arena;    /* the arena has room for it */
     size_t delegate_data;     /* bytes of microcode, weights and kernels of all delegates */
     size_t program;           /* bytes of the file */
+    bool has_npu;             /* the target has one */
 };
 enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out);
 

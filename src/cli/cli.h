@@ -12,8 +12,10 @@ enum cli_exit { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2, CLI_PROPERTY =
 
 enum cli_kind {
     CLI_FLAG,   /* bool * */
-    CLI_STRING, /* const char ** */
+    CLI_STRING, /* const char **, never empty */
+    CLI_TEXT,   /* const char **, may be empty */
     CLI_NUMBER, /* unsigned * */
+    CLI_COUNT,  /* unsigned *, at least 1 */
     CLI_CHOICE, /* int *: index in `choices` */
     CLI_FLOATS, /* struct cli_floats *: numbers between commas */
     CLI_LIST    /* struct cli_list *: may be repeated; each value may hold several parts between commas */
@@ -58,6 +60,15 @@ struct cli_command {
  */
 int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional, size_t *n_positional,
               bool *stop);
+
+/* A file a command reads or writes, and what its usage calls it; path NULL: not given. */
+struct cli_path {
+    const char *what, *path;
+    bool written;
+};
+
+/* Prints one line and returns CLI_BAD_USAGE when a file to be written is also another one of them. */
+int cli_check_paths(const char *command, const struct cli_path *paths, size_t count);
 
 /* "nucleon: <message>" on standard error, control characters removed; returns the exit code of the status. */
 int cli_report(enum nuc_status status, const char *message);

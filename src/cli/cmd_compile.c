@@ -52,7 +52,32 @@ static void fill_options(struct nuc_options *o, const struct compile_flags *f)
     o->progress = cli_progress;
 }
 
-static void print_report(const struct nuc_compiler *c, const char *output)
+static void print_npu(const struct nuc_program_report *r, bool delegate)
+{
+    if (r->n_partitions == 0) {
+        printf("  NPU      none of %zu nodes: %s\n", r->n_nodes,
+               !r->has_npu ? "the target has no NPU"
+               : !delegate ? "nothing is delegated"
+                           : "'nucleon explain' says why none is on the NPU");
+        return;
+    }
+    printf("  NPU      %zu of %zu nodes in %zu partition%s, %zu transpose%s (%zu bytes), %zu bytes of microcode "
+           "and weights\n",
+           r->n_delegated, r->n_nodes, r->n_partitions, r->n_partitions == 1 ? "" : "s", r->n_transposes,
+           r->n_transposes == 1 ? "" : "s", r->moved_bytes, r->delegate_data);
+}
+
+static void print_memory(const struct nuc_program_report *r)
+{
+    printf("  memory   arena %zu bytes (%zu alive at the peak%s)", r->arena, r->arena_lower_bound,
+           r->arena_proven ? ", proven optimal" : "");
+    if (r->n_partitions != 0)
+        printf(", NPU scratch %zu bytes (%zu%s)%s", r->delegate_scratch, r->scratch_bound,
+               r->scratch_proven ? ", proven optimal" : "", r->scratch_in_arena ? " inside" : "");
+    putchar('\n');
+}
+
+static void print_report(const struct nuc_compiler *c, const struct compile_flags *f)
 {
     struct nuc_program_report r;
 
@@ -60,21 +85,13 @@ static void print_report(const struct nuc_compiler *c, const char *output)
         return;
     if (nuc_dim_order_table(c) != NULL)
         fputs(nuc_dim_order_table(c), stdout);
-    printf("%s: %zu bytes\n", output, r.program);
-    bool with_cpu = r.n_cpu_int8 + r.n_cpu_float > 0;
-    if (with_cpu)
+    printf("%s: %zu bytes\n", f->output, r.program);
+    if (r.n_cpu_int8 + r.n_cpu_float > 0)
         printf("  CPU      %zu operator%s in int8, %zu in float\n", r.n_cpu_int8, r.n_cpu_int8 == 1 ? "" : "s",
                r.n_cpu_float);
-    printf("  NPU      %zu of %zu nodes in %zu partition%s, %zu transpose%s (%zu bytes), %zu bytes of microcode "
-           "and weights\n",
-           r.n_delegated, r.n_nodes, r.n_partitions, r.n_partitions == 1 ? "" : "s", r.n_transposes,
-           r.n_transposes == 1 ? "" : "s", r.moved_bytes, r.delegate_data);
-    printf("  memory   arena %zu bytes (%zu alive at the peak%s), NPU scratch %zu bytes (%zu%s)%s\n", r.arena,
-           r.arena_lower_bound, r.arena_proven ? ", proven optimal" : "", r.delegate_scratch, r.scratch_bound,
-           r.scratch_proven ? ", proven optimal" : "", r.scratch_in_arena ? " inside" : "");
+    print_npu(&r, !f->partition.no_delegate);
+    print_memory(&r);
     if (r.n_partitions == 0)
-        return;
-    if (r.n_partitions == 0 && with_cpu)
         return;
     printf("  made by %s: %s\n", strcmp(r.converter, "nucleon") == 0 ? "nucleon's converter" : r.converter,
            r.runs_on_simulator ? "runs on the simulator, not on silicon"
@@ -101,7 +118,7 @@ static int compile(const char *model, const struct compile_flags *f)
     enum nuc_status status = nuc_compile_file(c, model, f->quantize.calibration, f->output);
     int code = status == NUC_OK ? CLI_OK : cli_report(status, nuc_compiler_message(c));
     if (status == NUC_OK)
-        print_report(c, f->output);
+        print_report(c, f);
     if (status == NUC_PROPERTY)
         print_peak(c);
     if (status == NUC_OK && f->timings)
@@ -128,9 +145,9 @@ int cli_compile(int argc, char **argv)
          NULL},
         {"--converter", NULL, CLI_STRING, &f.converter, "builtin|COMMAND",
          "what converts partitions (default builtin): a program that takes --input, --output and --target", NULL},
-        {"--converter-timeout", NULL, CLI_NUMBER, &f.converter_timeout, "SECONDS",
+        {"--converter-timeout", NULL, CLI_COUNT, &f.converter_timeout, "SECONDS",
          "time it has for each partition (default 300)", NULL},
-        {"--memory-budget", NULL, CLI_NUMBER, &f.memory_budget, "BYTES",
+        {"--memory-budget", NULL, CLI_COUNT, &f.memory_budget, "BYTES",
          "fail (exit code 3) when arena and NPU scratch need more, with a table of what is alive at the peak", NULL},
         {"--plan-delegate-scratch", NULL, CLI_FLAG, &f.plan_delegate_scratch, NULL,
          "the arena holds the NPU scratch, too: less memory with nucleon's runtime, more with others", NULL},
@@ -140,7 +157,7 @@ int cli_compile(int argc, char **argv)
          "weights lie in flash: they are copied to a staging buffer while the NPU computes", NULL},
         {"--dump-kernel-selection", NULL, CLI_STRING, &f.kernels, "FILE.c",
          "write the table of the NPU kernels needed, to link instead of the driver's", NULL},
-        {"--extra-flags", NULL, CLI_STRING, &f.extra_flags, "FLAGS", "told in the program's compile spec compile_flags",
+        {"--extra-flags", NULL, CLI_TEXT, &f.extra_flags, "FLAGS", "told in the program's compile spec compile_flags",
          NULL},
         {"--payload-version", NULL, CLI_CHOICE, &f.payload_version, "1|0",
          "of the NPU payload (default 1); 0: for older runtimes of the driver, without profiles", payload_versions},
@@ -173,5 +190,13 @@ int cli_compile(int argc, char **argv)
         return code;
     if (f.output == NULL)
         return cli_usage("compile: -o FILE.pte is missing: it says where the program goes");
-    return compile(model[0], &f);
+    const struct cli_path paths[] = {{"the model", model[0], false},
+                                     {"--calibration", f.quantize.calibration, false},
+                                     {"--output", f.output, true},
+                                     {"--memory-map", f.memory_map, true},
+                                     {"--dump-kernel-selection", f.kernels, true}};
+    code = cli_quantize_check("compile", &f.quantize);
+    if (code == CLI_OK)
+        code = cli_check_paths("compile", paths, sizeof paths / sizeof paths[0]);
+    return code == CLI_OK ? compile(model[0], &f) : code;
 }

@@ -80,5 +80,7 @@ int cli_convert(int argc, char **argv)
         return code;
     if (f.input == NULL || f.output == NULL)
         return cli_usage("convert: --input and --output say which model is converted and where it goes");
-    return convert(&f);
+    const struct cli_path paths[] = {{"--input", f.input, false}, {"--output", f.output, true}};
+    code = cli_check_paths("convert", paths, sizeof paths / sizeof paths[0]);
+    return code == CLI_OK ? convert(&f) : code;
 }

@@ -118,5 +118,6 @@ int cli_explain(int argc, char **argv)
     unsigned long long budget = f.cycle_budget != NULL ? strtoull(f.cycle_budget, &end, 10) : 0;
     if (f.cycle_budget != NULL && (*f.cycle_budget < '0' || *f.cycle_budget > '9' || *end != '\0'))
         return cli_usage("--cycle-budget takes a number of cycles, not '%s'", f.cycle_budget);
-    return explain(path[0], &f, budget);
+    code = cli_quantize_check("explain", &f.quantize);
+    return code == CLI_OK ? explain(path[0], &f, budget) : code;
 }

@@ -63,5 +63,10 @@ int cli_quantize(int argc, char **argv)
         return cli_usage("quantize: -o OUT.pt2 is missing: it says where the quantized model goes");
     if (f.quantize.calibration == NULL)
         return cli_usage("quantize: --calibration DATA is missing: samples of what the model will see");
-    return quantize(model[0], &f);
+    const struct cli_path paths[] = {
+        {"the model", model[0], false}, {"--calibration", f.quantize.calibration, false}, {"--output", f.output, true}};
+    code = cli_quantize_check("quantize", &f.quantize);
+    if (code == CLI_OK)
+        code = cli_check_paths("quantize", paths, sizeof paths / sizeof paths[0]);
+    return code == CLI_OK ? quantize(model[0], &f) : code;
 }

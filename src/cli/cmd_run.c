@@ -258,5 +258,10 @@ int cli_run(int argc, char **argv)
         return code;
     if (f.input == NULL)
         return cli_usage("run: --input DATA is missing: it holds the inputs");
-    return run(path[0], &f);
+    const struct cli_path paths[] = {{"the program", path[0], false},
+                                     {"--input", f.input, false},
+                                     {"--output", f.output, true},
+                                     {"--etdump", f.etdump, true}};
+    code = cli_check_paths("run", paths, sizeof paths / sizeof paths[0]);
+    return code == CLI_OK ? run(path[0], &f) : code;
 }

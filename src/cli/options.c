@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -91,14 +92,19 @@ static void print_help(const struct cli_command *command)
         print_options(command->shared);
 }
 
+#define MOST (1u << 30)
+
 static int set_number(const struct cli_option *option, const char *text)
 {
     char *end;
 
     errno = 0;
     unsigned long value = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value > 1u << 30)
+    unsigned least = option->kind == CLI_COUNT ? 1 : 0;
+    if (*text < '0' || *text > '9' || *end != '\0')
         return cli_usage("%s takes a number, not '%s'", option->name, text);
+    if (errno != 0 || value > MOST || value < least)
+        return cli_usage("%s takes a number from %u to %u, not '%s'", option->name, least, MOST, text);
     *(unsigned *)option->value = (unsigned)value;
     return CLI_OK;
 }
@@ -163,9 +169,15 @@ static int set_option(const struct cli_option *option, char *text)
         *(bool *)option->value = true;
         return CLI_OK;
     case CLI_STRING:
+        if (*text == '\0')
+            return cli_usage("%s needs a value: %s", option->name, option->parameter);
+        *(const char **)option->value = text;
+        return CLI_OK;
+    case CLI_TEXT:
         *(const char **)option->value = text;
         return CLI_OK;
     case CLI_NUMBER:
+    case CLI_COUNT:
         return set_number(option, text);
     case CLI_CHOICE:
         return set_choice(option, text);
@@ -241,6 +253,9 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
             if (count == command->max_arguments)
                 return cli_usage("%s: '%s' is one argument too many; usage: nucleon %s %s", command->name, text,
                                  command->name, command->arguments);
+            if (*text == '\0')
+                return cli_usage("%s: an argument is empty; usage: nucleon %s %s", command->name, command->name,
+                                 command->arguments);
             positional[count++] = argv[i++];
         }
     }
@@ -249,5 +264,29 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
                          command->arguments);
     *n_positional = count;
     *stop = false;
+    return CLI_OK;
+}
+
+/* Also where one is a link to the other. Devices may be written twice. */
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    if (stat(a, &x) != 0 || stat(b, &y) != 0)
+        return strcmp(a, b) == 0;
+    return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+int cli_check_paths(const char *command, const struct cli_path *paths, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = i + 1; k < count; k++) {
+            const struct cli_path *a = &paths[i], *b = &paths[k];
+            bool clash = a->path != NULL && b->path != NULL && (a->written || b->written);
+            if (clash && same_file(a->path, b->path))
+                return cli_usage("%s: %s and %s are the same file '%s': give another one", command, a->what, b->what,
+                                 a->path);
+        }
+    }
     return CLI_OK;
 }

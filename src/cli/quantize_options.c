@@ -31,6 +31,13 @@ void cli_quantize_options(struct cli_quantize_flags *flags, struct cli_option ro
     cli_image_options(&flags->images, rows + count);
 }
 
+int cli_quantize_check(const char *command, const struct cli_quantize_flags *flags)
+{
+    if (flags->bias_correction && flags->no_bias_correction)
+        return cli_usage("%s: --bias-correction and --no-bias-correction exclude each other", command);
+    return CLI_OK;
+}
+
 void cli_quantize_apply(const struct cli_quantize_flags *flags, struct nuc_options *options)
 {
     static const enum nuc_observe observers[] = {NUC_OBSERVE_HISTOGRAM, NUC_OBSERVE_MIN_MAX, NUC_OBSERVE_MSE,

@@ -20,6 +20,9 @@ struct cli_quantize_flags {
 /* Fills the table, whose rows write to `flags`; for struct cli_command.shared. */
 void cli_quantize_options(struct cli_quantize_flags *flags, struct cli_option rows[CLI_QUANTIZE_ROWS]);
 
+/* Prints one line and returns CLI_BAD_USAGE when flags contradict each other. */
+int cli_quantize_check(const char *command, const struct cli_quantize_flags *flags);
+
 /* What was given, as options of the compiler. The calibration data is an argument of the call, not an option. */
 void cli_quantize_apply(const struct cli_quantize_flags *flags, struct nuc_options *options);
 

@@ -453,6 +453,52 @@ done
 bad 1 "run to a missing folder" "$nucleon" run digits.pte --input fine.npy --output box/none/x.npz
 good "run with one .npy" "$nucleon" run digits.pte --input fine.npy
 
+# ---- options that contradict each other or do nothing ----
+
+cp "$digits/digits.pt2" box/model.pt2
+ln -s model.pt2 box/link.pt2
+bad 2 "an output that is the model" "$nucleon" compile box/model.pt2 -o box/link.pt2 --calibration "$digits/calibration.npz"
+holds "both are named" 'grep -q "the model and --output are the same file" err'
+cp segment.pte box/kept.pte
+bad 2 "a memory map that is the program" "$nucleon" compile "$digits/digits.pt2" -o box/x.pte --memory-map box/x.pte \
+    --calibration "$digits/calibration.npz"
+bad 2 "quantized over its model" "$nucleon" quantize box/model.pt2 -o box/model.pt2 \
+    --calibration "$digits/calibration.npz"
+bad 2 "results over the program" "$nucleon" run box/kept.pte --input "$digits/test.npz" -o box/kept.pte
+bad 2 "converted over itself" "$nucleon" convert --input box/kept.pte --output ./box/kept.pte
+rm box/kept.pte box/model.pt2 box/link.pt2
+for option in --memory-budget --converter-timeout; do
+    bad 2 "$option of zero" "$nucleon" compile "$digits/digits.pt2" -o box/x.pte $option 0
+    holds "says from where to where" 'grep -q "takes a number from 1 to " err'
+done
+bad 2 "biases corrected and not" "$nucleon" compile "$digits/digits.pt2" -o box/x.pte --bias-correction \
+    --no-bias-correction
+bad 2 "an empty output" "$nucleon" compile "$digits/digits.pt2" -o '' --calibration "$digits/calibration.npz"
+bad 2 "an empty folder" "$nucleon" codegen digits.pte -o ''
+bad 2 "an empty model" "$nucleon" compile '' -o box/x.pte
+bad 2 "nothing to convert for" "$nucleon" convert --input x.tflite --output box/x.tflite --target cortex-m33
+bad 2 "quantized for an unknown target" "$nucleon" quantize "$digits/digits.pt2" -o box/x.pt2 --target nothing \
+    --calibration "$digits/calibration.npz"
+bad 1 "a program compiled" "$nucleon" compile digits.pte -o box/x.pte
+holds "says what a model is" 'grep -q "neither a torch.export archive (.pt2) nor a LiteRT model (.tflite)" err'
+good "a target without NPU" "$nucleon" compile "$digits/digits.pt2" -o m33.pte --target cortex-m33 \
+    --calibration "$digits/calibration.npz"
+holds "tells of no NPU, converter or scratch" \
+    'grep -q "^  NPU .*: the target has no NPU$" out && ! grep -Eq "scratch|made by" out && [ ! -s err ]'
+good "its options of the NPU" "$nucleon" compile "$digits/digits.pt2" -o again.pte --target cortex-m33 \
+    --converter false --plan-delegate-scratch --placement cost --calibration "$digits/calibration.npz"
+holds "notes what does nothing" \
+    'grep -q -e "--converter, --plan-delegate-scratch: without effect, target cortex-m33 has no NPU" err &&
+        grep -q -e "--placement: without effect" err && [ "$(wc -l <err)" -eq 2 ] && cmp -s m33.pte again.pte'
+good "options of another target" "$nucleon" compile "$digits/digits.pt2" -o again.pte --executorch-ops-only \
+    --calibration "$digits/calibration.npz"
+holds "are noted" 'grep -q -e "--executorch-ops-only: without effect, target imxrt700 " err && cmp -s digits.pte again.pte'
+good "how to quantize what is quantized" "$nucleon" compile quantized.pt2 -o again.pte --observer mse --equalize
+holds "is noted, too" 'grep -q -e "--observer, --equalize: without effect" err'
+good "nothing delegated" "$nucleon" compile "$digits/digits.pt2" -o again.pte --no-delegate --delegate-data segment \
+    --calibration "$digits/calibration.npz"
+holds "is told" 'grep -q "^  NPU .*: nothing is delegated$" out && grep -q "without effect, nothing is delegated" err'
+
 holds "no temporary file is left" '[ -z "$(ls -A tmp)" ]'
 echo "$passes passed, $failures failed"
 [ $failures -eq 0 ]

@@ -39,6 +39,8 @@ static void convert(struct nuc_context *cx, void *arg)
     struct nuc_container_report report;
     double started = nuc_seconds();
 
+    if (options.target->npu_name == NULL)
+        nuc_fail(cx, NUC_BAD_USAGE, "--target: %s has no NPU to convert for: use imxrt700", options.target->name);
     options.convert.costs = options.target->npu;
     if (call->options != NULL) {
         options.min_ops = (uint32_t)call->options->min_operators;

@@ -236,7 +236,8 @@ static void count_nodes(struct nuc_model *m)
 
     *r = (struct nuc_program_report){.n_partitions = m->partitions->count,
                                      .converter = nuc_converter_name(&m->c->options),
-                                     .runs_on_simulator = true};
+                                     .runs_on_simulator = true,
+                                     .has_npu = nuc_target_find(m->c->cx, m->c->options.target)->npu_name != NULL};
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
         r->n_nodes += nuc_is_call(n);
         r->n_delegated += nuc_is_call(n) && n->partition >= 0;

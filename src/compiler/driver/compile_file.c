@@ -38,6 +38,7 @@ static struct nuc_model *quantized_model(struct compile_call *call)
     if (nuc_model_is_quantized(m)) {
         if (call->calibration != NULL)
             nuc_warn(c->cx, "%s: is quantized already; the calibration data is not used", call->model);
+        nuc_tell_idle_quantization(c, call->model);
         return m;
     }
     if (call->calibration == NULL)
@@ -65,6 +66,7 @@ static void compile(struct nuc_context *cx, void *arg)
     c->options.converter_flavor = nuc_flavor_find(cx, c->options.converter_flavor)->name;
     check_stage_name(c);
     check_payload_version(c);
+    nuc_tell_idle_options(c);
 
     struct nuc_model *quantized = quantized_model(call);
     struct nuc_model *partitioned = nuc_stage_partition(quantized);
@@ -99,6 +101,7 @@ static void quantize(struct nuc_context *cx, void *arg)
 
     if (call->calibration == NULL)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: give samples to quantize it with", call->model);
+    nuc_target_find(cx, c->options.target);
     struct nuc_model *m = nuc_stage_import(c, call->model);
     struct nuc_dataset *samples = nuc_dataset_read(c, call->calibration);
     struct nuc_model *prepared = nuc_stage_prepare(m);

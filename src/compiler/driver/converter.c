@@ -10,14 +10,14 @@
 #define DEFAULT_SECONDS 300
 #define MAX_ARGUMENTS 64
 
-static bool is_builtin(const struct nuc_options *o)
+bool nuc_is_builtin_converter(const struct nuc_options *o)
 {
     return o->converter == NULL || strcmp(o->converter, "builtin") == 0;
 }
 
 const char *nuc_converter_name(const struct nuc_options *o)
 {
-    return is_builtin(o) ? "nucleon" : o->converter;
+    return nuc_is_builtin_converter(o) ? "nucleon" : o->converter;
 }
 
 static const uint8_t *same_order(struct nuc_context *cx, uint32_t count)
@@ -198,7 +198,7 @@ static struct nuc_converted convert_here(struct nuc_compiler *c, const char *tag
 struct nuc_converted nuc_convert_partition(struct nuc_compiler *c, const char *tag, const struct nuc_lt_model *m,
                                            struct nuc_span litert, const struct nuc_convert_options *options)
 {
-    if (is_builtin(&c->options))
+    if (nuc_is_builtin_converter(&c->options))
         return convert_here(c, tag, m, options);
     if (options->profile || options->fetch_constants)
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: converter '%s' is not told to: use the builtin one",

@@ -21,6 +21,9 @@ struct nuc_converted {
 struct nuc_converted nuc_convert_partition(struct nuc_compiler *c, const char *tag, const struct nuc_lt_model *m,
                                            struct nuc_span litert, const struct nuc_convert_options *options);
 
+/* No command is given. */
+bool nuc_is_builtin_converter(const struct nuc_options *o);
+
 /* "nucleon", or the command. */
 const char *nuc_converter_name(const struct nuc_options *o);
 

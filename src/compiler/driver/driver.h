@@ -180,6 +180,10 @@ struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
 /* The kernels of all partitions to the file of the option dump_kernel_selection, when there is one. */
 void nuc_write_kernel_selection(const struct nuc_model *lowered);
 
+/* Notes that name options of the compiler which do nothing: for its target, and for a model that is quantized. */
+void nuc_tell_idle_options(struct nuc_compiler *c);
+void nuc_tell_idle_quantization(struct nuc_compiler *c, const char *model);
+
 /* Fails with NUC_PROPERTY naming the first operator that stays on the CPU. */
 void nuc_require_full_delegation(struct nuc_model *partitioned);
 

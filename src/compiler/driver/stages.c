@@ -7,6 +7,7 @@
 #include "compiler/driver/driver.h"
 #include "compiler/import/pt2.h"
 #include "compiler/import/tflite.h"
+#include "compiler/import/zip.h"
 #include "compiler/passes/passes.h"
 #include "host/file.h"
 
@@ -47,6 +48,12 @@ struct nuc_model *nuc_stage_import(struct nuc_compiler *c, const char *path)
 {
     double started = nuc_seconds();
     bool litert = is_litert(c->cx, path);
+
+    if (!litert && !nuc_is_zip(nuc_map_file(c->cx, path)))
+        nuc_fail(c->cx, NUC_BAD_INPUT,
+                 "%s: is neither a torch.export archive (.pt2) nor a LiteRT model (.tflite); 'nucleon inspect' "
+                 "describes other files",
+                 path);
     struct nuc_graph *g = litert ? nuc_import_tflite(c->cx, path) : nuc_import_pt2(c->cx, path);
     struct nuc_model *m = nuc_model_make(c, g);
 
