@@ -4,7 +4,7 @@
 #include "base/span.h"
 #include "npusim/npu.h"
 
-#define MOST_WORK ((uint64_t)1 << 20) /* multiply-accumulates and elements moved */
+#define MOST_WORK ((uint64_t)1 << 22) /* multiply-accumulates and elements moved */
 
 const uint8_t *fuzz_microcode(const uint8_t *payload, size_t size, size_t *left)
 {

@@ -1,8 +1,10 @@
 /*
- * Stands in for libFuzzer in ordinary builds: replay [--mutations N] PATH... gives each file, and each file of each
- * folder, to the target, then N variants of it. Variants are made from a fixed seed, so that a failure comes back.
+ * Stands in for libFuzzer in ordinary builds: replay [--mutations N] [--corruptions N] [--seed N] PATH... gives each
+ * file, and each file of each folder, to the target, then N variants of each, then N variants with one other byte and N
+ * with several, spread over all files. The seed is fixed unless given, so that a failure comes back.
  */
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +135,19 @@ static uint8_t *mutate(uint64_t *state, const struct input *base, const struct i
     return data;
 }
 
+/* A variant that differs in one byte, or in two to sixteen anywhere. */
+static uint8_t *corrupt(uint64_t *state, const struct input *base, bool many)
+{
+    uint8_t *data = malloc(base->size + 1);
+
+    if (data == NULL)
+        abort();
+    memcpy(data, base->data, base->size);
+    for (size_t changes = many ? 2 + below(state, 15) : 1; changes > 0 && base->size > 0; changes--)
+        data[below(state, base->size)] ^= (uint8_t)(1 + below(state, 255));
+    return data;
+}
+
 /* The block given has exactly `size` bytes, so that a sanitizer sees the first byte beyond. */
 static void give(const uint8_t *data, size_t size)
 {
@@ -145,34 +160,72 @@ static void give(const uint8_t *data, size_t size)
     free(exact);
 }
 
-int main(int argc, char **argv)
-{
-    struct inputs in = {calloc(MOST_FILES, sizeof *in.items), 0};
-    size_t mutations = 0;
-    uint64_t state = 0x9E3779B97F4A7C15u;
+struct plan {
+    size_t mutations, corruptions;
+    uint64_t state; /* of the random numbers */
+};
 
-    if (in.items == NULL)
-        return 2;
+static bool read_arguments(int argc, char **argv, struct inputs *in, struct plan *plan)
+{
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--mutations") == 0 && i + 1 < argc)
-            mutations = strtoul(argv[++i], NULL, 10);
+        if (strncmp(argv[i], "--", 2) != 0) {
+            add_path(in, argv[i]);
+            continue;
+        }
+        if (i + 1 == argc)
+            return false;
+        uint64_t number = strtoull(argv[i + 1], NULL, 10);
+        if (strcmp(argv[i], "--mutations") == 0)
+            plan->mutations = (size_t)number;
+        else if (strcmp(argv[i], "--corruptions") == 0)
+            plan->corruptions = (size_t)number;
+        else if (strcmp(argv[i], "--seed") == 0)
+            plan->state ^= number << 1;
         else
-            add_path(&in, argv[i]);
+            return false;
+        i++;
     }
-    if (in.count == 0) {
-        fprintf(stderr, "usage: replay [--mutations N] FILE|DIR...\n");
-        return 2;
-    }
-    for (size_t i = 0; i < in.count; i++) {
-        give(in.items[i].data, in.items[i].size);
-        for (size_t k = 0; k < mutations; k++) {
+    return in->count != 0;
+}
+
+static void give_mutations(struct inputs *in, struct plan *plan)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        give(in->items[i].data, in->items[i].size);
+        for (size_t k = 0; k < plan->mutations; k++) {
             size_t size;
-            uint8_t *data = mutate(&state, &in.items[i], &in.items[below(&state, in.count)], &size);
+            uint8_t *data = mutate(&plan->state, &in->items[i], &in->items[below(&plan->state, in->count)], &size);
             give(data, size);
             free(data);
         }
     }
-    printf("%zu inputs, %zu variants of each\n", in.count, mutations);
+}
+
+static void give_corruptions(struct inputs *in, struct plan *plan)
+{
+    for (size_t k = 0; k < 2 * plan->corruptions; k++) {
+        const struct input *base = &in->items[k / 2 % in->count];
+        uint8_t *data = corrupt(&plan->state, base, k % 2 != 0);
+        give(data, base->size);
+        free(data);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct inputs in = {calloc(MOST_FILES, sizeof *in.items), 0};
+    struct plan plan = {.state = 0x9E3779B97F4A7C15u};
+
+    if (in.items == NULL)
+        return 2;
+    if (!read_arguments(argc, argv, &in, &plan)) {
+        fprintf(stderr, "usage: replay [--mutations N] [--corruptions N] [--seed N] FILE|DIR...\n");
+        return 2;
+    }
+    give_mutations(&in, &plan);
+    give_corruptions(&in, &plan);
+    printf("%zu inputs, %zu variants of each, %zu with one other byte, %zu with several\n", in.count, plan.mutations,
+           plan.corruptions, plan.corruptions);
     for (size_t i = 0; i < in.count; i++)
         free(in.items[i].data);
     free(in.items);

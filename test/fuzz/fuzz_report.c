@@ -1,0 +1,99 @@
+/*
+ * Everything that describes a file: inspection as text and as JSON, and for programs the lint, the profile, its ETDump
+ * and the generated C sources. JSON must be readable again.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/report/inspect.h"
+#include "compiler/report/lint_program.h"
+#include "compiler/report/profile.h"
+#include "fuzz_support.h"
+
+#define MEMORY ((size_t)256 << 20)
+
+struct report_call {
+    const char *path;
+    struct nuc_span bytes;
+};
+
+static void as_text(struct nuc_context *cx, void *arg)
+{
+    const struct report_call *call = arg;
+
+    nuc_inspect(cx, call->path, NUC_INSPECT_TEXT, true);
+}
+
+static void as_json(struct nuc_context *cx, void *arg)
+{
+    const struct report_call *call = arg;
+    const char *text = nuc_inspect(cx, call->path, NUC_INSPECT_JSON, true);
+    json_t *tree = json_loads(text, JSON_DECODE_ANY, NULL);
+
+    if (tree == NULL)
+        fuzz_broken("inspection prints JSON that cannot be read");
+    json_decref(tree);
+}
+
+static void as_dot(struct nuc_context *cx, void *arg)
+{
+    const struct report_call *call = arg;
+
+    nuc_inspect(cx, call->path, NUC_INSPECT_DOT, false);
+}
+
+static void lint(struct nuc_context *cx, void *arg)
+{
+    const struct report_call *call = arg;
+    uint32_t count;
+
+    nuc_lint_program(cx, "input", call->bytes, &count);
+}
+
+static void generate(struct nuc_context *cx, void *arg)
+{
+    const struct report_call *call = arg;
+
+    nuc_generate_code(cx, "input", call->bytes, "model");
+}
+
+/* The records of a run are the program's own bytes: as hostile as any. */
+static void profile(struct nuc_context *cx, void *arg)
+{
+    const struct report_call *call = arg;
+    struct nuc_profile_call calls[] = {{0, call->bytes.data, call->bytes.size},
+                                       {1, call->bytes.data, call->bytes.size / 16 * 16}};
+    struct nuc_profile_run run = {calls, sizeof calls / sizeof calls[0]};
+    const struct nuc_target *target = nuc_target_find(cx, "imxrt700");
+    const struct nuc_profile *profiles[] = {nuc_profile_read(cx, target, "input", call->bytes, NULL),
+                                            nuc_profile_read(cx, target, "input", call->bytes, &run)};
+
+    for (size_t i = 0; i < 2; i++)
+        nuc_profile_table(cx, profiles[i]);
+    nuc_profile_dump(cx, profiles, 2);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const reports[])(struct nuc_context *, void *) = {as_text, as_json, as_dot, lint, generate, profile};
+    uint8_t *copy = fuzz_copy(data, size);
+    char path[64];
+    struct report_call call = {path, {copy, size}};
+    int fd = fuzz_file(data, size, path);
+
+    for (size_t i = 0; fd >= 0 && i < sizeof reports / sizeof reports[0]; i++) {
+        struct fuzz_memory memory;
+        struct nuc_context *cx = fuzz_context(&memory, MEMORY);
+        enum nuc_status status = nuc_try(cx, reports[i], &call);
+        if (status == NUC_INTERNAL || (status != NUC_OK && cx->message[0] == '\0'))
+            fuzz_broken(cx->message);
+        nuc_context_free(cx);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(copy);
+    return 0;
+}
