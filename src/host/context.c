@@ -238,6 +238,42 @@ void nuc_pop_arena(struct nuc_context *cx, struct nuc_arena *outer)
     }
 }
 
+struct nuc_room {
+    struct nuc_context *cx;
+    struct nuc_arena *outer, *arena; /* arena NULL: on the stack of arenas, or freed */
+};
+
+static void release_room(void *object)
+{
+    struct nuc_room *room = object;
+
+    if (room->arena != NULL)
+        free_arena(room->cx, room->arena);
+    room->arena = NULL;
+}
+
+struct nuc_room *nuc_enter_room(struct nuc_context *cx)
+{
+    struct nuc_room *room = nuc_alloc(cx, sizeof *room);
+
+    *room = (struct nuc_room){cx, NULL, NULL};
+    nuc_defer(cx, release_room, room);
+    room->outer = nuc_push_arena(cx);
+    return room;
+}
+
+void nuc_leave_room(struct nuc_context *cx, struct nuc_room *room)
+{
+    room->arena = cx->arena;
+    cx->arena = room->outer;
+}
+
+void nuc_free_room(struct nuc_room *room)
+{
+    if (room != NULL)
+        release_room(room);
+}
+
 struct nuc_context *nuc_context_new(const struct nuc_allocator *allocator)
 {
     struct nuc_allocator a = allocator != NULL ? *allocator : (struct nuc_allocator){default_allocate, NULL};

@@ -29,6 +29,19 @@ static void check_stage_name(struct nuc_compiler *c)
              wanted);
 }
 
+/* The samples are let go before conversion, which takes memory of its own. */
+static struct nuc_model *calibrated_model(struct nuc_compiler *c, struct nuc_model *m, const char *calibration)
+{
+    struct nuc_room *room = nuc_enter_room(c->cx);
+    struct nuc_dataset *samples = nuc_dataset_read(c, calibration);
+    nuc_leave_room(c->cx, room);
+    struct nuc_model *prepared = nuc_stage_prepare(m);
+
+    nuc_stage_calibrate(prepared, samples);
+    nuc_free_room(room);
+    return nuc_stage_convert(prepared);
+}
+
 static struct nuc_model *quantized_model(struct compile_call *call)
 {
     struct nuc_compiler *c = call->c;
@@ -44,10 +57,7 @@ static struct nuc_model *quantized_model(struct compile_call *call)
     if (call->calibration == NULL)
         nuc_fail(c->cx, NUC_BAD_USAGE,
                  "%s: is a float model: give samples with --calibration DATA, or a quantized model", call->model);
-    struct nuc_dataset *samples = nuc_dataset_read(c, call->calibration);
-    struct nuc_model *prepared = nuc_stage_prepare(m);
-    nuc_stage_calibrate(prepared, samples);
-    return nuc_stage_convert(prepared);
+    return calibrated_model(c, m, call->calibration);
 }
 
 static void check_payload_version(struct nuc_compiler *c)
@@ -103,11 +113,7 @@ static void quantize(struct nuc_context *cx, void *arg)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: give samples to quantize it with", call->model);
     nuc_target_find(cx, c->options.target);
     struct nuc_model *m = nuc_stage_import(c, call->model);
-    struct nuc_dataset *samples = nuc_dataset_read(c, call->calibration);
-    struct nuc_model *prepared = nuc_stage_prepare(m);
-
-    nuc_stage_calibrate(prepared, samples);
-    struct nuc_model *quantized = nuc_stage_convert(prepared);
+    struct nuc_model *quantized = calibrated_model(c, m, call->calibration);
     double started = nuc_seconds();
     nuc_write_file(cx, call->output, nuc_write_pt2(quantized->graph));
     nuc_stage_done(c, "write", NULL, started);

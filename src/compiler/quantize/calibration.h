@@ -40,6 +40,7 @@ struct nuc_calibration {
     struct nuc_input_means *means;      /* NULL: biases are not corrected */
     struct nuc_choice_samples *samples; /* NULL: they are corrected without looking at the outcome */
     struct nuc_evaluator *evaluator;    /* NULL before the first sample */
+    struct nuc_room *evaluator_room;    /* its memory, which conversion does without */
     unsigned threads;
     uint32_t n_samples;
     bool has_parameters; /* the observers' parameters are up to date */

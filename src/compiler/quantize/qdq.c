@@ -351,8 +351,17 @@ static struct nuc_graph *convert(struct nuc_calibration *c, const float **biases
     return v.to;
 }
 
+/* More samples make a new one. */
+static void free_evaluator(struct nuc_calibration *c)
+{
+    nuc_free_room(c->evaluator_room);
+    c->evaluator_room = NULL;
+    c->evaluator = NULL;
+}
+
 struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
 {
+    free_evaluator(c);
     nuc_calibration_parameters(c);
     if (c->means == NULL)
         return convert(c, NULL);
