@@ -36,8 +36,11 @@ enum nuc_dim_order {
     NUC_DIM_ORDER_CHANNELS_LAST, /* N, H, W, C; a note tells the changed inputs */
     NUC_DIM_ORDER_AUTO           /* whichever takes fewer cycles by estimate; see nuc_dim_order_table() */
 };
+
 /* What a program takes and gives: float32, or the int8 values inside (docs/formats.md, "Quantized borders"). */
 enum nuc_io { NUC_IO_FLOAT, NUC_IO_INT8 };
+
+/* Where the NPU payloads lie: in the program, or in segments behind it that a runtime may map apart. */
 enum nuc_segment_mode { NUC_DELEGATE_INLINE, NUC_DELEGATE_SEGMENT };
 
 /* How the range of an activation follows from the values it takes in calibration. */
@@ -133,11 +136,14 @@ struct nuc_options {
     unsigned threads; /* 0: as many as cores */
 };
 
+/* What `nucleon compile` does without options. */
 void nuc_options_default(struct nuc_options *options);
 
 /* NULL when memory is exhausted. `hooks` may be NULL. The options are copied. */
 struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const struct nuc_memory_hooks *hooks);
 void nuc_compiler_free(struct nuc_compiler *c);
+
+/* Why the last call failed, one line without its end; "" when it did not. Valid until the next call. */
 const char *nuc_compiler_message(const struct nuc_compiler *c);
 
 /* ---- models ---- */
@@ -464,6 +470,7 @@ struct nuc_timing {
 };
 size_t nuc_timings(const struct nuc_compiler *c, struct nuc_timing *out, size_t max);
 
+/* "0.1.0" */
 const char *nuc_version(void);
 
 #ifdef __cplusplus
