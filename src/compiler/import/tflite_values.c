@@ -330,7 +330,7 @@ struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc
         enum nuc_op op;
         double low, high;
     } rows[] = {
-        [NUC_LT_ACT_RELU] = {NUC_OP_RELU, 0, INFINITY},
+        [NUC_LT_ACT_RELU] = {NUC_OP_RELU, 0, (double)INFINITY},
         [NUC_LT_ACT_RELU_N1_TO_1] = {NUC_OP_HARDTANH, -1, 1},
         [NUC_LT_ACT_RELU6] = {NUC_OP_HARDTANH, 0, 6},
     };

@@ -55,10 +55,10 @@ struct nuc_convert_options {
     const struct nuc_kernel_name *names; /* by debug handle, for the names of calls; profiling only */
     uint32_t n_names;
     const struct nuc_npu_costs *costs; /* NULL: nuc_npu_n3_64 */
-    bool fetch_constants; /* weights lie where the NPU cannot read: they are copied to a staging buffer meanwhile */
-    bool profile;         /* the program records the time of every kernel call */
+    bool fetch_constants;   /* weights lie where the NPU cannot read: they are copied to a staging buffer meanwhile */
+    bool profile;           /* the program records the time of every kernel call */
     bool payload_version_0; /* the header's words are those of payload version 0, which has no profile */
-    bool pool_borders;    /* the scratch has places for inputs and outputs, where the caller may put them */
+    bool pool_borders;      /* the scratch has places for inputs and outputs, where the caller may put them */
 };
 
 /*
