@@ -129,7 +129,7 @@ static double worst_error(const struct parts *parts, const double *measured, int
 /* The smallest worst relative error, on a grid of steps that are as fine as the figures are known. */
 static void search(const struct parts *parts, const double *measured, int left_out, struct fit *f)
 {
-    double best = (double)(double)INFINITY;
+    double best = (double)INFINITY;
 
     for (int kernel = 0; kernel <= 20000; kernel += 100) {
         for (int softmax = 0; softmax <= 1000; softmax += 10) {
