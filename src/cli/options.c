@@ -84,7 +84,8 @@ static void print_options(const struct cli_option *options)
 
 static void print_help(const struct cli_command *command)
 {
-    printf("usage: nucleon %s %s\n\n%s\n", command->name, command->arguments, command->summary);
+    printf("usage: nucleon %s%s%s\n\n%s\n", command->name, command->arguments[0] != '\0' ? " " : "", command->arguments,
+           command->summary);
     if (command->options[0].name != NULL)
         printf("\n");
     print_options(command->options);
