@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "runtime/same_text.h"
+
 #define HEADER_LEAST 24 /* bytes a reader needs */
 #define HEADER_WHOLE 32 /* with the size of the segments */
 
@@ -136,15 +138,6 @@ static int64_t read_number(struct nuc_span text)
     return text.size == 0 ? -1 : number;
 }
 
-static bool equals(const char *a, const char *b)
-{
-    while (*a != '\0' && *a == *b) {
-        a++;
-        b++;
-    }
-    return *a == *b;
-}
-
 bool nuc_image_scratch(struct nuc_image *im, uint32_t index, int64_t *offset)
 {
     struct nuc_fb_reader *r = &im->reader;
@@ -155,7 +148,7 @@ bool nuc_image_scratch(struct nuc_image *im, uint32_t index, int64_t *offset)
     for (uint32_t i = 0; i < specs.count && nuc_image_ok(im); i++) {
         struct nuc_fb_table spec = nuc_fb_vec_table(r, specs, i);
         const char *key = nuc_fb_string(r, spec, 0, NULL);
-        if (key == NULL || !equals(key, NUC_SCRATCH_SPEC))
+        if (key == NULL || !nuc_same_text(key, NUC_SCRATCH_SPEC))
             continue;
         *offset = read_number(nuc_fb_bytes(r, spec, 1));
         return nuc_image_need(im, *offset >= 0, NUC_TEXT("the place of a delegate's scratch is no number"));

@@ -3,17 +3,12 @@
 
 #include "base/span.h"
 #include "nucleon/kernels.h"
+#include "runtime/same_text.h"
 
 const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *table, const char *name)
 {
     for (size_t i = 0; i < table->count; i++) {
-        const char *a = table->entries[i].name;
-        const char *b = name;
-        while (*a != '\0' && *a == *b) {
-            a++;
-            b++;
-        }
-        if (*a == *b)
+        if (nuc_same_text(table->entries[i].name, name))
             return &table->entries[i];
     }
     return NULL;

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "runtime/loader.h"
+#include "runtime/same_text.h"
 
 static void clear_detail(struct nuc_detail *d)
 {
@@ -69,13 +70,7 @@ static const struct nuc_backend *find_backend(const struct nuc_backend_table *ta
     size_t count = table != NULL ? table->count : 0;
 
     for (size_t i = 0; i < count; i++) {
-        const char *a = table->entries[i]->id;
-        const char *b = id;
-        while (*a != '\0' && *a == *b) {
-            a++;
-            b++;
-        }
-        if (*a == *b)
+        if (nuc_same_text(table->entries[i]->id, id))
             return table->entries[i];
     }
     detail->message = NUC_TEXT("the backend table lacks a backend");

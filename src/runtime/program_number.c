@@ -1,13 +1,5 @@
 #include "runtime/image.h"
-
-static bool same_text(const char *a, const char *b)
-{
-    while (*a != '\0' && *a == *b) {
-        a++;
-        b++;
-    }
-    return *a == *b;
-}
+#include "runtime/same_text.h"
 
 /* The first output of a method, when it is a number. */
 static bool read_number(struct nuc_image *im, struct nuc_fb_table plan, double *out)
@@ -45,7 +37,7 @@ enum nuc_status nuc_program_number(const void *image, size_t size, const char *n
     for (uint32_t i = 0; i < plans.count; i++) {
         struct nuc_fb_table plan = nuc_fb_vec_table(&im.reader, plans, i);
         const char *method = nuc_fb_string(&im.reader, plan, NUC_PLAN_NAME, NULL);
-        if (method != NULL && same_text(method, name))
+        if (method != NULL && nuc_same_text(method, name))
             return nuc_image_need(&im, read_number(&im, plan, out), NUC_TEXT("the method's output is no number"))
                        ? NUC_OK
                        : NUC_BAD_INPUT;
