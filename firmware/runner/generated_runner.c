@@ -9,25 +9,11 @@
 #include <string.h>
 
 #include "firmware/port.h"
+#include "firmware/runner/print.h"
 #include "model.h"
 
 /* Starts the NPU's driver and loads its parts, when there are any; written for the image. */
 int nuc_firmware_start_model(struct nuc_detail *detail);
-
-static void print_count(const char *before, uint32_t value)
-{
-    char text[16];
-    size_t at = sizeof text;
-
-    text[--at] = '\0';
-    text[--at] = '\n';
-    do {
-        text[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    nuc_port_print(before);
-    nuc_port_print(text + at);
-}
 
 static int failed(const struct nuc_detail *d)
 {
@@ -48,12 +34,12 @@ static int run_samples(int in, int out)
         if (model_run(&detail) != NUC_OK)
             return failed(&detail);
         if (count++ == 0)
-            print_count("execution instructions ", nuc_port_instructions() - start);
+            nuc_print_line("execution instructions ", (int64_t)(nuc_port_instructions() - start), "\n");
         if (out >= 0 && nuc_port_write(out, model_output0(), MODEL_OUTPUT0_BYTES) != 0)
             return 1;
         more = in >= 0 && nuc_port_read(in, model_input0(), MODEL_INPUT0_BYTES) == MODEL_INPUT0_BYTES;
     }
-    print_count("samples ", count);
+    nuc_print_line("samples ", (int64_t)count, "\n");
     return 0;
 }
 

@@ -13,31 +13,9 @@
 #include <string.h>
 
 #include "firmware/port.h"
+#include "firmware/runner/print.h"
 
 #define NPY_HEADER 10 /* magic, version, length of the text behind */
-
-static void print_number(int64_t value)
-{
-    char text[24];
-    size_t at = sizeof text;
-    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-
-    text[--at] = '\0';
-    do {
-        text[--at] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest > 0);
-    if (value < 0)
-        text[--at] = '-';
-    nuc_port_print(text + at);
-}
-
-static void print_line(const char *before, int64_t value, const char *after)
-{
-    nuc_port_print(before);
-    print_number(value);
-    nuc_port_print(after);
-}
 
 static int failed(const char *what, enum nuc_status status, const struct nuc_detail *d)
 {
@@ -49,7 +27,7 @@ static int failed(const char *what, enum nuc_status status, const struct nuc_det
         nuc_port_print(", at ");
         nuc_port_print(d->where);
     }
-    print_line(", instruction ", d->instruction, "\n");
+    nuc_print_line(", instruction ", d->instruction, "\n");
     return 1;
 }
 
@@ -88,9 +66,9 @@ static bool give_memory(struct memory *m, const struct nuc_program_sizes *sizes,
         given = given && out->planned[i] != NULL;
         planned += sizes->planned[i];
     }
-    print_line("memory: planned ", (int64_t)planned, "");
-    print_line(", temporary ", (int64_t)sizes->temporary, "");
-    print_line(", state ", (int64_t)sizes->state, "\n");
+    nuc_print_line("memory: planned ", (int64_t)planned, "");
+    nuc_print_line(", temporary ", (int64_t)sizes->temporary, "");
+    nuc_print_line(", state ", (int64_t)sizes->state, "\n");
     return given;
 }
 
@@ -180,9 +158,9 @@ static void trace(void *user, uint32_t instruction, const char *name, struct nuc
 
     (void)args;
     (void)n_args;
-    print_line("operator ", (int64_t)instruction, " ");
+    nuc_print_line("operator ", (int64_t)instruction, " ");
     nuc_port_print(name);
-    print_line(" instructions ", (int64_t)(now - r->before), "\n");
+    nuc_print_line(" instructions ", (int64_t)(now - r->before), "\n");
     r->before = nuc_port_instructions();
 }
 
@@ -204,9 +182,9 @@ static void print_output(const struct nuc_tensor *t)
 {
     for (size_t i = 0; i < t->bytes / nuc_dtype_size((enum nuc_dtype)t->dtype); i++) {
         if (t->dtype == NUC_F32)
-            print_line(" ", (int64_t)(((const float *)t->data)[i] * 1e6f), "e-6");
+            nuc_print_line(" ", (int64_t)(((const float *)t->data)[i] * 1e6f), "e-6");
         else
-            print_line(" ", ((const int8_t *)t->data)[i], "");
+            nuc_print_line(" ", ((const int8_t *)t->data)[i], "");
     }
     nuc_port_print("\n");
 }
@@ -224,10 +202,10 @@ static int run_first(struct runner *r)
         code = execute(r, &instructions);
     if (code != 0)
         return code;
-    print_line("execution instructions ", (int64_t)instructions, "\n");
+    nuc_print_line("execution instructions ", (int64_t)instructions, "\n");
     for (size_t i = 0; i < nuc_program_n_outputs(&r->program); i++) {
         if (nuc_program_output(&r->program, i, &out) == NUC_OK) {
-            print_line("output ", (int64_t)i, ":");
+            nuc_print_line("output ", (int64_t)i, ":");
             print_output(&out);
         }
     }
@@ -265,7 +243,7 @@ static int run_all(struct runner *r, struct samples *s, const char *output)
     }
     if (file >= 0)
         nuc_port_close(file);
-    print_line("samples ", count, "\n");
+    nuc_print_line("samples ", count, "\n");
     return code;
 }
 
