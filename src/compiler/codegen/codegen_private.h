@@ -34,7 +34,7 @@ struct nuc_codegen {
     uint32_t *number_of; /* by value: its place in the table, or NUC_UNUSED_VALUE */
     uint32_t *value_of;  /* by place in the table */
     uint32_t n_used;
-    struct nuc_text sizes_text, orders_text, lists_text; /* elements of the shared arrays */
+    struct nuc_text lists_text; /* elements of the array of all lists */
     int32_t *size_pool;
     uint8_t *order_pool;
     size_t n_pool, size_capacity, order_capacity, n_list_bytes;

@@ -341,15 +341,13 @@ static nuc_fb_ref add_method(struct serializer *s)
 /* A method without inputs or instructions whose output is the number. */
 static nuc_fb_ref add_number(struct serializer *s, const struct nuc_program_number *number)
 {
-    const struct nuc_emit_value value = {
-        .kind = number->is_float ? NUC_EMIT_DOUBLE : NUC_EMIT_INT,
-        .u = {.i = number->is_float ? 0 : number->u.i},
-    };
-    const struct nuc_emit_value floating = {.kind = NUC_EMIT_DOUBLE, .u = {.f = number->u.f}};
+    struct nuc_emit_value value = {.kind = NUC_EMIT_INT, .u = {.i = number->u.i}};
     const int64_t buffer_sizes[2] = {0, 0};
     const uint32_t output = 0;
     nuc_fb_ref refs[PLAN_FIELDS];
 
+    if (number->is_float)
+        value = (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLE, .u = {.f = number->u.f}};
     refs[NUC_PLAN_NAME] = nuc_fb_add_string(s->b, number->name);
     nuc_fb_ref in = nuc_fb_add_string(s->b, "");
     nuc_fb_ref out = nuc_fb_add_string(s->b, "[1, {\"type\": null, \"context\": null, \"children_spec\": []}]");
@@ -357,7 +355,7 @@ static nuc_fb_ref add_number(struct serializer *s, const struct nuc_program_numb
     nuc_fb_put_ref(s->b, 0, in);
     nuc_fb_put_ref(s->b, 1, out);
     refs[NUC_PLAN_CONTAINER] = nuc_fb_table_end(s->b);
-    nuc_fb_ref scalar = add_union(s, (uint8_t)value.kind, add_scalar(s, number->is_float ? &floating : &value));
+    nuc_fb_ref scalar = add_union(s, (uint8_t)value.kind, add_scalar(s, &value));
     refs[NUC_PLAN_VALUES] = nuc_fb_add_refs(s->b, &scalar, 1);
     refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
     refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, &output, 1, 4, 4);
