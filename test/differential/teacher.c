@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "compiler/driver/driver.h"
+
 /*
  * Every operator the table does not name moves, selects or clips quantized values of one scale and zero point: both
  * sides have to give the same bytes.
@@ -135,17 +137,6 @@ static void describe(const struct nuc_graph *g, const bool *live, const struct n
 
 /* ---- the two graphs ---- */
 
-static struct nuc_node *dequantized(struct nuc_graph *g, struct nuc_node *quantize)
-{
-    struct nuc_node *node = nuc_add_node(g, nuc_output_node(g), NUC_OP_DEQUANTIZE_PER_TENSOR, "probe");
-
-    nuc_set_arg_node(node, g, 0, quantize);
-    for (uint32_t i = 1; i < quantize->n_args; i++)
-        node->args[i] = quantize->args[i];
-    nuc_infer_shape(g, node);
-    return node;
-}
-
 static struct nuc_graph *expose(const struct teacher *t, const struct nuc_graph *from)
 {
     struct nuc_graph *g = nuc_graph_copy(from);
@@ -154,7 +145,7 @@ static struct nuc_graph *expose(const struct teacher *t, const struct nuc_graph 
 
     memcpy(results, output->args[0].u.nodes, t->n_outputs * sizeof(struct nuc_node *));
     for (uint32_t i = 0; i < t->n_values; i++)
-        results[t->n_outputs + i] = dequantized(g, nuc_find_node(g, t->values[i].quantize->name));
+        results[t->n_outputs + i] = nuc_probe_quantized(g, nuc_find_node(g, t->values[i].quantize->name));
     nuc_set_arg_nodes(output, g, 0, results, t->n_outputs + t->n_values);
     nuc_graph_verify(g, "expose");
     return g;

@@ -48,8 +48,7 @@ enum nuc_status nuc_model_probes(struct nuc_model *quantized, const char *const 
     return s;
 }
 
-/* A dequantize node of its own behind the quantize node, so that no consumer of the value is disturbed. */
-static struct nuc_node *dequantized(struct nuc_graph *g, struct nuc_node *quantize)
+struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quantize)
 {
     struct nuc_node *node = nuc_add_node(g, nuc_output_node(g), NUC_OP_DEQUANTIZE_PER_TENSOR, "probe");
 
@@ -75,7 +74,7 @@ static struct nuc_graph *expose(const struct nuc_graph *from, const char *const 
         if (node == NULL || node->n_vals != 1)
             nuc_fail(cx, NUC_BAD_USAGE, "%s: has no node '%s' with one value", g->file, names[i]);
         struct nuc_node *quantize = quantize_of(node);
-        values[n + i] = quantize != NULL ? dequantized(g, quantize) : node;
+        values[n + i] = quantize != NULL ? nuc_probe_quantized(g, quantize) : node;
     }
     nuc_set_arg_nodes(output, g, 0, values, n + (uint32_t)count);
     nuc_graph_verify(g, "expose");

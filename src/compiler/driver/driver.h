@@ -184,6 +184,9 @@ void nuc_write_kernel_selection(const struct nuc_model *lowered);
 void nuc_tell_idle_options(struct nuc_compiler *c);
 void nuc_tell_idle_quantization(struct nuc_compiler *c, const char *model);
 
+/* A dequantize node of its own behind a quantize node, so that no consumer of the value is disturbed. */
+struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quantize);
+
 /* Fails with NUC_PROPERTY naming the first operator that stays on the CPU. */
 void nuc_require_full_delegation(struct nuc_model *partitioned);
 

@@ -86,6 +86,21 @@ struct nuc_node *nuc_insert_clone(struct nuc_graph *g, struct nuc_node *node, st
     return clone;
 }
 
+void nuc_copy_operands_contiguous(struct nuc_graph *g, struct nuc_node *node)
+{
+    uint32_t count = nuc_inputs(node, NULL, 0);
+    struct nuc_node **inputs = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof(struct nuc_node *));
+
+    nuc_inputs(node, inputs, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_meta contiguous = inputs[i]->vals[0];
+        if (inputs[i]->is_tuple || nuc_is_contiguous(&contiguous))
+            continue;
+        nuc_set_contiguous(&contiguous);
+        nuc_replace_input(g, node, inputs[i], nuc_insert_clone(g, node, inputs[i], &contiguous));
+    }
+}
+
 /*
  * Whether a view without a copy exists: dimensions of the input that lie one behind the other in memory form chunks,
  * and each chunk has to be a product of dimensions of the result. Dimensions of size 1 lie anywhere.

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "compiler/passes/decompose.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite.h"
 
@@ -35,12 +36,8 @@ static bool would_requantize(struct nuc_graph *g, const struct nuc_node *n)
 
     for (uint32_t i = 0; i < n->n_users; i++) {
         const struct nuc_node *q = n->users[i];
-        if (!nuc_is_quantize(q) || !nuc_is_dequantize(source))
-            continue;
-        for (uint32_t k = 1; k < q->n_args; k++) {
-            if (!nuc_same_number(&q->args[k], &source->args[k]))
-                return true;
-        }
+        if (nuc_is_quantize(q) && nuc_is_dequantize(source) && !nuc_same_quantization(q, source))
+            return true;
     }
     return false;
 }
@@ -141,29 +138,6 @@ static bool relay_parameter(struct nuc_graph *g, struct nuc_node *node, struct n
     return true;
 }
 
-/* Contiguous copies in front of the node: every operator gives contiguous results of those. */
-static void copy_operands(struct nuc_graph *g, struct nuc_node *node)
-{
-    int index = nuc_schema_arg_index(nuc_op_schema(g->cx, NUC_OP_EDGE_CLONE_DIM_ORDER), "dim_order");
-    uint32_t count = nuc_inputs(node, NULL, 0);
-    struct nuc_node **inputs = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof *inputs);
-    int64_t order[NUC_MAX_RANK];
-
-    nuc_inputs(node, inputs, count);
-    for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
-        order[i] = i;
-    for (uint32_t i = 0; i < count; i++) {
-        if (inputs[i]->is_tuple || nuc_is_contiguous(&inputs[i]->vals[0]))
-            continue;
-        struct nuc_node *copy = nuc_insert(g, node, NUC_OP_EDGE_CLONE_DIM_ORDER, node);
-        nuc_set_arg_node(copy, g, 0, inputs[i]);
-        nuc_set_arg_ints(copy, g, (uint32_t)index, order, inputs[i]->vals[0].rank);
-        nuc_infer_shape(g, copy);
-        nuc_replace_input(g, node, inputs[i], copy);
-    }
-    nuc_infer_shape(g, node);
-}
-
 static void make_usable(struct nuc_graph *g, struct nuc_node *node)
 {
     uint32_t count = nuc_inputs(node, NULL, 0);
@@ -172,8 +146,11 @@ static void make_usable(struct nuc_graph *g, struct nuc_node *node)
     nuc_inputs(node, inputs, count);
     for (uint32_t i = 0; i < count && !is_usable(&node->vals[0]); i++)
         relay_parameter(g, node, inputs[i]);
-    if (!is_usable(&node->vals[0]))
-        copy_operands(g, node);
+    if (is_usable(&node->vals[0]))
+        return;
+    /* Every operator gives contiguous results of contiguous operands. */
+    nuc_copy_operands_contiguous(g, node);
+    nuc_infer_shape(g, node);
 }
 
 void nuc_make_orders_usable(struct nuc_graph *g)

@@ -19,19 +19,22 @@ bool nuc_same_number(const struct nuc_arg *a, const struct nuc_arg *b)
     }
 }
 
+bool nuc_same_quantization(const struct nuc_node *quantize, const struct nuc_node *other)
+{
+    for (uint32_t i = 1; i < quantize->n_args; i++) {
+        if (!nuc_same_number(&quantize->args[i], &other->args[i]))
+            return false;
+    }
+    return true;
+}
+
 /* Quantizing what was dequantized with the same parameters gives the same numbers. */
 static bool undoes(const struct nuc_node *quantize, const struct nuc_node *dequantize)
 {
     bool per_tensor = quantize->op == NUC_OP_QUANTIZE_PER_TENSOR && dequantize->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
     bool per_channel = quantize->op == NUC_OP_QUANTIZE_PER_CHANNEL && dequantize->op == NUC_OP_DEQUANTIZE_PER_CHANNEL;
 
-    if (!per_tensor && !per_channel)
-        return false;
-    for (uint32_t i = 1; i < quantize->n_args; i++) {
-        if (!nuc_same_number(&quantize->args[i], &dequantize->args[i]))
-            return false;
-    }
-    return true;
+    return (per_tensor || per_channel) && nuc_same_quantization(quantize, dequantize);
 }
 
 bool nuc_fold_requantize(struct nuc_graph *g)

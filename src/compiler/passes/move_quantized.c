@@ -11,7 +11,7 @@ static bool moves_data(enum nuc_op op)
     return op == NUC_OP_EDGE_PERMUTE || op == NUC_OP_EDGE_CAT;
 }
 
-static bool nuc_same_parameters(const struct nuc_node *a, const struct nuc_node *b)
+static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)
 {
     return a->args[1].kind == NUC_ARG_FLOAT && b->args[1].kind == NUC_ARG_FLOAT && a->args[2].kind == NUC_ARG_INT &&
            b->args[2].kind == NUC_ARG_INT && !(a->args[1].u.f < b->args[1].u.f) && !(a->args[1].u.f > b->args[1].u.f) &&
@@ -29,8 +29,7 @@ static void check_input(void *user, struct nuc_node *input)
 
     if (m->first == NULL)
         m->first = input;
-    m->equal &=
-        input->op == NUC_OP_DEQUANTIZE_PER_TENSOR && input->n_users == 1 && nuc_same_parameters(input, m->first);
+    m->equal &= input->op == NUC_OP_DEQUANTIZE_PER_TENSOR && input->n_users == 1 && same_parameters(input, m->first);
 }
 
 /* Each dequantize node read by it alone, each reader a quantize node, all of one type. */
@@ -41,7 +40,7 @@ static bool can_move(const struct nuc_node *node)
     nuc_for_each_input(node, check_input, &m);
     for (uint32_t i = 0; i < node->n_users; i++) {
         const struct nuc_node *user = node->users[i];
-        m.equal &= user->op == NUC_OP_QUANTIZE_PER_TENSOR && m.first != NULL && nuc_same_parameters(user, m.first);
+        m.equal &= user->op == NUC_OP_QUANTIZE_PER_TENSOR && m.first != NULL && same_parameters(user, m.first);
     }
     return m.equal && m.first != NULL && node->n_users > 0 && !node->is_tuple;
 }

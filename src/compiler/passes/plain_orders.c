@@ -59,17 +59,7 @@ static bool infer(struct nuc_graph *g, struct nuc_node *node)
 
 static bool make_operands_contiguous(struct nuc_graph *g, struct nuc_node *node)
 {
-    uint32_t count = nuc_inputs(node, NULL, 0);
-    struct nuc_node **inputs = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof(struct nuc_node *));
-
-    nuc_inputs(node, inputs, count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct nuc_meta contiguous = inputs[i]->vals[0];
-        if (nuc_is_contiguous(&contiguous))
-            continue;
-        nuc_set_contiguous(&contiguous);
-        nuc_replace_input(g, node, inputs[i], nuc_insert_clone(g, node, inputs[i], &contiguous));
-    }
+    nuc_copy_operands_contiguous(g, node);
     return infer(g, node);
 }
 

@@ -20,15 +20,6 @@ struct nuc_io_quantization nuc_io_quantization_of(const struct nuc_node *node, e
     };
 }
 
-static bool nuc_same_parameters(const struct nuc_node *a, const struct nuc_node *b)
-{
-    bool same = !(a->args[1].u.f < b->args[1].u.f) && !(a->args[1].u.f > b->args[1].u.f);
-
-    for (uint32_t i = 2; i < 5; i++)
-        same = same && a->args[i].u.i == b->args[i].u.i;
-    return same && a->args[5].u.dtype == b->args[5].u.dtype;
-}
-
 /* The reader whose parameters the input gets: the first one in graph order that quantizes. */
 static struct nuc_node *first_quantize(const struct nuc_node *input)
 {
@@ -72,7 +63,7 @@ static struct nuc_io_quantization take_quantized(struct nuc_graph *g, struct nuc
 
     for (uint32_t i = 0; i < input->n_users; i++) {
         struct nuc_node *reader = input->users[i];
-        if (is_per_tensor(reader, NUC_OP_QUANTIZE_PER_TENSOR) && nuc_same_parameters(reader, quantize))
+        if (is_per_tensor(reader, NUC_OP_QUANTIZE_PER_TENSOR) && nuc_same_quantization(reader, quantize))
             merged[n_merged++] = reader;
     }
     if (n_merged < input->n_users)

@@ -21,6 +21,9 @@ struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before
 /* Two arguments of quantize or dequantize nodes that are equal: numbers, element types, the same node, or None. */
 bool nuc_same_number(const struct nuc_arg *a, const struct nuc_arg *b);
 
+/* A quantize node and another quantize or dequantize node of the same kind have the same parameters. */
+bool nuc_same_quantization(const struct nuc_node *quantize, const struct nuc_node *other);
+
 /* Nodes of the graph for which wanted(op) holds, in graph order, so that the graph may change while they are walked. */
 struct nuc_node **nuc_collect(struct nuc_graph *g, bool (*wanted)(enum nuc_op op), uint32_t *count);
 

@@ -161,7 +161,7 @@ static double number(const struct nuc_arg *a)
 }
 
 /* Quantize and dequantize nodes: scale, zero point, range. */
-static bool nuc_same_parameters(const struct nuc_node *a, const struct nuc_node *b)
+static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)
 {
     double x = number(&a->args[1]), y = number(&b->args[1]);
 
@@ -182,7 +182,7 @@ static bool separate_moved(struct nuc_graph *g, const struct nuc_cluster_ends *e
 
     for (uint32_t i = 0; origin != NULL && i < aux->n_users; i++) {
         const struct nuc_node *user = aux->users[i];
-        wanted |= is_quantize(user) ? nuc_has_cluster(ends, aux) && !nuc_same_parameters(user, origin)
+        wanted |= is_quantize(user) ? nuc_has_cluster(ends, aux) && !same_parameters(user, origin)
                                     : nuc_has_cluster(ends, user);
     }
     if (wanted)
@@ -199,7 +199,7 @@ static bool separate_moving(struct nuc_graph *g, const struct nuc_cluster_ends *
         !nuc_is_call(main) || !nuc_has_cluster(ends, main) || aux->n_users == 0)
         return false;
     for (uint32_t i = 0; i < aux->n_users; i++) {
-        if (!is_quantize(aux->users[i]) || !nuc_same_parameters(aux->users[i], aux->users[0]))
+        if (!is_quantize(aux->users[i]) || !same_parameters(aux->users[i], aux->users[0]))
             return false;
     }
     insert_pair(g, main, aux->users[0]);
@@ -219,7 +219,7 @@ static bool merge_pair(struct nuc_graph *g, const struct nuc_node *node)
     for (uint32_t i = 0; i < node->n_users; i++) {
         for (uint32_t k = i + 1; k < node->n_users; k++) {
             struct nuc_node *first = node->users[i], *second = node->users[k];
-            if (!is_quantize(first) || !is_quantize(second) || !nuc_same_parameters(first, second) ||
+            if (!is_quantize(first) || !is_quantize(second) || !same_parameters(first, second) ||
                 first->vals[0].dtype != second->vals[0].dtype)
                 continue;
             if (first->prev != node)
