@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What is released; address NULL: nothing is mapped yet. */
 struct mapping {
     void *address;
     size_t size;
@@ -18,33 +19,36 @@ static void unmap(void *object)
 {
     struct mapping *m = object;
 
-    munmap(m->address, m->size);
+    if (m->address != NULL)
+        munmap(m->address, m->size);
 }
 
+/* All that may run out of memory comes before the file is opened: after that, nothing leaves without closing it. */
 struct nuc_span nuc_map_file(struct nuc_context *cx, const char *path)
 {
     struct mapping *m = nuc_alloc(cx, sizeof *m);
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
 
+    nuc_defer(cx, unmap, m);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s", path, strerror(errno));
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         close(fd);
         nuc_fail(cx, NUC_IO, "%s: is not a regular file", path);
     }
-    m->size = (size_t)st.st_size;
-    if (m->size == 0) {
+    size_t size = (size_t)st.st_size;
+    if (size == 0) {
         close(fd);
         return (struct nuc_span){(const uint8_t *)"", 0};
     }
-    m->address = mmap(NULL, m->size, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *address = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     int error = errno;
     close(fd);
-    if (m->address == MAP_FAILED)
+    if (address == MAP_FAILED)
         nuc_fail(cx, NUC_IO, "%s: cannot be mapped: %s", path, strerror(error));
-    nuc_defer(cx, unmap, m);
-    return (struct nuc_span){m->address, m->size};
+    *m = (struct mapping){address, size};
+    return (struct nuc_span){address, size};
 }
 
 static bool write_all(int fd, struct nuc_span bytes)

@@ -173,12 +173,19 @@ struct nuc_process_result nuc_run_process(struct nuc_context *cx, const char *co
 
 /* ---- temporary files ---- */
 
+/* path NULL: the folder is not made yet. */
+struct temporary_folder {
+    const char *path;
+};
+
 static void remove_folder(void *object)
 {
-    const char *folder = object;
-    DIR *dir = opendir(folder);
+    const char *folder = ((const struct temporary_folder *)object)->path;
     char path[4096];
 
+    if (folder == NULL)
+        return;
+    DIR *dir = opendir(folder);
     for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
         int n = snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && n > 0 && (size_t)n < sizeof path)
@@ -192,10 +199,13 @@ static void remove_folder(void *object)
 const char *nuc_temporary_folder(struct nuc_context *cx)
 {
     const char *base = getenv("TMPDIR");
-    char *folder = nuc_format(cx, "%s/nucleon.XXXXXX", base != NULL && *base != '\0' ? base : "/tmp");
+    char *path = nuc_format(cx, "%s/nucleon.XXXXXX", base != NULL && *base != '\0' ? base : "/tmp");
+    struct temporary_folder *folder = nuc_alloc(cx, sizeof *folder);
 
-    if (mkdtemp(folder) == NULL)
-        nuc_fail(cx, NUC_IO, "%s: cannot be made: %s", folder, strerror(errno));
+    /* Registered before it exists, so that running out of memory in between leaves no folder. */
     nuc_defer(cx, remove_folder, folder);
-    return folder;
+    if (mkdtemp(path) == NULL)
+        nuc_fail(cx, NUC_IO, "%s: cannot be made: %s", path, strerror(errno));
+    folder->path = path;
+    return path;
 }
