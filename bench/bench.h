@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "compiler/neutron/convert.h"
+#include "compiler/neutron/convert/convert.h"
 #include "host/context.h"
 #include "nucleon/simulator.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "compiler/litert/litert.h"
-#include "compiler/neutron/container.h"
-#include "compiler/neutron/payload.h"
+#include "compiler/neutron/container/container.h"
+#include "compiler/neutron/container/payload.h"
 #include "conformance.h"
 #include "host/file.h"
 

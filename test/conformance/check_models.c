@@ -10,7 +10,7 @@
 #include "base/microcode.h"
 #include "base/span.h"
 #include "compiler/litert/litert.h"
-#include "compiler/neutron/convert.h"
+#include "compiler/neutron/convert/convert.h"
 #include "conformance.h"
 #include "host/file.h"
 #include "nucleon/NeutronDriver.h"

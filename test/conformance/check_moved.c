@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "compiler/litert/litert.h"
-#include "compiler/neutron/arrange.h"
+#include "compiler/neutron/arrange/arrange.h"
 #include "conformance.h"
 #include "host/file.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "compiler/litert/litert.h"
-#include "compiler/neutron/convert.h"
+#include "compiler/neutron/convert/convert.h"
 #include "compiler/target/target.h"
 #include "host/file.h"
 #include "host/text.h"

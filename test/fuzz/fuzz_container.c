@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/neutron/container.h"
-#include "compiler/neutron/disassemble.h"
-#include "compiler/neutron/payload.h"
+#include "compiler/neutron/container/container.h"
+#include "compiler/neutron/container/disassemble.h"
+#include "compiler/neutron/container/payload.h"
 #include "fuzz_support.h"
 
 #define MEMORY ((size_t)256 << 20)

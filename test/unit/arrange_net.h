@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "compiler/neutron/arrange.h"
-#include "compiler/neutron/convert.h"
-#include "compiler/neutron/tidy.h"
+#include "compiler/neutron/arrange/arrange.h"
+#include "compiler/neutron/arrange/tidy.h"
+#include "compiler/neutron/convert/convert.h"
 #include "host/text.h"
 #include "nucleon/NeutronDriver.h"
 

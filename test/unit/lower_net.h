@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "compiler/layout/layout.h"
-#include "compiler/neutron/lower.h"
+#include "compiler/neutron/lower/lower.h"
 
 struct net {
     struct nuc_context *cx;

@@ -9,7 +9,7 @@
 
 #include "base/microcode.h"
 #include "compiler/litert/flexbuffer.h"
-#include "compiler/neutron/container.h"
+#include "compiler/neutron/container/container.h"
 
 static int setup(void **state)
 {

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/neutron/convert.h"
-#include "compiler/neutron/disassemble.h"
+#include "compiler/neutron/container/disassemble.h"
+#include "compiler/neutron/convert/convert.h"
 #include "nucleon/NeutronDriver.h"
 
 static uint32_t next_random(uint32_t *seed)

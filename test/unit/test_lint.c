@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/microcode.h"
-#include "compiler/neutron/payload.h"
+#include "compiler/neutron/container/payload.h"
 #include "compiler/report/lint_program.h"
 #include "program_graphs.h"
 

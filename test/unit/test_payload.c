@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/microcode.h"
-#include "compiler/neutron/disassemble.h"
-#include "compiler/neutron/payload.h"
+#include "compiler/neutron/container/disassemble.h"
+#include "compiler/neutron/container/payload.h"
 
 #define MICROCODE_SIZE (NUC_MC_HEADER_WORDS * 4 + 4)
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/neutron/tidy.h"
+#include "compiler/neutron/arrange/tidy.h"
 
 static int setup(void **state)
 {

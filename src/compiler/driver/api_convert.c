@@ -1,6 +1,6 @@
 /* LiteRT models with what the NPU takes converted. */
 #include "compiler/driver/driver.h"
-#include "compiler/neutron/container.h"
+#include "compiler/neutron/container/container.h"
 #include "host/file.h"
 
 struct convert_call {

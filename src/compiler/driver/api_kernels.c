@@ -1,6 +1,6 @@
 /* Kernel selection files. */
 #include "compiler/driver/driver.h"
-#include "compiler/neutron/kernel_selection.h"
+#include "compiler/neutron/convert/kernel_selection.h"
 #include "host/file.h"
 
 struct merge_call {

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/neutron/container.h"
+#include "compiler/neutron/container/container.h"
 #include "host/file.h"
 #include "host/process.h"
 

@@ -3,8 +3,8 @@
 #define NUC_DRIVER_CONVERTER_H
 
 #include "compiler/driver/driver.h"
-#include "compiler/neutron/convert.h"
-#include "compiler/neutron/lower.h"
+#include "compiler/neutron/convert/convert.h"
+#include "compiler/neutron/lower/lower.h"
 
 /* A program, and which of the delegate's arguments and results its inputs and outputs are. */
 struct nuc_converted {

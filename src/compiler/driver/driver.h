@@ -6,7 +6,7 @@
 #include "compiler/graph/graph.h"
 #include "compiler/import/arrays.h"
 #include "compiler/import/images.h"
-#include "compiler/neutron/convert.h"
+#include "compiler/neutron/convert/convert.h"
 #include "compiler/partition/partition.h"
 #include "compiler/passes/passes.h"
 #include "compiler/program/program.h"

@@ -7,7 +7,7 @@
 #include "compiler/import/json_build.h"
 #include "compiler/import/pt2.h"
 #include "compiler/litert/litert.h"
-#include "compiler/neutron/convert.h"
+#include "compiler/neutron/convert/convert.h"
 #include "compiler/report/inspect_forms.h"
 #include "host/file.h"
 

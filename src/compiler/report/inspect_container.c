@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "compiler/import/json_build.h"
-#include "compiler/neutron/container.h"
-#include "compiler/neutron/disassemble.h"
+#include "compiler/neutron/container/container.h"
+#include "compiler/neutron/container/disassemble.h"
 #include "compiler/report/inspect_forms.h"
 
 const char *nuc_inspect_maker(struct nuc_context *cx, struct nuc_span microcode)

@@ -1,6 +1,6 @@
 /* An NPU payload as text: borders, sizes, and the kernel calls on request. */
-#include "compiler/neutron/disassemble.h"
-#include "compiler/neutron/payload.h"
+#include "compiler/neutron/container/disassemble.h"
+#include "compiler/neutron/container/payload.h"
 #include "compiler/report/inspect.h"
 #include "compiler/report/inspect_forms.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/flatbuf.h"
 #include "base/program_schema.h"
-#include "compiler/neutron/payload.h"
+#include "compiler/neutron/container/payload.h"
 #include "host/text.h"
 #include "nucleon/kernels.h"
 #include "nucleon/types.h"

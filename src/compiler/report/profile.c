@@ -4,9 +4,9 @@
 
 #include "base/microcode.h"
 #include "base/npu_cost.h"
-#include "compiler/neutron/disassemble.h"
-#include "compiler/neutron/kernel_names.h"
-#include "compiler/neutron/payload.h"
+#include "compiler/neutron/container/disassemble.h"
+#include "compiler/neutron/container/payload.h"
+#include "compiler/neutron/convert/kernel_names.h"
 #include "host/text.h"
 
 struct profiling {

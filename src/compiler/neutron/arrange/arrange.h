@@ -1,0 +1,28 @@
+/*
+ * Arrangement of a lowered model: in which order of its axes every tensor lies, so that transposes move as few bytes as
+ * possible over the whole model. Beyond the reference, whose files have the transposes lowering and tidying leave.
+ */
+#ifndef NUC_NEUTRON_ARRANGE_H
+#define NUC_NEUTRON_ARRANGE_H
+
+#include "compiler/neutron/arrange/draft.h"
+
+/* What the TRANSPOSE operators of a model's first subgraph move. */
+struct nuc_moved {
+    uint32_t transposes;
+    uint64_t bytes; /* written by them */
+};
+
+struct nuc_moved nuc_moved_by_transposes(const struct nuc_lt_model *m);
+
+/*
+ * Rewrites the operators of a tidied model with the same results, bit for bit, at the same borders. Convolutions and
+ * matrix products keep the order they need; elementwise operators, concatenations, pads, slices, reductions, softmax
+ * and reshapes take the order that costs least; poolings and resizings work on each channel as an image of its own
+ * where that takes less time than transposes. What a constant operand decides (weights behind a flattening, slopes,
+ * addends) moves into the constant. A permutation of dimensions of size 1 is a reshape. The model stays as it is where
+ * nothing is gained.
+ */
+void nuc_arrange(struct nuc_draft *d);
+
+#endif

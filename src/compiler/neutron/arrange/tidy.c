@@ -1,0 +1,164 @@
+#include "compiler/neutron/arrange/tidy.h"
+
+#include <string.h>
+
+#include "compiler/neutron/arrange/tidy_private.h"
+
+/* Each round removes operators, so this is only reached when steps undo one another. */
+#define MAX_ROUNDS 10
+
+void nuc_tidy(struct nuc_draft *d)
+{
+    static bool (*const steps[])(struct nuc_draft *) = {
+        nuc_tidy_fuse_transposes,
+        nuc_tidy_remove_identities,
+        nuc_tidy_permute_weights,
+    };
+    bool changed = true;
+
+    for (int round = 0; changed && round < MAX_ROUNDS; round++) {
+        changed = false;
+        for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+            changed = steps[i](d) || changed;
+    }
+}
+
+/* ---- uses ---- */
+
+struct nuc_uses nuc_tidy_uses(const struct nuc_draft *d)
+{
+    const struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    struct nuc_uses u = {
+        .producer = nuc_alloc_array(d->cx, s->n_tensors, sizeof *u.producer),
+        .first = nuc_alloc_array(d->cx, (size_t)s->n_tensors + 1, sizeof *u.first),
+    };
+    uint32_t *fill = nuc_alloc_array(d->cx, (size_t)s->n_tensors + 1, sizeof *fill);
+
+    for (uint32_t i = 0; i < s->n_tensors; i++)
+        u.producer[i] = -1;
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        for (uint32_t k = 0; k < s->ops[i].n_outputs; k++)
+            u.producer[s->ops[i].outputs[k]] = (int32_t)i;
+        for (uint32_t k = 0; k < s->ops[i].n_inputs; k++) {
+            if (s->ops[i].inputs[k] >= 0)
+                u.first[s->ops[i].inputs[k] + 1]++;
+        }
+    }
+    for (uint32_t i = 0; i < s->n_tensors; i++)
+        u.first[i + 1] += u.first[i];
+    u.reader = nuc_alloc_array(d->cx, (size_t)u.first[s->n_tensors] + 1, sizeof *u.reader);
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        for (uint32_t k = 0; k < s->ops[i].n_inputs; k++) {
+            int32_t t = s->ops[i].inputs[k];
+            if (t >= 0)
+                u.reader[u.first[t] + fill[t]++] = i;
+        }
+    }
+    return u;
+}
+
+void nuc_tidy_drop_ops(struct nuc_draft *d, const bool *drop)
+{
+    struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        if (!drop[i])
+            s->ops[kept++] = s->ops[i];
+    }
+    s->n_ops = kept;
+}
+
+bool nuc_tidy_is_output(const struct nuc_draft *d, int32_t tensor)
+{
+    const struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+
+    for (uint32_t i = 0; i < s->n_outputs; i++) {
+        if (s->outputs[i] == tensor)
+            return true;
+    }
+    return false;
+}
+
+/* ---- order ---- */
+
+void nuc_tidy_sort(struct nuc_draft *d)
+{
+    struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    struct nuc_uses u = nuc_tidy_uses(d);
+    uint32_t *missing = nuc_alloc_array(d->cx, s->n_ops, sizeof *missing);
+    uint32_t *queue = nuc_alloc_array(d->cx, s->n_ops, sizeof *queue);
+    struct nuc_lt_op *sorted = nuc_alloc_array(d->cx, s->n_ops, sizeof *sorted);
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        for (uint32_t k = 0; k < s->ops[i].n_inputs; k++) {
+            int32_t t = s->ops[i].inputs[k];
+            missing[i] += t >= 0 && u.producer[t] >= 0 ? 1 : 0;
+        }
+        if (missing[i] == 0)
+            queue[n++] = i;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nuc_lt_op *op = &s->ops[queue[i]];
+        sorted[i] = *op;
+        for (uint32_t k = 0; k < op->n_outputs; k++) {
+            for (uint32_t r = u.first[op->outputs[k]]; r < u.first[op->outputs[k] + 1]; r++) {
+                if (--missing[u.reader[r]] == 0)
+                    queue[n++] = u.reader[r];
+            }
+        }
+    }
+    if (n != s->n_ops)
+        nuc_fail(d->cx, NUC_INTERNAL, "%s: %u operators of the LiteRT model wait for one another", d->model->file,
+                 s->n_ops - n);
+    if (n != 0)
+        memcpy(s->ops, sorted, n * sizeof *sorted);
+}
+
+/* ---- what nothing reads ---- */
+
+static void mark(int32_t *number, const int32_t *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i] >= 0)
+            number[list[i]] = 0;
+    }
+}
+
+static void renumber(const int32_t *number, int32_t *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i] >= 0)
+            list[i] = number[list[i]];
+    }
+}
+
+void nuc_tidy_remove_dead(struct nuc_draft *d)
+{
+    struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    int32_t *number = nuc_alloc_array(d->cx, s->n_tensors, sizeof *number);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < s->n_tensors; i++)
+        number[i] = -1;
+    mark(number, s->inputs, s->n_inputs);
+    mark(number, s->outputs, s->n_outputs);
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        mark(number, s->ops[i].inputs, s->ops[i].n_inputs);
+        mark(number, s->ops[i].outputs, s->ops[i].n_outputs);
+    }
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        if (number[i] < 0)
+            continue;
+        number[i] = (int32_t)kept;
+        s->tensors[kept++] = s->tensors[i];
+    }
+    s->n_tensors = kept;
+    renumber(number, s->inputs, s->n_inputs);
+    renumber(number, s->outputs, s->n_outputs);
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        renumber(number, s->ops[i].inputs, s->ops[i].n_inputs);
+        renumber(number, s->ops[i].outputs, s->ops[i].n_outputs);
+    }
+}

@@ -1,0 +1,36 @@
+/* Post-processing of a lowered model: transposes that cancel or vanish, order of operators, what nothing reads. */
+#ifndef NUC_NEUTRON_TIDY_H
+#define NUC_NEUTRON_TIDY_H
+
+#include "compiler/neutron/arrange/draft.h"
+
+/*
+ * Order of execution by Kahn's algorithm: producers in front of consumers, otherwise the order there was. Fails with
+ * NUC_INTERNAL when operators wait for each other.
+ */
+void nuc_tidy_sort(struct nuc_draft *d);
+
+/* The steps below, in turn, until none finds anything. Inputs and outputs of the model are set. */
+void nuc_tidy(struct nuc_draft *d);
+
+/* Steps; true when the model changed. */
+
+/* TRANSPOSE whose result is read by TRANSPOSEs alone: they read its input with the combined permutation. */
+bool nuc_tidy_fuse_transposes(struct nuc_draft *d);
+
+/* TRANSPOSE that changes nothing, unless it connects an input of the model with an output, or two outputs. */
+bool nuc_tidy_remove_identities(struct nuc_draft *d);
+
+/*
+ * TRANSPOSE to channels-first -> RESHAPE to [N, C*H*W] -> FULLY_CONNECTED with constant weights: the weights' columns
+ * move to the order H, W, C instead.
+ */
+bool nuc_tidy_permute_weights(struct nuc_draft *d);
+
+/*
+ * Removes tensors that no operator and no border names, and renumbers. The notes of the draft are void afterwards, so
+ * this comes last.
+ */
+void nuc_tidy_remove_dead(struct nuc_draft *d);
+
+#endif

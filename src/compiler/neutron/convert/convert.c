@@ -1,0 +1,529 @@
+/* From the LiteRT model to the image: checks, order of the parts, addresses, the microcode's bytes. */
+#include "compiler/neutron/convert/convert.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "compiler/neutron/convert/convert_private.h"
+
+_Noreturn void nuc_cv_fail(const struct nuc_cv *cv, const struct nuc_cv_node *n, const char *format, ...)
+{
+    char text[NUC_MESSAGE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    nuc_fail(cv->cx, NUC_UNSUPPORTED, "%s: operator %u (%s): %s", cv->model->file, n->index,
+             nuc_lt_code_name(cv->cx, n->op->code), text);
+}
+
+/* ---- tensors ---- */
+
+const struct nuc_lt_tensor *nuc_cv_in(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i)
+{
+    if (i >= n->op->n_inputs || n->op->inputs[i] < 0)
+        return NULL;
+    return &cv->graph->tensors[n->op->inputs[i]];
+}
+
+const struct nuc_lt_tensor *nuc_cv_x(const struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    return &cv->graph->tensors[n->input];
+}
+
+const struct nuc_lt_tensor *nuc_cv_y(const struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    return &cv->graph->tensors[n->op->outputs[0]];
+}
+
+struct nuc_cv_params nuc_cv_params(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *t)
+{
+    if (t->dtype != NUC_I8 || t->quant.count != 1)
+        nuc_cv_fail(cv, n, "tensor '%s' is %s with %u scales, the NPU takes int8 with one: quantize it", t->name,
+                    nuc_dtype_name(t->dtype), t->quant.count);
+    int64_t zero = t->quant.zero_point[0];
+    if (!(t->quant.scale[0] > 0.0f) || zero < INT8_MIN || zero > INT8_MAX)
+        nuc_cv_fail(cv, n, "tensor '%s' has scale %g and zero point %lld", t->name, (double)t->quant.scale[0],
+                    (long long)zero);
+    return (struct nuc_cv_params){t->quant.scale[0], (int32_t)zero};
+}
+
+bool nuc_cv_same_params(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *a,
+                        const struct nuc_lt_tensor *b)
+{
+    if (a->dtype != NUC_I8 && b->dtype != NUC_I8)
+        return true;
+    struct nuc_cv_params pa = nuc_cv_params(cv, n, a), pb = nuc_cv_params(cv, n, b);
+    return pa.zero == pb.zero && !(pa.scale < pb.scale) && !(pa.scale > pb.scale);
+}
+
+uint32_t nuc_cv_integers(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, uint32_t max, int64_t *out)
+{
+    const struct nuc_lt_tensor *t = nuc_cv_in(cv, n, i);
+
+    if (!t || !t->data.data || (t->dtype != NUC_I32 && t->dtype != NUC_I64))
+        nuc_cv_fail(cv, n, "operand %u must be a constant of integers", i);
+    size_t size = t->dtype == NUC_I32 ? 4 : 8, count = t->data.size / size;
+    if (count > max)
+        nuc_cv_fail(cv, n, "operand %u has %zu numbers, at most %u are handled", i, count, max);
+    for (size_t k = 0; k < count; k++) {
+        const uint8_t *at = t->data.data + k * size;
+        out[k] = size == 4 ? (int32_t)nuc_load_u32(at) : (int64_t)nuc_load_u64(at);
+    }
+    return (uint32_t)count;
+}
+
+uint32_t nuc_cv_axes(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t rank)
+{
+    int64_t axes[NUC_MAX_RANK];
+    uint32_t count = nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, axes), set = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + (int64_t)rank : axes[i];
+        if (axis < 0 || axis >= (int64_t)rank)
+            nuc_cv_fail(cv, n, "axis %lld does not exist", (long long)axes[i]);
+        set |= 1u << axis;
+    }
+    return set;
+}
+
+/* ---- output ---- */
+
+static size_t append(struct nuc_cv *cv, struct nuc_cv_bytes *b, const void *data, size_t size)
+{
+    size_t at = nuc_align_up(b->size, b == &cv->weights ? NUC_MC_ALIGNMENT : 4);
+
+    if (at + size > (size_t)INT32_MAX)
+        nuc_fail(cv->cx, NUC_UNSUPPORTED, "%s: more than 2 GiB of weights", cv->model->file);
+    b->data = nuc_grow(cv->cx, b->data, &b->capacity, at + size, 1);
+    memset(b->data + b->size, 0, at - b->size);
+    if (size > 0)
+        memcpy(b->data + at, data, size);
+    b->size = at + size;
+    return at;
+}
+
+/* Tables of a few sizes recur (activations, multipliers): one of at most this many bytes is looked for. */
+#define SHARED_SIZE 256
+
+/* Bytes that a constant may be shared from: with fetching, those of the current node. */
+static size_t shared_from(const struct nuc_cv *cv)
+{
+    return cv->n_windows > 0 ? cv->windows[cv->n_windows - 1].start : 0;
+}
+
+static size_t find_shared(const struct nuc_cv *cv, const void *data, size_t size)
+{
+    for (size_t at = shared_from(cv); at + size <= cv->weights.size; at += NUC_MC_ALIGNMENT) {
+        if (memcmp(cv->weights.data + at, data, size) == 0)
+            return at;
+    }
+    return SIZE_MAX;
+}
+
+struct nuc_mc_ref nuc_cv_weights_ref(struct nuc_cv *cv, const void *data, size_t size)
+{
+    size_t at = size > 0 && size <= SHARED_SIZE && cv->weights.size < 1 << 16 ? find_shared(cv, data, size) : SIZE_MAX;
+
+    if (size == 0)
+        at = 0;
+    else if (at == SIZE_MAX)
+        at = append(cv, &cv->weights, data, size);
+    return (struct nuc_mc_ref){nuc_mc_where(NUC_MC_WEIGHTS, 0), (uint32_t)at};
+}
+
+struct nuc_mc_ref nuc_cv_tensor_ref(struct nuc_cv *cv, int32_t tensor)
+{
+    struct nuc_cv_place place = nuc_cv_place(cv, tensor);
+    int32_t t = place.holder;
+    struct nuc_cv_tensor *state = &cv->tensors[t];
+    const struct nuc_span *data = &cv->graph->tensors[t].data;
+
+    if (!state->constant)
+        return (struct nuc_mc_ref){(uint32_t)CV_TENSOR | (uint32_t)t << 8, (uint32_t)place.layout.at};
+    if (state->weights_at == 0 || state->weights_at - 1 < shared_from(cv))
+        state->weights_at = nuc_cv_weights_ref(cv, data->data, data->size).offset + 1;
+    return (struct nuc_mc_ref){nuc_mc_where(NUC_MC_WEIGHTS, 0), state->weights_at - 1 + (uint32_t)place.layout.at};
+}
+
+struct nuc_mc_ref nuc_cv_input_ref(struct nuc_cv *cv, uint32_t i)
+{
+    return nuc_cv_tensor_ref(cv, cv->current->op->inputs[i]);
+}
+
+struct nuc_mc_ref nuc_cv_output_ref(struct nuc_cv *cv)
+{
+    return nuc_cv_tensor_ref(cv, cv->current->output);
+}
+
+int32_t nuc_cv_out_pitch(const struct nuc_cv *cv)
+{
+    return (int32_t)nuc_cv_place(cv, cv->current->output).layout.pitch;
+}
+
+static const char *opcode_name(uint32_t opcode)
+{
+    static const char *const names[NUC_MC_OPCODE_COUNT] = {
+#define NAME(name, number, record) [number] = #name,
+        NUC_MC_OPCODES(NAME)
+#undef NAME
+    };
+    return names[opcode];
+}
+
+void nuc_cv_emit(struct nuc_cv *cv, uint32_t opcode, union nuc_mc_record *r)
+{
+    uint32_t size = nuc_mc_record_size(opcode);
+
+    r->call = (struct nuc_mc_call){opcode, size / 4, cv->current->index, cv->current->op->debug_handle};
+    size_t at = append(cv, &cv->records, r, size);
+    cv->calls = nuc_grow(cv->cx, cv->calls, &cv->calls_capacity, (size_t)cv->n_calls + 1, sizeof *cv->calls);
+    cv->calls[cv->n_calls++] = (struct nuc_neutron_call){.opcode = opcode_name(opcode),
+                                                         .lt_op = cv->current->index,
+                                                         .handle = cv->current->op->debug_handle,
+                                                         .offset = (uint32_t)at};
+}
+
+uint32_t nuc_cv_refs_of(uint32_t opcode)
+{
+    /* Operands come first in every record: as many as its list of fields has. */
+    enum {
+#define COUNT_R(field) +1
+#define COUNT_NONE(field)
+#define COUNT(name, fields) CV_REFS_##name = 0 fields(COUNT_R, COUNT_NONE, COUNT_NONE),
+        NUC_MC_RECORDS(COUNT)
+#undef COUNT
+#undef COUNT_NONE
+#undef COUNT_R
+    };
+    static const uint8_t counts[NUC_MC_OPCODE_COUNT] = {
+#define REFS(name, number, record) [number] = (uint8_t)CV_REFS_##record,
+        NUC_MC_OPCODES(REFS)
+#undef REFS
+    };
+    return counts[opcode];
+}
+
+/* ---- operators ---- */
+
+struct emitter {
+    int32_t code;
+    void (*emit)(struct nuc_cv *cv, const struct nuc_cv_node *n);
+};
+
+static const struct emitter emitters[] = {
+    {NUC_LT_ADD, nuc_cv_emit_binary},
+    {NUC_LT_SUB, nuc_cv_emit_binary},
+    {NUC_LT_MUL, nuc_cv_emit_binary},
+    {NUC_LT_MAXIMUM, nuc_cv_emit_binary},
+    {NUC_LT_MINIMUM, nuc_cv_emit_binary},
+    {NUC_LT_PRELU, nuc_cv_emit_binary},
+    {NUC_LT_CONV_2D, nuc_cv_emit_conv},
+    {NUC_LT_DEPTHWISE_CONV_2D, nuc_cv_emit_conv},
+    {NUC_LT_TRANSPOSE_CONV, nuc_cv_emit_transpose_conv},
+    {NUC_LT_FULLY_CONNECTED, nuc_cv_emit_fully_connected},
+    {NUC_LT_BATCH_MATMUL, nuc_cv_emit_batch_matmul},
+    {NUC_LT_AVERAGE_POOL_2D, nuc_cv_emit_pool},
+    {NUC_LT_MAX_POOL_2D, nuc_cv_emit_pool},
+    {NUC_LT_MEAN, nuc_cv_emit_reduce},
+    {NUC_LT_SUM, nuc_cv_emit_reduce},
+    {NUC_LT_REDUCE_MAX, nuc_cv_emit_reduce},
+    {NUC_LT_REDUCE_MIN, nuc_cv_emit_reduce},
+    {NUC_LT_SOFTMAX, nuc_cv_emit_softmax},
+    {NUC_LT_RESHAPE, nuc_cv_emit_reshape},
+    {NUC_LT_SQUEEZE, nuc_cv_emit_reshape},
+    {NUC_LT_TRANSPOSE, nuc_cv_emit_transpose},
+    {NUC_LT_PAD, nuc_cv_emit_pad},
+    {NUC_LT_PADV2, nuc_cv_emit_pad},
+    {NUC_LT_CONCATENATION, nuc_cv_emit_concat},
+    {NUC_LT_SLICE, nuc_cv_emit_slice},
+    {NUC_LT_MIRROR_PAD, nuc_cv_emit_mirror_pad},
+    {NUC_LT_RESIZE_NEAREST_NEIGHBOR, nuc_cv_emit_nearest},
+    {NUC_LT_RESIZE_BILINEAR, nuc_cv_emit_bilinear},
+};
+
+static void open_window(struct nuc_cv *cv)
+{
+    cv->windows = nuc_grow(cv->cx, cv->windows, &cv->windows_capacity, cv->n_windows + 1, sizeof *cv->windows);
+    cv->windows[cv->n_windows++] =
+        (struct nuc_cv_window){.first_call = cv->n_calls, .start = nuc_align_up(cv->weights.size, NUC_MC_ALIGNMENT)};
+}
+
+static void close_window(struct nuc_cv *cv)
+{
+    cv->windows[cv->n_windows - 1].end_call = cv->n_calls;
+    cv->windows[cv->n_windows - 1].end = cv->weights.size;
+}
+
+static void emit_node(struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    cv->current = n;
+    if (n->table) {
+        nuc_cv_emit_table(cv, n);
+        return;
+    }
+    for (size_t i = 0; i < sizeof emitters / sizeof *emitters; i++) {
+        if (emitters[i].code == n->op->code) {
+            emitters[i].emit(cv, n);
+            return;
+        }
+    }
+    nuc_cv_fail(cv, n, "has no kernel on the NPU: leave it to the CPU (operators-not-to-delegate)");
+}
+
+/* Positive sizes, not too many bytes, constants of the size their shape asks for. Index lists may be empty. */
+static void check_tensor(const struct nuc_cv *cv, int32_t index)
+{
+    const struct nuc_lt_tensor *t = &cv->graph->tensors[index];
+    bool list = t->data.data && (t->dtype == NUC_I32 || t->dtype == NUC_I64);
+    int64_t elements = 1;
+
+    for (uint32_t d = 0; d < t->rank; d++) {
+        int32_t size = t->shape[d];
+        if (size < (list ? 0 : 1) || size > NUC_MC_MAX_DIM || (elements *= size) > NUC_MC_MAX_DIM)
+            nuc_fail(cv->cx, NUC_UNSUPPORTED,
+                     "%s: tensor '%s': dimension %u is %d; sizes must be static, from 1, and at most 2^28 elements "
+                     "together",
+                     cv->model->file, t->name, d, size);
+    }
+    if (t->data.data && t->data.size != (size_t)elements * nuc_dtype_size(t->dtype))
+        nuc_fail(cv->cx, NUC_BAD_INPUT, "%s: tensor '%s' has %zu bytes of data, its shape and type ask for %zu",
+                 cv->model->file, t->name, t->data.size, (size_t)elements * nuc_dtype_size(t->dtype));
+}
+
+/* An index outside the list, or a tensor that is computed nowhere, before it is used, twice or where it is given. */
+_Noreturn static void bad_structure(const struct nuc_cv *cv, uint32_t op, int32_t tensor)
+{
+    nuc_fail(cv->cx, NUC_BAD_INPUT,
+             "%s: operator %u: tensor %d does not exist, has no value when it is used, or is written twice",
+             cv->model->file, op, tensor);
+}
+
+static void check_index(const struct nuc_cv *cv, uint32_t op, int32_t tensor)
+{
+    if (tensor < 0 || (uint32_t)tensor >= cv->graph->n_tensors)
+        bad_structure(cv, op, tensor);
+}
+
+/* Every tensor has its value before it is read: it is a constant, an input, or the result of an earlier operator. */
+static void check_order(const struct nuc_cv *cv)
+{
+    const struct nuc_lt_subgraph *g = cv->graph;
+    bool *known = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *known);
+
+    for (uint32_t i = 0; i < g->n_tensors; i++)
+        known[i] = g->tensors[i].data.data != NULL;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        check_index(cv, 0, g->inputs[i]);
+        if (known[g->inputs[i]])
+            bad_structure(cv, 0, g->inputs[i]);
+        known[g->inputs[i]] = true;
+    }
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        for (uint32_t k = 0; k < g->ops[i].n_inputs; k++) {
+            int32_t t = g->ops[i].inputs[k];
+            if (t >= 0)
+                check_index(cv, i, t);
+            if (t >= 0 && !known[t])
+                bad_structure(cv, i, t);
+        }
+        for (uint32_t k = 0; k < g->ops[i].n_outputs; k++) {
+            check_index(cv, i, g->ops[i].outputs[k]);
+            if (known[g->ops[i].outputs[k]])
+                bad_structure(cv, i, g->ops[i].outputs[k]);
+            known[g->ops[i].outputs[k]] = true;
+        }
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        check_index(cv, g->n_ops, g->outputs[i]);
+}
+
+/* Tensors that operators or the borders use; dead ones may be anything. */
+static void check_graph(const struct nuc_cv *cv)
+{
+    const struct nuc_lt_subgraph *g = cv->graph;
+
+    if (g->n_inputs > NUC_MC_MAX_IO || g->n_outputs > NUC_MC_MAX_IO)
+        nuc_fail(cv->cx, NUC_UNSUPPORTED, "%s: %u inputs and %u outputs, the program takes %d each", cv->model->file,
+                 g->n_inputs, g->n_outputs, NUC_MC_MAX_IO);
+    check_order(cv);
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        check_tensor(cv, g->inputs[i]);
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        if (g->ops[i].n_inputs < 1 || g->ops[i].inputs[0] < 0 || g->ops[i].n_outputs != 1)
+            nuc_cv_fail(cv, &cv->nodes[i], "needs a first operand and exactly one result");
+        check_tensor(cv, g->ops[i].outputs[0]);
+        for (uint32_t k = 0; k < g->ops[i].n_inputs; k++) {
+            if (g->ops[i].inputs[k] >= 0)
+                check_tensor(cv, g->ops[i].inputs[k]);
+        }
+    }
+}
+
+static void set_up_nodes(struct nuc_cv *cv)
+{
+    const struct nuc_lt_subgraph *g = cv->graph;
+
+    cv->nodes = nuc_alloc_array(cv->cx, g->n_ops, sizeof *cv->nodes);
+    for (uint32_t i = 0; i < g->n_ops; i++)
+        cv->nodes[i] = (struct nuc_cv_node){.op = &g->ops[i], .index = i, .clamp_min = INT8_MIN, .clamp_max = INT8_MAX};
+    check_graph(cv);
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        cv->nodes[i].input = g->ops[i].inputs[0];
+        cv->nodes[i].output = g->ops[i].outputs[0];
+    }
+}
+
+static void set_up_tensors(struct nuc_cv *cv)
+{
+    const struct nuc_lt_subgraph *g = cv->graph;
+
+    cv->tensors = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *cv->tensors);
+    for (uint32_t i = 0; i < g->n_tensors; i++)
+        cv->tensors[i] = (struct nuc_cv_tensor){.alias = (int32_t)i,
+                                                .producer = -1,
+                                                .input_index = -1,
+                                                .output_index = -1,
+                                                .constant = g->tensors[i].data.data != NULL};
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        cv->tensors[g->ops[i].outputs[0]].producer = (int32_t)i;
+        for (uint32_t k = 0; k < g->ops[i].n_inputs; k++) {
+            if (g->ops[i].inputs[k] >= 0)
+                cv->tensors[g->ops[i].inputs[k]].n_uses++;
+        }
+    }
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        cv->tensors[g->inputs[i]].input_index = (int32_t)i;
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        struct nuc_cv_tensor *t = &cv->tensors[g->outputs[i]];
+        if (t->output_index >= 0 || t->producer < 0)
+            nuc_fail(cv->cx, NUC_UNSUPPORTED, "%s: output %u is given out twice or computed by no operator: add a copy",
+                     cv->model->file, i);
+        t->output_index = (int32_t)i;
+        t->n_uses++;
+    }
+}
+
+/* The table of names behind the records, empty without profiling. */
+static struct nuc_span names_table(struct nuc_cv *cv, const struct nuc_convert_options *options, size_t at)
+{
+    if (!options || !options->profile || options->n_names == 0)
+        return (struct nuc_span){NULL, 0};
+    return nuc_kernel_names_write(cv->cx, nuc_cv_call_names(cv, options), cv->n_calls, (uint32_t)at);
+}
+
+/* The words of an older header, and a note of it: nothing else differs. */
+static void lay_out_header_0(uint8_t *mc, uint32_t staging_size, const struct nuc_lt_subgraph *g)
+{
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_LAYOUT, NUC_MC_LAYOUT_0);
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_PREFETCH_0, staging_size);
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_INPUTS_0, g->n_inputs);
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_OUTPUTS_0, g->n_outputs);
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_INPUTS, 0);
+    nuc_store_u32(mc + 4 * NUC_MC_WORD_OUTPUTS, 0);
+}
+
+/* Header, sizes of inputs and outputs, records, names. */
+static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options *options,
+                            struct nuc_neutron_image *image)
+{
+    const struct nuc_lt_subgraph *g = cv->graph;
+    uint32_t io = NUC_MC_HEADER_WORDS * 4, calls = io + (g->n_inputs + g->n_outputs) * 4;
+    size_t names_at = calls + cv->records.size;
+    struct nuc_span names = names_table(cv, options, names_at);
+    size_t size = names_at + names.size;
+    uint8_t *mc = nuc_alloc(cv->cx, nuc_align_up(size, NUC_MC_ALIGNMENT));
+    const uint32_t header[NUC_MC_HEADER_WORDS] = {
+        [NUC_MC_WORD_MAGIC] = NUC_MC_MAGIC,
+        [NUC_MC_WORD_VERSION] = NUC_MC_VERSION,
+        [NUC_MC_WORD_HEADER_SIZE] = NUC_MC_HEADER_WORDS * 4,
+        [NUC_MC_WORD_SIZE] = (uint32_t)size,
+        [NUC_MC_WORD_WEIGHTS] = (uint32_t)image->weights.size,
+        [NUC_MC_WORD_KERNELS] = (uint32_t)image->kernels.size,
+        [NUC_MC_WORD_SCRATCH] = image->scratch_size,
+        [NUC_MC_WORD_PROFILE] = image->profile_size,
+        [NUC_MC_WORD_PREFETCH] = image->staging_size,
+        [NUC_MC_WORD_INPUTS] = g->n_inputs,
+        [NUC_MC_WORD_OUTPUTS] = g->n_outputs,
+        [NUC_MC_WORD_CALLS] = cv->n_calls,
+        [NUC_MC_WORD_IO_OFFSET] = io,
+        [NUC_MC_WORD_CALLS_OFFSET] = calls,
+        [NUC_MC_WORD_NAMES_OFFSET] = names.size > 0 ? (uint32_t)names_at : 0,
+    };
+
+    for (uint32_t i = 0; i < NUC_MC_HEADER_WORDS; i++)
+        nuc_store_u32(mc + i * 4, header[i]);
+    if (options != NULL && options->payload_version_0)
+        lay_out_header_0(mc, image->staging_size, g);
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        nuc_store_u32(mc + io + i * 4, (uint32_t)nuc_cv_bytes(cv, g->inputs[i]));
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        nuc_store_u32(mc + io + (g->n_inputs + i) * 4, (uint32_t)nuc_cv_bytes(cv, g->outputs[i]));
+    if (cv->records.size > 0)
+        memcpy(mc + calls, cv->records.data, cv->records.size);
+    if (names.size > 0)
+        memcpy(mc + names_at, names.data, names.size);
+    for (uint32_t i = 0; i < cv->n_calls; i++)
+        cv->calls[i].offset += calls;
+    image->microcode = (struct nuc_span){mc, size};
+}
+
+/* Addresses do not matter for the time of a call, but the order of calls may. */
+static void count_cycles(struct nuc_cv *cv, const struct nuc_npu_costs *costs)
+{
+    struct nuc_npu_clock clock = {.now = 0};
+
+    for (uint32_t i = 0; i < cv->n_calls; i++) {
+        const uint8_t *record = cv->records.data + cv->calls[i].offset;
+        union nuc_mc_record r = {.call = {.opcode = 0}};
+        uint64_t started = clock.now;
+
+        memcpy(&r, record, nuc_mc_record_size(nuc_load_u32(record) & 0xFFFFu));
+        cv->calls[i].cycles = nuc_npu_clock_step(costs, &clock, &r) - started;
+    }
+}
+
+struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struct nuc_lt_model *m,
+                                             const struct nuc_convert_options *options)
+{
+    struct nuc_cv cv = {.cx = cx, .model = m, .fetch = options && options->fetch_constants};
+    struct nuc_neutron_image *image = nuc_alloc(cx, sizeof *image);
+
+    if (m->n_subgraphs != 1)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u subgraphs, the converter takes one", m->file, m->n_subgraphs);
+    cv.graph = &m->subgraphs[0];
+    set_up_nodes(&cv);
+    set_up_tensors(&cv);
+    cv.pool_borders = options && options->pool_borders;
+    nuc_cv_merge(&cv);
+    nuc_cv_make_views(&cv);
+    nuc_cv_find_order(&cv);
+    for (uint32_t i = 0; i < cv.graph->n_ops; i++) {
+        struct nuc_cv_node *n = &cv.nodes[cv.order[i]];
+        if (n->dropped)
+            continue;
+        if (cv.fetch)
+            open_window(&cv);
+        emit_node(&cv, n);
+        if (cv.fetch)
+            close_window(&cv);
+    }
+    image->staging_size = cv.fetch ? nuc_cv_add_fetches(&cv) : 0;
+    nuc_cv_assign_addresses(&cv, image);
+    count_cycles(&cv, options && options->costs ? options->costs : &nuc_npu_n3_64);
+    /* A weights block and a kernels block always exist: their pointers are arguments of the driver. */
+    if (cv.weights.size == 0)
+        append(&cv, &cv.weights, "", 1);
+    image->weights = (struct nuc_span){cv.weights.data, cv.weights.size};
+    image->kernels = (struct nuc_span){nuc_alloc(cx, NUC_MC_ALIGNMENT), 1};
+    image->profile_size = options && options->profile ? (cv.n_calls + 1) * NUC_MC_PROFILE_RECORD : 0;
+    if (options && options->profile)
+        nuc_cv_collect_handles(&cv);
+    write_microcode(&cv, options, image);
+    image->n_inputs = cv.graph->n_inputs;
+    image->n_outputs = cv.graph->n_outputs;
+    image->n_calls = cv.n_calls;
+    image->calls = cv.calls;
+    return image;
+}

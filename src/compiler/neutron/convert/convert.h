@@ -1,0 +1,71 @@
+/*
+ * The converter: an int8 LiteRT model of one subgraph becomes a Neutron program of kernel calls (base/microcode.h),
+ * the weights they read and a plan of the scratch buffer. Results are bit-identical to LiteRT's reference kernels.
+ *
+ * On the way operators become parts of others where the result stays the same: pads go into convolutions and pools,
+ * activations into the clamp of what precedes them, functions of one value into tables, reshapes into nothing.
+ */
+#ifndef NUC_NEUTRON_CONVERT_H
+#define NUC_NEUTRON_CONVERT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/npu_cost.h"
+#include "base/span.h"
+#include "compiler/litert/litert.h"
+#include "compiler/neutron/convert/kernel_names.h"
+#include "host/context.h"
+
+/* A kernel call, for reports. */
+struct nuc_neutron_call {
+    const char *opcode; /* "CONV_2D": of the microcode, which may differ from the LiteRT operator's name */
+    uint32_t lt_op;     /* index of the LiteRT operator */
+    uint32_t handle;    /* its debug handle */
+    uint32_t offset;    /* of the record in the microcode, in bytes */
+    uint32_t n_handles; /* with profiling: of all operators that are part of the call, ascending; 0 left out */
+    const uint32_t *handles;
+    uint64_t cycles; /* from the end of the call before it, by the cost model */
+};
+
+/* A tensor in the scratch buffer, for reports. */
+struct nuc_neutron_buffer {
+    const char *name; /* of the LiteRT tensor */
+    uint32_t size, address;
+    uint32_t first, last; /* calls during which it is live, both included */
+};
+
+struct nuc_neutron_image {
+    struct nuc_span microcode, weights, kernels;
+    uint32_t scratch_size;  /* bytes */
+    uint32_t scratch_bound; /* bytes no plan can go below: the most that is live at once */
+    bool scratch_proven;    /* no smaller plan exists for this order of calls */
+    uint32_t staging_size;  /* bytes of the staging buffer for weights, 0: they are read where they are */
+    uint32_t profile_size;  /* bytes of the profile buffer, 0 without profiling */
+    uint32_t n_inputs, n_outputs;
+    uint32_t n_calls;
+    const struct nuc_neutron_call *calls; /* in execution order */
+    /* With pool_borders: where in the scratch buffer each input and output may lie, UINT32_MAX: nowhere; else NULL. */
+    const uint32_t *input_places, *output_places;
+    uint32_t n_buffers;
+    const struct nuc_neutron_buffer *buffers; /* of the scratch */
+};
+
+struct nuc_convert_options {
+    const struct nuc_kernel_name *names; /* by debug handle, for the names of calls; profiling only */
+    uint32_t n_names;
+    const struct nuc_npu_costs *costs; /* NULL: nuc_npu_n3_64 */
+    bool fetch_constants;   /* weights lie where the NPU cannot read: they are copied to a staging buffer meanwhile */
+    bool profile;           /* the program records the time of every kernel call */
+    bool payload_version_0; /* the header's words are those of payload version 0, which has no profile */
+    bool pool_borders;      /* the scratch has places for inputs and outputs, where the caller may put them */
+};
+
+/*
+ * Fails with NUC_UNSUPPORTED naming the operator and what about it has no kernel: all operators of a partition must
+ * become one program. `options` may be NULL. The result lives in the context's arena and does not refer to `m`.
+ */
+struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struct nuc_lt_model *m,
+                                             const struct nuc_convert_options *options);
+
+#endif

@@ -1,0 +1,62 @@
+/* Which operators of the model are in each kernel call, and what the call is named after them. */
+#include "host/text.h"
+
+#include "compiler/neutron/convert/convert_private.h"
+
+/* The node whose calls compute `n`: itself, or the one it became part of. */
+static uint32_t whole_of(const struct nuc_cv *cv, uint32_t n)
+{
+    while (cv->nodes[n].whole != 0)
+        n = cv->nodes[n].whole - 1;
+    return n;
+}
+
+/* Adds a handle unless it is there; the list is as long as there are operators. */
+static void add_handle(uint32_t *handles, uint32_t *count, uint32_t handle)
+{
+    uint32_t at = 0;
+
+    while (at < *count && handles[at] < handle)
+        at++;
+    if (handle == 0 || (at < *count && handles[at] == handle))
+        return;
+    for (uint32_t i = (*count)++; i > at; i--)
+        handles[i] = handles[i - 1];
+    handles[at] = handle;
+}
+
+void nuc_cv_collect_handles(struct nuc_cv *cv)
+{
+    uint32_t n_ops = cv->graph->n_ops;
+    uint32_t *found = nuc_alloc_array(cv->cx, n_ops, sizeof *found);
+
+    for (uint32_t i = 0; i < cv->n_calls; i++) {
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < n_ops; k++) {
+            if (whole_of(cv, k) == cv->calls[i].lt_op)
+                add_handle(found, &count, cv->graph->ops[k].debug_handle);
+        }
+        cv->calls[i].n_handles = count;
+        cv->calls[i].handles = nuc_copy(cv->cx, found, count * sizeof *found);
+    }
+}
+
+const struct nuc_kernel_name *nuc_cv_call_names(struct nuc_cv *cv, const struct nuc_convert_options *options)
+{
+    struct nuc_kernel_name *names = nuc_alloc_array(cv->cx, cv->n_calls, sizeof *names);
+
+    for (uint32_t i = 0; i < cv->n_calls; i++) {
+        struct nuc_text text;
+        nuc_text_init(&text, cv->cx);
+        for (uint32_t k = 0; k < cv->calls[i].n_handles; k++) {
+            uint32_t handle = cv->calls[i].handles[k];
+            const struct nuc_kernel_name *name = handle < options->n_names ? &options->names[handle] : NULL;
+            if (name == NULL || name->node == NULL)
+                continue;
+            nuc_text_addf(&text, "%s%s", names[i].node == NULL ? "" : " + ", name->node);
+            names[i].node = nuc_text_string(&text);
+            names[i].source = names[i].source != NULL ? names[i].source : name->source;
+        }
+    }
+    return names;
+}

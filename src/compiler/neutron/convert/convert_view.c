@@ -1,0 +1,359 @@
+/*
+ * Concatenations and slices without copies. The result of an operator that is only a part of a concatenation is written
+ * where it belongs: a part of whole rows of the memory without gaps, any other in rows with a pitch, which the kernel
+ * that writes it has to support. A slice of neighbouring bytes is read where it lies. Each such view makes the larger
+ * buffer live longer; one that raises the most bytes live at once is taken back.
+ */
+#include "compiler/neutron/convert/convert_private.h"
+
+int64_t nuc_cv_bytes(const struct nuc_cv *cv, int32_t tensor)
+{
+    const struct nuc_lt_tensor *t = &cv->graph->tensors[tensor];
+
+    return nuc_lt_elements(t) * (int64_t)nuc_dtype_size(t->dtype);
+}
+
+bool nuc_cv_compose(struct nuc_cv_layout *layout, int64_t bytes, const struct nuc_cv_layout *outer)
+{
+    int64_t first = outer->row > 0 ? layout->at / outer->row : 0, rest = layout->at - first * outer->row;
+
+    if (outer->row == 0) {
+        layout->at += outer->at;
+        return true;
+    }
+    if (layout->row > 0) {
+        if (layout->pitch % outer->row != 0 || rest + layout->row > outer->row)
+            return false;
+        layout->pitch = layout->pitch / outer->row * outer->pitch;
+    } else if (rest + bytes > outer->row) {
+        if (rest != 0 || bytes % outer->row != 0)
+            return false;
+        layout->row = outer->row;
+        layout->pitch = outer->pitch;
+    }
+    layout->at = outer->at + first * outer->pitch + rest;
+    return true;
+}
+
+struct nuc_cv_place nuc_cv_place(const struct nuc_cv *cv, int32_t tensor)
+{
+    struct nuc_cv_place place = {tensor, {0, 0, 0}};
+    int64_t bytes = nuc_cv_bytes(cv, tensor);
+
+    while (cv->tensors[place.holder].alias != place.holder) {
+        const struct nuc_cv_tensor *t = &cv->tensors[place.holder];
+        if (!nuc_cv_compose(&place.layout, bytes, &t->inside))
+            nuc_fail(cv->cx, NUC_INTERNAL, "%s: tensor %d has no place", cv->model->file, tensor);
+        place.holder = t->alias;
+    }
+    return place;
+}
+
+bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout,
+                    int64_t *stride)
+{
+    int64_t step = (int64_t)nuc_dtype_size(t->dtype), row = layout->row;
+
+    (void)cv;
+    for (uint32_t d = t->rank; d-- > 0;) {
+        int64_t next = step * t->shape[d];
+        stride[d] = step;
+        if (row > 0 && t->shape[d] > 1) {
+            if (step % row == 0)
+                stride[d] = step / row * layout->pitch;
+            else if (row % next != 0)
+                return false;
+        }
+        step = next;
+    }
+    return true;
+}
+
+/* What the rows of an operator's output are. */
+enum row_kind { ROWS_NONE, ROWS_LAST, ROWS_BINARY, ROWS_MOVED };
+
+struct row_rule {
+    int32_t code;
+    enum row_kind kind;
+};
+
+static const struct row_rule row_rules[] = {
+    {NUC_LT_CONV_2D, ROWS_LAST},        {NUC_LT_DEPTHWISE_CONV_2D, ROWS_LAST},
+    {NUC_LT_TRANSPOSE_CONV, ROWS_LAST}, {NUC_LT_FULLY_CONNECTED, ROWS_LAST},
+    {NUC_LT_BATCH_MATMUL, ROWS_LAST},   {NUC_LT_AVERAGE_POOL_2D, ROWS_LAST},
+    {NUC_LT_MAX_POOL_2D, ROWS_LAST},    {NUC_LT_RESIZE_BILINEAR, ROWS_LAST},
+    {NUC_LT_SOFTMAX, ROWS_LAST},        {NUC_LT_ADD, ROWS_BINARY},
+    {NUC_LT_SUB, ROWS_BINARY},          {NUC_LT_MUL, ROWS_BINARY},
+    {NUC_LT_MAXIMUM, ROWS_BINARY},      {NUC_LT_MINIMUM, ROWS_BINARY},
+    {NUC_LT_PRELU, ROWS_BINARY},        {NUC_LT_TRANSPOSE, ROWS_MOVED},
+    {NUC_LT_SLICE, ROWS_MOVED},         {NUC_LT_RESHAPE, ROWS_MOVED},
+    {NUC_LT_SQUEEZE, ROWS_MOVED},       {NUC_LT_CONCATENATION, ROWS_MOVED},
+};
+
+static enum row_kind row_kind(int32_t code)
+{
+    for (size_t i = 0; i < sizeof row_rules / sizeof *row_rules; i++) {
+        if (row_rules[i].code == code)
+            return row_rules[i].kind;
+    }
+    return ROWS_NONE;
+}
+
+/* Whether the node's kernel can write its result in rows of that many bytes. */
+static bool writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row)
+{
+    const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
+    struct nuc_cv_layout layout = {0, row, row};
+    struct nuc_mc_binary shape;
+    int64_t stride[NUC_MAX_RANK];
+
+    if (n->table)
+        return true;
+    switch (row_kind(n->op->code)) {
+    case ROWS_LAST:
+        return y->rank > 0 && y->shape[y->rank - 1] == row;
+    case ROWS_BINARY:
+        return nuc_cv_in(cv, n, 0) && nuc_cv_in(cv, n, 1) && nuc_cv_binary_shape(cv, n, row, &shape);
+    case ROWS_MOVED:
+        return nuc_cv_strides(cv, y, &layout, stride);
+    case ROWS_NONE:
+        break;
+    }
+    return false;
+}
+
+/* ---- parts of a concatenation ---- */
+
+/* The axis of a concatenation, or -1 when there is no such; the operator is then refused where it is emitted. */
+static int32_t concat_axis(const struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
+    int64_t axis = n->op->options.concat.axis, sum = 0;
+
+    axis = axis < 0 ? axis + (int64_t)y->rank : axis;
+    if (axis < 0 || axis >= (int64_t)y->rank || n->op->options.concat.activation != NUC_LT_ACT_NONE)
+        return -1;
+    for (uint32_t i = 0; i < n->op->n_inputs; i++) {
+        const struct nuc_lt_tensor *x = nuc_cv_in(cv, n, i);
+        if (!x || x->rank != y->rank || x->dtype != y->dtype || !nuc_cv_same_params(cv, n, x, y))
+            return -1;
+        for (uint32_t d = 0; d < y->rank; d++) {
+            if ((int64_t)d != axis && x->shape[d] != y->shape[d])
+                return -1;
+        }
+        sum += x->shape[axis];
+    }
+    return sum == y->shape[axis] ? (int32_t)axis : -1;
+}
+
+struct nuc_cv_layout nuc_cv_concat_part(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i)
+{
+    const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
+    int64_t axis = n->op->options.concat.axis, outer = 1, inner = (int64_t)nuc_dtype_size(y->dtype), before = 0;
+
+    axis = axis < 0 ? axis + (int64_t)y->rank : axis;
+    for (uint32_t d = 0; d < y->rank; d++) {
+        outer *= (int64_t)d < axis ? y->shape[d] : 1;
+        inner *= (int64_t)d > axis ? y->shape[d] : 1;
+    }
+    for (uint32_t k = 0; k < i; k++)
+        before += nuc_cv_in(cv, n, k)->shape[axis];
+    struct nuc_cv_layout part = {.at = before * inner};
+    if (outer > 1) {
+        part.row = nuc_cv_in(cv, n, i)->shape[axis] * inner;
+        part.pitch = y->shape[axis] * inner;
+    }
+    return part;
+}
+
+/*
+ * The tensor with a buffer of its own that operand `i` is, when its bytes may lie somewhere else: computed here, not
+ * given out. In rows only when nothing but the concatenation reads it, also under its other names.
+ */
+static int32_t movable(const struct nuc_cv *cv, int32_t t, bool rows)
+{
+    int64_t bytes = nuc_cv_bytes(cv, t);
+
+    for (;; t = cv->tensors[t].alias) {
+        const struct nuc_cv_tensor *state = &cv->tensors[t];
+        if (state->constant || state->input_index >= 0 || state->output_index >= 0 || state->producer < 0 ||
+            nuc_cv_bytes(cv, t) != bytes || (rows && state->n_uses != 1))
+            return -1;
+        if (state->alias == t)
+            return t;
+    }
+}
+
+static bool listed_before(const struct nuc_cv_node *n, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++) {
+        if (n->op->inputs[k] == n->op->inputs[i])
+            return true;
+    }
+    return false;
+}
+
+/* The tensor placed inside the result, or -1. */
+static int32_t place_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i)
+{
+    struct nuc_cv_layout part = nuc_cv_concat_part(cv, n, i), composed = part;
+    struct nuc_cv_place y = nuc_cv_place(cv, n->output);
+    int64_t bytes = nuc_cv_bytes(cv, n->op->inputs[i]);
+
+    if (listed_before(n, i) || !nuc_cv_compose(&composed, bytes, &y.layout))
+        return -1;
+    int32_t t = movable(cv, n->op->inputs[i], composed.row > 0);
+    if (t < 0 || t == y.holder)
+        return -1;
+    const struct nuc_cv_node *producer = &cv->nodes[cv->tensors[t].producer];
+    if (composed.row > 0 && (producer->output != t || !writes_rows(cv, producer, composed.row)))
+        return -1;
+    cv->tensors[t].alias = n->output;
+    cv->tensors[t].inside = part;
+    return t;
+}
+
+/* ---- slices ---- */
+
+/* Where a slice begins in its input when its bytes are neighbours there, or -1. */
+static int64_t slice_start(const struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
+    int64_t begin[NUC_MAX_RANK], at = 0, step = (int64_t)nuc_dtype_size(y->dtype);
+    bool partial = false;
+
+    if (x->dtype != y->dtype || x->rank != y->rank || !nuc_cv_same_params(cv, n, x, y) ||
+        nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, begin) != x->rank)
+        return -1;
+    for (uint32_t d = x->rank; d-- > 0;) {
+        if (begin[d] < 0 || begin[d] + y->shape[d] > x->shape[d] || (partial && y->shape[d] != 1))
+            return -1;
+        partial = partial || y->shape[d] != x->shape[d];
+        at += begin[d] * step;
+        step *= x->shape[d];
+    }
+    return at;
+}
+
+/* Makes the slice's result a view of its input. */
+static int32_t place_slice(struct nuc_cv *cv, const struct nuc_cv_node *n)
+{
+    struct nuc_cv_tensor *y = &cv->tensors[n->output];
+    int64_t at = slice_start(cv, n);
+
+    if (at < 0 || y->alias != n->output || y->output_index >= 0)
+        return -1;
+    y->alias = n->input;
+    y->inside = (struct nuc_cv_layout){.at = at};
+    return n->output;
+}
+
+/* ---- what the views cost ---- */
+
+/* Extends the life of tensor `t`'s buffer to step `now`. `first` is n_ops + 1 before the first touch. */
+static void touch(const struct nuc_cv *cv, int32_t t, uint32_t now, uint32_t *first, uint32_t *last)
+{
+    int32_t holder = nuc_cv_place(cv, t).holder;
+
+    first[holder] = now < first[holder] ? now : first[holder];
+    last[holder] = now > last[holder] ? now : last[holder];
+}
+
+/* The most bytes of scratch live at one operator, in the order of the model. */
+static int64_t peak(struct nuc_cv *cv, uint32_t *first, uint32_t *last, int64_t *change)
+{
+    const struct nuc_lt_subgraph *g = cv->graph;
+    int64_t live = 0, most = 0;
+
+    for (uint32_t t = 0; t < g->n_tensors; t++) {
+        first[t] = g->n_ops + 1;
+        last[t] = 0;
+    }
+    for (uint32_t i = 0; i <= g->n_ops; i++)
+        change[i] = 0;
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        if (cv->nodes[i].dropped)
+            continue;
+        touch(cv, cv->nodes[i].input, i, first, last);
+        touch(cv, cv->nodes[i].output, i, first, last);
+        for (uint32_t k = 1; k < g->ops[i].n_inputs; k++) {
+            if (g->ops[i].inputs[k] >= 0)
+                touch(cv, g->ops[i].inputs[k], i, first, last);
+        }
+    }
+    for (uint32_t t = 0; t < g->n_tensors; t++) {
+        const struct nuc_cv_tensor *s = &cv->tensors[t];
+        if (first[t] > last[t] || s->constant || s->input_index >= 0 || s->output_index >= 0)
+            continue;
+        int64_t bytes = (int64_t)nuc_align_up((size_t)nuc_cv_bytes(cv, (int32_t)t), NUC_MC_ALIGNMENT);
+        change[first[t]] += bytes;
+        change[last[t] + 1] -= bytes;
+    }
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        live += change[i];
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
+/* A slice that is read where it lies needs no operator. */
+static void set_dropped(struct nuc_cv *cv, int32_t view, bool dropped)
+{
+    struct nuc_cv_node *n = &cv->nodes[cv->tensors[view].producer];
+
+    if (n->op->code == NUC_LT_SLICE && !n->table && cv->tensors[view].alias == n->input)
+        n->dropped = dropped;
+}
+
+/* Takes back, the last first, each view without which less memory is live at the peak. */
+static void drop_costly(struct nuc_cv *cv, const int32_t *views, uint32_t n)
+{
+    const struct nuc_lt_subgraph *g = cv->graph;
+    struct nuc_arena *outer = nuc_push_arena(cv->cx);
+    uint32_t *first = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *first);
+    uint32_t *last = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *last);
+    int64_t *change = nuc_alloc_array(cv->cx, (size_t)g->n_ops + 2, sizeof *change);
+    int64_t now = peak(cv, first, last, change);
+
+    while (n-- > 0) {
+        struct nuc_cv_tensor *t = &cv->tensors[views[n]];
+        int32_t alias = t->alias;
+        set_dropped(cv, views[n], false);
+        t->alias = views[n];
+        int64_t without = peak(cv, first, last, change);
+        if (without < now) {
+            now = without;
+            continue;
+        }
+        t->alias = alias;
+        set_dropped(cv, views[n], true);
+    }
+    nuc_pop_arena(cv->cx, outer);
+}
+
+void nuc_cv_make_views(struct nuc_cv *cv)
+{
+    int32_t *views = nuc_alloc_array(cv->cx, (size_t)cv->graph->n_tensors + 1, sizeof *views);
+    uint32_t n_views = 0;
+
+    /* Slices first: what is sliced is read in places that have no rows. Larger concatenations before their parts. */
+    for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
+        const struct nuc_cv_node *n = &cv->nodes[i];
+        int32_t view = n->dropped || n->table || n->op->code != NUC_LT_SLICE ? -1 : place_slice(cv, n);
+        if (view < 0)
+            continue;
+        views[n_views++] = view;
+        set_dropped(cv, view, true);
+    }
+    for (uint32_t i = cv->graph->n_ops; i-- > 0;) {
+        const struct nuc_cv_node *n = &cv->nodes[i];
+        if (n->dropped || n->op->code != NUC_LT_CONCATENATION || concat_axis(cv, n) < 0)
+            continue;
+        for (uint32_t k = 0; k < n->op->n_inputs; k++) {
+            int32_t view = place_part(cv, n, k);
+            if (view >= 0)
+                views[n_views++] = view;
+        }
+    }
+    drop_costly(cv, views, n_views);
+}

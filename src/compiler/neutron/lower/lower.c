@@ -1,0 +1,466 @@
+#include "compiler/neutron/lower/lower.h"
+
+#include <math.h>
+
+#include "compiler/neutron/arrange/arrange.h"
+#include "compiler/neutron/arrange/tidy.h"
+#include "compiler/neutron/lower/lowering.h"
+#include "compiler/support/support.h"
+#include "compiler/target/target.h"
+
+static const nuc_lower_fn lowerings[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_CONVOLUTION] = nuc_lower_convolution,
+    [NUC_OP_EDGE_ADD] = nuc_lower_binary,
+    [NUC_OP_EDGE_SUB] = nuc_lower_binary,
+    [NUC_OP_EDGE_MUL] = nuc_lower_binary,
+    [NUC_OP_EDGE_MAXIMUM] = nuc_lower_binary,
+    [NUC_OP_EDGE_MINIMUM] = nuc_lower_binary,
+    [NUC_OP_EDGE_NEG] = nuc_lower_neg,
+    [NUC_OP_EDGE_PRELU] = nuc_lower_prelu,
+    [NUC_OP_EDGE_RELU] = nuc_lower_unary,
+    [NUC_OP_EDGE_ABS] = nuc_lower_unary,
+    [NUC_OP_EDGE_EXP] = nuc_lower_unary,
+    [NUC_OP_EDGE_HARDSWISH] = nuc_lower_unary,
+    [NUC_OP_EDGE_LOG] = nuc_lower_unary,
+    [NUC_OP_EDGE_RSQRT] = nuc_lower_unary,
+    [NUC_OP_EDGE_SIGMOID] = nuc_lower_unary,
+    [NUC_OP_EDGE_TANH] = nuc_lower_unary,
+    [NUC_OP_EDGE_LEAKY_RELU] = nuc_lower_leaky_relu,
+    [NUC_OP_EDGE_HARDTANH] = nuc_lower_clamp,
+    [NUC_OP_EDGE_CLAMP] = nuc_lower_clamp,
+    [NUC_OP_EDGE_SOFTMAX] = nuc_lower_softmax,
+    [NUC_OP_EDGE_MAX_POOL2D] = nuc_lower_max_pool,
+    [NUC_OP_EDGE_AVG_POOL2D] = nuc_lower_avg_pool,
+    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = nuc_lower_adaptive_avg_pool,
+    [NUC_OP_EDGE_UPSAMPLE_BILINEAR] = nuc_lower_resize,
+    [NUC_OP_EDGE_UPSAMPLE_NEAREST] = nuc_lower_resize,
+    [NUC_OP_EDGE_MEAN_DIM] = nuc_lower_reduction,
+    [NUC_OP_EDGE_SUM_DIM] = nuc_lower_reduction,
+    [NUC_OP_EDGE_AMAX] = nuc_lower_reduction,
+    [NUC_OP_EDGE_AMIN] = nuc_lower_reduction,
+    [NUC_OP_EDGE_ADDMM] = nuc_lower_addmm,
+    [NUC_OP_EDGE_MM] = nuc_lower_mm,
+    [NUC_OP_EDGE_BMM] = nuc_lower_bmm,
+    [NUC_OP_EDGE_CONSTANT_PAD] = nuc_lower_pad,
+    [NUC_OP_EDGE_PAD] = nuc_lower_mirror_pad,
+    [NUC_OP_EDGE_VIEW] = nuc_lower_view,
+    [NUC_OP_EDGE_PERMUTE] = nuc_lower_permute,
+    [NUC_OP_EDGE_CAT] = nuc_lower_cat,
+    [NUC_OP_EDGE_SLICE] = nuc_lower_slice,
+    [NUC_OP_EDGE_CLONE] = nuc_lower_clone,
+    [NUC_OP_EDGE_CLONE_DIM_ORDER] = nuc_lower_clone,
+};
+
+/* Done before the operators: they give the tensors their quantization. */
+static const nuc_lower_fn quantizations[NUC_OP_COUNT] = {
+    [NUC_OP_QUANTIZE_PER_TENSOR] = nuc_lower_quantize,
+    [NUC_OP_DEQUANTIZE_PER_TENSOR] = nuc_lower_dequantize,
+    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = nuc_lower_dequantize,
+};
+
+bool nuc_can_lower(enum nuc_op op)
+{
+    return op < NUC_OP_COUNT && (lowerings[op] != NULL || quantizations[op] != NULL || op == NUC_OP_GETITEM);
+}
+
+_Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_node *node, const char *what)
+{
+    nuc_fail(l->cx, NUC_INTERNAL,
+             "%s: %s cannot be lowered to LiteRT: %s: the partitioner should have kept it on the "
+             "CPU, exclude it from delegation",
+             l->g->file, nuc_node_text(l->cx, node), what);
+}
+
+/* ---- tensors ---- */
+
+static void add_value(struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
+{
+    const struct nuc_meta *meta = &node->vals[index];
+    struct nuc_lt_tensor t = {.name = node->name, .dtype = meta->dtype, .rank = meta->rank};
+    int32_t sizes[NUC_MAX_RANK], perm[NUC_MAX_RANK];
+    bool first = node->format == NUC_CHANNELS_FIRST;
+
+    if (node->n_vals > 1)
+        t.name = nuc_format(l->cx, "%s_<getitem_extracted_output_%u>", node->name, index);
+    for (uint32_t i = 0; i < meta->rank; i++) {
+        if (meta->sizes[i] > INT32_MAX)
+            nuc_lower_refuse(l, node, "a dimension exceeds 2^31");
+        sizes[i] = (int32_t)meta->sizes[i];
+    }
+    for (uint32_t i = 0; i < meta->rank; i++)
+        perm[i] = (int32_t)i;
+    if (first)
+        nuc_perm_to_last(perm, meta->rank);
+    nuc_perm_apply(t.shape, sizes, perm, meta->rank);
+    if (nuc_is_static(node)) {
+        t.data.size = nuc_bytes(meta);
+        t.data.data = nuc_const_contiguous(l->g, node);
+        if (first)
+            t.data.data = nuc_permute_data(l->cx, t.data.data, nuc_dtype_size(t.dtype), sizes, meta->rank, perm);
+    }
+    enum nuc_draft_format format = first                            ? NUC_DRAFT_CHANNELS_LAST
+                                   : node->format == NUC_FORMATLESS ? NUC_DRAFT_FORMATLESS
+                                                                    : NUC_DRAFT_NONE;
+    int32_t tensor = nuc_draft_add(l->draft, &t, format);
+    if (index == 0)
+        l->tensor_of[node->id] = tensor;
+}
+
+static void add_values(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (l->tensor_of[nodes[i]->id] >= 0)
+            continue;
+        for (uint32_t k = 0; k < nodes[i]->n_vals; k++)
+            add_value(l, nodes[i], k);
+    }
+}
+
+static int32_t tensor_of(const struct nuc_lowering *l, const struct nuc_node *node)
+{
+    if (l->tensor_of[node->id] < 0)
+        nuc_fail(l->cx, NUC_INTERNAL, "%s: %s is read in partition '%s' but belongs neither to it nor to its inputs",
+                 l->g->file, nuc_node_text(l->cx, node), l->partition->tag);
+    return l->tensor_of[node->id];
+}
+
+int32_t nuc_lower_input(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
+{
+    const struct nuc_node *input = nuc_arg_node(node, index);
+
+    return input == NULL ? -1 : nuc_draft_root(l->draft, tensor_of(l, input));
+}
+
+int32_t nuc_lower_output(const struct nuc_lowering *l, const struct nuc_node *node)
+{
+    return nuc_draft_root(l->draft, tensor_of(l, node));
+}
+
+/* ---- what lowerings share ---- */
+
+int32_t nuc_lower_axis(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index, int32_t tensor)
+{
+    int64_t rank = nuc_draft_at(l->draft, tensor)->rank;
+    int64_t axis = node->args[index].u.i;
+    int32_t place[NUC_MAX_RANK];
+
+    axis = axis < 0 ? axis + rank : axis;
+    if (node->args[index].kind != NUC_ARG_INT || axis < 0 || axis >= rank)
+        nuc_lower_refuse(l, node, "its dimension is outside the tensor");
+    if (!nuc_draft_is_last(l->draft, tensor))
+        return (int32_t)axis;
+    nuc_perm_to_first(place, (uint32_t)rank); /* position in [N, ..., C] of each dimension of [N, C, ...] */
+    return place[axis];
+}
+
+void nuc_lower_pair(const struct nuc_node *node, uint32_t index, const int64_t fallback[2], int32_t out[2])
+{
+    const struct nuc_arg *a = index < node->n_args ? &node->args[index] : NULL;
+    int64_t h = fallback[0];
+    int64_t w = fallback[1];
+
+    if (a != NULL && a->kind == NUC_ARG_INTS && a->count > 0) {
+        h = a->u.ints[0];
+        w = a->u.ints[a->count > 1 ? 1 : 0];
+    } else if (a != NULL && a->kind == NUC_ARG_INT) {
+        h = w = a->u.i;
+    }
+    out[0] = (int32_t)h;
+    out[1] = (int32_t)w;
+}
+
+int64_t nuc_lower_quantized(double value, double scale, int64_t zero_point, int64_t low, int64_t high)
+{
+    double q = nearbyint(value / scale) + (double)zero_point;
+
+    if (!(q > (double)low))
+        return low;
+    return q > (double)high ? high : (int64_t)q;
+}
+
+double nuc_lower_scalar(const struct nuc_node *node, uint32_t index, double fallback)
+{
+    const struct nuc_arg *a = index < node->n_args ? &node->args[index] : NULL;
+
+    if (a == NULL)
+        return fallback;
+    switch (a->kind) {
+    case NUC_ARG_INT:
+        return (double)a->u.i;
+    case NUC_ARG_FLOAT:
+        return a->u.f;
+    case NUC_ARG_BOOL:
+        return a->u.b ? 1 : 0;
+    case NUC_ARG_NONE:
+    case NUC_ARG_NODE:
+    case NUC_ARG_NODES:
+    case NUC_ARG_INTS:
+    case NUC_ARG_FLOATS:
+    case NUC_ARG_STRING:
+    case NUC_ARG_DTYPE:
+    case NUC_ARG_MEMORY_FORMAT:
+    case NUC_ARG_OTHER:
+        break;
+    }
+    return fallback;
+}
+
+void nuc_lower_propagate(struct nuc_lowering *l, int32_t from, int32_t to)
+{
+    const struct nuc_lt_tensor *x = nuc_draft_at(l->draft, from);
+    struct nuc_lt_tensor *y = nuc_draft_at(l->draft, to);
+
+    if (x->quant.count == 0 || y->quant.count != 0)
+        return;
+    y->quant = x->quant;
+    y->dtype = x->dtype;
+}
+
+/* ---- the partition ---- */
+
+/* The partitioner read the same rules: a refusal here means that the graph changed since. */
+static void assert_supported(const struct nuc_lowering *l, const struct nuc_node *node)
+{
+    const struct nuc_support s = {.g = l->g,
+                                  .target = l->options.target,
+                                  .flavor = l->options.flavor,
+                                  .force_delegate_cat = l->options.force_delegate_cat,
+                                  .reference_compat = true}; /* whatever the partitioner may accept */
+    struct nuc_verdict v = nuc_check_support(&s, node);
+
+    if (!v.ok)
+        nuc_lower_refuse(
+            l, node, nuc_format(l->cx, "%s (%s%s%s)", v.rule, v.actual, *v.limit == '\0' ? "" : ", limit ", v.limit));
+}
+
+/* Identities at borders were made before getitem nodes gave their tensors up for those of the operators. */
+static void follow_getitems(struct nuc_lowering *l)
+{
+    struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+
+    for (uint32_t i = 0; i < s->n_ops; i++)
+        s->ops[i].inputs[0] = nuc_draft_root(l->draft, s->ops[i].inputs[0]);
+}
+
+static void lower_nodes(struct nuc_lowering *l)
+{
+    const struct nuc_partition *p = l->partition;
+
+    for (uint32_t i = 0; i < p->n_nodes; i++) {
+        nuc_lower_fn lower = quantizations[p->nodes[i]->op];
+        if (lower != NULL)
+            lower(l, p->nodes[i]);
+    }
+    for (uint32_t i = 0; i < p->n_nodes; i++) {
+        if (p->nodes[i]->op == NUC_OP_GETITEM)
+            nuc_lower_getitem(l, p->nodes[i]);
+    }
+    follow_getitems(l);
+    for (uint32_t i = 0; i < p->n_nodes; i++) {
+        const struct nuc_node *node = p->nodes[i];
+        if (!nuc_can_lower(node->op))
+            nuc_lower_refuse(l, node, "there is no lowering for this operator");
+        if (lowerings[node->op] == NULL)
+            continue;
+        assert_supported(l, node);
+        l->draft->debug_handle = node->id + 1;
+        lowerings[node->op](l, node);
+        l->draft->debug_handle = 0;
+    }
+}
+
+static int32_t *border_tensors(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count)
+{
+    int32_t *list = nuc_alloc_array(l->cx, count, sizeof *list);
+
+    for (uint32_t i = 0; i < count; i++)
+        list[i] = nuc_lower_output(l, nodes[i]);
+    return list;
+}
+
+/* The NPU transposes the channels-last tensor to [N, C, ...], or from there. Otherwise the runtime does, on the CPU. */
+static bool can_convert(const struct nuc_draft *d, int32_t tensor, bool to_last)
+{
+    const struct nuc_lt_tensor *t = nuc_draft_at(d, tensor);
+    int32_t perm[NUC_MAX_RANK], shape[NUC_MAX_RANK];
+
+    nuc_perm_to_first(perm, t->rank);
+    if (!to_last)
+        return nuc_draft_can_transpose(d, t->shape, perm, t->rank);
+    nuc_perm_apply(shape, t->shape, perm, t->rank);
+    nuc_perm_to_last(perm, t->rank);
+    return nuc_draft_can_transpose(d, shape, perm, t->rank);
+}
+
+/*
+ * A contiguous value whose tensor is channels-last, which the model transposes at its border. The runtime transposes
+ * the last three dimensions, as of an image: other ranks come out wrong there, so only the reference leaves them to it.
+ */
+static bool needs_conversion(const struct nuc_lowering *l, const struct nuc_node *node, int32_t tensor, bool to_last)
+{
+    if (!nuc_draft_is_last(l->draft, tensor) || nuc_is_channels_last(&node->vals[0]))
+        return false;
+    if (node->vals[0].rank != 4 && !l->options.reference_compat)
+        return true;
+    return l->options.use_neutron_for_format_conversion && can_convert(l->draft, tensor, to_last);
+}
+
+/* The new border tensor takes over the name of the old one: names of borders are names of nodes. */
+static int32_t convert_input(struct nuc_draft *d, int32_t inner)
+{
+    int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK];
+    uint32_t rank = nuc_draft_at(d, inner)->rank;
+    int32_t outer = nuc_draft_duplicate(d, inner, "_channels_first", false);
+
+    nuc_perm_to_first(perm, rank);
+    nuc_perm_apply(shape, nuc_draft_at(d, inner)->shape, perm, rank);
+    nuc_draft_set_shape(d, outer, shape, rank);
+    d->notes[outer].format = NUC_DRAFT_CHANNELS_FIRST;
+    nuc_perm_to_last(perm, rank);
+    nuc_draft_transpose(d, outer, inner, perm);
+    nuc_draft_swap_names(d, outer, inner);
+    return outer;
+}
+
+/* Moves the operator appended last to the front: a border's transpose runs before everything. */
+static void last_to_front(struct nuc_lt_subgraph *s)
+{
+    struct nuc_lt_op last = s->ops[s->n_ops - 1];
+
+    for (uint32_t i = s->n_ops - 1; i > 0; i--)
+        s->ops[i] = s->ops[i - 1];
+    s->ops[0] = last;
+}
+
+static int32_t convert_output(struct nuc_draft *d, int32_t inner)
+{
+    int32_t perm[NUC_MAX_RANK], shape[NUC_MAX_RANK];
+    uint32_t rank = nuc_draft_at(d, inner)->rank;
+
+    if (d->notes[inner].channels_first >= 0)
+        return d->notes[inner].channels_first;
+    int32_t outer = nuc_draft_duplicate(d, inner, "_channels_first", false);
+    nuc_perm_to_first(perm, rank);
+    nuc_perm_apply(shape, nuc_draft_at(d, inner)->shape, perm, rank);
+    nuc_draft_set_shape(d, outer, shape, rank);
+    d->notes[outer].format = NUC_DRAFT_CHANNELS_FIRST;
+    nuc_draft_transpose(d, inner, outer, perm);
+    d->notes[inner].channels_first = outer;
+    nuc_draft_swap_names(d, outer, inner);
+    return outer;
+}
+
+/*
+ * What the runtime hands over is settled here: a tensor that tidying puts at the border later holds the same bytes,
+ * whatever its axes are called.
+ */
+static void note_formats(struct nuc_lowering *l, struct nuc_lower_io *io)
+{
+    const struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+
+    io->inputs = nuc_alloc_array(l->cx, s->n_inputs, sizeof *io->inputs);
+    io->outputs = nuc_alloc_array(l->cx, s->n_outputs, sizeof *io->outputs);
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+        io->inputs[i].channels_last = nuc_draft_is_last(l->draft, s->inputs[i]);
+    for (uint32_t i = 0; i < s->n_outputs; i++)
+        io->outputs[i].channels_last = nuc_draft_is_last(l->draft, s->outputs[i]);
+}
+
+static void convert_borders(struct nuc_lowering *l, struct nuc_lower_io *io)
+{
+    struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+    const struct nuc_partition *p = l->partition;
+
+    s->inputs = border_tensors(l, p->inputs, p->n_inputs);
+    s->n_inputs = p->n_inputs;
+    s->outputs = border_tensors(l, p->outputs, p->n_outputs);
+    s->n_outputs = p->n_outputs;
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        if (!needs_conversion(l, p->inputs[i], s->inputs[i], true))
+            continue;
+        s->inputs[i] = convert_input(l->draft, s->inputs[i]);
+        last_to_front(s);
+    }
+    for (uint32_t i = 0; i < p->n_outputs; i++) {
+        if (needs_conversion(l, p->outputs[i], s->outputs[i], false))
+            s->outputs[i] = convert_output(l->draft, s->outputs[i]);
+    }
+    note_formats(l, io);
+}
+
+static void describe(const struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count,
+                     const int32_t *tensors, struct nuc_lower_border *borders)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        borders[i].node = nodes[i];
+        borders[i].name = nuc_draft_at(l->draft, tensors[i])->name;
+    }
+}
+
+/* Outputs nothing produces have no place in a model: an input passed through, a constant. */
+static void drop_unproduced(struct nuc_lowering *l, struct nuc_lower_io *io)
+{
+    struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+    bool *produced = nuc_alloc_array(l->cx, s->n_tensors, sizeof *produced);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        for (uint32_t k = 0; k < s->ops[i].n_outputs; k++)
+            produced[s->ops[i].outputs[k]] = true;
+    }
+    for (uint32_t i = 0; i < s->n_outputs; i++) {
+        if (!produced[s->outputs[i]])
+            continue;
+        s->outputs[kept] = s->outputs[i];
+        io->outputs[kept++] = io->outputs[i];
+    }
+    s->n_outputs = kept;
+    io->n_outputs = kept;
+}
+
+static void finish_io(struct nuc_lowering *l, struct nuc_lower_io *io)
+{
+    struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+
+    io->n_inputs = s->n_inputs;
+    describe(l, l->partition->inputs, s->n_inputs, s->inputs, io->inputs);
+    describe(l, l->partition->outputs, s->n_outputs, s->outputs, io->outputs);
+    drop_unproduced(l, io);
+    nuc_tidy_remove_dead(l->draft);
+    for (uint32_t i = 0; i < io->n_inputs; i++)
+        io->inputs[i].tensor = s->inputs[i];
+    for (uint32_t i = 0; i < io->n_outputs; i++)
+        io->outputs[i].tensor = s->outputs[i];
+}
+
+struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_partition *p,
+                                         const struct nuc_lower_options *options, struct nuc_lower_io *io)
+{
+    struct nuc_lowering l = {.cx = g->cx, .g = g, .partition = p};
+
+    l.options = options != NULL ? *options : (struct nuc_lower_options){.use_neutron_for_format_conversion = true};
+    if (l.options.target == NULL)
+        l.options.target = nuc_target_find(g->cx, NULL);
+    if (l.options.flavor == NULL)
+        l.options.flavor = nuc_flavor_find(g->cx, NULL);
+    l.draft = nuc_draft_new(g->cx, nuc_format(g->cx, "%s (partition '%s')", g->file, p->tag));
+    l.draft->model->description = "nucleon";
+    l.draft->target = l.options.target;
+    l.draft->flavor = l.options.flavor;
+    l.tensor_of = nuc_alloc_array(g->cx, g->next_id, sizeof *l.tensor_of);
+    for (uint32_t i = 0; i < g->next_id; i++)
+        l.tensor_of[i] = -1;
+    add_values(&l, p->constants, p->n_constants);
+    add_values(&l, p->inputs, p->n_inputs);
+    add_values(&l, p->nodes, p->n_nodes);
+    lower_nodes(&l);
+    nuc_tidy_sort(l.draft);
+    convert_borders(&l, io);
+    nuc_tidy(l.draft);
+    /* The limits of rule set sdk-3.1 are about the axes as the rules saw them. */
+    if (l.options.arrange && l.options.flavor->rules != NUC_RULES_SDK_3_1)
+        nuc_arrange(l.draft);
+    finish_io(&l, io);
+    nuc_lt_verify(l.draft->model);
+    return l.draft->model;
+}

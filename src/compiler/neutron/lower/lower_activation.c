@@ -1,0 +1,92 @@
+#include <math.h>
+
+#include "compiler/neutron/lower/lowering.h"
+
+/* Operators of one operand whose LiteRT operator has no options. */
+static const int32_t unary_codes[NUC_OP_COUNT] = {
+    [NUC_OP_EDGE_RELU] = NUC_LT_RELU, [NUC_OP_EDGE_ABS] = NUC_LT_ABS,
+    [NUC_OP_EDGE_EXP] = NUC_LT_EXP,   [NUC_OP_EDGE_HARDSWISH] = NUC_LT_HARD_SWISH,
+    [NUC_OP_EDGE_LOG] = NUC_LT_LOG,   [NUC_OP_EDGE_RSQRT] = NUC_LT_RSQRT,
+    [NUC_OP_EDGE_TANH] = NUC_LT_TANH, [NUC_OP_EDGE_SIGMOID] = NUC_LT_LOGISTIC,
+};
+
+void nuc_lower_unary(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    int32_t x = nuc_lower_input(l, node, 0);
+
+    nuc_draft_op(l->draft, unary_codes[node->op], &x, 1, nuc_lower_output(l, node));
+}
+
+void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    int32_t x = nuc_lower_input(l, node, 0);
+    struct nuc_lt_op *op = nuc_draft_op(l->draft, NUC_LT_LEAKY_RELU, &x, 1, nuc_lower_output(l, node));
+
+    op->options.leaky_relu.alpha = (float)nuc_lower_scalar(node, 1, 0.01);
+}
+
+/* Bounds LiteRT has an operator for; high of HUGE_VAL: none. */
+static const struct {
+    double low, high;
+    int32_t code;
+} bounded[] = {
+    {-1, 1, NUC_LT_RELU_N1_TO_1},
+    {0, 1, NUC_LT_RELU_0_TO_1},
+    {0, 6, NUC_LT_RELU6},
+    {0, HUGE_VAL, NUC_LT_RELU},
+};
+
+static bool same(double a, double b)
+{
+    return !(a < b) && !(a > b);
+}
+
+/* One of MINIMUM or MAXIMUM against the bound, quantized as the input is. */
+static void append_bound(struct nuc_lowering *l, const struct nuc_node *node, int32_t code, int32_t x, double bound,
+                         int32_t y)
+{
+    const struct nuc_node *dequantize = nuc_arg_node(node, 0);
+
+    if (dequantize == NULL || dequantize->op != NUC_OP_DEQUANTIZE_PER_TENSOR)
+        nuc_lower_refuse(l, node, "its input is not quantized");
+    /* Arguments of dequantize_per_tensor: input, scale, zero_point, quant_min, quant_max. */
+    int64_t q = nuc_lower_quantized(
+        bound, nuc_lower_scalar(dequantize, 1, 1), (int64_t)nuc_lower_scalar(dequantize, 2, 0),
+        (int64_t)nuc_lower_scalar(dequantize, 3, INT8_MIN), (int64_t)nuc_lower_scalar(dequantize, 4, INT8_MAX));
+    int32_t t = nuc_lower_byte(l, code == NUC_LT_MINIMUM ? "max" : "min", x, 1, q);
+    nuc_draft_op(l->draft, code, (const int32_t[]){x, t}, 2, y);
+}
+
+/* clamp and hardtanh; an infinite bound is none. */
+void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    int32_t x = nuc_lower_input(l, node, 0);
+    int32_t y = nuc_lower_output(l, node);
+    double low = nuc_lower_scalar(node, 1, -HUGE_VAL);
+    double high = nuc_lower_scalar(node, 2, HUGE_VAL);
+    bool has_low = isfinite(low);
+    bool has_high = isfinite(high);
+
+    for (size_t i = 0; i < sizeof bounded / sizeof bounded[0]; i++) {
+        if (has_low && same(low, bounded[i].low) && same(has_high ? high : HUGE_VAL, bounded[i].high)) {
+            nuc_draft_op(l->draft, bounded[i].code, &x, 1, y);
+            return;
+        }
+    }
+    if (!has_low && !has_high)
+        nuc_lower_refuse(l, node, "it has no bound");
+    nuc_lower_propagate(l, x, y);
+    int32_t between = has_low && has_high ? nuc_draft_duplicate(l->draft, x, "", false) : y;
+    if (has_high)
+        append_bound(l, node, NUC_LT_MINIMUM, x, high, between);
+    if (has_low)
+        append_bound(l, node, NUC_LT_MAXIMUM, has_high ? between : x, low, y);
+}
+
+/* Over the last dimension, which is where channels are: the support rules admit no other. */
+void nuc_lower_softmax(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    int32_t x = nuc_lower_input(l, node, 0);
+
+    nuc_draft_op(l->draft, NUC_LT_SOFTMAX, &x, 1, nuc_lower_output(l, node))->options.softmax.beta = 1;
+}

@@ -1,0 +1,111 @@
+#include "compiler/neutron/lower/lowering.h"
+
+enum { ARG_STRIDE = 3, ARG_PADDING, ARG_DILATION, ARG_TRANSPOSED, ARG_OUTPUT_PADDING, ARG_GROUPS };
+
+static const int64_t ones[2] = {1, 1};
+static const int64_t zeros[2] = {0, 0};
+
+/* LiteRT's convolutions always have a bias: int32 zeros with the scales s_input * s_weight. */
+static int32_t zero_bias(struct nuc_lowering *l, int32_t x, int32_t w)
+{
+    int32_t channels = nuc_draft_at(l->draft, w)->shape[0];
+    const int32_t *data = nuc_alloc_array(l->cx, (size_t)channels, sizeof *data);
+    int32_t bias = nuc_draft_constant(l->draft, "zero_bias", NUC_I32, &channels, 1, data);
+    const struct nuc_lt_quant *qx = &nuc_draft_at(l->draft, x)->quant;
+    const struct nuc_lt_quant *qw = &nuc_draft_at(l->draft, w)->quant;
+    float *scale = nuc_alloc_array(l->cx, qw->count, sizeof *scale);
+    const int64_t *zero_point = nuc_alloc_array(l->cx, qw->count, sizeof *zero_point);
+
+    for (uint32_t i = 0; i < qw->count; i++)
+        scale[i] = (float)((double)qx->scale[0] * (double)qw->scale[i]);
+    nuc_draft_at(l->draft, bias)->quant = (struct nuc_lt_quant){qw->count, scale, zero_point, 0};
+    return bias;
+}
+
+/* One filter a channel: LiteRT has an operator of its own for it, with weights [1, H, W, C]. */
+static bool is_depthwise(const struct nuc_lowering *l, int32_t x, int32_t w, int64_t groups)
+{
+    const struct nuc_lt_tensor *input = nuc_draft_at(l->draft, x);
+
+    return input->shape[input->rank - 1] == groups && nuc_draft_at(l->draft, w)->shape[0] == groups;
+}
+
+static void check_operands(const struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t w)
+{
+    if (nuc_draft_at(l->draft, x)->rank != 4 || nuc_draft_at(l->draft, w)->rank != 4)
+        nuc_lower_refuse(l, node, "input and weight must have rank 4");
+    if (nuc_draft_at(l->draft, x)->quant.count != 1 || nuc_draft_at(l->draft, w)->quant.count == 0)
+        nuc_lower_refuse(l, node, "input or weight is not quantized");
+    if (!nuc_draft_is_constant(l->draft, w))
+        nuc_lower_refuse(l, node, "the weight is not constant");
+}
+
+/*
+ * LiteRT takes the whole output shape and pads nothing away, so padding becomes a slice of a larger result; what
+ * output_padding adds is part of the shape.
+ */
+static void lower_transposed(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t w)
+{
+    static const int32_t to_output_first[4] = {3, 1, 2, 0}; /* [I, H, W, O] -> [O, H, W, I] */
+    int32_t bias = nuc_lower_input(l, node, 2);
+    int32_t y = nuc_lower_output(l, node);
+    int32_t stride[2], padding[2];
+
+    nuc_lower_pair(node, ARG_STRIDE, ones, stride);
+    nuc_lower_pair(node, ARG_PADDING, zeros, padding);
+    if (node->args[ARG_GROUPS].u.i != 1)
+        nuc_lower_refuse(l, node, "a transposed convolution with groups");
+    w = nuc_draft_transposed_constant(l->draft, w, to_output_first, 0);
+    if (bias < 0)
+        bias = zero_bias(l, x, w);
+    bool sliced = padding[0] != 0 || padding[1] != 0;
+    int32_t whole = sliced ? nuc_draft_duplicate(l->draft, y, "_sliced", false) : y;
+    struct nuc_lt_tensor *t = nuc_draft_at(l->draft, whole);
+    t->shape[1] += 2 * padding[0];
+    t->shape[2] += 2 * padding[1];
+    const int32_t shape[4] = {t->shape[0], t->shape[1], t->shape[2], t->shape[3]};
+    int32_t shape_tensor = nuc_draft_list(l->draft, "output_shape", shape, 4);
+
+    struct nuc_lt_op *op =
+        nuc_draft_op(l->draft, NUC_LT_TRANSPOSE_CONV, (const int32_t[]){shape_tensor, w, x, bias}, 4, whole);
+    op->options.conv.padding = NUC_LT_VALID;
+    op->options.conv.stride_h = stride[0];
+    op->options.conv.stride_w = stride[1];
+    op->options.conv.dilation_h = op->options.conv.dilation_w = 1;
+    if (sliced)
+        nuc_lower_append_slice(l, whole, (const int32_t[]){0, padding[0], padding[1], 0}, y);
+}
+
+void nuc_lower_convolution(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    static const int32_t to_depthwise[4] = {3, 1, 2, 0}; /* [C, H, W, 1] -> [1, H, W, C] */
+    int32_t x = nuc_lower_input(l, node, 0);
+    int32_t w = nuc_lower_input(l, node, 1);
+    int32_t bias = nuc_lower_input(l, node, 2);
+    int32_t y = nuc_lower_output(l, node);
+    int32_t stride[2], padding[2], dilation[2];
+
+    check_operands(l, node, x, w);
+    if (node->args[ARG_TRANSPOSED].u.b) {
+        lower_transposed(l, node, x, w);
+        return;
+    }
+    nuc_lower_pair(node, ARG_STRIDE, ones, stride);
+    nuc_lower_pair(node, ARG_PADDING, zeros, padding);
+    nuc_lower_pair(node, ARG_DILATION, ones, dilation);
+    bool depthwise = is_depthwise(l, x, w, node->args[ARG_GROUPS].u.i);
+    if (bias < 0)
+        bias = zero_bias(l, x, w);
+    x = nuc_lower_pad_hw(l, x, padding, 0, nuc_draft_at(l->draft, x)->quant.zero_point[0]);
+    if (depthwise)
+        w = nuc_draft_transposed_constant(l->draft, w, to_depthwise, 3);
+
+    struct nuc_lt_op *op = nuc_draft_op(l->draft, depthwise ? NUC_LT_DEPTHWISE_CONV_2D : NUC_LT_CONV_2D,
+                                        (const int32_t[]){x, w, bias}, 3, y);
+    op->options.conv.padding = NUC_LT_VALID;
+    op->options.conv.stride_h = stride[0];
+    op->options.conv.stride_w = stride[1];
+    op->options.conv.dilation_h = dilation[0];
+    op->options.conv.dilation_w = dilation[1];
+    op->options.conv.depth_multiplier = depthwise ? 1 : 0;
+}

@@ -1,0 +1,127 @@
+#include "compiler/neutron/lower/lowering.h"
+
+static bool is_one_of(const struct nuc_node *node, struct nuc_node *const *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i] == node)
+            return true;
+    }
+    return false;
+}
+
+static bool is_border(const struct nuc_lowering *l, const struct nuc_node *node)
+{
+    return is_one_of(node, l->partition->inputs, l->partition->n_inputs) ||
+           is_one_of(node, l->partition->outputs, l->partition->n_outputs);
+}
+
+static struct nuc_lt_quant per_tensor(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    float *scale = nuc_alloc(l->cx, sizeof *scale);
+    int64_t *zero_point = nuc_alloc(l->cx, sizeof *zero_point);
+
+    *scale = (float)nuc_lower_scalar(node, 1, 0);
+    *zero_point = (int64_t)nuc_lower_scalar(node, 2, 0);
+    return (struct nuc_lt_quant){1, scale, zero_point, 0};
+}
+
+/* Scales are float32 or float64, zero points any integer type; torch writes float32 or float64 and int64 or int32. */
+static double element(struct nuc_lowering *l, const struct nuc_node *node, uint32_t i)
+{
+    const void *data = nuc_const_contiguous(l->g, node);
+
+    switch (node->vals[0].dtype) {
+    case NUC_F32:
+        return (double)((const float *)data)[i];
+    case NUC_F64:
+        return ((const double *)data)[i];
+    case NUC_I64:
+        return (double)((const int64_t *)data)[i];
+    case NUC_I32:
+        return (double)((const int32_t *)data)[i];
+    case NUC_I8:
+        return (double)((const int8_t *)data)[i];
+    case NUC_U8:
+    case NUC_I16:
+    case NUC_F16:
+    case NUC_BOOL:
+    case NUC_BF16:
+    case NUC_U16:
+    case NUC_DTYPE_COUNT:
+        break;
+    }
+    nuc_lower_refuse(l, node, "quantization parameters of this element type are not handled");
+}
+
+static struct nuc_lt_quant per_channel(struct nuc_lowering *l, const struct nuc_node *node, int32_t input)
+{
+    const struct nuc_node *scales = nuc_arg_node(node, 1);
+    const struct nuc_node *zero_points = nuc_arg_node(node, 2);
+    const struct nuc_lt_tensor *t = nuc_draft_at(l->draft, input);
+
+    if (scales == NULL || !nuc_is_static(scales) || (zero_points != NULL && !nuc_is_static(zero_points)))
+        nuc_lower_refuse(l, node, "its scales are not constants");
+    uint32_t count = (uint32_t)nuc_elements(&scales->vals[0]);
+    int64_t axis = node->args[3].u.i < 0 ? node->args[3].u.i + t->rank : node->args[3].u.i;
+    if (axis < 0 || axis >= (int64_t)t->rank || (zero_points != NULL && nuc_elements(&zero_points->vals[0]) != count))
+        nuc_lower_refuse(l, node, "scales, zero points and axis do not fit");
+    float *scale = nuc_alloc_array(l->cx, count, sizeof *scale);
+    int64_t *zero_point = nuc_alloc_array(l->cx, count, sizeof *zero_point);
+    for (uint32_t i = 0; i < count; i++) {
+        scale[i] = (float)element(l, scales, i);
+        if (zero_points != NULL)
+            zero_point[i] = (int64_t)element(l, zero_points, i);
+    }
+    /* Axis 1 of the graph is the last one of a channels-last tensor, axes behind it move up. */
+    if (nuc_draft_is_last(l->draft, input) && axis != 0)
+        axis = axis == 1 ? (int64_t)t->rank - 1 : axis - 1;
+    if (count != 1 && (uint32_t)t->shape[axis] != count)
+        nuc_lower_refuse(l, node, "there is not one scale for each channel");
+    return (struct nuc_lt_quant){count, scale, zero_point, (int32_t)axis};
+}
+
+void nuc_lower_quantize(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    int32_t input = nuc_lower_input(l, node, 0);
+    int32_t output = nuc_lower_output(l, node);
+    struct nuc_lt_quant quant = per_tensor(l, node);
+
+    nuc_draft_quantize(l->draft, input, &quant);
+    nuc_draft_at(l->draft, input)->dtype = nuc_draft_at(l->draft, output)->dtype;
+    nuc_draft_redirect(l->draft, output, input);
+}
+
+/* A border keeps its name and so its tensor: there the dequantize becomes an identity between two int8 tensors. */
+void nuc_lower_dequantize(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    int32_t input = nuc_lower_input(l, node, 0);
+    int32_t output = nuc_lower_output(l, node);
+    struct nuc_lt_quant quant =
+        node->op == NUC_OP_DEQUANTIZE_PER_CHANNEL ? per_channel(l, node, input) : per_tensor(l, node);
+
+    nuc_draft_quantize(l->draft, input, &quant);
+    nuc_draft_at(l->draft, output)->dtype = nuc_draft_at(l->draft, input)->dtype;
+    if (!is_border(l, nuc_arg_node(node, 0))) {
+        nuc_draft_redirect(l->draft, output, input);
+        return;
+    }
+    nuc_draft_quantize(l->draft, output, &quant);
+    nuc_draft_identity(l->draft, input, output);
+}
+
+/* The quantize node stands behind the getitem, so parameters flow backwards to the operator's own tensor. */
+void nuc_lower_getitem(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    const struct nuc_node *producer = nuc_arg_node(node, 0);
+    int32_t output = nuc_lower_output(l, node);
+
+    if (producer == NULL || node->args[1].u.i < 0 || node->args[1].u.i >= (int64_t)producer->n_vals ||
+        l->tensor_of[producer->id] < 0)
+        nuc_lower_refuse(l, node, "it reads no value of the partition");
+    int32_t input = nuc_draft_root(l->draft, l->tensor_of[producer->id] + (int32_t)node->args[1].u.i);
+    nuc_lower_propagate(l, output, input);
+    if (is_one_of(producer, l->partition->inputs, l->partition->n_inputs))
+        nuc_draft_identity(l->draft, input, output);
+    else
+        nuc_draft_redirect(l->draft, output, input);
+}

@@ -1,0 +1,86 @@
+/* Shared by the files of the lowering: its state, the table of operators and what several operators need. */
+#ifndef NUC_NEUTRON_LOWERING_H
+#define NUC_NEUTRON_LOWERING_H
+
+#include "compiler/neutron/arrange/draft.h"
+#include "compiler/neutron/lower/lower.h"
+
+struct nuc_lowering {
+    struct nuc_context *cx;
+    struct nuc_graph *g;
+    const struct nuc_partition *partition;
+    struct nuc_lower_options options;
+    struct nuc_draft *draft;
+    int32_t *tensor_of; /* by node id: tensor of its first value, those of a tuple follow; -1: none */
+};
+
+/* Appends the operators of one node. */
+typedef void (*nuc_lower_fn)(struct nuc_lowering *l, const struct nuc_node *node);
+
+void nuc_lower_convolution(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_avg_pool(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_adaptive_avg_pool(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_max_pool(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_reduction(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_unary(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_softmax(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_binary(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_neg(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_prelu(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_addmm(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_mm(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_bmm(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_pad(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_mirror_pad(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_resize(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_cat(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_slice(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_view(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_clone(struct nuc_lowering *l, const struct nuc_node *node);
+
+/* Quantize, dequantize: quantization of the tensors on both sides, which become one. */
+void nuc_lower_quantize(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_dequantize(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_getitem(struct nuc_lowering *l, const struct nuc_node *node);
+
+/* ---- what lowerings share ---- */
+
+/* Fails with NUC_INTERNAL: the support rules let through what cannot be lowered. */
+_Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_node *node, const char *what);
+
+/* The tensor of the node in argument `index`, or -1 for an optional argument left out. */
+int32_t nuc_lower_input(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index);
+int32_t nuc_lower_output(const struct nuc_lowering *l, const struct nuc_node *node);
+
+/* The axis of the node's int argument `index`, not negative, as counted in the tensor. */
+int32_t nuc_lower_axis(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index, int32_t tensor);
+
+/* Two ints of an int[2] argument: one given stands for both, none for the two fallbacks. */
+void nuc_lower_pair(const struct nuc_node *node, uint32_t index, const int64_t fallback[2], int32_t out[2]);
+
+/*
+ * Pads height and width of a channels-last tensor by PADV2 with `value`, and returns the result; the input itself when
+ * both are 0. The value becomes a constant of rank `value_rank`, 0 or 1.
+ */
+int32_t nuc_lower_pad_hw(struct nuc_lowering *l, int32_t input, const int32_t pad[2], uint32_t value_rank,
+                         int64_t value);
+
+/* Appends a SLICE of `input` to the shape of `output`, which begins at `begin`, one position an axis. */
+void nuc_lower_append_slice(struct nuc_lowering *l, int32_t input, const int32_t *begin, int32_t output);
+
+/* One 8-bit value with the type and quantization of `like`; `rank` is 0 or 1. */
+int32_t nuc_lower_byte(struct nuc_lowering *l, const char *name, int32_t like, uint32_t rank, int64_t value);
+
+/* round half to even(value / scale) + zero point, saturated to [low, high], as torch quantizes. */
+int64_t nuc_lower_quantized(double value, double scale, int64_t zero_point, int64_t low, int64_t high);
+
+/* The number of a Scalar argument, whether int or float; `fallback` for None. */
+double nuc_lower_scalar(const struct nuc_node *node, uint32_t index, double fallback);
+
+/* Gives `to` the quantization and type of `from` when it has none of its own: a node without a quantize behind it. */
+void nuc_lower_propagate(struct nuc_lowering *l, int32_t from, int32_t to);
+
+#endif
