@@ -238,40 +238,40 @@ void nuc_pop_arena(struct nuc_context *cx, struct nuc_arena *outer)
     }
 }
 
-struct nuc_room {
+struct nuc_sub_arena {
     struct nuc_context *cx;
     struct nuc_arena *outer, *arena; /* arena NULL: on the stack of arenas, or freed */
 };
 
-static void release_room(void *object)
+static void release_sub_arena(void *object)
 {
-    struct nuc_room *room = object;
+    struct nuc_sub_arena *sub = object;
 
-    if (room->arena != NULL)
-        free_arena(room->cx, room->arena);
-    room->arena = NULL;
+    if (sub->arena != NULL)
+        free_arena(sub->cx, sub->arena);
+    sub->arena = NULL;
 }
 
-struct nuc_room *nuc_enter_room(struct nuc_context *cx)
+struct nuc_sub_arena *nuc_enter_sub_arena(struct nuc_context *cx)
 {
-    struct nuc_room *room = nuc_alloc(cx, sizeof *room);
+    struct nuc_sub_arena *sub = nuc_alloc(cx, sizeof *sub);
 
-    *room = (struct nuc_room){cx, NULL, NULL};
-    nuc_defer(cx, release_room, room);
-    room->outer = nuc_push_arena(cx);
-    return room;
+    *sub = (struct nuc_sub_arena){cx, NULL, NULL};
+    nuc_defer(cx, release_sub_arena, sub);
+    sub->outer = nuc_push_arena(cx);
+    return sub;
 }
 
-void nuc_leave_room(struct nuc_context *cx, struct nuc_room *room)
+void nuc_leave_sub_arena(struct nuc_context *cx, struct nuc_sub_arena *sub)
 {
-    room->arena = cx->arena;
-    cx->arena = room->outer;
+    sub->arena = cx->arena;
+    cx->arena = sub->outer;
 }
 
-void nuc_free_room(struct nuc_room *room)
+void nuc_free_sub_arena(struct nuc_sub_arena *sub)
 {
-    if (room != NULL)
-        release_room(room);
+    if (sub != NULL)
+        release_sub_arena(sub);
 }
 
 struct nuc_context *nuc_context_new(const struct nuc_allocator *allocator)

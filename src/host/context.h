@@ -97,19 +97,19 @@ struct nuc_arena *nuc_root_arena(struct nuc_context *cx);
 void nuc_pop_arena(struct nuc_context *cx, struct nuc_arena *outer);
 
 /*
- * An arena beside the others, for what is freed before and filled between things that stay: nuc_alloc() takes from it
- * until nuc_leave_room(). It is freed by nuc_free_room(), at the latest with the arena that was current when it was
- * made.
+ * A sub-arena, for memory that is freed earlier than what is allocated before and after it: nuc_alloc() takes from it
+ * until nuc_leave_sub_arena(). It is freed by nuc_free_sub_arena(), at the latest with the arena that was current when
+ * it was made.
  *
- *     struct nuc_room *room = nuc_enter_room(cx);
+ *     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
  *     ...
- *     nuc_leave_room(cx, room);
+ *     nuc_leave_sub_arena(cx, sub);
  */
-struct nuc_room;
-struct nuc_room *nuc_enter_room(struct nuc_context *cx);
-void nuc_leave_room(struct nuc_context *cx, struct nuc_room *room);
+struct nuc_sub_arena;
+struct nuc_sub_arena *nuc_enter_sub_arena(struct nuc_context *cx);
+void nuc_leave_sub_arena(struct nuc_context *cx, struct nuc_sub_arena *sub);
 
-/* `room` may be NULL. A room is freed once. */
-void nuc_free_room(struct nuc_room *room);
+/* `sub` may be NULL. A sub-arena is freed once. */
+void nuc_free_sub_arena(struct nuc_sub_arena *sub);
 
 #endif

@@ -52,11 +52,11 @@ static void use_arenas(struct nuc_context *cx, void *arg)
     for (int i = 0; i < 1 << 20; i += 4096)
         assert_int_equal(big[i], 0);
     nuc_pop_arena(cx, outer);
-    struct nuc_room *room = nuc_enter_room(cx);
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
     nuc_alloc(cx, 1 << 16);
-    nuc_leave_room(cx, room);
+    nuc_leave_sub_arena(cx, sub);
     nuc_alloc(cx, 1 << 16);
-    nuc_free_room(room);
+    nuc_free_sub_arena(sub);
     struct nuc_text text;
     nuc_text_init(&text, cx);
     for (int i = 0; i < 2000; i++)
@@ -94,39 +94,39 @@ static void fail_inside(struct nuc_context *cx, void *arg)
     nuc_fail(cx, NUC_BAD_INPUT, "model.pt2: line one\nline two: %d", 7);
 }
 
-struct rooms {
-    struct nuc_room *rooms[3];
+struct sub_arenas {
+    struct nuc_sub_arena *arenas[3];
     int released[3];
 };
 
-static void fill_rooms(struct nuc_context *cx, void *arg)
+static void fill_sub_arenas(struct nuc_context *cx, void *arg)
 {
-    struct rooms *r = arg;
+    struct sub_arenas *r = arg;
 
     for (int i = 0; i < 3; i++) {
         struct nuc_arena *outer = cx->arena;
-        r->rooms[i] = nuc_enter_room(cx);
+        r->arenas[i] = nuc_enter_sub_arena(cx);
         nuc_defer(cx, release_flag, &r->released[i]);
         if (i == 2)
             nuc_fail(cx, NUC_BAD_INPUT, "inside");
-        nuc_leave_room(cx, r->rooms[i]);
+        nuc_leave_sub_arena(cx, r->arenas[i]);
         assert_ptr_equal(cx->arena, outer);
     }
 }
 
 /* Each is freed once: by name, with the context, or by the failure that leaves it. */
-static void rooms_are_freed_once(void **state)
+static void sub_arenas_are_freed_once(void **state)
 {
     struct nuc_context *cx = nuc_context_new(NULL);
-    struct rooms r = {.released = {0}};
+    struct sub_arenas r = {.released = {0}};
 
     (void)state;
-    assert_int_equal(nuc_try(cx, fill_rooms, &r), NUC_BAD_INPUT);
+    assert_int_equal(nuc_try(cx, fill_sub_arenas, &r), NUC_BAD_INPUT);
     assert_int_equal(r.released[2], 1);
     assert_int_equal(r.released[0], 0);
     assert_ptr_equal(cx->arena, nuc_root_arena(cx));
-    nuc_free_room(r.rooms[0]);
-    nuc_free_room(NULL);
+    nuc_free_sub_arena(r.arenas[0]);
+    nuc_free_sub_arena(NULL);
     assert_int_equal(r.released[0], 1);
     nuc_context_free(cx);
     for (int i = 0; i < 3; i++)
@@ -197,7 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(failure_pops_and_is_one_line),
-        cmocka_unit_test(rooms_are_freed_once),
+        cmocka_unit_test(sub_arenas_are_freed_once),
         cmocka_unit_test(files_are_written_whole),
     };
 

@@ -32,13 +32,13 @@ static void check_stage_name(struct nuc_compiler *c)
 /* The samples are let go before conversion, which takes memory of its own. */
 static struct nuc_model *calibrated_model(struct nuc_compiler *c, struct nuc_model *m, const char *calibration)
 {
-    struct nuc_room *room = nuc_enter_room(c->cx);
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(c->cx);
     struct nuc_dataset *samples = nuc_dataset_read(c, calibration);
-    nuc_leave_room(c->cx, room);
+    nuc_leave_sub_arena(c->cx, sub);
     struct nuc_model *prepared = nuc_stage_prepare(m);
 
     nuc_stage_calibrate(prepared, samples);
-    nuc_free_room(room);
+    nuc_free_sub_arena(sub);
     return nuc_stage_convert(prepared);
 }
 

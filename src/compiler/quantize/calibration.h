@@ -37,10 +37,10 @@ struct nuc_calibration {
     uint32_t n_tapped;
     struct nuc_tap *tapped; /* every tap in order of execution */
 
-    struct nuc_input_means *means;      /* NULL: biases are not corrected */
-    struct nuc_choice_samples *samples; /* NULL: they are corrected without looking at the outcome */
-    struct nuc_evaluator *evaluator;    /* NULL before the first sample */
-    struct nuc_room *evaluator_room;    /* its memory, which conversion does without */
+    struct nuc_input_means *means;          /* NULL: biases are not corrected */
+    struct nuc_choice_samples *samples;     /* NULL: they are corrected without looking at the outcome */
+    struct nuc_evaluator *evaluator;        /* NULL before the first sample */
+    struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */
     unsigned threads;
     uint32_t n_samples;
     bool has_parameters; /* the observers' parameters are up to date */

@@ -354,8 +354,8 @@ static struct nuc_graph *convert(struct nuc_calibration *c, const float **biases
 /* More samples make a new one. */
 static void free_evaluator(struct nuc_calibration *c)
 {
-    nuc_free_room(c->evaluator_room);
-    c->evaluator_room = NULL;
+    nuc_free_sub_arena(c->evaluator_memory);
+    c->evaluator_memory = NULL;
     c->evaluator = NULL;
 }
 

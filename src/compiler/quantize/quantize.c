@@ -182,9 +182,9 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
 void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
 {
     if (c->evaluator == NULL) {
-        c->evaluator_room = nuc_enter_room(c->g->cx);
+        c->evaluator_memory = nuc_enter_sub_arena(c->g->cx);
         c->evaluator = nuc_eval_new(c->g, c->threads);
-        nuc_leave_room(c->g->cx, c->evaluator_room);
+        nuc_leave_sub_arena(c->g->cx, c->evaluator_memory);
         nuc_eval_observe(c->evaluator, observe, c);
     }
     c->n_samples++;
