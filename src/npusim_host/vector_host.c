@@ -4,7 +4,7 @@
 
 #include "base/span.h"
 #include "npusim/npu_host.h"
-#include "npusim/vector/vector_plan.h"
+#include "npusim_host/vector_plan.h"
 
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>

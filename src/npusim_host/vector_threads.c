@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "npusim/vector/vector_plan.h"
+#include "npusim_host/vector_plan.h"
 
 struct vec_pool_of_threads {
     pthread_mutex_t lock;

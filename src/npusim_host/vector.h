@@ -7,8 +7,8 @@
  * 128 added and 128 * sum(weights) is taken off the bias; likewise input_zero * sum(weights), so that the kernels
  * multiply stored values. Sums wrap modulo 2^32, which makes the order of all this irrelevant.
  */
-#ifndef NUC_NPUSIM_VECTOR_H
-#define NUC_NPUSIM_VECTOR_H
+#ifndef NUC_NPUSIM_HOST_VECTOR_H
+#define NUC_NPUSIM_HOST_VECTOR_H
 
 #include <stdbool.h>
 #include <stddef.h>

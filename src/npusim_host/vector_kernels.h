@@ -2,10 +2,10 @@
  * The vector kernels, once for all instruction sets: a file an instruction set includes its primitives (vec_i32 and
  * the functions on it), then this. Every function here is static; vec_isa_table() is what the file gives out.
  */
-#ifndef NUC_NPUSIM_VECTOR_KERNELS_H
-#define NUC_NPUSIM_VECTOR_KERNELS_H
+#ifndef NUC_NPUSIM_HOST_VECTOR_KERNELS_H
+#define NUC_NPUSIM_HOST_VECTOR_KERNELS_H
 
-#include "npusim/vector/vector.h"
+#include "npusim_host/vector.h"
 
 #define VEC_VECTORS (VEC_BLOCK / VEC_LANES)
 

@@ -1,11 +1,11 @@
 /* Primitives of vector_kernels.h with the dot product instructions of Armv8.2-A. */
-#ifndef NUC_NPUSIM_VECTOR_NEON_H
-#define NUC_NPUSIM_VECTOR_NEON_H
+#ifndef NUC_NPUSIM_HOST_VECTOR_NEON_H
+#define NUC_NPUSIM_HOST_VECTOR_NEON_H
 
 #include <arm_neon.h>
 #include <string.h>
 
-#include "npusim/vector/vector.h"
+#include "npusim_host/vector.h"
 
 #define VEC_TILE_PIXELS 4
 #define VEC_TILE_BLOCKS 1

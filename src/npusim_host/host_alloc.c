@@ -1,7 +1,7 @@
 /* Memory of handles on the host. Not part of the device library. */
 #include <stdlib.h>
 
-#include "npu.h"
+#include "npusim/npu.h"
 
 void *npu_context_alloc(size_t size)
 {

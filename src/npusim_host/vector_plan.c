@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "npusim/npu_math.h"
-#include "npusim/vector/vector_plan.h"
+#include "npusim_host/vector_plan.h"
 
 /* The pair of an operand in every lane. bound: largest magnitude that is scaled; afterwards that of the result. */
 static bool set_pair(const struct vec_isa *isa, struct vec_params *p, uint64_t *bound, int32_t multiplier,

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/span.h"
-#include "npusim/vector/vector_plan.h"
+#include "npusim_host/vector_plan.h"
 
 uint64_t vec_window_measure(struct vec_window *w, bool stage)
 {

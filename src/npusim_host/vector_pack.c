@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/span.h"
-#include "npusim/vector/vector_plan.h"
+#include "npusim_host/vector_plan.h"
 
 /* Bytes of a row of pixels a tile sweeps: with its weights it stays in the first-level cache. */
 #define ROW_BYTES 16384

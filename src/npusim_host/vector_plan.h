@@ -1,8 +1,8 @@
 /* Calls prepared for the vector kernels, and what running them needs. */
-#ifndef NUC_NPUSIM_VECTOR_PLAN_H
-#define NUC_NPUSIM_VECTOR_PLAN_H
+#ifndef NUC_NPUSIM_HOST_VECTOR_PLAN_H
+#define NUC_NPUSIM_HOST_VECTOR_PLAN_H
 
-#include "npusim/vector/vector.h"
+#include "npusim_host/vector.h"
 
 /* A run of a window: its row of taps, and bytes from the first tap of the first output pixel's window. */
 struct vec_tap {

@@ -1,11 +1,11 @@
 /* Primitives of vector_kernels.h with AVX-512 BW, DQ, VL and VNNI. */
-#ifndef NUC_NPUSIM_VECTOR_AVX512_H
-#define NUC_NPUSIM_VECTOR_AVX512_H
+#ifndef NUC_NPUSIM_HOST_VECTOR_AVX512_H
+#define NUC_NPUSIM_HOST_VECTOR_AVX512_H
 
 #include <immintrin.h>
 #include <string.h>
 
-#include "npusim/vector/vector.h"
+#include "npusim_host/vector.h"
 
 #define VEC_TILE_PIXELS 8
 #define VEC_TILE_BLOCKS 2

@@ -1,11 +1,11 @@
 /* Primitives of vector_kernels.h with AVX2: products of 16 bits, summed in pairs, for 8-bit ones would saturate. */
-#ifndef NUC_NPUSIM_VECTOR_AVX2_H
-#define NUC_NPUSIM_VECTOR_AVX2_H
+#ifndef NUC_NPUSIM_HOST_VECTOR_AVX2_H
+#define NUC_NPUSIM_HOST_VECTOR_AVX2_H
 
 #include <immintrin.h>
 #include <string.h>
 
-#include "npusim/vector/vector.h"
+#include "npusim_host/vector.h"
 
 #define VEC_TILE_PIXELS 4
 #define VEC_TILE_BLOCKS 1

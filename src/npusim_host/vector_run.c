@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "npusim/npu_math.h"
-#include "npusim/vector/vector_plan.h"
+#include "npusim_host/vector_plan.h"
 
 #define LEAST_WORK 16384 /* products or bytes below which more threads cost more than they bring */
 

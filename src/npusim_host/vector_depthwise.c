@@ -1,7 +1,7 @@
 /* Plans of depthwise convolutions. */
 #include <stdlib.h>
 
-#include "npusim/vector/vector_plan.h"
+#include "npusim_host/vector_plan.h"
 
 static int32_t common_divisor(int32_t a, int32_t b)
 {
