@@ -115,6 +115,36 @@ static void data_are_optional(void **state)
     nuc_context_free(cx);
 }
 
+/* Types follow from the operators, values repeat until the tensor is full; both print as if they had been written. */
+static void infers_types_and_fills_values(void **state)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_graph *g = parse_good(cx, "nucleon-graph 1\n"
+                                         "%w = parameter \"w\" : float32[2, 1, 1, 2] values(0.5, -2)\n"
+                                         "%k = constant \"k\" : int8[5] values(-1, 2)\n"
+                                         "%n = constant \"n\" : int64[] values(-3)\n"
+                                         "%x = input : float32[1, 1, 4, 4] channels-last\n"
+                                         "%y = aten.conv2d.default(%x, %w)\n"
+                                         "%p = edge.aten.max_pool2d_with_indices.default(%y, [2, 1])\n"
+                                         "%i = getitem(%p, 1)\n"
+                                         "%output = output([%i])\n");
+
+    (void)state;
+    assert_string_equal(
+        nuc_graph_print(g, true),
+        "nucleon-graph 1\n"
+        "%w = parameter \"w\" : float32[2, 1, 1, 2] data 0000003f000000c00000003f000000c0\n"
+        "%k = constant \"k\" : int8[5] data ff02ff02ff\n"
+        "%n = constant \"n\" : int64[] data fdffffffffffffff\n"
+        "%x = input : float32[1, 1, 4, 4] channels-last\n"
+        "%y = aten.conv2d.default(%x, %w) : float32[1, 2, 4, 3] channels-last\n"
+        "%p = edge.aten.max_pool2d_with_indices.default(%y, [2, 1]) : (float32[1, 2, 2, 3] channels-last, int64[1, 2, "
+        "2, 3] channels-last)\n"
+        "%i = getitem(%p, 1) : int64[1, 2, 2, 3] channels-last\n"
+        "%output = output([%i])\n");
+    nuc_context_free(cx);
+}
+
 /* Strided data print dense, in the order of the tensor. */
 static void prints_strided_data(void **state)
 {
@@ -165,6 +195,15 @@ static void errors_name_the_line(void **state)
         {"nucleon-graph 1\n%x = input : int8[1] cluster=%z\n%o = output([%x])\n", "test.txt:2: there is no node 'z'"},
         {"nucleon-graph 1\n%x = input : int8[1] colour=3\n", "unknown annotation"},
         {"nucleon-graph 1\n%x = input : int8[99999999999999999999]\n", "64 bits"},
+        {"nucleon-graph 1\n%x = input : int8[2]\n%c = call_delegate([%x])\n", "the value's type is missing"},
+        {"nucleon-graph 1\n%x = input : int8[2]\n%s = aten.split.Tensor(%x, 1)\n%y = aten.relu.default(%s)\n",
+         "only getitem reads a tuple"},
+        {"nucleon-graph 1\n%x = input : int8[2]\n%y = getitem(%x, 0)\n", "only getitem reads a tuple"},
+        {"nucleon-graph 1\n%x = input : int8[2]\n%y = aten.t.default(%x)\n%z = aten.mm.default(%x, %y)\n", "'z'"},
+        {"nucleon-graph 1\n%x = input : int8[1] values(1)\n", "only a parameter"},
+        {"nucleon-graph 1\n%x = constant \"x\" : int8[1] values(1, 2)\n", "more values than"},
+        {"nucleon-graph 1\n%x = constant \"x\" : int8[1] values(1.5)\n", "cannot be an element of int8"},
+        {"nucleon-graph 1\n%x = constant \"x\" : int8[1] values()\n", "a number is missing"},
     };
 
     (void)state;
@@ -306,10 +345,10 @@ static void verifier_finds_defects(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prints_what_it_parsed),  cmocka_unit_test(parses_values),
-        cmocka_unit_test(data_are_optional),      cmocka_unit_test(prints_strided_data),
-        cmocka_unit_test(errors_name_the_line),   cmocka_unit_test(survives_flipped_characters),
-        cmocka_unit_test(verifier_finds_defects),
+        cmocka_unit_test(prints_what_it_parsed),       cmocka_unit_test(parses_values),
+        cmocka_unit_test(data_are_optional),           cmocka_unit_test(infers_types_and_fills_values),
+        cmocka_unit_test(prints_strided_data),         cmocka_unit_test(errors_name_the_line),
+        cmocka_unit_test(survives_flipped_characters), cmocka_unit_test(verifier_finds_defects),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /*
  * Reads the text form of a graph (docs/formats.md). The text is not trusted: every name, number and size is checked,
  * and an error names file and line. Shapes are taken as written; nuc_graph_verify() compares them with the operators.
+ * A call without a type gets the one its operator's shape rule computes.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -404,14 +405,31 @@ static struct nuc_meta take_meta(struct reader *r)
     return m;
 }
 
+/* No type is written: the shape rule computes it, which relies on inputs as the verifier admits them. */
+static void infer_vals(struct reader *r, struct nuc_node *node)
+{
+    uint32_t count = nuc_inputs(node, NULL, 0);
+    struct nuc_node **inputs = nuc_alloc_array(r->cx, count, sizeof *inputs);
+
+    if (node->op == NUC_OP_OUTPUT)
+        return;
+    if (node->op != NUC_OP_GETITEM && nuc_op_kind(node->op) == NUC_KIND_GRAPH)
+        bad(r, "the value's type is missing");
+    nuc_inputs(node, inputs, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (inputs[i]->is_tuple != (node->op == NUC_OP_GETITEM))
+            bad(r, "only getitem reads a tuple, everything else single tensors");
+    }
+    nuc_infer_shape(r->g, node);
+}
+
 static void take_vals(struct reader *r, struct nuc_node *node)
 {
     struct nuc_meta *metas = NULL;
     size_t count = 0, capacity = 0;
 
     if (!take(r, ':')) {
-        if (node->op != NUC_OP_OUTPUT)
-            bad(r, "the value's type is missing");
+        infer_vals(r, node);
         return;
     }
     if (!take(r, '(')) {
@@ -471,6 +489,50 @@ static void take_data(struct reader *r, struct nuc_node *node)
     node->data = data;
 }
 
+/* One element of `data` from a number. */
+static void store_number(struct reader *r, enum nuc_dtype dtype, void *element, struct nuc_arg value)
+{
+    bool is_int = value.kind == NUC_ARG_INT;
+    double real = is_int ? (double)value.u.i : value.u.f;
+    size_t size = nuc_dtype_size(dtype);
+
+    if (dtype == NUC_F64) {
+        memcpy(element, &real, sizeof real);
+    } else if (dtype == NUC_F32) {
+        float narrow = (float)real;
+        memcpy(element, &narrow, sizeof narrow);
+    } else if (dtype == NUC_F16 || dtype == NUC_BF16 || !is_int) {
+        bad(r, nuc_format(r->cx, "the number cannot be an element of %s", nuc_dtype_name(dtype)));
+    } else {
+        memcpy(element, &value.u.i, size); /* little-endian: the low bytes come first */
+    }
+}
+
+/* Numbers in the order of `data`, repeated until the tensor is full. */
+static void take_values(struct reader *r, struct nuc_node *node)
+{
+    if (!nuc_is_static(node) || node->n_vals != 1)
+        bad(r, "only a parameter, buffer or constant has data");
+    struct nuc_data *data = nuc_alloc(r->cx, sizeof *data);
+    size_t step = nuc_dtype_size(node->vals[0].dtype), size = nuc_bytes(&node->vals[0]);
+    uint8_t *bytes = nuc_alloc(r->cx, size);
+    size_t used = 0;
+
+    expect(r, '(');
+    do {
+        if (used == size)
+            bad(r, "more values than the tensor has elements");
+        store_number(r, node->vals[0].dtype, bytes + used, take_number(r));
+        used += step;
+    } while (take(r, ','));
+    expect(r, ')');
+    for (size_t i = used; i < size; i++)
+        bytes[i] = bytes[i - used];
+    data->bytes = (struct nuc_span){bytes, size};
+    nuc_dense_strides(&node->vals[0], data->strides);
+    node->data = data;
+}
+
 static void take_cluster(struct reader *r, struct nuc_node *node, struct cluster_ref **refs)
 {
     struct cluster_ref *ref = nuc_alloc(r->cx, sizeof *ref);
@@ -499,6 +561,8 @@ static void take_annotations(struct reader *r, struct nuc_node *node, struct clu
             node->source.module = take_string(r);
         } else if (take_keyword(r, "data")) {
             take_data(r, node);
+        } else if (take_keyword(r, "values")) {
+            take_values(r, node);
         } else {
             bad(r, "unknown annotation");
         }
