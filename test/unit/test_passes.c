@@ -13,9 +13,12 @@ static void to_edge(struct nuc_graph *g)
 
 static void run_aten_passes(struct nuc_graph *g)
 {
-    struct nuc_aten_options options = {.reference_compat = false};
+    nuc_run_passes(g, &nuc_aten_passes, NUC_PASSES_DEFAULT, NULL);
+}
 
-    nuc_run_aten_passes(g, &options);
+static void run_edge_passes(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_edge_passes, NUC_PASSES_DEFAULT, NULL);
 }
 
 struct rewrite {
@@ -204,7 +207,7 @@ static const struct rewrite rewrites[] = {
      "%aten_constant_pad_nd_default_1 = edge.aten.constant_pad_nd.default(%aten_constant_pad_nd_default, [1, 1], 2.0) "
      ": float32[1, 3, 8, 8]\n"
      "%output = output([%aten_constant_pad_nd_default_1])\n"},
-    {"permuted_weight_is_separated", nuc_run_edge_passes,
+    {"permuted_weight_is_separated", run_edge_passes,
      "%w = buffer \"w\" : int8[3, 4]\n"
      "%x = input : float32[2, 4]\n"
      "%q0 = quantized_decomposed.quantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : int8[2, 4]\n"
@@ -240,7 +243,7 @@ static const struct rewrite rewrites[] = {
      "quantized_decomposed.dequantize_per_tensor.default(%quantized_decomposed_quantize_per_tensor_default_2, 1.0, -5, "
      "-128, 127, int8) : float32[2, 3]\n"
      "%output = output([%quantized_decomposed_dequantize_per_tensor_default_3])\n"},
-    {"relu_behind_mm_is_separated", nuc_run_edge_passes,
+    {"relu_behind_mm_is_separated", run_edge_passes,
      "%w = buffer \"w\" : int8[4, 3]\n"
      "%x = input : float32[2, 4]\n"
      "%q0 = quantized_decomposed.quantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : int8[2, 4]\n"
@@ -275,7 +278,7 @@ static const struct rewrite rewrites[] = {
      "quantized_decomposed.dequantize_per_tensor.default(%quantized_decomposed_quantize_per_tensor_default_2, 1.0, "
      "-128, -128, 127, int8) : float32[2, 3]\n"
      "%output = output([%quantized_decomposed_dequantize_per_tensor_default_3])\n"},
-    {"relu_of_an_unquantized_mm_stays", nuc_run_edge_passes,
+    {"relu_of_an_unquantized_mm_stays", run_edge_passes,
      "%w = buffer \"w\" : int8[4, 3]\n"
      "%x = input : float32[2, 4]\n"
      "%d1 = quantized_decomposed.dequantize_per_tensor.default(%w, 0.25, 0, -127, 127, int8) : float32[4, 3]\n"
@@ -297,7 +300,7 @@ static const struct rewrite rewrites[] = {
      "quantized_decomposed.dequantize_per_tensor.default(%quantized_decomposed_quantize_per_tensor_default, 1.0, -128, "
      "-128, 127, int8) : float32[2, 3]\n"
      "%output = output([%quantized_decomposed_dequantize_per_tensor_default_1])\n"},
-    {"requantization_is_folded", nuc_run_edge_passes,
+    {"requantization_is_folded", run_edge_passes,
      "%x = input : int8[2, 4]\n"
      "%d0 = quantized_decomposed.dequantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : float32[2, 4]\n"
      "%q0 = quantized_decomposed.quantize_per_tensor.default(%d0, 0.5, 3, -128, 127, int8) : int8[2, 4]\n"

@@ -3,16 +3,12 @@
 
 static void by_default(struct nuc_graph *g)
 {
-    struct nuc_aten_options options = {.reference_compat = false};
-
-    nuc_run_aten_passes(g, &options);
+    nuc_run_passes(g, &nuc_aten_passes, NUC_PASSES_DEFAULT, NULL);
 }
 
 static void as_reference(struct nuc_graph *g)
 {
-    struct nuc_aten_options options = {.reference_compat = true};
-
-    nuc_run_aten_passes(g, &options);
+    nuc_run_passes(g, &nuc_aten_passes, NUC_PASSES_COMPAT, NULL);
 }
 
 static const struct rewrite rewrites[] = {

@@ -17,6 +17,22 @@ static void preserving(struct nuc_graph *g)
     nuc_to_edge(g, &options);
 }
 
+static void run_edge_passes(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_edge_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
+static void run_cluster_passes(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_plain_passes, NUC_PASSES_DEFAULT, NULL);
+    nuc_run_passes(g, &nuc_cluster_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
+static void run_lowered_passes(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_lowered_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
 static const struct rewrite decompositions[] = {
     {"rows_stay_rows", to_edge,
      "%w = parameter \"w\" : float32[2, 3, 3]\n"
@@ -456,7 +472,7 @@ static void test_decompositions(void **state)
 /* ---- passes on the Edge graph ---- */
 
 static const struct rewrite edge_rewrites[] = {
-    {"reshapes_become_views", nuc_run_edge_passes,
+    {"reshapes_become_views", run_edge_passes,
      "%x = input : float32[1, 2, 1]\n"
      "%a = edge.aten.squeeze_copy.default(%x) : float32[2]\n"
      "%b = edge.aten.unsqueeze_copy.default(%a, 0) : float32[1, 2]\n"
@@ -471,7 +487,7 @@ static const struct rewrite edge_rewrites[] = {
      "%aten_view_copy_default_3 = edge.aten.view_copy.default(%x, [2]) : float32[2]\n"
      "%aten_add_tensor = edge.aten.add.Tensor(%aten_view_copy_default_2, %aten_view_copy_default_3) : float32[2]\n"
      "%output = output([%aten_add_tensor])\n"},
-    {"strides_of_a_mean_go", nuc_run_edge_passes,
+    {"strides_of_a_mean_go", run_edge_passes,
      "%x = input : float32[1, 2, 4, 4]\n"
      "%a = edge.aten.mean.dim(%x, [-1, -2], true) : float32[1, 2, 1, 1]\n"
      "%b = edge.aten.as_strided_copy.default(%a, [1, 2, 1, 1], [2, 1, 2, 2]) : float32[1, 2, 1, 1]\n"
@@ -479,7 +495,7 @@ static const struct rewrite edge_rewrites[] = {
      "%x = input : float32[1, 2, 4, 4]\n"
      "%aten_mean_dim = edge.aten.mean.dim(%x, [-1, -2], true) : float32[1, 2, 1, 1]\n"
      "%output = output([%aten_mean_dim])\n"},
-    {"strides_that_move_data_stay", nuc_run_edge_passes,
+    {"strides_that_move_data_stay", run_edge_passes,
      "%x = input : float32[2, 3, 4]\n"
      "%a = edge.aten.mean.dim(%x, [2]) : float32[2, 3]\n"
      "%b = edge.aten.as_strided_copy.default(%a, [2, 3], [1, 1]) : float32[2, 3]\n"
@@ -489,7 +505,7 @@ static const struct rewrite edge_rewrites[] = {
      "%aten_as_strided_copy_default = edge.aten.as_strided_copy.default(%aten_mean_dim, [2, 3], [1, 1]) : "
      "float32[2, 3]\n"
      "%output = output([%aten_as_strided_copy_default])\n"},
-    {"what_moves_is_a_cluster_of_its_own", nuc_run_cluster_passes,
+    {"what_moves_is_a_cluster_of_its_own", run_cluster_passes,
      "%x = input : int8[1, 2, 5]\n"
      "%d = quantized_decomposed.dequantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : "
      "float32[1, 2, 5]\n"
@@ -523,7 +539,7 @@ static const struct rewrite edge_rewrites[] = {
      "-128, 127, int8) : "
      "float32[1, 4]\n"
      "%output = output([%quantized_decomposed_dequantize_per_tensor_default_2])\n"},
-    {"operators_share_no_dequantize", nuc_run_cluster_passes,
+    {"operators_share_no_dequantize", run_cluster_passes,
      "%x = input : int8[4]\n"
      "%d = quantized_decomposed.dequantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : "
      "float32[4]\n"
@@ -550,7 +566,7 @@ static const struct rewrite edge_rewrites[] = {
      "float32[4]\n"
      "%output = output([%quantized_decomposed_dequantize_per_tensor_default_2, "
      "%quantized_decomposed_dequantize_per_tensor_default])\n"},
-    {"equal_quantize_nodes_are_one", nuc_run_cluster_passes,
+    {"equal_quantize_nodes_are_one", run_cluster_passes,
      "%x = input : float32[4]\n"
      "%a = edge.aten.abs.default(%x) : float32[4]\n"
      "%q = quantized_decomposed.quantize_per_tensor.default(%a, 0.25, 0, -128, 127, int8) : "
@@ -589,7 +605,7 @@ static const struct rewrite edge_rewrites[] = {
      "%output = output([%quantized_decomposed_dequantize_per_tensor_default, "
      "%quantized_decomposed_dequantize_per_tensor_default_1, "
      "%quantized_decomposed_dequantize_per_tensor_default_2])\n"},
-    {"pooling_of_rows_is_separated", nuc_run_edge_passes,
+    {"pooling_of_rows_is_separated", run_edge_passes,
      "%x = input : int8[1, 2, 5]\n"
      "%d0 = quantized_decomposed.dequantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : float32[1, 2, 5]\n"
      "%u = edge.aten.unsqueeze_copy.default(%d0, -2) : float32[1, 2, 1, 5]\n"
@@ -628,7 +644,7 @@ static const struct rewrite edge_rewrites[] = {
      "quantized_decomposed.dequantize_per_tensor.default(%quantized_decomposed_quantize_per_tensor_default_2, "
      "0.5, 3, -128, 127, int8) : float32[1, 2, 4]\n"
      "%output = output([%quantized_decomposed_dequantize_per_tensor_default_3])\n"},
-    {"int8_is_joined", nuc_run_lowered_passes,
+    {"int8_is_joined", run_lowered_passes,
      "%x = input : int8[2, 3]\n"
      "%y = input : int8[2, 3]\n"
      "%d0 = quantized_decomposed.dequantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : float32[2, 3]\n"
@@ -644,7 +660,7 @@ static const struct rewrite edge_rewrites[] = {
      "quantized_decomposed.dequantize_per_tensor.default(%aten_cat_default, 0.5, 3, -128, 127, int8) : "
      "float32[2, 6]\n"
      "%output = output([%quantized_decomposed_dequantize_per_tensor_default])\n"},
-    {"int8_of_two_scales_is_requantized", nuc_run_lowered_passes,
+    {"int8_of_two_scales_is_requantized", run_lowered_passes,
      "%x = input : int8[2, 3]\n"
      "%y = input : int8[2, 3]\n"
      "%d0 = quantized_decomposed.dequantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : float32[2, 3]\n"
@@ -661,7 +677,7 @@ static const struct rewrite edge_rewrites[] = {
      "%q1 = quantized_decomposed.quantize_per_tensor.default(%c, 0.5, 3, -128, 127, int8) : int8[2, 6]\n"
      "%d2 = quantized_decomposed.dequantize_per_tensor.default(%q1, 0.5, 3, -128, 127, int8) : float32[2, 6]\n"
      "%output = output([%d2])\n"},
-    {"int8_is_permuted_twice", nuc_run_lowered_passes,
+    {"int8_is_permuted_twice", run_lowered_passes,
      "%x = input : int8[2, 3]\n"
      "%d0 = quantized_decomposed.dequantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : float32[2, 3]\n"
      "%c = edge.aten.permute_copy.default(%d0, [1, 0]) : float32[3, 2]\n"
@@ -679,7 +695,7 @@ static const struct rewrite edge_rewrites[] = {
      "quantized_decomposed.dequantize_per_tensor.default(%aten_permute_copy_default_1, 0.5, 3, -128, 127, int8) "
      ": float32[2, 3]\n"
      "%output = output([%quantized_decomposed_dequantize_per_tensor_default])\n"},
-    {"a_value_read_as_float_too_stays", nuc_run_lowered_passes,
+    {"a_value_read_as_float_too_stays", run_lowered_passes,
      "%x = input : int8[2, 3]\n"
      "%d0 = quantized_decomposed.dequantize_per_tensor.default(%x, 0.5, 3, -128, 127, int8) : float32[2, 3]\n"
      "%c = edge.aten.permute_copy.default(%d0, [1, 0]) : float32[3, 2]\n"

@@ -83,14 +83,34 @@ double nuc_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void dump_graph(struct nuc_compiler *c, const char *stage, struct nuc_graph *g)
+/* "all" stands for the stages only. */
+static void dump_graph(struct nuc_compiler *c, const char *name, bool is_stage, struct nuc_graph *g)
 {
     const struct nuc_options *o = &c->options;
 
     if (c->trial || o->dump == NULL || o->dump_after == NULL)
         return;
-    if (strcmp(o->dump_after, "all") == 0 || strcmp(o->dump_after, stage) == 0)
-        o->dump(o->dump_user, stage, nuc_graph_print(g, false));
+    if ((is_stage && strcmp(o->dump_after, "all") == 0) || strcmp(o->dump_after, name) == 0)
+        o->dump(o->dump_user, name, nuc_graph_print(g, false));
+}
+
+/* A release build verifies between stages only: a graph of thousands of nodes goes through dozens of passes. */
+static void verify_pass(struct nuc_graph *g, const char *pass)
+{
+#if !defined(NDEBUG) || defined(NUCLEON_SANITIZE)
+    nuc_graph_verify(g, pass);
+#else
+    (void)g;
+    (void)pass;
+#endif
+}
+
+void nuc_pass_done(void *user, const char *pass, struct nuc_graph *g)
+{
+    struct nuc_compiler *c = user;
+
+    verify_pass(g, pass);
+    dump_graph(c, pass, false, g);
 }
 
 double nuc_stage_done(struct nuc_compiler *c, const char *stage, struct nuc_graph *g, double started)
@@ -99,7 +119,7 @@ double nuc_stage_done(struct nuc_compiler *c, const char *stage, struct nuc_grap
         c->timings[c->n_timings++] = (struct nuc_timing){stage, nuc_seconds() - started};
     if (g != NULL) {
         nuc_graph_verify(g, stage);
-        dump_graph(c, stage, g);
+        dump_graph(c, stage, true, g);
     }
     return nuc_seconds();
 }

@@ -305,7 +305,7 @@ static void lower_for_cpu(struct nuc_model *m)
     };
 
     if (target->cpu == NULL)
-        nuc_run_lowered_passes(m->graph);
+        nuc_run_passes(m->graph, &nuc_lowered_passes, NUC_PASSES_DEFAULT, &(struct nuc_pass_hook){nuc_pass_done, m->c});
     if (o->io == NUC_IO_INT8)
         nuc_quantize_borders(m);
     if (target->cpu == NULL)

@@ -86,6 +86,9 @@ double nuc_seconds(void);
 /* A stage ended: notes its seconds, verifies the graph, dumps it when asked to. Returns the time now. */
 double nuc_stage_done(struct nuc_compiler *c, const char *stage, struct nuc_graph *g, double started);
 
+/* A pass ended, `user` being the compiler: dumps the graph when asked to, and verifies it in debug builds. */
+void nuc_pass_done(void *user, const char *pass, struct nuc_graph *g);
+
 /*
  * Fails with NUC_UNSUPPORTED naming the tensor when a value, or user input, is neither contiguous nor channels-last:
  * the only dim orders a tensor can have at run time. ATen values may have others, which Edge operators undo.

@@ -70,9 +70,12 @@ struct nuc_model *nuc_stage_prepare(struct nuc_model *m)
         nuc_fail(c->cx, NUC_BAD_USAGE, "%s: is quantized already: take it as it is", m->graph->file);
     double started = nuc_seconds();
     struct nuc_model *prepared = nuc_model_make(c, nuc_graph_copy(m->graph));
-    struct nuc_aten_options passes = {c->options.reference_compat,
-                                      nuc_target_find(c->cx, c->options.target)->npu_name == NULL};
-    nuc_run_aten_passes(prepared->graph, &passes);
+    bool npu = nuc_target_find(c->cx, c->options.target)->npu_name != NULL;
+    enum nuc_pass_mode mode = !c->options.reference_compat ? NUC_PASSES_DEFAULT
+                              : npu                        ? NUC_PASSES_COMPAT
+                                                           : NUC_PASSES_COMPAT_CPU;
+    const struct nuc_pass_hook hook = {nuc_pass_done, c};
+    nuc_run_passes(prepared->graph, &nuc_aten_passes, mode, &hook);
     started = nuc_stage_done(c, "aten-passes", prepared->graph, started);
     nuc_begin_calibration(prepared);
     nuc_stage_done(c, "annotate", NULL, started);
@@ -166,6 +169,7 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
         .keep_for_cpu = options.target->cpu != NULL,
         .keep_prelu = !o->executorch_ops_only && !o->reference_compat,
     };
+    const struct nuc_pass_hook hook = {nuc_pass_done, c};
     double started = nuc_seconds();
 
     edge.n_preserve_ops = n_preserved;
@@ -178,17 +182,17 @@ static struct nuc_model *partition(struct nuc_model *quantized, const struct nuc
     nuc_to_edge(m->graph, &edge);
     if (m->from_litert)
         nuc_restore_output_orders(m->graph, outputs);
-    if (!o->reference_compat) {
-        nuc_remove_order_copies(m->graph);
-        nuc_make_orders_usable(m->graph);
-    }
+    if (!o->reference_compat)
+        nuc_run_passes(m->graph, &nuc_order_passes, NUC_PASSES_DEFAULT, &hook);
     started = nuc_stage_done(c, "edge", m->graph, started);
     if (options.flavor->rules == NUC_RULES_SDK_3_1)
-        nuc_run_edge_passes_sdk31(m->graph);
+        nuc_run_passes(m->graph, &nuc_edge_passes, NUC_PASSES_SDK_3_1, &hook);
     else if (options.target->npu_name != NULL)
-        nuc_run_edge_passes(m->graph);
-    if (!o->reference_compat)
-        nuc_run_cluster_passes(m->graph);
+        nuc_run_passes(m->graph, &nuc_edge_passes, NUC_PASSES_DEFAULT, &hook);
+    if (!o->reference_compat) {
+        nuc_run_passes(m->graph, &nuc_plain_passes, NUC_PASSES_DEFAULT, &hook);
+        nuc_run_passes(m->graph, &nuc_cluster_passes, NUC_PASSES_DEFAULT, &hook);
+    }
     started = nuc_stage_done(c, "edge-passes", m->graph, started);
     m->partitions = nuc_place(m, &options);
     nuc_stage_done(c, "partition", m->graph, started);

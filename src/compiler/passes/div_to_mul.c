@@ -87,7 +87,7 @@ static bool is_number(const struct nuc_node *node)
            strcmp(node->target, node->name) == 0;
 }
 
-bool nuc_spread_divisors(struct nuc_graph *g)
+bool nuc_materialize_divisors(struct nuc_graph *g)
 {
     uint32_t count;
     struct nuc_node **divs = nuc_collect(g, is_div, &count);

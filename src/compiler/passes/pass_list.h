@@ -3,14 +3,12 @@
 #define NUC_PASSES_PASS_LIST_H
 
 #include "compiler/graph/graph.h"
+#include "compiler/passes/passes.h"
 
-/* A pass may belong to one of the two modes only: as the reference backend does, or better. */
-enum pass_mode { IN_BOTH_MODES, IN_COMPAT_MODE, IN_DEFAULT_MODE };
-
-struct pass {
-    const char *name;
+struct nuc_pass {
+    const char *name; /* unique, as --dump-after takes it */
     bool (*run)(struct nuc_graph *g);
-    enum pass_mode mode;
+    unsigned modes; /* in which it runs, a bit 1 << nuc_pass_mode each */
 };
 
 /* ---- ATen ---- */
@@ -32,7 +30,7 @@ bool nuc_fuse_linear_add(struct nuc_graph *g);
 /* An activation behind a concatenation of convolutions or matrix products moves in front of it. */
 bool nuc_move_activation(struct nuc_graph *g);
 /* A number as divisor becomes a tensor of the dividend's sizes. */
-bool nuc_spread_divisors(struct nuc_graph *g);
+bool nuc_materialize_divisors(struct nuc_graph *g);
 /* Division by a static tensor becomes multiplication, division in place too. */
 bool nuc_div_to_mul(struct nuc_graph *g);
 bool nuc_div_in_place_to_mul(struct nuc_graph *g);

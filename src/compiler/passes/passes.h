@@ -1,23 +1,69 @@
 /*
- * Rewrites of the graph on its way to the partitioner. Each pass is one function in one file; their order is one table
- * a stage.
+ * Rewrites of the graph on its way to the partitioner. Each pass is one function in one file; run_passes.c holds the
+ * lists, in which their order is fixed.
  *
- *   nuc_run_aten_passes  ATen, before observers are placed
- *   nuc_to_edge          ATen to Edge: in-place operators become functional, composite ones are decomposed
- *   nuc_run_edge_passes  Edge, before partitioning
+ *   nuc_aten_passes     ATen, before observers are placed
+ *   nuc_to_edge()       ATen to Edge: in-place operators become functional, composite ones are decomposed
+ *   nuc_order_passes    Edge: dim orders that tensors can have at run time
+ *   nuc_edge_passes     Edge, before partitioning, as the reference backend has them
+ *   nuc_plain_passes, nuc_cluster_passes   after these, where the reference is not followed
+ *   nuc_lowered_passes  Edge, after partitioning
  */
 #ifndef NUC_PASSES_PASSES_H
 #define NUC_PASSES_PASSES_H
 
 #include "compiler/graph/graph.h"
 
-struct nuc_aten_options {
-    bool reference_compat; /* what the reference backend leaves undone stays undone */
-    bool no_npu;           /* with reference_compat: what the reference does for a CPU alone */
+struct nuc_pass;
+
+/* What the passes follow: which rows of a list run. */
+enum nuc_pass_mode {
+    NUC_PASSES_DEFAULT,
+    NUC_PASSES_COMPAT,     /* what the reference backend leaves undone stays undone */
+    NUC_PASSES_COMPAT_CPU, /* ATen: what the reference does for a CPU alone */
+    NUC_PASSES_SDK_3_1     /* Edge: what the backend for converter flavor sdk-3.1 does */
 };
 
-/* Every pass once, in order: batch norms are folded, constants computed, operators brought into a quantizable form. */
-void nuc_run_aten_passes(struct nuc_graph *g, const struct nuc_aten_options *options);
+struct nuc_pass_list {
+    const struct nuc_pass *passes;
+    uint32_t count;
+    bool repeat; /* each until it finds nothing more, and up to ten times all until none changes anything */
+    void (*finish)(struct nuc_graph *g); /* after the last one; NULL: nothing */
+    bool always_finish;                  /* not only when a pass changed something */
+};
+
+/* Batch norms are folded, constants computed, operators brought into a quantizable form. Each pass once. */
+extern const struct nuc_pass_list nuc_aten_passes;
+
+/* Not in compatibility mode, where copies that change only a dim order stay on the CPU and divide partitions. */
+extern const struct nuc_pass_list nuc_order_passes;
+
+extern const struct nuc_pass_list nuc_edge_passes;
+
+/*
+ * Not in compatibility mode: only dim orders that tensors can have at run time, and quantized values at all boundaries
+ * of all clusters, so that no float value leaves or enters one.
+ */
+extern const struct nuc_pass_list nuc_plain_passes, nuc_cluster_passes;
+
+/*
+ * Permutations and concatenations left on the CPU that read and write int8 of the same parameters move the int8 values
+ * themselves: their quantize and dequantize nodes go.
+ */
+extern const struct nuc_pass_list nuc_lowered_passes;
+
+/* Name of pass `index` of the list. */
+const char *nuc_pass_name(const struct nuc_pass_list *list, uint32_t index);
+
+/* Called after each pass that ran, for dumps and checks. */
+struct nuc_pass_hook {
+    void (*done)(void *user, const char *pass, struct nuc_graph *g);
+    void *user;
+};
+
+/* Runs the passes of the list that belong to the mode, in order. `hook` may be NULL. */
+void nuc_run_passes(struct nuc_graph *g, const struct nuc_pass_list *list, enum nuc_pass_mode mode,
+                    const struct nuc_pass_hook *hook);
 
 struct nuc_target;
 struct nuc_flavor;
@@ -73,26 +119,6 @@ void nuc_remove_order_copies(struct nuc_graph *g);
  * parameter is laid out as the other operand, else operands are copied to contiguous ones. Not in compatibility mode.
  */
 void nuc_make_orders_usable(struct nuc_graph *g);
-
-/* Up to ten times all passes, each until it finds nothing more, or until none changes anything. Nodes are renamed. */
-void nuc_run_edge_passes(struct nuc_graph *g);
-
-/* What the backend for converter flavor sdk-3.1 does instead. */
-void nuc_run_edge_passes_sdk31(struct nuc_graph *g);
-
-/*
- * Behind those passes, where the reference is not followed: quantized values at all borders of all clusters, so that no
- * float value leaves or enters one, and only dim orders that tensors can have at run time. Nodes are renamed when
- * something changes.
- */
-void nuc_run_cluster_passes(struct nuc_graph *g);
-
-/*
- * Permutations and concatenations left on the CPU that read and write int8 of the same parameters move the int8 values
- * themselves: their quantize and dequantize nodes go. For the graph behind partitioning. Nodes are renamed when
- * something changes.
- */
-void nuc_run_lowered_passes(struct nuc_graph *g);
 
 /* How a user input or output of quantized values was quantized, per tensor; not `quantized`: it is as it was. */
 struct nuc_io_quantization {

@@ -1,67 +1,16 @@
 /* The order of the passes. */
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/pass_list.h"
-#include "compiler/passes/passes.h"
 
-/*
- * Batch norms are folded first, as the quantization flow of torch does before any pass of the backend; the second time
- * catches those that other passes brought next to a convolution or linear. The reference splits groups and GRUs after
- * it decomposed splits, so that the splits they leave stay on the CPU. It writes a number as divisor as a whole tensor,
- * and knows neither x /= d nor the named paddings of conv1d.
- */
-static const struct pass aten_passes[] = {
-    {"fold batch norm", nuc_fold_batch_norm, IN_BOTH_MODES},
-    {"remove dead nodes", nuc_remove_dead_nodes, IN_BOTH_MODES},
-    {"batch dimension of poolings", nuc_batch_pools, IN_BOTH_MODES},
-    {"split to slices", nuc_split_to_slices, IN_BOTH_MODES},
-    {"split group convolution", nuc_split_group_conv, IN_BOTH_MODES},
-    {"split GRU", nuc_split_gru, IN_BOTH_MODES},
-    {"fold constants", nuc_fold_constants, IN_BOTH_MODES},
-    {"split to slices", nuc_split_to_slices, IN_DEFAULT_MODE},
-    {"fuse linear and add", nuc_fuse_linear_add, IN_BOTH_MODES},
-    {"move activation before concatenation", nuc_move_activation, IN_BOTH_MODES},
-    {"numbers as divisors", nuc_spread_divisors, IN_COMPAT_MODE},
-    {"division to multiplication", nuc_div_to_mul, IN_BOTH_MODES},
-    {"division in place to multiplication", nuc_div_in_place_to_mul, IN_DEFAULT_MODE},
-    {"1-D to 2-D convolution", nuc_conv1d_to_2d, IN_BOTH_MODES},
-    {"1-D to 2-D convolution, named padding", nuc_padded_conv1d_to_2d, IN_DEFAULT_MODE},
-    {"fold batch norm", nuc_fold_batch_norm, IN_BOTH_MODES},
-    {"remove dead nodes", nuc_remove_dead_nodes, IN_BOTH_MODES},
+#define IN(mode) (1u << (mode))
+
+enum {
+    BETTER = IN(NUC_PASSES_DEFAULT),
+    AS_REFERENCE = IN(NUC_PASSES_COMPAT),
+    BOTH = BETTER | AS_REFERENCE,
+    ALSO_FOR_CPU = BOTH | IN(NUC_PASSES_COMPAT_CPU),
+    SDK_3_1 = IN(NUC_PASSES_SDK_3_1)
 };
-
-/* In compatibility mode without an NPU: what torch's quantization flow does before any pass of the backend. */
-static const struct pass cpu_passes[] = {
-    {"fold batch norm", nuc_fold_batch_norm, IN_COMPAT_MODE},
-    {"remove dead nodes", nuc_remove_dead_nodes, IN_COMPAT_MODE},
-};
-
-static const struct pass edge_passes[] = {
-    {"separate leading auxiliary nodes", nuc_separate_leading, IN_BOTH_MODES},
-    {"separate trailing auxiliary nodes", nuc_separate_trailing, IN_BOTH_MODES},
-    {"remove as_strided", nuc_remove_as_strided, IN_BOTH_MODES},
-    {"reshapes to view", nuc_reshapes_to_view, IN_BOTH_MODES},
-    {"fold requantization", nuc_fold_requantize, IN_BOTH_MODES},
-};
-
-static const struct pass edge_passes_sdk31[] = {
-    {"separate leading auxiliary nodes", nuc_separate_leading_sdk31, IN_BOTH_MODES},
-    {"separate trailing auxiliary nodes", nuc_separate_trailing, IN_BOTH_MODES},
-    {"remove as_strided", nuc_remove_as_strided, IN_BOTH_MODES},
-    {"reshapes to view", nuc_reshapes_to_view, IN_BOTH_MODES},
-};
-
-static const struct pass cluster_passes[] = {
-    {"separate what moves values", nuc_separate_moves, IN_DEFAULT_MODE},
-    {"merge quantize nodes", nuc_merge_quantize, IN_DEFAULT_MODE},
-    {"split dequantize nodes", nuc_split_dequantize, IN_DEFAULT_MODE},
-};
-
-static const struct pass lowered_passes[] = {
-    {"move quantized values", nuc_move_quantized, IN_BOTH_MODES},
-};
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-#define MAX_CYCLES 10
 
 bool nuc_remove_dead_nodes(struct nuc_graph *g)
 {
@@ -89,37 +38,126 @@ static bool needs_copy(const struct nuc_node *node)
 }
 
 /* A pass that changes the dim order of a value changes those of what is computed from it. */
-static void infer_layouts(struct nuc_graph *g)
+static bool infer_layouts(struct nuc_graph *g)
 {
+    bool changed = false;
+
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n) || n->op == NUC_OP_CALL_DELEGATE)
             continue;
         n->op = needs_copy(n) ? NUC_OP_RESHAPE : n->op;
         struct nuc_node inferred = *n;
         nuc_infer_shape(g, &inferred);
-        if (!same_layouts(n, &inferred))
-            n->vals = inferred.vals;
+        if (same_layouts(n, &inferred))
+            continue;
+        n->vals = inferred.vals;
+        changed = true;
     }
+    return changed;
 }
 
-void nuc_run_aten_passes(struct nuc_graph *g, const struct nuc_aten_options *options)
+static void infer_and_rename(struct nuc_graph *g)
 {
-    enum pass_mode other = options->reference_compat ? IN_DEFAULT_MODE : IN_COMPAT_MODE;
-
-    if (options->reference_compat && options->no_npu) {
-        for (size_t i = 0; i < COUNT(cpu_passes); i++)
-            cpu_passes[i].run(g);
-        return;
-    }
-    for (size_t i = 0; i < COUNT(aten_passes); i++) {
-        if (aten_passes[i].mode != other)
-            aten_passes[i].run(g);
-    }
     infer_layouts(g);
+    nuc_rename_as_traced(g);
+}
+
+static bool make_plain_orders(struct nuc_graph *g)
+{
+    if (!nuc_plain_orders(g))
+        return false;
+    infer_layouts(g);
+    return true;
+}
+
+static bool remove_order_copies(struct nuc_graph *g)
+{
+    uint32_t before = g->n_nodes;
+
+    nuc_remove_order_copies(g);
+    return g->n_nodes != before;
+}
+
+static bool make_orders_usable(struct nuc_graph *g)
+{
+    nuc_make_orders_usable(g);
+    return true;
+}
+
+/*
+ * Batch norms are folded first, as the quantization flow of torch does before any pass of the backend; the second time
+ * catches those that other passes brought next to a convolution or linear. For a CPU alone the reference does no more
+ * than that. The reference splits groups and GRUs after it decomposed splits, so that the splits they leave stay on the
+ * CPU. It writes a number as divisor as a whole tensor, and knows neither x /= d nor the named paddings of conv1d.
+ */
+static const struct nuc_pass aten_passes[] = {
+    {"fold-batch-norm", nuc_fold_batch_norm, ALSO_FOR_CPU},
+    {"remove-dead-nodes", nuc_remove_dead_nodes, ALSO_FOR_CPU},
+    {"batch-pools", nuc_batch_pools, BOTH},
+    {"split-to-slices", nuc_split_to_slices, BOTH},
+    {"split-group-conv", nuc_split_group_conv, BOTH},
+    {"split-gru", nuc_split_gru, BOTH},
+    {"fold-constants", nuc_fold_constants, BOTH},
+    {"split-to-slices-again", nuc_split_to_slices, BETTER},
+    {"fuse-linear-add", nuc_fuse_linear_add, BOTH},
+    {"move-activation", nuc_move_activation, BOTH},
+    {"materialize-divisors", nuc_materialize_divisors, AS_REFERENCE},
+    {"div-to-mul", nuc_div_to_mul, BOTH},
+    {"div-in-place-to-mul", nuc_div_in_place_to_mul, BETTER},
+    {"conv1d-to-2d", nuc_conv1d_to_2d, BOTH},
+    {"padded-conv1d-to-2d", nuc_padded_conv1d_to_2d, BETTER},
+    {"fold-batch-norm-again", nuc_fold_batch_norm, BOTH},
+    {"remove-dead-nodes-again", nuc_remove_dead_nodes, BOTH},
+    {"infer-layouts", infer_layouts, BOTH},
+};
+
+static const struct nuc_pass order_passes[] = {
+    {"remove-order-copies", remove_order_copies, BETTER},
+    {"make-orders-usable", make_orders_usable, BETTER},
+};
+
+static const struct nuc_pass edge_passes[] = {
+    {"separate-leading", nuc_separate_leading, BOTH},
+    {"separate-leading-sdk-3.1", nuc_separate_leading_sdk31, SDK_3_1},
+    {"separate-trailing", nuc_separate_trailing, BOTH | SDK_3_1},
+    {"remove-as-strided", nuc_remove_as_strided, BOTH | SDK_3_1},
+    {"reshapes-to-view", nuc_reshapes_to_view, BOTH | SDK_3_1},
+    {"fold-requantize", nuc_fold_requantize, BOTH},
+};
+
+static const struct nuc_pass plain_passes[] = {
+    {"plain-orders", make_plain_orders, BETTER},
+};
+
+static const struct nuc_pass cluster_passes[] = {
+    {"separate-moves", nuc_separate_moves, BETTER},
+    {"merge-quantize", nuc_merge_quantize, BETTER},
+    {"split-dequantize", nuc_split_dequantize, BETTER},
+};
+
+static const struct nuc_pass lowered_passes[] = {
+    {"move-quantized", nuc_move_quantized, BOTH},
+};
+
+#define LIST(array) .passes = (array), .count = sizeof(array) / sizeof(array)[0]
+
+const struct nuc_pass_list nuc_aten_passes = {LIST(aten_passes)};
+const struct nuc_pass_list nuc_order_passes = {LIST(order_passes)};
+/* Renamed in any case: the reference traces the graph again after these passes. */
+const struct nuc_pass_list nuc_edge_passes = {LIST(edge_passes), true, infer_and_rename, true};
+const struct nuc_pass_list nuc_plain_passes = {LIST(plain_passes)};
+const struct nuc_pass_list nuc_cluster_passes = {LIST(cluster_passes), true, nuc_rename_as_traced};
+const struct nuc_pass_list nuc_lowered_passes = {LIST(lowered_passes), true, nuc_rename_as_traced};
+
+#define MAX_CYCLES 10
+
+const char *nuc_pass_name(const struct nuc_pass_list *list, uint32_t index)
+{
+    return list->passes[index].name;
 }
 
 /* Every change adds or removes nodes, so a pass that goes on longer than there are nodes does not end. */
-static bool run_until_stable(struct nuc_graph *g, const struct pass *pass)
+static bool run_until_stable(struct nuc_graph *g, const struct nuc_pass *pass)
 {
     uint32_t limit = g->n_nodes;
 
@@ -130,44 +168,23 @@ static bool run_until_stable(struct nuc_graph *g, const struct pass *pass)
     nuc_fail(g->cx, NUC_INTERNAL, "%s: pass '%s' does not come to an end", g->file, pass->name);
 }
 
-/* All passes again until none changes anything. Returns whether any did. */
-static bool run_cycles(struct nuc_graph *g, const struct pass *passes, size_t count)
+void nuc_run_passes(struct nuc_graph *g, const struct nuc_pass_list *list, enum nuc_pass_mode mode,
+                    const struct nuc_pass_hook *hook)
 {
     bool changed = true, any = false;
 
-    for (int cycle = 0; changed && cycle < MAX_CYCLES; cycle++) {
+    for (int cycle = 0; changed && cycle < (list->repeat ? MAX_CYCLES : 1); cycle++) {
         changed = false;
-        for (size_t i = 0; i < count; i++)
-            changed |= run_until_stable(g, &passes[i]);
+        for (uint32_t i = 0; i < list->count; i++) {
+            const struct nuc_pass *pass = &list->passes[i];
+            if ((pass->modes & IN(mode)) == 0)
+                continue;
+            changed |= list->repeat ? run_until_stable(g, pass) : pass->run(g);
+            if (hook != NULL)
+                hook->done(hook->user, pass->name, g);
+        }
         any |= changed;
     }
-    return any;
-}
-
-void nuc_run_edge_passes(struct nuc_graph *g)
-{
-    run_cycles(g, edge_passes, COUNT(edge_passes));
-    infer_layouts(g);
-    nuc_rename_as_traced(g);
-}
-
-void nuc_run_edge_passes_sdk31(struct nuc_graph *g)
-{
-    run_cycles(g, edge_passes_sdk31, COUNT(edge_passes_sdk31));
-    infer_layouts(g);
-    nuc_rename_as_traced(g);
-}
-
-void nuc_run_cluster_passes(struct nuc_graph *g)
-{
-    if (nuc_plain_orders(g))
-        infer_layouts(g);
-    if (run_cycles(g, cluster_passes, COUNT(cluster_passes)))
-        nuc_rename_as_traced(g);
-}
-
-void nuc_run_lowered_passes(struct nuc_graph *g)
-{
-    if (run_cycles(g, lowered_passes, COUNT(lowered_passes)))
-        nuc_rename_as_traced(g);
+    if (list->finish != NULL && (any || list->always_finish))
+        list->finish(g);
 }
