@@ -37,7 +37,7 @@ cat $graphs | awk '
         if (file ~ /npu_run\.c$/) return "npu_[a-z]*\\.c$" SUBSEP "npu_"
         if (file ~ /npu_fetch\.c$/) return "" # callbacks of the application
         if (file ~ /src\/npusim\//) return file "$" SUBSEP ":"
-        return "(src/kernels/.*|ops_[a-z_0-9]*\\.c)$" SUBSEP ":"
+        return "(src/kernels/.*|ops_[a-z_0-9]*\\.c)$" SUBSEP ":|^nuc_map_"
     }
     function candidates(file,    name, list, parts) {
         if (file in listed) return listed[file]

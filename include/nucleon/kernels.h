@@ -140,7 +140,22 @@ extern const struct nuc_kernel_table nuc_default_kernels;
 /* The entry of that name, or NULL. */
 const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *table, const char *name);
 
-/* The operators themselves, for tables of one's own. */
+/*
+ * Functions of one float32: a row is all that kernels and runtime need besides the arithmetic, nuc_map_NAME in
+ * src/kernels/ref/ref_elementwise.c. X is as in NUC_KERNELS, which has these rows too.
+ */
+#define NUC_MAP_ROW(X, name) X("aten::" #name ".out", "TO", nuc_op_##name)
+#define NUC_MAPS(M, X)                                                                                                 \
+    M(X, relu)                                                                                                         \
+    M(X, neg)                                                                                                          \
+    M(X, exp)                                                                                                          \
+    M(X, log)                                                                                                          \
+    M(X, sqrt)                                                                                                         \
+    M(X, rsqrt)                                                                                                        \
+    M(X, sigmoid)                                                                                                      \
+    M(X, tanh)
+
+/* The operators themselves, for tables of one's own: X(name, signature, function). */
 #define NUC_KERNELS(X)                                                                                                 \
     X("quantized_decomposed::quantize_per_tensor.out", "TfiiiiO", nuc_op_quantize_per_tensor)                          \
     X("quantized_decomposed::dequantize_per_tensor.out", "Tfiiii?iO", nuc_op_dequantize_per_tensor)                    \
@@ -172,15 +187,8 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::div.out", "TTO", nuc_op_div)                                                                              \
     X("aten::maximum.out", "TTO", nuc_op_maximum)                                                                      \
     X("aten::minimum.out", "TTO", nuc_op_minimum)                                                                      \
-    X("aten::relu.out", "TO", nuc_op_relu)                                                                             \
     X("aten::abs.out", "TO", nuc_op_abs)                                                                               \
-    X("aten::neg.out", "TO", nuc_op_neg)                                                                               \
-    X("aten::exp.out", "TO", nuc_op_exp)                                                                               \
-    X("aten::log.out", "TO", nuc_op_log)                                                                               \
-    X("aten::sqrt.out", "TO", nuc_op_sqrt)                                                                             \
-    X("aten::rsqrt.out", "TO", nuc_op_rsqrt)                                                                           \
-    X("aten::sigmoid.out", "TO", nuc_op_sigmoid)                                                                       \
-    X("aten::tanh.out", "TO", nuc_op_tanh)                                                                             \
+    NUC_MAPS(NUC_MAP_ROW, X)                                                                                           \
     X("aten::leaky_relu.out", "TfO", nuc_op_leaky_relu)                                                                \
     X("aten::hardtanh.out", "TffO", nuc_op_hardtanh)                                                                   \
     X("aten::clamp.out", "T?f?fO", nuc_op_clamp)                                                                       \

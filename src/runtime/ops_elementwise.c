@@ -77,24 +77,31 @@ enum nuc_status nuc_op_minimum(struct nuc_kernel_context *cx, struct nuc_value *
     return binary(cx, NUC_BINARY_MINIMUM, args, NULL, 2);
 }
 
-static enum nuc_status unary(struct nuc_kernel_context *cx, enum nuc_unary_op op, struct nuc_value *const *args,
-                             float low, float high, int out_index)
+/* Whether `self` and `out` are float32 of one layout, so that elements are taken in the order of memory. */
+static bool is_elementwise(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_tensor *out)
 {
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, out_index);
+    return nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(out), NUC_TEXT("argument 'self' or 'out' is not float32")) &&
+           nuc_need(cx, nuc_tensor_same_layout(in, out),
+                    NUC_TEXT("argument 'out' differs from 'self' in sizes or dim order"));
+}
 
-    if (!nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(out), NUC_TEXT("argument 'self' or 'out' is not float32")) ||
-        !nuc_need(cx, nuc_tensor_same_layout(in, out),
-                  NUC_TEXT("argument 'out' differs from 'self' in sizes or dim order")))
+static enum nuc_status map(struct nuc_kernel_context *cx, nuc_map_fn fn, const struct nuc_tensor *in,
+                           const struct nuc_tensor *out)
+{
+    if (!is_elementwise(cx, in, out))
         return NUC_UNSUPPORTED;
-    nuc_kernel_unary_f32(op, low, high, in->data, out->data, nuc_tensor_elements(out));
+    nuc_kernel_map_f32(fn, in->data, out->data, nuc_tensor_elements(out));
     return NUC_OK;
 }
 
-enum nuc_status nuc_op_relu(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return unary(cx, NUC_UNARY_RELU, args, 0.0f, 0.0f, 1);
-}
+/* An operator of its own for each, so that an image holds only the functions its program calls. */
+#define MAP_OPERATOR(X, name)                                                                                          \
+    enum nuc_status nuc_op_##name(struct nuc_kernel_context *cx, struct nuc_value *const *args)                        \
+    {                                                                                                                  \
+        return map(cx, nuc_map_##name, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, 1));                              \
+    }
+NUC_MAPS(MAP_OPERATOR, )
+#undef MAP_OPERATOR
 
 enum nuc_status nuc_op_abs(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
@@ -105,52 +112,34 @@ enum nuc_status nuc_op_abs(struct nuc_kernel_context *cx, struct nuc_value *cons
         nuc_kernel_abs_i64(in->data, out->data, nuc_tensor_elements(out));
         return NUC_OK;
     }
-    return unary(cx, NUC_UNARY_ABS, args, 0.0f, 0.0f, 1);
-}
-
-enum nuc_status nuc_op_neg(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return unary(cx, NUC_UNARY_NEG, args, 0.0f, 0.0f, 1);
-}
-
-enum nuc_status nuc_op_exp(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return unary(cx, NUC_UNARY_EXP, args, 0.0f, 0.0f, 1);
-}
-
-enum nuc_status nuc_op_log(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return unary(cx, NUC_UNARY_LOG, args, 0.0f, 0.0f, 1);
-}
-
-enum nuc_status nuc_op_sqrt(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return unary(cx, NUC_UNARY_SQRT, args, 0.0f, 0.0f, 1);
-}
-
-enum nuc_status nuc_op_rsqrt(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return unary(cx, NUC_UNARY_RSQRT, args, 0.0f, 0.0f, 1);
-}
-
-enum nuc_status nuc_op_sigmoid(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return unary(cx, NUC_UNARY_SIGMOID, args, 0.0f, 0.0f, 1);
-}
-
-enum nuc_status nuc_op_tanh(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return unary(cx, NUC_UNARY_TANH, args, 0.0f, 0.0f, 1);
+    return map(cx, nuc_map_abs, in, out);
 }
 
 enum nuc_status nuc_op_leaky_relu(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return unary(cx, NUC_UNARY_LEAKY_RELU, args, (float)nuc_value_scalar(args[1]), 0.0f, 2);
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 2);
+
+    if (!is_elementwise(cx, in, out))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_leaky_relu_f32((float)nuc_value_scalar(args[1]), in->data, out->data, nuc_tensor_elements(out));
+    return NUC_OK;
+}
+
+static enum nuc_status clamp(struct nuc_kernel_context *cx, float low, float high, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 3);
+
+    if (!is_elementwise(cx, in, out))
+        return NUC_UNSUPPORTED;
+    nuc_kernel_clamp_f32(low, high, in->data, out->data, nuc_tensor_elements(out));
+    return NUC_OK;
 }
 
 enum nuc_status nuc_op_hardtanh(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return unary(cx, NUC_UNARY_CLAMP, args, (float)nuc_value_scalar(args[1]), (float)nuc_value_scalar(args[2]), 3);
+    return clamp(cx, (float)nuc_value_scalar(args[1]), (float)nuc_value_scalar(args[2]), args);
 }
 
 /* Smallest and largest value of an integer type. */
@@ -202,7 +191,7 @@ enum nuc_status nuc_op_clamp(struct nuc_kernel_context *cx, struct nuc_value *co
     float low = args[1]->kind == NUC_VALUE_NONE ? -__builtin_inff() : (float)nuc_value_scalar(args[1]);
     float high = args[2]->kind == NUC_VALUE_NONE ? __builtin_inff() : (float)nuc_value_scalar(args[2]);
 
-    return unary(cx, NUC_UNARY_CLAMP, args, low, high, 3);
+    return clamp(cx, low, high, args);
 }
 
 static bool text_is(const struct nuc_value *value, const char *text)
@@ -221,7 +210,7 @@ enum nuc_status nuc_op_gelu(struct nuc_kernel_context *cx, struct nuc_value *con
     if (!nuc_need(cx, by_tanh || text_is(args[1], "none"),
                   NUC_TEXT("argument 'approximate' is neither 'none' nor 'tanh'")))
         return NUC_UNSUPPORTED;
-    return unary(cx, by_tanh ? NUC_UNARY_GELU_TANH : NUC_UNARY_GELU, args, 0.0f, 0.0f, 2);
+    return map(cx, by_tanh ? nuc_map_gelu_tanh : nuc_map_gelu, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, 2));
 }
 
 enum nuc_status nuc_op_gt(struct nuc_kernel_context *cx, struct nuc_value *const *args)

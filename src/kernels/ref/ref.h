@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nucleon/kernels.h"
 #include "nucleon/types.h"
 
 /* ---- quantization ---- */
@@ -58,25 +59,24 @@ enum nuc_binary_op {
 void nuc_ref_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a,
                         const float *b, float *out);
 
-enum nuc_unary_op {
-    NUC_UNARY_RELU, /* NaN stays */
-    NUC_UNARY_ABS,
-    NUC_UNARY_NEG,
-    NUC_UNARY_EXP,
-    NUC_UNARY_LOG,
-    NUC_UNARY_SQRT,
-    NUC_UNARY_RSQRT,
-    NUC_UNARY_SIGMOID,
-    NUC_UNARY_TANH,
-    NUC_UNARY_LEAKY_RELU, /* slope in low */
-    NUC_UNARY_CLAMP,      /* min(max(x, low), high); NaN stays */
-    NUC_UNARY_GELU,       /* x / 2 (1 + erf(x / sqrt 2)) in double, as ExecuTorch forms it */
-    NUC_UNARY_GELU_TANH,  /* erf approximated by tanh */
-    NUC_UNARY_COUNT
-};
+/* Functions of one value: one for every row of NUC_MAPS, and those whose operators are more than a row. */
+#define NUC_MAP_DECLARATION(X, name) float nuc_map_##name(float x);
+NUC_MAPS(NUC_MAP_DECLARATION, )
+#undef NUC_MAP_DECLARATION
+float nuc_map_abs(float x);
+float nuc_map_gelu(float x);      /* x / 2 (1 + erf(x / sqrt 2)) in double, as ExecuTorch forms it */
+float nuc_map_gelu_tanh(float x); /* erf approximated by tanh */
 
-/* out may be in. */
-void nuc_ref_unary_f32(enum nuc_unary_op op, float low, float high, const float *in, float *out, size_t count);
+typedef float (*nuc_map_fn)(float x);
+
+/* out = fn(in). out may be in, in the two functions after it too. */
+void nuc_ref_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count);
+
+/* x * slope below 0 */
+void nuc_ref_leaky_relu_f32(float slope, const float *in, float *out, size_t count);
+
+/* min(max(x, low), high); NaN stays. */
+void nuc_ref_clamp_f32(float low, float high, const float *in, float *out, size_t count);
 
 /* out = a > threshold; strides a and out. */
 void nuc_ref_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out);

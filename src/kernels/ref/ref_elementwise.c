@@ -74,128 +74,90 @@ void nuc_ref_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, fl
     } while (nuc_walk_next_row(loops, &walk));
 }
 
-static float relu(float x, float low, float high)
+/* ---- functions of one value ---- */
+
+/* NaN stays. */
+float nuc_map_relu(float x)
 {
-    (void)low;
-    (void)high;
     return x != x || x >= 0.0f ? x : 0.0f;
 }
 
-static float absolute(float x, float low, float high)
+float nuc_map_abs(float x)
 {
-    (void)low;
-    (void)high;
     return fabsf(x);
 }
 
-static float negate(float x, float low, float high)
+float nuc_map_neg(float x)
 {
-    (void)low;
-    (void)high;
     return -x;
 }
 
-static float exponential(float x, float low, float high)
+float nuc_map_exp(float x)
 {
-    (void)low;
-    (void)high;
     return expf(x);
 }
 
-static float logarithm(float x, float low, float high)
+float nuc_map_log(float x)
 {
-    (void)low;
-    (void)high;
     return logf(x);
 }
 
-static float square_root(float x, float low, float high)
+float nuc_map_sqrt(float x)
 {
-    (void)low;
-    (void)high;
     return sqrtf(x);
 }
 
-static float reciprocal_root(float x, float low, float high)
+float nuc_map_rsqrt(float x)
 {
-    (void)low;
-    (void)high;
     return 1.0f / sqrtf(x);
 }
 
-static float sigmoid(float x, float low, float high)
+float nuc_map_sigmoid(float x)
 {
-    (void)low;
-    (void)high;
     return 1.0f / (1.0f + expf(-x));
 }
 
-static float hyperbolic_tangent(float x, float low, float high)
+float nuc_map_tanh(float x)
 {
-    (void)low;
-    (void)high;
     return tanhf(x);
 }
 
-static float leaky_relu(float x, float low, float high)
-{
-    (void)high;
-    return x >= 0.0f ? x : x * low;
-}
-
-static float clamp(float x, float low, float high)
-{
-    return minimum(maximum(x, low), high);
-}
-
-static float gelu(float x, float low, float high)
+float nuc_map_gelu(float x)
 {
     const double root_half = 0.70710678118654752440;
 
-    (void)low;
-    (void)high;
     if (isinf(x))
         return x > 0.0f ? x : 0.0f;
     return (float)(0.5 * (double)x * (1.0 + erf((double)x * root_half)));
 }
 
 /* sqrt(2 / pi) (x + 0.044715 x^3) in float, the rest in double. */
-static float gelu_tanh(float x, float low, float high)
+float nuc_map_gelu_tanh(float x)
 {
     const float root = (float)(1.41421356237309504880 * 1.12837916709551257390 * 0.5);
 
-    (void)low;
-    (void)high;
     if (isinf(x))
         return x > 0.0f ? x : 0.0f;
     float inner = root * (x + 0.044715f * (x * x * x));
     return (float)(0.5 * (double)x * (1.0 + (double)tanhf(inner)));
 }
 
-typedef float (*unary_fn)(float x, float low, float high);
-
-static const unary_fn unary_functions[NUC_UNARY_COUNT] = {
-    [NUC_UNARY_RELU] = relu,
-    [NUC_UNARY_ABS] = absolute,
-    [NUC_UNARY_NEG] = negate,
-    [NUC_UNARY_EXP] = exponential,
-    [NUC_UNARY_LOG] = logarithm,
-    [NUC_UNARY_SQRT] = square_root,
-    [NUC_UNARY_RSQRT] = reciprocal_root,
-    [NUC_UNARY_SIGMOID] = sigmoid,
-    [NUC_UNARY_TANH] = hyperbolic_tangent,
-    [NUC_UNARY_LEAKY_RELU] = leaky_relu,
-    [NUC_UNARY_CLAMP] = clamp,
-    [NUC_UNARY_GELU] = gelu,
-    [NUC_UNARY_GELU_TANH] = gelu_tanh,
-};
-
-void nuc_ref_unary_f32(enum nuc_unary_op op, float low, float high, const float *in, float *out, size_t count)
+void nuc_ref_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count)
 {
-    unary_fn fn = unary_functions[op];
-
     for (size_t i = 0; i < count; i++)
-        out[i] = fn(in[i], low, high);
+        out[i] = fn(in[i]);
+}
+
+void nuc_ref_leaky_relu_f32(float slope, const float *in, float *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = in[i] >= 0.0f ? in[i] : in[i] * slope;
+}
+
+void nuc_ref_clamp_f32(float low, float high, const float *in, float *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = minimum(maximum(in[i], low), high);
 }
 
 void nuc_ref_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out)

@@ -11,7 +11,9 @@ void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *
 void nuc_kernel_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count);
 void nuc_kernel_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a,
                            const float *b, float *out);
-void nuc_kernel_unary_f32(enum nuc_unary_op op, float low, float high, const float *in, float *out, size_t count);
+void nuc_kernel_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count);
+void nuc_kernel_leaky_relu_f32(float slope, const float *in, float *out, size_t count);
+void nuc_kernel_clamp_f32(float low, float high, const float *in, float *out, size_t count);
 void nuc_kernel_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out);
 void nuc_kernel_fill(size_t element_size, const void *value, void *out, size_t count);
 void nuc_kernel_convolution_f32(const struct nuc_conv2d *c, const float *in, const float *weight, const float *bias,

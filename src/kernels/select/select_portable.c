@@ -16,9 +16,19 @@ void nuc_kernel_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops,
     nuc_ref_binary_f32(op, loops, alpha, a, b, out);
 }
 
-void nuc_kernel_unary_f32(enum nuc_unary_op op, float low, float high, const float *in, float *out, size_t count)
+void nuc_kernel_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count)
 {
-    nuc_ref_unary_f32(op, low, high, in, out, count);
+    nuc_ref_map_f32(fn, in, out, count);
+}
+
+void nuc_kernel_leaky_relu_f32(float slope, const float *in, float *out, size_t count)
+{
+    nuc_ref_leaky_relu_f32(slope, in, out, count);
+}
+
+void nuc_kernel_clamp_f32(float low, float high, const float *in, float *out, size_t count)
+{
+    nuc_ref_clamp_f32(low, high, in, out, count);
 }
 
 void nuc_kernel_copy(const struct nuc_loops *loops, size_t element_size, const void *in, void *out)
