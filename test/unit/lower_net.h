@@ -1,17 +1,11 @@
 /*
- * Small Edge networks for tests of the lowering: built node by node, taken through format inference and partitioning as
- * real ones are, lowered, and compared operator by operator.
+ * Small Edge networks for tests of the lowering: read from text, taken through format inference and partitioning as
+ * real ones are, lowered, and compared as text.
  */
 #ifndef NUC_TEST_LOWER_NET_H
 #define NUC_TEST_LOWER_NET_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "quantized_text.h"
 
 #include "compiler/layout/layout.h"
 #include "compiler/neutron/lower/lower.h"
@@ -22,185 +16,109 @@ struct net {
     struct nuc_lower_options options;
     struct nuc_lower_io io;
     const struct nuc_lt_subgraph *s; /* of the lowered model */
+    const char *printed;             /* the model as nuc_lt_print() has it */
 };
 
-static inline int setup(void **state)
+/* Constants without data: 0, 1, 2, ... of int8, zeros of int32. */
+static inline void fill_quantized(struct nuc_graph *g)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
-    struct net *n = nuc_alloc(cx, sizeof *n);
-
-    n->cx = cx;
-    n->g = nuc_graph_new(cx, "net.pt2");
-    n->options.use_neutron_for_format_conversion = true;
-    *state = n;
-    return 0;
-}
-
-static inline int teardown(void **state)
-{
-    nuc_context_free(((struct net *)*state)->cx);
-    return 0;
-}
-
-/* ---- building ---- */
-
-#define SIZES(...) (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
-
-static inline struct nuc_node *dequantize(struct net *n, struct nuc_node *q, double scale, int64_t point,
-                                          enum nuc_dtype dtype)
-{
-    struct nuc_node *dq = nuc_add_node(n->g, NULL, NUC_OP_DEQUANTIZE_PER_TENSOR, "dq");
-    bool wide = dtype == NUC_I32;
-
-    nuc_set_arg_node(dq, n->g, 0, q);
-    nuc_set_arg_float(dq, 1, scale);
-    nuc_set_arg_int(dq, 2, point);
-    nuc_set_arg_int(dq, 3, wide ? INT32_MIN : INT8_MIN);
-    nuc_set_arg_int(dq, 4, wide ? INT32_MAX : INT8_MAX);
-    nuc_set_arg_dtype(dq, 5, dtype);
-    nuc_infer_shape(n->g, dq);
-    return dq;
-}
-
-/* quantize and dequantize behind a node: what every operator of a quantized graph has around it. */
-static inline struct nuc_node *quantized(struct net *n, struct nuc_node *node, double scale, int64_t point)
-{
-    struct nuc_node *q = nuc_add_node(n->g, NULL, NUC_OP_QUANTIZE_PER_TENSOR, "q");
-
-    nuc_set_arg_node(q, n->g, 0, node);
-    nuc_set_arg_float(q, 1, scale);
-    nuc_set_arg_int(q, 2, point);
-    nuc_set_arg_int(q, 3, INT8_MIN);
-    nuc_set_arg_int(q, 4, INT8_MAX);
-    nuc_set_arg_dtype(q, 5, NUC_I8);
-    nuc_infer_shape(n->g, q);
-    return dequantize(n, q, scale, point, NUC_I8);
-}
-
-static inline struct nuc_node *user_input(struct net *n, const char *name, const int64_t *sizes, size_t rank, bool last)
-{
-    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, (uint32_t)rank);
-
-    if (last)
-        nuc_set_channels_last(&meta);
-    return quantized(n, nuc_add_placeholder(n->g, name, NUC_USER_INPUT, &meta), 0.5, 3);
-}
-
-/* An int8 constant with the values 0, 1, 2, ... */
-static inline struct nuc_node *constant(struct net *n, const char *name, const int64_t *sizes, size_t rank)
-{
-    struct nuc_meta meta = nuc_meta_make(NUC_I8, sizes, (uint32_t)rank);
-    size_t bytes = nuc_bytes(&meta);
-    int8_t *data = nuc_alloc(n->cx, bytes);
-
-    for (size_t i = 0; i < bytes; i++)
-        data[i] = (int8_t)i;
-    struct nuc_node *c = nuc_add_constant(n->g, name, &meta, data);
-    c->input_kind = NUC_BUFFER;
-    return c;
-}
-
-static inline struct nuc_node *weight(struct net *n, const char *name, const int64_t *sizes, size_t rank)
-{
-    return dequantize(n, constant(n, name, sizes, rank), 0.25, 0, NUC_I8);
-}
-
-static inline struct nuc_node *bias(struct net *n, int64_t count)
-{
-    struct nuc_meta meta = nuc_meta_make(NUC_I32, &count, 1);
-    struct nuc_node *c = nuc_add_constant(n->g, "bias", &meta, nuc_alloc_array(n->cx, (size_t)count, 4));
-
-    c->input_kind = NUC_BUFFER;
-    return dequantize(n, c, 0.125, 0, NUC_I32);
-}
-
-static inline struct nuc_node *call(struct net *n, enum nuc_op op, struct nuc_node *input)
-{
-    struct nuc_node *node = nuc_add_node(n->g, NULL, op, NULL);
-
-    nuc_set_arg_node(node, n->g, 0, input);
-    return node;
-}
-
-static inline struct nuc_node *convolution(struct net *n, struct nuc_node *x, struct nuc_node *w, struct nuc_node *b,
-                                           int64_t pad, int64_t groups)
-{
-    struct nuc_node *node = call(n, NUC_OP_EDGE_CONVOLUTION, x);
-
-    nuc_set_arg_node(node, n->g, 1, w);
-    if (b != NULL)
-        nuc_set_arg_node(node, n->g, 2, b);
-    nuc_set_arg_ints(node, n->g, 3, SIZES(1, 1));
-    nuc_set_arg_ints(node, n->g, 4, SIZES(pad, pad));
-    nuc_set_arg_ints(node, n->g, 5, SIZES(1, 1));
-    nuc_set_arg_bool(node, 6, false);
-    nuc_set_arg_ints(node, n->g, 7, SIZES(0, 0));
-    nuc_set_arg_int(node, 8, groups);
-    nuc_infer_shape(n->g, node);
-    return quantized(n, node, 0.75, -5);
-}
-
-static inline struct nuc_node *view(struct net *n, struct nuc_node *x, const int64_t *sizes, size_t rank)
-{
-    struct nuc_node *node = call(n, NUC_OP_EDGE_VIEW, x);
-
-    nuc_set_arg_ints(node, n->g, 1, sizes, (uint32_t)rank);
-    nuc_infer_shape(n->g, node);
-    return node;
-}
-
-static inline struct nuc_node *permute(struct net *n, struct nuc_node *x, const int64_t *dims, size_t rank)
-{
-    struct nuc_node *node = call(n, NUC_OP_EDGE_PERMUTE, x);
-
-    nuc_set_arg_ints(node, n->g, 1, dims, (uint32_t)rank);
-    nuc_infer_shape(n->g, node);
-    return node;
-}
-
-/* ---- lowering ---- */
-
-static inline void lower(struct nuc_context *cx, void *net)
-{
-    struct net *n = net;
-    struct nuc_partition_options options = {.flavor = n->options.flavor};
-    struct nuc_partitions *p = nuc_partition_graph(n->g, &options);
-
-    (void)cx;
-    assert_int_equal(p->count, 1);
-    n->s = &nuc_lower_partition(n->g, &p->items[0], &n->options, &n->io)->subgraphs[0];
-}
-
-/* The program returns `results`; lowers its only partition. */
-static inline void finish(struct net *n, struct nuc_node *const *results, uint32_t count)
-{
-    struct nuc_node *output = nuc_add_node(n->g, NULL, NUC_OP_OUTPUT, "output");
-
-    nuc_set_arg_nodes(output, n->g, 0, results, count);
-    nuc_graph_verify(n->g, "test");
-    nuc_infer_formats(n->g);
-    if (nuc_try(n->cx, lower, n) != NUC_OK)
-        fail_msg("%s", n->cx->message);
-}
-
-static inline void finish_one(struct net *n, struct nuc_node *result)
-{
-    finish(n, &result, 1);
-}
-
-/* Operators in order, -1 at the end. */
-static inline void assert_ops(const struct net *n, const int32_t *codes)
-{
-    uint32_t i = 0;
-
-    for (; codes[i] >= 0; i++) {
-        assert_true(i < n->s->n_ops);
-        assert_int_equal(n->s->ops[i].code, codes[i]);
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_static(n) || n->data != NULL)
+            continue;
+        struct nuc_data *data = nuc_alloc(g->cx, sizeof *data);
+        size_t size = nuc_bytes(&n->vals[0]);
+        uint8_t *bytes = nuc_alloc(g->cx, size);
+        for (size_t i = 0; i < size && n->vals[0].dtype == NUC_I8; i++)
+            bytes[i] = (uint8_t)i;
+        data->bytes = (struct nuc_span){bytes, size};
+        nuc_dense_strides(&n->vals[0], data->strides);
+        n->data = data;
     }
-    assert_int_equal(n->s->n_ops, i);
 }
 
-#define ASSERT_OPS(n, ...) assert_ops(n, (const int32_t[]){__VA_ARGS__, -1})
+/* Names, numbers and nodes of the delegate's inputs or outputs agree with the model's. */
+static inline void check_io(const struct net *n, const struct nuc_lower_border *io, uint32_t count,
+                            const int32_t *tensors)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        assert_string_equal(io[i].name, io[i].node->name);
+        assert_string_equal(n->s->tensors[tensors[i]].name, io[i].name);
+        assert_int_equal(io[i].tensor, tensors[i]);
+    }
+}
+
+/* Lowers the only partition of n->g. */
+static inline void lower_graph(struct net *n)
+{
+    struct nuc_partition_options options = {.flavor = n->options.flavor};
+
+    nuc_infer_formats(n->g);
+    struct nuc_partitions *p = nuc_partition_graph(n->g, &options);
+    assert_int_equal(p->count, 1);
+    struct nuc_lt_model *model = nuc_lower_partition(n->g, &p->items[0], &n->options, &n->io);
+    n->s = &model->subgraphs[0];
+    n->printed = nuc_lt_print(model);
+    assert_int_equal(n->io.n_inputs, n->s->n_inputs);
+    assert_int_equal(n->io.n_outputs, n->s->n_outputs);
+    check_io(n, n->io.inputs, n->io.n_inputs, n->s->inputs);
+    check_io(n, n->io.outputs, n->io.n_outputs, n->s->outputs);
+}
+
+/* ---- the model as text ---- */
+
+static inline void add_shape(struct nuc_text *out, const struct nuc_lt_tensor *t)
+{
+    nuc_text_addf(out, "[");
+    for (uint32_t i = 0; i < t->rank; i++)
+        nuc_text_addf(out, "%s%d", i == 0 ? "" : ", ", (int)t->shape[i]);
+    nuc_text_addf(out, "]");
+}
+
+/* " 0.5:3", with several scales also how many and the axis. */
+static inline void add_quant(struct nuc_text *out, const struct nuc_lt_quant *q)
+{
+    for (uint32_t i = 0; i < q->count; i++)
+        nuc_text_addf(out, "%s%.9g:%d", i == 0 ? " " : ", ", (double)q->scale[i], (int)q->zero_point[i]);
+    if (q->count > 1)
+        nuc_text_addf(out, " axis %d", (int)q->axis);
+}
+
+/* A short list of int32 as "{1, 2}", another constant as "const[2]{1, 2} 0.5:3"; contents of up to 8 elements. */
+static inline void add_constant(struct nuc_text *out, const struct nuc_lt_tensor *t)
+{
+    int64_t count = nuc_lt_elements(t);
+    bool list = t->dtype == NUC_I32 && t->rank == 1 && count <= 8;
+
+    if (!list) {
+        nuc_text_addf(out, "const");
+        add_shape(out, t);
+    }
+    if (count <= 8) {
+        nuc_text_addf(out, "{");
+        for (int64_t i = 0; i < count; i++) {
+            int32_t value = (int8_t)t->data.data[i];
+            if (t->dtype == NUC_I32)
+                memcpy(&value, t->data.data + 4 * i, sizeof value);
+            nuc_text_addf(out, "%s%d", i == 0 ? "" : ", ", (int)value);
+        }
+        nuc_text_addf(out, "}");
+    }
+    add_quant(out, &t->quant);
+}
+
+/* Which input of the model or result of an operator a tensor is: "in0", "op3". */
+static inline const char *value_name(const struct net *n, int32_t tensor)
+{
+    for (uint32_t i = 0; i < n->s->n_inputs; i++) {
+        if (n->s->inputs[i] == tensor)
+            return nuc_format(n->cx, "in%u", (unsigned)i);
+    }
+    for (uint32_t i = 0; i < n->s->n_ops; i++) {
+        if (n->s->ops[i].outputs[0] == tensor)
+            return nuc_format(n->cx, "op%u", (unsigned)i);
+    }
+    return "none";
+}
 
 static inline const struct nuc_lt_tensor *input_of(const struct net *n, uint32_t op, uint32_t i)
 {
@@ -208,45 +126,64 @@ static inline const struct nuc_lt_tensor *input_of(const struct net *n, uint32_t
     return &n->s->tensors[n->s->ops[op].inputs[i]];
 }
 
-static inline const struct nuc_lt_tensor *output_of(const struct net *n, uint32_t op)
+/* The options as nuc_lt_print() writes them behind the operator's inputs, and those it does not write. */
+static inline void add_options(struct nuc_text *out, const struct net *n, uint32_t index)
 {
-    return &n->s->tensors[n->s->ops[op].outputs[0]];
+    const struct nuc_lt_op *op = &n->s->ops[index];
+    const char *line = strstr(n->printed, " = ");
+
+    for (uint32_t i = 0; i < index; i++)
+        line = strstr(line + 1, " = ");
+    const char *options = line + strcspn(line, ")") + 1;
+    nuc_text_addf(out, "%.*s", (int)strcspn(options, "\n"), options);
+    if (op->code == NUC_LT_ADD || op->code == NUC_LT_SUB || op->code == NUC_LT_MUL)
+        nuc_text_addf(out, "%s", op->options.arith.pot_scale_int16 ? " pot_scale" : "");
+    if (op->code == NUC_LT_BATCH_MATMUL && op->options.batch_matmul.asymmetric_quantize_inputs)
+        nuc_text_addf(out, " asymmetric");
+    if (op->code == NUC_LT_MIRROR_PAD)
+        nuc_text_addf(out, " mode %d", (int)op->options.mirror_pad.mode);
 }
 
-static inline void assert_shape(const struct nuc_lt_tensor *t, const int64_t *sizes, size_t rank)
+static inline void add_op(struct nuc_text *out, const struct net *n, uint32_t index)
 {
-    assert_int_equal(t->rank, rank);
-    for (size_t i = 0; i < rank; i++)
-        assert_int_equal(t->shape[i], sizes[i]);
-}
+    const struct nuc_lt_op *op = &n->s->ops[index];
 
-/* An int32 constant with these values. */
-static inline void assert_list(const struct nuc_lt_tensor *t, const int64_t *values, size_t count)
-{
-    const int32_t *data = (const int32_t *)(const void *)t->data.data;
-
-    assert_int_equal(t->dtype, NUC_I32);
-    assert_int_equal(nuc_lt_elements(t), count);
-    for (size_t i = 0; i < count; i++)
-        assert_int_equal(data[i], values[i]);
-}
-
-static inline void assert_borders(const struct net *n, bool input_last, bool output_last)
-{
-    assert_int_equal(n->io.n_inputs, n->s->n_inputs);
-    assert_int_equal(n->io.n_outputs, n->s->n_outputs);
-    for (uint32_t i = 0; i < n->io.n_inputs; i++) {
-        assert_string_equal(n->io.inputs[i].name, n->io.inputs[i].node->name);
-        assert_string_equal(n->s->tensors[n->s->inputs[i]].name, n->io.inputs[i].name);
-        assert_int_equal(n->io.inputs[i].tensor, n->s->inputs[i]);
-        assert_int_equal(n->io.inputs[i].channels_last, input_last);
+    nuc_text_addf(out, "%s(", nuc_lt_code_name(n->cx, op->code));
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        nuc_text_addf(out, "%s", i == 0 ? "" : ", ");
+        if (input_of(n, index, i)->data.data != NULL)
+            add_constant(out, input_of(n, index, i));
+        else
+            nuc_text_addf(out, "%s", value_name(n, op->inputs[i]));
     }
-    for (uint32_t i = 0; i < n->io.n_outputs; i++) {
-        assert_string_equal(n->io.outputs[i].name, n->io.outputs[i].node->name);
-        assert_string_equal(n->s->tensors[n->s->outputs[i]].name, n->io.outputs[i].name);
-        assert_int_equal(n->io.outputs[i].tensor, n->s->outputs[i]);
-        assert_int_equal(n->io.outputs[i].channels_last, output_last);
+    nuc_text_addf(out, ")");
+    add_options(out, n, index);
+    assert_int_equal(op->n_outputs, 1);
+    nuc_text_addf(out, " -> ");
+    add_shape(out, &n->s->tensors[op->outputs[0]]);
+    add_quant(out, &n->s->tensors[op->outputs[0]].quant);
+    for (uint32_t i = 0; i < n->s->n_outputs; i++) {
+        if (n->s->outputs[i] == op->outputs[0])
+            nuc_text_addf(out, " = out%u%s", (unsigned)i, n->io.outputs[i].channels_last ? " last" : "");
     }
+    nuc_text_addf(out, "\n");
+}
+
+/* A line for the inputs, one per operator. "last": the runtime passes that value in channels-last order. */
+static inline const char *model_text(const struct net *n)
+{
+    struct nuc_text out;
+
+    nuc_text_init(&out, n->cx);
+    for (uint32_t i = 0; i < n->s->n_inputs; i++) {
+        nuc_text_addf(&out, "%sin%u", i == 0 ? "" : ", ", (unsigned)i);
+        add_shape(&out, &n->s->tensors[n->s->inputs[i]]);
+        nuc_text_addf(&out, "%s", n->io.inputs[i].channels_last ? " last" : "");
+    }
+    nuc_text_addf(&out, "\n");
+    for (uint32_t i = 0; i < n->s->n_ops; i++)
+        add_op(&out, n, i);
+    return nuc_text_string(&out);
 }
 
 #endif

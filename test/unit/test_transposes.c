@@ -1,242 +1,115 @@
 /*
- * Transposes of typical networks as the reference has them: with the NPU
- * converting formats, with the runtime doing it, and with channels-last values. Networks are built as they reach the
- * lowering, operators in execution order are compared, and what the runtime is told of each border.
+ * Transposes of typical networks as the reference has them: with the NPU converting formats, with the runtime doing it,
+ * and with channels-last values. Networks are lowered as they reach the lowering; operators in execution order are
+ * compared, and what the runtime is told of each boundary.
  */
 #include "lower_net.h"
 
 enum column { BY_NPU, BY_RUNTIME, CHANNELS_LAST, N_COLUMNS };
 
-/* ---- operators ---- */
-
-static struct nuc_node *conv(struct net *n, struct nuc_node *x, int64_t in, int64_t out, int64_t kernel, int64_t pad)
-{
-    struct nuc_node *w = weight(n, "w", SIZES(out, in, kernel, kernel));
-
-    return convolution(n, x, w, NULL, pad, 1);
-}
-
-static struct nuc_node *max_pool(struct net *n, struct nuc_node *x, double scale, int64_t point)
-{
-    struct nuc_node *pool = call(n, NUC_OP_EDGE_MAX_POOL2D, x), *first;
-
-    nuc_set_arg_ints(pool, n->g, 1, SIZES(2, 2));
-    nuc_set_arg_ints(pool, n->g, 2, SIZES(1, 1));
-    nuc_infer_shape(n->g, pool);
-    first = call(n, NUC_OP_GETITEM, pool);
-    nuc_set_arg_int(first, 1, 0);
-    nuc_infer_shape(n->g, first);
-    return quantized(n, first, scale, point);
-}
-
-static struct nuc_node *amax(struct net *n, struct nuc_node *x, const int64_t *dims, size_t count)
-{
-    struct nuc_node *node = call(n, NUC_OP_EDGE_AMAX, x);
-
-    nuc_set_arg_ints(node, n->g, 1, dims, (uint32_t)count);
-    nuc_set_arg_bool(node, 2, false);
-    nuc_infer_shape(n->g, node);
-    return quantized(n, node, 0.5, 3);
-}
-
+#define IN(name, sizes) "%" name " = input : float32[" sizes "]<last> ! 0.5, 3\n"
+#define ALWAYS(sizes) "%x = input : float32[" sizes "] ! 0.5, 3\n"
+#define W(name, sizes) "%" name " = buffer : int8[" sizes "] ! 0.25\n"
+#define CONV(name, in, w, pad)                                                                                         \
+    "%" name " = edge.aten.convolution.default(%" in ", %" w ", none, [1, 1], [" pad ", " pad                          \
+    "], [1, 1], false, [0, 0], 1) ! 0.75, -5\n"
+#define POOL(name, in, quantization)                                                                                   \
+    "%" name "i = edge.aten.max_pool2d_with_indices.default(%" in ", [2, 2], [1, 1]); %" name " = getitem(%" name      \
+    "i, 0) ! " quantization "\n"
+#define AMAX(name, in, dims) "%" name " = edge.aten.amax.default(%" in ", [" dims "], false) ! 0.5, 3\n"
 /* Permuted weights with a quantize and dequantize of their own. */
-static struct nuc_node *linear(struct net *n, struct nuc_node *x, int64_t in, int64_t out)
-{
-    struct nuc_node *columns = quantized(n, permute(n, weight(n, "v", SIZES(out, in)), SIZES(1, 0)), 0.25, 0);
-    struct nuc_node *node = call(n, NUC_OP_EDGE_MM, x);
+#define LINEAR(name, in)                                                                                               \
+    "%c = edge.aten.permute_copy.default(%dv, [1, 0]) ! 0.25; %" name " = edge.aten.mm.default(%" in ", %dc) ! 1, 0\n"
 
-    nuc_set_arg_node(node, n->g, 1, columns);
-    nuc_infer_shape(n->g, node);
-    return quantized(n, node, 1, 0);
-}
-
-static struct nuc_node *softmax(struct net *n, struct nuc_node *x)
-{
-    struct nuc_node *node = call(n, NUC_OP_EDGE_SOFTMAX, x);
-
-    nuc_set_arg_int(node, 1, -1);
-    nuc_set_arg_bool(node, 2, false);
-    nuc_infer_shape(n->g, node);
-    return quantized(n, node, 1.0 / 256, -128);
-}
-
-static struct nuc_node *relu(struct net *n, struct nuc_node *x, double scale, int64_t point)
-{
-    struct nuc_node *node = call(n, NUC_OP_EDGE_RELU, x);
-
-    nuc_infer_shape(n->g, node);
-    return quantized(n, node, scale, point);
-}
-
-/* ---- networks ---- */
-
-static struct nuc_node *padded_conv(struct net *n, bool last)
-{
-    return conv(n, user_input(n, "x", SIZES(1, 2, 4, 4), last), 2, 3, 3, 1);
-}
-
-static struct nuc_node *conv_linear_softmax(struct net *n, bool last)
-{
-    struct nuc_node *h = conv(n, user_input(n, "x", SIZES(1, 2, 3, 4), last), 2, 2, 1, 0);
-
-    return softmax(n, linear(n, quantized(n, view(n, h, SIZES(1, 24)), 0.75, -5), 24, 4));
-}
-
-/* Convolutions and pools in turn, then a classifier: CifarNet, MobileNet. */
-static struct nuc_node *classifier(struct net *n, bool last)
-{
-    struct nuc_node *h = conv(n, user_input(n, "x", SIZES(1, 3, 8, 8), last), 3, 4, 3, 1);
-
-    h = max_pool(n, h, 0.75, -5);
-    h = max_pool(n, conv(n, h, 4, 4, 3, 1), 0.75, -5);
-    return linear(n, quantized(n, view(n, h, SIZES(1, 144)), 0.75, -5), 144, 4);
-}
-
-static struct nuc_node *two_convs(struct net *n, bool last)
-{
-    return conv(n, conv(n, user_input(n, "x", SIZES(1, 2, 4, 4), last), 2, 3, 1, 0), 3, 2, 1, 0);
-}
-
-static struct nuc_node *pool_amax_channels(struct net *n, bool last)
-{
-    return amax(n, max_pool(n, user_input(n, "x", SIZES(1, 2, 4, 5), last), 0.5, 3), SIZES(1));
-}
-
-static struct nuc_node *pool_amax_spatial(struct net *n, bool last)
-{
-    return amax(n, max_pool(n, user_input(n, "x", SIZES(1, 2, 4, 5), last), 0.5, 3), SIZES(2, 3));
-}
-
-static struct nuc_node *pool_amax_height(struct net *n, bool last)
-{
-    return amax(n, max_pool(n, user_input(n, "x", SIZES(1, 2, 4, 5), last), 0.5, 3), SIZES(2));
-}
-
-static struct nuc_node *amax_pool(struct net *n, bool last)
-{
-    (void)last; /* there is no channels-last input of five dimensions to begin with */
-    return max_pool(n, amax(n, user_input(n, "x", SIZES(1, 2, 3, 4, 5), false), SIZES(2)), 0.5, 3);
-}
-
-static struct nuc_node *linear_relu(struct net *n, bool last)
-{
-    (void)last;
-    return relu(n, linear(n, user_input(n, "x", SIZES(1, 4), false), 4, 3), 1, 0);
-}
-
-static struct nuc_node *two_inputs(struct net *n, bool last)
-{
-    struct nuc_node *a = conv(n, user_input(n, "x", SIZES(1, 2, 4, 4), last), 2, 3, 1, 0);
-    struct nuc_node *y = user_input(n, "y", SIZES(1, 3, 4, 4), last);
-    struct nuc_node *sum = call(n, NUC_OP_EDGE_ADD, a);
-
-    nuc_set_arg_node(sum, n->g, 1, y);
-    nuc_infer_shape(n->g, sum);
-    return quantized(n, sum, 1, 0);
-}
-
-/* ---- the table ---- */
-
-#define T NUC_LT_TRANSPOSE
-#define POOL NUC_LT_MAX_POOL_2D
-#define END (-1)
-
-struct expectation {
-    int32_t ops[16];
-    bool input_last, output_last; /* header flags */
-};
-
+/* "TRANSPOSE" is "T"; a boundary that the runtime passes in channels-last order is marked at its end of the list. */
 static const struct {
-    struct nuc_node *(*build)(struct net *n, bool last);
-    struct expectation columns[N_COLUMNS];
+    const char *net;
+    const char *columns[N_COLUMNS];
 } rows[] = {
-    {padded_conv,
-     {{{T, NUC_LT_PADV2, NUC_LT_CONV_2D, T, END}, false, false},
-      {{NUC_LT_PADV2, NUC_LT_CONV_2D, END}, true, true},
-      {{NUC_LT_PADV2, NUC_LT_CONV_2D, END}, true, true}}},
-    {conv_linear_softmax,
-     {{{T, NUC_LT_CONV_2D, NUC_LT_RESHAPE, NUC_LT_FULLY_CONNECTED, NUC_LT_SOFTMAX, END}, false, false},
-      {{NUC_LT_CONV_2D, NUC_LT_RESHAPE, NUC_LT_FULLY_CONNECTED, NUC_LT_SOFTMAX, END}, true, false},
-      {{NUC_LT_CONV_2D, NUC_LT_RESHAPE, NUC_LT_FULLY_CONNECTED, NUC_LT_SOFTMAX, END}, true, false}}},
-    {classifier,
-     {{{T, NUC_LT_PADV2, NUC_LT_CONV_2D, POOL, NUC_LT_PADV2, NUC_LT_CONV_2D, POOL, NUC_LT_RESHAPE,
-        NUC_LT_FULLY_CONNECTED, END},
-       false,
-       false},
-      {{NUC_LT_PADV2, NUC_LT_CONV_2D, POOL, NUC_LT_PADV2, NUC_LT_CONV_2D, POOL, NUC_LT_RESHAPE, NUC_LT_FULLY_CONNECTED,
-        END},
-       true,
-       false},
-      {{NUC_LT_PADV2, NUC_LT_CONV_2D, POOL, NUC_LT_PADV2, NUC_LT_CONV_2D, POOL, NUC_LT_RESHAPE, NUC_LT_FULLY_CONNECTED,
-        END},
-       true,
-       false}}},
-    {two_convs,
-     {{{T, NUC_LT_CONV_2D, NUC_LT_CONV_2D, T, END}, false, false},
-      {{NUC_LT_CONV_2D, NUC_LT_CONV_2D, END}, true, true},
-      {{NUC_LT_CONV_2D, NUC_LT_CONV_2D, END}, true, true}}},
-    {pool_amax_channels,
-     {{{T, POOL, NUC_LT_REDUCE_MAX, END}, false, false},
-      {{POOL, NUC_LT_REDUCE_MAX, END}, true, false},
-      {{POOL, NUC_LT_REDUCE_MAX, END}, true, false}}},
-    {pool_amax_spatial,
-     {{{T, POOL, NUC_LT_REDUCE_MAX, END}, false, false},
-      {{POOL, NUC_LT_REDUCE_MAX, END}, true, false},
-      {{POOL, NUC_LT_REDUCE_MAX, END}, true, false}}},
-    {pool_amax_height,
-     {{{T, POOL, T, NUC_LT_REDUCE_MAX, END}, false, false},
-      {{POOL, T, NUC_LT_REDUCE_MAX, END}, true, false},
-      {{POOL, T, NUC_LT_REDUCE_MAX, END}, true, false}}},
-    {amax_pool,
-     {{{NUC_LT_REDUCE_MAX, T, POOL, T, END}, false, false},
-      {{NUC_LT_REDUCE_MAX, T, POOL, END}, false, true},
-      {{NUC_LT_REDUCE_MAX, T, POOL, T, END}, false, false}}},
-    {linear_relu,
-     {{{NUC_LT_FULLY_CONNECTED, NUC_LT_RELU, END}, false, false},
-      {{NUC_LT_FULLY_CONNECTED, NUC_LT_RELU, END}, false, false},
-      {{NUC_LT_FULLY_CONNECTED, NUC_LT_RELU, END}, false, false}}},
-    {two_inputs,
-     {{{T, T, NUC_LT_CONV_2D, NUC_LT_ADD, T, END}, false, false},
-      {{NUC_LT_CONV_2D, NUC_LT_ADD, END}, true, true},
-      {{NUC_LT_CONV_2D, NUC_LT_ADD, END}, true, true}}},
+    {IN("x", "1, 2, 4, 4") W("w", "3, 2, 3, 3") CONV("r", "dx", "dw", "1"),
+     {"T PADV2 CONV_2D T", "last: PADV2 CONV_2D :last", "last: PADV2 CONV_2D :last"}},
+    {IN("x", "1, 2, 3, 4") W("w", "2, 2, 1, 1") W("v", "4, 24")
+         CONV("h", "dx", "dw", "0") "%f = edge.aten.view_copy.default(%dh, [1, 24]) ! 0.75, -5\n" LINEAR(
+             "m", "df") "%r = edge.aten._softmax.default(%dm, -1, false) ! 0.00390625, -128\n",
+     {"T CONV_2D RESHAPE FULLY_CONNECTED SOFTMAX", "last: CONV_2D RESHAPE FULLY_CONNECTED SOFTMAX",
+      "last: CONV_2D RESHAPE FULLY_CONNECTED SOFTMAX"}},
+    /* Convolutions and pools in turn, then a classifier: CifarNet, MobileNet. */
+    {IN("x", "1, 3, 8, 8") W("w", "4, 3, 3, 3") W("u", "4, 4, 3, 3") W("v", "4, 144") CONV("h", "dx", "dw", "1")
+         POOL("p", "dh", "0.75, -5") CONV("k", "dp", "du", "1") POOL(
+             "q", "dk", "0.75, -5") "%f = edge.aten.view_copy.default(%dq, [1, 144]) ! 0.75, -5\n" LINEAR("r", "df"),
+     {"T PADV2 CONV_2D MAX_POOL_2D PADV2 CONV_2D MAX_POOL_2D RESHAPE FULLY_CONNECTED",
+      "last: PADV2 CONV_2D MAX_POOL_2D PADV2 CONV_2D MAX_POOL_2D RESHAPE FULLY_CONNECTED",
+      "last: PADV2 CONV_2D MAX_POOL_2D PADV2 CONV_2D MAX_POOL_2D RESHAPE FULLY_CONNECTED"}},
+    {IN("x", "1, 2, 4, 4") W("w", "3, 2, 1, 1") W("v", "2, 3, 1, 1") CONV("h", "dx", "dw", "0")
+         CONV("r", "dh", "dv", "0"),
+     {"T CONV_2D CONV_2D T", "last: CONV_2D CONV_2D :last", "last: CONV_2D CONV_2D :last"}},
+    {IN("x", "1, 2, 4, 5") POOL("p", "dx", "0.5, 3") AMAX("r", "dp", "1"),
+     {"T MAX_POOL_2D REDUCE_MAX", "last: MAX_POOL_2D REDUCE_MAX", "last: MAX_POOL_2D REDUCE_MAX"}},
+    {IN("x", "1, 2, 4, 5") POOL("p", "dx", "0.5, 3") AMAX("r", "dp", "2, 3"),
+     {"T MAX_POOL_2D REDUCE_MAX", "last: MAX_POOL_2D REDUCE_MAX", "last: MAX_POOL_2D REDUCE_MAX"}},
+    {IN("x", "1, 2, 4, 5") POOL("p", "dx", "0.5, 3") AMAX("r", "dp", "2"),
+     {"T MAX_POOL_2D T REDUCE_MAX", "last: MAX_POOL_2D T REDUCE_MAX", "last: MAX_POOL_2D T REDUCE_MAX"}},
+    /* There is no channels-last input of five dimensions to begin with. */
+    {ALWAYS("1, 2, 3, 4, 5") AMAX("m", "dx", "2") POOL("r", "dm", "0.5, 3"),
+     {"REDUCE_MAX T MAX_POOL_2D T", "REDUCE_MAX T MAX_POOL_2D :last", "REDUCE_MAX T MAX_POOL_2D T"}},
+    {ALWAYS("1, 4") W("v", "3, 4") LINEAR("m", "dx") "%r = edge.aten.relu.default(%dm) ! 1, 0\n",
+     {"FULLY_CONNECTED RELU", "FULLY_CONNECTED RELU", "FULLY_CONNECTED RELU"}},
+    {IN("x", "1, 2, 4, 4") IN("y", "1, 3, 4, 4") W("w", "3, 2, 1, 1")
+         CONV("h", "dx", "dw", "0") "%r = edge.aten.add.Tensor(%dh, %dy) ! 1, 0\n",
+     {"T T CONV_2D ADD T", "last: last: CONV_2D ADD :last", "last: last: CONV_2D ADD :last"}},
 };
 
-static void check_column(struct net *n, enum column column)
+/* The operators, with a mark for each input and output that is channels-last to the runtime. */
+static const char *summary(const struct net *n)
 {
+    struct nuc_text out;
+
+    nuc_text_init(&out, n->cx);
+    for (uint32_t i = 0; i < n->io.n_inputs; i++)
+        nuc_text_addf(&out, "%s", n->io.inputs[i].channels_last ? "last: " : "");
+    for (uint32_t i = 0; i < n->s->n_ops; i++)
+        nuc_text_addf(&out, "%s%s", i == 0 ? "" : " ",
+                      n->s->ops[i].code == NUC_LT_TRANSPOSE ? "T" : nuc_lt_code_name(n->cx, n->s->ops[i].code));
+    for (uint32_t i = 0; i < n->io.n_outputs; i++)
+        nuc_text_addf(&out, "%s", n->io.outputs[i].channels_last ? " :last" : "");
+    return nuc_text_string(&out);
+}
+
+/* The text of a network with "<last>" replaced. */
+static const char *with_order(struct nuc_context *cx, const char *net, bool last)
+{
+    const char *mark = strstr(net, "<last>");
+
+    if (mark == NULL)
+        return net;
+    return nuc_format(cx, "%.*s%s%s", (int)(mark - net), net, last ? " channels-last" : "",
+                      with_order(cx, mark + strlen("<last>"), last));
+}
+
+static void check_column(struct nuc_context *cx, void *arg)
+{
+    enum column column = *(const enum column *)arg;
+
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct expectation *e = &rows[i].columns[column];
-        n->g = nuc_graph_new(n->cx, "net.pt2");
-        n->options.use_neutron_for_format_conversion = column != BY_RUNTIME;
-        n->options.reference_compat = true;
-        finish_one(n, rows[i].build(n, column == CHANNELS_LAST));
-        assert_ops(n, e->ops);
-        assert_borders(n, e->input_last, e->output_last);
+        struct net n = {.cx = cx, .g = parse_quantized(cx, with_order(cx, rows[i].net, column == CHANNELS_LAST))};
+        n.options.use_neutron_for_format_conversion = column != BY_RUNTIME;
+        n.options.reference_compat = true;
+        fill_quantized(n.g);
+        lower_graph(&n);
+        assert_string_equal(summary(&n), rows[i].columns[column]);
     }
 }
 
-static void test_npu_converts_formats(void **state)
+static void test_transposes(void **state)
 {
-    check_column(*state, BY_NPU);
-}
-
-static void test_runtime_converts_formats(void **state)
-{
-    check_column(*state, BY_RUNTIME);
-}
-
-/* Nothing has to be converted, whoever is to do it. */
-static void test_channels_last(void **state)
-{
-    check_column(*state, CHANNELS_LAST);
+    (void)state;
+    for (enum column column = BY_NPU; column < N_COLUMNS; column++)
+        run_in_context(check_column, &column);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_npu_converts_formats, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_runtime_converts_formats, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_channels_last, setup, teardown),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_transposes)};
 
     return cmocka_run_group_tests_name("transposes", tests, NULL, NULL);
 }
