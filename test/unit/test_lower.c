@@ -538,7 +538,7 @@ static void test_rules_are_lowered(void **state)
     for (size_t i = 0; nuc_flavor_at(i) != NULL; i++) {
         for (int op = 0; op < NUC_OP_COUNT; op++) {
             const struct nuc_support_row *row = nuc_support_row(nuc_flavor_at(i), (enum nuc_op)op);
-            if (row->supported && !nuc_can_lower((enum nuc_op)op))
+            if (row != NULL && !nuc_can_lower((enum nuc_op)op))
                 fail_msg("%s is supported by %s but not lowered", nuc_op_name((enum nuc_op)op), nuc_flavor_at(i)->name);
         }
     }

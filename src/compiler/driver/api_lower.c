@@ -171,7 +171,6 @@ static void lower_one(struct nuc_model *m, struct nuc_partition *p, struct nuc_l
         .target = nuc_target_find(c->cx, c->options.target),
         .flavor = nuc_flavor_find(c->cx, c->options.converter_flavor),
         .use_neutron_for_format_conversion = m->variant.use_neutron_for_format_conversion,
-        .force_delegate_cat = c->options.force_delegate_cat,
         .arrange = !c->options.reference_compat,
         .reference_compat = c->options.reference_compat,
     };

@@ -86,7 +86,7 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
         refuse(p, node,
                (struct nuc_verdict){false, "the name matches no operator that is not to be delegated", name, "",
                                     "take it out of the operators not to delegate"});
-    if (!nuc_support_row(p->support.flavor, node->op)->supported) {
+    if (nuc_support_row(p->support.flavor, node->op) == NULL) {
         refuse(p, node, nuc_check_support(&p->support, node));
         return;
     }
@@ -206,7 +206,7 @@ static bool refuse_no_ops(struct partitioning *p)
     for (int round = 0; round < 2; round++) {
         for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
             int32_t k = proposal->of[n->id];
-            bool by_trial = nuc_support_row(p->support.flavor, n->op)->no_op == NUC_NO_OP_BY_TRIAL;
+            bool by_trial = nuc_no_op_kind(p->support.flavor, n->op) == NUC_NO_OP_BY_TRIAL;
             if (k < 0 || works[k] || nuc_is_quantize(n) || nuc_is_dequantize(n) || by_trial != (round == 1))
                 continue;
             works[k] = !nuc_is_no_op(&p->support, n);
@@ -244,7 +244,7 @@ static bool validate(struct partitioning *p)
     count_compute(p, n_compute);
     s.partitions = &view;
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        if (p->proposal->of[n->id] < 0 || !nuc_support_row(p->support.flavor, n->op)->supported)
+        if (p->proposal->of[n->id] < 0 || nuc_support_row(p->support.flavor, n->op) == NULL)
             continue;
         struct nuc_verdict v = nuc_check_partition(&s, n);
         if (!v.ok) {
@@ -435,8 +435,8 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
         .support = {.g = g,
                     .target = o->target != NULL ? o->target : nuc_target_find(cx, NULL),
                     .flavor = o->flavor != NULL ? o->flavor : nuc_flavor_find(cx, NULL),
-                    .force_delegate_cat = o->force_delegate_cat,
-                    .reference_compat = o->reference_compat},
+                    .waived = (o->force_delegate_cat ? NUC_WAIVE_CAT_SIZES : 0u) |
+                              (o->reference_compat ? NUC_WAIVE_CORRECTNESS : 0u)},
         .out = nuc_alloc(cx, sizeof *p.out),
         .refused = nuc_alloc_array(cx, g->next_id, sizeof *p.refused),
         .supported = nuc_alloc_array(cx, g->next_id, sizeof *p.supported),

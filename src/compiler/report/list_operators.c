@@ -18,7 +18,7 @@ static uint32_t sorted_operators(const struct nuc_flavor *flavor, enum nuc_op *o
     uint32_t count = 0;
 
     for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
-        if (!nuc_support_row(flavor, (enum nuc_op)op)->supported)
+        if (nuc_support_row(flavor, (enum nuc_op)op) == NULL)
             continue;
         uint32_t at = count++;
         for (; at > 0 && strcmp(short_name(ops[at - 1]), short_name((enum nuc_op)op)) > 0; at--)

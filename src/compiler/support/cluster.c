@@ -1,20 +1,22 @@
 #include "compiler/support/cluster.h"
 
-static const bool auxiliary[NUC_OP_COUNT] = {
-    [NUC_OP_GETITEM] = true,       [NUC_OP_EDGE_CLONE] = true,        [NUC_OP_EDGE_CLONE_DIM_ORDER] = true,
-    [NUC_OP_EDGE_HARDTANH] = true, [NUC_OP_EDGE_RELU] = true,         [NUC_OP_EDGE_PERMUTE] = true,
-    [NUC_OP_EDGE_VIEW] = true,     [NUC_OP_EDGE_SQUEEZE_DIMS] = true, [NUC_OP_EDGE_UNSQUEEZE] = true,
-    [NUC_OP_EDGE_SIGMOID] = true,  [NUC_OP_EDGE_TANH] = true,
-};
+#include "compiler/graph/op_list.h"
+
+static const enum nuc_op *const activations =
+    NUC_OPS(NUC_OP_EDGE_RELU, NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_SIGMOID, NUC_OP_EDGE_TANH);
+
+static const enum nuc_op *const views =
+    NUC_OPS(NUC_OP_GETITEM, NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER, NUC_OP_EDGE_PERMUTE, NUC_OP_EDGE_VIEW,
+            NUC_OP_EDGE_SQUEEZE_DIMS, NUC_OP_EDGE_UNSQUEEZE);
 
 bool nuc_is_auxiliary(enum nuc_op op)
 {
-    return auxiliary[op];
+    return nuc_op_is_in(op, views) || nuc_op_is_in(op, activations);
 }
 
 bool nuc_is_activation(enum nuc_op op)
 {
-    return op == NUC_OP_EDGE_RELU || op == NUC_OP_EDGE_HARDTANH || op == NUC_OP_EDGE_SIGMOID || op == NUC_OP_EDGE_TANH;
+    return nuc_op_is_in(op, activations);
 }
 
 struct ends_check {
@@ -26,7 +28,7 @@ static void check_input(void *user, struct nuc_node *input)
 {
     struct ends_check *c = user;
 
-    if (!nuc_is_dequantize(input) && !(auxiliary[input->op] && c->ends->inputs[input->id]))
+    if (!nuc_is_dequantize(input) && !(nuc_is_auxiliary(input->op) && c->ends->inputs[input->id]))
         c->ok = false;
 }
 
@@ -34,7 +36,7 @@ static bool outputs_end(const struct nuc_cluster_ends *ends, const struct nuc_no
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
         const struct nuc_node *user = node->users[i];
-        if (!nuc_is_quantize(user) && !(auxiliary[user->op] && ends->outputs[user->id]))
+        if (!nuc_is_quantize(user) && !(nuc_is_auxiliary(user->op) && ends->outputs[user->id]))
             return false;
     }
     return true;
@@ -61,7 +63,7 @@ struct nuc_cluster_ends nuc_cluster_ends(struct nuc_graph *g)
 /* ---- tagging ---- */
 
 /*
- * Clusters are walked from the last compute node to the first. What lies behind a node that was walked already belongs
+ * Clusters are walked from the last compute node to the first. What lies after a node that was walked already belongs
  * to a later cluster, so every node is walked once each way.
  */
 struct walk {

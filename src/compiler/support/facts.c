@@ -1,9 +1,6 @@
 #include "compiler/support/facts.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "host/text.h"
+#include <math.h>
 
 /* ---- quantization ---- */
 
@@ -116,6 +113,11 @@ bool nuc_is_static_weight(const struct nuc_node *node)
 
 /* ---- arguments ---- */
 
+bool nuc_is_channels_first(const struct nuc_node *node)
+{
+    return node != NULL && node->format == NUC_CHANNELS_FIRST;
+}
+
 const struct nuc_meta *nuc_input_meta(const struct nuc_node *node, uint32_t index)
 {
     static const struct nuc_meta none = {.rank = 0};
@@ -187,145 +189,99 @@ uint32_t nuc_reduced_dims(const struct nuc_node *node)
     return mask;
 }
 
-/* ---- reports ---- */
-
-bool nuc_rule_report(const struct nuc_rule_query *q, const char *limit, const char *format, ...)
+int64_t nuc_arg_integer(const struct nuc_node *node, uint32_t index, int64_t fallback)
 {
-    char text[256];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    q->verdict->actual = nuc_strdup(q->s->g->cx, text);
-    q->verdict->limit = limit;
-    return false;
+    return index < node->n_args && node->args[index].kind == NUC_ARG_INT ? node->args[index].u.i : fallback;
 }
 
-bool nuc_rule_advise(const struct nuc_rule_query *q, const char *format, ...)
+int64_t nuc_multiple_above(int64_t size, int64_t factor)
 {
-    char text[256];
-    va_list args;
+    int64_t rest = size % factor;
 
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    q->verdict->fix = nuc_strdup(q->s->g->cx, text);
-    return false;
+    return rest == 0 || size > INT64_MAX - factor ? size : size + factor - rest;
 }
 
-const char *nuc_rule_shape_text(const struct nuc_support *s, const struct nuc_node *node)
+int64_t nuc_positive_dim(const struct nuc_node *of, int64_t dim)
 {
-    struct nuc_text text;
+    int64_t rank = of != NULL && of->n_vals > 0 ? of->vals[0].rank : 0;
 
-    nuc_text_init(&text, s->g->cx);
-    nuc_text_addf(&text, "[");
-    for (uint32_t i = 0; node->n_vals > 0 && i < node->vals[0].rank; i++)
-        nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)node->vals[0].sizes[i]);
-    nuc_text_addf(&text, "]");
-    return nuc_text_string(&text);
+    return dim < 0 ? dim + rank : dim;
 }
 
-/* ---- shared rules ---- */
-
-static bool explain_input(const struct nuc_rule_query *q, uint32_t index, const char *limit)
+uint32_t nuc_channels_dim(const struct nuc_node *node)
 {
-    const struct nuc_node *input = nuc_arg_node(q->node, index);
-    struct quant found;
+    uint32_t rank = node->n_vals > 0 ? node->vals[0].rank : 0;
 
-    if (input == NULL)
-        return nuc_rule_report(q, limit, "argument %u is no tensor", index);
-    if (!nuc_dequantize_quant(input, &found))
-        return nuc_rule_report(q, limit, "%s, which is not quantized", input->name);
-    return nuc_rule_report(q, limit, "%s", nuc_dtype_name(found.dtype));
+    return nuc_is_channels_first(node) && rank > 1 ? 1 : rank > 0 ? rank - 1 : 0;
 }
 
-bool nuc_inputs_are_8bit(const struct nuc_rule_query *q)
+int64_t nuc_channels_of(const struct nuc_node *node)
 {
-    for (uint32_t i = 0; q->param >> i != 0; i++) {
-        struct quant found;
-        if ((q->param >> i & 1) != 0 && !(nuc_input_quant(q->node, i, &found) && nuc_is_8bit(found.dtype)))
-            return explain_input(q, i, "int8, uint8");
-    }
-    return true;
+    uint32_t c = nuc_channels_dim(node);
+
+    return node->n_vals > 0 && c < node->vals[0].rank ? node->vals[0].sizes[c] : 1;
 }
 
-bool nuc_output_is_8bit(const struct nuc_rule_query *q)
-{
-    struct quant found;
+/* ---- operators ---- */
 
-    if (!nuc_output_quant(q->node, q->param, &found))
-        return nuc_rule_report(q, "one quantize q->node", "%u readers, first %s", q->node->n_users,
-                               q->node->n_users > 0 ? q->node->users[0]->name : "none");
-    return nuc_is_8bit(found.dtype) || nuc_rule_report(q, "int8, uint8", "%s", nuc_dtype_name(found.dtype));
+struct conv nuc_conv_of(const struct nuc_node *node)
+{
+    enum { INPUT, WEIGHT, BIAS, STRIDE, PADDING, DILATION, TRANSPOSED, OUTPUT_PADDING, GROUPS };
+    const struct nuc_meta *input = nuc_input_meta(node, INPUT), *weight = nuc_input_meta(node, WEIGHT);
+    struct conv c = {
+        .transposed = nuc_arg_flag(node, TRANSPOSED),
+        .groups = nuc_arg_integer(node, GROUPS, 1),
+        .batch = input->sizes[0],
+        .channels = input->sizes[1],
+        .kernel = {weight->sizes[2], weight->sizes[3]},
+        .stride = nuc_arg_pair(node, STRIDE, (struct pair){1, 1}),
+        .padding = nuc_arg_pair(node, PADDING, (struct pair){0, 0}),
+        .dilation = nuc_arg_pair(node, DILATION, (struct pair){1, 1}),
+        .output_padding = nuc_arg_pair(node, OUTPUT_PADDING, (struct pair){0, 0}),
+    };
+
+    c.depthwise = c.channels == c.groups && weight->sizes[0] == c.groups;
+    return c;
 }
 
-/* Only the first input and the first reader count; where either is not quantized there is nothing to compare. */
-bool nuc_shares_quantization(const struct nuc_rule_query *q)
+struct pool nuc_pool_of(const struct nuc_node *node)
 {
-    const struct nuc_node *first = NULL;
-    struct quant in, out;
+    struct pool p = {.kernel = nuc_arg_pair(node, 1, (struct pair){1, 1})};
 
-    if (q->node->n_users == 0 || nuc_distinct_inputs(q->node, &first, 1) == 0)
-        return true;
-    if (!nuc_dequantize_quant(first, &in) || !nuc_quantize_quant(q->node->users[0], &out) ||
-        nuc_same_parameters(&in, &out))
-        return true;
-    if (in.per_channel || out.per_channel)
-        return nuc_rule_report(q, "the same on both sides", "per-channel parameters on one side");
-    return nuc_rule_report(q, "the same on both sides", "input %.9g, %lld; output %.9g, %lld", in.scale,
-                           (long long)in.zero_point, out.scale, (long long)out.zero_point);
+    p.stride = nuc_arg_pair(node, 2, p.kernel);
+    p.padding = nuc_arg_pair(node, 3, (struct pair){0, 0});
+    return p;
 }
 
-bool nuc_one_input_is_whole(const struct nuc_rule_query *q)
+struct bounds nuc_bounds_of(const struct nuc_node *node)
 {
-    const struct nuc_node *inputs[4];
-    uint32_t count = nuc_distinct_inputs(q->node, inputs, 4);
+    double most = node->op == NUC_OP_EDGE_CLAMP ? HUGE_VAL : 1.0;
 
-    for (uint32_t i = 0; i < count && i < 4; i++) {
-        if (inputs[i]->n_vals > 0 && nuc_elements(&inputs[i]->vals[0]) == nuc_elements(&q->node->vals[0]))
-            return true;
-    }
-    return nuc_rule_report(q, nuc_rule_shape_text(q->s, q->node), "inputs %s%s%s",
-                           count > 0 ? nuc_rule_shape_text(q->s, inputs[0]) : "none", count > 1 ? " and " : "",
-                           count > 1 ? nuc_rule_shape_text(q->s, inputs[1]) : "");
+    return (struct bounds){nuc_arg_number(node, 1, -most), nuc_arg_number(node, 2, most)};
 }
 
-bool nuc_input_is_int8(const struct nuc_rule_query *q)
+bool nuc_numbers_equal(double a, double b)
 {
-    struct quant found;
-
-    return (nuc_input_quant(q->node, q->param, &found) && found.dtype == NUC_I8) || explain_input(q, q->param, "int8");
+    return !(a < b) && !(a > b);
 }
 
-bool nuc_input_is_int32(const struct nuc_rule_query *q)
+bool nuc_is_relu_like(struct bounds b, bool allow_infinite)
 {
-    struct quant found;
-
-    if (nuc_arg_node(q->node, q->param) == NULL)
-        return true;
-    return (nuc_input_quant(q->node, q->param, &found) && found.dtype == NUC_I32) ||
-           explain_input(q, q->param, "int32");
+    if (nuc_numbers_equal(b.max, 1.0))
+        return nuc_numbers_equal(b.min, -1.0) || nuc_numbers_equal(b.min, 0.0);
+    return nuc_numbers_equal(b.min, 0.0) && (nuc_numbers_equal(b.max, 6.0) || (allow_infinite && b.max >= HUGE_VAL));
 }
 
-bool nuc_weight_is_static(const struct nuc_rule_query *q)
-{
-    const struct nuc_node *weight = nuc_arg_node(q->node, q->param);
-
-    return nuc_is_static_weight(weight) ||
-           nuc_rule_report(q, "a parameter", "%s", weight != NULL ? weight->name : "none");
-}
-
-bool nuc_input_is_static(const struct nuc_rule_query *q)
-{
-    const struct nuc_node *input = nuc_arg_node(q->node, q->param);
-
-    return input == NULL || nuc_is_effectively_static(input) || nuc_rule_report(q, "a parameter", "%s", input->name);
-}
+/* ---- partitions ---- */
 
 bool nuc_is_alone(const struct nuc_support *s, const struct nuc_node *node)
 {
     int32_t partition = s->partitions->of[node->id];
 
     return partition >= 0 && s->partitions->n_compute[partition] == 1;
+}
+
+bool nuc_is_in_same_partition(const struct nuc_support *s, const struct nuc_node *node, const struct nuc_node *other)
+{
+    return other != NULL && nuc_is_call(other) && s->partitions->of[other->id] == s->partitions->of[node->id];
 }

@@ -116,7 +116,7 @@ static void run_trial(struct nuc_context *cx, void *arg)
 bool nuc_is_no_op(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct nuc_context *cx = s->g->cx;
-    enum nuc_no_op kind = nuc_support_row(s->flavor, node->op)->no_op;
+    enum nuc_no_op kind = nuc_no_op_kind(s->flavor, node->op);
 
     if (kind == NUC_NO_OP_OF_ONE)
         return node->args[0].kind == NUC_ARG_NODES && node->args[0].count == 1;
@@ -128,6 +128,6 @@ bool nuc_is_no_op(const struct nuc_support *s, const struct nuc_node *node)
     nuc_pop_arena(cx, outer);
     if (status == NUC_NO_MEMORY)
         nuc_fail_again(cx, status);
-    /* An operator that cannot be tried is no no-op. */
+    /* An operator that cannot be tried counts as one that works. */
     return status == NUC_OK && t.returns_input;
 }

@@ -1,7 +1,7 @@
 /* Activations: what they may be, and when one alone would vanish. */
 #include <math.h>
 
-#include "compiler/support/facts.h"
+#include "compiler/support/rules.h"
 
 /* ---- relu; hardtanh and clamp: self, min, max ---- */
 
@@ -32,46 +32,22 @@ static bool relu_clips(const struct nuc_rule_query *q)
     return !nuc_is_alone(q->s, q->node) || clips_inside_range(q, 0.0, HUGE_VAL);
 }
 
-const struct nuc_support_rule nuc_relu_partition[] = {
-    {"alone in its partition the activation clips some value of its input", relu_clips, 0},
-    {NULL, NULL, 0},
-};
+#define RULE_CLIPS(holds)                                                                                              \
+    RULE("alone in its partition the activation clips some value of its input", holds, 0,                              \
+         "drop the activation: it changes nothing in the calibrated range")
 
-struct bounds {
-    double min, max;
-};
-
-/* Bounds a clamp does not give are infinite. */
-static struct bounds bounds_of(const struct nuc_node *node)
-{
-    if (node->op == NUC_OP_EDGE_CLAMP)
-        return (struct bounds){nuc_arg_number(node, 1, -HUGE_VAL), nuc_arg_number(node, 2, HUGE_VAL)};
-    return (struct bounds){nuc_arg_number(node, 1, -1.0), nuc_arg_number(node, 2, 1.0)};
-}
-
-static bool equals(double a, double b)
-{
-    return !(a < b) && !(a > b);
-}
-
-/* Bounds with an operator of their own: ReluN1To1, Relu0To1, Relu6, and Relu with an infinite upper bound. */
-static bool is_relu_like(struct bounds b, bool allow_infinite)
-{
-    if (equals(b.max, 1.0))
-        return equals(b.min, -1.0) || equals(b.min, 0.0);
-    return equals(b.min, 0.0) && (equals(b.max, 6.0) || (allow_infinite && isinf(b.max)));
-}
+static const struct nuc_support_rule relu_partition[] = {RULE_CLIPS(relu_clips), RULES_END};
 
 static bool hardtanh_bounded(const struct nuc_rule_query *q)
 {
-    struct bounds b = bounds_of(q->node);
+    struct bounds b = nuc_bounds_of(q->node);
     return !isinf(b.min) || !isinf(b.max) || nuc_rule_report(q, "", "%g and %g", b.min, b.max);
 }
 
 static bool hardtanh_quantization(const struct nuc_rule_query *q)
 {
     struct quant in, out;
-    if (is_relu_like(bounds_of(q->node), true))
+    if (nuc_is_relu_like(nuc_bounds_of(q->node), true))
         return true;
     if (!nuc_input_quant(q->node, 0, &in) || !nuc_output_quant(q->node, 0, &out))
         return nuc_rule_report(q, "", "not quantized");
@@ -81,13 +57,13 @@ static bool hardtanh_quantization(const struct nuc_rule_query *q)
                            in.scale, (long long)in.zero_point, out.scale, (long long)out.zero_point);
 }
 
-const struct nuc_support_rule nuc_hardtanh_target[] = {
-    {"at least one bound is finite", hardtanh_bounded, 0},
+static const struct nuc_support_rule hardtanh_target[] = {
+    RULE("at least one bound is finite", hardtanh_bounded, 0, "drop the operator: it changes nothing"),
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
-    {"input and output have the same scale and zero point, or the bounds are those of a ReLU", hardtanh_quantization,
-     0},
-    {NULL, NULL, 0},
+    RULE("input and output have the same scale and zero point, or the bounds are those of a ReLU",
+         hardtanh_quantization, 0, "use one of the bounds -1..1, 0..1, 0..6, 0..inf"),
+    RULES_END,
 };
 
 /* Both bounds at or outside what the int8 input can hold. */
@@ -102,17 +78,24 @@ static bool bounds_are_loose(const struct nuc_node *node, struct bounds b)
 
 static bool hardtanh_clips(const struct nuc_rule_query *q)
 {
-    struct bounds b = bounds_of(q->node);
+    struct bounds b = nuc_bounds_of(q->node);
     if (!nuc_is_alone(q->s, q->node))
         return true;
     /* An infinite bound makes a ReLU when it is left out, not when it is written. */
-    if (is_relu_like(b, q->node->args[2].kind == NUC_ARG_NONE))
+    if (nuc_is_relu_like(b, q->node->args[2].kind == NUC_ARG_NONE))
         return clips_inside_range(q, b.min, b.max);
     return !bounds_are_loose(q->node, b) ||
            nuc_rule_report(q, "", "bounds %g and %g outside the input's range", b.min, b.max);
 }
 
-const struct nuc_support_rule nuc_hardtanh_partition[] = {
-    {"alone in its partition the activation clips some value of its input", hardtanh_clips, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule hardtanh_partition[] = {RULE_CLIPS(hardtanh_clips), RULES_END};
+
+/* ---- rows ---- */
+
+const struct nuc_support_row nuc_activation_rows[] = {
+    {.ops = NUC_OPS(NUC_OP_EDGE_RELU), .target = nuc_unary_target, .partition = relu_partition},
+    {.ops = NUC_OPS(NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_CLAMP),
+     .target = hardtanh_target,
+     .partition = hardtanh_partition},
+    ROWS_END,
 };

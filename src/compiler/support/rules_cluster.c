@@ -1,21 +1,12 @@
 /* Rules about the quantization around an operator that the reference leaves to its verifier, or to nobody. */
+#include "compiler/graph/op_list.h"
 #include "compiler/support/facts.h"
 
 /* Operators whose results are values of their input: the NPU has no other scale for them. */
-static const bool keeps_values[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_VIEW] = true,
-    [NUC_OP_EDGE_PERMUTE] = true,
-    [NUC_OP_EDGE_CLONE] = true,
-    [NUC_OP_EDGE_CLONE_DIM_ORDER] = true,
-    [NUC_OP_EDGE_SLICE] = true,
-    [NUC_OP_EDGE_PAD] = true,
-    [NUC_OP_EDGE_CONSTANT_PAD] = true,
-    [NUC_OP_EDGE_MAX_POOL2D] = true,
-    [NUC_OP_EDGE_AVG_POOL2D] = true,
-    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = true,
-    [NUC_OP_EDGE_UPSAMPLE_BILINEAR] = true,
-    [NUC_OP_EDGE_UPSAMPLE_NEAREST] = true,
-};
+static const enum nuc_op *const keeps_values =
+    NUC_OPS(NUC_OP_EDGE_VIEW, NUC_OP_EDGE_PERMUTE, NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER, NUC_OP_EDGE_SLICE,
+            NUC_OP_EDGE_PAD, NUC_OP_EDGE_CONSTANT_PAD, NUC_OP_EDGE_MAX_POOL2D, NUC_OP_EDGE_AVG_POOL2D,
+            NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D, NUC_OP_EDGE_UPSAMPLE_BILINEAR, NUC_OP_EDGE_UPSAMPLE_NEAREST);
 
 struct results {
     struct quant first;
@@ -44,7 +35,7 @@ static struct results results_of(const struct nuc_node *node)
         add_results(node, &r);
     for (uint32_t i = 0; node->is_tuple && i < node->n_users; i++) {
         const struct nuc_node *item = node->users[i];
-        if (item->op == NUC_OP_GETITEM && item->args[1].u.i == 0)
+        if (item->op == NUC_OP_GETITEM && nuc_arg_integer(item, 1, 0) == 0)
             add_results(item, &r);
     }
     return r;
@@ -67,7 +58,7 @@ struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struc
     if (!r.same)
         return (struct nuc_verdict){false, "every reader takes the result in one quantization", "several", "one",
                                     "quantize the model again"};
-    if (r.count == 0 || !keeps_values[node->op] || !nuc_input_quant(node, 0, &in))
+    if (r.count == 0 || !nuc_op_is_in(node->op, keeps_values) || !nuc_input_quant(node, 0, &in))
         return (struct nuc_verdict){.ok = true};
     if (!nuc_same_parameters(&in, &r.first))
         return refused(s, "input and output have the same scale and zero point", &in, &r.first);

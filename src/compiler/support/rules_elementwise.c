@@ -1,44 +1,35 @@
-/* Operators that work element by element, and the activations among them that have parameters. */
-#include "compiler/support/facts.h"
+/* Operators that work element by element, and reductions that go with them. */
+#include "compiler/support/rules.h"
 
 /* ---- one input, one output ---- */
 
-const struct nuc_support_rule nuc_unary_target[] = {
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    {NULL, NULL, 0},
-};
+const struct nuc_support_rule nuc_unary_target[] = {RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, RULES_END};
 
-/* ---- mul, maximum, minimum: self, other ---- */
-
-const struct nuc_support_rule nuc_binary_target[] = {
-    {"one input has as many elements as the output", nuc_one_input_is_whole, 0},
-    RULE_INPUTS_8BIT,
-    RULE_OUTPUT_8BIT,
-    {NULL, NULL, 0},
-};
-
-/* The first reader counts. */
-static bool extreme_parameters(const struct nuc_rule_query *q)
+static bool neg_quantization(const struct nuc_rule_query *q)
 {
-    struct quant out, in;
+    struct quant in;
 
-    if (q->node->n_users == 0 || !nuc_quantize_quant(q->node->users[0], &out))
-        return nuc_rule_report(q, "a quantize node", "a result that is not quantized");
-    for (uint32_t i = 0; i < 2; i++) {
-        if (!nuc_input_quant(q->node, i, &in))
-            return nuc_rule_report(q, "a dequantize node", "input %u is not quantized", i);
-        if (!nuc_same_parameters(&in, &out) || in.dtype != out.dtype)
-            return nuc_rule_report(q, nuc_format(q->s->g->cx, "%.9g, %lld", out.scale, (long long)out.zero_point),
-                                   "input %u: %.9g, %lld", i, in.scale, (long long)in.zero_point);
-    }
-    return true;
+    return (nuc_input_quant(q->node, 0, &in) && !in.per_channel) ||
+           nuc_rule_report(q, "one scale", "none, or one a channel");
 }
 
-const struct nuc_support_rule nuc_extreme_ir[] = {
-    {"all inputs and the result have the same type, scale and zero point", extreme_parameters, 0},
-    {NULL, NULL, 0},
+const struct nuc_support_rule nuc_neg_ir[] = {
+    RULE("the input has one scale and zero point", neg_quantization, 0, "quantize the input per tensor"),
+    RULES_END,
 };
+
+/* ---- two inputs ---- */
+
+const struct nuc_support_rule nuc_binary_target[] = {
+    RULE("one input has as many elements as the output", nuc_one_input_is_whole, 0,
+         "expand one input to {limit} first"),
+    RULE_INPUTS_8BIT,
+    RULE_OUTPUT_8BIT,
+    RULES_END,
+};
+
+static const struct nuc_support_rule add_ir[] = {RULE_ALPHA(0), RULES_END};
+static const struct nuc_support_rule extreme_ir[] = {RULE_ALL_SHARE_QUANTIZATION, RULES_END};
 
 /* ---- prelu: self, weight ---- */
 
@@ -47,11 +38,28 @@ static bool prelu_format(const struct nuc_rule_query *q)
     const struct nuc_meta *weight = nuc_input_meta(q->node, 1);
     bool one = weight->rank == 1 && weight->sizes[0] == 1;
 
-    return nuc_input_meta(q->node, 0)->rank <= 2 || one || q->node->format == NUC_CHANNELS_FIRST ||
+    return nuc_input_meta(q->node, 0)->rank <= 2 || one || nuc_is_channels_first(q->node) ||
            nuc_rule_report(q, "CHANNELS_FIRST", "another format");
 }
 
-const struct nuc_support_rule nuc_prelu_ir[] = {
-    {"with a slope for each channel the data is channels-first", prelu_format, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule prelu_ir[] = {
+    RULE("with a slope for each channel the data is channels-first", prelu_format, 0, "use one slope for all channels"),
+    RULES_END,
+};
+
+/* ---- rows ---- */
+
+const struct nuc_support_row nuc_elementwise_rows[] = {
+    {.ops = NUC_OPS(NUC_OP_EDGE_ABS, NUC_OP_EDGE_EXP, NUC_OP_EDGE_HARDSWISH, NUC_OP_EDGE_LEAKY_RELU, NUC_OP_EDGE_LOG,
+                    NUC_OP_EDGE_RSQRT, NUC_OP_EDGE_SIGMOID, NUC_OP_EDGE_TANH),
+     .target = nuc_unary_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_NEG), .ir = nuc_neg_ir, .target = nuc_unary_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_ADD, NUC_OP_EDGE_SUB),
+     .no_op = NUC_NO_OP_BY_TRIAL,
+     .ir = add_ir,
+     .target = nuc_binary_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_MUL), .no_op = NUC_NO_OP_BY_TRIAL, .target = nuc_binary_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_MAXIMUM, NUC_OP_EDGE_MINIMUM), .ir = extreme_ir, .target = nuc_binary_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_PRELU), .ir = prelu_ir, .target = nuc_binary_target},
+    ROWS_END,
 };

@@ -1,33 +1,14 @@
-/* Matrix products, sums of two tensors, softmax, reductions. */
-#include "compiler/support/facts.h"
+/* Matrix products, softmax, reductions. */
+#include "compiler/support/rules.h"
 
 /* ---- addmm: bias, input, weight, beta, alpha; mm: input, weight ---- */
-
-/* param: how many */
-static bool has_distinct_inputs(const struct nuc_rule_query *q)
-{
-    const struct nuc_node *inputs[4];
-    uint32_t count = nuc_distinct_inputs(q->node, inputs, 4);
-    return count == q->param || nuc_rule_report(q, nuc_format(q->s->g->cx, "%u", q->param), "%u", count);
-}
-
-/* param: position of the weight */
-static bool weight_is_matrix(const struct nuc_rule_query *q)
-{
-    uint32_t rank = nuc_input_meta(q->node, q->param)->rank;
-    return rank == 2 || nuc_rule_report(q, "2", "%u", rank);
-}
 
 static bool addmm_factors(const struct nuc_rule_query *q)
 {
     double beta = nuc_arg_number(q->node, 3, 1.0), alpha = nuc_arg_number(q->node, 4, 1.0);
-    bool ones = !(beta < 1.0) && !(beta > 1.0) && !(alpha < 1.0) && !(alpha > 1.0);
-    return ones || nuc_rule_report(q, "1, 1", "beta %g, alpha %g", beta, alpha);
-}
 
-static bool addmm_result(const struct nuc_rule_query *q)
-{
-    return q->node->vals[0].rank == 2 || nuc_rule_report(q, "2", "%u", q->node->vals[0].rank);
+    return (nuc_numbers_equal(beta, 1.0) && nuc_numbers_equal(alpha, 1.0)) ||
+           nuc_rule_report(q, "1, 1", "beta %g, alpha %g", beta, alpha);
 }
 
 static bool addmm_bias_shape(const struct nuc_rule_query *q)
@@ -36,179 +17,98 @@ static bool addmm_bias_shape(const struct nuc_rule_query *q)
     int64_t p = q->node->vals[0].sizes[1];
     bool fits =
         (bias->rank == 1 && bias->sizes[0] == p) || (bias->rank == 2 && bias->sizes[0] == 1 && bias->sizes[1] == p);
-    return fits || nuc_rule_report(q, nuc_format(q->s->g->cx, "[%lld], [1, %lld]", (long long)p, (long long)p), "%s",
+
+    return fits || nuc_rule_report(q, nuc_rule_text(q, "[%lld], [1, %lld]", (long long)p, (long long)p), "%s",
                                    nuc_meta_text(q->s->g->cx, bias));
 }
 
-const struct nuc_support_rule nuc_addmm_ir[] = {
-    {"bias, input and weight are three different tensors", has_distinct_inputs, 3},
-    {"the weight has 2 dimensions", weight_is_matrix, 2},
-    {"beta and alpha are 1", addmm_factors, 0},
-    {"the result has 2 dimensions", addmm_result, 0},
-    {"the bias has one element for each output feature", addmm_bias_shape, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule addmm_ir[] = {
+    RULE_ADDMM_INPUTS,
+    RULE_WEIGHT_MATRIX(2),
+    RULE("beta and alpha are 1", addmm_factors, 0, "fold beta into the bias and alpha into the weight"),
+    RULE("the result has 2 dimensions", nuc_has_rank, RANK_OF_RESULT(2), "flatten the input to 2 dimensions"),
+    RULE("the bias has one element for each output feature", addmm_bias_shape, 0, "use a bias of shape {limit}"),
+    RULES_END,
 };
 
-const struct nuc_support_rule nuc_addmm_target[] = {
-    {"the data input is quantized to int8 or uint8", nuc_inputs_are_8bit, 1 << 1},
+static const struct nuc_support_rule addmm_target[] = {
+    RULE_INPUT_8BIT_AT(1 << 1),
     RULE_OUTPUT_8BIT,
-    {"the weight is quantized to int8", nuc_input_is_int8, 2},
-    {"the bias is quantized to int32", nuc_input_is_int32, 0},
-    {"the weight is a parameter", nuc_weight_is_static, 2},
-    {"the bias is a parameter", nuc_input_is_static, 0},
-    {NULL, NULL, 0},
+    RULE_WEIGHT_INT8(2),
+    RULE_BIAS_INT32(0),
+    RULE("the weight is a parameter", nuc_weight_is_static, 2, FIX_WEIGHT_STATIC),
+    RULE_BIAS_STATIC(0),
+    RULES_END,
 };
 
-const struct nuc_support_rule nuc_mm_ir[] = {
-    {"input and weight are two different tensors", has_distinct_inputs, 2},
-    {"the weight has 2 dimensions", weight_is_matrix, 1},
-    {NULL, NULL, 0},
-};
+static const struct nuc_support_rule mm_ir[] = {RULE_LINEAR_INPUTS, RULE_WEIGHT_MATRIX(1), RULES_END};
 
-const struct nuc_support_rule nuc_mm_target[] = {
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    {"the weight is quantized to int8", nuc_input_is_int8, 1},
-    {"the weight is a parameter", nuc_weight_is_static, 1},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule mm_target[] = {
+    RULE_INPUT_8BIT,     RULE_OUTPUT_8BIT,
+    RULE_WEIGHT_INT8(1), RULE("the weight is a parameter", nuc_weight_is_static, 1, FIX_WEIGHT_STATIC),
+    RULES_END,
 };
 
 /* ---- bmm: self, mat2 ---- */
 
+static bool bmm_ranks(const struct nuc_rule_query *q)
+{
+    uint32_t a = nuc_input_meta(q->node, 0)->rank, b = nuc_input_meta(q->node, 1)->rank;
+
+    return (a == 3 && b == 3) || nuc_rule_report(q, "3 and 3", "%u and %u", a, b);
+}
+
+const struct nuc_support_rule nuc_bmm_ir[] = {
+    RULE("the factors are two different tensors", nuc_has_distinct_inputs, 2, "copy one of the factors"),
+    RULE("both factors have 3 dimensions", bmm_ranks, 0, "reshape both factors to 3 dimensions"),
+    RULES_END,
+};
+
 static bool bmm_zero_points(const struct nuc_rule_query *q)
 {
     struct quant a, b;
+
     if (!nuc_input_quant(q->node, 0, &a) || !nuc_input_quant(q->node, 1, &b))
         return nuc_rule_report(q, "0 and 0", "a factor that is not quantized");
     return (!a.per_channel && !b.per_channel && a.zero_point == 0 && b.zero_point == 0) ||
            nuc_rule_report(q, "0 and 0", "%lld and %lld", (long long)a.zero_point, (long long)b.zero_point);
 }
 
-const struct nuc_support_rule nuc_bmm_target[] = {
+static const struct nuc_support_rule bmm_target[] = {
     RULE_INPUTS_8BIT,
     RULE_OUTPUT_8BIT,
-    {"both factors have zero point 0", bmm_zero_points, 0},
-    {NULL, NULL, 0},
-};
-
-/* ---- add, sub: self, other, alpha ---- */
-
-static bool add_alpha(const struct nuc_rule_query *q)
-{
-    double alpha = nuc_arg_number(q->node, 2, 1.0);
-    return (!(alpha < 1.0) && !(alpha > 1.0)) || nuc_rule_report(q, "1", "%g", alpha);
-}
-
-const struct nuc_support_rule nuc_add_ir[] = {
-    {"alpha is 1", add_alpha, 0},
-    {NULL, NULL, 0},
-};
-
-const struct nuc_support_rule nuc_add_target[] = {
-    {"one input has as many elements as the output", nuc_one_input_is_whole, 0},
-    RULE_INPUTS_8BIT,
-    RULE_OUTPUT_8BIT,
-    {NULL, NULL, 0},
+    RULE("both factors have zero point 0", bmm_zero_points, 0, "quantize both factors with symmetric parameters"),
+    RULES_END,
 };
 
 /* ---- softmax: self, dim, half_to_float ---- */
 
-static uint32_t channels_dim(const struct nuc_node *node)
-{
-    uint32_t rank = node->vals[0].rank;
-
-    if (node->format == NUC_CHANNELS_FIRST)
-        return 1;
-    return rank > 0 ? rank - 1 : 0;
-}
-
-/* Size of the channels dimension and product of the others; saturates. */
-static void softmax_sizes(const struct nuc_node *node, int64_t *channels, int64_t *rows)
-{
-    const struct nuc_meta *m = &node->vals[0];
-    uint32_t c = channels_dim(node);
-
-    *channels = m->rank > c ? m->sizes[c] : 1;
-    *rows = 1;
-    for (uint32_t i = 0; i < m->rank; i++) {
-        if (i != c && __builtin_mul_overflow(*rows, m->sizes[i], rows))
-            *rows = INT64_MAX;
-    }
-}
-
 static bool softmax_dim(const struct nuc_rule_query *q)
 {
-    int64_t rank = q->node->vals[0].rank, dim = q->node->args[1].kind == NUC_ARG_INT ? q->node->args[1].u.i : 0;
-    int64_t c = channels_dim(q->node);
-    dim = dim < 0 ? dim + rank : dim;
-    return dim == c || nuc_rule_report(q, nuc_format(q->s->g->cx, "%lld", (long long)c), "%lld", (long long)dim);
-}
+    int64_t dim = nuc_positive_dim(q->node, nuc_arg_integer(q->node, 1, 0)), c = nuc_channels_dim(q->node);
 
-static bool softmax_not_half(const struct nuc_rule_query *q)
-{
-    return !nuc_arg_flag(q->node, 2) || nuc_rule_report(q, "false", "true");
+    return dim == c || nuc_rule_report(q, nuc_rule_text(q, "%lld", (long long)c), "%lld", (long long)dim);
 }
 
 const struct nuc_support_rule nuc_softmax_ir[] = {
-    {"the dimension is the channels: 1 for channels-first data, else the last", softmax_dim, 0},
-    {"half_to_float is false", softmax_not_half, 0},
-    {NULL, NULL, 0},
+    RULE("the dimension is the channels: 1 for channels-first data, else the last", softmax_dim, 0,
+         "softmax over dim {limit}"),
+    RULE("half_to_float is false", nuc_flag_is_false, 2, "convert to float32 before the softmax"),
+    RULES_END,
 };
 
-static bool softmax_channels(const struct nuc_rule_query *q)
-{
-    int64_t channels, rows;
-    softmax_sizes(q->node, &channels, &rows);
-    return channels <= q->s->target->max_softmax_channels ||
-           nuc_rule_report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_channels), "%lld",
-                           (long long)channels);
-}
-
-static bool softmax_rows(const struct nuc_rule_query *q)
-{
-    int64_t channels, rows;
-    softmax_sizes(q->node, &channels, &rows);
-    return rows <= q->s->target->max_softmax_rows ||
-           nuc_rule_report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_rows), "%lld",
-                           (long long)rows);
-}
-
-static bool softmax_elements(const struct nuc_rule_query *q)
-{
-    int64_t channels, rows, product;
-    softmax_sizes(q->node, &channels, &rows);
-    bool overflow = __builtin_mul_overflow(channels, rows, &product);
-    return (!overflow && product <= q->s->target->max_softmax_elements) ||
-           nuc_rule_report(q, nuc_format(q->s->g->cx, "%lld", (long long)q->s->target->max_softmax_elements),
-                           "%lld x %lld", (long long)channels, (long long)rows);
-}
-
-const struct nuc_support_rule nuc_softmax_target[] = {
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    {"the channels fit the hardware", softmax_channels, 0},
-    {"the product of the other dimensions fits the hardware", softmax_rows, 0},
-    {"the number of elements fits the hardware", softmax_elements, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule softmax_target[] = {
+    RULE_INPUT_8BIT,    RULE_OUTPUT_8BIT,       LIMIT_SOFTMAX_CHANNELS(max_softmax_channels),
+    LIMIT_SOFTMAX_ROWS, LIMIT_SOFTMAX_ELEMENTS, RULES_END,
 };
 
-/* ---- mean: self, dim, keepdim ---- */
-
-const struct nuc_support_rule nuc_mean_ir[] = {
-    RULE_SHARED_QUANTIZATION,
-    {NULL, NULL, 0},
-};
-
-const struct nuc_support_rule nuc_mean_target[] = {
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    {NULL, NULL, 0},
-};
+/* ---- reductions: self, dim, keepdim ---- */
 
 static bool mean_reduces(const struct nuc_rule_query *q)
 {
     const struct nuc_meta *in = nuc_input_meta(q->node, 0);
     uint32_t mask = nuc_reduced_dims(q->node);
+
     if (!nuc_is_alone(q->s, q->node) || !nuc_arg_flag(q->node, 2))
         return true;
     for (uint32_t i = 0; i < in->rank; i++) {
@@ -218,7 +118,26 @@ static bool mean_reduces(const struct nuc_rule_query *q)
     return nuc_rule_report(q, "", "every reduced dimension has size 1");
 }
 
-const struct nuc_support_rule nuc_mean_partition[] = {
-    {"alone in its partition the reduction changes its data", mean_reduces, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule mean_partition[] = {
+    RULE("alone in its partition the reduction changes its data", mean_reduces, 0,
+         "drop the reduction: it changes nothing"),
+    RULES_END,
+};
+
+/* ---- rows ---- */
+
+const struct nuc_support_row nuc_math_rows[] = {
+    {.ops = NUC_OPS(NUC_OP_EDGE_ADDMM), .ir = addmm_ir, .target = addmm_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_MM), .ir = mm_ir, .target = mm_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_BMM), .ir = nuc_bmm_ir, .target = bmm_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_SOFTMAX), .ir = nuc_softmax_ir, .target = softmax_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_AMAX, NUC_OP_EDGE_AMIN, NUC_OP_EDGE_SUM_DIM),
+     .no_op = NUC_NO_OP_BY_TRIAL,
+     .ir = nuc_shared_quantization_ir,
+     .target = nuc_unary_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_MEAN_DIM),
+     .ir = nuc_shared_quantization_ir,
+     .target = nuc_unary_target,
+     .partition = mean_partition},
+    ROWS_END,
 };

@@ -1,9 +1,11 @@
 /* Operators that join, cut, mirror and resample. */
 #include <string.h>
 
-#include "compiler/support/facts.h"
+#include "compiler/support/rules.h"
 
 /* ---- cat: tensors, dim ---- */
+
+const struct nuc_support_rule nuc_cat_ir[] = {RULE_ALL_SHARE_QUANTIZATION, RULES_END};
 
 static bool cat_inputs(const struct nuc_rule_query *q)
 {
@@ -19,13 +21,53 @@ static bool cat_inputs(const struct nuc_rule_query *q)
     return true;
 }
 
-const struct nuc_support_rule nuc_cat_target[] = {
-    {"all inputs are quantized to int8 or uint8", cat_inputs, 0},
+static const struct nuc_support_rule cat_target[] = {
+    RULE("all inputs are quantized to int8 or uint8", cat_inputs, 0,
+         "feed quantized values: quantize the operators in front"),
     RULE_OUTPUT_8BIT,
-    {NULL, NULL, 0},
+    RULES_END,
 };
 
-/* ---- slice_copy: self, dim, start, end ---- */
+/* ---- slice_copy: self, dim, start, end, step ---- */
+
+static bool slice_step(const struct nuc_rule_query *q)
+{
+    bool given = q->node->n_args > 4 && q->node->args[4].given;
+
+    return !given || nuc_rule_report(q, "none", "%lld", (long long)nuc_arg_integer(q->node, 4, 1));
+}
+
+static bool slice_dim(const struct nuc_rule_query *q)
+{
+    int64_t rank = nuc_input_meta(q->node, 0)->rank, dim = nuc_arg_integer(q->node, 1, 0);
+
+    return (dim < rank && dim >= -rank) || nuc_rule_report(q, "", "%lld", (long long)dim);
+}
+
+static int64_t clipped(int64_t value, int64_t size)
+{
+    value = value < 0 ? value + size : value;
+    return value < 0 ? 0 : value > size ? size : value;
+}
+
+static bool slice_range(const struct nuc_rule_query *q)
+{
+    const struct nuc_meta *in = nuc_input_meta(q->node, 0);
+    int64_t dim = nuc_positive_dim(nuc_arg_node(q->node, 0), nuc_arg_integer(q->node, 1, 0));
+
+    if (dim < 0 || dim >= in->rank)
+        return nuc_rule_report(q, "", "dimension %lld", (long long)dim);
+    int64_t start = clipped(nuc_arg_integer(q->node, 2, 0), in->sizes[dim]);
+    int64_t end = clipped(nuc_arg_integer(q->node, 3, INT64_MAX), in->sizes[dim]);
+    return start < end || nuc_rule_report(q, "", "%lld to %lld", (long long)start, (long long)end);
+}
+
+const struct nuc_support_rule nuc_slice_ir[] = {
+    RULE("there is no step", slice_step, 0, "use step 1, or a strided pooling"),
+    RULE("the dimension exists", slice_dim, 0, "use a dimension the tensor has"),
+    RULE("the slice is not empty", slice_range, 0, "drop the slice, or take at least one element"),
+    RULES_END,
+};
 
 static bool slice_ends(const struct nuc_rule_query *q)
 {
@@ -34,11 +76,11 @@ static bool slice_ends(const struct nuc_rule_query *q)
     return (start && end) || nuc_rule_report(q, "both", start ? "no end" : "no start");
 }
 
-const struct nuc_support_rule nuc_slice_target[] = {
-    {"start and end are given", slice_ends, 0},
+static const struct nuc_support_rule slice_target[] = {
+    RULE("start and end are given", slice_ends, 0, "give both start and end"),
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
-    {NULL, NULL, 0},
+    RULES_END,
 };
 
 /* ---- pad: self, pad, mode ---- */
@@ -51,12 +93,14 @@ static bool pad_mode(const struct nuc_rule_query *q)
     return strcmp(name, "reflect") == 0 || nuc_rule_report(q, "reflect", "%s", name);
 }
 
-const struct nuc_support_rule nuc_reflect_ir[] = {
-    {"the padding mirrors the data (mode reflect)", pad_mode, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule reflect_ir[] = {
+    RULE("the padding mirrors the data (mode reflect)", pad_mode, 0, "use mode='reflect', or a constant padding"),
+    RULES_END,
 };
 
 /* ---- upsample_bilinear2d: input, output_size, align_corners, scale_factors; upsample_nearest2d without ---- */
+
+const struct nuc_support_rule nuc_upsample_ir[] = {RULE_RESULT_RANK4, RULES_END};
 
 /* Factors the hardware interpolates by, along one axis. */
 static bool is_factor(int64_t out, int64_t in)
@@ -79,27 +123,40 @@ static bool upsample_factors(const struct nuc_rule_query *q)
                            less != 0 ? ", corners aligned" : "");
 }
 
-const struct nuc_support_rule nuc_bilinear_target[] = {
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    {"height and width grow by 1, 2, 4 or 8", upsample_factors, 1},
-    {NULL, NULL, 0},
-};
+#define RULE_FACTORS(corners)                                                                                          \
+    RULE("height and width grow by 1, 2, 4 or 8", upsample_factors, corners, "upsample by {limit}")
 
-const struct nuc_support_rule nuc_nearest_target[] = {
-    RULE_INPUT_8BIT,
-    RULE_OUTPUT_8BIT,
-    {"height and width grow by 1, 2, 4 or 8", upsample_factors, 0},
-    {NULL, NULL, 0},
-};
+static const struct nuc_support_rule bilinear_target[] = {RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, RULE_FACTORS(1),
+                                                          RULES_END};
+static const struct nuc_support_rule nearest_target[] = {RULE_INPUT_8BIT, RULE_OUTPUT_8BIT, RULE_FACTORS(0), RULES_END};
 
 static bool upsample_grows(const struct nuc_rule_query *q)
 {
     return !nuc_is_alone(q->s, q->node) || !nuc_same_sizes(nuc_input_meta(q->node, 0), &q->node->vals[0]) ||
-           nuc_rule_report(q, "", "%s on both sides", nuc_rule_shape_text(q->s, q->node));
+           nuc_rule_report(q, "", "%s on both sides", nuc_rule_shape_text(q, q->node));
 }
 
-const struct nuc_support_rule nuc_upsample_partition[] = {
-    {"alone in its partition the resampling changes the size", upsample_grows, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule upsample_partition[] = {
+    RULE("alone in its partition the resampling changes the size", upsample_grows, 0,
+         "drop the resampling: it changes nothing"),
+    RULES_END,
+};
+
+/* ---- rows ---- */
+
+const struct nuc_support_row nuc_move_rows[] = {
+    {.ops = NUC_OPS(NUC_OP_EDGE_CAT), .no_op = NUC_NO_OP_OF_ONE, .ir = nuc_cat_ir, .target = cat_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_SLICE), .ir = nuc_slice_ir, .target = slice_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_PAD), .ir = reflect_ir, .target = nuc_unary_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_UPSAMPLE_BILINEAR),
+     .channels_first = true,
+     .ir = nuc_upsample_ir,
+     .target = bilinear_target,
+     .partition = upsample_partition},
+    {.ops = NUC_OPS(NUC_OP_EDGE_UPSAMPLE_NEAREST),
+     .channels_first = true,
+     .ir = nuc_upsample_ir,
+     .target = nearest_target,
+     .partition = upsample_partition},
+    ROWS_END,
 };

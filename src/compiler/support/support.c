@@ -2,106 +2,77 @@
 
 #include <string.h>
 
-#include "compiler/support/facts.h"
-#include "compiler/support/rules31.h"
+#include "compiler/graph/op_list.h"
+#include "compiler/support/compat/rules31.h"
+#include "compiler/support/rules.h"
 #include "host/text.h"
 
-/* One row an Edge operator; an operator without a row never runs on the NPU. */
-static const struct nuc_support_row rows[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_CONVOLUTION] = {.supported = true,
-                                 .channels_first = true,
-                                 .ir = nuc_convolution_ir,
-                                 .target = nuc_convolution_target},
-    [NUC_OP_EDGE_ABS] = {.supported = true, .target = nuc_unary_target},
-    [NUC_OP_EDGE_EXP] = {.supported = true, .target = nuc_unary_target},
-    [NUC_OP_EDGE_HARDSWISH] = {.supported = true, .target = nuc_unary_target},
-    [NUC_OP_EDGE_LEAKY_RELU] = {.supported = true, .target = nuc_unary_target},
-    [NUC_OP_EDGE_LOG] = {.supported = true, .target = nuc_unary_target},
-    [NUC_OP_EDGE_NEG] = {.supported = true, .ir = nuc_neg31_ir, .target = nuc_unary_target},
-    [NUC_OP_EDGE_RSQRT] = {.supported = true, .target = nuc_unary_target},
-    [NUC_OP_EDGE_SIGMOID] = {.supported = true, .target = nuc_unary_target},
-    [NUC_OP_EDGE_TANH] = {.supported = true, .target = nuc_unary_target},
-    [NUC_OP_EDGE_PRELU] = {.supported = true, .ir = nuc_prelu_ir, .target = nuc_binary_target},
-    [NUC_OP_EDGE_CLAMP] = {.supported = true, .target = nuc_hardtanh_target, .partition = nuc_hardtanh_partition},
-    [NUC_OP_EDGE_SUB] = {.supported = true, .no_op = NUC_NO_OP_BY_TRIAL, .ir = nuc_add_ir, .target = nuc_add_target},
-    [NUC_OP_EDGE_MUL] = {.supported = true, .no_op = NUC_NO_OP_BY_TRIAL, .target = nuc_binary_target},
-    [NUC_OP_EDGE_MAXIMUM] = {.supported = true, .ir = nuc_extreme_ir, .target = nuc_binary_target},
-    [NUC_OP_EDGE_MINIMUM] = {.supported = true, .ir = nuc_extreme_ir, .target = nuc_binary_target},
-    [NUC_OP_EDGE_BMM] = {.supported = true, .ir = nuc_bmm31_ir, .target = nuc_bmm_target},
-    [NUC_OP_EDGE_AMAX] = {.supported = true, .no_op = NUC_NO_OP_BY_TRIAL, .ir = nuc_mean_ir, .target = nuc_mean_target},
-    [NUC_OP_EDGE_AMIN] = {.supported = true, .no_op = NUC_NO_OP_BY_TRIAL, .ir = nuc_mean_ir, .target = nuc_mean_target},
-    [NUC_OP_EDGE_SUM_DIM] = {.supported = true,
-                             .no_op = NUC_NO_OP_BY_TRIAL,
-                             .ir = nuc_mean_ir,
-                             .target = nuc_mean_target},
-    [NUC_OP_EDGE_CAT] = {.supported = true, .no_op = NUC_NO_OP_OF_ONE, .ir = nuc_cat31_ir, .target = nuc_cat_target},
-    [NUC_OP_EDGE_SLICE] = {.supported = true, .ir = nuc_slice31_ir, .target = nuc_slice_target},
-    [NUC_OP_EDGE_PAD] = {.supported = true, .ir = nuc_reflect_ir, .target = nuc_unary_target},
-    [NUC_OP_EDGE_UPSAMPLE_BILINEAR] = {.supported = true,
-                                       .channels_first = true,
-                                       .ir = nuc_upsample31_ir,
-                                       .target = nuc_bilinear_target,
-                                       .partition = nuc_upsample_partition},
-    [NUC_OP_EDGE_UPSAMPLE_NEAREST] = {.supported = true,
-                                      .channels_first = true,
-                                      .ir = nuc_upsample31_ir,
-                                      .target = nuc_nearest_target,
-                                      .partition = nuc_upsample_partition},
-    [NUC_OP_EDGE_RELU] = {.supported = true, .target = nuc_unary_target, .partition = nuc_relu_partition},
-    [NUC_OP_EDGE_HARDTANH] = {.supported = true, .target = nuc_hardtanh_target, .partition = nuc_hardtanh_partition},
-    [NUC_OP_EDGE_ADD] = {.supported = true, .no_op = NUC_NO_OP_BY_TRIAL, .ir = nuc_add_ir, .target = nuc_add_target},
-    [NUC_OP_EDGE_MAX_POOL2D] = {.supported = true,
-                                .channels_first = true,
-                                .ir = nuc_max_pool_ir,
-                                .target = nuc_max_pool_target},
-    [NUC_OP_EDGE_AVG_POOL2D] = {.supported = true,
-                                .channels_first = true,
-                                .ir = nuc_avg_pool_ir,
-                                .target = nuc_avg_pool_target},
-    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = {.supported = true,
-                                         .channels_first = true,
-                                         .ir = nuc_adaptive_pool_ir,
-                                         .target = nuc_adaptive_pool_target},
-    [NUC_OP_EDGE_MEAN_DIM] = {.supported = true,
-                              .ir = nuc_mean_ir,
-                              .target = nuc_mean_target,
-                              .partition = nuc_mean_partition},
-    [NUC_OP_EDGE_CONSTANT_PAD] = {.supported = true, .ir = nuc_pad_ir, .target = nuc_pad_target},
-    [NUC_OP_EDGE_VIEW] = {.supported = true, .no_op = NUC_ALWAYS_NO_OP, .ir = nuc_view_ir},
-    [NUC_OP_EDGE_PERMUTE] = {.supported = true,
-                             .no_op = NUC_NO_OP_BY_TRIAL,
-                             .ir = nuc_permute_ir,
-                             .target = nuc_permute_target,
-                             .partition = nuc_permute_partition},
-    [NUC_OP_EDGE_ADDMM] = {.supported = true, .ir = nuc_addmm_ir, .target = nuc_addmm_target},
-    [NUC_OP_EDGE_MM] = {.supported = true, .ir = nuc_mm_ir, .target = nuc_mm_target},
-    [NUC_OP_EDGE_SOFTMAX] = {.supported = true, .ir = nuc_softmax_ir, .target = nuc_softmax_target},
-    [NUC_OP_EDGE_CLONE] = {.supported = true,
-                           .no_op = NUC_ALWAYS_NO_OP,
-                           .ir = nuc_clone_ir,
-                           .partition = nuc_clone_partition},
-    [NUC_OP_EDGE_CLONE_DIM_ORDER] = {.supported = true,
-                                     .no_op = NUC_ALWAYS_NO_OP,
-                                     .ir = nuc_clone_ir,
-                                     .partition = nuc_clone_partition},
-};
+#define MAX_ROW_LISTS 8
 
-static const struct nuc_support_row *const rule_sets[NUC_RULE_SET_COUNT] = {
-    [NUC_RULES_SDK_3_2] = rows,
-    [NUC_RULES_SDK_3_1] = nuc_rules31_rows,
+static const struct nuc_support_row *const rule_sets[NUC_RULE_SET_COUNT][MAX_ROW_LISTS] = {
+    [NUC_RULES_SDK_3_2] = {nuc_activation_rows, nuc_conv_rows, nuc_elementwise_rows, nuc_math_rows, nuc_move_rows,
+                           nuc_shape_rows},
+    [NUC_RULES_SDK_3_1] = {nuc_math31_rows, nuc_move31_rows},
 };
 
 static const struct nuc_verdict passed = {true, NULL, "", "", NULL};
 
 const struct nuc_support_row *nuc_support_row(const struct nuc_flavor *flavor, enum nuc_op op)
 {
-    return &rule_sets[flavor->rules][op];
+    const struct nuc_support_row *const *lists = rule_sets[flavor->rules];
+
+    for (uint32_t i = 0; i < MAX_ROW_LISTS && lists[i] != NULL; i++) {
+        for (const struct nuc_support_row *row = lists[i]; row->ops != NULL; row++) {
+            if (nuc_op_is_in(op, row->ops))
+                return row;
+        }
+    }
+    return NULL;
 }
 
-static const struct nuc_support_row *row_of(const struct nuc_support *s, const struct nuc_node *node)
+enum nuc_no_op nuc_no_op_kind(const struct nuc_flavor *flavor, enum nuc_op op)
 {
-    return nuc_support_row(s->flavor, node->op);
+    const struct nuc_support_row *row = nuc_support_row(flavor, op);
+
+    return row != NULL ? row->no_op : NUC_NEVER_NO_OP;
 }
+
+/* ---- operators the NPU does not have ---- */
+
+/* What to use in their place. */
+static const struct {
+    enum nuc_op op;
+    const char *fix;
+} replacements[] = {
+    {NUC_OP_EDGE_GELU, "use hardswish or relu instead"},
+    {NUC_OP_EDGE_BATCH_NORM, "put the batch norm right behind a convolution or linear, where it is folded"},
+    {NUC_OP_EDGE_DIV, "multiply by the reciprocal instead"},
+    {NUC_OP_EDGE_SQRT, "use rsqrt and a product instead"},
+    {NUC_OP_EDGE_WHERE, "use minimum, maximum or clamp instead"},
+    {NUC_OP_EDGE_GT_SCALAR, "use clamp or a sigmoid instead"},
+    {NUC_OP_EDGE_SPLIT_WITH_SIZES, "use slices instead"},
+    {NUC_OP_EDGE_INDEX, "use slices instead"},
+    {NUC_OP_EDGE_SLICE_SCATTER, "use cat of slices instead"},
+    {NUC_OP_EDGE_EXPAND, "let the operator behind broadcast instead"},
+    {NUC_OP_EDGE_SQUEEZE_DIM, "use view instead"},
+    {NUC_OP_EDGE_SQUEEZE, "use view instead"},
+    {NUC_OP_EDGE_SQUEEZE_DIMS, "use view instead"},
+    {NUC_OP_EDGE_UNSQUEEZE, "use view instead"},
+};
+
+static struct nuc_verdict no_operator(enum nuc_op op)
+{
+    struct nuc_verdict v = {false, "the NPU has the operator", nuc_op_name(op), "",
+                            "use an operator that 'nucleon ops' lists"};
+
+    for (size_t i = 0; i < sizeof replacements / sizeof replacements[0]; i++) {
+        if (replacements[i].op == op)
+            v.fix = replacements[i].fix;
+    }
+    return v;
+}
+
+/* ---- rules ---- */
 
 /* The template with what was found and what is allowed in it. */
 static const char *filled_in(struct nuc_context *cx, const char *template, const struct nuc_verdict *v)
@@ -123,27 +94,43 @@ static const char *filled_in(struct nuc_context *cx, const char *template, const
     return nuc_text_string(&text);
 }
 
+static bool rule_holds(const struct nuc_rule_query *q, const struct nuc_support_rule *r)
+{
+    if ((r->waived_by & q->s->waived) != 0)
+        return true;
+    if (r->measure == NULL)
+        return r->holds(q);
+    return nuc_rule_within(q, r->measure(q), *(const int64_t *)((const char *)q->s->target + r->limit));
+}
+
 static struct nuc_verdict check_rules(const struct nuc_support *s, const struct nuc_node *node,
                                       const struct nuc_support_rule *rules)
 {
     for (const struct nuc_support_rule *r = rules; r != NULL && r->text != NULL; r++) {
         struct nuc_verdict v = {false, r->text, "", "", NULL};
         struct nuc_rule_query q = {s, node, r->param, &v};
-        if (r->holds(&q))
+        if (rule_holds(&q, r))
             continue;
-        if (v.fix == NULL && nuc_rule_fix(r->text) != NULL)
-            v.fix = filled_in(s->g->cx, nuc_rule_fix(r->text), &v);
+        if (v.fix == NULL && r->fix != NULL)
+            v.fix = filled_in(s->g->cx, r->fix, &v);
         return v;
     }
     return passed;
+}
+
+static const struct nuc_support_row *row_of(const struct nuc_support *s, const struct nuc_node *node)
+{
+    static const struct nuc_support_row none = {.ops = NULL};
+    const struct nuc_support_row *row = nuc_support_row(s->flavor, node->op);
+
+    return row != NULL ? row : &none;
 }
 
 struct nuc_verdict nuc_check_format(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *input = nuc_arg_node(node, 0);
 
-    if (!row_of(s, node)->channels_first ||
-        (node->format == NUC_CHANNELS_FIRST && input != NULL && input->format == NUC_CHANNELS_FIRST))
+    if (!row_of(s, node)->channels_first || (nuc_is_channels_first(node) && nuc_is_channels_first(input)))
         return passed;
     return (struct nuc_verdict){false, "input and output are channels-first data", "another format", "CHANNELS_FIRST",
                                 "give the operator a batch dimension"};
@@ -161,9 +148,8 @@ struct nuc_verdict nuc_check_target(const struct nuc_support *s, const struct nu
 
 struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct nuc_node *node)
 {
-    if (!row_of(s, node)->supported)
-        return (struct nuc_verdict){false, "the NPU has the operator", nuc_op_name(node->op), "",
-                                    nuc_operator_fix(node->op)};
+    if (nuc_support_row(s->flavor, node->op) == NULL)
+        return no_operator(node->op);
     struct nuc_verdict v = nuc_check_format(s, node);
     if (v.ok)
         v = nuc_check_ir(s, node);

@@ -27,14 +27,21 @@ struct nuc_partition_view {
     const uint32_t *n_compute; /* by partition: nodes that are neither quantize nor dequantize */
 };
 
+/* Rules that are not asked, by the options of a partitioner. */
+enum nuc_waiver {
+    NUC_WAIVE_CAT_SIZES = 1, /* sdk-3.1: a concatenation of any sizes (--force-delegate-cat) */
+    /* sdk-3.1: what its backend accepts although the result is wrong or nothing here computes it (--reference-compat)
+     */
+    NUC_WAIVE_CORRECTNESS = 2,
+    NUC_WAIVE_ALL = NUC_WAIVE_CAT_SIZES | NUC_WAIVE_CORRECTNESS
+};
+
 struct nuc_support {
     struct nuc_graph *g;
     const struct nuc_target *target;
     const struct nuc_flavor *flavor;
     const struct nuc_partition_view *partitions; /* NULL outside partition rules */
-    bool force_delegate_cat;                     /* sdk-3.1: concatenations skip their target rules */
-    /* sdk-3.1: accept what its backend accepts although the result is wrong or nothing computes it. */
-    bool reference_compat;
+    uint32_t waived;                             /* NUC_WAIVE_ flags */
 };
 
 /* What a rule is asked. */
@@ -42,13 +49,30 @@ struct nuc_rule_query {
     const struct nuc_support *s;
     const struct nuc_node *node;
     uint32_t param;              /* of the rule's row */
-    struct nuc_verdict *verdict; /* a rule that does not hold may set `actual` and `limit` */
+    struct nuc_verdict *verdict; /* a rule that does not hold may set `actual`, `limit` and `fix` */
 };
 
+/* What a limit bounds: each of `n` numbers, or their product. */
+struct nuc_extent {
+    uint32_t n; /* 0: there is nothing to bound */
+    bool product;
+    int64_t of[3];
+};
+
+/*
+ * A rule has a predicate; a limit measures something instead and names the target's int64_t that bounds it. Either says
+ * in one row what has to hold and what to change where it does not.
+ */
 struct nuc_support_rule {
     const char *text; /* NULL ends a list */
     bool (*holds)(const struct nuc_rule_query *q);
     uint32_t param;
+    /* Nearest change of the model, in the words of its Python, {actual} and {limit} for the verdict's; NULL: the
+     * predicate says it, as it knows a size. */
+    const char *fix;
+    uint32_t waived_by; /* NUC_WAIVE_ flags */
+    struct nuc_extent (*measure)(const struct nuc_rule_query *q);
+    size_t limit; /* offset in struct nuc_target */
 };
 
 enum nuc_no_op {
@@ -58,21 +82,18 @@ enum nuc_no_op {
     NUC_ALWAYS_NO_OP
 };
 
+/* One row for operators with the same rules. */
 struct nuc_support_row {
-    bool supported;      /* there is a row at all */
-    bool channels_first; /* node and first input must be CHANNELS_FIRST */
+    const enum nuc_op *ops; /* NUC_OPS(); NULL ends a list of rows */
+    bool channels_first;    /* node and first input must be CHANNELS_FIRST */
     enum nuc_no_op no_op;
     const struct nuc_support_rule *ir, *target, *partition; /* NULL: no rules */
 };
 
-/* Row of an operator in a rule set; `supported` is false in the row of an operator the NPU does not have. */
+/* Row of an operator in a rule set; NULL: the NPU does not have the operator. */
 const struct nuc_support_row *nuc_support_row(const struct nuc_flavor *flavor, enum nuc_op op);
 
-/* The change that makes a rule hold, by its sentence, with {actual} and {limit} for the verdict's; NULL: none. */
-const char *nuc_rule_fix(const char *rule);
-
-/* What to use in place of an operator the NPU does not have. */
-const char *nuc_operator_fix(enum nuc_op op);
+enum nuc_no_op nuc_no_op_kind(const struct nuc_flavor *flavor, enum nuc_op op);
 
 struct nuc_verdict nuc_check_format(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_verdict nuc_check_ir(const struct nuc_support *s, const struct nuc_node *node);
@@ -81,12 +102,13 @@ struct nuc_verdict nuc_check_target(const struct nuc_support *s, const struct nu
 /* All three, format first; also false for an operator without a row. */
 struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct nuc_node *node);
 
-/* The rules about the partition the node is in; s->partitions is set. */
 /*
- * Rules about the quantize nodes behind the operator that the reference does not ask in time: all make the same of the
+ * Rules about the quantize nodes after the operator that the reference does not ask in time: all make the same of the
  * result, and of a value that is only moved what it was.
  */
 struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struct nuc_node *node);
+
+/* The rules about the partition the node is in; s->partitions is set. */
 struct nuc_verdict nuc_check_partition(const struct nuc_support *s, const struct nuc_node *node);
 
 /*

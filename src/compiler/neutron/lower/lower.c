@@ -224,8 +224,7 @@ static void assert_supported(const struct nuc_lowering *l, const struct nuc_node
     const struct nuc_support s = {.g = l->g,
                                   .target = l->options.target,
                                   .flavor = l->options.flavor,
-                                  .force_delegate_cat = l->options.force_delegate_cat,
-                                  .reference_compat = true}; /* whatever the partitioner may accept */
+                                  .waived = NUC_WAIVE_ALL}; /* whatever the partitioner's options were */
     struct nuc_verdict v = nuc_check_support(&s, node);
 
     if (!v.ok)

@@ -21,9 +21,8 @@ struct nuc_lower_options {
      * is channels-last and the runtime transposes.
      */
     bool use_neutron_for_format_conversion;
-    bool force_delegate_cat; /* as the partitioner was told */
-    bool arrange;            /* beyond the reference: transposes where they move the fewest bytes (arrange.h) */
-    bool reference_compat;   /* borders as the reference makes them, also where its runtime gets them wrong */
+    bool arrange;          /* beyond the reference: transposes where they move the fewest bytes (arrange.h) */
+    bool reference_compat; /* borders as the reference makes them, also where its runtime gets them wrong */
 };
 
 /* One input or output of the delegate. */

@@ -1,60 +1,23 @@
 /* Rule set sdk-3.1: concatenation, padding, permutation, slices, views. */
-#include "compiler/support/rules31.h"
+#include "compiler/support/compat/rules31.h"
 
 /* ---- cat: tensors, dim ---- */
-
-#define MAX_CAT_INPUTS 64
 
 static const struct nuc_arg *tensors_of(const struct nuc_node *node)
 {
     return &node->args[0];
 }
 
-static bool same_parameters_and_type(const struct quant *a, const struct quant *b)
-{
-    return nuc_same_parameters(a, b) && a->dtype == b->dtype;
-}
-
-static bool cat_parameters(const struct nuc_rule_query *q)
-{
-    const struct nuc_arg *list = tensors_of(q->node);
-    struct quant out, in;
-
-    if (q->node->n_users == 0 || !nuc_quantize_quant(q->node->users[0], &out))
-        return nuc_rule_report(q, "a quantize node", "a result that is not quantized");
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (!nuc_dequantize_quant(list->u.nodes[i], &in))
-            return nuc_rule_report(q, "a dequantize node", "input %u is not quantized", i);
-        if (!same_parameters_and_type(&in, &out))
-            return nuc_rule_report(q, nuc_format(q->s->g->cx, "%.9g, %lld", out.scale, (long long)out.zero_point),
-                                   "input %u: %.9g, %lld", i, in.scale, (long long)in.zero_point);
-    }
-    return true;
-}
-
-const struct nuc_support_rule nuc_cat31_ir[] = {
-    {"all inputs and the result have the same type, scale and zero point", cat_parameters, 0},
-    {NULL, NULL, 0},
-};
-
 /* Where the axis lies in stored order. */
 static uint32_t cat_axis(const struct nuc_node *node)
 {
-    uint32_t rank = node->vals[0].rank;
-    int64_t axis = nuc_positive_dim(node, (int64_t)nuc_arg_number(node, 1, 0));
-
-    if (!nuc_is_channels_first(node) || rank < 3 || axis == 0)
-        return (uint32_t)axis;
-    return axis == 1 ? rank - 1 : (uint32_t)axis - 1;
+    return nuc_stored_axis(node, nuc_arg_integer(node, 1, 0));
 }
 
-static int64_t node_channels(const struct nuc_node *node, const struct nuc_node *value)
+/* Channels of an input, by the format of the concatenation. */
+static int64_t cat_channels(const struct nuc_node *node, const struct nuc_node *value)
 {
-    const struct nuc_meta *m = &value->vals[0];
-
-    if (m->rank == 0)
-        return 1;
-    return m->sizes[nuc_is_channels_first(node) && m->rank > 1 ? 1 : m->rank - 1];
+    return value->vals[0].rank == 0 ? 1 : value->vals[0].sizes[nuc_channels_dim(node)];
 }
 
 /* Equal pieces along the last axis, which the converter pads itself. */
@@ -72,23 +35,16 @@ static bool cat_pads_itself(const struct nuc_node *node)
 static bool cat_input_channels(const struct nuc_rule_query *q)
 {
     const struct nuc_arg *list = tensors_of(q->node);
+    bool ok = true;
 
-    if (q->s->force_delegate_cat || cat_pads_itself(q->node))
-        return true;
-    for (uint32_t i = 0; i < list->count; i++) {
-        int64_t channels = node_channels(q->node, list->u.nodes[i]);
-        if (channels % q->s->target->num_macs != 0)
-            return nuc_refuse_multiple(q, "input channels", channels);
-    }
-    return true;
+    for (uint32_t i = 0; ok && i < list->count && !cat_pads_itself(q->node); i++)
+        ok = nuc_is_multiple(q, "input channels", cat_channels(q->node, list->u.nodes[i]));
+    return ok;
 }
 
 static bool cat_output_channels(const struct nuc_rule_query *q)
 {
-    int64_t channels = node_channels(q->node, q->node);
-
-    return q->s->force_delegate_cat || cat_pads_itself(q->node) || channels % q->s->target->num_macs == 0 ||
-           nuc_refuse_multiple(q, "output channels", channels);
+    return cat_pads_itself(q->node) || nuc_is_multiple(q, "output channels", cat_channels(q->node, q->node));
 }
 
 static bool cat_count(const struct nuc_rule_query *q)
@@ -96,29 +52,29 @@ static bool cat_count(const struct nuc_rule_query *q)
     const struct nuc_node *inputs[2];
     uint32_t count = nuc_distinct_inputs(q->node, inputs, 2);
 
-    return q->s->force_delegate_cat || count >= 2 || nuc_rule_report(q, "at least 2", "%u", count);
+    return count >= 2 || nuc_rule_report(q, "at least 2", "%u", count);
 }
 
-const struct nuc_support_rule nuc_cat31_target[] = {
-    {"the inputs' channels are multiples of the dot product's length, or equal pieces are joined along the last axis",
-     cat_input_channels, 0},
-    {"the result's channels are a multiple of the dot product's length, or equal pieces are joined along the last axis",
-     cat_output_channels, 0},
-    {"at least two different tensors are joined", cat_count, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule cat_target[] = {
+    WAIVABLE(NUC_WAIVE_CAT_SIZES,
+             "the inputs' channels are multiples of the dot product's length, or equal pieces are joined along the "
+             "last axis",
+             cat_input_channels, 0, NULL),
+    WAIVABLE(NUC_WAIVE_CAT_SIZES,
+             "the result's channels are a multiple of the dot product's length, or equal pieces are joined along the "
+             "last axis",
+             cat_output_channels, 0, NULL),
+    WAIVABLE(NUC_WAIVE_CAT_SIZES, "at least two different tensors are joined", cat_count, 0,
+             "repeat the tensor in another way: the same one twice is one input"),
+    RULES_END,
 };
 
-/* The node behind the quantize and dequantize nodes in front of `value`. */
+/* What computes `value`, before quantize and dequantize nodes. */
 static const struct nuc_node *producer_of(const struct nuc_node *value)
 {
     while (value != NULL && (nuc_is_dequantize(value) || nuc_is_quantize(value)))
         value = nuc_arg_node(value, 0);
     return value;
-}
-
-static bool is_inside(const struct nuc_support *s, const struct nuc_node *node, const struct nuc_node *other)
-{
-    return other != NULL && nuc_is_call(other) && s->partitions->of[other->id] == s->partitions->of[node->id];
 }
 
 static bool has_leading_size(const struct nuc_node *value, const struct nuc_node *node, uint32_t axis)
@@ -135,27 +91,28 @@ static bool has_leading_size(const struct nuc_node *value, const struct nuc_node
 }
 
 /* The converter joins inputs of the program wrongly when nothing stands before the axis. */
-static bool cat_of_borders(const struct nuc_rule_query *q)
+static bool cat_of_boundaries(const struct nuc_rule_query *q)
 {
     const struct nuc_arg *list = tensors_of(q->node);
     uint32_t axis = cat_axis(q->node);
     const struct nuc_node *outside = NULL;
 
     for (uint32_t i = 0; i < list->count && outside == NULL; i++) {
-        if (!is_inside(q->s, q->node, producer_of(list->u.nodes[i])))
+        if (!nuc_is_in_same_partition(q->s, q->node, producer_of(list->u.nodes[i])))
             outside = list->u.nodes[i];
     }
     for (uint32_t i = 0; i < list->count && outside != NULL; i++) {
         if (!has_leading_size(list->u.nodes[i], q->node, axis))
             return nuc_rule_report(q, "", "%s comes from outside, %s", outside->name,
-                                   nuc_rule_shape_text(q->s, list->u.nodes[i]));
+                                   nuc_rule_shape_text(q, list->u.nodes[i]));
     }
     return true;
 }
 
-const struct nuc_support_rule nuc_cat31_partition[] = {
-    {"when an input comes from outside the partition, a dimension before the axis is larger than 1", cat_of_borders, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule cat_partition[] = {
+    RULE("when an input comes from outside the partition, a dimension before the axis is larger than 1",
+         cat_of_boundaries, 0, "compute the input on the NPU, for example by adding 0"),
+    RULES_END,
 };
 
 /* ---- constant_pad_nd: self, pad, value ---- */
@@ -170,9 +127,10 @@ static bool pad_channels(const struct nuc_rule_query *q)
     return nuc_rule_report(q, "0, 0", "%lld, %lld", (long long)pad->u.ints[at], (long long)pad->u.ints[at + 1]);
 }
 
-const struct nuc_support_rule nuc_pad31_target[] = {
-    {"the channels are not padded", pad_channels, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule pad_target[] = {
+    RULE("the channels are not padded", pad_channels, 0,
+         "pad height and width only, and make the channels a size that needs none"),
+    RULES_END,
 };
 
 /* ---- permute_copy: self, dims ---- */
@@ -247,83 +205,31 @@ static bool permute_transposes(const struct nuc_rule_query *q)
     struct steps s = find_steps(q->s->target, q->node, perm);
     return permute_possible(&s, nuc_is_channels_first(input), nuc_is_channels_first(q->node)) ||
            nuc_rule_report(q,
-                           nuc_format(q->s->g->cx,
-                                      "batch 1, the moved groups multiples of %u, [0, 3, 1, 2] or [0, 2, 3, 1]",
-                                      q->s->target->num_macs),
-                           "%s by dimensions %u, %u, ...", nuc_rule_shape_text(q->s, input), perm.map[0],
+                           nuc_rule_text(q, "batch 1, the moved groups multiples of %u, [0, 3, 1, 2] or [0, 2, 3, 1]",
+                                         q->s->target->num_macs),
+                           "%s by dimensions %u, %u, ...", nuc_rule_shape_text(q, input), perm.map[0],
                            shape.rank > 1 ? perm.map[1] : 0);
 }
 
-const struct nuc_support_rule nuc_permute31_target[] = {
-    {"the permutation swaps two groups of dimensions like the axes of a matrix, or keeps the order of the data",
-     permute_transposes, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule permute_target[] = {
+    RULE("the permutation swaps two groups of dimensions like the axes of a matrix, or keeps the order of the data",
+         permute_transposes, 0, "use {limit}"),
+    RULES_END,
 };
 
 /* ---- slice_copy: self, dim, start, end, step ---- */
 
-static int64_t integer_or(const struct nuc_node *node, uint32_t index, int64_t fallback)
-{
-    return node->args[index].kind == NUC_ARG_INT ? node->args[index].u.i : fallback;
-}
-
-static bool slice_step(const struct nuc_rule_query *q)
-{
-    bool given = q->node->n_args > 4 && q->node->args[4].given;
-
-    return !given || nuc_rule_report(q, "none", "%lld", (long long)integer_or(q->node, 4, 1));
-}
-
-static bool slice_dim(const struct nuc_rule_query *q)
-{
-    int64_t rank = nuc_input_meta(q->node, 0)->rank, dim = integer_or(q->node, 1, 0);
-
-    return (dim < rank && dim >= -rank) || nuc_rule_report(q, "", "%lld", (long long)dim);
-}
-
-static int64_t clipped(int64_t value, int64_t size)
-{
-    value = value < 0 ? value + size : value;
-    return value < 0 ? 0 : value > size ? size : value;
-}
-
-static bool slice_range(const struct nuc_rule_query *q)
-{
-    const struct nuc_meta *in = nuc_input_meta(q->node, 0);
-    int64_t dim = nuc_positive_dim(nuc_arg_node(q->node, 0), integer_or(q->node, 1, 0));
-
-    if (dim < 0 || dim >= in->rank)
-        return nuc_rule_report(q, "", "dimension %lld", (long long)dim);
-    int64_t start = clipped(integer_or(q->node, 2, 0), in->sizes[dim]);
-    int64_t end = clipped(integer_or(q->node, 3, INT64_MAX), in->sizes[dim]);
-    return start < end || nuc_rule_report(q, "", "%lld to %lld", (long long)start, (long long)end);
-}
-
-const struct nuc_support_rule nuc_slice31_ir[] = {
-    {"there is no step", slice_step, 0},
-    {"the dimension exists", slice_dim, 0},
-    {"the slice is not empty", slice_range, 0},
-    {NULL, NULL, 0},
-};
-
 static uint32_t slice_axis(const struct nuc_node *node)
 {
-    const struct nuc_node *input = nuc_arg_node(node, 0);
-    uint32_t rank = nuc_input_meta(node, 0)->rank;
-    int64_t dim = nuc_positive_dim(input, integer_or(node, 1, 0));
-
-    if (!nuc_is_channels_first(input) || rank < 3 || dim == 0)
-        return (uint32_t)dim;
-    return dim == 1 ? rank - 1 : (uint32_t)dim - 1;
+    return nuc_stored_axis(nuc_arg_node(node, 0), nuc_arg_integer(node, 1, 0));
 }
 
 static bool slice_multiple(const struct nuc_rule_query *q)
 {
     struct shape31 shape = nuc_rule_stored_shape(nuc_arg_node(q->node, 0));
     uint32_t axis = slice_axis(q->node);
-    int64_t size = axis < shape.rank ? shape.sizes[axis] : 0;
 
-    return size % q->s->target->num_macs == 0 || nuc_refuse_multiple(q, "the sliced dimension", size);
+    return nuc_is_multiple(q, "the sliced dimension", axis < shape.rank ? shape.sizes[axis] : 0);
 }
 
 /* A slice along another axis is one along the last axis between two swaps of the two. */
@@ -340,15 +246,15 @@ static bool slice_swap(const struct nuc_rule_query *q)
                            shape.rank);
 }
 
-const struct nuc_support_rule nuc_slice31_target[] = {
-    {"the sliced dimension is a multiple of the dot product's length", slice_multiple, 0},
-    {"the sliced dimension can be swapped with the last one", slice_swap, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule slice_target[] = {
+    RULE("the sliced dimension is a multiple of the dot product's length", slice_multiple, 0, NULL),
+    RULE("the sliced dimension can be swapped with the last one", slice_swap, 0, "slice {limit}"),
+    RULES_END,
 };
 
 /* ---- view_copy: self, size ---- */
 
-/* The only reader behind quantize and dequantize nodes, or NULL. */
+/* The only reader after quantize and dequantize nodes, or NULL. */
 static const struct nuc_node *only_reader(const struct nuc_node *node)
 {
     while (node->n_users == 1) {
@@ -366,7 +272,7 @@ static bool is_absorbed(const struct nuc_support *s, const struct nuc_node *node
     const struct nuc_meta *in = nuc_input_meta(node, 0), *out = &node->vals[0];
 
     if (linear == NULL || (linear->op != NUC_OP_EDGE_ADDMM && linear->op != NUC_OP_EDGE_MM) ||
-        !is_inside(s, node, linear))
+        !nuc_is_in_same_partition(s, node, linear))
         return false;
     const struct nuc_meta *weight = nuc_input_meta(linear, linear->op == NUC_OP_EDGE_ADDMM ? 2 : 1);
     return out->rank == 2 && in->rank > 0 && out->sizes[0] == in->sizes[0] && out->sizes[1] == weight->sizes[0];
@@ -381,9 +287,8 @@ static bool view_input(const struct nuc_rule_query *q)
         return true;
     return (!nuc_is_channels_first(q->node) && is_absorbed(q->s, q->node)) ||
            nuc_rule_report(
-               q,
-               nuc_format(q->s->g->cx, "batch 1, channels and height * width multiples of %u", q->s->target->num_macs),
-               "%s", nuc_rule_shape_text(q->s, input));
+               q, nuc_rule_text(q, "batch 1, channels and height * width multiples of %u", q->s->target->num_macs),
+               "%s", nuc_rule_shape_text(q, input));
 }
 
 static bool view_output(const struct nuc_rule_query *q)
@@ -392,14 +297,28 @@ static bool view_output(const struct nuc_rule_query *q)
 
     return !nuc_is_channels_first(q->node) ||
            nuc_can_transpose31(q->s->target, &shape, nuc_to_channels_last(shape.rank)) ||
-           nuc_rule_report(
-               q, nuc_format(q->s->g->cx, "batch 1, channels and width multiples of %u", q->s->target->num_macs), "%s",
-               nuc_rule_shape_text(q->s, q->node));
+           nuc_rule_report(q, nuc_rule_text(q, "batch 1, channels and width multiples of %u", q->s->target->num_macs),
+                           "%s", nuc_rule_shape_text(q, q->node));
 }
 
-const struct nuc_support_rule nuc_view31_partition[] = {
-    {"channels-first data to be reshaped can be transposed, or a fully connected layer takes the transpose over",
-     view_input, 0},
-    {"a channels-first result can be transposed", view_output, 0},
-    {NULL, NULL, 0},
+static const struct nuc_support_rule view_partition[] = {
+    RULE("channels-first data to be reshaped can be transposed, or a fully connected layer takes the transpose over",
+         view_input, 0, "reshape to [N, features] right in front of a linear, or use {limit}"),
+    RULE("a channels-first result can be transposed", view_output, 0, "use {limit}"),
+    RULES_END,
+};
+
+/* ---- rows ---- */
+
+const struct nuc_support_row nuc_move31_rows[] = {
+    {.ops = NUC_OPS(NUC_OP_EDGE_CAT), .ir = nuc_cat_ir, .target = cat_target, .partition = cat_partition},
+    {.ops = NUC_OPS(NUC_OP_EDGE_CONSTANT_PAD), .ir = nuc_pad_ir, .target = pad_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_PERMUTE), .ir = nuc_shared_quantization_ir, .target = permute_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_SLICE), .ir = nuc_slice_ir, .target = slice_target},
+    {.ops = NUC_OPS(NUC_OP_EDGE_VIEW), .no_op = NUC_ALWAYS_NO_OP, .ir = nuc_view_ir, .partition = view_partition},
+    {.ops = NUC_OPS(NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER),
+     .no_op = NUC_ALWAYS_NO_OP,
+     .ir = nuc_clone_ir,
+     .partition = nuc_clone_partition},
+    ROWS_END,
 };

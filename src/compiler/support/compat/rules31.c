@@ -1,0 +1,127 @@
+/* Rule set sdk-3.1: the shapes and permutations its rules reason about. */
+#include "compiler/support/compat/rules31.h"
+
+/* ---- shapes ---- */
+
+struct shape31 nuc_rule_edge_shape(const struct nuc_node *node)
+{
+    struct shape31 shape = {.rank = 0};
+
+    if (node == NULL || node->n_vals == 0)
+        return shape;
+    shape.rank = node->vals[0].rank;
+    for (uint32_t i = 0; i < shape.rank; i++)
+        shape.sizes[i] = node->vals[0].sizes[i];
+    return shape;
+}
+
+struct shape31 nuc_rule_stored_shape(const struct nuc_node *node)
+{
+    struct shape31 edge = nuc_rule_edge_shape(node), shape = edge;
+    struct perm31 last = nuc_to_channels_last(edge.rank);
+
+    if (!nuc_is_channels_first(node) || edge.rank < 3)
+        return edge;
+    for (uint32_t i = 0; i < shape.rank; i++)
+        shape.sizes[i] = edge.sizes[last.map[i]];
+    return shape;
+}
+
+uint32_t nuc_stored_axis(const struct nuc_node *node, int64_t dim)
+{
+    uint32_t rank = node->vals[0].rank;
+    int64_t axis = nuc_positive_dim(node, dim);
+
+    if (!nuc_is_channels_first(node) || rank < 3 || axis == 0)
+        return (uint32_t)axis;
+    return axis == 1 ? rank - 1 : (uint32_t)axis - 1;
+}
+
+bool nuc_is_multiple(const struct nuc_rule_query *q, const char *what, int64_t size)
+{
+    int64_t macs = q->s->target->num_macs;
+
+    if (size % macs == 0)
+        return true;
+    nuc_rule_advise(q, "pad %s %lld to %lld", what, (long long)size, (long long)nuc_multiple_above(size, macs));
+    return nuc_rule_report(q, nuc_rule_text(q, "a multiple of %lld", (long long)macs), "%s %lld", what,
+                           (long long)size);
+}
+
+/* ---- permutations ---- */
+
+struct perm31 nuc_to_channels_last(uint32_t rank)
+{
+    struct perm31 p = {{0}};
+
+    for (uint32_t i = 0; i < rank; i++)
+        p.map[i] = rank < 3 || i == 0 ? i : i == rank - 1 ? 1 : i + 1;
+    return p;
+}
+
+struct perm31 nuc_to_channels_first(uint32_t rank)
+{
+    struct perm31 p = {{0}};
+
+    for (uint32_t i = 0; i < rank; i++)
+        p.map[i] = rank < 3 || i == 0 ? i : i == 1 ? rank - 1 : i - 1;
+    return p;
+}
+
+struct perm31 nuc_rule_combined31(struct perm31 a, struct perm31 b, uint32_t rank)
+{
+    struct perm31 c = {{0}};
+
+    for (uint32_t i = 0; i < rank; i++)
+        c.map[i] = a.map[b.map[i]];
+    return c;
+}
+
+bool nuc_keeps_data_order(const struct shape31 *shape, struct perm31 perm)
+{
+    uint32_t last = 0;
+
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        uint32_t from = perm.map[i];
+        if (shape->sizes[from] == 1)
+            continue;
+        if (from < last)
+            return false;
+        last = from;
+    }
+    return true;
+}
+
+/*
+ * Two groups of dimensions change places like rows and columns of a matrix, whose sizes are both multiples of the dot
+ * product's length. Towards channels-first the rows are height * width, towards channels-last they are the width.
+ */
+bool nuc_can_transpose31(const struct nuc_target *target, const struct shape31 *shape, struct perm31 perm)
+{
+    const int64_t *s = shape->sizes, macs = target->num_macs;
+
+    if (nuc_keeps_data_order(shape, perm))
+        return true;
+    if (shape->rank != 4 || s[0] != 1 || perm.map[0] != 0)
+        return false;
+    if (perm.map[1] == 3 && perm.map[2] == 1 && perm.map[3] == 2)
+        return s[3] % macs == 0 && (s[1] % macs) * (s[2] % macs) % macs == 0;
+    if (perm.map[1] == 2 && perm.map[2] == 3 && perm.map[3] == 1)
+        return s[3] % macs == 0 && s[1] % macs == 0;
+    return false;
+}
+
+bool nuc_can_transpose(const struct nuc_target *target, const struct nuc_flavor *flavor, const int64_t *sizes,
+                       const uint32_t *perm, uint32_t rank)
+{
+    struct shape31 shape = {.rank = rank};
+    struct perm31 p = {{0}};
+
+    if (flavor->rules != NUC_RULES_SDK_3_1)
+        return true;
+    for (uint32_t i = 0; i < rank; i++) {
+        shape.sizes[i] = sizes[i];
+        p.map[i] = perm[i];
+    }
+    return nuc_can_transpose31(target, &shape, p);
+}
