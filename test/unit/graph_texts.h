@@ -57,7 +57,22 @@ static inline void run_in_context(void (*fn)(struct nuc_context *cx, void *arg),
     nuc_context_free(cx);
 }
 
-/* The same for a call that has to fail; the message must contain `part`. */
+/* Rows of a table, how many, and the size of one. */
+#define TABLE(rows) (rows), sizeof(rows) / sizeof *(rows), sizeof *(rows)
+
+/* Runs check(cx, row) for each row of a table: run_rows(check, TABLE(cases)). */
+static inline void run_rows(void (*check)(struct nuc_context *cx, void *row), const void *rows, size_t count,
+                            size_t size)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *row = test_malloc(size);
+        memcpy(row, (const char *)rows + i * size, size);
+        run_in_context(check, row);
+        test_free(row);
+    }
+}
+
+/* Runs fn(cx, arg) as run_in_context(), for a call that has to fail; the message must contain `part`. */
 static inline void expect_failure(void (*fn)(struct nuc_context *cx, void *arg), void *arg, enum nuc_status expected,
                                   const char *part)
 {
