@@ -114,7 +114,7 @@ static int usage(void)
     return 2;
 }
 
-/* The option at argv[i]: number of arguments it takes up, 0 when it is none. */
+/* The option at argv[i]: number of arguments it takes up, 0 when it is not one. */
 static int take_option(int argc, char **argv, int i, struct bench_options *o)
 {
     const struct {

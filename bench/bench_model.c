@@ -75,7 +75,7 @@ static void load_call(const struct bench_model *m, uint32_t i, union nuc_mc_reco
     nuc_npu_load(m->microcode + m->image->calls[i].offset, r);
 }
 
-/* A quantized tensor takes the place of the float one at the border of the model. */
+/* A quantized tensor takes the place of the float one at the boundary of the model. */
 static void set_border(struct bench_border *b, const struct nuc_lt_tensor *quantized)
 {
     b->scale = quantized->quant.count == 1 ? quantized->quant.scale[0] : 0.0f;

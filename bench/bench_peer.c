@@ -15,7 +15,7 @@ struct files {
     char input[96], output[96];
 };
 
-/* The tensor as the model has it at its border: bytes, or floats. */
+/* The tensor as the model has it at its boundary: bytes, or floats. */
 static struct nuc_span at_border(struct nuc_context *cx, const void *data, size_t size, const struct bench_border *b)
 {
     const int8_t *q = data;

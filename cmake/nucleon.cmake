@@ -1,4 +1,4 @@
-# One library a folder; its link list is the layer rule: a folder sees only the headers of what it links.
+# One library per folder; its link list is the layer rule: a folder sees only the headers of what it links.
 
 set(NUCLEON_WARNINGS
     -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion -Wformat=2 -Wundef -Wvla

@@ -24,7 +24,8 @@ size_t nuc_port_read(int file, void *data, size_t size);
 int nuc_port_write(int file, const void *data, size_t size);
 void nuc_port_close(int file);
 
-/* Instructions since start-up, exact to one; 0 when the board cannot tell. A board may stop counting in the billions.
+/* Instructions since start-up, exact to one; 0 when the board does not count them. A board may stop counting in the
+ * billions.
  */
 uint32_t nuc_port_instructions(void);
 

@@ -1,5 +1,5 @@
 # The layer rule: a folder includes headers of its own and of what it links, nothing else.
-# cmake -DSOURCE=<src> -DLAYERS=<file> -P check_layers.cmake; LAYERS has one line "folder=dep dep ..." a library.
+# cmake -DSOURCE=<src> -DLAYERS=<file> -P check_layers.cmake; LAYERS has one line "folder=dep dep ..." per library.
 
 cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${LAYERS} lines)

@@ -9,7 +9,7 @@ absolute() { case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac; }
 program=$(absolute "$1")
 [ -f "$program" ] || { echo "firmware.sh: $1: no such file" >&2; exit 1; }
 [ "$(dd if="$program" bs=1 skip=4 count=4 2>/dev/null | tr -d '\000')" = ET12 ] ||
-    { echo "firmware.sh: $1: is no program (.pte): make one with 'nucleon compile'" >&2; exit 1; }
+    { echo "firmware.sh: $1: is not a program (.pte): make one with 'nucleon compile'" >&2; exit 1; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 nucleon=${NUCLEON:-$root/build/release/nucleon}
 build=${FIRMWARE_BUILD:-$root/build/firmware}

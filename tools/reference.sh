@@ -7,7 +7,7 @@ set -u
 conformance=$1/test/conformance/conformance
 expected=$(dirname "$0")/reference.expected
 [ -x "$conformance" ] || { echo "reference.sh: $conformance is not built" >&2; exit 2; }
-[ -d "$2" ] || { echo "reference.sh: $2 is no folder" >&2; exit 2; }
+[ -d "$2" ] || { echo "reference.sh: $2 is not a folder" >&2; exit 2; }
 report=$(mktemp) || exit 2
 trap 'rm -f "$report"' EXIT
 "$conformance" "$2" >"$report"

@@ -1,5 +1,5 @@
 /*
- * Runs generated code (nucleon codegen --name model) on samples and tells what it cost:
+ * Runs generated code (nucleon codegen --name model) on samples and prints what it cost:
  *
  *     runner [INPUT [OUTPUT]]
  *

@@ -1,5 +1,5 @@
 /*
- * Runs the program of the image on samples and tells what it cost.
+ * Runs the program of the image on samples and prints what it cost.
  *
  *     runner [INPUT [OUTPUT]]
  *
@@ -15,7 +15,7 @@
 #include "firmware/port.h"
 #include "firmware/runner/print.h"
 
-#define NPY_HEADER 10 /* magic, version, length of the text behind */
+#define NPY_HEADER 10 /* magic, version, length of the text after them */
 
 static int failed(const char *what, enum nuc_status status, const struct nuc_detail *d)
 {
@@ -93,7 +93,7 @@ static bool read_samples(struct samples *s, void *data, size_t size)
     return true;
 }
 
-/* Opens the file and goes behind the header of an .npy file. */
+/* Opens the file and skips the header of an .npy file. */
 static bool open_samples(struct samples *s, const char *path)
 {
     uint8_t header[NPY_HEADER];

@@ -97,7 +97,7 @@ NeutronError neutronIsReady(NeutronModelHandle hdl, bool *isReady);
 
 /*
  * Traces of the runs of a handle: text in the application's buffer, of which a run overwrites that of the run before.
- * With TRACE_CONFIG_KERNEL_LEVEL a line "kernel <number> <opcode> <start> <stop>" a call, with TRACE_CONFIG_JOB_LEVEL
+ * With TRACE_CONFIG_KERNEL_LEVEL a line "kernel <number> <opcode> <start> <stop>" per call, with TRACE_CONFIG_JOB_LEVEL
  * "job <start> <stop>" for the run, in cycles; lines that do not fit are left out. NULL, a buffer of NULL or no level
  * switches it off. neutronGetTrace(): category TRACE_NOT_RUN before the first run.
  */

@@ -32,15 +32,15 @@ struct nuc_memory_hooks {
 /* Memory order of inputs, parameters and buffers [N, C, H, W], and with them of what is computed from them. */
 enum nuc_dim_order {
     NUC_DIM_ORDER_AS_IS,         /* as the archive has it */
-    NUC_DIM_ORDER_CONTIGUOUS,    /* N, C, H, W; a note tells the changed inputs */
-    NUC_DIM_ORDER_CHANNELS_LAST, /* N, H, W, C; a note tells the changed inputs */
+    NUC_DIM_ORDER_CONTIGUOUS,    /* N, C, H, W; a note names the changed inputs */
+    NUC_DIM_ORDER_CHANNELS_LAST, /* N, H, W, C; a note names the changed inputs */
     NUC_DIM_ORDER_AUTO           /* whichever takes fewer cycles by estimate; see nuc_dim_order_table() */
 };
 
-/* What a program takes and gives: float32, or the int8 values inside (docs/formats.md, "Quantized borders"). */
+/* What a program takes and gives: float32, or the int8 values inside (docs/formats.md, "Quantized boundaries"). */
 enum nuc_io { NUC_IO_FLOAT, NUC_IO_INT8 };
 
-/* Where the NPU payloads lie: in the program, or in segments behind it that a runtime may map apart. */
+/* Where the NPU payloads lie: in the program, or in segments after it that a runtime may map apart. */
 enum nuc_segment_mode { NUC_DELEGATE_INLINE, NUC_DELEGATE_SEGMENT };
 
 /* How the range of an activation follows from the values it takes in calibration. */
@@ -108,7 +108,7 @@ struct nuc_options {
      * vendor's neutron-converter or `nucleon convert`.
      */
     const char *converter;
-    const char *extra_flags;           /* told in the program's compile spec compile_flags; NULL: "" */
+    const char *extra_flags;           /* recorded in the program's compile spec compile_flags; NULL: "" */
     const char *dump_kernel_selection; /* C file nuc_compile_file() writes with the NPU kernels needed; NULL: none */
     unsigned converter_timeout;        /* seconds for each partition; 0: 300 */
     bool payload_version_0;            /* payloads for runtimes that know no other: without profiles */
@@ -212,7 +212,7 @@ enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, vo
 enum nuc_status nuc_model_probes(struct nuc_model *quantized, const char *const **names, size_t *count);
 
 /*
- * A copy of the model with the values of the named nodes as further outputs, behind its own; where a quantize node
+ * A copy of the model with the values of the named nodes as further outputs, after its own; where a quantize node
  * reads the value, what it makes of it. The copy compiles and runs as any model; its partitions compute the same bytes.
  */
 enum nuc_status nuc_model_expose(struct nuc_model *m, const char *const *names, size_t count, struct nuc_model **out);
@@ -320,8 +320,8 @@ enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const 
 enum nuc_status nuc_list_targets(struct nuc_compiler *c, const char **text);
 
 /*
- * With NUC_DIM_ORDER_AUTO, the variants that nuc_partition() compared last, one a line below a head: estimated cycles,
- * transposes and the bytes they move, arena; a star stands before the one it chose. Else NULL.
+ * With NUC_DIM_ORDER_AUTO, the variants that nuc_partition() compared last, one per line below a head: estimated
+ * cycles, transposes and the bytes they move, arena; a star stands before the one it chose. Else NULL.
  */
 const char *nuc_dim_order_table(const struct nuc_compiler *c);
 
@@ -411,7 +411,7 @@ struct nuc_program_report {
     size_t delegate_scratch;  /* largest scratch of a delegate call */
     size_t scratch_bound;     /* bytes alive at the peak of that scratch */
     bool scratch_proven;      /* no delegate's scratch could be smaller */
-    bool scratch_in_arena;    /* the arena has room for it */
+    bool scratch_in_arena;    /* the arena holds it */
     size_t delegate_data;     /* bytes of microcode, weights and kernels of all delegates */
     size_t program;           /* bytes of the file */
     bool has_npu;             /* the target has one */
@@ -457,8 +457,8 @@ enum nuc_status nuc_convert_model(struct nuc_compiler *c, const char *model, con
                                   const struct nuc_convert_model_options *options, struct nuc_convert_report *report);
 
 /*
- * Makes one kernel selection file of several, for a firmware with several programs. NUC_BAD_INPUT: a file is none, or
- * was made for another version of the microcode.
+ * Makes one kernel selection file of several, for a firmware with several programs. NUC_BAD_INPUT: a file is not one,
+ * or was made for another version of the microcode.
  */
 enum nuc_status nuc_merge_kernel_selections(struct nuc_compiler *c, const char *const *inputs, size_t n_inputs,
                                             const char *output);

@@ -116,12 +116,12 @@ double nuc_value_scalar(const struct nuc_value *value);
 typedef enum nuc_status (*nuc_kernel_fn)(struct nuc_kernel_context *cx, struct nuc_value *const *args);
 
 /*
- * One operator. The signature has one letter for each argument in front of the return value:
+ * One operator. The signature has one letter for each argument before the return value:
  *   T tensor   O out tensor, never a constant   L list of tensors   P list of out tensors
  *   (a scratch tensor counts as an out tensor)
  *   i int      f double or int (a scalar)       b bool              I list of ints          s string
  *   N list of tensors of which some may be None                     D list of doubles
- * Any letter but O and P behind '?' may be None.
+ * Any letter but O and P after '?' may be None.
  */
 struct nuc_kernel_entry {
     const char *name; /* "aten::add.out" */

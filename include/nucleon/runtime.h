@@ -144,9 +144,9 @@ void nuc_program_unload(struct nuc_program *p);
 void *nuc_program_device(const struct nuc_program *p, size_t index);
 
 /*
- * A number the program tells under a name of its own: "input0_scale", "input0_zp", "input0_quant_min",
- * "input0_quant_max", "output0_scale" and so on of a program compiled with int8 inputs and outputs. NUC_BAD_INPUT when
- * it tells no such number.
+ * The number that a constant method of the program returns: "input0_scale", "input0_zp", "input0_quant_min",
+ * "input0_quant_max", "output0_scale" and so on in a program compiled with int8 inputs and outputs. NUC_BAD_INPUT when
+ * the program has no method of that name.
  */
 enum nuc_status nuc_program_number(const void *image, size_t size, const char *name, double *out,
                                    struct nuc_detail *detail);
@@ -162,7 +162,7 @@ static inline size_t nuc_program_n_outputs(const struct nuc_program *p)
 }
 
 /*
- * Input or output `index` as the program declares it. NUC_BAD_USAGE when there is no such one, NUC_UNSUPPORTED when
+ * Input or output `index` as the program declares it. NUC_BAD_USAGE when there is none, NUC_UNSUPPORTED when
  * it is not a tensor.
  */
 enum nuc_status nuc_program_input_info(const struct nuc_program *p, size_t index, struct nuc_tensor *out);
@@ -194,8 +194,8 @@ void nuc_program_trace(struct nuc_program *p,
                        void *user);
 
 /*
- * Calls profile(user, instruction, records, bytes) after each delegate call that left a profile: on Neutron, 16 bytes a
- * kernel call and 16 for the end, docs/microcode.md. The records are valid until the function returns.
+ * Calls profile(user, instruction, records, bytes) after each delegate call that left a profile: on Neutron, 16 bytes
+ * per kernel call and 16 for the end, docs/microcode.md. The records are valid until the function returns.
  */
 void nuc_program_profile(struct nuc_program *p,
                          void (*profile)(void *user, uint32_t instruction, const uint8_t *records, size_t bytes),

@@ -1,6 +1,6 @@
 /*
- * How the simulator behind NeutronDriver.h uses the host it runs on: which instructions, how many threads. Results are
- * the same bytes whatever is chosen. Not part of the driver API; a library for a device has plain C alone.
+ * How the simulator, which implements NeutronDriver.h, uses the host it runs on: which instructions, how many threads.
+ * Results are the same bytes whatever is chosen. Not part of the driver API; a library for a device has plain C alone.
  */
 #ifndef NUCLEON_SIMULATOR_H
 #define NUCLEON_SIMULATOR_H

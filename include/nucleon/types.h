@@ -26,7 +26,7 @@ enum nuc_status {
     NUC_STATUS_COUNT
 };
 
-/* Element types. X(enumerator, name, bytes an element). */
+/* Element types. X(enumerator, name, bytes per element). */
 #define NUC_DTYPES(X)                                                                                                  \
     X(NUC_U8, "uint8", 1)                                                                                              \
     X(NUC_I8, "int8", 1)                                                                                               \
@@ -51,7 +51,7 @@ enum nuc_dtype {
 const char *nuc_status_name(enum nuc_status status);
 const char *nuc_dtype_name(enum nuc_dtype dtype);
 
-/* Bytes an element; 0 for a value outside the enumeration. */
+/* Bytes per element; 0 for a value outside the enumeration. */
 size_t nuc_dtype_size(enum nuc_dtype dtype);
 
 #ifdef __cplusplus

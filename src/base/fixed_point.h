@@ -40,7 +40,7 @@ static inline int8_t nuc_saturate_i8(int32_t v)
     return (int8_t)nuc_clamp_i32(v, INT8_MIN, INT8_MAX);
 }
 
-/* round(a * b / 2^31), half away from zero, saturated: only INT32_MIN * INT32_MIN saturates. */
+/* round(a * b / 2^31), a half upwards, saturated: only INT32_MIN * INT32_MIN saturates. */
 static inline int32_t nuc_doubling_high_mul(int32_t a, int32_t b)
 {
     int64_t product = (int64_t)a * b;
@@ -61,7 +61,7 @@ static inline int32_t nuc_rounding_shift_right(int32_t v, int exponent)
     return (v >> exponent) + (remainder > threshold ? 1 : 0);
 }
 
-/* v * scale as the multiplier states it: saturating left shift, doubling high multiply, rounding right shift. */
+/* v * scale as the multiplier states it: left shift that wraps, doubling high multiply, rounding right shift. */
 static inline int32_t nuc_requantize(int32_t v, struct nuc_multiplier m)
 {
     int left = m.shift > 0 ? m.shift : 0;

@@ -74,7 +74,7 @@ static uint32_t field(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, ui
     return t.at + offset;
 }
 
-/* One accessor a scalar type: they differ in the type alone. */
+/* One accessor per scalar type: they differ in the type alone. */
 #define SCALAR_FIELD(name, type, bits_type, load)                                                                      \
     type name(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, type fallback)                                   \
     {                                                                                                                  \

@@ -19,7 +19,7 @@
 #define NUC_MC_MAX_DIM (1 << 28)     /* bound of every size and stride: sums of eight products stay inside 64 bits */
 #define NUC_MC_MAX_IO 255            /* inputs, and outputs: the payload counts them in a byte */
 #define NUC_MC_SIZE_MASK 0x7FFFFFFFu /* of word 10: its top bit has a meaning of its own for the vendor's runtime */
-#define NUC_MC_PROFILE_RECORD 16     /* bytes a profile record */
+#define NUC_MC_PROFILE_RECORD 16     /* bytes per profile record */
 #define NUC_MC_LAYOUT_0 1            /* see microcode_header.h */
 #define NUC_MC_CHANNELS 2            /* copies from flash under way at once */
 #define NUC_MC_STOP_KERNEL 6         /* opCode of a profile record that ends a kernel */
@@ -68,7 +68,7 @@ struct nuc_mc_call {
 /*
  * Records as lists of fields. R: operand, I: int32 word, D: NUC_MC_MAX_RANK int32 words. Lists make both the structures
  * and the disassembler's tables. Tables in the weights: `requant` holds pairs {multiplier, shift} (fixed_point.h) and
- * `bias` int32, one an output channel; int8 data is in the layout the record states.
+ * `bias` int32, one per output channel; int8 data is in the layout the record states.
  */
 
 /* Field lists read as tables: a row is a group of fields. */

@@ -58,7 +58,7 @@ static uint64_t product(const int32_t *shape, int32_t rank)
     return elements;
 }
 
-/* Bytes of an int32 bias and a requant pair a channel. */
+/* Bytes of an int32 bias and a requant pair per channel. */
 #define TABLE_BYTES 12
 
 static struct nuc_npu_work conv_work(const struct nuc_npu_costs *k, const union nuc_mc_record *r)

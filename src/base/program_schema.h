@@ -5,7 +5,7 @@
 #ifndef NUC_BASE_PROGRAM_SCHEMA_H
 #define NUC_BASE_PROGRAM_SCHEMA_H
 
-/* The extended header stands behind root offset and file identifier. */
+/* The extended header follows root offset and file identifier. */
 #define NUC_PROGRAM_IDENTIFIER "ET12"
 #define NUC_PROGRAM_HEADER_MAGIC "eh00"
 #define NUC_PROGRAM_HEADER_AT 8

@@ -10,7 +10,7 @@
 
 struct chunk {
     struct chunk *next;
-    size_t size; /* usable bytes behind the header */
+    size_t size; /* usable bytes after the header */
     size_t used;
 };
 
@@ -20,7 +20,7 @@ struct deferred {
     void *object;
 };
 
-/* Arenas form a stack; each lives in its own first chunk. */
+/* Arenas form a stack. */
 struct nuc_arena {
     struct nuc_arena *outer;
     struct chunk *chunks;
@@ -109,7 +109,7 @@ static struct chunk *add_chunk(struct nuc_context *cx, struct nuc_arena *arena, 
         out_of_memory(cx, size);
     c->size = usable;
     c->used = 0;
-    /* A big block gets a chunk of its own behind the current one, whose free space stays in use. */
+    /* A big block gets a chunk of its own after the current one, whose free space stays in use. */
     if (arena->chunks != NULL && size >= CHUNK_SIZE) {
         c->next = arena->chunks->next;
         arena->chunks->next = c;

@@ -21,8 +21,8 @@
 #define NUC_MESSAGE_SIZE 1024
 
 /*
- * Where memory comes from. allocate(ud, NULL, size) allocates, allocate(ud, p, 0) frees. It may return NULL: the call
- * under way then ends with NUC_NO_MEMORY.
+ * Where memory comes from. allocate(user, NULL, size) allocates, allocate(user, block, 0) frees. It may return NULL:
+ * the call under way then ends with NUC_NO_MEMORY.
  */
 struct nuc_allocator {
     void *(*allocate)(void *user, void *block, size_t size);

@@ -11,7 +11,7 @@ struct nuc_span nuc_map_file(struct nuc_context *cx, const char *path);
 /* Writes to a temporary name in the same folder and renames it over `path`: no reader sees half a file. */
 void nuc_write_file(struct nuc_context *cx, const char *path, struct nuc_span bytes);
 
-/* The part of a path behind the last '/'. */
+/* The part of a path after the last '/'. */
 const char *nuc_base_name(const char *path);
 
 #endif

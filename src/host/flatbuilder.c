@@ -159,7 +159,7 @@ static void put(struct nuc_fb_builder *b, int id, uint8_t size, bool is_ref, uin
     b->fields[b->n_fields++] = (struct field){id, size, is_ref, bits};
 }
 
-/* Wide fields end up behind narrow ones, so that padding occurs once a table; ids decide within a width. */
+/* Wide fields end up after narrow ones, so that padding occurs once per table; ids decide within a width. */
 static int compare_fields(const void *a, const void *b)
 {
     const struct field *x = a;
@@ -206,7 +206,7 @@ static void store_u16(uint8_t *p, size_t value)
     p[1] = (uint8_t)(value >> 8);
 }
 
-/* Number of vtable slots, and room for them in b->slots (zeroed) and b->vtable. */
+/* Number of vtable slots; b->slots (zeroed) and b->vtable have as many. */
 static size_t prepare_slots(struct nuc_fb_builder *b)
 {
     size_t n = 0;

@@ -1,5 +1,5 @@
 /*
- * Builds a FlatBuffer back to front, as the format wants it: children before parents. Identical vtables are shared.
+ * Builds a FlatBuffer back to front, as the format demands: children before parents. Identical vtables are shared.
  * References are distances from the end of the buffer, so they stay valid while it grows. Output is deterministic.
  */
 #ifndef NUC_HOST_FLATBUILDER_H
@@ -49,7 +49,7 @@ void nuc_fb_put_ref(struct nuc_fb_builder *b, int id, nuc_fb_ref ref);
 struct nuc_span nuc_fb_finish(struct nuc_fb_builder *b, nuc_fb_ref root, const char identifier[4], const void *header,
                               size_t header_size, size_t alignment);
 
-/* The same behind a word with the number of bytes that follow it, which counts for alignments: "size-prefixed". */
+/* The same after a word with the number of bytes that follow it, which counts for alignments: "size-prefixed". */
 struct nuc_span nuc_fb_finish_prefixed(struct nuc_fb_builder *b, nuc_fb_ref root, const char identifier[4]);
 
 #endif

@@ -119,7 +119,7 @@ static bool read_more(int fd, struct tail *t, int64_t until)
 }
 
 /*
- * Follows the process until it ends or its time is over. A process it leaves behind may keep the pipe open: the end of
+ * Follows the process until it ends or its time is over. A process that outlives it may keep the pipe open: the end of
  * the first one counts.
  */
 static bool follow(pid_t pid, int fd, struct tail *t, int64_t until, int *status)

@@ -16,7 +16,7 @@
 #define NPU_HANDLE_MAGIC 0x4E70755Fu
 #define NPU_DEFAULT_TIMEOUT 60 /* seconds */
 
-/* Work the device does in a second: 64 multiply-accumulates a cycle at about 2^28 Hz. */
+/* Work the device does in a second: 64 multiply-accumulates per cycle at about 2^28 Hz. */
 #define NPU_WORK_PER_SECOND ((uint64_t)1 << 34)
 
 struct npu_host;
@@ -71,7 +71,7 @@ bool nuc_npu_verify_record(const struct nuc_npu *npu, const union nuc_mc_record 
 /* Bytes of the buffer a reference points into, 0 when it does not exist. */
 uint64_t nuc_npu_space_size(const struct nuc_npu *npu, uint32_t where);
 
-/* The program behind a driver handle, NULL when it is none. */
+/* The program of a driver handle, NULL when it is not one. */
 struct nuc_npu *nuc_npu_of(void *hdl);
 
 /*
@@ -172,7 +172,7 @@ extern const uint32_t neutronKernelsVersion;
 extern int32_t (*const neutronKernels[NUC_MC_OPCODE_COUNT])(const struct nuc_npu_memory *m,
                                                             const union nuc_mc_record *r);
 
-/* One function a kernel; records have been verified. */
+/* One function per kernel; records have been verified. */
 void npu_conv(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_depthwise(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_transpose_conv(const struct nuc_npu_memory *m, const union nuc_mc_record *r);

@@ -6,14 +6,14 @@
 
 #define CHANNELS 64 /* accumulators held at once */
 
-/* acc[i] += (x[i] - zero) * w[i] with one input channel an output channel. */
+/* acc[i] += (x[i] - zero) * w[i] with one input channel per output channel. */
 static void accumulate(const int8_t *x, const int8_t *w, int32_t n, int16_t zero, int32_t *acc)
 {
     for (int32_t i = 0; i < n; i++)
         acc[i] = (int32_t)((uint32_t)acc[i] + (uint32_t)((int16_t)(x[i] - zero) * (int16_t)w[i]));
 }
 
-/* The same with `multiplier` output channels an input channel; `first` is the block's first output channel. */
+/* The same with `multiplier` output channels per input channel; `first` is the block's first output channel. */
 static void accumulate_spread(const int8_t *x, const int8_t *w, int32_t n, int16_t zero, int32_t first,
                               int32_t multiplier, int32_t *acc)
 {

@@ -1,4 +1,4 @@
-/* Pooling over windows, a pixel at a time, channels contiguous. */
+/* Pooling over windows, one pixel at a time, channels contiguous. */
 #include "npu.h"
 #include "npu_math.h"
 

@@ -1,4 +1,4 @@
-/* Traces as text: a line a kernel call and a line a run, times in cycles of the cost model. */
+/* Traces as text: one line per kernel call and one per run, times in cycles of the cost model. */
 #include <string.h>
 
 #include "npu.h"

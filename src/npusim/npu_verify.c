@@ -48,7 +48,7 @@ static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, 
     return NPU_FINE;
 }
 
-/* What copies are under way, or hold the window that calls read: one a channel. */
+/* What copies are under way, or hold the window that calls read: one per channel. */
 struct channels {
     struct nuc_mc_fetch fetch[NUC_MC_CHANNELS]; /* size 0: none */
     bool waiting[NUC_MC_CHANNELS];

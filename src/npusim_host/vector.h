@@ -1,7 +1,7 @@
 /*
  * Vector kernels of the simulator on the host. Calls are prepared once into plans: geometry, packed weights, and
  * parameters of 16 output channels at a time. What depends on the instruction set is a table of functions, made from
- * one source (vector_kernels.h) by a file an instruction set.
+ * one source (vector_kernels.h) by one file per instruction set.
  *
  * Products are int8 x int8 summed in 32 bits. x86's dot product takes one operand unsigned, so inputs are read with
  * 128 added and 128 * sum(weights) is taken off the bias; likewise input_zero * sum(weights), so that the kernels
@@ -19,7 +19,7 @@
 
 #define VEC_LANES 16         /* int32 accumulators kernels work on at once */
 #define VEC_DEPTH 4          /* products a dot product sums */
-#define VEC_SLACK 64         /* readable bytes behind a staged row */
+#define VEC_SLACK 64         /* readable bytes after a staged row */
 #define VEC_MAX_TAPS 256     /* of a window */
 #define VEC_MAX_BLOCK 64     /* outputs of a block of the depthwise kernel */
 #define VEC_MAX_POOLED 32768 /* values an average is of: sums stay below 2^23 */

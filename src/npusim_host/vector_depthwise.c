@@ -15,13 +15,13 @@ static int32_t common_divisor(int32_t a, int32_t b)
 
 #define MOST_TABLES 256 /* of a flat row: channels that share few factors with the block have many */
 
-/* Where the parts of a depthwise plan lie behind it, in bytes. */
+/* Where the parts of a depthwise plan lie after it, in bytes. */
 struct layout {
     int32_t rows, tables, groups;
     uint64_t table_bytes, params, taps, size;
 };
 
-/* Two rows at once share the taps of four rows of the image: a group a column of taps. */
+/* Two rows at once share the taps of four rows of the image: one group per column of taps. */
 static bool takes_two_rows(const struct nuc_mc_conv *c)
 {
     return (c->k_h == 2 || c->k_h == 3) && c->stride_h == 1 && c->dilation_h == 1 && c->out_h > 1;

@@ -1,5 +1,5 @@
 /*
- * The vector kernels, once for all instruction sets: a file an instruction set includes its primitives (vec_i32 and
+ * The vector kernels, once for all instruction sets: one file per instruction set includes its primitives (vec_i32 and
  * the functions on it), then this. Every function here is static; vec_isa_table() is what the file gives out.
  */
 #ifndef NUC_NPUSIM_HOST_VECTOR_KERNELS_H

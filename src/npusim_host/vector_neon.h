@@ -157,7 +157,7 @@ static inline vec_i32 vec_dot(vec_i32 acc, vec_x x, const uint8_t *w)
 
 #define VEC_BLOCK_WEIGHTS 64 /* bytes for four taps */
 
-/* Four taps of 16 outputs, interleaved: four bytes an output. */
+/* Four taps of 16 outputs, interleaved: four bytes per output. */
 typedef struct {
     int8x16_t part[4];
 } vec_mixed;

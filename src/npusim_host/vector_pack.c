@@ -5,7 +5,7 @@
 #include "base/span.h"
 #include "npusim_host/vector_plan.h"
 
-/* Bytes of a row of pixels a tile sweeps: with its weights it stays in the first-level cache. */
+/* Bytes of a row of pixels that a tile sweeps: with its weights it stays in the first-level cache. */
 #define ROW_BYTES 16384
 
 struct vec_plan *vec_plan_new(struct vec_budget *budget, uint64_t extra, uint8_t **memory)
@@ -106,7 +106,7 @@ static bool pack_column(const struct vec_isa *isa, const struct source *s, int32
                           s->requant + (int64_t)channel * s->requant_step);
 }
 
-/* A plan with packed weights and room for `n_taps` taps, which follow the parameters. */
+/* A plan with packed weights and memory for `n_taps` taps, which follow the parameters. */
 static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, int32_t zero, int32_t n_taps,
                              struct vec_tap **taps, struct vec_budget *budget)
 {

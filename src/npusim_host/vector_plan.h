@@ -51,7 +51,7 @@ struct vec_product_plan {
 
 /* What a call becomes; NULL where plain C runs it. One block of memory, weights and tables included. */
 struct vec_plan {
-    size_t scratch; /* bytes a thread needs */
+    size_t scratch; /* bytes that a thread needs */
     bool product;   /* of a matrix product: both operands are packed when it runs */
     union {
         struct vec_conv_plan conv;
@@ -62,7 +62,7 @@ struct vec_plan {
     } u;
 };
 
-#define VEC_MOST_SCRATCH ((uint64_t)1 << 26) /* bytes a thread */
+#define VEC_MOST_SCRATCH ((uint64_t)1 << 26) /* bytes per thread */
 
 /* Bytes of packed weights that all plans together may still have. */
 struct vec_budget {
@@ -80,7 +80,7 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
 struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_binary *e);
 struct vec_plan *vec_plan_softmax(const struct nuc_mc_softmax *s);
 
-/* A zeroed plan with `extra` bytes behind it, taken off the budget; *memory is where they are, aligned. */
+/* A zeroed plan with `extra` bytes after it, taken off the budget; *memory is where they are, aligned. */
 struct vec_plan *vec_plan_new(struct vec_budget *budget, uint64_t extra, uint8_t **memory);
 
 /* Parameters of one output: bound is the largest |accumulator|. False when the kernels are not exact for them. */
@@ -156,7 +156,7 @@ struct vec_machine {
     const struct vec_isa *isa;
     struct vec_pool_of_threads *threads;
     uint8_t *scratch;
-    size_t scratch_size; /* bytes a thread */
+    size_t scratch_size; /* bytes per thread */
 };
 
 /* Threads where `n` times the work of `each` is worth it. */

@@ -21,7 +21,7 @@ static size_t params_bytes(const struct nuc_mc_matmul *g)
     return (size_t)vec_up(g->columns, VEC_LANES) * sizeof(struct vec_params);
 }
 
-/* Scratch of a thread: weights, parameters, a word a row, rows of the left operand. */
+/* Scratch of a thread: weights, parameters, one word per row, rows of the left operand. */
 static uint64_t scratch_bytes(const struct vec_isa *isa, const struct nuc_mc_matmul *g)
 {
     return weights_bytes(isa, g) + params_bytes(g) + nuc_align_up((size_t)g->rows * sizeof(int32_t), VEC_ALIGNMENT) +

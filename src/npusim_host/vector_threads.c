@@ -1,4 +1,4 @@
-/* Threads that wait for work: one set a prepared program, which runs one inference at a time. */
+/* Threads that wait for work: one set per prepared program, which runs one inference at a time. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -151,7 +151,7 @@ bool nuc_image_scratch(struct nuc_image *im, uint32_t index, int64_t *offset)
         if (key == NULL || !nuc_same_text(key, NUC_SCRATCH_SPEC))
             continue;
         *offset = read_number(nuc_fb_bytes(r, spec, 1));
-        return nuc_image_need(im, *offset >= 0, NUC_TEXT("the place of a delegate's scratch is no number"));
+        return nuc_image_need(im, *offset >= 0, NUC_TEXT("the place of a delegate's scratch is not a number"));
     }
     return nuc_image_ok(im);
 }

@@ -174,7 +174,7 @@ static bool read_jump(struct nuc_program *p, struct nuc_image *im, struct nuc_fb
     const struct nuc_value *v = &p->values[condition];
     return nuc_image_need(im,
                           v->kind == NUC_VALUE_BOOL || (v->kind == NUC_VALUE_TENSOR && v->u.tensor.dtype == NUC_BOOL),
-                          NUC_TEXT("the condition of a jump is no bool")) &&
+                          NUC_TEXT("the condition of a jump is not a bool")) &&
            nuc_image_need(im, target > at && target <= p->n_instructions, NUC_TEXT("a jump does not lead ahead"));
 }
 

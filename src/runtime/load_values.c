@@ -56,7 +56,7 @@ static bool read_shape(struct nuc_image *im, struct nuc_fb_table t, struct nuc_t
         !nuc_image_need(im, sizes.at != 0 && sizes.at % 4 == 0 && sizes.count <= NUC_MAX_RANK,
                         NUC_TEXT("a tensor has no sizes, misaligned sizes, or a rank above 16")) ||
         !nuc_image_need(im, order.data != NULL && order.size == sizes.count && is_permutation(order.data, sizes.count),
-                        NUC_TEXT("the dim order of a tensor is no permutation of its dimensions")))
+                        NUC_TEXT("the dim order of a tensor is not a permutation of its dimensions")))
         return false;
     out->sizes = size_data;
     out->dim_order = order.data;

@@ -204,7 +204,7 @@ static void *device(void *state)
     return s->handle;
 }
 
-/* How a tensor crosses the border. */
+/* How a tensor crosses the boundary. */
 enum crossing { DIRECT, TRANSPOSED, REFUSED };
 
 static bool has_order(const struct nuc_tensor *t, bool channels_last)
@@ -344,7 +344,7 @@ static void take_outputs(const struct neutron_state *s, struct nuc_value *const 
     }
 }
 
-/* Behind the outputs: scratch, profile, debug. A buffer of size 0 has an address all the same. */
+/* After the outputs: scratch, profile, debug. A buffer of size 0 has an address all the same. */
 static bool set_buffers(struct nuc_kernel_context *cx, const struct neutron_state *s, NeutronDataConfig *d)
 {
     d->inputs = nuc_kernel_temporary(cx, s->n_inputs * sizeof(void *), sizeof(void *));

@@ -238,7 +238,7 @@ enum nuc_status nuc_op_permute_copy(struct nuc_kernel_context *cx, struct nuc_va
 
     if (!same_type(cx, in, out) ||
         !nuc_need(cx, permuted(cx, args[1], in, out, &loops),
-                  NUC_TEXT("argument 'dims' is no permutation that leads to the sizes of 'out'")))
+                  NUC_TEXT("argument 'dims' is not a permutation that leads to the sizes of 'out'")))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
         nuc_kernel_copy(&loops, element_size(in), in->data, out->data);

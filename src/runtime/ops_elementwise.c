@@ -15,7 +15,7 @@ static enum nuc_status binary_int64(struct nuc_kernel_context *cx, enum nuc_bina
     struct nuc_loops loops;
 
     if (!nuc_need(cx, op != NUC_BINARY_DIV, NUC_TEXT("argument 'self' is not float32")) ||
-        !nuc_need(cx, alpha == NULL || alpha->kind == NUC_VALUE_INT, NUC_TEXT("argument 'alpha' is no integer")) ||
+        !nuc_need(cx, alpha == NULL || alpha->kind == NUC_VALUE_INT, NUC_TEXT("argument 'alpha' is not an integer")) ||
         !nuc_need(cx, nuc_broadcast_loops(a, b, out, &loops),
                   NUC_TEXT("arguments 'self' and 'other' do not broadcast to 'out'")))
         return NUC_UNSUPPORTED;

@@ -1,4 +1,4 @@
-/* Operators that compute positions or are told them: ranges, indices, strides. */
+/* Operators that compute positions or are given them: ranges, indices, strides. */
 #include "runtime/op_args.h"
 
 /* ---- aten::arange ---- */

@@ -74,7 +74,7 @@ static bool parameters(struct nuc_kernel_context *cx, struct nuc_value *const *a
 }
 
 /*
- * The last window begins inside the image. The padding behind the image follows from out's size and may differ from
+ * The last window begins inside the image. The padding after the image follows from out's size and may differ from
  * the one before it.
  */
 static bool windows_fit(const struct nuc_conv_s8 *c)

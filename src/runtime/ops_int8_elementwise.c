@@ -1,4 +1,4 @@
-/* Elementwise operators in int8, and their borders to float. */
+/* Elementwise operators in int8, and conversions from and to float. */
 #include "runtime/ops_int8.h"
 
 /* int8 and int16; the argument at `dtype_at` says the same in the numbers of ExecuTorch, 1 and 2. */

@@ -150,7 +150,7 @@ enum nuc_status nuc_op_int8_pad(struct nuc_kernel_context *cx, struct nuc_value 
     return NUC_OK;
 }
 
-/* Sizes of the images behind `output_size`, which must be those of `out`. */
+/* Sizes of the images from `output_size`, which must be those of `out`. */
 static bool read_resize(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct nuc_tensor *out,
                         struct nuc_resize_s8 *r)
 {

@@ -86,7 +86,7 @@ static bool per_channel(struct nuc_kernel_context *cx, struct nuc_value *const *
     return nuc_need(cx, c->scales->dtype == NUC_F32 || c->scales->dtype == NUC_F64,
                     NUC_TEXT("argument 'scales' is neither float32 nor float64")) &&
            nuc_need(cx, nuc_tensor_elements(c->scales) == c->axis.size,
-                    NUC_TEXT("argument 'scales' does not have one element a channel")) &&
+                    NUC_TEXT("argument 'scales' does not have one element per channel")) &&
            nuc_need(cx,
                     c->zero_points == NULL || ((c->zero_points->dtype == NUC_I64 || c->zero_points->dtype == NUC_I32) &&
                                                nuc_tensor_elements(c->zero_points) == c->axis.size),

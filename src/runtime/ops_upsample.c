@@ -32,7 +32,7 @@ static bool upsample_tensors(struct nuc_kernel_context *cx, const struct nuc_ten
     return nuc_need(cx, in->bytes > 0, NUC_TEXT("argument 'input' has no elements"));
 }
 
-/* Output positions an input position, and whether they lead to the size of the output. */
+/* Output positions per input position, and whether they lead to the size of the output. */
 static bool factor(const struct nuc_kernel_context *cx, const struct upsample_args *a, uint32_t d, int32_t in,
                    int32_t out, double *value)
 {
@@ -47,7 +47,7 @@ static bool factor(const struct nuc_kernel_context *cx, const struct upsample_ar
     return *value > 0.0 && size >= 0.0 && size < 2147483648.0 && (int32_t)size == out;
 }
 
-/* Input positions an output position. */
+/* Input positions per output position. */
 static float input_scale(bool align_corners, double value, int32_t in, int32_t out)
 {
     if (!align_corners)

@@ -30,7 +30,7 @@ static void image_strides(const struct nuc_tensor *t, bool has_batch, ptrdiff_t 
     }
 }
 
-/* One int a spatial dimension; for one dimension the height gets the fallback. */
+/* One int per spatial dimension; for one dimension the height gets the fallback. */
 static bool spatial_pair(const struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t rank, int64_t low,
                          const int32_t *fallback, int32_t pair[2])
 {

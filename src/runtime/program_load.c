@@ -114,7 +114,7 @@ static enum nuc_status delegate_at(struct nuc_image *im, const struct nuc_backen
     return status;
 }
 
-/* Where the program plans for a delegate's scratch, which is then no part of its temporary memory; -1: it does not. */
+/* Where the program plans for a delegate's scratch, which is then not part of its temporary memory; -1: it does not. */
 static bool planned_scratch(struct nuc_image *im, uint32_t index, struct nuc_backend_sizes *sizes, int64_t *offset)
 {
     size_t planned;

@@ -31,7 +31,7 @@ bool nuc_dsp_scales(const struct nuc_rescale *r, const int32_t *bias, int32_t ch
     return true;
 }
 
-/* The last 1 to 3 weights of a row, zeros behind them. */
+/* The last 1 to 3 weights of a row, zeros after them. */
 static uint32_t tail_word(const int8_t *weight, int32_t count)
 {
     uint32_t word = 0;
@@ -239,7 +239,7 @@ void nuc_dsp_multiply_4(const struct nuc_columns *c, const struct nuc_rescale *r
 {
     int32_t blocks = (c->depth + 3) >> 2;
     int32_t beyond = 4 * blocks - c->depth;
-    int32_t last = beyond != 0 ? c->last - 1 : c->last; /* nothing lies behind the last row */
+    int32_t last = beyond != 0 ? c->last - 1 : c->last; /* nothing lies after the last row */
 
     if (c->pixels < 4 || bias == NULL || r->step != 1 || r->low != INT8_MIN || r->high != INT8_MAX ||
         last <= c->first) {

@@ -1,6 +1,6 @@
 /*
- * Depthwise convolution. One output channel an input channel: four channels at a time, taps in pairs. One input channel
- * for all: a convolution whose weights are brought into its order first.
+ * Depthwise convolution. One output channel per input channel: four channels at a time, taps in pairs. One input
+ * channel for all: a convolution whose weights are brought into its order first.
  */
 #include "kernels/dsp/dsp.h"
 #include "kernels/dsp/dsp_columns.h"
@@ -8,7 +8,7 @@
 #define STACK_WORDS 512
 #define MOST_TAPS 32
 
-/* ---- one output channel an input channel ---- */
+/* ---- one output channel per input channel ---- */
 
 /*
  * Weights of four channels: for each pair of taps the words (tap, next tap) of channels 0 to 3; for a last single tap
@@ -174,7 +174,7 @@ struct nine_taps {
     "adcs " sum ", " sum ", r9\n\t"                                                                                    \
     "ssat " sum ", #8, " sum "\n\t"
 
-/* One output pixel of a 3x3 kernel, four channels a turn. r7: the structure. */
+/* One output pixel of a 3x3 kernel, four channels per turn. r7: the structure. */
 __attribute__((naked)) static void nine_taps(struct nine_taps *work __attribute__((unused)))
 {
     __asm volatile("push {r4-r11, lr}\n\t"

@@ -16,7 +16,7 @@
 struct nuc_rescale {
     const int32_t *multipliers;
     const int32_t *shifts;
-    int32_t step; /* 1: one multiplier a channel, 0: one for all */
+    int32_t step; /* 1: one multiplier per channel, 0: one for all */
     int32_t offset;
     int32_t low, high; /* within int8 */
 };

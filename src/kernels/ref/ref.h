@@ -155,7 +155,7 @@ struct nuc_pool2d {
     ptrdiff_t in_strides[4], out_strides[4];
 };
 
-/* indices: position in the input plane, row times width plus column; same layout as out; NULL: not wanted. */
+/* indices: position in the input plane, row times width plus column; same layout as out; NULL: not needed. */
 void nuc_ref_max_pool_f32(const struct nuc_pool2d *p, const float *in, float *out, int64_t *indices);
 void nuc_ref_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
 /* Windows follow from in_size and out_size alone. */
@@ -165,7 +165,7 @@ void nuc_ref_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, 
 struct nuc_upsample2d {
     int32_t batch, channels;
     int32_t in_size[2], out_size[2];
-    float scale[2]; /* input positions an output position */
+    float scale[2]; /* input positions per output position */
     bool align_corners;
     ptrdiff_t in_strides[4], out_strides[4];
 };

@@ -112,7 +112,7 @@ static float round_away(float v)
     return (float)(rest <= -0.5f ? whole - 1 : whole);
 }
 
-/* low and high: of the element type. A product that is no number (infinity times 0) becomes the smallest value. */
+/* low and high: of the element type. A product that is not a number (infinity times 0) becomes the smallest value. */
 static int32_t quotient_of(const struct nuc_div_s8 *p, int32_t a, int32_t b, float low, float high)
 {
     int32_t divisor = b - p->zero_b;

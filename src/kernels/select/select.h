@@ -1,5 +1,5 @@
 /*
- * The kernels the runtime calls. Which implementation stands behind each is decided here and nowhere else: one file of
+ * The kernels the runtime calls. Which implementation each has is decided here and nowhere else: one file of
  * this folder is compiled, select_portable.c for every CPU. Contracts are those of kernels/ref/ref.h.
  */
 #ifndef NUC_KERNELS_SELECT_H

@@ -1,7 +1,7 @@
 /*
- * The int8 kernels the runtime calls. select_s8.c has those of one implementation; which of several stands behind the
- * others is decided by the file that is compiled with it: select_s8_ref.c, select_s8_dsp.c (Armv8-M DSP extension) or
- * select_s8_cmsis.c (CMSIS-NN). All give the same bytes. Contracts are those of kernels/ref/quantized.h.
+ * The int8 kernels the runtime calls. select_s8.c has those of one implementation; which of several the
+ * others have is decided by the file that is compiled with it: select_s8_ref.c, select_s8_dsp.c (Armv8-M DSP extension)
+ * or select_s8_cmsis.c (CMSIS-NN). All give the same bytes. Contracts are those of kernels/ref/quantized.h.
  */
 #ifndef NUC_KERNELS_SELECT_S8_H
 #define NUC_KERNELS_SELECT_S8_H

@@ -1,6 +1,6 @@
 /*
- * CMSIS-NN behind the int8 kernels, for comparisons and for those who have qualified it. What it does not offer, or
- * wants more scratch for than the program plans, the reference kernels do.
+ * CMSIS-NN as the int8 kernels, for comparisons and for those who have qualified it. What it does not offer, or
+ * needs more scratch for than the program plans, the reference kernels do.
  */
 #include "arm_nnfunctions.h"
 #include "kernels/select/select_s8.h"

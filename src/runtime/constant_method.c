@@ -1,7 +1,7 @@
 #include "runtime/image.h"
 #include "runtime/same_text.h"
 
-/* The first output of a method, when it is a number. */
+/* The value of a constant method: its first output, a number. */
 static bool read_number(struct nuc_image *im, struct nuc_fb_table plan, double *out)
 {
     struct nuc_fb_reader *r = &im->reader;
@@ -38,7 +38,7 @@ enum nuc_status nuc_program_number(const void *image, size_t size, const char *n
         struct nuc_fb_table plan = nuc_fb_vec_table(&im.reader, plans, i);
         const char *method = nuc_fb_string(&im.reader, plan, NUC_PLAN_NAME, NULL);
         if (method != NULL && nuc_same_text(method, name))
-            return nuc_image_need(&im, read_number(&im, plan, out), NUC_TEXT("the method's output is no number"))
+            return nuc_image_need(&im, read_number(&im, plan, out), NUC_TEXT("the method's output is not a number"))
                        ? NUC_OK
                        : NUC_BAD_INPUT;
     }
