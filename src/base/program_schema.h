@@ -44,6 +44,20 @@ enum { NUC_SEGMENT_OFFSET, NUC_SEGMENT_SIZE };
 enum { NUC_SUBSEGMENT_INDEX, NUC_SUBSEGMENT_OFFSETS };
 enum { NUC_ALLOCATION_MEMORY, NUC_ALLOCATION_LOW, NUC_ALLOCATION_HIGH };
 
+/* Scalar types of tensors: X(number, enum nuc_dtype). */
+#define NUC_SCALAR_TYPES(X)                                                                                            \
+    X(0, NUC_U8)                                                                                                       \
+    X(1, NUC_I8)                                                                                                       \
+    X(2, NUC_I16)                                                                                                      \
+    X(3, NUC_I32)                                                                                                      \
+    X(4, NUC_I64)                                                                                                      \
+    X(5, NUC_F16)                                                                                                      \
+    X(6, NUC_F32)                                                                                                      \
+    X(7, NUC_F64)                                                                                                      \
+    X(11, NUC_BOOL)                                                                                                    \
+    X(15, NUC_BF16)                                                                                                    \
+    X(27, NUC_U16)
+
 /* An EValue's tag is an enum nuc_value_kind of nucleon/kernels.h. */
 enum { NUC_EVALUE_TYPE, NUC_EVALUE_VALUE };
 

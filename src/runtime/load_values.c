@@ -2,21 +2,22 @@
 
 #include "runtime/loader.h"
 
-/* ExecuTorch's scalar types; entries that are absent map to no element type of ours. */
-#define SCALAR_TYPES 28
 #define NO_DTYPE NUC_DTYPE_COUNT
 
+/* Scalar types that are absent map to no element type of ours. */
 static enum nuc_dtype dtype_of(int8_t scalar_type)
 {
-    static const uint8_t dtypes[SCALAR_TYPES] = {
-        [0] = NUC_U8,    [1] = NUC_I8,    [2] = NUC_I16,   [3] = NUC_I32,   [4] = NUC_I64,   [5] = NUC_F16,
-        [6] = NUC_F32,   [7] = NUC_F64,   [8] = NO_DTYPE,  [9] = NO_DTYPE,  [10] = NO_DTYPE, [11] = NUC_BOOL,
-        [12] = NO_DTYPE, [13] = NO_DTYPE, [14] = NO_DTYPE, [15] = NUC_BF16, [16] = NO_DTYPE, [17] = NO_DTYPE,
-        [18] = NO_DTYPE, [19] = NO_DTYPE, [20] = NO_DTYPE, [21] = NO_DTYPE, [22] = NUC_U16,  [23] = NO_DTYPE,
-        [24] = NO_DTYPE, [25] = NO_DTYPE, [26] = NO_DTYPE, [27] = NUC_U16,
-    };
-
-    return scalar_type < 0 || scalar_type >= SCALAR_TYPES ? NO_DTYPE : (enum nuc_dtype)dtypes[scalar_type];
+    switch (scalar_type) {
+#define CASE(number, dtype)                                                                                            \
+    case number:                                                                                                       \
+        return dtype;
+        NUC_SCALAR_TYPES(CASE)
+#undef CASE
+    case 22: /* 16 bits without a meaning */
+        return NUC_U16;
+    default:
+        return NO_DTYPE;
+    }
 }
 
 /* Bytes of the elements; false when they overflow or a size is negative. */

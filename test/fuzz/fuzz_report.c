@@ -50,7 +50,7 @@ static void lint(struct nuc_context *cx, void *arg)
     const struct report_call *call = arg;
     uint32_t count;
 
-    nuc_lint_program(cx, "input", call->bytes, &count);
+    nuc_lint_program(cx, nuc_program_view_open(cx, "input", call->bytes), &count);
 }
 
 static void generate(struct nuc_context *cx, void *arg)

@@ -25,7 +25,7 @@ static uint32_t lint(struct nuc_context *cx, struct nuc_graph *g, bool keep_orde
     struct nuc_program_options o = {.keep_order = keep_order};
     uint32_t count;
 
-    *out = nuc_lint_program(cx, "test.pte", nuc_write_program(g, &o), &count);
+    *out = nuc_lint_program(cx, nuc_program_view_open(cx, "test.pte", nuc_write_program(g, &o)), &count);
     return count;
 }
 

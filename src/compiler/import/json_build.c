@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#define DUMP_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(17))
-
 static void release(void *object)
 {
     json_t **tree = object;
@@ -81,12 +79,13 @@ void nuc_put_string(struct nuc_context *cx, json_t *parent, const char *key, con
     put(cx, parent, key, string);
 }
 
-struct nuc_span nuc_json_dump(struct nuc_context *cx, const json_t *tree)
+struct nuc_span nuc_json_dump(struct nuc_context *cx, const json_t *tree, size_t flags)
 {
-    size_t size = json_dumpb(tree, NULL, 0, DUMP_FLAGS);
+    flags |= JSON_REAL_PRECISION(17);
+    size_t size = json_dumpb(tree, NULL, 0, flags);
     char *text = nuc_alloc(cx, size);
 
-    if (size == 0 || json_dumpb(tree, text, size, DUMP_FLAGS) != size)
+    if (size == 0 || json_dumpb(tree, text, size, flags) != size)
         nuc_fail(cx, NUC_NO_MEMORY, "out of memory");
     return (struct nuc_span){(const uint8_t *)text, size};
 }

@@ -175,7 +175,7 @@ static struct nuc_span make_config(struct nuc_context *cx, const struct payloads
         nuc_put_bool(cx, entry, "use_pickle", false);
         put_tensor_meta(cx, entry, "tensor_meta", &n->vals[0], n->data->strides, requires_grad(n));
     }
-    return nuc_json_dump(cx, tree);
+    return nuc_json_dump(cx, tree, JSON_COMPACT);
 }
 
 /* ---- signature ---- */
@@ -335,7 +335,7 @@ static struct nuc_span make_model(struct nuc_pt2_writer *w, const struct payload
     nuc_put_string(w->cx, nuc_put_array(w->cx, model, "verifiers"), NULL, "TRAINING");
     nuc_put_string(w->cx, model, "torch_version", TORCH_VERSION);
     nuc_put_array(w->cx, model, "guards_code");
-    return nuc_json_dump(w->cx, model);
+    return nuc_json_dump(w->cx, model, JSON_COMPACT);
 }
 
 /* ---- entries ---- */

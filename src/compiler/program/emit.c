@@ -2,14 +2,16 @@
 
 #include <string.h>
 
+#include "base/program_schema.h"
 #include "compiler/partition/delegate.h"
 #include "compiler/program/out_variant.h"
 
 int nuc_scalar_type(enum nuc_dtype dtype)
 {
     static const int8_t types[NUC_DTYPE_COUNT] = {
-        [NUC_U8] = 0,  [NUC_I8] = 1,  [NUC_I16] = 2,   [NUC_I32] = 3,   [NUC_I64] = 4,  [NUC_F16] = 5,
-        [NUC_F32] = 6, [NUC_F64] = 7, [NUC_BOOL] = 11, [NUC_BF16] = 15, [NUC_U16] = 27,
+#define TYPE(number, dtype) [dtype] = number,
+        NUC_SCALAR_TYPES(TYPE)
+#undef TYPE
     };
 
     return (unsigned)dtype < NUC_DTYPE_COUNT ? types[dtype] : -1;

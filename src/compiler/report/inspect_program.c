@@ -1,373 +1,292 @@
-/*
- * A program file as text: header, values, instructions, delegates. Field numbers are those of ExecuTorch's
- * schema/program.fbs; the file is read with the bounded reader only, so that a damaged one is described as far as it
- * can be and then refused.
- */
+/* A program file as a tree, and the tree as text. */
 #include <string.h>
 
-#include "base/flatbuf.h"
-#include "base/program_schema.h"
-#include "compiler/report/inspect.h"
+#include "compiler/import/json_build.h"
+#include "compiler/program_view/program_view.h"
+#include "compiler/report/inspect_forms.h"
 #include "compiler/report/lint_program.h"
-#include "nucleon/kernels.h"
 
-#define N_VALUE_KINDS (NUC_VALUE_OPTIONAL_TENSORS + 1)
-
-/* How much of a list is printed. */
-#define MAX_SHOWN 64u
-
-struct inspection {
-    struct nuc_fb_reader r;
-    struct nuc_text *out;
-    const char *file;
-    struct nuc_fb_table program;
-    uint64_t segment_base;
-    bool disassemble;
+/* The word of a kind in the tree, and its line in the text. */
+struct kind {
+    const char *name, *text;
 };
 
-_Noreturn static void damaged(struct inspection *in, const char *what)
-{
-    nuc_fail(in->out->cx, NUC_BAD_INPUT, "%s: the program is damaged: %s", in->file, what);
-}
-
-static void check(struct inspection *in, const char *what)
-{
-    if (in->r.bad)
-        damaged(in, what);
-}
-
-/* File text may hold anything: control characters are not passed on. */
-static void add_text(struct inspection *in, const char *text, uint32_t length)
-{
-    for (uint32_t i = 0; i < length; i++) {
-        char c = text[i];
-        bool plain = c >= ' ' && c < 127;
-        nuc_text_addf(in->out, plain ? "%c" : "\\x%02x", plain ? c : (unsigned char)c);
-    }
-}
-
-static void add_string(struct inspection *in, struct nuc_fb_table t, int id)
-{
-    uint32_t length = 0;
-    const char *text = nuc_fb_string(&in->r, t, id, &length);
-
-    if (text != NULL)
-        add_text(in, text, length);
-}
-
-static void add_ints(struct inspection *in, struct nuc_fb_vector v, uint32_t size)
-{
-    nuc_text_addf(in->out, "[");
-    for (uint32_t i = 0; i < v.count && i < MAX_SHOWN; i++) {
-        long long value = size == 8   ? (long long)nuc_fb_vec_i64(&in->r, v, i)
-                          : size == 4 ? (long long)nuc_fb_vec_i32(&in->r, v, i)
-                                      : (long long)nuc_fb_vec_u8(&in->r, v, i);
-        nuc_text_addf(in->out, "%s%lld", i == 0 ? "" : ", ", value);
-    }
-    nuc_text_addf(in->out, "%s]", v.count > MAX_SHOWN ? ", ..." : "");
-}
-
-static void add_list(struct inspection *in, struct nuc_fb_table t, int id, uint32_t size)
-{
-    add_ints(in, nuc_fb_vec(&in->r, t, id, size), size);
-}
-
-/* ScalarType numbers of the schema. */
-static const char *scalar_type_name(int8_t type)
-{
-    static const char *const names[] = {
-        [0] = "uint8",   [1] = "int8",    [2] = "int16", [3] = "int32",     [4] = "int64",   [5] = "float16",
-        [6] = "float32", [7] = "float64", [11] = "bool", [15] = "bfloat16", [27] = "uint16",
-    };
-    bool known = type >= 0 && (size_t)type < sizeof names / sizeof names[0] && names[type] != NULL;
-
-    return known ? names[type] : "other type";
-}
-
-static void add_tensor(struct inspection *in, struct nuc_fb_table t)
-{
-    struct nuc_fb_table allocation = nuc_fb_sub(&in->r, t, NUC_TENSOR_ALLOCATION);
-    uint32_t data = nuc_fb_u32(&in->r, t, NUC_TENSOR_DATA_BUFFER, 0);
-
-    nuc_text_addf(in->out, "%s", scalar_type_name(nuc_fb_i8(&in->r, t, NUC_TENSOR_TYPE, 0)));
-    add_list(in, t, NUC_TENSOR_SIZES, 4);
-    nuc_text_addf(in->out, " dim order ");
-    add_list(in, t, NUC_TENSOR_DIM_ORDER, 1);
-    if (allocation.at != 0) {
-        uint64_t offset = nuc_fb_u32(&in->r, allocation, 1, 0) | (uint64_t)nuc_fb_u32(&in->r, allocation, 2, 0) << 32;
-        nuc_text_addf(in->out, ", memory %u at %llu", nuc_fb_u32(&in->r, allocation, 0, 0), (unsigned long long)offset);
-    } else {
-        nuc_text_addf(in->out, data != 0 ? ", constant %u" : ", memory of the caller", data);
-    }
-}
-
-static void add_null(struct inspection *in, struct nuc_fb_table t)
-{
-    (void)t;
-    nuc_text_addf(in->out, "None");
-}
-
-static void add_int(struct inspection *in, struct nuc_fb_table t)
-{
-    nuc_text_addf(in->out, "int %lld", (long long)nuc_fb_i64(&in->r, t, 0, 0));
-}
-
-static void add_bool(struct inspection *in, struct nuc_fb_table t)
-{
-    nuc_text_addf(in->out, "bool %s", nuc_fb_bool(&in->r, t, 0, false) ? "true" : "false");
-}
-
-static void add_double(struct inspection *in, struct nuc_fb_table t)
-{
-    nuc_text_addf(in->out, "double %.17g", nuc_fb_f64(&in->r, t, 0, 0.0));
-}
-
-static void add_string_value(struct inspection *in, struct nuc_fb_table t)
-{
-    nuc_text_addf(in->out, "string '");
-    add_string(in, t, 0);
-    nuc_text_addf(in->out, "'");
-}
-
-static void add_int_list(struct inspection *in, struct nuc_fb_table t)
-{
-    nuc_text_addf(in->out, "ints in values ");
-    add_list(in, t, 0, 8);
-}
-
-static void add_double_list(struct inspection *in, struct nuc_fb_table t)
-{
-    struct nuc_fb_vector v = nuc_fb_vec(&in->r, t, 0, 8);
-
-    nuc_text_addf(in->out, "doubles [");
-    for (uint32_t i = 0; i < v.count && i < MAX_SHOWN; i++)
-        nuc_text_addf(in->out, "%s%.9g", i == 0 ? "" : ", ", nuc_fb_vec_f64(&in->r, v, i));
-    nuc_text_addf(in->out, "]");
-}
-
-static void add_bool_list(struct inspection *in, struct nuc_fb_table t)
-{
-    nuc_text_addf(in->out, "bools ");
-    add_list(in, t, 0, 1);
-}
-
-static void add_tensor_list(struct inspection *in, struct nuc_fb_table t)
-{
-    nuc_text_addf(in->out, "tensors in values ");
-    add_list(in, t, 0, 4);
-}
-
-static void (*const value_printers[N_VALUE_KINDS])(struct inspection *in, struct nuc_fb_table t) = {
-    [NUC_VALUE_NONE] = add_null,
-    [NUC_VALUE_INT] = add_int,
-    [NUC_VALUE_BOOL] = add_bool,
-    [NUC_VALUE_DOUBLE] = add_double,
-    [NUC_VALUE_TENSOR] = add_tensor,
-    [NUC_VALUE_STRING] = add_string_value,
-    [NUC_VALUE_INTS] = add_int_list,
-    [NUC_VALUE_DOUBLES] = add_double_list,
-    [NUC_VALUE_BOOLS] = add_bool_list,
-    [NUC_VALUE_TENSORS] = add_tensor_list,
-    [NUC_VALUE_OPTIONAL_TENSORS] = add_tensor_list,
+static const struct kind value_kinds[] = {
+    [NUC_VALUE_NONE] = {"none", "None"},
+    [NUC_VALUE_INT] = {"int", "int {value}"},
+    [NUC_VALUE_BOOL] = {"bool", "bool {value}"},
+    [NUC_VALUE_DOUBLE] = {"double", "double {value:g}"},
+    [NUC_VALUE_TENSOR] = {"tensor", "{dtype}{sizes} dim order {dim_order}"},
+    [NUC_VALUE_STRING] = {"string", "string '{value}'"},
+    [NUC_VALUE_INTS] = {"ints", "ints in values {items}"},
+    [NUC_VALUE_DOUBLES] = {"doubles", "doubles {value}"},
+    [NUC_VALUE_BOOLS] = {"bools", "bools {value}"},
+    [NUC_VALUE_TENSORS] = {"tensors", "tensors in values {items}"},
+    [NUC_VALUE_OPTIONAL_TENSORS] = {"optional_tensors", "tensors in values {items}"},
+    {"other", "unknown kind {number}"},
 };
 
-static void add_values(struct inspection *in, struct nuc_fb_table plan)
-{
-    struct nuc_fb_vector values = nuc_fb_vec(&in->r, plan, NUC_PLAN_VALUES, 4);
+static const struct kind instruction_kinds[] = {
+    [NUC_INSTRUCTION_KERNEL] = {"kernel", "{operator} {args}"},
+    [NUC_INSTRUCTION_DELEGATE] = {"delegate", "delegate {delegate} {args}"},
+    [NUC_INSTRUCTION_MOVE] = {"move", "move {args:,}"},
+    [NUC_INSTRUCTION_JUMP_FALSE] = {"jump_if_false", "jump if false {args:,}"},
+    [NUC_INSTRUCTION_FREE] = {"free", "free {args:,}"},
+    {"other", "unknown instruction {number}"},
+};
 
-    nuc_text_addf(in->out, "  values\n");
-    for (uint32_t i = 0; i < values.count; i++) {
-        struct nuc_fb_table value = nuc_fb_vec_table(&in->r, values, i);
-        uint8_t kind = nuc_fb_u8(&in->r, value, NUC_EVALUE_TYPE, 0);
-        struct nuc_fb_table content = nuc_fb_sub(&in->r, value, NUC_EVALUE_VALUE);
-        check(in, "a value lies outside the file");
-        nuc_text_addf(in->out, "    %%%u: ", i);
-        if (kind < N_VALUE_KINDS && value_printers[kind] != NULL)
-            value_printers[kind](in, content);
-        else
-            nuc_text_addf(in->out, "unknown kind %u", kind);
-        check(in, "a value is malformed");
-        nuc_text_addf(in->out, "\n");
+#define COUNT(rows) (sizeof rows / sizeof rows[0])
+
+/* ---- tree ---- */
+
+/* The kind's word; of a kind that a newer schema may have, its number as well. */
+static void put_kind(struct nuc_context *cx, json_t *out, const struct kind *kinds, size_t count, uint8_t kind)
+{
+    bool known = kind + 1u < count && kinds[kind].name != NULL;
+
+    nuc_put_string(cx, out, "kind", kinds[known ? kind : count - 1].name);
+    if (!known)
+        nuc_put_int(cx, out, "number", kind);
+}
+
+static void put_ints(struct nuc_context *cx, json_t *out, const char *key, struct nuc_view_list list)
+{
+    json_t *items = nuc_put_array(cx, out, key);
+
+    for (uint32_t i = 0; i < list.count; i++)
+        nuc_put_int(cx, items, NULL, nuc_view_int(list, i));
+}
+
+static void put_doubles(struct nuc_context *cx, json_t *out, const char *key, struct nuc_view_list list)
+{
+    json_t *items = nuc_put_array(cx, out, key);
+
+    for (uint32_t i = 0; i < list.count; i++)
+        nuc_put_double(cx, items, NULL, nuc_view_double(list, i));
+}
+
+static void put_text(struct nuc_context *cx, json_t *out, const char *key, struct nuc_view_list text)
+{
+    nuc_put_string(cx, out, key, nuc_view_text(cx, text));
+}
+
+static void put_tensor(struct nuc_context *cx, json_t *out, const struct nuc_view_tensor *t)
+{
+    nuc_put_string(cx, out, "dtype", t->dtype == NUC_DTYPE_COUNT ? "other" : nuc_dtype_name(t->dtype));
+    put_ints(cx, out, "sizes", t->sizes);
+    put_ints(cx, out, "dim_order", t->dim_order);
+    if (t->planned) {
+        nuc_put_int(cx, out, "memory", t->memory);
+        nuc_put_int(cx, out, "offset", (int64_t)(t->offset & INT64_MAX));
+    } else if (t->constant != 0) {
+        nuc_put_int(cx, out, "constant", t->constant);
     }
 }
 
-static void add_operator(struct inspection *in, struct nuc_fb_vector operators, uint32_t index)
+static void put_value(struct nuc_context *cx, json_t *out, const struct nuc_view_value *v)
 {
-    if (index >= operators.count) {
-        nuc_text_addf(in->out, "operator %u, which does not exist", index);
-        return;
-    }
-    struct nuc_fb_table op = nuc_fb_vec_table(&in->r, operators, index);
-    uint32_t length = 0;
-    const char *overload = nuc_fb_string(&in->r, op, 1, &length);
-    add_string(in, op, 0);
-    if (overload != NULL && length != 0) {
-        nuc_text_addf(in->out, ".");
-        add_text(in, overload, length);
-    }
-}
-
-static void add_instruction(struct inspection *in, struct nuc_fb_table plan, struct nuc_fb_table instruction)
-{
-    static const char *const words[NUC_INSTRUCTION_KINDS] = {[NUC_INSTRUCTION_MOVE] = "move",
-                                                             [NUC_INSTRUCTION_JUMP_FALSE] = "jump if false",
-                                                             [NUC_INSTRUCTION_FREE] = "free"};
-    uint8_t kind = nuc_fb_u8(&in->r, instruction, 0, 0);
-    struct nuc_fb_table call = nuc_fb_sub(&in->r, instruction, 1);
-
-    if (kind == NUC_INSTRUCTION_KERNEL) {
-        add_operator(in, nuc_fb_vec(&in->r, plan, NUC_PLAN_OPERATORS, 4), nuc_fb_u32(&in->r, call, 0, 0));
-        nuc_text_addf(in->out, " ");
-        add_list(in, call, 1, 4);
-    } else if (kind == NUC_INSTRUCTION_DELEGATE) {
-        nuc_text_addf(in->out, "delegate %u ", nuc_fb_u32(&in->r, call, 0, 0));
-        add_list(in, call, 1, 4);
-    } else if (kind < NUC_INSTRUCTION_KINDS && words[kind] != NULL) {
-        nuc_text_addf(in->out, "%s %d, %d", words[kind], nuc_fb_i32(&in->r, call, 0, 0),
-                      nuc_fb_i32(&in->r, call, 1, 0));
-    } else {
-        nuc_text_addf(in->out, "unknown instruction %u", kind);
+    put_kind(cx, out, value_kinds, COUNT(value_kinds), v->kind);
+    switch (v->kind) {
+    case NUC_VALUE_INT:
+        nuc_put_int(cx, out, "value", v->u.i);
+        break;
+    case NUC_VALUE_BOOL:
+        nuc_put_bool(cx, out, "value", v->u.b);
+        break;
+    case NUC_VALUE_DOUBLE:
+        nuc_put_double(cx, out, "value", v->u.f);
+        break;
+    case NUC_VALUE_TENSOR:
+        put_tensor(cx, out, &v->u.tensor);
+        break;
+    case NUC_VALUE_STRING:
+        put_text(cx, out, "value", v->u.list);
+        break;
+    case NUC_VALUE_DOUBLES:
+        put_doubles(cx, out, "value", v->u.list);
+        break;
+    case NUC_VALUE_BOOLS:
+        put_ints(cx, out, "value", v->u.list);
+        break;
+    case NUC_VALUE_INTS:
+    case NUC_VALUE_TENSORS:
+    case NUC_VALUE_OPTIONAL_TENSORS: /* items are values of their own */
+        put_ints(cx, out, "items", v->u.list);
+        break;
+    default:
+        break;
     }
 }
 
-static void add_instructions(struct inspection *in, struct nuc_fb_table plan)
+static void put_instruction(struct nuc_context *cx, json_t *out, const struct nuc_view_method *m,
+                            const struct nuc_view_instruction *in)
 {
-    struct nuc_fb_vector chains = nuc_fb_vec(&in->r, plan, NUC_PLAN_CHAINS, 4);
-
-    for (uint32_t k = 0; k < chains.count; k++) {
-        struct nuc_fb_vector list = nuc_fb_vec(&in->r, nuc_fb_vec_table(&in->r, chains, k), 2, 4);
-        nuc_text_addf(in->out, "  instructions\n");
-        for (uint32_t i = 0; i < list.count; i++) {
-            nuc_text_addf(in->out, "    %u: ", i);
-            add_instruction(in, plan, nuc_fb_vec_table(&in->r, list, i));
-            check(in, "an instruction is malformed");
-            nuc_text_addf(in->out, "\n");
-        }
+    put_kind(cx, out, instruction_kinds, COUNT(instruction_kinds), in->kind);
+    if (in->kind == NUC_INSTRUCTION_KERNEL) {
+        put_text(cx, out, "operator", m->operators[in->index].name);
+        put_text(cx, out, "overload", m->operators[in->index].overload);
+    } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
+        nuc_put_int(cx, out, "delegate", in->index);
+    }
+    if (in->kind == NUC_INSTRUCTION_KERNEL || in->kind == NUC_INSTRUCTION_DELEGATE) {
+        put_ints(cx, out, "args", in->args);
+    } else if (in->kind > 0 && in->kind < NUC_INSTRUCTION_KINDS) {
+        json_t *args = nuc_put_array(cx, out, "args");
+        nuc_put_int(cx, args, NULL, in->words[0]);
+        nuc_put_int(cx, args, NULL, in->words[1]);
     }
 }
 
-/* The processed bytes of a delegate, inline or in a segment. */
-static struct nuc_span delegate_data(struct inspection *in, struct nuc_fb_table reference)
+static void put_delegate(const struct nuc_inspection *in, json_t *out, const struct nuc_view_delegate *d)
 {
-    uint8_t location = nuc_fb_u8(&in->r, reference, 0, 0);
-    uint32_t index = nuc_fb_u32(&in->r, reference, 1, 0);
-    struct nuc_span data = {NULL, 0};
-
-    if (location == 0) {
-        struct nuc_fb_vector list = nuc_fb_vec(&in->r, in->program, NUC_PROGRAM_DELEGATE_DATA, 4);
-        data = nuc_fb_bytes(&in->r, nuc_fb_vec_table(&in->r, list, index), 0);
-    } else {
-        struct nuc_fb_vector list = nuc_fb_vec(&in->r, in->program, NUC_PROGRAM_SEGMENTS, 4);
-        struct nuc_fb_table segment = nuc_fb_vec_table(&in->r, list, index);
-        uint64_t offset = nuc_fb_u64(&in->r, segment, 0, 0), size = nuc_fb_u64(&in->r, segment, 1, 0);
-        if (offset > UINT64_MAX - in->segment_base ||
-            !nuc_span_slice(in->r.bytes, in->segment_base + offset, size, &data))
-            damaged(in, "a delegate's segment lies outside the file");
+    put_text(in->cx, out, "backend", d->backend);
+    nuc_put_int(in->cx, out, "bytes", (int64_t)d->data.size);
+    json_t *specs = nuc_put_array(in->cx, out, "compile_specs");
+    for (uint32_t i = 0; i < d->n_specs; i++) {
+        json_t *spec = nuc_put_object(in->cx, specs, NULL);
+        put_text(in->cx, spec, "key", d->specs[i].key);
+        put_text(in->cx, spec, "value", d->specs[i].value);
     }
-    check(in, "a delegate's data lies outside the file");
-    return data;
+    if (nuc_view_is(d->backend, "NeutronBackend"))
+        nuc_inspect_payload(in, d->data, nuc_put_object(in->cx, out, "payload"));
 }
 
-static void add_compile_specs(struct inspection *in, struct nuc_fb_table delegate)
+static void put_method(const struct nuc_inspection *in, json_t *out, const struct nuc_view_method *m)
 {
-    struct nuc_fb_vector specs = nuc_fb_vec(&in->r, delegate, 2, 4);
+    struct nuc_context *cx = in->cx;
 
-    for (uint32_t i = 0; i < specs.count; i++) {
-        struct nuc_fb_table spec = nuc_fb_vec_table(&in->r, specs, i);
-        struct nuc_span value = nuc_fb_bytes(&in->r, spec, 1);
-        nuc_text_addf(in->out, "      ");
-        add_string(in, spec, 0);
-        nuc_text_addf(in->out, " = '");
-        add_text(in, (const char *)value.data, value.size > 256 ? 256 : (uint32_t)value.size);
-        nuc_text_addf(in->out, "'\n");
+    put_text(cx, out, "name", m->name);
+    put_ints(cx, out, "inputs", m->inputs);
+    put_ints(cx, out, "outputs", m->outputs);
+    put_ints(cx, out, "planned_memory", m->planned);
+    json_t *values = nuc_put_array(cx, out, "values");
+    for (uint32_t i = 0; i < m->n_values; i++)
+        put_value(cx, nuc_put_object(cx, values, NULL), &m->values[i]);
+    json_t *chains = nuc_put_array(cx, out, "chains");
+    for (uint32_t k = 0; k < m->n_chains; k++) {
+        json_t *instructions = nuc_put_array(cx, chains, NULL);
+        for (uint32_t i = 0; i < m->chains[k].n_instructions; i++)
+            put_instruction(cx, nuc_put_object(cx, instructions, NULL), m, &m->chains[k].instructions[i]);
     }
-    check(in, "a compile spec is malformed");
+    json_t *delegates = nuc_put_array(cx, out, "delegates");
+    for (uint32_t i = 0; i < m->n_delegates; i++)
+        put_delegate(in, nuc_put_object(cx, delegates, NULL), &m->delegates[i]);
 }
 
-static void add_delegates(struct inspection *in, struct nuc_fb_table plan)
-{
-    struct nuc_fb_vector delegates = nuc_fb_vec(&in->r, plan, NUC_PLAN_DELEGATES, 4);
-
-    for (uint32_t i = 0; i < delegates.count; i++) {
-        struct nuc_fb_table delegate = nuc_fb_vec_table(&in->r, delegates, i);
-        const char *id = nuc_fb_string(&in->r, delegate, 0, NULL);
-        struct nuc_span data = delegate_data(in, nuc_fb_sub(&in->r, delegate, 1));
-        nuc_text_addf(in->out, "  delegate %u: ", i);
-        add_string(in, delegate, 0);
-        nuc_text_addf(in->out, ", %zu bytes\n", data.size);
-        add_compile_specs(in, delegate);
-        if (id != NULL && strcmp(id, "NeutronBackend") == 0)
-            nuc_inspect_payload(in->out, in->file, data, in->disassemble);
-    }
-}
-
-static void add_plan(struct inspection *in, struct nuc_fb_table plan)
-{
-    nuc_text_addf(in->out, "method '");
-    add_string(in, plan, NUC_PLAN_NAME);
-    nuc_text_addf(in->out, "'\n  inputs ");
-    add_list(in, plan, NUC_PLAN_INPUTS, 4);
-    nuc_text_addf(in->out, ", outputs ");
-    add_list(in, plan, NUC_PLAN_OUTPUTS, 4);
-    nuc_text_addf(in->out, "\n  planned memory, bytes ");
-    add_list(in, plan, NUC_PLAN_BUFFER_SIZES, 8);
-    nuc_text_addf(in->out, "\n");
-    check(in, "the method is malformed");
-    add_values(in, plan);
-    add_instructions(in, plan);
-    add_delegates(in, plan);
-}
-
-/* The extended header follows the file identifier: NUC_PROGRAM_HEADER_MAGIC, length, program size, segment base,
- * segment bytes. */
-static void read_header(struct inspection *in)
-{
-    struct nuc_span header;
-
-    if (!nuc_span_slice(in->r.bytes, NUC_PROGRAM_HEADER_AT, 24, &header) ||
-        memcmp(header.data, NUC_PROGRAM_HEADER_MAGIC, 4) != 0)
-        return;
-    uint64_t program_size = nuc_load_u64(header.data + 8);
-    in->segment_base = nuc_load_u64(header.data + 16);
-    nuc_text_addf(in->out, "extended header: program %llu bytes, segments at %llu\n", (unsigned long long)program_size,
-                  (unsigned long long)in->segment_base);
-    if (program_size > in->r.bytes.size)
-        damaged(in, "the header promises more bytes than the file has");
-}
-
-/* What ExecuTorch's runtime would make of the program. */
-static void add_lint(struct inspection *in)
+static void put_lint(struct nuc_context *cx, json_t *list, const struct nuc_program_view *view)
 {
     uint32_t count;
-    const struct nuc_lint_finding *findings = nuc_lint_program(in->out->cx, in->file, in->r.bytes, &count);
+    const struct nuc_lint_finding *findings = nuc_lint_program(cx, view, &count);
 
-    if (count == 0)
-        nuc_text_addf(in->out, "lint: nothing that ExecuTorch's runtime is known to refuse\n");
     for (uint32_t i = 0; i < count; i++) {
-        nuc_text_addf(in->out, "lint: instruction %u, ", findings[i].instruction);
-        add_text(in, findings[i].what, (uint32_t)strlen(findings[i].what));
-        nuc_text_addf(in->out, ": %s\n", findings[i].rule);
+        json_t *finding = nuc_put_object(cx, list, NULL);
+        nuc_put_int(cx, finding, "instruction", findings[i].instruction);
+        nuc_put_string(cx, finding, "what", findings[i].what);
+        nuc_put_string(cx, finding, "rule", findings[i].rule);
     }
 }
 
-void nuc_inspect_program(struct nuc_text *out, const char *file, struct nuc_span bytes, bool disassemble)
+void nuc_inspect_program(const struct nuc_inspection *in, struct nuc_span bytes, json_t *out)
 {
-    struct inspection in = {.r = {bytes, false}, .out = out, .file = file, .disassemble = disassemble};
+    const struct nuc_program_view *view = nuc_program_view_open(in->cx, in->file, bytes);
 
-    nuc_text_addf(out, "ExecuTorch program, %zu bytes\n", bytes.size);
-    read_header(&in);
-    in.program = nuc_fb_root(&in.r, 0);
-    struct nuc_fb_vector plans = nuc_fb_vec(&in.r, in.program, NUC_PROGRAM_PLANS, 4);
-    struct nuc_fb_vector segments = nuc_fb_vec(&in.r, in.program, NUC_PROGRAM_SEGMENTS, 4);
-    struct nuc_fb_table constants = nuc_fb_sub(&in.r, in.program, NUC_PROGRAM_CONSTANT_SEGMENT);
-    struct nuc_fb_vector offsets = nuc_fb_vec(&in.r, constants, 1, 8);
-    check(&in, "its root table lies outside the file");
-    if (plans.count == 0)
-        damaged(&in, "it has no method");
-    nuc_text_addf(out, "schema version %u, %u segments, %u constants\n", nuc_fb_u32(&in.r, in.program, 0, 0),
-                  segments.count, offsets.count == 0 ? 0 : offsets.count - 1);
-    for (uint32_t i = 0; i < plans.count; i++)
-        add_plan(&in, nuc_fb_vec_table(&in.r, plans, i));
-    check(&in, "a table lies outside the file");
-    add_lint(&in);
+    if (view->has_header) {
+        nuc_put_int(in->cx, out, "program_bytes", (int64_t)view->program_bytes);
+        nuc_put_int(in->cx, out, "segments_at", (int64_t)(view->segments_at & INT64_MAX));
+    }
+    nuc_put_int(in->cx, out, "schema_version", view->schema_version);
+    nuc_put_int(in->cx, out, "segments", view->n_segments);
+    nuc_put_int(in->cx, out, "constants", view->n_constants);
+    json_t *methods = nuc_put_array(in->cx, out, "methods");
+    for (uint32_t i = 0; i < view->n_methods; i++)
+        put_method(in, nuc_put_object(in->cx, methods, NULL), &view->methods[i]);
+    put_lint(in->cx, nuc_put_array(in->cx, out, "lint"), view);
+}
+
+/* ---- text ---- */
+
+static void print_kind(struct nuc_text *out, const json_t *object, const struct kind *kinds)
+{
+    const char *name = json_string_value(json_object_get(object, "kind"));
+
+    while (kinds->name == NULL || strcmp(kinds->name, name) != 0)
+        kinds++;
+    nuc_print_members(out, object, kinds->text);
+}
+
+static void print_value(struct nuc_text *out, const json_t *value)
+{
+    print_kind(out, value, value_kinds);
+    if (json_object_get(value, "dtype") == NULL)
+        return;
+    if (json_object_get(value, "memory") != NULL)
+        nuc_print_members(out, value, ", memory {memory} at {offset}");
+    else if (json_object_get(value, "constant") != NULL)
+        nuc_print_members(out, value, ", constant {constant}");
+    else
+        nuc_text_addf(out, ", memory of the caller");
+}
+
+static void print_instruction(struct nuc_text *out, const json_t *instruction)
+{
+    const char *overload = json_string_value(json_object_get(instruction, "overload"));
+
+    if (overload != NULL && *overload != '\0')
+        nuc_print_members(out, instruction, "{operator}.{overload} {args}");
+    else
+        print_kind(out, instruction, instruction_kinds);
+}
+
+static void print_delegate(struct nuc_text *out, const json_t *delegate)
+{
+    const json_t *specs = json_object_get(delegate, "compile_specs"), *payload = json_object_get(delegate, "payload");
+
+    nuc_print_members(out, delegate, "{backend}, {bytes} bytes\n");
+    for (size_t i = 0; i < json_array_size(specs); i++)
+        nuc_print_members(out, json_array_get(specs, i), "      {key} = '{value}'\n");
+    if (payload != NULL)
+        nuc_print_payload(out, payload);
+}
+
+/* A line for each item of a member that is a list: `before` with its number, then what `print` says. */
+static void print_items(struct nuc_text *out, const json_t *list, const char *before, const char *after,
+                        void (*print)(struct nuc_text *, const json_t *))
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        nuc_text_addf(out, "%s%zu: ", before, i);
+        print(out, json_array_get(list, i));
+        nuc_text_addf(out, "%s", after);
+    }
+}
+
+static void print_method(struct nuc_text *out, const json_t *method)
+{
+    const json_t *chains = json_object_get(method, "chains");
+
+    nuc_print_members(
+        out, method,
+        "method '{name}'\n  inputs {inputs}, outputs {outputs}\n  planned memory, bytes {planned_memory}\n");
+    nuc_text_addf(out, "  values\n");
+    print_items(out, json_object_get(method, "values"), "    %", "\n", print_value);
+    for (size_t k = 0; k < json_array_size(chains); k++) {
+        nuc_text_addf(out, "  instructions\n");
+        print_items(out, json_array_get(chains, k), "    ", "\n", print_instruction);
+    }
+    print_items(out, json_object_get(method, "delegates"), "  delegate ", "", print_delegate);
+}
+
+void nuc_print_program(struct nuc_text *out, const json_t *tree)
+{
+    const json_t *methods = json_object_get(tree, "methods"), *lint = json_object_get(tree, "lint");
+
+    nuc_print_members(out, tree, "ExecuTorch program, {bytes} bytes\n");
+    if (json_object_get(tree, "program_bytes") != NULL)
+        nuc_print_members(out, tree, "extended header: program {program_bytes} bytes, segments at {segments_at}\n");
+    nuc_print_members(out, tree, "schema version {schema_version}, {segments} segments, {constants} constants\n");
+    for (size_t i = 0; i < json_array_size(methods); i++)
+        print_method(out, json_array_get(methods, i));
+    for (size_t i = 0; i < json_array_size(lint); i++)
+        nuc_print_members(out, json_array_get(lint, i), "lint: instruction {instruction}, {what}: {rule}\n");
+    if (json_array_size(lint) == 0)
+        nuc_text_addf(out, "lint: nothing that ExecuTorch's runtime is known to refuse\n");
 }

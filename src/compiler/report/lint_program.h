@@ -2,8 +2,7 @@
 #ifndef NUC_REPORT_LINT_PROGRAM_H
 #define NUC_REPORT_LINT_PROGRAM_H
 
-#include "base/span.h"
-#include "host/context.h"
+#include "compiler/program_view/program_view.h"
 
 struct nuc_lint_finding {
     uint32_t instruction;
@@ -12,10 +11,10 @@ struct nuc_lint_finding {
 };
 
 /*
- * Findings of the first method, in order of instructions, in the arena. The bytes are untrusted; a damaged file fails
- * with NUC_BAD_INPUT, `file` named. Rules: kernels/portable, kernels/quantized and backends/nxp/runtime of ExecuTorch.
+ * Findings of the first method, in order of instructions, in the arena. Fails with NUC_BAD_INPUT for a payload that
+ * cannot be read. Rules: kernels/portable, kernels/quantized and backends/nxp/runtime of ExecuTorch.
  */
-const struct nuc_lint_finding *nuc_lint_program(struct nuc_context *cx, const char *file, struct nuc_span bytes,
+const struct nuc_lint_finding *nuc_lint_program(struct nuc_context *cx, const struct nuc_program_view *view,
                                                 uint32_t *count);
 
 #endif

@@ -105,7 +105,19 @@ static void add_kernels(struct profiling *f, uint32_t instruction, struct nuc_sp
     }
 }
 
-static void add_call(struct profiling *f, uint32_t index, const struct nuc_profile_instruction *in,
+/* A text of the program, NULL when it is empty; of an overlong one `MAX_TEXT` characters, its end when `tail`. */
+static const char *frame_text(struct nuc_context *cx, struct nuc_view_list text, bool tail)
+{
+    enum { MAX_TEXT = 255 };
+
+    if (text.count > MAX_TEXT) {
+        text.data += tail ? text.count - MAX_TEXT : 0;
+        text.count = MAX_TEXT;
+    }
+    return text.count == 0 ? NULL : nuc_view_text(cx, text);
+}
+
+static void add_call(struct profiling *f, uint32_t index, const struct nuc_view_delegate *delegate,
                      const struct nuc_profile_run *run)
 {
     struct nuc_profile_row *row = add_row(f);
@@ -113,12 +125,12 @@ static void add_call(struct profiling *f, uint32_t index, const struct nuc_profi
 
     row->kind = NUC_PROFILE_CALL;
     row->instruction = index;
-    row->what = in->name;
+    row->what = delegate->backend.count > 0 ? nuc_view_text(f->cx, delegate->backend) : "delegate";
     row->cycles = f->p->target->costs.npu_call;
     spend(f, row->cycles, true);
     uint64_t before = f->p->cycles;
-    if (strcmp(in->name, "NeutronBackend") == 0) {
-        struct nuc_payload payload = nuc_payload_parse(f->cx, f->p->file, in->payload);
+    if (nuc_view_is(delegate->backend, "NeutronBackend")) {
+        struct nuc_payload payload = nuc_payload_parse(f->cx, f->p->file, delegate->data);
         if (nuc_is_microcode(payload.microcode))
             add_kernels(f, index, payload.microcode, records_of(run, index));
         else
@@ -127,16 +139,19 @@ static void add_call(struct profiling *f, uint32_t index, const struct nuc_profi
     f->p->rows[at].call_cycles = f->p->cycles - before;
 }
 
-static void add_operator(struct profiling *f, uint32_t index, const struct nuc_profile_instruction *in)
+static void add_operator(struct profiling *f, uint32_t index, const struct nuc_view_method *m,
+                         const struct nuc_view_instruction *in)
 {
+    const struct nuc_view_operator *op = &m->operators[in->index];
+    const char *name = nuc_view_text(f->cx, op->name), *file = frame_text(f->cx, in->frame.file, true);
     struct nuc_profile_row *row = add_row(f);
 
     row->kind = NUC_PROFILE_CPU;
     row->instruction = index;
-    row->what = in->name;
-    row->node = in->node;
-    row->source = in->source;
-    row->cycles = nuc_profile_cpu_cycles(f->p->target, in);
+    row->what = op->overload.count == 0 ? name : nuc_format(f->cx, "%s.%s", name, nuc_view_text(f->cx, op->overload));
+    row->node = frame_text(f->cx, in->frame.name, false);
+    row->source = file != NULL ? nuc_format(f->cx, "%s:%d", file, (int)in->frame.line) : NULL;
+    row->cycles = nuc_profile_cpu_cycles(f->p->target, m, row->what, in->args);
     spend(f, row->cycles, false);
 }
 
@@ -144,16 +159,17 @@ struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_ta
                                      struct nuc_span program, const struct nuc_profile_run *run)
 {
     struct profiling f = {cx, nuc_alloc(cx, sizeof *f.p), 0};
-    struct nuc_profile_program instructions = nuc_profile_read_program(cx, file, program);
+    const struct nuc_view_method *m = nuc_program_view_open(cx, file, program)->methods;
+    const struct nuc_view_chain *chain = m->chains; /* the runtime executes programs of one chain */
 
     f.p->file = file;
     f.p->target = target;
-    for (uint32_t i = 0; i < instructions.n_instructions; i++) {
-        const struct nuc_profile_instruction *in = &instructions.instructions[i];
-        if (in->delegate)
-            add_call(&f, i, in, run);
-        else if (in->kernel)
-            add_operator(&f, i, in);
+    for (uint32_t i = 0; m->n_chains > 0 && i < chain->n_instructions; i++) {
+        const struct nuc_view_instruction *in = &chain->instructions[i];
+        if (in->kind == NUC_INSTRUCTION_DELEGATE)
+            add_call(&f, i, &m->delegates[in->index], run);
+        else if (in->kind == NUC_INSTRUCTION_KERNEL)
+            add_operator(&f, i, m, in);
     }
     return f.p;
 }

@@ -6,9 +6,8 @@
 #ifndef NUC_REPORT_PROFILE_H
 #define NUC_REPORT_PROFILE_H
 
-#include "base/span.h"
+#include "compiler/program_view/program_view.h"
 #include "compiler/target/target.h"
-#include "host/context.h"
 #include "nucleon/compile.h"
 
 enum nuc_profile_kind {
@@ -50,26 +49,8 @@ const char *nuc_profile_table(struct nuc_context *cx, const struct nuc_profile *
 /* An ETDump with a block for each run, for ExecuTorch's Inspector; times are cycles. */
 struct nuc_span nuc_profile_dump(struct nuc_context *cx, const struct nuc_profile *const *runs, size_t n_runs);
 
-/* ---- reading a program ---- */
-
-/* Instruction `index` of the first method. */
-struct nuc_profile_instruction {
-    bool kernel, delegate; /* neither: a move, a jump */
-    const char *name;      /* operator with overload; backend */
-    const char *node, *source;
-    struct nuc_span payload; /* of a delegate */
-    double macs;             /* -1: the operator has none */
-    double values;           /* read or written, whichever are more */
-};
-
-struct nuc_profile_program {
-    uint32_t n_instructions;
-    struct nuc_profile_instruction *instructions;
-};
-
-struct nuc_profile_program nuc_profile_read_program(struct nuc_context *cx, const char *file, struct nuc_span bytes);
-
-/* Estimated cycles of an operator on the CPU. */
-uint64_t nuc_profile_cpu_cycles(const struct nuc_target *target, const struct nuc_profile_instruction *in);
+/* Estimated cycles of an operator on the CPU, by its name and the arguments of its call. */
+uint64_t nuc_profile_cpu_cycles(const struct nuc_target *target, const struct nuc_view_method *m, const char *name,
+                                struct nuc_view_list args);
 
 #endif
