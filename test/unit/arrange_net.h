@@ -169,9 +169,7 @@ static inline int32_t reshaped(struct nuc_draft *d, int32_t x, const int32_t *sh
     int32_t list = nuc_draft_list(d, "shape", shape, rank);
     struct nuc_lt_op *op = nuc_draft_op(d, NUC_LT_RESHAPE, (const int32_t[]){x, list}, 2, y);
 
-    op->options.reshape.has_shape = true;
-    op->options.reshape.rank = rank;
-    memcpy(op->options.reshape.shape, shape, rank * sizeof *shape);
+    op->options.reshape = nuc_lt_list(shape, rank);
     return y;
 }
 

@@ -167,9 +167,8 @@ static struct nuc_lt_op *one_op(struct nuc_context *cx, int32_t code, struct nuc
 static void test_all_codes(void **state)
 {
     static const int32_t codes[] = {
-#define CODE(name, value) value,
-        NUC_LT_OPS(CODE)
-#undef CODE
+#define LT(name, number, ...) number,
+#include "compiler/litert/lt_ops.def"
         /* one that is not in the list */ 66};
     static const union nuc_lt_options zero;
     struct nuc_lt_model *m;
@@ -224,13 +223,11 @@ static void test_options(void **state)
     assert_false(back->options.fully_connected.asymmetric_quantize_inputs);
 
     op = one_op(*state, NUC_LT_RESHAPE, &m);
-    op->options.reshape.has_shape = true;
-    op->options.reshape.rank = 3;
-    op->options.reshape.shape[1] = -1;
+    op->options.reshape = nuc_lt_list((const int32_t[]){0, -1, 0}, 3);
     back = reread(*state, m);
-    assert_true(back->options.reshape.has_shape);
-    assert_int_equal(back->options.reshape.rank, 3);
-    assert_int_equal(back->options.reshape.shape[1], -1);
+    assert_true(back->options.reshape.present);
+    assert_int_equal(back->options.reshape.count, 3);
+    assert_int_equal(back->options.reshape.values[1], -1);
 
     op = one_op(*state, NUC_LT_STRIDED_SLICE, &m);
     op->options.strided_slice.end_mask = 5;
@@ -319,7 +316,7 @@ static void test_verify_operands(void **state)
     refuse(*state, m, "not optional");
     m = small_model(*state);
     m->subgraphs[0].ops[0].options.conv.stride_h = 0;
-    refuse(*state, m, "stride and dilation must be positive");
+    refuse(*state, m, "stride must be positive");
 }
 
 static void test_verify_quantization(void **state)

@@ -14,68 +14,25 @@
 #include "nucleon/types.h"
 
 /* Builtin operators that are known by name; the values are those of BuiltinOperator in the public schema. */
-#define NUC_LT_OPS(X)                                                                                                  \
-    X(ADD, 0)                                                                                                          \
-    X(AVERAGE_POOL_2D, 1)                                                                                              \
-    X(CONCATENATION, 2)                                                                                                \
-    X(CONV_2D, 3)                                                                                                      \
-    X(DEPTHWISE_CONV_2D, 4)                                                                                            \
-    X(DEQUANTIZE, 6)                                                                                                   \
-    X(FULLY_CONNECTED, 9)                                                                                              \
-    X(L2_NORMALIZATION, 11)                                                                                            \
-    X(LOGISTIC, 14)                                                                                                    \
-    X(MAX_POOL_2D, 17)                                                                                                 \
-    X(MUL, 18)                                                                                                         \
-    X(RELU, 19)                                                                                                        \
-    X(RELU_N1_TO_1, 20)                                                                                                \
-    X(RELU6, 21)                                                                                                       \
-    X(RESHAPE, 22)                                                                                                     \
-    X(RESIZE_BILINEAR, 23)                                                                                             \
-    X(SOFTMAX, 25)                                                                                                     \
-    X(TANH, 28)                                                                                                        \
-    X(CUSTOM, 32)                                                                                                      \
-    X(PAD, 34)                                                                                                         \
-    X(GATHER, 36)                                                                                                      \
-    X(TRANSPOSE, 39)                                                                                                   \
-    X(MEAN, 40)                                                                                                        \
-    X(SUB, 41)                                                                                                         \
-    X(SQUEEZE, 43)                                                                                                     \
-    X(STRIDED_SLICE, 45)                                                                                               \
-    X(EXP, 47)                                                                                                         \
-    X(LOG_SOFTMAX, 50)                                                                                                 \
-    X(PRELU, 54)                                                                                                       \
-    X(MAXIMUM, 55)                                                                                                     \
-    X(MINIMUM, 57)                                                                                                     \
-    X(PADV2, 60)                                                                                                       \
-    X(SLICE, 65)                                                                                                       \
-    X(TRANSPOSE_CONV, 67)                                                                                              \
-    X(TILE, 69)                                                                                                        \
-    X(LOG, 73)                                                                                                         \
-    X(SUM, 74)                                                                                                         \
-    X(RSQRT, 76)                                                                                                       \
-    X(REDUCE_MAX, 82)                                                                                                  \
-    X(REDUCE_MIN, 89)                                                                                                  \
-    X(RESIZE_NEAREST_NEIGHBOR, 97)                                                                                     \
-    X(LEAKY_RELU, 98)                                                                                                  \
-    X(MIRROR_PAD, 100)                                                                                                 \
-    X(ABS, 101)                                                                                                        \
-    X(GATHER_ND, 107)                                                                                                  \
-    X(QUANTIZE, 114)                                                                                                   \
-    X(HARD_SWISH, 117)                                                                                                 \
-    X(SCATTER_ND, 122)                                                                                                 \
-    X(SELECT_V2, 123)                                                                                                  \
-    X(BATCH_MATMUL, 126)                                                                                               \
-    X(BROADCAST_TO, 130)                                                                                               \
-    X(RELU_0_TO_1, 152)
-
 enum nuc_lt_code {
-#define NUC_LT_ENUM(name, value) NUC_LT_##name = value,
-    NUC_LT_OPS(NUC_LT_ENUM)
-#undef NUC_LT_ENUM
+#define LT(name, number, ...) NUC_LT_##name = number,
+#include "compiler/litert/lt_ops.def"
 };
 
+/* Numbers of known operators are below. */
+#define NUC_LT_CODES 160
+
 enum nuc_lt_padding { NUC_LT_SAME = 0, NUC_LT_VALID = 1 };
-enum nuc_lt_activation { NUC_LT_ACT_NONE = 0, NUC_LT_ACT_RELU = 1, NUC_LT_ACT_RELU_N1_TO_1 = 2, NUC_LT_ACT_RELU6 = 3 };
+
+enum nuc_lt_activation {
+#define LT_ACTIVATION(name, value, text, low, high) NUC_LT_ACT_##name = value,
+#include "compiler/litert/lt_ops.def"
+};
+
+/* What an activation lets through. */
+struct nuc_lt_bounds {
+    float low, high;
+};
 
 struct nuc_lt_quant {
     uint32_t count; /* 0: not quantized; 1: per tensor; else one a channel of `axis` */
@@ -94,7 +51,14 @@ struct nuc_lt_tensor {
     bool is_variable;
 };
 
-/* Options of the operators; which member is valid follows from the code. */
+/* A list of sizes in the options. */
+struct nuc_lt_list {
+    uint32_t count;
+    bool present; /* false: the vector is absent */
+    int32_t values[NUC_MAX_RANK];
+};
+
+/* Options of the operators; which member is valid follows from the code (lt_ops.def). */
 union nuc_lt_options {
     struct {
         enum nuc_lt_padding padding;
@@ -120,11 +84,8 @@ union nuc_lt_options {
     struct {
         float beta;
     } softmax;
-    struct {
-        uint32_t rank; /* new_shape; has_shape false: the vector is absent */
-        bool has_shape;
-        int32_t shape[NUC_MAX_RANK];
-    } reshape;
+    struct nuc_lt_list reshape; /* to this shape; absent: operand 1 has it */
+    struct nuc_lt_list squeeze; /* these dimensions; empty: every one of size 1 */
     struct {
         bool keep_dims;
     } reduce;
@@ -144,10 +105,6 @@ union nuc_lt_options {
     struct {
         int8_t mode; /* 0 REFLECT, 1 SYMMETRIC */
     } mirror_pad;
-    struct {
-        uint32_t rank; /* of the list; 0: every dimension of size 1 */
-        int32_t dims[NUC_MAX_RANK];
-    } squeeze;
     struct {
         int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
         bool offset;
@@ -199,6 +156,11 @@ struct nuc_lt_op *nuc_lt_add_op(struct nuc_lt_model *m, int32_t code, const int3
 
 /* "CONV_2D", or "BUILTIN_<n>" for one that is not in the list. */
 const char *nuc_lt_code_name(struct nuc_context *cx, int32_t code);
+
+struct nuc_lt_bounds nuc_lt_bounds(enum nuc_lt_activation activation);
+
+/* A list that is present. */
+struct nuc_lt_list nuc_lt_list(const int32_t *values, uint32_t count);
 
 int64_t nuc_lt_elements(const struct nuc_lt_tensor *t);
 

@@ -1,5 +1,7 @@
 #include "compiler/litert/litert.h"
 
+#include <string.h>
+
 struct nuc_lt_model *nuc_lt_model_new(struct nuc_context *cx, const char *file)
 {
     struct nuc_lt_model *m = nuc_alloc(cx, sizeof *m);
@@ -33,22 +35,12 @@ struct nuc_lt_op *nuc_lt_add_op(struct nuc_lt_model *m, int32_t code, const int3
     return op;
 }
 
-const char *nuc_lt_code_name(struct nuc_context *cx, int32_t code)
+struct nuc_lt_list nuc_lt_list(const int32_t *values, uint32_t count)
 {
-    static const struct {
-        int32_t code;
-        const char *name;
-    } names[] = {
-#define NAME(name, value) {value, #name},
-        NUC_LT_OPS(NAME)
-#undef NAME
-    };
+    struct nuc_lt_list list = {.count = count, .present = true};
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (names[i].code == code)
-            return names[i].name;
-    }
-    return nuc_format(cx, "BUILTIN_%d", (int)code);
+    memcpy(list.values, values, count * sizeof *values);
+    return list;
 }
 
 int64_t nuc_lt_elements(const struct nuc_lt_tensor *t)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "compiler/litert/litert.h"
-#include "compiler/litert/litert_options.h"
+#include "compiler/litert/litert_ops.h"
 
 /* Memory a file may ask for, as a multiple of its size: several references to one table would else multiply it. */
 #define BYTES_PER_FILE_BYTE 16
@@ -183,12 +183,11 @@ static void read_op(struct lt_reader *r, struct nuc_fb_table t, uint32_t n_tenso
     op->inputs = read_indices(r, t, 1, n_tensors, &op->n_inputs);
     op->outputs = read_indices(r, t, 2, n_tensors, &op->n_outputs);
 
-    const struct nuc_lt_codec *codec = nuc_lt_codec(op->code);
-    uint8_t type = nuc_fb_u8(&r->fb, t, 3, 0);
-    if (type != 0 && codec->type != 0 && type != codec->type)
+    uint8_t type = nuc_fb_u8(&r->fb, t, 3, 0), own_type = nuc_lt_options_type(op->code);
+    if (type != 0 && own_type != 0 && type != own_type)
         fail(r, nuc_format(r->cx, "operator %s carries the options of another one", nuc_lt_code_name(r->cx, op->code)));
-    if (codec->read != NULL)
-        codec->read(&r->fb, type == 0 ? (struct nuc_fb_table){0, 0, 0, 0} : nuc_fb_sub(&r->fb, t, 4), &op->options);
+    nuc_lt_options_read(&r->fb, type == 0 ? (struct nuc_fb_table){0, 0, 0, 0} : nuc_fb_sub(&r->fb, t, 4), op->code,
+                        &op->options);
     if (op->code == NUC_LT_CUSTOM)
         op->options.custom.options = read_custom_options(r, t);
     require_good(r, "an operator");

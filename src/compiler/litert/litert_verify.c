@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "compiler/litert/litert.h"
+#include "compiler/litert/litert_ops.h"
 
 #define SUBGRAPH_INPUT (-2)
 #define NOT_PRODUCED (-1)
@@ -79,89 +79,46 @@ static void check_order(struct verifier *v, int32_t *producer)
 
 /* ---- operands and windows ---- */
 
-#define ANY_NUMBER 255
+#define MANY 255
 
-/* Inputs an operator has; those up to `min` are not optional. Operators without a row are not checked. */
+/* Inputs an operator has; those up to `least` are not optional. Operators with neither are not checked. */
 static const struct {
-    int32_t code;
-    uint8_t min, max;
-} operands[] = {
-    {NUC_LT_ADD, 2, 2},
-    {NUC_LT_AVERAGE_POOL_2D, 1, 1},
-    {NUC_LT_CONCATENATION, 1, ANY_NUMBER},
-    {NUC_LT_CONV_2D, 2, 3},
-    {NUC_LT_DEPTHWISE_CONV_2D, 2, 3},
-    {NUC_LT_DEQUANTIZE, 1, 1},
-    {NUC_LT_FULLY_CONNECTED, 2, 3},
-    {NUC_LT_LOGISTIC, 1, 1},
-    {NUC_LT_MAX_POOL_2D, 1, 1},
-    {NUC_LT_MUL, 2, 2},
-    {NUC_LT_RELU, 1, 1},
-    {NUC_LT_RELU_N1_TO_1, 1, 1},
-    {NUC_LT_RELU6, 1, 1},
-    {NUC_LT_RESHAPE, 1, 2},
-    {NUC_LT_RESIZE_BILINEAR, 2, 2},
-    {NUC_LT_SOFTMAX, 1, 1},
-    {NUC_LT_TANH, 1, 1},
-    {NUC_LT_PAD, 2, 2},
-    {NUC_LT_TRANSPOSE, 2, 2},
-    {NUC_LT_MEAN, 2, 2},
-    {NUC_LT_SUB, 2, 2},
-    {NUC_LT_SQUEEZE, 1, 1},
-    {NUC_LT_STRIDED_SLICE, 4, 4},
-    {NUC_LT_EXP, 1, 1},
-    {NUC_LT_PRELU, 2, 2},
-    {NUC_LT_MAXIMUM, 2, 2},
-    {NUC_LT_MINIMUM, 2, 2},
-    {NUC_LT_PADV2, 3, 3},
-    {NUC_LT_SLICE, 3, 3},
-    {NUC_LT_TRANSPOSE_CONV, 3, 4},
-    {NUC_LT_LOG, 1, 1},
-    {NUC_LT_SUM, 2, 2},
-    {NUC_LT_RSQRT, 1, 1},
-    {NUC_LT_REDUCE_MAX, 2, 2},
-    {NUC_LT_REDUCE_MIN, 2, 2},
-    {NUC_LT_RESIZE_NEAREST_NEIGHBOR, 2, 2},
-    {NUC_LT_LEAKY_RELU, 1, 1},
-    {NUC_LT_MIRROR_PAD, 2, 2},
-    {NUC_LT_ABS, 1, 1},
-    {NUC_LT_QUANTIZE, 1, 1},
-    {NUC_LT_HARD_SWISH, 1, 1},
-    {NUC_LT_BATCH_MATMUL, 2, 2},
-    {NUC_LT_RELU_0_TO_1, 1, 1},
+    uint8_t least, most;
+} operands[NUC_LT_CODES] = {
+#define LT(name, number, type, fields, least, most, ...) [number] = {least, most},
+#include "compiler/litert/lt_ops.def"
 };
 
 static void check_operands(const struct verifier *v)
 {
     const struct nuc_lt_op *op = v->op;
 
-    for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
-        if (operands[i].code != op->code)
-            continue;
-        bool too_many = operands[i].max != ANY_NUMBER && op->n_inputs > operands[i].max;
-        if (op->n_inputs < operands[i].min || too_many || op->n_outputs != 1)
-            nuc_fail(v->m->cx, NUC_BAD_INPUT,
-                     "%s: operator %u (%s) has %u inputs and %u outputs: the LiteRT model is inconsistent", v->m->file,
-                     v->op_index, nuc_lt_code_name(v->m->cx, op->code), op->n_inputs, op->n_outputs);
-        for (uint32_t k = 0; k < operands[i].min; k++) {
-            if (op->inputs[k] < 0)
-                fail(v, -1, "an input that is not optional was left out");
-        }
+    if (op->code < 0 || op->code >= NUC_LT_CODES || operands[op->code].most == 0)
+        return;
+    uint32_t least = operands[op->code].least, most = operands[op->code].most;
+    if (op->n_inputs < least || (most != MANY && op->n_inputs > most) || op->n_outputs != 1)
+        nuc_fail(v->m->cx, NUC_BAD_INPUT,
+                 "%s: operator %u (%s) has %u inputs and %u outputs: the LiteRT model is inconsistent", v->m->file,
+                 v->op_index, nuc_lt_code_name(v->m->cx, op->code), op->n_inputs, op->n_outputs);
+    for (uint32_t k = 0; k < least; k++) {
+        if (op->inputs[k] < 0)
+            fail(v, -1, "an input that is not optional was left out");
     }
 }
 
 /* A window that does not move or is empty has no result. */
 static void check_window(const struct verifier *v)
 {
-    const union nuc_lt_options *o = &v->op->options;
-    int32_t code = v->op->code;
-    bool conv = code == NUC_LT_CONV_2D || code == NUC_LT_DEPTHWISE_CONV_2D || code == NUC_LT_TRANSPOSE_CONV;
-    bool pool = code == NUC_LT_AVERAGE_POOL_2D || code == NUC_LT_MAX_POOL_2D;
+    struct nuc_lt_fields fields = nuc_lt_fields(v->op->code);
 
-    if (conv && (o->conv.stride_h < 1 || o->conv.stride_w < 1 || o->conv.dilation_h < 1 || o->conv.dilation_w < 1))
-        fail(v, v->op->outputs[0], "stride and dilation must be positive");
-    if (pool && (o->pool.stride_h < 1 || o->pool.stride_w < 1 || o->pool.filter_h < 1 || o->pool.filter_w < 1))
-        fail(v, v->op->outputs[0], "stride and filter must be positive");
+    for (size_t i = 0; i < fields.n; i++) {
+        const struct nuc_lt_field *f = &fields.list[i];
+        if (f->kind != NUC_LT_FIELD_PAIR)
+            continue;
+        const int32_t *h = nuc_lt_member(&v->op->options, f, 0), *w = nuc_lt_member(&v->op->options, f, 1);
+        if (*h < 1 || *w < 1)
+            fail(v, v->op->outputs[0], nuc_format(v->m->cx, "%s must be positive", f->text));
+    }
 }
 
 /* ---- quantization ---- */
@@ -185,56 +142,53 @@ struct rule {
 };
 
 #define MAX_RULES 6
-#define SHARED_IN_OUT                                                                                                  \
+#define SHARED_PAIR(a, b)                                                                                              \
     {                                                                                                                  \
-        {                                                                                                              \
-            RULE_SHARED, 0, OUT, 0, 0, 0                                                                               \
-        }                                                                                                              \
+        RULE_SHARED, a, b, 0, 0, 0                                                                                     \
     }
-#define SHARED_ALL                                                                                                     \
+#define SHARED_PART(k)                                                                                                 \
     {                                                                                                                  \
-        {RULE_SHARED, 0, OUT, 0, 0, 0},                                                                                \
-        {                                                                                                              \
-            RULE_SHARED, 0, 1, 0, 0, 0                                                                                 \
-        }                                                                                                              \
+        RULE_SHARED_INT8, 0, k, 0, 0, 0                                                                                \
+    }
+#define FIXED_OUT(scale, point_i8, point_u8)                                                                           \
+    {                                                                                                                  \
+        RULE_FIXED, OUT, 0, scale, point_i8, point_u8                                                                  \
     }
 
-static const struct {
-    int32_t code;
-    struct rule rules[MAX_RULES];
-} rows[] = {
-    {NUC_LT_AVERAGE_POOL_2D, SHARED_IN_OUT},
-    {NUC_LT_MAX_POOL_2D, SHARED_IN_OUT},
-    {NUC_LT_RESHAPE, SHARED_IN_OUT},
-    {NUC_LT_RESIZE_BILINEAR, SHARED_IN_OUT},
-    {NUC_LT_RESIZE_NEAREST_NEIGHBOR, SHARED_IN_OUT},
-    {NUC_LT_SLICE, SHARED_IN_OUT},
-    {NUC_LT_SQUEEZE, SHARED_IN_OUT},
-    {NUC_LT_TRANSPOSE, SHARED_IN_OUT},
-    {NUC_LT_PAD, SHARED_IN_OUT},
-    {NUC_LT_GATHER, SHARED_IN_OUT},
-    {NUC_LT_GATHER_ND, SHARED_IN_OUT},
-    {NUC_LT_TILE, SHARED_IN_OUT},
-    {NUC_LT_BROADCAST_TO, SHARED_IN_OUT},
-    {NUC_LT_SELECT_V2, {{RULE_SHARED, 1, OUT, 0, 0, 0}, {RULE_SHARED, 1, 2, 0, 0, 0}}},
-    {NUC_LT_SCATTER_ND, {{RULE_SHARED, 1, OUT, 0, 0, 0}}},
-    {NUC_LT_PADV2, {{RULE_SHARED, 0, OUT, 0, 0, 0}, {RULE_SHARED, 0, 2, 0, 0, 0}}},
-    {NUC_LT_MAXIMUM, SHARED_ALL},
-    {NUC_LT_MINIMUM, SHARED_ALL},
-    {NUC_LT_CONCATENATION,
-     {{RULE_SHARED_INT8, 0, OUT, 0, 0, 0},
-      {RULE_SHARED_INT8, 0, 1, 0, 0, 0},
-      {RULE_SHARED_INT8, 0, 2, 0, 0, 0},
-      {RULE_SHARED_INT8, 0, 3, 0, 0, 0},
-      {RULE_SHARED_INT8, 0, 4, 0, 0, 0}}},
-    {NUC_LT_LOGISTIC, {{RULE_FIXED, OUT, 0, 1.0f / 256, -128, 0}}},
-    {NUC_LT_SOFTMAX, {{RULE_FIXED, OUT, 0, 1.0f / 256, -128, 0}}},
-    {NUC_LT_TANH, {{RULE_FIXED, OUT, 0, 1.0f / 128, 0, 128}}},
-    {NUC_LT_L2_NORMALIZATION, {{RULE_FIXED, OUT, 0, 1.0f / 128, 0, 128}}},
-    {NUC_LT_LOG_SOFTMAX, {{RULE_FIXED, OUT, 0, 16.0f / 256, 127, 255}}},
-    {NUC_LT_CONV_2D, {{RULE_BIAS, 0, 0, 0, 0, 0}}},
-    {NUC_LT_DEPTHWISE_CONV_2D, {{RULE_BIAS, 0, 0, 0, 0, 0}}},
-    {NUC_LT_FULLY_CONNECTED, {{RULE_BIAS, 0, 0, 0, 0, 0}, {RULE_WEIGHT_POINT, 0, 0, 0, 0, 0}}},
+/* Rule sets by the words of lt_ops.def. */
+enum rule_set {
+    RULES_ANY,
+    RULES_SHARED,
+    RULES_SHARED_ALL,
+    RULES_SHARED_VALUE,
+    RULES_SHARED_UPDATES,
+    RULES_SHARED_CHOICES,
+    RULES_SHARED_PARTS,
+    RULES_OUT_256,
+    RULES_OUT_128,
+    RULES_OUT_16,
+    RULES_BIAS,
+    RULES_BIAS_AND_WEIGHTS,
+};
+
+static const struct rule rule_sets[][MAX_RULES] = {
+    [RULES_ANY] = {{RULE_END, 0, 0, 0, 0, 0}},
+    [RULES_SHARED] = {SHARED_PAIR(0, OUT)},
+    [RULES_SHARED_ALL] = {SHARED_PAIR(0, OUT), SHARED_PAIR(0, 1)},
+    [RULES_SHARED_VALUE] = {SHARED_PAIR(0, OUT), SHARED_PAIR(0, 2)},
+    [RULES_SHARED_UPDATES] = {SHARED_PAIR(1, OUT)},
+    [RULES_SHARED_CHOICES] = {SHARED_PAIR(1, OUT), SHARED_PAIR(1, 2)},
+    [RULES_SHARED_PARTS] = {SHARED_PART(OUT), SHARED_PART(1), SHARED_PART(2), SHARED_PART(3), SHARED_PART(4)},
+    [RULES_OUT_256] = {FIXED_OUT(1.0f / 256, -128, 0)},
+    [RULES_OUT_128] = {FIXED_OUT(1.0f / 128, 0, 128)},
+    [RULES_OUT_16] = {FIXED_OUT(16.0f / 256, 127, 255)},
+    [RULES_BIAS] = {{RULE_BIAS, 0, 0, 0, 0, 0}},
+    [RULES_BIAS_AND_WEIGHTS] = {{RULE_BIAS, 0, 0, 0, 0, 0}, {RULE_WEIGHT_POINT, 0, 0, 0, 0, 0}},
+};
+
+static const uint8_t rule_set_of[NUC_LT_CODES] = {
+#define LT(name, number, type, fields, least, most, rule, ...) [number] = RULES_##rule,
+#include "compiler/litert/lt_ops.def"
 };
 
 /* Index of an operand, or -1 when the operator does not have it. */
@@ -345,12 +299,10 @@ static void check_rule(const struct verifier *v, const struct rule *rule)
 
 static void check_quantization(const struct verifier *v)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].code != v->op->code)
-            continue;
-        for (int k = 0; k < MAX_RULES; k++)
-            check_rule(v, &rows[i].rules[k]);
-    }
+    if (v->op->code < 0 || v->op->code >= NUC_LT_CODES)
+        return;
+    for (int k = 0; k < MAX_RULES; k++)
+        check_rule(v, &rule_sets[rule_set_of[v->op->code]][k]);
 }
 
 static void check_subgraph(struct verifier *v)

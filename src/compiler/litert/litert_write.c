@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "compiler/litert/litert.h"
-#include "compiler/litert/litert_options.h"
+#include "compiler/litert/litert_ops.h"
 
 #define SCHEMA_VERSION 3
 #define DATA_ALIGNMENT 16 /* force_align of Buffer.data */
@@ -82,25 +82,12 @@ static nuc_fb_ref write_tensor(struct lt_writer *w, const struct nuc_lt_tensor *
     return nuc_fb_table_end(w->b);
 }
 
-/* Builtin options are present even where every field has its default: readers take an absent table for an old file. */
-static nuc_fb_ref write_options(struct lt_writer *w, const struct nuc_lt_op *op)
-{
-    const struct nuc_lt_codec *codec = nuc_lt_codec(op->code);
-
-    if (codec->type == 0)
-        return 0;
-    if (codec->write != NULL)
-        return codec->write(w->b, &op->options);
-    nuc_fb_table_begin(w->b);
-    return nuc_fb_table_end(w->b);
-}
-
 static nuc_fb_ref write_op(struct lt_writer *w, const struct nuc_lt_op *op)
 {
     uint32_t code = code_index(w, op);
     nuc_fb_ref inputs = nuc_fb_add_vector(w->b, op->inputs, op->n_inputs, sizeof *op->inputs, 4);
     nuc_fb_ref outputs = nuc_fb_add_vector(w->b, op->outputs, op->n_outputs, sizeof *op->outputs, 4);
-    nuc_fb_ref options = write_options(w, op);
+    nuc_fb_ref options = nuc_lt_options_write(w->b, op->code, &op->options);
     nuc_fb_ref custom = 0;
 
     if (op->code == NUC_LT_CUSTOM && op->options.custom.options.size != 0)
@@ -110,7 +97,7 @@ static nuc_fb_ref write_op(struct lt_writer *w, const struct nuc_lt_op *op)
     nuc_fb_put_u32(w->b, 0, code, 0);
     nuc_fb_put_ref(w->b, 1, inputs);
     nuc_fb_put_ref(w->b, 2, outputs);
-    nuc_fb_put_u8(w->b, 3, nuc_lt_codec(op->code)->type, 0);
+    nuc_fb_put_u8(w->b, 3, nuc_lt_options_type(op->code), 0);
     nuc_fb_put_ref(w->b, 4, options);
     nuc_fb_put_ref(w->b, 5, custom);
     return nuc_fb_table_end(w->b);

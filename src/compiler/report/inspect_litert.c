@@ -2,143 +2,73 @@
 #include <string.h>
 
 #include "compiler/import/json_build.h"
+#include "compiler/litert/litert_ops.h"
 #include "compiler/report/inspect_forms.h"
 
 /* ---- options ---- */
 
-static void put_pair(struct nuc_context *cx, json_t *out, const char *key, int32_t height, int32_t width)
+static void put_list(struct nuc_context *cx, json_t *out, const char *key, const int32_t *values, uint32_t count)
 {
-    json_t *pair = nuc_put_array(cx, out, key);
+    json_t *list = nuc_put_array(cx, out, key);
 
-    nuc_put_int(cx, pair, NULL, height);
-    nuc_put_int(cx, pair, NULL, width);
+    for (uint32_t i = 0; i < count; i++)
+        nuc_put_int(cx, list, NULL, values[i]);
 }
 
-static void put_padding(struct nuc_context *cx, json_t *out, enum nuc_lt_padding padding)
+static void put_field(struct nuc_context *cx, json_t *out, const struct nuc_lt_field *f, const union nuc_lt_options *o)
 {
-    nuc_put_string(cx, out, "padding", padding == NUC_LT_VALID ? "valid" : "same");
+    const void *member = nuc_lt_member(o, f, 0), *second = nuc_lt_member(o, f, 1);
+    const struct nuc_lt_list *list;
+
+    switch (f->kind) {
+    case NUC_LT_FIELD_PAIR:
+        put_list(cx, out, f->text, (const int32_t[]){*(const int32_t *)member, *(const int32_t *)second}, 2);
+        break;
+    case NUC_LT_FIELD_COUNT:
+        if (*(const int32_t *)member == 0)
+            break;
+        /* fallthrough */
+    case NUC_LT_FIELD_INT:
+        nuc_put_int(cx, out, f->text, *(const int32_t *)member);
+        break;
+    case NUC_LT_FIELD_BYTE:
+        nuc_put_int(cx, out, f->text, *(const int8_t *)member);
+        break;
+    case NUC_LT_FIELD_FLAG:
+        nuc_put_bool(cx, out, f->text, *(const bool *)member);
+        break;
+    case NUC_LT_FIELD_REAL:
+        nuc_put_double(cx, out, f->text, (double)*(const float *)member);
+        break;
+    case NUC_LT_FIELD_PADDING:
+    case NUC_LT_FIELD_ACTIVATION:
+        nuc_put_string(cx, out, f->text, nuc_lt_field_name(o, f));
+        break;
+    case NUC_LT_FIELD_LIST:
+        list = member;
+        if (list->present)
+            put_list(cx, out, f->text, list->values, list->count);
+        break;
+    case NUC_LT_FIELD_BYTES:
+        nuc_put_int(cx, out, f->text, (int64_t)((const struct nuc_span *)member)->size);
+        break;
+    }
 }
 
-static void put_activation(struct nuc_context *cx, json_t *out, enum nuc_lt_activation activation)
+/* Fields without a name for printed forms are left out, and the object with them when there are no others. */
+static void put_options(struct nuc_context *cx, json_t *out, const struct nuc_lt_op *op)
 {
-    static const char *const names[] = {
-        [NUC_LT_ACT_NONE] = "none",
-        [NUC_LT_ACT_RELU] = "relu",
-        [NUC_LT_ACT_RELU_N1_TO_1] = "relu_n1_to_1",
-        [NUC_LT_ACT_RELU6] = "relu6",
-    };
+    struct nuc_lt_fields fields = nuc_lt_fields(op->code);
+    json_t *options = NULL;
 
-    nuc_put_string(cx, out, "activation", names[activation]);
+    for (size_t i = 0; i < fields.n; i++) {
+        if (fields.list[i].text == NULL)
+            continue;
+        if (options == NULL)
+            options = nuc_put_object(cx, out, "options");
+        put_field(cx, options, &fields.list[i], &op->options);
+    }
 }
-
-static void put_conv(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    put_pair(cx, out, "stride", o->conv.stride_h, o->conv.stride_w);
-    put_pair(cx, out, "dilation", o->conv.dilation_h, o->conv.dilation_w);
-    put_padding(cx, out, o->conv.padding);
-    if (o->conv.depth_multiplier != 0)
-        nuc_put_int(cx, out, "depth_multiplier", o->conv.depth_multiplier);
-    put_activation(cx, out, o->conv.activation);
-}
-
-static void put_pool(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    put_pair(cx, out, "filter", o->pool.filter_h, o->pool.filter_w);
-    put_pair(cx, out, "stride", o->pool.stride_h, o->pool.stride_w);
-    put_padding(cx, out, o->pool.padding);
-    put_activation(cx, out, o->pool.activation);
-}
-
-static void put_fully_connected(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    nuc_put_bool(cx, out, "keep_num_dims", o->fully_connected.keep_num_dims);
-    put_activation(cx, out, o->fully_connected.activation);
-}
-
-static void put_arith(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    put_activation(cx, out, o->arith.activation);
-}
-
-static void put_softmax(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    nuc_put_double(cx, out, "beta", (double)o->softmax.beta);
-}
-
-static void put_reshape(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    if (!o->reshape.has_shape)
-        return;
-    json_t *shape = nuc_put_array(cx, out, "new_shape");
-    for (uint32_t i = 0; i < o->reshape.rank; i++)
-        nuc_put_int(cx, shape, NULL, o->reshape.shape[i]);
-}
-
-static void put_reduce(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    nuc_put_bool(cx, out, "keep_dims", o->reduce.keep_dims);
-}
-
-static void put_concat(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    nuc_put_int(cx, out, "axis", o->concat.axis);
-    put_activation(cx, out, o->concat.activation);
-}
-
-static void put_resize(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    nuc_put_bool(cx, out, "align_corners", o->resize.align_corners);
-    nuc_put_bool(cx, out, "half_pixel_centers", o->resize.half_pixel_centers);
-}
-
-static void put_batch_matmul(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    nuc_put_bool(cx, out, "adj_x", o->batch_matmul.adj_x);
-    nuc_put_bool(cx, out, "adj_y", o->batch_matmul.adj_y);
-}
-
-static void put_leaky_relu(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    nuc_put_double(cx, out, "alpha", (double)o->leaky_relu.alpha);
-}
-
-static void put_mirror_pad(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    nuc_put_int(cx, out, "mode", o->mirror_pad.mode);
-}
-
-static void put_custom(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o)
-{
-    nuc_put_int(cx, out, "custom_bytes", (int64_t)o->custom.options.size);
-}
-
-static const struct {
-    int32_t code;
-    void (*put)(struct nuc_context *cx, json_t *out, const union nuc_lt_options *o);
-} option_writers[] = {
-    {NUC_LT_CONV_2D, put_conv},
-    {NUC_LT_DEPTHWISE_CONV_2D, put_conv},
-    {NUC_LT_TRANSPOSE_CONV, put_conv},
-    {NUC_LT_AVERAGE_POOL_2D, put_pool},
-    {NUC_LT_MAX_POOL_2D, put_pool},
-    {NUC_LT_FULLY_CONNECTED, put_fully_connected},
-    {NUC_LT_ADD, put_arith},
-    {NUC_LT_SUB, put_arith},
-    {NUC_LT_MUL, put_arith},
-    {NUC_LT_SOFTMAX, put_softmax},
-    {NUC_LT_RESHAPE, put_reshape},
-    {NUC_LT_MEAN, put_reduce},
-    {NUC_LT_SUM, put_reduce},
-    {NUC_LT_REDUCE_MAX, put_reduce},
-    {NUC_LT_REDUCE_MIN, put_reduce},
-    {NUC_LT_CONCATENATION, put_concat},
-    {NUC_LT_RESIZE_BILINEAR, put_resize},
-    {NUC_LT_RESIZE_NEAREST_NEIGHBOR, put_resize},
-    {NUC_LT_BATCH_MATMUL, put_batch_matmul},
-    {NUC_LT_LEAKY_RELU, put_leaky_relu},
-    {NUC_LT_MIRROR_PAD, put_mirror_pad},
-    {NUC_LT_CUSTOM, put_custom},
-};
 
 /* ---- JSON ---- */
 
@@ -179,9 +109,7 @@ static void put_tensor(struct nuc_context *cx, json_t *list, const struct nuc_lt
 
     put_text(cx, out, "name", t->name);
     nuc_put_string(cx, out, "dtype", nuc_dtype_name(t->dtype));
-    json_t *shape = nuc_put_array(cx, out, "shape");
-    for (uint32_t i = 0; i < t->rank; i++)
-        nuc_put_int(cx, shape, NULL, t->shape[i]);
+    put_list(cx, out, "shape", t->shape, t->rank);
     nuc_put_bool(cx, out, "constant", t->data.data != NULL);
     if (t->is_variable)
         nuc_put_bool(cx, out, "variable", true);
@@ -197,10 +125,7 @@ static void put_operator(struct nuc_context *cx, json_t *list, const struct nuc_
         put_text(cx, out, "custom_code", op->custom_code);
     put_indices(cx, out, "inputs", op->inputs, op->n_inputs);
     put_indices(cx, out, "outputs", op->outputs, op->n_outputs);
-    for (size_t i = 0; i < sizeof option_writers / sizeof option_writers[0]; i++) {
-        if (option_writers[i].code == op->code)
-            option_writers[i].put(cx, nuc_put_object(cx, out, "options"), &op->options);
-    }
+    put_options(cx, out, op);
 }
 
 void nuc_inspect_litert_json(struct nuc_context *cx, const struct nuc_lt_model *m, json_t *out)

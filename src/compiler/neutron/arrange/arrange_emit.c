@@ -60,9 +60,7 @@ static void append_reshape(struct nuc_draft *d, int32_t from, int32_t to)
     int32_t inputs[2] = {from, nuc_draft_list(d, "new_shape", s.sizes, s.rank)};
     struct nuc_lt_op *op = nuc_draft_op(d, NUC_LT_RESHAPE, inputs, 2, to);
 
-    op->options.reshape.has_shape = true;
-    op->options.reshape.rank = s.rank;
-    memcpy(op->options.reshape.shape, s.sizes, s.rank * sizeof s.sizes[0]);
+    op->options.reshape = nuc_lt_list(s.sizes, s.rank);
 }
 
 /* The n-th axis of an order of `count` axes, outermost first. */
@@ -300,8 +298,8 @@ static void relabel_parameters(struct emission *e, const struct nuc_arranged_op 
         s = labelled_shape(e, o, NUC_RESULT, o->op->outputs[0]);
         if (op->n_inputs > 1)
             op->inputs[1] = nuc_draft_list(e->d, "new_shape", s.sizes, s.rank);
-        op->options.reshape.rank = s.rank;
-        memcpy(op->options.reshape.shape, s.sizes, sizeof op->options.reshape.shape);
+        if (op->options.reshape.present)
+            op->options.reshape = nuc_lt_list(s.sizes, s.rank);
         break;
     case NUC_FIXED:
     case NUC_ELEMENTWISE:

@@ -62,9 +62,7 @@ static int32_t broadcast_value(struct nuc_lowering *l, int32_t x, uint32_t rank)
     l->draft->notes[output].format = NUC_DRAFT_CHANNELS_LAST;
 
     struct nuc_lt_op *reshape = nuc_draft_op(l->draft, NUC_LT_RESHAPE, &x, 1, extended);
-    reshape->options.reshape.has_shape = true;
-    reshape->options.reshape.rank = rank;
-    memcpy(reshape->options.reshape.shape, shape, rank * sizeof shape[0]);
+    reshape->options.reshape = nuc_lt_list(shape, rank);
     nuc_draft_transpose(l->draft, extended, output, perm);
     return output;
 }

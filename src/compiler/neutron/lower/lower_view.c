@@ -121,9 +121,7 @@ void nuc_lower_view(struct nuc_lowering *l, const struct nuc_node *node)
 
     int32_t shape_tensor = nuc_draft_list(l->draft, "new_shape", shape, rank);
     struct nuc_lt_op *op = nuc_draft_op(l->draft, NUC_LT_RESHAPE, (const int32_t[]){v.x, shape_tensor}, 2, v.written);
-    op->options.reshape.has_shape = true;
-    op->options.reshape.rank = rank;
-    memcpy(op->options.reshape.shape, shape, rank * sizeof shape[0]);
+    op->options.reshape = nuc_lt_list(shape, rank);
     if (v.perm_tensor >= 0)
         nuc_draft_transpose_after(l->draft, v.written, v.perm_tensor, y);
 }
