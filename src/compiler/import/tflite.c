@@ -23,53 +23,10 @@ _Noreturn void nuc_ti_fail(const struct nuc_ti *ti, const char *format, ...)
              nuc_lt_code_name(ti->cx, ti->op->code), text);
 }
 
-static const struct {
-    int32_t code;
-    nuc_ti_operator import;
-} operators[] = {
-    {NUC_LT_CONV_2D, nuc_ti_conv},
-    {NUC_LT_DEPTHWISE_CONV_2D, nuc_ti_conv},
-    {NUC_LT_TRANSPOSE_CONV, nuc_ti_transpose_conv},
-    {NUC_LT_AVERAGE_POOL_2D, nuc_ti_average_pool},
-    {NUC_LT_MAX_POOL_2D, nuc_ti_max_pool},
-    {NUC_LT_FULLY_CONNECTED, nuc_ti_fully_connected},
-    {NUC_LT_BATCH_MATMUL, nuc_ti_batch_matmul},
-    {NUC_LT_ADD, nuc_ti_binary},
-    {NUC_LT_SUB, nuc_ti_binary},
-    {NUC_LT_MUL, nuc_ti_binary},
-    {NUC_LT_MAXIMUM, nuc_ti_binary},
-    {NUC_LT_MINIMUM, nuc_ti_binary},
-    {NUC_LT_LOGISTIC, nuc_ti_unary},
-    {NUC_LT_TANH, nuc_ti_unary},
-    {NUC_LT_RELU, nuc_ti_unary},
-    {NUC_LT_RELU6, nuc_ti_unary},
-    {NUC_LT_RELU_N1_TO_1, nuc_ti_unary},
-    {NUC_LT_RELU_0_TO_1, nuc_ti_unary},
-    {NUC_LT_HARD_SWISH, nuc_ti_unary},
-    {NUC_LT_ABS, nuc_ti_unary},
-    {NUC_LT_EXP, nuc_ti_unary},
-    {NUC_LT_LOG, nuc_ti_unary},
-    {NUC_LT_RSQRT, nuc_ti_unary},
-    {NUC_LT_LEAKY_RELU, nuc_ti_leaky_relu},
-    {NUC_LT_PRELU, nuc_ti_prelu},
-    {NUC_LT_SOFTMAX, nuc_ti_softmax},
-    {NUC_LT_MEAN, nuc_ti_reduce},
-    {NUC_LT_SUM, nuc_ti_reduce},
-    {NUC_LT_REDUCE_MAX, nuc_ti_reduce},
-    {NUC_LT_REDUCE_MIN, nuc_ti_reduce},
-    {NUC_LT_QUANTIZE, nuc_ti_requantize},
-    {NUC_LT_DEQUANTIZE, nuc_ti_requantize},
-    {NUC_LT_RESHAPE, nuc_ti_reshape},
-    {NUC_LT_SQUEEZE, nuc_ti_reshape},
-    {NUC_LT_TRANSPOSE, nuc_ti_transpose},
-    {NUC_LT_CONCATENATION, nuc_ti_concat},
-    {NUC_LT_SLICE, nuc_ti_slice},
-    {NUC_LT_STRIDED_SLICE, nuc_ti_strided_slice},
-    {NUC_LT_PAD, nuc_ti_pad},
-    {NUC_LT_PADV2, nuc_ti_pad},
-    {NUC_LT_MIRROR_PAD, nuc_ti_mirror_pad},
-    {NUC_LT_RESIZE_BILINEAR, nuc_ti_resize},
-    {NUC_LT_RESIZE_NEAREST_NEIGHBOR, nuc_ti_resize},
+static const nuc_ti_operator importers[NUC_LT_CODES] = {
+#define nuc_ti_none NULL
+#define LT(name, number, type, fields, least, most, rule, axes, kernel, importer) [number] = nuc_ti_##importer,
+#include "compiler/litert/lt_ops.def"
 };
 
 /* int8 with one scale, or float32 without: what values between operators may be. */
@@ -153,12 +110,10 @@ static void import_operator(struct nuc_ti *ti, uint32_t index)
 {
     ti->op = &ti->s->ops[index];
     ti->index = index;
-    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
-        if (operators[i].code == ti->op->code) {
-            check_operands(ti);
-            operators[i].import(ti);
-            return;
-        }
+    if (ti->op->code >= 0 && ti->op->code < NUC_LT_CODES && importers[ti->op->code] != NULL) {
+        check_operands(ti);
+        importers[ti->op->code](ti);
+        return;
     }
     if (ti->op->code == NUC_LT_CUSTOM)
         nuc_ti_fail(ti, "custom operator '%s' is not handled: import the model from before it was converted",

@@ -3,68 +3,51 @@
 
 #include "tflite_import.h"
 
+/* The operator of the graph that computes the same. */
+static enum nuc_op graph_op(const struct nuc_ti *ti)
+{
+    static const uint16_t ops[NUC_LT_CODES] = {
+#define LT_FUNCTION(name, number, type, rule, function, graph) [number] = NUC_OP_##graph,
+#define LT_CLIP(name, number, low, high) [number] = NUC_OP_HARDTANH,
+#define LT_BINARY(name, number, type, fields, rule, kernel, graph) [number] = NUC_OP_##graph,
+#define LT_REDUCE(name, number, graph) [number] = NUC_OP_##graph,
+#include "compiler/litert/lt_ops.def"
+    };
+
+    return (enum nuc_op)ops[ti->op->code];
+}
+
 /* ---- two operands ---- */
 
 void nuc_ti_binary(struct nuc_ti *ti)
 {
-    static const struct {
-        int32_t code;
-        enum nuc_op op;
-        bool has_activation;
-    } rows[] = {
-        {NUC_LT_ADD, NUC_OP_ADD, true},          {NUC_LT_SUB, NUC_OP_SUB, true},
-        {NUC_LT_MUL, NUC_OP_MUL, true},          {NUC_LT_MAXIMUM, NUC_OP_MAXIMUM, false},
-        {NUC_LT_MINIMUM, NUC_OP_MINIMUM, false},
-    };
-    uint32_t row = 0;
-
-    while (rows[row].code != ti->op->code)
-        row++;
     /* An image on either side, or a constant that counts as one, decides unless a computed operand is plain. */
     enum nuc_ti_form a = nuc_ti_form_of(ti, 0), b = nuc_ti_form_of(ti, 1);
     enum nuc_ti_form form =
         nuc_ti_out(ti)->rank == 4 && (a == NUC_TI_IMAGE || b == NUC_TI_IMAGE) ? NUC_TI_IMAGE : NUC_TI_PLAIN;
     struct nuc_node *x = nuc_ti_broadcast(ti, 0, form), *y = nuc_ti_broadcast(ti, 1, form);
-    struct nuc_node *node = nuc_ti_call(ti, rows[row].op, x);
+    struct nuc_node *node = nuc_ti_call(ti, graph_op(ti), x);
     nuc_set_arg_node(node, ti->g, 1, y);
-    nuc_ti_infer(ti, node);
-    if (rows[row].has_activation)
-        node = nuc_ti_activate(ti, node, ti->op->options.arith.activation);
-    nuc_ti_define(ti, node, form);
+    /* MAXIMUM and MINIMUM have no options: no activation. */
+    nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, node), ti->op->options.arith.activation), form);
 }
 
 /* ---- one operand ---- */
 
-static const struct {
-    int32_t code;
-    enum nuc_op op;
-    bool has_bounds;
-    double low, high;
-} unary_rows[] = {
-    {NUC_LT_LOGISTIC, NUC_OP_SIGMOID, false, 0, 0},
-    {NUC_LT_TANH, NUC_OP_TANH, false, 0, 0},
-    {NUC_LT_RELU, NUC_OP_RELU, false, 0, 0},
-    {NUC_LT_RELU6, NUC_OP_HARDTANH, true, 0, 6},
-    {NUC_LT_RELU_N1_TO_1, NUC_OP_HARDTANH, true, -1, 1},
-    {NUC_LT_RELU_0_TO_1, NUC_OP_HARDTANH, true, 0, 1},
-    {NUC_LT_HARD_SWISH, NUC_OP_HARDSWISH, false, 0, 0},
-    {NUC_LT_ABS, NUC_OP_ABS, false, 0, 0},
-    {NUC_LT_EXP, NUC_OP_EXP, false, 0, 0},
-    {NUC_LT_LOG, NUC_OP_LOG, false, 0, 0},
-    {NUC_LT_RSQRT, NUC_OP_RSQRT, false, 0, 0},
-};
-
 void nuc_ti_unary(struct nuc_ti *ti)
 {
+    static const struct {
+        int8_t low, high;
+    } clips[NUC_LT_CODES] = {
+#define LT_CLIP(name, number, low, high) [number] = {low, high},
+#include "compiler/litert/lt_ops.def"
+    };
     enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
-    uint32_t row = 0;
+    struct nuc_node *node = nuc_ti_call(ti, graph_op(ti), nuc_ti_real(ti, 0, form));
 
-    while (unary_rows[row].code != ti->op->code)
-        row++;
-    struct nuc_node *node = nuc_ti_call(ti, unary_rows[row].op, nuc_ti_real(ti, 0, form));
-    if (unary_rows[row].has_bounds) {
-        nuc_set_arg_float(node, 1, unary_rows[row].low);
-        nuc_set_arg_float(node, 2, unary_rows[row].high);
+    if (clips[ti->op->code].low != clips[ti->op->code].high) {
+        nuc_set_arg_float(node, 1, clips[ti->op->code].low);
+        nuc_set_arg_float(node, 2, clips[ti->op->code].high);
     }
     nuc_ti_define(ti, nuc_ti_infer(ti, node), form);
 }
@@ -146,23 +129,12 @@ static uint32_t axes_of(const struct nuc_ti *ti, uint32_t rank)
 
 void nuc_ti_reduce(struct nuc_ti *ti)
 {
-    static const struct {
-        int32_t code;
-        enum nuc_op op;
-    } rows[] = {
-        {NUC_LT_MEAN, NUC_OP_MEAN_DIM},
-        {NUC_LT_SUM, NUC_OP_SUM_DIM},
-        {NUC_LT_REDUCE_MAX, NUC_OP_AMAX},
-        {NUC_LT_REDUCE_MIN, NUC_OP_AMIN},
-    };
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
     enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
-    uint32_t set = axes_of(ti, x->rank), row = 0, n_dims = 0;
+    uint32_t set = axes_of(ti, x->rank), n_dims = 0;
     bool keep = ti->op->options.reduce.keep_dims;
     int64_t dims[NUC_MAX_RANK];
 
-    while (rows[row].code != ti->op->code)
-        row++;
     /* What is left of an image is in the tensor's order when the channels go, or height and width do. */
     bool plain_left = (set & 8u) != 0 || (set & 6u) == 6u;
     if (!keep && form == NUC_TI_IMAGE && !plain_left)
@@ -171,7 +143,7 @@ void nuc_ti_reduce(struct nuc_ti *ti)
         if (set >> nuc_ti_axis(form, dim) & 1u)
             dims[n_dims++] = dim;
     }
-    struct nuc_node *node = nuc_ti_call(ti, rows[row].op, nuc_ti_real(ti, 0, form));
+    struct nuc_node *node = nuc_ti_call(ti, graph_op(ti), nuc_ti_real(ti, 0, form));
     nuc_set_arg_ints(node, ti->g, 1, dims, n_dims);
     nuc_set_arg_bool(node, 2, keep);
     nuc_ti_define(ti, nuc_ti_infer(ti, node), keep ? form : NUC_TI_PLAIN);

@@ -326,25 +326,14 @@ static bool does_nothing(const struct nuc_lt_tensor *out, double low, double hig
 
 struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc_lt_activation activation)
 {
-    static const struct {
-        enum nuc_op op;
-        double low, high;
-    } rows[] = {
-        [NUC_LT_ACT_RELU] = {NUC_OP_RELU, 0, (double)INFINITY},
-        [NUC_LT_ACT_RELU_N1_TO_1] = {NUC_OP_HARDTANH, -1, 1},
-        [NUC_LT_ACT_RELU6] = {NUC_OP_HARDTANH, 0, 6},
-    };
+    struct nuc_lt_bounds bounds = nuc_lt_bounds(activation);
 
-    if (activation == NUC_LT_ACT_NONE)
+    if (activation == NUC_LT_ACT_NONE || does_nothing(nuc_ti_out(ti), (double)bounds.low, (double)bounds.high))
         return x;
-    if ((size_t)activation >= sizeof rows / sizeof rows[0])
-        nuc_ti_fail(ti, "fused activation %d is not handled", (int)activation);
-    if (does_nothing(nuc_ti_out(ti), rows[activation].low, rows[activation].high))
-        return x;
-    struct nuc_node *node = nuc_ti_call(ti, rows[activation].op, x);
-    if (rows[activation].op == NUC_OP_HARDTANH) {
-        nuc_set_arg_float(node, 1, rows[activation].low);
-        nuc_set_arg_float(node, 2, rows[activation].high);
+    struct nuc_node *node = nuc_ti_call(ti, isinf(bounds.high) ? NUC_OP_RELU : NUC_OP_HARDTANH, x);
+    if (!isinf(bounds.high)) {
+        nuc_set_arg_float(node, 1, (double)bounds.low);
+        nuc_set_arg_float(node, 2, (double)bounds.high);
     }
     return nuc_ti_infer(ti, node);
 }

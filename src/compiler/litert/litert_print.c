@@ -49,12 +49,10 @@ static void print_field(struct nuc_text *out, const struct nuc_lt_field *f, cons
     case NUC_LT_FIELD_PAIR:
         nuc_text_addf(out, " %s %dx%d", f->text, (int)*(const int32_t *)member, (int)*(const int32_t *)second);
         break;
-    case NUC_LT_FIELD_COUNT:
-        if (*(const int32_t *)member == 0)
-            break;
-        /* fallthrough */
     case NUC_LT_FIELD_INT:
-        nuc_text_addf(out, " %s %d", f->text, (int)*(const int32_t *)member);
+    case NUC_LT_FIELD_COUNT:
+        if (f->kind == NUC_LT_FIELD_INT || *(const int32_t *)member != 0)
+            nuc_text_addf(out, " %s %d", f->text, (int)*(const int32_t *)member);
         break;
     case NUC_LT_FIELD_BYTE:
         nuc_text_addf(out, " %s %d", f->text, *(const int8_t *)member);

@@ -24,12 +24,10 @@ static void put_field(struct nuc_context *cx, json_t *out, const struct nuc_lt_f
     case NUC_LT_FIELD_PAIR:
         put_list(cx, out, f->text, (const int32_t[]){*(const int32_t *)member, *(const int32_t *)second}, 2);
         break;
-    case NUC_LT_FIELD_COUNT:
-        if (*(const int32_t *)member == 0)
-            break;
-        /* fallthrough */
     case NUC_LT_FIELD_INT:
-        nuc_put_int(cx, out, f->text, *(const int32_t *)member);
+    case NUC_LT_FIELD_COUNT:
+        if (f->kind == NUC_LT_FIELD_INT || *(const int32_t *)member != 0)
+            nuc_put_int(cx, out, f->text, *(const int32_t *)member);
         break;
     case NUC_LT_FIELD_BYTE:
         nuc_put_int(cx, out, f->text, *(const int8_t *)member);

@@ -6,54 +6,14 @@
 #include "compiler/neutron/arrange/tidy_private.h"
 #include "compiler/target/target.h"
 
-static const struct {
-    int32_t code;
-    enum nuc_freedom freedom;
-} freedoms[] = {
-    {NUC_LT_ADD, NUC_ELEMENTWISE},
-    {NUC_LT_SUB, NUC_ELEMENTWISE},
-    {NUC_LT_MUL, NUC_ELEMENTWISE},
-    {NUC_LT_MAXIMUM, NUC_ELEMENTWISE},
-    {NUC_LT_MINIMUM, NUC_ELEMENTWISE},
-    {NUC_LT_PRELU, NUC_ELEMENTWISE},
-    {NUC_LT_RELU, NUC_ELEMENTWISE},
-    {NUC_LT_RELU6, NUC_ELEMENTWISE},
-    {NUC_LT_RELU_N1_TO_1, NUC_ELEMENTWISE},
-    {NUC_LT_RELU_0_TO_1, NUC_ELEMENTWISE},
-    {NUC_LT_LEAKY_RELU, NUC_ELEMENTWISE},
-    {NUC_LT_LOGISTIC, NUC_ELEMENTWISE},
-    {NUC_LT_TANH, NUC_ELEMENTWISE},
-    {NUC_LT_EXP, NUC_ELEMENTWISE},
-    {NUC_LT_LOG, NUC_ELEMENTWISE},
-    {NUC_LT_RSQRT, NUC_ELEMENTWISE},
-    {NUC_LT_ABS, NUC_ELEMENTWISE},
-    {NUC_LT_HARD_SWISH, NUC_ELEMENTWISE},
-    {NUC_LT_QUANTIZE, NUC_ELEMENTWISE},
-    {NUC_LT_CONCATENATION, NUC_CONCAT},
-    {NUC_LT_PAD, NUC_PAD},
-    {NUC_LT_PADV2, NUC_PAD},
-    {NUC_LT_MIRROR_PAD, NUC_PAD},
-    {NUC_LT_SLICE, NUC_SLICE},
-    {NUC_LT_MEAN, NUC_REDUCE},
-    {NUC_LT_SUM, NUC_REDUCE},
-    {NUC_LT_REDUCE_MAX, NUC_REDUCE},
-    {NUC_LT_REDUCE_MIN, NUC_REDUCE},
-    {NUC_LT_SOFTMAX, NUC_SOFTMAX},
-    {NUC_LT_MAX_POOL_2D, NUC_WINDOW},
-    {NUC_LT_AVERAGE_POOL_2D, NUC_WINDOW},
-    {NUC_LT_RESIZE_BILINEAR, NUC_WINDOW},
-    {NUC_LT_RESIZE_NEAREST_NEIGHBOR, NUC_WINDOW},
-
-    {NUC_LT_RESHAPE, NUC_RESHAPE},
-};
-
 static enum nuc_freedom freedom_of(int32_t code)
 {
-    for (size_t i = 0; i < sizeof freedoms / sizeof freedoms[0]; i++) {
-        if (freedoms[i].code == code)
-            return freedoms[i].freedom;
-    }
-    return NUC_FIXED;
+    static const uint8_t freedoms[NUC_LT_CODES] = {
+#define LT(name, number, type, fields, least, most, rule, axes, ...) [number] = NUC_##axes,
+#include "compiler/litert/lt_ops.def"
+    };
+
+    return code >= 0 && code < NUC_LT_CODES ? (enum nuc_freedom)freedoms[code] : NUC_FIXED;
 }
 
 static const struct nuc_lt_tensor *result_of(const struct nuc_arrangement *a, const struct nuc_lt_op *op)

@@ -207,41 +207,51 @@ uint32_t nuc_cv_refs_of(uint32_t opcode)
 
 /* ---- operators ---- */
 
-struct emitter {
-    int32_t code;
-    void (*emit)(struct nuc_cv *cv, const struct nuc_cv_node *n);
-};
+static const struct nuc_cv_kernel none = {NULL, CV_ROWS_NONE, false},
+                                  binary = {nuc_cv_emit_binary, CV_ROWS_BINARY, true},
+                                  extremum = {nuc_cv_emit_binary, CV_ROWS_BINARY, false},
+                                  conv = {nuc_cv_emit_conv, CV_ROWS_LAST, true},
+                                  transpose_conv = {nuc_cv_emit_transpose_conv, CV_ROWS_LAST, true},
+                                  fully_connected = {nuc_cv_emit_fully_connected, CV_ROWS_LAST, true},
+                                  batch_matmul = {nuc_cv_emit_batch_matmul, CV_ROWS_LAST, true},
+                                  pool = {nuc_cv_emit_pool, CV_ROWS_LAST, true},
+                                  reduce = {nuc_cv_emit_reduce, CV_ROWS_NONE, true},
+                                  softmax = {nuc_cv_emit_softmax, CV_ROWS_LAST, false},
+                                  reshape = {nuc_cv_emit_reshape, CV_ROWS_MOVED, false},
+                                  transpose = {nuc_cv_emit_transpose, CV_ROWS_MOVED, false},
+                                  concat = {nuc_cv_emit_concat, CV_ROWS_MOVED, false},
+                                  slice = {nuc_cv_emit_slice, CV_ROWS_MOVED, false},
+                                  pad = {nuc_cv_emit_pad, CV_ROWS_NONE, false},
+                                  mirror_pad = {nuc_cv_emit_mirror_pad, CV_ROWS_NONE, false},
+                                  nearest = {nuc_cv_emit_nearest, CV_ROWS_NONE, false},
+                                  bilinear = {nuc_cv_emit_bilinear, CV_ROWS_LAST, false};
 
-static const struct emitter emitters[] = {
-    {NUC_LT_ADD, nuc_cv_emit_binary},
-    {NUC_LT_SUB, nuc_cv_emit_binary},
-    {NUC_LT_MUL, nuc_cv_emit_binary},
-    {NUC_LT_MAXIMUM, nuc_cv_emit_binary},
-    {NUC_LT_MINIMUM, nuc_cv_emit_binary},
-    {NUC_LT_PRELU, nuc_cv_emit_binary},
-    {NUC_LT_CONV_2D, nuc_cv_emit_conv},
-    {NUC_LT_DEPTHWISE_CONV_2D, nuc_cv_emit_conv},
-    {NUC_LT_TRANSPOSE_CONV, nuc_cv_emit_transpose_conv},
-    {NUC_LT_FULLY_CONNECTED, nuc_cv_emit_fully_connected},
-    {NUC_LT_BATCH_MATMUL, nuc_cv_emit_batch_matmul},
-    {NUC_LT_AVERAGE_POOL_2D, nuc_cv_emit_pool},
-    {NUC_LT_MAX_POOL_2D, nuc_cv_emit_pool},
-    {NUC_LT_MEAN, nuc_cv_emit_reduce},
-    {NUC_LT_SUM, nuc_cv_emit_reduce},
-    {NUC_LT_REDUCE_MAX, nuc_cv_emit_reduce},
-    {NUC_LT_REDUCE_MIN, nuc_cv_emit_reduce},
-    {NUC_LT_SOFTMAX, nuc_cv_emit_softmax},
-    {NUC_LT_RESHAPE, nuc_cv_emit_reshape},
-    {NUC_LT_SQUEEZE, nuc_cv_emit_reshape},
-    {NUC_LT_TRANSPOSE, nuc_cv_emit_transpose},
-    {NUC_LT_PAD, nuc_cv_emit_pad},
-    {NUC_LT_PADV2, nuc_cv_emit_pad},
-    {NUC_LT_CONCATENATION, nuc_cv_emit_concat},
-    {NUC_LT_SLICE, nuc_cv_emit_slice},
-    {NUC_LT_MIRROR_PAD, nuc_cv_emit_mirror_pad},
-    {NUC_LT_RESIZE_NEAREST_NEIGHBOR, nuc_cv_emit_nearest},
-    {NUC_LT_RESIZE_BILINEAR, nuc_cv_emit_bilinear},
-};
+const struct nuc_cv_kernel *nuc_cv_kernel(int32_t code)
+{
+    static const struct nuc_cv_kernel *const kernels[NUC_LT_CODES] = {
+#define LT(name, number, type, fields, least, most, rule, axes, kernel, ...) [number] = &kernel,
+#include "compiler/litert/lt_ops.def"
+    };
+
+    return code >= 0 && code < NUC_LT_CODES && kernels[code] != NULL ? kernels[code] : &none;
+}
+
+bool nuc_cv_is_binary(int32_t code)
+{
+    return nuc_cv_kernel(code)->emit == nuc_cv_emit_binary;
+}
+
+uint32_t nuc_cv_opcode(int32_t code)
+{
+    static const uint8_t opcodes[NUC_LT_CODES] = {
+#define LT_BINARY(name, number, ...) [number] = NUC_MC_OP_##name,
+#define LT_REDUCE(name, number, ...) [number] = NUC_MC_OP_##name,
+#include "compiler/litert/lt_ops.def"
+        [NUC_LT_PRELU] = NUC_MC_OP_PRELU,
+    };
+
+    return opcodes[code];
+}
 
 static void open_window(struct nuc_cv *cv)
 {
@@ -258,18 +268,13 @@ static void close_window(struct nuc_cv *cv)
 
 static void emit_node(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
+    void (*emit)(struct nuc_cv * cv, const struct nuc_cv_node *n) =
+        n->table ? nuc_cv_emit_table : nuc_cv_kernel(n->op->code)->emit;
+
     cv->current = n;
-    if (n->table) {
-        nuc_cv_emit_table(cv, n);
-        return;
-    }
-    for (size_t i = 0; i < sizeof emitters / sizeof *emitters; i++) {
-        if (emitters[i].code == n->op->code) {
-            emitters[i].emit(cv, n);
-            return;
-        }
-    }
-    nuc_cv_fail(cv, n, "has no kernel on the NPU: leave it to the CPU (operators-not-to-delegate)");
+    if (emit == NULL)
+        nuc_cv_fail(cv, n, "has no kernel on the NPU: leave it to the CPU (operators-not-to-delegate)");
+    emit(cv, n);
 }
 
 /* Positive sizes, not too many bytes, constants of the size their shape asks for. Index lists may be empty. */

@@ -1,34 +1,6 @@
 /* Elementwise operators of two operands: parameters as LiteRT prepares them, broadcasting as strides. */
 #include "compiler/neutron/convert/convert_private.h"
 
-struct binary_op {
-    int32_t code;
-    uint32_t opcode;
-};
-
-static const struct binary_op binary_ops[] = {
-    {NUC_LT_ADD, NUC_MC_OP_ADD},         {NUC_LT_SUB, NUC_MC_OP_SUB},         {NUC_LT_MUL, NUC_MC_OP_MUL},
-    {NUC_LT_MAXIMUM, NUC_MC_OP_MAXIMUM}, {NUC_LT_MINIMUM, NUC_MC_OP_MINIMUM}, {NUC_LT_PRELU, NUC_MC_OP_PRELU},
-};
-
-bool nuc_cv_is_binary(int32_t code)
-{
-    for (size_t i = 0; i < sizeof binary_ops / sizeof *binary_ops; i++) {
-        if (binary_ops[i].code == code)
-            return true;
-    }
-    return false;
-}
-
-static uint32_t opcode_of(int32_t code)
-{
-    for (size_t i = 0; i < sizeof binary_ops / sizeof *binary_ops; i++) {
-        if (binary_ops[i].code == code)
-            return binary_ops[i].opcode;
-    }
-    return 0;
-}
-
 static void set_multiplier(int32_t *multiplier, int32_t *shift, double scale)
 {
     struct nuc_multiplier m = nuc_multiplier_from_scale(scale);
@@ -57,7 +29,7 @@ struct nuc_mc_binary nuc_cv_binary(const struct nuc_cv *cv, const struct nuc_cv_
         nuc_cv_fail(cv, n, "needs two operands");
     struct nuc_cv_params a = nuc_cv_params(cv, n, ta), b = nuc_cv_params(cv, n, tb), y = nuc_cv_params(cv, n, ty);
     struct nuc_mc_binary e = {.a_zero = a.zero, .b_zero = b.zero, .output_zero = y.zero};
-    *opcode = opcode_of(n->op->code);
+    *opcode = nuc_cv_opcode(n->op->code);
     e.clamp_min = n->clamp_min;
     e.clamp_max = n->clamp_max;
     switch (*opcode) {

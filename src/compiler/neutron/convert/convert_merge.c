@@ -8,30 +8,6 @@
 
 #include "compiler/neutron/convert/convert_private.h"
 
-static bool clamps(int32_t code)
-{
-    switch (code) {
-    case NUC_LT_CONV_2D:
-    case NUC_LT_DEPTHWISE_CONV_2D:
-    case NUC_LT_TRANSPOSE_CONV:
-    case NUC_LT_FULLY_CONNECTED:
-    case NUC_LT_BATCH_MATMUL:
-    case NUC_LT_ADD:
-    case NUC_LT_SUB:
-    case NUC_LT_MUL:
-    case NUC_LT_PRELU:
-    case NUC_LT_AVERAGE_POOL_2D:
-    case NUC_LT_MAX_POOL_2D:
-    case NUC_LT_MEAN:
-    case NUC_LT_SUM:
-    case NUC_LT_REDUCE_MAX:
-    case NUC_LT_REDUCE_MIN:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* The node that computes a tensor used once only and not given out, else NULL. */
 static struct nuc_cv_node *only_producer(struct nuc_cv *cv, int32_t tensor)
 {
@@ -96,7 +72,7 @@ static void merge_table(struct nuc_cv *cv, struct nuc_cv_node *n)
         join(cv, last, n);
         return;
     }
-    if (!clamps(before->op->code) || !is_clamp(n->table, &low, &high))
+    if (!nuc_cv_kernel(before->op->code)->clamps || !is_clamp(n->table, &low, &high))
         return;
     /* A clamp after a clamp: [low, high] applied to both ends is the range of the composition. */
     before->clamp_min = nuc_clamp_i32(before->clamp_min, low, high);

@@ -140,6 +140,30 @@ void nuc_cv_emit(struct nuc_cv *cv, uint32_t opcode, union nuc_mc_record *r);
 /* Number of operands a record begins with. */
 uint32_t nuc_cv_refs_of(uint32_t opcode);
 
+/* ---- kernels ---- */
+
+/* What the rows of a kernel's output are. */
+enum nuc_cv_rows {
+    CV_ROWS_NONE,
+    CV_ROWS_LAST,   /* the last dimension */
+    CV_ROWS_BINARY, /* what broadcasting leaves whole */
+    CV_ROWS_MOVED,  /* any that strides describe */
+};
+
+/* How operators of one kind become kernel calls. */
+struct nuc_cv_kernel {
+    void (*emit)(struct nuc_cv *cv, const struct nuc_cv_node *n); /* NULL: the NPU has no such kernel */
+    enum nuc_cv_rows rows;
+    bool clamps; /* its result, to a range that activations after it become part of */
+};
+
+/* The one of a LiteRT operator, by the word in lt_ops.def. */
+const struct nuc_cv_kernel *nuc_cv_kernel(int32_t code);
+bool nuc_cv_is_binary(int32_t code);
+
+/* The opcode of an elementwise operator of two operands, or of a reduction. */
+uint32_t nuc_cv_opcode(int32_t code);
+
 /* ---- parts ---- */
 
 /* convert_table.c: the table of an operator that is a function of one int8 value, NULL for others. */
@@ -153,7 +177,6 @@ void nuc_cv_clamp(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc
 
 /* convert_binary.c */
 struct nuc_mc_binary nuc_cv_binary(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t *opcode);
-bool nuc_cv_is_binary(int32_t code);
 /* Shape and strides; with row > 0 the last dimension has that many elements. False: that cannot be. */
 bool nuc_cv_binary_shape(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row, struct nuc_mc_binary *e);
 

@@ -3,18 +3,6 @@
 
 #include "compiler/neutron/convert/convert_private.h"
 
-struct reduce_op {
-    int32_t code;
-    uint32_t opcode;
-};
-
-static const struct reduce_op reduce_ops[] = {
-    {NUC_LT_MEAN, NUC_MC_OP_MEAN},
-    {NUC_LT_SUM, NUC_MC_OP_SUM},
-    {NUC_LT_REDUCE_MAX, NUC_MC_OP_REDUCE_MAX},
-    {NUC_LT_REDUCE_MIN, NUC_MC_OP_REDUCE_MIN},
-};
-
 /* Adds a dimension, or widens the last one when the stride runs on. False when there are too many. */
 static bool add_dimension(int32_t *rank, int32_t *shape, int32_t *stride, int32_t size, int64_t step)
 {
@@ -85,11 +73,9 @@ void nuc_cv_emit_reduce(struct nuc_cv *cv, const struct nuc_cv_node *n)
     struct nuc_cv_params px = nuc_cv_params(cv, n, x), py = nuc_cv_params(cv, n, y);
     union nuc_mc_record r = {.reduce = {.input_zero = px.zero, .output_zero = py.zero, .divisor = 1}};
     struct nuc_mc_reduce *d = &r.reduce;
-    uint32_t opcode = 0;
+    uint32_t opcode = nuc_cv_opcode(n->op->code);
     int64_t count = 1;
 
-    for (size_t i = 0; i < sizeof reduce_ops / sizeof *reduce_ops; i++)
-        opcode = reduce_ops[i].code == n->op->code ? reduce_ops[i].opcode : opcode;
     set_dimensions(cv, n, nuc_cv_axes(cv, n, x->rank), d);
     for (int32_t i = 0; i < d->reduced_rank; i++)
         count *= d->reduced_shape[i];

@@ -11,6 +11,7 @@
 struct curve {
     struct nuc_cv_params in, out;
     const struct nuc_lt_op *op;
+    float low, high; /* of functions that clip */
 };
 
 static int8_t saturate(int64_t v)
@@ -24,36 +25,16 @@ static struct nuc_multiplier float_ratio(float a, float b)
     return nuc_multiplier_from_scale((double)(a / b));
 }
 
-static int8_t clipped(const struct curve *c, int q, float low, float high)
+static int8_t clip(const struct curve *c, int q)
 {
     struct nuc_multiplier m = float_ratio(c->in.scale, c->out.scale);
     int32_t v = nuc_saturate_i32((int64_t)c->out.zero + nuc_requantize(q - c->in.zero, m));
-    double least = (double)c->out.zero + (double)roundf(low / c->out.scale);
-    double most = (double)c->out.zero + (double)roundf(high / c->out.scale);
+    double least = (double)c->out.zero + (double)roundf(c->low / c->out.scale);
+    double most = (double)c->out.zero + (double)roundf(c->high / c->out.scale);
 
     least = least < -128.0 ? -128.0 : least > 127.0 ? 127.0 : least;
     most = most < -128.0 ? -128.0 : most > 127.0 ? 127.0 : most;
     return (int8_t)nuc_clamp_i32(v, (int32_t)least, (int32_t)most);
-}
-
-static int8_t relu(const struct curve *c, int q)
-{
-    return clipped(c, q, 0.0f, INFINITY);
-}
-
-static int8_t relu6(const struct curve *c, int q)
-{
-    return clipped(c, q, 0.0f, 6.0f);
-}
-
-static int8_t relu_n1_to_1(const struct curve *c, int q)
-{
-    return clipped(c, q, -1.0f, 1.0f);
-}
-
-static int8_t relu_0_to_1(const struct curve *c, int q)
-{
-    return clipped(c, q, 0.0f, 1.0f);
 }
 
 static int8_t requantized(const struct curve *c, int q)
@@ -199,29 +180,22 @@ static int8_t hard_swish(const struct curve *c, int q)
 }
 
 struct function {
-    int32_t code;
     int8_t (*value)(const struct curve *c, int q);
+    float low, high;
 };
 
-static const struct function functions[] = {
-    {NUC_LT_RELU, relu},
-    {NUC_LT_RELU6, relu6},
-    {NUC_LT_RELU_N1_TO_1, relu_n1_to_1},
-    {NUC_LT_RELU_0_TO_1, relu_0_to_1},
-    {NUC_LT_QUANTIZE, requantized},
-    {NUC_LT_ABS, absolute},
-    {NUC_LT_LEAKY_RELU, leaky_relu},
-    {NUC_LT_TANH, hyperbolic_tangent},
-    {NUC_LT_LOGISTIC, logistic},
-    {NUC_LT_EXP, exponential},
-    {NUC_LT_LOG, logarithm},
-    {NUC_LT_RSQRT, reciprocal_root},
-    {NUC_LT_HARD_SWISH, hard_swish},
+static const struct function functions[NUC_LT_CODES] = {
+#define LT_FUNCTION(name, number, type, rule, function, graph) [number] = {function, 0.0f, INFINITY},
+#define LT_CLIP(name, number, low, high) [number] = {clip, low, high},
+#include "compiler/litert/lt_ops.def"
+    [NUC_LT_LEAKY_RELU] = {leaky_relu, 0.0f, 0.0f},
+    [NUC_LT_QUANTIZE] = {requantized, 0.0f, 0.0f},
 };
 
 static const int8_t *function_table(struct nuc_cv *cv, const struct nuc_cv_node *n, const struct function *f)
 {
-    struct curve c = {nuc_cv_params(cv, n, nuc_cv_x(cv, n)), nuc_cv_params(cv, n, nuc_cv_y(cv, n)), n->op};
+    struct curve c = {nuc_cv_params(cv, n, nuc_cv_x(cv, n)), nuc_cv_params(cv, n, nuc_cv_y(cv, n)), n->op, f->low,
+                      f->high};
     int8_t *table = nuc_alloc(cv->cx, 256);
 
     for (int q = INT8_MIN; q <= INT8_MAX; q++)
@@ -256,11 +230,11 @@ static const int8_t *scalar_table(struct nuc_cv *cv, const struct nuc_cv_node *n
 
 const int8_t *nuc_cv_table(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        if (functions[i].code == n->op->code)
-            return function_table(cv, n, &functions[i]);
-    }
-    return nuc_cv_is_binary(n->op->code) ? scalar_table(cv, n) : NULL;
+    int32_t code = n->op->code;
+
+    if (code >= 0 && code < NUC_LT_CODES && functions[code].value != NULL)
+        return function_table(cv, n, &functions[code]);
+    return nuc_cv_is_binary(code) ? scalar_table(cv, n) : NULL;
 }
 
 static int32_t quantized(struct nuc_cv_params p, float value)
@@ -270,37 +244,12 @@ static int32_t quantized(struct nuc_cv_params p, float value)
     return nuc_clamp_i32(p.zero + (int32_t)fminf(fmaxf(q, -1024.0f), 1024.0f), INT8_MIN, INT8_MAX);
 }
 
-/* The clamp of an activation fused into an operator with this output. */
-static void activation_range(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation,
-                             int32_t *low, int32_t *high)
-{
-    struct nuc_cv_params p = nuc_cv_params(cv, n, &cv->graph->tensors[n->op->outputs[0]]);
-
-    *low = INT8_MIN;
-    *high = INT8_MAX;
-    switch (activation) {
-    case NUC_LT_ACT_RELU:
-        *low = quantized(p, 0.0f);
-        break;
-    case NUC_LT_ACT_RELU6:
-        *low = quantized(p, 0.0f);
-        *high = quantized(p, 6.0f);
-        break;
-    case NUC_LT_ACT_RELU_N1_TO_1:
-        *low = quantized(p, -1.0f);
-        *high = quantized(p, 1.0f);
-        break;
-    case NUC_LT_ACT_NONE:
-        break;
-    default:
-        nuc_cv_fail(cv, n, "fused activation %d has no kernel: write it as an operator of its own", (int)activation);
-    }
-}
-
 void nuc_cv_clamp(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation, int32_t *low,
                   int32_t *high)
 {
-    activation_range(cv, n, activation, low, high);
-    *low = nuc_clamp_i32(*low, n->clamp_min, n->clamp_max);
-    *high = nuc_clamp_i32(*high, n->clamp_min, n->clamp_max);
+    struct nuc_cv_params p = nuc_cv_params(cv, n, nuc_cv_y(cv, n));
+    struct nuc_lt_bounds bounds = nuc_lt_bounds(activation);
+
+    *low = nuc_clamp_i32(quantized(p, bounds.low), n->clamp_min, n->clamp_max);
+    *high = nuc_clamp_i32(quantized(p, bounds.high), n->clamp_min, n->clamp_max);
 }

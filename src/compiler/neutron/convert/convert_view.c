@@ -69,36 +69,6 @@ bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, cons
     return true;
 }
 
-/* What the rows of an operator's output are. */
-enum row_kind { ROWS_NONE, ROWS_LAST, ROWS_BINARY, ROWS_MOVED };
-
-struct row_rule {
-    int32_t code;
-    enum row_kind kind;
-};
-
-static const struct row_rule row_rules[] = {
-    {NUC_LT_CONV_2D, ROWS_LAST},        {NUC_LT_DEPTHWISE_CONV_2D, ROWS_LAST},
-    {NUC_LT_TRANSPOSE_CONV, ROWS_LAST}, {NUC_LT_FULLY_CONNECTED, ROWS_LAST},
-    {NUC_LT_BATCH_MATMUL, ROWS_LAST},   {NUC_LT_AVERAGE_POOL_2D, ROWS_LAST},
-    {NUC_LT_MAX_POOL_2D, ROWS_LAST},    {NUC_LT_RESIZE_BILINEAR, ROWS_LAST},
-    {NUC_LT_SOFTMAX, ROWS_LAST},        {NUC_LT_ADD, ROWS_BINARY},
-    {NUC_LT_SUB, ROWS_BINARY},          {NUC_LT_MUL, ROWS_BINARY},
-    {NUC_LT_MAXIMUM, ROWS_BINARY},      {NUC_LT_MINIMUM, ROWS_BINARY},
-    {NUC_LT_PRELU, ROWS_BINARY},        {NUC_LT_TRANSPOSE, ROWS_MOVED},
-    {NUC_LT_SLICE, ROWS_MOVED},         {NUC_LT_RESHAPE, ROWS_MOVED},
-    {NUC_LT_SQUEEZE, ROWS_MOVED},       {NUC_LT_CONCATENATION, ROWS_MOVED},
-};
-
-static enum row_kind row_kind(int32_t code)
-{
-    for (size_t i = 0; i < sizeof row_rules / sizeof *row_rules; i++) {
-        if (row_rules[i].code == code)
-            return row_rules[i].kind;
-    }
-    return ROWS_NONE;
-}
-
 /* Whether the node's kernel can write its result in rows of that many bytes. */
 static bool writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row)
 {
@@ -109,14 +79,14 @@ static bool writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, in
 
     if (n->table)
         return true;
-    switch (row_kind(n->op->code)) {
-    case ROWS_LAST:
+    switch (nuc_cv_kernel(n->op->code)->rows) {
+    case CV_ROWS_LAST:
         return y->rank > 0 && y->shape[y->rank - 1] == row;
-    case ROWS_BINARY:
+    case CV_ROWS_BINARY:
         return nuc_cv_in(cv, n, 0) && nuc_cv_in(cv, n, 1) && nuc_cv_binary_shape(cv, n, row, &shape);
-    case ROWS_MOVED:
+    case CV_ROWS_MOVED:
         return nuc_cv_strides(cv, y, &layout, stride);
-    case ROWS_NONE:
+    case CV_ROWS_NONE:
         break;
     }
     return false;

@@ -8,59 +8,53 @@
 #include "compiler/support/support.h"
 #include "compiler/target/target.h"
 
-static const nuc_lower_fn lowerings[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_CONVOLUTION] = nuc_lower_convolution,
-    [NUC_OP_EDGE_ADD] = nuc_lower_binary,
-    [NUC_OP_EDGE_SUB] = nuc_lower_binary,
-    [NUC_OP_EDGE_MUL] = nuc_lower_binary,
-    [NUC_OP_EDGE_MAXIMUM] = nuc_lower_binary,
-    [NUC_OP_EDGE_MINIMUM] = nuc_lower_binary,
-    [NUC_OP_EDGE_NEG] = nuc_lower_neg,
-    [NUC_OP_EDGE_PRELU] = nuc_lower_prelu,
-    [NUC_OP_EDGE_RELU] = nuc_lower_unary,
-    [NUC_OP_EDGE_ABS] = nuc_lower_unary,
-    [NUC_OP_EDGE_EXP] = nuc_lower_unary,
-    [NUC_OP_EDGE_HARDSWISH] = nuc_lower_unary,
-    [NUC_OP_EDGE_LOG] = nuc_lower_unary,
-    [NUC_OP_EDGE_RSQRT] = nuc_lower_unary,
-    [NUC_OP_EDGE_SIGMOID] = nuc_lower_unary,
-    [NUC_OP_EDGE_TANH] = nuc_lower_unary,
-    [NUC_OP_EDGE_LEAKY_RELU] = nuc_lower_leaky_relu,
-    [NUC_OP_EDGE_HARDTANH] = nuc_lower_clamp,
-    [NUC_OP_EDGE_CLAMP] = nuc_lower_clamp,
-    [NUC_OP_EDGE_SOFTMAX] = nuc_lower_softmax,
-    [NUC_OP_EDGE_MAX_POOL2D] = nuc_lower_max_pool,
-    [NUC_OP_EDGE_AVG_POOL2D] = nuc_lower_avg_pool,
-    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = nuc_lower_adaptive_avg_pool,
-    [NUC_OP_EDGE_UPSAMPLE_BILINEAR] = nuc_lower_resize,
-    [NUC_OP_EDGE_UPSAMPLE_NEAREST] = nuc_lower_resize,
-    [NUC_OP_EDGE_MEAN_DIM] = nuc_lower_reduction,
-    [NUC_OP_EDGE_SUM_DIM] = nuc_lower_reduction,
-    [NUC_OP_EDGE_AMAX] = nuc_lower_reduction,
-    [NUC_OP_EDGE_AMIN] = nuc_lower_reduction,
-    [NUC_OP_EDGE_ADDMM] = nuc_lower_addmm,
-    [NUC_OP_EDGE_MM] = nuc_lower_mm,
-    [NUC_OP_EDGE_BMM] = nuc_lower_bmm,
-    [NUC_OP_EDGE_CONSTANT_PAD] = nuc_lower_pad,
-    [NUC_OP_EDGE_PAD] = nuc_lower_mirror_pad,
-    [NUC_OP_EDGE_VIEW] = nuc_lower_view,
-    [NUC_OP_EDGE_PERMUTE] = nuc_lower_permute,
-    [NUC_OP_EDGE_CAT] = nuc_lower_cat,
-    [NUC_OP_EDGE_SLICE] = nuc_lower_slice,
-    [NUC_OP_EDGE_CLONE] = nuc_lower_clone,
-    [NUC_OP_EDGE_CLONE_DIM_ORDER] = nuc_lower_clone,
+struct lowering {
+    nuc_lower_fn append;
+    int32_t code; /* of LiteRT, where one operator becomes one other; else 0 */
 };
 
-/* Done before the operators: they give the tensors their quantization. */
-static const nuc_lower_fn quantizations[NUC_OP_COUNT] = {
-    [NUC_OP_QUANTIZE_PER_TENSOR] = nuc_lower_quantize,
-    [NUC_OP_DEQUANTIZE_PER_TENSOR] = nuc_lower_dequantize,
-    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = nuc_lower_dequantize,
+static const struct lowering lowerings[NUC_OP_COUNT] = {
+#define LT_FUNCTION(name, number, type, rule, function, graph) [NUC_OP_EDGE_##graph] = {nuc_lower_unary, number},
+#define LT_BINARY(name, number, type, fields, rule, kernel, graph) [NUC_OP_EDGE_##graph] = {nuc_lower_binary, number},
+#define LT_REDUCE(name, number, graph) [NUC_OP_EDGE_##graph] = {nuc_lower_reduction, number},
+#include "compiler/litert/lt_ops.def"
+    [NUC_OP_EDGE_CONVOLUTION] = {nuc_lower_convolution, 0},
+    [NUC_OP_EDGE_NEG] = {nuc_lower_neg, NUC_LT_SUB},
+    [NUC_OP_EDGE_PRELU] = {nuc_lower_prelu, NUC_LT_PRELU},
+    [NUC_OP_EDGE_LEAKY_RELU] = {nuc_lower_leaky_relu, NUC_LT_LEAKY_RELU},
+    [NUC_OP_EDGE_HARDTANH] = {nuc_lower_clamp, 0},
+    [NUC_OP_EDGE_CLAMP] = {nuc_lower_clamp, 0},
+    [NUC_OP_EDGE_SOFTMAX] = {nuc_lower_softmax, NUC_LT_SOFTMAX},
+    [NUC_OP_EDGE_MAX_POOL2D] = {nuc_lower_max_pool, NUC_LT_MAX_POOL_2D},
+    [NUC_OP_EDGE_AVG_POOL2D] = {nuc_lower_avg_pool, NUC_LT_AVERAGE_POOL_2D},
+    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = {nuc_lower_adaptive_avg_pool, NUC_LT_AVERAGE_POOL_2D},
+    [NUC_OP_EDGE_UPSAMPLE_BILINEAR] = {nuc_lower_resize, NUC_LT_RESIZE_BILINEAR},
+    [NUC_OP_EDGE_UPSAMPLE_NEAREST] = {nuc_lower_resize, NUC_LT_RESIZE_NEAREST_NEIGHBOR},
+    [NUC_OP_EDGE_ADDMM] = {nuc_lower_addmm, NUC_LT_FULLY_CONNECTED},
+    [NUC_OP_EDGE_MM] = {nuc_lower_mm, NUC_LT_FULLY_CONNECTED},
+    [NUC_OP_EDGE_BMM] = {nuc_lower_bmm, NUC_LT_BATCH_MATMUL},
+    [NUC_OP_EDGE_CONSTANT_PAD] = {nuc_lower_pad, NUC_LT_PADV2},
+    [NUC_OP_EDGE_PAD] = {nuc_lower_mirror_pad, NUC_LT_MIRROR_PAD},
+    [NUC_OP_EDGE_VIEW] = {nuc_lower_view, NUC_LT_RESHAPE},
+    [NUC_OP_EDGE_PERMUTE] = {nuc_lower_permute, NUC_LT_TRANSPOSE},
+    [NUC_OP_EDGE_CAT] = {nuc_lower_cat, NUC_LT_CONCATENATION},
+    [NUC_OP_EDGE_SLICE] = {nuc_lower_slice, NUC_LT_SLICE},
+    [NUC_OP_EDGE_CLONE] = {nuc_lower_clone, 0},
+    [NUC_OP_EDGE_CLONE_DIM_ORDER] = {nuc_lower_clone, 0},
+    [NUC_OP_QUANTIZE_PER_TENSOR] = {nuc_lower_quantize, 0},
+    [NUC_OP_DEQUANTIZE_PER_TENSOR] = {nuc_lower_dequantize, 0},
+    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = {nuc_lower_dequantize, 0},
+    [NUC_OP_GETITEM] = {nuc_lower_getitem, 0},
 };
 
 bool nuc_can_lower(enum nuc_op op)
 {
-    return op < NUC_OP_COUNT && (lowerings[op] != NULL || quantizations[op] != NULL || op == NUC_OP_GETITEM);
+    return op < NUC_OP_COUNT && lowerings[op].append != NULL;
+}
+
+int32_t nuc_lower_code(const struct nuc_node *node)
+{
+    return lowerings[node->op].code;
 }
 
 _Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_node *node, const char *what)
@@ -241,29 +235,44 @@ static void follow_getitems(struct nuc_lowering *l)
         s->ops[i].inputs[0] = nuc_draft_root(l->draft, s->ops[i].inputs[0]);
 }
 
-static void lower_nodes(struct nuc_lowering *l)
+/* Parameters first: they give the tensors their quantization. Parts of tuples have those of the whole. */
+enum phase { PARAMETERS, PARTS, OPERATORS };
+
+static enum phase phase_of(const struct nuc_node *node)
+{
+    if (node->op == NUC_OP_GETITEM)
+        return PARTS;
+    return nuc_is_quantize(node) || nuc_is_dequantize(node) ? PARAMETERS : OPERATORS;
+}
+
+/* Runs the lowerings of one phase. */
+static void lower_phase(struct nuc_lowering *l, enum phase phase)
 {
     const struct nuc_partition *p = l->partition;
 
     for (uint32_t i = 0; i < p->n_nodes; i++) {
-        nuc_lower_fn lower = quantizations[p->nodes[i]->op];
-        if (lower != NULL)
-            lower(l, p->nodes[i]);
+        const struct nuc_node *node = p->nodes[i];
+        if (lowerings[node->op].append != NULL && phase_of(node) == phase)
+            lowerings[node->op].append(l, node);
     }
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
-        if (p->nodes[i]->op == NUC_OP_GETITEM)
-            nuc_lower_getitem(l, p->nodes[i]);
-    }
+}
+
+static void lower_nodes(struct nuc_lowering *l)
+{
+    const struct nuc_partition *p = l->partition;
+
+    lower_phase(l, PARAMETERS);
+    lower_phase(l, PARTS);
     follow_getitems(l);
     for (uint32_t i = 0; i < p->n_nodes; i++) {
         const struct nuc_node *node = p->nodes[i];
         if (!nuc_can_lower(node->op))
             nuc_lower_refuse(l, node, "there is no lowering for this operator");
-        if (lowerings[node->op] == NULL)
+        if (phase_of(node) != OPERATORS)
             continue;
         assert_supported(l, node);
         l->draft->debug_handle = node->id + 1;
-        lowerings[node->op](l, node);
+        lowerings[node->op].append(l, node);
         l->draft->debug_handle = 0;
     }
 }

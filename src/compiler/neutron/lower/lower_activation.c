@@ -2,19 +2,12 @@
 
 #include "compiler/neutron/lower/lowering.h"
 
-/* Operators of one operand whose LiteRT operator has no options. */
-static const int32_t unary_codes[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_RELU] = NUC_LT_RELU, [NUC_OP_EDGE_ABS] = NUC_LT_ABS,
-    [NUC_OP_EDGE_EXP] = NUC_LT_EXP,   [NUC_OP_EDGE_HARDSWISH] = NUC_LT_HARD_SWISH,
-    [NUC_OP_EDGE_LOG] = NUC_LT_LOG,   [NUC_OP_EDGE_RSQRT] = NUC_LT_RSQRT,
-    [NUC_OP_EDGE_TANH] = NUC_LT_TANH, [NUC_OP_EDGE_SIGMOID] = NUC_LT_LOGISTIC,
-};
-
+/* An operator of one operand whose LiteRT operator has no options. */
 void nuc_lower_unary(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t x = nuc_lower_input(l, node, 0);
 
-    nuc_draft_op(l->draft, unary_codes[node->op], &x, 1, nuc_lower_output(l, node));
+    nuc_draft_op(l->draft, nuc_lower_code(node), &x, 1, nuc_lower_output(l, node));
 }
 
 void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node)
@@ -30,9 +23,8 @@ static const struct {
     double low, high;
     int32_t code;
 } bounded[] = {
-    {-1, 1, NUC_LT_RELU_N1_TO_1},
-    {0, 1, NUC_LT_RELU_0_TO_1},
-    {0, 6, NUC_LT_RELU6},
+#define LT_CLIP(name, number, low, high) {low, high, number},
+#include "compiler/litert/lt_ops.def"
     {0, HUGE_VAL, NUC_LT_RELU},
 };
 

@@ -90,15 +90,10 @@ static void align_operands(struct nuc_lowering *l, const struct nuc_node *node, 
     }
 }
 
-static const int32_t codes[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_ADD] = NUC_LT_ADD,         [NUC_OP_EDGE_SUB] = NUC_LT_SUB,         [NUC_OP_EDGE_MUL] = NUC_LT_MUL,
-    [NUC_OP_EDGE_MAXIMUM] = NUC_LT_MAXIMUM, [NUC_OP_EDGE_MINIMUM] = NUC_LT_MINIMUM,
-};
-
 void nuc_lower_binary(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t operands[2] = {nuc_lower_input(l, node, 0), nuc_lower_input(l, node, 1)};
-    int32_t code = codes[node->op];
+    int32_t code = nuc_lower_code(node);
     int32_t y = nuc_lower_output(l, node);
 
     if (operands[0] < 0 || operands[1] < 0)

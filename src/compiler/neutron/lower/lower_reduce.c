@@ -1,12 +1,5 @@
 #include "compiler/neutron/lower/lowering.h"
 
-static const int32_t codes[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_MEAN_DIM] = NUC_LT_MEAN,
-    [NUC_OP_EDGE_SUM_DIM] = NUC_LT_SUM,
-    [NUC_OP_EDGE_AMAX] = NUC_LT_REDUCE_MAX,
-    [NUC_OP_EDGE_AMIN] = NUC_LT_REDUCE_MIN,
-};
-
 /* Axes of the graph's tensor, not negative; None and an empty list mean all. Returns how many. */
 static uint32_t reduced_axes(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t rank, int32_t *axes)
 {
@@ -94,7 +87,7 @@ void nuc_lower_reduction(struct nuc_lowering *l, const struct nuc_node *node)
         l->draft->notes[written].format = NUC_DRAFT_CHANNELS_FIRST;
     }
     int32_t axes_tensor = nuc_draft_list(l->draft, "axes", axes, count);
-    struct nuc_lt_op *op = nuc_draft_op(l->draft, codes[node->op], (const int32_t[]){x, axes_tensor}, 2, written);
+    struct nuc_lt_op *op = nuc_draft_op(l->draft, nuc_lower_code(node), (const int32_t[]){x, axes_tensor}, 2, written);
     op->options.reduce.keep_dims = keep_dims;
     if (perm_tensor >= 0)
         nuc_draft_transpose_after(l->draft, written, perm_tensor, y);

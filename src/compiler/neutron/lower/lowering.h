@@ -48,6 +48,9 @@ void nuc_lower_getitem(struct nuc_lowering *l, const struct nuc_node *node);
 
 /* ---- what lowerings share ---- */
 
+/* The LiteRT operator that the node becomes, where that follows from the node's operator alone. */
+int32_t nuc_lower_code(const struct nuc_node *node);
+
 /* Fails with NUC_INTERNAL: the support rules let through what cannot be lowered. */
 _Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_node *node, const char *what);
 
