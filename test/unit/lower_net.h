@@ -140,8 +140,6 @@ static inline void add_options(struct nuc_text *out, const struct net *n, uint32
         nuc_text_addf(out, "%s", op->options.arith.pot_scale_int16 ? " pot_scale" : "");
     if (op->code == NUC_LT_BATCH_MATMUL && op->options.batch_matmul.asymmetric_quantize_inputs)
         nuc_text_addf(out, " asymmetric");
-    if (op->code == NUC_LT_MIRROR_PAD)
-        nuc_text_addf(out, " mode %d", (int)op->options.mirror_pad.mode);
 }
 
 static inline void add_op(struct nuc_text *out, const struct net *n, uint32_t index)
