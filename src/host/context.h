@@ -38,7 +38,6 @@ struct nuc_context {
     enum nuc_status status;  /* of the last failed call */
     char message[NUC_MESSAGE_SIZE];
     jmp_buf *on_error;
-    const struct nuc_schema **schemas; /* cache of the graph module, indexed by operator; NULL until asked for */
     void (*warn)(void *user, const char *message); /* may be NULL; receives notes that are not errors */
     void *warn_user;
 };

@@ -152,10 +152,10 @@ static enum conf_result same_operator(json_t *graph, json_t *node, const struct 
 {
     const char *target = json_string_value(json_object_get(node, "target"));
     json_t *args = json_object_get(node, "args"), *given = json_object_get(node, "kwargs");
-    const struct nuc_schema *schema = nuc_op_schema(g->cx, own->op);
+    const struct nuc_schema *schema = nuc_op_schema(own->op);
 
-    if (target == NULL || strcmp(target, nuc_op_name(own->op)) != 0)
-        return conf_differ(r, "'%s' is %s, the reference has %s", own->name, nuc_op_name(own->op),
+    if (target == NULL || strcmp(target, nuc_node_op_name(own)) != 0)
+        return conf_differ(r, "'%s' is %s, the reference has %s", own->name, nuc_node_op_name(own),
                            target == NULL ? "nothing" : target);
     if (own->op == NUC_OP_ALLOC)
         return same_alloc(node, own) ? CONF_EQUAL

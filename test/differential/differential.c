@@ -267,7 +267,7 @@ static const char *ops_text(const struct teacher_value *v, char *out, size_t siz
 
     snprintf(out, size, "quantized again");
     for (unsigned i = 0; i < v->n_ops && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s%s", i == 0 ? "" : " ", nuc_op_name(v->ops[i]));
+        at += (size_t)snprintf(out + at, size - at, "%s%s", i == 0 ? "" : " ", nuc_op_name(v->ops[i], NUC_EDGE));
     return out;
 }
 
@@ -421,7 +421,7 @@ static void print_totals(const struct totals *sum, bool quiet)
     if (!quiet) {
         printf("  %-38s %9s %9s %5s  allowed: one step because\n", "operator", "values", "different", "steps");
         for (int op = 0; op < NUC_OP_COUNT; op++)
-            print_op(nuc_op_name((enum nuc_op)op), &sum->ops[op], teacher_reason((enum nuc_op)op));
+            print_op(nuc_op_name((enum nuc_op)op, NUC_EDGE), &sum->ops[op], teacher_reason((enum nuc_op)op));
         print_op("none: inputs, values quantized again", &sum->requantized, NULL);
     }
     printf("%zu graphs of %zu operators, %zu of %zu Edge nodes in %zu partitions: %zu failed\n", sum->graphs,

@@ -51,7 +51,7 @@ static inline struct nuc_node *test_conv(struct nuc_graph *g, struct nuc_node *i
 {
     static const int64_t one[2] = {1, 1};
     static const int64_t zero[2] = {0, 0};
-    struct nuc_node *n = nuc_add_node(g, NULL, NUC_OP_EDGE_CONVOLUTION, NULL);
+    struct nuc_node *n = nuc_add_node(g, NULL, NUC_OP_CONVOLUTION, NULL);
     struct nuc_meta m = in->vals[0];
 
     m.sizes[1] = weight->vals[0].sizes[0];
@@ -75,15 +75,16 @@ static inline struct nuc_graph *test_graph(struct nuc_context *cx, bool channels
     static const int64_t flat[2] = {1, 4};
     static const float weights[2] = {1.0f, 10.0f};
     struct nuc_graph *g = nuc_graph_new(cx, "test");
+    g->dialect = NUC_EDGE;
     struct nuc_meta weight_meta = test_meta(NUC_F32, false, 4, kernel);
     struct nuc_meta image_meta = test_meta(NUC_F32, channels_last, 4, image);
     struct nuc_meta flat_meta = test_meta(NUC_F32, false, 2, flat);
     struct nuc_node *weight = nuc_add_constant(g, "weight", &weight_meta, weights);
     struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &image_meta);
     struct nuc_node *conv = test_conv(g, test_qdq(g, test_qdq(g, x, true), false), weight);
-    struct nuc_node *relu = nuc_add_node(g, NULL, NUC_OP_EDGE_RELU, NULL);
-    struct nuc_node *view = nuc_add_node(g, NULL, NUC_OP_EDGE_VIEW, NULL);
-    struct nuc_node *add = nuc_add_node(g, NULL, NUC_OP_EDGE_ADD, NULL);
+    struct nuc_node *relu = nuc_add_node(g, NULL, NUC_OP_RELU, NULL);
+    struct nuc_node *view = nuc_add_node(g, NULL, NUC_OP_VIEW, NULL);
+    struct nuc_node *add = nuc_add_node(g, NULL, NUC_OP_ADD, NULL);
 
     nuc_set_arg_node(relu, g, 0, conv);
     nuc_set_val(g, relu, &conv->vals[0]);
@@ -104,6 +105,7 @@ static inline struct nuc_graph *test_delegate_graph(struct nuc_context *cx, int6
     static const struct nuc_compile_spec specs[2] = {{"output_format", "tflite"}, {"compile_flags", ""}};
     const int64_t image[4] = {1, channels, 2, 2};
     struct nuc_graph *g = nuc_graph_new(cx, "test");
+    g->dialect = NUC_EDGE;
     struct nuc_meta meta = test_meta(NUC_F32, channels_last, 4, image);
     struct nuc_node *q = test_qdq(g, nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta), true);
     struct nuc_node *call = nuc_add_node(g, NULL, NUC_OP_CALL_DELEGATE, NULL);

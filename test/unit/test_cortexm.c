@@ -24,7 +24,7 @@ static const char *middle(struct nuc_context *cx, const struct nuc_graph *g)
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_is_call(n) && n->op != NUC_OP_CORTEXM_QUANTIZE && n->op != NUC_OP_CORTEXM_DEQUANTIZE)
-            text = nuc_format(cx, "%s%s%s", text, *text == '\0' ? "" : " ", nuc_op_name(n->op));
+            text = nuc_format(cx, "%s%s%s", text, *text == '\0' ? "" : " ", nuc_node_op_name(n));
     }
     return text;
 }

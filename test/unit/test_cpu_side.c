@@ -69,7 +69,7 @@ static void run_flow(struct nuc_context *cx, void *arg)
     for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
         assert_false(nuc_is_float_operator(n));
         if (nuc_is_call(n) && n->op != NUC_OP_OUTPUT)
-            text = nuc_format(cx, "%s%s%s", text, *text == '\0' ? "" : " ", nuc_op_name(n->op));
+            text = nuc_format(cx, "%s%s%s", text, *text == '\0' ? "" : " ", nuc_node_op_name(n));
     }
     if (strcmp(text, f->s->expected) != 0)
         fail_msg("%s: %s", f->s->what, text);

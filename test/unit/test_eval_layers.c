@@ -243,7 +243,7 @@ static void products(void **state)
     static const struct product_case cases[] = {
         {NUC_OP_MM, {3, 7}, {7, 19}, 2, 2},
         {NUC_OP_BMM, {3, 5, 4}, {3, 4, 6}, 3, 3},
-        {NUC_OP_EDGE_BMM, {2, 1, 17}, {2, 17, 5}, 3, 3},
+        {NUC_OP_BMM, {2, 1, 17}, {2, 17, 5}, 3, 3},
         {NUC_OP_MATMUL, {9}, {9}, 1, 1},
         {NUC_OP_MATMUL, {4, 9}, {9}, 2, 1},
         {NUC_OP_MATMUL, {9}, {9, 4}, 1, 2},

@@ -128,7 +128,7 @@ static struct nuc_node *conv_node(struct nuc_graph *g, const struct conv_case *k
     struct nuc_node *x = add_input(g, NUC_F32, k->batch == 0 ? shape + 1 : shape, k->batch == 0 ? 3 : 4);
     struct nuc_node *weight = conv_weight(g, k, w);
     struct nuc_node *b = k->bias ? add_constant(g, NUC_F32, SHAPE(k->filters), bias) : NULL;
-    struct nuc_node *node = add_node(g, edge ? NUC_OP_EDGE_CONVOLUTION : NUC_OP_CONV2D, x);
+    struct nuc_node *node = add_node(g, edge ? NUC_OP_CONVOLUTION : NUC_OP_CONV2D, x);
 
     nuc_set_arg_node(node, g, 1, weight);
     if (b != NULL)
@@ -332,7 +332,7 @@ static void addmm_scaled(void **state)
         struct nuc_node *w = add_constant(g, NUC_F32, SHAPE(K, COLUMNS), weight);
         int64_t shape[2] = {ROWS, COLUMNS};
         struct nuc_node *s = add_constant(g, NUC_F32, shape + vector, vector ? 1 : 2, self);
-        struct nuc_node *node = add_node(g, vector ? NUC_OP_ADDMM : NUC_OP_EDGE_ADDMM, s);
+        struct nuc_node *node = add_node(g, vector ? NUC_OP_ADDMM : NUC_OP_ADDMM, s);
         nuc_set_arg_node(node, g, 1, x);
         nuc_set_arg_node(node, g, 2, w);
         nuc_set_arg_float(node, 4, 0.5);
@@ -371,7 +371,7 @@ static void mm_dynamic(void **state)
     float in[SIZE * SIZE], twice[SIZE * SIZE], out[SIZE * SIZE];
     struct nuc_graph *g = new_graph();
     struct nuc_node *x = add_input(g, NUC_F32, SHAPE(SIZE, SIZE));
-    struct nuc_node *sum = add_node(g, NUC_OP_EDGE_ADD, x);
+    struct nuc_node *sum = add_node(g, NUC_OP_ADD, x);
 
     (void)state;
     fill_floats(&seed, in, COUNT(in));
@@ -379,7 +379,7 @@ static void mm_dynamic(void **state)
         twice[i] = in[i] + in[i];
     nuc_set_arg_node(sum, g, 1, x);
     nuc_infer_shape(g, sum);
-    struct nuc_node *node = add_node(g, NUC_OP_EDGE_MM, x);
+    struct nuc_node *node = add_node(g, NUC_OP_MM, x);
     nuc_set_arg_node(node, g, 1, sum);
     run_node(g, node, in, out);
     check_product(SIZE, SIZE, SIZE, in, twice, SIZE, 1, 1.0f, NULL, 0, out);

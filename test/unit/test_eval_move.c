@@ -47,7 +47,7 @@ static void slices(void **state)
         float in[COUNT_ABC], out[COUNT_ABC];
         int64_t dim = next_int(&seed, 0, 2), step = next_int(&seed, 1, 3);
         int64_t start = next_int(&seed, -6, 6), end = next_int(&seed, -6, 8), n = 0;
-        struct nuc_node *node = add_node(g, i % 2 == 0 ? NUC_OP_SLICE : NUC_OP_EDGE_SLICE, input_abc(g, in, &seed));
+        struct nuc_node *node = add_node(g, i % 2 == 0 ? NUC_OP_SLICE : NUC_OP_SLICE, input_abc(g, in, &seed));
         nuc_set_arg_int(node, 1, dim);
         nuc_set_arg_int(node, 2, start);
         nuc_set_arg_int(node, 3, end);
@@ -76,7 +76,7 @@ static void splits(void **state)
                  {NUC_OP_CHUNK, {2, 2, 1}, 3},
                  {NUC_OP_SPLIT_SIZES, {1, 3, 1}, 0},
                  {NUC_OP_SPLIT_WITH_SIZES, {2, 1, 2}, 0},
-                 {NUC_OP_EDGE_SPLIT_WITH_SIZES, {4, 0, 1}, 0}};
+                 {NUC_OP_SPLIT_WITH_SIZES, {4, 0, 1}, 0}};
     uint32_t seed = 3;
 
     (void)state;
@@ -118,7 +118,7 @@ static void cats(void **state)
         struct nuc_node *x = input_abc(g, in, &seed);
         fill_floats(&seed, other, COUNT(other));
         struct nuc_node *c = add_constant(g, NUC_F32, shape, 3, other);
-        struct nuc_node *node = nuc_add_node(g, NULL, dim == 1 ? NUC_OP_EDGE_CAT : NUC_OP_CAT, NULL);
+        struct nuc_node *node = nuc_add_node(g, NULL, dim == 1 ? NUC_OP_CAT : NUC_OP_CAT, NULL);
         nuc_set_arg_nodes(node, g, 0, (struct nuc_node *const[]){x, c, x}, 3);
         nuc_set_arg_int(node, 1, dim - 3);
         assert_int_equal(run_node(g, node, in, out)->sizes[dim], 4 * sizes[dim]);
@@ -144,7 +144,7 @@ static void scatters(void **state)
     fill_floats(&seed, src, COUNT(src));
     struct nuc_node *x = input_abc(g, in, &seed);
     struct nuc_node *c = add_constant(g, NUC_F32, SHAPE(A, 2, C), src);
-    struct nuc_node *node = add_node(g, NUC_OP_EDGE_SLICE_SCATTER, x);
+    struct nuc_node *node = add_node(g, NUC_OP_SLICE_SCATTER, x);
     nuc_set_arg_node(node, g, 1, c);
     nuc_set_arg_int(node, 2, 1);
     nuc_set_arg_int(node, 3, -3);
@@ -168,7 +168,7 @@ static void expand_and_copy(void **state)
         float out[COUNT_ABC], zeros[COUNT_ABC] = {0.0f};
         struct nuc_node *x = add_input(g, NUC_F32, SHAPE(B, 1));
         struct nuc_node *self = add_constant(g, NUC_F32, SHAPE(A, B, C), zeros);
-        struct nuc_node *node = add_node(g, copies ? NUC_OP_EDGE_COPY : NUC_OP_EDGE_EXPAND, copies ? self : x);
+        struct nuc_node *node = add_node(g, copies ? NUC_OP_COPY : NUC_OP_EXPAND, copies ? self : x);
         if (copies)
             nuc_set_arg_node(node, g, 1, x);
         else
@@ -194,7 +194,7 @@ static void as_strided(void **state)
         struct nuc_node *x = add_input(g, NUC_F32, SHAPE(1, CH, H, W));
         if (last)
             nuc_set_channels_last(&x->vals[0]);
-        struct nuc_node *node = add_node(g, NUC_OP_EDGE_AS_STRIDED, x);
+        struct nuc_node *node = add_node(g, NUC_OP_AS_STRIDED, x);
         set_ints(g, node, 1, INTS(2, 3));
         set_ints(g, node, 2, INTS(7, 2));
         nuc_set_arg_int(node, 3, 5);
@@ -222,7 +222,7 @@ static void indices(void **state)
         struct nuc_node *first = add_constant(g, NUC_I64, SHAPE(2, 1), i);
         struct nuc_node *second = add_constant(g, NUC_I64, SHAPE(3), j);
         struct nuc_node *list[3] = {apart ? first : NULL, apart ? NULL : first, second};
-        struct nuc_node *node = add_node(g, NUC_OP_EDGE_INDEX, x);
+        struct nuc_node *node = add_node(g, NUC_OP_INDEX, x);
         nuc_set_arg_nodes(node, g, 1, list, 3);
         int64_t count = nuc_elements(run_node(g, node, in, out));
         assert_int_equal(count, apart ? 2 * 3 * B : A * 2 * 3);
@@ -244,7 +244,7 @@ static void numbers_become_tensors(void **state)
 
     (void)state;
     add_input(g, NUC_F32, SHAPE(1));
-    struct nuc_node *node = nuc_add_node(g, NULL, NUC_OP_EDGE_ARANGE, NULL);
+    struct nuc_node *node = nuc_add_node(g, NULL, NUC_OP_ARANGE, NULL);
     nuc_set_arg_float(node, 0, 3.0);
     nuc_set_arg_float(node, 1, -4.0);
     nuc_set_arg_float(node, 2, -2.0);
@@ -297,7 +297,7 @@ static void upsample_bilinear(void **state)
         bool align = i % 2 == 0;
         float in[2 * 36], out[2 * 18 * 11];
         fill_floats(&seed, in, COUNT(in));
-        struct nuc_node *node = add_node(g, i % 4 < 2 ? NUC_OP_UPSAMPLE_BILINEAR : NUC_OP_EDGE_UPSAMPLE_BILINEAR,
+        struct nuc_node *node = add_node(g, i % 4 < 2 ? NUC_OP_UPSAMPLE_BILINEAR : NUC_OP_UPSAMPLE_BILINEAR,
                                          add_input(g, NUC_F32, SHAPE(1, 2, h, w)));
         set_ints(g, node, 1, INTS(oh, ow));
         nuc_set_arg_bool(node, 2, align);
@@ -324,7 +324,7 @@ static void upsample_nearest(void **state)
         int64_t h = next_int(&seed, 1, 5), w = next_int(&seed, 1, 5);
         float in[75], out[75 * 16];
         fill_floats(&seed, in, COUNT(in));
-        struct nuc_node *node = add_node(g, factor % 2 == 0 ? NUC_OP_UPSAMPLE_NEAREST : NUC_OP_EDGE_UPSAMPLE_NEAREST,
+        struct nuc_node *node = add_node(g, factor % 2 == 0 ? NUC_OP_UPSAMPLE_NEAREST : NUC_OP_UPSAMPLE_NEAREST,
                                          add_input(g, NUC_F32, SHAPE(1, 3, h, w)));
         set_ints(g, node, 1, INTS(h * factor, w * factor));
         run_node(g, node, in, out);

@@ -13,11 +13,11 @@ static void activations(void **state)
         float want[8];
     } cases[] = {
         {NUC_OP_RELU, {0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 2.0f, 7.0f, NAN}},
-        {NUC_OP_RELU_, {0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 2.0f, 7.0f, NAN}},
-        {NUC_OP_EDGE_RELU, {0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 2.0f, 7.0f, NAN}},
+        {NUC_OP_RELU, {0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 2.0f, 7.0f, NAN}},
+        {NUC_OP_RELU, {0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 2.0f, 7.0f, NAN}},
         {NUC_OP_RELU6, {0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 2.0f, 6.0f, NAN}},
         {NUC_OP_HARDTANH, {-1.0f, -1.0f, -0.5f, 0.0f, 0.5f, 1.0f, 1.0f, NAN}},
-        {NUC_OP_EDGE_HARDTANH, {-1.0f, -1.0f, -0.5f, 0.0f, 0.5f, 1.0f, 1.0f, NAN}},
+        {NUC_OP_HARDTANH, {-1.0f, -1.0f, -0.5f, 0.0f, 0.5f, 1.0f, 1.0f, NAN}},
     };
 
     (void)state;
@@ -59,7 +59,7 @@ static void add_broadcasts(void **state)
         struct nuc_graph *g = new_graph();
         struct nuc_node *x = add_input(g, NUC_F32, SHAPE(N, C, W));
         struct nuc_node *c = add_constant(g, NUC_F32, shapes[s], 3, other);
-        struct nuc_node *node = add_node(g, s % 2 == 0 ? NUC_OP_ADD : NUC_OP_EDGE_ADD, x);
+        struct nuc_node *node = add_node(g, s % 2 == 0 ? NUC_OP_ADD : NUC_OP_ADD, x);
         nuc_set_arg_node(node, g, 1, c);
         nuc_set_arg_float(node, 2, -0.5);
         run_node(g, node, in, out);
@@ -105,7 +105,7 @@ static void batch_norm(void **state)
         struct nuc_node *params[4] = {
             add_constant(g, NUC_F32, SHAPE(2), weight), add_constant(g, NUC_F32, SHAPE(2), bias),
             add_constant(g, NUC_F32, SHAPE(2), mean), add_constant(g, NUC_F32, SHAPE(2), var)};
-        struct nuc_node *node = add_node(g, edge ? NUC_OP_EDGE_BATCH_NORM : NUC_OP_BATCH_NORM, x);
+        struct nuc_node *node = add_node(g, edge ? NUC_OP_NATIVE_BATCH_NORM : NUC_OP_BATCH_NORM, x);
         for (uint32_t p = with_weight ? 0 : 2; p < 4; p++)
             nuc_set_arg_node(node, g, p + 1, params[p]);
         if (!edge)
@@ -141,7 +141,7 @@ static struct nuc_node *pool_node(struct nuc_graph *g, enum nuc_op op, const str
     int64_t shape[4] = {2, 3, k->height, k->width};
     struct nuc_node *x = add_input(g, NUC_F32, batched ? shape : shape + 1, batched ? 4 : 3);
     struct nuc_node *node = add_node(g, op, x);
-    bool max = op == NUC_OP_MAX_POOL2D || op == NUC_OP_EDGE_MAX_POOL2D;
+    bool max = op == NUC_OP_MAX_POOL2D || op == NUC_OP_MAX_POOL2D_INDICES;
 
     set_ints(g, node, 1, k->kernel, 2);
     if (k->stride[0] != 0)
@@ -206,7 +206,7 @@ static void average_random(void **state)
         struct nuc_graph *g = new_graph();
         fill_floats(&seed, in, COUNT(in));
         const struct nuc_meta *m =
-            run_node(g, pool_node(g, i % 2 == 0 ? NUC_OP_AVG_POOL2D : NUC_OP_EDGE_AVG_POOL2D, &k, batched), in, out);
+            run_node(g, pool_node(g, i % 2 == 0 ? NUC_OP_AVG_POOL2D : NUC_OP_AVG_POOL2D, &k, batched), in, out);
         int64_t height = m->sizes[m->rank - 2], width = m->sizes[m->rank - 1];
         for (int64_t at = 0; at < nuc_elements(m); at++) {
             const float *plane = in + at / (height * width) * k.height * k.width;
@@ -246,7 +246,7 @@ static void maximum_random(void **state)
         for (int d = 0; d < 2; d++)
             k.dilation[d] = next_int(&seed, 1, k.kernel[d] == 3 ? 1 : 2);
         fill_floats(&seed, in, COUNT(in));
-        struct nuc_node *node = pool_node(g, edge ? NUC_OP_EDGE_MAX_POOL2D : NUC_OP_MAX_POOL2D, &k, true);
+        struct nuc_node *node = pool_node(g, edge ? NUC_OP_MAX_POOL2D_INDICES : NUC_OP_MAX_POOL2D, &k, true);
         nuc_infer_shape(g, node);
         struct nuc_node *items[2] = {node, node};
         for (int v = 0; v < 2 && edge; v++) {
@@ -293,7 +293,7 @@ static void adaptive_average(void **state)
     for (int i = 0; i < 2; i++) {
         struct nuc_graph *g = new_graph();
         struct nuc_node *x = add_input(g, NUC_F32, SHAPE(1, 1, 3, 4));
-        struct nuc_node *node = add_node(g, i == 0 ? NUC_OP_ADAPTIVE_AVG_POOL2D : NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D, x);
+        struct nuc_node *node = add_node(g, i == 0 ? NUC_OP_ADAPTIVE_AVG_POOL2D : NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, x);
         float out[6];
         set_ints(g, node, 1, INTS(2, 3));
         run_node(g, node, in, out);
@@ -328,7 +328,7 @@ static void mean_dims(void **state)
         double sums[A * B * C] = {0.0};
         struct nuc_graph *g = new_graph();
         struct nuc_node *x = add_input(g, NUC_F32, SHAPE(A, B, C));
-        struct nuc_node *node = add_node(g, keep ? NUC_OP_EDGE_MEAN_DIM : NUC_OP_MEAN_DIM, x);
+        struct nuc_node *node = add_node(g, keep ? NUC_OP_MEAN_DIM : NUC_OP_MEAN_DIM, x);
         for (size_t d = 0; d < cases[k / 2].count; d++)
             reduced[(cases[k / 2].dims[d] + 3) % 3] = true;
         if (cases[k / 2].count == 0)
@@ -424,7 +424,7 @@ static void softmax_dims(void **state)
     for (int i = 0; i < 2; i++) {
         struct nuc_graph *g = new_graph();
         struct nuc_node *x = add_input(g, NUC_F32, SHAPE(2, 2, 2));
-        struct nuc_node *node = add_node(g, i == 0 ? NUC_OP_SOFTMAX : NUC_OP_EDGE_SOFTMAX, x);
+        struct nuc_node *node = add_node(g, i == 0 ? NUC_OP_SOFTMAX : NUC_OP_NATIVE_SOFTMAX, x);
         float out[8];
         nuc_set_arg_int(node, 1, i == 0 ? 1 : -2);
         if (i == 1)
@@ -442,7 +442,7 @@ static void permute_any_dtype(void **state)
 {
     int8_t in[24], out[24];
     struct nuc_graph *g = new_graph();
-    struct nuc_node *node = add_node(g, NUC_OP_EDGE_PERMUTE, add_input(g, NUC_I8, SHAPE(2, 3, 4)));
+    struct nuc_node *node = add_node(g, NUC_OP_PERMUTE, add_input(g, NUC_I8, SHAPE(2, 3, 4)));
 
     (void)state;
     for (int i = 0; i < 24; i++)
@@ -465,7 +465,7 @@ static void constant_pad(void **state)
         const float in[4] = {1.0f, 2.0f, 3.0f, 4.0f};
         struct nuc_graph *g = new_graph();
         struct nuc_node *x = add_input(g, NUC_F32, SHAPE(1, 2, 2));
-        struct nuc_node *node = add_node(g, edge ? NUC_OP_EDGE_CONSTANT_PAD : NUC_OP_PAD, x);
+        struct nuc_node *node = add_node(g, edge ? NUC_OP_CONSTANT_PAD : NUC_OP_PAD, x);
         float out[18];
         set_ints(g, node, 1, INTS(1, -1, 0, 1, 2, 0));
         nuc_set_arg_float(node, edge ? 2 : 3, 0.5);
@@ -479,7 +479,7 @@ static void constant_pad(void **state)
 static void pad_int8(void **state)
 {
     struct nuc_graph *g = new_graph();
-    struct nuc_node *node = add_node(g, NUC_OP_EDGE_CONSTANT_PAD, add_input(g, NUC_I8, SHAPE(2)));
+    struct nuc_node *node = add_node(g, NUC_OP_CONSTANT_PAD, add_input(g, NUC_I8, SHAPE(2)));
     int8_t out[5];
 
     (void)state;
@@ -525,7 +525,7 @@ static void conversions(void **state)
     assert_memory_equal(out, ((const int32_t[]){-1, 0, 1, INT32_MAX, 0}), sizeof out);
     free_graph(g);
     g = new_graph();
-    node = add_node(g, NUC_OP_EDGE_TO_DIM_ORDER_COPY, add_input(g, NUC_I64, SHAPE(2)));
+    node = add_node(g, NUC_OP_TO_DIM_ORDER_COPY, add_input(g, NUC_I64, SHAPE(2)));
     float real[2];
     nuc_set_arg_dtype(node, 1, NUC_F32);
     run_node(g, node, (const int64_t[]){-3, 1 << 20}, real);

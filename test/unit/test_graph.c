@@ -29,21 +29,39 @@ static struct nuc_graph *two_relus(struct nuc_context *cx, struct nuc_node *node
 static void schemas_parse(struct nuc_context *cx, void *arg)
 {
     (void)arg;
+    struct nuc_graph *g = nuc_graph_new(cx, "forms");
+
     for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
-        const struct nuc_schema *s = nuc_op_schema(cx, (enum nuc_op)op);
-        assert_int_equal(nuc_op_find(nuc_op_name((enum nuc_op)op)), op);
-        assert_ptr_equal(s, nuc_op_schema(cx, (enum nuc_op)op));
+        struct nuc_node *node = nuc_add_node(g, NULL, (enum nuc_op)op, NULL);
+        for (int form = 0; form < 4; form++) {
+            node->dialect = form % 2 == 0 ? NUC_ATEN : NUC_EDGE;
+            node->in_place = form == 2;
+            struct nuc_op_form found = nuc_op_find(nuc_node_op_name(node));
+            bool exists =
+                form == 2 ? nuc_op_has_in_place((enum nuc_op)op) : nuc_op_in_dialect((enum nuc_op)op, node->dialect);
+            if (!exists)
+                continue;
+            assert_int_equal(found.op, op);
+            assert_int_equal(found.in_place, node->in_place);
+        }
+        assert_int_equal(nuc_op_find(nuc_op_name((enum nuc_op)op, NUC_EDGE)).op, op);
     }
-    const struct nuc_schema *conv = nuc_op_schema(cx, NUC_OP_CONV2D);
+    assert_int_equal(nuc_op_find("aten.relu_.default").op, NUC_OP_RELU);
+    assert_true(nuc_op_find("aten.relu_.default").in_place);
+    assert_int_equal(nuc_op_find("edge.aten.view_copy.default").op, NUC_OP_VIEW);
+    assert_int_equal(nuc_op_find("edge.aten.view_copy.default").dialect, NUC_EDGE);
+    assert_int_equal(nuc_op_find("edge.aten.view.default").op, NUC_OP_COUNT);
+    assert_int_equal(nuc_op_find("aten.gelu_.default").op, NUC_OP_COUNT);
+    const struct nuc_schema *conv = nuc_op_schema(NUC_OP_CONV2D);
     assert_int_equal(conv->n_args, 7);
     assert_int_equal(nuc_schema_arg_index(conv, "padding"), 4);
     assert_int_equal(conv->args[3].list_size, 2);
     assert_int_equal(conv->args[3].fallback.count, 2);
     assert_int_equal(conv->args[3].fallback.u.ints[1], 1);
     assert_true(conv->args[2].optional);
-    assert_true(nuc_op_schema(cx, NUC_OP_ADD)->args[2].keyword_only);
-    assert_int_equal(nuc_op_schema(cx, NUC_OP_EDGE_MAX_POOL2D)->n_returns, 2);
-    assert_int_equal(nuc_op_find("aten.nothing.default"), NUC_OP_COUNT);
+    assert_true(nuc_op_schema(NUC_OP_ADD)->args[2].keyword_only);
+    assert_int_equal(nuc_op_schema(NUC_OP_MAX_POOL2D_INDICES)->n_returns, 2);
+    assert_int_equal(nuc_op_find("aten.nothing.default").op, NUC_OP_COUNT);
 }
 
 static void names_are_unique(struct nuc_context *cx, void *arg)

@@ -126,7 +126,7 @@ static void check_long_chain(struct nuc_context *cx, void *arg)
 
     (void)arg;
     for (int i = 0; i < 100000; i++) {
-        struct nuc_node *relu = nuc_add_node(g, NULL, i == 99999 ? NUC_OP_EDGE_AVG_POOL2D : NUC_OP_EDGE_RELU, NULL);
+        struct nuc_node *relu = nuc_add_node(g, NULL, i == 99999 ? NUC_OP_AVG_POOL2D : NUC_OP_RELU, NULL);
         nuc_set_arg_node(relu, g, 0, n);
         nuc_set_val(g, relu, &meta);
         n = relu;

@@ -34,9 +34,10 @@ static struct nuc_graph *channels_last_reduction(struct nuc_context *cx)
 {
     static const int64_t image[4] = {1, 2, 3, 4}, dims[1] = {1};
     struct nuc_graph *g = nuc_graph_new(cx, "test");
+    g->dialect = NUC_EDGE;
     struct nuc_meta meta = test_meta(NUC_F32, true, 4, image);
     struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta);
-    struct nuc_node *amax = nuc_add_node(g, NULL, NUC_OP_EDGE_AMAX, NULL);
+    struct nuc_node *amax = nuc_add_node(g, NULL, NUC_OP_AMAX, NULL);
 
     nuc_set_arg_node(amax, g, 0, x);
     nuc_set_arg_ints(amax, g, 1, dims, 1);
@@ -66,10 +67,11 @@ static uint32_t lint_binary(struct nuc_context *cx, const int64_t *second, const
 {
     static const int64_t image[4] = {1, 2, 3, 4};
     struct nuc_graph *g = nuc_graph_new(cx, "test");
+    g->dialect = NUC_EDGE;
     struct nuc_meta x = test_meta(NUC_F32, true, 4, image), y = test_meta(NUC_F32, true, 4, second);
     struct nuc_node *a = nuc_add_placeholder(g, "a", NUC_USER_INPUT, &x);
     struct nuc_node *b = nuc_add_placeholder(g, "b", NUC_USER_INPUT, &y);
-    struct nuc_node *mul = nuc_add_node(g, NULL, NUC_OP_EDGE_MUL, NULL);
+    struct nuc_node *mul = nuc_add_node(g, NULL, NUC_OP_MUL, NULL);
     const struct nuc_lint_finding *f;
 
     nuc_set_arg_node(mul, g, 0, a);
@@ -98,9 +100,10 @@ static uint32_t lint_slice(struct nuc_context *cx, int64_t dim, int64_t n_channe
 {
     const int64_t image[4] = {2, n_channels, 3, 4};
     struct nuc_graph *g = nuc_graph_new(cx, "test");
+    g->dialect = NUC_EDGE;
     struct nuc_meta meta = test_meta(NUC_F32, true, 4, image);
     struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta);
-    struct nuc_node *slice = nuc_add_node(g, NULL, NUC_OP_EDGE_SLICE, NULL);
+    struct nuc_node *slice = nuc_add_node(g, NULL, NUC_OP_SLICE, NULL);
     const struct nuc_lint_finding *f;
 
     nuc_set_arg_node(slice, g, 0, x);
@@ -133,6 +136,7 @@ static void convolution_of_volumes(struct nuc_context *cx, void *arg)
 {
     static const int64_t volume[5] = {1, 2, 2, 2, 2}, kernel[5] = {1, 2, 1, 1, 1};
     struct nuc_graph *g = nuc_graph_new(cx, "test");
+    g->dialect = NUC_EDGE;
     struct nuc_meta meta = test_meta(NUC_F32, false, 5, volume), weights = test_meta(NUC_F32, false, 5, kernel);
     const struct nuc_lint_finding *f;
 

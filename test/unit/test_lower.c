@@ -524,10 +524,10 @@ static void test_refusal(void **state)
 static void test_can_lower(void **state)
 {
     (void)state;
-    assert_true(nuc_can_lower(nuc_op_find("edge.aten.convolution.default")));
+    assert_true(nuc_can_lower(nuc_op_find("edge.aten.convolution.default").op));
     assert_true(nuc_can_lower(NUC_OP_GETITEM));
     assert_true(nuc_can_lower(NUC_OP_DEQUANTIZE_PER_CHANNEL));
-    assert_false(nuc_can_lower(nuc_op_find("edge.aten._native_batch_norm_legit_no_training.default")));
+    assert_false(nuc_can_lower(nuc_op_find("edge.aten._native_batch_norm_legit_no_training.default").op));
     assert_false(nuc_can_lower(NUC_OP_COUNT));
 }
 
@@ -539,7 +539,8 @@ static void test_rules_are_lowered(void **state)
         for (int op = 0; op < NUC_OP_COUNT; op++) {
             const struct nuc_support_row *row = nuc_support_row(nuc_flavor_at(i), (enum nuc_op)op);
             if (row != NULL && !nuc_can_lower((enum nuc_op)op))
-                fail_msg("%s is supported by %s but not lowered", nuc_op_name((enum nuc_op)op), nuc_flavor_at(i)->name);
+                fail_msg("%s is supported by %s but not lowered", nuc_op_name((enum nuc_op)op, NUC_EDGE),
+                         nuc_flavor_at(i)->name);
         }
     }
 }

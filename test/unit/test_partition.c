@@ -424,7 +424,7 @@ static struct nuc_graph *random_graph(struct nuc_context *cx, uint32_t *state, b
 
     for (uint32_t i = 1; i < count; i++) {
         bool sum = random_below(state, 3) == 0;
-        nodes[i] = nuc_add_node(g, NULL, sum ? NUC_OP_EDGE_ADD : NUC_OP_EDGE_RELU, NULL);
+        nodes[i] = nuc_add_node(g, NULL, sum ? NUC_OP_ADD : NUC_OP_RELU, NULL);
         for (uint32_t k = 0; k <= (sum ? 1u : 0u); k++)
             nuc_set_arg_node(nodes[i], g, k, nodes[i - 1 - random_below(state, i < near ? i : near)]);
         nuc_set_val(g, nodes[i], &meta);
@@ -573,7 +573,7 @@ static void check_long_chain(struct nuc_context *cx, void *arg)
 
     (void)arg;
     for (int i = 0; i < 100000; i++) {
-        struct nuc_node *relu = nuc_add_node(g, NULL, NUC_OP_EDGE_RELU, NULL);
+        struct nuc_node *relu = nuc_add_node(g, NULL, NUC_OP_RELU, NULL);
         nuc_set_arg_node(relu, g, 0, n);
         nuc_set_val(g, relu, &meta);
         supported[relu->id] = i % 2 == 0;

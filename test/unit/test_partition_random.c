@@ -76,13 +76,13 @@ static void fill_alpha(struct nuc_graph *g, struct nuc_node *node)
 }
 
 static const struct kind kinds[] = {
-    {NUC_OP_EDGE_RELU, 1, NULL},      {NUC_OP_EDGE_HARDTANH, 1, fill_hardtanh},
-    {NUC_OP_EDGE_ADD, 2, NULL},       {NUC_OP_EDGE_MUL, 2, NULL},
-    {NUC_OP_EDGE_ABS, 1, NULL},       {NUC_OP_EDGE_SOFTMAX, 1, fill_softmax},
-    {NUC_OP_EDGE_VIEW, 1, fill_view}, {NUC_OP_EDGE_PERMUTE, 1, fill_permute},
-    {NUC_OP_EDGE_CLONE, 1, NULL},     {NUC_OP_EDGE_HARDTANH, 1, fill_loose},
-    {NUC_OP_EDGE_GELU, 1, NULL},      {NUC_OP_EDGE_SOFTMAX, 1, fill_softmax_rows},
-    {NUC_OP_EDGE_ADD, 2, fill_alpha}, {NUC_OP_EDGE_SQRT, 1, NULL},
+    {NUC_OP_RELU, 1, NULL},      {NUC_OP_HARDTANH, 1, fill_hardtanh},
+    {NUC_OP_ADD, 2, NULL},       {NUC_OP_MUL, 2, NULL},
+    {NUC_OP_ABS, 1, NULL},       {NUC_OP_NATIVE_SOFTMAX, 1, fill_softmax},
+    {NUC_OP_VIEW, 1, fill_view}, {NUC_OP_PERMUTE, 1, fill_permute},
+    {NUC_OP_CLONE, 1, NULL},     {NUC_OP_HARDTANH, 1, fill_loose},
+    {NUC_OP_GELU, 1, NULL},      {NUC_OP_NATIVE_SOFTMAX, 1, fill_softmax_rows},
+    {NUC_OP_ADD, 2, fill_alpha}, {NUC_OP_SQRT, 1, NULL},
 };
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])

@@ -131,6 +131,7 @@ static void constants_once(struct nuc_context *cx, void *arg)
     struct nuc_meta contiguous = test_meta(NUC_I8, false, 1, flat);
     struct nuc_meta last = test_meta(NUC_I8, true, 4, shape);
     struct nuc_graph *g = nuc_graph_new(cx, "test");
+    g->dialect = NUC_EDGE;
     struct nuc_program_memory_report report;
     struct nuc_program_options o = {.report = &report};
     struct nuc_node *a = test_qdq(g, nuc_add_constant(g, "a", &contiguous, data), false);
@@ -206,7 +207,7 @@ static void unknown_operator(struct nuc_context *cx, void *arg)
 
     (void)arg;
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)
-        n->op = n->op == NUC_OP_EDGE_RELU ? NUC_OP_RELU : n->op;
+        n->dialect = NUC_ATEN;
     nuc_write_program(g, &o);
 }
 
@@ -222,6 +223,8 @@ static void constants_sink(struct nuc_context *cx, void *arg)
         struct nuc_program_memory_report report;
         struct nuc_program_options o = {.keep_order = keep, .report = &report};
         struct nuc_graph *g = nuc_graph_new(cx, "test");
+
+        g->dialect = NUC_EDGE;
         struct nuc_meta meta = test_meta(NUC_I8, false, 1, sizes);
         struct nuc_meta real = test_meta(NUC_F32, false, 1, sizes);
         struct nuc_node *a = nuc_add_constant(g, "a", &meta, data);
@@ -231,7 +234,7 @@ static void constants_sink(struct nuc_context *cx, void *arg)
         weights[0] = test_qdq(g, a, false);
         weights[1] = test_qdq(g, b, false);
         for (int i = 0; i < 2; i++) {
-            struct nuc_node *add = nuc_add_node(g, NULL, NUC_OP_EDGE_ADD, NULL);
+            struct nuc_node *add = nuc_add_node(g, NULL, NUC_OP_ADD, NULL);
             nuc_set_arg_node(add, g, 0, sum);
             nuc_set_arg_node(add, g, 1, weights[i]);
             nuc_set_val(g, add, &real);
@@ -253,9 +256,10 @@ static void dim_orders_for_kernels(struct nuc_context *cx, void *arg)
     static const float in[8] = {1, 10, 2, 20, 3, 30, 6, 60};
     struct nuc_program_options o = {.method = NULL};
     struct nuc_graph *g = nuc_graph_new(cx, "test");
+    g->dialect = NUC_EDGE;
     struct nuc_meta meta = test_meta(NUC_F32, true, 4, image);
     struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta);
-    struct nuc_node *pool = nuc_add_node(g, NULL, NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D, NULL);
+    struct nuc_node *pool = nuc_add_node(g, NULL, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, NULL);
     struct test_program p;
     struct written w;
     struct nuc_tensor t;

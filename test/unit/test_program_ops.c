@@ -25,15 +25,15 @@ static void run_in_context(void (*fn)(struct nuc_context *, void *), void *arg)
 /* What ExecuTorch's portable library has no kernel for. */
 static bool has_no_kernel(enum nuc_op op)
 {
-    return op == NUC_OP_EDGE_PRELU || op == NUC_OP_EDGE_PAD || op == NUC_OP_EDGE_HARDSWISH ||
-           op == NUC_OP_EDGE_LINEAR || op == NUC_OP_NUCLEON_PERMUTE_VIEW; /* no instruction */
+    return op == NUC_OP_PRELU || op == NUC_OP_PAD || op == NUC_OP_HARDSWISH || op == NUC_OP_LINEAR ||
+           op == NUC_OP_NUCLEON_PERMUTE_VIEW; /* no instruction */
 }
 
 static void test_every_operator(void **state)
 {
     (void)state;
     for (int op = 0; op < NUC_OP_COUNT; op++) {
-        const char *name = nuc_op_name((enum nuc_op)op);
+        const char *name = nuc_op_name((enum nuc_op)op, NUC_EDGE);
         const struct nuc_out_variant *variant = nuc_out_variant((enum nuc_op)op);
         enum nuc_op_kind kind = nuc_op_kind((enum nuc_op)op);
         bool wanted = strncmp(name, "edge.", 5) == 0 || kind == NUC_KIND_QUANT || kind == NUC_KIND_DEQUANT;

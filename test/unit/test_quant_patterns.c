@@ -98,28 +98,30 @@ static void sigmoid_does_not_clip_its_input(void **state)
 {
     static const struct {
         enum nuc_op op;
-        bool compat;
+        bool in_place, compat;
         const char *expected;
     } cases[] = {
-        {NUC_OP_SIGMOID, true,
+        {NUC_OP_SIGMOID, false, true,
          "w PerChannelMinMaxObserver 0\nx HistogramObserver 1\naten_sigmoid_default FixedQParamsObserver 2\n"},
-        {NUC_OP_SIGMOID, false,
+        {NUC_OP_SIGMOID, false, false,
          "w PerChannelMinMaxObserver 0\nx HistogramObserver 1\naten_conv2d_default HistogramObserver 2\n"
          "aten_sigmoid_default FixedQParamsObserver 3\n"},
-        {NUC_OP_SIGMOID_, false,
+        {NUC_OP_SIGMOID, true, false,
          "w PerChannelMinMaxObserver 0\nx HistogramObserver 1\naten_conv2d_default HistogramObserver 2\n"
-         "aten_sigmoid__default FixedQParamsObserver 3\n"},
-        {NUC_OP_SIGMOID_, true,
+         "aten_sigmoid_default FixedQParamsObserver 3\n"},
+        {NUC_OP_SIGMOID, true, true,
          "w PerChannelMinMaxObserver 0\nx HistogramObserver 1\naten_conv2d_default HistogramObserver 2\n"},
-        {NUC_OP_TANH_, true,
-         "w PerChannelMinMaxObserver 0\nx HistogramObserver 1\naten_tanh__default FixedQParamsObserver 2\n"},
+        {NUC_OP_TANH, true, true,
+         "w PerChannelMinMaxObserver 0\nx HistogramObserver 1\naten_tanh_default FixedQParamsObserver 2\n"},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct nuc_graph *g = new_graph(state);
         struct nuc_node *w = parameter(g, "w", (const float[]){1, -0.5f, 0.25f, 2}, INTS(2, 2, 1, 1));
         struct nuc_node *x = input(g, "x", INTS(1, 2, 4, 4));
-        output(g, unary(g, cases[i].op, call(g, NUC_OP_CONV2D, x, w, NULL)));
+        struct nuc_node *activation = unary(g, cases[i].op, call(g, NUC_OP_CONV2D, x, w, NULL));
+        activation->in_place = cases[i].in_place;
+        output(g, activation);
         assert_string_equal(observations(g, cases[i].compat), cases[i].expected);
         if (i + 1 < COUNT(cases))
             free_context(state);
@@ -198,11 +200,12 @@ static void concat_cluster_is_one_group(void **state)
         struct nuc_node *w = parameter(g, "w", (const float[]){3, -0.5f, 0.25f, 2}, INTS(2, 2, 1, 1));
         struct nuc_node *x = input(g, "x", INTS(1, 2, 4, 4));
         struct nuc_node *a = unary(g, NUC_OP_RELU, call(g, NUC_OP_CONV2D, x, v, NULL));
-        struct nuc_node *b = unary(g, NUC_OP_RELU_, call(g, NUC_OP_CONV2D, x, w, NULL));
+        struct nuc_node *b = unary(g, NUC_OP_RELU, call(g, NUC_OP_CONV2D, x, w, NULL));
+        b->in_place = true;
         output(g, cat(g, a, b));
         assert_string_equal(observations(g, compat == 1),
                             "v PerChannelMinMaxObserver 0\nw PerChannelMinMaxObserver 1\nx HistogramObserver 2\n"
-                            "aten_relu_default HistogramObserver 3\naten_relu__default HistogramObserver 3\n"
+                            "aten_relu_default HistogramObserver 3\naten_relu_default_1 HistogramObserver 3\n"
                             "aten_cat_default HistogramObserver 3\n");
         if (compat == 0)
             free_context(state);

@@ -211,12 +211,14 @@ static void linear_joins_up_to_rank_2(void **state)
         struct nuc_node *weight = parameter(g, "w", w, INTS(2, 4));
         struct nuc_node *x = rank == 2 ? input(g, "x", INTS(2, 4)) : input(g, "x", INTS(2, 1, 4));
         struct nuc_node *linear = call(g, NUC_OP_LINEAR, x, weight, NULL);
-        output(g, call(g, NUC_OP_RELU_, linear, NULL, NULL));
+        struct nuc_node *relu = call(g, NUC_OP_RELU, linear, NULL, NULL);
+        relu->in_place = true;
+        output(g, relu);
         assert_string_equal(observations(calibrate(g, true, ramp), g->cx),
-                            rank == 2 ? "w MinMaxObserver 0\nx HistogramObserver 1\naten_relu__default "
+                            rank == 2 ? "w MinMaxObserver 0\nx HistogramObserver 1\naten_relu_default "
                                         "HistogramObserver 2\n"
                                       : "w MinMaxObserver 0\nx HistogramObserver 1\naten_linear_default "
-                                        "HistogramObserver 2\naten_relu__default HistogramObserver 3\n");
+                                        "HistogramObserver 2\naten_relu_default HistogramObserver 3\n");
         if (rank == 2)
             free_context(state);
     }

@@ -264,10 +264,10 @@ static void check_complete(struct nuc_context *cx, void *arg)
     (void)arg;
     for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
         bool found = false;
-        if (nuc_support_row(flavor, (enum nuc_op)op) == NULL || op == NUC_OP_EDGE_CLONE)
+        if (nuc_support_row(flavor, (enum nuc_op)op) == NULL || op == NUC_OP_CLONE)
             continue;
         operators++;
-        const char *name = nuc_format(cx, "%s(", nuc_op_name((enum nuc_op)op));
+        const char *name = nuc_format(cx, "%s(", nuc_op_name((enum nuc_op)op, NUC_EDGE));
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
             found = found || (cases[i].rule == NULL && strstr(cases[i].graph, name) != NULL);
         if (!found)

@@ -22,7 +22,7 @@ static struct nuc_node *expanded(struct nuc_cm *c, struct nuc_node *value, const
     if (nuc_same_sizes(&value->vals[0], like))
         return value;
     struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
-    struct nuc_node *e = nuc_insert(c->g, before, NUC_OP_EDGE_EXPAND, value);
+    struct nuc_node *e = nuc_insert(c->g, before, NUC_OP_EXPAND, value);
     nuc_set_arg_node(e, c->g, 0, contiguous);
     nuc_set_arg_ints(e, c->g, 1, like->sizes, like->rank);
     nuc_infer_shape(c->g, e);
@@ -99,7 +99,7 @@ static bool may_overflow(const struct binary *v, double factor)
 bool nuc_cm_lower_add(struct nuc_cm *c, struct nuc_node *node)
 {
     struct binary v;
-    double factor = alpha_of(node) * (node->op == NUC_OP_EDGE_SUB ? -1 : 1);
+    double factor = alpha_of(node) * (node->op == NUC_OP_SUB ? -1 : 1);
 
     if (!read_binary(node, true, &v) || !(fabs(factor) > 0) || !isfinite(factor) || may_overflow(&v, factor))
         return false;
@@ -157,7 +157,7 @@ bool nuc_cm_lower_div(struct nuc_cm *c, struct nuc_node *node)
 
 bool nuc_cm_lower_extreme(struct nuc_cm *c, struct nuc_node *node)
 {
-    enum nuc_op op = node->op == NUC_OP_EDGE_MINIMUM ? NUC_OP_CORTEXM_MINIMUM : NUC_OP_CORTEXM_MAXIMUM;
+    enum nuc_op op = node->op == NUC_OP_MINIMUM ? NUC_OP_CORTEXM_MINIMUM : NUC_OP_CORTEXM_MAXIMUM;
     struct binary v;
 
     if (!read_binary(node, false, &v) || node->vals[0].rank > 4)
@@ -345,7 +345,7 @@ static bool join_producer(struct nuc_cm *c, struct nuc_node *dequantize, const s
 
 static void emit_clamp(struct nuc_cm *c, const struct nuc_cm_value *in, const struct nuc_cm_result *r)
 {
-    struct nuc_node *clamp = nuc_cm_insert(c, r, NUC_OP_EDGE_CLAMP);
+    struct nuc_node *clamp = nuc_cm_insert(c, r, NUC_OP_CLAMP);
 
     nuc_set_arg_node(clamp, c->g, 0, in->node);
     nuc_set_arg_float(clamp, 1, (double)r->low);

@@ -5,9 +5,9 @@
 
 static bool moves(enum nuc_op op)
 {
-    static const enum nuc_op ops[] = {NUC_OP_EDGE_VIEW,        NUC_OP_EDGE_PERMUTE,         NUC_OP_EDGE_SQUEEZE,
-                                      NUC_OP_EDGE_SQUEEZE_DIM, NUC_OP_EDGE_SQUEEZE_DIMS,    NUC_OP_EDGE_UNSQUEEZE,
-                                      NUC_OP_EDGE_CLONE,       NUC_OP_EDGE_CLONE_DIM_ORDER, NUC_OP_EDGE_SLICE};
+    static const enum nuc_op ops[] = {NUC_OP_VIEW,        NUC_OP_PERMUTE,         NUC_OP_SQUEEZE,
+                                      NUC_OP_SQUEEZE_DIM, NUC_OP_SQUEEZE_DIMS,    NUC_OP_UNSQUEEZE,
+                                      NUC_OP_CLONE,       NUC_OP_CLONE_DIM_ORDER, NUC_OP_SLICE};
 
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
         if (ops[i] == op)
@@ -19,7 +19,7 @@ static bool moves(enum nuc_op op)
 /* A clamp behind a movement: it is quantized by itself, and so is the movement. */
 static bool clamps_move(const struct nuc_node *node, const struct nuc_node *value)
 {
-    bool clamp = node->op == NUC_OP_EDGE_RELU || node->op == NUC_OP_EDGE_HARDTANH || node->op == NUC_OP_EDGE_CLAMP;
+    bool clamp = node->op == NUC_OP_RELU || node->op == NUC_OP_HARDTANH || node->op == NUC_OP_CLAMP;
 
     return clamp && moves(value->op);
 }
@@ -59,7 +59,7 @@ void nuc_cm_separate_moves(struct nuc_graph *g)
 
 static bool is_order_copy(const struct nuc_node *node)
 {
-    return node->op == NUC_OP_EDGE_TO_DIM_ORDER_COPY && node->vals[0].dtype == NUC_I8;
+    return node->op == NUC_OP_TO_DIM_ORDER_COPY && node->vals[0].dtype == NUC_I8;
 }
 
 /* Copies of one value in one order are one copy; a copy of a copy in the first order is the first value. */

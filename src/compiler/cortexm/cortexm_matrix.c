@@ -9,7 +9,7 @@ static struct nuc_node *view(struct nuc_cm *c, struct nuc_node *value, const int
                              struct nuc_node *before)
 {
     struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
-    struct nuc_node *v = nuc_insert(c->g, before, NUC_OP_EDGE_VIEW, value);
+    struct nuc_node *v = nuc_insert(c->g, before, NUC_OP_VIEW, value);
 
     nuc_set_arg_node(v, c->g, 0, contiguous);
     nuc_set_arg_ints(v, c->g, 1, sizes, rank);
@@ -117,7 +117,7 @@ static bool read_weight(struct nuc_node *arg, struct linear *l)
 {
     if (arg == NULL)
         return false;
-    if (arg->op == NUC_OP_EDGE_PERMUTE && arg->vals[0].rank == 2) {
+    if (arg->op == NUC_OP_PERMUTE && arg->vals[0].rank == 2) {
         l->weight_is_transposed = arg->args[1].u.ints[0] % 2 == 0;
         arg = nuc_arg_node(arg, 0);
     }

@@ -75,13 +75,13 @@ bool nuc_cm_lower_view(struct nuc_cm *c, struct nuc_node *node)
     struct move m;
 
     /* The reference indexes in float. */
-    if (!read_move(node, &m) || (node->op == NUC_OP_EDGE_INDEX && c->options->reference_compat))
+    if (!read_move(node, &m) || (node->op == NUC_OP_INDEX && c->options->reference_compat))
         return false;
     struct nuc_node *view = same_operator(c, node, &m);
     bool as_it_is = c->options->reference_compat || nuc_is_static(m.in.node);
     struct nuc_node *in = as_it_is ? m.in.node : nuc_cm_contiguous(c, m.in.node, view);
     /* The order of an indexed tensor goes by the name of its input's. */
-    if (node->op == NUC_OP_EDGE_INDEX && !nuc_is_contiguous(&in->vals[0])) {
+    if (node->op == NUC_OP_INDEX && !nuc_is_contiguous(&in->vals[0])) {
         in = nuc_cm_copy(c, in, view);
         nuc_set_contiguous(&in->vals[0]);
     }
@@ -121,7 +121,7 @@ static struct nuc_node *emit_permutation(struct nuc_cm *c, struct nuc_node *node
     struct nuc_meta placed = node->vals[0];
     bool in_place = !c->options->reference_compat && !nuc_is_static(m->in.node) && stays_in_place(in, perm, &placed);
     bool small = in->rank >= 1 && in->rank <= 4 && !nuc_is_static(m->in.node);
-    enum nuc_op op = in_place ? NUC_OP_NUCLEON_PERMUTE_VIEW : small ? NUC_OP_CORTEXM_TRANSPOSE : NUC_OP_EDGE_PERMUTE;
+    enum nuc_op op = in_place ? NUC_OP_NUCLEON_PERMUTE_VIEW : small ? NUC_OP_CORTEXM_TRANSPOSE : NUC_OP_PERMUTE;
     struct nuc_node *permuted = nuc_cm_insert(c, &m->out, op);
     bool as_it_is = in_place || c->options->reference_compat || nuc_is_static(m->in.node);
 
@@ -218,10 +218,10 @@ bool nuc_cm_lower_part(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_value in;
     struct nuc_cm_result out;
 
-    if (split == NULL || split->op != NUC_OP_EDGE_SPLIT_WITH_SIZES || c->options->reference_compat ||
+    if (split == NULL || split->op != NUC_OP_SPLIT_WITH_SIZES || c->options->reference_compat ||
         !nuc_cm_tensor(split, 0, &in) || !nuc_cm_result(node, false, &out))
         return false;
-    struct nuc_node *slice = nuc_cm_insert(c, &out, NUC_OP_EDGE_SLICE);
+    struct nuc_node *slice = nuc_cm_insert(c, &out, NUC_OP_SLICE);
     bool nhwc = nuc_cm_is_nhwc(in.node);
     for (int64_t i = 0; i < index; i++)
         start += split->args[1].u.ints[i];
@@ -263,7 +263,7 @@ static bool read_pads(const struct nuc_node *node, const struct nuc_meta *in, in
 
 static double pad_value(const struct nuc_node *node)
 {
-    const struct nuc_arg *arg = &node->args[node->op == NUC_OP_EDGE_PAD ? 3 : 2];
+    const struct nuc_arg *arg = &node->args[node->op == NUC_OP_PAD ? 3 : 2];
 
     return arg->kind == NUC_ARG_FLOAT ? arg->u.f : arg->kind == NUC_ARG_INT ? (double)arg->u.i : 0;
 }
@@ -296,7 +296,7 @@ bool nuc_cm_lower_pad(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_meta seen = as_kernel_sees_it(m.in.node);
     if (!read_pads(node, &seen, pre, post) || !has_pad_value(c, &m, pad_value(node)))
         return false;
-    if (node->op == NUC_OP_EDGE_PAD && strcmp(node->args[2].u.string, "constant") != 0)
+    if (node->op == NUC_OP_PAD && strcmp(node->args[2].u.string, "constant") != 0)
         return false;
     struct nuc_node *pad = nuc_cm_insert(c, &m.out, NUC_OP_CORTEXM_PAD);
     nuc_set_arg_node(pad, c->g, 0, m.in.node);
@@ -316,7 +316,7 @@ bool nuc_cm_lower_clone(struct nuc_cm *c, struct nuc_node *node)
 
     if (!read_move(node, &m) || node->vals[0].dtype != nuc_operand(c->g, node, 0)->vals[0].dtype)
         return false;
-    if (c->options->reference_compat && node->op == NUC_OP_EDGE_TO_DIM_ORDER_COPY)
+    if (c->options->reference_compat && node->op == NUC_OP_TO_DIM_ORDER_COPY)
         return false;
     if (c->options->reference_compat) {
         struct nuc_node *clone = same_operator(c, node, &m);

@@ -62,7 +62,7 @@ struct max_window {
 static struct nuc_node *slice(struct nuc_cm *c, struct nuc_node *value, int64_t dim, int64_t start, int64_t count,
                               int64_t step, struct nuc_node *before)
 {
-    struct nuc_node *node = nuc_insert(c->g, before, NUC_OP_EDGE_SLICE, value);
+    struct nuc_node *node = nuc_insert(c->g, before, NUC_OP_SLICE, value);
 
     nuc_set_arg_node(node, c->g, 0, value);
     nuc_set_arg_int(node, 1, dim);
@@ -298,7 +298,7 @@ static struct nuc_node *settle_reduction(struct nuc_cm *c, const struct nuc_node
     struct nuc_node *contiguous = nuc_cm_contiguous(c, value, value->next);
     if (nuc_same_sizes(&contiguous->vals[0], &node->vals[0]))
         return contiguous;
-    struct nuc_node *view = nuc_insert(c->g, contiguous->next, NUC_OP_EDGE_VIEW, node);
+    struct nuc_node *view = nuc_insert(c->g, contiguous->next, NUC_OP_VIEW, node);
     nuc_set_arg_node(view, c->g, 0, contiguous);
     nuc_set_arg_ints(view, c->g, 1, node->vals[0].sizes, node->vals[0].rank);
     nuc_infer_shape(c->g, view);
@@ -312,7 +312,7 @@ static bool lower_image_mean(struct nuc_cm *c, struct nuc_node *node)
     struct unary u;
     struct window w = {.padding = {0, 0}};
 
-    if (node->op != NUC_OP_EDGE_MEAN_DIM || dims->count != 2 || !read_unary(node, false, &u) ||
+    if (node->op != NUC_OP_MEAN_DIM || dims->count != 2 || !read_unary(node, false, &u) ||
         u.in.node->vals[0].rank != 4 || !rounds_finely(&u))
         return false;
     int64_t first = (dims->u.ints[0] + 4) % 4, second = (dims->u.ints[1] + 4) % 4;
@@ -323,7 +323,7 @@ static bool lower_image_mean(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_value made = u.in;
     made.node = emit_avg_pool(c, &u, &w);
     if (!node->args[2].u.b) {
-        struct nuc_node *view = nuc_insert(c->g, made.node->next, NUC_OP_EDGE_VIEW, node);
+        struct nuc_node *view = nuc_insert(c->g, made.node->next, NUC_OP_VIEW, node);
         nuc_set_arg_node(view, c->g, 0, made.node);
         nuc_set_arg_ints(view, c->g, 1, node->vals[0].sizes, node->vals[0].rank);
         nuc_infer_shape(c->g, view);
@@ -343,7 +343,7 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
     if (c->options->reference_compat || !read_unary(node, false, &u) || nuc_elements(&node->vals[0]) == 0)
         return false;
     double count = (double)(nuc_elements(&u.in.node->vals[0]) / nuc_elements(&node->vals[0]));
-    double factor = node->op == NUC_OP_EDGE_MEAN_DIM ? 1 / count : 1;
+    double factor = node->op == NUC_OP_MEAN_DIM ? 1 / count : 1;
     /* The int32 sum of the products must not overflow. */
     if (count > (double)(1 << 22))
         return false;

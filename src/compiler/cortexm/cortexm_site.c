@@ -109,12 +109,12 @@ static double bound(const struct nuc_node *node, uint32_t arg, double absent)
 static bool clamp_bounds(const struct nuc_node *node, double *low, double *high)
 {
     switch ((int)node->op) {
-    case NUC_OP_EDGE_RELU:
+    case NUC_OP_RELU:
         *low = 0;
         *high = (double)INFINITY;
         return true;
-    case NUC_OP_EDGE_HARDTANH:
-    case NUC_OP_EDGE_CLAMP:
+    case NUC_OP_HARDTANH:
+    case NUC_OP_CLAMP:
         *low = bound(node, 1, -(double)INFINITY);
         *high = bound(node, 2, (double)INFINITY);
         return true;
@@ -210,11 +210,11 @@ struct nuc_node *nuc_cm_in_order(struct nuc_cm *c, struct nuc_node *value, const
     memcpy(wanted.dim_order, like->dim_order, sizeof wanted.dim_order);
     if (nuc_same_layout(&wanted, &value->vals[0]))
         return value;
-    struct nuc_node *copy = nuc_insert(c->g, before, NUC_OP_EDGE_TO_DIM_ORDER_COPY, value);
+    struct nuc_node *copy = nuc_insert(c->g, before, NUC_OP_TO_DIM_ORDER_COPY, value);
     for (uint32_t d = 0; d < wanted.rank; d++)
         order[d] = wanted.dim_order[d];
     nuc_set_arg_node(copy, c->g, 0, value);
-    nuc_set_arg_ints(copy, c->g, (uint32_t)nuc_schema_arg_index(nuc_op_schema(c->g->cx, copy->op), "dim_order"), order,
+    nuc_set_arg_ints(copy, c->g, (uint32_t)nuc_schema_arg_index(nuc_op_schema(copy->op), "dim_order"), order,
                      wanted.rank);
     nuc_set_val(c->g, copy, &wanted);
     return copy;
@@ -222,7 +222,7 @@ struct nuc_node *nuc_cm_in_order(struct nuc_cm *c, struct nuc_node *value, const
 
 struct nuc_node *nuc_cm_copy(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
 {
-    struct nuc_node *copy = nuc_insert(c->g, before, NUC_OP_EDGE_CLONE_DIM_ORDER, value);
+    struct nuc_node *copy = nuc_insert(c->g, before, NUC_OP_CLONE_DIM_ORDER, value);
 
     nuc_set_arg_node(copy, c->g, 0, value);
     nuc_set_val(c->g, copy, &value->vals[0]);

@@ -49,15 +49,13 @@ struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *
 
 /* Computed value by value when all operands are one tensor or single numbers. */
 static const bool pointwise[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_ABS] = true,        [NUC_OP_EDGE_NEG] = true,     [NUC_OP_EDGE_EXP] = true,
-    [NUC_OP_EDGE_LOG] = true,        [NUC_OP_EDGE_SQRT] = true,    [NUC_OP_EDGE_RSQRT] = true,
-    [NUC_OP_EDGE_SIGMOID] = true,    [NUC_OP_EDGE_TANH] = true,    [NUC_OP_EDGE_HARDSWISH] = true,
-    [NUC_OP_EDGE_LEAKY_RELU] = true, [NUC_OP_EDGE_GELU] = true,    [NUC_OP_EDGE_RELU] = true,
-    [NUC_OP_EDGE_HARDTANH] = true,   [NUC_OP_EDGE_CLAMP] = true,   [NUC_OP_EDGE_ADD] = true,
-    [NUC_OP_EDGE_SUB] = true,        [NUC_OP_EDGE_MUL] = true,     [NUC_OP_EDGE_DIV] = true,
-    [NUC_OP_EDGE_MAXIMUM] = true,    [NUC_OP_EDGE_MINIMUM] = true, [NUC_OP_EDGE_GT_SCALAR] = true,
-    [NUC_OP_EDGE_WHERE] = true,      [NUC_OP_EDGE_CLONE] = true,   [NUC_OP_EDGE_CLONE_DIM_ORDER] = true,
-    [NUC_OP_EDGE_ALIAS] = true,      [NUC_OP_EDGE_PRELU] = true,
+    [NUC_OP_ABS] = true,       [NUC_OP_NEG] = true,        [NUC_OP_EXP] = true,     [NUC_OP_LOG] = true,
+    [NUC_OP_SQRT] = true,      [NUC_OP_RSQRT] = true,      [NUC_OP_SIGMOID] = true, [NUC_OP_TANH] = true,
+    [NUC_OP_HARDSWISH] = true, [NUC_OP_LEAKY_RELU] = true, [NUC_OP_GELU] = true,    [NUC_OP_RELU] = true,
+    [NUC_OP_HARDTANH] = true,  [NUC_OP_CLAMP] = true,      [NUC_OP_ADD] = true,     [NUC_OP_SUB] = true,
+    [NUC_OP_MUL] = true,       [NUC_OP_DIV] = true,        [NUC_OP_MAXIMUM] = true, [NUC_OP_MINIMUM] = true,
+    [NUC_OP_GT_SCALAR] = true, [NUC_OP_WHERE] = true,      [NUC_OP_CLONE] = true,   [NUC_OP_CLONE_DIM_ORDER] = true,
+    [NUC_OP_ALIAS] = true,     [NUC_OP_PRELU] = true,
 };
 
 bool nuc_cm_is_pointwise(enum nuc_op op)
@@ -67,10 +65,10 @@ bool nuc_cm_is_pointwise(enum nuc_op op)
 
 /* The reference makes tables of these alone; of a hardswish it makes a minimum and a product. */
 static const bool reference_tables[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_HARDSWISH] = true,
-    [NUC_OP_EDGE_SIGMOID] = true,
-    [NUC_OP_EDGE_TANH] = true,
-    [NUC_OP_EDGE_GELU] = true,
+    [NUC_OP_HARDSWISH] = true,
+    [NUC_OP_SIGMOID] = true,
+    [NUC_OP_TANH] = true,
+    [NUC_OP_GELU] = true,
 };
 
 #define MAX_CHAIN 32
@@ -183,8 +181,8 @@ static struct nuc_node *counterpart(struct copying *k, const struct nuc_node *no
 
 static struct nuc_node *copy_node(struct copying *k, const struct nuc_node *node)
 {
-    bool renames = node->op == NUC_OP_EDGE_CLONE || node->op == NUC_OP_EDGE_CLONE_DIM_ORDER;
-    struct nuc_node *copy = nuc_add_node(k->table, NULL, renames ? NUC_OP_EDGE_ALIAS : node->op, NULL);
+    bool renames = node->op == NUC_OP_CLONE || node->op == NUC_OP_CLONE_DIM_ORDER;
+    struct nuc_node *copy = nuc_add_node(k->table, NULL, renames ? NUC_OP_ALIAS : node->op, NULL);
 
     for (uint32_t i = 0; i < copy->n_args; i++) {
         if (node->args[i].kind == NUC_ARG_NODE)
@@ -252,13 +250,13 @@ static bool exact(const struct chain *v, double x, double *y)
     if (v->n_nodes != 1)
         return false;
     switch ((int)node->op) {
-    case NUC_OP_EDGE_SIGMOID:
+    case NUC_OP_SIGMOID:
         *y = sigmoid(x);
         return true;
-    case NUC_OP_EDGE_TANH:
+    case NUC_OP_TANH:
         *y = tanh(x);
         return true;
-    case NUC_OP_EDGE_GELU:
+    case NUC_OP_GELU:
         *y = gelu(x);
         return node->args[1].kind != NUC_ARG_STRING || strcmp(node->args[1].u.string, "none") == 0;
     default:

@@ -220,7 +220,7 @@ void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nu
 {
     *out = (struct nuc_node_info){
         .name = n->name,
-        .target = nuc_op_name(n->op),
+        .target = nuc_node_op_name(n),
         .is_quantize = nuc_is_quantize(n),
         .is_dequantize = nuc_is_dequantize(n),
         .format = nuc_format_name(n->format),

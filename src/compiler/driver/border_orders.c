@@ -51,8 +51,8 @@ void nuc_settle_border(struct nuc_node *call)
 /* A copy of the node's value in that dim order, right behind it. */
 static struct nuc_node *copy_in_order(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta)
 {
-    struct nuc_node *copy = nuc_add_node(g, node->next, NUC_OP_EDGE_TO_DIM_ORDER_COPY, NULL);
-    int index = nuc_schema_arg_index(nuc_op_schema(g->cx, copy->op), "dim_order");
+    struct nuc_node *copy = nuc_add_node(g, node->next, NUC_OP_TO_DIM_ORDER_COPY, NULL);
+    int index = nuc_schema_arg_index(nuc_op_schema(copy->op), "dim_order");
     int64_t order[NUC_MAX_RANK];
 
     for (uint32_t i = 0; i < meta->rank; i++)

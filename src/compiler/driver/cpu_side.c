@@ -52,11 +52,11 @@ static const struct nuc_node *behind_borders(const struct nuc_node *node)
 static void refuse_weight_permutations(struct placement *p)
 {
     for (const struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        bool addmm = n->op == NUC_OP_EDGE_ADDMM;
-        if ((!addmm && n->op != NUC_OP_EDGE_MM) || n->partition >= 0)
+        bool addmm = n->op == NUC_OP_ADDMM;
+        if ((!addmm && n->op != NUC_OP_MM) || n->partition >= 0)
             continue;
         const struct nuc_node *weight = behind_borders(nuc_arg_node(n, addmm ? 2 : 1));
-        if (weight == NULL || weight->op != NUC_OP_EDGE_PERMUTE || weight->partition < 0)
+        if (weight == NULL || weight->op != NUC_OP_PERMUTE || weight->partition < 0)
             continue;
         const struct nuc_node *source = behind_borders(nuc_arg_node(weight, 0));
         if (source != NULL && nuc_is_static(source))

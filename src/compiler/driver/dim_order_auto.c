@@ -37,7 +37,7 @@ static uint64_t border_cycles(struct nuc_compiler *c, const struct nuc_tensor_in
         sizes[i + 4 < t->rank ? 0 : i + 4 - t->rank] *= t->sizes[i];
     struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, 4);
     struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta);
-    struct nuc_node *node = nuc_add_node(g, NULL, NUC_OP_EDGE_PERMUTE, NULL);
+    struct nuc_node *node = nuc_add_node(g, NULL, NUC_OP_PERMUTE, NULL);
     nuc_set_arg_node(node, g, 0, x);
     nuc_set_arg_ints(node, g, 1, to_last, 4);
     nuc_infer_shape(g, node);

@@ -163,23 +163,12 @@ static const struct binary_row *find_row(enum nuc_op op)
 {
     static const struct binary_row rows[NUC_OP_COUNT] = {
         [NUC_OP_ADD] = {sum_row, integer_sum},
-        [NUC_OP_ADD_] = {sum_row, integer_sum},
-        [NUC_OP_EDGE_ADD] = {sum_row, integer_sum},
         [NUC_OP_SUB] = {difference_row, integer_difference},
-        [NUC_OP_SUB_] = {difference_row, integer_difference},
-        [NUC_OP_EDGE_SUB] = {difference_row, integer_difference},
         [NUC_OP_MUL] = {product_row, integer_product},
-        [NUC_OP_MUL_] = {product_row, integer_product},
-        [NUC_OP_EDGE_MUL] = {product_row, integer_product},
         [NUC_OP_DIV] = {quotient_row, NULL},
-        [NUC_OP_DIV_] = {quotient_row, NULL},
-        [NUC_OP_EDGE_DIV] = {quotient_row, NULL},
         [NUC_OP_MAXIMUM] = {larger_row, larger_integer},
-        [NUC_OP_EDGE_MAXIMUM] = {larger_row, larger_integer},
         [NUC_OP_MINIMUM] = {smaller_row, smaller_integer},
-        [NUC_OP_EDGE_MINIMUM] = {smaller_row, smaller_integer},
         [NUC_OP_PRELU] = {leaky_row, NULL},
-        [NUC_OP_EDGE_PRELU] = {leaky_row, NULL},
     };
 
     return &rows[op];

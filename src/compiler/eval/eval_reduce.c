@@ -181,7 +181,7 @@ static void prepare_extremum(struct nuc_eval_call *c)
 
 static bool finds_largest(const struct nuc_eval_call *c)
 {
-    return c->node->op == NUC_OP_AMAX || c->node->op == NUC_OP_EDGE_AMAX;
+    return c->node->op == NUC_OP_AMAX;
 }
 
 static void run_extremum(const struct nuc_eval_call *c)

@@ -85,9 +85,9 @@ static void release_name(struct nuc_graph *g, const struct nuc_node *node)
  * "edge.aten.add.Tensor" -> "aten_add_tensor"; "quantized_decomposed.x.default" keeps its namespace. As in torch.fx a
  * capital behind a small letter starts a word: "dim_IntList" -> "dim_int_list".
  */
-static const char *default_name(struct nuc_graph *g, enum nuc_op op)
+static const char *default_name(struct nuc_graph *g, const struct nuc_node *node)
 {
-    const char *name = nuc_op_name(op);
+    const char *name = nuc_node_op_name(node);
 
     if (strncmp(name, "edge.", 5) == 0)
         name += 5;
@@ -143,12 +143,13 @@ struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
 
 struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const char *name)
 {
-    const struct nuc_schema *schema = nuc_op_schema(g->cx, op);
+    const struct nuc_schema *schema = nuc_op_schema(op);
     struct nuc_node *node = nuc_alloc(g->cx, sizeof *node);
 
     node->id = g->next_id++;
     node->op = op;
-    node->name = claim_name(g, node, name != NULL ? name : default_name(g, op));
+    node->dialect = nuc_op_in_dialect(op, g->dialect) ? g->dialect : g->dialect == NUC_ATEN ? NUC_EDGE : NUC_ATEN;
+    node->name = claim_name(g, node, name != NULL ? name : default_name(g, node));
     node->partition = -1;
     node->n_args = schema->n_args;
     node->args = nuc_alloc_array(g->cx, schema->n_args, sizeof *node->args);
@@ -396,7 +397,7 @@ void nuc_rename_as_traced(struct nuc_graph *g)
     }
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_is_call(n))
-            n->name = claim_name(g, n, default_name(g, n->op));
+            n->name = claim_name(g, n, default_name(g, n));
     }
 }
 

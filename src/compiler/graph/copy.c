@@ -21,6 +21,8 @@ static struct nuc_node *copy_node(struct nuc_graph *to, const struct nuc_node *f
 {
     struct nuc_node *node = nuc_add_node(to, NULL, from->op, from->name);
 
+    node->dialect = from->dialect;
+    node->in_place = from->in_place;
     for (uint32_t i = 0; i < from->n_args; i++)
         copy_arg(to, node, i, &from->args[i], copies);
     if (from->is_tuple)
@@ -44,6 +46,7 @@ struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g)
     struct nuc_node **copies = nuc_alloc_array(g->cx, g->next_id, sizeof(struct nuc_node *));
 
     to->call_spec = g->call_spec;
+    to->dialect = g->dialect;
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
         copies[n->id] = copy_node(to, n, copies);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {

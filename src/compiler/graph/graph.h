@@ -9,6 +9,7 @@
 #define NUC_GRAPH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/span.h"
@@ -16,19 +17,73 @@
 #include "nucleon/types.h"
 
 enum nuc_op {
-#define NUC_OP(enumerator, name, kind, schema) NUC_OP_##enumerator,
+#define OP(enumerator, ...) NUC_OP_##enumerator,
 #include "compiler/graph/ops.def"
-#undef NUC_OP
     NUC_OP_COUNT
 };
 
+/* What operators of a kind have in common; each table of the compiler has a default for some families. */
+enum nuc_family {
+    NUC_FAMILY_GRAPH,   /* placeholder, output, getitem, delegate call: not operators of the model */
+    NUC_FAMILY_QUANT,   /* real to quantized */
+    NUC_FAMILY_DEQUANT, /* quantized to real */
+    NUC_FAMILY_MAP,     /* a function of each element of the first operand, numbers its parameters */
+    NUC_FAMILY_BINARY,  /* a function of two broadcast operands */
+    NUC_FAMILY_COMPARE, /* bool of an element and a number or of two elements */
+    NUC_FAMILY_SELECT,  /* elements chosen by the values of another operand */
+    NUC_FAMILY_CONV,
+    NUC_FAMILY_NORM,
+    NUC_FAMILY_POOL,
+    NUC_FAMILY_RESIZE,
+    NUC_FAMILY_REDUCE,
+    NUC_FAMILY_SOFTMAX,
+    NUC_FAMILY_MATRIX,
+    NUC_FAMILY_RECURRENT,
+    NUC_FAMILY_VIEW,    /* another shape of the same values */
+    NUC_FAMILY_PERMUTE, /* dimensions in another order */
+    NUC_FAMILY_SLICE,   /* parts, or repetitions, of a tensor: views where strides express them */
+    NUC_FAMILY_COPY,    /* the same values, perhaps in another dim order */
+    NUC_FAMILY_CAST,    /* the same values in another type */
+    NUC_FAMILY_ASSERT,  /* has no value */
+    NUC_FAMILY_CAT,
+    NUC_FAMILY_PAD,
+    NUC_FAMILY_SCATTER, /* a tensor written into another */
+    NUC_FAMILY_FILL,    /* has no tensor operand */
+    NUC_FAMILY_CORTEXM, /* int8 arithmetic of a Cortex-M, with its parameters as numbers */
+    NUC_FAMILY_COUNT
+};
+
+/* A coarser division than by family. */
 enum nuc_op_kind {
-    NUC_KIND_GRAPH,   /* placeholder, output, getitem, delegate call: no operator of its own */
+    NUC_KIND_GRAPH,   /* not an operator of the model */
     NUC_KIND_COMPUTE, /* computes values */
     NUC_KIND_SHAPE,   /* changes shape or layout only */
     NUC_KIND_QUANT,   /* real to quantized */
     NUC_KIND_DEQUANT, /* quantized to real */
 };
+
+/* The torch.export archive's operators, and those of ExecuTorch's Edge dialect, which are functional. */
+enum nuc_dialect { NUC_ATEN, NUC_EDGE };
+
+/*
+ * NUC_ARG(CONV2D, stride): position of an argument of an operator. Operators of a family that have an argument of that
+ * name have it in the same place where the families' readers (graph/args.h) say so.
+ */
+#define OP(enumerator, name, overload, family, forms, results, arguments)                                              \
+    struct nuc_args_##enumerator {                                                                                     \
+        arguments char nuc_end;                                                                                        \
+    };
+#define NO_ARGS
+#define A(type, name) char name;
+#define D(type, name, value) char name;
+#define K(type, name, value) char name;
+#include "compiler/graph/ops.def"
+#undef NO_ARGS
+#define NUC_ARG(op, name) ((uint32_t)offsetof(struct nuc_args_##op, name))
+
+/* The first operand of every operator that has one, and the second of those of two. */
+#define NUC_SELF 0u
+#define NUC_OTHER 1u
 
 enum nuc_memory_format { NUC_CONTIGUOUS_FORMAT, NUC_CHANNELS_LAST, NUC_CHANNELS_LAST_3D, NUC_PRESERVE_FORMAT };
 
@@ -97,7 +152,9 @@ enum nuc_format { NUC_FORMAT_UNSET, NUC_FORMAT_NONE, NUC_FORMATLESS, NUC_CHANNEL
 struct nuc_node {
     uint32_t id; /* unique in the graph, below graph->next_id: index of side tables */
     enum nuc_op op;
-    const char *name; /* unique in the graph */
+    enum nuc_dialect dialect; /* which of the operator's names it goes by */
+    bool in_place;            /* ATen dialect: the result takes the place of the first operand */
+    const char *name;         /* unique in the graph */
     struct nuc_node *prev, *next;
 
     uint32_t n_args; /* number of schema arguments; getitem: tensor, index; output: one NODES argument */
@@ -144,6 +201,7 @@ struct nuc_graph {
     struct nuc_context *cx;
     const char *file;                      /* where it came from, for messages */
     const struct nuc_call_spec *call_spec; /* NULL: single tensors by position */
+    enum nuc_dialect dialect;              /* of the nodes that are added */
     struct nuc_node *first, *last;
     uint32_t n_nodes;
     uint32_t next_id;
@@ -170,15 +228,33 @@ struct nuc_schema {
     bool returns_list; /* a tuple whose length depends on the arguments; n_returns is 0 */
 };
 
-/* "aten.conv2d.default", "edge.aten.convolution.default", "placeholder". */
-const char *nuc_op_name(enum nuc_op op);
+/* "aten.conv2d.default", "edge.aten.view_copy.default", "placeholder": its name in that dialect, else in the other. */
+const char *nuc_op_name(enum nuc_op op, enum nuc_dialect dialect);
+
+/* "aten.relu_.default", "edge.aten.view_copy.default": its name in the node's dialect and form. */
+const char *nuc_node_op_name(const struct nuc_node *node);
+
+enum nuc_family nuc_op_family(enum nuc_op op);
 enum nuc_op_kind nuc_op_kind(enum nuc_op op);
 
-/* NUC_OP_COUNT when no row has that name. */
-enum nuc_op nuc_op_find(const char *name);
+/* Whether the operator occurs in the dialect; "any" dialect is both. */
+bool nuc_op_in_dialect(enum nuc_op op, enum nuc_dialect dialect);
 
-/* Parsed once a context from the schema text of ops.def. */
-const struct nuc_schema *nuc_op_schema(struct nuc_context *cx, enum nuc_op op);
+/* Whether the ATen dialect has it in place, too. */
+bool nuc_op_has_in_place(enum nuc_op op);
+
+/* Whether it makes float32 of integers (the functional form). */
+bool nuc_op_makes_real(enum nuc_op op);
+
+/* An operator as a name says it. */
+struct nuc_op_form {
+    enum nuc_op op; /* NUC_OP_COUNT when no row has that name */
+    enum nuc_dialect dialect;
+    bool in_place;
+};
+struct nuc_op_form nuc_op_find(const char *name);
+
+const struct nuc_schema *nuc_op_schema(enum nuc_op op);
 
 /* Index of the schema argument of that name, or -1. */
 int nuc_schema_arg_index(const struct nuc_schema *schema, const char *name);
@@ -192,7 +268,8 @@ struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g);
 
 /*
  * A new node in front of `before` (NULL: at the end) with its schema's defaults in every argument. `name` is made
- * unique by a suffix _1, _2, ...; NULL names it after the operator as torch does ("aten_conv2d_default").
+ * unique by a suffix _1, _2, ...; NULL names it after the operator as torch does ("aten_conv2d_default"). It is of the
+ * graph's dialect if the operator occurs there.
  */
 struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const char *name);
 
@@ -240,6 +317,14 @@ void nuc_rename(struct nuc_graph *g, struct nuc_node *node, const char *name);
 void nuc_rename_as_traced(struct nuc_graph *g);
 
 /* ---- reading ---- */
+
+/* Index of tables that tell an operator from the same one in place. */
+#define NUC_FORM_COUNT (2 * NUC_OP_COUNT)
+
+static inline size_t nuc_form_index(const struct nuc_node *node)
+{
+    return 2 * (size_t)node->op + (node->in_place ? 1 : 0);
+}
 
 static inline struct nuc_node *nuc_arg_node(const struct nuc_node *node, uint32_t index)
 {

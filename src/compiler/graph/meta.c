@@ -184,7 +184,7 @@ const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m)
 const char *nuc_node_text(struct nuc_context *cx, const struct nuc_node *node)
 {
     if (node->source.file == NULL)
-        return nuc_format(cx, "node '%s' (%s)", node->name, nuc_op_name(node->op));
-    return nuc_format(cx, "node '%s' (%s, %s:%d)", node->name, nuc_op_name(node->op), nuc_base_name(node->source.file),
+        return nuc_format(cx, "node '%s' (%s)", node->name, nuc_node_op_name(node));
+    return nuc_format(cx, "node '%s' (%s, %s:%d)", node->name, nuc_node_op_name(node), nuc_base_name(node->source.file),
                       node->source.line);
 }

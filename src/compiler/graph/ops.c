@@ -1,218 +1,204 @@
-/* The operator table and its schemas, read from ops.def. */
-#include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
+/* The operator table and its schemas: ops.def as constant data. */
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/graph/graph.h"
 
-static const struct {
-    const char *name;
-    enum nuc_op_kind kind;
-    const char *schema;
-} rows[NUC_OP_COUNT] = {
-#define NUC_OP(enumerator, name, kind, schema) [NUC_OP_##enumerator] = {name, kind, schema},
+/* ---- schemas ---- */
+
+static const int64_t zeros[] = {0, 0, 0}, ones[] = {1, 1, 1};
+
+/* Types of arguments. */
+#define TENSOR .kind = NUC_ARG_NODE
+#define TENSOR_OPT .kind = NUC_ARG_NODE, .optional = true
+#define TENSORS .kind = NUC_ARG_NODES, .is_list = true
+#define INT .kind = NUC_ARG_INT
+#define INT_OPT .kind = NUC_ARG_INT, .optional = true
+#define INTS .kind = NUC_ARG_INTS, .is_list = true
+#define INTS_OPT .kind = NUC_ARG_INTS, .is_list = true, .optional = true
+#define INT1 .kind = NUC_ARG_INTS, .is_list = true, .list_size = 1
+#define INT1_OPT .kind = NUC_ARG_INTS, .is_list = true, .list_size = 1, .optional = true
+#define INT2 .kind = NUC_ARG_INTS, .is_list = true, .list_size = 2
+#define INT3 .kind = NUC_ARG_INTS, .is_list = true, .list_size = 3
+#define FLOAT .kind = NUC_ARG_FLOAT
+#define FLOAT_OPT .kind = NUC_ARG_FLOAT, .optional = true
+#define FLOATS_OPT .kind = NUC_ARG_FLOATS, .is_list = true, .optional = true
+#define SCALAR .kind = NUC_ARG_FLOAT
+#define SCALAR_OPT .kind = NUC_ARG_FLOAT, .optional = true
+#define BOOL .kind = NUC_ARG_BOOL
+#define BOOL_OPT .kind = NUC_ARG_BOOL, .optional = true
+#define STR .kind = NUC_ARG_STRING
+#define DTYPE .kind = NUC_ARG_DTYPE
+#define DTYPE_OPT .kind = NUC_ARG_DTYPE, .optional = true
+#define FORMAT .kind = NUC_ARG_MEMORY_FORMAT
+#define FORMAT_OPT .kind = NUC_ARG_MEMORY_FORMAT, .optional = true
+#define OTHER_OPT .kind = NUC_ARG_OTHER, .optional = true
+
+/* Defaults. A list of equal numbers has as many as the type says. */
+#define NONE .kind = NUC_ARG_NONE
+#define EMPTY .kind = NUC_ARG_INTS
+#define ZEROS(n) .kind = NUC_ARG_INTS, .count = (n), .u.ints = zeros
+#define ONES(n) .kind = NUC_ARG_INTS, .count = (n), .u.ints = ones
+#define WHOLE(value) .kind = NUC_ARG_INT, .u.i = (value)
+#define NUMBER(value) .kind = NUC_ARG_FLOAT, .u.f = (value)
+#define TRUE .kind = NUC_ARG_BOOL, .u.b = true
+#define FALSE .kind = NUC_ARG_BOOL, .u.b = false
+#define TEXT(value) .kind = NUC_ARG_STRING, .u.string = (value)
+#define CONTIGUOUS_FORMAT .kind = NUC_ARG_MEMORY_FORMAT, .u.memory_format = NUC_CONTIGUOUS_FORMAT
+
+#define NO_ARGS
+#define A(type, arg) {.name = #arg, type},
+#define D(type, arg, value) {.name = #arg, type, .has_default = true, .fallback = {value}},
+#define K(type, arg, value) {.name = #arg, type, .keyword_only = true, .has_default = true, .fallback = {value}},
+/* One row more than there are arguments, so that no array is empty. */
+#define OP(enumerator, base, overload, family, forms, results, arguments)                                              \
+    static const struct nuc_schema_arg args_##enumerator[] = {arguments{.name = NULL}};
 #include "compiler/graph/ops.def"
-#undef NUC_OP
+
+/* ---- rows ---- */
+
+enum {
+    ANY = 0,
+    ATEN = 1,
+    INPLACE = 2,
+    EDGE = 4,
+    EDGE_COPY = 8,
+    REAL = 16,
 };
 
-const char *nuc_op_name(enum nuc_op op)
+enum { LIST = -1 };
+
+struct row {
+    const char *functional, *in_place, *edge, *edge_copy;
+    enum nuc_family family;
+    unsigned forms;
+    struct nuc_schema schema;
+};
+
+static const struct row rows[NUC_OP_COUNT] = {
+#define OP(enumerator, name, overload, family, forms, results, arguments)                                              \
+    [NUC_OP_##enumerator] = {                                                                                          \
+        name overload,                                                                                                 \
+        name "_" overload,                                                                                             \
+        "edge." name overload,                                                                                         \
+        "edge." name "_copy" overload,                                                                                 \
+        NUC_FAMILY_##family,                                                                                           \
+        (forms),                                                                                                       \
+        {.n_args = NUC_ARG(enumerator, nuc_end),                                                                       \
+         .args = args_##enumerator,                                                                                    \
+         .n_returns = (results) == LIST ? 0 : (results),                                                               \
+         .returns_list = (results) == LIST},                                                                           \
+    },
+#define A(type, name)
+#define D(type, name, value)
+#define K(type, name, value)
+#include "compiler/graph/ops.def"
+};
+
+static const enum nuc_op_kind kinds[NUC_FAMILY_COUNT] = {
+    [NUC_FAMILY_GRAPH] = NUC_KIND_GRAPH,       [NUC_FAMILY_QUANT] = NUC_KIND_QUANT,
+    [NUC_FAMILY_DEQUANT] = NUC_KIND_DEQUANT,   [NUC_FAMILY_MAP] = NUC_KIND_COMPUTE,
+    [NUC_FAMILY_BINARY] = NUC_KIND_COMPUTE,    [NUC_FAMILY_COMPARE] = NUC_KIND_COMPUTE,
+    [NUC_FAMILY_SELECT] = NUC_KIND_COMPUTE,    [NUC_FAMILY_CONV] = NUC_KIND_COMPUTE,
+    [NUC_FAMILY_NORM] = NUC_KIND_COMPUTE,      [NUC_FAMILY_POOL] = NUC_KIND_COMPUTE,
+    [NUC_FAMILY_RESIZE] = NUC_KIND_COMPUTE,    [NUC_FAMILY_REDUCE] = NUC_KIND_COMPUTE,
+    [NUC_FAMILY_SOFTMAX] = NUC_KIND_COMPUTE,   [NUC_FAMILY_MATRIX] = NUC_KIND_COMPUTE,
+    [NUC_FAMILY_RECURRENT] = NUC_KIND_COMPUTE, [NUC_FAMILY_VIEW] = NUC_KIND_SHAPE,
+    [NUC_FAMILY_PERMUTE] = NUC_KIND_SHAPE,     [NUC_FAMILY_SLICE] = NUC_KIND_SHAPE,
+    [NUC_FAMILY_COPY] = NUC_KIND_SHAPE,        [NUC_FAMILY_CAST] = NUC_KIND_SHAPE,
+    [NUC_FAMILY_ASSERT] = NUC_KIND_SHAPE,      [NUC_FAMILY_CAT] = NUC_KIND_COMPUTE,
+    [NUC_FAMILY_PAD] = NUC_KIND_COMPUTE,       [NUC_FAMILY_SCATTER] = NUC_KIND_COMPUTE,
+    [NUC_FAMILY_FILL] = NUC_KIND_COMPUTE,      [NUC_FAMILY_CORTEXM] = NUC_KIND_COMPUTE,
+};
+
+/* ---- names ---- */
+
+static const char *edge_name(const struct row *row)
 {
-    return (unsigned)op < NUC_OP_COUNT ? rows[op].name : "unknown";
+    return (row->forms & EDGE_COPY) != 0 ? row->edge_copy : row->edge;
+}
+
+const char *nuc_op_name(enum nuc_op op, enum nuc_dialect dialect)
+{
+    if ((unsigned)op >= NUC_OP_COUNT)
+        return "unknown";
+    bool edge = rows[op].forms != ANY &&
+                (!nuc_op_in_dialect(op, NUC_ATEN) || (dialect == NUC_EDGE && nuc_op_in_dialect(op, NUC_EDGE)));
+    return edge ? edge_name(&rows[op]) : rows[op].functional;
+}
+
+const char *nuc_node_op_name(const struct nuc_node *node)
+{
+    if ((unsigned)node->op >= NUC_OP_COUNT)
+        return "unknown";
+    const struct row *row = &rows[node->op];
+    if (row->forms == ANY)
+        return row->functional;
+    if (node->dialect == NUC_EDGE)
+        return edge_name(row);
+    return node->in_place ? row->in_place : row->functional;
+}
+
+static bool has_name(enum nuc_op op, const char *name, struct nuc_op_form *form)
+{
+    const struct row *row = &rows[op];
+    bool aten = nuc_op_in_dialect(op, NUC_ATEN);
+
+    *form = (struct nuc_op_form){.op = op, .dialect = NUC_ATEN};
+    if (aten && strcmp(row->functional, name) == 0)
+        return true;
+    form->in_place = true;
+    if ((row->forms & INPLACE) != 0 && strcmp(row->in_place, name) == 0)
+        return true;
+    *form = (struct nuc_op_form){.op = op, .dialect = NUC_EDGE};
+    return (row->forms & (EDGE | EDGE_COPY)) != 0 && strcmp(edge_name(row), name) == 0;
+}
+
+struct nuc_op_form nuc_op_find(const char *name)
+{
+    struct nuc_op_form form;
+
+    for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
+        if (has_name((enum nuc_op)op, name, &form))
+            return form;
+    }
+    return (struct nuc_op_form){.op = NUC_OP_COUNT};
+}
+
+/* ---- properties ---- */
+
+enum nuc_family nuc_op_family(enum nuc_op op)
+{
+    return (unsigned)op < NUC_OP_COUNT ? rows[op].family : NUC_FAMILY_GRAPH;
 }
 
 enum nuc_op_kind nuc_op_kind(enum nuc_op op)
 {
-    return (unsigned)op < NUC_OP_COUNT ? rows[op].kind : NUC_KIND_GRAPH;
+    return kinds[nuc_op_family(op)];
 }
 
-enum nuc_op nuc_op_find(const char *name)
+bool nuc_op_in_dialect(enum nuc_op op, enum nuc_dialect dialect)
 {
-    for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
-        if (strcmp(rows[op].name, name) == 0)
-            return (enum nuc_op)op;
-    }
-    return NUC_OP_COUNT;
+    assert((unsigned)op < NUC_OP_COUNT);
+    return rows[op].forms == ANY || (rows[op].forms & (dialect == NUC_EDGE ? EDGE | EDGE_COPY : ATEN)) != 0;
 }
 
-/* ---- schema text: "(Tensor input, int[2] stride=1, *, bool b=False) -> 1" ---- */
-
-struct schema_reader {
-    struct nuc_context *cx;
-    const char *text; /* whole, for messages */
-    const char *p;
-};
-
-_Noreturn static void bad_schema(struct schema_reader *r, const char *what)
+bool nuc_op_has_in_place(enum nuc_op op)
 {
-    nuc_fail(r->cx, NUC_INTERNAL, "ops.def: %s at '%s' in schema %s", what, r->p, r->text);
+    assert((unsigned)op < NUC_OP_COUNT);
+    return (rows[op].forms & INPLACE) != 0;
 }
 
-static void skip_spaces(struct schema_reader *r)
+bool nuc_op_makes_real(enum nuc_op op)
 {
-    while (*r->p == ' ')
-        r->p++;
+    assert((unsigned)op < NUC_OP_COUNT);
+    return (rows[op].forms & REAL) != 0;
 }
 
-static bool take(struct schema_reader *r, char c)
+const struct nuc_schema *nuc_op_schema(enum nuc_op op)
 {
-    skip_spaces(r);
-    if (*r->p != c)
-        return false;
-    r->p++;
-    return true;
-}
-
-static const char *take_word(struct schema_reader *r)
-{
-    skip_spaces(r);
-    size_t length = 0;
-    while (isalnum((unsigned char)r->p[length]) || r->p[length] == '_')
-        length++;
-    if (length == 0)
-        bad_schema(r, "a word is missing");
-    char *word = nuc_alloc(r->cx, length + 1);
-    memcpy(word, r->p, length);
-    r->p += length;
-    return word;
-}
-
-static const struct {
-    const char *name;
-    enum nuc_arg_kind kind, list_kind;
-} type_names[] = {
-    {"Tensor", NUC_ARG_NODE, NUC_ARG_NODES},     {"int", NUC_ARG_INT, NUC_ARG_INTS},
-    {"float", NUC_ARG_FLOAT, NUC_ARG_FLOATS},    {"Scalar", NUC_ARG_FLOAT, NUC_ARG_FLOATS},
-    {"bool", NUC_ARG_BOOL, NUC_ARG_NONE},        {"str", NUC_ARG_STRING, NUC_ARG_NONE},
-    {"ScalarType", NUC_ARG_DTYPE, NUC_ARG_NONE}, {"MemoryFormat", NUC_ARG_MEMORY_FORMAT, NUC_ARG_NONE},
-    {"Other", NUC_ARG_OTHER, NUC_ARG_NONE},
-};
-
-static void read_type(struct schema_reader *r, struct nuc_schema_arg *arg)
-{
-    const char *word = take_word(r);
-    size_t row = 0;
-
-    while (row < sizeof type_names / sizeof type_names[0] && strcmp(type_names[row].name, word) != 0)
-        row++;
-    if (row == sizeof type_names / sizeof type_names[0])
-        bad_schema(r, "unknown type");
-    arg->kind = type_names[row].kind;
-    if (take(r, '[')) {
-        arg->is_list = true;
-        arg->list_size = (uint32_t)strtoul(r->p, NULL, 10);
-        while (isdigit((unsigned char)*r->p))
-            r->p++;
-        if (!take(r, ']'))
-            bad_schema(r, "']' is missing");
-        arg->kind = type_names[row].list_kind;
-    }
-    arg->optional = take(r, '?');
-}
-
-/* A number default stands for every element of a fixed-size list. */
-static void set_int_default(struct schema_reader *r, struct nuc_schema_arg *arg, int64_t value)
-{
-    if (!arg->is_list) {
-        arg->fallback = (struct nuc_arg){.kind = NUC_ARG_INT, .u.i = value};
-        return;
-    }
-    int64_t *list = nuc_alloc_array(r->cx, arg->list_size, sizeof *list);
-    for (uint32_t i = 0; i < arg->list_size; i++)
-        list[i] = value;
-    arg->fallback = (struct nuc_arg){.kind = NUC_ARG_INTS, .count = arg->list_size, .u.ints = list};
-}
-
-static void read_word_default(struct schema_reader *r, struct nuc_schema_arg *arg)
-{
-    const char *word = take_word(r);
-
-    if (strcmp(word, "None") == 0)
-        arg->fallback = (struct nuc_arg){.kind = NUC_ARG_NONE};
-    else if (strcmp(word, "True") == 0 || strcmp(word, "False") == 0)
-        arg->fallback = (struct nuc_arg){.kind = NUC_ARG_BOOL, .u.b = word[0] == 'T'};
-    else if (strcmp(word, "contiguous_format") == 0)
-        arg->fallback = (struct nuc_arg){.kind = NUC_ARG_MEMORY_FORMAT, .u.memory_format = NUC_CONTIGUOUS_FORMAT};
-    else
-        bad_schema(r, "unknown default");
-}
-
-static void read_default(struct schema_reader *r, struct nuc_schema_arg *arg)
-{
-    skip_spaces(r);
-    arg->has_default = true;
-    if (take(r, '[')) {
-        if (!take(r, ']'))
-            bad_schema(r, "only the empty list may be a default");
-        arg->fallback = (struct nuc_arg){.kind = arg->kind};
-    } else if (take(r, '"')) {
-        arg->fallback = (struct nuc_arg){.kind = NUC_ARG_STRING, .u.string = take_word(r)};
-        if (!take(r, '"'))
-            bad_schema(r, "'\"' is missing");
-    } else if (*r->p == '-' || isdigit((unsigned char)*r->p)) {
-        char *end;
-        double value = strtod(r->p, &end);
-        r->p = end;
-        if (arg->kind == NUC_ARG_FLOAT)
-            arg->fallback = (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = value};
-        else
-            set_int_default(r, arg, (int64_t)value);
-    } else {
-        read_word_default(r, arg);
-    }
-}
-
-static struct nuc_schema *read_schema(struct nuc_context *cx, const char *text)
-{
-    struct schema_reader r = {cx, text, text};
-    struct nuc_schema *schema = nuc_alloc(cx, sizeof *schema);
-    struct nuc_schema_arg *args = NULL;
-    size_t capacity = 0;
-    bool keyword_only = false;
-
-    if (!take(&r, '('))
-        bad_schema(&r, "'(' is missing");
-    while (!take(&r, ')')) {
-        if (schema->n_args != 0 || keyword_only)
-            take(&r, ',');
-        if (take(&r, '*')) {
-            keyword_only = true;
-            continue;
-        }
-        args = nuc_grow(cx, args, &capacity, schema->n_args + 1, sizeof *args);
-        struct nuc_schema_arg *arg = &args[schema->n_args++];
-        arg->keyword_only = keyword_only;
-        read_type(&r, arg);
-        arg->name = take_word(&r);
-        if (take(&r, '='))
-            read_default(&r, arg);
-    }
-    skip_spaces(&r);
-    if (strncmp(r.p, "->", 2) != 0)
-        bad_schema(&r, "'->' is missing");
-    r.p += 2;
-    schema->returns_list = take(&r, 'l');
-    schema->n_returns = schema->returns_list ? 0 : (uint32_t)strtoul(r.p, NULL, 10);
-    schema->args = args;
-    return schema;
-}
-
-/* The parsed schemas hang off the context: one table for all graphs. */
-const struct nuc_schema *nuc_op_schema(struct nuc_context *cx, enum nuc_op op)
-{
-    if (cx->schemas == NULL) {
-        struct nuc_arena *current = cx->arena;
-        cx->arena = nuc_root_arena(cx);
-        cx->schemas = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof *cx->schemas);
-        cx->arena = current;
-    }
-    if (cx->schemas[op] == NULL) {
-        struct nuc_arena *current = cx->arena;
-        cx->arena = nuc_root_arena(cx);
-        cx->schemas[op] = read_schema(cx, rows[op].schema);
-        cx->arena = current;
-    }
-    return cx->schemas[op];
+    assert((unsigned)op < NUC_OP_COUNT);
+    return &rows[op].schema;
 }
 
 int nuc_schema_arg_index(const struct nuc_schema *schema, const char *name)

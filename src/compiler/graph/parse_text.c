@@ -308,7 +308,7 @@ static struct nuc_arg take_value(struct reader *r, const struct nuc_schema_arg *
 
 static void set_arg(struct reader *r, struct nuc_node *node, uint32_t index, struct nuc_arg value)
 {
-    const struct nuc_schema_arg *schema = &nuc_op_schema(r->cx, node->op)->args[index];
+    const struct nuc_schema_arg *schema = &nuc_op_schema(node->op)->args[index];
 
     if (schema->kind == NUC_ARG_FLOAT && value.kind == NUC_ARG_INT)
         value = (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = (double)value.u.i};
@@ -346,7 +346,7 @@ static uint32_t take_arg_index(struct reader *r, const struct nuc_schema *schema
 
 static void take_args(struct reader *r, struct nuc_node *node)
 {
-    const struct nuc_schema *schema = nuc_op_schema(r->cx, node->op);
+    const struct nuc_schema *schema = nuc_op_schema(node->op);
     uint32_t position = 0;
     bool first = true;
 
@@ -615,11 +615,15 @@ static struct nuc_node *take_placeholder(struct reader *r, const char *name, enu
 
 static struct nuc_node *take_call(struct reader *r, const char *name, const char *op_name)
 {
-    enum nuc_op op = nuc_op_find(op_name);
+    struct nuc_op_form form = nuc_op_find(op_name);
 
-    if (op == NUC_OP_COUNT || op == NUC_OP_PLACEHOLDER)
+    if (form.op == NUC_OP_COUNT || form.op == NUC_OP_PLACEHOLDER)
         bad(r, nuc_format(r->cx, "there is no operator '%s'", op_name));
-    struct nuc_node *node = add_node(r, op, name);
+    if (form.dialect == NUC_EDGE)
+        r->g->dialect = NUC_EDGE;
+    struct nuc_node *node = add_node(r, form.op, name);
+    node->dialect = form.dialect;
+    node->in_place = form.in_place;
     take_args(r, node);
     return node;
 }

@@ -45,6 +45,9 @@ int64_t nuc_checked_elements(const int64_t *sizes, uint32_t rank);
 
 bool nuc_is_floating(enum nuc_dtype dtype);
 
+/* Whether the operator copies what it would view in the ATen dialect: such a copy is contiguous. */
+bool nuc_shape_is_copy(const struct nuc_shape_call *c);
+
 /* ---- arguments and results of a rule (shapes.c). The getters fail with NUC_BAD_INPUT naming the node. ---- */
 
 _Noreturn void nuc_shape_fail(const struct nuc_shape_call *c, const char *format, ...)
@@ -113,12 +116,9 @@ nuc_shape_rule nuc_shape_upsample_nearest;
 
 /* shapes_math.c: elementwise, quantization */
 nuc_shape_rule nuc_shape_unary;
-nuc_shape_rule nuc_shape_unary_float;
 nuc_shape_rule nuc_shape_compare;
 nuc_shape_rule nuc_shape_prelu;
 nuc_shape_rule nuc_shape_binary;
-nuc_shape_rule nuc_shape_binary_in_place;
-nuc_shape_rule nuc_shape_div;
 nuc_shape_rule nuc_shape_where;
 nuc_shape_rule nuc_shape_quantize_per_tensor;
 nuc_shape_rule nuc_shape_dequantize_per_tensor;
@@ -143,7 +143,6 @@ nuc_shape_rule nuc_shape_gru;
 /* shapes_view.c: views, copies in another layout, creation */
 nuc_shape_rule nuc_shape_view;
 nuc_shape_rule nuc_shape_reshape;
-nuc_shape_rule nuc_shape_view_copy;
 nuc_shape_rule nuc_shape_flatten;
 nuc_shape_rule nuc_shape_clone;
 nuc_shape_rule nuc_shape_contiguous;
@@ -157,29 +156,22 @@ nuc_shape_rule nuc_shape_arange;
 
 /* shapes_dims.c: order and number of dimensions */
 nuc_shape_rule nuc_shape_permute;
-nuc_shape_rule nuc_shape_permute_copy;
 nuc_shape_rule nuc_shape_transpose;
 nuc_shape_rule nuc_shape_t;
 nuc_shape_rule nuc_shape_squeeze;
-nuc_shape_rule nuc_shape_squeeze_copy;
 nuc_shape_rule nuc_shape_squeeze_dim;
-nuc_shape_rule nuc_shape_squeeze_dim_copy;
 nuc_shape_rule nuc_shape_squeeze_dims;
-nuc_shape_rule nuc_shape_squeeze_dims_copy;
 nuc_shape_rule nuc_shape_unsqueeze;
-nuc_shape_rule nuc_shape_unsqueeze_copy;
 nuc_shape_rule nuc_shape_expand_copy;
 nuc_shape_rule nuc_shape_as_strided_copy;
 
 /* shapes_parts.c: parts of tensors, padding */
 nuc_shape_rule nuc_shape_slice;
-nuc_shape_rule nuc_shape_slice_copy;
 nuc_shape_rule nuc_shape_slice_scatter;
 nuc_shape_rule nuc_shape_copy;
 nuc_shape_rule nuc_shape_split;
 nuc_shape_rule nuc_shape_chunk;
 nuc_shape_rule nuc_shape_split_with_sizes;
-nuc_shape_rule nuc_shape_split_with_sizes_copy;
 nuc_shape_rule nuc_shape_cat;
 nuc_shape_rule nuc_shape_index;
 nuc_shape_rule nuc_shape_pad;

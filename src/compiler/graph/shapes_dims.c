@@ -5,11 +5,11 @@
 #include "compiler/graph/shapes.h"
 
 /* A result seen through strides of the input's memory: names its order, or makes it contiguous when it is a copy. */
-static void set_strided(const struct nuc_shape_call *c, struct nuc_meta *m, const int64_t *strides, bool is_copy)
+static void set_strided(const struct nuc_shape_call *c, struct nuc_meta *m, const int64_t *strides)
 {
     nuc_set_contiguous(m);
     nuc_shape_check(c, m);
-    if (is_copy)
+    if (nuc_shape_is_copy(c))
         nuc_order_as(m, false);
     else
         nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
@@ -18,7 +18,7 @@ static void set_strided(const struct nuc_shape_call *c, struct nuc_meta *m, cons
 
 /* ---- permutation ---- */
 
-static void permute(const struct nuc_shape_call *c, const uint32_t *dims, bool is_copy)
+static void permute(const struct nuc_shape_call *c, const uint32_t *dims)
 {
     const struct nuc_meta *in = nuc_shape_input(c, 0);
     struct nuc_meta m = {.dtype = in->dtype, .rank = in->rank};
@@ -29,11 +29,11 @@ static void permute(const struct nuc_shape_call *c, const uint32_t *dims, bool i
         m.sizes[i] = in->sizes[dims[i]];
         strides[i] = own[dims[i]];
     }
-    set_strided(c, &m, strides, is_copy);
+    set_strided(c, &m, strides);
 }
 
 /* self, dims */
-static void permute_rule(const struct nuc_shape_call *c, bool is_copy)
+void nuc_shape_permute(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = nuc_shape_input(c, 0);
     bool seen[NUC_MAX_RANK] = {false};
@@ -49,17 +49,7 @@ static void permute_rule(const struct nuc_shape_call *c, bool is_copy)
             nuc_shape_fail(c, "dimension %u is named twice", (unsigned)order[i]);
         seen[order[i]] = true;
     }
-    permute(c, order, is_copy);
-}
-
-void nuc_shape_permute(const struct nuc_shape_call *c)
-{
-    permute_rule(c, false);
-}
-
-void nuc_shape_permute_copy(const struct nuc_shape_call *c)
-{
-    permute_rule(c, true);
+    permute(c, order);
 }
 
 static void transpose(const struct nuc_shape_call *c, uint32_t a, uint32_t b)
@@ -68,7 +58,7 @@ static void transpose(const struct nuc_shape_call *c, uint32_t a, uint32_t b)
 
     for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
         order[i] = i == a ? b : i == b ? a : i;
-    permute(c, order, false);
+    permute(c, order);
 }
 
 /* self, dim0, dim1 */
@@ -91,7 +81,7 @@ void nuc_shape_t(const struct nuc_shape_call *c)
 
 /* ---- dimensions of size 1 ---- */
 
-static void squeeze(const struct nuc_shape_call *c, const bool *drop, bool is_copy)
+static void squeeze(const struct nuc_shape_call *c, const bool *drop)
 {
     const struct nuc_meta *in = nuc_shape_input(c, 0);
     struct nuc_meta m = {.dtype = in->dtype};
@@ -104,49 +94,29 @@ static void squeeze(const struct nuc_shape_call *c, const bool *drop, bool is_co
         strides[m.rank] = own[i];
         m.sizes[m.rank++] = in->sizes[i];
     }
-    set_strided(c, &m, strides, is_copy);
+    set_strided(c, &m, strides);
 }
 
-static void squeeze_all(const struct nuc_shape_call *c, bool is_copy)
+void nuc_shape_squeeze(const struct nuc_shape_call *c)
 {
     bool drop[NUC_MAX_RANK];
 
     for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
         drop[i] = true;
-    squeeze(c, drop, is_copy);
-}
-
-void nuc_shape_squeeze(const struct nuc_shape_call *c)
-{
-    squeeze_all(c, false);
-}
-
-void nuc_shape_squeeze_copy(const struct nuc_shape_call *c)
-{
-    squeeze_all(c, true);
+    squeeze(c, drop);
 }
 
 /* self, dim: stays when it is not of size 1 */
-static void squeeze_dim(const struct nuc_shape_call *c, bool is_copy)
+void nuc_shape_squeeze_dim(const struct nuc_shape_call *c)
 {
     bool drop[NUC_MAX_RANK] = {false};
 
     drop[nuc_shape_dim(c, nuc_shape_int(c, 1), nuc_shape_input(c, 0)->rank)] = true;
-    squeeze(c, drop, is_copy);
-}
-
-void nuc_shape_squeeze_dim(const struct nuc_shape_call *c)
-{
-    squeeze_dim(c, false);
-}
-
-void nuc_shape_squeeze_dim_copy(const struct nuc_shape_call *c)
-{
-    squeeze_dim(c, true);
+    squeeze(c, drop);
 }
 
 /* self, dims */
-static void squeeze_dims(const struct nuc_shape_call *c, bool is_copy)
+void nuc_shape_squeeze_dims(const struct nuc_shape_call *c)
 {
     bool drop[NUC_MAX_RANK] = {false};
     uint32_t count;
@@ -158,21 +128,11 @@ static void squeeze_dims(const struct nuc_shape_call *c, bool is_copy)
             nuc_shape_fail(c, "dimension %u is named twice", (unsigned)dim);
         drop[dim] = true;
     }
-    squeeze(c, drop, is_copy);
-}
-
-void nuc_shape_squeeze_dims(const struct nuc_shape_call *c)
-{
-    squeeze_dims(c, false);
-}
-
-void nuc_shape_squeeze_dims_copy(const struct nuc_shape_call *c)
-{
-    squeeze_dims(c, true);
+    squeeze(c, drop);
 }
 
 /* self, dim in [-rank - 1, rank]: where the new dimension stands */
-static void unsqueeze(const struct nuc_shape_call *c, bool is_copy)
+void nuc_shape_unsqueeze(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *in = nuc_shape_input(c, 0);
     struct nuc_meta m = {.dtype = in->dtype};
@@ -192,17 +152,7 @@ static void unsqueeze(const struct nuc_shape_call *c, bool is_copy)
             m.sizes[m.rank++] = in->sizes[i];
         }
     }
-    set_strided(c, &m, strides, is_copy);
-}
-
-void nuc_shape_unsqueeze(const struct nuc_shape_call *c)
-{
-    unsqueeze(c, false);
-}
-
-void nuc_shape_unsqueeze_copy(const struct nuc_shape_call *c)
-{
-    unsqueeze(c, true);
+    set_strided(c, &m, strides);
 }
 
 /* ---- repetition, other strides ---- */
@@ -226,7 +176,7 @@ void nuc_shape_expand_copy(const struct nuc_shape_call *c)
                            nuc_meta_text(c->g->cx, in), (long long)sizes[i]);
         m.sizes[m.rank++] = keep ? own : sizes[i];
     }
-    set_strided(c, &m, NULL, true);
+    set_strided(c, &m, NULL);
 }
 
 /* Index of the last element that is read, -1 when none is. */
@@ -264,5 +214,5 @@ void nuc_shape_as_strided_copy(const struct nuc_shape_call *c)
     if (last_read(c, &m, strides, offset) >= nuc_elements(in))
         nuc_shape_fail(c, "the strides lead beyond the %lld elements of %s", (long long)nuc_elements(in),
                        nuc_meta_text(c->g->cx, in));
-    set_strided(c, &m, NULL, true);
+    set_strided(c, &m, NULL);
 }

@@ -5,19 +5,20 @@
 
 /* ---- elementwise ---- */
 
-/* Result as the input: relu, hardtanh, dropout (the identity outside training). */
-void nuc_shape_unary(const struct nuc_shape_call *c)
+/* What an operator that makes real numbers of integers gives: float32 for them. In place the type stays. */
+static enum nuc_dtype real_dtype(const struct nuc_shape_call *c, enum nuc_dtype dtype)
 {
-    nuc_shape_result(c, nuc_shape_input(c, 0));
+    bool real = nuc_op_makes_real(c->node->op) && !c->node->in_place && !nuc_is_floating(dtype);
+
+    return real ? NUC_F32 : dtype;
 }
 
-/* exp, log, sigmoid, ...: an integer input is taken as float32. */
-void nuc_shape_unary_float(const struct nuc_shape_call *c)
+/* Sizes and order as the input: functions of one value, dropout (the identity outside training). */
+void nuc_shape_unary(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = *nuc_shape_input(c, 0);
 
-    if (!nuc_is_floating(m.dtype))
-        m.dtype = NUC_F32;
+    m.dtype = real_dtype(c, m.dtype);
     nuc_shape_result(c, &m);
 }
 
@@ -145,29 +146,17 @@ struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t fir
     return m;
 }
 
+/* In place the result has the sizes, type and order of self. */
 void nuc_shape_binary(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = nuc_shape_broadcast(c, 0, 1);
+    const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF);
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_OTHER);
 
-    nuc_shape_result(c, &m);
-}
-
-/* The quotient of integers is float32. */
-void nuc_shape_div(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = nuc_shape_broadcast(c, 0, 1);
-
-    if (!nuc_is_floating(m.dtype))
-        m.dtype = NUC_F32;
-    nuc_shape_result(c, &m);
-}
-
-/* The result takes the place of self, so it has its sizes, type and order. */
-void nuc_shape_binary_in_place(const struct nuc_shape_call *c)
-{
-    const struct nuc_meta *self = nuc_shape_input(c, 0);
-    struct nuc_meta m = nuc_shape_broadcast(c, 0, 1);
-
+    if (!c->node->in_place) {
+        m.dtype = real_dtype(c, m.dtype);
+        nuc_shape_result(c, &m);
+        return;
+    }
     if (!nuc_same_sizes(&m, self) || dtype_category(m.dtype) > dtype_category(self->dtype))
         nuc_shape_fail(c, "the result %s does not fit into self, %s", nuc_meta_text(c->g->cx, &m),
                        nuc_meta_text(c->g->cx, self));

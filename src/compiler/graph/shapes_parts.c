@@ -48,18 +48,10 @@ void nuc_shape_slice(const struct nuc_shape_call *c)
     nuc_dense_strides(&m, strides);
     strides[dim] *= step;
     m.sizes[dim] = count;
-    nuc_dim_order_of_strides(m.sizes, strides, m.rank, m.dim_order);
-    nuc_shape_result(c, &m);
-}
-
-void nuc_shape_slice_copy(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m = *nuc_shape_input(c, 0);
-    int64_t count, step;
-    uint32_t dim = read_slice(c, 1, &m, &count, &step);
-
-    m.sizes[dim] = count;
-    nuc_order_as(&m, false);
+    if (nuc_shape_is_copy(c))
+        nuc_order_as(&m, false);
+    else
+        nuc_dim_order_of_strides(m.sizes, strides, m.rank, m.dim_order);
     nuc_shape_result(c, &m);
 }
 
@@ -102,7 +94,6 @@ void nuc_shape_copy(const struct nuc_shape_call *c)
 struct parts {
     const struct nuc_meta *in;
     uint32_t dim;
-    bool is_copy; /* contiguous; else views with the input's strides */
 };
 
 /* The size of part i is sizes[i], or `each` when there are no sizes; the last one takes what is left. */
@@ -123,7 +114,7 @@ static void set_parts(const struct nuc_shape_call *c, const struct parts *p, con
         left -= m->sizes[p->dim];
         nuc_set_contiguous(m);
         nuc_shape_check(c, m);
-        if (p->is_copy)
+        if (nuc_shape_is_copy(c))
             nuc_order_as(m, false);
         else
             nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
@@ -134,9 +125,9 @@ static void set_parts(const struct nuc_shape_call *c, const struct parts *p, con
     nuc_shape_results(c, metas, (uint32_t)count);
 }
 
-static struct parts read_parts(const struct nuc_shape_call *c, bool is_copy)
+static struct parts read_parts(const struct nuc_shape_call *c)
 {
-    struct parts p = {.in = nuc_shape_input(c, 0), .is_copy = is_copy};
+    struct parts p = {.in = nuc_shape_input(c, 0)};
 
     if (p.in->rank == 0)
         nuc_shape_fail(c, "a scalar cannot be split");
@@ -156,7 +147,7 @@ static void set_even_parts(const struct nuc_shape_call *c, const struct parts *p
 /* self, split_size, dim: parts of that size, the last one smaller */
 void nuc_shape_split(const struct nuc_shape_call *c)
 {
-    struct parts p = read_parts(c, false);
+    struct parts p = read_parts(c);
 
     set_even_parts(c, &p, nuc_shape_int(c, 1));
 }
@@ -164,7 +155,7 @@ void nuc_shape_split(const struct nuc_shape_call *c)
 /* self, chunks, dim: at most so many parts of one size */
 void nuc_shape_chunk(const struct nuc_shape_call *c)
 {
-    struct parts p = read_parts(c, false);
+    struct parts p = read_parts(c);
     int64_t chunks = nuc_shape_int(c, 1);
 
     if (chunks < 1)
@@ -177,23 +168,13 @@ void nuc_shape_chunk(const struct nuc_shape_call *c)
 }
 
 /* self, split_sizes, dim */
-static void split_sizes(const struct nuc_shape_call *c, bool is_copy)
+void nuc_shape_split_with_sizes(const struct nuc_shape_call *c)
 {
-    struct parts p = read_parts(c, is_copy);
+    struct parts p = read_parts(c);
     uint32_t count;
     const int64_t *sizes = nuc_shape_ints(c, 1, &count);
 
     set_parts(c, &p, sizes, 0, count);
-}
-
-void nuc_shape_split_with_sizes(const struct nuc_shape_call *c)
-{
-    split_sizes(c, false);
-}
-
-void nuc_shape_split_with_sizes_copy(const struct nuc_shape_call *c)
-{
-    split_sizes(c, true);
 }
 
 /* ---- cat ---- */

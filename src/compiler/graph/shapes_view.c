@@ -73,12 +73,12 @@ static void keep_leading_strides(const struct nuc_meta *in, const struct nuc_met
         strides[i] = own[i];
 }
 
-/* The view when there is one, else a contiguous copy when `may_copy`. */
+/* The view when there is one, else a contiguous copy when `may_copy`; in the Edge dialect always a copy. */
 static void set_viewed(const struct nuc_shape_call *c, const struct nuc_meta *in, struct nuc_meta *m, bool may_copy)
 {
     int64_t strides[NUC_MAX_RANK];
 
-    if (in->rank == 0 || nuc_elements(in) == 0) {
+    if (in->rank == 0 || nuc_elements(in) == 0 || nuc_shape_is_copy(c)) {
         nuc_order_as(m, false);
     } else if (view_strides(in, m, strides)) {
         keep_leading_strides(in, m, strides);
@@ -108,16 +108,6 @@ void nuc_shape_reshape(const struct nuc_shape_call *c)
 
     read_size(c, in, &m);
     set_viewed(c, in, &m, true);
-}
-
-/* The copy is contiguous. */
-void nuc_shape_view_copy(const struct nuc_shape_call *c)
-{
-    struct nuc_meta m;
-
-    read_size(c, nuc_shape_input(c, 0), &m);
-    nuc_order_as(&m, false);
-    nuc_shape_result(c, &m);
 }
 
 /* self, start_dim, end_dim: those dimensions become one. */

@@ -133,7 +133,7 @@ static void print_value(struct nuc_text *out, const struct nuc_arg *a)
 /* Given arguments only: by position as long as none is left out, then by name. */
 static void print_args(struct nuc_text *out, const struct nuc_node *node)
 {
-    const struct nuc_schema *schema = nuc_op_schema(out->cx, node->op);
+    const struct nuc_schema *schema = nuc_op_schema(node->op);
     bool by_position = true;
     bool first = true;
 
@@ -246,7 +246,7 @@ const char *nuc_graph_print(struct nuc_graph *g, bool with_data)
         if (nuc_is_placeholder(n)) {
             print_placeholder(&out, n);
         } else {
-            nuc_text_addf(&out, "%s", nuc_op_name(n->op));
+            nuc_text_addf(&out, "%s", nuc_node_op_name(n));
             print_args(&out, n);
         }
         print_vals(&out, n);

@@ -83,7 +83,7 @@ static void check_inputs(struct verifier *v, struct nuc_node *node)
 
 static void check_args(struct verifier *v, struct nuc_node *node)
 {
-    const struct nuc_schema *schema = nuc_op_schema(v->g->cx, node->op);
+    const struct nuc_schema *schema = nuc_op_schema(node->op);
 
     if (node->n_args != schema->n_args)
         broken(v, node, "it does not have the arguments of its operator");
@@ -186,7 +186,7 @@ static void check_node(struct verifier *v, struct nuc_node *node)
         nuc_fail(v->g->cx, NUC_INTERNAL, "%s: after %s: a node has no operator", v->g->file, v->stage);
     if (node->name == NULL || node->name[0] == '\0')
         nuc_fail(v->g->cx, NUC_INTERNAL, "%s: after %s: a node (%s) has no name", v->g->file, v->stage,
-                 nuc_op_name(node->op));
+                 nuc_node_op_name(node));
     if (nuc_find_node(v->g, node->name) != node)
         broken(v, node, "its name belongs to another node");
     if (node->id >= v->g->next_id || v->seen[node->id] != NULL)

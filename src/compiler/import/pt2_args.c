@@ -256,7 +256,7 @@ static void set_arg(const struct arg_reader *r)
 
 static void read_arg(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *input)
 {
-    const struct nuc_schema *schema = nuc_op_schema(im->cx, node->op);
+    const struct nuc_schema *schema = nuc_op_schema(node->op);
     struct nuc_json name = nuc_json_field(input, "name");
     struct nuc_json arg = nuc_json_field(input, "arg");
     int index = nuc_schema_arg_index(schema, nuc_json_string(&name));
@@ -273,7 +273,7 @@ static void read_arg(struct nuc_importer *im, struct nuc_node *node, const struc
 
 void nuc_read_args(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *json)
 {
-    const struct nuc_schema *schema = nuc_op_schema(im->cx, node->op);
+    const struct nuc_schema *schema = nuc_op_schema(node->op);
     struct nuc_json inputs = nuc_json_field(json, "inputs");
     size_t count = nuc_json_count(&inputs);
 

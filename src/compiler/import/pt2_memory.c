@@ -7,19 +7,12 @@
 
 #include "compiler/import/importer.h"
 
-static bool is_in_place(enum nuc_op op)
-{
-    const char *overload = strrchr(nuc_op_name(op), '.');
-
-    return overload != NULL && overload[-1] == '_';
-}
-
 /* Results that may share memory with their input in torch; an item does when the operator of its tuple makes views. */
 static bool is_alias(const struct nuc_node *node)
 {
     const struct nuc_node *maker = node->op == NUC_OP_GETITEM ? nuc_arg_node(node, 0) : node;
 
-    return is_in_place(maker->op) || (nuc_op_kind(maker->op) == NUC_KIND_SHAPE && maker->op != NUC_OP_CLONE);
+    return maker->in_place || (nuc_op_kind(maker->op) == NUC_KIND_SHAPE && maker->op != NUC_OP_CLONE);
 }
 
 static struct nuc_value_state *state_of(struct nuc_importer *im, const struct nuc_node *node)
@@ -64,7 +57,7 @@ void nuc_note_memory(struct nuc_importer *im, struct nuc_node *node, const struc
     if (self == NULL || !is_alias(node))
         return;
     state_of(im, node)->memory = memory_of(im, self);
-    if (is_in_place(node->op)) {
+    if (node->in_place) {
         check_writable(im, node, memory_of(im, self), at);
         state_of(im, self)->current = node;
         state_of(im, memory_of(im, self))->written = node;

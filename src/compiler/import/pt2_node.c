@@ -31,17 +31,17 @@ static const struct foreign *find_foreign(const char *name)
     return NULL;
 }
 
-/* NUC_OP_COUNT when the operator is not handled. */
-static enum nuc_op find_op(const char *name)
+/* Its op is NUC_OP_COUNT when the operator is not handled. */
+static struct nuc_op_form find_op(const char *name)
 {
-    enum nuc_op op = nuc_op_find(name);
+    struct nuc_op_form form = nuc_op_find(name);
     const struct foreign *foreign = find_foreign(name);
 
     if (foreign != NULL)
-        return foreign->op;
-    if (op == NUC_OP_COUNT || nuc_op_kind(op) == NUC_KIND_GRAPH || strncmp(name, "edge.", 5) == 0)
-        return NUC_OP_COUNT;
-    return op;
+        return (struct nuc_op_form){.op = foreign->op};
+    if (form.dialect == NUC_EDGE || nuc_op_family(form.op) == NUC_FAMILY_GRAPH)
+        form.op = NUC_OP_COUNT;
+    return form;
 }
 
 /* ---- results ---- */
@@ -150,14 +150,14 @@ static void check_inference(const struct nuc_importer *im, const struct nuc_node
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (flags[i].op != node->op)
             continue;
-        int index = nuc_schema_arg_index(nuc_op_schema(im->cx, node->op), flags[i].arg);
+        int index = nuc_schema_arg_index(nuc_op_schema(node->op), flags[i].arg);
         if (node->args[index].kind == NUC_ARG_BOOL && node->args[index].u.b)
             nuc_json_fail(at, NUC_UNSUPPORTED, "%s is in training mode: call model.eval() before exporting",
                           nuc_node_text(im->cx, node));
     }
 }
 
-static struct nuc_node *add_call(struct nuc_importer *im, enum nuc_op op, const struct nuc_json *json)
+static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json)
 {
     struct nuc_json metadata = nuc_json_optional(json, "metadata");
     struct nuc_json name;
@@ -168,7 +168,8 @@ static struct nuc_node *add_call(struct nuc_importer *im, enum nuc_op op, const 
         name = nuc_json_optional(json, "name");
     else
         name = nuc_json_field(&results.value, "name");
-    struct nuc_node *node = nuc_add_node(im->g, NULL, op, name.value == NULL ? NULL : unused_name(im, &name));
+    struct nuc_node *node = nuc_add_node(im->g, NULL, form.op, name.value == NULL ? NULL : unused_name(im, &name));
+    node->in_place = form.in_place;
     node->source = nuc_read_source(im->cx, metadata.value);
     nuc_read_args(im, node, json);
     check_inference(im, node, json);
@@ -188,11 +189,11 @@ static void import_node(struct nuc_importer *im, const struct nuc_json *json)
 {
     const char *name = op_name(json);
     const struct foreign *foreign = find_foreign(name);
-    enum nuc_op op = find_op(name);
+    struct nuc_op_form form = find_op(name);
 
-    if (op == NUC_OP_ASSERT_TENSOR_METADATA)
+    if (form.op == NUC_OP_ASSERT_TENSOR_METADATA)
         return;
-    struct nuc_node *node = add_call(im, op, json);
+    struct nuc_node *node = add_call(im, form, json);
     if (foreign == NULL || !foreign->is_identity)
         return;
     im->identities =
@@ -265,7 +266,7 @@ static void check_operators(struct nuc_importer *im, const struct nuc_json *node
     for (size_t i = 0; i < count && n_names < MAX_LISTED; i++) {
         struct nuc_json node = nuc_json_item(nodes, i);
         const char *name = op_name(&node);
-        if (find_op(name) != NUC_OP_COUNT || listed(names, n_names, name))
+        if (find_op(name).op != NUC_OP_COUNT || listed(names, n_names, name))
             continue;
         names[n_names++] = name;
         hint = hint[0] == '\0' ? decomposition_hint(name) : hint;

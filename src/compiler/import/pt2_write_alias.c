@@ -11,13 +11,6 @@ struct memory {
     uint32_t made, last_read;     /* positions in the graph */
 };
 
-static bool is_in_place(const struct nuc_node *node)
-{
-    const char *overload = strrchr(nuc_op_name(node->op), '.');
-
-    return overload != NULL && overload != nuc_op_name(node->op) && overload[-1] == '_';
-}
-
 /* Anything that does not compute new values may hand on its input. */
 static bool may_alias(const struct nuc_node *node)
 {
@@ -25,7 +18,7 @@ static bool may_alias(const struct nuc_node *node)
 
     if (!nuc_is_call(node) || node->op == NUC_OP_CLONE)
         return false;
-    return kind == NUC_KIND_SHAPE || kind == NUC_KIND_GRAPH || is_in_place(node);
+    return kind == NUC_KIND_SHAPE || kind == NUC_KIND_GRAPH || node->in_place;
 }
 
 static struct memory *list_memory(struct nuc_graph *g)
@@ -67,6 +60,6 @@ const bool *nuc_find_safe_in_place(struct nuc_graph *g)
     bool *safe = nuc_alloc_array(g->cx, g->next_id, sizeof *safe);
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
-        safe[n->id] = nuc_is_call(n) && is_in_place(n) && is_safe(list, n);
+        safe[n->id] = nuc_is_call(n) && n->in_place && is_safe(list, n);
     return safe;
 }

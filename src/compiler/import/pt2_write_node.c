@@ -23,7 +23,7 @@ static bool is_scalar(struct nuc_pt2_writer *w, const struct nuc_node *node)
     if (m->dtype != NUC_F32 && m->dtype != NUC_I64)
         return false;
     const struct nuc_node *user = node->users[0];
-    const struct nuc_schema *schema = nuc_op_schema(w->cx, user->op);
+    const struct nuc_schema *schema = nuc_op_schema(user->op);
     uint32_t reads = 0;
     bool named = false;
     for (uint32_t i = 0; i < user->n_args; i++) {
@@ -164,7 +164,7 @@ static void put_value(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_no
         nuc_put_int(w->cx, arg, "as_memory_format", nuc_pt2_memory_format(a->u.memory_format));
         break;
     case NUC_ARG_OTHER:
-        put_other(w, arg, nuc_op_schema(w->cx, node->op)->args[index].name);
+        put_other(w, arg, nuc_op_schema(node->op)->args[index].name);
         break;
     }
 }
@@ -172,7 +172,7 @@ static void put_value(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_no
 /* Given arguments by position as long as none is left out, then by name. */
 static void put_args(struct nuc_pt2_writer *w, json_t *json, const struct nuc_node *node)
 {
-    const struct nuc_schema *schema = nuc_op_schema(w->cx, node->op);
+    const struct nuc_schema *schema = nuc_op_schema(node->op);
     json_t *inputs = nuc_put_array(w->cx, json, "inputs");
     bool by_position = true;
 
@@ -212,7 +212,7 @@ static const char *unread_name(struct nuc_pt2_writer *w, const struct nuc_node *
 /* Items of a tuple are named after the nodes that read them, which the archive does not hold. */
 static void put_items(struct nuc_pt2_writer *w, json_t *outputs, const struct nuc_node *node)
 {
-    bool is_list = nuc_op_schema(w->cx, node->op)->returns_list;
+    bool is_list = nuc_op_schema(node->op)->returns_list;
 
     if (is_list)
         outputs = nuc_put_array(w->cx, nuc_put_object(w->cx, outputs, NULL), "as_tensors");
@@ -271,15 +271,12 @@ static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nu
 /* "torch.ops.aten.relu_.default", without the '_' when the operator may not work in place. */
 static const char *target(struct nuc_pt2_writer *w, const struct nuc_node *node, bool keep)
 {
-    const char *name = nuc_op_name(node->op);
-    const char *overload = strrchr(name, '.');
+    const char *name = keep ? nuc_node_op_name(node) : nuc_op_name(node->op, node->dialect);
 
-    if (overload == NULL || (strncmp(name, "aten.", 5) != 0 && strncmp(name, "quantized_decomposed.", 21) != 0))
+    if (strncmp(name, "aten.", 5) != 0 && strncmp(name, "quantized_decomposed.", 21) != 0)
         nuc_fail(w->cx, NUC_BAD_USAGE, "%s: %s: only ATen operators and those of quantization go into a .pt2 archive",
                  w->g->file, nuc_node_text(w->cx, node));
-    if (overload[-1] != '_' || keep)
-        return nuc_format(w->cx, "torch.ops.%s", name);
-    return nuc_format(w->cx, "torch.ops.%.*s%s", (int)(overload - name) - 1, name, overload);
+    return nuc_format(w->cx, "torch.ops.%s", name);
 }
 
 void nuc_put_nodes(struct nuc_pt2_writer *w)

@@ -215,7 +215,7 @@ static struct nuc_node *constant_operand(struct nuc_ti *ti, const struct nuc_lt_
 
 struct nuc_node *nuc_ti_call(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *input)
 {
-    const char *name = nuc_op_name(op);
+    const char *name = nuc_op_name(op, NUC_ATEN);
     const char *dot = strchr(name, '.');
     size_t length = strcspn(dot + 1, ".");
     struct nuc_node *node = nuc_add_node(ti->g, NULL, op, nuc_format(ti->cx, "%.*s", (int)length, dot + 1));

@@ -51,11 +51,11 @@ bool nuc_glob_matches(const char *glob, const char *text)
 }
 
 /* The operator "edge.aten.add.Tensor" goes by aten.add.Tensor, aten.add, add.Tensor and add. */
-static bool matches_operator(const char *pattern, enum nuc_op op)
+static bool matches_operator(const char *pattern, const struct nuc_node *node)
 {
     char name[96], *space, *overload;
 
-    strncpy(name, nuc_op_name(op), sizeof name - 1);
+    strncpy(name, nuc_node_op_name(node), sizeof name - 1);
     name[sizeof name - 1] = '\0';
     space = strncmp(name, "edge.", 5) == 0 ? name + 5 : name;
     char *base = strchr(space, '.');
@@ -73,7 +73,7 @@ static bool matches(const struct not_delegated *list, uint32_t index, const stru
 {
     if (list->by_part)
         return strstr(node->name, list->patterns[index]) != NULL;
-    return nuc_glob_matches(list->patterns[index], node->name) || matches_operator(list->patterns[index], node->op);
+    return nuc_glob_matches(list->patterns[index], node->name) || matches_operator(list->patterns[index], node);
 }
 
 const char *nuc_not_delegated_match(const struct not_delegated *list, const struct nuc_node *node)
@@ -101,7 +101,7 @@ static const char *known_operators(const struct nuc_graph *g)
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!is_operator(n) || seen[n->op])
             continue;
-        const char *name = nuc_op_name(n->op);
+        const char *name = nuc_node_op_name(n);
         nuc_text_addf(&text, "%s%s", text.length == 0 ? "" : ", ", strncmp(name, "edge.", 5) == 0 ? name + 5 : name);
         seen[n->op] = true;
     }

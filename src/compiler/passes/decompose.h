@@ -6,50 +6,51 @@
 
 /*
  * Builds the Edge form of `node` in front of it and returns the node that stands for its value; NULL when the node goes
- * and nothing reads it any more. `param` is the row's.
+ * and nothing reads it any more.
  */
-typedef struct nuc_node *(*decomposition)(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+typedef struct nuc_node *(*decomposition)(struct nuc_graph *g, struct nuc_node *node);
 
-/* The same arguments in the same places, one result or several. param: the Edge operator. */
-struct nuc_node *nuc_to_same_args(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_nothing(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+/* The same operator in the Edge dialect, and another one with the same arguments in the same places. */
+struct nuc_node *nuc_to_same(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_same_args(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op);
+struct nuc_node *nuc_to_nothing(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- convolution, pooling (decompose_conv.c) ---- */
-struct nuc_node *nuc_to_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_batch_norm(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_max_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_convolution(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_batch_norm(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_max_pool(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- elementwise (decompose_math.c) ---- */
-struct nuc_node *nuc_to_relu6(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_softmax(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_hardswish(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_silu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_prelu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_sum(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_relu6(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_softmax(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_hardswish(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_silu(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_prelu(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_sum(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- matrix products (decompose_matrix.c) ---- */
-struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- recurrent layers (decompose_gru.c) ---- */
-struct nuc_node *nuc_to_gru(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_gru(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- padding (decompose_pad.c) ---- */
-struct nuc_node *nuc_to_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_pad(struct nuc_graph *g, struct nuc_node *node);
 /* Indices are computed at run time where torch traces it so. */
-struct nuc_node *nuc_to_traced_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_traced_pad(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- views, copies, pieces (decompose_shape.c) ---- */
-struct nuc_node *nuc_to_view(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_clone(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_transpose(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_split(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
-struct nuc_node *nuc_to_zeros(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param);
+struct nuc_node *nuc_to_view(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_clone(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_transpose(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_split(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_zeros(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- building blocks ---- */
 

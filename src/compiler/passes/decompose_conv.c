@@ -48,7 +48,7 @@ static void set_list(struct nuc_graph *g, struct nuc_node *conv, uint32_t index,
 static struct nuc_node *insert_convolution(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input)
 {
     const struct conv_row *row = &conv_rows[node->op];
-    struct nuc_node *conv = nuc_insert(g, node, NUC_OP_EDGE_CONVOLUTION, node);
+    struct nuc_node *conv = nuc_insert(g, node, NUC_OP_CONVOLUTION, node);
     const struct nuc_arg *groups = &node->args[row->groups];
 
     nuc_set_arg_node(conv, g, 0, input);
@@ -85,11 +85,10 @@ static struct nuc_node *without_batch(struct nuc_graph *g, struct nuc_node *node
     return nuc_insert_view(g, node, conv, out.sizes, out.rank);
 }
 
-struct nuc_node *nuc_to_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_convolution(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *conv = insert_convolution(g, node, with_batch(g, node, nuc_operand(g, node, 0)));
 
-    (void)param;
     set_list(g, conv, 4, node, conv_rows[node->op].padding, 0);
     return without_batch(g, node, conv);
 }
@@ -108,7 +107,7 @@ static struct nuc_node *pad_unevenly(struct nuc_graph *g, struct nuc_node *node,
     }
     if (!any)
         return input;
-    struct nuc_node *padded = nuc_insert(g, node, NUC_OP_EDGE_CONSTANT_PAD, node);
+    struct nuc_node *padded = nuc_insert(g, node, NUC_OP_CONSTANT_PAD, node);
     nuc_set_arg_node(padded, g, 0, input);
     nuc_set_arg_ints(padded, g, 1, pad, 2 * spatial);
     nuc_set_arg_float(padded, 2, 0.0);
@@ -117,7 +116,7 @@ static struct nuc_node *pad_unevenly(struct nuc_graph *g, struct nuc_node *node,
 }
 
 /* Padding "same" or "valid"; of the latter torch writes lists of one element. */
-struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_arg *mode = &node->args[4];
     uint32_t spatial = conv_rows[node->op].spatial;
@@ -126,7 +125,6 @@ struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node 
     int64_t dilation[MAX_SPATIAL], padding[MAX_SPATIAL], more[MAX_SPATIAL];
     const int64_t zero = 0;
 
-    (void)param;
     if (mode->kind != NUC_ARG_STRING || strcmp(mode->u.string, "same") != 0) {
         struct nuc_node *conv = insert_convolution(g, node, input);
         nuc_set_arg_ints(conv, g, 4, &zero, 1);
@@ -145,9 +143,9 @@ struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node 
 }
 
 /* From (input, weight, bias, mean, var, training, momentum, eps, cudnn); saved statistics are empty in inference. */
-struct nuc_node *nuc_to_batch_norm(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_batch_norm(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *norm = nuc_insert(g, node, param, node);
+    struct nuc_node *norm = nuc_insert(g, node, NUC_OP_NATIVE_BATCH_NORM, node);
     const int64_t none[1] = {0};
     struct nuc_meta metas[3] = {node->vals[0], nuc_meta_make(NUC_F32, none, 1), nuc_meta_make(NUC_F32, none, 1)};
 
@@ -162,9 +160,9 @@ struct nuc_node *nuc_to_batch_norm(struct nuc_graph *g, struct nuc_node *node, e
     return nuc_insert_getitem(g, node, norm, 0);
 }
 
-struct nuc_node *nuc_to_max_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_max_pool(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *pool = nuc_insert(g, node, param, node);
+    struct nuc_node *pool = nuc_insert(g, node, NUC_OP_MAX_POOL2D_INDICES, node);
     struct nuc_meta metas[2] = {node->vals[0], node->vals[0]};
 
     metas[1].dtype = NUC_I64;
@@ -178,13 +176,13 @@ struct nuc_node *nuc_to_max_pool(struct nuc_graph *g, struct nuc_node *node, enu
  * avg_pool1d and max_pool1d of [N, C, L] are the 2-D pooling of [N, C, 1, L]. Lists of one element get a neutral one in
  * front.
  */
-struct nuc_node *nuc_to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node)
 {
     enum { KERNEL = 1, STRIDE, PADDING, DILATION };
-    bool is_max = param == NUC_OP_EDGE_MAX_POOL2D;
+    bool is_max = node->op == NUC_OP_MAX_POOL1D;
     uint32_t last_list = is_max ? DILATION : PADDING;
-    struct nuc_node *rows = nuc_insert_with_dim(g, node, NUC_OP_EDGE_UNSQUEEZE, nuc_operand(g, node, 0), -2);
-    struct nuc_node *pool = nuc_insert(g, node, param, node);
+    struct nuc_node *rows = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, nuc_operand(g, node, 0), -2);
+    struct nuc_node *pool = nuc_insert(g, node, is_max ? NUC_OP_MAX_POOL2D_INDICES : NUC_OP_AVG_POOL2D, node);
     int64_t kernel[1];
 
     read_list(node, KERNEL, 1, 1, kernel);
@@ -202,18 +200,18 @@ struct nuc_node *nuc_to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node,
     nuc_infer_shape(g, pool);
     if (is_max)
         pool = nuc_insert_getitem(g, node, pool, 0);
-    return nuc_insert_with_dim(g, node, NUC_OP_EDGE_SQUEEZE_DIM, pool, -2);
+    return nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, pool, -2);
 }
 
 /* An output of 1 x 1 is the mean over height and width, which is contiguous whatever its input. */
-struct nuc_node *nuc_to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_meta *out = &node->vals[0];
     const int64_t dims[2] = {-1, -2};
 
     if (out->sizes[out->rank - 1] != 1 || out->sizes[out->rank - 2] != 1)
-        return nuc_to_same_args(g, node, param);
-    struct nuc_node *mean = nuc_insert(g, node, NUC_OP_EDGE_MEAN_DIM, node);
+        return nuc_to_same_args(g, node, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D);
+    struct nuc_node *mean = nuc_insert(g, node, NUC_OP_MEAN_DIM, node);
     nuc_copy_arg(g, mean, 0, node, 0);
     nuc_set_arg_ints(mean, g, 1, dims, 2);
     nuc_set_arg_bool(mean, 2, true);

@@ -36,8 +36,8 @@ static struct nuc_node *insert_dense(const struct gru *u, struct nuc_node *rows,
                                      struct nuc_node *bias)
 {
     if (bias == NULL)
-        return nuc_insert_binary(u->g, u->node, NUC_OP_EDGE_MM, rows, weight);
-    struct nuc_node *product = nuc_insert(u->g, u->node, NUC_OP_EDGE_ADDMM, u->node);
+        return nuc_insert_binary(u->g, u->node, NUC_OP_MM, rows, weight);
+    struct nuc_node *product = nuc_insert(u->g, u->node, NUC_OP_ADDMM, u->node);
 
     nuc_set_arg_node(product, u->g, 0, bias);
     nuc_set_arg_node(product, u->g, 1, rows);
@@ -56,21 +56,20 @@ static struct nuc_node *insert_step(const struct gru *u, const struct cell *c, s
 {
     struct nuc_graph *g = u->g;
     struct nuc_node *at = u->node, *k = insert_dense(u, h, c->w_hh, c->b_hh);
-    struct nuc_node *r = nuc_insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 0), gate(u, k, 0));
-    struct nuc_node *z = nuc_insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 1), gate(u, k, 1));
+    struct nuc_node *r = nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 0), gate(u, k, 0));
+    struct nuc_node *z = nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 1), gate(u, k, 1));
 
-    r = nuc_insert_unary(g, at, NUC_OP_EDGE_SIGMOID, r);
-    z = nuc_insert_unary(g, at, NUC_OP_EDGE_SIGMOID, z);
-    struct nuc_node *n = nuc_insert_binary(g, at, NUC_OP_EDGE_MUL, r, gate(u, k, 2));
-    n = nuc_insert_unary(g, at, NUC_OP_EDGE_TANH, nuc_insert_binary(g, at, NUC_OP_EDGE_ADD, gate(u, i, 2), n));
-    struct nuc_node *kept =
-        nuc_insert_binary(g, at, NUC_OP_EDGE_MUL, nuc_insert_binary(g, at, NUC_OP_EDGE_SUB, h, n), z);
-    return nuc_insert_binary(g, at, NUC_OP_EDGE_ADD, kept, n);
+    r = nuc_insert_unary(g, at, NUC_OP_SIGMOID, r);
+    z = nuc_insert_unary(g, at, NUC_OP_SIGMOID, z);
+    struct nuc_node *n = nuc_insert_binary(g, at, NUC_OP_MUL, r, gate(u, k, 2));
+    n = nuc_insert_unary(g, at, NUC_OP_TANH, nuc_insert_binary(g, at, NUC_OP_ADD, gate(u, i, 2), n));
+    struct nuc_node *kept = nuc_insert_binary(g, at, NUC_OP_MUL, nuc_insert_binary(g, at, NUC_OP_SUB, h, n), z);
+    return nuc_insert_binary(g, at, NUC_OP_ADD, kept, n);
 }
 
 static struct nuc_node *insert_cat(const struct gru *u, struct nuc_node *const *parts, uint32_t count, int64_t dim)
 {
-    struct nuc_node *cat = nuc_insert(u->g, u->node, NUC_OP_EDGE_CAT, u->node);
+    struct nuc_node *cat = nuc_insert(u->g, u->node, NUC_OP_CAT, u->node);
 
     nuc_set_arg_nodes(cat, u->g, 0, parts, count);
     nuc_set_arg_int(cat, 1, dim);
@@ -154,14 +153,13 @@ static void check_gru(const struct gru *u)
 }
 
 /* With batch_first the input is [N, T, I]; torch's own modules give an input without a batch one of 1. */
-struct nuc_node *nuc_to_gru(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_gru(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, INPUT), *h0 = nuc_operand(g, node, STATE);
     const int64_t *in = x->vals[0].sizes, swapped[3] = {1, 0, 2};
     bool swap = flag(node, BATCH_FIRST);
     struct gru u = {.g = g, .node = node, .biases = flag(node, HAS_BIASES)};
 
-    (void)param;
     u.layers = node->args[LAYERS].kind == NUC_ARG_INT ? (uint32_t)node->args[LAYERS].u.i : 1;
     u.directions = flag(node, BIDIRECTIONAL) ? 2 : 1;
     u.steps = in[swap ? 1 : 0];

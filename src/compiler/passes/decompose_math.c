@@ -2,9 +2,9 @@
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 
-struct nuc_node *nuc_to_same_args(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_same_args(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op)
 {
-    struct nuc_node *edge = nuc_insert(g, node, param, node);
+    struct nuc_node *edge = nuc_insert(g, node, op, node);
 
     for (uint32_t i = 0; i < node->n_args && i < edge->n_args; i++)
         nuc_copy_arg(g, edge, i, node, i);
@@ -12,6 +12,11 @@ struct nuc_node *nuc_to_same_args(struct nuc_graph *g, struct nuc_node *node, en
     edge->n_vals = node->n_vals;
     edge->vals = node->vals;
     return edge;
+}
+
+struct nuc_node *nuc_to_same(struct nuc_graph *g, struct nuc_node *node)
+{
+    return nuc_to_same_args(g, node, node->op);
 }
 
 struct nuc_node *nuc_insert_unary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input)
@@ -34,9 +39,9 @@ struct nuc_node *nuc_insert_binary(struct nuc_graph *g, struct nuc_node *node, e
     return edge;
 }
 
-struct nuc_node *nuc_to_relu6(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_relu6(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *edge = nuc_insert(g, node, param, node);
+    struct nuc_node *edge = nuc_insert(g, node, NUC_OP_HARDTANH, node);
 
     nuc_copy_arg(g, edge, 0, node, 0);
     nuc_set_arg_float(edge, 1, 0.0);
@@ -45,7 +50,7 @@ struct nuc_node *nuc_to_relu6(struct nuc_graph *g, struct nuc_node *node, enum n
     return edge;
 }
 
-struct nuc_node *nuc_to_softmax(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_softmax(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, 0);
 
@@ -53,7 +58,7 @@ struct nuc_node *nuc_to_softmax(struct nuc_graph *g, struct nuc_node *node, enum
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s computes in %s from %s: leave out its dtype", g->file,
                  nuc_node_text(g->cx, node), nuc_dtype_name(node->args[2].u.dtype),
                  nuc_dtype_name(input->vals[0].dtype));
-    struct nuc_node *softmax = nuc_insert(g, node, param, node);
+    struct nuc_node *softmax = nuc_insert(g, node, NUC_OP_NATIVE_SOFTMAX, node);
     nuc_copy_arg(g, softmax, 0, node, 0);
     nuc_copy_arg(g, softmax, 1, node, 1);
     nuc_set_arg_bool(softmax, 2, false);
@@ -87,7 +92,7 @@ static struct nuc_node *insert_number(struct nuc_graph *g, int64_t value)
 static struct nuc_node *insert_float(struct nuc_graph *g, struct nuc_node *node, int64_t value)
 {
     struct nuc_node *number = insert_number(g, value);
-    struct nuc_node *copy = nuc_insert(g, node, NUC_OP_EDGE_TO_DIM_ORDER_COPY, node);
+    struct nuc_node *copy = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
 
     nuc_set_arg_node(copy, g, 0, number);
     nuc_set_arg_dtype(copy, 1, NUC_F32);
@@ -100,7 +105,7 @@ static struct nuc_node *insert_float(struct nuc_graph *g, struct nuc_node *node,
 static struct nuc_node *insert_clamp(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t index,
                                      double bound)
 {
-    struct nuc_node *clamp = nuc_insert(g, node, NUC_OP_EDGE_CLAMP, node);
+    struct nuc_node *clamp = nuc_insert(g, node, NUC_OP_CLAMP, node);
 
     nuc_set_arg_node(clamp, g, 0, input);
     clamp->args[1].given = true;
@@ -109,45 +114,43 @@ static struct nuc_node *insert_clamp(struct nuc_graph *g, struct nuc_node *node,
     return clamp;
 }
 
-/* hardswish: x * clamp(x + 3, 0, 6) / 6; hardsigmoid: clamp(x + 3, 0, 6) / 6. param: which of the two. */
-struct nuc_node *nuc_to_hardswish(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+/* hardswish: x * clamp(x + 3, 0, 6) / 6; hardsigmoid: clamp(x + 3, 0, 6) / 6. */
+struct nuc_node *nuc_to_hardswish(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, 0);
-    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_EDGE_ADD, x, insert_float(g, node, 3));
+    struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_ADD, x, insert_float(g, node, 3));
 
     y = insert_clamp(g, node, y, 1, 0.0);
     y = insert_clamp(g, node, y, 2, 6.0);
-    if (param == NUC_OP_HARDSWISH)
-        y = nuc_insert_binary(g, node, NUC_OP_EDGE_MUL, x, y);
-    return nuc_insert_binary(g, node, NUC_OP_EDGE_DIV, y, insert_float(g, node, 6));
+    if (node->op == NUC_OP_HARDSWISH)
+        y = nuc_insert_binary(g, node, NUC_OP_MUL, x, y);
+    return nuc_insert_binary(g, node, NUC_OP_DIV, y, insert_float(g, node, 6));
 }
 
-struct nuc_node *nuc_to_silu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_silu(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, 0);
 
-    (void)param;
-    return nuc_insert_binary(g, node, NUC_OP_EDGE_MUL, x, nuc_insert_unary(g, node, NUC_OP_EDGE_SIGMOID, x));
+    return nuc_insert_binary(g, node, NUC_OP_MUL, x, nuc_insert_unary(g, node, NUC_OP_SIGMOID, x));
 }
 
 /* where(x > 0, x, weight * x); the weight lies along dimension 1. */
-struct nuc_node *nuc_to_prelu(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_prelu(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, 0), *weight = nuc_operand(g, node, 1);
     uint32_t rank = x->vals[0].rank;
     int64_t sizes[NUC_MAX_RANK];
 
-    (void)param;
     for (uint32_t i = 0; i < rank; i++)
         sizes[i] = i == 1 ? nuc_elements(&weight->vals[0]) : 1;
     if (weight->vals[0].rank != rank)
         weight = nuc_insert_view(g, node, weight, sizes, rank);
-    struct nuc_node *positive = nuc_insert(g, node, NUC_OP_EDGE_GT_SCALAR, node);
+    struct nuc_node *positive = nuc_insert(g, node, NUC_OP_GT_SCALAR, node);
     nuc_set_arg_node(positive, g, 0, x);
     nuc_set_arg_float(positive, 1, 0.0);
     nuc_infer_shape(g, positive);
-    struct nuc_node *scaled = nuc_insert_binary(g, node, NUC_OP_EDGE_MUL, weight, x);
-    struct nuc_node *where = nuc_insert(g, node, NUC_OP_EDGE_WHERE, node);
+    struct nuc_node *scaled = nuc_insert_binary(g, node, NUC_OP_MUL, weight, x);
+    struct nuc_node *where = nuc_insert(g, node, NUC_OP_WHERE, node);
     nuc_set_arg_node(where, g, 0, positive);
     nuc_set_arg_node(where, g, 1, x);
     nuc_set_arg_node(where, g, 2, scaled);
@@ -156,9 +159,9 @@ struct nuc_node *nuc_to_prelu(struct nuc_graph *g, struct nuc_node *node, enum n
 }
 
 /* A sum without dimensions is one over the empty list. */
-struct nuc_node *nuc_to_sum(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_sum(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *sum = nuc_insert(g, node, param, node);
+    struct nuc_node *sum = nuc_insert(g, node, NUC_OP_SUM_DIM, node);
 
     nuc_copy_arg(g, sum, 0, node, 0);
     nuc_set_arg_ints(sum, g, 1, NULL, 0);

@@ -50,7 +50,7 @@ static struct nuc_node *folded_product(struct nuc_graph *g, struct nuc_node *nod
 
     memcpy(sizes, m->sizes, sizeof sizes);
     sizes[rank - 1] = b->vals[0].sizes[1];
-    struct nuc_node *product = nuc_insert_binary(g, node, NUC_OP_EDGE_MM, nuc_insert_reshape(g, node, a, rows, 2), b);
+    struct nuc_node *product = nuc_insert_binary(g, node, NUC_OP_MM, nuc_insert_reshape(g, node, a, rows, 2), b);
     return nuc_insert_view(g, node, product, sizes, rank);
 }
 
@@ -115,7 +115,7 @@ static struct nuc_node *batched_product(struct nuc_graph *g, struct nuc_node *no
     sizes[rank - 1] = y.sizes[y.rank - 1];
     struct nuc_node *left = insert_batches(g, node, a, sizes, rank - 2);
     struct nuc_node *right = insert_batches(g, node, b, sizes, rank - 2);
-    return nuc_insert_view(g, node, nuc_insert_binary(g, node, NUC_OP_EDGE_BMM, left, right), sizes, rank);
+    return nuc_insert_view(g, node, nuc_insert_binary(g, node, NUC_OP_BMM, left, right), sizes, rank);
 }
 
 static struct nuc_node *insert_matmul(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *a,
@@ -124,18 +124,17 @@ static struct nuc_node *insert_matmul(struct nuc_graph *g, struct nuc_node *node
     a = as_matrix(g, node, a, true);
     b = as_matrix(g, node, b, false);
     if (a->vals[0].rank == 2 && b->vals[0].rank == 2)
-        return nuc_insert_binary(g, node, NUC_OP_EDGE_MM, a, b);
+        return nuc_insert_binary(g, node, NUC_OP_MM, a, b);
     if (folds(&a->vals[0], &b->vals[0]))
         return folded_product(g, node, a, b);
     return batched_product(g, node, a, b);
 }
 
-struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *a = nuc_operand(g, node, 0), *b = nuc_operand(g, node, 1);
     const struct nuc_meta out = node->vals[0];
 
-    (void)param;
     if (a->vals[0].rank == 0 || b->vals[0].rank == 0)
         nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s multiplies a tensor without dimensions: use mul", g->file,
                  nuc_node_text(g->cx, node));
@@ -157,7 +156,7 @@ static struct nuc_node *insert_addmm(struct nuc_graph *g, struct nuc_node *node,
     if (!flat)
         input = nuc_insert_view(g, node, input, rows, 2);
     struct nuc_node *transposed = insert_transposed(g, node, weight);
-    struct nuc_node *product = nuc_insert(g, node, NUC_OP_EDGE_ADDMM, node);
+    struct nuc_node *product = nuc_insert(g, node, NUC_OP_ADDMM, node);
     nuc_set_arg_node(product, g, 0, bias);
     nuc_set_arg_node(product, g, 1, input);
     nuc_set_arg_node(product, g, 2, transposed);
@@ -169,17 +168,16 @@ static struct nuc_node *insert_addmm(struct nuc_graph *g, struct nuc_node *node,
  * addmm where the input is a matrix or lies contiguously, else matmul, with the bias added. Torch transposes the weight
  * before it touches the input in matmul, and after in addmm.
  */
-struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, 0), *weight = nuc_operand(g, node, 1), *bias = nuc_arg_node(node, 2);
     const struct nuc_meta out = node->vals[0];
 
-    (void)param;
     if (bias != NULL && (input->vals[0].rank == 2 || nuc_is_contiguous(&input->vals[0])))
         return insert_addmm(g, node, input, weight, bias);
     struct nuc_node *transposed = insert_transposed(g, node, weight);
     struct nuc_node *product = insert_matmul(g, node, input, transposed);
     if (product->vals[0].rank != out.rank)
         product = nuc_insert_view(g, node, product, out.sizes, out.rank);
-    return bias == NULL ? product : nuc_insert_binary(g, node, NUC_OP_EDGE_ADD, product, bias);
+    return bias == NULL ? product : nuc_insert_binary(g, node, NUC_OP_ADD, product, bias);
 }

@@ -26,8 +26,8 @@ static uint32_t dim_of(const struct padding *p, uint32_t i)
 /* clamp(arange(start, end), 0, size - 1), as torch traces it. */
 static struct nuc_node *traced_indices(const struct padding *p, int64_t start, int64_t end, int64_t size)
 {
-    struct nuc_node *arange = nuc_insert(p->g, p->node, NUC_OP_EDGE_ARANGE, p->node);
-    struct nuc_node *clamp = nuc_insert(p->g, p->node, NUC_OP_EDGE_CLAMP, p->node);
+    struct nuc_node *arange = nuc_insert(p->g, p->node, NUC_OP_ARANGE, p->node);
+    struct nuc_node *clamp = nuc_insert(p->g, p->node, NUC_OP_CLAMP, p->node);
 
     nuc_set_arg_float(arange, 0, (double)start);
     nuc_set_arg_float(arange, 1, (double)end);
@@ -64,7 +64,7 @@ static struct nuc_node *constant_indices(const struct padding *p, int64_t start,
 static struct nuc_node *insert_indexed(const struct padding *p, struct nuc_node *input, uint32_t dim,
                                        struct nuc_node *index)
 {
-    struct nuc_node *indexed = nuc_insert(p->g, p->node, NUC_OP_EDGE_INDEX, p->node);
+    struct nuc_node *indexed = nuc_insert(p->g, p->node, NUC_OP_INDEX, p->node);
     struct nuc_node *indices[NUC_MAX_RANK] = {NULL};
 
     indices[dim] = index;
@@ -103,7 +103,7 @@ static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
 
 static struct nuc_node *insert_empty(const struct padding *p, const struct nuc_meta *out)
 {
-    struct nuc_node *empty = nuc_insert(p->g, p->node, NUC_OP_EDGE_EMPTY_DIM_ORDER, p->node);
+    struct nuc_node *empty = nuc_insert(p->g, p->node, NUC_OP_EMPTY_DIM_ORDER, p->node);
     int64_t order[NUC_MAX_RANK];
 
     for (uint32_t i = 0; i < out->rank; i++)
@@ -119,7 +119,7 @@ static struct nuc_node *insert_empty(const struct padding *p, const struct nuc_m
 static struct nuc_node *insert_scatter(const struct padding *p, struct nuc_node *into, struct nuc_node *from,
                                        uint32_t dim, int64_t start, int64_t end)
 {
-    struct nuc_node *scatter = nuc_insert_binary(p->g, p->node, NUC_OP_EDGE_SLICE_SCATTER, into, into);
+    struct nuc_node *scatter = nuc_insert_binary(p->g, p->node, NUC_OP_SLICE_SCATTER, into, into);
 
     nuc_set_arg_node(scatter, p->g, 1, from);
     nuc_set_arg_int(scatter, 2, dim);
@@ -166,7 +166,7 @@ static struct nuc_node *insert_middle(const struct padding *p, struct nuc_node *
         value = insert_range(p, value, dim_of(p, i), inner_range(p, i, out));
         taken = insert_range(p, taken, dim_of(p, i), taken_range(p, i));
     }
-    value = nuc_insert_binary(p->g, p->node, NUC_OP_EDGE_COPY, value, taken);
+    value = nuc_insert_binary(p->g, p->node, NUC_OP_COPY, value, taken);
     outer[0] = empty;
     for (uint32_t i = 0; i + 1 < p->n_dims; i++)
         outer[i + 1] = insert_range(p, outer[i], dim_of(p, i), inner_range(p, i, out));
@@ -182,7 +182,7 @@ static struct nuc_node *insert_wrapped(const struct padding *p, struct nuc_node 
                                        struct range from)
 {
     struct nuc_node *old = insert_range(p, value, dim, to), *data = insert_range(p, value, dim, from);
-    struct nuc_node *copy = nuc_insert_binary(p->g, p->node, NUC_OP_EDGE_COPY, old, data);
+    struct nuc_node *copy = nuc_insert_binary(p->g, p->node, NUC_OP_COPY, old, data);
 
     return insert_scatter(p, value, copy, dim, to.start, to.end);
 }
@@ -209,7 +209,7 @@ static struct nuc_node *to_circular(const struct padding *p)
 static struct nuc_node *to_constant(const struct padding *p)
 {
     const struct nuc_arg *value = &p->node->args[3];
-    struct nuc_node *pad = nuc_insert(p->g, p->node, NUC_OP_EDGE_CONSTANT_PAD, p->node);
+    struct nuc_node *pad = nuc_insert(p->g, p->node, NUC_OP_CONSTANT_PAD, p->node);
 
     nuc_copy_arg(p->g, pad, 0, p->node, 0);
     nuc_copy_arg(p->g, pad, 1, p->node, 1);
@@ -239,14 +239,12 @@ static struct nuc_node *insert_padding(struct nuc_graph *g, struct nuc_node *nod
              g->file, nuc_node_text(g->cx, node), name);
 }
 
-struct nuc_node *nuc_to_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_pad(struct nuc_graph *g, struct nuc_node *node)
 {
-    (void)param;
     return insert_padding(g, node, false);
 }
 
-struct nuc_node *nuc_to_traced_pad(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_traced_pad(struct nuc_graph *g, struct nuc_node *node)
 {
-    (void)param;
     return insert_padding(g, node, true);
 }

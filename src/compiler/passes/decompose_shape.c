@@ -4,18 +4,17 @@
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 
-struct nuc_node *nuc_to_nothing(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_nothing(struct nuc_graph *g, struct nuc_node *node)
 {
     (void)g;
     (void)node;
-    (void)param;
     return NULL;
 }
 
 struct nuc_node *nuc_insert_view(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                  const int64_t *sizes, uint32_t rank)
 {
-    struct nuc_node *view = nuc_insert(g, node, NUC_OP_EDGE_VIEW, node);
+    struct nuc_node *view = nuc_insert(g, node, NUC_OP_VIEW, node);
 
     nuc_set_arg_node(view, g, 0, input);
     nuc_set_arg_ints(view, g, 1, sizes, rank);
@@ -37,7 +36,7 @@ struct nuc_node *nuc_insert_with_dim(struct nuc_graph *g, struct nuc_node *node,
 struct nuc_node *nuc_insert_permute(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                     const int64_t *dims)
 {
-    struct nuc_node *permute = nuc_insert(g, node, NUC_OP_EDGE_PERMUTE, node);
+    struct nuc_node *permute = nuc_insert(g, node, NUC_OP_PERMUTE, node);
 
     nuc_set_arg_node(permute, g, 0, input);
     nuc_set_arg_ints(permute, g, 1, dims, input->vals[0].rank);
@@ -48,7 +47,7 @@ struct nuc_node *nuc_insert_permute(struct nuc_graph *g, struct nuc_node *node, 
 struct nuc_node *nuc_insert_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                    const int64_t *sizes, uint32_t rank)
 {
-    struct nuc_node *expand = nuc_insert(g, node, NUC_OP_EDGE_EXPAND, node);
+    struct nuc_node *expand = nuc_insert(g, node, NUC_OP_EXPAND, node);
 
     nuc_set_arg_node(expand, g, 0, input);
     nuc_set_arg_ints(expand, g, 1, sizes, rank);
@@ -59,7 +58,7 @@ struct nuc_node *nuc_insert_expand(struct nuc_graph *g, struct nuc_node *node, s
 struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, int64_t dim,
                                   int64_t start, int64_t end)
 {
-    struct nuc_node *slice = nuc_insert(g, node, NUC_OP_EDGE_SLICE, node);
+    struct nuc_node *slice = nuc_insert(g, node, NUC_OP_SLICE, node);
 
     nuc_set_arg_node(slice, g, 0, input);
     nuc_set_arg_int(slice, 1, dim);
@@ -72,7 +71,7 @@ struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *node, st
 struct nuc_node *nuc_insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                   const struct nuc_meta *like)
 {
-    struct nuc_node *clone = nuc_insert(g, node, NUC_OP_EDGE_CLONE_DIM_ORDER, node);
+    struct nuc_node *clone = nuc_insert(g, node, NUC_OP_CLONE_DIM_ORDER, node);
     int64_t order[NUC_MAX_RANK];
     struct nuc_meta meta = input->vals[0];
 
@@ -143,12 +142,11 @@ struct nuc_node *nuc_insert_reshape(struct nuc_graph *g, struct nuc_node *node, 
  * view, reshape, flatten: a copy first where the input's memory order does not allow a view. Torch hands a size of -1
  * through to a view that needs no copy.
  */
-struct nuc_node *nuc_to_view(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_view(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, 0);
     const struct nuc_meta *out = &node->vals[0];
 
-    (void)param;
     if (node->op == NUC_OP_FLATTEN && nuc_same_sizes(&input->vals[0], out))
         return input;
     bool viewable = nuc_is_viewable(&input->vals[0], out->sizes, out->rank);
@@ -178,22 +176,20 @@ static bool same_order(const struct nuc_meta *a, const struct nuc_meta *b)
 }
 
 /* clone always copies; contiguous only what is not. */
-struct nuc_node *nuc_to_clone(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_clone(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, 0);
     struct nuc_meta meta = in_memory_format(&input->vals[0], &node->args[1]);
 
-    (void)param;
     if (node->op == NUC_OP_CONTIGUOUS && same_order(&meta, &input->vals[0]))
         return input;
     return nuc_insert_clone(g, node, input, &meta);
 }
 
-struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, 0);
 
-    (void)param;
     if (node->args[2].kind == NUC_ARG_BOOL && node->args[2].u.b)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s is in training mode: export the model after model.eval()", g->file,
                  nuc_node_text(g->cx, node));
@@ -203,7 +199,7 @@ struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node, enum
 /* to.dtype_layout: self, dtype, layout, device, pin_memory, non_blocking, copy, memory_format. */
 static struct nuc_node *insert_copy(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta)
 {
-    struct nuc_node *copy = nuc_insert(g, node, NUC_OP_EDGE_TO_DIM_ORDER_COPY, node);
+    struct nuc_node *copy = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
     int64_t order[NUC_MAX_RANK];
 
     for (uint32_t i = 0; i < meta->rank; i++)
@@ -216,9 +212,9 @@ static struct nuc_node *insert_copy(struct nuc_graph *g, struct nuc_node *node, 
 }
 
 /* What changes neither type nor dim order copies nothing, unless it is told to. */
-struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node)
 {
-    bool with_layout = param == NUC_OP_TO_DTYPE_LAYOUT;
+    bool with_layout = node->op == NUC_OP_TO_DTYPE_LAYOUT;
     struct nuc_node *input = nuc_operand(g, node, 0);
     struct nuc_meta meta = in_memory_format(&input->vals[0], &node->args[with_layout ? 7 : 4]);
     const struct nuc_arg *copies = &node->args[with_layout ? 6 : 3];
@@ -234,12 +230,12 @@ struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node, enum nu
 }
 
 /* transpose(dim0, dim1) and t() as permutations. */
-struct nuc_node *nuc_to_transpose(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_transpose(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, 0);
     int64_t rank = input->vals[0].rank, dims[NUC_MAX_RANK], pair[2] = {0, 1};
 
-    for (uint32_t i = 0; i < 2 && param == NUC_OP_TRANSPOSE; i++) {
+    for (uint32_t i = 0; i < 2 && node->op == NUC_OP_TRANSPOSE; i++) {
         const struct nuc_arg *a = &node->args[1 + i];
         pair[i] = a->kind == NUC_ARG_INT ? a->u.i : 0;
         pair[i] += pair[i] < 0 ? rank : 0;
@@ -252,9 +248,9 @@ struct nuc_node *nuc_to_transpose(struct nuc_graph *g, struct nuc_node *node, en
 }
 
 /* split and chunk of any kind, by the sizes their results have. */
-struct nuc_node *nuc_to_split(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_split(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *split = nuc_insert(g, node, param, node);
+    struct nuc_node *split = nuc_insert(g, node, NUC_OP_SPLIT_WITH_SIZES, node);
     int64_t dim = node->args[2].kind == NUC_ARG_INT ? node->args[2].u.i : 0;
     int64_t rank = node->n_vals > 0 ? node->vals[0].rank : 0;
     int64_t *sizes = nuc_alloc_array(g->cx, node->n_vals, sizeof *sizes);
@@ -270,10 +266,9 @@ struct nuc_node *nuc_to_split(struct nuc_graph *g, struct nuc_node *node, enum n
 }
 
 /* A tensor of zeros is a constant. */
-struct nuc_node *nuc_to_zeros(struct nuc_graph *g, struct nuc_node *node, enum nuc_op param)
+struct nuc_node *nuc_to_zeros(struct nuc_graph *g, struct nuc_node *node)
 {
     void *zeros = nuc_alloc(g->cx, nuc_bytes(&node->vals[0]));
 
-    (void)param;
     return nuc_add_parameter(g, node, "", &node->vals[0], zeros);
 }

@@ -15,7 +15,7 @@ static bool is_copy(const struct nuc_node *n)
 {
     const struct nuc_node *input = nuc_arg_node(n, 0);
 
-    if (n->op != NUC_OP_EDGE_CLONE && n->op != NUC_OP_EDGE_CLONE_DIM_ORDER && n->op != NUC_OP_EDGE_TO_DIM_ORDER_COPY)
+    if (n->op != NUC_OP_CLONE && n->op != NUC_OP_CLONE_DIM_ORDER && n->op != NUC_OP_TO_DIM_ORDER_COPY)
         return false;
     return input != NULL && !input->is_tuple && n->vals[0].dtype == input->vals[0].dtype;
 }

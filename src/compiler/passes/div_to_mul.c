@@ -14,11 +14,6 @@ static bool is_div(enum nuc_op op)
     return op == NUC_OP_DIV;
 }
 
-static bool is_div_in_place(enum nuc_op op)
-{
-    return op == NUC_OP_DIV_;
-}
-
 static bool is_static_float(const struct nuc_node *node)
 {
     return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32;
@@ -46,18 +41,19 @@ static struct nuc_node *reciprocal(struct nuc_graph *g, const struct nuc_node *d
     return made;
 }
 
-static bool to_mul(struct nuc_graph *g, bool (*wanted)(enum nuc_op op), enum nuc_op op)
+static bool to_mul(struct nuc_graph *g, bool in_place)
 {
     uint32_t count;
-    struct nuc_node **divs = nuc_collect(g, wanted, &count);
+    struct nuc_node **divs = nuc_collect(g, is_div, &count);
     bool changed = false;
 
     for (uint32_t i = 0; i < count; i++) {
         struct nuc_node *div = divs[i], *divisor = nuc_arg_node(div, DIVISOR);
-        struct nuc_node *multiplier = is_static_float(divisor) ? reciprocal(g, divisor) : NULL;
+        bool invertible = div->in_place == in_place && is_static_float(divisor);
+        struct nuc_node *multiplier = invertible ? reciprocal(g, divisor) : NULL;
         if (multiplier == NULL)
             continue;
-        struct nuc_node *mul = nuc_insert_aten(g, div, op, div);
+        struct nuc_node *mul = nuc_insert_aten(g, div, NUC_OP_MUL, div);
         nuc_set_arg_node(mul, g, 0, nuc_operand(g, div, DIVIDEND));
         nuc_set_arg_node(mul, g, 1, multiplier);
         nuc_set_val(g, mul, &div->vals[0]);
@@ -72,12 +68,12 @@ static bool to_mul(struct nuc_graph *g, bool (*wanted)(enum nuc_op op), enum nuc
 
 bool nuc_div_to_mul(struct nuc_graph *g)
 {
-    return to_mul(g, is_div, NUC_OP_MUL);
+    return to_mul(g, false);
 }
 
 bool nuc_div_in_place_to_mul(struct nuc_graph *g)
 {
-    return to_mul(g, is_div_in_place, NUC_OP_MUL_);
+    return to_mul(g, true);
 }
 
 /* A number in the source became a constant that has no state-dict name of its own. */

@@ -2,14 +2,6 @@
 
 #include "compiler/passes/rewrite.h"
 
-static const bool in_place[NUC_OP_COUNT] = {
-    [NUC_OP_ABS_] = true,  [NUC_OP_NEG_] = true,         [NUC_OP_EXP_] = true,        [NUC_OP_LOG_] = true,
-    [NUC_OP_SQRT_] = true, [NUC_OP_RSQRT_] = true,       [NUC_OP_SIGMOID_] = true,    [NUC_OP_TANH_] = true,
-    [NUC_OP_RELU_] = true, [NUC_OP_RELU6_] = true,       [NUC_OP_HARDTANH_] = true,   [NUC_OP_HARDSWISH_] = true,
-    [NUC_OP_SILU_] = true, [NUC_OP_HARDSIGMOID_] = true, [NUC_OP_LEAKY_RELU_] = true, [NUC_OP_CLAMP_] = true,
-    [NUC_OP_ADD_] = true,  [NUC_OP_SUB_] = true,         [NUC_OP_MUL_] = true,        [NUC_OP_DIV_] = true,
-};
-
 /* Operators whose result may share memory with their input. */
 static const bool views[NUC_OP_COUNT] = {
     [NUC_OP_VIEW] = true,
@@ -80,7 +72,7 @@ void nuc_functionalize(struct nuc_graph *g)
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)
         position[n->id] = count++;
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!in_place[n->op])
+        if (!n->in_place)
             continue;
         struct nuc_node *self = nuc_operand(g, n, 0);
         check_aliases(g, n, position);

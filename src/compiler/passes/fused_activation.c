@@ -15,14 +15,10 @@ bool nuc_is_fused_activation(const struct nuc_node *node)
 {
     switch ((int)node->op) {
     case NUC_OP_RELU:
-    case NUC_OP_RELU_:
     case NUC_OP_SIGMOID:
-    case NUC_OP_SIGMOID_:
     case NUC_OP_TANH:
-    case NUC_OP_TANH_:
         return true;
     case NUC_OP_HARDTANH:
-    case NUC_OP_HARDTANH_:
         return is_number(&node->args[1], 0.0) &&
                (is_number(&node->args[2], 6.0) || is_number(&node->args[2], (double)INFINITY));
     default:

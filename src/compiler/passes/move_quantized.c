@@ -8,7 +8,7 @@
 
 static bool moves_data(enum nuc_op op)
 {
-    return op == NUC_OP_EDGE_PERMUTE || op == NUC_OP_EDGE_CAT;
+    return op == NUC_OP_PERMUTE || op == NUC_OP_CAT;
 }
 
 static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)

@@ -16,11 +16,11 @@ static bool exists(const struct nuc_meta *m)
     return nuc_is_contiguous(m) || (nuc_is_channels_last(m) && (m->rank == 4 || (m->rank == 5 && m->sizes[2] != 1)));
 }
 
-static int order_argument(struct nuc_graph *g, const struct nuc_node *node)
+static int order_argument(const struct nuc_node *node)
 {
-    if (node->op != NUC_OP_EDGE_CLONE_DIM_ORDER && node->op != NUC_OP_EDGE_TO_DIM_ORDER_COPY)
+    if (node->op != NUC_OP_CLONE_DIM_ORDER && node->op != NUC_OP_TO_DIM_ORDER_COPY)
         return -1;
-    int index = nuc_schema_arg_index(nuc_op_schema(g->cx, node->op), "dim_order");
+    int index = nuc_schema_arg_index(nuc_op_schema(node->op), "dim_order");
     return index >= 0 && node->args[index].kind == NUC_ARG_INTS && node->args[index].count == node->vals[0].rank ? index
                                                                                                                  : -1;
 }
@@ -78,7 +78,7 @@ bool nuc_plain_orders(struct nuc_graph *g)
         if (!nuc_is_call(n))
             continue;
         changed |= infer(g, n);
-        int index = order_argument(g, n);
+        int index = order_argument(n);
         if (index >= 0)
             changed |= settle(g, n, (uint32_t)index);
         else if (has_unknown_order(n))

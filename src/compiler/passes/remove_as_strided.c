@@ -7,7 +7,7 @@
 
 static bool is_as_strided(enum nuc_op op)
 {
-    return op == NUC_OP_EDGE_AS_STRIDED;
+    return op == NUC_OP_AS_STRIDED;
 }
 
 static bool moves_nothing(const struct nuc_node *copy, const struct nuc_node *mean)
@@ -35,7 +35,7 @@ bool nuc_remove_as_strided(struct nuc_graph *g)
 
     for (uint32_t i = 0; i < count; i++) {
         struct nuc_node *mean = nuc_operand(g, copies[i], 0);
-        if (mean->op != NUC_OP_EDGE_MEAN_DIM || mean->n_users != 1 || !moves_nothing(copies[i], mean))
+        if (mean->op != NUC_OP_MEAN_DIM || mean->n_users != 1 || !moves_nothing(copies[i], mean))
             continue;
         nuc_replace_uses(g, copies[i], mean, NULL);
         nuc_remove_node(g, copies[i]);

@@ -4,8 +4,7 @@
 
 static bool is_reshape(enum nuc_op op)
 {
-    return op == NUC_OP_EDGE_SQUEEZE || op == NUC_OP_EDGE_SQUEEZE_DIM || op == NUC_OP_EDGE_SQUEEZE_DIMS ||
-           op == NUC_OP_EDGE_UNSQUEEZE;
+    return op == NUC_OP_SQUEEZE || op == NUC_OP_SQUEEZE_DIM || op == NUC_OP_SQUEEZE_DIMS || op == NUC_OP_UNSQUEEZE;
 }
 
 bool nuc_reshapes_to_view(struct nuc_graph *g)
@@ -14,7 +13,7 @@ bool nuc_reshapes_to_view(struct nuc_graph *g)
     struct nuc_node **nodes = nuc_collect(g, is_reshape, &count);
 
     for (uint32_t i = 0; i < count; i++) {
-        struct nuc_node *n = nodes[i], *view = nuc_insert(g, n, NUC_OP_EDGE_VIEW, n);
+        struct nuc_node *n = nodes[i], *view = nuc_insert(g, n, NUC_OP_VIEW, n);
         nuc_set_arg_node(view, g, 0, nuc_operand(g, n, 0));
         nuc_set_arg_ints(view, g, 1, n->vals[0].sizes, n->vals[0].rank);
         nuc_infer_shape(g, view);

@@ -25,12 +25,13 @@ struct nuc_node *nuc_insert_aten(struct nuc_graph *g, struct nuc_node *before, e
                                  const struct nuc_node *from)
 {
     static const char dialect[] = "aten.";
-    const char *full = nuc_op_name(op);
+    struct nuc_node form = {.op = op, .in_place = from->in_place && nuc_op_has_in_place(op)};
+    const char *full = nuc_node_op_name(&form);
     char *name = nuc_strdup(g->cx, strncmp(full, dialect, sizeof dialect - 1) == 0 ? full + sizeof dialect - 1 : full);
-
     for (char *p = name; *p != '\0'; p++)
         *p = (char)(*p == '.' ? '_' : tolower((unsigned char)*p));
     struct nuc_node *node = nuc_add_node(g, before, op, name);
+    node->in_place = form.in_place;
     node->source = from->source;
     return node;
 }

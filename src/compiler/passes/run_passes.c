@@ -32,7 +32,8 @@ static bool same_layouts(const struct nuc_node *a, const struct nuc_node *b)
 /* A view of a value that lies in another order by now needs a copy. */
 static bool needs_copy(const struct nuc_node *node)
 {
-    const struct nuc_node *input = node->op == NUC_OP_VIEW ? nuc_arg_node(node, 0) : NULL;
+    bool view = node->op == NUC_OP_VIEW && node->dialect == NUC_ATEN;
+    const struct nuc_node *input = view ? nuc_arg_node(node, 0) : NULL;
 
     return input != NULL && !nuc_is_viewable(&input->vals[0], node->vals[0].sizes, node->vals[0].rank);
 }

@@ -12,24 +12,24 @@ struct pair_row {
 };
 
 static const struct pair_row leading[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_ADDMM] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_PERMUTE}},
-    [NUC_OP_EDGE_MM] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_PERMUTE}},
-    [NUC_OP_EDGE_VIEW] = {{NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER}},
-    [NUC_OP_EDGE_CONVOLUTION] = {{NUC_OP_EDGE_VIEW}},
-    [NUC_OP_EDGE_AVG_POOL2D] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_UNSQUEEZE}},
-    [NUC_OP_EDGE_MAX_POOL2D] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_UNSQUEEZE}},
+    [NUC_OP_ADDMM] = {{NUC_OP_VIEW, NUC_OP_PERMUTE}},
+    [NUC_OP_MM] = {{NUC_OP_VIEW, NUC_OP_PERMUTE}},
+    [NUC_OP_VIEW] = {{NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER}},
+    [NUC_OP_CONVOLUTION] = {{NUC_OP_VIEW}},
+    [NUC_OP_AVG_POOL2D] = {{NUC_OP_VIEW, NUC_OP_UNSQUEEZE}},
+    [NUC_OP_MAX_POOL2D_INDICES] = {{NUC_OP_VIEW, NUC_OP_UNSQUEEZE}},
 };
 
 /* Activations the NPU computes with the operator in front; the list of linear and convolution. */
-#define ACTIVATIONS NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_RELU, NUC_OP_EDGE_SIGMOID, NUC_OP_EDGE_TANH
+#define ACTIVATIONS NUC_OP_HARDTANH, NUC_OP_RELU, NUC_OP_SIGMOID, NUC_OP_TANH
 
 static const struct pair_row trailing[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_ADDMM] = {{NUC_OP_EDGE_VIEW, ACTIVATIONS}},
-    [NUC_OP_EDGE_MM] = {{NUC_OP_EDGE_VIEW, ACTIVATIONS}},
-    [NUC_OP_EDGE_CONVOLUTION] = {{NUC_OP_EDGE_VIEW, ACTIVATIONS}},
-    [NUC_OP_EDGE_VIEW] = {{NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER}},
-    [NUC_OP_EDGE_AVG_POOL2D] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_SQUEEZE_DIMS}},
-    [NUC_OP_GETITEM] = {{NUC_OP_EDGE_VIEW, NUC_OP_EDGE_SQUEEZE_DIMS}},
+    [NUC_OP_ADDMM] = {{NUC_OP_VIEW, ACTIVATIONS}},
+    [NUC_OP_MM] = {{NUC_OP_VIEW, ACTIVATIONS}},
+    [NUC_OP_CONVOLUTION] = {{NUC_OP_VIEW, ACTIVATIONS}},
+    [NUC_OP_VIEW] = {{NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER}},
+    [NUC_OP_AVG_POOL2D] = {{NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS}},
+    [NUC_OP_GETITEM] = {{NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS}},
 };
 
 static bool is_pair(const struct pair_row *rows, const struct nuc_node *main, const struct nuc_node *aux)
@@ -117,7 +117,7 @@ bool nuc_separate_leading(struct nuc_graph *g)
 /* There the permutation of a weight stays in the cluster of its matrix product. */
 static bool separate_leading_sdk31(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
 {
-    return aux->op != NUC_OP_EDGE_PERMUTE && separate_leading(g, ends, aux);
+    return aux->op != NUC_OP_PERMUTE && separate_leading(g, ends, aux);
 }
 
 bool nuc_separate_leading_sdk31(struct nuc_graph *g)
@@ -135,8 +135,8 @@ bool nuc_separate_trailing(struct nuc_graph *g)
 static bool moves(enum nuc_op op)
 {
     static const bool rows[NUC_OP_COUNT] = {
-        [NUC_OP_EDGE_VIEW] = true,         [NUC_OP_EDGE_PERMUTE] = true,   [NUC_OP_EDGE_CLONE] = true,
-        [NUC_OP_EDGE_SQUEEZE_DIMS] = true, [NUC_OP_EDGE_UNSQUEEZE] = true, [NUC_OP_EDGE_CLONE_DIM_ORDER] = true,
+        [NUC_OP_VIEW] = true,         [NUC_OP_PERMUTE] = true,   [NUC_OP_CLONE] = true,
+        [NUC_OP_SQUEEZE_DIMS] = true, [NUC_OP_UNSQUEEZE] = true, [NUC_OP_CLONE_DIM_ORDER] = true,
     };
 
     return rows[op];

@@ -6,118 +6,65 @@
 #include "compiler/support/support.h"
 #include "compiler/target/target.h"
 
-struct row {
+/* Operators without an Edge form of their own, or of which more is to be said than their arguments. */
+static const struct row {
     decomposition rewrite;
-    enum nuc_op param;
     decomposition as_reference; /* in compatibility mode; NULL: the same */
+} rows[NUC_OP_COUNT] = {
+    [NUC_OP_CONV1D] = {nuc_to_convolution, NULL},
+    [NUC_OP_CONV2D] = {nuc_to_convolution, NULL},
+    [NUC_OP_CONV3D] = {nuc_to_convolution, NULL},
+    [NUC_OP_CONV_TRANSPOSE1D] = {nuc_to_convolution, NULL},
+    [NUC_OP_CONV_TRANSPOSE2D] = {nuc_to_convolution, NULL},
+    [NUC_OP_CONV1D_PADDING] = {nuc_to_padded_convolution, NULL},
+    [NUC_OP_CONV2D_PADDING] = {nuc_to_padded_convolution, NULL},
+    [NUC_OP_BATCH_NORM] = {nuc_to_batch_norm, NULL},
+    [NUC_OP_MAX_POOL1D] = {nuc_to_pool_of_rows, NULL},
+    [NUC_OP_MAX_POOL2D] = {nuc_to_max_pool, NULL},
+    [NUC_OP_AVG_POOL1D] = {nuc_to_pool_of_rows, NULL},
+    [NUC_OP_ADAPTIVE_AVG_POOL2D] = {nuc_to_adaptive_pool, NULL},
+    [NUC_OP_RELU6] = {nuc_to_relu6, NULL},
+    [NUC_OP_HARDSWISH] = {nuc_to_hardswish, NULL},
+    [NUC_OP_HARDSIGMOID] = {nuc_to_hardswish, NULL},
+    [NUC_OP_SILU] = {nuc_to_silu, NULL},
+    [NUC_OP_PRELU] = {nuc_to_prelu, NULL},
+    [NUC_OP_SOFTMAX] = {nuc_to_softmax, NULL},
+    [NUC_OP_SUM] = {nuc_to_sum, NULL},
+    [NUC_OP_LINEAR] = {nuc_to_linear, NULL},
+    [NUC_OP_MATMUL] = {nuc_to_matmul, NULL},
+    [NUC_OP_GRU] = {nuc_to_gru, NULL},
+    [NUC_OP_PAD] = {nuc_to_pad, nuc_to_traced_pad},
+    [NUC_OP_VIEW] = {nuc_to_view, NULL},
+    [NUC_OP_RESHAPE] = {nuc_to_view, NULL},
+    [NUC_OP_FLATTEN] = {nuc_to_view, NULL},
+    [NUC_OP_TRANSPOSE] = {nuc_to_transpose, NULL},
+    [NUC_OP_T] = {nuc_to_transpose, NULL},
+    [NUC_OP_SPLIT] = {nuc_to_split, NULL},
+    [NUC_OP_SPLIT_SIZES] = {nuc_to_split, NULL},
+    [NUC_OP_SPLIT_WITH_SIZES] = {nuc_to_split, NULL},
+    [NUC_OP_CHUNK] = {nuc_to_split, NULL},
+    [NUC_OP_DROPOUT] = {nuc_to_dropout, NULL},
+    [NUC_OP_CLONE] = {nuc_to_clone, NULL},
+    [NUC_OP_CONTIGUOUS] = {nuc_to_clone, NULL},
+    [NUC_OP_TO_DTYPE] = {nuc_to_copy, NULL},
+    [NUC_OP_TO_DTYPE_LAYOUT] = {nuc_to_copy, NULL},
+    [NUC_OP_ZEROS] = {nuc_to_zeros, NULL},
+    [NUC_OP_ASSERT_TENSOR_METADATA] = {nuc_to_nothing, NULL},
 };
 
-static const struct row rows[NUC_OP_COUNT] = {
-    [NUC_OP_CONV1D] = {nuc_to_convolution, NUC_OP_EDGE_CONVOLUTION, NULL},
-    [NUC_OP_CONV2D] = {nuc_to_convolution, NUC_OP_EDGE_CONVOLUTION, NULL},
-    [NUC_OP_CONV3D] = {nuc_to_convolution, NUC_OP_EDGE_CONVOLUTION, NULL},
-    [NUC_OP_CONV_TRANSPOSE1D] = {nuc_to_convolution, NUC_OP_EDGE_CONVOLUTION, NULL},
-    [NUC_OP_CONV_TRANSPOSE2D] = {nuc_to_convolution, NUC_OP_EDGE_CONVOLUTION, NULL},
-    [NUC_OP_CONV1D_PADDING] = {nuc_to_padded_convolution, NUC_OP_EDGE_CONVOLUTION, NULL},
-    [NUC_OP_CONV2D_PADDING] = {nuc_to_padded_convolution, NUC_OP_EDGE_CONVOLUTION, NULL},
-    [NUC_OP_BATCH_NORM] = {nuc_to_batch_norm, NUC_OP_EDGE_BATCH_NORM, NULL},
-    [NUC_OP_MAX_POOL1D] = {nuc_to_pool_of_rows, NUC_OP_EDGE_MAX_POOL2D, NULL},
-    [NUC_OP_MAX_POOL2D] = {nuc_to_max_pool, NUC_OP_EDGE_MAX_POOL2D, NULL},
-    [NUC_OP_MAX_POOL2D_INDICES] = {nuc_to_same_args, NUC_OP_EDGE_MAX_POOL2D, NULL},
-    [NUC_OP_AVG_POOL1D] = {nuc_to_pool_of_rows, NUC_OP_EDGE_AVG_POOL2D, NULL},
-    [NUC_OP_AVG_POOL2D] = {nuc_to_same_args, NUC_OP_EDGE_AVG_POOL2D, NULL},
-    [NUC_OP_ADAPTIVE_AVG_POOL2D] = {nuc_to_adaptive_pool, NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D, NULL},
-    [NUC_OP_ABS] = {nuc_to_same_args, NUC_OP_EDGE_ABS, NULL},
-    [NUC_OP_ABS_] = {nuc_to_same_args, NUC_OP_EDGE_ABS, NULL},
-    [NUC_OP_NEG] = {nuc_to_same_args, NUC_OP_EDGE_NEG, NULL},
-    [NUC_OP_NEG_] = {nuc_to_same_args, NUC_OP_EDGE_NEG, NULL},
-    [NUC_OP_EXP] = {nuc_to_same_args, NUC_OP_EDGE_EXP, NULL},
-    [NUC_OP_EXP_] = {nuc_to_same_args, NUC_OP_EDGE_EXP, NULL},
-    [NUC_OP_LOG] = {nuc_to_same_args, NUC_OP_EDGE_LOG, NULL},
-    [NUC_OP_LOG_] = {nuc_to_same_args, NUC_OP_EDGE_LOG, NULL},
-    [NUC_OP_SQRT] = {nuc_to_same_args, NUC_OP_EDGE_SQRT, NULL},
-    [NUC_OP_SQRT_] = {nuc_to_same_args, NUC_OP_EDGE_SQRT, NULL},
-    [NUC_OP_RSQRT] = {nuc_to_same_args, NUC_OP_EDGE_RSQRT, NULL},
-    [NUC_OP_RSQRT_] = {nuc_to_same_args, NUC_OP_EDGE_RSQRT, NULL},
-    [NUC_OP_SIGMOID] = {nuc_to_same_args, NUC_OP_EDGE_SIGMOID, NULL},
-    [NUC_OP_SIGMOID_] = {nuc_to_same_args, NUC_OP_EDGE_SIGMOID, NULL},
-    [NUC_OP_TANH] = {nuc_to_same_args, NUC_OP_EDGE_TANH, NULL},
-    [NUC_OP_TANH_] = {nuc_to_same_args, NUC_OP_EDGE_TANH, NULL},
-    [NUC_OP_RELU] = {nuc_to_same_args, NUC_OP_EDGE_RELU, NULL},
-    [NUC_OP_RELU_] = {nuc_to_same_args, NUC_OP_EDGE_RELU, NULL},
-    [NUC_OP_HARDTANH] = {nuc_to_same_args, NUC_OP_EDGE_HARDTANH, NULL},
-    [NUC_OP_HARDTANH_] = {nuc_to_same_args, NUC_OP_EDGE_HARDTANH, NULL},
-    [NUC_OP_LEAKY_RELU] = {nuc_to_same_args, NUC_OP_EDGE_LEAKY_RELU, NULL},
-    [NUC_OP_LEAKY_RELU_] = {nuc_to_same_args, NUC_OP_EDGE_LEAKY_RELU, NULL},
-    [NUC_OP_CLAMP] = {nuc_to_same_args, NUC_OP_EDGE_CLAMP, NULL},
-    [NUC_OP_CLAMP_] = {nuc_to_same_args, NUC_OP_EDGE_CLAMP, NULL},
-    [NUC_OP_ADD] = {nuc_to_same_args, NUC_OP_EDGE_ADD, NULL},
-    [NUC_OP_ADD_] = {nuc_to_same_args, NUC_OP_EDGE_ADD, NULL},
-    [NUC_OP_SUB] = {nuc_to_same_args, NUC_OP_EDGE_SUB, NULL},
-    [NUC_OP_SUB_] = {nuc_to_same_args, NUC_OP_EDGE_SUB, NULL},
-    [NUC_OP_MUL] = {nuc_to_same_args, NUC_OP_EDGE_MUL, NULL},
-    [NUC_OP_MUL_] = {nuc_to_same_args, NUC_OP_EDGE_MUL, NULL},
-    [NUC_OP_DIV] = {nuc_to_same_args, NUC_OP_EDGE_DIV, NULL},
-    [NUC_OP_DIV_] = {nuc_to_same_args, NUC_OP_EDGE_DIV, NULL},
-    [NUC_OP_RELU6] = {nuc_to_relu6, NUC_OP_EDGE_HARDTANH, NULL},
-    [NUC_OP_RELU6_] = {nuc_to_relu6, NUC_OP_EDGE_HARDTANH, NULL},
-    [NUC_OP_HARDSWISH] = {nuc_to_hardswish, NUC_OP_HARDSWISH, NULL},
-    [NUC_OP_HARDSWISH_] = {nuc_to_hardswish, NUC_OP_HARDSWISH, NULL},
-    [NUC_OP_HARDSIGMOID] = {nuc_to_hardswish, NUC_OP_HARDSIGMOID, NULL},
-    [NUC_OP_HARDSIGMOID_] = {nuc_to_hardswish, NUC_OP_HARDSIGMOID, NULL},
-    [NUC_OP_SILU] = {nuc_to_silu, NUC_OP_PLACEHOLDER, NULL},
-    [NUC_OP_SILU_] = {nuc_to_silu, NUC_OP_PLACEHOLDER, NULL},
-    [NUC_OP_GELU] = {nuc_to_same_args, NUC_OP_EDGE_GELU, NULL},
-    [NUC_OP_PRELU] = {nuc_to_prelu, NUC_OP_PLACEHOLDER, NULL},
-    [NUC_OP_MAXIMUM] = {nuc_to_same_args, NUC_OP_EDGE_MAXIMUM, NULL},
-    [NUC_OP_MINIMUM] = {nuc_to_same_args, NUC_OP_EDGE_MINIMUM, NULL},
-    [NUC_OP_SOFTMAX] = {nuc_to_softmax, NUC_OP_EDGE_SOFTMAX, NULL},
-    [NUC_OP_MEAN_DIM] = {nuc_to_same_args, NUC_OP_EDGE_MEAN_DIM, NULL},
-    [NUC_OP_AMAX] = {nuc_to_same_args, NUC_OP_EDGE_AMAX, NULL},
-    [NUC_OP_AMIN] = {nuc_to_same_args, NUC_OP_EDGE_AMIN, NULL},
-    [NUC_OP_SUM_DIM] = {nuc_to_same_args, NUC_OP_EDGE_SUM_DIM, NULL},
-    [NUC_OP_SUM] = {nuc_to_sum, NUC_OP_EDGE_SUM_DIM, NULL},
-    [NUC_OP_LINEAR] = {nuc_to_linear, NUC_OP_PLACEHOLDER, NULL},
-    [NUC_OP_MATMUL] = {nuc_to_matmul, NUC_OP_PLACEHOLDER, NULL},
-    [NUC_OP_MM] = {nuc_to_same_args, NUC_OP_EDGE_MM, NULL},
-    [NUC_OP_BMM] = {nuc_to_same_args, NUC_OP_EDGE_BMM, NULL},
-    [NUC_OP_ADDMM] = {nuc_to_same_args, NUC_OP_EDGE_ADDMM, NULL},
-    [NUC_OP_GRU] = {nuc_to_gru, NUC_OP_PLACEHOLDER, NULL},
-    [NUC_OP_PAD] = {nuc_to_pad, NUC_OP_PLACEHOLDER, nuc_to_traced_pad},
-    [NUC_OP_UPSAMPLE_BILINEAR] = {nuc_to_same_args, NUC_OP_EDGE_UPSAMPLE_BILINEAR, NULL},
-    [NUC_OP_UPSAMPLE_NEAREST] = {nuc_to_same_args, NUC_OP_EDGE_UPSAMPLE_NEAREST, NULL},
-    [NUC_OP_CAT] = {nuc_to_same_args, NUC_OP_EDGE_CAT, NULL},
-    [NUC_OP_VIEW] = {nuc_to_view, NUC_OP_EDGE_VIEW, NULL},
-    [NUC_OP_RESHAPE] = {nuc_to_view, NUC_OP_EDGE_VIEW, NULL},
-    [NUC_OP_FLATTEN] = {nuc_to_view, NUC_OP_EDGE_VIEW, NULL},
-    [NUC_OP_PERMUTE] = {nuc_to_same_args, NUC_OP_EDGE_PERMUTE, NULL},
-    [NUC_OP_TRANSPOSE] = {nuc_to_transpose, NUC_OP_TRANSPOSE, NULL},
-    [NUC_OP_T] = {nuc_to_transpose, NUC_OP_T, NULL},
-    [NUC_OP_SQUEEZE] = {nuc_to_same_args, NUC_OP_EDGE_SQUEEZE, NULL},
-    [NUC_OP_SQUEEZE_DIM] = {nuc_to_same_args, NUC_OP_EDGE_SQUEEZE_DIM, NULL},
-    [NUC_OP_SQUEEZE_DIMS] = {nuc_to_same_args, NUC_OP_EDGE_SQUEEZE_DIMS, NULL},
-    [NUC_OP_UNSQUEEZE] = {nuc_to_same_args, NUC_OP_EDGE_UNSQUEEZE, NULL},
-    [NUC_OP_SLICE] = {nuc_to_same_args, NUC_OP_EDGE_SLICE, NULL},
-    [NUC_OP_ALIAS] = {nuc_to_same_args, NUC_OP_EDGE_ALIAS, NULL},
-    [NUC_OP_SPLIT] = {nuc_to_split, NUC_OP_EDGE_SPLIT_WITH_SIZES, NULL},
-    [NUC_OP_SPLIT_SIZES] = {nuc_to_split, NUC_OP_EDGE_SPLIT_WITH_SIZES, NULL},
-    [NUC_OP_SPLIT_WITH_SIZES] = {nuc_to_split, NUC_OP_EDGE_SPLIT_WITH_SIZES, NULL},
-    [NUC_OP_CHUNK] = {nuc_to_split, NUC_OP_EDGE_SPLIT_WITH_SIZES, NULL},
-    [NUC_OP_DROPOUT] = {nuc_to_dropout, NUC_OP_PLACEHOLDER, NULL},
-    [NUC_OP_CLONE] = {nuc_to_clone, NUC_OP_PLACEHOLDER, NULL},
-    [NUC_OP_CONTIGUOUS] = {nuc_to_clone, NUC_OP_PLACEHOLDER, NULL},
-    [NUC_OP_TO_DTYPE] = {nuc_to_copy, NUC_OP_TO_DTYPE, NULL},
-    [NUC_OP_TO_DTYPE_LAYOUT] = {nuc_to_copy, NUC_OP_TO_DTYPE_LAYOUT, NULL},
-    [NUC_OP_ZEROS] = {nuc_to_zeros, NUC_OP_PLACEHOLDER, NULL},
-    [NUC_OP_ASSERT_TENSOR_METADATA] = {nuc_to_nothing, NUC_OP_PLACEHOLDER, NULL},
-};
+/* NULL when the operator has no Edge form. */
+static decomposition rewrite_of(enum nuc_op op, bool reference_compat)
+{
+    if (rows[op].rewrite == NULL)
+        return nuc_op_in_dialect(op, NUC_ATEN) && nuc_op_in_dialect(op, NUC_EDGE) ? nuc_to_same : NULL;
+    return reference_compat && rows[op].as_reference != NULL ? rows[op].as_reference : rows[op].rewrite;
+}
 
-/* Operators that may stay as they are instead of being decomposed: those with an Edge operator of their own. */
-static const enum nuc_op preserved[NUC_OP_COUNT] = {
-    [NUC_OP_PRELU] = NUC_OP_EDGE_PRELU,         [NUC_OP_PAD] = NUC_OP_EDGE_PAD,
-    [NUC_OP_HARDSWISH] = NUC_OP_EDGE_HARDSWISH, [NUC_OP_HARDSWISH_] = NUC_OP_EDGE_HARDSWISH,
-    [NUC_OP_LINEAR] = NUC_OP_EDGE_LINEAR,
-};
+/* Operators that may stay as they are instead of being decomposed. */
+static bool may_be_preserved(enum nuc_op op)
+{
+    return op == NUC_OP_PRELU || op == NUC_OP_PAD || op == NUC_OP_HARDSWISH || op == NUC_OP_LINEAR;
+}
 
 struct to_edge {
     struct nuc_graph *g;
@@ -130,35 +77,34 @@ struct to_edge {
 /* "aten.pad.default", "aten::pad" and "pad" all name the operator. */
 static bool names(const char *text, enum nuc_op op)
 {
-    const char *name = nuc_op_name(op);
-    size_t length;
+    const char *name = nuc_op_name(op, NUC_ATEN) + strlen("aten.");
+    size_t length = strcspn(name, ".");
 
-    if (strcmp(text, name) == 0)
-        return true;
-    if (strncmp(text, "aten::", 6) == 0)
+    if (strncmp(text, "aten.", 5) == 0)
+        text += 5;
+    else if (strncmp(text, "aten::", 6) == 0)
         text += 6;
-    name += strlen("aten.");
-    length = strlen(text);
-    return strncmp(text, name, length) == 0 && (name[length] == '\0' || name[length] == '.');
+    if (strncmp(text, name, length) != 0)
+        return false;
+    text += length + (text[length] == '_' ? 1 : 0);
+    return *text == '\0' || strcmp(text, name + length) == 0;
 }
 
-static bool is_aten(enum nuc_op op)
+static bool is_aten(const struct nuc_node *node)
 {
-    return strncmp(nuc_op_name(op), "aten.", 5) == 0;
+    return node->dialect == NUC_ATEN && nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) &&
+           !nuc_is_dequantize(node);
 }
 
-/* A functional name means the operator in place too: it becomes functional before the question comes up. */
+/* The in-place name means the same: such an operator becomes functional before the question comes up. */
 static void read_wanted(struct to_edge *e)
 {
     for (size_t i = 0; i < e->options->n_preserve_ops; i++) {
         const char *text = e->options->preserve_ops[i];
         bool known = false;
         for (int op = 0; op < NUC_OP_COUNT; op++) {
-            if (!is_aten((enum nuc_op)op) || !names(text, (enum nuc_op)op))
-                continue;
-            known = e->wanted[op] = true;
-            if (op == NUC_OP_HARDSWISH)
-                e->wanted[NUC_OP_HARDSWISH_] = true;
+            if (nuc_has_edge_form((enum nuc_op)op) && names(text, (enum nuc_op)op))
+                known = e->wanted[op] = true;
         }
         if (!known)
             nuc_fail(e->g->cx, NUC_BAD_USAGE,
@@ -184,8 +130,7 @@ static struct nuc_preserved_op *next_preserved(struct to_edge *e)
 /* Whether every reader is a quantize node, one activation in between. */
 static bool is_quantized(const struct nuc_node *node)
 {
-    if (node->n_users == 1 && !nuc_is_quantize(node->users[0]) &&
-        (node->users[0]->op == NUC_OP_RELU || node->users[0]->op == NUC_OP_RELU_))
+    if (node->n_users == 1 && !nuc_is_quantize(node->users[0]) && (node->users[0]->op == NUC_OP_RELU))
         node = node->users[0];
     for (uint32_t i = 0; i < node->n_users; i++) {
         if (!nuc_is_quantize(node->users[i]))
@@ -210,12 +155,12 @@ static bool reads_quantized(const struct nuc_node *node, uint32_t index, bool co
  */
 static bool keep_for_cpu(const struct to_edge *e, const struct nuc_node *node)
 {
-    enum nuc_op op = preserved[node->op];
+    enum nuc_op op = node->op;
     bool no_npu = e->support.target->npu_name == NULL;
 
-    if (!e->options->keep_for_cpu || op == NUC_OP_EDGE_PAD || (op == NUC_OP_EDGE_PRELU && !e->options->keep_prelu))
+    if (!e->options->keep_for_cpu || op == NUC_OP_PAD || (op == NUC_OP_PRELU && !e->options->keep_prelu))
         return false;
-    if (op != NUC_OP_EDGE_LINEAR)
+    if (op != NUC_OP_LINEAR)
         return true;
     const struct nuc_node *input = nuc_arg_node(node, 0);
     bool split = input != NULL && input->vals[0].rank > 2 && !nuc_is_contiguous(&input->vals[0]);
@@ -226,15 +171,14 @@ static bool keep_for_cpu(const struct to_edge *e, const struct nuc_node *node)
 /* The node with its Edge operator, if the NPU takes it; else NULL, and nothing is changed. */
 static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
 {
-    enum nuc_op op = preserved[node->op];
+    bool keep = may_be_preserved(node->op) && keep_for_cpu(e, node);
 
-    bool keep = keep_for_cpu(e, node);
-    if (op == NUC_OP_PLACEHOLDER || (!e->wanted[node->op] && !keep))
+    if (!may_be_preserved(node->op) || (!e->wanted[node->op] && !keep))
         return NULL;
     struct nuc_preserved_op *entry = next_preserved(e);
     if (entry != NULL && entry->decompose && !keep)
         return NULL;
-    struct nuc_node *edge = nuc_to_same_args(e->g, node, op);
+    struct nuc_node *edge = nuc_to_same(e->g, node);
     nuc_replace_uses(e->g, node, edge, NULL);
     /* The only operator whose rules ask for a format demands one for itself. */
     edge->format = NUC_CHANNELS_FIRST;
@@ -255,17 +199,16 @@ static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
 /* Returns the node behind it. */
 static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
 {
-    const struct row *row = &rows[node->op];
     struct nuc_graph *g = e->g;
 
-    if (!is_aten(node->op))
+    if (!is_aten(node))
         return node->next;
-    if (row->rewrite == NULL)
+    decomposition rewrite = rewrite_of(node->op, e->options->reference_compat);
+    if (rewrite == NULL)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s has no Edge form: replace the operator in the model", g->file,
                  nuc_node_text(g->cx, node));
     if (preserve(e, node) == NULL) {
-        bool compat = e->options->reference_compat && row->as_reference != NULL;
-        struct nuc_node *value = (compat ? row->as_reference : row->rewrite)(g, node, row->param);
+        struct nuc_node *value = rewrite(g, node);
         if (value != NULL)
             nuc_replace_uses(g, node, value, NULL);
     }
@@ -309,6 +252,7 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
     };
     read_wanted(&e);
     nuc_functionalize(g);
+    g->dialect = NUC_EDGE;
     for (struct nuc_node *n = g->first; n != NULL;)
         n = rewrite_node(&e, n);
     nuc_remove_dead(g);
@@ -323,5 +267,5 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
 
 bool nuc_has_edge_form(enum nuc_op op)
 {
-    return rows[op].rewrite != NULL;
+    return rewrite_of(op, false) != NULL;
 }

@@ -185,7 +185,7 @@ static uint32_t add_outs(struct nuc_emission *e, const struct nuc_node *node, co
 {
     uint32_t n = 0;
 
-    if (nuc_op_schema(e->cx, node->op)->returns_list) {
+    if (nuc_op_schema(node->op)->returns_list) {
         args[n++] = add_result_list(e, results, node->n_vals);
         args[n++] = add_result_list(e, results, node->n_vals);
         return n;
@@ -199,8 +199,10 @@ static uint32_t add_outs(struct nuc_emission *e, const struct nuc_node *node, co
 static const struct nuc_out_variant *need_variant(struct nuc_emission *e, const struct nuc_node *node)
 {
     const struct nuc_out_variant *variant = nuc_out_variant(node->op);
+    bool aten = node->dialect == NUC_ATEN && nuc_op_in_dialect(node->op, NUC_ATEN) && !nuc_is_quantize(node) &&
+                !nuc_is_dequantize(node);
 
-    if (variant == NULL)
+    if (variant == NULL || aten)
         nuc_fail(e->cx, NUC_UNSUPPORTED, "%s: %s has no operator at run time: delegate or decompose it", e->g->file,
                  nuc_node_text(e->cx, node));
     return variant;
@@ -302,7 +304,7 @@ static uint32_t emit_contiguous_copy(struct nuc_emission *e, const struct nuc_no
     args[2] = add_ints(e, order, meta->rank);
     args[3] = copy;
     args[4] = copy;
-    add_call(e, nuc_out_variant(NUC_OP_EDGE_TO_DIM_ORDER_COPY), args, 5);
+    add_call(e, nuc_out_variant(NUC_OP_TO_DIM_ORDER_COPY), args, 5);
     return copy;
 }
 
@@ -351,7 +353,7 @@ static void emit_view_copy(struct nuc_emission *e, const struct nuc_node *node, 
     uint32_t *results = add_results(e, node);
 
     args[0] = source;
-    if (node->op == NUC_OP_EDGE_VIEW)
+    if (node->op == NUC_OP_VIEW)
         args[1] = add_argument(e, &node->args[1], variant, 1);
     else
         args[1] = add_ints(e, node->vals[0].sizes, node->vals[0].rank);

@@ -13,41 +13,41 @@ enum need {
 
 /* Kernels of kernels/portable that refuse other dim orders, or read tensors as if they were contiguous. */
 static const uint8_t needs[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = NEED_FIRST,
-    [NUC_OP_EDGE_AVG_POOL2D] = NEED_FIRST,
-    [NUC_OP_EDGE_MEAN_DIM] = NEED_FIRST,
-    [NUC_OP_EDGE_SUM_DIM] = NEED_FIRST,
-    [NUC_OP_EDGE_AMAX] = NEED_FIRST,
-    [NUC_OP_EDGE_AMIN] = NEED_FIRST,
-    [NUC_OP_EDGE_BATCH_NORM] = NEED_FIRST,
-    [NUC_OP_EDGE_SOFTMAX] = NEED_FIRST,
-    [NUC_OP_EDGE_CONSTANT_PAD] = NEED_FIRST,
-    [NUC_OP_EDGE_PERMUTE] = NEED_FIRST,
-    [NUC_OP_EDGE_EXPAND] = NEED_FIRST,
-    [NUC_OP_EDGE_SLICE] = NEED_FIRST,
-    [NUC_OP_EDGE_SPLIT_WITH_SIZES] = NEED_FIRST,
-    [NUC_OP_EDGE_INDEX] = NEED_FIRST,
-    [NUC_OP_EDGE_AS_STRIDED] = NEED_FIRST,
-    [NUC_OP_EDGE_CONVOLUTION] = NEED_RESULT,
-    [NUC_OP_EDGE_CAT] = NEED_ALL,
-    [NUC_OP_EDGE_SLICE_SCATTER] = NEED_ALL,
-    [NUC_OP_EDGE_COPY] = NEED_ALL,
-    [NUC_OP_EDGE_ADD] = NEED_SAME,
-    [NUC_OP_EDGE_SUB] = NEED_SAME,
-    [NUC_OP_EDGE_MUL] = NEED_SAME,
-    [NUC_OP_EDGE_DIV] = NEED_SAME,
-    [NUC_OP_EDGE_MAXIMUM] = NEED_SAME,
-    [NUC_OP_EDGE_MINIMUM] = NEED_SAME,
-    [NUC_OP_EDGE_WHERE] = NEED_SAME,
+    [NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D] = NEED_FIRST,
+    [NUC_OP_AVG_POOL2D] = NEED_FIRST,
+    [NUC_OP_MEAN_DIM] = NEED_FIRST,
+    [NUC_OP_SUM_DIM] = NEED_FIRST,
+    [NUC_OP_AMAX] = NEED_FIRST,
+    [NUC_OP_AMIN] = NEED_FIRST,
+    [NUC_OP_NATIVE_BATCH_NORM] = NEED_FIRST,
+    [NUC_OP_NATIVE_SOFTMAX] = NEED_FIRST,
+    [NUC_OP_CONSTANT_PAD] = NEED_FIRST,
+    [NUC_OP_PERMUTE] = NEED_FIRST,
+    [NUC_OP_EXPAND] = NEED_FIRST,
+    [NUC_OP_SLICE] = NEED_FIRST,
+    [NUC_OP_SPLIT_WITH_SIZES] = NEED_FIRST,
+    [NUC_OP_INDEX] = NEED_FIRST,
+    [NUC_OP_AS_STRIDED] = NEED_FIRST,
+    [NUC_OP_CONVOLUTION] = NEED_RESULT,
+    [NUC_OP_CAT] = NEED_ALL,
+    [NUC_OP_SLICE_SCATTER] = NEED_ALL,
+    [NUC_OP_COPY] = NEED_ALL,
+    [NUC_OP_ADD] = NEED_SAME,
+    [NUC_OP_SUB] = NEED_SAME,
+    [NUC_OP_MUL] = NEED_SAME,
+    [NUC_OP_DIV] = NEED_SAME,
+    [NUC_OP_MAXIMUM] = NEED_SAME,
+    [NUC_OP_MINIMUM] = NEED_SAME,
+    [NUC_OP_WHERE] = NEED_SAME,
 };
 
 /* What ExecuTorch's LegalizePortableDimOrderPass looks after. */
 static const uint8_t reference_needs[NUC_OP_COUNT] = {
-    [NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D] = NEED_FIRST,
-    [NUC_OP_EDGE_AVG_POOL2D] = NEED_FIRST,
-    [NUC_OP_EDGE_EXPAND] = NEED_FIRST,
-    [NUC_OP_EDGE_MEAN_DIM] = NEED_FIRST,
-    [NUC_OP_EDGE_SUM_DIM] = NEED_FIRST,
+    [NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D] = NEED_FIRST,
+    [NUC_OP_AVG_POOL2D] = NEED_FIRST,
+    [NUC_OP_EXPAND] = NEED_FIRST,
+    [NUC_OP_MEAN_DIM] = NEED_FIRST,
+    [NUC_OP_SUM_DIM] = NEED_FIRST,
 };
 
 static bool same_order(const struct nuc_meta *a, const struct nuc_meta *b)
@@ -93,8 +93,8 @@ static uint32_t contiguous_operands(enum need need, const struct operands *in)
 static struct nuc_node *add_copy(struct nuc_graph *g, struct nuc_node *source, const uint8_t *dim_order,
                                  struct nuc_node *before)
 {
-    struct nuc_node *copy = nuc_add_node(g, before, NUC_OP_EDGE_TO_DIM_ORDER_COPY, NULL);
-    int index = nuc_schema_arg_index(nuc_op_schema(g->cx, copy->op), "dim_order");
+    struct nuc_node *copy = nuc_add_node(g, before, NUC_OP_TO_DIM_ORDER_COPY, NULL);
+    int index = nuc_schema_arg_index(nuc_op_schema(copy->op), "dim_order");
     int64_t order[NUC_MAX_RANK];
 
     for (uint32_t d = 0; d < source->vals[0].rank; d++)
@@ -129,7 +129,7 @@ static void mark_users(const struct nuc_node *node, bool *stale)
  */
 static const bool keeps_order[NUC_OP_COUNT] = {
     [NUC_OP_CALL_DELEGATE] = true,
-    [NUC_OP_EDGE_CONVOLUTION] = true,
+    [NUC_OP_CONVOLUTION] = true,
     [NUC_OP_CORTEXM_ADD] = true,
     [NUC_OP_CORTEXM_MUL] = true,
     [NUC_OP_CORTEXM_DIV] = true,

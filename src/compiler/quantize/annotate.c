@@ -144,7 +144,7 @@ void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
 void nuc_annotate_like(struct nuc_annotator *a, struct nuc_node *node,
                        void (*annotate)(struct nuc_annotator *, struct nuc_node *))
 {
-    struct nuc_node **link = &a->waiting[node->op];
+    struct nuc_node **link = &a->waiting[nuc_form_index(node)];
 
     if (!a->reference_compat) {
         annotate(a, node);
@@ -192,8 +192,8 @@ static void list_waiting(struct nuc_annotator *a)
 {
     a->next_waiting = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->next_waiting);
     for (struct nuc_node *n = a->g->last; n != NULL; n = n->prev) {
-        a->next_waiting[n->id] = a->waiting[n->op];
-        a->waiting[n->op] = n;
+        a->next_waiting[n->id] = a->waiting[nuc_form_index(n)];
+        a->waiting[nuc_form_index(n)] = n;
     }
 }
 
@@ -216,10 +216,10 @@ static void annotate_as_reference(struct nuc_annotator *a)
     nuc_annotate_concat_clusters(a);
     for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
         const struct nuc_pattern *p = nuc_pattern_of(n->op);
-        if (p->form == NUC_FORM_NONE || p->extension || a->applied[n->op])
+        if (p->form == NUC_FORM_NONE || nuc_is_extension(p, n) || a->applied[nuc_form_index(n)])
             continue;
         nuc_annotate_like(a, n, nuc_annotate_node);
-        a->applied[n->op] = p->form != NUC_FORM_SHARED && p->form != NUC_FORM_MAP;
+        a->applied[nuc_form_index(n)] = p->form != NUC_FORM_SHARED && p->form != NUC_FORM_MAP;
     }
 }
 

@@ -35,33 +35,22 @@ static const struct row rows[NUC_OP_COUNT] = {
     [NUC_OP_CONV_TRANSPOSE2D] = {HEAD_TRANSPOSED, CLAMPS | FOLLOWS_HARDSIGMOID, false},
     [NUC_OP_LINEAR] = {HEAD_LINEAR, CLAMPS | FOLLOWS_HARDSIGMOID, false},
     [NUC_OP_ADD] = {HEAD_BINARY, CLAMPS, false},
-    [NUC_OP_ADD_] = {HEAD_BINARY, 0, false},
     [NUC_OP_MUL] = {HEAD_BINARY, 0, false},
-    [NUC_OP_MUL_] = {HEAD_BINARY, 0, false},
     [NUC_OP_HARDSWISH] = {HEAD_BINARY, 0, false},
-    [NUC_OP_HARDSWISH_] = {HEAD_BINARY, 0, false},
     [NUC_OP_DIV] = {HEAD_DIV, 0, false},
-    [NUC_OP_DIV_] = {HEAD_DIV, 0, false},
     [NUC_OP_SOFTMAX] = {HEAD_SOFTMAX, 0, false},
     [NUC_OP_SIGMOID] = {HEAD_TABLE, 0, false},
-    [NUC_OP_SIGMOID_] = {HEAD_TABLE, 0, false},
     [NUC_OP_TANH] = {HEAD_TABLE, 0, false},
-    [NUC_OP_TANH_] = {HEAD_TABLE, 0, false},
     [NUC_OP_SILU] = {HEAD_TABLE, 0, false},
-    [NUC_OP_SILU_] = {HEAD_TABLE, 0, false},
     [NUC_OP_GELU] = {HEAD_TABLE, 0, false},
     [NUC_OP_AVG_POOL2D] = {HEAD_AVG_POOL, 0, false},
     [NUC_OP_MAX_POOL2D] = {HEAD_MAX_POOL, FOLLOWS_CLAMP, false},
     [NUC_OP_MAX_POOL2D_INDICES] = {HEAD_MAX_POOL, FOLLOWS_CLAMP, false},
     [NUC_OP_BMM] = {HEAD_BMM, 0, false},
     [NUC_OP_RELU] = {HEAD_NONE, FOLLOWS_CLAMP, true},
-    [NUC_OP_RELU_] = {HEAD_NONE, FOLLOWS_CLAMP_IN_PLACE, true},
     [NUC_OP_HARDTANH] = {HEAD_NONE, FOLLOWS_CLAMP, true},
-    [NUC_OP_HARDTANH_] = {HEAD_NONE, FOLLOWS_CLAMP_IN_PLACE, true},
     [NUC_OP_HARDSIGMOID] = {HEAD_NONE, FOLLOWS_HARDSIGMOID, false},
-    [NUC_OP_HARDSIGMOID_] = {HEAD_NONE, FOLLOWS_HARDSIGMOID, false},
     [NUC_OP_CLAMP] = {HEAD_NONE, FOLLOWS_CLAMP, true},
-    [NUC_OP_CLAMP_] = {HEAD_NONE, FOLLOWS_CLAMP_IN_PLACE, false},
     [NUC_OP_CLONE] = {.shares = true},
     [NUC_OP_CONTIGUOUS] = {.shares = true},
     [NUC_OP_ALIAS] = {.shares = true},
@@ -88,6 +77,22 @@ static const struct row rows[NUC_OP_COUNT] = {
     [NUC_OP_FLATTEN] = {.shares = true},
     [NUC_OP_PAD] = {.shares = true},
 };
+
+/* Whether `next` is an activation that the chain of `node` takes; an addition in place takes none. */
+static bool may_follow(const struct nuc_node *node, const struct nuc_node *next)
+{
+    uint8_t takes = node->in_place ? 0 : rows[node->op].follows, is = rows[next->op].follows;
+
+    if (next->in_place && (is & FOLLOWS_CLAMP) != 0)
+        is = FOLLOWS_CLAMP_IN_PLACE;
+    return rows[next->op].head == HEAD_NONE && (takes & is) != 0;
+}
+
+/* The reference does not know clamp in place as one that shares. */
+static bool shares(const struct nuc_node *node)
+{
+    return rows[node->op].shares && !(node->in_place && node->op == NUC_OP_CLAMP);
+}
 
 /* ---- checks ---- */
 
@@ -219,12 +224,10 @@ static struct nuc_qspec output_spec(const struct chain *c)
 static struct nuc_node *follower(const struct nuc_annotator *a, const struct nuc_node *node)
 {
     struct nuc_node *next = node->n_users == 1 ? node->users[0] : NULL;
-    const struct row *row = &rows[node->op];
 
-    if (next == NULL || next != node->next || a->by_id[next->id] != NULL || rows[next->op].head != HEAD_NONE ||
-        (rows[next->op].follows & row->follows) == 0)
+    if (next == NULL || next != node->next || a->by_id[next->id] != NULL || !may_follow(node, next))
         return NULL;
-    return row->head == HEAD_CONV && !is_image(next) ? NULL : next;
+    return rows[node->op].head == HEAD_CONV && !is_image(next) ? NULL : next;
 }
 
 static void annotate_chain(struct nuc_annotator *a, struct nuc_node *node)
@@ -269,7 +272,7 @@ struct clique {
 
 static void join(struct clique *c, struct nuc_node *node)
 {
-    if (!rows[node->op].shares || c->in[node->id] || c->a->by_id[node->id] != NULL)
+    if (!shares(node) || c->in[node->id] || c->a->by_id[node->id] != NULL)
         return;
     c->in[node->id] = true;
     c->members[c->n_members++] = node;
@@ -382,7 +385,7 @@ void nuc_annotate_as_cortexm(struct nuc_annotator *a)
     }
     annotate_borders(a);
     for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
-        if (rows[n->op].shares && a->by_id[n->id] == NULL)
+        if (shares(n) && a->by_id[n->id] == NULL)
             share_around(a, n);
     }
 }

@@ -12,8 +12,8 @@ struct nuc_annotator {
     enum nuc_side *side; /* by node id */
 
     /* reference_compat only: lists of the nodes not annotated yet, an operator each, in graph order. */
-    bool applied[NUC_OP_COUNT]; /* the pattern's only run over the graph is done */
-    struct nuc_node *waiting[NUC_OP_COUNT];
+    bool applied[NUC_FORM_COUNT]; /* the pattern's only run over the graph is done */
+    struct nuc_node *waiting[NUC_FORM_COUNT];
     struct nuc_node **next_waiting; /* by node id */
 };
 

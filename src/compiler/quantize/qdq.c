@@ -268,9 +268,9 @@ static void add_placeholders(struct conversion *v)
 /* ---- nodes ---- */
 
 /* "aten.conv2d.default" -> "conv2d", as torch names a traced node. */
-static const char *traced_name(struct nuc_context *cx, enum nuc_op op)
+static const char *traced_name(struct nuc_context *cx, const struct nuc_node *node)
 {
-    const char *name = nuc_op_name(op), *end = strrchr(name, '.');
+    const char *name = nuc_node_op_name(node), *end = strrchr(name, '.');
 
     if (end == NULL)
         return name;
@@ -292,8 +292,9 @@ static void copy_list(struct conversion *v, const struct nuc_node *from, struct 
 
 static void copy_node(struct conversion *v, const struct nuc_node *from)
 {
-    struct nuc_node *node = nuc_add_node(v->to, NULL, from->op, traced_name(v->to->cx, from->op));
+    struct nuc_node *node = nuc_add_node(v->to, NULL, from->op, traced_name(v->to->cx, from));
 
+    node->in_place = from->in_place;
     for (uint32_t i = 0; i < from->n_args; i++) {
         if (from->args[i].kind == NUC_ARG_NODE)
             nuc_set_arg_node(node, v->to, i, read_value(v, from->args[i].u.node, from));

@@ -111,45 +111,29 @@ static const struct nuc_pattern patterns[NUC_OP_COUNT] = {
     [NUC_OP_BMM] = {BINARY(NUC_SPEC_SYMMETRIC)},
 
     /* element by element */
-    [NUC_OP_ADD] = {BINARY(NUC_SPEC_ACTIVATION)},
-    [NUC_OP_ADD_] = {BINARY(NUC_SPEC_ACTIVATION), .extension = true},
-    [NUC_OP_SUB] = {BINARY(NUC_SPEC_ACTIVATION)},
-    [NUC_OP_SUB_] = {BINARY(NUC_SPEC_ACTIVATION), .extension = true},
-    [NUC_OP_MUL] = {BINARY(NUC_SPEC_FACTOR)},
-    [NUC_OP_MUL_] = {BINARY(NUC_SPEC_FACTOR), .extension = true},
+    [NUC_OP_ADD] = {BINARY(NUC_SPEC_ACTIVATION), .extension_in_place = true},
+    [NUC_OP_SUB] = {BINARY(NUC_SPEC_ACTIVATION), .extension_in_place = true},
+    [NUC_OP_MUL] = {BINARY(NUC_SPEC_FACTOR), .extension_in_place = true},
     [NUC_OP_MAXIMUM] = {.form = NUC_FORM_PAIR},
     [NUC_OP_MINIMUM] = {.form = NUC_FORM_PAIR},
-    [NUC_OP_ABS] = {MAP},
-    [NUC_OP_ABS_] = {MAP, .extension = true},
-    [NUC_OP_EXP] = {MAP},
-    [NUC_OP_EXP_] = {MAP, .extension = true},
-    [NUC_OP_NEG] = {MAP},
-    [NUC_OP_NEG_] = {MAP, .extension = true},
-    [NUC_OP_LOG] = {UNARY},
-    [NUC_OP_LOG_] = {UNARY, .extension = true},
-    [NUC_OP_RSQRT] = {UNARY},
-    [NUC_OP_RSQRT_] = {UNARY, .extension = true},
+    [NUC_OP_ABS] = {MAP, .extension_in_place = true},
+    [NUC_OP_EXP] = {MAP, .extension_in_place = true},
+    [NUC_OP_NEG] = {MAP, .extension_in_place = true},
+    [NUC_OP_LOG] = {UNARY, .extension_in_place = true},
+    [NUC_OP_RSQRT] = {UNARY, .extension_in_place = true},
 
     /* activations */
     [NUC_OP_RELU] = {UNARY, .joins = NUC_JOINS_ALWAYS, .cluster = NUC_CLUSTER_RELU},
-    [NUC_OP_RELU_] = {UNARY, .joins = NUC_JOINS_ALWAYS, .cluster = NUC_CLUSTER_RELU},
     [NUC_OP_RELU6] = {UNARY, .joins = NUC_JOINS_ALWAYS, .extension = true},
-    [NUC_OP_RELU6_] = {UNARY, .joins = NUC_JOINS_ALWAYS, .extension = true},
     [NUC_OP_HARDTANH] = {BOUNDED, .joins = NUC_JOINS_BOUNDS, .cluster = NUC_CLUSTER_CLAMP},
-    [NUC_OP_HARDTANH_] = {BOUNDED, .joins = NUC_JOINS_BOUNDS, .cluster = NUC_CLUSTER_CLAMP},
-    [NUC_OP_CLAMP] = {BOUNDED},
-    [NUC_OP_CLAMP_] = {BOUNDED, .extension = true},
+    [NUC_OP_CLAMP] = {BOUNDED, .extension_in_place = true},
     [NUC_OP_HARDSWISH] = {UNARY},
-    [NUC_OP_HARDSWISH_] = {UNARY},
     [NUC_OP_LEAKY_RELU] = {UNARY},
-    [NUC_OP_LEAKY_RELU_] = {UNARY},
     [NUC_OP_PRELU] = {.form = NUC_FORM_OWN,
                       .anchors = {{NUC_SPEC_ACTIVATION, 0}, {NUC_SPEC_WEIGHT, 1}},
                       .output = NUC_SPEC_ACTIVATION},
-    [NUC_OP_SIGMOID] = {SQUASHED(NUC_SPEC_PROBABILITY), .cluster = NUC_CLUSTER_SIGMOID},
-    [NUC_OP_SIGMOID_] = {SQUASHED(NUC_SPEC_PROBABILITY), .extension = true},
+    [NUC_OP_SIGMOID] = {SQUASHED(NUC_SPEC_PROBABILITY), .cluster = NUC_CLUSTER_SIGMOID, .extension_in_place = true},
     [NUC_OP_TANH] = {SQUASHED(NUC_SPEC_TANH), .cluster = NUC_CLUSTER_TANH},
-    [NUC_OP_TANH_] = {SQUASHED(NUC_SPEC_TANH), .cluster = NUC_CLUSTER_TANH},
     [NUC_OP_SOFTMAX] = {.form = NUC_FORM_OWN, INPUT_ACTIVATION, .output = NUC_SPEC_PROBABILITY},
 
     /* reductions and resampling: inputs and outputs have the same parameters on the target */
@@ -189,6 +173,11 @@ const struct nuc_pattern *nuc_pattern_of(enum nuc_op op)
 
 /* ---- conditions ---- */
 
+bool nuc_is_extension(const struct nuc_pattern *p, const struct nuc_node *node)
+{
+    return p->extension || (p->extension_in_place && node->in_place);
+}
+
 /* Positions of the bounds of hardtanh and clamp. */
 #define BOUND_MIN 1
 #define BOUND_MAX 2
@@ -226,7 +215,7 @@ bool nuc_has_relu_bounds(const struct nuc_node *clamp)
 
 bool nuc_joins_compute(const struct nuc_node *node, const struct nuc_pattern *p, bool reference_compat)
 {
-    if (p->extension && reference_compat)
+    if (nuc_is_extension(p, node) && reference_compat)
         return false;
     switch (p->joins) {
     case NUC_JOINS_ALWAYS:

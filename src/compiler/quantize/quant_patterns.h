@@ -66,10 +66,13 @@ struct nuc_pattern {
     uint8_t joint_rank; /* outputs up to this rank are quantized together with the activation that follows; 0: none */
     enum nuc_pattern_joins joins;
     enum nuc_cluster cluster;
-    bool extension; /* the reference leaves the operator in float */
+    bool extension, extension_in_place; /* the reference leaves the operator, or its in-place form, in float */
 };
 
 const struct nuc_pattern *nuc_pattern_of(enum nuc_op op);
+
+/* Whether the reference leaves the node, whose pattern it is, in float. */
+bool nuc_is_extension(const struct nuc_pattern *pattern, const struct nuc_node *node);
 
 /* The same for int8 kernels of a Cortex-M (cpu_patterns.c). */
 const struct nuc_pattern *nuc_cpu_pattern_of(enum nuc_op op);

@@ -18,23 +18,23 @@ enum work {
 
 static const enum work works[NUC_OP_COUNT] = {
     [NUC_OP_GETITEM] = WORK_NONE,
-    [NUC_OP_EDGE_CONVOLUTION] = WORK_CONV,
-    [NUC_OP_EDGE_LINEAR] = WORK_MATRIX,
-    [NUC_OP_EDGE_ADDMM] = WORK_MATRIX,
-    [NUC_OP_EDGE_MM] = WORK_MATRIX,
-    [NUC_OP_EDGE_BMM] = WORK_MATRIX,
-    [NUC_OP_EDGE_AVG_POOL2D] = WORK_WINDOW,
-    [NUC_OP_EDGE_MAX_POOL2D] = WORK_WINDOW,
-    [NUC_OP_EDGE_SOFTMAX] = WORK_SOFTMAX,
-    [NUC_OP_EDGE_EXP] = WORK_FUNCTION,
-    [NUC_OP_EDGE_LOG] = WORK_FUNCTION,
-    [NUC_OP_EDGE_SIGMOID] = WORK_FUNCTION,
-    [NUC_OP_EDGE_TANH] = WORK_FUNCTION,
-    [NUC_OP_EDGE_GELU] = WORK_FUNCTION,
-    [NUC_OP_EDGE_SQRT] = WORK_FUNCTION,
-    [NUC_OP_EDGE_RSQRT] = WORK_FUNCTION,
-    [NUC_OP_EDGE_HARDSWISH] = WORK_ELEMENTS,
-    [NUC_OP_EDGE_VIEW] = WORK_NONE,
+    [NUC_OP_CONVOLUTION] = WORK_CONV,
+    [NUC_OP_LINEAR] = WORK_MATRIX,
+    [NUC_OP_ADDMM] = WORK_MATRIX,
+    [NUC_OP_MM] = WORK_MATRIX,
+    [NUC_OP_BMM] = WORK_MATRIX,
+    [NUC_OP_AVG_POOL2D] = WORK_WINDOW,
+    [NUC_OP_MAX_POOL2D_INDICES] = WORK_WINDOW,
+    [NUC_OP_NATIVE_SOFTMAX] = WORK_SOFTMAX,
+    [NUC_OP_EXP] = WORK_FUNCTION,
+    [NUC_OP_LOG] = WORK_FUNCTION,
+    [NUC_OP_SIGMOID] = WORK_FUNCTION,
+    [NUC_OP_TANH] = WORK_FUNCTION,
+    [NUC_OP_GELU] = WORK_FUNCTION,
+    [NUC_OP_SQRT] = WORK_FUNCTION,
+    [NUC_OP_RSQRT] = WORK_FUNCTION,
+    [NUC_OP_HARDSWISH] = WORK_ELEMENTS,
+    [NUC_OP_VIEW] = WORK_NONE,
 };
 
 static double elements_of(const struct nuc_node *node)
@@ -63,7 +63,7 @@ static double conv_inner(const struct nuc_node *node)
 
 static const struct nuc_node *matrix_left(const struct nuc_node *node)
 {
-    return nuc_arg_node(node, node->op == NUC_OP_EDGE_ADDMM ? 1 : 0);
+    return nuc_arg_node(node, node->op == NUC_OP_ADDMM ? 1 : 0);
 }
 
 static int64_t last_size(const struct nuc_node *node)
@@ -122,7 +122,7 @@ static bool is_static_work(const struct nuc_node *node)
 
     if (input != NULL && nuc_is_dequantize(input))
         input = nuc_arg_node(input, 0);
-    return node->op == NUC_OP_EDGE_PERMUTE && input != NULL && nuc_is_static(input);
+    return node->op == NUC_OP_PERMUTE && input != NULL && nuc_is_static(input);
 }
 
 /* int8 operands and result, and an int32 bias and a requant pair a channel. */
@@ -133,7 +133,7 @@ static uint64_t bytes_of(const struct nuc_node *node)
 
     if (works[node->op] == WORK_CONV)
         bytes += elements_of(right) + 12 * (double)size_at(node, 1);
-    else if (node->op == NUC_OP_EDGE_ADDMM)
+    else if (node->op == NUC_OP_ADDMM)
         bytes =
             elements_of(right) + elements_of(nuc_arg_node(node, 2)) + elements_of(node) + 12 * (double)last_size(node);
     else if (works[node->op] == WORK_MATRIX || (node->n_args > 1 && node->args[1].kind == NUC_ARG_NODE))

@@ -40,7 +40,7 @@ static void add_row(struct nuc_text *out, const struct nuc_explain_row *row)
 
     nuc_text_addf(out, "    {\"name\": ");
     add_string(out, n->name);
-    add_field(out, "operator", nuc_op_name(n->op));
+    add_field(out, "operator", nuc_node_op_name(n));
     add_field(out, "file", n->source.file);
     add_number(out, "line", n->source.line > 0 ? (uint64_t)n->source.line : 0);
     add_field(out, "module", n->source.module);

@@ -13,12 +13,17 @@
 
 static void count_operators(struct nuc_text *out, const struct nuc_graph *g)
 {
-    for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
+    for (size_t form = 0; form < NUC_FORM_COUNT; form++) {
+        const struct nuc_node *first = NULL;
         unsigned count = 0;
-        for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
-            count += n->op == op && nuc_is_call(n);
-        if (count > 0)
-            nuc_text_addf(out, "#   %4u %s\n", count, nuc_op_name((enum nuc_op)op));
+        for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+            if (!nuc_is_call(n) || nuc_form_index(n) != form)
+                continue;
+            first = first == NULL ? n : first;
+            count++;
+        }
+        if (first != NULL)
+            nuc_text_addf(out, "#   %4u %s\n", count, nuc_node_op_name(first));
     }
 }
 

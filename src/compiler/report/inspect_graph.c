@@ -101,7 +101,7 @@ static void put_arg(struct nuc_context *cx, json_t *out, const char *name, const
 
 static void put_args(struct nuc_context *cx, json_t *out, const struct nuc_node *n)
 {
-    const struct nuc_schema *schema = nuc_op_schema(cx, n->op);
+    const struct nuc_schema *schema = nuc_op_schema(n->op);
     json_t *args = nuc_put_object(cx, out, "args");
 
     for (uint32_t i = 0; i < n->n_args; i++) {
@@ -144,7 +144,7 @@ void nuc_inspect_graph_json(struct nuc_context *cx, const struct nuc_graph *g, j
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         json_t *node = nuc_put_object(cx, nodes, NULL);
         nuc_put_string(cx, node, "name", n->name);
-        nuc_put_string(cx, node, "target", nuc_op_name(n->op));
+        nuc_put_string(cx, node, "target", nuc_node_op_name(n));
         if (nuc_is_placeholder(n))
             put_placeholder(cx, node, n);
         else
@@ -165,7 +165,7 @@ static void draw_node(struct nuc_text *out, const struct nuc_node *n)
 {
     nuc_text_addf(out, "  n%u [label=", (unsigned)n->id);
     if (nuc_is_call(n))
-        nuc_dot_string(out, nuc_format(out->cx, "%s\n%s", n->name, nuc_op_name(n->op)));
+        nuc_dot_string(out, nuc_format(out->cx, "%s\n%s", n->name, nuc_node_op_name(n)));
     else
         nuc_dot_string(out, n->name);
     nuc_text_addf(out, "%s];\n", nuc_is_call(n) ? "" : ", shape=ellipse");

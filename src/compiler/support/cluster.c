@@ -2,12 +2,10 @@
 
 #include "compiler/graph/op_list.h"
 
-static const enum nuc_op *const activations =
-    NUC_OPS(NUC_OP_EDGE_RELU, NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_SIGMOID, NUC_OP_EDGE_TANH);
+static const enum nuc_op *const activations = NUC_OPS(NUC_OP_RELU, NUC_OP_HARDTANH, NUC_OP_SIGMOID, NUC_OP_TANH);
 
-static const enum nuc_op *const views =
-    NUC_OPS(NUC_OP_GETITEM, NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER, NUC_OP_EDGE_PERMUTE, NUC_OP_EDGE_VIEW,
-            NUC_OP_EDGE_SQUEEZE_DIMS, NUC_OP_EDGE_UNSQUEEZE);
+static const enum nuc_op *const views = NUC_OPS(NUC_OP_GETITEM, NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_PERMUTE,
+                                                NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS, NUC_OP_UNSQUEEZE);
 
 bool nuc_is_auxiliary(enum nuc_op op)
 {

@@ -106,7 +106,7 @@ bool nuc_is_static_weight(const struct nuc_node *node)
     const struct nuc_node *quantize = node != NULL && nuc_is_dequantize(node) ? nuc_arg_node(node, 0) : NULL;
     const struct nuc_node *permute = quantize != NULL && nuc_is_quantize(quantize) ? nuc_arg_node(quantize, 0) : NULL;
 
-    if (permute != NULL && permute->op == NUC_OP_EDGE_PERMUTE)
+    if (permute != NULL && permute->op == NUC_OP_PERMUTE)
         return nuc_is_effectively_static(nuc_arg_node(permute, 0));
     return nuc_is_effectively_static(node);
 }
@@ -255,7 +255,7 @@ struct pool nuc_pool_of(const struct nuc_node *node)
 
 struct bounds nuc_bounds_of(const struct nuc_node *node)
 {
-    double most = node->op == NUC_OP_EDGE_CLAMP ? HUGE_VAL : 1.0;
+    double most = node->op == NUC_OP_CLAMP ? HUGE_VAL : 1.0;
 
     return (struct bounds){nuc_arg_number(node, 1, -most), nuc_arg_number(node, 2, most)};
 }

@@ -76,7 +76,7 @@ static struct nuc_node *operand(struct trial *t, const struct nuc_node *input)
 /* Keyword arguments keep their defaults: only positional ones take part. */
 static bool build(struct trial *t, struct nuc_node *copy)
 {
-    const struct nuc_schema *schema = nuc_op_schema(t->g->cx, t->node->op);
+    const struct nuc_schema *schema = nuc_op_schema(t->node->op);
 
     for (uint32_t i = 0; i < t->node->n_args; i++) {
         const struct nuc_arg *a = &t->node->args[i];

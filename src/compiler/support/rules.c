@@ -194,7 +194,7 @@ bool nuc_weight_is_static(const struct nuc_rule_query *q)
 {
     const struct nuc_node *weight = nuc_arg_node(q->node, q->param);
 
-    if (weight != NULL && weight->op == NUC_OP_EDGE_PERMUTE)
+    if (weight != NULL && weight->op == NUC_OP_PERMUTE)
         weight = nuc_arg_node(weight, 0);
     return nuc_is_static_weight(weight) ||
            nuc_rule_report(q, "a parameter", "%s", weight != NULL ? weight->name : "none");

@@ -93,9 +93,7 @@ static const struct nuc_support_rule hardtanh_partition[] = {RULE_CLIPS(hardtanh
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_activation_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_EDGE_RELU), .target = nuc_unary_target, .partition = relu_partition},
-    {.ops = NUC_OPS(NUC_OP_EDGE_HARDTANH, NUC_OP_EDGE_CLAMP),
-     .target = hardtanh_target,
-     .partition = hardtanh_partition},
+    {.ops = NUC_OPS(NUC_OP_RELU), .target = nuc_unary_target, .partition = relu_partition},
+    {.ops = NUC_OPS(NUC_OP_HARDTANH, NUC_OP_CLAMP), .target = hardtanh_target, .partition = hardtanh_partition},
     ROWS_END,
 };

@@ -252,13 +252,16 @@ static const struct nuc_support_rule max_pool_target[] = {
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_conv_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_EDGE_CONVOLUTION),
+    {.ops = NUC_OPS(NUC_OP_CONVOLUTION),
      .channels_first = true,
      .ir = nuc_convolution_ir,
      .target = convolution_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_MAX_POOL2D), .channels_first = true, .ir = nuc_max_pool_ir, .target = max_pool_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_AVG_POOL2D), .channels_first = true, .ir = nuc_avg_pool_ir, .target = avg_pool_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_ADAPTIVE_AVG_POOL2D),
+    {.ops = NUC_OPS(NUC_OP_MAX_POOL2D_INDICES),
+     .channels_first = true,
+     .ir = nuc_max_pool_ir,
+     .target = max_pool_target},
+    {.ops = NUC_OPS(NUC_OP_AVG_POOL2D), .channels_first = true, .ir = nuc_avg_pool_ir, .target = avg_pool_target},
+    {.ops = NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D),
      .channels_first = true,
      .ir = nuc_adaptive_pool_ir,
      .target = adaptive_pool_target},

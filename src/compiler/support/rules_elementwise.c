@@ -50,16 +50,13 @@ static const struct nuc_support_rule prelu_ir[] = {
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_elementwise_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_EDGE_ABS, NUC_OP_EDGE_EXP, NUC_OP_EDGE_HARDSWISH, NUC_OP_EDGE_LEAKY_RELU, NUC_OP_EDGE_LOG,
-                    NUC_OP_EDGE_RSQRT, NUC_OP_EDGE_SIGMOID, NUC_OP_EDGE_TANH),
+    {.ops = NUC_OPS(NUC_OP_ABS, NUC_OP_EXP, NUC_OP_HARDSWISH, NUC_OP_LEAKY_RELU, NUC_OP_LOG, NUC_OP_RSQRT,
+                    NUC_OP_SIGMOID, NUC_OP_TANH),
      .target = nuc_unary_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_NEG), .ir = nuc_neg_ir, .target = nuc_unary_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_ADD, NUC_OP_EDGE_SUB),
-     .no_op = NUC_NO_OP_BY_TRIAL,
-     .ir = add_ir,
-     .target = nuc_binary_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_MUL), .no_op = NUC_NO_OP_BY_TRIAL, .target = nuc_binary_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_MAXIMUM, NUC_OP_EDGE_MINIMUM), .ir = extreme_ir, .target = nuc_binary_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_PRELU), .ir = prelu_ir, .target = nuc_binary_target},
+    {.ops = NUC_OPS(NUC_OP_NEG), .ir = nuc_neg_ir, .target = nuc_unary_target},
+    {.ops = NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), .no_op = NUC_NO_OP_BY_TRIAL, .ir = add_ir, .target = nuc_binary_target},
+    {.ops = NUC_OPS(NUC_OP_MUL), .no_op = NUC_NO_OP_BY_TRIAL, .target = nuc_binary_target},
+    {.ops = NUC_OPS(NUC_OP_MAXIMUM, NUC_OP_MINIMUM), .ir = extreme_ir, .target = nuc_binary_target},
+    {.ops = NUC_OPS(NUC_OP_PRELU), .ir = prelu_ir, .target = nuc_binary_target},
     ROWS_END,
 };

@@ -127,15 +127,15 @@ static const struct nuc_support_rule mean_partition[] = {
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_math_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_EDGE_ADDMM), .ir = addmm_ir, .target = addmm_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_MM), .ir = mm_ir, .target = mm_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_BMM), .ir = nuc_bmm_ir, .target = bmm_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_SOFTMAX), .ir = nuc_softmax_ir, .target = softmax_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_AMAX, NUC_OP_EDGE_AMIN, NUC_OP_EDGE_SUM_DIM),
+    {.ops = NUC_OPS(NUC_OP_ADDMM), .ir = addmm_ir, .target = addmm_target},
+    {.ops = NUC_OPS(NUC_OP_MM), .ir = mm_ir, .target = mm_target},
+    {.ops = NUC_OPS(NUC_OP_BMM), .ir = nuc_bmm_ir, .target = bmm_target},
+    {.ops = NUC_OPS(NUC_OP_NATIVE_SOFTMAX), .ir = nuc_softmax_ir, .target = softmax_target},
+    {.ops = NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN, NUC_OP_SUM_DIM),
      .no_op = NUC_NO_OP_BY_TRIAL,
      .ir = nuc_shared_quantization_ir,
      .target = nuc_unary_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_MEAN_DIM),
+    {.ops = NUC_OPS(NUC_OP_MEAN_DIM),
      .ir = nuc_shared_quantization_ir,
      .target = nuc_unary_target,
      .partition = mean_partition},

@@ -145,15 +145,15 @@ static const struct nuc_support_rule upsample_partition[] = {
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_move_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_EDGE_CAT), .no_op = NUC_NO_OP_OF_ONE, .ir = nuc_cat_ir, .target = cat_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_SLICE), .ir = nuc_slice_ir, .target = slice_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_PAD), .ir = reflect_ir, .target = nuc_unary_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_UPSAMPLE_BILINEAR),
+    {.ops = NUC_OPS(NUC_OP_CAT), .no_op = NUC_NO_OP_OF_ONE, .ir = nuc_cat_ir, .target = cat_target},
+    {.ops = NUC_OPS(NUC_OP_SLICE), .ir = nuc_slice_ir, .target = slice_target},
+    {.ops = NUC_OPS(NUC_OP_PAD), .ir = reflect_ir, .target = nuc_unary_target},
+    {.ops = NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR),
      .channels_first = true,
      .ir = nuc_upsample_ir,
      .target = bilinear_target,
      .partition = upsample_partition},
-    {.ops = NUC_OPS(NUC_OP_EDGE_UPSAMPLE_NEAREST),
+    {.ops = NUC_OPS(NUC_OP_UPSAMPLE_NEAREST),
      .channels_first = true,
      .ir = nuc_upsample_ir,
      .target = nearest_target,

@@ -113,7 +113,7 @@ static bool is_identity_order(const struct nuc_arg *order, uint32_t rank)
 
 static bool clone_format(const struct nuc_rule_query *q)
 {
-    if (q->node->op == NUC_OP_EDGE_CLONE) {
+    if (q->node->op == NUC_OP_CLONE) {
         const struct nuc_arg *a = &q->node->args[1];
         bool keeps = a->kind == NUC_ARG_MEMORY_FORMAT &&
                      (a->u.memory_format == NUC_CONTIGUOUS_FORMAT || a->u.memory_format == NUC_PRESERVE_FORMAT);
@@ -193,14 +193,14 @@ const struct nuc_support_rule nuc_clone_partition[] = {
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_shape_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_EDGE_CONSTANT_PAD), .ir = nuc_pad_ir, .target = nuc_unary_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_VIEW), .no_op = NUC_ALWAYS_NO_OP, .ir = nuc_view_ir},
-    {.ops = NUC_OPS(NUC_OP_EDGE_PERMUTE),
+    {.ops = NUC_OPS(NUC_OP_CONSTANT_PAD), .ir = nuc_pad_ir, .target = nuc_unary_target},
+    {.ops = NUC_OPS(NUC_OP_VIEW), .no_op = NUC_ALWAYS_NO_OP, .ir = nuc_view_ir},
+    {.ops = NUC_OPS(NUC_OP_PERMUTE),
      .no_op = NUC_NO_OP_BY_TRIAL,
      .ir = nuc_shared_quantization_ir,
      .target = permute_target,
      .partition = permute_partition},
-    {.ops = NUC_OPS(NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER),
+    {.ops = NUC_OPS(NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER),
      .no_op = NUC_ALWAYS_NO_OP,
      .ir = nuc_clone_ir,
      .partition = nuc_clone_partition},

@@ -44,25 +44,25 @@ static const struct {
     enum nuc_op op;
     const char *fix;
 } replacements[] = {
-    {NUC_OP_EDGE_GELU, "use hardswish or relu instead"},
-    {NUC_OP_EDGE_BATCH_NORM, "put the batch norm right behind a convolution or linear, where it is folded"},
-    {NUC_OP_EDGE_DIV, "multiply by the reciprocal instead"},
-    {NUC_OP_EDGE_SQRT, "use rsqrt and a product instead"},
-    {NUC_OP_EDGE_WHERE, "use minimum, maximum or clamp instead"},
-    {NUC_OP_EDGE_GT_SCALAR, "use clamp or a sigmoid instead"},
-    {NUC_OP_EDGE_SPLIT_WITH_SIZES, "use slices instead"},
-    {NUC_OP_EDGE_INDEX, "use slices instead"},
-    {NUC_OP_EDGE_SLICE_SCATTER, "use cat of slices instead"},
-    {NUC_OP_EDGE_EXPAND, "let the operator behind broadcast instead"},
-    {NUC_OP_EDGE_SQUEEZE_DIM, "use view instead"},
-    {NUC_OP_EDGE_SQUEEZE, "use view instead"},
-    {NUC_OP_EDGE_SQUEEZE_DIMS, "use view instead"},
-    {NUC_OP_EDGE_UNSQUEEZE, "use view instead"},
+    {NUC_OP_GELU, "use hardswish or relu instead"},
+    {NUC_OP_NATIVE_BATCH_NORM, "put the batch norm right behind a convolution or linear, where it is folded"},
+    {NUC_OP_DIV, "multiply by the reciprocal instead"},
+    {NUC_OP_SQRT, "use rsqrt and a product instead"},
+    {NUC_OP_WHERE, "use minimum, maximum or clamp instead"},
+    {NUC_OP_GT_SCALAR, "use clamp or a sigmoid instead"},
+    {NUC_OP_SPLIT_WITH_SIZES, "use slices instead"},
+    {NUC_OP_INDEX, "use slices instead"},
+    {NUC_OP_SLICE_SCATTER, "use cat of slices instead"},
+    {NUC_OP_EXPAND, "let the operator behind broadcast instead"},
+    {NUC_OP_SQUEEZE_DIM, "use view instead"},
+    {NUC_OP_SQUEEZE, "use view instead"},
+    {NUC_OP_SQUEEZE_DIMS, "use view instead"},
+    {NUC_OP_UNSQUEEZE, "use view instead"},
 };
 
 static struct nuc_verdict no_operator(enum nuc_op op)
 {
-    struct nuc_verdict v = {false, "the NPU has the operator", nuc_op_name(op), "",
+    struct nuc_verdict v = {false, "the NPU has the operator", nuc_op_name(op, NUC_EDGE), "",
                             "use an operator that 'nucleon ops' lists"};
 
     for (size_t i = 0; i < sizeof replacements / sizeof replacements[0]; i++) {

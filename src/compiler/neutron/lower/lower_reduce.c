@@ -24,7 +24,7 @@ static uint32_t reduced_axes(const struct nuc_lowering *l, const struct nuc_node
 /* The reference gives a sum over everything the axes as they are: their order does not matter. */
 static bool sums_all(const struct nuc_node *node)
 {
-    return node->op == NUC_OP_EDGE_SUM_DIM && (node->args[1].kind == NUC_ARG_NONE || node->args[1].count == 0);
+    return node->op == NUC_OP_SUM_DIM && (node->args[1].kind == NUC_ARG_NONE || node->args[1].count == 0);
 }
 
 static bool contains(const int32_t *axes, uint32_t count, int32_t axis)

@@ -6,7 +6,7 @@
  */
 void nuc_lower_resize(struct nuc_lowering *l, const struct nuc_node *node)
 {
-    bool bilinear = node->op == NUC_OP_EDGE_UPSAMPLE_BILINEAR;
+    bool bilinear = node->op == NUC_OP_UPSAMPLE_BILINEAR;
     bool corners = bilinear && node->args[2].u.b;
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t y = nuc_lower_output(l, node);

@@ -271,10 +271,10 @@ static bool is_absorbed(const struct nuc_support *s, const struct nuc_node *node
     const struct nuc_node *linear = only_reader(node);
     const struct nuc_meta *in = nuc_input_meta(node, 0), *out = &node->vals[0];
 
-    if (linear == NULL || (linear->op != NUC_OP_EDGE_ADDMM && linear->op != NUC_OP_EDGE_MM) ||
+    if (linear == NULL || (linear->op != NUC_OP_ADDMM && linear->op != NUC_OP_MM) ||
         !nuc_is_in_same_partition(s, node, linear))
         return false;
-    const struct nuc_meta *weight = nuc_input_meta(linear, linear->op == NUC_OP_EDGE_ADDMM ? 2 : 1);
+    const struct nuc_meta *weight = nuc_input_meta(linear, linear->op == NUC_OP_ADDMM ? 2 : 1);
     return out->rank == 2 && in->rank > 0 && out->sizes[0] == in->sizes[0] && out->sizes[1] == weight->sizes[0];
 }
 
@@ -311,12 +311,12 @@ static const struct nuc_support_rule view_partition[] = {
 /* ---- rows ---- */
 
 const struct nuc_support_row nuc_move31_rows[] = {
-    {.ops = NUC_OPS(NUC_OP_EDGE_CAT), .ir = nuc_cat_ir, .target = cat_target, .partition = cat_partition},
-    {.ops = NUC_OPS(NUC_OP_EDGE_CONSTANT_PAD), .ir = nuc_pad_ir, .target = pad_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_PERMUTE), .ir = nuc_shared_quantization_ir, .target = permute_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_SLICE), .ir = nuc_slice_ir, .target = slice_target},
-    {.ops = NUC_OPS(NUC_OP_EDGE_VIEW), .no_op = NUC_ALWAYS_NO_OP, .ir = nuc_view_ir, .partition = view_partition},
-    {.ops = NUC_OPS(NUC_OP_EDGE_CLONE, NUC_OP_EDGE_CLONE_DIM_ORDER),
+    {.ops = NUC_OPS(NUC_OP_CAT), .ir = nuc_cat_ir, .target = cat_target, .partition = cat_partition},
+    {.ops = NUC_OPS(NUC_OP_CONSTANT_PAD), .ir = nuc_pad_ir, .target = pad_target},
+    {.ops = NUC_OPS(NUC_OP_PERMUTE), .ir = nuc_shared_quantization_ir, .target = permute_target},
+    {.ops = NUC_OPS(NUC_OP_SLICE), .ir = nuc_slice_ir, .target = slice_target},
+    {.ops = NUC_OPS(NUC_OP_VIEW), .no_op = NUC_ALWAYS_NO_OP, .ir = nuc_view_ir, .partition = view_partition},
+    {.ops = NUC_OPS(NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER),
      .no_op = NUC_ALWAYS_NO_OP,
      .ir = nuc_clone_ir,
      .partition = nuc_clone_partition},
