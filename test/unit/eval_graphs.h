@@ -1,32 +1,31 @@
-/* Small graphs for the tests of the evaluator. */
+/* Small graphs for the tests of the evaluator: read from text, constants bound to arrays, run on one input. */
 #ifndef NUC_TEST_EVAL_GRAPHS_H
 #define NUC_TEST_EVAL_GRAPHS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
+#include "unit/quantized_text.h"
 
 #include "compiler/eval/eval.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Sizes of a shape, and how many there are: SHAPE(1, 3, 8, 8). */
-#define SHAPE(...) ((const int64_t[]){__VA_ARGS__}), COUNT(((const int64_t[]){__VA_ARGS__}))
-
-/* A list argument. */
-#define INTS(...) ((const int64_t[]){__VA_ARGS__}), COUNT(((const int64_t[]){__VA_ARGS__}))
-
-static inline struct nuc_graph *new_graph(void)
+/*
+ * A graph in a context of its own, from a format of the shorthand in quantized_text.h in which '$' stands for '%':
+ * graph_of("$x = input : float32[%d]; $y = %s($x)", 4, "aten.relu.default").
+ */
+__attribute__((format(printf, 1, 2))) static inline struct nuc_graph *graph_of(const char *format, ...)
 {
     struct nuc_context *cx = nuc_context_new(NULL);
+    char text[4096];
+    va_list args;
 
     assert_non_null(cx);
-    return nuc_graph_new(cx, "test");
+    va_start(args, format);
+    int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    assert_true(length > 0 && (size_t)length < sizeof text);
+    for (char *p = text; *p != '\0'; p++)
+        *p = *p == '$' ? '%' : *p;
+    return parse_quantized(cx, text);
 }
 
 static inline void free_graph(struct nuc_graph *g)
@@ -34,60 +33,39 @@ static inline void free_graph(struct nuc_graph *g)
     nuc_context_free(g->cx);
 }
 
-static inline struct nuc_node *add_input(struct nuc_graph *g, enum nuc_dtype dtype, const int64_t *sizes, size_t rank)
+/* "[2, 3]" for a format; good until it was called 16 times more. */
+static inline const char *list_of(const int64_t *values, size_t count)
 {
-    struct nuc_meta m = nuc_meta_make(dtype, sizes, (uint32_t)rank);
+    static char texts[16][128];
+    static unsigned next;
+    char *text = texts[next++ % 16];
+    int length = snprintf(text, sizeof texts[0], "[");
 
-    return nuc_add_placeholder(g, "x", NUC_USER_INPUT, &m);
+    for (size_t i = 0; i < count; i++)
+        length += snprintf(text + length, sizeof texts[0] - (size_t)length, "%s%lld", i == 0 ? "" : ", ",
+                           (long long)values[i]);
+    snprintf(text + length, sizeof texts[0] - (size_t)length, "]");
+    return text;
 }
 
-static inline struct nuc_node *add_constant(struct nuc_graph *g, enum nuc_dtype dtype, const int64_t *sizes,
-                                            size_t rank, const void *data)
+/* The elements of a constant, dense in its dim order; they stay the caller's. */
+static inline void bind(struct nuc_graph *g, const char *name, const void *elements)
 {
-    struct nuc_meta m = nuc_meta_make(dtype, sizes, (uint32_t)rank);
+    struct nuc_node *node = node_of(g, name);
+    struct nuc_data *data = nuc_alloc(g->cx, sizeof *data);
 
-    return nuc_add_constant(g, "c", &m, data);
+    data->bytes = (struct nuc_span){elements, nuc_bytes(&node->vals[0])};
+    nuc_dense_strides(&node->vals[0], data->strides);
+    node->data = data;
 }
 
-/* A node whose first argument is `in`; finish_node() follows when all arguments are set. */
-static inline struct nuc_node *add_node(struct nuc_graph *g, enum nuc_op op, struct nuc_node *in)
+/* Runs a graph of one input and one output; the output's type. */
+static inline const struct nuc_meta *evaluate(struct nuc_graph *g, const void *in, void *out)
 {
-    struct nuc_node *node = nuc_add_node(g, NULL, op, NULL);
-
-    nuc_set_arg_node(node, g, 0, in);
-    return node;
-}
-
-static inline void set_ints(struct nuc_graph *g, struct nuc_node *node, uint32_t index, const int64_t *values,
-                            size_t count)
-{
-    nuc_set_arg_ints(node, g, index, values, (uint32_t)count);
-}
-
-/* A node whose only tensor argument is `in` and whose other arguments have their defaults. */
-static inline struct nuc_node *add_simple(struct nuc_graph *g, enum nuc_op op, struct nuc_node *in)
-{
-    struct nuc_node *node = add_node(g, op, in);
-
-    nuc_infer_shape(g, node);
-    return node;
-}
-
-static inline void add_output(struct nuc_graph *g, struct nuc_node *value)
-{
-    struct nuc_node *out = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
-
-    nuc_set_arg_nodes(out, g, 0, &value, 1);
-}
-
-/* Infers the shape of the last node, makes it the output and runs the graph on one input. */
-static inline const struct nuc_meta *run_node(struct nuc_graph *g, struct nuc_node *node, const void *in, void *out)
-{
-    nuc_infer_shape(g, node);
-    add_output(g, node);
     struct nuc_evaluator *e = nuc_eval_new(g, 1);
+
     nuc_eval_run(e, &in, &out);
-    return &node->vals[0];
+    return &nuc_eval_output(e, 0)->vals[0];
 }
 
 /* Deterministic values in [-1, 1) with 12 significant bits. */
@@ -110,12 +88,34 @@ static inline void fill_floats(uint32_t *seed, float *data, size_t count)
 }
 
 /* Equal bit for bit, but for the sign of zero. */
-static inline void assert_floats(const float *got, const float *want, size_t count)
+static inline void assert_floats(const float *got, const float *expected, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!(got[i] == want[i]) && !(got[i] != got[i] && want[i] != want[i]))
-            fail_msg("element %zu is %.9g instead of %.9g", i, (double)got[i], (double)want[i]);
+        if (!(got[i] == expected[i]) && !(got[i] != got[i] && expected[i] != expected[i]))
+            fail_msg("element %zu is %.9g instead of %.9g", i, (double)got[i], (double)expected[i]);
     }
+}
+
+/* One call on one input of float32 and what it gives; text as for graph_of(). */
+struct float_case {
+    const char *text;
+    float in[12], expected[20];
+};
+
+static inline void check_floats(struct nuc_context *cx, void *row)
+{
+    const struct float_case *c = row;
+    struct nuc_graph *g = graph_of("%s", c->text);
+    float out[32];
+
+    (void)cx;
+    int64_t count = nuc_elements(evaluate(g, c->in, out));
+    assert_in_range(count, 1, 20);
+    for (int64_t i = 0; i < count; i++) {
+        if (!(out[i] == c->expected[i]) && !(out[i] != out[i] && c->expected[i] != c->expected[i]))
+            fail_msg("%s: element %d is %.9g instead of %.9g", c->text, (int)i, (double)out[i], (double)c->expected[i]);
+    }
+    free_graph(g);
 }
 
 #endif

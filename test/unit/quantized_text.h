@@ -11,7 +11,7 @@
 #ifndef NUC_TEST_QUANTIZED_TEXT_H
 #define NUC_TEST_QUANTIZED_TEXT_H
 
-#include "graph_texts.h"
+#include "unit/graph_texts.h"
 #include "host/text.h"
 
 struct expansion {

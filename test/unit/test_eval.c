@@ -3,22 +3,18 @@
 
 #include <stdlib.h>
 
-/* x -> relu -> view -> clone -> relu6 ... -> output, `length` computing nodes long, each on 64 floats. */
+/* x -> relu -> clone -> view -> relu6 ... -> output, `length` computing nodes long, each on 64 floats. */
 static struct nuc_graph *chain(int length)
 {
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *node = add_input(g, NUC_F32, SHAPE(4, 16));
+    char text[2048] = "$v0 = input : float32[4, 16]\n";
 
     for (int i = 0; i < length; i++) {
-        node = add_simple(g, i % 2 == 0 ? NUC_OP_RELU : NUC_OP_RELU6, node);
-        node = add_simple(g, NUC_OP_CLONE, node);
-        struct nuc_node *view = add_node(g, NUC_OP_VIEW, node);
-        set_ints(g, view, 1, i % 2 == 0 ? (const int64_t[]){-1, 8} : (const int64_t[]){4, 16}, 2);
-        nuc_infer_shape(g, view);
-        node = view;
+        size_t end = strlen(text);
+        snprintf(text + end, sizeof text - end,
+                 "$r%d = aten.%s.default($v%d); $c%d = aten.clone.default($r%d); $v%d = aten.view.default($c%d, %s)\n",
+                 i, i % 2 == 0 ? "relu" : "relu6", i, i, i, i + 1, i, i % 2 == 0 ? "[-1, 8]" : "[4, 16]");
     }
-    add_output(g, node);
-    return g;
+    return graph_of("%s", text);
 }
 
 /* A chain needs two buffers however long it is: views and clones take none. */
@@ -59,19 +55,15 @@ static void values_live_until_last_use(void **state)
 
     (void)state;
     for (int round = 0; round < 20; round++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *nodes[NODES] = {add_input(g, NUC_F32, SHAPE(N))};
-        float want[NODES], in[N], out[N];
-        want[0] = 1.0f;
+        float want[NODES] = {1.0f}, in[N], out[N];
+        char text[4000] = "$n0 = input : float32[24]\n";
         for (int i = 1; i < NODES; i++) {
             int a = (int)next_int(&seed, i < 12 ? 0 : i - 12, i - 1), b = (int)next_int(&seed, 0, i - 1);
-            nodes[i] = add_node(g, NUC_OP_ADD, nodes[a]);
-            nuc_set_arg_node(nodes[i], g, 1, nodes[b]);
-            nuc_set_arg_float(nodes[i], 2, 0.25);
-            nuc_infer_shape(g, nodes[i]);
+            size_t end = strlen(text);
+            snprintf(text + end, sizeof text - end, "$n%d = aten.add.Tensor($n%d, $n%d, alpha=0.25)\n", i, a, b);
             want[i] = want[a] + 0.25f * want[b];
         }
-        add_output(g, nodes[NODES - 1]);
+        struct nuc_graph *g = graph_of("%s", text);
         for (int i = 0; i < N; i++)
             in[i] = 1.0f;
         nuc_eval_run(nuc_eval_new(g, 1), (const void *const[]){in}, (void *const[]){out});
@@ -85,24 +77,18 @@ static void values_live_until_last_use(void **state)
 static void inputs_and_outputs(void **state)
 {
     const float constant[2] = {7.0f, 8.0f}, a[2] = {1.0f, -2.0f}, b[2] = {3.0f, 4.0f};
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(2));
-    struct nuc_node *c = add_constant(g, NUC_F32, SHAPE(2), constant);
-    struct nuc_node *y = add_input(g, NUC_F32, SHAPE(2));
-    struct nuc_node *relu = add_simple(g, NUC_OP_RELU, x);
-    struct nuc_node *view = add_node(g, NUC_OP_VIEW, relu);
+    struct nuc_graph *g =
+        graph_of("$x = input : float32[2]; $c = buffer : float32[2] values(7, 8); $y = input : float32[2]\n"
+                 "$r = aten.relu.default($x); $v = aten.view.default($r, [2, 1])\n"
+                 "$output = output([$y, $c, $v, $r])");
     float out[4][2];
 
     (void)state;
-    set_ints(g, view, 1, INTS(2, 1));
-    nuc_infer_shape(g, view);
-    nuc_set_arg_nodes(nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output"), g, 0,
-                      (struct nuc_node *const[]){y, c, view, relu}, 4);
     struct nuc_evaluator *e = nuc_eval_new(g, 1);
     assert_int_equal(nuc_eval_n_inputs(e), 2);
     assert_int_equal(nuc_eval_n_outputs(e), 4);
-    assert_ptr_equal(nuc_eval_input(e, 1), y);
-    assert_ptr_equal(nuc_eval_output(e, 2), view);
+    assert_ptr_equal(nuc_eval_input(e, 1), node_of(g, "y"));
+    assert_ptr_equal(nuc_eval_output(e, 2), node_of(g, "v"));
     nuc_eval_run(e, (const void *const[]){a, b}, (void *const[]){out[0], out[1], out[2], out[3]});
     assert_floats(out[0], b, 2);
     assert_floats(out[1], constant, 2);
@@ -134,33 +120,23 @@ static void record(void *user, const struct nuc_node *node, uint32_t val_index, 
 /* Inputs, constants, views, what is computed from constants, every element of a tuple: all in graph order. */
 static void every_value_is_observed(void **state)
 {
-    const float constant[2] = {-1.0f, 2.0f}, in[16] = {5.0f};
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(1, 1, 4, 4));
-    struct nuc_node *c = add_constant(g, NUC_F32, SHAPE(2), constant);
-    struct nuc_node *folded = add_simple(g, NUC_OP_RELU, c);
-    struct nuc_node *pool = add_node(g, NUC_OP_MAX_POOL2D_INDICES, x);
+    const float in[16] = {5.0f};
+    struct nuc_graph *g = graph_of(
+        "$x = input : float32[1, 1, 4, 4]; $c = buffer : float32[2] values(-1, 2); $f = aten.relu.default($c)\n"
+        "$p = edge.aten.max_pool2d_with_indices.default($x, [2, 2]); $i = getitem($p, 0)\n"
+        "$s = aten.add.Tensor($i, $f)");
     struct log log = {.count = 0};
 
     (void)state;
-    set_ints(g, pool, 1, INTS(2, 2));
-    nuc_infer_shape(g, pool);
-    struct nuc_node *item = add_node(g, NUC_OP_GETITEM, pool);
-    nuc_set_arg_int(item, 1, 0);
-    nuc_infer_shape(g, item);
-    struct nuc_node *sum = add_node(g, NUC_OP_ADD, item);
-    nuc_set_arg_node(sum, g, 1, folded);
-    nuc_infer_shape(g, sum);
-    add_output(g, sum);
     struct nuc_evaluator *e = nuc_eval_new(g, 1);
     nuc_eval_observe(e, record, &log);
     nuc_eval_run(e, (const void *const[]){in}, NULL);
-    const struct nuc_node *order[] = {x, c, folded, pool, pool, item, sum};
+    static const char *const order[] = {"x", "c", "f", "p", "p", "i", "s"};
     const float firsts[] = {5.0f, -1.0f, 0.0f, 5.0f, 0.0f, 5.0f, 5.0f};
     const size_t elements[] = {16, 2, 2, 4, 4, 4, 4};
     assert_int_equal(log.count, COUNT(order));
     for (size_t i = 0; i < COUNT(order); i++) {
-        assert_ptr_equal(log.nodes[i], order[i]);
+        assert_string_equal(log.nodes[i]->name, order[i]);
         assert_int_equal(log.vals[i], i == 4 ? 1 : 0);
         assert_true(log.firsts[i] == firsts[i]);
         assert_int_equal(log.elements[i], elements[i]);
@@ -175,49 +151,38 @@ static void every_value_is_observed(void **state)
 
 static void constants_fold(void **state)
 {
-    const float data[6] = {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f};
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(2, 3));
-    struct nuc_node *c = add_constant(g, NUC_F32, SHAPE(2, 3), data);
-    struct nuc_node *permute = add_node(g, NUC_OP_PERMUTE, c);
+    struct nuc_graph *g =
+        graph_of("$x = input : float32[2, 3]; $c = buffer : float32[2, 3] values(1, 2, 3, 4, 5, 6)\n"
+                 "$p = edge.aten.permute_copy.default($c, [1, 0]); $t = aten.add.Tensor($c, $c)\n"
+                 "$v = aten.view.default($c, [6]); $m = aten.add.Tensor($c, $x); $output = output([$p, $t, $v, $m])");
+    static const struct {
+        const char *node;
+        float expected[6];
+    } folded[] = {{"p", {1.0f, 4.0f, 2.0f, 5.0f, 3.0f, 6.0f}},
+                  {"t", {2.0f, 4.0f, 6.0f, 8.0f, 10.0f, 12.0f}},
+                  {"v", {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}}};
+    static const char *const others[] = {"m", "c", "x"};
     void *out[1];
 
     (void)state;
-    set_ints(g, permute, 1, INTS(1, 0));
-    nuc_infer_shape(g, permute);
-    assert_true(nuc_eval_constant(g, permute, out));
-    assert_floats(out[0], (const float[]){1.0f, 4.0f, 2.0f, 5.0f, 3.0f, 6.0f}, 6);
-    struct nuc_node *twice = add_node(g, NUC_OP_ADD, c);
-    nuc_set_arg_node(twice, g, 1, c);
-    nuc_infer_shape(g, twice);
-    assert_true(nuc_eval_constant(g, twice, out));
-    assert_floats(out[0], (const float[]){2.0f, 4.0f, 6.0f, 8.0f, 10.0f, 12.0f}, 6);
-    struct nuc_node *view = add_node(g, NUC_OP_VIEW, c);
-    set_ints(g, view, 1, INTS(6));
-    nuc_infer_shape(g, view);
-    assert_true(nuc_eval_constant(g, view, out));
-    assert_floats(out[0], data, 6);
-    struct nuc_node *mixed = add_node(g, NUC_OP_ADD, c);
-    nuc_set_arg_node(mixed, g, 1, x);
-    nuc_infer_shape(g, mixed);
-    assert_false(nuc_eval_constant(g, mixed, out));
-    assert_false(nuc_eval_constant(g, c, out));
-    assert_false(nuc_eval_constant(g, x, out));
+    for (size_t i = 0; i < COUNT(folded); i++) {
+        assert_true(nuc_eval_constant(g, node_of(g, folded[i].node), out));
+        assert_floats(out[0], folded[i].expected, 6);
+    }
+    for (size_t i = 0; i < COUNT(others); i++)
+        assert_false(nuc_eval_constant(g, node_of(g, others[i]), out));
     free_graph(g);
 }
 
 /* A constant stored channels-last is computed with in logical order. */
 static void constants_in_another_order(void **state)
 {
-    const float stored[8] = {1.0f, 5.0f, 2.0f, 6.0f, 3.0f, 7.0f, 4.0f, 8.0f}; /* [1, 2, 2, 2] as N, H, W, C */
-    struct nuc_graph *g = new_graph();
-    struct nuc_meta m = nuc_meta_make(NUC_F32, (const int64_t[]){1, 2, 2, 2}, 4);
+    struct nuc_graph *g = graph_of("$c = buffer : float32[1, 2, 2, 2] channels-last values(1, 5, 2, 6, 3, 7, 4, 8)\n"
+                                   "$y = aten.relu.default($c)");
     void *out[1];
 
     (void)state;
-    nuc_set_channels_last(&m);
-    struct nuc_node *relu = add_simple(g, NUC_OP_RELU, nuc_add_constant(g, "c", &m, stored));
-    assert_true(nuc_eval_constant(g, relu, out));
+    assert_true(nuc_eval_constant(g, node_of(g, "y"), out));
     assert_floats(out[0], (const float[]){1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f}, 8);
     free_graph(g);
 }
@@ -230,31 +195,20 @@ static void plan(struct nuc_context *cx, void *arg)
     nuc_eval_new(arg, 1);
 }
 
-static void delegate_calls_are_refused(void **state)
+static void others_are_refused(void **state)
 {
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(2));
-    struct nuc_node *call = nuc_add_node(g, NULL, NUC_OP_CALL_DELEGATE, "delegate");
+    static const struct {
+        const char *text, *message;
+    } cases[] = {{"$x = input : float32[2]; $delegate = call_delegate([$x]) : float32[2]", "'delegate'"},
+                 {"$x = input : float16[2]; $y = aten.relu.default($x)", "float16"}};
 
     (void)state;
-    nuc_set_arg_nodes(call, g, 0, &x, 1);
-    nuc_set_val(g, call, &x->vals[0]);
-    add_output(g, call);
-    assert_int_equal(nuc_try(g->cx, plan, g), NUC_UNSUPPORTED);
-    assert_non_null(strstr(g->cx->message, "'delegate'"));
-    free_graph(g);
-}
-
-static void other_dtypes_are_refused(void **state)
-{
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, NUC_F16, SHAPE(2));
-
-    (void)state;
-    add_output(g, add_simple(g, NUC_OP_RELU, x));
-    assert_int_equal(nuc_try(g->cx, plan, g), NUC_UNSUPPORTED);
-    assert_non_null(strstr(g->cx->message, "float16"));
-    free_graph(g);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct nuc_graph *g = graph_of("%s", cases[i].text);
+        assert_int_equal(nuc_try(g->cx, plan, g), NUC_UNSUPPORTED);
+        assert_non_null(strstr(g->cx->message, cases[i].message));
+        free_graph(g);
+    }
 }
 
 /* ---- memory ---- */
@@ -283,23 +237,13 @@ static void *allocate(void *user, void *block, size_t size)
 /* Large enough for blocks of its own, with a constant to compute and threads to start and end. */
 static void plan_and_run(struct nuc_context *cx, void *arg)
 {
-    enum { SIZE = 64 };
-    struct nuc_graph *g = nuc_graph_new(cx, "test");
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(SIZE, SIZE));
-    float *data = nuc_alloc_array(cx, SIZE * SIZE, sizeof *data);
-    struct nuc_node *c = add_constant(g, NUC_F32, SHAPE(SIZE, SIZE), data);
-    struct nuc_node *node = add_node(g, NUC_OP_LINEAR, x);
+    struct nuc_graph *g = parse_quantized(
+        cx, "%x = input : float32[64, 64]; %c = buffer : float32[64, 64] values(0); %l = aten.linear.default(%x, %c)\n"
+            "%a = aten.relu.default(%c); %b = aten.add.Tensor(%l, %a); %d = aten.relu.default(%c)\n"
+            "%e = aten.add.Tensor(%b, %d); %f = aten.relu.default(%c); %h = aten.add.Tensor(%e, %f)");
+    float *data = nuc_alloc_array(cx, 64 * 64, sizeof *data);
 
     (void)arg;
-    nuc_set_arg_node(node, g, 1, c);
-    nuc_infer_shape(g, node);
-    for (int i = 0; i < 3; i++) {
-        struct nuc_node *sum = add_node(g, NUC_OP_ADD, node);
-        nuc_set_arg_node(sum, g, 1, add_simple(g, NUC_OP_RELU, c));
-        nuc_infer_shape(g, sum);
-        node = sum;
-    }
-    add_output(g, node);
     nuc_eval_run(nuc_eval_new(g, 3), (const void *const[]){data}, NULL);
 }
 
@@ -349,11 +293,15 @@ static void all_operators_are_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(activations_share_memory),   cmocka_unit_test(chain_computes),
-        cmocka_unit_test(values_live_until_last_use), cmocka_unit_test(inputs_and_outputs),
-        cmocka_unit_test(every_value_is_observed),    cmocka_unit_test(constants_fold),
-        cmocka_unit_test(constants_in_another_order), cmocka_unit_test(delegate_calls_are_refused),
-        cmocka_unit_test(other_dtypes_are_refused),   cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(activations_share_memory),
+        cmocka_unit_test(chain_computes),
+        cmocka_unit_test(values_live_until_last_use),
+        cmocka_unit_test(inputs_and_outputs),
+        cmocka_unit_test(every_value_is_observed),
+        cmocka_unit_test(constants_fold),
+        cmocka_unit_test(constants_in_another_order),
+        cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(all_operators_are_known),
     };
 

@@ -14,7 +14,7 @@ static void fill_exact(uint32_t *seed, float *data, size_t count)
 
 /* Dimensions that are not there have size 1. */
 struct conv_case {
-    enum nuc_op op;
+    const char *operator;
     uint32_t spatial;
     bool transposed;
     const char *padding_name;       /* of the operators that name it */
@@ -22,9 +22,10 @@ struct conv_case {
     int64_t size[3], kernel[3], stride[3], padding[3], dilation[3], extra[3];
 };
 
-static struct conv_case random_case(enum nuc_op op, uint32_t spatial, uint32_t *seed)
+static struct conv_case random_case(const char *operator, uint32_t spatial, uint32_t *seed)
 {
-    struct conv_case k = {.op = op, .spatial = spatial, .batch = next_int(seed, 1, 2), .groups = next_int(seed, 1, 2)};
+    struct conv_case k = {
+        .operator= operator, .spatial = spatial, .batch = next_int(seed, 1, 2), .groups = next_int(seed, 1, 2)};
 
     k.in = next_int(seed, 1, 3);
     k.out = next_int(seed, 1, 4);
@@ -94,47 +95,44 @@ static double conv_at(const struct conv_case *k, const float *image, const float
     return sum;
 }
 
-static struct nuc_node *conv_node(struct nuc_graph *g, const struct conv_case *k, const float *w, const float *bias)
+static struct nuc_graph *conv_graph(const struct conv_case *k, const float *w, const float *bias)
 {
     uint32_t first = 3 - k->spatial;
-    int64_t shape[5] = {k->batch, k->groups * k->in}, filter[5] = {k->groups * k->out, k->in};
+    const int64_t outputs = k->groups * k->out;
+    int64_t shape[5] = {k->batch, k->groups * k->in};
+    int64_t filter[5] = {k->transposed ? k->groups * k->in : outputs, k->transposed ? k->out : k->in};
+    char padding[40];
 
-    if (k->transposed) {
-        filter[0] = k->groups * k->in;
-        filter[1] = k->out;
-    }
     memcpy(shape + 2, k->size + first, k->spatial * sizeof *shape);
     memcpy(filter + 2, k->kernel + first, k->spatial * sizeof *filter);
-    struct nuc_node *x = add_input(g, NUC_F32, shape, k->spatial + 2);
-    struct nuc_node *weight = add_constant(g, NUC_F32, filter, k->spatial + 2, w);
-    struct nuc_node *b = add_constant(g, NUC_F32, SHAPE(k->groups * k->out), bias);
-    struct nuc_node *node = add_node(g, k->op, x);
-    nuc_set_arg_node(node, g, 1, weight);
-    nuc_set_arg_node(node, g, 2, b);
-    set_ints(g, node, 3, k->stride + first, k->spatial);
     if (k->padding_name != NULL)
-        nuc_set_arg_string(node, 4, k->padding_name);
+        snprintf(padding, sizeof padding, "\"%s\"", k->padding_name);
     else
-        set_ints(g, node, 4, k->padding + first, k->spatial);
-    set_ints(g, node, k->transposed ? 7 : 5, k->dilation + first, k->spatial);
-    nuc_set_arg_int(node, 6, k->groups);
-    if (k->transposed)
-        set_ints(g, node, 5, k->extra + first, k->spatial);
-    return node;
+        snprintf(padding, sizeof padding, "%s", list_of(k->padding + first, k->spatial));
+    struct nuc_graph *g = graph_of(
+        "$x = input : float32%s; $w = buffer : float32%s; $b = buffer : float32%s\n"
+        "$y = %s($x, $w, $b, %s, %s, dilation=%s, groups=%d%s%s)",
+        list_of(shape, k->spatial + 2), list_of(filter, k->spatial + 2), list_of(&outputs, 1), k->operator,
+        list_of(k->stride + first, k->spatial), padding, list_of(k->dilation + first, k->spatial), (int)k->groups,
+        k->transposed ? ", output_padding=" : "", k->transposed ? list_of(k->extra + first, k->spatial) : "");
+    bind(g, "w", w);
+    bind(g, "b", bias);
+    return g;
 }
 
 static void check_conv(const struct conv_case *k, uint32_t *seed)
 {
     int64_t sizes[3] = {out_size(k, 0), out_size(k, 1), out_size(k, 2)};
     int64_t image = k->groups * k->in * volume(k->size), result = k->groups * k->out * volume(sizes);
-    struct nuc_graph *g = new_graph();
+    float w[2 * 3 * 4 * 27], bias[8];
+    struct nuc_graph *g = conv_graph(k, w, bias);
     float *in = nuc_alloc_array(g->cx, (size_t)(k->batch * image), sizeof *in);
-    float *out = nuc_alloc_array(g->cx, (size_t)(k->batch * result), sizeof *out), w[2 * 3 * 4 * 27], bias[8];
+    float *out = nuc_alloc_array(g->cx, (size_t)(k->batch * result), sizeof *out);
 
     fill_exact(seed, in, (size_t)(k->batch * image));
     fill_exact(seed, w, COUNT(w));
     fill_exact(seed, bias, COUNT(bias));
-    assert_int_equal(nuc_elements(run_node(g, conv_node(g, k, w, bias), in, out)), k->batch * result);
+    assert_int_equal(nuc_elements(evaluate(g, in, out)), k->batch * result);
     for (int64_t i = 0; i < k->batch * result; i++) {
         int64_t at[3], channel = i % result / volume(sizes);
         position(i % volume(sizes), sizes, at);
@@ -150,7 +148,8 @@ static void convolutions(void **state)
 
     (void)state;
     for (int i = 0; i < 30; i++) {
-        struct conv_case line = random_case(NUC_OP_CONV1D, 1, &seed), block = random_case(NUC_OP_CONV3D, 3, &seed);
+        struct conv_case line = random_case("aten.conv1d.default", 1, &seed),
+                         block = random_case("aten.conv3d.default", 3, &seed);
         check_conv(&line, &seed);
         if (i < 12)
             check_conv(&block, &seed);
@@ -165,7 +164,7 @@ static void transposed_convolutions(void **state)
     for (int i = 0; i < 40; i++) {
         uint32_t spatial = i % 2 == 0 ? 1 : 2;
         struct conv_case k =
-            random_case(spatial == 1 ? NUC_OP_CONV_TRANSPOSE1D : NUC_OP_CONV_TRANSPOSE2D, spatial, &seed);
+            random_case(spatial == 1 ? "aten.conv_transpose1d.default" : "aten.conv_transpose2d.input", spatial, &seed);
         k.transposed = true;
         for (uint32_t d = 3 - spatial; d < 3; d++)
             k.extra[d] = next_int(&seed, 0, k.stride[d] - 1);
@@ -181,7 +180,7 @@ static void named_padding(void **state)
     (void)state;
     for (int i = 0; i < 40; i++) {
         uint32_t spatial = i % 2 == 0 ? 1 : 2;
-        struct conv_case k = random_case(spatial == 1 ? NUC_OP_CONV1D_PADDING : NUC_OP_CONV2D_PADDING, spatial, &seed);
+        struct conv_case k = random_case(spatial == 1 ? "aten.conv1d.padding" : "aten.conv2d.padding", spatial, &seed);
         k.padding_name = i % 4 < 2 ? "same" : "valid";
         for (uint32_t d = 0; d < 3; d++) {
             if (i % 4 < 2)
@@ -198,7 +197,7 @@ static void named_padding(void **state)
 /* ---- matrix products of any rank ---- */
 
 struct product_case {
-    enum nuc_op op;
+    const char *operator;
     int64_t a[4], b[4];
     uint32_t a_rank, b_rank;
 };
@@ -215,16 +214,14 @@ static void check_product(const struct product_case *k, uint32_t *seed)
     int64_t columns = k->b_rank == 1 ? 1 : k->b[k->b_rank - 1], a1 = outer(k->a, k->a_rank, 0);
     int64_t a2 = outer(k->a, k->a_rank, 1), b1 = outer(k->b, k->b_rank, 0), b2 = outer(k->b, k->b_rank, 1);
     int64_t o1 = a1 > b1 ? a1 : b1, o2 = a2 > b2 ? a2 : b2;
-    struct nuc_graph *g = new_graph();
+    struct nuc_graph *g = graph_of("$x = input : float32%s; $c = buffer : float32%s; $y = %s.default($x, $c)",
+                                   list_of(k->a, k->a_rank), list_of(k->b, k->b_rank), k->operator);
     float in[512], other[512], out[512];
 
     fill_exact(seed, in, 512);
     fill_exact(seed, other, 512);
-    struct nuc_node *x = add_input(g, NUC_F32, k->a, k->a_rank);
-    struct nuc_node *c = add_constant(g, NUC_F32, k->b, k->b_rank, other);
-    struct nuc_node *node = add_node(g, k->op, x);
-    nuc_set_arg_node(node, g, 1, c);
-    assert_int_equal(nuc_elements(run_node(g, node, in, out)), o2 * o1 * rows * columns);
+    bind(g, "c", other);
+    assert_int_equal(nuc_elements(evaluate(g, in, out)), o2 * o1 * rows * columns);
     for (int64_t i = 0; i < o2 * o1 * rows * columns; i++) {
         int64_t column = i % columns, row = i / columns % rows, p1 = i / columns / rows % o1;
         int64_t p2 = i / columns / rows / o1;
@@ -241,16 +238,16 @@ static void check_product(const struct product_case *k, uint32_t *seed)
 static void products(void **state)
 {
     static const struct product_case cases[] = {
-        {NUC_OP_MM, {3, 7}, {7, 19}, 2, 2},
-        {NUC_OP_BMM, {3, 5, 4}, {3, 4, 6}, 3, 3},
-        {NUC_OP_BMM, {2, 1, 17}, {2, 17, 5}, 3, 3},
-        {NUC_OP_MATMUL, {9}, {9}, 1, 1},
-        {NUC_OP_MATMUL, {4, 9}, {9}, 2, 1},
-        {NUC_OP_MATMUL, {9}, {9, 4}, 1, 2},
-        {NUC_OP_MATMUL, {2, 3, 4}, {4, 5}, 3, 2},
-        {NUC_OP_MATMUL, {3, 4}, {2, 4, 5}, 2, 3},
-        {NUC_OP_MATMUL, {2, 1, 3, 4}, {3, 4, 5}, 4, 3},
-        {NUC_OP_MATMUL, {1, 3, 2, 4}, {2, 1, 4, 3}, 4, 4},
+        {"aten.mm", {3, 7}, {7, 19}, 2, 2},
+        {"aten.bmm", {3, 5, 4}, {3, 4, 6}, 3, 3},
+        {"edge.aten.bmm", {2, 1, 17}, {2, 17, 5}, 3, 3},
+        {"aten.matmul", {9}, {9}, 1, 1},
+        {"aten.matmul", {4, 9}, {9}, 2, 1},
+        {"aten.matmul", {9}, {9, 4}, 1, 2},
+        {"aten.matmul", {2, 3, 4}, {4, 5}, 3, 2},
+        {"aten.matmul", {3, 4}, {2, 4, 5}, 2, 3},
+        {"aten.matmul", {2, 1, 3, 4}, {3, 4, 5}, 4, 3},
+        {"aten.matmul", {1, 3, 2, 4}, {2, 1, 4, 3}, 4, 4},
     };
     uint32_t seed = 4;
 
@@ -307,46 +304,48 @@ static void gru_sample(const struct cell *cells, int layers, int directions, dou
     }
 }
 
-static struct nuc_node *gru_node(struct nuc_graph *g, const struct cell *cells, int layers, int directions,
-                                 bool batch_first, const float *h)
+/* One of the two results of a GRU. */
+static struct nuc_graph *gru_graph(const struct cell *cells, int layers, int directions, bool batch_first, int val,
+                                   const float *h)
 {
-    struct nuc_node *params[4 * MOST_CELLS];
-    struct nuc_node *x = batch_first ? add_input(g, NUC_F32, SHAPE(BATCH, STEPS, INPUTS))
-                                     : add_input(g, NUC_F32, SHAPE(STEPS, BATCH, INPUTS));
-    struct nuc_node *hx = add_constant(g, NUC_F32, SHAPE(layers * directions, BATCH, HIDDEN), h);
+    static const struct {
+        const char *name;
+        size_t offset;
+    } kinds[] = {{"w", offsetof(struct cell, w_in)},
+                 {"v", offsetof(struct cell, w_hidden)},
+                 {"b", offsetof(struct cell, b_in)},
+                 {"c", offsetof(struct cell, b_hidden)}};
+    char constants[1024] = "", list[256] = "";
 
     for (int i = 0; i < layers * directions; i++) {
-        int64_t inputs = i < directions ? INPUTS : HIDDEN * directions;
-        params[4 * i] = add_constant(g, NUC_F32, SHAPE(3 * HIDDEN, inputs), cells[i].w_in);
-        params[4 * i + 1] = add_constant(g, NUC_F32, SHAPE(3 * HIDDEN, HIDDEN), cells[i].w_hidden);
-        params[4 * i + 2] = add_constant(g, NUC_F32, SHAPE(3 * HIDDEN), cells[i].b_in);
-        params[4 * i + 3] = add_constant(g, NUC_F32, SHAPE(3 * HIDDEN), cells[i].b_hidden);
+        size_t at = strlen(constants), end = strlen(list);
+        snprintf(constants + at, sizeof constants - at,
+                 "$w%d = buffer : float32[15, %d]; $v%d = buffer : float32[15, 5]; $b%d = buffer : float32[15]; "
+                 "$c%d = buffer : float32[15]\n",
+                 i, i < directions ? INPUTS : HIDDEN * directions, i, i, i);
+        snprintf(list + end, sizeof list - end, "%s$w%d, $v%d, $b%d, $c%d", i == 0 ? "" : ", ", i, i, i, i);
     }
-    struct nuc_node *node = add_node(g, NUC_OP_GRU, x);
-    nuc_set_arg_node(node, g, 1, hx);
-    nuc_set_arg_nodes(node, g, 2, params, 4 * (uint32_t)(layers * directions));
-    nuc_set_arg_bool(node, 3, true);
-    nuc_set_arg_int(node, 4, layers);
-    nuc_set_arg_float(node, 5, 0.0);
-    nuc_set_arg_bool(node, 6, false);
-    nuc_set_arg_bool(node, 7, directions == 2);
-    nuc_set_arg_bool(node, 8, batch_first);
-    nuc_infer_shape(g, node);
-    return node;
+    struct nuc_graph *g =
+        graph_of("$x = input : float32[%s, 3]; $h = buffer : float32[%d, 2, 5]\n%s"
+                 "$g = aten.gru.input($x, $h, [%s], true, %d, 0.0, false, %s, %s); $y = getitem($g, %d)",
+                 batch_first ? "2, 4" : "4, 2", layers * directions, constants, list, layers,
+                 directions == 2 ? "true" : "false", batch_first ? "true" : "false", val);
+    bind(g, "h", h);
+    for (int i = 0; i < 4 * layers * directions; i++)
+        bind(g, nuc_format(g->cx, "%s%d", kinds[i % 4].name, i / 4), (const char *)&cells[i / 4] + kinds[i % 4].offset);
+    return g;
 }
 
 static void check_gru(int layers, int directions, bool batch_first, int val, uint32_t *seed)
 {
-    struct nuc_graph *g = new_graph();
-    struct cell *cells = nuc_alloc_array(g->cx, MOST_CELLS, sizeof *cells);
+    struct cell cells[MOST_CELLS];
     float in[STEPS * BATCH * INPUTS], h[MOST_CELLS * BATCH * HIDDEN], out[STEPS * BATCH * 2 * HIDDEN];
 
-    fill_floats(seed, (float *)cells, MOST_CELLS * sizeof *cells / sizeof(float));
+    fill_floats(seed, cells[0].w_in, MOST_CELLS * (sizeof cells[0] / sizeof *in));
     fill_floats(seed, in, COUNT(in));
     fill_floats(seed, h, COUNT(h));
-    struct nuc_node *item = add_node(g, NUC_OP_GETITEM, gru_node(g, cells, layers, directions, batch_first, h));
-    nuc_set_arg_int(item, 1, val);
-    run_node(g, item, in, out);
+    struct nuc_graph *g = gru_graph(cells, layers, directions, batch_first, val, h);
+    evaluate(g, in, out);
     for (int n = 0; n < BATCH; n++) {
         double seq[STEPS][2 * HIDDEN], states[MOST_CELLS][HIDDEN];
         for (int t = 0; t < STEPS; t++) {

@@ -17,141 +17,173 @@ static double ramp(double x)
     return fmin(fmax(x + 3.0, 0.0), 6.0);
 }
 
-static double unary(enum nuc_op op, double x)
+static double negated(double x)
 {
-    switch ((int)op) {
-    case NUC_OP_ABS:
-        return fabs(x);
-    case NUC_OP_NEG:
-        return -x;
-    case NUC_OP_EXP:
-        return exp(x);
-    case NUC_OP_LOG:
-        return log(x);
-    case NUC_OP_SQRT:
-        return sqrt(x);
-    case NUC_OP_RSQRT:
-        return 1.0 / sqrt(x);
-    case NUC_OP_SIGMOID:
-        return logistic(x);
-    case NUC_OP_TANH:
-        return tanh(x);
-    case NUC_OP_HARDSWISH:
-        return x * ramp(x) / 6.0;
-    case NUC_OP_HARDSIGMOID:
-        return ramp(x) / 6.0;
-    case NUC_OP_SILU:
-        return x * logistic(x);
-    case NUC_OP_LEAKY_RELU:
-        return x > 0.0 ? x : x * 0.25;
-    case NUC_OP_RELU6:
-        return fmin(fmax(x, 0.0), 6.0);
-    case NUC_OP_GELU:
-        return x * 0.5 * (1.0 + erf(x / sqrt(2.0)));
-    case NUC_OP_COUNT: /* gelu with approximate="tanh" */
-        return 0.5 * x * (1.0 + tanh(sqrt(2.0 / acos(-1.0)) * (x + 0.044715 * x * x * x)));
-    default:
-        fail_msg("no loop for %s", nuc_op_name(op, NUC_ATEN));
-        return 0.0;
-    }
+    return -x;
 }
 
-static bool wants_positive(enum nuc_op op)
+static double reciprocal_root(double x)
 {
-    return op == NUC_OP_LOG || op == NUC_OP_SQRT || op == NUC_OP_RSQRT;
+    return 1.0 / sqrt(x);
 }
 
-static struct nuc_node *random_input(struct nuc_graph *g, uint32_t *seed, int64_t sizes[4], uint32_t *rank)
+static double hardswish(double x)
+{
+    return x * ramp(x) / 6.0;
+}
+
+static double hardsigmoid(double x)
+{
+    return ramp(x) / 6.0;
+}
+
+static double silu(double x)
+{
+    return x * logistic(x);
+}
+
+static double leaky_relu(double x)
+{
+    return x > 0.0 ? x : x * 0.25;
+}
+
+static double relu6(double x)
+{
+    return fmin(fmax(x, 0.0), 6.0);
+}
+
+static double gelu(double x)
+{
+    return x * 0.5 * (1.0 + erf(x / sqrt(2.0)));
+}
+
+static double gelu_tanh(double x)
+{
+    return 0.5 * x * (1.0 + tanh(sqrt(2.0 / acos(-1.0)) * (x + 0.044715 * x * x * x)));
+}
+
+/* [1, 4] dimensions of 1 to 4 elements. */
+static const char *random_shape(uint32_t *seed, int64_t sizes[4], uint32_t *rank)
 {
     *rank = (uint32_t)next_int(seed, 1, 4);
     for (uint32_t d = 0; d < *rank; d++)
         sizes[d] = next_int(seed, 1, 4);
-    return add_input(g, NUC_F32, sizes, *rank);
+    return list_of(sizes, *rank);
 }
+
+static const struct {
+    const char *operator, * more; /* further arguments */
+    double (*function)(double x);
+    bool positive; /* the function's arguments */
+} functions[] = {
+    {"aten.abs.default", "", fabs, false},
+    {"aten.abs_.default", "", fabs, false},
+    {"edge.aten.abs.default", "", fabs, false},
+    {"aten.neg.default", "", negated, false},
+    {"edge.aten.neg.default", "", negated, false},
+    {"aten.exp.default", "", exp, false},
+    {"aten.exp_.default", "", exp, false},
+    {"edge.aten.exp.default", "", exp, false},
+    {"aten.log.default", "", log, true},
+    {"edge.aten.log.default", "", log, true},
+    {"aten.sqrt.default", "", sqrt, true},
+    {"edge.aten.sqrt.default", "", sqrt, true},
+    {"aten.rsqrt.default", "", reciprocal_root, true},
+    {"edge.aten.rsqrt.default", "", reciprocal_root, true},
+    {"aten.sigmoid.default", "", logistic, false},
+    {"aten.sigmoid_.default", "", logistic, false},
+    {"edge.aten.sigmoid.default", "", logistic, false},
+    {"aten.tanh.default", "", tanh, false},
+    {"edge.aten.tanh.default", "", tanh, false},
+    {"aten.hardswish.default", "", hardswish, false},
+    {"aten.hardswish_.default", "", hardswish, false},
+    {"edge.aten.hardswish.default", "", hardswish, false},
+    {"aten.hardsigmoid.default", "", hardsigmoid, false},
+    {"aten.silu.default", "", silu, false},
+    {"aten.silu_.default", "", silu, false},
+    {"aten.leaky_relu.default", ", 0.25", leaky_relu, false},
+    {"edge.aten.leaky_relu.default", ", 0.25", leaky_relu, false},
+    {"aten.relu6_.default", "", relu6, false},
+    {"aten.gelu.default", "", gelu, false},
+    {"edge.aten.gelu.default", ", approximate=\"tanh\"", gelu_tanh, false},
+};
 
 static void unary_functions(void **state)
 {
-    /* NUC_OP_COUNT: gelu with approximate="tanh" */
-    static const enum nuc_op ops[] = {NUC_OP_ABS,       NUC_OP_NEG,         NUC_OP_EXP,     NUC_OP_LOG,
-                                      NUC_OP_SQRT,      NUC_OP_RSQRT,       NUC_OP_SIGMOID, NUC_OP_TANH,
-                                      NUC_OP_HARDSWISH, NUC_OP_HARDSIGMOID, NUC_OP_SILU,    NUC_OP_LEAKY_RELU,
-                                      NUC_OP_RELU6,     NUC_OP_GELU,        NUC_OP_COUNT};
-    uint32_t seed = 1;
+    uint32_t seed = 1, rank;
 
     (void)state;
-    for (size_t i = 0; i < COUNT(ops); i++) {
-        struct nuc_graph *g = new_graph();
+    for (size_t i = 0; i < COUNT(functions); i++) {
         int64_t sizes[4];
-        uint32_t rank;
         float in[MOST], out[MOST];
-        enum nuc_op op = ops[i] == NUC_OP_COUNT ? NUC_OP_GELU : ops[i];
-        struct nuc_node *node = add_node(g, op, random_input(g, &seed, sizes, &rank));
-        if (ops[i] == NUC_OP_LEAKY_RELU)
-            nuc_set_arg_float(node, 1, 0.25);
-        if (ops[i] == NUC_OP_COUNT)
-            nuc_set_arg_string(node, 1, "tanh");
+        struct nuc_graph *g = graph_of("$x = input : float32%s; $y = %s($x%s)", random_shape(&seed, sizes, &rank),
+                                       functions[i].operator, functions[i].more);
         fill_floats(&seed, in, MOST);
         for (size_t k = 0; k < MOST; k++)
-            in[k] = wants_positive(ops[i]) ? fabsf(in[k]) * 4.0f + 0.01f : in[k] * 4.0f;
-        int64_t count = nuc_elements(run_node(g, node, in, out));
+            in[k] = functions[i].positive ? fabsf(in[k]) * 4.0f + 0.01f : in[k] * 4.0f;
+        int64_t count = nuc_elements(evaluate(g, in, out));
         for (int64_t k = 0; k < count; k++) {
-            double want = unary(ops[i], (double)in[k]);
-            if (!(fabs((double)out[k] - want) <= 4e-7 * fabs(want) + 1e-7))
-                fail_msg("%s(%g) is %.9g instead of %.9g", nuc_op_name(op, NUC_ATEN), (double)in[k], (double)out[k],
-                         want);
+            double expected = functions[i].function((double)in[k]);
+            if (!(fabs((double)out[k] - expected) <= 4e-7 * fabs(expected) + 1e-7))
+                fail_msg("%s(%g) is %.9g instead of %.9g", functions[i].operator,(double) in[k], (double)out[k],
+                         expected);
         }
         free_graph(g);
     }
 }
 
-/* A missing bound does not bound; where bounds cross, the upper one wins. */
-static void clamp_bounds(void **state)
-{
-    const float in[5] = {-3.0f, -1.0f, 0.5f, 2.0f, NAN};
-    static const struct {
-        bool low, high;
-        double min, max;
-        float want[5];
-    } cases[] = {
-        {true, true, -1.5, 1.0, {-1.5f, -1.0f, 0.5f, 1.0f, NAN}},
-        {true, false, 0.0, 0.0, {0.0f, 0.0f, 0.5f, 2.0f, NAN}},
-        {false, true, 0.0, 0.25, {-3.0f, -1.0f, 0.25f, 0.25f, NAN}},
-        {true, true, 2.0, 1.0, {1.0f, 1.0f, 1.0f, 1.0f, NAN}},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *node = add_node(g, i % 2 == 0 ? NUC_OP_CLAMP : NUC_OP_CLAMP, add_input(g, NUC_F32, SHAPE(5)));
-        float out[5];
-        if (cases[i].low)
-            nuc_set_arg_float(node, 1, cases[i].min);
-        if (cases[i].high)
-            nuc_set_arg_float(node, 2, cases[i].max);
-        run_node(g, node, in, out);
-        assert_floats(out, cases[i].want, 5);
-        free_graph(g);
+/* A missing bound does not bound; where bounds cross, the upper one wins. torch keeps a NaN of either side. */
+#define CLAMPED(call)                                                                                                  \
+    "$x = input : float32[5]; $y = " call,                                                                             \
+    {                                                                                                                  \
+        -3.0f, -1.0f, 0.5f, 2.0f, NAN                                                                                  \
     }
+#define EXTREME(name)                                                                                                  \
+    "$x = input : float32[3]; $c = buffer : float32[3] values(1, nan, 3); $y = aten." name ".default($x, $c)",         \
+    {                                                                                                                  \
+        NAN, 1.0f, 2.0f                                                                                                \
+    }
+
+static const struct float_case bounds[] = {
+    {CLAMPED("aten.clamp.default($x, -1.5, 1.0)"), {-1.5f, -1.0f, 0.5f, 1.0f, NAN}},
+    {CLAMPED("edge.aten.clamp.default($x, 0.0)"), {0.0f, 0.0f, 0.5f, 2.0f, NAN}},
+    {CLAMPED("aten.clamp.default($x, none, 0.25)"), {-3.0f, -1.0f, 0.25f, 0.25f, NAN}},
+    {CLAMPED("edge.aten.clamp.default($x, 2.0, 1.0)"), {1.0f, 1.0f, 1.0f, 1.0f, NAN}},
+    {EXTREME("minimum"), {NAN, NAN, 2.0f}},
+    {EXTREME("maximum"), {NAN, NAN, 3.0f}},
+};
+
+static void bounds_and_nan(void **state)
+{
+    (void)state;
+    run_rows(check_floats, TABLE(bounds));
 }
 
 /* ---- two operands ---- */
 
-static float binary(enum nuc_op op, float a, float b)
+static float difference(float a, float b)
 {
-    switch ((int)op) {
-    case NUC_OP_ADD:
-        return fmaf(0.75f, b, a);
-    case NUC_OP_SUB:
-        return fmaf(-0.75f, b, a);
-    case NUC_OP_MUL:
-        return a * b;
-    case NUC_OP_DIV:
-        return a / b;
-    case NUC_OP_MAXIMUM:
-        return a > b ? a : b;
-    default:
-        return a < b ? a : b;
-    }
+    return fmaf(-0.75f, b, a);
+}
+
+static float product(float a, float b)
+{
+    return a * b;
+}
+
+static float quotient(float a, float b)
+{
+    return a / b;
+}
+
+static float larger(float a, float b)
+{
+    return a > b ? a : b;
+}
+
+static float smaller(float a, float b)
+{
+    return a < b ? a : b;
 }
 
 /* The element of a [1 or 3, 1 or 4, 1 or 5] operand that stands at element i of [3, 4, 5]. */
@@ -166,77 +198,67 @@ static size_t source(const int64_t sizes[3], size_t i)
 
 static void binary_functions(void **state)
 {
-    static const enum nuc_op ops[] = {NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV, NUC_OP_MAXIMUM, NUC_OP_MINIMUM};
+    static const struct {
+        const char *operator, * more;
+        float (*function)(float a, float b);
+    } ops[] = {
+        {"aten.sub.Tensor", ", alpha=0.75", difference},
+        {"edge.aten.sub.Tensor", ", alpha=0.75", difference},
+        {"aten.mul.Tensor", "", product},
+        {"edge.aten.mul.Tensor", "", product},
+        {"aten.div.Tensor", "", quotient},
+        {"edge.aten.div.Tensor", "", quotient},
+        {"aten.maximum.default", "", larger},
+        {"edge.aten.maximum.default", "", larger},
+        {"aten.minimum.default", "", smaller},
+        {"edge.aten.minimum.default", "", smaller},
+    };
     const int64_t full[3] = {3, 4, 5};
     uint32_t seed = 2;
 
     (void)state;
     for (size_t i = 0; i < COUNT(ops) * 4; i++) {
-        enum nuc_op op = ops[i / 4];
-        struct nuc_graph *g = new_graph();
+        float (*function)(float a, float b) = ops[i / 4].function;
+        bool swapped = i % 2 == 1;
         int64_t sizes[3];
         float in[60], other[60], out[60];
         for (int d = 0; d < 3; d++)
             sizes[d] = next_int(&seed, 0, 2) == 0 ? 1 : full[d];
         fill_floats(&seed, in, 60);
         fill_floats(&seed, other, 60);
-        struct nuc_node *x = add_input(g, NUC_F32, full, 3);
-        struct nuc_node *c = add_constant(g, NUC_F32, sizes, 3, other);
-        bool swapped = i % 2 == 1;
-        struct nuc_node *node = add_node(g, op, swapped ? c : x);
-        nuc_set_arg_node(node, g, 1, swapped ? x : c);
-        if (op == NUC_OP_SUB)
-            nuc_set_arg_float(node, 2, 0.75);
-        run_node(g, node, in, out);
+        struct nuc_graph *g =
+            graph_of("$x = input : float32[3, 4, 5]; $c = buffer : float32%s; $y = %s(%s%s)", list_of(sizes, 3),
+                     ops[i / 4].operator, swapped ? "$c, $x" : "$x, $c", ops[i / 4].more);
+        bind(g, "c", other);
+        evaluate(g, in, out);
         for (size_t k = 0; k < 60; k++) {
-            float b = other[source(sizes, k)], want = swapped ? binary(op, b, in[k]) : binary(op, in[k], b);
-            assert_floats(&out[k], &want, 1);
+            float b = other[source(sizes, k)], expected = swapped ? function(b, in[k]) : function(in[k], b);
+            assert_floats(&out[k], &expected, 1);
         }
-        free_graph(g);
-    }
-}
-
-/* torch keeps a NaN of either side. */
-static void extrema_keep_nan(void **state)
-{
-    const float a[3] = {NAN, 1.0f, 2.0f}, b[3] = {1.0f, NAN, 3.0f};
-
-    (void)state;
-    for (int larger = 0; larger < 2; larger++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *x = add_input(g, NUC_F32, SHAPE(3));
-        struct nuc_node *c = add_constant(g, NUC_F32, SHAPE(3), b);
-        struct nuc_node *node = add_node(g, larger ? NUC_OP_MAXIMUM : NUC_OP_MINIMUM, x);
-        float out[3];
-        nuc_set_arg_node(node, g, 1, c);
-        run_node(g, node, a, out);
-        assert_floats(out, (const float[]){NAN, NAN, larger ? 3.0f : 2.0f}, 3);
         free_graph(g);
     }
 }
 
 static void integers_wrap(void **state)
 {
-    const int32_t a[3] = {INT32_MAX, -5, 7}, b[3] = {1, 3, 7};
+    const int32_t a[3] = {INT32_MAX, -5, 7};
     static const struct {
-        enum nuc_op op;
-        int32_t want[3];
-    } cases[] = {{NUC_OP_ADD, {INT32_MIN, -2, 14}},
-                 {NUC_OP_SUB, {INT32_MAX - 1, -8, 0}},
-                 {NUC_OP_MUL, {INT32_MAX, -15, 49}},
-                 {NUC_OP_MAXIMUM, {INT32_MAX, 3, 7}},
-                 {NUC_OP_MINIMUM, {1, -5, 7}}};
+        const char *operator;
+        int32_t expected[3];
+    } cases[] = {{"add.Tensor", {INT32_MIN, -2, 14}},
+                 {"sub.Tensor", {INT32_MAX - 1, -8, 0}},
+                 {"mul.Tensor", {INT32_MAX, -15, 49}},
+                 {"maximum.default", {INT32_MAX, 3, 7}},
+                 {"minimum.default", {1, -5, 7}}};
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *x = add_input(g, NUC_I32, SHAPE(3));
-        struct nuc_node *c = add_constant(g, NUC_I32, SHAPE(3), b);
-        struct nuc_node *node = add_node(g, cases[i].op, x);
+        struct nuc_graph *g = graph_of("$x = input : int32[3]; $c = buffer : int32[3] values(1, 3, 7)\n"
+                                       "$y = aten.%s($x, $c)",
+                                       cases[i].operator);
         int32_t out[3];
-        nuc_set_arg_node(node, g, 1, c);
-        run_node(g, node, a, out);
-        assert_memory_equal(out, cases[i].want, sizeof out);
+        evaluate(g, a, out);
+        assert_memory_equal(out, cases[i].expected, sizeof out);
         free_graph(g);
     }
 }
@@ -248,38 +270,35 @@ static void dtypes_meet(void **state)
     const float other[3] = {0.5f, 0.25f, 2.0f};
 
     (void)state;
-    for (int quotient = 0; quotient < 2; quotient++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *x = add_input(g, NUC_I32, SHAPE(3));
-        struct nuc_node *c = add_constant(g, NUC_F32, SHAPE(3), other);
-        struct nuc_node *node = add_node(g, quotient ? NUC_OP_DIV : NUC_OP_MUL, x);
+    for (int divides = 0; divides < 2; divides++) {
+        struct nuc_graph *g = graph_of("$x = input : int32[3]; $c = buffer : float32[3] values(0.5, 0.25, 2)\n"
+                                       "$y = aten.%s.Tensor($x, $c)",
+                                       divides ? "div" : "mul");
         float out[3];
-        nuc_set_arg_node(node, g, 1, c);
-        run_node(g, node, in, out);
+        evaluate(g, in, out);
         for (int i = 0; i < 3; i++)
-            assert_true(out[i] == (quotient ? (float)in[i] / other[i] : (float)in[i] * other[i]));
+            assert_true(out[i] == (divides ? (float)in[i] / other[i] : (float)in[i] * other[i]));
         free_graph(g);
     }
 }
 
 static void prelu_slopes(void **state)
 {
-    uint32_t seed = 3;
+    uint32_t seed = 3, rank;
 
     (void)state;
     for (int i = 0; i < 20; i++) {
-        struct nuc_graph *g = new_graph();
-        int64_t sizes[4];
-        uint32_t rank;
+        int64_t sizes[4], inner = 1;
         float in[MOST], out[MOST], slopes[4];
-        struct nuc_node *x = random_input(g, &seed, sizes, &rank);
-        int64_t channels = rank >= 2 && i % 2 == 0 ? sizes[1] : 1, inner = 1;
+        const char *shape = random_shape(&seed, sizes, &rank);
+        int64_t channels = rank >= 2 && i % 2 == 0 ? sizes[1] : 1;
         fill_floats(&seed, in, MOST);
         fill_floats(&seed, slopes, 4);
-        struct nuc_node *w = add_constant(g, NUC_F32, SHAPE(channels), slopes);
-        struct nuc_node *node = add_node(g, i % 4 < 2 ? NUC_OP_PRELU : NUC_OP_PRELU, x);
-        nuc_set_arg_node(node, g, 1, w);
-        int64_t count = nuc_elements(run_node(g, node, in, out));
+        struct nuc_graph *g =
+            graph_of("$x = input : float32%s; $w = buffer : float32%s; $y = %s($x, $w)", shape, list_of(&channels, 1),
+                     i % 4 < 2 ? "aten.prelu.default" : "edge.aten.prelu.default");
+        bind(g, "w", slopes);
+        int64_t count = nuc_elements(evaluate(g, in, out));
         for (uint32_t d = 2; d < rank; d++)
             inner *= sizes[d];
         for (int64_t k = 0; k < count; k++) {
@@ -295,22 +314,16 @@ static void gt_and_where(void **state)
 {
     uint32_t seed = 4;
     float in[12], other[4], out[12];
-    struct nuc_graph *g = new_graph();
+    struct nuc_graph *g = graph_of("$x = input : float32[3, 4]; $c = buffer : float32[4]\n"
+                                   "$gt = edge.aten.gt.Scalar($x, 0.125); $y = edge.aten.where.self($gt, $x, $c)");
 
     (void)state;
     fill_floats(&seed, in, 12);
     fill_floats(&seed, other, 4);
     in[5] = 0.125f;
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(3, 4));
-    struct nuc_node *c = add_constant(g, NUC_F32, SHAPE(4), other);
-    struct nuc_node *gt = add_node(g, NUC_OP_GT_SCALAR, x);
-    nuc_set_arg_float(gt, 1, 0.125);
-    nuc_infer_shape(g, gt);
-    assert_int_equal(gt->vals[0].dtype, NUC_BOOL);
-    struct nuc_node *where = add_node(g, NUC_OP_WHERE, gt);
-    nuc_set_arg_node(where, g, 1, x);
-    nuc_set_arg_node(where, g, 2, c);
-    run_node(g, where, in, out);
+    assert_int_equal(node_of(g, "gt")->vals[0].dtype, NUC_BOOL);
+    bind(g, "c", other);
+    evaluate(g, in, out);
     for (int i = 0; i < 12; i++)
         assert_true(out[i] == (in[i] > 0.125f ? in[i] : other[i % 4]));
     free_graph(g);
@@ -319,7 +332,7 @@ static void gt_and_where(void **state)
 /* ---- reductions ---- */
 
 struct reduction {
-    enum nuc_op op;
+    const char *operator;
     bool sums;
     bool largest;
 };
@@ -346,30 +359,28 @@ static double reduce_at(const struct reduction *k, const float *in, unsigned mas
 
 static void reductions(void **state)
 {
-    static const struct reduction kinds[] = {{NUC_OP_SUM_DIM, true, false}, {NUC_OP_SUM_DIM, true, false},
-                                             {NUC_OP_AMAX, false, true},    {NUC_OP_AMAX, false, true},
-                                             {NUC_OP_AMIN, false, false},   {NUC_OP_AMIN, false, false}};
+    static const struct reduction kinds[] = {
+        {"aten.sum.dim_IntList", true, false}, {"edge.aten.sum.dim_IntList", true, false},
+        {"aten.amax.default", false, true},    {"edge.aten.amax.default", false, true},
+        {"aten.amin.default", false, false},   {"edge.aten.amin.default", false, false}};
     uint32_t seed = 5;
     float in[120], out[120];
 
     (void)state;
     fill_floats(&seed, in, 120);
     for (size_t i = 0; i < COUNT(kinds) * 16; i++) {
-        const struct reduction *k = &kinds[i / 16];
         unsigned mask = i % 16;
         int64_t dims[4];
         uint32_t n = 0;
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *node = add_node(g, k->op, add_input(g, NUC_F32, SHAPE(2, 3, 4, 5)));
         for (int d = 0; d < 4; d++) {
             if ((mask >> d & 1) != 0)
                 dims[n++] = d % 2 == 0 ? d : d - 4;
         }
-        set_ints(g, node, 1, dims, n);
-        nuc_set_arg_bool(node, 2, i % 3 == 0);
-        int64_t count = nuc_elements(run_node(g, node, in, out));
+        struct nuc_graph *g = graph_of("$x = input : float32[2, 3, 4, 5]; $y = %s($x, %s, %s)", kinds[i / 16].operator,
+                                       list_of(dims, n), i % 3 == 0 ? "true" : "false");
+        int64_t count = nuc_elements(evaluate(g, in, out));
         for (int64_t r = 0; r < count; r++)
-            assert_true((double)out[r] == reduce_at(k, in, mask == 0 ? 15 : mask, (size_t)r));
+            assert_true((double)out[r] == reduce_at(&kinds[i / 16], in, mask == 0 ? 15 : mask, (size_t)r));
         free_graph(g);
     }
 }
@@ -378,26 +389,24 @@ static void sum_of_all(void **state)
 {
     uint32_t seed = 6;
     float in[60], out[1];
-    double want = 0.0;
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *node = add_node(g, NUC_OP_SUM, add_input(g, NUC_F32, SHAPE(3, 4, 5)));
+    double expected = 0.0;
+    struct nuc_graph *g = graph_of("$x = input : float32[3, 4, 5]; $y = aten.sum.default($x)");
 
     (void)state;
     fill_floats(&seed, in, 60);
     for (int i = 0; i < 60; i++)
-        want += (double)in[i];
-    assert_int_equal(run_node(g, node, in, out)->rank, 0);
-    assert_true((double)out[0] == want);
+        expected += (double)in[i];
+    assert_int_equal(evaluate(g, in, out)->rank, 0);
+    assert_true((double)out[0] == expected);
     free_graph(g);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unary_functions),  cmocka_unit_test(clamp_bounds),  cmocka_unit_test(binary_functions),
-        cmocka_unit_test(extrema_keep_nan), cmocka_unit_test(integers_wrap), cmocka_unit_test(dtypes_meet),
-        cmocka_unit_test(prelu_slopes),     cmocka_unit_test(gt_and_where),  cmocka_unit_test(reductions),
-        cmocka_unit_test(sum_of_all),
+        cmocka_unit_test(unary_functions), cmocka_unit_test(bounds_and_nan), cmocka_unit_test(binary_functions),
+        cmocka_unit_test(integers_wrap),   cmocka_unit_test(dtypes_meet),    cmocka_unit_test(prelu_slopes),
+        cmocka_unit_test(gt_and_where),    cmocka_unit_test(reductions),     cmocka_unit_test(sum_of_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

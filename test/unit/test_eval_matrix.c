@@ -109,39 +109,26 @@ static size_t conv_weights(const struct conv_case *k)
     return (size_t)(k->filters * (k->channels / k->groups) * k->kernel[0] * k->kernel[1]);
 }
 
-static struct nuc_node *conv_weight(struct nuc_graph *g, const struct conv_case *k, const float *w)
-{
-    int64_t shape[4] = {k->filters, k->channels / k->groups, k->kernel[0], k->kernel[1]};
-
-    if (k->transposed) {
-        shape[0] = k->channels;
-        shape[1] = k->filters / k->groups;
-    }
-    return add_constant(g, NUC_F32, shape, 4, w);
-}
-
 /* aten.conv2d, or edge.aten.convolution when `edge`. */
-static struct nuc_node *conv_node(struct nuc_graph *g, const struct conv_case *k, bool edge, const float *w,
-                                  const float *bias)
+static struct nuc_graph *conv_graph(const struct conv_case *k, bool edge, const float *w, const float *bias)
 {
-    int64_t shape[4] = {k->batch, k->channels, k->height, k->width};
-    struct nuc_node *x = add_input(g, NUC_F32, k->batch == 0 ? shape + 1 : shape, k->batch == 0 ? 3 : 4);
-    struct nuc_node *weight = conv_weight(g, k, w);
-    struct nuc_node *b = k->bias ? add_constant(g, NUC_F32, SHAPE(k->filters), bias) : NULL;
-    struct nuc_node *node = add_node(g, edge ? NUC_OP_CONVOLUTION : NUC_OP_CONV2D, x);
+    const int64_t shape[4] = {k->batch, k->channels, k->height, k->width}, one = k->filters;
+    const int64_t weight[4] = {k->transposed ? k->channels : k->filters,
+                               (k->transposed ? k->filters : k->channels) / k->groups, k->kernel[0], k->kernel[1]};
+    char more[64] = "";
 
-    nuc_set_arg_node(node, g, 1, weight);
-    if (b != NULL)
-        nuc_set_arg_node(node, g, 2, b);
-    set_ints(g, node, 3, k->stride, 2);
-    set_ints(g, node, 4, k->padding, 2);
-    set_ints(g, node, 5, k->dilation, 2);
-    if (edge) {
-        nuc_set_arg_bool(node, 6, k->transposed);
-        set_ints(g, node, 7, k->output_padding, 2);
-    }
-    nuc_set_arg_int(node, edge ? 8 : 6, k->groups);
-    return node;
+    if (edge)
+        snprintf(more, sizeof more, "%s, %s, ", k->transposed ? "true" : "false", list_of(k->output_padding, 2));
+    struct nuc_graph *g =
+        graph_of("$x = input : float32%s; $w = buffer : float32%s; $b = buffer : float32%s\n$y = %s($x, $w, %s, %s, "
+                 "%s, %s, %s%d)",
+                 k->batch == 0 ? list_of(shape + 1, 3) : list_of(shape, 4), list_of(weight, 4), list_of(&one, 1),
+                 edge ? "edge.aten.convolution.default" : "aten.conv2d.default", k->bias ? "$b" : "none",
+                 list_of(k->stride, 2), list_of(k->padding, 2), list_of(k->dilation, 2), more, (int)k->groups);
+
+    bind(g, "w", w);
+    bind(g, "b", bias);
+    return g;
 }
 
 static void check_conv(const struct conv_case *k, const float *in, const float *w, const float *bias, const float *got)
@@ -180,18 +167,21 @@ static void one_conv(const struct conv_case *k, bool edge, uint32_t *seed)
     size_t batch = k->batch == 0 ? 1 : (size_t)k->batch;
     size_t n_in = batch * (size_t)(k->channels * k->height * k->width);
     size_t n_out = batch * (size_t)(k->filters * out_size(k, 0) * out_size(k, 1));
-    struct nuc_graph *g = new_graph();
-    float *in = nuc_alloc_array(g->cx, n_in, sizeof *in), *w = nuc_alloc_array(g->cx, conv_weights(k), sizeof *w);
-    float *out = nuc_alloc_array(g->cx, n_out, sizeof *out), bias[32];
+    float *in = test_malloc(n_in * sizeof *in), *w = test_malloc(conv_weights(k) * sizeof *w);
+    float *out = test_malloc(n_out * sizeof *out), bias[32];
 
     fill_exact(seed, in, n_in);
     fill_exact(seed, w, conv_weights(k));
     fill_exact(seed, bias, COUNT(bias));
-    const struct nuc_meta *m = run_node(g, conv_node(g, k, edge, w, bias), in, out);
+    struct nuc_graph *g = conv_graph(k, edge, w, bias);
+    const struct nuc_meta *m = evaluate(g, in, out);
     assert_int_equal(m->sizes[m->rank - 1], out_size(k, 1));
     assert_int_equal(m->sizes[m->rank - 2], out_size(k, 0));
     (k->transposed ? check_transposed : check_conv)(k, in, w, bias, out);
     free_graph(g);
+    test_free(in);
+    test_free(w);
+    test_free(out);
 }
 
 static void conv_random(void **state)
@@ -244,15 +234,12 @@ static void conv_transposed_random(void **state)
 static void conv_dynamic_weight(void **state)
 {
     const float image[4] = {1.0f, 2.0f, 3.0f, 4.0f};
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(1, 1, 2, 2));
-    struct nuc_node *weight = add_simple(g, NUC_OP_RELU, x);
+    struct nuc_graph *g =
+        graph_of("$x = input : float32[1, 1, 2, 2]; $w = aten.relu.default($x); $y = aten.conv2d.default($x, $w)");
     float out[1];
 
     (void)state;
-    struct nuc_node *conv = add_node(g, NUC_OP_CONV2D, x);
-    nuc_set_arg_node(conv, g, 1, weight);
-    run_node(g, conv, image, out);
+    evaluate(g, image, out);
     assert_floats(out, (const float[]){1.0f + 4.0f + 9.0f + 16.0f}, 1);
     free_graph(g);
 }
@@ -286,34 +273,38 @@ static void linear_any_rank(void **state)
     fill_floats(&seed, weight, COUNT(weight));
     fill_floats(&seed, bias, COUNT(bias));
     for (int with_bias = 0; with_bias < 2; with_bias++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *x = add_input(g, NUC_F32, SHAPE(2, 3, K));
-        struct nuc_node *w = add_constant(g, NUC_F32, SHAPE(COLUMNS, K), weight);
-        struct nuc_node *b = add_constant(g, NUC_F32, SHAPE(COLUMNS), bias);
-        struct nuc_node *node = add_node(g, NUC_OP_LINEAR, x);
-        nuc_set_arg_node(node, g, 1, w);
-        if (with_bias)
-            nuc_set_arg_node(node, g, 2, b);
-        run_node(g, node, in, out);
+        struct nuc_graph *g =
+            graph_of("$x = input : float32[2, 3, 37]; $w = buffer : float32[21, 37]; $b = buffer : float32[21]\n"
+                     "$y = aten.linear.default($x, $w, %s)",
+                     with_bias ? "$b" : "none");
+        bind(g, "w", weight);
+        bind(g, "b", bias);
+        evaluate(g, in, out);
         check_product(ROWS, COLUMNS, K, in, weight, 1, K, 1.0f, with_bias ? bias : NULL, 0, out);
         free_graph(g);
     }
 }
 
-static void linear_vector(void **state)
-{
-    const float in[3] = {1.0f, 2.0f, 3.0f}, weight[6] = {1.0f, 0.0f, 0.0f, 1.0f, 1.0f, 1.0f};
-    float out[2];
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(3));
-    struct nuc_node *w = add_constant(g, NUC_F32, SHAPE(2, 3), weight);
-    struct nuc_node *node = add_node(g, NUC_OP_LINEAR, x);
+static const struct float_case vectors[] = {
+    {"$x = input : float32[3]; $w = buffer : float32[2, 3] values(1, 0, 0, 1, 1, 1); $y = aten.linear.default($x, $w)",
+     {1.0f, 2.0f, 3.0f},
+     {1.0f, 6.0f}},
+/* beta 0 ignores self, NaN included. */
+#define BETA(self, beta)                                                                                               \
+    "$x = input : float32[1, 2]; $w = buffer : float32[2, 1] values(1, 2); $s = buffer : float32[1] values(" self      \
+    "); $y = aten.addmm.default($s, $x, $w, beta=" beta ")",                                                           \
+    {                                                                                                                  \
+        1.0f, 2.0f                                                                                                     \
+    }
+    {BETA("nan", "0"), {5.0f}},
+    {BETA("8", "1"), {13.0f}},
+    {BETA("8", "2"), {21.0f}},
+};
 
+static void vectors_and_beta(void **state)
+{
     (void)state;
-    nuc_set_arg_node(node, g, 1, w);
-    run_node(g, node, in, out);
-    assert_floats(out, (const float[]){1.0f, 6.0f}, 2);
-    free_graph(g);
+    run_rows(check_floats, TABLE(vectors));
 }
 
 static void addmm_scaled(void **state)
@@ -327,39 +318,14 @@ static void addmm_scaled(void **state)
     fill_floats(&seed, weight, COUNT(weight));
     fill_floats(&seed, self, COUNT(self));
     for (int vector = 0; vector < 2; vector++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *x = add_input(g, NUC_F32, SHAPE(ROWS, K));
-        struct nuc_node *w = add_constant(g, NUC_F32, SHAPE(K, COLUMNS), weight);
-        int64_t shape[2] = {ROWS, COLUMNS};
-        struct nuc_node *s = add_constant(g, NUC_F32, shape + vector, vector ? 1 : 2, self);
-        struct nuc_node *node = add_node(g, vector ? NUC_OP_ADDMM : NUC_OP_ADDMM, s);
-        nuc_set_arg_node(node, g, 1, x);
-        nuc_set_arg_node(node, g, 2, w);
-        nuc_set_arg_float(node, 4, 0.5);
-        run_node(g, node, in, out);
+        struct nuc_graph *g =
+            graph_of("$x = input : float32[5, 11]; $w = buffer : float32[11, 19]; $s = buffer : float32[%s19]\n"
+                     "$y = %saten.addmm.default($s, $x, $w, alpha=0.5)",
+                     vector ? "" : "5, ", vector ? "" : "edge.");
+        bind(g, "w", weight);
+        bind(g, "s", self);
+        evaluate(g, in, out);
         check_product(ROWS, COLUMNS, K, in, weight, COLUMNS, 1, 0.5f, self, vector ? 0 : COLUMNS, out);
-        free_graph(g);
-    }
-}
-
-/* beta 0 ignores self, NaN included. */
-static void addmm_beta(void **state)
-{
-    const float in[2] = {1.0f, 2.0f}, self[1] = {8.0f};
-    float out[1];
-
-    (void)state;
-    for (int beta = 0; beta < 3; beta++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *x = add_input(g, NUC_F32, SHAPE(1, 2));
-        struct nuc_node *w = add_constant(g, NUC_F32, SHAPE(2, 1), in);
-        struct nuc_node *s = add_constant(g, NUC_F32, SHAPE(1), beta == 0 ? &(const float){(float)(0.0 / 0.0)} : self);
-        struct nuc_node *node = add_node(g, NUC_OP_ADDMM, s);
-        nuc_set_arg_node(node, g, 1, x);
-        nuc_set_arg_node(node, g, 2, w);
-        nuc_set_arg_int(node, 3, beta);
-        run_node(g, node, in, out);
-        assert_floats(out, (const float[]){5.0f + 8.0f * (float)beta}, 1);
         free_graph(g);
     }
 }
@@ -369,19 +335,14 @@ static void mm_dynamic(void **state)
     enum { SIZE = 18 };
     uint32_t seed = 6;
     float in[SIZE * SIZE], twice[SIZE * SIZE], out[SIZE * SIZE];
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(SIZE, SIZE));
-    struct nuc_node *sum = add_node(g, NUC_OP_ADD, x);
+    struct nuc_graph *g = graph_of("$x = input : float32[18, 18]; $s = edge.aten.add.Tensor($x, $x)\n"
+                                   "$y = edge.aten.mm.default($x, $s)");
 
     (void)state;
     fill_floats(&seed, in, COUNT(in));
     for (size_t i = 0; i < COUNT(in); i++)
         twice[i] = in[i] + in[i];
-    nuc_set_arg_node(sum, g, 1, x);
-    nuc_infer_shape(g, sum);
-    struct nuc_node *node = add_node(g, NUC_OP_MM, x);
-    nuc_set_arg_node(node, g, 1, sum);
-    run_node(g, node, in, out);
+    evaluate(g, in, out);
     check_product(SIZE, SIZE, SIZE, in, twice, SIZE, 1, 1.0f, NULL, 0, out);
     free_graph(g);
 }
@@ -401,25 +362,21 @@ static void threads_agree(void **state)
                           .groups = 1,
                           .bias = true};
     enum { OUT = 24 * 40 * 40 };
-    struct nuc_graph *g = new_graph();
-    float *in = nuc_alloc_array(g->cx, OUT, sizeof *in), *w = nuc_alloc_array(g->cx, OUT, sizeof *w), bias[24];
+    static float in[OUT], w[OUT], one[OUT], many[OUT];
+    float bias[24];
     uint32_t seed = 7;
 
     (void)state;
     fill_floats(&seed, in, OUT);
     fill_floats(&seed, w, OUT);
     fill_floats(&seed, bias, COUNT(bias));
-    struct nuc_node *conv = conv_node(g, &k, false, w, bias);
-    nuc_infer_shape(g, conv);
-    add_output(g, conv);
-    float *one = nuc_alloc_array(g->cx, OUT, sizeof *one);
+    struct nuc_graph *g = conv_graph(&k, false, w, bias);
     nuc_eval_run(nuc_eval_new(g, 1), (const void *const[]){in}, (void *const[]){one});
     for (unsigned threads = 0; threads < 6; threads++) {
-        float *many = nuc_alloc_array(g->cx, OUT, sizeof *many);
         struct nuc_evaluator *e = nuc_eval_new(g, threads);
         for (int i = 0; i < 3; i++)
             nuc_eval_run(e, (const void *const[]){in}, (void *const[]){many});
-        assert_memory_equal(many, one, OUT * sizeof *one);
+        assert_memory_equal(many, one, sizeof one);
     }
     free_graph(g);
 }
@@ -428,22 +385,17 @@ static void threads_agree(void **state)
 static void threads_agree_on_chains(void **state)
 {
     enum { ROWS = 300, K = 64, COLUMNS = 48 };
-    struct nuc_graph *g = new_graph();
-    float *in = nuc_alloc_array(g->cx, (size_t)ROWS * K, sizeof *in), weight[COLUMNS * K], one[ROWS], many[ROWS];
+    static float in[ROWS * K];
+    float weight[COLUMNS * K], one[ROWS], many[ROWS];
+    struct nuc_graph *g =
+        graph_of("$x = input : float32[300, 64]; $w = buffer : float32[48, 64]; $s = aten.sigmoid.default($x)\n"
+                 "$l = aten.linear.default($s, $w); $e = aten.gelu.default($l); $y = aten.mean.dim($e, [1])");
     uint32_t seed = 8;
 
     (void)state;
-    fill_floats(&seed, in, (size_t)ROWS * K);
+    fill_floats(&seed, in, COUNT(in));
     fill_floats(&seed, weight, COUNT(weight));
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(ROWS, K));
-    struct nuc_node *w = add_constant(g, NUC_F32, SHAPE(COLUMNS, K), weight);
-    struct nuc_node *linear = add_node(g, NUC_OP_LINEAR, add_simple(g, NUC_OP_SIGMOID, x));
-    nuc_set_arg_node(linear, g, 1, w);
-    nuc_infer_shape(g, linear);
-    struct nuc_node *mean = add_node(g, NUC_OP_MEAN_DIM, add_simple(g, NUC_OP_GELU, linear));
-    set_ints(g, mean, 1, INTS(1));
-    nuc_infer_shape(g, mean);
-    add_output(g, mean);
+    bind(g, "w", weight);
     nuc_eval_run(nuc_eval_new(g, 1), (const void *const[]){in}, (void *const[]){one});
     for (unsigned threads = 0; threads < 6; threads++) {
         nuc_eval_run(nuc_eval_new(g, threads), (const void *const[]){in}, (void *const[]){many});
@@ -460,9 +412,8 @@ int main(void)
         cmocka_unit_test(conv_transposed_random),
         cmocka_unit_test(conv_dynamic_weight),
         cmocka_unit_test(linear_any_rank),
-        cmocka_unit_test(linear_vector),
+        cmocka_unit_test(vectors_and_beta),
         cmocka_unit_test(addmm_scaled),
-        cmocka_unit_test(addmm_beta),
         cmocka_unit_test(mm_dynamic),
         cmocka_unit_test(threads_agree),
         cmocka_unit_test(threads_agree_on_chains),

@@ -7,29 +7,23 @@
 
 enum { A = 3, B = 4, C = 5, COUNT_ABC = A * B * C };
 
-static struct nuc_node *input_abc(struct nuc_graph *g, float *in, uint32_t *seed)
-{
-    fill_floats(seed, in, COUNT_ABC);
-    return add_input(g, NUC_F32, SHAPE(A, B, C));
-}
+#define ABC "$x = input : float32[3, 4, 5]; "
 
 static void transpose_and_t(void **state)
 {
     uint32_t seed = 1;
     float in[COUNT_ABC], out[COUNT_ABC];
+    struct nuc_graph *g = graph_of(ABC "$y = aten.transpose.int($x, -1, 0)");
 
     (void)state;
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *node = add_node(g, NUC_OP_TRANSPOSE, input_abc(g, in, &seed));
-    nuc_set_arg_int(node, 1, -1);
-    nuc_set_arg_int(node, 2, 0);
-    run_node(g, node, in, out);
+    fill_floats(&seed, in, COUNT_ABC);
+    evaluate(g, in, out);
     for (int i = 0; i < COUNT_ABC; i++)
         assert_true(out[i] == in[(i % A * B + i / A % B) * C + i / A / B]);
     free_graph(g);
 
-    g = new_graph();
-    run_node(g, add_node(g, NUC_OP_T, add_input(g, NUC_F32, SHAPE(A, B * C))), in, out);
+    g = graph_of("$x = input : float32[3, 20]; $y = aten.t.default($x)");
+    evaluate(g, in, out);
     for (int i = 0; i < COUNT_ABC; i++)
         assert_true(out[i] == in[i % A * B * C + i / A]);
     free_graph(g);
@@ -43,18 +37,16 @@ static void slices(void **state)
 
     (void)state;
     for (int i = 0; i < 60; i++) {
-        struct nuc_graph *g = new_graph();
         float in[COUNT_ABC], out[COUNT_ABC];
         int64_t dim = next_int(&seed, 0, 2), step = next_int(&seed, 1, 3);
         int64_t start = next_int(&seed, -6, 6), end = next_int(&seed, -6, 8), n = 0;
-        struct nuc_node *node = add_node(g, i % 2 == 0 ? NUC_OP_SLICE : NUC_OP_SLICE, input_abc(g, in, &seed));
-        nuc_set_arg_int(node, 1, dim);
-        nuc_set_arg_int(node, 2, start);
-        nuc_set_arg_int(node, 3, end);
-        nuc_set_arg_int(node, 4, step);
+        struct nuc_graph *g = graph_of(ABC "$y = %s($x, %d, %d, %d, %d)",
+                                       i % 2 == 0 ? "aten.slice.Tensor" : "edge.aten.slice_copy.Tensor", (int)dim,
+                                       (int)start, (int)end, (int)step);
+        fill_floats(&seed, in, COUNT_ABC);
         int64_t first = start < 0 ? start + sizes[dim] : start, last = end < 0 ? end + sizes[dim] : end;
         first = first < 0 ? 0 : first;
-        int64_t count = nuc_elements(run_node(g, node, in, out));
+        int64_t count = nuc_elements(evaluate(g, in, out));
         for (int64_t k = 0; k < COUNT_ABC; k++) {
             int64_t at = k / inner[dim] % sizes[dim];
             if (at >= first && at < last && (at - first) % step == 0)
@@ -69,32 +61,23 @@ static void slices(void **state)
 static void splits(void **state)
 {
     static const struct {
-        enum nuc_op op;
+        const char *call;
         int64_t sizes[3]; /* of the parts along dimension 2 */
-        int64_t number;   /* split_size or chunks, 0: a list */
-    } cases[] = {{NUC_OP_SPLIT, {2, 2, 1}, 2},
-                 {NUC_OP_CHUNK, {2, 2, 1}, 3},
-                 {NUC_OP_SPLIT_SIZES, {1, 3, 1}, 0},
-                 {NUC_OP_SPLIT_WITH_SIZES, {2, 1, 2}, 0},
-                 {NUC_OP_SPLIT_WITH_SIZES, {4, 0, 1}, 0}};
+    } cases[] = {{"aten.split.Tensor($x, 2, -1)", {2, 2, 1}},
+                 {"aten.chunk.default($x, 3, -1)", {2, 2, 1}},
+                 {"aten.split.default($x, [1, 3, 1], -1)", {1, 3, 1}},
+                 {"aten.split_with_sizes.default($x, [2, 1, 2], -1)", {2, 1, 2}},
+                 {"edge.aten.split_with_sizes_copy.default($x, [4, 0, 1], -1)", {4, 0, 1}}};
     uint32_t seed = 3;
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases) * 3; i++) {
-        struct nuc_graph *g = new_graph();
         float in[COUNT_ABC], out[COUNT_ABC];
         int64_t part = (int64_t)i % 3, before = 0, size = cases[i / 3].sizes[part];
-        struct nuc_node *node = add_node(g, cases[i / 3].op, input_abc(g, in, &seed));
-        if (cases[i / 3].number != 0)
-            nuc_set_arg_int(node, 1, cases[i / 3].number);
-        else
-            set_ints(g, node, 1, cases[i / 3].sizes, 3);
-        nuc_set_arg_int(node, 2, -1);
-        nuc_infer_shape(g, node);
-        assert_int_equal(node->n_vals, 3);
-        struct nuc_node *item = add_node(g, NUC_OP_GETITEM, node);
-        nuc_set_arg_int(item, 1, part);
-        assert_int_equal(run_node(g, item, in, out)->sizes[2], size);
+        struct nuc_graph *g = graph_of(ABC "$s = %s; $y = getitem($s, %d)", cases[i / 3].call, (int)part);
+        fill_floats(&seed, in, COUNT_ABC);
+        assert_int_equal(node_of(g, "s")->n_vals, 3);
+        assert_int_equal(evaluate(g, in, out)->sizes[2], size);
         for (int64_t p = 0; p < part; p++)
             before += cases[i / 3].sizes[p];
         for (int64_t k = 0; k < A * B * size; k++)
@@ -111,17 +94,15 @@ static void cats(void **state)
 
     (void)state;
     for (int64_t dim = 0; dim < 3; dim++) {
-        struct nuc_graph *g = new_graph();
         float in[COUNT_ABC], other[2 * COUNT_ABC], out[4 * COUNT_ABC];
         int64_t shape[3] = {A, B, C};
         shape[dim] *= 2;
-        struct nuc_node *x = input_abc(g, in, &seed);
+        struct nuc_graph *g = graph_of(ABC "$c = buffer : float32%s; $y = %saten.cat.default([$x, $c, $x], %d)",
+                                       list_of(shape, 3), dim == 1 ? "edge." : "", (int)dim - 3);
+        fill_floats(&seed, in, COUNT_ABC);
         fill_floats(&seed, other, COUNT(other));
-        struct nuc_node *c = add_constant(g, NUC_F32, shape, 3, other);
-        struct nuc_node *node = nuc_add_node(g, NULL, dim == 1 ? NUC_OP_CAT : NUC_OP_CAT, NULL);
-        nuc_set_arg_nodes(node, g, 0, (struct nuc_node *const[]){x, c, x}, 3);
-        nuc_set_arg_int(node, 1, dim - 3);
-        assert_int_equal(run_node(g, node, in, out)->sizes[dim], 4 * sizes[dim]);
+        bind(g, "c", other);
+        assert_int_equal(evaluate(g, in, out)->sizes[dim], 4 * sizes[dim]);
         for (int64_t k = 0; k < 4 * COUNT_ABC; k++) {
             int64_t size = sizes[dim], at = k / inner[dim] % (4 * size), outer = k / inner[dim] / (4 * size);
             int64_t rest = k % inner[dim];
@@ -138,18 +119,14 @@ static void scatters(void **state)
 {
     uint32_t seed = 5;
     float in[COUNT_ABC], src[A * 2 * C], out[COUNT_ABC];
-    struct nuc_graph *g = new_graph();
+    struct nuc_graph *g =
+        graph_of(ABC "$c = buffer : float32[3, 2, 5]; $y = edge.aten.slice_scatter.default($x, $c, 1, -3, step=2)");
 
     (void)state;
     fill_floats(&seed, src, COUNT(src));
-    struct nuc_node *x = input_abc(g, in, &seed);
-    struct nuc_node *c = add_constant(g, NUC_F32, SHAPE(A, 2, C), src);
-    struct nuc_node *node = add_node(g, NUC_OP_SLICE_SCATTER, x);
-    nuc_set_arg_node(node, g, 1, c);
-    nuc_set_arg_int(node, 2, 1);
-    nuc_set_arg_int(node, 3, -3);
-    nuc_set_arg_int(node, 5, 2);
-    run_node(g, node, in, out);
+    fill_floats(&seed, in, COUNT_ABC);
+    bind(g, "c", src);
+    evaluate(g, in, out);
     for (int i = 0; i < COUNT_ABC; i++) {
         int a = i / B / C, b = i / C % B;
         assert_true(out[i] == (b == 1 || b == 3 ? src[(a * 2 + b / 2) * C + i % C] : in[i]));
@@ -164,16 +141,11 @@ static void expand_and_copy(void **state)
 
     (void)state;
     for (int copies = 0; copies < 2; copies++) {
-        struct nuc_graph *g = new_graph();
-        float out[COUNT_ABC], zeros[COUNT_ABC] = {0.0f};
-        struct nuc_node *x = add_input(g, NUC_F32, SHAPE(B, 1));
-        struct nuc_node *self = add_constant(g, NUC_F32, SHAPE(A, B, C), zeros);
-        struct nuc_node *node = add_node(g, copies ? NUC_OP_COPY : NUC_OP_EXPAND, copies ? self : x);
-        if (copies)
-            nuc_set_arg_node(node, g, 1, x);
-        else
-            set_ints(g, node, 1, INTS(A, -1, C));
-        assert_int_equal(nuc_elements(run_node(g, node, in, out)), COUNT_ABC);
+        float out[COUNT_ABC];
+        struct nuc_graph *g =
+            graph_of("$x = input : float32[4, 1]; $c = buffer : float32[3, 4, 5] values(0); $y = %s",
+                     copies ? "edge.aten.copy.default($c, $x)" : "edge.aten.expand_copy.default($x, [3, -1, 5])");
+        assert_int_equal(nuc_elements(evaluate(g, in, out)), COUNT_ABC);
         for (int i = 0; i < COUNT_ABC; i++)
             assert_true(out[i] == in[i / C % B]);
         free_graph(g);
@@ -190,15 +162,10 @@ static void as_strided(void **state)
     (void)state;
     fill_floats(&seed, in, COUNT(in));
     for (int last = 0; last < 2; last++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *x = add_input(g, NUC_F32, SHAPE(1, CH, H, W));
-        if (last)
-            nuc_set_channels_last(&x->vals[0]);
-        struct nuc_node *node = add_node(g, NUC_OP_AS_STRIDED, x);
-        set_ints(g, node, 1, INTS(2, 3));
-        set_ints(g, node, 2, INTS(7, 2));
-        nuc_set_arg_int(node, 3, 5);
-        run_node(g, node, in, out);
+        struct nuc_graph *g = graph_of(
+            "$x = input : float32[1, 3, 2, 4]%s; $y = edge.aten.as_strided_copy.default($x, [2, 3], [7, 2], 5)",
+            last ? " channels-last" : "");
+        evaluate(g, in, out);
         for (int i = 0; i < 6; i++) {
             int place = 5 + i / 3 * 7 + i % 3 * 2; /* channels last: ((h * W) + w) * CH + ch */
             int logical = last ? (place % CH * H + place / CH / W) * W + place / CH % W : place;
@@ -217,14 +184,11 @@ static void indices(void **state)
 
     (void)state;
     for (int apart = 0; apart < 2; apart++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *x = input_abc(g, in, &seed);
-        struct nuc_node *first = add_constant(g, NUC_I64, SHAPE(2, 1), i);
-        struct nuc_node *second = add_constant(g, NUC_I64, SHAPE(3), j);
-        struct nuc_node *list[3] = {apart ? first : NULL, apart ? NULL : first, second};
-        struct nuc_node *node = add_node(g, NUC_OP_INDEX, x);
-        nuc_set_arg_nodes(node, g, 1, list, 3);
-        int64_t count = nuc_elements(run_node(g, node, in, out));
+        struct nuc_graph *g = graph_of(ABC "$i = buffer : int64[2, 1] values(-1, 2); $j = buffer : int64[3] "
+                                           "values(0, 4, -2); $y = edge.aten.index.Tensor($x, [%s])",
+                                       apart ? "$i, none, $j" : "none, $i, $j");
+        fill_floats(&seed, in, COUNT_ABC);
+        int64_t count = nuc_elements(evaluate(g, in, out));
         assert_int_equal(count, apart ? 2 * 3 * B : A * 2 * 3);
         for (int64_t k = 0; k < count; k++) {
             int64_t pick = apart ? k / B : k % 6, kept = apart ? k % B : k / 6;
@@ -240,25 +204,16 @@ static void numbers_become_tensors(void **state)
 {
     int64_t range[4];
     float zeros[6], in[1] = {0.0f};
-    struct nuc_graph *g = new_graph();
+    struct nuc_graph *g =
+        graph_of("$x = input : float32[1]; $y = edge.aten.arange.start_step(3.0, -4.0, -2.0, dtype=int64)");
 
     (void)state;
-    add_input(g, NUC_F32, SHAPE(1));
-    struct nuc_node *node = nuc_add_node(g, NULL, NUC_OP_ARANGE, NULL);
-    nuc_set_arg_float(node, 0, 3.0);
-    nuc_set_arg_float(node, 1, -4.0);
-    nuc_set_arg_float(node, 2, -2.0);
-    nuc_set_arg_dtype(node, 3, NUC_I64);
-    run_node(g, node, in, range);
+    evaluate(g, in, range);
     assert_memory_equal(range, ((const int64_t[]){3, 1, -1, -3}), sizeof range);
     free_graph(g);
-
-    g = new_graph();
-    add_input(g, NUC_F32, SHAPE(1));
-    node = nuc_add_node(g, NULL, NUC_OP_ZEROS, NULL);
-    set_ints(g, node, 0, INTS(2, 3));
+    g = graph_of("$x = input : float32[1]; $y = aten.zeros.default([2, 3])");
     memset(zeros, 1, sizeof zeros);
-    run_node(g, node, in, zeros);
+    evaluate(g, in, zeros);
     for (int i = 0; i < 6; i++)
         assert_true(zeros[i] == 0.0f);
     free_graph(g);
@@ -291,17 +246,15 @@ static void upsample_bilinear(void **state)
 
     (void)state;
     for (int i = 0; i < 40; i++) {
-        struct nuc_graph *g = new_graph();
         int64_t h = next_int(&seed, 1, 6), w = next_int(&seed, 1, 6);
         int64_t oh = h * next_int(&seed, 1, 3), ow = w + next_int(&seed, 0, 5);
         bool align = i % 2 == 0;
         float in[2 * 36], out[2 * 18 * 11];
         fill_floats(&seed, in, COUNT(in));
-        struct nuc_node *node = add_node(g, i % 4 < 2 ? NUC_OP_UPSAMPLE_BILINEAR : NUC_OP_UPSAMPLE_BILINEAR,
-                                         add_input(g, NUC_F32, SHAPE(1, 2, h, w)));
-        set_ints(g, node, 1, INTS(oh, ow));
-        nuc_set_arg_bool(node, 2, align);
-        run_node(g, node, in, out);
+        struct nuc_graph *g =
+            graph_of("$x = input : float32[1, 2, %d, %d]; $y = %saten.upsample_bilinear2d.vec($x, [%d, %d], %s, none)",
+                     (int)h, (int)w, i % 4 < 2 ? "" : "edge.", (int)oh, (int)ow, align ? "true" : "false");
+        evaluate(g, in, out);
         for (int64_t k = 0; k < 2 * oh * ow; k++) {
             int64_t y = k / ow % oh, x = k % ow;
             double sy = align ? (oh > 1 ? (double)y * (double)(h - 1) / (double)(oh - 1) : 0.0)
@@ -320,14 +273,13 @@ static void upsample_nearest(void **state)
 
     (void)state;
     for (int64_t factor = 1; factor < 5; factor++) {
-        struct nuc_graph *g = new_graph();
         int64_t h = next_int(&seed, 1, 5), w = next_int(&seed, 1, 5);
         float in[75], out[75 * 16];
         fill_floats(&seed, in, COUNT(in));
-        struct nuc_node *node = add_node(g, factor % 2 == 0 ? NUC_OP_UPSAMPLE_NEAREST : NUC_OP_UPSAMPLE_NEAREST,
-                                         add_input(g, NUC_F32, SHAPE(1, 3, h, w)));
-        set_ints(g, node, 1, INTS(h * factor, w * factor));
-        run_node(g, node, in, out);
+        struct nuc_graph *g =
+            graph_of("$x = input : float32[1, 3, %d, %d]; $y = %saten.upsample_nearest2d.vec($x, [%d, %d], none)",
+                     (int)h, (int)w, factor % 2 == 0 ? "" : "edge.", (int)(h * factor), (int)(w * factor));
+        evaluate(g, in, out);
         for (int64_t k = 0; k < 3 * h * w * factor * factor; k++) {
             int64_t x = k % (w * factor) / factor, y = k / (w * factor) % (h * factor) / factor;
             int64_t c = k / (w * factor) / (h * factor);
@@ -343,18 +295,14 @@ static void pools_of_lines(void **state)
 
     (void)state;
     for (int i = 0; i < 30; i++) {
-        struct nuc_graph *g = new_graph();
         int64_t n = next_int(&seed, 6, 20), kernel = next_int(&seed, 2, 4), stride = next_int(&seed, 1, 3);
         int64_t padding = next_int(&seed, 0, kernel / 2);
         bool max = i % 2 == 0;
         float in[3 * 20], out[3 * 30];
         fill_floats(&seed, in, COUNT(in));
-        struct nuc_node *node =
-            add_node(g, max ? NUC_OP_MAX_POOL1D : NUC_OP_AVG_POOL1D, add_input(g, NUC_F32, SHAPE(3, n)));
-        set_ints(g, node, 1, &kernel, 1);
-        set_ints(g, node, 2, &stride, 1);
-        set_ints(g, node, 3, &padding, 1);
-        int64_t count = run_node(g, node, in, out)->sizes[1];
+        struct nuc_graph *g = graph_of("$x = input : float32[3, %d]; $y = aten.%s_pool1d.default($x, [%d], [%d], [%d])",
+                                       (int)n, max ? "max" : "avg", (int)kernel, (int)stride, (int)padding);
+        int64_t count = evaluate(g, in, out)->sizes[1];
         assert_int_equal(count, (n + 2 * padding - kernel) / stride + 1);
         for (int64_t k = 0; k < 3 * count; k++) {
             float best = -INFINITY, sum = 0.0f;

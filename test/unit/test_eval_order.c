@@ -144,41 +144,37 @@ static float conv_at(const struct conv_case *k, const float *in, const float *w,
     return k->want.bias_first ? total : total + bias;
 }
 
-static struct nuc_node *conv_node(struct nuc_graph *g, const struct conv_case *k, const float *w, const float *bias)
+static struct nuc_graph *conv_graph(const struct conv_case *k, const float *w, const float *bias)
 {
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(1, k->channels, k->size, k->size));
-    int64_t shape[4] = {k->filters, k->channels / k->groups, k->kernel, k->kernel};
+    const int64_t inputs = k->channels / k->groups, size = k->size, kernel = k->kernel;
+    const int64_t shape[4] = {1, k->channels, size, size};
+    const int64_t weight[4] = {k->transposed ? k->channels : k->filters, k->transposed ? k->filters : inputs, kernel,
+                               kernel};
+    struct nuc_graph *g =
+        graph_of("$x = input : float32%s%s; $w = buffer : float32%s; $b = buffer : float32%s\n"
+                 "$y = aten.%s($x, $w, $b, groups=%d)",
+                 list_of(shape, 4), k->channels_last ? " channels-last" : "", list_of(weight, 4),
+                 list_of(&k->filters, 1), k->transposed ? "conv_transpose2d.input" : "conv2d.default", (int)k->groups);
 
-    if (k->channels_last)
-        nuc_set_channels_last(&x->vals[0]);
-    if (k->transposed) {
-        shape[0] = k->channels;
-        shape[1] = k->filters;
-    }
-    struct nuc_node *weight = add_constant(g, NUC_F32, shape, 4, w);
-    struct nuc_node *b = add_constant(g, NUC_F32, SHAPE(k->filters), bias);
-    struct nuc_node *node = add_node(g, k->transposed ? NUC_OP_CONV_TRANSPOSE2D : NUC_OP_CONV2D, x);
-    nuc_set_arg_node(node, g, 1, weight);
-    nuc_set_arg_node(node, g, 2, b);
-    if (!k->transposed)
-        nuc_set_arg_int(node, 6, k->groups);
-    return node;
+    bind(g, "w", w);
+    bind(g, "b", bias);
+    return g;
 }
 
 static void check_case(const struct conv_case *k)
 {
     int64_t out_size = k->transposed ? k->size + k->kernel - 1 : k->size - k->kernel + 1;
-    struct nuc_graph *g = new_graph();
     size_t n_in = (size_t)(k->channels * k->size * k->size);
     size_t n_w = (size_t)(k->channels / k->groups * k->filters * k->kernel * k->kernel);
-    float *in = nuc_alloc_array(g->cx, n_in, sizeof *in), *w = nuc_alloc_array(g->cx, n_w, sizeof *w), bias[64];
-    float *out = nuc_alloc_array(g->cx, (size_t)(k->filters * out_size * out_size), sizeof *out);
+    float *in = test_malloc(n_in * sizeof *in), *w = test_malloc(n_w * sizeof *w), bias[64];
+    float *out = test_malloc((size_t)(k->filters * out_size * out_size) * sizeof *out);
     uint32_t seed = 3;
 
     fill_floats(&seed, in, n_in);
     fill_floats(&seed, w, n_w);
     fill_floats(&seed, bias, COUNT(bias));
-    run_node(g, conv_node(g, k, w, bias), in, out);
+    struct nuc_graph *g = conv_graph(k, w, bias);
+    evaluate(g, in, out);
     for (int64_t i = 0; i < k->filters * out_size * out_size; i++) {
         int64_t f = i / (out_size * out_size), y = i / out_size % out_size, x = i % out_size;
         float want = conv_at(k, in, w, bias[f], f, y, x);
@@ -186,6 +182,9 @@ static void check_case(const struct conv_case *k)
             fail_msg("%s: element %lld is %.9g instead of %.9g", k->name, (long long)i, (double)out[i], (double)want);
     }
     free_graph(g);
+    test_free(in);
+    test_free(w);
+    test_free(out);
 }
 
 /* One case of every row of the table in eval_order.c. */
@@ -201,24 +200,8 @@ static void rules_hold(void **state)
         {"general", false, 35, 5, 1, 12, 5, false, {.fused = true, .taps = NUC_CHANNELS_INNERMOST, .block = 16}},
         {"general, channels last", true, 35, 5, 1, 12, 5, false, {.fused = true, .taps = NUC_CHANNELS_INNERMOST}},
         {"one channel, channels last", true, 1, 5, 1, 12, 5, false, {.fused = true, .taps = NUC_COLUMNS_OUTERMOST}},
-        {"pointwise, 14 rows",
-         false,
-         180,
-         5,
-         1,
-         14,
-         1,
-         false,
-         {.fused = true, .bias_first = true, .taps = NUC_CHANNELS_INNERMOST, .block = 80}},
-        {"pointwise, 7 rows",
-         false,
-         600,
-         5,
-         1,
-         7,
-         1,
-         false,
-         {.fused = true, .bias_first = true, .taps = NUC_CHANNELS_INNERMOST, .block = 256}},
+        {"pointwise, 14 rows", false, 180, 5, 1, 14, 1, false, {true, true, NUC_CHANNELS_INNERMOST, .block = 80}},
+        {"pointwise, 7 rows", false, 600, 5, 1, 7, 1, false, {true, true, NUC_CHANNELS_INNERMOST, .block = 256}},
     };
 
     (void)state;
@@ -238,15 +221,13 @@ static void matrix_rules_hold(void **state)
     fill_floats(&seed, weight, COUNT(weight));
     fill_floats(&seed, bias, COUNT(bias));
     for (int linear = 0; linear < 2; linear++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *x = add_input(g, NUC_F32, SHAPE(1, K));
-        struct nuc_node *b = add_constant(g, NUC_F32, SHAPE(COLUMNS), bias);
-        struct nuc_node *w = linear ? add_constant(g, NUC_F32, SHAPE(COLUMNS, K), weight)
-                                    : add_constant(g, NUC_F32, SHAPE(K, COLUMNS), weight);
-        struct nuc_node *node = add_node(g, linear ? NUC_OP_LINEAR : NUC_OP_ADDMM, linear ? x : b);
-        nuc_set_arg_node(node, g, 1, linear ? w : x);
-        nuc_set_arg_node(node, g, 2, linear ? b : w);
-        run_node(g, node, in, out);
+        struct nuc_graph *g =
+            graph_of("$x = input : float32[1, 41]; $b = buffer : float32[5]; $w = buffer : float32[%s]\n"
+                     "$y = aten.%s",
+                     linear ? "5, 41" : "41, 5", linear ? "linear.default($x, $w, $b)" : "addmm.default($b, $x, $w)");
+        bind(g, "w", weight);
+        bind(g, "b", bias);
+        evaluate(g, in, out);
         for (size_t j = 0; j < COLUMNS; j++) {
             float want = linear ? 0.0f : bias[j];
             for (size_t k = 0; k < K; k++)

@@ -5,43 +5,33 @@
 
 #include "compiler/eval/sqnr.h"
 
+/* What follows the tensor in the call, and the type. */
 struct params {
-    double scale;
-    int64_t zero_point, low, high;
-    enum nuc_dtype dtype;
+    const char *arguments;
+    const char *dtype;
 };
-
-static struct nuc_node *tensor_node(struct nuc_graph *g, enum nuc_op op, struct nuc_node *x, struct params p)
-{
-    struct nuc_node *node = add_node(g, op, x);
-
-    nuc_set_arg_float(node, 1, p.scale);
-    nuc_set_arg_int(node, 2, p.zero_point);
-    nuc_set_arg_int(node, 3, p.low);
-    nuc_set_arg_int(node, 4, p.high);
-    nuc_set_arg_dtype(node, 5, p.dtype);
-    return node;
-}
 
 static void quantize(struct params p, const float *in, int64_t count, void *out)
 {
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, NUC_F32, SHAPE(count));
+    struct nuc_graph *g = graph_of("$x = input : float32[%d]; $y = "
+                                   "quantized_decomposed.quantize_per_tensor.default($x, %s, %s)",
+                                   (int)count, p.arguments, p.dtype);
 
-    run_node(g, tensor_node(g, NUC_OP_QUANTIZE_PER_TENSOR, x, p), in, out);
+    evaluate(g, in, out);
     free_graph(g);
 }
 
 static void dequantize(struct params p, const void *in, int64_t count, float *out)
 {
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, p.dtype, SHAPE(count));
+    struct nuc_graph *g = graph_of("$x = input : %s[%d]; $y = "
+                                   "quantized_decomposed.dequantize_per_tensor.default($x, %s, %s)",
+                                   p.dtype, (int)count, p.arguments, p.dtype);
 
-    run_node(g, tensor_node(g, NUC_OP_DEQUANTIZE_PER_TENSOR, x, p), in, out);
+    evaluate(g, in, out);
     free_graph(g);
 }
 
-static const struct params int8_half = {0.5, 3, -128, 127, NUC_I8};
+static const struct params int8_half = {"0.5, 3, -128, 127", "int8"};
 
 static void ties_go_to_even(void **state)
 {
@@ -68,7 +58,7 @@ static void values_saturate(void **state)
 /* 1 / 0.1 in double, rounded to float32, is 10: dividing 0.35f by 0.1f would give 3.5 and round to 4. */
 static void scale_is_inverted_in_double(void **state)
 {
-    struct params p = {0.1, 0, -127, 127, NUC_I8};
+    struct params p = {"0.1, 0, -127, 127", "int8"};
     uint32_t seed = 9;
     float in[1000];
     int8_t out[1000];
@@ -88,11 +78,11 @@ static void unsigned_and_wide_dtypes(void **state)
     int32_t i32[4];
 
     (void)state;
-    quantize((struct params){1.0, 2, 0, 255, NUC_U8}, in, 4, u8);
+    quantize((struct params){"1.0, 2, 0, 255", "uint8"}, in, 4, u8);
     assert_memory_equal(u8, ((const uint8_t[]){0, 2, 4, 255}), 4);
-    quantize((struct params){0.001, 0, -32767, 32767, NUC_I16}, in, 4, i16);
+    quantize((struct params){"0.001, 0, -32767, 32767", "int16"}, in, 4, i16);
     assert_memory_equal(i16, ((const int16_t[]){-3000, 0, 2500, 32767}), 8);
-    quantize((struct params){1e-7, 0, INT32_MIN, INT32_MAX, NUC_I32}, in, 4, i32);
+    quantize((struct params){"1e-7, 0, -2147483648, 2147483647", "int32"}, in, 4, i32);
     assert_memory_equal(i32, ((const int32_t[]){-30000000, 0, 25000000, INT32_MAX}), 16);
 }
 
@@ -103,12 +93,12 @@ static void dequantize_dtypes(void **state)
     (void)state;
     dequantize(int8_half, (const int8_t[]){-128, 3, 127}, 3, out);
     assert_floats(out, (const float[]){-65.5f, 0.0f, 62.0f}, 3);
-    dequantize((struct params){0.25, 128, 0, 255, NUC_U8}, (const uint8_t[]){0, 128, 255}, 3, out);
+    dequantize((struct params){"0.25, 128, 0, 255", "uint8"}, (const uint8_t[]){0, 128, 255}, 3, out);
     assert_floats(out, (const float[]){-32.0f, 0.0f, 31.75f}, 3);
-    dequantize((struct params){2.0, 0, -32768, 32767, NUC_I16}, (const int16_t[]){-32768, 1, 32767}, 3, out);
+    dequantize((struct params){"2.0, 0, -32768, 32767", "int16"}, (const int16_t[]){-32768, 1, 32767}, 3, out);
     assert_floats(out, (const float[]){-65536.0f, 2.0f, 65534.0f}, 3);
     /* 2^24 + 1 is no float32: the value is rounded before the zero point is subtracted. */
-    dequantize((struct params){1.0, 1, INT32_MIN, INT32_MAX, NUC_I32}, (const int32_t[]){16777217, 0, -7}, 3, out);
+    dequantize((struct params){"1.0, 1, -2147483648, 2147483647", "int32"}, (const int32_t[]){16777217, 0, -7}, 3, out);
     assert_floats(out, (const float[]){16777215.0f, -1.0f, -8.0f}, 3);
 }
 
@@ -118,7 +108,7 @@ static void round_trip(void **state)
     enum { N = 256 * 9 };
     int8_t in[N], back[N];
     float real[N];
-    struct params p = {0.0123456789, -5, -128, 127, NUC_I8};
+    struct params p = {"0.0123456789, -5, -128, 127", "int8"};
 
     (void)state;
     for (int i = 0; i < N; i++)
@@ -130,37 +120,21 @@ static void round_trip(void **state)
 
 /* ---- per channel ---- */
 
-static struct nuc_node *channel_node(struct nuc_graph *g, enum nuc_op op, struct nuc_node *x, struct nuc_node *scales,
-                                     struct nuc_node *zeros, int64_t axis)
-{
-    struct nuc_node *node = add_node(g, op, x);
-
-    nuc_set_arg_node(node, g, 1, scales);
-    if (zeros != NULL)
-        nuc_set_arg_node(node, g, 2, zeros);
-    nuc_set_arg_int(node, 3, axis);
-    nuc_set_arg_int(node, 4, -127);
-    nuc_set_arg_int(node, 5, 127);
-    nuc_set_arg_dtype(node, 6, NUC_I8);
-    return node;
-}
+#define PER_CHANNEL(what) "$y = quantized_decomposed." what "_per_channel.default($x, $s, "
 
 static void quantize_channels(void **state)
 {
     const float in[12] = {1.0f, 2.5f, 2.0f, 4.0f, 1.0f, 1.0f, -1.0f, 1000.0f, -2.0f, 5.0f, 9.0f, -9.0f};
     const int8_t axis1[12] = {1, 2, 5, 9, 4, 4, -1, 127, -3, 11, 36, -36};
-    const float scales[3] = {1.0f, 0.5f, 0.25f};
-    const double wide[3] = {1.0, 0.5, 0.25};
-    const int64_t zeros[3] = {0, 1, 0};
     int8_t out[12];
 
     (void)state;
-    for (int w = 0; w < 2; w++) {
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *x = add_input(g, NUC_F32, SHAPE(2, 3, 2));
-        struct nuc_node *s = w ? add_constant(g, NUC_F64, SHAPE(3), wide) : add_constant(g, NUC_F32, SHAPE(3), scales);
-        struct nuc_node *z = add_constant(g, NUC_I64, SHAPE(3), zeros);
-        run_node(g, channel_node(g, NUC_OP_QUANTIZE_PER_CHANNEL, x, s, z, 1), in, out);
+    for (int wide = 0; wide < 2; wide++) {
+        struct nuc_graph *g = graph_of("$x = input : float32[2, 3, 2]; $s = buffer : %s[3] values(1, 0.5, 0.25)\n"
+                                       "$z = buffer : int64[3] values(0, 1, 0)\n" //
+                                       PER_CHANNEL("quantize") "$z, 1, -127, 127, int8)",
+                                       wide ? "float64" : "float32");
+        evaluate(g, in, out);
         assert_memory_equal(out, axis1, sizeof out);
         free_graph(g);
     }
@@ -169,19 +143,18 @@ static void quantize_channels(void **state)
 static void dequantize_channels(void **state)
 {
     const int8_t in[6] = {-127, 1, 2, 3, 4, 127};
-    const float scales[3] = {1.0f, 0.5f, 0.25f};
-    const int64_t zeros[3] = {0, 1, -1};
     float out[6];
 
     (void)state;
     for (int with_zeros = 0; with_zeros < 2; with_zeros++) {
-        const float want[2][6] = {{-127.0f, 0.5f, 0.5f, 3.0f, 2.0f, 31.75f}, {-127.0f, 0.0f, 0.75f, 3.0f, 1.5f, 32.0f}};
-        struct nuc_graph *g = new_graph();
-        struct nuc_node *x = add_input(g, NUC_I8, SHAPE(2, 3));
-        struct nuc_node *s = add_constant(g, NUC_F32, SHAPE(3), scales);
-        struct nuc_node *z = add_constant(g, NUC_I64, SHAPE(3), zeros);
-        run_node(g, channel_node(g, NUC_OP_DEQUANTIZE_PER_CHANNEL, x, s, with_zeros ? z : NULL, -1), in, out);
-        assert_floats(out, want[with_zeros], 6);
+        const float expected[2][6] = {{-127.0f, 0.5f, 0.5f, 3.0f, 2.0f, 31.75f},
+                                      {-127.0f, 0.0f, 0.75f, 3.0f, 1.5f, 32.0f}};
+        struct nuc_graph *g = graph_of("$x = input : int8[2, 3]; $s = buffer : float32[3] values(1, 0.5, 0.25)\n"
+                                       "$z = buffer : int64[3] values(0, 1, -1)\n" //
+                                       PER_CHANNEL("dequantize") "%s, -1, -127, 127, int8)",
+                                       with_zeros ? "$z" : "none");
+        evaluate(g, in, out);
+        assert_floats(out, expected[with_zeros], 6);
         free_graph(g);
     }
 }
@@ -191,12 +164,12 @@ static void dequantize_wide(void **state)
 {
     const double scales[1] = {1.0 / 3.0 * 1e-3};
     float out[1];
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, NUC_I8, SHAPE(1));
-    struct nuc_node *s = add_constant(g, NUC_F64, SHAPE(1), scales);
+    struct nuc_graph *g = graph_of(
+        "$x = input : int8[1]; $s = buffer : float64[1]\n" PER_CHANNEL("dequantize") "none, 0, -127, 127, int8)");
 
     (void)state;
-    run_node(g, channel_node(g, NUC_OP_DEQUANTIZE_PER_CHANNEL, x, s, NULL, 0), (const int8_t[]){101}, out);
+    bind(g, "s", scales);
+    evaluate(g, (const int8_t[]){101}, out);
     assert_floats(out, (const float[]){(float)(101.0 * scales[0])}, 1);
     free_graph(g);
 }
@@ -210,16 +183,11 @@ static void plan(struct nuc_context *cx, void *arg)
 /* One scale too few is refused instead of read out of bounds. */
 static void wrong_number_of_scales(void **state)
 {
-    const float scales[2] = {1.0f, 0.5f};
-    struct nuc_graph *g = new_graph();
-    struct nuc_node *x = add_input(g, NUC_I8, SHAPE(2, 3));
-    struct nuc_node *s = add_constant(g, NUC_F32, SHAPE(2), scales);
-    struct nuc_node *node = channel_node(g, NUC_OP_DEQUANTIZE_PER_CHANNEL, x, s, NULL, 1);
-    struct nuc_meta m = nuc_meta_make(NUC_F32, (const int64_t[]){2, 3}, 2);
+    struct nuc_graph *g = graph_of("$x = input : int8[2, 3]; $s = buffer : float32[3] values(1, 0.5, 2)\n" //
+                                   PER_CHANNEL("dequantize") "none, 1, -127, 127, int8)");
 
     (void)state;
-    nuc_set_val(g, node, &m);
-    add_output(g, node);
+    node_of(g, "s")->vals[0].sizes[0] = 2;
     assert_int_equal(nuc_try(g->cx, plan, g), NUC_UNSUPPORTED);
     assert_non_null(strstr(g->cx->message, "3 channels"));
     free_graph(g);
