@@ -24,16 +24,16 @@ static inline struct nuc_lt_quant parameters(struct nuc_context *cx, float scale
         .count = 1, .scale = nuc_copy(cx, &scale, sizeof scale), .zero_point = nuc_copy(cx, &zero, sizeof zero)};
 }
 
-static inline int32_t value(struct nuc_draft *d, const char *name, const int32_t *shape, uint32_t rank)
+static inline int32_t value(struct nuc_ltb *d, const char *name, const int32_t *shape, uint32_t rank)
 {
     struct nuc_lt_tensor t = {.name = name, .dtype = NUC_I8, .rank = rank, .quant = parameters(d->cx, 0.05f, 3)};
 
     memcpy(t.shape, shape, rank * sizeof *shape);
-    return nuc_draft_add(d, &t, NUC_DRAFT_NONE);
+    return nuc_ltb_add(d, &t, NUC_LTB_NONE);
 }
 
 /* Constant bytes 0, 5, 10, ... of the parameters of values. */
-static inline int32_t constant(struct nuc_draft *d, const int32_t *shape, uint32_t rank)
+static inline int32_t constant(struct nuc_ltb *d, const int32_t *shape, uint32_t rank)
 {
     struct nuc_lt_tensor t = {.rank = rank};
     int8_t *bytes;
@@ -42,52 +42,52 @@ static inline int32_t constant(struct nuc_draft *d, const int32_t *shape, uint32
     bytes = nuc_alloc(d->cx, (size_t)nuc_lt_elements(&t));
     for (int64_t i = 0; i < nuc_lt_elements(&t); i++)
         bytes[i] = (int8_t)(i * 5);
-    int32_t c = nuc_draft_constant(d, "c", NUC_I8, shape, rank, bytes);
-    nuc_draft_at(d, c)->quant = parameters(d->cx, 0.05f, 3);
+    int32_t c = nuc_ltb_constant(d, "c", NUC_I8, shape, rank, bytes);
+    nuc_ltb_at(d, c)->quant = parameters(d->cx, 0.05f, 3);
     return c;
 }
 
-static inline int32_t like(struct nuc_draft *d, int32_t x)
+static inline int32_t like(struct nuc_ltb *d, int32_t x)
 {
-    const struct nuc_lt_tensor t = *nuc_draft_at(d, x);
+    const struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
 
     return value(d, "v", t.shape, t.rank);
 }
 
-static inline int32_t unary(struct nuc_draft *d, int32_t code, int32_t x)
+static inline int32_t unary(struct nuc_ltb *d, int32_t code, int32_t x)
 {
     int32_t y = like(d, x);
 
-    nuc_draft_op(d, code, &x, 1, y);
+    nuc_ltb_op(d, code, &x, 1, y);
     return y;
 }
 
-static inline int32_t permuted(struct nuc_draft *d, int32_t x, const int32_t *perm, uint32_t rank)
+static inline int32_t permuted(struct nuc_ltb *d, int32_t x, const int32_t *perm, uint32_t rank)
 {
     (void)rank;
-    return nuc_draft_transpose_before(d, x, perm);
+    return nuc_ltb_transpose_before(d, x, perm);
 }
 
 /* The larger operand comes first. */
-static inline int32_t sum(struct nuc_draft *d, int32_t a, int32_t b)
+static inline int32_t sum(struct nuc_ltb *d, int32_t a, int32_t b)
 {
     int32_t y = like(d, a);
 
-    nuc_draft_op(d, NUC_LT_ADD, (const int32_t[]){a, b}, 2, y);
+    nuc_ltb_op(d, NUC_LT_ADD, (const int32_t[]){a, b}, 2, y);
     return y;
 }
 
 /* Weights of 2 x 2 pixels, as many channels as before: an operator that needs [N, H, W, C]. */
-static inline int32_t convolved(struct nuc_draft *d, int32_t x)
+static inline int32_t convolved(struct nuc_ltb *d, int32_t x)
 {
-    struct nuc_lt_tensor t = *nuc_draft_at(d, x);
+    struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
     int32_t w = constant(d, (const int32_t[]){t.shape[3], 2, 2, t.shape[3]}, 4);
 
     t.shape[1]--;
     t.shape[2]--;
-    nuc_draft_at(d, w)->quant = parameters(d->cx, 0.01f, 0);
+    nuc_ltb_at(d, w)->quant = parameters(d->cx, 0.01f, 0);
     int32_t y = value(d, "conv", t.shape, 4);
-    struct nuc_lt_op *op = nuc_draft_op(d, NUC_LT_CONV_2D, (const int32_t[]){x, w, -1}, 3, y);
+    struct nuc_lt_op *op = nuc_ltb_op(d, NUC_LT_CONV_2D, (const int32_t[]){x, w, -1}, 3, y);
     op->options.conv.padding = NUC_LT_VALID;
     op->options.conv.stride_h = op->options.conv.stride_w = 1;
     op->options.conv.dilation_h = op->options.conv.dilation_w = 1;
@@ -95,33 +95,33 @@ static inline int32_t convolved(struct nuc_draft *d, int32_t x)
 }
 
 /* A maximum over 2 x 2 pixels. */
-static inline int32_t pooled(struct nuc_draft *d, int32_t x)
+static inline int32_t pooled(struct nuc_ltb *d, int32_t x)
 {
-    struct nuc_lt_tensor t = *nuc_draft_at(d, x);
+    struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
 
     t.shape[1]--;
     t.shape[2]--;
     int32_t y = value(d, "pool", t.shape, 4);
-    struct nuc_lt_op *op = nuc_draft_op(d, NUC_LT_MAX_POOL_2D, &x, 1, y);
+    struct nuc_lt_op *op = nuc_ltb_op(d, NUC_LT_MAX_POOL_2D, &x, 1, y);
     op->options.pool.padding = NUC_LT_VALID;
     op->options.pool.stride_h = op->options.pool.stride_w = 1;
     op->options.pool.filter_h = op->options.pool.filter_w = 2;
     return y;
 }
 
-static inline int32_t joined(struct nuc_draft *d, int32_t a, int32_t b, int32_t axis)
+static inline int32_t joined(struct nuc_ltb *d, int32_t a, int32_t b, int32_t axis)
 {
-    struct nuc_lt_tensor t = *nuc_draft_at(d, a);
+    struct nuc_lt_tensor t = *nuc_ltb_at(d, a);
 
-    t.shape[axis] += nuc_draft_at(d, b)->shape[axis];
+    t.shape[axis] += nuc_ltb_at(d, b)->shape[axis];
     int32_t y = value(d, "cat", t.shape, t.rank);
-    nuc_draft_op(d, NUC_LT_CONCATENATION, (const int32_t[]){a, b}, 2, y)->options.concat.axis = axis;
+    nuc_ltb_op(d, NUC_LT_CONCATENATION, (const int32_t[]){a, b}, 2, y)->options.concat.axis = axis;
     return y;
 }
 
-static inline int32_t padded(struct nuc_draft *d, int32_t x, int32_t axis, int32_t before, int32_t after)
+static inline int32_t padded(struct nuc_ltb *d, int32_t x, int32_t axis, int32_t before, int32_t after)
 {
-    struct nuc_lt_tensor t = *nuc_draft_at(d, x);
+    struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
     int32_t pads[NUC_MAX_RANK][2] = {{0}};
     const int32_t shape[2] = {(int32_t)t.rank, 2};
 
@@ -129,27 +129,27 @@ static inline int32_t padded(struct nuc_draft *d, int32_t x, int32_t axis, int32
     pads[axis][1] = after;
     t.shape[axis] += before + after;
     int32_t y = value(d, "pad", t.shape, t.rank);
-    int32_t list = nuc_draft_constant(d, "pads", NUC_I32, shape, 2, pads);
-    nuc_draft_op(d, NUC_LT_PAD, (const int32_t[]){x, list}, 2, y);
+    int32_t list = nuc_ltb_constant(d, "pads", NUC_I32, shape, 2, pads);
+    nuc_ltb_op(d, NUC_LT_PAD, (const int32_t[]){x, list}, 2, y);
     return y;
 }
 
-static inline int32_t sliced(struct nuc_draft *d, int32_t x, int32_t axis, int32_t begin, int32_t size)
+static inline int32_t sliced(struct nuc_ltb *d, int32_t x, int32_t axis, int32_t begin, int32_t size)
 {
-    struct nuc_lt_tensor t = *nuc_draft_at(d, x);
+    struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
     int32_t from[NUC_MAX_RANK] = {0};
 
     from[axis] = begin;
     t.shape[axis] = size;
     int32_t y = value(d, "slice", t.shape, t.rank);
-    int32_t inputs[3] = {x, nuc_draft_list(d, "begin", from, t.rank), nuc_draft_list(d, "size", t.shape, t.rank)};
-    nuc_draft_op(d, NUC_LT_SLICE, inputs, 3, y);
+    int32_t inputs[3] = {x, nuc_ltb_list(d, "begin", from, t.rank), nuc_ltb_list(d, "size", t.shape, t.rank)};
+    nuc_ltb_op(d, NUC_LT_SLICE, inputs, 3, y);
     return y;
 }
 
-static inline int32_t reduced(struct nuc_draft *d, int32_t x, int32_t axis, bool keep)
+static inline int32_t reduced(struct nuc_ltb *d, int32_t x, int32_t axis, bool keep)
 {
-    struct nuc_lt_tensor t = *nuc_draft_at(d, x);
+    struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
     int32_t shape[NUC_MAX_RANK];
     uint32_t rank = 0;
 
@@ -158,47 +158,47 @@ static inline int32_t reduced(struct nuc_draft *d, int32_t x, int32_t axis, bool
             shape[rank++] = (int32_t)i == axis ? 1 : t.shape[i];
     }
     int32_t y = value(d, "max", shape, rank);
-    int32_t axes = nuc_draft_list(d, "axes", &axis, 1);
-    nuc_draft_op(d, NUC_LT_REDUCE_MAX, (const int32_t[]){x, axes}, 2, y)->options.reduce.keep_dims = keep;
+    int32_t axes = nuc_ltb_list(d, "axes", &axis, 1);
+    nuc_ltb_op(d, NUC_LT_REDUCE_MAX, (const int32_t[]){x, axes}, 2, y)->options.reduce.keep_dims = keep;
     return y;
 }
 
-static inline int32_t reshaped(struct nuc_draft *d, int32_t x, const int32_t *shape, uint32_t rank)
+static inline int32_t reshaped(struct nuc_ltb *d, int32_t x, const int32_t *shape, uint32_t rank)
 {
     int32_t y = value(d, "view", shape, rank);
-    int32_t list = nuc_draft_list(d, "shape", shape, rank);
-    struct nuc_lt_op *op = nuc_draft_op(d, NUC_LT_RESHAPE, (const int32_t[]){x, list}, 2, y);
+    int32_t list = nuc_ltb_list(d, "shape", shape, rank);
+    struct nuc_lt_op *op = nuc_ltb_op(d, NUC_LT_RESHAPE, (const int32_t[]){x, list}, 2, y);
 
     op->options.reshape = nuc_lt_list(shape, rank);
     return y;
 }
 
-static inline int32_t softmax(struct nuc_draft *d, int32_t x)
+static inline int32_t softmax(struct nuc_ltb *d, int32_t x)
 {
     int32_t y = like(d, x);
 
-    nuc_draft_at(d, y)->quant = parameters(d->cx, 1.0f / 256, -128);
-    nuc_draft_op(d, NUC_LT_SOFTMAX, &x, 1, y)->options.softmax.beta = 1;
+    nuc_ltb_at(d, y)->quant = parameters(d->cx, 1.0f / 256, -128);
+    nuc_ltb_op(d, NUC_LT_SOFTMAX, &x, 1, y)->options.softmax.beta = 1;
     return y;
 }
 
 /* [N, K] by weights [O, K]. */
-static inline int32_t connected(struct nuc_draft *d, int32_t x, int32_t n_out)
+static inline int32_t connected(struct nuc_ltb *d, int32_t x, int32_t n_out)
 {
-    struct nuc_lt_tensor t = *nuc_draft_at(d, x);
+    struct nuc_lt_tensor t = *nuc_ltb_at(d, x);
     int32_t w = constant(d, (const int32_t[]){n_out, t.shape[1]}, 2);
 
-    nuc_draft_at(d, w)->quant = parameters(d->cx, 0.01f, 0);
+    nuc_ltb_at(d, w)->quant = parameters(d->cx, 0.01f, 0);
     int32_t y = value(d, "fc", (const int32_t[]){t.shape[0], n_out}, 2);
-    nuc_draft_at(d, y)->quant = parameters(d->cx, 2.0f, 0);
-    nuc_draft_op(d, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w, -1}, 3, y);
+    nuc_ltb_at(d, y)->quant = parameters(d->cx, 2.0f, 0);
+    nuc_ltb_op(d, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w, -1}, 3, y);
     return y;
 }
 
-static inline void borders(struct nuc_draft *d, const int32_t *inputs, uint32_t n_inputs, const int32_t *outputs,
+static inline void borders(struct nuc_ltb *d, const int32_t *inputs, uint32_t n_inputs, const int32_t *outputs,
                            uint32_t n_outputs)
 {
-    struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
 
     s->inputs = nuc_copy(d->cx, inputs, n_inputs * sizeof *inputs);
     s->n_inputs = n_inputs;
@@ -207,14 +207,14 @@ static inline void borders(struct nuc_draft *d, const int32_t *inputs, uint32_t 
 }
 
 /* "ABS 1x2x3x4, TRANSPOSE 1x3x4x2": operators and the shapes they write. */
-static inline const char *listing(struct nuc_draft *d)
+static inline const char *listing(struct nuc_ltb *d)
 {
-    const struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    const struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
     struct nuc_text text;
 
     nuc_text_init(&text, d->cx);
     for (uint32_t i = 0; i < s->n_ops; i++) {
-        const struct nuc_lt_tensor *t = nuc_draft_at(d, s->ops[i].outputs[0]);
+        const struct nuc_lt_tensor *t = nuc_ltb_at(d, s->ops[i].outputs[0]);
         nuc_text_addf(&text, "%s%s", i == 0 ? "" : ", ", nuc_lt_code_name(d->cx, s->ops[i].code));
         for (uint32_t k = 0; k < t->rank; k++)
             nuc_text_addf(&text, "%c%d", k == 0 ? ' ' : 'x', t->shape[k]);
@@ -234,15 +234,15 @@ static inline void *aligned(const void *data, size_t size)
     return copy;
 }
 
-static inline size_t size_of(struct nuc_draft *d, int32_t tensor)
+static inline size_t size_of(struct nuc_ltb *d, int32_t tensor)
 {
-    return (size_t)nuc_lt_elements(nuc_draft_at(d, tensor));
+    return (size_t)nuc_lt_elements(nuc_ltb_at(d, tensor));
 }
 
 /* All outputs one after the other; every input byte is a function of its place. */
-static inline struct nuc_span run(struct nuc_draft *d)
+static inline struct nuc_span run(struct nuc_ltb *d)
 {
-    const struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    const struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
     struct nuc_neutron_image *im = nuc_convert_litert(d->cx, d->model, NULL);
     NeutronModelConfig config = {aligned(im->microcode.data, im->microcode.size),
                                  aligned(im->weights.data, im->weights.size),

@@ -4,24 +4,24 @@
  */
 #include "arrange_net.h"
 
-typedef void (*builder)(struct nuc_draft *d);
+typedef void (*builder)(struct nuc_ltb *d);
 
 #define TO_LAST LIST(0, 2, 3, 1)
 #define TO_FIRST LIST(0, 3, 1, 2)
 #define NCHW LIST(1, 4, 5, 6)
 
-static int32_t input(struct nuc_draft *d)
+static int32_t input(struct nuc_ltb *d)
 {
     return value(d, "x", NCHW);
 }
 
-static void finish(struct nuc_draft *d, int32_t x, int32_t y)
+static void finish(struct nuc_ltb *d, int32_t x, int32_t y)
 {
     borders(d, &x, 1, &y, 1);
 }
 
 /* Between the borders' transposes only operators of one value. */
-static void chain(struct nuc_draft *d)
+static void chain(struct nuc_ltb *d)
 {
     int32_t x = input(d), h = permuted(d, x, TO_LAST);
 
@@ -31,7 +31,7 @@ static void chain(struct nuc_draft *d)
 }
 
 /* conv(x) + x: the sum is cheaper where x is. */
-static void residual(struct nuc_draft *d)
+static void residual(struct nuc_ltb *d)
 {
     int32_t x = value(d, "x", LIST(1, 4, 6, 6)), y = value(d, "y", LIST(1, 4, 5, 5));
     int32_t h = convolved(d, permuted(d, x, TO_LAST));
@@ -42,7 +42,7 @@ static void residual(struct nuc_draft *d)
     borders(d, (const int32_t[]){x, y}, 2, &out, 1);
 }
 
-static void broadcast(struct nuc_draft *d)
+static void broadcast(struct nuc_ltb *d)
 {
     int32_t x = input(d), y = value(d, "y", LIST(1, 4, 1, 1));
     int32_t out = sum(d, permuted(d, x, TO_LAST), permuted(d, y, TO_LAST));
@@ -52,36 +52,36 @@ static void broadcast(struct nuc_draft *d)
     borders(d, (const int32_t[]){x, y}, 2, &out, 1);
 }
 
-static void slopes(struct nuc_draft *d)
+static void slopes(struct nuc_ltb *d)
 {
     int32_t x = input(d), h = permuted(d, x, TO_LAST), y = like(d, h);
 
-    nuc_draft_op(d, NUC_LT_PRELU, (const int32_t[]){h, constant(d, LIST(1, 1, 4))}, 2, y);
+    nuc_ltb_op(d, NUC_LT_PRELU, (const int32_t[]){h, constant(d, LIST(1, 1, 4))}, 2, y);
     finish(d, x, permuted(d, y, TO_FIRST));
 }
 
-static void concatenation(struct nuc_draft *d)
+static void concatenation(struct nuc_ltb *d)
 {
     int32_t x = input(d), h = permuted(d, x, TO_LAST);
 
     finish(d, x, permuted(d, joined(d, h, constant(d, LIST(1, 5, 6, 2)), 3), TO_FIRST));
 }
 
-static void pads(struct nuc_draft *d)
+static void pads(struct nuc_ltb *d)
 {
     int32_t x = input(d), h = permuted(d, x, TO_LAST);
 
     finish(d, x, permuted(d, padded(d, h, 1, 1, 2), TO_FIRST));
 }
 
-static void slices(struct nuc_draft *d)
+static void slices(struct nuc_ltb *d)
 {
     int32_t x = input(d), h = permuted(d, x, TO_LAST);
 
     finish(d, x, permuted(d, sliced(d, h, 3, 1, 2), TO_FIRST));
 }
 
-static void reductions(struct nuc_draft *d)
+static void reductions(struct nuc_ltb *d)
 {
     int32_t x = input(d), h = reduced(d, permuted(d, x, TO_LAST), 1, true); /* over H */
 
@@ -90,7 +90,7 @@ static void reductions(struct nuc_draft *d)
 }
 
 /* Behind the convolution the reduction leaves less to move. */
-static void reduce_then_move(struct nuc_draft *d)
+static void reduce_then_move(struct nuc_ltb *d)
 {
     int32_t x = value(d, "x", LIST(1, 5, 6, 4)), h = permuted(d, convolved(d, x), TO_FIRST);
 
@@ -98,17 +98,17 @@ static void reduce_then_move(struct nuc_draft *d)
 }
 
 /* Softmax over the last dimension; the others change places. */
-static void softmaxes(struct nuc_draft *d)
+static void softmaxes(struct nuc_ltb *d)
 {
     int32_t x = input(d), h = softmax(d, permuted(d, x, LIST(0, 2, 1, 3)));
 
     h = permuted(d, h, LIST(0, 2, 1, 3));
-    nuc_draft_at(d, h)->quant = parameters(d->cx, 1.0f / 256, -128);
+    nuc_ltb_at(d, h)->quant = parameters(d->cx, 1.0f / 256, -128);
     finish(d, x, h);
 }
 
 /* H and W become one dimension on the way: the reshape moves along. */
-static void reshapes(struct nuc_draft *d)
+static void reshapes(struct nuc_ltb *d)
 {
     int32_t x = input(d), h = reshaped(d, permuted(d, x, TO_LAST), LIST(1, 30, 4));
 
@@ -116,7 +116,7 @@ static void reshapes(struct nuc_draft *d)
 }
 
 /* Weights behind a flattening take any order. */
-static void flattening(struct nuc_draft *d)
+static void flattening(struct nuc_ltb *d)
 {
     int32_t x = input(d), h = permuted(d, unary(d, NUC_LT_RELU, permuted(d, x, TO_LAST)), LIST(0, 2, 1, 3));
 
@@ -124,7 +124,7 @@ static void flattening(struct nuc_draft *d)
 }
 
 /* One channel: every order holds the same bytes. */
-static void one_channel(struct nuc_draft *d)
+static void one_channel(struct nuc_ltb *d)
 {
     int32_t x = value(d, "x", LIST(1, 1, 5, 6)), h = convolved(d, permuted(d, x, TO_LAST));
 
@@ -132,7 +132,7 @@ static void one_channel(struct nuc_draft *d)
 }
 
 /* A pooling of a small image: each channel is an image of its own, the other way would take two transposes. */
-static void poolings(struct nuc_draft *d)
+static void poolings(struct nuc_ltb *d)
 {
     int32_t x = value(d, "x", LIST(2, 4, 5, 6));
 
@@ -140,7 +140,7 @@ static void poolings(struct nuc_draft *d)
 }
 
 /* Large images of many channels: lanes that stay empty would take longer than transposes. */
-static void large_pooling(struct nuc_draft *d)
+static void large_pooling(struct nuc_ltb *d)
 {
     int32_t x = value(d, "x", LIST(1, 64, 60, 60));
 
@@ -148,7 +148,7 @@ static void large_pooling(struct nuc_draft *d)
 }
 
 /* Three readers in two orders: two transposes of x, not three. */
-static void shared(struct nuc_draft *d)
+static void shared(struct nuc_ltb *d)
 {
     int32_t x = value(d, "x", LIST(1, 5, 6, 4)), h = convolved(d, x);
     int32_t out[2] = {unary(d, NUC_LT_ABS, permuted(d, h, TO_FIRST)), unary(d, NUC_LT_RELU, permuted(d, h, TO_FIRST))};
@@ -191,7 +191,7 @@ static const struct {
      "CONV_2D 1x4x5x4, TRANSPOSE 1x4x4x5, ABS 1x4x4x5, RELU 1x4x4x5"},
 };
 
-static void sort(struct nuc_draft *d)
+static void sort(struct nuc_ltb *d)
 {
     nuc_tidy_sort(d);
     nuc_lt_verify(d->model);
@@ -200,7 +200,7 @@ static void sort(struct nuc_draft *d)
 static void one_golden(struct nuc_context *cx, void *arg)
 {
     size_t i = *(size_t *)arg;
-    struct nuc_draft *before = nuc_draft_new(cx, "before"), *after = nuc_draft_new(cx, "after");
+    struct nuc_ltb *before = nuc_ltb_new(cx, "before"), *after = nuc_ltb_new(cx, "after");
 
     goldens[i].build(before);
     goldens[i].build(after);
@@ -232,7 +232,7 @@ static void golden_models(void **state)
 static void inherent_transposes_stay(void **state)
 {
     struct nuc_context *cx = nuc_context_new(NULL);
-    struct nuc_draft *d = nuc_draft_new(cx, "m");
+    struct nuc_ltb *d = nuc_ltb_new(cx, "m");
     int32_t x = input(d), h = unary(d, NUC_LT_RELU, permuted(d, x, TO_LAST));
 
     (void)state;
@@ -258,7 +258,7 @@ static int32_t range(uint32_t *seed, int32_t low, int32_t high)
 }
 
 struct pool {
-    struct nuc_draft *d;
+    struct nuc_ltb *d;
     uint32_t seed;
     int32_t values[64];
     bool read[64];
@@ -283,7 +283,7 @@ static void keep(struct pool *p, int32_t tensor)
 static int32_t random_permuted(struct pool *p, int32_t x)
 {
     int32_t perm[NUC_MAX_RANK];
-    int32_t rank = (int32_t)nuc_draft_at(p->d, x)->rank;
+    int32_t rank = (int32_t)nuc_ltb_at(p->d, x)->rank;
 
     for (int32_t i = 0; i < rank; i++)
         perm[i] = i;
@@ -298,11 +298,11 @@ static int32_t random_permuted(struct pool *p, int32_t x)
 /* A value of that shape, or of the shape with one dimension of size 1: an earlier one, else a constant. */
 static int32_t partner(struct pool *p, int32_t x)
 {
-    const struct nuc_lt_tensor t = *nuc_draft_at(p->d, x);
+    const struct nuc_lt_tensor t = *nuc_ltb_at(p->d, x);
     int32_t shape[NUC_MAX_RANK];
 
     for (uint32_t i = 0; i < p->count; i++) {
-        const struct nuc_lt_tensor *u = nuc_draft_at(p->d, p->values[i]);
+        const struct nuc_lt_tensor *u = nuc_ltb_at(p->d, p->values[i]);
         if (p->values[i] != x && u->rank == t.rank && memcmp(u->shape, t.shape, t.rank * sizeof t.shape[0]) == 0 &&
             u->quant.scale[0] < 1) {
             p->read[i] = true;
@@ -319,7 +319,7 @@ static int32_t partner(struct pool *p, int32_t x)
 /* The flat or split form of a shape: two neighbours joined. */
 static int32_t random_reshaped(struct pool *p, int32_t x)
 {
-    const struct nuc_lt_tensor t = *nuc_draft_at(p->d, x);
+    const struct nuc_lt_tensor t = *nuc_ltb_at(p->d, x);
     int32_t shape[NUC_MAX_RANK];
     uint32_t at = t.rank > 1 ? next_random(&p->seed) % (t.rank - 1) : 0, rank = 0;
 
@@ -344,7 +344,7 @@ static int32_t random_reshaped(struct pool *p, int32_t x)
 
 static int32_t random_windowed(struct pool *p, int32_t x)
 {
-    const struct nuc_lt_tensor *t = nuc_draft_at(p->d, x);
+    const struct nuc_lt_tensor *t = nuc_ltb_at(p->d, x);
 
     return t->rank == 4 && t->shape[1] > 1 && t->shape[2] > 1
                ? (next_random(&p->seed) % 2 ? pooled(p->d, x) : convolved(p->d, x))
@@ -355,7 +355,7 @@ static void add_random(struct pool *p)
 {
     static const int32_t unaries[] = {NUC_LT_RELU, NUC_LT_ABS, NUC_LT_QUANTIZE, NUC_LT_LEAKY_RELU};
     int32_t x = pick(p);
-    const struct nuc_lt_tensor t = *nuc_draft_at(p->d, x);
+    const struct nuc_lt_tensor t = *nuc_ltb_at(p->d, x);
     int32_t axis = range(&p->seed, 0, (int32_t)t.rank - 1);
 
     switch (next_random(&p->seed) % 12) {
@@ -397,7 +397,7 @@ static void end(struct pool *p)
     uint32_t count = 0;
 
     for (uint32_t i = p->n_inputs; i < p->count; i++) {
-        const struct nuc_lt_tensor t = *nuc_draft_at(p->d, p->values[i]);
+        const struct nuc_lt_tensor t = *nuc_ltb_at(p->d, p->values[i]);
         if (p->read[i])
             continue;
         int32_t out = p->values[i], size = (int32_t)nuc_lt_elements(&t);
@@ -408,9 +408,9 @@ static void end(struct pool *p)
     borders(p->d, p->values, p->n_inputs, outputs, count);
 }
 
-static struct nuc_draft *random_model(struct nuc_context *cx, uint32_t seed)
+static struct nuc_ltb *random_model(struct nuc_context *cx, uint32_t seed)
 {
-    struct pool p = {.d = nuc_draft_new(cx, "random"), .seed = seed};
+    struct pool p = {.d = nuc_ltb_new(cx, "random"), .seed = seed};
     int32_t steps = range(&p.seed, 3, 14);
 
     p.n_inputs = (uint32_t)range(&p.seed, 1, 2);
@@ -431,7 +431,7 @@ struct totals {
 static void compare_random(struct nuc_context *cx, void *arg)
 {
     struct totals *t = arg;
-    struct nuc_draft *before = random_model(cx, t->seed), *after = random_model(cx, t->seed);
+    struct nuc_ltb *before = random_model(cx, t->seed), *after = random_model(cx, t->seed);
 
     nuc_tidy(before);
     sort(before);

@@ -43,7 +43,7 @@ static const struct border borders_of_payloads[] = {
 /* A payload that takes and gives 120 bytes. */
 static struct nuc_span payload_of(struct nuc_context *cx, uint8_t input_format, uint8_t output_format)
 {
-    struct nuc_draft *d = nuc_draft_new(cx, "abs");
+    struct nuc_ltb *d = nuc_ltb_new(cx, "abs");
     int32_t x = value(d, "x", LIST(BYTES)), y = unary(d, NUC_LT_ABS, x);
     struct nuc_payload_io io[2] = {{input_format, 0}, {output_format, 0}};
 

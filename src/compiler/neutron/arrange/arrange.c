@@ -1,5 +1,5 @@
 /*
- * The search for labels. The cost of a value is its bytes times the orders its readers want besides the one it is
+ * the search for permutations. The cost of a value is its bytes times the orders its readers want besides the one it is
  * computed in. A move takes one operator at a mismatch to the order of the other side and follows it through every
  * neighbour that can go along; a least cut finds the part of these operators that pays. What counts in the end is the
  * exact cost, in which readers that want the same order share one transpose.
@@ -36,39 +36,39 @@ struct nuc_moved nuc_moved_by_transposes(const struct nuc_lt_model *m)
 
 static int32_t new_value(struct nuc_arrangement *a, int32_t tensor, uint32_t op)
 {
-    const struct nuc_lt_tensor *t = nuc_draft_at(a->d, tensor);
-    struct nuc_spot *spot = &a->spots[tensor];
+    const struct nuc_lt_tensor *t = nuc_ltb_at(a->b, tensor);
+    struct nuc_tensor_view *view = &a->views[tensor];
     uint8_t axes = 0;
 
-    a->values = nuc_grow(a->d->cx, a->values, &a->values_capacity, (size_t)a->n_values + 1, sizeof *a->values);
+    a->values = nuc_grow(a->b->cx, a->values, &a->values_capacity, (size_t)a->n_values + 1, sizeof *a->values);
     a->values[a->n_values] = (struct nuc_value){.bytes = (uint64_t)nuc_lt_elements(t) * nuc_dtype_size(t->dtype),
                                                 .producer = {op, NUC_RESULT, tensor}};
-    spot->value = (int32_t)a->n_values++;
+    view->value = (int32_t)a->n_values++;
     for (uint32_t i = 0; i < t->rank; i++)
-        spot->axis[i] = t->shape[i] == 1 ? NUC_NO_AXIS : axes++;
-    return spot->value;
+        view->axis[i] = t->shape[i] == 1 ? NUC_NO_AXIS : axes++;
+    return view->value;
 }
 
 static void add_reader(struct nuc_arrangement *a, int32_t tensor, uint32_t op, uint32_t operand)
 {
-    if (tensor < 0 || a->spots[tensor].value == NUC_NO_VALUE)
+    if (tensor < 0 || a->views[tensor].value == NUC_NO_VALUE)
         return;
-    struct nuc_value *v = &a->values[a->spots[tensor].value];
-    v->readers = nuc_grow(a->d->cx, v->readers, &v->readers_capacity, (size_t)v->n_readers + 1, sizeof *v->readers);
+    struct nuc_value *v = &a->values[a->views[tensor].value];
+    v->readers = nuc_grow(a->b->cx, v->readers, &v->readers_capacity, (size_t)v->n_readers + 1, sizeof *v->readers);
     v->readers[v->n_readers++] = (struct nuc_port){op, operand, tensor};
 }
 
 /* A transpose of a value: its result is the same value with the axes in another order. */
 static bool follow_transpose(struct nuc_arrangement *a, const struct nuc_lt_op *op)
 {
-    const int32_t *perm = nuc_tidy_perm(a->d, op);
-    const struct nuc_spot *x = &a->spots[op->inputs[0]];
-    struct nuc_spot *y = &a->spots[op->outputs[0]];
+    const int32_t *perm = nuc_tidy_perm(a->b, op);
+    const struct nuc_tensor_view *x = &a->views[op->inputs[0]];
+    struct nuc_tensor_view *y = &a->views[op->outputs[0]];
 
     if (perm == NULL || x->value == NUC_NO_VALUE)
         return false;
     y->value = x->value;
-    for (uint32_t i = 0; i < nuc_draft_at(a->d, op->inputs[0])->rank; i++)
+    for (uint32_t i = 0; i < nuc_ltb_at(a->b, op->inputs[0])->rank; i++)
         y->axis[i] = x->axis[perm[i]];
     return true;
 }
@@ -76,8 +76,8 @@ static bool follow_transpose(struct nuc_arrangement *a, const struct nuc_lt_op *
 /* A reshape that only adds and removes dimensions of size 1. */
 static bool follow_reshape(struct nuc_arrangement *a, const struct nuc_lt_op *op)
 {
-    const struct nuc_lt_tensor *x = nuc_draft_at(a->d, op->inputs[0]), *y = nuc_draft_at(a->d, op->outputs[0]);
-    struct nuc_spot *from = &a->spots[op->inputs[0]], *to = &a->spots[op->outputs[0]];
+    const struct nuc_lt_tensor *x = nuc_ltb_at(a->b, op->inputs[0]), *y = nuc_ltb_at(a->b, op->outputs[0]);
+    struct nuc_tensor_view *from = &a->views[op->inputs[0]], *to = &a->views[op->outputs[0]];
     uint32_t i = 0;
 
     if (op->code != NUC_LT_RESHAPE || from->value == NUC_NO_VALUE)
@@ -121,40 +121,40 @@ static bool is_ordinary(const struct nuc_lt_subgraph *s)
     return true;
 }
 
-static struct nuc_arrangement *set_up(struct nuc_draft *d)
+static struct nuc_arrangement *set_up(struct nuc_ltb *b)
 {
-    const struct nuc_lt_subgraph *s = nuc_draft_graph(d);
-    struct nuc_arrangement *a = nuc_alloc(d->cx, sizeof *a);
+    const struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+    struct nuc_arrangement *a = nuc_alloc(b->cx, sizeof *a);
 
-    a->d = d;
-    a->n_spots = s->n_tensors;
-    a->spots = nuc_alloc_array(d->cx, s->n_tensors, sizeof *a->spots);
-    a->ops = nuc_alloc_array(d->cx, s->n_ops, sizeof *a->ops);
+    a->b = b;
+    a->n_views = s->n_tensors;
+    a->views = nuc_alloc_array(b->cx, s->n_tensors, sizeof *a->views);
+    a->ops = nuc_alloc_array(b->cx, s->n_ops, sizeof *a->ops);
     for (uint32_t i = 0; i < s->n_tensors; i++)
-        a->spots[i].value = NUC_NO_VALUE;
+        a->views[i].value = NUC_NO_VALUE;
     for (uint32_t i = 0; i < s->n_inputs; i++)
-        new_value(a, s->inputs[i], NUC_BORDER);
+        new_value(a, s->inputs[i], NUC_BOUNDARY);
     for (uint32_t i = 0; i < s->n_ops; i++) {
         if (!follow_transpose(a, &s->ops[i]) && !follow_reshape(a, &s->ops[i]))
             add_op(a, &s->ops[i]);
     }
     for (uint32_t i = 0; i < s->n_outputs; i++)
-        add_reader(a, s->outputs[i], NUC_BORDER, i);
+        add_reader(a, s->outputs[i], NUC_BOUNDARY, i);
     return a;
 }
 
 /* ---- cost ---- */
 
-static const uint8_t *label_of(const struct nuc_arrangement *a, const struct nuc_port *p, bool moved)
+static const uint8_t *perm_of(const struct nuc_arrangement *a, const struct nuc_port *p, bool moved)
 {
-    if (p->op == NUC_BORDER)
+    if (p->op == NUC_BOUNDARY)
         return NULL;
-    return moved && a->ops[p->op].moved ? a->ops[p->op].next : a->ops[p->op].label;
+    return moved && a->ops[p->op].moved ? a->ops[p->op].next : a->ops[p->op].perm;
 }
 
 static uint64_t order_at(const struct nuc_arrangement *a, const struct nuc_port *p, bool moved)
 {
-    return nuc_arrange_order(a, p, label_of(a, p, moved));
+    return nuc_arrange_order(a, p, perm_of(a, p, moved));
 }
 
 static uint64_t price(const struct nuc_value *v)
@@ -176,10 +176,10 @@ static uint64_t cost_of(const struct nuc_arrangement *a, const struct nuc_value 
     return orders * price(v);
 }
 
-/* What the operator takes longer under its label. Bounded, so that sums do not overflow. */
-static uint64_t label_cost(const struct nuc_arrangement *a, const struct nuc_arranged_op *o, bool moved)
+/* What the operator takes longer under its permutation. Bounded, so that sums do not overflow. */
+static uint64_t extra_cost(const struct nuc_arrangement *a, const struct nuc_arranged_op *o, bool moved)
 {
-    uint64_t bytes = nuc_arrange_label_bytes(a, o, moved && o->moved ? o->next : o->label);
+    uint64_t bytes = nuc_arrange_extra_bytes(a, o, moved && o->moved ? o->next : o->perm);
 
     return (bytes < UINT32_MAX ? bytes : UINT32_MAX) * BYTE_COST;
 }
@@ -191,7 +191,7 @@ static uint64_t total_cost(const struct nuc_arrangement *a, bool moved)
     for (uint32_t i = 0; i < a->n_values; i++)
         cost += cost_of(a, &a->values[i], moved);
     for (uint32_t i = 0; i < a->n_ops; i++)
-        cost += label_cost(a, &a->ops[i], moved);
+        cost += extra_cost(a, &a->ops[i], moved);
     return cost;
 }
 
@@ -211,9 +211,9 @@ struct wave {
 
 static void take(struct wave *w, const struct nuc_port *p, uint64_t order)
 {
-    struct nuc_arranged_op *o = p->op == NUC_BORDER ? NULL : &w->a->ops[p->op];
+    struct nuc_arranged_op *o = p->op == NUC_BOUNDARY ? NULL : &w->a->ops[p->op];
 
-    if (o == NULL || o->moved || order_at(w->a, p, false) == order || !nuc_arrange_relabel(w->a, p, order, o->next))
+    if (o == NULL || o->moved || order_at(w->a, p, false) == order || !nuc_arrange_permute(w->a, p, order, o->next))
         return;
     o->moved = true;
     w->queue[w->count++] = p->op;
@@ -221,7 +221,7 @@ static void take(struct wave *w, const struct nuc_port *p, uint64_t order)
 
 static void spread_value(struct wave *w, const struct nuc_port *from)
 {
-    int32_t value = w->a->spots[from->tensor].value;
+    int32_t value = w->a->views[from->tensor].value;
 
     if (value == NUC_NO_VALUE)
         return;
@@ -246,7 +246,7 @@ static void spread(struct wave *w)
 static void add_pair(struct nuc_cut *cut, const struct nuc_arrangement *a, const struct nuc_value *v,
                      const struct nuc_port *p, const struct nuc_port *r)
 {
-    bool p_moves = p->op != NUC_BORDER && a->ops[p->op].moved, r_moves = r->op != NUC_BORDER && a->ops[r->op].moved;
+    bool p_moves = p->op != NUC_BOUNDARY && a->ops[p->op].moved, r_moves = r->op != NUC_BOUNDARY && a->ops[r->op].moved;
     int64_t c[4];
 
     if ((!p_moves && !r_moves) || p->op == r->op)
@@ -268,8 +268,8 @@ static void add_pair(struct nuc_cut *cut, const struct nuc_arrangement *a, const
 /* Leaves the part of the move that pays most when readers of one order pay a transpose each. */
 static void cut_move(struct nuc_arrangement *a)
 {
-    struct nuc_cut *cut = nuc_cut_new(a->d->cx, a->n_ops);
-    bool *yes = nuc_alloc_array(a->d->cx, a->n_ops, sizeof *yes);
+    struct nuc_cut *cut = nuc_cut_new(a->b->cx, a->n_ops);
+    bool *yes = nuc_alloc_array(a->b->cx, a->n_ops, sizeof *yes);
 
     for (uint32_t i = 0; i < a->n_values; i++) {
         const struct nuc_value *v = &a->values[i];
@@ -279,7 +279,7 @@ static void cut_move(struct nuc_arrangement *a)
     for (uint32_t i = 0; i < a->n_ops; i++) {
         if (a->ops[i].moved)
             nuc_cut_single(cut, i,
-                           (int64_t)label_cost(a, &a->ops[i], true) - (int64_t)label_cost(a, &a->ops[i], false));
+                           (int64_t)extra_cost(a, &a->ops[i], true) - (int64_t)extra_cost(a, &a->ops[i], false));
     }
     nuc_cut_solve(cut, yes);
     for (uint32_t i = 0; i < a->n_ops; i++)
@@ -294,7 +294,7 @@ static bool settle(struct nuc_arrangement *a, uint64_t *cost)
 
     for (uint32_t i = 0; better && i < a->n_ops; i++) {
         if (a->ops[i].moved)
-            memcpy(a->ops[i].label, a->ops[i].next, sizeof a->ops[i].label);
+            memcpy(a->ops[i].perm, a->ops[i].next, sizeof a->ops[i].perm);
     }
     if (better)
         *cost = after;
@@ -303,9 +303,9 @@ static bool settle(struct nuc_arrangement *a, uint64_t *cost)
 
 static bool try_move(struct nuc_arrangement *a, const struct nuc_port *seed, uint64_t order, uint64_t *cost)
 {
-    struct nuc_arena *outer = nuc_push_arena(a->d->cx);
+    struct nuc_arena *outer = nuc_push_arena(a->b->cx);
     a->work += a->n_ports;
-    struct wave w = {a, nuc_alloc_array(a->d->cx, a->n_ops, sizeof(uint32_t)), 0};
+    struct wave w = {a, nuc_alloc_array(a->b->cx, a->n_ops, sizeof(uint32_t)), 0};
 
     for (uint32_t i = 0; i < a->n_ops; i++)
         a->ops[i].moved = false;
@@ -316,7 +316,7 @@ static bool try_move(struct nuc_arrangement *a, const struct nuc_port *seed, uin
         cut_move(a);
         better = settle(a, cost);
     }
-    nuc_pop_arena(a->d->cx, outer);
+    nuc_pop_arena(a->b->cx, outer);
     return better;
 }
 
@@ -350,21 +350,21 @@ static void search(struct nuc_arrangement *a)
 
 /* ---- the whole ---- */
 
-void nuc_arrange(struct nuc_draft *d)
+void nuc_arrange(struct nuc_ltb *b)
 {
-    struct nuc_lt_subgraph *s = nuc_draft_graph(d);
-    struct nuc_moved before = nuc_moved_by_transposes(d->model);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+    struct nuc_moved before = nuc_moved_by_transposes(b->model);
 
     if (before.transposes == 0 || !is_ordinary(s))
         return;
-    struct nuc_lt_op *ops = nuc_copy(d->cx, s->ops, s->n_ops * sizeof *ops);
+    struct nuc_lt_op *ops = nuc_copy(b->cx, s->ops, s->n_ops * sizeof *ops);
     uint32_t n_ops = s->n_ops;
-    struct nuc_arrangement *a = set_up(d);
+    struct nuc_arrangement *a = set_up(b);
     search(a);
     for (uint32_t i = 0; i < a->n_ops; i++)
         a->ops[i].op = &ops[a->ops[i].op - s->ops];
     nuc_arrange_emit(a);
-    struct nuc_moved after = nuc_moved_by_transposes(d->model);
+    struct nuc_moved after = nuc_moved_by_transposes(b->model);
     if (after.bytes < before.bytes || (after.bytes == before.bytes && after.transposes < before.transposes))
         return;
     memcpy(s->ops, ops, n_ops * sizeof *ops);

@@ -5,7 +5,7 @@
 #ifndef NUC_NEUTRON_ARRANGE_H
 #define NUC_NEUTRON_ARRANGE_H
 
-#include "compiler/neutron/arrange/draft.h"
+#include "compiler/neutron/arrange/builder.h"
 
 /* What the TRANSPOSE operators of a model's first subgraph move. */
 struct nuc_moved {
@@ -16,13 +16,13 @@ struct nuc_moved {
 struct nuc_moved nuc_moved_by_transposes(const struct nuc_lt_model *m);
 
 /*
- * Rewrites the operators of a tidied model with the same results, bit for bit, at the same borders. Convolutions and
+ * Rewrites the operators of a tidied model with the same results, bit for bit, at the same boundaries. Convolutions and
  * matrix products keep the order they need; elementwise operators, concatenations, pads, slices, reductions, softmax
  * and reshapes take the order that costs least; poolings and resizings work on each channel as an image of its own
  * where that takes less time than transposes. What a constant operand decides (weights behind a flattening, slopes,
  * addends) moves into the constant. A permutation of dimensions of size 1 is a reshape. The model stays as it is where
  * nothing is gained.
  */
-void nuc_arrange(struct nuc_draft *d);
+void nuc_arrange(struct nuc_ltb *b);
 
 #endif

@@ -6,19 +6,19 @@
 #include "compiler/neutron/arrange/tidy_private.h"
 #include "compiler/target/target.h"
 
-static enum nuc_freedom freedom_of(int32_t code)
+static enum nuc_permutable permutable_axes(int32_t code)
 {
-    static const uint8_t freedoms[NUC_LT_CODES] = {
-#define LT(name, number, type, fields, least, most, rule, axes, ...) [number] = NUC_##axes,
+    static const uint8_t rules[NUC_LT_CODES] = {
+#define LT(name, number, type, fields, least, most, rule, axes, ...) [number] = NUC_AXES_##axes,
 #include "compiler/litert/lt_ops.def"
     };
 
-    return code >= 0 && code < NUC_LT_CODES ? (enum nuc_freedom)freedoms[code] : NUC_FIXED;
+    return code >= 0 && code < NUC_LT_CODES ? (enum nuc_permutable)rules[code] : NUC_AXES_FIXED;
 }
 
 static const struct nuc_lt_tensor *result_of(const struct nuc_arrangement *a, const struct nuc_lt_op *op)
 {
-    return nuc_draft_at(a->d, op->outputs[0]);
+    return nuc_ltb_at(a->b, op->outputs[0]);
 }
 
 /* ---- positions ---- */
@@ -66,7 +66,7 @@ static bool is_reduced(const int32_t *axes, uint32_t count, uint32_t rank, uint3
 /* The position of each dimension of the result: as in the input, or the n-th that is kept. */
 static bool place_kept(const struct nuc_arrangement *a, struct nuc_arranged_op *o)
 {
-    const struct nuc_lt_tensor *axes = nuc_draft_at(a->d, o->op->inputs[1]);
+    const struct nuc_lt_tensor *axes = nuc_ltb_at(a->b, o->op->inputs[1]);
     uint32_t kept = 0;
 
     if (axes->data.data == NULL || axes->dtype != NUC_I32)
@@ -85,15 +85,15 @@ static bool read_by_weights(const struct nuc_arrangement *a, int32_t z, const st
 {
     bool read = false;
 
-    if (nuc_tidy_is_output(a->d, z))
+    if (nuc_tidy_is_output(a->b, z))
         return false;
     for (uint32_t i = 0; i < n_ops; i++) {
         for (uint32_t k = 0; k < ops[i].n_inputs; k++) {
             if (ops[i].inputs[k] != z)
                 continue;
-            const struct nuc_lt_tensor *w = ops[i].n_inputs > 1 ? nuc_draft_at(a->d, ops[i].inputs[1]) : NULL;
+            const struct nuc_lt_tensor *w = ops[i].n_inputs > 1 ? nuc_ltb_at(a->b, ops[i].inputs[1]) : NULL;
             if (ops[i].code != NUC_LT_FULLY_CONNECTED || k != 0 || w->data.data == NULL || w->rank != 2 ||
-                w->shape[1] != nuc_draft_at(a->d, z)->shape[1])
+                w->shape[1] != nuc_ltb_at(a->b, z)->shape[1])
                 return false;
             read = true;
         }
@@ -103,27 +103,27 @@ static bool read_by_weights(const struct nuc_arrangement *a, int32_t z, const st
 
 static void describe_reshape(const struct nuc_arrangement *a, struct nuc_arranged_op *o)
 {
-    const struct nuc_lt_tensor *x = nuc_draft_at(a->d, o->op->inputs[0]), *y = result_of(a, o->op);
-    const struct nuc_lt_subgraph *s = nuc_draft_graph(a->d);
+    const struct nuc_lt_tensor *x = nuc_ltb_at(a->b, o->op->inputs[0]), *y = result_of(a, o->op);
+    const struct nuc_lt_subgraph *s = nuc_ltb_graph(a->b);
 
     if (y->rank == 2 && x->rank > 2 && x->shape[0] == y->shape[0] &&
         read_by_weights(a, o->op->outputs[0], s->ops, s->n_ops)) {
-        o->freedom = NUC_FLATTEN;
+        o->permutable = NUC_AXES_FLATTEN;
         o->rank = x->rank;
         return;
     }
     o->rank = group_dimensions(x, y, o->in_position, o->out_position);
     if (o->rank == 0)
-        o->freedom = NUC_FIXED;
+        o->permutable = NUC_AXES_FIXED;
 }
 
 /* ---- what the data must be ---- */
 
 uint32_t nuc_arrange_data_operands(const struct nuc_arranged_op *o)
 {
-    return o->freedom == NUC_ELEMENTWISE || o->freedom == NUC_CONCAT ? o->op->n_inputs
-           : o->freedom == NUC_FIXED                                 ? 0
-                                                                     : 1;
+    return o->permutable == NUC_AXES_ELEMENTWISE || o->permutable == NUC_AXES_CONCAT ? o->op->n_inputs
+           : o->permutable == NUC_AXES_FIXED                                         ? 0
+                                                                                     : 1;
 }
 
 /* Operands exist, fit the positions, and constants have one scale; lists of integers are constant. */
@@ -135,15 +135,15 @@ static bool is_regular(const struct nuc_arrangement *a, const struct nuc_arrange
         int32_t t = o->op->inputs[k];
         if (t < 0)
             return false;
-        const struct nuc_lt_tensor *x = nuc_draft_at(a->d, t);
+        const struct nuc_lt_tensor *x = nuc_ltb_at(a->b, t);
         bool constant = x->data.data != NULL;
-        if (k >= n_data && (!constant || (k == 1 && o->freedom != NUC_RESHAPE && x->dtype != NUC_I32)))
-            return o->freedom == NUC_FLATTEN || o->freedom == NUC_RESHAPE;
+        if (k >= n_data && (!constant || (k == 1 && o->permutable != NUC_AXES_RESHAPE && x->dtype != NUC_I32)))
+            return o->permutable == NUC_AXES_FLATTEN || o->permutable == NUC_AXES_RESHAPE;
         if (k < n_data && (x->rank > NUC_MAX_RANK || (constant && x->quant.count > 1)))
             return false;
-        if (k < n_data && o->freedom == NUC_ELEMENTWISE && x->rank > o->rank)
+        if (k < n_data && o->permutable == NUC_AXES_ELEMENTWISE && x->rank > o->rank)
             return false;
-        if (k < n_data && o->freedom == NUC_CONCAT && x->rank != o->rank)
+        if (k < n_data && o->permutable == NUC_AXES_CONCAT && x->rank != o->rank)
             return false;
         if (k == 0 && constant && n_data == 1)
             return false;
@@ -153,20 +153,20 @@ static bool is_regular(const struct nuc_arrangement *a, const struct nuc_arrange
 
 void nuc_arrange_describe(const struct nuc_arrangement *a, struct nuc_arranged_op *o, const struct nuc_lt_op *op)
 {
-    *o = (struct nuc_arranged_op){.op = op, .freedom = freedom_of(op->code)};
+    *o = (struct nuc_arranged_op){.op = op, .permutable = permutable_axes(op->code)};
     if (op->n_outputs != 1 || op->n_inputs == 0 || op->inputs[0] < 0)
-        o->freedom = NUC_FIXED;
-    if (o->freedom == NUC_FIXED)
+        o->permutable = NUC_AXES_FIXED;
+    if (o->permutable == NUC_AXES_FIXED)
         return;
-    o->rank = o->freedom == NUC_REDUCE ? nuc_draft_at(a->d, op->inputs[0])->rank : result_of(a, op)->rank;
+    o->rank = o->permutable == NUC_AXES_REDUCE ? nuc_ltb_at(a->b, op->inputs[0])->rank : result_of(a, op)->rank;
     for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
-        o->label[i] = o->in_position[i] = o->out_position[i] = (uint8_t)i;
-    if (o->freedom == NUC_RESHAPE)
+        o->perm[i] = o->in_position[i] = o->out_position[i] = (uint8_t)i;
+    if (o->permutable == NUC_AXES_RESHAPE)
         describe_reshape(a, o);
-    if (o->freedom == NUC_WINDOW && (o->rank != 4 || nuc_draft_at(a->d, op->inputs[0])->rank != 4))
-        o->freedom = NUC_FIXED;
-    if (!is_regular(a, o) || (o->freedom == NUC_REDUCE && !place_kept(a, o)) || o->rank == 0)
-        o->freedom = NUC_FIXED;
+    if (o->permutable == NUC_AXES_WINDOW && (o->rank != 4 || nuc_ltb_at(a->b, op->inputs[0])->rank != 4))
+        o->permutable = NUC_AXES_FIXED;
+    if (!is_regular(a, o) || (o->permutable == NUC_AXES_REDUCE && !place_kept(a, o)) || o->rank == 0)
+        o->permutable = NUC_AXES_FIXED;
 }
 
 uint32_t nuc_arrange_position(const struct nuc_arrangement *a, const struct nuc_arranged_op *o, uint32_t operand,
@@ -174,8 +174,8 @@ uint32_t nuc_arrange_position(const struct nuc_arrangement *a, const struct nuc_
 {
     if (operand == NUC_RESULT)
         return o->out_position[dim];
-    if (o->freedom == NUC_ELEMENTWISE)
-        return dim + o->rank - nuc_draft_at(a->d, o->op->inputs[operand])->rank;
+    if (o->permutable == NUC_AXES_ELEMENTWISE)
+        return dim + o->rank - nuc_ltb_at(a->b, o->op->inputs[operand])->rank;
     return o->in_position[dim];
 }
 
@@ -183,22 +183,22 @@ uint32_t nuc_arrange_position(const struct nuc_arrangement *a, const struct nuc_
 
 static bool keeps_order(const struct nuc_arranged_op *o, uint32_t operand)
 {
-    return o->freedom == NUC_FIXED || (o->freedom == NUC_FLATTEN && operand == NUC_RESULT);
+    return o->permutable == NUC_AXES_FIXED || (o->permutable == NUC_AXES_FLATTEN && operand == NUC_RESULT);
 }
 
-uint64_t nuc_arrange_order(const struct nuc_arrangement *a, const struct nuc_port *port, const uint8_t *label)
+uint64_t nuc_arrange_order(const struct nuc_arrangement *a, const struct nuc_port *port, const uint8_t *perm)
 {
-    const struct nuc_arranged_op *o = port->op == NUC_BORDER ? NULL : &a->ops[port->op];
-    const struct nuc_spot *spot = &a->spots[port->tensor];
-    uint32_t rank = nuc_draft_at(a->d, port->tensor)->rank;
+    const struct nuc_arranged_op *o = port->op == NUC_BOUNDARY ? NULL : &a->ops[port->op];
+    const struct nuc_tensor_view *view = &a->views[port->tensor];
+    uint32_t rank = nuc_ltb_at(a->b, port->tensor)->rank;
     bool natural = o == NULL || keeps_order(o, port->operand);
     uint64_t order = 0;
 
     for (uint32_t i = 0; i < (natural ? 1 : o->rank); i++) {
         for (uint32_t dim = 0; dim < rank; dim++) {
-            if (spot->axis[dim] != NUC_NO_AXIS &&
-                (natural || nuc_arrange_position(a, o, port->operand, dim) == label[i]))
-                order = order << 4 | spot->axis[dim];
+            if (view->axis[dim] != NUC_NO_AXIS &&
+                (natural || nuc_arrange_position(a, o, port->operand, dim) == perm[i]))
+                order = order << 4 | view->axis[dim];
         }
     }
     return order;
@@ -208,15 +208,15 @@ uint64_t nuc_arrange_order(const struct nuc_arrangement *a, const struct nuc_por
 static uint32_t positions_of(const struct nuc_arrangement *a, const struct nuc_port *port, uint64_t order,
                              uint8_t *positions)
 {
-    const struct nuc_spot *spot = &a->spots[port->tensor];
-    uint32_t rank = nuc_draft_at(a->d, port->tensor)->rank, n_axes = 0, count = 0;
+    const struct nuc_tensor_view *view = &a->views[port->tensor];
+    uint32_t rank = nuc_ltb_at(a->b, port->tensor)->rank, n_axes = 0, count = 0;
 
     for (uint32_t dim = 0; dim < rank; dim++)
-        n_axes += spot->axis[dim] != NUC_NO_AXIS;
+        n_axes += view->axis[dim] != NUC_NO_AXIS;
     for (uint32_t i = n_axes; i-- > 0;) {
         uint8_t axis = (uint8_t)(order >> 4 * i & 15u);
         for (uint32_t dim = 0; dim < rank; dim++) {
-            if (spot->axis[dim] != axis)
+            if (view->axis[dim] != axis)
                 continue;
             uint8_t p = (uint8_t)nuc_arrange_position(a, &a->ops[port->op], port->operand, dim);
             if (memchr(positions, p, count) == NULL)
@@ -229,19 +229,19 @@ static uint32_t positions_of(const struct nuc_arrangement *a, const struct nuc_p
 /* Each channel an image of its own: N, C, H, W. */
 static const uint8_t planes[4] = {0, 3, 1, 2};
 
-/* Windows know two labels. */
-static bool relabel_window(const struct nuc_arrangement *a, const struct nuc_port *port, uint64_t order, uint8_t *label)
+/* Windows know two permutations. */
+static bool permute_window(const struct nuc_arrangement *a, const struct nuc_port *port, uint64_t order, uint8_t *perm)
 {
     static const uint8_t identity[4] = {0, 1, 2, 3};
 
-    memcpy(label, identity, sizeof identity);
-    if (nuc_arrange_order(a, port, label) == order)
+    memcpy(perm, identity, sizeof identity);
+    if (nuc_arrange_order(a, port, perm) == order)
         return true;
-    memcpy(label, planes, sizeof planes);
-    return nuc_arrange_order(a, port, label) == order;
+    memcpy(perm, planes, sizeof planes);
+    return nuc_arrange_order(a, port, perm) == order;
 }
 
-bool nuc_arrange_relabel(const struct nuc_arrangement *a, const struct nuc_port *port, uint64_t order, uint8_t *label)
+bool nuc_arrange_permute(const struct nuc_arrangement *a, const struct nuc_port *port, uint64_t order, uint8_t *perm)
 {
     const struct nuc_arranged_op *o = &a->ops[port->op];
     uint8_t wanted[NUC_MAX_RANK];
@@ -249,22 +249,22 @@ bool nuc_arrange_relabel(const struct nuc_arrangement *a, const struct nuc_port 
 
     if (keeps_order(o, port->operand))
         return false;
-    if (o->freedom == NUC_WINDOW)
-        return relabel_window(a, port, order, label);
+    if (o->permutable == NUC_AXES_WINDOW)
+        return permute_window(a, port, order, perm);
     uint32_t count = positions_of(a, port, order, wanted);
     for (uint32_t i = 0; i < o->rank; i++)
-        label[i] = memchr(wanted, o->label[i], count) != NULL ? wanted[next++] : o->label[i];
-    if (o->freedom == NUC_SOFTMAX && label[o->rank - 1] != o->rank - 1)
+        perm[i] = memchr(wanted, o->perm[i], count) != NULL ? wanted[next++] : o->perm[i];
+    if (o->permutable == NUC_AXES_SOFTMAX && perm[o->rank - 1] != o->rank - 1)
         return false;
-    if (o->freedom == NUC_FLATTEN && label[0] != 0)
+    if (o->permutable == NUC_AXES_FLATTEN && perm[0] != 0)
         return false;
-    return nuc_arrange_order(a, port, label) == order;
+    return nuc_arrange_order(a, port, perm) == order;
 }
 
 bool nuc_arrange_is_identity(const struct nuc_arranged_op *o)
 {
-    for (uint32_t i = 0; o->freedom != NUC_FIXED && i < o->rank; i++) {
-        if (o->label[i] != i)
+    for (uint32_t i = 0; o->permutable != NUC_AXES_FIXED && i < o->rank; i++) {
+        if (o->perm[i] != i)
             return false;
     }
     return true;
@@ -279,7 +279,7 @@ static uint64_t values_of(const struct nuc_lt_tensor *t)
 
 static const struct nuc_npu_costs *costs_of(const struct nuc_arrangement *a)
 {
-    return a->d->target != NULL ? a->d->target->npu : &nuc_npu_n3_64;
+    return a->b->target != NULL ? a->b->target->npu : &nuc_npu_n3_64;
 }
 
 /*
@@ -290,9 +290,9 @@ static const struct nuc_npu_costs *costs_of(const struct nuc_arrangement *a)
 static uint64_t window_cycles(const struct nuc_arrangement *a, const struct nuc_arranged_op *o)
 {
     const struct nuc_npu_costs *k = costs_of(a);
-    const struct nuc_lt_tensor *x = nuc_draft_at(a->d, o->op->inputs[0]), *y = result_of(a, o->op);
+    const struct nuc_lt_tensor *x = nuc_ltb_at(a->b, o->op->inputs[0]), *y = result_of(a, o->op);
     uint64_t channels = (uint64_t)y->shape[3], lanes = 0;
-    int32_t value = a->spots[o->op->inputs[0]].value;
+    int32_t value = a->views[o->op->inputs[0]].value;
     const struct nuc_port *from = value == NUC_NO_VALUE ? NULL : &a->values[value].producer;
     uint64_t cycles = 0;
 
@@ -303,19 +303,19 @@ static uint64_t window_cycles(const struct nuc_arrangement *a, const struct nuc_
                 (uint64_t)o->op->options.pool.filter_w *
                 (channels * k->pipelines - nuc_npu_round_up(channels, k->pipelines));
     cycles = lanes / k->pipelines;
-    if (from != NULL && from->op != NUC_BORDER && a->ops[from->op].freedom == NUC_PAD)
+    if (from != NULL && from->op != NUC_BOUNDARY && a->ops[from->op].permutable == NUC_AXES_PAD)
         cycles += k->kernel + 2 * values_of(x) / k->bus_bytes;
     return cycles;
 }
 
-uint64_t nuc_arrange_label_bytes(const struct nuc_arrangement *a, const struct nuc_arranged_op *o, const uint8_t *label)
+uint64_t nuc_arrange_extra_bytes(const struct nuc_arrangement *a, const struct nuc_arranged_op *o, const uint8_t *perm)
 {
     const struct nuc_npu_costs *k = costs_of(a);
 
-    if (o->freedom != NUC_WINDOW || label[1] != planes[1])
+    if (o->permutable != NUC_AXES_WINDOW || perm[1] != planes[1])
         return 0;
     uint64_t cycles = window_cycles(a, o);
-    /* One transpose at least goes with the label, and its call. A byte is read, written and takes a lane. */
+    /* One transpose at least goes with the permutation, and its call. A byte is read, written and takes a lane. */
     cycles = cycles > k->kernel ? cycles - k->kernel : 0;
     return nuc_npu_times(cycles, (uint64_t)k->bus_bytes * k->pipelines) / (2 * (uint64_t)k->pipelines + k->bus_bytes);
 }

@@ -7,9 +7,9 @@
 /* Each round removes operators, so this is only reached when steps undo one another. */
 #define MAX_ROUNDS 10
 
-void nuc_tidy(struct nuc_draft *d)
+void nuc_tidy(struct nuc_ltb *b)
 {
-    static bool (*const steps[])(struct nuc_draft *) = {
+    static bool (*const steps[])(struct nuc_ltb *) = {
         nuc_tidy_fuse_transposes,
         nuc_tidy_remove_identities,
         nuc_tidy_permute_weights,
@@ -19,20 +19,20 @@ void nuc_tidy(struct nuc_draft *d)
     for (int round = 0; changed && round < MAX_ROUNDS; round++) {
         changed = false;
         for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
-            changed = steps[i](d) || changed;
+            changed = steps[i](b) || changed;
     }
 }
 
 /* ---- uses ---- */
 
-struct nuc_uses nuc_tidy_uses(const struct nuc_draft *d)
+struct nuc_uses nuc_tidy_uses(const struct nuc_ltb *b)
 {
-    const struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    const struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
     struct nuc_uses u = {
-        .producer = nuc_alloc_array(d->cx, s->n_tensors, sizeof *u.producer),
-        .first = nuc_alloc_array(d->cx, (size_t)s->n_tensors + 1, sizeof *u.first),
+        .producer = nuc_alloc_array(b->cx, s->n_tensors, sizeof *u.producer),
+        .first = nuc_alloc_array(b->cx, (size_t)s->n_tensors + 1, sizeof *u.first),
     };
-    uint32_t *fill = nuc_alloc_array(d->cx, (size_t)s->n_tensors + 1, sizeof *fill);
+    uint32_t *fill = nuc_alloc_array(b->cx, (size_t)s->n_tensors + 1, sizeof *fill);
 
     for (uint32_t i = 0; i < s->n_tensors; i++)
         u.producer[i] = -1;
@@ -46,7 +46,7 @@ struct nuc_uses nuc_tidy_uses(const struct nuc_draft *d)
     }
     for (uint32_t i = 0; i < s->n_tensors; i++)
         u.first[i + 1] += u.first[i];
-    u.reader = nuc_alloc_array(d->cx, (size_t)u.first[s->n_tensors] + 1, sizeof *u.reader);
+    u.reader = nuc_alloc_array(b->cx, (size_t)u.first[s->n_tensors] + 1, sizeof *u.reader);
     for (uint32_t i = 0; i < s->n_ops; i++) {
         for (uint32_t k = 0; k < s->ops[i].n_inputs; k++) {
             int32_t t = s->ops[i].inputs[k];
@@ -57,9 +57,9 @@ struct nuc_uses nuc_tidy_uses(const struct nuc_draft *d)
     return u;
 }
 
-void nuc_tidy_drop_ops(struct nuc_draft *d, const bool *drop)
+void nuc_tidy_drop_ops(struct nuc_ltb *b, const bool *drop)
 {
-    struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < s->n_ops; i++) {
@@ -69,9 +69,9 @@ void nuc_tidy_drop_ops(struct nuc_draft *d, const bool *drop)
     s->n_ops = kept;
 }
 
-bool nuc_tidy_is_output(const struct nuc_draft *d, int32_t tensor)
+bool nuc_tidy_is_output(const struct nuc_ltb *b, int32_t tensor)
 {
-    const struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    const struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
 
     for (uint32_t i = 0; i < s->n_outputs; i++) {
         if (s->outputs[i] == tensor)
@@ -82,13 +82,13 @@ bool nuc_tidy_is_output(const struct nuc_draft *d, int32_t tensor)
 
 /* ---- order ---- */
 
-void nuc_tidy_sort(struct nuc_draft *d)
+void nuc_tidy_sort(struct nuc_ltb *b)
 {
-    struct nuc_lt_subgraph *s = nuc_draft_graph(d);
-    struct nuc_uses u = nuc_tidy_uses(d);
-    uint32_t *missing = nuc_alloc_array(d->cx, s->n_ops, sizeof *missing);
-    uint32_t *queue = nuc_alloc_array(d->cx, s->n_ops, sizeof *queue);
-    struct nuc_lt_op *sorted = nuc_alloc_array(d->cx, s->n_ops, sizeof *sorted);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+    struct nuc_uses u = nuc_tidy_uses(b);
+    uint32_t *missing = nuc_alloc_array(b->cx, s->n_ops, sizeof *missing);
+    uint32_t *queue = nuc_alloc_array(b->cx, s->n_ops, sizeof *queue);
+    struct nuc_lt_op *sorted = nuc_alloc_array(b->cx, s->n_ops, sizeof *sorted);
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < s->n_ops; i++) {
@@ -110,7 +110,7 @@ void nuc_tidy_sort(struct nuc_draft *d)
         }
     }
     if (n != s->n_ops)
-        nuc_fail(d->cx, NUC_INTERNAL, "%s: %u operators of the LiteRT model wait for one another", d->model->file,
+        nuc_fail(b->cx, NUC_INTERNAL, "%s: %u operators of the LiteRT model wait for one another", b->model->file,
                  s->n_ops - n);
     if (n != 0)
         memcpy(s->ops, sorted, n * sizeof *sorted);
@@ -134,10 +134,10 @@ static void renumber(const int32_t *number, int32_t *list, uint32_t count)
     }
 }
 
-void nuc_tidy_remove_dead(struct nuc_draft *d)
+void nuc_tidy_remove_dead(struct nuc_ltb *b)
 {
-    struct nuc_lt_subgraph *s = nuc_draft_graph(d);
-    int32_t *number = nuc_alloc_array(d->cx, s->n_tensors, sizeof *number);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+    int32_t *number = nuc_alloc_array(b->cx, s->n_tensors, sizeof *number);
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < s->n_tensors; i++)

@@ -2,7 +2,7 @@
 #ifndef NUC_NEUTRON_TIDY_PRIVATE_H
 #define NUC_NEUTRON_TIDY_PRIVATE_H
 
-#include "compiler/neutron/arrange/draft.h"
+#include "compiler/neutron/arrange/builder.h"
 
 /* Who writes and who reads each tensor, as of the moment it was made. */
 struct nuc_uses {
@@ -11,14 +11,14 @@ struct nuc_uses {
     uint32_t *reader;
 };
 
-struct nuc_uses nuc_tidy_uses(const struct nuc_draft *d);
+struct nuc_uses nuc_tidy_uses(const struct nuc_ltb *b);
 
 /* Removes the operators of which drop[index] is true. */
-void nuc_tidy_drop_ops(struct nuc_draft *d, const bool *drop);
+void nuc_tidy_drop_ops(struct nuc_ltb *b, const bool *drop);
 
-bool nuc_tidy_is_output(const struct nuc_draft *d, int32_t tensor);
+bool nuc_tidy_is_output(const struct nuc_ltb *b, int32_t tensor);
 
 /* The permutation of a TRANSPOSE with a constant one, of as many elements as the input has dimensions; else NULL. */
-const int32_t *nuc_tidy_perm(const struct nuc_draft *d, const struct nuc_lt_op *op);
+const int32_t *nuc_tidy_perm(const struct nuc_ltb *b, const struct nuc_lt_op *op);
 
 #endif

@@ -1,13 +1,13 @@
 #include "compiler/neutron/arrange/tidy.h"
 #include "compiler/neutron/arrange/tidy_private.h"
 
-const int32_t *nuc_tidy_perm(const struct nuc_draft *d, const struct nuc_lt_op *op)
+const int32_t *nuc_tidy_perm(const struct nuc_ltb *b, const struct nuc_lt_op *op)
 {
     if (op->code != NUC_LT_TRANSPOSE || op->n_inputs != 2)
         return NULL;
-    const struct nuc_lt_tensor *perm = nuc_draft_at(d, op->inputs[1]);
+    const struct nuc_lt_tensor *perm = nuc_ltb_at(b, op->inputs[1]);
     if (perm->data.data == NULL || perm->dtype != NUC_I32 || perm->rank != 1 ||
-        (uint32_t)perm->shape[0] != nuc_draft_at(d, op->inputs[0])->rank)
+        (uint32_t)perm->shape[0] != nuc_ltb_at(b, op->inputs[0])->rank)
         return NULL;
     return (const int32_t *)(const void *)perm->data.data;
 }
@@ -18,68 +18,68 @@ const int32_t *nuc_tidy_perm(const struct nuc_draft *d, const struct nuc_lt_op *
  * Somebody reads the result of the TRANSPOSE `first`, all who do transpose it by a constant permutation, and what
  * becomes of each pair is a transpose the NPU has.
  */
-static bool read_by_transposes(const struct nuc_draft *d, const struct nuc_uses *u, const struct nuc_lt_op *first)
+static bool read_by_transposes(const struct nuc_ltb *b, const struct nuc_uses *u, const struct nuc_lt_op *first)
 {
-    const struct nuc_lt_tensor *x = nuc_draft_at(d, first->inputs[0]);
+    const struct nuc_lt_tensor *x = nuc_ltb_at(b, first->inputs[0]);
     int32_t y = first->outputs[0];
     int32_t combined[NUC_MAX_RANK];
 
     for (uint32_t r = u->first[y]; r < u->first[y + 1]; r++) {
-        const struct nuc_lt_op *op = &nuc_draft_graph(d)->ops[u->reader[r]];
-        if (nuc_tidy_perm(d, op) == NULL || op->inputs[0] != y)
+        const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[u->reader[r]];
+        if (nuc_tidy_perm(b, op) == NULL || op->inputs[0] != y)
             return false;
-        nuc_perm_combine(combined, nuc_tidy_perm(d, first), nuc_tidy_perm(d, op), x->rank);
-        if (!nuc_draft_can_transpose(d, x->shape, combined, x->rank))
+        nuc_perm_apply(combined, nuc_tidy_perm(b, first), nuc_tidy_perm(b, op), x->rank);
+        if (!nuc_ltb_can_transpose(b, x->shape, combined, x->rank))
             return false;
     }
     return u->first[y] != u->first[y + 1];
 }
 
 /* Lets the TRANSPOSE at `second` read what the one at `first` reads. */
-static void bypass(struct nuc_draft *d, uint32_t first, uint32_t second)
+static void bypass(struct nuc_ltb *b, uint32_t first, uint32_t second)
 {
     int32_t combined[NUC_MAX_RANK], shape[NUC_MAX_RANK];
-    int32_t x = nuc_draft_graph(d)->ops[first].inputs[0];
-    uint32_t rank = nuc_draft_at(d, x)->rank;
+    int32_t x = nuc_ltb_graph(b)->ops[first].inputs[0];
+    uint32_t rank = nuc_ltb_at(b, x)->rank;
 
-    nuc_perm_combine(combined, nuc_tidy_perm(d, &nuc_draft_graph(d)->ops[first]),
-                     nuc_tidy_perm(d, &nuc_draft_graph(d)->ops[second]), rank);
-    int32_t perm_tensor = nuc_draft_list(d, "perm", combined, rank);
-    struct nuc_lt_op *op = &nuc_draft_graph(d)->ops[second];
+    nuc_perm_apply(combined, nuc_tidy_perm(b, &nuc_ltb_graph(b)->ops[first]),
+                   nuc_tidy_perm(b, &nuc_ltb_graph(b)->ops[second]), rank);
+    int32_t perm_tensor = nuc_ltb_list(b, "perm", combined, rank);
+    struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[second];
     op->inputs[0] = x;
     op->inputs[1] = perm_tensor;
-    nuc_perm_apply(shape, nuc_draft_at(d, x)->shape, combined, rank);
-    nuc_draft_set_shape(d, op->outputs[0], shape, rank);
+    nuc_perm_apply(shape, nuc_ltb_at(b, x)->shape, combined, rank);
+    nuc_ltb_set_shape(b, op->outputs[0], shape, rank);
 }
 
-bool nuc_tidy_fuse_transposes(struct nuc_draft *d)
+bool nuc_tidy_fuse_transposes(struct nuc_ltb *b)
 {
-    uint32_t n_ops = nuc_draft_graph(d)->n_ops;
-    bool *drop = nuc_alloc_array(d->cx, n_ops, sizeof *drop);
-    struct nuc_uses u = nuc_tidy_uses(d);
+    uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
+    bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
+    struct nuc_uses u = nuc_tidy_uses(b);
     bool changed = false;
 
     for (uint32_t i = 0; i < n_ops; i++) {
-        const struct nuc_lt_op *op = &nuc_draft_graph(d)->ops[i];
+        const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[i];
         int32_t y = op->outputs[0];
         /* Readers of y stay the same while others are bypassed: a bypass adds readers of inputs of earlier operators.
          */
-        if (nuc_tidy_perm(d, op) == NULL || nuc_tidy_is_output(d, y) || !read_by_transposes(d, &u, op))
+        if (nuc_tidy_perm(b, op) == NULL || nuc_tidy_is_output(b, y) || !read_by_transposes(b, &u, op))
             continue;
         for (uint32_t r = u.first[y]; r < u.first[y + 1]; r++)
-            bypass(d, i, u.reader[r]);
+            bypass(b, i, u.reader[r]);
         drop[i] = true;
         changed = true;
     }
-    nuc_tidy_drop_ops(d, drop);
+    nuc_tidy_drop_ops(b, drop);
     return changed;
 }
 
 /* ---- identities ---- */
 
-static bool is_input(const struct nuc_draft *d, int32_t tensor)
+static bool is_input(const struct nuc_ltb *b, int32_t tensor)
 {
-    const struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    const struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
 
     for (uint32_t i = 0; i < s->n_inputs; i++) {
         if (s->inputs[i] == tensor)
@@ -88,17 +88,17 @@ static bool is_input(const struct nuc_draft *d, int32_t tensor)
     return false;
 }
 
-/* A model's output must have an operator that writes it, and every border its own tensor. */
-static bool may_vanish(const struct nuc_draft *d, int32_t x, int32_t y)
+/* A model's output must have an operator that writes it, and every boundary its own tensor. */
+static bool may_vanish(const struct nuc_ltb *b, int32_t x, int32_t y)
 {
-    if (!nuc_tidy_is_output(d, y))
+    if (!nuc_tidy_is_output(b, y))
         return true;
-    return !nuc_tidy_is_output(d, x) && !is_input(d, x) && !nuc_draft_is_constant(d, x);
+    return !nuc_tidy_is_output(b, x) && !is_input(b, x) && !nuc_ltb_is_constant(b, x);
 }
 
-static void replace(struct nuc_draft *d, int32_t y, int32_t x)
+static void replace(struct nuc_ltb *b, int32_t y, int32_t x)
 {
-    struct nuc_lt_subgraph *s = nuc_draft_graph(d);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
     bool is_output = false;
 
     for (uint32_t i = 0; i < s->n_ops; i++) {
@@ -114,26 +114,26 @@ static void replace(struct nuc_draft *d, int32_t y, int32_t x)
         }
     }
     if (is_output)
-        nuc_draft_swap_names(d, x, y);
-    d->notes[x].format = d->notes[y].format;
+        nuc_ltb_swap_names(b, x, y);
+    b->notes[x].format = b->notes[y].format;
 }
 
-bool nuc_tidy_remove_identities(struct nuc_draft *d)
+bool nuc_tidy_remove_identities(struct nuc_ltb *b)
 {
-    uint32_t n_ops = nuc_draft_graph(d)->n_ops;
-    bool *drop = nuc_alloc_array(d->cx, n_ops, sizeof *drop);
+    uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
+    bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
     bool changed = false;
 
     for (uint32_t i = 0; i < n_ops; i++) {
-        const struct nuc_lt_op *op = &nuc_draft_graph(d)->ops[i];
-        const int32_t *perm = nuc_tidy_perm(d, op);
-        if (perm == NULL || !nuc_perm_is_identity(perm, nuc_draft_at(d, op->inputs[0])->rank) ||
-            !may_vanish(d, op->inputs[0], op->outputs[0]))
+        const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[i];
+        const int32_t *perm = nuc_tidy_perm(b, op);
+        if (perm == NULL || !nuc_perm_is_identity(perm, nuc_ltb_at(b, op->inputs[0])->rank) ||
+            !may_vanish(b, op->inputs[0], op->outputs[0]))
             continue;
-        replace(d, op->outputs[0], op->inputs[0]);
+        replace(b, op->outputs[0], op->inputs[0]);
         drop[i] = true;
         changed = true;
     }
-    nuc_tidy_drop_ops(d, drop);
+    nuc_tidy_drop_ops(b, drop);
     return changed;
 }

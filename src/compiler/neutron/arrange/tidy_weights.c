@@ -4,9 +4,9 @@
 #include "compiler/neutron/arrange/tidy_private.h"
 
 /* The one operator that reads a tensor which is no output of the model, or -1. */
-static int32_t only_reader(const struct nuc_draft *d, const struct nuc_uses *u, int32_t tensor)
+static int32_t only_reader(const struct nuc_ltb *b, const struct nuc_uses *u, int32_t tensor)
 {
-    if (u->first[tensor + 1] - u->first[tensor] != 1 || nuc_tidy_is_output(d, tensor))
+    if (u->first[tensor + 1] - u->first[tensor] != 1 || nuc_tidy_is_output(b, tensor))
         return -1;
     return (int32_t)u->reader[u->first[tensor]];
 }
@@ -20,67 +20,67 @@ static bool is_to_first(const int32_t *perm, uint32_t rank)
 }
 
 /* TRANSPOSE x -> y from channels-last to channels-first. */
-static bool is_border_transpose(const struct nuc_draft *d, const struct nuc_lt_op *op)
+static bool is_boundary_transpose(const struct nuc_ltb *b, const struct nuc_lt_op *op)
 {
-    const int32_t *perm = nuc_tidy_perm(d, op);
+    const int32_t *perm = nuc_tidy_perm(b, op);
 
-    return perm != NULL && nuc_draft_is_last(d, op->inputs[0]) &&
-           nuc_draft_format(d, op->outputs[0]) == NUC_DRAFT_CHANNELS_FIRST &&
-           is_to_first(perm, nuc_draft_at(d, op->inputs[0])->rank);
+    return perm != NULL && nuc_ltb_is_last(b, op->inputs[0]) &&
+           nuc_ltb_format(b, op->outputs[0]) == NUC_LTB_CHANNELS_FIRST &&
+           is_to_first(perm, nuc_ltb_at(b, op->inputs[0])->rank);
 }
 
 /* FULLY_CONNECTED of the rank-2 tensor z with constant weights [O, C*H*W]. */
-static bool fits(const struct nuc_draft *d, const struct nuc_lt_op *op, int32_t y, int32_t z)
+static bool fits(const struct nuc_ltb *b, const struct nuc_lt_op *op, int32_t y, int32_t z)
 {
-    const struct nuc_lt_tensor *flat = nuc_draft_at(d, z);
+    const struct nuc_lt_tensor *flat = nuc_ltb_at(b, z);
 
     if (op->code != NUC_LT_FULLY_CONNECTED || op->inputs[0] != z || flat->rank != 2 ||
-        nuc_draft_format(d, z) != NUC_DRAFT_FORMATLESS || flat->shape[0] != nuc_draft_at(d, y)->shape[0])
+        nuc_ltb_format(b, z) != NUC_LTB_FORMATLESS || flat->shape[0] != nuc_ltb_at(b, y)->shape[0])
         return false;
-    const struct nuc_lt_tensor *w = nuc_draft_at(d, op->inputs[1]);
+    const struct nuc_lt_tensor *w = nuc_ltb_at(b, op->inputs[1]);
     return w->data.data != NULL && w->rank == 2 && w->shape[1] == flat->shape[1];
 }
 
 /* [O, C*H*W] seen as [O, C, H, W] and moved to [O, H, W, C]; y is [N, C, H, W]. A copy: others may read the weights. */
-static int32_t moved_weights(struct nuc_draft *d, int32_t weights, int32_t y)
+static int32_t moved_weights(struct nuc_ltb *b, int32_t weights, int32_t y)
 {
     int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK];
-    uint32_t rank = nuc_draft_at(d, y)->rank;
-    int32_t copy = nuc_draft_duplicate(d, weights, "", true);
-    struct nuc_lt_tensor *w = nuc_draft_at(d, copy);
+    uint32_t rank = nuc_ltb_at(b, y)->rank;
+    int32_t copy = nuc_ltb_duplicate(b, weights, "", true);
+    struct nuc_lt_tensor *w = nuc_ltb_at(b, copy);
 
-    memcpy(shape, nuc_draft_at(d, y)->shape, sizeof shape);
+    memcpy(shape, nuc_ltb_at(b, y)->shape, sizeof shape);
     shape[0] = w->shape[0];
     nuc_perm_to_last(perm, rank);
-    w->data.data = nuc_permute_data(d->cx, w->data.data, nuc_dtype_size(w->dtype), shape, rank, perm);
+    w->data.data = nuc_permute_data(b->cx, w->data.data, nuc_dtype_size(w->dtype), shape, rank, perm);
     return copy;
 }
 
-bool nuc_tidy_permute_weights(struct nuc_draft *d)
+bool nuc_tidy_permute_weights(struct nuc_ltb *b)
 {
-    uint32_t n_ops = nuc_draft_graph(d)->n_ops;
-    bool *drop = nuc_alloc_array(d->cx, n_ops, sizeof *drop);
-    struct nuc_uses u = nuc_tidy_uses(d);
+    uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
+    bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
+    struct nuc_uses u = nuc_tidy_uses(b);
     bool changed = false;
 
     for (uint32_t i = 0; i < n_ops; i++) {
-        struct nuc_lt_op *ops = nuc_draft_graph(d)->ops;
-        if (!is_border_transpose(d, &ops[i]))
+        struct nuc_lt_op *ops = nuc_ltb_graph(b)->ops;
+        if (!is_boundary_transpose(b, &ops[i]))
             continue;
         int32_t y = ops[i].outputs[0];
-        int32_t reshape = only_reader(d, &u, y);
+        int32_t reshape = only_reader(b, &u, y);
         if (reshape < 0 || ops[reshape].code != NUC_LT_RESHAPE || ops[reshape].inputs[0] != y)
             continue;
         int32_t z = ops[reshape].outputs[0];
-        int32_t reader = only_reader(d, &u, z);
-        if (reader < 0 || !fits(d, &ops[reader], y, z))
+        int32_t reader = only_reader(b, &u, z);
+        if (reader < 0 || !fits(b, &ops[reader], y, z))
             continue;
-        int32_t weights = moved_weights(d, ops[reader].inputs[1], y);
+        int32_t weights = moved_weights(b, ops[reader].inputs[1], y);
         ops[reader].inputs[1] = weights;
         ops[reshape].inputs[0] = ops[i].inputs[0];
         drop[i] = true;
         changed = true;
     }
-    nuc_tidy_drop_ops(d, drop);
+    nuc_tidy_drop_ops(b, drop);
     return changed;
 }

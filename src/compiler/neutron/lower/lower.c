@@ -92,10 +92,10 @@ static void add_value(struct nuc_lowering *l, const struct nuc_node *node, uint3
         if (first)
             t.data.data = nuc_permute_data(l->cx, t.data.data, nuc_dtype_size(t.dtype), sizes, meta->rank, perm);
     }
-    enum nuc_draft_format format = first                            ? NUC_DRAFT_CHANNELS_LAST
-                                   : node->format == NUC_FORMATLESS ? NUC_DRAFT_FORMATLESS
-                                                                    : NUC_DRAFT_NONE;
-    int32_t tensor = nuc_draft_add(l->draft, &t, format);
+    enum nuc_ltb_format format = first                            ? NUC_LTB_CHANNELS_LAST
+                                 : node->format == NUC_FORMATLESS ? NUC_LTB_FORMATLESS
+                                                                  : NUC_LTB_NONE;
+    int32_t tensor = nuc_ltb_add(l->b, &t, format);
     if (index == 0)
         l->tensor_of[node->id] = tensor;
 }
@@ -122,26 +122,26 @@ int32_t nuc_lower_input(const struct nuc_lowering *l, const struct nuc_node *nod
 {
     const struct nuc_node *input = nuc_arg_node(node, index);
 
-    return input == NULL ? -1 : nuc_draft_root(l->draft, tensor_of(l, input));
+    return input == NULL ? -1 : nuc_ltb_root(l->b, tensor_of(l, input));
 }
 
 int32_t nuc_lower_output(const struct nuc_lowering *l, const struct nuc_node *node)
 {
-    return nuc_draft_root(l->draft, tensor_of(l, node));
+    return nuc_ltb_root(l->b, tensor_of(l, node));
 }
 
 /* ---- what lowerings share ---- */
 
 int32_t nuc_lower_axis(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index, int32_t tensor)
 {
-    int64_t rank = nuc_draft_at(l->draft, tensor)->rank;
+    int64_t rank = nuc_ltb_at(l->b, tensor)->rank;
     int64_t axis = node->args[index].u.i;
     int32_t place[NUC_MAX_RANK];
 
     axis = axis < 0 ? axis + rank : axis;
     if (node->args[index].kind != NUC_ARG_INT || axis < 0 || axis >= rank)
         nuc_lower_refuse(l, node, "its dimension is outside the tensor");
-    if (!nuc_draft_is_last(l->draft, tensor))
+    if (!nuc_ltb_is_last(l->b, tensor))
         return (int32_t)axis;
     nuc_perm_to_first(place, (uint32_t)rank); /* position in [N, ..., C] of each dimension of [N, C, ...] */
     return place[axis];
@@ -201,8 +201,8 @@ double nuc_lower_scalar(const struct nuc_node *node, uint32_t index, double fall
 
 void nuc_lower_propagate(struct nuc_lowering *l, int32_t from, int32_t to)
 {
-    const struct nuc_lt_tensor *x = nuc_draft_at(l->draft, from);
-    struct nuc_lt_tensor *y = nuc_draft_at(l->draft, to);
+    const struct nuc_lt_tensor *x = nuc_ltb_at(l->b, from);
+    struct nuc_lt_tensor *y = nuc_ltb_at(l->b, to);
 
     if (x->quant.count == 0 || y->quant.count != 0)
         return;
@@ -229,10 +229,10 @@ static void assert_supported(const struct nuc_lowering *l, const struct nuc_node
 /* Identities at borders were made before getitem nodes gave their tensors up for those of the operators. */
 static void follow_getitems(struct nuc_lowering *l)
 {
-    struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
 
     for (uint32_t i = 0; i < s->n_ops; i++)
-        s->ops[i].inputs[0] = nuc_draft_root(l->draft, s->ops[i].inputs[0]);
+        s->ops[i].inputs[0] = nuc_ltb_root(l->b, s->ops[i].inputs[0]);
 }
 
 /* Parameters first: they give the tensors their quantization. Parts of tuples have those of the whole. */
@@ -271,9 +271,9 @@ static void lower_nodes(struct nuc_lowering *l)
         if (phase_of(node) != OPERATORS)
             continue;
         assert_supported(l, node);
-        l->draft->debug_handle = node->id + 1;
+        l->b->debug_handle = node->id + 1;
         lowerings[node->op].append(l, node);
-        l->draft->debug_handle = 0;
+        l->b->debug_handle = 0;
     }
 }
 
@@ -287,17 +287,17 @@ static int32_t *border_tensors(struct nuc_lowering *l, struct nuc_node *const *n
 }
 
 /* The NPU transposes the channels-last tensor to [N, C, ...], or from there. Otherwise the runtime does, on the CPU. */
-static bool can_convert(const struct nuc_draft *d, int32_t tensor, bool to_last)
+static bool can_convert(const struct nuc_ltb *b, int32_t tensor, bool to_last)
 {
-    const struct nuc_lt_tensor *t = nuc_draft_at(d, tensor);
+    const struct nuc_lt_tensor *t = nuc_ltb_at(b, tensor);
     int32_t perm[NUC_MAX_RANK], shape[NUC_MAX_RANK];
 
     nuc_perm_to_first(perm, t->rank);
     if (!to_last)
-        return nuc_draft_can_transpose(d, t->shape, perm, t->rank);
+        return nuc_ltb_can_transpose(b, t->shape, perm, t->rank);
     nuc_perm_apply(shape, t->shape, perm, t->rank);
     nuc_perm_to_last(perm, t->rank);
-    return nuc_draft_can_transpose(d, shape, perm, t->rank);
+    return nuc_ltb_can_transpose(b, shape, perm, t->rank);
 }
 
 /*
@@ -306,27 +306,27 @@ static bool can_convert(const struct nuc_draft *d, int32_t tensor, bool to_last)
  */
 static bool needs_conversion(const struct nuc_lowering *l, const struct nuc_node *node, int32_t tensor, bool to_last)
 {
-    if (!nuc_draft_is_last(l->draft, tensor) || nuc_is_channels_last(&node->vals[0]))
+    if (!nuc_ltb_is_last(l->b, tensor) || nuc_is_channels_last(&node->vals[0]))
         return false;
     if (node->vals[0].rank != 4 && !l->options.reference_compat)
         return true;
-    return l->options.use_neutron_for_format_conversion && can_convert(l->draft, tensor, to_last);
+    return l->options.use_neutron_for_format_conversion && can_convert(l->b, tensor, to_last);
 }
 
 /* The new border tensor takes over the name of the old one: names of borders are names of nodes. */
-static int32_t convert_input(struct nuc_draft *d, int32_t inner)
+static int32_t convert_input(struct nuc_ltb *b, int32_t inner)
 {
     int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK];
-    uint32_t rank = nuc_draft_at(d, inner)->rank;
-    int32_t outer = nuc_draft_duplicate(d, inner, "_channels_first", false);
+    uint32_t rank = nuc_ltb_at(b, inner)->rank;
+    int32_t outer = nuc_ltb_duplicate(b, inner, "_channels_first", false);
 
     nuc_perm_to_first(perm, rank);
-    nuc_perm_apply(shape, nuc_draft_at(d, inner)->shape, perm, rank);
-    nuc_draft_set_shape(d, outer, shape, rank);
-    d->notes[outer].format = NUC_DRAFT_CHANNELS_FIRST;
+    nuc_perm_apply(shape, nuc_ltb_at(b, inner)->shape, perm, rank);
+    nuc_ltb_set_shape(b, outer, shape, rank);
+    b->notes[outer].format = NUC_LTB_CHANNELS_FIRST;
     nuc_perm_to_last(perm, rank);
-    nuc_draft_transpose(d, outer, inner, perm);
-    nuc_draft_swap_names(d, outer, inner);
+    nuc_ltb_transpose(b, outer, inner, perm);
+    nuc_ltb_swap_names(b, outer, inner);
     return outer;
 }
 
@@ -340,21 +340,21 @@ static void last_to_front(struct nuc_lt_subgraph *s)
     s->ops[0] = last;
 }
 
-static int32_t convert_output(struct nuc_draft *d, int32_t inner)
+static int32_t convert_output(struct nuc_ltb *b, int32_t inner)
 {
     int32_t perm[NUC_MAX_RANK], shape[NUC_MAX_RANK];
-    uint32_t rank = nuc_draft_at(d, inner)->rank;
+    uint32_t rank = nuc_ltb_at(b, inner)->rank;
 
-    if (d->notes[inner].channels_first >= 0)
-        return d->notes[inner].channels_first;
-    int32_t outer = nuc_draft_duplicate(d, inner, "_channels_first", false);
+    if (b->notes[inner].channels_first >= 0)
+        return b->notes[inner].channels_first;
+    int32_t outer = nuc_ltb_duplicate(b, inner, "_channels_first", false);
     nuc_perm_to_first(perm, rank);
-    nuc_perm_apply(shape, nuc_draft_at(d, inner)->shape, perm, rank);
-    nuc_draft_set_shape(d, outer, shape, rank);
-    d->notes[outer].format = NUC_DRAFT_CHANNELS_FIRST;
-    nuc_draft_transpose(d, inner, outer, perm);
-    d->notes[inner].channels_first = outer;
-    nuc_draft_swap_names(d, outer, inner);
+    nuc_perm_apply(shape, nuc_ltb_at(b, inner)->shape, perm, rank);
+    nuc_ltb_set_shape(b, outer, shape, rank);
+    b->notes[outer].format = NUC_LTB_CHANNELS_FIRST;
+    nuc_ltb_transpose(b, inner, outer, perm);
+    b->notes[inner].channels_first = outer;
+    nuc_ltb_swap_names(b, outer, inner);
     return outer;
 }
 
@@ -364,19 +364,19 @@ static int32_t convert_output(struct nuc_draft *d, int32_t inner)
  */
 static void note_formats(struct nuc_lowering *l, struct nuc_lower_io *io)
 {
-    const struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+    const struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
 
     io->inputs = nuc_alloc_array(l->cx, s->n_inputs, sizeof *io->inputs);
     io->outputs = nuc_alloc_array(l->cx, s->n_outputs, sizeof *io->outputs);
     for (uint32_t i = 0; i < s->n_inputs; i++)
-        io->inputs[i].channels_last = nuc_draft_is_last(l->draft, s->inputs[i]);
+        io->inputs[i].channels_last = nuc_ltb_is_last(l->b, s->inputs[i]);
     for (uint32_t i = 0; i < s->n_outputs; i++)
-        io->outputs[i].channels_last = nuc_draft_is_last(l->draft, s->outputs[i]);
+        io->outputs[i].channels_last = nuc_ltb_is_last(l->b, s->outputs[i]);
 }
 
 static void convert_borders(struct nuc_lowering *l, struct nuc_lower_io *io)
 {
-    struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
     const struct nuc_partition *p = l->partition;
 
     s->inputs = border_tensors(l, p->inputs, p->n_inputs);
@@ -386,12 +386,12 @@ static void convert_borders(struct nuc_lowering *l, struct nuc_lower_io *io)
     for (uint32_t i = 0; i < p->n_inputs; i++) {
         if (!needs_conversion(l, p->inputs[i], s->inputs[i], true))
             continue;
-        s->inputs[i] = convert_input(l->draft, s->inputs[i]);
+        s->inputs[i] = convert_input(l->b, s->inputs[i]);
         last_to_front(s);
     }
     for (uint32_t i = 0; i < p->n_outputs; i++) {
         if (needs_conversion(l, p->outputs[i], s->outputs[i], false))
-            s->outputs[i] = convert_output(l->draft, s->outputs[i]);
+            s->outputs[i] = convert_output(l->b, s->outputs[i]);
     }
     note_formats(l, io);
 }
@@ -401,14 +401,14 @@ static void describe(const struct nuc_lowering *l, struct nuc_node *const *nodes
 {
     for (uint32_t i = 0; i < count; i++) {
         borders[i].node = nodes[i];
-        borders[i].name = nuc_draft_at(l->draft, tensors[i])->name;
+        borders[i].name = nuc_ltb_at(l->b, tensors[i])->name;
     }
 }
 
 /* Outputs nothing produces have no place in a model: an input passed through, a constant. */
 static void drop_unproduced(struct nuc_lowering *l, struct nuc_lower_io *io)
 {
-    struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
     bool *produced = nuc_alloc_array(l->cx, s->n_tensors, sizeof *produced);
     uint32_t kept = 0;
 
@@ -428,13 +428,13 @@ static void drop_unproduced(struct nuc_lowering *l, struct nuc_lower_io *io)
 
 static void finish_io(struct nuc_lowering *l, struct nuc_lower_io *io)
 {
-    struct nuc_lt_subgraph *s = nuc_draft_graph(l->draft);
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
 
     io->n_inputs = s->n_inputs;
     describe(l, l->partition->inputs, s->n_inputs, s->inputs, io->inputs);
     describe(l, l->partition->outputs, s->n_outputs, s->outputs, io->outputs);
     drop_unproduced(l, io);
-    nuc_tidy_remove_dead(l->draft);
+    nuc_tidy_remove_dead(l->b);
     for (uint32_t i = 0; i < io->n_inputs; i++)
         io->inputs[i].tensor = s->inputs[i];
     for (uint32_t i = 0; i < io->n_outputs; i++)
@@ -451,10 +451,10 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
         l.options.target = nuc_target_find(g->cx, NULL);
     if (l.options.flavor == NULL)
         l.options.flavor = nuc_flavor_find(g->cx, NULL);
-    l.draft = nuc_draft_new(g->cx, nuc_format(g->cx, "%s (partition '%s')", g->file, p->tag));
-    l.draft->model->description = "nucleon";
-    l.draft->target = l.options.target;
-    l.draft->flavor = l.options.flavor;
+    l.b = nuc_ltb_new(g->cx, nuc_format(g->cx, "%s (partition '%s')", g->file, p->tag));
+    l.b->model->description = "nucleon";
+    l.b->target = l.options.target;
+    l.b->flavor = l.options.flavor;
     l.tensor_of = nuc_alloc_array(g->cx, g->next_id, sizeof *l.tensor_of);
     for (uint32_t i = 0; i < g->next_id; i++)
         l.tensor_of[i] = -1;
@@ -462,13 +462,13 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     add_values(&l, p->inputs, p->n_inputs);
     add_values(&l, p->nodes, p->n_nodes);
     lower_nodes(&l);
-    nuc_tidy_sort(l.draft);
+    nuc_tidy_sort(l.b);
     convert_borders(&l, io);
-    nuc_tidy(l.draft);
+    nuc_tidy(l.b);
     /* The limits of rule set sdk-3.1 are about the axes as the rules saw them. */
     if (l.options.arrange && l.options.flavor->rules != NUC_RULES_SDK_3_1)
-        nuc_arrange(l.draft);
+        nuc_arrange(l.b);
     finish_io(&l, io);
-    nuc_lt_verify(l.draft->model);
-    return l.draft->model;
+    nuc_lt_verify(l.b->model);
+    return l.b->model;
 }

@@ -7,13 +7,13 @@ void nuc_lower_unary(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t x = nuc_lower_input(l, node, 0);
 
-    nuc_draft_op(l->draft, nuc_lower_code(node), &x, 1, nuc_lower_output(l, node));
+    nuc_ltb_op(l->b, nuc_lower_code(node), &x, 1, nuc_lower_output(l, node));
 }
 
 void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t x = nuc_lower_input(l, node, 0);
-    struct nuc_lt_op *op = nuc_draft_op(l->draft, NUC_LT_LEAKY_RELU, &x, 1, nuc_lower_output(l, node));
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, NUC_LT_LEAKY_RELU, &x, 1, nuc_lower_output(l, node));
 
     op->options.leaky_relu.alpha = (float)nuc_lower_scalar(node, 1, 0.01);
 }
@@ -46,7 +46,7 @@ static void append_bound(struct nuc_lowering *l, const struct nuc_node *node, in
         bound, nuc_lower_scalar(dequantize, 1, 1), (int64_t)nuc_lower_scalar(dequantize, 2, 0),
         (int64_t)nuc_lower_scalar(dequantize, 3, INT8_MIN), (int64_t)nuc_lower_scalar(dequantize, 4, INT8_MAX));
     int32_t t = nuc_lower_byte(l, code == NUC_LT_MINIMUM ? "max" : "min", x, 1, q);
-    nuc_draft_op(l->draft, code, (const int32_t[]){x, t}, 2, y);
+    nuc_ltb_op(l->b, code, (const int32_t[]){x, t}, 2, y);
 }
 
 /* clamp and hardtanh; an infinite bound is none. */
@@ -61,14 +61,14 @@ void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node)
 
     for (size_t i = 0; i < sizeof bounded / sizeof bounded[0]; i++) {
         if (has_low && same(low, bounded[i].low) && same(has_high ? high : HUGE_VAL, bounded[i].high)) {
-            nuc_draft_op(l->draft, bounded[i].code, &x, 1, y);
+            nuc_ltb_op(l->b, bounded[i].code, &x, 1, y);
             return;
         }
     }
     if (!has_low && !has_high)
         nuc_lower_refuse(l, node, "it has no bound");
     nuc_lower_propagate(l, x, y);
-    int32_t between = has_low && has_high ? nuc_draft_duplicate(l->draft, x, "", false) : y;
+    int32_t between = has_low && has_high ? nuc_ltb_duplicate(l->b, x, "", false) : y;
     if (has_high)
         append_bound(l, node, NUC_LT_MINIMUM, x, high, between);
     if (has_low)
@@ -80,5 +80,5 @@ void nuc_lower_softmax(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t x = nuc_lower_input(l, node, 0);
 
-    nuc_draft_op(l->draft, NUC_LT_SOFTMAX, &x, 1, nuc_lower_output(l, node))->options.softmax.beta = 1;
+    nuc_ltb_op(l->b, NUC_LT_SOFTMAX, &x, 1, nuc_lower_output(l, node))->options.softmax.beta = 1;
 }

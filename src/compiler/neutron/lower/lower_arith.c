@@ -28,65 +28,65 @@ static void broadcast_perm(uint32_t from_rank, uint32_t rank, bool last, int32_t
     nuc_perm_to_first(own, from_rank);
     for (uint32_t i = 0; i < rank; i++)
         undo[i] = i < ones || !last ? (int32_t)i : own[i - ones] + (int32_t)ones;
-    nuc_perm_combine(perm, undo, to_last, rank);
+    nuc_perm_apply(perm, undo, to_last, rank);
 }
 
 static int32_t broadcast_constant(struct nuc_lowering *l, int32_t x, uint32_t rank)
 {
     int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK], result[NUC_MAX_RANK];
-    int32_t copy = nuc_draft_duplicate(l->draft, x, "", true);
-    struct nuc_lt_tensor *t = nuc_draft_at(l->draft, copy);
+    int32_t copy = nuc_ltb_duplicate(l->b, x, "", true);
+    struct nuc_lt_tensor *t = nuc_ltb_at(l->b, copy);
 
     extended_shape(t->shape, t->rank, rank, shape);
-    broadcast_perm(t->rank, rank, nuc_draft_is_last(l->draft, x), perm);
+    broadcast_perm(t->rank, rank, nuc_ltb_is_last(l->b, x), perm);
     nuc_perm_apply(result, shape, perm, rank);
     t->data.data = nuc_permute_data(l->cx, t->data.data, nuc_dtype_size(t->dtype), shape, rank, perm);
-    nuc_draft_set_shape(l->draft, copy, result, rank);
+    nuc_ltb_set_shape(l->b, copy, result, rank);
     return copy;
 }
 
 static int32_t broadcast_value(struct nuc_lowering *l, int32_t x, uint32_t rank)
 {
     int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK], result[NUC_MAX_RANK];
-    uint32_t from_rank = nuc_draft_at(l->draft, x)->rank;
+    uint32_t from_rank = nuc_ltb_at(l->b, x)->rank;
 
     if (from_rank == rank)
         return x;
-    extended_shape(nuc_draft_at(l->draft, x)->shape, from_rank, rank, shape);
-    broadcast_perm(from_rank, rank, nuc_draft_is_last(l->draft, x), perm);
-    int32_t extended = nuc_draft_duplicate(l->draft, x, "", false);
-    nuc_draft_set_shape(l->draft, extended, shape, rank);
-    int32_t output = nuc_draft_duplicate(l->draft, extended, "", false);
+    extended_shape(nuc_ltb_at(l->b, x)->shape, from_rank, rank, shape);
+    broadcast_perm(from_rank, rank, nuc_ltb_is_last(l->b, x), perm);
+    int32_t extended = nuc_ltb_duplicate(l->b, x, "", false);
+    nuc_ltb_set_shape(l->b, extended, shape, rank);
+    int32_t output = nuc_ltb_duplicate(l->b, extended, "", false);
     nuc_perm_apply(result, shape, perm, rank);
-    nuc_draft_set_shape(l->draft, output, result, rank);
-    l->draft->notes[output].format = NUC_DRAFT_CHANNELS_LAST;
+    nuc_ltb_set_shape(l->b, output, result, rank);
+    l->b->notes[output].format = NUC_LTB_CHANNELS_LAST;
 
-    struct nuc_lt_op *reshape = nuc_draft_op(l->draft, NUC_LT_RESHAPE, &x, 1, extended);
+    struct nuc_lt_op *reshape = nuc_ltb_op(l->b, NUC_LT_RESHAPE, &x, 1, extended);
     reshape->options.reshape = nuc_lt_list(shape, rank);
-    nuc_draft_transpose(l->draft, extended, output, perm);
+    nuc_ltb_transpose(l->b, extended, output, perm);
     return output;
 }
 
 /* Makes operands that broadcast line up with a channels-last partner. */
 static void align_operands(struct nuc_lowering *l, const struct nuc_node *node, int32_t operands[2], int32_t y)
 {
-    bool any_last = nuc_draft_is_last(l->draft, y);
-    uint32_t rank = nuc_draft_at(l->draft, y)->rank;
+    bool any_last = nuc_ltb_is_last(l->b, y);
+    uint32_t rank = nuc_ltb_at(l->b, y)->rank;
 
-    if (same_shape(nuc_draft_at(l->draft, operands[0]), nuc_draft_at(l->draft, operands[1])))
+    if (same_shape(nuc_ltb_at(l->b, operands[0]), nuc_ltb_at(l->b, operands[1])))
         return;
     for (int i = 0; i < 2; i++)
-        any_last = any_last || nuc_draft_is_last(l->draft, operands[i]);
+        any_last = any_last || nuc_ltb_is_last(l->b, operands[i]);
     if (!any_last)
         return;
     for (int i = 0; i < 2; i++) {
-        const struct nuc_lt_tensor *t = nuc_draft_at(l->draft, operands[i]);
-        if (same_shape(t, nuc_draft_at(l->draft, y)))
+        const struct nuc_lt_tensor *t = nuc_ltb_at(l->b, operands[i]);
+        if (same_shape(t, nuc_ltb_at(l->b, y)))
             continue;
         if (t->rank > rank)
             nuc_lower_refuse(l, node, "an operand has more dimensions than the result");
-        operands[i] = nuc_draft_is_constant(l->draft, operands[i]) ? broadcast_constant(l, operands[i], rank)
-                                                                   : broadcast_value(l, operands[i], rank);
+        operands[i] = nuc_ltb_is_constant(l->b, operands[i]) ? broadcast_constant(l, operands[i], rank)
+                                                             : broadcast_value(l, operands[i], rank);
     }
 }
 
@@ -99,7 +99,7 @@ void nuc_lower_binary(struct nuc_lowering *l, const struct nuc_node *node)
     if (operands[0] < 0 || operands[1] < 0)
         nuc_lower_refuse(l, node, "it does not have two tensors as operands");
     align_operands(l, node, operands, y);
-    struct nuc_lt_op *op = nuc_draft_op(l->draft, code, operands, 2, y);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, code, operands, 2, y);
     op->options.arith.pot_scale_int16 = code == NUC_LT_ADD || code == NUC_LT_SUB;
 }
 
@@ -109,10 +109,10 @@ void nuc_lower_neg(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t y = nuc_lower_output(l, node);
 
-    if (nuc_draft_at(l->draft, x)->quant.count != 1)
+    if (nuc_ltb_at(l->b, x)->quant.count != 1)
         nuc_lower_refuse(l, node, "its input is not quantized with one scale");
-    int32_t zero = nuc_lower_byte(l, "zero", x, 1, nuc_draft_at(l->draft, x)->quant.zero_point[0]);
-    struct nuc_lt_op *op = nuc_draft_op(l->draft, NUC_LT_SUB, (const int32_t[]){zero, x}, 2, y);
+    int32_t zero = nuc_lower_byte(l, "zero", x, 1, nuc_ltb_at(l->b, x)->quant.zero_point[0]);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, NUC_LT_SUB, (const int32_t[]){zero, x}, 2, y);
     op->options.arith.pot_scale_int16 = true;
 }
 
@@ -122,5 +122,5 @@ void nuc_lower_prelu(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t slope = nuc_lower_input(l, node, 1);
 
-    nuc_draft_op(l->draft, NUC_LT_PRELU, (const int32_t[]){x, slope}, 2, nuc_lower_output(l, node));
+    nuc_ltb_op(l->b, NUC_LT_PRELU, (const int32_t[]){x, slope}, 2, nuc_lower_output(l, node));
 }

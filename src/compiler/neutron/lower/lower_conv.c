@@ -8,35 +8,35 @@ static const int64_t zeros[2] = {0, 0};
 /* LiteRT's convolutions always have a bias: int32 zeros with the scales s_input * s_weight. */
 static int32_t zero_bias(struct nuc_lowering *l, int32_t x, int32_t w)
 {
-    int32_t channels = nuc_draft_at(l->draft, w)->shape[0];
+    int32_t channels = nuc_ltb_at(l->b, w)->shape[0];
     const int32_t *data = nuc_alloc_array(l->cx, (size_t)channels, sizeof *data);
-    int32_t bias = nuc_draft_constant(l->draft, "zero_bias", NUC_I32, &channels, 1, data);
-    const struct nuc_lt_quant *qx = &nuc_draft_at(l->draft, x)->quant;
-    const struct nuc_lt_quant *qw = &nuc_draft_at(l->draft, w)->quant;
+    int32_t bias = nuc_ltb_constant(l->b, "zero_bias", NUC_I32, &channels, 1, data);
+    const struct nuc_lt_quant *qx = &nuc_ltb_at(l->b, x)->quant;
+    const struct nuc_lt_quant *qw = &nuc_ltb_at(l->b, w)->quant;
     float *scale = nuc_alloc_array(l->cx, qw->count, sizeof *scale);
     const int64_t *zero_point = nuc_alloc_array(l->cx, qw->count, sizeof *zero_point);
 
     for (uint32_t i = 0; i < qw->count; i++)
         scale[i] = (float)((double)qx->scale[0] * (double)qw->scale[i]);
-    nuc_draft_at(l->draft, bias)->quant = (struct nuc_lt_quant){qw->count, scale, zero_point, 0};
+    nuc_ltb_at(l->b, bias)->quant = (struct nuc_lt_quant){qw->count, scale, zero_point, 0};
     return bias;
 }
 
 /* One filter a channel: LiteRT has an operator of its own for it, with weights [1, H, W, C]. */
 static bool is_depthwise(const struct nuc_lowering *l, int32_t x, int32_t w, int64_t groups)
 {
-    const struct nuc_lt_tensor *input = nuc_draft_at(l->draft, x);
+    const struct nuc_lt_tensor *input = nuc_ltb_at(l->b, x);
 
-    return input->shape[input->rank - 1] == groups && nuc_draft_at(l->draft, w)->shape[0] == groups;
+    return input->shape[input->rank - 1] == groups && nuc_ltb_at(l->b, w)->shape[0] == groups;
 }
 
 static void check_operands(const struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t w)
 {
-    if (nuc_draft_at(l->draft, x)->rank != 4 || nuc_draft_at(l->draft, w)->rank != 4)
+    if (nuc_ltb_at(l->b, x)->rank != 4 || nuc_ltb_at(l->b, w)->rank != 4)
         nuc_lower_refuse(l, node, "input and weight must have rank 4");
-    if (nuc_draft_at(l->draft, x)->quant.count != 1 || nuc_draft_at(l->draft, w)->quant.count == 0)
+    if (nuc_ltb_at(l->b, x)->quant.count != 1 || nuc_ltb_at(l->b, w)->quant.count == 0)
         nuc_lower_refuse(l, node, "input or weight is not quantized");
-    if (!nuc_draft_is_constant(l->draft, w))
+    if (!nuc_ltb_is_constant(l->b, w))
         nuc_lower_refuse(l, node, "the weight is not constant");
 }
 
@@ -55,19 +55,19 @@ static void lower_transposed(struct nuc_lowering *l, const struct nuc_node *node
     nuc_lower_pair(node, ARG_PADDING, zeros, padding);
     if (node->args[ARG_GROUPS].u.i != 1)
         nuc_lower_refuse(l, node, "a transposed convolution with groups");
-    w = nuc_draft_transposed_constant(l->draft, w, to_output_first, 0);
+    w = nuc_ltb_transposed_constant(l->b, w, to_output_first, 0);
     if (bias < 0)
         bias = zero_bias(l, x, w);
     bool sliced = padding[0] != 0 || padding[1] != 0;
-    int32_t whole = sliced ? nuc_draft_duplicate(l->draft, y, "_sliced", false) : y;
-    struct nuc_lt_tensor *t = nuc_draft_at(l->draft, whole);
+    int32_t whole = sliced ? nuc_ltb_duplicate(l->b, y, "_sliced", false) : y;
+    struct nuc_lt_tensor *t = nuc_ltb_at(l->b, whole);
     t->shape[1] += 2 * padding[0];
     t->shape[2] += 2 * padding[1];
     const int32_t shape[4] = {t->shape[0], t->shape[1], t->shape[2], t->shape[3]};
-    int32_t shape_tensor = nuc_draft_list(l->draft, "output_shape", shape, 4);
+    int32_t shape_tensor = nuc_ltb_list(l->b, "output_shape", shape, 4);
 
     struct nuc_lt_op *op =
-        nuc_draft_op(l->draft, NUC_LT_TRANSPOSE_CONV, (const int32_t[]){shape_tensor, w, x, bias}, 4, whole);
+        nuc_ltb_op(l->b, NUC_LT_TRANSPOSE_CONV, (const int32_t[]){shape_tensor, w, x, bias}, 4, whole);
     op->options.conv.padding = NUC_LT_VALID;
     op->options.conv.stride_h = stride[0];
     op->options.conv.stride_w = stride[1];
@@ -96,12 +96,12 @@ void nuc_lower_convolution(struct nuc_lowering *l, const struct nuc_node *node)
     bool depthwise = is_depthwise(l, x, w, node->args[ARG_GROUPS].u.i);
     if (bias < 0)
         bias = zero_bias(l, x, w);
-    x = nuc_lower_pad_hw(l, x, padding, 0, nuc_draft_at(l->draft, x)->quant.zero_point[0]);
+    x = nuc_lower_pad_hw(l, x, padding, 0, nuc_ltb_at(l->b, x)->quant.zero_point[0]);
     if (depthwise)
-        w = nuc_draft_transposed_constant(l->draft, w, to_depthwise, 3);
+        w = nuc_ltb_transposed_constant(l->b, w, to_depthwise, 3);
 
-    struct nuc_lt_op *op = nuc_draft_op(l->draft, depthwise ? NUC_LT_DEPTHWISE_CONV_2D : NUC_LT_CONV_2D,
-                                        (const int32_t[]){x, w, bias}, 3, y);
+    struct nuc_lt_op *op =
+        nuc_ltb_op(l->b, depthwise ? NUC_LT_DEPTHWISE_CONV_2D : NUC_LT_CONV_2D, (const int32_t[]){x, w, bias}, 3, y);
     op->options.conv.padding = NUC_LT_VALID;
     op->options.conv.stride_h = stride[0];
     op->options.conv.stride_w = stride[1];

@@ -8,7 +8,7 @@ static int32_t weights(struct nuc_lowering *l, int32_t w)
 {
     static const int32_t swap[2] = {1, 0};
 
-    return nuc_draft_transpose_before(l->draft, w, swap);
+    return nuc_ltb_transpose_before(l->b, w, swap);
 }
 
 void nuc_lower_addmm(struct nuc_lowering *l, const struct nuc_node *node)
@@ -17,7 +17,7 @@ void nuc_lower_addmm(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t x = nuc_lower_input(l, node, 1);
     int32_t w = weights(l, nuc_lower_input(l, node, 2));
     struct nuc_lt_op *op =
-        nuc_draft_op(l->draft, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w, bias}, 3, nuc_lower_output(l, node));
+        nuc_ltb_op(l->b, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w, bias}, 3, nuc_lower_output(l, node));
 
     op->options.fully_connected.keep_num_dims = true;
 }
@@ -27,7 +27,7 @@ void nuc_lower_mm(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t w = weights(l, nuc_lower_input(l, node, 1));
 
-    nuc_draft_op(l->draft, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w}, 2, nuc_lower_output(l, node));
+    nuc_ltb_op(l->b, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w}, 2, nuc_lower_output(l, node));
 }
 
 /*
@@ -43,14 +43,14 @@ void nuc_lower_bmm(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t perm[NUC_MAX_RANK];
     int32_t perm_tensor = -1;
 
-    if (nuc_draft_is_last(l->draft, y)) {
-        nuc_perm_to_last(perm, nuc_draft_at(l->draft, y)->rank);
-        written = nuc_draft_prepare_after(l->draft, y, perm, &perm_tensor);
-        l->draft->notes[written].format = NUC_DRAFT_CHANNELS_FIRST;
+    if (nuc_ltb_is_last(l->b, y)) {
+        nuc_perm_to_last(perm, nuc_ltb_at(l->b, y)->rank);
+        written = nuc_ltb_prepare_after(l->b, y, perm, &perm_tensor);
+        l->b->notes[written].format = NUC_LTB_CHANNELS_FIRST;
     }
-    struct nuc_lt_op *op = nuc_draft_op(l->draft, NUC_LT_BATCH_MATMUL, (const int32_t[]){a, b}, 2, written);
-    op->options.batch_matmul.adj_x = nuc_draft_is_last(l->draft, a);
-    op->options.batch_matmul.adj_y = nuc_draft_is_last(l->draft, b);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, NUC_LT_BATCH_MATMUL, (const int32_t[]){a, b}, 2, written);
+    op->options.batch_matmul.adj_x = nuc_ltb_is_last(l->b, a);
+    op->options.batch_matmul.adj_y = nuc_ltb_is_last(l->b, b);
     if (perm_tensor >= 0)
-        nuc_draft_transpose_after(l->draft, written, perm_tensor, y);
+        nuc_ltb_transpose_after(l->b, written, perm_tensor, y);
 }

@@ -6,9 +6,9 @@ int32_t nuc_lower_byte(struct nuc_lowering *l, const char *name, int32_t like, u
 {
     const int32_t one = 1;
     uint8_t byte = (uint8_t)value;
-    int32_t t = nuc_draft_constant(l->draft, name, nuc_draft_at(l->draft, like)->dtype, &one, rank, &byte);
+    int32_t t = nuc_ltb_constant(l->b, name, nuc_ltb_at(l->b, like)->dtype, &one, rank, &byte);
 
-    nuc_draft_at(l->draft, t)->quant = nuc_draft_at(l->draft, like)->quant;
+    nuc_ltb_at(l->b, t)->quant = nuc_ltb_at(l->b, like)->quant;
     return t;
 }
 
@@ -20,16 +20,16 @@ int32_t nuc_lower_pad_hw(struct nuc_lowering *l, int32_t input, const int32_t pa
 
     if (pad[0] == 0 && pad[1] == 0)
         return input;
-    enum nuc_dtype dtype = nuc_draft_at(l->draft, input)->dtype;
-    if (nuc_draft_at(l->draft, input)->rank != 4 || (dtype != NUC_I8 && dtype != NUC_U8))
+    enum nuc_dtype dtype = nuc_ltb_at(l->b, input)->dtype;
+    if (nuc_ltb_at(l->b, input)->rank != 4 || (dtype != NUC_I8 && dtype != NUC_U8))
         nuc_fail(l->cx, NUC_INTERNAL, "%s: '%s' is padded, but is not an 8-bit tensor of rank 4", l->g->file,
-                 nuc_draft_at(l->draft, input)->name);
-    int32_t padded = nuc_draft_duplicate(l->draft, input, "_padded", false);
-    nuc_draft_at(l->draft, padded)->shape[1] += 2 * pad[0];
-    nuc_draft_at(l->draft, padded)->shape[2] += 2 * pad[1];
-    int32_t pads_index = nuc_draft_constant(l->draft, "padding", NUC_I32, pads_shape, 2, pads);
+                 nuc_ltb_at(l->b, input)->name);
+    int32_t padded = nuc_ltb_duplicate(l->b, input, "_padded", false);
+    nuc_ltb_at(l->b, padded)->shape[1] += 2 * pad[0];
+    nuc_ltb_at(l->b, padded)->shape[2] += 2 * pad[1];
+    int32_t pads_index = nuc_ltb_constant(l->b, "padding", NUC_I32, pads_shape, 2, pads);
     int32_t value_tensor = nuc_lower_byte(l, "constant_values", input, value_rank, value);
-    nuc_draft_op(l->draft, NUC_LT_PADV2, (const int32_t[]){input, pads_index, value_tensor}, 3, padded);
+    nuc_ltb_op(l->b, NUC_LT_PADV2, (const int32_t[]){input, pads_index, value_tensor}, 3, padded);
     return padded;
 }
 
@@ -41,7 +41,7 @@ struct pads {
 static struct pads torch_pads(const struct nuc_lowering *l, const struct nuc_node *node, int32_t x)
 {
     const struct nuc_arg *pad = &node->args[1];
-    uint32_t rank = nuc_draft_at(l->draft, x)->rank;
+    uint32_t rank = nuc_ltb_at(l->b, x)->rank;
     int32_t perm[NUC_MAX_RANK];
     struct pads torch = {{{0}}}, out = {{{0}}};
 
@@ -54,7 +54,7 @@ static struct pads torch_pads(const struct nuc_lowering *l, const struct nuc_nod
     }
     for (uint32_t i = 0; i < rank; i++)
         perm[i] = (int32_t)i;
-    if (nuc_draft_is_last(l->draft, x))
+    if (nuc_ltb_is_last(l->b, x))
         nuc_perm_to_last(perm, rank);
     for (uint32_t i = 0; i < rank; i++)
         memcpy(out.of[i], torch.of[perm[i]], sizeof out.of[i]);
@@ -65,13 +65,13 @@ static int32_t pads_tensor(struct nuc_lowering *l, const struct pads *pads, uint
 {
     const int32_t shape[2] = {(int32_t)rank, 2};
 
-    return nuc_draft_constant(l->draft, "paddings", NUC_I32, shape, 2, pads->of);
+    return nuc_ltb_constant(l->b, "paddings", NUC_I32, shape, 2, pads->of);
 }
 
 /* torch's negative pads take elements off, which LiteRT's operators do not: a slice does, and leaves pads of 0. */
 static int32_t crop(struct nuc_lowering *l, int32_t x, struct pads *pads)
 {
-    const struct nuc_lt_tensor *t = nuc_draft_at(l->draft, x);
+    const struct nuc_lt_tensor *t = nuc_ltb_at(l->b, x);
     int32_t begin[NUC_MAX_RANK], shape[NUC_MAX_RANK];
     uint32_t rank = t->rank;
     bool crops = false;
@@ -86,8 +86,8 @@ static int32_t crop(struct nuc_lowering *l, int32_t x, struct pads *pads)
     }
     if (!crops)
         return x;
-    int32_t cropped = nuc_draft_duplicate(l->draft, x, "_cropped", false);
-    nuc_draft_set_shape(l->draft, cropped, shape, rank);
+    int32_t cropped = nuc_ltb_duplicate(l->b, x, "_cropped", false);
+    nuc_ltb_set_shape(l->b, cropped, shape, rank);
     nuc_lower_append_slice(l, x, begin, cropped);
     return cropped;
 }
@@ -100,20 +100,20 @@ void nuc_lower_pad(struct nuc_lowering *l, const struct nuc_node *node)
     struct pads pads = torch_pads(l, node, x);
 
     x = crop(l, x, &pads);
-    int32_t pads_index = pads_tensor(l, &pads, nuc_draft_at(l->draft, x)->rank);
+    int32_t pads_index = pads_tensor(l, &pads, nuc_ltb_at(l->b, x)->rank);
     if (!(value < 0) && !(value > 0)) {
         /* PAD pads with the value that stands for 0. */
-        nuc_draft_op(l->draft, NUC_LT_PAD, (const int32_t[]){x, pads_index}, 2, y);
+        nuc_ltb_op(l->b, NUC_LT_PAD, (const int32_t[]){x, pads_index}, 2, y);
         return;
     }
-    const struct nuc_lt_tensor *t = nuc_draft_at(l->draft, x);
+    const struct nuc_lt_tensor *t = nuc_ltb_at(l->b, x);
     bool is_unsigned = t->dtype == NUC_U8;
     if (t->quant.count != 1 || (t->dtype != NUC_I8 && !is_unsigned))
         nuc_lower_refuse(l, node, "its input is not quantized to 8 bits");
     int64_t q = nuc_lower_quantized((double)(float)value, (double)t->quant.scale[0], t->quant.zero_point[0],
                                     is_unsigned ? 0 : INT8_MIN, is_unsigned ? UINT8_MAX : INT8_MAX);
     int32_t value_tensor = nuc_lower_byte(l, "constant", x, 1, q);
-    nuc_draft_op(l->draft, NUC_LT_PADV2, (const int32_t[]){x, pads_index, value_tensor}, 3, y);
+    nuc_ltb_op(l->b, NUC_LT_PADV2, (const int32_t[]){x, pads_index, value_tensor}, 3, y);
 }
 
 /* Reflection alone: the support rules admit no other mode. */
@@ -125,6 +125,6 @@ void nuc_lower_mirror_pad(struct nuc_lowering *l, const struct nuc_node *node)
 
     if (node->args[2].kind != NUC_ARG_STRING || strcmp(node->args[2].u.string, "reflect") != 0)
         nuc_lower_refuse(l, node, "its mode is not reflect");
-    int32_t pads_index = pads_tensor(l, &pads, nuc_draft_at(l->draft, x)->rank);
-    nuc_draft_op(l->draft, NUC_LT_MIRROR_PAD, (const int32_t[]){x, pads_index}, 2, y);
+    int32_t pads_index = pads_tensor(l, &pads, nuc_ltb_at(l->b, x)->rank);
+    nuc_ltb_op(l->b, NUC_LT_MIRROR_PAD, (const int32_t[]){x, pads_index}, 2, y);
 }

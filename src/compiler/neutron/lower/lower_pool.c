@@ -6,7 +6,7 @@ static const int64_t zeros[2] = {0, 0};
 static void append_pool(struct nuc_lowering *l, int32_t code, int32_t x, int32_t y, const int32_t kernel[2],
                         const int32_t stride[2])
 {
-    struct nuc_lt_op *op = nuc_draft_op(l->draft, code, &x, 1, y);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, code, &x, 1, y);
 
     op->options.pool.padding = NUC_LT_VALID;
     op->options.pool.filter_h = kernel[0];
@@ -31,9 +31,9 @@ void nuc_lower_avg_pool(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t kernel[2], stride[2], padding[2];
 
     pool_arguments(node, kernel, stride, padding);
-    if (nuc_draft_at(l->draft, x)->quant.count != 1)
+    if (nuc_ltb_at(l->b, x)->quant.count != 1)
         nuc_lower_refuse(l, node, "its input is not quantized");
-    x = nuc_lower_pad_hw(l, x, padding, 0, nuc_draft_at(l->draft, x)->quant.zero_point[0]);
+    x = nuc_lower_pad_hw(l, x, padding, 0, nuc_ltb_at(l->b, x)->quant.zero_point[0]);
     append_pool(l, NUC_LT_AVERAGE_POOL_2D, x, y, kernel, stride);
 }
 
@@ -42,8 +42,8 @@ void nuc_lower_adaptive_avg_pool(struct nuc_lowering *l, const struct nuc_node *
 {
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t y = nuc_lower_output(l, node);
-    const struct nuc_lt_tensor *input = nuc_draft_at(l->draft, x);
-    const struct nuc_lt_tensor *output = nuc_draft_at(l->draft, y);
+    const struct nuc_lt_tensor *input = nuc_ltb_at(l->b, x);
+    const struct nuc_lt_tensor *output = nuc_ltb_at(l->b, y);
     int32_t kernel[2], stride[2];
 
     if (input->rank != 4 || output->rank != 4)
@@ -67,6 +67,6 @@ void nuc_lower_max_pool(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t kernel[2], stride[2], padding[2];
 
     pool_arguments(node, kernel, stride, padding);
-    x = nuc_lower_pad_hw(l, x, padding, 1, nuc_draft_at(l->draft, x)->dtype == NUC_U8 ? 0 : INT8_MIN);
+    x = nuc_lower_pad_hw(l, x, padding, 1, nuc_ltb_at(l->b, x)->dtype == NUC_U8 ? 0 : INT8_MIN);
     append_pool(l, NUC_LT_MAX_POOL_2D, x, y, kernel, stride);
 }

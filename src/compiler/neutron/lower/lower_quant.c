@@ -57,7 +57,7 @@ static struct nuc_lt_quant per_channel(struct nuc_lowering *l, const struct nuc_
 {
     const struct nuc_node *scales = nuc_arg_node(node, 1);
     const struct nuc_node *zero_points = nuc_arg_node(node, 2);
-    const struct nuc_lt_tensor *t = nuc_draft_at(l->draft, input);
+    const struct nuc_lt_tensor *t = nuc_ltb_at(l->b, input);
 
     if (scales == NULL || !nuc_is_static(scales) || (zero_points != NULL && !nuc_is_static(zero_points)))
         nuc_lower_refuse(l, node, "its scales are not constants");
@@ -73,7 +73,7 @@ static struct nuc_lt_quant per_channel(struct nuc_lowering *l, const struct nuc_
             zero_point[i] = (int64_t)element(l, zero_points, i);
     }
     /* Axis 1 of the graph is the last one of a channels-last tensor, axes behind it move up. */
-    if (nuc_draft_is_last(l->draft, input) && axis != 0)
+    if (nuc_ltb_is_last(l->b, input) && axis != 0)
         axis = axis == 1 ? (int64_t)t->rank - 1 : axis - 1;
     if (count != 1 && (uint32_t)t->shape[axis] != count)
         nuc_lower_refuse(l, node, "there is not one scale for each channel");
@@ -86,9 +86,9 @@ void nuc_lower_quantize(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t output = nuc_lower_output(l, node);
     struct nuc_lt_quant quant = per_tensor(l, node);
 
-    nuc_draft_quantize(l->draft, input, &quant);
-    nuc_draft_at(l->draft, input)->dtype = nuc_draft_at(l->draft, output)->dtype;
-    nuc_draft_redirect(l->draft, output, input);
+    nuc_ltb_quantize(l->b, input, &quant);
+    nuc_ltb_at(l->b, input)->dtype = nuc_ltb_at(l->b, output)->dtype;
+    nuc_ltb_redirect(l->b, output, input);
 }
 
 /* A border keeps its name and so its tensor: there the dequantize becomes an identity between two int8 tensors. */
@@ -99,14 +99,14 @@ void nuc_lower_dequantize(struct nuc_lowering *l, const struct nuc_node *node)
     struct nuc_lt_quant quant =
         node->op == NUC_OP_DEQUANTIZE_PER_CHANNEL ? per_channel(l, node, input) : per_tensor(l, node);
 
-    nuc_draft_quantize(l->draft, input, &quant);
-    nuc_draft_at(l->draft, output)->dtype = nuc_draft_at(l->draft, input)->dtype;
+    nuc_ltb_quantize(l->b, input, &quant);
+    nuc_ltb_at(l->b, output)->dtype = nuc_ltb_at(l->b, input)->dtype;
     if (!is_border(l, nuc_arg_node(node, 0))) {
-        nuc_draft_redirect(l->draft, output, input);
+        nuc_ltb_redirect(l->b, output, input);
         return;
     }
-    nuc_draft_quantize(l->draft, output, &quant);
-    nuc_draft_identity(l->draft, input, output);
+    nuc_ltb_quantize(l->b, output, &quant);
+    nuc_ltb_identity(l->b, input, output);
 }
 
 /* The quantize node stands behind the getitem, so parameters flow backwards to the operator's own tensor. */
@@ -118,10 +118,10 @@ void nuc_lower_getitem(struct nuc_lowering *l, const struct nuc_node *node)
     if (producer == NULL || node->args[1].u.i < 0 || node->args[1].u.i >= (int64_t)producer->n_vals ||
         l->tensor_of[producer->id] < 0)
         nuc_lower_refuse(l, node, "it reads no value of the partition");
-    int32_t input = nuc_draft_root(l->draft, l->tensor_of[producer->id] + (int32_t)node->args[1].u.i);
+    int32_t input = nuc_ltb_root(l->b, l->tensor_of[producer->id] + (int32_t)node->args[1].u.i);
     nuc_lower_propagate(l, output, input);
     if (is_one_of(producer, l->partition->inputs, l->partition->n_inputs))
-        nuc_draft_identity(l->draft, input, output);
+        nuc_ltb_identity(l->b, input, output);
     else
-        nuc_draft_redirect(l->draft, output, input);
+        nuc_ltb_redirect(l->b, output, input);
 }

@@ -63,11 +63,11 @@ void nuc_lower_reduction(struct nuc_lowering *l, const struct nuc_node *node)
     bool keep_dims = node->args[2].kind == NUC_ARG_BOOL && node->args[2].u.b;
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t y = nuc_lower_output(l, node);
-    uint32_t rank = nuc_draft_at(l->draft, x)->rank;
+    uint32_t rank = nuc_ltb_at(l->b, x)->rank;
     int32_t axes[NUC_MAX_RANK], perm[NUC_MAX_RANK];
     uint32_t count = reduced_axes(l, node, rank, axes);
-    bool last_in = nuc_draft_is_last(l->draft, x);
-    bool last_out = nuc_draft_is_last(l->draft, y);
+    bool last_in = nuc_ltb_is_last(l->b, x);
+    bool last_out = nuc_ltb_is_last(l->b, y);
     int32_t written = y;
     int32_t perm_tensor = -1;
 
@@ -78,17 +78,17 @@ void nuc_lower_reduction(struct nuc_lowering *l, const struct nuc_node *node)
             axes_to_last(axes, count, rank);
     } else if (last_in) {
         nuc_perm_to_first(perm, rank);
-        x = nuc_draft_transpose_before(l->draft, x, perm);
-        l->draft->notes[x].format = NUC_DRAFT_CHANNELS_FIRST;
+        x = nuc_ltb_transpose_before(l->b, x, perm);
+        l->b->notes[x].format = NUC_LTB_CHANNELS_FIRST;
     }
     if (last_out && !keep_dims) {
-        nuc_perm_to_last(perm, nuc_draft_at(l->draft, y)->rank);
-        written = nuc_draft_prepare_after(l->draft, y, perm, &perm_tensor);
-        l->draft->notes[written].format = NUC_DRAFT_CHANNELS_FIRST;
+        nuc_perm_to_last(perm, nuc_ltb_at(l->b, y)->rank);
+        written = nuc_ltb_prepare_after(l->b, y, perm, &perm_tensor);
+        l->b->notes[written].format = NUC_LTB_CHANNELS_FIRST;
     }
-    int32_t axes_tensor = nuc_draft_list(l->draft, "axes", axes, count);
-    struct nuc_lt_op *op = nuc_draft_op(l->draft, nuc_lower_code(node), (const int32_t[]){x, axes_tensor}, 2, written);
+    int32_t axes_tensor = nuc_ltb_list(l->b, "axes", axes, count);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, nuc_lower_code(node), (const int32_t[]){x, axes_tensor}, 2, written);
     op->options.reduce.keep_dims = keep_dims;
     if (perm_tensor >= 0)
-        nuc_draft_transpose_after(l->draft, written, perm_tensor, y);
+        nuc_ltb_transpose_after(l->b, written, perm_tensor, y);
 }

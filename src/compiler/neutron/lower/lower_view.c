@@ -78,10 +78,10 @@ struct view {
 static struct view arrange(struct nuc_lowering *l, int32_t x, int32_t y)
 {
     struct view v = {x, y, -1};
-    const struct nuc_lt_tensor *from = nuc_draft_at(l->draft, x);
-    const struct nuc_lt_tensor *to = nuc_draft_at(l->draft, y);
-    bool last_in = nuc_draft_is_last(l->draft, x);
-    bool last_out = nuc_draft_is_last(l->draft, y);
+    const struct nuc_lt_tensor *from = nuc_ltb_at(l->b, x);
+    const struct nuc_lt_tensor *to = nuc_ltb_at(l->b, y);
+    bool last_in = nuc_ltb_is_last(l->b, x);
+    bool last_out = nuc_ltb_is_last(l->b, y);
     int32_t to_first[NUC_MAX_RANK], to_last[NUC_MAX_RANK];
 
     if (last_in && last_out) {
@@ -89,20 +89,20 @@ static struct view arrange(struct nuc_lowering *l, int32_t x, int32_t y)
             return v;
         const int32_t *perm = single_one_perm(from, to);
         if (perm != NULL) {
-            v.x = nuc_draft_transpose_before(l->draft, x, perm);
-            l->draft->notes[v.x].format = NUC_DRAFT_BETWEEN;
+            v.x = nuc_ltb_transpose_before(l->b, x, perm);
+            l->b->notes[v.x].format = NUC_LTB_BETWEEN;
             return v;
         }
     }
     nuc_perm_to_first(to_first, from->rank);
     nuc_perm_to_last(to_last, to->rank);
     if (last_in) {
-        v.x = nuc_draft_transpose_before(l->draft, x, to_first);
-        l->draft->notes[v.x].format = NUC_DRAFT_CHANNELS_FIRST;
+        v.x = nuc_ltb_transpose_before(l->b, x, to_first);
+        l->b->notes[v.x].format = NUC_LTB_CHANNELS_FIRST;
     }
     if (last_out) {
-        v.written = nuc_draft_prepare_after(l->draft, y, to_last, &v.perm_tensor);
-        l->draft->notes[v.written].format = NUC_DRAFT_CHANNELS_FIRST;
+        v.written = nuc_ltb_prepare_after(l->b, y, to_last, &v.perm_tensor);
+        l->b->notes[v.written].format = NUC_LTB_CHANNELS_FIRST;
     }
     return v;
 }
@@ -114,16 +114,16 @@ void nuc_lower_view(struct nuc_lowering *l, const struct nuc_node *node)
 
     nuc_lower_propagate(l, x, y);
     struct view v = arrange(l, x, y);
-    const struct nuc_lt_tensor *written = nuc_draft_at(l->draft, v.written);
+    const struct nuc_lt_tensor *written = nuc_ltb_at(l->b, v.written);
     uint32_t rank = written->rank;
     int32_t shape[NUC_MAX_RANK];
     memcpy(shape, written->shape, sizeof shape);
 
-    int32_t shape_tensor = nuc_draft_list(l->draft, "new_shape", shape, rank);
-    struct nuc_lt_op *op = nuc_draft_op(l->draft, NUC_LT_RESHAPE, (const int32_t[]){v.x, shape_tensor}, 2, v.written);
+    int32_t shape_tensor = nuc_ltb_list(l->b, "new_shape", shape, rank);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, NUC_LT_RESHAPE, (const int32_t[]){v.x, shape_tensor}, 2, v.written);
     op->options.reshape = nuc_lt_list(shape, rank);
     if (v.perm_tensor >= 0)
-        nuc_draft_transpose_after(l->draft, v.written, v.perm_tensor, y);
+        nuc_ltb_transpose_after(l->b, v.written, v.perm_tensor, y);
 }
 
 /* ---- permute ---- */
@@ -190,19 +190,19 @@ static struct steps joined(const struct steps *s, uint32_t cuts, uint32_t rank)
             continue;
         }
         memcpy(before, out.perms[out.count - 1], sizeof before);
-        nuc_perm_combine(out.perms[out.count - 1], before, s->perms[i], rank);
+        nuc_perm_apply(out.perms[out.count - 1], before, s->perms[i], rank);
     }
     return out;
 }
 
-static bool can_do(const struct nuc_draft *d, int32_t x, const struct steps *s)
+static bool can_do(const struct nuc_ltb *b, int32_t x, const struct steps *s)
 {
-    const struct nuc_lt_tensor *t = nuc_draft_at(d, x);
+    const struct nuc_lt_tensor *t = nuc_ltb_at(b, x);
     int32_t shape[NUC_MAX_RANK], next[NUC_MAX_RANK];
 
     memcpy(shape, t->shape, sizeof shape);
     for (uint32_t i = 0; i < s->count; i++) {
-        if (!nuc_draft_can_transpose(d, shape, s->perms[i], t->rank))
+        if (!nuc_ltb_can_transpose(b, shape, s->perms[i], t->rank))
             return false;
         nuc_perm_apply(next, shape, s->perms[i], t->rank);
         memcpy(shape, next, t->rank * sizeof *shape);
@@ -211,14 +211,14 @@ static bool can_do(const struct nuc_draft *d, int32_t x, const struct steps *s)
 }
 
 /* As few transposes as the NPU can do: one in rule set sdk-3.2. The order of the tries is the reference's. */
-static struct steps fewest(const struct nuc_draft *d, int32_t x, const struct steps *s)
+static struct steps fewest(const struct nuc_ltb *b, int32_t x, const struct steps *s)
 {
     static const uint32_t tries[] = {0, 2, 1, 3};
-    uint32_t rank = nuc_draft_at(d, x)->rank;
+    uint32_t rank = nuc_ltb_at(b, x)->rank;
 
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
         struct steps candidate = joined(s, tries[i], rank);
-        if (can_do(d, x, &candidate))
+        if (can_do(b, x, &candidate))
             return candidate;
     }
     return joined(s, 0, rank);
@@ -228,18 +228,18 @@ void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t y = nuc_lower_output(l, node);
-    uint32_t rank = nuc_draft_at(l->draft, x)->rank;
+    uint32_t rank = nuc_ltb_at(l->b, x)->rank;
     int32_t perm[NUC_MAX_RANK] = {0};
 
     nuc_lower_propagate(l, x, y);
     torch_permutation(l, node, rank, perm);
     struct steps all = format_steps(node, rank, perm);
-    struct steps s = fewest(l->draft, x, &all);
+    struct steps s = fewest(l->b, x, &all);
     for (uint32_t i = 0; i + 1 < s.count; i++) {
-        x = nuc_draft_transpose_before(l->draft, x, s.perms[i]);
-        l->draft->notes[x].format = NUC_DRAFT_BETWEEN;
+        x = nuc_ltb_transpose_before(l->b, x, s.perms[i]);
+        l->b->notes[x].format = NUC_LTB_BETWEEN;
     }
-    nuc_draft_transpose(l->draft, x, y, s.perms[s.count - 1]);
+    nuc_ltb_transpose(l->b, x, y, s.perms[s.count - 1]);
 }
 
 /* ---- clone ---- */
@@ -250,5 +250,5 @@ void nuc_lower_clone(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t y = nuc_lower_output(l, node);
 
     nuc_lower_propagate(l, x, y);
-    nuc_draft_identity(l->draft, x, y);
+    nuc_ltb_identity(l->b, x, y);
 }

@@ -2,7 +2,7 @@
 #ifndef NUC_NEUTRON_LOWERING_H
 #define NUC_NEUTRON_LOWERING_H
 
-#include "compiler/neutron/arrange/draft.h"
+#include "compiler/neutron/arrange/builder.h"
 #include "compiler/neutron/lower/lower.h"
 
 struct nuc_lowering {
@@ -10,7 +10,7 @@ struct nuc_lowering {
     struct nuc_graph *g;
     const struct nuc_partition *partition;
     struct nuc_lower_options options;
-    struct nuc_draft *draft;
+    struct nuc_ltb *b;
     int32_t *tensor_of; /* by node id: tensor of its first value, those of a tuple follow; -1: none */
 };
 

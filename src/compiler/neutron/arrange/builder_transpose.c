@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "compiler/neutron/arrange/draft.h"
+#include "compiler/neutron/arrange/builder.h"
 #include "compiler/support/support.h"
 
 /* LiteRT's TRANSPOSE takes tensors up to this rank. */
@@ -24,11 +24,6 @@ void nuc_perm_inverse(int32_t *out, const int32_t *perm, uint32_t rank)
 {
     for (uint32_t i = 0; i < rank; i++)
         out[perm[i]] = (int32_t)i;
-}
-
-void nuc_perm_combine(int32_t *out, const int32_t *a, const int32_t *b, uint32_t rank)
-{
-    nuc_perm_apply(out, a, b, rank);
 }
 
 void nuc_perm_apply(int32_t *out, const int32_t *in, const int32_t *perm, uint32_t rank)
@@ -79,92 +74,92 @@ void *nuc_permute_data(struct nuc_context *cx, const void *data, size_t size, co
 
 /* ---- transposes ---- */
 
-bool nuc_draft_can_transpose(const struct nuc_draft *d, const int32_t *shape, const int32_t *perm, uint32_t rank)
+bool nuc_ltb_can_transpose(const struct nuc_ltb *b, const int32_t *shape, const int32_t *perm, uint32_t rank)
 {
     int64_t sizes[NUC_MAX_RANK];
     uint32_t from[NUC_MAX_RANK];
 
-    if (d->flavor == NULL)
+    if (b->flavor == NULL)
         return true;
     for (uint32_t i = 0; i < rank; i++) {
         sizes[i] = shape[i];
         from[i] = (uint32_t)perm[i];
     }
-    return nuc_can_transpose(d->target, d->flavor, sizes, from, rank);
+    return nuc_can_transpose(b->target, b->flavor, sizes, from, rank);
 }
 
-static void append(struct nuc_draft *d, int32_t input, int32_t perm_tensor, int32_t output)
+static void append(struct nuc_ltb *b, int32_t input, int32_t perm_tensor, int32_t output)
 {
-    const struct nuc_lt_tensor *t = nuc_draft_at(d, input);
+    const struct nuc_lt_tensor *t = nuc_ltb_at(b, input);
 
     if (t->rank > MAX_TRANSPOSE_RANK)
-        nuc_fail(d->cx, NUC_UNSUPPORTED,
+        nuc_fail(b->cx, NUC_UNSUPPORTED,
                  "%s: the value '%s' of rank %u has to be transposed, the NPU does so up to "
-                 "rank %d: reshape it to fewer dimensions",
-                 d->model->file, t->name, t->rank, MAX_TRANSPOSE_RANK);
-    nuc_draft_op(d, NUC_LT_TRANSPOSE, (const int32_t[]){input, perm_tensor}, 2, output);
+                 "rank %b: reshape it to fewer dimensions",
+                 b->model->file, t->name, t->rank, MAX_TRANSPOSE_RANK);
+    nuc_ltb_op(b, NUC_LT_TRANSPOSE, (const int32_t[]){input, perm_tensor}, 2, output);
 }
 
-void nuc_draft_transpose(struct nuc_draft *d, int32_t input, int32_t output, const int32_t *perm)
+void nuc_ltb_transpose(struct nuc_ltb *b, int32_t input, int32_t output, const int32_t *perm)
 {
-    append(d, input, nuc_draft_list(d, "perm", perm, nuc_draft_at(d, input)->rank), output);
+    append(b, input, nuc_ltb_list(b, "perm", perm, nuc_ltb_at(b, input)->rank), output);
 }
 
 /* A data-less copy of a tensor with permuted shape. */
-static int32_t permuted_copy(struct nuc_draft *d, int32_t tensor, const char *suffix, const int32_t *perm)
+static int32_t permuted_copy(struct nuc_ltb *b, int32_t tensor, const char *suffix, const int32_t *perm)
 {
     int32_t shape[NUC_MAX_RANK];
-    int32_t copy = nuc_draft_duplicate(d, tensor, suffix, false);
-    uint32_t rank = nuc_draft_at(d, tensor)->rank;
+    int32_t copy = nuc_ltb_duplicate(b, tensor, suffix, false);
+    uint32_t rank = nuc_ltb_at(b, tensor)->rank;
 
-    nuc_perm_apply(shape, nuc_draft_at(d, tensor)->shape, perm, rank);
-    nuc_draft_set_shape(d, copy, shape, rank);
+    nuc_perm_apply(shape, nuc_ltb_at(b, tensor)->shape, perm, rank);
+    nuc_ltb_set_shape(b, copy, shape, rank);
     return copy;
 }
 
-int32_t nuc_draft_transpose_before(struct nuc_draft *d, int32_t input, const int32_t *perm)
+int32_t nuc_ltb_transpose_before(struct nuc_ltb *b, int32_t input, const int32_t *perm)
 {
-    int32_t output = permuted_copy(d, input, "_transposed_", perm);
+    int32_t output = permuted_copy(b, input, "_transposed_", perm);
 
-    nuc_draft_transpose(d, input, output, perm);
+    nuc_ltb_transpose(b, input, output, perm);
     return output;
 }
 
-int32_t nuc_draft_prepare_after(struct nuc_draft *d, int32_t output, const int32_t *perm, int32_t *perm_tensor)
+int32_t nuc_ltb_prepare_after(struct nuc_ltb *b, int32_t output, const int32_t *perm, int32_t *perm_tensor)
 {
     int32_t inverse[NUC_MAX_RANK];
-    uint32_t rank = nuc_draft_at(d, output)->rank;
+    uint32_t rank = nuc_ltb_at(b, output)->rank;
 
     nuc_perm_inverse(inverse, perm, rank);
-    int32_t written = permuted_copy(d, output, "", inverse);
-    *perm_tensor = nuc_draft_list(d, "perm", perm, rank);
+    int32_t written = permuted_copy(b, output, "", inverse);
+    *perm_tensor = nuc_ltb_list(b, "perm", perm, rank);
     return written;
 }
 
-void nuc_draft_transpose_after(struct nuc_draft *d, int32_t written, int32_t perm_tensor, int32_t output)
+void nuc_ltb_transpose_after(struct nuc_ltb *b, int32_t written, int32_t perm_tensor, int32_t output)
 {
-    append(d, written, perm_tensor, output);
+    append(b, written, perm_tensor, output);
 }
 
-void nuc_draft_identity(struct nuc_draft *d, int32_t input, int32_t output)
+void nuc_ltb_identity(struct nuc_ltb *b, int32_t input, int32_t output)
 {
     int32_t perm[NUC_MAX_RANK];
-    uint32_t rank = nuc_draft_at(d, input)->rank;
+    uint32_t rank = nuc_ltb_at(b, input)->rank;
 
     for (uint32_t i = 0; i < rank; i++)
         perm[i] = (int32_t)i;
-    append(d, input, nuc_draft_list(d, "identity", perm, rank), output);
+    append(b, input, nuc_ltb_list(b, "identity", perm, rank), output);
 }
 
-int32_t nuc_draft_transposed_constant(struct nuc_draft *d, int32_t constant, const int32_t *perm, int32_t axis)
+int32_t nuc_ltb_transposed_constant(struct nuc_ltb *b, int32_t constant, const int32_t *perm, int32_t axis)
 {
-    const struct nuc_span data = nuc_draft_at(d, constant)->data;
-    int32_t copy = permuted_copy(d, constant, "_transposed", perm);
-    const struct nuc_lt_tensor *from = nuc_draft_at(d, constant);
-    struct nuc_lt_tensor *to = nuc_draft_at(d, copy);
+    const struct nuc_span data = nuc_ltb_at(b, constant)->data;
+    int32_t copy = permuted_copy(b, constant, "_transposed", perm);
+    const struct nuc_lt_tensor *from = nuc_ltb_at(b, constant);
+    struct nuc_lt_tensor *to = nuc_ltb_at(b, copy);
 
     to->data.size = data.size;
-    to->data.data = nuc_permute_data(d->cx, data.data, nuc_dtype_size(from->dtype), from->shape, from->rank, perm);
+    to->data.data = nuc_permute_data(b->cx, data.data, nuc_dtype_size(from->dtype), from->shape, from->rank, perm);
     to->quant.axis = axis;
     return copy;
 }

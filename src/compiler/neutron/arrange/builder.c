@@ -1,0 +1,164 @@
+#include "compiler/neutron/arrange/builder.h"
+
+#include <string.h>
+
+#define FIRST_SLOTS 64
+
+struct nuc_ltb *nuc_ltb_new(struct nuc_context *cx, const char *file)
+{
+    struct nuc_ltb *b = nuc_alloc(cx, sizeof *b);
+
+    b->cx = cx;
+    b->model = nuc_lt_model_new(cx, file);
+    b->n_slots = FIRST_SLOTS;
+    b->names = nuc_alloc_array(cx, b->n_slots, sizeof *b->names);
+    return b;
+}
+
+/* ---- names ---- */
+
+static size_t hash(const char *text)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    for (; *text != '\0'; text++)
+        h = (h ^ (uint8_t)*text) * 16777619u;
+    return h;
+}
+
+/* The slot that holds `name`, or the free one where it would go. */
+static const char **slot(const struct nuc_ltb *b, const char *name)
+{
+    size_t i = hash(name) & (b->n_slots - 1);
+
+    while (b->names[i] != NULL && strcmp(b->names[i], name) != 0)
+        i = (i + 1) & (b->n_slots - 1);
+    return &b->names[i];
+}
+
+static void add_name(struct nuc_ltb *b, const char *name)
+{
+    if (2 * (b->n_names + 1) > b->n_slots) {
+        const char **old = b->names;
+        size_t n_old = b->n_slots;
+        b->n_slots *= 2;
+        b->names = nuc_alloc_array(b->cx, b->n_slots, sizeof *b->names);
+        for (size_t i = 0; i < n_old; i++) {
+            if (old[i] != NULL)
+                *slot(b, old[i]) = old[i];
+        }
+    }
+    *slot(b, name) = name;
+    b->n_names++;
+}
+
+static const char *unique_name(struct nuc_ltb *b, const char *name)
+{
+    const char *candidate = name;
+
+    for (unsigned i = 0; *slot(b, candidate) != NULL; i++)
+        candidate = nuc_format(b->cx, "%s%u", name, i);
+    return candidate;
+}
+
+/* ---- tensors ---- */
+
+int32_t nuc_ltb_add(struct nuc_ltb *b, const struct nuc_lt_tensor *tensor, enum nuc_ltb_format format)
+{
+    struct nuc_lt_tensor t = *tensor;
+
+    t.name = unique_name(b, tensor->name);
+    add_name(b, t.name);
+    int32_t index = nuc_lt_add_tensor(b->model, &t);
+    b->notes = nuc_grow(b->cx, b->notes, &b->notes_capacity, (size_t)index + 1, sizeof *b->notes);
+    b->notes[index] = (struct nuc_ltb_note){format, -1, -1};
+    return index;
+}
+
+int32_t nuc_ltb_constant(struct nuc_ltb *b, const char *name, enum nuc_dtype dtype, const int32_t *shape, uint32_t rank,
+                         const void *data)
+{
+    struct nuc_lt_tensor t = {.name = name, .dtype = dtype, .rank = rank};
+
+    if (rank != 0)
+        memcpy(t.shape, shape, rank * sizeof *shape);
+    t.data.size = (size_t)nuc_lt_elements(&t) * nuc_dtype_size(dtype);
+    t.data.data = nuc_copy(b->cx, data, t.data.size);
+    return nuc_ltb_add(b, &t, NUC_LTB_NONE);
+}
+
+int32_t nuc_ltb_list(struct nuc_ltb *b, const char *name, const int32_t *values, uint32_t count)
+{
+    int32_t shape = (int32_t)count;
+
+    return nuc_ltb_constant(b, name, NUC_I32, &shape, 1, values);
+}
+
+int32_t nuc_ltb_duplicate(struct nuc_ltb *b, int32_t tensor, const char *suffix, bool keep_data)
+{
+    struct nuc_lt_tensor t = *nuc_ltb_at(b, tensor);
+
+    t.name = nuc_format(b->cx, "%s%s", t.name, suffix);
+    if (!keep_data)
+        t.data = (struct nuc_span){NULL, 0};
+    return nuc_ltb_add(b, &t, b->notes[tensor].format);
+}
+
+int32_t nuc_ltb_root(const struct nuc_ltb *b, int32_t tensor)
+{
+    while (b->notes[tensor].stand_in >= 0)
+        tensor = b->notes[tensor].stand_in;
+    return tensor;
+}
+
+void nuc_ltb_redirect(struct nuc_ltb *b, int32_t from, int32_t to)
+{
+    from = nuc_ltb_root(b, from);
+    to = nuc_ltb_root(b, to);
+    if (from == to)
+        return;
+    b->notes[from].stand_in = to;
+    nuc_ltb_swap_names(b, from, to);
+}
+
+void nuc_ltb_swap_names(struct nuc_ltb *b, int32_t one, int32_t other)
+{
+    const char *name = nuc_ltb_at(b, one)->name;
+
+    nuc_ltb_at(b, one)->name = nuc_ltb_at(b, other)->name;
+    nuc_ltb_at(b, other)->name = name;
+}
+
+void nuc_ltb_quantize(struct nuc_ltb *b, int32_t tensor, const struct nuc_lt_quant *quant)
+{
+    struct nuc_lt_tensor *t = nuc_ltb_at(b, tensor);
+
+    if (quant->count == 0)
+        return;
+    if (t->quant.count != 0 && !nuc_lt_quant_equal(&t->quant, quant))
+        nuc_fail(b->cx, NUC_BAD_INPUT,
+                 "%s: the value '%s' is quantized with scale %.9g and zero point %lld, and also "
+                 "with scale %.9g and zero point %lld: quantize the model again",
+                 b->model->file, t->name, (double)t->quant.scale[0], (long long)t->quant.zero_point[0],
+                 (double)quant->scale[0], (long long)quant->zero_point[0]);
+    t->quant = *quant;
+}
+
+void nuc_ltb_set_shape(struct nuc_ltb *b, int32_t tensor, const int32_t *shape, uint32_t rank)
+{
+    struct nuc_lt_tensor *t = nuc_ltb_at(b, tensor);
+
+    t->rank = rank;
+    memset(t->shape, 0, sizeof t->shape);
+    memcpy(t->shape, shape, rank * sizeof *shape);
+}
+
+/* ---- operators ---- */
+
+struct nuc_lt_op *nuc_ltb_op(struct nuc_ltb *b, int32_t code, const int32_t *inputs, uint32_t n_inputs, int32_t output)
+{
+    struct nuc_lt_op *op = nuc_lt_add_op(b->model, code, inputs, n_inputs, &output, 1);
+
+    op->debug_handle = b->debug_handle;
+    return op;
+}
