@@ -22,6 +22,9 @@ function(nucleon_common target)
     if(NUCLEON_FUZZ)
         target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
     endif()
+    if(NUCLEON_SANITIZE OR NUCLEON_FUZZ)
+        target_compile_options(${target} PRIVATE -UNDEBUG) # assertions, whatever the build type
+    endif()
 endfunction()
 
 # nucleon_library(name SOURCES ... [DEPS ...] [FREESTANDING])

@@ -1,5 +1,6 @@
 #include "host/context.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,6 +193,7 @@ void nuc_defer(struct nuc_context *cx, void (*release)(void *object), void *obje
 {
     struct deferred *d = nuc_alloc(cx, sizeof *d);
 
+    assert(release != NULL);
     *d = (struct deferred){cx->arena->deferred, release, object};
     cx->arena->deferred = d;
 }
@@ -233,6 +235,7 @@ void nuc_pop_arena(struct nuc_context *cx, struct nuc_arena *outer)
 {
     while (cx->arena != outer) {
         struct nuc_arena *inner = cx->arena;
+        assert(inner != NULL); /* `outer` is on the stack of arenas */
         cx->arena = inner->outer;
         free_arena(cx, inner);
     }
@@ -264,6 +267,8 @@ struct nuc_sub_arena *nuc_enter_sub_arena(struct nuc_context *cx)
 
 void nuc_leave_sub_arena(struct nuc_context *cx, struct nuc_sub_arena *sub)
 {
+    /* Scratch arenas that were pushed since are popped, and a sub-arena is left once. */
+    assert(sub->arena == NULL && cx->arena->outer == sub->outer);
     sub->arena = cx->arena;
     cx->arena = sub->outer;
 }

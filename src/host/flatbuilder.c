@@ -1,5 +1,6 @@
 #include "host/flatbuilder.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,7 @@ static void push_little_endian(struct nuc_fb_builder *b, uint64_t bits, size_t s
 /* Pads so that after `size` more bytes the front is aligned. */
 static void align_front(struct nuc_fb_builder *b, size_t alignment, size_t size)
 {
+    assert(alignment != 0 && (alignment & (alignment - 1)) == 0);
     if (alignment > b->alignment)
         b->alignment = alignment;
     if (size > MAX_SIZE)
@@ -100,6 +102,7 @@ static void align_front(struct nuc_fb_builder *b, size_t alignment, size_t size)
 /* The offset to `target` that is pushed next is relative to its own position. */
 static void push_offset(struct nuc_fb_builder *b, nuc_fb_ref target)
 {
+    assert(target != 0 && target <= b->used); /* children are finished before their parents */
     push_little_endian(b, b->used + 4 - target, 4);
 }
 
@@ -238,6 +241,7 @@ nuc_fb_ref nuc_fb_table_end(struct nuc_fb_builder *b)
     push_zeros(b, 4); /* the distance to the vtable, known below */
     nuc_fb_ref table = (nuc_fb_ref)b->used;
 
+    assert(4 + 2 * n_slots <= UINT16_MAX && table - end <= UINT16_MAX); /* what a vtable can express */
     store_u16(b->vtable, 4 + 2 * n_slots);
     store_u16(b->vtable + 2, table - end);
     for (size_t i = 0; i < n_slots; i++)

@@ -27,7 +27,7 @@ static int32_t exp_quarter(int32_t a)
     return exp_minus_eighth + nuc_doubling_high_mul(exp_minus_eighth, x + tail);
 }
 
-/* exp(a), a <= 0 in Q5.26, result Q0.31: the rest of a modulo 1/4, times exp(-2^k) for each bit of the quotient. */
+/* exp(a), a <= 0 in Q5.26, result Q0.31: the rest of a modulo 1/4, times exp(-2^k / 4) for bit k of the quotient. */
 static int32_t exp_negative(int32_t a)
 {
     static const int32_t factor[] = {1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};

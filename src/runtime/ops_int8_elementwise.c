@@ -170,7 +170,7 @@ enum nuc_status nuc_op_int8_prelu(struct nuc_kernel_context *cx, struct nuc_valu
     if (!nuc_need(cx, nuc_is_s8(in) && nuc_is_s8(out) && nuc_is_s8(slopes), NUC_TEXT("a tensor is not int8")) ||
         !nuc_need(cx, nuc_tensor_same_sizes(in, out), NUC_TEXT("argument 'out' differs from 'input' in sizes")) ||
         !nuc_need(cx, slopes->bytes == 1 || (in->rank >= 2 && slopes->bytes == (size_t)in->sizes[1]),
-                  NUC_TEXT("argument 'weight' is not one int8, or one a channel")) ||
+                  NUC_TEXT("argument 'weight' is not one int8, or one per channel")) ||
         !nuc_need(cx, nuc_is_zero_point(args[2]) && nuc_is_zero_point(args[3]),
                   NUC_TEXT("a zero point is out of range")) ||
         !nuc_need(cx, nuc_arg_multiplier(args, 4, &p.positive) && nuc_arg_multiplier(args, 6, &p.negative),
