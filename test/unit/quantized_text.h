@@ -37,8 +37,8 @@ static inline const char *quantization_of(struct expansion *e, const char *given
 static inline void expand_line(struct expansion *e, char *line)
 {
     char *mark = strstr(line, " !"), *stop = strstr(line, " = ");
-    bool is_static = strstr(line, "= buffer") != NULL || strstr(line, "= parameter") != NULL ||
-                     strstr(line, "= constant") != NULL;
+    bool is_static =
+        strstr(line, "= buffer") != NULL || strstr(line, "= parameter") != NULL || strstr(line, "= constant") != NULL;
     bool is_placeholder = is_static || strstr(line, "= input") != NULL;
     struct nuc_text *body = is_placeholder ? &e->placeholders : &e->calls;
     struct nuc_text *more = is_placeholder ? &e->behind : &e->calls;

@@ -1,21 +1,27 @@
 /* Dim orders as options and of values no program can have: graphs before and after, which compute the same. */
 #include "rewrites.h"
 
-#include "compiler/driver/driver.h"
+#include "compiler/layout/orders.h"
+#include "compiler/passes/pass_list.h"
 
 static void to_channels_last(struct nuc_graph *g)
 {
-    nuc_convert_dim_order(g, NUC_DIM_ORDER_CHANNELS_LAST);
+    nuc_convert_orders(g, true);
 }
 
 static void to_contiguous(struct nuc_graph *g)
 {
-    nuc_convert_dim_order(g, NUC_DIM_ORDER_CONTIGUOUS);
+    nuc_convert_orders(g, false);
 }
 
-static void as_it_is(struct nuc_graph *g)
+static void remove_copies(struct nuc_graph *g)
 {
-    nuc_convert_dim_order(g, NUC_DIM_ORDER_AS_IS);
+    nuc_remove_order_copies(g);
+}
+
+static void make_usable(struct nuc_graph *g)
+{
+    nuc_make_orders_usable(g);
 }
 
 #define CONTIGUOUS_NET                                                                                                 \
@@ -43,8 +49,7 @@ static const struct rewrite rewrites[] = {
      "%x = input : float32[1, 3, 5, 6]\n"
      "%c = aten.conv2d.default(%x, %w) : float32[1, 4, 4, 5]\n"
      "%output = output([%c])\n"},
-    {"as_is", as_it_is, CONTIGUOUS_NET, CONTIGUOUS_NET},
-    {"copies_that_change_nothing_go", nuc_remove_order_copies,
+    {"copies_that_change_nothing_go", remove_copies,
      "%x = input : float32[1, 3, 5, 6] channels-last\n"
      "%a = edge.dim_order_ops._clone_dim_order.default(%x, dim_order=[0, 2, 3, 1]) : float32[1, 3, 5, 6] "
      "channels-last\n"
@@ -53,7 +58,7 @@ static const struct rewrite rewrites[] = {
      "%x = input : float32[1, 3, 5, 6] channels-last\n"
      "%r = edge.aten.relu.default(%x) : float32[1, 3, 5, 6] channels-last\n"
      "%output = output([%r])\n"},
-    {"copies_inside_go", nuc_remove_order_copies,
+    {"copies_inside_go", remove_copies,
      "%x = input : float32[1, 3, 5, 6]\n"
      "%a = edge.dim_order_ops._to_dim_order_copy.default(%x, dim_order=[0, 2, 3, 1]) : float32[1, 3, 5, 6] "
      "channels-last\n"
@@ -62,7 +67,7 @@ static const struct rewrite rewrites[] = {
      "%x = input : float32[1, 3, 5, 6]\n"
      "%m = edge.aten.mean.dim(%x, [2, 3]) : float32[1, 3]\n"
      "%output = output([%m])\n"},
-    {"copies_outputs_depend_on_stay", nuc_remove_order_copies,
+    {"copies_outputs_depend_on_stay", remove_copies,
      "%x = input : float32[1, 3, 5, 6]\n"
      "%a = edge.dim_order_ops._to_dim_order_copy.default(%x, dim_order=[0, 2, 3, 1]) : float32[1, 3, 5, 6] "
      "channels-last\n"
@@ -73,14 +78,14 @@ static const struct rewrite rewrites[] = {
      "channels-last\n"
      "%r = edge.aten.relu.default(%a) : float32[1, 3, 5, 6] channels-last\n"
      "%output = output([%r])\n"},
-    {"copies_given_out_stay", nuc_remove_order_copies,
+    {"copies_given_out_stay", remove_copies,
      "%x = input : float32[2, 3]\n"
      "%a = edge.aten.clone.default(%x) : float32[2, 3]\n"
      "%output = output([%a])\n",
      "%x = input : float32[2, 3]\n"
      "%a = edge.aten.clone.default(%x) : float32[2, 3]\n"
      "%output = output([%a])\n"},
-    {"parameters_follow_channels_last", nuc_make_orders_usable,
+    {"parameters_follow_channels_last", make_usable,
      "%p = parameter \"p\" : float32[3, 1, 6]\n"
      "%x = input : float32[1, 3, 5, 6] channels-last\n"
      "%a = edge.aten.add.Tensor(%p, %x) : float32[1, 3, 5, 6] dim-order(0, 2, 1, 3)\n"
@@ -89,7 +94,7 @@ static const struct rewrite rewrites[] = {
      "%p_channels_last = parameter \"p_channels_last\" : float32[1, 3, 1, 6] channels-last\n"
      "%a = edge.aten.add.Tensor(%p_channels_last, %x) : float32[1, 3, 5, 6] channels-last\n"
      "%output = output([%a])\n"},
-    {"operands_are_copied", nuc_make_orders_usable,
+    {"operands_are_copied", make_usable,
      "%x = input : float32[1, 3, 5, 6] channels-last\n"
      "%y = input : float32[1, 3, 1, 6]\n"
      "%a = edge.aten.add.Tensor(%y, %x) : float32[1, 3, 5, 6] dim-order(0, 2, 1, 3)\n"
@@ -117,7 +122,7 @@ static void keep_note(void *user, const char *message)
 
 struct notes {
     const char *graph;
-    enum nuc_dim_order order;
+    bool channels_last;
     char said[NUC_MESSAGE_SIZE];
 };
 
@@ -129,13 +134,13 @@ static void convert(struct nuc_context *cx, void *arg)
     fill_constants(g);
     cx->warn = keep_note;
     cx->warn_user = n->said;
-    nuc_convert_dim_order(g, n->order);
+    nuc_convert_orders(g, n->channels_last);
 }
 
 static void test_notes(void **state)
 {
-    struct notes changed = {CONTIGUOUS_NET, NUC_DIM_ORDER_CHANNELS_LAST, ""};
-    struct notes same = {CONTIGUOUS_NET, NUC_DIM_ORDER_CONTIGUOUS, ""};
+    struct notes changed = {CONTIGUOUS_NET, true, ""};
+    struct notes same = {CONTIGUOUS_NET, false, ""};
 
     (void)state;
     run_in_context(convert, &changed);

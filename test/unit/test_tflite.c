@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/driver/driver.h"
 #include "compiler/import/tflite.h"
+#include "compiler/layout/orders.h"
 #include "compiler/passes/passes.h"
 
 static int setup(void **state)

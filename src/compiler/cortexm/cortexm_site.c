@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/cortexm/cortexm_private.h"
+#include "compiler/layout/orders.h"
 
 /* ---- parameters ---- */
 
@@ -189,11 +190,8 @@ struct nuc_node *nuc_cm_constant(struct nuc_cm *c, const struct nuc_node *like, 
     struct nuc_meta meta = nuc_meta_make(dtype, sizes, rank);
     struct nuc_node *constant =
         nuc_add_placeholder(c->g, nuc_format(c->g->cx, "%s%s", like->name, suffix), NUC_PARAMETER, &meta);
-    struct nuc_data *data = nuc_alloc(c->g->cx, sizeof *data);
 
-    data->bytes = (struct nuc_span){bytes, nuc_bytes(&meta)};
-    nuc_dense_strides(&meta, data->strides);
-    constant->data = data;
+    constant->data = nuc_dense_data(c->g->cx, &meta, bytes);
     constant->target = constant->name;
     constant->source = like->source;
     return constant;
@@ -205,19 +203,11 @@ struct nuc_node *nuc_cm_in_order(struct nuc_cm *c, struct nuc_node *value, const
                                  struct nuc_node *before)
 {
     struct nuc_meta wanted = value->vals[0];
-    int64_t order[NUC_MAX_RANK];
 
     memcpy(wanted.dim_order, like->dim_order, sizeof wanted.dim_order);
     if (nuc_same_layout(&wanted, &value->vals[0]))
         return value;
-    struct nuc_node *copy = nuc_insert(c->g, before, NUC_OP_TO_DIM_ORDER_COPY, value);
-    for (uint32_t d = 0; d < wanted.rank; d++)
-        order[d] = wanted.dim_order[d];
-    nuc_set_arg_node(copy, c->g, 0, value);
-    nuc_set_arg_ints(copy, c->g, (uint32_t)nuc_schema_arg_index(nuc_op_schema(copy->op), "dim_order"), order,
-                     wanted.rank);
-    nuc_set_val(c->g, copy, &wanted);
-    return copy;
+    return nuc_insert_in_order(c->g, before, NUC_OP_TO_DIM_ORDER_COPY, value, &wanted);
 }
 
 struct nuc_node *nuc_cm_copy(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
@@ -237,9 +227,7 @@ static bool is_named_channels_last(const struct nuc_meta *m)
 
 struct nuc_node *nuc_cm_channels_last(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
 {
-    struct nuc_meta wanted = value->vals[0];
-
-    nuc_set_channels_last(&wanted);
+    struct nuc_meta wanted = nuc_in_channels_last_order(&value->vals[0]);
     struct nuc_node *ordered = nuc_cm_in_order(c, value, &wanted, before);
     if (is_named_channels_last(&ordered->vals[0]))
         return ordered;
@@ -250,20 +238,16 @@ struct nuc_node *nuc_cm_channels_last(struct nuc_cm *c, struct nuc_node *value, 
 
 struct nuc_node *nuc_cm_contiguous(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
 {
-    struct nuc_meta wanted = value->vals[0];
+    struct nuc_meta wanted = nuc_in_contiguous_order(&value->vals[0]);
 
-    nuc_set_contiguous(&wanted);
     return nuc_cm_in_order(c, value, &wanted, before);
 }
 
 bool nuc_cm_is_nhwc(const struct nuc_node *value)
 {
-    struct nuc_meta contiguous = value->vals[0];
+    const struct nuc_meta *m = &value->vals[0];
 
-    if (contiguous.rank != 4 || !nuc_is_channels_last(&value->vals[0]))
-        return false;
-    nuc_set_contiguous(&contiguous);
-    return !nuc_same_layout(&contiguous, &value->vals[0]);
+    return m->rank == 4 && nuc_is_channels_last(m) && !nuc_lies_contiguous(m);
 }
 
 static struct nuc_node *permute_view(struct nuc_cm *c, struct nuc_node *value, const int64_t dims[4],

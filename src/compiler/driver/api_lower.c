@@ -4,6 +4,7 @@
 #include "compiler/cortexm/cortexm.h"
 #include "compiler/driver/converter.h"
 #include "compiler/driver/driver.h"
+#include "compiler/layout/orders.h"
 #include "compiler/litert/litert.h"
 #include "compiler/neutron/arrange/arrange.h"
 #include "compiler/neutron/container/payload.h"
@@ -69,7 +70,7 @@ static const struct nuc_tensor_info *border_infos(struct nuc_context *cx, const 
     struct nuc_tensor_info *infos = nuc_alloc_array(cx, count, sizeof *infos);
 
     for (uint32_t i = 0; i < count; i++) {
-        struct nuc_meta meta = nuc_border_meta(&borders[i].node->vals[0]);
+        struct nuc_meta meta = nuc_named_contiguous(&borders[i].node->vals[0]);
         nuc_fill_tensor_info(borders[i].node->name, &meta, &infos[i]);
     }
     return infos;
@@ -78,7 +79,7 @@ static const struct nuc_tensor_info *border_infos(struct nuc_context *cx, const 
 /* Channels-last on the NPU's side, contiguous outside, and more than one channel. */
 static bool is_cpu_transposed(const struct nuc_lower_border *b)
 {
-    struct nuc_meta meta = nuc_border_meta(&b->node->vals[0]);
+    struct nuc_meta meta = nuc_named_contiguous(&b->node->vals[0]);
 
     return b->channels_last && meta.rank >= 3 && meta.sizes[meta.rank - 3] != 1 && nuc_is_contiguous(&meta);
 }
@@ -334,9 +335,9 @@ struct nuc_model *nuc_stage_lower(struct nuc_model *partitioned)
     struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);
     for (uint32_t i = 0; i < m->partitions->count; i++) {
         calls[i]->delegate = m->lowered[i].delegate;
-        nuc_settle_border(calls[i]);
+        nuc_name_boundary_orders(calls[i]);
     }
-    nuc_refresh_orders(m->graph);
+    nuc_refresh_after_delegates(m->graph);
     lower_for_cpu(m);
     nuc_stage_done(c, "lower", m->graph, started);
     return m;

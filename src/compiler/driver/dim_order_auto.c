@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "compiler/driver/driver.h"
+#include "compiler/layout/orders.h"
 #include "compiler/report/explain.h"
 #include "host/text.h"
 
@@ -124,9 +125,7 @@ static size_t own_variant(const struct nuc_model *m)
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
         if (!nuc_is_placeholder(n) || n->input_kind != NUC_USER_INPUT)
             continue;
-        struct nuc_meta contiguous = n->vals[0];
-        nuc_set_contiguous(&contiguous);
-        if (!nuc_same_layout(&contiguous, &n->vals[0]))
+        if (!nuc_lies_contiguous(&n->vals[0]))
             return N_VARIANTS - 1;
     }
     return 0;

@@ -139,41 +139,10 @@ void nuc_note_borders(struct nuc_model *m);
 void nuc_tell_borders(const struct nuc_model *m, struct nuc_program_options *o);
 
 /*
- * Inputs, parameters and buffers [N, C, H, W] of a graph before Edge in that dim order, and what follows from them;
- * AS_IS: nothing. A note says for each changed input how its bytes lie.
- */
-void nuc_convert_dim_order(struct nuc_graph *g, enum nuc_dim_order order);
-
-/*
  * The variant of a quantized model with the least estimated cycles; of equal ones that which moves less, takes less
  * memory, is as the archive has it. Leaves a table in the compiler.
  */
 struct nuc_variant nuc_choose_variant(struct nuc_model *quantized);
-
-/* ---- dim orders at borders (border_orders.c) ---- */
-
-/* The value's meta, called contiguous where that is the same bytes. */
-struct nuc_meta nuc_border_meta(const struct nuc_meta *m);
-
-/*
- * With one channel, contiguous and channels-last are the same bytes, and a NeutronBackend takes them under the name
- * contiguous only. The name follows a quantized input and a dequantized output to the border of the program, where an
- * ambiguous order would be another one again to software that derives it from strides.
- */
-void nuc_settle_border(struct nuc_node *call);
-
-/*
- * What follows a border whose order got its other name may come out in another order: torch derives orders from names.
- * Names of equal layouts stay as they were settled.
- */
-void nuc_refresh_orders(struct nuc_graph *g);
-
-/*
- * The outputs of a LiteRT model lie in memory as the model has them: Edge operators that make contiguous results get a
- * copy behind them where an output had another order before, as nuc_output_metas() told.
- */
-struct nuc_meta *nuc_output_metas(const struct nuc_graph *g);
-void nuc_restore_output_orders(struct nuc_graph *g, const struct nuc_meta *metas);
 
 struct nuc_explanation;
 

@@ -8,18 +8,9 @@
 #include "compiler/import/pt2.h"
 #include "compiler/import/tflite.h"
 #include "compiler/import/zip.h"
+#include "compiler/layout/orders.h"
 #include "compiler/passes/passes.h"
 #include "host/file.h"
-
-/* Dimensions of size 1 may stand anywhere: the bytes are the same. */
-static bool is_usable_order(const struct nuc_meta *m)
-{
-    struct nuc_meta contiguous = *m, channels_last = *m;
-
-    nuc_set_contiguous(&contiguous);
-    nuc_set_channels_last(&channels_last);
-    return nuc_same_layout(m, &contiguous) || nuc_same_layout(m, &channels_last);
-}
 
 void nuc_check_dim_orders(struct nuc_graph *g, bool inputs_only)
 {
@@ -27,7 +18,7 @@ void nuc_check_dim_orders(struct nuc_graph *g, bool inputs_only)
         bool is_input = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
         for (uint32_t i = 0; i < n->n_vals && (is_input || (nuc_is_call(n) && !inputs_only)); i++) {
             const struct nuc_meta *m = &n->vals[i];
-            if (is_usable_order(m))
+            if (nuc_is_usable_order(m))
                 continue;
             nuc_fail(g->cx, NUC_UNSUPPORTED,
                      "%s: %s '%s' has %s: only contiguous and channels-last tensors are supported; export the model "
@@ -220,7 +211,7 @@ struct nuc_model *nuc_stage_partition_as(struct nuc_model *quantized, const stru
 
     if (variant->order != NUC_DIM_ORDER_AS_IS) {
         quantized = nuc_model_make(quantized->c, nuc_graph_copy(quantized->graph));
-        nuc_convert_dim_order(quantized->graph, variant->order);
+        nuc_convert_orders(quantized->graph, variant->order == NUC_DIM_ORDER_CHANNELS_LAST);
     }
     struct nuc_model *m = partition(quantized, variant, &preserved);
 

@@ -178,12 +178,8 @@ struct nuc_node *nuc_add_placeholder(struct nuc_graph *g, const char *name, enum
 struct nuc_node *nuc_add_constant(struct nuc_graph *g, const char *name, const struct nuc_meta *meta, const void *bytes)
 {
     struct nuc_node *node = nuc_add_placeholder(g, name, NUC_CONSTANT, meta);
-    struct nuc_data *data = nuc_alloc(g->cx, sizeof *data);
-    size_t size = nuc_bytes(meta);
 
-    data->bytes = (struct nuc_span){nuc_copy(g->cx, bytes, size), size};
-    nuc_dense_strides(meta, data->strides);
-    node->data = data;
+    node->data = nuc_dense_data(g->cx, meta, nuc_copy(g->cx, bytes, nuc_bytes(meta)));
     node->target = node->name;
     return node;
 }

@@ -386,6 +386,13 @@ void nuc_dense_strides(const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK]);
 /* The data of a static node as a dense array in logical (contiguous) order: in place when it lies so, else a copy. */
 const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *node);
 
+/* The other way round: elements in logical order as a dense array in the dim order of the meta, a copy unless that is
+ * contiguous. */
+const void *nuc_in_dim_order(struct nuc_context *cx, const struct nuc_meta *m, const void *logical);
+
+/* Data of a static node: a dense array in the dim order of the meta, which is not copied. */
+const struct nuc_data *nuc_dense_data(struct nuc_context *cx, const struct nuc_meta *m, const void *bytes);
+
 /* "float32[1, 3, 32, 32]", with " channels-last" or the dim order behind when not contiguous. */
 const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m);
 

@@ -126,24 +126,57 @@ static bool lies_contiguous(const struct nuc_meta *m, const int64_t *strides)
     return true;
 }
 
-static void gather(const struct nuc_meta *m, const struct nuc_data *data, uint8_t *out)
+/* Elements in logical order; either side lies in memory as its strides say. */
+static void copy_elements(const struct nuc_meta *m, const uint8_t *from, const int64_t *from_strides, uint8_t *to,
+                          const int64_t *to_strides)
 {
     size_t size = nuc_dtype_size(m->dtype);
     int64_t index[NUC_MAX_RANK] = {0};
     int64_t count = nuc_elements(m);
-    int64_t offset = 0;
+    int64_t source = 0, target = 0;
 
     for (int64_t n = 0; n < count; n++) {
-        memcpy(out, data->bytes.data + (size_t)offset * size, size);
-        out += size;
+        memcpy(to + (size_t)target * size, from + (size_t)source * size, size);
         for (uint8_t d = m->rank; d-- > 0;) {
-            offset += data->strides[d];
+            source += from_strides[d];
+            target += to_strides[d];
             if (++index[d] < m->sizes[d])
                 break;
-            offset -= data->strides[d] * m->sizes[d];
+            source -= from_strides[d] * m->sizes[d];
+            target -= to_strides[d] * m->sizes[d];
             index[d] = 0;
         }
     }
+}
+
+static void logical_strides(const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK])
+{
+    struct nuc_meta logical = *m;
+
+    nuc_set_contiguous(&logical);
+    nuc_dense_strides(&logical, strides);
+}
+
+const void *nuc_in_dim_order(struct nuc_context *cx, const struct nuc_meta *m, const void *logical)
+{
+    int64_t from[NUC_MAX_RANK], to[NUC_MAX_RANK];
+
+    if (nuc_is_contiguous(m))
+        return logical;
+    uint8_t *out = nuc_alloc(cx, nuc_bytes(m));
+    logical_strides(m, from);
+    nuc_dense_strides(m, to);
+    copy_elements(m, logical, from, out, to);
+    return out;
+}
+
+const struct nuc_data *nuc_dense_data(struct nuc_context *cx, const struct nuc_meta *m, const void *bytes)
+{
+    struct nuc_data *data = nuc_alloc(cx, sizeof *data);
+
+    data->bytes = (struct nuc_span){bytes, nuc_bytes(m)};
+    nuc_dense_strides(m, data->strides);
+    return data;
 }
 
 const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *node)
@@ -156,8 +189,10 @@ const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *nod
     bool aligned = (uintptr_t)node->data->bytes.data % size == 0;
     if (aligned && lies_contiguous(m, node->data->strides))
         return node->data->bytes.data;
+    int64_t strides[NUC_MAX_RANK];
     uint8_t *copy = nuc_alloc(g->cx, nuc_bytes(m));
-    gather(m, node->data, copy);
+    logical_strides(m, strides);
+    copy_elements(m, node->data->bytes.data, node->data->strides, copy, strides);
     return copy;
 }
 

@@ -474,7 +474,6 @@ static void take_data(struct reader *r, struct nuc_node *node)
 {
     if (!nuc_is_static(node) || node->n_vals != 1)
         bad(r, "only a parameter, buffer or constant has data");
-    struct nuc_data *data = nuc_alloc(r->cx, sizeof *data);
     size_t size = nuc_bytes(&node->vals[0]);
     skip_spaces(r);
     size_t digits = strspn(r->p, "0123456789abcdef");
@@ -484,9 +483,7 @@ static void take_data(struct reader *r, struct nuc_node *node)
     for (size_t i = 0; i < size; i++)
         bytes[i] = (uint8_t)(hex_digit(r->p[2 * i]) << 4 | hex_digit(r->p[2 * i + 1]));
     r->p += digits;
-    data->bytes = (struct nuc_span){bytes, size};
-    nuc_dense_strides(&node->vals[0], data->strides);
-    node->data = data;
+    node->data = nuc_dense_data(r->cx, &node->vals[0], bytes);
 }
 
 /* One element of `data` from a number. */
@@ -513,7 +510,6 @@ static void take_values(struct reader *r, struct nuc_node *node)
 {
     if (!nuc_is_static(node) || node->n_vals != 1)
         bad(r, "only a parameter, buffer or constant has data");
-    struct nuc_data *data = nuc_alloc(r->cx, sizeof *data);
     size_t step = nuc_dtype_size(node->vals[0].dtype), size = nuc_bytes(&node->vals[0]);
     uint8_t *bytes = nuc_alloc(r->cx, size);
     size_t used = 0;
@@ -528,9 +524,7 @@ static void take_values(struct reader *r, struct nuc_node *node)
     expect(r, ')');
     for (size_t i = used; i < size; i++)
         bytes[i] = bytes[i - used];
-    data->bytes = (struct nuc_span){bytes, size};
-    nuc_dense_strides(&node->vals[0], data->strides);
-    node->data = data;
+    node->data = nuc_dense_data(r->cx, &node->vals[0], bytes);
 }
 
 static void take_cluster(struct reader *r, struct nuc_node *node, struct cluster_ref **refs)

@@ -76,9 +76,5 @@ struct nuc_node *nuc_insert_reshape(struct nuc_graph *g, struct nuc_node *node, 
 /* _clone_dim_order(input) into the dim order of `like`, whose sizes and dtype are those of the input. */
 struct nuc_node *nuc_insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                   const struct nuc_meta *like);
-/* Contiguous copies in front of the node, of what it reads in another dim order. Its value is not inferred again. */
-void nuc_copy_operands_contiguous(struct nuc_graph *g, struct nuc_node *node);
-/* Whether a view of these sizes exists without a copy. */
-bool nuc_is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank);
 
 #endif

@@ -1,6 +1,7 @@
 /* Matrix products of tensors of any rank, as torch's linear and matmul lead them back to mm, addmm and bmm. */
 #include <string.h>
 
+#include "compiler/layout/orders.h"
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 

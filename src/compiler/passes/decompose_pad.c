@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "compiler/layout/orders.h"
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 

@@ -1,6 +1,7 @@
 /* Views, copies and what only matters to torch. */
 #include <string.h>
 
+#include "compiler/layout/orders.h"
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 
@@ -71,59 +72,10 @@ struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *node, st
 struct nuc_node *nuc_insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                   const struct nuc_meta *like)
 {
-    struct nuc_node *clone = nuc_insert(g, node, NUC_OP_CLONE_DIM_ORDER, node);
-    int64_t order[NUC_MAX_RANK];
-    struct nuc_meta meta = input->vals[0];
+    struct nuc_node *clone = nuc_insert_in_order(g, node, NUC_OP_CLONE_DIM_ORDER, input, like);
 
-    for (uint32_t i = 0; i < like->rank; i++) {
-        order[i] = like->dim_order[i];
-        meta.dim_order[i] = like->dim_order[i];
-    }
-    nuc_set_arg_node(clone, g, 0, input);
-    nuc_set_arg_ints(clone, g, 2, order, like->rank);
-    nuc_set_val(g, clone, &meta);
+    clone->source = node->source;
     return clone;
-}
-
-void nuc_copy_operands_contiguous(struct nuc_graph *g, struct nuc_node *node)
-{
-    uint32_t count = nuc_inputs(node, NULL, 0);
-    struct nuc_node **inputs = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof(struct nuc_node *));
-
-    nuc_inputs(node, inputs, count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct nuc_meta contiguous = inputs[i]->vals[0];
-        if (inputs[i]->is_tuple || nuc_is_contiguous(&contiguous))
-            continue;
-        nuc_set_contiguous(&contiguous);
-        nuc_replace_input(g, node, inputs[i], nuc_insert_clone(g, node, inputs[i], &contiguous));
-    }
-}
-
-/*
- * Whether a view without a copy exists: dimensions of the input that lie one behind the other in memory form chunks,
- * and each chunk has to be a product of dimensions of the result. Dimensions of size 1 lie anywhere.
- */
-bool nuc_is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank)
-{
-    int64_t strides[NUC_MAX_RANK], chunk = 1, taken = 1;
-    int32_t v = (int32_t)rank - 1;
-
-    if (nuc_elements(in) == 0)
-        return true;
-    nuc_dense_strides(in, strides);
-    for (int32_t d = (int32_t)in->rank - 1, base = d; d >= 0; d--) {
-        chunk *= in->sizes[d];
-        if (d > 0 && (in->sizes[d - 1] == 1 || strides[d - 1] == chunk * strides[base]))
-            continue;
-        while (v >= 0 && (taken < chunk || sizes[v] == 1))
-            taken *= sizes[v--];
-        if (taken != chunk)
-            return false;
-        base = d - 1;
-        chunk = taken = 1;
-    }
-    return v == -1;
 }
 
 struct nuc_node *nuc_insert_reshape(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
@@ -170,18 +122,13 @@ static struct nuc_meta in_memory_format(const struct nuc_meta *input, const stru
     return meta;
 }
 
-static bool same_order(const struct nuc_meta *a, const struct nuc_meta *b)
-{
-    return a->rank == b->rank && memcmp(a->dim_order, b->dim_order, a->rank) == 0;
-}
-
 /* clone always copies; contiguous only what is not. */
 struct nuc_node *nuc_to_clone(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, 0);
     struct nuc_meta meta = in_memory_format(&input->vals[0], &node->args[1]);
 
-    if (node->op == NUC_OP_CONTIGUOUS && same_order(&meta, &input->vals[0]))
+    if (node->op == NUC_OP_CONTIGUOUS && nuc_same_order(&meta, &input->vals[0]))
         return input;
     return nuc_insert_clone(g, node, input, &meta);
 }
@@ -200,13 +147,10 @@ struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node)
 static struct nuc_node *insert_copy(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta)
 {
     struct nuc_node *copy = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
-    int64_t order[NUC_MAX_RANK];
 
-    for (uint32_t i = 0; i < meta->rank; i++)
-        order[i] = meta->dim_order[i];
     nuc_copy_arg(g, copy, 0, node, 0);
     nuc_copy_arg(g, copy, 1, node, 1);
-    nuc_set_arg_ints(copy, g, 6, order, meta->rank);
+    nuc_set_order_arg(g, copy, meta);
     nuc_set_val(g, copy, meta);
     return copy;
 }
@@ -221,7 +165,7 @@ struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node)
 
     meta.dtype = node->vals[0].dtype;
     if (!(copies->kind == NUC_ARG_BOOL && copies->u.b) && meta.dtype == input->vals[0].dtype &&
-        same_order(&meta, &input->vals[0]))
+        nuc_same_order(&meta, &input->vals[0]))
         return input;
     struct nuc_node *copy = insert_copy(g, node, &meta);
     for (uint32_t i = 2; with_layout && i < 6; i++)

@@ -2,10 +2,8 @@
  * Dim orders of an Edge graph on its way to partitioning, beyond the reference: copies that only change a dim order go,
  * as the NPU changes formats for less, and values in an order no program has get another one.
  */
-#include <string.h>
-
-#include "compiler/passes/decompose.h"
-#include "compiler/passes/passes.h"
+#include "compiler/layout/orders.h"
+#include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
 /* ---- copies ---- */
@@ -48,14 +46,6 @@ static bool may_go(struct nuc_graph *g, const struct nuc_node *n)
     return is_copy(n) && n->n_users > 0 && !is_read_by(n, NUC_OP_OUTPUT) && !would_requantize(g, n);
 }
 
-static void infer_all(struct nuc_graph *g)
-{
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_is_call(n))
-            nuc_infer_shape(g, n);
-    }
-}
-
 /* Bypasses the copies that keep the layout, or those that change it, too. */
 static bool bypass_copies(struct nuc_graph *g, bool changing)
 {
@@ -69,7 +59,7 @@ static bool bypass_copies(struct nuc_graph *g, bool changing)
     }
     if (any) {
         nuc_remove_dead(g);
-        infer_all(g);
+        nuc_infer_all(g);
     }
     return any;
 }
@@ -85,25 +75,17 @@ static bool same_outputs(const struct nuc_graph *a, const struct nuc_graph *b)
     return true;
 }
 
-void nuc_remove_order_copies(struct nuc_graph *g)
+bool nuc_remove_order_copies(struct nuc_graph *g)
 {
-    bypass_copies(g, false);
+    bool changed = bypass_copies(g, false);
     struct nuc_graph *trial = nuc_graph_copy(g);
 
     if (bypass_copies(trial, true) && same_outputs(g, trial))
-        bypass_copies(g, true);
+        changed |= bypass_copies(g, true);
+    return changed;
 }
 
-/* ---- orders ---- */
-
-static bool is_usable(const struct nuc_meta *m)
-{
-    struct nuc_meta contiguous = *m, channels_last = *m;
-
-    nuc_set_contiguous(&contiguous);
-    nuc_set_channels_last(&channels_last);
-    return nuc_same_layout(m, &contiguous) || nuc_same_layout(m, &channels_last);
-}
+/* ---- values in an order no program has ---- */
 
 /* The parameter an operand is, dequantized or not, when nothing else reads either. */
 static struct nuc_node *own_parameter(struct nuc_node *operand)
@@ -117,13 +99,13 @@ static struct nuc_node *own_parameter(struct nuc_node *operand)
  * A parameter that broadcasts over a channels-last tensor becomes one of as many dimensions, channels-last too; indices
  * do not. Its readers are inferred again.
  */
-static bool relay_parameter(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *operand)
+static void relay_parameter(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *operand)
 {
     struct nuc_node *p = own_parameter(operand);
     uint32_t rank = node->vals[0].rank;
 
     if (p == NULL || rank != 4 || p->vals[0].rank > rank || p->vals[0].dtype == NUC_I64)
-        return false;
+        return;
     struct nuc_meta meta = p->vals[0];
     uint32_t ones = rank - meta.rank;
     for (uint32_t i = 0; i < rank; i++)
@@ -135,7 +117,6 @@ static bool relay_parameter(struct nuc_graph *g, struct nuc_node *node, struct n
     if (operand != p)
         nuc_infer_shape(g, operand);
     nuc_infer_shape(g, node);
-    return true;
 }
 
 static void make_usable(struct nuc_graph *g, struct nuc_node *node)
@@ -144,23 +125,81 @@ static void make_usable(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node **inputs = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof *inputs);
 
     nuc_inputs(node, inputs, count);
-    for (uint32_t i = 0; i < count && !is_usable(&node->vals[0]); i++)
+    for (uint32_t i = 0; i < count && !nuc_is_usable_order(&node->vals[0]); i++)
         relay_parameter(g, node, inputs[i]);
-    if (is_usable(&node->vals[0]))
+    if (nuc_is_usable_order(&node->vals[0]))
         return;
     /* Every operator gives contiguous results of contiguous operands. */
     nuc_copy_operands_contiguous(g, node);
     nuc_infer_shape(g, node);
 }
 
-void nuc_make_orders_usable(struct nuc_graph *g)
+bool nuc_make_orders_usable(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n) || n->n_vals == 0)
             continue;
         nuc_infer_shape(g, n);
-        if (!n->is_tuple && !is_usable(&n->vals[0]))
+        if (!n->is_tuple && !nuc_is_usable_order(&n->vals[0]))
             make_usable(g, n);
     }
     nuc_remove_dead(g);
+    return true;
+}
+
+/* ---- values in an order no kernel knows by its name ---- */
+
+/* The argument that gives a copy's order in full, or NULL. */
+static const struct nuc_arg *order_argument(const struct nuc_node *node)
+{
+    if (node->op != NUC_OP_CLONE_DIM_ORDER && node->op != NUC_OP_TO_DIM_ORDER_COPY)
+        return NULL;
+    const struct nuc_arg *order = &node->args[nuc_schema_arg_index(nuc_op_schema(node->op), "dim_order")];
+    return order->kind == NUC_ARG_INTS && order->count == node->vals[0].rank ? order : NULL;
+}
+
+/*
+ * Copies keep the order of dimensions of what they copy, also that of a permuted view, which no tensor has at run time:
+ * there they are contiguous. Where a size of 1 lets one layout go by several names, the result goes by the name the
+ * copy's argument has.
+ */
+static bool settle_copy(struct nuc_graph *g, struct nuc_node *node, const struct nuc_arg *order)
+{
+    struct nuc_meta before = node->vals[0], named = before;
+
+    for (uint32_t i = 0; i < named.rank && i < NUC_MAX_RANK; i++)
+        named.dim_order[i] = (uint8_t)order->u.ints[i];
+    if (!nuc_is_known_order(&named)) {
+        nuc_set_contiguous(&named);
+        nuc_set_order_arg(g, node, &named);
+    }
+    node->vals[0] = named;
+    return !nuc_same_order(&before, &named);
+}
+
+/* A channels-last operand and a smaller one may give such an order together. */
+static bool has_unknown_order(const struct nuc_node *node)
+{
+    bool takes_it_over = nuc_is_quantize(node) || nuc_is_dequantize(node) || node->op == NUC_OP_GETITEM;
+
+    return !takes_it_over && node->n_vals != 0 && !nuc_is_known_order(&node->vals[0]);
+}
+
+bool nuc_plain_orders(struct nuc_graph *g)
+{
+    bool changed = false;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n))
+            continue;
+        changed |= nuc_refresh_layout(g, n);
+        const struct nuc_arg *order = order_argument(n);
+        if (order != NULL) {
+            changed |= settle_copy(g, n, order);
+        } else if (has_unknown_order(n)) {
+            nuc_copy_operands_contiguous(g, n);
+            changed |= nuc_refresh_layout(g, n);
+        }
+    }
+    return changed;
 }

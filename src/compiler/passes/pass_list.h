@@ -51,7 +51,17 @@ bool nuc_separate_trailing(struct nuc_graph *g);
 bool nuc_separate_moves(struct nuc_graph *g);
 /* Quantize nodes that make the same of one value are one. */
 bool nuc_merge_quantize(struct nuc_graph *g);
-/* Copies have a dim order that tensors can have at run time. */
+/*
+ * Takes out of an Edge graph the copies that change nothing but a dim order, as far as its outputs keep theirs. Not in
+ * compatibility mode, where such copies stay on the CPU and divide partitions.
+ */
+bool nuc_remove_order_copies(struct nuc_graph *g);
+/*
+ * Values whose dim order is neither contiguous nor channels-last, as an operator gives them whose operands differ: a
+ * parameter is laid out as the other operand, else operands are copied to contiguous ones. Not in compatibility mode.
+ */
+bool nuc_make_orders_usable(struct nuc_graph *g);
+/* Copies, and results of operators, go by a name of a dim order that kernels know. */
 bool nuc_plain_orders(struct nuc_graph *g);
 /* An operator that may run on the NPU shares no dequantize node: what it reads there is no float value. */
 bool nuc_split_dequantize(struct nuc_graph *g);

@@ -108,18 +108,6 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options);
 /* Whether nuc_to_edge() has a row for the ATen operator, for the completeness test over ops.def. */
 bool nuc_has_edge_form(enum nuc_op op);
 
-/*
- * Takes out of an Edge graph the copies that change nothing but a dim order, as far as its outputs keep theirs. Not in
- * compatibility mode, where such copies stay on the CPU and divide partitions.
- */
-void nuc_remove_order_copies(struct nuc_graph *g);
-
-/*
- * Values whose dim order is neither contiguous nor channels-last, as an operator gives them whose operands differ: a
- * parameter is laid out as the other operand, else operands are copied to contiguous ones. Not in compatibility mode.
- */
-void nuc_make_orders_usable(struct nuc_graph *g);
-
 /* How a user input or output of quantized values was quantized, per tensor; not `quantized`: it is as it was. */
 struct nuc_io_quantization {
     bool quantized;

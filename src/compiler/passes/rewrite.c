@@ -73,38 +73,13 @@ void nuc_copy_arg(struct nuc_graph *g, struct nuc_node *node, uint32_t index, co
     node->args[index].given = arg->given;
 }
 
-/* Element i of a contiguous tensor goes to the place the dim order gives it. */
-static void *in_dim_order(struct nuc_context *cx, const struct nuc_meta *meta, const void *data)
-{
-    size_t element = nuc_dtype_size(meta->dtype);
-    size_t count = (size_t)nuc_elements(meta);
-    uint8_t *out = nuc_alloc_array(cx, count, element);
-    int64_t strides[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0};
-
-    nuc_dense_strides(meta, strides);
-    for (size_t i = 0; i < count; i++) {
-        int64_t at = 0;
-        for (uint32_t d = 0; d < meta->rank; d++)
-            at += index[d] * strides[d];
-        memcpy(out + (size_t)at * element, (const uint8_t *)data + i * element, element);
-        for (uint32_t d = meta->rank; d > 0 && ++index[d - 1] == meta->sizes[d - 1]; d--)
-            index[d - 1] = 0;
-    }
-    return out;
-}
-
 struct nuc_node *nuc_take_parameter(struct nuc_graph *g, const struct nuc_node *like, const char *suffix,
                                     const struct nuc_meta *meta, const void *data)
 {
     struct nuc_context *cx = g->cx;
     struct nuc_node *node = nuc_add_placeholder(g, nuc_format(cx, "%s%s", like->name, suffix), NUC_PARAMETER, meta);
-    struct nuc_data *taken = nuc_alloc(cx, sizeof *taken);
 
-    if (!nuc_is_contiguous(meta))
-        data = in_dim_order(cx, meta, data);
-    taken->bytes = (struct nuc_span){data, nuc_bytes(meta)};
-    nuc_dense_strides(meta, taken->strides);
-    node->data = taken;
+    node->data = nuc_dense_data(cx, meta, nuc_in_dim_order(cx, meta, data));
     node->target = like->target != NULL ? nuc_format(cx, "%s%s", like->target, suffix) : node->name;
     node->source = like->source;
     return node;

@@ -1,5 +1,5 @@
 /* The order of the passes. */
-#include "compiler/passes/decompose.h"
+#include "compiler/layout/orders.h"
 #include "compiler/passes/pass_list.h"
 
 #define IN(mode) (1u << (mode))
@@ -20,46 +20,9 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
     return g->n_nodes != before;
 }
 
-static bool same_layouts(const struct nuc_node *a, const struct nuc_node *b)
-{
-    bool same = a->n_vals == b->n_vals;
-
-    for (uint32_t i = 0; same && i < a->n_vals; i++)
-        same = nuc_same_layout(&a->vals[i], &b->vals[i]);
-    return same;
-}
-
-/* A view of a value that lies in another order by now needs a copy. */
-static bool needs_copy(const struct nuc_node *node)
-{
-    bool view = node->op == NUC_OP_VIEW && node->dialect == NUC_ATEN;
-    const struct nuc_node *input = view ? nuc_arg_node(node, 0) : NULL;
-
-    return input != NULL && !nuc_is_viewable(&input->vals[0], node->vals[0].sizes, node->vals[0].rank);
-}
-
-/* A pass that changes the dim order of a value changes those of what is computed from it. */
-static bool infer_layouts(struct nuc_graph *g)
-{
-    bool changed = false;
-
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!nuc_is_call(n) || n->op == NUC_OP_CALL_DELEGATE)
-            continue;
-        n->op = needs_copy(n) ? NUC_OP_RESHAPE : n->op;
-        struct nuc_node inferred = *n;
-        nuc_infer_shape(g, &inferred);
-        if (same_layouts(n, &inferred))
-            continue;
-        n->vals = inferred.vals;
-        changed = true;
-    }
-    return changed;
-}
-
 static void infer_and_rename(struct nuc_graph *g)
 {
-    infer_layouts(g);
+    nuc_refresh_layouts(g);
     nuc_rename_as_traced(g);
 }
 
@@ -67,21 +30,7 @@ static bool make_plain_orders(struct nuc_graph *g)
 {
     if (!nuc_plain_orders(g))
         return false;
-    infer_layouts(g);
-    return true;
-}
-
-static bool remove_order_copies(struct nuc_graph *g)
-{
-    uint32_t before = g->n_nodes;
-
-    nuc_remove_order_copies(g);
-    return g->n_nodes != before;
-}
-
-static bool make_orders_usable(struct nuc_graph *g)
-{
-    nuc_make_orders_usable(g);
+    nuc_refresh_layouts(g);
     return true;
 }
 
@@ -109,12 +58,12 @@ static const struct nuc_pass aten_passes[] = {
     {"padded-conv1d-to-2d", nuc_padded_conv1d_to_2d, BETTER},
     {"fold-batch-norm-again", nuc_fold_batch_norm, BOTH},
     {"remove-dead-nodes-again", nuc_remove_dead_nodes, BOTH},
-    {"infer-layouts", infer_layouts, BOTH},
+    {"infer-layouts", nuc_refresh_layouts, BOTH},
 };
 
 static const struct nuc_pass order_passes[] = {
-    {"remove-order-copies", remove_order_copies, BETTER},
-    {"make-orders-usable", make_orders_usable, BETTER},
+    {"remove-order-copies", nuc_remove_order_copies, BETTER},
+    {"make-orders-usable", nuc_make_orders_usable, BETTER},
 };
 
 static const struct nuc_pass edge_passes[] = {

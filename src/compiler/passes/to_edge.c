@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "compiler/layout/orders.h"
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/functionalize.h"
 #include "compiler/passes/passes.h"
@@ -257,10 +258,7 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
         n = rewrite_node(&e, n);
     nuc_remove_dead(g);
     /* Edge operators give some values another dim order than ATen does; it spreads to their readers. */
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_is_call(n))
-            nuc_infer_shape(g, n);
-    }
+    nuc_infer_all(g);
     rename_placeholders(g);
     nuc_rename_as_traced(g);
 }

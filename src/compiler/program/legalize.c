@@ -1,6 +1,7 @@
 #include "compiler/program/legalize.h"
 
-#include <string.h>
+#include "compiler/graph/op_list.h"
+#include "compiler/layout/orders.h"
 
 /* Which tensor arguments of an operator have to be contiguous. */
 enum need {
@@ -12,47 +13,30 @@ enum need {
 };
 
 /* Kernels of kernels/portable that refuse other dim orders, or read tensors as if they were contiguous. */
-static const uint8_t needs[NUC_OP_COUNT] = {
-    [NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D] = NEED_FIRST,
-    [NUC_OP_AVG_POOL2D] = NEED_FIRST,
-    [NUC_OP_MEAN_DIM] = NEED_FIRST,
-    [NUC_OP_SUM_DIM] = NEED_FIRST,
-    [NUC_OP_AMAX] = NEED_FIRST,
-    [NUC_OP_AMIN] = NEED_FIRST,
-    [NUC_OP_NATIVE_BATCH_NORM] = NEED_FIRST,
-    [NUC_OP_NATIVE_SOFTMAX] = NEED_FIRST,
-    [NUC_OP_CONSTANT_PAD] = NEED_FIRST,
-    [NUC_OP_PERMUTE] = NEED_FIRST,
-    [NUC_OP_EXPAND] = NEED_FIRST,
-    [NUC_OP_SLICE] = NEED_FIRST,
-    [NUC_OP_SPLIT_WITH_SIZES] = NEED_FIRST,
-    [NUC_OP_INDEX] = NEED_FIRST,
-    [NUC_OP_AS_STRIDED] = NEED_FIRST,
-    [NUC_OP_CONVOLUTION] = NEED_RESULT,
-    [NUC_OP_CAT] = NEED_ALL,
-    [NUC_OP_SLICE_SCATTER] = NEED_ALL,
-    [NUC_OP_COPY] = NEED_ALL,
-    [NUC_OP_ADD] = NEED_SAME,
-    [NUC_OP_SUB] = NEED_SAME,
-    [NUC_OP_MUL] = NEED_SAME,
-    [NUC_OP_DIV] = NEED_SAME,
-    [NUC_OP_MAXIMUM] = NEED_SAME,
-    [NUC_OP_MINIMUM] = NEED_SAME,
-    [NUC_OP_WHERE] = NEED_SAME,
+static const struct {
+    enum need need;
+    const enum nuc_op *ops;
+} needs[] = {
+    {NEED_FIRST,
+     NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, NUC_OP_AVG_POOL2D, NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM, NUC_OP_AMAX,
+             NUC_OP_AMIN, NUC_OP_NATIVE_BATCH_NORM, NUC_OP_NATIVE_SOFTMAX, NUC_OP_CONSTANT_PAD, NUC_OP_PERMUTE,
+             NUC_OP_EXPAND, NUC_OP_SLICE, NUC_OP_SPLIT_WITH_SIZES, NUC_OP_INDEX, NUC_OP_AS_STRIDED)},
+    {NEED_RESULT, NUC_OPS(NUC_OP_CONVOLUTION)},
+    {NEED_ALL, NUC_OPS(NUC_OP_CAT, NUC_OP_SLICE_SCATTER, NUC_OP_COPY)},
+    {NEED_SAME, NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV, NUC_OP_MAXIMUM, NUC_OP_MINIMUM, NUC_OP_WHERE)},
 };
 
 /* What ExecuTorch's LegalizePortableDimOrderPass looks after. */
-static const uint8_t reference_needs[NUC_OP_COUNT] = {
-    [NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D] = NEED_FIRST,
-    [NUC_OP_AVG_POOL2D] = NEED_FIRST,
-    [NUC_OP_EXPAND] = NEED_FIRST,
-    [NUC_OP_MEAN_DIM] = NEED_FIRST,
-    [NUC_OP_SUM_DIM] = NEED_FIRST,
-};
+static const enum nuc_op *const reference_ops =
+    NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, NUC_OP_AVG_POOL2D, NUC_OP_EXPAND, NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM);
 
-static bool same_order(const struct nuc_meta *a, const struct nuc_meta *b)
+static enum need need_of(enum nuc_op op, bool as_reference)
 {
-    return a->rank == b->rank && memcmp(a->dim_order, b->dim_order, a->rank) == 0;
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+        if (nuc_op_is_in(op, needs[i].ops))
+            return as_reference && !nuc_op_is_in(op, reference_ops) ? NEED_NOTHING : needs[i].need;
+    }
+    return NEED_NOTHING;
 }
 
 /* The tensor arguments of one node, while it is looked at. */
@@ -66,7 +50,7 @@ static bool differ(const struct operands *in)
     for (uint32_t i = 1; i < in->count; i++) {
         const struct nuc_meta *a = &in->nodes[0]->vals[0];
         const struct nuc_meta *b = &in->nodes[i]->vals[0];
-        if (!same_order(a, b) || !nuc_same_sizes(a, b))
+        if (!nuc_same_order(a, b) || !nuc_same_sizes(a, b))
             return true;
     }
     return false;
@@ -89,31 +73,10 @@ static uint32_t contiguous_operands(enum need need, const struct operands *in)
     return 0;
 }
 
-/* A copy of `source` in that dim order, in front of `before`. */
-static struct nuc_node *add_copy(struct nuc_graph *g, struct nuc_node *source, const uint8_t *dim_order,
+static struct nuc_node *add_copy(struct nuc_graph *g, struct nuc_node *source, const struct nuc_meta *like,
                                  struct nuc_node *before)
 {
-    struct nuc_node *copy = nuc_add_node(g, before, NUC_OP_TO_DIM_ORDER_COPY, NULL);
-    int index = nuc_schema_arg_index(nuc_op_schema(copy->op), "dim_order");
-    int64_t order[NUC_MAX_RANK];
-
-    for (uint32_t d = 0; d < source->vals[0].rank; d++)
-        order[d] = dim_order[d];
-    nuc_set_arg_node(copy, g, 0, source);
-    nuc_set_arg_ints(copy, g, (uint32_t)index, order, source->vals[0].rank);
-    copy->source = source->source;
-    nuc_infer_shape(g, copy);
-    /* Sizes of 1 give one layout several names: the kernel asks for that of the argument. */
-    memcpy(copy->vals[0].dim_order, dim_order, source->vals[0].rank);
-    return copy;
-}
-
-static struct nuc_node *add_contiguous_copy(struct nuc_graph *g, struct nuc_node *source, struct nuc_node *before)
-{
-    struct nuc_meta contiguous = source->vals[0];
-
-    nuc_set_contiguous(&contiguous);
-    return add_copy(g, source, contiguous.dim_order, before);
+    return nuc_insert_in_order(g, before, NUC_OP_TO_DIM_ORDER_COPY, source, like);
 }
 
 /* Marks what reads `node`, because its meta is another one now. */
@@ -127,49 +90,17 @@ static void mark_users(const struct nuc_node *node, bool *stale)
  * A delegate's payload and a convolution's result were made for the dim order they read, as were the int8 operators of
  * a Cortex-M, but for those that go value by value.
  */
-static const bool keeps_order[NUC_OP_COUNT] = {
-    [NUC_OP_CALL_DELEGATE] = true,
-    [NUC_OP_CONVOLUTION] = true,
-    [NUC_OP_CORTEXM_ADD] = true,
-    [NUC_OP_CORTEXM_MUL] = true,
-    [NUC_OP_CORTEXM_DIV] = true,
-    [NUC_OP_CORTEXM_MINIMUM] = true,
-    [NUC_OP_CORTEXM_MAXIMUM] = true,
-    [NUC_OP_CORTEXM_LINEAR] = true,
-    [NUC_OP_CORTEXM_SOFTMAX] = true,
-    [NUC_OP_CORTEXM_TRANSPOSE] = true,
-    [NUC_OP_CORTEXM_PAD] = true,
-    [NUC_OP_CORTEXM_CONV2D] = true,
-    [NUC_OP_CORTEXM_DEPTHWISE] = true,
-    [NUC_OP_CORTEXM_TRANSPOSE_CONV2D] = true,
-    [NUC_OP_CORTEXM_AVG_POOL2D] = true,
-    [NUC_OP_CORTEXM_MAX_POOL2D] = true,
-    [NUC_OP_CORTEXM_BATCH_MATMUL] = true,
-    [NUC_OP_NUCLEON_PERMUTE_VIEW] = true,
-    [NUC_OP_NUCLEON_SUM] = true,
-    [NUC_OP_NUCLEON_PRELU] = true,
-    [NUC_OP_NUCLEON_RESIZE_BILINEAR] = true,
-    [NUC_OP_NUCLEON_RESIZE_NEAREST] = true,
-    [NUC_OP_NUCLEON_TRANSPOSE_CONV2D] = true,
-};
+static const enum nuc_op *const order_keepers =
+    NUC_OPS(NUC_OP_CALL_DELEGATE, NUC_OP_CONVOLUTION, NUC_OP_CORTEXM_ADD, NUC_OP_CORTEXM_MUL, NUC_OP_CORTEXM_DIV,
+            NUC_OP_CORTEXM_MINIMUM, NUC_OP_CORTEXM_MAXIMUM, NUC_OP_CORTEXM_LINEAR, NUC_OP_CORTEXM_SOFTMAX,
+            NUC_OP_CORTEXM_TRANSPOSE, NUC_OP_CORTEXM_PAD, NUC_OP_CORTEXM_CONV2D, NUC_OP_CORTEXM_DEPTHWISE,
+            NUC_OP_CORTEXM_TRANSPOSE_CONV2D, NUC_OP_CORTEXM_AVG_POOL2D, NUC_OP_CORTEXM_MAX_POOL2D,
+            NUC_OP_CORTEXM_BATCH_MATMUL, NUC_OP_NUCLEON_PERMUTE_VIEW, NUC_OP_NUCLEON_SUM, NUC_OP_NUCLEON_PRELU,
+            NUC_OP_NUCLEON_RESIZE_BILINEAR, NUC_OP_NUCLEON_RESIZE_NEAREST, NUC_OP_NUCLEON_TRANSPOSE_CONV2D);
 
-static struct nuc_node *order_keeping_user(const struct nuc_node *node)
+static bool keeps_order(const struct nuc_node *user)
 {
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (keeps_order[node->users[i]->op])
-            return node->users[i];
-    }
-    return NULL;
-}
-
-/* Users that keep their dim order read a copy in the one from before. */
-static void restore_order(struct nuc_graph *g, struct nuc_node *node, const uint8_t *dim_order)
-{
-    struct nuc_node *user = order_keeping_user(node);
-    struct nuc_node *back = user != NULL ? add_copy(g, node, dim_order, node->next) : NULL;
-
-    for (; user != NULL; user = order_keeping_user(node))
-        nuc_replace_input(g, user, node, back);
+    return nuc_op_is_in(user->op, order_keepers);
 }
 
 /* The meta follows from the inputs again; results of a tuple are restored where they are read. */
@@ -181,7 +112,7 @@ static void refresh(struct nuc_graph *g, struct nuc_node *node, bool *stale)
     if (!node->is_tuple) {
         if (nuc_meta_equal(&before, &node->vals[0]))
             return;
-        restore_order(g, node, before.dim_order);
+        nuc_keep_order_for(g, node, &before, keeps_order);
     }
     mark_users(node, stale);
 }
@@ -211,8 +142,8 @@ static void follow_result(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *first = nuc_arg_node(node, 0);
 
-    if (first != NULL && !same_order(&first->vals[0], &node->vals[0]))
-        nuc_set_arg_node(node, g, 0, add_copy(g, first, node->vals[0].dim_order, node));
+    if (first != NULL && !nuc_same_order(&first->vals[0], &node->vals[0]))
+        nuc_set_arg_node(node, g, 0, add_copy(g, first, &node->vals[0], node));
 }
 
 static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need, bool *stale)
@@ -225,7 +156,8 @@ static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need,
     for (uint32_t i = 0; i < count; i++) {
         if (nuc_is_contiguous(&nodes[i]->vals[0]) || is_repeated(nodes, i))
             continue;
-        nuc_replace_input(g, node, nodes[i], add_contiguous_copy(g, nodes[i], node));
+        struct nuc_meta contiguous = nuc_in_contiguous_order(&nodes[i]->vals[0]);
+        nuc_replace_input(g, node, nodes[i], add_copy(g, nodes[i], &contiguous, node));
         stale[node->id] = true;
     }
     if (stale[node->id])
@@ -236,11 +168,10 @@ static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need,
 
 void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
 {
-    const uint8_t *table = as_reference ? reference_needs : needs;
     bool *stale = nuc_alloc_array(g->cx, most_ids(g), sizeof *stale);
 
     for (struct nuc_node *node = g->first; node != NULL; node = node->next) {
         if (nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE)
-            legalize(g, node, (enum need)table[node->op], stale);
+            legalize(g, node, need_of(node->op, as_reference), stale);
     }
 }

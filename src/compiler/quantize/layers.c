@@ -56,13 +56,10 @@ float *nuc_layer_values(struct nuc_graph *g, const struct nuc_node *constant)
 
 void nuc_layer_set_values(struct nuc_graph *g, struct nuc_node *constant, const float *values)
 {
-    struct nuc_data *data = nuc_alloc(g->cx, sizeof *data);
     struct nuc_meta logical = constant->vals[0];
 
     nuc_set_contiguous(&logical);
-    data->bytes = (struct nuc_span){(const void *)values, nuc_bytes(&logical)};
-    nuc_dense_strides(&logical, data->strides);
-    constant->data = data;
+    constant->data = nuc_dense_data(g->cx, &logical, values);
 }
 
 void nuc_layer_add_bias(struct nuc_graph *g, struct nuc_layer *l)

@@ -67,28 +67,6 @@ static void normalize_dim_order(struct nuc_meta *meta)
     nuc_set_contiguous(meta);
 }
 
-/* Copies a dense array in logical order into the order of meta->dim_order. */
-static void *in_dim_order(struct nuc_context *cx, const struct nuc_meta *meta, const uint8_t *logical)
-{
-    size_t size = nuc_dtype_size(meta->dtype), count = (size_t)nuc_elements(meta);
-    uint8_t *out = nuc_alloc_array(cx, count, size);
-    int64_t strides[NUC_MAX_RANK], index[NUC_MAX_RANK] = {0};
-    int64_t at = 0;
-
-    nuc_dense_strides(meta, strides);
-    for (size_t i = 0; i < count; i++) {
-        memcpy(out + (size_t)at * size, logical + i * size, size);
-        for (uint32_t d = meta->rank; d-- > 0;) {
-            at += strides[d];
-            if (++index[d] < meta->sizes[d])
-                break;
-            at -= index[d] * strides[d];
-            index[d] = 0;
-        }
-    }
-    return out;
-}
-
 /* Fails when the channels of the constant are not those of the observer. */
 static struct slices slices_of(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)
 {
@@ -127,7 +105,7 @@ const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node 
     *meta = node->vals[0];
     meta->dtype = o->spec.dtype;
     normalize_dim_order(meta);
-    return nuc_is_contiguous(meta) ? logical : in_dim_order(from->cx, meta, logical);
+    return nuc_in_dim_order(from->cx, meta, logical);
 }
 
 const float *nuc_fake_quantized(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)

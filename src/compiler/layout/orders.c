@@ -1,0 +1,311 @@
+#include "compiler/layout/orders.h"
+
+#include <string.h>
+
+#include "compiler/graph/shapes.h"
+#include "host/text.h"
+
+/* ---- which orders there are ---- */
+
+bool nuc_same_order(const struct nuc_meta *a, const struct nuc_meta *b)
+{
+    return a->rank == b->rank && memcmp(a->dim_order, b->dim_order, a->rank) == 0;
+}
+
+struct nuc_meta nuc_in_contiguous_order(const struct nuc_meta *m)
+{
+    struct nuc_meta contiguous = *m;
+
+    nuc_set_contiguous(&contiguous);
+    return contiguous;
+}
+
+struct nuc_meta nuc_in_channels_last_order(const struct nuc_meta *m)
+{
+    struct nuc_meta channels_last = *m;
+
+    nuc_set_channels_last(&channels_last);
+    return channels_last;
+}
+
+bool nuc_lies_contiguous(const struct nuc_meta *m)
+{
+    struct nuc_meta contiguous = nuc_in_contiguous_order(m);
+
+    return nuc_same_layout(m, &contiguous);
+}
+
+bool nuc_is_usable_order(const struct nuc_meta *m)
+{
+    struct nuc_meta channels_last = nuc_in_channels_last_order(m);
+
+    return nuc_lies_contiguous(m) || nuc_same_layout(m, &channels_last);
+}
+
+bool nuc_is_known_order(const struct nuc_meta *m)
+{
+    return nuc_is_contiguous(m) || (nuc_is_channels_last(m) && (m->rank == 4 || (m->rank == 5 && m->sizes[2] != 1)));
+}
+
+struct nuc_meta nuc_named_contiguous(const struct nuc_meta *m)
+{
+    return nuc_lies_contiguous(m) ? nuc_in_contiguous_order(m) : *m;
+}
+
+bool nuc_is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank)
+{
+    int64_t strides[NUC_MAX_RANK], chunk = 1, taken = 1;
+    int32_t v = (int32_t)rank - 1;
+
+    if (nuc_elements(in) == 0)
+        return true;
+    nuc_dense_strides(in, strides);
+    for (int32_t d = (int32_t)in->rank - 1, base = d; d >= 0; d--) {
+        chunk *= in->sizes[d];
+        if (d > 0 && (in->sizes[d - 1] == 1 || strides[d - 1] == chunk * strides[base]))
+            continue;
+        while (v >= 0 && (taken < chunk || sizes[v] == 1))
+            taken *= sizes[v--];
+        if (taken != chunk)
+            return false;
+        base = d - 1;
+        chunk = taken = 1;
+    }
+    return v == -1;
+}
+
+/* ---- copies ---- */
+
+void nuc_set_order_arg(struct nuc_graph *g, struct nuc_node *copy, const struct nuc_meta *like)
+{
+    int index = nuc_schema_arg_index(nuc_op_schema(copy->op), "dim_order");
+    int64_t order[NUC_MAX_RANK];
+
+    for (uint32_t d = 0; d < like->rank; d++)
+        order[d] = like->dim_order[d];
+    nuc_set_arg_ints(copy, g, (uint32_t)index, order, like->rank);
+}
+
+struct nuc_node *nuc_insert_in_order(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
+                                     struct nuc_node *value, const struct nuc_meta *like)
+{
+    struct nuc_node *copy = nuc_add_node(g, before, op, NULL);
+    struct nuc_meta meta = value->vals[0];
+
+    nuc_set_arg_node(copy, g, 0, value);
+    nuc_set_order_arg(g, copy, like);
+    copy->source = value->source;
+    /* Not inferred: kernels ask for the name the argument has. */
+    memcpy(meta.dim_order, like->dim_order, sizeof meta.dim_order);
+    nuc_set_val(g, copy, &meta);
+    return copy;
+}
+
+void nuc_copy_operands_contiguous(struct nuc_graph *g, struct nuc_node *node)
+{
+    uint32_t count = nuc_inputs(node, NULL, 0);
+    struct nuc_node **inputs = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof(struct nuc_node *));
+
+    nuc_inputs(node, inputs, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (inputs[i]->is_tuple || nuc_is_contiguous(&inputs[i]->vals[0]))
+            continue;
+        struct nuc_meta contiguous = nuc_in_contiguous_order(&inputs[i]->vals[0]);
+        struct nuc_node *copy = nuc_insert_in_order(g, node, NUC_OP_CLONE_DIM_ORDER, inputs[i], &contiguous);
+        copy->source = node->source;
+        nuc_replace_input(g, node, inputs[i], copy);
+    }
+}
+
+/* ---- what follows ---- */
+
+static void allow_copy(struct nuc_node *node)
+{
+    bool view = node->op == NUC_OP_VIEW && node->dialect == NUC_ATEN;
+    const struct nuc_node *input = view ? nuc_arg_node(node, 0) : NULL;
+
+    if (input != NULL && !nuc_is_viewable(&input->vals[0], node->vals[0].sizes, node->vals[0].rank))
+        node->op = NUC_OP_RESHAPE;
+}
+
+void nuc_infer_all(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n))
+            continue;
+        allow_copy(n);
+        nuc_infer_shape(g, n);
+    }
+}
+
+bool nuc_refresh_layout(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node inferred = *node;
+
+    if (node->op == NUC_OP_CALL_DELEGATE)
+        return false;
+    nuc_infer_shape(g, &inferred);
+    bool same = node->n_vals == inferred.n_vals;
+    for (uint32_t i = 0; same && i < node->n_vals; i++)
+        same = nuc_same_layout(&node->vals[i], &inferred.vals[i]);
+    if (!same)
+        node->vals = inferred.vals;
+    return !same;
+}
+
+bool nuc_refresh_layouts(struct nuc_graph *g)
+{
+    bool changed = false;
+
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n))
+            continue;
+        allow_copy(n);
+        changed |= nuc_refresh_layout(g, n);
+    }
+    return changed;
+}
+
+static struct nuc_node *user_that(const struct nuc_node *node, bool (*keeps)(const struct nuc_node *user))
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (keeps(node->users[i]))
+            return node->users[i];
+    }
+    return NULL;
+}
+
+void nuc_keep_order_for(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *before,
+                        bool (*keeps)(const struct nuc_node *user))
+{
+    struct nuc_node *user = user_that(node, keeps), *copy = NULL;
+
+    if (user != NULL)
+        copy = nuc_insert_in_order(g, node->next, NUC_OP_TO_DIM_ORDER_COPY, node, before);
+    for (; user != NULL; user = user_that(node, keeps))
+        nuc_replace_input(g, user, node, copy);
+}
+
+/* ---- another order for a whole graph ---- */
+
+/* N, C, H, W tensors; torch's channels-last has no other. Buffers of integers, too: quantized weights are such. */
+static bool is_converted(const struct nuc_node *n)
+{
+    return nuc_is_placeholder(n) && n->vals[0].rank == 4 && n->input_kind != NUC_CONSTANT;
+}
+
+/* A changed input is reported: from now on its bytes lie in another order. */
+static void report_order(struct nuc_graph *g, const struct nuc_node *n)
+{
+    const struct nuc_meta *m = &n->vals[0];
+    struct nuc_text text;
+
+    nuc_text_init(&text, g->cx);
+    for (uint32_t i = 0; i < m->rank; i++)
+        nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)m->sizes[m->dim_order[i]]);
+    nuc_warn(g->cx,
+             "%s: input '%s' is %s now: its bytes are those of an array [%s], dimensions %s ('nucleon run' and "
+             "'evaluate' take arrays as before)",
+             g->file, n->name, nuc_is_contiguous(m) ? "contiguous" : "channels-last", nuc_text_string(&text),
+             nuc_is_contiguous(m) ? "N, C, H, W" : "N, H, W, C");
+}
+
+void nuc_convert_orders(struct nuc_graph *g, bool channels_last)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!is_converted(n))
+            continue;
+        struct nuc_meta to = n->vals[0];
+        nuc_order_as(&to, channels_last);
+        if (nuc_same_layout(&to, &n->vals[0]))
+            continue;
+        if (n->data != NULL)
+            n->data = nuc_dense_data(g->cx, &to, nuc_in_dim_order(g->cx, &to, nuc_const_contiguous(g, n)));
+        n->vals[0] = to;
+        if (n->input_kind == NUC_USER_INPUT)
+            report_order(g, n);
+    }
+    nuc_infer_all(g);
+}
+
+/* ---- boundaries ---- */
+
+struct nuc_meta *nuc_output_metas(const struct nuc_graph *g)
+{
+    const struct nuc_arg *outputs = &nuc_output_node(g)->args[0];
+    struct nuc_meta *metas = nuc_alloc_array(g->cx, (size_t)outputs->count + 1, sizeof *metas);
+
+    for (uint32_t i = 0; i < outputs->count; i++)
+        metas[i] = outputs->u.nodes[i]->vals[0];
+    return metas;
+}
+
+void nuc_restore_output_orders(struct nuc_graph *g, const struct nuc_meta *metas)
+{
+    struct nuc_node *output = nuc_output_node(g);
+
+    for (uint32_t i = 0; i < output->args[0].count; i++) {
+        struct nuc_node *node = output->args[0].u.nodes[i];
+        if (!nuc_same_layout(&metas[i], &node->vals[0]))
+            nuc_replace_input(g, output, node,
+                              nuc_insert_in_order(g, node->next, NUC_OP_TO_DIM_ORDER_COPY, node, &metas[i]));
+    }
+}
+
+static void name_contiguous(struct nuc_node *node)
+{
+    node->vals[0] = nuc_named_contiguous(&node->vals[0]);
+}
+
+/* Operators on the CPU take the dim order of their results from that of their inputs, and were planned with it. */
+static bool is_read_by_cpu(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        if (user->op != NUC_OP_OUTPUT && user->op != NUC_OP_CALL_DELEGATE && !nuc_is_quantize(user))
+            return true;
+    }
+    return false;
+}
+
+void nuc_name_boundary_orders(struct nuc_node *call)
+{
+    const struct nuc_arg *inputs = &call->args[0];
+
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        struct nuc_node *input = inputs->u.nodes[i];
+        struct nuc_node *source = nuc_is_quantize(input) ? nuc_arg_node(input, 0) : NULL;
+        name_contiguous(input);
+        if (source != NULL && nuc_is_placeholder(source) && !is_read_by_cpu(source))
+            name_contiguous(source);
+    }
+    for (uint32_t i = 0; i < call->n_users; i++) {
+        struct nuc_node *result = call->users[i];
+        name_contiguous(result);
+        call->vals[result->args[1].u.i] = result->vals[0];
+        for (uint32_t k = 0; k < result->n_users; k++) {
+            struct nuc_node *reader = result->users[k];
+            if (nuc_is_dequantize(reader) && !is_read_by_cpu(reader))
+                name_contiguous(reader);
+        }
+    }
+}
+
+/* Delegates, whose payloads are made, and the program's outputs read a value in the dim order it had. */
+static bool is_settled(const struct nuc_node *user)
+{
+    return user->op == NUC_OP_CALL_DELEGATE || user->op == NUC_OP_OUTPUT;
+}
+
+void nuc_refresh_after_delegates(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_node *from = nuc_arg_node(n, 0);
+        bool is_result = n->op == NUC_OP_GETITEM && from != NULL && from->op == NUC_OP_CALL_DELEGATE;
+        if (!nuc_is_call(n) || is_result || n->n_vals == 0)
+            continue;
+        struct nuc_meta before = n->vals[0];
+        if (nuc_refresh_layout(g, n) && !n->is_tuple)
+            nuc_keep_order_for(g, n, &before, is_settled);
+    }
+}
