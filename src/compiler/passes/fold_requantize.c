@@ -1,40 +1,18 @@
+#include "compiler/graph/quant.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
-bool nuc_same_number(const struct nuc_arg *a, const struct nuc_arg *b)
+bool nuc_same_quantization(const struct nuc_node *a, const struct nuc_node *b)
 {
-    if (a->kind != b->kind)
-        return false;
-    switch ((int)a->kind) {
-    case NUC_ARG_NODE:
-        return a->u.node == b->u.node;
-    case NUC_ARG_INT:
-        return a->u.i == b->u.i;
-    case NUC_ARG_FLOAT:
-        return !(a->u.f < b->u.f) && !(a->u.f > b->u.f);
-    case NUC_ARG_DTYPE:
-        return a->u.dtype == b->u.dtype;
-    default:
-        return a->kind == NUC_ARG_NONE;
-    }
-}
+    struct nuc_quant x, y;
 
-bool nuc_same_quantization(const struct nuc_node *quantize, const struct nuc_node *other)
-{
-    for (uint32_t i = 1; i < quantize->n_args; i++) {
-        if (!nuc_same_number(&quantize->args[i], &other->args[i]))
-            return false;
-    }
-    return true;
+    return nuc_quant_of(a, &x) && nuc_quant_of(b, &y) && nuc_same_quant(&x, &y);
 }
 
 /* Quantizing what was dequantized with the same parameters gives the same numbers. */
 static bool undoes(const struct nuc_node *quantize, const struct nuc_node *dequantize)
 {
-    bool per_tensor = quantize->op == NUC_OP_QUANTIZE_PER_TENSOR && dequantize->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
-    bool per_channel = quantize->op == NUC_OP_QUANTIZE_PER_CHANNEL && dequantize->op == NUC_OP_DEQUANTIZE_PER_CHANNEL;
-
-    return (per_tensor || per_channel) && nuc_same_quantization(quantize, dequantize);
+    return nuc_is_dequantize(dequantize) && nuc_same_quantization(quantize, dequantize);
 }
 
 bool nuc_fold_requantize(struct nuc_graph *g)
@@ -45,7 +23,7 @@ bool nuc_fold_requantize(struct nuc_graph *g)
         if (!nuc_is_quantize(n) || n->n_users == 0)
             continue;
         struct nuc_node *dequantize = nuc_operand(g, n, 0);
-        if (!nuc_is_dequantize(dequantize) || !undoes(n, dequantize))
+        if (!undoes(n, dequantize))
             continue;
         nuc_replace_uses(g, n, nuc_operand(g, dequantize, 0), NULL);
         changed = true;

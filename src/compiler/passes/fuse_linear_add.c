@@ -1,12 +1,6 @@
+#include "compiler/graph/args.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
-
-static float number(const struct nuc_arg *a, float fallback)
-{
-    if (a->kind == NUC_ARG_FLOAT)
-        return (float)a->u.f;
-    return a->kind == NUC_ARG_INT ? (float)a->u.i : fallback;
-}
 
 static bool is_float_vector(const struct nuc_node *node, int64_t length)
 {
@@ -42,7 +36,8 @@ bool nuc_fuse_linear_add(struct nuc_graph *g)
         struct nuc_node *add = n->op == NUC_OP_LINEAR && n->n_users == 1 ? n->users[0] : NULL;
         if (add == NULL || add->op != NUC_OP_ADD || nuc_arg_node(add, 0) != n || nuc_arg_node(add, 1) == n)
             continue;
-        struct nuc_node *bias = fused_bias(g, n, nuc_arg_node(add, 1), number(&add->args[2], 1.0f));
+        struct nuc_node *bias =
+            fused_bias(g, n, nuc_arg_node(add, NUC_OTHER), (float)nuc_scalar(add, NUC_ARG(ADD, alpha), 1.0));
         if (bias == NULL)
             continue;
         nuc_set_arg_node(n, g, 2, bias);

@@ -2,25 +2,20 @@
 
 #include <math.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/passes/rewrite.h"
-
-static bool is_number(const struct nuc_arg *a, double value)
-{
-    double number = a->kind == NUC_ARG_FLOAT ? a->u.f : a->kind == NUC_ARG_INT ? (double)a->u.i : (double)NAN;
-
-    return number >= value && number <= value;
-}
 
 bool nuc_is_fused_activation(const struct nuc_node *node)
 {
+    struct nuc_bounds b = nuc_bounds_of(node);
+
     switch ((int)node->op) {
     case NUC_OP_RELU:
     case NUC_OP_SIGMOID:
     case NUC_OP_TANH:
         return true;
     case NUC_OP_HARDTANH:
-        return is_number(&node->args[1], 0.0) &&
-               (is_number(&node->args[2], 6.0) || is_number(&node->args[2], (double)INFINITY));
+        return nuc_numbers_equal(b.min, 0.0) && (nuc_numbers_equal(b.max, 6.0) || b.max >= HUGE_VAL);
     default:
         return false;
     }

@@ -2,6 +2,7 @@
  * A permutation or concatenation that stays on the CPU between dequantize and quantize nodes of one scale and zero
  * point moves the quantized values: dequantizing and quantizing again changes none of them.
  */
+#include "compiler/graph/quant.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/support/cluster.h"
@@ -13,9 +14,9 @@ static bool moves_data(enum nuc_op op)
 
 static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)
 {
-    return a->args[1].kind == NUC_ARG_FLOAT && b->args[1].kind == NUC_ARG_FLOAT && a->args[2].kind == NUC_ARG_INT &&
-           b->args[2].kind == NUC_ARG_INT && !(a->args[1].u.f < b->args[1].u.f) && !(a->args[1].u.f > b->args[1].u.f) &&
-           a->args[2].u.i == b->args[2].u.i;
+    struct nuc_quant x, y;
+
+    return nuc_quant_of(a, &x) && nuc_quant_of(b, &y) && nuc_same_parameters(&x, &y);
 }
 
 struct members {

@@ -1,22 +1,20 @@
+#include "compiler/graph/quant.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite.h"
 
-static bool is_per_tensor(const struct nuc_node *node, enum nuc_op op)
-{
-    return node != NULL && node->op == op && node->args[1].kind == NUC_ARG_FLOAT && node->args[2].kind == NUC_ARG_INT;
-}
-
 struct nuc_io_quantization nuc_io_quantization_of(const struct nuc_node *node, enum nuc_op op)
 {
-    if (!is_per_tensor(node, op))
+    struct nuc_quant q;
+
+    if (node == NULL || node->op != op || !nuc_quant_of(node, &q))
         return (struct nuc_io_quantization){.quantized = false};
     return (struct nuc_io_quantization){
         .quantized = true,
-        .scale = node->args[1].u.f,
-        .zero_point = node->args[2].u.i,
-        .quant_min = node->args[3].u.i,
-        .quant_max = node->args[4].u.i,
-        .dtype = node->args[5].u.dtype,
+        .scale = q.scale,
+        .zero_point = q.zero_point,
+        .quant_min = q.quant_min,
+        .quant_max = q.quant_max,
+        .dtype = q.dtype,
     };
 }
 
@@ -24,7 +22,7 @@ struct nuc_io_quantization nuc_io_quantization_of(const struct nuc_node *node, e
 static struct nuc_node *first_quantize(const struct nuc_node *input)
 {
     for (struct nuc_node *n = input->next; n != NULL; n = n->next) {
-        if (is_per_tensor(n, NUC_OP_QUANTIZE_PER_TENSOR) && nuc_arg_node(n, 0) == input)
+        if (n->op == NUC_OP_QUANTIZE_PER_TENSOR && nuc_arg_node(n, 0) == input)
             return n;
     }
     return NULL;
@@ -63,7 +61,7 @@ static struct nuc_io_quantization take_quantized(struct nuc_graph *g, struct nuc
 
     for (uint32_t i = 0; i < input->n_users; i++) {
         struct nuc_node *reader = input->users[i];
-        if (is_per_tensor(reader, NUC_OP_QUANTIZE_PER_TENSOR) && nuc_same_quantization(reader, quantize))
+        if (reader->op == NUC_OP_QUANTIZE_PER_TENSOR && nuc_same_quantization(reader, quantize))
             merged[n_merged++] = reader;
     }
     if (n_merged < input->n_users)
@@ -85,7 +83,7 @@ static void give_quantized(struct nuc_graph *g, struct nuc_node *output, struct 
     out->outputs = nuc_alloc_array(g->cx, values->count, sizeof *out->outputs);
     for (uint32_t i = 0; i < values->count; i++) {
         struct nuc_node *value = values->u.nodes[i];
-        bool quantized = is_per_tensor(value, NUC_OP_DEQUANTIZE_PER_TENSOR);
+        bool quantized = value != NULL && value->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
         if (quantized)
             out->outputs[i] = nuc_io_quantization_of(value, NUC_OP_DEQUANTIZE_PER_TENSOR);
         given[i] = quantized ? nuc_operand(g, value, 0) : value;

@@ -18,9 +18,6 @@ struct nuc_node *nuc_insert_aten(struct nuc_graph *g, struct nuc_node *before, e
 struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *tuple,
                                     uint32_t index);
 
-/* Two arguments of quantize or dequantize nodes that are equal: numbers, element types, the same node, or None. */
-bool nuc_same_number(const struct nuc_arg *a, const struct nuc_arg *b);
-
 /* A quantize node and another quantize or dequantize node of the same kind have the same parameters. */
 bool nuc_same_quantization(const struct nuc_node *quantize, const struct nuc_node *other);
 

@@ -2,6 +2,7 @@
  * The converter maps one operator a cluster. A view or permutation in front of an operator, or an activation behind
  * it, moves into a cluster of its own by a quantize and a dequantize node between the two.
  */
+#include "compiler/graph/quant.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/support/cluster.h"
@@ -155,18 +156,13 @@ static struct nuc_node *origin_of(const struct nuc_node *node)
     return quantized != NULL && nuc_is_static(quantized) ? NULL : from;
 }
 
-static double number(const struct nuc_arg *a)
-{
-    return a->kind == NUC_ARG_INT ? (double)a->u.i : a->u.f;
-}
-
-/* Quantize and dequantize nodes: scale, zero point, range. */
+/* Quantize and dequantize nodes of one scale, zero point and range. */
 static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)
 {
-    double x = number(&a->args[1]), y = number(&b->args[1]);
+    struct nuc_quant x, y;
 
-    return !(x < y) && !(x > y) && a->args[2].u.i == b->args[2].u.i && a->args[3].u.i == b->args[3].u.i &&
-           a->args[4].u.i == b->args[4].u.i;
+    return nuc_quant_of(a, &x) && nuc_quant_of(b, &y) && nuc_same_parameters(&x, &y) && x.quant_min == y.quant_min &&
+           x.quant_max == y.quant_max;
 }
 
 static bool is_quantize(const struct nuc_node *node)

@@ -40,7 +40,7 @@ static int64_t element_of(const void *data, enum nuc_dtype dtype, size_t i)
 static float *dequantized(struct trial *t, const struct nuc_node *dequantize)
 {
     const struct nuc_node *source = nuc_is_dequantize(dequantize) ? nuc_arg_node(dequantize, 0) : NULL;
-    struct quant q;
+    struct nuc_quant q;
 
     if (source == NULL || !nuc_is_static(source) || !nuc_dequantize_quant(dequantize, &q) || q.per_channel)
         return NULL;

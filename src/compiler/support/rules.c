@@ -37,7 +37,7 @@ bool nuc_rule_report(const struct nuc_rule_query *q, const char *limit, const ch
     return false;
 }
 
-bool nuc_rule_report_pair(const struct nuc_rule_query *q, const char *limit, struct pair found)
+bool nuc_rule_report_pair(const struct nuc_rule_query *q, const char *limit, struct nuc_pair found)
 {
     return nuc_rule_report(q, limit, "%lld x %lld", (long long)found.h, (long long)found.w);
 }
@@ -92,7 +92,7 @@ bool nuc_rule_within(const struct nuc_rule_query *q, struct nuc_extent e, int64_
 static bool explain_input(const struct nuc_rule_query *q, uint32_t index, const char *limit)
 {
     const struct nuc_node *input = nuc_arg_node(q->node, index);
-    struct quant found;
+    struct nuc_quant found;
 
     if (input == NULL)
         return nuc_rule_report(q, limit, "argument %u is not a tensor", index);
@@ -104,7 +104,7 @@ static bool explain_input(const struct nuc_rule_query *q, uint32_t index, const 
 bool nuc_inputs_are_8bit(const struct nuc_rule_query *q)
 {
     for (uint32_t i = 0; q->param >> i != 0; i++) {
-        struct quant found;
+        struct nuc_quant found;
         if ((q->param >> i & 1) != 0 && !(nuc_input_quant(q->node, i, &found) && nuc_is_8bit(found.dtype)))
             return explain_input(q, i, "int8, uint8");
     }
@@ -113,7 +113,7 @@ bool nuc_inputs_are_8bit(const struct nuc_rule_query *q)
 
 bool nuc_output_is_8bit(const struct nuc_rule_query *q)
 {
-    struct quant found;
+    struct nuc_quant found;
 
     if (!nuc_output_quant(q->node, q->param, &found))
         return nuc_rule_report(q, "one quantize q->node", "%u readers, first %s", q->node->n_users,
@@ -125,7 +125,7 @@ bool nuc_output_is_8bit(const struct nuc_rule_query *q)
 bool nuc_shares_quantization(const struct nuc_rule_query *q)
 {
     const struct nuc_node *first = NULL;
-    struct quant in, out;
+    struct nuc_quant in, out;
 
     if (q->node->n_users == 0 || nuc_distinct_inputs(q->node, &first, 1) == 0)
         return true;
@@ -143,7 +143,7 @@ bool nuc_all_share_quantization(const struct nuc_rule_query *q)
 {
     uint32_t count = nuc_inputs(q->node, NULL, 0);
     struct nuc_node **inputs = nuc_alloc_array(q->s->g->cx, (size_t)count + 1, sizeof *inputs);
-    struct quant out, in;
+    struct nuc_quant out, in;
 
     if (q->node->n_users == 0 || !nuc_quantize_quant(q->node->users[0], &out))
         return nuc_rule_report(q, "a quantize node", "a result that is not quantized");
@@ -174,14 +174,14 @@ bool nuc_one_input_is_whole(const struct nuc_rule_query *q)
 
 bool nuc_input_is_int8(const struct nuc_rule_query *q)
 {
-    struct quant found;
+    struct nuc_quant found;
 
     return (nuc_input_quant(q->node, q->param, &found) && found.dtype == NUC_I8) || explain_input(q, q->param, "int8");
 }
 
 bool nuc_input_is_int32(const struct nuc_rule_query *q)
 {
-    struct quant found;
+    struct nuc_quant found;
 
     if (nuc_arg_node(q->node, q->param) == NULL)
         return true;
@@ -225,12 +225,12 @@ bool nuc_has_rank(const struct nuc_rule_query *q)
 
 bool nuc_flag_is_false(const struct nuc_rule_query *q)
 {
-    return !nuc_arg_flag(q->node, q->param) || nuc_rule_report(q, "false", "true");
+    return !nuc_flag(q->node, q->param) || nuc_rule_report(q, "false", "true");
 }
 
 bool nuc_alpha_is_one(const struct nuc_rule_query *q)
 {
-    double alpha = nuc_arg_number(q->node, 2, 1.0);
+    double alpha = nuc_scalar(q->node, 2, 1.0);
 
     return nuc_numbers_equal(alpha, 1.0) || nuc_rule_report(q, "1", "%g", alpha);
 }

@@ -74,7 +74,7 @@ bool nuc_rule_report(const struct nuc_rule_query *q, const char *limit, const ch
     __attribute__((format(printf, 3, 4)));
 
 /* The same for a pair that was found. */
-bool nuc_rule_report_pair(const struct nuc_rule_query *q, const char *limit, struct pair found);
+bool nuc_rule_report_pair(const struct nuc_rule_query *q, const char *limit, struct nuc_pair found);
 
 /* Gives the verdict the nearest change that makes the rule hold; returns false. */
 bool nuc_rule_advise(const struct nuc_rule_query *q, const char *format, ...) __attribute__((format(printf, 2, 3)));

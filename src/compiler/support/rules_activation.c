@@ -6,7 +6,7 @@
 /* ---- relu; hardtanh and clamp: self, min, max ---- */
 
 /* The quantized value of a bound, clipped to the range of the quantized tensor. */
-static double quantized_bound(const struct quant *q, double bound)
+static double quantized_bound(const struct nuc_quant *q, double bound)
 {
     double value = nearbyint(bound / q->scale) + (double)q->zero_point;
 
@@ -16,7 +16,7 @@ static double quantized_bound(const struct quant *q, double bound)
 /* A bound lies inside the input's range, so that the operator changes some value. `max` may be infinite: no bound. */
 static bool clips_inside_range(const struct nuc_rule_query *q, double min, double max)
 {
-    struct quant in;
+    struct nuc_quant in;
 
     if (!nuc_input_quant(q->node, 0, &in) || in.per_channel)
         return nuc_rule_report(q, "", "the input's range is not known");
@@ -40,13 +40,13 @@ static const struct nuc_support_rule relu_partition[] = {RULE_CLIPS(relu_clips),
 
 static bool hardtanh_bounded(const struct nuc_rule_query *q)
 {
-    struct bounds b = nuc_bounds_of(q->node);
+    struct nuc_bounds b = nuc_bounds_of(q->node);
     return !isinf(b.min) || !isinf(b.max) || nuc_rule_report(q, "", "%g and %g", b.min, b.max);
 }
 
 static bool hardtanh_quantization(const struct nuc_rule_query *q)
 {
-    struct quant in, out;
+    struct nuc_quant in, out;
     if (nuc_is_relu_like(nuc_bounds_of(q->node), true))
         return true;
     if (!nuc_input_quant(q->node, 0, &in) || !nuc_output_quant(q->node, 0, &out))
@@ -67,9 +67,9 @@ static const struct nuc_support_rule hardtanh_target[] = {
 };
 
 /* Both bounds at or outside what the int8 input can hold. */
-static bool bounds_are_loose(const struct nuc_node *node, struct bounds b)
+static bool bounds_are_loose(const struct nuc_node *node, struct nuc_bounds b)
 {
-    struct quant q;
+    struct nuc_quant q;
 
     if (!nuc_input_quant(node, 0, &q) || q.dtype != NUC_I8 || q.per_channel)
         return false;
@@ -78,7 +78,7 @@ static bool bounds_are_loose(const struct nuc_node *node, struct bounds b)
 
 static bool hardtanh_clips(const struct nuc_rule_query *q)
 {
-    struct bounds b = nuc_bounds_of(q->node);
+    struct nuc_bounds b = nuc_bounds_of(q->node);
     if (!nuc_is_alone(q->s, q->node))
         return true;
     /* An infinite bound makes a ReLU when it is left out, not when it is written. */

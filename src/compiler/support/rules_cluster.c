@@ -9,7 +9,7 @@ static const enum nuc_op *const keeps_values =
             NUC_OP_UPSAMPLE_BILINEAR, NUC_OP_UPSAMPLE_NEAREST);
 
 struct results {
-    struct quant first;
+    struct nuc_quant first;
     uint32_t count;
     bool same;
 };
@@ -17,7 +17,7 @@ struct results {
 static void add_results(const struct nuc_node *node, struct results *r)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
-        struct quant q;
+        struct nuc_quant q;
         if (!nuc_quantize_quant(node->users[i], &q))
             continue;
         if (r->count++ == 0)
@@ -35,14 +35,14 @@ static struct results results_of(const struct nuc_node *node)
         add_results(node, &r);
     for (uint32_t i = 0; node->is_tuple && i < node->n_users; i++) {
         const struct nuc_node *item = node->users[i];
-        if (item->op == NUC_OP_GETITEM && nuc_arg_integer(item, 1, 0) == 0)
+        if (item->op == NUC_OP_GETITEM && nuc_integer(item, 1, 0) == 0)
             add_results(item, &r);
     }
     return r;
 }
 
-static struct nuc_verdict refused(const struct nuc_support *s, const char *rule, const struct quant *a,
-                                  const struct quant *b)
+static struct nuc_verdict refused(const struct nuc_support *s, const char *rule, const struct nuc_quant *a,
+                                  const struct nuc_quant *b)
 {
     const char *actual = nuc_format(s->g->cx, "%.9g, %lld and %.9g, %lld", a->scale, (long long)a->zero_point, b->scale,
                                     (long long)b->zero_point);
@@ -53,7 +53,7 @@ static struct nuc_verdict refused(const struct nuc_support *s, const char *rule,
 struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct results r = results_of(node);
-    struct quant in;
+    struct nuc_quant in;
 
     if (!r.same)
         return (struct nuc_verdict){false, "every reader takes the result in one quantization", "several", "one",

@@ -10,7 +10,7 @@ static bool conv_transposed_not_depthwise(const struct nuc_rule_query *q)
     return !c.transposed || !c.depthwise || nuc_rule_report(q, "", "%lld groups", (long long)c.groups);
 }
 
-static bool is_pair_of(struct pair p, int64_t value)
+static bool is_pair_of(struct nuc_pair p, int64_t value)
 {
     return p.h == value && p.w == value;
 }
@@ -55,7 +55,7 @@ static bool conv_transposed_groups(const struct nuc_rule_query *q)
     return !c.transposed || c.groups <= 1 || nuc_rule_report(q, "1 group", "%lld groups", (long long)c.groups);
 }
 
-static struct nuc_extent each_of(struct pair p)
+static struct nuc_extent each_of(struct nuc_pair p)
 {
     return (struct nuc_extent){2, false, {p.h, p.w}};
 }
@@ -143,16 +143,16 @@ static struct nuc_extent pool_stride(const struct nuc_rule_query *q)
 /* ..., ceil_mode, count_include_pad, divisor_override */
 static bool avg_pool_padding(const struct nuc_rule_query *q)
 {
-    struct pair p = nuc_pool_of(q->node).padding;
+    struct nuc_pair p = nuc_pool_of(q->node).padding;
 
-    return nuc_arg_flag(q->node, 5) || is_pair_of(p, 0) ||
+    return nuc_flag(q->node, 5) || is_pair_of(p, 0) ||
            nuc_rule_report(q, "padding 0 x 0", "padding %lld x %lld", (long long)p.h, (long long)p.w);
 }
 
 static bool avg_pool_divisor(const struct nuc_rule_query *q)
 {
     return q->node->args[6].kind == NUC_ARG_NONE ||
-           nuc_rule_report(q, "none", "%lld", (long long)nuc_arg_number(q->node, 6, 0));
+           nuc_rule_report(q, "none", "%lld", (long long)nuc_scalar(q->node, 6, 0));
 }
 
 const struct nuc_support_rule nuc_avg_pool_ir[] = {
@@ -175,16 +175,16 @@ static const struct nuc_support_rule avg_pool_target[] = {
 
 /* ---- adaptive average pooling: input, output size ---- */
 
-static struct pair spatial(const struct nuc_meta *m)
+static struct nuc_pair spatial(const struct nuc_meta *m)
 {
     if (m->rank < 2)
-        return (struct pair){1, 1};
-    return (struct pair){m->sizes[m->rank - 2], m->sizes[m->rank - 1]};
+        return (struct nuc_pair){1, 1};
+    return (struct nuc_pair){m->sizes[m->rank - 2], m->sizes[m->rank - 1]};
 }
 
 static bool adaptive_divides(const struct nuc_rule_query *q)
 {
-    struct pair in = spatial(nuc_input_meta(q->node, 0)), out = nuc_arg_pair(q->node, 1, in);
+    struct nuc_pair in = spatial(nuc_input_meta(q->node, 0)), out = nuc_pair(q->node, 1, in);
 
     return (out.h > 0 && out.w > 0 && in.h % out.h == 0 && in.w % out.w == 0) ||
            nuc_rule_report_pair(q, nuc_rule_text(q, "divisors of %lld x %lld", (long long)in.h, (long long)in.w), out);
@@ -200,11 +200,11 @@ const struct nuc_support_rule nuc_adaptive_pool_ir[] = {
 /* The largest window, which is at least the stride. An output of size 0, which no division has, is one window. */
 static struct nuc_extent adaptive_window(const struct nuc_rule_query *q)
 {
-    struct pair in = spatial(nuc_input_meta(q->node, 0)), out = nuc_arg_pair(q->node, 1, in);
+    struct nuc_pair in = spatial(nuc_input_meta(q->node, 0)), out = nuc_pair(q->node, 1, in);
 
     if (out.h <= 0 || out.w <= 0)
         return each_of(in);
-    return each_of((struct pair){in.h - (out.h - 1) * (in.h / out.h), in.w - (out.w - 1) * (in.w / out.w)});
+    return each_of((struct nuc_pair){in.h - (out.h - 1) * (in.h / out.h), in.w - (out.w - 1) * (in.w / out.w)});
 }
 
 static const struct nuc_support_rule adaptive_pool_target[] = {
@@ -218,7 +218,7 @@ static const struct nuc_support_rule adaptive_pool_target[] = {
 
 static bool max_pool_dilation(const struct nuc_rule_query *q)
 {
-    struct pair d = nuc_arg_pair(q->node, 4, (struct pair){1, 1});
+    struct nuc_pair d = nuc_pair(q->node, 4, (struct nuc_pair){1, 1});
 
     return is_pair_of(d, 1) || nuc_rule_report_pair(q, "1 x 1", d);
 }
@@ -227,7 +227,7 @@ static bool max_pool_indices_unused(const struct nuc_rule_query *q)
 {
     for (uint32_t i = 0; i < q->node->n_users; i++) {
         const struct nuc_node *user = q->node->users[i];
-        if (user->op == NUC_OP_GETITEM && nuc_arg_integer(user, 1, 0) == 1)
+        if (user->op == NUC_OP_GETITEM && nuc_integer(user, 1, 0) == 1)
             return nuc_rule_report(q, "", "read by %s", user->name);
     }
     return true;

@@ -7,7 +7,7 @@ const struct nuc_support_rule nuc_unary_target[] = {RULE_INPUT_8BIT, RULE_OUTPUT
 
 static bool neg_quantization(const struct nuc_rule_query *q)
 {
-    struct quant in;
+    struct nuc_quant in;
 
     return (nuc_input_quant(q->node, 0, &in) && !in.per_channel) ||
            nuc_rule_report(q, "one scale", "none, or one a channel");

@@ -5,7 +5,7 @@
 
 static bool addmm_factors(const struct nuc_rule_query *q)
 {
-    double beta = nuc_arg_number(q->node, 3, 1.0), alpha = nuc_arg_number(q->node, 4, 1.0);
+    double beta = nuc_scalar(q->node, 3, 1.0), alpha = nuc_scalar(q->node, 4, 1.0);
 
     return (nuc_numbers_equal(beta, 1.0) && nuc_numbers_equal(alpha, 1.0)) ||
            nuc_rule_report(q, "1, 1", "beta %g, alpha %g", beta, alpha);
@@ -66,7 +66,7 @@ const struct nuc_support_rule nuc_bmm_ir[] = {
 
 static bool bmm_zero_points(const struct nuc_rule_query *q)
 {
-    struct quant a, b;
+    struct nuc_quant a, b;
 
     if (!nuc_input_quant(q->node, 0, &a) || !nuc_input_quant(q->node, 1, &b))
         return nuc_rule_report(q, "0 and 0", "a factor that is not quantized");
@@ -85,7 +85,8 @@ static const struct nuc_support_rule bmm_target[] = {
 
 static bool softmax_dim(const struct nuc_rule_query *q)
 {
-    int64_t dim = nuc_positive_dim(q->node, nuc_arg_integer(q->node, 1, 0)), c = nuc_channels_dim(q->node);
+    int64_t dim = nuc_dim(q->node, NUC_ARG(NATIVE_SOFTMAX, dim), 0, q->node->vals[0].rank),
+            c = nuc_channels_dim(q->node);
 
     return dim == c || nuc_rule_report(q, nuc_rule_text(q, "%lld", (long long)c), "%lld", (long long)dim);
 }
@@ -109,7 +110,7 @@ static bool mean_reduces(const struct nuc_rule_query *q)
     const struct nuc_meta *in = nuc_input_meta(q->node, 0);
     uint32_t mask = nuc_reduced_dims(q->node);
 
-    if (!nuc_is_alone(q->s, q->node) || !nuc_arg_flag(q->node, 2))
+    if (!nuc_is_alone(q->s, q->node) || !nuc_flag(q->node, 2))
         return true;
     for (uint32_t i = 0; i < in->rank; i++) {
         if ((mask >> i & 1) != 0 && in->sizes[i] != 1)

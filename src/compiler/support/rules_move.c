@@ -12,7 +12,7 @@ static bool cat_inputs(const struct nuc_rule_query *q)
     const struct nuc_arg *list = &q->node->args[0];
 
     for (uint32_t i = 0; list->kind == NUC_ARG_NODES && i < list->count; i++) {
-        struct quant in;
+        struct nuc_quant in;
         if (!nuc_dequantize_quant(list->u.nodes[i], &in))
             return nuc_rule_report(q, "int8, uint8", "input %u is not quantized", i);
         if (!nuc_is_8bit(in.dtype))
@@ -34,12 +34,12 @@ static bool slice_step(const struct nuc_rule_query *q)
 {
     bool given = q->node->n_args > 4 && q->node->args[4].given;
 
-    return !given || nuc_rule_report(q, "none", "%lld", (long long)nuc_arg_integer(q->node, 4, 1));
+    return !given || nuc_rule_report(q, "none", "%lld", (long long)nuc_integer(q->node, 4, 1));
 }
 
 static bool slice_dim(const struct nuc_rule_query *q)
 {
-    int64_t rank = nuc_input_meta(q->node, 0)->rank, dim = nuc_arg_integer(q->node, 1, 0);
+    int64_t rank = nuc_input_meta(q->node, 0)->rank, dim = nuc_integer(q->node, 1, 0);
 
     return (dim < rank && dim >= -rank) || nuc_rule_report(q, "", "%lld", (long long)dim);
 }
@@ -53,12 +53,12 @@ static int64_t clipped(int64_t value, int64_t size)
 static bool slice_range(const struct nuc_rule_query *q)
 {
     const struct nuc_meta *in = nuc_input_meta(q->node, 0);
-    int64_t dim = nuc_positive_dim(nuc_arg_node(q->node, 0), nuc_arg_integer(q->node, 1, 0));
+    int64_t dim = nuc_dim(q->node, NUC_ARG(SLICE, dim), 0, nuc_input_meta(q->node, NUC_SELF)->rank);
 
     if (dim < 0 || dim >= in->rank)
         return nuc_rule_report(q, "", "dimension %lld", (long long)dim);
-    int64_t start = clipped(nuc_arg_integer(q->node, 2, 0), in->sizes[dim]);
-    int64_t end = clipped(nuc_arg_integer(q->node, 3, INT64_MAX), in->sizes[dim]);
+    int64_t start = clipped(nuc_integer(q->node, 2, 0), in->sizes[dim]);
+    int64_t end = clipped(nuc_integer(q->node, 3, INT64_MAX), in->sizes[dim]);
     return start < end || nuc_rule_report(q, "", "%lld to %lld", (long long)start, (long long)end);
 }
 
@@ -112,7 +112,7 @@ static bool is_factor(int64_t out, int64_t in)
 static bool upsample_factors(const struct nuc_rule_query *q)
 {
     const struct nuc_meta *in = nuc_input_meta(q->node, 0), *out = &q->node->vals[0];
-    int64_t less = q->param != 0 && nuc_arg_flag(q->node, 2) ? 1 : 0;
+    int64_t less = q->param != 0 && nuc_flag(q->node, 2) ? 1 : 0;
 
     if (in->rank != 4 || out->rank != 4)
         return nuc_rule_report(q, "4 dimensions", "%u dimensions", in->rank);

@@ -172,33 +172,6 @@ int64_t nuc_lower_quantized(double value, double scale, int64_t zero_point, int6
     return q > (double)high ? high : (int64_t)q;
 }
 
-double nuc_lower_scalar(const struct nuc_node *node, uint32_t index, double fallback)
-{
-    const struct nuc_arg *a = index < node->n_args ? &node->args[index] : NULL;
-
-    if (a == NULL)
-        return fallback;
-    switch (a->kind) {
-    case NUC_ARG_INT:
-        return (double)a->u.i;
-    case NUC_ARG_FLOAT:
-        return a->u.f;
-    case NUC_ARG_BOOL:
-        return a->u.b ? 1 : 0;
-    case NUC_ARG_NONE:
-    case NUC_ARG_NODE:
-    case NUC_ARG_NODES:
-    case NUC_ARG_INTS:
-    case NUC_ARG_FLOATS:
-    case NUC_ARG_STRING:
-    case NUC_ARG_DTYPE:
-    case NUC_ARG_MEMORY_FORMAT:
-    case NUC_ARG_OTHER:
-        break;
-    }
-    return fallback;
-}
-
 void nuc_lower_propagate(struct nuc_lowering *l, int32_t from, int32_t to)
 {
     const struct nuc_lt_tensor *x = nuc_ltb_at(l->b, from);

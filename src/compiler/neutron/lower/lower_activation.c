@@ -15,7 +15,7 @@ void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node)
     int32_t x = nuc_lower_input(l, node, 0);
     struct nuc_lt_op *op = nuc_ltb_op(l->b, NUC_LT_LEAKY_RELU, &x, 1, nuc_lower_output(l, node));
 
-    op->options.leaky_relu.alpha = (float)nuc_lower_scalar(node, 1, 0.01);
+    op->options.leaky_relu.alpha = (float)nuc_scalar(node, 1, 0.01);
 }
 
 /* Bounds LiteRT has an operator for; high of HUGE_VAL: none. */
@@ -42,9 +42,9 @@ static void append_bound(struct nuc_lowering *l, const struct nuc_node *node, in
     if (dequantize == NULL || dequantize->op != NUC_OP_DEQUANTIZE_PER_TENSOR)
         nuc_lower_refuse(l, node, "its input is not quantized");
     /* Arguments of dequantize_per_tensor: input, scale, zero_point, quant_min, quant_max. */
-    int64_t q = nuc_lower_quantized(
-        bound, nuc_lower_scalar(dequantize, 1, 1), (int64_t)nuc_lower_scalar(dequantize, 2, 0),
-        (int64_t)nuc_lower_scalar(dequantize, 3, INT8_MIN), (int64_t)nuc_lower_scalar(dequantize, 4, INT8_MAX));
+    int64_t q =
+        nuc_lower_quantized(bound, nuc_scalar(dequantize, 1, 1), (int64_t)nuc_scalar(dequantize, 2, 0),
+                            (int64_t)nuc_scalar(dequantize, 3, INT8_MIN), (int64_t)nuc_scalar(dequantize, 4, INT8_MAX));
     int32_t t = nuc_lower_byte(l, code == NUC_LT_MINIMUM ? "max" : "min", x, 1, q);
     nuc_ltb_op(l->b, code, (const int32_t[]){x, t}, 2, y);
 }
@@ -54,8 +54,8 @@ void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t y = nuc_lower_output(l, node);
-    double low = nuc_lower_scalar(node, 1, -HUGE_VAL);
-    double high = nuc_lower_scalar(node, 2, HUGE_VAL);
+    double low = nuc_scalar(node, 1, -HUGE_VAL);
+    double high = nuc_scalar(node, 2, HUGE_VAL);
     bool has_low = isfinite(low);
     bool has_high = isfinite(high);
 

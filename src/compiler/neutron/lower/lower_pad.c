@@ -96,7 +96,7 @@ void nuc_lower_pad(struct nuc_lowering *l, const struct nuc_node *node)
 {
     int32_t x = nuc_lower_input(l, node, 0);
     int32_t y = nuc_lower_output(l, node);
-    double value = nuc_lower_scalar(node, 2, 0);
+    double value = nuc_scalar(node, 2, 0);
     struct pads pads = torch_pads(l, node, x);
 
     x = crop(l, x, &pads);

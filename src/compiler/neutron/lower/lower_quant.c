@@ -20,8 +20,8 @@ static struct nuc_lt_quant per_tensor(struct nuc_lowering *l, const struct nuc_n
     float *scale = nuc_alloc(l->cx, sizeof *scale);
     int64_t *zero_point = nuc_alloc(l->cx, sizeof *zero_point);
 
-    *scale = (float)nuc_lower_scalar(node, 1, 0);
-    *zero_point = (int64_t)nuc_lower_scalar(node, 2, 0);
+    *scale = (float)nuc_scalar(node, 1, 0);
+    *zero_point = (int64_t)nuc_scalar(node, 2, 0);
     return (struct nuc_lt_quant){1, scale, zero_point, 0};
 }
 

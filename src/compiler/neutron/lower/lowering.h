@@ -2,6 +2,7 @@
 #ifndef NUC_NEUTRON_LOWERING_H
 #define NUC_NEUTRON_LOWERING_H
 
+#include "compiler/graph/args.h"
 #include "compiler/neutron/arrange/builder.h"
 #include "compiler/neutron/lower/lower.h"
 
@@ -79,9 +80,6 @@ int32_t nuc_lower_byte(struct nuc_lowering *l, const char *name, int32_t like, u
 
 /* round half to even(value / scale) + zero point, saturated to [low, high], as torch quantizes. */
 int64_t nuc_lower_quantized(double value, double scale, int64_t zero_point, int64_t low, int64_t high);
-
-/* The number of a Scalar argument, whether int or float; `fallback` for None. */
-double nuc_lower_scalar(const struct nuc_node *node, uint32_t index, double fallback);
 
 /* Gives `to` the quantization and type of `from` when it has none of its own: a node without a quantize behind it. */
 void nuc_lower_propagate(struct nuc_lowering *l, int32_t from, int32_t to);

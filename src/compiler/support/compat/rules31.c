@@ -30,7 +30,7 @@ struct shape31 nuc_rule_stored_shape(const struct nuc_node *node)
 uint32_t nuc_stored_axis(const struct nuc_node *node, int64_t dim)
 {
     uint32_t rank = node->vals[0].rank;
-    int64_t axis = nuc_positive_dim(node, dim);
+    int64_t axis = nuc_positive_dim(dim, node->vals[0].rank);
 
     if (!nuc_is_channels_first(node) || rank < 3 || axis == 0)
         return (uint32_t)axis;

@@ -259,7 +259,7 @@ static const struct nuc_support_rule softmax_target[] = {
 
 static bool mean_keeps(const struct nuc_rule_query *q)
 {
-    return nuc_arg_flag(q->node, 2) || nuc_rule_report(q, "true", "false");
+    return nuc_flag(q->node, 2) || nuc_rule_report(q, "true", "false");
 }
 
 /* Height and width, in either order, where the format has them. */
@@ -271,8 +271,8 @@ static bool mean_dims(const struct nuc_rule_query *q)
 
     if (dims->kind != NUC_ARG_INTS || dims->count != 2)
         return nuc_rule_report(q, limit, "%u dimensions", dims->kind == NUC_ARG_INTS ? dims->count : 0);
-    int64_t a = nuc_positive_dim(nuc_arg_node(q->node, 0), dims->u.ints[0]);
-    int64_t b = nuc_positive_dim(nuc_arg_node(q->node, 0), dims->u.ints[1]);
+    uint32_t rank = nuc_input_meta(q->node, NUC_SELF)->rank;
+    int64_t a = nuc_positive_dim(dims->u.ints[0], rank), b = nuc_positive_dim(dims->u.ints[1], rank);
     return (a == first && b == first + 1) || (b == first && a == first + 1) ||
            nuc_rule_report(q, limit, "%lld and %lld", (long long)a, (long long)b);
 }
@@ -305,7 +305,7 @@ static const struct nuc_support_rule prelu_target[] = {
 
 static bool has_relu_bounds(const struct nuc_rule_query *q)
 {
-    struct bounds b = nuc_bounds_of(q->node);
+    struct nuc_bounds b = nuc_bounds_of(q->node);
 
     return nuc_is_relu_like(b, true) ||
            nuc_rule_report(q, "-1 to 1, 0 to 1, 0 to 6, 0 to inf", "%g to %g", b.min, b.max);
@@ -324,7 +324,7 @@ static bool channels_when_alone(const struct nuc_rule_query *q)
 /* A bound of 6, or none; written out as infinite it escapes. */
 static bool clamp_when_alone(const struct nuc_rule_query *q)
 {
-    struct bounds b = nuc_bounds_of(q->node);
+    struct nuc_bounds b = nuc_bounds_of(q->node);
     bool open = q->node->args[2].kind == NUC_ARG_NONE;
 
     return !nuc_numbers_equal(b.min, 0.0) || !(open || nuc_numbers_equal(b.max, 6.0)) || channels_when_alone(q);

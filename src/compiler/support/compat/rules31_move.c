@@ -11,7 +11,7 @@ static const struct nuc_arg *tensors_of(const struct nuc_node *node)
 /* Where the axis lies in stored order. */
 static uint32_t cat_axis(const struct nuc_node *node)
 {
-    return nuc_stored_axis(node, nuc_arg_integer(node, 1, 0));
+    return nuc_stored_axis(node, nuc_integer(node, 1, 0));
 }
 
 /* Channels of an input, by the format of the concatenation. */
@@ -221,7 +221,7 @@ static const struct nuc_support_rule permute_target[] = {
 
 static uint32_t slice_axis(const struct nuc_node *node)
 {
-    return nuc_stored_axis(nuc_arg_node(node, 0), nuc_arg_integer(node, 1, 0));
+    return nuc_stored_axis(nuc_arg_node(node, 0), nuc_integer(node, 1, 0));
 }
 
 static bool slice_multiple(const struct nuc_rule_query *q)

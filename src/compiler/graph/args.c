@@ -1,0 +1,103 @@
+#include "compiler/graph/args.h"
+
+#include <math.h>
+
+const struct nuc_arg *nuc_arg_at(const struct nuc_node *node, uint32_t index)
+{
+    static const struct nuc_arg none = {.kind = NUC_ARG_NONE};
+
+    return index < node->n_args ? &node->args[index] : &none;
+}
+
+double nuc_scalar(const struct nuc_node *node, uint32_t index, double fallback)
+{
+    const struct nuc_arg *a = nuc_arg_at(node, index);
+
+    if (a->kind == NUC_ARG_FLOAT)
+        return a->u.f;
+    return a->kind == NUC_ARG_INT ? (double)a->u.i : fallback;
+}
+
+int64_t nuc_integer(const struct nuc_node *node, uint32_t index, int64_t fallback)
+{
+    const struct nuc_arg *a = nuc_arg_at(node, index);
+
+    return a->kind == NUC_ARG_INT ? a->u.i : fallback;
+}
+
+bool nuc_flag(const struct nuc_node *node, uint32_t index)
+{
+    const struct nuc_arg *a = nuc_arg_at(node, index);
+
+    return a->kind == NUC_ARG_BOOL && a->u.b;
+}
+
+struct nuc_pair nuc_pair(const struct nuc_node *node, uint32_t index, struct nuc_pair fallback)
+{
+    const struct nuc_arg *a = nuc_arg_at(node, index);
+
+    if (a->kind == NUC_ARG_INT)
+        return (struct nuc_pair){a->u.i, a->u.i};
+    if (a->kind != NUC_ARG_INTS || a->count == 0)
+        return fallback;
+    return (struct nuc_pair){a->u.ints[0], a->u.ints[a->count == 1 ? 0 : 1]};
+}
+
+int64_t nuc_positive_dim(int64_t dim, uint32_t rank)
+{
+    return dim < 0 ? dim + rank : dim;
+}
+
+int64_t nuc_dim(const struct nuc_node *node, uint32_t index, int64_t fallback, uint32_t rank)
+{
+    return nuc_positive_dim(nuc_integer(node, index, fallback), rank);
+}
+
+uint32_t nuc_dims_mask(const struct nuc_node *node, uint32_t index, uint32_t rank)
+{
+    const struct nuc_arg *dims = nuc_arg_at(node, index);
+    uint32_t mask = 0;
+
+    if (dims->kind != NUC_ARG_INTS || dims->count == 0)
+        return (1u << rank) - 1;
+    for (uint32_t i = 0; i < dims->count; i++) {
+        int64_t d = nuc_positive_dim(dims->u.ints[i], rank);
+        if (d >= 0 && d < rank)
+            mask |= 1u << (uint32_t)d;
+    }
+    return mask;
+}
+
+const struct nuc_meta *nuc_input_meta(const struct nuc_node *node, uint32_t index)
+{
+    static const struct nuc_meta none = {.rank = 0};
+    const struct nuc_node *input = nuc_arg_node(node, index);
+
+    return input != NULL && input->n_vals > 0 ? &input->vals[0] : &none;
+}
+
+bool nuc_has_bounds(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_RELU || node->op == NUC_OP_RELU6 || node->op == NUC_OP_HARDTANH ||
+           node->op == NUC_OP_CLAMP;
+}
+
+struct nuc_bounds nuc_bounds_of(const struct nuc_node *node)
+{
+    const struct nuc_bounds none = {-HUGE_VAL, HUGE_VAL};
+
+    switch ((int)node->op) {
+    case NUC_OP_RELU:
+        return (struct nuc_bounds){0.0, none.max};
+    case NUC_OP_RELU6:
+        return (struct nuc_bounds){0.0, 6.0};
+    case NUC_OP_HARDTANH:
+        return (struct nuc_bounds){nuc_scalar(node, NUC_ARG(HARDTANH, min_val), none.min),
+                                   nuc_scalar(node, NUC_ARG(HARDTANH, max_val), none.max)};
+    case NUC_OP_CLAMP:
+        return (struct nuc_bounds){nuc_scalar(node, NUC_ARG(CLAMP, min), none.min),
+                                   nuc_scalar(node, NUC_ARG(CLAMP, max), none.max)};
+    default:
+        return none;
+    }
+}

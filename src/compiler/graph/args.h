@@ -1,0 +1,52 @@
+/* Arguments of nodes as numbers, pairs, dimensions and bounds, by position (NUC_ARG). */
+#ifndef NUC_GRAPH_ARGS_H
+#define NUC_GRAPH_ARGS_H
+
+#include "compiler/graph/graph.h"
+
+/* The argument at a position; one of kind NUC_ARG_NONE when the node has none there. */
+const struct nuc_arg *nuc_arg_at(const struct nuc_node *node, uint32_t index);
+
+/* A Scalar, which archives write as an int or a float; `fallback` for anything else, None above all. */
+double nuc_scalar(const struct nuc_node *node, uint32_t index, double fallback);
+
+/* An int; `fallback` for anything else. */
+int64_t nuc_integer(const struct nuc_node *node, uint32_t index, int64_t fallback);
+
+/* A bool that is there and true. */
+bool nuc_flag(const struct nuc_node *node, uint32_t index);
+
+/* An int[2] of height and width: a single number stands for both, none or an empty list for `fallback`. */
+struct nuc_pair {
+    int64_t h, w;
+};
+struct nuc_pair nuc_pair(const struct nuc_node *node, uint32_t index, struct nuc_pair fallback);
+
+/* A dimension in [-rank, rank) counted from the front. */
+int64_t nuc_positive_dim(int64_t dim, uint32_t rank);
+
+/* The int at a position, a dimension of a tensor of that rank, counted from the front. */
+int64_t nuc_dim(const struct nuc_node *node, uint32_t index, int64_t fallback, uint32_t rank);
+
+/* Dimensions that an int[] names in a tensor of that rank, as a bit mask; None and an empty list name all. */
+uint32_t nuc_dims_mask(const struct nuc_node *node, uint32_t index, uint32_t rank);
+
+/* Type and sizes of tensor argument `index`; rank 0 when there is none. */
+const struct nuc_meta *nuc_input_meta(const struct nuc_node *node, uint32_t index);
+
+/* What a relu, relu6, hardtanh or clamp lets through; infinite where it does not bound. */
+struct nuc_bounds {
+    double min, max;
+};
+struct nuc_bounds nuc_bounds_of(const struct nuc_node *node);
+
+/* Whether the node is one of those. */
+bool nuc_has_bounds(const struct nuc_node *node);
+
+/* Equality of two numbers without a floating-point comparison that warns; a NaN equals everything. */
+static inline bool nuc_numbers_equal(double a, double b)
+{
+    return !(a < b) && !(a > b);
+}
+
+#endif
