@@ -1,8 +1,8 @@
 #include "compiler/codegen/codegen.h"
 
+#include <assert.h>
 #include <string.h>
 
-#include "base/program_schema.h"
 #include "compiler/codegen/codegen_private.h"
 #include "host/file.h"
 
@@ -59,56 +59,56 @@ static const char *function_of(const struct nuc_kernel_entry *entry)
 
 /* ---- header ---- */
 
-static const struct nuc_tensor *border(const struct nuc_codegen *g, const uint8_t *list, uint32_t i)
+static void add_boundary(const struct nuc_codegen *g, struct nuc_text *out, const char *kind, uint32_t i,
+                         uint32_t value)
 {
-    const struct nuc_value *v = &g->program.values[nuc_load_u32(list + 4 * (size_t)i)];
+    const struct nuc_tensor *t = &g->program.values[value].u.tensor;
+    bool input = kind[0] == 'i';
 
-    if (v->kind != NUC_VALUE_TENSOR)
-        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has an input or output that is no tensor: run it with the runtime",
+    if (g->program.values[value].kind != NUC_VALUE_TENSOR)
+        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has an input or output that is not a tensor: run it with the runtime",
                  g->file);
-    return &v->u.tensor;
-}
-
-static void add_border(const struct nuc_codegen *g, struct nuc_text *out, const char *kind, uint32_t i,
-                       const struct nuc_tensor *t)
-{
     nuc_text_addf(out, "/* %s %u: %s [", kind, i, nuc_dtype_name((enum nuc_dtype)t->dtype));
     for (uint32_t d = 0; d < t->rank; d++)
         nuc_text_addf(out, "%s%d", d == 0 ? "" : ", ", (int)t->sizes[d]);
     nuc_text_addf(out, "], outermost to innermost in memory: dimensions");
     for (uint32_t d = 0; d < t->rank; d++)
         nuc_text_addf(out, " %u", t->dim_order[d]);
-    nuc_text_addf(out, " */\n#define %s_%s%u_BYTES %zu\n", g->upper, kind[0] == 'i' ? "INPUT" : "OUTPUT", i, t->bytes);
-    nuc_text_addf(out, "%s *%s_%s%u(void);\n\n", kind[0] == 'i' ? "void" : "const void", g->name, kind, i);
+    nuc_text_addf(out, " */\n#define %s_%s%u_BYTES %zu\n", g->upper, input ? "INPUT" : "OUTPUT", i, t->bytes);
+    nuc_text_addf(out, "%s *%s_%s%u(void);\n\n", input ? "void" : "const void", g->name, kind, i);
 }
 
 static const char *header(const struct nuc_codegen *g)
 {
+    const struct nuc_view_method *m = g->method;
     struct nuc_text out;
     size_t planned = 0;
 
     nuc_text_init(&out, g->cx);
     for (size_t i = 0; i < g->sizes.n_planned; i++)
         planned += g->sizes.planned[i];
-    nuc_text_addf(&out, "/* Made by nucleon codegen. In static memory, for one thread at a time. */\n");
-    nuc_text_addf(&out, "#ifndef %s_H\n#define %s_H\n\n#include \"nucleon/kernels.h\"\n\n", g->upper, g->upper);
-    nuc_text_addf(&out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    nuc_text_addf(&out, "#define %s_PLANNED_BYTES %zu\n#define %s_TEMPORARY_BYTES %zu\n\n", g->upper, planned, g->upper,
-                  g->sizes.temporary);
-    for (uint32_t i = 0; i < g->program.n_inputs; i++)
-        add_border(g, &out, "input", i, border(g, g->program.inputs, i));
-    for (uint32_t i = 0; i < g->program.n_outputs; i++)
-        add_border(g, &out, "output", i, border(g, g->program.outputs, i));
+    nuc_text_addf(&out,
+                  "/* Made by nucleon codegen. In static memory, for one thread at a time. */\n"
+                  "#ifndef %1$s_H\n#define %1$s_H\n\n#include \"nucleon/kernels.h\"\n\n"
+                  "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+                  "#define %1$s_PLANNED_BYTES %2$zu\n#define %1$s_TEMPORARY_BYTES %3$zu\n\n",
+                  g->upper, planned, g->sizes.temporary);
+    for (uint32_t i = 0; i < m->inputs.count; i++)
+        add_boundary(g, &out, "input", i, (uint32_t)nuc_view_int(m->inputs, i));
+    for (uint32_t i = 0; i < m->outputs.count; i++)
+        add_boundary(g, &out, "output", i, (uint32_t)nuc_view_int(m->outputs, i));
     if (g->n_delegates > 0)
         nuc_text_addf(&out,
                       "/* Prepares the NPU's parts; once, behind neutronInit(). `detail` may be NULL. */\n"
                       "enum nuc_status %s_load(struct nuc_detail *detail);\n\n",
                       g->name);
     nuc_text_addf(
-        &out, "/*\n * One inference: inputs are written where the functions above say before each call, since their "
-              "memory is\n * reused; outputs are valid until the next. `detail` may be NULL.\n */\n");
-    nuc_text_addf(&out, "enum nuc_status %s_run(struct nuc_detail *detail);\n\n", g->name);
-    nuc_text_addf(&out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+        &out,
+        "/*\n * One inference: inputs are written where the functions above say before each call, since their "
+        "memory is\n * reused; outputs are valid until the next. `detail` may be NULL.\n */\n"
+        "enum nuc_status %s_run(struct nuc_detail *detail);\n\n"
+        "#ifdef __cplusplus\n}\n#endif\n#endif\n",
+        g->name);
     return nuc_text_string(&out);
 }
 
@@ -118,8 +118,8 @@ static void add_memory(const struct nuc_codegen *g, struct nuc_text *out)
 {
     nuc_text_addf(out,
                   "/* Where the buffers lie: __attribute__((section(\"...\"))) or nothing. The NPU reads and writes "
-                  "both. */\n#ifndef %s_ARENA\n#define %s_ARENA\n#endif\n\n",
-                  g->upper, g->upper);
+                  "both. */\n#ifndef %1$s_ARENA\n#define %1$s_ARENA\n#endif\n\n",
+                  g->upper);
     for (size_t i = 0; i < g->sizes.n_planned; i++)
         nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t memory%zu[%zu];\n", g->upper, i,
                       g->sizes.planned[i] > 0 ? g->sizes.planned[i] : 1);
@@ -127,27 +127,42 @@ static void add_memory(const struct nuc_codegen *g, struct nuc_text *out)
         nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t temporary[%zu];\n", g->upper, g->sizes.temporary);
 }
 
+/* The most state one of the delegates needs. */
+static size_t state_bytes(const struct nuc_codegen *g)
+{
+    struct nuc_detail detail = {.message = NULL};
+    size_t most = 0;
+
+    for (size_t i = 0; i < g->n_delegates; i++) {
+        struct nuc_span payload = nuc_codegen_payload(g, i);
+        struct nuc_backend_sizes sizes;
+        enum nuc_status status = nuc_neutron_backend.sizes(payload.data, payload.size, &sizes, &detail);
+        assert(status == NUC_OK); /* the program was loaded with the same backend */
+        (void)status;
+        most = sizes.state > most ? sizes.state : most;
+    }
+    return most;
+}
+
 static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
 {
-    size_t state = 0;
-
     if (g->n_delegates == 0)
         return;
+    nuc_text_addf(
+        out,
+        "/* Of a delegate, the driver's context included: %1$s_load() says when another driver needs more. */\n"
+        "#ifndef %2$s_STATE_BYTES\n#define %2$s_STATE_BYTES %3$zu\n#endif\n",
+        g->name, g->upper, state_bytes(g));
     for (size_t i = 0; i < g->n_delegates; i++)
-        state = g->delegate_sizes[i].state > state ? g->delegate_sizes[i].state : state;
-    nuc_text_addf(out,
-                  "/* Of a delegate, the driver's context included: %s_load() says when another driver needs more. */\n"
-                  "#ifndef %s_STATE_BYTES\n#define %s_STATE_BYTES %zu\n#endif\n",
-                  g->name, g->upper, g->upper, state);
-    for (size_t i = 0; i < g->n_delegates; i++) {
-        nuc_text_addf(out, "extern const uint8_t %s_payload%zu[%zu];\n", g->name, i, g->delegates[i]->size);
-        nuc_text_addf(out, "static _Alignas(16) uint8_t state%zu[%s_STATE_BYTES];\n", i, g->upper);
-    }
+        nuc_text_addf(out,
+                      "extern const uint8_t %1$s_payload%2$zu[%3$zu];\n"
+                      "static _Alignas(16) uint8_t state%2$zu[%4$s_STATE_BYTES];\n",
+                      g->name, i, nuc_codegen_payload(g, i).size, g->upper);
     nuc_text_addf(out, "\nstatic const struct {\n    const uint8_t *payload;\n    size_t size;\n    void *state;\n"
                        "    size_t state_size;\n} delegates[] = {\n");
     for (size_t i = 0; i < g->n_delegates; i++)
-        nuc_text_addf(out, "    {%s_payload%zu, sizeof %s_payload%zu, state%zu, sizeof state%zu},\n", g->name, i,
-                      g->name, i, i, i);
+        nuc_text_addf(out, "    {%1$s_payload%2$zu, sizeof %1$s_payload%2$zu, state%2$zu, sizeof state%2$zu},\n",
+                      g->name, i);
     nuc_text_addf(out, "};\n\n");
 }
 
@@ -172,46 +187,40 @@ static void add_load(const struct nuc_codegen *g, struct nuc_text *out)
         g->name);
 }
 
-static void add_args(const struct nuc_codegen *g, struct nuc_text *out, uint32_t index,
-                     const struct nuc_instruction *in)
+static void add_args(const struct nuc_codegen *g, struct nuc_text *out, uint32_t index, struct nuc_view_list args)
 {
     nuc_text_addf(out, "static struct nuc_value *const args%u[] = {", index);
-    for (uint32_t i = 0; i < in->n_args; i++)
-        nuc_text_addf(out, "%sV(%u)",
-                      i == 0        ? ""
-                      : i % 14 == 0 ? ",\n    "
-                                    : ", ",
-                      g->number_of[nuc_codegen_arg(in, i)]);
-    nuc_text_addf(out, "%s};\n", in->n_args == 0 ? "NULL" : "");
+    for (uint32_t i = 0; i < args.count; i++)
+        nuc_text_addf(out, "%sV(%u)", i == 0 ? "" : i % 14 == 0 ? ",\n    " : ", ", nuc_codegen_place(g, args, i));
+    nuc_text_addf(out, "%s};\n", args.count == 0 ? "NULL" : "");
 }
 
-static bool is_call(const struct nuc_instruction *in)
+static void add_step(struct nuc_codegen *g, struct nuc_text *out, uint32_t index)
 {
-    return in->kind == NUC_INSTRUCTION_KERNEL || in->kind == NUC_INSTRUCTION_DELEGATE;
-}
+    const struct nuc_view_instruction *in = &g->instructions[index];
 
-static void add_step(struct nuc_codegen *g, struct nuc_text *out, uint32_t index, const struct nuc_instruction *in)
-{
-    if (in->kind == NUC_INSTRUCTION_KERNEL)
-        nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s */\n", function_of(in->u.kernel), index, in->n_args,
-                      in->u.kernel->name);
-    else if (in->kind == NUC_INSTRUCTION_DELEGATE)
-        nuc_text_addf(out, "    {NULL, args%u, %u, %zu},\n", index, in->n_args, nuc_codegen_delegate_of(g, in));
-    else if (in->kind == NUC_INSTRUCTION_MOVE)
+    if (in->kind == NUC_INSTRUCTION_KERNEL) {
+        const struct nuc_kernel_entry *kernel = g->program.instructions[index].u.kernel;
+        nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s */\n", function_of(kernel), index, in->args.count,
+                      kernel->name);
+    } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
+        nuc_text_addf(out, "    {NULL, args%u, %u, %zu},\n", index, in->args.count, nuc_codegen_delegate(g, in->index));
+    } else if (in->kind == NUC_INSTRUCTION_MOVE) {
         nuc_text_addf(out, "    {move, args%u, 2, 0},\n", index);
+    }
 }
 
-static void add_move(struct nuc_codegen *g, struct nuc_text *out)
+static void add_moves(struct nuc_codegen *g, struct nuc_text *out)
 {
     bool moves = false;
 
     for (uint32_t i = 0; i < g->program.n_instructions; i++) {
-        const struct nuc_instruction *in = &g->program.instructions[i];
+        const struct nuc_view_instruction *in = &g->instructions[i];
         if (in->kind != NUC_INSTRUCTION_MOVE)
             continue;
         moves = true;
-        nuc_text_addf(out, "static struct nuc_value *const args%u[] = {V(%u), V(%u)};\n", i,
-                      g->number_of[in->u.move.from], g->number_of[in->u.move.to]);
+        nuc_text_addf(out, "static struct nuc_value *const args%u[] = {V(%u), V(%u)};\n", i, g->number_of[in->words[0]],
+                      g->number_of[in->words[1]]);
     }
     if (moves)
         nuc_text_addf(out,
@@ -225,14 +234,15 @@ static void add_steps(struct nuc_codegen *g, struct nuc_text *out)
     nuc_text_addf(out, "/* Kernels do not write the values of their arguments, only what tensors point to. */\n"
                        "#define V(i) ((struct nuc_value *)&values[i])\n\n");
     for (uint32_t i = 0; i < g->program.n_instructions; i++) {
-        if (is_call(&g->program.instructions[i]))
-            add_args(g, out, i, &g->program.instructions[i]);
+        uint8_t kind = g->instructions[i].kind;
+        if (kind == NUC_INSTRUCTION_KERNEL || kind == NUC_INSTRUCTION_DELEGATE)
+            add_args(g, out, i, g->instructions[i].args);
     }
-    add_move(g, out);
+    add_moves(g, out);
     nuc_text_addf(out, "\nstatic const struct {\n    nuc_kernel_fn run; /* NULL: a delegate */\n"
                        "    struct nuc_value *const *args;\n    uint16_t n_args, delegate;\n} steps[] = {\n");
     for (uint32_t i = 0; i < g->program.n_instructions; i++)
-        add_step(g, out, i, &g->program.instructions[i]);
+        add_step(g, out, i);
     nuc_text_addf(out, "    {NULL, NULL, 0, 0},\n};\n\n");
 }
 
@@ -262,14 +272,12 @@ static void add_run(const struct nuc_codegen *g, struct nuc_text *out)
                   "        }\n    }\n    return NUC_OK;\n}\n");
 }
 
-static void add_borders(const struct nuc_codegen *g, struct nuc_text *out)
+static void add_addresses(const struct nuc_codegen *g, struct nuc_text *out, const char *kind,
+                          struct nuc_view_list list)
 {
-    for (uint32_t i = 0; i < g->program.n_inputs; i++)
-        nuc_text_addf(out, "void *%s_input%u(void)\n{\n    return values[%u].u.tensor.data;\n}\n\n", g->name, i,
-                      g->number_of[nuc_load_u32(g->program.inputs + 4 * (size_t)i)]);
-    for (uint32_t i = 0; i < g->program.n_outputs; i++)
-        nuc_text_addf(out, "const void *%s_output%u(void)\n{\n    return values[%u].u.tensor.data;\n}\n\n", g->name, i,
-                      g->number_of[nuc_load_u32(g->program.outputs + 4 * (size_t)i)]);
+    for (uint32_t i = 0; i < list.count; i++)
+        nuc_text_addf(out, "%s *%s_%s%u(void)\n{\n    return values[%u].u.tensor.data;\n}\n\n",
+                      kind[0] == 'i' ? "void" : "const void", g->name, kind, i, nuc_codegen_place(g, list, i));
 }
 
 static const char *source(struct nuc_codegen *g)
@@ -285,7 +293,8 @@ static const char *source(struct nuc_codegen *g)
     add_delegates(g, &out);
     nuc_codegen_values(g, &out);
     add_steps(g, &out);
-    add_borders(g, &out);
+    add_addresses(g, &out, "input", g->method->inputs);
+    add_addresses(g, &out, "output", g->method->outputs);
     add_load(g, &out);
     add_run(g, &out);
     return nuc_text_string(&out);
@@ -317,13 +326,12 @@ static const char *data(const struct nuc_codegen *g)
     nuc_text_addf(&out,
                   "/* Where the NPU's parts lie: it cannot read flash, so a section that start-up code copies to SRAM, "
                   "unless\n * they were compiled with --fetch-constants-to-sram. */\n"
-                  "#ifndef %s_WEIGHTS\n#define %s_WEIGHTS\n#endif\n\n",
-                  g->upper, g->upper);
+                  "#ifndef %1$s_WEIGHTS\n#define %1$s_WEIGHTS\n#endif\n\n",
+                  g->upper);
     for (size_t i = 0; i < g->n_blocks; i++)
         add_array(&out, g->name, i, "constant", "", (struct nuc_span){g->blocks[i].data, g->blocks[i].size});
     for (size_t i = 0; i < g->n_delegates; i++)
-        add_array(&out, g->name, i, "payload", place,
-                  (struct nuc_span){g->delegates[i]->payload, g->delegates[i]->size});
+        add_array(&out, g->name, i, "payload", place, nuc_codegen_payload(g, i));
     return nuc_text_string(&out);
 }
 

@@ -1,45 +1,15 @@
 /* Loads the program as the runtime does, with a backend that only looks, and finds what its calls use. */
 #include <string.h>
 
-#include "base/program_schema.h"
 #include "compiler/codegen/codegen_private.h"
 
-/* ---- a backend in place of the NPU's: sizes are the real one's, loading notes the payload ---- */
+/* ---- loading ---- */
 
-static enum nuc_status sizes(const uint8_t *processed, size_t size, struct nuc_backend_sizes *out,
-                             struct nuc_detail *detail)
+static enum nuc_status leave(void *state, const uint8_t *processed, size_t size, struct nuc_detail *detail)
 {
-    enum nuc_status status = nuc_neutron_backend.sizes(processed, size, out, detail);
-
-    if (out->state < sizeof(struct nuc_codegen_delegate))
-        out->state = sizeof(struct nuc_codegen_delegate);
-    return status;
-}
-
-static size_t argument_bytes(const uint8_t *processed, size_t size, size_t index, const struct nuc_tensor *tensor)
-{
-    return nuc_neutron_backend.argument_bytes(processed, size, index, tensor);
-}
-
-static enum nuc_status load(void *state, const uint8_t *processed, size_t size, struct nuc_detail *detail)
-{
-    (void)detail;
-    *(struct nuc_codegen_delegate *)state = (struct nuc_codegen_delegate){processed, size};
+    (void)state, (void)processed, (void)size, (void)detail;
     return NUC_OK;
 }
-
-static enum nuc_status run(void *state, struct nuc_kernel_context *cx, struct nuc_value *const *args, size_t n_args)
-{
-    (void)state, (void)cx, (void)args, (void)n_args;
-    return NUC_UNSUPPORTED;
-}
-
-static const struct nuc_backend looking_backend = {
-    .id = "NeutronBackend", .sizes = sizes, .argument_bytes = argument_bytes, .load = load, .run = run};
-static const struct nuc_backend *const backends[] = {&looking_backend};
-static const struct nuc_backend_table backend_table = {backends, 1};
-
-/* ---- loading ---- */
 
 _Noreturn static void refuse(struct nuc_codegen *g, enum nuc_status status, const struct nuc_detail *d)
 {
@@ -47,7 +17,7 @@ _Noreturn static void refuse(struct nuc_codegen *g, enum nuc_status status, cons
              d->where != NULL ? ", at " : "", d->where != NULL ? d->where : "");
 }
 
-/* Memory of the arena, aligned as the runtime wants it. */
+/* Memory of the arena, aligned as the runtime expects it. */
 static void *take(struct nuc_codegen *g, size_t size)
 {
     uint8_t *block = nuc_alloc(g->cx, size + NUC_MEMORY_ALIGNMENT);
@@ -55,126 +25,123 @@ static void *take(struct nuc_codegen *g, size_t size)
     return block + (NUC_MEMORY_ALIGNMENT - (uintptr_t)block % NUC_MEMORY_ALIGNMENT) % NUC_MEMORY_ALIGNMENT;
 }
 
+/* Planned memory was zeroed: what is not zero any more was initial data. */
+static void check_initial_data(struct nuc_codegen *g, const uint8_t *planned, size_t size)
+{
+    for (size_t k = 0; k < size; k++) {
+        if (planned[k] != 0)
+            nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has planned tensors with initial data: run it with the runtime",
+                     g->file);
+    }
+}
+
+/*
+ * The runtime loads the program: what it refuses is refused, and what it resolves need not be computed again. Delegates
+ * have the real backend's sizes, but are not handed to the driver.
+ */
 static void load_program(struct nuc_codegen *g)
 {
+    struct nuc_backend backend = nuc_neutron_backend;
+    const struct nuc_backend *const backends[] = {&backend};
+    const struct nuc_backend_table table = {backends, 1};
     struct nuc_program_memory m = {.state = NULL};
     struct nuc_detail detail = {.message = NULL};
     uint8_t *image = take(g, g->image.size);
 
+    backend.load = leave;
     if (g->image.size > 0)
         memcpy(image, g->image.data, g->image.size);
     g->image.data = image;
-    enum nuc_status status = nuc_program_sizes(image, g->image.size, &backend_table, &g->sizes, &detail);
+    enum nuc_status status = nuc_program_sizes(image, g->image.size, &table, &g->sizes, &detail);
     if (status != NUC_OK)
         refuse(g, status, &detail);
     m.state = take(g, m.state_size = g->sizes.state);
     m.temporary = take(g, m.temporary_size = g->sizes.temporary);
-    for (size_t i = 0; i < g->sizes.n_planned; i++) {
-        g->planned[i] = take(g, g->sizes.planned[i]);
-        m.planned[i] = g->planned[i];
-        m.planned_size[i] = g->sizes.planned[i];
-    }
-    status = nuc_program_load(&g->program, image, g->image.size, &m, &nuc_default_kernels, &backend_table, &detail);
+    for (size_t i = 0; i < g->sizes.n_planned; i++)
+        m.planned[i] = take(g, m.planned_size[i] = g->sizes.planned[i]);
+    status = nuc_program_load(&g->program, image, g->image.size, &m, &nuc_default_kernels, &table, &detail);
     if (status != NUC_OK)
         refuse(g, status, &detail);
-}
-
-/* Planned memory was zeroed: what is not zero any more was initial data. */
-static void check_initial_data(struct nuc_codegen *g)
-{
-    for (size_t i = 0; i < g->sizes.n_planned; i++) {
-        for (size_t k = 0; k < g->sizes.planned[i]; k++) {
-            if (g->planned[i][k] != 0)
-                nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has planned tensors with initial data: run it with the runtime",
-                         g->file);
-        }
-    }
+    for (size_t i = 0; i < g->sizes.n_planned; i++)
+        check_initial_data(g, m.planned[i], m.planned_size[i]);
+    g->method = nuc_program_view_open(g->cx, g->file, g->image)->methods;
+    g->instructions = g->method->chains[0].instructions;
 }
 
 /* ---- what the calls use ---- */
 
-static void use(struct nuc_codegen *g, uint32_t index)
+bool nuc_codegen_is_list(const struct nuc_view_value *v)
 {
-    const struct nuc_value *v = &g->program.values[index];
+    return v->kind == NUC_VALUE_INTS || v->kind == NUC_VALUE_TENSORS || v->kind == NUC_VALUE_OPTIONAL_TENSORS;
+}
 
+static void number(struct nuc_codegen *g, uint32_t index)
+{
     if (g->number_of[index] != NUC_UNUSED_VALUE)
         return;
     g->value_of[g->n_used] = index;
     g->number_of[index] = g->n_used++;
-    bool list = v->kind == NUC_VALUE_INTS || v->kind == NUC_VALUE_TENSORS || v->kind == NUC_VALUE_OPTIONAL_TENSORS;
-    for (uint32_t i = 0; list && i < v->u.list.count; i++) {
-        uint32_t item = nuc_codegen_item(v, i);
-        /* Lists hold no lists, so one level is all. */
-        if (item == UINT32_MAX || g->number_of[item] != NUC_UNUSED_VALUE)
-            continue;
-        g->value_of[g->n_used] = item;
-        g->number_of[item] = g->n_used++;
+}
+
+/* Lists hold no lists, so one level is all. */
+static void use(struct nuc_codegen *g, uint32_t index)
+{
+    const struct nuc_view_value *v = &g->method->values[index];
+
+    number(g, index);
+    for (uint32_t i = 0; nuc_codegen_is_list(v) && i < v->u.list.count; i++) {
+        if (nuc_view_int(v->u.list, i) >= 0)
+            number(g, (uint32_t)nuc_view_int(v->u.list, i));
     }
 }
 
-static void check_instruction(struct nuc_codegen *g, const struct nuc_instruction *in)
+static void use_all(struct nuc_codegen *g, struct nuc_view_list list)
 {
-    bool moves_tensor = in->kind == NUC_INSTRUCTION_MOVE && g->program.values[in->u.move.to].kind == NUC_VALUE_TENSOR;
-
-    if (in->kind == NUC_INSTRUCTION_JUMP_FALSE || (in->kind == NUC_INSTRUCTION_MOVE && !moves_tensor))
-        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has jumps or moves of scalars: run it with the runtime", g->file);
+    for (uint32_t i = 0; i < list.count; i++)
+        use(g, (uint32_t)nuc_view_int(list, i));
 }
 
-size_t nuc_codegen_delegate_of(struct nuc_codegen *g, const struct nuc_instruction *in)
+size_t nuc_codegen_delegate(struct nuc_codegen *g, uint32_t index)
 {
-    const struct nuc_codegen_delegate *d = in->u.delegate->state;
     size_t i = 0;
 
-    while (i < g->n_delegates && g->delegates[i] != d)
+    while (i < g->n_delegates && g->delegates[i] != index)
         i++;
     if (i == g->n_delegates)
-        g->delegates[g->n_delegates++] = d;
+        g->delegates[g->n_delegates++] = index;
     return i;
 }
 
-static void find_used(struct nuc_codegen *g)
+struct nuc_span nuc_codegen_payload(const struct nuc_codegen *g, size_t place)
 {
-    const struct nuc_program *p = &g->program;
-
-    g->number_of = nuc_alloc_array(g->cx, p->n_values, sizeof *g->number_of);
-    g->value_of = nuc_alloc_array(g->cx, p->n_values, sizeof *g->value_of);
-    memset(g->number_of, 0xFF, p->n_values * sizeof *g->number_of);
-    g->delegates = nuc_alloc_array(g->cx, p->n_delegates, sizeof(const struct nuc_codegen_delegate *));
-    for (uint32_t i = 0; i < p->n_instructions; i++) {
-        const struct nuc_instruction *in = &p->instructions[i];
-        check_instruction(g, in);
-        for (uint32_t k = 0; k < in->n_args; k++)
-            use(g, nuc_codegen_arg(in, k));
-        if (in->kind == NUC_INSTRUCTION_MOVE) {
-            use(g, in->u.move.from);
-            use(g, in->u.move.to);
-        } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
-            nuc_codegen_delegate_of(g, in);
-        }
-    }
-    for (uint32_t i = 0; i < p->n_inputs; i++)
-        use(g, nuc_load_u32(p->inputs + 4 * (size_t)i));
-    for (uint32_t i = 0; i < p->n_outputs; i++)
-        use(g, nuc_load_u32(p->outputs + 4 * (size_t)i));
+    return g->method->delegates[g->delegates[place]].data;
 }
 
-static void measure_delegates(struct nuc_codegen *g)
+static void use_instruction(struct nuc_codegen *g, const struct nuc_view_instruction *in)
 {
-    struct nuc_detail detail = {.message = NULL};
+    const uint32_t from = (uint32_t)in->words[0], to = (uint32_t)in->words[1];
+    bool move = in->kind == NUC_INSTRUCTION_MOVE;
 
-    g->delegate_sizes = nuc_alloc_array(g->cx, g->n_delegates, sizeof *g->delegate_sizes);
-    for (size_t i = 0; i < g->n_delegates; i++) {
-        enum nuc_status status =
-            nuc_neutron_backend.sizes(g->delegates[i]->payload, g->delegates[i]->size, &g->delegate_sizes[i], &detail);
-        if (status != NUC_OK)
-            refuse(g, status, &detail);
+    if (in->kind == NUC_INSTRUCTION_JUMP_FALSE || (move && g->method->values[to].kind != NUC_VALUE_TENSOR))
+        nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has jumps or moves of scalars: run it with the runtime", g->file);
+    use_all(g, in->args);
+    if (move) {
+        use(g, from);
+        use(g, to);
+    } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
+        nuc_codegen_delegate(g, in->index);
     }
 }
 
 void nuc_codegen_load(struct nuc_codegen *g)
 {
     load_program(g);
-    check_initial_data(g);
-    find_used(g);
-    measure_delegates(g);
+    g->number_of = nuc_alloc_array(g->cx, g->method->n_values, sizeof *g->number_of);
+    g->value_of = nuc_alloc_array(g->cx, g->method->n_values, sizeof *g->value_of);
+    memset(g->number_of, 0xFF, g->method->n_values * sizeof *g->number_of);
+    g->delegates = nuc_alloc_array(g->cx, g->method->n_delegates, sizeof *g->delegates);
+    for (uint32_t i = 0; i < g->program.n_instructions; i++)
+        use_instruction(g, &g->instructions[i]);
+    use_all(g, g->method->inputs);
+    use_all(g, g->method->outputs);
 }

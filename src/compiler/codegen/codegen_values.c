@@ -58,34 +58,16 @@ static const char *const dtype_names[NUC_DTYPE_COUNT] = {
     [NUC_F64] = "NUC_F64", [NUC_BF16] = "NUC_BF16", [NUC_U16] = "NUC_U16",
 };
 
-/* The planned memory that holds the tensor, and where. */
-static size_t memory_of(const struct nuc_codegen *g, const struct nuc_tensor *t, size_t *offset)
-{
-    uintptr_t at = (uintptr_t)t->data;
-
-    for (size_t i = 0; i < g->sizes.n_planned; i++) {
-        uintptr_t base = (uintptr_t)g->planned[i];
-        if (at >= base && at - base <= g->sizes.planned[i] && t->bytes <= g->sizes.planned[i] - (at - base)) {
-            *offset = at - base;
-            return i;
-        }
-    }
-    *offset = 0; /* a tensor without elements in a memory of size 0 */
-    return 0;
-}
-
 static void add_data(struct nuc_codegen *g, struct nuc_text *out, uint32_t place, const struct nuc_tensor *t)
 {
-    size_t offset;
+    const struct nuc_view_tensor *view = &g->method->values[g->value_of[place]].u.tensor;
 
-    if (t->constant) {
+    if (t->constant)
         nuc_text_addf(out, "(void *)%s_constant%zu", g->name, block_of(g, t));
-    } else if (t->planned) {
-        size_t memory = memory_of(g, t, &offset);
-        nuc_text_addf(out, "memory%zu + %zu", memory, offset);
-    } else {
+    else if (t->planned)
+        nuc_text_addf(out, "memory%u + %llu", view->memory - 1, (unsigned long long)view->offset);
+    else
         nuc_text_addf(out, "caller%u", place);
-    }
 }
 
 static void add_tensor(struct nuc_codegen *g, struct nuc_text *out, uint32_t place, const struct nuc_tensor *t)
@@ -99,30 +81,19 @@ static void add_tensor(struct nuc_codegen *g, struct nuc_text *out, uint32_t pla
     nuc_text_addf(out, "%s%s}", t->constant ? ", .constant = true" : "", t->planned ? ", .planned = true" : "");
 }
 
-static void append_bytes(struct nuc_codegen *g, uint64_t value, uint32_t size)
+/* Items are places in the table now. Texts and numbers stay as they are. */
+static void add_list(struct nuc_codegen *g, struct nuc_text *out, const struct nuc_view_value *v)
 {
-    for (uint32_t i = 0; i < size; i++)
-        nuc_text_addf(&g->lists_text, "%s%u,", g->n_list_bytes++ % 24 == 0 ? "\n    " : " ",
-                      (unsigned)(value >> (8 * i) & 0xFF));
-}
+    struct nuc_view_list list = v->u.list;
 
-/* Items are places in the table now. Strings and numbers stay as they are. */
-static void add_list(struct nuc_codegen *g, struct nuc_text *out, const struct nuc_value *v)
-{
-    size_t at = g->n_list_bytes;
-
-    for (uint32_t i = 0; i < v->u.list.count; i++) {
-        if (v->kind == NUC_VALUE_STRING || v->kind == NUC_VALUE_BOOLS) {
-            append_bytes(g, v->u.list.items[i], 1);
-        } else if (v->kind == NUC_VALUE_DOUBLES) {
-            append_bytes(g, nuc_load_u64(v->u.list.items + 8 * (size_t)i), 8);
-        } else {
-            uint32_t item = nuc_codegen_item(v, i);
-            uint32_t place = item == UINT32_MAX ? UINT32_MAX : g->number_of[item];
-            append_bytes(g, place, v->kind == NUC_VALUE_INTS ? 8 : 4);
-        }
+    nuc_text_addf(out, ".u.list = {lists + %zu, %u}", g->lists.length, list.count);
+    for (uint32_t i = 0; i < list.count; i++) {
+        int64_t item = nuc_view_int(list, i);
+        if (nuc_codegen_is_list(v) && item >= 0)
+            item = nuc_codegen_place(g, list, i);
+        for (uint32_t k = 0; k < list.size; k++)
+            nuc_text_add(&g->lists, &(char){(char)(uint8_t)((uint64_t)item >> (8 * k))}, 1);
     }
-    nuc_text_addf(out, ".u.list = {lists + %zu, %u}", at, v->u.list.count);
 }
 
 static void add_double(struct nuc_text *out, double f)
@@ -163,7 +134,7 @@ static void add_value(struct nuc_codegen *g, struct nuc_text *out, uint32_t plac
     else if (v->kind == NUC_VALUE_DOUBLE)
         add_double(out, v->u.f);
     else if (v->kind != NUC_VALUE_NONE)
-        add_list(g, out, v);
+        add_list(g, out, &g->method->values[g->value_of[place]]);
     nuc_text_addf(out, "%s.kind = NUC_VALUE_%s},\n", v->kind == NUC_VALUE_NONE ? "" : ", ", kinds[v->kind]);
 }
 
@@ -178,17 +149,23 @@ static void add_caller_memory(struct nuc_codegen *g, struct nuc_text *out)
     }
 }
 
+static void add_bytes(struct nuc_text *out, const char *name, const uint8_t *bytes, size_t count)
+{
+    nuc_text_addf(out, "static const uint8_t %s[] = {%s", name, count == 0 ? "0" : "\n");
+    if (count > 0)
+        nuc_codegen_bytes(out, bytes, count);
+    nuc_text_addf(out, "};\n");
+}
+
 static void add_pools(struct nuc_codegen *g, struct nuc_text *out)
 {
     nuc_text_addf(out, "static const int32_t sizes[] = {");
     for (size_t i = 0; i < g->n_pool; i++)
         nuc_text_addf(out, "%s%d,", i % 16 == 0 ? "\n    " : " ", (int)g->size_pool[i]);
-    nuc_text_addf(out, "%s};\nstatic const uint8_t dim_orders[] = {", g->n_pool == 0 ? "0" : "\n");
-    for (size_t i = 0; i < g->n_pool; i++)
-        nuc_text_addf(out, "%s%u,", i % 24 == 0 ? "\n    " : " ", g->order_pool[i]);
     nuc_text_addf(out, "%s};\n", g->n_pool == 0 ? "0" : "\n");
-    if (g->n_list_bytes > 0)
-        nuc_text_addf(out, "static const uint8_t lists[] = {%s\n};\n", nuc_text_string(&g->lists_text));
+    add_bytes(out, "dim_orders", g->order_pool, g->n_pool);
+    if (g->lists.length > 0)
+        add_bytes(out, "lists", (const uint8_t *)g->lists.data, g->lists.length);
 }
 
 void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out)
@@ -196,7 +173,7 @@ void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out)
     struct nuc_text rows;
 
     nuc_text_init(&rows, g->cx);
-    nuc_text_init(&g->lists_text, g->cx);
+    nuc_text_init(&g->lists, g->cx);
     for (uint32_t place = 0; place < g->n_used; place++)
         add_value(g, &rows, place);
     for (size_t i = 0; i < g->n_blocks; i++)
