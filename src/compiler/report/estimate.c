@@ -11,31 +11,29 @@ enum work {
                       input */
     WORK_MATRIX,   /* inner dimension for each element of the output */
     WORK_WINDOW,   /* one pass over the input for each element of the window */
-    WORK_FUNCTION, /* a function of every element */
+    WORK_FUNCTION, /* a function of every element, computed in real numbers */
     WORK_SOFTMAX,
     WORK_NONE /* the data stay where they are */
 };
 
-static const enum work works[NUC_OP_COUNT] = {
-    [NUC_OP_GETITEM] = WORK_NONE,
-    [NUC_OP_CONVOLUTION] = WORK_CONV,
-    [NUC_OP_LINEAR] = WORK_MATRIX,
-    [NUC_OP_ADDMM] = WORK_MATRIX,
-    [NUC_OP_MM] = WORK_MATRIX,
-    [NUC_OP_BMM] = WORK_MATRIX,
-    [NUC_OP_AVG_POOL2D] = WORK_WINDOW,
-    [NUC_OP_MAX_POOL2D_INDICES] = WORK_WINDOW,
-    [NUC_OP_NATIVE_SOFTMAX] = WORK_SOFTMAX,
-    [NUC_OP_EXP] = WORK_FUNCTION,
-    [NUC_OP_LOG] = WORK_FUNCTION,
-    [NUC_OP_SIGMOID] = WORK_FUNCTION,
-    [NUC_OP_TANH] = WORK_FUNCTION,
-    [NUC_OP_GELU] = WORK_FUNCTION,
-    [NUC_OP_SQRT] = WORK_FUNCTION,
-    [NUC_OP_RSQRT] = WORK_FUNCTION,
-    [NUC_OP_HARDSWISH] = WORK_ELEMENTS,
-    [NUC_OP_VIEW] = WORK_NONE,
-};
+static enum work work_of(const struct nuc_node *node)
+{
+    static const enum work by_family[NUC_FAMILY_COUNT] = {
+        [NUC_FAMILY_MATRIX] = WORK_MATRIX,
+        [NUC_FAMILY_POOL] = WORK_WINDOW,
+        [NUC_FAMILY_SOFTMAX] = WORK_SOFTMAX,
+    };
+    enum nuc_family family = nuc_op_family(node->op);
+
+    if (node->op == NUC_OP_GETITEM || node->op == NUC_OP_VIEW)
+        return WORK_NONE;
+    if (node->op == NUC_OP_CONVOLUTION) /* what every convolution is in the Edge dialect */
+        return WORK_CONV;
+    if (node->op == NUC_OP_GELU || (family == NUC_FAMILY_MAP && nuc_op_makes_real(node->op)))
+        return WORK_FUNCTION;
+    /* Its windows meet, so that it reads each element about once. */
+    return node->op == NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D ? WORK_ELEMENTS : by_family[family];
+}
 
 static double elements_of(const struct nuc_node *node)
 {
@@ -56,14 +54,14 @@ static int64_t size_at(const struct nuc_node *node, uint32_t dim)
 /* Kernel height * width * dimension 1 of the weight: the channels of a group. */
 static double conv_inner(const struct nuc_node *node)
 {
-    const struct nuc_node *weight = nuc_arg_node(node, 1);
+    const struct nuc_node *weight = nuc_arg_node(node, NUC_ARG(CONVOLUTION, weight));
 
     return (double)size_at(weight, 1) * (double)size_at(weight, 2) * (double)size_at(weight, 3);
 }
 
 static const struct nuc_node *matrix_left(const struct nuc_node *node)
 {
-    return nuc_arg_node(node, node->op == NUC_OP_ADDMM ? 1 : 0);
+    return nuc_arg_node(node, node->op == NUC_OP_ADDMM ? NUC_ARG(ADDMM, mat1) : NUC_SELF);
 }
 
 static int64_t last_size(const struct nuc_node *node)
@@ -73,17 +71,22 @@ static int64_t last_size(const struct nuc_node *node)
     return rank > 0 ? size_at(node, rank - 1) : 1;
 }
 
+/* Of a convolution. */
 static bool is_transposed(const struct nuc_node *node)
 {
-    return works[node->op] == WORK_CONV && node->args[6].kind == NUC_ARG_BOOL && node->args[6].u.b;
+    const struct nuc_arg *transposed = &node->args[NUC_ARG(CONVOLUTION, transposed)];
+
+    return transposed->kind == NUC_ARG_BOOL && transposed->u.b;
 }
 
 /* Multiply-accumulates; -1 for other operators. */
 static double macs_of(const struct nuc_node *node)
 {
-    if (works[node->op] == WORK_CONV)
-        return elements_of(is_transposed(node) ? nuc_arg_node(node, 0) : node) * conv_inner(node);
-    if (works[node->op] == WORK_MATRIX)
+    enum work work = work_of(node);
+
+    if (work == WORK_CONV)
+        return elements_of(is_transposed(node) ? nuc_arg_node(node, NUC_SELF) : node) * conv_inner(node);
+    if (work == WORK_MATRIX)
         return elements_of(node) * (double)last_size(matrix_left(node));
     return -1;
 }
@@ -91,14 +94,14 @@ static double macs_of(const struct nuc_node *node)
 /* Values read: those of the larger side, as often as a window looks at them. */
 static double touched(const struct nuc_node *node)
 {
-    double in = elements_of(nuc_arg_node(node, 0)), out = elements_of(node), window = 1;
+    double in = elements_of(nuc_arg_node(node, NUC_SELF)), out = elements_of(node);
 
-    if (works[node->op] == WORK_WINDOW && node->args[1].kind == NUC_ARG_INTS) {
-        for (uint32_t i = 0; i < node->args[1].count; i++)
-            window *= (double)node->args[1].u.ints[i];
-        return out * window;
-    }
-    return in > out ? in : out;
+    if (work_of(node) != WORK_WINDOW)
+        return in > out ? in : out;
+    const struct nuc_arg *window = &node->args[NUC_ARG(AVG_POOL2D, kernel_size)]; /* max_pool2d's, too */
+    for (uint32_t i = 0; window->kind == NUC_ARG_INTS && i < window->count; i++)
+        out *= (double)window->u.ints[i];
+    return out;
 }
 
 static uint64_t whole(double value)
@@ -118,25 +121,25 @@ uint64_t nuc_estimate_macs(const struct nuc_node *node)
 /* Computed while compiling: a parameter, also dequantized. */
 static bool is_static_work(const struct nuc_node *node)
 {
-    const struct nuc_node *input = nuc_arg_node(node, 0);
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
 
     if (input != NULL && nuc_is_dequantize(input))
-        input = nuc_arg_node(input, 0);
+        input = nuc_arg_node(input, NUC_SELF);
     return node->op == NUC_OP_PERMUTE && input != NULL && nuc_is_static(input);
 }
 
-/* int8 operands and result, and an int32 bias and a requant pair a channel. */
+/* int8 operands and result, and an int32 bias and a requantization pair for each channel. */
 static uint64_t bytes_of(const struct nuc_node *node)
 {
-    const struct nuc_node *left = nuc_arg_node(node, 0), *right = nuc_arg_node(node, 1);
+    const struct nuc_node *left = nuc_arg_node(node, NUC_SELF), *right = nuc_arg_node(node, NUC_OTHER);
     double bytes = elements_of(left) + elements_of(node);
 
-    if (works[node->op] == WORK_CONV)
+    if (work_of(node) == WORK_CONV)
         bytes += elements_of(right) + 12 * (double)size_at(node, 1);
     else if (node->op == NUC_OP_ADDMM)
-        bytes =
-            elements_of(right) + elements_of(nuc_arg_node(node, 2)) + elements_of(node) + 12 * (double)last_size(node);
-    else if (works[node->op] == WORK_MATRIX || (node->n_args > 1 && node->args[1].kind == NUC_ARG_NODE))
+        bytes = elements_of(right) + elements_of(nuc_arg_node(node, NUC_ARG(ADDMM, mat2))) + elements_of(node) +
+                12 * (double)last_size(node);
+    else if (node->n_args > NUC_OTHER && node->args[NUC_OTHER].kind == NUC_ARG_NODE)
         bytes += elements_of(right);
     return whole(bytes);
 }
@@ -144,15 +147,17 @@ static uint64_t bytes_of(const struct nuc_node *node)
 /* A convolution that has as many groups as input channels is a depthwise one. */
 static struct nuc_npu_work conv_work(const struct nuc_npu_costs *k, const struct nuc_node *node)
 {
-    const struct nuc_node *input = nuc_arg_node(node, 0), *weight = nuc_arg_node(node, 1);
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_node *weight = nuc_arg_node(node, NUC_ARG(CONVOLUTION, weight));
+    const struct nuc_arg *groups_arg = &node->args[NUC_ARG(CONVOLUTION, groups)];
     const struct nuc_node *visited = is_transposed(node) ? input : node;
     int64_t in = size_at(input, 1), out = size_at(node, 1), groups = 1;
     uint64_t visits =
         nuc_npu_times(whole(elements_of(visited)) / (uint64_t)(size_at(visited, 1) + !size_at(visited, 1)),
                       (uint64_t)size_at(weight, 2) * (uint64_t)size_at(weight, 3));
 
-    if (node->args[8].kind == NUC_ARG_INT && node->args[8].u.i > 0)
-        groups = node->args[8].u.i;
+    if (groups_arg->kind == NUC_ARG_INT && groups_arg->u.i > 0)
+        groups = groups_arg->u.i;
     if (groups > 1 && groups == in)
         return (struct nuc_npu_work){.depthwise = nuc_npu_times(visits, nuc_npu_round_up((uint64_t)out, k->pipelines))};
     uint64_t channels = nuc_npu_times(nuc_npu_round_up((uint64_t)(in / groups), k->num_macs),
@@ -170,40 +175,35 @@ static struct nuc_npu_work matrix_work(const struct nuc_npu_costs *k, const stru
                                nuc_npu_round_up((uint64_t)depth, k->num_macs))};
 }
 
-static struct nuc_npu_work work_of(const struct nuc_npu_costs *k, const struct nuc_node *node)
-{
-    struct nuc_npu_work work = {.lanes = 0};
-
-    if (works[node->op] == WORK_CONV)
-        work = conv_work(k, node);
-    else if (works[node->op] == WORK_MATRIX)
-        work = matrix_work(k, node);
-    else
-        work.lanes = nuc_npu_times(whole(touched(node)), works[node->op] == WORK_SOFTMAX ? k->softmax_steps : 1);
-    work.bytes = bytes_of(node);
-    return work;
-}
-
 /* Quantize and dequantize nodes inside a partition, and views, cost nothing: they name parameters. */
 uint64_t nuc_estimate_npu(const struct nuc_target *target, const struct nuc_node *node)
 {
-    if (nuc_is_quantize(node) || nuc_is_dequantize(node) || works[node->op] == WORK_NONE || is_static_work(node))
+    const struct nuc_npu_costs *k = target->npu;
+    enum work kind = work_of(node);
+    struct nuc_npu_work work = {.lanes = 0};
+
+    if (nuc_is_quantize(node) || nuc_is_dequantize(node) || kind == WORK_NONE || is_static_work(node))
         return 0;
-    struct nuc_npu_work work = work_of(target->npu, node);
-    return nuc_npu_cycles(target->npu, &work);
+    if (kind == WORK_CONV)
+        work = conv_work(k, node);
+    else if (kind == WORK_MATRIX)
+        work = matrix_work(k, node);
+    else
+        work.lanes = nuc_npu_times(whole(touched(node)), kind == WORK_SOFTMAX ? k->softmax_steps : 1);
+    work.bytes = bytes_of(node);
+    return nuc_npu_cycles(k, &work);
+}
+
+uint64_t nuc_cpu_cycles(const struct nuc_costs *c, double macs, double values, double each)
+{
+    return whole(c->cpu_operator + (macs >= 0 ? macs * c->cpu_mac : values * each));
 }
 
 uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node *node)
 {
-    double macs = macs_of(node);
     const struct nuc_costs *c = &target->costs;
-    double each = works[node->op] == WORK_FUNCTION  ? c->cpu_function
-                  : works[node->op] == WORK_SOFTMAX ? c->cpu_softmax
-                                                    : c->cpu_element;
+    enum work kind = work_of(node);
+    double each = kind == WORK_FUNCTION ? c->cpu_function : kind == WORK_SOFTMAX ? c->cpu_softmax : c->cpu_element;
 
-    if (works[node->op] == WORK_NONE)
-        return 0;
-    if (macs >= 0)
-        return whole(c->cpu_operator + macs * c->cpu_mac);
-    return whole(c->cpu_operator + touched(node) * each);
+    return kind == WORK_NONE ? 0 : nuc_cpu_cycles(c, macs_of(node), touched(node), each);
 }

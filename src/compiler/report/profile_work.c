@@ -1,6 +1,7 @@
 /* Estimated time of an operator on the CPU from its name and the sizes of its arguments: a program says no more. */
 #include <string.h>
 
+#include "compiler/report/explain.h"
 #include "compiler/report/profile.h"
 
 /* Elements, first and last size of a tensor; 0 elements for another kind of value. */
@@ -87,7 +88,6 @@ uint64_t nuc_profile_cpu_cycles(const struct nuc_target *target, const struct nu
     double each = strstr(name, "softmax") != NULL ? c->cpu_softmax
                   : IS_NAMED(name, functions)     ? c->cpu_function
                                                   : c->cpu_element;
-    double cycles = c->cpu_operator + (work.macs >= 0 ? work.macs * c->cpu_mac : work.values * each);
 
-    return cycles < 1e18 ? (uint64_t)cycles : (uint64_t)1e18;
+    return nuc_cpu_cycles(c, work.macs, work.values, each);
 }
