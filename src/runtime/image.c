@@ -61,7 +61,7 @@ static bool open_constants(struct nuc_image *im)
 
     im->constants = (struct nuc_span){im->file.data, 0};
     im->constant_offsets = nuc_fb_vec(&im->reader, t, NUC_SUBSEGMENT_OFFSETS, 8);
-    if (im->constant_offsets.count <= 1)
+    if (im->constant_offsets.count <= 1) /* entry 0 stands for "no constant" */
         return true;
     return segment_at(im, nuc_fb_u32(&im->reader, t, NUC_SUBSEGMENT_INDEX, 0), &im->constants);
 }
@@ -132,7 +132,7 @@ static int64_t read_number(struct nuc_span text)
 
     for (size_t i = 0; i < text.size; i++) {
         if (text.data[i] < '0' || text.data[i] > '9' || i == 18)
-            return -1;
+            return -1; /* 18 digits fit 63 bits */
         number = 10 * number + (text.data[i] - '0');
     }
     return text.size == 0 ? -1 : number;
@@ -156,6 +156,7 @@ bool nuc_image_scratch(struct nuc_image *im, uint32_t index, int64_t *offset)
     return nuc_image_ok(im);
 }
 
+/* Entry 0 of the sizes is reserved by the format: memories count from 1 in the file. */
 bool nuc_image_planned(struct nuc_image *im, uint32_t memory, size_t *bytes)
 {
     int64_t size = nuc_fb_vec_i64(&im->reader, im->buffer_sizes, memory + 1);

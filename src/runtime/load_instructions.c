@@ -18,7 +18,7 @@ static bool operator_name(struct nuc_image *im, uint32_t index, char out[LONGEST
                         NUC_TEXT("an operator has no name or a name that is too long")))
         return false;
     memcpy(out, name, length);
-    im->detail->where = name;
+    im->detail->where = name; /* in the image, which outlives the message; `out` does not */
     if (overload_length > 0) {
         out[length++] = '.';
         memcpy(out + length, overload, overload_length);
@@ -92,7 +92,7 @@ static bool signature_fits(const struct nuc_program *p, const struct nuc_instruc
     return in->n_args == i + 1;
 }
 
-/* Arguments of a kernel or delegate call: indices of values. */
+/* Arguments of a kernel or delegate call: indices of values, checked once and read in place at each call. */
 static bool read_args(const struct nuc_program *p, struct nuc_image *im, struct nuc_fb_table t,
                       struct nuc_instruction *in)
 {

@@ -45,6 +45,7 @@ static bool is_permutation(const uint8_t *dim_order, uint32_t rank)
     return true;
 }
 
+/* Sizes and dim order are used in place, hence their alignment. */
 static bool read_shape(struct nuc_image *im, struct nuc_fb_table t, struct nuc_tensor *out)
 {
     struct nuc_fb_vector sizes = nuc_fb_vec(&im->reader, t, NUC_TENSOR_SIZES, 4);

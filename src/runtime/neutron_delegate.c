@@ -16,7 +16,7 @@
 
 struct neutron_state {
     NeutronModelHandle handle;
-    NeutronConfig config; /* registered with the driver, which keeps its address */
+    NeutronConfig config; /* registered with the driver, which may keep its address */
     const uint8_t *input_formats, *output_formats;
     const uint8_t *input_map, *output_map;
     uint32_t n_inputs, n_outputs, n_arguments;  /* of the program; user inputs of the delegate */
@@ -118,12 +118,13 @@ static enum nuc_status parse(const uint8_t *processed, size_t size, struct neutr
     parts->microcode = microcode.data;
     parts->weights = weights.data;
     parts->kernels = weights.data + nuc_align_up(weights.size, ALIGNMENT);
+    /* A payload may end with its weights, without the padding after them. */
     if (parts->kernels > processed + size)
         parts->kernels = processed + size;
     return NUC_OK;
 }
 
-/* Pointer arrays, scratch, profile, debug and prefetch buffers. */
+/* Two pointer arrays, then scratch, profile, debug and prefetch buffers: each may lose ALIGNMENT bytes to alignment. */
 static uint64_t temporary_bytes(const struct neutron_state *s)
 {
     uint64_t pointers = (s->n_inputs + s->n_outputs + 3) * sizeof(void *) + 2 * ALIGNMENT;
@@ -156,6 +157,11 @@ static enum nuc_status device_error(struct nuc_detail *detail, NeutronError code
     return NUC_DEVICE;
 }
 
+/*
+ * Without copy functions of the application, weights in flash are copied when the microcode asks for them: the NPU
+ * waits instead of computing, but the results are the same. An application calls neutronSetConfig() after loading for
+ * its own.
+ */
 static void copy_now(void *to, void *from, uint32_t bytes, uint32_t channel)
 {
     (void)channel;

@@ -19,7 +19,7 @@ void nuc_tensor_strides(const struct nuc_tensor *t, ptrdiff_t strides[NUC_MAX_RA
     for (uint32_t i = t->rank; i-- > 0;) {
         uint32_t dim = t->dim_order[i];
         strides[dim] = stride;
-        stride *= t->sizes[dim] > 0 ? t->sizes[dim] : 1;
+        stride *= t->sizes[dim] > 0 ? t->sizes[dim] : 1; /* strides are never 0: callers divide by them */
     }
 }
 
@@ -112,6 +112,7 @@ bool nuc_list_pair(const struct nuc_kernel_context *cx, const struct nuc_value *
     return true;
 }
 
+/* Dimensions are aligned from the last one on, as torch does; a missing or repeated one has the stride 0. */
 static bool broadcast_strides(const struct nuc_tensor *t, const struct nuc_tensor *out, ptrdiff_t result[NUC_MAX_RANK])
 {
     ptrdiff_t strides[NUC_MAX_RANK];

@@ -89,6 +89,10 @@ static bool goes_on(const struct nuc_loops *l, uint32_t outer, uint32_t inner)
            l->out[outer] == l->out[inner] * size && (int64_t)l->sizes[outer] * size <= INT32_MAX;
 }
 
+/*
+ * One pass from the outermost dimension on: `last` is the one that is being built. A dimension of size 1 is dropped,
+ * one that goes on is merged into it, any other begins the next.
+ */
 static void merge_dims(struct nuc_loops *loops)
 {
     uint32_t last = 0;

@@ -1,3 +1,8 @@
+/*
+ * Sizes and loading of a program. Both walk the same functions over the image, so that what nuc_program_sizes() asks
+ * for is what nuc_program_load() takes. The image is untrusted: every count is checked against its size before it is
+ * used.
+ */
 #include <string.h>
 
 #include "runtime/loader.h"
@@ -35,6 +40,7 @@ struct state_layout {
     size_t instructions, delegates, args, delegate_states, total;
 };
 
+/* Takes `count` objects of `size` bytes at the end of the state memory; returns where they begin. */
 static size_t block(size_t *total, size_t count, size_t size)
 {
     size_t at = *total;
@@ -109,6 +115,7 @@ static enum nuc_status delegate_at(struct nuc_image *im, const struct nuc_backen
     im->detail->where = (*backend)->id;
     *sizes = (struct nuc_backend_sizes){0, 0, 0};
     enum nuc_status status = (*backend)->sizes(processed->data, processed->size, sizes, im->detail);
+    /* A quarter each leaves sums of them and of what is added here without overflow. */
     if (status == NUC_OK && (sizes->state > SIZE_MAX / 4 || sizes->temporary > SIZE_MAX / 4))
         status = NUC_NO_MEMORY;
     return status;
@@ -279,6 +286,7 @@ static enum nuc_status load_delegates(struct nuc_program *p, struct nuc_image *i
     return NUC_OK;
 }
 
+/* Instructions come last: their checks need the kinds of the values, and how many delegates there are. */
 static enum nuc_status load(struct nuc_program *p, struct nuc_image *im, const struct nuc_kernel_table *kernels,
                             const struct nuc_backend_table *backends, size_t delegate_states)
 {
@@ -324,7 +332,7 @@ void nuc_program_unload(struct nuc_program *p)
         if (d->backend->unload != NULL)
             d->backend->unload(d->state);
     }
-    p->n_instructions = 0;
+    p->n_instructions = 0; /* an unloaded program executes nothing */
 }
 
 void *nuc_program_device(const struct nuc_program *p, size_t index)

@@ -1,3 +1,7 @@
+/*
+ * Inputs, outputs and execution of a loaded program. Indices, kinds and signatures were verified when it was loaded;
+ * what is checked here is what the caller decides after that: whether inputs and outputs have been given their data.
+ */
 #include <string.h>
 
 #include "runtime/loader.h"
@@ -104,6 +108,7 @@ static bool list_is_there(const struct nuc_program *p, const struct nuc_value *v
 {
     for (uint32_t i = 0; i < v->u.list.count; i++) {
         uint32_t index = nuc_load_u32(v->u.list.items + 4 * (size_t)i);
+        /* An item beyond the values is None. */
         if (index < p->n_values && !tensor_is_there(&p->values[index]))
             return false;
     }
@@ -123,6 +128,7 @@ static bool gather(struct nuc_program *p, const struct nuc_instruction *in)
     return true;
 }
 
+/* The context is made anew for each call: temporary memory lasts for one call only. */
 static enum nuc_status call(struct nuc_program *p, const struct nuc_instruction *in, uint32_t at,
                             struct nuc_detail *detail)
 {
@@ -212,7 +218,7 @@ static enum nuc_status step(struct nuc_program *p, uint32_t *at, struct nuc_deta
         status = is_true(&p->values[in->u.jump.condition], &condition, detail);
         next = condition ? next : in->u.jump.target;
         break;
-    default:
+    default: /* NUC_INSTRUCTION_FREE: no other kind was loaded */
         release(&p->values[in->u.move.from]);
         break;
     }

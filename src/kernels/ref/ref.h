@@ -1,6 +1,5 @@
 /*
- * Reference kernels in plain C over plain structs. Freestanding except for expf, logf, tanhf, floorf, sqrt and
- * erf of libm.
+ * Reference kernels in plain C over plain structs. Freestanding except for functions of libm.
  *
  * Float kernels compute in float32 with the formulas and the order of accumulation of ExecuTorch's portable kernels,
  * without contraction to fused multiply-add, so that results agree to the last bit where libm does. Buffers hold the
