@@ -5,8 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compiler/export/pt2_write.h"
+#include "compiler/export/zip_write.h"
 #include "compiler/import/pt2.h"
-#include "compiler/import/pt2_write.h"
 #include "compiler/import/zip.h"
 #include "fuzz_support.h"
 

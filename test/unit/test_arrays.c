@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "compiler/export/npz_write.h"
 #include "compiler/import/arrays.h"
 #include "compiler/import/zip.h"
 #include "host/file.h"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "compiler/export/zip_write.h"
 #include "compiler/import/pt2.h"
 #include "compiler/import/zip.h"
 #include "host/file.h"

@@ -4,9 +4,9 @@
 
 #include "graph_texts.h"
 
+#include "compiler/export/pt2_write.h"
 #include "compiler/import/json.h"
 #include "compiler/import/pt2.h"
-#include "compiler/import/pt2_write.h"
 #include "compiler/import/zip.h"
 #include "host/file.h"
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/driver/driver.h"
+#include "compiler/export/npz_write.h"
 #include "host/text.h"
 
 struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "compiler/driver/driver.h"
-#include "compiler/import/pt2_write.h"
+#include "compiler/export/pt2_write.h"
 #include "host/file.h"
 
 struct compile_call {

@@ -1,4 +1,4 @@
-/* Arrays of .npz archives, .npy files and folders, and .npz archives of arrays. */
+/* Arrays of .npz archives, .npy files and folders. */
 #include "compiler/import/arrays.h"
 
 #include <dirent.h>
@@ -193,35 +193,4 @@ const struct nuc_array *nuc_find_array(const struct nuc_arrays *arrays, const ch
             return &arrays->items[i];
     }
     return NULL;
-}
-
-/* Header and data in one piece, as the entry of an archive holds them. */
-static struct nuc_span make_npy(struct nuc_context *cx, const struct nuc_array *a)
-{
-    struct nuc_span header = nuc_make_npy_header(cx, a);
-    size_t wanted = nuc_dtype_size(a->dtype);
-    struct nuc_text file;
-
-    for (uint32_t d = 0; d < a->rank; d++)
-        wanted *= (size_t)a->shape[d];
-    if (wanted != a->data.size)
-        nuc_fail(cx, NUC_BAD_USAGE, "array '%s' has %zu bytes, its shape wants %zu", a->name, a->data.size, wanted);
-    nuc_text_init(&file, cx);
-    nuc_text_add(&file, (const char *)header.data, header.size);
-    if (a->data.size != 0)
-        nuc_text_add(&file, (const char *)a->data.data, a->data.size);
-    return (struct nuc_span){(const uint8_t *)file.data, file.length};
-}
-
-void nuc_write_npz(struct nuc_context *cx, const char *path, const struct nuc_arrays *arrays)
-{
-    struct nuc_arena *outer = nuc_push_arena(cx);
-    struct nuc_zip_writer *w = nuc_zip_writer_new(cx);
-
-    for (size_t i = 0; i < arrays->count; i++) {
-        const struct nuc_array *a = &arrays->items[i];
-        nuc_zip_add(w, nuc_format(cx, "%s.npy", a->name), make_npy(cx, a));
-    }
-    nuc_write_file(cx, path, nuc_zip_finish(w, path));
-    nuc_pop_arena(cx, outer);
 }

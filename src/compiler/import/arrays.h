@@ -1,5 +1,5 @@
 /*
- * Named arrays from and to NumPy's formats: .npz archives (stored entries are used in place), single .npy files, and
+ * Named arrays from NumPy's formats: .npz archives (stored entries are used in place), single .npy files, and
  * folders of .npy files. Files are not trusted: headers, sizes and counts are checked against the bytes that are there.
  */
 #ifndef NUC_IMPORT_ARRAYS_H
@@ -35,8 +35,5 @@ const struct nuc_array *nuc_find_array(const struct nuc_arrays *arrays, const ch
 
 /* One .npy file in memory; `where` names it in messages. Only Fortran order is copied. */
 struct nuc_array nuc_read_npy(struct nuc_context *cx, const char *where, struct nuc_span file);
-
-/* Writes an uncompressed archive; the same arrays give the same bytes. bfloat16 has no counterpart and is refused. */
-void nuc_write_npz(struct nuc_context *cx, const char *path, const struct nuc_arrays *arrays);
 
 #endif

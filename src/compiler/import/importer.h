@@ -4,6 +4,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/import/json.h"
+#include "compiler/import/torch_numbers.h"
 #include "compiler/import/zip.h"
 
 struct nuc_value_state;
@@ -48,13 +49,7 @@ struct nuc_tensor_meta {
     int64_t offset; /* of the first element in its storage, in elements */
 };
 
-#define NUC_PT2_STRIDED 7 /* torch's number of the only layout that is handled */
-
-/* torch's number of an element type or memory format. */
-int nuc_pt2_dtype(enum nuc_dtype dtype);
-int nuc_pt2_memory_format(enum nuc_memory_format format);
-
-/* The same the other way round, from the archive. */
+/* An element type or memory format by torch's number. */
 enum nuc_dtype nuc_read_dtype(const struct nuc_json *j);
 enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j);
 

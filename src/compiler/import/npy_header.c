@@ -11,7 +11,6 @@
 #include "host/text.h"
 
 #define MAGIC_SIZE 6u
-#define HEADER_ALIGNMENT 64u
 
 static const uint8_t magic[MAGIC_SIZE] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
@@ -206,33 +205,11 @@ struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *w
     return header;
 }
 
-static const char *descr_of(enum nuc_dtype dtype)
+const char *nuc_npy_descr(enum nuc_dtype dtype)
 {
     for (size_t i = 0; i < sizeof descrs / sizeof descrs[0]; i++) {
         if (descrs[i].dtype == dtype)
             return descrs[i].descr;
     }
     return NULL;
-}
-
-struct nuc_span nuc_make_npy_header(struct nuc_context *cx, const struct nuc_array *array)
-{
-    const char *descr = descr_of(array->dtype);
-    struct nuc_text text;
-
-    if (descr == NULL)
-        nuc_fail(cx, NUC_UNSUPPORTED, "array '%s': NumPy has no %s", array->name, nuc_dtype_name(array->dtype));
-    nuc_text_init(&text, cx);
-    nuc_text_add(&text, (const char *)magic, MAGIC_SIZE);
-    nuc_text_add(&text, (const char[]){1, 0, 0, 0}, 4);
-    nuc_text_addf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
-    for (uint32_t i = 0; i < array->rank; i++)
-        nuc_text_addf(&text, "%lld%s", (long long)array->shape[i], i + 1 < array->rank || i == 0 ? "," : "");
-    nuc_text_addf(&text, "), }");
-    size_t padded = nuc_align_up(text.length + 1, HEADER_ALIGNMENT);
-    nuc_text_addf(&text, "%*s\n", (int)(padded - text.length - 1), "");
-    size_t length = padded - 10;
-    text.data[8] = (char)(length & 0xff);
-    text.data[9] = (char)(length >> 8);
-    return (struct nuc_span){(const uint8_t *)text.data, text.length};
 }

@@ -1,4 +1,4 @@
-/* The header of a .npy file. Private to the folder. */
+/* The header of a .npy file. */
 #ifndef NUC_IMPORT_NPY_HEADER_H
 #define NUC_IMPORT_NPY_HEADER_H
 
@@ -15,7 +15,7 @@ struct nuc_npy_header {
 /* Reads and checks the header: the elements it states fit in the file. `where` names the file in messages. */
 struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *where, struct nuc_span file);
 
-/* The header for an array, padded so that data behind it are aligned to 64 bytes. */
-struct nuc_span nuc_make_npy_header(struct nuc_context *cx, const struct nuc_array *array);
+/* numpy's name of an element type, NULL when it has none. */
+const char *nuc_npy_descr(enum nuc_dtype dtype);
 
 #endif

@@ -16,7 +16,7 @@ static const struct {
     [12] = {true, NUC_BOOL}, [13] = {true, NUC_BF16}, [28] = {true, NUC_U16},
 };
 
-int nuc_pt2_dtype(enum nuc_dtype dtype)
+int nuc_torch_dtype(enum nuc_dtype dtype)
 {
     int number = 0;
 
@@ -29,7 +29,7 @@ int nuc_pt2_dtype(enum nuc_dtype dtype)
 static const enum nuc_memory_format memory_formats[] = {NUC_CONTIGUOUS_FORMAT, NUC_CHANNELS_LAST, NUC_CHANNELS_LAST_3D,
                                                         NUC_PRESERVE_FORMAT};
 
-int nuc_pt2_memory_format(enum nuc_memory_format format)
+int nuc_torch_memory_format(enum nuc_memory_format format)
 {
     int number = 1;
 
@@ -98,9 +98,9 @@ static struct nuc_tensor_meta read_tensor_meta(const struct nuc_json *j)
     struct nuc_json offset = nuc_json_field(j, "storage_offset");
 
     t.meta.dtype = nuc_read_dtype(&dtype);
-    if (nuc_json_int(&layout) != NUC_PT2_STRIDED)
+    if (nuc_json_int(&layout) != NUC_TORCH_STRIDED)
         nuc_json_fail(&layout, NUC_UNSUPPORTED, "layout %lld: only strided tensors (%d) are handled",
-                      (long long)nuc_json_int(&layout), NUC_PT2_STRIDED);
+                      (long long)nuc_json_int(&layout), NUC_TORCH_STRIDED);
     t.meta.rank = (uint8_t)read_numbers(&sizes, t.meta.sizes);
     if (read_numbers(&strides, t.strides) != t.meta.rank)
         nuc_json_fail(&strides, NUC_BAD_INPUT, "there are not as many strides as sizes");

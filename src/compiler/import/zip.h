@@ -1,7 +1,6 @@
 /*
- * Reading zip archives in place, and writing them deterministically. The bytes of a stored entry are used where the
- * mapped file has them; a deflated entry is inflated through libzip. Every offset, size and name is checked against
- * the file. Checksums are not verified when reading.
+ * Reading zip archives in place. The bytes of a stored entry are used where the mapped file has them; a deflated entry
+ * is inflated through libzip. Every offset, size and name is checked against the file. Checksums are not verified.
  */
 #ifndef NUC_IMPORT_ZIP_H
 #define NUC_IMPORT_ZIP_H
@@ -37,17 +36,5 @@ const struct nuc_zip_entry *nuc_zip_find(const struct nuc_zip *zip, const char *
 
 /* The content; valid as long as the arena that was current at nuc_zip_open() and the current one. */
 struct nuc_span nuc_zip_read(const struct nuc_zip *zip, const struct nuc_zip_entry *entry);
-
-/* ---- writing: stored entries, fixed time stamps, content aligned to 64 bytes ---- */
-
-struct nuc_zip_writer;
-
-struct nuc_zip_writer *nuc_zip_writer_new(struct nuc_context *cx);
-
-/* The content stays the caller's and must not change before nuc_zip_finish(). */
-void nuc_zip_add(struct nuc_zip_writer *w, const char *name, struct nuc_span content);
-
-/* The finished archive, in the arena. Fails when it exceeds 4 GiB. `path` is for the message. */
-struct nuc_span nuc_zip_finish(struct nuc_zip_writer *w, const char *path);
 
 #endif

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/program_schema.h"
+#include "compiler/export/json_build.h"
 #include "compiler/graph/graph.h"
-#include "compiler/import/json_build.h"
 #include "compiler/import/pt2.h"
 #include "compiler/litert/litert.h"
 #include "compiler/report/inspect_forms.h"

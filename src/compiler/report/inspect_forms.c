@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/import/json_build.h"
+#include "compiler/export/json_build.h"
 #include "compiler/program_view/program_view.h"
 
 #define MAX_SHOWN 64u /* items of a list */

@@ -1,5 +1,5 @@
 /* A graph as JSON and in dot. */
-#include "compiler/import/json_build.h"
+#include "compiler/export/json_build.h"
 #include "compiler/report/inspect_forms.h"
 
 /* ---- JSON ---- */

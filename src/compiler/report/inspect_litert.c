@@ -1,7 +1,7 @@
 /* A LiteRT model as JSON and in dot. */
 #include <string.h>
 
-#include "compiler/import/json_build.h"
+#include "compiler/export/json_build.h"
 #include "compiler/litert/litert_ops.h"
 #include "compiler/report/inspect_forms.h"
 

@@ -1,7 +1,7 @@
 /* NPU programs, in the payloads of delegates and in the NeutronGraph operators of LiteRT models. */
 #include <string.h>
 
-#include "compiler/import/json_build.h"
+#include "compiler/export/json_build.h"
 #include "compiler/neutron/container/container.h"
 #include "compiler/neutron/container/disassemble.h"
 #include "compiler/neutron/container/payload.h"

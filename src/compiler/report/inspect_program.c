@@ -1,7 +1,7 @@
 /* A program file as a tree, and the tree as text. */
 #include <string.h>
 
-#include "compiler/import/json_build.h"
+#include "compiler/export/json_build.h"
 #include "compiler/program_view/program_view.h"
 #include "compiler/report/inspect_forms.h"
 #include "compiler/report/lint_program.h"

@@ -10,8 +10,8 @@
  *
  * The same graph gives the same bytes. Fails with NUC_BAD_USAGE when the graph holds operators of another dialect.
  */
-#ifndef NUC_IMPORT_PT2_WRITE_H
-#define NUC_IMPORT_PT2_WRITE_H
+#ifndef NUC_EXPORT_PT2_WRITE_H
+#define NUC_EXPORT_PT2_WRITE_H
 
 #include "compiler/graph/graph.h"
 

@@ -1,11 +1,12 @@
 /* A .pt2 archive as a whole: entries, state dict, constants, signature. */
-#include "compiler/import/pt2_write.h"
+#include "compiler/export/pt2_write.h"
 
 #include <string.h>
 
+#include "compiler/export/pt2_writer.h"
+#include "compiler/export/zip_write.h"
 #include "compiler/graph/shapes.h"
-#include "compiler/import/importer.h"
-#include "compiler/import/pt2_writer.h"
+#include "compiler/import/torch_numbers.h"
 #include "host/text.h"
 
 /* What is written is that of this release of torch. */
@@ -40,7 +41,7 @@ static void put_tensor_meta(struct nuc_context *cx, json_t *parent, const char *
 {
     json_t *json = nuc_put_object(cx, parent, key);
 
-    nuc_put_int(cx, json, "dtype", nuc_pt2_dtype(meta->dtype));
+    nuc_put_int(cx, json, "dtype", nuc_torch_dtype(meta->dtype));
     put_sym_ints(cx, json, "sizes", meta->sizes, meta->rank);
     nuc_put_bool(cx, json, "requires_grad", requires_grad);
     json_t *device = nuc_put_object(cx, json, "device");
@@ -48,7 +49,7 @@ static void put_tensor_meta(struct nuc_context *cx, json_t *parent, const char *
     nuc_put_null(cx, device, "index");
     put_sym_ints(cx, json, "strides", strides, meta->rank);
     nuc_put_int(cx, nuc_put_object(cx, json, "storage_offset"), "as_int", 0);
-    nuc_put_int(cx, json, "layout", NUC_PT2_STRIDED);
+    nuc_put_int(cx, json, "layout", NUC_TORCH_STRIDED);
 }
 
 void nuc_put_value(struct nuc_pt2_writer *w, const char *name, const struct nuc_meta *meta, bool requires_grad)

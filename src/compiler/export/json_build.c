@@ -1,4 +1,4 @@
-#include "compiler/import/json_build.h"
+#include "compiler/export/json_build.h"
 
 #include <math.h>
 

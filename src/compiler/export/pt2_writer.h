@@ -1,9 +1,9 @@
 /* What the parts of the .pt2 writer share. Private to the folder. */
-#ifndef NUC_IMPORT_PT2_WRITER_H
-#define NUC_IMPORT_PT2_WRITER_H
+#ifndef NUC_EXPORT_PT2_WRITER_H
+#define NUC_EXPORT_PT2_WRITER_H
 
+#include "compiler/export/json_build.h"
 #include "compiler/graph/graph.h"
-#include "compiler/import/json_build.h"
 
 struct nuc_pt2_writer {
     struct nuc_context *cx;

@@ -3,8 +3,8 @@
  * arena, so that a failure in between leaks nothing. `parent` is an object, where `key` names the member, or an array,
  * where `key` is NULL and the value comes last. Members keep the order in which they were put.
  */
-#ifndef NUC_IMPORT_JSON_BUILD_H
-#define NUC_IMPORT_JSON_BUILD_H
+#ifndef NUC_EXPORT_JSON_BUILD_H
+#define NUC_EXPORT_JSON_BUILD_H
 
 #include <jansson.h>
 

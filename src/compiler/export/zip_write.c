@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "compiler/import/zip.h"
+#include "compiler/export/zip_write.h"
 
 #define CONTENT_ALIGNMENT 64u
 #define LOCAL_SIZE 30u     /* of a local header */

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/export/pt2_writer.h"
 #include "compiler/graph/shapes.h"
-#include "compiler/import/importer.h"
-#include "compiler/import/pt2_writer.h"
+#include "compiler/import/torch_numbers.h"
 
 enum { POSITIONAL = 1, KEYWORD = 2 }; /* torch's ArgumentKind */
 
@@ -119,7 +119,7 @@ static void put_float(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_no
 static void put_other(struct nuc_pt2_writer *w, json_t *arg, const char *name)
 {
     if (strcmp(name, "layout") == 0) {
-        nuc_put_int(w->cx, arg, "as_layout", NUC_PT2_STRIDED);
+        nuc_put_int(w->cx, arg, "as_layout", NUC_TORCH_STRIDED);
         return;
     }
     json_t *device = nuc_put_object(w->cx, arg, "as_device");
@@ -158,10 +158,10 @@ static void put_value(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_no
         nuc_put_string(w->cx, arg, "as_string", a->u.string);
         break;
     case NUC_ARG_DTYPE:
-        nuc_put_int(w->cx, arg, "as_scalar_type", nuc_pt2_dtype(a->u.dtype));
+        nuc_put_int(w->cx, arg, "as_scalar_type", nuc_torch_dtype(a->u.dtype));
         break;
     case NUC_ARG_MEMORY_FORMAT:
-        nuc_put_int(w->cx, arg, "as_memory_format", nuc_pt2_memory_format(a->u.memory_format));
+        nuc_put_int(w->cx, arg, "as_memory_format", nuc_torch_memory_format(a->u.memory_format));
         break;
     case NUC_ARG_OTHER:
         put_other(w, arg, nuc_op_schema(node->op)->args[index].name);

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "compiler/import/pt2_writer.h"
+#include "compiler/export/pt2_writer.h"
 
 struct memory {
     const struct nuc_node *owner; /* the value whose memory this one has, or may have, in torch */

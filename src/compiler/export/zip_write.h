@@ -1,0 +1,18 @@
+/* Zip archives whose bytes depend on nothing else: stored entries, fixed time stamps, content aligned to 64 bytes. */
+#ifndef NUC_EXPORT_ZIP_WRITE_H
+#define NUC_EXPORT_ZIP_WRITE_H
+
+#include "base/span.h"
+#include "host/context.h"
+
+struct nuc_zip_writer;
+
+struct nuc_zip_writer *nuc_zip_writer_new(struct nuc_context *cx);
+
+/* The content stays the caller's and must not change before nuc_zip_finish(). */
+void nuc_zip_add(struct nuc_zip_writer *w, const char *name, struct nuc_span content);
+
+/* The finished archive, in the arena. Fails when it exceeds 4 GiB. `path` is for the message. */
+struct nuc_span nuc_zip_finish(struct nuc_zip_writer *w, const char *path);
+
+#endif
