@@ -93,14 +93,7 @@ struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t fir
 /* ---- rules ---- */
 
 /* shapes_conv.c: convolution, batch norm */
-nuc_shape_rule nuc_shape_conv1d;
-nuc_shape_rule nuc_shape_conv1d_padding;
-nuc_shape_rule nuc_shape_conv2d;
-nuc_shape_rule nuc_shape_conv2d_padding;
-nuc_shape_rule nuc_shape_conv3d;
-nuc_shape_rule nuc_shape_conv_transpose1d;
-nuc_shape_rule nuc_shape_conv_transpose2d;
-nuc_shape_rule nuc_shape_convolution;
+nuc_shape_rule nuc_shape_conv;
 nuc_shape_rule nuc_shape_batch_norm;
 nuc_shape_rule nuc_shape_batch_norm_3;
 

@@ -1,6 +1,7 @@
 /* Shape rules of convolution and batch norm: inputs [N, C, ...], or [C, ...] without a batch for a convolution. */
 #include <string.h>
 
+#include "compiler/graph/conv_args.h"
 #include "compiler/graph/shapes.h"
 
 /* ---- convolution ---- */
@@ -43,7 +44,7 @@ static void check_conv(const struct nuc_shape_call *c, const struct conv *v)
         nuc_shape_fail(c, "groups is %lld for a weight of %lld filters", (long long)v->groups, (long long)w->sizes[0]);
     int64_t wanted = v->transposed ? w->sizes[0] : w->sizes[1] * v->groups;
     if (in_channels != wanted)
-        nuc_shape_fail(c, "the input %s has %lld channels, the weight %s and %lld groups want %lld",
+        nuc_shape_fail(c, "the input %s has %lld channels, the weight %s and %lld groups expect %lld",
                        nuc_meta_text(c->g->cx, in), (long long)in_channels, nuc_meta_text(c->g->cx, w),
                        (long long)v->groups, (long long)wanted);
     if (in->dtype != w->dtype)
@@ -106,117 +107,51 @@ static void conv_result(const struct nuc_shape_call *c, const struct conv *v)
     nuc_shape_result(c, &m);
 }
 
-static void read_conv_tensors(const struct nuc_shape_call *c, struct conv *v)
+static void read_tensors(const struct nuc_shape_call *c, struct conv *v)
 {
-    v->input = nuc_shape_input(c, 0);
-    v->weight = nuc_shape_input(c, 1);
-    v->bias = nuc_shape_optional_input(c, 2);
+    v->input = nuc_shape_input(c, NUC_CONV_INPUT);
+    v->weight = nuc_shape_input(c, NUC_CONV_WEIGHT);
+    v->bias = nuc_shape_optional_input(c, NUC_CONV_BIAS);
     if (v->weight->rank < 3 || v->weight->rank > 5)
-        nuc_shape_fail(c, "the weight has rank %d; a convolution wants 3 to 5", v->weight->rank);
+        nuc_shape_fail(c, "the weight has rank %d; a convolution expects 3 to 5", v->weight->rank);
+    if (v->spatial != 0 && v->weight->rank != v->spatial + 2)
+        nuc_shape_fail(c, "the weight has rank %d instead of %u", v->weight->rank, (unsigned)v->spatial + 2);
     v->spatial = v->weight->rank - 2u;
     if (v->input->rank != v->weight->rank && v->input->rank + 1 != v->weight->rank)
         nuc_shape_fail(c, "the input %s and the weight %s do not fit each other", nuc_meta_text(c->g->cx, v->input),
                        nuc_meta_text(c->g->cx, v->weight));
 }
 
-static void read_conv(const struct nuc_shape_call *c, struct conv *v, uint32_t spatial)
+static void read_named_padding(const struct nuc_shape_call *c, uint32_t index, struct conv *v)
 {
-    read_conv_tensors(c, v);
-    if (v->spatial != spatial)
-        nuc_shape_fail(c, "the weight has rank %d instead of %u", v->weight->rank, (unsigned)spatial + 2);
-    read_spatial(c, 3, spatial, 1, v->stride);
-}
+    const char *padding = nuc_shape_string(c, index);
 
-/* input, weight, bias, stride, padding, dilation, groups */
-static void conv_rule(const struct nuc_shape_call *c, uint32_t spatial)
-{
-    struct conv v = {.transposed = false};
-
-    read_conv(c, &v, spatial);
-    read_spatial(c, 4, spatial, 0, v.padding);
-    read_spatial(c, 5, spatial, 1, v.dilation);
-    v.groups = nuc_shape_int(c, 6);
-    conv_result(c, &v);
-}
-
-void nuc_shape_conv1d(const struct nuc_shape_call *c)
-{
-    conv_rule(c, 1);
-}
-
-void nuc_shape_conv2d(const struct nuc_shape_call *c)
-{
-    conv_rule(c, 2);
-}
-
-void nuc_shape_conv3d(const struct nuc_shape_call *c)
-{
-    conv_rule(c, 3);
-}
-
-/* input, weight, bias, stride, padding "same" or "valid", dilation, groups */
-static void conv_padding_rule(const struct nuc_shape_call *c, uint32_t spatial)
-{
-    struct conv v = {.transposed = false};
-    const char *padding = nuc_shape_string(c, 4);
-
-    read_conv(c, &v, spatial);
-    read_spatial(c, 5, spatial, 1, v.dilation);
-    v.groups = nuc_shape_int(c, 6);
-    v.same = strcmp(padding, "same") == 0;
-    if (!v.same && strcmp(padding, "valid") != 0)
+    v->same = strcmp(padding, "same") == 0;
+    if (!v->same && strcmp(padding, "valid") != 0)
         nuc_shape_fail(c, "padding is neither \"same\" nor \"valid\"");
-    for (uint32_t i = 0; i < spatial; i++) {
-        if (v.same && v.stride[i] != 1)
-            nuc_shape_fail(c, "padding=\"same\" goes with stride 1 only, not %lld", (long long)v.stride[i]);
+    for (uint32_t i = 0; i < v->spatial; i++) {
+        if (v->same && v->stride[i] != 1)
+            nuc_shape_fail(c, "padding=\"same\" goes with stride 1 only, not %lld", (long long)v->stride[i]);
     }
-    conv_result(c, &v);
 }
 
-void nuc_shape_conv1d_padding(const struct nuc_shape_call *c)
+void nuc_shape_conv(const struct nuc_shape_call *c)
 {
-    conv_padding_rule(c, 1);
-}
+    const struct nuc_conv_args *args = nuc_conv_args(c->node->op);
+    struct conv v = {.transposed = args->transposed, .spatial = args->spatial};
 
-void nuc_shape_conv2d_padding(const struct nuc_shape_call *c)
-{
-    conv_padding_rule(c, 2);
-}
-
-/* input, weight, bias, stride, padding, output_padding, groups, dilation */
-static void conv_transpose_rule(const struct nuc_shape_call *c, uint32_t spatial)
-{
-    struct conv v = {.transposed = true};
-
-    read_conv(c, &v, spatial);
-    read_spatial(c, 4, spatial, 0, v.padding);
-    read_spatial(c, 5, spatial, 0, v.output_padding);
-    v.groups = nuc_shape_int(c, 6);
-    read_spatial(c, 7, spatial, 1, v.dilation);
-    conv_result(c, &v);
-}
-
-void nuc_shape_conv_transpose1d(const struct nuc_shape_call *c)
-{
-    conv_transpose_rule(c, 1);
-}
-
-void nuc_shape_conv_transpose2d(const struct nuc_shape_call *c)
-{
-    conv_transpose_rule(c, 2);
-}
-
-/* aten.convolution: input, weight, bias, stride, padding, dilation, transposed, output_padding, groups */
-void nuc_shape_convolution(const struct nuc_shape_call *c)
-{
-    struct conv v = {.transposed = nuc_shape_bool(c, 6)};
-
-    read_conv_tensors(c, &v);
-    read_spatial(c, 3, v.spatial, 1, v.stride);
-    read_spatial(c, 4, v.spatial, 0, v.padding);
-    read_spatial(c, 5, v.spatial, 1, v.dilation);
-    read_spatial(c, 7, v.spatial, 0, v.output_padding);
-    v.groups = nuc_shape_int(c, 8);
+    if (args->is_transposed != NUC_NO_ARG)
+        v.transposed = nuc_shape_bool(c, args->is_transposed);
+    read_tensors(c, &v);
+    read_spatial(c, args->stride, v.spatial, 1, v.stride);
+    read_spatial(c, args->dilation, v.spatial, 1, v.dilation);
+    if (args->named_padding)
+        read_named_padding(c, args->padding, &v);
+    else
+        read_spatial(c, args->padding, v.spatial, 0, v.padding);
+    if (args->output_padding != NUC_NO_ARG)
+        read_spatial(c, args->output_padding, v.spatial, 0, v.output_padding);
+    v.groups = nuc_shape_int(c, args->groups);
     conv_result(c, &v);
 }
 
@@ -233,11 +168,11 @@ static void check_channels(const struct nuc_shape_call *c, uint32_t index, int64
 
 static struct nuc_meta batch_norm_meta(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
     if (m.rank < 2)
-        nuc_shape_fail(c, "the input has rank %d; batch norm wants at least 2", m.rank);
-    for (uint32_t i = 1; i <= 4; i++)
+        nuc_shape_fail(c, "the input has rank %d; batch norm expects at least 2", m.rank);
+    for (uint32_t i = NUC_ARG(BATCH_NORM, weight); i <= NUC_ARG(BATCH_NORM, running_var); i++)
         check_channels(c, i, m.sizes[1]);
     if (m.rank == 4)
         nuc_order_as(&m, nuc_suggests_channels_last(&m));

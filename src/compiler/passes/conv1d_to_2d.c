@@ -2,31 +2,16 @@
  * A convolution of [N, C, L] becomes one of [N, C, 1, L] between unsqueeze and squeeze: the NPU has 2-D convolutions
  * only. A batch norm and an activation behind it are computed on [N, C, 1, L] too, so that they stay next to it.
  */
+#include "compiler/graph/conv_args.h"
 #include "compiler/passes/fused_activation.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
-enum { INPUT, WEIGHT, BIAS, FIRST_OPTION };
-
-/* What the new dimension of size 1 adds in front of the list of an option. */
-enum widening { KEEP, BY_ZERO, BY_ONE, END };
-
-struct row {
-    enum nuc_op to;           /* NUC_OP_PLACEHOLDER, 0: no 1-D convolution */
-    enum widening options[6]; /* from argument 3 on */
-};
-
-static const struct row rows[NUC_OP_COUNT] = {
-    /* stride, padding, dilation, groups */
-    [NUC_OP_CONV1D] = {NUC_OP_CONV2D, {BY_ONE, BY_ZERO, BY_ONE, KEEP, END}},
-    [NUC_OP_CONV1D_PADDING] = {NUC_OP_CONV2D_PADDING, {BY_ONE, KEEP, BY_ONE, KEEP, END}},
-    /* stride, padding, output padding, groups, dilation */
-    [NUC_OP_CONV_TRANSPOSE1D] = {NUC_OP_CONV_TRANSPOSE2D, {BY_ONE, BY_ZERO, BY_ZERO, KEEP, BY_ONE, END}},
-};
-
 static bool is_conv1d(enum nuc_op op)
 {
-    return rows[op].to != NUC_OP_PLACEHOLDER && op != NUC_OP_CONV1D_PADDING;
+    const struct nuc_conv_args *args = nuc_conv_args(op);
+
+    return args != NULL && args->spatial == 1 && !args->named_padding;
 }
 
 static bool is_padded_by_name(enum nuc_op op)
@@ -34,13 +19,20 @@ static bool is_padded_by_name(enum nuc_op op)
     return op == NUC_OP_CONV1D_PADDING;
 }
 
+static enum nuc_op two_dimensional(const struct nuc_conv_args *args)
+{
+    if (args->named_padding)
+        return NUC_OP_CONV2D_PADDING;
+    return args->transposed ? NUC_OP_CONV_TRANSPOSE2D : NUC_OP_CONV2D;
+}
+
 static struct nuc_node *insert_reshaped(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
                                         struct nuc_node *input)
 {
     struct nuc_node *node = nuc_insert_aten(g, before, op, input);
 
-    nuc_set_arg_node(node, g, 0, input);
-    nuc_set_arg_int(node, 1, -2);
+    nuc_set_arg_node(node, g, NUC_SELF, input);
+    nuc_set_arg_int(node, NUC_ARG(UNSQUEEZE, dim), -2);
     nuc_infer_shape(g, node);
     return node;
 }
@@ -55,43 +47,43 @@ static struct nuc_node *widen_weight(struct nuc_graph *g, const struct nuc_node 
     return nuc_add_parameter(g, weight, "0", &meta, nuc_const_contiguous(g, weight));
 }
 
-static void widen_option(struct nuc_graph *g, struct nuc_node *to, const struct nuc_node *from, uint32_t index,
-                         enum widening by)
+/* The number of the new dimension, in front of that of the one there is. */
+static void widen_numbers(struct nuc_graph *g, struct nuc_node *to, const struct nuc_node *from, uint32_t index,
+                          int64_t neutral)
 {
-    const struct nuc_arg *a = &from->args[index];
-    int64_t pair[2] = {by == BY_ONE ? 1 : 0, by == BY_ONE ? 1 : 0};
+    int64_t pair[2] = {neutral, neutral};
 
-    if (by == KEEP) {
-        nuc_copy_arg(g, to, index, from, index);
-        return;
-    }
-    if (a->kind == NUC_ARG_INT)
-        pair[1] = a->u.i;
-    else if (a->kind == NUC_ARG_INTS && a->count > 0)
-        pair[1] = a->u.ints[0];
-    nuc_set_arg_ints(to, g, index, pair, 2);
+    nuc_conv_numbers(from, index, 1, neutral, &pair[1]);
+    if (index != NUC_NO_ARG)
+        nuc_set_arg_ints(to, g, index, pair, 2);
 }
 
 static struct nuc_node *insert_conv2d(struct nuc_graph *g, struct nuc_node *conv)
 {
-    const struct row *row = &rows[conv->op];
-    struct nuc_node *weight = widen_weight(g, nuc_operand(g, conv, WEIGHT));
-    struct nuc_node *input = insert_reshaped(g, conv, NUC_OP_UNSQUEEZE, nuc_operand(g, conv, INPUT));
-    struct nuc_node *wide = nuc_insert_aten(g, conv, row->to, conv);
+    const struct nuc_conv_args *args = nuc_conv_args(conv->op);
+    struct nuc_node *weight = widen_weight(g, nuc_operand(g, conv, NUC_CONV_WEIGHT));
+    struct nuc_node *input = insert_reshaped(g, conv, NUC_OP_UNSQUEEZE, nuc_operand(g, conv, NUC_CONV_INPUT));
+    struct nuc_node *wide = nuc_insert_aten(g, conv, two_dimensional(args), conv);
 
     input->source = conv->source;
-    nuc_set_arg_node(wide, g, INPUT, input);
-    nuc_set_arg_node(wide, g, WEIGHT, weight);
-    nuc_copy_arg(g, wide, BIAS, conv, BIAS);
-    for (uint32_t i = 0; row->options[i] != END; i++)
-        widen_option(g, wide, conv, FIRST_OPTION + i, row->options[i]);
+    nuc_set_arg_node(wide, g, NUC_CONV_INPUT, input);
+    nuc_set_arg_node(wide, g, NUC_CONV_WEIGHT, weight);
+    nuc_copy_arg(g, wide, NUC_CONV_BIAS, conv, NUC_CONV_BIAS);
+    widen_numbers(g, wide, conv, args->stride, 1);
+    if (args->named_padding)
+        nuc_copy_arg(g, wide, args->padding, conv, args->padding);
+    else
+        widen_numbers(g, wide, conv, args->padding, 0);
+    widen_numbers(g, wide, conv, args->output_padding, 0);
+    widen_numbers(g, wide, conv, args->dilation, 1);
+    nuc_copy_arg(g, wide, args->groups, conv, args->groups);
     nuc_infer_shape(g, wide);
     return wide;
 }
 
 static bool can_widen(struct nuc_graph *g, const struct nuc_node *conv)
 {
-    const struct nuc_node *weight = nuc_operand(g, conv, WEIGHT), *bias = nuc_arg_node(conv, BIAS);
+    const struct nuc_node *weight = nuc_operand(g, conv, NUC_CONV_WEIGHT), *bias = nuc_arg_node(conv, NUC_CONV_BIAS);
 
     return nuc_is_static(weight) && weight->vals[0].rank == 3 && (bias == NULL || nuc_is_static(bias));
 }
@@ -103,7 +95,7 @@ static void widen(struct nuc_graph *g, struct nuc_node *conv)
 
     /* Without a batch dimension the norm's channels are not those of the convolution. */
     if (conv->vals[0].rank == 3 && last->n_users == 1 && last->users[0]->op == NUC_OP_BATCH_NORM &&
-        nuc_arg_node(last->users[0], 0) == last) {
+        nuc_arg_node(last->users[0], NUC_SELF) == last) {
         last = gone[n_gone++] = last->users[0];
         wide = nuc_insert_activation(g, conv, last, wide);
     }

@@ -1,65 +1,41 @@
 /* Convolutions, batch norms, poolings. */
 #include <string.h>
 
+#include "compiler/graph/args.h"
+#include "compiler/graph/conv_args.h"
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 
 #define MAX_SPATIAL 3
 
-/* Arguments of the ATen operators; -1: not there. */
-struct conv_row {
-    uint32_t spatial;
-    int32_t stride, padding, dilation, output_padding, groups;
-    bool transposed;
-};
+#define CONV(name) NUC_ARG(CONVOLUTION, name)
+#define POOL(name) NUC_ARG(AVG_POOL1D, name) /* that of max_pool1d, too */
 
-static const struct conv_row conv_rows[NUC_OP_COUNT] = {
-    [NUC_OP_CONV1D] = {1, 3, 4, 5, -1, 6, false},          [NUC_OP_CONV2D] = {2, 3, 4, 5, -1, 6, false},
-    [NUC_OP_CONV3D] = {3, 3, 4, 5, -1, 6, false},          [NUC_OP_CONV1D_PADDING] = {1, 3, -1, 5, -1, 6, false},
-    [NUC_OP_CONV2D_PADDING] = {2, 3, -1, 5, -1, 6, false}, [NUC_OP_CONV_TRANSPOSE1D] = {1, 3, 4, 7, 5, 6, true},
-    [NUC_OP_CONV_TRANSPOSE2D] = {2, 3, 4, 7, 5, 6, true},
-};
-
-/* One number for each spatial dimension; one element of the argument stands for all. */
-static void read_list(const struct nuc_node *node, int32_t index, uint32_t count, int64_t fallback, int64_t *out)
-{
-    const struct nuc_arg *a = index < 0 ? NULL : &node->args[index];
-
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] = fallback;
-        if (a != NULL && a->kind == NUC_ARG_INT)
-            out[i] = a->u.i;
-        else if (a != NULL && a->kind == NUC_ARG_INTS && a->count > 0)
-            out[i] = a->u.ints[a->count == count ? i : 0];
-    }
-}
-
-static void set_list(struct nuc_graph *g, struct nuc_node *conv, uint32_t index, const struct nuc_node *node,
-                     int32_t from, int64_t fallback)
+static void set_numbers(struct nuc_graph *g, struct nuc_node *conv, uint32_t index, const struct nuc_node *node,
+                        uint32_t from, int64_t fallback)
 {
     int64_t list[MAX_SPATIAL];
-    uint32_t count = conv_rows[node->op].spatial;
+    uint32_t count = nuc_conv_args(node->op)->spatial;
 
-    read_list(node, from, count, fallback, list);
+    nuc_conv_numbers(node, from, count, fallback, list);
     nuc_set_arg_ints(conv, g, index, list, count);
 }
 
 /* Everything but the padding, and the value. */
 static struct nuc_node *insert_convolution(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input)
 {
-    const struct conv_row *row = &conv_rows[node->op];
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
     struct nuc_node *conv = nuc_insert(g, node, NUC_OP_CONVOLUTION, node);
-    const struct nuc_arg *groups = &node->args[row->groups];
 
-    nuc_set_arg_node(conv, g, 0, input);
-    nuc_copy_arg(g, conv, 1, node, 1);
-    nuc_copy_arg(g, conv, 2, node, 2);
-    conv->args[2].given = true;
-    set_list(g, conv, 3, node, row->stride, 1);
-    set_list(g, conv, 5, node, row->dilation, 1);
-    nuc_set_arg_bool(conv, 6, row->transposed);
-    set_list(g, conv, 7, node, row->output_padding, 0);
-    nuc_set_arg_int(conv, 8, groups->kind == NUC_ARG_INT ? groups->u.i : 1);
+    nuc_set_arg_node(conv, g, NUC_CONV_INPUT, input);
+    nuc_copy_arg(g, conv, NUC_CONV_WEIGHT, node, NUC_CONV_WEIGHT);
+    nuc_copy_arg(g, conv, NUC_CONV_BIAS, node, NUC_CONV_BIAS);
+    conv->args[NUC_CONV_BIAS].given = true;
+    set_numbers(g, conv, CONV(stride), node, args->stride, 1);
+    set_numbers(g, conv, CONV(dilation), node, args->dilation, 1);
+    nuc_set_arg_bool(conv, CONV(transposed), args->transposed);
+    set_numbers(g, conv, CONV(output_padding), node, args->output_padding, 0);
+    nuc_set_arg_int(conv, CONV(groups), nuc_integer(node, args->groups, 1));
     return conv;
 }
 
@@ -69,7 +45,7 @@ static struct nuc_node *with_batch(struct nuc_graph *g, struct nuc_node *node, s
     const struct nuc_meta *in = &input->vals[0];
     int64_t sizes[NUC_MAX_RANK] = {1};
 
-    if (in->rank != conv_rows[node->op].spatial + 1)
+    if (in->rank != nuc_conv_args(node->op)->spatial + 1)
         return input;
     memcpy(sizes + 1, in->sizes, in->rank * sizeof *sizes);
     return nuc_insert_view(g, node, input, sizes, in->rank + 1u);
@@ -87,9 +63,9 @@ static struct nuc_node *without_batch(struct nuc_graph *g, struct nuc_node *node
 
 struct nuc_node *nuc_to_convolution(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *conv = insert_convolution(g, node, with_batch(g, node, nuc_operand(g, node, 0)));
+    struct nuc_node *conv = insert_convolution(g, node, with_batch(g, node, nuc_operand(g, node, NUC_CONV_INPUT)));
 
-    set_list(g, conv, 4, node, conv_rows[node->op].padding, 0);
+    set_numbers(g, conv, CONV(padding), node, nuc_conv_args(node->op)->padding, 0);
     return without_batch(g, node, conv);
 }
 
@@ -97,7 +73,7 @@ struct nuc_node *nuc_to_convolution(struct nuc_graph *g, struct nuc_node *node)
 static struct nuc_node *pad_unevenly(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                      const int64_t *more)
 {
-    uint32_t spatial = conv_rows[node->op].spatial;
+    uint32_t spatial = nuc_conv_args(node->op)->spatial;
     int64_t pad[2 * MAX_SPATIAL] = {0};
     bool any = false;
 
@@ -108,9 +84,9 @@ static struct nuc_node *pad_unevenly(struct nuc_graph *g, struct nuc_node *node,
     if (!any)
         return input;
     struct nuc_node *padded = nuc_insert(g, node, NUC_OP_CONSTANT_PAD, node);
-    nuc_set_arg_node(padded, g, 0, input);
-    nuc_set_arg_ints(padded, g, 1, pad, 2 * spatial);
-    nuc_set_arg_float(padded, 2, 0.0);
+    nuc_set_arg_node(padded, g, NUC_SELF, input);
+    nuc_set_arg_ints(padded, g, NUC_ARG(CONSTANT_PAD, pad), pad, 2 * spatial);
+    nuc_set_arg_float(padded, NUC_ARG(CONSTANT_PAD, value), 0.0);
     nuc_infer_shape(g, padded);
     return padded;
 }
@@ -118,27 +94,28 @@ static struct nuc_node *pad_unevenly(struct nuc_graph *g, struct nuc_node *node,
 /* Padding "same" or "valid"; of the latter torch writes lists of one element. */
 struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node *node)
 {
-    const struct nuc_arg *mode = &node->args[4];
-    uint32_t spatial = conv_rows[node->op].spatial;
-    struct nuc_node *input = with_batch(g, node, nuc_operand(g, node, 0));
-    const struct nuc_meta *weight = &nuc_operand(g, node, 1)->vals[0];
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
+    const struct nuc_arg *mode = nuc_arg_at(node, args->padding);
+    uint32_t spatial = args->spatial;
+    struct nuc_node *input = with_batch(g, node, nuc_operand(g, node, NUC_CONV_INPUT));
+    const struct nuc_meta *weight = &nuc_operand(g, node, NUC_CONV_WEIGHT)->vals[0];
     int64_t dilation[MAX_SPATIAL], padding[MAX_SPATIAL], more[MAX_SPATIAL];
     const int64_t zero = 0;
 
     if (mode->kind != NUC_ARG_STRING || strcmp(mode->u.string, "same") != 0) {
         struct nuc_node *conv = insert_convolution(g, node, input);
-        nuc_set_arg_ints(conv, g, 4, &zero, 1);
-        nuc_set_arg_ints(conv, g, 7, &zero, 1);
+        nuc_set_arg_ints(conv, g, CONV(padding), &zero, 1);
+        nuc_set_arg_ints(conv, g, CONV(output_padding), &zero, 1);
         return without_batch(g, node, conv);
     }
-    read_list(node, conv_rows[node->op].dilation, spatial, 1, dilation);
+    nuc_conv_numbers(node, args->dilation, spatial, 1, dilation);
     for (uint32_t i = 0; i < spatial; i++) {
         int64_t total = dilation[i] * (weight->sizes[2 + i] - 1);
         padding[i] = total / 2;
         more[i] = total % 2;
     }
     struct nuc_node *conv = insert_convolution(g, node, pad_unevenly(g, node, input, more));
-    nuc_set_arg_ints(conv, g, 4, padding, spatial);
+    nuc_set_arg_ints(conv, g, CONV(padding), padding, spatial);
     return without_batch(g, node, conv);
 }
 
@@ -149,13 +126,13 @@ struct nuc_node *nuc_to_batch_norm(struct nuc_graph *g, struct nuc_node *node)
     const int64_t none[1] = {0};
     struct nuc_meta metas[3] = {node->vals[0], nuc_meta_make(NUC_F32, none, 1), nuc_meta_make(NUC_F32, none, 1)};
 
-    if (node->args[5].kind == NUC_ARG_BOOL && node->args[5].u.b)
+    if (nuc_flag(node, NUC_ARG(BATCH_NORM, training)))
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s is in training mode: export the model after model.eval()", g->file,
                  nuc_node_text(g->cx, node));
-    for (uint32_t i = 0; i < 5; i++)
+    for (uint32_t i = 0; i <= NUC_ARG(BATCH_NORM, running_var); i++)
         nuc_copy_arg(g, norm, i, node, i);
-    nuc_copy_arg(g, norm, 5, node, 6);
-    nuc_copy_arg(g, norm, 6, node, 7);
+    nuc_copy_arg(g, norm, NUC_ARG(NATIVE_BATCH_NORM, momentum), node, NUC_ARG(BATCH_NORM, momentum));
+    nuc_copy_arg(g, norm, NUC_ARG(NATIVE_BATCH_NORM, eps), node, NUC_ARG(BATCH_NORM, eps));
     nuc_set_tuple(g, norm, metas, 3);
     return nuc_insert_getitem(g, node, norm, 0);
 }
@@ -178,24 +155,23 @@ struct nuc_node *nuc_to_max_pool(struct nuc_graph *g, struct nuc_node *node)
  */
 struct nuc_node *nuc_to_pool_of_rows(struct nuc_graph *g, struct nuc_node *node)
 {
-    enum { KERNEL = 1, STRIDE, PADDING, DILATION };
     bool is_max = node->op == NUC_OP_MAX_POOL1D;
-    uint32_t last_list = is_max ? DILATION : PADDING;
-    struct nuc_node *rows = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, nuc_operand(g, node, 0), -2);
+    uint32_t last_list = is_max ? NUC_ARG(MAX_POOL1D, dilation) : POOL(padding);
+    struct nuc_node *rows = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, nuc_operand(g, node, NUC_SELF), -2);
     struct nuc_node *pool = nuc_insert(g, node, is_max ? NUC_OP_MAX_POOL2D_INDICES : NUC_OP_AVG_POOL2D, node);
-    int64_t kernel[1];
+    int64_t kernel;
 
-    read_list(node, KERNEL, 1, 1, kernel);
-    nuc_set_arg_node(pool, g, 0, rows);
-    for (uint32_t i = KERNEL; i < node->n_args; i++) {
-        int64_t pair[2] = {i == PADDING ? 0 : 1, 0};
+    nuc_conv_numbers(node, POOL(kernel_size), 1, 1, &kernel);
+    nuc_set_arg_node(pool, g, NUC_SELF, rows);
+    for (uint32_t i = POOL(kernel_size); i < node->n_args; i++) {
+        int64_t neutral = i == POOL(padding) ? 0 : 1, pair[2] = {neutral, 0};
         nuc_copy_arg(g, pool, i, node, i);
         if (i > last_list)
             continue;
-        read_list(node, (int32_t)i, 1, i == PADDING ? 0 : i == DILATION ? 1 : kernel[0], &pair[1]);
+        nuc_conv_numbers(node, i, 1, i == POOL(kernel_size) || i == POOL(stride) ? kernel : neutral, &pair[1]);
         bool given = node->args[i].given;
         nuc_set_arg_ints(pool, g, i, pair, 2);
-        pool->args[i].given = given || i == STRIDE;
+        pool->args[i].given = given || i == POOL(stride);
     }
     nuc_infer_shape(g, pool);
     if (is_max)
@@ -212,9 +188,9 @@ struct nuc_node *nuc_to_adaptive_pool(struct nuc_graph *g, struct nuc_node *node
     if (out->sizes[out->rank - 1] != 1 || out->sizes[out->rank - 2] != 1)
         return nuc_to_same_args(g, node, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D);
     struct nuc_node *mean = nuc_insert(g, node, NUC_OP_MEAN_DIM, node);
-    nuc_copy_arg(g, mean, 0, node, 0);
-    nuc_set_arg_ints(mean, g, 1, dims, 2);
-    nuc_set_arg_bool(mean, 2, true);
+    nuc_copy_arg(g, mean, NUC_SELF, node, NUC_SELF);
+    nuc_set_arg_ints(mean, g, NUC_ARG(MEAN_DIM, dim), dims, 2);
+    nuc_set_arg_bool(mean, NUC_ARG(MEAN_DIM, keepdim), true);
     nuc_set_contiguous_val(g, mean, out->dtype, out->sizes, out->rank);
     return mean;
 }

@@ -6,30 +6,17 @@
  */
 #include <math.h>
 
+#include "compiler/graph/args.h"
+#include "compiler/graph/conv_args.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
-enum { BN_INPUT, BN_GAMMA, BN_BETA, BN_MEAN, BN_VARIANCE, BN_TRAINING, BN_MOMENTUM, BN_EPSILON };
-enum { WEIGHT = 1, BIAS = 2, GROUPS = 6 }; /* of every layer */
-
-/* A layer's result has a batch, the channels and these many more dimensions. */
-struct layer_row {
-    bool foldable;
-    bool transposed; /* weight [I, O / groups, ...], not [O, I / groups, ...] */
-    uint32_t spatial;
-};
-
-static const struct layer_row layers[NUC_OP_COUNT] = {
-    [NUC_OP_LINEAR] = {true, false, 0},          [NUC_OP_CONV1D] = {true, false, 1},
-    [NUC_OP_CONV1D_PADDING] = {true, false, 1},  [NUC_OP_CONV2D] = {true, false, 2},
-    [NUC_OP_CONV2D_PADDING] = {true, false, 2},  [NUC_OP_CONV3D] = {true, false, 3},
-    [NUC_OP_CONV_TRANSPOSE1D] = {true, true, 1}, [NUC_OP_CONV_TRANSPOSE2D] = {true, true, 2},
-};
+#define NORM(name) NUC_ARG(BATCH_NORM, name)
 
 struct fold {
     struct nuc_graph *g;
     struct nuc_node *norm, *layer;
-    const struct layer_row *row;
+    const struct nuc_conv_args *conv; /* NULL: the layer is linear, which has input, weight and bias alike */
     size_t channels;
     size_t groups;
     const float *gamma, *beta, *mean, *variance; /* gamma and beta may be NULL: 1 and 0 */
@@ -54,25 +41,33 @@ static bool read_vector(const struct fold *f, uint32_t index, bool optional, con
     return true;
 }
 
+static bool is_transposed(const struct fold *f)
+{
+    return f->conv != NULL && f->conv->transposed;
+}
+
 static bool can_fold(struct fold *f)
 {
-    const struct nuc_node *weight = nuc_operand(f->g, f->layer, WEIGHT), *bias = nuc_arg_node(f->layer, BIAS);
-    const struct nuc_arg *groups = f->layer->op == NUC_OP_LINEAR ? NULL : &f->layer->args[GROUPS];
+    const struct nuc_node *weight = nuc_operand(f->g, f->layer, NUC_CONV_WEIGHT),
+                          *bias = nuc_arg_node(f->layer, NUC_CONV_BIAS);
+    int64_t groups = f->conv != NULL ? nuc_integer(f->layer, f->conv->groups, 1) : 1;
+    bool transposed = is_transposed(f);
 
     if (f->layer->n_users != 1 || !is_static_float(weight) || (bias != NULL && !is_static_float(bias)))
         return false;
     /* A batch norm's channels are the second dimension: a linear with more has them elsewhere, as have images alone. */
-    if (f->layer->vals[0].rank != f->row->spatial + 2)
+    if (f->layer->vals[0].rank != (f->conv != NULL ? f->conv->spatial : 0) + 2)
         return false;
-    if (f->norm->args[BN_TRAINING].kind == NUC_ARG_BOOL && f->norm->args[BN_TRAINING].u.b)
+    if (nuc_flag(f->norm, NORM(training)))
         return false;
-    f->groups = groups != NULL && groups->kind == NUC_ARG_INT && groups->u.i > 0 ? (size_t)groups->u.i : 1;
-    f->channels = (size_t)weight->vals[0].sizes[f->row->transposed ? 1 : 0] * (f->row->transposed ? f->groups : 1);
+    f->groups = groups > 0 ? (size_t)groups : 1;
+    f->channels = (size_t)weight->vals[0].sizes[transposed ? 1 : 0] * (transposed ? f->groups : 1);
     if (f->channels == 0 || (size_t)weight->vals[0].sizes[0] % f->groups != 0)
         return false;
-    f->epsilon = f->norm->args[BN_EPSILON].kind == NUC_ARG_FLOAT ? (float)f->norm->args[BN_EPSILON].u.f : 0.0f;
-    return read_vector(f, BN_GAMMA, true, &f->gamma) && read_vector(f, BN_BETA, true, &f->beta) &&
-           read_vector(f, BN_MEAN, false, &f->mean) && read_vector(f, BN_VARIANCE, false, &f->variance);
+    f->epsilon = (float)nuc_scalar(f->norm, NORM(eps), 0.0);
+    return read_vector(f, NORM(weight), true, &f->gamma) && read_vector(f, NORM(bias), true, &f->beta) &&
+           read_vector(f, NORM(running_mean), false, &f->mean) &&
+           read_vector(f, NORM(running_var), false, &f->variance);
 }
 
 static float reciprocal_deviation(const struct fold *f, size_t channel)
@@ -92,12 +87,12 @@ static size_t channel_of(const struct fold *f, const struct nuc_meta *w, size_t 
 {
     size_t inputs = (size_t)w->sizes[0] / f->groups;
 
-    return f->row->transposed ? first / inputs * (size_t)w->sizes[1] + second : first;
+    return is_transposed(f) ? first / inputs * (size_t)w->sizes[1] + second : first;
 }
 
 static void fold_weight(struct fold *f)
 {
-    struct nuc_node *weight = nuc_operand(f->g, f->layer, WEIGHT);
+    struct nuc_node *weight = nuc_operand(f->g, f->layer, NUC_CONV_WEIGHT);
     const struct nuc_meta *w = &weight->vals[0];
     size_t count = (size_t)nuc_elements(w), rows = (size_t)w->sizes[0], columns = (size_t)w->sizes[1];
     size_t inner = count == 0 ? 0 : count / rows / columns;
@@ -111,13 +106,14 @@ static void fold_weight(struct fold *f)
     }
     struct nuc_node *made = nuc_take_parameter(f->g, weight, "_folded", w, folded);
     nuc_move_before(f->g, made, weight); /* it stands for the weight, so it stands where that stood */
-    nuc_set_arg_node(f->layer, f->g, WEIGHT, made);
+    nuc_set_arg_node(f->layer, f->g, NUC_CONV_WEIGHT, made);
 }
 
 /* Convolution: ((b - mean) * r) * gamma + beta; linear: (b - mean) * (gamma * r) + beta. */
 static void fold_bias(struct fold *f)
 {
-    struct nuc_node *weight = nuc_operand(f->g, f->layer, WEIGHT), *bias = nuc_arg_node(f->layer, BIAS);
+    struct nuc_node *weight = nuc_operand(f->g, f->layer, NUC_CONV_WEIGHT),
+                    *bias = nuc_arg_node(f->layer, NUC_CONV_BIAS);
     const float *old = bias != NULL ? nuc_const_contiguous(f->g, bias) : NULL;
     float *folded = nuc_alloc_array(f->g->cx, f->channels, sizeof *folded);
     int64_t sizes[1] = {(int64_t)f->channels};
@@ -135,7 +131,7 @@ static void fold_bias(struct fold *f)
         nuc_add_parameter(f->g, bias != NULL ? bias : weight, bias != NULL ? "_folded" : "_bias", &meta, folded);
     if (bias != NULL)
         nuc_move_before(f->g, made, bias);
-    nuc_set_arg_node(f->layer, f->g, BIAS, made);
+    nuc_set_arg_node(f->layer, f->g, NUC_CONV_BIAS, made);
 }
 
 bool nuc_fold_batch_norm(struct nuc_graph *g)
@@ -147,9 +143,9 @@ bool nuc_fold_batch_norm(struct nuc_graph *g)
         next = n->next;
         if (n->op != NUC_OP_BATCH_NORM)
             continue;
-        struct fold f = {.g = g, .norm = n, .layer = nuc_operand(g, n, BN_INPUT)};
-        f.row = &layers[f.layer->op];
-        if (!f.row->foldable || !can_fold(&f))
+        struct fold f = {.g = g, .norm = n, .layer = nuc_operand(g, n, NORM(input))};
+        f.conv = nuc_conv_args(f.layer->op);
+        if ((f.conv == NULL && f.layer->op != NUC_OP_LINEAR) || !can_fold(&f))
             continue;
         /* The bias without one of its own is named after the weight, so it comes first. */
         fold_bias(&f);

@@ -7,35 +7,41 @@
 #include "compiler/passes/rewrite.h"
 #include "compiler/support/cluster.h"
 
-/* Auxiliary operators that are separated, by main operator; the list ends with NUC_OP_PLACEHOLDER, which is 0. */
+/* Auxiliary operators that are separated from a main operator; the list ends with NUC_OP_PLACEHOLDER, which is 0. */
 struct pair_row {
-    enum nuc_op aux[8];
+    enum nuc_op main, aux[8];
 };
 
-static const struct pair_row leading[NUC_OP_COUNT] = {
-    [NUC_OP_ADDMM] = {{NUC_OP_VIEW, NUC_OP_PERMUTE}},
-    [NUC_OP_MM] = {{NUC_OP_VIEW, NUC_OP_PERMUTE}},
-    [NUC_OP_VIEW] = {{NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER}},
-    [NUC_OP_CONVOLUTION] = {{NUC_OP_VIEW}},
-    [NUC_OP_AVG_POOL2D] = {{NUC_OP_VIEW, NUC_OP_UNSQUEEZE}},
-    [NUC_OP_MAX_POOL2D_INDICES] = {{NUC_OP_VIEW, NUC_OP_UNSQUEEZE}},
+static const struct pair_row leading[] = {
+    {NUC_OP_ADDMM, {NUC_OP_VIEW, NUC_OP_PERMUTE}},
+    {NUC_OP_MM, {NUC_OP_VIEW, NUC_OP_PERMUTE}},
+    {NUC_OP_VIEW, {NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER}},
+    {NUC_OP_CONVOLUTION, {NUC_OP_VIEW}},
+    {NUC_OP_AVG_POOL2D, {NUC_OP_VIEW, NUC_OP_UNSQUEEZE}},
+    {NUC_OP_MAX_POOL2D_INDICES, {NUC_OP_VIEW, NUC_OP_UNSQUEEZE}},
+    {NUC_OP_PLACEHOLDER, {NUC_OP_PLACEHOLDER}},
 };
 
 /* Activations the NPU computes with the operator in front; the list of linear and convolution. */
 #define ACTIVATIONS NUC_OP_HARDTANH, NUC_OP_RELU, NUC_OP_SIGMOID, NUC_OP_TANH
 
-static const struct pair_row trailing[NUC_OP_COUNT] = {
-    [NUC_OP_ADDMM] = {{NUC_OP_VIEW, ACTIVATIONS}},
-    [NUC_OP_MM] = {{NUC_OP_VIEW, ACTIVATIONS}},
-    [NUC_OP_CONVOLUTION] = {{NUC_OP_VIEW, ACTIVATIONS}},
-    [NUC_OP_VIEW] = {{NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER}},
-    [NUC_OP_AVG_POOL2D] = {{NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS}},
-    [NUC_OP_GETITEM] = {{NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS}},
+static const struct pair_row trailing[] = {
+    {NUC_OP_ADDMM, {NUC_OP_VIEW, ACTIVATIONS}},
+    {NUC_OP_MM, {NUC_OP_VIEW, ACTIVATIONS}},
+    {NUC_OP_CONVOLUTION, {NUC_OP_VIEW, ACTIVATIONS}},
+    {NUC_OP_VIEW, {NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER}},
+    {NUC_OP_AVG_POOL2D, {NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS}},
+    {NUC_OP_GETITEM, {NUC_OP_VIEW, NUC_OP_SQUEEZE_DIMS}},
+    {NUC_OP_PLACEHOLDER, {NUC_OP_PLACEHOLDER}},
 };
 
 static bool is_pair(const struct pair_row *rows, const struct nuc_node *main, const struct nuc_node *aux)
 {
-    for (const enum nuc_op *op = rows[main->op].aux; *op != NUC_OP_PLACEHOLDER; op++) {
+    const struct pair_row *row = rows;
+
+    while (row->main != NUC_OP_PLACEHOLDER && row->main != main->op)
+        row++;
+    for (const enum nuc_op *op = row->aux; *op != NUC_OP_PLACEHOLDER; op++) {
         if (aux->op == *op)
             return true;
     }
@@ -135,12 +141,8 @@ bool nuc_separate_trailing(struct nuc_graph *g)
 
 static bool moves(enum nuc_op op)
 {
-    static const bool rows[NUC_OP_COUNT] = {
-        [NUC_OP_VIEW] = true,         [NUC_OP_PERMUTE] = true,   [NUC_OP_CLONE] = true,
-        [NUC_OP_SQUEEZE_DIMS] = true, [NUC_OP_UNSQUEEZE] = true, [NUC_OP_CLONE_DIM_ORDER] = true,
-    };
-
-    return rows[op];
+    return op == NUC_OP_VIEW || op == NUC_OP_PERMUTE || op == NUC_OP_CLONE || op == NUC_OP_CLONE_DIM_ORDER ||
+           op == NUC_OP_SQUEEZE_DIMS || op == NUC_OP_UNSQUEEZE;
 }
 
 /* The dequantize node whose values arrive at a node that moves them, of one scale and not of a constant; or NULL. */

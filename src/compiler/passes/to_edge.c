@@ -9,56 +9,59 @@
 
 /* Operators without an Edge form of their own, or of which more is to be said than their arguments. */
 static const struct row {
+    enum nuc_op op;
     decomposition rewrite;
     decomposition as_reference; /* in compatibility mode; NULL: the same */
-} rows[NUC_OP_COUNT] = {
-    [NUC_OP_CONV1D] = {nuc_to_convolution, NULL},
-    [NUC_OP_CONV2D] = {nuc_to_convolution, NULL},
-    [NUC_OP_CONV3D] = {nuc_to_convolution, NULL},
-    [NUC_OP_CONV_TRANSPOSE1D] = {nuc_to_convolution, NULL},
-    [NUC_OP_CONV_TRANSPOSE2D] = {nuc_to_convolution, NULL},
-    [NUC_OP_CONV1D_PADDING] = {nuc_to_padded_convolution, NULL},
-    [NUC_OP_CONV2D_PADDING] = {nuc_to_padded_convolution, NULL},
-    [NUC_OP_BATCH_NORM] = {nuc_to_batch_norm, NULL},
-    [NUC_OP_MAX_POOL1D] = {nuc_to_pool_of_rows, NULL},
-    [NUC_OP_MAX_POOL2D] = {nuc_to_max_pool, NULL},
-    [NUC_OP_AVG_POOL1D] = {nuc_to_pool_of_rows, NULL},
-    [NUC_OP_ADAPTIVE_AVG_POOL2D] = {nuc_to_adaptive_pool, NULL},
-    [NUC_OP_RELU6] = {nuc_to_relu6, NULL},
-    [NUC_OP_HARDSWISH] = {nuc_to_hardswish, NULL},
-    [NUC_OP_HARDSIGMOID] = {nuc_to_hardswish, NULL},
-    [NUC_OP_SILU] = {nuc_to_silu, NULL},
-    [NUC_OP_PRELU] = {nuc_to_prelu, NULL},
-    [NUC_OP_SOFTMAX] = {nuc_to_softmax, NULL},
-    [NUC_OP_SUM] = {nuc_to_sum, NULL},
-    [NUC_OP_LINEAR] = {nuc_to_linear, NULL},
-    [NUC_OP_MATMUL] = {nuc_to_matmul, NULL},
-    [NUC_OP_GRU] = {nuc_to_gru, NULL},
-    [NUC_OP_PAD] = {nuc_to_pad, nuc_to_traced_pad},
-    [NUC_OP_VIEW] = {nuc_to_view, NULL},
-    [NUC_OP_RESHAPE] = {nuc_to_view, NULL},
-    [NUC_OP_FLATTEN] = {nuc_to_view, NULL},
-    [NUC_OP_TRANSPOSE] = {nuc_to_transpose, NULL},
-    [NUC_OP_T] = {nuc_to_transpose, NULL},
-    [NUC_OP_SPLIT] = {nuc_to_split, NULL},
-    [NUC_OP_SPLIT_SIZES] = {nuc_to_split, NULL},
-    [NUC_OP_SPLIT_WITH_SIZES] = {nuc_to_split, NULL},
-    [NUC_OP_CHUNK] = {nuc_to_split, NULL},
-    [NUC_OP_DROPOUT] = {nuc_to_dropout, NULL},
-    [NUC_OP_CLONE] = {nuc_to_clone, NULL},
-    [NUC_OP_CONTIGUOUS] = {nuc_to_clone, NULL},
-    [NUC_OP_TO_DTYPE] = {nuc_to_copy, NULL},
-    [NUC_OP_TO_DTYPE_LAYOUT] = {nuc_to_copy, NULL},
-    [NUC_OP_ZEROS] = {nuc_to_zeros, NULL},
-    [NUC_OP_ASSERT_TENSOR_METADATA] = {nuc_to_nothing, NULL},
+} rows[] = {
+    {NUC_OP_CONV1D, nuc_to_convolution, NULL},
+    {NUC_OP_CONV2D, nuc_to_convolution, NULL},
+    {NUC_OP_CONV3D, nuc_to_convolution, NULL},
+    {NUC_OP_CONV_TRANSPOSE1D, nuc_to_convolution, NULL},
+    {NUC_OP_CONV_TRANSPOSE2D, nuc_to_convolution, NULL},
+    {NUC_OP_CONV1D_PADDING, nuc_to_padded_convolution, NULL},
+    {NUC_OP_CONV2D_PADDING, nuc_to_padded_convolution, NULL},
+    {NUC_OP_BATCH_NORM, nuc_to_batch_norm, NULL},
+    {NUC_OP_MAX_POOL1D, nuc_to_pool_of_rows, NULL},
+    {NUC_OP_MAX_POOL2D, nuc_to_max_pool, NULL},
+    {NUC_OP_AVG_POOL1D, nuc_to_pool_of_rows, NULL},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_to_adaptive_pool, NULL},
+    {NUC_OP_RELU6, nuc_to_relu6, NULL},
+    {NUC_OP_HARDSWISH, nuc_to_hardswish, NULL},
+    {NUC_OP_HARDSIGMOID, nuc_to_hardswish, NULL},
+    {NUC_OP_SILU, nuc_to_silu, NULL},
+    {NUC_OP_PRELU, nuc_to_prelu, NULL},
+    {NUC_OP_SOFTMAX, nuc_to_softmax, NULL},
+    {NUC_OP_SUM, nuc_to_sum, NULL},
+    {NUC_OP_LINEAR, nuc_to_linear, NULL},
+    {NUC_OP_MATMUL, nuc_to_matmul, NULL},
+    {NUC_OP_GRU, nuc_to_gru, NULL},
+    {NUC_OP_PAD, nuc_to_pad, nuc_to_traced_pad},
+    {NUC_OP_VIEW, nuc_to_view, NULL},
+    {NUC_OP_RESHAPE, nuc_to_view, NULL},
+    {NUC_OP_FLATTEN, nuc_to_view, NULL},
+    {NUC_OP_TRANSPOSE, nuc_to_transpose, NULL},
+    {NUC_OP_T, nuc_to_transpose, NULL},
+    {NUC_OP_SPLIT, nuc_to_split, NULL},
+    {NUC_OP_SPLIT_SIZES, nuc_to_split, NULL},
+    {NUC_OP_SPLIT_WITH_SIZES, nuc_to_split, NULL},
+    {NUC_OP_CHUNK, nuc_to_split, NULL},
+    {NUC_OP_DROPOUT, nuc_to_dropout, NULL},
+    {NUC_OP_CLONE, nuc_to_clone, NULL},
+    {NUC_OP_CONTIGUOUS, nuc_to_clone, NULL},
+    {NUC_OP_TO_DTYPE, nuc_to_copy, NULL},
+    {NUC_OP_TO_DTYPE_LAYOUT, nuc_to_copy, NULL},
+    {NUC_OP_ZEROS, nuc_to_zeros, NULL},
+    {NUC_OP_ASSERT_TENSOR_METADATA, nuc_to_nothing, NULL},
 };
 
 /* NULL when the operator has no Edge form. */
 static decomposition rewrite_of(enum nuc_op op, bool reference_compat)
 {
-    if (rows[op].rewrite == NULL)
-        return nuc_op_in_dialect(op, NUC_ATEN) && nuc_op_in_dialect(op, NUC_EDGE) ? nuc_to_same : NULL;
-    return reference_compat && rows[op].as_reference != NULL ? rows[op].as_reference : rows[op].rewrite;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].op == op)
+            return reference_compat && rows[i].as_reference != NULL ? rows[i].as_reference : rows[i].rewrite;
+    }
+    return nuc_op_in_dialect(op, NUC_ATEN) && nuc_op_in_dialect(op, NUC_EDGE) ? nuc_to_same : NULL;
 }
 
 /* Operators that may stay as they are instead of being decomposed. */

@@ -1,0 +1,52 @@
+#include "compiler/graph/conv_args.h"
+
+#include "compiler/graph/args.h"
+
+#define COMMON(op) .stride = NUC_ARG(op, stride), .padding = NUC_ARG(op, padding), .dilation = NUC_ARG(op, dilation)
+#define FORWARD(id, dims, named)                                                                                       \
+    {                                                                                                                  \
+        .op = NUC_OP_##id, .spatial = (dims), .named_padding = (named), COMMON(id), .groups = NUC_ARG(id, groups),     \
+        .output_padding = NUC_NO_ARG, .is_transposed = NUC_NO_ARG                                                      \
+    }
+#define TRANSPOSED(id, dims)                                                                                           \
+    {                                                                                                                  \
+        .op = NUC_OP_##id, .spatial = (dims), .transposed = true, COMMON(id), .groups = NUC_ARG(id, groups),           \
+        .output_padding = NUC_ARG(id, output_padding), .is_transposed = NUC_NO_ARG                                     \
+    }
+
+static const struct nuc_conv_args rows[] = {
+    FORWARD(CONV1D, 1, false),
+    FORWARD(CONV2D, 2, false),
+    FORWARD(CONV3D, 3, false),
+    FORWARD(CONV1D_PADDING, 1, true),
+    FORWARD(CONV2D_PADDING, 2, true),
+    TRANSPOSED(CONV_TRANSPOSE1D, 1),
+    TRANSPOSED(CONV_TRANSPOSE2D, 2),
+    {.op = NUC_OP_CONVOLUTION,
+     COMMON(CONVOLUTION),
+     .groups = NUC_ARG(CONVOLUTION, groups),
+     .output_padding = NUC_ARG(CONVOLUTION, output_padding),
+     .is_transposed = NUC_ARG(CONVOLUTION, transposed)},
+};
+
+const struct nuc_conv_args *nuc_conv_args(enum nuc_op op)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].op == op)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+void nuc_conv_numbers(const struct nuc_node *node, uint32_t index, uint32_t spatial, int64_t fallback, int64_t *out)
+{
+    const struct nuc_arg *a = nuc_arg_at(node, index);
+
+    for (uint32_t i = 0; i < spatial; i++) {
+        out[i] = fallback;
+        if (a->kind == NUC_ARG_INT)
+            out[i] = a->u.i;
+        else if (a->kind == NUC_ARG_INTS && a->count > 0)
+            out[i] = a->u.ints[a->count == spatial ? i : 0];
+    }
+}
