@@ -23,6 +23,15 @@ static inline struct nuc_graph *parse_graph(struct nuc_context *cx, const char *
     return g;
 }
 
+/* The graph prints as the one these lines describe. */
+static inline void assert_graph(struct nuc_graph *g, const char *lines)
+{
+    const char *printed = nuc_graph_print(g, false);
+
+    if (strcmp(printed, nuc_graph_print(parse_graph(g->cx, lines), false)) != 0)
+        fail_msg("instead of\n%s\nit is\n%s", lines, printed);
+}
+
 static inline struct nuc_node *node_of(struct nuc_graph *g, const char *name)
 {
     struct nuc_node *node = nuc_find_node(g, name);

@@ -1,6 +1,12 @@
 /*
- * Graphs before and after a rewrite. Besides the text, what the graphs compute is compared: the evaluator runs both on
- * the same inputs and constants.
+ * Graphs before and after a rewrite, from the files in test/unit/rewrites. Besides the text, what the graphs compute is
+ * compared: the evaluator runs both on the same inputs and constants. A file holds cases:
+ *
+ *   # a comment
+ *   == NAME: STAGE
+ *   lines of a graph
+ *   => or "=> the same"; without it, only what the graph computes is compared
+ *   lines of the graph after the stage
  */
 #ifndef NUC_TEST_REWRITES_H
 #define NUC_TEST_REWRITES_H
@@ -14,9 +20,16 @@
 
 struct rewrite {
     const char *name;
-    void (*stage)(struct nuc_graph *g);
+    const struct stage *stage;
     const char *before;
     const char *after; /* NULL: only what it computes is compared */
+};
+
+/* What the cases of a file run. */
+struct stage {
+    const char *name;
+    void (*run)(struct nuc_graph *g);
+    bool repeats; /* a second run still changes something */
 };
 
 /* Values in [-1, 1) for an input, [0.25, 1.25) for a constant, so that variances and divisors are sound. */
@@ -28,19 +41,22 @@ static inline void fill_values(float *data, size_t count, uint32_t seed, float f
     }
 }
 
-/* A constant whose name begins with "zero" holds zeros. */
+/* Constants without data; one whose name begins with "zero", or of another type than float32 and int8, holds zeros. */
 static inline void fill_constants(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!nuc_is_static(n) || n->vals[0].dtype != NUC_F32)
+        if (!nuc_is_static(n) || n->data != NULL)
             continue;
-        size_t count = (size_t)nuc_elements(&n->vals[0]);
-        float *values = nuc_alloc_array(g->cx, count, sizeof *values);
+        const struct nuc_meta *m = &n->vals[0];
+        size_t count = (size_t)nuc_elements(m);
+        uint8_t *bytes = nuc_alloc(g->cx, nuc_bytes(m) + 1);
         struct nuc_data *data = nuc_alloc(g->cx, sizeof *data);
-        if (strncmp(n->name, "zero", 4) != 0)
-            fill_values(values, count, n->id + 1, 0.25f, 1.0f);
-        data->bytes = (struct nuc_span){(const uint8_t *)values, count * sizeof *values};
-        nuc_dense_strides(&n->vals[0], data->strides);
+        if (m->dtype == NUC_F32 && strncmp(n->name, "zero", 4) != 0)
+            fill_values((float *)(void *)bytes, count, n->id + 1, 0.25f, 1.0f);
+        for (size_t i = 0; i < count && m->dtype == NUC_I8; i++)
+            bytes[i] = (uint8_t)(i * 7);
+        data->bytes = (struct nuc_span){bytes, nuc_bytes(m)};
+        nuc_dense_strides(m, data->strides);
         n->data = data;
     }
 }
@@ -87,8 +103,9 @@ static inline void compare_results(const char *name, struct nuc_graph *before, s
     assert_int_equal(n_before, n_after);
     for (uint32_t i = 0; i < n_before; i++) {
         const struct nuc_meta *m = &output->args[0].u.nodes[i]->vals[0];
-        assert_int_equal(m->dtype, NUC_F32);
-        for (size_t k = 0; k < (size_t)nuc_elements(m); k++) {
+        if (m->dtype != NUC_F32)
+            assert_memory_equal(a[i], b[i], nuc_bytes(m));
+        for (size_t k = 0; k < (size_t)nuc_elements(m) && m->dtype == NUC_F32; k++) {
             double x = (double)a[i][k], y = (double)b[i][k];
             if (!(fabs(x - y) <= 1e-5 * fmax(1.0, fabs(x))) && !(isinf(x) && isinf(y)))
                 fail_msg("%s: result %u, element %zu is %g, was %g", name, i, k, y, x);
@@ -103,19 +120,72 @@ static inline void run_rewrite(struct nuc_context *cx, void *arg)
 
     fill_constants(g);
     struct nuc_graph *before = nuc_graph_copy(g);
-    r->stage(g);
+    r->stage->run(g);
     nuc_graph_verify(g, r->name);
+    const char *printed = nuc_graph_print(g, false);
     if (r->after != NULL)
-        assert_string_equal(nuc_graph_print(g, false), nuc_format(cx, "nucleon-graph 1\n%s", r->after));
+        assert_graph(g, r->after);
     compare_results(r->name, before, g);
+    if (r->stage->repeats)
+        return;
+    r->stage->run(g);
+    if (strcmp(nuc_graph_print(g, false), printed) != 0)
+        fail_msg("%s: a second run gives\n%s", r->name, nuc_graph_print(g, false));
 }
 
-static inline void run_rewrites(const struct rewrite *rewrites, size_t count)
+/* The end of a line becomes the end of a text; behind it. */
+static inline char *end_line(char *line)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct rewrite r = rewrites[i];
-        run_in_context(run_rewrite, &r);
+    char *end = line + strcspn(line, "\n");
+
+    if (*end == '\0')
+        return end;
+    *end = '\0';
+    return end + 1;
+}
+
+/* One case, from behind its "== ". */
+static inline void run_case(char *text, const struct stage *stages, size_t n_stages)
+{
+    struct rewrite r = {.name = text, .before = end_line(text)};
+    char *after = strstr(r.before, "\n=>"), *name = strstr(text, ": ");
+
+    assert_non_null(name);
+    *name = '\0';
+    for (size_t i = 0; i < n_stages; i++) {
+        if (strcmp(stages[i].name, name + 2) == 0)
+            r.stage = &stages[i];
     }
+    if (r.stage == NULL)
+        fail_msg("%s: there is no stage '%s'", r.name, name + 2);
+    if (after != NULL) {
+        after[1] = '\0';
+        r.after = strncmp(after + 2, "> the same", 10) == 0 ? r.before : end_line(after + 2);
+    }
+    run_in_context(run_rewrite, &r);
+}
+
+static inline void run_rewrites(const char *file, const struct stage *stages, size_t n_stages)
+{
+    char path[512], *text, *next;
+    long size;
+
+    snprintf(path, sizeof path, "%s/%s", NUCLEON_REWRITES, file);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    size = ftell(f);
+    rewind(f);
+    text = test_calloc((size_t)size + 1, 1);
+    assert_int_equal(fread(text, 1, (size_t)size, f), size);
+    fclose(f);
+    for (char *at = strstr(text, "\n== "); at != NULL; at = next) {
+        next = strstr(at + 1, "\n== ");
+        if (next != NULL)
+            *next = '\0';
+        run_case(at + 4, stages, n_stages);
+    }
+    test_free(text);
 }
 
 #endif

@@ -1,0 +1,84 @@
+/* Graphs before and after the passes on their way to the partitioner, and what they compute. */
+#include "rewrites.h"
+
+static void by_default(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_aten_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
+static void as_reference(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_aten_passes, NUC_PASSES_COMPAT, NULL);
+}
+
+static const char *const wanted[] = {"prelu", "aten::pad", "aten.hardswish.default"};
+
+static void to_edge(struct nuc_graph *g)
+{
+    nuc_to_edge(g, NULL);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        assert_true(strncmp(nuc_node_op_name(n), "aten.", 5) != 0);
+}
+
+static void preserving(struct nuc_graph *g)
+{
+    struct nuc_edge_options options = {.preserve_ops = wanted, .n_preserve_ops = 3};
+
+    nuc_to_edge(g, &options);
+}
+
+static void run_edge_passes(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_edge_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
+static void run_cluster_passes(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_plain_passes, NUC_PASSES_DEFAULT, NULL);
+    nuc_run_passes(g, &nuc_cluster_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
+static void run_lowered_passes(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_lowered_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
+static const struct stage stages[] = {
+    {"aten", by_default, false},
+    /* The reference's order leaves the splits of groups to a second run. */
+    {"aten-as-reference", as_reference, true},
+    {"to-edge", to_edge, false},
+    {"to-edge-preserving", preserving, false},
+    {"edge", run_edge_passes, false},
+    {"cluster", run_cluster_passes, false},
+    {"lowered", run_lowered_passes, false},
+};
+
+static void test_aten_passes(void **state)
+{
+    (void)state;
+    run_rewrites("aten.txt", stages, sizeof stages / sizeof stages[0]);
+}
+
+static void test_single_passes(void **state)
+{
+    (void)state;
+    run_rewrites("passes.txt", stages, sizeof stages / sizeof stages[0]);
+}
+
+static void test_edge_passes(void **state)
+{
+    (void)state;
+    run_rewrites("edge.txt", stages, sizeof stages / sizeof stages[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_aten_passes),
+        cmocka_unit_test(test_single_passes),
+        cmocka_unit_test(test_edge_passes),
+    };
+
+    return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);
+}
