@@ -52,7 +52,6 @@ static inline void lower_graph(struct net *n)
 {
     struct nuc_partition_options options = {.flavor = n->options.flavor};
 
-    nuc_infer_formats(n->g);
     struct nuc_partitions *p = nuc_partition_graph(n->g, &options);
     assert_int_equal(p->count, 1);
     struct nuc_lt_model *model = nuc_lower_partition(n->g, &p->items[0], &n->options, &n->io);

@@ -95,7 +95,7 @@ static void check_formats(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = parse_graph(cx, e->graph);
     char name[16], format;
 
-    nuc_infer_formats(g);
+    nuc_infer_formats(g, nuc_flavor_find(g->cx, NULL));
     for (const char *p = e->formats; sscanf(p, "%15s %c", name, &format) == 2;) {
         struct nuc_node *n = node_of(g, name);
         if (letter_of(n->format) != format)
@@ -131,7 +131,7 @@ static void check_long_chain(struct nuc_context *cx, void *arg)
         nuc_set_val(g, relu, &meta);
         n = relu;
     }
-    nuc_infer_formats(g);
+    nuc_infer_formats(g, nuc_flavor_find(g->cx, NULL));
     assert_int_equal(x->format, NUC_CHANNELS_FIRST);
     assert_int_equal(n->format, NUC_CHANNELS_FIRST);
 }
@@ -152,10 +152,10 @@ static void check_sdk31(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = parse_graph(cx, text);
 
     (void)arg;
-    nuc_infer_formats(g);
+    nuc_infer_formats(g, nuc_flavor_find(g->cx, NULL));
     assert_int_equal(node_of(g, "p")->format, NUC_CHANNELS_FIRST);
     assert_int_equal(node_of(g, "m")->format, NUC_CHANNELS_FIRST);
-    nuc_infer_formats_sdk31(g);
+    nuc_infer_formats(g, nuc_flavor_find(g->cx, "sdk-3.1"));
     assert_int_equal(node_of(g, "p")->format, NUC_FORMATLESS);
     assert_int_equal(node_of(g, "x")->format, NUC_FORMATLESS);
     assert_int_not_equal(node_of(g, "m")->format, NUC_CHANNELS_FIRST);

@@ -194,7 +194,7 @@ static void check_rule(struct nuc_context *cx, void *arg)
     struct nuc_graph *g = parse_quantized(cx, c->graph);
     struct nuc_support s = support_of(g, NULL);
 
-    nuc_infer_formats(g);
+    nuc_infer_formats(g, nuc_flavor_find(g->cx, NULL));
     struct nuc_verdict v = check_verdict(&s, c->rule);
     assert_non_null(v.actual);
     assert_non_null(v.limit);
@@ -215,7 +215,7 @@ static void check_format_gate(struct nuc_context *cx, void *arg)
     (void)arg;
     assert_false(nuc_check_format(&s, node_of(g, "r")).ok);
     assert_non_null(strstr(nuc_check_support(&s, node_of(g, "r")).rule, "channels-first"));
-    nuc_infer_formats(g);
+    nuc_infer_formats(g, nuc_flavor_find(g->cx, NULL));
     assert_true(nuc_check_format(&s, node_of(g, "r")).ok);
 }
 

@@ -234,6 +234,9 @@ const char *nuc_op_name(enum nuc_op op, enum nuc_dialect dialect);
 /* "aten.relu_.default", "edge.aten.view_copy.default": its name in the node's dialect and form. */
 const char *nuc_node_op_name(const struct nuc_node *node);
 
+/* The same without the prefix "edge.": how messages name an operator. */
+const char *nuc_short_op_name(const char *name);
+
 enum nuc_family nuc_op_family(enum nuc_op op);
 enum nuc_op_kind nuc_op_kind(enum nuc_op op);
 

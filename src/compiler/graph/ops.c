@@ -167,6 +167,11 @@ struct nuc_op_form nuc_op_find(const char *name)
 
 /* ---- properties ---- */
 
+const char *nuc_short_op_name(const char *name)
+{
+    return strncmp(name, "edge.", 5) == 0 ? name + 5 : name;
+}
+
 enum nuc_family nuc_op_family(enum nuc_op op)
 {
     return (unsigned)op < NUC_OP_COUNT ? rows[op].family : NUC_FAMILY_GRAPH;

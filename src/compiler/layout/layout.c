@@ -1,70 +1,40 @@
 #include "compiler/layout/layout.h"
 
+#include "compiler/support/support.h"
+
 /* How the operator's format follows from its neighbours. */
 enum format_rule {
     RULE_UNKNOWN,        /* not an operator of the NPU: NONE */
-    RULE_CHANNELS_FIRST, /* needs CHANNELS_FIRST on some inputs, which its row names, and gives it */
-    RULE_BORDER,         /* input and output formats are independent */
-    RULE_REDUCTION,      /* keepdim: any; otherwise a border */
+    RULE_CHANNELS_FIRST, /* needs CHANNELS_FIRST data, and weights of a convolution, and gives it */
+    RULE_BOUNDARY,       /* input and output formats are independent */
+    RULE_REDUCTION,      /* keepdim: any; otherwise a boundary */
     RULE_PRELU,          /* with a slope for each channel of images channels first, else any */
     RULE_ANY,            /* works in either format, the same on both sides */
 };
 
-struct row {
-    enum format_rule rule;
-    uint32_t cf_inputs; /* bit i: input i (of the tensors the operator reads) is channels first */
-};
+/* An operator is known when the newest rules have it, whatever the flavor. */
+static enum format_rule rule_of(enum nuc_op op, enum nuc_rule_set rules)
+{
+    static const struct nuc_flavor newest = {.rules = NUC_RULES_SDK_3_2};
+    enum nuc_family family = nuc_op_family(op);
 
-/* An operator without a row is unknown to the NPU. */
-static const struct row rows[NUC_OP_COUNT] = {
-    [NUC_OP_PLACEHOLDER] = {RULE_ANY, 0},
-    [NUC_OP_OUTPUT] = {RULE_ANY, 0},
-    [NUC_OP_GETITEM] = {RULE_ANY, 0},
-    [NUC_OP_QUANTIZE_PER_TENSOR] = {RULE_ANY, 0},
-    [NUC_OP_DEQUANTIZE_PER_TENSOR] = {RULE_ANY, 0},
-    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = {RULE_ANY, 0},
-    [NUC_OP_ADAPTIVE_AVG_POOL2D] = {RULE_CHANNELS_FIRST, 1},
-    [NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D] = {RULE_CHANNELS_FIRST, 1},
-    [NUC_OP_AVG_POOL2D] = {RULE_CHANNELS_FIRST, 1},
-    [NUC_OP_MAX_POOL2D_INDICES] = {RULE_CHANNELS_FIRST, 1},
-    [NUC_OP_CONVOLUTION] = {RULE_CHANNELS_FIRST, 1 | 1 << 1},
-    [NUC_OP_UPSAMPLE_BILINEAR] = {RULE_CHANNELS_FIRST, 1},
-    [NUC_OP_UPSAMPLE_NEAREST] = {RULE_CHANNELS_FIRST, 1},
-    [NUC_OP_PRELU] = {RULE_PRELU, 1},
-    [NUC_OP_VIEW] = {RULE_BORDER, 0},
-    [NUC_OP_PERMUTE] = {RULE_BORDER, 0},
-    [NUC_OP_MEAN_DIM] = {RULE_REDUCTION, 0},
-    [NUC_OP_AMAX] = {RULE_REDUCTION, 0},
-    [NUC_OP_AMIN] = {RULE_REDUCTION, 0},
-    [NUC_OP_SUM_DIM] = {RULE_REDUCTION, 0},
-    [NUC_OP_ABS] = {RULE_ANY, 0},
-    [NUC_OP_BMM] = {RULE_ANY, 0},
-    [NUC_OP_CAT] = {RULE_ANY, 0},
-    [NUC_OP_CLAMP] = {RULE_ANY, 0},
-    [NUC_OP_EXP] = {RULE_ANY, 0},
-    [NUC_OP_HARDSWISH] = {RULE_ANY, 0},
-    [NUC_OP_LEAKY_RELU] = {RULE_ANY, 0},
-    [NUC_OP_LOG] = {RULE_ANY, 0},
-    [NUC_OP_MAXIMUM] = {RULE_ANY, 0},
-    [NUC_OP_MINIMUM] = {RULE_ANY, 0},
-    [NUC_OP_MUL] = {RULE_ANY, 0},
-    [NUC_OP_NEG] = {RULE_ANY, 0},
-    [NUC_OP_PAD] = {RULE_ANY, 0},
-    [NUC_OP_RSQRT] = {RULE_ANY, 0},
-    [NUC_OP_SIGMOID] = {RULE_ANY, 0},
-    [NUC_OP_SLICE] = {RULE_ANY, 0},
-    [NUC_OP_SUB] = {RULE_ANY, 0},
-    [NUC_OP_TANH] = {RULE_ANY, 0},
-    [NUC_OP_RELU] = {RULE_ANY, 0},
-    [NUC_OP_HARDTANH] = {RULE_ANY, 0},
-    [NUC_OP_ADD] = {RULE_ANY, 0},
-    [NUC_OP_CONSTANT_PAD] = {RULE_ANY, 0},
-    [NUC_OP_ADDMM] = {RULE_ANY, 0},
-    [NUC_OP_MM] = {RULE_ANY, 0},
-    [NUC_OP_NATIVE_SOFTMAX] = {RULE_ANY, 0},
-    [NUC_OP_CLONE] = {RULE_ANY, 0},
-    [NUC_OP_CLONE_DIM_ORDER] = {RULE_ANY, 0},
-};
+    if (family == NUC_FAMILY_GRAPH && op != NUC_OP_CALL_DELEGATE)
+        return RULE_ANY;
+    if (family == NUC_FAMILY_QUANT || family == NUC_FAMILY_DEQUANT)
+        return op == NUC_OP_QUANTIZE_PER_CHANNEL ? RULE_UNKNOWN : RULE_ANY;
+    if (nuc_support_row(&newest, op) == NULL)
+        return RULE_UNKNOWN;
+    if (family == NUC_FAMILY_CONV || family == NUC_FAMILY_POOL || family == NUC_FAMILY_RESIZE)
+        return RULE_CHANNELS_FIRST;
+    if (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE)
+        return RULE_BOUNDARY;
+    /* The converter of sdk-3.1 takes a PReLU and a mean in any format, and no other reductions. */
+    if (family == NUC_FAMILY_REDUCE && rules == NUC_RULES_SDK_3_1)
+        return op == NUC_OP_MEAN_DIM ? RULE_ANY : RULE_UNKNOWN;
+    if (family == NUC_FAMILY_REDUCE)
+        return RULE_REDUCTION;
+    return op == NUC_OP_PRELU && rules != NUC_RULES_SDK_3_1 ? RULE_PRELU : RULE_ANY;
+}
 
 const char *nuc_format_name(enum nuc_format format)
 {
@@ -86,7 +56,7 @@ struct inference {
     struct nuc_node **queue; /* ring of one slot for each node */
     uint32_t capacity, head, count;
     bool *queued; /* by node id */
-    bool sdk31;
+    enum nuc_rule_set rules;
 };
 
 static void enqueue(struct inference *f, struct nuc_node *node)
@@ -182,7 +152,7 @@ static void infer_any(struct inference *f, struct nuc_node *node)
 }
 
 /* The node itself gets its format as an input of its users. */
-static void infer_border(struct inference *f, struct nuc_node *node)
+static void infer_boundary(struct inference *f, struct nuc_node *node)
 {
     if (node->n_users > 0)
         become(f, node->users[0], NUC_FORMATLESS);
@@ -207,23 +177,15 @@ static bool has_channel_slopes(const struct nuc_node *node)
 
 static void infer_channels_first(struct inference *f, struct nuc_node *node)
 {
-    each_input(f, node, required_input, rows[node->op].cf_inputs);
+    bool has_weight = nuc_op_family(node->op) == NUC_FAMILY_CONV;
+
+    each_input(f, node, required_input, has_weight ? 1 | 1 << 1 : 1);
     become(f, node, NUC_CHANNELS_FIRST);
-}
-
-/* The converter of sdk-3.1 takes a PReLU and a mean in any format, and no other reductions. */
-static enum format_rule rule_of(const struct inference *f, const struct nuc_node *node)
-{
-    enum format_rule rule = rows[node->op].rule;
-
-    if (f->sdk31 && rule == RULE_REDUCTION)
-        return node->op == NUC_OP_MEAN_DIM ? RULE_ANY : RULE_UNKNOWN;
-    return f->sdk31 && rule == RULE_PRELU ? RULE_ANY : rule;
 }
 
 static void infer_node(struct inference *f, struct nuc_node *node)
 {
-    switch (rule_of(f, node)) {
+    switch (rule_of(node->op, f->rules)) {
     case RULE_CHANNELS_FIRST:
         infer_channels_first(f, node);
         break;
@@ -233,14 +195,14 @@ static void infer_node(struct inference *f, struct nuc_node *node)
         else
             infer_any(f, node);
         break;
-    case RULE_BORDER:
-        infer_border(f, node);
+    case RULE_BOUNDARY:
+        infer_boundary(f, node);
         break;
     case RULE_REDUCTION:
         if (keeps_dims(node))
             infer_any(f, node);
         else
-            infer_border(f, node);
+            infer_boundary(f, node);
         break;
     case RULE_ANY:
         infer_any(f, node);
@@ -252,10 +214,10 @@ static void infer_node(struct inference *f, struct nuc_node *node)
     }
 }
 
-static void infer_formats(struct nuc_graph *g, bool sdk31)
+void nuc_infer_formats(struct nuc_graph *g, const struct nuc_flavor *flavor)
 {
     struct nuc_arena *outer = nuc_push_arena(g->cx);
-    struct inference f = {.g = g, .capacity = g->n_nodes, .sdk31 = sdk31};
+    struct inference f = {.g = g, .capacity = g->n_nodes, .rules = flavor->rules};
 
     f.queue = nuc_alloc_array(g->cx, g->n_nodes, sizeof *f.queue);
     f.queued = nuc_alloc_array(g->cx, g->next_id, sizeof *f.queued);
@@ -275,14 +237,4 @@ static void infer_formats(struct nuc_graph *g, bool sdk31)
             n->format = NUC_FORMAT_NONE;
     }
     nuc_pop_arena(g->cx, outer);
-}
-
-void nuc_infer_formats(struct nuc_graph *g)
-{
-    infer_formats(g, false);
-}
-
-void nuc_infer_formats_sdk31(struct nuc_graph *g)
-{
-    infer_formats(g, true);
 }

@@ -7,18 +7,15 @@
 #define NUC_LAYOUT_LAYOUT_H
 
 #include "compiler/graph/graph.h"
+#include "compiler/target/target.h"
 
 /*
  * Sets node->format of every node of an Edge graph. CHANNELS_FIRST starts at the operators that need it and at values
  * whose dim order is channels-last, and spreads through operators that take any format to all their operands and
- * results of rank 3 and more; views, permutations and reductions that drop dimensions are borders. The result does not
- * depend on the order in which nodes are looked at.
+ * results of rank 3 and more; views, permutations and reductions that drop dimensions are boundaries. The result does
+ * not depend on the order in which nodes are looked at.
  */
-void nuc_infer_formats(struct nuc_graph *g);
-
-/* As the converter of flavor sdk-3.1 reads the graph: a PReLU and a mean take any format, other reductions are unknown.
- */
-void nuc_infer_formats_sdk31(struct nuc_graph *g);
+void nuc_infer_formats(struct nuc_graph *g, const struct nuc_flavor *flavor);
 
 /* "CHANNELS_FIRST", "FORMATLESS", "NONE"; NULL for unset. */
 const char *nuc_format_name(enum nuc_format format);

@@ -16,8 +16,8 @@ static const char *pattern_of(struct nuc_context *cx, const char *entry, bool by
 {
     struct nuc_text text;
 
-    if (!by_part && strncmp(entry, "edge.", 5) == 0)
-        entry += 5;
+    if (!by_part)
+        entry = nuc_short_op_name(entry);
     nuc_text_init(&text, cx);
     for (const char *p = entry; *p != '\0'; p++) {
         bool scope = p[0] == ':' && p[1] == ':';
@@ -29,7 +29,7 @@ static const char *pattern_of(struct nuc_context *cx, const char *entry, bool by
 
 bool nuc_glob_matches(const char *glob, const char *text)
 {
-    const char *star = NULL, *resume = NULL; /* behind the last *, and how far it has eaten */
+    const char *star = NULL, *resume = NULL; /* after the last *, and how far it has eaten */
 
     while (*text != '\0') {
         if (*glob == '*') {
@@ -53,11 +53,10 @@ bool nuc_glob_matches(const char *glob, const char *text)
 /* The operator "edge.aten.add.Tensor" goes by aten.add.Tensor, aten.add, add.Tensor and add. */
 static bool matches_operator(const char *pattern, const struct nuc_node *node)
 {
-    char name[96], *space, *overload;
+    char space[96], *overload;
 
-    strncpy(name, nuc_node_op_name(node), sizeof name - 1);
-    name[sizeof name - 1] = '\0';
-    space = strncmp(name, "edge.", 5) == 0 ? name + 5 : name;
+    strncpy(space, nuc_short_op_name(nuc_node_op_name(node)), sizeof space - 1);
+    space[sizeof space - 1] = '\0';
     char *base = strchr(space, '.');
     base = base != NULL ? base + 1 : space;
     if (nuc_glob_matches(pattern, space) || nuc_glob_matches(pattern, base))
@@ -91,19 +90,24 @@ static bool is_operator(const struct nuc_node *node)
            !nuc_is_dequantize(node);
 }
 
+static bool is_met_before(const struct nuc_graph *g, const struct nuc_node *node)
+{
+    const struct nuc_node *n = g->first;
+
+    while (n != node && n->op != node->op)
+        n = n->next;
+    return n != node;
+}
+
 /* The operators of the graph, each once. */
 static const char *known_operators(const struct nuc_graph *g)
 {
-    bool seen[NUC_OP_COUNT] = {false};
     struct nuc_text text;
 
     nuc_text_init(&text, g->cx);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!is_operator(n) || seen[n->op])
-            continue;
-        const char *name = nuc_node_op_name(n);
-        nuc_text_addf(&text, "%s%s", text.length == 0 ? "" : ", ", strncmp(name, "edge.", 5) == 0 ? name + 5 : name);
-        seen[n->op] = true;
+        if (is_operator(n) && !is_met_before(g, n))
+            nuc_text_addf(&text, "%s%s", text.length == 0 ? "" : ", ", nuc_short_op_name(nuc_node_op_name(n)));
     }
     return nuc_text_string(&text);
 }

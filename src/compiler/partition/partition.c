@@ -26,17 +26,21 @@ static struct nuc_decision *decision_of(struct partitioning *p, const struct nuc
     return p->out->by_id[node->id];
 }
 
+static void set_reason(struct nuc_decision *d, struct nuc_verdict v)
+{
+    d->rule = v.rule;
+    d->actual = v.actual;
+    d->limit = v.limit;
+    d->fix = v.fix;
+}
+
 static void refuse(struct partitioning *p, struct nuc_node *node, struct nuc_verdict v)
 {
     struct nuc_decision *d = decision_of(p, node);
 
     p->refused[node->id] = true;
-    if (d->rule != NULL)
-        return;
-    d->rule = v.rule;
-    d->actual = v.actual;
-    d->limit = v.limit;
-    d->fix = v.fix;
+    if (d->rule == NULL)
+        set_reason(d, v);
 }
 
 /* ---- rules ---- */
@@ -50,7 +54,7 @@ static void find_open_input(void *user, struct nuc_node *input)
 {
     struct neighbour *b = user;
 
-    if (b->found == NULL && !nuc_is_dequantize(input) && !(nuc_is_auxiliary(input->op) && b->ends->inputs[input->id]))
+    if (b->found == NULL && !nuc_input_ends(b->ends, input))
         b->found = input;
 }
 
@@ -65,13 +69,18 @@ static struct nuc_verdict no_cluster(const struct nuc_cluster_ends *ends, const 
         v.rule = "every reader is a quantize node";
         for (uint32_t i = 0; b.found == NULL && i < node->n_users; i++) {
             const struct nuc_node *user = node->users[i];
-            if (!nuc_is_quantize(user) && !(nuc_is_auxiliary(user->op) && ends->outputs[user->id]))
+            if (!nuc_output_ends(ends, user))
                 b.found = user;
         }
     }
     v.actual = b.found != NULL ? b.found->name : "";
     v.fix = "quantize the neighbour, too";
     return v;
+}
+
+static enum nuc_check outcome(struct nuc_verdict v)
+{
+    return v.ok ? NUC_CHECK_PASSED : NUC_CHECK_FAILED;
 }
 
 /* Gates of a compute node, asked once: nothing a later round changes takes part in them. */
@@ -92,9 +101,9 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
     }
     struct nuc_verdict format = nuc_check_format(&p->support, node), ir = nuc_check_ir(&p->support, node);
     struct nuc_verdict target = nuc_check_target(&p->support, node);
-    d->format = format.ok ? NUC_CHECK_PASSED : NUC_CHECK_FAILED;
-    d->ir = ir.ok ? NUC_CHECK_PASSED : NUC_CHECK_FAILED;
-    d->target = target.ok ? NUC_CHECK_PASSED : NUC_CHECK_FAILED;
+    d->format = outcome(format);
+    d->ir = outcome(ir);
+    d->target = outcome(target);
     if (!nuc_has_cluster(ends, node))
         refuse(p, node, no_cluster(ends, node));
     else if (!format.ok || !ir.ok || !target.ok)
@@ -290,18 +299,13 @@ static void settle_decision(struct partitioning *p, struct nuc_decision *d)
 
     d->delegated = n->partition >= 0;
     if (d->delegated) {
-        d->rule = NULL;
-        d->actual = d->limit = "";
-        d->fix = NULL;
+        set_reason(d, (struct nuc_verdict){.actual = "", .limit = ""});
         return;
     }
     if (follows_cluster(n) && n->cluster != NULL && n->cluster != n) {
         const struct nuc_decision *of = decision_of(p, n->cluster);
         d->because = n->cluster;
-        d->rule = of->rule;
-        d->actual = of->actual;
-        d->limit = of->limit;
-        d->fix = of->fix;
+        set_reason(d, (struct nuc_verdict){false, of->rule, of->actual, of->limit, of->fix});
     } else if (follows_cluster(n) && n->cluster == NULL && d->rule == NULL) {
         d->rule = "the node belongs to an operator with quantized inputs and outputs";
     }
@@ -319,56 +323,35 @@ static void tag_constant(const struct nuc_partitions *out, struct nuc_node *cons
     }
 }
 
-static void count_members(const struct nuc_graph *g, struct nuc_partitions *out)
+/* A list of nodes while it grows; each partition has four. */
+struct list {
+    struct nuc_node ***nodes;
+    uint32_t *count;
+    size_t capacity;
+};
+
+static void push(struct nuc_graph *g, struct list *list, struct nuc_node *node)
 {
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_is_call(n) && n->partition >= 0)
-            out->items[n->partition].n_nodes++;
-    }
+    *list->nodes = nuc_grow(g->cx, *list->nodes, &list->capacity, (size_t)*list->count + 1, sizeof(struct nuc_node *));
+    (*list->nodes)[(*list->count)++] = node;
 }
 
-static void add_members(struct nuc_graph *g, struct nuc_partitions *out)
-{
-    count_members(g, out);
-    for (uint32_t i = 0; i < out->count; i++) {
-        struct nuc_partition *p = &out->items[i];
-        p->nodes = nuc_alloc_array(g->cx, (size_t)p->n_nodes + 1, sizeof(struct nuc_node *));
-        p->n_nodes = 0;
-    }
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_is_call(n) && n->partition >= 0) {
-            struct nuc_partition *p = &out->items[n->partition];
-            p->nodes[p->n_nodes++] = n;
-        }
-    }
-}
-
-struct border {
+struct boundary {
     struct nuc_graph *g;
     int index;
     uint32_t *seen; /* by node id: index + 1 of the partition that has the node among its inputs or constants */
-    struct nuc_partition *p;
-    size_t inputs_capacity, constants_capacity, outputs_capacity;
+    struct list nodes, inputs, outputs, constants;
 };
 
-static void add_border_input(void *user, struct nuc_node *input)
+static void add_boundary_input(void *user, struct nuc_node *input)
 {
-    struct border *b = user;
-    struct nuc_partition *p = b->p;
-
+    struct boundary *b = user;
     bool inside = nuc_is_call(input) && input->partition == b->index;
+
     if (inside || b->seen[input->id] == (uint32_t)b->index + 1)
         return;
     b->seen[input->id] = (uint32_t)b->index + 1;
-    if (nuc_is_static(input)) {
-        p->constants = nuc_grow(b->g->cx, p->constants, &b->constants_capacity, (size_t)p->n_constants + 1,
-                                sizeof(struct nuc_node *));
-        p->constants[p->n_constants++] = input;
-    } else {
-        p->inputs =
-            nuc_grow(b->g->cx, p->inputs, &b->inputs_capacity, (size_t)p->n_inputs + 1, sizeof(struct nuc_node *));
-        p->inputs[p->n_inputs++] = input;
-    }
+    push(b->g, nuc_is_static(input) ? &b->constants : &b->inputs, input);
 }
 
 static bool is_read_outside(const struct nuc_node *node)
@@ -381,23 +364,31 @@ static bool is_read_outside(const struct nuc_node *node)
     return false;
 }
 
-static void find_borders(struct nuc_graph *g, struct nuc_partitions *out)
+static void add_members(struct nuc_graph *g, struct nuc_partitions *out)
 {
-    struct border b = {.g = g, .seen = nuc_alloc_array(g->cx, g->next_id, sizeof *b.seen)};
+    struct boundary *all = nuc_alloc_array(g->cx, (size_t)out->count + 1, sizeof *all);
+    uint32_t *seen = nuc_alloc_array(g->cx, g->next_id, sizeof *seen);
 
     for (uint32_t i = 0; i < out->count; i++) {
-        b.p = &out->items[i];
-        b.index = (int)i;
-        b.inputs_capacity = b.constants_capacity = b.outputs_capacity = 0;
-        for (uint32_t k = 0; k < b.p->n_nodes; k++) {
-            struct nuc_node *n = b.p->nodes[k];
-            nuc_for_each_input(n, add_border_input, &b);
-            if (!is_read_outside(n))
-                continue;
-            b.p->outputs = nuc_grow(g->cx, b.p->outputs, &b.outputs_capacity, (size_t)b.p->n_outputs + 1,
-                                    sizeof(struct nuc_node *));
-            b.p->outputs[b.p->n_outputs++] = n;
-        }
+        struct nuc_partition *p = &out->items[i];
+        all[i] = (struct boundary){.g = g,
+                                   .index = (int)i,
+                                   .seen = seen,
+                                   .nodes = {&p->nodes, &p->n_nodes, 0},
+                                   .inputs = {&p->inputs, &p->n_inputs, 0},
+                                   .outputs = {&p->outputs, &p->n_outputs, 0},
+                                   .constants = {&p->constants, &p->n_constants, 0}};
+    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_call(n) || n->partition < 0)
+            continue;
+        push(g, &all[n->partition].nodes, n);
+        if (is_read_outside(n))
+            push(g, &all[n->partition].outputs, n);
+    }
+    for (uint32_t i = 0; i < out->count; i++) {
+        for (uint32_t k = 0; k < out->items[i].n_nodes; k++)
+            nuc_for_each_input(out->items[i].nodes[k], add_boundary_input, &all[i]);
     }
 }
 
@@ -420,7 +411,6 @@ static void add_result(struct partitioning *p)
             tag_constant(out, n);
     }
     add_members(g, out);
-    find_borders(g, out);
     for (uint32_t i = 0; i < out->n_decisions; i++)
         settle_decision(p, &out->decisions[i]);
 }
@@ -443,10 +433,7 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
     };
 
     nuc_tag_clusters(g);
-    if (p.support.flavor->rules == NUC_RULES_SDK_3_1)
-        nuc_infer_formats_sdk31(g);
-    else
-        nuc_infer_formats(g);
+    nuc_infer_formats(g, p.support.flavor);
     add_decisions(&p);
     p.not_delegated = nuc_not_delegated_new(g, o);
     check_nodes(&p);

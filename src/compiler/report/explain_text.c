@@ -47,9 +47,7 @@ static const char *source_text(struct nuc_context *cx, const struct nuc_node *no
 
 static const char *operator_text(const struct nuc_node *node)
 {
-    const char *name = nuc_node_op_name(node);
-
-    return strncmp(name, "edge.", 5) == 0 ? name + 5 : name;
+    return nuc_short_op_name(nuc_node_op_name(node));
 }
 
 /* Words of `text` behind a label, broken before the last column; words longer than a line are broken inside. */

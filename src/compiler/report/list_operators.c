@@ -7,9 +7,7 @@
 
 static const char *short_name(enum nuc_op op)
 {
-    const char *name = nuc_op_name(op, NUC_EDGE);
-
-    return strncmp(name, "edge.", 5) == 0 ? name + 5 : name;
+    return nuc_short_op_name(nuc_op_name(op, NUC_EDGE));
 }
 
 /* The operators of a rule set by name. */

@@ -17,6 +17,16 @@ bool nuc_is_activation(enum nuc_op op)
     return nuc_op_is_in(op, activations);
 }
 
+bool nuc_input_ends(const struct nuc_cluster_ends *ends, const struct nuc_node *input)
+{
+    return nuc_is_dequantize(input) || (nuc_is_auxiliary(input->op) && ends->inputs[input->id]);
+}
+
+bool nuc_output_ends(const struct nuc_cluster_ends *ends, const struct nuc_node *user)
+{
+    return nuc_is_quantize(user) || (nuc_is_auxiliary(user->op) && ends->outputs[user->id]);
+}
+
 struct ends_check {
     const struct nuc_cluster_ends *ends;
     bool ok;
@@ -26,15 +36,14 @@ static void check_input(void *user, struct nuc_node *input)
 {
     struct ends_check *c = user;
 
-    if (!nuc_is_dequantize(input) && !(nuc_is_auxiliary(input->op) && c->ends->inputs[input->id]))
+    if (!nuc_input_ends(c->ends, input))
         c->ok = false;
 }
 
 static bool outputs_end(const struct nuc_cluster_ends *ends, const struct nuc_node *node)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
-        const struct nuc_node *user = node->users[i];
-        if (!nuc_is_quantize(user) && !(nuc_is_auxiliary(user->op) && ends->outputs[user->id]))
+        if (!nuc_output_ends(ends, node->users[i]))
             return false;
     }
     return true;

@@ -22,6 +22,10 @@ struct nuc_cluster_ends {
 /* One pass over the graph each way; the arrays live in the current arena. */
 struct nuc_cluster_ends nuc_cluster_ends(struct nuc_graph *g);
 
+/* An input, or a reader, is where a cluster ends or leads to such ends alone. */
+bool nuc_input_ends(const struct nuc_cluster_ends *ends, const struct nuc_node *input);
+bool nuc_output_ends(const struct nuc_cluster_ends *ends, const struct nuc_node *user);
+
 /* The node is the compute node of a cluster. */
 static inline bool nuc_has_cluster(const struct nuc_cluster_ends *ends, const struct nuc_node *node)
 {
