@@ -5,10 +5,11 @@ set -eu
 [ $# -eq 4 ] || { echo "usage: firmware_tables.sh NUCLEON PROGRAM.pte KERNELS_H NPU" >&2; exit 2; }
 names=$("$1" inspect "$2" | sed -n 's/^ *[0-9][0-9]*: \([a-z_]*::[A-Za-z0-9_.]*\) .*/\1/p' | sort -u)
 printf '#include "firmware/runner/runner.h"\n\n#define X(name, signature, run) {name, signature, run},\n'
-printf '#define M NUC_MAP_ROW\n\nstatic const struct nuc_kernel_entry entries[] = {\n'
+printf '#define M NUC_MAP_ROW\n#define B NUC_BINARY_ROW\n\nstatic const struct nuc_kernel_entry entries[] = {\n'
 for name in $names; do
-    map=${name#aten::}
-    row=$(grep -F -e "X(\"$name\"," -e "M(X, ${map%.out})" "$3" | sed 's/ *\\*$//')
+    short=${name#aten::}
+    short=${short%.out}
+    row=$(grep -F -e "X(\"$name\"," -e "M(X, $short)" -e "B(X, $short)" "$3" | sed 's/ *\\*$//')
     [ -n "$row" ] || { echo "firmware_tables.sh: $2: the runtime lacks operator $name" >&2; exit 1; }
     printf '%s\n' "$row"
 done

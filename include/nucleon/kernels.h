@@ -155,6 +155,14 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     M(X, sigmoid)                                                                                                      \
     M(X, tanh)
 
+/* Operators of two tensors that broadcast, float32 or int64: nuc_binary_NAME in the same file. */
+#define NUC_BINARY_ROW(X, name) X("aten::" #name ".out", "TTO", nuc_op_##name)
+#define NUC_BINARIES(B, X)                                                                                             \
+    B(X, mul)                                                                                                          \
+    B(X, div)                                                                                                          \
+    B(X, maximum)                                                                                                      \
+    B(X, minimum)
+
 /* The operators themselves, for tables of one's own: X(name, signature, function). */
 #define NUC_KERNELS(X)                                                                                                 \
     X("quantized_decomposed::quantize_per_tensor.out", "TfiiiiO", nuc_op_quantize_per_tensor)                          \
@@ -183,10 +191,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::constant_pad_nd.out", "TIfO", nuc_op_constant_pad_nd)                                                     \
     X("aten::add.out", "TTfO", nuc_op_add)                                                                             \
     X("aten::sub.out", "TTfO", nuc_op_sub)                                                                             \
-    X("aten::mul.out", "TTO", nuc_op_mul)                                                                              \
-    X("aten::div.out", "TTO", nuc_op_div)                                                                              \
-    X("aten::maximum.out", "TTO", nuc_op_maximum)                                                                      \
-    X("aten::minimum.out", "TTO", nuc_op_minimum)                                                                      \
+    NUC_BINARIES(NUC_BINARY_ROW, X)                                                                                    \
     X("aten::abs.out", "TO", nuc_op_abs)                                                                               \
     NUC_MAPS(NUC_MAP_ROW, X)                                                                                           \
     X("aten::leaky_relu.out", "TfO", nuc_op_leaky_relu)                                                                \

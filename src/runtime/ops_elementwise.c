@@ -5,16 +5,16 @@ static bool all_int64(const struct nuc_tensor *a, const struct nuc_tensor *b, co
     return a->dtype == NUC_I64 && b->dtype == NUC_I64 && out->dtype == NUC_I64;
 }
 
-/* int64, as positions are computed; division would give a float. */
-static enum nuc_status binary_int64(struct nuc_kernel_context *cx, enum nuc_binary_op op, struct nuc_value *const *args,
-                                    const struct nuc_value *alpha, int out_index)
+/* int64, as positions are computed. */
+static enum nuc_status binary_int64(struct nuc_kernel_context *cx, const struct nuc_binary *op,
+                                    struct nuc_value *const *args, const struct nuc_value *alpha, int out_index)
 {
     struct nuc_tensor *a = nuc_arg_tensor(args, 0);
     struct nuc_tensor *b = nuc_arg_tensor(args, 1);
     struct nuc_tensor *out = nuc_arg_tensor(args, out_index);
     struct nuc_loops loops;
 
-    if (!nuc_need(cx, op != NUC_BINARY_DIV, NUC_TEXT("argument 'self' is not float32")) ||
+    if (!nuc_need(cx, op->i64 != NULL, NUC_TEXT("argument 'self' is not float32")) ||
         !nuc_need(cx, alpha == NULL || alpha->kind == NUC_VALUE_INT, NUC_TEXT("argument 'alpha' is not an integer")) ||
         !nuc_need(cx, nuc_broadcast_loops(a, b, out, &loops),
                   NUC_TEXT("arguments 'self' and 'other' do not broadcast to 'out'")))
@@ -25,7 +25,7 @@ static enum nuc_status binary_int64(struct nuc_kernel_context *cx, enum nuc_bina
 }
 
 /* float32 or int64, operands broadcast to out. alpha: an argument, or NULL for 1. */
-static enum nuc_status binary(struct nuc_kernel_context *cx, enum nuc_binary_op op, struct nuc_value *const *args,
+static enum nuc_status binary(struct nuc_kernel_context *cx, const struct nuc_binary *op, struct nuc_value *const *args,
                               const struct nuc_value *alpha, int out_index)
 {
     struct nuc_tensor *a = nuc_arg_tensor(args, 0);
@@ -49,33 +49,22 @@ static enum nuc_status binary(struct nuc_kernel_context *cx, enum nuc_binary_op 
 
 enum nuc_status nuc_op_add(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return binary(cx, NUC_BINARY_ADD, args, args[2], 3);
+    return binary(cx, &nuc_binary_add, args, args[2], 3);
 }
 
 enum nuc_status nuc_op_sub(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    return binary(cx, NUC_BINARY_SUB, args, args[2], 3);
+    return binary(cx, &nuc_binary_sub, args, args[2], 3);
 }
 
-enum nuc_status nuc_op_mul(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return binary(cx, NUC_BINARY_MUL, args, NULL, 2);
-}
-
-enum nuc_status nuc_op_div(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return binary(cx, NUC_BINARY_DIV, args, NULL, 2);
-}
-
-enum nuc_status nuc_op_maximum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return binary(cx, NUC_BINARY_MAXIMUM, args, NULL, 2);
-}
-
-enum nuc_status nuc_op_minimum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return binary(cx, NUC_BINARY_MINIMUM, args, NULL, 2);
-}
+/* An operator of its own for each row, so that an image holds only the functions its program calls. */
+#define BINARY_OPERATOR(X, name)                                                                                       \
+    enum nuc_status nuc_op_##name(struct nuc_kernel_context *cx, struct nuc_value *const *args)                        \
+    {                                                                                                                  \
+        return binary(cx, &nuc_binary_##name, args, NULL, 2);                                                          \
+    }
+NUC_BINARIES(BINARY_OPERATOR, )
+#undef BINARY_OPERATOR
 
 /* Whether `self` and `out` are float32 of one layout, so that elements are taken in the order of memory. */
 static bool is_elementwise(struct nuc_kernel_context *cx, const struct nuc_tensor *in, const struct nuc_tensor *out)
@@ -94,7 +83,7 @@ static enum nuc_status map(struct nuc_kernel_context *cx, nuc_map_fn fn, const s
     return NUC_OK;
 }
 
-/* An operator of its own for each, so that an image holds only the functions its program calls. */
+/* As for operators of two values. */
 #define MAP_OPERATOR(X, name)                                                                                          \
     enum nuc_status nuc_op_##name(struct nuc_kernel_context *cx, struct nuc_value *const *args)                        \
     {                                                                                                                  \

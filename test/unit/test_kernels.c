@@ -70,11 +70,11 @@ static void test_binary_broadcast(void **state)
     const float quotient[6] = {0.1f, 0.1f, 0.1f, 0.4f, 0.25f, 0.2f};
 
     (void)state;
-    nuc_kernel_binary_f32(NUC_BINARY_ADD, &loops, 0.5f, a, b, out);
+    nuc_kernel_binary_f32(&nuc_binary_add, &loops, 0.5f, a, b, out);
     assert_memory_equal(out, sum, sizeof sum);
-    nuc_kernel_binary_f32(NUC_BINARY_DIV, &loops, 1.0f, a, b, out);
+    nuc_kernel_binary_f32(&nuc_binary_div, &loops, 1.0f, a, b, out);
     assert_memory_equal(out, quotient, sizeof quotient);
-    nuc_kernel_binary_f32(NUC_BINARY_MAXIMUM, &loops, 1.0f, a, b, out);
+    nuc_kernel_binary_f32(&nuc_binary_maximum, &loops, 1.0f, a, b, out);
     assert_true(out[0] == 10.0f && out[5] == 30.0f);
 }
 

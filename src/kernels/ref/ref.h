@@ -44,19 +44,21 @@ struct nuc_loops {
     ptrdiff_t out[NUC_MAX_RANK];
 };
 
-enum nuc_binary_op {
-    NUC_BINARY_ADD, /* a + alpha * b */
-    NUC_BINARY_SUB, /* a - alpha * b */
-    NUC_BINARY_MUL,
-    NUC_BINARY_DIV,
-    NUC_BINARY_MAXIMUM, /* NaN wins */
-    NUC_BINARY_MINIMUM,
-    NUC_BINARY_COUNT
+/* Operators of two values: one for every row of NUC_BINARIES, and those whose operators take a factor. */
+struct nuc_binary {
+    float (*f32)(float a, float b);
+    int64_t (*i64)(int64_t a, int64_t b); /* wraps; NULL: there is none */
 };
+#define NUC_BINARY_DECLARATION(X, name) extern const struct nuc_binary nuc_binary_##name;
+NUC_BINARIES(NUC_BINARY_DECLARATION, )
+#undef NUC_BINARY_DECLARATION
+extern const struct nuc_binary nuc_binary_add, nuc_binary_sub;
 
-/* out may be a or b when their strides are equal. */
-void nuc_ref_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a,
+/* out = a op alpha * b. out may be a or b when their strides are equal. */
+void nuc_ref_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loops, float alpha, const float *a,
                         const float *b, float *out);
+void nuc_ref_binary_i64(const struct nuc_binary *op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
+                        const int64_t *b, int64_t *out);
 
 /* Functions of one value: one for every row of NUC_MAPS, and those whose operators are more than a row. */
 #define NUC_MAP_DECLARATION(X, name) float nuc_map_##name(float x);
@@ -79,10 +81,6 @@ void nuc_ref_clamp_f32(float low, float high, const float *in, float *out, size_
 
 /* out = a > threshold; strides a and out. */
 void nuc_ref_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out);
-
-/* int64, wrapping; not NUC_BINARY_DIV. */
-void nuc_ref_binary_i64(enum nuc_binary_op op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
-                        const int64_t *b, int64_t *out);
 
 /* |in|; the smallest value stays. out may be in. */
 void nuc_ref_abs_i64(const int64_t *in, int64_t *out, size_t count);

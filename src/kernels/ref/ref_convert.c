@@ -119,40 +119,6 @@ void nuc_ref_clamp_int(enum nuc_dtype dtype, int64_t low, int64_t high, const vo
     }
 }
 
-static int64_t combine(enum nuc_binary_op op, int64_t alpha, int64_t a, int64_t b)
-{
-    switch (op) {
-    case NUC_BINARY_SUB:
-        return (int64_t)((uint64_t)a - (uint64_t)alpha * (uint64_t)b);
-    case NUC_BINARY_MUL:
-        return (int64_t)((uint64_t)a * (uint64_t)b);
-    case NUC_BINARY_MAXIMUM:
-        return a > b ? a : b;
-    case NUC_BINARY_MINIMUM:
-        return a < b ? a : b;
-    case NUC_BINARY_ADD:
-    case NUC_BINARY_DIV:
-    case NUC_BINARY_COUNT:
-        break;
-    }
-    return (int64_t)((uint64_t)a + (uint64_t)alpha * (uint64_t)b);
-}
-
-void nuc_ref_binary_i64(enum nuc_binary_op op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
-                        const int64_t *b, int64_t *out)
-{
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
-    ptrdiff_t step_a = loops->rank == 0 ? 0 : loops->a[last];
-    ptrdiff_t step_b = loops->rank == 0 ? 0 : loops->b[last];
-    ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last];
-
-    do {
-        for (int32_t i = 0; i < nuc_row_length(loops); i++)
-            out[walk.out + i * step_out] = combine(op, alpha, a[walk.a + i * step_a], b[walk.b + i * step_b]);
-    } while (nuc_walk_next_row(loops, &walk));
-}
-
 void nuc_ref_abs_i64(const int64_t *in, int64_t *out, size_t count)
 {
     for (size_t i = 0; i < count; i++)

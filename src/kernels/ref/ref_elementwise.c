@@ -2,65 +2,84 @@
 
 #include "kernels/ref/ref.h"
 
-static float maximum(float a, float b)
+/* ---- operators of two values ---- */
+
+static float add_f32(float a, float b)
+{
+    return a + b;
+}
+
+static int64_t add_i64(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+const struct nuc_binary nuc_binary_add = {add_f32, add_i64};
+
+static float sub_f32(float a, float b)
+{
+    return a - b;
+}
+
+static int64_t sub_i64(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+const struct nuc_binary nuc_binary_sub = {sub_f32, sub_i64};
+
+static float mul_f32(float a, float b)
+{
+    return a * b;
+}
+
+static int64_t mul_i64(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+const struct nuc_binary nuc_binary_mul = {mul_f32, mul_i64};
+
+static float div_f32(float a, float b)
+{
+    return a / b;
+}
+
+/* Of integers it would give a float. */
+const struct nuc_binary nuc_binary_div = {div_f32, NULL};
+
+/* NaN wins. */
+static float maximum_f32(float a, float b)
 {
     if (a != a || b != b)
         return a != a ? a : b;
     return a < b ? b : a;
 }
 
-static float minimum(float a, float b)
+static int64_t maximum_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+const struct nuc_binary nuc_binary_maximum = {maximum_f32, maximum_i64};
+
+static float minimum_f32(float a, float b)
 {
     if (a != a || b != b)
         return a != a ? a : b;
     return b < a ? b : a;
 }
 
-static float add(float a, float b, float alpha)
+static int64_t minimum_i64(int64_t a, int64_t b)
 {
-    return a + alpha * b;
+    return a < b ? a : b;
 }
 
-static float subtract(float a, float b, float alpha)
-{
-    return a - alpha * b;
-}
+const struct nuc_binary nuc_binary_minimum = {minimum_f32, minimum_i64};
 
-static float multiply(float a, float b, float alpha)
-{
-    (void)alpha;
-    return a * b;
-}
-
-static float divide(float a, float b, float alpha)
-{
-    (void)alpha;
-    return a / b;
-}
-
-static float maximum_of(float a, float b, float alpha)
-{
-    (void)alpha;
-    return maximum(a, b);
-}
-
-static float minimum_of(float a, float b, float alpha)
-{
-    (void)alpha;
-    return minimum(a, b);
-}
-
-typedef float (*binary_fn)(float a, float b, float alpha);
-
-static const binary_fn binary_functions[NUC_BINARY_COUNT] = {
-    [NUC_BINARY_ADD] = add,    [NUC_BINARY_SUB] = subtract,       [NUC_BINARY_MUL] = multiply,
-    [NUC_BINARY_DIV] = divide, [NUC_BINARY_MAXIMUM] = maximum_of, [NUC_BINARY_MINIMUM] = minimum_of,
-};
-
-void nuc_ref_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a,
+void nuc_ref_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loops, float alpha, const float *a,
                         const float *b, float *out)
 {
-    binary_fn fn = binary_functions[op];
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
     ptrdiff_t step_a = loops->rank == 0 ? 0 : loops->a[last];
@@ -70,7 +89,23 @@ void nuc_ref_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, fl
 
     do {
         for (int32_t i = 0; i < row; i++)
-            out[walk.out + i * step_out] = fn(a[walk.a + i * step_a], b[walk.b + i * step_b], alpha);
+            out[walk.out + i * step_out] = op->f32(a[walk.a + i * step_a], alpha * b[walk.b + i * step_b]);
+    } while (nuc_walk_next_row(loops, &walk));
+}
+
+void nuc_ref_binary_i64(const struct nuc_binary *op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
+                        const int64_t *b, int64_t *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
+    ptrdiff_t step_a = loops->rank == 0 ? 0 : loops->a[last];
+    ptrdiff_t step_b = loops->rank == 0 ? 0 : loops->b[last];
+    ptrdiff_t step_out = loops->rank == 0 ? 0 : loops->out[last];
+    int32_t row = nuc_row_length(loops);
+
+    do {
+        for (int32_t i = 0; i < row; i++)
+            out[walk.out + i * step_out] = op->i64(a[walk.a + i * step_a], mul_i64(alpha, b[walk.b + i * step_b]));
     } while (nuc_walk_next_row(loops, &walk));
 }
 
@@ -157,7 +192,7 @@ void nuc_ref_leaky_relu_f32(float slope, const float *in, float *out, size_t cou
 void nuc_ref_clamp_f32(float low, float high, const float *in, float *out, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        out[i] = minimum(maximum(in[i], low), high);
+        out[i] = minimum_f32(maximum_f32(in[i], low), high);
 }
 
 void nuc_ref_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out)

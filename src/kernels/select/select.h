@@ -9,7 +9,7 @@
 
 void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count);
 void nuc_kernel_dequantize_f32(const struct nuc_affine *q, const void *in, float *out, size_t count);
-void nuc_kernel_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a,
+void nuc_kernel_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loops, float alpha, const float *a,
                            const float *b, float *out);
 void nuc_kernel_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count);
 void nuc_kernel_leaky_relu_f32(float slope, const float *in, float *out, size_t count);
@@ -36,7 +36,7 @@ void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, 
 void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
                            const int8_t *in, int8_t *out);
 void nuc_kernel_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out);
-void nuc_kernel_binary_i64(enum nuc_binary_op op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
+void nuc_kernel_binary_i64(const struct nuc_binary *op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
                            const int64_t *b, int64_t *out);
 void nuc_kernel_abs_i64(const int64_t *in, int64_t *out, size_t count);
 void nuc_kernel_clamp_int(enum nuc_dtype dtype, int64_t low, int64_t high, const void *in, void *out, size_t count);

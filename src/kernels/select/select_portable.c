@@ -10,7 +10,7 @@ void nuc_kernel_dequantize_f32(const struct nuc_affine *q, const void *in, float
     nuc_ref_dequantize_f32(q, in, out, count);
 }
 
-void nuc_kernel_binary_f32(enum nuc_binary_op op, const struct nuc_loops *loops, float alpha, const float *a,
+void nuc_kernel_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loops, float alpha, const float *a,
                            const float *b, float *out)
 {
     nuc_ref_binary_f32(op, loops, alpha, a, b, out);
@@ -145,7 +145,7 @@ void nuc_kernel_upsample_nearest(const struct nuc_upsample2d *u, size_t element_
     nuc_ref_upsample_nearest(u, element_size, in, out);
 }
 
-void nuc_kernel_binary_i64(enum nuc_binary_op op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
+void nuc_kernel_binary_i64(const struct nuc_binary *op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
                            const int64_t *b, int64_t *out)
 {
     nuc_ref_binary_i64(op, loops, alpha, a, b, out);
