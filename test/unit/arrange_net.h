@@ -65,7 +65,7 @@ static inline int32_t unary(struct nuc_ltb *d, int32_t code, int32_t x)
 static inline int32_t permuted(struct nuc_ltb *d, int32_t x, const int32_t *perm, uint32_t rank)
 {
     (void)rank;
-    return nuc_ltb_transpose_before(d, x, perm);
+    return nuc_ltb_transpose_before(d, x, perm, nuc_ltb_format(d, x));
 }
 
 /* The larger operand comes first. */
@@ -166,10 +166,8 @@ static inline int32_t reduced(struct nuc_ltb *d, int32_t x, int32_t axis, bool k
 static inline int32_t reshaped(struct nuc_ltb *d, int32_t x, const int32_t *shape, uint32_t rank)
 {
     int32_t y = value(d, "view", shape, rank);
-    int32_t list = nuc_ltb_list(d, "shape", shape, rank);
-    struct nuc_lt_op *op = nuc_ltb_op(d, NUC_LT_RESHAPE, (const int32_t[]){x, list}, 2, y);
 
-    op->options.reshape = nuc_lt_list(shape, rank);
+    nuc_ltb_reshape(d, x, y);
     return y;
 }
 

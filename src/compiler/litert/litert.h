@@ -159,6 +159,8 @@ const char *nuc_lt_code_name(struct nuc_context *cx, int32_t code);
 
 struct nuc_lt_bounds nuc_lt_bounds(enum nuc_lt_activation activation);
 
+bool nuc_lt_contains(const int32_t *list, uint32_t count, int32_t value);
+
 /* A list that is present. */
 struct nuc_lt_list nuc_lt_list(const int32_t *values, uint32_t count);
 

@@ -43,6 +43,15 @@ struct nuc_lt_list nuc_lt_list(const int32_t *values, uint32_t count)
     return list;
 }
 
+bool nuc_lt_contains(const int32_t *list, uint32_t count, int32_t value)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i] == value)
+            return true;
+    }
+    return false;
+}
+
 int64_t nuc_lt_elements(const struct nuc_lt_tensor *t)
 {
     int64_t n = 1;

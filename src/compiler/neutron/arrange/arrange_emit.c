@@ -54,15 +54,6 @@ static void hold(struct emission *e, int32_t value, uint64_t order, int32_t tens
 
 /* ---- reshapes and transposes ---- */
 
-static void append_reshape(struct nuc_ltb *b, int32_t from, int32_t to)
-{
-    struct shape s = shape_of(b, to);
-    int32_t inputs[2] = {from, nuc_ltb_list(b, "new_shape", s.sizes, s.rank)};
-    struct nuc_lt_op *op = nuc_ltb_op(b, NUC_LT_RESHAPE, inputs, 2, to);
-
-    op->options.reshape = nuc_lt_list(s.sizes, s.rank);
-}
-
 /* The n-th axis of an order of `count` axes, outermost first. */
 static uint8_t axis_at(uint64_t order, uint32_t count, uint32_t n)
 {
@@ -175,7 +166,7 @@ static int32_t obtain(struct emission *e, int32_t value, uint64_t order, const s
     if (has_shape(e->b, same_order, s))
         return same_order;
     int32_t t = like(e->b, same_order, "", s);
-    append_reshape(e->b, same_order, t);
+    nuc_ltb_reshape(e->b, same_order, t);
     hold(e, value, order, t);
     return t;
 }
@@ -218,9 +209,7 @@ static int32_t permuted_constant(struct emission *e, const struct nuc_arranged_o
         perm[i] = o->perm[i];
     }
     nuc_perm_apply(result, shape, perm, o->rank);
-    int32_t copy = nuc_ltb_duplicate(e->b, tensor, "_transposed", true);
-    struct nuc_lt_tensor *t = nuc_ltb_at(e->b, copy);
-    t->data.data = nuc_permute_data(e->b->cx, t->data.data, nuc_dtype_size(t->dtype), shape, o->rank, perm);
+    int32_t copy = nuc_ltb_permuted_constant(e->b, tensor, "_transposed", shape, o->rank, perm);
     nuc_ltb_set_shape(e->b, copy, result, o->rank);
     return copy;
 }
@@ -313,17 +302,13 @@ static void permute_parameters(struct emission *e, const struct nuc_arranged_op 
 /* Columns of weights [O, K] in the order in which the value behind the flattening lies now. */
 static int32_t flattened_weights(struct emission *e, const struct nuc_arranged_op *flatten, int32_t weights)
 {
-    int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK];
     struct shape x = shape_of(e->b, flatten->op->inputs[0]);
-    int32_t copy = nuc_ltb_duplicate(e->b, weights, "", true);
-    struct nuc_lt_tensor *w = nuc_ltb_at(e->b, copy);
+    int32_t perm[NUC_MAX_RANK];
 
-    memcpy(shape, x.sizes, sizeof shape);
-    shape[0] = w->shape[0];
+    x.sizes[0] = nuc_ltb_at(e->b, weights)->shape[0];
     for (uint32_t i = 0; i < x.rank; i++)
         perm[i] = flatten->perm[i];
-    w->data.data = nuc_permute_data(e->b->cx, w->data.data, nuc_dtype_size(w->dtype), shape, x.rank, perm);
-    return copy;
+    return nuc_ltb_permuted_constant(e->b, weights, "", x.sizes, x.rank, perm);
 }
 
 /* The flattening that made an operand, when its axes are permuted; else NULL. */
@@ -401,10 +386,10 @@ static void emit_window(struct emission *e, const struct nuc_arranged_op *o, int
 {
     int32_t x = as_planes(e, inputs[0]), y = as_planes(e, result);
 
-    append_reshape(e->b, inputs[0], x);
+    nuc_ltb_reshape(e->b, inputs[0], x);
     inputs[0] = x;
     append_op(e, o, inputs, y);
-    append_reshape(e->b, y, result);
+    nuc_ltb_reshape(e->b, y, result);
 }
 
 static void emit_op(struct emission *e, uint32_t index)
@@ -442,14 +427,14 @@ static void emit_output(struct emission *e, int32_t output, uint32_t index)
         if (h->items[i].tensor == output) /* an input handed through */
             return;
         if (h->items[i].order == order) {
-            append_reshape(e->b, h->items[i].tensor, output);
+            nuc_ltb_reshape(e->b, h->items[i].tensor, output);
             return;
         }
     }
     struct holding first = h->items[0];
     int32_t t = transposed(e, &first, order, &s, output);
     if (t != output)
-        append_reshape(e->b, t, output);
+        nuc_ltb_reshape(e->b, t, output);
 }
 
 void nuc_arrange_emit(struct nuc_arrangement *a)

@@ -104,6 +104,7 @@ void nuc_perm_inverse(int32_t *out, const int32_t *perm, uint32_t rank);
 
 /* `out` is not `in`. Of a permutation `in`: the one that does first `in`, then `perm`. */
 void nuc_perm_apply(int32_t *out, const int32_t *in, const int32_t *perm, uint32_t rank);
+void nuc_perm_identity(int32_t *perm, uint32_t rank);
 bool nuc_perm_is_identity(const int32_t *perm, uint32_t rank);
 
 /* Dense elements of `size` bytes moved as TRANSPOSE moves them. */
@@ -117,20 +118,38 @@ bool nuc_ltb_can_transpose(const struct nuc_ltb *b, const int32_t *shape, const 
 
 void nuc_ltb_transpose(struct nuc_ltb *b, int32_t input, int32_t output, const int32_t *perm);
 
-/* Appends a TRANSPOSE of `input` and returns its result. */
-int32_t nuc_ltb_transpose_before(struct nuc_ltb *b, int32_t input, const int32_t *perm);
+/* Appends a TRANSPOSE of `input` and returns its result, whose axes then mean what `format` says. */
+int32_t nuc_ltb_transpose_before(struct nuc_ltb *b, int32_t input, const int32_t *perm, enum nuc_ltb_format format);
 
 /*
- * A TRANSPOSE behind an operator that has not been appended yet: returns the tensor the operator writes instead of
- * `output`, and in *perm_tensor what nuc_ltb_transpose_after() needs once it has been.
+ * The result of an operator that a TRANSPOSE may follow:
+ *
+ *     struct nuc_ltb_result r = nuc_ltb_begin_result(b, output, perm, format);
+ *     nuc_ltb_op(b, code, inputs, n_inputs, r.written);
+ *     nuc_ltb_end_result(b, &r);
+ *
+ * `perm` leads from what the operator writes, which has that format, to `output`; NULL: it writes `output` itself.
  */
-int32_t nuc_ltb_prepare_after(struct nuc_ltb *b, int32_t output, const int32_t *perm, int32_t *perm_tensor);
-void nuc_ltb_transpose_after(struct nuc_ltb *b, int32_t written, int32_t perm_tensor, int32_t output);
+struct nuc_ltb_result {
+    int32_t written, output;
+    int32_t perm; /* tensor of the permutation, -1: none */
+};
+
+struct nuc_ltb_result nuc_ltb_begin_result(struct nuc_ltb *b, int32_t output, const int32_t *perm,
+                                           enum nuc_ltb_format format);
+void nuc_ltb_end_result(struct nuc_ltb *b, const struct nuc_ltb_result *r);
 
 /* Appends a TRANSPOSE that changes nothing: the operator that tidying removes where it may. */
 void nuc_ltb_identity(struct nuc_ltb *b, int32_t input, int32_t output);
 
-/* A statically transposed copy of a constant, with its scales along the axis `axis`. */
+/* A copy of a constant with its elements, seen as an array of that shape, permuted. Its own shape stays. */
+int32_t nuc_ltb_permuted_constant(struct nuc_ltb *b, int32_t constant, const char *suffix, const int32_t *shape,
+                                  uint32_t rank, const int32_t *perm);
+
+/* A transposed copy of a constant, with its scales along the axis `axis`. */
 int32_t nuc_ltb_transposed_constant(struct nuc_ltb *b, int32_t constant, const int32_t *perm, int32_t axis);
+
+/* Appends a RESHAPE to the shape of `output`. */
+void nuc_ltb_reshape(struct nuc_ltb *b, int32_t input, int32_t output);
 
 #endif

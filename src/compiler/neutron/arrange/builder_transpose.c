@@ -32,6 +32,12 @@ void nuc_perm_apply(int32_t *out, const int32_t *in, const int32_t *perm, uint32
         out[i] = in[perm[i]];
 }
 
+void nuc_perm_identity(int32_t *perm, uint32_t rank)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        perm[i] = (int32_t)i;
+}
+
 bool nuc_perm_is_identity(const int32_t *perm, uint32_t rank)
 {
     for (uint32_t i = 0; i < rank; i++) {
@@ -117,28 +123,35 @@ static int32_t permuted_copy(struct nuc_ltb *b, int32_t tensor, const char *suff
     return copy;
 }
 
-int32_t nuc_ltb_transpose_before(struct nuc_ltb *b, int32_t input, const int32_t *perm)
+int32_t nuc_ltb_transpose_before(struct nuc_ltb *b, int32_t input, const int32_t *perm, enum nuc_ltb_format format)
 {
     int32_t output = permuted_copy(b, input, "_transposed_", perm);
 
+    b->notes[output].format = format;
     nuc_ltb_transpose(b, input, output, perm);
     return output;
 }
 
-int32_t nuc_ltb_prepare_after(struct nuc_ltb *b, int32_t output, const int32_t *perm, int32_t *perm_tensor)
+struct nuc_ltb_result nuc_ltb_begin_result(struct nuc_ltb *b, int32_t output, const int32_t *perm,
+                                           enum nuc_ltb_format format)
 {
+    struct nuc_ltb_result r = {output, output, -1};
     int32_t inverse[NUC_MAX_RANK];
     uint32_t rank = nuc_ltb_at(b, output)->rank;
 
+    if (perm == NULL)
+        return r;
     nuc_perm_inverse(inverse, perm, rank);
-    int32_t written = permuted_copy(b, output, "", inverse);
-    *perm_tensor = nuc_ltb_list(b, "perm", perm, rank);
-    return written;
+    r.written = permuted_copy(b, output, "", inverse);
+    b->notes[r.written].format = format;
+    r.perm = nuc_ltb_list(b, "perm", perm, rank);
+    return r;
 }
 
-void nuc_ltb_transpose_after(struct nuc_ltb *b, int32_t written, int32_t perm_tensor, int32_t output)
+void nuc_ltb_end_result(struct nuc_ltb *b, const struct nuc_ltb_result *r)
 {
-    append(b, written, perm_tensor, output);
+    if (r->perm >= 0)
+        append(b, r->written, r->perm, r->output);
 }
 
 void nuc_ltb_identity(struct nuc_ltb *b, int32_t input, int32_t output)
@@ -146,20 +159,38 @@ void nuc_ltb_identity(struct nuc_ltb *b, int32_t input, int32_t output)
     int32_t perm[NUC_MAX_RANK];
     uint32_t rank = nuc_ltb_at(b, input)->rank;
 
-    for (uint32_t i = 0; i < rank; i++)
-        perm[i] = (int32_t)i;
+    nuc_perm_identity(perm, rank);
     append(b, input, nuc_ltb_list(b, "identity", perm, rank), output);
+}
+
+int32_t nuc_ltb_permuted_constant(struct nuc_ltb *b, int32_t constant, const char *suffix, const int32_t *shape,
+                                  uint32_t rank, const int32_t *perm)
+{
+    int32_t copy = nuc_ltb_duplicate(b, constant, suffix, true);
+    struct nuc_lt_tensor *t = nuc_ltb_at(b, copy);
+
+    t->data.data = nuc_permute_data(b->cx, t->data.data, nuc_dtype_size(t->dtype), shape, rank, perm);
+    return copy;
 }
 
 int32_t nuc_ltb_transposed_constant(struct nuc_ltb *b, int32_t constant, const int32_t *perm, int32_t axis)
 {
-    const struct nuc_span data = nuc_ltb_at(b, constant)->data;
-    int32_t copy = permuted_copy(b, constant, "_transposed", perm);
-    const struct nuc_lt_tensor *from = nuc_ltb_at(b, constant);
+    const struct nuc_lt_tensor from = *nuc_ltb_at(b, constant);
+    int32_t copy = nuc_ltb_permuted_constant(b, constant, "_transposed", from.shape, from.rank, perm);
     struct nuc_lt_tensor *to = nuc_ltb_at(b, copy);
 
-    to->data.size = data.size;
-    to->data.data = nuc_permute_data(b->cx, data.data, nuc_dtype_size(from->dtype), from->shape, from->rank, perm);
+    nuc_perm_apply(to->shape, from.shape, perm, from.rank);
     to->quant.axis = axis;
     return copy;
+}
+
+/* ---- reshapes ---- */
+
+void nuc_ltb_reshape(struct nuc_ltb *b, int32_t input, int32_t output)
+{
+    const struct nuc_lt_tensor to = *nuc_ltb_at(b, output);
+    int32_t shape = nuc_ltb_list(b, "new_shape", to.shape, to.rank);
+
+    nuc_ltb_op(b, NUC_LT_RESHAPE, (const int32_t[]){input, shape}, 2, output)->options.reshape =
+        nuc_lt_list(to.shape, to.rank);
 }

@@ -46,14 +46,11 @@ static int32_t moved_weights(struct nuc_ltb *b, int32_t weights, int32_t y)
 {
     int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK];
     uint32_t rank = nuc_ltb_at(b, y)->rank;
-    int32_t copy = nuc_ltb_duplicate(b, weights, "", true);
-    struct nuc_lt_tensor *w = nuc_ltb_at(b, copy);
 
     memcpy(shape, nuc_ltb_at(b, y)->shape, sizeof shape);
-    shape[0] = w->shape[0];
+    shape[0] = nuc_ltb_at(b, weights)->shape[0];
     nuc_perm_to_last(perm, rank);
-    w->data.data = nuc_permute_data(b->cx, w->data.data, nuc_dtype_size(w->dtype), shape, rank, perm);
-    return copy;
+    return nuc_ltb_permuted_constant(b, weights, "", shape, rank, perm);
 }
 
 bool nuc_tidy_permute_weights(struct nuc_ltb *b)

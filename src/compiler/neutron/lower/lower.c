@@ -134,33 +134,16 @@ int32_t nuc_lower_output(const struct nuc_lowering *l, const struct nuc_node *no
 
 int32_t nuc_lower_axis(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index, int32_t tensor)
 {
-    int64_t rank = nuc_ltb_at(l->b, tensor)->rank;
-    int64_t axis = node->args[index].u.i;
+    uint32_t rank = nuc_ltb_at(l->b, tensor)->rank;
+    int64_t axis = nuc_dim(node, index, INT32_MAX, rank);
     int32_t place[NUC_MAX_RANK];
 
-    axis = axis < 0 ? axis + rank : axis;
-    if (node->args[index].kind != NUC_ARG_INT || axis < 0 || axis >= rank)
+    if (axis < 0 || axis >= (int64_t)rank)
         nuc_lower_refuse(l, node, "its dimension is outside the tensor");
     if (!nuc_ltb_is_last(l->b, tensor))
         return (int32_t)axis;
-    nuc_perm_to_first(place, (uint32_t)rank); /* position in [N, ..., C] of each dimension of [N, C, ...] */
+    nuc_perm_to_first(place, rank); /* position in [N, ..., C] of each dimension of [N, C, ...] */
     return place[axis];
-}
-
-void nuc_lower_pair(const struct nuc_node *node, uint32_t index, const int64_t fallback[2], int32_t out[2])
-{
-    const struct nuc_arg *a = index < node->n_args ? &node->args[index] : NULL;
-    int64_t h = fallback[0];
-    int64_t w = fallback[1];
-
-    if (a != NULL && a->kind == NUC_ARG_INTS && a->count > 0) {
-        h = a->u.ints[0];
-        w = a->u.ints[a->count > 1 ? 1 : 0];
-    } else if (a != NULL && a->kind == NUC_ARG_INT) {
-        h = w = a->u.i;
-    }
-    out[0] = (int32_t)h;
-    out[1] = (int32_t)w;
 }
 
 int64_t nuc_lower_quantized(double value, double scale, int64_t zero_point, int64_t low, int64_t high)
@@ -218,6 +201,11 @@ static enum phase phase_of(const struct nuc_node *node)
     return nuc_is_quantize(node) || nuc_is_dequantize(node) ? PARAMETERS : OPERATORS;
 }
 
+static void append(struct nuc_lowering *l, const struct nuc_node *node)
+{
+    lowerings[node->op].append(l, node, nuc_lower_input(l, node, 0), nuc_lower_output(l, node));
+}
+
 /* Runs the lowerings of one phase. */
 static void lower_phase(struct nuc_lowering *l, enum phase phase)
 {
@@ -226,7 +214,7 @@ static void lower_phase(struct nuc_lowering *l, enum phase phase)
     for (uint32_t i = 0; i < p->n_nodes; i++) {
         const struct nuc_node *node = p->nodes[i];
         if (lowerings[node->op].append != NULL && phase_of(node) == phase)
-            lowerings[node->op].append(l, node);
+            append(l, node);
     }
 }
 
@@ -245,7 +233,7 @@ static void lower_nodes(struct nuc_lowering *l)
             continue;
         assert_supported(l, node);
         l->b->debug_handle = node->id + 1;
-        lowerings[node->op].append(l, node);
+        append(l, node);
         l->b->debug_handle = 0;
     }
 }

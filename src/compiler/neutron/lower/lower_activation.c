@@ -1,21 +1,20 @@
 #include <math.h>
 
+#include "compiler/graph/args.h"
+#include "compiler/graph/quant.h"
 #include "compiler/neutron/lower/lowering.h"
 
 /* An operator of one operand whose LiteRT operator has no options. */
-void nuc_lower_unary(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_unary(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-
-    nuc_ltb_op(l->b, nuc_lower_code(node), &x, 1, nuc_lower_output(l, node));
+    nuc_ltb_op(l->b, nuc_lower_code(node), &x, 1, y);
 }
 
-void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    struct nuc_lt_op *op = nuc_ltb_op(l->b, NUC_LT_LEAKY_RELU, &x, 1, nuc_lower_output(l, node));
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, nuc_lower_code(node), &x, 1, y);
 
-    op->options.leaky_relu.alpha = (float)nuc_scalar(node, 1, 0.01);
+    op->options.leaky_relu.alpha = (float)nuc_scalar(node, NUC_ARG(LEAKY_RELU, negative_slope), 0.01);
 }
 
 /* Bounds LiteRT has an operator for; high of HUGE_VAL: none. */
@@ -28,39 +27,29 @@ static const struct {
     {0, HUGE_VAL, NUC_LT_RELU},
 };
 
-static bool same(double a, double b)
-{
-    return !(a < b) && !(a > b);
-}
-
 /* One of MINIMUM or MAXIMUM against the bound, quantized as the input is. */
 static void append_bound(struct nuc_lowering *l, const struct nuc_node *node, int32_t code, int32_t x, double bound,
                          int32_t y)
 {
-    const struct nuc_node *dequantize = nuc_arg_node(node, 0);
+    struct nuc_quant quant;
 
-    if (dequantize == NULL || dequantize->op != NUC_OP_DEQUANTIZE_PER_TENSOR)
+    if (!nuc_dequantize_quant(nuc_arg_node(node, 0), &quant) || quant.per_channel)
         nuc_lower_refuse(l, node, "its input is not quantized");
-    /* Arguments of dequantize_per_tensor: input, scale, zero_point, quant_min, quant_max. */
-    int64_t q =
-        nuc_lower_quantized(bound, nuc_scalar(dequantize, 1, 1), (int64_t)nuc_scalar(dequantize, 2, 0),
-                            (int64_t)nuc_scalar(dequantize, 3, INT8_MIN), (int64_t)nuc_scalar(dequantize, 4, INT8_MAX));
+    int64_t q = nuc_lower_quantized(bound, quant.scale, quant.zero_point, quant.quant_min, quant.quant_max);
     int32_t t = nuc_lower_byte(l, code == NUC_LT_MINIMUM ? "max" : "min", x, 1, q);
     nuc_ltb_op(l->b, code, (const int32_t[]){x, t}, 2, y);
 }
 
 /* clamp and hardtanh; an infinite bound is none. */
-void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t y = nuc_lower_output(l, node);
-    double low = nuc_scalar(node, 1, -HUGE_VAL);
-    double high = nuc_scalar(node, 2, HUGE_VAL);
-    bool has_low = isfinite(low);
-    bool has_high = isfinite(high);
+    struct nuc_bounds bounds = nuc_bounds_of(node);
+    double low = bounds.min, high = bounds.max;
+    bool has_low = isfinite(low), has_high = isfinite(high);
 
     for (size_t i = 0; i < sizeof bounded / sizeof bounded[0]; i++) {
-        if (has_low && same(low, bounded[i].low) && same(has_high ? high : HUGE_VAL, bounded[i].high)) {
+        if (has_low && nuc_numbers_equal(low, bounded[i].low) &&
+            nuc_numbers_equal(has_high ? high : HUGE_VAL, bounded[i].high)) {
             nuc_ltb_op(l->b, bounded[i].code, &x, 1, y);
             return;
         }
@@ -76,9 +65,7 @@ void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node)
 }
 
 /* Over the last dimension, which is where channels are: the support rules admit no other. */
-void nuc_lower_softmax(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_softmax(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-
-    nuc_ltb_op(l->b, NUC_LT_SOFTMAX, &x, 1, nuc_lower_output(l, node))->options.softmax.beta = 1;
+    nuc_ltb_op(l->b, nuc_lower_code(node), &x, 1, y)->options.softmax.beta = 1;
 }

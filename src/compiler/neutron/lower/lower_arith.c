@@ -34,13 +34,12 @@ static void broadcast_perm(uint32_t from_rank, uint32_t rank, bool last, int32_t
 static int32_t broadcast_constant(struct nuc_lowering *l, int32_t x, uint32_t rank)
 {
     int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK], result[NUC_MAX_RANK];
-    int32_t copy = nuc_ltb_duplicate(l->b, x, "", true);
-    struct nuc_lt_tensor *t = nuc_ltb_at(l->b, copy);
+    const struct nuc_lt_tensor *t = nuc_ltb_at(l->b, x);
 
     extended_shape(t->shape, t->rank, rank, shape);
     broadcast_perm(t->rank, rank, nuc_ltb_is_last(l->b, x), perm);
     nuc_perm_apply(result, shape, perm, rank);
-    t->data.data = nuc_permute_data(l->cx, t->data.data, nuc_dtype_size(t->dtype), shape, rank, perm);
+    int32_t copy = nuc_ltb_permuted_constant(l->b, x, "", shape, rank, perm);
     nuc_ltb_set_shape(l->b, copy, result, rank);
     return copy;
 }
@@ -61,8 +60,7 @@ static int32_t broadcast_value(struct nuc_lowering *l, int32_t x, uint32_t rank)
     nuc_ltb_set_shape(l->b, output, result, rank);
     l->b->notes[output].format = NUC_LTB_CHANNELS_LAST;
 
-    struct nuc_lt_op *reshape = nuc_ltb_op(l->b, NUC_LT_RESHAPE, &x, 1, extended);
-    reshape->options.reshape = nuc_lt_list(shape, rank);
+    nuc_ltb_op(l->b, NUC_LT_RESHAPE, &x, 1, extended)->options.reshape = nuc_lt_list(shape, rank);
     nuc_ltb_transpose(l->b, extended, output, perm);
     return output;
 }
@@ -90,11 +88,10 @@ static void align_operands(struct nuc_lowering *l, const struct nuc_node *node, 
     }
 }
 
-void nuc_lower_binary(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_binary(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t operands[2] = {nuc_lower_input(l, node, 0), nuc_lower_input(l, node, 1)};
+    int32_t operands[2] = {x, nuc_lower_input(l, node, NUC_ARG(ADD, other))};
     int32_t code = nuc_lower_code(node);
-    int32_t y = nuc_lower_output(l, node);
 
     if (operands[0] < 0 || operands[1] < 0)
         nuc_lower_refuse(l, node, "it does not have two tensors as operands");
@@ -104,11 +101,8 @@ void nuc_lower_binary(struct nuc_lowering *l, const struct nuc_node *node)
 }
 
 /* 0 - x, with a zero in the quantization of x. */
-void nuc_lower_neg(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_neg(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t y = nuc_lower_output(l, node);
-
     if (nuc_ltb_at(l->b, x)->quant.count != 1)
         nuc_lower_refuse(l, node, "its input is not quantized with one scale");
     int32_t zero = nuc_lower_byte(l, "zero", x, 1, nuc_ltb_at(l->b, x)->quant.zero_point[0]);
@@ -117,10 +111,9 @@ void nuc_lower_neg(struct nuc_lowering *l, const struct nuc_node *node)
 }
 
 /* One slope, or one a channel: the last dimension of a channels-last tensor and of one of rank 2. */
-void nuc_lower_prelu(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_prelu(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t slope = nuc_lower_input(l, node, 1);
+    int32_t slope = nuc_lower_input(l, node, NUC_ARG(PRELU, weight));
 
-    nuc_ltb_op(l->b, NUC_LT_PRELU, (const int32_t[]){x, slope}, 2, nuc_lower_output(l, node));
+    nuc_ltb_op(l->b, nuc_lower_code(node), (const int32_t[]){x, slope}, 2, y);
 }

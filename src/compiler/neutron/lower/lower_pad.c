@@ -1,6 +1,9 @@
 #include <string.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/neutron/lower/lowering.h"
+
+#define ARG(name) NUC_ARG(PAD, name)
 
 int32_t nuc_lower_byte(struct nuc_lowering *l, const char *name, int32_t like, uint32_t rank, int64_t value)
 {
@@ -12,21 +15,20 @@ int32_t nuc_lower_byte(struct nuc_lowering *l, const char *name, int32_t like, u
     return t;
 }
 
-int32_t nuc_lower_pad_hw(struct nuc_lowering *l, int32_t input, const int32_t pad[2], uint32_t value_rank,
-                         int64_t value)
+int32_t nuc_lower_pad_hw(struct nuc_lowering *l, int32_t input, struct nuc_pair pad, uint32_t value_rank, int64_t value)
 {
-    const int32_t pads[4][2] = {{0, 0}, {pad[0], pad[0]}, {pad[1], pad[1]}, {0, 0}};
+    const int32_t pads[4][2] = {{0, 0}, {(int32_t)pad.h, (int32_t)pad.h}, {(int32_t)pad.w, (int32_t)pad.w}, {0, 0}};
     const int32_t pads_shape[2] = {4, 2};
 
-    if (pad[0] == 0 && pad[1] == 0)
+    if (pad.h == 0 && pad.w == 0)
         return input;
     enum nuc_dtype dtype = nuc_ltb_at(l->b, input)->dtype;
     if (nuc_ltb_at(l->b, input)->rank != 4 || (dtype != NUC_I8 && dtype != NUC_U8))
         nuc_fail(l->cx, NUC_INTERNAL, "%s: '%s' is padded, but is not an 8-bit tensor of rank 4", l->g->file,
                  nuc_ltb_at(l->b, input)->name);
     int32_t padded = nuc_ltb_duplicate(l->b, input, "_padded", false);
-    nuc_ltb_at(l->b, padded)->shape[1] += 2 * pad[0];
-    nuc_ltb_at(l->b, padded)->shape[2] += 2 * pad[1];
+    nuc_ltb_at(l->b, padded)->shape[1] += (int32_t)(2 * pad.h);
+    nuc_ltb_at(l->b, padded)->shape[2] += (int32_t)(2 * pad.w);
     int32_t pads_index = nuc_ltb_constant(l->b, "padding", NUC_I32, pads_shape, 2, pads);
     int32_t value_tensor = nuc_lower_byte(l, "constant_values", input, value_rank, value);
     nuc_ltb_op(l->b, NUC_LT_PADV2, (const int32_t[]){input, pads_index, value_tensor}, 3, padded);
@@ -34,13 +36,13 @@ int32_t nuc_lower_pad_hw(struct nuc_lowering *l, int32_t input, const int32_t pa
 }
 
 struct pads {
-    int32_t of[NUC_MAX_RANK][2]; /* before and behind each axis of the tensor */
+    int32_t of[NUC_MAX_RANK][2]; /* before and after each axis of the tensor */
 };
 
 /* torch lists pads from the innermost dimension outwards, LiteRT has a pair for each dimension of the tensor. */
 static struct pads torch_pads(const struct nuc_lowering *l, const struct nuc_node *node, int32_t x)
 {
-    const struct nuc_arg *pad = &node->args[1];
+    const struct nuc_arg *pad = nuc_arg_at(node, ARG(pad));
     uint32_t rank = nuc_ltb_at(l->b, x)->rank;
     int32_t perm[NUC_MAX_RANK];
     struct pads torch = {{{0}}}, out = {{{0}}};
@@ -52,8 +54,7 @@ static struct pads torch_pads(const struct nuc_lowering *l, const struct nuc_nod
             nuc_lower_refuse(l, node, "a pad exceeds 2^31");
         torch.of[rank - 1 - i / 2][i % 2] = (int32_t)pad->u.ints[i];
     }
-    for (uint32_t i = 0; i < rank; i++)
-        perm[i] = (int32_t)i;
+    nuc_perm_identity(perm, rank);
     if (nuc_ltb_is_last(l->b, x))
         nuc_perm_to_last(perm, rank);
     for (uint32_t i = 0; i < rank; i++)
@@ -92,11 +93,9 @@ static int32_t crop(struct nuc_lowering *l, int32_t x, struct pads *pads)
     return cropped;
 }
 
-void nuc_lower_pad(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_pad(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t y = nuc_lower_output(l, node);
-    double value = nuc_scalar(node, 2, 0);
+    double value = nuc_scalar(node, NUC_ARG(CONSTANT_PAD, value), 0);
     struct pads pads = torch_pads(l, node, x);
 
     x = crop(l, x, &pads);
@@ -117,13 +116,12 @@ void nuc_lower_pad(struct nuc_lowering *l, const struct nuc_node *node)
 }
 
 /* Reflection alone: the support rules admit no other mode. */
-void nuc_lower_mirror_pad(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_mirror_pad(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t y = nuc_lower_output(l, node);
     struct pads pads = torch_pads(l, node, x);
 
-    if (node->args[2].kind != NUC_ARG_STRING || strcmp(node->args[2].u.string, "reflect") != 0)
+    const struct nuc_arg *mode = nuc_arg_at(node, ARG(mode));
+    if (mode->kind != NUC_ARG_STRING || strcmp(mode->u.string, "reflect") != 0)
         nuc_lower_refuse(l, node, "its mode is not reflect");
     int32_t pads_index = pads_tensor(l, &pads, nuc_ltb_at(l->b, x)->rank);
     nuc_ltb_op(l->b, NUC_LT_MIRROR_PAD, (const int32_t[]){x, pads_index}, 2, y);

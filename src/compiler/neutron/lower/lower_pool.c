@@ -1,72 +1,76 @@
+/* Operators on the pixels of channels-last images: poolings, up-sampling. */
+#include "compiler/graph/args.h"
 #include "compiler/neutron/lower/lowering.h"
 
-static const int64_t ones[2] = {1, 1};
-static const int64_t zeros[2] = {0, 0};
+/* The poolings' arguments have the same places. */
+#define ARG(name) NUC_ARG(AVG_POOL2D, name)
 
-static void append_pool(struct nuc_lowering *l, int32_t code, int32_t x, int32_t y, const int32_t kernel[2],
-                        const int32_t stride[2])
+static void append_pool(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y,
+                        struct nuc_pair kernel, struct nuc_pair stride)
 {
-    struct nuc_lt_op *op = nuc_ltb_op(l->b, code, &x, 1, y);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, nuc_lower_code(node), &x, 1, y);
 
     op->options.pool.padding = NUC_LT_VALID;
-    op->options.pool.filter_h = kernel[0];
-    op->options.pool.filter_w = kernel[1];
-    op->options.pool.stride_h = stride[0];
-    op->options.pool.stride_w = stride[1];
+    op->options.pool.filter_h = (int32_t)kernel.h;
+    op->options.pool.filter_w = (int32_t)kernel.w;
+    op->options.pool.stride_h = (int32_t)stride.h;
+    op->options.pool.stride_w = (int32_t)stride.w;
 }
 
-/* Kernel, stride (the kernel when empty) and padding in arguments 1 to 3. */
-static void pool_arguments(const struct nuc_node *node, int32_t kernel[2], int32_t stride[2], int32_t padding[2])
+/* What is around the image is filled with `value`. The stride is the kernel where it is not given. */
+static void lower_pool(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y, uint32_t value_rank,
+                       int64_t value)
 {
-    nuc_lower_pair(node, 1, ones, kernel);
-    nuc_lower_pair(node, 2, (const int64_t[]){kernel[0], kernel[1]}, stride);
-    nuc_lower_pair(node, 3, zeros, padding);
+    struct nuc_pair kernel = nuc_pair(node, ARG(kernel_size), (struct nuc_pair){1, 1});
+    struct nuc_pair padding = nuc_pair(node, ARG(padding), (struct nuc_pair){0, 0});
+
+    x = nuc_lower_pad_hw(l, x, padding, value_rank, value);
+    append_pool(l, node, x, y, kernel, nuc_pair(node, ARG(stride), kernel));
 }
 
 /* Padded elements count in the mean, so they are padded with the value that stands for 0. */
-void nuc_lower_avg_pool(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_avg_pool(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t y = nuc_lower_output(l, node);
-    int32_t kernel[2], stride[2], padding[2];
-
-    pool_arguments(node, kernel, stride, padding);
     if (nuc_ltb_at(l->b, x)->quant.count != 1)
         nuc_lower_refuse(l, node, "its input is not quantized");
-    x = nuc_lower_pad_hw(l, x, padding, 0, nuc_ltb_at(l->b, x)->quant.zero_point[0]);
-    append_pool(l, NUC_LT_AVERAGE_POOL_2D, x, y, kernel, stride);
+    lower_pool(l, node, x, y, 0, nuc_ltb_at(l->b, x)->quant.zero_point[0]);
+}
+
+/* Padding with the type's minimum never wins. Nothing reads the indices of the maxima, the second value. */
+void nuc_lower_max_pool(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
+{
+    lower_pool(l, node, x, y, 1, nuc_ltb_at(l->b, x)->dtype == NUC_U8 ? 0 : INT8_MIN);
 }
 
 /* Output sizes divide input sizes: every window is of one size and they tile the input. */
-void nuc_lower_adaptive_avg_pool(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_adaptive_avg_pool(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t y = nuc_lower_output(l, node);
-    const struct nuc_lt_tensor *input = nuc_ltb_at(l->b, x);
-    const struct nuc_lt_tensor *output = nuc_ltb_at(l->b, y);
-    int32_t kernel[2], stride[2];
+    const struct nuc_lt_tensor *in = nuc_ltb_at(l->b, x), *out = nuc_ltb_at(l->b, y);
 
-    if (input->rank != 4 || output->rank != 4)
+    if (in->rank != 4 || out->rank != 4)
         nuc_lower_refuse(l, node, "input and output must have rank 4");
-    for (int i = 0; i < 2; i++) {
-        int32_t in = input->shape[i + 1];
-        int32_t out = output->shape[i + 1];
-        if (out <= 0)
-            nuc_lower_refuse(l, node, "its output is empty");
-        stride[i] = in / out;
-        kernel[i] = in - (out - 1) * stride[i];
-    }
-    append_pool(l, NUC_LT_AVERAGE_POOL_2D, x, y, kernel, stride);
+    if (out->shape[1] <= 0 || out->shape[2] <= 0)
+        nuc_lower_refuse(l, node, "its output is empty");
+    struct nuc_pair stride = {in->shape[1] / out->shape[1], in->shape[2] / out->shape[2]};
+    struct nuc_pair kernel = {in->shape[1] - (out->shape[1] - 1) * stride.h,
+                              in->shape[2] - (out->shape[2] - 1) * stride.w};
+    append_pool(l, node, x, y, kernel, stride);
 }
 
-/* Padding with the type's minimum never wins. The indices of the maxima, the second value, are read by nobody. */
-void nuc_lower_max_pool(struct nuc_lowering *l, const struct nuc_node *node)
+/*
+ * torch's bilinear form samples pixel centers unless corners are aligned; its nearest form takes
+ * floor(position * in / out), which is LiteRT's without both flags.
+ */
+void nuc_lower_resize(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t y = nuc_lower_output(l, node);
-    int32_t kernel[2], stride[2], padding[2];
+    bool bilinear = node->op == NUC_OP_UPSAMPLE_BILINEAR;
+    bool corners = bilinear && nuc_flag(node, NUC_ARG(UPSAMPLE_BILINEAR, align_corners));
+    const struct nuc_lt_tensor *output = nuc_ltb_at(l->b, y);
 
-    pool_arguments(node, kernel, stride, padding);
-    x = nuc_lower_pad_hw(l, x, padding, 1, nuc_ltb_at(l->b, x)->dtype == NUC_U8 ? 0 : INT8_MIN);
-    append_pool(l, NUC_LT_MAX_POOL_2D, x, y, kernel, stride);
+    if (output->rank != 4 || !nuc_ltb_is_last(l->b, x) || !nuc_ltb_is_last(l->b, y))
+        nuc_lower_refuse(l, node, "input and output must be images");
+    int32_t size = nuc_ltb_list(l->b, "sizes", (const int32_t[]){output->shape[1], output->shape[2]}, 2);
+    struct nuc_lt_op *op = nuc_ltb_op(l->b, nuc_lower_code(node), (const int32_t[]){x, size}, 2, y);
+    op->options.resize.align_corners = corners;
+    op->options.resize.half_pixel_centers = bilinear && !corners;
 }

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/neutron/lower/lowering.h"
 #include "compiler/target/target.h"
 
@@ -22,48 +23,42 @@ static void slice_swapped(struct nuc_lowering *l, int32_t x, const int32_t *begi
 {
     uint32_t rank = nuc_ltb_at(l->b, x)->rank;
     int32_t swap[NUC_MAX_RANK], swapped[NUC_MAX_RANK];
-    int32_t perm_tensor = -1;
 
-    for (uint32_t i = 0; i < rank; i++)
-        swap[i] = (int32_t)i;
+    nuc_perm_identity(swap, rank);
     swap[axis] = (int32_t)rank - 1;
     swap[rank - 1] = axis;
     nuc_perm_apply(swapped, begin, swap, rank);
-    x = nuc_ltb_transpose_before(l->b, x, swap);
-    l->b->notes[x].format = NUC_LTB_BETWEEN;
-    int32_t written = nuc_ltb_prepare_after(l->b, y, swap, &perm_tensor);
-    l->b->notes[written].format = NUC_LTB_BETWEEN;
-    nuc_lower_append_slice(l, x, swapped, written);
-    nuc_ltb_transpose_after(l->b, written, perm_tensor, y);
+    x = nuc_ltb_transpose_before(l->b, x, swap, NUC_LTB_BETWEEN);
+    struct nuc_ltb_result result = nuc_ltb_begin_result(l->b, y, swap, NUC_LTB_BETWEEN);
+    nuc_lower_append_slice(l, x, swapped, result.written);
+    nuc_ltb_end_result(l->b, &result);
 }
 
 /* A contiguous part of one dimension; start counts from the end when negative, and is clipped to the tensor. */
-void nuc_lower_slice(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_slice(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t y = nuc_lower_output(l, node);
-    int32_t axis = nuc_lower_axis(l, node, 1, x);
-    int64_t size = nuc_ltb_at(l->b, x)->shape[axis];
-    int64_t start = node->args[2].kind == NUC_ARG_INT ? node->args[2].u.i : 0;
-    int32_t begin[NUC_MAX_RANK] = {0};
+    const struct nuc_lt_tensor *t = nuc_ltb_at(l->b, x);
+    int32_t axis = nuc_lower_axis(l, node, NUC_ARG(SLICE, dim), x), size = t->shape[axis], begin[NUC_MAX_RANK] = {0};
+    bool last = axis == (int32_t)t->rank - 1;
 
-    if (node->args[4].kind == NUC_ARG_INT && node->args[4].u.i != 1)
+    if (nuc_integer(node, NUC_ARG(SLICE, step), 1) != 1)
         nuc_lower_refuse(l, node, "its step is not 1");
+    int64_t start = nuc_integer(node, NUC_ARG(SLICE, start), 0);
     start = start < 0 ? start + size : start;
     begin[axis] = (int32_t)(start < 0 ? 0 : start > size ? size : start);
-    if (l->options.flavor->rules == NUC_RULES_SDK_3_1 && axis != (int32_t)nuc_ltb_at(l->b, x)->rank - 1)
+    if (l->options.flavor->rules == NUC_RULES_SDK_3_1 && !last)
         slice_swapped(l, x, begin, axis, y);
     else
         nuc_lower_append_slice(l, x, begin, y);
 }
 
-void nuc_lower_cat(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_cat(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    const struct nuc_arg *list = &node->args[0];
-    int32_t y = nuc_lower_output(l, node);
-    int32_t axis = nuc_lower_axis(l, node, 1, y);
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(CAT, tensors));
+    int32_t axis = nuc_lower_axis(l, node, NUC_ARG(CAT, dim), y);
     int32_t *operands = nuc_alloc_array(l->cx, list->count, sizeof *operands);
 
+    (void)x;
     for (uint32_t i = 0; i < list->count; i++) {
         if (list->u.nodes[i] == NULL)
             nuc_lower_refuse(l, node, "an operand is left out");

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/neutron/lower/lowering.h"
 
 /* ---- view ---- */
@@ -63,67 +64,34 @@ static const int32_t *single_one_perm(const struct nuc_lt_tensor *from, const st
 }
 
 /* Batch and channels stay where they are, so the reshape touches the dimensions between them alone. */
-static bool keeps_borders(const struct nuc_lt_tensor *from, const struct nuc_lt_tensor *to)
+static bool keeps_ends(const struct nuc_lt_tensor *from, const struct nuc_lt_tensor *to)
 {
     return from->shape[0] == to->shape[0] && from->shape[from->rank - 1] == to->shape[to->rank - 1];
 }
 
-struct view {
-    int32_t x;           /* what RESHAPE reads */
-    int32_t written;     /* what it writes */
-    int32_t perm_tensor; /* of the transpose behind it, -1: none */
-};
-
 /* Transposes around the reshape of `x` to `y`, so that it sees the dimensions in the order torch sees them. */
-static struct view arrange(struct nuc_lowering *l, int32_t x, int32_t y)
+void nuc_lower_view(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    struct view v = {x, y, -1};
-    const struct nuc_lt_tensor *from = nuc_ltb_at(l->b, x);
-    const struct nuc_lt_tensor *to = nuc_ltb_at(l->b, y);
-    bool last_in = nuc_ltb_is_last(l->b, x);
-    bool last_out = nuc_ltb_is_last(l->b, y);
     int32_t to_first[NUC_MAX_RANK], to_last[NUC_MAX_RANK];
+    bool last_in = nuc_ltb_is_last(l->b, x), last_out = nuc_ltb_is_last(l->b, y);
+    const int32_t *single = NULL;
 
-    if (last_in && last_out) {
-        if (keeps_borders(from, to))
-            return v;
-        const int32_t *perm = single_one_perm(from, to);
-        if (perm != NULL) {
-            v.x = nuc_ltb_transpose_before(l->b, x, perm);
-            l->b->notes[v.x].format = NUC_LTB_BETWEEN;
-            return v;
-        }
-    }
+    (void)node;
+    nuc_lower_propagate(l, x, y);
+    const struct nuc_lt_tensor *from = nuc_ltb_at(l->b, x), *to = nuc_ltb_at(l->b, y);
+    bool plain = last_in && last_out && keeps_ends(from, to);
+    if (last_in && last_out && !plain)
+        single = single_one_perm(from, to);
     nuc_perm_to_first(to_first, from->rank);
     nuc_perm_to_last(to_last, to->rank);
-    if (last_in) {
-        v.x = nuc_ltb_transpose_before(l->b, x, to_first);
-        l->b->notes[v.x].format = NUC_LTB_CHANNELS_FIRST;
-    }
-    if (last_out) {
-        v.written = nuc_ltb_prepare_after(l->b, y, to_last, &v.perm_tensor);
-        l->b->notes[v.written].format = NUC_LTB_CHANNELS_FIRST;
-    }
-    return v;
-}
-
-void nuc_lower_view(struct nuc_lowering *l, const struct nuc_node *node)
-{
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t y = nuc_lower_output(l, node);
-
-    nuc_lower_propagate(l, x, y);
-    struct view v = arrange(l, x, y);
-    const struct nuc_lt_tensor *written = nuc_ltb_at(l->b, v.written);
-    uint32_t rank = written->rank;
-    int32_t shape[NUC_MAX_RANK];
-    memcpy(shape, written->shape, sizeof shape);
-
-    int32_t shape_tensor = nuc_ltb_list(l->b, "new_shape", shape, rank);
-    struct nuc_lt_op *op = nuc_ltb_op(l->b, NUC_LT_RESHAPE, (const int32_t[]){v.x, shape_tensor}, 2, v.written);
-    op->options.reshape = nuc_lt_list(shape, rank);
-    if (v.perm_tensor >= 0)
-        nuc_ltb_transpose_after(l->b, v.written, v.perm_tensor, y);
+    if (single != NULL)
+        x = nuc_ltb_transpose_before(l->b, x, single, NUC_LTB_BETWEEN);
+    else if (last_in && !plain)
+        x = nuc_ltb_transpose_before(l->b, x, to_first, NUC_LTB_CHANNELS_FIRST);
+    bool after = last_out && !plain && single == NULL;
+    struct nuc_ltb_result result = nuc_ltb_begin_result(l->b, y, after ? to_last : NULL, NUC_LTB_CHANNELS_FIRST);
+    nuc_ltb_reshape(l->b, x, result.written);
+    nuc_ltb_end_result(l->b, &result);
 }
 
 /* ---- permute ---- */
@@ -138,16 +106,16 @@ static bool is_static_value(const struct nuc_node *node)
 
 static void torch_permutation(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t rank, int32_t *perm)
 {
-    const struct nuc_arg *dims = &node->args[1];
-    bool seen[NUC_MAX_RANK] = {false};
+    const struct nuc_arg *dims = nuc_arg_at(node, NUC_ARG(PERMUTE, dims));
+    uint32_t seen = 0;
 
     if (dims->kind != NUC_ARG_INTS || dims->count != rank)
         nuc_lower_refuse(l, node, "its permutation does not fit its input");
     for (uint32_t i = 0; i < rank; i++) {
-        int64_t d = dims->u.ints[i] < 0 ? dims->u.ints[i] + rank : dims->u.ints[i];
-        if (d < 0 || d >= (int64_t)rank || seen[d])
-            nuc_lower_refuse(l, node, "its permutation is none");
-        seen[d] = true;
+        int64_t d = nuc_positive_dim(dims->u.ints[i], rank);
+        if (d < 0 || d >= (int64_t)rank || (seen >> d & 1u) != 0)
+            nuc_lower_refuse(l, node, "its dimensions are not a permutation");
+        seen |= 1u << d;
         perm[i] = (int32_t)d;
     }
 }
@@ -178,7 +146,7 @@ static struct steps format_steps(const struct nuc_node *node, uint32_t rank, con
     return s;
 }
 
-/* The steps with those joined that have no cut between them; bit i of `cuts`: behind step i. */
+/* The steps with those joined that have no cut between them; bit i of `cuts`: after step i. */
 static struct steps joined(const struct steps *s, uint32_t cuts, uint32_t rank)
 {
     struct steps out = {.count = 0};
@@ -224,10 +192,8 @@ static struct steps fewest(const struct nuc_ltb *b, int32_t x, const struct step
     return joined(s, 0, rank);
 }
 
-void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t y = nuc_lower_output(l, node);
     uint32_t rank = nuc_ltb_at(l->b, x)->rank;
     int32_t perm[NUC_MAX_RANK] = {0};
 
@@ -235,20 +201,16 @@ void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node)
     torch_permutation(l, node, rank, perm);
     struct steps all = format_steps(node, rank, perm);
     struct steps s = fewest(l->b, x, &all);
-    for (uint32_t i = 0; i + 1 < s.count; i++) {
-        x = nuc_ltb_transpose_before(l->b, x, s.perms[i]);
-        l->b->notes[x].format = NUC_LTB_BETWEEN;
-    }
+    for (uint32_t i = 0; i + 1 < s.count; i++)
+        x = nuc_ltb_transpose_before(l->b, x, s.perms[i], NUC_LTB_BETWEEN);
     nuc_ltb_transpose(l->b, x, y, s.perms[s.count - 1]);
 }
 
 /* ---- clone ---- */
 
-void nuc_lower_clone(struct nuc_lowering *l, const struct nuc_node *node)
+void nuc_lower_clone(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
-    int32_t x = nuc_lower_input(l, node, 0);
-    int32_t y = nuc_lower_output(l, node);
-
+    (void)node;
     nuc_lower_propagate(l, x, y);
     nuc_ltb_identity(l->b, x, y);
 }

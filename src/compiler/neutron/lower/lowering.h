@@ -15,37 +15,37 @@ struct nuc_lowering {
     int32_t *tensor_of; /* by node id: tensor of its first value, those of a tuple follow; -1: none */
 };
 
-/* Appends the operators of one node. */
-typedef void (*nuc_lower_fn)(struct nuc_lowering *l, const struct nuc_node *node);
+/* Appends the operators of one node. Tensor `x` is its argument 0, -1 when that is not one node; `y` its result. */
+typedef void (*nuc_lower_fn)(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
 
-void nuc_lower_convolution(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_avg_pool(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_adaptive_avg_pool(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_max_pool(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_reduction(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_unary(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_softmax(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_binary(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_neg(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_prelu(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_addmm(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_mm(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_bmm(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_pad(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_mirror_pad(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_resize(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_cat(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_slice(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_view(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_clone(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_convolution(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_avg_pool(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_adaptive_avg_pool(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_max_pool(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_reduction(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_unary(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_leaky_relu(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_softmax(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_binary(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_neg(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_prelu(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_addmm(struct nuc_lowering *l, const struct nuc_node *node, int32_t bias, int32_t y);
+void nuc_lower_mm(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_bmm(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_pad(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_mirror_pad(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_resize(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_cat(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_slice(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_view(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_permute(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_clone(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
 
 /* Quantize, dequantize: quantization of the tensors on both sides, which become one. */
-void nuc_lower_quantize(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_dequantize(struct nuc_lowering *l, const struct nuc_node *node);
-void nuc_lower_getitem(struct nuc_lowering *l, const struct nuc_node *node);
+void nuc_lower_quantize(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_dequantize(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y);
+void nuc_lower_getitem(struct nuc_lowering *l, const struct nuc_node *node, int32_t whole, int32_t y);
 
 /* ---- what lowerings share ---- */
 
@@ -62,17 +62,14 @@ int32_t nuc_lower_output(const struct nuc_lowering *l, const struct nuc_node *no
 /* The axis of the node's int argument `index`, not negative, as counted in the tensor. */
 int32_t nuc_lower_axis(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index, int32_t tensor);
 
-/* Two ints of an int[2] argument: one given stands for both, none for the two fallbacks. */
-void nuc_lower_pair(const struct nuc_node *node, uint32_t index, const int64_t fallback[2], int32_t out[2]);
-
 /*
  * Pads height and width of a channels-last tensor by PADV2 with `value`, and returns the result; the input itself when
  * both are 0. The value becomes a constant of rank `value_rank`, 0 or 1.
  */
-int32_t nuc_lower_pad_hw(struct nuc_lowering *l, int32_t input, const int32_t pad[2], uint32_t value_rank,
+int32_t nuc_lower_pad_hw(struct nuc_lowering *l, int32_t input, struct nuc_pair pad, uint32_t value_rank,
                          int64_t value);
 
-/* Appends a SLICE of `input` to the shape of `output`, which begins at `begin`, one position an axis. */
+/* Appends a SLICE of `input` to the shape of `output`, which begins at `begin`, one position per axis. */
 void nuc_lower_append_slice(struct nuc_lowering *l, int32_t input, const int32_t *begin, int32_t output);
 
 /* One 8-bit value with the type and quantization of `like`; `rank` is 0 or 1. */
@@ -81,7 +78,7 @@ int32_t nuc_lower_byte(struct nuc_lowering *l, const char *name, int32_t like, u
 /* round half to even(value / scale) + zero point, saturated to [low, high], as torch quantizes. */
 int64_t nuc_lower_quantized(double value, double scale, int64_t zero_point, int64_t low, int64_t high);
 
-/* Gives `to` the quantization and type of `from` when it has none of its own: a node without a quantize behind it. */
+/* Gives `to` the quantization and type of `from` when it has none of its own: a node without a quantize after it. */
 void nuc_lower_propagate(struct nuc_lowering *l, int32_t from, int32_t to);
 
 #endif
