@@ -101,7 +101,7 @@ static void append(struct nuc_ltb *b, int32_t input, int32_t perm_tensor, int32_
     if (t->rank > MAX_TRANSPOSE_RANK)
         nuc_fail(b->cx, NUC_UNSUPPORTED,
                  "%s: the value '%s' of rank %u has to be transposed, the NPU does so up to "
-                 "rank %b: reshape it to fewer dimensions",
+                 "rank %d: reshape it to fewer dimensions",
                  b->model->file, t->name, t->rank, MAX_TRANSPOSE_RANK);
     nuc_ltb_op(b, NUC_LT_TRANSPOSE, (const int32_t[]){input, perm_tensor}, 2, output);
 }
