@@ -126,7 +126,7 @@ struct nuc_options {
     float image_mean[3], image_std[3];
     size_t n_image_mean, n_image_std;
     enum nuc_resize image_resize;
-    const char *dump_after; /* stage name or "all"; NULL: none */
+    const char *dump_after; /* name of a stage or pass (nuc_dump_point()), or "all": after each stage; NULL: none */
     void (*dump)(void *user, const char *stage, const char *text);
     void *dump_user;
     void (*warn)(void *user, const char *message);
@@ -139,12 +139,30 @@ struct nuc_options {
 /* What `nucleon compile` does without options. */
 void nuc_options_default(struct nuc_options *options);
 
+/*
+ * What dump_after may name, in the order of a compilation: `index` from 0, false after the last one. A pass comes
+ * before the stage that it is part of; where passes run in cycles, each run of it is dumped.
+ */
+struct nuc_dump_point {
+    const char *name;
+    const char *stage; /* of a pass; NULL: `name` is a stage */
+};
+bool nuc_dump_point(size_t index, struct nuc_dump_point *out);
+
 /* NULL when memory is exhausted. `hooks` may be NULL. The options are copied. */
 struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const struct nuc_memory_hooks *hooks);
 void nuc_compiler_free(struct nuc_compiler *c);
 
 /* Why the last call failed, one line without its end; "" when it did not. Valid until the next call. */
 const char *nuc_compiler_message(const struct nuc_compiler *c);
+
+/* What can have an effect on the compiler's target. Fails when an option is wrong. */
+struct nuc_target_facts {
+    const char *name;
+    bool has_npu;
+    bool has_int8_cpu; /* int8 kernels for what stays on the CPU */
+};
+enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts *out);
 
 /* ---- models ---- */
 
@@ -433,6 +451,9 @@ enum nuc_status nuc_memory_map(struct nuc_compiler *c, enum nuc_map_form form, c
 /* From archive to file, as `nucleon compile` does. `calibration` may be NULL for a quantized archive. */
 enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration,
                                  const char *output);
+
+/* The same for a model that is open. */
+enum nuc_status nuc_compile_model(struct nuc_model *m, const char *calibration, const char *output);
 
 /* What nuc_convert_model() made. */
 struct nuc_convert_report {

@@ -168,6 +168,16 @@ void *nuc_copy(struct nuc_context *cx, const void *data, size_t size)
     return copy;
 }
 
+void *nuc_copy_out(struct nuc_context *cx, struct nuc_arena *outer, const void *data, size_t size)
+{
+    struct nuc_arena *inner = cx->arena;
+
+    cx->arena = outer;
+    void *copy = nuc_copy(cx, data, size);
+    cx->arena = inner;
+    return copy;
+}
+
 char *nuc_strdup(struct nuc_context *cx, const char *text)
 {
     return nuc_copy(cx, text, strlen(text) + 1);

@@ -74,6 +74,10 @@ void *nuc_alloc_array(struct nuc_context *cx, size_t count, size_t size);
 void *nuc_grow(struct nuc_context *cx, void *array, size_t *capacity, size_t needed, size_t element_size);
 
 void *nuc_copy(struct nuc_context *cx, const void *data, size_t size);
+
+/* The same in an arena around the current one: what is to stay of a scratch arena. */
+void *nuc_copy_out(struct nuc_context *cx, struct nuc_arena *outer, const void *data, size_t size);
+
 char *nuc_strdup(struct nuc_context *cx, const char *text);
 char *nuc_format(struct nuc_context *cx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -121,3 +121,8 @@ const char *nuc_base_name(const char *path)
 
     return slash == NULL ? path : slash + 1;
 }
+
+void nuc_write_text(struct nuc_context *cx, const char *path, const char *text)
+{
+    nuc_write_file(cx, path, (struct nuc_span){(const uint8_t *)text, strlen(text)});
+}

@@ -11,6 +11,9 @@ struct nuc_span nuc_map_file(struct nuc_context *cx, const char *path);
 /* Writes to a temporary name in the same folder and renames it over `path`: no reader sees half a file. */
 void nuc_write_file(struct nuc_context *cx, const char *path, struct nuc_span bytes);
 
+/* The same for the characters of a text. */
+void nuc_write_text(struct nuc_context *cx, const char *path, const char *text);
+
 /* The part of a path after the last '/'. */
 const char *nuc_base_name(const char *path);
 

@@ -192,9 +192,9 @@ static bool make(struct trial *t)
     struct nuc_dataset *samples;
     size_t n_plain, n_inside;
 
-    if (!check(t, nuc_enter(t->c, make_graph, t), "graph") || !open_samples(t, &samples) ||
+    if (!check(t, nuc_try(t->c->cx, make_graph, t), "graph") || !open_samples(t, &samples) ||
         !check(t, nuc_quantize(t->floating, samples, &t->quantized), "quantize") ||
-        !check(t, nuc_enter(t->c, make_teacher, t), "expose"))
+        !check(t, nuc_try(t->c->cx, make_teacher, t), "expose"))
         return false;
     if (t->teacher.n_outputs + t->teacher.n_values > MAX_IO - RANDOM_MAX_INPUTS)
         return failed(t, "expose", "too many values");

@@ -1,6 +1,6 @@
 /* An NPU and int8 kernels on the CPU as one target: from float models to the operators of the program. */
 #include "compiler/cortexm/cortexm.h"
-#include "compiler/driver/driver.h"
+#include "compiler/driver/pipeline.h"
 #include "graph_texts.h"
 
 struct scenario {
@@ -63,7 +63,7 @@ static void run_flow(struct nuc_context *cx, void *arg)
 {
     struct flow *f = arg;
     struct nuc_model *m = nuc_model_make(f->c, parse_graph(cx, f->s->lines));
-    struct nuc_model *lowered = nuc_stage_lower(nuc_stage_partition(nuc_stage_quantize_random(m)));
+    struct nuc_model *lowered = nuc_advance(nuc_quantize_random(m), NUC_STAGE_DIM_ORDER, NUC_STAGE_LOWER);
     const char *text = "";
 
     for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
@@ -87,7 +87,7 @@ static void check_scenario(const struct scenario *s)
     o.n_operators_not_to_delegate = s->refused != NULL;
     struct flow f = {s, nuc_compiler_new(&o, NULL)};
     assert_non_null(f.c);
-    if (nuc_enter(f.c, run_flow, &f) != NUC_OK)
+    if (nuc_try(f.c->cx, run_flow, &f) != NUC_OK)
         fail_msg("%s: %s", s->what, nuc_compiler_message(f.c));
     nuc_compiler_free(f.c);
 }

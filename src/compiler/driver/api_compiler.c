@@ -3,44 +3,29 @@
 #include <time.h>
 
 #include "compiler/driver/driver.h"
+#include "compiler/target/target.h"
 
 const char *nuc_version(void)
 {
     return NUCLEON_VERSION;
 }
 
-void nuc_options_default(struct nuc_options *options)
-{
-    *options = (struct nuc_options){
-        .target = "imxrt700",
-        .converter_flavor = "sdk-3.2",
-        .delegate = true,
-        .use_neutron_for_format_conversion = true,
-        .bias_correction = NUC_BIAS_CORRECTION_MEASURED,
-        .delegate_data = NUC_DELEGATE_INLINE,
-    };
-}
-
 struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const struct nuc_memory_hooks *hooks)
 {
     struct nuc_allocator allocator;
-    struct nuc_context *cx;
 
-    if (hooks != NULL) {
+    if (hooks != NULL)
         allocator = (struct nuc_allocator){hooks->allocate, hooks->user};
-        cx = nuc_context_new(&allocator);
-    } else {
-        cx = nuc_context_new(NULL);
-    }
+    struct nuc_context *cx = nuc_context_new(hooks != NULL ? &allocator : NULL);
     if (cx == NULL)
         return NULL;
+    /* Not from the context's arenas: an allocation there that fails needs a call to end. */
     struct nuc_compiler *c = cx->allocator.allocate(cx->allocator.user, NULL, sizeof *c);
     if (c == NULL) {
         nuc_context_free(cx);
         return NULL;
     }
-    memset(c, 0, sizeof *c);
-    c->cx = cx;
+    *c = (struct nuc_compiler){.cx = cx};
     if (options != NULL)
         c->options = *options;
     else
@@ -59,20 +44,46 @@ void nuc_compiler_free(struct nuc_compiler *c)
     nuc_context_free(cx);
 }
 
-const char *nuc_dim_order_table(const struct nuc_compiler *c)
+const struct nuc_settings *nuc_settings(struct nuc_compiler *c)
 {
-    return c->dim_order_table;
+    if (c->settings.target == NULL)
+        nuc_settings_resolve(c->cx, &c->options, &c->settings);
+    return &c->settings;
 }
+
+/* ---- calls ---- */
+
+struct entry {
+    void (*fn)(struct nuc_call *call);
+    struct nuc_call *call;
+};
+
+static void run_call(struct nuc_context *cx, void *arg)
+{
+    const struct entry *e = arg;
+
+    (void)cx;
+    e->fn(e->call);
+}
+
+enum nuc_status nuc_enter(struct nuc_call *call, void (*fn)(struct nuc_call *call))
+{
+    struct entry e = {fn, call};
+
+    call->c->cx->message[0] = '\0';
+    return nuc_try(call->c->cx, run_call, &e);
+}
+
+/* ---- what can be asked for afterwards ---- */
 
 const char *nuc_compiler_message(const struct nuc_compiler *c)
 {
     return c->cx->message;
 }
 
-enum nuc_status nuc_enter(struct nuc_compiler *c, void (*fn)(struct nuc_context *cx, void *arg), void *arg)
+const char *nuc_dim_order_table(const struct nuc_compiler *c)
 {
-    c->cx->message[0] = '\0';
-    return nuc_try(c->cx, fn, arg);
+    return c->dim_order_table;
 }
 
 double nuc_seconds(void)
@@ -83,45 +94,10 @@ double nuc_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* "all" stands for the stages only. */
-static void dump_graph(struct nuc_compiler *c, const char *name, bool is_stage, struct nuc_graph *g)
+void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started)
 {
-    const struct nuc_options *o = &c->options;
-
-    if (c->trial || o->dump == NULL || o->dump_after == NULL)
-        return;
-    if ((is_stage && strcmp(o->dump_after, "all") == 0) || strcmp(o->dump_after, name) == 0)
-        o->dump(o->dump_user, name, nuc_graph_print(g, false));
-}
-
-/* A release build verifies between stages only: a graph of thousands of nodes goes through dozens of passes. */
-static void verify_pass(struct nuc_graph *g, const char *pass)
-{
-#if !defined(NDEBUG) || defined(NUCLEON_SANITIZE)
-    nuc_graph_verify(g, pass);
-#else
-    (void)g;
-    (void)pass;
-#endif
-}
-
-void nuc_pass_done(void *user, const char *pass, struct nuc_graph *g)
-{
-    struct nuc_compiler *c = user;
-
-    verify_pass(g, pass);
-    dump_graph(c, pass, false, g);
-}
-
-double nuc_stage_done(struct nuc_compiler *c, const char *stage, struct nuc_graph *g, double started)
-{
-    if (!c->trial && c->n_timings < NUC_MAX_TIMINGS)
+    if (c->n_timings < NUC_MAX_TIMINGS)
         c->timings[c->n_timings++] = (struct nuc_timing){stage, nuc_seconds() - started};
-    if (g != NULL) {
-        nuc_graph_verify(g, stage);
-        dump_graph(c, stage, true, g);
-    }
-    return nuc_seconds();
 }
 
 size_t nuc_timings(const struct nuc_compiler *c, struct nuc_timing *out, size_t max)
@@ -137,4 +113,16 @@ enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_prog
         return NUC_BAD_USAGE;
     *out = c->report;
     return NUC_OK;
+}
+
+static void fill_target_facts(struct nuc_call *k)
+{
+    const struct nuc_target *target = nuc_settings(k->c)->target;
+
+    *k->out.target = (struct nuc_target_facts){target->name, target->npu_name != NULL, target->cpu != NULL};
+}
+
+enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts *out)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .out.target = out}, fill_target_facts);
 }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/driver/driver.h"
+#include "compiler/driver/dataset.h"
 #include "compiler/export/npz_write.h"
 #include "host/text.h"
 
@@ -19,28 +19,14 @@ struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path)
     return d;
 }
 
-struct open_call {
-    struct nuc_compiler *c;
-    const char *path;
-    struct nuc_dataset *out;
-};
-
-static void open_dataset(struct nuc_context *cx, void *arg)
+static void open_dataset(struct nuc_call *k)
 {
-    struct open_call *call = arg;
-
-    (void)cx;
-    call->out = nuc_dataset_read(call->c, call->path);
+    *k->out.dataset = nuc_dataset_read(k->c, k->path);
 }
 
 enum nuc_status nuc_dataset_open(struct nuc_compiler *c, const char *path, struct nuc_dataset **out)
 {
-    struct open_call call = {c, path, NULL};
-    enum nuc_status s = nuc_enter(c, open_dataset, &call);
-
-    if (s == NUC_OK)
-        *out = call.out;
-    return s;
+    return nuc_enter(&(struct nuc_call){.c = c, .path = path, .out.dataset = out}, open_dataset);
 }
 
 size_t nuc_dataset_n_arrays(const struct nuc_dataset *d)
@@ -48,28 +34,23 @@ size_t nuc_dataset_n_arrays(const struct nuc_dataset *d)
     return d->arrays.count;
 }
 
-struct array_call {
-    struct nuc_array *array;
-    struct nuc_array_info *out;
-};
-
-static void describe_array(struct nuc_context *cx, void *arg)
+static void describe_array(struct nuc_call *k)
 {
-    struct array_call *call = arg;
-    struct nuc_array *a = call->array;
+    struct nuc_array *a = &k->data->arrays.items[k->index];
+    struct nuc_array_info *out = k->out.array;
 
-    *call->out = (struct nuc_array_info){.name = a->name, .dtype = a->dtype, .rank = a->rank};
-    memcpy(call->out->sizes, a->shape, a->rank * sizeof a->shape[0]);
-    call->out->data = nuc_array_elements(cx, a);
-    call->out->bytes = a->data.size;
+    *out = (struct nuc_array_info){.name = a->name, .dtype = a->dtype, .rank = a->rank};
+    memcpy(out->sizes, a->shape, a->rank * sizeof a->shape[0]);
+    out->data = nuc_array_elements(k->c->cx, a);
+    out->bytes = a->data.size;
 }
 
 enum nuc_status nuc_dataset_array(const struct nuc_dataset *d, size_t index, struct nuc_array_info *out)
 {
-    if (index >= d->arrays.count)
-        return NUC_BAD_USAGE;
-    struct array_call call = {&d->arrays.items[index], out};
-    return nuc_enter(d->c, describe_array, &call);
+    /* The elements of an array in a file of another byte order or layout are brought into order at the first call. */
+    struct nuc_call call = {.c = d->c, .data = (struct nuc_dataset *)(uintptr_t)d, .index = index, .out.array = out};
+
+    return index < d->arrays.count ? nuc_enter(&call, describe_array) : NUC_BAD_USAGE;
 }
 
 /* ---- binding ---- */
@@ -193,29 +174,18 @@ void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m)
     bind(d, inputs, n_inputs);
 }
 
-struct bind_call {
-    struct nuc_dataset *d;
-    const struct nuc_tensor_info *inputs;
-    size_t n_inputs;
-};
-
-static void bind_dataset(struct nuc_context *cx, void *arg)
+static void bind_dataset(struct nuc_call *k)
 {
-    struct bind_call *call = arg;
-
-    (void)cx;
-    bind(call->d, call->inputs, call->n_inputs);
+    bind(k->data, k->in.tensors, k->count);
+    *k->out_count = k->data->n_samples;
 }
 
 enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
                                  size_t *n_samples)
 {
-    struct bind_call call = {d, inputs, n_inputs};
-    enum nuc_status s = nuc_enter(d->c, bind_dataset, &call);
-
-    if (s == NUC_OK)
-        *n_samples = d->n_samples;
-    return s;
+    return nuc_enter(
+        &(struct nuc_call){.c = d->c, .data = d, .in.tensors = inputs, .count = n_inputs, .out_count = n_samples},
+        bind_dataset);
 }
 
 /* Samples are copied one at a time, so that a large file is never held in memory. */
@@ -236,56 +206,38 @@ void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const v
         inputs[i] = aligned_sample(d, i, sample);
 }
 
-struct sample_call {
-    const struct nuc_dataset *d;
-    size_t sample;
-    const void **inputs;
-};
-
-static void read_sample(struct nuc_context *cx, void *arg)
+static void read_sample(struct nuc_call *k)
 {
-    struct sample_call *call = arg;
-
-    (void)cx;
-    nuc_dataset_read_sample(call->d, call->sample, call->inputs);
+    nuc_dataset_read_sample(k->data, k->index, k->out.buffers);
 }
 
 enum nuc_status nuc_dataset_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
 {
-    struct sample_call call = {d, sample, inputs};
+    struct nuc_call call = {
+        .c = d->c, .data = (struct nuc_dataset *)(uintptr_t)d, .index = sample, .out.buffers = inputs};
 
-    if (sample >= d->n_samples)
-        return NUC_BAD_USAGE;
-    return nuc_enter(d->c, read_sample, &call);
+    return sample < d->n_samples ? nuc_enter(&call, read_sample) : NUC_BAD_USAGE;
 }
 
 /* ---- writing ---- */
 
-struct write_call {
-    const char *path;
-    const struct nuc_array_info *arrays;
-    size_t count;
-};
-
-static void write_arrays(struct nuc_context *cx, void *arg)
+static void write_arrays(struct nuc_call *k)
 {
-    const struct write_call *call = arg;
-    struct nuc_arrays arrays = {call->count, nuc_alloc_array(cx, call->count, sizeof *arrays.items)};
+    struct nuc_context *cx = k->c->cx;
+    struct nuc_arrays arrays = {k->count, nuc_alloc_array(cx, k->count, sizeof *arrays.items)};
 
-    for (size_t i = 0; i < call->count; i++) {
-        const struct nuc_array_info *from = &call->arrays[i];
+    for (size_t i = 0; i < k->count; i++) {
+        const struct nuc_array_info *from = &k->in.arrays[i];
         struct nuc_array *to = &arrays.items[i];
         *to = (struct nuc_array){.name = from->name, .dtype = from->dtype, .rank = (uint32_t)from->rank};
         memcpy(to->shape, from->sizes, from->rank * sizeof to->shape[0]);
         to->data = (struct nuc_span){from->data, from->bytes};
     }
-    nuc_write_npz(cx, call->path, &arrays);
+    nuc_write_npz(cx, k->output, &arrays);
 }
 
 enum nuc_status nuc_write_arrays(struct nuc_compiler *c, const char *path, const struct nuc_array_info *arrays,
                                  size_t count)
 {
-    struct write_call call = {path, arrays, count};
-
-    return nuc_enter(c, write_arrays, &call);
+    return nuc_enter(&(struct nuc_call){.c = c, .output = path, .in.arrays = arrays, .count = count}, write_arrays);
 }

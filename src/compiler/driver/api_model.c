@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "compiler/driver/driver.h"
+#include "compiler/eval/eval.h"
 #include "compiler/export/pt2_write.h"
 #include "compiler/layout/layout.h"
+#include "compiler/partition/partition.h"
 #include "host/file.h"
 
 struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g)
@@ -11,7 +13,18 @@ struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g)
     struct nuc_model *m = nuc_alloc(c->cx, sizeof *m);
 
     m->c = c;
+    m->settings = &c->settings;
     m->graph = g;
+    return m;
+}
+
+struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph *g)
+{
+    struct nuc_model *m = nuc_model_make(from->c, g);
+
+    m->settings = from->settings;
+    m->from_litert = from->from_litert;
+    m->dim_order_table = from->dim_order_table;
     return m;
 }
 
@@ -21,30 +34,6 @@ void nuc_fill_tensor_info(const char *name, const struct nuc_meta *meta, struct 
     memcpy(out->sizes, meta->sizes, meta->rank * sizeof out->sizes[0]);
     memcpy(out->dim_order, meta->dim_order, meta->rank);
     out->bytes = nuc_bytes(meta);
-}
-
-struct open_call {
-    struct nuc_compiler *c;
-    const char *path;
-    struct nuc_model *out;
-};
-
-static void open_model(struct nuc_context *cx, void *arg)
-{
-    struct open_call *call = arg;
-
-    (void)cx;
-    call->out = nuc_stage_import(call->c, call->path);
-}
-
-enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out)
-{
-    struct open_call call = {c, path, NULL};
-    enum nuc_status s = nuc_enter(c, open_model, &call);
-
-    if (s == NUC_OK)
-        *out = call.out;
-    return s;
 }
 
 bool nuc_model_is_quantized(const struct nuc_model *m)
@@ -103,47 +92,24 @@ enum nuc_status nuc_model_output(const struct nuc_model *m, size_t index, struct
     return NUC_OK;
 }
 
-struct text_call {
-    struct nuc_model *m;
-    bool with_data;
-    const char *out;
-};
-
-static void print_model(struct nuc_context *cx, void *arg)
+static void print_model(struct nuc_call *k)
 {
-    struct text_call *call = arg;
-
-    (void)cx;
-    call->out = nuc_graph_print(call->m->graph, call->with_data);
+    *k->out.text = nuc_graph_print(k->m->graph, k->flag);
 }
 
 enum nuc_status nuc_model_text(struct nuc_model *m, bool with_data, const char **out)
 {
-    struct text_call call = {m, with_data, NULL};
-    enum nuc_status s = nuc_enter(m->c, print_model, &call);
-
-    if (s == NUC_OK)
-        *out = call.out;
-    return s;
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .flag = with_data, .out.text = out}, print_model);
 }
 
-struct write_call {
-    struct nuc_model *m;
-    const char *path;
-};
-
-static void write_model(struct nuc_context *cx, void *arg)
+static void write_model(struct nuc_call *k)
 {
-    struct write_call *call = arg;
-
-    nuc_write_file(cx, call->path, nuc_write_pt2(call->m->graph));
+    nuc_write_file(k->c->cx, k->output, nuc_write_pt2(k->m->graph));
 }
 
 enum nuc_status nuc_model_write(struct nuc_model *m, const char *path)
 {
-    struct write_call call = {m, path};
-
-    return nuc_enter(m->c, write_model, &call);
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .output = path}, write_model);
 }
 
 /* ---- nodes ---- */
@@ -210,12 +176,6 @@ static const char *reason_text(struct nuc_context *cx, const struct nuc_decision
                       d->because != NULL ? d->because->name : "");
 }
 
-struct node_call {
-    struct nuc_model *m;
-    size_t index;
-    struct nuc_node_info *out;
-};
-
 void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out)
 {
     *out = (struct nuc_node_info){
@@ -238,22 +198,17 @@ void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nu
         out->reason = reason_text(m->c->cx, m->partitions->by_id[n->id]);
 }
 
-static void fill_node(struct nuc_context *cx, void *arg)
+static void fill_node(struct nuc_call *k)
 {
-    struct node_call *call = arg;
-    struct nuc_model *m = call->m;
-
-    index_nodes(m);
-    if (call->index >= m->graph->n_nodes)
-        nuc_fail(cx, NUC_BAD_USAGE, "%s: the graph has no node %zu", m->graph->file, call->index);
-    nuc_fill_node_info(m, m->nodes[call->index], call->out);
+    index_nodes(k->m);
+    if (k->index >= k->m->graph->n_nodes)
+        nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: the graph has no node %zu", k->m->graph->file, k->index);
+    nuc_fill_node_info(k->m, k->m->nodes[k->index], k->out.node);
 }
 
 enum nuc_status nuc_model_node(struct nuc_model *m, size_t index, struct nuc_node_info *out)
 {
-    struct node_call call = {m, index, out};
-
-    return nuc_enter(m->c, fill_node, &call);
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .index = index, .out.node = out}, fill_node);
 }
 
 bool nuc_model_has_float_node(const struct nuc_model *m, const char *name)
@@ -265,26 +220,98 @@ bool nuc_model_has_float_node(const struct nuc_model *m, const char *name)
 
 /* ---- evaluation ---- */
 
-struct run_call {
-    struct nuc_model *m;
-    const void *const *inputs;
-    void *const *outputs;
-};
-
-static void run_model(struct nuc_context *cx, void *arg)
+static void run_model(struct nuc_call *k)
 {
-    struct run_call *call = arg;
-    struct nuc_model *m = call->m;
-
-    (void)cx;
-    if (m->evaluator == NULL)
-        m->evaluator = nuc_eval_new(m->graph, m->c->options.threads);
-    nuc_eval_run(m->evaluator, call->inputs, call->outputs);
+    if (k->m->evaluator == NULL)
+        k->m->evaluator = nuc_eval_new(k->m->graph, k->c->options.threads);
+    nuc_eval_run(k->m->evaluator, k->in.buffers, k->out.results);
 }
 
 enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, void *const *outputs)
 {
-    struct run_call call = {m, inputs, outputs};
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .in.buffers = inputs, .out.results = outputs}, run_model);
+}
 
-    return nuc_enter(m->c, run_model, &call);
+/* ---- inner values as outputs, so that float, quantized and compiled model can be compared node by node ---- */
+
+/* The quantize node that reads the value, or NULL. */
+static struct nuc_node *quantize_of(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_QUANTIZE_PER_TENSOR)
+            return node->users[i];
+    }
+    return NULL;
+}
+
+static bool is_probe(const struct nuc_node *node)
+{
+    enum nuc_op_kind kind = nuc_op_kind(node->op);
+    bool computes = kind == NUC_KIND_COMPUTE || kind == NUC_KIND_SHAPE;
+
+    return computes && !node->is_tuple && node->n_vals == 1 && quantize_of(node) != NULL;
+}
+
+static void list_probes(struct nuc_call *k)
+{
+    const struct nuc_graph *g = k->m->graph;
+    const char **names = nuc_alloc_array(g->cx, g->n_nodes, sizeof(char *));
+    size_t count = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (is_probe(n))
+            names[count++] = n->name;
+    }
+    *k->out.names = names;
+    *k->out_count = count;
+}
+
+enum nuc_status nuc_model_probes(struct nuc_model *quantized, const char *const **names, size_t *count)
+{
+    return nuc_enter(&(struct nuc_call){.c = quantized->c, .m = quantized, .out.names = names, .out_count = count},
+                     list_probes);
+}
+
+struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quantize)
+{
+    struct nuc_node *node = nuc_add_node(g, nuc_output_node(g), NUC_OP_DEQUANTIZE_PER_TENSOR, "probe");
+
+    nuc_set_arg_node(node, g, 0, quantize);
+    for (uint32_t i = 1; i < quantize->n_args; i++)
+        node->args[i] = quantize->args[i];
+    nuc_infer_shape(g, node);
+    return node;
+}
+
+static struct nuc_graph *expose(const struct nuc_graph *from, const char *const *names, size_t count)
+{
+    struct nuc_context *cx = from->cx;
+    struct nuc_graph *g = nuc_graph_copy(from);
+    struct nuc_node *output = nuc_output_node(g);
+    uint32_t n = output->args[0].count;
+    struct nuc_node **values = nuc_alloc_array(cx, n + count, sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = output->args[0].u.nodes[i];
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_node *node = nuc_find_node(g, names[i]);
+        if (node == NULL || node->n_vals != 1)
+            nuc_fail(cx, NUC_BAD_USAGE, "%s: has no node '%s' with one value", g->file, names[i]);
+        struct nuc_node *quantize = quantize_of(node);
+        values[n + i] = quantize != NULL ? nuc_probe_quantized(g, quantize) : node;
+    }
+    nuc_set_arg_nodes(output, g, 0, values, n + (uint32_t)count);
+    nuc_graph_verify(g, "expose");
+    return g;
+}
+
+static void expose_model(struct nuc_call *k)
+{
+    *k->out.model = nuc_model_after(k->m, expose(k->m->graph, k->names, k->count));
+}
+
+enum nuc_status nuc_model_expose(struct nuc_model *m, const char *const *names, size_t count, struct nuc_model **out)
+{
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .names = names, .count = count, .out.model = out},
+                     expose_model);
 }

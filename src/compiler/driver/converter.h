@@ -6,7 +6,7 @@
 #include "compiler/neutron/convert/convert.h"
 #include "compiler/neutron/lower/lower.h"
 
-/* A program, and which of the delegate's arguments and results its inputs and outputs are. */
+/* Microcode and weights, and which of the delegate's arguments and results its inputs and outputs are. */
 struct nuc_converted {
     struct nuc_neutron_image *image;
     uint8_t version; /* of the payload */
@@ -15,11 +15,16 @@ struct nuc_converted {
 };
 
 /*
- * `litert` is `m` as a file. With options.converter the file goes to that command; what comes back must be one
- * NeutronGraph with the borders of the partition. Fails with one line that names the command and the partition.
+ * `litert` is `partition` as a file. With options.converter the file goes to that command; what comes back must be one
+ * NeutronGraph with the inputs and outputs of the partition. Fails with one line that names the command and the
+ * partition.
  */
-struct nuc_converted nuc_convert_partition(struct nuc_compiler *c, const char *tag, const struct nuc_lt_model *m,
-                                           struct nuc_span litert, const struct nuc_convert_options *options);
+struct nuc_converted nuc_convert_partition(const struct nuc_model *m, const char *tag,
+                                           const struct nuc_lt_model *partition, struct nuc_span litert,
+                                           const struct nuc_convert_options *options);
+
+/* With options.intermediates_dir: the bytes as <tag>_<kind>.et.tflite there. */
+void nuc_write_intermediate(const struct nuc_model *m, const char *tag, const char *kind, struct nuc_span bytes);
 
 /* No command is given. */
 bool nuc_is_builtin_converter(const struct nuc_options *o);

@@ -5,13 +5,11 @@
 #include <string.h>
 
 #include "compiler/cortexm/cortexm.h"
-#include "compiler/driver/driver.h"
+#include "compiler/driver/pipeline.h"
+#include "compiler/partition/partition.h"
+#include "compiler/quantize/quantize.h"
 #include "compiler/report/explain.h"
-
-static const struct nuc_target *target_of(const struct nuc_compiler *c)
-{
-    return nuc_target_find(c->cx, c->options.target);
-}
+#include "compiler/target/target.h"
 
 /* ---- what stays on the CPU ---- */
 
@@ -41,7 +39,8 @@ static void refuse(struct placement *p, const struct nuc_node *node, const char 
     p->changed = true;
 }
 
-static const struct nuc_node *behind_borders(const struct nuc_node *node)
+/* What a value is made of, past the quantize and dequantize nodes around it. */
+static const struct nuc_node *past_quantization(const struct nuc_node *node)
 {
     while (node != NULL && (nuc_is_quantize(node) || nuc_is_dequantize(node)))
         node = nuc_arg_node(node, 0);
@@ -55,10 +54,10 @@ static void refuse_weight_permutations(struct placement *p)
         bool addmm = n->op == NUC_OP_ADDMM;
         if ((!addmm && n->op != NUC_OP_MM) || n->partition >= 0)
             continue;
-        const struct nuc_node *weight = behind_borders(nuc_arg_node(n, addmm ? 2 : 1));
+        const struct nuc_node *weight = past_quantization(nuc_arg_node(n, addmm ? 2 : 1));
         if (weight == NULL || weight->op != NUC_OP_PERMUTE || weight->partition < 0)
             continue;
-        const struct nuc_node *source = behind_borders(nuc_arg_node(weight, 0));
+        const struct nuc_node *source = past_quantization(nuc_arg_node(weight, 0));
         if (source != NULL && nuc_is_static(source))
             refuse(p, weight, "the matrix product that reads this weight runs on the NPU");
     }
@@ -115,7 +114,7 @@ static void forget_marks(struct nuc_graph *g)
         n->do_not_delegate = false;
 }
 
-static void tell_reasons(const struct placement *p, struct nuc_partitions *partitions)
+static void give_reasons(const struct placement *p, struct nuc_partitions *partitions)
 {
     for (uint32_t i = 0; i < partitions->n_decisions; i++) {
         struct nuc_decision *d = &partitions->decisions[i];
@@ -124,7 +123,7 @@ static void tell_reasons(const struct placement *p, struct nuc_partitions *parti
     }
 }
 
-static void tell_no_npu(struct nuc_partitions *partitions)
+static void give_no_npu_reason(struct nuc_partitions *partitions)
 {
     for (uint32_t i = 0; i < partitions->n_decisions; i++)
         partitions->decisions[i] = (struct nuc_decision){
@@ -133,13 +132,13 @@ static void tell_no_npu(struct nuc_partitions *partitions)
 
 struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options)
 {
-    const struct nuc_target *target = target_of(m->c);
+    const struct nuc_target *target = m->settings->target;
     struct placement p = {.g = m->graph, .options = options, .n_ids = m->graph->next_id};
     struct nuc_partition_options asking = *options;
     struct nuc_partitions *partitions = nuc_partition_graph(m->graph, options);
 
     if (target->npu_name == NULL)
-        tell_no_npu(partitions);
+        give_no_npu_reason(partitions);
     if (target->cpu == NULL || options->no_delegate)
         return partitions;
     p.refused = nuc_alloc_array(m->c->cx, p.n_ids, sizeof(char *));
@@ -148,10 +147,10 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
     for (;;) {
         p.changed = false;
         refuse_weight_permutations(&p);
-        if (m->c->options.placement == NUC_PLACEMENT_COST)
+        if (m->settings->o.placement == NUC_PLACEMENT_COST)
             refuse_small_partitions(&p, target, partitions);
         if (!p.changed) {
-            tell_reasons(&p, partitions);
+            give_reasons(&p, partitions);
             return partitions;
         }
         forget_marks(m->graph);
@@ -178,8 +177,7 @@ bool nuc_is_cpu_node(void *user, const struct nuc_node *node)
     return on_cpu[node->id];
 }
 
-struct trial {
-    struct nuc_model *prepared;
+struct discovery {
     struct nuc_quantize_options options;
     bool *on_cpu;
     float low; /* of the random sample */
@@ -199,60 +197,41 @@ static bool *mark_copy(const struct nuc_graph *own, struct nuc_graph *copy, cons
 }
 
 /* The model as the marks say, quantized with one random sample and partitioned: where its operators end. */
-static void look(struct nuc_context *cx, void *arg)
+static void look(struct nuc_model *prepared, struct discovery *d)
 {
-    struct trial *t = arg;
-    const struct nuc_graph *own = t->prepared->graph;
-    struct nuc_model *copy = nuc_model_make(t->prepared->c, nuc_graph_copy(own));
+    const struct nuc_graph *own = prepared->graph;
+    struct nuc_model *copy = nuc_model_after(prepared, nuc_graph_copy(own));
 
-    (void)cx;
-    t->options.ends_on_cpu = nuc_is_cpu_node;
-    t->options.ends_on_cpu_user = mark_copy(own, copy->graph, t->on_cpu);
-    copy->calibration = nuc_quantize_prepare(copy->graph, &t->options);
-    copy->from_litert = t->prepared->from_litert;
-    nuc_quantize_random_sample(copy, t->low);
-    struct nuc_model *found = nuc_stage_partition(nuc_stage_convert(copy));
-    memset(t->on_cpu, 0, own->next_id * sizeof *t->on_cpu);
-    collect(found, t->on_cpu, own->next_id);
+    d->options.ends_on_cpu = nuc_is_cpu_node;
+    d->options.ends_on_cpu_user = mark_copy(own, copy->graph, d->on_cpu);
+    copy->calibration = nuc_quantize_prepare(copy->graph, &d->options);
+    nuc_quantize_random_sample(copy, d->low);
+    struct nuc_model *found = nuc_advance(copy, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION);
+    memset(d->on_cpu, 0, own->next_id * sizeof *d->on_cpu);
+    collect(found, d->on_cpu, own->next_id);
 }
 
 /* What becomes quantized on the CPU may let its neighbours go to the NPU: a second look. */
-static void look_twice(struct nuc_context *cx, void *arg)
+static void look_twice(struct nuc_model *prepared, void *arg)
 {
-    look(cx, arg);
-    look(cx, arg);
-}
-
-/* Without warnings and dumps, which the model itself gives afterwards. */
-static enum nuc_status try_silently(struct nuc_compiler *c, struct trial *t)
-{
-    bool was_trial = c->trial;
-    void (*warn)(void *user, const char *message) = c->cx->warn;
-
-    c->trial = true;
-    c->cx->warn = NULL;
-    enum nuc_status status = nuc_try(c->cx, look_twice, t);
-    c->cx->warn = warn;
-    c->trial = was_trial;
-    return status;
+    look(prepared, arg);
+    look(prepared, arg);
 }
 
 bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_options *options)
 {
-    struct nuc_compiler *c = prepared->c;
+    struct nuc_context *cx = prepared->c->cx;
     uint32_t n_ids = prepared->graph->next_id;
-    struct trial t = {prepared, *options, nuc_alloc_array(c->cx, n_ids, sizeof(bool)), -1.0f};
-    double started = nuc_seconds();
+    struct discovery d = {*options, nuc_alloc_array(cx, n_ids, sizeof(bool)), NUC_LOW_BOTH_SIGNS};
 
-    t.options.bias_correction = false;
-    enum nuc_status status = try_silently(c, &t);
+    d.options.bias_correction = NUC_BIAS_CORRECTION_OFF;
+    enum nuc_status status = nuc_trial(prepared, &prepared->settings->o, look_twice, &d);
     if (status == NUC_BAD_INPUT) {
-        t.low = 0.0625f;
-        memset(t.on_cpu, 0, n_ids * sizeof *t.on_cpu);
-        status = try_silently(c, &t);
+        d.low = NUC_LOW_POSITIVE;
+        memset(d.on_cpu, 0, n_ids * sizeof *d.on_cpu);
+        status = nuc_trial(prepared, &prepared->settings->o, look_twice, &d);
     }
     if (status != NUC_OK)
-        nuc_fail_again(c->cx, status);
-    nuc_stage_done(c, "discover", NULL, started);
-    return t.on_cpu;
+        nuc_fail_again(cx, status);
+    return d.on_cpu;
 }

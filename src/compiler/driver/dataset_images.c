@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "compiler/driver/driver.h"
+#include "compiler/driver/dataset.h"
 
 static bool is_folder(const char *path)
 {

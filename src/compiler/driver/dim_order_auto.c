@@ -1,25 +1,26 @@
 /* --dim-order auto: every variant is compiled, the one that takes the fewest cycles is kept. */
 #include <string.h>
 
-#include "compiler/driver/driver.h"
+#include "compiler/driver/lower.h"
 #include "compiler/layout/orders.h"
 #include "compiler/report/explain.h"
+#include "compiler/target/target.h"
 #include "host/text.h"
 
-#define N_VARIANTS 3
-
-static const struct {
+static const struct variant {
     const char *name;
-    struct nuc_variant variant;
-} variants[N_VARIANTS] = {
-    {"contiguous", {NUC_DIM_ORDER_CONTIGUOUS, true}},
-    {"contiguous, CPU converts formats", {NUC_DIM_ORDER_CONTIGUOUS, false}},
-    {"channels-last", {NUC_DIM_ORDER_CHANNELS_LAST, true}},
+    enum nuc_dim_order order;
+    bool npu_converts; /* formats of contiguous inputs and outputs; else the CPU does */
+} variants[] = {
+    {"contiguous", NUC_DIM_ORDER_CONTIGUOUS, true},
+    {"contiguous, CPU converts formats", NUC_DIM_ORDER_CONTIGUOUS, false},
+    {"channels-last", NUC_DIM_ORDER_CHANNELS_LAST, true},
 };
 
-struct trial {
-    struct nuc_model *quantized;
-    struct nuc_variant variant;
+enum { N_VARIANTS = sizeof variants / sizeof variants[0] };
+
+/* What became of a variant. */
+struct outcome {
     bool ok;
     const char *message; /* why not */
     uint64_t cycles;
@@ -28,10 +29,10 @@ struct trial {
 };
 
 /* The CPU's estimate for the transpose of a value at the border of a delegate. */
-static uint64_t border_cycles(struct nuc_compiler *c, const struct nuc_tensor_info *t)
+static uint64_t transpose_cycles(const struct nuc_model *m, const struct nuc_tensor_info *t)
 {
     static const int64_t to_last[4] = {0, 2, 3, 1};
-    struct nuc_graph *g = nuc_graph_new(c->cx, "border");
+    struct nuc_graph *g = nuc_graph_new(m->c->cx, "boundary");
     int64_t sizes[4] = {1, 1, 1, 1};
 
     for (size_t i = 0; i < t->rank; i++)
@@ -42,56 +43,57 @@ static uint64_t border_cycles(struct nuc_compiler *c, const struct nuc_tensor_in
     nuc_set_arg_node(node, g, 0, x);
     nuc_set_arg_ints(node, g, 1, to_last, 4);
     nuc_infer_shape(g, node);
-    return nuc_estimate_cpu(nuc_target_find(c->cx, c->options.target), node);
+    return nuc_estimate_cpu(m->settings->target, node);
 }
 
-static void add_partition(struct trial *t, const struct nuc_lowered_partition *p)
+static void add_partition(const struct nuc_model *m, const struct nuc_lowered_partition *p, struct outcome *out)
 {
-    t->transposes += p->info.n_transposes;
-    t->moved_bytes += p->info.moved_bytes;
+    out->transposes += p->info.n_transposes;
+    out->moved_bytes += p->info.moved_bytes;
     for (size_t i = 0; i < p->n_cpu_transposed; i++) {
-        t->transposes++;
-        t->moved_bytes += p->cpu_transposed[i].bytes;
-        t->cycles += border_cycles(t->quantized->c, &p->cpu_transposed[i]);
+        out->transposes++;
+        out->moved_bytes += p->cpu_transposed[i].bytes;
+        out->cycles += transpose_cycles(m, &p->cpu_transposed[i]);
     }
 }
 
-static void run_trial(struct nuc_context *cx, void *arg)
+static void compile_variant(struct nuc_model *quantized, void *arg)
 {
-    struct trial *t = arg;
-    struct nuc_compiler *c = t->quantized->c;
+    struct outcome *out = arg;
+    struct nuc_job j = {.c = quantized->c, .m = quantized};
 
-    (void)cx;
-    struct nuc_model *partitioned = nuc_stage_partition_as(t->quantized, &t->variant);
-    const struct nuc_explanation *e = nuc_explain_model(partitioned, true);
-    struct nuc_model *lowered = nuc_stage_lower(partitioned);
-    nuc_stage_program(lowered);
-    t->cycles = e->npu_cycles + e->cpu_cycles;
-    t->arena = c->report.arena;
-    for (size_t i = 0; i < nuc_model_n_partitions(lowered); i++)
-        add_partition(t, &lowered->lowered[i]);
+    nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    const struct nuc_explanation *e = nuc_explain_model(j.m, true);
+    nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
+    out->cycles = e->npu_cycles + e->cpu_cycles;
+    out->arena = j.made.report.arena;
+    for (uint32_t i = 0; i < j.m->lowered->n_partitions; i++)
+        add_partition(j.m, &j.m->lowered->partitions[i], out);
 }
 
-/* Without notes, dumps and files: those are of the variant that is kept. */
-static void try_variant(struct trial *t)
+static struct nuc_options options_of(const struct nuc_model *m, const struct variant *v)
 {
-    struct nuc_compiler *c = t->quantized->c;
-    struct nuc_options options = c->options;
-    struct nuc_arena *outer = nuc_push_arena(c->cx);
-    void (*warn)(void *user, const char *message) = c->cx->warn;
+    struct nuc_options o = m->settings->o;
 
-    c->options.dump = NULL;
-    c->options.intermediates_dir = NULL;
-    c->cx->warn = NULL;
-    t->ok = nuc_try(c->cx, run_trial, t) == NUC_OK;
-    c->cx->warn = warn;
-    c->options = options;
-    nuc_pop_arena(c->cx, outer);
-    t->message = t->ok ? "" : nuc_strdup(c->cx, c->cx->message);
-    c->cx->message[0] = '\0';
+    o.dim_order = v->order;
+    o.use_neutron_for_format_conversion = v->npu_converts;
+    return o;
 }
 
-static bool is_better(const struct trial *a, const struct trial *b)
+static struct outcome try_variant(const struct nuc_model *quantized, const struct variant *v)
+{
+    struct nuc_context *cx = quantized->c->cx;
+    const struct nuc_options as = options_of(quantized, v);
+    struct outcome out = {.message = ""};
+
+    out.ok = nuc_trial(quantized, &as, compile_variant, &out) == NUC_OK;
+    if (!out.ok)
+        out.message = nuc_strdup(cx, cx->message);
+    cx->message[0] = '\0';
+    return out;
+}
+
+static bool is_better(const struct outcome *a, const struct outcome *b)
 {
     if (a->ok != b->ok)
         return a->ok;
@@ -102,14 +104,14 @@ static bool is_better(const struct trial *a, const struct trial *b)
     return a->arena < b->arena;
 }
 
-static const char *table_of(struct nuc_context *cx, const struct trial *trials, size_t best)
+static const char *table_of(struct nuc_context *cx, const struct outcome *outcomes, size_t best)
 {
     struct nuc_text text;
 
     nuc_text_init(&text, cx);
     nuc_text_addf(&text, "  %-34s %12s %10s %12s %10s\n", "dim order", "cycles", "transposes", "moved bytes", "arena");
     for (size_t i = 0; i < N_VARIANTS; i++) {
-        const struct trial *t = &trials[i];
+        const struct outcome *t = &outcomes[i];
         if (t->ok)
             nuc_text_addf(&text, "%c %-34s %12llu %10zu %12zu %10zu\n", i == best ? '*' : ' ', variants[i].name,
                           (unsigned long long)t->cycles, t->transposes, t->moved_bytes, t->arena);
@@ -131,24 +133,35 @@ static size_t own_variant(const struct nuc_model *m)
     return 0;
 }
 
-struct nuc_variant nuc_choose_variant(struct nuc_model *quantized)
+/* Of equal variants the one that moves less, takes less memory, is as the archive has it. */
+static struct nuc_model *choose(const struct nuc_model *quantized)
 {
-    struct nuc_compiler *c = quantized->c;
-    struct trial trials[N_VARIANTS];
-    size_t best = own_variant(quantized), n_timings = c->n_timings;
-    double started = nuc_seconds();
+    struct nuc_context *cx = quantized->c->cx;
+    struct nuc_settings *settings = nuc_copy(cx, quantized->settings, sizeof *settings);
+    struct outcome outcomes[N_VARIANTS];
+    size_t best = own_variant(quantized);
 
-    for (size_t i = 0; i < N_VARIANTS; i++) {
-        trials[i] = (struct trial){.quantized = quantized, .variant = variants[i].variant};
-        try_variant(&trials[i]);
-    }
     for (size_t i = 0; i < N_VARIANTS; i++)
-        best = is_better(&trials[i], &trials[best]) ? i : best;
-    if (!trials[best].ok)
-        nuc_fail(c->cx, NUC_UNSUPPORTED, "%s", trials[best].message);
-    c->dim_order_table = table_of(c->cx, trials, best);
-    c->report = (struct nuc_program_report){.program = 0};
-    c->n_timings = n_timings;
-    nuc_stage_done(c, "dim-order", NULL, started);
-    return variants[best].variant;
+        outcomes[i] = try_variant(quantized, &variants[i]);
+    for (size_t i = 0; i < N_VARIANTS; i++)
+        best = is_better(&outcomes[i], &outcomes[best]) ? i : best;
+    if (!outcomes[best].ok)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s", outcomes[best].message);
+    settings->o = options_of(quantized, &variants[best]);
+    struct nuc_model *m = nuc_model_after(quantized, quantized->graph);
+    m->settings = settings;
+    m->dim_order_table = table_of(cx, outcomes, best);
+    return m;
+}
+
+void nuc_choose_dim_order(struct nuc_job *j)
+{
+    nuc_check_dim_orders(j->m->graph, true);
+    if (j->m->settings->o.dim_order == NUC_DIM_ORDER_AUTO)
+        j->m = choose(j->m);
+    if (j->m->settings->o.dim_order != NUC_DIM_ORDER_AS_IS) {
+        j->m = nuc_model_after(j->m, nuc_graph_copy(j->m->graph));
+        nuc_convert_orders(j->m->graph, j->m->settings->o.dim_order == NUC_DIM_ORDER_CHANNELS_LAST);
+    }
+    j->quantized = j->m;
 }

@@ -1,5 +1,6 @@
 /* Options that were given and change nothing, so that nobody waits for their effect. */
 #include "compiler/driver/converter.h"
+#include "compiler/target/target.h"
 
 struct idle_option {
     const char *name;
@@ -39,7 +40,7 @@ static void tell_npu_options(struct nuc_compiler *c, const char *why)
 void nuc_tell_idle_options(struct nuc_compiler *c)
 {
     const struct nuc_options *o = &c->options;
-    const struct nuc_target *target = nuc_target_find(c->cx, o->target);
+    const struct nuc_target *target = nuc_settings(c)->target;
     const struct idle_option placement = {"--placement", o->placement != NUC_PLACEMENT_GREEDY},
                              executorch = {"--executorch-ops-only", o->executorch_ops_only};
 

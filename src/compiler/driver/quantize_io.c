@@ -1,12 +1,13 @@
-/* Programs that take and give int8: the borders of the graph, and what the program says about them. */
-#include "compiler/driver/driver.h"
+/* Programs that take and give int8: inputs and outputs of the graph, and what the program says about them. */
+#include "compiler/driver/lower.h"
+#include "compiler/program/program.h"
 #include "host/text.h"
 
-static void tell_float_borders(struct nuc_compiler *c, const char *file, const char *what,
-                               const struct nuc_io_quantization *borders, uint32_t count)
+static void warn_of_float(struct nuc_compiler *c, const char *file, const char *what,
+                          const struct nuc_io_quantization *io, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (!borders[i].quantized)
+        if (!io[i].quantized)
             nuc_warn(c->cx, "%s: %s %u stays as it is: it is not quantized inside the program", file, what, i);
     }
 }
@@ -21,24 +22,23 @@ static struct nuc_io_quantization input_parameters(const struct nuc_node *input)
     return (struct nuc_io_quantization){.quantized = false};
 }
 
-void nuc_note_borders(struct nuc_model *m)
+struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
 {
     const struct nuc_arg *outputs = &nuc_output_node(m->graph)->args[0];
-    struct nuc_io_quantizations *io = &m->io;
+    struct nuc_io_quantizations io = {.n_outputs = outputs->count};
 
-    *io = (struct nuc_io_quantizations){.n_inputs = 0};
-    io->inputs = nuc_alloc_array(m->c->cx, m->graph->n_nodes, sizeof *io->inputs);
-    io->outputs = nuc_alloc_array(m->c->cx, outputs->count, sizeof *io->outputs);
+    io.inputs = nuc_alloc_array(m->c->cx, m->graph->n_nodes, sizeof *io.inputs);
+    io.outputs = nuc_alloc_array(m->c->cx, outputs->count, sizeof *io.outputs);
     for (const struct nuc_node *n = m->graph->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
         if (n->input_kind == NUC_USER_INPUT)
-            io->inputs[io->n_inputs++] = input_parameters(n);
+            io.inputs[io.n_inputs++] = input_parameters(n);
     }
     for (uint32_t i = 0; i < outputs->count; i++)
-        io->outputs[i] = nuc_io_quantization_of(outputs->u.nodes[i], NUC_OP_QUANTIZE_PER_TENSOR);
-    io->n_outputs = outputs->count;
+        io.outputs[i] = nuc_io_quantization_of(outputs->u.nodes[i], NUC_OP_QUANTIZE_PER_TENSOR);
+    return io;
 }
 
-/* Borders that were quantized all along keep what was known of them. */
+/* Inputs and outputs that were quantized all along keep what was known of them. */
 static void keep_noted(const struct nuc_io_quantization *noted, uint32_t n_noted, struct nuc_io_quantization *now,
                        uint32_t count)
 {
@@ -48,22 +48,29 @@ static void keep_noted(const struct nuc_io_quantization *noted, uint32_t n_noted
     }
 }
 
-void nuc_quantize_borders(struct nuc_model *m)
+bool nuc_is_int8_io(const struct nuc_job *j)
 {
-    const struct nuc_io_quantizations noted = m->io;
-
-    nuc_remove_io_quantization(m->graph, m->c->options.reference_compat, &m->io);
-    keep_noted(noted.inputs, noted.n_inputs, m->io.inputs, m->io.n_inputs);
-    keep_noted(noted.outputs, noted.n_outputs, m->io.outputs, m->io.n_outputs);
-    tell_float_borders(m->c, m->graph->file, "input", m->io.inputs, m->io.n_inputs);
-    tell_float_borders(m->c, m->graph->file, "output", m->io.outputs, m->io.n_outputs);
+    return j->m->settings->o.io == NUC_IO_INT8;
 }
 
-enum { NUMBERS_A_BORDER = 5 };
+void nuc_quantize_io(struct nuc_job *j)
+{
+    struct nuc_io_quantizations *io = &j->m->lowered->io;
+    const struct nuc_io_quantizations noted = *io;
+    const char *file = j->m->graph->file;
+
+    nuc_remove_io_quantization(j->m->graph, j->m->settings->o.reference_compat, io);
+    keep_noted(noted.inputs, noted.n_inputs, io->inputs, io->n_inputs);
+    keep_noted(noted.outputs, noted.n_outputs, io->outputs, io->n_outputs);
+    warn_of_float(j->c, file, "input", io->inputs, io->n_inputs);
+    warn_of_float(j->c, file, "output", io->outputs, io->n_outputs);
+}
+
+enum { CONSTANTS_EACH = 5 };
 
 /* Names and order as ExecuTorch's quantize_io_pass leaves them. */
-static void add_border_numbers(struct nuc_context *cx, const char *kind, uint32_t index,
-                               const struct nuc_io_quantization *q, struct nuc_program_number *out)
+static void add_constants(struct nuc_context *cx, const char *kind, uint32_t index, const struct nuc_io_quantization *q,
+                          struct nuc_program_number *out)
 {
     out[0] = (struct nuc_program_number){nuc_format(cx, "%s%u_scale", kind, index), true, {.f = q->scale}};
     out[1] = (struct nuc_program_number){nuc_format(cx, "%s%u_zp", kind, index), false, {.i = q->zero_point}};
@@ -73,11 +80,11 @@ static void add_border_numbers(struct nuc_context *cx, const char *kind, uint32_
         (struct nuc_program_number){nuc_format(cx, "%s%u_dtype", kind, index), false, {.i = nuc_scalar_type(q->dtype)}};
 }
 
-void nuc_tell_borders(const struct nuc_model *m, struct nuc_program_options *o)
+void nuc_add_io_constants(const struct nuc_model *m, struct nuc_program_options *o)
 {
     struct nuc_context *cx = m->c->cx;
-    const struct nuc_io_quantizations *io = &m->io;
-    size_t most = (size_t)(io->n_inputs + io->n_outputs) * NUMBERS_A_BORDER;
+    const struct nuc_io_quantizations *io = &m->lowered->io;
+    size_t most = (size_t)(io->n_inputs + io->n_outputs) * CONSTANTS_EACH;
     struct nuc_program_number *numbers = nuc_alloc_array(cx, most, sizeof *numbers);
 
     o->numbers = numbers;
@@ -87,7 +94,7 @@ void nuc_tell_borders(const struct nuc_model *m, struct nuc_program_options *o)
         const struct nuc_io_quantization *q = input ? &io->inputs[index] : &io->outputs[index];
         if (!q->quantized)
             continue;
-        add_border_numbers(cx, input ? "input" : "output", index, q, numbers + o->n_numbers);
-        o->n_numbers += NUMBERS_A_BORDER;
+        add_constants(cx, input ? "input" : "output", index, q, numbers + o->n_numbers);
+        o->n_numbers += CONSTANTS_EACH;
     }
 }

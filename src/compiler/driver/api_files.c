@@ -1,0 +1,182 @@
+/* Public calls that take files and not a model: code, descriptions, profiles, lists, LiteRT models. */
+#include <sys/stat.h>
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/driver/driver.h"
+#include "compiler/neutron/container/container.h"
+#include "compiler/neutron/convert/kernel_selection.h"
+#include "compiler/report/inspect.h"
+#include "compiler/report/list_operators.h"
+#include "compiler/report/profile.h"
+#include "compiler/target/target.h"
+#include "host/file.h"
+
+/* ---- C sources of a program ---- */
+
+static void generate(struct nuc_call *k)
+{
+    struct nuc_context *cx = k->c->cx;
+    const char *name = k->name != NULL ? k->name : nuc_codegen_name(cx, k->path);
+    struct nuc_codegen_files files = nuc_generate_code(cx, k->path, nuc_map_file(cx, k->path), name);
+
+    mkdir(k->output, 0777); /* when it cannot be made, writing into it says why */
+    nuc_write_text(cx, nuc_format(cx, "%s/%s.h", k->output, name), files.header);
+    nuc_write_text(cx, nuc_format(cx, "%s/%s.c", k->output, name), files.source);
+    nuc_write_text(cx, nuc_format(cx, "%s/%s_data.c", k->output, name), files.data);
+}
+
+enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, const char *folder, const char *name)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .path = path, .output = folder, .name = name}, generate);
+}
+
+/* ---- kernel selections ---- */
+
+static void merge(struct nuc_call *k)
+{
+    struct nuc_context *cx = k->c->cx;
+    struct nuc_kernel_selection selection = {.used = {false}};
+
+    for (size_t i = 0; i < k->count; i++)
+        nuc_kernel_selection_read(cx, k->names[i], nuc_map_file(cx, k->names[i]), &selection);
+    nuc_write_file(cx, k->output, nuc_kernel_selection_write(cx, &selection));
+}
+
+enum nuc_status nuc_merge_kernel_selections(struct nuc_compiler *c, const char *const *inputs, size_t n_inputs,
+                                            const char *output)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .names = inputs, .count = n_inputs, .output = output}, merge);
+}
+
+/* ---- descriptions ---- */
+
+static void inspect(struct nuc_call *k)
+{
+    *k->out.text = nuc_inspect(k->c->cx, k->path, (enum nuc_inspect_form)k->form, k->flag);
+}
+
+enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, enum nuc_inspect_form form, bool disassemble,
+                                 const char **text)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .path = path, .form = (int)form, .flag = disassemble, .out.text = text},
+                     inspect);
+}
+
+static void list_operators(struct nuc_call *k)
+{
+    *k->out.text =
+        k->flag ? nuc_operators_markdown(k->c->cx) : nuc_operators_text(k->c->cx, nuc_settings(k->c)->flavor);
+}
+
+enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const char **text)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .flag = markdown, .out.text = text}, list_operators);
+}
+
+static void list_targets(struct nuc_call *k)
+{
+    *k->out.text = nuc_targets_text(k->c->cx);
+}
+
+enum nuc_status nuc_list_targets(struct nuc_compiler *c, const char **text)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .out.text = text}, list_targets);
+}
+
+/* ---- profiles of programs that ran ---- */
+
+static const struct nuc_profile *read_run(const struct nuc_call *k, size_t i)
+{
+    return nuc_profile_read(k->c->cx, nuc_settings(k->c)->target, k->path, k->bytes,
+                            k->in.runs != NULL ? &k->in.runs[i] : NULL);
+}
+
+static void print_profile(struct nuc_call *k)
+{
+    *k->out.text = nuc_profile_table(k->c->cx, read_run(k, 0));
+}
+
+enum nuc_status nuc_profile_text(struct nuc_compiler *c, const char *file, const void *program, size_t size,
+                                 const struct nuc_profile_run *run, const char **text)
+{
+    return nuc_enter(
+        &(struct nuc_call){.c = c, .path = file, .bytes = {program, size}, .in.runs = run, .out.text = text},
+        print_profile);
+}
+
+static void write_etdump(struct nuc_call *k)
+{
+    const struct nuc_profile **runs = nuc_alloc_array(k->c->cx, k->count, sizeof(struct nuc_profile *));
+
+    for (size_t i = 0; i < k->count; i++)
+        runs[i] = read_run(k, i);
+    nuc_write_file(k->c->cx, k->output, nuc_profile_dump(k->c->cx, runs, k->count));
+}
+
+enum nuc_status nuc_write_etdump(struct nuc_compiler *c, const char *file, const void *program, size_t size,
+                                 const struct nuc_profile_run *runs, size_t n_runs, const char *output)
+{
+    return nuc_enter(
+        &(struct nuc_call){
+            .c = c, .path = file, .bytes = {program, size}, .in.runs = runs, .count = n_runs, .output = output},
+        write_etdump);
+}
+
+/* ---- LiteRT models with what the NPU takes converted ---- */
+
+static void fill_report(struct nuc_context *cx, const struct nuc_lt_model *before, const struct nuc_lt_model *after,
+                        const struct nuc_container_report *r, struct nuc_convert_report *out)
+{
+    uint32_t n_outside = r->n_ops - r->n_inside;
+    const char **outside = nuc_alloc_array(cx, n_outside, sizeof *outside);
+    const struct nuc_lt_subgraph *s = &after->subgraphs[0];
+
+    for (uint32_t i = 0; i < n_outside; i++) {
+        const struct nuc_container_outside *o = &r->outside[i];
+        outside[i] = nuc_format(cx, "operator %u (%s): %s", o->op,
+                                nuc_lt_code_name(cx, before->subgraphs[0].ops[o->op].code), o->reason);
+    }
+    *out = (struct nuc_convert_report){
+        .n_graphs = r->n_graphs, .n_operators = r->n_ops, .n_inside = r->n_inside, .outside = outside};
+    for (uint32_t i = 0; i < s->n_ops && out->n_graphs > 0; i++) {
+        if (!nuc_is_neutron_graph(&s->ops[i]))
+            continue;
+        size_t scratch = nuc_neutron_graph_read(cx, after, i).header.scratch;
+        out->scratch = scratch > out->scratch ? scratch : out->scratch;
+    }
+}
+
+static void convert(struct nuc_call *k)
+{
+    struct nuc_context *cx = k->c->cx;
+    struct nuc_container_options options = {.target = nuc_settings(k->c)->target};
+    struct nuc_container_report report;
+    double started = nuc_seconds();
+
+    if (options.target->npu_name == NULL)
+        nuc_fail(cx, NUC_BAD_USAGE, "--target: %s has no NPU to convert for: use imxrt700", options.target->name);
+    options.convert.costs = options.target->npu;
+    if (k->in.convert != NULL) {
+        options.min_ops = (uint32_t)k->in.convert->min_operators;
+        options.convert.profile = k->in.convert->profile;
+        options.convert.fetch_constants = k->in.convert->fetch_constants_to_sram;
+    }
+    const struct nuc_lt_model *m = nuc_lt_read(cx, k->path, nuc_map_file(cx, k->path));
+    nuc_note_seconds(k->c, "read", started);
+    started = nuc_seconds();
+    struct nuc_lt_model *converted = nuc_container_build(cx, m, &options, &report);
+    nuc_note_seconds(k->c, "convert", started);
+    started = nuc_seconds();
+    nuc_write_file(cx, k->output, nuc_lt_write(converted));
+    nuc_note_seconds(k->c, "write", started);
+    if (k->out.convert != NULL)
+        fill_report(cx, m, converted, &report, k->out.convert);
+}
+
+enum nuc_status nuc_convert_model(struct nuc_compiler *c, const char *model, const char *output,
+                                  const struct nuc_convert_model_options *options, struct nuc_convert_report *report)
+{
+    return nuc_enter(
+        &(struct nuc_call){.c = c, .path = model, .output = output, .in.convert = options, .out.convert = report},
+        convert);
+}

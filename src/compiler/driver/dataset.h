@@ -1,0 +1,38 @@
+/* Samples: arrays by name, cut into the samples of a model's inputs, or a folder of images. */
+#ifndef NUC_DRIVER_DATASET_H
+#define NUC_DRIVER_DATASET_H
+
+#include "compiler/driver/driver.h"
+#include "compiler/import/arrays.h"
+#include "compiler/import/images.h"
+
+struct nuc_dataset {
+    struct nuc_compiler *c;
+    const char *path;
+    struct nuc_arrays arrays;
+    size_t n_inputs, n_samples;
+    const struct nuc_array **bound; /* one per input */
+    size_t *bytes;                  /* of one sample of each input */
+    void **aligned;                 /* by input: the sample read last; NULL when elements lie aligned in the file */
+
+    /* A folder of images: `arrays` holds at most the labels, `bound` is not used. */
+    const struct nuc_images *images; /* NULL: arrays */
+    struct nuc_image_format format;  /* of the input */
+    size_t per_sample;               /* images in one sample */
+    float *sample;                   /* the sample read last */
+};
+
+struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path);
+void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m);
+
+/* nuc_dataset_sample() inside a stage. */
+void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
+
+/* ---- a folder of images (dataset_images.c) ---- */
+
+/* The data set when `path` is a folder with images and without .npy files, else NULL. */
+struct nuc_dataset *nuc_dataset_of_images(struct nuc_compiler *c, const char *path);
+void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs);
+void nuc_dataset_read_images(const struct nuc_dataset *d, size_t sample, const void **inputs);
+
+#endif

@@ -1,0 +1,375 @@
+/* Partitions become delegate calls; the rest of the graph operators of the runtime. */
+#include "compiler/driver/lower.h"
+
+#include <string.h>
+
+#include "compiler/cortexm/cortexm.h"
+#include "compiler/driver/converter.h"
+#include "compiler/layout/orders.h"
+#include "compiler/litert/litert.h"
+#include "compiler/neutron/arrange/arrange.h"
+#include "compiler/neutron/container/payload.h"
+#include "compiler/partition/partition.h"
+#include "compiler/target/target.h"
+#include "host/file.h"
+#include "host/text.h"
+
+/* ---- compile specs: what the program says about how a delegate was made ---- */
+
+/* Names as the reference encodes them: "::" becomes "_", joined by commas. */
+static const char *not_delegated_text(struct nuc_context *cx, const struct nuc_options *o)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    for (size_t i = 0; i < o->n_operators_not_to_delegate; i++) {
+        nuc_text_addf(&text, "%s", i == 0 ? "" : ",");
+        for (const char *p = o->operators_not_to_delegate[i]; *p != '\0'; p++) {
+            bool scope = p[0] == ':' && p[1] == ':';
+            nuc_text_addf(&text, "%c", scope ? '_' : *p);
+            p += scope ? 1 : 0;
+        }
+    }
+    return nuc_text_string(&text);
+}
+
+enum { MAX_COMPILE_SPECS = 9 };
+
+/* Keys and order of the reference backend, which differ between the generations for the two flavors. */
+static uint32_t fill_compile_specs(const struct nuc_model *m, struct nuc_compile_spec specs[MAX_COMPILE_SPECS])
+{
+    const struct nuc_options *o = &m->settings->o;
+    bool sdk31 = m->settings->flavor->rules == NUC_RULES_SDK_3_1;
+    const struct nuc_compile_spec rows[MAX_COMPILE_SPECS] = {
+        {"output_format", "tflite"},
+        {"compile_flags", o->extra_flags != NULL ? o->extra_flags : ""},
+        {"target", m->settings->target->npu_name},
+        {sdk31 ? NULL : "intermediates_dir", o->intermediates_dir != NULL ? o->intermediates_dir : "None"},
+        {"operators_not_to_delegate", not_delegated_text(m->c->cx, o)},
+        {"use_neutron_for_format_conversion", o->use_neutron_for_format_conversion ? "True" : "False"},
+        {"fetch_constants_to_sram", o->fetch_constants_to_sram ? "True" : "False"},
+        {"dump_kernel_selection_code", o->dump_kernel_selection != NULL ? "True" : "False"},
+        {sdk31 ? "use_new_flow_neutron_c" : "use_profiling", !sdk31 && o->profile ? "True" : "False"},
+    };
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < MAX_COMPILE_SPECS; i++) {
+        if (rows[i].key != NULL)
+            specs[n++] = rows[i];
+    }
+    return n;
+}
+
+/* ---- one partition ---- */
+
+static const struct nuc_tensor_info *boundary_infos(struct nuc_context *cx, const struct nuc_lower_border *borders,
+                                                    uint32_t count)
+{
+    struct nuc_tensor_info *infos = nuc_alloc_array(cx, count, sizeof *infos);
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct nuc_meta meta = nuc_named_contiguous(&borders[i].node->vals[0]);
+        nuc_fill_tensor_info(borders[i].node->name, &meta, &infos[i]);
+    }
+    return infos;
+}
+
+/* Channels-last on the NPU's side, contiguous outside, and more than one channel. */
+static bool is_cpu_transposed(const struct nuc_lower_border *b)
+{
+    struct nuc_meta meta = nuc_named_contiguous(&b->node->vals[0]);
+
+    return b->channels_last && meta.rank >= 3 && meta.sizes[meta.rank - 3] != 1 && nuc_is_contiguous(&meta);
+}
+
+static void note_cpu_transposes(struct nuc_context *cx, const struct nuc_lower_io *io,
+                                struct nuc_lowered_partition *out)
+{
+    struct nuc_tensor_info *infos = nuc_alloc_array(cx, (size_t)io->n_inputs + io->n_outputs, sizeof *infos);
+
+    for (uint32_t i = 0; i < io->n_inputs + io->n_outputs; i++) {
+        const struct nuc_lower_border *b = i < io->n_inputs ? &io->inputs[i] : &io->outputs[i - io->n_inputs];
+        if (is_cpu_transposed(b))
+            nuc_fill_tensor_info(b->name, &b->node->vals[0], &infos[out->n_cpu_transposed++]);
+    }
+    out->cpu_transposed = infos;
+}
+
+static struct nuc_payload_io *payload_io(struct nuc_context *cx, const struct nuc_lower_border *borders,
+                                         const uint8_t *map, uint32_t count)
+{
+    struct nuc_payload_io *io = nuc_alloc_array(cx, count, sizeof *io);
+
+    for (uint32_t i = 0; i < count; i++)
+        io[i] = (struct nuc_payload_io){.format = borders[map[i]].channels_last ? 1 : 0, .map = map[i]};
+    return io;
+}
+
+static struct nuc_span compose(struct nuc_context *cx, const struct nuc_partition *p, const struct nuc_lower_io *io,
+                               const struct nuc_converted *converted)
+{
+    const struct nuc_neutron_image *image = converted->image;
+
+    if (io->n_inputs > UINT8_MAX || io->n_outputs > UINT8_MAX)
+        nuc_fail(cx, NUC_UNSUPPORTED,
+                 "partition %s has %u inputs and %u outputs, a delegate may have 255: keep some of its operators on "
+                 "the CPU with --operators-not-to-delegate",
+                 p->tag, io->n_inputs, io->n_outputs);
+    struct nuc_payload payload = {
+        .n_args = (uint8_t)io->n_inputs,
+        .n_inputs = (uint8_t)image->n_inputs,
+        .n_outputs = (uint8_t)image->n_outputs,
+        .inputs = payload_io(cx, io->inputs, converted->input_map, image->n_inputs),
+        .outputs = payload_io(cx, io->outputs, converted->output_map, image->n_outputs),
+        .version = converted->version,
+        .microcode = image->microcode,
+        .weights = image->weights,
+        .kernels = image->kernels,
+    };
+    return nuc_payload_compose(cx, &payload);
+}
+
+/* Nodes and the user's lines by debug handle, which is 1 + id. */
+static struct nuc_kernel_name *handle_names(const struct nuc_graph *g)
+{
+    struct nuc_kernel_name *names = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *names);
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        names[n->id + 1].node = n->name;
+        if (n->source.file != NULL)
+            names[n->id + 1].source = nuc_format(g->cx, "%s:%d", n->source.file, n->source.line);
+    }
+    return names;
+}
+
+/* The node of each kernel call: debug handles are 1 + id. Transposes at a boundary have none. */
+static const struct nuc_node *const *call_sources(struct nuc_graph *g, const struct nuc_neutron_image *image)
+{
+    const struct nuc_node **by_id = nuc_alloc_array(g->cx, g->next_id, sizeof(struct nuc_node *));
+    const struct nuc_node **sources = nuc_alloc_array(g->cx, image->n_calls, sizeof(struct nuc_node *));
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        by_id[n->id] = n;
+    for (uint32_t i = 0; i < image->n_calls; i++) {
+        uint32_t handle = image->calls[i].handle;
+        sources[i] = handle > 0 && handle <= g->next_id ? by_id[handle - 1] : NULL;
+    }
+    return sources;
+}
+
+/* What the payload of a partition becomes in the program. */
+static struct nuc_delegate *make_delegate(struct nuc_model *m, const struct nuc_partition *p,
+                                          const struct nuc_neutron_image *image, struct nuc_span payload)
+{
+    struct nuc_context *cx = m->c->cx;
+    struct nuc_compile_spec specs[MAX_COMPILE_SPECS];
+    uint32_t n_specs = fill_compile_specs(m, specs);
+    struct nuc_delegate *delegate = nuc_alloc(cx, sizeof *delegate);
+
+    *delegate = (struct nuc_delegate){
+        .backend_id = "NeutronBackend",
+        .tag = p->tag,
+        .n_compile_specs = n_specs,
+        .compile_specs = nuc_copy(cx, specs, n_specs * sizeof specs[0]),
+        .payload = payload,
+        .input_places = image->input_places,
+        .output_places = image->output_places,
+        .scratch_size = image->scratch_size,
+    };
+    return delegate;
+}
+
+/* One partition: LiteRT model, microcode, payload. Returns whether the simulator runs it. */
+static bool lower_partition(struct nuc_model *m, struct nuc_partition *p, struct nuc_lowered_partition *out)
+{
+    struct nuc_context *cx = m->c->cx;
+    const struct nuc_settings *s = m->settings;
+    const struct nuc_lower_options options = {
+        .target = s->target,
+        .flavor = s->flavor,
+        .use_neutron_for_format_conversion = s->o.use_neutron_for_format_conversion,
+        .arrange = !s->o.reference_compat,
+        .reference_compat = s->o.reference_compat,
+    };
+    const struct nuc_convert_options convert = {
+        .costs = s->target->npu,
+        .fetch_constants = s->o.fetch_constants_to_sram,
+        .payload_version_0 = s->o.payload_version_0,
+        .pool_borders = s->o.plan_delegate_scratch,
+        .profile = s->o.profile,
+        .names = s->o.profile ? handle_names(m->graph) : NULL,
+        .n_names = s->o.profile ? m->graph->next_id + 1 : 0,
+    };
+    struct nuc_lower_io io;
+    struct nuc_lt_model *model = nuc_lower_partition(m->graph, p, &options, &io);
+    struct nuc_span litert = nuc_lt_write(model);
+
+    nuc_write_intermediate(m, p->tag, "pure", litert);
+    struct nuc_converted converted = nuc_convert_partition(m, p->tag, model, litert, &convert);
+    struct nuc_span payload = compose(cx, p, &io, &converted);
+    out->image = converted.image;
+    out->delegate = make_delegate(m, p, converted.image, payload);
+    out->delegate->model = model;
+    out->sources = call_sources(m->graph, converted.image);
+    note_cpu_transposes(cx, &io, out);
+    struct nuc_moved moved = nuc_moved_by_transposes(model);
+    out->info = (struct nuc_partition_info){
+        .tag = p->tag,
+        .litert = litert.data,
+        .litert_size = litert.size,
+        .payload = payload.data,
+        .payload_size = payload.size,
+        .scratch_size = converted.image->scratch_size,
+        .n_transposes = moved.transposes,
+        .moved_bytes = (size_t)moved.bytes,
+        .n_inputs = io.n_inputs,
+        .n_outputs = io.n_outputs,
+        .inputs = boundary_infos(cx, io.inputs, io.n_inputs),
+        .outputs = boundary_infos(cx, io.outputs, io.n_outputs),
+    };
+    return converted.is_ours;
+}
+
+/* ---- the whole graph ---- */
+
+/* What is known of the program before its partitions are gone from the graph. */
+static struct nuc_program_report first_report(const struct nuc_model *m)
+{
+    struct nuc_program_report r = {.n_partitions = m->partitions->count,
+                                   .converter = nuc_converter_name(&m->settings->o),
+                                   .runs_on_simulator = true,
+                                   .has_npu = m->settings->target->npu_name != NULL};
+
+    for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
+        r.n_nodes += nuc_is_call(n);
+        r.n_delegated += nuc_is_call(n) && n->partition >= 0;
+    }
+    return r;
+}
+
+/* The nodes of the same names in a copy of their graph. */
+static struct nuc_node **same_nodes(struct nuc_graph *copy, struct nuc_node *const *nodes, uint32_t count)
+{
+    struct nuc_node **same = nuc_alloc_array(copy->cx, count, sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < count; i++)
+        same[i] = nuc_find_node(copy, nodes[i]->name);
+    return same;
+}
+
+/*
+ * A partitioned model of its own: lowering takes the partitions' nodes out of the graph, and the model it was given
+ * stays what it was. Decisions are about the nodes before, so the copy has none.
+ */
+static struct nuc_model *copy_partitioned(const struct nuc_model *from)
+{
+    struct nuc_context *cx = from->c->cx;
+    struct nuc_model *m = nuc_model_after(from, nuc_graph_copy(from->graph));
+    struct nuc_partitions *p = nuc_alloc(cx, sizeof *p);
+
+    p->count = from->partitions->count;
+    p->items = nuc_copy(cx, from->partitions->items, p->count * sizeof *p->items);
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct nuc_partition *item = &p->items[i];
+        item->nodes = same_nodes(m->graph, item->nodes, item->n_nodes);
+        item->inputs = same_nodes(m->graph, item->inputs, item->n_inputs);
+        item->outputs = same_nodes(m->graph, item->outputs, item->n_outputs);
+        item->constants = same_nodes(m->graph, item->constants, item->n_constants);
+    }
+    m->partitions = p;
+    return m;
+}
+
+static void lower_partitions(struct nuc_model *m)
+{
+    struct nuc_lowered *l = m->lowered;
+    struct nuc_program_report *r = &l->report;
+
+    for (uint32_t i = 0; i < l->n_partitions; i++) {
+        struct nuc_lowered_partition *p = &l->partitions[i];
+        r->runs_on_simulator &= lower_partition(m, &m->partitions->items[i], p);
+        r->n_transposes += p->info.n_transposes;
+        r->moved_bytes += p->info.moved_bytes;
+        r->delegate_data += p->info.payload_size;
+    }
+}
+
+void nuc_delegate_model(struct nuc_job *j)
+{
+    struct nuc_context *cx = j->c->cx;
+    const struct nuc_model *partitioned = j->m;
+
+    if (partitioned->partitions == NULL)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: is not partitioned", partitioned->graph->file);
+    struct nuc_model *m = copy_partitioned(partitioned);
+    struct nuc_lowered *l = nuc_alloc(cx, sizeof *l);
+    l->n_partitions = m->partitions->count;
+    l->partitions = nuc_alloc_array(cx, l->n_partitions, sizeof *l->partitions);
+    l->report = first_report(m);
+    if (m->from_litert)
+        l->io = nuc_note_io(m);
+    m->lowered = l;
+    lower_partitions(m);
+    struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);
+    for (uint32_t i = 0; i < l->n_partitions; i++) {
+        calls[i]->delegate = l->partitions[i].delegate;
+        nuc_name_boundary_orders(calls[i]);
+    }
+    nuc_refresh_after_delegates(m->graph);
+    j->m = m;
+}
+
+/* ---- what is left to the CPU ---- */
+
+bool nuc_has_float_cpu(const struct nuc_job *j)
+{
+    return j->m->settings->target->cpu == NULL;
+}
+
+void nuc_run_cpu_passes(struct nuc_job *j)
+{
+    nuc_run_stage_passes(j, &nuc_lowered_passes, NUC_PASSES_DEFAULT);
+}
+
+static void count_cpu_operators(const struct nuc_graph *g, struct nuc_program_report *r)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        bool boundary = nuc_is_quantize(n) || nuc_is_dequantize(n);
+        if (!nuc_is_call(n) || nuc_op_kind(n->op) == NUC_KIND_GRAPH || n->op == NUC_OP_ALLOC || boundary)
+            continue;
+        if (nuc_is_float_operator(n))
+            r->n_cpu_float++;
+        else
+            r->n_cpu_int8 += n->op != NUC_OP_NUCLEON_PERMUTE_VIEW;
+    }
+}
+
+void nuc_lower_for_cpu(struct nuc_job *j)
+{
+    const struct nuc_settings *s = j->m->settings;
+    const struct nuc_cortexm_options options = {
+        .cpu = s->target->cpu,
+        .reference_compat = s->o.reference_compat,
+        .executorch_ops_only = s->o.executorch_ops_only,
+    };
+
+    if (s->target->cpu == NULL)
+        return;
+    nuc_cortexm_lower(j->m->graph, &options);
+    count_cpu_operators(j->m->graph, &j->m->lowered->report);
+}
+
+/* ---- as compile.h shows it ---- */
+
+size_t nuc_model_n_partitions(const struct nuc_model *lowered)
+{
+    return lowered->lowered == NULL ? 0 : lowered->lowered->n_partitions;
+}
+
+enum nuc_status nuc_model_partition(struct nuc_model *lowered, size_t index, struct nuc_partition_info *out)
+{
+    if (index >= nuc_model_n_partitions(lowered))
+        return NUC_BAD_USAGE;
+    *out = lowered->lowered->partitions[index].info;
+    return NUC_OK;
+}

@@ -1,0 +1,127 @@
+/* From quantized model to partitioned model: the Edge dialect, its passes, the place of every node. */
+#include "compiler/driver/pipeline.h"
+#include "compiler/import/tflite.h"
+#include "compiler/layout/orders.h"
+#include "compiler/partition/partition.h"
+#include "compiler/target/target.h"
+
+void nuc_check_dim_orders(struct nuc_graph *g, bool inputs_only)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        bool is_input = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
+        for (uint32_t i = 0; i < n->n_vals && (is_input || (nuc_is_call(n) && !inputs_only)); i++) {
+            const struct nuc_meta *m = &n->vals[i];
+            if (nuc_is_usable_order(m))
+                continue;
+            nuc_fail(g->cx, NUC_UNSUPPORTED,
+                     "%s: %s '%s' has %s: only contiguous and channels-last tensors are supported; export the model "
+                     "with contiguous or channels-last example inputs",
+                     g->file, is_input ? "input" : "tensor", n->name, nuc_meta_text(g->cx, m));
+        }
+    }
+}
+
+/* The caller's check of an Edge node, which sees it as compile.h shows nodes. */
+static bool ask_caller(void *user, const struct nuc_node *node)
+{
+    struct nuc_model *m = user;
+    const struct nuc_options *o = &m->settings->o;
+    struct nuc_node_info info;
+
+    nuc_fill_node_info(m, node, &info);
+    return o->check_op_support(o->check_op_support_user, &info);
+}
+
+/* What the options name, and what a LiteRT model has as single operators. */
+static const char *const *preserved_ops(const struct nuc_model *m, size_t *count)
+{
+    const struct nuc_options *o = &m->settings->o;
+    size_t own = m->from_litert ? NUC_TFLITE_N_PRESERVED : 0;
+    const char **list = nuc_alloc_array(m->c->cx, o->n_preserve_ops + own, sizeof *list);
+
+    for (size_t i = 0; i < o->n_preserve_ops; i++)
+        list[i] = o->preserve_ops[i];
+    for (size_t i = 0; i < own; i++)
+        list[o->n_preserve_ops + i] = nuc_tflite_preserved[i];
+    *count = o->n_preserve_ops + own;
+    return list;
+}
+
+void nuc_decompose_model(struct nuc_job *j)
+{
+    struct nuc_model *m = nuc_model_after(j->quantized, nuc_graph_copy(j->quantized->graph));
+    const struct nuc_settings *s = m->settings;
+    struct nuc_edge_options options = {
+        .target = s->target,
+        .flavor = s->flavor,
+        .check_op_support = s->o.check_op_support != NULL ? ask_caller : NULL,
+        .check_op_support_user = m,
+        .preserved = &j->preserved,
+        .reference_compat = s->o.reference_compat,
+        .keep_for_cpu = s->target->cpu != NULL,
+        .keep_prelu = !s->o.executorch_ops_only && !s->o.reference_compat,
+    };
+
+    options.preserve_ops = preserved_ops(m, &options.n_preserve_ops);
+    const struct nuc_meta *outputs = nuc_output_metas(m->graph);
+    nuc_to_edge(m->graph, &options);
+    if (m->from_litert)
+        nuc_restore_output_orders(m->graph, outputs);
+    j->m = m;
+}
+
+void nuc_settle_orders(struct nuc_job *j)
+{
+    if (!j->m->settings->o.reference_compat)
+        nuc_run_stage_passes(j, &nuc_order_passes, NUC_PASSES_DEFAULT);
+}
+
+void nuc_run_edge_stage(struct nuc_job *j)
+{
+    const struct nuc_settings *s = j->m->settings;
+
+    if (s->flavor->rules == NUC_RULES_SDK_3_1)
+        nuc_run_stage_passes(j, &nuc_edge_passes, NUC_PASSES_SDK_3_1);
+    else if (s->target->npu_name != NULL)
+        nuc_run_stage_passes(j, &nuc_edge_passes, NUC_PASSES_DEFAULT);
+    if (s->o.reference_compat)
+        return;
+    nuc_run_stage_passes(j, &nuc_plain_passes, NUC_PASSES_DEFAULT);
+    nuc_run_stage_passes(j, &nuc_cluster_passes, NUC_PASSES_DEFAULT);
+}
+
+/* Marks the preserved operators that stayed on the CPU, which has no kernels for them. */
+static bool mark_undelegated(const struct nuc_model *m, struct nuc_preserved *preserved)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < preserved->count; i++) {
+        struct nuc_preserved_op *op = &preserved->ops[i];
+        const struct nuc_decision *d = op->id < m->partitions->n_by_id ? m->partitions->by_id[op->id] : NULL;
+        op->decompose = op->decompose || (d != NULL && !d->delegated);
+        any = any || (d != NULL && !d->delegated);
+    }
+    return any;
+}
+
+/* Operators that were preserved in vain are decomposed in another round; the reference leaves them. */
+void nuc_partition_model(struct nuc_job *j)
+{
+    struct nuc_model *m = j->m;
+    const struct nuc_options *o = &m->settings->o;
+    struct nuc_partition_options options = {
+        .target = m->settings->target,
+        .flavor = m->settings->flavor,
+        .no_delegate = !m->settings->delegates,
+        .operators_not_to_delegate = o->operators_not_to_delegate,
+        .n_operators_not_to_delegate = (uint32_t)o->n_operators_not_to_delegate,
+        .reference_compat = o->reference_compat,
+        .allow_no_op_partitions = o->allow_no_op_partitions,
+        .force_delegate_cat = o->force_delegate_cat,
+        .check_op_support = o->check_op_support != NULL ? ask_caller : NULL,
+        .check_op_support_user = m,
+    };
+
+    m->partitions = nuc_place(m, &options);
+    j->again = !o->reference_compat && mark_undelegated(m, &j->preserved);
+}

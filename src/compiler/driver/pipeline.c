@@ -1,0 +1,368 @@
+/* The path of a model as a table, what runs it, and the public calls that are pieces of it. */
+#include "compiler/driver/pipeline.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "compiler/driver/dataset.h"
+#include "compiler/driver/lower.h"
+#include "compiler/export/pt2_write.h"
+#include "compiler/import/pt2.h"
+#include "compiler/import/tflite.h"
+#include "compiler/import/zip.h"
+#include "host/file.h"
+
+static void import_model(struct nuc_job *j);
+static void write_output(struct nuc_job *j);
+
+#define MAX_LISTS 3
+
+struct stage {
+    const char *name;
+    void (*run)(struct nuc_job *j);
+    void (*verify)(struct nuc_graph *g, const char *stage);   /* of the graph that it leaves; NULL: it leaves none */
+    const char *(*dump)(struct nuc_graph *g, bool with_data); /* for --dump-after */
+    bool (*applies)(const struct nuc_job *j);                 /* NULL: always */
+    const struct nuc_pass_list *passes[MAX_LISTS];            /* which it runs, in order */
+    enum nuc_stage repeat_from;                               /* when it leaves job.again */
+};
+
+#define GRAPH nuc_graph_verify, nuc_graph_print
+#define NO_GRAPH NULL, NULL
+
+static const struct stage stages[NUC_STAGE_COUNT] = {
+    [NUC_STAGE_IMPORT] = {"import", import_model, GRAPH},
+    [NUC_STAGE_ATEN_PASSES] = {"aten-passes", nuc_run_aten_stage, GRAPH, .passes = {&nuc_aten_passes}},
+    [NUC_STAGE_ANNOTATE] = {"annotate", nuc_annotate_model, GRAPH},
+    [NUC_STAGE_EQUALIZE] = {"equalize", nuc_equalize_model, GRAPH, nuc_is_to_equalize},
+    [NUC_STAGE_CALIBRATE] = {"calibrate", nuc_calibrate_model, NO_GRAPH},
+    [NUC_STAGE_QUANTIZE] = {"quantize", nuc_quantize_model, GRAPH},
+    [NUC_STAGE_DIM_ORDER] = {"dim-order", nuc_choose_dim_order, GRAPH},
+    [NUC_STAGE_DECOMPOSE] = {"decompose", nuc_decompose_model, GRAPH},
+    [NUC_STAGE_EDGE] = {"edge", nuc_settle_orders, GRAPH, .passes = {&nuc_order_passes}},
+    [NUC_STAGE_EDGE_PASSES] = {"edge-passes", nuc_run_edge_stage, GRAPH,
+                               .passes = {&nuc_edge_passes, &nuc_plain_passes, &nuc_cluster_passes}},
+    [NUC_STAGE_PARTITION] = {"partition", nuc_partition_model, GRAPH, .repeat_from = NUC_STAGE_DECOMPOSE},
+    [NUC_STAGE_DELEGATE] = {"delegate", nuc_delegate_model, GRAPH},
+    [NUC_STAGE_CPU_PASSES] = {"cpu-passes", nuc_run_cpu_passes, GRAPH, nuc_has_float_cpu,
+                              .passes = {&nuc_lowered_passes}},
+    [NUC_STAGE_QUANTIZE_IO] = {"quantize-io", nuc_quantize_io, GRAPH, nuc_is_int8_io},
+    [NUC_STAGE_LOWER] = {"lower", nuc_lower_for_cpu, GRAPH},
+    [NUC_STAGE_PROGRAM] = {"program", nuc_make_program, NO_GRAPH},
+    [NUC_STAGE_WRITE] = {"write", write_output, NO_GRAPH},
+};
+
+/* ---- running ---- */
+
+bool nuc_dump_point(size_t index, struct nuc_dump_point *out)
+{
+    for (size_t s = 0; s < NUC_STAGE_COUNT; s++) {
+        for (size_t k = 0; k < MAX_LISTS && stages[s].passes[k] != NULL; k++) {
+            const struct nuc_pass_list *list = stages[s].passes[k];
+            if (index < list->count) {
+                *out = (struct nuc_dump_point){nuc_pass_name(list, (uint32_t)index), stages[s].name};
+                return true;
+            }
+            index -= list->count;
+        }
+        if (stages[s].dump != NULL && index-- == 0) {
+            *out = (struct nuc_dump_point){stages[s].name, NULL};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "all" stands for the stages only: passes run dozens of times. */
+static bool is_dumped(const struct nuc_settings *s, const char *name, bool is_stage)
+{
+    const char *wanted = s->trial || s->o.dump == NULL ? NULL : s->o.dump_after;
+
+    return wanted != NULL && ((is_stage && strcmp(wanted, "all") == 0) || strcmp(wanted, name) == 0);
+}
+
+static void dump(const struct nuc_job *j, const char *name)
+{
+    const struct nuc_options *o = &j->m->settings->o;
+
+    o->dump(o->dump_user, name, nuc_graph_print(j->m->graph, false));
+}
+
+/* Release builds verify after stages only: a graph of thousands of nodes goes through dozens of passes. */
+static void pass_done(void *user, const char *pass, struct nuc_graph *g)
+{
+    const struct nuc_job *j = user;
+
+#if !defined(NDEBUG) || defined(NUCLEON_SANITIZE)
+    nuc_graph_verify(g, pass);
+#else
+    (void)g;
+#endif
+    if (is_dumped(j->m->settings, pass, false))
+        dump(j, pass);
+}
+
+void nuc_run_stage_passes(struct nuc_job *j, const struct nuc_pass_list *list, enum nuc_pass_mode mode)
+{
+    nuc_run_passes(j->m->graph, list, mode, &(struct nuc_pass_hook){pass_done, j});
+}
+
+void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last)
+{
+    assert(first <= last && (first == NUC_STAGE_IMPORT || j->m != NULL));
+    nuc_settings(j->c);
+    for (enum nuc_stage i = first; i <= last; i++) {
+        const struct stage *s = &stages[i];
+        double started = nuc_seconds();
+        if (s->applies != NULL && !s->applies(j))
+            continue;
+        s->run(j);
+        if (!j->m->settings->trial)
+            nuc_note_seconds(j->c, s->name, started);
+        if (s->verify != NULL)
+            s->verify(j->m->graph, s->name);
+        if (s->dump != NULL && is_dumped(j->m->settings, s->name, true))
+            dump(j, s->name);
+        if (j->again)
+            i = s->repeat_from - 1;
+        j->again = false;
+    }
+}
+
+struct nuc_model *nuc_advance(struct nuc_model *m, enum nuc_stage first, enum nuc_stage last)
+{
+    struct nuc_job j = {.c = m->c, .m = m};
+
+    nuc_run_stages(&j, first, last);
+    return j.m;
+}
+
+struct trial {
+    void (*fn)(struct nuc_model *m, void *arg);
+    struct nuc_model *m;
+    void *arg;
+};
+
+static void run_trial(struct nuc_context *cx, void *arg)
+{
+    const struct trial *t = arg;
+
+    (void)cx;
+    t->fn(t->m, t->arg);
+}
+
+enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *as,
+                          void (*fn)(struct nuc_model *m, void *arg), void *arg)
+{
+    struct nuc_context *cx = m->c->cx;
+    struct nuc_settings settings = *m->settings;
+    struct nuc_model model = *m;
+    struct trial t = {fn, &model, arg};
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    void (*warn)(void *user, const char *message) = cx->warn;
+
+    settings.o = *as;
+    settings.o.intermediates_dir = NULL;
+    settings.trial = true;
+    model.settings = &settings;
+    cx->warn = NULL;
+    enum nuc_status status = nuc_try(cx, run_trial, &t);
+    cx->warn = warn;
+    nuc_pop_arena(cx, outer);
+    return status;
+}
+
+/* ---- the two ends ---- */
+
+static void import_model(struct nuc_job *j)
+{
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_span bytes = nuc_map_file(cx, j->input);
+    bool litert = bytes.size >= 8 && memcmp(bytes.data + 4, "TFL3", 4) == 0;
+
+    if (!litert && !nuc_is_zip(bytes))
+        nuc_fail(cx, NUC_BAD_INPUT,
+                 "%s: is neither a torch.export archive (.pt2) nor a LiteRT model (.tflite); 'nucleon inspect' "
+                 "describes other files",
+                 j->input);
+    j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input) : nuc_import_pt2(cx, j->input));
+    j->m->from_litert = litert;
+}
+
+/* The program, or the model itself where none was made. */
+static void write_output(struct nuc_job *j)
+{
+    bool is_program = j->made.bytes.data != NULL;
+
+    nuc_write_file(j->c->cx, j->output, is_program ? j->made.bytes : nuc_write_pt2(j->m->graph));
+}
+
+/* ---- public calls: from file to file ---- */
+
+/* What can be asked for after the call. */
+static void remember(const struct nuc_job *j)
+{
+    struct nuc_compiler *c = j->c;
+
+    if (j->m->dim_order_table != NULL)
+        c->dim_order_table = j->m->dim_order_table;
+    if (j->made.bytes.data == NULL)
+        return;
+    c->report = j->made.report;
+    c->memory = j->made.memory;
+}
+
+static void check_model(const struct nuc_job *j, const char *calibration)
+{
+    struct nuc_context *cx = j->c->cx;
+    const char *file = j->m->graph->file;
+
+    nuc_check_dim_orders(j->m->graph, true);
+    if (nuc_model_is_quantized(j->m) && calibration != NULL)
+        nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
+    if (!nuc_model_is_quantized(j->m) && calibration == NULL)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: is a float model: give samples with --calibration DATA, or a quantized model",
+                 file);
+}
+
+/* The samples are let go before observers become nodes, which takes memory of its own. */
+static void quantize(struct nuc_job *j, const char *calibration)
+{
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
+
+    j->samples = nuc_dataset_read(j->c, calibration);
+    nuc_leave_sub_arena(cx, sub);
+    nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_CALIBRATE);
+    nuc_free_sub_arena(sub);
+    j->samples = NULL;
+    nuc_run_stages(j, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE);
+}
+
+/* Everything that can refuse a program comes before its file is written. */
+static void compile(struct nuc_call *k)
+{
+    struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .output = k->output};
+
+    nuc_settings(k->c);
+    nuc_tell_idle_options(k->c);
+    if (j.m == NULL)
+        nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_IMPORT);
+    check_model(&j, k->calibration);
+    if (nuc_model_is_quantized(j.m))
+        nuc_tell_idle_quantization(k->c, j.m->graph->file);
+    else
+        quantize(&j, k->calibration);
+    nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
+    if (j.m->settings->o.require_full_delegation)
+        nuc_require_full_delegation(j.m);
+    nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
+    remember(&j);
+    nuc_write_kernel_selection(&j);
+    nuc_write_memory_map(&j);
+    nuc_check_memory_budget(&j);
+    nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
+}
+
+enum nuc_status nuc_compile_file(struct nuc_compiler *c, const char *model, const char *calibration, const char *output)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .path = model, .calibration = calibration, .output = output}, compile);
+}
+
+enum nuc_status nuc_compile_model(struct nuc_model *m, const char *calibration, const char *output)
+{
+    return nuc_enter(&(struct nuc_call){.c = m->c, .m = m, .calibration = calibration, .output = output}, compile);
+}
+
+static void quantize_file(struct nuc_call *k)
+{
+    struct nuc_job j = {.c = k->c, .input = k->path, .output = k->output};
+
+    if (k->calibration == NULL)
+        nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: give samples to quantize it with", k->path);
+    nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_IMPORT);
+    quantize(&j, k->calibration);
+    nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
+}
+
+enum nuc_status nuc_quantize_file(struct nuc_compiler *c, const char *model, const char *calibration,
+                                  const char *output)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .path = model, .calibration = calibration, .output = output},
+                     quantize_file);
+}
+
+/* ---- public calls: pieces of the path ---- */
+
+/* `index` and `count` are the first and the last stage. */
+static void run_piece(struct nuc_call *k)
+{
+    struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .samples = k->data};
+
+    nuc_run_stages(&j, (enum nuc_stage)k->index, (enum nuc_stage)k->count);
+    remember(&j);
+    if (k->out.model != NULL)
+        *k->out.model = j.m;
+}
+
+static enum nuc_status advance(struct nuc_model *m, struct nuc_dataset *samples, enum nuc_stage first,
+                               enum nuc_stage last, struct nuc_model **out)
+{
+    return nuc_enter(
+        &(struct nuc_call){.c = m->c, .m = m, .data = samples, .index = first, .count = last, .out.model = out},
+        run_piece);
+}
+
+enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out)
+{
+    return nuc_enter(
+        &(struct nuc_call){
+            .c = c, .path = path, .index = NUC_STAGE_IMPORT, .count = NUC_STAGE_IMPORT, .out.model = out},
+        run_piece);
+}
+
+enum nuc_status nuc_prepare(struct nuc_model *m, struct nuc_model **prepared)
+{
+    return advance(m, NULL, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ANNOTATE, prepared);
+}
+
+enum nuc_status nuc_calibrate(struct nuc_model *prepared, struct nuc_dataset *samples)
+{
+    return advance(prepared, samples, NUC_STAGE_EQUALIZE, NUC_STAGE_CALIBRATE, NULL);
+}
+
+enum nuc_status nuc_convert(struct nuc_model *prepared, struct nuc_model **quantized)
+{
+    return advance(prepared, NULL, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE, quantized);
+}
+
+enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, struct nuc_model **quantized)
+{
+    return advance(m, samples, NUC_STAGE_ATEN_PASSES, NUC_STAGE_QUANTIZE, quantized);
+}
+
+enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **partitioned)
+{
+    return advance(quantized, NULL, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION, partitioned);
+}
+
+enum nuc_status nuc_lower(struct nuc_model *partitioned, struct nuc_model **lowered)
+{
+    return advance(partitioned, NULL, NUC_STAGE_DELEGATE, NUC_STAGE_LOWER, lowered);
+}
+
+static void make_program(struct nuc_call *k)
+{
+    struct nuc_job j = {.c = k->c, .m = k->m};
+
+    nuc_run_stages(&j, NUC_STAGE_PROGRAM, NUC_STAGE_PROGRAM);
+    remember(&j);
+    *k->out.bytes = j.made.bytes.data;
+    *k->out_count = j.made.bytes.size;
+}
+
+enum nuc_status nuc_program(struct nuc_model *lowered, const uint8_t **bytes, size_t *size)
+{
+    return nuc_enter(&(struct nuc_call){.c = lowered->c, .m = lowered, .out.bytes = bytes, .out_count = size},
+                     make_program);
+}

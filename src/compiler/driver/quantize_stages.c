@@ -1,0 +1,202 @@
+/* From float model to quantized model: passes, observers, samples, quantize and dequantize nodes. */
+#include "compiler/driver/dataset.h"
+#include "compiler/driver/pipeline.h"
+#include "compiler/quantize/bias_correction.h"
+#include "compiler/quantize/equalize.h"
+#include "compiler/quantize/quantize.h"
+#include "compiler/target/target.h"
+
+void nuc_run_aten_stage(struct nuc_job *j)
+{
+    const struct nuc_settings *s = j->m->settings;
+    enum nuc_pass_mode mode = NUC_PASSES_DEFAULT;
+
+    if (nuc_model_is_quantized(j->m))
+        nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: is quantized already: take it as it is", j->m->graph->file);
+    if (s->o.reference_compat)
+        mode = s->target->npu_name != NULL ? NUC_PASSES_COMPAT : NUC_PASSES_COMPAT_CPU;
+    j->m = nuc_model_after(j->m, nuc_graph_copy(j->m->graph));
+    nuc_run_stage_passes(j, &nuc_aten_passes, mode);
+}
+
+/*
+ * The nodes that end on the CPU are quantized for its kernels. With both an NPU and int8 kernels on the CPU, which ones
+ * these are is found by a trial, since the rules of the NPU ask for scales.
+ */
+static void annotate(struct nuc_model *m)
+{
+    const struct nuc_settings *s = m->settings;
+    bool int8_cpu = s->target->cpu != NULL;
+    struct nuc_quantize_options options = {
+        .side = int8_cpu && !s->delegates ? NUC_SIDE_CPU : NUC_SIDE_NPU,
+        .reference_compat = s->o.reference_compat,
+        .threads = s->o.threads,
+        .observer = s->o.observer,
+        .weights = s->o.weights,
+        .bias_correction = s->o.bias_correction,
+    };
+
+    if (options.bias_correction != NUC_BIAS_CORRECTION_OFF)
+        nuc_add_biases(m->graph);
+    if (int8_cpu && s->delegates) {
+        options.ends_on_cpu_user = nuc_find_cpu_nodes(m, &options);
+        options.ends_on_cpu = nuc_is_cpu_node;
+    }
+    m->calibration = nuc_quantize_prepare(m->graph, &options);
+}
+
+void nuc_annotate_model(struct nuc_job *j)
+{
+    annotate(j->m);
+}
+
+bool nuc_is_to_equalize(const struct nuc_job *j)
+{
+    return j->m->settings->o.equalize && !j->m->equalized;
+}
+
+static void check_prepared(const struct nuc_model *m)
+{
+    if (m->calibration == NULL)
+        nuc_fail(m->c->cx, NUC_BAD_USAGE, "%s: is not prepared for calibration", m->graph->file);
+}
+
+/* The observed values change with the weights, so that calibration begins again after them. */
+void nuc_equalize_model(struct nuc_job *j)
+{
+    check_prepared(j->m);
+    struct nuc_equalizer *e = nuc_equalize_prepare(j->m->graph, j->m->settings->o.threads);
+    nuc_dataset_bind_model(j->samples, j->m);
+    const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
+
+    j->m->equalized = true;
+    for (size_t k = 0; k < j->samples->n_samples && nuc_equalize_wants_samples(e); k++) {
+        nuc_dataset_read_sample(j->samples, k, inputs);
+        nuc_equalize_sample(e, inputs);
+    }
+    if (nuc_equalize_apply(e) == 0)
+        nuc_warn(j->c->cx, "%s: no two layers follow each other such that they could be equalised", j->m->graph->file);
+    else
+        annotate(j->m);
+}
+
+void nuc_calibrate_model(struct nuc_job *j)
+{
+    const struct nuc_options *o = &j->m->settings->o;
+
+    check_prepared(j->m);
+    nuc_dataset_bind_model(j->samples, j->m);
+    const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
+    for (size_t k = 0; k < j->samples->n_samples; k++) {
+        nuc_dataset_read_sample(j->samples, k, inputs);
+        nuc_quantize_sample(j->m->calibration, inputs);
+        if (o->progress != NULL)
+            o->progress(o->progress_user, "calibrate", k + 1, j->samples->n_samples);
+    }
+}
+
+void nuc_quantize_model(struct nuc_job *j)
+{
+    const struct nuc_model *prepared = j->m;
+
+    check_prepared(prepared);
+    j->m = nuc_model_after(prepared, nuc_quantize_convert(prepared->calibration));
+    j->m->graph->call_spec = prepared->graph->call_spec;
+}
+
+/* ---- without samples ---- */
+
+/* Values of a linear congruential generator, from `low` up to 1; integers and bools are 0, an index that always fits.
+ */
+static void *random_input(struct nuc_context *cx, const struct nuc_tensor_info *info, float low)
+{
+    void *data = nuc_alloc(cx, info->bytes + 1);
+    uint32_t state = 42;
+
+    if (info->dtype != NUC_F32)
+        return data;
+    for (size_t i = 0; i < info->bytes / sizeof(float); i++) {
+        state = state * 1664525u + 1013904223u;
+        ((float *)data)[i] = low + (1.0f - low) * (float)(state >> 8) / 16777216.0f;
+    }
+    return data;
+}
+
+void nuc_quantize_random_sample(struct nuc_model *prepared, float low)
+{
+    struct nuc_context *cx = prepared->c->cx;
+    size_t count = nuc_model_n_inputs(prepared);
+    const void **inputs = nuc_alloc_array(cx, count + 1, sizeof(void *));
+
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_tensor_info info;
+        nuc_model_input(prepared, i, &info);
+        inputs[i] = random_input(cx, &info, low);
+    }
+    nuc_quantize_sample(prepared->calibration, inputs);
+}
+
+struct random_call {
+    struct nuc_model *m;
+    float low;
+    struct nuc_model *out;
+};
+
+static void quantize_random(struct nuc_context *cx, void *arg)
+{
+    struct random_call *call = arg;
+    struct nuc_model *prepared = nuc_advance(call->m, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ANNOTATE);
+
+    (void)cx;
+    nuc_quantize_random_sample(prepared, call->low);
+    call->out = nuc_advance(prepared, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE);
+}
+
+struct nuc_model *nuc_quantize_random(struct nuc_model *m)
+{
+    struct nuc_context *cx = m->c->cx;
+    struct random_call call = {m, NUC_LOW_BOTH_SIGNS, NULL};
+    enum nuc_status status = nuc_try(cx, quantize_random, &call);
+
+    if (status == NUC_BAD_INPUT) {
+        call.low = NUC_LOW_POSITIVE;
+        status = nuc_try(cx, quantize_random, &call);
+    }
+    if (status != NUC_OK)
+        nuc_fail_again(cx, status);
+    return call.out;
+}
+
+/* ---- observers ---- */
+
+size_t nuc_model_n_observers(const struct nuc_model *prepared)
+{
+    return prepared->calibration == NULL ? 0 : nuc_quantize_n_observations(prepared->calibration);
+}
+
+static void fill_observer(struct nuc_call *k)
+{
+    struct nuc_observation o;
+
+    if (k->index >= nuc_model_n_observers(k->m))
+        nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: the model has no observer %zu", k->m->graph->file, k->index);
+    nuc_quantize_observation(k->m->calibration, k->index, &o);
+    *k->out.observer = (struct nuc_observer_info){
+        .class_name = nuc_observer_kind_name(o.kind),
+        .observes = o.node->name,
+        .dtype = o.dtype,
+        .quant_min = o.quant_min,
+        .quant_max = o.quant_max,
+        .n_scales = o.n,
+        .scales = o.scale,
+        .zero_points = o.zero_point,
+        .min = o.min != NULL && o.n == 1 ? o.min[0] : 0,
+        .max = o.max != NULL && o.n == 1 ? o.max[0] : 0,
+    };
+}
+
+enum nuc_status nuc_model_observer(struct nuc_model *prepared, size_t index, struct nuc_observer_info *out)
+{
+    return nuc_enter(&(struct nuc_call){.c = prepared->c, .m = prepared, .index = index, .out.observer = out},
+                     fill_observer);
+}

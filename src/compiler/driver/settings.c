@@ -1,0 +1,46 @@
+#include "compiler/driver/settings.h"
+
+#include <string.h>
+
+#include "compiler/driver/pipeline.h"
+#include "compiler/target/target.h"
+
+void nuc_options_default(struct nuc_options *options)
+{
+    *options = (struct nuc_options){
+        .target = "imxrt700",
+        .converter_flavor = "sdk-3.2",
+        .delegate = true,
+        .use_neutron_for_format_conversion = true,
+        .bias_correction = NUC_BIAS_CORRECTION_MEASURED,
+        .delegate_data = NUC_DELEGATE_INLINE,
+    };
+}
+
+static void check_dump_point(struct nuc_context *cx, const char *wanted)
+{
+    struct nuc_dump_point point;
+    bool known = wanted == NULL || strcmp(wanted, "all") == 0;
+
+    for (size_t i = 0; !known && nuc_dump_point(i, &point); i++)
+        known = strcmp(point.name, wanted) == 0;
+    if (!known)
+        nuc_fail(cx, NUC_BAD_USAGE, "--dump-after: '%s' is not a stage or pass; '--dump-after help' lists them",
+                 wanted);
+}
+
+void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *options, struct nuc_settings *out)
+{
+    struct nuc_settings s = {.o = *options};
+
+    s.target = nuc_target_find(cx, options->target);
+    s.flavor = nuc_flavor_find(cx, options->converter_flavor);
+    s.delegates = s.target->npu_name != NULL && options->delegate;
+    check_dump_point(cx, options->dump_after);
+    if (options->payload_version_0 && options->profile)
+        nuc_fail(cx, NUC_BAD_USAGE, "--payload-version 0 has no place for profiles: leave --profile out");
+    /* The reference backend does not correct biases. */
+    if (options->reference_compat)
+        s.o.bias_correction = NUC_BIAS_CORRECTION_OFF;
+    *out = s;
+}

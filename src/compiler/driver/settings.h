@@ -1,0 +1,25 @@
+/*
+ * The plan of a compilation's work: the options, checked and looked up once. It is constant from there on; where a
+ * stage decides what an option leaves open (--dim-order auto), the models after it have a plan of their own.
+ */
+#ifndef NUC_DRIVER_SETTINGS_H
+#define NUC_DRIVER_SETTINGS_H
+
+#include "host/context.h"
+#include "nucleon/compile.h"
+
+struct nuc_target;
+struct nuc_flavor;
+
+struct nuc_settings {
+    struct nuc_options o;
+    const struct nuc_target *target; /* NULL: not looked up yet */
+    const struct nuc_flavor *flavor;
+    bool delegates; /* the target has an NPU, and partitions may go there */
+    bool trial;     /* what runs is asked for its decisions: no notes, dumps, timings or files */
+};
+
+/* Fails with NUC_BAD_USAGE naming the first option that cannot be. An alias of a flavor gives a note. */
+void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *options, struct nuc_settings *out);
+
+#endif
