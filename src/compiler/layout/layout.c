@@ -1,5 +1,6 @@
 #include "compiler/layout/layout.h"
 
+#include "compiler/graph/args.h"
 #include "compiler/support/support.h"
 
 /* How the operator's format follows from its neighbours. */
@@ -85,8 +86,8 @@ static uint32_t rank_of(const struct nuc_node *node)
     if (node->n_vals > 0)
         return node->vals[0].rank;
     const struct nuc_node *first = NULL;
-    if (node->n_args > 0 && node->args[0].kind == NUC_ARG_NODES && node->args[0].count > 0)
-        first = node->args[0].u.nodes[0];
+    if (nuc_arg_at(node, NUC_SELF)->kind == NUC_ARG_NODES && nuc_arg_at(node, NUC_SELF)->count > 0)
+        first = nuc_arg_at(node, NUC_SELF)->u.nodes[0];
     return first != NULL && first->n_vals > 0 ? first->vals[0].rank : 0;
 }
 
@@ -156,20 +157,20 @@ static void infer_boundary(struct inference *f, struct nuc_node *node)
 {
     if (node->n_users > 0)
         become(f, node->users[0], NUC_FORMATLESS);
-    if (nuc_arg_node(node, 0) != NULL)
-        become(f, nuc_arg_node(node, 0), NUC_FORMATLESS);
+    if (nuc_arg_node(node, NUC_SELF) != NULL)
+        become(f, nuc_arg_node(node, NUC_SELF), NUC_FORMATLESS);
 }
 
 /* (self, dim, keepdim, ...) in all of them. */
 static bool keeps_dims(const struct nuc_node *node)
 {
-    return node->n_args > 2 && node->args[2].kind == NUC_ARG_BOOL && node->args[2].u.b;
+    return nuc_flag(node, NUC_ARG(MEAN_DIM, keepdim));
 }
 
 /* (self, weight) */
 static bool has_channel_slopes(const struct nuc_node *node)
 {
-    const struct nuc_node *input = nuc_arg_node(node, 0), *weight = nuc_arg_node(node, 1);
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF), *weight = nuc_arg_node(node, NUC_ARG(PRELU, weight));
 
     return input != NULL && weight != NULL && input->vals[0].rank > 2 &&
            !(weight->vals[0].rank == 1 && weight->vals[0].sizes[0] == 1);

@@ -92,7 +92,7 @@ struct nuc_node *nuc_insert_in_order(struct nuc_graph *g, struct nuc_node *befor
     struct nuc_node *copy = nuc_add_node(g, before, op, NULL);
     struct nuc_meta meta = value->vals[0];
 
-    nuc_set_arg_node(copy, g, 0, value);
+    nuc_set_arg_node(copy, g, NUC_SELF, value);
     nuc_set_order_arg(g, copy, like);
     copy->source = value->source;
     /* Not inferred: kernels ask for the name the argument has. */
@@ -122,7 +122,7 @@ void nuc_copy_operands_contiguous(struct nuc_graph *g, struct nuc_node *node)
 static void allow_copy(struct nuc_node *node)
 {
     bool view = node->op == NUC_OP_VIEW && node->dialect == NUC_ATEN;
-    const struct nuc_node *input = view ? nuc_arg_node(node, 0) : NULL;
+    const struct nuc_node *input = view ? nuc_arg_node(node, NUC_SELF) : NULL;
 
     if (input != NULL && !nuc_is_viewable(&input->vals[0], node->vals[0].sizes, node->vals[0].rank))
         node->op = NUC_OP_RESHAPE;
@@ -232,7 +232,7 @@ void nuc_convert_orders(struct nuc_graph *g, bool channels_last)
 
 struct nuc_meta *nuc_output_metas(const struct nuc_graph *g)
 {
-    const struct nuc_arg *outputs = &nuc_output_node(g)->args[0];
+    const struct nuc_arg *outputs = &nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)];
     struct nuc_meta *metas = nuc_alloc_array(g->cx, (size_t)outputs->count + 1, sizeof *metas);
 
     for (uint32_t i = 0; i < outputs->count; i++)
@@ -244,8 +244,8 @@ void nuc_restore_output_orders(struct nuc_graph *g, const struct nuc_meta *metas
 {
     struct nuc_node *output = nuc_output_node(g);
 
-    for (uint32_t i = 0; i < output->args[0].count; i++) {
-        struct nuc_node *node = output->args[0].u.nodes[i];
+    for (uint32_t i = 0; i < output->args[NUC_ARG(OUTPUT, values)].count; i++) {
+        struct nuc_node *node = output->args[NUC_ARG(OUTPUT, values)].u.nodes[i];
         if (!nuc_same_layout(&metas[i], &node->vals[0]))
             nuc_replace_input(g, output, node,
                               nuc_insert_in_order(g, node->next, NUC_OP_TO_DIM_ORDER_COPY, node, &metas[i]));
@@ -270,11 +270,11 @@ static bool is_read_by_cpu(const struct nuc_node *node)
 
 void nuc_name_boundary_orders(struct nuc_node *call)
 {
-    const struct nuc_arg *inputs = &call->args[0];
+    const struct nuc_arg *inputs = &call->args[NUC_ARG(CALL_DELEGATE, inputs)];
 
     for (uint32_t i = 0; i < inputs->count; i++) {
         struct nuc_node *input = inputs->u.nodes[i];
-        struct nuc_node *source = nuc_is_quantize(input) ? nuc_arg_node(input, 0) : NULL;
+        struct nuc_node *source = nuc_is_quantize(input) ? nuc_arg_node(input, NUC_SELF) : NULL;
         name_contiguous(input);
         if (source != NULL && nuc_is_placeholder(source) && !is_read_by_cpu(source))
             name_contiguous(source);
@@ -282,7 +282,7 @@ void nuc_name_boundary_orders(struct nuc_node *call)
     for (uint32_t i = 0; i < call->n_users; i++) {
         struct nuc_node *result = call->users[i];
         name_contiguous(result);
-        call->vals[result->args[1].u.i] = result->vals[0];
+        call->vals[result->args[NUC_ARG(GETITEM, index)].u.i] = result->vals[0];
         for (uint32_t k = 0; k < result->n_users; k++) {
             struct nuc_node *reader = result->users[k];
             if (nuc_is_dequantize(reader) && !is_read_by_cpu(reader))
@@ -300,7 +300,7 @@ static bool is_settled(const struct nuc_node *user)
 void nuc_refresh_after_delegates(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct nuc_node *from = nuc_arg_node(n, 0);
+        struct nuc_node *from = nuc_arg_node(n, NUC_SELF);
         bool is_result = n->op == NUC_OP_GETITEM && from != NULL && from->op == NUC_OP_CALL_DELEGATE;
         if (!nuc_is_call(n) || is_result || n->n_vals == 0)
             continue;

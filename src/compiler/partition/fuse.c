@@ -10,7 +10,7 @@ static struct nuc_node *add_call(struct nuc_graph *g, const struct nuc_partition
 
     for (uint32_t i = 0; i < p->n_outputs; i++)
         metas[i] = p->outputs[i]->vals[0];
-    nuc_set_arg_nodes(call, g, 0, p->inputs, p->n_inputs);
+    nuc_set_arg_nodes(call, g, NUC_ARG(CALL_DELEGATE, inputs), p->inputs, p->n_inputs);
     nuc_set_tuple(g, call, metas, p->n_outputs);
     call->source = p->nodes[0]->source;
     return call;
@@ -21,8 +21,8 @@ static void redirect_outputs(struct nuc_graph *g, const struct nuc_partition *p,
     for (uint32_t i = 0; i < p->n_outputs; i++) {
         struct nuc_node *output = p->outputs[i];
         struct nuc_node *item = nuc_add_node(g, call->next, NUC_OP_GETITEM, "getitem");
-        nuc_set_arg_node(item, g, 0, call);
-        nuc_set_arg_int(item, 1, i);
+        nuc_set_arg_node(item, g, NUC_SELF, call);
+        nuc_set_arg_int(item, NUC_ARG(GETITEM, index), i);
         nuc_set_val(g, item, &output->vals[0]);
         item->source = output->source;
         /* Readers outside now read the call; those inside keep reading the node. */

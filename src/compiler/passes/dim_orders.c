@@ -11,7 +11,7 @@
 /* A copy of a tensor of the same type; what it changes is the dim order at most. */
 static bool is_copy(const struct nuc_node *n)
 {
-    const struct nuc_node *input = nuc_arg_node(n, 0);
+    const struct nuc_node *input = nuc_arg_node(n, NUC_SELF);
 
     if (n->op != NUC_OP_CLONE && n->op != NUC_OP_CLONE_DIM_ORDER && n->op != NUC_OP_TO_DIM_ORDER_COPY)
         return false;
@@ -30,7 +30,7 @@ static bool is_read_by(const struct nuc_node *n, enum nuc_op op)
 /* A quantize node that would read a dequantize node of other parameters, which no cluster has. */
 static bool would_requantize(struct nuc_graph *g, const struct nuc_node *n)
 {
-    struct nuc_node *source = nuc_operand(g, n, 0);
+    struct nuc_node *source = nuc_operand(g, n, NUC_SELF);
 
     for (uint32_t i = 0; i < n->n_users; i++) {
         const struct nuc_node *q = n->users[i];
@@ -52,9 +52,9 @@ static bool bypass_copies(struct nuc_graph *g, bool changing)
     bool any = false;
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!may_go(g, n) || (!changing && !nuc_same_layout(&n->vals[0], &nuc_operand(g, n, 0)->vals[0])))
+        if (!may_go(g, n) || (!changing && !nuc_same_layout(&n->vals[0], &nuc_operand(g, n, NUC_SELF)->vals[0])))
             continue;
-        nuc_replace_uses(g, n, nuc_operand(g, n, 0), NULL);
+        nuc_replace_uses(g, n, nuc_operand(g, n, NUC_SELF), NULL);
         any = true;
     }
     if (any) {
@@ -66,7 +66,8 @@ static bool bypass_copies(struct nuc_graph *g, bool changing)
 
 static bool same_outputs(const struct nuc_graph *a, const struct nuc_graph *b)
 {
-    const struct nuc_arg *x = &nuc_output_node(a)->args[0], *y = &nuc_output_node(b)->args[0];
+    const struct nuc_arg *x = &nuc_output_node(a)->args[NUC_ARG(OUTPUT, values)],
+                         *y = &nuc_output_node(b)->args[NUC_ARG(OUTPUT, values)];
 
     for (uint32_t i = 0; i < x->count; i++) {
         if (x->u.nodes[i] != NULL && !nuc_same_layout(&x->u.nodes[i]->vals[0], &y->u.nodes[i]->vals[0]))
@@ -91,7 +92,7 @@ bool nuc_remove_order_copies(struct nuc_graph *g)
 static struct nuc_node *own_parameter(struct nuc_node *operand)
 {
     if (nuc_is_dequantize(operand) && operand->op == NUC_OP_DEQUANTIZE_PER_TENSOR && operand->n_users == 1)
-        operand = nuc_arg_node(operand, 0);
+        operand = nuc_arg_node(operand, NUC_SELF);
     return operand != NULL && nuc_is_static(operand) && operand->n_users == 1 ? operand : NULL;
 }
 

@@ -140,10 +140,10 @@ static bool is_repeated(struct nuc_node *const *nodes, uint32_t i)
 /* The first operand in the dim order of the result, which stays. */
 static void follow_result(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *first = nuc_arg_node(node, 0);
+    struct nuc_node *first = nuc_arg_node(node, NUC_SELF);
 
     if (first != NULL && !nuc_same_order(&first->vals[0], &node->vals[0]))
-        nuc_set_arg_node(node, g, 0, add_copy(g, first, &node->vals[0], node));
+        nuc_set_arg_node(node, g, NUC_SELF, add_copy(g, first, &node->vals[0], node));
 }
 
 static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need, bool *stale)

@@ -35,23 +35,29 @@ bool nuc_is_8bit(enum nuc_dtype dtype)
 
 /* ---- static data ---- */
 
+const struct nuc_node *nuc_dequantize_source(const struct nuc_node *node)
+{
+    return node != NULL && nuc_is_dequantize(node) ? nuc_arg_node(node, NUC_SELF) : NULL;
+}
+
+const struct nuc_node *nuc_quantize_source(const struct nuc_node *node)
+{
+    return node != NULL && nuc_is_quantize(node) ? nuc_arg_node(node, NUC_SELF) : NULL;
+}
+
 bool nuc_is_effectively_static(const struct nuc_node *node)
 {
-    if (node == NULL)
-        return false;
-    if (nuc_is_static(node))
-        return true;
-    const struct nuc_node *source = nuc_is_dequantize(node) ? nuc_arg_node(node, 0) : NULL;
-    return source != NULL && nuc_is_static(source);
+    const struct nuc_node *source = nuc_dequantize_source(node);
+
+    return (node != NULL && nuc_is_static(node)) || (source != NULL && nuc_is_static(source));
 }
 
 bool nuc_is_static_weight(const struct nuc_node *node)
 {
-    const struct nuc_node *quantize = node != NULL && nuc_is_dequantize(node) ? nuc_arg_node(node, 0) : NULL;
-    const struct nuc_node *permute = quantize != NULL && nuc_is_quantize(quantize) ? nuc_arg_node(quantize, 0) : NULL;
+    const struct nuc_node *permute = nuc_quantize_source(nuc_dequantize_source(node));
 
     if (permute != NULL && permute->op == NUC_OP_PERMUTE)
-        return nuc_is_effectively_static(nuc_arg_node(permute, 0));
+        return nuc_is_effectively_static(nuc_arg_node(permute, NUC_SELF));
     return nuc_is_effectively_static(node);
 }
 

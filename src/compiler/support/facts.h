@@ -3,6 +3,7 @@
 #define NUC_SUPPORT_FACTS_H
 
 #include "compiler/graph/args.h"
+#include "compiler/graph/conv_args.h"
 #include "compiler/graph/quant.h"
 #include "compiler/support/support.h"
 
@@ -16,6 +17,10 @@ bool nuc_input_quant(const struct nuc_node *node, uint32_t index, struct nuc_qua
 bool nuc_output_quant(const struct nuc_node *node, uint32_t index, struct nuc_quant *out);
 
 bool nuc_is_8bit(enum nuc_dtype dtype);
+
+/* What a dequantize node reads, and a quantize node; NULL for other nodes and for NULL. */
+const struct nuc_node *nuc_dequantize_source(const struct nuc_node *node);
+const struct nuc_node *nuc_quantize_source(const struct nuc_node *node);
 
 /* A parameter, buffer or constant, also through a dequantize node. */
 bool nuc_is_effectively_static(const struct nuc_node *node);

@@ -39,7 +39,7 @@ static int64_t element_of(const void *data, enum nuc_dtype dtype, size_t i)
 /* The real values of a per-tensor dequantize node over static data, or NULL. */
 static float *dequantized(struct trial *t, const struct nuc_node *dequantize)
 {
-    const struct nuc_node *source = nuc_is_dequantize(dequantize) ? nuc_arg_node(dequantize, 0) : NULL;
+    const struct nuc_node *source = nuc_dequantize_source(dequantize);
     struct nuc_quant q;
 
     if (source == NULL || !nuc_is_static(source) || !nuc_dequantize_quant(dequantize, &q) || q.per_channel)
@@ -119,7 +119,7 @@ bool nuc_is_no_op(const struct nuc_support *s, const struct nuc_node *node)
     enum nuc_no_op kind = nuc_no_op_kind(s->flavor, node->op);
 
     if (kind == NUC_NO_OP_OF_ONE)
-        return node->args[0].kind == NUC_ARG_NODES && node->args[0].count == 1;
+        return nuc_arg_at(node, NUC_SELF)->kind == NUC_ARG_NODES && nuc_arg_at(node, NUC_SELF)->count == 1;
     if (kind != NUC_NO_OP_BY_TRIAL || node->is_tuple || node->n_vals != 1)
         return kind == NUC_ALWAYS_NO_OP;
     struct nuc_arena *outer = nuc_push_arena(cx);

@@ -195,7 +195,7 @@ bool nuc_weight_is_static(const struct nuc_rule_query *q)
     const struct nuc_node *weight = nuc_arg_node(q->node, q->param);
 
     if (weight != NULL && weight->op == NUC_OP_PERMUTE)
-        weight = nuc_arg_node(weight, 0);
+        weight = nuc_arg_node(weight, NUC_SELF);
     return nuc_is_static_weight(weight) ||
            nuc_rule_report(q, "a parameter", "%s", weight != NULL ? weight->name : "none");
 }
@@ -230,7 +230,7 @@ bool nuc_flag_is_false(const struct nuc_rule_query *q)
 
 bool nuc_alpha_is_one(const struct nuc_rule_query *q)
 {
-    double alpha = nuc_scalar(q->node, 2, 1.0);
+    double alpha = nuc_scalar(q->node, NUC_ARG(ADD, alpha), 1.0);
 
     return nuc_numbers_equal(alpha, 1.0) || nuc_rule_report(q, "1", "%g", alpha);
 }

@@ -18,7 +18,7 @@ static bool clips_inside_range(const struct nuc_rule_query *q, double min, doubl
 {
     struct nuc_quant in;
 
-    if (!nuc_input_quant(q->node, 0, &in) || in.per_channel)
+    if (!nuc_input_quant(q->node, NUC_SELF, &in) || in.per_channel)
         return nuc_rule_report(q, "", "the input's range is not known");
     double low = quantized_bound(&in, min), lowest = (double)in.quant_min, highest = (double)in.quant_max;
     bool ok = isinf(max) ? lowest < low && low < highest : lowest < low || quantized_bound(&in, max) < highest;
@@ -49,7 +49,7 @@ static bool hardtanh_quantization(const struct nuc_rule_query *q)
     struct nuc_quant in, out;
     if (nuc_is_relu_like(nuc_bounds_of(q->node), true))
         return true;
-    if (!nuc_input_quant(q->node, 0, &in) || !nuc_output_quant(q->node, 0, &out))
+    if (!nuc_input_quant(q->node, NUC_SELF, &in) || !nuc_output_quant(q->node, 0, &out))
         return nuc_rule_report(q, "", "not quantized");
     if (nuc_same_parameters(&in, &out) && in.dtype == out.dtype)
         return true;
@@ -71,7 +71,7 @@ static bool bounds_are_loose(const struct nuc_node *node, struct nuc_bounds b)
 {
     struct nuc_quant q;
 
-    if (!nuc_input_quant(node, 0, &q) || q.dtype != NUC_I8 || q.per_channel)
+    if (!nuc_input_quant(node, NUC_SELF, &q) || q.dtype != NUC_I8 || q.per_channel)
         return false;
     return b.min <= (-128.0 - (double)q.zero_point) * q.scale && (127.0 - (double)q.zero_point) * q.scale <= b.max;
 }
@@ -82,7 +82,7 @@ static bool hardtanh_clips(const struct nuc_rule_query *q)
     if (!nuc_is_alone(q->s, q->node))
         return true;
     /* An infinite bound makes a ReLU when it is left out, not when it is written. */
-    if (nuc_is_relu_like(b, q->node->args[2].kind == NUC_ARG_NONE))
+    if (nuc_is_relu_like(b, nuc_arg_at(q->node, NUC_ARG(CLAMP, max))->kind == NUC_ARG_NONE))
         return clips_inside_range(q, b.min, b.max);
     return !bounds_are_loose(q->node, b) ||
            nuc_rule_report(q, "", "bounds %g and %g outside the input's range", b.min, b.max);

@@ -35,7 +35,7 @@ static struct results results_of(const struct nuc_node *node)
         add_results(node, &r);
     for (uint32_t i = 0; node->is_tuple && i < node->n_users; i++) {
         const struct nuc_node *item = node->users[i];
-        if (item->op == NUC_OP_GETITEM && nuc_integer(item, 1, 0) == 0)
+        if (item->op == NUC_OP_GETITEM && nuc_integer(item, NUC_ARG(GETITEM, index), 0) == 0)
             add_results(item, &r);
     }
     return r;
@@ -58,7 +58,7 @@ struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struc
     if (!r.same)
         return (struct nuc_verdict){false, "every reader takes the result in one quantization", "several", "one",
                                     "quantize the model again"};
-    if (r.count == 0 || !nuc_op_is_in(node->op, keeps_values) || !nuc_input_quant(node, 0, &in))
+    if (r.count == 0 || !nuc_op_is_in(node->op, keeps_values) || !nuc_input_quant(node, NUC_SELF, &in))
         return (struct nuc_verdict){.ok = true};
     if (!nuc_same_parameters(&in, &r.first))
         return refused(s, "input and output have the same scale and zero point", &in, &r.first);

@@ -31,14 +31,14 @@ static bool conv_output_padding(const struct nuc_rule_query *q)
 
 static bool conv_weight_dtype(const struct nuc_rule_query *q)
 {
-    enum nuc_dtype d = nuc_input_meta(q->node, 1)->dtype;
+    enum nuc_dtype d = nuc_input_meta(q->node, NUC_CONV_WEIGHT)->dtype;
 
-    return nuc_arg_node(q->node, 2) != NULL || d == NUC_F32 || nuc_is_8bit(d) ||
+    return nuc_arg_node(q->node, NUC_CONV_BIAS) != NULL || d == NUC_F32 || nuc_is_8bit(d) ||
            nuc_rule_report(q, "float32, int8, uint8", "%s", nuc_dtype_name(d));
 }
 
 const struct nuc_support_rule nuc_convolution_ir[] = {
-    RULE("the weight has 4 dimensions", nuc_has_rank, RANK_OF(1, 4), "use a 2-D convolution"),
+    RULE("the weight has 4 dimensions", nuc_has_rank, RANK_OF(NUC_CONV_WEIGHT, 4), "use a 2-D convolution"),
     RULE("a transposed convolution is not depthwise", conv_transposed_not_depthwise, 0,
          "use groups=1, or upsample and a depthwise convolution"),
     RULE("a transposed convolution has no dilation", conv_transposed_dilation, 0, "use dilation=1"),
@@ -106,10 +106,10 @@ static struct nuc_extent conv_macs(const struct nuc_rule_query *q)
 static const struct nuc_support_rule convolution_target[] = {
     RULE_INPUT_8BIT,
     RULE_OUTPUT_8BIT,
-    RULE_WEIGHT_INT8(1),
-    RULE_BIAS_INT32(2),
-    RULE("the weight is a parameter", nuc_input_is_static, 1, FIX_WEIGHT_STATIC),
-    RULE_BIAS_STATIC(2),
+    RULE_WEIGHT_INT8(NUC_CONV_WEIGHT),
+    RULE_BIAS_INT32(NUC_CONV_BIAS),
+    RULE("the weight is a parameter", nuc_input_is_static, NUC_CONV_WEIGHT, FIX_WEIGHT_STATIC),
+    RULE_BIAS_STATIC(NUC_CONV_BIAS),
     RULE("a transposed convolution has 1 group", conv_transposed_groups, 0,
          "use groups=1, or one transposed convolution a group"),
     LIMIT("the kernel fits the hardware", FIX_KERNEL, conv_kernel, max_window),
@@ -125,7 +125,8 @@ static const struct nuc_support_rule convolution_target[] = {
 /* ---- poolings: input, kernel, stride, padding, ... ---- */
 
 /* Windows slide over images: what a 1-D pooling without a batch dimension becomes has 3 dimensions. */
-#define RULE_IMAGES RULE("the input has 4 dimensions", nuc_has_rank, RANK_OF(0, 4), "give it a batch dimension of 1")
+#define RULE_IMAGES                                                                                                    \
+    RULE("the input has 4 dimensions", nuc_has_rank, RANK_OF(NUC_SELF, 4), "give it a batch dimension of 1")
 
 #define RULE_NO_CEIL_MODE(index)                                                                                       \
     RULE("ceil_mode is false", nuc_flag_is_false, index, "use ceil_mode=False and pad the input")
@@ -145,14 +146,15 @@ static bool avg_pool_padding(const struct nuc_rule_query *q)
 {
     struct nuc_pair p = nuc_pool_of(q->node).padding;
 
-    return nuc_flag(q->node, 5) || is_pair_of(p, 0) ||
+    return nuc_flag(q->node, NUC_ARG(AVG_POOL2D, count_include_pad)) || is_pair_of(p, 0) ||
            nuc_rule_report(q, "padding 0 x 0", "padding %lld x %lld", (long long)p.h, (long long)p.w);
 }
 
 static bool avg_pool_divisor(const struct nuc_rule_query *q)
 {
-    return q->node->args[6].kind == NUC_ARG_NONE ||
-           nuc_rule_report(q, "none", "%lld", (long long)nuc_scalar(q->node, 6, 0));
+    const struct nuc_arg *divisor = nuc_arg_at(q->node, NUC_ARG(AVG_POOL2D, divisor_override));
+
+    return divisor->kind == NUC_ARG_NONE || nuc_rule_report(q, "none", "%lld", (long long)divisor->u.i);
 }
 
 const struct nuc_support_rule nuc_avg_pool_ir[] = {
@@ -160,7 +162,7 @@ const struct nuc_support_rule nuc_avg_pool_ir[] = {
     RULE("padding is counted in the mean (count_include_pad)", avg_pool_padding, 0,
          "use count_include_pad=True, or padding=0"),
     RULE("there is no divisor_override", avg_pool_divisor, 0, "leave divisor_override out"),
-    RULE_NO_CEIL_MODE(4),
+    RULE_NO_CEIL_MODE(NUC_ARG(AVG_POOL2D, ceil_mode)),
     RULE_SHARED_QUANTIZATION,
     RULES_END,
 };
@@ -184,7 +186,8 @@ static struct nuc_pair spatial(const struct nuc_meta *m)
 
 static bool adaptive_divides(const struct nuc_rule_query *q)
 {
-    struct nuc_pair in = spatial(nuc_input_meta(q->node, 0)), out = nuc_pair(q->node, 1, in);
+    struct nuc_pair in = spatial(nuc_input_meta(q->node, NUC_SELF)),
+                    out = nuc_pair(q->node, NUC_ARG(NATIVE_ADAPTIVE_AVG_POOL2D, output_size), in);
 
     return (out.h > 0 && out.w > 0 && in.h % out.h == 0 && in.w % out.w == 0) ||
            nuc_rule_report_pair(q, nuc_rule_text(q, "divisors of %lld x %lld", (long long)in.h, (long long)in.w), out);
@@ -200,7 +203,8 @@ const struct nuc_support_rule nuc_adaptive_pool_ir[] = {
 /* The largest window, which is at least the stride. An output of size 0, which no division has, is one window. */
 static struct nuc_extent adaptive_window(const struct nuc_rule_query *q)
 {
-    struct nuc_pair in = spatial(nuc_input_meta(q->node, 0)), out = nuc_pair(q->node, 1, in);
+    struct nuc_pair in = spatial(nuc_input_meta(q->node, NUC_SELF)),
+                    out = nuc_pair(q->node, NUC_ARG(NATIVE_ADAPTIVE_AVG_POOL2D, output_size), in);
 
     if (out.h <= 0 || out.w <= 0)
         return each_of(in);
@@ -218,7 +222,7 @@ static const struct nuc_support_rule adaptive_pool_target[] = {
 
 static bool max_pool_dilation(const struct nuc_rule_query *q)
 {
-    struct nuc_pair d = nuc_pair(q->node, 4, (struct nuc_pair){1, 1});
+    struct nuc_pair d = nuc_pair(q->node, NUC_ARG(MAX_POOL2D_INDICES, dilation), (struct nuc_pair){1, 1});
 
     return is_pair_of(d, 1) || nuc_rule_report_pair(q, "1 x 1", d);
 }
@@ -227,7 +231,7 @@ static bool max_pool_indices_unused(const struct nuc_rule_query *q)
 {
     for (uint32_t i = 0; i < q->node->n_users; i++) {
         const struct nuc_node *user = q->node->users[i];
-        if (user->op == NUC_OP_GETITEM && nuc_integer(user, 1, 0) == 1)
+        if (user->op == NUC_OP_GETITEM && nuc_integer(user, NUC_ARG(GETITEM, index), 0) == 1)
             return nuc_rule_report(q, "", "read by %s", user->name);
     }
     return true;
@@ -236,7 +240,7 @@ static bool max_pool_indices_unused(const struct nuc_rule_query *q)
 const struct nuc_support_rule nuc_max_pool_ir[] = {
     RULE_IMAGES,
     RULE("there is no dilation", max_pool_dilation, 0, "use dilation=1"),
-    RULE_NO_CEIL_MODE(5),
+    RULE_NO_CEIL_MODE(NUC_ARG(MAX_POOL2D_INDICES, ceil_mode)),
     RULE_SHARED_QUANTIZATION,
     RULE("the indices are not used", max_pool_indices_unused, 0, "use return_indices=False"),
     RULES_END,

@@ -9,7 +9,7 @@ static bool neg_quantization(const struct nuc_rule_query *q)
 {
     struct nuc_quant in;
 
-    return (nuc_input_quant(q->node, 0, &in) && !in.per_channel) ||
+    return (nuc_input_quant(q->node, NUC_SELF, &in) && !in.per_channel) ||
            nuc_rule_report(q, "one scale", "none, or one a channel");
 }
 
@@ -35,10 +35,10 @@ static const struct nuc_support_rule extreme_ir[] = {RULE_ALL_SHARE_QUANTIZATION
 
 static bool prelu_format(const struct nuc_rule_query *q)
 {
-    const struct nuc_meta *weight = nuc_input_meta(q->node, 1);
+    const struct nuc_meta *weight = nuc_input_meta(q->node, NUC_ARG(PRELU, weight));
     bool one = weight->rank == 1 && weight->sizes[0] == 1;
 
-    return nuc_input_meta(q->node, 0)->rank <= 2 || one || nuc_is_channels_first(q->node) ||
+    return nuc_input_meta(q->node, NUC_SELF)->rank <= 2 || one || nuc_is_channels_first(q->node) ||
            nuc_rule_report(q, "CHANNELS_FIRST", "another format");
 }
 

@@ -5,7 +5,8 @@
 
 static bool addmm_factors(const struct nuc_rule_query *q)
 {
-    double beta = nuc_scalar(q->node, 3, 1.0), alpha = nuc_scalar(q->node, 4, 1.0);
+    double beta = nuc_scalar(q->node, NUC_ARG(ADDMM, beta), 1.0),
+           alpha = nuc_scalar(q->node, NUC_ARG(ADDMM, alpha), 1.0);
 
     return (nuc_numbers_equal(beta, 1.0) && nuc_numbers_equal(alpha, 1.0)) ||
            nuc_rule_report(q, "1, 1", "beta %g, alpha %g", beta, alpha);
@@ -13,7 +14,7 @@ static bool addmm_factors(const struct nuc_rule_query *q)
 
 static bool addmm_bias_shape(const struct nuc_rule_query *q)
 {
-    const struct nuc_meta *bias = nuc_input_meta(q->node, 0);
+    const struct nuc_meta *bias = nuc_input_meta(q->node, NUC_SELF);
     int64_t p = q->node->vals[0].sizes[1];
     bool fits =
         (bias->rank == 1 && bias->sizes[0] == p) || (bias->rank == 2 && bias->sizes[0] == 1 && bias->sizes[1] == p);
@@ -24,7 +25,7 @@ static bool addmm_bias_shape(const struct nuc_rule_query *q)
 
 static const struct nuc_support_rule addmm_ir[] = {
     RULE_ADDMM_INPUTS,
-    RULE_WEIGHT_MATRIX(2),
+    RULE_WEIGHT_MATRIX(NUC_ARG(ADDMM, mat2)),
     RULE("beta and alpha are 1", addmm_factors, 0, "fold beta into the bias and alpha into the weight"),
     RULE("the result has 2 dimensions", nuc_has_rank, RANK_OF_RESULT(2), "flatten the input to 2 dimensions"),
     RULE("the bias has one element for each output feature", addmm_bias_shape, 0, "use a bias of shape {limit}"),
@@ -34,18 +35,20 @@ static const struct nuc_support_rule addmm_ir[] = {
 static const struct nuc_support_rule addmm_target[] = {
     RULE_INPUT_8BIT_AT(1 << 1),
     RULE_OUTPUT_8BIT,
-    RULE_WEIGHT_INT8(2),
-    RULE_BIAS_INT32(0),
-    RULE("the weight is a parameter", nuc_weight_is_static, 2, FIX_WEIGHT_STATIC),
-    RULE_BIAS_STATIC(0),
+    RULE_WEIGHT_INT8(NUC_ARG(ADDMM, mat2)),
+    RULE_BIAS_INT32(NUC_SELF),
+    RULE("the weight is a parameter", nuc_weight_is_static, NUC_ARG(ADDMM, mat2), FIX_WEIGHT_STATIC),
+    RULE_BIAS_STATIC(NUC_SELF),
     RULES_END,
 };
 
-static const struct nuc_support_rule mm_ir[] = {RULE_LINEAR_INPUTS, RULE_WEIGHT_MATRIX(1), RULES_END};
+static const struct nuc_support_rule mm_ir[] = {RULE_LINEAR_INPUTS, RULE_WEIGHT_MATRIX(NUC_OTHER), RULES_END};
 
 static const struct nuc_support_rule mm_target[] = {
-    RULE_INPUT_8BIT,     RULE_OUTPUT_8BIT,
-    RULE_WEIGHT_INT8(1), RULE("the weight is a parameter", nuc_weight_is_static, 1, FIX_WEIGHT_STATIC),
+    RULE_INPUT_8BIT,
+    RULE_OUTPUT_8BIT,
+    RULE_WEIGHT_INT8(NUC_OTHER),
+    RULE("the weight is a parameter", nuc_weight_is_static, NUC_OTHER, FIX_WEIGHT_STATIC),
     RULES_END,
 };
 
@@ -53,7 +56,7 @@ static const struct nuc_support_rule mm_target[] = {
 
 static bool bmm_ranks(const struct nuc_rule_query *q)
 {
-    uint32_t a = nuc_input_meta(q->node, 0)->rank, b = nuc_input_meta(q->node, 1)->rank;
+    uint32_t a = nuc_input_meta(q->node, NUC_SELF)->rank, b = nuc_input_meta(q->node, NUC_OTHER)->rank;
 
     return (a == 3 && b == 3) || nuc_rule_report(q, "3 and 3", "%u and %u", a, b);
 }
@@ -68,7 +71,7 @@ static bool bmm_zero_points(const struct nuc_rule_query *q)
 {
     struct nuc_quant a, b;
 
-    if (!nuc_input_quant(q->node, 0, &a) || !nuc_input_quant(q->node, 1, &b))
+    if (!nuc_input_quant(q->node, NUC_SELF, &a) || !nuc_input_quant(q->node, NUC_OTHER, &b))
         return nuc_rule_report(q, "0 and 0", "a factor that is not quantized");
     return (!a.per_channel && !b.per_channel && a.zero_point == 0 && b.zero_point == 0) ||
            nuc_rule_report(q, "0 and 0", "%lld and %lld", (long long)a.zero_point, (long long)b.zero_point);
@@ -94,7 +97,8 @@ static bool softmax_dim(const struct nuc_rule_query *q)
 const struct nuc_support_rule nuc_softmax_ir[] = {
     RULE("the dimension is the channels: 1 for channels-first data, else the last", softmax_dim, 0,
          "softmax over dim {limit}"),
-    RULE("half_to_float is false", nuc_flag_is_false, 2, "convert to float32 before the softmax"),
+    RULE("half_to_float is false", nuc_flag_is_false, NUC_ARG(NATIVE_SOFTMAX, half_to_float),
+         "convert to float32 before the softmax"),
     RULES_END,
 };
 
@@ -107,10 +111,10 @@ static const struct nuc_support_rule softmax_target[] = {
 
 static bool mean_reduces(const struct nuc_rule_query *q)
 {
-    const struct nuc_meta *in = nuc_input_meta(q->node, 0);
+    const struct nuc_meta *in = nuc_input_meta(q->node, NUC_SELF);
     uint32_t mask = nuc_reduced_dims(q->node);
 
-    if (!nuc_is_alone(q->s, q->node) || !nuc_flag(q->node, 2))
+    if (!nuc_is_alone(q->s, q->node) || !nuc_flag(q->node, NUC_ARG(MEAN_DIM, keepdim)))
         return true;
     for (uint32_t i = 0; i < in->rank; i++) {
         if ((mask >> i & 1) != 0 && in->sizes[i] != 1)

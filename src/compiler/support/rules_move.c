@@ -9,7 +9,7 @@ const struct nuc_support_rule nuc_cat_ir[] = {RULE_ALL_SHARE_QUANTIZATION, RULES
 
 static bool cat_inputs(const struct nuc_rule_query *q)
 {
-    const struct nuc_arg *list = &q->node->args[0];
+    const struct nuc_arg *list = nuc_arg_at(q->node, NUC_ARG(CAT, tensors));
 
     for (uint32_t i = 0; list->kind == NUC_ARG_NODES && i < list->count; i++) {
         struct nuc_quant in;
@@ -32,14 +32,15 @@ static const struct nuc_support_rule cat_target[] = {
 
 static bool slice_step(const struct nuc_rule_query *q)
 {
-    bool given = q->node->n_args > 4 && q->node->args[4].given;
+    uint32_t step = NUC_ARG(SLICE, step);
 
-    return !given || nuc_rule_report(q, "none", "%lld", (long long)nuc_integer(q->node, 4, 1));
+    return !nuc_arg_at(q->node, step)->given ||
+           nuc_rule_report(q, "none", "%lld", (long long)nuc_integer(q->node, step, 1));
 }
 
 static bool slice_dim(const struct nuc_rule_query *q)
 {
-    int64_t rank = nuc_input_meta(q->node, 0)->rank, dim = nuc_integer(q->node, 1, 0);
+    int64_t rank = nuc_input_meta(q->node, NUC_SELF)->rank, dim = nuc_integer(q->node, NUC_ARG(SLICE, dim), 0);
 
     return (dim < rank && dim >= -rank) || nuc_rule_report(q, "", "%lld", (long long)dim);
 }
@@ -52,13 +53,13 @@ static int64_t clipped(int64_t value, int64_t size)
 
 static bool slice_range(const struct nuc_rule_query *q)
 {
-    const struct nuc_meta *in = nuc_input_meta(q->node, 0);
+    const struct nuc_meta *in = nuc_input_meta(q->node, NUC_SELF);
     int64_t dim = nuc_dim(q->node, NUC_ARG(SLICE, dim), 0, nuc_input_meta(q->node, NUC_SELF)->rank);
 
     if (dim < 0 || dim >= in->rank)
         return nuc_rule_report(q, "", "dimension %lld", (long long)dim);
-    int64_t start = clipped(nuc_integer(q->node, 2, 0), in->sizes[dim]);
-    int64_t end = clipped(nuc_integer(q->node, 3, INT64_MAX), in->sizes[dim]);
+    int64_t start = clipped(nuc_integer(q->node, NUC_ARG(SLICE, start), 0), in->sizes[dim]);
+    int64_t end = clipped(nuc_integer(q->node, NUC_ARG(SLICE, end), INT64_MAX), in->sizes[dim]);
     return start < end || nuc_rule_report(q, "", "%lld to %lld", (long long)start, (long long)end);
 }
 
@@ -71,7 +72,8 @@ const struct nuc_support_rule nuc_slice_ir[] = {
 
 static bool slice_ends(const struct nuc_rule_query *q)
 {
-    bool start = q->node->args[2].kind == NUC_ARG_INT, end = q->node->args[3].kind == NUC_ARG_INT;
+    bool start = nuc_arg_at(q->node, NUC_ARG(SLICE, start))->kind == NUC_ARG_INT;
+    bool end = nuc_arg_at(q->node, NUC_ARG(SLICE, end))->kind == NUC_ARG_INT;
 
     return (start && end) || nuc_rule_report(q, "both", start ? "no end" : "no start");
 }
@@ -87,7 +89,7 @@ static const struct nuc_support_rule slice_target[] = {
 
 static bool pad_mode(const struct nuc_rule_query *q)
 {
-    const struct nuc_arg *mode = &q->node->args[2];
+    const struct nuc_arg *mode = nuc_arg_at(q->node, NUC_ARG(PAD, mode));
     const char *name = mode->kind == NUC_ARG_STRING ? mode->u.string : "constant";
 
     return strcmp(name, "reflect") == 0 || nuc_rule_report(q, "reflect", "%s", name);
@@ -111,8 +113,8 @@ static bool is_factor(int64_t out, int64_t in)
 /* param: align_corners is an argument. Aligned, the distances between first and last pixel count. */
 static bool upsample_factors(const struct nuc_rule_query *q)
 {
-    const struct nuc_meta *in = nuc_input_meta(q->node, 0), *out = &q->node->vals[0];
-    int64_t less = q->param != 0 && nuc_flag(q->node, 2) ? 1 : 0;
+    const struct nuc_meta *in = nuc_input_meta(q->node, NUC_SELF), *out = &q->node->vals[0];
+    int64_t less = q->param != 0 && nuc_flag(q->node, NUC_ARG(UPSAMPLE_BILINEAR, align_corners)) ? 1 : 0;
 
     if (in->rank != 4 || out->rank != 4)
         return nuc_rule_report(q, "4 dimensions", "%u dimensions", in->rank);
@@ -132,7 +134,7 @@ static const struct nuc_support_rule nearest_target[] = {RULE_INPUT_8BIT, RULE_O
 
 static bool upsample_grows(const struct nuc_rule_query *q)
 {
-    return !nuc_is_alone(q->s, q->node) || !nuc_same_sizes(nuc_input_meta(q->node, 0), &q->node->vals[0]) ||
+    return !nuc_is_alone(q->s, q->node) || !nuc_same_sizes(nuc_input_meta(q->node, NUC_SELF), &q->node->vals[0]) ||
            nuc_rule_report(q, "", "%s on both sides", nuc_rule_shape_text(q, q->node));
 }
 

@@ -5,7 +5,9 @@
 
 static uint32_t pad_count(const struct nuc_node *node)
 {
-    return node->args[1].kind == NUC_ARG_INTS ? node->args[1].count : 0;
+    const struct nuc_arg *pad = nuc_arg_at(node, NUC_ARG(CONSTANT_PAD, pad));
+
+    return pad->kind == NUC_ARG_INTS ? pad->count : 0;
 }
 
 static bool pad_pairs(const struct nuc_rule_query *q)
@@ -17,7 +19,7 @@ static bool pad_pairs(const struct nuc_rule_query *q)
 
 static bool pad_rank(const struct nuc_rule_query *q)
 {
-    uint32_t count = pad_count(q->node), rank = nuc_input_meta(q->node, 0)->rank;
+    uint32_t count = pad_count(q->node), rank = nuc_input_meta(q->node, NUC_SELF)->rank;
 
     return count <= 2 * rank || nuc_rule_report(q, nuc_rule_text(q, "%u", 2 * rank), "%u", count);
 }
@@ -36,12 +38,12 @@ const struct nuc_support_rule nuc_shared_quantization_ir[] = {RULE_SHARED_QUANTI
 /* A permutation of static data is done while compiling. */
 static bool permute_input(const struct nuc_rule_query *q)
 {
-    return nuc_is_effectively_static(nuc_arg_node(q->node, 0)) || nuc_inputs_are_8bit(q);
+    return nuc_is_effectively_static(nuc_arg_node(q->node, NUC_SELF)) || nuc_inputs_are_8bit(q);
 }
 
 static bool permute_output(const struct nuc_rule_query *q)
 {
-    return nuc_is_effectively_static(nuc_arg_node(q->node, 0)) || nuc_output_is_8bit(q);
+    return nuc_is_effectively_static(nuc_arg_node(q->node, NUC_SELF)) || nuc_output_is_8bit(q);
 }
 
 static const struct nuc_support_rule permute_target[] = {
@@ -54,7 +56,7 @@ static const struct nuc_support_rule permute_target[] = {
 
 static bool permute_not_static_alone(const struct nuc_rule_query *q)
 {
-    return !nuc_is_alone(q->s, q->node) || !nuc_is_effectively_static(nuc_arg_node(q->node, 0)) ||
+    return !nuc_is_alone(q->s, q->node) || !nuc_is_effectively_static(nuc_arg_node(q->node, NUC_SELF)) ||
            nuc_rule_report(q, "", "a parameter is permuted");
 }
 
@@ -87,7 +89,7 @@ static int64_t flat_size(const struct nuc_meta *m)
 
 static bool view_elements(const struct nuc_rule_query *q)
 {
-    const struct nuc_meta *input = nuc_input_meta(q->node, 0);
+    const struct nuc_meta *input = nuc_input_meta(q->node, NUC_SELF);
     return flat_size(input) == flat_size(&q->node->vals[0]) ||
            nuc_rule_report(q, nuc_meta_text(q->s->g->cx, input), "%s", nuc_meta_text(q->s->g->cx, &q->node->vals[0]));
 }
@@ -114,12 +116,12 @@ static bool is_identity_order(const struct nuc_arg *order, uint32_t rank)
 static bool clone_format(const struct nuc_rule_query *q)
 {
     if (q->node->op == NUC_OP_CLONE) {
-        const struct nuc_arg *a = &q->node->args[1];
+        const struct nuc_arg *a = nuc_arg_at(q->node, NUC_ARG(CLONE, memory_format));
         bool keeps = a->kind == NUC_ARG_MEMORY_FORMAT &&
                      (a->u.memory_format == NUC_CONTIGUOUS_FORMAT || a->u.memory_format == NUC_PRESERVE_FORMAT);
         return keeps || nuc_rule_report(q, "contiguous or preserved", "another memory format");
     }
-    return is_identity_order(&q->node->args[2], q->node->vals[0].rank) ||
+    return is_identity_order(nuc_arg_at(q->node, NUC_ARG(CLONE_DIM_ORDER, dim_order)), q->node->vals[0].rank) ||
            nuc_rule_report(q, "the contiguous dim order", "%s", nuc_meta_text(q->s->g->cx, &q->node->vals[0]));
 }
 
@@ -138,20 +140,12 @@ static bool has_boundary_order(const struct nuc_meta *m)
     return nuc_is_contiguous(m) || nuc_is_channels_last(m);
 }
 
-/* The producer after a dequantize and a quantize node, or NULL. */
-static const struct nuc_node *parent_of(const struct nuc_node *node)
-{
-    const struct nuc_node *dequantize = nuc_arg_node(node, 0);
-    const struct nuc_node *quantize =
-        dequantize != NULL && nuc_is_dequantize(dequantize) ? nuc_arg_node(dequantize, 0) : NULL;
-
-    return quantize != NULL && nuc_is_quantize(quantize) ? nuc_arg_node(quantize, 0) : NULL;
-}
-
 static bool clone_input_order(const struct nuc_rule_query *q)
 {
-    const struct nuc_meta *input = nuc_input_meta(q->node, 0);
-    return nuc_is_in_same_partition(q->s, q->node, parent_of(q->node)) || has_boundary_order(input) ||
+    const struct nuc_meta *input = nuc_input_meta(q->node, NUC_SELF);
+    return nuc_is_in_same_partition(q->s, q->node,
+                                    nuc_quantize_source(nuc_dequantize_source(nuc_arg_node(q->node, NUC_SELF)))) ||
+           has_boundary_order(input) ||
            nuc_rule_report(q, "contiguous or channels-last", "%s", nuc_meta_text(q->s->g->cx, input));
 }
 

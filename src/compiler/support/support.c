@@ -128,7 +128,7 @@ static const struct nuc_support_row *row_of(const struct nuc_support *s, const s
 
 struct nuc_verdict nuc_check_format(const struct nuc_support *s, const struct nuc_node *node)
 {
-    const struct nuc_node *input = nuc_arg_node(node, 0);
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
 
     if (!row_of(s, node)->channels_first || (nuc_is_channels_first(node) && nuc_is_channels_first(input)))
         return passed;

@@ -14,7 +14,7 @@ static bool channels_are_multiple(const struct nuc_rule_query *q)
 
 static bool has_batch_of_one(const struct nuc_rule_query *q)
 {
-    const struct nuc_meta *in = nuc_input_meta(q->node, 0);
+    const struct nuc_meta *in = nuc_input_meta(q->node, NUC_SELF);
     int64_t batch = in->rank >= 4 ? in->sizes[0] : 1;
 
     return batch == 1 || nuc_rule_report(q, "1", "%lld", (long long)batch);
@@ -53,7 +53,7 @@ static bool up_kernel(const struct nuc_rule_query *q)
 static bool up_padding(const struct nuc_rule_query *q)
 {
     struct conv c = nuc_conv_of(q->node);
-    int64_t height = nuc_input_meta(q->node, 0)->sizes[2];
+    int64_t height = nuc_input_meta(q->node, NUC_SELF)->sizes[2];
 
     if (!c.transposed)
         return true;
@@ -91,7 +91,7 @@ static bool up_channels(const struct nuc_rule_query *q)
 static const struct nuc_support_rule conv_target[] = {
     RULE_BATCH,
     RULE("there is one group, or one a channel", conv_groups, 0, "use {limit}, or one convolution a group"),
-    RULE("the weight is a parameter", conv_static_weight, 1, FIX_WEIGHT_STATIC),
+    RULE("the weight is a parameter", conv_static_weight, NUC_CONV_WEIGHT, FIX_WEIGHT_STATIC),
     RULE("the kernel of a transposed convolution is one row of even width", up_kernel, 0, "use a kernel of {limit}"),
     RULE("a transposed convolution pads its width only", up_padding, 0, "use padding {limit}"),
     RULE("the stride of a transposed convolution is its kernel's width, or half of it", up_stride, 0,
@@ -126,7 +126,7 @@ static const struct nuc_support_rule max_pool_target[] = {
 
 static bool upsample_factor(const struct nuc_rule_query *q)
 {
-    const int64_t *in = nuc_input_meta(q->node, 0)->sizes, *out = q->node->vals[0].sizes;
+    const int64_t *in = nuc_input_meta(q->node, NUC_SELF)->sizes, *out = q->node->vals[0].sizes;
 
     for (int64_t factor = 2; factor <= 4; factor += 2) {
         bool whole = out[2] % factor == 0 && out[3] % factor == 0;
@@ -199,14 +199,15 @@ static const struct nuc_support_rule mul_target[] = {
 #define RULE_WEIGHT_STATIC(index)                                                                                      \
     WAIVABLE(NUC_WAIVE_CORRECTNESS, "the weight is a parameter", nuc_weight_is_static, index, FIX_WEIGHT_STATIC)
 
-static const struct nuc_support_rule addmm_ir[] = {RULE_ADDMM_INPUTS, RULE_WEIGHT_MATRIX(2), RULE_WEIGHT_STATIC(2),
-                                                   RULES_END};
-static const struct nuc_support_rule mm_ir[] = {RULE_LINEAR_INPUTS, RULE_WEIGHT_MATRIX(1), RULE_WEIGHT_STATIC(1),
-                                                RULES_END};
+static const struct nuc_support_rule addmm_ir[] = {RULE_ADDMM_INPUTS, RULE_WEIGHT_MATRIX(NUC_ARG(ADDMM, mat2)),
+                                                   RULE_WEIGHT_STATIC(NUC_ARG(ADDMM, mat2)), RULES_END};
+static const struct nuc_support_rule mm_ir[] = {RULE_LINEAR_INPUTS, RULE_WEIGHT_MATRIX(NUC_OTHER),
+                                                RULE_WEIGHT_STATIC(NUC_OTHER), RULES_END};
 
 static bool bmm_formats(const struct nuc_rule_query *q)
 {
-    bool a = nuc_is_channels_first(nuc_arg_node(q->node, 0)), b = nuc_is_channels_first(nuc_arg_node(q->node, 1));
+    bool a = nuc_is_channels_first(nuc_arg_node(q->node, NUC_SELF)),
+         b = nuc_is_channels_first(nuc_arg_node(q->node, NUC_OTHER));
 
     return !a || b || nuc_rule_report(q, "", "only the first one is");
 }
@@ -259,13 +260,13 @@ static const struct nuc_support_rule softmax_target[] = {
 
 static bool mean_keeps(const struct nuc_rule_query *q)
 {
-    return nuc_flag(q->node, 2) || nuc_rule_report(q, "true", "false");
+    return nuc_flag(q->node, NUC_ARG(MEAN_DIM, keepdim)) || nuc_rule_report(q, "true", "false");
 }
 
 /* Height and width, in either order, where the format has them. */
 static bool mean_dims(const struct nuc_rule_query *q)
 {
-    const struct nuc_arg *dims = &q->node->args[1];
+    const struct nuc_arg *dims = nuc_arg_at(q->node, NUC_ARG(MEAN_DIM, dim));
     int64_t first = nuc_is_channels_first(q->node) ? 2 : 1;
     const char *limit = first == 2 ? "2 and 3" : "1 and 2";
 
@@ -278,7 +279,7 @@ static bool mean_dims(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule mean_target[] = {
-    RULE("the input has 4 dimensions", nuc_has_rank, RANK_OF(0, 4), "reshape the input to 4 dimensions"),
+    RULE("the input has 4 dimensions", nuc_has_rank, RANK_OF(NUC_SELF, 4), "reshape the input to 4 dimensions"),
     RULE("keepdim is true", mean_keeps, 0, "use keepdim=True and reshape the result"),
     RULE_CHANNELS,
     RULE("the mean is taken over height and width", mean_dims, 0, "take the mean over dimensions {limit}"),
@@ -318,14 +319,15 @@ static const struct nuc_support_rule bounded_target[] = {
 
 static bool channels_when_alone(const struct nuc_rule_query *q)
 {
-    return !nuc_is_alone(q->s, q->node) || nuc_is_multiple(q, "channels", nuc_channels_of(nuc_arg_node(q->node, 0)));
+    return !nuc_is_alone(q->s, q->node) ||
+           nuc_is_multiple(q, "channels", nuc_channels_of(nuc_arg_node(q->node, NUC_SELF)));
 }
 
 /* A bound of 6, or none; written out as infinite it escapes. */
 static bool clamp_when_alone(const struct nuc_rule_query *q)
 {
     struct nuc_bounds b = nuc_bounds_of(q->node);
-    bool open = q->node->args[2].kind == NUC_ARG_NONE;
+    bool open = nuc_arg_at(q->node, NUC_ARG(CLAMP, max))->kind == NUC_ARG_NONE;
 
     return !nuc_numbers_equal(b.min, 0.0) || !(open || nuc_numbers_equal(b.max, 6.0)) || channels_when_alone(q);
 }

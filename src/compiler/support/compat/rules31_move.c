@@ -5,13 +5,13 @@
 
 static const struct nuc_arg *tensors_of(const struct nuc_node *node)
 {
-    return &node->args[0];
+    return nuc_arg_at(node, NUC_ARG(CAT, tensors));
 }
 
 /* Where the axis lies in stored order. */
 static uint32_t cat_axis(const struct nuc_node *node)
 {
-    return nuc_stored_axis(node, nuc_integer(node, 1, 0));
+    return nuc_stored_axis(node, nuc_integer(node, NUC_ARG(CAT, dim), 0));
 }
 
 /* Channels of an input, by the format of the concatenation. */
@@ -73,7 +73,7 @@ static const struct nuc_support_rule cat_target[] = {
 static const struct nuc_node *producer_of(const struct nuc_node *value)
 {
     while (value != NULL && (nuc_is_dequantize(value) || nuc_is_quantize(value)))
-        value = nuc_arg_node(value, 0);
+        value = nuc_arg_node(value, NUC_SELF);
     return value;
 }
 
@@ -119,7 +119,7 @@ static const struct nuc_support_rule cat_partition[] = {
 
 static bool pad_channels(const struct nuc_rule_query *q)
 {
-    const struct nuc_arg *pad = &q->node->args[1];
+    const struct nuc_arg *pad = nuc_arg_at(q->node, NUC_ARG(CONSTANT_PAD, pad));
     uint32_t at = nuc_is_channels_first(q->node) ? 4 : 0;
 
     if (pad->kind != NUC_ARG_INTS || pad->count < at + 2 || (pad->u.ints[at] == 0 && pad->u.ints[at + 1] == 0))
@@ -146,7 +146,7 @@ struct steps {
 
 static bool read_permutation(const struct nuc_node *node, uint32_t rank, struct perm31 *out)
 {
-    const struct nuc_arg *dims = &node->args[1];
+    const struct nuc_arg *dims = nuc_arg_at(node, NUC_ARG(PERMUTE, dims));
 
     if (dims->kind != NUC_ARG_INTS || dims->count != rank)
         return false;
@@ -161,7 +161,8 @@ static bool read_permutation(const struct nuc_node *node, uint32_t rank, struct 
 
 static struct steps find_steps(const struct nuc_target *target, const struct nuc_node *node, struct perm31 perm)
 {
-    struct shape31 shape = nuc_rule_edge_shape(nuc_arg_node(node, 0)), out = nuc_rule_edge_shape(node), stored = shape;
+    struct shape31 shape = nuc_rule_edge_shape(nuc_arg_node(node, NUC_SELF)), out = nuc_rule_edge_shape(node),
+                   stored = shape;
     uint32_t rank = shape.rank;
     struct perm31 first = nuc_to_channels_first(rank), last = nuc_to_channels_last(rank);
     struct perm31 pre_main = nuc_rule_combined31(first, perm, rank);
@@ -192,7 +193,7 @@ static bool permute_possible(const struct steps *s, bool first_in, bool first_ou
 
 static bool permute_transposes(const struct nuc_rule_query *q)
 {
-    const struct nuc_node *input = nuc_arg_node(q->node, 0);
+    const struct nuc_node *input = nuc_arg_node(q->node, NUC_SELF);
     struct shape31 shape = nuc_rule_edge_shape(input), stored = nuc_rule_stored_shape(input);
     struct perm31 perm = {{0}};
 
@@ -221,12 +222,12 @@ static const struct nuc_support_rule permute_target[] = {
 
 static uint32_t slice_axis(const struct nuc_node *node)
 {
-    return nuc_stored_axis(nuc_arg_node(node, 0), nuc_integer(node, 1, 0));
+    return nuc_stored_axis(nuc_arg_node(node, NUC_SELF), nuc_integer(node, NUC_ARG(SLICE, dim), 0));
 }
 
 static bool slice_multiple(const struct nuc_rule_query *q)
 {
-    struct shape31 shape = nuc_rule_stored_shape(nuc_arg_node(q->node, 0));
+    struct shape31 shape = nuc_rule_stored_shape(nuc_arg_node(q->node, NUC_SELF));
     uint32_t axis = slice_axis(q->node);
 
     return nuc_is_multiple(q, "the sliced dimension", axis < shape.rank ? shape.sizes[axis] : 0);
@@ -235,7 +236,7 @@ static bool slice_multiple(const struct nuc_rule_query *q)
 /* A slice along another axis is one along the last axis between two swaps of the two. */
 static bool slice_swap(const struct nuc_rule_query *q)
 {
-    struct shape31 shape = nuc_rule_stored_shape(nuc_arg_node(q->node, 0));
+    struct shape31 shape = nuc_rule_stored_shape(nuc_arg_node(q->node, NUC_SELF));
     uint32_t axis = slice_axis(q->node), last = shape.rank > 0 ? shape.rank - 1 : 0;
     struct perm31 swap = {{0}};
 
@@ -269,18 +270,19 @@ static const struct nuc_node *only_reader(const struct nuc_node *node)
 static bool is_absorbed(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *linear = only_reader(node);
-    const struct nuc_meta *in = nuc_input_meta(node, 0), *out = &node->vals[0];
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF), *out = &node->vals[0];
 
     if (linear == NULL || (linear->op != NUC_OP_ADDMM && linear->op != NUC_OP_MM) ||
         !nuc_is_in_same_partition(s, node, linear))
         return false;
-    const struct nuc_meta *weight = nuc_input_meta(linear, linear->op == NUC_OP_ADDMM ? 2 : 1);
+    const struct nuc_meta *weight =
+        nuc_input_meta(linear, linear->op == NUC_OP_ADDMM ? NUC_ARG(ADDMM, mat2) : NUC_OTHER);
     return out->rank == 2 && in->rank > 0 && out->sizes[0] == in->sizes[0] && out->sizes[1] == weight->sizes[0];
 }
 
 static bool view_input(const struct nuc_rule_query *q)
 {
-    const struct nuc_node *input = nuc_arg_node(q->node, 0);
+    const struct nuc_node *input = nuc_arg_node(q->node, NUC_SELF);
     struct shape31 shape = nuc_rule_stored_shape(input);
 
     if (!nuc_is_channels_first(input) || nuc_can_transpose31(q->s->target, &shape, nuc_to_channels_first(shape.rank)))
