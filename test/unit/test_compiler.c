@@ -1,39 +1,10 @@
 /* The compiler as a library, on the digits network: determinism, misuse, and memory that runs out at every point. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "failing_memory.h"
 
 #include "nucleon/compile.h"
 
 #define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"
 #define SAMPLES NUCLEON_EXAMPLES "/digits/calibration.npz"
-
-struct budget {
-    long live;    /* blocks not freed */
-    long allowed; /* allocations left before one fails; negative: no limit */
-};
-
-static void *budgeted(void *user, void *block, size_t size)
-{
-    struct budget *b = user;
-
-    if (size == 0) {
-        b->live -= block != NULL;
-        free(block);
-        return NULL;
-    }
-    if (b->allowed == 0)
-        return NULL;
-    b->allowed -= b->allowed > 0;
-    b->live++;
-    return malloc(size);
-}
 
 static char *temporary_name(void)
 {
@@ -48,30 +19,38 @@ static char *temporary_name(void)
     return name;
 }
 
+struct compilation {
+    struct nuc_options options;
+    const char *output;
+};
+
+static enum nuc_status compile_digits(struct failing_memory *m, void *arg)
+{
+    const struct compilation *w = arg;
+    struct nuc_memory_hooks hooks = {failing_allocate, m};
+    struct nuc_compiler *c = nuc_compiler_new(&w->options, &hooks);
+
+    if (c == NULL)
+        return NUC_NO_MEMORY;
+    enum nuc_status status = nuc_compile_file(c, MODEL, SAMPLES, w->output);
+    assert_true(status != NUC_NO_MEMORY || strstr(nuc_compiler_message(c), "memory") != NULL);
+    nuc_compiler_free(c);
+    return status;
+}
+
+/* Also where a partition is handed to another converter, in a temporary folder; this one writes nothing. */
 static void memory_may_run_out_anywhere(void **state)
 {
     char *output = temporary_name();
-    enum nuc_status s = NUC_NO_MEMORY;
-    struct nuc_options o;
-    long n = 0;
+    struct compilation w = {.output = output};
 
     (void)state;
-    nuc_options_default(&o);
-    o.threads = 1;
-    for (; s == NUC_NO_MEMORY; n++) {
-        struct budget b = {0, n};
-        struct nuc_memory_hooks hooks = {budgeted, &b};
-        struct nuc_compiler *c = nuc_compiler_new(&o, &hooks);
-        if (c != NULL) {
-            s = nuc_compile_file(c, MODEL, SAMPLES, output);
-            if (s != NUC_OK)
-                assert_non_null(strstr(nuc_compiler_message(c), "memory"));
-            nuc_compiler_free(c);
-        }
-        assert_int_equal(b.live, 0);
-    }
-    assert_int_equal(s, NUC_OK);
-    assert_true(n > 10);
+    nuc_options_default(&w.options);
+    w.options.threads = 1;
+    long failures = run_out_of_memory(compile_digits, &w, 0, NUC_OK);
+    assert_true(failures > 9);
+    w.options.converter = "true";
+    assert_true(run_out_of_memory(compile_digits, &w, failures * 3 / 4, NUC_BAD_INPUT) > 9);
     unlink(output);
     free(output);
 }

@@ -1,7 +1,7 @@
 /* Planning and running of graphs: order, views, memory reuse, constants, observation, refusals. */
 #include "unit/eval_graphs.h"
 
-#include <stdlib.h>
+#include "unit/failing_memory.h"
 
 /* x -> relu -> clone -> view -> relu6 ... -> output, `length` computing nodes long, each on 64 floats. */
 static struct nuc_graph *chain(int length)
@@ -213,27 +213,6 @@ static void others_are_refused(void **state)
 
 /* ---- memory ---- */
 
-struct failing {
-    int left; /* allocations that still succeed */
-    int held; /* blocks not yet freed */
-};
-
-static void *allocate(void *user, void *block, size_t size)
-{
-    struct failing *f = user;
-
-    if (size == 0) {
-        f->held -= block != NULL;
-        free(block);
-        return NULL;
-    }
-    if (f->left == 0)
-        return NULL;
-    f->left--;
-    f->held++;
-    return malloc(size);
-}
-
 /* Large enough for blocks of its own, with a constant to compute and threads to start and end. */
 static void plan_and_run(struct nuc_context *cx, void *arg)
 {
@@ -247,24 +226,10 @@ static void plan_and_run(struct nuc_context *cx, void *arg)
     nuc_eval_run(nuc_eval_new(g, 3), (const void *const[]){data}, NULL);
 }
 
-/* Whichever allocation fails, the status says so and nothing is lost. */
 static void memory_runs_out(void **state)
 {
-    enum nuc_status status = NUC_NO_MEMORY;
-    int n;
-
     (void)state;
-    for (n = 0; status != NUC_OK; n++) {
-        struct failing f = {n, 0};
-        struct nuc_context *cx = nuc_context_new(&(struct nuc_allocator){allocate, &f});
-        if (cx != NULL) {
-            status = nuc_try(cx, plan_and_run, NULL);
-            assert_true(status == NUC_OK || status == NUC_NO_MEMORY);
-        }
-        nuc_context_free(cx);
-        assert_int_equal(f.held, 0);
-    }
-    assert_true(n > 8);
+    assert_true(run_call_out_of_memory(plan_and_run, NULL) > 7);
 }
 
 /* Of the dialects a lowered graph is in, whose operators are computed at run time only. */

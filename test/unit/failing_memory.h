@@ -1,0 +1,123 @@
+/*
+ * Memory that runs out at every point: a function runs with one allocation failing, then with the next one, until none
+ * does. After each run nothing is left: no block, no mapping of a file, no file in TMPDIR.
+ */
+#ifndef NUC_TEST_FAILING_MEMORY_H
+#define NUC_TEST_FAILING_MEMORY_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host/context.h"
+
+struct failing_memory {
+    long live;    /* blocks not freed */
+    long allowed; /* allocations left before one fails */
+};
+
+static inline void *failing_allocate(void *user, void *block, size_t size)
+{
+    struct failing_memory *m = user;
+
+    if (size == 0) {
+        m->live -= block != NULL;
+        free(block);
+        return NULL;
+    }
+    if (m->allowed == 0)
+        return NULL;
+    m->allowed--;
+    m->live++;
+    return malloc(size);
+}
+
+/* Files that are mapped into the process. */
+static inline size_t count_mappings(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[4608];
+    size_t count = 0;
+
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps) != NULL)
+        count += strchr(line, '/') != NULL;
+    fclose(maps);
+    return count;
+}
+
+static inline size_t count_files(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    size_t count = 0;
+
+    assert_non_null(dir);
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
+        count += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    closedir(dir);
+    return count;
+}
+
+/*
+ * `attempt` returns NUC_NO_MEMORY when an allocation failed, allocation `first` in the first run; the first other
+ * status must be `expected`. How often it failed. TMPDIR is an empty folder meanwhile.
+ */
+static inline long run_out_of_memory(enum nuc_status (*attempt)(struct failing_memory *m, void *arg), void *arg,
+                                     long first, enum nuc_status expected)
+{
+    char folder[] = "/tmp/nucleon-test-XXXXXX";
+    enum nuc_status status = NUC_NO_MEMORY;
+    long failures;
+
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("TMPDIR", folder, 1), 0);
+    for (failures = -1; status == NUC_NO_MEMORY; failures++) {
+        struct failing_memory m = {0, first + failures + 1};
+        size_t mappings = count_mappings();
+        status = attempt(&m, arg);
+        assert_int_equal(m.live, 0);
+        assert_int_equal(count_mappings(), mappings);
+        assert_int_equal(count_files(folder), 0);
+    }
+    assert_int_equal(status, expected);
+    unsetenv("TMPDIR");
+    assert_int_equal(rmdir(folder), 0);
+    return failures;
+}
+
+struct context_call {
+    void (*fn)(struct nuc_context *cx, void *arg);
+    void *arg;
+};
+
+static inline enum nuc_status attempt_call(struct failing_memory *m, void *arg)
+{
+    const struct context_call *call = arg;
+    struct nuc_allocator allocator = {failing_allocate, m};
+    struct nuc_context *cx = nuc_context_new(&allocator);
+
+    if (cx == NULL)
+        return NUC_NO_MEMORY;
+    enum nuc_status status = nuc_try(cx, call->fn, call->arg);
+    nuc_context_free(cx);
+    return status;
+}
+
+/* The same for a function that runs in a context and has to succeed in the end. */
+static inline long run_call_out_of_memory(void (*fn)(struct nuc_context *cx, void *arg), void *arg)
+{
+    struct context_call call = {fn, arg};
+
+    return run_out_of_memory(attempt_call, &call, 0, NUC_OK);
+}
+
+#endif
