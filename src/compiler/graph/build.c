@@ -7,7 +7,7 @@
 
 struct name_entry {
     const char *name;      /* NULL: never used */
-    struct nuc_node *node; /* NULL behind a name: removed */
+    struct nuc_node *node; /* NULL: the node of that name is removed */
     uint32_t next_suffix;  /* next number to try when the name is asked for again */
 };
 
@@ -83,7 +83,7 @@ static void release_name(struct nuc_graph *g, const struct nuc_node *node)
 
 /*
  * "edge.aten.add.Tensor" -> "aten_add_tensor"; "quantized_decomposed.x.default" keeps its namespace. As in torch.fx a
- * capital behind a small letter starts a word: "dim_IntList" -> "dim_int_list".
+ * capital after a small letter starts a word: "dim_IntList" -> "dim_int_list".
  */
 static const char *default_name(struct nuc_graph *g, const struct nuc_node *node)
 {

@@ -13,7 +13,7 @@
 
 struct nuc_conv_args {
     enum nuc_op op;
-    uint32_t spatial;   /* dimensions behind batch and channels; 0: as many as the weight has */
+    uint32_t spatial;   /* dimensions after batch and channels; 0: as many as the weight has */
     bool transposed;    /* weight [I, O / groups, ...] instead of [O, I / groups, ...] */
     bool named_padding; /* "same" or "valid" instead of numbers */
     uint32_t stride, padding, dilation, output_padding, groups;

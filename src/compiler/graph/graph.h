@@ -95,7 +95,7 @@ struct nuc_meta {
     int64_t sizes[NUC_MAX_RANK];
 };
 
-/* The bytes behind a parameter, buffer or constant, used in place from the mapped archive when possible. */
+/* The bytes of a parameter, buffer or constant, used in place from the mapped archive when possible. */
 struct nuc_data {
     struct nuc_span bytes;         /* first element at bytes.data; little-endian */
     int64_t strides[NUC_MAX_RANK]; /* in elements; every element lies inside `bytes` */
@@ -276,7 +276,7 @@ struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g);
  */
 struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const char *name);
 
-/* A placeholder behind the last placeholder. */
+/* A placeholder after the last placeholder. */
 struct nuc_node *nuc_add_placeholder(struct nuc_graph *g, const char *name, enum nuc_input_kind kind,
                                      const struct nuc_meta *meta);
 
@@ -396,7 +396,7 @@ const void *nuc_in_dim_order(struct nuc_context *cx, const struct nuc_meta *m, c
 /* Data of a static node: a dense array in the dim order of the meta, which is not copied. */
 const struct nuc_data *nuc_dense_data(struct nuc_context *cx, const struct nuc_meta *m, const void *bytes);
 
-/* "float32[1, 3, 32, 32]", with " channels-last" or the dim order behind when not contiguous. */
+/* "float32[1, 3, 32, 32]", with " channels-last" or the dim order at the end when not contiguous. */
 const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m);
 
 /* "node 'conv2d_1' (aten.conv2d.default, train.py:23)": how messages name a node. */

@@ -25,7 +25,7 @@ bool nuc_meta_equal(const struct nuc_meta *a, const struct nuc_meta *b)
     return a->dtype == b->dtype && nuc_same_sizes(a, b) && memcmp(a->dim_order, b->dim_order, a->rank) == 0;
 }
 
-/* The dimension at the next place behind *at that is stepped over in memory; rank when there is none. */
+/* The dimension at the next place after *at that is stepped over in memory; rank when there is none. */
 static uint8_t next_dim(const struct nuc_meta *m, uint8_t *at)
 {
     while (*at < m->rank) {

@@ -112,7 +112,7 @@ static char take_escape(struct reader *r)
     int high = hex_digit(r->p[1]);
     int low = high < 0 ? -1 : hex_digit(r->p[2]);
     if (low < 0 || high * 16 + low == 0)
-        bad(r, "\\x wants two hexadecimal digits that are not 00");
+        bad(r, "\\x expects two hexadecimal digits that are not 00");
     r->p += 3;
     return (char)(high * 16 + low);
 }
@@ -181,7 +181,7 @@ static struct nuc_arg take_number(struct reader *r)
             continue;
         double value = strtod(r->p, &end);
         if (end != r->p + length)
-            bad(r, "this is no number");
+            bad(r, "this is not a number");
         r->p = end;
         return (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = value};
     }
@@ -234,7 +234,7 @@ static struct nuc_arg take_word_value(struct reader *r)
             return words[i].value;
     }
     if (!find_dtype(word, &value.u.dtype))
-        bad(r, nuc_format(r->cx, "'%s' is no value", word));
+        bad(r, nuc_format(r->cx, "'%s' is not a value", word));
     return value;
 }
 
@@ -340,7 +340,7 @@ static uint32_t take_arg_index(struct reader *r, const struct nuc_schema *schema
         return (uint32_t)index;
     }
     if (*position >= schema->n_args || schema->args[*position].keyword_only)
-        bad(r, "too many arguments by position, or one behind an argument by name");
+        bad(r, "too many arguments by position, or one after an argument by name");
     return (*position)++;
 }
 
@@ -591,14 +591,14 @@ static struct nuc_node *add_node(struct reader *r, enum nuc_op op, const char *n
     if (name[0] == '\0' || nuc_find_node(r->g, name) != NULL)
         bad(r, nuc_format(r->cx, "the name '%s' is empty or used twice", name));
     if (nuc_output_node(r->g) != NULL)
-        bad(r, "a node behind the output");
+        bad(r, "a node after the output");
     return nuc_add_node(r->g, NULL, op, name);
 }
 
 static struct nuc_node *take_placeholder(struct reader *r, const char *name, enum nuc_input_kind kind)
 {
     if (r->g->last != NULL && !nuc_is_placeholder(r->g->last))
-        bad(r, "an input, parameter, buffer or constant behind an operator");
+        bad(r, "an input, parameter, buffer or constant after an operator");
     struct nuc_node *node = add_node(r, NUC_OP_PLACEHOLDER, name);
 
     node->input_kind = kind;

@@ -181,8 +181,8 @@ static void no_value(const struct nuc_shape_call *c)
 
 static void getitem(const struct nuc_shape_call *c)
 {
-    const struct nuc_node *tuple = nuc_shape_arg(c, 0, NUC_ARG_NODE)->u.node;
-    int64_t index = nuc_shape_int(c, 1);
+    const struct nuc_node *tuple = nuc_shape_arg(c, NUC_SELF, NUC_ARG_NODE)->u.node;
+    int64_t index = nuc_shape_int(c, NUC_ARG(GETITEM, index));
 
     if (!tuple->is_tuple || index < 0 || index >= tuple->n_vals)
         nuc_shape_fail(c, "'%s' has no item %lld", tuple->name, (long long)index);

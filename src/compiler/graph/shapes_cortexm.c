@@ -10,8 +10,9 @@
 void nuc_shape_alloc(const struct nuc_shape_call *c)
 {
     uint32_t rank;
-    const int64_t *sizes = nuc_shape_ints(c, 0, &rank);
-    struct nuc_meta m = {.dtype = nuc_shape_arg(c, 1, NUC_ARG_DTYPE)->u.dtype, .rank = (uint8_t)rank};
+    const int64_t *sizes = nuc_shape_ints(c, NUC_ARG(ALLOC, size), &rank);
+    struct nuc_meta m = {.dtype = nuc_shape_arg(c, NUC_ARG(ALLOC, dtype), NUC_ARG_DTYPE)->u.dtype,
+                         .rank = (uint8_t)rank};
 
     if (rank > NUC_MAX_RANK)
         nuc_shape_fail(c, "%u dimensions are too many", (unsigned)rank);
@@ -25,7 +26,7 @@ void nuc_shape_alloc(const struct nuc_shape_call *c)
 /* self, three parameters, other */
 void nuc_shape_cortexm_add(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = nuc_shape_broadcast(c, 0, 4);
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_ARG(CORTEXM_ADD, other));
 
     nuc_shape_result(c, &m);
 }
@@ -33,7 +34,7 @@ void nuc_shape_cortexm_add(const struct nuc_shape_call *c)
 /* self, its zero point, other */
 void nuc_shape_cortexm_mul(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = nuc_shape_broadcast(c, 0, 2);
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_ARG(CORTEXM_MUL, other));
 
     nuc_shape_result(c, &m);
 }
@@ -41,7 +42,7 @@ void nuc_shape_cortexm_mul(const struct nuc_shape_call *c)
 /* input [..., I], weights [O, I] */
 void nuc_shape_cortexm_linear(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0), *w = nuc_shape_input(c, 1);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF), *w = nuc_shape_input(c, NUC_ARG(CORTEXM_LINEAR, weights));
     struct nuc_meta m = *in;
 
     if (m.rank == 0 || w->rank != 2 || w->sizes[1] != m.sizes[m.rank - 1])
@@ -54,7 +55,8 @@ void nuc_shape_cortexm_linear(const struct nuc_shape_call *c)
 /* lhs [B, M, K], rhs transposed [B, N, K] in argument 2 */
 void nuc_shape_cortexm_batch_matmul(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *a = nuc_shape_input(c, 0), *b = nuc_shape_input(c, 2);
+    const struct nuc_meta *a = nuc_shape_input(c, NUC_SELF),
+                          *b = nuc_shape_input(c, NUC_ARG(CORTEXM_BATCH_MATMUL, rhs_transposed));
     struct nuc_meta m = *a;
 
     if (a->rank != 3 || b->rank != 3 || a->sizes[0] != b->sizes[0] || a->sizes[2] != b->sizes[2])
@@ -65,6 +67,9 @@ void nuc_shape_cortexm_batch_matmul(const struct nuc_shape_call *c)
 }
 
 /* ---- windows ---- */
+
+/* Where all of them have it. */
+#define CONV(name) NUC_ARG(CORTEXM_CONV2D, name)
 
 struct window {
     int64_t kernel[2], stride[2], padding[2], dilation[2];
@@ -87,11 +92,11 @@ static const struct nuc_meta *image(const struct nuc_shape_call *c, uint32_t ind
 
 static struct window read_window(const struct nuc_shape_call *c, uint32_t dilation_arg)
 {
-    const struct nuc_meta *w = image(c, 1);
+    const struct nuc_meta *w = image(c, CONV(weight));
     struct window window = {.kernel = {w->sizes[1], w->sizes[2]}};
 
-    read_pair(c, 3, window.stride);
-    read_pair(c, 4, window.padding);
+    read_pair(c, CONV(stride), window.stride);
+    read_pair(c, CONV(padding), window.padding);
     read_pair(c, dilation_arg, window.dilation);
     for (int i = 0; i < 2; i++) {
         if (window.kernel[i] < 1 || window.stride[i] < 1 || window.dilation[i] < 1 || window.padding[i] < 0)
@@ -108,8 +113,8 @@ static void set_image(const struct nuc_shape_call *c, struct nuc_meta *m)
 
 static void convolve(const struct nuc_shape_call *c, int64_t channels)
 {
-    const struct nuc_meta *in = image(c, 0);
-    struct window w = read_window(c, 5);
+    const struct nuc_meta *in = image(c, CONV(input));
+    struct window w = read_window(c, CONV(dilation));
     struct nuc_meta m = *in;
 
     m.sizes[1] = channels;
@@ -125,7 +130,7 @@ static void convolve(const struct nuc_shape_call *c, int64_t channels)
 /* input, weight [O, H, W, I], bias, stride, padding, dilation, ...; groups follow from I */
 void nuc_shape_cortexm_conv2d(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = image(c, 0), *w = image(c, 1);
+    const struct nuc_meta *in = image(c, CONV(input)), *w = image(c, CONV(weight));
 
     if (w->sizes[3] < 1 || in->sizes[1] % w->sizes[3] != 0)
         nuc_shape_fail(c, "%s does not fit weights %s", nuc_meta_text(c->g->cx, in), nuc_meta_text(c->g->cx, w));
@@ -135,9 +140,10 @@ void nuc_shape_cortexm_conv2d(const struct nuc_shape_call *c)
 /* input, weight [1, H, W, O], bias, stride, padding, dilation, depth multiplier, ... */
 void nuc_shape_cortexm_depthwise(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = image(c, 0), *w = image(c, 1);
+    const struct nuc_meta *in = image(c, CONV(input)), *w = image(c, CONV(weight));
 
-    if (w->sizes[0] != 1 || w->sizes[3] != in->sizes[1] * nuc_shape_int(c, 6))
+    if (w->sizes[0] != 1 ||
+        w->sizes[3] != in->sizes[1] * nuc_shape_int(c, NUC_ARG(CORTEXM_DEPTHWISE, depth_multiplier)))
         nuc_shape_fail(c, "%s does not fit weights %s", nuc_meta_text(c->g->cx, in), nuc_meta_text(c->g->cx, w));
     convolve(c, w->sizes[3]);
 }
@@ -145,12 +151,12 @@ void nuc_shape_cortexm_depthwise(const struct nuc_shape_call *c)
 /* input, weight [O, H, W, I], bias, stride, padding, output padding, dilation, ... */
 static void convolve_transposed(const struct nuc_shape_call *c, int64_t groups)
 {
-    const struct nuc_meta *in = image(c, 0), *weight = image(c, 1);
-    struct window w = read_window(c, 6);
+    const struct nuc_meta *in = image(c, CONV(input)), *weight = image(c, CONV(weight));
+    struct window w = read_window(c, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, dilation));
     struct nuc_meta m = *in;
     int64_t added[2];
 
-    read_pair(c, 5, added);
+    read_pair(c, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, output_padding), added);
     if (groups < 1 || weight->sizes[3] != in->sizes[1])
         nuc_shape_fail(c, "%s does not fit weights %s", nuc_meta_text(c->g->cx, in), nuc_meta_text(c->g->cx, weight));
     m.sizes[1] = weight->sizes[0] * groups;
@@ -168,15 +174,15 @@ void nuc_shape_cortexm_transpose_conv2d(const struct nuc_shape_call *c)
 /* The weight holds the output channels of one group. */
 void nuc_shape_nucleon_transpose_conv2d(const struct nuc_shape_call *c)
 {
-    convolve_transposed(c, nuc_shape_int(c, 7));
+    convolve_transposed(c, nuc_shape_int(c, NUC_ARG(NUCLEON_TRANSPOSE_CONV2D, groups)));
 }
 
 /* input [N, C, H, W], output_size [H, W] */
 void nuc_shape_nucleon_resize(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *image(c, 0);
+    struct nuc_meta m = *image(c, NUC_SELF);
 
-    read_pair(c, 1, m.sizes + 2);
+    read_pair(c, NUC_ARG(NUCLEON_RESIZE_NEAREST, output_size), m.sizes + 2);
     set_image(c, &m);
 }
 
@@ -209,12 +215,13 @@ void nuc_shape_cortexm_max_pool2d(const struct nuc_shape_call *c)
  */
 void nuc_shape_cortexm_pad(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
     uint32_t n_pre, n_post;
-    const int64_t *pre = nuc_shape_ints(c, 1, &n_pre), *post = nuc_shape_ints(c, 2, &n_post);
+    const int64_t *pre = nuc_shape_ints(c, NUC_ARG(CORTEXM_PAD, pre_pad), &n_pre),
+                  *post = nuc_shape_ints(c, NUC_ARG(CORTEXM_PAD, post_pad), &n_post);
 
     if (n_pre != 4 || n_post != 4 || m.rank < 1 || m.rank > 4)
-        nuc_shape_fail(c, "two lists of 4 numbers and a tensor of rank 1 to 4 are wanted");
+        nuc_shape_fail(c, "two lists of 4 numbers and a tensor of rank 1 to 4 are expected");
     if (m.rank == 4 && (m.sizes[1] == 1 || (m.sizes[2] == 1 && m.sizes[3] == 1)))
         nuc_set_channels_last(&m);
     for (uint32_t i = 0; i < m.rank; i++)

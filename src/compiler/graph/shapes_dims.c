@@ -20,7 +20,7 @@ static void set_strided(const struct nuc_shape_call *c, struct nuc_meta *m, cons
 
 static void permute(const struct nuc_shape_call *c, const uint32_t *dims)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     struct nuc_meta m = {.dtype = in->dtype, .rank = in->rank};
     int64_t own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
 
@@ -35,11 +35,11 @@ static void permute(const struct nuc_shape_call *c, const uint32_t *dims)
 /* self, dims */
 void nuc_shape_permute(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     bool seen[NUC_MAX_RANK] = {false};
     uint32_t order[NUC_MAX_RANK];
     uint32_t count;
-    const int64_t *dims = nuc_shape_ints(c, 1, &count);
+    const int64_t *dims = nuc_shape_ints(c, NUC_ARG(PERMUTE, dims), &count);
 
     if (count != in->rank)
         nuc_shape_fail(c, "%u dimensions are named for %s", (unsigned)count, nuc_meta_text(c->g->cx, in));
@@ -64,18 +64,19 @@ static void transpose(const struct nuc_shape_call *c, uint32_t a, uint32_t b)
 /* self, dim0, dim1 */
 void nuc_shape_transpose(const struct nuc_shape_call *c)
 {
-    uint32_t rank = nuc_shape_input(c, 0)->rank;
+    uint32_t rank = nuc_shape_input(c, NUC_SELF)->rank;
 
-    transpose(c, nuc_shape_dim(c, nuc_shape_int(c, 1), rank), nuc_shape_dim(c, nuc_shape_int(c, 2), rank));
+    transpose(c, nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(TRANSPOSE, dim0)), rank),
+              nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(TRANSPOSE, dim1)), rank));
 }
 
 /* Of a matrix; vectors and scalars stay. */
 void nuc_shape_t(const struct nuc_shape_call *c)
 {
-    uint32_t rank = nuc_shape_input(c, 0)->rank;
+    uint32_t rank = nuc_shape_input(c, NUC_SELF)->rank;
 
     if (rank > 2)
-        nuc_shape_fail(c, "the input has rank %u; t wants at most 2", (unsigned)rank);
+        nuc_shape_fail(c, "the input has rank %u; t expects at most 2", (unsigned)rank);
     transpose(c, 0, rank == 2 ? 1 : 0);
 }
 
@@ -83,7 +84,7 @@ void nuc_shape_t(const struct nuc_shape_call *c)
 
 static void squeeze(const struct nuc_shape_call *c, const bool *drop)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     struct nuc_meta m = {.dtype = in->dtype};
     int64_t own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
 
@@ -111,7 +112,7 @@ void nuc_shape_squeeze_dim(const struct nuc_shape_call *c)
 {
     bool drop[NUC_MAX_RANK] = {false};
 
-    drop[nuc_shape_dim(c, nuc_shape_int(c, 1), nuc_shape_input(c, 0)->rank)] = true;
+    drop[nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(SQUEEZE_DIM, dim)), nuc_shape_input(c, NUC_SELF)->rank)] = true;
     squeeze(c, drop);
 }
 
@@ -120,10 +121,10 @@ void nuc_shape_squeeze_dims(const struct nuc_shape_call *c)
 {
     bool drop[NUC_MAX_RANK] = {false};
     uint32_t count;
-    const int64_t *dims = nuc_shape_ints(c, 1, &count);
+    const int64_t *dims = nuc_shape_ints(c, NUC_ARG(SQUEEZE_DIMS, dim), &count);
 
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t dim = nuc_shape_dim(c, dims[i], nuc_shape_input(c, 0)->rank);
+        uint32_t dim = nuc_shape_dim(c, dims[i], nuc_shape_input(c, NUC_SELF)->rank);
         if (drop[dim])
             nuc_shape_fail(c, "dimension %u is named twice", (unsigned)dim);
         drop[dim] = true;
@@ -134,13 +135,13 @@ void nuc_shape_squeeze_dims(const struct nuc_shape_call *c)
 /* self, dim in [-rank - 1, rank]: where the new dimension stands */
 void nuc_shape_unsqueeze(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     struct nuc_meta m = {.dtype = in->dtype};
     int64_t own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
 
     if (in->rank == NUC_MAX_RANK)
         nuc_shape_fail(c, "the result has more than %d dimensions", NUC_MAX_RANK);
-    uint32_t at = nuc_shape_dim(c, nuc_shape_int(c, 1), in->rank + 1u);
+    uint32_t at = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(UNSQUEEZE, dim)), in->rank + 1u);
     nuc_dense_strides(in, own);
     for (uint32_t i = 0; i <= in->rank; i++) {
         if (i == at) {
@@ -160,9 +161,9 @@ void nuc_shape_unsqueeze(const struct nuc_shape_call *c)
 /* self, size: dimensions of size 1 are repeated, -1 keeps one as it is, new ones stand in front */
 void nuc_shape_expand_copy(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     uint32_t count;
-    const int64_t *sizes = nuc_shape_ints(c, 1, &count);
+    const int64_t *sizes = nuc_shape_ints(c, NUC_ARG(EXPAND, size), &count);
     struct nuc_meta m = {.dtype = in->dtype};
 
     if (count < in->rank || count > NUC_MAX_RANK)
@@ -200,11 +201,13 @@ static int64_t last_read(const struct nuc_shape_call *c, const struct nuc_meta *
 /* self, size, stride, storage_offset: elements of the input's memory read in another way */
 void nuc_shape_as_strided_copy(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     uint32_t count, n_strides;
-    const int64_t *sizes = nuc_shape_ints(c, 1, &count);
-    const int64_t *strides = nuc_shape_ints(c, 2, &n_strides);
-    int64_t offset = nuc_shape_is_none(c, 3) ? 0 : nuc_shape_int(c, 3);
+    const int64_t *sizes = nuc_shape_ints(c, NUC_ARG(AS_STRIDED, size), &count);
+    const int64_t *strides = nuc_shape_ints(c, NUC_ARG(AS_STRIDED, stride), &n_strides);
+    int64_t offset = nuc_shape_is_none(c, NUC_ARG(AS_STRIDED, storage_offset))
+                         ? 0
+                         : nuc_shape_int(c, NUC_ARG(AS_STRIDED, storage_offset));
 
     if (count != n_strides || count > NUC_MAX_RANK || offset < 0)
         nuc_shape_fail(c, "%u sizes, %u strides and the offset %lld describe no tensor", (unsigned)count,

@@ -16,7 +16,7 @@ static enum nuc_dtype real_dtype(const struct nuc_shape_call *c, enum nuc_dtype 
 /* Sizes and order as the input: functions of one value, dropout (the identity outside training). */
 void nuc_shape_unary(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
     m.dtype = real_dtype(c, m.dtype);
     nuc_shape_result(c, &m);
@@ -24,7 +24,7 @@ void nuc_shape_unary(const struct nuc_shape_call *c)
 
 void nuc_shape_compare(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
     m.dtype = NUC_BOOL;
     nuc_shape_result(c, &m);
@@ -33,8 +33,8 @@ void nuc_shape_compare(const struct nuc_shape_call *c)
 /* self, weight: one slope, or one for each index of dimension 1 (of dimension 0 of a vector: one only) */
 void nuc_shape_prelu(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
-    const struct nuc_meta *w = nuc_shape_input(c, 1);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    const struct nuc_meta *w = nuc_shape_input(c, NUC_ARG(PRELU, weight));
     int64_t channels = in->rank < 2 ? 1 : in->sizes[1];
 
     if (w->rank > 1 || (nuc_elements(w) != 1 && nuc_elements(w) != channels))
@@ -166,7 +166,8 @@ void nuc_shape_binary(const struct nuc_shape_call *c)
 /* condition, self, other */
 void nuc_shape_where(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *inputs[3] = {nuc_shape_input(c, 0), nuc_shape_input(c, 1), nuc_shape_input(c, 2)};
+    const struct nuc_meta *inputs[3] = {nuc_shape_input(c, NUC_SELF), nuc_shape_input(c, NUC_ARG(WHERE, self)),
+                                        nuc_shape_input(c, NUC_ARG(WHERE, other))};
     struct nuc_meta chosen = {.dtype = promote(c, inputs[1], inputs[2])};
 
     if (inputs[0]->dtype != NUC_BOOL)
@@ -185,7 +186,7 @@ void nuc_shape_where(const struct nuc_shape_call *c)
 
 static void change_dtype(const struct nuc_shape_call *c, enum nuc_dtype dtype)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
     m.dtype = dtype;
     nuc_shape_result(c, &m);
@@ -195,7 +196,7 @@ static void change_dtype(const struct nuc_shape_call *c, enum nuc_dtype dtype)
 static void check_quantized(const struct nuc_shape_call *c, uint32_t dtype_index)
 {
     enum nuc_dtype stated = nuc_shape_dtype(c, dtype_index, NUC_I8);
-    enum nuc_dtype actual = nuc_shape_input(c, 0)->dtype;
+    enum nuc_dtype actual = nuc_shape_input(c, NUC_SELF)->dtype;
 
     if (stated != actual)
         nuc_shape_fail(c, "the input is %s, the operator states %s", nuc_dtype_name(actual), nuc_dtype_name(stated));
@@ -204,8 +205,8 @@ static void check_quantized(const struct nuc_shape_call *c, uint32_t dtype_index
 /* input, scales, zero_points, axis: a scale and a zero point for each index of that dimension. */
 static void check_axis(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
-    uint32_t axis = nuc_shape_dim(c, nuc_shape_int(c, 3), in->rank);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    uint32_t axis = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(QUANTIZE_PER_CHANNEL, axis)), in->rank);
 
     if (in->rank == 0)
         nuc_shape_fail(c, "a scalar has no channels");
@@ -219,24 +220,24 @@ static void check_axis(const struct nuc_shape_call *c)
 
 void nuc_shape_quantize_per_tensor(const struct nuc_shape_call *c)
 {
-    change_dtype(c, nuc_shape_dtype(c, 5, NUC_I8));
+    change_dtype(c, nuc_shape_dtype(c, NUC_ARG(QUANTIZE_PER_TENSOR, dtype), NUC_I8));
 }
 
 void nuc_shape_dequantize_per_tensor(const struct nuc_shape_call *c)
 {
     check_quantized(c, 5);
-    change_dtype(c, nuc_shape_dtype(c, 6, NUC_F32));
+    change_dtype(c, nuc_shape_dtype(c, NUC_ARG(DEQUANTIZE_PER_TENSOR, out_dtype), NUC_F32));
 }
 
 void nuc_shape_quantize_per_channel(const struct nuc_shape_call *c)
 {
     check_axis(c);
-    change_dtype(c, nuc_shape_dtype(c, 6, NUC_I8));
+    change_dtype(c, nuc_shape_dtype(c, NUC_ARG(QUANTIZE_PER_CHANNEL, dtype), NUC_I8));
 }
 
 void nuc_shape_dequantize_per_channel(const struct nuc_shape_call *c)
 {
     check_quantized(c, 6);
     check_axis(c);
-    change_dtype(c, nuc_shape_dtype(c, 7, NUC_F32));
+    change_dtype(c, nuc_shape_dtype(c, NUC_ARG(DEQUANTIZE_PER_CHANNEL, out_dtype), NUC_F32));
 }

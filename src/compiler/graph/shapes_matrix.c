@@ -4,9 +4,9 @@
 /* input [..., in], weight [out, in] or [in], bias [out] */
 void nuc_shape_linear(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
-    const struct nuc_meta *w = nuc_shape_input(c, 1);
-    const struct nuc_meta *bias = nuc_shape_optional_input(c, 2);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    const struct nuc_meta *w = nuc_shape_input(c, NUC_ARG(LINEAR, weight));
+    const struct nuc_meta *bias = nuc_shape_optional_input(c, NUC_ARG(LINEAR, bias));
     struct nuc_meta m = *in;
 
     if (in->rank < 1 || w->rank < 1 || w->rank > 2 || in->sizes[in->rank - 1] != w->sizes[w->rank - 1])
@@ -38,8 +38,9 @@ static struct nuc_meta matrix_product(const struct nuc_shape_call *c, const stru
 /* self + mat1 * mat2, self broadcast */
 void nuc_shape_addmm(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *self = nuc_shape_input(c, 0);
-    struct nuc_meta m = matrix_product(c, nuc_shape_input(c, 1), nuc_shape_input(c, 2));
+    const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF);
+    struct nuc_meta m =
+        matrix_product(c, nuc_shape_input(c, NUC_ARG(ADDMM, mat1)), nuc_shape_input(c, NUC_ARG(ADDMM, mat2)));
     bool fits = self->rank <= 2;
 
     for (uint32_t i = 0; fits && i < self->rank; i++) {
@@ -53,7 +54,7 @@ void nuc_shape_addmm(const struct nuc_shape_call *c)
 
 void nuc_shape_mm(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = matrix_product(c, nuc_shape_input(c, 0), nuc_shape_input(c, 1));
+    struct nuc_meta m = matrix_product(c, nuc_shape_input(c, NUC_SELF), nuc_shape_input(c, NUC_ARG(MM, mat2)));
 
     nuc_shape_result(c, &m);
 }
@@ -61,8 +62,8 @@ void nuc_shape_mm(const struct nuc_shape_call *c)
 /* [batch, n, k] times [batch, k, m] */
 void nuc_shape_bmm(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *a = nuc_shape_input(c, 0);
-    const struct nuc_meta *b = nuc_shape_input(c, 1);
+    const struct nuc_meta *a = nuc_shape_input(c, NUC_SELF);
+    const struct nuc_meta *b = nuc_shape_input(c, NUC_ARG(BMM, mat2));
 
     if (a->rank != 3 || b->rank != 3 || a->sizes[0] != b->sizes[0] || a->sizes[2] != b->sizes[1] ||
         a->dtype != b->dtype)
@@ -90,11 +91,11 @@ static void broadcast_batch(const struct nuc_shape_call *c, const struct nuc_met
     }
 }
 
-/* torch.matmul: a vector in front is a row, behind a column, and leaves no dimension in the result. */
+/* torch.matmul: a vector on the left is a row, on the right a column, and leaves no dimension in the result. */
 void nuc_shape_matmul(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *a = nuc_shape_input(c, 0);
-    const struct nuc_meta *b = nuc_shape_input(c, 1);
+    const struct nuc_meta *a = nuc_shape_input(c, NUC_SELF);
+    const struct nuc_meta *b = nuc_shape_input(c, NUC_ARG(MATMUL, other));
     struct nuc_meta m = {.dtype = a->dtype};
 
     if (a->rank == 0 || b->rank == 0 || a->dtype != b->dtype ||
@@ -177,13 +178,13 @@ static struct nuc_meta gru_output(const struct gru *v)
 /* input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first */
 void nuc_shape_gru(const struct nuc_shape_call *c)
 {
-    struct gru v = {.input = nuc_shape_input(c, 0), .hidden = nuc_shape_input(c, 1)};
+    struct gru v = {.input = nuc_shape_input(c, NUC_SELF), .hidden = nuc_shape_input(c, NUC_ARG(GRU, hx))};
 
-    v.params = nuc_shape_arg(c, 2, NUC_ARG_NODES);
-    v.n_each = nuc_shape_bool(c, 3) ? 4 : 2;
-    v.layers = nuc_shape_int(c, 4);
-    v.directions = nuc_shape_bool(c, 7) ? 2 : 1;
-    v.batch_first = nuc_shape_bool(c, 8);
+    v.params = nuc_shape_arg(c, NUC_ARG(GRU, params), NUC_ARG_NODES);
+    v.n_each = nuc_shape_bool(c, NUC_ARG(GRU, has_biases)) ? 4 : 2;
+    v.layers = nuc_shape_int(c, NUC_ARG(GRU, num_layers));
+    v.directions = nuc_shape_bool(c, NUC_ARG(GRU, bidirectional)) ? 2 : 1;
+    v.batch_first = nuc_shape_bool(c, NUC_ARG(GRU, batch_first));
     if (v.input->rank != 3 || v.hidden->rank != 3 || v.layers < 1 || v.hidden->sizes[0] != v.layers * v.directions ||
         v.hidden->sizes[1] != v.input->sizes[v.batch_first ? 0 : 1] || v.hidden->dtype != v.input->dtype)
         nuc_shape_fail(c, "the input %s and the hidden state %s do not fit each other",

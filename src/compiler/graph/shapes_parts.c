@@ -5,6 +5,9 @@
 
 /* ---- slice ---- */
 
+/* How far an argument of a slice stands from its dim. */
+#define SLICE(name) (NUC_ARG(SLICE, name) - NUC_ARG(SLICE, dim))
+
 /* A bound as Python takes it: negative ones count from the end, those outside are moved to the nearest end. */
 static int64_t slice_bound(const struct nuc_shape_call *c, uint32_t index, int64_t size, int64_t absent)
 {
@@ -19,7 +22,7 @@ static int64_t slice_bound(const struct nuc_shape_call *c, uint32_t index, int64
     return bound < 0 ? 0 : bound > size ? size : bound;
 }
 
-/* dim, start, end, step from argument `first` on: the dimension and how many of its elements are taken. */
+/* dim, start, end, step from argument `first`, the dim, on: the dimension and how many of its elements are taken. */
 static uint32_t read_slice(const struct nuc_shape_call *c, uint32_t first, const struct nuc_meta *in, int64_t *count,
                            int64_t *step)
 {
@@ -27,10 +30,10 @@ static uint32_t read_slice(const struct nuc_shape_call *c, uint32_t first, const
         nuc_shape_fail(c, "a scalar cannot be sliced");
     uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, first), in->rank);
     int64_t size = in->sizes[dim];
-    int64_t start = slice_bound(c, first + 1, size, 0);
-    int64_t end = slice_bound(c, first + 2, size, size);
+    int64_t start = slice_bound(c, first + SLICE(start), size, 0);
+    int64_t end = slice_bound(c, first + SLICE(end), size, size);
 
-    *step = nuc_shape_int(c, first + 3);
+    *step = nuc_shape_int(c, first + SLICE(step));
     if (*step < 1)
         nuc_shape_fail(c, "the step %lld is not positive", (long long)*step);
     *count = end <= start ? 0 : (end - start + *step - 1) / *step;
@@ -40,10 +43,10 @@ static uint32_t read_slice(const struct nuc_shape_call *c, uint32_t first, const
 /* self, dim, start, end, step: a view, whose strides are those of the input, the sliced one `step` times as large */
 void nuc_shape_slice(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
     int64_t strides[NUC_MAX_RANK];
     int64_t count, step;
-    uint32_t dim = read_slice(c, 1, &m, &count, &step);
+    uint32_t dim = read_slice(c, NUC_ARG(SLICE, dim), &m, &count, &step);
 
     nuc_dense_strides(&m, strides);
     strides[dim] *= step;
@@ -58,11 +61,11 @@ void nuc_shape_slice(const struct nuc_shape_call *c)
 /* self, src, dim, start, end, step: self with src, which has the sizes of the slice, in its place */
 void nuc_shape_slice_scatter(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *self = nuc_shape_input(c, 0);
-    const struct nuc_meta *src = nuc_shape_input(c, 1);
+    const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF);
+    const struct nuc_meta *src = nuc_shape_input(c, NUC_ARG(SLICE_SCATTER, src));
     struct nuc_meta part = *self;
     int64_t count, step;
-    uint32_t dim = read_slice(c, 2, self, &count, &step);
+    uint32_t dim = read_slice(c, NUC_ARG(SLICE_SCATTER, dim), self, &count, &step);
 
     part.sizes[dim] = count;
     if (!nuc_same_sizes(&part, src))
@@ -73,8 +76,8 @@ void nuc_shape_slice_scatter(const struct nuc_shape_call *c)
 /* self, src: the elements of src with the type, sizes and order of self */
 void nuc_shape_copy(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *self = nuc_shape_input(c, 0);
-    const struct nuc_meta *src = nuc_shape_input(c, 1);
+    const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF);
+    const struct nuc_meta *src = nuc_shape_input(c, NUC_ARG(COPY, src));
     bool fits = src->rank <= self->rank;
 
     for (uint32_t i = 0; fits && i < src->rank; i++) {
@@ -127,11 +130,11 @@ static void set_parts(const struct nuc_shape_call *c, const struct parts *p, con
 
 static struct parts read_parts(const struct nuc_shape_call *c)
 {
-    struct parts p = {.in = nuc_shape_input(c, 0)};
+    struct parts p = {.in = nuc_shape_input(c, NUC_SELF)};
 
     if (p.in->rank == 0)
         nuc_shape_fail(c, "a scalar cannot be split");
-    p.dim = nuc_shape_dim(c, nuc_shape_int(c, 2), p.in->rank);
+    p.dim = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(SPLIT, dim)), p.in->rank);
     return p;
 }
 
@@ -149,14 +152,14 @@ void nuc_shape_split(const struct nuc_shape_call *c)
 {
     struct parts p = read_parts(c);
 
-    set_even_parts(c, &p, nuc_shape_int(c, 1));
+    set_even_parts(c, &p, nuc_shape_int(c, NUC_ARG(SPLIT, split_size)));
 }
 
 /* self, chunks, dim: at most so many parts of one size */
 void nuc_shape_chunk(const struct nuc_shape_call *c)
 {
     struct parts p = read_parts(c);
-    int64_t chunks = nuc_shape_int(c, 1);
+    int64_t chunks = nuc_shape_int(c, NUC_ARG(CHUNK, chunks));
 
     if (chunks < 1)
         nuc_shape_fail(c, "%lld chunks are asked for", (long long)chunks);
@@ -172,7 +175,7 @@ void nuc_shape_split_with_sizes(const struct nuc_shape_call *c)
 {
     struct parts p = read_parts(c);
     uint32_t count;
-    const int64_t *sizes = nuc_shape_ints(c, 1, &count);
+    const int64_t *sizes = nuc_shape_ints(c, NUC_ARG(SPLIT_WITH_SIZES, split_sizes), &count);
 
     set_parts(c, &p, sizes, 0, count);
 }
@@ -210,7 +213,7 @@ static void add_to_cat(const struct nuc_shape_call *c, const struct nuc_meta *it
 /* tensors, dim: channels-last when every input is */
 void nuc_shape_cat(const struct nuc_shape_call *c)
 {
-    const struct nuc_arg *list = nuc_shape_arg(c, 0, NUC_ARG_NODES);
+    const struct nuc_arg *list = nuc_shape_arg(c, NUC_ARG(CAT, tensors), NUC_ARG_NODES);
     const struct nuc_meta *first = NULL;
     bool channels_last = true;
     struct nuc_meta m;
@@ -221,7 +224,7 @@ void nuc_shape_cat(const struct nuc_shape_call *c)
         first = list_item(c, list, i);
     if (first->rank == 0)
         nuc_shape_fail(c, "scalars cannot be put together");
-    uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, 1), first->rank);
+    uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(CAT, dim)), first->rank);
     m = *first;
     m.sizes[dim] = 0;
     nuc_set_contiguous(&m);
@@ -264,7 +267,7 @@ static void broadcast_index(const struct nuc_shape_call *c, const struct nuc_met
 
 static void read_indices(const struct nuc_shape_call *c, struct indexing *x)
 {
-    const struct nuc_arg *list = nuc_shape_arg(c, 1, NUC_ARG_NODES);
+    const struct nuc_arg *list = nuc_shape_arg(c, NUC_ARG(INDEX, indices), NUC_ARG_NODES);
     uint32_t n_indexed = 0, first = 0, last = 0;
 
     if (list->count > x->in->rank)
@@ -311,7 +314,7 @@ static struct nuc_meta indexed_meta(const struct nuc_shape_call *c, const struct
 /* self, indices: the result is ordered as the input; source: torch._meta_registrations.meta_index_Tensor */
 void nuc_shape_index(const struct nuc_shape_call *c)
 {
-    struct indexing x = {.in = nuc_shape_input(c, 0), .selection = {.dtype = NUC_I64}};
+    struct indexing x = {.in = nuc_shape_input(c, NUC_SELF), .selection = {.dtype = NUC_I64}};
     int64_t strides[NUC_MAX_RANK];
 
     read_indices(c, &x);
@@ -328,12 +331,12 @@ void nuc_shape_index(const struct nuc_shape_call *c)
 
 /* ---- padding ---- */
 
-/* `pad` counts from the last dimension: before and behind the last, before and behind the one in front of it, ... */
+/* `pad` counts from the last dimension: before and after the last, before and after the one in front of it, ... */
 static struct nuc_meta padded(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
     uint32_t count;
-    const int64_t *pad = nuc_shape_ints(c, 1, &count);
+    const int64_t *pad = nuc_shape_ints(c, NUC_ARG(PAD, pad), &count);
 
     if (count % 2 != 0 || count / 2 > m.rank)
         nuc_shape_fail(c, "%u pad numbers for %s", (unsigned)count, nuc_meta_text(c->g->cx, &m));
@@ -350,7 +353,7 @@ static struct nuc_meta padded(const struct nuc_shape_call *c)
 static bool pads_nothing(const struct nuc_shape_call *c)
 {
     uint32_t count;
-    const int64_t *pad = nuc_shape_ints(c, 1, &count);
+    const int64_t *pad = nuc_shape_ints(c, NUC_ARG(PAD, pad), &count);
 
     for (uint32_t i = 0; i < count; i++) {
         if (pad[i] > 0)
@@ -365,14 +368,14 @@ void nuc_shape_constant_pad(const struct nuc_shape_call *c)
     struct nuc_meta m = padded(c);
 
     if (!pads_nothing(c))
-        nuc_order_as(&m, nuc_suggests_channels_last(nuc_shape_input(c, 0)));
+        nuc_order_as(&m, nuc_suggests_channels_last(nuc_shape_input(c, NUC_SELF)));
     nuc_shape_result(c, &m);
 }
 
 /* self, pad, mode, value */
 void nuc_shape_pad(const struct nuc_shape_call *c)
 {
-    const char *mode = nuc_shape_string(c, 2);
+    const char *mode = nuc_shape_string(c, NUC_ARG(PAD, mode));
 
     if (strcmp(mode, "constant") == 0) {
         nuc_shape_constant_pad(c);
@@ -380,6 +383,6 @@ void nuc_shape_pad(const struct nuc_shape_call *c)
     }
     struct nuc_meta m = padded(c);
     bool circular = strcmp(mode, "circular") == 0;
-    nuc_order_as(&m, !circular && nuc_suggests_channels_last(nuc_shape_input(c, 0)));
+    nuc_order_as(&m, !circular && nuc_suggests_channels_last(nuc_shape_input(c, NUC_SELF)));
     nuc_shape_result(c, &m);
 }

@@ -5,6 +5,8 @@
 
 /* ---- pooling ---- */
 
+#define POOL(name) NUC_ARG(MAX_POOL2D, name)
+
 struct pool {
     uint32_t spatial; /* number of spatial dimensions, 1 or 2 */
     int64_t kernel[2], stride[2], padding[2], dilation[2];
@@ -32,10 +34,10 @@ static int64_t pool_size(const struct nuc_shape_call *c, const struct pool *p, u
 
 static const struct nuc_meta *pool_input(const struct nuc_shape_call *c, uint32_t spatial)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
 
     if (in->rank != spatial + 1 && in->rank != spatial + 2)
-        nuc_shape_fail(c, "the input has rank %d; %u-D pooling wants %u or %u", in->rank, (unsigned)spatial,
+        nuc_shape_fail(c, "the input has rank %d; %u-D pooling expects %u or %u", in->rank, (unsigned)spatial,
                        (unsigned)spatial + 1, (unsigned)spatial + 2);
     return in;
 }
@@ -72,21 +74,21 @@ static bool read_numbers(const struct nuc_shape_call *c, uint32_t index, uint32_
 static void read_window(const struct nuc_shape_call *c, struct pool *p, uint32_t spatial)
 {
     p->spatial = spatial;
-    if (!read_numbers(c, 1, spatial, p->kernel))
+    if (!read_numbers(c, POOL(kernel_size), spatial, p->kernel))
         nuc_shape_fail(c, "kernel_size is empty");
-    if (!read_numbers(c, 2, spatial, p->stride))
+    if (!read_numbers(c, POOL(stride), spatial, p->stride))
         memcpy(p->stride, p->kernel, sizeof p->stride);
-    if (!read_numbers(c, 3, spatial, p->padding))
+    if (!read_numbers(c, POOL(padding), spatial, p->padding))
         nuc_shape_fail(c, "padding is empty");
 }
 
 /* self, kernel_size, stride, padding, dilation, ceil_mode */
 static struct nuc_meta max_pool_meta(const struct nuc_shape_call *c, uint32_t spatial)
 {
-    struct pool p = {.ceil_mode = nuc_shape_bool(c, 5)};
+    struct pool p = {.ceil_mode = nuc_shape_bool(c, NUC_ARG(MAX_POOL2D, ceil_mode))};
 
     read_window(c, &p, spatial);
-    if (!read_numbers(c, 4, spatial, p.dilation))
+    if (!read_numbers(c, POOL(dilation), spatial, p.dilation))
         nuc_shape_fail(c, "dilation is empty");
     return pool_meta(c, &p);
 }
@@ -117,7 +119,7 @@ void nuc_shape_max_pool2d_with_indices(const struct nuc_shape_call *c)
 /* self, kernel_size, stride, padding, ceil_mode, ... */
 static void avg_pool_rule(const struct nuc_shape_call *c, uint32_t spatial)
 {
-    struct pool p = {.ceil_mode = nuc_shape_bool(c, 4), .dilation = {1, 1}};
+    struct pool p = {.ceil_mode = nuc_shape_bool(c, NUC_ARG(AVG_POOL2D, ceil_mode)), .dilation = {1, 1}};
 
     read_window(c, &p, spatial);
     struct nuc_meta m = pool_meta(c, &p);
@@ -140,7 +142,7 @@ void nuc_shape_adaptive_avg_pool2d(const struct nuc_shape_call *c)
     struct nuc_meta m = *in;
     int64_t size[2];
 
-    if (!nuc_shape_pair(c, 1, size))
+    if (!nuc_shape_pair(c, NUC_ARG(ADAPTIVE_AVG_POOL2D, output_size), size))
         nuc_shape_fail(c, "output_size is empty");
     if (size[0] < 1 || size[1] < 1)
         nuc_shape_fail(c, "output_size is %lld x %lld", (long long)size[0], (long long)size[1]);
@@ -165,13 +167,13 @@ static int64_t scaled_size(const struct nuc_shape_call *c, int64_t size, double 
 /* Exactly one of output_size and scale_factors is given, with a number for height and one for width. */
 static void upsample_rule(const struct nuc_shape_call *c, uint32_t size_index, uint32_t factor_index)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
     uint32_t n_sizes, n_factors;
     const int64_t *sizes = nuc_shape_ints(c, size_index, &n_sizes);
     const double *factors = nuc_shape_floats(c, factor_index, &n_factors);
 
     if (m.rank != 4)
-        nuc_shape_fail(c, "the input has rank %d; 2-D upsampling wants 4", m.rank);
+        nuc_shape_fail(c, "the input has rank %d; 2-D upsampling expects 4", m.rank);
     if (n_sizes + n_factors != 2 || n_sizes == 1)
         nuc_shape_fail(c, "give either two output sizes or two scale factors");
     for (uint32_t i = 0; i < 2; i++) {
@@ -179,18 +181,18 @@ static void upsample_rule(const struct nuc_shape_call *c, uint32_t size_index, u
         if (m.sizes[2 + i] < 1)
             nuc_shape_fail(c, "output_size is %lld", (long long)m.sizes[2 + i]);
     }
-    nuc_order_as(&m, nuc_suggests_channels_last(nuc_shape_input(c, 0)));
+    nuc_order_as(&m, nuc_suggests_channels_last(nuc_shape_input(c, NUC_SELF)));
     nuc_shape_result(c, &m);
 }
 
 /* input, output_size, align_corners, scale_factors */
 void nuc_shape_upsample_bilinear(const struct nuc_shape_call *c)
 {
-    upsample_rule(c, 1, 3);
+    upsample_rule(c, NUC_ARG(UPSAMPLE_BILINEAR, output_size), NUC_ARG(UPSAMPLE_BILINEAR, scale_factors));
 }
 
 /* input, output_size, scale_factors */
 void nuc_shape_upsample_nearest(const struct nuc_shape_call *c)
 {
-    upsample_rule(c, 1, 2);
+    upsample_rule(c, NUC_ARG(UPSAMPLE_NEAREST, output_size), NUC_ARG(UPSAMPLE_NEAREST, scale_factors));
 }

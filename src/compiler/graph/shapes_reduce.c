@@ -5,7 +5,7 @@
 static void read_reduced(const struct nuc_shape_call *c, uint32_t rank, bool reduced[NUC_MAX_RANK])
 {
     uint32_t count;
-    const int64_t *dims = nuc_shape_ints(c, 1, &count);
+    const int64_t *dims = nuc_shape_ints(c, NUC_ARG(MEAN_DIM, dim), &count);
 
     for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
         reduced[i] = count == 0;
@@ -20,8 +20,8 @@ static void read_reduced(const struct nuc_shape_call *c, uint32_t rank, bool red
 /* self, dim, keepdim */
 static struct nuc_meta reduced_meta(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
-    bool keep = nuc_shape_bool(c, 2);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    bool keep = nuc_shape_bool(c, NUC_ARG(MEAN_DIM, keepdim));
     bool reduced[NUC_MAX_RANK];
     struct nuc_meta m = {.dtype = in->dtype};
 
@@ -41,7 +41,7 @@ void nuc_shape_mean_dim(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = reduced_meta(c);
 
-    m.dtype = nuc_shape_dtype(c, 3, m.dtype);
+    m.dtype = nuc_shape_dtype(c, NUC_ARG(MEAN_DIM, dtype), m.dtype);
     if (!nuc_is_floating(m.dtype))
         nuc_shape_fail(c, "the mean of %s is not defined: pass dtype", nuc_dtype_name(m.dtype));
     nuc_shape_result(c, &m);
@@ -58,14 +58,15 @@ void nuc_shape_sum_dim(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = reduced_meta(c);
 
-    m.dtype = nuc_shape_dtype(c, 3, sum_dtype(m.dtype));
+    m.dtype = nuc_shape_dtype(c, NUC_ARG(SUM_DIM, dtype), sum_dtype(m.dtype));
     nuc_shape_result(c, &m);
 }
 
 /* self, dtype: over everything */
 void nuc_shape_sum(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = {.dtype = nuc_shape_dtype(c, 1, sum_dtype(nuc_shape_input(c, 0)->dtype))};
+    struct nuc_meta m = {.dtype =
+                             nuc_shape_dtype(c, NUC_ARG(SUM, dtype), sum_dtype(nuc_shape_input(c, NUC_SELF)->dtype))};
 
     nuc_shape_result(c, &m);
 }
@@ -74,7 +75,7 @@ void nuc_shape_sum(const struct nuc_shape_call *c)
 void nuc_shape_extreme(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = reduced_meta(c);
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
 
     if (nuc_elements(in) == 0 && nuc_elements(&m) != 0)
         nuc_shape_fail(c, "%s has no largest or smallest element", nuc_meta_text(c->g->cx, in));
@@ -84,11 +85,11 @@ void nuc_shape_extreme(const struct nuc_shape_call *c)
 /* aten.softmax.int and aten._softmax: self, dim, and a dtype or a bool that a float input leaves without effect. */
 void nuc_shape_softmax(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
-    nuc_shape_dim(c, nuc_shape_int(c, 1), m.rank);
-    if (c->node->args[2].kind == NUC_ARG_DTYPE)
-        m.dtype = c->node->args[2].u.dtype;
+    nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(SOFTMAX, dim)), m.rank);
+    if (c->node->args[NUC_ARG(SOFTMAX, dtype)].kind == NUC_ARG_DTYPE)
+        m.dtype = c->node->args[NUC_ARG(SOFTMAX, dtype)].u.dtype;
     nuc_order_as(&m, false);
     nuc_shape_result(c, &m);
 }

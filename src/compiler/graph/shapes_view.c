@@ -9,7 +9,7 @@
 static void read_size(const struct nuc_shape_call *c, const struct nuc_meta *in, struct nuc_meta *m)
 {
     uint32_t count;
-    const int64_t *sizes = nuc_shape_ints(c, 1, &count);
+    const int64_t *sizes = nuc_shape_ints(c, NUC_ARG(VIEW, size), &count);
     int64_t known[NUC_MAX_RANK];
     int64_t elements = nuc_elements(in);
     int inferred = -1;
@@ -94,7 +94,7 @@ static void set_viewed(const struct nuc_shape_call *c, const struct nuc_meta *in
 
 void nuc_shape_view(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     struct nuc_meta m;
 
     read_size(c, in, &m);
@@ -103,7 +103,7 @@ void nuc_shape_view(const struct nuc_shape_call *c)
 
 void nuc_shape_reshape(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
     struct nuc_meta m;
 
     read_size(c, in, &m);
@@ -113,13 +113,13 @@ void nuc_shape_reshape(const struct nuc_shape_call *c)
 /* self, start_dim, end_dim: those dimensions become one. */
 void nuc_shape_flatten(const struct nuc_shape_call *c)
 {
-    const struct nuc_meta *in = nuc_shape_input(c, 0);
-    uint32_t start = nuc_shape_dim(c, nuc_shape_int(c, 1), in->rank);
-    uint32_t end = nuc_shape_dim(c, nuc_shape_int(c, 2), in->rank);
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    uint32_t start = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(FLATTEN, start_dim)), in->rank);
+    uint32_t end = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(FLATTEN, end_dim)), in->rank);
     struct nuc_meta m = {.dtype = in->dtype};
 
     if (start > end)
-        nuc_shape_fail(c, "start_dim %u lies behind end_dim %u", (unsigned)start, (unsigned)end);
+        nuc_shape_fail(c, "start_dim %u lies after end_dim %u", (unsigned)start, (unsigned)end);
     if (start == end && in->rank > 0) {
         nuc_shape_result(c, in);
         return;
@@ -148,7 +148,7 @@ static void set_format(const struct nuc_shape_call *c, struct nuc_meta *m, enum 
         return;
     case NUC_CHANNELS_LAST:
         if (m->rank != 4)
-            nuc_shape_fail(c, "channels-last is asked for a tensor of rank %d; it wants 4", m->rank);
+            nuc_shape_fail(c, "channels-last is asked for a tensor of rank %d; it expects 4", m->rank);
         nuc_order_as(m, true);
         return;
     case NUC_CHANNELS_LAST_3D:
@@ -170,9 +170,9 @@ static enum nuc_memory_format read_format(const struct nuc_shape_call *c, uint32
 
 void nuc_shape_clone(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
-    set_format(c, &m, read_format(c, 1));
+    set_format(c, &m, read_format(c, NUC_ARG(CLONE, memory_format)));
     nuc_shape_result(c, &m);
 }
 
@@ -197,31 +197,29 @@ static bool lies_in(const struct nuc_meta *m, enum nuc_memory_format format)
 
 void nuc_shape_contiguous(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
-    enum nuc_memory_format format = read_format(c, 1);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+    enum nuc_memory_format format = read_format(c, NUC_ARG(CONTIGUOUS, memory_format));
 
     if (!lies_in(&m, format))
         set_format(c, &m, format);
     nuc_shape_result(c, &m);
 }
 
-/* self, dtype, layout, device, pin_memory, non_blocking, copy, memory_format */
 void nuc_shape_to_dtype_layout(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
-    m.dtype = nuc_shape_dtype(c, 1, m.dtype);
-    set_format(c, &m, read_format(c, 7));
+    m.dtype = nuc_shape_dtype(c, NUC_ARG(TO_DTYPE_LAYOUT, dtype), m.dtype);
+    set_format(c, &m, read_format(c, NUC_ARG(TO_DTYPE_LAYOUT, memory_format)));
     nuc_shape_result(c, &m);
 }
 
-/* self, dtype, non_blocking, copy, memory_format */
 void nuc_shape_to_dtype(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
-    m.dtype = nuc_shape_dtype(c, 1, m.dtype);
-    set_format(c, &m, read_format(c, 4));
+    m.dtype = nuc_shape_dtype(c, NUC_ARG(TO_DTYPE, dtype), m.dtype);
+    set_format(c, &m, read_format(c, NUC_ARG(TO_DTYPE, memory_format)));
     nuc_shape_result(c, &m);
 }
 
@@ -248,22 +246,20 @@ static void set_dim_order(const struct nuc_shape_call *c, uint32_t index, struct
     nuc_dim_order_of_strides(m->sizes, strides, m->rank, m->dim_order);
 }
 
-/* self, non_blocking, dim_order */
 void nuc_shape_clone_dim_order(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
-    set_dim_order(c, 2, &m);
+    set_dim_order(c, NUC_ARG(CLONE_DIM_ORDER, dim_order), &m);
     nuc_shape_result(c, &m);
 }
 
-/* self, dtype, layout, device, pin_memory, non_blocking, dim_order */
 void nuc_shape_to_dim_order_copy(const struct nuc_shape_call *c)
 {
-    struct nuc_meta m = *nuc_shape_input(c, 0);
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
-    m.dtype = nuc_shape_dtype(c, 1, m.dtype);
-    set_dim_order(c, 6, &m);
+    m.dtype = nuc_shape_dtype(c, NUC_ARG(TO_DIM_ORDER_COPY, dtype), m.dtype);
+    set_dim_order(c, NUC_ARG(TO_DIM_ORDER_COPY, dim_order), &m);
     nuc_shape_result(c, &m);
 }
 
@@ -272,11 +268,11 @@ void nuc_shape_to_dim_order_copy(const struct nuc_shape_call *c)
 static struct nuc_meta created(const struct nuc_shape_call *c)
 {
     uint32_t count;
-    const int64_t *sizes = nuc_shape_ints(c, 0, &count);
+    const int64_t *sizes = nuc_shape_ints(c, NUC_ARG(ZEROS, size), &count);
 
     if (count > NUC_MAX_RANK)
         nuc_shape_fail(c, "%u dimensions are asked for; %d is the limit", (unsigned)count, NUC_MAX_RANK);
-    struct nuc_meta m = nuc_meta_make(nuc_shape_dtype(c, 1, NUC_F32), sizes, count);
+    struct nuc_meta m = nuc_meta_make(nuc_shape_dtype(c, NUC_ARG(ZEROS, dtype), NUC_F32), sizes, count);
     nuc_shape_check(c, &m);
     nuc_order_as(&m, false);
     return m;
@@ -295,7 +291,7 @@ void nuc_shape_empty_dim_order(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = created(c);
 
-    set_dim_order(c, 5, &m);
+    set_dim_order(c, NUC_ARG(EMPTY_DIM_ORDER, dim_order), &m);
     nuc_shape_result(c, &m);
 }
 
@@ -307,13 +303,14 @@ static bool is_whole(double value)
 /* start, end, step, dtype: int64 by default when all three are whole numbers, else float32 */
 void nuc_shape_arange(const struct nuc_shape_call *c)
 {
-    double start = nuc_shape_float(c, 0), end = nuc_shape_float(c, 1), step = nuc_shape_float(c, 2);
+    double start = nuc_shape_float(c, NUC_ARG(ARANGE, start)), end = nuc_shape_float(c, NUC_ARG(ARANGE, end)),
+           step = nuc_shape_float(c, NUC_ARG(ARANGE, step));
     bool whole = is_whole(start) && is_whole(end) && is_whole(step);
     double count = ceil((end - start) / step);
 
     if (!(count >= 0.0) || count > (double)NUC_MAX_ELEMENTS || step == 0.0)
         nuc_shape_fail(c, "no range leads from %g to %g in steps of %g", start, end, step);
-    struct nuc_meta m =
-        nuc_meta_make(nuc_shape_dtype(c, 3, whole ? NUC_I64 : NUC_F32), (const int64_t[]){(int64_t)count}, 1);
+    struct nuc_meta m = nuc_meta_make(nuc_shape_dtype(c, NUC_ARG(ARANGE, dtype), whole ? NUC_I64 : NUC_F32),
+                                      (const int64_t[]){(int64_t)count}, 1);
     nuc_shape_result(c, &m);
 }

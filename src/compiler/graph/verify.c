@@ -126,7 +126,7 @@ static void check_values(const struct verifier *v, const struct nuc_node *node)
             broken(v, node, "its type, sizes or dim order are impossible");
     }
     if (node->data != NULL && !nuc_is_static(node))
-        broken(v, node, "it has data, but is no parameter, buffer or constant");
+        broken(v, node, "it has data, but is not a parameter, buffer or constant");
     if (nuc_is_static(node) && node->target == NULL)
         broken(v, node, "it has no target");
     if (node->data != NULL)
@@ -192,9 +192,9 @@ static void check_node(struct verifier *v, struct nuc_node *node)
     if (node->id >= v->g->next_id || v->seen[node->id] != NULL)
         broken(v, node, "its id belongs to another node");
     if (node->next == NULL ? v->g->last != node : node->next->prev != node)
-        broken(v, node, "the list of nodes is broken behind it");
+        broken(v, node, "the list of nodes is broken after it");
     if (nuc_is_placeholder(node) && node->prev != NULL && !nuc_is_placeholder(node->prev))
-        broken(v, node, "a placeholder stands behind an operator");
+        broken(v, node, "a placeholder stands after an operator");
     if ((node->op == NUC_OP_OUTPUT) != (node->next == NULL))
         broken(v, node, "the last node, and only that, is the output");
     check_args(v, node);

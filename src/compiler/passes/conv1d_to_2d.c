@@ -1,6 +1,6 @@
 /*
  * A convolution of [N, C, L] becomes one of [N, C, 1, L] between unsqueeze and squeeze: the NPU has 2-D convolutions
- * only. A batch norm and an activation behind it are computed on [N, C, 1, L] too, so that they stay next to it.
+ * only. A batch norm and an activation after it are computed on [N, C, 1, L] too, so that they stay next to it.
  */
 #include "compiler/graph/conv_args.h"
 #include "compiler/passes/fused_activation.h"
@@ -29,7 +29,7 @@ static enum nuc_op two_dimensional(const struct nuc_conv_args *args)
 static struct nuc_node *insert_reshaped(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
                                         struct nuc_node *input)
 {
-    struct nuc_node *node = nuc_insert_aten(g, before, op, input);
+    struct nuc_node *node = nuc_insert(g, before, op, input);
 
     nuc_set_arg_node(node, g, NUC_SELF, input);
     nuc_set_arg_int(node, NUC_ARG(UNSQUEEZE, dim), -2);
@@ -63,7 +63,7 @@ static struct nuc_node *insert_conv2d(struct nuc_graph *g, struct nuc_node *conv
     const struct nuc_conv_args *args = nuc_conv_args(conv->op);
     struct nuc_node *weight = widen_weight(g, nuc_operand(g, conv, NUC_CONV_WEIGHT));
     struct nuc_node *input = insert_reshaped(g, conv, NUC_OP_UNSQUEEZE, nuc_operand(g, conv, NUC_CONV_INPUT));
-    struct nuc_node *wide = nuc_insert_aten(g, conv, two_dimensional(args), conv);
+    struct nuc_node *wide = nuc_insert(g, conv, two_dimensional(args), conv);
 
     input->source = conv->source;
     nuc_set_arg_node(wide, g, NUC_CONV_INPUT, input);
@@ -88,8 +88,10 @@ static bool can_widen(struct nuc_graph *g, const struct nuc_node *conv)
     return nuc_is_static(weight) && weight->vals[0].rank == 3 && (bias == NULL || nuc_is_static(bias));
 }
 
-static void widen(struct nuc_graph *g, struct nuc_node *conv)
+static bool widen(struct nuc_graph *g, struct nuc_node *conv)
 {
+    if (!can_widen(g, conv))
+        return false;
     struct nuc_node *last = conv, *wide = insert_conv2d(g, conv), *gone[3] = {conv, NULL, NULL};
     uint32_t n_gone = 1;
 
@@ -107,31 +109,15 @@ static void widen(struct nuc_graph *g, struct nuc_node *conv)
     nuc_replace_uses(g, last, narrow, NULL);
     while (n_gone > 0)
         nuc_remove_node(g, gone[--n_gone]);
-}
-
-static bool widen_all(struct nuc_graph *g, bool (*wanted)(enum nuc_op op))
-{
-    uint32_t count;
-    struct nuc_node **convs = nuc_collect(g, wanted, &count);
-    bool changed = false;
-
-    for (uint32_t i = 0; i < count; i++) {
-        if (!can_widen(g, convs[i]))
-            continue;
-        widen(g, convs[i]);
-        changed = true;
-    }
-    if (changed)
-        nuc_remove_dead(g);
-    return changed;
+    return true;
 }
 
 bool nuc_conv1d_to_2d(struct nuc_graph *g)
 {
-    return widen_all(g, is_conv1d);
+    return nuc_rewrite_each(g, is_conv1d, widen);
 }
 
 bool nuc_padded_conv1d_to_2d(struct nuc_graph *g)
 {
-    return widen_all(g, is_padded_by_name);
+    return nuc_rewrite_each(g, is_padded_by_name, widen);
 }

@@ -7,10 +7,9 @@
  *
  * The product with the input is one for all steps.
  */
+#include "compiler/graph/args.h"
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
-
-enum { INPUT, STATE, PARAMS, HAS_BIASES, LAYERS, DROPOUT, TRAIN, BIDIRECTIONAL, BATCH_FIRST };
 
 #define MAX_STEPS 512 /* each becomes some 20 nodes */
 
@@ -27,23 +26,12 @@ struct cell {
     struct nuc_node *w_ih, *w_hh, *b_ih, *b_hh;
 };
 
-static bool flag(const struct nuc_node *node, uint32_t index)
-{
-    return node->args[index].kind == NUC_ARG_BOOL && node->args[index].u.b;
-}
-
 static struct nuc_node *insert_dense(const struct gru *u, struct nuc_node *rows, struct nuc_node *weight,
                                      struct nuc_node *bias)
 {
     if (bias == NULL)
         return nuc_insert_binary(u->g, u->node, NUC_OP_MM, rows, weight);
-    struct nuc_node *product = nuc_insert(u->g, u->node, NUC_OP_ADDMM, u->node);
-
-    nuc_set_arg_node(product, u->g, 0, bias);
-    nuc_set_arg_node(product, u->g, 1, rows);
-    nuc_set_arg_node(product, u->g, 2, weight);
-    nuc_infer_shape(u->g, product);
-    return product;
+    return nuc_insert_addmm(u->g, u->node, bias, rows, weight);
 }
 
 /* Rows of one gate, of [N, 3H]. */
@@ -67,16 +55,6 @@ static struct nuc_node *insert_step(const struct gru *u, const struct cell *c, s
     return nuc_insert_binary(g, at, NUC_OP_ADD, kept, n);
 }
 
-static struct nuc_node *insert_cat(const struct gru *u, struct nuc_node *const *parts, uint32_t count, int64_t dim)
-{
-    struct nuc_node *cat = nuc_insert(u->g, u->node, NUC_OP_CAT, u->node);
-
-    nuc_set_arg_nodes(cat, u->g, 0, parts, count);
-    nuc_set_arg_int(cat, 1, dim);
-    nuc_infer_shape(u->g, cat);
-    return cat;
-}
-
 /* One direction of a layer over x [T, N, F]: returns [T, N, H], and in *last the final state as [1, N, H]. */
 static struct nuc_node *insert_direction(const struct gru *u, const struct cell *c, struct nuc_node *x,
                                          struct nuc_node *h, bool backwards, struct nuc_node **last)
@@ -93,14 +71,14 @@ static struct nuc_node *insert_direction(const struct gru *u, const struct cell 
         h = insert_step(u, c, nuc_insert_view(g, u->node, at_t, row, 2), h);
         *last = y[t] = nuc_insert_view(g, u->node, h, state, 3);
     }
-    return insert_cat(u, y, (uint32_t)u->steps, 0);
+    return nuc_insert_cat(g, u->node, y, (uint32_t)u->steps, 0);
 }
 
 static struct cell cell_of(const struct gru *u, uint32_t index)
 {
     const int64_t dims[2] = {1, 0};
     uint32_t count = u->biases ? 4 : 2;
-    struct nuc_node *const *p = u->node->args[PARAMS].u.nodes + (size_t)index * count;
+    struct nuc_node *const *p = nuc_arg_at(u->node, NUC_ARG(GRU, params))->u.nodes + (size_t)index * count;
     struct nuc_node *w_ih = nuc_insert_permute(u->g, u->node, p[0], dims);
     struct nuc_node *w_hh = nuc_insert_permute(u->g, u->node, p[1], dims);
 
@@ -121,27 +99,16 @@ static struct nuc_node *insert_layers(const struct gru *u, struct nuc_node *x, s
             struct nuc_node *h = nuc_insert_slice(u->g, u->node, h0, 0, i, i + 1);
             y[d] = insert_direction(u, &c, x, nuc_insert_view(u->g, u->node, h, row, 2), d == 1, &states[i]);
         }
-        x = u->directions == 2 ? insert_cat(u, y, 2, 2) : y[0];
+        x = u->directions == 2 ? nuc_insert_cat(u->g, u->node, y, 2, 2) : y[0];
     }
     return x;
 }
 
-static void replace_result(struct nuc_graph *g, struct nuc_node *node, int64_t index, struct nuc_node *value)
-{
-    for (uint32_t i = node->n_users; i > 0; i--) {
-        struct nuc_node *item = node->users[i - 1];
-        if (item->op == NUC_OP_GETITEM && item->args[1].kind == NUC_ARG_INT && item->args[1].u.i == index) {
-            nuc_replace_uses(g, item, value, NULL);
-            nuc_remove_node(g, item);
-        }
-    }
-}
-
 static void check_gru(const struct gru *u)
 {
-    const struct nuc_arg *params = &u->node->args[PARAMS];
+    const struct nuc_arg *params = nuc_arg_at(u->node, NUC_ARG(GRU, params));
 
-    if (flag(u->node, TRAIN))
+    if (nuc_flag(u->node, NUC_ARG(GRU, train)))
         nuc_fail(u->g->cx, NUC_UNSUPPORTED, "%s: %s is in training mode: export the model after model.eval()",
                  u->g->file, nuc_node_text(u->g->cx, u->node));
     if (params->kind != NUC_ARG_NODES || params->count != u->layers * u->directions * (u->biases ? 4u : 2u))
@@ -155,13 +122,13 @@ static void check_gru(const struct gru *u)
 /* With batch_first the input is [N, T, I]; torch's own modules give an input without a batch one of 1. */
 struct nuc_node *nuc_to_gru(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *x = nuc_operand(g, node, INPUT), *h0 = nuc_operand(g, node, STATE);
+    struct nuc_node *x = nuc_operand(g, node, NUC_ARG(GRU, input)), *h0 = nuc_operand(g, node, NUC_ARG(GRU, hx));
     const int64_t *in = x->vals[0].sizes, swapped[3] = {1, 0, 2};
-    bool swap = flag(node, BATCH_FIRST);
-    struct gru u = {.g = g, .node = node, .biases = flag(node, HAS_BIASES)};
+    bool swap = nuc_flag(node, NUC_ARG(GRU, batch_first));
+    struct gru u = {.g = g, .node = node, .biases = nuc_flag(node, NUC_ARG(GRU, has_biases))};
 
-    u.layers = node->args[LAYERS].kind == NUC_ARG_INT ? (uint32_t)node->args[LAYERS].u.i : 1;
-    u.directions = flag(node, BIDIRECTIONAL) ? 2 : 1;
+    u.layers = (uint32_t)nuc_integer(node, NUC_ARG(GRU, num_layers), 1);
+    u.directions = nuc_flag(node, NUC_ARG(GRU, bidirectional)) ? 2 : 1;
     u.steps = in[swap ? 1 : 0];
     u.batch = in[swap ? 0 : 1];
     u.hidden = h0->vals[0].sizes[2];
@@ -169,8 +136,9 @@ struct nuc_node *nuc_to_gru(struct nuc_graph *g, struct nuc_node *node)
     if (swap)
         x = nuc_insert_permute(g, node, x, swapped);
     struct nuc_node **states = nuc_alloc_array(g->cx, (size_t)u.layers * u.directions, sizeof *states);
-    struct nuc_node *y = insert_layers(&u, x, h0, states), *h = insert_cat(&u, states, u.layers * u.directions, 0);
-    replace_result(g, node, 0, swap ? nuc_insert_permute(g, node, y, swapped) : y);
-    replace_result(g, node, 1, h);
+    struct nuc_node *y = insert_layers(&u, x, h0, states), *h;
+    h = nuc_insert_cat(g, node, states, u.layers * u.directions, 0);
+    nuc_replace_item(g, node, 0, swap ? nuc_insert_permute(g, node, y, swapped) : y);
+    nuc_replace_item(g, node, 1, h);
     return NULL;
 }

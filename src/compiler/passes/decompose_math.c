@@ -23,7 +23,7 @@ struct nuc_node *nuc_insert_unary(struct nuc_graph *g, struct nuc_node *node, en
 {
     struct nuc_node *edge = nuc_insert(g, node, op, node);
 
-    nuc_set_arg_node(edge, g, 0, input);
+    nuc_set_arg_node(edge, g, NUC_SELF, input);
     nuc_infer_shape(g, edge);
     return edge;
 }
@@ -33,8 +33,8 @@ struct nuc_node *nuc_insert_binary(struct nuc_graph *g, struct nuc_node *node, e
 {
     struct nuc_node *edge = nuc_insert(g, node, op, node);
 
-    nuc_set_arg_node(edge, g, 0, a);
-    nuc_set_arg_node(edge, g, 1, b);
+    nuc_set_arg_node(edge, g, NUC_SELF, a);
+    nuc_set_arg_node(edge, g, NUC_ARG(ADD, other), b);
     nuc_infer_shape(g, edge);
     return edge;
 }
@@ -43,25 +43,26 @@ struct nuc_node *nuc_to_relu6(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *edge = nuc_insert(g, node, NUC_OP_HARDTANH, node);
 
-    nuc_copy_arg(g, edge, 0, node, 0);
-    nuc_set_arg_float(edge, 1, 0.0);
-    nuc_set_arg_float(edge, 2, 6.0);
+    nuc_copy_arg(g, edge, NUC_SELF, node, NUC_SELF);
+    nuc_set_arg_float(edge, NUC_ARG(HARDTANH, min_val), 0.0);
+    nuc_set_arg_float(edge, NUC_ARG(HARDTANH, max_val), 6.0);
     nuc_set_val(g, edge, &node->vals[0]);
     return edge;
 }
 
 struct nuc_node *nuc_to_softmax(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *input = nuc_operand(g, node, 0);
+    struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
 
-    if (node->args[2].kind == NUC_ARG_DTYPE && node->args[2].u.dtype != input->vals[0].dtype)
+    if (node->args[NUC_ARG(SOFTMAX, dtype)].kind == NUC_ARG_DTYPE &&
+        node->args[NUC_ARG(SOFTMAX, dtype)].u.dtype != input->vals[0].dtype)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s computes in %s from %s: leave out its dtype", g->file,
-                 nuc_node_text(g->cx, node), nuc_dtype_name(node->args[2].u.dtype),
+                 nuc_node_text(g->cx, node), nuc_dtype_name(node->args[NUC_ARG(SOFTMAX, dtype)].u.dtype),
                  nuc_dtype_name(input->vals[0].dtype));
     struct nuc_node *softmax = nuc_insert(g, node, NUC_OP_NATIVE_SOFTMAX, node);
-    nuc_copy_arg(g, softmax, 0, node, 0);
-    nuc_copy_arg(g, softmax, 1, node, 1);
-    nuc_set_arg_bool(softmax, 2, false);
+    nuc_copy_arg(g, softmax, NUC_SELF, node, NUC_SELF);
+    nuc_copy_arg(g, softmax, NUC_ARG(NATIVE_SOFTMAX, dim), node, NUC_ARG(SOFTMAX, dim));
+    nuc_set_arg_bool(softmax, NUC_ARG(NATIVE_SOFTMAX, half_to_float), false);
     nuc_set_val(g, softmax, &node->vals[0]);
     return softmax;
 }
@@ -94,9 +95,9 @@ static struct nuc_node *insert_float(struct nuc_graph *g, struct nuc_node *node,
     struct nuc_node *number = insert_number(g, value);
     struct nuc_node *copy = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
 
-    nuc_set_arg_node(copy, g, 0, number);
-    nuc_set_arg_dtype(copy, 1, NUC_F32);
-    nuc_set_arg_ints(copy, g, 6, NULL, 0);
+    nuc_set_arg_node(copy, g, NUC_SELF, number);
+    nuc_set_arg_dtype(copy, NUC_ARG(TO_DIM_ORDER_COPY, dtype), NUC_F32);
+    nuc_set_arg_ints(copy, g, NUC_ARG(TO_DIM_ORDER_COPY, dim_order), NULL, 0);
     nuc_infer_shape(g, copy);
     return copy;
 }
@@ -107,8 +108,8 @@ static struct nuc_node *insert_clamp(struct nuc_graph *g, struct nuc_node *node,
 {
     struct nuc_node *clamp = nuc_insert(g, node, NUC_OP_CLAMP, node);
 
-    nuc_set_arg_node(clamp, g, 0, input);
-    clamp->args[1].given = true;
+    nuc_set_arg_node(clamp, g, NUC_SELF, input);
+    clamp->args[NUC_ARG(CLAMP, min)].given = true;
     nuc_set_arg_float(clamp, index, bound);
     nuc_infer_shape(g, clamp);
     return clamp;
@@ -117,7 +118,7 @@ static struct nuc_node *insert_clamp(struct nuc_graph *g, struct nuc_node *node,
 /* hardswish: x * clamp(x + 3, 0, 6) / 6; hardsigmoid: clamp(x + 3, 0, 6) / 6. */
 struct nuc_node *nuc_to_hardswish(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *x = nuc_operand(g, node, 0);
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
     struct nuc_node *y = nuc_insert_binary(g, node, NUC_OP_ADD, x, insert_float(g, node, 3));
 
     y = insert_clamp(g, node, y, 1, 0.0);
@@ -129,7 +130,7 @@ struct nuc_node *nuc_to_hardswish(struct nuc_graph *g, struct nuc_node *node)
 
 struct nuc_node *nuc_to_silu(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *x = nuc_operand(g, node, 0);
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
 
     return nuc_insert_binary(g, node, NUC_OP_MUL, x, nuc_insert_unary(g, node, NUC_OP_SIGMOID, x));
 }
@@ -137,7 +138,7 @@ struct nuc_node *nuc_to_silu(struct nuc_graph *g, struct nuc_node *node)
 /* where(x > 0, x, weight * x); the weight lies along dimension 1. */
 struct nuc_node *nuc_to_prelu(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *x = nuc_operand(g, node, 0), *weight = nuc_operand(g, node, 1);
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *weight = nuc_operand(g, node, NUC_ARG(PRELU, weight));
     uint32_t rank = x->vals[0].rank;
     int64_t sizes[NUC_MAX_RANK];
 
@@ -146,14 +147,14 @@ struct nuc_node *nuc_to_prelu(struct nuc_graph *g, struct nuc_node *node)
     if (weight->vals[0].rank != rank)
         weight = nuc_insert_view(g, node, weight, sizes, rank);
     struct nuc_node *positive = nuc_insert(g, node, NUC_OP_GT_SCALAR, node);
-    nuc_set_arg_node(positive, g, 0, x);
-    nuc_set_arg_float(positive, 1, 0.0);
+    nuc_set_arg_node(positive, g, NUC_SELF, x);
+    nuc_set_arg_float(positive, NUC_ARG(GT_SCALAR, other), 0.0);
     nuc_infer_shape(g, positive);
     struct nuc_node *scaled = nuc_insert_binary(g, node, NUC_OP_MUL, weight, x);
     struct nuc_node *where = nuc_insert(g, node, NUC_OP_WHERE, node);
-    nuc_set_arg_node(where, g, 0, positive);
-    nuc_set_arg_node(where, g, 1, x);
-    nuc_set_arg_node(where, g, 2, scaled);
+    nuc_set_arg_node(where, g, NUC_SELF, positive);
+    nuc_set_arg_node(where, g, NUC_ARG(WHERE, self), x);
+    nuc_set_arg_node(where, g, NUC_ARG(WHERE, other), scaled);
     nuc_infer_shape(g, where);
     return where;
 }
@@ -163,9 +164,9 @@ struct nuc_node *nuc_to_sum(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *sum = nuc_insert(g, node, NUC_OP_SUM_DIM, node);
 
-    nuc_copy_arg(g, sum, 0, node, 0);
-    nuc_set_arg_ints(sum, g, 1, NULL, 0);
-    nuc_copy_arg(g, sum, 3, node, 1);
+    nuc_copy_arg(g, sum, NUC_SELF, node, NUC_SELF);
+    nuc_set_arg_ints(sum, g, NUC_ARG(SUM_DIM, dim), NULL, 0);
+    nuc_copy_arg(g, sum, NUC_ARG(SUM_DIM, dtype), node, NUC_ARG(SUM, dtype));
     nuc_set_val(g, sum, &node->vals[0]);
     return sum;
 }

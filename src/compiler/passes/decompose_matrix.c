@@ -133,7 +133,7 @@ static struct nuc_node *insert_matmul(struct nuc_graph *g, struct nuc_node *node
 
 struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *a = nuc_operand(g, node, 0), *b = nuc_operand(g, node, 1);
+    struct nuc_node *a = nuc_operand(g, node, NUC_SELF), *b = nuc_operand(g, node, NUC_OTHER);
     const struct nuc_meta out = node->vals[0];
 
     if (a->vals[0].rank == 0 || b->vals[0].rank == 0)
@@ -146,7 +146,7 @@ struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node)
 /* ---- linear ---- */
 
 /* bias + input * weight^T for an input [..., I] that a view brings to [N, I]. */
-static struct nuc_node *insert_addmm(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+static struct nuc_node *insert_dense(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                      struct nuc_node *weight, struct nuc_node *bias)
 {
     const struct nuc_meta out = node->vals[0], *in = &input->vals[0];
@@ -157,11 +157,7 @@ static struct nuc_node *insert_addmm(struct nuc_graph *g, struct nuc_node *node,
     if (!flat)
         input = nuc_insert_view(g, node, input, rows, 2);
     struct nuc_node *transposed = insert_transposed(g, node, weight);
-    struct nuc_node *product = nuc_insert(g, node, NUC_OP_ADDMM, node);
-    nuc_set_arg_node(product, g, 0, bias);
-    nuc_set_arg_node(product, g, 1, input);
-    nuc_set_arg_node(product, g, 2, transposed);
-    nuc_infer_shape(g, product);
+    struct nuc_node *product = nuc_insert_addmm(g, node, bias, input, transposed);
     return flat ? product : nuc_insert_view(g, node, product, out.sizes, out.rank);
 }
 
@@ -171,11 +167,13 @@ static struct nuc_node *insert_addmm(struct nuc_graph *g, struct nuc_node *node,
  */
 struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *input = nuc_operand(g, node, 0), *weight = nuc_operand(g, node, 1), *bias = nuc_arg_node(node, 2);
+    struct nuc_node *input = nuc_operand(g, node, NUC_ARG(LINEAR, input)),
+                    *weight = nuc_operand(g, node, NUC_ARG(LINEAR, weight)),
+                    *bias = nuc_arg_node(node, NUC_ARG(LINEAR, bias));
     const struct nuc_meta out = node->vals[0];
 
     if (bias != NULL && (input->vals[0].rank == 2 || nuc_is_contiguous(&input->vals[0])))
-        return insert_addmm(g, node, input, weight, bias);
+        return insert_dense(g, node, input, weight, bias);
     struct nuc_node *transposed = insert_transposed(g, node, weight);
     struct nuc_node *product = insert_matmul(g, node, input, transposed);
     if (product->vals[0].rank != out.rank)

@@ -30,13 +30,13 @@ static struct nuc_node *traced_indices(const struct padding *p, int64_t start, i
     struct nuc_node *arange = nuc_insert(p->g, p->node, NUC_OP_ARANGE, p->node);
     struct nuc_node *clamp = nuc_insert(p->g, p->node, NUC_OP_CLAMP, p->node);
 
-    nuc_set_arg_float(arange, 0, (double)start);
-    nuc_set_arg_float(arange, 1, (double)end);
-    nuc_set_arg_bool(arange, 6, false);
+    nuc_set_arg_float(arange, NUC_SELF, (double)start);
+    nuc_set_arg_float(arange, NUC_ARG(ARANGE, end), (double)end);
+    nuc_set_arg_bool(arange, NUC_ARG(ARANGE, pin_memory), false);
     nuc_infer_shape(p->g, arange);
-    nuc_set_arg_node(clamp, p->g, 0, arange);
-    nuc_set_arg_float(clamp, 1, 0.0);
-    nuc_set_arg_float(clamp, 2, (double)(size - 1));
+    nuc_set_arg_node(clamp, p->g, NUC_SELF, arange);
+    nuc_set_arg_float(clamp, NUC_ARG(CLAMP, min), 0.0);
+    nuc_set_arg_float(clamp, NUC_ARG(CLAMP, max), (double)(size - 1));
     nuc_infer_shape(p->g, clamp);
     return clamp;
 }
@@ -69,8 +69,8 @@ static struct nuc_node *insert_indexed(const struct padding *p, struct nuc_node 
     struct nuc_node *indices[NUC_MAX_RANK] = {NULL};
 
     indices[dim] = index;
-    nuc_set_arg_node(indexed, p->g, 0, input);
-    nuc_set_arg_nodes(indexed, p->g, 1, indices, input->vals[0].rank);
+    nuc_set_arg_node(indexed, p->g, NUC_SELF, input);
+    nuc_set_arg_nodes(indexed, p->g, NUC_ARG(INDEX, indices), indices, input->vals[0].rank);
     nuc_infer_shape(p->g, indexed);
     return indexed;
 }
@@ -109,10 +109,10 @@ static struct nuc_node *insert_empty(const struct padding *p, const struct nuc_m
 
     for (uint32_t i = 0; i < out->rank; i++)
         order[i] = i;
-    nuc_set_arg_ints(empty, p->g, 0, out->sizes, out->rank);
-    nuc_set_arg_dtype(empty, 1, out->dtype);
-    nuc_set_arg_bool(empty, 4, false);
-    nuc_set_arg_ints(empty, p->g, 5, order, out->rank);
+    nuc_set_arg_ints(empty, p->g, NUC_SELF, out->sizes, out->rank);
+    nuc_set_arg_dtype(empty, NUC_ARG(EMPTY_DIM_ORDER, dtype), out->dtype);
+    nuc_set_arg_bool(empty, NUC_ARG(EMPTY_DIM_ORDER, pin_memory), false);
+    nuc_set_arg_ints(empty, p->g, NUC_ARG(EMPTY_DIM_ORDER, dim_order), order, out->rank);
     nuc_infer_shape(p->g, empty);
     return empty;
 }
@@ -122,10 +122,10 @@ static struct nuc_node *insert_scatter(const struct padding *p, struct nuc_node 
 {
     struct nuc_node *scatter = nuc_insert_binary(p->g, p->node, NUC_OP_SLICE_SCATTER, into, into);
 
-    nuc_set_arg_node(scatter, p->g, 1, from);
-    nuc_set_arg_int(scatter, 2, dim);
-    nuc_set_arg_int(scatter, 3, start);
-    nuc_set_arg_int(scatter, 4, end);
+    nuc_set_arg_node(scatter, p->g, NUC_ARG(SLICE_SCATTER, src), from);
+    nuc_set_arg_int(scatter, NUC_ARG(SLICE_SCATTER, dim), dim);
+    nuc_set_arg_int(scatter, NUC_ARG(SLICE_SCATTER, start), start);
+    nuc_set_arg_int(scatter, NUC_ARG(SLICE_SCATTER, end), end);
     nuc_infer_shape(p->g, scatter);
     return scatter;
 }
@@ -209,21 +209,21 @@ static struct nuc_node *to_circular(const struct padding *p)
 
 static struct nuc_node *to_constant(const struct padding *p)
 {
-    const struct nuc_arg *value = &p->node->args[3];
+    const struct nuc_arg *value = &p->node->args[NUC_ARG(PAD, value)];
     struct nuc_node *pad = nuc_insert(p->g, p->node, NUC_OP_CONSTANT_PAD, p->node);
 
-    nuc_copy_arg(p->g, pad, 0, p->node, 0);
-    nuc_copy_arg(p->g, pad, 1, p->node, 1);
-    nuc_set_arg_float(pad, 2, value->kind == NUC_ARG_FLOAT ? value->u.f : 0.0);
+    nuc_copy_arg(p->g, pad, NUC_SELF, p->node, NUC_SELF);
+    nuc_copy_arg(p->g, pad, NUC_ARG(CONSTANT_PAD, pad), p->node, NUC_ARG(PAD, pad));
+    nuc_set_arg_float(pad, NUC_ARG(CONSTANT_PAD, value), value->kind == NUC_ARG_FLOAT ? value->u.f : 0.0);
     nuc_set_val(p->g, pad, &p->node->vals[0]);
     return pad;
 }
 
 static struct nuc_node *insert_padding(struct nuc_graph *g, struct nuc_node *node, bool traced)
 {
-    const struct nuc_arg *pad = &node->args[1], *mode = &node->args[2];
+    const struct nuc_arg *pad = &node->args[NUC_ARG(PAD, pad)], *mode = &node->args[NUC_ARG(PAD, mode)];
     const char *name = mode->kind == NUC_ARG_STRING ? mode->u.string : "constant";
-    struct padding p = {.g = g, .node = node, .input = nuc_operand(g, node, 0), .traced = traced};
+    struct padding p = {.g = g, .node = node, .input = nuc_operand(g, node, NUC_SELF), .traced = traced};
 
     if (strcmp(name, "constant") == 0)
         return to_constant(&p);

@@ -1,6 +1,7 @@
 /* Views, copies and what only matters to torch. */
 #include <string.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/layout/orders.h"
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
@@ -17,8 +18,8 @@ struct nuc_node *nuc_insert_view(struct nuc_graph *g, struct nuc_node *node, str
 {
     struct nuc_node *view = nuc_insert(g, node, NUC_OP_VIEW, node);
 
-    nuc_set_arg_node(view, g, 0, input);
-    nuc_set_arg_ints(view, g, 1, sizes, rank);
+    nuc_set_arg_node(view, g, NUC_SELF, input);
+    nuc_set_arg_ints(view, g, NUC_ARG(VIEW, size), sizes, rank);
     nuc_set_contiguous_val(g, view, input->vals[0].dtype, sizes, rank);
     return view;
 }
@@ -28,8 +29,8 @@ struct nuc_node *nuc_insert_with_dim(struct nuc_graph *g, struct nuc_node *node,
 {
     struct nuc_node *edge = nuc_insert(g, node, op, node);
 
-    nuc_set_arg_node(edge, g, 0, input);
-    nuc_set_arg_int(edge, 1, dim);
+    nuc_set_arg_node(edge, g, NUC_SELF, input);
+    nuc_set_arg_int(edge, NUC_ARG(UNSQUEEZE, dim), dim);
     nuc_infer_shape(g, edge);
     return edge;
 }
@@ -39,8 +40,8 @@ struct nuc_node *nuc_insert_permute(struct nuc_graph *g, struct nuc_node *node, 
 {
     struct nuc_node *permute = nuc_insert(g, node, NUC_OP_PERMUTE, node);
 
-    nuc_set_arg_node(permute, g, 0, input);
-    nuc_set_arg_ints(permute, g, 1, dims, input->vals[0].rank);
+    nuc_set_arg_node(permute, g, NUC_SELF, input);
+    nuc_set_arg_ints(permute, g, NUC_ARG(PERMUTE, dims), dims, input->vals[0].rank);
     nuc_infer_shape(g, permute);
     return permute;
 }
@@ -50,8 +51,8 @@ struct nuc_node *nuc_insert_expand(struct nuc_graph *g, struct nuc_node *node, s
 {
     struct nuc_node *expand = nuc_insert(g, node, NUC_OP_EXPAND, node);
 
-    nuc_set_arg_node(expand, g, 0, input);
-    nuc_set_arg_ints(expand, g, 1, sizes, rank);
+    nuc_set_arg_node(expand, g, NUC_SELF, input);
+    nuc_set_arg_ints(expand, g, NUC_ARG(EXPAND, size), sizes, rank);
     nuc_infer_shape(g, expand);
     return expand;
 }
@@ -61,10 +62,10 @@ struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *node, st
 {
     struct nuc_node *slice = nuc_insert(g, node, NUC_OP_SLICE, node);
 
-    nuc_set_arg_node(slice, g, 0, input);
-    nuc_set_arg_int(slice, 1, dim);
-    nuc_set_arg_int(slice, 2, start);
-    nuc_set_arg_int(slice, 3, end);
+    nuc_set_arg_node(slice, g, NUC_SELF, input);
+    nuc_set_arg_int(slice, NUC_ARG(SLICE, dim), dim);
+    nuc_set_arg_int(slice, NUC_ARG(SLICE, start), start);
+    nuc_set_arg_int(slice, NUC_ARG(SLICE, end), end);
     nuc_infer_shape(g, slice);
     return slice;
 }
@@ -96,7 +97,7 @@ struct nuc_node *nuc_insert_reshape(struct nuc_graph *g, struct nuc_node *node, 
  */
 struct nuc_node *nuc_to_view(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *input = nuc_operand(g, node, 0);
+    struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
     const struct nuc_meta *out = &node->vals[0];
 
     if (node->op == NUC_OP_FLATTEN && nuc_same_sizes(&input->vals[0], out))
@@ -104,7 +105,7 @@ struct nuc_node *nuc_to_view(struct nuc_graph *g, struct nuc_node *node)
     bool viewable = nuc_is_viewable(&input->vals[0], out->sizes, out->rank);
     struct nuc_node *view = nuc_insert_reshape(g, node, input, out->sizes, out->rank);
     if (viewable && node->op != NUC_OP_FLATTEN)
-        nuc_copy_arg(g, view, 1, node, 1);
+        nuc_copy_arg(g, view, NUC_ARG(VIEW, size), node, NUC_ARG(VIEW, size));
     return view;
 }
 
@@ -125,8 +126,8 @@ static struct nuc_meta in_memory_format(const struct nuc_meta *input, const stru
 /* clone always copies; contiguous only what is not. */
 struct nuc_node *nuc_to_clone(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *input = nuc_operand(g, node, 0);
-    struct nuc_meta meta = in_memory_format(&input->vals[0], &node->args[1]);
+    struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
+    struct nuc_meta meta = in_memory_format(&input->vals[0], &node->args[NUC_ARG(CLONE, memory_format)]);
 
     if (node->op == NUC_OP_CONTIGUOUS && nuc_same_order(&meta, &input->vals[0]))
         return input;
@@ -135,21 +136,20 @@ struct nuc_node *nuc_to_clone(struct nuc_graph *g, struct nuc_node *node)
 
 struct nuc_node *nuc_to_dropout(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *input = nuc_operand(g, node, 0);
+    struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
 
-    if (node->args[2].kind == NUC_ARG_BOOL && node->args[2].u.b)
+    if (nuc_flag(node, NUC_ARG(DROPOUT, train)))
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s is in training mode: export the model after model.eval()", g->file,
                  nuc_node_text(g->cx, node));
     return nuc_insert_clone(g, node, input, &input->vals[0]);
 }
 
-/* to.dtype_layout: self, dtype, layout, device, pin_memory, non_blocking, copy, memory_format. */
 static struct nuc_node *insert_copy(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta)
 {
     struct nuc_node *copy = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
 
-    nuc_copy_arg(g, copy, 0, node, 0);
-    nuc_copy_arg(g, copy, 1, node, 1);
+    nuc_copy_arg(g, copy, NUC_SELF, node, NUC_SELF);
+    nuc_copy_arg(g, copy, NUC_ARG(TO_DIM_ORDER_COPY, dtype), node, NUC_ARG(TO_DTYPE, dtype));
     nuc_set_order_arg(g, copy, meta);
     nuc_set_val(g, copy, meta);
     return copy;
@@ -159,16 +159,17 @@ static struct nuc_node *insert_copy(struct nuc_graph *g, struct nuc_node *node, 
 struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node)
 {
     bool with_layout = node->op == NUC_OP_TO_DTYPE_LAYOUT;
-    struct nuc_node *input = nuc_operand(g, node, 0);
-    struct nuc_meta meta = in_memory_format(&input->vals[0], &node->args[with_layout ? 7 : 4]);
-    const struct nuc_arg *copies = &node->args[with_layout ? 6 : 3];
+    struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
+    uint32_t format = with_layout ? NUC_ARG(TO_DTYPE_LAYOUT, memory_format) : NUC_ARG(TO_DTYPE, memory_format);
+    uint32_t copies = with_layout ? NUC_ARG(TO_DTYPE_LAYOUT, copy) : NUC_ARG(TO_DTYPE, copy);
+    struct nuc_meta meta = in_memory_format(&input->vals[0], &node->args[format]);
 
     meta.dtype = node->vals[0].dtype;
-    if (!(copies->kind == NUC_ARG_BOOL && copies->u.b) && meta.dtype == input->vals[0].dtype &&
-        nuc_same_order(&meta, &input->vals[0]))
+    if (!nuc_flag(node, copies) && meta.dtype == input->vals[0].dtype && nuc_same_order(&meta, &input->vals[0]))
         return input;
     struct nuc_node *copy = insert_copy(g, node, &meta);
-    for (uint32_t i = 2; with_layout && i < 6; i++)
+    /* What the two have alike: layout, device, pin_memory, non_blocking. */
+    for (uint32_t i = NUC_ARG(TO_DTYPE_LAYOUT, layout); with_layout && i <= NUC_ARG(TO_DTYPE_LAYOUT, non_blocking); i++)
         nuc_copy_arg(g, copy, i, node, i);
     return copy;
 }
@@ -176,17 +177,17 @@ struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node)
 /* transpose(dim0, dim1) and t() as permutations. */
 struct nuc_node *nuc_to_transpose(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *input = nuc_operand(g, node, 0);
-    int64_t rank = input->vals[0].rank, dims[NUC_MAX_RANK], pair[2] = {0, 1};
+    struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
+    uint32_t rank = input->vals[0].rank;
+    int64_t dims[NUC_MAX_RANK], pair[2] = {0, 1};
 
-    for (uint32_t i = 0; i < 2 && node->op == NUC_OP_TRANSPOSE; i++) {
-        const struct nuc_arg *a = &node->args[1 + i];
-        pair[i] = a->kind == NUC_ARG_INT ? a->u.i : 0;
-        pair[i] += pair[i] < 0 ? rank : 0;
+    if (node->op == NUC_OP_TRANSPOSE) {
+        pair[0] = nuc_dim(node, NUC_ARG(TRANSPOSE, dim0), 0, rank);
+        pair[1] = nuc_dim(node, NUC_ARG(TRANSPOSE, dim1), 0, rank);
     }
     if (rank < 2 || pair[0] == pair[1])
         return input;
-    for (int64_t i = 0; i < rank; i++)
+    for (int64_t i = 0; i < (int64_t)rank; i++)
         dims[i] = i == pair[0] ? pair[1] : i == pair[1] ? pair[0] : i;
     return nuc_insert_permute(g, node, input, dims);
 }
@@ -195,16 +196,15 @@ struct nuc_node *nuc_to_transpose(struct nuc_graph *g, struct nuc_node *node)
 struct nuc_node *nuc_to_split(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *split = nuc_insert(g, node, NUC_OP_SPLIT_WITH_SIZES, node);
-    int64_t dim = node->args[2].kind == NUC_ARG_INT ? node->args[2].u.i : 0;
-    int64_t rank = node->n_vals > 0 ? node->vals[0].rank : 0;
+    uint32_t rank = node->n_vals > 0 ? node->vals[0].rank : 0;
+    int64_t dim = nuc_dim(node, NUC_ARG(SPLIT, dim), 0, rank);
     int64_t *sizes = nuc_alloc_array(g->cx, node->n_vals, sizeof *sizes);
 
-    dim += dim < 0 ? rank : 0;
     for (uint32_t i = 0; i < node->n_vals && dim >= 0 && dim < rank; i++)
         sizes[i] = node->vals[i].sizes[dim];
-    nuc_copy_arg(g, split, 0, node, 0);
-    nuc_set_arg_ints(split, g, 1, sizes, node->n_vals);
-    nuc_copy_arg(g, split, 2, node, 2);
+    nuc_copy_arg(g, split, NUC_SELF, node, NUC_SELF);
+    nuc_set_arg_ints(split, g, NUC_ARG(SPLIT_WITH_SIZES, split_sizes), sizes, node->n_vals);
+    nuc_copy_arg(g, split, NUC_ARG(SPLIT_WITH_SIZES, dim), node, NUC_ARG(SPLIT, dim));
     nuc_infer_shape(g, split);
     return split;
 }

@@ -5,8 +5,6 @@
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
-enum { DIVIDEND, DIVISOR };
-
 #define NEAR_ZERO 1e-12f /* a divisor of this size and below is left to the division */
 
 static bool is_div(enum nuc_op op)
@@ -48,14 +46,14 @@ static bool to_mul(struct nuc_graph *g, bool in_place)
     bool changed = false;
 
     for (uint32_t i = 0; i < count; i++) {
-        struct nuc_node *div = divs[i], *divisor = nuc_arg_node(div, DIVISOR);
+        struct nuc_node *div = divs[i], *divisor = nuc_arg_node(div, NUC_OTHER);
         bool invertible = div->in_place == in_place && is_static_float(divisor);
         struct nuc_node *multiplier = invertible ? reciprocal(g, divisor) : NULL;
         if (multiplier == NULL)
             continue;
-        struct nuc_node *mul = nuc_insert_aten(g, div, NUC_OP_MUL, div);
-        nuc_set_arg_node(mul, g, 0, nuc_operand(g, div, DIVIDEND));
-        nuc_set_arg_node(mul, g, 1, multiplier);
+        struct nuc_node *mul = nuc_insert(g, div, NUC_OP_MUL, div);
+        nuc_set_arg_node(mul, g, NUC_SELF, nuc_operand(g, div, NUC_SELF));
+        nuc_set_arg_node(mul, g, NUC_OTHER, multiplier);
         nuc_set_val(g, mul, &div->vals[0]);
         nuc_replace_uses(g, div, mul, NULL);
         nuc_remove_node(g, div);
@@ -90,8 +88,8 @@ bool nuc_materialize_divisors(struct nuc_graph *g)
     bool changed = false;
 
     for (uint32_t i = 0; i < count; i++) {
-        struct nuc_node *divisor = nuc_arg_node(divs[i], DIVISOR);
-        const struct nuc_meta *in = &nuc_operand(g, divs[i], DIVIDEND)->vals[0];
+        struct nuc_node *divisor = nuc_arg_node(divs[i], NUC_OTHER);
+        const struct nuc_meta *in = &nuc_operand(g, divs[i], NUC_SELF)->vals[0];
         if (divisor == NULL || !is_number(divisor) || in->rank == 0)
             continue;
         struct nuc_meta meta = nuc_meta_make(NUC_F32, in->sizes, in->rank);
@@ -99,7 +97,7 @@ bool nuc_materialize_divisors(struct nuc_graph *g)
         float *data = nuc_alloc_array(g->cx, elements, sizeof *data);
         for (size_t k = 0; k < elements; k++)
             data[k] = *(const float *)nuc_const_contiguous(g, divisor);
-        nuc_set_arg_node(divs[i], g, DIVISOR, nuc_add_parameter(g, divisor, "_spread", &meta, data));
+        nuc_set_arg_node(divs[i], g, NUC_OTHER, nuc_add_parameter(g, divisor, "_spread", &meta, data));
         changed = true;
     }
     if (changed)

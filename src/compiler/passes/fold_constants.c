@@ -1,4 +1,5 @@
 #include "compiler/eval/eval.h"
+#include "compiler/graph/args.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
@@ -7,9 +8,9 @@ static void replace_items(struct nuc_graph *g, struct nuc_node *node, void *cons
 {
     for (uint32_t i = node->n_users; i > 0; i--) {
         struct nuc_node *item = node->users[i - 1];
-        if (item->op != NUC_OP_GETITEM || item->args[1].kind != NUC_ARG_INT)
+        int64_t index = item->op == NUC_OP_GETITEM ? nuc_integer(item, NUC_ARG(GETITEM, index), -1) : -1;
+        if (index < 0)
             continue;
-        int64_t index = item->args[1].u.i;
         nuc_replace_uses(g, item, nuc_add_parameter(g, item, "", &item->vals[0], values[index]), NULL);
     }
 }

@@ -22,10 +22,10 @@ bool nuc_fold_requantize(struct nuc_graph *g)
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_quantize(n) || n->n_users == 0)
             continue;
-        struct nuc_node *dequantize = nuc_operand(g, n, 0);
+        struct nuc_node *dequantize = nuc_operand(g, n, NUC_SELF);
         if (!undoes(n, dequantize))
             continue;
-        nuc_replace_uses(g, n, nuc_operand(g, dequantize, 0), NULL);
+        nuc_replace_uses(g, n, nuc_operand(g, dequantize, NUC_SELF), NULL);
         changed = true;
     }
     if (changed)

@@ -8,11 +8,11 @@ static bool is_float_vector(const struct nuc_node *node, int64_t length)
            node->vals[0].sizes[0] == length;
 }
 
-/* bias + alpha * other, or NULL when the addition is none of a bias. */
+/* bias + alpha * other, or NULL when the addition is not one of a bias. */
 static struct nuc_node *fused_bias(struct nuc_graph *g, struct nuc_node *linear, struct nuc_node *other, float alpha)
 {
-    struct nuc_node *bias = nuc_arg_node(linear, 2);
-    int64_t features = nuc_operand(g, linear, 1)->vals[0].sizes[0];
+    struct nuc_node *bias = nuc_arg_node(linear, NUC_ARG(LINEAR, bias));
+    int64_t features = nuc_operand(g, linear, NUC_ARG(LINEAR, weight))->vals[0].sizes[0];
 
     if (!is_float_vector(other, features) || (bias != NULL && !is_float_vector(bias, features)))
         return NULL;
@@ -34,13 +34,14 @@ bool nuc_fuse_linear_add(struct nuc_graph *g)
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         struct nuc_node *add = n->op == NUC_OP_LINEAR && n->n_users == 1 ? n->users[0] : NULL;
-        if (add == NULL || add->op != NUC_OP_ADD || nuc_arg_node(add, 0) != n || nuc_arg_node(add, 1) == n)
+        if (add == NULL || add->op != NUC_OP_ADD || nuc_arg_node(add, NUC_SELF) != n ||
+            nuc_arg_node(add, NUC_OTHER) == n)
             continue;
         struct nuc_node *bias =
             fused_bias(g, n, nuc_arg_node(add, NUC_OTHER), (float)nuc_scalar(add, NUC_ARG(ADD, alpha), 1.0));
         if (bias == NULL)
             continue;
-        nuc_set_arg_node(n, g, 2, bias);
+        nuc_set_arg_node(n, g, NUC_ARG(LINEAR, bias), bias);
         nuc_replace_uses(g, add, n, NULL);
         nuc_remove_node(g, add);
         changed = true;

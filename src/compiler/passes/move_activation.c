@@ -13,7 +13,7 @@ static bool is_cat(enum nuc_op op)
 
 static bool can_move(const struct nuc_node *cat)
 {
-    const struct nuc_arg *inputs = &cat->args[0];
+    const struct nuc_arg *inputs = &cat->args[NUC_ARG(CAT, tensors)];
 
     if (inputs->kind != NUC_ARG_NODES || cat->n_users != 1 || !nuc_is_fused_activation(cat->users[0]))
         return false;
@@ -26,12 +26,15 @@ static bool can_move(const struct nuc_node *cat)
 }
 
 /* An input that is there twice already has its activation when it is met again. */
-static void move(struct nuc_graph *g, struct nuc_node *cat)
+static bool move(struct nuc_graph *g, struct nuc_node *cat)
 {
-    struct nuc_node *activation = cat->users[0];
+    struct nuc_arg *inputs = &cat->args[NUC_ARG(CAT, tensors)];
 
-    for (uint32_t i = 0; i < cat->args[0].count; i++) {
-        struct nuc_node *input = cat->args[0].u.nodes[i];
+    if (!can_move(cat))
+        return false;
+    struct nuc_node *activation = cat->users[0];
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        struct nuc_node *input = inputs->u.nodes[i];
         if (!nuc_takes_activation(input))
             continue;
         struct nuc_node *made = nuc_insert_activation(g, input->next, activation, input);
@@ -39,19 +42,10 @@ static void move(struct nuc_graph *g, struct nuc_node *cat)
     }
     nuc_replace_uses(g, activation, cat, NULL);
     nuc_remove_node(g, activation);
+    return true;
 }
 
 bool nuc_move_activation(struct nuc_graph *g)
 {
-    uint32_t count;
-    struct nuc_node **cats = nuc_collect(g, is_cat, &count);
-    bool changed = false;
-
-    for (uint32_t i = 0; i < count; i++) {
-        if (!can_move(cats[i]))
-            continue;
-        move(g, cats[i]);
-        changed = true;
-    }
-    return changed;
+    return nuc_rewrite_each(g, is_cat, move);
 }

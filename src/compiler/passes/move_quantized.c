@@ -55,7 +55,7 @@ static void read_quantized(struct nuc_graph *g, struct nuc_node *node)
     nuc_inputs(node, inputs, count);
     for (uint32_t i = 0; i < count; i++) {
         if (nuc_is_dequantize(inputs[i]))
-            nuc_replace_input(g, node, inputs[i], nuc_operand(g, inputs[i], 0));
+            nuc_replace_input(g, node, inputs[i], nuc_operand(g, inputs[i], NUC_SELF));
     }
 }
 

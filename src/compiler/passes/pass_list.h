@@ -13,7 +13,7 @@ struct nuc_pass {
 
 /* ---- ATen ---- */
 
-/* A batch norm behind a convolution or a linear of its own becomes part of weight and bias. */
+/* A batch norm after a convolution or a linear of its own becomes part of weight and bias. */
 bool nuc_fold_batch_norm(struct nuc_graph *g);
 /* A 2-D pooling of [C, H, W] gets a batch dimension around it. */
 bool nuc_batch_pools(struct nuc_graph *g);
@@ -27,7 +27,7 @@ bool nuc_split_gru(struct nuc_graph *g);
 bool nuc_fold_constants(struct nuc_graph *g);
 /* linear + static bias-shaped tensor becomes one linear. */
 bool nuc_fuse_linear_add(struct nuc_graph *g);
-/* An activation behind a concatenation of convolutions or matrix products moves in front of it. */
+/* An activation after a concatenation of convolutions or matrix products moves in front of it. */
 bool nuc_move_activation(struct nuc_graph *g);
 /* A number as divisor becomes a tensor of the dividend's sizes. */
 bool nuc_materialize_divisors(struct nuc_graph *g);
@@ -63,16 +63,16 @@ bool nuc_remove_order_copies(struct nuc_graph *g);
 bool nuc_make_orders_usable(struct nuc_graph *g);
 /* Copies, and results of operators, go by a name of a dim order that kernels know. */
 bool nuc_plain_orders(struct nuc_graph *g);
-/* An operator that may run on the NPU shares no dequantize node: what it reads there is no float value. */
+/* An operator that may run on the NPU shares no dequantize node: no float value leads there. */
 bool nuc_split_dequantize(struct nuc_graph *g);
-/* as_strided_copy behind a mean that moves nothing is bypassed. */
+/* as_strided_copy after a mean that moves nothing is bypassed. */
 bool nuc_remove_as_strided(struct nuc_graph *g);
 /* squeeze_copy and unsqueeze_copy become view_copy. */
 bool nuc_reshapes_to_view(struct nuc_graph *g);
-/* A quantize node behind a dequantize node with the same parameters is bypassed. */
+/* A quantize node after a dequantize node with the same parameters is bypassed. */
 bool nuc_fold_requantize(struct nuc_graph *g);
 
-/* ---- Edge, behind partitioning ---- */
+/* ---- Edge, after partitioning ---- */
 
 /* Permutations and concatenations on the CPU move quantized values. */
 bool nuc_move_quantized(struct nuc_graph *g);

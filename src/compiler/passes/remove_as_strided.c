@@ -1,5 +1,5 @@
 /*
- * as_strided_copy behind a mean that only says how dimensions of size 1 are strided is bypassed. What counts as such is
+ * as_strided_copy after a mean that only says how dimensions of size 1 are strided is bypassed. What counts as such is
  * the reference's condition: no stride below its dimension, but for a single one of 1.
  */
 #include "compiler/passes/pass_list.h"
@@ -12,7 +12,7 @@ static bool is_as_strided(enum nuc_op op)
 
 static bool moves_nothing(const struct nuc_node *copy, const struct nuc_node *mean)
 {
-    const struct nuc_arg *strides = &copy->args[2];
+    const struct nuc_arg *strides = &copy->args[NUC_ARG(AS_STRIDED, stride)];
     uint32_t ones = 0;
 
     if (strides->kind != NUC_ARG_INTS || strides->count != mean->vals[0].rank ||
@@ -27,19 +27,18 @@ static bool moves_nothing(const struct nuc_node *copy, const struct nuc_node *me
     return true;
 }
 
+static bool bypass(struct nuc_graph *g, struct nuc_node *copy)
+{
+    struct nuc_node *mean = nuc_operand(g, copy, NUC_SELF);
+
+    if (mean->op != NUC_OP_MEAN_DIM || mean->n_users != 1 || !moves_nothing(copy, mean))
+        return false;
+    nuc_replace_uses(g, copy, mean, NULL);
+    nuc_remove_node(g, copy);
+    return true;
+}
+
 bool nuc_remove_as_strided(struct nuc_graph *g)
 {
-    uint32_t count;
-    struct nuc_node **copies = nuc_collect(g, is_as_strided, &count);
-    bool changed = false;
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct nuc_node *mean = nuc_operand(g, copies[i], 0);
-        if (mean->op != NUC_OP_MEAN_DIM || mean->n_users != 1 || !moves_nothing(copies[i], mean))
-            continue;
-        nuc_replace_uses(g, copies[i], mean, NULL);
-        nuc_remove_node(g, copies[i]);
-        changed = true;
-    }
-    return changed;
+    return nuc_rewrite_each(g, is_as_strided, bypass);
 }

@@ -22,7 +22,7 @@ struct nuc_io_quantization nuc_io_quantization_of(const struct nuc_node *node, e
 static struct nuc_node *first_quantize(const struct nuc_node *input)
 {
     for (struct nuc_node *n = input->next; n != NULL; n = n->next) {
-        if (n->op == NUC_OP_QUANTIZE_PER_TENSOR && nuc_arg_node(n, 0) == input)
+        if (n->op == NUC_OP_QUANTIZE_PER_TENSOR && nuc_arg_node(n, NUC_SELF) == input)
             return n;
     }
     return NULL;
@@ -38,7 +38,7 @@ static void dequantize_for_others(struct nuc_graph *g, struct nuc_node *input, c
         first_call = first_call->next;
     struct nuc_node *d = nuc_insert(g, first_call, NUC_OP_DEQUANTIZE_PER_TENSOR, quantize);
     nuc_replace_uses(g, input, d, NULL);
-    nuc_set_arg_node(d, g, 0, input);
+    nuc_set_arg_node(d, g, NUC_SELF, input);
     for (uint32_t i = 1; i < 6; i++)
         nuc_copy_arg(g, d, i, quantize, i);
     nuc_set_val(g, d, &meta);
@@ -86,7 +86,7 @@ static void give_quantized(struct nuc_graph *g, struct nuc_node *output, struct 
         bool quantized = value != NULL && value->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
         if (quantized)
             out->outputs[i] = nuc_io_quantization_of(value, NUC_OP_DEQUANTIZE_PER_TENSOR);
-        given[i] = quantized ? nuc_operand(g, value, 0) : value;
+        given[i] = quantized ? nuc_operand(g, value, NUC_SELF) : value;
     }
     nuc_set_arg_nodes(output, g, 0, given, values->count);
 }

@@ -3,37 +3,75 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "compiler/graph/args.h"
+
 struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, uint32_t index)
 {
     struct nuc_node *operand = nuc_arg_node(node, index);
 
     if (operand == NULL || operand->n_vals == 0)
-        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s: argument %u is no tensor: export the model again", g->file,
+        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s: argument %u is not a tensor: export the model again", g->file,
                  nuc_node_text(g->cx, node), index);
     return operand;
 }
 
+/* "aten.slice.Tensor" -> "slice_tensor". */
+static const char *traced_name(struct nuc_graph *g, const struct nuc_node *form)
+{
+    static const char dialect[] = "aten.";
+    const char *full = nuc_node_op_name(form);
+    bool is_aten = strncmp(full, dialect, sizeof dialect - 1) == 0;
+    char *name = nuc_strdup(g->cx, is_aten ? full + sizeof dialect - 1 : full);
+
+    for (char *p = name; *p != '\0'; p++)
+        *p = (char)(*p == '.' ? '_' : tolower((unsigned char)*p));
+    return name;
+}
+
 struct nuc_node *nuc_insert(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const struct nuc_node *from)
 {
-    struct nuc_node *node = nuc_add_node(g, before, op, NULL);
+    bool aten = g->dialect == NUC_ATEN;
+    struct nuc_node form = {.op = op, .in_place = aten && from->in_place && nuc_op_has_in_place(op)};
+    struct nuc_node *node = nuc_add_node(g, before, op, aten ? traced_name(g, &form) : NULL);
 
+    node->in_place = form.in_place;
     node->source = from->source;
     return node;
 }
 
-struct nuc_node *nuc_insert_aten(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
-                                 const struct nuc_node *from)
+struct nuc_node *nuc_insert_cat(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *const *parts,
+                                uint32_t count, int64_t dim)
 {
-    static const char dialect[] = "aten.";
-    struct nuc_node form = {.op = op, .in_place = from->in_place && nuc_op_has_in_place(op)};
-    const char *full = nuc_node_op_name(&form);
-    char *name = nuc_strdup(g->cx, strncmp(full, dialect, sizeof dialect - 1) == 0 ? full + sizeof dialect - 1 : full);
-    for (char *p = name; *p != '\0'; p++)
-        *p = (char)(*p == '.' ? '_' : tolower((unsigned char)*p));
-    struct nuc_node *node = nuc_add_node(g, before, op, name);
-    node->in_place = form.in_place;
-    node->source = from->source;
-    return node;
+    struct nuc_node *cat = nuc_insert(g, before, NUC_OP_CAT, before);
+
+    nuc_set_arg_nodes(cat, g, NUC_ARG(CAT, tensors), parts, count);
+    nuc_set_arg_int(cat, NUC_ARG(CAT, dim), dim);
+    nuc_infer_shape(g, cat);
+    return cat;
+}
+
+struct nuc_node *nuc_insert_addmm(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *bias,
+                                  struct nuc_node *a, struct nuc_node *b)
+{
+    struct nuc_node *product = nuc_insert(g, before, NUC_OP_ADDMM, before);
+
+    nuc_set_arg_node(product, g, NUC_ARG(ADDMM, self), bias);
+    nuc_set_arg_node(product, g, NUC_ARG(ADDMM, mat1), a);
+    nuc_set_arg_node(product, g, NUC_ARG(ADDMM, mat2), b);
+    nuc_infer_shape(g, product);
+    return product;
+}
+
+struct nuc_node *nuc_insert_split(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
+                                  const int64_t *sizes, uint32_t count, int64_t dim)
+{
+    struct nuc_node *split = nuc_insert(g, before, NUC_OP_SPLIT_WITH_SIZES, before);
+
+    nuc_set_arg_node(split, g, NUC_SELF, input);
+    nuc_set_arg_ints(split, g, NUC_ARG(SPLIT_WITH_SIZES, split_sizes), sizes, count);
+    nuc_set_arg_int(split, NUC_ARG(SPLIT_WITH_SIZES, dim), dim);
+    nuc_infer_shape(g, split);
+    return split;
 }
 
 struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *tuple,
@@ -41,10 +79,30 @@ struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before
 {
     struct nuc_node *item = nuc_insert(g, before, NUC_OP_GETITEM, tuple);
 
-    nuc_set_arg_node(item, g, 0, tuple);
-    nuc_set_arg_int(item, 1, index);
+    nuc_set_arg_node(item, g, NUC_SELF, tuple);
+    nuc_set_arg_int(item, NUC_ARG(GETITEM, index), index);
     nuc_set_val(g, item, &tuple->vals[index]);
     return item;
+}
+
+bool nuc_is_item(const struct nuc_node *node, uint32_t index)
+{
+    return node->op == NUC_OP_GETITEM && nuc_integer(node, NUC_ARG(GETITEM, index), -1) == (int64_t)index;
+}
+
+bool nuc_replace_item(struct nuc_graph *g, struct nuc_node *tuple, uint32_t index, struct nuc_node *value)
+{
+    bool read = false;
+
+    for (uint32_t i = tuple->n_users; i > 0; i--) {
+        struct nuc_node *item = tuple->users[i - 1];
+        if (!nuc_is_item(item, index))
+            continue;
+        nuc_replace_uses(g, item, value, NULL);
+        nuc_remove_node(g, item);
+        read = true;
+    }
+    return read;
 }
 
 struct nuc_node **nuc_collect(struct nuc_graph *g, bool (*wanted)(enum nuc_op op), uint32_t *count)
@@ -57,6 +115,20 @@ struct nuc_node **nuc_collect(struct nuc_graph *g, bool (*wanted)(enum nuc_op op
             nodes[(*count)++] = n;
     }
     return nodes;
+}
+
+bool nuc_rewrite_each(struct nuc_graph *g, bool (*wanted)(enum nuc_op op),
+                      bool (*rewrite)(struct nuc_graph *g, struct nuc_node *node))
+{
+    uint32_t count;
+    struct nuc_node **nodes = nuc_collect(g, wanted, &count);
+    bool changed = false;
+
+    for (uint32_t i = 0; i < count; i++)
+        changed |= rewrite(g, nodes[i]);
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
 }
 
 void nuc_copy_arg(struct nuc_graph *g, struct nuc_node *node, uint32_t index, const struct nuc_node *from,

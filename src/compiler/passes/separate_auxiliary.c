@@ -1,5 +1,5 @@
 /*
- * The converter maps one operator a cluster. A view or permutation in front of an operator, or an activation behind
+ * The converter maps one operator per cluster. A view or permutation in front of an operator, or an activation after
  * it, moves into a cluster of its own by a quantize and a dequantize node between the two.
  */
 #include "compiler/graph/quant.h"
@@ -48,24 +48,24 @@ static bool is_pair(const struct pair_row *rows, const struct nuc_node *main, co
     return false;
 }
 
-/* quantize and dequantize with the parameters of `like` behind `anchor`; whoever read it reads the dequantize node. */
+/* quantize and dequantize with the parameters of `like` after `anchor`; whoever read it reads the dequantize node. */
 static void insert_pair(struct nuc_graph *g, struct nuc_node *anchor, const struct nuc_node *like)
 {
     struct nuc_node *quantize = nuc_insert(g, anchor->next, NUC_OP_QUANTIZE_PER_TENSOR, anchor);
     struct nuc_node *dequantize = nuc_insert(g, quantize->next, NUC_OP_DEQUANTIZE_PER_TENSOR, anchor);
     struct nuc_meta quantized = anchor->vals[0];
+    struct nuc_quant parameters;
 
-    for (uint32_t i = 1; i <= 5; i++) {
-        nuc_copy_arg(g, quantize, i, like, i);
-        nuc_copy_arg(g, dequantize, i, like, i);
+    if (nuc_quant_of(like, &parameters)) {
+        nuc_set_quant(quantize, &parameters);
+        nuc_set_quant(dequantize, &parameters);
+        quantized.dtype = parameters.dtype;
     }
-    if (like->args[5].kind == NUC_ARG_DTYPE)
-        quantized.dtype = like->args[5].u.dtype;
     nuc_set_val(g, quantize, &quantized);
     nuc_set_val(g, dequantize, &anchor->vals[0]);
     nuc_replace_uses(g, anchor, dequantize, NULL);
-    nuc_set_arg_node(quantize, g, 0, anchor);
-    nuc_set_arg_node(dequantize, g, 0, quantize);
+    nuc_set_arg_node(quantize, g, NUC_SELF, anchor);
+    nuc_set_arg_node(dequantize, g, NUC_SELF, quantize);
 }
 
 /*
@@ -74,7 +74,7 @@ static void insert_pair(struct nuc_graph *g, struct nuc_node *anchor, const stru
  */
 static bool separate_leading(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
 {
-    struct nuc_node *dequantize = nuc_arg_node(aux, 0);
+    struct nuc_node *dequantize = nuc_arg_node(aux, NUC_SELF);
     struct nuc_node *main = aux->n_users == 1 ? aux->users[0] : NULL;
 
     if (dequantize == NULL || dequantize->op != NUC_OP_DEQUANTIZE_PER_TENSOR || main == NULL)
@@ -87,12 +87,12 @@ static bool separate_leading(struct nuc_graph *g, const struct nuc_cluster_ends 
 
 static bool separate_trailing(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
 {
-    struct nuc_node *main = nuc_arg_node(aux, 0);
+    struct nuc_node *main = nuc_arg_node(aux, NUC_SELF);
     struct nuc_node *quantize = aux->n_users == 1 ? aux->users[0] : NULL;
 
     if (main == NULL || quantize == NULL || quantize->op != NUC_OP_QUANTIZE_PER_TENSOR || !is_pair(trailing, main, aux))
         return false;
-    const struct nuc_node *compute = main->op == NUC_OP_GETITEM ? nuc_operand(g, main, 0) : main;
+    const struct nuc_node *compute = main->op == NUC_OP_GETITEM ? nuc_operand(g, main, NUC_SELF) : main;
     if (!nuc_has_cluster(ends, compute))
         return false;
     insert_pair(g, main, quantize);
@@ -148,13 +148,13 @@ static bool moves(enum nuc_op op)
 /* The dequantize node whose values arrive at a node that moves them, of one scale and not of a constant; or NULL. */
 static struct nuc_node *origin_of(const struct nuc_node *node)
 {
-    struct nuc_node *from = nuc_arg_node(node, 0);
+    struct nuc_node *from = nuc_arg_node(node, NUC_SELF);
 
     while (from != NULL && moves(from->op))
-        from = nuc_arg_node(from, 0);
+        from = nuc_arg_node(from, NUC_SELF);
     if (from == NULL || from->op != NUC_OP_DEQUANTIZE_PER_TENSOR)
         return NULL;
-    const struct nuc_node *quantized = nuc_arg_node(from, 0);
+    const struct nuc_node *quantized = nuc_arg_node(from, NUC_SELF);
     return quantized != NULL && nuc_is_static(quantized) ? NULL : from;
 }
 
@@ -188,10 +188,10 @@ static bool separate_moved(struct nuc_graph *g, const struct nuc_cluster_ends *e
     return wanted;
 }
 
-/* The same backwards: what is quantized behind the move may be quantized in front of it. */
+/* The same backwards: what is quantized after the move may be quantized in front of it. */
 static bool separate_moving(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux)
 {
-    struct nuc_node *main = nuc_arg_node(aux, 0);
+    struct nuc_node *main = nuc_arg_node(aux, NUC_SELF);
 
     if (!moves(aux->op) || main == NULL || main->n_users != 1 || moves(main->op) || nuc_is_dequantize(main) ||
         !nuc_is_call(main) || !nuc_has_cluster(ends, main) || aux->n_users == 0)
@@ -211,7 +211,7 @@ bool nuc_separate_moves(struct nuc_graph *g)
     return sweep(g, separate_moving) || changed;
 }
 
-/* The earlier one of two quantize nodes that make the same of `node`; they stand behind it in some order. */
+/* The earlier one of two quantize nodes that make the same of `node`; they stand after it in some order. */
 static bool merge_pair(struct nuc_graph *g, const struct nuc_node *node)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {

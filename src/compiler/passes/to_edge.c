@@ -112,7 +112,7 @@ static void read_wanted(struct to_edge *e)
         }
         if (!known)
             nuc_fail(e->g->cx, NUC_BAD_USAGE,
-                     "preserve-ops: '%s' is no ATen operator: give names such as aten.pad.default", text);
+                     "preserve-ops: '%s' is not an ATen operator: give names such as aten.pad.default", text);
     }
 }
 
@@ -149,7 +149,7 @@ static bool reads_quantized(const struct nuc_node *node, uint32_t index, bool co
 
     if (arg == NULL || arg->op != NUC_OP_DEQUANTIZE_PER_TENSOR)
         return false;
-    const struct nuc_node *source = nuc_arg_node(arg, 0);
+    const struct nuc_node *source = nuc_arg_node(arg, NUC_SELF);
     return !constant || (source != NULL && nuc_is_static(source));
 }
 
@@ -166,10 +166,10 @@ static bool keep_for_cpu(const struct to_edge *e, const struct nuc_node *node)
         return false;
     if (op != NUC_OP_LINEAR)
         return true;
-    const struct nuc_node *input = nuc_arg_node(node, 0);
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
     bool split = input != NULL && input->vals[0].rank > 2 && !nuc_is_contiguous(&input->vals[0]);
     return (no_npu || split) && reads_quantized(node, 0, false) && reads_quantized(node, 1, true) &&
-           (nuc_arg_node(node, 2) == NULL || reads_quantized(node, 2, true)) && is_quantized(node);
+           (nuc_arg_node(node, NUC_ARG(LINEAR, bias)) == NULL || reads_quantized(node, 2, true)) && is_quantized(node);
 }
 
 /* The node with its Edge operator, if the NPU takes it; else NULL, and nothing is changed. */
@@ -200,7 +200,7 @@ static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
     return NULL;
 }
 
-/* Returns the node behind it. */
+/* Returns the node after it. */
 static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
 {
     struct nuc_graph *g = e->g;
