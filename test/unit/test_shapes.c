@@ -424,7 +424,7 @@ static void refuses_what_does_not_fit(void **state)
         {"aten.view.default(%empty, [0, -1])", "cannot have the sizes"},
         {"edge.aten.permute_copy.default(%x, [0, 1, 2, 2])", "dimension 2 is named twice"},
         {"edge.dim_order_ops._clone_dim_order.default(%x, dim_order=[0, 1])", "dim_order has 2 entries"},
-        {"aten.clone.default(%m, memory_format=channels-last)", "rank 2; it wants 4"},
+        {"aten.clone.default(%m, memory_format=channels-last)", "rank 2; it expects 4"},
         {"aten.pad.default(%x, [1])", "1 pad numbers"},
         {"aten.pad.default(%x, [-4, -4])", "leaves nothing of dimension 3"},
         {"quantized_decomposed.dequantize_per_tensor.default(%i, 0.5, 0, 0, 255, uint8)",
