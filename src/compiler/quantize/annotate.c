@@ -1,11 +1,12 @@
 /* Walks the graph and applies the patterns. */
+#include "compiler/graph/args.h"
 #include "compiler/quantize/annotate_private.h"
 
 /* ---- sides ---- */
 
 const struct nuc_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node)
 {
-    return a->side[node->id] == NUC_SIDE_CPU ? nuc_cpu_pattern_of(node->op) : nuc_pattern_of(node->op);
+    return nuc_pattern_of(a->side[node->id], node->op);
 }
 
 const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct nuc_node *node, enum nuc_spec spec)
@@ -75,11 +76,9 @@ static struct nuc_node *anchor_arg(const struct nuc_node *node, const struct nuc
  */
 static uint32_t weight_repeats(const struct nuc_node *node, const struct nuc_qspec *bias)
 {
-    const uint32_t groups_arg = 6;
-
-    if (node->op != NUC_OP_CONV_TRANSPOSE2D || bias->ch_axis < 0 || node->args[groups_arg].kind != NUC_ARG_INT)
+    if (node->op != NUC_OP_CONV_TRANSPOSE2D || bias->ch_axis < 0)
         return 1;
-    return (uint32_t)node->args[groups_arg].u.i;
+    return (uint32_t)nuc_integer(node, NUC_ARG(CONV_TRANSPOSE2D, groups), 1);
 }
 
 static void annotate_anchors(struct nuc_annotator *a, struct nuc_node *node, const struct nuc_pattern *p)
@@ -215,7 +214,7 @@ static void annotate_as_reference(struct nuc_annotator *a)
     list_waiting(a);
     nuc_annotate_concat_clusters(a);
     for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
-        const struct nuc_pattern *p = nuc_pattern_of(n->op);
+        const struct nuc_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, n->op);
         if (p->form == NUC_FORM_NONE || nuc_is_extension(p, n) || a->applied[nuc_form_index(n)])
             continue;
         nuc_annotate_like(a, n, nuc_annotate_node);
@@ -247,8 +246,8 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
 {
     struct nuc_annotator a = {.g = g, .reference_compat = options->reference_compat};
 
-    nuc_specs(options, a.specs[NUC_SIDE_NPU]);
-    nuc_cpu_specs(options, a.specs[NUC_SIDE_CPU]);
+    for (int side = 0; side < NUC_SIDE_COUNT; side++)
+        nuc_specs((enum nuc_side)side, options, a.specs[side]);
     choose_sides(&a, options);
     a.by_id = nuc_alloc_array(g->cx, g->next_id, sizeof *a.by_id);
     if (a.reference_compat) {

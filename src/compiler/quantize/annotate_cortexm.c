@@ -3,6 +3,8 @@
  * then cliques of operators that move values, which share the parameters of what they touch. Sources:
  * backends/cortex_m/quantizer, backends/arm/quantizer/arm_quantizer_utils.py.
  */
+#include "compiler/graph/args.h"
+#include "compiler/graph/op_list.h"
 #include "compiler/quantize/annotate_private.h"
 
 enum head {
@@ -22,76 +24,71 @@ enum head {
 /* Which activations may follow in the same chain. */
 enum follows { FOLLOWS_NONE, FOLLOWS_CLAMP = 1, FOLLOWS_CLAMP_IN_PLACE = 2, FOLLOWS_HARDSIGMOID = 4 };
 
-struct row {
-    uint8_t head;    /* enum head */
-    uint8_t follows; /* bits of enum follows: of a head, what it takes; of an activation, what it is */
-    bool shares;     /* one parameter set for all its tensors, that of its neighbours */
+#define CLAMPS (FOLLOWS_CLAMP | FOLLOWS_CLAMP_IN_PLACE)
+
+/* What begins a chain, and the activations it takes: bits of enum follows. */
+static const struct head_row {
+    const enum nuc_op *ops;
+    enum head head;
+    unsigned takes;
+} head_rows[] = {
+    {NUC_OPS(NUC_OP_CONV2D), HEAD_CONV, CLAMPS | FOLLOWS_HARDSIGMOID},
+    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), HEAD_TRANSPOSED, CLAMPS | FOLLOWS_HARDSIGMOID},
+    {NUC_OPS(NUC_OP_LINEAR), HEAD_LINEAR, CLAMPS | FOLLOWS_HARDSIGMOID},
+    {NUC_OPS(NUC_OP_ADD), HEAD_BINARY, CLAMPS},
+    {NUC_OPS(NUC_OP_MUL, NUC_OP_HARDSWISH), HEAD_BINARY, FOLLOWS_NONE},
+    {NUC_OPS(NUC_OP_DIV), HEAD_DIV, FOLLOWS_NONE},
+    {NUC_OPS(NUC_OP_SOFTMAX), HEAD_SOFTMAX, FOLLOWS_NONE},
+    {NUC_OPS(NUC_OP_SIGMOID, NUC_OP_TANH, NUC_OP_SILU, NUC_OP_GELU), HEAD_TABLE, FOLLOWS_NONE},
+    {NUC_OPS(NUC_OP_AVG_POOL2D), HEAD_AVG_POOL, FOLLOWS_NONE},
+    {NUC_OPS(NUC_OP_MAX_POOL2D, NUC_OP_MAX_POOL2D_INDICES), HEAD_MAX_POOL, FOLLOWS_CLAMP},
+    {NUC_OPS(NUC_OP_BMM), HEAD_BMM, FOLLOWS_NONE},
 };
 
-#define CLAMPS FOLLOWS_CLAMP | FOLLOWS_CLAMP_IN_PLACE
+static const struct head_row *head_row_of(enum nuc_op op)
+{
+    static const struct head_row none = {NULL, HEAD_NONE, FOLLOWS_NONE};
 
-static const struct row rows[NUC_OP_COUNT] = {
-    [NUC_OP_CONV2D] = {HEAD_CONV, CLAMPS | FOLLOWS_HARDSIGMOID, false},
-    [NUC_OP_CONV_TRANSPOSE2D] = {HEAD_TRANSPOSED, CLAMPS | FOLLOWS_HARDSIGMOID, false},
-    [NUC_OP_LINEAR] = {HEAD_LINEAR, CLAMPS | FOLLOWS_HARDSIGMOID, false},
-    [NUC_OP_ADD] = {HEAD_BINARY, CLAMPS, false},
-    [NUC_OP_MUL] = {HEAD_BINARY, 0, false},
-    [NUC_OP_HARDSWISH] = {HEAD_BINARY, 0, false},
-    [NUC_OP_DIV] = {HEAD_DIV, 0, false},
-    [NUC_OP_SOFTMAX] = {HEAD_SOFTMAX, 0, false},
-    [NUC_OP_SIGMOID] = {HEAD_TABLE, 0, false},
-    [NUC_OP_TANH] = {HEAD_TABLE, 0, false},
-    [NUC_OP_SILU] = {HEAD_TABLE, 0, false},
-    [NUC_OP_GELU] = {HEAD_TABLE, 0, false},
-    [NUC_OP_AVG_POOL2D] = {HEAD_AVG_POOL, 0, false},
-    [NUC_OP_MAX_POOL2D] = {HEAD_MAX_POOL, FOLLOWS_CLAMP, false},
-    [NUC_OP_MAX_POOL2D_INDICES] = {HEAD_MAX_POOL, FOLLOWS_CLAMP, false},
-    [NUC_OP_BMM] = {HEAD_BMM, 0, false},
-    [NUC_OP_RELU] = {HEAD_NONE, FOLLOWS_CLAMP, true},
-    [NUC_OP_HARDTANH] = {HEAD_NONE, FOLLOWS_CLAMP, true},
-    [NUC_OP_HARDSIGMOID] = {HEAD_NONE, FOLLOWS_HARDSIGMOID, false},
-    [NUC_OP_CLAMP] = {HEAD_NONE, FOLLOWS_CLAMP, true},
-    [NUC_OP_CLONE] = {.shares = true},
-    [NUC_OP_CONTIGUOUS] = {.shares = true},
-    [NUC_OP_ALIAS] = {.shares = true},
-    [NUC_OP_DROPOUT] = {.shares = true},
-    [NUC_OP_MINIMUM] = {.shares = true},
-    [NUC_OP_MAXIMUM] = {.shares = true},
-    [NUC_OP_AMIN] = {.shares = true},
-    [NUC_OP_AMAX] = {.shares = true},
-    [NUC_OP_PERMUTE] = {.shares = true},
-    [NUC_OP_TRANSPOSE] = {.shares = true},
-    [NUC_OP_T] = {.shares = true},
-    [NUC_OP_SLICE] = {.shares = true},
-    [NUC_OP_SPLIT] = {.shares = true},
-    [NUC_OP_SPLIT_WITH_SIZES] = {.shares = true},
-    [NUC_OP_CHUNK] = {.shares = true},
-    [NUC_OP_CAT] = {.shares = true},
-    [NUC_OP_GETITEM] = {.shares = true},
-    [NUC_OP_SQUEEZE] = {.shares = true},
-    [NUC_OP_SQUEEZE_DIM] = {.shares = true},
-    [NUC_OP_SQUEEZE_DIMS] = {.shares = true},
-    [NUC_OP_UNSQUEEZE] = {.shares = true},
-    [NUC_OP_RESHAPE] = {.shares = true},
-    [NUC_OP_VIEW] = {.shares = true},
-    [NUC_OP_FLATTEN] = {.shares = true},
-    [NUC_OP_PAD] = {.shares = true},
-};
+    for (size_t i = 0; i < sizeof head_rows / sizeof *head_rows; i++) {
+        if (nuc_op_is_in(op, head_rows[i].ops))
+            return &head_rows[i];
+    }
+    return &none;
+}
+
+static enum head head_of(const struct nuc_node *node)
+{
+    return head_row_of(node->op)->head;
+}
+
+static const enum nuc_op *const clamps = NUC_OPS(NUC_OP_RELU, NUC_OP_HARDTANH, NUC_OP_CLAMP);
 
 /* Whether `next` is an activation that the chain of `node` takes; an addition in place takes none. */
 static bool may_follow(const struct nuc_node *node, const struct nuc_node *next)
 {
-    uint8_t takes = node->in_place ? 0 : rows[node->op].follows, is = rows[next->op].follows;
+    unsigned takes = node->in_place ? FOLLOWS_NONE : head_row_of(node->op)->takes, is = FOLLOWS_NONE;
 
-    if (next->in_place && (is & FOLLOWS_CLAMP) != 0)
-        is = FOLLOWS_CLAMP_IN_PLACE;
-    return rows[next->op].head == HEAD_NONE && (takes & is) != 0;
+    if (nuc_op_is_in(next->op, clamps))
+        is = next->in_place ? FOLLOWS_CLAMP_IN_PLACE : FOLLOWS_CLAMP;
+    else if (next->op == NUC_OP_HARDSIGMOID)
+        is = FOLLOWS_HARDSIGMOID;
+    return (takes & is) != 0;
 }
 
-/* The reference does not know clamp in place as one that shares. */
+/* One parameter set for all its tensors, that of its neighbours. The reference does not know clamp in place as such. */
 static bool shares(const struct nuc_node *node)
 {
-    return rows[node->op].shares && !(node->in_place && node->op == NUC_OP_CLAMP);
+    static const bool families[NUC_FAMILY_COUNT] = {
+        [NUC_FAMILY_VIEW] = true, [NUC_FAMILY_PERMUTE] = true, [NUC_FAMILY_COPY] = true,
+        [NUC_FAMILY_CAT] = true,  [NUC_FAMILY_PAD] = true,     [NUC_FAMILY_SLICE] = true,
+    };
+
+    if (nuc_op_is_in(node->op, clamps))
+        return !(node->in_place && node->op == NUC_OP_CLAMP);
+    if (node->op == NUC_OP_SPLIT_SIZES)
+        return false;
+    return families[nuc_op_family(node->op)] ||
+           nuc_op_is_in(node->op, NUC_OPS(NUC_OP_MINIMUM, NUC_OP_MAXIMUM, NUC_OP_AMIN, NUC_OP_AMAX, NUC_OP_GETITEM));
 }
 
 /* ---- checks ---- */
@@ -104,8 +101,10 @@ static bool is_image(const struct nuc_node *node)
            (m->sizes[1] == 1 || (m->sizes[2] == 1 && m->sizes[3] == 1) || nuc_is_channels_last(m));
 }
 
-static bool all_ints(const struct nuc_arg *arg, int64_t value)
+static bool all_ints(const struct nuc_node *node, uint32_t index, int64_t value)
 {
+    const struct nuc_arg *arg = nuc_arg_at(node, index);
+
     for (uint32_t i = 0; arg->kind == NUC_ARG_INTS && i < arg->count; i++) {
         if (arg->u.ints[i] != value)
             return false;
@@ -115,7 +114,7 @@ static bool all_ints(const struct nuc_arg *arg, int64_t value)
 
 static bool same_operand_sizes(const struct nuc_node *node)
 {
-    const struct nuc_node *a = nuc_arg_node(node, 0), *b = nuc_arg_node(node, 1);
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
     return a == NULL || b == NULL || a == b || nuc_same_sizes(&a->vals[0], &b->vals[0]);
 }
@@ -123,7 +122,7 @@ static bool same_operand_sizes(const struct nuc_node *node)
 /* One operand holds a value for each channel of the other one. */
 static bool broadcasts_channels(const struct nuc_node *node)
 {
-    const struct nuc_node *a = nuc_arg_node(node, 0), *b = nuc_arg_node(node, 1);
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
     if (a == NULL || b == NULL)
         return false;
@@ -134,19 +133,20 @@ static bool broadcasts_channels(const struct nuc_node *node)
 
 static bool softmax_fits(const struct nuc_node *node)
 {
-    int64_t rank = node->vals[0].rank;
-    int64_t dim = node->args[1].u.i < 0 ? node->args[1].u.i + rank : node->args[1].u.i;
+    uint32_t rank = node->vals[0].rank;
 
-    return dim == (is_image(node) ? 1 : rank - 1);
+    return nuc_dim(node, NUC_ARG(SOFTMAX, dim), 0, rank) == (is_image(node) ? 1 : (int64_t)rank - 1);
 }
 
 static bool is_accepted(const struct nuc_node *node)
 {
-    switch ((enum head)rows[node->op].head) {
+    switch (head_of(node)) {
     case HEAD_CONV:
         return is_image(node);
     case HEAD_TRANSPOSED:
-        return is_image(node) && all_ints(&node->args[5], 0) && node->args[6].u.i == 1 && all_ints(&node->args[7], 1);
+        return is_image(node) && all_ints(node, NUC_ARG(CONV_TRANSPOSE2D, output_padding), 0) &&
+               nuc_integer(node, NUC_ARG(CONV_TRANSPOSE2D, groups), 1) == 1 &&
+               all_ints(node, NUC_ARG(CONV_TRANSPOSE2D, dilation), 1);
     case HEAD_BINARY:
         return same_operand_sizes(node) || broadcasts_channels(node);
     case HEAD_DIV:
@@ -154,7 +154,7 @@ static bool is_accepted(const struct nuc_node *node)
     case HEAD_SOFTMAX:
         return softmax_fits(node);
     case HEAD_AVG_POOL:
-        return node->args[6].kind == NUC_ARG_NONE;
+        return nuc_arg_at(node, NUC_ARG(AVG_POOL2D, divisor_override))->kind == NUC_ARG_NONE;
     case HEAD_NONE:
         return false;
     case HEAD_LINEAR:
@@ -168,19 +168,23 @@ static bool is_accepted(const struct nuc_node *node)
 
 /* ---- chains ---- */
 
-/* Constants read as weight or bias only, which convolutions and linears have in arguments 1 and 2. */
+/* Convolutions and linear layers have weight and bias in the same places. */
+#define WEIGHT NUC_ARG(CONV2D, weight)
+#define BIAS NUC_ARG(CONV2D, bias)
+
+/* Constants read as weight or bias only. */
 static enum nuc_spec parameter_spec(const struct nuc_node *node, const struct nuc_node *arg)
 {
-    enum head head = (enum head)rows[node->op].head;
+    enum head head = head_of(node);
     bool channels = head == HEAD_CONV || head == HEAD_TRANSPOSED;
 
     if (!nuc_is_static(arg) || (!channels && head != HEAD_LINEAR))
         return NUC_SPEC_ACTIVATION;
-    if (nuc_arg_node(node, 1) == arg && head == HEAD_TRANSPOSED)
+    if (nuc_arg_node(node, WEIGHT) == arg && head == HEAD_TRANSPOSED)
         return NUC_SPEC_WEIGHT_AXIS_1;
-    if (nuc_arg_node(node, 1) == arg)
+    if (nuc_arg_node(node, WEIGHT) == arg)
         return channels ? NUC_SPEC_WEIGHT_AXIS_0 : NUC_SPEC_WEIGHT;
-    if (nuc_arg_node(node, 2) == arg)
+    if (nuc_arg_node(node, BIAS) == arg)
         return channels ? NUC_SPEC_BIAS_CHANNELS : NUC_SPEC_BIAS;
     return NUC_SPEC_ACTIVATION;
 }
@@ -199,8 +203,8 @@ static void annotate_operand(void *user, struct nuc_node *arg)
     if (arg == c->before)
         return;
     if (spec.kind == NUC_QSPEC_DERIVED) {
-        spec.from[0] = (struct nuc_place){nuc_arg_node(c->node, 0), c->node};
-        spec.from[1] = (struct nuc_place){nuc_arg_node(c->node, 1), c->node};
+        spec.from[0] = (struct nuc_place){nuc_arg_node(c->node, NUC_SELF), c->node};
+        spec.from[1] = (struct nuc_place){nuc_arg_node(c->node, WEIGHT), c->node};
         spec.repeats = 1;
     }
     nuc_annotate_input(c->a, c->node, arg, &spec);
@@ -208,16 +212,16 @@ static void annotate_operand(void *user, struct nuc_node *arg)
 
 static struct nuc_qspec output_spec(const struct chain *c)
 {
-    enum head head = (enum head)rows[c->node->op].head;
+    enum head head = head_of(c->node);
     const struct nuc_node *pool = c->before;
-    struct nuc_node *input = nuc_arg_node(c->node, 0);
+    struct nuc_node *input = nuc_arg_node(c->node, NUC_SELF);
 
     if (head == HEAD_SOFTMAX)
         return c->a->specs[NUC_SIDE_CPU][NUC_SPEC_PROBABILITY];
     if ((head == HEAD_AVG_POOL || head == HEAD_MAX_POOL) && input != NULL)
         return (struct nuc_qspec){.kind = NUC_QSPEC_SHARED, .from = {{input, c->node}}};
-    if (pool != NULL && rows[pool->op].head == HEAD_MAX_POOL && nuc_arg_node(pool, 0) != NULL)
-        return (struct nuc_qspec){.kind = NUC_QSPEC_SHARED, .from = {{nuc_arg_node(pool, 0), NULL}}};
+    if (pool != NULL && head_of(pool) == HEAD_MAX_POOL && nuc_arg_node(pool, NUC_SELF) != NULL)
+        return (struct nuc_qspec){.kind = NUC_QSPEC_SHARED, .from = {{nuc_arg_node(pool, NUC_SELF), NULL}}};
     return c->a->specs[NUC_SIDE_CPU][NUC_SPEC_ACTIVATION];
 }
 
@@ -227,7 +231,7 @@ static struct nuc_node *follower(const struct nuc_annotator *a, const struct nuc
 
     if (next == NULL || next != node->next || a->by_id[next->id] != NULL || !may_follow(node, next))
         return NULL;
-    return rows[node->op].head == HEAD_CONV && !is_image(next) ? NULL : next;
+    return head_of(node) == HEAD_CONV && !is_image(next) ? NULL : next;
 }
 
 static void annotate_chain(struct nuc_annotator *a, struct nuc_node *node)
@@ -244,7 +248,7 @@ static void annotate_chain(struct nuc_annotator *a, struct nuc_node *node)
     nuc_annotate_output(a, c.node, &output);
 }
 
-static void annotate_borders(struct nuc_annotator *a)
+static void annotate_boundaries(struct nuc_annotator *a)
 {
     struct nuc_node *output = nuc_output_node(a->g);
     const struct nuc_qspec *activation = &a->specs[NUC_SIDE_CPU][NUC_SPEC_ACTIVATION];
@@ -253,10 +257,8 @@ static void annotate_borders(struct nuc_annotator *a)
         if (n->input_kind == NUC_USER_INPUT && n->n_users > 0 && a->by_id[n->id] == NULL)
             nuc_annotate_output(a, n, activation);
     }
-    for (uint32_t i = 0; output != NULL && i < output->args[0].count; i++) {
-        if (output->args[0].u.nodes[i] != NULL)
-            nuc_annotate_input(a, output, output->args[0].u.nodes[i], activation);
-    }
+    if (output != NULL)
+        nuc_for_each_input(output, annotate_operand, &(struct chain){a, output, NULL});
 }
 
 /* ---- cliques ---- */
@@ -370,20 +372,20 @@ static void share_around(struct nuc_annotator *a, struct nuc_node *root)
 
 /* ---- the graph ---- */
 
-static bool is_convolution(enum nuc_op op)
+static bool is_convolution(const struct nuc_node *node)
 {
-    return rows[op].head == HEAD_CONV || rows[op].head == HEAD_TRANSPOSED;
+    return head_of(node) == HEAD_CONV || head_of(node) == HEAD_TRANSPOSED;
 }
 
 void nuc_annotate_as_cortexm(struct nuc_annotator *a)
 {
     for (int round = 0; round < 2; round++) {
         for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
-            if (is_convolution(n->op) == (round == 0) && a->by_id[n->id] == NULL && is_accepted(n))
+            if (is_convolution(n) == (round == 0) && a->by_id[n->id] == NULL && is_accepted(n))
                 annotate_chain(a, n);
         }
     }
-    annotate_borders(a);
+    annotate_boundaries(a);
     for (struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
         if (shares(n) && a->by_id[n->id] == NULL)
             share_around(a, n);

@@ -1,6 +1,7 @@
 /* Nodes whose tensors all have the same parameters, and the concat cluster of the reference. */
 #include <math.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/quantize/annotate_private.h"
 
 /* ---- which parameters ---- */
@@ -111,21 +112,19 @@ void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node)
 
 static enum nuc_cluster cluster_of(const struct nuc_node *node)
 {
-    return nuc_pattern_of(node->op)->cluster;
+    return nuc_pattern_of(NUC_SIDE_NPU, node->op)->cluster;
 }
 
 static bool is_relu(const struct nuc_node *node)
 {
-    const uint32_t max_arg = 2;
-
     return cluster_of(node) == NUC_CLUSTER_RELU ||
-           (cluster_of(node) == NUC_CLUSTER_CLAMP && nuc_joins_compute(node, nuc_pattern_of(node->op), true) &&
-            node->args[max_arg].kind == NUC_ARG_FLOAT && isinf(node->args[max_arg].u.f));
+           (cluster_of(node) == NUC_CLUSTER_CLAMP &&
+            nuc_joins_compute(node, nuc_pattern_of(NUC_SIDE_NPU, node->op), true) && isinf(nuc_bounds_of(node).max));
 }
 
 static bool is_fusable_compute(const struct nuc_node *node)
 {
-    const struct nuc_pattern *p = nuc_pattern_of(node->op);
+    const struct nuc_pattern *p = nuc_pattern_of(NUC_SIDE_NPU, node->op);
 
     return p->cluster == NUC_CLUSTER_COMPUTE && node->n_vals == 1 && node->vals[0].rank <= p->joint_rank;
 }
@@ -135,7 +134,8 @@ static bool is_cluster(struct nuc_node *const *inputs, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_node *n = inputs[i];
         bool equal = cluster_of(n) == cluster_of(inputs[0]) || (is_relu(n) && is_relu(inputs[0]));
-        if (cluster_of(n) <= NUC_CLUSTER_COMPUTE || !nuc_joins_compute(n, nuc_pattern_of(n->op), true) || !equal)
+        if (cluster_of(n) <= NUC_CLUSTER_COMPUTE || !nuc_joins_compute(n, nuc_pattern_of(NUC_SIDE_NPU, n->op), true) ||
+            !equal)
             return false;
         const struct nuc_node *compute = nuc_arg_node(n, 0);
         if (compute == NULL || !is_fusable_compute(compute))

@@ -3,13 +3,17 @@
 #include <math.h>
 
 #include "compiler/eval/eval.h"
+#include "compiler/graph/args.h"
+#include "compiler/graph/op_list.h"
 #include "compiler/quantize/layers.h"
+
+#define CLIP 6.0f /* upper bound of a ReLU6 */
 
 /* Two layers, and how values get from the first to the second. */
 struct chain {
     uint32_t from, to;           /* in the list of layers */
     uint32_t channels;           /* outputs of the first */
-    uint32_t inner;              /* inputs of the second that one channel becomes: more than 1 behind a flatten */
+    uint32_t inner;              /* inputs of the second that one channel becomes: more than 1 after a flatten */
     const struct nuc_node *clip; /* what the first ReLU6 in between reads; NULL: there is none */
     float *largest;              /* of `clip` by channel; NULL before the first sample */
 };
@@ -33,18 +37,10 @@ struct nuc_equalizer {
 
 /* ---- chains ---- */
 
-/* What a factor of a channel passes through. */
-enum pass { PASS_NOT, PASS_FREELY, PASS_BELOW_SIX, PASS_BOUNDS, PASS_FLATTENED };
-
-static const uint8_t passes[NUC_OP_COUNT] = {
-    [NUC_OP_RELU] = PASS_FREELY,       [NUC_OP_LEAKY_RELU] = PASS_FREELY,
-    [NUC_OP_DROPOUT] = PASS_FREELY,    [NUC_OP_CLONE] = PASS_FREELY,
-    [NUC_OP_CONTIGUOUS] = PASS_FREELY, [NUC_OP_MAX_POOL2D] = PASS_FREELY,
-    [NUC_OP_AVG_POOL2D] = PASS_FREELY, [NUC_OP_ADAPTIVE_AVG_POOL2D] = PASS_FREELY,
-    [NUC_OP_RELU6] = PASS_BELOW_SIX,   [NUC_OP_HARDTANH] = PASS_BOUNDS,
-    [NUC_OP_VIEW] = PASS_FLATTENED,    [NUC_OP_RESHAPE] = PASS_FLATTENED,
-    [NUC_OP_FLATTEN] = PASS_FLATTENED,
-};
+/* What a positive factor of each channel passes through: these give the scaled result for a scaled input. */
+static const enum nuc_op *const homogeneous =
+    NUC_OPS(NUC_OP_RELU, NUC_OP_LEAKY_RELU, NUC_OP_DROPOUT, NUC_OP_CLONE, NUC_OP_CONTIGUOUS, NUC_OP_MAX_POOL2D,
+            NUC_OP_AVG_POOL2D, NUC_OP_ADAPTIVE_AVG_POOL2D);
 
 /* Batch first, channels second. */
 static bool has_channels(const struct nuc_node *n, uint32_t channels)
@@ -62,40 +58,31 @@ static bool is_batched(const struct nuc_layer *l, const struct nuc_node *value)
 /* [N, C, ...] -> [N, C * ...] */
 static bool flattens(const struct nuc_node *n)
 {
-    const struct nuc_node *in = nuc_arg_node(n, 0);
+    const struct nuc_node *in = nuc_arg_node(n, NUC_SELF);
 
     return in != NULL && n->vals[0].rank == 2 && n->vals[0].sizes[0] == in->vals[0].sizes[0];
-}
-
-static double bound(const struct nuc_node *n, uint32_t arg)
-{
-    return n->args[arg].kind == NUC_ARG_INT ? (double)n->args[arg].u.i : n->args[arg].u.f;
 }
 
 /* Follows `n`, the reader of the layer's values, and notes what it does to them; false when no factor passes. */
 static bool pass(const struct nuc_node *n, struct chain *c)
 {
-    const struct nuc_node *in = nuc_arg_node(n, 0);
+    const struct nuc_node *in = nuc_arg_node(n, NUC_SELF);
 
     if (in == NULL || in->n_vals != 1 || n->n_vals != 1)
         return false;
-    switch ((enum pass)passes[n->op]) {
-    case PASS_FREELY:
+    if (nuc_op_is_in(n->op, homogeneous))
         return n->vals[0].rank == in->vals[0].rank && n->vals[0].sizes[1] == in->vals[0].sizes[1];
-    case PASS_FLATTENED:
+    if (nuc_op_is_in(n->op, NUC_OPS(NUC_OP_VIEW, NUC_OP_RESHAPE, NUC_OP_FLATTEN)))
         return flattens(n);
-    case PASS_BOUNDS:
-        if (bound(n, 1) != 0 || (bound(n, 2) != 6 && !isinf(bound(n, 2))))
-            return false;
-        c->clip = isinf(bound(n, 2)) || c->clip != NULL ? c->clip : in;
-        return true;
-    case PASS_BELOW_SIX:
-        c->clip = c->clip != NULL ? c->clip : in;
-        return true;
-    case PASS_NOT:
-    default:
+    if (!nuc_op_is_in(n->op, NUC_OPS(NUC_OP_RELU6, NUC_OP_HARDTANH)))
         return false;
-    }
+    /* Below its bound a ReLU6 is a ReLU: no factor may take a channel above that. */
+    struct nuc_bounds bounds = nuc_bounds_of(n);
+    if (bounds.min != 0 || (bounds.max != (double)CLIP && !isinf(bounds.max)))
+        return false;
+    if (!isinf(bounds.max) && c->clip == NULL)
+        c->clip = in;
+    return true;
 }
 
 static bool find_chain(struct nuc_equalizer *e, const uint32_t *layer_at, uint32_t from, struct chain *c)
@@ -115,7 +102,7 @@ static bool find_chain(struct nuc_equalizer *e, const uint32_t *layer_at, uint32
             return second->input == n && is_batched(second, n) && second->in % c->channels == 0 &&
                    nuc_elements(&n->vals[0]) > 0 && n->vals[0].sizes[1] == (int64_t)second->in;
         }
-        if (nuc_arg_node(user, 0) != n || !pass(user, c))
+        if (nuc_arg_node(user, NUC_SELF) != n || !pass(user, c))
             return false;
         n = user;
     }
@@ -205,8 +192,6 @@ void nuc_equalize_sample(struct nuc_equalizer *e, const void *const *inputs)
 
 /* Channels whose ranges differ by more than this are nearly dead: their noise is not worth the range. */
 #define MAX_FACTOR 1024.0f
-
-#define CLIP 6.0f
 
 /* Largest magnitude of each output channel. */
 static void output_ranges(const struct weights *w, float *range)

@@ -1,17 +1,15 @@
 #include "compiler/quantize/layers.h"
 
-/* Where an operator has what. */
-struct row {
-    bool is_layer;
-    uint8_t input, weight, bias;
-    uint8_t groups; /* 0: the operator has none */
-};
+#include "compiler/graph/args.h"
+#include "compiler/graph/op_list.h"
 
-static const struct row rows[NUC_OP_COUNT] = {
-    [NUC_OP_CONV2D] = {true, 0, 1, 2, 6},
-    [NUC_OP_CONV2D_PADDING] = {true, 0, 1, 2, 6},
-    [NUC_OP_LINEAR] = {true, 0, 1, 2, 0},
-};
+/* All have input, weight and bias in the same places; 1d and 3d convolutions are none of the target's. */
+#define ARG(name) NUC_ARG(CONV2D, name)
+
+static uint32_t groups_of(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_LINEAR ? 1 : (uint32_t)nuc_integer(node, ARG(groups), 1);
+}
 
 static bool is_own_constant(const struct nuc_node *node)
 {
@@ -21,23 +19,20 @@ static bool is_own_constant(const struct nuc_node *node)
 
 bool nuc_layer_of(struct nuc_node *node, struct nuc_layer *out)
 {
-    const struct row *row = &rows[node->op];
-
-    if (!row->is_layer || node->n_vals != 1 || node->vals[0].dtype != NUC_F32)
+    if (!nuc_op_is_in(node->op, NUC_OPS(NUC_OP_CONV2D, NUC_OP_CONV2D_PADDING, NUC_OP_LINEAR)) || node->n_vals != 1 ||
+        node->vals[0].dtype != NUC_F32)
         return false;
     struct nuc_layer l = {.node = node,
-                          .input = nuc_arg_node(node, row->input),
-                          .weight = nuc_arg_node(node, row->weight),
-                          .bias = nuc_arg_node(node, row->bias),
-                          .groups = 1,
+                          .input = nuc_arg_node(node, ARG(input)),
+                          .weight = nuc_arg_node(node, ARG(weight)),
+                          .bias = nuc_arg_node(node, ARG(bias)),
+                          .groups = groups_of(node),
                           .taps = 1};
     if (l.input == NULL || !is_own_constant(l.weight) || (l.bias != NULL && !is_own_constant(l.bias)))
         return false;
     const struct nuc_meta *w = &l.weight->vals[0];
     if (w->rank < 2)
         return false;
-    if (row->groups != 0 && node->args[row->groups].kind == NUC_ARG_INT)
-        l.groups = (uint32_t)node->args[row->groups].u.i;
     l.out = (uint32_t)w->sizes[0];
     l.in = (uint32_t)w->sizes[1] * l.groups;
     for (uint32_t d = 2; d < w->rank; d++)
@@ -66,11 +61,10 @@ void nuc_layer_add_bias(struct nuc_graph *g, struct nuc_layer *l)
 {
     struct nuc_meta meta = nuc_meta_make(NUC_F32, &(int64_t){l->out}, 1);
     const char *name = nuc_format(g->cx, "%s_bias", l->weight->name);
-    const struct row *row = &rows[l->node->op];
 
     l->bias = nuc_add_constant(g, name, &meta, nuc_alloc_array(g->cx, l->out, sizeof(float)));
     l->bias->input_kind = NUC_PARAMETER;
     nuc_move_before(g, l->bias, l->weight->next);
-    nuc_set_arg_node(l->node, g, row->bias, l->bias);
-    l->node->args[row->bias].given = true;
+    nuc_set_arg_node(l->node, g, ARG(bias), l->bias);
+    l->node->args[ARG(bias)].given = true;
 }

@@ -1,32 +1,39 @@
-/* Source: ExecuTorch backends/nxp/quantizer/{neutron_quantizer,patterns}.py. */
+/*
+ * Sources: ExecuTorch backends/nxp/quantizer/{neutron_quantizer,patterns}.py for the NPU,
+ * backends/cortex_m/quantizer/quantization_configs.py for int8 kernels of a Cortex-M. There the rows hold for all
+ * operators the lowering has kernels or tables for, more than the reference quantizes (annotate_cortexm.c has its
+ * list).
+ */
 #include "compiler/quantize/quant_patterns.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "compiler/graph/args.h"
+#include "compiler/graph/op_list.h"
+
 /* ---- specs ---- */
 
 #define FLOAT32_EPS 0x1p-23f /* what torchao's observers take when no eps is given */
 
-#define ACTIVATION_SPEC                                                                                                \
+#define OBSERVED_SPEC(by, lowest, scheme_, axis, eps_)                                                                 \
     {                                                                                                                  \
-        .kind = NUC_QSPEC_OBSERVED, .observer = NUC_OBSERVER_HISTOGRAM, .dtype = NUC_I8, .quant_min = -128,            \
-        .quant_max = 127, .scheme = NUC_PER_TENSOR_AFFINE, .ch_axis = -1, .eps = 0x1p-12f                              \
+        .kind = NUC_QSPEC_OBSERVED, .observer = (by), .dtype = NUC_I8, .quant_min = (lowest), .quant_max = 127,        \
+        .scheme = (scheme_), .ch_axis = (axis), .eps = (eps_)                                                          \
     }
-#define SYMMETRIC_SPEC                                                                                                 \
-    {                                                                                                                  \
-        .kind = NUC_QSPEC_OBSERVED, .observer = NUC_OBSERVER_MIN_MAX, .dtype = NUC_I8, .quant_min = -127,              \
-        .quant_max = 127, .scheme = NUC_PER_TENSOR_SYMMETRIC, .ch_axis = -1, .eps = FLOAT32_EPS                        \
-    }
+#define ACTIVATION_SPEC OBSERVED_SPEC(NUC_OBSERVER_HISTOGRAM, -128, NUC_PER_TENSOR_AFFINE, -1, 0x1p-12f)
+#define SYMMETRIC_SPEC OBSERVED_SPEC(NUC_OBSERVER_MIN_MAX, -127, NUC_PER_TENSOR_SYMMETRIC, -1, FLOAT32_EPS)
 #define CHANNELS_SPEC(axis)                                                                                            \
-    {                                                                                                                  \
-        .kind = NUC_QSPEC_OBSERVED, .observer = NUC_OBSERVER_PER_CHANNEL_MIN_MAX, .dtype = NUC_I8, .quant_min = -127,  \
-        .quant_max = 127, .scheme = NUC_PER_CHANNEL_SYMMETRIC, .ch_axis = (axis), .eps = FLOAT32_EPS                   \
-    }
+    OBSERVED_SPEC(NUC_OBSERVER_PER_CHANNEL_MIN_MAX, -127, NUC_PER_CHANNEL_SYMMETRIC, axis, FLOAT32_EPS)
 #define FIXED_SPEC(step, zero)                                                                                         \
     {                                                                                                                  \
         .kind = NUC_QSPEC_FIXED, .observer = NUC_OBSERVER_FIXED, .dtype = NUC_I8, .quant_min = -128, .quant_max = 127, \
         .scheme = NUC_PER_TENSOR_AFFINE, .ch_axis = -1, .scale = (step), .zero_point = (zero)                          \
+    }
+#define BIAS_SPEC(lowest, scheme_, axis)                                                                               \
+    {                                                                                                                  \
+        .kind = NUC_QSPEC_DERIVED, .observer = NUC_OBSERVER_DERIVED, .dtype = NUC_I32, .quant_min = (lowest),          \
+        .quant_max = INT32_MAX, .scheme = (scheme_), .ch_axis = (axis)                                                 \
     }
 
 static const struct nuc_qspec reference_specs[NUC_SPEC_COUNT] = {
@@ -36,25 +43,13 @@ static const struct nuc_qspec reference_specs[NUC_SPEC_COUNT] = {
     [NUC_SPEC_WEIGHT] = SYMMETRIC_SPEC,
     [NUC_SPEC_WEIGHT_AXIS_0] = CHANNELS_SPEC(0),
     [NUC_SPEC_WEIGHT_AXIS_1] = CHANNELS_SPEC(1),
-    [NUC_SPEC_BIAS] = {.kind = NUC_QSPEC_DERIVED,
-                       .observer = NUC_OBSERVER_DERIVED,
-                       .dtype = NUC_I32,
-                       .quant_min = INT32_MIN,
-                       .quant_max = INT32_MAX,
-                       .scheme = NUC_PER_TENSOR_AFFINE,
-                       .ch_axis = -1},
-    [NUC_SPEC_BIAS_CHANNELS] = {.kind = NUC_QSPEC_DERIVED,
-                                .observer = NUC_OBSERVER_DERIVED,
-                                .dtype = NUC_I32,
-                                .quant_min = -INT32_MAX,
-                                .quant_max = INT32_MAX,
-                                .scheme = NUC_PER_CHANNEL_SYMMETRIC,
-                                .ch_axis = 0},
+    [NUC_SPEC_BIAS] = BIAS_SPEC(INT32_MIN, NUC_PER_TENSOR_AFFINE, -1),
+    [NUC_SPEC_BIAS_CHANNELS] = BIAS_SPEC(-INT32_MAX, NUC_PER_CHANNEL_SYMMETRIC, 0),
     [NUC_SPEC_PROBABILITY] = FIXED_SPEC(0x1p-8f, -128),
     [NUC_SPEC_TANH] = FIXED_SPEC(0x1p-7f, 0),
 };
 
-void nuc_specs(const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT])
+static void npu_specs(const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT])
 {
     static const enum nuc_observer_kind kinds[] = {
         [NUC_OBSERVE_HISTOGRAM] = NUC_OBSERVER_HISTOGRAM,
@@ -74,101 +69,128 @@ void nuc_specs(const struct nuc_quantize_options *options, struct nuc_qspec spec
     }
 }
 
+/* The kernels of a Cortex-M: all 256 steps for weights, accumulators short of the largest int32. */
+static void cpu_specs(const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT])
+{
+    npu_specs(options, specs);
+    specs[NUC_SPEC_ACTIVATION].eps = FLOAT32_EPS;
+    specs[NUC_SPEC_FACTOR] = specs[NUC_SPEC_SYMMETRIC] = specs[NUC_SPEC_ACTIVATION];
+    for (int weight = NUC_SPEC_WEIGHT; weight <= NUC_SPEC_WEIGHT_AXIS_1; weight++)
+        specs[weight].quant_min = INT8_MIN;
+    for (int bias = NUC_SPEC_BIAS; bias <= NUC_SPEC_BIAS_CHANNELS; bias++) {
+        specs[bias].quant_min = INT32_MIN;
+        specs[bias].quant_max = INT32_MAX - 1;
+    }
+}
+
+void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT])
+{
+    if (side == NUC_SIDE_CPU)
+        cpu_specs(options, specs);
+    else
+        npu_specs(options, specs);
+}
+
 /* ---- patterns ---- */
 
 #define ANY_RANK NUC_MAX_RANK
-#define INPUT_ACTIVATION .anchors = {{NUC_SPEC_ACTIVATION, 0}}
-#define UNARY .form = NUC_FORM_OWN, INPUT_ACTIVATION, .output = NUC_SPEC_ACTIVATION
-#define SHARED .form = NUC_FORM_SHARED, INPUT_ACTIVATION
-#define MAP .form = NUC_FORM_MAP, INPUT_ACTIVATION, .output = NUC_SPEC_ACTIVATION
-#define BOUNDED .form = NUC_FORM_BOUNDED, INPUT_ACTIVATION, .output = NUC_SPEC_ACTIVATION
-#define SQUASHED(to) .form = NUC_FORM_OWN, INPUT_ACTIVATION, .output = (to), .joins = NUC_JOINS_REFERENCE
-#define BINARY(in) .form = NUC_FORM_OWN, .anchors = {{(in), 0}, {(in), 1}}, .output = NUC_SPEC_ACTIVATION
-#define CONVOLUTION(weight)                                                                                            \
-    .form = NUC_FORM_OWN, .anchors = {{NUC_SPEC_ACTIVATION, 0}, {(weight), 1}, {NUC_SPEC_BIAS_CHANNELS, 2}},           \
-    .output = NUC_SPEC_ACTIVATION, .joint_rank = ANY_RANK
+#define INPUT .anchors = {{NUC_SPEC_ACTIVATION, NUC_SELF}}
+#define UNARY_TO(to) .form = NUC_FORM_OWN, INPUT, .output = (to)
+#define UNARY UNARY_TO(NUC_SPEC_ACTIVATION)
+#define SHARED .form = NUC_FORM_SHARED, INPUT
+#define MAP .form = NUC_FORM_MAP, INPUT, .output = NUC_SPEC_ACTIVATION
+#define BOUNDED .form = NUC_FORM_BOUNDED, INPUT, .output = NUC_SPEC_ACTIVATION
+#define TWO(first, second)                                                                                             \
+    .form = NUC_FORM_OWN, .anchors = {{(first), NUC_SELF}, {(second), NUC_OTHER}}, .output = NUC_SPEC_ACTIVATION
+#define WEIGHTED(op, input, weight, weight_spec, bias, bias_spec)                                                      \
+    .form = NUC_FORM_OWN,                                                                                              \
+    .anchors = {{NUC_SPEC_ACTIVATION, NUC_ARG(op, input)},                                                             \
+                {(weight_spec), NUC_ARG(op, weight)},                                                                  \
+                {(bias_spec), NUC_ARG(op, bias)}},                                                                     \
+    .output = NUC_SPEC_ACTIVATION
+#define CONVOLUTION(op, weight_spec)                                                                                   \
+    WEIGHTED(op, input, weight, weight_spec, bias, NUC_SPEC_BIAS_CHANNELS), .joint_rank = ANY_RANK
+#define LINEAR WEIGHTED(LINEAR, input, weight, NUC_SPEC_WEIGHT, bias, NUC_SPEC_BIAS)
+/* What moves values or picks some has the same parameters before and after. */
+#define FAMILIES_OF_BOTH                                                                                               \
+    [NUC_FAMILY_POOL] = {SHARED}, [NUC_FAMILY_RESIZE] = {SHARED}, [NUC_FAMILY_REDUCE] = {SHARED},                      \
+    [NUC_FAMILY_VIEW] = {SHARED}, [NUC_FAMILY_PERMUTE] = {SHARED}, [NUC_FAMILY_SLICE] = {SHARED},                      \
+    [NUC_FAMILY_COPY] = {SHARED}, [NUC_FAMILY_PAD] = {SHARED}, [NUC_FAMILY_CAT] = {.form = NUC_FORM_LIST},             \
+    [NUC_FAMILY_SOFTMAX] = {UNARY_TO(NUC_SPEC_PROBABILITY)}
 
-static const struct nuc_pattern patterns[NUC_OP_COUNT] = {
-    /* products */
-    [NUC_OP_CONV2D] = {CONVOLUTION(NUC_SPEC_WEIGHT_AXIS_0), .cluster = NUC_CLUSTER_COMPUTE},
-    [NUC_OP_CONV2D_PADDING] = {CONVOLUTION(NUC_SPEC_WEIGHT_AXIS_0)},
-    [NUC_OP_CONV_TRANSPOSE2D] = {CONVOLUTION(NUC_SPEC_WEIGHT_AXIS_1)},
-    [NUC_OP_LINEAR] = {.form = NUC_FORM_OWN,
-                       .anchors = {{NUC_SPEC_ACTIVATION, 0}, {NUC_SPEC_WEIGHT, 1}, {NUC_SPEC_BIAS, 2}},
-                       .output = NUC_SPEC_ACTIVATION,
-                       .joint_rank = 2,
-                       .cluster = NUC_CLUSTER_COMPUTE},
-    [NUC_OP_ADDMM] = {.form = NUC_FORM_OWN,
-                      .anchors = {{NUC_SPEC_ACTIVATION, 1}, {NUC_SPEC_WEIGHT, 2}, {NUC_SPEC_BIAS, 0}},
-                      .output = NUC_SPEC_ACTIVATION,
-                      .joint_rank = ANY_RANK,
-                      .cluster = NUC_CLUSTER_COMPUTE},
-    [NUC_OP_MM] = {.form = NUC_FORM_OWN,
-                   .anchors = {{NUC_SPEC_ACTIVATION, 0}, {NUC_SPEC_WEIGHT, 1}},
-                   .output = NUC_SPEC_ACTIVATION,
-                   .joint_rank = ANY_RANK,
-                   .cluster = NUC_CLUSTER_COMPUTE},
-    [NUC_OP_BMM] = {BINARY(NUC_SPEC_SYMMETRIC)},
-
-    /* element by element */
-    [NUC_OP_ADD] = {BINARY(NUC_SPEC_ACTIVATION), .extension_in_place = true},
-    [NUC_OP_SUB] = {BINARY(NUC_SPEC_ACTIVATION), .extension_in_place = true},
-    [NUC_OP_MUL] = {BINARY(NUC_SPEC_FACTOR), .extension_in_place = true},
-    [NUC_OP_MAXIMUM] = {.form = NUC_FORM_PAIR},
-    [NUC_OP_MINIMUM] = {.form = NUC_FORM_PAIR},
-    [NUC_OP_ABS] = {MAP, .extension_in_place = true},
-    [NUC_OP_EXP] = {MAP, .extension_in_place = true},
-    [NUC_OP_NEG] = {MAP, .extension_in_place = true},
-    [NUC_OP_LOG] = {UNARY, .extension_in_place = true},
-    [NUC_OP_RSQRT] = {UNARY, .extension_in_place = true},
-
-    /* activations */
-    [NUC_OP_RELU] = {UNARY, .joins = NUC_JOINS_ALWAYS, .cluster = NUC_CLUSTER_RELU},
-    [NUC_OP_RELU6] = {UNARY, .joins = NUC_JOINS_ALWAYS, .extension = true},
-    [NUC_OP_HARDTANH] = {BOUNDED, .joins = NUC_JOINS_BOUNDS, .cluster = NUC_CLUSTER_CLAMP},
-    [NUC_OP_CLAMP] = {BOUNDED, .extension_in_place = true},
-    [NUC_OP_HARDSWISH] = {UNARY},
-    [NUC_OP_LEAKY_RELU] = {UNARY},
-    [NUC_OP_PRELU] = {.form = NUC_FORM_OWN,
-                      .anchors = {{NUC_SPEC_ACTIVATION, 0}, {NUC_SPEC_WEIGHT, 1}},
-                      .output = NUC_SPEC_ACTIVATION},
-    [NUC_OP_SIGMOID] = {SQUASHED(NUC_SPEC_PROBABILITY), .cluster = NUC_CLUSTER_SIGMOID, .extension_in_place = true},
-    [NUC_OP_TANH] = {SQUASHED(NUC_SPEC_TANH), .cluster = NUC_CLUSTER_TANH},
-    [NUC_OP_SOFTMAX] = {.form = NUC_FORM_OWN, INPUT_ACTIVATION, .output = NUC_SPEC_PROBABILITY},
-
-    /* reductions and resampling: inputs and outputs have the same parameters on the target */
-    [NUC_OP_ADAPTIVE_AVG_POOL2D] = {SHARED},
-    [NUC_OP_AMAX] = {SHARED},
-    [NUC_OP_AMIN] = {SHARED},
-    [NUC_OP_AVG_POOL1D] = {SHARED},
-    [NUC_OP_AVG_POOL2D] = {SHARED},
-    [NUC_OP_MAX_POOL1D] = {SHARED},
-    [NUC_OP_MAX_POOL2D] = {SHARED},
-    [NUC_OP_MEAN_DIM] = {SHARED},
-    [NUC_OP_SUM] = {SHARED},
-    [NUC_OP_SUM_DIM] = {SHARED},
-    [NUC_OP_UPSAMPLE_BILINEAR] = {SHARED},
-    [NUC_OP_UPSAMPLE_NEAREST] = {SHARED},
-
-    /* moving values */
-    [NUC_OP_CAT] = {.form = NUC_FORM_LIST},
-    [NUC_OP_DROPOUT] = {SHARED},
-    [NUC_OP_FLATTEN] = {SHARED},
-    [NUC_OP_PAD] = {SHARED},
-    [NUC_OP_PERMUTE] = {SHARED},
-    [NUC_OP_RESHAPE] = {SHARED},
-    [NUC_OP_SLICE] = {SHARED},
-    [NUC_OP_SQUEEZE] = {SHARED},
-    [NUC_OP_SQUEEZE_DIM] = {SHARED},
-    [NUC_OP_SQUEEZE_DIMS] = {SHARED},
-    [NUC_OP_TRANSPOSE] = {SHARED},
-    [NUC_OP_UNSQUEEZE] = {SHARED},
-    [NUC_OP_VIEW] = {SHARED},
+/* A function of one value is a table of the CPU; which the NPU has is said operator by operator. */
+static const struct nuc_pattern families[NUC_SIDE_COUNT][NUC_FAMILY_COUNT] = {
+    [NUC_SIDE_NPU] = {FAMILIES_OF_BOTH},
+    [NUC_SIDE_CPU] = {FAMILIES_OF_BOTH, [NUC_FAMILY_MAP] = {UNARY},
+                      [NUC_FAMILY_BINARY] = {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION)}},
 };
 
-const struct nuc_pattern *nuc_pattern_of(enum nuc_op op)
+/* Rows take precedence over those of the family, rows of a side over those of both. */
+struct row {
+    const enum nuc_op *ops;
+    struct nuc_pattern pattern;
+};
+
+static const struct row rows_of_both[] = {
+    {NUC_OPS(NUC_OP_CONV2D), {CONVOLUTION(CONV2D, NUC_SPEC_WEIGHT_AXIS_0), .cluster = NUC_CLUSTER_COMPUTE}},
+    {NUC_OPS(NUC_OP_CONV2D_PADDING), {CONVOLUTION(CONV2D_PADDING, NUC_SPEC_WEIGHT_AXIS_0)}},
+    {NUC_OPS(NUC_OP_CONV_TRANSPOSE2D), {CONVOLUTION(CONV_TRANSPOSE2D, NUC_SPEC_WEIGHT_AXIS_1)}},
+    {NUC_OPS(NUC_OP_ADDMM),
+     {WEIGHTED(ADDMM, mat1, mat2, NUC_SPEC_WEIGHT, self, NUC_SPEC_BIAS), .joint_rank = ANY_RANK,
+      .cluster = NUC_CLUSTER_COMPUTE}},
+    {NUC_OPS(NUC_OP_MM),
+     {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT), .joint_rank = ANY_RANK, .cluster = NUC_CLUSTER_COMPUTE}},
+    {NUC_OPS(NUC_OP_MAXIMUM, NUC_OP_MINIMUM), {.form = NUC_FORM_PAIR}},
+    {NUC_OPS(NUC_OP_PRELU), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT)}},
+};
+
+static const struct row npu_rows[] = {
+    {NUC_OPS(NUC_OP_LINEAR), {LINEAR, .joint_rank = 2, .cluster = NUC_CLUSTER_COMPUTE}},
+    {NUC_OPS(NUC_OP_BMM), {TWO(NUC_SPEC_SYMMETRIC, NUC_SPEC_SYMMETRIC)}},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_MUL), {TWO(NUC_SPEC_FACTOR, NUC_SPEC_FACTOR), .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_ABS, NUC_OP_EXP, NUC_OP_NEG), {MAP, .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_LOG, NUC_OP_RSQRT), {UNARY, .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_HARDSWISH, NUC_OP_LEAKY_RELU), {UNARY}},
+    {NUC_OPS(NUC_OP_RELU), {UNARY, .joins = NUC_JOINS_ALWAYS, .cluster = NUC_CLUSTER_RELU}},
+    {NUC_OPS(NUC_OP_RELU6), {UNARY, .joins = NUC_JOINS_ALWAYS, .extension = true}},
+    {NUC_OPS(NUC_OP_HARDTANH), {BOUNDED, .joins = NUC_JOINS_BOUNDS, .cluster = NUC_CLUSTER_CLAMP}},
+    {NUC_OPS(NUC_OP_CLAMP), {BOUNDED, .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_SIGMOID),
+     {UNARY_TO(NUC_SPEC_PROBABILITY), .joins = NUC_JOINS_REFERENCE, .cluster = NUC_CLUSTER_SIGMOID,
+      .extension_in_place = true}},
+    {NUC_OPS(NUC_OP_TANH), {UNARY_TO(NUC_SPEC_TANH), .joins = NUC_JOINS_REFERENCE, .cluster = NUC_CLUSTER_TANH}},
+    /* Moves of values that the reference has no pattern for. */
+    {NUC_OPS(NUC_OP_CLONE, NUC_OP_CONTIGUOUS, NUC_OP_ALIAS, NUC_OP_T), {.form = NUC_FORM_NONE}},
+};
+
+static const struct row cpu_rows[] = {
+    {NUC_OPS(NUC_OP_LINEAR), {LINEAR, .joint_rank = ANY_RANK}},
+    {NUC_OPS(NUC_OP_BMM, NUC_OP_MATMUL), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION)}},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), .joint_rank = ANY_RANK}},
+    {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP), {UNARY, .joins = NUC_JOINS_ALWAYS}},
+    {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM, NUC_OP_SUM_DIM), {UNARY}},
+};
+
+static const struct nuc_pattern *find_row(const struct row *rows, size_t count, enum nuc_op op)
 {
-    return &patterns[op];
+    for (size_t i = 0; i < count; i++) {
+        if (nuc_op_is_in(op, rows[i].ops))
+            return &rows[i].pattern;
+    }
+    return NULL;
+}
+
+#define COUNT(rows) (sizeof(rows) / sizeof *(rows))
+
+const struct nuc_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op op)
+{
+    const struct nuc_pattern *p =
+        side == NUC_SIDE_CPU ? find_row(cpu_rows, COUNT(cpu_rows), op) : find_row(npu_rows, COUNT(npu_rows), op);
+
+    if (p == NULL)
+        p = find_row(rows_of_both, COUNT(rows_of_both), op);
+    return p != NULL ? p : &families[side][nuc_op_family(op)];
 }
 
 /* ---- conditions ---- */
@@ -178,36 +200,13 @@ bool nuc_is_extension(const struct nuc_pattern *p, const struct nuc_node *node)
     return p->extension || (p->extension_in_place && node->in_place);
 }
 
-/* Positions of the bounds of hardtanh and clamp. */
-#define BOUND_MIN 1
-#define BOUND_MAX 2
-
-static double bound(const struct nuc_node *node, uint32_t arg, double absent)
-{
-    const struct nuc_arg *a = &node->args[arg];
-
-    if (a->kind == NUC_ARG_INT)
-        return (double)a->u.i;
-    return a->kind == NUC_ARG_FLOAT ? a->u.f : absent;
-}
-
-static double bound_min(const struct nuc_node *node)
-{
-    return bound(node, BOUND_MIN, -(double)INFINITY);
-}
-
-static double bound_max(const struct nuc_node *node)
-{
-    return bound(node, BOUND_MAX, (double)INFINITY);
-}
-
 bool nuc_has_relu_bounds(const struct nuc_node *clamp)
 {
-    static const double variants[][2] = {{-1, 1}, {0, 1}, {0, 6}, {0, (double)INFINITY}};
-    double min = bound_min(clamp), max = bound_max(clamp);
+    static const struct nuc_bounds variants[] = {{-1, 1}, {0, 1}, {0, 6}, {0, HUGE_VAL}};
+    struct nuc_bounds bounds = nuc_bounds_of(clamp);
 
-    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
-        if (min == variants[i][0] && max == variants[i][1])
+    for (size_t i = 0; i < COUNT(variants); i++) {
+        if (bounds.min == variants[i].min && bounds.max == variants[i].max)
             return true;
     }
     return false;
@@ -215,13 +214,15 @@ bool nuc_has_relu_bounds(const struct nuc_node *clamp)
 
 bool nuc_joins_compute(const struct nuc_node *node, const struct nuc_pattern *p, bool reference_compat)
 {
+    struct nuc_bounds bounds = nuc_bounds_of(node);
+
     if (nuc_is_extension(p, node) && reference_compat)
         return false;
     switch (p->joins) {
     case NUC_JOINS_ALWAYS:
         return true;
     case NUC_JOINS_BOUNDS:
-        return bound_min(node) == 0 && (bound_max(node) == 6 || bound_max(node) == (double)INFINITY);
+        return bounds.min == 0 && (bounds.max == 6 || bounds.max == HUGE_VAL);
     case NUC_JOINS_REFERENCE:
         return reference_compat;
     case NUC_JOINS_NEVER:

@@ -1,4 +1,4 @@
-/* One row an operator: which arguments and outputs are quantized, and how. */
+/* Which arguments and outputs are quantized, and how. */
 #ifndef NUC_QUANTIZE_QUANT_PATTERNS_H
 #define NUC_QUANTIZE_QUANT_PATTERNS_H
 
@@ -69,17 +69,14 @@ struct nuc_pattern {
     bool extension, extension_in_place; /* the reference leaves the operator, or its in-place form, in float */
 };
 
-const struct nuc_pattern *nuc_pattern_of(enum nuc_op op);
+/* Of the kernels of that side. A function of one value is a table of the CPU without a row. */
+const struct nuc_pattern *nuc_pattern_of(enum nuc_side side, enum nuc_op op);
 
 /* Whether the reference leaves the node, whose pattern it is, in float. */
 bool nuc_is_extension(const struct nuc_pattern *pattern, const struct nuc_node *node);
 
-/* The same for int8 kernels of a Cortex-M (cpu_patterns.c). */
-const struct nuc_pattern *nuc_cpu_pattern_of(enum nuc_op op);
-void nuc_cpu_specs(const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT]);
-
-/* The specs that follow from the options, NUC_SPEC_COUNT of them; bias specs lack the places they derive from. */
-void nuc_specs(const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT]);
+/* The specs that follow from the options, bias specs lack the places they derive from. */
+void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT]);
 
 /* A clamp between the bounds of a ReLU variant of the NPU: -1 to 1, 0 to 1, 0 to 6, 0 to infinity. */
 bool nuc_has_relu_bounds(const struct nuc_node *clamp);
