@@ -218,6 +218,7 @@ struct nuc_schema_arg {
     bool keyword_only;
     bool has_default;
     enum nuc_arg_kind kind; /* of a value that is not None */
+    bool is_scalar;         /* kind is NUC_ARG_FLOAT, and an int is as good */
     struct nuc_arg fallback;
 };
 
@@ -388,6 +389,9 @@ void nuc_dense_strides(const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK]);
 
 /* The data of a static node as a dense array in logical (contiguous) order: in place when it lies so, else a copy. */
 const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *node);
+
+/* The same in the order of the node's dim order. */
+const void *nuc_const_in_dim_order(struct nuc_graph *g, const struct nuc_node *node);
 
 /* The other way round: elements in logical order as a dense array in the dim order of the meta, a copy unless that is
  * contiguous. */

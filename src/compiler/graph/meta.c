@@ -112,16 +112,11 @@ void nuc_dense_strides(const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK])
 }
 
 /* Size-1 dimensions are never stepped over, so their strides do not matter. */
-static bool lies_contiguous(const struct nuc_meta *m, const int64_t *strides)
+static bool same_strides(const struct nuc_meta *m, const int64_t *a, const int64_t *b)
 {
-    int64_t expected = 1;
-
-    for (uint8_t i = m->rank; i-- > 0;) {
-        if (m->sizes[i] == 1)
-            continue;
-        if (strides[i] != expected)
+    for (uint8_t i = 0; i < m->rank; i++) {
+        if (m->sizes[i] != 1 && a[i] != b[i])
             return false;
-        expected *= m->sizes[i];
     }
     return true;
 }
@@ -179,21 +174,35 @@ const struct nuc_data *nuc_dense_data(struct nuc_context *cx, const struct nuc_m
     return data;
 }
 
-const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *node)
+/* The elements of a static node with other strides, in place where they have them. */
+static const void *const_with_strides(struct nuc_graph *g, const struct nuc_node *node, const int64_t *strides)
 {
     const struct nuc_meta *m = &node->vals[0];
 
     if (node->data == NULL)
         nuc_fail(g->cx, NUC_INTERNAL, "%s: %s has no data", g->file, nuc_node_text(g->cx, node));
-    size_t size = nuc_dtype_size(m->dtype);
-    bool aligned = (uintptr_t)node->data->bytes.data % size == 0;
-    if (aligned && lies_contiguous(m, node->data->strides))
+    bool aligned = (uintptr_t)node->data->bytes.data % nuc_dtype_size(m->dtype) == 0;
+    if (aligned && same_strides(m, node->data->strides, strides))
         return node->data->bytes.data;
-    int64_t strides[NUC_MAX_RANK];
     uint8_t *copy = nuc_alloc(g->cx, nuc_bytes(m));
-    logical_strides(m, strides);
     copy_elements(m, node->data->bytes.data, node->data->strides, copy, strides);
     return copy;
+}
+
+const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *node)
+{
+    int64_t strides[NUC_MAX_RANK];
+
+    logical_strides(&node->vals[0], strides);
+    return const_with_strides(g, node, strides);
+}
+
+const void *nuc_const_in_dim_order(struct nuc_graph *g, const struct nuc_node *node)
+{
+    int64_t strides[NUC_MAX_RANK];
+
+    nuc_dense_strides(&node->vals[0], strides);
+    return const_with_strides(g, node, strides);
 }
 
 const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m)

@@ -23,8 +23,8 @@ static const int64_t zeros[] = {0, 0, 0}, ones[] = {1, 1, 1};
 #define FLOAT .kind = NUC_ARG_FLOAT
 #define FLOAT_OPT .kind = NUC_ARG_FLOAT, .optional = true
 #define FLOATS_OPT .kind = NUC_ARG_FLOATS, .is_list = true, .optional = true
-#define SCALAR .kind = NUC_ARG_FLOAT
-#define SCALAR_OPT .kind = NUC_ARG_FLOAT, .optional = true
+#define SCALAR .kind = NUC_ARG_FLOAT, .is_scalar = true
+#define SCALAR_OPT .kind = NUC_ARG_FLOAT, .is_scalar = true, .optional = true
 #define BOOL .kind = NUC_ARG_BOOL
 #define BOOL_OPT .kind = NUC_ARG_BOOL, .optional = true
 #define STR .kind = NUC_ARG_STRING

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/program_schema.h"
+#include "compiler/graph/args.h"
+#include "compiler/layout/orders.h"
 #include "compiler/partition/delegate.h"
 #include "compiler/program/out_variant.h"
 
@@ -31,7 +33,7 @@ static uint32_t add_int(struct nuc_emission *e, int64_t i)
     return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_INT, .u.i = i});
 }
 
-static uint32_t add_storage(struct nuc_emission *e, size_t bytes, const char *name)
+uint32_t nuc_emit_storage(struct nuc_emission *e, size_t bytes, const char *name)
 {
     e->storages = nuc_grow(e->cx, e->storages, &e->storages_capacity, e->n_storages + 1, sizeof *e->storages);
     e->storages[e->n_storages] = (struct nuc_emit_storage){.bytes = bytes, .name = name};
@@ -74,6 +76,23 @@ static uint32_t add_tensors(struct nuc_emission *e, struct nuc_node *const *node
     return add_value(e, (struct nuc_emit_value){.kind = kind, .count = count, .u.items = items});
 }
 
+static bool same_bytes(struct nuc_span a, struct nuc_span b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* Index of the entry with these bytes, which is made when there is none: each distinct content is there once. */
+static uint32_t add_constant(struct nuc_emission *e, struct nuc_span bytes)
+{
+    for (size_t i = 1; i < e->n_constants; i++) {
+        if (same_bytes(e->constants[i], bytes))
+            return (uint32_t)i;
+    }
+    e->constants = nuc_grow(e->cx, e->constants, &e->constants_capacity, e->n_constants + 1, sizeof *e->constants);
+    e->constants[e->n_constants] = bytes;
+    return (uint32_t)e->n_constants++;
+}
+
 /* Memory formats as torch numbers them. */
 static int64_t memory_format_number(enum nuc_memory_format format)
 {
@@ -97,25 +116,26 @@ static bool is_whole(double f)
     return f >= -1e9 && f <= 1e9 && (double)(int64_t)f >= f && (double)(int64_t)f <= f;
 }
 
-/* Argument `position` of a call; `variant` says where kinds differ from the graph's. */
-static uint32_t add_argument(struct nuc_emission *e, const struct nuc_arg *arg, const struct nuc_out_variant *variant,
-                             uint32_t position)
+/* Argument `index` of a call. Floats of the schema are doubles and lists of optional tensors hold such, whatever is
+ * there. */
+static uint32_t add_argument(struct nuc_emission *e, const struct nuc_node *node, uint32_t index)
 {
-    bool as_double = (variant->doubles >> position & 1) != 0;
-    bool whole = (variant->whole >> position & 1) != 0;
-    bool optional = (variant->optional >> position & 1) != 0;
+    const struct nuc_schema_arg *schema = &nuc_op_schema(node->op)->args[index];
+    const struct nuc_arg *arg = &node->args[index];
+    bool as_double = schema->kind == NUC_ARG_FLOAT && !schema->is_scalar;
+    bool as_int = schema->is_scalar && nuc_out_prefers_ints(node->op);
 
     switch (arg->kind) {
     case NUC_ARG_NODE:
         return tensor_of(e, arg->u.node);
     case NUC_ARG_NODES:
-        return add_tensors(e, arg->u.nodes, arg->count, optional);
+        return add_tensors(e, arg->u.nodes, arg->count, node->op == NUC_OP_INDEX);
     case NUC_ARG_INT:
         return as_double ? add_double(e, (double)arg->u.i) : add_int(e, arg->u.i);
     case NUC_ARG_INTS:
         return add_ints(e, arg->u.ints, arg->count);
     case NUC_ARG_FLOAT:
-        return whole && is_whole(arg->u.f) ? add_int(e, (int64_t)arg->u.f) : add_double(e, arg->u.f);
+        return as_int && is_whole(arg->u.f) ? add_int(e, (int64_t)arg->u.f) : add_double(e, arg->u.f);
     case NUC_ARG_FLOATS:
         return add_value(
             e, (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLES, .count = arg->count, .u.doubles = arg->u.floats});
@@ -134,6 +154,12 @@ static uint32_t add_argument(struct nuc_emission *e, const struct nuc_arg *arg, 
     return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_NONE});
 }
 
+/* Reads of `node` are reads of that value. */
+static void record(struct nuc_emission *e, const struct nuc_node *node, uint32_t value)
+{
+    e->value_of[node->id] = nuc_copy(e->cx, &value, sizeof value);
+}
+
 /* New tensors for the results of `node`, recorded under it. */
 static uint32_t *add_results(struct nuc_emission *e, const struct nuc_node *node)
 {
@@ -141,7 +167,7 @@ static uint32_t *add_results(struct nuc_emission *e, const struct nuc_node *node
 
     for (uint32_t i = 0; i < node->n_vals; i++) {
         const char *name = node->n_vals == 1 ? node->name : nuc_format(e->cx, "%s[%u]", node->name, i);
-        values[i] = add_tensor(e, &node->vals[i], add_storage(e, nuc_bytes(&node->vals[i]), name), 0);
+        values[i] = add_tensor(e, &node->vals[i], nuc_emit_storage(e, nuc_bytes(&node->vals[i]), name), 0);
     }
     e->value_of[node->id] = values;
     return values;
@@ -196,62 +222,51 @@ static uint32_t add_outs(struct nuc_emission *e, const struct nuc_node *node, co
     return n;
 }
 
-static const struct nuc_out_variant *need_variant(struct nuc_emission *e, const struct nuc_node *node)
+static struct nuc_out_variant need_variant(struct nuc_emission *e, const struct nuc_node *node)
 {
-    const struct nuc_out_variant *variant = nuc_out_variant(node->op);
+    struct nuc_out_variant variant = nuc_out_variant(e->cx, node->op);
     bool aten = node->dialect == NUC_ATEN && nuc_op_in_dialect(node->op, NUC_ATEN) && !nuc_is_quantize(node) &&
                 !nuc_is_dequantize(node);
 
-    if (variant == NULL || aten)
+    if (variant.name == NULL || aten)
         nuc_fail(e->cx, NUC_UNSUPPORTED, "%s: %s has no operator at run time: delegate or decompose it", e->g->file,
                  nuc_node_text(e->cx, node));
     return variant;
 }
 
-static void add_call(struct nuc_emission *e, const struct nuc_out_variant *variant, const uint32_t *args, uint32_t n)
+static void add_call(struct nuc_emission *e, struct nuc_out_variant variant, const uint32_t *args, uint32_t n)
 {
     add_instruction(e, (struct nuc_emit_instruction){
-                           .index = operator_index(e, variant->name, variant->overload), .n_args = n, .args = args});
+                           .index = operator_index(e, variant.name, variant.overload), .n_args = n, .args = args});
 }
 
 /* Results first, then scalars in schema order: the numbering of ExecuTorch's emitter. */
 static void emit_kernel(struct nuc_emission *e, const struct nuc_node *node)
 {
-    const struct nuc_out_variant *variant = need_variant(e, node);
+    struct nuc_out_variant variant = need_variant(e, node);
     uint32_t *args = nuc_alloc_array(e->cx, (size_t)node->n_args + node->n_vals + 2, sizeof *args);
     uint32_t n = 0;
     uint32_t *results = add_results(e, node);
 
     for (uint32_t i = 0; i < node->n_args; i++) {
-        if ((variant->dropped >> i & 1) == 0)
-            args[n++] = add_argument(e, &node->args[i], variant, i);
+        if (nuc_out_has_arg(node->op, i))
+            args[n++] = add_argument(e, node, i);
     }
     n += add_outs(e, node, results, args + n);
     add_call(e, variant, args, n);
 }
 
 /* A value may appear once among a delegate's inputs and outputs. */
-static uint32_t add_once(const uint32_t *args, uint32_t n, uint32_t value)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (args[i] == value)
-            return n;
-    }
-    return n + 1;
-}
-
 static void emit_delegate(struct nuc_emission *e, const struct nuc_node *node)
 {
-    const struct nuc_arg *inputs = &node->args[0];
+    const struct nuc_arg *inputs = &node->args[NUC_ARG(CALL_DELEGATE, inputs)];
     uint32_t *args = nuc_alloc_array(e->cx, inputs->count + node->n_vals + 1, sizeof *args);
     uint32_t n = 0;
 
     if (node->delegate == NULL)
         nuc_fail(e->cx, NUC_INTERNAL, "%s: %s has no payload", e->g->file, nuc_node_text(e->cx, node));
-    for (uint32_t i = 0; i < inputs->count; i++) {
-        args[n] = tensor_of(e, inputs->u.nodes[i]);
-        n = add_once(args, n, args[n]);
-    }
+    for (uint32_t i = 0; i < inputs->count; i++)
+        n = nuc_plan_add_once(args, n, tensor_of(e, inputs->u.nodes[i]));
     uint32_t *results = add_results(e, node);
     for (uint32_t i = 0; i < node->n_vals; i++)
         args[n++] = results[i];
@@ -263,20 +278,6 @@ static void emit_delegate(struct nuc_emission *e, const struct nuc_node *node)
 }
 
 /* ---- views ---- */
-
-static bool lies_contiguously(const struct nuc_meta *m)
-{
-    int64_t strides[NUC_MAX_RANK];
-    int64_t expected = 1;
-
-    nuc_dense_strides(m, strides);
-    for (uint32_t d = m->rank; d-- > 0;) {
-        if (m->sizes[d] > 1 && strides[d] != expected)
-            return false;
-        expected *= m->sizes[d];
-    }
-    return true;
-}
 
 static bool feeds_output(const struct nuc_node *node)
 {
@@ -298,13 +299,12 @@ static uint32_t emit_contiguous_copy(struct nuc_emission *e, const struct nuc_no
     for (uint32_t d = 0; d < meta->rank; d++)
         order[d] = d;
     uint32_t copy =
-        add_tensor(e, meta, add_storage(e, nuc_bytes(meta), nuc_format(e->cx, "%s, contiguous", source->name)), 0);
+        add_tensor(e, meta, nuc_emit_storage(e, nuc_bytes(meta), nuc_format(e->cx, "%s, contiguous", source->name)), 0);
     args[0] = tensor_of(e, source);
     args[1] = add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_BOOL});
     args[2] = add_ints(e, order, meta->rank);
-    args[3] = copy;
-    args[4] = copy;
-    add_call(e, nuc_out_variant(NUC_OP_TO_DIM_ORDER_COPY), args, 5);
+    args[3] = args[4] = copy;
+    add_call(e, nuc_out_variant(e->cx, NUC_OP_TO_DIM_ORDER_COPY), args, 5);
     return copy;
 }
 
@@ -338,8 +338,7 @@ static bool same_places_under(const struct nuc_meta *source, const struct nuc_me
     nuc_dense_strides(source, source_strides);
     nuc_dense_strides(view, view_strides);
     for (uint32_t i = 0; i < view->rank; i++) {
-        int64_t from = dims->u.ints[i] < 0 ? dims->u.ints[i] + view->rank : dims->u.ints[i];
-        if (view->sizes[i] > 1 && view_strides[i] != source_strides[from])
+        if (view->sizes[i] > 1 && view_strides[i] != source_strides[nuc_positive_dim(dims->u.ints[i], view->rank)])
             return false;
     }
     return true;
@@ -348,18 +347,20 @@ static bool same_places_under(const struct nuc_meta *source, const struct nuc_me
 /* The operator that copies: view_copy for all views, with the sizes as the graph has them or as they result. */
 static void emit_view_copy(struct nuc_emission *e, const struct nuc_node *node, uint32_t source)
 {
-    const struct nuc_out_variant *variant = need_variant(e, node);
     uint32_t *args = nuc_alloc_array(e->cx, 4, sizeof *args);
     uint32_t *results = add_results(e, node);
 
     args[0] = source;
-    if (node->op == NUC_OP_VIEW)
-        args[1] = add_argument(e, &node->args[1], variant, 1);
-    else
-        args[1] = add_ints(e, node->vals[0].sizes, node->vals[0].rank);
-    args[2] = results[0];
-    args[3] = results[0];
-    add_call(e, variant, args, 4);
+    args[1] = node->op == NUC_OP_VIEW ? add_argument(e, node, NUC_ARG(VIEW, size))
+                                      : add_ints(e, node->vals[0].sizes, node->vals[0].rank);
+    args[2] = args[3] = results[0];
+    add_call(e, need_variant(e, node), args, 4);
+}
+
+/* The node is another name for the bytes of value `base`. */
+static void emit_name(struct nuc_emission *e, const struct nuc_node *node, uint32_t base)
+{
+    record(e, node, add_tensor(e, &node->vals[0], e->values[base].storage, e->values[base].constant));
 }
 
 /*
@@ -368,85 +369,68 @@ static void emit_view_copy(struct nuc_emission *e, const struct nuc_node *node, 
  */
 static void emit_view(struct nuc_emission *e, const struct nuc_node *node)
 {
-    const struct nuc_node *source = nuc_arg_node(node, 0);
+    const struct nuc_node *source = nuc_arg_node(node, NUC_SELF);
 
     if (source == NULL)
-        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s views no tensor", e->g->file, nuc_node_text(e->cx, node));
-    bool contiguous = lies_contiguously(&source->vals[0]);
-    bool in_place = contiguous || same_places(&source->vals[0], &node->vals[0]);
-    if (contiguous && feeds_output(node) && lies_contiguously(&node->vals[0])) {
+        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s does not view a tensor", e->g->file, nuc_node_text(e->cx, node));
+    bool contiguous = nuc_lies_contiguous(&source->vals[0]), result = nuc_lies_contiguous(&node->vals[0]);
+    bool in_place = same_places(&source->vals[0], &node->vals[0]);
+    if (contiguous && result && feeds_output(node)) {
         emit_view_copy(e, node, tensor_of(e, source));
         return;
     }
-    if (!lies_contiguously(&node->vals[0]) && !same_places(&source->vals[0], &node->vals[0]))
+    if (!result && !in_place)
         nuc_fail(e->cx, NUC_UNSUPPORTED,
                  "%s: %s makes a tensor that is not contiguous: clone it to the dim order wanted", e->g->file,
                  nuc_node_text(e->cx, node));
-    uint32_t base = in_place ? tensor_of(e, source) : emit_contiguous_copy(e, source);
-    uint32_t *values = nuc_alloc(e->cx, sizeof *values);
-    values[0] = add_tensor(e, &node->vals[0], e->values[base].storage, e->values[base].constant);
-    e->value_of[node->id] = values;
+    emit_name(e, node, contiguous || in_place ? tensor_of(e, source) : emit_contiguous_copy(e, source));
 }
 
 /* Another name for the same bytes, whatever the orders of dimensions say. */
 static void emit_permute_view(struct nuc_emission *e, const struct nuc_node *node)
 {
-    const struct nuc_node *source = nuc_arg_node(node, 0);
+    const struct nuc_node *source = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_arg *dims = &node->args[NUC_ARG(NUCLEON_PERMUTE_VIEW, dims)];
 
-    if (source == NULL || feeds_output(node) || !same_places_under(&source->vals[0], &node->vals[0], &node->args[1]))
-        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s is no view of its input", e->g->file, nuc_node_text(e->cx, node));
-    uint32_t base = tensor_of(e, source);
-    uint32_t *values = nuc_alloc(e->cx, sizeof *values);
-    values[0] = add_tensor(e, &node->vals[0], e->values[base].storage, e->values[base].constant);
-    e->value_of[node->id] = values;
+    if (source == NULL || feeds_output(node) || !same_places_under(&source->vals[0], &node->vals[0], dims))
+        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s is not a view of its input", e->g->file, nuc_node_text(e->cx, node));
+    emit_name(e, node, tensor_of(e, source));
 }
 
 /* ---- the graph ---- */
 
 static void emit_placeholder(struct nuc_emission *e, const struct nuc_node *node)
 {
-    uint32_t *values = nuc_alloc(e->cx, sizeof *values);
-
-    e->value_of[node->id] = values;
     if (nuc_is_static(node)) {
-        if (node->n_users > 0)
-            values[0] =
-                add_tensor(e, &node->vals[0], NUC_NO_STORAGE, nuc_emit_constant(e, nuc_physical_bytes(e->g, node)));
+        struct nuc_span bytes = {NULL, nuc_bytes(&node->vals[0])};
+        if (node->n_users == 0)
+            return;
+        bytes.data = nuc_const_in_dim_order(e->g, node);
+        record(e, node, add_tensor(e, &node->vals[0], NUC_NO_STORAGE, add_constant(e, bytes)));
         return;
     }
-    values[0] = add_tensor(e, &node->vals[0], add_storage(e, nuc_bytes(&node->vals[0]), node->name), 0);
     e->inputs = nuc_grow(e->cx, e->inputs, &e->inputs_capacity, e->n_inputs + 1, sizeof *e->inputs);
-    e->inputs[e->n_inputs++] = values[0];
+    e->inputs[e->n_inputs++] = add_results(e, node)[0];
 }
 
 static void emit_getitem(struct nuc_emission *e, const struct nuc_node *node)
 {
-    const struct nuc_node *tuple = nuc_arg_node(node, 0);
-    uint32_t *values = nuc_alloc(e->cx, sizeof *values);
-    int64_t index = node->args[1].u.i;
+    const struct nuc_node *tuple = nuc_arg_node(node, NUC_ARG(GETITEM, self));
+    int64_t index = nuc_integer(node, NUC_ARG(GETITEM, index), -1);
 
     if (tuple == NULL || e->value_of[tuple->id] == NULL || index < 0 || index >= tuple->n_vals)
-        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s reads no result", e->g->file, nuc_node_text(e->cx, node));
-    values[0] = e->value_of[tuple->id][index];
-    e->value_of[node->id] = values;
+        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s does not read a result", e->g->file, nuc_node_text(e->cx, node));
+    record(e, node, e->value_of[tuple->id][index]);
 }
 
 static void emit_outputs(struct nuc_emission *e, const struct nuc_node *node)
 {
-    const struct nuc_arg *list = &node->args[0];
+    const struct nuc_arg *list = &node->args[NUC_ARG(OUTPUT, values)];
 
     for (uint32_t i = 0; i < list->count; i++) {
         e->outputs = nuc_grow(e->cx, e->outputs, &e->outputs_capacity, e->n_outputs + 1, sizeof *e->outputs);
         e->outputs[e->n_outputs++] = tensor_of(e, list->u.nodes[i]);
     }
-}
-
-static void emit_call(struct nuc_emission *e, const struct nuc_node *node)
-{
-    if (need_variant(e, node)->view)
-        emit_view(e, node);
-    else
-        emit_kernel(e, node);
 }
 
 static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
@@ -472,7 +456,10 @@ static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
         emit_permute_view(e, node);
         break;
     default:
-        emit_call(e, node);
+        if (nuc_op_family(node->op) == NUC_FAMILY_VIEW)
+            emit_view(e, node);
+        else
+            emit_kernel(e, node);
         break;
     }
 }
@@ -484,8 +471,8 @@ struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, const struct nuc_progra
     e->cx = g->cx;
     e->g = g;
     e->value_of = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof(*e->value_of));
-    nuc_emit_constant(e, (struct nuc_span){NULL, 0});
-    e->n_constants = 1; /* entry 0 is no constant */
+    add_constant(e, (struct nuc_span){NULL, 0});
+    e->n_constants = 1; /* entry 0 is not a constant */
     for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
         emit_node(e, node);
     nuc_plan_program(e, o);

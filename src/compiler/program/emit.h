@@ -83,6 +83,9 @@ struct nuc_emission {
     struct nuc_plan plan;           /* addresses are those of the storages */
 };
 
+/* A storage of its own. Returns its index. */
+uint32_t nuc_emit_storage(struct nuc_emission *e, size_t bytes, const char *name);
+
 /* Values and instructions of the graph; plans the memory. */
 struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, const struct nuc_program_options *o);
 
@@ -94,11 +97,5 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
 
 /* The file. */
 struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_program_options *o);
-
-/* Index of the entry with these bytes, which is made when there is none. */
-uint32_t nuc_emit_constant(struct nuc_emission *e, struct nuc_span bytes);
-
-/* The bytes of a static node in the order of its meta's dim order: in place when they lie so. */
-struct nuc_span nuc_physical_bytes(struct nuc_graph *g, const struct nuc_node *node);
 
 #endif

@@ -1,119 +1,75 @@
+/*
+ * Names follow from those of the Edge dialect as torch's code generator makes them: edge.aten.x.default becomes
+ * aten::x.out, edge.aten.x.Overload becomes aten::x.Overload_out.
+ */
 #include "compiler/program/out_variant.h"
 
-#include "compiler/program/program.h"
+#include <string.h>
 
-#define ARG(position) (1U << (position))
+#include "compiler/graph/op_list.h"
 
-/*
- * Squeezing and unsqueezing are views: ExecuTorch's own lowering replaces them by view_copy. prelu, pad and hardswish
- * have no row, because the portable library has no kernel for them: they are delegated or decomposed.
- */
-static const struct nuc_out_variant out_variants[NUC_OP_COUNT] = {
-    [NUC_OP_QUANTIZE_PER_TENSOR] = {.name = "quantized_decomposed::quantize_per_tensor",
-                                    .overload = "out",
-                                    .doubles = ARG(1)},
-    [NUC_OP_DEQUANTIZE_PER_TENSOR] = {.name = "quantized_decomposed::dequantize_per_tensor",
-                                      .overload = "out",
-                                      .doubles = ARG(1)},
-    [NUC_OP_QUANTIZE_PER_CHANNEL] = {.name = "quantized_decomposed::quantize_per_channel", .overload = "out"},
-    [NUC_OP_DEQUANTIZE_PER_CHANNEL] = {.name = "quantized_decomposed::dequantize_per_channel", .overload = "out"},
-
-    [NUC_OP_RELU] = {.name = "aten::relu", .overload = "out"},
-    [NUC_OP_HARDTANH] = {.name = "aten::hardtanh", .overload = "out"},
-    [NUC_OP_ABS] = {.name = "aten::abs", .overload = "out"},
-    [NUC_OP_NEG] = {.name = "aten::neg", .overload = "out"},
-    [NUC_OP_EXP] = {.name = "aten::exp", .overload = "out"},
-    [NUC_OP_LOG] = {.name = "aten::log", .overload = "out"},
-    [NUC_OP_SQRT] = {.name = "aten::sqrt", .overload = "out"},
-    [NUC_OP_RSQRT] = {.name = "aten::rsqrt", .overload = "out"},
-    [NUC_OP_SIGMOID] = {.name = "aten::sigmoid", .overload = "out"},
-    [NUC_OP_TANH] = {.name = "aten::tanh", .overload = "out"},
-    [NUC_OP_LEAKY_RELU] = {.name = "aten::leaky_relu", .overload = "out"},
-    [NUC_OP_GELU] = {.name = "aten::gelu", .overload = "out"},
-    [NUC_OP_CLAMP] = {.name = "aten::clamp", .overload = "out", .whole = ARG(1) | ARG(2)},
-    [NUC_OP_ADD] = {.name = "aten::add", .overload = "out", .whole = ARG(2)},
-    [NUC_OP_SUB] = {.name = "aten::sub", .overload = "out", .whole = ARG(2)},
-    [NUC_OP_MUL] = {.name = "aten::mul", .overload = "out"},
-    [NUC_OP_DIV] = {.name = "aten::div", .overload = "out"},
-    [NUC_OP_MAXIMUM] = {.name = "aten::maximum", .overload = "out"},
-    [NUC_OP_MINIMUM] = {.name = "aten::minimum", .overload = "out"},
-    [NUC_OP_GT_SCALAR] = {.name = "aten::gt", .overload = "Scalar_out", .whole = ARG(1)},
-    [NUC_OP_WHERE] = {.name = "aten::where", .overload = "self_out"},
-
-    [NUC_OP_CONVOLUTION] = {.name = "aten::convolution", .overload = "out"},
-    [NUC_OP_NATIVE_BATCH_NORM] = {.name = "aten::_native_batch_norm_legit_no_training",
-                                  .overload = "out",
-                                  .doubles = ARG(5) | ARG(6)},
-    [NUC_OP_MAX_POOL2D_INDICES] = {.name = "aten::max_pool2d_with_indices", .overload = "out"},
-    [NUC_OP_AVG_POOL2D] = {.name = "aten::avg_pool2d", .overload = "out"},
-    [NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D] = {.name = "aten::_adaptive_avg_pool2d", .overload = "out"},
-    [NUC_OP_UPSAMPLE_BILINEAR] = {.name = "aten::upsample_bilinear2d", .overload = "vec_out"},
-    [NUC_OP_UPSAMPLE_NEAREST] = {.name = "aten::upsample_nearest2d", .overload = "vec_out"},
-    [NUC_OP_ADDMM] = {.name = "aten::addmm", .overload = "out", .whole = ARG(3) | ARG(4)},
-    [NUC_OP_MM] = {.name = "aten::mm", .overload = "out"},
-    [NUC_OP_BMM] = {.name = "aten::bmm", .overload = "out"},
-    [NUC_OP_NATIVE_SOFTMAX] = {.name = "aten::_softmax", .overload = "out"},
-    [NUC_OP_MEAN_DIM] = {.name = "aten::mean", .overload = "out"},
-    [NUC_OP_SUM_DIM] = {.name = "aten::sum", .overload = "IntList_out"},
-    [NUC_OP_AMAX] = {.name = "aten::amax", .overload = "out"},
-    [NUC_OP_AMIN] = {.name = "aten::amin", .overload = "out"},
-
-    [NUC_OP_CONSTANT_PAD] = {.name = "aten::constant_pad_nd", .overload = "out"},
-    [NUC_OP_CAT] = {.name = "aten::cat", .overload = "out"},
-    [NUC_OP_INDEX] = {.name = "aten::index", .overload = "Tensor_out", .optional = ARG(1)},
-    [NUC_OP_ARANGE] = {.name = "aten::arange",
-                       .overload = "start_out",
-                       .whole = ARG(0) | ARG(1) | ARG(2),
-                       .dropped = ARG(3) | ARG(4) | ARG(5) | ARG(6)},
-    [NUC_OP_COPY] = {.name = "aten::copy", .overload = "out"},
-    [NUC_OP_SLICE] = {.name = "aten::slice_copy", .overload = "Tensor_out"},
-    [NUC_OP_SLICE_SCATTER] = {.name = "aten::slice_scatter", .overload = "out"},
-    [NUC_OP_SPLIT_WITH_SIZES] = {.name = "aten::split_with_sizes_copy", .overload = "out"},
-    [NUC_OP_PERMUTE] = {.name = "aten::permute_copy", .overload = "out"},
-    [NUC_OP_ALIAS] = {.name = "aten::alias_copy", .overload = "out"},
-    [NUC_OP_EXPAND] = {.name = "aten::expand_copy", .overload = "out"},
-    [NUC_OP_AS_STRIDED] = {.name = "aten::as_strided_copy", .overload = "out"},
-    [NUC_OP_VIEW] = {.name = "aten::view_copy", .overload = "out", .view = true},
-    [NUC_OP_SQUEEZE] = {.name = "aten::view_copy", .overload = "out", .view = true},
-    [NUC_OP_SQUEEZE_DIM] = {.name = "aten::view_copy", .overload = "out", .view = true},
-    [NUC_OP_SQUEEZE_DIMS] = {.name = "aten::view_copy", .overload = "out", .view = true},
-    [NUC_OP_UNSQUEEZE] = {.name = "aten::view_copy", .overload = "out", .view = true},
-    [NUC_OP_CLONE] = {.name = "aten::clone", .overload = "out"},
-    [NUC_OP_CLONE_DIM_ORDER] = {.name = "dim_order_ops::_clone_dim_order", .overload = "out"},
-    [NUC_OP_TO_DIM_ORDER_COPY] = {.name = "dim_order_ops::_to_dim_order_copy",
-                                  .overload = "out",
-                                  .dropped = ARG(1) | ARG(2) | ARG(3) | ARG(4)},
-    [NUC_OP_EMPTY_DIM_ORDER] = {.name = "dim_order_ops::_empty_dim_order",
-                                .overload = "out",
-                                .dropped = ARG(1) | ARG(2) | ARG(3) | ARG(4)},
-
-    [NUC_OP_CORTEXM_QUANTIZE] = {.name = "cortex_m::quantize_per_tensor", .overload = "out", .doubles = ARG(1)},
-    [NUC_OP_CORTEXM_DEQUANTIZE] = {.name = "cortex_m::dequantize_per_tensor", .overload = "out", .doubles = ARG(1)},
-    [NUC_OP_CORTEXM_ADD] = {.name = "cortex_m::quantized_add", .overload = "out"},
-    [NUC_OP_CORTEXM_MUL] = {.name = "cortex_m::quantized_mul", .overload = "out"},
-    [NUC_OP_CORTEXM_DIV] = {.name = "cortex_m::quantized_div", .overload = "out", .doubles = ARG(5)},
-    [NUC_OP_CORTEXM_ACTIVATION] = {.name = "cortex_m::quantized_activation", .overload = "out"},
-    [NUC_OP_CORTEXM_MINIMUM] = {.name = "cortex_m::minimum", .overload = "out"},
-    [NUC_OP_CORTEXM_MAXIMUM] = {.name = "cortex_m::maximum", .overload = "out"},
-    [NUC_OP_CORTEXM_LINEAR] = {.name = "cortex_m::quantized_linear", .overload = "out"},
-    [NUC_OP_CORTEXM_SOFTMAX] = {.name = "cortex_m::softmax", .overload = "out"},
-    [NUC_OP_CORTEXM_TRANSPOSE] = {.name = "cortex_m::transpose", .overload = "out"},
-    [NUC_OP_CORTEXM_PAD] = {.name = "cortex_m::pad", .overload = "out"},
-    [NUC_OP_CORTEXM_CONV2D] = {.name = "cortex_m::quantized_conv2d", .overload = "out"},
-    [NUC_OP_CORTEXM_DEPTHWISE] = {.name = "cortex_m::quantized_depthwise_conv2d", .overload = "out"},
-    [NUC_OP_CORTEXM_TRANSPOSE_CONV2D] = {.name = "cortex_m::quantized_transpose_conv2d", .overload = "out"},
-    [NUC_OP_CORTEXM_AVG_POOL2D] = {.name = "cortex_m::quantized_avg_pool2d", .overload = "out"},
-    [NUC_OP_CORTEXM_MAX_POOL2D] = {.name = "cortex_m::quantized_max_pool2d", .overload = "out"},
-    [NUC_OP_CORTEXM_BATCH_MATMUL] = {.name = "cortex_m::quantized_batch_matmul", .overload = "out"},
-
-    [NUC_OP_NUCLEON_SUM] = {.name = "nucleon::quantized_sum", .overload = "out"},
-    [NUC_OP_NUCLEON_PRELU] = {.name = "nucleon::quantized_prelu", .overload = "out"},
-    [NUC_OP_NUCLEON_RESIZE_BILINEAR] = {.name = "nucleon::quantized_resize_bilinear", .overload = "out"},
-    [NUC_OP_NUCLEON_RESIZE_NEAREST] = {.name = "nucleon::quantized_resize_nearest", .overload = "out"},
-    [NUC_OP_NUCLEON_TRANSPOSE_CONV2D] = {.name = "nucleon::quantized_transpose_conv2d", .overload = "out"},
+/* Out variants that torch declares by hand. */
+static const struct {
+    const enum nuc_op *ops;
+    const char *overload;
+} by_hand[] = {
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV, NUC_OP_MEAN_DIM), "out"},
+    {NUC_OPS(NUC_OP_SUM_DIM), "IntList_out"},
+    {NUC_OPS(NUC_OP_ARANGE), "start_out"},
 };
 
-const struct nuc_out_variant *nuc_out_variant(enum nuc_op op)
+/*
+ * The portable library has no kernel for the first ones, which are delegated or decomposed; a permutation that leaves
+ * every byte in its place is not an instruction.
+ */
+static bool has_variant(enum nuc_op op)
 {
-    return op < NUC_OP_COUNT && out_variants[op].name != NULL ? &out_variants[op] : NULL;
+    bool quantization = nuc_op_kind(op) == NUC_KIND_QUANT || nuc_op_kind(op) == NUC_KIND_DEQUANT;
+    bool edge =
+        nuc_op_in_dialect(op, NUC_EDGE) && (quantization || strncmp(nuc_op_name(op, NUC_EDGE), "edge.", 5) == 0);
+
+    return edge && !nuc_op_is_in(op, NUC_OPS(NUC_OP_PRELU, NUC_OP_PAD, NUC_OP_HARDSWISH, NUC_OP_LINEAR,
+                                             NUC_OP_NUCLEON_PERMUTE_VIEW));
+}
+
+static const char *overload_of(struct nuc_context *cx, enum nuc_op op, const char *overload)
+{
+    for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
+        if (nuc_op_is_in(op, by_hand[i].ops))
+            return by_hand[i].overload;
+    }
+    return strcmp(overload, "default") == 0 ? "out" : nuc_format(cx, "%s_out", overload);
+}
+
+struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op)
+{
+    if (!has_variant(op))
+        return (struct nuc_out_variant){NULL, NULL};
+    /* Squeezing and unsqueezing are views: ExecuTorch's own lowering replaces them by view_copy. */
+    const char *name = nuc_op_name(nuc_op_family(op) == NUC_FAMILY_VIEW ? NUC_OP_VIEW : op, NUC_EDGE);
+    name += strncmp(name, "edge.", 5) == 0 ? 5 : 0;
+    const char *base = strchr(name, '.') + 1, *overload = strchr(base, '.') + 1;
+    return (struct nuc_out_variant){
+        nuc_format(cx, "%.*s::%.*s", (int)(base - 1 - name), name, (int)(overload - 1 - base), base),
+        overload_of(cx, op, overload),
+    };
+}
+
+bool nuc_out_has_arg(enum nuc_op op, uint32_t index)
+{
+    static const char *const options[] = {"dtype", "layout", "device", "pin_memory"};
+    const struct nuc_schema *schema = nuc_op_schema(op);
+
+    /* Torch's tensor options come together; the result says what they would. */
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (nuc_schema_arg_index(schema, "layout") >= 0 && strcmp(schema->args[index].name, options[i]) == 0)
+            return false;
+    }
+    return true;
+}
+
+bool nuc_out_prefers_ints(enum nuc_op op)
+{
+    return nuc_op_is_in(op,
+                        NUC_OPS(NUC_OP_CLAMP, NUC_OP_ADD, NUC_OP_SUB, NUC_OP_GT_SCALAR, NUC_OP_ADDMM, NUC_OP_ARANGE));
 }

@@ -4,20 +4,18 @@
 
 #include "compiler/graph/graph.h"
 
-/*
- * Name and overload of the out variant, and where its arguments differ from the graph's. Masks have bit a for schema
- * position a.
+/* The operator that writes into tensors it is given, as ExecuTorch's portable library registers it: "aten::add", "out".
  */
 struct nuc_out_variant {
-    const char *name, *overload;
-    uint32_t dropped;  /* arguments the out variant does not have */
-    uint32_t doubles;  /* doubles even when the graph holds an int */
-    uint32_t whole;    /* whole numbers are ints even when the graph holds a double */
-    uint32_t optional; /* lists whose elements may be None, whether or not one is */
-    bool view;         /* the result is the input's bytes under another shape */
+    const char *name, *overload; /* NULL: there is none */
 };
 
-/* NULL when ExecuTorch's portable library has no kernel for the operator. */
-const struct nuc_out_variant *nuc_out_variant(enum nuc_op op);
+struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op);
+
+/* The out variant has the argument. */
+bool nuc_out_has_arg(enum nuc_op op, uint32_t index);
+
+/* Its numbers of either type are ints where they are whole, even when the graph holds a double. */
+bool nuc_out_prefers_ints(enum nuc_op op);
 
 #endif

@@ -40,13 +40,9 @@ static void add_scratch(struct nuc_emission *e)
     e->scratch_of = nuc_alloc_array(e->cx, e->n_delegates, sizeof *e->scratch_of);
     for (size_t i = 0; i < e->n_delegates; i++) {
         const struct nuc_delegate *d = e->delegates[i];
-        e->scratch_of[i] = NUC_NO_STORAGE;
-        if (d->scratch_size == 0)
-            continue;
-        e->storages = nuc_grow(e->cx, e->storages, &e->storages_capacity, e->n_storages + 1, sizeof *e->storages);
-        e->storages[e->n_storages] =
-            (struct nuc_emit_storage){.bytes = d->scratch_size, .name = nuc_format(e->cx, "scratch of %s", d->tag)};
-        e->scratch_of[i] = (uint32_t)e->n_storages++;
+        e->scratch_of[i] = d->scratch_size == 0
+                               ? NUC_NO_STORAGE
+                               : nuc_emit_storage(e, d->scratch_size, nuc_format(e->cx, "scratch of %s", d->tag));
     }
 }
 
@@ -182,11 +178,11 @@ static void fix(struct nuc_plan_range *r, uint32_t place)
  * The scratch of every delegate at address 0; an input that is read for the last time lies in its place inside, and is
  * part of the scratch during the call; so is an output, from the call on.
  */
-static void fix_borders(struct nuc_emission *e, uint32_t instruction, struct nuc_plan_range *ranges)
+static void fix_boundary(struct nuc_emission *e, uint32_t instruction, struct nuc_plan_range *ranges)
 {
     const struct nuc_emit_instruction *in = &e->instructions[instruction];
     const struct nuc_delegate *d = e->delegates[in->index];
-    const struct nuc_arg *inputs = &in->node->args[0];
+    const struct nuc_arg *inputs = &in->node->args[NUC_ARG(CALL_DELEGATE, inputs)];
     uint32_t step = instruction + 1;
 
     fix(&ranges[e->scratch_of[in->index]], 0);
@@ -221,8 +217,8 @@ static bool fit(const struct nuc_plan_range *ranges, size_t n)
     return true;
 }
 
-/* False when there is nothing to gain, or when delegates want one tensor in two places. */
-static bool pool_borders(struct nuc_emission *e, struct nuc_plan_range *ranges)
+/* False when there is nothing to gain, or when delegates expect one tensor in two places. */
+static bool pool_boundaries(struct nuc_emission *e, struct nuc_plan_range *ranges)
 {
     bool any = false;
 
@@ -231,7 +227,7 @@ static bool pool_borders(struct nuc_emission *e, struct nuc_plan_range *ranges)
         if (!in->delegate || e->scratch_of[in->index] == NUC_NO_STORAGE || in->node == NULL ||
             e->delegates[in->index]->input_places == NULL || e->delegates[in->index]->output_places == NULL)
             continue;
-        fix_borders(e, i, ranges);
+        fix_boundary(e, i, ranges);
         any = true;
     }
     return any && fit(ranges, e->n_storages);
@@ -248,7 +244,7 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
     }
     struct nuc_plan_range *ranges = storage_ranges(e);
     e->plan = nuc_plan_memory(e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_storages});
-    if (o->plan_delegate_scratch && pool_borders(e, ranges)) {
+    if (o->plan_delegate_scratch && pool_boundaries(e, ranges)) {
         struct nuc_plan pooled =
             nuc_plan_memory(e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_storages});
         e->plan = pooled.size < e->plan.size ? pooled : e->plan;
