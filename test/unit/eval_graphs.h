@@ -9,23 +9,43 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /*
- * A graph in a context of its own, from a format of the shorthand in quantized_text.h in which '$' stands for '%':
+ * A graph from a format of the shorthand in quantized_text.h in which '$' stands for '%':
  * graph_of("$x = input : float32[%d]; $y = %s($x)", 4, "aten.relu.default").
  */
-__attribute__((format(printf, 1, 2))) static inline struct nuc_graph *graph_of(const char *format, ...)
+__attribute__((format(printf, 2, 0))) static inline struct nuc_graph *graph_from(struct nuc_context *cx,
+                                                                                 const char *format, va_list args)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
     char text[4096];
-    va_list args;
-
-    assert_non_null(cx);
-    va_start(args, format);
     int length = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+
     assert_true(length > 0 && (size_t)length < sizeof text);
     for (char *p = text; *p != '\0'; p++)
         *p = *p == '$' ? '%' : *p;
     return parse_quantized(cx, text);
+}
+
+__attribute__((format(printf, 2, 3))) static inline struct nuc_graph *graph_in(struct nuc_context *cx,
+                                                                               const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    struct nuc_graph *g = graph_from(cx, format, args);
+    va_end(args);
+    return g;
+}
+
+/* In a context of its own. */
+__attribute__((format(printf, 1, 2))) static inline struct nuc_graph *graph_of(const char *format, ...)
+{
+    struct nuc_context *cx = nuc_context_new(NULL);
+    va_list args;
+
+    assert_non_null(cx);
+    va_start(args, format);
+    struct nuc_graph *g = graph_from(cx, format, args);
+    va_end(args);
+    return g;
 }
 
 static inline void free_graph(struct nuc_graph *g)
@@ -48,7 +68,7 @@ static inline const char *list_of(const int64_t *values, size_t count)
     return text;
 }
 
-/* The elements of a constant, dense in its dim order; they stay the caller's. */
+/* The elements of a constant, dense in its dim order; not copied. */
 static inline void bind(struct nuc_graph *g, const char *name, const void *elements)
 {
     struct nuc_node *node = node_of(g, name);

@@ -1,71 +1,39 @@
-/* Small graphs for the tests of the quantizer. */
+/* Small graphs for the tests of the quantizer, from the shorthand of quantized_text.h. */
 #ifndef NUC_TEST_QUANTIZE_GRAPHS_H
 #define NUC_TEST_QUANTIZE_GRAPHS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit/quantized_text.h"
 
-#include <cmocka.h>
+#include <math.h>
 
-#include "compiler/graph/graph.h"
+#include "compiler/quantize/quantize.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-#define INTS(...) ((const int64_t[]){__VA_ARGS__}), (uint32_t)COUNT(((const int64_t[]){__VA_ARGS__}))
 
-/* A graph in a context of its own, which free_context() frees as the test's teardown. */
-static inline struct nuc_graph *new_graph(void **state)
+/* What the inputs of all samples begin with. */
+static const float ramp[32] = {-8, -7, -6, -5, -4, -3, -2, -1, 0,  1,  2,  3,  4,  5,  6,  7,
+                               8,  7,  6,  5,  4,  3,  2,  1,  -1, -2, -3, -4, -5, -6, -7, -8};
+
+/* x[1, 2, 4, 4] -> conv2d 1x1 to 2 channels */
+#define CONV                                                                                                           \
+    "%w = parameter : float32[2, 2, 1, 1] values(1, -0.5, 0.25, 2); %x = input : float32[1, 2, 4, 4]\n"                \
+    "%c = aten.conv2d.default(%x, %w)\n"
+#define CONV_WITH_BIAS                                                                                                 \
+    "%w = parameter : float32[2, 2, 1, 1] values(1, -0.5, 0.25, 2); %b = parameter : float32[2] values(0.75, -3)\n"    \
+    "%x = input : float32[1, 2, 4, 4]; %c = aten.conv2d.default(%x, %w, %b)\n"
+
+static inline struct nuc_calibration *calibrate_on(struct nuc_graph *g, bool reference_compat, const float *in)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_quantize_options options = {.reference_compat = reference_compat, .threads = 1};
+    struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
 
-    assert_non_null(cx);
-    *state = cx;
-    return nuc_graph_new(cx, "test");
+    nuc_quantize_sample(c, (const void *const[]){in, in, in});
+    return c;
 }
 
-static inline int free_context(void **state)
+static inline struct nuc_calibration *calibrate(struct nuc_context *cx, const char *graph, bool reference_compat)
 {
-    nuc_context_free(*state);
-    return 0;
-}
-
-static inline struct nuc_node *input(struct nuc_graph *g, const char *name, const int64_t *sizes, uint32_t rank)
-{
-    struct nuc_meta m = nuc_meta_make(NUC_F32, sizes, rank);
-
-    return nuc_add_placeholder(g, name, NUC_USER_INPUT, &m);
-}
-
-static inline struct nuc_node *parameter(struct nuc_graph *g, const char *name, const float *data, const int64_t *sizes,
-                                         uint32_t rank)
-{
-    struct nuc_meta m = nuc_meta_make(NUC_F32, sizes, rank);
-    struct nuc_node *node = nuc_add_constant(g, name, &m, data);
-
-    node->input_kind = NUC_PARAMETER;
-    return node;
-}
-
-/* A call of `op` on up to three tensors, NULL ends them; other arguments keep their defaults. */
-static inline struct nuc_node *unshaped(struct nuc_graph *g, enum nuc_op op, struct nuc_node *a, struct nuc_node *b,
-                                        struct nuc_node *c)
-{
-    struct nuc_node *args[] = {a, b, c}, *node = nuc_add_node(g, NULL, op, NULL);
-
-    for (uint32_t i = 0; i < 3 && args[i] != NULL; i++)
-        nuc_set_arg_node(node, g, i, args[i]);
-    return node;
-}
-
-/* The same with its shape. */
-static inline struct nuc_node *call(struct nuc_graph *g, enum nuc_op op, struct nuc_node *a, struct nuc_node *b,
-                                    struct nuc_node *c)
-{
-    struct nuc_node *node = unshaped(g, op, a, b, c);
-
-    nuc_infer_shape(g, node);
-    return node;
+    return calibrate_on(parse_quantized(cx, graph), reference_compat, ramp);
 }
 
 #endif

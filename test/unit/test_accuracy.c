@@ -1,20 +1,19 @@
 /* Equalisation and bias correction: what they keep, and what they gain where they should. */
+#include "unit/eval_graphs.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "compiler/eval/eval.h"
 #include "compiler/eval/sqnr.h"
 #include "compiler/quantize/bias_choice.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/equalize.h"
 #include "compiler/quantize/layers.h"
-#include "unit/quantize_graphs.h"
+
+static int free_context(void **state)
+{
+    nuc_context_free(*state);
+    return 0;
+}
 
 #define CHANNELS 8
 #define SIDE 6
@@ -37,22 +36,22 @@ static void fill(float *x, size_t count, uint32_t seed)
         x[i] = noise(&seed);
 }
 
-static struct nuc_node *activation(struct nuc_graph *g, enum nuc_op op, struct nuc_node *x)
-{
-    struct nuc_node *node = unshaped(g, op, x, NULL, NULL);
-
-    nuc_infer_shape(g, node);
-    return node;
-}
-
 /*
  * conv 1x1 of 4 to 8 channels, activation, depthwise conv 3x3, activation, flatten, linear. Channel c of the first
  * weight and bias is spread by 4^-c where `spread`; the next layer makes up for it.
  */
-static struct nuc_graph *network(struct nuc_context *cx, enum nuc_op op, bool spread)
+static struct nuc_graph *network(struct nuc_context *cx, const char *activation, bool spread)
 {
     float w1[CHANNELS * 4], b1[CHANNELS], w2[CHANNELS * 9], b2[CHANNELS], w3[OUTPUT * CHANNELS * SIDE * SIDE];
-    struct nuc_graph *g = nuc_graph_new(cx, "test");
+    struct nuc_graph *g =
+        graph_in(cx,
+                 "$w1 = parameter : float32[8, 4, 1, 1]; $b1 = parameter : float32[8]\n"
+                 "$w2 = parameter : float32[8, 1, 3, 3]; $b2 = parameter : float32[8]\n"
+                 "$w3 = parameter : float32[5, 288]; $x = input : float32[1, 4, 6, 6]\n"
+                 "$c = aten.conv2d.default($x, $w1, $b1); $r = aten.%s.default($c)\n"
+                 "$d = aten.conv2d.default($r, $w2, $b2, [1, 1], [1, 1], groups=8); $s = aten.%s.default($d)\n"
+                 "$f = aten.flatten.using_ints($s, 1); $l = aten.linear.default($f, $w3)",
+                 activation, activation);
 
     fill(w1, COUNT(w1), 1);
     fill(b1, COUNT(b1), 2);
@@ -67,25 +66,11 @@ static struct nuc_graph *network(struct nuc_context *cx, enum nuc_op op, bool sp
         for (size_t i = 0; i < 9; i++)
             w2[c * 9 + i] /= s;
     }
-    struct nuc_node *p1 = parameter(g, "w1", w1, INTS(CHANNELS, 4, 1, 1)), *q1 = parameter(g, "b1", b1, INTS(CHANNELS));
-    struct nuc_node *p2 = parameter(g, "w2", w2, INTS(CHANNELS, 1, 3, 3)), *q2 = parameter(g, "b2", b2, INTS(CHANNELS));
-    struct nuc_node *p3 = parameter(g, "w3", w3, INTS(OUTPUT, CHANNELS * SIDE * SIDE));
-    struct nuc_meta m = nuc_meta_make(NUC_F32, INTS(1, 4, SIDE, SIDE));
-    struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &m);
-    struct nuc_node *conv = unshaped(g, NUC_OP_CONV2D, x, p1, q1);
-    nuc_infer_shape(g, conv);
-    struct nuc_node *depthwise = unshaped(g, NUC_OP_CONV2D, activation(g, op, conv), p2, q2);
-    nuc_set_arg_ints(depthwise, g, 4, INTS(1, 1));
-    nuc_set_arg_int(depthwise, 6, CHANNELS);
-    nuc_infer_shape(g, depthwise);
-    struct nuc_node *flat = unshaped(g, NUC_OP_FLATTEN, activation(g, op, depthwise), NULL, NULL);
-    nuc_set_arg_int(flat, 1, 1);
-    nuc_infer_shape(g, flat);
-    struct nuc_node *linear = unshaped(g, NUC_OP_LINEAR, flat, p3, NULL);
-    nuc_infer_shape(g, linear);
-    struct nuc_node *output = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
-    nuc_set_arg_nodes(output, g, 0, &linear, 1);
-    nuc_graph_verify(g, "test");
+    bind(g, "w1", nuc_copy(g->cx, w1, sizeof w1));
+    bind(g, "b1", nuc_copy(g->cx, b1, sizeof b1));
+    bind(g, "w2", nuc_copy(g->cx, w2, sizeof w2));
+    bind(g, "b2", nuc_copy(g->cx, b2, sizeof b2));
+    bind(g, "w3", nuc_copy(g->cx, w3, sizeof w3));
     return g;
 }
 
@@ -150,7 +135,7 @@ static void assert_same_function(struct nuc_graph *a, struct nuc_graph *b)
 static void ranges_become_equal(void **state)
 {
     struct nuc_context *cx = *state = nuc_context_new(NULL);
-    struct nuc_graph *g = network(cx, NUC_OP_RELU, true), *before = nuc_graph_copy(g);
+    struct nuc_graph *g = network(cx, "relu", true), *before = nuc_graph_copy(g);
 
     nuc_equalize(g);
     nuc_graph_verify(g, "equalized");
@@ -164,7 +149,7 @@ static void ranges_become_equal(void **state)
 static void equalizing_gains_where_channels_differ(void **state)
 {
     struct nuc_context *cx = *state = nuc_context_new(NULL);
-    struct nuc_graph *g = network(cx, NUC_OP_RELU, true), *before = nuc_graph_copy(g);
+    struct nuc_graph *g = network(cx, "relu", true), *before = nuc_graph_copy(g);
     double without = sqnr(nuc_graph_copy(g), before, false);
 
     nuc_equalize(g);
@@ -175,7 +160,7 @@ static void equalizing_gains_where_channels_differ(void **state)
 static void relu6_needs_samples(void **state)
 {
     struct nuc_context *cx = *state = nuc_context_new(NULL);
-    struct nuc_graph *g = network(cx, NUC_OP_RELU6, true);
+    struct nuc_graph *g = network(cx, "relu6", true);
     float before = largest(g, "w1", 0, 4);
     struct nuc_equalizer *e = nuc_equalize_prepare(g, 1);
 
@@ -187,7 +172,7 @@ static void relu6_needs_samples(void **state)
 static void relu6_lets_factors_pass_below_6(void **state)
 {
     struct nuc_context *cx = *state = nuc_context_new(NULL);
-    struct nuc_graph *g = network(cx, NUC_OP_RELU6, true), *before = nuc_graph_copy(g);
+    struct nuc_graph *g = network(cx, "relu6", true), *before = nuc_graph_copy(g);
     double without = sqnr(nuc_graph_copy(g), before, false);
     struct nuc_equalizer *e = nuc_equalize_prepare(g, 1);
     float x[INPUT];
@@ -205,8 +190,8 @@ static void relu6_lets_factors_pass_below_6(void **state)
 static void a_second_reader_stops_a_chain(void **state)
 {
     struct nuc_context *cx = *state = nuc_context_new(NULL);
-    struct nuc_graph *g = network(cx, NUC_OP_RELU, true);
-    struct nuc_node *relu = nuc_find_node(g, "aten_relu_default");
+    struct nuc_graph *g = network(cx, "relu", true);
+    struct nuc_node *relu = nuc_find_node(g, "r");
     struct nuc_node *values[2] = {nuc_arg_node(nuc_output_node(g), 0), relu};
 
     values[0] = nuc_output_node(g)->args[0].u.nodes[0];
@@ -229,14 +214,9 @@ static void bias_correction_takes_off_the_mean_error(void **state)
     for (size_t i = 0; i < IN; i++)
         w[i] = i == 0 ? 1 : 10.45f / 127;
     for (int mode = 0; mode < 3; mode++) {
-        struct nuc_graph *g = nuc_graph_new(cx, "test");
-        struct nuc_node *p = parameter(g, "w", w, INTS(1, IN));
-        struct nuc_meta m = nuc_meta_make(NUC_F32, INTS(1, IN));
-        struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &m), *linear;
-        linear = unshaped(g, NUC_OP_LINEAR, x, p, NULL);
-        nuc_infer_shape(g, linear);
-        struct nuc_node *output = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
-        nuc_set_arg_nodes(output, g, 0, &linear, 1);
+        struct nuc_graph *g = graph_in(cx, "$w = parameter : float32[1, 64]; $x = input : float32[1, 64]\n"
+                                           "$l = aten.linear.default($x, $w)");
+        bind(g, "w", w);
         struct nuc_graph *before = nuc_graph_copy(g);
         struct nuc_quantize_options options = {
             .threads = 1, .observer = NUC_OBSERVE_MIN_MAX, .bias_correction = modes[mode]};
@@ -273,21 +253,16 @@ static void bias_correction_takes_off_the_mean_error(void **state)
 static void bias_correction_knows_padding(void **state)
 {
     struct nuc_context *cx = *state = nuc_context_new(NULL);
-    struct nuc_graph *g = nuc_graph_new(cx, "test");
+    struct nuc_graph *g = graph_in(cx, "$w = parameter : float32[1, 1, 3, 3]; $x = input : float32[1, 1, 3, 3]\n"
+                                       "$c = aten.conv2d.default($x, $w, none, [1, 1], [1, 1])");
+    struct nuc_node *conv = node_of(g, "c");
     float w[9], x[9];
 
     for (size_t i = 0; i < 9; i++) {
         w[i] = i == 4 ? 1 : 10.45f / 127;
         x[i] = 1;
     }
-    struct nuc_node *p = parameter(g, "w", w, INTS(1, 1, 3, 3));
-    struct nuc_meta m = nuc_meta_make(NUC_F32, INTS(1, 1, 3, 3));
-    struct nuc_node *input = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &m);
-    struct nuc_node *conv = unshaped(g, NUC_OP_CONV2D, input, p, NULL);
-    nuc_set_arg_ints(conv, g, 4, INTS(1, 1));
-    nuc_infer_shape(g, conv);
-    struct nuc_node *output = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
-    nuc_set_arg_nodes(output, g, 0, &conv, 1);
+    bind(g, "w", w);
     nuc_add_biases(g);
     struct nuc_calibration *c =
         nuc_quantize_prepare(g, &(struct nuc_quantize_options){.bias_correction = NUC_BIAS_CORRECTION_ON});
@@ -303,7 +278,7 @@ static void bias_correction_knows_padding(void **state)
 static void the_better_graph_is_chosen(void **state)
 {
     struct nuc_context *cx = *state = nuc_context_new(NULL);
-    struct nuc_graph *exact = network(cx, NUC_OP_RELU, false), *other = network(cx, NUC_OP_TANH, false);
+    struct nuc_graph *exact = network(cx, "relu", false), *other = network(cx, "tanh", false);
     struct nuc_choice_samples *s = nuc_choice_samples_new(exact);
     struct nuc_evaluator *e = nuc_eval_new(exact, 1);
 
@@ -317,7 +292,7 @@ static void the_better_graph_is_chosen(void **state)
     assert_int_equal(s->count, 4);
     assert_ptr_equal(nuc_choose_graph(s, exact, other, 1), exact);
     assert_ptr_equal(nuc_choose_graph(s, other, exact, 1), exact);
-    struct nuc_graph *same = network(cx, NUC_OP_RELU, false);
+    struct nuc_graph *same = network(cx, "relu", false);
     assert_ptr_equal(nuc_choose_graph(s, same, exact, 1), same);
 }
 

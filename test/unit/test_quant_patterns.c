@@ -1,262 +1,159 @@
-/* Patterns whose parameters depend on other operators, in the mode of the reference and in the default one. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "compiler/quantize/quantize.h"
-#include "host/text.h"
+/* Which values are observed and which share an observer, in the mode of the reference and in the default one. */
 #include "unit/quantize_graphs.h"
 
-/* ---- building ---- */
+#define VECTORS(shape) "%x = input : float32[" shape "]; %y = input : float32[" shape "]\n"
 
-static struct nuc_node *unary(struct nuc_graph *g, enum nuc_op op, struct nuc_node *a)
+struct pattern {
+    const char *graph;
+    /* Node, kind of observer, and the first observation of the same one. NULL: not looked at. */
+    const char *by_default, *as_reference;
+};
+
+static const struct pattern patterns[] = {
+    /* Integers pass as they are. */
+    {"%x = input : int64[4]; %c = aten.clone.default(%x)", "", ""},
+    /* The reference cuts factors off at -0.5 and 0.5; x itself, which others may read, keeps its range. */
+    {VECTORS("4") "%m = aten.mul.Tensor(%x, %y)", "x Histogram 0, y Histogram 1, m Histogram 2",
+     "x Histogram 0, x FixedQParams 1, y Histogram 2, y FixedQParams 3, m Histogram 4"},
+    /* What goes into a sigmoid has a range of its own, in place or not; in the reference it gets the sigmoid's. */
+    {CONV "%s = aten.sigmoid.default(%c)", "w PerChannelMinMax 0, x Histogram 1, c Histogram 2, s FixedQParams 3",
+     "w PerChannelMinMax 0, x Histogram 1, s FixedQParams 2"},
+    {CONV "%s = aten.sigmoid_.default(%c)", "w PerChannelMinMax 0, x Histogram 1, c Histogram 2, s FixedQParams 3",
+     "w PerChannelMinMax 0, x Histogram 1, c Histogram 2"},
+    {CONV "%s = aten.tanh_.default(%c)", NULL, "w PerChannelMinMax 0, x Histogram 1, s FixedQParams 2"},
+    /* abs and exp may have ranges of their own; the reference gives them their input's. */
+    {"%x = input : float32[4]; %a = aten.abs.default(%x); %e = aten.exp.default(%a)",
+     "x Histogram 0, a Histogram 1, e Histogram 2", "x Histogram 0, a Histogram 0, e Histogram 0"},
+    /*
+     * relu -> view -> maximum, with another maximum in front: the reference runs the pattern once, at the first
+     * maximum, when the view has no parameters yet to share, and leaves the second in float.
+     */
+    {VECTORS("4") "%m = aten.maximum.default(%x, %y); %r = aten.relu.default(%m); %v = aten.view.default(%r, [4])\n"
+                  "%n = aten.maximum.default(%v, %v)",
+     "x Histogram 0, y Histogram 0, m Histogram 0, r Histogram 3, v Histogram 3, n Histogram 3",
+     "x Histogram 0, y Histogram 0, m Histogram 0, r Histogram 3, v Histogram 3"},
+    /* A sigmoid's fixed parameters are not for its neighbour: [0, 1) would cut x off. */
+    {"%x = input : float32[1, 4]; %s = aten.sigmoid.default(%x); %c = aten.cat.default([%s, %x])",
+     "x Histogram 0, s FixedQParams 1, s Histogram 0, c Histogram 0",
+     "x Histogram 0, x FixedQParams 1, s FixedQParams 1, c FixedQParams 1"},
+/* conv -> relu twice into one concatenation: both ReLU and the result are one group in either mode. */
+#define CLUSTER "v PerChannelMinMax 0, w PerChannelMinMax 1, x Histogram 2, r Histogram 3, s Histogram 3, t Histogram 3"
+    {"%v = parameter : float32[2, 2, 1, 1] values(1, -0.5, 0.25, 2)\n"
+     "%w = parameter : float32[2, 2, 1, 1] values(3, -0.5, 0.25, 2); %x = input : float32[1, 2, 4, 4]\n"
+     "%c = aten.conv2d.default(%x, %v); %r = aten.relu.default(%c)\n"
+     "%d = aten.conv2d.default(%x, %w); %s = aten.relu_.default(%d); %t = aten.cat.default([%r, %s])",
+     CLUSTER, CLUSTER},
+    /* Nothing around it is quantized: the reference observes each tensor, which no target operator can concatenate. */
+    {"%x = input : float32[1, 4]; %a = aten.gelu.default(%x); %b = aten.gelu.default(%x)\n"
+     "%c = aten.cat.default([%a, %b])",
+     "x Histogram 0, a Histogram 1, b Histogram 1, c Histogram 1",
+     "x Histogram 0, a Histogram 1, b Histogram 2, c Histogram 3"},
+    /* Operands of a batched product are symmetric: what produces them as an activation is quantized a second time. */
+    {VECTORS("2, 4, 4") "%b = aten.bmm.default(%x, %y)", NULL,
+     "x Histogram 0, x MinMax 1, y Histogram 2, y MinMax 3, b Histogram 4"},
+    /* A second reader needs the convolution's own value: both are quantized. */
+    {CONV_WITH_BIAS "%r = aten.relu.default(%c); %a = aten.add.Tensor(%c, %r)", NULL,
+     "w PerChannelMinMax 0, b Derived 1, x Histogram 2, c Histogram 3, r Histogram 4, a Histogram 5"},
+/* Fully connected: one scale for the weight, a bias per tensor; joined with an activation up to rank 2 only. */
+#define LINEAR_RELU(shape)                                                                                             \
+    "%w = parameter : float32[2, 4] values(1, 2, 3, 4, -4, -3, -2, -1); %x = input : float32[" shape "]\n"             \
+    "%l = aten.linear.default(%x, %w); %r = aten.relu_.default(%l)"
+    {LINEAR_RELU("2, 4"), NULL, "w MinMax 0, x Histogram 1, r Histogram 2"},
+    {LINEAR_RELU("2, 1, 4"), NULL, "w MinMax 0, x Histogram 1, l Histogram 2, r Histogram 3"},
+    /*
+     * Operators that move values only: one observer sees all tensors. Softmax has fixed parameters of its own; the
+     * reference quantizes what follows once more.
+     */
+    {"%x = input : float32[1, 2, 4, 4]; %d = aten.dropout.default(%x, 0.5, false)\n"
+     "%f = aten.flatten.using_ints(%d); %s = aten.softmax.int(%f, 0); %e = aten.dropout.default(%s, 0.5, false)",
+     "x Histogram 0, d Histogram 0, f Histogram 0, s FixedQParams 3, e FixedQParams 3",
+     "x Histogram 0, d Histogram 0, f Histogram 0, s FixedQParams 3, s Histogram 4, e FixedQParams 3"},
+    /* The reference runs the pattern of hardtanh once, before the relu in front of the second one is annotated. */
+    {"%x = input : float32[4, 2]; %h = aten.hardtanh.default(%x, -2.0, 3.0); %r = aten.relu.default(%h)\n"
+     "%i = aten.hardtanh.default(%r, -2.0, 3.0)",
+     "x Histogram 0, h Histogram 0, r Histogram 2, i Histogram 2", "x Histogram 0, h Histogram 0, r Histogram 2"},
+/* A clamp with the bounds of a ReLU has parameters of its own, others those of their producer. */
+#define CLAMPED(bounds) "%x = input : float32[4, 2]; %h = aten.hardtanh.default(%x, " bounds ")"
+    {CLAMPED("0.0, 6.0"), NULL, "x Histogram 0, h Histogram 1"},
+    {CLAMPED("-1.0, 1.0"), NULL, "x Histogram 0, h Histogram 1"},
+    {CLAMPED("0.0, 1.0"), NULL, "x Histogram 0, h Histogram 1"},
+    {CLAMPED("0.0, inf"), NULL, "x Histogram 0, h Histogram 1"},
+    {CLAMPED("0.0, 2.0"), NULL, "x Histogram 0, h Histogram 0"},
+    {CLAMPED("-6.0, 6.0"), NULL, "x Histogram 0, h Histogram 0"},
+};
+
+static const char *observations(struct nuc_context *cx, struct nuc_calibration *c)
 {
-    return call(g, op, a, NULL, NULL);
-}
-
-static struct nuc_node *cat(struct nuc_graph *g, struct nuc_node *a, struct nuc_node *b)
-{
-    struct nuc_node *node = nuc_add_node(g, NULL, NUC_OP_CAT, NULL);
-
-    nuc_set_arg_nodes(node, g, 0, (struct nuc_node *[]){a, b}, 2);
-    nuc_infer_shape(g, node);
-    return node;
-}
-
-static void output(struct nuc_graph *g, struct nuc_node *value)
-{
-    struct nuc_node *node = nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output");
-
-    nuc_set_arg_nodes(node, g, 0, &value, 1);
-    nuc_graph_verify(g, "test");
-}
-
-/* ---- what came out ---- */
-
-static const float ramp[32] = {-8, -7, -6, -5, -4, -3, -2, -1, 0,  1,  2,  3,  4,  5,  6,  7,
-                               8,  7,  6,  5,  4,  3,  2,  1,  -1, -2, -3, -4, -5, -6, -7, -8};
-
-static struct nuc_calibration *calibrate(struct nuc_graph *g, bool reference_compat)
-{
-    struct nuc_quantize_options options = {.reference_compat = reference_compat, .threads = 1};
-    struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
-
-    nuc_quantize_sample(c, (const void *const[]){ramp, ramp, ramp});
-    return c;
-}
-
-/* Node, kind and the first observation of the same observer, a line each. */
-static const char *observations(struct nuc_graph *g, bool reference_compat)
-{
-    struct nuc_calibration *c = calibrate(g, reference_compat);
     struct nuc_text text;
 
-    nuc_text_init(&text, g->cx);
+    nuc_text_init(&text, cx);
     for (size_t i = 0; i < nuc_quantize_n_observations(c); i++) {
         struct nuc_observation o;
         nuc_quantize_observation(c, i, &o);
-        nuc_text_addf(&text, "%s %s %zu\n", o.node->name, nuc_observer_kind_name(o.kind), o.shared_with);
+        const char *kind = nuc_observer_kind_name(o.kind), *end = strstr(kind, "Observer");
+        assert_non_null(end);
+        nuc_text_addf(&text, "%s%s %.*s %zu", i == 0 ? "" : ", ", o.node->name, (int)(end - kind), kind, o.shared_with);
     }
-    nuc_graph_verify(nuc_quantize_convert(c), "quantized");
     return nuc_text_string(&text);
 }
 
-/* x[1, 2, 4, 4] -> conv2d 1x1 to 2 channels */
-static struct nuc_node *small_conv(struct nuc_graph *g, struct nuc_node *x, const char *name)
+static void check_pattern(struct nuc_context *cx, void *arg)
 {
-    static const float w[4] = {1, -0.5f, 0.25f, 2};
+    const struct pattern *p = arg;
+    const char *expected[2] = {p->by_default, p->as_reference};
 
-    return call(g, NUC_OP_CONV2D, x, parameter(g, name, w, INTS(2, 2, 1, 1)), NULL);
-}
-
-/* ---- tests ---- */
-
-/* The reference cuts factors off at -0.5 and 0.5; x itself, which others may read, keeps its range. */
-static void factors_are_observed(void **state)
-{
     for (int compat = 0; compat < 2; compat++) {
-        struct nuc_graph *g = new_graph(state);
-        struct nuc_node *x = input(g, "x", INTS(4)), *y = input(g, "y", INTS(4));
-        output(g, call(g, NUC_OP_MUL, x, y, NULL));
-        assert_string_equal(observations(g, compat == 1),
-                            compat == 1 ? "x HistogramObserver 0\nx FixedQParamsObserver 1\ny HistogramObserver 2\n"
-                                          "y FixedQParamsObserver 3\naten_mul_tensor HistogramObserver 4\n"
-                                        : "x HistogramObserver 0\ny HistogramObserver 1\n"
-                                          "aten_mul_tensor HistogramObserver 2\n");
-        if (compat == 0)
-            free_context(state);
+        struct nuc_calibration *c = calibrate(cx, p->graph, compat != 0);
+        if (expected[compat] != NULL)
+            assert_string_equal(observations(cx, c), expected[compat]);
+        nuc_graph_verify(nuc_quantize_convert(c), "quantized");
     }
 }
 
-/* What goes into a sigmoid has a range of its own, in place or not; in the reference it gets the sigmoid's. */
-static void sigmoid_does_not_clip_its_input(void **state)
+static void observed_values(void **state)
 {
-    static const struct {
-        enum nuc_op op;
-        bool in_place, compat;
-        const char *expected;
-    } cases[] = {
-        {NUC_OP_SIGMOID, false, true,
-         "w PerChannelMinMaxObserver 0\nx HistogramObserver 1\naten_sigmoid_default FixedQParamsObserver 2\n"},
-        {NUC_OP_SIGMOID, false, false,
-         "w PerChannelMinMaxObserver 0\nx HistogramObserver 1\naten_conv2d_default HistogramObserver 2\n"
-         "aten_sigmoid_default FixedQParamsObserver 3\n"},
-        {NUC_OP_SIGMOID, true, false,
-         "w PerChannelMinMaxObserver 0\nx HistogramObserver 1\naten_conv2d_default HistogramObserver 2\n"
-         "aten_sigmoid_default FixedQParamsObserver 3\n"},
-        {NUC_OP_SIGMOID, true, true,
-         "w PerChannelMinMaxObserver 0\nx HistogramObserver 1\naten_conv2d_default HistogramObserver 2\n"},
-        {NUC_OP_TANH, true, true,
-         "w PerChannelMinMaxObserver 0\nx HistogramObserver 1\naten_tanh_default FixedQParamsObserver 2\n"},
-    };
-
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct nuc_graph *g = new_graph(state);
-        struct nuc_node *w = parameter(g, "w", (const float[]){1, -0.5f, 0.25f, 2}, INTS(2, 2, 1, 1));
-        struct nuc_node *x = input(g, "x", INTS(1, 2, 4, 4));
-        struct nuc_node *activation = unary(g, cases[i].op, call(g, NUC_OP_CONV2D, x, w, NULL));
-        activation->in_place = cases[i].in_place;
-        output(g, activation);
-        assert_string_equal(observations(g, cases[i].compat), cases[i].expected);
-        if (i + 1 < COUNT(cases))
-            free_context(state);
-    }
+    (void)state;
+    run_rows(check_pattern, TABLE(patterns));
 }
 
-/* abs and exp may have ranges of their own; the reference gives them their input's. */
-static void maps_have_their_own_range(void **state)
+/* ---- parameters ---- */
+
+/* Softmax: 1 / 256 and -128, whatever was seen. A padding of 20 is seen by the observer of the input, too. */
+static void check_fixed_and_shared(struct nuc_context *cx, void *arg)
 {
+    struct nuc_observation o;
+
+    (void)arg;
     for (int compat = 0; compat < 2; compat++) {
-        struct nuc_graph *g = new_graph(state);
-        output(g, unary(g, NUC_OP_EXP, unary(g, NUC_OP_ABS, input(g, "x", INTS(4)))));
-        assert_string_equal(observations(g, compat == 1),
-                            compat == 1 ? "x HistogramObserver 0\naten_abs_default HistogramObserver 0\n"
-                                          "aten_exp_default HistogramObserver 0\n"
-                                        : "x HistogramObserver 0\naten_abs_default HistogramObserver 1\n"
-                                          "aten_exp_default HistogramObserver 2\n");
-        if (compat == 0)
-            free_context(state);
+        nuc_quantize_observation(
+            calibrate(
+                cx, "%x = input : float32[32]; %d = aten.dropout.default(%x, 0.5, false); %s = aten.softmax.int(%d, 0)",
+                compat != 0),
+            2, &o);
+        assert_true(o.scale[0] == 1.0f / 256);
+        assert_int_equal(o.zero_point[0], -128);
+        assert_null(o.min);
     }
-}
-
-/*
- * relu -> view -> maximum, with another maximum in front: the reference runs the pattern once, at the first maximum,
- * when the view has no parameters yet to share, and leaves the second in float.
- */
-static void maximum_does_not_depend_on_order(void **state)
-{
-    for (int compat = 0; compat < 2; compat++) {
-        struct nuc_graph *g = new_graph(state);
-        struct nuc_node *x = input(g, "x", INTS(4)), *y = input(g, "y", INTS(4));
-        struct nuc_node *first = call(g, NUC_OP_MAXIMUM, x, y, NULL);
-        struct nuc_node *view = unshaped(g, NUC_OP_VIEW, unary(g, NUC_OP_RELU, first), NULL, NULL);
-        nuc_set_arg_ints(view, g, 1, INTS(4));
-        nuc_infer_shape(g, view);
-        output(g, call(g, NUC_OP_MAXIMUM, view, view, NULL));
-        assert_string_equal(observations(g, compat == 1), compat == 1 ? "x HistogramObserver 0\ny HistogramObserver 0\n"
-                                                                        "aten_maximum_default HistogramObserver 0\n"
-                                                                        "aten_relu_default HistogramObserver 3\n"
-                                                                        "aten_view_default HistogramObserver 3\n"
-                                                                      : "x HistogramObserver 0\ny HistogramObserver 0\n"
-                                                                        "aten_maximum_default HistogramObserver 0\n"
-                                                                        "aten_relu_default HistogramObserver 3\n"
-                                                                        "aten_view_default HistogramObserver 3\n"
-                                                                        "aten_maximum_default_1 HistogramObserver 3\n");
-        if (compat == 0)
-            free_context(state);
+    struct nuc_calibration *c =
+        calibrate(cx, "%x = input : float32[1, 2, 4, 4]; %p = aten.pad.default(%x, [1, 1], value=20.0)", true);
+    for (size_t i = 0; i < 2; i++) {
+        nuc_quantize_observation(c, i, &o);
+        assert_int_equal(o.shared_with, 0);
+        assert_true(o.min[0] == -8 && o.max[0] == 20);
     }
-}
-
-/* A sigmoid's fixed parameters are not for its neighbour: [0, 1) would cut x off. */
-static void concatenation_takes_the_wider_range(void **state)
-{
-    for (int compat = 0; compat < 2; compat++) {
-        struct nuc_graph *g = new_graph(state);
-        struct nuc_node *x = input(g, "x", INTS(1, 4));
-        output(g, cat(g, unary(g, NUC_OP_SIGMOID, x), x));
-        assert_string_equal(observations(g, compat == 1),
-                            compat == 1 ? "x HistogramObserver 0\nx FixedQParamsObserver 1\n"
-                                          "aten_sigmoid_default FixedQParamsObserver 1\n"
-                                          "aten_cat_default FixedQParamsObserver 1\n"
-                                        : "x HistogramObserver 0\naten_sigmoid_default FixedQParamsObserver 1\n"
-                                          "aten_sigmoid_default HistogramObserver 0\n"
-                                          "aten_cat_default HistogramObserver 0\n");
-        if (compat == 0)
-            free_context(state);
-    }
-}
-
-/* conv -> relu twice into one concatenation: both ReLU and the result are one group in either mode. */
-static void concat_cluster_is_one_group(void **state)
-{
-    for (int compat = 0; compat < 2; compat++) {
-        struct nuc_graph *g = new_graph(state);
-        struct nuc_node *v = parameter(g, "v", (const float[]){1, -0.5f, 0.25f, 2}, INTS(2, 2, 1, 1));
-        struct nuc_node *w = parameter(g, "w", (const float[]){3, -0.5f, 0.25f, 2}, INTS(2, 2, 1, 1));
-        struct nuc_node *x = input(g, "x", INTS(1, 2, 4, 4));
-        struct nuc_node *a = unary(g, NUC_OP_RELU, call(g, NUC_OP_CONV2D, x, v, NULL));
-        struct nuc_node *b = unary(g, NUC_OP_RELU, call(g, NUC_OP_CONV2D, x, w, NULL));
-        b->in_place = true;
-        output(g, cat(g, a, b));
-        assert_string_equal(observations(g, compat == 1),
-                            "v PerChannelMinMaxObserver 0\nw PerChannelMinMaxObserver 1\nx HistogramObserver 2\n"
-                            "aten_relu_default HistogramObserver 3\naten_relu_default_1 HistogramObserver 3\n"
-                            "aten_cat_default HistogramObserver 3\n");
-        if (compat == 0)
-            free_context(state);
-    }
-}
-
-/* Nothing around it is quantized: the reference observes each tensor, which no target operator can concatenate. */
-static void lone_concatenation_is_one_group(void **state)
-{
-    for (int compat = 0; compat < 2; compat++) {
-        struct nuc_graph *g = new_graph(state);
-        struct nuc_node *x = input(g, "x", INTS(1, 4));
-        output(g, cat(g, unary(g, NUC_OP_GELU, x), unary(g, NUC_OP_GELU, x)));
-        assert_string_equal(observations(g, compat == 1),
-                            compat == 1 ? "x HistogramObserver 0\naten_gelu_default HistogramObserver 1\n"
-                                          "aten_gelu_default_1 HistogramObserver 2\naten_cat_default "
-                                          "HistogramObserver 3\n"
-                                        : "x HistogramObserver 0\naten_gelu_default HistogramObserver 1\n"
-                                          "aten_gelu_default_1 HistogramObserver 1\naten_cat_default "
-                                          "HistogramObserver 1\n");
-        if (compat == 0)
-            free_context(state);
-    }
-}
-
-/* Operands of a batched product are symmetric: what produces them as an activation is quantized a second time. */
-static void batched_product_is_symmetric(void **state)
-{
-    struct nuc_graph *g = new_graph(state);
-    struct nuc_node *x = input(g, "x", INTS(2, 4, 4)), *y = input(g, "y", INTS(2, 4, 4));
-
-    output(g, call(g, NUC_OP_BMM, x, y, NULL));
-    assert_string_equal(observations(g, true),
-                        "x HistogramObserver 0\nx MinMaxObserver 1\ny HistogramObserver 2\ny MinMaxObserver 3\n"
-                        "aten_bmm_default HistogramObserver 4\n");
 }
 
 /* Two groups share the scales of axis 1: the bias goes through them twice. */
-static void bias_of_grouped_transposed_convolution(void **state)
+static void check_grouped_transposed(struct nuc_context *cx, void *arg)
 {
-    static const float w[8] = {1, 2, 3, 4, 5, 6, 7, 8}, b[4] = {1, 1, 1, 1};
-    struct nuc_graph *g = new_graph(state);
-    struct nuc_node *weight = parameter(g, "w", w, INTS(2, 2, 2, 1)), *bias = parameter(g, "b", b, INTS(4));
-    struct nuc_node *x = input(g, "x", INTS(1, 2, 4, 4));
-    struct nuc_node *conv = unshaped(g, NUC_OP_CONV_TRANSPOSE2D, x, weight, bias);
+    struct nuc_calibration *c = calibrate(cx,
+                                          "%w = parameter : float32[2, 2, 2, 1] values(1, 2, 3, 4, 5, 6, 7, 8)\n"
+                                          "%b = parameter : float32[4] values(1); %x = input : float32[1, 2, 4, 4]\n"
+                                          "%c = aten.conv_transpose2d.input(%x, %w, %b, groups=2)",
+                                          true);
     struct nuc_observation ow, ob, ox;
 
-    nuc_set_arg_int(conv, 6, 2);
-    nuc_infer_shape(g, conv);
-    output(g, conv);
-    struct nuc_calibration *c = calibrate(g, true);
+    (void)arg;
     nuc_quantize_observation(c, 0, &ow);
     nuc_quantize_observation(c, 1, &ob);
     nuc_quantize_observation(c, 2, &ox);
@@ -270,32 +167,37 @@ static void bias_of_grouped_transposed_convolution(void **state)
 }
 
 /* One scale for a convolution's weight, so one for its bias. */
-static void weights_per_tensor(void **state)
+static void check_weights_per_tensor(struct nuc_context *cx, void *arg)
 {
-    struct nuc_graph *g = new_graph(state);
     struct nuc_quantize_options options = {.threads = 1, .weights = NUC_WEIGHTS_PER_TENSOR};
+    struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, CONV), &options);
     struct nuc_observation o;
 
-    output(g, small_conv(g, input(g, "x", INTS(1, 2, 4, 4)), "w"));
-    struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
+    (void)arg;
     nuc_quantize_sample(c, (const void *const[]){ramp});
-    for (size_t i = 0; i < nuc_quantize_n_observations(c); i++) {
-        nuc_quantize_observation(c, i, &o);
-        if (strcmp(o.node->name, "w") != 0)
-            continue;
-        assert_int_equal(o.n, 1);
-        assert_true(o.scale[0] == 2.0f / 127);
-    }
+    nuc_quantize_observation(c, 0, &o);
+    assert_string_equal(o.node->name, "w");
+    assert_int_equal(o.n, 1);
+    assert_true(o.scale[0] == 2.0f / 127);
 }
+
+static void parameters(void **state)
+{
+    (void)state;
+    run_in_context(check_fixed_and_shared, NULL);
+    run_in_context(check_grouped_transposed, NULL);
+    run_in_context(check_weights_per_tensor, NULL);
+}
+
+/* ---- observers ---- */
 
 static void range_of(struct nuc_context *cx, enum nuc_observe observer, const float *const *samples, size_t count,
                      float *min, float *max)
 {
-    struct nuc_graph *g = nuc_graph_new(cx, "test");
+    struct nuc_graph *g = parse_quantized(cx, "%x = input : float32[32]; %r = aten.relu.default(%x)");
     struct nuc_quantize_options options = {.threads = 1, .observer = observer};
     struct nuc_observation o;
 
-    output(g, unary(g, NUC_OP_RELU, input(g, "x", INTS(32))));
     struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
     for (size_t i = 0; i < count; i++)
         nuc_quantize_sample(c, (const void *const[]){samples[i]});
@@ -307,31 +209,35 @@ static void range_of(struct nuc_context *cx, enum nuc_observe observer, const fl
 /* One sample of a second one far wider: everything, or a hundredth of the step towards it. */
 static void observers_differ_on_an_outlier(void **state)
 {
-    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_context *cx = nuc_context_new(NULL);
     float wide[32], min, max;
     const float *const samples[] = {ramp, wide};
 
+    (void)state;
     memcpy(wide, ramp, sizeof wide);
     wide[5] = 108;
     range_of(cx, NUC_OBSERVE_MIN_MAX, samples, 2, &min, &max);
     assert_true(fabsf(min + 8) < 0.5f && fabsf(max - 108) < 0.5f);
     range_of(cx, NUC_OBSERVE_MOVING_AVERAGE, samples, 2, &min, &max);
     assert_true(fabsf(min + 8) < 0.05f && fabsf(max - 9) < 0.05f);
+    nuc_context_free(cx);
 }
 
 /* 1 of 40,000 values is less than a percentile on one side. */
 static void percentile_cuts_rare_values(void **state)
 {
-    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_context *cx = nuc_context_new(NULL);
     const float *samples[1250];
     float wide[32], min, max;
 
+    (void)state;
     memcpy(wide, ramp, sizeof wide);
     wide[5] = 200;
     for (size_t i = 0; i < COUNT(samples); i++)
         samples[i] = i == 600 ? wide : ramp;
     range_of(cx, NUC_OBSERVE_PERCENTILE, samples, COUNT(samples), &min, &max);
     assert_true(fabsf(min + 8) < 0.5f && fabsf(max - 8) < 1);
+    nuc_context_free(cx);
 }
 
 /* Squared error of quantizing the samples to 256 steps of [min, max]. */
@@ -352,12 +258,13 @@ static double squared_error(const float *x, size_t count, double min, double max
 static void mse_finds_the_least_error(void **state)
 {
     enum { SAMPLES = 400, COUNT_ALL = SAMPLES * 32 };
-    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_context *cx = nuc_context_new(NULL);
     const float *samples[SAMPLES];
     float *x = nuc_alloc_array(cx, COUNT_ALL, sizeof *x), min, max;
     double least = HUGE_VAL, low = 0, high = 0;
     uint32_t seed = 1;
 
+    (void)state;
     for (size_t i = 0; i < COUNT_ALL; i++) {
         seed = seed * 1664525u + 1013904223u;
         double u = (double)(seed >> 8) * 0x1p-23 - 1;
@@ -373,26 +280,17 @@ static void mse_finds_the_least_error(void **state)
             least = fmin(least, squared_error(x, COUNT_ALL, low * a / 50, high * b / 50));
     }
     assert_true(squared_error(x, COUNT_ALL, (double)min, (double)max) < 1.1 * least);
+    nuc_context_free(cx);
 }
-
-#define TEST(name) cmocka_unit_test_teardown(name, free_context)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(factors_are_observed),
-        TEST(sigmoid_does_not_clip_its_input),
-        TEST(maps_have_their_own_range),
-        TEST(maximum_does_not_depend_on_order),
-        TEST(concatenation_takes_the_wider_range),
-        TEST(concat_cluster_is_one_group),
-        TEST(lone_concatenation_is_one_group),
-        TEST(batched_product_is_symmetric),
-        TEST(bias_of_grouped_transposed_convolution),
-        TEST(weights_per_tensor),
-        TEST(observers_differ_on_an_outlier),
-        TEST(percentile_cuts_rare_values),
-        TEST(mse_finds_the_least_error),
+        cmocka_unit_test(observed_values),
+        cmocka_unit_test(parameters),
+        cmocka_unit_test(observers_differ_on_an_outlier),
+        cmocka_unit_test(percentile_cuts_rare_values),
+        cmocka_unit_test(mse_finds_the_least_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
