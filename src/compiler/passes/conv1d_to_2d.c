@@ -7,18 +7,6 @@
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
-static bool is_conv1d(enum nuc_op op)
-{
-    const struct nuc_conv_args *args = nuc_conv_args(op);
-
-    return args != NULL && args->spatial == 1 && !args->named_padding;
-}
-
-static bool is_padded_by_name(enum nuc_op op)
-{
-    return op == NUC_OP_CONV1D_PADDING;
-}
-
 static enum nuc_op two_dimensional(const struct nuc_conv_args *args)
 {
     if (args->named_padding)
@@ -114,10 +102,10 @@ static bool widen(struct nuc_graph *g, struct nuc_node *conv)
 
 bool nuc_conv1d_to_2d(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, is_conv1d, widen);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV_TRANSPOSE1D), widen);
 }
 
 bool nuc_padded_conv1d_to_2d(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, is_padded_by_name, widen);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D_PADDING), widen);
 }

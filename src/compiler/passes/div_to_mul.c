@@ -7,11 +7,6 @@
 
 #define NEAR_ZERO 1e-12f /* a divisor of this size and below is left to the division */
 
-static bool is_div(enum nuc_op op)
-{
-    return op == NUC_OP_DIV;
-}
-
 static bool is_static_float(const struct nuc_node *node)
 {
     return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32;
@@ -42,7 +37,7 @@ static struct nuc_node *reciprocal(struct nuc_graph *g, const struct nuc_node *d
 static bool to_mul(struct nuc_graph *g, bool in_place)
 {
     uint32_t count;
-    struct nuc_node **divs = nuc_collect(g, is_div, &count);
+    struct nuc_node **divs = nuc_collect(g, NUC_OPS(NUC_OP_DIV), &count);
     bool changed = false;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -84,7 +79,7 @@ static bool is_number(const struct nuc_node *node)
 bool nuc_materialize_divisors(struct nuc_graph *g)
 {
     uint32_t count;
-    struct nuc_node **divs = nuc_collect(g, is_div, &count);
+    struct nuc_node **divs = nuc_collect(g, NUC_OPS(NUC_OP_DIV), &count);
     bool changed = false;
 
     for (uint32_t i = 0; i < count; i++) {

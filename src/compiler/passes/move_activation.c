@@ -6,11 +6,6 @@
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
-static bool is_cat(enum nuc_op op)
-{
-    return op == NUC_OP_CAT;
-}
-
 static bool can_move(const struct nuc_node *cat)
 {
     const struct nuc_arg *inputs = &cat->args[NUC_ARG(CAT, tensors)];
@@ -47,5 +42,5 @@ static bool move(struct nuc_graph *g, struct nuc_node *cat)
 
 bool nuc_move_activation(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, is_cat, move);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CAT), move);
 }

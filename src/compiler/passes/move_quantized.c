@@ -7,11 +7,6 @@
 #include "compiler/passes/rewrite.h"
 #include "compiler/support/cluster.h"
 
-static bool moves_data(enum nuc_op op)
-{
-    return op == NUC_OP_PERMUTE || op == NUC_OP_CAT;
-}
-
 static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)
 {
     struct nuc_quant x, y;
@@ -62,7 +57,7 @@ static void read_quantized(struct nuc_graph *g, struct nuc_node *node)
 bool nuc_move_quantized(struct nuc_graph *g)
 {
     uint32_t count;
-    struct nuc_node **nodes = nuc_collect(g, moves_data, &count);
+    struct nuc_node **nodes = nuc_collect(g, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_CAT), &count);
     bool changed = false;
 
     for (uint32_t i = 0; i < count; i++) {

@@ -5,11 +5,6 @@
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
-static bool is_as_strided(enum nuc_op op)
-{
-    return op == NUC_OP_AS_STRIDED;
-}
-
 static bool moves_nothing(const struct nuc_node *copy, const struct nuc_node *mean)
 {
     const struct nuc_arg *strides = &copy->args[NUC_ARG(AS_STRIDED, stride)];
@@ -40,5 +35,5 @@ static bool bypass(struct nuc_graph *g, struct nuc_node *copy)
 
 bool nuc_remove_as_strided(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, is_as_strided, bypass);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_AS_STRIDED), bypass);
 }

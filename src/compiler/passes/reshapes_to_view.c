@@ -3,11 +3,6 @@
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
-static bool is_reshape(enum nuc_op op)
-{
-    return op == NUC_OP_SQUEEZE || op == NUC_OP_SQUEEZE_DIM || op == NUC_OP_SQUEEZE_DIMS || op == NUC_OP_UNSQUEEZE;
-}
-
 static bool to_view(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_meta *out = &node->vals[0];
@@ -19,5 +14,6 @@ static bool to_view(struct nuc_graph *g, struct nuc_node *node)
 
 bool nuc_reshapes_to_view(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, is_reshape, to_view);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_SQUEEZE, NUC_OP_SQUEEZE_DIM, NUC_OP_SQUEEZE_DIMS, NUC_OP_UNSQUEEZE),
+                            to_view);
 }

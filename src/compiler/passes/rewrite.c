@@ -105,23 +105,23 @@ bool nuc_replace_item(struct nuc_graph *g, struct nuc_node *tuple, uint32_t inde
     return read;
 }
 
-struct nuc_node **nuc_collect(struct nuc_graph *g, bool (*wanted)(enum nuc_op op), uint32_t *count)
+struct nuc_node **nuc_collect(struct nuc_graph *g, const enum nuc_op *ops, uint32_t *count)
 {
     struct nuc_node **nodes = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *));
 
     *count = 0;
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (wanted(n->op))
+        if (nuc_op_is_in(n->op, ops))
             nodes[(*count)++] = n;
     }
     return nodes;
 }
 
-bool nuc_rewrite_each(struct nuc_graph *g, bool (*wanted)(enum nuc_op op),
+bool nuc_rewrite_each(struct nuc_graph *g, const enum nuc_op *ops,
                       bool (*rewrite)(struct nuc_graph *g, struct nuc_node *node))
 {
     uint32_t count;
-    struct nuc_node **nodes = nuc_collect(g, wanted, &count);
+    struct nuc_node **nodes = nuc_collect(g, ops, &count);
     bool changed = false;
 
     for (uint32_t i = 0; i < count; i++)

@@ -3,6 +3,7 @@
 #define NUC_PASSES_REWRITE_H
 
 #include "compiler/graph/graph.h"
+#include "compiler/graph/op_list.h"
 
 /* Tensor argument `index`, which the operator cannot be without. */
 struct nuc_node *nuc_operand(struct nuc_graph *g, const struct nuc_node *node, uint32_t index);
@@ -29,14 +30,14 @@ struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before
 /* A quantize node and another quantize or dequantize node of the same kind have the same parameters. */
 bool nuc_same_quantization(const struct nuc_node *quantize, const struct nuc_node *other);
 
-/* Nodes of the graph for which wanted(op) holds, in graph order, so that the graph may change while they are walked. */
-struct nuc_node **nuc_collect(struct nuc_graph *g, bool (*wanted)(enum nuc_op op), uint32_t *count);
+/* Nodes of these operators (NUC_OPS), in graph order, so that the graph may change while they are walked. */
+struct nuc_node **nuc_collect(struct nuc_graph *g, const enum nuc_op *ops, uint32_t *count);
 
 /*
  * Calls rewrite() for each of them, which returns whether it changed the graph, and removes what is dead then. Returns
  * whether any did: the body of a pass.
  */
-bool nuc_rewrite_each(struct nuc_graph *g, bool (*wanted)(enum nuc_op op),
+bool nuc_rewrite_each(struct nuc_graph *g, const enum nuc_op *ops,
                       bool (*rewrite)(struct nuc_graph *g, struct nuc_node *node));
 
 /* Whether a node takes item `index` of a tuple. */

@@ -251,16 +251,12 @@ static struct nuc_node *copy_of(struct nuc_graph *g, const struct nuc_node *dequ
     return copy;
 }
 
-static bool is_dequantize_op(enum nuc_op op)
-{
-    return nuc_op_kind(op) == NUC_KIND_DEQUANT;
-}
-
 bool nuc_split_dequantize(struct nuc_graph *g)
 {
     struct nuc_cluster_ends ends = nuc_cluster_ends(g);
     uint32_t count;
-    struct nuc_node **nodes = nuc_collect(g, is_dequantize_op, &count);
+    struct nuc_node **nodes =
+        nuc_collect(g, NUC_OPS(NUC_OP_DEQUANTIZE_PER_TENSOR, NUC_OP_DEQUANTIZE_PER_CHANNEL), &count);
     bool changed = false;
 
     for (uint32_t i = 0; i < count; i++) {

@@ -19,11 +19,6 @@ struct split {
     struct nuc_node *weights[MAX_GROUPS], *biases[MAX_GROUPS], *inputs[MAX_GROUPS], *parts[MAX_GROUPS];
 };
 
-static bool is_conv(enum nuc_op op)
-{
-    return op == NUC_OP_CONV1D || op == NUC_OP_CONV2D;
-}
-
 static bool can_split(struct split *s)
 {
     int64_t groups = nuc_integer(s->conv, s->args->groups, 1);
@@ -104,5 +99,5 @@ static bool split_conv(struct nuc_graph *g, struct nuc_node *conv)
 
 bool nuc_split_group_conv(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, is_conv, split_conv);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_CONV1D, NUC_OP_CONV2D), split_conv);
 }

@@ -10,11 +10,6 @@
 
 enum { RESULT_Y, RESULT_H };
 
-static bool is_gru(enum nuc_op op)
-{
-    return op == NUC_OP_GRU;
-}
-
 static uint32_t layers_of(const struct nuc_node *gru)
 {
     int64_t layers = nuc_integer(gru, GRU(num_layers), 1);
@@ -87,5 +82,5 @@ static bool split_gru(struct nuc_graph *g, struct nuc_node *gru)
 
 bool nuc_split_gru(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, is_gru, split_gru);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_GRU), split_gru);
 }

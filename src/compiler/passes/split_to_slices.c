@@ -8,11 +8,6 @@
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
-static bool is_split(enum nuc_op op)
-{
-    return op == NUC_OP_SPLIT || op == NUC_OP_SPLIT_SIZES || op == NUC_OP_SPLIT_WITH_SIZES;
-}
-
 /* Replaces what reads chunk `index`; false when nothing does. */
 static bool replace_chunk(struct nuc_graph *g, struct nuc_node *split, uint32_t index, uint32_t dim, int64_t start)
 {
@@ -45,5 +40,5 @@ static bool to_slices(struct nuc_graph *g, struct nuc_node *split)
 
 bool nuc_split_to_slices(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, is_split, to_slices);
+    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_SPLIT, NUC_OP_SPLIT_SIZES, NUC_OP_SPLIT_WITH_SIZES), to_slices);
 }
