@@ -329,12 +329,12 @@ static void values_come_from_somewhere(void **state)
 
     nuc_lt_add_op(m, NUC_LT_ABS, &y, 1, &z, 1);
     set_borders(m, x, z);
-    assert_refused(*state, m, NUC_UNSUPPORTED, "reads tensor 'y' before it is computed");
+    assert_refused(*state, m, NUC_BAD_INPUT, "tensor 'y' (1): is read before it is produced");
     m->subgraphs[0].ops[0].inputs[0] = x;
     m->subgraphs[0].outputs[0] = y;
     assert_refused(*state, m, NUC_BAD_INPUT, "output 0 is computed by no operator");
     m->subgraphs[0].ops[0].outputs[0] = x;
-    assert_refused(*state, m, NUC_UNSUPPORTED, "writes tensor 'x', which has a value already");
+    assert_refused(*state, m, NUC_BAD_INPUT, "an input of the model is written");
 }
 
 int main(void)

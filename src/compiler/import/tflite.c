@@ -61,8 +61,6 @@ static const char *identifier(struct nuc_context *cx, const char *name, uint32_t
 
 static void import_input(struct nuc_ti *ti, uint32_t i)
 {
-    if (ti->s->inputs[i] < 0)
-        nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: input %u is no tensor", ti->m->file, i);
     const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->inputs[i]];
     struct nuc_ti_value *v = &ti->values[ti->s->inputs[i]];
     enum nuc_ti_form form = t->rank == 4 ? NUC_TI_IMAGE : NUC_TI_PLAIN;
@@ -80,29 +78,23 @@ static void import_input(struct nuc_ti *ti, uint32_t i)
     v->form = form;
 }
 
-/* Every operand has a value by now, and the result has none. */
+/* Sizes are static, and one result is handled. */
 static void check_operands(const struct nuc_ti *ti)
 {
     const struct nuc_lt_op *op = ti->op;
 
     for (uint32_t i = 0; i < op->n_inputs; i++) {
-        if (op->inputs[i] < 0)
-            continue;
-        const struct nuc_lt_tensor *t = &ti->s->tensors[op->inputs[i]];
-        if (t->data.data == NULL && ti->values[op->inputs[i]].nodes[0] == NULL &&
-            ti->values[op->inputs[i]].nodes[1] == NULL)
-            nuc_ti_fail(ti, "reads tensor '%s' before it is computed", t->name);
-        for (uint32_t d = 0; d < t->rank; d++) {
-            if (t->shape[d] < 1 && t->data.data == NULL)
+        const struct nuc_lt_tensor *t = op->inputs[i] < 0 ? NULL : &ti->s->tensors[op->inputs[i]];
+        for (uint32_t d = 0; t != NULL && t->data.data == NULL && d < t->rank; d++) {
+            if (t->shape[d] < 1)
                 nuc_ti_fail(ti, "tensor '%s' has size %d in dimension %u: sizes must be static and from 1", t->name,
                             t->shape[d], d);
         }
+        if (t != NULL && t->is_variable)
+            nuc_ti_fail(ti, "tensor '%s' keeps a state, which is not handled", t->name);
     }
-    if (op->n_outputs != 1 || op->outputs[0] < 0)
+    if (op->n_outputs != 1)
         nuc_ti_fail(ti, "has %u results, one is handled", op->n_outputs);
-    const struct nuc_ti_value *out = &ti->values[op->outputs[0]];
-    if (nuc_ti_out(ti)->data.data != NULL || out->nodes[0] != NULL || out->nodes[1] != NULL)
-        nuc_ti_fail(ti, "writes tensor '%s', which has a value already", nuc_ti_out(ti)->name);
     check_value(ti, nuc_ti_out(ti));
 }
 
@@ -124,11 +116,10 @@ static void import_operator(struct nuc_ti *ti, uint32_t index)
 /* The value as its reader outside shall find it: bytes in the order of the tensor's. */
 static struct nuc_node *result(struct nuc_ti *ti, uint32_t i)
 {
-    int32_t tensor = ti->s->outputs[i];
-    const struct nuc_lt_tensor *t = tensor < 0 ? NULL : &ti->s->tensors[tensor];
-    const struct nuc_ti_value *v = tensor < 0 ? NULL : &ti->values[tensor];
+    const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->outputs[i]];
+    const struct nuc_ti_value *v = &ti->values[ti->s->outputs[i]];
 
-    if (t == NULL || v->nodes[v->form] == NULL)
+    if (v->nodes[v->form] == NULL)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: output %u is computed by no operator", ti->m->file, i);
     struct nuc_node *node = v->nodes[v->form];
     if (v->ordered[v->form])
@@ -148,6 +139,7 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
 {
     if (m->n_subgraphs != 1)
         nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u subgraphs, models with one are handled", m->file, m->n_subgraphs);
+    nuc_lt_verify_structure(m);
     struct nuc_lt_subgraph s = m->subgraphs[0];
     struct nuc_ti ti = {.cx = cx, .m = m, .s = &s};
     s.tensors = ti.tensors = nuc_copy(cx, s.tensors, s.n_tensors * sizeof *s.tensors);

@@ -3,23 +3,15 @@
 
 /* ---- padding ---- */
 
-struct axis_padding {
-    int64_t before, after;
-};
-
 struct padding {
-    struct axis_padding h, w;
+    struct nuc_lt_windows h, w;
 };
 
-/* SAME: ceil(size / stride) results, the zeros they need split with the odd one behind. */
-static struct axis_padding same_padding(int64_t size, int64_t window, int64_t stride)
+static struct padding padding_of(enum nuc_lt_padding padding, const struct nuc_lt_tensor *x, const int64_t window[2],
+                                 const int64_t stride[2])
 {
-    int64_t results = (size + stride - 1) / stride;
-    int64_t total = (results - 1) * stride + window - size;
-
-    if (total < 0)
-        total = 0;
-    return (struct axis_padding){total / 2, total - total / 2};
+    return (struct padding){nuc_lt_windows(padding, x->shape[1], window[0], stride[0]),
+                            nuc_lt_windows(padding, x->shape[2], window[1], stride[1])};
 }
 
 static bool is_even(const struct padding *p)
@@ -127,15 +119,11 @@ void nuc_ti_conv(struct nuc_ti *ti)
                          (checked(ti, "kernel width", w->shape[2]) - 1) * dilation[1] + 1};
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
     bool depthwise = ti->op->code == NUC_LT_DEPTHWISE_CONV_2D;
-    struct padding p = {{0, 0}, {0, 0}};
-
-    if (o->conv.padding == NUC_LT_SAME)
-        p = (struct padding){same_padding(x->shape[1], window[0], stride[0]),
-                             same_padding(x->shape[2], window[1], stride[1])};
+    struct padding p = padding_of(o->conv.padding, x, window, stride);
     int64_t groups = count_groups(ti, x, w);
     if (!is_even(&p)) {
         real = pad_image(ti, real, &p, 0, x);
-        p = (struct padding){{0, 0}, {0, 0}};
+        p = (struct padding){.h = {.before = 0}};
     }
     struct nuc_node *weights = depthwise ? depthwise_weights(ti, w) : conv_weights(ti, w);
     struct nuc_node *bias = bias_of(ti, 2, x, w, depthwise ? w->shape[3] : w->shape[0]);
@@ -232,10 +220,8 @@ static struct padding pool_padding(const struct nuc_ti *ti, const struct nuc_lt_
     checked(ti, "filter width", o->pool.filter_w);
     checked(ti, "stride", o->pool.stride_h);
     checked(ti, "stride", o->pool.stride_w);
-    if (o->pool.padding != NUC_LT_SAME)
-        return (struct padding){{0, 0}, {0, 0}};
-    return (struct padding){same_padding(x->shape[1], o->pool.filter_h, o->pool.stride_h),
-                            same_padding(x->shape[2], o->pool.filter_w, o->pool.stride_w)};
+    return padding_of(o->pool.padding, x, (const int64_t[]){o->pool.filter_h, o->pool.filter_w},
+                      (const int64_t[]){o->pool.stride_h, o->pool.stride_w});
 }
 
 static struct nuc_node *pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, const struct padding *p)
@@ -276,7 +262,7 @@ void nuc_ti_max_pool(struct nuc_ti *ti)
         if (x->dtype != NUC_I8)
             nuc_ti_fail(ti, "SAME padding with different numbers of elements before and behind needs int8 values");
         real = pad_image(ti, real, &p, (double)(INT8_MIN - x->quant.zero_point[0]) * (double)x->quant.scale[0], x);
-        p = (struct padding){{0, 0}, {0, 0}};
+        p = (struct padding){.h = {.before = 0}};
     }
     struct nuc_node *node = nuc_ti_infer(ti, pool(ti, NUC_OP_MAX_POOL2D, real, &p));
     nuc_ti_define(ti, nuc_ti_activate(ti, node, ti->op->options.pool.activation), NUC_TI_IMAGE);

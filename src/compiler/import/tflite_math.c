@@ -117,8 +117,8 @@ static uint32_t axes_of(const struct nuc_ti *ti, uint32_t rank)
     uint32_t count = nuc_ti_integers(ti, 1, NUC_MAX_RANK, list), set = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        int64_t axis = list[i] < 0 ? list[i] + rank : list[i];
-        if (axis < 0 || axis >= rank)
+        int32_t axis = nuc_lt_axis(list[i], rank);
+        if (axis < 0)
             nuc_ti_fail(ti, "axis %lld does not exist", (long long)list[i]);
         set |= 1u << axis;
     }

@@ -61,12 +61,10 @@ void nuc_ti_concat(struct nuc_ti *ti)
 {
     uint32_t count = ti->op->n_inputs, rank = nuc_ti_in(ti, 0)->rank;
     struct nuc_node **parts = nuc_alloc_array(ti->cx, count, sizeof(struct nuc_node *));
-    int64_t axis = ti->op->options.concat.axis;
+    int32_t axis = nuc_lt_axis(ti->op->options.concat.axis, rank);
     enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
 
     if (axis < 0)
-        axis += rank;
-    if (axis < 0 || axis >= rank)
         nuc_ti_fail(ti, "axis %d does not exist", ti->op->options.concat.axis);
     for (uint32_t i = 0; i < count; i++)
         parts[i] = nuc_ti_real(ti, i, form);

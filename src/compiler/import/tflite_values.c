@@ -62,18 +62,11 @@ enum nuc_ti_form nuc_ti_form_of(const struct nuc_ti *ti, uint32_t i)
 
 uint32_t nuc_ti_integers(const struct nuc_ti *ti, uint32_t i, uint32_t max, int64_t *out)
 {
-    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+    uint32_t count = nuc_lt_integers(nuc_ti_in(ti, i), max, out);
 
-    if (t->data.data == NULL || (t->dtype != NUC_I32 && t->dtype != NUC_I64))
-        nuc_ti_fail(ti, "operand %u must be a constant of integers", i);
-    size_t size = t->dtype == NUC_I32 ? 4 : 8, count = t->data.size / size;
-    if (count > max)
-        nuc_ti_fail(ti, "operand %u has %zu numbers, at most %u are handled", i, count, max);
-    for (size_t k = 0; k < count; k++) {
-        const uint8_t *at = t->data.data + k * size;
-        out[k] = size == 4 ? (int32_t)nuc_load_u32(at) : (int64_t)nuc_load_u64(at);
-    }
-    return (uint32_t)count;
+    if (count == UINT32_MAX)
+        nuc_ti_fail(ti, "operand %u must be a constant of at most %u integers", i, max);
+    return count;
 }
 
 /* ---- constants ---- */
@@ -394,28 +387,17 @@ static int64_t constant_elements(const struct nuc_lt_tensor *t)
     return (size_t)n == count && count * size == t->data.size ? n : 0;
 }
 
-static bool is_result(const struct nuc_ti *ti, int32_t tensor)
-{
-    for (uint32_t i = 0; i < ti->s->n_outputs; i++) {
-        if (ti->s->outputs[i] == tensor)
-            return true;
-    }
-    return false;
-}
-
 bool nuc_ti_define_transposed(struct nuc_ti *ti, const struct nuc_lt_tensor *x, const int64_t *perm)
 {
     int32_t result = ti->op->outputs[0];
     struct nuc_lt_tensor *y = &ti->tensors[result];
-    int64_t dense[NUC_MAX_RANK] = {0}, strides[NUC_MAX_RANK] = {0}, sizes[NUC_MAX_RANK] = {0}, stride = 1;
+    int64_t dense[NUC_MAX_RANK] = {0}, strides[NUC_MAX_RANK] = {0}, sizes[NUC_MAX_RANK] = {0};
     bool alike = x->dtype == y->dtype && x->quant.count <= 1 && nuc_lt_quant_equal(&x->quant, &y->quant);
 
-    if (x->data.data == NULL || !alike || is_result(ti, result) || constant_elements(x) == 0)
+    if (x->data.data == NULL || !alike || nuc_lt_contains(ti->s->outputs, ti->s->n_outputs, result) ||
+        constant_elements(x) == 0)
         return false;
-    for (uint32_t d = x->rank; d-- > 0;) {
-        dense[d] = stride;
-        stride *= x->shape[d];
-    }
+    nuc_lt_strides(x, dense);
     for (uint32_t d = 0; d < x->rank; d++) {
         sizes[d] = x->shape[perm[d]];
         strides[d] = dense[perm[d]];

@@ -35,7 +35,7 @@ struct nuc_lt_bounds {
 };
 
 struct nuc_lt_quant {
-    uint32_t count; /* 0: not quantized; 1: per tensor; else one a channel of `axis` */
+    uint32_t count; /* 0: not quantized; 1: per tensor; else one per channel of `axis` */
     const float *scale;
     const int64_t *zero_point; /* as many as scales */
     int32_t axis;
@@ -166,6 +166,23 @@ struct nuc_lt_list nuc_lt_list(const int32_t *values, uint32_t count);
 
 int64_t nuc_lt_elements(const struct nuc_lt_tensor *t);
 
+/* Distance in elements between neighbours along each dimension. */
+void nuc_lt_strides(const struct nuc_lt_tensor *t, int64_t *stride);
+
+/* The int32 or int64 values of a constant, at most `max`. Returns how many; UINT32_MAX: it is not such a constant. */
+uint32_t nuc_lt_integers(const struct nuc_lt_tensor *t, uint32_t max, int64_t *out);
+
+/* An axis counted from the front, -1 when the tensor does not have it. */
+int32_t nuc_lt_axis(int64_t axis, uint32_t rank);
+
+/* Positions of a window along an axis, and what SAME padding puts before and after the axis. */
+struct nuc_lt_windows {
+    int64_t count, before, after;
+};
+
+/* `span` is the extent of the window with its dilation. */
+struct nuc_lt_windows nuc_lt_windows(enum nuc_lt_padding padding, int64_t size, int64_t span, int64_t stride);
+
 /* The same scales, zero points and, with more than one of them, axis. */
 bool nuc_lt_quant_equal(const struct nuc_lt_quant *a, const struct nuc_lt_quant *b);
 
@@ -178,13 +195,16 @@ struct nuc_lt_model *nuc_lt_read(struct nuc_context *cx, const char *file, struc
 struct nuc_span nuc_lt_write(struct nuc_lt_model *m);
 
 /*
- * Structure: indices in range, execution order, one producer a tensor. Quantization: the rules of the reference's
+ * Structure: indices in range, execution order, one producer per tensor. Quantization: the rules of the reference's
  * quantization_verification (shared parameters of reshapes and pools, fixed output parameters, bias scale). Fails with
  * NUC_BAD_INPUT naming operator, tensor and rule.
  */
-void nuc_lt_verify(struct nuc_lt_model *m);
+void nuc_lt_verify(const struct nuc_lt_model *m);
 
-/* One line a tensor and an operator. */
+/* The structure alone: what may be assumed of a model that was read. */
+void nuc_lt_verify_structure(const struct nuc_lt_model *m);
+
+/* A line per tensor and per operator. */
 const char *nuc_lt_print(struct nuc_lt_model *m);
 
 #endif

@@ -61,6 +61,46 @@ int64_t nuc_lt_elements(const struct nuc_lt_tensor *t)
     return n;
 }
 
+void nuc_lt_strides(const struct nuc_lt_tensor *t, int64_t *stride)
+{
+    int64_t step = 1;
+
+    for (uint32_t i = t->rank; i-- > 0; step *= t->shape[i])
+        stride[i] = step;
+}
+
+uint32_t nuc_lt_integers(const struct nuc_lt_tensor *t, uint32_t max, int64_t *out)
+{
+    if (t == NULL || t->data.data == NULL || (t->dtype != NUC_I32 && t->dtype != NUC_I64))
+        return UINT32_MAX;
+    size_t size = nuc_dtype_size(t->dtype), count = t->data.size / size;
+    for (size_t k = 0; k < count && k < max; k++) {
+        const uint8_t *at = t->data.data + k * size;
+        out[k] = size == 4 ? (int32_t)nuc_load_u32(at) : (int64_t)nuc_load_u64(at);
+    }
+    return count > max ? UINT32_MAX : (uint32_t)count;
+}
+
+int32_t nuc_lt_axis(int64_t axis, uint32_t rank)
+{
+    axis = axis < 0 ? axis + rank : axis;
+    return axis < 0 || axis >= rank ? -1 : (int32_t)axis;
+}
+
+/* Source: LiteRT ComputePadding and ComputeOutSize. */
+struct nuc_lt_windows nuc_lt_windows(enum nuc_lt_padding padding, int64_t size, int64_t span, int64_t stride)
+{
+    struct nuc_lt_windows w = {.count = (size - span + stride) / stride};
+
+    if (padding != NUC_LT_SAME)
+        return w;
+    w.count = (size + stride - 1) / stride;
+    int64_t total = (w.count - 1) * stride + span - size;
+    w.before = total > 0 ? total / 2 : 0;
+    w.after = total > 0 ? total - w.before : 0;
+    return w;
+}
+
 bool nuc_lt_quant_equal(const struct nuc_lt_quant *a, const struct nuc_lt_quant *b)
 {
     if (a->count != b->count || (a->count > 1 && a->axis != b->axis))

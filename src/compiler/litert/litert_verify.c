@@ -10,7 +10,7 @@
 #define NOT_PRODUCED (-1)
 
 struct verifier {
-    struct nuc_lt_model *m;
+    const struct nuc_lt_model *m;
     const struct nuc_lt_subgraph *s;
     const struct nuc_lt_op *op;
     uint32_t op_index;
@@ -305,39 +305,66 @@ static void check_quantization(const struct verifier *v)
         check_rule(v, &rule_sets[rule_set_of[v->op->code]][k]);
 }
 
-static void check_subgraph(struct verifier *v)
+/* Indices, order and producers, which it gives by tensor. */
+static int32_t *check_structure(struct verifier *v)
 {
-    struct nuc_arena *outer = nuc_push_arena(v->m->cx);
     int32_t *producer = nuc_alloc_array(v->m->cx, v->s->n_tensors, sizeof *producer);
 
-    for (uint32_t i = 0; i < v->s->n_tensors; i++) {
-        check_tensor(v, i);
+    for (uint32_t i = 0; i < v->s->n_tensors; i++)
         producer[i] = NOT_PRODUCED;
-    }
     for (uint32_t i = 0; i < v->s->n_inputs; i++) {
         check_index(v, v->s->inputs[i], false);
         producer[v->s->inputs[i]] = SUBGRAPH_INPUT;
     }
     for (v->op_index = 0; v->op_index < v->s->n_ops; v->op_index++) {
         v->op = &v->s->ops[v->op_index];
-        check_operands(v);
         check_order(v, producer);
+    }
+    v->op = NULL;
+    for (uint32_t i = 0; i < v->s->n_outputs; i++)
+        check_index(v, v->s->outputs[i], false);
+    return producer;
+}
+
+static void check_subgraph(struct verifier *v)
+{
+    const int32_t *producer = check_structure(v);
+
+    for (uint32_t i = 0; i < v->s->n_tensors; i++)
+        check_tensor(v, i);
+    for (v->op_index = 0; v->op_index < v->s->n_ops; v->op_index++) {
+        v->op = &v->s->ops[v->op_index];
+        check_operands(v);
         check_window(v);
         check_quantization(v);
     }
     v->op = NULL;
     for (uint32_t i = 0; i < v->s->n_outputs; i++) {
-        check_index(v, v->s->outputs[i], false);
         if (producer[v->s->outputs[i]] == NOT_PRODUCED)
             fail(v, v->s->outputs[i], "an output of the model is produced by no operator");
     }
-    nuc_pop_arena(v->m->cx, outer);
 }
 
-void nuc_lt_verify(struct nuc_lt_model *m)
+static void verify(const struct nuc_lt_model *m, bool structure_only)
 {
+    struct nuc_arena *outer = nuc_push_arena(m->cx);
+
     for (uint32_t i = 0; i < m->n_subgraphs; i++) {
         struct verifier v = {.m = m, .s = &m->subgraphs[i]};
-        check_subgraph(&v);
+        if (structure_only)
+            check_structure(&v);
+        else
+            check_subgraph(&v);
     }
+    nuc_pop_arena(m->cx, outer);
+}
+
+void nuc_lt_verify(const struct nuc_lt_model *m)
+{
+    verify(m, false);
+}
+
+void nuc_lt_verify_structure(const struct nuc_lt_model *m)
+{
+    verify(m, true);
 }

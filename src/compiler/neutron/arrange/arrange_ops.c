@@ -54,27 +54,20 @@ static uint32_t group_dimensions(const struct nuc_lt_tensor *x, const struct nuc
     return groups;
 }
 
-static bool is_reduced(const int32_t *axes, uint32_t count, uint32_t rank, uint32_t dim)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (axes[i] == (int32_t)dim || axes[i] + (int32_t)rank == (int32_t)dim)
-            return true;
-    }
-    return false;
-}
-
 /* The position of each dimension of the result: as in the input, or the n-th that is kept. */
 static bool place_kept(const struct nuc_arrangement *a, struct nuc_arranged_op *o)
 {
     const struct nuc_lt_tensor *axes = nuc_ltb_at(a->b, o->op->inputs[1]);
-    uint32_t kept = 0;
+    uint32_t kept = 0, reduced = 0;
 
     if (axes->data.data == NULL || axes->dtype != NUC_I32)
         return false;
+    for (uint32_t i = 0; i < axes->data.size / 4; i++) {
+        int32_t axis = nuc_lt_axis(((const int32_t *)(const void *)axes->data.data)[i], o->rank);
+        reduced |= axis < 0 ? 0 : 1u << axis;
+    }
     for (uint32_t i = 0; i < o->rank; i++) {
-        bool reduced =
-            is_reduced((const int32_t *)(const void *)axes->data.data, (uint32_t)(axes->data.size / 4), o->rank, i);
-        if (o->op->options.reduce.keep_dims || !reduced)
+        if (o->op->options.reduce.keep_dims || (reduced >> i & 1u) == 0)
             o->out_position[kept++] = (uint8_t)i;
     }
     return kept == result_of(a, o->op)->rank;

@@ -73,11 +73,7 @@ bool nuc_tidy_is_output(const struct nuc_ltb *b, int32_t tensor)
 {
     const struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
 
-    for (uint32_t i = 0; i < s->n_outputs; i++) {
-        if (s->outputs[i] == tensor)
-            return true;
-    }
-    return false;
+    return nuc_lt_contains(s->outputs, s->n_outputs, tensor);
 }
 
 /* ---- order ---- */

@@ -77,23 +77,14 @@ bool nuc_tidy_fuse_transposes(struct nuc_ltb *b)
 
 /* ---- identities ---- */
 
-static bool is_input(const struct nuc_ltb *b, int32_t tensor)
-{
-    const struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
-
-    for (uint32_t i = 0; i < s->n_inputs; i++) {
-        if (s->inputs[i] == tensor)
-            return true;
-    }
-    return false;
-}
-
 /* A model's output must have an operator that writes it, and every boundary its own tensor. */
 static bool may_vanish(const struct nuc_ltb *b, int32_t x, int32_t y)
 {
+    const struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+
     if (!nuc_tidy_is_output(b, y))
         return true;
-    return !nuc_tidy_is_output(b, x) && !is_input(b, x) && !nuc_ltb_is_constant(b, x);
+    return !nuc_tidy_is_output(b, x) && !nuc_lt_contains(s->inputs, s->n_inputs, x) && !nuc_ltb_is_constant(b, x);
 }
 
 static void replace(struct nuc_ltb *b, int32_t y, int32_t x)

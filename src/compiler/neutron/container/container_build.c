@@ -38,18 +38,9 @@ struct group {
 
 /* ---- borders of a group ---- */
 
-static bool is_listed(const int32_t *list, uint32_t count, int32_t tensor)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (list[i] == tensor)
-            return true;
-    }
-    return false;
-}
-
 static void add_once(int32_t *list, uint32_t *count, int32_t tensor)
 {
-    if (!is_listed(list, *count, tensor))
+    if (!nuc_lt_contains(list, *count, tensor))
         list[(*count)++] = tensor;
 }
 
@@ -212,40 +203,14 @@ static void set_level(struct builder *b, uint32_t i)
         b->n_levels = own->level + 1;
 }
 
-static void check_borders(const struct builder *b, const int32_t *list, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (list[i] < 0)
-            nuc_fail(b->cx, NUC_BAD_INPUT, "%s: an input or output of the model is left out", b->m->file);
-    }
-}
-
 static void find_inside(struct builder *b)
 {
-    check_borders(b, b->s->inputs, b->s->n_inputs);
-    check_borders(b, b->s->outputs, b->s->n_outputs);
+    nuc_lt_verify_structure(b->m);
     for (uint32_t i = 0; i < b->s->n_tensors; i++)
         b->producers[i] = -1;
     for (uint32_t i = 0; i < b->s->n_ops; i++) {
-        const struct nuc_lt_op *op = &b->s->ops[i];
-        for (uint32_t k = 0; k < op->n_inputs; k++) {
-            int32_t t = op->inputs[k];
-            bool given = t < 0 || b->producers[t] >= 0 || b->s->tensors[t].data.data != NULL ||
-                         is_listed(b->s->inputs, b->s->n_inputs, t) || b->s->tensors[t].is_variable;
-            if (!given)
-                nuc_fail(b->cx, NUC_BAD_INPUT, "%s: operator %u reads tensor %d before it is computed", b->m->file, i,
-                         t);
-        }
-        for (uint32_t k = 0; k < op->n_outputs; k++) {
-            int32_t t = op->outputs[k];
-            if (t < 0)
-                continue;
-            if (b->producers[t] >= 0 || b->s->tensors[t].data.data != NULL ||
-                is_listed(b->s->inputs, b->s->n_inputs, t))
-                nuc_fail(b->cx, NUC_BAD_INPUT, "%s: operator %u writes tensor %d, which has a value already",
-                         b->m->file, i, t);
-            b->producers[t] = (int32_t)i;
-        }
+        for (uint32_t k = 0; k < b->s->ops[i].n_outputs; k++)
+            b->producers[b->s->ops[i].outputs[k]] = (int32_t)i;
         b->ops[i].reason = reason_outside(b, i);
         b->ops[i].inside = b->ops[i].reason == NULL;
     }

@@ -60,18 +60,11 @@ bool nuc_cv_same_params(const struct nuc_cv *cv, const struct nuc_cv_node *n, co
 
 uint32_t nuc_cv_integers(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, uint32_t max, int64_t *out)
 {
-    const struct nuc_lt_tensor *t = nuc_cv_in(cv, n, i);
+    uint32_t count = nuc_lt_integers(nuc_cv_in(cv, n, i), max, out);
 
-    if (!t || !t->data.data || (t->dtype != NUC_I32 && t->dtype != NUC_I64))
-        nuc_cv_fail(cv, n, "operand %u must be a constant of integers", i);
-    size_t size = t->dtype == NUC_I32 ? 4 : 8, count = t->data.size / size;
-    if (count > max)
-        nuc_cv_fail(cv, n, "operand %u has %zu numbers, at most %u are handled", i, count, max);
-    for (size_t k = 0; k < count; k++) {
-        const uint8_t *at = t->data.data + k * size;
-        out[k] = size == 4 ? (int32_t)nuc_load_u32(at) : (int64_t)nuc_load_u64(at);
-    }
-    return (uint32_t)count;
+    if (count == UINT32_MAX)
+        nuc_cv_fail(cv, n, "operand %u must be a constant of at most %u integers", i, max);
+    return count;
 }
 
 uint32_t nuc_cv_axes(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t rank)
@@ -80,12 +73,29 @@ uint32_t nuc_cv_axes(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint3
     uint32_t count = nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, axes), set = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        int64_t axis = axes[i] < 0 ? axes[i] + (int64_t)rank : axes[i];
-        if (axis < 0 || axis >= (int64_t)rank)
+        int32_t axis = nuc_lt_axis(axes[i], rank);
+        if (axis < 0)
             nuc_cv_fail(cv, n, "axis %lld does not exist", (long long)axes[i]);
         set |= 1u << axis;
     }
     return set;
+}
+
+bool nuc_cv_add_dimension(struct nuc_cv_dimensions *d, int64_t size, int64_t a, int64_t b, bool apart)
+{
+    int32_t last = *d->rank - 1;
+
+    if (size == 1)
+        return true;
+    if (!apart && last >= 0 && d->a[last] == a * size && d->b[last] == b * size)
+        d->shape[last] *= (int32_t)size;
+    else if (last + 1 < NUC_MC_MAX_RANK)
+        d->shape[last = (*d->rank)++] = (int32_t)size;
+    else
+        return false;
+    d->a[last] = (int32_t)a;
+    d->b[last] = (int32_t)b;
+    return true;
 }
 
 /* ---- output ---- */
@@ -284,6 +294,10 @@ static void check_tensor(const struct nuc_cv *cv, int32_t index)
     bool list = t->data.data && (t->dtype == NUC_I32 || t->dtype == NUC_I64);
     int64_t elements = 1;
 
+    if (t->is_variable)
+        nuc_fail(cv->cx, NUC_UNSUPPORTED,
+                 "%s: tensor '%s' keeps a state, the NPU does not: make it an input and output", cv->model->file,
+                 t->name);
     for (uint32_t d = 0; d < t->rank; d++) {
         int32_t size = t->shape[d];
         if (size < (list ? 0 : 1) || size > NUC_MC_MAX_DIM || (elements *= size) > NUC_MC_MAX_DIM)
@@ -297,53 +311,6 @@ static void check_tensor(const struct nuc_cv *cv, int32_t index)
                  cv->model->file, t->name, t->data.size, (size_t)elements * nuc_dtype_size(t->dtype));
 }
 
-/* An index outside the list, or a tensor that is computed nowhere, before it is used, twice or where it is given. */
-_Noreturn static void bad_structure(const struct nuc_cv *cv, uint32_t op, int32_t tensor)
-{
-    nuc_fail(cv->cx, NUC_BAD_INPUT,
-             "%s: operator %u: tensor %d does not exist, has no value when it is used, or is written twice",
-             cv->model->file, op, tensor);
-}
-
-static void check_index(const struct nuc_cv *cv, uint32_t op, int32_t tensor)
-{
-    if (tensor < 0 || (uint32_t)tensor >= cv->graph->n_tensors)
-        bad_structure(cv, op, tensor);
-}
-
-/* Every tensor has its value before it is read: it is a constant, an input, or the result of an earlier operator. */
-static void check_order(const struct nuc_cv *cv)
-{
-    const struct nuc_lt_subgraph *g = cv->graph;
-    bool *known = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *known);
-
-    for (uint32_t i = 0; i < g->n_tensors; i++)
-        known[i] = g->tensors[i].data.data != NULL;
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        check_index(cv, 0, g->inputs[i]);
-        if (known[g->inputs[i]])
-            bad_structure(cv, 0, g->inputs[i]);
-        known[g->inputs[i]] = true;
-    }
-    for (uint32_t i = 0; i < g->n_ops; i++) {
-        for (uint32_t k = 0; k < g->ops[i].n_inputs; k++) {
-            int32_t t = g->ops[i].inputs[k];
-            if (t >= 0)
-                check_index(cv, i, t);
-            if (t >= 0 && !known[t])
-                bad_structure(cv, i, t);
-        }
-        for (uint32_t k = 0; k < g->ops[i].n_outputs; k++) {
-            check_index(cv, i, g->ops[i].outputs[k]);
-            if (known[g->ops[i].outputs[k]])
-                bad_structure(cv, i, g->ops[i].outputs[k]);
-            known[g->ops[i].outputs[k]] = true;
-        }
-    }
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        check_index(cv, g->n_ops, g->outputs[i]);
-}
-
 /* Tensors that operators or the borders use; dead ones may be anything. */
 static void check_graph(const struct nuc_cv *cv)
 {
@@ -352,7 +319,7 @@ static void check_graph(const struct nuc_cv *cv)
     if (g->n_inputs > NUC_MC_MAX_IO || g->n_outputs > NUC_MC_MAX_IO)
         nuc_fail(cv->cx, NUC_UNSUPPORTED, "%s: %u inputs and %u outputs, the program takes %d each", cv->model->file,
                  g->n_inputs, g->n_outputs, NUC_MC_MAX_IO);
-    check_order(cv);
+    nuc_lt_verify_structure(cv->model);
     for (uint32_t i = 0; i < g->n_inputs; i++)
         check_tensor(cv, g->inputs[i]);
     for (uint32_t i = 0; i < g->n_ops; i++) {
@@ -398,8 +365,12 @@ static void set_up_tensors(struct nuc_cv *cv)
                 cv->tensors[g->ops[i].inputs[k]].n_uses++;
         }
     }
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        cv->tensors[g->inputs[i]].input_index = (int32_t)i;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        struct nuc_cv_tensor *t = &cv->tensors[g->inputs[i]];
+        if (t->input_index >= 0 || t->constant)
+            nuc_fail(cv->cx, NUC_BAD_INPUT, "%s: input %u is given twice or is a constant", cv->model->file, i);
+        t->input_index = (int32_t)i;
+    }
     for (uint32_t i = 0; i < g->n_outputs; i++) {
         struct nuc_cv_tensor *t = &cv->tensors[g->outputs[i]];
         if (t->output_index >= 0 || t->producer < 0)

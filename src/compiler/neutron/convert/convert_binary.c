@@ -75,28 +75,6 @@ static bool broadcast(const struct nuc_lt_tensor *t, const struct nuc_lt_tensor 
     return true;
 }
 
-/* Adds dimension {size, sa, sb} to the record, or widens the previous one when both operands run on through it. */
-static bool add_dimension(struct nuc_mc_binary *e, int32_t size, int64_t sa, int64_t sb, bool apart)
-{
-    int32_t last = e->rank - 1;
-
-    if (size == 1)
-        return true;
-    if (!apart && last >= 0 && e->a_stride[last] == sa * size && e->b_stride[last] == sb * size) {
-        e->shape[last] *= size;
-        e->a_stride[last] = (int32_t)sa;
-        e->b_stride[last] = (int32_t)sb;
-        return true;
-    }
-    if (e->rank == NUC_MC_MAX_RANK)
-        return false;
-    e->shape[e->rank] = size;
-    e->a_stride[e->rank] = (int32_t)sa;
-    e->b_stride[e->rank] = (int32_t)sb;
-    e->rank++;
-    return true;
-}
-
 bool nuc_cv_binary_shape(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t row, struct nuc_mc_binary *e)
 {
     const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
@@ -104,9 +82,10 @@ bool nuc_cv_binary_shape(const struct nuc_cv *cv, const struct nuc_cv_node *n, i
 
     if (!broadcast(nuc_cv_in(cv, n, 0), y, sa) || !broadcast(nuc_cv_in(cv, n, 1), y, sb))
         nuc_cv_fail(cv, n, "shapes of the operands do not lead to the result's");
+    struct nuc_cv_dimensions dimensions = {&e->rank, e->shape, e->a_stride, e->b_stride};
     e->rank = 0;
     for (uint32_t d = 0; d < y->rank; d++) {
-        if (!add_dimension(e, y->shape[d], sa[d], sb[d], rest == row))
+        if (!nuc_cv_add_dimension(&dimensions, y->shape[d], sa[d], sb[d], rest == row))
             return false;
         rest /= y->shape[d];
     }

@@ -6,21 +6,29 @@
 /* The simulated accumulators take this many products of one row of a window. */
 #define MAX_RUN 65536
 
-/* Output size and padding before, of one axis. Source: LiteRT ComputePadding. */
-static int32_t pad_before(enum nuc_lt_padding padding, int32_t in, int32_t out, int32_t k, int32_t stride,
-                          int32_t dilation)
-{
-    int64_t span = (int64_t)(k - 1) * dilation + 1;
-    int64_t total = (int64_t)(out - 1) * stride + span - in;
+/* Windows of size `k` along an axis of an image, from the pad before it on. */
+struct axis {
+    int32_t in, out, k, stride, dilation;
+};
 
-    return padding == NUC_LT_SAME && total > 0 ? (int32_t)(total / 2) : 0;
+static struct nuc_lt_windows windows(enum nuc_lt_padding padding, int64_t size, const struct axis *a)
+{
+    return nuc_lt_windows(padding, size, (int64_t)(a->k - 1) * a->dilation + 1, a->stride);
 }
 
-static int64_t windows(enum nuc_lt_padding padding, int64_t in, int32_t k, int32_t stride, int32_t dilation)
+/*
+ * The pad before axis `d` of the input, 1 or 2. Windows are counted on the operator's own operand, whose pad may have
+ * become part of the operator.
+ */
+static int32_t pad_before(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_padding padding, uint32_t d,
+                          const struct axis *a)
 {
-    int64_t span = (int64_t)(k - 1) * dilation + 1;
-
-    return padding == NUC_LT_SAME ? (in + stride - 1) / stride : (in - span + stride) / stride;
+    if (a->k < 1 || a->stride < 1 || windows(padding, nuc_cv_in(cv, n, 0)->shape[d], a).count != a->out)
+        nuc_cv_fail(cv, n, "output size %d along dimension %u does not follow from input, window and stride", a->out,
+                    d);
+    if (n->has_pad)
+        return d == 1 ? n->pad_top : n->pad_left;
+    return (int32_t)windows(padding, a->in, a).before;
 }
 
 /* A constant operand of `bytes` bytes. */
@@ -87,23 +95,19 @@ static void set_images(const struct nuc_cv *cv, const struct nuc_cv_node *n, con
         nuc_cv_fail(cv, n, "batch of input and output differ: %d and %d", c->batches, y->shape[0]);
 }
 
-/* Strides, dilations and pads; a merged pad comes on top. */
+/* Strides, dilations and pads. */
 static void set_geometry(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_mc_conv *c)
 {
-    enum nuc_lt_padding padding = n->op->options.conv.padding;
-    const struct nuc_lt_tensor *padded = nuc_cv_in(cv, n, 0);
+    const union nuc_lt_options *o = &n->op->options;
 
-    c->stride_h = n->op->options.conv.stride_h;
-    c->stride_w = n->op->options.conv.stride_w;
-    c->dilation_h = n->op->options.conv.dilation_h > 0 ? n->op->options.conv.dilation_h : 1;
-    c->dilation_w = n->op->options.conv.dilation_w > 0 ? n->op->options.conv.dilation_w : 1;
-    if (c->stride_h < 1 || c->stride_w < 1)
-        nuc_cv_fail(cv, n, "stride must be at least 1");
-    if (windows(padding, padded->shape[1], c->k_h, c->stride_h, c->dilation_h) != c->out_h ||
-        windows(padding, padded->shape[2], c->k_w, c->stride_w, c->dilation_w) != c->out_w)
-        nuc_cv_fail(cv, n, "output size %dx%d does not follow from input, window and stride", c->out_h, c->out_w);
-    c->pad_top = n->has_pad ? n->pad_top : pad_before(padding, c->in_h, c->out_h, c->k_h, c->stride_h, c->dilation_h);
-    c->pad_left = n->has_pad ? n->pad_left : pad_before(padding, c->in_w, c->out_w, c->k_w, c->stride_w, c->dilation_w);
+    c->stride_h = o->conv.stride_h;
+    c->stride_w = o->conv.stride_w;
+    c->dilation_h = o->conv.dilation_h > 0 ? o->conv.dilation_h : 1;
+    c->dilation_w = o->conv.dilation_w > 0 ? o->conv.dilation_w : 1;
+    c->pad_top =
+        pad_before(cv, n, o->conv.padding, 1, &(struct axis){c->in_h, c->out_h, c->k_h, c->stride_h, c->dilation_h});
+    c->pad_left =
+        pad_before(cv, n, o->conv.padding, 2, &(struct axis){c->in_w, c->out_w, c->k_w, c->stride_w, c->dilation_w});
 }
 
 void nuc_cv_emit_conv(struct nuc_cv *cv, const struct nuc_cv_node *n)
@@ -151,12 +155,8 @@ void nuc_cv_emit_transpose_conv(struct nuc_cv *cv, const struct nuc_cv_node *n)
     if (c->stride_h < 1 || c->stride_w < 1 || w->shape[0] != c->out_c || w->shape[3] != c->in_c)
         nuc_cv_fail(cv, n, "weights or strides do not fit the input's and the output's channels");
     /* Padding is that of the convolution whose input this output is. */
-    c->pad_top = pad_before(n->op->options.conv.padding, c->out_h,
-                            (int32_t)windows(n->op->options.conv.padding, c->out_h, c->k_h, c->stride_h, 1), c->k_h,
-                            c->stride_h, 1);
-    c->pad_left = pad_before(n->op->options.conv.padding, c->out_w,
-                             (int32_t)windows(n->op->options.conv.padding, c->out_w, c->k_w, c->stride_w, 1), c->k_w,
-                             c->stride_w, 1);
+    c->pad_top = (int32_t)nuc_lt_windows(n->op->options.conv.padding, c->out_h, c->k_h, c->stride_h).before;
+    c->pad_left = (int32_t)nuc_lt_windows(n->op->options.conv.padding, c->out_w, c->k_w, c->stride_w).before;
     size_t bytes = (size_t)c->out_c * (size_t)c->k_h * (size_t)c->k_w * (size_t)c->in_c;
     nuc_cv_clamp(cv, n, n->op->options.conv.activation, &c->clamp_min, &c->clamp_max);
     c->input = nuc_cv_input_ref(cv, 2);
@@ -273,8 +273,8 @@ void nuc_cv_emit_batch_matmul(struct nuc_cv *cv, const struct nuc_cv_node *n)
 
 static void set_pool_sizes(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_mc_pool *p)
 {
-    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n), *padded = nuc_cv_in(cv, n, 0);
-    enum nuc_lt_padding padding = n->op->options.pool.padding;
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
+    const union nuc_lt_options *o = &n->op->options;
 
     if (x->rank != 4 || y->rank != 4 || x->shape[0] != y->shape[0] || x->shape[3] != y->shape[3])
         nuc_cv_fail(cv, n, "input and output must be images of equal batch and channels");
@@ -284,16 +284,12 @@ static void set_pool_sizes(const struct nuc_cv *cv, const struct nuc_cv_node *n,
     p->channels = x->shape[3];
     p->out_h = y->shape[1];
     p->out_w = y->shape[2];
-    p->k_h = n->op->options.pool.filter_h;
-    p->k_w = n->op->options.pool.filter_w;
-    p->stride_h = n->op->options.pool.stride_h;
-    p->stride_w = n->op->options.pool.stride_w;
-    if (p->k_h < 1 || p->k_w < 1 || p->stride_h < 1 || p->stride_w < 1 ||
-        windows(padding, padded->shape[1], p->k_h, p->stride_h, 1) != p->out_h ||
-        windows(padding, padded->shape[2], p->k_w, p->stride_w, 1) != p->out_w)
-        nuc_cv_fail(cv, n, "output size %dx%d does not follow from input, window and stride", p->out_h, p->out_w);
-    p->pad_top = n->has_pad ? n->pad_top : pad_before(padding, p->in_h, p->out_h, p->k_h, p->stride_h, 1);
-    p->pad_left = n->has_pad ? n->pad_left : pad_before(padding, p->in_w, p->out_w, p->k_w, p->stride_w, 1);
+    p->k_h = o->pool.filter_h;
+    p->k_w = o->pool.filter_w;
+    p->stride_h = o->pool.stride_h;
+    p->stride_w = o->pool.stride_w;
+    p->pad_top = pad_before(cv, n, o->pool.padding, 1, &(struct axis){p->in_h, p->out_h, p->k_h, p->stride_h, 1});
+    p->pad_left = pad_before(cv, n, o->pool.padding, 2, &(struct axis){p->in_w, p->out_w, p->k_w, p->stride_w, 1});
 }
 
 void nuc_cv_emit_pool(struct nuc_cv *cv, const struct nuc_cv_node *n)

@@ -19,16 +19,6 @@ static int32_t unit_of(const struct nuc_cv *cv, const struct nuc_cv_node *n, con
     return 1;
 }
 
-static void row_major(const struct nuc_lt_tensor *t, int64_t *stride)
-{
-    int64_t step = 1;
-
-    for (uint32_t i = t->rank; i-- > 0;) {
-        stride[i] = step;
-        step *= t->shape[i];
-    }
-}
-
 /* Strides of the result where it lies. convert_view.c has made sure that there are such. */
 static void out_strides(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t *stride)
 {
@@ -47,34 +37,16 @@ static void check_moved(const struct nuc_cv *cv, const struct nuc_cv_node *n, co
     unit_of(cv, n, x);
 }
 
-/* Drops dimensions of one element and joins those both operands run through. */
-static void add_dimension(const struct nuc_cv *cv, struct nuc_mc_copy *c, int64_t size, int64_t in, int64_t out)
-{
-    int32_t last = c->rank - 1;
-
-    if (size == 1)
-        return;
-    if (last >= 0 && c->in_stride[last] == in * size && c->out_stride[last] == out * size) {
-        c->shape[last] *= (int32_t)size;
-        c->in_stride[last] = (int32_t)in;
-        c->out_stride[last] = (int32_t)out;
-        return;
-    }
-    if (c->rank == NUC_MC_MAX_RANK)
-        nuc_cv_fail(cv, cv->current, "more than %d separate dimensions: reshape the input", NUC_MC_MAX_RANK);
-    c->shape[c->rank] = (int32_t)size;
-    c->in_stride[c->rank] = (int32_t)in;
-    c->out_stride[c->rank] = (int32_t)out;
-    c->rank++;
-}
-
 static void emit_move(struct nuc_cv *cv, int32_t from, const struct move *v)
 {
     union nuc_mc_record r = {.copy = {.unit = 1, .fill_size = v->fill_size, .fill_value = v->fill_value}};
     struct nuc_mc_copy *c = &r.copy;
+    struct nuc_cv_dimensions dimensions = {&c->rank, c->shape, c->in_stride, c->out_stride};
 
-    for (uint32_t i = 0; i < v->rank; i++)
-        add_dimension(cv, c, v->shape[i], v->in[i], v->out[i]);
+    for (uint32_t i = 0; i < v->rank; i++) {
+        if (!nuc_cv_add_dimension(&dimensions, v->shape[i], v->in[i], v->out[i], false))
+            nuc_cv_fail(cv, cv->current, "more than %d separate dimensions: reshape the input", NUC_MC_MAX_RANK);
+    }
     int32_t last = c->rank - 1;
     if (last >= 0 && c->in_stride[last] == 1 && c->out_stride[last] == 1) {
         c->unit = c->shape[last];
@@ -99,7 +71,7 @@ void nuc_cv_emit_reshape(struct nuc_cv *cv, const struct nuc_cv_node *n)
     check_moved(cv, n, x, y);
     if (nuc_lt_elements(x) != nuc_lt_elements(y))
         nuc_cv_fail(cv, n, "input and output differ in size");
-    row_major(y, v.in);
+    nuc_lt_strides(y, v.in);
     out_strides(cv, n, v.out);
     for (uint32_t i = 0; i < y->rank; i++)
         v.shape[i] = y->shape[i];
@@ -116,11 +88,11 @@ void nuc_cv_emit_transpose(struct nuc_cv *cv, const struct nuc_cv_node *n)
     check_moved(cv, n, x, y);
     if (nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, perm) != x->rank || y->rank != x->rank)
         nuc_cv_fail(cv, n, "the permutation must have one entry a dimension");
-    row_major(x, in);
+    nuc_lt_strides(x, in);
     out_strides(cv, n, v.out);
     for (uint32_t i = 0; i < x->rank; i++) {
-        int64_t from = perm[i] < 0 ? perm[i] + (int64_t)x->rank : perm[i];
-        if (from < 0 || from >= (int64_t)x->rank || (seen >> from & 1u) || y->shape[i] != x->shape[from])
+        int32_t from = nuc_lt_axis(perm[i], x->rank);
+        if (from < 0 || (seen >> from & 1u) || y->shape[i] != x->shape[from])
             nuc_cv_fail(cv, n, "the permutation does not lead from the input's to the output's shape");
         seen |= 1u << from;
         v.shape[i] = x->shape[from];
@@ -150,7 +122,7 @@ void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
     check_moved(cv, n, x, y);
     if (nuc_cv_integers(cv, n, 1, 2 * NUC_MAX_RANK, pads) != 2 * x->rank || y->rank != x->rank)
         nuc_cv_fail(cv, n, "paddings must be two numbers a dimension");
-    row_major(x, v.in);
+    nuc_lt_strides(x, v.in);
     out_strides(cv, n, v.out);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (pads[2 * i] < 0 || pads[2 * i + 1] < 0 || pads[2 * i] + x->shape[i] + pads[2 * i + 1] != y->shape[i])
@@ -181,7 +153,7 @@ static void emit_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i
 
     if (is_in_place(cv, n, i))
         return;
-    row_major(x, v.in);
+    nuc_lt_strides(x, v.in);
     out_strides(cv, n, v.out);
     for (uint32_t d = 0; d < x->rank; d++)
         v.shape[d] = x->shape[d];
@@ -192,10 +164,9 @@ static void emit_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i
 void nuc_cv_emit_concat(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
-    int64_t axis = n->op->options.concat.axis, at = 0;
+    int64_t axis = nuc_lt_axis(n->op->options.concat.axis, y->rank), at = 0;
 
-    axis = axis < 0 ? axis + (int64_t)y->rank : axis;
-    if (axis < 0 || axis >= (int64_t)y->rank || n->op->options.concat.activation != NUC_LT_ACT_NONE)
+    if (axis < 0 || n->op->options.concat.activation != NUC_LT_ACT_NONE)
         nuc_cv_fail(cv, n, "the axis must be one of the output's, without an activation");
     for (uint32_t i = 0; i < n->op->n_inputs; i++) {
         const struct nuc_lt_tensor *x = nuc_cv_in(cv, n, i);
@@ -225,7 +196,7 @@ void nuc_cv_emit_slice(struct nuc_cv *cv, const struct nuc_cv_node *n)
     check_moved(cv, n, x, y);
     if (nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, begin) != x->rank || y->rank != x->rank)
         nuc_cv_fail(cv, n, "begin must have one entry a dimension");
-    row_major(x, v.in);
+    nuc_lt_strides(x, v.in);
     out_strides(cv, n, v.out);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (begin[i] < 0 || begin[i] + y->shape[i] > x->shape[i])
@@ -276,7 +247,7 @@ void nuc_cv_emit_mirror_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
     if (nuc_cv_integers(cv, n, 1, 2 * NUC_MAX_RANK, pads) != 2 * x->rank || y->rank != x->rank || x->rank < 1 ||
         x->rank > NUC_MC_MAX_RANK)
         nuc_cv_fail(cv, n, "paddings must be two numbers a dimension, of at most %d dimensions", NUC_MC_MAX_RANK);
-    row_major(x, stride);
+    nuc_lt_strides(x, stride);
     for (uint32_t d = 0; d < x->rank; d++)
         entries += (size_t)y->shape[d];
     int32_t *tables = nuc_alloc_array(cv->cx, entries, sizeof *tables);
@@ -325,7 +296,7 @@ void nuc_cv_emit_nearest(struct nuc_cv *cv, const struct nuc_cv_node *n)
     int64_t stride[NUC_MAX_RANK];
     size_t at = 0, entries = (size_t)y->shape[0] + (size_t)y->shape[1] + (size_t)y->shape[2];
     int32_t *tables = nuc_alloc_array(cv->cx, entries, sizeof *tables);
-    row_major(x, stride);
+    nuc_lt_strides(x, stride);
     for (int32_t i = 0; i < y->shape[0]; i++)
         tables[at++] = (int32_t)(i * stride[0]);
     for (uint32_t d = 1; d < 3; d++) {

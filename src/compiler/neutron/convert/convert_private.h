@@ -108,6 +108,17 @@ uint32_t nuc_cv_integers(const struct nuc_cv *cv, const struct nuc_cv_node *n, u
 /* Axes of constant operand 1, non-negative, as a set of bits. */
 uint32_t nuc_cv_axes(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t rank);
 
+/* Dimensions of a record: sizes, and distances between neighbours in two operands. */
+struct nuc_cv_dimensions {
+    int32_t *rank, *shape, *a, *b;
+};
+
+/*
+ * Adds an inner dimension. One of size 1 is left out, and one that both operands run through widens the dimension
+ * before it unless they are to stay apart. False: there are too many.
+ */
+bool nuc_cv_add_dimension(struct nuc_cv_dimensions *d, int64_t size, int64_t a, int64_t b, bool apart);
+
 /* ---- places ---- */
 
 /* Bytes of the tensor's elements without gaps. */

@@ -3,38 +3,17 @@
 
 #include "compiler/neutron/convert/convert_private.h"
 
-/* Adds a dimension, or widens the last one when the stride runs on. False when there are too many. */
-static bool add_dimension(int32_t *rank, int32_t *shape, int32_t *stride, int32_t size, int64_t step)
-{
-    int32_t last = *rank - 1;
-
-    if (size == 1)
-        return true;
-    if (last >= 0 && stride[last] == step * size) {
-        shape[last] *= size;
-        stride[last] = (int32_t)step;
-        return true;
-    }
-    if (*rank == NUC_MC_MAX_RANK)
-        return false;
-    shape[*rank] = size;
-    stride[*rank] = (int32_t)step;
-    ++*rank;
-    return true;
-}
-
 static void set_dimensions(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t axes, struct nuc_mc_reduce *d)
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n);
+    struct nuc_cv_dimensions reduced = {&d->reduced_rank, d->reduced_shape, d->reduced_stride, d->reduced_stride};
+    struct nuc_cv_dimensions kept = {&d->rank, d->shape, d->stride, d->stride};
     int64_t step = nuc_lt_elements(x);
     bool fits = true;
 
     for (uint32_t i = 0; i < x->rank; i++) {
         step /= x->shape[i];
-        if (axes >> i & 1u)
-            fits = add_dimension(&d->reduced_rank, d->reduced_shape, d->reduced_stride, x->shape[i], step) && fits;
-        else
-            fits = add_dimension(&d->rank, d->shape, d->stride, x->shape[i], step) && fits;
+        fits = nuc_cv_add_dimension(axes >> i & 1u ? &reduced : &kept, x->shape[i], step, step, false) && fits;
     }
     if (!fits)
         nuc_cv_fail(cv, n, "more than %d separate dimensions: reshape the input", NUC_MC_MAX_RANK);

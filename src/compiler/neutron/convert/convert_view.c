@@ -98,10 +98,9 @@ static bool writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, in
 static int32_t concat_axis(const struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
-    int64_t axis = n->op->options.concat.axis, sum = 0;
+    int64_t axis = nuc_lt_axis(n->op->options.concat.axis, y->rank), sum = 0;
 
-    axis = axis < 0 ? axis + (int64_t)y->rank : axis;
-    if (axis < 0 || axis >= (int64_t)y->rank || n->op->options.concat.activation != NUC_LT_ACT_NONE)
+    if (axis < 0 || n->op->options.concat.activation != NUC_LT_ACT_NONE)
         return -1;
     for (uint32_t i = 0; i < n->op->n_inputs; i++) {
         const struct nuc_lt_tensor *x = nuc_cv_in(cv, n, i);
@@ -119,9 +118,9 @@ static int32_t concat_axis(const struct nuc_cv *cv, const struct nuc_cv_node *n)
 struct nuc_cv_layout nuc_cv_concat_part(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i)
 {
     const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
-    int64_t axis = n->op->options.concat.axis, outer = 1, inner = (int64_t)nuc_dtype_size(y->dtype), before = 0;
+    int64_t axis = nuc_lt_axis(n->op->options.concat.axis, y->rank);
+    int64_t outer = 1, inner = (int64_t)nuc_dtype_size(y->dtype), before = 0;
 
-    axis = axis < 0 ? axis + (int64_t)y->rank : axis;
     for (uint32_t d = 0; d < y->rank; d++) {
         outer *= (int64_t)d < axis ? y->shape[d] : 1;
         inner *= (int64_t)d > axis ? y->shape[d] : 1;
