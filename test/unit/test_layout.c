@@ -25,7 +25,7 @@ static const struct expectation expectations[] = {
      "%d = edge.aten.relu.default(%c) : float32[1, 2, 8, 8]\n"
      "%output = output([%d])\n",
      "x C, a C, w C, b L, c C, d C"},
-    /* A view is a border: flattened data are formatless, what feeds it stays channels first. */
+    /* A view is a boundary: flattened data are formatless, what feeds it stays channels first. */
     {"%x = input : float32[1, 4, 8, 8]\n"
      "%p = edge.aten.avg_pool2d.default(%x, [2, 2], [2, 2]) : float32[1, 4, 4, 4]\n"
      "%a = edge.aten.relu.default(%p) : float32[1, 4, 4, 4]\n"
@@ -48,7 +48,7 @@ static const struct expectation expectations[] = {
      "%r = edge.aten.relu.default(%x) : float32[1, 4, 4, 4] channels-last\n"
      "%output = output([%r])\n",
      "x C, r C"},
-    /* A reduction that keeps dimensions passes the format on, one that drops them is a border. */
+    /* A reduction that keeps dimensions passes the format on, one that drops them is a boundary. */
     {"%x = input : float32[1, 4, 4, 4]\n"
      "%p = edge.aten.avg_pool2d.default(%x, [1, 1], [1, 1]) : float32[1, 4, 4, 4]\n"
      "%k = edge.aten.mean.dim(%p, [2, 3], true) : float32[1, 4, 1, 1]\n"
@@ -142,7 +142,7 @@ static void test_long_chain(void **state)
     run_in_context(check_long_chain, NULL);
 }
 
-/* For the converter of sdk-3.1 a PReLU with a slope a channel takes any format, and a maximum is no operator. */
+/* For the converter of sdk-3.1 a PReLU with a slope per channel takes any format, and a maximum is not an operator. */
 static void check_sdk31(struct nuc_context *cx, void *arg)
 {
     static const char text[] = "%x = input : float32[1, 4, 3, 3]\n%s = input : float32[4]\n"

@@ -68,7 +68,7 @@ static const struct expectation expectations[] = {
      {0},
      "tag1",
      "r1 tag1, r2 tag1"},
-    /* Operators that leave their data alone are no partition of their own, but may be part of one. */
+    /* Operators that leave their data alone are not a partition of their own, but may be part of one. */
     {START FOREIGN("0", "x") VIEW("1", "0") VIEW("2", "1") FOREIGN("3", "2") END("3"), {0}, "", "r1 -, r2 -, d1 -"},
     {START FOREIGN("0", "x") VIEW("1", "0") VIEW("2", "1") FOREIGN("3", "2") END("3"),
      {.allow_no_op_partitions = true},
@@ -247,7 +247,7 @@ static void test_partitions(void **state)
     }
 }
 
-/* ---- reasons and borders ---- */
+/* ---- reasons and boundaries ---- */
 
 static bool refuse_all(void *user, const struct nuc_node *node)
 {
@@ -274,7 +274,7 @@ static void check_reasons(struct nuc_context *cx, void *arg)
     assert_int_equal(p->count, 0);
 }
 
-static void check_borders(struct nuc_context *cx, void *arg)
+static void check_boundaries(struct nuc_context *cx, void *arg)
 {
     struct nuc_graph *g = parse_graph(
         cx, "%c = buffer \"c\" : int8[2, 3]\n%in = input : float32[2, 3]\n%in2 = input : float32[2, 3]\n" QUANTIZE(
@@ -321,12 +321,12 @@ static void check_shared_constant(struct nuc_context *cx, void *arg)
     assert_null(nuc_find_node(g, "c"));
 }
 
-static void test_reasons_and_borders(void **state)
+static void test_reasons_and_boundaries(void **state)
 {
     (void)state;
     run_in_context(check_shared_constant, NULL);
     run_in_context(check_reasons, NULL);
-    run_in_context(check_borders, NULL);
+    run_in_context(check_boundaries, NULL);
 }
 
 /* ---- delegate calls ---- */
@@ -345,7 +345,7 @@ static const char fused[] =
     "%last = quantized_decomposed.dequantize_per_tensor.default(%getitem, 0.5, 0, -128, 127, int8) : float32[2, 3]\n"
     "%output = output([%last])\n";
 
-/* The text without what layout and partition note behind a node. */
+/* The text without what layout and partition note after a node. */
 static const char *plain_print(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -376,7 +376,7 @@ static void check_fused(struct nuc_context *cx, void *arg)
     assert_int_equal(relu->users[0]->op, NUC_OP_QUANTIZE_PER_TENSOR);
 }
 
-/* A node between the first and the last one of a partition moves behind the call when it reads a result of it. */
+/* A node between the first and the last one of a partition moves after the call when it reads a result of it. */
 static void check_reordering(struct nuc_context *cx, void *arg)
 {
     struct nuc_graph *g =
@@ -411,7 +411,7 @@ static uint32_t random_below(uint32_t *state, uint32_t limit)
     return (*state >> 8) % limit;
 }
 
-/* A random graph of relu and add nodes behind one input; node i has id i. */
+/* A random graph of relu and add nodes after one input; node i has id i. */
 static struct nuc_graph *random_graph(struct nuc_context *cx, uint32_t *state, bool *supported)
 {
     const int64_t size = 1;
@@ -666,7 +666,7 @@ int main(void)
         cmocka_unit_test(test_partitions),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_loose_clusters),
-        cmocka_unit_test(test_reasons_and_borders),
+        cmocka_unit_test(test_reasons_and_boundaries),
         cmocka_unit_test(test_fusing),
         cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_slot_sets),

@@ -178,7 +178,7 @@ struct check {
 /* Partitions as single vertices: all can be put in an order. `waits` counts edges into each vertex. */
 struct vertices {
     const struct check *c;
-    uint32_t *vertex; /* by node id: partition, or a number of its own behind them */
+    uint32_t *vertex; /* by node id: partition, or a number of its own after them */
     uint32_t *waits;
     uint32_t count;
 };

@@ -159,7 +159,7 @@ static const struct rule_case cases[] = {
     /* neg */
     {UNARY("aten.neg.default(%dx)", "3, 5"), "", NULL},
     {"%x = input : float32[3]; %r = edge.aten.neg.default(%x)\n", "", "one scale"},
-    /* permutations behind a convolution, and between other formats */
+    /* permutations after a convolution, and between other formats */
     {PERMUTE("1, 16, 8, 8", "[0, 3, 1, 2]"), " dx ", NULL},
     {PERMUTE("1, 16, 8, 8", "[0, 2, 3, 1]"), " dx ", NULL},
     {PERMUTE("1, 16, 8, 8", "[0, 2, 1, 3]"), " dx ", "swaps two groups"},
@@ -245,7 +245,7 @@ static void check_rule(struct nuc_context *cx, void *arg)
 
     s.waived |= NUC_WAIVE_CORRECTNESS;
     struct nuc_verdict v = check_verdict(&s, c->rule);
-    /* Whoever is refused is told what to do. */
+    /* A refusal says what to do. */
     assert_int_equal(v.ok, v.fix == NULL);
 }
 
@@ -421,7 +421,7 @@ static void check_no_ops(struct nuc_context *cx, void *arg)
     assert_true(nuc_is_no_op(&s, node_of(g, "r")));
 }
 
-/* ---- borders ---- */
+/* ---- boundaries ---- */
 
 static void check_transposes(struct nuc_context *cx, void *arg)
 {

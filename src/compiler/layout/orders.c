@@ -1,5 +1,6 @@
 #include "compiler/layout/orders.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/graph/shapes.h"
@@ -83,6 +84,7 @@ void nuc_set_order_arg(struct nuc_graph *g, struct nuc_node *copy, const struct 
 
     for (uint32_t d = 0; d < like->rank; d++)
         order[d] = like->dim_order[d];
+    assert(index >= 0);
     nuc_set_arg_ints(copy, g, (uint32_t)index, order, like->rank);
 }
 
@@ -92,6 +94,7 @@ struct nuc_node *nuc_insert_in_order(struct nuc_graph *g, struct nuc_node *befor
     struct nuc_node *copy = nuc_add_node(g, before, op, NULL);
     struct nuc_meta meta = value->vals[0];
 
+    assert(!value->is_tuple && like->rank == meta.rank);
     nuc_set_arg_node(copy, g, NUC_SELF, value);
     nuc_set_order_arg(g, copy, like);
     copy->source = value->source;

@@ -73,7 +73,7 @@ static void sort_users(struct nuc_graph *g)
         nuc_inputs(n, inputs, count);
         for (uint32_t i = 0; i < count; i++) {
             struct nuc_node *input = inputs[i];
-            /* All readings of one node follow each other, so its last reader tells whether it is listed. */
+            /* All readings of one node follow each other, so its last reader says whether it is listed. */
             if (input->n_users == 0 || input->users[input->n_users - 1] != n)
                 input->users[input->n_users++] = n;
         }
@@ -82,7 +82,7 @@ static void sort_users(struct nuc_graph *g)
 
 /*
  * The order torch.fx's legalize_graph gives: breadth first from the nodes that read nothing, readers in their order. A
- * call stands behind all its partition reads, so nodes that stood between the partition's nodes may move behind it.
+ * call stands after all its partition reads, so nodes that stood between the partition's nodes may move after it.
  */
 static void sort_graph(struct nuc_graph *g)
 {

@@ -1,5 +1,6 @@
 #include "compiler/partition/partition.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/layout/layout.h"
@@ -38,6 +39,7 @@ static void refuse(struct partitioning *p, struct nuc_node *node, struct nuc_ver
 {
     struct nuc_decision *d = decision_of(p, node);
 
+    assert(v.rule != NULL && !v.ok);
     p->refused[node->id] = true;
     if (d->rule == NULL)
         set_reason(d, v);
@@ -123,7 +125,7 @@ static void check_nodes(struct partitioning *p)
     struct nuc_cluster_ends ends = nuc_cluster_ends(p->g);
 
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        /* getitem and delegate calls are no operators: they follow the node they read. */
+        /* getitem and delegate calls are not operators: they follow the node they read. */
         if (nuc_is_call(n) && nuc_op_kind(n->op) != NUC_KIND_GRAPH && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
             check_node(p, &ends, n);
     }
@@ -203,7 +205,7 @@ static void find_supported(struct partitioning *p)
 /* ---- rounds ---- */
 
 /*
- * Groups of which every operator leaves the data as they are would be empty after conversion. Nodes that are no no-op
+ * Groups of which every operator leaves the data as they are would be empty after conversion. Nodes that are not no-ops
  * by their operator settle most groups, so that trials are run on few nodes.
  */
 static bool refuse_no_ops(struct partitioning *p)

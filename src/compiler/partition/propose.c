@@ -15,6 +15,8 @@
  */
 #include "compiler/partition/propose.h"
 
+#include <assert.h>
+
 #include "compiler/partition/slotset.h"
 
 #define NO_SLOT UINT32_MAX
@@ -166,6 +168,7 @@ static void join(struct proposing *p, uint32_t slot, struct nuc_node *node, uint
 static uint32_t merge(struct proposing *p, uint32_t self, uint32_t other)
 {
     uint32_t into = self < other ? self : other, gone = self < other ? other : self;
+    assert(into != gone && p->slots[into].alias == into && p->slots[gone].alias == gone);
     struct slot *a = &p->slots[into], *b = &p->slots[gone];
     struct reach r = {NULL, NULL, 0};
 
@@ -195,7 +198,7 @@ static uint32_t next_group(const struct proposing *p, const struct slot_set *a, 
     }
 }
 
-/* Tries to merge `self` with every group behind slot `from`. */
+/* Tries to merge `self` with every group after slot `from`. */
 static void merge_others(struct proposing *p, uint32_t self, uint32_t from)
 {
     uint32_t slot = from + 1;

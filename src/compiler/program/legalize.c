@@ -117,7 +117,7 @@ static void refresh(struct nuc_graph *g, struct nuc_node *node, bool *stale)
     mark_users(node, stale);
 }
 
-/* Upper bound of the ids in use when all copies are there: one a use in front and one behind each node. */
+/* Upper bound of the ids in use when all copies are there: one per use in front of and one after each node. */
 static size_t most_ids(const struct nuc_graph *g)
 {
     size_t ids = (size_t)g->next_id + 1;

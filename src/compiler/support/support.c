@@ -1,5 +1,6 @@
 #include "compiler/support/support.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/graph/op_list.h"
@@ -96,6 +97,7 @@ static const char *filled_in(struct nuc_context *cx, const char *template, const
 
 static bool rule_holds(const struct nuc_rule_query *q, const struct nuc_support_rule *r)
 {
+    assert((r->holds != NULL) != (r->measure != NULL));
     if ((r->waived_by & q->s->waived) != 0)
         return true;
     if (r->measure == NULL)

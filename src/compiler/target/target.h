@@ -31,7 +31,7 @@ struct nuc_costs {
     double cpu_softmax;  /* int8 value of a softmax: two fixed-point exponentials */
 };
 
-/* What the CPU's int8 kernels are made of; it decides how much scratch memory they want. */
+/* What the CPU's int8 kernels are made of; it decides how much scratch memory they need. */
 enum nuc_isa { NUC_ISA_SCALAR, NUC_ISA_DSP, NUC_ISA_MVE, NUC_ISA_COUNT };
 
 /*
@@ -98,7 +98,7 @@ struct nuc_flavor {
     const char *name; /* as in --converter-flavor */
     const char *description;
     enum nuc_rule_set rules;
-    const char *aliases[NUC_MAX_FLAVOR_ALIASES]; /* older names that select it; NULL behind the last one */
+    const char *aliases[NUC_MAX_FLAVOR_ALIASES]; /* older names that select it; NULL after the last one */
 };
 
 /*
@@ -111,7 +111,7 @@ const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *nam
 /* "scalar", "DSP", "MVE". */
 const char *nuc_isa_name(enum nuc_isa isa);
 
-/* In order of listing; NULL behind the last one. */
+/* In order of listing; NULL after the last one. */
 const struct nuc_target *nuc_target_at(size_t index);
 const struct nuc_flavor *nuc_flavor_at(size_t index);
 
