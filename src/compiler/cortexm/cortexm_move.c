@@ -4,6 +4,7 @@
 
 #include "compiler/cortexm/cortexm_private.h"
 #include "compiler/eval/eval.h"
+#include "compiler/layout/orders.h"
 
 struct move {
     struct nuc_cm_value in;
@@ -96,22 +97,12 @@ bool nuc_cm_lower_view(struct nuc_cm *c, struct nuc_node *node)
 /* The meta of the permuted tensor when every byte stays: contiguous or channels-last. */
 static bool stays_in_place(const struct nuc_meta *in, const int64_t *perm, struct nuc_meta *out)
 {
-    int64_t strides[NUC_MAX_RANK], wanted[NUC_MAX_RANK];
-
-    nuc_dense_strides(in, strides);
-    for (int channels_last = 0; channels_last < (in->rank == 4 ? 2 : 1); channels_last++) {
-        bool same = true;
-        if (channels_last)
-            nuc_set_channels_last(out);
-        else
-            nuc_set_contiguous(out);
-        nuc_dense_strides(out, wanted);
-        for (uint32_t i = 0; i < in->rank; i++)
-            same = same && (out->sizes[i] == 1 || wanted[i] == strides[perm[i]]);
-        if (same)
-            return true;
-    }
-    return false;
+    nuc_set_contiguous(out);
+    if (nuc_is_permuted_in_place(in, perm, out))
+        return true;
+    if (in->rank == 4)
+        nuc_set_channels_last(out);
+    return in->rank == 4 && nuc_is_permuted_in_place(in, perm, out);
 }
 
 static struct nuc_node *emit_permutation(struct nuc_cm *c, struct nuc_node *node, const struct move *m,

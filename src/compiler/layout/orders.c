@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/graph/shapes.h"
 #include "host/text.h"
 
@@ -73,6 +74,19 @@ bool nuc_is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t r
         chunk = taken = 1;
     }
     return v == -1;
+}
+
+bool nuc_is_permuted_in_place(const struct nuc_meta *in, const int64_t *dims, const struct nuc_meta *out)
+{
+    int64_t from[NUC_MAX_RANK], to[NUC_MAX_RANK];
+
+    nuc_dense_strides(in, from);
+    nuc_dense_strides(out, to);
+    for (uint32_t i = 0; i < out->rank; i++) {
+        if (out->sizes[i] > 1 && to[i] != from[nuc_positive_dim(dims[i], out->rank)])
+            return false;
+    }
+    return true;
 }
 
 /* ---- copies ---- */

@@ -37,6 +37,9 @@ struct nuc_meta nuc_named_contiguous(const struct nuc_meta *m);
  */
 bool nuc_is_viewable(const struct nuc_meta *in, const int64_t *sizes, uint32_t rank);
 
+/* Dimension i of `out` steps through memory as dimension dims[i] of `in`: the permuted tensor lies where it lay. */
+bool nuc_is_permuted_in_place(const struct nuc_meta *in, const int64_t *dims, const struct nuc_meta *out);
+
 /* ---- copies ---- */
 
 /* The argument `dim_order` of a node that copies becomes the order of `like`. */

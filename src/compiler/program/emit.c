@@ -329,21 +329,6 @@ static bool same_places(const struct nuc_meta *source, const struct nuc_meta *vi
     return true;
 }
 
-/* Whether dimension i of the view steps through memory as dimension dims[i] of the source. */
-static bool same_places_under(const struct nuc_meta *source, const struct nuc_meta *view, const struct nuc_arg *dims)
-{
-    int64_t source_strides[NUC_MAX_RANK];
-    int64_t view_strides[NUC_MAX_RANK];
-
-    nuc_dense_strides(source, source_strides);
-    nuc_dense_strides(view, view_strides);
-    for (uint32_t i = 0; i < view->rank; i++) {
-        if (view->sizes[i] > 1 && view_strides[i] != source_strides[nuc_positive_dim(dims->u.ints[i], view->rank)])
-            return false;
-    }
-    return true;
-}
-
 /* The operator that copies: view_copy for all views, with the sizes as the graph has them or as they result. */
 static void emit_view_copy(struct nuc_emission *e, const struct nuc_node *node, uint32_t source)
 {
@@ -392,7 +377,8 @@ static void emit_permute_view(struct nuc_emission *e, const struct nuc_node *nod
     const struct nuc_node *source = nuc_arg_node(node, NUC_SELF);
     const struct nuc_arg *dims = &node->args[NUC_ARG(NUCLEON_PERMUTE_VIEW, dims)];
 
-    if (source == NULL || feeds_output(node) || !same_places_under(&source->vals[0], &node->vals[0], dims))
+    if (source == NULL || feeds_output(node) ||
+        !nuc_is_permuted_in_place(&source->vals[0], dims->u.ints, &node->vals[0]))
         nuc_fail(e->cx, NUC_INTERNAL, "%s: %s is not a view of its input", e->g->file, nuc_node_text(e->cx, node));
     emit_name(e, node, tensor_of(e, source));
 }
