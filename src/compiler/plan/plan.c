@@ -323,19 +323,35 @@ static struct nuc_plan best_plan(struct planner *p)
     return best;
 }
 
-struct nuc_plan nuc_plan_memory(struct nuc_context *cx, const struct nuc_plan_problem *problem)
+static struct planner begin(struct nuc_context *cx, const struct nuc_plan_problem *problem)
 {
     struct planner p = {.cx = cx, .problem = problem, .effort = problem->effort ? problem->effort : DEFAULT_EFFORT};
-    uint64_t *addresses = nuc_alloc_array(cx, problem->n + 1, sizeof *addresses);
 
     if (problem->n >= UINT32_MAX / 2)
         nuc_fail(cx, NUC_UNSUPPORTED, "memory plan: too many tensors");
-    struct nuc_arena *outer = nuc_push_arena(cx);
     p.sizes = nuc_alloc_array(cx, problem->n + 1, sizeof *p.sizes);
-    p.taken_by = nuc_alloc_array(cx, problem->n + 1, sizeof *p.taken_by);
-    p.takes = nuc_alloc_array(cx, problem->n + 1, sizeof *p.takes);
     measure(&p);
     p.bound = peak(&p, savings(&p));
+    return p;
+}
+
+uint64_t nuc_plan_bound(struct nuc_context *cx, const struct nuc_plan_problem *problem)
+{
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    uint64_t bound = begin(cx, problem).bound;
+
+    nuc_pop_arena(cx, outer);
+    return bound;
+}
+
+struct nuc_plan nuc_plan_memory(struct nuc_context *cx, const struct nuc_plan_problem *problem)
+{
+    uint64_t *addresses = nuc_alloc_array(cx, problem->n + 1, sizeof *addresses);
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    struct planner p = begin(cx, problem);
+
+    p.taken_by = nuc_alloc_array(cx, problem->n + 1, sizeof *p.taken_by);
+    p.takes = nuc_alloc_array(cx, problem->n + 1, sizeof *p.takes);
     struct nuc_plan plan = best_plan(&p);
     memcpy(addresses, plan.addresses, problem->n * sizeof *addresses);
     nuc_pop_arena(cx, outer);

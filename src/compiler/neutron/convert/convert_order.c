@@ -12,14 +12,6 @@ struct choice {
     uint32_t n;
 };
 
-/* Tensor `t` of the graph takes place in the scratch buffer. */
-static bool in_scratch(const struct nuc_cv *cv, int32_t t)
-{
-    const struct nuc_cv_tensor *s = &cv->tensors[t];
-
-    return !s->constant && s->input_index < 0 && s->output_index < 0;
-}
-
 /* The node that has to run before tensor `t` can be read, or -1: dropped ones hand on their input. */
 static int32_t writer(const struct nuc_cv *cv, int32_t t)
 {
@@ -39,7 +31,7 @@ static bool may_overwrite(const struct nuc_cv *cv, const struct nuc_cv_node *n, 
 
     if (!n->table && !nuc_cv_is_binary(n->op->code) && n->op->code != NUC_LT_SOFTMAX)
         return false;
-    return in_scratch(cv, x.holder) && in_scratch(cv, y.holder) && y.holder == n->output &&
+    return nuc_cv_in_scratch(cv, x.holder) && nuc_cv_in_scratch(cv, y.holder) && y.holder == n->output &&
            nuc_cv_bytes(cv, x.holder) == nuc_cv_bytes(cv, y.holder);
 }
 
@@ -49,7 +41,7 @@ static void add_operand(struct choice *c, struct nuc_plan_operator *op, const st
 {
     int32_t holder = nuc_cv_place(c->cv, t).holder, before = writer(c->cv, t);
 
-    if (in_scratch(c->cv, holder))
+    if (nuc_cv_in_scratch(c->cv, holder))
         op->n_buffers = nuc_plan_add_once(lists[0], op->n_buffers, (uint32_t)holder);
     if (before >= 0 && before != (int32_t)n->index)
         op->n_after = nuc_plan_add_once(lists[1], op->n_after, c->operator[before]);
@@ -65,7 +57,7 @@ static void add_operator(struct choice *c, const struct nuc_cv_node *n)
     for (int i = 0; i < 3; i++)
         lists[i] = nuc_alloc_array(c->cv->cx, (size_t)n->op->n_inputs + 2, sizeof *lists[i]);
     *op = (struct nuc_plan_operator){.buffers = lists[0], .after = lists[1], .in_place = lists[2], .result = result};
-    if (in_scratch(c->cv, (int32_t)result))
+    if (nuc_cv_in_scratch(c->cv, (int32_t)result))
         op->n_buffers = nuc_plan_add_once(lists[0], 0, result);
     add_operand(c, op, n, n->input, lists);
     for (uint32_t k = 1; k < n->op->n_inputs; k++) {

@@ -33,18 +33,12 @@ static void for_tensor_refs(struct lives *l, visit_function visit, const uint64_
     }
 }
 
-/* Inputs and outputs lie outside the scratch buffer. */
-static bool in_scratch(const struct nuc_cv *cv, uint32_t t)
-{
-    return cv->tensors[t].input_index < 0 && cv->tensors[t].output_index < 0;
-}
-
 static void extend_life(struct lives *l, uint32_t call, uint8_t *ref, const uint64_t *addresses)
 {
     uint32_t t = nuc_load_u32(ref) >> 8;
 
     (void)addresses;
-    if (!in_scratch(l->cv, t) && !l->cv->pool_borders)
+    if (!nuc_cv_in_scratch(l->cv, (int32_t)t) && !l->cv->pool_borders)
         return;
     if (l->ranges[t].size == 0)
         l->ranges[t] = (struct nuc_plan_range){

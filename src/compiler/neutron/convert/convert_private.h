@@ -125,8 +125,10 @@ bool nuc_cv_add_dimension(struct nuc_cv_dimensions *d, int64_t size, int64_t a, 
 int64_t nuc_cv_bytes(const struct nuc_cv *cv, int32_t tensor);
 struct nuc_cv_place nuc_cv_place(const struct nuc_cv *cv, int32_t tensor);
 
-/* Moves *layout of a tensor of `bytes` from inside another tensor to inside that one's holder. False: it has no such.
- */
+/* Neither a constant nor an input or output: it takes place in the scratch buffer. */
+bool nuc_cv_in_scratch(const struct nuc_cv *cv, int32_t tensor);
+
+/* Moves *layout of a tensor of `bytes` from inside another tensor to inside that one's holder. False: it has none. */
 bool nuc_cv_compose(struct nuc_cv_layout *layout, int64_t bytes, const struct nuc_cv_layout *outer);
 
 /* Distance in bytes between neighbours along each dimension of tensor `t` in its holder. False: there is no such. */

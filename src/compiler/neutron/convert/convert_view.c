@@ -5,6 +5,7 @@
  * buffer live longer; one that raises the most bytes live at once is taken back.
  */
 #include "compiler/neutron/convert/convert_private.h"
+#include "compiler/plan/plan.h"
 
 int64_t nuc_cv_bytes(const struct nuc_cv *cv, int32_t tensor)
 {
@@ -47,6 +48,13 @@ struct nuc_cv_place nuc_cv_place(const struct nuc_cv *cv, int32_t tensor)
         place.holder = t->alias;
     }
     return place;
+}
+
+bool nuc_cv_in_scratch(const struct nuc_cv *cv, int32_t tensor)
+{
+    const struct nuc_cv_tensor *s = &cv->tensors[tensor];
+
+    return !s->constant && s->input_index < 0 && s->output_index < 0;
 }
 
 bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout,
@@ -219,49 +227,41 @@ static int32_t place_slice(struct nuc_cv *cv, const struct nuc_cv_node *n)
 
 /* ---- what the views cost ---- */
 
-/* Extends the life of tensor `t`'s buffer to step `now`. `first` is n_ops + 1 before the first touch. */
-static void touch(const struct nuc_cv *cv, int32_t t, uint32_t now, uint32_t *first, uint32_t *last)
+/* Extends the life of the buffer of tensor `t` to step `now`. */
+static void touch(const struct nuc_cv *cv, int32_t t, uint32_t now, struct nuc_plan_range *ranges)
 {
     int32_t holder = nuc_cv_place(cv, t).holder;
+    struct nuc_plan_range *r = &ranges[holder];
 
-    first[holder] = now < first[holder] ? now : first[holder];
-    last[holder] = now > last[holder] ? now : last[holder];
+    if (!nuc_cv_in_scratch(cv, holder))
+        return;
+    if (r->size == 0)
+        *r = (struct nuc_plan_range){
+            .first = now, .size = (uint64_t)nuc_cv_bytes(cv, holder), .alignment = r->alignment};
+    r->last = now;
 }
 
 /* The most bytes of scratch live at one operator, in the order of the model. */
-static int64_t peak(struct nuc_cv *cv, uint32_t *first, uint32_t *last, int64_t *change)
+static uint64_t peak(struct nuc_cv *cv)
 {
     const struct nuc_lt_subgraph *g = cv->graph;
-    int64_t live = 0, most = 0;
+    struct nuc_arena *outer = nuc_push_arena(cv->cx);
+    struct nuc_plan_range *ranges = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *ranges);
 
-    for (uint32_t t = 0; t < g->n_tensors; t++) {
-        first[t] = g->n_ops + 1;
-        last[t] = 0;
-    }
-    for (uint32_t i = 0; i <= g->n_ops; i++)
-        change[i] = 0;
+    for (uint32_t t = 0; t < g->n_tensors; t++)
+        ranges[t].alignment = NUC_MC_ALIGNMENT;
     for (uint32_t i = 0; i < g->n_ops; i++) {
         if (cv->nodes[i].dropped)
             continue;
-        touch(cv, cv->nodes[i].input, i, first, last);
-        touch(cv, cv->nodes[i].output, i, first, last);
+        touch(cv, cv->nodes[i].input, i, ranges);
+        touch(cv, cv->nodes[i].output, i, ranges);
         for (uint32_t k = 1; k < g->ops[i].n_inputs; k++) {
             if (g->ops[i].inputs[k] >= 0)
-                touch(cv, g->ops[i].inputs[k], i, first, last);
+                touch(cv, g->ops[i].inputs[k], i, ranges);
         }
     }
-    for (uint32_t t = 0; t < g->n_tensors; t++) {
-        const struct nuc_cv_tensor *s = &cv->tensors[t];
-        if (first[t] > last[t] || s->constant || s->input_index >= 0 || s->output_index >= 0)
-            continue;
-        int64_t bytes = (int64_t)nuc_align_up((size_t)nuc_cv_bytes(cv, (int32_t)t), NUC_MC_ALIGNMENT);
-        change[first[t]] += bytes;
-        change[last[t] + 1] -= bytes;
-    }
-    for (uint32_t i = 0; i < g->n_ops; i++) {
-        live += change[i];
-        most = live > most ? live : most;
-    }
+    uint64_t most = nuc_plan_bound(cv->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = g->n_tensors});
+    nuc_pop_arena(cv->cx, outer);
     return most;
 }
 
@@ -277,19 +277,14 @@ static void set_dropped(struct nuc_cv *cv, int32_t view, bool dropped)
 /* Takes back, the last first, each view without which less memory is live at the peak. */
 static void drop_costly(struct nuc_cv *cv, const int32_t *views, uint32_t n)
 {
-    const struct nuc_lt_subgraph *g = cv->graph;
-    struct nuc_arena *outer = nuc_push_arena(cv->cx);
-    uint32_t *first = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *first);
-    uint32_t *last = nuc_alloc_array(cv->cx, g->n_tensors, sizeof *last);
-    int64_t *change = nuc_alloc_array(cv->cx, (size_t)g->n_ops + 2, sizeof *change);
-    int64_t now = peak(cv, first, last, change);
+    uint64_t now = peak(cv);
 
     while (n-- > 0) {
         struct nuc_cv_tensor *t = &cv->tensors[views[n]];
         int32_t alias = t->alias;
         set_dropped(cv, views[n], false);
         t->alias = views[n];
-        int64_t without = peak(cv, first, last, change);
+        uint64_t without = peak(cv);
         if (without < now) {
             now = without;
             continue;
@@ -297,7 +292,6 @@ static void drop_costly(struct nuc_cv *cv, const int32_t *views, uint32_t n)
         t->alias = alias;
         set_dropped(cv, views[n], true);
     }
-    nuc_pop_arena(cv->cx, outer);
 }
 
 void nuc_cv_make_views(struct nuc_cv *cv)
