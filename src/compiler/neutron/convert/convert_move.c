@@ -11,30 +11,32 @@ struct move {
     int32_t fill_size, fill_value;
 };
 
-/* Bytes an element: data that is only moved may be of any type. */
-static int32_t unit_of(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *t)
-{
-    if (t->dtype != NUC_I8 && t->dtype != NUC_U8 && t->dtype != NUC_BOOL)
-        nuc_cv_fail(cv, n, "tensor '%s' is %s, the NPU takes int8: quantize it", t->name, nuc_dtype_name(t->dtype));
-    return 1;
-}
-
-/* Strides of the result where it lies. convert_view.c has made sure that there are such. */
-static void out_strides(const struct nuc_cv *cv, const struct nuc_cv_node *n, int64_t *stride)
-{
-    struct nuc_cv_place place = nuc_cv_place(cv, n->output);
-
-    if (!nuc_cv_strides(cv, nuc_cv_y(cv, n), &place.layout, stride))
-        nuc_cv_fail(cv, n, "the result has no strides inside the tensor it is a part of");
-}
-
 /* Moves keep values as they are. */
 static void check_moved(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *x,
                         const struct nuc_lt_tensor *y)
 {
     if (!x || x->dtype != y->dtype || (x->dtype == NUC_I8 && !nuc_cv_same_params(cv, n, x, y)))
         nuc_cv_fail(cv, n, "input and output must have one type, scale and zero point");
-    unit_of(cv, n, x);
+    if (x->dtype != NUC_I8 && x->dtype != NUC_U8 && x->dtype != NUC_BOOL)
+        nuc_cv_fail(cv, n, "tensor '%s' is %s, the NPU takes int8: quantize it", x->name, nuc_dtype_name(x->dtype));
+}
+
+/*
+ * The move of the elements of `x`, one after the other, to the beginning of the result where that lies.
+ * convert_view.c has made sure that strides describe it.
+ */
+static struct move begin_move(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *x)
+{
+    struct nuc_cv_place place = nuc_cv_place(cv, n->output);
+    struct move v = {.rank = x->rank};
+
+    check_moved(cv, n, x, nuc_cv_y(cv, n));
+    nuc_lt_strides(x, v.in);
+    if (!nuc_cv_strides(cv, nuc_cv_y(cv, n), &place.layout, v.out))
+        nuc_cv_fail(cv, n, "the result has no strides inside the tensor it is a part of");
+    for (uint32_t i = 0; i < x->rank; i++)
+        v.shape[i] = x->shape[i];
+    return v;
 }
 
 static void emit_move(struct nuc_cv *cv, int32_t from, const struct move *v)
@@ -63,40 +65,35 @@ static void emit_move(struct nuc_cv *cv, int32_t from, const struct move *v)
     nuc_cv_emit(cv, NUC_MC_OP_COPY, &r);
 }
 
+/* The result's shape stands for both: the elements keep their sequence. */
 void nuc_cv_emit_reshape(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
-    struct move v = {.rank = y->rank};
 
     check_moved(cv, n, x, y);
     if (nuc_lt_elements(x) != nuc_lt_elements(y))
         nuc_cv_fail(cv, n, "input and output differ in size");
-    nuc_lt_strides(y, v.in);
-    out_strides(cv, n, v.out);
-    for (uint32_t i = 0; i < y->rank; i++)
-        v.shape[i] = y->shape[i];
+    struct move v = begin_move(cv, n, y);
     emit_move(cv, n->input, &v);
 }
 
 void nuc_cv_emit_transpose(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
-    int64_t perm[NUC_MAX_RANK], in[NUC_MAX_RANK];
-    struct move v = {.rank = x->rank};
+    int64_t perm[NUC_MAX_RANK];
     uint32_t seen = 0;
 
-    check_moved(cv, n, x, y);
     if (nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, perm) != x->rank || y->rank != x->rank)
-        nuc_cv_fail(cv, n, "the permutation must have one entry a dimension");
-    nuc_lt_strides(x, in);
-    out_strides(cv, n, v.out);
+        nuc_cv_fail(cv, n, "the permutation must have one entry per dimension");
+    const struct move straight = begin_move(cv, n, x);
+    struct move v = straight;
     for (uint32_t i = 0; i < x->rank; i++) {
         int32_t from = nuc_lt_axis(perm[i], x->rank);
         if (from < 0 || (seen >> from & 1u) || y->shape[i] != x->shape[from])
             nuc_cv_fail(cv, n, "the permutation does not lead from the input's to the output's shape");
         seen |= 1u << from;
         v.shape[i] = x->shape[from];
-        v.in[i] = in[from];
+        v.in[i] = straight.in[from];
     }
     emit_move(cv, n->input, &v);
 }
@@ -117,17 +114,13 @@ void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
     int64_t pads[2 * NUC_MAX_RANK];
-    struct move v = {.rank = x->rank};
 
-    check_moved(cv, n, x, y);
     if (nuc_cv_integers(cv, n, 1, 2 * NUC_MAX_RANK, pads) != 2 * x->rank || y->rank != x->rank)
-        nuc_cv_fail(cv, n, "paddings must be two numbers a dimension");
-    nuc_lt_strides(x, v.in);
-    out_strides(cv, n, v.out);
+        nuc_cv_fail(cv, n, "paddings must be two numbers per dimension");
+    struct move v = begin_move(cv, n, x);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (pads[2 * i] < 0 || pads[2 * i + 1] < 0 || pads[2 * i] + x->shape[i] + pads[2 * i + 1] != y->shape[i])
             nuc_cv_fail(cv, n, "paddings of dimension %u do not lead from %d to %d", i, x->shape[i], y->shape[i]);
-        v.shape[i] = x->shape[i];
         v.out_at += pads[2 * i] * v.out[i];
     }
     v.fill_value = pad_fill(cv, n) & 0xFF;
@@ -148,42 +141,26 @@ static bool is_in_place(const struct nuc_cv *cv, const struct nuc_cv_node *n, ui
 /* Copies operand `i`, which begins at position `at` of the axis. */
 static void emit_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, int64_t axis, int64_t at)
 {
-    const struct nuc_lt_tensor *x = nuc_cv_in(cv, n, i);
-    struct move v = {.rank = x->rank};
-
     if (is_in_place(cv, n, i))
         return;
-    nuc_lt_strides(x, v.in);
-    out_strides(cv, n, v.out);
-    for (uint32_t d = 0; d < x->rank; d++)
-        v.shape[d] = x->shape[d];
+    struct move v = begin_move(cv, n, nuc_cv_in(cv, n, i));
     v.out_at = at * v.out[axis];
     emit_move(cv, n->op->inputs[i], &v);
 }
 
 void nuc_cv_emit_concat(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
-    const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
-    int64_t axis = nuc_lt_axis(n->op->options.concat.axis, y->rank), at = 0;
+    int32_t axis = nuc_cv_concat_axis(cv, n);
+    int64_t at = 0;
 
-    if (axis < 0 || n->op->options.concat.activation != NUC_LT_ACT_NONE)
-        nuc_cv_fail(cv, n, "the axis must be one of the output's, without an activation");
+    if (axis < 0)
+        nuc_cv_fail(cv, n,
+                    "operands must have the output's type, scale, zero point and other dimensions, and fill it "
+                    "along the axis, without an activation");
     for (uint32_t i = 0; i < n->op->n_inputs; i++) {
-        const struct nuc_lt_tensor *x = nuc_cv_in(cv, n, i);
-        check_moved(cv, n, x, y);
-        if (x->rank != y->rank)
-            nuc_cv_fail(cv, n, "operand %u has another rank than the output", i);
-        for (uint32_t d = 0; d < y->rank; d++) {
-            if ((int64_t)d != axis && x->shape[d] != y->shape[d])
-                nuc_cv_fail(cv, n, "operand %u differs from the output in dimension %u", i, d);
-        }
-        if (at + x->shape[axis] > y->shape[axis])
-            nuc_cv_fail(cv, n, "the operands are longer than the output");
         emit_part(cv, n, i, axis, at);
-        at += x->shape[axis];
+        at += nuc_cv_in(cv, n, i)->shape[axis];
     }
-    if (at != y->shape[axis])
-        nuc_cv_fail(cv, n, "the operands are shorter than the output");
 }
 
 /* Operands: input, begin, size. */
@@ -191,13 +168,10 @@ void nuc_cv_emit_slice(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
     int64_t begin[NUC_MAX_RANK];
-    struct move v = {.rank = x->rank};
 
-    check_moved(cv, n, x, y);
     if (nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, begin) != x->rank || y->rank != x->rank)
-        nuc_cv_fail(cv, n, "begin must have one entry a dimension");
-    nuc_lt_strides(x, v.in);
-    out_strides(cv, n, v.out);
+        nuc_cv_fail(cv, n, "begin must have one entry per dimension");
+    struct move v = begin_move(cv, n, x);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (begin[i] < 0 || begin[i] + y->shape[i] > x->shape[i])
             nuc_cv_fail(cv, n, "the slice leaves the input in dimension %u", i);
@@ -246,7 +220,7 @@ void nuc_cv_emit_mirror_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
     check_moved(cv, n, x, y);
     if (nuc_cv_integers(cv, n, 1, 2 * NUC_MAX_RANK, pads) != 2 * x->rank || y->rank != x->rank || x->rank < 1 ||
         x->rank > NUC_MC_MAX_RANK)
-        nuc_cv_fail(cv, n, "paddings must be two numbers a dimension, of at most %d dimensions", NUC_MC_MAX_RANK);
+        nuc_cv_fail(cv, n, "paddings must be two numbers per dimension, of at most %d dimensions", NUC_MC_MAX_RANK);
     nuc_lt_strides(x, stride);
     for (uint32_t d = 0; d < x->rank; d++)
         entries += (size_t)y->shape[d];

@@ -135,6 +135,10 @@ bool nuc_cv_compose(struct nuc_cv_layout *layout, int64_t bytes, const struct nu
 bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout,
                     int64_t *stride);
 
+/* The axis of a concatenation, or -1 when operands and result do not fit each other; it is refused when it is emitted.
+ */
+int32_t nuc_cv_concat_axis(const struct nuc_cv *cv, const struct nuc_cv_node *n);
+
 /* The layout of operand `i` of a concatenation inside the result. */
 struct nuc_cv_layout nuc_cv_concat_part(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i);
 

@@ -102,8 +102,7 @@ static bool writes_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, in
 
 /* ---- parts of a concatenation ---- */
 
-/* The axis of a concatenation, or -1 when there is no such; the operator is then refused where it is emitted. */
-static int32_t concat_axis(const struct nuc_cv *cv, const struct nuc_cv_node *n)
+int32_t nuc_cv_concat_axis(const struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
     const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
     int64_t axis = nuc_lt_axis(n->op->options.concat.axis, y->rank), sum = 0;
@@ -310,7 +309,7 @@ void nuc_cv_make_views(struct nuc_cv *cv)
     }
     for (uint32_t i = cv->graph->n_ops; i-- > 0;) {
         const struct nuc_cv_node *n = &cv->nodes[i];
-        if (n->dropped || n->op->code != NUC_LT_CONCATENATION || concat_axis(cv, n) < 0)
+        if (n->dropped || n->op->code != NUC_LT_CONCATENATION || nuc_cv_concat_axis(cv, n) < 0)
             continue;
         for (uint32_t k = 0; k < n->op->n_inputs; k++) {
             int32_t view = place_part(cv, n, k);
