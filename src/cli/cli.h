@@ -1,4 +1,4 @@
-/* What the subcommands share: options read from a table, errors of one line, a progress bar, program runs. */
+/* What the subcommands share: messages of one line, a progress bar, runs of programs. */
 #ifndef NUC_CLI_H
 #define NUC_CLI_H
 
@@ -10,66 +10,6 @@
 
 enum cli_exit { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2, CLI_PROPERTY = 3 };
 
-enum cli_kind {
-    CLI_FLAG,   /* bool * */
-    CLI_STRING, /* const char **, never empty */
-    CLI_TEXT,   /* const char **, may be empty */
-    CLI_NUMBER, /* unsigned * */
-    CLI_COUNT,  /* unsigned *, at least 1 */
-    CLI_CHOICE, /* int *: index in `choices` */
-    CLI_FLOATS, /* struct cli_floats *: numbers between commas */
-    CLI_LIST    /* struct cli_list *: may be repeated; each value may hold several parts between commas */
-};
-
-#define CLI_LIST_MAX 64
-
-struct cli_list {
-    const char *items[CLI_LIST_MAX];
-    size_t count;
-};
-
-#define CLI_FLOATS_MAX 3
-
-struct cli_floats {
-    float values[CLI_FLOATS_MAX];
-    size_t count;
-};
-
-struct cli_option {
-    const char *name;  /* "--output" */
-    const char *alias; /* "-o" or NULL */
-    enum cli_kind kind;
-    void *value;
-    const char *parameter; /* in the help: "FILE"; NULL for a flag */
-    const char *help;
-    const char *const *choices; /* NULL-terminated, CLI_CHOICE only */
-};
-
-struct cli_command {
-    const char *name;
-    const char *arguments; /* "MODEL.pt2 -o OUT.pte" */
-    const char *summary;
-    const struct cli_option *options; /* ends with a row whose name is NULL */
-    const struct cli_option *shared;  /* a second table, of rows several subcommands have; NULL: none */
-    size_t min_arguments, max_arguments;
-};
-
-/*
- * Sorts argv (modified in place) into options and positional arguments. Prints the help and returns CLI_OK with
- * *stop = true for --help; prints one line and returns CLI_BAD_USAGE with *stop = true on a mistake.
- */
-int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional, size_t *n_positional,
-              bool *stop);
-
-/* A file a command reads or writes, and what its usage calls it; path NULL: not given. */
-struct cli_path {
-    const char *what, *path;
-    bool written;
-};
-
-/* Prints one line and returns CLI_BAD_USAGE when a file to be written is also another one of them. */
-int cli_check_paths(const char *command, const struct cli_path *paths, size_t count);
-
 /* "nucleon: <message>" on standard error, control characters removed; returns the exit code of the status. */
 int cli_report(enum nuc_status status, const char *message);
 
@@ -80,15 +20,12 @@ int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_progress(void *user, const char *what, size_t done, size_t total);
 void cli_warn(void *user, const char *message);
 
-/* --timings: the seconds of each stage and their sum. */
-void cli_print_timings(const struct nuc_compiler *c);
-
 /* ---- programs on the host ---- */
 
 struct cli_io {
     char name[24]; /* "in0", "out0", ... */
     void *block;   /* its bytes in the program's dim order; NULL: an output in planned memory */
-    /* An int8 tensor whose quantization the program tells; real value = (q - zero_point) * scale. */
+    /* An int8 tensor whose quantization the program gives; real value = (q - zero_point) * scale. */
     bool quantized;
     double scale, zero_point, quant_min, quant_max;
     /* The caller gives or takes float32 instead of int8. */
@@ -135,6 +72,16 @@ void cli_program_float_outputs(struct cli_program *p);
  */
 int cli_program_run(struct cli_program *p, const char *path, const void *const *inputs, void *const *outputs);
 
+/* ---- blocks of tensors ---- */
+
+/* For each tensor a block of `samples` times its bytes; the second and third for outputs. NULL: memory is exhausted. */
+void **cli_blocks_new(const struct nuc_tensor_info *tensors, size_t count, size_t samples);
+void **cli_model_blocks(const struct nuc_model *m, size_t n_outputs);
+void **cli_program_blocks(const struct cli_program *p);
+
+/* `blocks` may be NULL. */
+void cli_blocks_free(void **blocks, size_t count);
+
 /* ---- evaluate, node by node ---- */
 
 struct cli_node_options {
@@ -152,20 +99,5 @@ struct cli_node_options {
  * model is compiled again with its inner values as outputs; its own outputs are compared with the program's.
  */
 int cli_evaluate_nodes(struct nuc_compiler *c, const struct cli_node_options *o);
-
-/* ---- subcommands ---- */
-
-int cli_compile(int argc, char **argv);
-int cli_convert(int argc, char **argv);
-int cli_quantize(int argc, char **argv);
-int cli_run(int argc, char **argv);
-int cli_evaluate(int argc, char **argv);
-int cli_merge_kernel_selection(int argc, char **argv);
-int cli_inspect(int argc, char **argv);
-int cli_codegen(int argc, char **argv);
-int cli_explain(int argc, char **argv);
-int cli_ops(int argc, char **argv);
-int cli_targets(int argc, char **argv);
-int cli_version(int argc, char **argv);
 
 #endif

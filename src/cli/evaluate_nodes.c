@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/args.h"
 
 /* Probes of one compiled program: a delegate has at most 255 outputs. */
 #define PROBES_AT_ONCE 200
@@ -19,7 +19,7 @@ struct node_score {
 struct comparison {
     struct nuc_compiler *c;
     const struct cli_node_options *o;
-    struct nuc_model *floating; /* the reference behind the passes of quantization */
+    struct nuc_model *floating; /* the reference after the passes of quantization */
     struct node_score *scores;
     size_t n_scores, n_unmatched;
     size_t n_elements, n_unequal; /* of the program's own outputs, exposed against whole */
@@ -35,11 +35,6 @@ struct group {
     void **float_out, **quantized_out, **program_out, **whole_out;
 };
 
-static int failed(const struct comparison *k, enum nuc_status s)
-{
-    return cli_report(s, nuc_compiler_message(k->c));
-}
-
 /* The float model goes through the passes the quantized one went through, so that nodes correspond by name. */
 static int open_models(struct comparison *k)
 {
@@ -50,7 +45,7 @@ static int open_models(struct comparison *k)
     if (s == NUC_OK)
         s = nuc_model_probes(k->o->quantized, &names, &count);
     if (s != NUC_OK)
-        return failed(k, s);
+        return cli_check(k->c, s);
     k->scores = calloc(count + 1, sizeof *k->scores);
     if (k->scores == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
@@ -63,37 +58,14 @@ static int open_models(struct comparison *k)
     return CLI_OK;
 }
 
-static int make_outputs(const struct comparison *k, struct nuc_model *m, size_t count, void ***out)
-{
-    *out = calloc(count + 1, sizeof **out);
-    if (*out == NULL)
-        return cli_report(NUC_NO_MEMORY, NULL);
-    for (size_t i = 0; i < count; i++) {
-        struct nuc_tensor_info t;
-        if (nuc_model_output(m, i, &t) != NUC_OK)
-            return failed(k, NUC_INTERNAL);
-        (*out)[i] = malloc(t.bytes + 1);
-        if ((*out)[i] == NULL)
-            return cli_report(NUC_NO_MEMORY, NULL);
-    }
-    return CLI_OK;
-}
-
-static void free_outputs(void **outputs, size_t count)
-{
-    for (size_t i = 0; outputs != NULL && i < count; i++)
-        free(outputs[i]);
-    free(outputs);
-}
-
 static void close_group(struct group *g)
 {
     if (g->open)
         cli_program_close(&g->program);
-    free_outputs(g->float_out, g->n_own + g->n);
-    free_outputs(g->quantized_out, g->n_own + g->n);
-    free_outputs(g->program_out, g->n_own + g->n);
-    free_outputs(g->whole_out, g->n_own);
+    cli_blocks_free(g->float_out, g->n_own + g->n);
+    cli_blocks_free(g->quantized_out, g->n_own + g->n);
+    cli_blocks_free(g->program_out, g->n_own + g->n);
+    cli_blocks_free(g->whole_out, g->n_own);
     free(g->inputs);
 }
 
@@ -109,7 +81,7 @@ static int compile_group(struct comparison *k, struct group *g)
     if (s == NUC_OK)
         s = nuc_program(lowered, &bytes, &size);
     if (s != NUC_OK)
-        return failed(k, s);
+        return cli_check(k->c, s);
     g->open = true;
     return cli_program_open_bytes(&g->program, k->o->quantized_name, bytes, size);
 }
@@ -125,18 +97,15 @@ static int open_group(struct comparison *k, struct group *g, size_t first)
     if (s == NUC_OK)
         s = nuc_model_expose(k->o->quantized, names, g->n, &g->quantized);
     if (s != NUC_OK)
-        return failed(k, s);
+        return cli_check(k->c, s);
     g->inputs = calloc(nuc_model_n_inputs(k->o->quantized) + 1, sizeof *g->inputs);
     int code = g->inputs == NULL ? cli_report(NUC_NO_MEMORY, NULL) : compile_group(k, g);
-    if (code == CLI_OK)
-        code = make_outputs(k, g->floating, g->n_own + g->n, &g->float_out);
-    if (code == CLI_OK)
-        code = make_outputs(k, g->quantized, g->n_own + g->n, &g->quantized_out);
-    if (code == CLI_OK)
-        code = make_outputs(k, g->quantized, g->n_own + g->n, &g->program_out);
-    if (code == CLI_OK)
-        code = make_outputs(k, g->quantized, g->n_own, &g->whole_out);
-    return code;
+    g->float_out = cli_model_blocks(g->floating, g->n_own + g->n);
+    g->quantized_out = cli_model_blocks(g->quantized, g->n_own + g->n);
+    g->program_out = cli_model_blocks(g->quantized, g->n_own + g->n);
+    g->whole_out = cli_model_blocks(g->quantized, g->n_own);
+    bool made = g->float_out != NULL && g->quantized_out != NULL && g->program_out != NULL && g->whole_out != NULL;
+    return code == CLI_OK && !made ? cli_report(NUC_NO_MEMORY, NULL) : code;
 }
 
 static double noise(const float *a, const float *b, size_t count)
@@ -189,7 +158,7 @@ static int run_sample(struct comparison *k, struct group *g, size_t first, size_
     if (s == NUC_OK)
         s = nuc_model_run(g->quantized, g->inputs, g->quantized_out);
     if (s != NUC_OK)
-        return failed(k, s);
+        return cli_check(k->c, s);
     int code = cli_program_run(&g->program, k->o->quantized_name, g->inputs, g->program_out);
     if (code == CLI_OK)
         code = cli_program_run(k->o->program, k->o->program_name, g->inputs, g->whole_out);

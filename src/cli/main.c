@@ -2,50 +2,79 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/args.h"
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} commands[] = {
-    {"compile", cli_compile, "make a program (.pte) from an exported model (.pt2, .tflite)"},
-    {"convert", cli_convert, "make a LiteRT model with NeutronGraph operators from one without"},
-    {"quantize", cli_quantize, "make a quantized model (.pt2) from a float one and samples"},
-    {"run", cli_run, "run a program on the host, its NPU parts on the simulator"},
-    {"evaluate", cli_evaluate, "accuracy and signal-to-noise ratio of a program over a data set"},
-    {"explain", cli_explain, "say where every node of a model runs, and why"},
-    {"inspect", cli_inspect, "describe a .pt2, .tflite or .pte file"},
-    {"codegen", cli_codegen, "make C sources of a program, for a firmware"},
-    {"merge-kernel-selection", cli_merge_kernel_selection, "merge the NPU kernels that programs need"},
-    {"ops", cli_ops, "list the operators the NPU runs"},
-    {"targets", cli_targets, "list chips and converter flavors"},
-    {"version", cli_version, "print the versions of this build"},
+static const struct cli_command commands[] = {
+    {"compile", COMPILE, cli_compile, "make a program (.pte) from an exported model (.pt2, .tflite)",
+     "MODEL.pt2|MODEL.tflite -o OUT.pte [--calibration DATA] [options]",
+     "Compiles a torch.export archive or an int8 LiteRT model to an ExecuTorch program for the i.MX RT700.", 1, 1,
+     "the model"},
+    {"convert", CONVERT, cli_convert, "make a LiteRT model with NeutronGraph operators from one without",
+     "--input IN.tflite --output OUT.tflite [--target imxrt700] [options]",
+     "Replaces what the NPU takes in an int8 LiteRT model by NeutronGraph operators. Other operators stay around them.",
+     0, 0, NULL},
+    {"quantize", QUANTIZE, cli_quantize, "make a quantized model (.pt2) from a float one and samples",
+     "MODEL.pt2 --calibration DATA -o OUT.pt2 [options]",
+     "Quantizes a float torch.export archive to int8; torch.export.load reads the result once Python has done\n"
+     "'import torch.ao.quantization.fx._decomposed'.",
+     1, 1, "the model"},
+    {"run", RUN, cli_run, "run a program on the host, its NPU parts on the simulator",
+     "PROGRAM.pte --input DATA [--output FILE.npz] [--profile] [--etdump FILE]",
+     "Runs a program on the host, its NPU parts on the simulator.", 1, 1, "the program"},
+    {"evaluate", EVALUATE, cli_evaluate, "accuracy and signal-to-noise ratio of a program over a data set",
+     "PROGRAM.pte --dataset DATA [--reference MODEL.pt2 [--quantized MODEL.pt2]]",
+     "Accuracy and signal-to-quantization-noise ratio of a program over a data set.", 1, 1, NULL},
+    {"explain", EXPLAIN, cli_explain, "say where every node of a model runs, and why",
+     "MODEL.pt2|MODEL.tflite [--json] [options]",
+     "Says where every node runs and, if not on the NPU, the rule, what was found, what is allowed and the fix.\n"
+     "A float model without samples is quantized with made-up ranges.",
+     1, 1, NULL},
+    {"inspect", INSPECT, cli_inspect, "describe a .pt2, .tflite or .pte file",
+     "FILE.pt2|FILE.tflite|FILE.pte [--json|--dot] [--disassemble]", "Describes a file; its kind is found by content.",
+     1, 1, NULL},
+    {"codegen", CODEGEN, cli_codegen, "make C sources of a program, for a firmware", "PROGRAM.pte -o DIR [--name NAME]",
+     "Writes C sources for a firmware: static tables and buffers instead of the program file and its reader.", 1, 1,
+     NULL},
+    {"merge-kernel-selection", MERGE, cli_merge_kernel_selection, "merge the NPU kernels that programs need",
+     "IN.c ... -o OUT.c", "Merges kernel selection files, for a firmware with several programs.", 1, CLI_LIST_MAX,
+     NULL},
+    {"ops", OPS, cli_ops, "list the operators the NPU runs", "[--converter-flavor NAME] [--markdown]",
+     "Lists the operators the NPU runs and what has to hold.", 0, 0, NULL},
+    {"targets", TARGETS, cli_targets, "list chips and converter flavors", "", "Lists chips and converter flavors.", 0,
+     0, NULL},
+    {"version", VERSION, cli_version, "print the versions of this build", "", "Prints the versions of this build.", 0,
+     0, NULL},
 };
+
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *to)
 {
     fprintf(to, "usage: nucleon COMMAND ...\n\n");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-        fprintf(to, "  %-22s %s\n", commands[i].name, commands[i].summary);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(to, "  %-22s %s\n", commands[i].name, commands[i].brief);
     fprintf(to, "\n'nucleon COMMAND --help' describes a command.\n");
 }
 
 int main(int argc, char **argv)
 {
+    struct cli_args args;
+    bool stop;
+
     if (argc < 2) {
         print_help(stderr);
         return CLI_BAD_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    const char *name = strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help(stdout);
         return CLI_OK;
     }
-    if (strcmp(argv[1], "--version") == 0)
-        return cli_version(argc - 1, argv + 1);
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(name, commands[i].name) != 0)
+            continue;
+        int code = cli_parse(&commands[i], argc - 1, argv + 1, &args, &stop);
+        return stop ? code : commands[i].run(&args);
     }
-    return cli_usage("'%s' is no command; 'nucleon --help' lists them", argv[1]);
+    return cli_usage("'%s' is not a command; 'nucleon --help' lists them", argv[1]);
 }

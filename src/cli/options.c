@@ -1,293 +1,185 @@
-/* Options from tables, messages, progress. */
-#include <errno.h>
-#include <math.h>
-#include <stdarg.h>
+/* All options of all commands, in the order of their help. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/args.h"
 
-static void print_line(const char *prefix, const char *text)
-{
-    fputs(prefix, stderr);
-    for (const char *p = text; *p != '\0'; p++)
-        fputc((unsigned char)*p < ' ' ? ' ' : *p, stderr);
-    fputc('\n', stderr);
-}
-
-int cli_report(enum nuc_status status, const char *message)
-{
-    print_line("nucleon: ", message != NULL && *message != '\0' ? message : nuc_status_name(status));
-    if (status == NUC_BAD_USAGE)
-        return CLI_BAD_USAGE;
-    return status == NUC_PROPERTY ? CLI_PROPERTY : CLI_BAD_INPUT;
-}
-
-int cli_usage(const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    print_line("nucleon: ", text);
-    return CLI_BAD_USAGE;
-}
-
-void cli_warn(void *user, const char *message)
-{
-    (void)user;
-    print_line("nucleon: note: ", message);
-}
-
-#define BAR_WIDTH 30
-
-void cli_progress(void *user, const char *what, size_t done, size_t total)
-{
-    (void)user;
-    if (total == 0 || !isatty(STDERR_FILENO))
-        return;
-    size_t filled = done * BAR_WIDTH / total;
-    fprintf(stderr, "\r%-12s [%.*s%.*s] %zu/%zu", what, (int)filled, "##############################",
-            (int)(BAR_WIDTH - filled), "..............................", done, total);
-    if (done == total)
-        fputc('\n', stderr);
-    fflush(stderr);
-}
-
-void cli_print_timings(const struct nuc_compiler *c)
-{
-    struct nuc_timing rows[64];
-    size_t count = nuc_timings(c, rows, sizeof rows / sizeof rows[0]);
-    double total = 0;
-
-    for (size_t i = 0; i < count && i < sizeof rows / sizeof rows[0]; i++) {
-        printf("%-14s %9.4f s\n", rows[i].stage, rows[i].seconds);
-        total += rows[i].seconds;
+#define TO(member) .offset = offsetof(struct cli_args, member), .size = sizeof(((struct cli_args *)0)->member)
+#define COUNT_IN(member) .count = offsetof(struct cli_args, member)
+#define CHOICES(...)                                                                                                   \
+    .choices = (const char *const[])                                                                                   \
+    {                                                                                                                  \
+        __VA_ARGS__, NULL                                                                                              \
     }
-    printf("%-14s %9.4f s\n", "total", total);
-}
 
-static void print_options(const struct cli_option *options)
+/* Commands that share options. */
+enum {
+    PLACES = COMPILE | EXPLAIN, /* decides where operators run */
+    CALIBRATES = COMPILE | EXPLAIN | QUANTIZE,
+    READS_DATA = CALIBRATES | RUN | EVALUATE
+};
+
+static void list_dump_points(void)
 {
-    for (const struct cli_option *o = options; o->name != NULL; o++) {
-        char left[80];
-        snprintf(left, sizeof left, "%s%s%s%s%s", o->alias != NULL ? o->alias : "", o->alias != NULL ? ", " : "",
-                 o->name, o->parameter != NULL ? " " : "", o->parameter != NULL ? o->parameter : "");
-        printf("  %-34s %s\n", left, o->help);
-    }
+    struct nuc_dump_point point;
+
+    for (size_t i = 0; nuc_dump_point(i, &point); i++)
+        printf("%s%s\n", point.stage != NULL ? "  " : "", point.name);
+    printf("all\n");
 }
 
-static void print_help(const struct cli_command *command)
-{
-    printf("usage: nucleon %s%s%s\n\n%s\n", command->name, command->arguments[0] != '\0' ? " " : "", command->arguments,
-           command->summary);
-    if (command->options[0].name != NULL)
-        printf("\n");
-    print_options(command->options);
-    if (command->shared != NULL)
-        print_options(command->shared);
-}
+const struct cli_option cli_options[] = {
+    /* ---- files of commands that have nothing else in front ---- */
+    {"--input", CONVERT, CLI_STRING, TO(input), "FILE.tflite", "the int8 model", .alias = "-i", .file = CLI_READ,
+     .missing = "--input and --output say which model is converted and where it goes"},
+    {"--output", CONVERT, CLI_STRING, TO(output), "FILE.tflite", "where the converted model goes", .alias = "-o",
+     .file = CLI_WRITTEN, .missing = "--input and --output say which model is converted and where it goes"},
+    {"--output", QUANTIZE, CLI_STRING, TO(output), "FILE.pt2", "where the quantized model goes", .alias = "-o",
+     .file = CLI_WRITTEN, .missing = "-o OUT.pt2 is missing: it says where the quantized model goes"},
+    {"--output", CODEGEN, CLI_STRING, TO(output), "DIR", "where NAME.h, NAME.c and NAME_data.c go", .alias = "-o",
+     .missing = "-o DIR is missing: it says where the sources go"},
+    {"--name", CODEGEN, CLI_STRING, TO(name), "NAME", "what the functions begin with (default: the file's name)"},
+    {"--output", MERGE, CLI_STRING, TO(output), "OUT.c", "where the merged file goes", .alias = "-o",
+     .missing = "-o OUT.c is missing: it says where the file goes"},
+    {"--input", RUN, CLI_STRING, TO(input), "DATA",
+     "inputs by name or in order, samples along axis 0: .npz, .npy, a folder of .npy or of images", .alias = "-i",
+     .file = CLI_READ, .missing = "--input DATA is missing: it holds the inputs"},
+    {"--output", RUN, CLI_STRING, TO(output), "FILE.npz", "where the outputs go; without it they are printed",
+     .alias = "-o", .file = CLI_WRITTEN},
+    {"--profile", RUN, CLI_FLAG, TO(profile), NULL,
+     "print the cycles of every operator and NPU kernel (compile with --profile for their nodes and lines)"},
+    {"--etdump", RUN, CLI_STRING, TO(etdump), "FILE.etdump", "write them for ExecuTorch's Inspector",
+     .file = CLI_WRITTEN},
+    {"--dataset", EVALUATE, CLI_STRING, TO(input), "DATA",
+     "inputs, samples along axis 0, and int64 'label' for accuracy; or a folder with a subfolder of images per class",
+     .missing = "--dataset DATA is missing: it holds the inputs"},
+    {"--reference", EVALUATE, CLI_STRING, TO(reference), "MODEL.pt2", "the model to compare with: SQNR and agreement"},
+    {"--quantized", EVALUATE, CLI_STRING, TO(quantized), "MODEL.pt2",
+     "what the program was compiled from, of 'nucleon quantize': SQNR at every node"},
+    {"--threshold", EVALUATE, CLI_NUMBER, TO(threshold), "DB", "a node below diverges (default 20)"},
 
-#define MOST (1u << 30)
+    /* ---- where operators run ---- */
+    {"--target", PLACES | CONVERT | QUANTIZE, CLI_STRING, TO(o.target), "NAME",
+     "imxrt700 (default); 'nucleon targets' lists them"},
+    {"--converter-flavor", PLACES | OPS, CLI_STRING, TO(o.converter_flavor), "NAME",
+     "operator rule set: sdk-3.2 (default) or sdk-3.1"},
+    {"--markdown", OPS, CLI_FLAG, TO(markdown), NULL, "all rule sets as docs/supported-ops.md"},
+    {"--no-delegate", PLACES, CLI_SET, TO(o.delegate), NULL, "leave everything on the CPU", .value = false},
+    {"--operators-not-to-delegate", PLACES, CLI_LIST, TO(o.operators_not_to_delegate), "LIST",
+     "operators (aten.add.Tensor, aten::add, add) or nodes that stay on the CPU; * and ? as in a shell",
+     COUNT_IN(o.n_operators_not_to_delegate), .needs = CLI_AN_NPU},
+    {"--preserve-ops", PLACES, CLI_LIST, TO(o.preserve_ops), "LIST",
+     "ATen operators kept whole where the NPU takes them: pad, prelu, hardswish", COUNT_IN(o.n_preserve_ops)},
+    {"--allow-no-op-partitions", PLACES, CLI_FLAG, TO(o.allow_no_op_partitions), NULL,
+     "delegate partitions that compute nothing, too", .needs = CLI_AN_NPU},
+    {"--force-delegate-cat", PLACES, CLI_FLAG, TO(o.force_delegate_cat), NULL,
+     "sdk-3.1: delegate concatenations of any size", .needs = CLI_AN_NPU},
+    {"--placement", PLACES, CLI_CHOICE, TO(o.placement), "greedy|cost",
+     "imxrt700cm: all the NPU can run (default), or only partitions that gain more than their call costs",
+     CHOICES("greedy", "cost"), .needs = CLI_NPU_AND_INT8_CPU},
+    {"--executorch-ops-only", PLACES, CLI_FLAG, TO(o.executorch_ops_only), NULL,
+     "Cortex-M targets: no operator that ExecuTorch's runtime does not have", .needs = CLI_INT8_CPU},
+    {"--require-full-delegation", PLACES, CLI_FLAG, TO(o.require_full_delegation), NULL,
+     "fail (exit code 3) when an operator stays on the CPU"},
+    {"--dim-order", PLACES, CLI_CHOICE, TO(o.dim_order), "ORDER",
+     "memory order of 4-D inputs and weights: as-is (default), contiguous, channels-last, or auto: the faster",
+     CHOICES("as-is", "contiguous", "channels-last", "auto")},
 
-static int set_number(const struct cli_option *option, const char *text)
-{
-    char *end;
+    /* ---- reports ---- */
+    {"--json", EXPLAIN, CLI_FLAG, TO(explain.json), NULL, "every node as JSON"},
+    {"--all", EXPLAIN, CLI_FLAG, TO(explain.all_nodes), NULL, "list quantize and dequantize nodes, too"},
+    {"--cycle-budget", EXPLAIN, CLI_CYCLES, TO(cycle_budget), "N",
+     "fail (exit code 3) when an inference takes more cycles, by estimate"},
+    {"--disassemble", INSPECT, CLI_FLAG, TO(disassemble), NULL, "list the kernel calls of NPU payloads"},
+    {"--json", INSPECT, CLI_SET, TO(form), NULL, "as JSON", .value = NUC_INSPECT_JSON},
+    {"--dot", INSPECT, CLI_SET, TO(form), NULL, "the graph of a .pt2 or .tflite, for graphviz",
+     .value = NUC_INSPECT_DOT},
 
-    errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
-    unsigned least = option->kind == CLI_COUNT ? 1 : 0;
-    if (*text < '0' || *text > '9' || *end != '\0')
-        return cli_usage("%s takes a number, not '%s'", option->name, text);
-    if (errno != 0 || value > MOST || value < least)
-        return cli_usage("%s takes a number from %u to %u, not '%s'", option->name, least, MOST, text);
-    *(unsigned *)option->value = (unsigned)value;
-    return CLI_OK;
-}
+    /* ---- the program ---- */
+    {"--output", COMPILE, CLI_STRING, TO(output), "FILE.pte", "where the program goes", .alias = "-o",
+     .file = CLI_WRITTEN, .missing = "-o FILE.pte is missing: it says where the program goes"},
+    {"--neutron-format-conversion", COMPILE, CLI_CHOICE, TO(o.use_neutron_for_format_conversion), "on|off",
+     "the NPU transposes contiguous inputs and outputs (default on); off: the CPU does", CHOICES("on", "off"),
+     .value = true},
+    {"--io", COMPILE, CLI_CHOICE, TO(o.io), "float|int8",
+     "what the program takes and gives (default float); int8: the values inside, and the program tells their scales",
+     CHOICES("float", "int8")},
+    {"--delegate-data", COMPILE, CLI_CHOICE, TO(o.delegate_data), "inline|segment",
+     "where the NPU payload lies in the program (default inline)", CHOICES("inline", "segment"), .needs = CLI_AN_NPU},
+    {"--intermediates-dir", COMPILE, CLI_STRING, TO(o.intermediates_dir), "DIR",
+     "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite, converted to DIR/<tag>_neutron.et.tflite",
+     .needs = CLI_AN_NPU},
+    {"--converter", COMPILE, CLI_STRING, TO(o.converter), "builtin|COMMAND",
+     "what converts partitions (default builtin): a program that takes --input, --output and --target",
+     CHOICES("builtin"), .needs = CLI_AN_NPU},
+    {"--converter-timeout", COMPILE, CLI_COUNT, TO(o.converter_timeout), "SECONDS",
+     "time it has for each partition (default 300)"},
+    {"--memory-budget", COMPILE, CLI_COUNT, TO(o.memory_budget), "BYTES",
+     "fail (exit code 3) when arena and NPU scratch need more, with a table of what is alive at the peak"},
+    {"--plan-delegate-scratch", COMPILE, CLI_FLAG, TO(o.plan_delegate_scratch), NULL,
+     "the arena holds the NPU scratch, too: less memory with nucleon's runtime, more with others", .needs = CLI_AN_NPU},
+    {"--memory-map", COMPILE, CLI_STRING, TO(o.memory_map), "FILE",
+     "write where every tensor lies and when it lives: a table, or a picture when FILE ends in .svg",
+     .file = CLI_WRITTEN},
+    {"--min-num-ops-per-graph", CONVERT, CLI_NUMBER, TO(convert.min_operators), "N",
+     "leave groups of fewer operators as they are (default 1)"},
+    {"--exclude-graph-passes", CONVERT, CLI_LIST, TO(excluded_passes), "LIST",
+     "passes of the vendor's converter that nucleon's does not have: HoistSliceAboveTranspose, MergeTranspose",
+     COUNT_IN(n_excluded_passes)},
+    {"--fetch-constants-to-sram", COMPILE | CONVERT, CLI_FLAG, TO(o.fetch_constants_to_sram), NULL,
+     "weights lie in flash: they are copied to a staging buffer while the NPU computes", .needs = CLI_AN_NPU},
+    {"--use-profiling", CONVERT, CLI_FLAG, TO(convert.profile), NULL, "programs record the time of each kernel"},
+    {"--verbose", CONVERT, CLI_FLAG, TO(verbose), NULL, "say why operators stay outside"},
+    {"--dump-kernel-selection", COMPILE, CLI_STRING, TO(o.dump_kernel_selection), "FILE.c",
+     "write the table of the NPU kernels needed, to link instead of the driver's", .file = CLI_WRITTEN},
+    {"--extra-flags", COMPILE, CLI_TEXT, TO(o.extra_flags), "FLAGS",
+     "told in the program's compile spec compile_flags"},
+    {"--payload-version", COMPILE, CLI_CHOICE, TO(o.payload_version_0), "1|0",
+     "of the NPU payload (default 1); 0: for older runtimes of the driver, without profiles", CHOICES("1", "0")},
+    {"--profile", COMPILE, CLI_FLAG, TO(o.profile), NULL,
+     "the program records the time of each NPU kernel: see 'nucleon run --profile'"},
+    {"--dump-after", COMPILE, CLI_STRING, TO(o.dump_after), "NAME",
+     "print the graph after a stage or pass ('all': after each stage; 'help' lists them)", .list = list_dump_points},
+    {"--timings", COMPILE | CONVERT | QUANTIZE, CLI_FLAG, TO(timings), NULL, "print the seconds of each stage"},
 
-static int set_choice(const struct cli_option *option, const char *text)
-{
-    char known[256] = "";
+    /* ---- quantization ---- */
+    {"--calibration", CALIBRATES, CLI_STRING, TO(calibration), "DATA",
+     "samples for quantization: .npz, .npy, a folder of .npy or of images; not for a quantized model",
+     .file = CLI_READ},
+    {"--reference-compat", CALIBRATES, CLI_FLAG, TO(o.reference_compat), NULL,
+     "reproduce the reference backend's decisions where nucleon would do better"},
+    {"--observer", CALIBRATES, CLI_CHOICE, TO(o.observer), "NAME",
+     "ranges of activations: histogram (default), minmax, mse, percentile, moving-average",
+     CHOICES("histogram", "minmax", "mse", "percentile", "moving-average"), .needs = CLI_FLOAT_MODEL},
+    {"--weights", CALIBRATES, CLI_CHOICE, TO(o.weights), "per-channel|per-tensor",
+     "scales of convolution weights (default per-channel)", CHOICES("per-channel", "per-tensor"),
+     .needs = CLI_FLOAT_MODEL},
+    {"--equalize", CALIBRATES, CLI_FLAG, TO(o.equalize), NULL,
+     "even out the ranges of weight channels across layers first", .needs = CLI_FLOAT_MODEL},
+    {"--bias-correction", CALIBRATES, CLI_SET, TO(o.bias_correction), NULL,
+     "take the mean error of rounded weights off the biases; by default where calibration samples gain by it",
+     .value = NUC_BIAS_CORRECTION_ON, .needs = CLI_FLOAT_MODEL},
+    {"--no-bias-correction", CALIBRATES, CLI_SET, TO(o.bias_correction), NULL, "leave biases as they are",
+     .value = NUC_BIAS_CORRECTION_OFF},
+    {"--threads", CALIBRATES, CLI_NUMBER, TO(o.threads), "N", "threads of the calibration (default: one per core)"},
 
-    for (int i = 0; option->choices[i] != NULL; i++) {
-        if (strcmp(option->choices[i], text) == 0) {
-            *(int *)option->value = i;
-            return CLI_OK;
-        }
-        size_t length = strlen(known);
-        snprintf(known + length, sizeof known - length, "%s%s", i == 0 ? "" : ", ", option->choices[i]);
-    }
-    return cli_usage("%s takes one of: %s; not '%s'", option->name, known, text);
-}
+    /* ---- the simulator ---- */
+    {"--threads", RUN, CLI_NUMBER, TO(simulator.threads), "N", "threads of the simulator (default: 1)"},
+    {"--threads", EVALUATE, CLI_NUMBER, TO(simulator.threads), "N",
+     "threads of the reference (default: one per core) and of the simulator (default: 1)"},
+    {"--simulator", RUN | EVALUATE, CLI_CHOICE, TO(simulator.path), "PATH",
+     "instructions of the simulator: best (default), plain, avx2, avx512vnni, neondot; the results are the same",
+     CHOICES("best", "plain", "avx2", "avx512vnni", "neondot")},
 
-static int set_floats(const struct cli_option *option, const char *text)
-{
-    struct cli_floats *floats = option->value;
-    char *end;
+    /* ---- folders of images as data ---- */
+    {"--mean", READS_DATA, CLI_FLOATS, TO(o.image_mean), "R,G,B",
+     "images: taken from pixel / 255 (default 0; one number: for all channels)", COUNT_IN(o.n_image_mean)},
+    {"--std", READS_DATA, CLI_FLOATS, TO(o.image_std), "R,G,B", "images: what that is divided by (default 1)",
+     COUNT_IN(o.n_image_std)},
+    {"--resize", READS_DATA, CLI_CHOICE, TO(o.image_resize), "none|stretch|crop",
+     "images of another size than the input: refuse (default), scale, or scale the centre",
+     CHOICES("none", "stretch", "crop")},
+};
 
-    floats->count = 0;
-    for (;;) {
-        float value = strtof(text, &end);
-        if (end == text || (*end != '\0' && *end != ',') || !isfinite(value))
-            return cli_usage("%s takes numbers with commas between, not '%s'", option->name, text);
-        if (floats->count == CLI_FLOATS_MAX)
-            return cli_usage("%s takes at most %d numbers", option->name, CLI_FLOATS_MAX);
-        floats->values[floats->count++] = value;
-        if (*end == '\0')
-            return CLI_OK;
-        text = end + 1;
-    }
-}
+const size_t cli_n_options = sizeof cli_options / sizeof cli_options[0];
 
-/* Cuts the argument at its commas. */
-static int add_to_list(const struct cli_option *option, char *text)
-{
-    struct cli_list *list = option->value;
-
-    for (char *rest = text; rest != NULL;) {
-        char *comma = strchr(rest, ',');
-        if (comma != NULL)
-            *comma = '\0';
-        if (*rest == '\0')
-            return cli_usage("%s has an empty entry", option->name);
-        if (list->count == CLI_LIST_MAX)
-            return cli_usage("%s takes at most %d entries", option->name, CLI_LIST_MAX);
-        list->items[list->count++] = rest;
-        rest = comma == NULL ? NULL : comma + 1;
-    }
-    return CLI_OK;
-}
-
-static int set_option(const struct cli_option *option, char *text)
-{
-    switch (option->kind) {
-    case CLI_FLAG:
-        *(bool *)option->value = true;
-        return CLI_OK;
-    case CLI_STRING:
-        if (*text == '\0')
-            return cli_usage("%s needs a value: %s", option->name, option->parameter);
-        *(const char **)option->value = text;
-        return CLI_OK;
-    case CLI_TEXT:
-        *(const char **)option->value = text;
-        return CLI_OK;
-    case CLI_NUMBER:
-    case CLI_COUNT:
-        return set_number(option, text);
-    case CLI_CHOICE:
-        return set_choice(option, text);
-    case CLI_FLOATS:
-        return set_floats(option, text);
-    case CLI_LIST:
-        return add_to_list(option, text);
-    }
-    return CLI_BAD_USAGE;
-}
-
-static const struct cli_option *find_row(const struct cli_option *options, const char *text, size_t length)
-{
-    for (const struct cli_option *o = options; o->name != NULL; o++) {
-        if (strlen(o->name) == length && strncmp(o->name, text, length) == 0)
-            return o;
-        if (o->alias != NULL && strlen(o->alias) == length && strncmp(o->alias, text, length) == 0)
-            return o;
-    }
-    return NULL;
-}
-
-static const struct cli_option *find_option(const struct cli_command *command, const char *text, size_t length)
-{
-    const struct cli_option *own = find_row(command->options, text, length);
-
-    return own != NULL || command->shared == NULL ? own : find_row(command->shared, text, length);
-}
-
-/* One option at argv[*i], "--name value" or "--name=value"; *i moves past what was taken. */
-static int take_option(const struct cli_command *command, int argc, char **argv, int *i)
-{
-    char *text = argv[(*i)++];
-    char *equals = strncmp(text, "--", 2) == 0 ? strchr(text, '=') : NULL;
-    size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
-    const struct cli_option *option = find_option(command, text, length);
-
-    if (option == NULL)
-        return cli_usage("%s: unknown option '%.*s'; 'nucleon %s --help' lists the options", command->name, (int)length,
-                         text, command->name);
-    if (option->kind == CLI_FLAG) {
-        if (equals != NULL)
-            return cli_usage("%s takes no value", option->name);
-        return set_option(option, NULL);
-    }
-    char *value = equals != NULL ? equals + 1 : *i < argc ? argv[(*i)++] : NULL;
-    if (value == NULL)
-        return cli_usage("%s needs a value: %s", option->name, option->parameter);
-    return set_option(option, value);
-}
-
-int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional, size_t *n_positional,
-              bool *stop)
-{
-    size_t count = 0;
-    bool only_arguments = false;
-
-    *stop = true;
-    for (int i = 1; i < argc;) {
-        const char *text = argv[i];
-        if (!only_arguments && strcmp(text, "--help") == 0) {
-            print_help(command);
-            return CLI_OK;
-        }
-        if (!only_arguments && strcmp(text, "--") == 0) {
-            only_arguments = true;
-            i++;
-        } else if (!only_arguments && text[0] == '-' && text[1] != '\0') {
-            int code = take_option(command, argc, argv, &i);
-            if (code != CLI_OK)
-                return code;
-        } else {
-            if (count == command->max_arguments)
-                return cli_usage("%s: '%s' is one argument too many; usage: nucleon %s %s", command->name, text,
-                                 command->name, command->arguments);
-            if (*text == '\0')
-                return cli_usage("%s: an argument is empty; usage: nucleon %s %s", command->name, command->name,
-                                 command->arguments);
-            positional[count++] = argv[i++];
-        }
-    }
-    if (count < command->min_arguments)
-        return cli_usage("%s: an argument is missing; usage: nucleon %s %s", command->name, command->name,
-                         command->arguments);
-    *n_positional = count;
-    *stop = false;
-    return CLI_OK;
-}
-
-/* Also where one is a link to the other. Devices may be written twice. */
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-
-    if (stat(a, &x) != 0 || stat(b, &y) != 0)
-        return strcmp(a, b) == 0;
-    return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-int cli_check_paths(const char *command, const struct cli_path *paths, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = i + 1; k < count; k++) {
-            const struct cli_path *a = &paths[i], *b = &paths[k];
-            bool clash = a->path != NULL && b->path != NULL && (a->written || b->written);
-            if (clash && same_file(a->path, b->path))
-                return cli_usage("%s: %s and %s are the same file '%s': give another one", command, a->what, b->what,
-                                 a->path);
-        }
-    }
-    return CLI_OK;
-}
+_Static_assert(sizeof cli_options / sizeof cli_options[0] <= CLI_MAX_OPTIONS, "struct cli_args has a mark per option");

@@ -63,7 +63,7 @@ int cli_profiler_report(struct cli_profiler *p, struct nuc_compiler *c, const ch
     }
     if (s == NUC_OK && etdump != NULL)
         s = nuc_write_etdump(c, path, program->image, program->size, p->runs, p->n_runs, etdump);
-    return s == NUC_OK ? CLI_OK : cli_report(s, nuc_compiler_message(c));
+    return cli_check(c, s);
 }
 
 void cli_profiler_release(struct cli_profiler *p)

@@ -2,7 +2,7 @@
 #ifndef NUC_CLI_RUN_PROFILE_H
 #define NUC_CLI_RUN_PROFILE_H
 
-#include "cli/cli.h"
+#include "cli/args.h"
 
 struct cli_profiler {
     struct nuc_profile_run *runs;

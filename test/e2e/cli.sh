@@ -400,6 +400,19 @@ holds "a failed quantize leaves the output as it was" '[ "$(cat box/kept.pt2)" =
 
 bad 2 "unknown target" "$nucleon" compile "$model" --target imxrt7000 --calibration fine.npy -o box/kept.pte
 bad 2 "unknown converter flavor" "$nucleon" compile "$model" --converter-flavor sdk-9 --calibration fine.npy -o box/kept.pte
+good "what can be dumped" "$nucleon" compile --dump-after help
+cp out points
+holds "stages and passes are listed, each once" \
+    'grep -q "^partition$" points && grep -q "^  separate-leading$" points && [ -z "$(sort points | uniq -d)" ]'
+good "dumped after all stages" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
+    --dump-after all -o again.pte
+grep "^== " out >stages
+holds "stages in the order of the list" '[ "$(cut -c 4- stages)" = "$(grep -v "^ " points | grep -Fx "$(cut -c 4- stages)")" ]'
+for point in fold-batch-norm merge-quantize separate-trailing delegate; do
+    good "dumped after $point" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
+        --dump-after $point -o again.pte
+    holds "$point: only that" 'grep -q "^== $point$" out && ! grep "^== " out | grep -qv "^== $point$"'
+done
 bad 2 "unknown stage to dump" "$nucleon" compile "$model" --dump-after nothing --calibration fine.npy -o box/kept.pte
 bad 2 "no output named" "$nucleon" compile "$model" --calibration fine.npy
 bad 1 "output folder is missing" compile "$model" box/none/x.pte

@@ -105,8 +105,4 @@ struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quant
 double nuc_seconds(void);
 void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started);
 
-/* Notes that name options of the compiler which do nothing: for its target, and for a model that is quantized. */
-void nuc_tell_idle_options(struct nuc_compiler *c);
-void nuc_tell_idle_quantization(struct nuc_compiler *c, const char *model);
-
 #endif

@@ -27,14 +27,14 @@ struct stage {
     enum nuc_stage repeat_from;                               /* when it leaves job.again */
 };
 
-#define GRAPH nuc_graph_verify, nuc_graph_print
-#define NO_GRAPH NULL, NULL
+#define GRAPH .verify = nuc_graph_verify, .dump = nuc_graph_print
+#define NO_GRAPH .verify = NULL, .dump = NULL
 
 static const struct stage stages[NUC_STAGE_COUNT] = {
     [NUC_STAGE_IMPORT] = {"import", import_model, GRAPH},
     [NUC_STAGE_ATEN_PASSES] = {"aten-passes", nuc_run_aten_stage, GRAPH, .passes = {&nuc_aten_passes}},
     [NUC_STAGE_ANNOTATE] = {"annotate", nuc_annotate_model, GRAPH},
-    [NUC_STAGE_EQUALIZE] = {"equalize", nuc_equalize_model, GRAPH, nuc_is_to_equalize},
+    [NUC_STAGE_EQUALIZE] = {"equalize", nuc_equalize_model, GRAPH, .applies = nuc_is_to_equalize},
     [NUC_STAGE_CALIBRATE] = {"calibrate", nuc_calibrate_model, NO_GRAPH},
     [NUC_STAGE_QUANTIZE] = {"quantize", nuc_quantize_model, GRAPH},
     [NUC_STAGE_DIM_ORDER] = {"dim-order", nuc_choose_dim_order, GRAPH},
@@ -44,9 +44,9 @@ static const struct stage stages[NUC_STAGE_COUNT] = {
                                .passes = {&nuc_edge_passes, &nuc_plain_passes, &nuc_cluster_passes}},
     [NUC_STAGE_PARTITION] = {"partition", nuc_partition_model, GRAPH, .repeat_from = NUC_STAGE_DECOMPOSE},
     [NUC_STAGE_DELEGATE] = {"delegate", nuc_delegate_model, GRAPH},
-    [NUC_STAGE_CPU_PASSES] = {"cpu-passes", nuc_run_cpu_passes, GRAPH, nuc_has_float_cpu,
+    [NUC_STAGE_CPU_PASSES] = {"cpu-passes", nuc_run_cpu_passes, GRAPH, .applies = nuc_has_float_cpu,
                               .passes = {&nuc_lowered_passes}},
-    [NUC_STAGE_QUANTIZE_IO] = {"quantize-io", nuc_quantize_io, GRAPH, nuc_is_int8_io},
+    [NUC_STAGE_QUANTIZE_IO] = {"quantize-io", nuc_quantize_io, GRAPH, .applies = nuc_is_int8_io},
     [NUC_STAGE_LOWER] = {"lower", nuc_lower_for_cpu, GRAPH},
     [NUC_STAGE_PROGRAM] = {"program", nuc_make_program, NO_GRAPH},
     [NUC_STAGE_WRITE] = {"write", write_output, NO_GRAPH},
@@ -244,14 +244,10 @@ static void compile(struct nuc_call *k)
 {
     struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .output = k->output};
 
-    nuc_settings(k->c);
-    nuc_tell_idle_options(k->c);
     if (j.m == NULL)
         nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_IMPORT);
     check_model(&j, k->calibration);
-    if (nuc_model_is_quantized(j.m))
-        nuc_tell_idle_quantization(k->c, j.m->graph->file);
-    else
+    if (!nuc_model_is_quantized(j.m))
         quantize(&j, k->calibration);
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     if (j.m->settings->o.require_full_delegation)

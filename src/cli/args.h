@@ -1,0 +1,138 @@
+/*
+ * The command line: one table of options (options.c), one of commands (main.c). An option is a row that says what it is
+ * called, which commands have it and where in struct cli_args it is written, most often into the compiler's options.
+ */
+#ifndef NUC_CLI_ARGS_H
+#define NUC_CLI_ARGS_H
+
+#include "cli/cli.h"
+#include "nucleon/simulator.h"
+
+/* The commands of an option's row, as bits. */
+enum {
+    COMPILE = 1 << 0,
+    CONVERT = 1 << 1,
+    QUANTIZE = 1 << 2,
+    RUN = 1 << 3,
+    EVALUATE = 1 << 4,
+    EXPLAIN = 1 << 5,
+    INSPECT = 1 << 6,
+    CODEGEN = 1 << 7,
+    MERGE = 1 << 8,
+    OPS = 1 << 9,
+    TARGETS = 1 << 10,
+    VERSION = 1 << 11
+};
+
+#define CLI_LIST_MAX 64
+#define CLI_LISTS 4
+#define CLI_MAX_OPTIONS 128
+
+/* What a command was given. Members that no option wrote have their defaults. */
+struct cli_args {
+    const struct cli_command *command;
+    const char *positional[CLI_LIST_MAX];
+    size_t n_positional;
+    struct nuc_options o;
+    struct nuc_explain_options explain;
+    struct nuc_convert_model_options convert;
+    struct nuc_simulator_options simulator;
+    const char *input, *output, *calibration, *reference, *quantized, *etdump, *name;
+    uint64_t cycle_budget;
+    unsigned threshold;
+    enum nuc_inspect_form form;
+    bool disassemble, markdown, verbose, timings, profile;
+    const char *const *excluded_passes;
+    size_t n_excluded_passes;
+
+    /* For cli_parse(). */
+    bool given[CLI_MAX_OPTIONS]; /* by row */
+    const char *lists[CLI_LISTS][CLI_LIST_MAX];
+    size_t n_lists;
+};
+
+enum cli_kind {
+    CLI_FLAG,   /* bool: true */
+    CLI_SET,    /* bool or enum: the row's value */
+    CLI_STRING, /* const char *, never empty */
+    CLI_TEXT,   /* const char *, may be empty */
+    CLI_NUMBER, /* unsigned or size_t */
+    CLI_COUNT,  /* the same, at least 1 */
+    CLI_CYCLES, /* uint64_t */
+    CLI_CHOICE, /* bool or enum: index in `choices`; with a value in the row: that less the index */
+    CLI_FLOATS, /* float[3]: numbers between commas, and their count */
+    CLI_LIST    /* const char *const *, and a count: may be repeated; each may hold several parts between commas */
+};
+
+/* Files are checked against each other: none is written that is another one, too. */
+enum cli_file { CLI_NO_FILE, CLI_READ, CLI_WRITTEN };
+
+/* What must hold for an option to have an effect; else its use is noted. */
+enum cli_needs { CLI_NOTHING, CLI_AN_NPU, CLI_NPU_AND_INT8_CPU, CLI_INT8_CPU, CLI_FLOAT_MODEL };
+
+struct cli_option {
+    const char *name; /* "--output" */
+    unsigned commands;
+    enum cli_kind kind;
+    size_t offset, size;  /* of the member of struct cli_args */
+    const char *argument; /* in the help: "FILE"; NULL for a flag */
+    const char *help;
+    const char *alias; /* "-o" or NULL */
+    size_t count;      /* offset of the count of floats and lists */
+    unsigned value;
+    const char *const *choices; /* NULL-terminated; of a string: words that mean the default */
+    const char *missing;        /* the command must be given it: what is said when it is not */
+    enum cli_file file;
+    enum cli_needs needs;
+    void (*list)(void); /* prints what may be given, for the argument "help" */
+};
+
+extern const struct cli_option cli_options[];
+extern const size_t cli_n_options;
+
+struct cli_command {
+    const char *name;
+    unsigned bit;
+    int (*run)(struct cli_args *args);
+    const char *brief;     /* in the list of commands */
+    const char *arguments; /* "MODEL.pt2 -o OUT.pte" */
+    const char *summary;
+    size_t min_arguments, max_arguments;
+    const char *what; /* the argument is a file that is read: what messages call it; NULL: it is not checked */
+};
+
+/* Fills `args`. With *stop the work is done, --help for instance, or a mistake was reported; returns the exit code. */
+int cli_parse(const struct cli_command *command, int argc, char **argv, struct cli_args *args, bool *stop);
+
+/* One note that names the options in use that need what is not there. */
+void cli_warn_unused_options(const struct cli_args *args, enum cli_needs needs, const char *why);
+
+/* Runs fn on a compiler with the options, which it frees; returns the exit code. */
+int cli_with_compiler(struct cli_args *args, int (*fn)(struct nuc_compiler *c, struct cli_args *args));
+
+/* CLI_OK, or the exit code of a call that failed, whose message it prints. */
+int cli_check(const struct nuc_compiler *c, enum nuc_status status);
+
+/* Text to standard output. */
+int cli_print(const char *text);
+
+/* --timings: the seconds of each stage and their sum. */
+void cli_print_timings(const struct nuc_compiler *c);
+
+/* Sets up the NPU parts of an opened program as --simulator and --threads say. */
+int cli_simulator_apply(const struct nuc_simulator_options *o, struct cli_program *p);
+
+int cli_codegen(struct cli_args *args);
+int cli_compile(struct cli_args *args);
+int cli_convert(struct cli_args *args);
+int cli_evaluate(struct cli_args *args);
+int cli_explain(struct cli_args *args);
+int cli_inspect(struct cli_args *args);
+int cli_merge_kernel_selection(struct cli_args *args);
+int cli_ops(struct cli_args *args);
+int cli_quantize(struct cli_args *args);
+int cli_run(struct cli_args *args);
+int cli_targets(struct cli_args *args);
+int cli_version(struct cli_args *args);
+
+#endif

@@ -1,0 +1,76 @@
+/* nucleon inspect, ops, targets, version, and the two commands that make C sources. */
+#include <stdio.h>
+
+#include "cli/args.h"
+
+static int inspect(struct nuc_compiler *c, struct cli_args *args)
+{
+    const char *path = args->positional[0], *text;
+    int code = cli_check(c, nuc_inspect_file(c, path, args->form, args->disassemble, &text));
+
+    if (code != CLI_OK)
+        return code;
+    fputs(text, stdout);
+    if (args->form == NUC_INSPECT_TEXT)
+        cli_print_memory(path);
+    return cli_print("");
+}
+
+int cli_inspect(struct cli_args *args)
+{
+    return cli_with_compiler(args, inspect);
+}
+
+static int list_operators(struct nuc_compiler *c, struct cli_args *args)
+{
+    const char *text;
+    int code = cli_check(c, nuc_list_operators(c, args->markdown, &text));
+
+    return code == CLI_OK ? cli_print(text) : code;
+}
+
+int cli_ops(struct cli_args *args)
+{
+    return cli_with_compiler(args, list_operators);
+}
+
+static int list_targets(struct nuc_compiler *c, struct cli_args *args)
+{
+    const char *text;
+    int code = cli_check(c, nuc_list_targets(c, &text));
+
+    (void)args;
+    return code == CLI_OK ? cli_print(text) : code;
+}
+
+int cli_targets(struct cli_args *args)
+{
+    return cli_with_compiler(args, list_targets);
+}
+
+int cli_version(struct cli_args *args)
+{
+    (void)args;
+    printf("nucleon %s\n", nuc_version());
+    return CLI_OK;
+}
+
+static int generate(struct nuc_compiler *c, struct cli_args *args)
+{
+    return cli_check(c, nuc_codegen_program(c, args->positional[0], args->output, args->name));
+}
+
+int cli_codegen(struct cli_args *args)
+{
+    return cli_with_compiler(args, generate);
+}
+
+static int merge(struct nuc_compiler *c, struct cli_args *args)
+{
+    return cli_check(c, nuc_merge_kernel_selections(c, args->positional, args->n_positional, args->output));
+}
+
+int cli_merge_kernel_selection(struct cli_args *args)
+{
+    return cli_with_compiler(args, merge);
+}
