@@ -1,24 +1,8 @@
 /* Operators from graph to result: written as a program, loaded, run, and compared with values computed by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "compiler/program/out_variant.h"
 #include "program_graphs.h"
 
-static void run_in_context(void (*fn)(struct nuc_context *, void *), void *arg)
-{
-    struct nuc_context *cx = nuc_context_new(NULL);
-    enum nuc_status status = nuc_try(cx, fn, arg);
-
-    if (status != NUC_OK)
-        fail_msg("%s", cx->message);
-    nuc_context_free(cx);
-}
+#include <math.h>
 
 /* ---- the table of out variants ---- */
 
@@ -68,122 +52,109 @@ static const struct op_row {
     float expected[16];
 } rows[] = {
     {"gelu",
-     "%x = input : float32[2]\n%y = edge.aten.gelu.default(%x, approximate=\"none\") : float32[2]\n",
+     "%x = input : float32[2]; %y = edge.aten.gelu.default(%x, approximate=\"none\")",
      {0, INFINITY},
      2,
      {0, INFINITY}},
     {"gt, where",
-     "%x = input : float32[1, 4]\n%c = edge.aten.gt.Scalar(%x, 1) : bool[1, 4]\n"
-     "%n = edge.aten.neg.default(%x) : float32[1, 4]\n"
-     "%y = edge.aten.where.self(%c, %x, %n) : float32[1, 4]\n",
+     "%x = input : float32[1, 4]; %c = edge.aten.gt.Scalar(%x, 1); %n = edge.aten.neg.default(%x)\n"
+     "%y = edge.aten.where.self(%c, %x, %n)",
      {0.5f, 1, 2, -3},
      4,
      {-0.5f, -1, 2, 3}},
     {"arange, clamp, index: replicated border",
-     "%x = input : float32[2, 3]\n%a = edge.aten.arange.start_step(-1, 4, 1, dtype=int64) : int64[5]\n"
-     "%c = edge.aten.clamp.default(%a, 0, 2) : int64[5]\n"
-     "%y = edge.aten.index.Tensor(%x, [none, %c]) : float32[2, 5]\n",
+     "%x = input : float32[2, 3]; %a = edge.aten.arange.start_step(-1, 4, 1, dtype=int64)\n"
+     "%c = edge.aten.clamp.default(%a, 0, 2); %y = edge.aten.index.Tensor(%x, [none, %c])",
      {1, 2, 3, 4, 5, 6},
      10,
      {1, 1, 2, 3, 3, 4, 4, 5, 6, 6}},
     {"abs, sub of positions: reflected border",
-     "%two = constant \"two\" : int64[] data 0200000000000000\n%x = input : float32[3]\n"
-     "%a = edge.aten.arange.start_step(-2, 5, 1, dtype=int64) : int64[7]\n"
-     "%b = edge.aten.abs.default(%a) : int64[7]\n%c = edge.aten.sub.Tensor(%two, %b) : int64[7]\n"
-     "%d = edge.aten.abs.default(%c) : int64[7]\n%e = edge.aten.sub.Tensor(%two, %d) : int64[7]\n"
-     "%y = edge.aten.index.Tensor(%x, [%e]) : float32[7]\n",
+     "%two = constant : int64[] values(2); %x = input : float32[3]\n"
+     "%a = edge.aten.arange.start_step(-2, 5, 1, dtype=int64); %b = edge.aten.abs.default(%a)\n"
+     "%c = edge.aten.sub.Tensor(%two, %b); %d = edge.aten.abs.default(%c)\n"
+     "%e = edge.aten.sub.Tensor(%two, %d); %y = edge.aten.index.Tensor(%x, [%e])",
      {1, 2, 3},
      7,
      {3, 2, 1, 2, 3, 2, 1}},
     {"two indices side by side",
-     "%i = constant \"i\" : int64[2] data 01000000000000000000000000000000\n%x = input : float32[2, 2, 2]\n"
-     "%y = edge.aten.index.Tensor(%x, [none, %i, %i]) : float32[2, 2]\n",
+     "%i = constant : int64[2] values(1, 0); %x = input : float32[2, 2, 2]\n"
+     "%y = edge.aten.index.Tensor(%x, [none, %i, %i])",
      {0, 1, 2, 3, 4, 5, 6, 7},
      4,
      {3, 0, 7, 4}},
     {"two indices with a gap between: their dimensions come first",
-     "%i = constant \"i\" : int64[2] data ffffffffffffffff0000000000000000\n%x = input : float32[2, 2, 2]\n"
-     "%y = edge.aten.index.Tensor(%x, [%i, none, %i]) : float32[2, 2]\n",
+     "%i = constant : int64[2] values(-1, 0); %x = input : float32[2, 2, 2]\n"
+     "%y = edge.aten.index.Tensor(%x, [%i, none, %i])",
      {0, 1, 2, 3, 4, 5, 6, 7},
      4,
      {5, 7, 0, 2}},
     {"convolution of a volume, padded along its width",
-     "%w = constant \"w\" : float32[1, 1, 2, 1, 2] data 0000803f000000400000404000008040\n"
-     "%x = input : float32[1, 1, 2, 2, 2]\n"
-     "%y = edge.aten.convolution.default(%x, %w, none, [1, 1, 1], [0, 0, 1], [1, 1, 1], false, [0, 0, 0], 1) : "
-     "float32[1, 1, 1, 2, 3]\n",
+     "%w = constant : float32[1, 1, 2, 1, 2] values(1, 2, 3, 4); %x = input : float32[1, 1, 2, 2, 2]\n"
+     "%y = edge.aten.convolution.default(%x, %w, none, [1, 1, 1], [0, 0, 1], [1, 1, 1], false, [0, 0, 0], 1)",
      {1, 2, 3, 4, 5, 6, 7, 8},
      6,
      {22, 44, 20, 34, 64, 28}},
     {"slice_scatter",
-     "%x = input : float32[2, 2]\n%n = edge.aten.neg.default(%x) : float32[2, 2]\n"
-     "%s = edge.aten.slice_copy.Tensor(%n, 1, 0, 1, 1) : float32[2, 1]\n"
-     "%y = edge.aten.slice_scatter.default(%x, %s, 1, 1, 2, 1) : float32[2, 2]\n",
+     "%x = input : float32[2, 2]; %n = edge.aten.neg.default(%x)\n"
+     "%s = edge.aten.slice_copy.Tensor(%n, 1, 0, 1, 1)\n"
+     "%y = edge.aten.slice_scatter.default(%x, %s, 1, 1, 2, 1)",
      {1, 2, 3, 4},
      4,
      {1, -1, 3, -3}},
     {"empty, copy",
-     "%x = input : float32[2]\n%e = edge.dim_order_ops._empty_dim_order.default([3, 2], dim_order=[0, 1]) : "
-     "float32[3, 2]\n%y = edge.aten.copy.default(%e, %x) : float32[3, 2]\n",
+     "%x = input : float32[2]; %e = edge.dim_order_ops._empty_dim_order.default([3, 2], dim_order=[0, 1])\n"
+     "%y = edge.aten.copy.default(%e, %x)",
      {1, 2},
      6,
      {1, 2, 1, 2, 1, 2}},
     {"split_with_sizes",
-     "%x = input : float32[1, 3]\n"
-     "%s = edge.aten.split_with_sizes_copy.default(%x, [1, 2], 1) : (float32[1, 1], float32[1, 2])\n"
-     "%a = getitem(%s, 0) : float32[1, 1]\n%b = getitem(%s, 1) : float32[1, 2]\n"
-     "%y = edge.aten.cat.default([%b, %a], 1) : float32[1, 3]\n",
+     "%x = input : float32[1, 3]; %s = edge.aten.split_with_sizes_copy.default(%x, [1, 2], 1)\n"
+     "%a = getitem(%s, 0); %b = getitem(%s, 1); %y = edge.aten.cat.default([%b, %a], 1)",
      {1, 2, 3},
      3,
      {2, 3, 1}},
     {"squeeze, unsqueeze: views in any dim order",
-     "%x = input : float32[1, 2, 1, 2] channels-last\n"
-     "%a = edge.aten.squeeze_copy.dims(%x, [2]) : float32[1, 2, 2] dim-order(0, 2, 1)\n"
-     "%r = edge.aten.relu.default(%a) : float32[1, 2, 2] dim-order(0, 2, 1)\n"
-     "%b = edge.dim_order_ops._clone_dim_order.default(%r, dim_order=[0, 1, 2]) : float32[1, 2, 2]\n"
-     "%c = edge.aten.unsqueeze_copy.default(%b, 0) : float32[1, 1, 2, 2]\n"
-     "%y = edge.aten.neg.default(%c) : float32[1, 1, 2, 2]\n",
+     "%x = input : float32[1, 2, 1, 2] channels-last; %a = edge.aten.squeeze_copy.dims(%x, [2])\n"
+     "%r = edge.aten.relu.default(%a)\n"
+     "%b = edge.dim_order_ops._clone_dim_order.default(%r, dim_order=[0, 1, 2])\n"
+     "%c = edge.aten.unsqueeze_copy.default(%b, 0); %y = edge.aten.neg.default(%c)",
      {1, 2, 3, 4},
      4,
      {-1, -3, -2, -4}},
     {"squeeze to an output",
-     "%x = input : float32[1, 2, 1]\n%y = edge.aten.squeeze_copy.default(%x) : float32[2]\n",
+     "%x = input : float32[1, 2, 1]; %y = edge.aten.squeeze_copy.default(%x)",
      {1, 2},
      2,
      {1, 2}},
     {"as_strided",
-     "%x = input : float32[4]\n%y = edge.aten.as_strided_copy.default(%x, [2, 2], [1, 2], 0) : float32[2, 2]\n",
+     "%x = input : float32[4]; %y = edge.aten.as_strided_copy.default(%x, [2, 2], [1, 2], 0)",
      {1, 2, 3, 4},
      4,
      {1, 3, 2, 4}},
     {"integers to float",
-     "%n = constant \"n\" : int64[] data fdffffffffffffff\n%x = input : float32[2]\n"
-     "%f = edge.dim_order_ops._to_dim_order_copy.default(%n, dtype=float32, dim_order=[]) : float32[]\n"
-     "%y = edge.aten.add.Tensor(%x, %f) : float32[2]\n",
+     "%n = constant : int64[] values(-3); %x = input : float32[2]\n"
+     "%f = edge.dim_order_ops._to_dim_order_copy.default(%n, dtype=float32, dim_order=[])\n"
+     "%y = edge.aten.add.Tensor(%x, %f)",
      {1, 2},
      2,
      {-2, -1}},
     {"nearest, by factors",
-     "%x = input : float32[1, 1, 1, 2]\n"
-     "%y = edge.aten.upsample_nearest2d.vec(%x, none, [2.0, 2.0]) : float32[1, 1, 2, 4]\n",
+     "%x = input : float32[1, 1, 1, 2]; %y = edge.aten.upsample_nearest2d.vec(%x, none, [2.0, 2.0])",
      {1, 2},
      8,
      {1, 1, 2, 2, 1, 1, 2, 2}},
     {"bilinear, by size, corners aligned",
-     "%x = input : float32[1, 1, 1, 2]\n"
-     "%y = edge.aten.upsample_bilinear2d.vec(%x, [1, 3], true, none) : float32[1, 1, 1, 3]\n",
+     "%x = input : float32[1, 1, 1, 2]; %y = edge.aten.upsample_bilinear2d.vec(%x, [1, 3], true, none)",
      {1, 3},
      3,
      {1, 2, 3}},
     {"bilinear, by factors",
-     "%x = input : float32[1, 1, 1, 2]\n"
-     "%y = edge.aten.upsample_bilinear2d.vec(%x, none, false, [1.0, 2.0]) : float32[1, 1, 1, 4]\n",
+     "%x = input : float32[1, 1, 1, 2]; %y = edge.aten.upsample_bilinear2d.vec(%x, none, false, [1.0, 2.0])",
      {0, 4},
      4,
      {0, 1, 3, 4}},
     {"softmax along a dimension that is not innermost in memory",
-     "%x = input : float32[1, 2, 1, 2] channels-last\n"
-     "%y = edge.aten._softmax.default(%x, 3, false) : float32[1, 2, 1, 2]\n",
+     "%x = input : float32[1, 2, 1, 2] channels-last; %y = edge.aten._softmax.default(%x, 3, false)",
      {1, -1000, 1, 1000},
      4,
      {0.5f, 0.5f, 0, 1}},
@@ -195,13 +166,8 @@ static void run_row(struct nuc_context *cx, void *arg)
     struct nuc_program_options o = {.method = NULL};
     struct test_program p;
     struct nuc_tensor t;
-    char text[2000];
 
-    strcpy(text, "nucleon-graph 1\n");
-    strcat(text, row->text);
-    strcat(text, "%output = output([%y])\n");
-    struct nuc_graph *g = nuc_graph_parse(cx, row->what, text);
-    test_load(cx, &p, nuc_write_program(g, &o), NULL);
+    test_load(cx, &p, nuc_write_program(parse_quantized(cx, row->text), &o), NULL);
     if (p.status != NUC_OK)
         fail_msg("%s: %s", row->what, p.detail.message);
     assert_int_equal(nuc_program_input_info(&p.program, 0, &t), NUC_OK);
@@ -220,8 +186,7 @@ static void run_row(struct nuc_context *cx, void *arg)
 static void test_rows(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        run_in_context(run_row, (void *)(uintptr_t)&rows[i]);
+    run_rows(run_row, TABLE(rows));
 }
 
 /* ---- what a kernel refuses ---- */
@@ -230,22 +195,21 @@ static const struct {
     const char *text;
     const char *message;
 } refused[] = {
-    {"%i = constant \"i\" : int64[1] data 0200000000000000\n%x = input : float32[2]\n"
-     "%y = edge.aten.index.Tensor(%x, [%i]) : float32[1]\n",
+    {"%i = constant : int64[1] values(2); %x = input : float32[2]; %y = edge.aten.index.Tensor(%x, [%i]) : float32[1]",
      "an index lies outside its dimension"},
-    {"%x = input : float32[2]\n%y = edge.aten.as_strided_copy.default(%x, [2], [2], 0) : float32[2]\n",
+    {"%x = input : float32[2]; %y = edge.aten.as_strided_copy.default(%x, [2], [2], 0) : float32[2]",
      "arguments 'size', 'stride' and 'storage_offset' leave 'self' or do not fit 'out'"},
-    {"%x = input : float32[2]\n%y = edge.aten.gelu.default(%x, approximate=\"other\") : float32[2]\n",
+    {"%x = input : float32[2]; %y = edge.aten.gelu.default(%x, approximate=\"other\") : float32[2]",
      "argument 'approximate' is neither 'none' nor 'tanh'"},
-    {"%x = input : float32[1, 1, 1, 2]\n"
-     "%y = edge.aten.upsample_nearest2d.vec(%x, none, [2.0, 3.0]) : float32[1, 1, 2, 4]\n",
+    {"%x = input : float32[1, 1, 1, 2]; %y = edge.aten.upsample_nearest2d.vec(%x, none, [2.0, 3.0]) : float32[1, 1, 2, "
+     "4]",
      "argument 'out' has the wrong height or width"},
-    {"%x = input : float32[2]\n%a = edge.aten.arange.start_step(0, 4, 0, dtype=int64) : int64[2]\n"
-     "%y = edge.aten.index.Tensor(%x, [%a]) : float32[2]\n",
+    {"%x = input : float32[2]; %a = edge.aten.arange.start_step(0, 4, 0, dtype=int64) : int64[2]; %y = "
+     "edge.aten.index.Tensor(%x, [%a]) : float32[2]",
      "argument 'out' has the wrong size"},
-    {"%x = input : float32[1, 1, 1, 1, 2]\n%w = constant \"w\" : float32[1, 1, 1, 1, 1] data 0000803f\n"
-     "%y = edge.aten.convolution.default(%x, %w, none, [1, 1, 1], [0, 0, 0], [1, 1, 1], true, [0, 0, 0], 1) : "
-     "float32[1, 1, 1, 1, 2]\n",
+    {"%x = input : float32[1, 1, 1, 1, 2]; %w = constant : float32[1, 1, 1, 1, 1] values(1); %y = "
+     "edge.aten.convolution.default(%x, %w, none, [1, 1, 1], [0, 0, 0], [1, 1, 1], true, [0, 0, 0], 1) : float32[1, 1, "
+     "1, 1, 2]",
      "a transposed convolution has no kernel for rank 5"},
 };
 
@@ -255,12 +219,8 @@ static void run_refused(struct nuc_context *cx, void *arg)
     static const float in[2] = {1, 2};
     struct nuc_program_options o = {.method = NULL};
     struct test_program p;
-    char text[2000];
 
-    strcpy(text, "nucleon-graph 1\n");
-    strcat(text, refused[i].text);
-    strcat(text, "%output = output([%y])\n");
-    test_load(cx, &p, nuc_write_program(nuc_graph_parse(cx, "refused", text), &o), NULL);
+    test_load(cx, &p, nuc_write_program(parse_unverified(cx, refused[i].text), &o), NULL);
     assert_int_equal(p.status, NUC_OK);
     assert_int_equal(nuc_program_set_input(&p.program, 0, in, sizeof in, NULL), NUC_OK);
     assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_UNSUPPORTED);

@@ -1,12 +1,4 @@
 /* The runtime: programs of the writer run, delegates cross the border as they should, bad images fail cleanly. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/microcode.h"
 #include "nucleon/NeutronDriver.h"
 #include "program_graphs.h"
@@ -73,16 +65,6 @@ NeutronError neutronRunBlocking(NeutronModelHandle hdl, const NeutronDataConfig 
 }
 
 /* ---- programs ---- */
-
-static void run_in_context(void (*fn)(struct nuc_context *, void *))
-{
-    struct nuc_context *cx = nuc_context_new(NULL);
-    enum nuc_status status = nuc_try(cx, fn, NULL);
-
-    if (status != NUC_OK)
-        fail_msg("%s", cx->message);
-    nuc_context_free(cx);
-}
 
 /* Channels 1, 2, 3, 4 and -1, 0, 1, 2, all multiples of the scale: out = 2 * relu(a + 10 b). */
 static void whole_program(struct nuc_context *cx, void *arg)
@@ -338,7 +320,7 @@ static void scratch_is_planned(struct nuc_context *cx, void *arg)
 static void test_scratch_is_planned(void **state)
 {
     (void)state;
-    run_in_context(scratch_is_planned);
+    run_in_context(scratch_is_planned, NULL);
 }
 
 /* ---- hostile images ---- */
@@ -411,49 +393,49 @@ static void corrupted(struct nuc_context *cx, void *arg)
 static void test_whole_program(void **state)
 {
     (void)state;
-    run_in_context(whole_program);
+    run_in_context(whole_program, NULL);
 }
 
 static void test_usage(void **state)
 {
     (void)state;
-    run_in_context(usage);
+    run_in_context(usage, NULL);
 }
 
 static void test_borders(void **state)
 {
     (void)state;
-    run_in_context(borders);
+    run_in_context(borders, NULL);
 }
 
 static void test_one_channel(void **state)
 {
     (void)state;
-    run_in_context(one_channel);
+    run_in_context(one_channel, NULL);
 }
 
 static void test_tensor_too_small(void **state)
 {
     (void)state;
-    run_in_context(tensor_too_small);
+    run_in_context(tensor_too_small, NULL);
 }
 
 static void test_driver_errors(void **state)
 {
     (void)state;
-    run_in_context(driver_errors);
+    run_in_context(driver_errors, NULL);
 }
 
 static void test_truncated(void **state)
 {
     (void)state;
-    run_in_context(truncated);
+    run_in_context(truncated, NULL);
 }
 
 static void test_corrupted(void **state)
 {
     (void)state;
-    run_in_context(corrupted);
+    run_in_context(corrupted, NULL);
 }
 
 static void numbers(struct nuc_context *cx, void *arg)
@@ -483,7 +465,7 @@ static void numbers(struct nuc_context *cx, void *arg)
 static void test_numbers(void **state)
 {
     (void)state;
-    run_in_context(numbers);
+    run_in_context(numbers, NULL);
 }
 
 int main(void)
