@@ -1,6 +1,7 @@
 /* The compiler as a library, on the digits network: determinism, misuse, and memory that runs out at every point. */
 #include "failing_memory.h"
 
+#include "compiler/passes/passes.h"
 #include "nucleon/compile.h"
 
 #define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"
@@ -95,7 +96,72 @@ static void same_input_same_bytes(void **state)
     nuc_compiler_free(b);
 }
 
-static void misuse_is_told(void **state)
+/* ---- where graphs can be dumped ---- */
+
+static void count_dump(void *user, const char *stage, const char *text)
+{
+    assert_non_null(strstr(text, "nucleon-graph 1"));
+    assert_non_null(stage);
+    ++*(int *)user;
+}
+
+/* Opens the model, which looks the options up. */
+static enum nuc_status open_with_dump(const char *dump_after, int *dumps)
+{
+    struct nuc_options o;
+    struct nuc_model *m;
+
+    nuc_options_default(&o);
+    o.dump_after = dump_after;
+    o.dump = count_dump;
+    o.dump_user = dumps;
+    struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
+    enum nuc_status status = nuc_model_open(c, MODEL, &m);
+    nuc_compiler_free(c);
+    return status;
+}
+
+static bool is_dump_point(const char *name)
+{
+    struct nuc_dump_point point;
+
+    for (size_t i = 0; nuc_dump_point(i, &point); i++) {
+        if (strcmp(point.name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void every_pass_can_be_dumped(void **state)
+{
+    const struct nuc_pass_list *lists[] = {&nuc_aten_passes,  &nuc_order_passes,   &nuc_edge_passes,
+                                           &nuc_plain_passes, &nuc_cluster_passes, &nuc_lowered_passes};
+    struct nuc_dump_point point, other;
+    size_t passes = 0, listed = 0;
+    int dumps = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        for (uint32_t k = 0; k < lists[i]->count; k++, passes++) {
+            if (!is_dump_point(nuc_pass_name(lists[i], k)))
+                fail_msg("pass %s is not listed", nuc_pass_name(lists[i], k));
+        }
+    }
+    for (size_t i = 0; nuc_dump_point(i, &point); i++) {
+        listed += point.stage != NULL;
+        assert_true(point.stage == NULL || is_dump_point(point.stage));
+        for (size_t k = 0; k < i && nuc_dump_point(k, &other); k++)
+            assert_string_not_equal(point.name, other.name);
+        if (open_with_dump(point.name, &dumps) != NUC_OK)
+            fail_msg("%s is listed but not accepted", point.name);
+    }
+    assert_int_equal(listed, passes);
+    assert_int_equal(dumps, 1); /* of the graph as imported */
+    assert_int_equal(open_with_dump("all", &dumps), NUC_OK);
+    assert_int_equal(open_with_dump("fold-batch", &dumps), NUC_BAD_USAGE);
+}
+
+static void misuse_is_reported(void **state)
 {
     struct nuc_options o;
     struct nuc_model *model, *other;
@@ -128,7 +194,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_may_run_out_anywhere),
         cmocka_unit_test(same_input_same_bytes),
-        cmocka_unit_test(misuse_is_told),
+        cmocka_unit_test(every_pass_can_be_dumped),
+        cmocka_unit_test(misuse_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
