@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "compiler/eval/eval_private.h"
+#include "compiler/plan/plan.h"
 
-#define ALIGNMENT ((size_t)64)
-#define NEVER_FREED SIZE_MAX
+#define ALIGNMENT 64u
 
 /* One node in execution order. */
 struct step {
@@ -22,7 +22,7 @@ struct nuc_evaluator {
     struct nuc_eval_value *values;
     uint32_t n_values;
     struct step *steps;
-    size_t n_steps;
+    uint32_t n_steps;
     uint32_t *inputs, *outputs; /* slots */
     size_t n_inputs, n_outputs;
     uint8_t *arena;
@@ -176,17 +176,13 @@ static void plan_output(struct nuc_evaluator *e, const struct nuc_node *node)
     for (uint32_t i = 0; i < list->count; i++) {
         uint32_t slot = e->first_slots[list->u.nodes[i]->id];
         e->outputs[e->n_outputs++] = slot;
-        e->values[e->values[slot].root].last_use = NEVER_FREED;
+        e->values[e->values[slot].root].last_use = e->n_steps - 1; /* the output is the last step */
     }
 }
 
 /* ---- live ranges and the arena ---- */
 
-struct live {
-    size_t offset, bytes, last_use;
-};
-
-static void use(struct nuc_evaluator *e, uint32_t slot, size_t step)
+static void use(struct nuc_evaluator *e, uint32_t slot, uint32_t step)
 {
     if (slot == NUC_NO_SLOT)
         return;
@@ -195,7 +191,7 @@ static void use(struct nuc_evaluator *e, uint32_t slot, size_t step)
         root->last_use = step;
 }
 
-static void use_inputs(struct nuc_evaluator *e, const struct nuc_eval_call *c, size_t step)
+static void use_inputs(struct nuc_evaluator *e, const struct nuc_eval_call *c, uint32_t step)
 {
     for (uint32_t i = 0; i < c->node->n_args; i++) {
         use(e, c->in_slots[i], step);
@@ -207,46 +203,12 @@ static void use_inputs(struct nuc_evaluator *e, const struct nuc_eval_call *c, s
 /* A value is used by what computes and by the observer, which sees views too. */
 static void find_last_uses(struct nuc_evaluator *e)
 {
-    for (size_t s = 0; s < e->n_steps; s++) {
+    for (uint32_t s = 0; s < e->n_steps; s++) {
         if (e->steps[s].call != NULL)
             use_inputs(e, e->steps[s].call, s);
         for (uint32_t v = 0; v < e->steps[s].node->n_vals; v++)
             use(e, e->first_slots[e->steps[s].node->id] + v, s);
     }
-}
-
-static size_t drop_dead(struct live *live, size_t count, size_t step)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (live[i].last_use >= step)
-            live[kept++] = live[i];
-    }
-    return kept;
-}
-
-/* Puts a block into the lowest gap that holds it. `live` is sorted by offset. Returns the offset. */
-static size_t place(struct nuc_evaluator *e, struct live *live, size_t count, const struct nuc_eval_value *value)
-{
-    size_t bytes, offset = 0, i;
-
-    if (!nuc_add_size(value->bytes, ALIGNMENT - 1, &bytes))
-        nuc_fail(e->cx, NUC_NO_MEMORY, "%s: the activations do not fit into memory", e->g->file);
-    bytes = nuc_align_up(value->bytes, ALIGNMENT);
-    for (i = 0; i < count; i++) {
-        if (live[i].offset - offset >= bytes)
-            break;
-        offset = live[i].offset + live[i].bytes;
-    }
-    memmove(live + i + 1, live + i, (count - i) * sizeof *live);
-    live[i] = (struct live){offset, bytes, value->last_use};
-    size_t end;
-    if (!nuc_add_size(offset, bytes, &end))
-        nuc_fail(e->cx, NUC_NO_MEMORY, "%s: the activations do not fit into memory", e->g->file);
-    if (end > e->arena_size)
-        e->arena_size = end;
-    return offset;
 }
 
 /* Whether the value needs room in the arena. */
@@ -257,21 +219,25 @@ static bool is_activation(const struct nuc_evaluator *e, uint32_t slot)
     return v->root == slot && !v->constant && !v->user_input;
 }
 
+/* Addresses are those of the best greedy order: the search for better ones takes longer than an inference or two. */
 static void plan_arena(struct nuc_evaluator *e)
 {
     struct nuc_arena *outer = nuc_push_arena(e->cx);
-    struct live *live = nuc_alloc_array(e->cx, (size_t)e->n_values + 1, sizeof *live);
-    size_t count = 0;
+    struct nuc_plan_range *ranges = nuc_alloc_array(e->cx, e->n_values, sizeof *ranges);
 
-    for (size_t s = 0; s < e->n_steps; s++) {
+    for (uint32_t s = 0; s < e->n_steps; s++) {
         const struct nuc_node *node = e->steps[s].node;
-        count = drop_dead(live, count, s);
-        for (uint32_t v = 0; v < node->n_vals; v++) {
-            struct nuc_eval_value *value = value_of(e, node, v);
-            if (is_activation(e, e->first_slots[node->id] + v))
-                value->offset = place(e, live, count++, value);
-        }
+        for (uint32_t slot = e->first_slots[node->id]; slot < e->first_slots[node->id] + node->n_vals; slot++)
+            ranges[slot] = (struct nuc_plan_range){.first = s,
+                                                   .last = is_activation(e, slot) ? e->values[slot].last_use : s,
+                                                   .size = is_activation(e, slot) ? e->values[slot].bytes : 0,
+                                                   .alignment = ALIGNMENT};
     }
+    struct nuc_plan plan =
+        nuc_plan_memory(e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_values, .effort = 1});
+    for (uint32_t slot = 0; slot < e->n_values; slot++)
+        e->values[slot].offset = (size_t)plan.addresses[slot];
+    e->arena_size = (size_t)plan.size;
     nuc_pop_arena(e->cx, outer);
 }
 
@@ -280,7 +246,7 @@ static void assign_memory(struct nuc_evaluator *e)
 {
     size_t scratch_size = 0;
 
-    for (size_t s = 0; s < e->n_steps; s++) {
+    for (uint32_t s = 0; s < e->n_steps; s++) {
         if (e->steps[s].call != NULL && e->steps[s].call->scratch_size > scratch_size)
             scratch_size = e->steps[s].call->scratch_size;
     }
@@ -290,7 +256,7 @@ static void assign_memory(struct nuc_evaluator *e)
         if (is_activation(e, slot))
             e->values[slot].data = e->arena + e->values[slot].offset;
     }
-    for (size_t s = 0; s < e->n_steps; s++) {
+    for (uint32_t s = 0; s < e->n_steps; s++) {
         struct nuc_eval_call *c = e->steps[s].call;
         if (c == NULL)
             continue;
@@ -383,7 +349,7 @@ void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *cons
 {
     for (size_t i = 0; i < e->n_inputs; i++)
         e->values[e->inputs[i]].data = inputs[i];
-    for (size_t s = 0; s < e->n_steps; s++) {
+    for (uint32_t s = 0; s < e->n_steps; s++) {
         const struct nuc_eval_call *c = e->steps[s].call;
         if (c != NULL)
             nuc_eval_find(c->node->op)->run(c);

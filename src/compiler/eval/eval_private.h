@@ -15,9 +15,9 @@ struct nuc_eval_value {
     bool constant;   /* depends on parameters and constants only: computed once */
     bool user_input; /* memory of the caller, set by every run */
     size_t bytes;
-    size_t offset;    /* in the arena, when neither constant nor user input */
-    size_t last_use;  /* last step that reads the root */
-    const void *data; /* of a root */
+    size_t offset;     /* in the arena, when neither constant nor user input */
+    uint32_t last_use; /* last step that reads the root */
+    const void *data;  /* of a root */
 };
 
 /* One node bound to its values. Run functions see nothing else of the evaluator. */
