@@ -107,12 +107,12 @@ static bool all_constant(const struct nuc_eval_call *c)
 static void bind_view(struct nuc_eval_call *c)
 {
     struct nuc_eval_value *value = &c->values[c->out_slot];
-    const struct nuc_node *in = nuc_arg_node(c->node, 0);
-    int64_t index = c->node->op == NUC_OP_GETITEM ? nuc_eval_int(c, 1, 0) : 0;
+    const struct nuc_node *in = nuc_arg_node(c->node, NUC_SELF);
+    int64_t index = c->node->op == NUC_OP_GETITEM ? nuc_integer(c->node, NUC_ARG(GETITEM, index), 0) : 0;
 
     if (in == NULL || index < 0 || index >= (int64_t)in->n_vals || c->node->n_vals != 1)
         nuc_eval_fail(c, "there is no value it could show");
-    uint32_t slot = c->in_slots[0] + (uint32_t)index;
+    uint32_t slot = c->in_slots[NUC_SELF] + (uint32_t)index;
     if (c->values[slot].bytes != value->bytes || in->vals[index].dtype != c->node->vals[0].dtype)
         nuc_eval_fail(c, "%s cannot be seen as %s", nuc_meta_text(c->cx, &in->vals[index]),
                       nuc_meta_text(c->cx, &c->node->vals[0]));
@@ -170,7 +170,7 @@ static void plan_placeholder(struct nuc_evaluator *e, const struct nuc_node *nod
 
 static void plan_output(struct nuc_evaluator *e, const struct nuc_node *node)
 {
-    const struct nuc_arg *list = &node->args[0];
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(OUTPUT, values));
 
     e->outputs = nuc_alloc_array(e->cx, list->count, sizeof *e->outputs);
     for (uint32_t i = 0; i < list->count; i++) {

@@ -1,184 +1,90 @@
 /* Functions of two or three elements, broadcast: sums, products, quotients, maxima, choices. */
+#include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "compiler/eval/eval_private.h"
 
-enum { SELF, OTHER, ALPHA };
-
 /* Elements of a row converted to float32 at a time. */
 #define CHUNK 256
-
-typedef float (*float_fn)(float a, float b, float alpha);
 
 /* n elements; a and b advance by their steps. */
 typedef void (*float_row_fn)(const float *a, size_t a_step, const float *b, size_t b_step, float alpha, float *out,
                              size_t n);
 
-/* Integers wrap around as in torch. */
 typedef uint64_t (*integer_fn)(uint64_t a, uint64_t b, uint64_t alpha);
 
+/* ---- functions ---- */
+
+/*
+ * One row per function: the operator, its value of floats and of integers, which wrap around as in torch; FLOATS where
+ * integers are converted to float32. NaN of either side stays the larger and the smaller.
+ */
+#define FUNCTIONS(ROW, FLOATS)                                                                                         \
+    ROW(ADD, a + b, a + b * alpha)                                                                                     \
+    ROW(SUB, a - b, a - b * alpha)                                                                                     \
+    ROW(MUL, a *b, a *b)                                                                                               \
+    ROW(MAXIMUM, a > b || a != a ? a : b, (int64_t)a > (int64_t)b ? a : b)                                             \
+    ROW(MINIMUM, a < b || a != a ? a : b, (int64_t)a < (int64_t)b ? a : b)                                             \
+    FLOATS(DIV, a / b)                                                                                                 \
+    FLOATS(PRELU, a > 0.0f ? a : b * a)
+
+/* The loop of a function; one whose steps are known to be 1 becomes vector code. */
+#define FLOAT_LOOP(name, value)                                                                                        \
+    static void floats_##name(const float *as, size_t a_step, const float *bs, size_t b_step, float alpha, float *out, \
+                              size_t n)                                                                                \
+    {                                                                                                                  \
+        (void)alpha;                                                                                                   \
+        if (a_step == 1 && b_step == 1) {                                                                              \
+            for (size_t i = 0; i < n; i++) {                                                                           \
+                const float a = as[i], b = bs[i];                                                                      \
+                out[i] = value;                                                                                        \
+            }                                                                                                          \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const float a = as[i * a_step], b = bs[i * b_step];                                                        \
+            out[i] = value;                                                                                            \
+        }                                                                                                              \
+    }
+
+#define FUNCTION(name, value, integer)                                                                                 \
+    FLOAT_LOOP(name, value)                                                                                            \
+    static uint64_t integers_##name(uint64_t a, uint64_t b, uint64_t alpha)                                            \
+    {                                                                                                                  \
+        (void)alpha;                                                                                                   \
+        return integer;                                                                                                \
+    }
+FUNCTIONS(FUNCTION, FLOAT_LOOP)
+
+/* A sum with a factor is rounded once, as torch's fused multiply-add. */
+FLOAT_LOOP(scaled_sum, fmaf(alpha, b, a))
+
 struct binary_row {
+    enum nuc_op op;
     float_row_fn floats;
     integer_fn integers; /* NULL: integer operands are converted to float32 */
 };
 
-/* ---- float32 ---- */
-
-static inline __attribute__((always_inline)) void each(float_fn fn, const float *a, size_t a_step, const float *b,
-                                                       size_t b_step, float alpha, float *out, size_t n)
-{
-    if (a_step == 1 && b_step == 1) {
-        for (size_t i = 0; i < n; i++)
-            out[i] = fn(a[i], b[i], alpha);
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        out[i] = fn(a[i * a_step], b[i * b_step], alpha);
-}
-
-static float sum(float a, float b, float alpha)
-{
-    (void)alpha;
-    return a + b;
-}
-
-/* One rounding, as torch's fused multiply-add. */
-static float scaled_sum(float a, float b, float alpha)
-{
-    return fmaf(alpha, b, a);
-}
-
-static float difference(float a, float b, float alpha)
-{
-    (void)alpha;
-    return a - b;
-}
-
-static float product(float a, float b, float alpha)
-{
-    (void)alpha;
-    return a * b;
-}
-
-static float quotient(float a, float b, float alpha)
-{
-    (void)alpha;
-    return a / b;
-}
-
-/* NaN of either side stays. */
-static float larger(float a, float b, float alpha)
-{
-    (void)alpha;
-    return a > b || a != a ? a : b;
-}
-
-static float smaller(float a, float b, float alpha)
-{
-    (void)alpha;
-    return a < b || a != a ? a : b;
-}
-
-static float leaky(float a, float b, float alpha)
-{
-    (void)alpha;
-    return a > 0.0f ? a : b * a;
-}
-
-static void sum_row(const float *a, size_t a_step, const float *b, size_t b_step, float alpha, float *out, size_t n)
-{
-    if (alpha == 1.0f)
-        each(sum, a, a_step, b, b_step, alpha, out, n);
-    else
-        each(scaled_sum, a, a_step, b, b_step, alpha, out, n);
-}
-
-static void difference_row(const float *a, size_t a_step, const float *b, size_t b_step, float alpha, float *out,
-                           size_t n)
-{
-    if (alpha == 1.0f)
-        each(difference, a, a_step, b, b_step, alpha, out, n);
-    else
-        each(scaled_sum, a, a_step, b, b_step, -alpha, out, n);
-}
-
-static void product_row(const float *a, size_t a_step, const float *b, size_t b_step, float alpha, float *out, size_t n)
-{
-    each(product, a, a_step, b, b_step, alpha, out, n);
-}
-
-static void quotient_row(const float *a, size_t a_step, const float *b, size_t b_step, float alpha, float *out,
-                         size_t n)
-{
-    each(quotient, a, a_step, b, b_step, alpha, out, n);
-}
-
-static void larger_row(const float *a, size_t a_step, const float *b, size_t b_step, float alpha, float *out, size_t n)
-{
-    each(larger, a, a_step, b, b_step, alpha, out, n);
-}
-
-static void smaller_row(const float *a, size_t a_step, const float *b, size_t b_step, float alpha, float *out, size_t n)
-{
-    each(smaller, a, a_step, b, b_step, alpha, out, n);
-}
-
-static void leaky_row(const float *a, size_t a_step, const float *b, size_t b_step, float alpha, float *out, size_t n)
-{
-    each(leaky, a, a_step, b, b_step, alpha, out, n);
-}
-
-/* ---- integers ---- */
-
-static uint64_t integer_sum(uint64_t a, uint64_t b, uint64_t alpha)
-{
-    return a + b * alpha;
-}
-
-static uint64_t integer_difference(uint64_t a, uint64_t b, uint64_t alpha)
-{
-    return a - b * alpha;
-}
-
-static uint64_t integer_product(uint64_t a, uint64_t b, uint64_t alpha)
-{
-    (void)alpha;
-    return a * b;
-}
-
-static uint64_t larger_integer(uint64_t a, uint64_t b, uint64_t alpha)
-{
-    (void)alpha;
-    return (int64_t)a > (int64_t)b ? a : b;
-}
-
-static uint64_t smaller_integer(uint64_t a, uint64_t b, uint64_t alpha)
-{
-    (void)alpha;
-    return (int64_t)a < (int64_t)b ? a : b;
-}
-
 static const struct binary_row *find_row(enum nuc_op op)
 {
-    static const struct binary_row rows[NUC_OP_COUNT] = {
-        [NUC_OP_ADD] = {sum_row, integer_sum},
-        [NUC_OP_SUB] = {difference_row, integer_difference},
-        [NUC_OP_MUL] = {product_row, integer_product},
-        [NUC_OP_DIV] = {quotient_row, NULL},
-        [NUC_OP_MAXIMUM] = {larger_row, larger_integer},
-        [NUC_OP_MINIMUM] = {smaller_row, smaller_integer},
-        [NUC_OP_PRELU] = {leaky_row, NULL},
-    };
+#define ROW(name, value, integer) {NUC_OP_##name, floats_##name, integers_##name},
+#define FLOATS(name, value) {NUC_OP_##name, floats_##name, NULL},
+    static const struct binary_row rows[] = {FUNCTIONS(ROW, FLOATS)};
+    size_t i = 0;
 
-    return &rows[op];
+    while (rows[i].op != op) {
+        i++;
+        assert(i < sizeof rows / sizeof rows[0]);
+    }
+    return &rows[i];
 }
 
 /* ---- rows ---- */
 
 /* Three operands at most: of where() too. */
 struct binary {
-    const struct binary_row *row;
+    float_row_fn floats;
+    integer_fn integers;
     double alpha;
     bool dense; /* operands and result have one shape: a single row */
     enum nuc_dtype dtypes[3];
@@ -194,9 +100,8 @@ struct operand {
 
 static void bind_operand(struct nuc_eval_call *c, struct binary *b, uint32_t arg)
 {
-    const struct nuc_meta *out = nuc_eval_out_meta(c, 0);
+    const struct nuc_meta *out = nuc_eval_result(c);
 
-    nuc_eval_check_broadcast(c, arg);
     b->dtypes[arg] = nuc_eval_in_meta(c, arg)->dtype;
     if (!nuc_eval_can_convert(b->dtypes[arg]))
         nuc_eval_fail(c, "%s is not computed; convert it to float32", nuc_dtype_name(b->dtypes[arg]));
@@ -220,38 +125,41 @@ static struct binary *new_binary(struct nuc_eval_call *c, uint32_t operands)
 
 static void prepare_binary(struct nuc_eval_call *c)
 {
+    const struct binary_row *row = find_row(c->node->op);
     struct binary *b = new_binary(c, 2);
-    enum nuc_dtype dtype = nuc_eval_out_meta(c, 0)->dtype;
+    enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
+    bool has_alpha = c->node->op == NUC_OP_ADD || c->node->op == NUC_OP_SUB;
 
-    b->row = find_row(c->node->op);
-    b->alpha = c->node->n_args > ALPHA ? nuc_eval_number(c, ALPHA, 1.0) : 1.0;
-    bool integers = b->row->integers != NULL && (dtype == NUC_I32 || dtype == NUC_I64);
+    b->floats = row->floats;
+    b->integers = row->integers;
+    b->alpha = has_alpha ? nuc_scalar(c->node, NUC_ARG(ADD, alpha), 1.0) : 1.0;
+    bool integers = row->integers != NULL && (dtype == NUC_I32 || dtype == NUC_I64);
     if (dtype != NUC_F32 && !integers)
         nuc_eval_fail(c, "the result is %s, which is not computed", nuc_dtype_name(dtype));
     if (integers && !(fabs(b->alpha) < 0x1p62 && b->alpha == trunc(b->alpha)))
         nuc_eval_fail(c, "alpha must be an integer to scale integers");
+    if (!integers && (float)b->alpha != 1.0f) {
+        b->alpha = c->node->op == NUC_OP_SUB ? -b->alpha : b->alpha;
+        b->floats = floats_scaled_sum;
+    }
 }
 
 /* The slopes belong to dimension 1, or there is one for all. */
 static void prepare_prelu(struct nuc_eval_call *c)
 {
-    const struct nuc_meta *in = nuc_eval_in_meta(c, SELF), *weight = nuc_eval_in_meta(c, OTHER);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
     struct binary *b = nuc_alloc(c->cx, sizeof *b);
-    int64_t count = nuc_elements(weight);
 
-    nuc_eval_want_float(c, SELF);
-    nuc_eval_want(c, OTHER, NUC_F32);
-    if (count != 1 && (in->rank < 2 || count != in->sizes[1]))
-        nuc_eval_fail(c, "%s has not one slope for each channel", nuc_meta_text(c->cx, weight));
-    b->row = find_row(c->node->op);
-    b->alpha = 1.0;
-    b->dtypes[SELF] = b->dtypes[OTHER] = NUC_F32;
-    nuc_eval_broadcast_strides(in, in, b->strides[SELF]);
-    if (count != 1)
-        b->strides[OTHER][1] = 1;
+    nuc_eval_expect_float(c, NUC_SELF);
+    nuc_eval_expect(c, NUC_OTHER, NUC_F32);
+    b->floats = floats_PRELU;
+    b->dtypes[NUC_SELF] = b->dtypes[NUC_OTHER] = NUC_F32;
+    nuc_eval_broadcast_strides(in, in, b->strides[NUC_SELF]);
+    if (nuc_elements(nuc_eval_in_meta(c, NUC_OTHER)) != 1)
+        b->strides[NUC_OTHER][1] = 1;
     if (in->rank != 0) {
-        b->steps[SELF] = b->strides[SELF][in->rank - 1];
-        b->steps[OTHER] = b->strides[OTHER][in->rank - 1];
+        b->steps[NUC_SELF] = b->strides[NUC_SELF][in->rank - 1];
+        b->steps[NUC_OTHER] = b->strides[NUC_OTHER][in->rank - 1];
     }
     c->state = b;
 }
@@ -260,7 +168,7 @@ static void prepare_prelu(struct nuc_eval_call *c)
 static struct operand operand_row(const struct nuc_eval_call *c, uint32_t arg, size_t row)
 {
     const struct binary *b = c->state;
-    size_t offset = b->dense ? 0 : nuc_eval_row_offset(nuc_eval_out_meta(c, 0), row, b->strides[arg]);
+    size_t offset = b->dense ? 0 : nuc_eval_row_offset(nuc_eval_result(c), row, b->strides[arg]);
 
     return (struct operand){b->dtypes[arg], (const char *)nuc_eval_in(c, arg) + offset * nuc_dtype_size(b->dtypes[arg]),
                             b->steps[arg]};
@@ -287,7 +195,7 @@ static void float_row(const struct binary *b, const struct operand *x, const str
         size_t count = n - at < chunk ? n - at : chunk, x_step, y_step;
         const float *xs = as_floats(x, at, count, x_buffer, &x_step);
         const float *ys = as_floats(y, at, count, y_buffer, &y_step);
-        b->row->floats(xs, x_step, ys, y_step, (float)b->alpha, out + at, count);
+        b->floats(xs, x_step, ys, y_step, (float)b->alpha, out + at, count);
     }
 }
 
@@ -297,8 +205,8 @@ static void integer_row(const struct binary *b, const struct operand *x, const s
     uint64_t alpha = (uint64_t)(int64_t)b->alpha;
 
     for (size_t i = 0; i < n; i++) {
-        uint64_t v = b->row->integers((uint64_t)nuc_eval_load_int(x->dtype, x->data, i * x->step),
-                                      (uint64_t)nuc_eval_load_int(y->dtype, y->data, i * y->step), alpha);
+        uint64_t v = b->integers((uint64_t)nuc_eval_load_int(x->dtype, x->data, i * x->step),
+                                 (uint64_t)nuc_eval_load_int(y->dtype, y->data, i * y->step), alpha);
         if (dtype == NUC_I32)
             ((int32_t *)out)[i] = (int32_t)(uint32_t)v;
         else
@@ -309,7 +217,7 @@ static void integer_row(const struct binary *b, const struct operand *x, const s
 /* How many rows there are, and their length. */
 static size_t row_count(const struct nuc_eval_call *c, size_t *length)
 {
-    const struct nuc_meta *out = nuc_eval_out_meta(c, 0);
+    const struct nuc_meta *out = nuc_eval_result(c);
     bool dense = ((const struct binary *)c->state)->dense;
 
     *length = dense ? (size_t)nuc_elements(out) : nuc_eval_row_length(out);
@@ -321,11 +229,11 @@ static size_t row_count(const struct nuc_eval_call *c, size_t *length)
 static void run_binary(const struct nuc_eval_call *c)
 {
     const struct binary *b = c->state;
-    enum nuc_dtype dtype = nuc_eval_out_meta(c, 0)->dtype;
+    enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
     size_t length, rows = row_count(c, &length);
 
     for (size_t row = 0; row < rows; row++) {
-        struct operand x = operand_row(c, SELF, row), y = operand_row(c, OTHER, row);
+        struct operand x = operand_row(c, NUC_SELF, row), y = operand_row(c, NUC_OTHER, row);
         char *out = (char *)c->out[0] + row * length * nuc_dtype_size(dtype);
         if (dtype == NUC_F32)
             float_row(b, &x, &y, (float *)(void *)out, length);
@@ -341,17 +249,16 @@ const struct nuc_eval_op nuc_eval_prelu = {.prepare = prepare_prelu, .run = run_
 
 static void prepare_gt(struct nuc_eval_call *c)
 {
-    nuc_eval_number(c, OTHER, 0.0);
-    if (!nuc_eval_can_convert(nuc_eval_in_meta(c, SELF)->dtype) || nuc_eval_out_meta(c, 0)->dtype != NUC_BOOL)
-        nuc_eval_fail(c, "%s is not compared", nuc_dtype_name(nuc_eval_in_meta(c, SELF)->dtype));
+    if (!nuc_eval_can_convert(nuc_eval_in_meta(c, NUC_SELF)->dtype))
+        nuc_eval_fail(c, "%s is not compared", nuc_dtype_name(nuc_eval_in_meta(c, NUC_SELF)->dtype));
 }
 
 static void run_gt(const struct nuc_eval_call *c)
 {
-    enum nuc_dtype dtype = nuc_eval_in_meta(c, SELF)->dtype;
-    double other = nuc_eval_number(c, OTHER, 0.0);
-    size_t count = (size_t)nuc_elements(nuc_eval_out_meta(c, 0));
-    const void *in = nuc_eval_in(c, SELF);
+    enum nuc_dtype dtype = nuc_eval_in_meta(c, NUC_SELF)->dtype;
+    double other = nuc_scalar(c->node, NUC_OTHER, 0.0);
+    size_t count = nuc_eval_elements(c);
+    const void *in = nuc_eval_in(c, NUC_SELF);
     uint8_t *out = c->out[0];
     bool exact = dtype == NUC_F64 || (nuc_eval_is_integer(dtype) && other == trunc(other));
 
@@ -361,27 +268,25 @@ static void run_gt(const struct nuc_eval_call *c)
     }
 }
 
-const struct nuc_eval_op nuc_eval_gt_scalar = {.prepare = prepare_gt, .run = run_gt};
+const struct nuc_eval_op nuc_eval_compare = {.prepare = prepare_gt, .run = run_gt};
 
 /* ---- where: condition, self, other ---- */
 
 static void prepare_where(struct nuc_eval_call *c)
 {
-    enum nuc_dtype dtype = nuc_eval_out_meta(c, 0)->dtype;
-    struct binary *b = new_binary(c, 3);
-
-    if (b->dtypes[0] != NUC_BOOL || !nuc_eval_can_convert(dtype))
-        nuc_eval_fail(c, "the condition must be bool, and %s computable", nuc_dtype_name(dtype));
+    new_binary(c, 3);
 }
 
 static void run_where(const struct nuc_eval_call *c)
 {
-    enum nuc_dtype dtype = nuc_eval_out_meta(c, 0)->dtype;
+    enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
     size_t length, rows = row_count(c, &length), size = nuc_dtype_size(dtype);
     char *out = c->out[0];
 
     for (size_t row = 0; row < rows; row++) {
-        struct operand condition = operand_row(c, 0, row), sides[2] = {operand_row(c, 2, row), operand_row(c, 1, row)};
+        struct operand condition = operand_row(c, NUC_ARG(WHERE, condition), row);
+        struct operand sides[2] = {operand_row(c, NUC_ARG(WHERE, other), row),
+                                   operand_row(c, NUC_ARG(WHERE, self), row)};
         for (size_t i = 0; i < length; i++, out += size) {
             const struct operand *side = &sides[condition.data[i * condition.step] != 0];
             nuc_eval_convert(side->dtype, side->data + i * side->step * nuc_dtype_size(side->dtype), dtype, out, 1);

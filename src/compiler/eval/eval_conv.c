@@ -13,11 +13,8 @@
 #include "compiler/eval/eval_order.h"
 #include "compiler/eval/eval_private.h"
 
-/* Arguments by position: those of all, of aten.conv*d, of aten.conv_transpose*d, of edge.aten.convolution. */
-enum { INPUT, WEIGHT, BIAS, STRIDE, PADDING };
-enum { CONV_DILATION = 5, CONV_GROUPS };
-enum { TRANSPOSE_GROUPS = 6, TRANSPOSE_DILATION };
-enum { EDGE_DILATION = 5, EDGE_TRANSPOSED, EDGE_OUTPUT_PADDING, EDGE_GROUPS };
+/* Every convolution has these in the same places, and names the others alike. */
+#define COMMON(name) NUC_ARG(CONVOLUTION, name)
 
 /* Fewer dimensions are the last ones; the others have size 1. */
 enum { DEPTH, HEIGHT, WIDTH, SPATIAL };
@@ -148,11 +145,10 @@ static void set_taps(struct nuc_eval_call *c, struct conv *v)
 }
 
 /* Products of two such numbers stay inside int64. */
-static void check_range(const struct nuc_eval_call *c, const char *what, int64_t value, int64_t least)
+static void check_range(const struct nuc_eval_call *c, const char *what, int64_t value)
 {
-    if (value < least || value > MAX_GEOMETRY)
-        nuc_eval_fail(c, "%s %lld is outside [%lld, %lld]", what, (long long)value, (long long)least,
-                      (long long)MAX_GEOMETRY);
+    if (value > MAX_GEOMETRY)
+        nuc_eval_fail(c, "%s %lld is above %lld", what, (long long)value, (long long)MAX_GEOMETRY);
 }
 
 /* Size of the padded image: exactly what the output reads, at least one. */
@@ -161,10 +157,10 @@ static void set_geometry(struct nuc_eval_call *c, struct conv *v, const int64_t 
 {
     v->in_place = true;
     for (int d = DEPTH; d < SPATIAL; d++) {
-        check_range(c, "stride", stride[d], 1);
-        check_range(c, "padding", padding[d], 0);
-        check_range(c, "dilation", dilation[d], 1);
-        check_range(c, "kernel size", (int64_t)v->kernel[d], 1);
+        check_range(c, "stride", stride[d]);
+        check_range(c, "padding", padding[d]);
+        check_range(c, "dilation", dilation[d]);
+        check_range(c, "kernel size", (int64_t)v->kernel[d]);
         int64_t reach = dilation[d] * ((int64_t)v->kernel[d] - 1);
         v->dilation[d] = (size_t)dilation[d];
         v->stride[d] = v->transposed ? 1 : (size_t)stride[d];
@@ -177,29 +173,13 @@ static void set_geometry(struct nuc_eval_call *c, struct conv *v, const int64_t 
     }
 }
 
-static void check_channels(struct nuc_eval_call *c, struct conv *v, const struct nuc_meta *weight, size_t channels,
-                           size_t outputs, int64_t groups)
-{
-    if (groups < 1)
-        nuc_eval_fail(c, "there are %lld groups", (long long)groups);
-    v->groups = (size_t)groups;
-    v->in_channels = channels / v->groups;
-    v->out_channels = outputs / v->groups;
-    size_t first = v->transposed ? v->in_channels * v->groups : v->out_channels * v->groups;
-    size_t second = v->transposed ? v->out_channels : v->in_channels;
-    if (channels % v->groups != 0 || outputs % v->groups != 0 || (size_t)weight->sizes[0] != first ||
-        (size_t)weight->sizes[1] != second)
-        nuc_eval_fail(c, "weight of shape %s does not fit %zu input and %zu output channels in %zu groups",
-                      nuc_meta_text(c->cx, weight), channels, outputs, v->groups);
-}
-
 /* A constant weight is rearranged once. */
 static void set_weight(struct nuc_eval_call *c, struct conv *v)
 {
-    if (v->arranged || !nuc_eval_is_constant_in(c, WEIGHT))
+    if (v->arranged || !nuc_eval_is_constant_in(c, COMMON(weight)))
         return;
     float *weight = nuc_alloc_array(c->cx, weight_elements(v), sizeof *weight);
-    arrange_weight(v, nuc_eval_in(c, WEIGHT), weight);
+    arrange_weight(v, nuc_eval_in(c, COMMON(weight)), weight);
     v->weight = weight;
 }
 
@@ -218,26 +198,23 @@ static size_t scratch_size(const struct nuc_eval_call *c, const struct conv *v)
     return bytes;
 }
 
-/* The last `spatial` of three numbers; a single number stands for all of them. */
-static void read_spatial(const struct nuc_eval_call *c, uint32_t arg, uint32_t spatial, int64_t out[SPATIAL])
+static uint32_t position(const struct nuc_eval_call *c, const char *name)
 {
-    const struct nuc_arg *a = &c->node->args[arg];
+    return (uint32_t)nuc_schema_arg_index(nuc_op_schema(c->node->op), name);
+}
 
-    if (a->kind != NUC_ARG_INT && (a->kind != NUC_ARG_INTS || (a->count != 1 && a->count != spatial)))
-        nuc_eval_fail(c, "argument %u has not one number for each of %u dimensions", (unsigned)arg, (unsigned)spatial);
-    for (uint32_t i = 0; i < spatial; i++) {
-        int64_t one = a->kind == NUC_ARG_INT ? a->u.i : a->u.ints[a->count == 1 ? 0 : i];
-        out[SPATIAL - spatial + i] = one;
-    }
+/* The last `spatial` of three numbers; a single number stands for all of them. */
+static void read_spatial(const struct nuc_eval_call *c, const char *name, uint32_t spatial, int64_t out[SPATIAL])
+{
+    const struct nuc_arg *a = nuc_arg_at(c->node, position(c, name));
+
+    for (uint32_t i = 0; i < spatial; i++)
+        out[SPATIAL - spatial + i] = a->u.ints[a->count == 1 ? 0 : i];
 }
 
 /* Sizes along the dimensions of space, and the number of channels in front of them. */
-static size_t read_sizes(const struct nuc_eval_call *c, const struct nuc_meta *m, uint32_t spatial,
-                         size_t sizes[SPATIAL])
+static size_t read_sizes(const struct nuc_meta *m, uint32_t spatial, size_t sizes[SPATIAL])
 {
-    if (m->rank != spatial + 1 && m->rank != spatial + 2)
-        nuc_eval_fail(c, "%s does not have %u dimensions behind its channels", nuc_meta_text(c->cx, m),
-                      (unsigned)spatial);
     for (uint32_t d = DEPTH; d < SPATIAL; d++)
         sizes[d] = 1;
     for (uint32_t i = 0; i < spatial; i++)
@@ -245,33 +222,31 @@ static size_t read_sizes(const struct nuc_eval_call *c, const struct nuc_meta *m
     return (size_t)m->sizes[m->rank - spatial - 1];
 }
 
-/* Where an operator has its arguments. */
-struct positions {
-    bool transposed, named_padding;
-    uint32_t dilation, groups;
-};
-
-/* "valid": none; "same": what keeps the size, the odd element behind. The padding behind follows from the result. */
-static void read_padding(const struct nuc_eval_call *c, const struct conv *v, const struct positions *at,
-                         uint32_t spatial, const int64_t dilation[SPATIAL], int64_t padding[SPATIAL])
+/* "valid": none; "same": what keeps the size, the odd element after the input. The result says what follows it. */
+static void read_padding(const struct nuc_eval_call *c, const struct conv *v, uint32_t spatial,
+                         const int64_t dilation[SPATIAL], int64_t padding[SPATIAL])
 {
-    if (!at->named_padding) {
-        read_spatial(c, PADDING, spatial, padding);
+    const struct nuc_arg *a = nuc_arg_at(c->node, COMMON(padding));
+
+    if (a->kind != NUC_ARG_STRING) {
+        read_spatial(c, "padding", spatial, padding);
         return;
     }
-    const char *name = c->node->args[PADDING].u.string;
-    bool same = strcmp(name, "same") == 0;
-    if (!same && strcmp(name, "valid") != 0)
-        nuc_eval_fail(c, "unknown padding '%s'", name);
-    for (uint32_t d = DEPTH; same && d < SPATIAL; d++) {
-        check_range(c, "dilation", dilation[d], 1);
+    for (uint32_t d = DEPTH; strcmp(a->u.string, "same") == 0 && d < SPATIAL; d++) {
+        check_range(c, "dilation", dilation[d]);
         padding[d] = dilation[d] * ((int64_t)v->kernel[d] - 1) / 2;
     }
 }
 
+static bool is_transposed(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_CONV_TRANSPOSE1D || node->op == NUC_OP_CONV_TRANSPOSE2D ||
+           (node->op == NUC_OP_CONVOLUTION && nuc_flag(node, NUC_ARG(CONVOLUTION, transposed)));
+}
+
 static void set_order(struct nuc_eval_call *c, struct conv *v, const int64_t stride[SPATIAL])
 {
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT), *weight = nuc_eval_in_meta(c, WEIGHT);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, COMMON(input)), *weight = nuc_eval_in_meta(c, COMMON(weight));
     struct nuc_conv_facts facts = {.channels_last = nuc_is_channels_last(in) || nuc_is_channels_last(weight),
                                    .transposed = v->transposed,
                                    .batch = v->batch,
@@ -294,59 +269,35 @@ static struct conv *new_conv(struct nuc_eval_call *c)
 {
     struct conv *v = nuc_alloc(c->cx, sizeof *v);
 
-    nuc_eval_want_float(c, INPUT);
-    nuc_eval_want_float(c, WEIGHT);
-    if (nuc_eval_has_in(c, BIAS))
-        nuc_eval_want_float(c, BIAS);
+    nuc_eval_expect_float(c, COMMON(input));
+    nuc_eval_expect_float(c, COMMON(weight));
+    if (nuc_eval_has_in(c, COMMON(bias)))
+        nuc_eval_expect_float(c, COMMON(bias));
     return v;
 }
 
-static void prepare(struct nuc_eval_call *c, const struct positions *at)
+static void prepare(struct nuc_eval_call *c)
 {
-    const struct nuc_meta *weight = nuc_eval_in_meta(c, WEIGHT), *in = nuc_eval_in_meta(c, INPUT);
+    const struct nuc_meta *weight = nuc_eval_in_meta(c, COMMON(weight)), *in = nuc_eval_in_meta(c, COMMON(input));
     int64_t stride[SPATIAL] = {1, 1, 1}, padding[SPATIAL] = {0, 0, 0}, dilation[SPATIAL] = {1, 1, 1};
+    uint32_t spatial = weight->rank - 2u;
     struct conv *v = new_conv(c);
 
-    if (weight->rank < 3 || weight->rank > 2 + SPATIAL)
-        nuc_eval_fail(c, "convolutions have 1 to 3 dimensions, %s is no weight of one", nuc_meta_text(c->cx, weight));
-    uint32_t spatial = weight->rank - 2u;
-    size_t channels = read_sizes(c, in, spatial, v->in);
-    size_t outputs = read_sizes(c, nuc_eval_out_meta(c, 0), spatial, v->out);
-    read_sizes(c, weight, spatial, v->kernel);
-    read_spatial(c, STRIDE, spatial, stride);
-    read_spatial(c, at->dilation, spatial, dilation);
-    read_padding(c, v, at, spatial, dilation, padding);
-    v->transposed = at->transposed;
+    v->transposed = is_transposed(c->node);
     v->batch = in->rank == spatial + 2 ? (size_t)in->sizes[0] : 1;
-    check_channels(c, v, weight, channels, outputs, nuc_eval_int(c, at->groups, 1));
+    v->groups = (size_t)nuc_integer(c->node, position(c, "groups"), 1);
+    v->in_channels = read_sizes(in, spatial, v->in) / v->groups;
+    v->out_channels = read_sizes(nuc_eval_result(c), spatial, v->out) / v->groups;
+    read_sizes(weight, spatial, v->kernel);
+    read_spatial(c, "stride", spatial, stride);
+    read_spatial(c, "dilation", spatial, dilation);
+    read_padding(c, v, spatial, dilation, padding);
     set_geometry(c, v, stride, padding, dilation);
     set_order(c, v, stride);
     set_taps(c, v);
     set_weight(c, v);
     c->scratch_size = scratch_size(c, v);
     c->state = v;
-}
-
-static void prepare_conv(struct nuc_eval_call *c)
-{
-    prepare(c, &(struct positions){.dilation = CONV_DILATION, .groups = CONV_GROUPS});
-}
-
-static void prepare_conv_padding(struct nuc_eval_call *c)
-{
-    prepare(c, &(struct positions){.named_padding = true, .dilation = CONV_DILATION, .groups = CONV_GROUPS});
-}
-
-static void prepare_conv_transpose(struct nuc_eval_call *c)
-{
-    prepare(c, &(struct positions){.transposed = true, .dilation = TRANSPOSE_DILATION, .groups = TRANSPOSE_GROUPS});
-}
-
-static void prepare_edge(struct nuc_eval_call *c)
-{
-    bool transposed = nuc_eval_int(c, EDGE_TRANSPOSED, 0) != 0;
-
-    prepare(c, &(struct positions){.transposed = transposed, .dilation = EDGE_DILATION, .groups = EDGE_GROUPS});
 }
 
 /* One row of an image, to where it lies in the padded row. */
@@ -510,13 +461,14 @@ static size_t panels_of_group(const struct conv *v)
     return (out_pixels(v) + NUC_TILE_COLUMNS - 1) / NUC_TILE_COLUMNS;
 }
 
-static void compute_panels(void *arg, size_t begin, size_t end, unsigned worker)
+static void compute_panels(const void *arg, struct nuc_part part)
 {
     const struct conv_run *r = arg;
     size_t panels = panels_of_group(r->conv);
 
-    for (size_t i = begin; i < end; i++)
-        compute_panel(r, i / panels, i % panels * NUC_TILE_COLUMNS, r->panels + worker * r->conv->k * NUC_TILE_COLUMNS);
+    for (size_t i = part.begin; i < part.end; i++)
+        compute_panel(r, i / panels, i % panels * NUC_TILE_COLUMNS,
+                      r->panels + part.worker * r->conv->k * NUC_TILE_COLUMNS);
 }
 
 static void fill(float *out, float value, size_t count)
@@ -586,10 +538,9 @@ static void compute_channel(const struct conv_run *r, size_t channel)
         compute_strided_channel(v, image, weight, bias, out);
 }
 
-static void compute_channels(void *arg, size_t begin, size_t end, unsigned worker)
+static void compute_channels(const void *arg, struct nuc_part part)
 {
-    (void)worker;
-    for (size_t i = begin; i < end; i++)
+    for (size_t i = part.begin; i < part.end; i++)
         compute_channel(arg, i);
 }
 
@@ -607,12 +558,12 @@ static void run_image(const struct nuc_eval_call *c, struct conv_run *r)
 static void run(const struct nuc_eval_call *c)
 {
     const struct conv *v = c->state;
-    const float *in = nuc_eval_in(c, INPUT);
+    const float *in = nuc_eval_in(c, COMMON(input));
     size_t channels = v->groups * v->in_channels;
     float *panels = c->scratch;
     float *padded = panels + nuc_pool_threads(c->pool) * v->k * NUC_TILE_COLUMNS;
     float *arranged = padded + (v->in_place ? 0 : channels * plane(v));
-    struct conv_run r = {v, NULL, nuc_eval_in(c, WEIGHT), nuc_eval_in(c, BIAS), c->out[0], panels};
+    struct conv_run r = {v, NULL, nuc_eval_in(c, COMMON(weight)), nuc_eval_in(c, COMMON(bias)), c->out[0], panels};
 
     if (v->weight != NULL) {
         r.weight = v->weight;
@@ -630,7 +581,4 @@ static void run(const struct nuc_eval_call *c)
     }
 }
 
-const struct nuc_eval_op nuc_eval_conv = {.prepare = prepare_conv, .run = run};
-const struct nuc_eval_op nuc_eval_conv_padding = {.prepare = prepare_conv_padding, .run = run};
-const struct nuc_eval_op nuc_eval_conv_transpose = {.prepare = prepare_conv_transpose, .run = run};
-const struct nuc_eval_op nuc_eval_edge_conv = {.prepare = prepare_edge, .run = run};
+const struct nuc_eval_op nuc_eval_conv = {.prepare = prepare, .run = run};

@@ -11,7 +11,10 @@
 
 #include "compiler/eval/eval_private.h"
 
-enum { INPUT, HIDDEN, PARAMS, HAS_BIASES, LAYERS, DROPOUT, TRAIN, BIDIRECTIONAL, BATCH_FIRST };
+#define INPUT NUC_ARG(GRU, input)
+#define HIDDEN NUC_ARG(GRU, hx)
+#define PARAMS NUC_ARG(GRU, params)
+
 enum { GATES = 3 };
 
 struct gru {
@@ -26,61 +29,38 @@ struct cell {
     const float *w_input, *w_hidden, *b_input, *b_hidden; /* biases may be NULL */
 };
 
-static void want_param(const struct nuc_eval_call *c, uint32_t i, int64_t rows, int64_t columns)
-{
-    const struct nuc_meta *m = nuc_eval_list_has(c, PARAMS, i) ? nuc_eval_list_meta(c, PARAMS, i) : NULL;
-    bool fits = m != NULL && m->dtype == NUC_F32 && m->rank == (columns == 0 ? 1 : 2) && m->sizes[0] == rows &&
-                (columns == 0 || m->sizes[1] == columns);
-
-    if (!fits)
-        nuc_eval_fail(c, "parameter %u does not have the shape of its gates", (unsigned)i);
-}
-
-static void check_params(const struct nuc_eval_call *c, const struct gru *u)
-{
-    int64_t rows = GATES * (int64_t)u->hidden;
-
-    if (nuc_eval_list_count(c, PARAMS) != u->layers * u->directions * u->params)
-        nuc_eval_fail(c, "%u parameters for %zu layers of %zu directions", (unsigned)nuc_eval_list_count(c, PARAMS),
-                      u->layers, u->directions);
-    for (uint32_t i = 0; i < u->layers * u->directions; i++) {
-        size_t inputs = i < u->directions ? u->inputs : u->hidden * u->directions;
-        want_param(c, i * u->params, rows, (int64_t)inputs);
-        want_param(c, i * u->params + 1, rows, (int64_t)u->hidden);
-        for (uint32_t k = 2; k < u->params; k++)
-            want_param(c, i * u->params + k, rows, 0);
-    }
-}
-
 /* Floats of the values of a whole layer, of which two are alive, and of the gates of one step. */
 static size_t layer_size(const struct gru *u)
 {
     return u->steps * u->batch * (u->hidden * u->directions > u->inputs ? u->hidden * u->directions : u->inputs);
 }
 
+static void check_types(const struct nuc_eval_call *c)
+{
+    nuc_eval_expect_float(c, INPUT);
+    nuc_eval_expect(c, HIDDEN, NUC_F32);
+    for (uint32_t i = 0; i < nuc_eval_list_count(c, PARAMS); i++) {
+        if (nuc_eval_list_meta(c, PARAMS, i)->dtype != NUC_F32)
+            nuc_eval_fail(c, "parameter %u is not float32", (unsigned)i);
+    }
+}
+
 static void prepare(struct nuc_eval_call *c)
 {
     struct gru *u = nuc_alloc(c->cx, sizeof *u);
     const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT), *h = nuc_eval_in_meta(c, HIDDEN);
-    int64_t layers = nuc_eval_int(c, LAYERS, 1);
 
-    nuc_eval_want_float(c, INPUT);
-    nuc_eval_want(c, HIDDEN, NUC_F32);
-    if (in->rank != 3 || h->rank != 3 || layers < 1 || layers > h->sizes[0])
-        nuc_eval_fail(c, "input and hidden state must have rank 3, a layer each %s", nuc_meta_text(c->cx, h));
-    if (nuc_eval_int(c, TRAIN, 0) != 0 && nuc_eval_number(c, DROPOUT, 0.0) > 0.0)
+    check_types(c);
+    if (nuc_flag(c->node, NUC_ARG(GRU, train)) && nuc_scalar(c->node, NUC_ARG(GRU, dropout), 0.0) > 0.0)
         nuc_eval_fail(c, "it drops elements at random; export the model after eval()");
-    u->batch_first = nuc_eval_int(c, BATCH_FIRST, 0) != 0;
+    u->batch_first = nuc_flag(c->node, NUC_ARG(GRU, batch_first));
     u->steps = (size_t)in->sizes[u->batch_first ? 1 : 0];
     u->batch = (size_t)in->sizes[u->batch_first ? 0 : 1];
     u->inputs = (size_t)in->sizes[2];
     u->hidden = (size_t)h->sizes[2];
-    u->layers = (size_t)layers;
-    u->directions = nuc_eval_int(c, BIDIRECTIONAL, 0) != 0 ? 2 : 1;
-    u->params = nuc_eval_int(c, HAS_BIASES, 1) != 0 ? 4 : 2;
-    if ((size_t)h->sizes[0] != u->layers * u->directions || (size_t)h->sizes[1] != u->batch)
-        nuc_eval_fail(c, "hidden state %s does not fit", nuc_meta_text(c->cx, h));
-    check_params(c, u);
+    u->layers = (size_t)nuc_integer(c->node, NUC_ARG(GRU, num_layers), 1);
+    u->directions = nuc_flag(c->node, NUC_ARG(GRU, bidirectional)) ? 2 : 1;
+    u->params = nuc_flag(c->node, NUC_ARG(GRU, has_biases)) ? 4 : 2;
     c->scratch_size = (2 * layer_size(u) + 2 * GATES * u->hidden) * sizeof(float);
     c->state = u;
 }
@@ -120,11 +100,12 @@ static struct cell cell_at(const struct nuc_eval_call *c, size_t layer, size_t d
 {
     const struct gru *u = c->state;
     uint32_t first = (uint32_t)(layer * u->directions + direction) * u->params;
-    bool biased = u->params == 4;
+    const float *tensors[4] = {NULL};
 
-    return (struct cell){layer == 0 ? u->inputs : u->hidden * u->directions, nuc_eval_list_in(c, PARAMS, first),
-                         nuc_eval_list_in(c, PARAMS, first + 1), biased ? nuc_eval_list_in(c, PARAMS, first + 2) : NULL,
-                         biased ? nuc_eval_list_in(c, PARAMS, first + 3) : NULL};
+    for (uint32_t i = 0; i < u->params; i++)
+        tensors[i] = nuc_eval_list_in(c, PARAMS, first + i);
+    return (struct cell){layer == 0 ? u->inputs : u->hidden * u->directions, tensors[0], tensors[1], tensors[2],
+                         tensors[3]};
 }
 
 /* in [steps][batch][inputs] to its part of out [steps][batch][directions * hidden]; `states` [batch][hidden]. */
@@ -155,7 +136,7 @@ static void run(const struct nuc_eval_call *c)
     const struct gru *u = c->state;
     float *now = c->scratch, *next = now + layer_size(u), *gates = next + layer_size(u), *states = c->out[1];
 
-    memcpy(states, nuc_eval_in(c, HIDDEN), nuc_bytes(nuc_eval_out_meta(c, 1)));
+    memcpy(states, nuc_eval_in(c, HIDDEN), nuc_bytes(&c->node->vals[1]));
     if (u->batch_first)
         swap_outer(nuc_eval_in(c, INPUT), now, u->batch, u->steps, u->inputs);
     else
@@ -172,7 +153,7 @@ static void run(const struct nuc_eval_call *c)
     if (u->batch_first)
         swap_outer(now, c->out[0], u->steps, u->batch, u->hidden * u->directions);
     else
-        memcpy(c->out[0], now, nuc_bytes(nuc_eval_out_meta(c, 0)));
+        memcpy(c->out[0], now, nuc_bytes(nuc_eval_result(c)));
 }
 
 const struct nuc_eval_op nuc_eval_gru = {.prepare = prepare, .run = run};

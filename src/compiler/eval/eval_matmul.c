@@ -6,7 +6,7 @@
 #include "compiler/eval/eval_private.h"
 
 struct matmul {
-    uint32_t a, b, addend; /* schema arguments; addend may be absent */
+    uint32_t a, b, addend; /* arguments; the addend is read unless beta is 0 */
     size_t rows, columns, k;
     size_t b_k_stride, b_column_stride;             /* of element (k, j) of b */
     size_t addend_row_stride, addend_column_stride; /* 0: broadcast */
@@ -19,12 +19,6 @@ struct matmul {
     struct nuc_gemm gemm;
 };
 
-struct matmul_run {
-    const struct matmul *m;
-    const float *a, *panels, *addend;
-    float *out;
-};
-
 static void pack_matrices(const struct matmul *m, const float *b, float *panels)
 {
     for (size_t i = 0; i < m->b_matrices; i++)
@@ -32,17 +26,34 @@ static void pack_matrices(const struct matmul *m, const float *b, float *panels)
                         panels + i * nuc_panels_size(m->k, m->columns));
 }
 
+/* A product of alpha 1 without addend; `b` lies with its rows together. */
+static struct matmul *new_matmul(struct nuc_eval_call *c, uint32_t a, uint32_t b)
+{
+    struct matmul *m = nuc_alloc(c->cx, sizeof *m);
+
+    nuc_eval_expect_float(c, a);
+    nuc_eval_expect_float(c, b);
+    m->a = a;
+    m->b = b;
+    m->alpha = 1.0f;
+    c->state = m;
+    return m;
+}
+
+static void add_addend(struct nuc_eval_call *c, struct matmul *m, uint32_t arg, float beta)
+{
+    if (!nuc_eval_has_in(c, arg))
+        return;
+    nuc_eval_expect_float(c, arg);
+    m->addend = arg;
+    m->beta = beta;
+}
+
 /* Repacks b once when it is constant, else leaves room for it. */
 static void finish_prepare(struct nuc_eval_call *c, struct matmul *m)
 {
-    if (m->a_first == NULL)
-        m->products = m->b_matrices = 1;
     size_t size = m->b_matrices * nuc_panels_size(m->k, m->columns);
 
-    nuc_eval_want_float(c, m->a);
-    nuc_eval_want_float(c, m->b);
-    if (nuc_eval_has_in(c, m->addend))
-        nuc_eval_want_float(c, m->addend);
     m->order = nuc_matrix_order(m->b_k_stride == 1 && m->b_column_stride == m->k);
     m->gemm = nuc_gemm_select(m->order.fused, false);
     if (nuc_eval_is_constant_in(c, m->b)) {
@@ -52,73 +63,22 @@ static void finish_prepare(struct nuc_eval_call *c, struct matmul *m)
     } else {
         c->scratch_size = size * sizeof(float);
     }
-    c->state = m;
 }
 
 /* input [..., k] times weight [columns, k] transposed, plus bias [columns]. A weight [k] gives an output without it. */
 static void prepare_linear(struct nuc_eval_call *c)
 {
-    struct matmul *m = nuc_alloc(c->cx, sizeof *m);
-    const struct nuc_meta *in = nuc_eval_in_meta(c, 0), *weight = nuc_eval_in_meta(c, 1);
+    struct matmul *m = new_matmul(c, NUC_ARG(LINEAR, input), NUC_ARG(LINEAR, weight));
+    const struct nuc_meta *in = nuc_eval_in_meta(c, m->a), *weight = nuc_eval_in_meta(c, m->b);
 
-    if (in->rank < 1 || weight->rank < 1 || weight->rank > 2)
-        nuc_eval_fail(c, "input must not be a scalar and weight must be of rank 1 or 2");
-    m->a = 0;
-    m->b = 1;
-    m->addend = 2;
     m->k = (size_t)in->sizes[in->rank - 1];
     m->rows = nuc_eval_product(in, 0, in->rank - 1u);
     m->columns = weight->rank == 2 ? (size_t)weight->sizes[0] : 1;
     m->b_k_stride = 1;
     m->b_column_stride = m->k;
-    if (nuc_eval_has_in(c, 2))
-        m->addend_column_stride = nuc_elements(nuc_eval_in_meta(c, 2)) == 1 ? 0 : 1;
-    m->alpha = m->beta = 1.0f;
-    finish_prepare(c, m);
-}
-
-static void set_matrices(struct nuc_eval_call *c, struct matmul *m, uint32_t a, uint32_t b)
-{
-    const struct nuc_meta *am = nuc_eval_in_meta(c, a), *bm = nuc_eval_in_meta(c, b);
-
-    if (am->rank != 2 || bm->rank != 2 || am->sizes[1] != bm->sizes[0])
-        nuc_eval_fail(c, "%s and %s cannot be multiplied", nuc_meta_text(c->cx, am), nuc_meta_text(c->cx, bm));
-    m->a = a;
-    m->b = b;
-    m->rows = (size_t)am->sizes[0];
-    m->k = (size_t)am->sizes[1];
-    m->columns = (size_t)bm->sizes[1];
-    m->b_k_stride = m->columns;
-    m->b_column_stride = 1;
-    m->alpha = m->beta = 1.0f;
-}
-
-static void prepare_mm(struct nuc_eval_call *c)
-{
-    struct matmul *m = nuc_alloc(c->cx, sizeof *m);
-
-    set_matrices(c, m, 0, 1);
-    m->addend = 0;
-    finish_prepare(c, m);
-    m->beta = 0.0f;
-}
-
-/* self, mat1, mat2; beta, alpha. */
-static void prepare_addmm(struct nuc_eval_call *c)
-{
-    struct matmul *m = nuc_alloc(c->cx, sizeof *m);
-    const struct nuc_meta *self = nuc_eval_in_meta(c, 0);
-
-    set_matrices(c, m, 1, 2);
-    m->addend = 0;
-    m->beta = (float)nuc_eval_number(c, 3, 1.0);
-    m->alpha = (float)nuc_eval_number(c, 4, 1.0);
-    if (self->rank > 2)
-        nuc_eval_fail(c, "%s cannot be added to a matrix", nuc_meta_text(c->cx, self));
-    if (self->rank >= 1 && self->sizes[self->rank - 1] != 1)
-        m->addend_column_stride = 1;
-    if (self->rank == 2 && self->sizes[0] != 1)
-        m->addend_row_stride = (size_t)self->sizes[1];
+    m->products = m->b_matrices = 1;
+    add_addend(c, m, NUC_ARG(LINEAR, bias), 1.0f);
+    m->addend_column_stride = nuc_elements(nuc_eval_in_meta(c, NUC_ARG(LINEAR, bias))) == 1 ? 0 : 1;
     finish_prepare(c, m);
 }
 
@@ -144,24 +104,19 @@ static struct nuc_meta outer_dims(const struct nuc_meta *m)
 }
 
 /* The outer shape of the result. */
-static struct nuc_meta broadcast_outer(const struct nuc_eval_call *c, const struct nuc_meta *a,
-                                       const struct nuc_meta *b)
+static struct nuc_meta broadcast_outer(const struct nuc_meta *a, const struct nuc_meta *b)
 {
-    struct nuc_meta joined = {.rank = a->rank > b->rank ? a->rank : b->rank};
+    struct nuc_meta joined = {.rank = 0};
 
-    for (uint32_t i = 1; i <= joined.rank; i++) {
-        int64_t x = i <= a->rank ? a->sizes[a->rank - i] : 1, y = i <= b->rank ? b->sizes[b->rank - i] : 1;
-        if (x != y && x != 1 && y != 1)
-            nuc_eval_fail(c, "the dimensions in front of the matrices do not broadcast");
-        joined.sizes[joined.rank - i] = x == 1 ? y : x;
-    }
+    nuc_eval_join_shapes(&joined, a);
+    nuc_eval_join_shapes(&joined, b);
     return joined;
 }
 
 /* Which matrix of a and of b each product takes. */
 static void list_products(struct nuc_eval_call *c, struct matmul *m, const struct nuc_meta *a, const struct nuc_meta *b)
 {
-    struct nuc_meta a_outer = outer_dims(a), b_outer = outer_dims(b), outer = broadcast_outer(c, &a_outer, &b_outer);
+    struct nuc_meta a_outer = outer_dims(a), b_outer = outer_dims(b), outer = broadcast_outer(&a_outer, &b_outer);
     size_t a_strides[NUC_MAX_RANK], b_strides[NUC_MAX_RANK];
 
     nuc_eval_broadcast_strides(&a_outer, &outer, a_strides);
@@ -171,42 +126,52 @@ static void list_products(struct nuc_eval_call *c, struct matmul *m, const struc
     m->a_first = nuc_alloc_array(c->cx, m->products + 1, sizeof *m->a_first);
     m->b_item = nuc_alloc_array(c->cx, m->products + 1, sizeof *m->b_item);
     for (size_t i = 0; i < m->products; i++) {
-        size_t rest = i, a_item = 0;
-        for (uint32_t d = outer.rank; d-- > 0;) {
-            size_t at = rest % (size_t)outer.sizes[d];
-            rest /= (size_t)outer.sizes[d];
-            a_item += at * a_strides[d];
-            m->b_item[i] += at * b_strides[d];
-        }
-        m->a_first[i] = a_item * m->rows * m->k;
+        m->a_first[i] = nuc_eval_offset(&outer, i, a_strides) * m->rows * m->k;
+        m->b_item[i] = nuc_eval_offset(&outer, i, b_strides);
     }
 }
 
-/* matmul and bmm: self, other */
-static void prepare_matmul(struct nuc_eval_call *c)
+static struct matmul *plan_product(struct nuc_eval_call *c, uint32_t left, uint32_t right)
 {
-    struct matmul *m = nuc_alloc(c->cx, sizeof *m);
-    const struct nuc_meta *left = nuc_eval_in_meta(c, 0), *right = nuc_eval_in_meta(c, 1);
+    struct matmul *m = new_matmul(c, left, right);
+    struct nuc_meta a = as_matrices(nuc_eval_in_meta(c, left), false);
+    struct nuc_meta b = as_matrices(nuc_eval_in_meta(c, right), true);
 
-    if (left->rank < 1 || right->rank < 1)
-        nuc_eval_fail(c, "a scalar is no factor of a matrix product");
-    struct nuc_meta a = as_matrices(left, false), b = as_matrices(right, true);
-    m->a = 0;
-    m->b = 1;
-    m->addend = 0;
     m->rows = (size_t)a.sizes[a.rank - 2];
     m->k = (size_t)a.sizes[a.rank - 1];
     m->columns = (size_t)b.sizes[b.rank - 1];
     m->b_k_stride = m->columns;
     m->b_column_stride = 1;
-    m->alpha = 1.0f;
-    if ((size_t)b.sizes[b.rank - 2] != m->k)
-        nuc_eval_fail(c, "%s and %s cannot be multiplied", nuc_meta_text(c->cx, left), nuc_meta_text(c->cx, right));
     list_products(c, m, &a, &b);
-    if (m->products * m->rows * m->columns != (size_t)nuc_elements(nuc_eval_out_meta(c, 0)))
-        nuc_eval_fail(c, "the result %s does not fit", nuc_meta_text(c->cx, nuc_eval_out_meta(c, 0)));
+    return m;
+}
+
+/* matmul, mm, bmm */
+static void prepare_matmul(struct nuc_eval_call *c)
+{
+    finish_prepare(c, plan_product(c, NUC_SELF, NUC_OTHER));
+}
+
+static void prepare_addmm(struct nuc_eval_call *c)
+{
+    struct matmul *m = plan_product(c, NUC_ARG(ADDMM, mat1), NUC_ARG(ADDMM, mat2));
+    const struct nuc_meta *self = nuc_eval_in_meta(c, NUC_ARG(ADDMM, self));
+
+    add_addend(c, m, NUC_ARG(ADDMM, self), (float)nuc_scalar(c->node, NUC_ARG(ADDMM, beta), 1.0));
+    m->alpha = (float)nuc_scalar(c->node, NUC_ARG(ADDMM, alpha), 1.0);
+    if (self->rank >= 1 && self->sizes[self->rank - 1] != 1)
+        m->addend_column_stride = 1;
+    if (self->rank == 2 && self->sizes[0] != 1)
+        m->addend_row_stride = (size_t)self->sizes[1];
     finish_prepare(c, m);
 }
+
+/* One product under way. */
+struct matmul_run {
+    const struct matmul *m;
+    const float *a, *panels, *addend;
+    float *out;
+};
 
 static float addend_at(const struct matmul_run *r, size_t row, size_t column)
 {
@@ -264,14 +229,13 @@ static void compute_panel(const struct matmul_run *r, size_t first)
     }
 }
 
-static void compute_panels(void *arg, size_t begin, size_t end, unsigned worker)
+static void compute_panels(const void *arg, struct nuc_part part)
 {
     const struct matmul_run *all = arg;
     const struct matmul *m = all->m;
     size_t panels = panels_of_matrix(m);
 
-    (void)worker;
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = part.begin; i < part.end; i++) {
         struct matmul_run r = *all;
         size_t product = i / panels;
         if (m->a_first != NULL) {
@@ -299,5 +263,4 @@ static void run(const struct nuc_eval_call *c)
 
 const struct nuc_eval_op nuc_eval_linear = {.prepare = prepare_linear, .run = run};
 const struct nuc_eval_op nuc_eval_addmm = {.prepare = prepare_addmm, .run = run};
-const struct nuc_eval_op nuc_eval_mm = {.prepare = prepare_mm, .run = run};
 const struct nuc_eval_op nuc_eval_matmul = {.prepare = prepare_matmul, .run = run};

@@ -11,7 +11,7 @@
 
 struct job {
     nuc_parallel_fn fn;
-    void *arg;
+    const void *arg;
     size_t count, chunk;
     size_t next; /* first item nobody has taken */
 };
@@ -43,7 +43,7 @@ static void take_part(struct nuc_pool *pool, unsigned worker)
         size_t end = job->count - begin < job->chunk ? job->count : begin + job->chunk;
         job->next = end;
         pthread_mutex_unlock(&pool->lock);
-        job->fn(job->arg, begin, end, worker);
+        job->fn(job->arg, (struct nuc_part){begin, end, worker});
         pthread_mutex_lock(&pool->lock);
     }
 }
@@ -123,12 +123,12 @@ static void start_threads(struct nuc_pool *pool)
     }
 }
 
-void nuc_parallel_for(struct nuc_pool *pool, size_t count, double cost, nuc_parallel_fn fn, void *arg)
+void nuc_parallel_for(struct nuc_pool *pool, size_t count, double cost, nuc_parallel_fn fn, const void *arg)
 {
     if (count == 0)
         return;
     if (pool->threads == 1 || count == 1 || cost < MIN_COST) {
-        fn(arg, 0, count, 0);
+        fn(arg, (struct nuc_part){0, count, 0});
         return;
     }
     if (!pool->tried)

@@ -8,12 +8,16 @@
 
 enum { HEIGHT, WIDTH };
 
-/* Arguments of both poolings by position. */
-enum { INPUT, KERNEL, STRIDE, PADDING, MAX_DILATION };
-enum { AVG_COUNT_PAD = 5, AVG_DIVISOR };
-enum { ADAPTIVE_SIZE = 1 };
+/* Every pooling with a window has these in the same places. */
+#define WINDOW(name) NUC_ARG(MAX_POOL2D, name)
+
+struct pool;
+
+/* One plane; `indices` may be NULL. */
+typedef void (*plane_fn)(const struct pool *p, const float *in, float *out, int64_t *indices);
 
 struct pool {
+    plane_fn fn;
     size_t planes;
     int64_t in[2], out[2];
     int64_t kernel[2], stride[2], padding[2], dilation[2];
@@ -26,111 +30,74 @@ struct window {
     int64_t begin, end;
 };
 
-typedef void (*plane_fn)(const struct pool *p, const float *in, float *out, int64_t *indices);
-
-struct pool_run {
-    const struct pool *pool;
-    plane_fn fn;
-    const float *in;
-    float *out;
-    int64_t *indices; /* may be NULL */
-};
-
-/* [C, L] and [N, C, L] as images of height 1. */
-static struct nuc_eval_image line_image(const struct nuc_eval_call *c, const struct nuc_meta *m)
+static bool is_line(const struct nuc_node *node)
 {
-    if (m->rank != 2 && m->rank != 3)
-        nuc_eval_fail(c, "%s is not of rank 2 or 3", nuc_meta_text(c->cx, m));
-    const int64_t *s = m->sizes + (m->rank - 2);
-    return (struct nuc_eval_image){m->rank == 3 ? (size_t)m->sizes[0] : 1, (size_t)s[0], 1, (size_t)s[1]};
-}
-
-static bool is_line(const struct nuc_eval_call *c)
-{
-    return c->node->op == NUC_OP_MAX_POOL1D || c->node->op == NUC_OP_AVG_POOL1D;
-}
-
-static struct nuc_eval_image image_of(const struct nuc_eval_call *c, const struct nuc_meta *m)
-{
-    return is_line(c) ? line_image(c, m) : nuc_eval_image(c, m);
+    return node->op == NUC_OP_MAX_POOL1D || node->op == NUC_OP_AVG_POOL1D;
 }
 
 static struct pool *new_pool(struct nuc_eval_call *c)
 {
     struct pool *p = nuc_alloc(c->cx, sizeof *p);
-    struct nuc_eval_image in = image_of(c, nuc_eval_in_meta(c, INPUT));
-    struct nuc_eval_image out = image_of(c, nuc_eval_out_meta(c, 0));
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF), *out = nuc_eval_result(c);
+    uint32_t spatial = is_line(c->node) ? 1 : 2;
 
-    nuc_eval_want_float(c, INPUT);
-    p->planes = in.batch * in.channels;
-    p->in[HEIGHT] = (int64_t)in.height;
-    p->in[WIDTH] = (int64_t)in.width;
-    p->out[HEIGHT] = (int64_t)out.height;
-    p->out[WIDTH] = (int64_t)out.width;
-    p->dilation[HEIGHT] = p->dilation[WIDTH] = 1;
+    nuc_eval_expect_float(c, NUC_SELF);
+    p->planes = nuc_eval_product(in, 0, in->rank - spatial);
+    for (uint32_t d = HEIGHT; d <= WIDTH; d++) {
+        bool given = d + spatial >= 2;
+        p->in[d] = given ? in->sizes[in->rank + d - 2] : 1;
+        p->out[d] = given ? out->sizes[out->rank + d - 2] : 1;
+    }
     c->state = p;
     return p;
 }
 
+/* What the argument says of both axes; `height` for the height of what has none. */
+static void read_pair(const struct nuc_eval_call *c, uint32_t arg, const int64_t fallback[2], int64_t height,
+                      int64_t out[2])
+{
+    struct nuc_pair pair = nuc_pair(c->node, arg, (struct nuc_pair){fallback[HEIGHT], fallback[WIDTH]});
+
+    out[HEIGHT] = is_line(c->node) ? height : pair.h;
+    out[WIDTH] = pair.w;
+}
+
 static struct pool *prepare_windows(struct nuc_eval_call *c)
 {
+    static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
     struct pool *p = new_pool(c);
 
-    if (!nuc_eval_pair(c, KERNEL, p->kernel))
-        nuc_eval_fail(c, "the kernel size is missing");
-    if (!nuc_eval_pair(c, STRIDE, p->stride)) {
-        p->stride[HEIGHT] = p->kernel[HEIGHT];
-        p->stride[WIDTH] = p->kernel[WIDTH];
-    }
-    nuc_eval_pair(c, PADDING, p->padding);
-    if (is_line(c)) {
-        p->kernel[HEIGHT] = p->stride[HEIGHT] = 1;
-        p->padding[HEIGHT] = 0;
-    }
+    read_pair(c, WINDOW(kernel_size), ones, 1, p->kernel);
+    read_pair(c, WINDOW(stride), p->kernel, 1, p->stride);
+    read_pair(c, WINDOW(padding), zeros, 0, p->padding);
+    p->dilation[HEIGHT] = p->dilation[WIDTH] = 1;
     return p;
 }
 
-static void check_windows(const struct nuc_eval_call *c, const struct pool *p)
+static void pool_planes(const void *arg, struct nuc_part part)
 {
-    for (int d = HEIGHT; d <= WIDTH; d++) {
-        if (p->kernel[d] < 1 || p->stride[d] < 1 || p->dilation[d] < 1 || p->padding[d] < 0)
-            nuc_eval_fail(c, "kernel size, stride and dilation must be positive and padding not negative");
-    }
+    const struct nuc_eval_call *c = arg;
+    const struct pool *p = c->state;
+    const float *from = nuc_eval_in(c, NUC_SELF);
+    float *to = c->out[0];
+    int64_t *indices = c->node->n_vals > 1 ? c->out[1] : NULL;
+    size_t in = (size_t)(p->in[HEIGHT] * p->in[WIDTH]), out = (size_t)(p->out[HEIGHT] * p->out[WIDTH]);
+
+    for (size_t i = part.begin; i < part.end; i++)
+        p->fn(p, from + i * in, to + i * out, indices == NULL ? NULL : indices + i * out);
 }
 
-static void pool_planes(void *arg, size_t begin, size_t end, unsigned worker)
-{
-    const struct pool_run *r = arg;
-    size_t in = (size_t)(r->pool->in[HEIGHT] * r->pool->in[WIDTH]);
-    size_t out = (size_t)(r->pool->out[HEIGHT] * r->pool->out[WIDTH]);
-
-    (void)worker;
-    for (size_t i = begin; i < end; i++)
-        r->fn(r->pool, r->in + i * in, r->out + i * out, r->indices == NULL ? NULL : r->indices + i * out);
-}
-
-static void run_planes(const struct nuc_eval_call *c, plane_fn fn)
+static void run(const struct nuc_eval_call *c)
 {
     const struct pool *p = c->state;
-    struct pool_run r = {p, fn, nuc_eval_in(c, INPUT), c->out[0], c->node->n_vals > 1 ? c->out[1] : NULL};
     double windows = (double)p->planes * (double)(p->out[HEIGHT] * p->out[WIDTH]);
     double taps = p->kernel[HEIGHT] > 0 ? (double)(p->kernel[HEIGHT] * p->kernel[WIDTH])
                                         : (double)(p->in[HEIGHT] * p->in[WIDTH]) / 4.0;
 
-    nuc_parallel_for(c->pool, p->planes, windows * taps, pool_planes, &r);
+    nuc_parallel_for(c->pool, p->planes, windows * taps, pool_planes, c);
 }
 
 /* ---- maximum ---- */
-
-static void prepare_max(struct nuc_eval_call *c)
-{
-    struct pool *p = prepare_windows(c);
-
-    nuc_eval_pair(c, MAX_DILATION, p->dilation);
-    if (is_line(c))
-        p->dilation[HEIGHT] = 1;
-    check_windows(c, p);
-}
 
 /* Padding takes no part: windows begin at their first tap inside the input. */
 static struct window max_window(const struct pool *p, int d, int64_t at)
@@ -176,24 +143,17 @@ static void max_plane(const struct pool *p, const float *in, float *out, int64_t
     }
 }
 
-static void run_max(const struct nuc_eval_call *c)
-{
-    run_planes(c, max_plane);
-}
-
-const struct nuc_eval_op nuc_eval_max_pool = {.prepare = prepare_max, .run = run_max};
-const struct nuc_eval_op nuc_eval_max_pool1d = {.prepare = prepare_max, .run = run_max};
-
-/* ---- average ---- */
-
-static void prepare_avg(struct nuc_eval_call *c)
+static void prepare_max(struct nuc_eval_call *c)
 {
     struct pool *p = prepare_windows(c);
 
-    check_windows(c, p);
-    p->count_padding = nuc_eval_int(c, AVG_COUNT_PAD, 1) != 0;
-    p->divisor = is_line(c) ? 0 : nuc_eval_int(c, AVG_DIVISOR, 0);
+    read_pair(c, WINDOW(dilation), p->dilation, 1, p->dilation);
+    p->fn = max_plane;
 }
+
+const struct nuc_eval_op nuc_eval_max_pool = {.prepare = prepare_max, .run = run};
+
+/* ---- average ---- */
 
 static float window_sum(const struct pool *p, const float *in, struct window y, struct window x)
 {
@@ -238,20 +198,18 @@ static void avg_plane(const struct pool *p, const float *in, float *out, int64_t
     }
 }
 
-static void run_avg(const struct nuc_eval_call *c)
+static void prepare_avg(struct nuc_eval_call *c)
 {
-    run_planes(c, avg_plane);
+    struct pool *p = prepare_windows(c);
+
+    p->count_padding = nuc_flag(c->node, NUC_ARG(AVG_POOL2D, count_include_pad));
+    p->divisor = is_line(c->node) ? 0 : nuc_integer(c->node, NUC_ARG(AVG_POOL2D, divisor_override), 0);
+    p->fn = avg_plane;
 }
 
-const struct nuc_eval_op nuc_eval_avg_pool = {.prepare = prepare_avg, .run = run_avg};
-const struct nuc_eval_op nuc_eval_avg_pool1d = {.prepare = prepare_avg, .run = run_avg};
+const struct nuc_eval_op nuc_eval_avg_pool = {.prepare = prepare_avg, .run = run};
 
 /* ---- adaptive average ---- */
-
-static void prepare_adaptive(struct nuc_eval_call *c)
-{
-    new_pool(c);
-}
 
 /* floor(at * in / out) to ceil((at + 1) * in / out). */
 static struct window adaptive_window(const struct pool *p, int d, int64_t at)
@@ -271,29 +229,26 @@ static void adaptive_plane(const struct pool *p, const float *in, float *out, in
     }
 }
 
-static void run_edge_adaptive(const struct nuc_eval_call *c)
-{
-    run_planes(c, adaptive_plane);
-}
-
-const struct nuc_eval_op nuc_eval_edge_adaptive_avg_pool = {.prepare = prepare_adaptive, .run = run_edge_adaptive};
-
 /* Unlike the operator of the Edge dialect, the one of ATen takes the mean when one pixel is left. */
 static bool is_global(const struct nuc_eval_call *c)
 {
-    struct nuc_eval_image out = nuc_eval_image(c, nuc_eval_out_meta(c, 0));
+    const struct nuc_meta *out = nuc_eval_result(c);
 
-    return out.height == 1 && out.width == 1;
+    return c->node->op == NUC_OP_ADAPTIVE_AVG_POOL2D && out->sizes[out->rank - 1] == 1 &&
+           out->sizes[out->rank - 2] == 1;
 }
 
-static void prepare_aten_adaptive(struct nuc_eval_call *c)
+static void prepare_adaptive(struct nuc_eval_call *c)
 {
-    (is_global(c) ? nuc_eval_global_avg_pool.prepare : prepare_adaptive)(c);
+    if (is_global(c))
+        nuc_eval_global_pool.prepare(c);
+    else
+        new_pool(c)->fn = adaptive_plane;
 }
 
-static void run_aten_adaptive(const struct nuc_eval_call *c)
+static void run_adaptive(const struct nuc_eval_call *c)
 {
-    (is_global(c) ? nuc_eval_global_avg_pool.run : run_edge_adaptive)(c);
+    (is_global(c) ? nuc_eval_global_pool.run : run)(c);
 }
 
-const struct nuc_eval_op nuc_eval_adaptive_avg_pool = {.prepare = prepare_aten_adaptive, .run = run_aten_adaptive};
+const struct nuc_eval_op nuc_eval_adaptive_avg_pool = {.prepare = prepare_adaptive, .run = run_adaptive};

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "compiler/eval/eval_private.h"
+#include "compiler/graph/quant.h"
 
 /* Elements handled at a time: they stay in the first-level cache. */
 #define CHUNK 512
@@ -19,10 +20,10 @@
 #define FAST_BOUND 4194304.0f /* 2^22 */
 #define ROUNDING_BIAS 12582912.0f
 
-/* Arguments by position. */
-enum { INPUT, SCALE, ZERO_POINT };
-enum { TENSOR_MIN = 3 }; /* quant_max follows */
-enum { CHANNEL_AXIS = 3, CHANNEL_MIN };
+/* Both directions have their tensors in the same places. */
+#define INPUT NUC_ARG(QUANTIZE_PER_CHANNEL, input)
+#define SCALES NUC_ARG(QUANTIZE_PER_CHANNEL, scales)
+#define ZERO_POINTS NUC_ARG(QUANTIZE_PER_CHANNEL, zero_points)
 
 struct quant {
     enum nuc_dtype dtype; /* of the quantized side */
@@ -31,12 +32,6 @@ struct quant {
     bool fast;
     bool wide; /* per channel: scales are float64 */
     size_t outer, channels, inner;
-};
-
-struct quant_run {
-    const struct quant *q;
-    const void *in;
-    void *out;
 };
 
 /* ---- arrays of integers of any width ---- */
@@ -63,22 +58,6 @@ static void store_ints(enum nuc_dtype dtype, void *data, size_t first, size_t co
     }
     for (size_t i = 0; i < count; i++)
         nuc_eval_store_int(dtype, data, first + i, in[i]);
-}
-
-static bool dtype_range(enum nuc_dtype dtype, int64_t *low, int64_t *high)
-{
-    static const struct {
-        bool known;
-        int64_t low, high;
-    } ranges[NUC_DTYPE_COUNT] = {
-        [NUC_U8] = {true, 0, UINT8_MAX},          [NUC_I8] = {true, INT8_MIN, INT8_MAX},
-        [NUC_I16] = {true, INT16_MIN, INT16_MAX}, [NUC_U16] = {true, 0, UINT16_MAX},
-        [NUC_I32] = {true, INT32_MIN, INT32_MAX},
-    };
-
-    *low = ranges[dtype].low;
-    *high = ranges[dtype].high;
-    return ranges[dtype].known;
 }
 
 /* ---- one value, or one chunk, float32 ---- */
@@ -124,47 +103,31 @@ static void quantize_chunk(const struct quant *q, const float *in, size_t count,
         out[i] = to_int((double)(rintf(in[i] * scale) + (float)zero_point), q->low, q->high);
 }
 
-/* ---- per tensor ---- */
+/* ---- what both forms and directions share ---- */
 
-static void set_range(struct nuc_eval_call *c, struct quant *q, uint32_t min_arg)
-{
-    int64_t low, high;
-
-    if (!dtype_range(q->dtype, &low, &high))
-        nuc_eval_fail(c, "%s is no dtype of quantized values", nuc_dtype_name(q->dtype));
-    q->low = nuc_eval_int(c, min_arg, low);
-    q->high = nuc_eval_int(c, min_arg + 1, high);
-    if (q->low > q->high || q->low < low || q->high > high)
-        nuc_eval_fail(c, "quant_min %lld and quant_max %lld are no range of %s", (long long)q->low, (long long)q->high,
-                      nuc_dtype_name(q->dtype));
-    q->fast = is_small(q->low) && is_small(q->high);
-}
-
-static struct quant *prepare_tensor(struct nuc_eval_call *c, enum nuc_dtype dtype)
+static struct quant *new_quant(struct nuc_eval_call *c, struct nuc_quant *stated)
 {
     struct quant *q = nuc_alloc(c->cx, sizeof *q);
+    int64_t low, high;
 
-    q->dtype = dtype;
-    q->zero_point = nuc_eval_int(c, ZERO_POINT, 0);
-    set_range(c, q, TENSOR_MIN);
+    if (!nuc_quant_of(c->node, stated))
+        nuc_eval_fail(c, "its parameters are not numbers");
+    if (nuc_is_quantize(c->node))
+        nuc_eval_expect(c, INPUT, NUC_F32);
+    else if (nuc_eval_result(c)->dtype != NUC_F32)
+        nuc_eval_fail(c, "values are dequantized to float32 only");
+    q->dtype = nuc_is_quantize(c->node) ? nuc_eval_result(c)->dtype : nuc_eval_in_meta(c, INPUT)->dtype;
+    q->zero_point = stated->zero_point;
+    q->low = stated->quant_min;
+    q->high = stated->quant_max;
+    if (!nuc_eval_range(q->dtype, &low, &high))
+        nuc_eval_fail(c, "%s is not a type of quantized values", nuc_dtype_name(q->dtype));
+    if (q->low > q->high || q->low < low || q->high > high)
+        nuc_eval_fail(c, "quant_min %lld and quant_max %lld are not a range of %s", (long long)q->low,
+                      (long long)q->high, nuc_dtype_name(q->dtype));
+    q->fast = is_small(q->low) && is_small(q->high);
     c->state = q;
     return q;
-}
-
-static void prepare_quantize_tensor(struct nuc_eval_call *c)
-{
-    nuc_eval_want(c, INPUT, NUC_F32);
-    struct quant *q = prepare_tensor(c, nuc_eval_out_meta(c, 0)->dtype);
-    q->scale = (float)(1.0 / nuc_eval_number(c, SCALE, 1.0));
-}
-
-static void prepare_dequantize_tensor(struct nuc_eval_call *c)
-{
-    struct quant *q = prepare_tensor(c, nuc_eval_in_meta(c, INPUT)->dtype);
-
-    if (nuc_eval_out_meta(c, 0)->dtype != NUC_F32)
-        nuc_eval_fail(c, "values are dequantized to float32 only");
-    q->scale = (float)nuc_eval_number(c, SCALE, 1.0);
 }
 
 static size_t chunk_at(size_t at, size_t end)
@@ -172,70 +135,66 @@ static size_t chunk_at(size_t at, size_t end)
     return end - at < CHUNK ? end - at : CHUNK;
 }
 
-static void quantize_range(void *arg, size_t begin, size_t end, unsigned worker)
+/* ---- per tensor ---- */
+
+static void prepare_tensor(struct nuc_eval_call *c)
 {
-    const struct quant_run *r = arg;
+    struct nuc_quant stated;
+    struct quant *q = new_quant(c, &stated);
+
+    q->scale = (float)(nuc_is_quantize(c->node) ? 1.0 / stated.scale : stated.scale);
+}
+
+static void quantize_range(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+    const struct quant *q = c->state;
+    const float *in = nuc_eval_in(c, INPUT);
     int32_t chunk[CHUNK];
 
-    (void)worker;
-    for (size_t at = begin; at < end; at += CHUNK) {
-        size_t count = chunk_at(at, end);
-        quantize_chunk(r->q, (const float *)r->in + at, count, r->q->scale, r->q->zero_point, chunk);
-        store_ints(r->q->dtype, r->out, at, count, chunk);
+    for (size_t at = part.begin; at < part.end; at += CHUNK) {
+        size_t count = chunk_at(at, part.end);
+        quantize_chunk(q, in + at, count, q->scale, q->zero_point, chunk);
+        store_ints(q->dtype, c->out[0], at, count, chunk);
     }
 }
 
-static void dequantize_range(void *arg, size_t begin, size_t end, unsigned worker)
+static void dequantize_range(const void *arg, struct nuc_part part)
 {
-    const struct quant_run *r = arg;
-    float scale = r->q->scale, zero_point = (float)r->q->zero_point;
+    const struct nuc_eval_call *c = arg;
+    const struct quant *q = c->state;
+    float scale = q->scale, zero_point = (float)q->zero_point;
     int32_t chunk[CHUNK];
 
-    (void)worker;
-    for (size_t at = begin; at < end; at += CHUNK) {
-        size_t count = chunk_at(at, end);
-        float *out = (float *)r->out + at;
-        load_ints(r->q->dtype, r->in, at, count, chunk);
+    for (size_t at = part.begin; at < part.end; at += CHUNK) {
+        size_t count = chunk_at(at, part.end);
+        float *out = (float *)c->out[0] + at;
+        load_ints(q->dtype, nuc_eval_in(c, INPUT), at, count, chunk);
         for (size_t i = 0; i < count; i++)
             out[i] = ((float)chunk[i] - zero_point) * scale;
     }
 }
 
-static void run_tensor(const struct nuc_eval_call *c, nuc_parallel_fn fn)
+static void run_tensor(const struct nuc_eval_call *c)
 {
-    struct quant_run r = {c->state, nuc_eval_in(c, INPUT), c->out[0]};
-    size_t elements = (size_t)nuc_elements(nuc_eval_out_meta(c, 0));
+    size_t elements = nuc_eval_elements(c);
 
-    nuc_parallel_for(c->pool, elements, (double)elements, fn, &r);
+    nuc_parallel_for(c->pool, elements, (double)elements, nuc_is_quantize(c->node) ? quantize_range : dequantize_range,
+                     c);
 }
 
-static void run_quantize_tensor(const struct nuc_eval_call *c)
-{
-    run_tensor(c, quantize_range);
-}
-
-static void run_dequantize_tensor(const struct nuc_eval_call *c)
-{
-    run_tensor(c, dequantize_range);
-}
-
-const struct nuc_eval_op nuc_eval_quantize_per_tensor = {.prepare = prepare_quantize_tensor,
-                                                         .run = run_quantize_tensor};
-const struct nuc_eval_op nuc_eval_dequantize_per_tensor = {.prepare = prepare_dequantize_tensor,
-                                                           .run = run_dequantize_tensor};
+const struct nuc_eval_op nuc_eval_quant = {.prepare = prepare_tensor, .run = run_tensor};
 
 /* ---- per channel ---- */
 
-static void prepare_channel(struct nuc_eval_call *c, enum nuc_dtype dtype)
+static void prepare_channels(struct nuc_eval_call *c)
 {
-    struct quant *q = nuc_alloc(c->cx, sizeof *q);
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT), *scales = nuc_eval_in_meta(c, SCALE);
-    uint32_t axis = nuc_eval_dim(c, nuc_eval_int(c, CHANNEL_AXIS, 0), in->rank);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT), *scales = nuc_eval_in_meta(c, SCALES);
+    const struct nuc_meta *zeros = nuc_eval_in_meta(c, ZERO_POINTS);
+    struct nuc_quant stated;
+    struct quant *q = new_quant(c, &stated);
+    uint32_t axis = (uint32_t)nuc_positive_dim(stated.axis, in->rank);
 
-    if (in->rank == 0)
-        nuc_eval_fail(c, "a scalar has no channels");
-    q->dtype = dtype;
-    set_range(c, q, CHANNEL_MIN);
     q->wide = scales->dtype == NUC_F64;
     q->outer = nuc_eval_product(in, 0, axis);
     q->channels = (size_t)in->sizes[axis];
@@ -243,26 +202,10 @@ static void prepare_channel(struct nuc_eval_call *c, enum nuc_dtype dtype)
     if ((scales->dtype != NUC_F32 && !q->wide) || (size_t)nuc_elements(scales) != q->channels)
         nuc_eval_fail(c, "scales are %s, not one float for each of %zu channels", nuc_meta_text(c->cx, scales),
                       q->channels);
-    if (nuc_eval_has_in(c, ZERO_POINT)) {
-        const struct nuc_meta *zeros = nuc_eval_in_meta(c, ZERO_POINT);
-        if (!nuc_eval_is_integer(zeros->dtype) || (size_t)nuc_elements(zeros) != q->channels)
-            nuc_eval_fail(c, "zero points are %s, not one integer for each of %zu channels",
-                          nuc_meta_text(c->cx, zeros), q->channels);
-    }
-    c->state = q;
-}
-
-static void prepare_quantize_channel(struct nuc_eval_call *c)
-{
-    nuc_eval_want(c, INPUT, NUC_F32);
-    prepare_channel(c, nuc_eval_out_meta(c, 0)->dtype);
-}
-
-static void prepare_dequantize_channel(struct nuc_eval_call *c)
-{
-    if (nuc_eval_out_meta(c, 0)->dtype != NUC_F32)
-        nuc_eval_fail(c, "values are dequantized to float32 only");
-    prepare_channel(c, nuc_eval_in_meta(c, INPUT)->dtype);
+    if (nuc_eval_has_in(c, ZERO_POINTS) &&
+        (!nuc_eval_is_integer(zeros->dtype) || (size_t)nuc_elements(zeros) != q->channels))
+        nuc_eval_fail(c, "zero points are %s, not one integer for each of %zu channels", nuc_meta_text(c->cx, zeros),
+                      q->channels);
 }
 
 struct channel {
@@ -275,11 +218,11 @@ static struct channel channel_at(const struct nuc_eval_call *c, size_t index)
 {
     const struct quant *q = c->state;
     size_t ch = index % q->channels;
-    const void *zeros = nuc_eval_in(c, ZERO_POINT);
-    double scale = nuc_eval_load_number(q->wide ? NUC_F64 : NUC_F32, nuc_eval_in(c, SCALE), ch);
+    const void *zeros = nuc_eval_in(c, ZERO_POINTS);
+    double scale = nuc_eval_load_number(q->wide ? NUC_F64 : NUC_F32, nuc_eval_in(c, SCALES), ch);
 
     return (struct channel){scale,
-                            zeros == NULL ? 0 : nuc_eval_load_int(nuc_eval_in_meta(c, ZERO_POINT)->dtype, zeros, ch),
+                            zeros == NULL ? 0 : nuc_eval_load_int(nuc_eval_in_meta(c, ZERO_POINTS)->dtype, zeros, ch),
                             index * q->inner};
 }
 
@@ -315,23 +258,16 @@ static void dequantize_channel(const struct quant *q, const void *in, float *out
     }
 }
 
-static void run_quantize_channel(const struct nuc_eval_call *c)
+static void run_channels(const struct nuc_eval_call *c)
 {
     const struct quant *q = c->state;
 
-    for (size_t i = 0; i < q->outer * q->channels; i++)
-        quantize_channel(q, nuc_eval_in(c, INPUT), c->out[0], channel_at(c, i));
+    for (size_t i = 0; i < q->outer * q->channels; i++) {
+        if (nuc_is_quantize(c->node))
+            quantize_channel(q, nuc_eval_in(c, INPUT), c->out[0], channel_at(c, i));
+        else
+            dequantize_channel(q, nuc_eval_in(c, INPUT), c->out[0], channel_at(c, i));
+    }
 }
 
-static void run_dequantize_channel(const struct nuc_eval_call *c)
-{
-    const struct quant *q = c->state;
-
-    for (size_t i = 0; i < q->outer * q->channels; i++)
-        dequantize_channel(q, nuc_eval_in(c, INPUT), c->out[0], channel_at(c, i));
-}
-
-const struct nuc_eval_op nuc_eval_quantize_per_channel = {.prepare = prepare_quantize_channel,
-                                                          .run = run_quantize_channel};
-const struct nuc_eval_op nuc_eval_dequantize_per_channel = {.prepare = prepare_dequantize_channel,
-                                                            .run = run_dequantize_channel};
+const struct nuc_eval_op nuc_eval_quant_channels = {.prepare = prepare_channels, .run = run_channels};

@@ -4,198 +4,131 @@
 
 #include "compiler/eval/eval_sum.h"
 
-enum { INPUT, DIM };
-
 /* ---- mean and sum of float32 ---- */
 
-static void plan_sums(struct nuc_eval_call *c, const bool reduced[NUC_MAX_RANK])
+struct sums {
+    const struct nuc_sum *sum;
+    float divisor; /* 1 of a sum: the quotient is the sum itself */
+};
+
+static void plan_sums(struct nuc_eval_call *c, uint32_t reduced, bool mean)
 {
-    nuc_eval_want_float(c, INPUT);
-    struct nuc_sum *sum = nuc_sum_plan(c->cx, nuc_eval_in_meta(c, INPUT), reduced);
-    if (nuc_sum_results(sum) != (size_t)nuc_elements(nuc_eval_out_meta(c, 0)))
-        nuc_eval_fail(c, "the result %s does not fit", nuc_meta_text(c->cx, nuc_eval_out_meta(c, 0)));
-    c->state = sum;
+    struct sums *s = nuc_alloc(c->cx, sizeof *s);
+
+    nuc_eval_expect_float(c, NUC_SELF);
+    s->sum = nuc_sum_plan(c->cx, nuc_eval_in_meta(c, NUC_SELF), reduced);
+    s->divisor = mean ? (float)nuc_sum_count(s->sum) : 1.0f;
+    c->state = s;
+}
+
+static void sum_range(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+    const struct sums *s = c->state;
+    float *out = c->out[0];
+
+    for (size_t i = part.begin; i < part.end; i++)
+        out[i] = nuc_sum_at(s->sum, nuc_eval_in(c, NUC_SELF), i) / s->divisor;
+}
+
+static void run_sums(const struct nuc_eval_call *c)
+{
+    const struct sums *s = c->state;
+    size_t results = nuc_sum_results(s->sum);
+
+    nuc_parallel_for(c->pool, results, (double)results * (double)nuc_sum_count(s->sum), sum_range, c);
+}
+
+/* The dimensions that the operator reduces, as a mask. */
+static uint32_t reduced_dims(const struct nuc_eval_call *c)
+{
+    uint32_t rank = nuc_eval_in_meta(c, NUC_SELF)->rank;
+
+    return c->node->op == NUC_OP_SUM ? (1u << rank) - 1 : nuc_dims_mask(c->node, NUC_ARG(MEAN_DIM, dim), rank);
 }
 
 static void prepare_mean(struct nuc_eval_call *c)
 {
-    bool reduced[NUC_MAX_RANK];
-
-    nuc_eval_marked_dims(c, DIM, nuc_eval_in_meta(c, INPUT)->rank, reduced);
-    plan_sums(c, reduced);
+    plan_sums(c, reduced_dims(c), true);
 }
 
-struct mean_run {
-    const struct nuc_sum *sum;
-    const float *in;
-    float *out;
-};
-
-static void mean_range(void *arg, size_t begin, size_t end, unsigned worker)
-{
-    const struct mean_run *r = arg;
-
-    (void)worker;
-    for (size_t i = begin; i < end; i++)
-        r->out[i] = nuc_sum_at(r->sum, r->in, i) / (float)nuc_sum_count(r->sum);
-}
-
-static void run_mean(const struct nuc_eval_call *c)
-{
-    struct mean_run r = {c->state, nuc_eval_in(c, INPUT), c->out[0]};
-    size_t results = nuc_sum_results(r.sum);
-
-    nuc_parallel_for(c->pool, results, (double)results * (double)nuc_sum_count(r.sum), mean_range, &r);
-}
-
-const struct nuc_eval_op nuc_eval_mean = {.prepare = prepare_mean, .run = run_mean};
+const struct nuc_eval_op nuc_eval_mean = {.prepare = prepare_mean, .run = run_sums};
 
 /* Adaptive pooling to one pixel: torch takes the mean over height and width. */
 static void prepare_global_pool(struct nuc_eval_call *c)
 {
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT);
-    bool reduced[NUC_MAX_RANK] = {false};
-
-    nuc_eval_want_float(c, INPUT);
-    nuc_eval_image(c, in);
-    reduced[in->rank - 1] = reduced[in->rank - 2] = true;
-    c->state = nuc_sum_plan(c->cx, in, reduced);
+    plan_sums(c, 3u << (nuc_eval_in_meta(c, NUC_SELF)->rank - 2), true);
 }
 
-const struct nuc_eval_op nuc_eval_global_avg_pool = {.prepare = prepare_global_pool, .run = run_mean};
+const struct nuc_eval_op nuc_eval_global_pool = {.prepare = prepare_global_pool, .run = run_sums};
 
 /* ---- sum: float32, or integers of any kind, which give int64 ---- */
 
 static bool adds_integers(const struct nuc_eval_call *c)
 {
-    return nuc_eval_is_integer(nuc_eval_in_meta(c, INPUT)->dtype) && nuc_eval_out_meta(c, 0)->dtype == NUC_I64;
+    return nuc_eval_is_integer(nuc_eval_in_meta(c, NUC_SELF)->dtype) && nuc_eval_result(c)->dtype == NUC_I64;
 }
 
-/*
- * Walks a tensor in logical order: `strides` leads from its coordinates to a result, with 0 where the dimension is
- * reduced.
- */
-struct reduction {
-    size_t strides[NUC_MAX_RANK];
-};
-
-static struct reduction *plan_reduction(struct nuc_eval_call *c, const bool reduced[NUC_MAX_RANK])
+/* The state is the strides that lead from an element's coordinates to a result: 0 where the dimension is reduced. */
+static void plan_reduction(struct nuc_eval_call *c)
 {
-    struct reduction *r = nuc_alloc(c->cx, sizeof *r);
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT);
-    size_t stride = 1;
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    size_t *strides = nuc_alloc_array(c->cx, NUC_MAX_RANK, sizeof *strides), stride = 1;
 
     for (uint32_t d = in->rank; d-- > 0;) {
-        r->strides[d] = reduced[d] ? 0 : stride;
-        stride *= reduced[d] ? 1 : (size_t)in->sizes[d];
+        if ((reduced_dims(c) >> d & 1) != 0)
+            continue;
+        strides[d] = stride;
+        stride *= (size_t)in->sizes[d];
     }
-    if (stride != (size_t)nuc_elements(nuc_eval_out_meta(c, 0)))
-        nuc_eval_fail(c, "the result %s does not fit", nuc_meta_text(c->cx, nuc_eval_out_meta(c, 0)));
-    c->state = r;
-    return r;
-}
-
-static void prepare_sums(struct nuc_eval_call *c, const bool reduced[NUC_MAX_RANK])
-{
-    if (adds_integers(c))
-        plan_reduction(c, reduced);
-    else
-        plan_sums(c, reduced);
+    c->state = strides;
 }
 
 static void prepare_sum(struct nuc_eval_call *c)
 {
-    bool reduced[NUC_MAX_RANK];
-
-    nuc_eval_marked_dims(c, DIM, nuc_eval_in_meta(c, INPUT)->rank, reduced);
-    prepare_sums(c, reduced);
-}
-
-static void prepare_sum_all(struct nuc_eval_call *c)
-{
-    bool reduced[NUC_MAX_RANK];
-
-    for (uint32_t d = 0; d < NUC_MAX_RANK; d++)
-        reduced[d] = true;
-    prepare_sums(c, reduced);
-}
-
-static size_t result_of(const struct reduction *r, const struct nuc_meta *in, size_t element)
-{
-    size_t result = 0;
-
-    for (uint32_t d = in->rank; d-- > 0;) {
-        result += element % (size_t)in->sizes[d] * r->strides[d];
-        element /= (size_t)in->sizes[d];
-    }
-    return result;
-}
-
-static void add_integers(const struct nuc_eval_call *c)
-{
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT);
-    size_t count = (size_t)nuc_elements(in);
-    uint64_t *out = c->out[0];
-
-    memset(out, 0, nuc_bytes(nuc_eval_out_meta(c, 0)));
-    for (size_t i = 0; i < count; i++)
-        out[result_of(c->state, in, i)] += (uint64_t)nuc_eval_load_int(in->dtype, nuc_eval_in(c, INPUT), i);
-}
-
-static void sum_range(void *arg, size_t begin, size_t end, unsigned worker)
-{
-    const struct mean_run *r = arg;
-
-    (void)worker;
-    for (size_t i = begin; i < end; i++)
-        r->out[i] = nuc_sum_at(r->sum, r->in, i);
+    if (adds_integers(c))
+        plan_reduction(c);
+    else
+        plan_sums(c, reduced_dims(c), false);
 }
 
 static void run_sum(const struct nuc_eval_call *c)
 {
-    if (adds_integers(c)) {
-        add_integers(c);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    size_t count = (size_t)nuc_elements(in);
+    uint64_t *out = c->out[0];
+
+    if (!adds_integers(c)) {
+        run_sums(c);
         return;
     }
-    struct mean_run r = {c->state, nuc_eval_in(c, INPUT), c->out[0]};
-    size_t results = nuc_sum_results(r.sum);
-    nuc_parallel_for(c->pool, results, (double)results * (double)nuc_sum_count(r.sum), sum_range, &r);
+    memset(out, 0, nuc_bytes(nuc_eval_result(c)));
+    for (size_t i = 0; i < count; i++)
+        out[nuc_eval_offset(in, i, c->state)] += (uint64_t)nuc_eval_load_int(in->dtype, nuc_eval_in(c, NUC_SELF), i);
 }
 
 const struct nuc_eval_op nuc_eval_sum = {.prepare = prepare_sum, .run = run_sum};
-const struct nuc_eval_op nuc_eval_sum_all = {.prepare = prepare_sum_all, .run = run_sum};
 
-/* ---- amax, amin: self, dim, keepdim. NaN wins. ---- */
+/* ---- amax, amin. NaN wins. ---- */
 
 static void prepare_extremum(struct nuc_eval_call *c)
 {
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT);
-    bool reduced[NUC_MAX_RANK];
-
-    nuc_eval_want_float(c, INPUT);
-    if (nuc_elements(in) == 0)
-        nuc_eval_fail(c, "%s has no largest element", nuc_meta_text(c->cx, in));
-    nuc_eval_marked_dims(c, DIM, in->rank, reduced);
-    plan_reduction(c, reduced);
-}
-
-static bool finds_largest(const struct nuc_eval_call *c)
-{
-    return c->node->op == NUC_OP_AMAX;
+    nuc_eval_expect_float(c, NUC_SELF);
+    plan_reduction(c);
 }
 
 static void run_extremum(const struct nuc_eval_call *c)
 {
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT);
-    size_t count = (size_t)nuc_elements(in), results = (size_t)nuc_elements(nuc_eval_out_meta(c, 0));
-    const float *data = nuc_eval_in(c, INPUT);
-    bool largest = finds_largest(c);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    size_t count = (size_t)nuc_elements(in), results = nuc_eval_elements(c);
+    const float *data = nuc_eval_in(c, NUC_SELF);
+    bool largest = c->node->op == NUC_OP_AMAX;
     float *out = c->out[0];
 
     for (size_t i = 0; i < results; i++)
         out[i] = largest ? -INFINITY : INFINITY;
     for (size_t i = 0; i < count; i++) {
-        float *to = &out[result_of(c->state, in, i)];
+        float *to = &out[nuc_eval_offset(in, i, c->state)];
         bool better = largest ? data[i] > *to : data[i] < *to;
         if (better || isnan(data[i]))
             *to = data[i];
@@ -213,13 +146,13 @@ struct softmax {
 static void prepare_softmax(struct nuc_eval_call *c)
 {
     struct softmax *s = nuc_alloc(c->cx, sizeof *s);
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT);
-    uint32_t dim = nuc_eval_dim(c, nuc_eval_int(c, DIM, -1), in->rank);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    uint32_t dim = in->rank == 0 ? 0 : (uint32_t)nuc_dim(c->node, NUC_ARG(SOFTMAX, dim), -1, in->rank);
 
-    nuc_eval_want_float(c, INPUT);
+    nuc_eval_expect_float(c, NUC_SELF);
     s->outer = nuc_eval_product(in, 0, dim);
     s->size = in->rank == 0 ? 1 : (size_t)in->sizes[dim];
-    s->inner = in->rank == 0 ? 1 : nuc_eval_product(in, dim + 1, in->rank);
+    s->inner = nuc_eval_product(in, dim + 1, in->rank);
     c->state = s;
 }
 
@@ -240,7 +173,7 @@ static void softmax_one(const float *in, float *out, size_t size, size_t stride)
 static void run_softmax(const struct nuc_eval_call *c)
 {
     const struct softmax *s = c->state;
-    const float *in = nuc_eval_in(c, INPUT);
+    const float *in = nuc_eval_in(c, NUC_SELF);
     float *out = c->out[0];
 
     for (size_t o = 0; o < s->outer; o++) {

@@ -3,8 +3,6 @@
 
 #include "compiler/eval/eval_private.h"
 
-enum { INPUT };
-
 /* ---- views: the same memory under another shape ---- */
 
 static bool always(const struct nuc_node *node)
@@ -14,12 +12,10 @@ static bool always(const struct nuc_node *node)
 }
 
 const struct nuc_eval_op nuc_eval_view = {.is_view = always};
-const struct nuc_eval_op nuc_eval_getitem = {.is_view = always};
 
-/* input, p, train */
 static bool is_inactive(const struct nuc_node *node)
 {
-    return !node->args[2].u.b;
+    return !nuc_flag(node, NUC_ARG(DROPOUT, train));
 }
 
 static void refuse_dropout(struct nuc_eval_call *c)
@@ -41,22 +37,19 @@ const struct nuc_eval_op nuc_eval_nothing = {.run = run_nothing};
 
 static bool keeps_dtype(const struct nuc_node *node)
 {
-    return node->vals[0].dtype == node->args[INPUT].u.node->vals[0].dtype;
+    return node->vals[0].dtype == nuc_input_meta(node, NUC_SELF)->dtype;
 }
 
 static void prepare_cast(struct nuc_eval_call *c)
 {
-    enum nuc_dtype from = nuc_eval_in_meta(c, INPUT)->dtype, to = nuc_eval_out_meta(c, 0)->dtype;
-
-    if (!nuc_eval_can_convert(from) || !nuc_eval_can_convert(to))
-        nuc_eval_fail(c, "%s is not converted to %s", nuc_dtype_name(from), nuc_dtype_name(to));
+    nuc_eval_check_convert(c, nuc_eval_in_meta(c, NUC_SELF)->dtype, nuc_eval_result(c)->dtype);
 }
 
 static void run_cast(const struct nuc_eval_call *c)
 {
-    const struct nuc_meta *out = nuc_eval_out_meta(c, 0);
+    const struct nuc_meta *out = nuc_eval_result(c);
 
-    nuc_eval_convert(nuc_eval_in_meta(c, INPUT)->dtype, nuc_eval_in(c, INPUT), out->dtype, c->out[0],
+    nuc_eval_convert(nuc_eval_in_meta(c, NUC_SELF)->dtype, nuc_eval_in(c, NUC_SELF), out->dtype, c->out[0],
                      (size_t)nuc_elements(out));
 }
 
@@ -64,12 +57,7 @@ const struct nuc_eval_op nuc_eval_cast = {.is_view = keeps_dtype, .prepare = pre
 
 /* ---- padding ---- */
 
-enum { PAD_AMOUNTS = 1, PAD_MODE = 2, PAD_VALUE = 3, CONSTANT_PAD_VALUE = 2 };
-
 #define PAD_FILL SIZE_MAX
-
-/* Keeps coordinates far from overflow. */
-#define MAX_PAD ((int64_t)1 << 40)
 
 /* For every dimension and output coordinate, the input coordinate it shows, or PAD_FILL. */
 struct pad {
@@ -122,19 +110,19 @@ static pad_coordinate find_mode(const struct nuc_eval_call *c, const char *name)
 }
 
 /* Amounts come in pairs {before, after}, last dimension first. */
-static void prepare_modes(struct nuc_eval_call *c, pad_coordinate coordinate, double value)
+static void prepare_pad(struct nuc_eval_call *c)
 {
     struct pad *p = nuc_alloc(c->cx, sizeof *p);
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT), *out = nuc_eval_out_meta(c, 0);
-    const struct nuc_arg *amounts = &c->node->args[PAD_AMOUNTS];
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF), *out = nuc_eval_result(c);
+    const struct nuc_arg *amounts = nuc_arg_at(c->node, NUC_ARG(PAD, pad));
+    bool constant = c->node->op == NUC_OP_CONSTANT_PAD;
+    pad_coordinate coordinate =
+        constant ? constant_coordinate : find_mode(c, nuc_arg_at(c->node, NUC_ARG(PAD, mode))->u.string);
+    uint32_t value = constant ? NUC_ARG(CONSTANT_PAD, value) : NUC_ARG(PAD, value);
 
-    if (amounts->count % 2 != 0 || amounts->count / 2 > in->rank || out->rank != in->rank)
-        nuc_eval_fail(c, "%u amounts do not fit a tensor of rank %u", (unsigned)amounts->count, (unsigned)in->rank);
     for (uint32_t d = 0; d < in->rank; d++) {
         uint32_t pair = in->rank - 1 - d;
         int64_t before = pair < amounts->count / 2 ? amounts->u.ints[2 * pair] : 0;
-        if (before < -MAX_PAD || before > MAX_PAD)
-            nuc_eval_fail(c, "padding of %lld elements", (long long)before);
         p->maps[d] = nuc_alloc_array(c->cx, (size_t)out->sizes[d], sizeof *p->maps[d]);
         for (int64_t i = 0; i < out->sizes[d]; i++) {
             int64_t from = coordinate(i - before, in->sizes[d]);
@@ -142,18 +130,8 @@ static void prepare_modes(struct nuc_eval_call *c, pad_coordinate coordinate, do
         }
     }
     if (nuc_eval_can_convert(out->dtype))
-        nuc_eval_store_number(out->dtype, p->fill, 0, value);
+        nuc_eval_store_number(out->dtype, p->fill, 0, nuc_scalar(c->node, value, 0.0));
     c->state = p;
-}
-
-static void prepare_pad(struct nuc_eval_call *c)
-{
-    prepare_modes(c, find_mode(c, c->node->args[PAD_MODE].u.string), nuc_eval_number(c, PAD_VALUE, 0.0));
-}
-
-static void prepare_constant_pad(struct nuc_eval_call *c)
-{
-    prepare_modes(c, constant_coordinate, nuc_eval_number(c, CONSTANT_PAD_VALUE, 0.0));
 }
 
 /* Offset in elements of the input row that output row `row` shows; PAD_FILL when it is all padding. */
@@ -194,9 +172,9 @@ static void pad_row(const struct pad *p, const size_t *map, size_t length, const
 static void run_pad(const struct nuc_eval_call *c)
 {
     const struct pad *p = c->state;
-    const struct nuc_meta *in = nuc_eval_in_meta(c, INPUT), *out = nuc_eval_out_meta(c, 0);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF), *out = nuc_eval_result(c);
     size_t size = nuc_dtype_size(out->dtype), length = nuc_eval_row_length(out);
-    const char *from = nuc_eval_in(c, INPUT);
+    const char *from = nuc_eval_in(c, NUC_SELF);
     char *to = c->out[0];
 
     for (size_t row = 0; row < nuc_eval_rows(out); row++, to += length * size) {
@@ -211,4 +189,3 @@ static void run_pad(const struct nuc_eval_call *c)
 }
 
 const struct nuc_eval_op nuc_eval_pad = {.prepare = prepare_pad, .run = run_pad};
-const struct nuc_eval_op nuc_eval_constant_pad = {.prepare = prepare_constant_pad, .run = run_pad};

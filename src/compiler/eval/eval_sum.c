@@ -74,7 +74,7 @@ static void sort_by_physical(struct dim *dims, uint32_t count)
 }
 
 /* Splits the dims, innermost in logical order first, into reduced and kept ones. */
-static void split_dims(const struct nuc_meta *m, const bool *wanted, struct dim *reduced, uint32_t *n_reduced,
+static void split_dims(const struct nuc_meta *m, uint32_t wanted, struct dim *reduced, uint32_t *n_reduced,
                        struct dim *kept, uint32_t *n_kept)
 {
     int64_t physical[NUC_MAX_RANK];
@@ -87,7 +87,7 @@ static void split_dims(const struct nuc_meta *m, const bool *wanted, struct dim 
         logical *= dim.size;
         if (dim.size == 1)
             continue;
-        if (wanted[d])
+        if ((wanted >> d & 1) != 0)
             reduced[(*n_reduced)++] = dim;
         else
             kept[(*n_kept)++] = dim;
@@ -106,7 +106,7 @@ static void choose_order(struct nuc_sum *s, size_t step, size_t column_step)
         s->levelled_columns = s->columns / SIDE_BY_SIDE * SIDE_BY_SIDE;
 }
 
-struct nuc_sum *nuc_sum_plan(struct nuc_context *cx, const struct nuc_meta *m, const bool reduced[NUC_MAX_RANK])
+struct nuc_sum *nuc_sum_plan(struct nuc_context *cx, const struct nuc_meta *m, uint32_t reduced)
 {
     struct nuc_sum *s = nuc_alloc(cx, sizeof *s);
     struct dim sum_dims[NUC_MAX_RANK], kept_dims[NUC_MAX_RANK];

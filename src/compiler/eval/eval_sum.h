@@ -10,8 +10,8 @@
 
 struct nuc_sum;
 
-/* The sums of a tensor of that shape and dim order over the dimensions marked in `reduced`. */
-struct nuc_sum *nuc_sum_plan(struct nuc_context *cx, const struct nuc_meta *m, const bool reduced[NUC_MAX_RANK]);
+/* The sums of a tensor of that shape and dim order over the dimensions in the mask `reduced`. */
+struct nuc_sum *nuc_sum_plan(struct nuc_context *cx, const struct nuc_meta *m, uint32_t reduced);
 
 /* Number of sums, and of elements each one adds. */
 size_t nuc_sum_results(const struct nuc_sum *s);

@@ -5,18 +5,28 @@
  */
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "compiler/eval/eval_private.h"
 
-typedef void (*range_fn)(const float *in, float *out, size_t count, float param);
+/* The operator's numbers, where it has any. */
+struct numbers {
+    float slope, low, high;
+};
 
-/* clamp(x + 3, 0, 6); NaN stays NaN. */
+typedef void (*range_fn)(const float *in, float *out, size_t count, struct numbers n);
+
+/* NaN stays NaN. Where the bounds cross, the upper one wins. */
+static float clamped(float x, float low, float high)
+{
+    float v = x < low ? low : x;
+
+    return v > high ? high : v;
+}
+
 static float hard_ramp(float x)
 {
-    float v = x + 3.0f;
-
-    v = v < 0.0f ? 0.0f : v;
-    return v > 6.0f ? 6.0f : v;
+    return clamped(x + 3.0f, 0.0f, 6.0f);
 }
 
 static float rounded_exp(float x)
@@ -32,11 +42,9 @@ static float gelu_tanh(float x)
     return 0.5f * x * (1.0f + (float)tanh((double)inner));
 }
 
-/*
- * One row per function: the operator, its work in multiply-accumulates, and the value at x. `param` is the operator's
- * number, where it has one.
- */
+/* One row per function: the operator, its work in multiply-accumulates, and the value at x. */
 #define FUNCTIONS(ROW)                                                                                                 \
+    ROW(CLAMP, 1.0, clamped(x, n.low, n.high))                                                                         \
     ROW(ABS, 1.0, fabsf(x))                                                                                            \
     ROW(NEG, 1.0, -x)                                                                                                  \
     ROW(EXP, 30.0, rounded_exp(x))                                                                                     \
@@ -48,14 +56,14 @@ static float gelu_tanh(float x)
     ROW(SILU, 40.0, x / (1.0f + rounded_exp(-x)))                                                                      \
     ROW(HARDSWISH, 2.0, x *hard_ramp(x) / 6.0f)                                                                        \
     ROW(HARDSIGMOID, 2.0, hard_ramp(x) / 6.0f)                                                                         \
-    ROW(LEAKY_RELU, 1.0, x > 0.0f ? x : x * param)                                                                     \
+    ROW(LEAKY_RELU, 1.0, x > 0.0f ? x : x * n.slope)                                                                   \
     ROW(GELU, 60.0, x * 0.5f * (1.0f + (float)erf((double)(x * (float)M_SQRT1_2))))
 
 /* The loop of a function, over a range of elements. */
 #define LOOP(name, cost, value)                                                                                        \
-    static void range_##name(const float *in, float *out, size_t count, float param)                                   \
+    static void range_##name(const float *in, float *out, size_t count, struct numbers n)                              \
     {                                                                                                                  \
-        (void)param;                                                                                                   \
+        (void)n;                                                                                                       \
         for (size_t i = 0; i < count; i++) {                                                                           \
             const float x = in[i];                                                                                     \
             out[i] = value;                                                                                            \
@@ -74,58 +82,54 @@ static const struct unary_row *find_row(enum nuc_op op)
 {
 #define ROW(name, cost, value) {NUC_OP_##name, range_##name, cost},
     static const struct unary_row rows[] = {FUNCTIONS(ROW)};
+    size_t i = 0;
 
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].op == op)
-            return &rows[i];
+    while (rows[i].op != op) {
+        i++;
+        assert(i < sizeof rows / sizeof rows[0]);
     }
-    return NULL;
+    return &rows[i];
 }
 
 struct unary {
     range_fn fn;
     double cost;
-    float param;
+    struct numbers numbers;
 };
 
-/* Argument 1 is a slope, the name of gelu's approximation, or missing. */
+/* relu, relu6 and hardtanh are clamps with other bounds. */
 static void prepare(struct nuc_eval_call *c)
 {
+    enum nuc_op op = nuc_has_bounds(c->node) ? NUC_OP_CLAMP : c->node->op;
+    const struct unary_row *row = find_row(op);
+    struct nuc_bounds bounds = nuc_bounds_of(c->node);
     struct unary *u = nuc_alloc(c->cx, sizeof *u);
-    const struct unary_row *row = find_row(c->node->op);
-    const struct nuc_arg *arg = c->node->n_args > 1 ? &c->node->args[1] : NULL;
 
-    nuc_eval_want_float(c, 0);
-    assert(row != NULL);
-    *u = (struct unary){row->fn, row->cost, 0.0f};
-    if (arg != NULL && arg->kind == NUC_ARG_FLOAT)
-        u->param = (float)arg->u.f;
-    if (c->node->op == NUC_OP_GELU && arg->kind == NUC_ARG_STRING && arg->u.string[0] == 't')
+    nuc_eval_expect_float(c, NUC_SELF);
+    *u = (struct unary){row->fn, row->cost, {0.0f, (float)bounds.min, (float)bounds.max}};
+    if (op == NUC_OP_LEAKY_RELU)
+        u->numbers.slope = (float)nuc_scalar(c->node, NUC_ARG(LEAKY_RELU, negative_slope), 0.0);
+    if (op == NUC_OP_GELU && strcmp(c->node->args[NUC_ARG(GELU, approximate)].u.string, "tanh") == 0)
         u->fn = range_gelu_tanh;
     c->state = u;
 }
 
-struct unary_run {
-    const struct unary *unary;
-    const float *in;
-    float *out;
-};
-
-static void compute_range(void *arg, size_t begin, size_t end, unsigned worker)
+static void compute_range(const void *arg, struct nuc_part part)
 {
-    const struct unary_run *r = arg;
+    const struct nuc_eval_call *c = arg;
+    const struct unary *u = c->state;
+    const float *in = nuc_eval_in(c, NUC_SELF);
+    float *out = c->out[0];
 
-    (void)worker;
-    r->unary->fn(r->in + begin, r->out + begin, end - begin, r->unary->param);
+    u->fn(in + part.begin, out + part.begin, part.end - part.begin, u->numbers);
 }
 
 static void run(const struct nuc_eval_call *c)
 {
     const struct unary *u = c->state;
-    struct unary_run r = {u, nuc_eval_in(c, 0), c->out[0]};
-    size_t elements = (size_t)nuc_elements(nuc_eval_out_meta(c, 0));
+    size_t elements = nuc_eval_elements(c);
 
-    nuc_parallel_for(c->pool, elements, u->cost * (double)elements, compute_range, &r);
+    nuc_parallel_for(c->pool, elements, u->cost * (double)elements, compute_range, c);
 }
 
 const struct nuc_eval_op nuc_eval_unary = {.prepare = prepare, .run = run};
