@@ -2,16 +2,9 @@
  * Every kernel of the simulator against its definition written as plain loops in 64-bit integers or double, over
  * random shapes and values. Rounding here is stated as arithmetic, not taken from base/fixed_point.h.
  */
+#include "npu_random.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "npu_program.h"
 
 #define CASES 60
 
@@ -40,63 +33,20 @@ static int8_t clamp(int64_t v, int32_t low, int32_t high)
     return (int8_t)(v < low ? low : v > high ? high : v);
 }
 
-/* A zero point, the extremes included. */
-static int32_t random_zero(uint32_t *seed)
+/* Where an operand lies before the program runs. */
+static const int8_t *operand(const struct program *p, struct nuc_mc_ref ref, uint32_t input)
 {
-    static const int32_t extremes[] = {-128, 127, 0};
+    bool constant = ref.where == nuc_mc_where(NUC_MC_WEIGHTS, 0);
 
-    return program_random(seed) % 2 ? extremes[program_random(seed) % 3] : program_range(seed, -128, 127);
-}
-
-static void random_clamp(uint32_t *seed, int32_t *low, int32_t *high)
-{
-    *low = -128;
-    *high = 127;
-    if (program_random(seed) % 3 == 0) {
-        *low = program_range(seed, -128, 0);
-        *high = program_range(seed, *low, 127);
-    }
-}
-
-/* A multiplier in [2^30, 2^31) and a shift that brings accumulators near the int8 range. */
-static void random_pair(uint32_t *seed, int32_t *pair)
-{
-    pair[0] = (int32_t)((1u << 30) + program_random(seed) * 64u % (1u << 30));
-    pair[1] = program_range(seed, -12, 1);
+    return (const int8_t *)(constant ? p->weights + ref.offset : p->input[input]);
 }
 
 struct conv_case {
     struct program *p;
     union nuc_mc_record r;
-    int8_t *weight;
-    int32_t *bias, *requant;
+    const int8_t *weight;
+    const int32_t *bias, *requant;
 };
-
-/* Random weights, biases and multipliers; the record's geometry is set. */
-static void conv_tables(struct conv_case *c, uint32_t *seed, uint32_t n_weights)
-{
-    struct nuc_mc_conv *v = &c->r.conv;
-    static int32_t bias[256], requant[512];
-    static uint8_t weight[PROGRAM_BYTES];
-
-    assert_true(n_weights < sizeof weight);
-    program_fill(seed, weight, n_weights);
-    for (int32_t i = 0; i < v->out_c; i++) {
-        bias[i] = program_range(seed, -5000, 5000);
-        random_pair(seed, requant + 2 * i);
-    }
-    v->weight = program_weights(c->p, weight, n_weights);
-    v->bias = program_weights(c->p, bias, (uint32_t)v->out_c * 4);
-    v->requant = program_weights(c->p, requant, (uint32_t)v->out_c * 8);
-    v->input_zero = random_zero(seed);
-    v->output_zero = random_zero(seed);
-    random_clamp(seed, &v->clamp_min, &v->clamp_max);
-    v->input = program_input(c->p, (uint32_t)(v->batches * v->in_h * v->in_w * v->in_c), seed);
-    v->output = program_output(c->p, (uint32_t)(v->batches * v->out_h * v->out_w * v->out_c));
-    c->weight = (int8_t *)weight;
-    c->bias = bias;
-    c->requant = requant;
-}
 
 static int64_t input_at(const struct conv_case *c, int32_t b, int64_t y, int64_t x, int32_t channel)
 {
@@ -176,106 +126,28 @@ static void check_conv(struct conv_case *c, uint32_t opcode)
     free(c->p);
 }
 
-static void random_geometry(uint32_t *seed, struct nuc_mc_conv *v)
+static void convolutions(uint32_t seed,
+                         uint32_t (*make)(struct program *p, struct generator *g, union nuc_mc_record *r, int n))
 {
-    v->batches = program_range(seed, 1, 2);
-    v->in_h = program_range(seed, 1, 9);
-    v->in_w = program_range(seed, 1, 9);
-    v->out_h = program_range(seed, 1, 7);
-    v->out_w = program_range(seed, 1, 7);
-    v->k_h = program_range(seed, 1, 4);
-    v->k_w = program_range(seed, 1, 4);
-    v->stride_h = program_range(seed, 1, 3);
-    v->stride_w = program_range(seed, 1, 3);
-    v->dilation_h = program_range(seed, 1, 3);
-    v->dilation_w = program_range(seed, 1, 3);
-    v->pad_top = program_range(seed, 0, 5);
-    v->pad_left = program_range(seed, 0, 5);
+    struct generator g = {seed, true};
+
+    for (int i = 0; i < CASES; i++) {
+        struct conv_case c = {.p = program_new()};
+        uint32_t opcode = make(c.p, &g, &c.r, i);
+        c.weight = operand(c.p, c.r.conv.weight, 0);
+        c.bias = (const void *)operand(c.p, c.r.conv.bias, 0);
+        c.requant = (const void *)operand(c.p, c.r.conv.requant, 0);
+        check_conv(&c, opcode);
+    }
 }
 
 static void convolution(void **state)
 {
-    uint32_t seed = 11;
-
     (void)state;
-    for (int i = 0; i < CASES; i++) {
-        struct conv_case c = {.p = program_new()};
-        struct nuc_mc_conv *v = &c.r.conv;
-        random_geometry(&seed, v);
-        v->groups = program_range(&seed, 1, 3);
-        v->in_c = v->groups * program_range(&seed, 1, 19);
-        v->out_c = v->groups * program_range(&seed, 1, 9);
-        conv_tables(&c, &seed, (uint32_t)(v->out_c * v->k_h * v->k_w * (v->in_c / v->groups)));
-        check_conv(&c, NUC_MC_OP_CONV_2D);
-    }
-}
-
-static void depthwise_convolution(void **state)
-{
-    uint32_t seed = 12;
-
-    (void)state;
-    for (int i = 0; i < CASES; i++) {
-        struct conv_case c = {.p = program_new()};
-        struct nuc_mc_conv *v = &c.r.conv;
-        random_geometry(&seed, v);
-        v->in_c = program_range(&seed, 1, 80);
-        v->groups = v->in_c;
-        v->out_c = v->in_c * program_range(&seed, 1, 3);
-        conv_tables(&c, &seed, (uint32_t)(v->out_c * v->k_h * v->k_w));
-        check_conv(&c, NUC_MC_OP_DEPTHWISE_CONV_2D);
-    }
-}
-
-static void transposed_convolution(void **state)
-{
-    uint32_t seed = 13;
-
-    (void)state;
-    for (int i = 0; i < CASES; i++) {
-        struct conv_case c = {.p = program_new()};
-        struct nuc_mc_conv *v = &c.r.conv;
-        random_geometry(&seed, v);
-        v->dilation_h = v->dilation_w = v->groups = 1;
-        v->in_c = program_range(&seed, 1, 9);
-        v->out_c = program_range(&seed, 1, 9);
-        conv_tables(&c, &seed, (uint32_t)(v->out_c * v->k_h * v->k_w * v->in_c));
-        check_conv(&c, NUC_MC_OP_TRANSPOSE_CONV);
-    }
-}
-
-/* Strides of a matrix of `rows` by `depth`, stored as it is or transposed. */
-static void set_strides(int transposed, int32_t rows, int32_t depth, int32_t *row_stride, int32_t *depth_stride)
-{
-    *row_stride = transposed ? 1 : depth;
-    *depth_stride = transposed ? rows : 1;
-}
-
-static void random_product(struct program *p, uint32_t *seed, struct nuc_mc_matmul *g, int32_t *bias, int32_t *requant)
-{
-    g->batches = program_range(seed, 1, 3);
-    g->rows = program_range(seed, 1, 6);
-    g->columns = program_range(seed, 1, 9);
-    g->depth = program_range(seed, 1, 70);
-    set_strides(program_random(seed) % 2, g->rows, g->depth, &g->lhs_row_stride, &g->lhs_depth_stride);
-    set_strides(program_random(seed) % 2, g->columns, g->depth, &g->rhs_column_stride, &g->rhs_depth_stride);
-    g->lhs_batch_stride = g->rows * g->depth;
-    g->rhs_batch_stride = program_random(seed) % 2 ? 0 : g->columns * g->depth;
-    g->has_bias = program_range(seed, 0, 1);
-    g->per_channel = program_range(seed, 0, 1);
-    g->lhs_zero = random_zero(seed);
-    g->rhs_zero = program_random(seed) % 2 ? 0 : random_zero(seed);
-    g->output_zero = random_zero(seed);
-    random_clamp(seed, &g->clamp_min, &g->clamp_max);
-    for (int32_t i = 0; i < g->columns; i++) {
-        bias[i] = g->has_bias ? program_range(seed, -9000, 9000) : 0;
-        random_pair(seed, requant + 2 * i);
-    }
-    g->lhs = program_input(p, (uint32_t)(g->batches * g->rows * g->depth), seed);
-    g->rhs = program_input(p, (uint32_t)(g->batches * g->columns * g->depth), seed);
-    g->output = program_output(p, (uint32_t)(g->batches * g->rows * g->columns));
-    g->bias = program_weights(p, bias, (uint32_t)g->columns * 4);
-    g->requant = program_weights(p, requant, (uint32_t)g->columns * 8);
+    convolutions(11, random_conv);
+    convolutions(12, random_pointwise);
+    convolutions(13, random_depthwise);
+    convolutions(14, random_transposed);
 }
 
 static int64_t naive_product(const struct program *p, const struct nuc_mc_matmul *g, int32_t b, int32_t i, int32_t j)
@@ -285,29 +157,28 @@ static int64_t naive_product(const struct program *p, const struct nuc_mc_matmul
     for (int32_t k = 0; k < g->depth; k++) {
         int32_t l = b * g->lhs_batch_stride + i * g->lhs_row_stride + k * g->lhs_depth_stride;
         int32_t r = b * g->rhs_batch_stride + j * g->rhs_column_stride + k * g->rhs_depth_stride;
-        acc += ((int8_t)p->input[0][l] - g->lhs_zero) * ((int8_t)p->input[1][r] - g->rhs_zero);
+        acc += (operand(p, g->lhs, 0)[l] - g->lhs_zero) * (operand(p, g->rhs, 1)[r] - g->rhs_zero);
     }
     return acc;
 }
 
 static void matrix_product(void **state)
 {
-    uint32_t seed = 14;
+    struct generator random = {14, true};
 
     (void)state;
     for (int n = 0; n < 2 * CASES; n++) {
         struct program *p = program_new();
-        union nuc_mc_record r = {.matmul = {.rows = 0}};
-        struct nuc_mc_matmul *g = &r.matmul;
-        int32_t bias[16], requant[32];
+        union nuc_mc_record r;
+        const struct nuc_mc_matmul *g = &r.matmul;
         size_t at = 0;
-        random_product(p, &seed, g, bias, requant);
-        program_call(p, n % 2 ? NUC_MC_OP_FULLY_CONNECTED : NUC_MC_OP_BATCH_MATMUL, &r);
+        program_call(p, random_product(p, &random, &r, n), &r);
+        const int32_t *bias = (const void *)operand(p, g->bias, 0), *requant = (const void *)operand(p, g->requant, 0);
         assert_int_equal(program_run(p), ENONE);
         for (int32_t row = 0; row < g->batches * g->rows; row++) {
             for (int32_t j = 0; j < g->columns; j++) {
                 const int32_t *pair = requant + (g->per_channel ? 2 * j : 0);
-                int64_t acc = naive_product(p, g, row / g->rows, row % g->rows, j) + bias[j];
+                int64_t acc = naive_product(p, g, row / g->rows, row % g->rows, j) + (g->has_bias ? bias[j] : 0);
                 int64_t q = scaled(acc, pair[0], pair[1]) + g->output_zero;
                 assert_int_equal((int8_t)p->output[0][at++], clamp(q, g->clamp_min, g->clamp_max));
             }
@@ -339,49 +210,6 @@ static int64_t naive_binary(const struct nuc_mc_binary *e, uint32_t opcode, int3
     }
 }
 
-/* A random shape; each operand repeats along some dimensions. Returns the number of elements. */
-static int32_t random_broadcast(uint32_t *seed, struct nuc_mc_binary *e, int32_t *a_size, int32_t *b_size)
-{
-    int32_t n = 1;
-
-    e->rank = program_range(seed, 1, 5);
-    *a_size = *b_size = 1;
-    for (int32_t d = e->rank - 1; d >= 0; d--) {
-        uint32_t kind = program_random(seed) % 4;
-        e->shape[d] = program_range(seed, 1, 5);
-        e->a_stride[d] = kind == 0 ? 0 : *a_size;
-        e->b_stride[d] = kind == 1 ? 0 : *b_size;
-        *a_size *= kind == 0 ? 1 : e->shape[d];
-        *b_size *= kind == 1 ? 1 : e->shape[d];
-        n *= e->shape[d];
-    }
-    return n;
-}
-
-static void random_binary(uint32_t *seed, struct nuc_mc_binary *e, uint32_t opcode)
-{
-    int32_t pair[2];
-
-    e->a_zero = random_zero(seed);
-    e->b_zero = random_zero(seed);
-    e->output_zero = random_zero(seed);
-    random_clamp(seed, &e->clamp_min, &e->clamp_max);
-    if (opcode >= NUC_MC_OP_MAXIMUM && opcode != NUC_MC_OP_PRELU) {
-        e->clamp_min = -128;
-        e->clamp_max = 127;
-    }
-    e->left_shift = opcode == NUC_MC_OP_ADD || opcode == NUC_MC_OP_SUB ? 20 : 0;
-    random_pair(seed, pair);
-    e->a_multiplier = pair[0];
-    e->a_shift = program_range(seed, -3, 0);
-    random_pair(seed, pair);
-    e->b_multiplier = pair[0];
-    e->b_shift = program_range(seed, -3, 0);
-    random_pair(seed, pair);
-    e->out_multiplier = pair[0];
-    e->out_shift = e->left_shift ? program_range(seed, -21, -17) : program_range(seed, -8, 0);
-}
-
 static void check_binary(const struct program *p, const struct nuc_mc_binary *e, uint32_t opcode, int32_t n)
 {
     for (int32_t i = 0; i < n; i++) {
@@ -391,30 +219,25 @@ static void check_binary(const struct program *p, const struct nuc_mc_binary *e,
             b += rest % e->shape[d] * e->b_stride[d];
             rest /= e->shape[d];
         }
-        int64_t want = naive_binary(e, opcode, (int8_t)p->input[0][a], (int8_t)p->input[1][b]);
-        assert_int_equal((int8_t)p->output[0][i], clamp(want, e->clamp_min, e->clamp_max));
+        int64_t q = naive_binary(e, opcode, (int8_t)p->input[0][a], (int8_t)p->input[1][b]);
+        bool selects = opcode == NUC_MC_OP_MAXIMUM || opcode == NUC_MC_OP_MINIMUM;
+        assert_int_equal((int8_t)p->output[0][i], selects ? q : clamp(q, e->clamp_min, e->clamp_max));
     }
 }
 
 static void elementwise(void **state)
 {
-    uint32_t seed = 15;
+    struct generator g = {15, true};
 
     (void)state;
-    for (uint32_t opcode = NUC_MC_OP_ADD; opcode <= NUC_MC_OP_PRELU; opcode++) {
-        for (int i = 0; i < CASES; i++) {
-            struct program *p = program_new();
-            union nuc_mc_record r = {.binary = {.rank = 0}};
-            int32_t a_size, b_size, n = random_broadcast(&seed, &r.binary, &a_size, &b_size);
-            random_binary(&seed, &r.binary, opcode);
-            r.binary.a = program_input(p, (uint32_t)a_size, &seed);
-            r.binary.b = program_input(p, (uint32_t)b_size, &seed);
-            r.binary.output = program_output(p, (uint32_t)n);
-            program_call(p, opcode, &r);
-            assert_int_equal(program_run(p), ENONE);
-            check_binary(p, &r.binary, opcode, n);
-            free(p);
-        }
+    for (int i = 0; i < 6 * CASES; i++) {
+        struct program *p = program_new();
+        union nuc_mc_record r;
+        uint32_t opcode = random_elementwise(p, &g, &r, i);
+        program_call(p, opcode, &r);
+        assert_int_equal(program_run(p), ENONE);
+        check_binary(p, &r.binary, opcode, (int32_t)p->output_size[0]);
+        free(p);
     }
 }
 
@@ -455,40 +278,18 @@ static int64_t pooled(const struct window *w, int average)
     return w->sum < 0 ? -magnitude : magnitude;
 }
 
-static void random_pool(uint32_t *seed, struct nuc_mc_pool *v, int average)
-{
-    v->batches = program_range(seed, 1, 2);
-    v->in_h = program_range(seed, 1, 9);
-    v->in_w = program_range(seed, 1, 9);
-    v->channels = program_range(seed, 1, 70);
-    v->out_h = program_range(seed, 1, 6);
-    v->out_w = program_range(seed, 1, 6);
-    v->k_h = program_range(seed, 1, 5);
-    v->k_w = program_range(seed, 1, 5);
-    v->stride_h = program_range(seed, 1, 3);
-    v->stride_w = program_range(seed, 1, 3);
-    v->pad_top = program_range(seed, 0, 3);
-    v->pad_left = program_range(seed, 0, 3);
-    v->count_pad = average ? program_range(seed, 0, 1) : 0;
-    v->pad_value = random_zero(seed);
-    random_clamp(seed, &v->clamp_min, &v->clamp_max);
-}
-
 static void pooling(void **state)
 {
-    uint32_t seed = 16;
+    struct generator g = {16, true};
 
     (void)state;
     for (int i = 0; i < 2 * CASES; i++) {
         struct program *p = program_new();
-        union nuc_mc_record r = {.pool = {.batches = 0}};
-        struct nuc_mc_pool *v = &r.pool;
+        union nuc_mc_record r;
+        const struct nuc_mc_pool *v = &r.pool;
         int average = i % 2;
-        random_pool(&seed, v, average);
-        v->input = program_input(p, (uint32_t)(v->batches * v->in_h * v->in_w * v->channels), &seed);
-        uint32_t n = (uint32_t)(v->batches * v->out_h * v->out_w * v->channels);
-        v->output = program_output(p, n);
-        program_call(p, average ? NUC_MC_OP_AVERAGE_POOL_2D : NUC_MC_OP_MAX_POOL_2D, &r);
+        program_call(p, random_pool(p, &g, &r, i), &r);
+        uint32_t n = p->output_size[0];
         assert_int_equal(program_run(p), ENONE);
         for (uint32_t k = 0; k < n; k++) {
             int32_t channel = (int32_t)k % v->channels, pixel = (int32_t)k / v->channels;
@@ -500,9 +301,9 @@ static void pooling(void **state)
 }
 
 /* The input is [a, b, c]; `which` says what is reduced: 0 b, 1 a and c. */
-static void reduce_geometry(uint32_t *seed, struct nuc_mc_reduce *d, int which, int32_t *n, int32_t *count)
+static void reduce_geometry(struct generator *g, struct nuc_mc_reduce *d, int which, int32_t *n, int32_t *count)
 {
-    int32_t a = program_range(seed, 1, 6), b = program_range(seed, 1, 9), c = program_range(seed, 1, 9);
+    int32_t a = range(g, 1, 6), b = range(g, 1, 9), c = range(g, 1, 9);
 
     if (which == 0) {
         d->rank = 2;
@@ -554,7 +355,7 @@ static int64_t naive_reduce(const struct program *p, const struct nuc_mc_reduce 
 
 static void reductions(void **state)
 {
-    uint32_t seed = 17;
+    struct generator g = {17, true};
 
     (void)state;
     for (uint32_t opcode = NUC_MC_OP_MEAN; opcode <= NUC_MC_OP_REDUCE_MIN; opcode++) {
@@ -563,16 +364,15 @@ static void reductions(void **state)
             union nuc_mc_record r = {.reduce = {.divisor = 1}};
             struct nuc_mc_reduce *d = &r.reduce;
             int32_t n, count;
-            reduce_geometry(&seed, d, i % 2, &n, &count);
-            d->input_zero = random_zero(&seed);
-            d->output_zero = random_zero(&seed);
-            random_clamp(&seed, &d->clamp_min, &d->clamp_max);
+            reduce_geometry(&g, d, i % 2, &n, &count);
+            d->input_zero = random_zero(&g);
+            d->output_zero = random_zero(&g);
+            random_clamp(&g, &d->clamp_min, &d->clamp_max);
             int sum = opcode == NUC_MC_OP_SUM;
-            d->multiplier =
-                sum ? program_range(&seed, 1 << 23, (1 << 24) - 1) : program_range(&seed, 1 << 22, 1 << 23) << 7;
-            d->divisor = sum && i % 3 ? program_range(&seed, 1 << 23, (1 << 24) - 1) : 1 << 23;
-            d->shift = program_range(&seed, -8, sum ? 3 : 0);
-            d->input = program_input(p, (uint32_t)(n * count), &seed);
+            d->multiplier = sum ? range(&g, 1 << 23, (1 << 24) - 1) : range(&g, 1 << 22, 1 << 23) << 7;
+            d->divisor = sum && i % 3 ? range(&g, 1 << 23, (1 << 24) - 1) : 1 << 23;
+            d->shift = range(&g, -8, sum ? 3 : 0);
+            d->input = program_input(p, (uint32_t)(n * count), &g.seed);
             d->output = program_output(p, (uint32_t)n);
             program_call(p, opcode, &r);
             assert_int_equal(program_run(p), ENONE);
@@ -588,7 +388,7 @@ static void reductions(void **state)
 static void sum_extremes(void **state)
 {
     static const int32_t shifts[] = {-500, -70, 40, 70, 500};
-    uint32_t seed = 18;
+    struct generator g = {18, true};
 
     (void)state;
     for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++) {
@@ -600,7 +400,7 @@ static void sum_extremes(void **state)
         d->reduced_stride[0] = 1;
         d->clamp_min = -128;
         d->clamp_max = 127;
-        d->input = program_input(p, 3, &seed);
+        d->input = program_input(p, 3, &g.seed);
         memset(p->input[0], 0xFF, 3);
         d->output = program_output(p, 1);
         program_call(p, NUC_MC_OP_SUM, &r);
@@ -613,19 +413,19 @@ static void sum_extremes(void **state)
 /* Within a step of the real function, and exact where one value towers over the others. */
 static void softmax(void **state)
 {
-    uint32_t seed = 19;
+    struct generator g = {19, true};
 
     (void)state;
     for (int i = 0; i < CASES; i++) {
         struct program *p = program_new();
-        union nuc_mc_record r = {.softmax = {.rows = program_range(&seed, 1, 4), .depth = program_range(&seed, 1, 40)}};
+        union nuc_mc_record r = {.softmax = {.rows = range(&g, 1, 4), .depth = range(&g, 1, 40)}};
         struct nuc_mc_softmax *s = &r.softmax;
-        double scale = ldexp(1.0 + program_random(&seed) / 33554432.0, -program_range(&seed, 2, 7));
+        double scale = ldexp(1.0 + random_bits(&g) / 33554432.0, -range(&g, 2, 7));
         int shift;
         s->multiplier = (int32_t)llround(frexp(scale * (1 << 26), &shift) * 2147483648.0);
         s->left_shift = shift;
         s->diff_min = -(int32_t)floor(31.0 * (1 << 26) / ldexp(1.0, shift));
-        s->input = program_input(p, (uint32_t)(s->rows * s->depth), &seed);
+        s->input = program_input(p, (uint32_t)(s->rows * s->depth), &g.seed);
         s->output = program_output(p, (uint32_t)(s->rows * s->depth));
         program_call(p, NUC_MC_OP_SOFTMAX, &r);
         assert_int_equal(program_run(p), ENONE);
@@ -646,14 +446,14 @@ static void softmax(void **state)
 
 static void table(void **state)
 {
-    uint32_t seed = 20;
+    struct generator g = {20, true};
     uint8_t entries[256];
     struct program *p = program_new();
     union nuc_mc_record r = {.lut = {.count = 1000}};
 
     (void)state;
-    program_fill(&seed, entries, sizeof entries);
-    r.lut.input = program_input(p, 1000, &seed);
+    program_fill(&g.seed, entries, sizeof entries);
+    r.lut.input = program_input(p, 1000, &g.seed);
     r.lut.output = program_output(p, 1000);
     r.lut.table = program_weights(p, entries, sizeof entries);
     program_call(p, NUC_MC_OP_LUT, &r);
@@ -666,13 +466,13 @@ static void table(void **state)
 /* A reversed, transposed block in the middle of a filled image. */
 static void strided_copy(void **state)
 {
-    uint32_t seed = 21;
+    struct generator g = {21, true};
     struct program *p = program_new();
     union nuc_mc_record r = {
         .copy = {.rank = 2, .unit = 3, .shape = {4, 5}, .in_stride = {-15, 3}, .out_stride = {3, 20}}};
 
     (void)state;
-    r.copy.input = program_input(p, 60, &seed);
+    r.copy.input = program_input(p, 60, &g.seed);
     r.copy.input.offset = 45;
     r.copy.output = program_output(p, 200);
     r.copy.out_start = 7;
@@ -692,13 +492,13 @@ static void strided_copy(void **state)
 
 static void gather(void **state)
 {
-    uint32_t seed = 22;
+    struct generator g = {22, true};
     static const int32_t tables[] = {0, 20, 0, 8, 4, 12};
     struct program *p = program_new();
     union nuc_mc_record r = {.gather = {.rank = 2, .unit = 4, .shape = {3, 3}}};
 
     (void)state;
-    r.gather.input = program_input(p, 36, &seed);
+    r.gather.input = program_input(p, 36, &g.seed);
     r.gather.output = program_output(p, 36);
     r.gather.table = program_weights(p, tables, sizeof tables);
     program_call(p, NUC_MC_OP_GATHER, &r);
@@ -711,19 +511,18 @@ static void gather(void **state)
 /* Corners aligned: the result is within a step of interpolation in double. */
 static void bilinear(void **state)
 {
-    uint32_t seed = 23;
+    struct generator g = {23, true};
 
     (void)state;
     for (int i = 0; i < CASES; i++) {
         struct program *p = program_new();
-        union nuc_mc_record r = {
-            .resize = {.batches = 1, .in_h = program_range(&seed, 2, 6), .in_w = 1, .channels = 3}};
+        union nuc_mc_record r = {.resize = {.batches = 1, .in_h = range(&g, 2, 6), .in_w = 1, .channels = 3}};
         struct nuc_mc_resize *z = &r.resize;
-        int32_t factor = 1 << program_range(&seed, 0, 3);
+        int32_t factor = 1 << range(&g, 0, 3);
         z->out_h = (z->in_h - 1) * factor + 1;
         z->out_w = 1;
         z->scale_h = 1024 / factor;
-        z->input = program_input(p, (uint32_t)(z->in_h * 3), &seed);
+        z->input = program_input(p, (uint32_t)(z->in_h * 3), &g.seed);
         z->output = program_output(p, (uint32_t)(z->out_h * 3));
         program_call(p, NUC_MC_OP_RESIZE_BILINEAR, &r);
         assert_int_equal(program_run(p), ENONE);
@@ -741,19 +540,10 @@ static void bilinear(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolution),
-        cmocka_unit_test(depthwise_convolution),
-        cmocka_unit_test(transposed_convolution),
-        cmocka_unit_test(matrix_product),
-        cmocka_unit_test(elementwise),
-        cmocka_unit_test(pooling),
-        cmocka_unit_test(reductions),
-        cmocka_unit_test(sum_extremes),
-        cmocka_unit_test(softmax),
-        cmocka_unit_test(table),
-        cmocka_unit_test(strided_copy),
-        cmocka_unit_test(gather),
-        cmocka_unit_test(bilinear),
+        cmocka_unit_test(convolution), cmocka_unit_test(matrix_product), cmocka_unit_test(elementwise),
+        cmocka_unit_test(pooling),     cmocka_unit_test(reductions),     cmocka_unit_test(sum_extremes),
+        cmocka_unit_test(softmax),     cmocka_unit_test(table),          cmocka_unit_test(strided_copy),
+        cmocka_unit_test(gather),      cmocka_unit_test(bilinear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
