@@ -28,22 +28,15 @@ struct outcome {
     size_t moved_bytes, arena;
 };
 
-/* The CPU's estimate for the transpose of a value at the border of a delegate. */
+/* The CPU's estimate for the transpose of a value at the boundary of a delegate: it moves each element. */
 static uint64_t transpose_cycles(const struct nuc_model *m, const struct nuc_tensor_info *t)
 {
-    static const int64_t to_last[4] = {0, 2, 3, 1};
-    struct nuc_graph *g = nuc_graph_new(m->c->cx, "boundary");
-    int64_t sizes[4] = {1, 1, 1, 1};
+    const struct nuc_costs *c = &m->settings->target->costs;
+    double elements = 1;
 
     for (size_t i = 0; i < t->rank; i++)
-        sizes[i + 4 < t->rank ? 0 : i + 4 - t->rank] *= t->sizes[i];
-    struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, 4);
-    struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta);
-    struct nuc_node *node = nuc_add_node(g, NULL, NUC_OP_PERMUTE, NULL);
-    nuc_set_arg_node(node, g, 0, x);
-    nuc_set_arg_ints(node, g, 1, to_last, 4);
-    nuc_infer_shape(g, node);
-    return nuc_estimate_cpu(m->settings->target, node);
+        elements *= (double)t->sizes[i];
+    return nuc_cpu_cycles(c, -1, elements, c->cpu_element);
 }
 
 static void add_partition(const struct nuc_model *m, const struct nuc_lowered_partition *p, struct outcome *out)

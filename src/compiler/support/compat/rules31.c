@@ -3,38 +3,20 @@
 
 /* ---- shapes ---- */
 
-struct shape31 nuc_rule_edge_shape(const struct nuc_node *node)
+struct nuc_meta nuc_stored_meta(const struct nuc_node *node)
 {
-    struct shape31 shape = {.rank = 0};
+    const struct nuc_meta *m = &node->vals[0];
 
-    if (node == NULL || node->n_vals == 0)
-        return shape;
-    shape.rank = node->vals[0].rank;
-    for (uint32_t i = 0; i < shape.rank; i++)
-        shape.sizes[i] = node->vals[0].sizes[i];
-    return shape;
-}
-
-struct shape31 nuc_rule_stored_shape(const struct nuc_node *node)
-{
-    struct shape31 edge = nuc_rule_edge_shape(node), shape = edge;
-    struct perm31 last = nuc_to_channels_last(edge.rank);
-
-    if (!nuc_is_channels_first(node) || edge.rank < 3)
-        return edge;
-    for (uint32_t i = 0; i < shape.rank; i++)
-        shape.sizes[i] = edge.sizes[last.map[i]];
-    return shape;
+    return nuc_is_channels_first(node) ? nuc_permuted31(m, nuc_to_channels_last(m->rank)) : *m;
 }
 
 uint32_t nuc_stored_axis(const struct nuc_node *node, int64_t dim)
 {
     uint32_t rank = node->vals[0].rank;
-    int64_t axis = nuc_positive_dim(dim, node->vals[0].rank);
+    int64_t axis = nuc_positive_dim(dim, rank);
+    bool moves = nuc_is_channels_first(node) && axis >= 0 && axis < rank;
 
-    if (!nuc_is_channels_first(node) || rank < 3 || axis == 0)
-        return (uint32_t)axis;
-    return axis == 1 ? rank - 1 : (uint32_t)axis - 1;
+    return moves ? nuc_to_channels_first(rank).map[axis] : (uint32_t)axis;
 }
 
 bool nuc_is_multiple(const struct nuc_rule_query *q, const char *what, int64_t size)
@@ -68,7 +50,7 @@ struct perm31 nuc_to_channels_first(uint32_t rank)
     return p;
 }
 
-struct perm31 nuc_rule_combined31(struct perm31 a, struct perm31 b, uint32_t rank)
+struct perm31 nuc_combined31(struct perm31 a, struct perm31 b, uint32_t rank)
 {
     struct perm31 c = {{0}};
 
@@ -77,13 +59,22 @@ struct perm31 nuc_rule_combined31(struct perm31 a, struct perm31 b, uint32_t ran
     return c;
 }
 
-bool nuc_keeps_data_order(const struct shape31 *shape, struct perm31 perm)
+struct nuc_meta nuc_permuted31(const struct nuc_meta *m, struct perm31 perm)
+{
+    struct nuc_meta permuted = *m;
+
+    for (uint32_t i = 0; i < m->rank; i++)
+        permuted.sizes[i] = m->sizes[perm.map[i]];
+    return permuted;
+}
+
+bool nuc_keeps_data_order(const struct nuc_meta *m, struct perm31 perm)
 {
     uint32_t last = 0;
 
-    for (uint32_t i = 0; i < shape->rank; i++) {
+    for (uint32_t i = 0; i < m->rank; i++) {
         uint32_t from = perm.map[i];
-        if (shape->sizes[from] == 1)
+        if (m->sizes[from] == 1)
             continue;
         if (from < last)
             return false;
@@ -96,13 +87,13 @@ bool nuc_keeps_data_order(const struct shape31 *shape, struct perm31 perm)
  * Two groups of dimensions change places like rows and columns of a matrix, whose sizes are both multiples of the dot
  * product's length. Towards channels-first the rows are height * width, towards channels-last they are the width.
  */
-bool nuc_can_transpose31(const struct nuc_target *target, const struct shape31 *shape, struct perm31 perm)
+bool nuc_can_transpose31(const struct nuc_target *target, const struct nuc_meta *m, struct perm31 perm)
 {
-    const int64_t *s = shape->sizes, macs = target->num_macs;
+    const int64_t *s = m->sizes, macs = target->num_macs;
 
-    if (nuc_keeps_data_order(shape, perm))
+    if (nuc_keeps_data_order(m, perm))
         return true;
-    if (shape->rank != 4 || s[0] != 1 || perm.map[0] != 0)
+    if (m->rank != 4 || s[0] != 1 || perm.map[0] != 0)
         return false;
     if (perm.map[1] == 3 && perm.map[2] == 1 && perm.map[3] == 2)
         return s[3] % macs == 0 && (s[1] % macs) * (s[2] % macs) % macs == 0;
@@ -114,14 +105,10 @@ bool nuc_can_transpose31(const struct nuc_target *target, const struct shape31 *
 bool nuc_can_transpose(const struct nuc_target *target, const struct nuc_flavor *flavor, const int64_t *sizes,
                        const uint32_t *perm, uint32_t rank)
 {
-    struct shape31 shape = {.rank = rank};
+    struct nuc_meta m = nuc_meta_make(NUC_I8, sizes, rank);
     struct perm31 p = {{0}};
 
-    if (flavor->rules != NUC_RULES_SDK_3_1)
-        return true;
-    for (uint32_t i = 0; i < rank; i++) {
-        shape.sizes[i] = sizes[i];
+    for (uint32_t i = 0; i < rank; i++)
         p.map[i] = perm[i];
-    }
-    return nuc_can_transpose31(target, &shape, p);
+    return flavor->rules != NUC_RULES_SDK_3_1 || nuc_can_transpose31(target, &m, p);
 }

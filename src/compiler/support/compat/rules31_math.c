@@ -214,7 +214,7 @@ static bool bmm_formats(const struct nuc_rule_query *q)
 
 static bool bmm_result(const struct nuc_rule_query *q)
 {
-    struct shape31 shape = nuc_rule_stored_shape(q->node);
+    struct nuc_meta shape = nuc_stored_meta(q->node);
 
     return !nuc_is_channels_first(q->node) ||
            nuc_can_transpose31(q->s->target, &shape, nuc_to_channels_last(shape.rank)) ||
@@ -290,7 +290,7 @@ static const struct nuc_support_rule mean_target[] = {
 
 static struct nuc_extent prelu_pixels(const struct nuc_rule_query *q)
 {
-    struct shape31 shape = nuc_rule_stored_shape(q->node);
+    struct nuc_meta shape = nuc_stored_meta(q->node);
 
     return (struct nuc_extent){2, true, {shape.sizes[1], shape.sizes[2]}};
 }

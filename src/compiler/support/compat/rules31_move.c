@@ -79,12 +79,11 @@ static const struct nuc_node *producer_of(const struct nuc_node *value)
 
 static bool has_leading_size(const struct nuc_node *value, const struct nuc_node *node, uint32_t axis)
 {
-    struct shape31 shape = nuc_rule_edge_shape(value);
-    struct perm31 last = nuc_to_channels_last(shape.rank);
+    const struct nuc_meta *m = &value->vals[0];
+    struct perm31 last = nuc_to_channels_last(m->rank);
 
-    for (uint32_t i = 0; i < axis && i < shape.rank; i++) {
-        uint32_t from = nuc_is_channels_first(node) ? last.map[i] : i;
-        if (shape.sizes[from] != 1)
+    for (uint32_t i = 0; i < axis && i < m->rank; i++) {
+        if (m->sizes[nuc_is_channels_first(node) ? last.map[i] : i] != 1)
             return true;
     }
     return false;
@@ -135,15 +134,6 @@ static const struct nuc_support_rule pad_target[] = {
 
 /* ---- permute_copy: self, dims ---- */
 
-/* The transposes a permutation between formats may be made of. */
-struct steps {
-    bool pre;      /* channels-last to channels-first */
-    bool main;     /* torch's permutation */
-    bool post;     /* channels-first to channels-last */
-    bool pre_main; /* two or three of them as one */
-    bool main_post, all;
-};
-
 static bool read_permutation(const struct nuc_node *node, uint32_t rank, struct perm31 *out)
 {
     const struct nuc_arg *dims = nuc_arg_at(node, NUC_ARG(PERMUTE, dims));
@@ -159,57 +149,51 @@ static bool read_permutation(const struct nuc_node *node, uint32_t rank, struct 
     return true;
 }
 
-static struct steps find_steps(const struct nuc_target *target, const struct nuc_node *node, struct perm31 perm)
+/*
+ * Between formats a permutation is up to three transposes: channels-last to channels-first (`pre`), torch's own
+ * (`main`) and back (`post`); neighbours may be done as one.
+ */
+static bool permute_possible(const struct nuc_target *target, const struct nuc_node *node, struct perm31 perm)
 {
-    struct shape31 shape = nuc_rule_edge_shape(nuc_arg_node(node, NUC_SELF)), out = nuc_rule_edge_shape(node),
-                   stored = shape;
-    uint32_t rank = shape.rank;
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF), *out = &node->vals[0];
+    uint32_t rank = in->rank;
     struct perm31 first = nuc_to_channels_first(rank), last = nuc_to_channels_last(rank);
-    struct perm31 pre_main = nuc_rule_combined31(first, perm, rank);
+    struct perm31 first_perm = nuc_combined31(first, perm, rank);
+    struct nuc_meta stored = nuc_permuted31(in, last);
+    bool pre = nuc_can_transpose31(target, &stored, first), main = nuc_can_transpose31(target, in, perm);
+    bool post = nuc_can_transpose31(target, out, last);
+    bool pre_main = nuc_can_transpose31(target, &stored, first_perm);
+    bool main_post = nuc_can_transpose31(target, in, nuc_combined31(perm, last, rank));
+    /* Asked about the Edge shape, as the converter does, although the tensor has the stored one. */
+    bool all = nuc_can_transpose31(target, in, nuc_combined31(first_perm, last, rank));
 
-    for (uint32_t i = 0; i < rank; i++)
-        stored.sizes[i] = shape.sizes[last.map[i]];
-    return (struct steps){
-        .pre = nuc_can_transpose31(target, &stored, first),
-        .main = nuc_can_transpose31(target, &shape, perm),
-        .post = nuc_can_transpose31(target, &out, last),
-        .pre_main = nuc_can_transpose31(target, &stored, pre_main),
-        .main_post = nuc_can_transpose31(target, &shape, nuc_rule_combined31(perm, last, rank)),
-        /* Asked about the Edge shape, as the converter does, although the tensor has the stored one. */
-        .all = nuc_can_transpose31(target, &shape, nuc_rule_combined31(pre_main, last, rank)),
-    };
-}
-
-static bool permute_possible(const struct steps *s, bool first_in, bool first_out)
-{
-    if (first_in && first_out)
-        return (s->pre && s->main && s->post) || (s->pre && s->main_post) || (s->pre_main && s->post) || s->all;
-    if (first_in)
-        return (s->pre && s->main) || s->pre_main;
-    if (first_out)
-        return (s->main && s->post) || s->main_post;
-    return s->main;
+    if (nuc_is_channels_first(input) && nuc_is_channels_first(node))
+        return (pre && main && post) || (pre && main_post) || (pre_main && post) || all;
+    if (nuc_is_channels_first(input))
+        return (pre && main) || pre_main;
+    return nuc_is_channels_first(node) ? (main && post) || main_post : main;
 }
 
 static bool permute_transposes(const struct nuc_rule_query *q)
 {
     const struct nuc_node *input = nuc_arg_node(q->node, NUC_SELF);
-    struct shape31 shape = nuc_rule_edge_shape(input), stored = nuc_rule_stored_shape(input);
+    const struct nuc_meta *in = nuc_input_meta(q->node, NUC_SELF);
     struct perm31 perm = {{0}};
 
     if (nuc_is_effectively_static(input))
         return true;
-    if (!read_permutation(q->node, shape.rank, &perm))
+    if (!read_permutation(q->node, in->rank, &perm))
         return nuc_rule_report(q, "", "no permutation");
-    if (nuc_keeps_data_order(&shape, perm) && nuc_keeps_data_order(&stored, perm))
+    struct nuc_meta stored = nuc_stored_meta(input);
+    if (nuc_keeps_data_order(in, perm) && nuc_keeps_data_order(&stored, perm))
         return true;
-    struct steps s = find_steps(q->s->target, q->node, perm);
-    return permute_possible(&s, nuc_is_channels_first(input), nuc_is_channels_first(q->node)) ||
+    return permute_possible(q->s->target, q->node, perm) ||
            nuc_rule_report(q,
                            nuc_rule_text(q, "batch 1, the moved groups multiples of %u, [0, 3, 1, 2] or [0, 2, 3, 1]",
                                          q->s->target->num_macs),
                            "%s by dimensions %u, %u, ...", nuc_rule_shape_text(q, input), perm.map[0],
-                           shape.rank > 1 ? perm.map[1] : 0);
+                           in->rank > 1 ? perm.map[1] : 0);
 }
 
 static const struct nuc_support_rule permute_target[] = {
@@ -227,7 +211,7 @@ static uint32_t slice_axis(const struct nuc_node *node)
 
 static bool slice_multiple(const struct nuc_rule_query *q)
 {
-    struct shape31 shape = nuc_rule_stored_shape(nuc_arg_node(q->node, NUC_SELF));
+    struct nuc_meta shape = nuc_stored_meta(nuc_arg_node(q->node, NUC_SELF));
     uint32_t axis = slice_axis(q->node);
 
     return nuc_is_multiple(q, "the sliced dimension", axis < shape.rank ? shape.sizes[axis] : 0);
@@ -236,7 +220,7 @@ static bool slice_multiple(const struct nuc_rule_query *q)
 /* A slice along another axis is one along the last axis between two swaps of the two. */
 static bool slice_swap(const struct nuc_rule_query *q)
 {
-    struct shape31 shape = nuc_rule_stored_shape(nuc_arg_node(q->node, NUC_SELF));
+    struct nuc_meta shape = nuc_stored_meta(nuc_arg_node(q->node, NUC_SELF));
     uint32_t axis = slice_axis(q->node), last = shape.rank > 0 ? shape.rank - 1 : 0;
     struct perm31 swap = {{0}};
 
@@ -283,7 +267,7 @@ static bool is_absorbed(const struct nuc_support *s, const struct nuc_node *node
 static bool view_input(const struct nuc_rule_query *q)
 {
     const struct nuc_node *input = nuc_arg_node(q->node, NUC_SELF);
-    struct shape31 shape = nuc_rule_stored_shape(input);
+    struct nuc_meta shape = nuc_stored_meta(input);
 
     if (!nuc_is_channels_first(input) || nuc_can_transpose31(q->s->target, &shape, nuc_to_channels_first(shape.rank)))
         return true;
@@ -295,10 +279,9 @@ static bool view_input(const struct nuc_rule_query *q)
 
 static bool view_output(const struct nuc_rule_query *q)
 {
-    struct shape31 shape = nuc_rule_edge_shape(q->node);
+    const struct nuc_meta *out = &q->node->vals[0];
 
-    return !nuc_is_channels_first(q->node) ||
-           nuc_can_transpose31(q->s->target, &shape, nuc_to_channels_last(shape.rank)) ||
+    return !nuc_is_channels_first(q->node) || nuc_can_transpose31(q->s->target, out, nuc_to_channels_last(out->rank)) ||
            nuc_rule_report(q, nuc_rule_text(q, "batch 1, channels and width multiples of %u", q->s->target->num_macs),
                            "%s", nuc_rule_shape_text(q, q->node));
 }
