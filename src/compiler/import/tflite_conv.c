@@ -26,18 +26,20 @@ static int64_t checked(const struct nuc_ti *ti, const char *what, int64_t value)
     return value;
 }
 
-/* [left, right, top, bottom] in front of the operator, settled in the quantization of `like`. */
-static struct nuc_node *pad_image(struct nuc_ti *ti, struct nuc_node *x, const struct padding *p, double value,
+/* The padded image, settled in the quantization of `like`; nothing is left to pad. */
+static struct nuc_node *pad_image(struct nuc_ti *ti, struct nuc_node *x, struct padding *p, double value,
                                   const struct nuc_lt_tensor *like)
 {
     const int64_t sides[4] = {p->w.before, p->w.after, p->h.before, p->h.after};
-    struct nuc_node *pad = nuc_ti_call(ti, NUC_OP_PAD, x);
 
-    nuc_set_arg_ints(pad, ti->g, 1, sides, 4);
-    nuc_set_arg_string(pad, 2, "constant");
-    if (value < 0 || value > 0)
-        nuc_set_arg_float(pad, 3, value);
-    return nuc_ti_settle(ti, nuc_ti_infer(ti, pad), like);
+    *p = (struct padding){.h = {.before = 0}};
+    return nuc_ti_settle(ti, nuc_ti_padded(ti, x, sides, 4, "constant", value), like);
+}
+
+/* Sets an int[2]. */
+static void set_pair(struct nuc_ti *ti, struct nuc_node *node, uint32_t index, int64_t h, int64_t w)
+{
+    nuc_set_arg_ints(node, ti->g, index, (const int64_t[]){h, w}, 2);
 }
 
 /* ---- constants of convolutions ---- */
@@ -121,21 +123,18 @@ void nuc_ti_conv(struct nuc_ti *ti)
     bool depthwise = ti->op->code == NUC_LT_DEPTHWISE_CONV_2D;
     struct padding p = padding_of(o->conv.padding, x, window, stride);
     int64_t groups = count_groups(ti, x, w);
-    if (!is_even(&p)) {
+    if (!is_even(&p))
         real = pad_image(ti, real, &p, 0, x);
-        p = (struct padding){.h = {.before = 0}};
-    }
     struct nuc_node *weights = depthwise ? depthwise_weights(ti, w) : conv_weights(ti, w);
     struct nuc_node *bias = bias_of(ti, 2, x, w, depthwise ? w->shape[3] : w->shape[0]);
     struct nuc_node *conv = nuc_ti_call(ti, NUC_OP_CONV2D, real);
-    const int64_t padding[2] = {p.h.before, p.w.before};
-    nuc_set_arg_node(conv, ti->g, 1, weights);
+    nuc_set_arg_node(conv, ti->g, NUC_ARG(CONV2D, weight), weights);
     if (bias != NULL)
-        nuc_set_arg_node(conv, ti->g, 2, bias);
-    nuc_set_arg_ints(conv, ti->g, 3, stride, 2);
-    nuc_set_arg_ints(conv, ti->g, 4, padding, 2);
-    nuc_set_arg_ints(conv, ti->g, 5, dilation, 2);
-    nuc_set_arg_int(conv, 6, groups);
+        nuc_set_arg_node(conv, ti->g, NUC_ARG(CONV2D, bias), bias);
+    set_pair(ti, conv, NUC_ARG(CONV2D, stride), stride[0], stride[1]);
+    set_pair(ti, conv, NUC_ARG(CONV2D, padding), p.h.before, p.w.before);
+    set_pair(ti, conv, NUC_ARG(CONV2D, dilation), dilation[0], dilation[1]);
+    nuc_set_arg_int(conv, NUC_ARG(CONV2D, groups), groups);
     nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, conv), o->conv.activation), NUC_TI_IMAGE);
 }
 
@@ -153,7 +152,7 @@ static struct nuc_node *transposed_weights(struct nuc_ti *ti, const struct nuc_l
     return nuc_ti_constant(ti, w, &meta, strides, 1);
 }
 
-/* Along one axis: what is cut off the full result on both sides, and what is computed beyond it or cut off behind. */
+/* Along one axis: what is cut off the full result on both sides, and what is computed beyond it or cut off after. */
 struct transposed_axis {
     int64_t padding, extra, cut;
 };
@@ -173,15 +172,11 @@ static struct transposed_axis transposed_axis(const struct nuc_ti *ti, int64_t i
     return (struct transposed_axis){surplus / 2, 0, surplus % 2};
 }
 
-static struct nuc_node *cut_behind(struct nuc_ti *ti, struct nuc_node *x, uint32_t dim, int64_t cut)
+static struct nuc_node *cut_end(struct nuc_ti *ti, struct nuc_node *x, uint32_t dim, int64_t cut)
 {
     if (cut == 0)
         return x;
-    struct nuc_node *slice = nuc_ti_call(ti, NUC_OP_SLICE, nuc_ti_settle(ti, x, nuc_ti_out(ti)));
-    nuc_set_arg_int(slice, 1, dim);
-    nuc_set_arg_int(slice, 2, 0);
-    nuc_set_arg_int(slice, 3, x->vals[0].sizes[dim] - cut);
-    return nuc_ti_infer(ti, slice);
+    return nuc_ti_cut(ti, nuc_ti_settle(ti, x, nuc_ti_out(ti)), dim, 0, x->vals[0].sizes[dim] - cut);
 }
 
 /* Operands: output shape, weights, input, bias. */
@@ -198,15 +193,14 @@ void nuc_ti_transpose_conv(struct nuc_ti *ti)
     struct transposed_axis v = transposed_axis(ti, x->shape[2], y->shape[2], w->shape[2], stride[1]);
     struct nuc_node *weights = transposed_weights(ti, w), *bias = bias_of(ti, 3, x, w, w->shape[0]);
     struct nuc_node *conv = nuc_ti_call(ti, NUC_OP_CONV_TRANSPOSE2D, real);
-    const int64_t padding[2] = {h.padding, v.padding}, extra[2] = {h.extra, v.extra};
-    nuc_set_arg_node(conv, ti->g, 1, weights);
+    nuc_set_arg_node(conv, ti->g, NUC_ARG(CONV_TRANSPOSE2D, weight), weights);
     if (bias != NULL)
-        nuc_set_arg_node(conv, ti->g, 2, bias);
-    nuc_set_arg_ints(conv, ti->g, 3, stride, 2);
-    nuc_set_arg_ints(conv, ti->g, 4, padding, 2);
-    nuc_set_arg_ints(conv, ti->g, 5, extra, 2);
+        nuc_set_arg_node(conv, ti->g, NUC_ARG(CONV_TRANSPOSE2D, bias), bias);
+    set_pair(ti, conv, NUC_ARG(CONV_TRANSPOSE2D, stride), stride[0], stride[1]);
+    set_pair(ti, conv, NUC_ARG(CONV_TRANSPOSE2D, padding), h.padding, v.padding);
+    set_pair(ti, conv, NUC_ARG(CONV_TRANSPOSE2D, output_padding), h.extra, v.extra);
     real = nuc_ti_activate(ti, nuc_ti_infer(ti, conv), o->conv.activation);
-    real = cut_behind(ti, cut_behind(ti, real, 2, h.cut), 3, v.cut);
+    real = cut_end(ti, cut_end(ti, real, 2, h.cut), 3, v.cut);
     nuc_ti_define(ti, real, NUC_TI_IMAGE);
 }
 
@@ -227,13 +221,11 @@ static struct padding pool_padding(const struct nuc_ti *ti, const struct nuc_lt_
 static struct nuc_node *pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, const struct padding *p)
 {
     const union nuc_lt_options *o = &ti->op->options;
-    const int64_t filter[2] = {o->pool.filter_h, o->pool.filter_w}, stride[2] = {o->pool.stride_h, o->pool.stride_w};
-    const int64_t padding[2] = {p->h.before, p->w.before};
     struct nuc_node *node = nuc_ti_call(ti, op, x);
 
-    nuc_set_arg_ints(node, ti->g, 1, filter, 2);
-    nuc_set_arg_ints(node, ti->g, 2, stride, 2);
-    nuc_set_arg_ints(node, ti->g, 3, padding, 2);
+    set_pair(ti, node, NUC_ARG(AVG_POOL2D, kernel_size), o->pool.filter_h, o->pool.filter_w);
+    set_pair(ti, node, NUC_ARG(AVG_POOL2D, stride), o->pool.stride_h, o->pool.stride_w);
+    set_pair(ti, node, NUC_ARG(AVG_POOL2D, padding), p->h.before, p->w.before);
     return node;
 }
 
@@ -244,11 +236,11 @@ void nuc_ti_average_pool(struct nuc_ti *ti)
     struct padding p = pool_padding(ti, nuc_ti_in(ti, 0));
 
     if (!is_even(&p))
-        nuc_ti_fail(ti, "SAME padding with different numbers of elements before and behind is not handled: use VALID, "
+        nuc_ti_fail(ti, "SAME padding with different numbers of elements before and after is not handled: use VALID, "
                         "or a filter and stride that need the same on both sides");
     struct nuc_node *node = pool(ti, NUC_OP_AVG_POOL2D, real, &p);
     if (p.h.before != 0 || p.w.before != 0)
-        nuc_set_arg_bool(node, 5, false);
+        nuc_set_arg_bool(node, NUC_ARG(AVG_POOL2D, count_include_pad), false);
     nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, node), ti->op->options.pool.activation), NUC_TI_IMAGE);
 }
 
@@ -260,9 +252,8 @@ void nuc_ti_max_pool(struct nuc_ti *ti)
 
     if (!is_even(&p)) {
         if (x->dtype != NUC_I8)
-            nuc_ti_fail(ti, "SAME padding with different numbers of elements before and behind needs int8 values");
+            nuc_ti_fail(ti, "SAME padding with different numbers of elements before and after needs int8 values");
         real = pad_image(ti, real, &p, (double)(INT8_MIN - x->quant.zero_point[0]) * (double)x->quant.scale[0], x);
-        p = (struct padding){.h = {.before = 0}};
     }
     struct nuc_node *node = nuc_ti_infer(ti, pool(ti, NUC_OP_MAX_POOL2D, real, &p));
     nuc_ti_define(ti, nuc_ti_activate(ti, node, ti->op->options.pool.activation), NUC_TI_IMAGE);
@@ -321,9 +312,9 @@ void nuc_ti_fully_connected(struct nuc_ti *ti)
     struct nuc_node *weights = linear_weights(ti, w);
     struct nuc_node *bias = bias_of(ti, 2, x, w, w->shape[0]);
     struct nuc_node *linear = nuc_ti_call(ti, NUC_OP_LINEAR, real);
-    nuc_set_arg_node(linear, ti->g, 1, weights);
+    nuc_set_arg_node(linear, ti->g, NUC_ARG(LINEAR, weight), weights);
     if (bias != NULL)
-        nuc_set_arg_node(linear, ti->g, 2, bias);
+        nuc_set_arg_node(linear, ti->g, NUC_ARG(LINEAR, bias), bias);
     define_viewed(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, linear), ti->op->options.fully_connected.activation));
 }
 
@@ -334,7 +325,7 @@ static struct nuc_node *batch_of(struct nuc_ti *ti, uint32_t i, bool adjoint)
     const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
 
     if (t->rank < 2)
-        nuc_ti_fail(ti, "tensor '%s' is no matrix", t->name);
+        nuc_ti_fail(ti, "tensor '%s' is not a matrix", t->name);
     struct nuc_node *real = nuc_ti_real(ti, i, NUC_TI_PLAIN);
     int64_t rows = t->shape[t->rank - 2], columns = t->shape[t->rank - 1];
     if (rows < 1 || columns < 1)
@@ -353,6 +344,6 @@ void nuc_ti_batch_matmul(struct nuc_ti *ti)
     if (x->vals[0].sizes[0] != y->vals[0].sizes[0])
         nuc_ti_fail(ti, "matrices of one operand that are used for several of the other are not handled");
     struct nuc_node *bmm = nuc_ti_call(ti, NUC_OP_BMM, x);
-    nuc_set_arg_node(bmm, ti->g, 1, y);
+    nuc_set_arg_node(bmm, ti->g, NUC_ARG(BMM, mat2), y);
     define_viewed(ti, nuc_ti_infer(ti, bmm));
 }

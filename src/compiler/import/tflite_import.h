@@ -75,6 +75,13 @@ struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const s
 struct nuc_node *nuc_ti_view(struct nuc_ti *ti, struct nuc_node *x, const int64_t *sizes, uint32_t rank);
 struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int64_t *dims, uint32_t rank);
 
+/* Elements `begin` to `end` of a dimension. */
+struct nuc_node *nuc_ti_cut(struct nuc_ti *ti, struct nuc_node *x, uint32_t dim, int64_t begin, int64_t end);
+
+/* torch's list of pads: pairs from the last dimension to the first. */
+struct nuc_node *nuc_ti_padded(struct nuc_ti *ti, struct nuc_node *x, const int64_t *pads, uint32_t count,
+                               const char *mode, double value);
+
 /* The fused activation on a result that will have the quantization of the operator's output. */
 struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc_lt_activation activation);
 

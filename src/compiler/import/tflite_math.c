@@ -27,7 +27,7 @@ void nuc_ti_binary(struct nuc_ti *ti)
         nuc_ti_out(ti)->rank == 4 && (a == NUC_TI_IMAGE || b == NUC_TI_IMAGE) ? NUC_TI_IMAGE : NUC_TI_PLAIN;
     struct nuc_node *x = nuc_ti_broadcast(ti, 0, form), *y = nuc_ti_broadcast(ti, 1, form);
     struct nuc_node *node = nuc_ti_call(ti, graph_op(ti), x);
-    nuc_set_arg_node(node, ti->g, 1, y);
+    nuc_set_arg_node(node, ti->g, NUC_ARG(ADD, other), y);
     /* MAXIMUM and MINIMUM have no options: no activation. */
     nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, node), ti->op->options.arith.activation), form);
 }
@@ -46,8 +46,8 @@ void nuc_ti_unary(struct nuc_ti *ti)
     struct nuc_node *node = nuc_ti_call(ti, graph_op(ti), nuc_ti_real(ti, 0, form));
 
     if (clips[ti->op->code].low != clips[ti->op->code].high) {
-        nuc_set_arg_float(node, 1, clips[ti->op->code].low);
-        nuc_set_arg_float(node, 2, clips[ti->op->code].high);
+        nuc_set_arg_float(node, NUC_ARG(HARDTANH, min_val), clips[ti->op->code].low);
+        nuc_set_arg_float(node, NUC_ARG(HARDTANH, max_val), clips[ti->op->code].high);
     }
     nuc_ti_define(ti, nuc_ti_infer(ti, node), form);
 }
@@ -59,7 +59,7 @@ void nuc_ti_leaky_relu(struct nuc_ti *ti)
 
     if (!isfinite(ti->op->options.leaky_relu.alpha))
         nuc_ti_fail(ti, "alpha is %g", (double)ti->op->options.leaky_relu.alpha);
-    nuc_set_arg_float(node, 1, (double)ti->op->options.leaky_relu.alpha);
+    nuc_set_arg_float(node, NUC_ARG(LEAKY_RELU, negative_slope), (double)ti->op->options.leaky_relu.alpha);
     nuc_ti_define(ti, nuc_ti_infer(ti, node), form);
 }
 
@@ -86,7 +86,7 @@ void nuc_ti_prelu(struct nuc_ti *ti)
     if (swap)
         real = nuc_ti_settle(ti, nuc_ti_permute(ti, real, swapped, 3), x);
     struct nuc_node *node = nuc_ti_call(ti, NUC_OP_PRELU, real);
-    nuc_set_arg_node(node, ti->g, 1, weight);
+    nuc_set_arg_node(node, ti->g, NUC_ARG(PRELU, weight), weight);
     nuc_ti_infer(ti, node);
     if (swap)
         node = nuc_ti_permute(ti, nuc_ti_settle(ti, node, nuc_ti_out(ti)), swapped, 3);
@@ -104,7 +104,7 @@ void nuc_ti_softmax(struct nuc_ti *ti)
     if (x->rank == 0)
         nuc_ti_fail(ti, "operand '%s' has no dimensions", x->name);
     struct nuc_node *node = nuc_ti_call(ti, NUC_OP_SOFTMAX, nuc_ti_real(ti, 0, form));
-    nuc_set_arg_int(node, 1, nuc_ti_dim(form, x->rank - 1));
+    nuc_set_arg_int(node, NUC_ARG(SOFTMAX, dim), nuc_ti_dim(form, x->rank - 1));
     nuc_ti_define(ti, nuc_ti_infer(ti, node), form);
 }
 
@@ -144,8 +144,8 @@ void nuc_ti_reduce(struct nuc_ti *ti)
             dims[n_dims++] = dim;
     }
     struct nuc_node *node = nuc_ti_call(ti, graph_op(ti), nuc_ti_real(ti, 0, form));
-    nuc_set_arg_ints(node, ti->g, 1, dims, n_dims);
-    nuc_set_arg_bool(node, 2, keep);
+    nuc_set_arg_ints(node, ti->g, NUC_ARG(MEAN_DIM, dim), dims, n_dims);
+    nuc_set_arg_bool(node, NUC_ARG(MEAN_DIM, keepdim), keep);
     nuc_ti_define(ti, nuc_ti_infer(ti, node), keep ? form : NUC_TI_PLAIN);
 }
 

@@ -69,8 +69,8 @@ void nuc_ti_concat(struct nuc_ti *ti)
     for (uint32_t i = 0; i < count; i++)
         parts[i] = nuc_ti_real(ti, i, form);
     struct nuc_node *cat = nuc_ti_call(ti, NUC_OP_CAT, NULL);
-    nuc_set_arg_nodes(cat, ti->g, 0, parts, count);
-    nuc_set_arg_int(cat, 1, nuc_ti_dim(form, (uint32_t)axis));
+    nuc_set_arg_nodes(cat, ti->g, NUC_ARG(CAT, tensors), parts, count);
+    nuc_set_arg_int(cat, NUC_ARG(CAT, dim), nuc_ti_dim(form, (uint32_t)axis));
     nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, cat), ti->op->options.concat.activation), form);
 }
 
@@ -80,7 +80,7 @@ struct cut {
     int64_t begin, end, step;
 };
 
-/* One slice a dimension that is cut. */
+/* One slice per dimension that is cut. */
 static struct nuc_node *slice_axes(struct nuc_ti *ti, enum nuc_ti_form form, const struct cut *cuts)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
@@ -93,12 +93,10 @@ static struct nuc_node *slice_axes(struct nuc_ti *ti, enum nuc_ti_form form, con
                         (long long)c->end, (long long)c->step, x->shape[axis], axis);
         if (c->begin == 0 && c->end == x->shape[axis] && c->step == 1)
             continue;
-        struct nuc_node *slice = nuc_ti_call(ti, NUC_OP_SLICE, real == before ? real : nuc_ti_settle(ti, real, x));
-        nuc_set_arg_int(slice, 1, nuc_ti_dim(form, axis));
-        nuc_set_arg_int(slice, 2, c->begin);
-        nuc_set_arg_int(slice, 3, c->end);
-        nuc_set_arg_int(slice, 4, c->step);
-        real = nuc_ti_infer(ti, slice);
+        real = nuc_ti_cut(ti, real == before ? real : nuc_ti_settle(ti, real, x), nuc_ti_dim(form, axis), c->begin,
+                          c->end);
+        nuc_set_arg_int(real, NUC_ARG(SLICE, step), c->step);
+        nuc_ti_infer(ti, real);
     }
     return real;
 }
@@ -209,13 +207,8 @@ static void pad(struct nuc_ti *ti, const char *mode, double value)
     enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
     int64_t list[2 * NUC_MAX_RANK];
     uint32_t count = pad_list(ti, form, list);
-    struct nuc_node *node = nuc_ti_call(ti, NUC_OP_PAD, nuc_ti_real(ti, 0, form));
 
-    nuc_set_arg_ints(node, ti->g, 1, list, count);
-    nuc_set_arg_string(node, 2, mode);
-    if (value < 0 || value > 0)
-        nuc_set_arg_float(node, 3, value);
-    nuc_ti_define(ti, nuc_ti_infer(ti, node), form);
+    nuc_ti_define(ti, nuc_ti_padded(ti, nuc_ti_real(ti, 0, form), list, count, mode, value), form);
 }
 
 void nuc_ti_pad(struct nuc_ti *ti)
@@ -246,8 +239,8 @@ void nuc_ti_resize(struct nuc_ti *ti)
         nuc_ti_fail(ti, "needs height and width");
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
     struct nuc_node *node = nuc_ti_call(ti, bilinear ? NUC_OP_UPSAMPLE_BILINEAR : NUC_OP_UPSAMPLE_NEAREST, real);
-    nuc_set_arg_ints(node, ti->g, 1, sizes, 2);
+    nuc_set_arg_ints(node, ti->g, NUC_ARG(UPSAMPLE_BILINEAR, output_size), sizes, 2);
     if (bilinear)
-        nuc_set_arg_bool(node, 2, aligned);
+        nuc_set_arg_bool(node, NUC_ARG(UPSAMPLE_BILINEAR, align_corners), aligned);
     nuc_ti_define(ti, nuc_ti_infer(ti, node), NUC_TI_IMAGE);
 }

@@ -2,8 +2,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/graph/quant.h"
 #include "host/file.h"
 #include "tflite_import.h"
+
+#define ARG(name) NUC_ARG(DEQUANTIZE_PER_CHANNEL, name)
 
 /* Dimension of an image for axis i of [N, H, W, C]; axis of [N, H, W, C] for dimension i of an image. */
 static const uint32_t image_dim[4] = {0, 2, 3, 1};
@@ -115,26 +118,29 @@ static struct nuc_node *dequantize_channels(struct nuc_ti *ti, struct nuc_node *
     struct nuc_meta scales = nuc_meta_make(NUC_F32, &count, 1), zeros = nuc_meta_make(NUC_I64, &count, 1);
     struct nuc_node *dq = nuc_ti_call(ti, NUC_OP_DEQUANTIZE_PER_CHANNEL, buffer);
 
-    nuc_set_arg_node(dq, ti->g, 1, add_buffer(ti, "scale", &scales, t->quant.scale));
-    nuc_set_arg_node(dq, ti->g, 2, add_buffer(ti, "zero_point", &zeros, t->quant.zero_point));
-    nuc_set_arg_int(dq, 3, channel);
-    nuc_set_arg_int(dq, 4, quant_min(t->dtype, true));
-    nuc_set_arg_int(dq, 5, t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX);
-    nuc_set_arg_dtype(dq, 6, t->dtype);
+    nuc_set_arg_node(dq, ti->g, ARG(scales), add_buffer(ti, "scale", &scales, t->quant.scale));
+    nuc_set_arg_node(dq, ti->g, ARG(zero_points), add_buffer(ti, "zero_point", &zeros, t->quant.zero_point));
+    nuc_set_arg_int(dq, ARG(axis), channel);
+    nuc_set_arg_int(dq, ARG(quant_min), quant_min(t->dtype, true));
+    nuc_set_arg_int(dq, ARG(quant_max), t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX);
+    nuc_set_arg_dtype(dq, ARG(dtype), t->dtype);
     return nuc_ti_infer(ti, dq);
 }
 
-static struct nuc_node *dequantize(struct nuc_ti *ti, struct nuc_node *x, const struct nuc_lt_tensor *t, int64_t low,
-                                   int64_t high)
+/* A quantize or dequantize node with the parameters of `t`. */
+static struct nuc_node *quantization(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x,
+                                     const struct nuc_lt_tensor *t, int64_t low, int64_t high)
 {
-    struct nuc_node *dq = nuc_ti_call(ti, NUC_OP_DEQUANTIZE_PER_TENSOR, x);
+    const struct nuc_quant quant = {.scale = (double)t->quant.scale[0],
+                                    .zero_point = t->quant.zero_point[0],
+                                    .axis = -1,
+                                    .quant_min = low,
+                                    .quant_max = high,
+                                    .dtype = t->dtype};
+    struct nuc_node *node = nuc_ti_call(ti, op, x);
 
-    nuc_set_arg_float(dq, 1, (double)t->quant.scale[0]);
-    nuc_set_arg_int(dq, 2, t->quant.zero_point[0]);
-    nuc_set_arg_int(dq, 3, low);
-    nuc_set_arg_int(dq, 4, high);
-    nuc_set_arg_dtype(dq, 5, t->dtype);
-    return nuc_ti_infer(ti, dq);
+    nuc_set_quant(node, &quant);
+    return nuc_ti_infer(ti, node);
 }
 
 static void check_constant(const struct nuc_ti *ti, const struct nuc_lt_tensor *t, const struct nuc_meta *meta,
@@ -180,7 +186,8 @@ struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *
         return buffer;
     if (t->quant.count > 1)
         return dequantize_channels(ti, buffer, t, channel);
-    return dequantize(ti, buffer, t, quant_min(t->dtype, false), t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX);
+    return quantization(ti, NUC_OP_DEQUANTIZE_PER_TENSOR, buffer, t, quant_min(t->dtype, false),
+                        t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX);
 }
 
 /* A constant in a form, with dimensions of size 1 in front when its rank is below that of the form. */
@@ -227,19 +234,12 @@ struct nuc_node *nuc_ti_infer(struct nuc_ti *ti, struct nuc_node *node)
 
 struct nuc_node *nuc_ti_quantize(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
 {
-    struct nuc_node *q = nuc_ti_call(ti, NUC_OP_QUANTIZE_PER_TENSOR, real);
-
-    nuc_set_arg_float(q, 1, (double)like->quant.scale[0]);
-    nuc_set_arg_int(q, 2, like->quant.zero_point[0]);
-    nuc_set_arg_int(q, 3, INT8_MIN);
-    nuc_set_arg_int(q, 4, INT8_MAX);
-    nuc_set_arg_dtype(q, 5, NUC_I8);
-    return nuc_ti_infer(ti, q);
+    return quantization(ti, NUC_OP_QUANTIZE_PER_TENSOR, real, like, INT8_MIN, INT8_MAX);
 }
 
 struct nuc_node *nuc_ti_dequantize(struct nuc_ti *ti, struct nuc_node *quantized, const struct nuc_lt_tensor *like)
 {
-    return dequantize(ti, quantized, like, INT8_MIN, INT8_MAX);
+    return quantization(ti, NUC_OP_DEQUANTIZE_PER_TENSOR, quantized, like, INT8_MIN, INT8_MAX);
 }
 
 struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
@@ -253,7 +253,7 @@ struct nuc_node *nuc_ti_view(struct nuc_ti *ti, struct nuc_node *x, const int64_
 {
     struct nuc_node *view = nuc_ti_call(ti, NUC_OP_RESHAPE, x);
 
-    nuc_set_arg_ints(view, ti->g, 1, sizes, rank);
+    nuc_set_arg_ints(view, ti->g, NUC_ARG(RESHAPE, shape), sizes, rank);
     return nuc_ti_infer(ti, view);
 }
 
@@ -261,8 +261,30 @@ struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int
 {
     struct nuc_node *permute = nuc_ti_call(ti, NUC_OP_PERMUTE, x);
 
-    nuc_set_arg_ints(permute, ti->g, 1, dims, rank);
+    nuc_set_arg_ints(permute, ti->g, NUC_ARG(PERMUTE, dims), dims, rank);
     return nuc_ti_infer(ti, permute);
+}
+
+struct nuc_node *nuc_ti_cut(struct nuc_ti *ti, struct nuc_node *x, uint32_t dim, int64_t begin, int64_t end)
+{
+    struct nuc_node *slice = nuc_ti_call(ti, NUC_OP_SLICE, x);
+
+    nuc_set_arg_int(slice, NUC_ARG(SLICE, dim), dim);
+    nuc_set_arg_int(slice, NUC_ARG(SLICE, start), begin);
+    nuc_set_arg_int(slice, NUC_ARG(SLICE, end), end);
+    return nuc_ti_infer(ti, slice);
+}
+
+struct nuc_node *nuc_ti_padded(struct nuc_ti *ti, struct nuc_node *x, const int64_t *pads, uint32_t count,
+                               const char *mode, double value)
+{
+    struct nuc_node *pad = nuc_ti_call(ti, NUC_OP_PAD, x);
+
+    nuc_set_arg_ints(pad, ti->g, NUC_ARG(PAD, pad), pads, count);
+    nuc_set_arg_string(pad, NUC_ARG(PAD, mode), mode);
+    if (value < 0 || value > 0)
+        nuc_set_arg_float(pad, NUC_ARG(PAD, value), value);
+    return nuc_ti_infer(ti, pad);
 }
 
 /* ---- values in the form asked for ---- */
@@ -325,8 +347,8 @@ struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc
         return x;
     struct nuc_node *node = nuc_ti_call(ti, isinf(bounds.high) ? NUC_OP_RELU : NUC_OP_HARDTANH, x);
     if (!isinf(bounds.high)) {
-        nuc_set_arg_float(node, 1, (double)bounds.low);
-        nuc_set_arg_float(node, 2, (double)bounds.high);
+        nuc_set_arg_float(node, NUC_ARG(HARDTANH, min_val), (double)bounds.low);
+        nuc_set_arg_float(node, NUC_ARG(HARDTANH, max_val), (double)bounds.high);
     }
     return nuc_ti_infer(ti, node);
 }

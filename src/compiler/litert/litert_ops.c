@@ -89,9 +89,11 @@ const char *nuc_lt_field_name(const union nuc_lt_options *o, const struct nuc_lt
 #include "compiler/litert/lt_ops.def"
     };
 
+    int32_t value = nuc_lt_field_int(o, f, 0);
+
     if (f->kind == NUC_LT_FIELD_PADDING)
-        return *(const enum nuc_lt_padding *)nuc_lt_member(o, f, 0) == NUC_LT_VALID ? "valid" : "same";
-    return activations[*(const enum nuc_lt_activation *)nuc_lt_member(o, f, 0)];
+        return value == NUC_LT_VALID ? "valid" : "same";
+    return activations[value];
 }
 
 /* ---- element types ---- */
@@ -115,19 +117,78 @@ enum nuc_dtype nuc_lt_dtype_from_type(int type)
     return NUC_DTYPE_COUNT;
 }
 
-/* ---- reading ---- */
+/* ---- fields ---- */
 
-/* An activation outside the four that fuse makes the file bad: ignoring it would change results. */
-static enum nuc_lt_activation read_activation(struct nuc_fb_reader *r, struct nuc_fb_table t, int id)
+static bool is_pair(const struct nuc_lt_field *f)
 {
-    int8_t value = nuc_fb_i8(r, t, id, NUC_LT_ACT_NONE);
-
-    if (value < NUC_LT_ACT_NONE || value > NUC_LT_ACT_RELU6) {
-        r->bad = true;
-        value = NUC_LT_ACT_NONE;
-    }
-    return (enum nuc_lt_activation)value;
+    return f->kind == NUC_LT_FIELD_PAIR;
 }
+
+int32_t nuc_lt_field_int(const union nuc_lt_options *o, const struct nuc_lt_field *f, int part)
+{
+    const void *member = (const uint8_t *)o + f->offset[part];
+
+    switch (f->kind) {
+    case NUC_LT_FIELD_BYTE:
+        return *(const int8_t *)member;
+    case NUC_LT_FIELD_FLAG:
+        return *(const bool *)member;
+    case NUC_LT_FIELD_PADDING:
+        return (int32_t) * (const enum nuc_lt_padding *)member;
+    case NUC_LT_FIELD_ACTIVATION:
+        return (int32_t) * (const enum nuc_lt_activation *)member;
+    case NUC_LT_FIELD_PAIR:
+    case NUC_LT_FIELD_INT:
+    case NUC_LT_FIELD_COUNT:
+        return *(const int32_t *)member;
+    case NUC_LT_FIELD_REAL:
+    case NUC_LT_FIELD_LIST:
+    case NUC_LT_FIELD_BYTES:
+        break;
+    }
+    return 0;
+}
+
+/* False: an activation outside the four that fuse. Ignoring it would change results. */
+static bool set_field(uint8_t *options, const struct nuc_lt_field *f, int part, int32_t value)
+{
+    void *member = options + f->offset[part];
+
+    switch (f->kind) {
+    case NUC_LT_FIELD_BYTE:
+        *(int8_t *)member = (int8_t)value;
+        break;
+    case NUC_LT_FIELD_FLAG:
+        *(bool *)member = value != 0;
+        break;
+    case NUC_LT_FIELD_PADDING:
+        *(enum nuc_lt_padding *)member = value == NUC_LT_VALID ? NUC_LT_VALID : NUC_LT_SAME;
+        break;
+    case NUC_LT_FIELD_ACTIVATION:
+        if (value < NUC_LT_ACT_NONE || value > NUC_LT_ACT_RELU6)
+            return false;
+        *(enum nuc_lt_activation *)member = (enum nuc_lt_activation)value;
+        break;
+    case NUC_LT_FIELD_PAIR:
+    case NUC_LT_FIELD_INT:
+    case NUC_LT_FIELD_COUNT:
+        *(int32_t *)member = value;
+        break;
+    case NUC_LT_FIELD_REAL:
+    case NUC_LT_FIELD_LIST:
+    case NUC_LT_FIELD_BYTES:
+        break;
+    }
+    return true;
+}
+
+/* The schema has int for pairs, numbers and counts, a byte for the rest. */
+static bool is_wide(const struct nuc_lt_field *f)
+{
+    return is_pair(f) || f->kind == NUC_LT_FIELD_INT || f->kind == NUC_LT_FIELD_COUNT;
+}
+
+/* ---- reading ---- */
 
 /* A list of at most NUC_MAX_RANK ints; a longer one makes the file bad. */
 static struct nuc_lt_list read_list(struct nuc_fb_reader *r, struct nuc_fb_table t, const struct nuc_lt_field *f)
@@ -146,38 +207,17 @@ static struct nuc_lt_list read_list(struct nuc_fb_reader *r, struct nuc_fb_table
 
 static void read_field(struct nuc_fb_reader *r, struct nuc_fb_table t, const struct nuc_lt_field *f, uint8_t *options)
 {
-    void *member = options + f->offset[0], *second = options + f->offset[1];
-    int id = f->id[0];
+    void *member = options + f->offset[0];
 
-    switch (f->kind) {
-    case NUC_LT_FIELD_PAIR:
-        *(int32_t *)member = id < 0 ? f->value_absent : nuc_fb_i32(r, t, id, f->value_absent);
-        *(int32_t *)second = id < 0 ? f->value_absent : nuc_fb_i32(r, t, f->id[1], f->value_absent);
-        break;
-    case NUC_LT_FIELD_INT:
-    case NUC_LT_FIELD_COUNT:
-        *(int32_t *)member = nuc_fb_i32(r, t, id, f->value_absent);
-        break;
-    case NUC_LT_FIELD_BYTE:
-        *(int8_t *)member = nuc_fb_i8(r, t, id, f->value_absent);
-        break;
-    case NUC_LT_FIELD_FLAG:
-        *(bool *)member = nuc_fb_bool(r, t, id, f->value_absent != 0);
-        break;
-    case NUC_LT_FIELD_REAL:
-        *(float *)member = nuc_fb_f32(r, t, id, f->value_absent);
-        break;
-    case NUC_LT_FIELD_PADDING:
-        *(enum nuc_lt_padding *)member = nuc_fb_i8(r, t, id, NUC_LT_SAME) == NUC_LT_VALID ? NUC_LT_VALID : NUC_LT_SAME;
-        break;
-    case NUC_LT_FIELD_ACTIVATION:
-        *(enum nuc_lt_activation *)member = read_activation(r, t, id);
-        break;
-    case NUC_LT_FIELD_LIST:
+    if (f->kind == NUC_LT_FIELD_REAL)
+        *(float *)member = nuc_fb_f32(r, t, f->id[0], f->value_absent);
+    else if (f->kind == NUC_LT_FIELD_LIST)
         *(struct nuc_lt_list *)member = read_list(r, t, f);
-        break;
-    case NUC_LT_FIELD_BYTES:
-        break; /* not part of the table */
+    for (int part = 0; part <= is_pair(f); part++) {
+        int32_t value = f->id[part] < 0 ? f->value_absent
+                        : is_wide(f)    ? nuc_fb_i32(r, t, f->id[part], f->value_absent)
+                                        : nuc_fb_i8(r, t, f->id[part], f->value_absent);
+        r->bad = !set_field(options, f, part, value) || r->bad;
     }
 }
 
@@ -194,40 +234,16 @@ void nuc_lt_options_read(struct nuc_fb_reader *r, struct nuc_fb_table t, int32_t
 static void write_field(struct nuc_fb_builder *b, const struct nuc_lt_field *f, const union nuc_lt_options *o,
                         nuc_fb_ref list)
 {
-    const void *member = nuc_lt_member(o, f, 0), *second = nuc_lt_member(o, f, 1);
-    int id = f->id[0];
-
-    if (id < 0)
-        return;
-    switch (f->kind) {
-    case NUC_LT_FIELD_PAIR:
-        nuc_fb_put_i32(b, id, *(const int32_t *)member, f->value_absent);
-        nuc_fb_put_i32(b, f->id[1], *(const int32_t *)second, f->value_absent);
-        break;
-    case NUC_LT_FIELD_INT:
-    case NUC_LT_FIELD_COUNT:
-        nuc_fb_put_i32(b, id, *(const int32_t *)member, f->value_absent);
-        break;
-    case NUC_LT_FIELD_BYTE:
-        nuc_fb_put_i8(b, id, *(const int8_t *)member, f->value_absent);
-        break;
-    case NUC_LT_FIELD_FLAG:
-        nuc_fb_put_bool(b, id, *(const bool *)member, f->value_absent != 0);
-        break;
-    case NUC_LT_FIELD_REAL:
-        nuc_fb_put_f32(b, id, *(const float *)member, f->value_absent);
-        break;
-    case NUC_LT_FIELD_PADDING:
-        nuc_fb_put_i8(b, id, (int8_t) * (const enum nuc_lt_padding *)member, f->value_absent);
-        break;
-    case NUC_LT_FIELD_ACTIVATION:
-        nuc_fb_put_i8(b, id, (int8_t) * (const enum nuc_lt_activation *)member, f->value_absent);
-        break;
-    case NUC_LT_FIELD_LIST:
-        nuc_fb_put_ref(b, id, list);
-        break;
-    case NUC_LT_FIELD_BYTES:
-        break;
+    for (int part = 0; part <= is_pair(f) && f->id[part] >= 0; part++) {
+        int32_t value = nuc_lt_field_int(o, f, part);
+        if (f->kind == NUC_LT_FIELD_REAL)
+            nuc_fb_put_f32(b, f->id[part], *(const float *)nuc_lt_member(o, f), f->value_absent);
+        else if (f->kind == NUC_LT_FIELD_LIST)
+            nuc_fb_put_ref(b, f->id[part], list);
+        else if (is_wide(f))
+            nuc_fb_put_i32(b, f->id[part], value, f->value_absent);
+        else
+            nuc_fb_put_i8(b, f->id[part], (int8_t)value, f->value_absent);
     }
 }
 
@@ -241,7 +257,7 @@ nuc_fb_ref nuc_lt_options_write(struct nuc_fb_builder *b, int32_t code, const un
         return 0;
     /* What a table refers to is written before it. No operator has two lists. */
     for (size_t i = 0; i < fields.n; i++) {
-        const struct nuc_lt_list *list = nuc_lt_member(o, &fields.list[i], 0);
+        const struct nuc_lt_list *list = nuc_lt_member(o, &fields.list[i]);
         if (fields.list[i].kind == NUC_LT_FIELD_LIST && (list->count != 0 || list->present))
             list_ref = nuc_fb_add_vector(b, list->values, list->count, 4, 4);
     }

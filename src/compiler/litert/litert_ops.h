@@ -35,11 +35,14 @@ struct nuc_lt_fields {
 /* The fields of an operator's options; none for an operator that is not known. */
 struct nuc_lt_fields nuc_lt_fields(int32_t code);
 
-/* The member of the options that a field stands for; `part` 1 is the width of a pair. */
-static inline const void *nuc_lt_member(const union nuc_lt_options *o, const struct nuc_lt_field *f, int part)
+/* The member of the options that a field stands for. */
+static inline const void *nuc_lt_member(const union nuc_lt_options *o, const struct nuc_lt_field *f)
 {
-    return (const uint8_t *)o + f->offset[part];
+    return (const uint8_t *)o + f->offset[0];
 }
+
+/* A whole number, flag, padding or activation; `part` 1 is the width of a pair. */
+int32_t nuc_lt_field_int(const union nuc_lt_options *o, const struct nuc_lt_field *f, int part);
 
 /* "valid", "relu6": the value of a padding or activation. */
 const char *nuc_lt_field_name(const union nuc_lt_options *o, const struct nuc_lt_field *f);

@@ -42,33 +42,29 @@ static void print_indices(struct nuc_text *out, const int32_t *list, uint32_t co
 
 static void print_field(struct nuc_text *out, const struct nuc_lt_field *f, const union nuc_lt_options *o)
 {
-    const void *member = nuc_lt_member(o, f, 0), *second = nuc_lt_member(o, f, 1);
+    const void *member = nuc_lt_member(o, f);
+    int value = nuc_lt_field_int(o, f, 0);
     const struct nuc_lt_list *list;
 
     switch (f->kind) {
     case NUC_LT_FIELD_PAIR:
-        nuc_text_addf(out, " %s %dx%d", f->text, (int)*(const int32_t *)member, (int)*(const int32_t *)second);
+        nuc_text_addf(out, " %s %dx%d", f->text, value, (int)nuc_lt_field_int(o, f, 1));
         break;
     case NUC_LT_FIELD_INT:
-    case NUC_LT_FIELD_COUNT:
-        if (f->kind == NUC_LT_FIELD_INT || *(const int32_t *)member != 0)
-            nuc_text_addf(out, " %s %d", f->text, (int)*(const int32_t *)member);
-        break;
     case NUC_LT_FIELD_BYTE:
-        nuc_text_addf(out, " %s %d", f->text, *(const int8_t *)member);
+    case NUC_LT_FIELD_COUNT:
+        if (value != 0 || f->kind != NUC_LT_FIELD_COUNT)
+            nuc_text_addf(out, " %s %d", f->text, value);
         break;
     case NUC_LT_FIELD_FLAG:
-        if (*(const bool *)member)
-            nuc_text_addf(out, " %s", f->text);
+        nuc_text_addf(out, "%s%s", value ? " " : "", value ? f->text : "");
         break;
     case NUC_LT_FIELD_REAL:
         nuc_text_addf(out, " %s %.9g", f->text, (double)*(const float *)member);
         break;
     case NUC_LT_FIELD_PADDING:
-        nuc_text_addf(out, " %s", nuc_lt_field_name(o, f));
-        break;
     case NUC_LT_FIELD_ACTIVATION:
-        if (*(const enum nuc_lt_activation *)member != NUC_LT_ACT_NONE)
+        if (value != NUC_LT_ACT_NONE || f->kind == NUC_LT_FIELD_PADDING)
             nuc_text_addf(out, " %s", nuc_lt_field_name(o, f));
         break;
     case NUC_LT_FIELD_LIST:

@@ -115,8 +115,7 @@ static void check_window(const struct verifier *v)
         const struct nuc_lt_field *f = &fields.list[i];
         if (f->kind != NUC_LT_FIELD_PAIR)
             continue;
-        const int32_t *h = nuc_lt_member(&v->op->options, f, 0), *w = nuc_lt_member(&v->op->options, f, 1);
-        if (*h < 1 || *w < 1)
+        if (nuc_lt_field_int(&v->op->options, f, 0) < 1 || nuc_lt_field_int(&v->op->options, f, 1) < 1)
             fail(v, v->op->outputs[0], nuc_format(v->m->cx, "%s must be positive", f->text));
     }
 }

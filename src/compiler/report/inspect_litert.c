@@ -17,23 +17,22 @@ static void put_list(struct nuc_context *cx, json_t *out, const char *key, const
 
 static void put_field(struct nuc_context *cx, json_t *out, const struct nuc_lt_field *f, const union nuc_lt_options *o)
 {
-    const void *member = nuc_lt_member(o, f, 0), *second = nuc_lt_member(o, f, 1);
+    const void *member = nuc_lt_member(o, f);
+    const int32_t value = nuc_lt_field_int(o, f, 0);
     const struct nuc_lt_list *list;
 
     switch (f->kind) {
     case NUC_LT_FIELD_PAIR:
-        put_list(cx, out, f->text, (const int32_t[]){*(const int32_t *)member, *(const int32_t *)second}, 2);
+        put_list(cx, out, f->text, (const int32_t[]){value, nuc_lt_field_int(o, f, 1)}, 2);
         break;
     case NUC_LT_FIELD_INT:
-    case NUC_LT_FIELD_COUNT:
-        if (f->kind == NUC_LT_FIELD_INT || *(const int32_t *)member != 0)
-            nuc_put_int(cx, out, f->text, *(const int32_t *)member);
-        break;
     case NUC_LT_FIELD_BYTE:
-        nuc_put_int(cx, out, f->text, *(const int8_t *)member);
+    case NUC_LT_FIELD_COUNT:
+        if (value != 0 || f->kind != NUC_LT_FIELD_COUNT)
+            nuc_put_int(cx, out, f->text, value);
         break;
     case NUC_LT_FIELD_FLAG:
-        nuc_put_bool(cx, out, f->text, *(const bool *)member);
+        nuc_put_bool(cx, out, f->text, value != 0);
         break;
     case NUC_LT_FIELD_REAL:
         nuc_put_double(cx, out, f->text, (double)*(const float *)member);
