@@ -82,22 +82,4 @@ void **cli_program_blocks(const struct cli_program *p);
 /* `blocks` may be NULL. */
 void cli_blocks_free(void **blocks, size_t count);
 
-/* ---- evaluate, node by node ---- */
-
-struct cli_node_options {
-    const char *program_name, *quantized_name; /* for messages */
-    struct cli_program *program;               /* under evaluation */
-    struct nuc_model *reference, *quantized;   /* the float model, and what the program was compiled from */
-    struct nuc_dataset *data;                  /* bound to the program's inputs */
-    size_t n_samples;
-    double threshold; /* dB below which a node counts as diverging */
-};
-
-/*
- * Prints the signal-to-noise ratio at every node whose value is quantized: float against quantized model, quantized
- * model against compiled program, float against program; and names the first node below the threshold. The quantized
- * model is compiled again with its inner values as outputs; its own outputs are compared with the program's.
- */
-int cli_evaluate_nodes(struct nuc_compiler *c, const struct cli_node_options *o);
-
 #endif

@@ -4,25 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/args.h"
+#include "cli/evaluation.h"
 
-/* Sums over all samples of one output. */
-struct score {
-    double signal, noise; /* of the reference, and of its difference to the program */
-    size_t labelled, program_right, reference_right, agree;
-};
+void cli_ratio_add(struct cli_ratio *r, const float *a, const float *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        double difference = (double)a[i] - (double)b[i];
+        r->signal += (double)a[i] * (double)a[i];
+        r->noise += difference * difference;
+    }
+}
 
-struct evaluation {
-    struct cli_program program;
-    struct nuc_compiler *compiler;
-    struct nuc_dataset *data;
-    struct nuc_model *reference; /* NULL: none */
-    struct nuc_model *quantized; /* NULL: no comparison node by node */
-    const int64_t *labels;       /* NULL: none */
-    size_t n_samples;
-    struct nuc_tensor_info output; /* the first output, float32 */
-    struct score score;
-};
+double cli_ratio_db(const struct cli_ratio *r)
+{
+    return r->noise == 0 ? (double)INFINITY : 10 * log10(r->signal / r->noise);
+}
 
 static int find_labels(struct evaluation *e)
 {
@@ -59,29 +55,36 @@ static int open_all(struct evaluation *e, const struct cli_args *args)
     if (code != CLI_OK)
         return code;
     if (e->output.dtype != NUC_F32)
-        return cli_report(NUC_UNSUPPORTED, "the program's first output is not float32, and it does not tell its scale");
+        return cli_report(NUC_UNSUPPORTED, "the program's first output is not float32, and it does not give its scale");
     s = nuc_dataset_bind(e->data, inputs, n_inputs, &e->n_samples);
     if (s == NUC_OK && args->reference != NULL)
         s = nuc_model_open(e->compiler, args->reference, &e->reference);
     return s == NUC_OK ? find_labels(e) : cli_check(e->compiler, s);
 }
 
+int cli_check_io(const struct evaluation *e, const struct nuc_model *m, const char *name, bool types)
+{
+    if (nuc_model_n_inputs(m) != nuc_program_n_inputs(&e->program.program) ||
+        nuc_model_n_outputs(m) != nuc_program_n_outputs(&e->program.program))
+        return cli_usage("%s: has other inputs or outputs than the program", name);
+    for (size_t i = 0; i < nuc_model_n_inputs(m); i++) {
+        struct nuc_tensor_info t, p;
+        if (nuc_model_input(m, i, &t) != NUC_OK || cli_program_input(&e->program, i, &p) != CLI_OK)
+            return CLI_BAD_INPUT;
+        if (t.bytes != p.bytes || (types && t.dtype != p.dtype))
+            return cli_usage("%s: input '%s' has another shape%s than the program's", name, t.name,
+                             types ? " or type" : "");
+    }
+    return CLI_OK;
+}
+
 static int check_reference(const struct evaluation *e, const char *reference)
 {
     struct nuc_tensor_info t;
+    int code = e->reference == NULL ? CLI_OK : cli_check_io(e, e->reference, reference, false);
 
-    if (e->reference == NULL)
-        return CLI_OK;
-    if (nuc_model_n_inputs(e->reference) != nuc_program_n_inputs(&e->program.program) ||
-        nuc_model_n_outputs(e->reference) != nuc_program_n_outputs(&e->program.program))
-        return cli_usage("%s: has other inputs or outputs than the program", reference);
-    for (size_t i = 0; i < nuc_model_n_inputs(e->reference); i++) {
-        struct nuc_tensor_info p;
-        if (nuc_model_input(e->reference, i, &t) != NUC_OK || cli_program_input(&e->program, i, &p) != CLI_OK)
-            return CLI_BAD_INPUT;
-        if (t.bytes != p.bytes)
-            return cli_usage("%s: input '%s' has another shape than the program's", reference, t.name);
-    }
+    if (e->reference == NULL || code != CLI_OK)
+        return code;
     if (nuc_model_output(e->reference, 0, &t) != NUC_OK || t.bytes != e->output.bytes || t.dtype != NUC_F32)
         return cli_usage("%s: the first output has another shape or type than the program's", reference);
     return CLI_OK;
@@ -117,18 +120,14 @@ static void add_sample(struct evaluation *e, size_t k, const float *program, con
     size_t guess = largest(program, count);
 
     if (e->labels != NULL) {
-        e->score.labelled++;
-        e->score.program_right += guess == (size_t)e->labels[k];
-        e->score.reference_right += reference != NULL && largest(reference, count) == (size_t)e->labels[k];
+        e->n_labelled++;
+        e->n_program_right += guess == (size_t)e->labels[k];
+        e->n_reference_right += reference != NULL && largest(reference, count) == (size_t)e->labels[k];
     }
     if (reference == NULL)
         return;
-    e->score.agree += guess == largest(reference, count);
-    for (size_t i = 0; i < count; i++) {
-        double difference = (double)reference[i] - (double)program[i];
-        e->score.signal += (double)reference[i] * (double)reference[i];
-        e->score.noise += difference * difference;
-    }
+    e->n_agree += guess == largest(reference, count);
+    cli_ratio_add(&e->ratio, reference, program, count);
 }
 
 /* Outputs of program and reference; only the first is scored. */
@@ -173,41 +172,23 @@ static void print_share(const char *what, size_t part, size_t whole)
 
 static void print_scores(const struct evaluation *e)
 {
-    const struct score *s = &e->score;
-
     printf("%-22s %zu\n", "samples", e->n_samples);
-    if (s->labelled != 0 && e->reference != NULL)
-        print_share("reference accuracy", s->reference_right, s->labelled);
-    if (s->labelled != 0)
-        print_share("program accuracy", s->program_right, s->labelled);
+    if (e->n_labelled != 0 && e->reference != NULL)
+        print_share("reference accuracy", e->n_reference_right, e->n_labelled);
+    if (e->n_labelled != 0)
+        print_share("program accuracy", e->n_program_right, e->n_labelled);
     if (e->reference == NULL)
         return;
-    print_share("agreement", s->agree, e->n_samples);
-    if (s->noise == 0)
+    print_share("agreement", e->n_agree, e->n_samples);
+    if (e->ratio.noise == 0)
         printf("%-22s equal\n", "SQNR");
     else
-        printf("%-22s %7.2f dB\n", "SQNR", 10 * log10(s->signal / s->noise));
-}
-
-static int evaluate_nodes(struct evaluation *e, const struct cli_args *args)
-{
-    const struct cli_node_options nodes = {
-        .program_name = args->positional[0],
-        .quantized_name = args->quantized,
-        .program = &e->program,
-        .reference = e->reference,
-        .quantized = e->quantized,
-        .data = e->data,
-        .n_samples = e->n_samples,
-        .threshold = (double)args->threshold,
-    };
-
-    return cli_evaluate_nodes(e->compiler, &nodes);
+        printf("%-22s %7.2f dB\n", "SQNR", cli_ratio_db(&e->ratio));
 }
 
 static int evaluate(struct nuc_compiler *c, struct cli_args *args)
 {
-    struct evaluation e = {.compiler = c};
+    struct evaluation e = {.compiler = c, .args = args};
     struct buffers b = {.inputs = NULL};
     int code = open_all(&e, args);
 
@@ -222,7 +203,7 @@ static int evaluate(struct nuc_compiler *c, struct cli_args *args)
     if (code == CLI_OK)
         print_scores(&e);
     if (code == CLI_OK && e.quantized != NULL)
-        code = evaluate_nodes(&e, args);
+        code = cli_evaluate_nodes(&e);
     size_t n_outputs = e.program.loaded ? nuc_program_n_outputs(&e.program.program) : 0;
     free(b.inputs);
     cli_blocks_free(b.program, n_outputs);

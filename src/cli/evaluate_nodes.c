@@ -1,24 +1,21 @@
 /* Evaluation node by node: where along the network the error comes from. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/args.h"
+#include "cli/evaluation.h"
 
 /* Probes of one compiled program: a delegate has at most 255 outputs. */
 #define PROBES_AT_ONCE 200
 
-/* Sums over all samples of one node's value. */
+/* Of one node's value, between two of the three. */
 struct node_score {
     const char *name;
-    double float_signal, quantized_signal;
-    double float_quantized, quantized_program, float_program; /* noise between two of the three */
+    struct cli_ratio float_quantized, quantized_program, float_program;
 };
 
 struct comparison {
-    struct nuc_compiler *c;
-    const struct cli_node_options *o;
+    struct evaluation *e;
     struct nuc_model *floating; /* the reference after the passes of quantization */
     struct node_score *scores;
     size_t n_scores, n_unmatched;
@@ -40,12 +37,12 @@ static int open_models(struct comparison *k)
 {
     const char *const *names;
     size_t count;
-    enum nuc_status s = nuc_prepare(k->o->reference, &k->floating);
+    enum nuc_status s = nuc_prepare(k->e->reference, &k->floating);
 
     if (s == NUC_OK)
-        s = nuc_model_probes(k->o->quantized, &names, &count);
+        s = nuc_model_probes(k->e->quantized, &names, &count);
     if (s != NUC_OK)
-        return cli_check(k->c, s);
+        return cli_check(k->e->compiler, s);
     k->scores = calloc(count + 1, sizeof *k->scores);
     if (k->scores == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
@@ -81,9 +78,9 @@ static int compile_group(struct comparison *k, struct group *g)
     if (s == NUC_OK)
         s = nuc_program(lowered, &bytes, &size);
     if (s != NUC_OK)
-        return cli_check(k->c, s);
+        return cli_check(k->e->compiler, s);
     g->open = true;
-    return cli_program_open_bytes(&g->program, k->o->quantized_name, bytes, size);
+    return cli_program_open_bytes(&g->program, k->e->args->quantized, bytes, size);
 }
 
 static int open_group(struct comparison *k, struct group *g, size_t first)
@@ -92,13 +89,13 @@ static int open_group(struct comparison *k, struct group *g, size_t first)
 
     for (; g->n < PROBES_AT_ONCE && first + g->n < k->n_scores; g->n++)
         names[g->n] = k->scores[first + g->n].name;
-    g->n_own = nuc_model_n_outputs(k->o->quantized);
+    g->n_own = nuc_model_n_outputs(k->e->quantized);
     enum nuc_status s = nuc_model_expose(k->floating, names, g->n, &g->floating);
     if (s == NUC_OK)
-        s = nuc_model_expose(k->o->quantized, names, g->n, &g->quantized);
+        s = nuc_model_expose(k->e->quantized, names, g->n, &g->quantized);
     if (s != NUC_OK)
-        return cli_check(k->c, s);
-    g->inputs = calloc(nuc_model_n_inputs(k->o->quantized) + 1, sizeof *g->inputs);
+        return cli_check(k->e->compiler, s);
+    g->inputs = calloc(nuc_model_n_inputs(k->e->quantized) + 1, sizeof *g->inputs);
     int code = g->inputs == NULL ? cli_report(NUC_NO_MEMORY, NULL) : compile_group(k, g);
     g->float_out = cli_model_blocks(g->floating, g->n_own + g->n);
     g->quantized_out = cli_model_blocks(g->quantized, g->n_own + g->n);
@@ -106,33 +103,6 @@ static int open_group(struct comparison *k, struct group *g, size_t first)
     g->whole_out = cli_model_blocks(g->quantized, g->n_own);
     bool made = g->float_out != NULL && g->quantized_out != NULL && g->program_out != NULL && g->whole_out != NULL;
     return code == CLI_OK && !made ? cli_report(NUC_NO_MEMORY, NULL) : code;
-}
-
-static double noise(const float *a, const float *b, size_t count)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < count; i++)
-        sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-    return sum;
-}
-
-static double energy(const float *a, size_t count)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < count; i++)
-        sum += (double)a[i] * (double)a[i];
-    return sum;
-}
-
-static void score_node(struct node_score *s, const float *f, const float *q, const float *p, size_t count)
-{
-    s->float_signal += energy(f, count);
-    s->quantized_signal += energy(q, count);
-    s->float_quantized += noise(f, q, count);
-    s->quantized_program += noise(q, p, count);
-    s->float_program += noise(f, p, count);
 }
 
 static void compare_own(struct comparison *k, const struct group *g)
@@ -151,27 +121,31 @@ static void compare_own(struct comparison *k, const struct group *g)
 
 static int run_sample(struct comparison *k, struct group *g, size_t first, size_t sample)
 {
-    enum nuc_status s = nuc_dataset_sample(k->o->data, sample, g->inputs);
+    enum nuc_status s = nuc_dataset_sample(k->e->data, sample, g->inputs);
 
     if (s == NUC_OK)
         s = nuc_model_run(g->floating, g->inputs, g->float_out);
     if (s == NUC_OK)
         s = nuc_model_run(g->quantized, g->inputs, g->quantized_out);
     if (s != NUC_OK)
-        return cli_check(k->c, s);
-    int code = cli_program_run(&g->program, k->o->quantized_name, g->inputs, g->program_out);
+        return cli_check(k->e->compiler, s);
+    int code = cli_program_run(&g->program, k->e->args->quantized, g->inputs, g->program_out);
     if (code == CLI_OK)
-        code = cli_program_run(k->o->program, k->o->program_name, g->inputs, g->whole_out);
+        code = cli_program_run(&k->e->program, k->e->args->positional[0], g->inputs, g->whole_out);
     if (code != CLI_OK)
         return code;
     if (first == 0)
         compare_own(k, g);
     for (size_t i = 0; i < g->n; i++) {
+        struct node_score *score = &k->scores[first + i];
         struct nuc_tensor_info t;
         size_t at = g->n_own + i;
-        if (nuc_model_output(g->quantized, at, &t) == NUC_OK)
-            score_node(&k->scores[first + i], g->float_out[at], g->quantized_out[at], g->program_out[at],
-                       t.bytes / sizeof(float));
+        if (nuc_model_output(g->quantized, at, &t) != NUC_OK)
+            continue;
+        const float *f = g->float_out[at], *q = g->quantized_out[at], *p = g->program_out[at];
+        cli_ratio_add(&score->float_quantized, f, q, t.bytes / sizeof(float));
+        cli_ratio_add(&score->quantized_program, q, p, t.bytes / sizeof(float));
+        cli_ratio_add(&score->float_program, f, p, t.bytes / sizeof(float));
     }
     return CLI_OK;
 }
@@ -181,38 +155,38 @@ static int run_group(struct comparison *k, size_t first)
     struct group g = {.open = false};
     int code = open_group(k, &g, first);
 
-    for (size_t i = 0; i < k->o->n_samples && code == CLI_OK; i++) {
+    for (size_t i = 0; i < k->e->n_samples && code == CLI_OK; i++) {
         code = run_sample(k, &g, first, i);
-        cli_progress(NULL, "nodes", i + 1, k->o->n_samples);
+        cli_progress(NULL, "nodes", i + 1, k->e->n_samples);
     }
     close_group(&g);
     return code;
 }
 
-static void print_ratio(double signal, double difference)
+static void print_ratio(const struct cli_ratio *r)
 {
-    if (difference == 0)
+    if (r->noise == 0)
         printf("  %9s", "equal");
     else
-        printf("  %9.2f", 10 * log10(signal / difference));
+        printf("  %9.2f", cli_ratio_db(r));
 }
 
 static void print_table(const struct comparison *k)
 {
     const struct node_score *diverging = NULL;
+    double threshold = (double)k->e->args->threshold;
 
-    printf("\nSQNR in dB, %zu samples\n%-32s  %9s  %9s  %9s\n", k->o->n_samples, "node", "quantized", "program",
+    printf("\nSQNR in dB, %zu samples\n%-32s  %9s  %9s  %9s\n", k->e->n_samples, "node", "quantized", "program",
            "program");
     printf("%-32s  %9s  %9s  %9s\n", "", "to float", "to quant.", "to float");
     for (size_t i = 0; i < k->n_scores; i++) {
         const struct node_score *s = &k->scores[i];
         printf("%-32.32s", s->name);
-        print_ratio(s->float_signal, s->float_quantized);
-        print_ratio(s->quantized_signal, s->quantized_program);
-        print_ratio(s->float_signal, s->float_program);
+        print_ratio(&s->float_quantized);
+        print_ratio(&s->quantized_program);
+        print_ratio(&s->float_program);
         printf("\n");
-        bool below = s->float_program > 0 && 10 * log10(s->float_signal / s->float_program) < k->o->threshold;
-        if (diverging == NULL && below)
+        if (diverging == NULL && cli_ratio_db(&s->float_program) < threshold)
             diverging = s;
     }
     if (k->n_unmatched != 0)
@@ -222,28 +196,18 @@ static void print_table(const struct comparison *k)
         printf("the program differs from this quantized model compiled with default options in %zu of %zu outputs\n",
                k->n_unequal, k->n_elements);
     if (diverging != NULL)
-        printf("first node below %.1f dB: %s\n", k->o->threshold, diverging->name);
+        printf("first node below %.1f dB: %s\n", threshold, diverging->name);
     else
-        printf("no node below %.1f dB\n", k->o->threshold);
+        printf("no node below %.1f dB\n", threshold);
 }
 
-int cli_evaluate_nodes(struct nuc_compiler *c, const struct cli_node_options *o)
+int cli_evaluate_nodes(struct evaluation *e)
 {
-    struct comparison k = {.c = c, .o = o};
-    const struct nuc_program *program = &o->program->program;
+    struct comparison k = {.e = e};
+    int code = cli_check_io(e, e->quantized, e->args->quantized, true);
 
-    if (nuc_model_n_inputs(o->quantized) != nuc_program_n_inputs(program) ||
-        nuc_model_n_outputs(o->quantized) != nuc_program_n_outputs(program) ||
-        nuc_model_n_outputs(o->reference) != nuc_model_n_outputs(o->quantized))
-        return cli_usage("%s: has other inputs or outputs than the program", o->quantized_name);
-    for (size_t i = 0; i < nuc_model_n_inputs(o->quantized); i++) {
-        struct nuc_tensor_info q, p;
-        if (nuc_model_input(o->quantized, i, &q) != NUC_OK || cli_program_input(o->program, i, &p) != CLI_OK)
-            return CLI_BAD_INPUT;
-        if (q.bytes != p.bytes || q.dtype != p.dtype)
-            return cli_usage("%s: input '%s' has another shape or type than the program's", o->quantized_name, q.name);
-    }
-    int code = open_models(&k);
+    if (code == CLI_OK)
+        code = open_models(&k);
     for (size_t first = 0; first < k.n_scores && code == CLI_OK; first += PROBES_AT_ONCE)
         code = run_group(&k, first);
     if (code == CLI_OK)

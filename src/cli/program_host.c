@@ -18,7 +18,7 @@ static int report_io(const char *path, const char *what)
     return cli_report(NUC_IO, text);
 }
 
-/* A block of at least one byte, aligned as the runtime and the driver want it, zeroed. */
+/* A block of at least one byte, aligned as the runtime and the driver need it, zeroed. */
 static void *aligned_block(size_t size)
 {
     size_t rounded = (size + NUC_MEMORY_ALIGNMENT) & ~(size_t)(NUC_MEMORY_ALIGNMENT - 1);
@@ -39,7 +39,7 @@ static int read_image(struct cli_program *p, const char *path)
     if (fstat(fileno(file), &st) != 0 || !S_ISREG(st.st_mode)) {
         fclose(file);
         errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
-        return report_io(path, "is no file");
+        return report_io(path, "is not a file");
     }
     p->size = (size_t)st.st_size;
     p->image = aligned_block(p->size);
@@ -100,7 +100,7 @@ static int describe_io(enum nuc_status s, const struct nuc_tensor *t, const stru
 {
     *out = (struct nuc_tensor_info){.name = io->name};
     if (s != NUC_OK)
-        return cli_report(NUC_UNSUPPORTED, "the program has an input or output that is no tensor");
+        return cli_report(NUC_UNSUPPORTED, "the program has an input or output that is not a tensor");
     describe(t, out);
     if (io->as_float) {
         out->dtype = NUC_F32;
@@ -109,7 +109,7 @@ static int describe_io(enum nuc_status s, const struct nuc_tensor *t, const stru
     return CLI_OK;
 }
 
-/* Quantization of an int8 input or output, when the program tells it. */
+/* Quantization of an int8 input or output, when the program gives it. */
 static void read_quantization(const struct cli_program *p, const char *kind, size_t index, struct cli_io *io)
 {
     const struct {
@@ -303,13 +303,13 @@ int cli_program_run(struct cli_program *p, const char *path, const void *const *
             return code;
         s = nuc_program_output(&p->program, i, &t);
         if (s != NUC_OK || t.data == NULL)
-            return cli_report(NUC_UNSUPPORTED, "the program leaves an output to the caller, or it is no tensor");
+            return cli_report(NUC_UNSUPPORTED, "the program leaves an output to the caller, or it is not a tensor");
         rearrange(&info, &p->outputs[i], outputs[i], t.data, false);
     }
     return CLI_OK;
 }
 
-/* Everything behind reading: p->image and p->size are there. */
+/* Everything after reading: p->image and p->size are there. */
 static int prepare(struct cli_program *p, const char *name)
 {
     struct nuc_detail detail = {.instruction = -1, .value = -1};

@@ -100,7 +100,7 @@ static size_t count_samples(const struct nuc_array *a, const struct nuc_tensor_i
     return 0;
 }
 
-/* The array holds the input's elements with the channels behind: a data set in channels-last order. */
+/* The array holds the input's elements with the channels last: a data set in channels-last order. */
 static bool looks_channels_last(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
     size_t first = a->rank > t->rank ? 1 : 0;

@@ -4,6 +4,7 @@
 #include "compiler/driver/driver.h"
 #include "compiler/eval/eval.h"
 #include "compiler/export/pt2_write.h"
+#include "compiler/graph/quant.h"
 #include "compiler/layout/layout.h"
 #include "compiler/partition/partition.h"
 #include "host/file.h"
@@ -143,27 +144,27 @@ static void fill_inputs(struct nuc_model *m, const struct nuc_node *n, struct nu
     out->n_inputs = count;
 }
 
-/* Arguments 1 to 4 or 5 of quantize and dequantize operators: scale, zero point, [axis,] quant_min, quant_max. */
 static void fill_quantization(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out)
 {
     struct nuc_context *cx = m->c->cx;
-    const struct nuc_node *scales = nuc_arg_node(n, 1), *zero_points = nuc_arg_node(n, 2);
-    uint32_t limits = scales == NULL ? 3 : 4;
+    struct nuc_quant q;
 
-    if (scales == NULL) {
-        float scale = (float)n->args[1].u.f;
+    if (!nuc_quant_of(n, &q))
+        return;
+    out->quant_min = q.quant_min;
+    out->quant_max = q.quant_max;
+    if (!q.per_channel) {
+        float scale = (float)q.scale;
         out->n_scales = 1;
         out->scales = nuc_copy(cx, &scale, sizeof scale);
-        out->zero_points = nuc_copy(cx, &n->args[2].u.i, sizeof(int64_t));
-    } else if (nuc_is_static(scales)) {
-        out->n_scales = (size_t)nuc_elements(&scales->vals[0]);
-        int64_t *zeros = nuc_alloc_array(cx, out->n_scales, sizeof *zeros);
-        out->scales = nuc_const_contiguous(m->graph, scales);
-        bool known = zero_points != NULL && nuc_is_static(zero_points) && zero_points->vals[0].dtype == NUC_I64;
-        out->zero_points = known ? nuc_const_contiguous(m->graph, zero_points) : zeros;
+        out->zero_points = nuc_copy(cx, &q.zero_point, sizeof q.zero_point);
+    } else if (nuc_is_static(q.scales)) {
+        out->n_scales = (size_t)nuc_elements(&q.scales->vals[0]);
+        bool known = q.zero_points != NULL && nuc_is_static(q.zero_points) && q.zero_points->vals[0].dtype == NUC_I64;
+        out->scales = nuc_const_contiguous(m->graph, q.scales);
+        out->zero_points =
+            known ? nuc_const_contiguous(m->graph, q.zero_points) : nuc_alloc_array(cx, out->n_scales, sizeof(int64_t));
     }
-    out->quant_min = n->args[limits].u.i;
-    out->quant_max = n->args[limits + 1].u.i;
 }
 
 static const char *reason_text(struct nuc_context *cx, const struct nuc_decision *d)
@@ -190,8 +191,7 @@ void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nu
     if (n->n_vals != 0)
         nuc_fill_tensor_info(n->name, &n->vals[0], &out->value);
     fill_inputs(m, n, out);
-    if (out->is_quantize || out->is_dequantize)
-        fill_quantization(m, n, out);
+    fill_quantization(m, n, out);
     if (m->partitions != NULL && n->partition >= 0)
         out->partition = m->partitions->items[n->partition].tag;
     if (m->partitions != NULL && n->id < m->partitions->n_by_id)

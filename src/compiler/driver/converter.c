@@ -32,7 +32,7 @@ static const uint8_t *same_order(struct nuc_context *cx, uint32_t count)
 
 /* ---- the command ---- */
 
-/* The command's words, between spaces; a file of that very name is one word. Then what a converter is told. */
+/* The command's words, between spaces; a file of that very name is one word. Then the arguments of every converter. */
 static const char *const *arguments(const struct nuc_model *m, const char *input, const char *output)
 {
     struct nuc_context *cx = m->c->cx;
@@ -202,7 +202,7 @@ struct nuc_converted nuc_convert_partition(const struct nuc_model *m, const char
     if (nuc_is_builtin_converter(o))
         return convert_here(m, tag, partition, options);
     if (options->profile || options->fetch_constants)
-        nuc_fail(cx, NUC_BAD_USAGE, "%s: converter '%s' is not told to: use the builtin one",
+        nuc_fail(cx, NUC_BAD_USAGE, "%s: converter '%s' has no option for it: use the builtin one",
                  options->profile ? "--profile" : "--fetch-constants-to-sram", o->converter);
     struct nuc_span bytes = convert_by_command(m, tag, litert);
     const char *label = nuc_format(cx, "%s: output of converter '%s'", tag, o->converter);

@@ -47,7 +47,7 @@ static const struct nuc_node *past_quantization(const struct nuc_node *node)
     return node;
 }
 
-/* A weight the compiler can permute is no work for the NPU when the product that reads it runs on the CPU. */
+/* A weight the compiler can permute is not work for the NPU when the product that reads it runs on the CPU. */
 static void refuse_weight_permutations(struct placement *p)
 {
     for (const struct nuc_node *n = p->g->first; n != NULL; n = n->next) {

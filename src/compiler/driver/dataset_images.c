@@ -90,7 +90,7 @@ void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info
                  d->path, n_inputs);
     const struct nuc_tensor_info *t = &inputs[0];
     if (t->dtype != NUC_F32 || (t->rank != 3 && t->rank != 4) || t->bytes == 0)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: input '%s' takes no images: they want float32 of rank 3 or 4", d->path,
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: input '%s' takes no images: they are float32 of rank 3 or 4", d->path,
                  t->name);
     const int64_t *sizes = &t->sizes[t->rank - 3];
     if (sizes[0] != 1 && sizes[0] != 3)

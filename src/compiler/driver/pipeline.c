@@ -93,7 +93,7 @@ static void pass_done(void *user, const char *pass, struct nuc_graph *g)
 {
     const struct nuc_job *j = user;
 
-#if !defined(NDEBUG) || defined(NUCLEON_SANITIZE)
+#ifndef NDEBUG
     nuc_graph_verify(g, pass);
 #else
     (void)g;
