@@ -57,7 +57,7 @@ static void measure(struct planner *p)
     }
     for (size_t i = 0; i < problem->n; i++) {
         const struct nuc_plan_range *r = &problem->ranges[i];
-        /* Padding of at most an alignment a range: the sum bounds every address a plan forms. */
+        /* Padding of at most an alignment per range: the sum bounds every address a plan forms. */
         uint64_t most = r->fixed ? r->address : 0;
         if (r->size > (uint64_t)1 << 60 || most > (uint64_t)1 << 60 ||
             __builtin_add_overflow(sum, r->size + most + 2 * (uint64_t)r->alignment, &sum) || sum > (uint64_t)1 << 62)

@@ -74,7 +74,8 @@ struct nuc_plan_buffer {
     bool from_start, to_end;
 };
 
-/* Appends to a list of `n` what is not in it, for buffers and after; room is the caller's. Returns the new count. */
+/* Appends to a list of `n` what is not in it, for buffers and after; the memory is the caller's. Returns the new count.
+ */
 uint32_t nuc_plan_add_once(uint32_t *list, uint32_t n, uint32_t value);
 
 struct nuc_order_problem {

@@ -2,7 +2,7 @@
  * Branch and bound over plans in which addresses do not decrease from one placement to the next. Every plan can be
  * pushed down until each range lies at 0, at its fixed address or on top of one it meets, without becoming larger; and
  * in such a plan, taken in the order of addresses, each range lies at the lowest address those before it leave. So it
- * is enough to branch over which range comes next. A branch ends where some step has no room for what is still to be
+ * is enough to branch over which range comes next. A branch ends where some step has no space for what is still to be
  * placed in it, or where a range that is left would have fitted below.
  */
 #include <string.h>
@@ -21,7 +21,7 @@ struct search {
     uint32_t *ranked; /* items, the most promising first */
     bool *placed;
     uint64_t *load;  /* [step] bytes still to be placed */
-    uint64_t *floor; /* [step] scratch of room_is_left() */
+    uint64_t *floor; /* [step] scratch of space_is_left() */
     uint64_t cost;   /* effort of a level */
 };
 
@@ -30,8 +30,8 @@ static uint64_t *level_of(const struct search *s, uint32_t level)
     return s->lowest + (size_t)level * s->part->n;
 }
 
-/* Every step has room above the lowest address its items can take. */
-static bool room_is_left(const struct search *s, const uint64_t *lowest, uint64_t from)
+/* Every step has space above the lowest address its items can take. */
+static bool space_is_left(const struct search *s, const uint64_t *lowest, uint64_t from)
 {
     const struct nuc_plan_part *part = s->part;
 
@@ -110,7 +110,7 @@ static bool descend(struct search *s, uint32_t level)
         if (s->placed[i] || !in_order(s, lowest, i, level) || leaves_hole(s, lowest, i))
             continue;
         set_load(s, i, false);
-        if (lift(s, lowest, i, level_of(s, level + 1)) && room_is_left(s, level_of(s, level + 1), lowest[i])) {
+        if (lift(s, lowest, i, level_of(s, level + 1)) && space_is_left(s, level_of(s, level + 1), lowest[i])) {
             s->chosen[level] = i;
             s->next[level + 1] = 0;
             return true;
@@ -150,7 +150,7 @@ static enum outcome find(struct search *s)
     uint32_t level = 0;
 
     reset(s);
-    if (!room_is_left(s, s->lowest, 0))
+    if (!space_is_left(s, s->lowest, 0))
         return NONE;
     while (level < s->part->n) {
         if (s->part->effort < s->cost)

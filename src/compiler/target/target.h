@@ -102,8 +102,8 @@ struct nuc_flavor {
 };
 
 /*
- * Fails with NUC_BAD_USAGE listing the known names when there is none such. NULL: the default. An alias of a flavor
- * gives that flavor and a note.
+ * Fails with NUC_BAD_USAGE listing the known names when there is none of that name. NULL: the default. An alias of a
+ * flavor gives that flavor and a note.
  */
 const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *name);
 const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *name);
@@ -115,7 +115,7 @@ const char *nuc_isa_name(enum nuc_isa isa);
 const struct nuc_target *nuc_target_at(size_t index);
 const struct nuc_flavor *nuc_flavor_at(size_t index);
 
-/* Multiply-accumulates a second when every lane is busy. */
+/* Multiply-accumulates per second when every lane is busy. */
 double nuc_target_peak_macs(const struct nuc_target *target);
 
 #endif
