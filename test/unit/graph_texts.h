@@ -81,6 +81,44 @@ static inline void run_rows(void (*check)(struct nuc_context *cx, void *row), co
     }
 }
 
+/* Entries of a list of tests: a function that gets a context of its own, and one that gets each row of a table. */
+#define CONTEXT_TEST(fn)                                                                                               \
+    {                                                                                                                  \
+#fn, run_context_test, NULL, NULL, &(context_test *)                                                           \
+        {                                                                                                              \
+            fn                                                                                                         \
+        }                                                                                                              \
+    }
+#define ROW_TEST(check, rows)                                                                                          \
+    {                                                                                                                  \
+#rows, run_row_test, NULL, NULL, &(struct row_test)                                                            \
+        {                                                                                                              \
+            check, TABLE(rows)                                                                                         \
+        }                                                                                                              \
+    }
+
+typedef void context_test(struct nuc_context *cx, void *arg);
+
+static inline void run_context_test(void **state)
+{
+    context_test *const *fn = *state;
+
+    run_in_context(*fn, NULL);
+}
+
+struct row_test {
+    context_test *check;
+    const void *rows;
+    size_t count, size;
+};
+
+static inline void run_row_test(void **state)
+{
+    const struct row_test *t = *state;
+
+    run_rows(t->check, t->rows, t->count, t->size);
+}
+
 /* Runs fn(cx, arg) as run_in_context(), for a call that has to fail; the message must contain `part`. */
 static inline void expect_failure(void (*fn)(struct nuc_context *cx, void *arg), void *arg, enum nuc_status expected,
                                   const char *part)

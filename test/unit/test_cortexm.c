@@ -127,12 +127,6 @@ static void leaky_table(struct nuc_context *cx, void *arg)
     }
 }
 
-static void table_of_a_leaky_relu(void **state)
-{
-    (void)state;
-    run_in_context(leaky_table, NULL);
-}
-
 /* ---- numbers ---- */
 
 static void multipliers(void **state)
@@ -252,7 +246,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operators),
-        cmocka_unit_test(table_of_a_leaky_relu),
+        CONTEXT_TEST(leaky_table),
         cmocka_unit_test(multipliers),
         cmocka_unit_test(scratch_memory),
     };

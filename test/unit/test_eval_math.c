@@ -153,12 +153,6 @@ static const struct float_case bounds[] = {
     {EXTREME("maximum"), {NAN, NAN, 3.0f}},
 };
 
-static void bounds_and_nan(void **state)
-{
-    (void)state;
-    run_rows(check_floats, TABLE(bounds));
-}
-
 /* ---- two operands ---- */
 
 static float difference(float a, float b)
@@ -404,9 +398,9 @@ static void sum_of_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unary_functions), cmocka_unit_test(bounds_and_nan), cmocka_unit_test(binary_functions),
-        cmocka_unit_test(integers_wrap),   cmocka_unit_test(dtypes_meet),    cmocka_unit_test(prelu_slopes),
-        cmocka_unit_test(gt_and_where),    cmocka_unit_test(reductions),     cmocka_unit_test(sum_of_all),
+        cmocka_unit_test(unary_functions), ROW_TEST(check_floats, bounds), cmocka_unit_test(binary_functions),
+        cmocka_unit_test(integers_wrap),   cmocka_unit_test(dtypes_meet),  cmocka_unit_test(prelu_slopes),
+        cmocka_unit_test(gt_and_where),    cmocka_unit_test(reductions),   cmocka_unit_test(sum_of_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -301,12 +301,6 @@ static const struct float_case vectors[] = {
     {BETA("8", "2"), {21.0f}},
 };
 
-static void vectors_and_beta(void **state)
-{
-    (void)state;
-    run_rows(check_floats, TABLE(vectors));
-}
-
 static void addmm_scaled(void **state)
 {
     enum { ROWS = 5, COLUMNS = 19, K = 11 };
@@ -412,7 +406,7 @@ int main(void)
         cmocka_unit_test(conv_transposed_random),
         cmocka_unit_test(conv_dynamic_weight),
         cmocka_unit_test(linear_any_rank),
-        cmocka_unit_test(vectors_and_beta),
+        ROW_TEST(check_floats, vectors),
         cmocka_unit_test(addmm_scaled),
         cmocka_unit_test(mm_dynamic),
         cmocka_unit_test(threads_agree),

@@ -89,12 +89,6 @@ static const struct float_case float_cases[] = {
     {PAD_MODE("circular"), {2.0f, 3.0f, 1.0f, 2.0f, 3.0f, 1.0f, 2.0f}},
 };
 
-static void hand_computed(void **state)
-{
-    (void)state;
-    run_rows(check_floats, TABLE(float_cases));
-}
-
 /* ---- elementwise ---- */
 
 static void add_broadcasts(void **state)
@@ -424,12 +418,12 @@ static void conversions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hand_computed),  cmocka_unit_test(add_broadcasts),
-        cmocka_unit_test(add_integers),   cmocka_unit_test(average_random),
-        cmocka_unit_test(maximum_random), cmocka_unit_test(stride_defaults_to_kernel),
-        cmocka_unit_test(mean_dims),      cmocka_unit_test(mean_random),
-        cmocka_unit_test(softmax_dims),   cmocka_unit_test(permute_any_dtype),
-        cmocka_unit_test(pad_int8),       cmocka_unit_test(conversions),
+        ROW_TEST(check_floats, float_cases), cmocka_unit_test(add_broadcasts),
+        cmocka_unit_test(add_integers),      cmocka_unit_test(average_random),
+        cmocka_unit_test(maximum_random),    cmocka_unit_test(stride_defaults_to_kernel),
+        cmocka_unit_test(mean_dims),         cmocka_unit_test(mean_random),
+        cmocka_unit_test(softmax_dims),      cmocka_unit_test(permute_any_dtype),
+        cmocka_unit_test(pad_int8),          cmocka_unit_test(conversions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

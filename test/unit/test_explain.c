@@ -156,19 +156,13 @@ static void check_log(struct nuc_context *cx, void *arg)
     nuc_compiler_free(c);
 }
 
-static void test_log(void **state)
-{
-    (void)state;
-    run_in_context(check_log, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_estimates),
         cmocka_unit_test(test_stages),
         cmocka_unit_test(test_own_check),
-        cmocka_unit_test(test_log),
+        CONTEXT_TEST(check_log),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,12 +136,6 @@ static void check_long_chain(struct nuc_context *cx, void *arg)
     assert_int_equal(n->format, NUC_CHANNELS_FIRST);
 }
 
-static void test_long_chain(void **state)
-{
-    (void)state;
-    run_in_context(check_long_chain, NULL);
-}
-
 /* For the converter of sdk-3.1 a PReLU with a slope per channel takes any format, and a maximum is not an operator. */
 static void check_sdk31(struct nuc_context *cx, void *arg)
 {
@@ -161,18 +155,12 @@ static void check_sdk31(struct nuc_context *cx, void *arg)
     assert_int_not_equal(node_of(g, "m")->format, NUC_CHANNELS_FIRST);
 }
 
-static void test_sdk31(void **state)
-{
-    (void)state;
-    run_in_context(check_sdk31, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_long_chain),
-        cmocka_unit_test(test_sdk31),
+        CONTEXT_TEST(check_long_chain),
+        CONTEXT_TEST(check_sdk31),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,22 +100,10 @@ static void boundaries(struct nuc_context *cx, void *arg)
     assert_non_null(strstr(f[0].rule, "EXTERNAL_MEM"));
 }
 
-static void test_kernels(void **state)
-{
-    (void)state;
-    run_in_context(kernels, NULL);
-    run_rows(check_lint, TABLE(lint_cases));
-}
-
-static void test_boundaries(void **state)
-{
-    (void)state;
-    run_in_context(boundaries, NULL);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernels), cmocka_unit_test(test_boundaries)};
+    const struct CMUnitTest tests[] = {CONTEXT_TEST(kernels), ROW_TEST(check_lint, lint_cases),
+                                       CONTEXT_TEST(boundaries)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -515,12 +515,6 @@ static void refuse(struct nuc_context *cx, void *arg)
     assert_non_null(strstr(cx->message, "tag0"));
 }
 
-static void test_refusal(void **state)
-{
-    (void)state;
-    run_in_context(refuse, NULL);
-}
-
 static void test_can_lower(void **state)
 {
     (void)state;
@@ -549,7 +543,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lowering),
-        cmocka_unit_test(test_refusal),
+        CONTEXT_TEST(refuse),
         cmocka_unit_test(test_can_lower),
         cmocka_unit_test(test_rules_are_lowered),
     };

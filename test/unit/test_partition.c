@@ -321,14 +321,6 @@ static void check_shared_constant(struct nuc_context *cx, void *arg)
     assert_null(nuc_find_node(g, "c"));
 }
 
-static void test_reasons_and_boundaries(void **state)
-{
-    (void)state;
-    run_in_context(check_shared_constant, NULL);
-    run_in_context(check_reasons, NULL);
-    run_in_context(check_boundaries, NULL);
-}
-
 /* ---- delegate calls ---- */
 
 static const char fused[] =
@@ -392,13 +384,6 @@ static void check_reordering(struct nuc_context *cx, void *arg)
     const char *text = plain_print(g);
     assert_true(strstr(text, "%executorch_call_delegate =") < strstr(text, "%d2 ="));
     assert_true(strstr(text, "%y =") < strstr(text, "%executorch_call_delegate ="));
-}
-
-static void test_fusing(void **state)
-{
-    (void)state;
-    run_in_context(check_fused, NULL);
-    run_in_context(check_reordering, NULL);
 }
 
 /* ---- groups against a plain search ---- */
@@ -596,13 +581,6 @@ static void check_determinism(struct nuc_context *cx, void *arg)
     }
 }
 
-static void test_size_and_determinism(void **state)
-{
-    (void)state;
-    run_in_context(check_long_chain, NULL);
-    run_in_context(check_determinism, NULL);
-}
-
 /* ---- memory that runs out ---- */
 
 /* An identity permutation, so that a trial run takes part. */
@@ -654,24 +632,22 @@ static void check_slot_sets(struct nuc_context *cx, void *arg)
     }
 }
 
-static void test_slot_sets(void **state)
-{
-    (void)state;
-    run_in_context(check_slot_sets, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_partitions),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_loose_clusters),
-        cmocka_unit_test(test_reasons_and_boundaries),
-        cmocka_unit_test(test_fusing),
+        CONTEXT_TEST(check_shared_constant),
+        CONTEXT_TEST(check_reasons),
+        CONTEXT_TEST(check_boundaries),
+        CONTEXT_TEST(check_fused),
+        CONTEXT_TEST(check_reordering),
         cmocka_unit_test(test_random_graphs),
-        cmocka_unit_test(test_slot_sets),
+        CONTEXT_TEST(check_slot_sets),
         cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_size_and_determinism),
+        CONTEXT_TEST(check_long_chain),
+        CONTEXT_TEST(check_determinism),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -363,17 +363,11 @@ static void check_chain(struct nuc_context *cx, void *arg)
     assert_true(p->count >= operators / 8 * 2 && p->count <= operators / 8 * 2 + 2);
 }
 
-static void test_chain(void **state)
-{
-    (void)state;
-    run_in_context(check_chain, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
-        cmocka_unit_test(test_chain),
+        CONTEXT_TEST(check_chain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,13 +95,6 @@ static void shared_conv_is_not_folded(struct nuc_context *cx, void *arg)
     assert_memory_equal(nuc_const_contiguous(g, argument_of(layer, 1)), weight, sizeof weight);
 }
 
-static void test_batch_norms(void **state)
-{
-    (void)state;
-    run_rows(check_folding, TABLE(foldings));
-    run_in_context(shared_conv_is_not_folded, NULL);
-}
-
 /* ---- linear + add, constants ---- */
 
 struct biased {
@@ -141,13 +134,6 @@ static void check_constant(struct nuc_context *cx, void *arg)
     assert_true(nuc_is_static(result_of(g)));
     assert_memory_equal(nuc_const_contiguous(g, result_of(g)), expected, sizeof expected);
     assert_int_equal(g->n_nodes, 2);
-}
-
-static void test_constants(void **state)
-{
-    (void)state;
-    run_rows(check_linear_add, TABLE(biased_rows));
-    run_in_context(check_constant, NULL);
 }
 
 /* ---- quantized boundaries ---- */
@@ -319,8 +305,10 @@ static void test_completeness(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batch_norms),
-        cmocka_unit_test(test_constants),
+        ROW_TEST(check_folding, foldings),
+        CONTEXT_TEST(shared_conv_is_not_folded),
+        ROW_TEST(check_linear_add, biased_rows),
+        CONTEXT_TEST(check_constant),
         cmocka_unit_test(test_quantized_boundaries),
         cmocka_unit_test(test_preserved),
         cmocka_unit_test(test_refusals),

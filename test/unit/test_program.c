@@ -240,19 +240,13 @@ static void test_structure(void **state)
     expect_failure(unknown_operator, NULL, NUC_UNSUPPORTED, "");
 }
 
-static void test_constants(void **state)
-{
-    (void)state;
-    run_in_context(constants_once, NULL);
-    run_in_context(no_constants, NULL);
-    run_in_context(constants_sink, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_structure),
-        cmocka_unit_test(test_constants),
+        CONTEXT_TEST(constants_once),
+        CONTEXT_TEST(no_constants),
+        CONTEXT_TEST(constants_sink),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,12 +35,6 @@ static void check_every_operator(struct nuc_context *cx, void *user)
     }
 }
 
-static void test_every_operator(void **state)
-{
-    (void)state;
-    run_in_context(check_every_operator, NULL);
-}
-
 /* ---- operators ---- */
 
 /* One input of float32, one output; text is the graph between them, from %x to %y. */
@@ -183,12 +177,6 @@ static void run_row(struct nuc_context *cx, void *arg)
     }
 }
 
-static void test_rows(void **state)
-{
-    (void)state;
-    run_rows(run_row, TABLE(rows));
-}
-
 /* ---- what a kernel refuses ---- */
 
 static const struct {
@@ -237,8 +225,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_operator),
-        cmocka_unit_test(test_rows),
+        CONTEXT_TEST(check_every_operator),
+        ROW_TEST(run_row, rows),
         cmocka_unit_test(test_refused),
     };
 

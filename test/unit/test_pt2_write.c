@@ -327,28 +327,13 @@ static void test_out_of_memory(void **state)
 
 /* ---- */
 
-static void test_archive(void **state)
-{
-    (void)state;
-    run_in_context(check_tied, NULL);
-    run_in_context(check_same_target, NULL);
-    run_in_context(check_entries, NULL);
-}
-
-static void test_meaning(void **state)
-{
-    (void)state;
-    run_in_context(check_in_place, NULL);
-    run_in_context(check_integer_scalars, NULL);
-    run_in_context(check_argument_kinds, NULL);
-    run_in_context(check_call_spec, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips), cmocka_unit_test(test_archive),       cmocka_unit_test(test_meaning),
-        cmocka_unit_test(test_failures),    cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_round_trips),   CONTEXT_TEST(check_tied),      CONTEXT_TEST(check_same_target),
+        CONTEXT_TEST(check_entries),          CONTEXT_TEST(check_in_place),  CONTEXT_TEST(check_integer_scalars),
+        CONTEXT_TEST(check_argument_kinds),   CONTEXT_TEST(check_call_spec), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_out_of_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

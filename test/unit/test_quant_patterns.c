@@ -110,12 +110,6 @@ static void check_pattern(struct nuc_context *cx, void *arg)
     }
 }
 
-static void observed_values(void **state)
-{
-    (void)state;
-    run_rows(check_pattern, TABLE(patterns));
-}
-
 /* ---- parameters ---- */
 
 /* Softmax: 1 / 256 and -128, whatever was seen. A padding of 20 is seen by the observer of the input, too. */
@@ -286,7 +280,7 @@ static void mse_finds_the_least_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(observed_values),
+        ROW_TEST(check_pattern, patterns),
         cmocka_unit_test(parameters),
         cmocka_unit_test(observers_differ_on_an_outlier),
         cmocka_unit_test(percentile_cuts_rare_values),

@@ -115,12 +115,6 @@ static void check_conversion(struct nuc_context *cx, void *arg)
         assert_null(strstr(text, k->absent));
 }
 
-static void graphs_are_converted(void **state)
-{
-    (void)state;
-    run_rows(check_conversion, TABLE(conversions));
-}
-
 /* Weights: largest magnitude a channel over 127. Bias: scale of the input times that, values over it, rounded. */
 static void check_constants(struct nuc_context *cx, void *arg)
 {
@@ -186,14 +180,6 @@ static void check_goes_on(struct nuc_context *cx, void *arg)
     assert_true(after.max[0] == 100);
 }
 
-static void constants_and_calibration(void **state)
-{
-    (void)state;
-    run_in_context(check_constants, NULL);
-    run_in_context(check_shared_bias, NULL);
-    run_in_context(check_goes_on, NULL);
-}
-
 /* ---- failures ---- */
 
 static void count_warning(void *user, const char *message)
@@ -218,12 +204,6 @@ static void check_without_samples(struct nuc_context *cx, void *arg)
     assert_false(o.seen);
     assert_true(o.scale[0] == 1);
     assert_int_equal(warnings, 2);
-}
-
-static void without_samples(void **state)
-{
-    (void)state;
-    run_in_context(check_without_samples, NULL);
 }
 
 struct bad_values {
@@ -256,10 +236,9 @@ static void bad_values_are_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graphs_are_converted),
-        cmocka_unit_test(constants_and_calibration),
-        cmocka_unit_test(without_samples),
-        cmocka_unit_test(bad_values_are_named),
+        ROW_TEST(check_conversion, conversions), CONTEXT_TEST(check_constants),
+        CONTEXT_TEST(check_shared_bias),         CONTEXT_TEST(check_goes_on),
+        CONTEXT_TEST(check_without_samples),     cmocka_unit_test(bad_values_are_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

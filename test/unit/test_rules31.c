@@ -249,12 +249,6 @@ static void check_rule(struct nuc_context *cx, void *arg)
     assert_int_equal(v.ok, v.fix == NULL);
 }
 
-static void test_rules(void **state)
-{
-    (void)state;
-    run_rows(check_rule, TABLE(cases));
-}
-
 /* Every operator of the set has a case in which it is supported. */
 static void check_complete(struct nuc_context *cx, void *arg)
 {
@@ -275,12 +269,6 @@ static void check_complete(struct nuc_context *cx, void *arg)
     }
     /* The table of the vendor's backend: 30 operators, two of them clones. */
     assert_int_equal(operators, 29);
-}
-
-static void test_complete(void **state)
-{
-    (void)state;
-    run_in_context(check_complete, NULL);
 }
 
 /* What the backend accepts although results are wrong, or nucleon has no kernel for it; and what stays all right. */
@@ -307,12 +295,6 @@ static void check_stricter(struct nuc_context *cx, void *arg)
     assert_true(nuc_check_support(&s, node_of(g, "r")).ok);
 }
 
-static void test_stricter(void **state)
-{
-    (void)state;
-    run_rows(check_stricter, TABLE(stricter));
-}
-
 static void check_forced_cat(struct nuc_context *cx, void *arg)
 {
     struct nuc_graph *g = parse_quantized(cx, BINARY("aten.cat.default([%dx, %dy], 1)", "3, 1, 3", "3, 1, 3"));
@@ -333,13 +315,6 @@ static void check_fix(struct nuc_context *cx, void *arg)
     struct nuc_verdict v = nuc_check_support(&s, node_of(g, "r"));
     assert_string_equal(v.fix, "pad channels 30 to 32");
     assert_string_equal(v.limit, "a multiple of 8");
-}
-
-static void test_options_and_fixes(void **state)
-{
-    (void)state;
-    run_in_context(check_forced_cat, NULL);
-    run_in_context(check_fix, NULL);
 }
 
 /* ---- partitions ---- */
@@ -402,12 +377,6 @@ static void check_where(struct nuc_context *cx, void *arg)
         fail_msg("%s (%s) in:\n%s", d->delegated ? "delegated" : d->rule, d->actual, c->graph);
 }
 
-static void test_partitions(void **state)
-{
-    (void)state;
-    run_rows(check_where, TABLE(where_cases));
-}
-
 /* ---- no-ops: maximum-like operators and permutations are not tried ---- */
 
 static void check_no_ops(struct nuc_context *cx, void *arg)
@@ -451,22 +420,12 @@ static void check_transposes(struct nuc_context *cx, void *arg)
     }
 }
 
-static void test_no_ops_and_borders(void **state)
-{
-    (void)state;
-    run_in_context(check_no_ops, NULL);
-    run_in_context(check_transposes, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_complete),
-        cmocka_unit_test(test_stricter),
-        cmocka_unit_test(test_partitions),
-        cmocka_unit_test(test_options_and_fixes),
-        cmocka_unit_test(test_no_ops_and_borders),
+        ROW_TEST(check_rule, cases),        CONTEXT_TEST(check_complete),   ROW_TEST(check_stricter, stricter),
+        ROW_TEST(check_where, where_cases), CONTEXT_TEST(check_forced_cat), CONTEXT_TEST(check_fix),
+        CONTEXT_TEST(check_no_ops),         CONTEXT_TEST(check_transposes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

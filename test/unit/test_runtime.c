@@ -317,12 +317,6 @@ static void scratch_is_planned(struct nuc_context *cx, void *arg)
     }
 }
 
-static void test_scratch_is_planned(void **state)
-{
-    (void)state;
-    run_in_context(scratch_is_planned, NULL);
-}
-
 /* ---- hostile images ---- */
 
 /* Loads and runs a copy of exactly `size` bytes, so that a sanitizer sees the first byte too many. */
@@ -390,54 +384,6 @@ static void corrupted(struct nuc_context *cx, void *arg)
     }
 }
 
-static void test_whole_program(void **state)
-{
-    (void)state;
-    run_in_context(whole_program, NULL);
-}
-
-static void test_usage(void **state)
-{
-    (void)state;
-    run_in_context(usage, NULL);
-}
-
-static void test_borders(void **state)
-{
-    (void)state;
-    run_in_context(borders, NULL);
-}
-
-static void test_one_channel(void **state)
-{
-    (void)state;
-    run_in_context(one_channel, NULL);
-}
-
-static void test_tensor_too_small(void **state)
-{
-    (void)state;
-    run_in_context(tensor_too_small, NULL);
-}
-
-static void test_driver_errors(void **state)
-{
-    (void)state;
-    run_in_context(driver_errors, NULL);
-}
-
-static void test_truncated(void **state)
-{
-    (void)state;
-    run_in_context(truncated, NULL);
-}
-
-static void test_corrupted(void **state)
-{
-    (void)state;
-    run_in_context(corrupted, NULL);
-}
-
 static void numbers(struct nuc_context *cx, void *arg)
 {
     static const struct nuc_program_number told[] = {{"input0_scale", true, {.f = 0.25}},
@@ -462,20 +408,14 @@ static void numbers(struct nuc_context *cx, void *arg)
 }
 
 /* Numbers stand behind the method and do not disturb it. */
-static void test_numbers(void **state)
-{
-    (void)state;
-    run_in_context(numbers, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_program),    cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_borders),          cmocka_unit_test(test_one_channel),
-        cmocka_unit_test(test_tensor_too_small), cmocka_unit_test(test_driver_errors),
-        cmocka_unit_test(test_truncated),        cmocka_unit_test(test_corrupted),
-        cmocka_unit_test(test_numbers),          cmocka_unit_test(test_scratch_is_planned),
+        CONTEXT_TEST(whole_program),    CONTEXT_TEST(usage),
+        CONTEXT_TEST(borders),          CONTEXT_TEST(one_channel),
+        CONTEXT_TEST(tensor_too_small), CONTEXT_TEST(driver_errors),
+        CONTEXT_TEST(truncated),        CONTEXT_TEST(corrupted),
+        CONTEXT_TEST(numbers),          CONTEXT_TEST(scratch_is_planned),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

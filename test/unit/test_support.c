@@ -200,12 +200,6 @@ static void check_rule(struct nuc_context *cx, void *arg)
     assert_non_null(v.limit);
 }
 
-static void test_rules(void **state)
-{
-    (void)state;
-    run_rows(check_rule, TABLE(rule_cases));
-}
-
 /* The channels-first gate: without formats a convolution does not pass. */
 static void check_format_gate(struct nuc_context *cx, void *arg)
 {
@@ -217,12 +211,6 @@ static void check_format_gate(struct nuc_context *cx, void *arg)
     assert_non_null(strstr(nuc_check_support(&s, node_of(g, "r")).rule, "channels-first"));
     nuc_infer_formats(g, nuc_flavor_find(g->cx, NULL));
     assert_true(nuc_check_format(&s, node_of(g, "r")).ok);
-}
-
-static void test_format_gate(void **state)
-{
-    (void)state;
-    run_in_context(check_format_gate, NULL);
 }
 
 /* ---- partition rules ---- */
@@ -276,12 +264,6 @@ static void check_partition_rule(struct nuc_context *cx, void *arg)
         fail_msg("%s instead of %s in:\n%s", v.ok ? "ok" : v.rule, c->ok ? "ok" : "refused", c->graph);
 }
 
-static void test_partition_rules(void **state)
-{
-    (void)state;
-    run_rows(check_partition_rule, TABLE(partition_cases));
-}
-
 /* ---- no-ops ---- */
 
 struct no_op_case {
@@ -323,12 +305,6 @@ static void check_no_op(struct nuc_context *cx, void *arg)
         fail_msg("%sa no-op in:\n%s", c->no_op ? "not " : "", c->graph);
 }
 
-static void test_no_ops(void **state)
-{
-    (void)state;
-    run_rows(check_no_op, TABLE(no_op_cases));
-}
-
 /* ---- clusters ---- */
 
 static void check_clusters(struct nuc_context *cx, void *arg)
@@ -356,13 +332,6 @@ static void check_open_cluster(struct nuc_context *cx, void *arg)
     nuc_tag_clusters(g);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)
         assert_null(n->cluster);
-}
-
-static void test_clusters(void **state)
-{
-    (void)state;
-    run_in_context(check_clusters, NULL);
-    run_in_context(check_open_cluster, NULL);
 }
 
 /* ---- targets ---- */
@@ -439,12 +408,6 @@ static void check_fixes(struct nuc_context *cx, void *arg)
     }
 }
 
-static void test_fixes(void **state)
-{
-    (void)state;
-    run_in_context(check_fixes, NULL);
-}
-
 static void test_targets(void **state)
 {
     char unknown[] = "imxrt701";
@@ -458,9 +421,15 @@ static void test_targets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),   cmocka_unit_test(test_format_gate), cmocka_unit_test(test_partition_rules),
-        cmocka_unit_test(test_no_ops),  cmocka_unit_test(test_clusters),    cmocka_unit_test(test_targets),
-        cmocka_unit_test(test_aliases), cmocka_unit_test(test_fixes),
+        ROW_TEST(check_rule, rule_cases),
+        CONTEXT_TEST(check_format_gate),
+        ROW_TEST(check_partition_rule, partition_cases),
+        ROW_TEST(check_no_op, no_op_cases),
+        CONTEXT_TEST(check_clusters),
+        CONTEXT_TEST(check_open_cluster),
+        cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_aliases),
+        CONTEXT_TEST(check_fixes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
