@@ -397,7 +397,7 @@ static void constant_inputs_are_left_out(void **state)
         if (status != NUC_OK)
             fail_msg("%s", cx->message);
         assert_null(nuc_find_node(g, "n"));
-        assert_true((strstr(message, "input 'n' is no tensor") != NULL) == (i == 1));
+        assert_true((strstr(message, "input 'n' is not a tensor") != NULL) == (i == 1));
         nuc_context_free(cx);
     }
 }

@@ -111,7 +111,7 @@ static void bind_view(struct nuc_eval_call *c)
     int64_t index = c->node->op == NUC_OP_GETITEM ? nuc_integer(c->node, NUC_ARG(GETITEM, index), 0) : 0;
 
     if (in == NULL || index < 0 || index >= (int64_t)in->n_vals || c->node->n_vals != 1)
-        nuc_eval_fail(c, "there is no value it could show");
+        nuc_eval_fail(c, "it reads nothing that it could show");
     uint32_t slot = c->in_slots[NUC_SELF] + (uint32_t)index;
     if (c->values[slot].bytes != value->bytes || in->vals[index].dtype != c->node->vals[0].dtype)
         nuc_eval_fail(c, "%s cannot be seen as %s", nuc_meta_text(c->cx, &in->vals[index]),

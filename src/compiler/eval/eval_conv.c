@@ -338,7 +338,7 @@ static void place_image(const struct conv *v, const float *image, float *padded)
     }
 }
 
-/* Corners in the padded image of the pixels from `first` on; behind the last pixel they repeat pixel 0. */
+/* Corners in the padded image of the pixels from `first` on; after the last pixel they repeat pixel 0. */
 static void find_corners(const struct conv *v, size_t first, size_t count, size_t corners[NUC_TILE_COLUMNS])
 {
     size_t x = first % v->out[WIDTH], row = first / v->out[WIDTH];

@@ -14,7 +14,7 @@
 
 /*
  * tile[r][j] += a[r * a_stride + i] * panel[i * 16 + j] for i in [0, k) one after the other, for r in [0, rows), rows
- * in [1, 4]. `tile` has four rows of sixteen; rows behind `rows` stay unchanged.
+ * in [1, 4]. `tile` has four rows of sixteen; rows after `rows` stay unchanged.
  */
 typedef void (*nuc_tile_fn)(const float *a, size_t a_stride, const float *panel, size_t k, size_t rows, float *tile);
 

@@ -171,7 +171,7 @@ static struct window inside(const struct pool *p, int d, struct window w)
     return (struct window){w.begin < 0 ? 0 : w.begin, w.end < p->in[d] ? w.end : p->in[d]};
 }
 
-/* With its padding, but not with what ceil_mode adds behind it. */
+/* With its padding, but not with what ceil_mode adds after it. */
 static struct window avg_window(const struct pool *p, int d, int64_t at)
 {
     int64_t begin = at * p->stride[d] - p->padding[d];

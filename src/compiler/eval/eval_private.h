@@ -28,8 +28,8 @@ struct nuc_eval_call {
     struct nuc_pool *pool;
     const struct nuc_node *node;
     struct nuc_eval_value *values;
-    const uint32_t *in_slots;          /* by schema argument, NUC_NO_SLOT for one that is no tensor */
-    const uint32_t *const *list_slots; /* by schema argument, NULL for one that is no list of tensors */
+    const uint32_t *in_slots;          /* by schema argument, NUC_NO_SLOT for one that is not a tensor */
+    const uint32_t *const *list_slots; /* by schema argument, NULL for one that is not a list of tensors */
     uint32_t out_slot;                 /* of val 0; the others follow */
     void **out;                        /* by val */
     void *state;                       /* what prepare() computed, read-only for run() */

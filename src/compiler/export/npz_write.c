@@ -42,7 +42,7 @@ static struct nuc_span make_npy(struct nuc_context *cx, const struct nuc_array *
     for (uint32_t d = 0; d < a->rank; d++)
         wanted *= (size_t)a->shape[d];
     if (wanted != a->data.size)
-        nuc_fail(cx, NUC_BAD_USAGE, "array '%s' has %zu bytes, its shape wants %zu", a->name, a->data.size, wanted);
+        nuc_fail(cx, NUC_BAD_USAGE, "array '%s' has %zu bytes, its shape has %zu", a->name, a->data.size, wanted);
     nuc_text_init(&file, cx);
     nuc_text_add(&file, (const char *)header.data, header.size);
     if (a->data.size != 0)

@@ -6,12 +6,11 @@
 #include "compiler/export/pt2_writer.h"
 #include "compiler/export/zip_write.h"
 #include "compiler/graph/shapes.h"
-#include "compiler/import/torch_numbers.h"
+#include "compiler/import/torch_schema.h"
 #include "host/text.h"
 
 /* What is written is that of this release of torch. */
 #define TORCH_VERSION "2.14.1"
-#define SCHEMA_MAJOR 8
 #define SCHEMA_MINOR 20
 #define ATEN_OPSET 10
 
@@ -181,20 +180,12 @@ static struct nuc_span make_config(struct nuc_context *cx, const struct payloads
 
 /* ---- signature ---- */
 
-static void put_static_input(struct nuc_pt2_writer *w, json_t *list, const struct payload *payload)
+static void put_static_input(struct nuc_pt2_writer *w, json_t *spec, const struct payload *payload)
 {
-    static const struct {
-        const char *kind, *target;
-    } specs[] = {
-        [NUC_PARAMETER] = {"parameter", "parameter_name"},
-        [NUC_BUFFER] = {"buffer", "buffer_name"},
-        [NUC_CONSTANT] = {"tensor_constant", "tensor_constant_name"},
-    };
     const struct nuc_node *n = payload->node;
-    json_t *spec = nuc_put_object(w->cx, nuc_put_object(w->cx, list, NULL), specs[n->input_kind].kind);
 
     nuc_put_name(w->cx, spec, "arg", n->name);
-    nuc_put_string(w->cx, spec, specs[n->input_kind].target, payload->target);
+    nuc_put_string(w->cx, spec, nuc_torch_inputs[n->input_kind].target, payload->target);
     if (n->input_kind == NUC_BUFFER)
         nuc_put_bool(w->cx, spec, "persistent", true);
 }
@@ -211,17 +202,17 @@ static void put_inputs(struct nuc_pt2_writer *w, json_t *signature, const struct
         w->names[n->id] = n->name;
         nuc_put_tensor(w->cx, inputs, NULL, n->name);
         nuc_put_value(w, n->name, &n->vals[0], requires_grad(n));
+        json_t *spec = nuc_put_object(w->cx, nuc_put_object(w->cx, specs, NULL), nuc_torch_inputs[n->input_kind].kind);
         if (n->input_kind == NUC_USER_INPUT)
-            nuc_put_tensor(w->cx, nuc_put_object(w->cx, nuc_put_object(w->cx, specs, NULL), "user_input"), "arg",
-                           n->name);
+            nuc_put_tensor(w->cx, spec, "arg", n->name);
         else
-            put_static_input(w, specs, payload++);
+            put_static_input(w, spec, payload++);
     }
 }
 
 static void put_outputs(struct nuc_pt2_writer *w, json_t *signature)
 {
-    const struct nuc_arg *results = &nuc_output_node(w->g)->args[0];
+    const struct nuc_arg *results = &nuc_output_node(w->g)->args[NUC_ARG(OUTPUT, values)];
     json_t *outputs = nuc_put_array(w->cx, w->graph, "outputs");
     json_t *specs = nuc_put_array(w->cx, signature, "output_specs");
 
@@ -280,7 +271,7 @@ static struct nuc_call_spec flat_call(struct nuc_graph *g)
             names[spec.n_names++] = n->name;
     }
     spec.in_spec = flat_in_spec(g->cx, spec.n_names);
-    spec.out_spec = flat_out_spec(g->cx, nuc_output_node(g)->args[0].count);
+    spec.out_spec = flat_out_spec(g->cx, nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)].count);
     return spec;
 }
 
@@ -331,7 +322,7 @@ static struct nuc_span make_model(struct nuc_pt2_writer *w, const struct payload
     nuc_put_int(w->cx, nuc_put_object(w->cx, model, "opset_version"), "aten", ATEN_OPSET);
     nuc_put_object(w->cx, model, "range_constraints");
     json_t *version = nuc_put_object(w->cx, model, "schema_version");
-    nuc_put_int(w->cx, version, "major", SCHEMA_MAJOR);
+    nuc_put_int(w->cx, version, "major", NUC_TORCH_SCHEMA);
     nuc_put_int(w->cx, version, "minor", SCHEMA_MINOR);
     nuc_put_string(w->cx, nuc_put_array(w->cx, model, "verifiers"), NULL, "TRAINING");
     nuc_put_string(w->cx, model, "torch_version", TORCH_VERSION);
@@ -377,7 +368,7 @@ struct nuc_span nuc_write_pt2(struct nuc_graph *g)
     add_files(cx, zip, &p, false);
     add_files(cx, zip, &p, true);
     nuc_zip_add(zip, TOP "models/model.json", make_model(&w, &p));
-    add_text(zip, TOP "data/sample_inputs/model.pt", ""); /* torch wants the entry, empty stands for none */
+    add_text(zip, TOP "data/sample_inputs/model.pt", ""); /* torch expects the entry; empty stands for none */
     add_text(zip, TOP "archive_format", "pt2");
     add_text(zip, TOP "archive_version", "0");
     add_text(zip, TOP ".data/version", "6\n");

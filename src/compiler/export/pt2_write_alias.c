@@ -1,6 +1,6 @@
 /*
  * The graph's values never change, those of torch do when an operator works in place. Such an operator may be written
- * as it is only when no value that shares the memory is read behind it, and when the memory belongs to no parameter.
+ * as it is only when no value that shares the memory is read after it, and when the memory belongs to no parameter.
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ static struct memory *list_memory(struct nuc_graph *g)
     uint32_t position = 0;
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next, position++) {
-        const struct nuc_node *self = nuc_arg_node(n, 0);
+        const struct nuc_node *self = nuc_arg_node(n, NUC_SELF);
         list[n->id].owner = self != NULL && may_alias(n) ? list[self->id].owner : n;
         list[n->id].made = position;
     }

@@ -4,14 +4,14 @@
 
 #include "compiler/export/pt2_writer.h"
 #include "compiler/graph/shapes.h"
-#include "compiler/import/torch_numbers.h"
+#include "compiler/import/torch_schema.h"
 
 enum { POSITIONAL = 1, KEYWORD = 2 }; /* torch's ArgumentKind */
 
 /* ---- numbers that the importer made constants ---- */
 
 /*
- * `x + 2.0` was read as a constant without dimensions, named after node and argument and put behind the user inputs.
+ * `x + 2.0` was read as a constant without dimensions, named after node and argument and put after the user inputs.
  * It becomes the number again.
  */
 static bool is_scalar(struct nuc_pt2_writer *w, const struct nuc_node *node)
@@ -37,11 +37,11 @@ static bool is_scalar(struct nuc_pt2_writer *w, const struct nuc_node *node)
 
 void nuc_find_scalars(struct nuc_pt2_writer *w)
 {
-    bool behind_input = false;
+    bool after_input = false;
 
     for (const struct nuc_node *n = w->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        behind_input = behind_input || n->input_kind == NUC_USER_INPUT;
-        w->is_scalar[n->id] = behind_input && is_scalar(w, n);
+        after_input = after_input || n->input_kind == NUC_USER_INPUT;
+        w->is_scalar[n->id] = after_input && is_scalar(w, n);
     }
 }
 
@@ -104,7 +104,7 @@ static void put_numbers(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_
  */
 static void put_float(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_node *node, double value)
 {
-    const struct nuc_node *self = nuc_arg_node(node, 0);
+    const struct nuc_node *self = nuc_arg_node(node, NUC_SELF);
     bool floating = node->n_vals != 0 && nuc_is_floating(node->vals[0].dtype);
 
     if (self != NULL && self->n_vals != 0)
@@ -194,7 +194,7 @@ static const struct nuc_node *item_reader(const struct nuc_node *tuple, uint32_t
 {
     for (uint32_t i = 0; i < tuple->n_users; i++) {
         const struct nuc_node *user = tuple->users[i];
-        if (user->op == NUC_OP_GETITEM && user->args[1].u.i == (int64_t)index)
+        if (user->op == NUC_OP_GETITEM && user->args[NUC_ARG(GETITEM, index)].u.i == (int64_t)index)
             return user;
     }
     return NULL;
@@ -229,7 +229,7 @@ static void put_items(struct nuc_pt2_writer *w, json_t *outputs, const struct nu
         const struct nuc_node *user = node->users[i];
         const struct nuc_node *reader = NULL;
         if (user->op == NUC_OP_GETITEM)
-            reader = item_reader(node, (uint32_t)user->args[1].u.i);
+            reader = item_reader(node, (uint32_t)user->args[NUC_ARG(GETITEM, index)].u.i);
         w->names[user->id] = reader == NULL ? user->name : reader->name;
     }
 }

@@ -1,5 +1,5 @@
 /*
- * A zip archive built in memory: stored entries, each behind a padding that aligns its content. Its size is computed
+ * A zip archive built in memory: stored entries, each after a padding that aligns its content. Its size is computed
  * first, so that nothing is held twice.
  */
 #include <string.h>

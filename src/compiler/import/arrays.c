@@ -1,12 +1,11 @@
 /* Arrays of .npz archives, .npy files and folders. */
 #include "compiler/import/arrays.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "compiler/import/folder.h"
 #include "compiler/import/npy_header.h"
 #include "compiler/import/zip.h"
 #include "host/file.h"
@@ -70,21 +69,28 @@ const void *nuc_array_elements(struct nuc_context *cx, struct nuc_array *array)
     return array->data.data;
 }
 
+static const char suffix[] = ".npy";
+
+static bool is_npy(const char *name)
+{
+    size_t length = strlen(name);
+
+    return length >= sizeof suffix && strcmp(name + length - (sizeof suffix - 1), suffix) == 0;
+}
+
 /* "x.npy" -> "x" */
 static const char *strip_suffix(struct nuc_context *cx, const char *name)
 {
-    static const char suffix[] = ".npy";
-    size_t length = strlen(name);
     char *stripped = nuc_strdup(cx, name);
 
-    if (length > sizeof suffix - 1 && strcmp(name + length - (sizeof suffix - 1), suffix) == 0)
-        stripped[length - (sizeof suffix - 1)] = '\0';
+    if (is_npy(name))
+        stripped[strlen(name) - (sizeof suffix - 1)] = '\0';
     return stripped;
 }
 
 /* ---- many ---- */
 
-/* Array i is entry i of the archive; entries that are no arrays are an error, as NumPy writes none. */
+/* Array i is entry i of the archive; entries that are not arrays are an error, as NumPy writes none. */
 static struct nuc_arrays read_archive(struct nuc_context *cx, const char *path)
 {
     const struct nuc_zip *zip = nuc_zip_open(cx, path);
@@ -99,72 +105,21 @@ static struct nuc_arrays read_archive(struct nuc_context *cx, const char *path)
     return arrays;
 }
 
-static void close_folder(void *object)
-{
-    DIR **folder = object;
-
-    if (*folder != NULL)
-        closedir(*folder);
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static bool is_npy(const char *name)
-{
-    size_t length = strlen(name);
-
-    return length > 4 && name[0] != '.' && strcmp(name + length - 4, ".npy") == 0;
-}
-
-/* Names of the .npy files of a folder, sorted; the system's order is not deterministic. */
-static const char **list_folder(struct nuc_context *cx, const char *path, size_t *count)
-{
-    DIR **folder = nuc_alloc(cx, sizeof(DIR *));
-    const char **names = NULL;
-    size_t capacity = 0;
-    const struct dirent *entry;
-
-    *count = 0;
-    nuc_defer(cx, close_folder, folder);
-    *folder = opendir(path);
-    if (*folder == NULL)
-        nuc_fail(cx, NUC_IO, "%s: the folder cannot be read: %s", path, strerror(errno));
-    while ((entry = readdir(*folder)) != NULL) {
-        if (!is_npy(entry->d_name))
-            continue;
-        names = nuc_grow(cx, names, &capacity, *count + 1, sizeof *names);
-        names[(*count)++] = nuc_strdup(cx, entry->d_name);
-    }
-    closedir(*folder);
-    *folder = NULL;
-    if (*count != 0)
-        qsort(names, *count, sizeof *names, by_text);
-    return names;
-}
-
 bool nuc_holds_arrays(struct nuc_context *cx, const char *folder)
 {
-    size_t count;
-
-    list_folder(cx, folder, &count);
-    return count != 0;
+    return nuc_list_folder(cx, folder, is_npy).count != 0;
 }
 
 static struct nuc_arrays read_folder(struct nuc_context *cx, const char *path)
 {
-    struct nuc_arrays arrays;
-    const char **names = list_folder(cx, path, &arrays.count);
+    struct nuc_paths files = nuc_list_folder(cx, path, is_npy);
+    struct nuc_arrays arrays = {files.count, nuc_alloc_array(cx, files.count, sizeof *arrays.items)};
 
     if (arrays.count == 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the folder holds no .npy file", path);
-    arrays.items = nuc_alloc_array(cx, arrays.count, sizeof *arrays.items);
     for (size_t i = 0; i < arrays.count; i++) {
-        const char *file = nuc_format(cx, "%s/%s", path, names[i]);
-        arrays.items[i] = nuc_read_npy(cx, file, nuc_map_file(cx, file));
-        arrays.items[i].name = strip_suffix(cx, names[i]);
+        arrays.items[i] = nuc_read_npy(cx, files.items[i], nuc_map_file(cx, files.items[i]));
+        arrays.items[i].name = strip_suffix(cx, nuc_base_name(files.items[i]));
     }
     return arrays;
 }

@@ -2,7 +2,7 @@
 
 enum { SOI = 0xd8, SOS = 0xda, DHT = 0xc4, TEM = 0x01, RST0 = 0xd0, EOI = 0xd9 };
 
-/* The segment behind a DHT marker at `at`: length, then tables of a number, 16 counts and that many values. */
+/* The segment after a DHT marker at `at`: length, then tables of a number, 16 counts and that many values. */
 static bool tables_fit(struct nuc_span file, size_t at)
 {
     if (at + 2 > file.size)
@@ -23,7 +23,7 @@ static bool tables_fit(struct nuc_span file, size_t at)
     return true;
 }
 
-/* Behind the headers, image data escape 0xff, so a DHT marker is one wherever it stands. */
+/* After the headers, image data escape 0xff, so a DHT marker is one wherever it stands. */
 static bool later_tables_fit(struct nuc_span file, size_t at)
 {
     for (; at + 1 < file.size; at++) {

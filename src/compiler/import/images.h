@@ -11,7 +11,7 @@
 struct nuc_images {
     size_t count;
     const char *const *files; /* paths, in the order of the samples */
-    const int64_t *labels;    /* one an image; NULL when the folder has no classes */
+    const int64_t *labels;    /* one per image; NULL when the folder has no classes */
 };
 
 /*
@@ -31,13 +31,13 @@ enum nuc_image_fit {
 struct nuc_image_format {
     uint32_t channels; /* 1: grey, 3: red, green, blue */
     uint32_t height, width;
-    float mean[3], std[3]; /* one a channel; std is not 0 */
+    float mean[3], std[3]; /* one per channel; std is not 0 */
     enum nuc_image_fit fit;
 };
 
 /*
  * Writes channels * height * width values, channel by channel: (p / 255 - mean[c]) / std[c] for each pixel value p of 0
- * to 255. Files of 16 bits a channel are taken with their upper 8; alpha is dropped; colour becomes grey as
+ * to 255. Files of 16 bits per channel are taken with their upper 8; alpha is dropped; colour becomes grey as
  * (77 R + 150 G + 29 B) / 256, grey becomes colour by repetition. Orientation tags are not read.
  *
  * Scaling is separable. With n output pixels over a part of the image from s to e, output pixel i has its centre at

@@ -4,7 +4,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/import/json.h"
-#include "compiler/import/torch_numbers.h"
+#include "compiler/import/torch_schema.h"
 #include "compiler/import/zip.h"
 
 struct nuc_value_state;
@@ -27,7 +27,7 @@ struct nuc_importer {
     struct nuc_value_state *states; /* by node id */
     size_t states_capacity;
 
-    bool has_constant_input; /* an input that is no tensor was left out */
+    bool has_constant_input; /* an input that is not a tensor was left out */
 
     struct nuc_node **identities; /* nodes to remove at the end */
     size_t n_identities, identities_capacity;
@@ -59,7 +59,7 @@ int64_t nuc_read_sym_int(const struct nuc_json *j);
 /* The meta of the value `name` in the graph's tensor_values. `at` is where it is named. */
 struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char *name, const struct nuc_json *at);
 
-/* The bytes behind the state-dict name `target`, checked against `meta`. `at` is where it is named. */
+/* The bytes that the state-dict name `target` stands for, checked against `meta`. `at` is where it is named. */
 const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *target, const struct nuc_meta *meta,
                                      const struct nuc_json *at);
 
@@ -72,6 +72,9 @@ const struct nuc_call_spec *nuc_read_call_spec(struct nuc_context *cx, const jso
 
 /* Adds a call node for every node of the archive. */
 void nuc_import_nodes(struct nuc_importer *im);
+
+/* A name that a new node may have; fails when it is empty or taken. */
+const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name);
 
 /* Removes what only passes its input on, when nothing more is going to read values by name. */
 void nuc_remove_identities(struct nuc_importer *im);

@@ -178,8 +178,8 @@ static void check_size(const struct header_reader *r, struct nuc_span file)
             bad(r, "the shape is absurd");
     }
     if (!empty && bytes > file.size - h->data_offset)
-        nuc_fail(r->cx, NUC_BAD_INPUT, "%s: the array wants %zu bytes, the file has %zu: it is cut short", r->where,
-                 bytes, file.size - h->data_offset);
+        nuc_fail(r->cx, NUC_BAD_INPUT, "%s: the array has %zu bytes, the file %zu: it is cut short", r->where, bytes,
+                 file.size - h->data_offset);
 }
 
 struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *where, struct nuc_span file)

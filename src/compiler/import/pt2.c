@@ -5,8 +5,6 @@
 
 #include "compiler/import/importer.h"
 
-#define SCHEMA_MAJOR 8 /* of torch._export.serde.schema */
-
 /* ---- entries ---- */
 
 /* An entry of a well-known name below the top folder, or NULL. */
@@ -93,11 +91,11 @@ static void check_version(const struct nuc_importer *im)
     struct nuc_json version = nuc_json_field(&im->model, "schema_version");
     struct nuc_json major = nuc_json_field(&version, "major");
 
-    if (nuc_json_int(&major) != SCHEMA_MAJOR)
+    if (nuc_json_int(&major) != NUC_TORCH_SCHEMA)
         nuc_json_fail(&major, NUC_UNSUPPORTED,
                       "schema %lld: only %d is read: save with torch 2.8 or a later one "
                       "of the same schema",
-                      (long long)nuc_json_int(&major), SCHEMA_MAJOR);
+                      (long long)nuc_json_int(&major), NUC_TORCH_SCHEMA);
 }
 
 static void open_archive(struct nuc_importer *im)
@@ -116,22 +114,18 @@ static void open_archive(struct nuc_importer *im)
 
 /* ---- placeholders ---- */
 
-static const struct {
-    const char *key;
-    const char *target_field; /* NULL: the caller passes the value */
-    enum nuc_input_kind kind;
-} input_specs[] = {
-    {"user_input", NULL, NUC_USER_INPUT},
-    {"parameter", "parameter_name", NUC_PARAMETER},
-    {"buffer", "buffer_name", NUC_BUFFER},
-    {"tensor_constant", "tensor_constant_name", NUC_CONSTANT},
+const struct nuc_torch_input nuc_torch_inputs[] = {
+    [NUC_USER_INPUT] = {"user_input", NULL},
+    [NUC_PARAMETER] = {"parameter", "parameter_name"},
+    [NUC_BUFFER] = {"buffer", "buffer_name"},
+    [NUC_CONSTANT] = {"tensor_constant", "tensor_constant_name"},
 };
 
-static size_t find_spec(const struct nuc_json *spec)
+static enum nuc_input_kind input_kind(const struct nuc_json *spec)
 {
-    for (size_t i = 0; i < sizeof input_specs / sizeof input_specs[0]; i++) {
-        if (strcmp(input_specs[i].key, spec->key) == 0)
-            return i;
+    for (enum nuc_input_kind kind = NUC_USER_INPUT; kind <= NUC_CONSTANT; kind++) {
+        if (strcmp(nuc_torch_inputs[kind].kind, spec->key) == 0)
+            return kind;
     }
     nuc_json_fail(spec, NUC_UNSUPPORTED, "an input of this kind is not handled: pass tensors only");
 }
@@ -160,7 +154,7 @@ static void check_graph_input(const struct nuc_importer *im, size_t index, const
 }
 
 /*
- * An input that is no tensor: the graph is made for the value it had, and does not read it. None needs no word; with
+ * An input that is not a tensor: the graph is made for the value it had, and does not read it. None needs no word; with
  * any other value the caller should know.
  */
 static bool skip_constant_input(struct nuc_importer *im, const struct nuc_json *spec)
@@ -172,7 +166,8 @@ static bool skip_constant_input(struct nuc_importer *im, const struct nuc_json *
     struct nuc_json held = nuc_json_union(&value);
     im->has_constant_input = true;
     if (strcmp(held.key, "as_none") != 0)
-        nuc_warn(im->cx, "%s: input '%s' is no tensor: it has the value of the export, and is no input of the program",
+        nuc_warn(im->cx,
+                 "%s: input '%s' is not a tensor: it has the value of the export, and is no input of the program",
                  im->zip->path, nuc_json_string(&name));
     return true;
 }
@@ -181,21 +176,19 @@ static void add_placeholder(struct nuc_importer *im, size_t index, const struct 
 {
     if (skip_constant_input(im, spec))
         return;
-    size_t row = find_spec(spec);
+    enum nuc_input_kind kind = input_kind(spec);
     struct nuc_json arg = nuc_json_field(spec, "arg");
     struct nuc_json held;
-    struct nuc_json name = spec_name(&arg, input_specs[row].target_field == NULL, &held);
-    const char *text = nuc_json_string(&name);
+    struct nuc_json name = spec_name(&arg, kind == NUC_USER_INPUT, &held);
+    const char *text = nuc_unused_name(im, &name);
 
-    if (text[0] == '\0' || nuc_find_node(im->g, text) != NULL)
-        nuc_json_fail(&name, NUC_BAD_INPUT, "the name '%s' is empty or used twice", text);
     check_graph_input(im, index, text);
     struct nuc_tensor_meta t = nuc_value_meta(im, text, &name);
     struct nuc_node *node = nuc_add_node(im->g, NULL, NUC_OP_PLACEHOLDER, text);
-    node->input_kind = input_specs[row].kind;
+    node->input_kind = kind;
     nuc_set_val(im->g, node, &t.meta);
-    if (input_specs[row].target_field != NULL) {
-        struct nuc_json target = nuc_json_field(spec, input_specs[row].target_field);
+    if (kind != NUC_USER_INPUT) {
+        struct nuc_json target = nuc_json_field(spec, nuc_torch_inputs[kind].target);
         node->target = nuc_json_string(&target);
         node->data = nuc_read_data(im, node->target, &t.meta, &target);
     }
@@ -253,7 +246,7 @@ static void add_output(struct nuc_importer *im, const struct nuc_json *signature
     if (count == 0)
         nuc_json_fail(&specs, NUC_UNSUPPORTED, "the model returns nothing");
     struct nuc_node *output = nuc_add_node(im->g, NULL, NUC_OP_OUTPUT, "output");
-    nuc_set_arg_nodes(output, im->g, 0, values, (uint32_t)count);
+    nuc_set_arg_nodes(output, im->g, NUC_ARG(OUTPUT, values), values, (uint32_t)count);
 }
 
 struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path)

@@ -36,7 +36,7 @@ static void set_tensor(const struct arg_reader *r)
  */
 static void set_scalar_tensor(const struct arg_reader *r)
 {
-    const struct nuc_node *self = nuc_arg_node(r->node, 0);
+    const struct nuc_node *self = nuc_arg_node(r->node, NUC_SELF);
     double value = nuc_json_double(r->value);
     struct nuc_context *cx = r->im->cx;
     struct nuc_meta meta = nuc_meta_make(NUC_F32, NULL, 0);
@@ -111,7 +111,7 @@ static double constant_number(const struct arg_reader *r)
     int32_t i32;
 
     while (node != NULL && (node->op == NUC_OP_CLONE || node->op == NUC_OP_ALIAS))
-        node = nuc_arg_node(node, 0);
+        node = nuc_arg_node(node, NUC_SELF);
     if (node == NULL || !nuc_is_static(node) || nuc_elements(&node->vals[0]) != 1)
         nuc_json_fail(r->value, NUC_UNSUPPORTED,
                       "argument '%s' of %s is computed: it must be a constant of one element", r->schema->name,

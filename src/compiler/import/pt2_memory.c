@@ -1,6 +1,6 @@
 /*
  * In-place operators of a .pt2 archive. The archive keeps in-place operators (relu_) and the aliases views make. Here
- * every value is immutable, so a read of the old name behind the write must read the result of the write. That is only
+ * every value is immutable, so a read of the old name after the write must read the result of the write. That is only
  * possible to say when the written tensor has no other name: views of it that are read later are refused.
  */
 #include <string.h>
@@ -10,7 +10,7 @@
 /* Results that may share memory with their input in torch; an item does when the operator of its tuple makes views. */
 static bool is_alias(const struct nuc_node *node)
 {
-    const struct nuc_node *maker = node->op == NUC_OP_GETITEM ? nuc_arg_node(node, 0) : node;
+    const struct nuc_node *maker = node->op == NUC_OP_GETITEM ? nuc_arg_node(node, NUC_SELF) : node;
 
     return maker->in_place || (nuc_op_kind(maker->op) == NUC_KIND_SHAPE && maker->op != NUC_OP_CLONE);
 }
@@ -52,7 +52,7 @@ static void check_writable(struct nuc_importer *im, const struct nuc_node *node,
 
 void nuc_note_memory(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *at)
 {
-    struct nuc_node *self = nuc_arg_node(node, 0);
+    struct nuc_node *self = nuc_arg_node(node, NUC_SELF);
 
     if (self == NULL || !is_alias(node))
         return;

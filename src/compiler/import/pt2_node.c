@@ -1,6 +1,7 @@
 /* The operator nodes of a .pt2 archive: names, results, what is not handled. */
 #include <string.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/import/importer.h"
 #include "host/file.h"
 #include "host/text.h"
@@ -61,7 +62,7 @@ static void check_value(const struct nuc_importer *im, const struct nuc_node *no
                  nuc_node_text(im->cx, node), nuc_meta_text(im->cx, &stated.meta), nuc_meta_text(im->cx, computed));
 }
 
-static const char *unused_name(const struct nuc_importer *im, const struct nuc_json *name)
+const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name)
 {
     const char *text = nuc_json_string(name);
 
@@ -75,10 +76,10 @@ static const char *unused_name(const struct nuc_importer *im, const struct nuc_j
 static void add_item(struct nuc_importer *im, struct nuc_node *tuple, uint32_t index, const struct nuc_json *tensor)
 {
     struct nuc_json name = nuc_json_field(tensor, "name");
-    struct nuc_node *item = nuc_add_node(im->g, NULL, NUC_OP_GETITEM, unused_name(im, &name));
+    struct nuc_node *item = nuc_add_node(im->g, NULL, NUC_OP_GETITEM, nuc_unused_name(im, &name));
 
-    nuc_set_arg_node(item, im->g, 0, tuple);
-    nuc_set_arg_int(item, 1, index);
+    nuc_set_arg_node(item, im->g, NUC_ARG(GETITEM, self), tuple);
+    nuc_set_arg_int(item, NUC_ARG(GETITEM, index), index);
     item->source = tuple->source;
     nuc_infer_shape(im->g, item);
     check_value(im, item, &item->vals[0], &name);
@@ -142,19 +143,13 @@ static const char *op_name(const struct nuc_json *node)
 /* A program only infers. */
 static void check_inference(const struct nuc_importer *im, const struct nuc_node *node, const struct nuc_json *at)
 {
-    static const struct {
-        enum nuc_op op;
-        const char *arg;
-    } flags[] = {{NUC_OP_BATCH_NORM, "training"}, {NUC_OP_DROPOUT, "train"}, {NUC_OP_GRU, "train"}};
+    bool training = node->op == NUC_OP_BATCH_NORM ? nuc_flag(node, NUC_ARG(BATCH_NORM, training))
+                    : node->op == NUC_OP_DROPOUT  ? nuc_flag(node, NUC_ARG(DROPOUT, train))
+                                                  : node->op == NUC_OP_GRU && nuc_flag(node, NUC_ARG(GRU, train));
 
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if (flags[i].op != node->op)
-            continue;
-        int index = nuc_schema_arg_index(nuc_op_schema(node->op), flags[i].arg);
-        if (node->args[index].kind == NUC_ARG_BOOL && node->args[index].u.b)
-            nuc_json_fail(at, NUC_UNSUPPORTED, "%s is in training mode: call model.eval() before exporting",
-                          nuc_node_text(im->cx, node));
-    }
+    if (training)
+        nuc_json_fail(at, NUC_UNSUPPORTED, "%s is in training mode: call model.eval() before exporting",
+                      nuc_node_text(im->cx, node));
 }
 
 static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json)
@@ -168,7 +163,7 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
         name = nuc_json_optional(json, "name");
     else
         name = nuc_json_field(&results.value, "name");
-    struct nuc_node *node = nuc_add_node(im->g, NULL, form.op, name.value == NULL ? NULL : unused_name(im, &name));
+    struct nuc_node *node = nuc_add_node(im->g, NULL, form.op, name.value == NULL ? NULL : nuc_unused_name(im, &name));
     node->in_place = form.in_place;
     node->source = nuc_read_source(im->cx, metadata.value);
     nuc_read_args(im, node, json);
@@ -205,7 +200,7 @@ void nuc_remove_identities(struct nuc_importer *im)
 {
     for (size_t i = 0; i < im->n_identities; i++) {
         struct nuc_node *node = im->identities[i];
-        nuc_replace_uses(im->g, node, nuc_arg_node(node, 0), NULL);
+        nuc_replace_uses(im->g, node, nuc_arg_node(node, NUC_SELF), NULL);
         nuc_remove_node(im->g, node);
     }
 }

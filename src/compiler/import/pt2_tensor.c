@@ -53,7 +53,7 @@ enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j)
     int64_t number = nuc_json_int(j);
 
     if (number < 1 || number > 4)
-        nuc_json_fail(j, NUC_BAD_INPUT, "%lld is no memory format", (long long)number);
+        nuc_json_fail(j, NUC_BAD_INPUT, "%lld is not a memory format", (long long)number);
     return memory_formats[number - 1];
 }
 
@@ -106,7 +106,7 @@ static struct nuc_tensor_meta read_tensor_meta(const struct nuc_json *j)
         nuc_json_fail(&strides, NUC_BAD_INPUT, "there are not as many strides as sizes");
     t.offset = nuc_read_sym_int(&offset);
     if (t.offset < 0 || t.offset > NUC_MAX_ELEMENTS)
-        nuc_json_fail(&offset, NUC_BAD_INPUT, "%lld is no offset in a storage", (long long)t.offset);
+        nuc_json_fail(&offset, NUC_BAD_INPUT, "%lld is not an offset in a storage", (long long)t.offset);
     if (nuc_checked_elements(t.meta.sizes, t.meta.rank) < 0)
         nuc_json_fail(&sizes, NUC_UNSUPPORTED, "the tensor has more than %lld elements", (long long)NUC_MAX_ELEMENTS);
     nuc_dim_order_of_strides(t.meta.sizes, t.strides, t.meta.rank, t.meta.dim_order);

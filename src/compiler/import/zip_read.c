@@ -205,7 +205,7 @@ static struct nuc_span packed_content(const struct nuc_zip *zip, const struct nu
                  e->name);
     uint64_t offset = e->header_offset + LOCAL_SIZE + nuc_load_u16(header.data + 26) + nuc_load_u16(header.data + 28);
     if (!nuc_span_slice(zip->bytes, offset, e->packed_size, &content))
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: its %llu bytes reach behind the end of the file", zip->path,
+        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: its %llu bytes reach beyond the end of the file", zip->path,
                  e->name, (unsigned long long)e->packed_size);
     return content;
 }
