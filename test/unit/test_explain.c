@@ -1,4 +1,4 @@
-/* What explain tells: rows, estimates, models at every stage, the caller's own check. */
+/* What explain reports: rows, estimates, models at every stage, the caller's own check. */
 #include "graph_texts.h"
 
 #include "compiler/driver/driver.h"
@@ -17,8 +17,8 @@ struct work_case {
 #define PLACE(name, shape) "%" name " = input : float32[" shape "]\n"
 
 /*
- * Behind 4600 cycles: 64 MACs, 8 depthwise MACs or 8 values a cycle, and 8 bytes a cycle, with 12 a channel beside the
- * weights. On the CPU behind 500: 2 cycles a MAC, 8 a value, 60 a function, 200 a value of a softmax.
+ * After 4600 cycles: 64 MACs, 8 depthwise MACs or 8 values per cycle, and 8 bytes per cycle, with 12 per channel beside
+ * the weights. On the CPU after 500: 2 cycles per MAC, 8 per value, 60 per function, 200 per value of a softmax.
  */
 static const struct work_case work_cases[] = {
     /* 16 * 4 * 4 outputs of 3 * 3 * 3 inputs, the 3 channels of each as 8 on the NPU */

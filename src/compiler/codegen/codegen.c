@@ -8,26 +8,26 @@
 
 /* ---- names ---- */
 
+/* In any locale. */
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_digit(char c)
+static bool is_name_part(char c)
 {
-    return c >= '0' && c <= '9';
+    return is_letter(c) || (c >= '0' && c <= '9');
 }
 
 const char *nuc_codegen_name(struct nuc_context *cx, const char *path)
 {
     const char *base = nuc_base_name(path);
-    size_t length = strcspn(base, ".");
-    const char *name = nuc_format(cx, "%s%.*s", length > 0 && is_letter(base[0]) ? "" : "program_", (int)length, base);
-    char *out = nuc_strdup(cx, name);
+    char *name =
+        nuc_strdup(cx, nuc_format(cx, "%s%.*s", is_letter(base[0]) ? "" : "program_", (int)strcspn(base, "."), base));
 
-    for (char *c = out; *c != '\0'; c++)
-        *c = is_letter(*c) || is_digit(*c) ? *c : '_';
-    return out;
+    for (char *c = name; *c != '\0'; c++)
+        *c = is_name_part(*c) ? *c : '_';
+    return name;
 }
 
 static const char *capitals(struct nuc_context *cx, const char *name)
@@ -39,7 +39,7 @@ static const char *capitals(struct nuc_context *cx, const char *name)
     return out;
 }
 
-/* The C name behind an operator's. */
+/* The C function of an operator. */
 static const char *function_of(const struct nuc_kernel_entry *entry)
 {
     static const struct {
@@ -342,7 +342,7 @@ struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *f
     struct nuc_codegen_files files;
 
     for (const char *c = name; *c != '\0'; c++) {
-        if (!is_letter(*c) && (c == name || !is_digit(*c)))
+        if (c == name ? !is_letter(*c) : !is_name_part(*c))
             nuc_fail(cx, NUC_BAD_USAGE, "'%s' is no name for C functions: letters, digits and _", name);
     }
     if (*name == '\0')

@@ -53,9 +53,9 @@ static size_t pool_shape(struct nuc_codegen *g, const struct nuc_tensor *t)
 /* ---- values ---- */
 
 static const char *const dtype_names[NUC_DTYPE_COUNT] = {
-    [NUC_F32] = "NUC_F32", [NUC_I8] = "NUC_I8",     [NUC_U8] = "NUC_U8",     [NUC_I16] = "NUC_I16",
-    [NUC_I32] = "NUC_I32", [NUC_I64] = "NUC_I64",   [NUC_BOOL] = "NUC_BOOL", [NUC_F16] = "NUC_F16",
-    [NUC_F64] = "NUC_F64", [NUC_BF16] = "NUC_BF16", [NUC_U16] = "NUC_U16",
+#define NAME(enumerator, name, size) [enumerator] = #enumerator,
+    NUC_DTYPES(NAME)
+#undef NAME
 };
 
 static void add_data(struct nuc_codegen *g, struct nuc_text *out, uint32_t place, const struct nuc_tensor *t)

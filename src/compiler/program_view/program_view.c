@@ -12,6 +12,7 @@ struct parser {
     struct nuc_fb_reader r;
     struct nuc_program_view *view;
     struct nuc_fb_table program;
+    struct nuc_view_method *method; /* being taken */
     /*
      * Elements that may still be taken. Tables can be shared in a FlatBuffer, so that a small file could stand for
      * enormous lists; a sound file needs each of its bytes about once.
@@ -53,6 +54,24 @@ static struct nuc_view_list take_list(struct parser *p, struct nuc_fb_table t, i
     struct nuc_fb_vector v = take_vector(p, t, id, size);
 
     return (struct nuc_view_list){p->r.bytes.data + v.at, v.count, size};
+}
+
+/* Fills an item from a table. */
+typedef void take_item(struct parser *p, struct nuc_fb_table t, void *item);
+
+/* A vector of tables as an array of items of `size` bytes; `fault` is said when one cannot be read. */
+static void *take_tables(struct parser *p, struct nuc_fb_table t, int id, size_t size, take_item *take,
+                         const char *fault, uint32_t *count)
+{
+    struct nuc_fb_vector list = take_vector(p, t, id, 4);
+    uint8_t *items = nuc_alloc_array(p->cx, list.count, size);
+
+    for (uint32_t i = 0; i < list.count; i++) {
+        take(p, nuc_fb_vec_table(&p->r, list, i), items + i * size);
+        check(p, fault);
+    }
+    *count = list.count;
+    return items;
 }
 
 /* Not spent: many tables share one text, and who copies it bounds its length. */
@@ -147,7 +166,7 @@ static struct nuc_view_tensor take_tensor(struct parser *p, struct nuc_fb_table 
     return tensor;
 }
 
-/* Bytes of an item of a list; 0: the value is no list. */
+/* Bytes of an item of a list; 0: the value is not a list. */
 static uint32_t item_size(uint8_t kind)
 {
     static const uint8_t sizes[] = {[NUC_VALUE_STRING] = 1, [NUC_VALUE_INTS] = 8,    [NUC_VALUE_DOUBLES] = 8,
@@ -156,81 +175,69 @@ static uint32_t item_size(uint8_t kind)
     return kind < sizeof sizes ? sizes[kind] : 0;
 }
 
-static struct nuc_view_value take_value(struct parser *p, struct nuc_fb_table t)
+static void take_value(struct parser *p, struct nuc_fb_table t, void *item)
 {
     struct nuc_fb_table content = nuc_fb_sub(&p->r, t, NUC_EVALUE_VALUE);
-    struct nuc_view_value value = {.kind = nuc_fb_u8(&p->r, t, NUC_EVALUE_TYPE, 0)};
+    struct nuc_view_value *value = item;
 
-    if (value.kind == NUC_VALUE_INT)
-        value.u.i = nuc_fb_i64(&p->r, content, 0, 0);
-    else if (value.kind == NUC_VALUE_BOOL)
-        value.u.b = nuc_fb_bool(&p->r, content, 0, false);
-    else if (value.kind == NUC_VALUE_DOUBLE)
-        value.u.f = nuc_fb_f64(&p->r, content, 0, 0.0);
-    else if (value.kind == NUC_VALUE_TENSOR)
-        value.u.tensor = take_tensor(p, content);
-    else if (value.kind == NUC_VALUE_STRING)
-        value.u.list = take_text(p, content, 0);
-    else if (item_size(value.kind) != 0)
-        value.u.list = take_list(p, content, 0, item_size(value.kind));
-    check(p, "a value is malformed");
-    return value;
+    value->kind = nuc_fb_u8(&p->r, t, NUC_EVALUE_TYPE, 0);
+    if (value->kind == NUC_VALUE_INT)
+        value->u.i = nuc_fb_i64(&p->r, content, 0, 0);
+    else if (value->kind == NUC_VALUE_BOOL)
+        value->u.b = nuc_fb_bool(&p->r, content, 0, false);
+    else if (value->kind == NUC_VALUE_DOUBLE)
+        value->u.f = nuc_fb_f64(&p->r, content, 0, 0.0);
+    else if (value->kind == NUC_VALUE_TENSOR)
+        value->u.tensor = take_tensor(p, content);
+    else if (value->kind == NUC_VALUE_STRING)
+        value->u.list = take_text(p, content, 0);
+    else if (item_size(value->kind) != 0)
+        value->u.list = take_list(p, content, 0, item_size(value->kind));
 }
 
-/* Every index of the list names a value. */
-static void check_indices(struct parser *p, const struct nuc_view_method *m, struct nuc_view_list list, int64_t least)
+/* Every index of the list names a value of the method; -1 is allowed when it is `least`. */
+static void check_indices(struct parser *p, struct nuc_view_list list, int64_t least)
 {
     for (uint32_t i = 0; i < list.count; i++) {
         int64_t index = nuc_view_int(list, i);
-        if (index < least || index >= (int64_t)m->n_values)
+        if (index < least || index >= (int64_t)p->method->n_values)
             damaged(p, "a list names a value that does not exist");
     }
 }
 
-static void take_values(struct parser *p, struct nuc_fb_table plan, struct nuc_view_method *m)
+/* Lists name values before and after them, so that they are checked when all are there. */
+static void check_lists(struct parser *p)
 {
-    struct nuc_fb_vector list = take_vector(p, plan, NUC_PLAN_VALUES, 4);
-    struct nuc_view_value *values = nuc_alloc_array(p->cx, list.count, sizeof *values);
-
-    for (uint32_t i = 0; i < list.count; i++)
-        values[i] = take_value(p, nuc_fb_vec_table(&p->r, list, i));
-    m->values = values;
-    m->n_values = list.count;
-    for (uint32_t i = 0; i < list.count; i++) {
-        if (values[i].kind == NUC_VALUE_INTS || values[i].kind == NUC_VALUE_TENSORS)
-            check_indices(p, m, values[i].u.list, 0);
-        else if (values[i].kind == NUC_VALUE_OPTIONAL_TENSORS)
-            check_indices(p, m, values[i].u.list, -1);
+    for (uint32_t i = 0; i < p->method->n_values; i++) {
+        const struct nuc_view_value *value = &p->method->values[i];
+        if (value->kind == NUC_VALUE_INTS || value->kind == NUC_VALUE_TENSORS)
+            check_indices(p, value->u.list, 0);
+        else if (value->kind == NUC_VALUE_OPTIONAL_TENSORS)
+            check_indices(p, value->u.list, -1);
     }
 }
 
 /* ---- instructions ---- */
 
-static void take_operators(struct parser *p, struct nuc_fb_table plan, struct nuc_view_method *m)
+static void take_operator(struct parser *p, struct nuc_fb_table t, void *item)
 {
-    struct nuc_fb_vector list = take_vector(p, plan, NUC_PLAN_OPERATORS, 4);
-    struct nuc_view_operator *operators = nuc_alloc_array(p->cx, list.count, sizeof *operators);
+    struct nuc_view_operator *op = item;
 
-    for (uint32_t i = 0; i < list.count; i++) {
-        struct nuc_fb_table op = nuc_fb_vec_table(&p->r, list, i);
-        operators[i].name = take_text(p, op, NUC_OPERATOR_NAME);
-        operators[i].overload = take_text(p, op, NUC_OPERATOR_OVERLOAD);
-        check(p, "an operator is malformed");
-    }
-    m->operators = operators;
-    m->n_operators = list.count;
+    op->name = take_text(p, t, NUC_OPERATOR_NAME);
+    op->overload = take_text(p, t, NUC_OPERATOR_OVERLOAD);
 }
 
 /* Whoever describes the call names its operator and walks the lists among its arguments: both are spent here. */
-static void check_call(struct parser *p, const struct nuc_view_method *m, const struct nuc_view_instruction *in)
+static void check_call(struct parser *p, const struct nuc_view_instruction *in)
 {
+    const struct nuc_view_method *m = p->method;
     bool kernel = in->kind == NUC_INSTRUCTION_KERNEL;
 
     if (in->index >= (kernel ? m->n_operators : m->n_delegates))
         damaged(p, "an instruction calls an operator or a delegate that does not exist");
     if (kernel)
         spend(p, (uint64_t)m->operators[in->index].name.count + m->operators[in->index].overload.count);
-    check_indices(p, m, in->args, 0);
+    check_indices(p, in->args, 0);
     for (uint32_t i = 0; i < in->args.count; i++) {
         const struct nuc_view_value *value = &m->values[nuc_view_int(in->args, i)];
         if (value->kind != NUC_VALUE_STRING && item_size(value->kind) != 0)
@@ -238,25 +245,23 @@ static void check_call(struct parser *p, const struct nuc_view_method *m, const 
     }
 }
 
-static struct nuc_view_instruction take_instruction(struct parser *p, struct nuc_fb_table t,
-                                                    const struct nuc_view_method *m)
+static void take_instruction(struct parser *p, struct nuc_fb_table t, void *item)
 {
-    struct nuc_view_instruction in = {.kind = nuc_fb_u8(&p->r, t, NUC_INSTRUCTION_TYPE, 0)};
     struct nuc_fb_table args = nuc_fb_sub(&p->r, t, NUC_INSTRUCTION_ARGS);
+    struct nuc_view_instruction *in = item;
 
-    if (in.kind == NUC_INSTRUCTION_KERNEL || in.kind == NUC_INSTRUCTION_DELEGATE) {
-        in.index = nuc_fb_u32(&p->r, args, NUC_CALL_INDEX, 0);
-        in.args = take_list(p, args, NUC_CALL_ARGS, 4);
-        check_call(p, m, &in);
-    } else if (in.kind < NUC_INSTRUCTION_KINDS) {
-        in.words[0] = nuc_fb_i32(&p->r, args, 0, 0);
-        in.words[1] = nuc_fb_i32(&p->r, args, 1, 0);
+    in->kind = nuc_fb_u8(&p->r, t, NUC_INSTRUCTION_TYPE, 0);
+    if (in->kind == NUC_INSTRUCTION_KERNEL || in->kind == NUC_INSTRUCTION_DELEGATE) {
+        in->index = nuc_fb_u32(&p->r, args, NUC_CALL_INDEX, 0);
+        in->args = take_list(p, args, NUC_CALL_ARGS, 4);
+        check_call(p, in);
+    } else if (in->kind < NUC_INSTRUCTION_KINDS) {
+        in->words[0] = nuc_fb_i32(&p->r, args, 0, 0);
+        in->words[1] = nuc_fb_i32(&p->r, args, 1, 0);
     }
-    check(p, "an instruction is malformed");
-    return in;
 }
 
-static struct nuc_view_frame take_frame(struct parser *p, struct nuc_fb_vector traces, uint32_t index)
+static struct nuc_view_frame innermost_frame(struct parser *p, struct nuc_fb_vector traces, uint32_t index)
 {
     struct nuc_fb_vector frames = {0, 0};
     struct nuc_fb_table frame = {0, 0, 0, 0};
@@ -269,29 +274,17 @@ static struct nuc_view_frame take_frame(struct parser *p, struct nuc_fb_vector t
                                    nuc_fb_i32(&p->r, frame, NUC_FRAME_LINE, 0)};
 }
 
-static struct nuc_view_chain take_chain(struct parser *p, struct nuc_fb_table t, const struct nuc_view_method *m)
+static void take_chain(struct parser *p, struct nuc_fb_table t, void *item)
 {
-    struct nuc_fb_vector list = take_vector(p, t, NUC_CHAIN_INSTRUCTIONS, 4);
     struct nuc_fb_vector traces = nuc_fb_vec(&p->r, t, NUC_CHAIN_STACK_TRACES, 4);
-    struct nuc_view_instruction *instructions = nuc_alloc_array(p->cx, list.count, sizeof *instructions);
+    struct nuc_view_chain *chain = item;
+    struct nuc_view_instruction *instructions =
+        take_tables(p, t, NUC_CHAIN_INSTRUCTIONS, sizeof *instructions, take_instruction, "an instruction is malformed",
+                    &chain->n_instructions);
 
-    for (uint32_t i = 0; i < list.count; i++) {
-        instructions[i] = take_instruction(p, nuc_fb_vec_table(&p->r, list, i), m);
-        instructions[i].frame = take_frame(p, traces, i);
-        check(p, "a stack trace is malformed");
-    }
-    return (struct nuc_view_chain){list.count, instructions};
-}
-
-static void take_chains(struct parser *p, struct nuc_fb_table plan, struct nuc_view_method *m)
-{
-    struct nuc_fb_vector list = take_vector(p, plan, NUC_PLAN_CHAINS, 4);
-    struct nuc_view_chain *chains = nuc_alloc_array(p->cx, list.count, sizeof *chains);
-
-    for (uint32_t i = 0; i < list.count; i++)
-        chains[i] = take_chain(p, nuc_fb_vec_table(&p->r, list, i), m);
-    m->chains = chains;
-    m->n_chains = list.count;
+    for (uint32_t i = 0; i < chain->n_instructions; i++)
+        instructions[i].frame = innermost_frame(p, traces, i);
+    chain->instructions = instructions;
 }
 
 /* ---- delegates ---- */
@@ -315,60 +308,49 @@ static struct nuc_span delegate_data(struct parser *p, struct nuc_fb_table refer
             damaged(p, "a delegate's segment lies outside the file");
     }
     check(p, "a delegate's data lies outside the file");
+    spend(p, data.size);
     return data;
 }
 
-static struct nuc_view_delegate take_delegate(struct parser *p, struct nuc_fb_table t)
+static void take_spec(struct parser *p, struct nuc_fb_table t, void *item)
 {
-    struct nuc_fb_vector list = take_vector(p, t, NUC_DELEGATE_COMPILE_SPECS, 4);
-    struct nuc_view_spec *specs = nuc_alloc_array(p->cx, list.count, sizeof *specs);
+    struct nuc_view_spec *spec = item;
 
-    for (uint32_t i = 0; i < list.count; i++) {
-        struct nuc_fb_table spec = nuc_fb_vec_table(&p->r, list, i);
-        specs[i].key = take_text(p, spec, 0);
-        specs[i].value = take_list(p, spec, 1, 1);
-    }
-    struct nuc_view_delegate delegate = {
-        .backend = take_text(p, t, NUC_DELEGATE_ID),
-        .data = delegate_data(p, nuc_fb_sub(&p->r, t, NUC_DELEGATE_PROCESSED)),
-        .n_specs = list.count,
-        .specs = specs,
-    };
-    check(p, "a delegate is malformed");
-    spend(p, delegate.data.size);
-    return delegate;
+    spec->key = take_text(p, t, 0);
+    spec->value = take_list(p, t, 1, 1);
 }
 
-static void take_delegates(struct parser *p, struct nuc_fb_table plan, struct nuc_view_method *m)
+static void take_delegate(struct parser *p, struct nuc_fb_table t, void *item)
 {
-    struct nuc_fb_vector list = take_vector(p, plan, NUC_PLAN_DELEGATES, 4);
-    struct nuc_view_delegate *delegates = nuc_alloc_array(p->cx, list.count, sizeof *delegates);
+    struct nuc_view_delegate *delegate = item;
 
-    for (uint32_t i = 0; i < list.count; i++)
-        delegates[i] = take_delegate(p, nuc_fb_vec_table(&p->r, list, i));
-    m->delegates = delegates;
-    m->n_delegates = list.count;
+    delegate->backend = take_text(p, t, NUC_DELEGATE_ID);
+    delegate->data = delegate_data(p, nuc_fb_sub(&p->r, t, NUC_DELEGATE_PROCESSED));
+    delegate->specs = take_tables(p, t, NUC_DELEGATE_COMPILE_SPECS, sizeof *delegate->specs, take_spec,
+                                  "a compile spec is malformed", &delegate->n_specs);
 }
 
 /* ---- the program ---- */
 
-static struct nuc_view_method take_method(struct parser *p, struct nuc_fb_table plan)
+/* Instructions come last, since they are checked against everything else. */
+static void take_method(struct parser *p, struct nuc_fb_table t, void *item)
 {
-    struct nuc_view_method m = {
-        .name = take_text(p, plan, NUC_PLAN_NAME),
-        .inputs = take_list(p, plan, NUC_PLAN_INPUTS, 4),
-        .outputs = take_list(p, plan, NUC_PLAN_OUTPUTS, 4),
-        .planned = take_list(p, plan, NUC_PLAN_BUFFER_SIZES, 8),
-    };
+    struct nuc_view_method *m = p->method = item;
 
-    check(p, "the method is malformed");
-    take_values(p, plan, &m);
-    check_indices(p, &m, m.inputs, 0);
-    check_indices(p, &m, m.outputs, 0);
-    take_operators(p, plan, &m);
-    take_delegates(p, plan, &m);
-    take_chains(p, plan, &m);
-    return m;
+    m->name = take_text(p, t, NUC_PLAN_NAME);
+    m->inputs = take_list(p, t, NUC_PLAN_INPUTS, 4);
+    m->outputs = take_list(p, t, NUC_PLAN_OUTPUTS, 4);
+    m->planned = take_list(p, t, NUC_PLAN_BUFFER_SIZES, 8);
+    m->values = take_tables(p, t, NUC_PLAN_VALUES, sizeof *m->values, take_value, "a value is malformed", &m->n_values);
+    check_lists(p);
+    check_indices(p, m->inputs, 0);
+    check_indices(p, m->outputs, 0);
+    m->operators = take_tables(p, t, NUC_PLAN_OPERATORS, sizeof *m->operators, take_operator,
+                               "an operator is malformed", &m->n_operators);
+    m->delegates = take_tables(p, t, NUC_PLAN_DELEGATES, sizeof *m->delegates, take_delegate, "a delegate is malformed",
+                               &m->n_delegates);
+    m->chains =
+        take_tables(p, t, NUC_PLAN_CHAINS, sizeof *m->chains, take_chain, "a stack trace is malformed", &m->n_chains);
 }
 
 /* The extended header follows the file identifier; files of old writers have none, and then no segments. */
@@ -395,21 +377,16 @@ const struct nuc_program_view *nuc_program_view_open(struct nuc_context *cx, con
     view->bytes = bytes;
     take_header(&p);
     p.program = nuc_fb_root(&p.r, 0);
-    struct nuc_fb_vector plans = take_vector(&p, p.program, NUC_PROGRAM_PLANS, 4);
     struct nuc_fb_vector segments = nuc_fb_vec(&p.r, p.program, NUC_PROGRAM_SEGMENTS, 4);
     struct nuc_fb_table constants = nuc_fb_sub(&p.r, p.program, NUC_PROGRAM_CONSTANT_SEGMENT);
     struct nuc_fb_vector offsets = nuc_fb_vec(&p.r, constants, NUC_SUBSEGMENT_OFFSETS, 8);
     view->schema_version = nuc_fb_u32(&p.r, p.program, NUC_PROGRAM_VERSION, 0);
     check(&p, "its root table lies outside the file");
-    if (plans.count == 0)
-        damaged(&p, "it has no method");
     view->n_segments = segments.count;
     view->n_constants = offsets.count == 0 ? 0 : offsets.count - 1; /* entry 0 stands for no constant */
-    struct nuc_view_method *methods = nuc_alloc_array(cx, plans.count, sizeof *methods);
-    for (uint32_t i = 0; i < plans.count; i++)
-        methods[i] = take_method(&p, nuc_fb_vec_table(&p.r, plans, i));
-    check(&p, "a table lies outside the file");
-    view->methods = methods;
-    view->n_methods = plans.count;
+    view->methods = take_tables(&p, p.program, NUC_PROGRAM_PLANS, sizeof *view->methods, take_method,
+                                "a method is malformed", &view->n_methods);
+    if (view->n_methods == 0)
+        damaged(&p, "it has no method");
     return view;
 }

@@ -2,20 +2,25 @@
 #include <string.h>
 
 #include "compiler/report/explain.h"
-#include "host/text.h"
+#include "host/file.h"
 
 /* Columns of a row; the operator's and the node's texts are cut to their width. */
 enum { WIDTH = 120, WHERE = 6, OPERATOR = 34, NODE = 38, SOURCE = 24, CYCLES = 12 };
 
-/* `text` in a column, cut in the middle when it is too long: both ends tell nodes apart. */
-static void add_column(struct nuc_text *out, const char *text, size_t width)
+void nuc_print_column(struct nuc_text *out, const char *text, size_t width, size_t head)
 {
-    size_t length = strlen(text), head = (width - 2) / 2;
+    size_t length = strlen(text);
 
     if (length <= width)
         nuc_text_addf(out, "%-*s ", (int)width, text);
     else
         nuc_text_addf(out, "%.*s..%s ", (int)head, text, text + length - (width - 2 - head));
+}
+
+/* Cut in the middle: both ends tell nodes apart. */
+static void add_column(struct nuc_text *out, const char *text, size_t width)
+{
+    nuc_print_column(out, text, width, (width - 2) / 2);
 }
 
 static const char *with_commas(struct nuc_context *cx, uint64_t value)
@@ -37,20 +42,12 @@ static const char *with_commas(struct nuc_context *cx, uint64_t value)
 }
 
 /* "model.py:23": the last part of the path. */
-static const char *source_text(struct nuc_context *cx, const struct nuc_node *node)
+static const char *source_text(struct nuc_context *cx, const struct nuc_source *source)
 {
-    if (node->source.file == NULL)
-        return "-";
-    const char *slash = strrchr(node->source.file, '/');
-    return nuc_format(cx, "%s:%d", slash != NULL ? slash + 1 : node->source.file, node->source.line);
+    return source->file == NULL ? "-" : nuc_format(cx, "%s:%d", nuc_base_name(source->file), source->line);
 }
 
-static const char *operator_text(const struct nuc_node *node)
-{
-    return nuc_short_op_name(nuc_node_op_name(node));
-}
-
-/* Words of `text` behind a label, broken before the last column; words longer than a line are broken inside. */
+/* Words of `text` after a label, broken before the last column; words longer than a line are broken inside. */
 static void add_paragraph(struct nuc_text *out, const char *label, const char *text)
 {
     enum { INDENT = 7, LABEL = 9 };
@@ -109,9 +106,9 @@ static void add_row(struct nuc_text *out, const struct nuc_explanation *e, const
     uint64_t cycles = row->partition != NULL ? row->npu_cycles : row->cpu_cycles;
 
     add_column(out, row->partition != NULL ? row->partition : "CPU", WHERE);
-    add_column(out, operator_text(row->node), OPERATOR);
+    add_column(out, nuc_short_op_name(nuc_node_op_name(row->node)), OPERATOR);
     add_column(out, row->node->name, NODE);
-    add_column(out, source_text(out->cx, row->node), SOURCE);
+    add_column(out, source_text(out->cx, &row->node->source), SOURCE);
     nuc_text_addf(out, "%*s\n", CYCLES, with_commas(out->cx, cycles));
     /* Without an NPU every row would say so. */
     if (row->partition == NULL && (e->target->npu_name != NULL || row->in_float))

@@ -5,81 +5,83 @@
 #include "compiler/support/support.h"
 #include "host/text.h"
 
+/* Without the dialect, which all of them are in. */
 static const char *short_name(enum nuc_op op)
 {
     return nuc_short_op_name(nuc_op_name(op, NUC_EDGE));
 }
 
-/* The operators of a rule set by name. */
-static uint32_t sorted_operators(const struct nuc_flavor *flavor, enum nuc_op *ops)
+/* The operators of a rule set by name, in the arena. */
+static const enum nuc_op *sorted_operators(struct nuc_context *cx, const struct nuc_flavor *flavor, uint32_t *count)
 {
-    uint32_t count = 0;
+    enum nuc_op *ops = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof *ops);
 
-    for (unsigned op = 0; op < NUC_OP_COUNT; op++) {
-        if (nuc_support_row(flavor, (enum nuc_op)op) == NULL)
+    *count = 0;
+    for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++) {
+        if (nuc_support_row(flavor, op) == NULL)
             continue;
-        uint32_t at = count++;
-        for (; at > 0 && strcmp(short_name(ops[at - 1]), short_name((enum nuc_op)op)) > 0; at--)
+        uint32_t at = (*count)++;
+        for (; at > 0 && strcmp(short_name(ops[at - 1]), short_name(op)) > 0; at--)
             ops[at] = ops[at - 1];
-        ops[at] = (enum nuc_op)op;
+        ops[at] = op;
     }
-    return count;
+    return ops;
 }
 
-static void add_rules(struct nuc_text *out, const struct nuc_support_rule *rules, const char *before, const char *after,
-                      uint32_t *count)
+/* The sentences of two lists of rules, after `first` when it is not NULL; "" when there are none. */
+static const char *join(struct nuc_context *cx, const char *first, const struct nuc_support_rule *one,
+                        const struct nuc_support_rule *other, const char *separator)
 {
-    for (const struct nuc_support_rule *r = rules; r != NULL && r->text != NULL; r++)
-        nuc_text_addf(out, "%s%s%s", (*count)++ == 0 && *after == '\0' ? "" : before, r->text, after);
+    const struct nuc_support_rule *const lists[] = {one, other};
+    struct nuc_text out;
+
+    nuc_text_init(&out, cx);
+    nuc_text_addf(&out, "%s", first != NULL ? first : "");
+    for (size_t i = 0; i < 2; i++) {
+        for (const struct nuc_support_rule *r = lists[i]; r != NULL && r->text != NULL; r++)
+            nuc_text_addf(&out, "%s%s", out.length > 0 ? separator : "", r->text);
+    }
+    return nuc_text_string(&out);
 }
 
-static const char channels_first_text[] = "input and output are channels-first data";
-
-/* ---- plain ---- */
+/* What has to hold of the node itself. */
+static const char *node_rules(struct nuc_context *cx, const struct nuc_support_row *row, const char *separator)
+{
+    return join(cx, row->channels_first ? "input and output are channels-first data" : NULL, row->ir, row->target,
+                separator);
+}
 
 const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *flavor)
 {
-    enum nuc_op ops[NUC_OP_COUNT];
-    uint32_t count = sorted_operators(flavor, ops), rules = 0;
+    uint32_t count;
+    const enum nuc_op *ops = sorted_operators(cx, flavor, &count);
     struct nuc_text out;
 
     nuc_text_init(&out, cx);
     nuc_text_addf(&out, "%u operators in the rules of %s\n", count, flavor->name);
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
-        nuc_text_addf(&out, "\n%s\n", short_name(ops[i]));
-        if (row->channels_first)
-            nuc_text_addf(&out, "  %s\n", channels_first_text);
-        add_rules(&out, row->ir, "  ", "\n", &rules);
-        add_rules(&out, row->target, "  ", "\n", &rules);
-        add_rules(&out, row->partition, "  ", "\n", &rules);
+        const char *own = node_rules(cx, row, "\n  ");
+        const char *all = join(cx, *own != '\0' ? own : NULL, row->partition, NULL, "\n  ");
+        nuc_text_addf(&out, "\n%s\n%s%s%s", short_name(ops[i]), *all != '\0' ? "  " : "", all,
+                      *all != '\0' ? "\n" : "");
     }
     return nuc_text_string(&out);
 }
 
-/* ---- Markdown ---- */
-
 static void add_table(struct nuc_text *out, const struct nuc_flavor *flavor)
 {
-    enum nuc_op ops[NUC_OP_COUNT];
-    uint32_t count = sorted_operators(flavor, ops);
+    uint32_t count;
+    const enum nuc_op *ops = sorted_operators(out->cx, flavor, &count);
 
     nuc_text_addf(out, "\n## %s\n\n%s. %u operators.\n\n| Operator | Has to hold | In its partition |\n|---|---|---|\n",
                   flavor->name, flavor->description, count);
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
-        uint32_t written = 0;
-        nuc_text_addf(out, "| `%s` | ", short_name(ops[i]));
-        if (row->channels_first) {
-            nuc_text_addf(out, "%s", channels_first_text);
-            written++;
-        }
-        add_rules(out, row->ir, "; ", "", &written);
-        add_rules(out, row->target, "; ", "", &written);
-        nuc_text_addf(out, "%s | ", written == 0 ? "-" : "");
-        written = 0;
-        add_rules(out, row->partition, "; ", "", &written);
-        nuc_text_addf(out, "%s |\n", written == 0 ? "-" : "");
+        const char *own = node_rules(out->cx, row, "; ");
+        const char *partition = join(out->cx, NULL, row->partition, NULL, "; ");
+        nuc_text_addf(out, "| `%s` | %s | %s |\n", short_name(ops[i]), *own != '\0' ? own : "-",
+                      *partition != '\0' ? partition : "-");
     }
 }
 

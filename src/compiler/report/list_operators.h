@@ -4,7 +4,7 @@
 
 #include "compiler/target/target.h"
 
-/* The operators of a rule set with their rules, one rule a line. */
+/* The operators of a rule set with their rules, one rule per line. */
 const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *flavor);
 
 /* All rule sets: the contents of docs/supported-ops.md. */

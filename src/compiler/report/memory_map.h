@@ -35,7 +35,7 @@ void nuc_print_memory_map(struct nuc_text *out, const struct nuc_memory_map *map
 /* The tensors alive in the step of each pool that has the most bytes alive, the largest first. */
 void nuc_print_memory_peak(struct nuc_text *out, const struct nuc_memory_map *map);
 
-/* One picture a pool: steps to the right, addresses upwards. */
+/* One picture per pool: steps to the right, addresses upwards. */
 void nuc_draw_memory_map(struct nuc_text *out, const struct nuc_memory_map *map);
 
 #endif

@@ -7,6 +7,8 @@
 #include "compiler/neutron/container/disassemble.h"
 #include "compiler/neutron/container/payload.h"
 #include "compiler/neutron/convert/kernel_names.h"
+#include "compiler/report/explain.h"
+#include "host/file.h"
 #include "host/text.h"
 
 struct profiling {
@@ -176,23 +178,10 @@ struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_ta
 
 /* ---- the table ---- */
 
-/* The last part of the path. */
-static const char *short_source(const char *source)
-{
-    const char *slash = source != NULL ? strrchr(source, '/') : NULL;
-
-    return slash != NULL ? slash + 1 : source != NULL ? source : "-";
-}
-
-/* `text` in a column, its end cut off when it is too long. */
+/* The end of an overlong text is cut off. */
 static void add_column(struct nuc_text *out, const char *text, size_t width)
 {
-    size_t length = strlen(text);
-
-    if (length <= width)
-        nuc_text_addf(out, "%-*s ", (int)width, text);
-    else
-        nuc_text_addf(out, "%.*s.. ", (int)width - 2, text);
+    nuc_print_column(out, text, width, width - 2);
 }
 
 static void add_line(struct nuc_text *out, const struct nuc_profile *p, const struct nuc_profile_row *row)
@@ -211,7 +200,7 @@ static void add_line(struct nuc_text *out, const struct nuc_profile *p, const st
                   (double)row->cycles / p->target->clock_hz * 1e6,
                   p->cycles > 0 ? (double)row->cycles / (double)p->cycles * 100 : 0.0);
     add_column(out, row->node != NULL ? row->node : "-", NODE);
-    nuc_text_addf(out, "%s\n", short_source(row->source));
+    nuc_text_addf(out, "%s\n", row->source != NULL ? nuc_base_name(row->source) : "-");
 }
 
 static void add_notes(struct nuc_text *out, const struct nuc_profile *p)
