@@ -343,7 +343,7 @@ struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *f
 
     for (const char *c = name; *c != '\0'; c++) {
         if (c == name ? !is_letter(*c) : !is_name_part(*c))
-            nuc_fail(cx, NUC_BAD_USAGE, "'%s' is no name for C functions: letters, digits and _", name);
+            nuc_fail(cx, NUC_BAD_USAGE, "'%s' is not a name for C functions: letters, digits and _", name);
     }
     if (*name == '\0')
         nuc_fail(cx, NUC_BAD_USAGE, "the name of the C functions is empty: letters, digits and _");

@@ -137,11 +137,11 @@ static void add_summary(struct nuc_text *out, const struct nuc_explanation *e)
     struct nuc_context *cx = out->cx;
     uint64_t total = e->npu_cycles + e->cpu_cycles;
 
-    nuc_text_addf(out, "\nabout %s cycles an inference, %.3g ms at %.0f MHz: NPU %s, CPU %s\n", with_commas(cx, total),
+    nuc_text_addf(out, "\nabout %s cycles per inference, %.3g ms at %.0f MHz: NPU %s, CPU %s\n", with_commas(cx, total),
                   (double)total / e->target->clock_hz * 1e3, e->target->clock_hz * 1e-6, with_commas(cx, e->npu_cycles),
                   with_commas(cx, e->cpu_cycles));
     if (e->format_cycles > 0)
-        nuc_text_addf(out, "of these, NPU %s to change formats at the borders of partitions\n",
+        nuc_text_addf(out, "of these, NPU %s to change formats at the boundaries of partitions\n",
                       with_commas(cx, e->format_cycles));
     if (e->n_delegated < e->n_operators && e->target->npu_name != NULL)
         nuc_text_addf(out, "%u operator%s on the CPU, about %s cycles more than on the NPU\n",

@@ -243,10 +243,11 @@ static void lint_boundary(struct lint *l, uint8_t format, const struct tensor *t
     bool transposed = format == 1 && t->channels != 1;
 
     if (format == 1 && t->rank < 3)
-        found(l, backend, "a border of fewer than 3 dimensions cannot be channels-last");
+        found(l, backend, "a boundary of fewer than 3 dimensions cannot be channels-last");
     else if (t->order == ORDER_OTHER || (t->order == ORDER_CHANNELS_LAST && !transposed))
-        found(l, backend,
-              "takes a border contiguous here, as one channel or a payload without channels-last borders asks for");
+        found(
+            l, backend,
+            "takes a boundary contiguous here, as one channel or a payload without channels-last boundaries asks for");
 }
 
 static void lint_boundaries(struct lint *l, const struct nuc_payload *p, struct nuc_view_list args)

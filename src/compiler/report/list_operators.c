@@ -105,7 +105,7 @@ const char *nuc_operators_markdown(struct nuc_context *cx)
 
 static void add_npu(struct nuc_text *out, const struct nuc_target *t)
 {
-    nuc_text_addf(out, "  NPU %u pipelines of %u multiply-accumulates, %.0f MHz: %.1f G a second\n", t->pipelines,
+    nuc_text_addf(out, "  NPU %u pipelines of %u multiply-accumulates, %.0f MHz: %.1f G per second\n", t->pipelines,
                   t->num_macs, t->clock_hz * 1e-6, nuc_target_peak_macs(t) * 1e-9);
     for (uint32_t i = 0; i < t->n_memories; i++)
         nuc_text_addf(out, "  %-6s %10llu bytes%s\n", t->memories[i].name, (unsigned long long)t->memories[i].bytes,
