@@ -3,6 +3,7 @@
 
 #include "compiler/driver/driver.h"
 #include "compiler/report/explain.h"
+#include "compiler/support/estimate.h"
 #include "nucleon/compile.h"
 
 #define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"

@@ -8,7 +8,7 @@
 #include "compiler/driver/pipeline.h"
 #include "compiler/partition/partition.h"
 #include "compiler/quantize/quantize.h"
-#include "compiler/report/explain.h"
+#include "compiler/support/estimate.h"
 #include "compiler/target/target.h"
 
 /* ---- what stays on the CPU ---- */

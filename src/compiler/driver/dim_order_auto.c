@@ -4,6 +4,7 @@
 #include "compiler/driver/lower.h"
 #include "compiler/layout/orders.h"
 #include "compiler/report/explain.h"
+#include "compiler/support/estimate.h"
 #include "compiler/target/target.h"
 #include "host/text.h"
 

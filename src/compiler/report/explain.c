@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "compiler/support/estimate.h"
+
 /* Nodes without a decision of their own: getitem and delegate calls follow others. */
 static bool is_operator(const struct nuc_node *node)
 {

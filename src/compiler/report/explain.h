@@ -67,14 +67,4 @@ const char *nuc_explain_first(struct nuc_context *cx, const struct nuc_explanati
  */
 void nuc_print_column(struct nuc_text *out, const char *text, size_t width, size_t head);
 
-/* ---- estimates ---- */
-
-/* Multiply-accumulates of a node; 0 when it has none. */
-uint64_t nuc_estimate_macs(const struct nuc_node *node);
-uint64_t nuc_estimate_npu(const struct nuc_target *target, const struct nuc_node *node);
-uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node *node);
-
-/* An operator on the CPU: multiply-accumulates, or, when these are negative, so many values at `each` cycles. */
-uint64_t nuc_cpu_cycles(const struct nuc_costs *c, double macs, double values, double each);
-
 #endif

@@ -1,8 +1,8 @@
 /* Estimated time of an operator on the CPU from its name and the sizes of its arguments: a program says no more. */
 #include <string.h>
 
-#include "compiler/report/explain.h"
 #include "compiler/report/profile.h"
+#include "compiler/support/estimate.h"
 
 /* Elements, first and last size of a tensor; 0 elements for another kind of value. */
 static double tensor_size(const struct nuc_view_value *value, double *first, double *last)

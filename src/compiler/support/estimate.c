@@ -1,8 +1,4 @@
-/*
- * Cycles of single nodes from sizes: what the kernel of a node would take by the cost model of docs/cycle-model.md, and
- * what the CPU would.
- */
-#include "compiler/report/explain.h"
+#include "compiler/support/estimate.h"
 
 /* What the work of an operator is made of. */
 enum work {

@@ -1,0 +1,19 @@
+/*
+ * Cycles of single nodes from sizes, where a decision or a report needs them before anything is lowered: by the cost
+ * model of docs/cycle-model.md on the NPU, by the constants of the target on the CPU.
+ */
+#ifndef NUC_SUPPORT_ESTIMATE_H
+#define NUC_SUPPORT_ESTIMATE_H
+
+#include "compiler/graph/graph.h"
+#include "compiler/target/target.h"
+
+/* Multiply-accumulates of a node; 0 when it has none. */
+uint64_t nuc_estimate_macs(const struct nuc_node *node);
+uint64_t nuc_estimate_npu(const struct nuc_target *target, const struct nuc_node *node);
+uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node *node);
+
+/* An operator on the CPU: multiply-accumulates, or, when these are negative, so many values at `each` cycles. */
+uint64_t nuc_cpu_cycles(const struct nuc_costs *c, double macs, double values, double each);
+
+#endif
