@@ -1,6 +1,5 @@
 #include "compiler/codegen/codegen.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "compiler/codegen/codegen_private.h"
@@ -127,23 +126,6 @@ static void add_memory(const struct nuc_codegen *g, struct nuc_text *out)
         nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t temporary[%zu];\n", g->upper, g->sizes.temporary);
 }
 
-/* The most state one of the delegates needs. */
-static size_t state_bytes(const struct nuc_codegen *g)
-{
-    struct nuc_detail detail = {.message = NULL};
-    size_t most = 0;
-
-    for (size_t i = 0; i < g->n_delegates; i++) {
-        struct nuc_span payload = nuc_codegen_payload(g, i);
-        struct nuc_backend_sizes sizes;
-        enum nuc_status status = nuc_neutron_backend.sizes(payload.data, payload.size, &sizes, &detail);
-        assert(status == NUC_OK); /* the program was loaded with the same backend */
-        (void)status;
-        most = sizes.state > most ? sizes.state : most;
-    }
-    return most;
-}
-
 static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
 {
     if (g->n_delegates == 0)
@@ -152,7 +134,7 @@ static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
         out,
         "/* Of a delegate, the driver's context included: %1$s_load() says when another driver needs more. */\n"
         "#ifndef %2$s_STATE_BYTES\n#define %2$s_STATE_BYTES %3$zu\n#endif\n",
-        g->name, g->upper, state_bytes(g));
+        g->name, g->upper, g->state_bytes);
     for (size_t i = 0; i < g->n_delegates; i++)
         nuc_text_addf(out,
                       "extern const uint8_t %1$s_payload%2$zu[%3$zu];\n"

@@ -133,6 +133,20 @@ static void use_instruction(struct nuc_codegen *g, const struct nuc_view_instruc
     }
 }
 
+static void measure_delegates(struct nuc_codegen *g)
+{
+    struct nuc_detail detail = {.message = NULL};
+
+    for (size_t i = 0; i < g->n_delegates; i++) {
+        struct nuc_span payload = nuc_codegen_payload(g, i);
+        struct nuc_backend_sizes sizes;
+        enum nuc_status status = nuc_neutron_backend.sizes(payload.data, payload.size, &sizes, &detail);
+        if (status != NUC_OK)
+            refuse(g, status, &detail);
+        g->state_bytes = sizes.state > g->state_bytes ? sizes.state : g->state_bytes;
+    }
+}
+
 void nuc_codegen_load(struct nuc_codegen *g)
 {
     load_program(g);
@@ -144,4 +158,5 @@ void nuc_codegen_load(struct nuc_codegen *g)
         use_instruction(g, &g->instructions[i]);
     use_all(g, g->method->inputs);
     use_all(g, g->method->outputs);
+    measure_delegates(g);
 }

@@ -22,8 +22,8 @@ struct nuc_codegen {
     const struct nuc_view_instruction *instructions; /* n_instructions of the program */
     struct nuc_program program;                      /* what the runtime makes of it: kernels, shapes, constants */
     struct nuc_program_sizes sizes;
-    uint32_t *delegates; /* of the method, by first use */
-    size_t n_delegates;
+    uint32_t *delegates;              /* of the method, by first use */
+    size_t n_delegates, state_bytes;  /* state_bytes: the most that one of them needs */
     struct nuc_codegen_block *blocks; /* constants, each once */
     size_t n_blocks, blocks_capacity;
     uint32_t *number_of; /* by value: its place in the table, or NUC_UNUSED_VALUE */

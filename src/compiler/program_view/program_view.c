@@ -296,6 +296,8 @@ static struct nuc_span delegate_data(struct parser *p, struct nuc_fb_table refer
     uint32_t index = nuc_fb_u32(&p->r, reference, NUC_REFERENCE_INDEX, 0);
     struct nuc_span data = {NULL, 0};
 
+    if (location > 1)
+        damaged(p, "a delegate's data lie neither in a segment nor among the tables");
     if (location == 0) {
         struct nuc_fb_vector list = nuc_fb_vec(&p->r, p->program, NUC_PROGRAM_DELEGATE_DATA, 4);
         data = nuc_fb_bytes(&p->r, nuc_fb_vec_table(&p->r, list, index), 0);

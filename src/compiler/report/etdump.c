@@ -78,6 +78,7 @@ static void add_row_events(struct nuc_context *cx, struct nuc_fb_builder *b, con
     refs[(*count)++] = add_event(b, &e);
 }
 
+/* A FlatBuffer is built from the inside out: all events first, then what holds them. */
 static nuc_fb_ref add_run(struct nuc_context *cx, struct nuc_fb_builder *b, const struct nuc_profile *p)
 {
     nuc_fb_ref *refs = nuc_alloc_array(cx, 2 * p->n_rows + 1, sizeof *refs);

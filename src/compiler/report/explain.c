@@ -1,5 +1,6 @@
 #include "compiler/report/explain.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/support/estimate.h"
@@ -15,6 +16,7 @@ static void fill_row(const struct nuc_explanation *e, const struct nuc_partition
 {
     const struct nuc_node *node = decision->node;
 
+    assert(!decision->delegated || (node->partition >= 0 && (uint32_t)node->partition < partitions->count));
     *row = (struct nuc_explain_row){
         .node = node,
         .decision = decision,
@@ -26,6 +28,7 @@ static void fill_row(const struct nuc_explanation *e, const struct nuc_partition
     };
 }
 
+/* What a node costs counts where it runs; what the other side would have saved is shown, too. */
 static void add_up(struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
     if (row->is_operator) {
@@ -41,6 +44,10 @@ static void add_up(struct nuc_explanation *e, const struct nuc_explain_row *row)
         e->lost_cycles += row->cpu_cycles - row->npu_cycles;
 }
 
+/*
+ * The cycles of a lowered kernel call go to the node it was made for, the rest to changes of formats. A node whose name
+ * is not among the rows was added by the lowering.
+ */
 static void add_call(struct nuc_explanation *e, const struct nuc_explain_call *call)
 {
     for (uint32_t i = 0; call->node != NULL && i < e->n_rows; i++) {
@@ -70,7 +77,7 @@ struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struc
     for (uint32_t i = 0; i < e->n_rows; i++) {
         fill_row(e, partitions, &partitions->decisions[i], &e->rows[i]);
         if (calls != NULL && e->rows[i].partition != NULL)
-            e->rows[i].npu_cycles = 0;
+            e->rows[i].npu_cycles = 0; /* the calls say it better */
     }
     for (size_t i = 0; calls != NULL && i < n_calls; i++)
         add_call(e, &calls[i]);

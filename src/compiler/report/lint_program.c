@@ -138,7 +138,10 @@ static struct rule_row row_of(const char *name)
     return (struct rule_row){.rule = RULE_FIRST_AND_OUT};
 }
 
-/* What the tensors the rule looks at are like. */
+/*
+ * What the tensors the rule looks at are like. Findings follow from these few facts, so that a call of any number of
+ * arguments is looked at once.
+ */
 struct seen {
     uint32_t orders[3];
     uint32_t n;       /* tensor arguments */

@@ -1,5 +1,6 @@
 #include "compiler/report/memory_map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "host/context.h"
@@ -81,13 +82,14 @@ void nuc_print_memory_map(struct nuc_text *out, const struct nuc_memory_map *map
     }
 }
 
-/* The first step with the most bytes alive. */
+/* The first step with the most bytes alive: bytes come with a tensor's first step and go after its last. */
 static uint32_t peak_step(struct nuc_context *cx, const struct nuc_map_pool *p)
 {
     uint32_t steps = last_step(p) + 1, peak = 0;
     int64_t *change = nuc_alloc_array(cx, (size_t)steps + 1, sizeof *change), live = 0, most = -1;
 
     for (size_t i = 0; i < p->n_tensors; i++) {
+        assert(p->tensors[i].first <= p->tensors[i].last);
         change[p->tensors[i].first] += (int64_t)p->tensors[i].size;
         change[p->tensors[i].last + 1] -= (int64_t)p->tensors[i].size;
     }

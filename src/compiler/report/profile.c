@@ -25,6 +25,7 @@ static struct nuc_profile_row *add_row(struct profiling *f)
     return row;
 }
 
+/* Saturates: the sizes of a damaged program may give any number of cycles. */
 static void spend(struct profiling *f, uint64_t cycles, bool npu)
 {
     f->p->cycles = f->p->cycles > UINT64_MAX - cycles ? UINT64_MAX : f->p->cycles + cycles;
@@ -73,7 +74,11 @@ static void take_record(const struct nuc_profile_call *call, uint32_t k, struct 
     row->cycles = stop > start ? stop - start : 0;
 }
 
-/* The kernels of a call. The microcode says what they are, the records how long they took. */
+/*
+ * The kernels of a call. The microcode says what they are, the records how long they took. The clock runs through all
+ * kernels, also recorded ones, since copies that one of them starts go on beside the next. Microcode and records are
+ * untrusted: the walk ends where a call does not fit.
+ */
 static void add_kernels(struct profiling *f, uint32_t instruction, struct nuc_span microcode,
                         const struct nuc_profile_call *call)
 {
