@@ -2,6 +2,7 @@
 #include "base/microcode.h"
 #include "compiler/neutron/container/payload.h"
 #include "compiler/report/lint_program.h"
+#include "host/flatbuilder.h"
 #include "program_graphs.h"
 
 static uint32_t lint(struct nuc_context *cx, struct nuc_graph *g, bool keep_order, const struct nuc_lint_finding **out)
@@ -100,10 +101,71 @@ static void boundaries(struct nuc_context *cx, void *arg)
     assert_non_null(strstr(f[0].rule, "EXTERNAL_MEM"));
 }
 
+/* ---- the view that inspection, lint, profile and codegen read ---- */
+
+static void view(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_program_options o = {.keep_order = false};
+    struct nuc_span bytes = nuc_write_program(test_delegate_graph(cx, 3, false, payload(cx, 0, 0)), &o);
+    const struct nuc_program_view *v = nuc_program_view_open(cx, "test.pte", bytes);
+    const struct nuc_view_method *m = v->methods;
+    const struct nuc_view_instruction *call = &m->chains[0].instructions[1];
+
+    (void)arg;
+    assert_true(v->has_header && v->n_methods == 1 && m->n_chains == 1 && m->n_delegates == 1);
+    assert_true(nuc_view_is(m->name, "forward") && !nuc_view_is(m->name, "for") && nuc_view_begins(m->name, "for"));
+    assert_int_equal(call->kind, NUC_INSTRUCTION_DELEGATE);
+    const struct nuc_view_value *input = &m->values[nuc_view_int(call->args, 0)];
+    assert_int_equal(input->kind, NUC_VALUE_TENSOR);
+    assert_int_equal(input->u.tensor.dtype, NUC_I8);
+    assert_true(input->u.tensor.planned && input->u.tensor.memory == 1);
+    assert_int_equal(nuc_view_int(input->u.tensor.sizes, 1), 3);
+    assert_true(nuc_view_is(m->delegates[0].backend, "NeutronBackend"));
+    assert_string_equal(nuc_view_text(cx, m->delegates[0].specs[0].value), "tflite");
+    assert_true(m->delegates[0].data.data > bytes.data && m->delegates[0].data.size > 0);
+    struct nuc_view_list odd = {(const uint8_t *)"a\n\xff", 3, 1};
+    assert_string_equal(nuc_view_text(cx, odd), "a\\x0a\\xff");
+}
+
+static void open_view(struct nuc_context *cx, void *arg)
+{
+    nuc_program_view_open(cx, "damaged.pte", *(const struct nuc_span *)arg);
+}
+
+/* A small file in which 500 chains are one chain of 500 instructions: a quarter of a million to describe. */
+static void shared(struct nuc_context *cx, void *arg)
+{
+    enum { MANY = 500 };
+    struct nuc_fb_builder *b = nuc_fb_builder_new(cx);
+    nuc_fb_ref refs[MANY];
+
+    (void)arg;
+    nuc_fb_table_begin(b);
+    nuc_fb_ref instruction = nuc_fb_table_end(b);
+    for (size_t i = 0; i < MANY; i++)
+        refs[i] = instruction;
+    nuc_fb_ref instructions = nuc_fb_add_refs(b, refs, MANY);
+    nuc_fb_table_begin(b);
+    nuc_fb_put_ref(b, NUC_CHAIN_INSTRUCTIONS, instructions);
+    nuc_fb_ref chain = nuc_fb_table_end(b);
+    for (size_t i = 0; i < MANY; i++)
+        refs[i] = chain;
+    nuc_fb_ref chains = nuc_fb_add_refs(b, refs, MANY);
+    nuc_fb_table_begin(b);
+    nuc_fb_put_ref(b, NUC_PLAN_CHAINS, chains);
+    nuc_fb_ref plan = nuc_fb_table_end(b);
+    nuc_fb_ref plans = nuc_fb_add_refs(b, &plan, 1);
+    nuc_fb_table_begin(b);
+    nuc_fb_put_ref(b, NUC_PROGRAM_PLANS, plans);
+    struct nuc_span bytes = nuc_fb_finish(b, nuc_fb_table_end(b), "ET12", NULL, 0, 4);
+    assert_int_equal(nuc_try(cx, open_view, &bytes), NUC_BAD_INPUT);
+    assert_non_null(strstr(cx->message, "its lists hold more than the file"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {CONTEXT_TEST(kernels), ROW_TEST(check_lint, lint_cases),
-                                       CONTEXT_TEST(boundaries)};
+                                       CONTEXT_TEST(boundaries), CONTEXT_TEST(view), CONTEXT_TEST(shared)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
