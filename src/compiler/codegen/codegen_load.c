@@ -41,14 +41,14 @@ static void check_initial_data(struct nuc_codegen *g, const uint8_t *planned, si
  */
 static void load_program(struct nuc_codegen *g)
 {
-    struct nuc_backend backend = nuc_neutron_backend;
-    const struct nuc_backend *const backends[] = {&backend};
+    struct nuc_backend *backend = nuc_copy(g->cx, &nuc_neutron_backend, sizeof nuc_neutron_backend);
+    const struct nuc_backend *const backends[] = {backend};
     const struct nuc_backend_table table = {backends, 1};
     struct nuc_program_memory m = {.state = NULL};
     struct nuc_detail detail = {.message = NULL};
     uint8_t *image = take(g, g->image.size);
 
-    backend.load = leave;
+    backend->load = leave;
     if (g->image.size > 0)
         memcpy(image, g->image.data, g->image.size);
     g->image.data = image;

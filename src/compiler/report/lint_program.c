@@ -85,55 +85,33 @@ enum rule {
     RULE_CONTIGUOUS_FIRST
 };
 
-/* A row is for the names in `aten::`; the portable kernels without one have RULE_FIRST_AND_OUT. */
+/* The names are those in `aten::`, each between spaces; the portable kernels without one have RULE_FIRST_AND_OUT. */
 static const struct rule_row {
     enum rule rule;
     /* A kernel that works along dimension 0 reads memory right in any order; the argument that says so, 0: none. */
     uint32_t dim_argument;
-    const char *names[24];
+    const char *names;
 } rules[] = {
-    {RULE_BROADCAST, 0, {"add", "sub", "mul", "div", "maximum", "minimum", "where", "copy"}},
-    {RULE_AS_CONTIGUOUS, 0, {"constant_pad_nd", "permute_copy"}},
-    {RULE_AS_CONTIGUOUS, 1, {"cat", "slice_copy", "_softmax", "_log_softmax"}},
-    {RULE_AS_CONTIGUOUS, 2, {"split_copy", "split_with_sizes_copy", "slice_scatter"}},
-    {RULE_CONTIGUOUS_FIRST,
-     0,
-     {"unbind_copy",
-      "_adaptive_avg_pool2d",
-      "_native_batch_norm_legit_no_training",
-      "addmm",
-      "amax",
-      "amin",
-      "avg_pool2d",
-      "as_strided_copy",
-      "bmm",
-      "expand_copy",
-      "index",
-      "index_select",
-      "mean",
-      "mm",
-      "native_group_norm",
-      "pixel_shuffle",
-      "native_layer_norm",
-      "reflection_pad2d",
-      "repeat",
-      "squeeze_copy",
-      "sum",
-      "t_copy",
-      "view_copy"}},
+    {RULE_BROADCAST, 0, " add sub mul div maximum minimum where copy "},
+    {RULE_AS_CONTIGUOUS, 0, " constant_pad_nd permute_copy "},
+    {RULE_AS_CONTIGUOUS, 1, " cat slice_copy _softmax _log_softmax "},
+    {RULE_AS_CONTIGUOUS, 2, " split_copy split_with_sizes_copy slice_scatter "},
+    {RULE_CONTIGUOUS_FIRST, 0,
+     " _adaptive_avg_pool2d _native_batch_norm_legit_no_training addmm amax amin as_strided_copy avg_pool2d bmm "
+     "expand_copy index index_select mean mm native_group_norm native_layer_norm pixel_shuffle reflection_pad2d "
+     "repeat squeeze_copy sum t_copy unbind_copy view_copy "},
 };
 
-static struct rule_row row_of(const char *name)
+static struct rule_row row_of(struct nuc_context *cx, const char *name)
 {
     static const char space[] = "aten::";
 
     if (strncmp(name, space, strlen(space)) != 0)
         return (struct rule_row){.rule = RULE_NONE};
+    const char *word = nuc_format(cx, " %s ", name + strlen(space));
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        for (const char *const *row_name = rules[i].names; *row_name != NULL; row_name++) {
-            if (strcmp(name + strlen(space), *row_name) == 0)
-                return rules[i];
-        }
+        if (strstr(rules[i].names, word) != NULL)
+            return rules[i];
     }
     return (struct rule_row){.rule = RULE_FIRST_AND_OUT};
 }
@@ -200,7 +178,7 @@ static bool along_first(const struct lint *l, struct nuc_view_list args, uint32_
 
 static void lint_orders(struct lint *l, const char *name, struct nuc_view_list args)
 {
-    struct rule_row row = row_of(name);
+    struct rule_row row = row_of(l->cx, name);
     struct seen s = see_arguments(l, args, row.rule);
 
     if (s.orders[ORDER_OTHER] > 0)
