@@ -9,12 +9,6 @@
 #include "compiler/quantize/equalize.h"
 #include "compiler/quantize/layers.h"
 
-static int free_context(void **state)
-{
-    nuc_context_free(*state);
-    return 0;
-}
-
 #define CHANNELS 8
 #define SIDE 6
 #define INPUT (4 * SIDE * SIDE)

@@ -2,6 +2,8 @@
  * Arrangement: one golden model for each kind of operator transposes move through, before and after, and random models
  * that compute the same bytes on the simulator before and after.
  */
+#include "contexts.h"
+
 #include "arrange_net.h"
 
 typedef void (*builder)(struct nuc_ltb *d);
@@ -231,17 +233,15 @@ static void golden_models(void **state)
 /* Each side of a convolution-like operator needs its own transpose; equal bytes do not move. */
 static void inherent_transposes_stay(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_ltb *d = nuc_ltb_new(cx, "m");
     int32_t x = input(d), h = unary(d, NUC_LT_RELU, permuted(d, x, TO_LAST));
 
-    (void)state;
     h = unary(d, NUC_LT_ABS, convolved(d, h));
     finish(d, x, permuted(d, h, TO_FIRST));
     const char *before = listing(d);
     nuc_arrange(d);
     assert_string_equal(listing(d), before);
-    nuc_context_free(cx);
 }
 
 /* ---- random models ---- */
@@ -467,7 +467,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_models),
-        cmocka_unit_test(inherent_transposes_stay),
+        STATE_TEST(inherent_transposes_stay),
         cmocka_unit_test(random_models_keep_their_bytes),
     };
 

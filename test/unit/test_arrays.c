@@ -1,15 +1,9 @@
 /* NumPy files: every element type and order read, written archives read back, damaged files refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "contexts.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zip.h>
-
-#include <cmocka.h>
 
 #include "compiler/export/npz_write.h"
 #include "compiler/import/arrays.h"
@@ -92,12 +86,11 @@ static void reads_element_types(void **state)
 static void aligns_elements_on_demand(void **state)
 {
     static const float floats[] = {1.5f, -2.0f, 3.25f};
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_span file = npy(cx, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", floats, sizeof floats);
     uint8_t *moved = nuc_alloc(cx, file.size + 1);
     struct nuc_array a;
 
-    (void)state;
     memcpy(moved + 1, file.data, file.size);
     expect_array(cx, (struct nuc_span){moved + 1, file.size}, &a);
     assert_ptr_equal(a.data.data, moved + 1 + file.size - sizeof floats);
@@ -105,37 +98,32 @@ static void aligns_elements_on_demand(void **state)
     assert_int_equal((uintptr_t)elements % sizeof(float), 0);
     assert_memory_equal(elements, floats, sizeof floats);
     assert_ptr_equal(nuc_array_elements(cx, &a), elements);
-    nuc_context_free(cx);
 }
 
 static void reads_fortran_order(void **state)
 {
     static const int16_t columns[] = {1, 4, 2, 5, 3, 6};
     static const int16_t rows[] = {1, 2, 3, 4, 5, 6};
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_array a;
 
-    (void)state;
     expect_array(cx, npy(cx, "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }", columns, sizeof columns),
                  &a);
     assert_memory_equal(a.data.data, rows, sizeof rows);
-    nuc_context_free(cx);
 }
 
 static void reads_scalars_and_empty_arrays(void **state)
 {
     static const float seven = 7.0f;
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_array a;
 
-    (void)state;
     expect_array(cx, npy(cx, "{'descr': '<f4', 'fortran_order': False, 'shape': ()}", &seven, sizeof seven), &a);
     assert_int_equal(a.rank, 0);
     assert_memory_equal(a.data.data, &seven, sizeof seven);
     expect_array(cx, npy(cx, "{'descr': '<f4', 'fortran_order': True, 'shape': (3L, 0)}", NULL, 0), &a);
     assert_int_equal(a.rank, 2);
     assert_int_equal(a.data.size, 0);
-    nuc_context_free(cx);
 }
 
 static void refuses_bad_headers(void **state)
@@ -176,15 +164,13 @@ static void refuses_bad_headers(void **state)
 static void refuses_truncated_files(void **state)
 {
     static const float values[4] = {1.0f, 2.0f, 3.0f, 4.0f};
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_span file = npy(cx, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}", values, sizeof values);
 
-    (void)state;
     for (size_t size = 0; size < file.size; size++) {
         struct reading r = {.file = {nuc_copy(cx, file.data, size), size}};
         assert_int_equal(nuc_try(cx, read_file, &r), NUC_BAD_INPUT);
     }
-    nuc_context_free(cx);
 }
 
 /* ---- archives and folders ---- */
@@ -226,13 +212,12 @@ static void check_two(const struct nuc_arrays *arrays)
 
 static void written_archives_read_back(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     const char *folder = temporary_folder(cx);
     const char *paths[2] = {nuc_format(cx, "%s/a.npz", folder), nuc_format(cx, "%s/b.npz", folder)};
     struct nuc_arrays arrays = two_arrays(cx);
     struct nuc_span files[2];
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         nuc_write_npz(cx, paths[i], &arrays);
         files[i] = nuc_map_file(cx, paths[i]);
@@ -245,19 +230,17 @@ static void written_archives_read_back(void **state)
     unlink(paths[0]);
     unlink(paths[1]);
     rmdir(folder);
-    nuc_context_free(cx);
 }
 
 /* libzip, an implementation of its own, finds the entries and agrees with their checksums. */
 static void other_readers_accept_archives(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     const char *folder = temporary_folder(cx);
     const char *path = nuc_format(cx, "%s/a.npz", folder);
     struct nuc_arrays arrays = two_arrays(cx);
     char content[512];
 
-    (void)state;
     nuc_write_npz(cx, path, &arrays);
     zip_t *zip = zip_open(path, ZIP_RDONLY | ZIP_CHECKCONS, NULL);
     assert_non_null(zip);
@@ -272,13 +255,12 @@ static void other_readers_accept_archives(void **state)
     zip_discard(zip);
     unlink(path);
     rmdir(folder);
-    nuc_context_free(cx);
 }
 
 /* The archive of another writer, its entries deflated. */
 static void reads_deflated_entries(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     const char *folder = temporary_folder(cx);
     const char *path = nuc_format(cx, "%s/a.npz", folder);
     struct nuc_span files[2] = {
@@ -287,7 +269,6 @@ static void reads_deflated_entries(void **state)
     };
     zip_t *zip = zip_open(path, ZIP_CREATE, NULL);
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         zip_source_t *source = zip_source_buffer(zip, files[i].data, files[i].size, 0);
         zip_int64_t index = zip_file_add(zip, i == 0 ? "in0.npy" : "in1.npy", source, 0);
@@ -301,17 +282,15 @@ static void reads_deflated_entries(void **state)
     check_two(&back);
     unlink(path);
     rmdir(folder);
-    nuc_context_free(cx);
 }
 
 static void reads_folders_sorted_and_single_files(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     const char *folder = temporary_folder(cx);
     const char *paths[3] = {nuc_format(cx, "%s/in1.npy", folder), nuc_format(cx, "%s/in0.npy", folder),
                             nuc_format(cx, "%s/notes.txt", folder)};
 
-    (void)state;
     nuc_write_file(cx, paths[0], npy(cx, "{'descr': '|i1', 'fortran_order': False, 'shape': (3,)}", bytes, 3));
     nuc_write_file(cx, paths[1],
                    npy(cx, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", floats, sizeof floats));
@@ -327,7 +306,6 @@ static void reads_folders_sorted_and_single_files(void **state)
     assert_int_equal(nuc_try(cx, read_file, &empty), NUC_BAD_INPUT);
     rmdir(folder);
     assert_int_equal(nuc_try(cx, read_file, &empty), NUC_IO);
-    nuc_context_free(cx);
 }
 
 static void survives_flipped_bytes(void **state)
@@ -360,11 +338,11 @@ static void survives_flipped_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_element_types),        cmocka_unit_test(aligns_elements_on_demand),
-        cmocka_unit_test(reads_fortran_order),        cmocka_unit_test(reads_scalars_and_empty_arrays),
-        cmocka_unit_test(refuses_bad_headers),        cmocka_unit_test(refuses_truncated_files),
-        cmocka_unit_test(written_archives_read_back), cmocka_unit_test(other_readers_accept_archives),
-        cmocka_unit_test(reads_deflated_entries),     cmocka_unit_test(reads_folders_sorted_and_single_files),
+        cmocka_unit_test(reads_element_types),    STATE_TEST(aligns_elements_on_demand),
+        STATE_TEST(reads_fortran_order),          STATE_TEST(reads_scalars_and_empty_arrays),
+        cmocka_unit_test(refuses_bad_headers),    STATE_TEST(refuses_truncated_files),
+        STATE_TEST(written_archives_read_back),   STATE_TEST(other_readers_accept_archives),
+        STATE_TEST(reads_deflated_entries),       STATE_TEST(reads_folders_sorted_and_single_files),
         cmocka_unit_test(survives_flipped_bytes),
     };
 

@@ -1,27 +1,10 @@
 /* NeutronGraph containers: their options, which operators go inside, what is read of them, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "contexts.h"
 
 #include "base/microcode.h"
 #include "compiler/litert/flexbuffer.h"
 #include "compiler/neutron/container/container.h"
-
-static int setup(void **state)
-{
-    *state = nuc_context_new(NULL);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    nuc_context_free(*state);
-    return 0;
-}
 
 /* ---- custom options ---- */
 
@@ -335,16 +318,16 @@ static void handles_come_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(options_are_a_map_of_one_text, setup, teardown),
-        cmocka_unit_test_setup_teardown(damaged_options_are_read_safely, setup, teardown),
-        cmocka_unit_test_setup_teardown(float_borders_stay_outside, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_lies_between_divides, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_reshape_is_no_graph, setup, teardown),
-        cmocka_unit_test_setup_teardown(containers_survive_the_file, setup, teardown),
-        cmocka_unit_test_setup_teardown(both_forms_are_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(anything_but_one_graph_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(headers_agree_with_the_operator, setup, teardown),
-        cmocka_unit_test_setup_teardown(handles_come_back, setup, teardown),
+        STATE_TEST(options_are_a_map_of_one_text),
+        STATE_TEST(damaged_options_are_read_safely),
+        STATE_TEST(float_borders_stay_outside),
+        STATE_TEST(what_lies_between_divides),
+        STATE_TEST(a_reshape_is_no_graph),
+        STATE_TEST(containers_survive_the_file),
+        STATE_TEST(both_forms_are_read),
+        STATE_TEST(anything_but_one_graph_is_refused),
+        STATE_TEST(headers_agree_with_the_operator),
+        STATE_TEST(handles_come_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

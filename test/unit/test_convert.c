@@ -2,14 +2,9 @@
  * The converter: merging never changes a byte, the scratch plan never overlaps, what has no kernel is refused by name.
  * A network is run twice, once as it is and once with every intermediate given out, which forbids all merging.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "contexts.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "compiler/neutron/container/disassemble.h"
 #include "compiler/neutron/convert/convert.h"
@@ -503,12 +498,8 @@ static void fetching_keeps_bytes(void **state)
 
     (void)state;
     assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&copies), ENONE);
-    for (c.seed = 1; c.seed <= 200; c.seed++) {
-        struct nuc_context *cx = nuc_context_new(NULL);
-        if (nuc_try(cx, compare_fetched, &c) != NUC_OK)
-            fail_msg("net %u: %s", c.seed, cx->message);
-        nuc_context_free(cx);
-    }
+    for (c.seed = 1; c.seed <= 200; c.seed++)
+        run_in_context(compare_fetched, &c);
     assert_true(c.n_staged > 100);
     assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&none), ENONE);
 }
@@ -548,12 +539,8 @@ static void merging_keeps_bytes(void **state)
     struct merge_case c = {0, 0};
 
     (void)state;
-    for (c.seed = 1; c.seed <= 400; c.seed++) {
-        struct nuc_context *cx = nuc_context_new(NULL);
-        if (nuc_try(cx, compare_merged, &c) != NUC_OK)
-            fail_msg("net %u: %s", c.seed, cx->message);
-        nuc_context_free(cx);
-    }
+    for (c.seed = 1; c.seed <= 400; c.seed++)
+        run_in_context(compare_merged, &c);
     assert_true(c.saved > 400);
 }
 
@@ -574,11 +561,10 @@ static void one_call(struct nuc_context *cx, void *arg)
 
 static void whole_block_is_one_call(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     const struct nuc_neutron_image *image = NULL;
     struct nuc_text text;
 
-    (void)state;
     assert_int_equal(nuc_try(cx, one_call, &image), NUC_OK);
     assert_int_equal(image->n_calls, 1);
     assert_string_equal(image->calls[0].opcode, "CONV_2D");
@@ -588,7 +574,6 @@ static void whole_block_is_one_call(void **state)
     nuc_disassemble(&text, image->microcode);
     assert_non_null(strstr(nuc_text_string(&text), "call 0: CONV_2D, LiteRT operator 1"));
     assert_null(strstr(nuc_text_string(&text), "broken"));
-    nuc_context_free(cx);
 }
 
 /* ---- refusals ---- */
@@ -690,20 +675,6 @@ static void functions_behind_moves(struct nuc_context *cx, void *arg)
     assert_int_equal(image->n_calls, 5); /* convolution, copy, table, copy, copy */
 }
 
-static void work_is_shared(void **state)
-{
-    static void (*const cases[])(struct nuc_context * cx, void *arg) = {concat_of_two, in_place, order_of_branches,
-                                                                        shared_pad, functions_behind_moves};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct nuc_context *cx = nuc_context_new(NULL);
-        if (nuc_try(cx, cases[i], NULL) != NUC_OK)
-            fail_msg("case %zu: %s", i, cx->message);
-        nuc_context_free(cx);
-    }
-}
-
 static void unknown_operator(struct nuc_context *cx, void *arg)
 {
     struct net n = net_new(cx, 1);
@@ -736,29 +707,25 @@ static void short_constant(struct nuc_context *cx, void *arg)
     nuc_convert_litert(cx, n.m, NULL);
 }
 
-static void refuse(void (*fn)(struct nuc_context *cx, void *arg), enum nuc_status status, const char *part)
-{
-    struct nuc_context *cx = nuc_context_new(NULL);
-
-    assert_int_equal(nuc_try(cx, fn, NULL), status);
-    if (!strstr(cx->message, part))
-        fail_msg("'%s' lacks '%s'", cx->message, part);
-    nuc_context_free(cx);
-}
-
 static void refusals_name_the_operator(void **state)
 {
     (void)state;
-    refuse(unknown_operator, NUC_UNSUPPORTED, "operator 0 (BUILTIN_77): has no kernel");
-    refuse(float_tensor, NUC_UNSUPPORTED, "operator 0 (RELU): tensor 't1' is float32");
-    refuse(short_constant, NUC_BAD_INPUT, "bytes of data");
+    expect_failure(unknown_operator, NULL, NUC_UNSUPPORTED, "operator 0 (BUILTIN_77): has no kernel");
+    expect_failure(float_tensor, NULL, NUC_UNSUPPORTED, "operator 0 (RELU): tensor 't1' is float32");
+    expect_failure(short_constant, NULL, NUC_BAD_INPUT, "bytes of data");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merging_keeps_bytes),        cmocka_unit_test(fetching_keeps_bytes),
-        cmocka_unit_test(whole_block_is_one_call),    cmocka_unit_test(work_is_shared),
+        cmocka_unit_test(merging_keeps_bytes),
+        cmocka_unit_test(fetching_keeps_bytes),
+        STATE_TEST(whole_block_is_one_call),
+        CONTEXT_TEST(concat_of_two),
+        CONTEXT_TEST(in_place),
+        CONTEXT_TEST(order_of_branches),
+        CONTEXT_TEST(shared_pad),
+        CONTEXT_TEST(functions_behind_moves),
         cmocka_unit_test(refusals_name_the_operator),
 
     };

@@ -1,27 +1,9 @@
 /* The FlatBuffer builder, read back by the bounded reader, which knows nothing of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "contexts.h"
 
 #include "base/flatbuf.h"
 #include "host/flatbuilder.h"
-
-static int setup(void **state)
-{
-    *state = nuc_context_new(NULL);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    nuc_context_free(*state);
-    return 0;
-}
 
 static uint32_t begin(struct nuc_span bytes, struct nuc_fb_reader *r, struct nuc_fb_table *root)
 {
@@ -263,13 +245,10 @@ static void test_prefixed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_scalars, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_strings_and_vectors, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_tables, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_header_and_alignment, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_growth, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_prefixed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_misuse, setup, teardown),
+        STATE_TEST(test_scalars), STATE_TEST(test_strings_and_vectors),
+        STATE_TEST(test_tables),  STATE_TEST(test_header_and_alignment),
+        STATE_TEST(test_growth),  STATE_TEST(test_prefixed),
+        STATE_TEST(test_misuse),
     };
 
     return cmocka_run_group_tests_name("flatbuilder", tests, NULL, NULL);

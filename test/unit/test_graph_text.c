@@ -1,11 +1,6 @@
 /* The text form of graphs parses back, errors name their line, and the verifier finds what is broken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "contexts.h"
 
 #include "compiler/graph/graph.h"
 
@@ -62,10 +57,9 @@ static void verify(struct nuc_context *cx, void *arg)
 
 static void prints_what_it_parsed(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_graph *g = parse_good(cx, everything);
 
-    (void)state;
     const char *printed = nuc_graph_print(g, true);
     /* 0.1 reads back equal with fewer digits, which is the only difference */
     const char *shorter = strstr(printed, "0.1)");
@@ -76,17 +70,15 @@ static void prints_what_it_parsed(void **state)
     assert_string_equal(nuc_graph_print(parse_good(cx, printed), true), printed);
     if (nuc_try(cx, verify, g) != NUC_OK)
         fail_msg("%s", cx->message);
-    nuc_context_free(cx);
 }
 
 static void parses_values(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_graph *g = parse_good(cx, everything);
     const struct nuc_node *conv = nuc_find_node(g, "conv2d");
     const struct nuc_node *w = nuc_find_node(g, "w");
 
-    (void)state;
     assert_string_equal(nuc_find_node(g, "b")->target, "a\"b\\c\n");
     assert_string_equal(nuc_arg_node(conv, 0)->name, "odd name");
     assert_true(conv->args[2].given && !conv->args[3].given && conv->args[6].given);
@@ -102,23 +94,20 @@ static void parses_values(void **state)
     assert_int_equal(nuc_find_node(g, "pool")->n_vals, 2);
     assert_int_equal(nuc_find_node(g, "pool")->args[2].count, 0);
     assert_true(nuc_find_node(g, "soft")->args[1].u.i == -1);
-    nuc_context_free(cx);
 }
 
 static void data_are_optional(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_graph *g = parse_good(cx, nuc_graph_print(parse_good(cx, everything), false));
 
-    (void)state;
     assert_null(nuc_find_node(g, "w")->data);
-    nuc_context_free(cx);
 }
 
 /* Types follow from the operators, values repeat until the tensor is full; both print as if they had been written. */
 static void infers_types_and_fills_values(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_graph *g = parse_good(cx, "nucleon-graph 1\n"
                                          "%w = parameter \"w\" : float32[2, 1, 1, 2] values(0.5, -2)\n"
                                          "%k = constant \"k\" : int8[5] values(-1, 2)\n"
@@ -129,7 +118,6 @@ static void infers_types_and_fills_values(void **state)
                                          "%i = getitem(%p, 1)\n"
                                          "%output = output([%i])\n");
 
-    (void)state;
     assert_string_equal(
         nuc_graph_print(g, true),
         "nucleon-graph 1\n"
@@ -142,7 +130,6 @@ static void infers_types_and_fills_values(void **state)
         "2, 3] channels-last)\n"
         "%i = getitem(%p, 1) : int64[1, 2, 2, 3] channels-last\n"
         "%output = output([%i])\n");
-    nuc_context_free(cx);
 }
 
 /* Strided data print dense, in the order of the tensor. */
@@ -150,19 +137,17 @@ static void prints_strided_data(void **state)
 {
     static const uint8_t bytes[6] = {1, 2, 3, 4, 5, 6};
     static const int64_t sizes[2] = {2, 3};
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_graph *g = nuc_graph_new(cx, "test");
     struct nuc_meta meta = nuc_meta_make(NUC_U8, sizes, 2);
     struct nuc_node *k = nuc_add_constant(g, "k", &meta, bytes);
     struct nuc_data columns = {{bytes, sizeof bytes}, {1, 2}};
 
-    (void)state;
     k->data = &columns;
     assert_non_null(strstr(nuc_graph_print(g, true), " data 010305020406\n"));
     k->vals[0].dim_order[0] = 1;
     k->vals[0].dim_order[1] = 0;
     assert_non_null(strstr(nuc_graph_print(g, true), " data 010203040506\n"));
-    nuc_context_free(cx);
 }
 
 static void errors_name_the_line(void **state)
@@ -345,10 +330,14 @@ static void verifier_finds_defects(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prints_what_it_parsed),       cmocka_unit_test(parses_values),
-        cmocka_unit_test(data_are_optional),           cmocka_unit_test(infers_types_and_fills_values),
-        cmocka_unit_test(prints_strided_data),         cmocka_unit_test(errors_name_the_line),
-        cmocka_unit_test(survives_flipped_characters), cmocka_unit_test(verifier_finds_defects),
+        STATE_TEST(prints_what_it_parsed),
+        STATE_TEST(parses_values),
+        STATE_TEST(data_are_optional),
+        STATE_TEST(infers_types_and_fills_values),
+        STATE_TEST(prints_strided_data),
+        cmocka_unit_test(errors_name_the_line),
+        cmocka_unit_test(survives_flipped_characters),
+        cmocka_unit_test(verifier_finds_defects),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

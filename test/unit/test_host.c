@@ -1,4 +1,6 @@
 /* Context, arenas, files: ownership, failure at every allocation, atomic writes. */
+#include "contexts.h"
+
 #include "failing_memory.h"
 
 #include <sys/stat.h>
@@ -113,15 +115,13 @@ static void sub_arenas_are_freed_once(void **state)
 
 static void failure_pops_and_is_one_line(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     int released = 0;
 
-    (void)state;
     assert_int_equal(nuc_try(cx, fail_inside, &released), NUC_BAD_INPUT);
     assert_int_equal(released, 1);
     assert_string_equal(cx->message, "model.pt2: line one line two: 7");
     assert_ptr_equal(cx->arena, nuc_root_arena(cx));
-    nuc_context_free(cx);
 }
 
 struct file_case {
@@ -147,9 +147,8 @@ static void read_case(struct nuc_context *cx, void *arg)
 static void files_are_written_whole(void **state)
 {
     char folder[] = "/tmp/nucleon-test-XXXXXX";
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     struct file_case c = {nuc_format(cx, "%s/a.bin", folder), {(const uint8_t *)"hello", 5}, {NULL, 0}};
     assert_int_equal(nuc_try(cx, write_case, &c), NUC_OK);
@@ -167,16 +166,15 @@ static void files_are_written_whole(void **state)
     assert_int_equal(nuc_try(cx, write_case, &is_folder), NUC_IO);
     unlink(c.path);
     assert_int_equal(rmdir(folder), 0); /* no temporary file is left */
-    nuc_context_free(cx);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(failure_pops_and_is_one_line),
+        STATE_TEST(failure_pops_and_is_one_line),
         cmocka_unit_test(sub_arenas_are_freed_once),
-        cmocka_unit_test(files_are_written_whole),
+        STATE_TEST(files_are_written_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

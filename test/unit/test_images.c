@@ -1,14 +1,8 @@
 /* Folders of images: order, labels, values, scaling, and files that are not what they seem. Images are made here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "contexts.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "compiler/import/images.h"
 #include "host/file.h"
@@ -387,17 +381,15 @@ static void remove_tree(const char *root)
 static void lists_folders_in_order(void **state)
 {
     char root[] = "/tmp/nucleon_images_XXXXXX";
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct listing nowhere = {"/tmp/nucleon_images_XXXXXX/none", NULL};
 
-    (void)state;
     assert_non_null(mkdtemp(root));
     enum nuc_status status = nuc_try(cx, folders, root);
     remove_tree(root);
     if (status != NUC_OK)
         fail_msg("%s", cx->message);
     assert_int_equal(nuc_try(cx, list, &nowhere), NUC_IO);
-    nuc_context_free(cx);
 }
 
 int main(void)
@@ -413,7 +405,7 @@ int main(void)
         cmocka_unit_test(refuses_what_is_no_image),
         cmocka_unit_test(refuses_oversized_huffman_tables),
         cmocka_unit_test(survives_damage),
-        cmocka_unit_test(lists_folders_in_order),
+        STATE_TEST(lists_folders_in_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,7 @@
 /* torch.export archives: a small one made here, read whole, and damaged in every way that has its own message. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "contexts.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include "compiler/export/zip_write.h"
 #include "compiler/import/pt2.h"
@@ -167,11 +161,10 @@ static struct nuc_graph *import_whole(struct nuc_context *cx)
 
 static void reads_nodes(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_graph *g = import_whole(cx);
     const struct nuc_node *conv = nuc_find_node(g, "conv2d");
 
-    (void)state;
     nuc_graph_verify(g, "import");
     assert_int_equal(g->n_nodes, 8); /* w, v, x, two convolutions, relu_, flatten, output */
     assert_null(nuc_find_node(g, "b_count"));
@@ -186,46 +179,39 @@ static void reads_nodes(void **state)
     assert_true(conv->args[4].given);
     assert_false(conv->args[5].given);
     assert_int_equal(conv->args[6].u.i, 1);
-    nuc_context_free(cx);
 }
 
 static void follows_channels_last_weight(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_graph *g = import_whole(cx);
 
-    (void)state;
     assert_true(nuc_is_contiguous(&nuc_find_node(g, "conv2d")->vals[0]));
     assert_true(nuc_is_channels_last(&nuc_find_node(g, "p_v")->vals[0]));
     assert_true(nuc_is_channels_last(&nuc_find_node(g, "conv2d_1")->vals[0]));
-    nuc_context_free(cx);
 }
 
 static void in_place_result_replaces_its_input(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_graph *g = import_whole(cx);
 
-    (void)state;
     assert_ptr_equal(nuc_arg_node(nuc_find_node(g, "flatten"), 0), nuc_find_node(g, "relu_"));
-    nuc_context_free(cx);
 }
 
 static void tied_weights_share_bytes(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_graph *g = import_whole(cx);
     const struct nuc_node *w = nuc_find_node(g, "p_w");
     const struct nuc_node *v = nuc_find_node(g, "p_v");
 
-    (void)state;
     assert_ptr_equal(w->data->bytes.data, v->data->bytes.data);
     assert_string_equal(v->target, "v");
     const float *logical = nuc_const_contiguous(g, v);
     /* v[o][i][y][x] lies at 18 o + i + 6 y + 2 x */
     assert_true(logical[0] == 0.0f && logical[1] == 2.0f && logical[3] == 6.0f && logical[9] == 1.0f);
     assert_true(logical[18] == 18.0f);
-    nuc_context_free(cx);
 }
 
 /* ---- other models, made from the whole one ---- */
@@ -277,11 +263,10 @@ static void lists_of_results_become_items(void **state)
         {FLATTEN_INPUT, INPUT("self", TENSOR("relu_")) "," INPUT("start_dim", "{\"as_int\":1}")},
         {"[{\"as_int\":1},{\"as_int\":32}]", "[{\"as_int\":1},{\"as_int\":16}]"},
     };
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     enum nuc_status status;
     struct nuc_graph *g = import_edited(cx, edits, 4, &status);
 
-    (void)state;
     if (status != NUC_OK)
         fail_msg("%s", cx->message);
     const struct nuc_node *item = nuc_find_node(g, "relu_");
@@ -290,7 +275,6 @@ static void lists_of_results_become_items(void **state)
     assert_int_equal(nuc_find_node(g, "chunk")->n_vals, 2);
     assert_int_equal(item->vals[0].sizes[1], 1);
     assert_null(nuc_find_node(g, "part")); /* nothing reads it */
-    nuc_context_free(cx);
 }
 
 /* Parts are views: what is written to the whole afterwards would show in them. */
@@ -305,14 +289,12 @@ static void parts_share_memory(void **state)
         {FLATTEN_INPUT, INPUT("self", TENSOR("relu_")) "," INPUT("start_dim", "{\"as_int\":1}")},
         {"[{\"as_int\":1},{\"as_int\":32}]", "[{\"as_int\":1},{\"as_int\":16}]"},
     };
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     enum nuc_status status;
 
-    (void)state;
     import_edited(cx, edits, 4, &status);
     assert_int_equal(status, NUC_UNSUPPORTED);
     assert_non_null(strstr(cx->message, "'relu_' shares memory with what node 'r' (aten.relu_.default) wrote"));
-    nuc_context_free(cx);
 }
 
 /* torch.tensor(...) in forward(): copies and detaches of a constant leave no nodes. */
@@ -322,16 +304,14 @@ static void identities_are_left_out(void **state)
         {"aten.relu_.default", "aten.lift_fresh_copy.default"},
         {FLATTEN_INPUT, INPUT("self", TENSOR("relu_")) "," INPUT("start_dim", "{\"as_int\":1}")},
     };
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     enum nuc_status status;
     struct nuc_graph *g = import_edited(cx, edits, 2, &status);
 
-    (void)state;
     if (status != NUC_OK)
         fail_msg("%s", cx->message);
     assert_null(nuc_find_node(g, "relu_"));
     assert_ptr_equal(nuc_arg_node(nuc_find_node(g, "flatten"), 0), nuc_find_node(g, "conv2d_1"));
-    nuc_context_free(cx);
 }
 
 /* clang-format off */
@@ -353,11 +333,10 @@ static void parameters_as_tensors_are_read(void **state)
         {"\"flatten\":{\"dtype\":7", "\"flatten\":{\"dtype\":2"},
     };
     static const struct edit computed[] = {{RELU_NODE, QUANTIZE_NODE("conv2d")}};
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     enum nuc_status status;
     struct nuc_graph *g = import_edited(cx, edits, 4, &status);
 
-    (void)state;
     if (status != NUC_OK)
         fail_msg("%s", cx->message);
     const struct nuc_node *q = nuc_find_node(g, "relu_");
@@ -367,7 +346,6 @@ static void parameters_as_tensors_are_read(void **state)
     import_edited(cx, computed, 1, &status);
     assert_int_equal(status, NUC_UNSUPPORTED);
     assert_non_null(strstr(cx->message, "argument 'scale' of node 'relu_'"));
-    nuc_context_free(cx);
 }
 
 static void note(void *user, const char *message)
@@ -521,10 +499,9 @@ static void refuses_missing_entries(void **state)
 
 static void refuses_bad_weights(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct archive a = whole();
 
-    (void)state;
     a.weight_bytes = 35 * sizeof(float);
     expect_refusal(a, NUC_BAD_INPUT, "config.w.tensor_meta: the tensor reaches to element 35, its file has 35");
     a = whole();
@@ -534,16 +511,14 @@ static void refuses_bad_weights(void **state)
     expect_refusal(a, NUC_BAD_INPUT, "strides[0]");
     a.weights = replace(cx, weights_json, "\"use_pickle\":false", "\"use_pickle\":true");
     expect_refusal(a, NUC_UNSUPPORTED, "pickled");
-    nuc_context_free(cx);
 }
 
 /* An in-place operator on one name of memory that another name reads afterwards has no meaning here. */
 static void refuses_stale_aliases(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct archive a = whole();
 
-    (void)state;
     a.model = replace(cx, model_json,
                       "aten.relu_.default\",\"name\":\"relu_\",\"inputs\":[" INPUT("self", TENSOR("conv2d_1")),
                       "aten.dropout.default\",\"name\":\"d\",\"inputs\":[" INPUT("input", TENSOR("conv2d_1")) "," INPUT(
@@ -555,16 +530,14 @@ static void refuses_stale_aliases(void **state)
     a.model =
         replace(cx, a.model, "\"tensor_values\":{", "\"tensor_values\":{\"r\":" META(SIZES_X, STRIDES_CL, "7") ",");
     expect_refusal(a, NUC_UNSUPPORTED, "'conv2d_1' shares memory with what node 'r' (aten.relu_.default) wrote");
-    nuc_context_free(cx);
 }
 
 static void refuses_other_files(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct nuc_zip_writer *w = nuc_zip_writer_new(cx);
     enum nuc_status status;
 
-    (void)state;
     import_bytes(cx, text_span("not a zip archive at all"), &status);
     assert_int_equal(status, NUC_BAD_INPUT);
     assert_non_null(strstr(cx->message, "is not a zip archive"));
@@ -572,22 +545,19 @@ static void refuses_other_files(void **state)
     import_bytes(cx, nuc_zip_finish(w, "old"), &status);
     assert_int_equal(status, NUC_UNSUPPORTED);
     assert_non_null(strstr(cx->message, "torch 2.8"));
-    nuc_context_free(cx);
 }
 
 static void refuses_every_truncation(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     struct archive a = whole();
     struct nuc_span bytes = make_archive(cx, &a);
 
-    (void)state;
     for (size_t size = 0; size < bytes.size; size += bytes.size / 97 + 1) {
         enum nuc_status status;
         import_bytes(cx, (struct nuc_span){bytes.data, size}, &status);
         assert_int_equal(status, NUC_BAD_INPUT);
     }
-    nuc_context_free(cx);
 }
 
 /* Any byte may change: the answer is a graph that verifies, or an error, never a crash. */
@@ -618,21 +588,21 @@ static void survives_flipped_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_nodes),
-        cmocka_unit_test(follows_channels_last_weight),
-        cmocka_unit_test(in_place_result_replaces_its_input),
-        cmocka_unit_test(tied_weights_share_bytes),
-        cmocka_unit_test(lists_of_results_become_items),
-        cmocka_unit_test(parts_share_memory),
-        cmocka_unit_test(identities_are_left_out),
-        cmocka_unit_test(parameters_as_tensors_are_read),
+        STATE_TEST(reads_nodes),
+        STATE_TEST(follows_channels_last_weight),
+        STATE_TEST(in_place_result_replaces_its_input),
+        STATE_TEST(tied_weights_share_bytes),
+        STATE_TEST(lists_of_results_become_items),
+        STATE_TEST(parts_share_memory),
+        STATE_TEST(identities_are_left_out),
+        STATE_TEST(parameters_as_tensors_are_read),
         cmocka_unit_test(constant_inputs_are_left_out),
         cmocka_unit_test(refuses_damaged_models),
         cmocka_unit_test(refuses_missing_entries),
-        cmocka_unit_test(refuses_bad_weights),
-        cmocka_unit_test(refuses_stale_aliases),
-        cmocka_unit_test(refuses_other_files),
-        cmocka_unit_test(refuses_every_truncation),
+        STATE_TEST(refuses_bad_weights),
+        STATE_TEST(refuses_stale_aliases),
+        STATE_TEST(refuses_other_files),
+        STATE_TEST(refuses_every_truncation),
         cmocka_unit_test(survives_flipped_bytes),
     };
 

@@ -1,26 +1,9 @@
 /* LiteRT models: what is written reads back the same, the verifier finds each broken rule, damaged files are refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "contexts.h"
 
 #include "compiler/litert/litert.h"
-
-static int setup(void **state)
-{
-    *state = nuc_context_new(NULL);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    nuc_context_free(*state);
-    return 0;
-}
 
 static const float scale_a[] = {0.5f};
 static const float scale_b[] = {0.25f};
@@ -519,20 +502,20 @@ static void test_not_litert(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_data_is_aligned, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_all_codes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_options, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_print, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_verify_structure, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_verify_operands, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_verify_quantization, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_verify_shared_parameters, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_verify_fixed_parameters, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_verify_weights, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_truncated, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_not_litert, setup, teardown),
+        STATE_TEST(test_round_trip),
+        STATE_TEST(test_data_is_aligned),
+        STATE_TEST(test_all_codes),
+        STATE_TEST(test_options),
+        STATE_TEST(test_print),
+        STATE_TEST(test_verify_structure),
+        STATE_TEST(test_verify_operands),
+        STATE_TEST(test_verify_quantization),
+        STATE_TEST(test_verify_shared_parameters),
+        STATE_TEST(test_verify_fixed_parameters),
+        STATE_TEST(test_verify_weights),
+        STATE_TEST(test_truncated),
+        STATE_TEST(test_flipped),
+        STATE_TEST(test_not_litert),
     };
 
     return cmocka_run_group_tests_name("litert", tests, NULL, NULL);

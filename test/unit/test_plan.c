@@ -2,12 +2,8 @@
  * The planner: no two ranges live at once share bytes, plans are as small as they can be, and "proven" is said only
  * when that is so; all against plans and orders found by trying everything.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "contexts.h"
 
 #include "compiler/plan/plan.h"
 
@@ -431,67 +427,18 @@ static void order_random(struct nuc_context *cx, void *arg)
     assert_true(better > 10);
 }
 
-/* ---- */
-
-static void run(void (*fn)(struct nuc_context *, void *), enum nuc_status expected)
-{
-    struct nuc_context *cx = nuc_context_new(NULL);
-    enum nuc_status status = nuc_try(cx, fn, NULL);
-
-    if (status != expected)
-        fail_msg("%s", cx->message);
-    nuc_context_free(cx);
-}
-
-static void test_rows(void **state)
-{
-    (void)state;
-    run(plan_rows, NUC_OK);
-}
-
-static void test_small(void **state)
-{
-    (void)state;
-    run(plan_small, NUC_OK);
-}
-
-static void test_pairs(void **state)
-{
-    (void)state;
-    run(plan_pairs, NUC_OK);
-}
-
-static void test_random(void **state)
-{
-    (void)state;
-    run(plan_random, NUC_OK);
-}
-
-static void test_cut(void **state)
-{
-    (void)state;
-    run(plan_cut, NUC_OK);
-}
-
 static void test_refused(void **state)
 {
     (void)state;
-    run(plan_too_much, NUC_UNSUPPORTED);
-    run(plan_clash, NUC_UNSUPPORTED);
-}
-
-static void test_orders(void **state)
-{
-    (void)state;
-    run(order_random, NUC_OK);
+    expect_failure(plan_too_much, NULL, NUC_UNSUPPORTED, "");
+    expect_failure(plan_clash, NULL, NUC_UNSUPPORTED, "");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),   cmocka_unit_test(test_small), cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_random), cmocka_unit_test(test_cut),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_orders),
+        CONTEXT_TEST(plan_rows), CONTEXT_TEST(plan_small),       CONTEXT_TEST(plan_pairs),   CONTEXT_TEST(plan_random),
+        CONTEXT_TEST(plan_cut),  cmocka_unit_test(test_refused), CONTEXT_TEST(order_random),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

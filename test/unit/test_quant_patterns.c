@@ -203,35 +203,31 @@ static void range_of(struct nuc_context *cx, enum nuc_observe observer, const fl
 /* One sample of a second one far wider: everything, or a hundredth of the step towards it. */
 static void observers_differ_on_an_outlier(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     float wide[32], min, max;
     const float *const samples[] = {ramp, wide};
 
-    (void)state;
     memcpy(wide, ramp, sizeof wide);
     wide[5] = 108;
     range_of(cx, NUC_OBSERVE_MIN_MAX, samples, 2, &min, &max);
     assert_true(fabsf(min + 8) < 0.5f && fabsf(max - 108) < 0.5f);
     range_of(cx, NUC_OBSERVE_MOVING_AVERAGE, samples, 2, &min, &max);
     assert_true(fabsf(min + 8) < 0.05f && fabsf(max - 9) < 0.05f);
-    nuc_context_free(cx);
 }
 
 /* 1 of 40,000 values is less than a percentile on one side. */
 static void percentile_cuts_rare_values(void **state)
 {
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     const float *samples[1250];
     float wide[32], min, max;
 
-    (void)state;
     memcpy(wide, ramp, sizeof wide);
     wide[5] = 200;
     for (size_t i = 0; i < COUNT(samples); i++)
         samples[i] = i == 600 ? wide : ramp;
     range_of(cx, NUC_OBSERVE_PERCENTILE, samples, COUNT(samples), &min, &max);
     assert_true(fabsf(min + 8) < 0.5f && fabsf(max - 8) < 1);
-    nuc_context_free(cx);
 }
 
 /* Squared error of quantizing the samples to 256 steps of [min, max]. */
@@ -252,13 +248,12 @@ static double squared_error(const float *x, size_t count, double min, double max
 static void mse_finds_the_least_error(void **state)
 {
     enum { SAMPLES = 400, COUNT_ALL = SAMPLES * 32 };
-    struct nuc_context *cx = nuc_context_new(NULL);
+    struct nuc_context *cx = *state;
     const float *samples[SAMPLES];
     float *x = nuc_alloc_array(cx, COUNT_ALL, sizeof *x), min, max;
     double least = HUGE_VAL, low = 0, high = 0;
     uint32_t seed = 1;
 
-    (void)state;
     for (size_t i = 0; i < COUNT_ALL; i++) {
         seed = seed * 1664525u + 1013904223u;
         double u = (double)(seed >> 8) * 0x1p-23 - 1;
@@ -274,17 +269,14 @@ static void mse_finds_the_least_error(void **state)
             least = fmin(least, squared_error(x, COUNT_ALL, low * a / 50, high * b / 50));
     }
     assert_true(squared_error(x, COUNT_ALL, (double)min, (double)max) < 1.1 * least);
-    nuc_context_free(cx);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW_TEST(check_pattern, patterns),
-        cmocka_unit_test(parameters),
-        cmocka_unit_test(observers_differ_on_an_outlier),
-        cmocka_unit_test(percentile_cuts_rare_values),
-        cmocka_unit_test(mse_finds_the_least_error),
+        ROW_TEST(check_pattern, patterns),          cmocka_unit_test(parameters),
+        STATE_TEST(observers_differ_on_an_outlier), STATE_TEST(percentile_cuts_rare_values),
+        STATE_TEST(mse_finds_the_least_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -407,7 +407,6 @@ static void numbers(struct nuc_context *cx, void *arg)
     nuc_program_unload(&p.program);
 }
 
-/* Numbers stand behind the method and do not disturb it. */
 int main(void)
 {
     const struct CMUnitTest tests[] = {

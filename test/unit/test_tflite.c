@@ -1,27 +1,10 @@
 /* LiteRT models as graphs: layouts, paddings, activations and constants of imported operators; what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "contexts.h"
 
 #include "compiler/import/tflite.h"
 #include "compiler/layout/orders.h"
 #include "compiler/passes/passes.h"
-
-static int setup(void **state)
-{
-    *state = nuc_context_new(NULL);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    nuc_context_free(*state);
-    return 0;
-}
 
 static const float scales[] = {0.5f, 0.25f, 0.125f, 0.0625f};
 static const int64_t zeros[] = {0, 0, 0, 0};
@@ -340,19 +323,19 @@ static void values_come_from_somewhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(uneven_padding_becomes_a_pad, setup, teardown),
-        cmocka_unit_test_setup_teardown(even_padding_stays_in_the_convolution, setup, teardown),
-        cmocka_unit_test_setup_teardown(activations_that_do_nothing_are_left_out, setup, teardown),
-        cmocka_unit_test_setup_teardown(missing_scales_of_biases_are_products, setup, teardown),
-        cmocka_unit_test_setup_teardown(depthwise_weights_are_one_filter_a_channel, setup, teardown),
-        cmocka_unit_test_setup_teardown(max_pool_pads_with_the_least_value, setup, teardown),
-        cmocka_unit_test_setup_teardown(reshapes_read_the_models_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(transposes_between_layouts_are_free, setup, teardown),
-        cmocka_unit_test_setup_teardown(transposed_constants_are_constants, setup, teardown),
-        cmocka_unit_test_setup_teardown(results_lie_as_in_the_model, setup, teardown),
-        cmocka_unit_test_setup_teardown(vectors_broadcast_over_pixels, setup, teardown),
-        cmocka_unit_test_setup_teardown(refusals_name_operator_and_reason, setup, teardown),
-        cmocka_unit_test_setup_teardown(values_come_from_somewhere, setup, teardown),
+        STATE_TEST(uneven_padding_becomes_a_pad),
+        STATE_TEST(even_padding_stays_in_the_convolution),
+        STATE_TEST(activations_that_do_nothing_are_left_out),
+        STATE_TEST(missing_scales_of_biases_are_products),
+        STATE_TEST(depthwise_weights_are_one_filter_a_channel),
+        STATE_TEST(max_pool_pads_with_the_least_value),
+        STATE_TEST(reshapes_read_the_models_order),
+        STATE_TEST(transposes_between_layouts_are_free),
+        STATE_TEST(transposed_constants_are_constants),
+        STATE_TEST(results_lie_as_in_the_model),
+        STATE_TEST(vectors_broadcast_over_pixels),
+        STATE_TEST(refusals_name_operator_and_reason),
+        STATE_TEST(values_come_from_somewhere),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,25 +1,8 @@
 /* Steps of tidying on models built by hand: what they remove, what they must not, and that data move along. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "contexts.h"
 
 #include "compiler/neutron/arrange/tidy.h"
-
-static int setup(void **state)
-{
-    *state = nuc_context_new(NULL);
-    return *state == NULL;
-}
-
-static int teardown(void **state)
-{
-    nuc_context_free(*state);
-    return 0;
-}
 
 static int32_t value(struct nuc_ltb *d, const char *name, enum nuc_ltb_format format, uint32_t rank,
                      const int32_t *shape)
@@ -335,18 +318,18 @@ static void test_remove_dead(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_permutations, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_permute_data, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_names, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fuse, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fuse_is_not_done, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_identities, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_identities_stay, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_permute_weights, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_permute_weights_is_not_done, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sort, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sort_finds_loops, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_remove_dead, setup, teardown),
+        STATE_TEST(test_permutations),
+        STATE_TEST(test_permute_data),
+        STATE_TEST(test_names),
+        STATE_TEST(test_fuse),
+        STATE_TEST(test_fuse_is_not_done),
+        STATE_TEST(test_identities),
+        STATE_TEST(test_identities_stay),
+        STATE_TEST(test_permute_weights),
+        STATE_TEST(test_permute_weights_is_not_done),
+        STATE_TEST(test_sort),
+        STATE_TEST(test_sort_finds_loops),
+        STATE_TEST(test_remove_dead),
     };
 
     return cmocka_run_group_tests_name("tidy", tests, NULL, NULL);
