@@ -215,17 +215,3 @@ void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, vo
             nuc_eval_store_number(to, out, i, nuc_eval_load_number(from, in, i));
     }
 }
-
-void nuc_eval_copy_strided(void *to, const void *from, size_t count, size_t stride, size_t size)
-{
-    const char *in = from;
-    char *out = to;
-
-    if (size == 4) { /* float32: a constant size makes the copy a single load and store */
-        for (size_t i = 0; i < count; i++)
-            memcpy(out + i * 4, in + i * stride * 4, 4);
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        memcpy(out + i * size, in + i * stride * size, size);
-}

@@ -1,6 +1,6 @@
 /*
- * Operators that show elements of their inputs in another place: permutations, slices, splits, concatenation, indices.
- * Any element type.
+ * Operators that show elements of their inputs in another place: permutations, repetitions, slices, splits,
+ * concatenation. Any element type.
  */
 #include <string.h>
 
@@ -8,45 +8,60 @@
 
 /* ---- copies whose elements are a fixed distance apart along every dimension ---- */
 
-/* How the values of a node show its first argument. */
+/* How the values of a node show one of its arguments. */
 struct strided {
-    size_t strides[NUC_MAX_RANK]; /* of the input, in elements, by output dimension */
+    uint32_t arg;
+    size_t strides[NUC_MAX_RANK]; /* of the argument, in elements, by output dimension */
     size_t *first;                /* [values] element the value starts with */
 };
 
-static void contiguous_strides(const struct nuc_meta *m, size_t strides[NUC_MAX_RANK])
-{
-    for (uint32_t d = 0; d < m->rank; d++)
-        strides[d] = nuc_eval_product(m, d + 1, m->rank);
-}
-
-static struct strided *new_strided(struct nuc_eval_call *c)
+static struct strided *new_strided(struct nuc_eval_call *c, uint32_t arg)
 {
     struct strided *s = nuc_alloc(c->cx, sizeof *s);
+    const struct nuc_meta *in = nuc_eval_in_meta(c, arg);
 
+    s->arg = arg;
     s->first = nuc_alloc_array(c->cx, c->node->n_vals, sizeof *s->first);
-    contiguous_strides(nuc_eval_in_meta(c, NUC_SELF), s->strides);
+    for (uint32_t d = 0; d < in->rank; d++)
+        s->strides[d] = nuc_eval_product(in, d + 1, in->rank);
     c->state = s;
     return s;
+}
+
+/* `count` elements of `size` bytes, `step` elements apart in `from`, to neighbouring places. */
+static void copy_row(char *to, const char *from, size_t count, size_t step, size_t size)
+{
+    if (step == 1) {
+        memcpy(to, from, count * size);
+        return;
+    }
+    if (size == 4) { /* float32: a constant size makes the copy a single load and store */
+        for (size_t i = 0; i < count; i++)
+            memcpy(to + i * 4, from + i * step * 4, 4);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        memcpy(to + i * size, from + i * step * size, size);
 }
 
 static void copy_value(const struct nuc_eval_call *c, uint32_t val)
 {
     const struct strided *s = c->state;
     const struct nuc_meta *out = &c->node->vals[val];
-    size_t size = nuc_dtype_size(out->dtype), length = nuc_eval_row_length(out);
+    enum nuc_dtype in_dtype = nuc_eval_in_meta(c, s->arg)->dtype;
+    size_t size = nuc_dtype_size(out->dtype), in_size = nuc_dtype_size(in_dtype), length = nuc_eval_row_length(out);
     size_t step = out->rank == 0 ? 1 : s->strides[out->rank - 1];
-    const char *in = (const char *)nuc_eval_in(c, NUC_SELF) + s->first[val] * size;
+    const char *in = (const char *)nuc_eval_in(c, s->arg) + s->first[val] * in_size;
     char *to = c->out[val];
 
-    if (length == 0)
-        return;
-    for (size_t row = 0; row < nuc_eval_rows(out); row++, to += length * size) {
-        const char *from = in + nuc_eval_row_offset(out, row, s->strides) * size;
-        if (step == 1)
-            memcpy(to, from, length * size);
-        else
-            nuc_eval_copy_strided(to, from, length, step, size);
+    for (size_t row = 0; length != 0 && row < nuc_eval_rows(out); row++, to += length * size) {
+        const char *from = in + nuc_eval_row_offset(out, row, s->strides) * in_size;
+        if (in_dtype == out->dtype) {
+            copy_row(to, from, length, step, size);
+            continue;
+        }
+        for (size_t i = 0; i < length; i++)
+            nuc_eval_convert(in_dtype, from + i * step * in_size, out->dtype, to + i * size, 1);
     }
 }
 
@@ -54,17 +69,6 @@ static void run_strided(const struct nuc_eval_call *c)
 {
     for (uint32_t v = 0; v < c->node->n_vals; v++)
         copy_value(c, v);
-}
-
-/* Output dimension d is input dimension dims[d]. */
-static void permute(struct nuc_eval_call *c, const uint32_t dims[NUC_MAX_RANK])
-{
-    struct strided *s = new_strided(c);
-    size_t strides[NUC_MAX_RANK];
-
-    memcpy(strides, s->strides, sizeof strides);
-    for (uint32_t d = 0; d < nuc_eval_result(c)->rank; d++)
-        s->strides[d] = strides[dims[d]];
 }
 
 /* permute(self, dims), transpose(self, dim0, dim1), and t(self) of at most two dimensions. */
@@ -75,6 +79,8 @@ static void prepare_permute(struct nuc_eval_call *c)
     bool named = c->node->op == NUC_OP_TRANSPOSE;
     uint32_t a = named ? (uint32_t)nuc_dim(c->node, NUC_ARG(TRANSPOSE, dim0), 0, rank) : 0;
     uint32_t b = named ? (uint32_t)nuc_dim(c->node, NUC_ARG(TRANSPOSE, dim1), 0, rank) : 1;
+    struct strided *s = new_strided(c, NUC_SELF);
+    size_t strides[NUC_MAX_RANK];
 
     for (uint32_t d = 0; d < rank; d++)
         dims[d] = list->kind == NUC_ARG_INTS ? (uint32_t)nuc_positive_dim(list->u.ints[d], rank) : d;
@@ -82,19 +88,24 @@ static void prepare_permute(struct nuc_eval_call *c)
         dims[a] = b;
         dims[b] = a;
     }
-    permute(c, dims);
+    memcpy(strides, s->strides, sizeof strides);
+    for (uint32_t d = 0; d < rank; d++)
+        s->strides[d] = strides[dims[d]];
 }
 
 const struct nuc_eval_op nuc_eval_permute = {.prepare = prepare_permute, .run = run_strided};
 
-static void prepare_expand(struct nuc_eval_call *c)
+/* expand, and copy(self, src): src in the shape and type of self. */
+static void prepare_broadcast(struct nuc_eval_call *c)
 {
-    struct strided *s = new_strided(c);
+    uint32_t arg = c->node->op == NUC_OP_COPY ? NUC_ARG(COPY, src) : NUC_SELF;
+    struct strided *s = new_strided(c, arg);
 
-    nuc_eval_broadcast_strides(nuc_eval_in_meta(c, NUC_SELF), nuc_eval_result(c), s->strides);
+    nuc_eval_check_convert(c, nuc_eval_in_meta(c, arg)->dtype, nuc_eval_result(c)->dtype);
+    nuc_eval_broadcast_strides(nuc_eval_in_meta(c, arg), nuc_eval_result(c), s->strides);
 }
 
-const struct nuc_eval_op nuc_eval_expand = {.prepare = prepare_expand, .run = run_strided};
+const struct nuc_eval_op nuc_eval_broadcast = {.prepare = prepare_broadcast, .run = run_strided};
 
 /* ---- slices ---- */
 
@@ -129,7 +140,7 @@ static struct slice read_slice(const struct nuc_eval_call *c, uint32_t shift)
 static void prepare_slice(struct nuc_eval_call *c)
 {
     struct slice slice = read_slice(c, 0);
-    struct strided *s = new_strided(c);
+    struct strided *s = new_strided(c, NUC_SELF);
 
     s->first[0] = slice.count == 0 ? 0 : slice.start * s->strides[slice.dim];
     s->strides[slice.dim] *= slice.step;
@@ -141,7 +152,7 @@ const struct nuc_eval_op nuc_eval_slice = {.prepare = prepare_slice, .run = run_
 static void prepare_split(struct nuc_eval_call *c)
 {
     uint32_t dim = (uint32_t)nuc_dim(c->node, NUC_ARG(SPLIT, dim), 0, nuc_eval_in_meta(c, NUC_SELF)->rank);
-    struct strided *s = new_strided(c);
+    struct strided *s = new_strided(c, NUC_SELF);
     size_t at = 0;
 
     for (uint32_t v = 0; v < c->node->n_vals; v++) {
@@ -267,32 +278,3 @@ static void run_cat(const struct nuc_eval_call *c)
 }
 
 const struct nuc_eval_op nuc_eval_cat = {.prepare = prepare_cat, .run = run_cat};
-
-/* ---- copy: the value is src in the shape and dtype of self ---- */
-
-#define SRC NUC_ARG(COPY, src)
-
-static void prepare_copy(struct nuc_eval_call *c)
-{
-    struct strided *s = new_strided(c);
-
-    nuc_eval_check_convert(c, nuc_eval_in_meta(c, SRC)->dtype, nuc_eval_result(c)->dtype);
-    nuc_eval_broadcast_strides(nuc_eval_in_meta(c, SRC), nuc_eval_result(c), s->strides);
-}
-
-static void run_copy(const struct nuc_eval_call *c)
-{
-    const struct strided *s = c->state;
-    const struct nuc_meta *src = nuc_eval_in_meta(c, SRC), *out = nuc_eval_result(c);
-    size_t length = nuc_eval_row_length(out), to_size = nuc_dtype_size(out->dtype), size = nuc_dtype_size(src->dtype);
-    size_t step = out->rank == 0 ? 1 : s->strides[out->rank - 1];
-    char *to = c->out[0];
-
-    for (size_t row = 0; length != 0 && row < nuc_eval_rows(out); row++, to += length * to_size) {
-        const char *from = (const char *)nuc_eval_in(c, SRC) + nuc_eval_row_offset(out, row, s->strides) * size;
-        for (size_t i = 0; i < length; i++)
-            nuc_eval_convert(src->dtype, from + i * step * size, out->dtype, to + i * to_size, 1);
-    }
-}
-
-const struct nuc_eval_op nuc_eval_copy = {.prepare = prepare_copy, .run = run_copy};

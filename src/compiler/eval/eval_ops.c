@@ -41,10 +41,10 @@ static const struct exception {
     {NUC_OP_LINEAR, &nuc_eval_linear},
     {NUC_OP_ADDMM, &nuc_eval_addmm},
     {NUC_OP_SLICE, &nuc_eval_slice},
-    {NUC_OP_EXPAND, &nuc_eval_expand},
+    {NUC_OP_EXPAND, &nuc_eval_broadcast},
     {NUC_OP_AS_STRIDED, &nuc_eval_as_strided},
     {NUC_OP_DROPOUT, &nuc_eval_dropout},
-    {NUC_OP_COPY, &nuc_eval_copy},
+    {NUC_OP_COPY, &nuc_eval_broadcast},
     {NUC_OP_SLICE_SCATTER, &nuc_eval_slice_scatter},
     {NUC_OP_ARANGE, &nuc_eval_arange},
 };

@@ -6,17 +6,16 @@
 /* Channels of one register in oneDNN's blocked layouts. */
 #define LANES 16
 
-static bool is_pointwise(const struct nuc_conv_facts *f)
-{
-    return f->kernel[0] * f->kernel[1] * f->kernel[2] == 1;
-}
-
 /* ---- conditions ---- */
 
-static bool is_depthwise(const struct nuc_conv_facts *f)
-{
-    return f->groups > 1 && f->in_channels == 1 && f->out_channels == 1 && !f->transposed;
-}
+enum {
+    NATIVE = 1,
+    CHANNELS_LAST = 2,
+    TRANSPOSED = 4,
+    DEPTHWISE = 8,
+    SINGLE_CHANNEL = 16,
+    DENSE_POINTWISE = 32,
+};
 
 /* torch's Convolution.cpp, ConvParams::use_mkldnn(): what is not worth oneDNN's reordering. */
 static bool is_native(const struct nuc_conv_facts *f)
@@ -25,40 +24,19 @@ static bool is_native(const struct nuc_conv_facts *f)
            f->in_elements <= NATIVE_ELEMENTS;
 }
 
-static bool is_native_transposed(const struct nuc_conv_facts *f)
+static bool are_ones(const size_t sizes[3])
 {
-    return f->transposed && is_native(f);
+    return sizes[0] * sizes[1] * sizes[2] == 1;
 }
 
-static bool is_channels_last(const struct nuc_conv_facts *f)
+/* Which of them hold, as a mask. */
+static unsigned conditions(const struct nuc_conv_facts *f)
 {
-    return f->channels_last;
-}
+    bool depthwise = f->groups > 1 && f->in_channels == 1 && f->out_channels == 1 && !f->transposed;
+    bool dense = are_ones(f->kernel) && are_ones(f->stride) && !f->transposed;
 
-static bool is_native_channels_last(const struct nuc_conv_facts *f)
-{
-    return is_native(f) && f->channels_last;
-}
-
-static bool is_depthwise_channels_last(const struct nuc_conv_facts *f)
-{
-    return is_depthwise(f) && f->channels_last;
-}
-
-static bool is_single_channel_channels_last(const struct nuc_conv_facts *f)
-{
-    return f->in_channels == 1 && f->channels_last;
-}
-
-static bool is_pointwise_dense(const struct nuc_conv_facts *f)
-{
-    return is_pointwise(f) && f->stride[0] * f->stride[1] * f->stride[2] == 1 && !f->transposed;
-}
-
-static bool is_any(const struct nuc_conv_facts *f)
-{
-    (void)f;
-    return true;
+    return (is_native(f) ? NATIVE : 0u) | (f->channels_last ? CHANNELS_LAST : 0u) | (f->transposed ? TRANSPOSED : 0u) |
+           (depthwise ? DEPTHWISE : 0u) | (f->in_channels == 1 ? SINGLE_CHANNEL : 0u) | (dense ? DENSE_POINTWISE : 0u);
 }
 
 /* ---- channels of a block ---- */
@@ -79,10 +57,10 @@ static size_t pointwise_block(const struct nuc_conv_facts *f)
     return f->out_channels <= 256 && rows < 28 ? 80 : 512;
 }
 
-/* ---- rules: the first row whose condition holds ---- */
+/* ---- rules: the first row whose conditions all hold ---- */
 
 struct rule {
-    bool (*applies)(const struct nuc_conv_facts *f);
+    unsigned conditions;
     struct nuc_order order;
     size_t (*block)(const struct nuc_conv_facts *f); /* NULL: all channels together */
 };
@@ -90,19 +68,19 @@ struct rule {
 struct nuc_order nuc_conv_order(const struct nuc_conv_facts *f)
 {
     static const struct rule rules[] = {
-        {is_native_transposed, {.taps = NUC_TAPS_BACKWARDS, .tap_sums = true}, NULL},
-        {is_depthwise_channels_last, {.fused = true, .taps = NUC_CHANNELS_INNERMOST}, NULL},
-        {is_depthwise, {.fused = true, .bias_first = true, .taps = NUC_CHANNELS_INNERMOST}, NULL},
-        {is_native_channels_last, {.taps = NUC_CHANNELS_INNERMOST}, NULL},
-        {is_native, {.bias_first = true, .taps = NUC_CHANNELS_OUTERMOST}, NULL},
-        {is_single_channel_channels_last, {.fused = true, .taps = NUC_COLUMNS_OUTERMOST}, NULL},
-        {is_channels_last, {.fused = true, .taps = NUC_CHANNELS_INNERMOST}, NULL},
-        {is_pointwise_dense, {.fused = true, .bias_first = true, .taps = NUC_CHANNELS_INNERMOST}, pointwise_block},
-        {is_any, {.fused = true, .taps = NUC_CHANNELS_INNERMOST}, block_of_lanes},
+        {NATIVE | TRANSPOSED, {.taps = NUC_TAPS_BACKWARDS, .tap_sums = true}, NULL},
+        {DEPTHWISE | CHANNELS_LAST, {.fused = true, .taps = NUC_CHANNELS_INNERMOST}, NULL},
+        {DEPTHWISE, {.fused = true, .bias_first = true, .taps = NUC_CHANNELS_INNERMOST}, NULL},
+        {NATIVE | CHANNELS_LAST, {.taps = NUC_CHANNELS_INNERMOST}, NULL},
+        {NATIVE, {.bias_first = true, .taps = NUC_CHANNELS_OUTERMOST}, NULL},
+        {SINGLE_CHANNEL | CHANNELS_LAST, {.fused = true, .taps = NUC_COLUMNS_OUTERMOST}, NULL},
+        {CHANNELS_LAST, {.fused = true, .taps = NUC_CHANNELS_INNERMOST}, NULL},
+        {DENSE_POINTWISE, {.fused = true, .bias_first = true, .taps = NUC_CHANNELS_INNERMOST}, pointwise_block},
+        {0, {.fused = true, .taps = NUC_CHANNELS_INNERMOST}, block_of_lanes},
     };
     const struct rule *rule = rules;
 
-    while (!rule->applies(f))
+    while ((rule->conditions & ~conditions(f)) != 0)
         rule++;
     struct nuc_order order = rule->order;
     order.block = rule->block == NULL ? 0 : rule->block(f);

@@ -150,9 +150,6 @@ void nuc_eval_check_convert(const struct nuc_eval_call *c, enum nuc_dtype from, 
 
 bool nuc_eval_is_integer(enum nuc_dtype dtype);
 
-/* `count` elements of `size` bytes, `stride` elements apart in `from`, to neighbouring places. */
-void nuc_eval_copy_strided(void *to, const void *from, size_t count, size_t stride, size_t size);
-
 /* Converts `count` elements; equal dtypes are copied. */
 void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count);
 
@@ -164,8 +161,9 @@ extern const struct nuc_eval_op nuc_eval_max_pool, nuc_eval_avg_pool, nuc_eval_a
 extern const struct nuc_eval_op nuc_eval_upsample;
 extern const struct nuc_eval_op nuc_eval_mean, nuc_eval_sum, nuc_eval_extremum, nuc_eval_softmax;
 extern const struct nuc_eval_op nuc_eval_quant, nuc_eval_quant_channels;
-extern const struct nuc_eval_op nuc_eval_permute, nuc_eval_slice, nuc_eval_expand, nuc_eval_as_strided, nuc_eval_split;
-extern const struct nuc_eval_op nuc_eval_cat, nuc_eval_pad, nuc_eval_copy, nuc_eval_slice_scatter, nuc_eval_index;
+extern const struct nuc_eval_op nuc_eval_permute, nuc_eval_slice, nuc_eval_broadcast, nuc_eval_as_strided,
+    nuc_eval_split;
+extern const struct nuc_eval_op nuc_eval_cat, nuc_eval_pad, nuc_eval_slice_scatter, nuc_eval_index;
 extern const struct nuc_eval_op nuc_eval_view, nuc_eval_dropout, nuc_eval_cast, nuc_eval_nothing;
 extern const struct nuc_eval_op nuc_eval_zeros, nuc_eval_arange;
 
