@@ -1,6 +1,7 @@
 /* The command line by the table of options; what commands do with it. */
 #include "cli/args.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -51,6 +52,7 @@ static void store(struct cli_args *args, const struct cli_option *o, uint64_t va
     void *to = member(args, o->offset);
     unsigned narrow = (unsigned)value;
 
+    assert(o->size == sizeof(bool) || o->size == sizeof narrow || o->size == sizeof value);
     if (o->size == sizeof(bool))
         *(bool *)to = value != 0;
     else if (o->size == sizeof value)
@@ -116,6 +118,7 @@ static int add_to_list(struct cli_args *args, const struct cli_option *o, char *
     const char *const **list = member(args, o->offset);
     size_t *count = member(args, o->count);
 
+    assert(*list != NULL || args->n_lists < CLI_LISTS);
     if (*list == NULL)
         *list = args->lists[args->n_lists++];
     const char **items = (const char **)(uintptr_t)*list;
@@ -337,8 +340,8 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, struct c
 
 /* ---- what commands share ---- */
 
-/* In use: not what the default is. */
-static bool is_used(const struct cli_args *args, const struct cli_option *o)
+/* From the default: an option given as it is anyway needs no note. */
+static bool differs(const struct cli_args *args, const struct cli_option *o)
 {
     struct cli_args standard = {.command = NULL};
 
@@ -353,7 +356,7 @@ void cli_warn_unused_options(const struct cli_args *args, enum cli_needs needs, 
 
     for (size_t i = 0; i < cli_n_options && length < sizeof text; i++) {
         const struct cli_option *o = &cli_options[i];
-        if (args->given[i] && o->needs == needs && is_used(args, o))
+        if (args->given[i] && o->needs == needs && differs(args, o))
             length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", length > 0 ? ", " : "", o->name);
     }
     if (length > 0 && length < sizeof text)

@@ -71,7 +71,11 @@ enum nuc_status nuc_enter(struct nuc_call *call, void (*fn)(struct nuc_call *cal
     struct entry e = {fn, call};
 
     call->c->cx->message[0] = '\0';
-    return nuc_try(call->c->cx, run_call, &e);
+    enum nuc_status status = nuc_try(call->c->cx, run_call, &e);
+    /* Of a trial inside that failed, when the call itself did not. */
+    if (status == NUC_OK)
+        call->c->cx->message[0] = '\0';
+    return status;
 }
 
 /* ---- what can be asked for afterwards ---- */

@@ -25,10 +25,8 @@ static struct nuc_explain_call *kernel_calls(struct lowering *l, size_t *count)
     size_t capacity = 0;
 
     *count = 0;
-    if (nuc_try(cx, lower, l) != NUC_OK) {
-        cx->message[0] = '\0';
+    if (nuc_try(cx, lower, l) != NUC_OK)
         return NULL;
-    }
     calls = nuc_grow(cx, calls, &capacity, 1, sizeof *calls);
     for (size_t i = 0; i < nuc_model_n_partitions(l->lowered); i++) {
         const struct nuc_lowered_partition *p = &l->lowered->lowered->partitions[i];
@@ -40,7 +38,10 @@ static struct nuc_explain_call *kernel_calls(struct lowering *l, size_t *count)
     return calls;
 }
 
-/* Operators of the partitioned model that compute in float in the lowered one. */
+/*
+ * Operators of the partitioned model that compute in float in the lowered one, which is where it shows: lowering splits
+ * and joins nodes, and each remembers the one it was made of.
+ */
 static void mark_float(struct nuc_explanation *e, const struct nuc_model *lowered)
 {
     for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
@@ -60,6 +61,7 @@ static struct nuc_explanation *explain_partitioned(struct nuc_model *m, bool wit
     struct lowering l = {.partitioned = m};
     size_t n_calls = 0;
 
+    /* Lowering copies this mark to what it makes of a node. */
     for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
         n->source.origin = n->id + 1;
     struct nuc_explain_call *calls = with_cycles ? kernel_calls(&l, &n_calls) : NULL;
@@ -109,7 +111,7 @@ struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
     if (with_cycles && quantized != NULL && m->settings->target->cpu != NULL && m->settings->delegates)
         compare_placements(e, quantized);
     e->made_up_ranges = made_up;
-    if (m->dim_order_table != NULL)
+    if (m->dim_order_table != NULL && !m->settings->trial)
         c->dim_order_table = m->dim_order_table;
     return e;
 }

@@ -68,7 +68,7 @@ static bool is_operator(const struct nuc_node *node)
     return nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) && !nuc_is_dequantize(node);
 }
 
-/* Cycles the CPU would take, or none when it would compute one of them in float. */
+/* Cycles the CPU would take; more than any when it would compute one of them in float. */
 static uint64_t cpu_cycles(const struct nuc_target *target, const struct nuc_partition *part)
 {
     uint64_t sum = 0;
@@ -142,6 +142,7 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
     if (target->cpu == NULL || options->no_delegate)
         return partitions;
     p.refused = nuc_alloc_array(m->c->cx, p.n_ids, sizeof(char *));
+    /* Each round refuses at least one node more, so that this ends; what a refusal leaves alone may be next. */
     asking.check_op_support = ask;
     asking.check_op_support_user = &p;
     for (;;) {

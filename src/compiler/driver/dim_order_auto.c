@@ -51,6 +51,7 @@ static void add_partition(const struct nuc_model *m, const struct nuc_lowered_pa
     }
 }
 
+/* The whole way to the program: how many bytes of arena a variant takes is known only there. */
 static void compile_variant(struct nuc_model *quantized, void *arg)
 {
     struct outcome *out = arg;
@@ -83,7 +84,6 @@ static struct outcome try_variant(const struct nuc_model *quantized, const struc
     out.ok = nuc_trial(quantized, &as, compile_variant, &out) == NUC_OK;
     if (!out.ok)
         out.message = nuc_strdup(cx, cx->message);
-    cx->message[0] = '\0';
     return out;
 }
 

@@ -55,6 +55,7 @@ struct nuc_call {
     struct nuc_span bytes;
     const char *const *names;
     size_t count, index;
+    unsigned first, last; /* stages */
     int form;
     bool flag;
     union {

@@ -30,6 +30,10 @@ struct stage {
 #define GRAPH .verify = nuc_graph_verify, .dump = nuc_graph_print
 #define NO_GRAPH .verify = NULL, .dump = NULL
 
+/*
+ * Reads from top to bottom as the path of a model. A float model takes all rows, a quantized one those from dim-order
+ * on. `compile.h` offers pieces of it: the functions at the end of this file say which.
+ */
 static const struct stage stages[NUC_STAGE_COUNT] = {
     [NUC_STAGE_IMPORT] = {"import", import_model, GRAPH},
     [NUC_STAGE_ATEN_PASSES] = {"aten-passes", nuc_run_aten_stage, GRAPH, .passes = {&nuc_aten_passes}},
@@ -117,14 +121,17 @@ void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last
         if (s->applies != NULL && !s->applies(j))
             continue;
         s->run(j);
+        assert(j->m != NULL);
         if (!j->m->settings->trial)
             nuc_note_seconds(j->c, s->name, started);
         if (s->verify != NULL)
             s->verify(j->m->graph, s->name);
         if (s->dump != NULL && is_dumped(j->m->settings, s->name, true))
             dump(j, s->name);
-        if (j->again)
+        if (j->again) {
+            assert(s->repeat_from > NUC_STAGE_IMPORT && s->repeat_from <= i);
             i = s->repeat_from - 1;
+        }
         j->again = false;
     }
 }
@@ -161,6 +168,9 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
     struct nuc_arena *outer = nuc_push_arena(cx);
     void (*warn)(void *user, const char *message) = cx->warn;
 
+    /*
+     * The models of a trial point at these settings, and all of them go with the arena, so that both may live here.
+     */
     settings.o = *as;
     settings.o.intermediates_dir = NULL;
     settings.trial = true;
@@ -199,7 +209,7 @@ static void write_output(struct nuc_job *j)
 
 /* ---- public calls: from file to file ---- */
 
-/* What can be asked for after the call. */
+/* What can be asked for after the call; also when a program is refused for its size afterwards. */
 static void remember(const struct nuc_job *j)
 {
     struct nuc_compiler *c = j->c;
@@ -290,12 +300,11 @@ enum nuc_status nuc_quantize_file(struct nuc_compiler *c, const char *model, con
 
 /* ---- public calls: pieces of the path ---- */
 
-/* `index` and `count` are the first and the last stage. */
 static void run_piece(struct nuc_call *k)
 {
     struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .samples = k->data};
 
-    nuc_run_stages(&j, (enum nuc_stage)k->index, (enum nuc_stage)k->count);
+    nuc_run_stages(&j, (enum nuc_stage)k->first, (enum nuc_stage)k->last);
     remember(&j);
     if (k->out.model != NULL)
         *k->out.model = j.m;
@@ -305,15 +314,14 @@ static enum nuc_status advance(struct nuc_model *m, struct nuc_dataset *samples,
                                enum nuc_stage last, struct nuc_model **out)
 {
     return nuc_enter(
-        &(struct nuc_call){.c = m->c, .m = m, .data = samples, .index = first, .count = last, .out.model = out},
+        &(struct nuc_call){.c = m->c, .m = m, .data = samples, .first = first, .last = last, .out.model = out},
         run_piece);
 }
 
 enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out)
 {
     return nuc_enter(
-        &(struct nuc_call){
-            .c = c, .path = path, .index = NUC_STAGE_IMPORT, .count = NUC_STAGE_IMPORT, .out.model = out},
+        &(struct nuc_call){.c = c, .path = path, .first = NUC_STAGE_IMPORT, .last = NUC_STAGE_IMPORT, .out.model = out},
         run_piece);
 }
 
