@@ -152,6 +152,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     M(X, log)                                                                                                          \
     M(X, sqrt)                                                                                                         \
     M(X, rsqrt)                                                                                                        \
+    M(X, atan)                                                                                                         \
     M(X, sigmoid)                                                                                                      \
     M(X, tanh)
 

@@ -55,6 +55,7 @@ static const char *const reasons[NUC_OP_COUNT] = {
     [NUC_OP_LOG] = TABLE,
     [NUC_OP_RSQRT] = TABLE,
     [NUC_OP_SQRT] = ON_THE_CPU,
+    [NUC_OP_ATAN] = ON_THE_CPU,
     [NUC_OP_SOFTMAX] = EXPONENTIAL,
 };
 

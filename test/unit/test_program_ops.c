@@ -88,6 +88,11 @@ static const struct op_row {
      {1, 2, 3, 4, 5, 6, 7, 8},
      6,
      {22, 44, 20, 34, 64, 28}},
+    {"atan",
+     "%x = input : float32[4]; %y = edge.aten.atan.default(%x)",
+     {0, 1, -1, INFINITY},
+     4,
+     {0, 0.785398163f, -0.785398163f, 1.57079633f}},
     {"slice_scatter",
      "%x = input : float32[2, 2]; %n = edge.aten.neg.default(%x)\n"
      "%s = edge.aten.slice_copy.Tensor(%n, 1, 0, 1, 1)\n"

@@ -52,6 +52,7 @@ static float gelu_tanh(float x)
     ROW(SQRT, 10.0, sqrtf(x))                                                                                          \
     ROW(RSQRT, 20.0, 1.0f / sqrtf(x))                                                                                  \
     ROW(SIGMOID, 40.0, 1.0f / (1.0f + rounded_exp(-x)))                                                                \
+    ROW(ATAN, 60.0, (float)atan((double)x))                                                                            \
     ROW(TANH, 60.0, (float)tanh((double)x))                                                                            \
     ROW(SILU, 40.0, x / (1.0f + rounded_exp(-x)))                                                                      \
     ROW(HARDSWISH, 2.0, x *hard_ramp(x) / 6.0f)                                                                        \

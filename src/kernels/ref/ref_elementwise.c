@@ -147,6 +147,11 @@ float nuc_map_rsqrt(float x)
     return 1.0f / sqrtf(x);
 }
 
+float nuc_map_atan(float x)
+{
+    return atanf(x);
+}
+
 float nuc_map_sigmoid(float x)
 {
     return 1.0f / (1.0f + expf(-x));
