@@ -151,7 +151,7 @@ static bool same_kind_of_observer(const struct nuc_observer_info *a, const struc
            strcmp(a->class_name, b->class_name) == 0;
 }
 
-/* An observer behind another one of its kind: the reference says that it observes the other one, not the value. */
+/* An observer after another one of its kind: the reference says that it observes the other one, not the value. */
 static bool is_behind_another(struct nuc_model *prepared, size_t index, const struct nuc_observer_info *own)
 {
     struct nuc_observer_info earlier;
@@ -185,7 +185,7 @@ static bool may_be_same(json_t *o, const struct nuc_observer_info *own)
 
 /*
  * Observers are compared where both sides name the same value; groups that share one report its first member. A value
- * may have several of one class, and behind another observer the reference names that instead of the value: one of the
+ * may have several of one class, and after another observer the reference names that instead of the value: one of the
  * candidates has to be equal.
  */
 static enum conf_result same_observers(json_t *observers, struct nuc_model *prepared, struct conf_report *r)

@@ -1,7 +1,7 @@
 /*
  * Check on int8 LiteRT models made by others without the graph in between: read, converted and run by the simulator
- * behind the driver. A DEQUANTIZE at the border, which no NPU computes, is done here. Where the values of one inference
- * are recorded (intermediates/t<tensor>.bin), every result of a kernel call is compared, too.
+ * behind the driver. A DEQUANTIZE at the boundary, which no NPU computes, is done here. Where the values of one
+ * inference are recorded (intermediates/t<tensor>.bin), every result of a kernel call is compared, too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static const void *aligned_copy(struct nuc_context *cx, struct nuc_span bytes)
     return copy;
 }
 
-/* ---- the border ---- */
+/* ---- the boundary ---- */
 
 static void take_dequantize_off(struct run *run)
 {
@@ -164,7 +164,7 @@ static void print_others(const struct run *run, const struct nuc_lt_subgraph *g)
     for (uint32_t i = 0; run->r->verbose && i < g->n_ops; i++) {
         const char *name = g->tensors[g->ops[i].outputs[0]].name;
         if (!is_output(g, g->ops[i].outputs[0]))
-            printf("  tensor %d (%s of '%s') is no result of a call: %s\n", g->ops[i].outputs[0],
+            printf("  tensor %d (%s of '%s') is not the result of a call: %s\n", g->ops[i].outputs[0],
                    nuc_lt_code_name(run->cx, g->ops[i].code), name, "its bytes are those of the operator's input");
     }
 }

@@ -241,7 +241,7 @@ static enum conf_result check_partition_file(struct nuc_compiler *c, const struc
     return run_model(c, path, bind_arrays, &a, r) ? CONF_EQUAL : CONF_DIFFERENT;
 }
 
-/* The recorded values are in logical order, which is the order of the files' bytes where the border is contiguous. */
+/* The recorded values are in logical order, which is the order of the files' bytes where the boundary is contiguous. */
 static enum conf_result check_partition_files(struct nuc_compiler *c, const struct conf_case *k, struct conf_report *r)
 {
     json_t *summary = conf_json(k, "summary.json");

@@ -53,7 +53,7 @@ static void parse_items(struct nuc_context *cx, const char *text, struct prog_va
     size_t most = 1;
 
     if (at == NULL)
-        nuc_fail(cx, NUC_BAD_INPUT, "value '%.60s' is no list", text);
+        nuc_fail(cx, NUC_BAD_INPUT, "value '%.60s' is not a list", text);
     for (const char *p = at; *p != '\0'; p++)
         most += *p == ',';
     v->items = nuc_alloc_array(cx, most, sizeof *v->items);

@@ -5,7 +5,8 @@
 #include "conformance.h"
 #include "nucleon/runtime.h"
 
-/* A zeroed block of at least one byte, aligned as the runtime wants it; the caller frees it. Aborts without memory. */
+/* A zeroed block of at least one byte, aligned as the runtime expects it; the caller frees it. Aborts without memory.
+ */
 void *conf_block(size_t size);
 
 /* A whole file in such a block; NULL when it cannot be read. */

@@ -143,7 +143,7 @@ static void search(const struct parts *parts, const double *measured, int left_o
     }
 }
 
-/* A fit without a model tells how well the others predict it. */
+/* A fit without a model shows how well the others predict it. */
 static void print_left_out(const struct parts *parts, const double *measured)
 {
     for (int i = 0; i < N_MODELS; i++) {

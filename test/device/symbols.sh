@@ -7,7 +7,7 @@ nm=$1
 size=${nm%nm}size
 shift
 failures=0
-# Functions a freestanding library must not need, as they appear behind nm's letter U.
+# Functions a freestanding library must not need, as they appear after nm's letter U.
 forbidden='malloc|calloc|realloc|free|aligned_alloc|posix_memalign|_malloc_r|_free_r|sbrk|_sbrk|
 printf|fprintf|sprintf|snprintf|vsnprintf|puts|putchar|fputs|fwrite|fread|fopen|fclose|open|read|write|
 abort|exit|assert|__assert_fail|__assert_func|__stack_chk_fail|setjmp|longjmp|signal|getenv|strtod|strtol|qsort|time|clock'

@@ -307,7 +307,7 @@ static bool judge_value(struct trial *t, uint32_t index)
     return failed(t, where, text);
 }
 
-/* Outputs that are no quantized values come from float kernels. */
+/* Outputs that are not quantized come from float kernels. */
 static bool judge_output(struct trial *t, uint32_t index)
 {
     const float *expected = t->expected[t->teacher.n_values + index], *got = t->got[index];

@@ -10,7 +10,7 @@
  */
 #define FIXED_POINT "the multiplier is a 31-bit fraction and rounding takes two steps, the evaluator multiplies floats"
 #define TIES "halves are rounded away from zero, in the quantized graph to even"
-#define RESCALED "the result has another scale, and the 31-bit factor between the two is no float"
+#define RESCALED "the result has another scale, and the 31-bit factor between the two is not a float"
 #define TABLE "LiteRT multiplies values by the reciprocal of the scale, in float, to fill its table"
 #define ON_THE_CPU "it is computed in float on the CPU, in another order"
 #define EXPONENTIAL "exponentials and the division are fixed-point numbers of a few dozen bits"

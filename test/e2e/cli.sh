@@ -131,7 +131,7 @@ bad 2 "number with a sign" "$nucleon" compile x.pt2 --threads -1 -o box/x.pte
 
 for model in digits digits_channels_last digits_same_inputs; do
     good "compile $model" compile "$digits/$model.pt2" $model.pte || continue
-    holds "compile $model tells what it made, without notes" '[ -s out ] && [ ! -s err ]'
+    holds "compile $model says what it made, without notes" '[ -s out ] && [ ! -s err ]'
     good "compile $model again" compile "$digits/$model.pt2" again.pte
     holds "$model: equal bytes from equal input" "cmp -s $model.pte again.pte"
     good "run $model" "$nucleon" run $model.pte --input "$digits/test.npz" --output result.npz
@@ -140,7 +140,7 @@ for model in digits digits_channels_last digits_same_inputs; do
     good "run $model, printed" "$nucleon" run $model.pte --input "$digits/test.npz"
     holds "run $model prints a line a sample" '[ "$(wc -l <out)" -eq 360 ]'
     good "evaluate $model" "$nucleon" evaluate $model.pte --dataset "$digits/test.npz" --reference "$digits/$model.pt2"
-    holds "evaluate $model tells accuracy and SQNR" 'grep -q accuracy out && grep -q SQNR out'
+    holds "evaluate $model reports accuracy and SQNR" 'grep -q accuracy out && grep -q SQNR out'
     good "inspect $model.pte" "$nucleon" inspect $model.pte --disassemble
     holds "inspect names the backend" 'grep -q NeutronBackend out'
     good "inspect $model.pt2" "$nucleon" inspect "$digits/$model.pt2"
@@ -177,15 +177,15 @@ holds "the picture is one" 'head -c 4 map.svg | grep -q "<svg" && tail -n 1 map.
     --memory-budget 1000 >out 2>err
 code=$?
 holds "over the budget" '[ $code -eq 3 ] && [ ! -e box/budget.pte ] && [ "$(wc -l <err)" -eq 1 ]'
-holds "what is alive at the peak is told" 'grep -q "alive at instruction" out && grep -q "  x$" out'
+holds "what is alive at the peak is reported" 'grep -q "alive at instruction" out && grep -q "  x$" out'
 good "scratch in the arena" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
     -o scratch.pte --plan-delegate-scratch
 holds "inputs and outputs lie in the scratch" 'grep -q "arena \([0-9]*\) bytes .*NPU scratch \1 bytes .* inside" out'
 good "run with scratch in the arena" "$nucleon" run scratch.pte --input "$digits/test.npz" --output scratch.npz
 holds "the place of the scratch changes no result" 'cmp -s scratch.npz inline.npz'
 good "inspect scratch in the arena" "$nucleon" inspect scratch.pte
-holds "the place of the scratch is told" 'grep -q "nucleon_scratch = ." out'
-holds "the runtime's memory is told" 'tail -n 1 out | grep -q "^memory of the runtime: state [0-9]*, planned [0-9]*, temporary"'
+holds "the place of the scratch is reported" 'grep -q "nucleon_scratch = ." out'
+holds "the runtime's memory is reported" 'tail -n 1 out | grep -q "^memory of the runtime: state [0-9]*, planned [0-9]*, temporary"'
 sed "s/nucleon_scratch/nucleon_scratcH/" scratch.pte >moved.pte
 good "run without the place" "$nucleon" run moved.pte --input "$digits/test.npz" --output moved.npz
 holds "other runtimes give the same" 'cmp -s moved.npz inline.npz'
@@ -228,11 +228,11 @@ sed 's/Kernel_CONV_2D\] =/Kernel_NOTHING] =/' one.c >odd.c
 bad 1 "a kernel there is not" "$nucleon" merge-kernel-selection odd.c -o box/x.c
 bad 1 "no selection at all" "$nucleon" merge-kernel-selection "$digits/README.md" -o box/x.c
 bad 2 "nowhere to go" "$nucleon" merge-kernel-selection one.c
-good "int8 borders" "$nucleon" compile "$digits/digits.pt2" --io int8 --calibration "$digits/calibration.npz" -o int8.pte
+good "int8 boundaries" "$nucleon" compile "$digits/digits.pt2" --io int8 --calibration "$digits/calibration.npz" -o int8.pte
 good "run with float data for int8 inputs" "$nucleon" run int8.pte --input "$digits/test.npz" --output int8.npz
-holds "int8 borders change no result" 'cmp -s int8.npz inline.npz'
-good "evaluate with int8 borders" "$nucleon" evaluate int8.pte --dataset "$digits/test.npz"
-good "inspect int8 borders" "$nucleon" inspect int8.pte
+holds "int8 boundaries change no result" 'cmp -s int8.npz inline.npz'
+good "evaluate with int8 boundaries" "$nucleon" evaluate int8.pte --dataset "$digits/test.npz"
+good "inspect int8 boundaries" "$nucleon" inspect int8.pte
 holds "the program takes and gives int8, and nothing is left to the CPU" \
     'grep -q "%0: int8" out && ! grep -q "quantize_per_tensor" out && grep -q "input0_scale" out'
 good "payload version 0" "$nucleon" compile "$digits/digits.pt2" --payload-version 0 --calibration "$digits/calibration.npz" -o v0.pte
@@ -288,12 +288,12 @@ holds "a line an image" '[ "$(wc -l <out)" -eq 2 ]'
 good "evaluate with classes" "$nucleon" evaluate images.pte --dataset classes --reference "$digits/digits.pt2"
 holds "classes are labels" 'grep -q "program accuracy.*of 3)" out'
 good "images normalized and resized" "$nucleon" run images.pte --input images --mean 0.5 --std 0.25 --resize crop
-bad 2 "a mean that is no number" "$nucleon" run images.pte --input images --mean 0.5,half
+bad 2 "a mean that is not a number" "$nucleon" run images.pte --input images --mean 0.5,half
 bad 2 "four means" "$nucleon" run images.pte --input images --mean 1,2,3,4
 bad 2 "more means than channels" "$nucleon" run images.pte --input images --mean 1,2,3
 bad 2 "std of zero" "$nucleon" run images.pte --input images --std 0
 bad 2 "an unknown way to resize" "$nucleon" run images.pte --input images --resize best
-bad 1 "a file that is no image" "$nucleon" run images.pte --input odd
+bad 1 "a file that is not an image" "$nucleon" run images.pte --input odd
 bad 1 "folders without images" "$nucleon" run images.pte --input nested
 for percent in 0 10 30 60 90; do
     head -c $((140 * percent / 100)) images/b.png >odd/a.png
@@ -374,7 +374,7 @@ bad 1 "calibration file missing" compile "$model" box/kept.pte nowhere.npz
 for data in shape dtype none short huge object negative; do
     bad 1 "calibration $data.npy" compile "$model" box/kept.pte $data.npy
 done
-bad 1 "calibration is no array" compile "$model" box/kept.pte text.pt2
+bad 1 "calibration is not an array" compile "$model" box/kept.pte text.pt2
 mkdir nothing
 bad 1 "calibration from an empty folder" compile "$model" box/kept.pte nothing
 data_size=$(wc -c <"$digits/calibration.npz")
@@ -496,7 +496,7 @@ bad 1 "a program compiled" "$nucleon" compile digits.pte -o box/x.pte
 holds "says what a model is" 'grep -q "neither a torch.export archive (.pt2) nor a LiteRT model (.tflite)" err'
 good "a target without NPU" "$nucleon" compile "$digits/digits.pt2" -o m33.pte --target cortex-m33 \
     --calibration "$digits/calibration.npz"
-holds "tells of no NPU, converter or scratch" \
+holds "reports no NPU, converter or scratch" \
     'grep -q "^  NPU .*: the target has no NPU$" out && ! grep -Eq "scratch|made by" out && [ ! -s err ]'
 good "its options of the NPU" "$nucleon" compile "$digits/digits.pt2" -o again.pte --target cortex-m33 \
     --converter false --plan-delegate-scratch --placement cost --calibration "$digits/calibration.npz"
@@ -510,7 +510,7 @@ good "how to quantize what is quantized" "$nucleon" compile quantized.pt2 -o aga
 holds "is noted, too" 'grep -q -e "--observer, --equalize: without effect" err'
 good "nothing delegated" "$nucleon" compile "$digits/digits.pt2" -o again.pte --no-delegate --delegate-data segment \
     --calibration "$digits/calibration.npz"
-holds "is told" 'grep -q "^  NPU .*: nothing is delegated$" out && grep -q "without effect, nothing is delegated" err'
+holds "is reported" 'grep -q "^  NPU .*: nothing is delegated$" out && grep -q "without effect, nothing is delegated" err'
 
 holds "no temporary file is left" '[ -z "$(ls -A tmp)" ]'
 echo "$passes passed, $failures failed"

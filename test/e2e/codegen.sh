@@ -25,7 +25,7 @@ grep -q "empty.pte" err || fail "the message names the file: $(cat err)"
 "$NUCLEON" codegen empty.pte 2>/dev/null
 [ $? -eq 2 ] || fail "codegen without -o is a mistake in usage"
 
-# The float samples of the .npz, behind the header of the array.
+# The float samples of the .npz, after the header of the array.
 unzip -q -o "$digits/test.npz" input.npy || { echo "no unzip"; exit 77; }
 tail -c 92160 input.npy >input.bin
 

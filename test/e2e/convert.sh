@@ -71,12 +71,12 @@ check "explain names the source" has 'conv.tflite:0' out
 "$nucleon" compile "$models/custom.tflite" -o no.pte >out 2>err
 check "converted models are no input" has 'CUSTOM): custom operator' err
 
-# The channels of each pixel come first: the program's input tells so.
+# The channels of each pixel come first: the program's input says so.
 "$nucleon" inspect conv2d_cl.pte >/dev/null 2>&1
 "$nucleon" compile "$models/conv2d_cl.tflite" -o order.pte >/dev/null
 "$nucleon" inspect order.pte >out
 check "images are channels-last" has 'channels-last' out
-check "int8 borders tell their scales" has "method 'input0_scale'" out
+check "int8 boundaries report their scales" has "method 'input0_scale'" out
 
 # ---- archives ----
 
@@ -123,7 +123,7 @@ check "unknown target" has "unknown target 'mcx'" err
 "$nucleon" convert --input "$models/conv.tflite" 2>err
 check "convert without --output is bad usage" [ $? -eq 2 ]
 "$nucleon" convert --input "$digits/digits.pt2" --output no.tflite 2>err
-check "an archive is no LiteRT model" has "not a LiteRT file" err
+check "an archive is not a LiteRT model" has "not a LiteRT file" err
 check "failed conversions write nothing" [ ! -e no.tflite ]
 
 # ---- converters that fail ----

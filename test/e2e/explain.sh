@@ -88,7 +88,7 @@ run 0 "$nucleon" compile examples/digits/digits.pt2 --calibration $samples --req
 run 0 "$nucleon" explain examples/digits/digits.pt2 --converter-flavor SDK_25_09
 has err "sdk-3.1"
 has out "pad channels 10 to 16"
-[ "$(wc -l <"$work/err")" -eq 1 ] || fail "an alias is told more than once"
+[ "$(wc -l <"$work/err")" -eq 1 ] || fail "an alias is reported more than once"
 run 0 "$nucleon" compile examples/digits/digits.pt2 --calibration $samples -o "$work/two.pte"
 nodes=$(sed -n 's/^ *NPU *[0-9]* of \([0-9]*\) nodes.*/\1/p' "$work/out")
 run 0 "$nucleon" compile examples/digits/digits.pt2 --calibration $samples --converter-flavor sdk-3.1 -o "$work/one.pte"

@@ -44,6 +44,6 @@ runtime=$(awk '$2 == "libnuc_runtime.a" { print $1 }' parts)
 [ "$runtime" -gt 0 ] && [ "$runtime" -le 20480 ] || fail "the runtime takes $runtime bytes of flash: $(cat parts)"
 echo "the runtime takes $runtime bytes of flash"
 if sh "$root/tools/firmware_run.sh" build/firmware/digits.elf missing.npy >ran; then
-    fail "a missing input is no error"
+    fail "a missing input is not an error"
 fi
 exit 0

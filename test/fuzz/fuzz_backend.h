@@ -7,7 +7,7 @@
 extern const struct nuc_backend fuzz_backend;
 extern const struct nuc_backend_table fuzz_backends;
 
-/* The microcode behind the payload's header and the bytes left there; NULL when it is too short for a header. */
+/* The microcode after the payload's header and the bytes left there; NULL when it is too short for a header. */
 const uint8_t *fuzz_microcode(const uint8_t *payload, size_t size, size_t *left);
 
 #endif

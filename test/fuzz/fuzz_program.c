@@ -19,7 +19,7 @@ static size_t rounded(size_t size)
     return nuc_align_up(size, NUC_MEMORY_ALIGNMENT);
 }
 
-/* aligned_alloc() wants a multiple of the alignment; what exceeds `size` is at the block's end. */
+/* aligned_alloc() expects a multiple of the alignment; what exceeds `size` is at the block's end. */
 static void *exact_block(size_t size)
 {
     return size == 0 ? NULL : memset(aligned_alloc(NUC_MEMORY_ALIGNMENT, rounded(size)), 0, rounded(size));

@@ -1,6 +1,6 @@
 /*
  * The .pt2 importer. An input that begins as a zip archive is one; anything else is taken as the text of model.json
- * inside an archive that is otherwise in order, so that mutations reach the graph behind the archive.
+ * inside an archive that is otherwise in order, so that mutations reach the graph beyond the archive.
  */
 #include <string.h>
 #include <unistd.h>

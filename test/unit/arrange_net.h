@@ -193,8 +193,8 @@ static inline int32_t connected(struct nuc_ltb *d, int32_t x, int32_t n_out)
     return y;
 }
 
-static inline void borders(struct nuc_ltb *d, const int32_t *inputs, uint32_t n_inputs, const int32_t *outputs,
-                           uint32_t n_outputs)
+static inline void boundaries(struct nuc_ltb *d, const int32_t *inputs, uint32_t n_inputs, const int32_t *outputs,
+                              uint32_t n_outputs)
 {
     struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
 

@@ -6,7 +6,7 @@
 
 #include "compiler/graph/graph.h"
 
-/* A graph from the lines behind "nucleon-graph 1". */
+/* A graph from the lines after "nucleon-graph 1". */
 static inline struct nuc_graph *parse_graph(struct nuc_context *cx, const char *lines)
 {
     struct nuc_graph *g = nuc_graph_parse(cx, "test", nuc_format(cx, "nucleon-graph 1\n%s", lines));

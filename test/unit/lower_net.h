@@ -125,7 +125,7 @@ static inline const struct nuc_lt_tensor *input_of(const struct net *n, uint32_t
     return &n->s->tensors[n->s->ops[op].inputs[i]];
 }
 
-/* The options as nuc_lt_print() writes them behind the operator's inputs, and those it does not write. */
+/* The options as nuc_lt_print() writes them after the operator's inputs, and those it does not write. */
 static inline void add_options(struct nuc_text *out, const struct net *n, uint32_t index)
 {
     const struct nuc_lt_op *op = &n->s->ops[index];

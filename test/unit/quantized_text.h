@@ -11,16 +11,16 @@
 #ifndef NUC_TEST_QUANTIZED_TEXT_H
 #define NUC_TEST_QUANTIZED_TEXT_H
 
-#include "unit/graph_texts.h"
 #include "host/text.h"
+#include "unit/graph_texts.h"
 
 struct expansion {
     struct nuc_context *cx;
-    struct nuc_text placeholders, behind, calls; /* `behind`: the quantize and dequantize nodes of placeholders */
+    struct nuc_text placeholders, pairs, calls; /* `pairs`: the quantize and dequantize nodes of placeholders */
     const char *last;
 };
 
-/* "0.5, 0, -128, 127, int8" from what stands behind the '!'. */
+/* "0.5, 0, -128, 127, int8" from what stands after the '!'. */
 static inline const char *quantization_of(struct expansion *e, const char *given, const char *line, bool is_static)
 {
     bool wide = is_static && strstr(line, ": int32[") != NULL;
@@ -41,7 +41,7 @@ static inline void expand_line(struct expansion *e, char *line)
         strstr(line, "= buffer") != NULL || strstr(line, "= parameter") != NULL || strstr(line, "= constant") != NULL;
     bool is_placeholder = is_static || strstr(line, "= input") != NULL;
     struct nuc_text *body = is_placeholder ? &e->placeholders : &e->calls;
-    struct nuc_text *more = is_placeholder ? &e->behind : &e->calls;
+    struct nuc_text *more = is_placeholder ? &e->pairs : &e->calls;
 
     assert_non_null(stop);
     const char *name = nuc_format(e->cx, "%.*s", (int)(stop - line - 1), line + 1);
@@ -69,7 +69,7 @@ static inline const char *expand_text(struct nuc_context *cx, const char *text)
     char *copy = nuc_strdup(cx, text);
 
     nuc_text_init(&e.placeholders, cx);
-    nuc_text_init(&e.behind, cx);
+    nuc_text_init(&e.pairs, cx);
     nuc_text_init(&e.calls, cx);
     while (*copy != '\0') {
         char *semicolon = strstr(copy, "; "), *end = copy + strcspn(copy, "\n");
@@ -84,7 +84,7 @@ static inline const char *expand_text(struct nuc_context *cx, const char *text)
     }
     if (strcmp(e.last, "output") != 0)
         nuc_text_addf(&e.calls, "%%output = output([%%%s])\n", e.last);
-    return nuc_format(cx, "%s%s%s", nuc_text_string(&e.placeholders), nuc_text_string(&e.behind),
+    return nuc_format(cx, "%s%s%s", nuc_text_string(&e.placeholders), nuc_text_string(&e.pairs),
                       nuc_text_string(&e.calls));
 }
 

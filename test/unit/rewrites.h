@@ -76,7 +76,7 @@ static inline const void *input_values(struct nuc_graph *g, const struct nuc_nod
     return bytes;
 }
 
-/* Results of the graph, one array a result. */
+/* Results of the graph, one array per result. */
 static inline float **run_graph(struct nuc_graph *g, uint32_t *n_outputs)
 {
     struct nuc_evaluator *e = nuc_eval_new(g, 1);
@@ -133,7 +133,7 @@ static inline void run_rewrite(struct nuc_context *cx, void *arg)
         fail_msg("%s: a second run gives\n%s", r->name, nuc_graph_print(g, false));
 }
 
-/* The end of a line becomes the end of a text; behind it. */
+/* The end of a line becomes the end of a text; what follows it. */
 static inline char *end_line(char *line)
 {
     char *end = line + strcspn(line, "\n");
@@ -144,7 +144,7 @@ static inline char *end_line(char *line)
     return end + 1;
 }
 
-/* One case, from behind its "== ". */
+/* One case, from after its "== ". */
 static inline void run_case(char *text, const struct stage *stages, size_t n_stages)
 {
     struct rewrite r = {.name = text, .before = end_line(text)};

@@ -76,7 +76,7 @@ static void run(struct nuc_graph *g, uint32_t sample, float out[OUTPUT])
     nuc_eval_run(nuc_eval_new(g, 1), (const void *const[]){x}, (void *const[]){out});
 }
 
-/* SQNR of g quantized with one scale a weight, against `reference`, over samples that calibration has not seen. */
+/* SQNR of g quantized with one scale per weight, against `reference`, over samples that calibration has not seen. */
 static double sqnr(struct nuc_graph *g, struct nuc_graph *reference, bool bias_correction)
 {
     struct nuc_quantize_options options = {.threads = 1,

@@ -69,7 +69,7 @@ static int32_t after(struct nuc_lt_model *m, int32_t code, int32_t x, const char
     return y;
 }
 
-static void set_borders(struct nuc_lt_model *m, int32_t input, int32_t output)
+static void set_boundaries(struct nuc_lt_model *m, int32_t input, int32_t output)
 {
     struct nuc_lt_subgraph *s = &m->subgraphs[0];
 
@@ -86,7 +86,7 @@ static struct nuc_lt_model *chain(struct nuc_context *cx, int32_t width)
     int32_t a = after(m, NUC_LT_ABS, q, "a"), s = after(m, NUC_LT_SOFTMAX, a, "s");
     int32_t b = after(m, NUC_LT_ABS, s, "b"), c = after(m, NUC_LT_ABS, b, "c");
 
-    set_borders(m, x, after(m, NUC_LT_DEQUANTIZE, c, "y"));
+    set_boundaries(m, x, after(m, NUC_LT_DEQUANTIZE, c, "y"));
     return m;
 }
 
@@ -99,7 +99,7 @@ static uint32_t count_graphs(const struct nuc_lt_model *m)
     return count;
 }
 
-static void float_borders_stay_outside(void **state)
+static void float_boundaries_stay_outside(void **state)
 {
     struct nuc_container_report report;
     struct nuc_lt_model *m = nuc_container_build(*state, chain(*state, 16), NULL, &report);
@@ -156,7 +156,7 @@ static void a_reshape_is_no_graph(void **state)
     struct nuc_container_report report;
 
     nuc_lt_add_op(m, NUC_LT_RESHAPE, &x, 1, &y, 1);
-    set_borders(m, x, y);
+    set_boundaries(m, x, y);
     nuc_container_build(*state, m, NULL, &report);
     assert_int_equal(report.n_graphs, 0);
 }
@@ -205,7 +205,7 @@ static struct nuc_lt_model *foreign(struct nuc_context *cx, uint8_t form)
     const int32_t inputs[] = {x, constants[0], constants[1], constants[2]};
     const int32_t outputs[] = {y, extra[0], extra[1], extra[2]};
     nuc_lt_add_op(m, NUC_LT_CUSTOM, inputs, 4, outputs, form == 0 ? 2 : 4)->custom_code = "NeutronGraph";
-    set_borders(m, x, y);
+    set_boundaries(m, x, y);
     return m;
 }
 
@@ -304,7 +304,7 @@ static void handles_come_back(void **state)
     struct nuc_lt_model *m = nuc_lt_model_new(*state, "handles.tflite");
     int32_t x = value(m, "x", NUC_I8, 8), y = after(m, NUC_LT_SOFTMAX, x, "y");
 
-    set_borders(m, x, after(m, NUC_LT_ABS, y, "z"));
+    set_boundaries(m, x, after(m, NUC_LT_ABS, y, "z"));
     struct nuc_lt_model *plain = nuc_container_build(*state, m, NULL, NULL);
     m->subgraphs[0].ops[0].debug_handle = 41;
     m->subgraphs[0].ops[1].debug_handle = 42;
@@ -320,7 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STATE_TEST(options_are_a_map_of_one_text),
         STATE_TEST(damaged_options_are_read_safely),
-        STATE_TEST(float_borders_stay_outside),
+        STATE_TEST(float_boundaries_stay_outside),
         STATE_TEST(what_lies_between_divides),
         STATE_TEST(a_reshape_is_no_graph),
         STATE_TEST(containers_survive_the_file),

@@ -33,7 +33,7 @@ static const struct scenario scenarios[] = {
      "edge.cortex_m.quantize_per_tensor.default edge.cortex_m.quantize_per_tensor.default call_delegate getitem "
      "edge.cortex_m.minimum.default "
      "edge.cortex_m.dequantize_per_tensor.default"},
-    {"softmax and gelu behind what the NPU runs",
+    {"softmax and gelu after what the NPU runs",
      "%x = input : float32[1, 64]\n%a = aten.relu.default(%x) : float32[1, 64]\n"
      "%g = aten.gelu.default(%a) : float32[1, 64]\n%y = aten.softmax.int(%g, 1) : float32[1, 64]\n"
      "%output = output([%y])\n",

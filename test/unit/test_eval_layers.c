@@ -172,7 +172,7 @@ static void transposed_convolutions(void **state)
     }
 }
 
-/* "same" puts the odd element of the padding behind: in front stands half of it, rounded down. */
+/* "same" puts the odd element of the padding at the end: in front stands half of it, rounded down. */
 static void named_padding(void **state)
 {
     uint32_t seed = 3;

@@ -29,7 +29,7 @@ static void transpose_and_t(void **state)
     free_graph(g);
 }
 
-/* start, end and step along each dimension, negative bounds and bounds behind the end included. */
+/* start, end and step along each dimension, negative bounds and bounds beyond the end included. */
 static void slices(void **state)
 {
     const int64_t sizes[3] = {A, B, C}, inner[3] = {B * C, C, 1};

@@ -97,7 +97,7 @@ static void dequantize_dtypes(void **state)
     assert_floats(out, (const float[]){-32.0f, 0.0f, 31.75f}, 3);
     dequantize((struct params){"2.0, 0, -32768, 32767", "int16"}, (const int16_t[]){-32768, 1, 32767}, 3, out);
     assert_floats(out, (const float[]){-65536.0f, 2.0f, 65534.0f}, 3);
-    /* 2^24 + 1 is no float32: the value is rounded before the zero point is subtracted. */
+    /* 2^24 + 1 is not a float32: the value is rounded before the zero point is subtracted. */
     dequantize((struct params){"1.0, 1, -2147483648, 2147483647", "int32"}, (const int32_t[]){16777217, 0, -7}, 3, out);
     assert_floats(out, (const float[]){16777215.0f, -1.0f, -8.0f}, 3);
 }

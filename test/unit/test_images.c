@@ -49,7 +49,7 @@ static void add_chunk(struct bytes *b, const char type[4], const struct bytes *c
     add_be32(b, crc32_of(tagged.data, tagged.size));
 }
 
-/* Color types of PNG: 0 grey, 2 RGB, 6 RGBA. Rows of `channels` bytes a pixel, stored without compression. */
+/* Color types of PNG: 0 grey, 2 RGB, 6 RGBA. Rows of `channels` bytes per pixel, stored without compression. */
 static struct bytes make_png(uint32_t width, uint32_t height, uint32_t channels, const uint8_t *pixels)
 {
     static const uint8_t color_types[] = {[1] = 0, [3] = 2, [4] = 6};

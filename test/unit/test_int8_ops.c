@@ -235,7 +235,7 @@ static int8_t byte_at(int32_t place)
     return (int8_t)(uint8_t)(place * 37);
 }
 
-/* The next index by dimension; false behind the last one. */
+/* The next index by dimension; false after the last one. */
 static bool next_index(const struct arg *a, int32_t index[MOST_RANK])
 {
     for (int d = a->rank; d-- > 0;) {
@@ -279,7 +279,7 @@ static void test_pad_values(void **state)
 
     (void)state;
     assert_int_equal(run_into(&c, out), NUC_OK);
-    do { /* one row above and below, two columns to the left, one channel behind */
+    do { /* one row above and below, two columns to the left, one channel after */
         int32_t from[MOST_RANK] = {0, index[1], index[2] - 1, index[3] - 2};
         bool inside = from[1] < 2 && from[2] >= 0 && from[2] < 3 && from[3] >= 0;
         assert_int_equal(out[place_of(&c.args[4], index)], inside ? byte_at(place_of(&c.args[0], from)) : 5);
@@ -382,7 +382,7 @@ static void test_refused(void **state)
         {"cortex_m::quantized_conv2d.out", 6, I(129)},                    /* input offset */
         {"cortex_m::quantized_conv2d.out", 8, T32(5)},                    /* multipliers */
         {"cortex_m::quantized_conv2d.out", 10, I(127)},                   /* equal to the maximum is fine; above: */
-        {"cortex_m::quantized_conv2d.out", 13, L8(1, 6, 4, 3)},           /* a window behind the image */
+        {"cortex_m::quantized_conv2d.out", 13, L8(1, 6, 4, 3)},           /* a window beyond the image */
         {"cortex_m::quantized_depthwise_conv2d.out", 6, I(1)},            /* depth multiplier */
         {"cortex_m::quantized_avg_pool2d.out", 4, B(0)},                  /* sizes without ceil_mode */
         {"cortex_m::quantized_max_pool2d.out", 5, B(1)},                  /* ceil_mode */

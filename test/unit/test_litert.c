@@ -445,7 +445,7 @@ static void read_file(struct nuc_context *cx, void *file)
     nuc_lt_write(m);
 }
 
-/* A copy of its own, so that a read behind the end is seen by the sanitizer. */
+/* A copy of its own, so that a read beyond the end is seen by the sanitizer. */
 static enum nuc_status read_copy(struct nuc_context *cx, const uint8_t *data, size_t size)
 {
     struct nuc_arena *outer = nuc_push_arena(cx);

@@ -42,7 +42,7 @@ static void check_rows(struct program *p, union nuc_mc_record *r, const struct r
     free(p);
 }
 
-/* A pitch below the row, and one that leads behind the buffer, are refused. */
+/* A pitch below the row, and one that leads beyond the buffer, are refused. */
 static void check_refused(struct program *p, union nuc_mc_record *r, const struct rows *rows, int32_t pitch)
 {
     NeutronModelHandle handle;

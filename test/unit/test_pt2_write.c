@@ -92,7 +92,7 @@ static const char *const graphs[] = {
     "%relu = aten.relu.default(%conv2d) : float32[1, 1, 3, 2] channels-last at \"net.py\":8 in \"\"\n"
     "%output = output([%relu])\n",
 
-    /* quantized: tensors as scales, an argument by keyword behind a gap */
+    /* quantized: tensors as scales, an argument by keyword after a gap */
     "%b_q = buffer \"_frozen_param0\" : int8[2, 2] data 01ff7f80\n"
     "%b_s = buffer \"_scale_0\" : float32[2] data 0000003f0000803f\n"
     "%b_z = buffer \"_zero_point_0\" : int64[2] data 00000000000000000100000000000000\n"
@@ -249,7 +249,7 @@ static void check_integer_scalars(struct nuc_context *cx, void *arg)
     expect_text(text, "{\"name\":\"min\",\"arg\":{\"as_int\":0},\"kind\":1}");
 }
 
-/* Arguments behind one that is left out go by keyword. */
+/* Arguments after one that is left out go by keyword. */
 static void check_argument_kinds(struct nuc_context *cx, void *arg)
 {
     const char *text = model_text(parse_graph(cx, "%x = input : float32[1, 2, 4, 4]\n"

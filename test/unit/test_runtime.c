@@ -1,4 +1,4 @@
-/* The runtime: programs of the writer run, delegates cross the border as they should, bad images fail cleanly. */
+/* The runtime: programs of the writer run, delegates cross the boundary as they should, bad images fail cleanly. */
 #include "base/microcode.h"
 #include "nucleon/NeutronDriver.h"
 #include "program_graphs.h"
@@ -167,12 +167,12 @@ static struct nuc_span make_payload(struct nuc_context *cx, uint8_t in_format, u
     return (struct nuc_span){p, size};
 }
 
-static const struct border_row {
+static const struct boundary_row {
     uint8_t in_format, out_format;
     bool channels_last;
     enum nuc_status status; /* of the execution */
     int8_t expected[BYTES]; /* quantized output, physical order */
-} border_rows[] = {
+} boundary_rows[] = {
     /* The device adds the position to each byte it sees; inputs quantize to 3, 5, 7, ... */
     {0, 0, false, NUC_OK, {3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, 36}},
     {1, 1, true, NUC_OK, {3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, 36}},
@@ -184,11 +184,11 @@ static const struct border_row {
     {0, 1, true, NUC_UNSUPPORTED, {0}},
 };
 
-static void borders(struct nuc_context *cx, void *arg)
+static void boundaries(struct nuc_context *cx, void *arg)
 {
     (void)arg;
-    for (size_t row = 0; row < sizeof border_rows / sizeof border_rows[0]; row++) {
-        const struct border_row *r = &border_rows[row];
+    for (size_t row = 0; row < sizeof boundary_rows / sizeof boundary_rows[0]; row++) {
+        const struct boundary_row *r = &boundary_rows[row];
         struct nuc_program_options o = {.delegate_data = row % 2 ? NUC_DELEGATE_SEGMENT : NUC_DELEGATE_INLINE};
         struct nuc_span payload = make_payload(cx, r->in_format, r->out_format, BYTES, 0);
         struct test_program p;
@@ -384,11 +384,12 @@ static void corrupted(struct nuc_context *cx, void *arg)
     }
 }
 
+/* Numbers stand after the method and do not disturb it. */
 static void numbers(struct nuc_context *cx, void *arg)
 {
-    static const struct nuc_program_number told[] = {{"input0_scale", true, {.f = 0.25}},
-                                                     {"input0_zp", false, {.i = -7}}};
-    struct nuc_program_options o = {.numbers = told, .n_numbers = 2};
+    static const struct nuc_program_number written[] = {{"input0_scale", true, {.f = 0.25}},
+                                                        {"input0_zp", false, {.i = -7}}};
+    struct nuc_program_options o = {.numbers = written, .n_numbers = 2};
     struct nuc_span file = nuc_write_program(test_graph(cx, false), &o);
     struct test_program p;
     struct nuc_detail detail;
@@ -411,7 +412,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CONTEXT_TEST(whole_program),    CONTEXT_TEST(usage),
-        CONTEXT_TEST(borders),          CONTEXT_TEST(one_channel),
+        CONTEXT_TEST(boundaries),       CONTEXT_TEST(one_channel),
         CONTEXT_TEST(tensor_too_small), CONTEXT_TEST(driver_errors),
         CONTEXT_TEST(truncated),        CONTEXT_TEST(corrupted),
         CONTEXT_TEST(numbers),          CONTEXT_TEST(scratch_is_planned),

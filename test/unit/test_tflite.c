@@ -44,7 +44,7 @@ static int32_t integers(struct nuc_lt_model *m, int32_t count, const int32_t *va
     return tensor;
 }
 
-static void set_borders(struct nuc_lt_model *m, int32_t input, int32_t output)
+static void set_boundaries(struct nuc_lt_model *m, int32_t input, int32_t output)
 {
     struct nuc_lt_subgraph *s = &m->subgraphs[0];
 
@@ -86,7 +86,7 @@ static struct nuc_lt_model *conv_model(struct nuc_context *cx, int32_t height, i
     op->options.conv.stride_w = op->options.conv.stride_h = stride;
     op->options.conv.dilation_w = op->options.conv.dilation_h = 1;
     op->options.conv.activation = activation;
-    set_borders(m, x, y);
+    set_boundaries(m, x, y);
     return m;
 }
 
@@ -152,7 +152,7 @@ static void depthwise_weights_are_one_filter_a_channel(void **state)
     op->options.conv.stride_w = op->options.conv.stride_h = 1;
     op->options.conv.dilation_w = op->options.conv.dilation_h = 1;
     op->options.conv.depth_multiplier = 2;
-    set_borders(m, x, y);
+    set_boundaries(m, x, y);
     struct nuc_graph *g = nuc_import_litert(*state, m);
     const struct nuc_node *weights = nuc_find_node(g, "constant");
     assert_non_null(weights);
@@ -173,7 +173,7 @@ static void max_pool_pads_with_the_least_value(void **state)
     op->options.pool.padding = NUC_LT_SAME;
     op->options.pool.filter_h = op->options.pool.filter_w = 2;
     op->options.pool.stride_h = op->options.pool.stride_w = 1;
-    set_borders(m, x, y);
+    set_boundaries(m, x, y);
     assert_has(text_of(m), "[0, 1, 0, 1], \"constant\", -64");
 }
 
@@ -186,7 +186,7 @@ static void reshapes_read_the_models_order(void **state)
         int32_t shape = integers(m, 2, (const int32_t[]){1, 8 * pixels});
 
         nuc_lt_add_op(m, NUC_LT_RESHAPE, (const int32_t[]){x, shape}, 2, &y, 1);
-        set_borders(m, x, y);
+        set_boundaries(m, x, y);
         const char *text = text_of(m);
         assert_has(text, "aten.reshape.default(");
         if (pixels == 1)
@@ -205,7 +205,7 @@ static void transposes_between_layouts_are_free(void **state)
 
     nuc_lt_add_op(m, NUC_LT_TRANSPOSE, (const int32_t[]){x, perm}, 2, &y, 1);
     nuc_lt_add_op(m, NUC_LT_ABS, &y, 1, &z, 1);
-    set_borders(m, x, z);
+    set_boundaries(m, x, z);
     const char *text = text_of(m);
     assert_lacks(text, "aten.permute");
     assert_has(text, "aten.contiguous");
@@ -221,7 +221,7 @@ static void transposed_constants_are_constants(void **state)
 
     nuc_lt_add_op(m, NUC_LT_TRANSPOSE, (const int32_t[]){w, integers(m, 2, (const int32_t[]){1, 0})}, 2, &t, 1);
     nuc_lt_add_op(m, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, t}, 2, &y, 1);
-    set_borders(m, x, y);
+    set_boundaries(m, x, y);
     struct nuc_graph *g = nuc_import_litert(*state, m);
     const struct nuc_node *buffer = g->first;
     while (buffer != NULL && buffer->data == NULL)
@@ -235,7 +235,7 @@ static void transposed_constants_are_constants(void **state)
     assert_lacks(nuc_graph_print(g, false), "permute");
     assert_null(m->subgraphs[0].tensors[t].data.data);
     /* What the model gives is computed. */
-    set_borders(m, x, t);
+    set_boundaries(m, x, t);
     assert_has(text_of(m), "permute");
 }
 
@@ -248,7 +248,7 @@ static void results_lie_as_in_the_model(void **state)
     int32_t begin = integers(m, 4, (const int32_t[]){0, 1, 0, 0}), size = integers(m, 4, (const int32_t[]){1, 2, 4, 2});
 
     nuc_lt_add_op(m, NUC_LT_SLICE, (const int32_t[]){x, begin, size}, 3, &y, 1);
-    set_borders(m, x, y);
+    set_boundaries(m, x, y);
     struct nuc_graph *g = nuc_import_litert(*state, m);
     const struct nuc_meta *metas = nuc_output_metas(g);
     nuc_to_edge(g, NULL);
@@ -264,7 +264,7 @@ static void vectors_broadcast_over_pixels(void **state)
     int32_t x = ADD(m, "x", 1, 4, 5, 2), b = constant(m, ADD(m, "b", 2), 1, 0), y = ADD(m, "y", 1, 4, 5, 2);
 
     nuc_lt_add_op(m, NUC_LT_ADD, (const int32_t[]){x, b}, 2, &y, 1);
-    set_borders(m, x, y);
+    set_boundaries(m, x, y);
     assert_has(text_of(m), "int8[1, 2, 1, 1]");
 }
 
@@ -311,7 +311,7 @@ static void values_come_from_somewhere(void **state)
     int32_t x = ADD(m, "x", 1, 8), y = ADD(m, "y", 1, 8), z = ADD(m, "z", 1, 8);
 
     nuc_lt_add_op(m, NUC_LT_ABS, &y, 1, &z, 1);
-    set_borders(m, x, z);
+    set_boundaries(m, x, z);
     assert_refused(*state, m, NUC_BAD_INPUT, "tensor 'y' (1): is read before it is produced");
     m->subgraphs[0].ops[0].inputs[0] = x;
     m->subgraphs[0].outputs[0] = y;

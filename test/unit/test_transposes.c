@@ -1,7 +1,7 @@
 /*
  * Transposes of typical networks as the reference has them: with the NPU converting formats, with the runtime doing it,
  * and with channels-last values. Networks are lowered as they reach the lowering; operators in execution order are
- * compared, and what the runtime is told of each boundary.
+ * compared, and what the runtime learns of each boundary.
  */
 #include "lower_net.h"
 

@@ -1,5 +1,5 @@
 /*
- * Tensors at the border of a delegate: which dim orders the payload's formats take, what is transposed, and what is
+ * Tensors at the boundary of a delegate: which dim orders the payload's formats take, what is transposed, and what is
  * refused. The program on the NPU takes the magnitude of each value, whatever its place.
  */
 #include "arrange_net.h"
@@ -9,7 +9,7 @@
 
 #define BYTES 120
 
-struct border {
+struct boundary {
     const char *name;
     uint8_t format;
     uint8_t rank;
@@ -18,7 +18,7 @@ struct border {
     bool refused;
 };
 
-static const struct border borders_of_payloads[] = {
+static const struct boundary boundaries_of_payloads[] = {
     {"format 1, channels-last", 1, 4, {2, 3, 4, 5}, {0, 2, 3, 1}, false},
     {"format 1, contiguous", 1, 4, {2, 3, 4, 5}, {0, 1, 2, 3}, false},
     {"format 1, N H C W", 1, 4, {2, 3, 4, 5}, {0, 2, 1, 3}, true},
@@ -47,7 +47,7 @@ static struct nuc_span payload_of(struct nuc_context *cx, uint8_t input_format, 
     int32_t x = value(d, "x", LIST(BYTES)), y = unary(d, NUC_LT_ABS, x);
     struct nuc_payload_io io[2] = {{input_format, 0}, {output_format, 0}};
 
-    borders(d, &x, 1, &y, 1);
+    boundaries(d, &x, 1, &y, 1);
     struct nuc_neutron_image *image = nuc_convert_litert(cx, d->model, NULL);
     struct nuc_payload p = {.n_inputs = 1,
                             .n_outputs = 1,
@@ -61,7 +61,7 @@ static struct nuc_span payload_of(struct nuc_context *cx, uint8_t input_format, 
     return nuc_payload_compose(cx, &p);
 }
 
-static struct nuc_value tensor_of(const struct border *b, int8_t *data)
+static struct nuc_value tensor_of(const struct boundary *b, int8_t *data)
 {
     struct nuc_value v = {.kind = NUC_VALUE_TENSOR};
 
@@ -75,8 +75,8 @@ static struct nuc_value tensor_of(const struct border *b, int8_t *data)
     return v;
 }
 
-/* Runs with these two tensors at the borders. */
-static enum nuc_status run_delegate(struct nuc_context *cx, const struct border *in, const struct border *out,
+/* Runs with these two tensors at the boundaries. */
+static enum nuc_status run_delegate(struct nuc_context *cx, const struct boundary *in, const struct boundary *out,
                                     int8_t *from, int8_t *to, struct nuc_detail *detail)
 {
     struct nuc_span span = payload_of(cx, in->format, out->format);
@@ -101,7 +101,7 @@ static enum nuc_status run_delegate(struct nuc_context *cx, const struct border 
     return status;
 }
 
-static void check_border(struct nuc_context *cx, const struct border *in, const struct border *out, bool refused)
+static void check_boundary(struct nuc_context *cx, const struct boundary *in, const struct boundary *out, bool refused)
 {
     int8_t *from = aligned(NULL, BYTES), *to = aligned(NULL, BYTES);
     struct nuc_detail detail = {.message = NULL};
@@ -120,17 +120,17 @@ static void check_border(struct nuc_context *cx, const struct border *in, const 
     free(to);
 }
 
-static void every_border(void **state)
+static void every_boundary(void **state)
 {
-    static const struct border plain = {"format 0, rank 1", 0, 1, {BYTES}, {0}, false};
+    static const struct boundary plain = {"format 0, rank 1", 0, 1, {BYTES}, {0}, false};
 
     (void)state;
-    for (size_t i = 0; i < sizeof borders_of_payloads / sizeof borders_of_payloads[0]; i++) {
+    for (size_t i = 0; i < sizeof boundaries_of_payloads / sizeof boundaries_of_payloads[0]; i++) {
         struct nuc_context *cx = nuc_context_new(NULL);
-        const struct border *b = &borders_of_payloads[i];
-        check_border(cx, b, &plain, b->refused);
-        check_border(cx, &plain, b, b->refused);
-        check_border(cx, b, b, b->refused);
+        const struct boundary *b = &boundaries_of_payloads[i];
+        check_boundary(cx, b, &plain, b->refused);
+        check_boundary(cx, &plain, b, b->refused);
+        check_boundary(cx, b, b, b->refused);
         nuc_context_free(cx);
     }
 }
@@ -138,9 +138,9 @@ static void every_border(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_border),
+        cmocka_unit_test(every_boundary),
     };
 
     neutronInit();
-    return cmocka_run_group_tests_name("borders", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("boundaries", tests, NULL, NULL);
 }
