@@ -37,7 +37,7 @@ static inline void fill_quantized(struct nuc_graph *g)
 }
 
 /* Names, numbers and nodes of the delegate's inputs or outputs agree with the model's. */
-static inline void check_io(const struct net *n, const struct nuc_lower_border *io, uint32_t count,
+static inline void check_io(const struct net *n, const struct nuc_lower_boundary *io, uint32_t count,
                             const int32_t *tensors)
 {
     for (uint32_t i = 0; i < count; i++) {

@@ -149,6 +149,25 @@ static void what_lies_between_divides(void **state)
     assert_int_equal(report.n_graphs, 0);
 }
 
+/* A softmax too wide for the NPU reads one result of the first group, the second group reads both. */
+static void values_pass_from_graph_to_graph(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "skip.tflite");
+    int32_t x = value(m, "x", NUC_I8, 3000), a = after(m, NUC_LT_ABS, x, "a"), b = after(m, NUC_LT_ABS, x, "b");
+    int32_t s = after(m, NUC_LT_SOFTMAX, a, "s"), y = value(m, "y", NUC_I8, 3000);
+
+    nuc_lt_add_op(m, NUC_LT_MUL, (const int32_t[]){s, b}, 2, &y, 1);
+    set_boundaries(m, x, y);
+    struct nuc_lt_model *out = nuc_container_build(*state, m, NULL, NULL);
+    assert_int_equal(out->subgraphs[0].n_ops, 3);
+    struct nuc_neutron_graph first = nuc_neutron_graph_read(*state, out, 0);
+    struct nuc_neutron_graph second = nuc_neutron_graph_read(*state, out, 2);
+    assert_int_equal(first.n_outputs, 2);
+    assert_int_equal(second.n_inputs, 2);
+    assert_string_equal(out->subgraphs[0].tensors[first.outputs[1]].name, "b");
+    assert_true(nuc_lt_contains(second.inputs, 2, first.outputs[1]));
+}
+
 static void a_reshape_is_no_graph(void **state)
 {
     struct nuc_lt_model *m = nuc_lt_model_new(*state, "reshape.tflite");
@@ -322,6 +341,7 @@ int main(void)
         STATE_TEST(damaged_options_are_read_safely),
         STATE_TEST(float_boundaries_stay_outside),
         STATE_TEST(what_lies_between_divides),
+        STATE_TEST(values_pass_from_graph_to_graph),
         STATE_TEST(a_reshape_is_no_graph),
         STATE_TEST(containers_survive_the_file),
         STATE_TEST(both_forms_are_read),

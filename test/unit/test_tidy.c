@@ -306,7 +306,7 @@ static void test_remove_dead(void **state)
     (void)dead;
     nuc_ltb_op(d, NUC_LT_RELU, (const int32_t[]){x, -1}, 2, y);
     boundaries(d, (const int32_t[]){unused, x}, 2, &y, 1);
-    nuc_tidy_remove_dead(d);
+    nuc_lt_remove_dead(d->model);
     const struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
     assert_int_equal(s->n_tensors, 3);
     assert_string_equal(s->tensors[s->inputs[0]].name, "unused");

@@ -62,7 +62,7 @@ static uint32_t fill_compile_specs(const struct nuc_model *m, struct nuc_compile
 
 /* ---- one partition ---- */
 
-static const struct nuc_tensor_info *boundary_infos(struct nuc_context *cx, const struct nuc_lower_border *borders,
+static const struct nuc_tensor_info *boundary_infos(struct nuc_context *cx, const struct nuc_lower_boundary *borders,
                                                     uint32_t count)
 {
     struct nuc_tensor_info *infos = nuc_alloc_array(cx, count, sizeof *infos);
@@ -75,7 +75,7 @@ static const struct nuc_tensor_info *boundary_infos(struct nuc_context *cx, cons
 }
 
 /* Channels-last on the NPU's side, contiguous outside, and more than one channel. */
-static bool is_cpu_transposed(const struct nuc_lower_border *b)
+static bool is_cpu_transposed(const struct nuc_lower_boundary *b)
 {
     struct nuc_meta meta = nuc_named_contiguous(&b->node->vals[0]);
 
@@ -88,14 +88,14 @@ static void note_cpu_transposes(struct nuc_context *cx, const struct nuc_lower_i
     struct nuc_tensor_info *infos = nuc_alloc_array(cx, (size_t)io->n_inputs + io->n_outputs, sizeof *infos);
 
     for (uint32_t i = 0; i < io->n_inputs + io->n_outputs; i++) {
-        const struct nuc_lower_border *b = i < io->n_inputs ? &io->inputs[i] : &io->outputs[i - io->n_inputs];
+        const struct nuc_lower_boundary *b = i < io->n_inputs ? &io->inputs[i] : &io->outputs[i - io->n_inputs];
         if (is_cpu_transposed(b))
             nuc_fill_tensor_info(b->name, &b->node->vals[0], &infos[out->n_cpu_transposed++]);
     }
     out->cpu_transposed = infos;
 }
 
-static struct nuc_payload_io *payload_io(struct nuc_context *cx, const struct nuc_lower_border *borders,
+static struct nuc_payload_io *payload_io(struct nuc_context *cx, const struct nuc_lower_boundary *borders,
                                          const uint8_t *map, uint32_t count)
 {
     struct nuc_payload_io *io = nuc_alloc_array(cx, count, sizeof *io);

@@ -159,6 +159,18 @@ const char *nuc_lt_code_name(struct nuc_context *cx, int32_t code);
 
 struct nuc_lt_bounds nuc_lt_bounds(enum nuc_lt_activation activation);
 
+/* Who writes and who reads each tensor, as of the moment it was made. */
+struct nuc_lt_uses {
+    int32_t *producer; /* operator that writes a tensor, -1: none */
+    uint32_t *first;   /* readers of tensor t are reader[first[t]] to reader[first[t + 1] - 1], in order of execution */
+    uint32_t *reader;
+};
+
+struct nuc_lt_uses nuc_lt_uses(struct nuc_context *cx, const struct nuc_lt_subgraph *s);
+
+/* Removes tensors of the first subgraph that no operator, input or output names, and renumbers the others. */
+void nuc_lt_remove_dead(struct nuc_lt_model *m);
+
 bool nuc_lt_contains(const int32_t *list, uint32_t count, int32_t value);
 
 /* A list that is present. */

@@ -111,3 +111,83 @@ bool nuc_lt_quant_equal(const struct nuc_lt_quant *a, const struct nuc_lt_quant 
     }
     return true;
 }
+
+/* ---- uses ---- */
+
+struct nuc_lt_uses nuc_lt_uses(struct nuc_context *cx, const struct nuc_lt_subgraph *s)
+{
+    struct nuc_lt_uses u = {
+        .producer = nuc_alloc_array(cx, s->n_tensors, sizeof *u.producer),
+        .first = nuc_alloc_array(cx, (size_t)s->n_tensors + 1, sizeof *u.first),
+    };
+    uint32_t *fill = nuc_alloc_array(cx, (size_t)s->n_tensors + 1, sizeof *fill);
+
+    for (uint32_t i = 0; i < s->n_tensors; i++)
+        u.producer[i] = -1;
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        for (uint32_t k = 0; k < s->ops[i].n_outputs; k++)
+            u.producer[s->ops[i].outputs[k]] = (int32_t)i;
+        for (uint32_t k = 0; k < s->ops[i].n_inputs; k++) {
+            if (s->ops[i].inputs[k] >= 0)
+                u.first[s->ops[i].inputs[k] + 1]++;
+        }
+    }
+    for (uint32_t i = 0; i < s->n_tensors; i++)
+        u.first[i + 1] += u.first[i];
+    u.reader = nuc_alloc_array(cx, (size_t)u.first[s->n_tensors] + 1, sizeof *u.reader);
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        for (uint32_t k = 0; k < s->ops[i].n_inputs; k++) {
+            int32_t t = s->ops[i].inputs[k];
+            if (t >= 0)
+                u.reader[u.first[t] + fill[t]++] = i;
+        }
+    }
+    return u;
+}
+
+/* ---- what nothing reads ---- */
+
+static void mark(int32_t *number, const int32_t *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i] >= 0)
+            number[list[i]] = 0;
+    }
+}
+
+static void renumber(const int32_t *number, int32_t *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i] >= 0)
+            list[i] = number[list[i]];
+    }
+}
+
+void nuc_lt_remove_dead(struct nuc_lt_model *m)
+{
+    struct nuc_lt_subgraph *s = &m->subgraphs[0];
+    int32_t *number = nuc_alloc_array(m->cx, s->n_tensors, sizeof *number);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < s->n_tensors; i++)
+        number[i] = -1;
+    mark(number, s->inputs, s->n_inputs);
+    mark(number, s->outputs, s->n_outputs);
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        mark(number, s->ops[i].inputs, s->ops[i].n_inputs);
+        mark(number, s->ops[i].outputs, s->ops[i].n_outputs);
+    }
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        if (number[i] < 0)
+            continue;
+        number[i] = (int32_t)kept;
+        s->tensors[kept++] = s->tensors[i];
+    }
+    s->n_tensors = kept;
+    renumber(number, s->inputs, s->n_inputs);
+    renumber(number, s->outputs, s->n_outputs);
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        renumber(number, s->ops[i].inputs, s->ops[i].n_inputs);
+        renumber(number, s->ops[i].outputs, s->ops[i].n_outputs);
+    }
+}

@@ -23,40 +23,6 @@ void nuc_tidy(struct nuc_ltb *b)
     }
 }
 
-/* ---- uses ---- */
-
-struct nuc_uses nuc_tidy_uses(const struct nuc_ltb *b)
-{
-    const struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
-    struct nuc_uses u = {
-        .producer = nuc_alloc_array(b->cx, s->n_tensors, sizeof *u.producer),
-        .first = nuc_alloc_array(b->cx, (size_t)s->n_tensors + 1, sizeof *u.first),
-    };
-    uint32_t *fill = nuc_alloc_array(b->cx, (size_t)s->n_tensors + 1, sizeof *fill);
-
-    for (uint32_t i = 0; i < s->n_tensors; i++)
-        u.producer[i] = -1;
-    for (uint32_t i = 0; i < s->n_ops; i++) {
-        for (uint32_t k = 0; k < s->ops[i].n_outputs; k++)
-            u.producer[s->ops[i].outputs[k]] = (int32_t)i;
-        for (uint32_t k = 0; k < s->ops[i].n_inputs; k++) {
-            if (s->ops[i].inputs[k] >= 0)
-                u.first[s->ops[i].inputs[k] + 1]++;
-        }
-    }
-    for (uint32_t i = 0; i < s->n_tensors; i++)
-        u.first[i + 1] += u.first[i];
-    u.reader = nuc_alloc_array(b->cx, (size_t)u.first[s->n_tensors] + 1, sizeof *u.reader);
-    for (uint32_t i = 0; i < s->n_ops; i++) {
-        for (uint32_t k = 0; k < s->ops[i].n_inputs; k++) {
-            int32_t t = s->ops[i].inputs[k];
-            if (t >= 0)
-                u.reader[u.first[t] + fill[t]++] = i;
-        }
-    }
-    return u;
-}
-
 void nuc_tidy_drop_ops(struct nuc_ltb *b, const bool *drop)
 {
     struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
@@ -81,7 +47,7 @@ bool nuc_tidy_is_output(const struct nuc_ltb *b, int32_t tensor)
 void nuc_tidy_sort(struct nuc_ltb *b)
 {
     struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
-    struct nuc_uses u = nuc_tidy_uses(b);
+    struct nuc_lt_uses u = nuc_lt_uses(b->cx, s);
     uint32_t *missing = nuc_alloc_array(b->cx, s->n_ops, sizeof *missing);
     uint32_t *queue = nuc_alloc_array(b->cx, s->n_ops, sizeof *queue);
     struct nuc_lt_op *sorted = nuc_alloc_array(b->cx, s->n_ops, sizeof *sorted);
@@ -110,51 +76,4 @@ void nuc_tidy_sort(struct nuc_ltb *b)
                  s->n_ops - n);
     if (n != 0)
         memcpy(s->ops, sorted, n * sizeof *sorted);
-}
-
-/* ---- what nothing reads ---- */
-
-static void mark(int32_t *number, const int32_t *list, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (list[i] >= 0)
-            number[list[i]] = 0;
-    }
-}
-
-static void renumber(const int32_t *number, int32_t *list, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (list[i] >= 0)
-            list[i] = number[list[i]];
-    }
-}
-
-void nuc_tidy_remove_dead(struct nuc_ltb *b)
-{
-    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
-    int32_t *number = nuc_alloc_array(b->cx, s->n_tensors, sizeof *number);
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < s->n_tensors; i++)
-        number[i] = -1;
-    mark(number, s->inputs, s->n_inputs);
-    mark(number, s->outputs, s->n_outputs);
-    for (uint32_t i = 0; i < s->n_ops; i++) {
-        mark(number, s->ops[i].inputs, s->ops[i].n_inputs);
-        mark(number, s->ops[i].outputs, s->ops[i].n_outputs);
-    }
-    for (uint32_t i = 0; i < s->n_tensors; i++) {
-        if (number[i] < 0)
-            continue;
-        number[i] = (int32_t)kept;
-        s->tensors[kept++] = s->tensors[i];
-    }
-    s->n_tensors = kept;
-    renumber(number, s->inputs, s->n_inputs);
-    renumber(number, s->outputs, s->n_outputs);
-    for (uint32_t i = 0; i < s->n_ops; i++) {
-        renumber(number, s->ops[i].inputs, s->ops[i].n_inputs);
-        renumber(number, s->ops[i].outputs, s->ops[i].n_outputs);
-    }
 }

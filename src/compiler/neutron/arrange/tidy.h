@@ -27,10 +27,4 @@ bool nuc_tidy_remove_identities(struct nuc_ltb *b);
  */
 bool nuc_tidy_permute_weights(struct nuc_ltb *b);
 
-/*
- * Removes tensors that no operator and no boundary names, and renumbers. The notes of the builder are void afterwards,
- * so this comes last.
- */
-void nuc_tidy_remove_dead(struct nuc_ltb *b);
-
 #endif

@@ -4,15 +4,6 @@
 
 #include "compiler/neutron/arrange/builder.h"
 
-/* Who writes and who reads each tensor, as of the moment it was made. */
-struct nuc_uses {
-    int32_t *producer; /* operator that writes a tensor, -1: none */
-    uint32_t *first;   /* readers of tensor t are reader[first[t]] to reader[first[t + 1] - 1], in order of execution */
-    uint32_t *reader;
-};
-
-struct nuc_uses nuc_tidy_uses(const struct nuc_ltb *b);
-
 /* Removes the operators of which drop[index] is true. */
 void nuc_tidy_drop_ops(struct nuc_ltb *b, const bool *drop);
 

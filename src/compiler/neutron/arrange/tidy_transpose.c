@@ -18,7 +18,7 @@ const int32_t *nuc_tidy_perm(const struct nuc_ltb *b, const struct nuc_lt_op *op
  * Somebody reads the result of the TRANSPOSE `first`, all who do transpose it by a constant permutation, and what
  * becomes of each pair is a transpose the NPU has.
  */
-static bool read_by_transposes(const struct nuc_ltb *b, const struct nuc_uses *u, const struct nuc_lt_op *first)
+static bool read_by_transposes(const struct nuc_ltb *b, const struct nuc_lt_uses *u, const struct nuc_lt_op *first)
 {
     const struct nuc_lt_tensor *x = nuc_ltb_at(b, first->inputs[0]);
     int32_t y = first->outputs[0];
@@ -56,7 +56,7 @@ bool nuc_tidy_fuse_transposes(struct nuc_ltb *b)
 {
     uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
     bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
-    struct nuc_uses u = nuc_tidy_uses(b);
+    struct nuc_lt_uses u = nuc_lt_uses(b->cx, nuc_ltb_graph(b));
     bool changed = false;
 
     for (uint32_t i = 0; i < n_ops; i++) {

@@ -4,7 +4,7 @@
 #include "compiler/neutron/arrange/tidy_private.h"
 
 /* The one operator that reads a tensor which is no output of the model, or -1. */
-static int32_t only_reader(const struct nuc_ltb *b, const struct nuc_uses *u, int32_t tensor)
+static int32_t only_reader(const struct nuc_ltb *b, const struct nuc_lt_uses *u, int32_t tensor)
 {
     if (u->first[tensor + 1] - u->first[tensor] != 1 || nuc_tidy_is_output(b, tensor))
         return -1;
@@ -57,7 +57,7 @@ bool nuc_tidy_permute_weights(struct nuc_ltb *b)
 {
     uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
     bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
-    struct nuc_uses u = nuc_tidy_uses(b);
+    struct nuc_lt_uses u = nuc_lt_uses(b->cx, nuc_ltb_graph(b));
     bool changed = false;
 
     for (uint32_t i = 0; i < n_ops; i++) {

@@ -23,10 +23,9 @@ struct builder {
     struct nuc_container_options options;
     const struct nuc_target *target;
     struct group_op *ops;
-    int32_t *producers; /* by tensor: operator, -1: none */
+    const int32_t *producers; /* by tensor: operator, -1: none */
     uint32_t n_levels;
     struct nuc_lt_model *out;
-    int32_t *moved; /* by tensor: index in the new model, -1: not there */
     uint32_t n_graphs, n_inside;
 };
 
@@ -206,11 +205,8 @@ static void set_level(struct builder *b, uint32_t i)
 static void find_inside(struct builder *b)
 {
     nuc_lt_verify_structure(b->m);
-    for (uint32_t i = 0; i < b->s->n_tensors; i++)
-        b->producers[i] = -1;
+    b->producers = nuc_lt_uses(b->cx, b->s).producer;
     for (uint32_t i = 0; i < b->s->n_ops; i++) {
-        for (uint32_t k = 0; k < b->s->ops[i].n_outputs; k++)
-            b->producers[b->s->ops[i].outputs[k]] = (int32_t)i;
         b->ops[i].reason = reason_outside(b, i);
         b->ops[i].inside = b->ops[i].reason == NULL;
     }
@@ -248,31 +244,7 @@ static void find_levels(struct builder *b)
 
 /* ---- the new model ---- */
 
-static void keep(bool *kept, const int32_t *list, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (list[i] >= 0)
-            kept[list[i]] = true;
-    }
-}
-
-/* Tensors that are left, in the order they had. */
-static void move_tensors(struct builder *b, const bool *kept)
-{
-    for (uint32_t i = 0; i < b->s->n_tensors; i++)
-        b->moved[i] = kept[i] ? nuc_lt_add_tensor(b->out, &b->s->tensors[i]) : -1;
-}
-
-static int32_t *moved_list(const struct builder *b, const int32_t *list, uint32_t count)
-{
-    int32_t *moved = nuc_alloc_array(b->cx, count, sizeof *moved);
-
-    for (uint32_t i = 0; i < count; i++)
-        moved[i] = list[i] < 0 ? -1 : b->moved[list[i]];
-    return moved;
-}
-
-static void move_operator(struct builder *b, uint32_t i)
+static void copy_operator(struct builder *b, uint32_t i)
 {
     const struct nuc_lt_op *op = &b->s->ops[i];
 
@@ -281,8 +253,7 @@ static void move_operator(struct builder *b, uint32_t i)
                  "%s: operator %u (%s) is not known, so that its options cannot be written again: take it out of the "
                  "model",
                  b->m->file, i, nuc_lt_code_name(b->cx, op->code));
-    struct nuc_lt_op *copy = nuc_lt_add_op(b->out, op->code, moved_list(b, op->inputs, op->n_inputs), op->n_inputs,
-                                           moved_list(b, op->outputs, op->n_outputs), op->n_outputs);
+    struct nuc_lt_op *copy = nuc_lt_add_op(b->out, op->code, op->inputs, op->n_inputs, op->outputs, op->n_outputs);
     copy->custom_code = op->custom_code;
     copy->version = op->version;
     copy->options = op->options;
@@ -297,19 +268,19 @@ static int32_t add_bytes(struct nuc_lt_model *m, const char *name, struct nuc_sp
     return nuc_lt_add_tensor(m, &t);
 }
 
-/* `inputs` and `outputs` are tensors of the new model. */
 static void add_graph(struct nuc_lt_model *out, uint32_t number, const struct nuc_neutron_image *image,
-                      const int32_t *inputs, uint32_t n_inputs, const int32_t *outputs, uint32_t n_outputs)
+                      const struct nuc_lt_subgraph *s)
 {
+    const uint32_t n_inputs = s->n_inputs, n_outputs = s->n_outputs;
     const struct nuc_span none = {NULL, 0};
     struct nuc_context *cx = out->cx;
     int32_t *ins = nuc_alloc_array(cx, (size_t)n_inputs + 3, sizeof *ins);
     int32_t *outs = nuc_alloc_array(cx, (size_t)n_outputs + 3, sizeof *outs);
 
     if (n_inputs > 0)
-        memcpy(ins, inputs, n_inputs * sizeof *ins);
+        memcpy(ins, s->inputs, n_inputs * sizeof *ins);
     if (n_outputs > 0)
-        memcpy(outs, outputs, n_outputs * sizeof *outs);
+        memcpy(outs, s->outputs, n_outputs * sizeof *outs);
     outs[n_outputs + 2] = add_bytes(out, "NeutronScratch", none, image->scratch_size);
     outs[n_outputs] = add_bytes(out, "NeutronProfile", none, image->profile_size);
     outs[n_outputs + 1] = add_bytes(out, "NeutronDebug", none, 0);
@@ -329,13 +300,21 @@ static const char *describe(struct nuc_context *cx, const char *before, const st
                       some ? "\n" : "", NUC_MC_VERSION, target->name);
 }
 
+/* The new model has the tensors of the old one first, so that they keep their numbers until it is finished. */
 static struct nuc_lt_model *begin_model(struct nuc_context *cx, const struct nuc_lt_model *m,
                                         const struct nuc_target *target)
 {
+    const struct nuc_lt_subgraph *s = &m->subgraphs[0];
     struct nuc_lt_model *out = nuc_lt_model_new(cx, m->file);
 
     out->description = describe(cx, m->description, target);
-    out->subgraphs[0].name = m->subgraphs[0].name;
+    out->subgraphs[0].name = s->name;
+    for (uint32_t i = 0; i < s->n_tensors; i++)
+        nuc_lt_add_tensor(out, &s->tensors[i]);
+    out->subgraphs[0].n_inputs = s->n_inputs;
+    out->subgraphs[0].n_outputs = s->n_outputs;
+    out->subgraphs[0].inputs = nuc_copy(cx, s->inputs, s->n_inputs * sizeof *s->inputs);
+    out->subgraphs[0].outputs = nuc_copy(cx, s->outputs, s->n_outputs * sizeof *s->outputs);
     return out;
 }
 
@@ -354,40 +333,20 @@ static bool *ops_of_level(const struct builder *b, uint32_t level, bool *any)
 /* Level by level: the operators outside, then the group. Neither depends on the other there. */
 static void write_model(struct builder *b)
 {
-    const struct nuc_lt_subgraph *s = b->s;
-    bool *kept = nuc_alloc_array(b->cx, s->n_tensors, sizeof *kept), any;
-    struct group **groups = nuc_alloc_array(b->cx, b->n_levels, sizeof(struct group *));
-
-    keep(kept, s->inputs, s->n_inputs);
-    keep(kept, s->outputs, s->n_outputs);
-    for (uint32_t i = 0; i < s->n_ops; i++) {
-        if (b->ops[i].inside)
-            continue;
-        keep(kept, s->ops[i].inputs, s->ops[i].n_inputs);
-        keep(kept, s->ops[i].outputs, s->ops[i].n_outputs);
-    }
     for (uint32_t level = 0; level < b->n_levels; level++) {
+        bool any;
         const bool *in_group = ops_of_level(b, level, &any);
-        groups[level] = any ? make_group(b, in_group) : NULL;
-    }
-    move_tensors(b, kept);
-    for (uint32_t level = 0; level < b->n_levels; level++) {
-        for (uint32_t i = 0; i < s->n_ops; i++) {
+        for (uint32_t i = 0; i < b->s->n_ops; i++) {
             if (!b->ops[i].inside && b->ops[i].level == level)
-                move_operator(b, i);
+                copy_operator(b, i);
         }
-        struct group *g = groups[level];
-        if (g == NULL)
+        if (!any)
             continue;
-        const struct nuc_neutron_image *image = nuc_convert_litert(b->cx, &g->model, &b->options.convert);
+        const struct group *g = make_group(b, in_group);
         b->n_inside += g->graph.n_ops;
-        add_graph(b->out, b->n_graphs++, image, moved_list(b, g->graph.inputs, g->graph.n_inputs), g->graph.n_inputs,
-                  moved_list(b, g->graph.outputs, g->graph.n_outputs), g->graph.n_outputs);
+        add_graph(b->out, b->n_graphs++, nuc_convert_litert(b->cx, &g->model, &b->options.convert), &g->graph);
     }
-    b->out->subgraphs[0].inputs = moved_list(b, s->inputs, s->n_inputs);
-    b->out->subgraphs[0].outputs = moved_list(b, s->outputs, s->n_outputs);
-    b->out->subgraphs[0].n_inputs = s->n_inputs;
-    b->out->subgraphs[0].n_outputs = s->n_outputs;
+    nuc_lt_remove_dead(b->out);
 }
 
 static void fill_report(const struct builder *b, struct nuc_container_report *report)
@@ -414,8 +373,6 @@ struct nuc_lt_model *nuc_container_build(struct nuc_context *cx, const struct nu
         b.options = *options;
     b.target = b.options.target != NULL ? b.options.target : nuc_target_find(cx, NULL);
     b.ops = nuc_alloc_array(cx, b.s->n_ops, sizeof *b.ops);
-    b.producers = nuc_alloc_array(cx, b.s->n_tensors, sizeof *b.producers);
-    b.moved = nuc_alloc_array(cx, b.s->n_tensors, sizeof *b.moved);
     b.out = begin_model(cx, m, b.target);
     find_inside(&b);
     find_levels(&b);
@@ -428,20 +385,9 @@ struct nuc_lt_model *nuc_container_build(struct nuc_context *cx, const struct nu
 struct nuc_lt_model *nuc_container_wrap(struct nuc_context *cx, const struct nuc_lt_model *m,
                                         const struct nuc_neutron_image *image, const struct nuc_target *target)
 {
-    const struct nuc_lt_subgraph *s = &m->subgraphs[0];
-    struct builder b = {.cx = cx, .m = m, .s = s};
-    bool *kept = nuc_alloc_array(cx, s->n_tensors, sizeof *kept);
+    struct nuc_lt_model *out = begin_model(cx, m, target != NULL ? target : nuc_target_find(cx, NULL));
 
-    b.moved = nuc_alloc_array(cx, s->n_tensors, sizeof *b.moved);
-    b.out = begin_model(cx, m, target != NULL ? target : nuc_target_find(cx, NULL));
-    keep(kept, s->inputs, s->n_inputs);
-    keep(kept, s->outputs, s->n_outputs);
-    move_tensors(&b, kept);
-    int32_t *inputs = moved_list(&b, s->inputs, s->n_inputs), *outputs = moved_list(&b, s->outputs, s->n_outputs);
-    add_graph(b.out, 0, image, inputs, s->n_inputs, outputs, s->n_outputs);
-    b.out->subgraphs[0].inputs = inputs;
-    b.out->subgraphs[0].outputs = outputs;
-    b.out->subgraphs[0].n_inputs = s->n_inputs;
-    b.out->subgraphs[0].n_outputs = s->n_outputs;
-    return b.out;
+    add_graph(out, 0, image, &m->subgraphs[0]);
+    nuc_lt_remove_dead(out);
+    return out;
 }

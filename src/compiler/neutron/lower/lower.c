@@ -182,7 +182,7 @@ static void assert_supported(const struct nuc_lowering *l, const struct nuc_node
             l, node, nuc_format(l->cx, "%s (%s%s%s)", v.rule, v.actual, *v.limit == '\0' ? "" : ", limit ", v.limit));
 }
 
-/* Identities at borders were made before getitem nodes gave their tensors up for those of the operators. */
+/* Identities at boundaries were made before getitem nodes gave their tensors up for those of the operators. */
 static void follow_getitems(struct nuc_lowering *l)
 {
     struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
@@ -238,60 +238,42 @@ static void lower_nodes(struct nuc_lowering *l)
     }
 }
 
-static int32_t *border_tensors(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count)
+/* ---- boundaries ---- */
+
+/* Between a channels-last tensor inside and one in the graph's order outside. */
+struct crossing {
+    int32_t outer_shape[NUC_MAX_RANK], to_first[NUC_MAX_RANK], to_last[NUC_MAX_RANK];
+};
+
+static struct crossing crossing_of(const struct nuc_lt_tensor *inner)
 {
-    int32_t *list = nuc_alloc_array(l->cx, count, sizeof *list);
+    struct crossing c;
 
-    for (uint32_t i = 0; i < count; i++)
-        list[i] = nuc_lower_output(l, nodes[i]);
-    return list;
-}
-
-/* The NPU transposes the channels-last tensor to [N, C, ...], or from there. Otherwise the runtime does, on the CPU. */
-static bool can_convert(const struct nuc_ltb *b, int32_t tensor, bool to_last)
-{
-    const struct nuc_lt_tensor *t = nuc_ltb_at(b, tensor);
-    int32_t perm[NUC_MAX_RANK], shape[NUC_MAX_RANK];
-
-    nuc_perm_to_first(perm, t->rank);
-    if (!to_last)
-        return nuc_ltb_can_transpose(b, t->shape, perm, t->rank);
-    nuc_perm_apply(shape, t->shape, perm, t->rank);
-    nuc_perm_to_last(perm, t->rank);
-    return nuc_ltb_can_transpose(b, shape, perm, t->rank);
+    nuc_perm_to_first(c.to_first, inner->rank);
+    nuc_perm_to_last(c.to_last, inner->rank);
+    nuc_perm_apply(c.outer_shape, inner->shape, c.to_first, inner->rank);
+    return c;
 }
 
 /*
- * A contiguous value whose tensor is channels-last, which the model transposes at its border. The runtime transposes
- * the last three dimensions, as of an image: other ranks come out wrong there, so only the reference leaves them to it.
+ * A contiguous value whose tensor is channels-last, which the model transposes at its boundary if the NPU can; the
+ * runtime does otherwise, on the CPU. It transposes the last three dimensions, as of an image: other ranks come out
+ * wrong there, so only the reference leaves them to it.
  */
-static bool needs_conversion(const struct nuc_lowering *l, const struct nuc_node *node, int32_t tensor, bool to_last)
+static bool needs_conversion(const struct nuc_lowering *l, const struct nuc_node *node, int32_t tensor, bool is_input)
 {
+    const struct nuc_lt_tensor *t = nuc_ltb_at(l->b, tensor);
+
     if (!nuc_ltb_is_last(l->b, tensor) || nuc_is_channels_last(&node->vals[0]))
         return false;
     if (node->vals[0].rank != 4 && !l->options.reference_compat)
         return true;
-    return l->options.use_neutron_for_format_conversion && can_convert(l->b, tensor, to_last);
+    struct crossing c = crossing_of(t);
+    return l->options.use_neutron_for_format_conversion &&
+           nuc_ltb_can_transpose(l->b, is_input ? c.outer_shape : t->shape, is_input ? c.to_last : c.to_first, t->rank);
 }
 
-/* The new border tensor takes over the name of the old one: names of borders are names of nodes. */
-static int32_t convert_input(struct nuc_ltb *b, int32_t inner)
-{
-    int32_t shape[NUC_MAX_RANK], perm[NUC_MAX_RANK];
-    uint32_t rank = nuc_ltb_at(b, inner)->rank;
-    int32_t outer = nuc_ltb_duplicate(b, inner, "_channels_first", false);
-
-    nuc_perm_to_first(perm, rank);
-    nuc_perm_apply(shape, nuc_ltb_at(b, inner)->shape, perm, rank);
-    nuc_ltb_set_shape(b, outer, shape, rank);
-    b->notes[outer].format = NUC_LTB_CHANNELS_FIRST;
-    nuc_perm_to_last(perm, rank);
-    nuc_ltb_transpose(b, outer, inner, perm);
-    nuc_ltb_swap_names(b, outer, inner);
-    return outer;
-}
-
-/* Moves the operator appended last to the front: a border's transpose runs before everything. */
+/* Moves the operator appended last to the front: a transpose of an input runs before everything. */
 static void last_to_front(struct nuc_lt_subgraph *s)
 {
     struct nuc_lt_op last = s->ops[s->n_ops - 1];
@@ -301,105 +283,82 @@ static void last_to_front(struct nuc_lt_subgraph *s)
     s->ops[0] = last;
 }
 
-static int32_t convert_output(struct nuc_ltb *b, int32_t inner)
+/* The new tensor outside takes over the name of the old one: names of boundaries are names of nodes. */
+static int32_t convert(struct nuc_ltb *b, int32_t inner, bool is_input)
 {
-    int32_t perm[NUC_MAX_RANK], shape[NUC_MAX_RANK];
-    uint32_t rank = nuc_ltb_at(b, inner)->rank;
+    struct crossing c = crossing_of(nuc_ltb_at(b, inner));
 
-    if (b->notes[inner].channels_first >= 0)
+    if (!is_input && b->notes[inner].channels_first >= 0)
         return b->notes[inner].channels_first;
     int32_t outer = nuc_ltb_duplicate(b, inner, "_channels_first", false);
-    nuc_perm_to_first(perm, rank);
-    nuc_perm_apply(shape, nuc_ltb_at(b, inner)->shape, perm, rank);
-    nuc_ltb_set_shape(b, outer, shape, rank);
+    nuc_ltb_set_shape(b, outer, c.outer_shape, nuc_ltb_at(b, inner)->rank);
     b->notes[outer].format = NUC_LTB_CHANNELS_FIRST;
-    nuc_ltb_transpose(b, inner, outer, perm);
-    b->notes[inner].channels_first = outer;
+    if (is_input) {
+        nuc_ltb_transpose(b, outer, inner, c.to_last);
+        last_to_front(nuc_ltb_graph(b));
+    } else {
+        nuc_ltb_transpose(b, inner, outer, c.to_first);
+        b->notes[inner].channels_first = outer;
+    }
     nuc_ltb_swap_names(b, outer, inner);
     return outer;
 }
 
 /*
- * What the runtime hands over is settled here: a tensor that tidying puts at the border later holds the same bytes,
- * whatever its axes are called.
+ * One side of the model. What the runtime hands over is settled here: a tensor that tidying puts at the boundary later
+ * holds the same bytes, whatever its axes are called.
  */
-static void note_formats(struct nuc_lowering *l, struct nuc_lower_io *io)
+static struct nuc_lower_boundary *convert_side(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count,
+                                               bool is_input, int32_t *tensors)
 {
-    const struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
+    struct nuc_lower_boundary *boundaries = nuc_alloc_array(l->cx, count, sizeof *boundaries);
 
-    io->inputs = nuc_alloc_array(l->cx, s->n_inputs, sizeof *io->inputs);
-    io->outputs = nuc_alloc_array(l->cx, s->n_outputs, sizeof *io->outputs);
-    for (uint32_t i = 0; i < s->n_inputs; i++)
-        io->inputs[i].channels_last = nuc_ltb_is_last(l->b, s->inputs[i]);
-    for (uint32_t i = 0; i < s->n_outputs; i++)
-        io->outputs[i].channels_last = nuc_ltb_is_last(l->b, s->outputs[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        tensors[i] = nuc_lower_output(l, nodes[i]);
+        if (needs_conversion(l, nodes[i], tensors[i], is_input))
+            tensors[i] = convert(l->b, tensors[i], is_input);
+        boundaries[i] =
+            (struct nuc_lower_boundary){.node = nodes[i], .channels_last = nuc_ltb_is_last(l->b, tensors[i])};
+    }
+    return boundaries;
 }
 
-static void convert_borders(struct nuc_lowering *l, struct nuc_lower_io *io)
+static void convert_boundaries(struct nuc_lowering *l, struct nuc_lower_io *io)
 {
     struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
     const struct nuc_partition *p = l->partition;
 
-    s->inputs = border_tensors(l, p->inputs, p->n_inputs);
-    s->n_inputs = p->n_inputs;
-    s->outputs = border_tensors(l, p->outputs, p->n_outputs);
-    s->n_outputs = p->n_outputs;
-    for (uint32_t i = 0; i < p->n_inputs; i++) {
-        if (!needs_conversion(l, p->inputs[i], s->inputs[i], true))
-            continue;
-        s->inputs[i] = convert_input(l->b, s->inputs[i]);
-        last_to_front(s);
-    }
-    for (uint32_t i = 0; i < p->n_outputs; i++) {
-        if (needs_conversion(l, p->outputs[i], s->outputs[i], false))
-            s->outputs[i] = convert_output(l->b, s->outputs[i]);
-    }
-    note_formats(l, io);
-}
-
-static void describe(const struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count,
-                     const int32_t *tensors, struct nuc_lower_border *borders)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        borders[i].node = nodes[i];
-        borders[i].name = nuc_ltb_at(l->b, tensors[i])->name;
-    }
+    s->n_inputs = io->n_inputs = p->n_inputs;
+    s->n_outputs = io->n_outputs = p->n_outputs;
+    s->inputs = nuc_alloc_array(l->cx, p->n_inputs, sizeof *s->inputs);
+    s->outputs = nuc_alloc_array(l->cx, p->n_outputs, sizeof *s->outputs);
+    io->inputs = convert_side(l, p->inputs, p->n_inputs, true, s->inputs);
+    io->outputs = convert_side(l, p->outputs, p->n_outputs, false, s->outputs);
 }
 
 /* Outputs nothing produces have no place in a model: an input passed through, a constant. */
 static void drop_unproduced(struct nuc_lowering *l, struct nuc_lower_io *io)
 {
     struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
-    bool *produced = nuc_alloc_array(l->cx, s->n_tensors, sizeof *produced);
+    const struct nuc_lt_uses uses = nuc_lt_uses(l->cx, s);
     uint32_t kept = 0;
 
-    for (uint32_t i = 0; i < s->n_ops; i++) {
-        for (uint32_t k = 0; k < s->ops[i].n_outputs; k++)
-            produced[s->ops[i].outputs[k]] = true;
-    }
     for (uint32_t i = 0; i < s->n_outputs; i++) {
-        if (!produced[s->outputs[i]])
+        if (uses.producer[s->outputs[i]] < 0)
             continue;
         s->outputs[kept] = s->outputs[i];
         io->outputs[kept++] = io->outputs[i];
     }
-    s->n_outputs = kept;
-    io->n_outputs = kept;
+    s->n_outputs = io->n_outputs = kept;
 }
 
-static void finish_io(struct nuc_lowering *l, struct nuc_lower_io *io)
+static void finish_side(const struct nuc_lowering *l, struct nuc_lower_boundary *boundaries, uint32_t count,
+                        const int32_t *tensors)
 {
-    struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
-
-    io->n_inputs = s->n_inputs;
-    describe(l, l->partition->inputs, s->n_inputs, s->inputs, io->inputs);
-    describe(l, l->partition->outputs, s->n_outputs, s->outputs, io->outputs);
-    drop_unproduced(l, io);
-    nuc_tidy_remove_dead(l->b);
-    for (uint32_t i = 0; i < io->n_inputs; i++)
-        io->inputs[i].tensor = s->inputs[i];
-    for (uint32_t i = 0; i < io->n_outputs; i++)
-        io->outputs[i].tensor = s->outputs[i];
+    for (uint32_t i = 0; i < count; i++) {
+        boundaries[i].tensor = tensors[i];
+        boundaries[i].name = nuc_ltb_at(l->b, tensors[i])->name;
+    }
 }
 
 struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_partition *p,
@@ -424,12 +383,15 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     add_values(&l, p->nodes, p->n_nodes);
     lower_nodes(&l);
     nuc_tidy_sort(l.b);
-    convert_borders(&l, io);
+    convert_boundaries(&l, io);
     nuc_tidy(l.b);
     /* The limits of rule set sdk-3.1 are about the axes as the rules saw them. */
     if (l.options.arrange && l.options.flavor->rules != NUC_RULES_SDK_3_1)
         nuc_arrange(l.b);
-    finish_io(&l, io);
+    drop_unproduced(&l, io);
+    nuc_lt_remove_dead(l.b->model);
+    finish_side(&l, io->inputs, io->n_inputs, nuc_ltb_graph(l.b)->inputs);
+    finish_side(&l, io->outputs, io->n_outputs, nuc_ltb_graph(l.b)->outputs);
     nuc_lt_verify(l.b->model);
     return l.b->model;
 }

@@ -17,16 +17,16 @@ struct nuc_lower_options {
     const struct nuc_target *target; /* NULL: "imxrt700" */
     const struct nuc_flavor *flavor; /* NULL: "sdk-3.2" */
     /*
-     * true: contiguous values of a channels-last tensor are transposed by the model at its border. false: the border
-     * is channels-last and the runtime transposes.
+     * true: contiguous values of a channels-last tensor are transposed by the model at its boundary. false: the
+     * boundary is channels-last and the runtime transposes.
      */
     bool use_neutron_for_format_conversion;
     bool arrange;          /* beyond the reference: transposes where they move the fewest bytes (arrange.h) */
-    bool reference_compat; /* borders as the reference makes them, also where its runtime gets them wrong */
+    bool reference_compat; /* boundaries as the reference makes them, also where its runtime gets them wrong */
 };
 
 /* One input or output of the delegate. */
-struct nuc_lower_border {
+struct nuc_lower_boundary {
     const struct nuc_node *node; /* the value outside */
     const char *name;            /* of the node and of the LiteRT tensor */
     int32_t tensor;              /* index in the model */
@@ -36,7 +36,7 @@ struct nuc_lower_border {
 /* As many as the partition has, in its order, but for outputs that no operator of the model produces. */
 struct nuc_lower_io {
     uint32_t n_inputs, n_outputs;
-    struct nuc_lower_border *inputs, *outputs;
+    struct nuc_lower_boundary *inputs, *outputs;
 };
 
 /*
