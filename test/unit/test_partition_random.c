@@ -7,6 +7,7 @@
 
 #include "compiler/partition/partition.h"
 #include "compiler/support/support.h"
+#include "host/text.h"
 
 #define GRAPHS 1000
 #define MAX_OPERATORS 66 /* three nodes each and more: up to 200 and some */
@@ -19,151 +20,91 @@ static uint32_t random_below(uint32_t *state, uint32_t limit)
 
 /* ---- graphs ---- */
 
-/* Operators from one shape to the same shape, with `inputs` data inputs; the argument says what makes it special. */
-struct kind {
-    enum nuc_op op;
+/* Operators from one shape to the same shape, with `inputs` data inputs, and what follows these in the call. */
+static const struct kind {
+    const char *name;
     uint32_t inputs;
-    void (*fill)(struct nuc_graph *g, struct nuc_node *node);
-};
-
-static void fill_hardtanh(struct nuc_graph *g, struct nuc_node *node)
-{
-    (void)g;
-    nuc_set_arg_float(node, 1, 0.0);
-    nuc_set_arg_float(node, 2, 6.0);
-}
-
-/* Looser than the values can be: alone in a partition it changes nothing. */
-static void fill_loose(struct nuc_graph *g, struct nuc_node *node)
-{
-    (void)g;
-    nuc_set_arg_float(node, 1, -1000.0);
-    nuc_set_arg_float(node, 2, 1000.0);
-}
-
-static void fill_softmax(struct nuc_graph *g, struct nuc_node *node)
-{
-    (void)g;
-    nuc_set_arg_int(node, 1, 1);
-    nuc_set_arg_bool(node, 2, false);
-}
-
-static void fill_softmax_rows(struct nuc_graph *g, struct nuc_node *node)
-{
-    (void)g;
-    nuc_set_arg_int(node, 1, 0);
-    nuc_set_arg_bool(node, 2, false);
-}
-
-static void fill_view(struct nuc_graph *g, struct nuc_node *node)
-{
-    const int64_t size[2] = {2, 8};
-
-    nuc_set_arg_ints(node, g, 1, size, 2);
-}
-
-static void fill_permute(struct nuc_graph *g, struct nuc_node *node)
-{
-    const int64_t dims[2] = {0, 1};
-
-    nuc_set_arg_ints(node, g, 1, dims, 2);
-}
-
-static void fill_alpha(struct nuc_graph *g, struct nuc_node *node)
-{
-    (void)g;
-    nuc_set_arg_float(node, 2, 2.0);
-}
-
-static const struct kind kinds[] = {
-    {NUC_OP_RELU, 1, NULL},      {NUC_OP_HARDTANH, 1, fill_hardtanh},
-    {NUC_OP_ADD, 2, NULL},       {NUC_OP_MUL, 2, NULL},
-    {NUC_OP_ABS, 1, NULL},       {NUC_OP_NATIVE_SOFTMAX, 1, fill_softmax},
-    {NUC_OP_VIEW, 1, fill_view}, {NUC_OP_PERMUTE, 1, fill_permute},
-    {NUC_OP_CLONE, 1, NULL},     {NUC_OP_HARDTANH, 1, fill_loose},
-    {NUC_OP_GELU, 1, NULL},      {NUC_OP_NATIVE_SOFTMAX, 1, fill_softmax_rows},
-    {NUC_OP_ADD, 2, fill_alpha}, {NUC_OP_SQRT, 1, NULL},
+    const char *more;
+} kinds[] = {
+    {"edge.aten.relu.default", 1, ""},
+    {"edge.aten.hardtanh.default", 1, ", 0.0, 6.0"},
+    {"edge.aten.add.Tensor", 2, ""},
+    {"edge.aten.mul.Tensor", 2, ""},
+    {"edge.aten.abs.default", 1, ""},
+    {"edge.aten._softmax.default", 1, ", 1, false"},
+    {"edge.aten.view_copy.default", 1, ", [2, 8]"},
+    {"edge.aten.permute_copy.default", 1, ", [0, 1]"},
+    {"edge.dim_order_ops._clone_dim_order.default", 1, ", dim_order=[0, 1]"},
+    /* Looser than the values can be: alone in a partition it changes nothing. */
+    {"edge.aten.hardtanh.default", 1, ", -1000.0, 1000.0"},
+    {"edge.aten.gelu.default", 1, ""},
+    {"edge.aten._softmax.default", 1, ", 0, false"},
+    {"edge.aten.add.Tensor", 2, ", alpha=2.0"},
+    {"edge.aten.sqrt.default", 1, ""},
 };
 
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
+#define Q "0.5, 0, -128, 127, int8"
 
-static void fill_quantization(struct nuc_node *node)
+/* The text of a graph as it grows: %q0, %q1, ... are the int8 results; those that nothing reads are given out. */
+struct growing {
+    struct nuc_text text;
+    uint32_t count;
+    bool *read;
+};
+
+static struct growing new_graph(struct nuc_context *cx, uint32_t most)
 {
-    nuc_set_arg_float(node, 1, 0.5);
-    nuc_set_arg_int(node, 2, 0);
-    nuc_set_arg_int(node, 3, -128);
-    nuc_set_arg_int(node, 4, 127);
-    nuc_set_arg_dtype(node, 5, NUC_I8);
-}
+    struct growing g = {.count = 1, .read = nuc_alloc_array(cx, most, sizeof *g.read)};
 
-static struct nuc_node *add_step(struct nuc_graph *g, enum nuc_op op, struct nuc_node *input, enum nuc_dtype dtype)
-{
-    const int64_t sizes[2] = {2, 8};
-    struct nuc_meta meta = nuc_meta_make(dtype, sizes, 2);
-    struct nuc_node *node = nuc_add_node(g, NULL, op, NULL);
-
-    nuc_set_arg_node(node, g, 0, input);
-    if (nuc_is_quantize(node) || nuc_is_dequantize(node))
-        fill_quantization(node);
-    nuc_set_val(g, node, &meta);
-    return node;
+    nuc_text_init(&g.text, cx);
+    nuc_text_addf(&g.text, "nucleon-graph 1\n%%x = input : float32[2, 8]\n"
+                           "%%q0 = quantized_decomposed.quantize_per_tensor.default(%%x, " Q ")\n");
+    return g;
 }
 
 /* dequantize each input -> operator -> quantize */
-static struct nuc_node *add_cluster(struct nuc_graph *g, const struct kind *kind, struct nuc_node *const *inputs)
+static void add_cluster(struct growing *g, const struct kind *kind, const uint32_t *inputs)
 {
-    struct nuc_node *data[2] = {NULL, NULL};
+    unsigned at = g->count++;
 
-    for (uint32_t i = 0; i < kind->inputs; i++)
-        data[i] = add_step(g, NUC_OP_DEQUANTIZE_PER_TENSOR, inputs[i], NUC_F32);
-    struct nuc_node *node = add_step(g, kind->op, data[0], NUC_F32);
-    if (kind->inputs == 2)
-        nuc_set_arg_node(node, g, 1, data[1]);
-    if (kind->fill != NULL)
-        kind->fill(g, node);
-    return add_step(g, NUC_OP_QUANTIZE_PER_TENSOR, node, NUC_I8);
-}
-
-static void add_output(struct nuc_graph *g)
-{
-    struct nuc_node **ends = nuc_alloc_array(g->cx, g->n_nodes, sizeof *ends);
-    uint32_t count = 0;
-
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (n->n_users == 0)
-            ends[count++] = n;
+    for (uint32_t i = 0; i < kind->inputs; i++) {
+        nuc_text_addf(&g->text, "%%d%u_%u = quantized_decomposed.dequantize_per_tensor.default(%%q%u, " Q ")\n", at, i,
+                      inputs[i]);
+        g->read[inputs[i]] = true;
     }
-    nuc_set_arg_nodes(nuc_add_node(g, NULL, NUC_OP_OUTPUT, "output"), g, 0, ends, count);
+    nuc_text_addf(&g->text, "%%r%u = %s(%%d%u_0", at, kind->name, at);
+    if (kind->inputs == 2)
+        nuc_text_addf(&g->text, ", %%d%u_1", at);
+    nuc_text_addf(&g->text, "%s)\n%%q%u = quantized_decomposed.quantize_per_tensor.default(%%r%u, " Q ")\n", kind->more,
+                  at, at);
 }
 
-static struct nuc_graph *new_graph(struct nuc_context *cx, struct nuc_node **start)
+static struct nuc_graph *finished(struct growing *g)
 {
-    const int64_t sizes[2] = {2, 8};
-    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 2);
-    struct nuc_graph *g = nuc_graph_new(cx, "random");
-    struct nuc_node *x = nuc_add_placeholder(g, "x", NUC_USER_INPUT, &meta);
-
-    *start = add_step(g, NUC_OP_QUANTIZE_PER_TENSOR, x, NUC_I8);
-    return g;
+    nuc_text_addf(&g->text, "%%output = output([");
+    for (uint32_t i = 0, ends = 0; i < g->count; i++) {
+        if (!g->read[i])
+            nuc_text_addf(&g->text, "%s%%q%u", ends++ == 0 ? "" : ", ", i);
+    }
+    nuc_text_addf(&g->text, "])\n");
+    return nuc_graph_parse(g->text.cx, "random", nuc_text_string(&g->text));
 }
 
 /* Every operator reads results of the last few: many branches, many joins. */
 static struct nuc_graph *random_graph(struct nuc_context *cx, uint32_t *state)
 {
-    struct nuc_node *results[MAX_OPERATORS + 1];
-    struct nuc_graph *g = new_graph(cx, &results[0]);
+    struct growing g = new_graph(cx, MAX_OPERATORS + 1);
     uint32_t count = 2 + random_below(state, MAX_OPERATORS - 1), near = 1 + random_below(state, 12);
     uint32_t good = 2 + random_below(state, 8); /* of ten operators, how many the NPU takes at least */
 
     for (uint32_t i = 1; i < count; i++) {
-        struct nuc_node *inputs[2];
+        uint32_t inputs[2];
         for (uint32_t k = 0; k < 2; k++)
-            inputs[k] = results[i - 1 - random_below(state, i < near ? i : near)];
-        uint32_t kind = random_below(state, random_below(state, 10) < good ? 6 : N_KINDS);
-        results[i] = add_cluster(g, &kinds[kind], inputs);
+            inputs[k] = i - 1 - random_below(state, i < near ? i : near);
+        add_cluster(&g, &kinds[random_below(state, random_below(state, 10) < good ? 6 : N_KINDS)], inputs);
     }
-    add_output(g);
-    return g;
+    return finished(&g);
 }
 
 /* ---- what has to hold ---- */
@@ -343,24 +284,21 @@ static void test_random(void **state)
 
 /* ---- a chain of 100,000 nodes ---- */
 
-/* Three nodes an operator; every fourth operator is foreign, and what it cuts off is partly no partition. */
+/* Three nodes per operator; every fourth operator is foreign, and what it cuts off is partly no partition. */
 static void check_chain(struct nuc_context *cx, void *arg)
 {
     static const uint32_t pattern[] = {0, 2, 10, 6, 10, 4, 6, 10}; /* relu add gelu view gelu abs view gelu */
-    struct nuc_node *last;
-    struct nuc_graph *g = new_graph(cx, &last);
-    uint32_t operators = 0;
+    enum { OPERATORS = 32000 };
+    struct growing growing = new_graph(cx, OPERATORS + 1);
 
     (void)arg;
-    for (uint32_t i = 0; g->n_nodes < 100000; i++) {
-        struct nuc_node *inputs[2] = {last, last};
-        last = add_cluster(g, &kinds[pattern[i % 8]], inputs);
-        operators++;
-    }
-    add_output(g);
+    for (uint32_t i = 0; i < OPERATORS; i++)
+        add_cluster(&growing, &kinds[pattern[i % 8]], (const uint32_t[]){i, i});
+    struct nuc_graph *g = finished(&growing);
+    assert_true(g->n_nodes > 100000);
     const struct nuc_partitions *p = nuc_partition_graph(g, NULL);
     /* relu with add, and abs with view; the view between two foreign operators is none. */
-    assert_true(p->count >= operators / 8 * 2 && p->count <= operators / 8 * 2 + 2);
+    assert_true(p->count >= OPERATORS / 8 * 2 && p->count <= OPERATORS / 8 * 2 + 2);
 }
 
 int main(void)
