@@ -3,19 +3,11 @@
 
 #include "compiler/cortexm/cortexm.h"
 #include "compiler/cortexm/cortexm_private.h"
-#include "graph_texts.h"
+#include "quantized_text.h"
 
-#define Q(name, of, params, shape)                                                                                     \
-    "%" name " = quantized_decomposed.quantize_per_tensor.default(%" of ", " params ", -128, 127, int8) : int8" shape  \
-    "\n"
-#define D(name, of, params, shape)                                                                                     \
-    "%" name " = quantized_decomposed.dequantize_per_tensor.default(%" of ", " params                                  \
-    ", -128, 127, int8) : float32" shape "\n"
-
-/* An int8 tensor %x with scale 1/16 and zero point -3, as %a. */
-#define INPUT(shape) "%x = input : float32" shape "\n" Q("q", "x", "0.0625, -3", shape) D("a", "q", "0.0625, -3", shape)
-/* %y quantized with scale 1/8 and zero point 5, and the output. */
-#define OUTPUT(shape) Q("r", "y", "0.125, 5", shape) D("s", "r", "0.125, 5", shape) "%output = output([%s])\n"
+/* An int8 tensor %x with scale 1/16 and zero point -3, read as %dx; results have scale 1/8 and zero point 5. */
+#define INPUT(shape) "%x = input : float32" shape " ! 0.0625, -3\n"
+#define RESULT " ! 0.125, 5\n"
 
 /* Operators between the quantize node of the input and the dequantize node of the output, as "name name". */
 static const char *middle(struct nuc_context *cx, const struct nuc_graph *g)
@@ -31,7 +23,7 @@ static const char *middle(struct nuc_context *cx, const struct nuc_graph *g)
 
 static struct nuc_graph *lowered(struct nuc_context *cx, const char *lines, const char *target, bool ops_only)
 {
-    struct nuc_graph *g = parse_graph(cx, lines);
+    struct nuc_graph *g = parse_quantized(cx, lines);
     struct nuc_cortexm_options options = {.cpu = nuc_target_find(cx, target)->cpu, .executorch_ops_only = ops_only};
 
     nuc_cortexm_lower(g, &options);
@@ -44,47 +36,34 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"relu of other parameters", INPUT("[2, 3]") "%y = edge.aten.relu.default(%a) : float32[2, 3]\n" OUTPUT("[2, 3]"),
+    {"relu of other parameters", INPUT("[2, 3]") "%y = edge.aten.relu.default(%dx)" RESULT,
      "edge.cortex_m.quantized_activation.default", NULL},
-    {"x * sigmoid(x)",
-     INPUT("[2, 3]") "%t = edge.aten.sigmoid.default(%a) : float32[2, 3]\n"
-                     "%y = edge.aten.mul.Tensor(%a, %t) : float32[2, 3]\n" OUTPUT("[2, 3]"),
+    {"x * sigmoid(x)", INPUT("[2, 3]") "%t = edge.aten.sigmoid.default(%dx); %y = edge.aten.mul.Tensor(%dx, %t)" RESULT,
      "edge.cortex_m.quantized_activation.default", NULL},
     {"requantization",
-     INPUT("[2, 3]") Q("r", "a", "0.125, 5", "[2, 3]") D("s", "r", "0.125, 5", "[2, 3]") "%output = output([%s])\n",
+     INPUT("[2, 3]") "%r = quantized_decomposed.quantize_per_tensor.default(%dx, 0.125, 5, -128, 127, int8)\n"
+                     "%s = quantized_decomposed.dequantize_per_tensor.default(%r, 0.125, 5, -128, 127, int8)",
      "edge.cortex_m.quantized_activation.default", NULL},
     {"difference of one tensor and another",
-     INPUT("[2, 3]") "%t = edge.aten.neg.default(%a) : float32[2, 3]\n" Q("tq", "t", "0.0625, 3", "[2, 3]")
-         D("td", "tq", "0.0625, 3", "[2, 3]") "%y = edge.aten.sub.Tensor(%a, %td) : float32[2, 3]\n" OUTPUT("[2, 3]"),
+     INPUT("[2, 3]") "%t = edge.aten.neg.default(%dx) ! 0.0625, 3\n%y = edge.aten.sub.Tensor(%dx, %dt)" RESULT,
      "edge.cortex_m.quantized_activation.default edge.cortex_m.quantized_add.default", NULL},
     {"softmax over the channels of a channels-last image",
-     "%x = input : float32[1, 4, 3, 3] channels-last\n"
-     "%q = quantized_decomposed.quantize_per_tensor.default(%x, 0.0625, -3, -128, 127, int8) : int8[1, 4, 3, 3] "
-     "channels-last\n"
-     "%a = quantized_decomposed.dequantize_per_tensor.default(%q, 0.0625, -3, -128, 127, int8) : float32[1, 4, 3, 3] "
-     "channels-last\n"
-     "%y = edge.aten._softmax.default(%a, 1, false) : float32[1, 4, 3, 3]\n" Q("r", "y", "0.00390625, -128",
-                                                                               "[1, 4, 3, 3]")
-         D("s", "r", "0.00390625, -128", "[1, 4, 3, 3]") "%output = output([%s])\n",
+     INPUT("[1, 4, 3, 3] channels-last") "%y = edge.aten._softmax.default(%dx, 1, false) ! 0.00390625, -128",
      "edge.nucleon.permute_view.default edge.cortex_m.softmax.default edge.nucleon.permute_view.default "
      "edge.dim_order_ops._to_dim_order_copy.default",
      NULL},
-    {"mean of pixels",
-     INPUT("[1, 4, 3, 3]") "%y = edge.aten.mean.dim(%a, [2, 3], true) : float32[1, 4, 1, 1]\n" OUTPUT("[1, 4, 1, 1]"),
+    {"mean of pixels", INPUT("[1, 4, 3, 3]") "%y = edge.aten.mean.dim(%dx, [2, 3], true)" RESULT,
      "edge.nucleon.quantized_sum.default",
      "edge.dim_order_ops._to_dim_order_copy.default executorch.exir.memory.alloc "
      "edge.cortex_m.quantized_avg_pool2d.default edge.cortex_m.quantized_activation.default"},
-    {"no kernel", INPUT("[2, 3]") "%y = edge.aten.mean.dim(%a, [1], true) : float32[2, 1]\n" OUTPUT("[2, 1]"),
+    {"no kernel", INPUT("[2, 3]") "%y = edge.aten.mean.dim(%dx, [1], true)" RESULT,
      "edge.nucleon.quantized_sum.default", "edge.aten.mean.dim"},
     {"view and permutation",
-     INPUT("[2, 3]") "%v = edge.aten.view_copy.default(%a, [3, 2]) : float32[3, 2]\n"
-                     "%y = edge.aten.permute_copy.default(%v, [1, 0]) : float32[2, 3]\n" Q("r", "y", "0.0625, -3",
-                                                                                           "[2, 3]")
-                         D("s", "r", "0.0625, -3", "[2, 3]") "%output = output([%s])\n",
+     INPUT("[2, 3]") "%v = edge.aten.view_copy.default(%dx, [3, 2])\n"
+                     "%y = edge.aten.permute_copy.default(%v, [1, 0]) ! 0.0625, -3",
      "edge.aten.view_copy.default edge.cortex_m.transpose.default", NULL},
     {"padding of a contiguous image",
-     INPUT("[1, 2, 3, 3]") "%y = edge.aten.constant_pad_nd.default(%a, [1, 1, 0, 0], 0) : float32[1, 2, 3, 5]\n" Q(
-         "r", "y", "0.0625, -3", "[1, 2, 3, 5]") D("s", "r", "0.0625, -3", "[1, 2, 3, 5]") "%output = output([%s])\n",
+     INPUT("[1, 2, 3, 3]") "%y = edge.aten.constant_pad_nd.default(%dx, [1, 1, 0, 0], 0) ! 0.0625, -3",
      "edge.cortex_m.pad.default", NULL},
 };
 
@@ -101,20 +80,12 @@ static void lower_row(struct nuc_context *cx, void *arg)
     }
 }
 
-static void operators(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        run_in_context(lower_row, (void *)(uintptr_t)&rows[i]);
-}
-
 /* ---- tables ---- */
 
 static void leaky_table(struct nuc_context *cx, void *arg)
 {
     struct nuc_graph *g =
-        lowered(cx, INPUT("[2, 3]") "%y = edge.aten.leaky_relu.default(%a, 0.25) : float32[2, 3]\n" OUTPUT("[2, 3]"),
-                "cortex-m33", false);
+        lowered(cx, INPUT("[2, 3]") "%y = edge.aten.leaky_relu.default(%dx, 0.25)" RESULT, "cortex-m33", false);
     const struct nuc_node *activation = node_of(g, "cortex_m_quantized_activation_default");
     const int8_t *table = nuc_const_contiguous(g, argument_of(activation, 1));
 
@@ -159,62 +130,23 @@ static void multipliers(void **state)
 
 struct scratch_case {
     const char *input, *weight, *window; /* stride, padding, dilation */
-    int64_t groups, out_channels;
+    int64_t groups;
     size_t bytes[NUC_ISA_COUNT];
 };
 
 static const struct scratch_case scratch_cases[] = {
     /* 5 * 5 * 3 = 75 taps: 76 * 4; 80 * 4 */
-    {"[1, 3, 8, 8]", "[4, 3, 5, 5]", "[1, 1], [2, 2], [1, 1]", 1, 4, {304, 304, 320}},
-    {"[1, 8, 8, 8]", "[4, 8, 1, 1]", "[1, 1], [0, 0], [1, 1]", 1, 4, {0, 0, 0}},
+    {"[1, 3, 8, 8]", "[4, 3, 5, 5]", "[1, 1], [2, 2], [1, 1]", 1, {304, 304, 320}},
+    {"[1, 8, 8, 8]", "[4, 8, 1, 1]", "[1, 1], [0, 0], [1, 1]", 1, {0, 0, 0}},
     /* depthwise 3 x 3 with padding 1 is free of scratch memory but for MVE: 4 * 124 * 9 */
-    {"[1, 8, 8, 8]", "[8, 1, 3, 3]", "[1, 1], [1, 1], [1, 1]", 8, 8, {0, 0, 4464}},
+    {"[1, 8, 8, 8]", "[8, 1, 3, 3]", "[1, 1], [1, 1], [1, 1]", 8, {0, 0, 4464}},
     /* 5 x 5: 2 * 8 channels * 25; 4 * 124 * 25 */
-    {"[1, 8, 8, 8]", "[8, 1, 5, 5]", "[1, 1], [2, 2], [1, 1]", 8, 8, {0, 400, 12400}},
+    {"[1, 8, 8, 8]", "[8, 1, 5, 5]", "[1, 1], [2, 2], [1, 1]", 8, {0, 400, 12400}},
     /* a row: 3 * 4 + 1 * 4 before, 2 * 4 + 4 after it; 4 * roundup(12, 4) elsewhere */
-    {"[1, 4, 1, 8]", "[8, 4, 1, 3]", "[1, 1], [0, 1], [1, 1]", 1, 8, {48, 48, 16}},
+    {"[1, 4, 1, 8]", "[8, 4, 1, 3]", "[1, 1], [0, 1], [1, 1]", 1, {48, 48, 16}},
     /* one input channel: 64 * ceil(9 / 16) + 16 * 9 */
-    {"[1, 1, 8, 8]", "[16, 1, 3, 3]", "[1, 1], [1, 1], [1, 1]", 1, 16, {0, 0, 208}},
+    {"[1, 1, 8, 8]", "[16, 1, 3, 3]", "[1, 1], [1, 1], [1, 1]", 1, {0, 0, 208}},
 };
-
-static const char *conv_text(struct nuc_context *cx, const struct scratch_case *s)
-{
-    int64_t n = 1, h, w, kernel_h, kernel_w, channels;
-    long long sizes[4], kernel[4], pad[2];
-    const char *out;
-
-    sscanf(s->input, "[%lld, %lld, %lld, %lld]", &sizes[0], &sizes[1], &sizes[2], &sizes[3]);
-    sscanf(s->weight, "[%lld, %lld, %lld, %lld]", &kernel[0], &kernel[1], &kernel[2], &kernel[3]);
-    sscanf(s->window, "[1, 1], [%lld, %lld]", &pad[0], &pad[1]);
-    kernel_h = kernel[2], kernel_w = kernel[3], channels = s->out_channels;
-    h = sizes[2] + 2 * pad[0] - kernel_h + 1, w = sizes[3] + 2 * pad[1] - kernel_w + 1;
-    out = nuc_format(cx, "[%lld, %lld, %lld, %lld]", (long long)n, (long long)channels, (long long)h, (long long)w);
-    return nuc_format(
-        cx,
-        "%%w = parameter \"w\" : int8%s\n%%x = input : float32%s channels-last\n"
-        "%%q = quantized_decomposed.quantize_per_tensor.default(%%x, 0.0625, 0, -128, 127, int8) : int8%s "
-        "channels-last\n"
-        "%%a = quantized_decomposed.dequantize_per_tensor.default(%%q, 0.0625, 0, -128, 127, int8) : float32%s "
-        "channels-last\n"
-        "%%b = quantized_decomposed.dequantize_per_tensor.default(%%w, 0.5, 0, -127, 127, int8) : float32%s\n"
-        "%%y = edge.aten.convolution.default(%%a, %%b, none, %s, false, [0, 0], %lld) : float32%s channels-last\n"
-        "%%r = quantized_decomposed.quantize_per_tensor.default(%%y, 0.125, 5, -128, 127, int8) : int8%s "
-        "channels-last\n"
-        "%%s = quantized_decomposed.dequantize_per_tensor.default(%%r, 0.125, 5, -128, 127, int8) : float32%s "
-        "channels-last\n%%output = output([%%s])\n",
-        s->weight, s->input, s->input, s->input, s->weight, s->window, (long long)s->groups, out, out, out);
-}
-
-/* The text has no bytes for the weight. */
-static void give_zeros(struct nuc_graph *g, const char *name)
-{
-    struct nuc_node *node = node_of(g, name);
-    struct nuc_data *data = nuc_alloc(g->cx, sizeof *data);
-
-    data->bytes = (struct nuc_span){nuc_alloc(g->cx, nuc_bytes(&node->vals[0])), nuc_bytes(&node->vals[0])};
-    nuc_dense_strides(&node->vals[0], data->strides);
-    node->data = data;
-}
 
 static void lower_scratch(struct nuc_context *cx, void *arg)
 {
@@ -223,11 +155,13 @@ static void lower_scratch(struct nuc_context *cx, void *arg)
     const struct scratch_case *s = arg;
 
     for (int isa = 0; isa < NUC_ISA_COUNT; isa++) {
-        struct nuc_cortexm_options options = {.cpu = nuc_target_find(cx, targets[isa])->cpu};
-        struct nuc_graph *g = nuc_graph_parse(cx, "test", nuc_format(cx, "nucleon-graph 1\n%s", conv_text(cx, s)));
-        give_zeros(g, "w");
-        nuc_cortexm_lower(g, &options);
-        nuc_graph_verify(g, "lowering");
+        const char *net =
+            nuc_format(cx,
+                       "%%w = parameter : int8%s values(0) ! 0.5, 0, -127, 127, int8\n"
+                       "%%x = input : float32%s channels-last ! 0.0625\n"
+                       "%%y = edge.aten.convolution.default(%%dx, %%dw, none, %s, false, [0, 0], %d) ! 0.125, 5\n",
+                       s->weight, s->input, s->window, (int)s->groups);
+        struct nuc_graph *g = lowered(cx, net, targets[isa], false);
         const struct nuc_node *alloc = node_of(g, "executorch_exir_memory_alloc");
         if (alloc->args[0].u.ints[0] != (int64_t)s->bytes[isa])
             fail_msg("%s by %s on %s: %lld bytes", s->input, s->weight, targets[isa],
@@ -235,20 +169,13 @@ static void lower_scratch(struct nuc_context *cx, void *arg)
     }
 }
 
-static void scratch_memory(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof scratch_cases / sizeof scratch_cases[0]; i++)
-        run_in_context(lower_scratch, (void *)(uintptr_t)&scratch_cases[i]);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators),
+        ROW_TEST(lower_row, rows),
         CONTEXT_TEST(leaky_table),
         cmocka_unit_test(multipliers),
-        cmocka_unit_test(scratch_memory),
+        ROW_TEST(lower_scratch, scratch_cases),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
