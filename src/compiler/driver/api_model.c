@@ -57,7 +57,7 @@ static const struct nuc_node *user_input(const struct nuc_model *m, size_t index
 
 static const struct nuc_arg *results(const struct nuc_model *m)
 {
-    return &nuc_output_node(m->graph)->args[0];
+    return &nuc_output_node(m->graph)->args[NUC_ARG(OUTPUT, values)];
 }
 
 size_t nuc_model_n_inputs(const struct nuc_model *m)
@@ -276,7 +276,7 @@ struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quant
 {
     struct nuc_node *node = nuc_add_node(g, nuc_output_node(g), NUC_OP_DEQUANTIZE_PER_TENSOR, "probe");
 
-    nuc_set_arg_node(node, g, 0, quantize);
+    nuc_set_arg_node(node, g, NUC_SELF, quantize);
     for (uint32_t i = 1; i < quantize->n_args; i++)
         node->args[i] = quantize->args[i];
     nuc_infer_shape(g, node);
@@ -288,11 +288,11 @@ static struct nuc_graph *expose(const struct nuc_graph *from, const char *const 
     struct nuc_context *cx = from->cx;
     struct nuc_graph *g = nuc_graph_copy(from);
     struct nuc_node *output = nuc_output_node(g);
-    uint32_t n = output->args[0].count;
+    uint32_t n = output->args[NUC_ARG(OUTPUT, values)].count;
     struct nuc_node **values = nuc_alloc_array(cx, n + count, sizeof(struct nuc_node *));
 
     for (uint32_t i = 0; i < n; i++)
-        values[i] = output->args[0].u.nodes[i];
+        values[i] = output->args[NUC_ARG(OUTPUT, values)].u.nodes[i];
     for (size_t i = 0; i < count; i++) {
         struct nuc_node *node = nuc_find_node(g, names[i]);
         if (node == NULL || node->n_vals != 1)
@@ -300,7 +300,7 @@ static struct nuc_graph *expose(const struct nuc_graph *from, const char *const 
         struct nuc_node *quantize = quantize_of(node);
         values[n + i] = quantize != NULL ? nuc_probe_quantized(g, quantize) : node;
     }
-    nuc_set_arg_nodes(output, g, 0, values, n + (uint32_t)count);
+    nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), values, n + (uint32_t)count);
     nuc_graph_verify(g, "expose");
     return g;
 }

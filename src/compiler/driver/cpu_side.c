@@ -43,7 +43,7 @@ static void refuse(struct placement *p, const struct nuc_node *node, const char 
 static const struct nuc_node *past_quantization(const struct nuc_node *node)
 {
     while (node != NULL && (nuc_is_quantize(node) || nuc_is_dequantize(node)))
-        node = nuc_arg_node(node, 0);
+        node = nuc_arg_node(node, NUC_SELF);
     return node;
 }
 
@@ -57,7 +57,7 @@ static void refuse_weight_permutations(struct placement *p)
         const struct nuc_node *weight = past_quantization(nuc_arg_node(n, addmm ? 2 : 1));
         if (weight == NULL || weight->op != NUC_OP_PERMUTE || weight->partition < 0)
             continue;
-        const struct nuc_node *source = past_quantization(nuc_arg_node(weight, 0));
+        const struct nuc_node *source = past_quantization(nuc_arg_node(weight, NUC_SELF));
         if (source != NULL && nuc_is_static(source))
             refuse(p, weight, "the matrix product that reads this weight runs on the NPU");
     }

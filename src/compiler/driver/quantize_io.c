@@ -24,7 +24,7 @@ static struct nuc_io_quantization input_parameters(const struct nuc_node *input)
 
 struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
 {
-    const struct nuc_arg *outputs = &nuc_output_node(m->graph)->args[0];
+    const struct nuc_arg *outputs = &nuc_output_node(m->graph)->args[NUC_ARG(OUTPUT, values)];
     struct nuc_io_quantizations io = {.n_outputs = outputs->count};
 
     io.inputs = nuc_alloc_array(m->c->cx, m->graph->n_nodes, sizeof *io.inputs);

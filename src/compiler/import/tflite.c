@@ -155,7 +155,7 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     for (uint32_t i = 0; i < ti.s->n_outputs; i++)
         results[i] = result(&ti, i);
     struct nuc_node *output = nuc_add_node(ti.g, NULL, NUC_OP_OUTPUT, "output");
-    nuc_set_arg_nodes(output, ti.g, 0, results, ti.s->n_outputs);
+    nuc_set_arg_nodes(output, ti.g, NUC_ARG(OUTPUT, values), results, ti.s->n_outputs);
     nuc_remove_dead(ti.g);
     return ti.g;
 }

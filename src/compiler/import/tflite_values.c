@@ -222,7 +222,7 @@ struct nuc_node *nuc_ti_call(struct nuc_ti *ti, enum nuc_op op, struct nuc_node 
 
     node->source = (struct nuc_source){.file = nuc_base_name(ti->m->file), .line = (int)ti->index};
     if (input != NULL)
-        nuc_set_arg_node(node, ti->g, 0, input);
+        nuc_set_arg_node(node, ti->g, NUC_SELF, input);
     return node;
 }
 

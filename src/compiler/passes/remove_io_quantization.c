@@ -76,7 +76,7 @@ static struct nuc_io_quantization take_quantized(struct nuc_graph *g, struct nuc
 
 static void give_quantized(struct nuc_graph *g, struct nuc_node *output, struct nuc_io_quantizations *out)
 {
-    struct nuc_arg *values = &output->args[0];
+    struct nuc_arg *values = &output->args[NUC_ARG(OUTPUT, values)];
     struct nuc_node **given = nuc_alloc_array(g->cx, values->count, sizeof *given);
 
     out->n_outputs = values->count;
@@ -88,7 +88,7 @@ static void give_quantized(struct nuc_graph *g, struct nuc_node *output, struct 
             out->outputs[i] = nuc_io_quantization_of(value, NUC_OP_DEQUANTIZE_PER_TENSOR);
         given[i] = quantized ? nuc_operand(g, value, NUC_SELF) : value;
     }
-    nuc_set_arg_nodes(output, g, 0, given, values->count);
+    nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), given, values->count);
 }
 
 void nuc_remove_io_quantization(struct nuc_graph *g, bool strict, struct nuc_io_quantizations *out)
@@ -103,7 +103,7 @@ void nuc_remove_io_quantization(struct nuc_graph *g, bool strict, struct nuc_io_
         if (n->input_kind == NUC_USER_INPUT)
             out->inputs[out->n_inputs++] = take_quantized(g, n, strict);
     }
-    if (output != NULL && output->args[0].kind == NUC_ARG_NODES)
+    if (output != NULL && output->args[NUC_ARG(OUTPUT, values)].kind == NUC_ARG_NODES)
         give_quantized(g, output, out);
     nuc_remove_dead(g);
     nuc_rename_as_traced(g);

@@ -137,7 +137,7 @@ static bool is_cluster(struct nuc_node *const *inputs, uint32_t count)
         if (cluster_of(n) <= NUC_CLUSTER_COMPUTE || !nuc_joins_compute(n, nuc_pattern_of(NUC_SIDE_NPU, n->op), true) ||
             !equal)
             return false;
-        const struct nuc_node *compute = nuc_arg_node(n, 0);
+        const struct nuc_node *compute = nuc_arg_node(n, NUC_SELF);
         if (compute == NULL || !is_fusable_compute(compute))
             return false;
     }
@@ -152,7 +152,7 @@ static void annotate_cluster(struct nuc_annotator *a, struct nuc_node *cat)
     if (!is_cluster(inputs, count))
         return;
     for (uint32_t i = 0; i < count; i++) {
-        struct nuc_node *compute = nuc_arg_node(inputs[i], 0);
+        struct nuc_node *compute = nuc_arg_node(inputs[i], NUC_SELF);
         if (compute == NULL)
             continue;
         nuc_annotate_like(a, compute, nuc_annotate_node);

@@ -33,7 +33,7 @@ static void append_bound(struct nuc_lowering *l, const struct nuc_node *node, in
 {
     struct nuc_quant quant;
 
-    if (!nuc_dequantize_quant(nuc_arg_node(node, 0), &quant) || quant.per_channel)
+    if (!nuc_dequantize_quant(nuc_arg_node(node, NUC_SELF), &quant) || quant.per_channel)
         nuc_lower_refuse(l, node, "its input is not quantized");
     int64_t q = nuc_lower_quantized(bound, quant.scale, quant.zero_point, quant.quant_min, quant.quant_max);
     int32_t t = nuc_lower_byte(l, code == NUC_LT_MINIMUM ? "max" : "min", x, 1, q);

@@ -104,7 +104,7 @@ void nuc_lower_dequantize(struct nuc_lowering *l, const struct nuc_node *node, i
 
     nuc_ltb_quantize(l->b, x, &quant);
     nuc_ltb_at(l->b, y)->dtype = nuc_ltb_at(l->b, x)->dtype;
-    if (!is_boundary(l, nuc_arg_node(node, 0))) {
+    if (!is_boundary(l, nuc_arg_node(node, NUC_SELF))) {
         nuc_ltb_redirect(l->b, y, x);
         return;
     }
@@ -115,7 +115,7 @@ void nuc_lower_dequantize(struct nuc_lowering *l, const struct nuc_node *node, i
 /* The quantize node comes after the getitem, so parameters flow backwards to the operator's own tensor. */
 void nuc_lower_getitem(struct nuc_lowering *l, const struct nuc_node *node, int32_t whole, int32_t y)
 {
-    const struct nuc_node *producer = nuc_arg_node(node, 0);
+    const struct nuc_node *producer = nuc_arg_node(node, NUC_SELF);
     int64_t index = nuc_integer(node, NUC_ARG(GETITEM, index), -1);
 
     if (whole < 0 || index < 0 || index >= (int64_t)producer->n_vals)

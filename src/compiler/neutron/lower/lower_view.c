@@ -100,7 +100,7 @@ void nuc_lower_view(struct nuc_lowering *l, const struct nuc_node *node, int32_t
 static bool is_static_value(const struct nuc_node *node)
 {
     if (node != NULL && nuc_is_dequantize(node))
-        node = nuc_arg_node(node, 0);
+        node = nuc_arg_node(node, NUC_SELF);
     return node != NULL && nuc_is_static(node);
 }
 
@@ -132,7 +132,7 @@ struct steps {
  */
 static struct steps format_steps(const struct nuc_node *node, uint32_t rank, const int32_t *perm)
 {
-    const struct nuc_node *input = nuc_arg_node(node, 0);
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
     bool first_in = input != NULL && input->format == NUC_CHANNELS_FIRST;
     bool first_out = node->format == NUC_CHANNELS_FIRST;
     bool moved = first_in != first_out && is_static_value(input);
