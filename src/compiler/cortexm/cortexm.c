@@ -1,85 +1,84 @@
 #include "compiler/cortexm/cortexm.h"
 
-#include <string.h>
-
 #include "compiler/cortexm/cortexm_private.h"
+#include "compiler/graph/op_list.h"
+#include "compiler/graph/quant.h"
+#include "compiler/layout/orders.h"
 
-static nuc_cm_lowering *const lowerings[NUC_OP_COUNT] = {
-    [NUC_OP_CONVOLUTION] = nuc_cm_lower_convolution,
-    [NUC_OP_LINEAR] = nuc_cm_lower_linear,
-    [NUC_OP_ADDMM] = nuc_cm_lower_addmm,
-    [NUC_OP_MM] = nuc_cm_lower_mm,
-    [NUC_OP_BMM] = nuc_cm_lower_bmm,
-    [NUC_OP_ADD] = nuc_cm_lower_add,
-    [NUC_OP_SUB] = nuc_cm_lower_add,
-    [NUC_OP_MUL] = nuc_cm_lower_mul,
-    [NUC_OP_DIV] = nuc_cm_lower_div,
-    [NUC_OP_MINIMUM] = nuc_cm_lower_extreme,
-    [NUC_OP_MAXIMUM] = nuc_cm_lower_extreme,
-    [NUC_OP_NATIVE_SOFTMAX] = nuc_cm_lower_softmax,
-    [NUC_OP_PRELU] = nuc_cm_lower_prelu,
-    [NUC_OP_RELU] = nuc_cm_lower_clamp,
-    [NUC_OP_HARDTANH] = nuc_cm_lower_clamp,
-    [NUC_OP_CLAMP] = nuc_cm_lower_clamp,
-    [NUC_OP_MAX_POOL2D_INDICES] = nuc_cm_lower_max_pool,
-    [NUC_OP_AVG_POOL2D] = nuc_cm_lower_avg_pool,
-    [NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D] = nuc_cm_lower_adaptive_pool,
-    [NUC_OP_MEAN_DIM] = nuc_cm_lower_sum,
-    [NUC_OP_SUM_DIM] = nuc_cm_lower_sum,
-    [NUC_OP_AMAX] = nuc_cm_lower_reduce_extreme,
-    [NUC_OP_AMIN] = nuc_cm_lower_reduce_extreme,
-    [NUC_OP_UPSAMPLE_BILINEAR] = nuc_cm_lower_bilinear,
-    [NUC_OP_UPSAMPLE_NEAREST] = nuc_cm_lower_nearest,
-    [NUC_OP_CONSTANT_PAD] = nuc_cm_lower_pad,
-    [NUC_OP_PAD] = nuc_cm_lower_pad,
-    [NUC_OP_PERMUTE] = nuc_cm_lower_permute,
-    [NUC_OP_VIEW] = nuc_cm_lower_view,
-    [NUC_OP_SQUEEZE] = nuc_cm_lower_view,
-    [NUC_OP_SQUEEZE_DIM] = nuc_cm_lower_view,
-    [NUC_OP_SQUEEZE_DIMS] = nuc_cm_lower_view,
-    [NUC_OP_UNSQUEEZE] = nuc_cm_lower_view,
-    [NUC_OP_EXPAND] = nuc_cm_lower_view,
-    [NUC_OP_SLICE] = nuc_cm_lower_slice,
-    [NUC_OP_GETITEM] = nuc_cm_lower_part,
-    [NUC_OP_INDEX] = nuc_cm_lower_view,
-    [NUC_OP_CAT] = nuc_cm_lower_cat,
-    [NUC_OP_CLONE] = nuc_cm_lower_clone,
-    [NUC_OP_CLONE_DIM_ORDER] = nuc_cm_lower_clone,
-    [NUC_OP_TO_DIM_ORDER_COPY] = nuc_cm_lower_clone,
+/*
+ * A function of one value joins the operator that computes the value or is a table where it is quantized: no function
+ * needs a row.
+ */
+static nuc_cm_lowering *const by_family[NUC_FAMILY_COUNT] = {
+    [NUC_FAMILY_MAP] = nuc_cm_lower_clamp,       [NUC_FAMILY_CONV] = nuc_cm_lower_convolution,
+    [NUC_FAMILY_SOFTMAX] = nuc_cm_lower_softmax, [NUC_FAMILY_REDUCE] = nuc_cm_lower_sum,
+    [NUC_FAMILY_VIEW] = nuc_cm_lower_view,       [NUC_FAMILY_PAD] = nuc_cm_lower_pad,
+    [NUC_FAMILY_PERMUTE] = nuc_cm_lower_permute, [NUC_FAMILY_CAT] = nuc_cm_lower_cat,
 };
+
+static const struct {
+    const enum nuc_op *ops;
+    nuc_cm_lowering *lower;
+} rows[] = {
+    {NUC_OPS(NUC_OP_LINEAR), nuc_cm_lower_linear},
+    {NUC_OPS(NUC_OP_ADDMM), nuc_cm_lower_addmm},
+    {NUC_OPS(NUC_OP_MM), nuc_cm_lower_mm},
+    {NUC_OPS(NUC_OP_BMM), nuc_cm_lower_bmm},
+    {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), nuc_cm_lower_add},
+    {NUC_OPS(NUC_OP_MUL), nuc_cm_lower_mul},
+    {NUC_OPS(NUC_OP_DIV), nuc_cm_lower_div},
+    {NUC_OPS(NUC_OP_MINIMUM, NUC_OP_MAXIMUM), nuc_cm_lower_extreme},
+    {NUC_OPS(NUC_OP_PRELU), nuc_cm_lower_prelu},
+    {NUC_OPS(NUC_OP_MAX_POOL2D_INDICES), nuc_cm_lower_max_pool},
+    {NUC_OPS(NUC_OP_AVG_POOL2D), nuc_cm_lower_avg_pool},
+    {NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D), nuc_cm_lower_adaptive_pool},
+    {NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN), nuc_cm_lower_reduce_extreme},
+    {NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR), nuc_cm_lower_bilinear},
+    {NUC_OPS(NUC_OP_UPSAMPLE_NEAREST), nuc_cm_lower_nearest},
+    {NUC_OPS(NUC_OP_EXPAND, NUC_OP_INDEX), nuc_cm_lower_view},
+    {NUC_OPS(NUC_OP_SLICE), nuc_cm_lower_slice},
+    {NUC_OPS(NUC_OP_GETITEM), nuc_cm_lower_part},
+    {NUC_OPS(NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_TO_DIM_ORDER_COPY), nuc_cm_lower_clone},
+};
+
+static nuc_cm_lowering *lowering_of(enum nuc_op op)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (nuc_op_is_in(op, rows[i].ops))
+            return rows[i].lower;
+    }
+    return by_family[nuc_op_family(op)];
+}
 
 /* ---- what stays quantized by operators of its own ---- */
 
-static bool is_int8_or_int16(const struct nuc_node *node)
-{
-    return node->args[5].kind == NUC_ARG_DTYPE && (node->args[5].u.dtype == NUC_I8 || node->args[5].u.dtype == NUC_I16);
-}
-
 /* Same arguments, but for out_dtype, which the Cortex-M operator does not have. */
-static void rename_border(struct nuc_cm *c, struct nuc_node *node)
+static void rename_boundary(struct nuc_cm *c, struct nuc_node *node)
 {
     bool quantize = node->op == NUC_OP_QUANTIZE_PER_TENSOR;
-    struct nuc_node *border =
-        nuc_insert(c->g, node, quantize ? NUC_OP_CORTEXM_QUANTIZE : NUC_OP_CORTEXM_DEQUANTIZE, node);
+    struct nuc_node *boundary =
+        nuc_cm_insert_quant(c->g, node, quantize ? NUC_OP_CORTEXM_QUANTIZE : NUC_OP_CORTEXM_DEQUANTIZE,
+                            nuc_operand(c->g, node, NUC_SELF), node);
 
-    for (uint32_t i = 0; i < border->n_args; i++)
-        nuc_copy_arg(c->g, border, i, node, i);
-    nuc_set_val(c->g, border, &node->vals[0]);
-    nuc_replace_uses(c->g, node, border, NULL);
+    boundary->source = node->source;
+    boundary->vals[0] = node->vals[0];
+    nuc_replace_uses(c->g, node, boundary, NULL);
     nuc_remove_node(c->g, node);
 }
 
-static void rename_borders(struct nuc_cm *c)
+static void rename_boundaries(struct nuc_cm *c)
 {
+    struct nuc_quant quant;
+
     for (struct nuc_node *n = c->g->first, *next; n != NULL; n = next) {
         next = n->next;
-        bool border = n->op == NUC_OP_QUANTIZE_PER_TENSOR || n->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
-        if (border && is_int8_or_int16(n))
-            rename_border(c, n);
+        bool boundary = n->op == NUC_OP_QUANTIZE_PER_TENSOR || n->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
+        if (boundary && nuc_quant_of(n, &quant) && (quant.dtype == NUC_I8 || quant.dtype == NUC_I16))
+            rename_boundary(c, n);
     }
 }
 
-/* ---- readers that are not lowered: they want the dim orders from before ---- */
+/* ---- readers that are not lowered: they expect the dim orders from before ---- */
 
 /* The output and the delegate calls, and what they read as it was. */
 struct reader {
@@ -98,7 +97,7 @@ static void find_readers(struct nuc_graph *g, struct readers *r)
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (n->op != NUC_OP_OUTPUT && n->op != NUC_OP_CALL_DELEGATE)
             continue;
-        const struct nuc_arg *values = &n->args[0];
+        const struct nuc_arg *values = &n->args[NUC_SELF]; /* the list of either */
         struct reader reader = {n, values->count, nuc_alloc_array(g->cx, values->count, sizeof(struct nuc_meta))};
         for (uint32_t i = 0; i < reader.count; i++) {
             if (values->u.nodes[i] != NULL)
@@ -109,22 +108,11 @@ static void find_readers(struct nuc_graph *g, struct readers *r)
     }
 }
 
-static bool is_listed(struct nuc_node *const *values, uint32_t count, const struct nuc_node *node)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (values[i] == node)
-            return true;
-    }
-    return false;
-}
-
 /* The payload of a delegate goes by the name of the order, and one value is one input. */
 static struct nuc_node *delegate_input(struct nuc_cm *c, struct nuc_node *value, const struct nuc_meta *wanted,
                                        bool listed, struct nuc_node *call)
 {
-    bool named = memcmp(value->vals[0].dim_order, wanted->dim_order, wanted->rank) == 0;
-
-    if (named && !listed)
+    if (nuc_same_order(&value->vals[0], wanted) && !listed)
         return value;
     struct nuc_node *copy = nuc_cm_copy(c, value, call);
     copy->vals[0] = *wanted;
@@ -137,23 +125,26 @@ static void restore_reader(struct nuc_cm *c, const struct reader *r)
     struct nuc_node **values = nuc_alloc_array(c->g->cx, (size_t)r->count + 1, sizeof(struct nuc_node *));
 
     for (uint32_t i = 0; i < r->count; i++) {
-        struct nuc_node *value = r->node->args[0].u.nodes[i];
+        struct nuc_node *value = r->node->args[NUC_SELF].u.nodes[i];
+        bool listed = false;
         if (value != NULL)
             value = nuc_cm_in_order(c, value, &r->wanted[i], r->node);
+        for (uint32_t k = 0; k < i; k++)
+            listed = listed || values[k] == value;
         if (value != NULL && r->node->op == NUC_OP_CALL_DELEGATE)
-            value = delegate_input(c, value, &r->wanted[i], is_listed(values, i, value), r->node);
+            value = delegate_input(c, value, &r->wanted[i], listed, r->node);
         values[i] = value;
     }
-    nuc_set_arg_nodes(r->node, c->g, 0, values, r->count);
+    nuc_set_arg_nodes(r->node, c->g, NUC_SELF, values, r->count);
 }
 
-/* Values dequantize nodes, which still say what they want, delegate calls and the output read. */
+/* Values that dequantize nodes, which still say what they expect, delegate calls and the output read. */
 static void restore_orders(struct nuc_cm *c, const struct readers *r)
 {
     for (struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
-        struct nuc_node *value = nuc_is_dequantize(n) ? nuc_arg_node(n, 0) : NULL;
+        struct nuc_node *value = nuc_is_dequantize(n) ? nuc_arg_node(n, NUC_SELF) : NULL;
         if (value != NULL && nuc_is_call(value))
-            nuc_set_arg_node(n, c->g, 0, nuc_cm_in_order(c, value, &n->vals[0], n));
+            nuc_set_arg_node(n, c->g, NUC_SELF, nuc_cm_in_order(c, value, &n->vals[0], n));
     }
     for (size_t i = 0; i < r->count; i++)
         restore_reader(c, &r->items[i]);
@@ -167,12 +158,13 @@ static bool lower_node(struct nuc_cm *c, struct nuc_node *node)
         return false;
     if (node->op == NUC_OP_QUANTIZE_PER_TENSOR)
         return nuc_cm_lower_table(c, node);
-    if (lowerings[node->op] == NULL)
+    nuc_cm_lowering *lower = lowering_of(node->op);
+    if (lower == NULL)
         return false;
     /* A function of one tensor is best a table, unless it joins the operator that computes the tensor. */
-    bool table = !c->options->reference_compat && lowerings[node->op] != nuc_cm_lower_clamp &&
-                 lowerings[node->op] != nuc_cm_lower_clone && nuc_cm_is_table(node);
-    return !table && lowerings[node->op](c, node);
+    bool table = !c->options->reference_compat && lower != nuc_cm_lower_clamp && lower != nuc_cm_lower_clone &&
+                 nuc_cm_is_table(node);
+    return !table && lower(c, node);
 }
 
 void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *options)
@@ -182,7 +174,7 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
 
     find_readers(g, &readers);
     nuc_cm_separate_moves(g);
-    /* What a lowering adds stands behind the node. Of the nodes it replaces only quantize nodes go at once. */
+    /* What a lowering adds comes after the node. Of the nodes it replaces only quantize nodes go at once. */
     for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {
         struct nuc_node *before = n->prev;
         bool goes = n->op == NUC_OP_QUANTIZE_PER_TENSOR;
@@ -191,14 +183,14 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
     nuc_remove_dead(g);
     restore_orders(&c, &readers);
     nuc_cm_fold(&c);
-    rename_borders(&c);
+    rename_boundaries(&c);
     nuc_remove_dead(g);
     nuc_rename_as_traced(g);
 }
 
 bool nuc_cortexm_has_kernel(enum nuc_op op)
 {
-    return lowerings[op] != NULL || nuc_cm_is_pointwise(op) || op == NUC_OP_GETITEM;
+    return lowering_of(op) != NULL || nuc_cm_is_pointwise(op);
 }
 
 bool nuc_is_float_operator(const struct nuc_node *node)

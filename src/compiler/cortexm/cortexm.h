@@ -25,7 +25,7 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
 /* There is an int8 form of the Edge operator, for most of its arguments. */
 bool nuc_cortexm_has_kernel(enum nuc_op op);
 
-/* Of a lowered graph: computes float32 on the CPU and is no quantize or dequantize node. */
+/* Of a lowered graph: computes float32 on the CPU and is not a quantize or dequantize node. */
 bool nuc_is_float_operator(const struct nuc_node *node);
 
 #endif

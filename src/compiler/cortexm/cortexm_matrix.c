@@ -4,19 +4,6 @@
 
 #include "compiler/cortexm/cortexm_private.h"
 
-/* Dimension sizes of a view in front of `before`. */
-static struct nuc_node *view(struct nuc_cm *c, struct nuc_node *value, const int64_t *sizes, uint32_t rank,
-                             struct nuc_node *before)
-{
-    struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
-    struct nuc_node *v = nuc_insert(c->g, before, NUC_OP_VIEW, value);
-
-    nuc_set_arg_node(v, c->g, 0, contiguous);
-    nuc_set_arg_ints(v, c->g, 1, sizes, rank);
-    nuc_infer_shape(c->g, v);
-    return v;
-}
-
 /* ---- linear ---- */
 
 struct linear {
@@ -25,44 +12,6 @@ struct linear {
     struct nuc_cm_result out;
     bool weight_is_transposed; /* [I, O] */
 };
-
-/* Constant of int32 with the scale input * weight, or computed from a float one. */
-static bool read_bias(struct nuc_cm *c, struct nuc_node *node, struct nuc_node *arg, struct linear *l)
-{
-    struct nuc_cm_value bias;
-
-    if (arg == NULL)
-        return true;
-    if (nuc_cm_operand(arg, &bias) && nuc_is_static(bias.node) && bias.dtype == NUC_I32) {
-        l->bias = bias.node;
-        return bias.node->vals[0].rank <= 1;
-    }
-    if (!nuc_is_static(arg) || arg->vals[0].dtype != NUC_F32 || arg->vals[0].rank != 1)
-        return false;
-    int64_t n = arg->vals[0].sizes[0];
-    const float *values = nuc_const_contiguous(c->g, arg);
-    int32_t *quantized = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *quantized);
-    for (int64_t i = 0; i < n; i++) {
-        double q = nearbyint((double)values[i] / (l->in.scale * l->weight.scale));
-        quantized[i] = q > INT32_MAX ? INT32_MAX : q < INT32_MIN ? INT32_MIN : (int32_t)q;
-    }
-    l->bias = nuc_cm_constant(c, node, "_bias", NUC_I32, &n, 1, quantized);
-    return true;
-}
-
-static const int8_t *transposed_bytes(struct nuc_cm *c, const struct nuc_node *weight, int64_t sizes[2])
-{
-    const struct nuc_meta *m = &weight->vals[0];
-    const int8_t *from = nuc_const_contiguous(c->g, weight);
-    int8_t *to = nuc_alloc(c->g->cx, (size_t)nuc_elements(m) + 1);
-
-    sizes[0] = m->sizes[1];
-    sizes[1] = m->sizes[0];
-    for (int64_t o = 0; o < sizes[0]; o++)
-        for (int64_t i = 0; i < sizes[1]; i++)
-            to[o * sizes[1] + i] = from[i * sizes[0] + o];
-    return to;
-}
 
 /* What the MVE kernel adds to the products: sum over inputs of the weights times -zero point, plus the bias. */
 static struct nuc_node *kernel_sum(struct nuc_cm *c, const struct nuc_node *node, const struct linear *l,
@@ -84,31 +33,21 @@ static struct nuc_node *kernel_sum(struct nuc_cm *c, const struct nuc_node *node
 
 static void emit_linear(struct nuc_cm *c, struct nuc_node *node, const struct linear *l)
 {
-    struct nuc_graph *g = c->g;
-    struct nuc_node *weight = l->weight.node;
-    int64_t sizes[2];
+    static const uint8_t swapped[2] = {1, 0};
+    struct nuc_node *weight = l->weight.node, *before = nuc_cm_place(&l->out);
 
-    if (l->weight_is_transposed) {
-        const int8_t *bytes = transposed_bytes(c, weight, sizes);
-        weight = nuc_cm_constant(c, node, "_weight", NUC_I8, sizes, 2, bytes);
-    }
-    struct nuc_node *linear = nuc_cm_insert(c, &l->out, NUC_OP_CORTEXM_LINEAR);
+    if (l->weight_is_transposed)
+        weight = nuc_cm_permuted_constant(c, node, "_weight", weight, swapped);
     struct nuc_multiplier m = nuc_cm_multiplier(l->in.scale * l->weight.scale / l->out.params.scale);
-    int64_t multiplier = m.multiplier, shift = m.shift;
-    nuc_set_arg_node(linear, g, 0, nuc_cm_contiguous(c, l->in.node, linear));
-    nuc_set_arg_node(linear, g, 1, weight);
-    if (c->options->cpu->kernel_sums)
-        nuc_set_arg_node(linear, g, 3, kernel_sum(c, node, l, weight));
-    else if (l->bias != NULL)
-        nuc_set_arg_node(linear, g, 2, l->bias);
-    nuc_set_arg_int(linear, 4, -l->in.zero_point);
-    nuc_set_arg_int(linear, 5, 0);
-    nuc_set_arg_int(linear, 6, l->out.params.zero_point);
-    nuc_set_arg_ints(linear, g, 7, &multiplier, 1);
-    nuc_set_arg_ints(linear, g, 8, &shift, 1);
-    nuc_set_arg_int(linear, 9, l->out.high);
-    nuc_set_arg_int(linear, 10, l->out.low);
-    nuc_infer_shape(g, linear);
+    struct nuc_node *in = nuc_cm_contiguous(c, l->in.node, before);
+    bool sums = c->options->cpu->kernel_sums;
+    struct nuc_node *sum = sums ? kernel_sum(c, node, l, weight) : NULL;
+    struct nuc_node *linear = nuc_cm_emit(
+        c, before, NUC_OP_CORTEXM_LINEAR, l->out.value,
+        NUC_ARGS(nuc_node_arg(in), nuc_node_arg(weight), nuc_node_arg(sums ? NULL : l->bias), nuc_node_arg(sum),
+                 nuc_int_arg(-l->in.zero_point), nuc_int_arg(0), nuc_int_arg(l->out.params.zero_point),
+                 nuc_ints_arg((const int64_t[]){m.multiplier}, 1), nuc_ints_arg((const int64_t[]){m.shift}, 1),
+                 nuc_int_arg(l->out.high), nuc_int_arg(l->out.low)));
     nuc_cm_replace(c, &l->out, linear);
 }
 
@@ -118,124 +57,97 @@ static bool read_weight(struct nuc_node *arg, struct linear *l)
     if (arg == NULL)
         return false;
     if (arg->op == NUC_OP_PERMUTE && arg->vals[0].rank == 2) {
-        l->weight_is_transposed = arg->args[1].u.ints[0] % 2 == 0;
-        arg = nuc_arg_node(arg, 0);
+        l->weight_is_transposed = arg->args[NUC_ARG(PERMUTE, dims)].u.ints[0] % 2 == 0;
+        arg = nuc_arg_node(arg, NUC_SELF);
     }
     return nuc_cm_operand(arg, &l->weight) && nuc_is_static(l->weight.node) && l->weight.dtype == NUC_I8 &&
            l->weight.scales == NULL && l->weight.zero_point == 0 && l->weight.node->vals[0].rank == 2;
 }
 
-static bool is_one(const struct nuc_arg *arg)
+/* The arguments of a product with a constant weight. */
+static bool lower_layer(struct nuc_cm *c, struct nuc_node *node, uint32_t input, uint32_t weight, struct nuc_node *bias,
+                        bool weight_is_transposed)
 {
-    return (arg->kind == NUC_ARG_INT && arg->u.i == 1) ||
-           (arg->kind == NUC_ARG_FLOAT && !(arg->u.f < 1) && !(arg->u.f > 1));
+    struct linear l = {.weight_is_transposed = weight_is_transposed};
+    uint32_t rank = node->vals[0].rank;
+
+    if (!nuc_cm_tensor(node, input, &l.in) || !read_weight(nuc_arg_node(node, weight), &l) ||
+        !nuc_cm_result(node, true, &l.out) || rank == 0 ||
+        !nuc_cm_bias(c, node, bias, node->vals[0].sizes[rank - 1], &l.in, &l.weight, &l.bias))
+        return false;
+    emit_linear(c, node, &l);
+    return true;
 }
 
-/* input, weight [O, I], bias */
+/* weight [O, I] */
 bool nuc_cm_lower_linear(struct nuc_cm *c, struct nuc_node *node)
 {
-    struct linear l = {.weight_is_transposed = false};
-
-    if (!nuc_cm_tensor(node, 0, &l.in) || !read_weight(nuc_arg_node(node, 1), &l) ||
-        !nuc_cm_result(node, true, &l.out) || !read_bias(c, node, nuc_arg_node(node, 2), &l))
-        return false;
-    emit_linear(c, node, &l);
-    return true;
+    return lower_layer(c, node, NUC_ARG(LINEAR, input), NUC_ARG(LINEAR, weight),
+                       nuc_arg_node(node, NUC_ARG(LINEAR, bias)), false);
 }
 
-/* bias, input, weight [I, O] */
+/* weight [I, O] */
 bool nuc_cm_lower_addmm(struct nuc_cm *c, struct nuc_node *node)
 {
-    struct linear l = {.weight_is_transposed = true};
-
-    if (!nuc_cm_tensor(node, 1, &l.in) || !read_weight(nuc_arg_node(node, 2), &l) || !is_one(&node->args[3]) ||
-        !is_one(&node->args[4]) || !nuc_cm_result(node, true, &l.out) || !read_bias(c, node, nuc_arg_node(node, 0), &l))
-        return false;
-    emit_linear(c, node, &l);
-    return true;
+    return nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, beta), 0), 1) &&
+           nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 0), 1) &&
+           lower_layer(c, node, NUC_ARG(ADDMM, mat1), NUC_ARG(ADDMM, mat2), nuc_arg_node(node, NUC_ARG(ADDMM, self)),
+                       true);
 }
 
 /* ---- batched products ---- */
 
-struct product {
-    struct nuc_cm_value a, b;
-    struct nuc_cm_result out;
-};
-
-/* [B, K, N] -> [B, N, K]; a constant is transposed here. */
-static struct nuc_node *transposed_operand(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
+/* [1, rows, columns] */
+static struct nuc_node *as_batch(struct nuc_cm *c, struct nuc_node *matrix, struct nuc_node *before)
 {
-    static const int64_t perm[3] = {0, 2, 1};
-    struct nuc_node *t = nuc_insert(c->g, before, NUC_OP_CORTEXM_TRANSPOSE, value);
+    const int64_t sizes[3] = {1, matrix->vals[0].sizes[0], matrix->vals[0].sizes[1]};
 
-    nuc_set_arg_node(t, c->g, 0, nuc_cm_contiguous(c, value, t));
-    nuc_set_arg_ints(t, c->g, 1, perm, 3);
-    nuc_infer_shape(c->g, t);
-    return t;
+    return nuc_cm_view(c, matrix, sizes, 3, before);
 }
 
-static struct nuc_node *constant_transposed(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_node *value)
+/* The kernel reads [B, N, K] of the second operand, a [B, K, N]; a constant is transposed here. */
+static struct nuc_node *emit_product(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_binary *p)
 {
-    const struct nuc_meta *m = &value->vals[0];
-    const int8_t *from = nuc_const_contiguous(c->g, value);
-    int8_t *to = nuc_alloc(c->g->cx, (size_t)nuc_elements(m) + 1);
-    int64_t rows = m->sizes[1], columns = m->sizes[2];
-
-    for (int64_t b = 0; b < m->sizes[0]; b++)
-        for (int64_t i = 0; i < columns; i++)
-            for (int64_t k = 0; k < rows; k++)
-                to[(b * columns + i) * rows + k] = from[(b * rows + k) * columns + i];
-    return nuc_cm_constant(c, node, "_rhs_transposed", NUC_I8, (int64_t[]){m->sizes[0], columns, rows}, 3, to);
-}
-
-static struct nuc_node *emit_product(struct nuc_cm *c, const struct nuc_node *node, const struct product *p,
-                                     struct nuc_node *a, struct nuc_node *b)
-{
-    struct nuc_node *bmm = nuc_cm_insert(c, &p->out, NUC_OP_CORTEXM_BATCH_MATMUL);
     struct nuc_multiplier m = nuc_cm_multiplier(p->a.scale * p->b.scale / p->out.params.scale);
-    struct nuc_graph *g = c->g;
+    struct nuc_node *a = p->a.node, *b = p->b.node, *before = nuc_cm_place(&p->out);
 
     if (a->vals[0].rank == 2) {
-        a = view(c, a, (int64_t[]){1, a->vals[0].sizes[0], a->vals[0].sizes[1]}, 3, bmm);
-        b = view(c, b, (int64_t[]){1, b->vals[0].sizes[0], b->vals[0].sizes[1]}, 3, bmm);
+        a = as_batch(c, a, before);
+        b = as_batch(c, b, before);
     }
-    struct nuc_node *rhs = nuc_is_static(b) ? constant_transposed(c, node, b) : transposed_operand(c, b, bmm);
-    nuc_set_arg_node(bmm, g, 0, nuc_cm_contiguous(c, a, bmm));
-    nuc_set_arg_int(bmm, 1, -p->a.zero_point);
-    nuc_set_arg_node(bmm, g, 2, rhs);
-    nuc_set_arg_int(bmm, 3, -p->b.zero_point);
-    nuc_set_arg_int(bmm, 4, p->out.params.zero_point);
-    nuc_set_arg_int(bmm, 5, m.multiplier);
-    nuc_set_arg_int(bmm, 6, m.shift);
-    nuc_cm_scratch(c, bmm, 7, c->options->cpu->scratch->matmul_bytes * (size_t)rhs->vals[0].sizes[1]);
-    nuc_infer_shape(g, bmm);
+    struct nuc_node *rhs = nuc_is_static(b)
+                               ? nuc_cm_permuted_constant(c, node, "_rhs_transposed", b, (const uint8_t[]){0, 2, 1})
+                               : nuc_cm_transpose(c, b, (const int64_t[]){0, 2, 1}, before);
+    a = nuc_cm_contiguous(c, a, before);
+    struct nuc_node *bmm = nuc_cm_emit(c, before, NUC_OP_CORTEXM_BATCH_MATMUL, p->out.value,
+                                       NUC_ARGS(nuc_node_arg(a), nuc_int_arg(-p->a.zero_point), nuc_node_arg(rhs),
+                                                nuc_int_arg(-p->b.zero_point), nuc_int_arg(p->out.params.zero_point),
+                                                nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
+    nuc_cm_scratch(c, bmm, NUC_ARG(CORTEXM_BATCH_MATMUL, scratch),
+                   c->options->cpu->scratch->matmul_bytes * (size_t)rhs->vals[0].sizes[1]);
     return bmm;
 }
 
 bool nuc_cm_lower_bmm(struct nuc_cm *c, struct nuc_node *node)
 {
-    struct product p;
+    struct nuc_cm_binary p;
 
-    if (!nuc_cm_tensor(node, 0, &p.a) || !nuc_cm_tensor(node, 1, &p.b) || p.a.node->vals[0].rank != 3 ||
-        !nuc_cm_result(node, false, &p.out))
+    if (!nuc_cm_read_binary(node, false, &p) || p.a.node->vals[0].rank != 3)
         return false;
-    nuc_cm_replace(c, &p.out, emit_product(c, node, &p, p.a.node, p.b.node));
+    nuc_cm_replace(c, &p.out, emit_product(c, node, &p));
     return true;
 }
 
-/* input, weight [I, O]; two activations are a batched product with one matrix */
+/* weight [I, O]; two activations are a batched product with one matrix */
 bool nuc_cm_lower_mm(struct nuc_cm *c, struct nuc_node *node)
 {
-    struct linear l = {.weight_is_transposed = true};
-    struct product p;
+    struct nuc_cm_binary p;
 
-    if (nuc_cm_tensor(node, 0, &l.in) && read_weight(nuc_arg_node(node, 1), &l) && nuc_cm_result(node, true, &l.out)) {
-        emit_linear(c, node, &l);
+    if (lower_layer(c, node, NUC_ARG(MM, self), NUC_ARG(MM, mat2), NULL, true))
         return true;
-    }
-    if (!nuc_cm_tensor(node, 0, &p.a) || !nuc_cm_tensor(node, 1, &p.b) || !nuc_cm_result(node, false, &p.out))
+    if (!nuc_cm_read_binary(node, false, &p))
         return false;
-    struct nuc_node *bmm = emit_product(c, node, &p, p.a.node, p.b.node);
-    nuc_cm_replace(c, &p.out, view(c, bmm, node->vals[0].sizes, 2, bmm->next));
+    struct nuc_node *bmm = emit_product(c, node, &p);
+    nuc_cm_replace(c, &p.out, nuc_cm_view(c, bmm, node->vals[0].sizes, 2, bmm->next));
     return true;
 }

@@ -9,12 +9,12 @@
 struct move {
     struct nuc_cm_value in;
     struct nuc_cm_result out;
-    bool quantized; /* the result is; else a dequantize node with the parameters of the input stands behind it */
+    bool quantized; /* the result is; else a dequantize node with the parameters of the input stands after it */
 };
 
 static bool read_move(struct nuc_node *node, struct move *m)
 {
-    if (!nuc_cm_tensor(node, 0, &m->in))
+    if (!nuc_cm_tensor(node, NUC_SELF, &m->in))
         return false;
     m->quantized = nuc_cm_result(node, false, &m->out);
     if (!m->quantized)
@@ -27,7 +27,7 @@ static struct nuc_node *folded(struct nuc_cm *c, struct nuc_node *node)
 {
     void *bytes;
 
-    if (!nuc_is_static(nuc_operand(c->g, node, 0)) || !nuc_eval_constant(c->g, node, &bytes))
+    if (!nuc_is_static(nuc_operand(c->g, node, NUC_SELF)) || !nuc_eval_constant(c->g, node, &bytes))
         return node;
     struct nuc_node *constant =
         nuc_cm_constant(c, node, "_constant", node->vals[0].dtype, node->vals[0].sizes, node->vals[0].rank, bytes);
@@ -35,40 +35,21 @@ static struct nuc_node *folded(struct nuc_cm *c, struct nuc_node *node)
     return constant;
 }
 
-static void dequantize_behind(struct nuc_cm *c, struct nuc_node *node, const struct nuc_node *like,
-                              struct nuc_node *value)
-{
-    struct nuc_node *last = nuc_is_call(value) && value != nuc_arg_node(like, 0) ? value : node;
-    struct nuc_node *behind = nuc_insert(c->g, last->next, NUC_OP_DEQUANTIZE_PER_TENSOR, node);
-
-    for (uint32_t i = 1; i <= 5; i++)
-        nuc_copy_arg(c->g, behind, i, like, i);
-    nuc_set_arg_node(behind, c->g, 0, value);
-    nuc_set_val(c->g, behind, &node->vals[0]);
-    nuc_replace_uses(c->g, node, behind, NULL);
-}
-
 /* `value` is what the int8 form of `node` made, with the parameters of the input. */
 static void finish(struct nuc_cm *c, struct nuc_node *node, const struct move *m, struct nuc_node *value)
 {
-    struct nuc_cm_value made = m->in;
+    struct nuc_node *like = nuc_arg_node(node, NUC_SELF);
 
-    made.node = value;
-    if (m->quantized)
-        nuc_cm_replace(c, &m->out,
-                       nuc_cm_requantize(c, &made, &m->out.params, nuc_is_call(value) ? value->next : node->next));
-    else
-        dequantize_behind(c, node, nuc_arg_node(node, 0), value);
-}
-
-/* The same operator over int8, other arguments as they are. */
-static struct nuc_node *same_operator(struct nuc_cm *c, struct nuc_node *node, const struct move *m)
-{
-    struct nuc_node *moved = nuc_cm_insert(c, &m->out, node->op);
-
-    for (uint32_t i = 1; i < node->n_args; i++)
-        nuc_copy_arg(c->g, moved, i, node, i);
-    return moved;
+    if (m->quantized) {
+        nuc_cm_replace_as(c, &m->in, &m->out, value);
+        return;
+    }
+    bool made = nuc_is_call(value) && value != nuc_arg_node(like, NUC_SELF);
+    struct nuc_node *dequantize =
+        nuc_cm_insert_quant(c->g, (made ? value : node)->next, NUC_OP_DEQUANTIZE_PER_TENSOR, value, like);
+    dequantize->source = node->source;
+    dequantize->vals[0] = node->vals[0];
+    nuc_replace_uses(c->g, node, dequantize, NULL);
 }
 
 bool nuc_cm_lower_view(struct nuc_cm *c, struct nuc_node *node)
@@ -78,17 +59,15 @@ bool nuc_cm_lower_view(struct nuc_cm *c, struct nuc_node *node)
     /* The reference indexes in float. */
     if (!read_move(node, &m) || (node->op == NUC_OP_INDEX && c->options->reference_compat))
         return false;
-    struct nuc_node *view = same_operator(c, node, &m);
-    bool as_it_is = c->options->reference_compat || nuc_is_static(m.in.node);
-    struct nuc_node *in = as_it_is ? m.in.node : nuc_cm_contiguous(c, m.in.node, view);
+    struct nuc_node *before = nuc_cm_place(&m.out), *in = m.in.node;
+    if (!c->options->reference_compat && !nuc_is_static(in))
+        in = nuc_cm_contiguous(c, in, before);
     /* The order of an indexed tensor goes by the name of its input's. */
     if (node->op == NUC_OP_INDEX && !nuc_is_contiguous(&in->vals[0])) {
-        in = nuc_cm_copy(c, in, view);
+        in = nuc_cm_copy(c, in, before);
         nuc_set_contiguous(&in->vals[0]);
     }
-    nuc_set_arg_node(view, c->g, 0, in);
-    nuc_infer_shape(c->g, view);
-    finish(c, node, &m, folded(c, view));
+    finish(c, node, &m, folded(c, nuc_cm_same(c, before, node, in)));
     return true;
 }
 
@@ -113,12 +92,11 @@ static struct nuc_node *emit_permutation(struct nuc_cm *c, struct nuc_node *node
     bool in_place = !c->options->reference_compat && !nuc_is_static(m->in.node) && stays_in_place(in, perm, &placed);
     bool small = in->rank >= 1 && in->rank <= 4 && !nuc_is_static(m->in.node);
     enum nuc_op op = in_place ? NUC_OP_NUCLEON_PERMUTE_VIEW : small ? NUC_OP_CORTEXM_TRANSPOSE : NUC_OP_PERMUTE;
-    struct nuc_node *permuted = nuc_cm_insert(c, &m->out, op);
     bool as_it_is = in_place || c->options->reference_compat || nuc_is_static(m->in.node);
-
-    nuc_set_arg_node(permuted, c->g, 0, as_it_is ? m->in.node : nuc_cm_contiguous(c, m->in.node, permuted));
-    nuc_set_arg_ints(permuted, c->g, 1, perm, in->rank);
-    nuc_infer_shape(c->g, permuted);
+    struct nuc_node *before = nuc_cm_place(&m->out);
+    struct nuc_node *value = as_it_is ? m->in.node : nuc_cm_contiguous(c, m->in.node, before);
+    struct nuc_node *permuted =
+        nuc_cm_emit(c, before, op, node, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(perm, in->rank)));
     if (in_place) {
         placed.dtype = NUC_I8;
         permuted->vals[0] = placed;
@@ -128,25 +106,19 @@ static struct nuc_node *emit_permutation(struct nuc_cm *c, struct nuc_node *node
 
 bool nuc_cm_lower_permute(struct nuc_cm *c, struct nuc_node *node)
 {
+    const int64_t *dims = node->args[NUC_ARG(PERMUTE, dims)].u.ints;
     struct move m;
-    int64_t perm[NUC_MAX_RANK], rank = node->vals[0].rank;
+    int64_t perm[NUC_MAX_RANK];
 
     if (!read_move(node, &m))
         return false;
-    for (int64_t i = 0; i < rank; i++)
-        perm[i] = node->args[1].u.ints[i] < 0 ? node->args[1].u.ints[i] + rank : node->args[1].u.ints[i];
+    for (uint32_t i = 0; i < node->vals[0].rank; i++)
+        perm[i] = nuc_positive_dim(dims[i], node->vals[0].rank);
     finish(c, node, &m, emit_permutation(c, node, &m, perm));
     return true;
 }
 
 /* ---- parts and concatenations: along dimensions of [N, H, W, C] where that is the order ---- */
-
-static int64_t nhwc_dim(int64_t dim, uint32_t rank)
-{
-    static const int64_t place[4] = {0, 3, 1, 2};
-
-    return place[(dim < 0 ? dim + rank : dim) % 4];
-}
 
 bool nuc_cm_lower_slice(struct nuc_cm *c, struct nuc_node *node)
 {
@@ -154,76 +126,81 @@ bool nuc_cm_lower_slice(struct nuc_cm *c, struct nuc_node *node)
 
     if (!read_move(node, &m))
         return false;
-    struct nuc_node *slice = same_operator(c, node, &m);
-    bool nhwc = !c->options->reference_compat && nuc_cm_is_nhwc(m.in.node);
-    if (nhwc)
-        nuc_set_arg_int(slice, 1, nhwc_dim(node->args[1].u.i, 4));
-    nuc_set_arg_node(slice, c->g, 0, nhwc ? nuc_cm_as_nhwc(c, m.in.node, slice) : m.in.node);
-    nuc_infer_shape(c->g, slice);
-    finish(c, node, &m, nhwc ? nuc_cm_as_nchw(c, slice, slice->next) : folded(c, slice));
+    struct nuc_node *before = nuc_cm_place(&m.out);
+    if (c->options->reference_compat || !nuc_cm_is_nhwc(m.in.node)) {
+        finish(c, node, &m, folded(c, nuc_cm_same(c, before, node, m.in.node)));
+        return true;
+    }
+    struct nuc_node *view = nuc_cm_as_nhwc(c, m.in.node, before);
+    int64_t dim = nuc_cm_nhwc_dim(nuc_integer(node, NUC_ARG(SLICE, dim), 0));
+    struct nuc_node *slice =
+        nuc_cm_emit(c, before, NUC_OP_SLICE, node,
+                    NUC_ARGS(nuc_node_arg(view), nuc_int_arg(dim), node->args[NUC_ARG(SLICE, start)],
+                             node->args[NUC_ARG(SLICE, end)], node->args[NUC_ARG(SLICE, step)]));
+    finish(c, node, &m, nuc_cm_as_nchw(c, slice, before));
     return true;
 }
 
-static bool read_parts(struct nuc_node *cat, struct nuc_cm_value *parts)
+static bool read_parts(const struct nuc_arg *list, struct nuc_cm_value *parts)
 {
-    for (uint32_t i = 0; i < cat->args[0].count; i++) {
-        struct nuc_node *part = cat->args[0].u.nodes[i];
-        if (!nuc_cm_operand(part, &parts[i]) || parts[i].scales != NULL || parts[i].dtype != NUC_I8)
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (!nuc_cm_operand(list->u.nodes[i], &parts[i]) || parts[i].scales != NULL || parts[i].dtype != NUC_I8)
             return false;
     }
-    return cat->args[0].count > 0;
+    return list->count > 0;
 }
 
 bool nuc_cm_lower_cat(struct nuc_cm *c, struct nuc_node *node)
 {
-    uint32_t count = node->args[0].kind == NUC_ARG_NODES ? node->args[0].count : 0;
-    struct nuc_cm_value *parts = nuc_alloc_array(c->g->cx, (size_t)count + 1, sizeof *parts);
-    struct nuc_node **values = nuc_alloc_array(c->g->cx, (size_t)count + 1, sizeof(struct nuc_node *));
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(CAT, tensors));
+    struct nuc_cm_value *parts = nuc_alloc_array(c->g->cx, (size_t)list->count + 1, sizeof *parts);
+    struct nuc_node **values = nuc_alloc_array(c->g->cx, (size_t)list->count + 1, sizeof(struct nuc_node *));
     struct nuc_cm_result out;
-    int64_t dim = node->args[1].u.i;
+    int64_t dim = nuc_integer(node, NUC_ARG(CAT, dim), 0);
 
-    if (!read_parts(node, parts) || !nuc_cm_result(node, false, &out))
+    if (!read_parts(list, parts) || !nuc_cm_result(node, false, &out))
         return false;
-    struct nuc_node *cat = nuc_cm_insert(c, &out, node->op);
+    struct nuc_node *before = nuc_cm_place(&out);
     bool nhwc = !c->options->reference_compat && nuc_cm_is_nhwc(parts[0].node);
-    for (uint32_t i = 0; i < count; i++) {
-        struct nuc_node *value = nuc_cm_requantize(c, &parts[i], &out.params, cat);
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct nuc_node *value = nuc_cm_requantize(c, &parts[i], &out.params, before);
         if (nhwc)
-            value = nuc_cm_as_nhwc(c, nuc_cm_channels_last(c, value, cat), cat);
+            value = nuc_cm_as_nhwc(c, nuc_cm_channels_last(c, value, before), before);
         else if (!c->options->reference_compat)
-            value = nuc_cm_contiguous(c, value, cat);
+            value = nuc_cm_contiguous(c, value, before);
         values[i] = value;
     }
-    nuc_set_arg_nodes(cat, c->g, 0, values, count);
-    nuc_set_arg_int(cat, 1, nhwc ? nhwc_dim(dim, 4) : dim);
-    nuc_infer_shape(c->g, cat);
-    nuc_cm_replace(c, &out, nhwc ? nuc_cm_as_nchw(c, cat, cat->next) : cat);
+    struct nuc_node *cat =
+        nuc_cm_emit(c, before, node->op, node,
+                    NUC_ARGS(nuc_nodes_arg(values, list->count), nuc_int_arg(nhwc ? nuc_cm_nhwc_dim(dim) : dim)));
+    nuc_cm_replace(c, &out, nhwc ? nuc_cm_as_nchw(c, cat, before) : cat);
     return true;
 }
 
 /* A part of a tensor that is split: the getitem node stands for a slice. */
 bool nuc_cm_lower_part(struct nuc_cm *c, struct nuc_node *node)
 {
-    struct nuc_node *split = nuc_arg_node(node, 0);
-    int64_t index = node->args[1].u.i, start = 0;
+    struct nuc_node *split = nuc_arg_node(node, NUC_ARG(GETITEM, self));
+    int64_t index = nuc_integer(node, NUC_ARG(GETITEM, index), 0), start = 0;
     struct nuc_cm_value in;
     struct nuc_cm_result out;
 
     if (split == NULL || split->op != NUC_OP_SPLIT_WITH_SIZES || c->options->reference_compat ||
-        !nuc_cm_tensor(split, 0, &in) || !nuc_cm_result(node, false, &out))
+        !nuc_cm_tensor(split, NUC_SELF, &in) || !nuc_cm_result(node, false, &out))
         return false;
-    struct nuc_node *slice = nuc_cm_insert(c, &out, NUC_OP_SLICE);
-    bool nhwc = nuc_cm_is_nhwc(in.node);
+    const int64_t *sizes = split->args[NUC_ARG(SPLIT_WITH_SIZES, split_sizes)].u.ints;
+    int64_t dim = nuc_integer(split, NUC_ARG(SPLIT_WITH_SIZES, dim), 0);
+    struct nuc_node *before = nuc_cm_place(&out), *part;
     for (int64_t i = 0; i < index; i++)
-        start += split->args[1].u.ints[i];
-    nuc_set_arg_node(slice, c->g, 0, nhwc ? nuc_cm_as_nhwc(c, in.node, slice) : in.node);
-    nuc_set_arg_int(slice, 1, nhwc ? nhwc_dim(split->args[2].u.i, 4) : split->args[2].u.i);
-    nuc_set_arg_int(slice, 2, start);
-    nuc_set_arg_int(slice, 3, start + split->args[1].u.ints[index]);
-    nuc_infer_shape(c->g, slice);
-    struct nuc_cm_value made = in;
-    made.node = nhwc ? nuc_cm_as_nchw(c, slice, slice->next) : slice;
-    nuc_cm_replace(c, &out, nuc_cm_requantize(c, &made, &out.params, made.node->next));
+        start += sizes[i];
+    if (nuc_cm_is_nhwc(in.node)) {
+        struct nuc_node *view = nuc_cm_as_nhwc(c, in.node, before);
+        part = nuc_cm_slice(c, view, nuc_cm_nhwc_dim(dim), start, start + sizes[index], 1, before);
+        part = nuc_cm_as_nchw(c, part, before);
+    } else {
+        part = nuc_cm_slice(c, in.node, dim, start, start + sizes[index], 1, before);
+    }
+    nuc_cm_replace_as(c, &in, &out, part);
     return true;
 }
 
@@ -232,7 +209,7 @@ bool nuc_cm_lower_part(struct nuc_cm *c, struct nuc_node *node)
 /* Pairs from the last dimension on become lists in physical order, aligned right. */
 static bool read_pads(const struct nuc_node *node, const struct nuc_meta *in, int64_t pre[4], int64_t post[4])
 {
-    const struct nuc_arg *pads = &node->args[1];
+    const struct nuc_arg *pads = nuc_arg_at(node, NUC_ARG(PAD, pad)); /* constant_pad_nd's, too */
     int64_t low[NUC_MAX_RANK] = {0}, high[NUC_MAX_RANK] = {0};
 
     if (pads->kind != NUC_ARG_INTS || pads->count % 2 != 0 || pads->count / 2 > in->rank || in->rank < 1 ||
@@ -254,9 +231,7 @@ static bool read_pads(const struct nuc_node *node, const struct nuc_meta *in, in
 
 static double pad_value(const struct nuc_node *node)
 {
-    const struct nuc_arg *arg = &node->args[node->op == NUC_OP_PAD ? 3 : 2];
-
-    return arg->kind == NUC_ARG_FLOAT ? arg->u.f : arg->kind == NUC_ARG_INT ? (double)arg->u.i : 0;
+    return nuc_scalar(node, node->op == NUC_OP_PAD ? NUC_ARG(PAD, value) : NUC_ARG(CONSTANT_PAD, value), 0);
 }
 
 /* The kernel takes any tensor of rank 4 with one channel, or one pixel, for channels-last. */
@@ -269,7 +244,7 @@ static struct nuc_meta as_kernel_sees_it(const struct nuc_node *value)
     return m;
 }
 
-/* A float result may be padded with a value that int8 has not. */
+/* A float result may be padded with a value that int8 does not have. */
 static bool has_pad_value(const struct nuc_cm *c, const struct move *m, double value)
 {
     double exact = (double)(nuc_cm_quantize(&m->in, value) - m->in.zero_point) * m->in.scale;
@@ -287,15 +262,10 @@ bool nuc_cm_lower_pad(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_meta seen = as_kernel_sees_it(m.in.node);
     if (!read_pads(node, &seen, pre, post) || !has_pad_value(c, &m, pad_value(node)))
         return false;
-    if (node->op == NUC_OP_PAD && strcmp(node->args[2].u.string, "constant") != 0)
+    if (node->op == NUC_OP_PAD && strcmp(node->args[NUC_ARG(PAD, mode)].u.string, "constant") != 0)
         return false;
-    struct nuc_node *pad = nuc_cm_insert(c, &m.out, NUC_OP_CORTEXM_PAD);
-    nuc_set_arg_node(pad, c->g, 0, m.in.node);
-    nuc_set_arg_ints(pad, c->g, 1, pre, 4);
-    nuc_set_arg_ints(pad, c->g, 2, post, 4);
-    nuc_set_arg_int(pad, 3, nuc_cm_quantize(&m.in, pad_value(node)));
-    nuc_infer_shape(c->g, pad);
-    finish(c, node, &m, pad);
+    finish(c, node, &m,
+           nuc_cm_pad(c, m.in.node, pre, post, nuc_cm_quantize(&m.in, pad_value(node)), nuc_cm_place(&m.out)));
     return true;
 }
 
@@ -305,18 +275,12 @@ bool nuc_cm_lower_clone(struct nuc_cm *c, struct nuc_node *node)
 {
     struct move m;
 
-    if (!read_move(node, &m) || node->vals[0].dtype != nuc_operand(c->g, node, 0)->vals[0].dtype)
+    if (!read_move(node, &m) || node->vals[0].dtype != nuc_input_meta(node, NUC_SELF)->dtype ||
+        (c->options->reference_compat && node->op == NUC_OP_TO_DIM_ORDER_COPY))
         return false;
-    if (c->options->reference_compat && node->op == NUC_OP_TO_DIM_ORDER_COPY)
-        return false;
-    if (c->options->reference_compat) {
-        struct nuc_node *clone = same_operator(c, node, &m);
-        nuc_set_arg_node(clone, c->g, 0, m.in.node);
-        nuc_infer_shape(c->g, clone);
-        finish(c, node, &m, clone);
-        return true;
-    }
-    struct nuc_meta wanted = node->vals[0];
-    finish(c, node, &m, nuc_cm_in_order(c, m.in.node, &wanted, m.out.value->next));
+    struct nuc_node *before = nuc_cm_place(&m.out);
+    finish(c, node, &m,
+           c->options->reference_compat ? nuc_cm_same(c, before, node, m.in.node)
+                                        : nuc_cm_in_order(c, m.in.node, &node->vals[0], before));
     return true;
 }

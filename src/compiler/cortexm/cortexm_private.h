@@ -4,6 +4,7 @@
 
 #include "base/fixed_point.h"
 #include "compiler/cortexm/cortexm.h"
+#include "compiler/graph/args.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/target/target.h"
 
@@ -16,7 +17,7 @@ struct nuc_cm {
 struct nuc_cm_value {
     struct nuc_node *node;
     enum nuc_dtype dtype;
-    double scale; /* of channel 0 when there is one a channel */
+    double scale; /* of channel 0 when there is one per channel */
     int64_t zero_point;
     const float *scales; /* n_scales, NULL per tensor */
     uint32_t n_scales;
@@ -31,9 +32,19 @@ struct nuc_cm_result {
     int64_t low, high;          /* activation bounds, quantized */
 };
 
+struct nuc_cm_unary {
+    struct nuc_cm_value in;
+    struct nuc_cm_result out;
+};
+
+struct nuc_cm_binary {
+    struct nuc_cm_value a, b;
+    struct nuc_cm_result out;
+};
+
 /* ---- cortexm_site.c: reading and replacing ---- */
 
-/* The tensor behind a dequantize node. False for anything else. */
+/* The tensor a dequantize node reads. False for anything else. */
 bool nuc_cm_operand(const struct nuc_node *dequantize, struct nuc_cm_value *out);
 
 /* Argument `index` as an int8 tensor with one scale. */
@@ -45,11 +56,16 @@ bool nuc_cm_tensor(const struct nuc_node *node, uint32_t index, struct nuc_cm_va
  */
 bool nuc_cm_result(struct nuc_node *node, bool fuse, struct nuc_cm_result *out);
 
-/* A new operator right behind the value it computes, for `result`. */
-struct nuc_node *nuc_cm_insert(struct nuc_cm *c, const struct nuc_cm_result *result, enum nuc_op op);
+/* The first operand, or the first two, as int8 tensors and the result. */
+bool nuc_cm_read_unary(struct nuc_node *node, bool fuse, struct nuc_cm_unary *out);
+bool nuc_cm_read_binary(struct nuc_node *node, bool fuse, struct nuc_cm_binary *out);
 
 /* Readers of the quantize nodes read `node`, an int8 tensor of the same sizes. */
 void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct nuc_node *node);
+
+/* The same for a tensor with the parameters of `in`: where the result has others, a table comes after it. */
+void nuc_cm_replace_as(struct nuc_cm *c, const struct nuc_cm_value *in, const struct nuc_cm_result *result,
+                       struct nuc_node *node);
 
 bool nuc_cm_same_params(const struct nuc_cm_value *a, const struct nuc_cm_value *b);
 
@@ -59,11 +75,55 @@ int64_t nuc_cm_quantize(const struct nuc_cm_value *params, double x);
 /* The fixed-point form of a scale as the reference computes it: mantissa rounded half to even. */
 struct nuc_multiplier nuc_cm_multiplier(double scale);
 
+/* Scale of a channel of a weight; fewer scales than channels are those of each group. */
+double nuc_cm_channel_scale(const struct nuc_cm_value *weight, int64_t channel);
+
+/*
+ * The int32 bias `arg` of `n` channels with the scale input * weight, computed when it is a float constant; *out is
+ * NULL when there is none. False when it is neither.
+ */
+bool nuc_cm_bias(struct nuc_cm *c, const struct nuc_node *like, struct nuc_node *arg, int64_t n,
+                 const struct nuc_cm_value *in, const struct nuc_cm_value *weight, struct nuc_node **out);
+
+/* ---- new nodes ---- */
+
+/* Where an operator for `result` goes: right after the value it computes. */
+static inline struct nuc_node *nuc_cm_place(const struct nuc_cm_result *result)
+{
+    return result->value->next;
+}
+
+/* An operator in front of `before` with its value inferred; arguments as NUC_ARGS() lists them. */
+struct nuc_node *nuc_cm_emit(struct nuc_cm *c, struct nuc_node *before, enum nuc_op op, const struct nuc_node *like,
+                             const struct nuc_arg *args, size_t n_args);
+
+/* The operator of `node` over `in`, other arguments as they are. */
+struct nuc_node *nuc_cm_same(struct nuc_cm *c, struct nuc_node *before, struct nuc_node *node, struct nuc_node *in);
+
+/* A quantize or dequantize node per tensor with the parameters of another one. */
+struct nuc_node *nuc_cm_insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
+                                     struct nuc_node *input, const struct nuc_node *like);
+
 /* A constant of the bytes, contiguous, named after `like`. */
 struct nuc_node *nuc_cm_constant(struct nuc_cm *c, const struct nuc_node *like, const char *suffix,
                                  enum nuc_dtype dtype, const int64_t *sizes, uint32_t rank, const void *bytes);
 
-/* ---- layouts: all give `value` itself when it lies so already ---- */
+/* An int8 constant with its dimensions in the order of `perm`. */
+struct nuc_node *nuc_cm_permuted_constant(struct nuc_cm *c, const struct nuc_node *like, const char *suffix,
+                                          const struct nuc_node *value, const uint8_t *perm);
+
+/* The values in contiguous order under other sizes, under other dimensions; in front of `before`. */
+struct nuc_node *nuc_cm_view(struct nuc_cm *c, struct nuc_node *value, const int64_t *sizes, uint32_t rank,
+                             struct nuc_node *before);
+struct nuc_node *nuc_cm_transpose(struct nuc_cm *c, struct nuc_node *value, const int64_t *perm,
+                                  struct nuc_node *before);
+struct nuc_node *nuc_cm_slice(struct nuc_cm *c, struct nuc_node *value, int64_t dim, int64_t start, int64_t end,
+                              int64_t step, struct nuc_node *before);
+/* `low` and `high` by dimension in memory, aligned right to four. */
+struct nuc_node *nuc_cm_pad(struct nuc_cm *c, struct nuc_node *value, const int64_t low[4], const int64_t high[4],
+                            int64_t fill, struct nuc_node *before);
+
+/* ---- layouts: copies give `value` itself when it lies so already ---- */
 
 struct nuc_node *nuc_cm_channels_last(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before);
 struct nuc_node *nuc_cm_contiguous(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before);
@@ -77,6 +137,8 @@ struct nuc_node *nuc_cm_as_nhwc(struct nuc_cm *c, struct nuc_node *value, struct
 struct nuc_node *nuc_cm_as_nchw(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before);
 /* Rank 4, channels-last and not contiguous at the same time. */
 bool nuc_cm_is_nhwc(const struct nuc_node *value);
+/* Where dimension `dim` of [N, C, H, W] is in [N, H, W, C]. */
+int64_t nuc_cm_nhwc_dim(int64_t dim);
 
 /* ---- scratch memory (cortexm_scratch.c) ---- */
 
@@ -98,6 +160,7 @@ struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *
 /* What a quantize node reads is a function of one int8 tensor, value by value: it becomes a table. */
 bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize);
 
+/* The operator goes value by value: functions of one value, and those of two where one is a number. */
 bool nuc_cm_is_pointwise(enum nuc_op op);
 
 /* The node belongs to such a function. */
@@ -107,32 +170,14 @@ bool nuc_cm_is_table(struct nuc_node *node);
 
 typedef bool nuc_cm_lowering(struct nuc_cm *c, struct nuc_node *node);
 
-nuc_cm_lowering nuc_cm_lower_convolution; /* cortexm_conv.c */
-nuc_cm_lowering nuc_cm_lower_linear;      /* cortexm_matrix.c */
-nuc_cm_lowering nuc_cm_lower_addmm;
-nuc_cm_lowering nuc_cm_lower_mm;
-nuc_cm_lowering nuc_cm_lower_bmm;
-nuc_cm_lowering nuc_cm_lower_add; /* cortexm_arith.c: add and sub */
-nuc_cm_lowering nuc_cm_lower_mul;
-nuc_cm_lowering nuc_cm_lower_div;
-nuc_cm_lowering nuc_cm_lower_extreme; /* minimum, maximum */
-nuc_cm_lowering nuc_cm_lower_softmax;
-nuc_cm_lowering nuc_cm_lower_prelu;
-nuc_cm_lowering nuc_cm_lower_clamp;    /* relu, hardtanh, clamp */
-nuc_cm_lowering nuc_cm_lower_max_pool; /* cortexm_pool.c */
-nuc_cm_lowering nuc_cm_lower_avg_pool;
-nuc_cm_lowering nuc_cm_lower_adaptive_pool;
-nuc_cm_lowering nuc_cm_lower_sum; /* mean and sum */
-nuc_cm_lowering nuc_cm_lower_reduce_extreme;
-nuc_cm_lowering nuc_cm_lower_bilinear;
-nuc_cm_lowering nuc_cm_lower_nearest;
-nuc_cm_lowering nuc_cm_lower_pad; /* cortexm_move.c */
-nuc_cm_lowering nuc_cm_lower_permute;
-nuc_cm_lowering nuc_cm_lower_view;
-nuc_cm_lowering nuc_cm_lower_slice;
-nuc_cm_lowering nuc_cm_lower_part; /* getitem of a split */
-nuc_cm_lowering nuc_cm_lower_cat;
-nuc_cm_lowering nuc_cm_lower_clone;
+nuc_cm_lowering nuc_cm_lower_convolution;                                                   /* cortexm_conv.c */
+nuc_cm_lowering nuc_cm_lower_linear, nuc_cm_lower_addmm, nuc_cm_lower_mm, nuc_cm_lower_bmm; /* cortexm_matrix.c */
+nuc_cm_lowering nuc_cm_lower_add, nuc_cm_lower_mul, nuc_cm_lower_div, nuc_cm_lower_prelu;   /* cortexm_arith.c */
+nuc_cm_lowering nuc_cm_lower_extreme, nuc_cm_lower_softmax, nuc_cm_lower_clamp;
+nuc_cm_lowering nuc_cm_lower_max_pool, nuc_cm_lower_avg_pool, nuc_cm_lower_adaptive_pool; /* cortexm_pool.c */
+nuc_cm_lowering nuc_cm_lower_sum, nuc_cm_lower_reduce_extreme, nuc_cm_lower_bilinear, nuc_cm_lower_nearest;
+nuc_cm_lowering nuc_cm_lower_pad, nuc_cm_lower_permute, nuc_cm_lower_view, nuc_cm_lower_slice; /* cortexm_move.c */
+nuc_cm_lowering nuc_cm_lower_part, nuc_cm_lower_cat, nuc_cm_lower_clone;
 
 /* ---- cortexm_fold.c ---- */
 
@@ -140,8 +185,7 @@ nuc_cm_lowering nuc_cm_lower_clone;
 void nuc_cm_separate_moves(struct nuc_graph *g);
 
 /*
- * Int8 data movements and clamps directly behind a product, addition or maximum join it; copies of a dim order that
- * undo each other vanish.
+ * Copies of a dim order that undo each other vanish, and outputs that are views of other values get bytes of their own.
  */
 void nuc_cm_fold(struct nuc_cm *c);
 

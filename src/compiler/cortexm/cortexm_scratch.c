@@ -3,14 +3,15 @@
  * numbers are those of CMSIS-NN (*get_buffer_sizes_s8.c) as a host build of it computes them.
  */
 #include "compiler/cortexm/cortexm_private.h"
+#include "compiler/graph/conv_args.h"
 
 void nuc_cm_scratch(struct nuc_cm *c, struct nuc_node *node, uint32_t index, size_t bytes)
 {
     struct nuc_node *alloc = nuc_add_node(c->g, node, NUC_OP_ALLOC, "alloc");
     int64_t size = (int64_t)bytes;
 
-    nuc_set_arg_ints(alloc, c->g, 0, &size, 1);
-    nuc_set_arg_dtype(alloc, 1, NUC_U8);
+    nuc_set_arg_ints(alloc, c->g, NUC_ARG(ALLOC, size), &size, 1);
+    nuc_set_arg_dtype(alloc, NUC_ARG(ALLOC, dtype), NUC_U8);
     nuc_infer_shape(c->g, alloc);
     nuc_set_arg_node(node, c->g, index, alloc);
 }
@@ -22,10 +23,11 @@ struct sizes {
     int64_t stride[2], padding[2], dilation[2];
 };
 
+/* All kernels begin with input, weight, bias, stride and padding. */
 static struct sizes sizes_of(const struct nuc_node *conv, uint32_t dilation_arg)
 {
-    const struct nuc_meta *in = &conv->args[0].u.node->vals[0], *w = &conv->args[1].u.node->vals[0];
-    const struct nuc_meta *out = &conv->vals[0];
+    const struct nuc_meta *in = nuc_input_meta(conv, NUC_ARG(CORTEXM_CONV2D, input));
+    const struct nuc_meta *w = nuc_input_meta(conv, NUC_ARG(CORTEXM_CONV2D, weight)), *out = &conv->vals[0];
     struct sizes s = {.n = in->sizes[0],
                       .c = in->sizes[1],
                       .h = in->sizes[2],
@@ -35,11 +37,9 @@ static struct sizes sizes_of(const struct nuc_node *conv, uint32_t dilation_arg)
                       .kernel = {w->sizes[1], w->sizes[2]},
                       .weight_c = w->sizes[3]};
 
-    for (int i = 0; i < 2; i++) {
-        s.stride[i] = conv->args[3].u.ints[i];
-        s.padding[i] = conv->args[4].u.ints[i];
-        s.dilation[i] = conv->args[dilation_arg].u.ints[i];
-    }
+    nuc_conv_numbers(conv, NUC_ARG(CORTEXM_CONV2D, stride), 2, 1, s.stride);
+    nuc_conv_numbers(conv, NUC_ARG(CORTEXM_CONV2D, padding), 2, 0, s.padding);
+    nuc_conv_numbers(conv, dilation_arg, 2, 1, s.dilation);
     return s;
 }
 
@@ -78,7 +78,7 @@ static int64_t row_size(const struct nuc_scratch_rules *r, const struct sizes *s
 size_t nuc_cm_conv_scratch(const struct nuc_cpu *cpu, const struct nuc_node *conv)
 {
     const struct nuc_scratch_rules *r = cpu->scratch;
-    struct sizes s = sizes_of(conv, 5);
+    struct sizes s = sizes_of(conv, NUC_ARG(CORTEXM_CONV2D, dilation));
     bool whole = s.weight_c == s.c;
 
     if (whole && s.padding[0] == 0 && s.padding[1] == 0 && s.kernel[0] == 1 && s.kernel[1] == 1 && s.dilation[0] == 1 &&
@@ -92,7 +92,7 @@ size_t nuc_cm_conv_scratch(const struct nuc_cpu *cpu, const struct nuc_node *con
 size_t nuc_cm_depthwise_scratch(const struct nuc_cpu *cpu, const struct nuc_node *conv)
 {
     const struct nuc_scratch_rules *r = cpu->scratch;
-    struct sizes s = sizes_of(conv, 5);
+    struct sizes s = sizes_of(conv, NUC_ARG(CORTEXM_CONV2D, dilation));
     int64_t taps = s.kernel[0] * s.kernel[1], size = 0;
 
     if (s.c == s.out_c && s.n == 1 && s.dilation[0] == 1 && s.dilation[1] == 1) {
@@ -112,7 +112,7 @@ size_t nuc_cm_depthwise_scratch(const struct nuc_cpu *cpu, const struct nuc_node
 
 void nuc_cm_transposed_scratch(const struct nuc_cpu *cpu, const struct nuc_node *conv, size_t *first, size_t *second)
 {
-    struct sizes s = sizes_of(conv, 6);
+    struct sizes s = sizes_of(conv, NUC_ARG(CORTEXM_TRANSPOSE_CONV2D, dilation));
 
     if (s.stride[0] <= 2 && s.stride[1] <= 2 && s.c > REVERSED_CHANNELS) {
         *first = (size_t)general(cpu->scratch, s.kernel, s.c);

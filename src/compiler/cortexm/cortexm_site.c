@@ -1,64 +1,40 @@
-/* Reading what stands around an operator, replacing it, and layouts of its tensors. */
+/* Reading what stands around an operator, replacing it, new nodes, and layouts of their tensors. */
 #include <math.h>
 #include <string.h>
 
 #include "compiler/cortexm/cortexm_private.h"
+#include "compiler/graph/quant.h"
 #include "compiler/layout/orders.h"
 
 /* ---- parameters ---- */
 
-static double number(const struct nuc_arg *arg)
+/* Per channel they are symmetric, as weights and biases are. */
+static bool read_parameters(const struct nuc_node *node, struct nuc_cm_value *out)
 {
-    return arg->kind == NUC_ARG_INT ? (double)arg->u.i : arg->u.f;
-}
+    struct nuc_quant q;
 
-static bool read_per_tensor(const struct nuc_node *node, struct nuc_cm_value *out)
-{
-    if ((node->args[1].kind != NUC_ARG_FLOAT && node->args[1].kind != NUC_ARG_INT) ||
-        node->args[2].kind != NUC_ARG_INT || node->args[5].kind != NUC_ARG_DTYPE)
+    if (!nuc_quant_of(node, &q))
         return false;
-    *out = (struct nuc_cm_value){
-        .dtype = node->args[5].u.dtype,
-        .scale = number(&node->args[1]),
-        .zero_point = node->args[2].u.i,
-        .n_scales = 1,
-        .axis = -1,
-    };
-    return out->scale > 0;
-}
-
-/* Symmetric, as weights and biases are. */
-static bool read_per_channel(const struct nuc_node *node, struct nuc_cm_value *out)
-{
-    const struct nuc_node *scales = nuc_arg_node(node, 1);
-
-    if (scales == NULL || scales->data == NULL || scales->vals[0].dtype != NUC_F32 || scales->vals[0].rank != 1 ||
-        scales->vals[0].sizes[0] < 1 || node->args[3].kind != NUC_ARG_INT || node->args[6].kind != NUC_ARG_DTYPE)
+    *out = (struct nuc_cm_value){.dtype = q.dtype, .zero_point = q.zero_point, .n_scales = 1, .axis = (int)q.axis};
+    if (!q.per_channel) {
+        out->scale = q.scale;
+        return q.scale > 0;
+    }
+    const struct nuc_meta *m = &q.scales->vals[0];
+    if (q.scales->data == NULL || m->dtype != NUC_F32 || m->rank != 1 || m->sizes[0] < 1)
         return false;
-    const float *values = (const float *)scales->data->bytes.data;
-    *out = (struct nuc_cm_value){
-        .dtype = node->args[6].u.dtype,
-        .scale = (double)values[0],
-        .scales = values,
-        .n_scales = (uint32_t)scales->vals[0].sizes[0],
-        .axis = (int)node->args[3].u.i,
-    };
+    out->scales = (const float *)q.scales->data->bytes.data;
+    out->scale = (double)out->scales[0];
+    out->n_scales = (uint32_t)m->sizes[0];
     return true;
 }
 
 bool nuc_cm_operand(const struct nuc_node *dequantize, struct nuc_cm_value *out)
 {
-    bool ok = false;
-
-    if (dequantize == NULL)
+    if (dequantize == NULL || !nuc_is_dequantize(dequantize) || !read_parameters(dequantize, out))
         return false;
-    if (dequantize->op == NUC_OP_DEQUANTIZE_PER_TENSOR)
-        ok = read_per_tensor(dequantize, out);
-    else if (dequantize->op == NUC_OP_DEQUANTIZE_PER_CHANNEL)
-        ok = read_per_channel(dequantize, out);
-    if (ok)
-        out->node = nuc_arg_node(dequantize, 0);
-    return ok && out->node != NULL;
+    out->node = nuc_arg_node(dequantize, NUC_ARG(DEQUANTIZE_PER_TENSOR, input));
+    return out->node != NULL;
 }
 
 bool nuc_cm_tensor(const struct nuc_node *node, uint32_t index, struct nuc_cm_value *out)
@@ -68,7 +44,7 @@ bool nuc_cm_tensor(const struct nuc_node *node, uint32_t index, struct nuc_cm_va
 
 bool nuc_cm_same_params(const struct nuc_cm_value *a, const struct nuc_cm_value *b)
 {
-    return a->dtype == b->dtype && !(a->scale < b->scale) && !(a->scale > b->scale) && a->zero_point == b->zero_point &&
+    return a->dtype == b->dtype && nuc_numbers_equal(a->scale, b->scale) && a->zero_point == b->zero_point &&
            a->scales == NULL && b->scales == NULL;
 }
 
@@ -86,50 +62,46 @@ struct nuc_multiplier nuc_cm_multiplier(double scale)
     int shift;
     double mantissa = nearbyint(ldexp(frexp(scale, &shift), 31));
 
-    if (mantissa >= 0x1p31) {
-        mantissa /= 2;
-        shift++;
+    return nuc_multiplier_from_scale(ldexp(mantissa, shift - 31));
+}
+
+double nuc_cm_channel_scale(const struct nuc_cm_value *weight, int64_t channel)
+{
+    return weight->scales == NULL ? weight->scale : (double)weight->scales[channel % weight->n_scales];
+}
+
+bool nuc_cm_bias(struct nuc_cm *c, const struct nuc_node *like, struct nuc_node *arg, int64_t n,
+                 const struct nuc_cm_value *in, const struct nuc_cm_value *weight, struct nuc_node **out)
+{
+    struct nuc_cm_value bias;
+
+    *out = NULL;
+    if (arg == NULL)
+        return true;
+    if (nuc_cm_operand(arg, &bias) && nuc_is_static(bias.node) && bias.dtype == NUC_I32) {
+        *out = bias.node;
+        return bias.node->vals[0].rank <= 1;
     }
-    if (!(scale > 0) || shift < -31)
-        return (struct nuc_multiplier){0, 0};
-    if (shift > 30)
-        return (struct nuc_multiplier){INT32_MAX, 30};
-    return (struct nuc_multiplier){(int32_t)mantissa, shift};
+    if (!nuc_is_static(arg) || arg->vals[0].dtype != NUC_F32 || arg->vals[0].rank != 1 || arg->vals[0].sizes[0] != n)
+        return false;
+    const float *values = nuc_const_contiguous(c->g, arg);
+    int32_t *quantized = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *quantized);
+    for (int64_t i = 0; i < n; i++) {
+        double q = nearbyint((double)values[i] / (in->scale * nuc_cm_channel_scale(weight, i)));
+        quantized[i] = q > INT32_MAX ? INT32_MAX : q < INT32_MIN ? INT32_MIN : (int32_t)q;
+    }
+    *out = nuc_cm_constant(c, like, "_bias", NUC_I32, &n, 1, quantized);
+    return true;
 }
 
 /* ---- results ---- */
-
-static double bound(const struct nuc_node *node, uint32_t arg, double absent)
-{
-    if (arg >= node->n_args || (node->args[arg].kind != NUC_ARG_INT && node->args[arg].kind != NUC_ARG_FLOAT))
-        return absent;
-    return number(&node->args[arg]);
-}
-
-/* The bounds of a ReLU or clamp; false for other operators. */
-static bool clamp_bounds(const struct nuc_node *node, double *low, double *high)
-{
-    switch ((int)node->op) {
-    case NUC_OP_RELU:
-        *low = 0;
-        *high = (double)INFINITY;
-        return true;
-    case NUC_OP_HARDTANH:
-    case NUC_OP_CLAMP:
-        *low = bound(node, 1, -(double)INFINITY);
-        *high = bound(node, 2, (double)INFINITY);
-        return true;
-    default:
-        return false;
-    }
-}
 
 /* Every reader is a quantize node, all of the same parameters. */
 static bool read_quantize(struct nuc_node *value, struct nuc_cm_result *out)
 {
     for (uint32_t i = 0; i < value->n_users; i++) {
         struct nuc_cm_value params;
-        if (value->users[i]->op != NUC_OP_QUANTIZE_PER_TENSOR || !read_per_tensor(value->users[i], &params) ||
+        if (value->users[i]->op != NUC_OP_QUANTIZE_PER_TENSOR || !read_parameters(value->users[i], &params) ||
             params.dtype != NUC_I8 || (i > 0 && !nuc_cm_same_params(&params, &out->params)))
             return false;
         if (i == 0) {
@@ -144,29 +116,38 @@ static bool read_quantize(struct nuc_node *value, struct nuc_cm_result *out)
 bool nuc_cm_result(struct nuc_node *node, bool fuse, struct nuc_cm_result *out)
 {
     struct nuc_node *value = node;
-    double low = -(double)INFINITY, high = (double)INFINITY;
+    struct nuc_bounds bounds = {-HUGE_VAL, HUGE_VAL};
 
     *out = (struct nuc_cm_result){.low = INT8_MIN, .high = INT8_MAX};
     if (node->is_tuple) {
-        if (node->n_users != 1 || node->users[0]->op != NUC_OP_GETITEM || node->users[0]->args[1].u.i != 0)
+        if (node->n_users != 1 || node->users[0]->op != NUC_OP_GETITEM ||
+            nuc_integer(node->users[0], NUC_ARG(GETITEM, index), -1) != 0)
             return false;
         value = node->users[0];
     }
-    if (fuse && value->n_users == 1 && clamp_bounds(value->users[0], &low, &high))
+    if (fuse && value->n_users == 1 && nuc_has_bounds(value->users[0])) {
         value = value->users[0];
+        bounds = nuc_bounds_of(value);
+    }
     out->value = value;
     if (!read_quantize(value, out))
         return false;
-    if (low > -(double)INFINITY)
-        out->low = nuc_cm_quantize(&out->params, low);
-    if (high < (double)INFINITY)
-        out->high = nuc_cm_quantize(&out->params, high);
+    if (bounds.min > -HUGE_VAL)
+        out->low = nuc_cm_quantize(&out->params, bounds.min);
+    if (bounds.max < HUGE_VAL)
+        out->high = nuc_cm_quantize(&out->params, bounds.max);
     return true;
 }
 
-struct nuc_node *nuc_cm_insert(struct nuc_cm *c, const struct nuc_cm_result *result, enum nuc_op op)
+bool nuc_cm_read_unary(struct nuc_node *node, bool fuse, struct nuc_cm_unary *out)
 {
-    return nuc_insert(c->g, result->value->next, op, result->value);
+    return nuc_cm_tensor(node, NUC_SELF, &out->in) && nuc_cm_result(node, fuse, &out->out);
+}
+
+bool nuc_cm_read_binary(struct nuc_node *node, bool fuse, struct nuc_cm_binary *out)
+{
+    return nuc_cm_tensor(node, NUC_SELF, &out->a) && nuc_cm_tensor(node, NUC_OTHER, &out->b) &&
+           nuc_cm_result(node, fuse, &out->out);
 }
 
 void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct nuc_node *node)
@@ -184,6 +165,51 @@ void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct
     }
 }
 
+void nuc_cm_replace_as(struct nuc_cm *c, const struct nuc_cm_value *in, const struct nuc_cm_result *result,
+                       struct nuc_node *node)
+{
+    struct nuc_cm_value made = *in;
+    struct nuc_node *before = nuc_is_call(node) ? node->next : nuc_cm_place(result);
+
+    made.node = node;
+    nuc_cm_replace(c, result, nuc_cm_requantize(c, &made, &result->params, before));
+}
+
+/* ---- new nodes ---- */
+
+struct nuc_node *nuc_cm_emit(struct nuc_cm *c, struct nuc_node *before, enum nuc_op op, const struct nuc_node *like,
+                             const struct nuc_arg *args, size_t n_args)
+{
+    struct nuc_node *node = nuc_insert(c->g, before, op, like);
+
+    nuc_set_args(c->g, node, args, n_args);
+    nuc_infer_shape(c->g, node);
+    return node;
+}
+
+struct nuc_node *nuc_cm_same(struct nuc_cm *c, struct nuc_node *before, struct nuc_node *node, struct nuc_node *in)
+{
+    struct nuc_node *same = nuc_insert(c->g, before, node->op, node);
+
+    nuc_set_arg_node(same, c->g, NUC_SELF, in);
+    for (uint32_t i = 1; i < node->n_args; i++)
+        nuc_copy_arg(c->g, same, i, node, i);
+    nuc_infer_shape(c->g, same);
+    return same;
+}
+
+struct nuc_node *nuc_cm_insert_quant(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op,
+                                     struct nuc_node *input, const struct nuc_node *like)
+{
+    struct nuc_node *node = nuc_insert(g, before, op, input);
+
+    nuc_set_arg_node(node, g, NUC_SELF, input);
+    for (uint32_t i = NUC_ARG(QUANTIZE_PER_TENSOR, scale); i <= NUC_ARG(QUANTIZE_PER_TENSOR, dtype); i++)
+        nuc_copy_arg(g, node, i, like, i);
+    nuc_infer_shape(g, node);
+    return node;
+}
+
 struct nuc_node *nuc_cm_constant(struct nuc_cm *c, const struct nuc_node *like, const char *suffix,
                                  enum nuc_dtype dtype, const int64_t *sizes, uint32_t rank, const void *bytes)
 {
@@ -195,6 +221,52 @@ struct nuc_node *nuc_cm_constant(struct nuc_cm *c, const struct nuc_node *like, 
     constant->target = constant->name;
     constant->source = like->source;
     return constant;
+}
+
+struct nuc_node *nuc_cm_permuted_constant(struct nuc_cm *c, const struct nuc_node *like, const char *suffix,
+                                          const struct nuc_node *value, const uint8_t *perm)
+{
+    struct nuc_meta m = value->vals[0];
+    int64_t sizes[NUC_MAX_RANK];
+
+    for (uint32_t i = 0; i < m.rank; i++) {
+        m.dim_order[i] = perm[i];
+        sizes[i] = m.sizes[perm[i]];
+    }
+    return nuc_cm_constant(c, like, suffix, NUC_I8, sizes, m.rank,
+                           nuc_in_dim_order(c->g->cx, &m, nuc_const_contiguous(c->g, value)));
+}
+
+struct nuc_node *nuc_cm_view(struct nuc_cm *c, struct nuc_node *value, const int64_t *sizes, uint32_t rank,
+                             struct nuc_node *before)
+{
+    struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
+
+    return nuc_cm_emit(c, before, NUC_OP_VIEW, value, NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(sizes, rank)));
+}
+
+struct nuc_node *nuc_cm_transpose(struct nuc_cm *c, struct nuc_node *value, const int64_t *perm,
+                                  struct nuc_node *before)
+{
+    struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
+
+    return nuc_cm_emit(c, before, NUC_OP_CORTEXM_TRANSPOSE, value,
+                       NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(perm, value->vals[0].rank)));
+}
+
+struct nuc_node *nuc_cm_slice(struct nuc_cm *c, struct nuc_node *value, int64_t dim, int64_t start, int64_t end,
+                              int64_t step, struct nuc_node *before)
+{
+    return nuc_cm_emit(
+        c, before, NUC_OP_SLICE, value,
+        NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_int_arg(start), nuc_int_arg(end), nuc_int_arg(step)));
+}
+
+struct nuc_node *nuc_cm_pad(struct nuc_cm *c, struct nuc_node *value, const int64_t low[4], const int64_t high[4],
+                            int64_t fill, struct nuc_node *before)
+{
+    return nuc_cm_emit(c, before, NUC_OP_CORTEXM_PAD, value,
+                       NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(low, 4), nuc_ints_arg(high, 4), nuc_int_arg(fill)));
 }
 
 /* ---- layouts ---- */
@@ -214,7 +286,7 @@ struct nuc_node *nuc_cm_copy(struct nuc_cm *c, struct nuc_node *value, struct nu
 {
     struct nuc_node *copy = nuc_insert(c->g, before, NUC_OP_CLONE_DIM_ORDER, value);
 
-    nuc_set_arg_node(copy, c->g, 0, value);
+    nuc_set_arg_node(copy, c->g, NUC_SELF, value);
     nuc_set_val(c->g, copy, &value->vals[0]);
     return copy;
 }
@@ -250,21 +322,23 @@ bool nuc_cm_is_nhwc(const struct nuc_node *value)
     return m->rank == 4 && nuc_is_channels_last(m) && !nuc_lies_contiguous(m);
 }
 
+int64_t nuc_cm_nhwc_dim(int64_t dim)
+{
+    static const int64_t place[4] = {0, 3, 1, 2};
+
+    return place[nuc_positive_dim(dim, 4)];
+}
+
 static struct nuc_node *permute_view(struct nuc_cm *c, struct nuc_node *value, const int64_t dims[4],
                                      struct nuc_node *before)
 {
-    struct nuc_node *view = nuc_insert(c->g, before, NUC_OP_NUCLEON_PERMUTE_VIEW, value);
-
-    nuc_set_arg_node(view, c->g, 0, value);
-    nuc_set_arg_ints(view, c->g, 1, dims, 4);
-    nuc_infer_shape(c->g, view);
-    return view;
+    return nuc_cm_emit(c, before, NUC_OP_NUCLEON_PERMUTE_VIEW, value,
+                       NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(dims, 4)));
 }
 
 struct nuc_node *nuc_cm_as_nhwc(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
 {
-    static const int64_t dims[4] = {0, 2, 3, 1};
-    struct nuc_node *view = permute_view(c, value, dims, before);
+    struct nuc_node *view = permute_view(c, value, (const int64_t[]){0, 2, 3, 1}, before);
 
     nuc_set_contiguous(&view->vals[0]);
     return view;
@@ -272,8 +346,7 @@ struct nuc_node *nuc_cm_as_nhwc(struct nuc_cm *c, struct nuc_node *value, struct
 
 struct nuc_node *nuc_cm_as_nchw(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)
 {
-    static const int64_t dims[4] = {0, 3, 1, 2};
-    struct nuc_node *view = permute_view(c, value, dims, before);
+    struct nuc_node *view = permute_view(c, value, (const int64_t[]){0, 3, 1, 2}, before);
 
     nuc_set_channels_last(&view->vals[0]);
     return view;

@@ -7,6 +7,7 @@
 
 #include "compiler/cortexm/cortexm_private.h"
 #include "compiler/eval/eval.h"
+#include "compiler/graph/op_list.h"
 
 #define TABLE_SIZE 256
 
@@ -25,12 +26,8 @@ static struct nuc_node *emit_table(struct nuc_cm *c, struct nuc_node *in, const 
 {
     static const int64_t size = TABLE_SIZE;
     struct nuc_node *lut = nuc_cm_constant(c, like, "_lut", NUC_I8, &size, 1, nuc_copy(c->g->cx, table, TABLE_SIZE));
-    struct nuc_node *node = nuc_insert(c->g, before, NUC_OP_CORTEXM_ACTIVATION, like);
 
-    nuc_set_arg_node(node, c->g, 0, in);
-    nuc_set_arg_node(node, c->g, 1, lut);
-    nuc_infer_shape(c->g, node);
-    return node;
+    return nuc_cm_emit(c, before, NUC_OP_CORTEXM_ACTIVATION, like, NUC_ARGS(nuc_node_arg(in), nuc_node_arg(lut)));
 }
 
 struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *from, const struct nuc_cm_value *to,
@@ -48,28 +45,20 @@ struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *
 /* ---- chains of functions ---- */
 
 /* Computed value by value when all operands are one tensor or single numbers. */
-static const bool pointwise[NUC_OP_COUNT] = {
-    [NUC_OP_ABS] = true,       [NUC_OP_NEG] = true,        [NUC_OP_EXP] = true,     [NUC_OP_LOG] = true,
-    [NUC_OP_SQRT] = true,      [NUC_OP_RSQRT] = true,      [NUC_OP_SIGMOID] = true, [NUC_OP_TANH] = true,
-    [NUC_OP_HARDSWISH] = true, [NUC_OP_LEAKY_RELU] = true, [NUC_OP_GELU] = true,    [NUC_OP_RELU] = true,
-    [NUC_OP_HARDTANH] = true,  [NUC_OP_CLAMP] = true,      [NUC_OP_ADD] = true,     [NUC_OP_SUB] = true,
-    [NUC_OP_MUL] = true,       [NUC_OP_DIV] = true,        [NUC_OP_MAXIMUM] = true, [NUC_OP_MINIMUM] = true,
-    [NUC_OP_GT_SCALAR] = true, [NUC_OP_WHERE] = true,      [NUC_OP_CLONE] = true,   [NUC_OP_CLONE_DIM_ORDER] = true,
-    [NUC_OP_ALIAS] = true,     [NUC_OP_PRELU] = true,
-};
-
 bool nuc_cm_is_pointwise(enum nuc_op op)
 {
-    return pointwise[op];
+    static const bool families[NUC_FAMILY_COUNT] = {
+        [NUC_FAMILY_MAP] = true,
+        [NUC_FAMILY_BINARY] = true,
+        [NUC_FAMILY_COMPARE] = true,
+        [NUC_FAMILY_COPY] = true,
+    };
+
+    return families[nuc_op_family(op)] || op == NUC_OP_WHERE;
 }
 
 /* The reference makes tables of these alone; of a hardswish it makes a minimum and a product. */
-static const bool reference_tables[NUC_OP_COUNT] = {
-    [NUC_OP_HARDSWISH] = true,
-    [NUC_OP_SIGMOID] = true,
-    [NUC_OP_TANH] = true,
-    [NUC_OP_GELU] = true,
-};
+static const enum nuc_op *const reference_tables = NUC_OPS(NUC_OP_HARDSWISH, NUC_OP_SIGMOID, NUC_OP_TANH, NUC_OP_GELU);
 
 #define MAX_CHAIN 32
 
@@ -84,7 +73,7 @@ struct chain {
 /* A constant of one element, quantized or not. */
 static bool is_number(const struct nuc_node *node)
 {
-    const struct nuc_node *source = nuc_is_dequantize(node) ? nuc_arg_node(node, 0) : node;
+    const struct nuc_node *source = nuc_is_dequantize(node) ? nuc_arg_node(node, NUC_SELF) : node;
 
     return source != NULL && nuc_is_static(source) && node->n_vals == 1 && nuc_elements(&node->vals[0]) == 1;
 }
@@ -113,7 +102,7 @@ static void visit(void *user, struct nuc_node *input)
             v->in = value;
         return;
     }
-    v->ok = v->ok && pointwise[input->op] && !input->is_tuple && v->n_nodes < MAX_CHAIN;
+    v->ok = v->ok && nuc_cm_is_pointwise(input->op) && !input->is_tuple && v->n_nodes < MAX_CHAIN;
     if (v->ok)
         v->nodes[v->n_nodes++] = input;
 }
@@ -139,7 +128,7 @@ bool nuc_cm_is_table(struct nuc_node *node)
 {
     struct chain v;
 
-    return pointwise[node->op] && find_chain(NULL, node, &v);
+    return nuc_cm_is_pointwise(node->op) && find_chain(NULL, node, &v);
 }
 
 /* ---- computing ---- */
@@ -225,7 +214,7 @@ static void evaluate(struct chain *v, const struct nuc_node *last, float results
         k.copies[i] = copy_node(&k, v->nodes[i]);
     struct nuc_node *result = counterpart(&k, last);
     struct nuc_node *output = nuc_add_node(k.table, NULL, NUC_OP_OUTPUT, "output");
-    nuc_set_arg_nodes(output, k.table, 0, &result, 1);
+    nuc_set_arg_nodes(output, k.table, NUC_ARG(OUTPUT, values), &result, 1);
     nuc_infer_shape(k.table, output);
     nuc_eval_run(nuc_eval_new(k.table, 1), inputs, outputs);
 }
@@ -258,7 +247,7 @@ static bool exact(const struct chain *v, double x, double *y)
         return true;
     case NUC_OP_GELU:
         *y = gelu(x);
-        return node->args[1].kind != NUC_ARG_STRING || strcmp(node->args[1].u.string, "none") == 0;
+        return strcmp(node->args[NUC_ARG(GELU, approximate)].u.string, "none") == 0;
     default:
         return false;
     }
@@ -281,7 +270,7 @@ static void fill_table(struct chain *v, const struct nuc_node *last, const struc
 
 bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
 {
-    struct nuc_node *last = nuc_arg_node(quantize, 0);
+    struct nuc_node *last = nuc_arg_node(quantize, NUC_SELF);
     struct nuc_cm_result out;
     struct nuc_cm_value in;
     struct chain v;
@@ -298,7 +287,7 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
     }
     if (!find_chain(c, last, &v))
         return false;
-    if (c->options->reference_compat && (v.n_nodes != 1 || !reference_tables[last->op]))
+    if (c->options->reference_compat && (v.n_nodes != 1 || !nuc_op_is_in(last->op, reference_tables)))
         return false;
     fill_table(&v, last, &out.params, table);
     nuc_cm_replace(c, &out, emit_table(c, v.in.node, table, last, last->next));

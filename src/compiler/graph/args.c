@@ -1,5 +1,6 @@
 #include "compiler/graph/args.h"
 
+#include <assert.h>
 #include <math.h>
 
 const struct nuc_arg *nuc_arg_at(const struct nuc_node *node, uint32_t index)
@@ -99,5 +100,34 @@ struct nuc_bounds nuc_bounds_of(const struct nuc_node *node)
                                    nuc_scalar(node, NUC_ARG(CLAMP, max), none.max)};
     default:
         return none;
+    }
+}
+
+void nuc_set_args(struct nuc_graph *g, struct nuc_node *node, const struct nuc_arg *args, size_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        switch ((int)args[i].kind) {
+        case NUC_ARG_NODE:
+            nuc_set_arg_node(node, g, i, args[i].u.node);
+            break;
+        case NUC_ARG_NODES:
+            nuc_set_arg_nodes(node, g, i, args[i].u.nodes, args[i].count);
+            break;
+        case NUC_ARG_INT:
+            nuc_set_arg_int(node, i, args[i].u.i);
+            break;
+        case NUC_ARG_INTS:
+            nuc_set_arg_ints(node, g, i, args[i].u.ints, args[i].count);
+            break;
+        case NUC_ARG_FLOAT:
+            nuc_set_arg_float(node, i, args[i].u.f);
+            break;
+        case NUC_ARG_BOOL:
+            nuc_set_arg_bool(node, i, args[i].u.b);
+            break;
+        default:
+            assert(args[i].kind == NUC_ARG_NONE);
+            break;
+        }
     }
 }

@@ -43,6 +43,47 @@ struct nuc_bounds nuc_bounds_of(const struct nuc_node *node);
 /* Whether the node is one of those. */
 bool nuc_has_bounds(const struct nuc_node *node);
 
+/*
+ * Arguments from position 0 on, as nuc_set_args(g, node, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(3))): those of kind
+ * NUC_ARG_NONE, like a node that is NULL, keep the schema's default.
+ */
+#define NUC_ARGS(...)                                                                                                  \
+    (const struct nuc_arg[]){__VA_ARGS__}, sizeof((const struct nuc_arg[]){__VA_ARGS__}) / sizeof(struct nuc_arg)
+void nuc_set_args(struct nuc_graph *g, struct nuc_node *node, const struct nuc_arg *args, size_t count);
+
+static inline struct nuc_arg nuc_node_arg(struct nuc_node *node)
+{
+    return (struct nuc_arg){.kind = node == NULL ? NUC_ARG_NONE : NUC_ARG_NODE, .u.node = node};
+}
+
+static inline struct nuc_arg nuc_nodes_arg(struct nuc_node **nodes, uint32_t count)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_NODES, .count = count, .u.nodes = nodes};
+}
+
+static inline struct nuc_arg nuc_int_arg(int64_t i)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_INT, .u.i = i};
+}
+
+static inline struct nuc_arg nuc_ints_arg(const int64_t *ints, uint32_t count)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_INTS, .count = count, .u.ints = ints};
+}
+
+/* Of a struct nuc_pair. */
+#define NUC_PAIR_ARG(pair) nuc_ints_arg((const int64_t[]){(pair).h, (pair).w}, 2)
+
+static inline struct nuc_arg nuc_float_arg(double f)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = f};
+}
+
+static inline struct nuc_arg nuc_bool_arg(bool b)
+{
+    return (struct nuc_arg){.kind = NUC_ARG_BOOL, .u.b = b};
+}
+
 /* Equality of two numbers without a floating-point comparison that warns; a NaN equals everything. */
 static inline bool nuc_numbers_equal(double a, double b)
 {
