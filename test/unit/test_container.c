@@ -310,7 +310,7 @@ static void headers_agree_with_the_operator(void **state)
     assert_refused(*state, m, "the magic number is missing");
     m = foreign(*state, 0);
     m->subgraphs[0].tensors[m->subgraphs[0].ops[0].inputs[2]].dtype = NUC_I8;
-    assert_refused(*state, m, "weights are no constant of uint8");
+    assert_refused(*state, m, "weights are not a constant of uint8");
     m = foreign(*state, 0);
     m->subgraphs[0].ops[0].n_inputs = 2;
     assert_refused(*state, m, "has 2 inputs, microcode, weights and kernels are the last three");

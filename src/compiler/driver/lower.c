@@ -195,7 +195,7 @@ static bool lower_partition(struct nuc_model *m, struct nuc_partition *p, struct
         .costs = s->target->npu,
         .fetch_constants = s->o.fetch_constants_to_sram,
         .payload_version_0 = s->o.payload_version_0,
-        .pool_borders = s->o.plan_delegate_scratch,
+        .pool_boundaries = s->o.plan_delegate_scratch,
         .profile = s->o.profile,
         .names = s->o.profile ? handle_names(m->graph) : NULL,
         .n_names = s->o.profile ? m->graph->next_id + 1 : 0,

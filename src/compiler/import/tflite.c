@@ -45,7 +45,7 @@ static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
                  (double)t->quant.scale[0], (long long)zero);
 }
 
-/* A name of the model as an identifier: what is no letter or digit becomes '_'. */
+/* A name of the model as an identifier: what is not a letter or digit becomes '_'. */
 static const char *identifier(struct nuc_context *cx, const char *name, uint32_t index)
 {
     if (name == NULL || *name == '\0' || strlen(name) > 64)
@@ -110,10 +110,10 @@ static void import_operator(struct nuc_ti *ti, uint32_t index)
     if (ti->op->code == NUC_LT_CUSTOM)
         nuc_ti_fail(ti, "custom operator '%s' is not handled: import the model from before it was converted",
                     ti->op->custom_code);
-    nuc_ti_fail(ti, "is not handled: replace it in the model, or cut the model in front of it");
+    nuc_ti_fail(ti, "is not handled: replace it in the model, or cut the model before it");
 }
 
-/* The value as its reader outside shall find it: bytes in the order of the tensor's. */
+/* The value as its reader outside finds it: bytes in the order of the tensor's. */
 static struct nuc_node *result(struct nuc_ti *ti, uint32_t i)
 {
     const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->outputs[i]];

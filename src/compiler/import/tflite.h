@@ -8,7 +8,7 @@
  *
  * Parameters are exact: an int8 tensor of the model is the value of one quantize node with its scale and zero point;
  * constants are buffers read through dequantize nodes, per channel where the model has several scales. int8 inputs and
- * outputs stay int8; where the model has QUANTIZE or DEQUANTIZE at its border they are float32.
+ * outputs stay int8; where the model has QUANTIZE or DEQUANTIZE at its boundary they are float32.
  *
  * Layout: a tensor [N, H, W, C] becomes a value [N, C, H, W] in channels-last dim order, which are the same bytes;
  * other ranks stay as they are. Operators that need the sizes in the model's own order (RESHAPE, FULLY_CONNECTED,
@@ -16,8 +16,8 @@
  *
  * A TRANSPOSE of a constant is a constant with the elements in the other order.
  *
- * SAME padding that is not equal on both sides becomes a pad of its own in front; fused activations become operators
- * behind, left out where the quantized range keeps them from doing anything.
+ * SAME padding that is not equal on both sides becomes a pad of its own before it; fused activations become operators
+ * after it, left out where the quantized range keeps them from doing anything.
  *
  * Each node's source names the file and, as its line, the index of the LiteRT operator. Fails with NUC_UNSUPPORTED
  * naming file, operator and what about it is not handled, and with NUC_BAD_INPUT for a damaged file.

@@ -53,7 +53,7 @@ bool nuc_ti_is_flat(const struct nuc_lt_tensor *t);
 uint32_t nuc_ti_integers(const struct nuc_ti *ti, uint32_t i, uint32_t max, int64_t *out);
 
 /*
- * A buffer with the values of constant tensor `t`, behind a dequantize node when it is quantized. Dimension d of the
+ * A buffer with the values of constant tensor `t`, read through a dequantize node when it is quantized. Dimension d of the
  * `rank` given goes `strides[d]` elements forward in the tensor's data. `channel` is the dimension the tensor's scales
  * belong to.
  */
@@ -93,7 +93,7 @@ void nuc_ti_define_alias(struct nuc_ti *ti, struct nuc_node *node, enum nuc_ti_f
 
 /*
  * The result is constant `x` with dimension perm[d] as its dimension d, a constant itself: what reads it, as weights,
- * can ask for one. False when x is none, or the result has another quantization or is the model's.
+ * can ask for one. False when x is not a constant, or the result has another quantization or is the model's.
  */
 bool nuc_ti_define_transposed(struct nuc_ti *ti, const struct nuc_lt_tensor *x, const int64_t *perm);
 

@@ -43,7 +43,7 @@ void nuc_ti_transpose(struct nuc_ti *ti)
     for (uint32_t i = 0; i < rank; i++)
         seen |= perm[i] >= 0 && perm[i] < NUC_MAX_RANK ? 1u << perm[i] : 0;
     if (rank != x->rank || seen != (1u << rank) - 1)
-        nuc_ti_fail(ti, "operand 1 is no order of %u dimensions", x->rank);
+        nuc_ti_fail(ti, "operand 1 is not an order of %u dimensions", x->rank);
     if (nuc_ti_define_transposed(ti, x, perm))
         return;
     bool same = x->dtype == y->dtype && nuc_lt_quant_equal(&x->quant, &y->quant) && v->nodes[from] != NULL;

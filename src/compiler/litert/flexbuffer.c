@@ -1,6 +1,6 @@
 /*
- * Values lie in front of what points to them; offsets count backwards from where they stand. The last three bytes of a
- * buffer are the root value, its type, its width. A map is a vector of values with three words in front of it: offset
+ * Values lie before what points to them; offsets count backwards from where they stand. The last three bytes of a
+ * buffer are the root value, its type, its width. A map is a vector of values with three words before it: offset
  * and width of the vector of keys, and the number of entries; the values' types follow it, a byte each.
  */
 #include "compiler/litert/flexbuffer.h"
@@ -94,7 +94,7 @@ static bool read_map(struct nuc_span bytes, struct flex_map *map)
         !follow(bytes, map->at - 3 * (uint64_t)map->width, map->width, &map->keys_at))
         return false;
     map->keys_width = (uint32_t)keys_width;
-    /* Values and their types fit behind the map's beginning. */
+    /* Values and their types fit after the map's beginning. */
     return map->count <= (end - map->at) / (map->width + 1);
 }
 

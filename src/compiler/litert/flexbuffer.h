@@ -11,7 +11,7 @@
 /* A map of one entry. Key and value together have less than 200 bytes. */
 struct nuc_span nuc_flex_write(struct nuc_context *cx, const char *key, const char *value);
 
-/* A copy of the text behind `key`, or NULL when the bytes are no map or have no such text. */
+/* A copy of the text of `key`, or NULL when the bytes are not a map or have no such text. */
 const char *nuc_flex_read(struct nuc_context *cx, struct nuc_span bytes, const char *key);
 
 #endif

@@ -56,7 +56,7 @@ uint8_t nuc_lt_options_type(int32_t code);
 void nuc_lt_options_read(struct nuc_fb_reader *r, struct nuc_fb_table t, int32_t code, union nuc_lt_options *o);
 nuc_fb_ref nuc_lt_options_write(struct nuc_fb_builder *b, int32_t code, const union nuc_lt_options *o);
 
-/* TensorType of the schema for an element type and back. -1, NUC_DTYPE_COUNT: there is none. */
+/* TensorType of the schema for an element type and back. -1, NUC_DTYPE_COUNT: the schema or we have none. */
 int nuc_lt_type_from_dtype(enum nuc_dtype dtype);
 enum nuc_dtype nuc_lt_dtype_from_type(int type);
 

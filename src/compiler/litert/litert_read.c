@@ -99,7 +99,7 @@ static void read_quant(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt
                            (int)out->quant.axis));
 }
 
-/* Bytes of a buffer: in the table, or behind the FlatBuffer where `offset` (fields 1 and 2) points. */
+/* Bytes of a buffer: in the table, or after the FlatBuffer where `offset` (fields 1 and 2) points. */
 static struct nuc_span read_buffer(struct lt_reader *r, uint32_t index)
 {
     if (index >= r->buffers.count)

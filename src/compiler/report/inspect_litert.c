@@ -159,7 +159,7 @@ static const char *tensor_label(struct nuc_context *cx, const struct nuc_lt_tens
 }
 
 /* Inputs and outputs of a subgraph: t<k>_<index>. */
-static void draw_borders(struct nuc_text *out, uint32_t k, const struct nuc_lt_subgraph *s, const char *what,
+static void draw_boundary(struct nuc_text *out, uint32_t k, const struct nuc_lt_subgraph *s, const char *what,
                          const int32_t *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -219,10 +219,10 @@ static void draw_subgraph(struct nuc_text *out, uint32_t k, const struct nuc_lt_
 {
     int32_t *makers = no_makers(out->cx, s);
 
-    draw_borders(out, k, s, "i", s->inputs, s->n_inputs);
+    draw_boundary(out, k, s, "i", s->inputs, s->n_inputs);
     for (uint32_t i = 0; i < s->n_ops; i++)
         draw_operator(out, k, s, i, makers);
-    draw_borders(out, k, s, "r", s->outputs, s->n_outputs);
+    draw_boundary(out, k, s, "r", s->outputs, s->n_outputs);
     for (uint32_t i = 0; i < s->n_outputs; i++) {
         if (s->outputs[i] >= 0)
             draw_edge(out, &s->tensors[s->outputs[i]], origin(out->cx, k, makers, s->outputs[i]),

@@ -1,8 +1,8 @@
 /*
- * the search for permutations. The cost of a value is its bytes times the orders its readers want besides the one it is
+ * The search for permutations. The cost of a value is its bytes times the orders its readers need besides the one it is
  * computed in. A move takes one operator at a mismatch to the order of the other side and follows it through every
  * neighbour that can go along; a least cut finds the part of these operators that pays. What counts in the end is the
- * exact cost, in which readers that want the same order share one transpose.
+ * exact cost, in which readers that need the same order share one transpose.
  */
 #include "compiler/neutron/arrange/arrange.h"
 

@@ -19,7 +19,7 @@ struct nuc_moved nuc_moved_by_transposes(const struct nuc_lt_model *m);
  * Rewrites the operators of a tidied model with the same results, bit for bit, at the same boundaries. Convolutions and
  * matrix products keep the order they need; elementwise operators, concatenations, pads, slices, reductions, softmax
  * and reshapes take the order that costs least; poolings and resizings work on each channel as an image of its own
- * where that takes less time than transposes. What a constant operand decides (weights behind a flattening, slopes,
+ * where that takes less time than transposes. What a constant operand decides (weights after a flattening, slopes,
  * addends) moves into the constant. A permutation of dimensions of size 1 is a reshape. The model stays as it is where
  * nothing is gained.
  */

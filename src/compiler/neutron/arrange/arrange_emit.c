@@ -299,7 +299,7 @@ static void permute_parameters(struct emission *e, const struct nuc_arranged_op 
     }
 }
 
-/* Columns of weights [O, K] in the order in which the value behind the flattening lies now. */
+/* Columns of weights [O, K] in the order in which the value before the flattening lies now. */
 static int32_t flattened_weights(struct emission *e, const struct nuc_arranged_op *flatten, int32_t weights)
 {
     struct shape x = shape_of(e->b, flatten->op->inputs[0]);
@@ -338,7 +338,7 @@ static int32_t operand_for(struct emission *e, uint32_t index, uint32_t k)
 
 /*
  * The tensor an operator writes: an output of the model with that value, order and shape, else the tensor it wrote
- * before when that fits and is no output of the model, else a new one.
+ * before when that fits and is not an output of the model, else a new one.
  */
 static int32_t result_for(struct emission *e, int32_t before, uint64_t order, const struct shape *s)
 {

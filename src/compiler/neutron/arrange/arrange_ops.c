@@ -276,7 +276,7 @@ static const struct nuc_npu_costs *costs_of(const struct nuc_arrangement *a)
 }
 
 /*
- * Cycles by which the vector lanes take longer for one channel than for all: poolings fill a lane a channel, nearest
+ * Cycles by which the vector lanes take longer for one channel than for all: poolings fill a lane per channel, nearest
  * neighbours move all channels of a pixel at once. A pad in front, which becomes part of the pooling otherwise, is a
  * call of its own. Costs as in docs/cycle-model.md.
  */

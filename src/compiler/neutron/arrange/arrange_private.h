@@ -1,5 +1,5 @@
 /*
- * State of the arrangement. A value is what one operator computes, whatever transposes and reshapes by ones were behind
+ * State of the arrangement. A value is what one operator computes, whatever transposes and reshapes by ones follow
  * it: the tensors between them are the same value in different orders of its axes, which are its dimensions of size
  * above 1. Every operator that can work on permuted axes has a permutation of its positions; the permutations
  * decide in which order each operator gives and takes its values.

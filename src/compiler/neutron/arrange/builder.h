@@ -28,7 +28,7 @@ struct nuc_ltb_note {
 struct nuc_ltb {
     struct nuc_context *cx;
     struct nuc_lt_model *model;
-    struct nuc_ltb_note *notes; /* one a tensor */
+    struct nuc_ltb_note *notes; /* one per tensor */
     size_t notes_capacity;
     const char **names; /* hash table of the names in use; a power of two of slots */
     size_t n_slots, n_names;
@@ -67,7 +67,7 @@ static inline bool nuc_ltb_is_constant(const struct nuc_ltb *b, int32_t tensor)
 
 /* ---- tensors ---- */
 
-/* Adds a tensor; its name gets a number behind it when it is taken already. */
+/* Adds a tensor; its name gets a number at its end when it is taken already. */
 int32_t nuc_ltb_add(struct nuc_ltb *b, const struct nuc_lt_tensor *tensor, enum nuc_ltb_format format);
 
 /* A constant without quantization. The data is copied. */
@@ -75,7 +75,7 @@ int32_t nuc_ltb_constant(struct nuc_ltb *b, const char *name, enum nuc_dtype dty
                          const void *data);
 int32_t nuc_ltb_list(struct nuc_ltb *b, const char *name, const int32_t *values, uint32_t count);
 
-/* A tensor like `tensor` with the suffix behind its name; data is shared when keep_data. */
+/* A tensor like `tensor` with the suffix after its name; data is shared when keep_data. */
 int32_t nuc_ltb_duplicate(struct nuc_ltb *b, int32_t tensor, const char *suffix, bool keep_data);
 
 /* From now on `to` is read instead of `from`; they swap names, so that a boundary keeps the name of its node. */

@@ -5,7 +5,7 @@
 #include "compiler/neutron/arrange/builder.h"
 
 /*
- * Order of execution by Kahn's algorithm: producers in front of consumers, otherwise the order there was. Fails with
+ * Order of execution by Kahn's algorithm: producers before consumers, otherwise the order there was. Fails with
  * NUC_INTERNAL when operators wait for each other.
  */
 void nuc_tidy_sort(struct nuc_ltb *b);

@@ -3,7 +3,7 @@
 #include "compiler/neutron/arrange/tidy.h"
 #include "compiler/neutron/arrange/tidy_private.h"
 
-/* The one operator that reads a tensor which is no output of the model, or -1. */
+/* The one operator that reads a tensor which is not an output of the model, or -1. */
 static int32_t only_reader(const struct nuc_ltb *b, const struct nuc_lt_uses *u, int32_t tensor)
 {
     if (u->first[tensor + 1] - u->first[tensor] != 1 || nuc_tidy_is_output(b, tensor))

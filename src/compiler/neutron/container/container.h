@@ -55,7 +55,7 @@ void nuc_neutron_graph_map(struct nuc_context *cx, const struct nuc_lt_model *m,
                            uint8_t *inputs, uint8_t *outputs);
 
 /*
- * Debug handles are no part of a LiteRT file. For a graph of ours made of the whole of `m` this gives its kernel calls
+ * Debug handles are not part of a LiteRT file. For a graph of ours made of the whole of `m` this gives its kernel calls
  * the handles of the operators of `m`; others are returned as they are.
  */
 struct nuc_span nuc_neutron_graph_restore_handles(struct nuc_context *cx, const struct nuc_neutron_graph *n,

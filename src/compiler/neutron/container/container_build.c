@@ -29,13 +29,13 @@ struct builder {
     uint32_t n_graphs, n_inside;
 };
 
-/* Operators of the model with their borders: what the converter takes as a model. */
+/* Operators of the model with their boundary: what the converter takes as a model. */
 struct group {
     struct nuc_lt_subgraph graph;
     struct nuc_lt_model model;
 };
 
-/* ---- borders of a group ---- */
+/* ---- boundary of a group ---- */
 
 static void add_once(int32_t *list, uint32_t *count, int32_t tensor)
 {
@@ -65,7 +65,7 @@ static uint8_t *mark_tensors(const struct builder *b, const bool *in_group)
 }
 
 /* Those of the model in its order, then the others in the order of their use. */
-static void find_borders(const struct builder *b, const bool *in_group, struct nuc_lt_subgraph *g)
+static void find_boundary(const struct builder *b, const bool *in_group, struct nuc_lt_subgraph *g)
 {
     const struct nuc_lt_subgraph *s = b->s;
     const uint8_t *marks = mark_tensors(b, in_group);
@@ -105,7 +105,7 @@ static struct group *make_group(const struct builder *b, const bool *in_group)
         if (in_group[i])
             g->graph.ops[g->graph.n_ops++] = b->s->ops[i];
     }
-    find_borders(b, in_group, &g->graph);
+    find_boundary(b, in_group, &g->graph);
     g->model = (struct nuc_lt_model){.cx = b->cx, .file = b->m->file, .n_subgraphs = 1, .subgraphs = &g->graph};
     return g;
 }

@@ -27,7 +27,7 @@ static struct nuc_span block(struct nuc_context *cx, const struct nuc_lt_model *
     const struct nuc_lt_subgraph *s = &m->subgraphs[0];
 
     if (tensor < 0 || s->tensors[tensor].dtype != NUC_U8 || s->tensors[tensor].data.data == NULL)
-        bad(cx, m, op, nuc_format(cx, "its %s are no constant of uint8", what));
+        bad(cx, m, op, nuc_format(cx, "its %s are not a constant of uint8", what));
     return s->tensors[tensor].data;
 }
 
@@ -115,7 +115,7 @@ struct nuc_neutron_graph nuc_neutron_graph_read(struct nuc_context *cx, const st
     n.weights = block(cx, m, index, constants[1], "weights");
     n.kernels = block(cx, m, index, constants[2], "kernels");
     if (n.microcode.size < MIN_WORDS * 4 || word(n.microcode, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
-        bad(cx, m, index, "its first constant is no Neutron microcode: the magic number is missing");
+        bad(cx, m, index, "its first constant is not Neutron microcode: the magic number is missing");
     find_form(cx, m, &n);
     check_indices(cx, m, index, op->inputs, op->n_inputs);
     check_indices(cx, m, index, op->outputs, op->n_outputs);

@@ -71,7 +71,7 @@ static void print_dims(struct nuc_text *out, const char *name, struct nuc_span v
     nuc_text_addf(out, "]");
 }
 
-/* Operands a line each, then the parameters on one. */
+/* Operands on a line each, then the parameters on one. */
 static void print_fields(struct nuc_text *out, const struct opcode *op, struct nuc_span fields)
 {
     uint64_t at = 0;

@@ -1,4 +1,4 @@
-/* Microcode as text: a line for the header, then a block a kernel call with its operands and parameters. */
+/* Microcode as text: a line for the header, then a block per kernel call with its operands and parameters. */
 #ifndef NUC_NEUTRON_DISASSEMBLE_H
 #define NUC_NEUTRON_DISASSEMBLE_H
 

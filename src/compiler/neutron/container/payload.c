@@ -6,7 +6,7 @@
 
 #define ALIGNMENT NUC_MC_ALIGNMENT
 
-/* Words a runtime reads; version 0 has nothing behind the number of outputs. */
+/* Words a runtime reads; version 0 has nothing after the number of outputs. */
 #define MIN_WORDS_0 13
 #define MIN_WORDS_1 15
 
@@ -98,7 +98,7 @@ static void read_blocks(struct nuc_context *cx, const char *file, struct nuc_spa
     size_t words = p->version == 0 ? MIN_WORDS_0 : MIN_WORDS_1;
 
     if (rest.size < words * 4 || word(rest, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the payload holds no Neutron microcode behind its header", file);
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the payload holds no Neutron microcode after its header", file);
     const struct nuc_mc_buffers b = nuc_mc_buffers_of(rest.data, p->version);
     if (b.n_inputs != p->n_inputs || b.n_outputs != p->n_outputs)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the microcode has %u inputs and %u outputs, the payload %u and %u", file,

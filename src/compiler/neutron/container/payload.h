@@ -11,7 +11,7 @@
 #include "host/context.h"
 
 struct nuc_payload_io {
-    uint8_t format; /* 1: channels-last at the border, the runtime transposes contiguous tensors; 0: anything else */
+    uint8_t format; /* 1: channels-last at the boundary, the runtime transposes contiguous tensors; 0: anything else */
     uint8_t map;    /* which argument (inputs) or result (outputs) of the delegate it is */
 };
 

@@ -311,7 +311,7 @@ static void check_tensor(const struct nuc_cv *cv, int32_t index)
                  cv->model->file, t->name, t->data.size, (size_t)elements * nuc_dtype_size(t->dtype));
 }
 
-/* Tensors that operators or the borders use; dead ones may be anything. */
+/* Tensors that operators or the boundary use; dead ones may be anything. */
 static void check_graph(const struct nuc_cv *cv)
 {
     const struct nuc_lt_subgraph *g = cv->graph;
@@ -381,7 +381,7 @@ static void set_up_tensors(struct nuc_cv *cv)
     }
 }
 
-/* The table of names behind the records, empty without profiling. */
+/* The table of names after the records, empty without profiling. */
 static struct nuc_span names_table(struct nuc_cv *cv, const struct nuc_convert_options *options, size_t at)
 {
     if (!options || !options->profile || options->n_names == 0)
@@ -471,7 +471,7 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     cv.graph = &m->subgraphs[0];
     set_up_nodes(&cv);
     set_up_tensors(&cv);
-    cv.pool_borders = options && options->pool_borders;
+    cv.pool_boundaries = options && options->pool_boundaries;
     nuc_cv_merge(&cv);
     nuc_cv_make_views(&cv);
     nuc_cv_find_order(&cv);

@@ -45,7 +45,8 @@ struct nuc_neutron_image {
     uint32_t n_inputs, n_outputs;
     uint32_t n_calls;
     const struct nuc_neutron_call *calls; /* in execution order */
-    /* With pool_borders: where in the scratch buffer each input and output may lie, UINT32_MAX: nowhere; else NULL. */
+    /* With pool_boundaries: where in the scratch buffer each input and output may lie, UINT32_MAX: nowhere; else NULL.
+     */
     const uint32_t *input_places, *output_places;
     uint32_t n_buffers;
     const struct nuc_neutron_buffer *buffers; /* of the scratch */
@@ -58,7 +59,7 @@ struct nuc_convert_options {
     bool fetch_constants;   /* weights lie where the NPU cannot read: they are copied to a staging buffer meanwhile */
     bool profile;           /* the program records the time of every kernel call */
     bool payload_version_0; /* the header's words are those of payload version 0, which has no profile */
-    bool pool_borders;      /* the scratch has places for inputs and outputs, where the caller may put them */
+    bool pool_boundaries;   /* the scratch has places for inputs and outputs, where the caller may put them */
 };
 
 /*

@@ -46,7 +46,7 @@ static bool moves(const struct nuc_cv_node *n)
                          n->op->code == NUC_LT_TRANSPOSE || n->op->code == NUC_LT_SLICE);
 }
 
-/* The operator that computes the values of a tensor, behind those that only move them, when nothing else reads any. */
+/* The operator that computes the values of a tensor, before those that only move them, when nothing else reads any. */
 static struct nuc_cv_node *only_source(struct nuc_cv *cv, int32_t tensor)
 {
     struct nuc_cv_node *n = only_producer(cv, tensor);

@@ -38,7 +38,7 @@ static void extend_life(struct lives *l, uint32_t call, uint8_t *ref, const uint
     uint32_t t = nuc_load_u32(ref) >> 8;
 
     (void)addresses;
-    if (!nuc_cv_in_scratch(l->cv, (int32_t)t) && !l->cv->pool_borders)
+    if (!nuc_cv_in_scratch(l->cv, (int32_t)t) && !l->cv->pool_boundaries)
         return;
     if (l->ranges[t].size == 0)
         l->ranges[t] = (struct nuc_plan_range){
@@ -131,7 +131,7 @@ static void add_pairs(struct lives *l)
 /* ---- inputs and outputs ---- */
 
 /* Inputs are there before the first call, outputs until after the last. */
-static void extend_borders(struct lives *l)
+static void extend_boundaries(struct lives *l)
 {
     for (uint32_t t = 0; t < l->cv->graph->n_tensors; t++) {
         struct nuc_plan_range *r = &l->ranges[t];
@@ -187,7 +187,7 @@ void nuc_cv_assign_addresses(struct nuc_cv *cv, struct nuc_neutron_image *image)
     for (uint32_t t = 0; t < cv->graph->n_tensors; t++)
         l.ranges[t].alignment = NUC_MC_ALIGNMENT;
     for_tensor_refs(&l, extend_life, NULL);
-    extend_borders(&l);
+    extend_boundaries(&l);
     add_pairs(&l);
     const struct nuc_plan_problem problem = {
         .ranges = l.ranges, .n = cv->graph->n_tensors, .pairs = l.pairs, .n_pairs = l.n_pairs};
@@ -199,7 +199,7 @@ void nuc_cv_assign_addresses(struct nuc_cv *cv, struct nuc_neutron_image *image)
                  cv->model->file, (unsigned long long)plan.size);
     for_tensor_refs(&l, set_address, plan.addresses);
     report_plan(&l, &plan, image);
-    if (cv->pool_borders) {
+    if (cv->pool_boundaries) {
         image->input_places = places(&l, &plan, false);
         image->output_places = places(&l, &plan, true);
     }

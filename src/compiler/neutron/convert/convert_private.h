@@ -72,7 +72,7 @@ struct nuc_cv {
     bool fetch;                    /* weights of different nodes are kept apart: */
     struct nuc_cv_window *windows; /* of the nodes so far */
     size_t n_windows, windows_capacity;
-    bool pool_borders;                 /* inputs and outputs are planned with the intermediates */
+    bool pool_boundaries;              /* inputs and outputs are planned with the intermediates */
     const struct nuc_cv_node *current; /* node whose calls are being emitted */
 };
 
@@ -131,7 +131,7 @@ bool nuc_cv_in_scratch(const struct nuc_cv *cv, int32_t tensor);
 /* Moves *layout of a tensor of `bytes` from inside another tensor to inside that one's holder. False: it has none. */
 bool nuc_cv_compose(struct nuc_cv_layout *layout, int64_t bytes, const struct nuc_cv_layout *outer);
 
-/* Distance in bytes between neighbours along each dimension of tensor `t` in its holder. False: there is no such. */
+/* Distance in bytes between neighbours along each dimension of tensor `t` in its holder. False: there are none. */
 bool nuc_cv_strides(const struct nuc_cv *cv, const struct nuc_lt_tensor *t, const struct nuc_cv_layout *layout,
                     int64_t *stride);
 

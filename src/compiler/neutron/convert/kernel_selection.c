@@ -122,5 +122,5 @@ void nuc_kernel_selection_read(struct nuc_context *cx, const char *file, struct 
             read_row(cx, file, line + strlen(ROW_LINE), s);
     }
     if (!found)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: is no kernel selection file: it has no line '%s...'", file, VERSION_LINE);
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: is not a kernel selection file: it has no line '%s...'", file, VERSION_LINE);
 }

@@ -23,8 +23,8 @@ void nuc_kernel_selection_add(struct nuc_kernel_selection *s, const struct nuc_n
 struct nuc_span nuc_kernel_selection_write(struct nuc_context *cx, const struct nuc_kernel_selection *s);
 
 /*
- * Adds the kernels of a file that nuc_kernel_selection_write() made. Fails with NUC_BAD_INPUT when it is no such file,
- * was made for another version of the microcode, or names a kernel there is not.
+ * Adds the kernels of a file that nuc_kernel_selection_write() made. Fails with NUC_BAD_INPUT when it is not such a
+ * file, was made for another version of the microcode, or names a kernel there is not.
  */
 void nuc_kernel_selection_read(struct nuc_context *cx, const char *file, struct nuc_span text,
                                struct nuc_kernel_selection *s);

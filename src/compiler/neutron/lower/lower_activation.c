@@ -40,7 +40,7 @@ static void append_bound(struct nuc_lowering *l, const struct nuc_node *node, in
     nuc_ltb_op(l->b, code, (const int32_t[]){x, t}, 2, y);
 }
 
-/* clamp and hardtanh; an infinite bound is none. */
+/* clamp and hardtanh; an infinite bound does not count. */
 void nuc_lower_clamp(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
     struct nuc_bounds bounds = nuc_bounds_of(node);

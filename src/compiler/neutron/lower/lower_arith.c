@@ -110,7 +110,7 @@ void nuc_lower_neg(struct nuc_lowering *l, const struct nuc_node *node, int32_t 
     op->options.arith.pot_scale_int16 = true;
 }
 
-/* One slope, or one a channel: the last dimension of a channels-last tensor and of one of rank 2. */
+/* One slope, or one per channel: the last dimension of a channels-last tensor and of one of rank 2. */
 void nuc_lower_prelu(struct nuc_lowering *l, const struct nuc_node *node, int32_t x, int32_t y)
 {
     int32_t slope = nuc_lower_input(l, node, NUC_ARG(PRELU, weight));

@@ -12,7 +12,7 @@
 static int single_one(const int32_t *shorter, uint32_t rank, const int32_t *longer)
 {
     uint32_t front = 0;
-    uint32_t back = rank; /* elements of the shorter shape that are not matched from behind */
+    uint32_t back = rank; /* elements of the shorter shape that are not matched from the end */
     bool ones = true;
 
     for (uint32_t i = 0; i <= rank; i++)
@@ -31,8 +31,8 @@ static int single_one(const int32_t *shorter, uint32_t rank, const int32_t *long
 }
 
 /*
- * Between two channels-last tensors of which one has a dimension of size 1 more, in front of or at the channels: one
- * transpose in front of the reshape does what two around it would. By rank of the input and position among N and C.
+ * Between two channels-last tensors of which one has a dimension of size 1 more, before or at the channels: one
+ * transpose before the reshape does what two around it would. By rank of the input and position among N and C.
  */
 static const int32_t remove_4[2][5] = {{0, 3, 2, 1}, {0, 2, 1, 3}};
 static const int32_t remove_5[2][5] = {{0, 4, 2, 3, 1}, {0, 2, 3, 1, 4}};
