@@ -3,11 +3,6 @@
 
 /* ---- what came out ---- */
 
-static void add_reader_text(void *user, struct nuc_node *node)
-{
-    nuc_text_addf(user, "%s ", node->name);
-}
-
 /* "name( inputs )" a line. */
 static const char *listing(struct nuc_graph *g)
 {
@@ -15,8 +10,10 @@ static const char *listing(struct nuc_graph *g)
 
     nuc_text_init(&text, g->cx);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        struct nuc_cursor at = {0, 0};
         nuc_text_addf(&text, "%s( ", n->name);
-        nuc_for_each_input(n, add_reader_text, &text);
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            nuc_text_addf(&text, "%s ", in->name);
         nuc_text_addf(&text, ")\n");
     }
     return nuc_text_string(&text);

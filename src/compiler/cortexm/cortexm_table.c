@@ -87,9 +87,8 @@ static bool is_listed(const struct chain *v, const struct nuc_node *node)
     return false;
 }
 
-static void visit(void *user, struct nuc_node *input)
+static void visit(struct chain *v, struct nuc_node *input)
 {
-    struct chain *v = user;
     struct nuc_cm_value value;
 
     if (is_number(input) || is_listed(v, input))
@@ -112,8 +111,12 @@ static bool find_chain(struct nuc_cm *c, struct nuc_node *last, struct chain *v)
 {
     *v = (struct chain){.c = c, .ok = true};
     visit(v, last);
-    for (uint32_t i = 0; v->ok && i < v->n_nodes; i++)
-        nuc_for_each_input(v->nodes[i], visit, v);
+    for (uint32_t i = 0; v->ok && i < v->n_nodes; i++) {
+        const struct nuc_node *n = v->nodes[i];
+        struct nuc_cursor at = {0, 0};
+        for (struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            visit(v, in);
+    }
     if (!v->ok || v->in.node == NULL || nuc_is_static(v->in.node))
         return false;
     for (uint32_t i = 0; i < v->n_nodes; i++) {

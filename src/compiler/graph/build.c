@@ -399,40 +399,32 @@ void nuc_rename_as_traced(struct nuc_graph *g)
 
 /* ---- reading ---- */
 
-void nuc_for_each_input(const struct nuc_node *node, void (*visit)(void *user, struct nuc_node *input), void *user)
+struct nuc_node *nuc_next_input(const struct nuc_node *node, struct nuc_cursor *at)
 {
-    for (uint32_t i = 0; i < node->n_args; i++) {
-        const struct nuc_arg *a = &node->args[i];
-        if (a->kind == NUC_ARG_NODE)
-            visit(user, a->u.node);
-        for (uint32_t k = 0; a->kind == NUC_ARG_NODES && k < a->count; k++) {
-            if (a->u.nodes[k] != NULL)
-                visit(user, a->u.nodes[k]);
+    for (; at->argument < node->n_args; at->argument++, at->element = 0) {
+        const struct nuc_arg *a = &node->args[at->argument];
+        uint32_t count = a->kind == NUC_ARG_NODES ? a->count : a->kind == NUC_ARG_NODE ? 1 : 0;
+        while (at->element < count) {
+            struct nuc_node *input = a->kind == NUC_ARG_NODE ? a->u.node : a->u.nodes[at->element];
+            at->element++;
+            if (input != NULL)
+                return input;
         }
     }
-}
-
-struct collected {
-    struct nuc_node **out;
-    uint32_t max;
-    uint32_t count;
-};
-
-static void collect(void *user, struct nuc_node *input)
-{
-    struct collected *c = user;
-
-    if (c->count < c->max)
-        c->out[c->count] = input;
-    c->count++;
+    return NULL;
 }
 
 uint32_t nuc_inputs(const struct nuc_node *node, struct nuc_node **out, uint32_t max)
 {
-    struct collected c = {out, max, 0};
+    struct nuc_cursor at = {0, 0};
+    uint32_t count = 0;
 
-    nuc_for_each_input(node, collect, &c);
-    return c.count;
+    for (struct nuc_node *input = nuc_next_input(node, &at); input != NULL; input = nuc_next_input(node, &at)) {
+        if (count < max)
+            out[count] = input;
+        count++;
+    }
+    return count;
 }
 
 struct nuc_node *nuc_output_node(const struct nuc_graph *g)

@@ -361,10 +361,16 @@ static inline bool nuc_is_dequantize(const struct nuc_node *node)
     return nuc_op_kind(node->op) == NUC_KIND_DEQUANT;
 }
 
-/* Calls visit(user data, input) for every tensor argument, list elements included, in order, repetitions included. */
-void nuc_for_each_input(const struct nuc_node *node, void (*visit)(void *user, struct nuc_node *input), void *user);
+/*
+ * Tensor arguments in order, list elements and repetitions included: one after the other, from a cursor of zeros on,
+ * then NULL. What was given already may be replaced meanwhile.
+ */
+struct nuc_cursor {
+    uint32_t argument, element;
+};
+struct nuc_node *nuc_next_input(const struct nuc_node *node, struct nuc_cursor *at);
 
-/* Tensor arguments in order, list elements included, at most `max`; returns how many there are in all. */
+/* The same as an array of at most `max`; returns how many there are in all. */
 uint32_t nuc_inputs(const struct nuc_node *node, struct nuc_node **out, uint32_t max);
 
 struct nuc_node *nuc_output_node(const struct nuc_graph *g);

@@ -408,16 +408,14 @@ static struct nuc_meta take_meta(struct reader *r)
 /* No type is written: the shape rule computes it, which relies on inputs as the verifier admits them. */
 static void infer_vals(struct reader *r, struct nuc_node *node)
 {
-    uint32_t count = nuc_inputs(node, NULL, 0);
-    struct nuc_node **inputs = nuc_alloc_array(r->cx, count, sizeof *inputs);
+    struct nuc_cursor at = {0, 0};
 
     if (node->op == NUC_OP_OUTPUT)
         return;
     if (node->op != NUC_OP_GETITEM && nuc_op_kind(node->op) == NUC_KIND_GRAPH)
         bad(r, "the value's type is missing");
-    nuc_inputs(node, inputs, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (inputs[i]->is_tuple != (node->op == NUC_OP_GETITEM))
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (in->is_tuple != (node->op == NUC_OP_GETITEM))
             bad(r, "only getitem reads a tuple, everything else single tensors");
     }
     nuc_infer_shape(r->g, node);

@@ -91,54 +91,22 @@ static uint32_t rank_of(const struct nuc_node *node)
     return first != NULL && first->n_vals > 0 ? first->vals[0].rank : 0;
 }
 
-typedef void (*input_visitor)(struct inference *f, struct nuc_node *input, uint32_t position, uint32_t argument);
-
-/* Visits the tensors the node reads; `position` counts them. */
-static void each_input(struct inference *f, const struct nuc_node *node, input_visitor visit, uint32_t argument)
+/* All tensors the node reads become `format`; those that have no third dimension are never channels first. */
+static void inputs_become(struct inference *f, const struct nuc_node *node, enum nuc_format format)
 {
-    uint32_t position = 0;
+    struct nuc_cursor at = {0, 0};
 
-    for (uint32_t i = 0; i < node->n_args; i++) {
-        const struct nuc_arg *a = &node->args[i];
-        if (a->kind == NUC_ARG_NODE)
-            visit(f, a->u.node, position++, argument);
-        for (uint32_t k = 0; a->kind == NUC_ARG_NODES && k < a->count; k++) {
-            if (a->u.nodes[k] != NULL)
-                visit(f, a->u.nodes[k], position++, argument);
-        }
-    }
-}
-
-static void required_input(struct inference *f, struct nuc_node *input, uint32_t position, uint32_t cf_inputs)
-{
-    bool channels_first = position < 32 && (cf_inputs >> position & 1) != 0;
-
-    become(f, input, channels_first ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
-}
-
-static void any_input(struct inference *f, struct nuc_node *input, uint32_t position, uint32_t channels_first)
-{
-    (void)position;
-    become(f, input, channels_first != 0 && rank_of(input) > 2 ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
-}
-
-static void unknown_input(struct inference *f, struct nuc_node *input, uint32_t position, uint32_t unused)
-{
-    (void)position;
-    (void)unused;
-    become(f, input, NUC_FORMAT_NONE);
+    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at))
+        become(f, in, format == NUC_CHANNELS_FIRST && rank_of(in) <= 2 ? NUC_FORMATLESS : format);
 }
 
 static bool reads_channels_first(const struct nuc_node *node)
 {
-    for (uint32_t i = 0; i < node->n_args; i++) {
-        const struct nuc_arg *a = &node->args[i];
-        if (a->kind == NUC_ARG_NODE && a->u.node->format == NUC_CHANNELS_FIRST)
+    struct nuc_cursor at = {0, 0};
+
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (in->format == NUC_CHANNELS_FIRST)
             return true;
-        for (uint32_t k = 0; a->kind == NUC_ARG_NODES && k < a->count; k++) {
-            if (a->u.nodes[k] != NULL && a->u.nodes[k]->format == NUC_CHANNELS_FIRST)
-                return true;
-        }
     }
     return false;
 }
@@ -148,7 +116,7 @@ static void infer_any(struct inference *f, struct nuc_node *node)
     if (!node->is_tuple && node->n_vals == 1 && nuc_is_channels_last(&node->vals[0]))
         become(f, node, NUC_CHANNELS_FIRST);
     bool channels_first = node->format == NUC_CHANNELS_FIRST || reads_channels_first(node);
-    each_input(f, node, any_input, channels_first);
+    inputs_become(f, node, channels_first ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
     become(f, node, channels_first && rank_of(node) > 2 ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
 }
 
@@ -176,11 +144,14 @@ static bool has_channel_slopes(const struct nuc_node *node)
            !(weight->vals[0].rank == 1 && weight->vals[0].sizes[0] == 1);
 }
 
+/* Data, and the weight of a convolution. */
 static void infer_channels_first(struct inference *f, struct nuc_node *node)
 {
-    bool has_weight = nuc_op_family(node->op) == NUC_FAMILY_CONV;
+    uint32_t needed = nuc_op_family(node->op) == NUC_FAMILY_CONV ? 2 : 1, position = 0;
+    struct nuc_cursor at = {0, 0};
 
-    each_input(f, node, required_input, has_weight ? 1 | 1 << 1 : 1);
+    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at))
+        become(f, in, position++ < needed ? NUC_CHANNELS_FIRST : NUC_FORMATLESS);
     become(f, node, NUC_CHANNELS_FIRST);
 }
 
@@ -209,7 +180,7 @@ static void infer_node(struct inference *f, struct nuc_node *node)
         infer_any(f, node);
         break;
     case RULE_UNKNOWN:
-        each_input(f, node, unknown_input, 0);
+        inputs_become(f, node, NUC_FORMAT_NONE);
         become(f, node, NUC_FORMAT_NONE);
         break;
     }

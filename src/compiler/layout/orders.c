@@ -120,17 +120,15 @@ struct nuc_node *nuc_insert_in_order(struct nuc_graph *g, struct nuc_node *befor
 
 void nuc_copy_operands_contiguous(struct nuc_graph *g, struct nuc_node *node)
 {
-    uint32_t count = nuc_inputs(node, NULL, 0);
-    struct nuc_node **inputs = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof(struct nuc_node *));
+    struct nuc_cursor at = {0, 0};
 
-    nuc_inputs(node, inputs, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (inputs[i]->is_tuple || nuc_is_contiguous(&inputs[i]->vals[0]))
+    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (in->is_tuple || nuc_is_contiguous(&in->vals[0]))
             continue;
-        struct nuc_meta contiguous = nuc_in_contiguous_order(&inputs[i]->vals[0]);
-        struct nuc_node *copy = nuc_insert_in_order(g, node, NUC_OP_CLONE_DIM_ORDER, inputs[i], &contiguous);
+        struct nuc_meta contiguous = nuc_in_contiguous_order(&in->vals[0]);
+        struct nuc_node *copy = nuc_insert_in_order(g, node, NUC_OP_CLONE_DIM_ORDER, in, &contiguous);
         copy->source = node->source;
-        nuc_replace_input(g, node, inputs[i], copy);
+        nuc_replace_input(g, node, in, copy);
     }
 }
 

@@ -68,11 +68,8 @@ static void sort_users(struct nuc_graph *g)
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)
         n->n_users = 0;
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        uint32_t count = nuc_inputs(n, NULL, 0);
-        struct nuc_node **inputs = nuc_alloc_array(g->cx, count, sizeof *inputs);
-        nuc_inputs(n, inputs, count);
-        for (uint32_t i = 0; i < count; i++) {
-            struct nuc_node *input = inputs[i];
+        struct nuc_cursor at = {0, 0};
+        for (struct nuc_node *input = nuc_next_input(n, &at); input != NULL; input = nuc_next_input(n, &at)) {
             /* All readings of one node follow each other, so its last reader says whether it is listed. */
             if (input->n_users == 0 || input->users[input->n_users - 1] != n)
                 input->users[input->n_users++] = n;

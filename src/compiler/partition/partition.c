@@ -47,37 +47,17 @@ static void refuse(struct partitioning *p, struct nuc_node *node, struct nuc_ver
 
 /* ---- rules ---- */
 
-struct neighbour {
-    const struct nuc_cluster_ends *ends;
-    const struct nuc_node *found;
-};
-
-static void find_open_input(void *user, struct nuc_node *input)
-{
-    struct neighbour *b = user;
-
-    if (b->found == NULL && !nuc_input_ends(b->ends, input))
-        b->found = input;
-}
-
 /* Why the node has no cluster of its own: the first neighbour that is not quantized. */
 static struct nuc_verdict no_cluster(const struct nuc_cluster_ends *ends, const struct nuc_node *node)
 {
-    struct neighbour b = {ends, NULL};
-    struct nuc_verdict v = {.rule = "every input comes from a dequantize node", .actual = "", .limit = ""};
+    const struct nuc_node *open = nuc_open_input(ends, node);
+    const char *rule = "every input comes from a dequantize node";
 
-    nuc_for_each_input(node, find_open_input, &b);
-    if (b.found == NULL) {
-        v.rule = "every reader is a quantize node";
-        for (uint32_t i = 0; b.found == NULL && i < node->n_users; i++) {
-            const struct nuc_node *user = node->users[i];
-            if (!nuc_output_ends(ends, user))
-                b.found = user;
-        }
+    if (open == NULL) {
+        open = nuc_open_output(ends, node);
+        rule = "every reader is a quantize node";
     }
-    v.actual = b.found != NULL ? b.found->name : "";
-    v.fix = "quantize the neighbour, too";
-    return v;
+    return (struct nuc_verdict){false, rule, open != NULL ? open->name : "", "", "quantize the neighbour, too"};
 }
 
 static enum nuc_check outcome(struct nuc_verdict v)
@@ -135,48 +115,45 @@ static void check_nodes(struct partitioning *p)
  * Rules about whole clusters, which the reference does not have: it goes on and computes nonsense, or fails. What is
  * between quantize and dequantize nodes has to be one operator, read by nobody else.
  */
-struct member_check {
-    struct partitioning *p;
-    struct nuc_node *member;
-};
-
-static void refuse_cluster(const struct member_check *c, const char *rule, const struct nuc_node *found,
-                           const char *fix)
+static void refuse_cluster(struct partitioning *p, const struct nuc_node *member, const char *rule,
+                           const struct nuc_node *found, const char *fix)
 {
-    refuse(c->p, c->member->cluster,
-           (struct nuc_verdict){.rule = rule, .actual = found->name, .limit = "", .fix = fix});
+    refuse(p, member->cluster, (struct nuc_verdict){.rule = rule, .actual = found->name, .limit = "", .fix = fix});
 }
 
-static void check_member_input(void *user, struct nuc_node *input)
+static void check_member_inputs(struct partitioning *p, const struct nuc_node *member)
 {
-    const struct member_check *c = user;
+    struct nuc_cursor at = {0, 0};
 
-    if (nuc_is_call(input) && input->cluster != c->member->cluster)
-        refuse_cluster(c, "the operator shares no dequantize node with another one", input, NULL);
+    for (const struct nuc_node *in = nuc_next_input(member, &at); in != NULL; in = nuc_next_input(member, &at)) {
+        if (nuc_is_call(in) && in->cluster != member->cluster)
+            refuse_cluster(p, member, "the operator shares no dequantize node with another one", in, NULL);
+    }
 }
 
-static void check_member_user(const struct member_check *c, const struct nuc_node *user)
+static void check_member_users(struct partitioning *p, const struct nuc_node *member)
 {
-    bool is_result = c->member == c->member->cluster || c->member->op == NUC_OP_GETITEM;
+    bool is_result = member == member->cluster || member->op == NUC_OP_GETITEM;
 
-    if (is_result ? !nuc_is_quantize(user) && user->op != NUC_OP_GETITEM : user->cluster != c->member->cluster)
-        refuse_cluster(c,
-                       "the result, and what else is not quantized, is read by quantize nodes and inside of the "
-                       "cluster only",
-                       user, "quantize the reader, too");
+    for (uint32_t i = 0; i < member->n_users; i++) {
+        const struct nuc_node *user = member->users[i];
+        if (is_result ? !nuc_is_quantize(user) && user->op != NUC_OP_GETITEM : user->cluster != member->cluster)
+            refuse_cluster(p, member,
+                           "the result, and what else is not quantized, is read by quantize nodes and inside of the "
+                           "cluster only",
+                           user, "quantize the reader, too");
+    }
 }
 
-static void check_cluster_member(struct partitioning *p, struct nuc_node *member)
+static void check_cluster_member(struct partitioning *p, const struct nuc_node *member)
 {
-    struct member_check c = {p, member};
-
     if (member != member->cluster && nuc_is_activation(member->op))
-        refuse_cluster(&c, "an activation between the operator and its quantize or dequantize node is quantized itself",
+        refuse_cluster(p, member,
+                       "an activation between the operator and its quantize or dequantize node is quantized itself",
                        member, "quantize the value between the two");
     if (!nuc_is_dequantize(member))
-        nuc_for_each_input(member, check_member_input, &c);
-    for (uint32_t i = 0; i < member->n_users; i++)
-        check_member_user(&c, member->users[i]);
+        check_member_inputs(p, member);
+    check_member_users(p, member);
 }
 
 static void check_clusters(struct partitioning *p)
@@ -345,15 +322,17 @@ struct boundary {
     struct list nodes, inputs, outputs, constants;
 };
 
-static void add_boundary_input(void *user, struct nuc_node *input)
+static void add_boundary_inputs(struct boundary *b, const struct nuc_node *node)
 {
-    struct boundary *b = user;
-    bool inside = nuc_is_call(input) && input->partition == b->index;
+    struct nuc_cursor at = {0, 0};
 
-    if (inside || b->seen[input->id] == (uint32_t)b->index + 1)
-        return;
-    b->seen[input->id] = (uint32_t)b->index + 1;
-    push(b->g, nuc_is_static(input) ? &b->constants : &b->inputs, input);
+    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        bool inside = nuc_is_call(in) && in->partition == b->index;
+        if (inside || b->seen[in->id] == (uint32_t)b->index + 1)
+            continue;
+        b->seen[in->id] = (uint32_t)b->index + 1;
+        push(b->g, nuc_is_static(in) ? &b->constants : &b->inputs, in);
+    }
 }
 
 static bool is_read_outside(const struct nuc_node *node)
@@ -390,7 +369,7 @@ static void add_members(struct nuc_graph *g, struct nuc_partitions *out)
     }
     for (uint32_t i = 0; i < out->count; i++) {
         for (uint32_t k = 0; k < out->items[i].n_nodes; k++)
-            nuc_for_each_input(out->items[i].nodes[k], add_boundary_input, &all[i]);
+            add_boundary_inputs(&all[i], out->items[i].nodes[k]);
     }
 }
 

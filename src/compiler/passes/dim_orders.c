@@ -122,12 +122,11 @@ static void relay_parameter(struct nuc_graph *g, struct nuc_node *node, struct n
 
 static void make_usable(struct nuc_graph *g, struct nuc_node *node)
 {
-    uint32_t count = nuc_inputs(node, NULL, 0);
-    struct nuc_node **inputs = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof *inputs);
+    struct nuc_cursor at = {0, 0};
+    struct nuc_node *in;
 
-    nuc_inputs(node, inputs, count);
-    for (uint32_t i = 0; i < count && !nuc_is_usable_order(&node->vals[0]); i++)
-        relay_parameter(g, node, inputs[i]);
+    while (!nuc_is_usable_order(&node->vals[0]) && (in = nuc_next_input(node, &at)) != NULL)
+        relay_parameter(g, node, in);
     if (nuc_is_usable_order(&node->vals[0]))
         return;
     /* Every operator gives contiguous results of contiguous operands. */

@@ -14,43 +14,32 @@ static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)
     return nuc_quant_of(a, &x) && nuc_quant_of(b, &y) && nuc_same_parameters(&x, &y);
 }
 
-struct members {
-    const struct nuc_node *first; /* whose parameters all others have */
-    bool equal;
-};
-
-static void check_input(void *user, struct nuc_node *input)
-{
-    struct members *m = user;
-
-    if (m->first == NULL)
-        m->first = input;
-    m->equal &= input->op == NUC_OP_DEQUANTIZE_PER_TENSOR && input->n_users == 1 && same_parameters(input, m->first);
-}
-
 /* Each dequantize node read by it alone, each reader a quantize node, all of one type. */
 static bool can_move(const struct nuc_node *node)
 {
-    struct members m = {NULL, true};
+    struct nuc_cursor at = {0, 0};
+    const struct nuc_node *first = nuc_next_input(node, &at); /* whose parameters all others have */
 
-    nuc_for_each_input(node, check_input, &m);
+    for (const struct nuc_node *in = first; in != NULL; in = nuc_next_input(node, &at)) {
+        if (in->op != NUC_OP_DEQUANTIZE_PER_TENSOR || in->n_users != 1 || !same_parameters(in, first))
+            return false;
+    }
     for (uint32_t i = 0; i < node->n_users; i++) {
         const struct nuc_node *user = node->users[i];
-        m.equal &= user->op == NUC_OP_QUANTIZE_PER_TENSOR && m.first != NULL && same_parameters(user, m.first);
+        if (user->op != NUC_OP_QUANTIZE_PER_TENSOR || first == NULL || !same_parameters(user, first))
+            return false;
     }
-    return m.equal && m.first != NULL && node->n_users > 0 && !node->is_tuple;
+    return first != NULL && node->n_users > 0 && !node->is_tuple;
 }
 
 /* What the dequantize nodes read, in their places. */
 static void read_quantized(struct nuc_graph *g, struct nuc_node *node)
 {
-    uint32_t count = nuc_inputs(node, NULL, 0);
-    struct nuc_node **inputs = nuc_alloc_array(g->cx, count, sizeof *inputs);
+    struct nuc_cursor at = {0, 0};
 
-    nuc_inputs(node, inputs, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (nuc_is_dequantize(inputs[i]))
-            nuc_replace_input(g, node, inputs[i], nuc_operand(g, inputs[i], NUC_SELF));
+    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (nuc_is_dequantize(in))
+            nuc_replace_input(g, node, in, nuc_operand(g, in, NUC_SELF));
     }
 }
 

@@ -39,38 +39,24 @@ static enum need need_of(enum nuc_op op, bool as_reference)
     return NEED_NOTHING;
 }
 
-/* The tensor arguments of one node, while it is looked at. */
-struct operands {
-    struct nuc_node *const *nodes;
-    uint32_t count;
-};
-
-static bool differ(const struct operands *in)
+static bool operands_differ(const struct nuc_node *node)
 {
-    for (uint32_t i = 1; i < in->count; i++) {
-        const struct nuc_meta *a = &in->nodes[0]->vals[0];
-        const struct nuc_meta *b = &in->nodes[i]->vals[0];
-        if (!nuc_same_order(a, b) || !nuc_same_sizes(a, b))
+    struct nuc_cursor at = {0, 0};
+    const struct nuc_node *first = nuc_next_input(node, &at);
+
+    for (const struct nuc_node *in = first; in != NULL; in = nuc_next_input(node, &at)) {
+        if (!nuc_same_order(&first->vals[0], &in->vals[0]) || !nuc_same_sizes(&first->vals[0], &in->vals[0]))
             return true;
     }
     return false;
 }
 
 /* How many of the operands, from the first on, have to be contiguous. */
-static uint32_t contiguous_operands(enum need need, const struct operands *in)
+static uint32_t contiguous_operands(enum need need, const struct nuc_node *node)
 {
-    switch (need) {
-    case NEED_FIRST:
-        return in->count > 0 ? 1 : 0;
-    case NEED_ALL:
-        return in->count;
-    case NEED_SAME:
-        return differ(in) ? in->count : 0;
-    case NEED_NOTHING:
-    case NEED_RESULT:
-        break;
-    }
-    return 0;
+    if (need == NEED_FIRST)
+        return 1;
+    return need == NEED_ALL || (need == NEED_SAME && operands_differ(node)) ? UINT32_MAX : 0;
 }
 
 static struct nuc_node *add_copy(struct nuc_graph *g, struct nuc_node *source, const struct nuc_meta *like,
@@ -127,16 +113,6 @@ static size_t most_ids(const struct nuc_graph *g)
     return ids;
 }
 
-/* Whether operand i is an earlier one again: all its places got the copy then. */
-static bool is_repeated(struct nuc_node *const *nodes, uint32_t i)
-{
-    for (uint32_t k = 0; k < i; k++) {
-        if (nodes[k] == nodes[i])
-            return true;
-    }
-    return false;
-}
-
 /* The first operand in the dim order of the result, which stays. */
 static void follow_result(struct nuc_graph *g, struct nuc_node *node)
 {
@@ -148,16 +124,14 @@ static void follow_result(struct nuc_graph *g, struct nuc_node *node)
 
 static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need, bool *stale)
 {
-    uint32_t n = nuc_inputs(node, NULL, 0);
-    struct nuc_node **nodes = nuc_alloc_array(g->cx, (size_t)n + 1, sizeof(*nodes));
-    struct operands in = {nodes, nuc_inputs(node, nodes, n)};
-    uint32_t count = contiguous_operands(need, &in);
+    uint32_t left = contiguous_operands(need, node);
+    struct nuc_cursor at = {0, 0};
 
-    for (uint32_t i = 0; i < count; i++) {
-        if (nuc_is_contiguous(&nodes[i]->vals[0]) || is_repeated(nodes, i))
+    for (struct nuc_node *in; left > 0 && (in = nuc_next_input(node, &at)) != NULL; left--) {
+        if (nuc_is_contiguous(&in->vals[0]))
             continue;
-        struct nuc_meta contiguous = nuc_in_contiguous_order(&nodes[i]->vals[0]);
-        nuc_replace_input(g, node, nodes[i], add_copy(g, nodes[i], &contiguous, node));
+        struct nuc_meta contiguous = nuc_in_contiguous_order(&in->vals[0]);
+        nuc_replace_input(g, node, in, add_copy(g, in, &contiguous, node));
         stale[node->id] = true;
     }
     if (stale[node->id])

@@ -1,15 +1,14 @@
 #include "compiler/program/sink.h"
 
-struct inputs {
-    const bool *constant; /* by node id */
-    bool all_constant;
-};
-
-static void check_input(void *user, struct nuc_node *input)
+/* An operator over constants alone, which comes out the same in every run. */
+static bool is_constant(const struct nuc_node *node, const bool *constant)
 {
-    struct inputs *inputs = user;
+    struct nuc_cursor at = {0, 0};
+    const struct nuc_node *in = nuc_next_input(node, &at);
 
-    inputs->all_constant = inputs->all_constant && (nuc_is_static(input) || inputs->constant[input->id]);
+    while (in != NULL && (nuc_is_static(in) || constant[in->id]))
+        in = nuc_next_input(node, &at);
+    return nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE && in == NULL;
 }
 
 static bool reads(const struct nuc_node *user, const struct nuc_node *node)
@@ -34,12 +33,8 @@ void nuc_sink_constant_operators(struct nuc_graph *g)
 {
     bool *constant = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *constant);
 
-    for (const struct nuc_node *node = g->first; node != NULL; node = node->next) {
-        struct inputs inputs = {constant, nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE};
-        if (inputs.all_constant)
-            nuc_for_each_input(node, check_input, &inputs);
-        constant[node->id] = inputs.all_constant;
-    }
+    for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
+        constant[node->id] = is_constant(node, constant);
     /* From the back: the users of a node are where they stay when it is its turn. */
     for (struct nuc_node *node = g->last, *before; node != NULL; node = before) {
         before = node->prev;

@@ -194,9 +194,8 @@ struct chain {
     struct nuc_node *node, *before; /* the node before in the chain, or NULL */
 };
 
-static void annotate_operand(void *user, struct nuc_node *arg)
+static void annotate_operand(const struct chain *c, struct nuc_node *arg)
 {
-    struct chain *c = user;
     enum nuc_spec kind = parameter_spec(c->node, arg);
     struct nuc_qspec spec = c->a->specs[NUC_SIDE_CPU][kind];
 
@@ -208,6 +207,14 @@ static void annotate_operand(void *user, struct nuc_node *arg)
         spec.repeats = 1;
     }
     nuc_annotate_input(c->a, c->node, arg, &spec);
+}
+
+static void annotate_operands(const struct chain *c)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (struct nuc_node *in = nuc_next_input(c->node, &at); in != NULL; in = nuc_next_input(c->node, &at))
+        annotate_operand(c, in);
 }
 
 static struct nuc_qspec output_spec(const struct chain *c)
@@ -239,7 +246,7 @@ static void annotate_chain(struct nuc_annotator *a, struct nuc_node *node)
     struct nuc_node *next = follower(a, node);
     struct chain c = {a, node, NULL};
 
-    nuc_for_each_input(node, annotate_operand, &c);
+    annotate_operands(&c);
     if (next != NULL) {
         c = (struct chain){a, next, node};
         nuc_annotate_output(a, next, &(struct nuc_qspec){.kind = NUC_QSPEC_NONE});
@@ -258,7 +265,7 @@ static void annotate_boundaries(struct nuc_annotator *a)
             nuc_annotate_output(a, n, activation);
     }
     if (output != NULL)
-        nuc_for_each_input(output, annotate_operand, &(struct chain){a, output, NULL});
+        annotate_operands(&(struct chain){a, output, NULL});
 }
 
 /* ---- cliques ---- */
@@ -280,9 +287,8 @@ static void join(struct clique *c, struct nuc_node *node)
     c->members[c->n_members++] = node;
 }
 
-static void look_at_input(void *user, struct nuc_node *input)
+static void look_at_input(struct clique *c, struct nuc_node *input)
 {
-    struct clique *c = user;
     const struct nuc_annotation *at = c->a->by_id[input->id];
 
     join(c, input);
@@ -310,46 +316,32 @@ static struct nuc_node *first_member(const struct clique *c)
     return NULL;
 }
 
-struct sharing_member {
-    struct clique *c;
-    struct nuc_node *node;
-    struct nuc_qspec shared;
-};
-
-static void share_input(void *user, struct nuc_node *input)
+static struct nuc_node *first_quantizable_input(const struct nuc_node *node)
 {
-    struct sharing_member *m = user;
+    struct nuc_cursor at = {0, 0};
+    struct nuc_node *in = nuc_next_input(node, &at);
 
-    nuc_annotate_input(m->c->a, m->node, input, &m->shared);
-}
-
-static struct nuc_node *first_quantizable_input(const struct nuc_annotator *a, const struct nuc_node *node)
-{
-    uint32_t count = nuc_inputs(node, NULL, 0);
-    struct nuc_node **inputs = nuc_alloc_array(a->g->cx, (size_t)count + 1, sizeof *inputs);
-
-    nuc_inputs(node, inputs, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (nuc_is_quantizable(inputs[i]))
-            return inputs[i];
-    }
-    return NULL;
+    while (in != NULL && !nuc_is_quantizable(in))
+        in = nuc_next_input(node, &at);
+    return in;
 }
 
 static void annotate_clique(struct clique *c)
 {
     struct nuc_node *root = first_member(c);
-    struct nuc_node *input = root == NULL ? NULL : first_quantizable_input(c->a, root);
+    struct nuc_node *input = root == NULL ? NULL : first_quantizable_input(root);
 
     if (c->found == NULL || input == NULL)
         return;
     struct nuc_qspec found = *c->found;
     struct nuc_qspec shared = {.kind = NUC_QSPEC_SHARED, .from = {{input, root}}};
     for (uint32_t i = 0; i < c->n_members; i++) {
-        struct sharing_member m = {c, c->members[i], shared};
-        nuc_for_each_input(m.node, share_input, &m);
-        if (m.node->n_users > 0)
-            nuc_annotate_output(c->a, m.node, &shared);
+        struct nuc_node *n = c->members[i];
+        struct nuc_cursor at = {0, 0};
+        for (struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            nuc_annotate_input(c->a, n, in, &shared);
+        if (n->n_users > 0)
+            nuc_annotate_output(c->a, n, &shared);
     }
     nuc_annotate_input(c->a, root, input, &found);
 }
@@ -363,7 +355,9 @@ static void share_around(struct nuc_annotator *a, struct nuc_node *root)
     join(&c, root);
     for (uint32_t i = 0; i < c.n_members; i++) {
         c.at = c.members[i];
-        nuc_for_each_input(c.at, look_at_input, &c);
+        struct nuc_cursor at = {0, 0};
+        for (struct nuc_node *in = nuc_next_input(c.at, &at); in != NULL; in = nuc_next_input(c.at, &at))
+            look_at_input(&c, in);
         for (uint32_t k = 0; k < c.at->n_users; k++)
             look_at_user(&c, c.at->users[k]);
     }

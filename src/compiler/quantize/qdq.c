@@ -138,31 +138,28 @@ static struct pair *pair_of(struct conversion *v, const struct nuc_node *node, c
     return &image->pairs[i];
 }
 
-struct reading {
-    struct conversion *v;
-    const struct nuc_node *user;
-};
-
-static void add_reader(void *arg, struct nuc_node *input)
+static void add_reader(struct conversion *v, const struct nuc_node *user, const struct nuc_node *input)
 {
-    struct reading *r = arg;
-    struct conversion *v = r->v;
-    struct pair *p = pair_of(v, input, r->user);
+    struct pair *p = pair_of(v, input, user);
 
     if (p == NULL) {
         v->images[input->id].is_read = true;
-    } else if (!nuc_is_annotated(v->c->annotations[r->user->id])) {
+    } else if (!nuc_is_annotated(v->c->annotations[user->id])) {
         p->has_others = true;
-    } else if (p->n_own == 0 || p->own[p->n_own - 1].user != r->user) {
+    } else if (p->n_own == 0 || p->own[p->n_own - 1].user != user) {
         p->own = nuc_grow(v->to->cx, p->own, &p->own_capacity, p->n_own + 1, sizeof *p->own);
-        p->own[p->n_own++] = (struct reader){r->user, NULL};
+        p->own[p->n_own++] = (struct reader){user, NULL};
     }
 }
 
 static void list_readers(struct conversion *v)
 {
-    for (uint32_t i = 0; i < v->c->n_order; i++)
-        nuc_for_each_input(v->c->order[i], add_reader, &(struct reading){v, v->c->order[i]});
+    for (uint32_t i = 0; i < v->c->n_order; i++) {
+        const struct nuc_node *n = v->c->order[i];
+        struct nuc_cursor at = {0, 0};
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            add_reader(v, n, in);
+    }
 }
 
 /* What `user`, copied in the order in which readers were listed, reads for `input`. */

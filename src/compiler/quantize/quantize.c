@@ -16,13 +16,14 @@ static void list_node(struct nuc_calibration *c, struct nuc_node *node)
     c->order[c->n_order++] = node;
 }
 
-static void list_late_constant(void *user, struct nuc_node *input)
+static void list_late_constants(struct ordering *o, const struct nuc_node *node)
 {
-    struct ordering *o = user;
+    struct nuc_cursor at = {0, 0};
 
-    if (o->waits[input->id]) {
-        o->waits[input->id] = false;
-        list_node(o->c, input);
+    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (o->waits[in->id])
+            list_node(o->c, in);
+        o->waits[in->id] = false;
     }
 }
 
@@ -38,7 +39,7 @@ static void order_nodes(struct nuc_calibration *c)
             continue;
         }
         behind_inputs = behind_inputs || !nuc_is_static(n);
-        nuc_for_each_input(n, list_late_constant, &o);
+        list_late_constants(&o, n);
         list_node(c, n);
     }
 }

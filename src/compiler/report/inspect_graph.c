@@ -171,24 +171,17 @@ static void draw_node(struct nuc_text *out, const struct nuc_node *n)
     nuc_text_addf(out, "%s];\n", nuc_is_call(n) ? "" : ", shape=ellipse");
 }
 
-struct edges {
-    struct nuc_text *out;
-    const struct nuc_node *to;
-};
-
-static void draw_edge(void *user, struct nuc_node *from)
+static void draw_edge(struct nuc_text *out, const struct nuc_node *from, const struct nuc_node *to)
 {
-    struct edges *e = user;
-
     if (!is_drawn(from))
         return;
-    nuc_text_addf(e->out, "  n%u -> n%u", (unsigned)from->id, (unsigned)e->to->id);
+    nuc_text_addf(out, "  n%u -> n%u", (unsigned)from->id, (unsigned)to->id);
     if (!from->is_tuple && from->n_vals == 1) {
-        nuc_text_addf(e->out, " [label=");
-        nuc_dot_string(e->out, nuc_meta_text(e->out->cx, &from->vals[0]));
-        nuc_text_addf(e->out, "]");
+        nuc_text_addf(out, " [label=");
+        nuc_dot_string(out, nuc_meta_text(out->cx, &from->vals[0]));
+        nuc_text_addf(out, "]");
     }
-    nuc_text_addf(e->out, ";\n");
+    nuc_text_addf(out, ";\n");
 }
 
 void nuc_inspect_graph_dot(struct nuc_text *out, const struct nuc_graph *g)
@@ -199,8 +192,9 @@ void nuc_inspect_graph_dot(struct nuc_text *out, const struct nuc_graph *g)
             draw_node(out, n);
     }
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct edges e = {out, n};
-        nuc_for_each_input(n, draw_edge, &e);
+        struct nuc_cursor at = {0, 0};
+        for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            draw_edge(out, in, n);
     }
     nuc_text_addf(out, "}\n");
 }

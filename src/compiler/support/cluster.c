@@ -17,36 +17,33 @@ bool nuc_is_activation(enum nuc_op op)
     return nuc_op_is_in(op, activations);
 }
 
-bool nuc_input_ends(const struct nuc_cluster_ends *ends, const struct nuc_node *input)
+static bool input_ends(const struct nuc_cluster_ends *ends, const struct nuc_node *input)
 {
     return nuc_is_dequantize(input) || (nuc_is_auxiliary(input->op) && ends->inputs[input->id]);
 }
 
-bool nuc_output_ends(const struct nuc_cluster_ends *ends, const struct nuc_node *user)
+static bool output_ends(const struct nuc_cluster_ends *ends, const struct nuc_node *user)
 {
     return nuc_is_quantize(user) || (nuc_is_auxiliary(user->op) && ends->outputs[user->id]);
 }
 
-struct ends_check {
-    const struct nuc_cluster_ends *ends;
-    bool ok;
-};
-
-static void check_input(void *user, struct nuc_node *input)
+const struct nuc_node *nuc_open_input(const struct nuc_cluster_ends *ends, const struct nuc_node *node)
 {
-    struct ends_check *c = user;
+    struct nuc_cursor at = {0, 0};
+    const struct nuc_node *input = nuc_next_input(node, &at);
 
-    if (!nuc_input_ends(c->ends, input))
-        c->ok = false;
+    while (input != NULL && input_ends(ends, input))
+        input = nuc_next_input(node, &at);
+    return input;
 }
 
-static bool outputs_end(const struct nuc_cluster_ends *ends, const struct nuc_node *node)
+const struct nuc_node *nuc_open_output(const struct nuc_cluster_ends *ends, const struct nuc_node *node)
 {
-    for (uint32_t i = 0; i < node->n_users; i++) {
-        if (!nuc_output_ends(ends, node->users[i]))
-            return false;
-    }
-    return true;
+    uint32_t i = 0;
+
+    while (i < node->n_users && output_ends(ends, node->users[i]))
+        i++;
+    return i < node->n_users ? node->users[i] : NULL;
 }
 
 struct nuc_cluster_ends nuc_cluster_ends(struct nuc_graph *g)
@@ -56,14 +53,10 @@ struct nuc_cluster_ends nuc_cluster_ends(struct nuc_graph *g)
         .outputs = nuc_alloc_array(g->cx, g->next_id, sizeof(bool)),
     };
 
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        struct ends_check c = {&ends, true};
-        if (nuc_is_call(n))
-            nuc_for_each_input(n, check_input, &c);
-        ends.inputs[n->id] = nuc_is_call(n) && c.ok;
-    }
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
+        ends.inputs[n->id] = nuc_is_call(n) && nuc_open_input(&ends, n) == NULL;
     for (struct nuc_node *n = g->last; n != NULL; n = n->prev)
-        ends.outputs[n->id] = nuc_is_call(n) && outputs_end(&ends, n);
+        ends.outputs[n->id] = nuc_is_call(n) && nuc_open_output(&ends, n) == NULL;
     return ends;
 }
 
@@ -90,19 +83,17 @@ static void enter(struct walk *w, struct nuc_node *node)
     w->stack[w->depth++] = node;
 }
 
-static void enter_input(void *user, struct nuc_node *input)
-{
-    enter(user, input);
-}
-
 static void walk_inputs(struct walk *w, bool *walked)
 {
     w->walked = walked;
     enter(w, w->compute);
     while (w->depth > 0) {
-        struct nuc_node *n = w->stack[--w->depth];
-        if (!nuc_is_dequantize(n))
-            nuc_for_each_input(n, enter_input, w);
+        const struct nuc_node *n = w->stack[--w->depth];
+        struct nuc_cursor at = {0, 0};
+        if (nuc_is_dequantize(n))
+            continue;
+        for (struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+            enter(w, in);
     }
 }
 

@@ -22,9 +22,9 @@ struct nuc_cluster_ends {
 /* One pass over the graph each way; the arrays live in the current arena. */
 struct nuc_cluster_ends nuc_cluster_ends(struct nuc_graph *g);
 
-/* An input, or a reader, is where a cluster ends or leads to such ends alone. */
-bool nuc_input_ends(const struct nuc_cluster_ends *ends, const struct nuc_node *input);
-bool nuc_output_ends(const struct nuc_cluster_ends *ends, const struct nuc_node *user);
+/* The first input, or reader, of which that does not hold; NULL: none. */
+const struct nuc_node *nuc_open_input(const struct nuc_cluster_ends *ends, const struct nuc_node *node);
+const struct nuc_node *nuc_open_output(const struct nuc_cluster_ends *ends, const struct nuc_node *node);
 
 /* The node is the compute node of a cluster. */
 static inline bool nuc_has_cluster(const struct nuc_cluster_ends *ends, const struct nuc_node *node)

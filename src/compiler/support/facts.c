@@ -68,35 +68,28 @@ bool nuc_is_channels_first(const struct nuc_node *node)
     return node != NULL && node->format == NUC_CHANNELS_FIRST;
 }
 
-struct distinct {
-    const struct nuc_node **out;
-    uint32_t max, count;
-};
-
-static void add_distinct(void *user, struct nuc_node *input)
+static bool is_listed(const struct nuc_node **list, uint32_t count, const struct nuc_node *node)
 {
-    struct distinct *d = user;
+    uint32_t i = 0;
 
-    for (uint32_t i = 0; i < d->count && i < d->max; i++) {
-        if (d->out[i] == input)
-            return;
-    }
-    if (d->count < d->max)
-        d->out[d->count] = input;
-    d->count++;
+    while (i < count && list[i] != node)
+        i++;
+    return i < count;
 }
 
 uint32_t nuc_distinct_inputs(const struct nuc_node *node, const struct nuc_node **out, uint32_t max)
 {
-    struct distinct d = {out, max, 0};
+    struct nuc_cursor at = {0, 0};
+    uint32_t count = 0;
 
-    nuc_for_each_input(node, add_distinct, &d);
-    return d.count;
-}
-
-uint32_t nuc_reduced_dims(const struct nuc_node *node)
-{
-    return nuc_dims_mask(node, NUC_ARG(MEAN_DIM, dim), nuc_input_meta(node, NUC_SELF)->rank);
+    for (const struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
+        if (is_listed(out, count < max ? count : max, in))
+            continue;
+        if (count < max)
+            out[count] = in;
+        count++;
+    }
+    return count;
 }
 
 int64_t nuc_multiple_above(int64_t size, int64_t factor)

@@ -56,9 +56,6 @@ struct pool nuc_pool_of(const struct nuc_node *node);
 /* Bounds with an operator of their own: ReluN1To1, Relu0To1, Relu6, and Relu with an infinite upper bound. */
 bool nuc_is_relu_like(struct nuc_bounds b, bool allow_infinite);
 
-/* Dimensions a reduction (self, dim, ...) sums over, as a bit mask. */
-uint32_t nuc_reduced_dims(const struct nuc_node *node);
-
 /* The node is the only one of its partition that is neither quantize nor dequantize. */
 bool nuc_is_alone(const struct nuc_support *s, const struct nuc_node *node);
 /* Both nodes are in one partition. */

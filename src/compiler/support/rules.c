@@ -141,15 +141,14 @@ bool nuc_shares_quantization(const struct nuc_rule_query *q)
 /* The first reader counts. */
 bool nuc_all_share_quantization(const struct nuc_rule_query *q)
 {
-    uint32_t count = nuc_inputs(q->node, NULL, 0);
-    struct nuc_node **inputs = nuc_alloc_array(q->s->g->cx, (size_t)count + 1, sizeof *inputs);
+    struct nuc_cursor at = {0, 0};
     struct nuc_quant out, in;
+    uint32_t i = 0;
 
     if (q->node->n_users == 0 || !nuc_quantize_quant(q->node->users[0], &out))
         return nuc_rule_report(q, "a quantize node", "a result that is not quantized");
-    nuc_inputs(q->node, inputs, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!nuc_dequantize_quant(inputs[i], &in))
+    for (const struct nuc_node *input; (input = nuc_next_input(q->node, &at)) != NULL; i++) {
+        if (!nuc_dequantize_quant(input, &in))
             return nuc_rule_report(q, "a dequantize node", "input %u is not quantized", i);
         if (!nuc_same_parameters(&in, &out) || in.dtype != out.dtype)
             return nuc_rule_report(q, nuc_rule_text(q, "%.9g, %lld", out.scale, (long long)out.zero_point),

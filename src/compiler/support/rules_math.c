@@ -112,7 +112,7 @@ static const struct nuc_support_rule softmax_target[] = {
 static bool mean_reduces(const struct nuc_rule_query *q)
 {
     const struct nuc_meta *in = nuc_input_meta(q->node, NUC_SELF);
-    uint32_t mask = nuc_reduced_dims(q->node);
+    uint32_t mask = nuc_dims_mask(q->node, NUC_ARG(MEAN_DIM, dim), in->rank);
 
     if (!nuc_is_alone(q->s, q->node) || !nuc_flag(q->node, NUC_ARG(MEAN_DIM, keepdim)))
         return true;
