@@ -387,8 +387,8 @@ static void corrupted(struct nuc_context *cx, void *arg)
 /* Numbers stand after the method and do not disturb it. */
 static void numbers(struct nuc_context *cx, void *arg)
 {
-    static const struct nuc_program_number written[] = {{"input0_scale", true, {.f = 0.25}},
-                                                        {"input0_zp", false, {.i = -7}}};
+    static const struct nuc_constant_method written[] = {{"input0_scale", true, {.f = 0.25}},
+                                                         {"input0_zp", false, {.i = -7}}};
     struct nuc_program_options o = {.numbers = written, .n_numbers = 2};
     struct nuc_span file = nuc_write_program(test_graph(cx, false), &o);
     struct test_program p;

@@ -70,14 +70,14 @@ enum { CONSTANTS_EACH = 5 };
 
 /* Names and order as ExecuTorch's quantize_io_pass leaves them. */
 static void add_constants(struct nuc_context *cx, const char *kind, uint32_t index, const struct nuc_io_quantization *q,
-                          struct nuc_program_number *out)
+                          struct nuc_constant_method *out)
 {
-    out[0] = (struct nuc_program_number){nuc_format(cx, "%s%u_scale", kind, index), true, {.f = q->scale}};
-    out[1] = (struct nuc_program_number){nuc_format(cx, "%s%u_zp", kind, index), false, {.i = q->zero_point}};
-    out[2] = (struct nuc_program_number){nuc_format(cx, "%s%u_quant_min", kind, index), false, {.i = q->quant_min}};
-    out[3] = (struct nuc_program_number){nuc_format(cx, "%s%u_quant_max", kind, index), false, {.i = q->quant_max}};
-    out[4] =
-        (struct nuc_program_number){nuc_format(cx, "%s%u_dtype", kind, index), false, {.i = nuc_scalar_type(q->dtype)}};
+    out[0] = (struct nuc_constant_method){nuc_format(cx, "%s%u_scale", kind, index), true, {.f = q->scale}};
+    out[1] = (struct nuc_constant_method){nuc_format(cx, "%s%u_zp", kind, index), false, {.i = q->zero_point}};
+    out[2] = (struct nuc_constant_method){nuc_format(cx, "%s%u_quant_min", kind, index), false, {.i = q->quant_min}};
+    out[3] = (struct nuc_constant_method){nuc_format(cx, "%s%u_quant_max", kind, index), false, {.i = q->quant_max}};
+    out[4] = (struct nuc_constant_method){
+        nuc_format(cx, "%s%u_dtype", kind, index), false, {.i = nuc_scalar_type(q->dtype)}};
 }
 
 void nuc_add_io_constants(const struct nuc_model *m, struct nuc_program_options *o)
@@ -85,7 +85,7 @@ void nuc_add_io_constants(const struct nuc_model *m, struct nuc_program_options 
     struct nuc_context *cx = m->c->cx;
     const struct nuc_io_quantizations *io = &m->lowered->io;
     size_t most = (size_t)(io->n_inputs + io->n_outputs) * CONSTANTS_EACH;
-    struct nuc_program_number *numbers = nuc_alloc_array(cx, most, sizeof *numbers);
+    struct nuc_constant_method *numbers = nuc_alloc_array(cx, most, sizeof *numbers);
 
     o->numbers = numbers;
     for (uint32_t i = 0; i < io->n_inputs + io->n_outputs; i++) {

@@ -224,7 +224,7 @@ static void drop_user(struct nuc_node *node, const struct nuc_node *user)
     }
 }
 
-/* Empties an argument and tells the nodes it named. */
+/* Empties an argument; the nodes it named are not read through it any more. */
 static void clear_arg(struct nuc_node *node, uint32_t index)
 {
     struct nuc_arg old = node->args[index];

@@ -322,7 +322,7 @@ void nuc_rename_as_traced(struct nuc_graph *g);
 
 /* ---- reading ---- */
 
-/* Index of tables that tell an operator from the same one in place. */
+/* Index of tables in which an operator and the same one in place differ. */
 #define NUC_FORM_COUNT (2 * NUC_OP_COUNT)
 
 static inline size_t nuc_form_index(const struct nuc_node *node)

@@ -190,7 +190,7 @@ void nuc_shape_gru(const struct nuc_shape_call *c)
         nuc_shape_fail(c, "the input %s and the hidden state %s do not fit each other",
                        nuc_meta_text(c->g->cx, v.input), nuc_meta_text(c->g->cx, v.hidden));
     if (v.params->count != v.layers * v.directions * v.n_each)
-        nuc_shape_fail(c, "%u parameters are given, %lld are wanted", (unsigned)v.params->count,
+        nuc_shape_fail(c, "%u parameters are given, %lld are expected", (unsigned)v.params->count,
                        (long long)(v.layers * v.directions * v.n_each));
     check_gru_params(c, &v);
     struct nuc_meta state = *v.hidden;

@@ -43,7 +43,7 @@ static void print_name(struct nuc_text *out, const char *name)
         print_string(out, name);
 }
 
-/* The shortest of 15 to 17 digits that reads back equal; always with a mark that tells it from an integer. */
+/* The shortest of 15 to 17 digits that reads back equal; always with a mark that an integer does not have. */
 static void print_float(struct nuc_text *out, double value)
 {
     char digits[32];

@@ -228,7 +228,7 @@ static struct nuc_node *insert_padding(struct nuc_graph *g, struct nuc_node *nod
     if (strcmp(name, "constant") == 0)
         return to_constant(&p);
     if (pad->kind != NUC_ARG_INTS || pad->count % 2 != 0 || pad->count / 2 > p.input->vals[0].rank)
-        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s: the paddings are no pairs for its dimensions: export the model again",
+        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s: the paddings are not pairs for its dimensions: export the model again",
                  g->file, nuc_node_text(g->cx, node));
     p.pad = pad->u.ints;
     p.n_dims = pad->count / 2;

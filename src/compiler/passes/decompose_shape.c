@@ -155,7 +155,7 @@ static struct nuc_node *insert_copy(struct nuc_graph *g, struct nuc_node *node, 
     return copy;
 }
 
-/* What changes neither type nor dim order copies nothing, unless it is told to. */
+/* What changes neither type nor dim order copies nothing, unless it is asked to. */
 struct nuc_node *nuc_to_copy(struct nuc_graph *g, struct nuc_node *node)
 {
     bool with_layout = node->op == NUC_OP_TO_DTYPE_LAYOUT;

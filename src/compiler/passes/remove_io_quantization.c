@@ -28,7 +28,7 @@ static struct nuc_node *first_quantize(const struct nuc_node *input)
     return NULL;
 }
 
-/* The float values of the input for readers that want them, or want them in other steps. */
+/* The float values of the input for readers that need them, or need them in other steps. */
 static void dequantize_for_others(struct nuc_graph *g, struct nuc_node *input, const struct nuc_node *quantize)
 {
     struct nuc_meta meta = input->vals[0];

@@ -74,8 +74,8 @@ struct to_edge {
     struct nuc_graph *g;
     const struct nuc_edge_options *options;
     struct nuc_support support;
-    bool wanted[NUC_OP_COUNT]; /* the caller wants it preserved */
-    uint32_t n_wanted;         /* nodes met so far that the caller wants preserved */
+    bool wanted[NUC_OP_COUNT]; /* the caller asks for it to be preserved */
+    uint32_t n_wanted;         /* nodes met so far that the caller asks for */
 };
 
 /* "aten.pad.default", "aten::pad" and "pad" all name the operator. */

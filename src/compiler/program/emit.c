@@ -366,7 +366,7 @@ static void emit_view(struct nuc_emission *e, const struct nuc_node *node)
     }
     if (!result && !in_place)
         nuc_fail(e->cx, NUC_UNSUPPORTED,
-                 "%s: %s makes a tensor that is not contiguous: clone it to the dim order wanted", e->g->file,
+                 "%s: %s makes a tensor that is not contiguous: clone it to the dim order expected", e->g->file,
                  nuc_node_text(e->cx, node));
     emit_name(e, node, contiguous || in_place ? tensor_of(e, source) : emit_contiguous_copy(e, source));
 }

@@ -29,8 +29,8 @@ struct nuc_program_memory_report {
     const struct nuc_program_tensor *tensors;
 };
 
-/* A constant the program tells under a name of its own, as a method without inputs whose output it is. */
-struct nuc_program_number {
+/* A constant method: without inputs, a number as its output. */
+struct nuc_constant_method {
     const char *name;
     bool is_float;
     union {
@@ -40,12 +40,12 @@ struct nuc_program_number {
 };
 
 struct nuc_program_options {
-    const char *method;                       /* NULL: "forward" */
-    enum nuc_segment_mode delegate_data;      /* inside the program, or in segments behind it */
-    bool stack_traces;                        /* of each instruction: node, file and line */
-    bool keep_order;                          /* see nuc_write_program() */
-    bool plan_delegate_scratch;               /* the planned memory holds the scratch of delegates too */
-    const struct nuc_program_number *numbers; /* behind the method, in this order */
+    const char *method;                        /* NULL: "forward" */
+    enum nuc_segment_mode delegate_data;       /* inside the program, or in segments after it */
+    bool stack_traces;                         /* of each instruction: node, file and line */
+    bool keep_order;                           /* see nuc_write_program() */
+    bool plan_delegate_scratch;                /* the planned memory holds the scratch of delegates too */
+    const struct nuc_constant_method *numbers; /* after the method, in this order */
     size_t n_numbers;
     struct nuc_program_memory_report *report; /* filled when not NULL */
 };

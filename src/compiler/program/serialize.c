@@ -148,7 +148,7 @@ static nuc_fb_ref add_instructions(struct serializer *s)
     return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
 }
 
-/* One frame an instruction, named after its node; the file is empty when the archive does not tell the line. */
+/* One frame per instruction, named after its node; the file is empty when the archive does not have the line. */
 static nuc_fb_ref add_stack_traces(struct serializer *s)
 {
     nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_instructions, sizeof *refs);
@@ -339,7 +339,7 @@ static nuc_fb_ref add_method(struct serializer *s)
 }
 
 /* A method without inputs or instructions whose output is the number. */
-static nuc_fb_ref add_number(struct serializer *s, const struct nuc_program_number *number)
+static nuc_fb_ref add_number(struct serializer *s, const struct nuc_constant_method *number)
 {
     struct nuc_emit_value value = {.kind = NUC_EMIT_INT, .u = {.i = number->u.i}};
     const int64_t buffer_sizes[2] = {0, 0};

@@ -99,7 +99,7 @@ static void annotate_anchors(struct nuc_annotator *a, struct nuc_node *node, con
 
 /*
  * The output takes the parameters of its producer, if that has any. So does the input, except that the
- * reference reads it as an activation: behind fixed parameters it quantizes a second time.
+ * reference reads it as an activation: after fixed parameters it quantizes a second time.
  */
 static void annotate_shared(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *input)
 {

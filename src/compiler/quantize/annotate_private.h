@@ -46,7 +46,7 @@ void nuc_annotate_like(struct nuc_annotator *a, struct nuc_node *node,
 void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node);
 
 /*
- * The reference's first step: a concatenation of equal activations, each behind a convolution or fully connected layer.
+ * The reference's first step: a concatenation of equal activations, each after a convolution or fully connected layer.
  * Compute operators are quantized together with their activations, and the activations like the concatenation.
  */
 void nuc_annotate_concat_clusters(struct nuc_annotator *a);

@@ -20,7 +20,7 @@ struct nuc_choice_samples {
 /* Room for as many samples as the size of the graph makes cheap, 4 at least. */
 struct nuc_choice_samples *nuc_choice_samples_new(const struct nuc_graph *g);
 
-/* Keeps copies of the inputs of one more sample and makes room for its outputs, which nuc_eval_run() fills. */
+/* Keeps copies of the inputs of one more sample and memory for its outputs, which nuc_eval_run() fills. */
 void nuc_choice_keep(struct nuc_context *cx, struct nuc_choice_samples *s, const struct nuc_evaluator *e,
                      const void *const *inputs);
 

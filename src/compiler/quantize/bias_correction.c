@@ -154,7 +154,7 @@ static double *tap_shares(struct nuc_context *cx, const struct nuc_layer *l)
 static const struct nuc_observer *observer_of(const struct nuc_calibration *c, const struct nuc_node *constant,
                                               const struct nuc_node *user)
 {
-    uint32_t group = nuc_tap_of(c, constant, user);
+    uint32_t group = nuc_observed_group(c, constant, user);
 
     return group == NUC_NO_GROUP ? NULL : c->observers[group];
 }

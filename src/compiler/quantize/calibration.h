@@ -7,15 +7,15 @@
 #include "compiler/quantize/sharing.h"
 
 /* How one node's value is observed. All groups of a node are different. */
-struct nuc_taps {
+struct nuc_observed {
     uint32_t output; /* what every user without an edge group of its own reads; NUC_NO_GROUP: the value itself */
     uint32_t n_edges;
     size_t edges_capacity;
     uint32_t *edges; /* groups in which single users read the value, in order of their first user */
 };
 
-/* A place where taps are listed: node and group. */
-struct nuc_tap {
+/* An observation point: what calibration sees of a node's value for one group of readers. */
+struct nuc_observation_point {
     struct nuc_node *node;
     uint32_t group;
 };
@@ -25,17 +25,17 @@ struct nuc_calibration {
     struct nuc_annotation **annotations; /* by node id */
     struct nuc_sharing *sharing;
     struct nuc_observer **observers; /* by group */
-    struct nuc_taps *taps;           /* by node id */
+    struct nuc_observed *observed;   /* by node id */
 
     /*
-     * The nodes as torch.fx orders them: constants in front of the user inputs stay there, those behind were made by
-     * passes and come right before their first user.
+     * The nodes as torch.fx orders them: constants in front of the user inputs stay there, those after them were made
+     * by passes and come right before their first user.
      */
     uint32_t n_order;
     struct nuc_node **order;
 
-    uint32_t n_tapped;
-    struct nuc_tap *tapped; /* every tap in order of execution */
+    uint32_t n_points;
+    struct nuc_observation_point *points; /* every one in order of execution */
 
     struct nuc_input_means *means;          /* NULL: biases are not corrected */
     struct nuc_choice_samples *samples;     /* NULL: they are corrected without looking at the outcome */
@@ -49,7 +49,7 @@ struct nuc_calibration {
 /* Computes the parameters of all observers from what they have seen. */
 void nuc_calibration_parameters(struct nuc_calibration *c);
 
-/* Group of the tap that `user` reads `node` through, NUC_NO_GROUP when it reads the value itself. */
-uint32_t nuc_tap_of(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *user);
+/* Group of the observation point that `user` reads `node` through, NUC_NO_GROUP when it reads the value itself. */
+uint32_t nuc_observed_group(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *user);
 
 #endif

@@ -90,7 +90,7 @@ static void clipping_errors(const struct nuc_histogram *h, double far, int32_t s
     }
 }
 
-/* Values that 0 stands for: they are quantized without an error, and there are many behind a ReLU. */
+/* Values that 0 stands for: they are quantized without an error, and there are many after a ReLU. */
 static double count_zeros(const struct nuc_histogram *h)
 {
     double bin = -(double)h->min / bin_width(h);

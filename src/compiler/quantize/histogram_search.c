@@ -44,9 +44,9 @@ static float square_integral(float begin, float end)
 }
 
 /*
- * floor(x / level) for float32 x and level, bounded to a level number. The quotient of two floats that is no integer
- * n <= 256 but near it differs from it by 2^-33 of its size or more, so that multiplying with the inverse enlarged by
- * 2^-44 in double gives the exact floor. Truncation is floor here: negative quotients end at 0.
+ * floor(x / level) for float32 x and level, bounded to a level number. The quotient of two floats that is not an
+ * integer n <= 256 but near it differs from it by 2^-33 of its size or more, so that multiplying with the inverse
+ * enlarged by 2^-44 in double gives the exact floor. Truncation is floor here: negative quotients end at 0.
  */
 static inline float level_of(float x, double inverse)
 {

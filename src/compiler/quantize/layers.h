@@ -14,7 +14,7 @@ struct nuc_layer {
     uint32_t out, in, groups, taps;
 };
 
-/* False when `node` is no such layer. */
+/* False when `node` is not such a layer. */
 bool nuc_layer_of(struct nuc_node *node, struct nuc_layer *out);
 
 /* The input channel that element i of weight row o is multiplied with. */

@@ -1,7 +1,7 @@
 /*
- * Conversion: the prepared graph copied node by node with a quantize and dequantize pair in place of every tap. What
- * follows is what torchao's convert_pt2e leaves after duplicating dequantize nodes and folding quantized constants,
- * and torch.export after re-tracing: names, and placeholders by kind.
+ * Conversion: the prepared graph copied node by node with a quantize and dequantize pair in place of every observation
+ * point. What follows is what torchao's convert_pt2e leaves after duplicating dequantize nodes and folding quantized
+ * constants, and torch.export after re-tracing: names, and placeholders by kind.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct reader {
     struct nuc_node *dequantize;
 };
 
-/* A tap in the new graph. */
+/* An observation point in the new graph. */
 struct pair {
     uint32_t group;
     struct nuc_node *quantized;          /* quantize node or integer constant */
@@ -34,7 +34,7 @@ struct image {
     struct nuc_node *value; /* NULL: a constant that nobody reads as float */
     bool is_read;           /* the value itself */
     uint32_t n_pairs;
-    struct pair *pairs; /* in order of execution: the output tap when there is one, then the edges from the last */
+    struct pair *pairs; /* in order of execution: that of the output when there is one, then the edges from the last */
 };
 
 struct conversion {
@@ -105,7 +105,7 @@ static struct nuc_node *add_dequantize(struct conversion *v, const struct pair *
     return node;
 }
 
-/* ---- who reads a tap ---- */
+/* ---- who reads an observation point ---- */
 
 static void list_pairs(struct conversion *v)
 {
@@ -113,7 +113,7 @@ static void list_pairs(struct conversion *v)
 
     v->images = nuc_alloc_array(v->to->cx, c->g->next_id, sizeof *v->images);
     for (uint32_t i = 0; i < c->n_order; i++) {
-        const struct nuc_taps *t = &c->taps[c->order[i]->id];
+        const struct nuc_observed *t = &c->observed[c->order[i]->id];
         struct image *image = &v->images[c->order[i]->id];
         bool has_output = t->output != NUC_NO_GROUP;
         image->pairs = nuc_alloc_array(v->to->cx, has_output + t->n_edges, sizeof *image->pairs);
@@ -127,7 +127,7 @@ static void list_pairs(struct conversion *v)
 /* NULL: `user` reads the value itself. */
 static struct pair *pair_of(struct conversion *v, const struct nuc_node *node, const struct nuc_node *user)
 {
-    uint32_t group = nuc_tap_of(v->c, node, user);
+    uint32_t group = nuc_observed_group(v->c, node, user);
     struct image *image = &v->images[node->id];
     uint32_t i = 0;
 
@@ -307,7 +307,7 @@ static void copy_node(struct conversion *v, const struct nuc_node *from)
     v->images[from->id].value = node;
 }
 
-/* Copies of a dequantize node go right behind it one after the other, so the last one comes first. */
+/* Copies of a dequantize node go right after it one after the other, so the last one comes first. */
 static void add_dequantizes(struct conversion *v, struct pair *p)
 {
     if (p->has_others)
@@ -316,7 +316,7 @@ static void add_dequantizes(struct conversion *v, struct pair *p)
         p->own[i].dequantize = add_dequantize(v, p);
 }
 
-/* The output tap comes first: edges read its dequantized value. */
+/* That of the output comes first: edges read its dequantized value. */
 static void add_pairs(struct conversion *v, const struct nuc_node *node)
 {
     struct image *image = &v->images[node->id];
@@ -329,7 +329,7 @@ static void add_pairs(struct conversion *v, const struct nuc_node *node)
         if (!nuc_is_static(node))
             p->quantized = add_quantize(v, value, p);
         add_dequantizes(v, p);
-        if (p->group == v->c->taps[node->id].output && p->shared != NULL)
+        if (p->group == v->c->observed[node->id].output && p->shared != NULL)
             value = p->shared;
     }
 }

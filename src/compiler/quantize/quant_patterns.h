@@ -36,13 +36,13 @@ enum nuc_pattern_joins {
     NUC_JOINS_BOUNDS, /* only as ReLU or ReLU6, bounds written out */
     /*
      * In the reference only. Its Edge passes then give the value in front of the operator the parameters of the value
-     * behind it, which clips what goes into a sigmoid to [0, 1): half of the sigmoid's range is lost.
+     * after it, which clips what goes into a sigmoid to [0, 1): half of the sigmoid's range is lost.
      */
     NUC_JOINS_REFERENCE,
 };
 
 /*
- * Place in the reference's concat cluster, activations behind compute operators in front of a concatenation. They have
+ * Place in the reference's concat cluster, activations after compute operators in front of a concatenation. They have
  * to be of one kind; hardtanh from 0 to infinity is RELU too, of two other hardtanh the bounds are not compared.
  */
 enum nuc_cluster {

@@ -8,7 +8,7 @@
 
 struct ordering {
     struct nuc_calibration *c;
-    bool *waits; /* by node id: a constant behind the user inputs, not listed yet */
+    bool *waits; /* by node id: a constant after the user inputs, not listed yet */
 };
 
 static void list_node(struct nuc_calibration *c, struct nuc_node *node)
@@ -44,9 +44,9 @@ static void order_nodes(struct nuc_calibration *c)
     }
 }
 
-/* ---- taps ---- */
+/* ---- observation points ---- */
 
-static bool has_edge(const struct nuc_taps *t, uint32_t group)
+static bool has_edge(const struct nuc_observed *t, uint32_t group)
 {
     for (uint32_t i = 0; i < t->n_edges; i++) {
         if (t->edges[i] == group)
@@ -55,13 +55,13 @@ static bool has_edge(const struct nuc_taps *t, uint32_t group)
     return false;
 }
 
-static void tap_edges(struct nuc_calibration *c, const struct nuc_node *user)
+static void observe_edges(struct nuc_calibration *c, const struct nuc_node *user)
 {
     const struct nuc_annotation *a = c->annotations[user->id];
 
     for (uint32_t i = 0; a != NULL && i < a->n_inputs; i++) {
         uint32_t group = c->sharing->input_groups[user->id][i];
-        struct nuc_taps *t = &c->taps[a->inputs[i].arg->id];
+        struct nuc_observed *t = &c->observed[a->inputs[i].arg->id];
         if (group == NUC_NO_GROUP || group == c->sharing->output_group[a->inputs[i].arg->id] || has_edge(t, group))
             continue;
         t->edges = nuc_grow(c->g->cx, t->edges, &t->edges_capacity, t->n_edges + 1, sizeof *t->edges);
@@ -69,39 +69,39 @@ static void tap_edges(struct nuc_calibration *c, const struct nuc_node *user)
     }
 }
 
-static void list_taps(struct nuc_calibration *c)
+static void list_points(struct nuc_calibration *c)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < c->n_order; i++) {
-        const struct nuc_taps *t = &c->taps[c->order[i]->id];
+        const struct nuc_observed *t = &c->observed[c->order[i]->id];
         count += (t->output != NUC_NO_GROUP) + t->n_edges;
     }
-    c->tapped = nuc_alloc_array(c->g->cx, count, sizeof *c->tapped);
+    c->points = nuc_alloc_array(c->g->cx, count, sizeof *c->points);
     for (uint32_t i = 0; i < c->n_order; i++) {
-        const struct nuc_taps *t = &c->taps[c->order[i]->id];
+        const struct nuc_observed *t = &c->observed[c->order[i]->id];
         if (t->output != NUC_NO_GROUP)
-            c->tapped[c->n_tapped++] = (struct nuc_tap){c->order[i], t->output};
+            c->points[c->n_points++] = (struct nuc_observation_point){c->order[i], t->output};
         for (uint32_t k = t->n_edges; k-- > 0;)
-            c->tapped[c->n_tapped++] = (struct nuc_tap){c->order[i], t->edges[k]};
+            c->points[c->n_points++] = (struct nuc_observation_point){c->order[i], t->edges[k]};
     }
 }
 
-static void make_taps(struct nuc_calibration *c)
+static void make_points(struct nuc_calibration *c)
 {
-    c->taps = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *c->taps);
+    c->observed = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *c->observed);
     for (const struct nuc_node *n = c->g->first; n != NULL; n = n->next) {
-        c->taps[n->id].output = c->sharing->output_group[n->id];
-        tap_edges(c, n);
+        c->observed[n->id].output = c->sharing->output_group[n->id];
+        observe_edges(c, n);
     }
-    list_taps(c);
+    list_points(c);
 }
 
-uint32_t nuc_tap_of(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *user)
+uint32_t nuc_observed_group(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *user)
 {
     uint32_t group = nuc_edge_group(c->sharing, c->annotations, node, user);
 
-    return group != NUC_NO_GROUP ? group : c->taps[node->id].output;
+    return group != NUC_NO_GROUP ? group : c->observed[node->id].output;
 }
 
 /* ---- observing ---- */
@@ -136,8 +136,8 @@ static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node
 /* Ranges of constants do not change from sample to sample; in histograms and averages they count each time. */
 static void see_constants(struct nuc_calibration *c, bool each_sample)
 {
-    for (uint32_t i = 0; i < c->n_tapped; i++) {
-        const struct nuc_tap *t = &c->tapped[i];
+    for (uint32_t i = 0; i < c->n_points; i++) {
+        const struct nuc_observation_point *t = &c->points[i];
         const struct nuc_qspec *spec = &c->observers[t->group]->spec;
         bool every_sample = c->observers[t->group]->histogram != NULL || spec->observer == NUC_OBSERVER_MOVING_AVERAGE;
         if (!nuc_is_static(t->node) || spec->kind != NUC_QSPEC_OBSERVED || every_sample != each_sample)
@@ -155,7 +155,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->annotations = nuc_annotate(g, options);
     c->sharing = nuc_share(g, c->annotations, options->reference_compat);
     order_nodes(c);
-    make_taps(c);
+    make_points(c);
     make_observers(c);
     if (options->bias_correction != NUC_BIAS_CORRECTION_OFF)
         c->means = nuc_input_means_new(g);
@@ -168,7 +168,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
 static void observe(void *user, const struct nuc_node *node, uint32_t val_index, const void *data, size_t elements)
 {
     struct nuc_calibration *c = user;
-    const struct nuc_taps *t = &c->taps[node->id];
+    const struct nuc_observed *t = &c->observed[node->id];
 
     if (val_index != 0 || nuc_is_static(node))
         return;
@@ -201,7 +201,7 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
 
 /* ---- results ---- */
 
-static void check_observer(const struct nuc_calibration *c, const struct nuc_tap *t)
+static void check_observer(const struct nuc_calibration *c, const struct nuc_observation_point *t)
 {
     const struct nuc_observer *o = c->observers[t->group];
     struct nuc_context *cx = c->g->cx;
@@ -222,24 +222,24 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
         return;
     for (uint32_t i = 0; i < c->sharing->n_groups; i++)
         nuc_observer_parameters(c->g->cx, c->observers[i]);
-    for (uint32_t i = 0; i < c->n_tapped; i++)
-        check_observer(c, &c->tapped[i]);
+    for (uint32_t i = 0; i < c->n_points; i++)
+        check_observer(c, &c->points[i]);
     c->has_parameters = true;
 }
 
 size_t nuc_quantize_n_observations(const struct nuc_calibration *c)
 {
-    return c->n_tapped;
+    return c->n_points;
 }
 
 void nuc_quantize_observation(struct nuc_calibration *c, size_t index, struct nuc_observation *out)
 {
-    const struct nuc_tap *t = &c->tapped[index];
+    const struct nuc_observation_point *t = &c->points[index];
     const struct nuc_observer *o = c->observers[t->group];
     size_t first = 0;
 
     nuc_calibration_parameters(c);
-    while (c->tapped[first].group != t->group)
+    while (c->points[first].group != t->group)
         first++;
     *out = (struct nuc_observation){
         .node = t->node,

@@ -39,7 +39,7 @@ struct nuc_calibration;
  * Annotates `g`, an ATen graph that went through the ATen passes, and observes its constants. The graph stays as it
  * is and must not change while the calibration is used. Values that are not float32 are left alone.
  *
- * Constants in front of the user inputs are the model's own: their dequantize nodes come first of all. One behind the
+ * Constants in front of the user inputs are the model's own: their dequantize nodes come first of all. One after the
  * inputs was made by a pass: it comes right before its first reader, where torch.fx has it. A pass that replaces a
  * constant therefore puts the new one in the place of the old one.
  */
