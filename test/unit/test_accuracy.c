@@ -158,7 +158,7 @@ static void relu6_needs_samples(void **state)
     float before = largest(g, "w1", 0, 4);
     struct nuc_equalizer *e = nuc_equalize_prepare(g, 1);
 
-    assert_true(nuc_equalize_wants_samples(e));
+    assert_true(nuc_equalize_needs_samples(e));
     assert_int_equal(nuc_equalize_apply(e), 0);
     assert_true(largest(g, "w1", 0, 4) == before);
 }

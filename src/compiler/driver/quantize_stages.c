@@ -70,7 +70,7 @@ void nuc_equalize_model(struct nuc_job *j)
     const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
 
     j->m->equalized = true; /* once, however often a model is calibrated */
-    for (size_t k = 0; k < j->samples->n_samples && nuc_equalize_wants_samples(e); k++) {
+    for (size_t k = 0; k < j->samples->n_samples && nuc_equalize_needs_samples(e); k++) {
         nuc_dataset_read_sample(j->samples, k, inputs);
         nuc_equalize_sample(e, inputs);
     }

@@ -25,6 +25,24 @@ struct serializer {
     uint64_t *constant_offsets;
 };
 
+/* A table of references alone, field by field; 0: absent. */
+static nuc_fb_ref add_table(struct serializer *s, const nuc_fb_ref *refs, int count)
+{
+    nuc_fb_table_begin(s->b);
+    for (int i = 0; i < count; i++)
+        nuc_fb_put_ref(s->b, i, refs[i]);
+    return nuc_fb_table_end(s->b);
+}
+
+static nuc_fb_ref add_strings(struct serializer *s, const char *first, const char *second)
+{
+    nuc_fb_ref refs[2];
+
+    refs[0] = nuc_fb_add_string(s->b, first);
+    refs[1] = nuc_fb_add_string(s->b, second);
+    return add_table(s, refs, 2);
+}
+
 /* ---- values ---- */
 
 static nuc_fb_ref add_allocation(struct serializer *s, uint32_t storage)
@@ -63,9 +81,7 @@ static nuc_fb_ref add_tensor(struct serializer *s, const struct nuc_emit_value *
 /* A table with one field, a reference: lists and strings. */
 static nuc_fb_ref add_holder(struct serializer *s, nuc_fb_ref content)
 {
-    nuc_fb_table_begin(s->b);
-    nuc_fb_put_ref(s->b, 0, content);
-    return nuc_fb_table_end(s->b);
+    return add_table(s, &content, 1);
 }
 
 static nuc_fb_ref add_index_list(struct serializer *s, const struct nuc_emit_value *v)
@@ -153,8 +169,6 @@ static nuc_fb_ref add_stack_traces(struct serializer *s)
 {
     nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_instructions, sizeof *refs);
 
-    if (!s->o->stack_traces)
-        return 0;
     for (size_t i = 0; i < s->e->n_instructions; i++) {
         const struct nuc_node *node = s->e->instructions[i].node;
         nuc_fb_ref file = nuc_fb_add_string(s->b, node->source.file != NULL ? node->source.file : "");
@@ -166,10 +180,7 @@ static nuc_fb_ref add_stack_traces(struct serializer *s)
         nuc_fb_put_ref(s->b, NUC_FRAME_NAME, name);
         nuc_fb_put_ref(s->b, NUC_FRAME_CONTEXT, context);
         nuc_fb_ref frame = nuc_fb_table_end(s->b);
-        nuc_fb_ref frames = nuc_fb_add_refs(s->b, &frame, 1);
-        nuc_fb_table_begin(s->b);
-        nuc_fb_put_ref(s->b, 0, frames);
-        refs[i] = nuc_fb_table_end(s->b);
+        refs[i] = add_holder(s, nuc_fb_add_refs(s->b, &frame, 1));
     }
     return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
 }
@@ -177,15 +188,13 @@ static nuc_fb_ref add_stack_traces(struct serializer *s)
 /* traces: 0 without any. */
 static nuc_fb_ref add_chains(struct serializer *s, nuc_fb_ref instructions, nuc_fb_ref traces)
 {
-    nuc_fb_ref inputs = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
-    nuc_fb_ref outputs = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
+    nuc_fb_ref refs[NUC_CHAIN_STACK_TRACES + 1] = {0};
 
-    nuc_fb_table_begin(s->b);
-    nuc_fb_put_ref(s->b, 0, inputs);
-    nuc_fb_put_ref(s->b, 1, outputs);
-    nuc_fb_put_ref(s->b, NUC_CHAIN_INSTRUCTIONS, instructions);
-    nuc_fb_put_ref(s->b, NUC_CHAIN_STACK_TRACES, traces);
-    nuc_fb_ref chain = nuc_fb_table_end(s->b);
+    refs[0] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4); /* inputs, which nothing reads */
+    refs[1] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4); /* outputs, the same */
+    refs[NUC_CHAIN_INSTRUCTIONS] = instructions;
+    refs[NUC_CHAIN_STACK_TRACES] = traces;
+    nuc_fb_ref chain = add_table(s, refs, NUC_CHAIN_STACK_TRACES + 1);
     return nuc_fb_add_refs(s->b, &chain, 1);
 }
 
@@ -193,27 +202,19 @@ static nuc_fb_ref add_operators(struct serializer *s)
 {
     nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_operators, sizeof *refs);
 
-    for (size_t i = 0; i < s->e->n_operators; i++) {
-        nuc_fb_ref name = nuc_fb_add_string(s->b, s->e->operators[i].name);
-        nuc_fb_ref overload = nuc_fb_add_string(s->b, s->e->operators[i].overload);
-        nuc_fb_table_begin(s->b);
-        nuc_fb_put_ref(s->b, 0, name);
-        nuc_fb_put_ref(s->b, 1, overload);
-        refs[i] = nuc_fb_table_end(s->b);
-    }
+    for (size_t i = 0; i < s->e->n_operators; i++)
+        refs[i] = add_strings(s, s->e->operators[i].name, s->e->operators[i].overload);
     return nuc_fb_add_refs(s->b, refs, s->e->n_operators);
 }
 
 /* Text without its terminator; an empty value is an empty vector, for runtimes read it unchecked. */
 static nuc_fb_ref add_compile_spec(struct serializer *s, const struct nuc_compile_spec *spec)
 {
-    nuc_fb_ref key = nuc_fb_add_string(s->b, spec->key);
-    nuc_fb_ref value = nuc_fb_add_vector(s->b, spec->value, strlen(spec->value), 1, 1);
+    nuc_fb_ref refs[2];
 
-    nuc_fb_table_begin(s->b);
-    nuc_fb_put_ref(s->b, 0, key);
-    nuc_fb_put_ref(s->b, 1, value);
-    return nuc_fb_table_end(s->b);
+    refs[0] = nuc_fb_add_string(s->b, spec->key);
+    refs[1] = nuc_fb_add_vector(s->b, spec->value, strlen(spec->value), 1, 1);
+    return add_table(s, refs, 2);
 }
 
 /* The delegate's own, and where its scratch is planned. */
@@ -241,19 +242,16 @@ static nuc_fb_ref add_delegate(struct serializer *s, size_t index)
 {
     const struct nuc_delegate *d = s->e->delegates[index];
     size_t first_segment = s->n_segments - s->e->n_delegates;
-    nuc_fb_ref id = nuc_fb_add_string(s->b, d->backend_id);
     uint32_t scratch = s->e->scratch_of != NULL ? s->e->scratch_of[index] : NUC_NO_STORAGE;
-    nuc_fb_ref specs = add_compile_specs(s, d, scratch);
+    nuc_fb_ref refs[3]; /* id, processed, compile specs */
 
+    refs[0] = nuc_fb_add_string(s->b, d->backend_id);
+    refs[2] = add_compile_specs(s, d, scratch);
     nuc_fb_table_begin(s->b);
     nuc_fb_put_i8(s->b, 0, in_segments(s) ? 1 : 0, 0);
     nuc_fb_put_u32(s->b, 1, (uint32_t)(in_segments(s) ? first_segment + index : index), 0);
-    nuc_fb_ref processed = nuc_fb_table_end(s->b);
-    nuc_fb_table_begin(s->b);
-    nuc_fb_put_ref(s->b, 0, id);
-    nuc_fb_put_ref(s->b, 1, processed);
-    nuc_fb_put_ref(s->b, 2, specs);
-    return nuc_fb_table_end(s->b);
+    refs[1] = nuc_fb_table_end(s->b);
+    return add_table(s, refs, 3);
 }
 
 static nuc_fb_ref add_delegates(struct serializer *s)
@@ -279,6 +277,8 @@ static nuc_fb_ref add_inline_data(struct serializer *s)
 
 /* ---- plan and program ---- */
 
+#define LEAF "{\"type\": null, \"context\": null, \"children_spec\": []}"
+
 /* torch's pytree text: a tuple of `n` leaves. */
 static const char *tuple_text(struct nuc_context *cx, size_t n)
 {
@@ -287,83 +287,55 @@ static const char *tuple_text(struct nuc_context *cx, size_t n)
     nuc_text_init(&text, cx);
     nuc_text_addf(&text, "{\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
     for (size_t i = 0; i < n; i++)
-        nuc_text_addf(&text, "%s{\"type\": null, \"context\": null, \"children_spec\": []}", i == 0 ? "" : ", ");
+        nuc_text_addf(&text, "%s" LEAF, i == 0 ? "" : ", ");
     nuc_text_addf(&text, "]}");
     return nuc_text_string(&text);
 }
 
-/* How Python would unflatten inputs and outputs; runtimes do not read it. */
-static nuc_fb_ref add_container(struct serializer *s)
+/* How Python would unflatten inputs and outputs, a leaf for a single one; runtimes do not read it. */
+static const char *inputs_text(const struct serializer *s)
 {
-    const char *in = nuc_format(s->cx,
-                                "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [%s, "
-                                "{\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]",
-                                tuple_text(s->cx, s->e->n_inputs));
-    const char *leaf = "{\"type\": null, \"context\": null, \"children_spec\": []}";
-    const char *out = nuc_format(s->cx, "[1, %s]", s->e->n_outputs == 1 ? leaf : tuple_text(s->cx, s->e->n_outputs));
-    nuc_fb_ref in_ref = nuc_fb_add_string(s->b, in);
-    nuc_fb_ref out_ref = nuc_fb_add_string(s->b, out);
-
-    nuc_fb_table_begin(s->b);
-    nuc_fb_put_ref(s->b, 0, in_ref);
-    nuc_fb_put_ref(s->b, 1, out_ref);
-    return nuc_fb_table_end(s->b);
+    return nuc_format(s->cx,
+                      "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [%s, "
+                      "{\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]",
+                      tuple_text(s->cx, s->e->n_inputs));
 }
 
-enum { PLAN_FIELDS = NUC_PLAN_BUFFER_SIZES + 1 };
-
-static nuc_fb_ref end_plan(struct serializer *s, const nuc_fb_ref refs[PLAN_FIELDS])
+static const char *outputs_text(const struct serializer *s)
 {
-    nuc_fb_table_begin(s->b);
-    for (int i = 0; i < PLAN_FIELDS; i++)
-        nuc_fb_put_ref(s->b, i, refs[i]);
-    return nuc_fb_table_end(s->b);
+    return nuc_format(s->cx, "[1, %s]", s->e->n_outputs == 1 ? LEAF : tuple_text(s->cx, s->e->n_outputs));
 }
 
-static nuc_fb_ref add_method(struct serializer *s)
+static nuc_fb_ref add_method(struct serializer *s, const char *name, const char *inputs, bool stack_traces)
 {
+    enum { FIELDS = NUC_PLAN_BUFFER_SIZES + 1 };
     const int64_t buffer_sizes[2] = {0, (int64_t)s->e->plan.size}; /* entry 0 is reserved */
-    nuc_fb_ref refs[PLAN_FIELDS];
+    nuc_fb_ref refs[FIELDS] = {0};
 
-    refs[NUC_PLAN_NAME] = nuc_fb_add_string(s->b, s->o->method != NULL ? s->o->method : "forward");
-    refs[NUC_PLAN_CONTAINER] = add_container(s);
+    refs[NUC_PLAN_NAME] = nuc_fb_add_string(s->b, name);
+    refs[NUC_PLAN_CONTAINER] = add_strings(s, inputs, outputs_text(s));
     refs[NUC_PLAN_VALUES] = add_values(s);
     refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, s->e->inputs, s->e->n_inputs, 4, 4);
     refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, s->e->outputs, s->e->n_outputs, 4, 4);
     nuc_fb_ref instructions = add_instructions(s);
-    refs[NUC_PLAN_CHAINS] = add_chains(s, instructions, add_stack_traces(s));
+    refs[NUC_PLAN_CHAINS] = add_chains(s, instructions, stack_traces ? add_stack_traces(s) : 0);
     refs[NUC_PLAN_OPERATORS] = add_operators(s);
     refs[NUC_PLAN_DELEGATES] = add_delegates(s);
     refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);
-    return end_plan(s, refs);
+    return add_table(s, refs, FIELDS);
 }
 
 /* A method without inputs or instructions whose output is the number. */
-static nuc_fb_ref add_number(struct serializer *s, const struct nuc_constant_method *number)
+static nuc_fb_ref add_constant_method(struct serializer *s, const struct nuc_constant_method *constant)
 {
-    struct nuc_emit_value value = {.kind = NUC_EMIT_INT, .u = {.i = number->u.i}};
-    const int64_t buffer_sizes[2] = {0, 0};
-    const uint32_t output = 0;
-    nuc_fb_ref refs[PLAN_FIELDS];
+    struct nuc_emit_value value = {.kind = NUC_EMIT_INT, .u = {.i = constant->u.i}};
+    uint32_t output = 0;
+    struct nuc_emission e = {.values = &value, .n_values = 1, .outputs = &output, .n_outputs = 1};
+    struct serializer method = {.e = &e, .o = s->o, .cx = s->cx, .b = s->b};
 
-    if (number->is_float)
-        value = (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLE, .u = {.f = number->u.f}};
-    refs[NUC_PLAN_NAME] = nuc_fb_add_string(s->b, number->name);
-    nuc_fb_ref in = nuc_fb_add_string(s->b, "");
-    nuc_fb_ref out = nuc_fb_add_string(s->b, "[1, {\"type\": null, \"context\": null, \"children_spec\": []}]");
-    nuc_fb_table_begin(s->b);
-    nuc_fb_put_ref(s->b, 0, in);
-    nuc_fb_put_ref(s->b, 1, out);
-    refs[NUC_PLAN_CONTAINER] = nuc_fb_table_end(s->b);
-    nuc_fb_ref scalar = add_union(s, (uint8_t)value.kind, add_scalar(s, &value));
-    refs[NUC_PLAN_VALUES] = nuc_fb_add_refs(s->b, &scalar, 1);
-    refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, NULL, 0, 4, 4);
-    refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, &output, 1, 4, 4);
-    refs[NUC_PLAN_CHAINS] = add_chains(s, nuc_fb_add_refs(s->b, NULL, 0), 0);
-    refs[NUC_PLAN_OPERATORS] = nuc_fb_add_refs(s->b, NULL, 0);
-    refs[NUC_PLAN_DELEGATES] = nuc_fb_add_refs(s->b, NULL, 0);
-    refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);
-    return end_plan(s, refs);
+    if (constant->is_float)
+        value = (struct nuc_emit_value){.kind = NUC_EMIT_DOUBLE, .u = {.f = constant->u.f}};
+    return add_method(&method, constant->name, "", false);
 }
 
 /* The method first: runtimes that know one method run that. */
@@ -372,9 +344,9 @@ static nuc_fb_ref add_plans(struct serializer *s)
     size_t count = s->o->n_numbers + 1;
     nuc_fb_ref *refs = nuc_alloc_array(s->cx, count, sizeof *refs);
 
-    refs[0] = add_method(s);
+    refs[0] = add_method(s, s->o->method != NULL ? s->o->method : "forward", inputs_text(s), s->o->stack_traces);
     for (size_t i = 1; i < count; i++)
-        refs[i] = add_number(s, &s->o->numbers[i - 1]);
+        refs[i] = add_constant_method(s, &s->o->numbers[i - 1]);
     return nuc_fb_add_refs(s->b, refs, count);
 }
 
@@ -405,19 +377,15 @@ static nuc_fb_ref add_constant_segment(struct serializer *s)
 static struct nuc_span add_program(struct serializer *s)
 {
     static const uint8_t no_header[HEADER_SIZE];
-    nuc_fb_ref plans = add_plans(s);
-    nuc_fb_ref buffers = nuc_fb_add_refs(s->b, NULL, 0);
-    nuc_fb_ref inline_data = add_inline_data(s);
-    nuc_fb_ref segments = add_segments(s);
-    nuc_fb_ref constant_segment = add_constant_segment(s);
+    enum { FIELDS = NUC_PROGRAM_CONSTANT_SEGMENT + 1 };
+    nuc_fb_ref refs[FIELDS] = {0};
 
-    nuc_fb_table_begin(s->b);
-    nuc_fb_put_ref(s->b, NUC_PROGRAM_PLANS, plans);
-    nuc_fb_put_ref(s->b, NUC_PROGRAM_CONSTANT_BUFFERS, buffers);
-    nuc_fb_put_ref(s->b, NUC_PROGRAM_DELEGATE_DATA, inline_data);
-    nuc_fb_put_ref(s->b, NUC_PROGRAM_SEGMENTS, segments);
-    nuc_fb_put_ref(s->b, NUC_PROGRAM_CONSTANT_SEGMENT, constant_segment);
-    return nuc_fb_finish(s->b, nuc_fb_table_end(s->b), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
+    refs[NUC_PROGRAM_PLANS] = add_plans(s);
+    refs[NUC_PROGRAM_CONSTANT_BUFFERS] = nuc_fb_add_refs(s->b, NULL, 0);
+    refs[NUC_PROGRAM_DELEGATE_DATA] = add_inline_data(s);
+    refs[NUC_PROGRAM_SEGMENTS] = add_segments(s);
+    refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_constant_segment(s);
+    return nuc_fb_finish(s->b, add_table(s, refs, FIELDS), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
 }
 
 /* ---- segments and file ---- */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "compiler/graph/conv_args.h"
 #include "compiler/quantize/layers.h"
 #include "compiler/quantize/quantized_constant.h"
 
@@ -106,31 +107,23 @@ static double coverage(const struct window *w, int64_t tap)
     return w->out > 0 ? (double)inside / (double)w->out : 1;
 }
 
-/* int[2] arguments may hold one value for both dimensions. */
-static int64_t pair_arg(const struct nuc_node *n, uint32_t arg, uint32_t axis, int64_t absent)
-{
-    const struct nuc_arg *a = &n->args[arg];
-
-    if (a->kind == NUC_ARG_INT)
-        return a->u.i;
-    if (a->kind != NUC_ARG_INTS || a->count == 0)
-        return absent;
-    return a->u.ints[a->count > axis ? axis : 0];
-}
-
 /* Padding given as a word is "same" or "valid"; what "same" leaves over goes to the end. */
 static struct window window_of(const struct nuc_layer *l, uint32_t axis)
 {
-    const uint32_t stride_arg = 3, padding_arg = 4, dilation_arg = 5;
     const struct nuc_node *n = l->node;
+    const struct nuc_conv_args *at = nuc_conv_args(n->op);
+    int64_t stride[2], padding[2], dilation[2];
+
+    nuc_conv_numbers(n, at->stride, 2, 1, stride);
+    nuc_conv_numbers(n, at->padding, 2, 0, padding);
+    nuc_conv_numbers(n, at->dilation, 2, 1, dilation);
     struct window w = {.in = l->input->vals[0].sizes[2 + axis],
                        .out = n->vals[0].sizes[2 + axis],
                        .kernel = l->weight->vals[0].sizes[2 + axis],
-                       .stride = pair_arg(n, stride_arg, axis, 1),
-                       .padding = pair_arg(n, padding_arg, axis, 0),
-                       .dilation = pair_arg(n, dilation_arg, axis, 1)};
-
-    if (n->args[padding_arg].kind == NUC_ARG_STRING && w.out == w.in)
+                       .stride = stride[axis],
+                       .padding = padding[axis],
+                       .dilation = dilation[axis]};
+    if (at->named_padding && w.out == w.in)
         w.padding = w.dilation * (w.kernel - 1) / 2;
     return w;
 }

@@ -148,7 +148,7 @@ struct nuc_equalizer *nuc_equalize_prepare(struct nuc_graph *g, unsigned threads
 
 /* ---- what reaches a ReLU6 ---- */
 
-bool nuc_equalize_wants_samples(const struct nuc_equalizer *e)
+bool nuc_equalize_needs_samples(const struct nuc_equalizer *e)
 {
     for (uint32_t i = 0; i < e->n_chains; i++) {
         if (e->chains[i].clip != NULL)

@@ -1,5 +1,5 @@
 /*
- * Cross-layer equalisation: what one layer writes to a channel is divided by a factor, what the next layer reads from
+ * Cross-layer equalization: what one layer writes to a channel is divided by a factor, what the next layer reads from
  * it multiplied by the same. A ReLU in between lets factors pass, so the network computes what it did, but the ranges
  * of the channels of both weights become alike, and one scale a tensor suits them all. Source: Nagel, van Baalen,
  * Blankevoort, Welling, "Data-free quantization through weight equalization and bias correction", ICCV 2019, section
@@ -20,12 +20,12 @@ struct nuc_equalizer;
 struct nuc_equalizer *nuc_equalize_prepare(struct nuc_graph *g, unsigned threads);
 
 /* Whether samples would make a difference: some chain goes through a ReLU6. */
-bool nuc_equalize_wants_samples(const struct nuc_equalizer *e);
+bool nuc_equalize_needs_samples(const struct nuc_equalizer *e);
 
 /* One calibration sample, as nuc_quantize_sample() takes it. */
 void nuc_equalize_sample(struct nuc_equalizer *e, const void *const *inputs);
 
-/* Replaces weights and biases in the graph. Returns how many pairs of layers were equalised. */
+/* Replaces weights and biases in the graph. Returns how many pairs of layers were equalized. */
 uint32_t nuc_equalize_apply(struct nuc_equalizer *e);
 
 /* All of it without samples. */

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "compiler/graph/quant.h"
 #include "compiler/quantize/bias_choice.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/quantized_constant.h"
@@ -47,61 +48,54 @@ struct conversion {
 
 /* ---- parameters of quantize and dequantize nodes ---- */
 
-struct parameter_args {
-    uint32_t input, scale, zero_point, axis, quant_min, quant_max, dtype;
-};
+/* A node of either direction, in the form that the point's parameters have, without input and value. */
+static struct nuc_node *add_node(struct conversion *v, const struct pair *p, bool quantize)
+{
+    static const struct {
+        enum nuc_op op;
+        const char *name;
+    } forms[2][2] = {
+        {{NUC_OP_DEQUANTIZE_PER_TENSOR, "dequantize_per_tensor"},
+         {NUC_OP_DEQUANTIZE_PER_CHANNEL, "dequantize_per_channel"}},
+        {{NUC_OP_QUANTIZE_PER_TENSOR, "quantize_per_tensor"}, {NUC_OP_QUANTIZE_PER_CHANNEL, "quantize_per_channel"}},
+    };
+    bool channels = p->scale != NULL;
 
-#define NO_ARG UINT32_MAX
+    return nuc_add_node(v->to, NULL, forms[quantize][channels].op, forms[quantize][channels].name);
+}
 
-static const struct parameter_args per_tensor = {0, 1, 2, NO_ARG, 3, 4, 5};
-static const struct parameter_args per_channel = {0, 1, 2, 3, 4, 5, 6};
+static void set_channels(struct conversion *v, struct nuc_node *node, const struct pair *p)
+{
+    const struct nuc_qspec *spec = &v->c->observers[p->group]->spec;
 
-static void set_parameters(struct conversion *v, struct nuc_node *node, struct nuc_node *input, const struct pair *p)
+    nuc_set_arg_node(node, v->to, NUC_ARG(QUANTIZE_PER_CHANNEL, scales), p->scale);
+    nuc_set_arg_node(node, v->to, NUC_ARG(QUANTIZE_PER_CHANNEL, zero_points), p->zero_point);
+    nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, axis), spec->ch_axis);
+    nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, quant_min), spec->quant_min);
+    nuc_set_arg_int(node, NUC_ARG(QUANTIZE_PER_CHANNEL, quant_max), spec->quant_max);
+    nuc_set_arg_dtype(node, NUC_ARG(QUANTIZE_PER_CHANNEL, dtype), spec->dtype);
+}
+
+/* Both directions have the same arguments in the same places. */
+static struct nuc_node *add_quantization(struct conversion *v, struct nuc_node *input, const struct pair *p,
+                                         bool quantize)
 {
     const struct nuc_observer *o = v->c->observers[p->group];
-    const struct parameter_args *at = p->scale != NULL ? &per_channel : &per_tensor;
-
-    nuc_set_arg_node(node, v->to, at->input, input);
-    if (p->scale != NULL) {
-        nuc_set_arg_node(node, v->to, at->scale, p->scale);
-        nuc_set_arg_node(node, v->to, at->zero_point, p->zero_point);
-        nuc_set_arg_int(node, at->axis, o->spec.ch_axis);
-    } else {
-        nuc_set_arg_float(node, at->scale, (double)o->scale[0]);
-        nuc_set_arg_int(node, at->zero_point, o->zero_point[0]);
-    }
-    nuc_set_arg_int(node, at->quant_min, o->spec.quant_min);
-    nuc_set_arg_int(node, at->quant_max, o->spec.quant_max);
-    nuc_set_arg_dtype(node, at->dtype, o->spec.dtype);
-}
-
-static struct nuc_node *add_quantize(struct conversion *v, struct nuc_node *input, const struct pair *p)
-{
-    bool channels = p->scale != NULL;
-    struct nuc_node *node =
-        nuc_add_node(v->to, NULL, channels ? NUC_OP_QUANTIZE_PER_CHANNEL : NUC_OP_QUANTIZE_PER_TENSOR,
-                     channels ? "quantize_per_channel" : "quantize_per_tensor");
+    struct nuc_node *node = add_node(v, p, quantize);
     struct nuc_meta meta = input->vals[0];
 
-    meta.dtype = v->c->observers[p->group]->spec.dtype;
-    set_parameters(v, node, input, p);
+    meta.dtype = quantize ? o->spec.dtype : NUC_F32;
+    nuc_set_arg_node(node, v->to, NUC_SELF, input);
+    if (p->scale != NULL)
+        set_channels(v, node, p);
+    else
+        nuc_set_quant(node, &(struct nuc_quant){.scale = (double)o->scale[0],
+                                                .zero_point = o->zero_point[0],
+                                                .quant_min = o->spec.quant_min,
+                                                .quant_max = o->spec.quant_max,
+                                                .dtype = o->spec.dtype});
     nuc_set_val(v->to, node, &meta);
     node->source = input->source;
-    return node;
-}
-
-static struct nuc_node *add_dequantize(struct conversion *v, const struct pair *p)
-{
-    bool channels = p->scale != NULL;
-    struct nuc_node *node =
-        nuc_add_node(v->to, NULL, channels ? NUC_OP_DEQUANTIZE_PER_CHANNEL : NUC_OP_DEQUANTIZE_PER_TENSOR,
-                     channels ? "dequantize_per_channel" : "dequantize_per_tensor");
-    struct nuc_meta meta = p->quantized->vals[0];
-
-    meta.dtype = NUC_F32;
-    set_parameters(v, node, p->quantized, p);
-    nuc_set_val(v->to, node, &meta);
-    node->source = p->quantized->source;
     return node;
 }
 
@@ -311,9 +305,9 @@ static void copy_node(struct conversion *v, const struct nuc_node *from)
 static void add_dequantizes(struct conversion *v, struct pair *p)
 {
     if (p->has_others)
-        p->shared = add_dequantize(v, p);
+        p->shared = add_quantization(v, p->quantized, p, false);
     for (uint32_t i = p->n_own; i-- > 0;)
-        p->own[i].dequantize = add_dequantize(v, p);
+        p->own[i].dequantize = add_quantization(v, p->quantized, p, false);
 }
 
 /* That of the output comes first: edges read its dequantized value. */
@@ -327,7 +321,7 @@ static void add_pairs(struct conversion *v, const struct nuc_node *node)
         if (is_dead(p))
             continue;
         if (!nuc_is_static(node))
-            p->quantized = add_quantize(v, value, p);
+            p->quantized = add_quantization(v, value, p, true);
         add_dequantizes(v, p);
         if (p->group == v->c->observed[node->id].output && p->shared != NULL)
             value = p->shared;

@@ -8,11 +8,8 @@ struct nuc_node *nuc_add_buffer(struct nuc_graph *to, const char *target, const 
                                 const void *bytes)
 {
     struct nuc_node *node = nuc_add_placeholder(to, nuc_format(to->cx, "b_%s", target), NUC_BUFFER, meta);
-    struct nuc_data *data = nuc_alloc(to->cx, sizeof *data);
 
-    data->bytes = (struct nuc_span){bytes, nuc_bytes(meta)};
-    nuc_dense_strides(meta, data->strides);
-    node->data = data;
+    node->data = nuc_dense_data(to->cx, meta, bytes);
     node->target = nuc_strdup(to->cx, target);
     return node;
 }
@@ -54,17 +51,11 @@ static void quantize_slice(const float *x, size_t count, const struct nuc_observ
  */
 static void normalize_dim_order(struct nuc_meta *meta)
 {
-    int last = -1;
+    struct nuc_meta contiguous = *meta;
 
-    for (uint32_t i = 0; i < meta->rank; i++) {
-        int d = meta->dim_order[i];
-        if (meta->sizes[d] == 1)
-            continue;
-        if (d < last)
-            return;
-        last = d;
-    }
-    nuc_set_contiguous(meta);
+    nuc_set_contiguous(&contiguous);
+    if (nuc_same_layout(meta, &contiguous))
+        *meta = contiguous;
 }
 
 /* Fails when the channels of the constant are not those of the observer. */
