@@ -2,7 +2,6 @@
 #include "compiler/import/tflite.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "host/file.h"
@@ -13,17 +12,13 @@ const char *const nuc_tflite_preserved[NUC_TFLITE_N_PRESERVED] = {"aten.prelu.de
 
 _Noreturn void nuc_ti_fail(const struct nuc_ti *ti, const char *format, ...)
 {
-    char text[NUC_MESSAGE_SIZE];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: operator %u (%s): %s", ti->m->file, ti->index,
-             nuc_lt_code_name(ti->cx, ti->op->code), text);
+    nuc_lt_refuse(ti->m, ti->index, ti->op, format, args);
 }
 
-static const nuc_ti_operator importers[NUC_LT_CODES] = {
+static nuc_ti_importer *const importers[NUC_LT_CODES] = {
 #define nuc_ti_none NULL
 #define LT(name, number, type, fields, least, most, rule, axes, kernel, importer) [number] = nuc_ti_##importer,
 #include "compiler/litert/lt_ops.def"

@@ -53,9 +53,9 @@ bool nuc_ti_is_flat(const struct nuc_lt_tensor *t);
 uint32_t nuc_ti_integers(const struct nuc_ti *ti, uint32_t i, uint32_t max, int64_t *out);
 
 /*
- * A buffer with the values of constant tensor `t`, read through a dequantize node when it is quantized. Dimension d of the
- * `rank` given goes `strides[d]` elements forward in the tensor's data. `channel` is the dimension the tensor's scales
- * belong to.
+ * A buffer with the values of constant tensor `t`, read through a dequantize node when it is quantized. Dimension d of
+ * the `rank` given goes `strides[d]` elements forward in the tensor's data. `channel` is the dimension the tensor's
+ * scales belong to.
  */
 struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *t, const struct nuc_meta *meta,
                                  const int64_t *strides, uint32_t channel);
@@ -106,28 +106,11 @@ void nuc_ti_sizes(const struct nuc_lt_tensor *t, enum nuc_ti_form form, int64_t 
 
 /* ---- operators ---- */
 
-typedef void (*nuc_ti_operator)(struct nuc_ti *ti);
+typedef void nuc_ti_importer(struct nuc_ti *ti);
 
-void nuc_ti_conv(struct nuc_ti *ti);
-void nuc_ti_transpose_conv(struct nuc_ti *ti);
-void nuc_ti_average_pool(struct nuc_ti *ti);
-void nuc_ti_max_pool(struct nuc_ti *ti);
-void nuc_ti_fully_connected(struct nuc_ti *ti);
-void nuc_ti_batch_matmul(struct nuc_ti *ti);
-void nuc_ti_binary(struct nuc_ti *ti);
-void nuc_ti_unary(struct nuc_ti *ti);
-void nuc_ti_leaky_relu(struct nuc_ti *ti);
-void nuc_ti_prelu(struct nuc_ti *ti);
-void nuc_ti_softmax(struct nuc_ti *ti);
-void nuc_ti_reduce(struct nuc_ti *ti);
-void nuc_ti_requantize(struct nuc_ti *ti);
-void nuc_ti_reshape(struct nuc_ti *ti);
-void nuc_ti_transpose(struct nuc_ti *ti);
-void nuc_ti_concat(struct nuc_ti *ti);
-void nuc_ti_slice(struct nuc_ti *ti);
-void nuc_ti_strided_slice(struct nuc_ti *ti);
-void nuc_ti_pad(struct nuc_ti *ti);
-void nuc_ti_mirror_pad(struct nuc_ti *ti);
-void nuc_ti_resize(struct nuc_ti *ti);
+nuc_ti_importer nuc_ti_conv, nuc_ti_transpose_conv, nuc_ti_average_pool, nuc_ti_max_pool, nuc_ti_fully_connected,
+    nuc_ti_batch_matmul, nuc_ti_binary, nuc_ti_unary, nuc_ti_leaky_relu, nuc_ti_prelu, nuc_ti_softmax, nuc_ti_reduce,
+    nuc_ti_requantize, nuc_ti_reshape, nuc_ti_transpose, nuc_ti_concat, nuc_ti_slice, nuc_ti_strided_slice, nuc_ti_pad,
+    nuc_ti_mirror_pad, nuc_ti_resize;
 
 #endif

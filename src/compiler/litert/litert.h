@@ -6,6 +6,7 @@
 #ifndef NUC_LITERT_H
 #define NUC_LITERT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -197,6 +198,10 @@ struct nuc_lt_windows nuc_lt_windows(enum nuc_lt_padding padding, int64_t size, 
 
 /* The same scales, zero points and, with more than one of them, axis. */
 bool nuc_lt_quant_equal(const struct nuc_lt_quant *a, const struct nuc_lt_quant *b);
+
+/* Fails with NUC_UNSUPPORTED: "<file>: operator <index> (<NAME>): <message>". */
+_Noreturn void nuc_lt_refuse(const struct nuc_lt_model *m, uint32_t index, const struct nuc_lt_op *op,
+                             const char *format, va_list args) __attribute__((format(printf, 4, 0)));
 
 /* ---- reader, writer, verifier ---- */
 

@@ -1,5 +1,6 @@
 #include "compiler/litert/litert.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct nuc_lt_model *nuc_lt_model_new(struct nuc_context *cx, const char *file)
@@ -125,8 +126,10 @@ struct nuc_lt_uses nuc_lt_uses(struct nuc_context *cx, const struct nuc_lt_subgr
     for (uint32_t i = 0; i < s->n_tensors; i++)
         u.producer[i] = -1;
     for (uint32_t i = 0; i < s->n_ops; i++) {
-        for (uint32_t k = 0; k < s->ops[i].n_outputs; k++)
-            u.producer[s->ops[i].outputs[k]] = (int32_t)i;
+        for (uint32_t k = 0; k < s->ops[i].n_outputs; k++) {
+            if (s->ops[i].outputs[k] >= 0)
+                u.producer[s->ops[i].outputs[k]] = (int32_t)i;
+        }
         for (uint32_t k = 0; k < s->ops[i].n_inputs; k++) {
             if (s->ops[i].inputs[k] >= 0)
                 u.first[s->ops[i].inputs[k] + 1]++;
@@ -190,4 +193,16 @@ void nuc_lt_remove_dead(struct nuc_lt_model *m)
         renumber(number, s->ops[i].inputs, s->ops[i].n_inputs);
         renumber(number, s->ops[i].outputs, s->ops[i].n_outputs);
     }
+}
+
+/* ---- messages ---- */
+
+_Noreturn void nuc_lt_refuse(const struct nuc_lt_model *m, uint32_t index, const struct nuc_lt_op *op,
+                             const char *format, va_list args)
+{
+    char text[NUC_MESSAGE_SIZE];
+
+    vsnprintf(text, sizeof text, format, args);
+    nuc_fail(m->cx, NUC_UNSUPPORTED, "%s: operator %u (%s): %s", m->file, index, nuc_lt_code_name(m->cx, op->code),
+             text);
 }

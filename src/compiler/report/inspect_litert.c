@@ -160,7 +160,7 @@ static const char *tensor_label(struct nuc_context *cx, const struct nuc_lt_tens
 
 /* Inputs and outputs of a subgraph: t<k>_<index>. */
 static void draw_boundary(struct nuc_text *out, uint32_t k, const struct nuc_lt_subgraph *s, const char *what,
-                         const int32_t *list, uint32_t count)
+                          const int32_t *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (list[i] < 0)
@@ -179,16 +179,7 @@ static void draw_edge(struct nuc_text *out, const struct nuc_lt_tensor *t, const
     nuc_text_addf(out, "];\n");
 }
 
-/* Which operator made each tensor so far; -1: an input or a constant. */
-static int32_t *no_makers(struct nuc_context *cx, const struct nuc_lt_subgraph *s)
-{
-    int32_t *makers = nuc_alloc_array(cx, s->n_tensors, sizeof *makers);
-
-    for (uint32_t i = 0; i < s->n_tensors; i++)
-        makers[i] = -1;
-    return makers;
-}
-
+/* `makers` has the operator that makes each tensor, -1 for inputs and constants. */
 static const char *origin(struct nuc_context *cx, uint32_t k, const int32_t *makers, int32_t tensor)
 {
     return makers[tensor] < 0 ? nuc_format(cx, "i%u_%d", k, (int)tensor)
@@ -196,7 +187,7 @@ static const char *origin(struct nuc_context *cx, uint32_t k, const int32_t *mak
 }
 
 static void draw_operator(struct nuc_text *out, uint32_t k, const struct nuc_lt_subgraph *s, uint32_t index,
-                          int32_t *makers)
+                          const int32_t *makers)
 {
     const struct nuc_lt_op *op = &s->ops[index];
     const char *name = nuc_format(out->cx, "o%u_%u", k, index);
@@ -209,15 +200,11 @@ static void draw_operator(struct nuc_text *out, uint32_t k, const struct nuc_lt_
             continue;
         draw_edge(out, &s->tensors[op->inputs[i]], origin(out->cx, k, makers, op->inputs[i]), name);
     }
-    for (uint32_t i = 0; i < op->n_outputs; i++) {
-        if (op->outputs[i] >= 0)
-            makers[op->outputs[i]] = (int32_t)index;
-    }
 }
 
 static void draw_subgraph(struct nuc_text *out, uint32_t k, const struct nuc_lt_subgraph *s)
 {
-    int32_t *makers = no_makers(out->cx, s);
+    const int32_t *makers = nuc_lt_uses(out->cx, s).producer;
 
     draw_boundary(out, k, s, "i", s->inputs, s->n_inputs);
     for (uint32_t i = 0; i < s->n_ops; i++)

@@ -1,21 +1,17 @@
 /* From the LiteRT model to the image: checks, order of the parts, addresses, the microcode's bytes. */
 #include "compiler/neutron/convert/convert.h"
 
-#include <stdio.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "compiler/neutron/convert/convert_private.h"
 
 _Noreturn void nuc_cv_fail(const struct nuc_cv *cv, const struct nuc_cv_node *n, const char *format, ...)
 {
-    char text[NUC_MESSAGE_SIZE];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    nuc_fail(cv->cx, NUC_UNSUPPORTED, "%s: operator %u (%s): %s", cv->model->file, n->index,
-             nuc_lt_code_name(cv->cx, n->op->code), text);
+    nuc_lt_refuse(cv->model, n->index, n->op, format, args);
 }
 
 /* ---- tensors ---- */

@@ -83,7 +83,7 @@ static void merge_table(struct nuc_cv *cv, struct nuc_cv_node *n)
 /* Pads of an image's H and W only: top, left, and the value they are filled with. */
 static bool image_pad(struct nuc_cv *cv, const struct nuc_cv_node *pad, int64_t *top, int64_t *left, int32_t *value)
 {
-    const struct nuc_lt_tensor *x = nuc_cv_in(cv, pad, 0), *fill = nuc_cv_in(cv, pad, 2);
+    const struct nuc_lt_tensor *x = nuc_cv_in(cv, pad, 0);
     int64_t p[2 * NUC_MAX_RANK];
 
     if (pad->op->code != NUC_LT_PAD && pad->op->code != NUC_LT_PADV2)
@@ -96,12 +96,8 @@ static bool image_pad(struct nuc_cv *cv, const struct nuc_cv_node *pad, int64_t 
     }
     *top = p[2];
     *left = p[4];
-    *value = nuc_cv_params(cv, pad, x).zero;
-    if (pad->op->code == NUC_LT_PADV2) {
-        if (!fill || !fill->data.data || fill->dtype != NUC_I8 || fill->data.size < 1)
-            return false;
-        *value = (int8_t)fill->data.data[0];
-    }
+    if (!nuc_cv_pad_value(cv, pad, value))
+        return false;
     return nuc_cv_same_params(cv, pad, x, nuc_cv_y(cv, pad));
 }
 

@@ -98,16 +98,17 @@ void nuc_cv_emit_transpose(struct nuc_cv *cv, const struct nuc_cv_node *n)
     emit_move(cv, n->input, &v);
 }
 
-/* PAD fills with the zero point, PADV2 with its third operand. */
-static int32_t pad_fill(const struct nuc_cv *cv, const struct nuc_cv_node *n)
+bool nuc_cv_pad_value(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t *value)
 {
-    const struct nuc_lt_tensor *value = nuc_cv_in(cv, n, 2);
+    const struct nuc_lt_tensor *t = n->op->code == NUC_LT_PAD ? NULL : nuc_cv_in(cv, n, 2);
 
-    if (n->op->code == NUC_LT_PAD || !value)
-        return nuc_cv_params(cv, n, nuc_cv_x(cv, n)).zero;
-    if (!value->data.data || value->dtype != NUC_I8 || value->data.size < 1)
-        nuc_cv_fail(cv, n, "the fill value must be an int8 constant");
-    return (int8_t)value->data.data[0];
+    *value = nuc_cv_params(cv, n, nuc_cv_in(cv, n, 0)).zero;
+    if (t == NULL)
+        return n->op->code == NUC_LT_PAD;
+    if (!t->data.data || t->dtype != NUC_I8 || t->data.size < 1)
+        return false;
+    *value = (int8_t)t->data.data[0];
+    return true;
 }
 
 void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
@@ -123,7 +124,9 @@ void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
             nuc_cv_fail(cv, n, "paddings of dimension %u do not lead from %d to %d", i, x->shape[i], y->shape[i]);
         v.out_at += pads[2 * i] * v.out[i];
     }
-    v.fill_value = pad_fill(cv, n) & 0xFF;
+    if (!nuc_cv_pad_value(cv, n, &v.fill_value))
+        nuc_cv_fail(cv, n, "the fill value must be an int8 constant");
+    v.fill_value &= 0xFF;
     v.fill_size = (int32_t)nuc_lt_elements(y);
     emit_move(cv, n->input, &v);
 }

@@ -119,6 +119,9 @@ struct nuc_cv_dimensions {
  */
 bool nuc_cv_add_dimension(struct nuc_cv_dimensions *d, int64_t size, int64_t a, int64_t b, bool apart);
 
+/* What a pad fills with: PAD the zero point, PADV2 its third operand. False: that is not an int8 constant. */
+bool nuc_cv_pad_value(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t *value);
+
 /* ---- places ---- */
 
 /* Bytes of the tensor's elements without gaps. */
@@ -167,9 +170,12 @@ enum nuc_cv_rows {
     CV_ROWS_MOVED,  /* any that strides describe */
 };
 
+/* Appends the calls of one node. */
+typedef void nuc_cv_emitter(struct nuc_cv *cv, const struct nuc_cv_node *n);
+
 /* How operators of one kind become kernel calls. */
 struct nuc_cv_kernel {
-    void (*emit)(struct nuc_cv *cv, const struct nuc_cv_node *n); /* NULL: the NPU has no such kernel */
+    nuc_cv_emitter *emit; /* NULL: the NPU has no such kernel */
     enum nuc_cv_rows rows;
     bool clamps; /* its result, to a range that activations after it become part of */
 };
@@ -217,23 +223,10 @@ void nuc_cv_find_order(struct nuc_cv *cv);
 /* convert_plan.c: addresses of all operands of the records, the scratch plan of the image. */
 void nuc_cv_assign_addresses(struct nuc_cv *cv, struct nuc_neutron_image *image);
 
-/* Emission, by operator. */
-void nuc_cv_emit_conv(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_transpose_conv(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_fully_connected(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_batch_matmul(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_binary(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_pool(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_reduce(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_softmax(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_table(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_reshape(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_transpose(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_concat(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_slice(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_mirror_pad(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_nearest(struct nuc_cv *cv, const struct nuc_cv_node *n);
-void nuc_cv_emit_bilinear(struct nuc_cv *cv, const struct nuc_cv_node *n);
+/* Emission, by kind of kernel. */
+nuc_cv_emitter nuc_cv_emit_conv, nuc_cv_emit_transpose_conv, nuc_cv_emit_fully_connected, nuc_cv_emit_batch_matmul,
+    nuc_cv_emit_binary, nuc_cv_emit_pool, nuc_cv_emit_reduce, nuc_cv_emit_softmax, nuc_cv_emit_table,
+    nuc_cv_emit_reshape, nuc_cv_emit_transpose, nuc_cv_emit_pad, nuc_cv_emit_concat, nuc_cv_emit_slice,
+    nuc_cv_emit_mirror_pad, nuc_cv_emit_nearest, nuc_cv_emit_bilinear;
 
 #endif

@@ -21,7 +21,8 @@ struct nuc_kernel_name {
 };
 
 /*
- * The table of names[0 .. n_calls - 1] as it stands `at` bytes into the microcode: two offsets per call, then the texts.
+ * The table of names[0 .. n_calls - 1] as it stands `at` bytes into the microcode: two offsets per call, then the
+ * texts.
  */
 struct nuc_span nuc_kernel_names_write(struct nuc_context *cx, const struct nuc_kernel_name *names, uint32_t n_calls,
                                        uint32_t at);

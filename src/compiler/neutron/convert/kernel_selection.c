@@ -24,13 +24,21 @@ static const struct kernel kernels[] = {
 #define VERSION_LINE "#define NEUTRON_KERNELS_VERSION "
 #define ROW_LINE "    [NeutronKernel_"
 
+static const struct kernel *find_kernel(const char *name, size_t length)
+{
+    for (size_t k = 0; k < N_KERNELS; k++) {
+        if (strlen(kernels[k].name) == length && memcmp(kernels[k].name, name, length) == 0)
+            return &kernels[k];
+    }
+    return NULL;
+}
+
 void nuc_kernel_selection_add(struct nuc_kernel_selection *s, const struct nuc_neutron_image *image)
 {
     for (uint32_t i = 0; i < image->n_calls; i++) {
-        for (size_t k = 0; k < N_KERNELS; k++) {
-            if (strcmp(image->calls[i].opcode, kernels[k].name) == 0)
-                s->used[kernels[k].opcode] = true;
-        }
+        const struct kernel *k = find_kernel(image->calls[i].opcode, strlen(image->calls[i].opcode));
+        if (k != NULL)
+            s->used[k->opcode] = true;
     }
 }
 
@@ -90,15 +98,12 @@ struct nuc_span nuc_kernel_selection_write(struct nuc_context *cx, const struct 
 static void read_row(struct nuc_context *cx, const char *file, const char *name, struct nuc_kernel_selection *s)
 {
     size_t length = strcspn(name, "]\n");
+    const struct kernel *k = find_kernel(name, length);
 
-    for (size_t k = 0; k < N_KERNELS; k++) {
-        if (strlen(kernels[k].name) == length && memcmp(kernels[k].name, name, length) == 0) {
-            s->used[kernels[k].opcode] = true;
-            return;
-        }
-    }
-    nuc_fail(cx, NUC_BAD_INPUT, "%s: there is no kernel '%.*s': make the file again with this nucleon", file,
-             (int)(length > 40 ? 40 : length), name);
+    if (k == NULL)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: there is no kernel '%.*s': make the file again with this nucleon", file,
+                 (int)(length > 40 ? 40 : length), name);
+    s->used[k->opcode] = true;
 }
 
 void nuc_kernel_selection_read(struct nuc_context *cx, const char *file, struct nuc_span bytes,

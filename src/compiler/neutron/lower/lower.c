@@ -9,7 +9,7 @@
 #include "compiler/target/target.h"
 
 struct lowering {
-    nuc_lower_fn append;
+    nuc_lower_fn *append;
     int32_t code; /* of LiteRT, where one operator becomes one other; else 0 */
 };
 

@@ -21,27 +21,18 @@ static bool is_boundary(const struct nuc_lowering *l, const struct nuc_node *nod
 static double element(struct nuc_lowering *l, const struct nuc_node *node, uint32_t i)
 {
     const void *data = nuc_const_contiguous(l->g, node);
+    enum nuc_dtype dtype = node->vals[0].dtype;
 
-    switch (node->vals[0].dtype) {
-    case NUC_F32:
+    if (dtype == NUC_F32)
         return (double)((const float *)data)[i];
-    case NUC_F64:
+    if (dtype == NUC_F64)
         return ((const double *)data)[i];
-    case NUC_I64:
+    if (dtype == NUC_I64)
         return (double)((const int64_t *)data)[i];
-    case NUC_I32:
+    if (dtype == NUC_I32)
         return (double)((const int32_t *)data)[i];
-    case NUC_I8:
+    if (dtype == NUC_I8)
         return (double)((const int8_t *)data)[i];
-    case NUC_U8:
-    case NUC_I16:
-    case NUC_F16:
-    case NUC_BOOL:
-    case NUC_BF16:
-    case NUC_U16:
-    case NUC_DTYPE_COUNT:
-        break;
-    }
     nuc_lower_refuse(l, node, "quantization parameters of this element type are not handled");
 }
 
