@@ -94,12 +94,13 @@ static void check_file(struct nuc_context *cx, void *arg)
         call->equal = conf_differ(call->r, "holds no NeutronGraph") == CONF_EQUAL;
 }
 
-enum conf_result check_converted(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_converted(struct nuc_compiler *none, const struct conf_case *c, struct conf_report *r)
 {
     struct converted_call call = {.r = r};
     size_t length = strlen(c->folder);
     char path[4096];
 
+    (void)none;
     if (length < 10 || strcmp(c->folder + length - 10, "/converted") != 0 || !conf_path(c, "tflite", path, sizeof path))
         return CONF_ABSENT;
     struct nuc_context *cx = nuc_context_new(NULL);

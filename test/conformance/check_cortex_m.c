@@ -87,7 +87,7 @@ static bool array_of(struct nuc_compiler *compiler, const char *path, const char
 }
 
 /* The inputs are those of the same model in models/. */
-enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_cortex_m_program(struct nuc_compiler *compiler, const struct conf_case *c, struct conf_report *r)
 {
     char program[4096], golden[4096], samples[4096];
     struct nuc_array_info inputs, expected;
@@ -96,14 +96,9 @@ enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_r
     void *image;
     size_t size;
 
-    if (!c->cortex_m || !conf_path(c, "pte", program, sizeof program) ||
-        !conf_path(c, "golden.npz", golden, sizeof golden))
-        return CONF_ABSENT;
-    int n = snprintf(samples, sizeof samples, "%s/../../../models/%s/channels_last/%s.golden.npz", c->folder, c->name,
-                     c->name);
-    struct nuc_compiler *compiler = n > 0 && (size_t)n < sizeof samples ? conf_compiler(c) : NULL;
-    if (compiler == NULL)
-        return conf_differ(r, "out of memory");
+    conf_path(c, "pte", program, sizeof program);
+    conf_path(c, "golden.npz", golden, sizeof golden);
+    snprintf(samples, sizeof samples, "%s/../../../models/%s/channels_last/%s.golden.npz", c->folder, c->name, c->name);
     if (!array_of(compiler, samples, "in0", &inputs) || !array_of(compiler, golden, "cortexm_out0", &expected)) {
         conf_differ(r, "no recorded inputs or outputs");
     } else if ((image = conf_read_file(program, &size)) == NULL) {
@@ -116,6 +111,5 @@ enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_r
         conf_unload(&l.loaded);
         free(image);
     }
-    nuc_compiler_free(compiler);
     return result;
 }

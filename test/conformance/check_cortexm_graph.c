@@ -231,13 +231,14 @@ static enum conf_result compare(struct nuc_compiler *compiler, const struct conf
     return same_lowered(lowered_graph, lowered->graph, r);
 }
 
-enum conf_result check_cortexm(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_cortexm(struct nuc_compiler *none, const struct conf_case *c, struct conf_report *r)
 {
     json_t *summary = conf_json(c, "summary.json"), *quantized = conf_json(c, "qdq.graph.json");
     json_t *lowered = conf_json(c, "edge_after.json");
     enum conf_result result = CONF_ABSENT;
     char path[4096];
 
+    (void)none;
     if (is_one_flow(summary) && json_is_object(quantized) && json_is_object(lowered)) {
         struct nuc_options o;
         nuc_options_default(&o);

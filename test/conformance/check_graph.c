@@ -100,9 +100,12 @@ static enum conf_result same_call(json_t *graph, json_t *n, const struct nuc_nod
     return own->is_quantize || own->is_dequantize ? same_quantization(graph, n, own, r) : CONF_EQUAL;
 }
 
-static enum conf_result same_in_order(json_t *graph, struct nuc_model *own, struct conf_report *r)
+/* Compares the calls of two graphs in their order. */
+static enum conf_result walk(json_t *nodes, struct nuc_model *own, const char *graph, struct conf_report *r,
+                             enum conf_result (*same)(void *user, json_t *n, const struct nuc_node_info *own,
+                                                      struct conf_report *r),
+                             void *user)
 {
-    json_t *nodes = json_object_get(graph, "nodes");
     size_t at = 0, own_at = 0;
 
     for (;;) {
@@ -112,10 +115,15 @@ static enum conf_result same_in_order(json_t *graph, struct nuc_model *own, stru
         if (n == NULL && !more)
             return CONF_EQUAL;
         if (n == NULL || !more)
-            return conf_differ(r, "the quantized graph has %s nodes than the reference's", more ? "more" : "fewer");
-        if (same_call(graph, n, &info, r) != CONF_EQUAL)
+            return conf_differ(r, "the %s graph has %s nodes than the reference's", graph, more ? "more" : "fewer");
+        if (same(user, n, &info, r) != CONF_EQUAL)
             return CONF_DIFFERENT;
     }
+}
+
+static enum conf_result same_listed(void *graph, json_t *n, const struct nuc_node_info *own, struct conf_report *r)
+{
+    return same_call(graph, n, own, r);
 }
 
 /* Node by node; where the lists are ordered otherwise, along the data flow. */
@@ -123,7 +131,7 @@ enum conf_result conf_same_quantized_graph(json_t *graph, struct nuc_model *own,
 {
     struct conf_report in_order = *r;
 
-    if (same_in_order(graph, own, &in_order) == CONF_EQUAL)
+    if (walk(json_object_get(graph, "nodes"), own, "quantized", &in_order, same_listed, graph) == CONF_EQUAL)
         return CONF_EQUAL;
     if (conf_same_flow(graph, own, same_call, r) != CONF_EQUAL)
         return CONF_DIFFERENT;
@@ -236,19 +244,12 @@ static enum conf_result qparams_of(struct nuc_compiler *c, const struct conf_cas
     return same_observers(observers, prepared, r);
 }
 
-enum conf_result check_qparams(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_qparams(struct nuc_compiler *c, const struct conf_case *k, struct conf_report *r)
 {
-    char path[4096];
-    json_t *graph = conf_json(c, "qdq.graph.json");
-    json_t *observers = conf_json(c, "observers.json");
-    enum conf_result result = CONF_ABSENT;
+    json_t *graph = conf_json(k, "qdq.graph.json");
+    json_t *observers = conf_json(k, "observers.json");
+    enum conf_result result = json_is_object(graph) ? qparams_of(c, k, graph, observers, r) : CONF_ABSENT;
 
-    if (json_is_object(graph) && conf_path(c, "fp32.pt2", path, sizeof path) &&
-        conf_path(c, "calib.npz", path, sizeof path)) {
-        struct nuc_compiler *compiler = conf_compiler(c);
-        result = compiler == NULL ? conf_differ(r, "out of memory") : qparams_of(compiler, c, graph, observers, r);
-        nuc_compiler_free(compiler);
-    }
     json_decref(graph);
     json_decref(observers);
     return result;
@@ -315,9 +316,9 @@ static bool same_target(const char *reference, const char *own)
     return strcmp(a, b) == 0;
 }
 
-static enum conf_result same_decision(json_t *n, const struct nuc_node_info *own, struct tag_pairs *pairs,
-                                      struct conf_report *r)
+static enum conf_result same_decision(void *user, json_t *n, const struct nuc_node_info *own, struct conf_report *r)
 {
+    struct tag_pairs *pairs = user;
     const char *tag = json_string_value(json_object_get(n, "partition"));
 
     if (!same_target(text_of(n, "target"), own->target) || strcmp(text_of(n, "name"), own->name) != 0)
@@ -338,35 +339,17 @@ static enum conf_result same_decision(json_t *n, const struct nuc_node_info *own
 
 static enum conf_result same_decisions(json_t *decisions, struct nuc_model *own, struct conf_report *r)
 {
-    json_t *nodes = json_object_get(decisions, "nodes");
     struct tag_pairs pairs = {.count = 0};
-    size_t at = 0, own_at = 0;
 
-    for (;;) {
-        json_t *n = next_call(nodes, &at);
-        struct nuc_node_info info;
-        bool more = next_own_call(own, &own_at, &info);
-        if (n == NULL && !more)
-            return CONF_EQUAL;
-        if (n == NULL || !more)
-            return conf_differ(r, "the Edge graph has %s nodes than the reference's", more ? "more" : "fewer");
-        if (same_decision(n, &info, &pairs, r) != CONF_EQUAL)
-            return CONF_DIFFERENT;
-    }
+    return walk(json_object_get(decisions, "nodes"), own, "Edge", r, same_decision, &pairs);
 }
 
-enum conf_result check_decisions(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_decisions(struct nuc_compiler *c, const struct conf_case *k, struct conf_report *r)
 {
-    char path[4096];
-    json_t *decisions = conf_json(c, "decisions.json");
-    enum conf_result result = CONF_ABSENT;
+    json_t *decisions = conf_json(k, "decisions.json");
+    struct nuc_model *partitioned = conf_partitioned(c, k, "qdq.pt2", r);
+    enum conf_result result = partitioned == NULL ? CONF_DIFFERENT : same_decisions(decisions, partitioned, r);
 
-    if (decisions != NULL && conf_path(c, "qdq.pt2", path, sizeof path)) {
-        struct nuc_compiler *compiler = conf_compiler(c);
-        struct nuc_model *partitioned = conf_partitioned(compiler, c, "qdq.pt2", r);
-        result = partitioned == NULL ? CONF_DIFFERENT : same_decisions(decisions, partitioned, r);
-        nuc_compiler_free(compiler);
-    }
     json_decref(decisions);
     return result;
 }

@@ -157,21 +157,14 @@ static enum conf_result same_partition(const struct conf_case *k, const struct n
     return m.same ? CONF_EQUAL : CONF_DIFFERENT;
 }
 
-enum conf_result check_litert(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_litert(struct nuc_compiler *compiler, const struct conf_case *c, struct conf_report *r)
 {
-    char path[4096];
     json_t *summary = conf_json(c, "summary.json");
     size_t expected = json_object_size(json_object_get(summary, "litert"));
-    enum conf_result result = CONF_ABSENT;
 
     json_decref(summary);
-    if (!conf_path(c, "qdq.pt2", path, sizeof path) || !conf_path(c, "decisions.json", path, sizeof path))
-        return CONF_ABSENT;
-    struct nuc_compiler *compiler = conf_compiler(c);
-    if (compiler == NULL)
-        return conf_differ(r, "out of memory");
     struct nuc_model *lowered = conf_lowered(compiler, c, "qdq.pt2", r);
-    result = lowered == NULL ? CONF_DIFFERENT : CONF_EQUAL;
+    enum conf_result result = lowered == NULL ? CONF_DIFFERENT : CONF_EQUAL;
     if (lowered != NULL && nuc_model_n_partitions(lowered) != expected)
         result = conf_differ(r, "%zu partitions, the reference has %zu", nuc_model_n_partitions(lowered), expected);
     for (size_t i = 0; result == CONF_EQUAL && i < nuc_model_n_partitions(lowered); i++) {
@@ -181,6 +174,5 @@ enum conf_result check_litert(const struct conf_case *c, struct conf_report *r)
         else
             result = same_partition(c, &p, r);
     }
-    nuc_compiler_free(compiler);
     return result;
 }

@@ -48,7 +48,7 @@ static enum conf_result judge(const struct conf_case *c, const struct nuc_progra
     return CONF_EQUAL;
 }
 
-enum conf_result check_memory(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_memory(struct nuc_compiler *compiler, const struct conf_case *c, struct conf_report *r)
 {
     struct nuc_program_report report;
     char path[4096];
@@ -56,9 +56,6 @@ enum conf_result check_memory(const struct conf_case *c, struct conf_report *r)
 
     if (!conf_path(c, "qdq.pt2", path, sizeof path) && !conf_path(c, "tflite", path, sizeof path))
         return CONF_ABSENT;
-    struct nuc_compiler *compiler = conf_default_compiler(c);
-    if (compiler == NULL)
-        return conf_differ(r, "no memory");
     enum nuc_status status = compile(compiler, path, &report);
     if (status == NUC_UNSUPPORTED)
         result = CONF_ABSENT;
@@ -70,6 +67,5 @@ enum conf_result check_memory(const struct conf_case *c, struct conf_report *r)
         r->scratch = report.delegate_scratch;
         result = judge(c, &report, r);
     }
-    nuc_compiler_free(compiler);
     return result;
 }

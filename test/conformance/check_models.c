@@ -214,11 +214,12 @@ static void run_model(struct nuc_context *cx, void *arg)
     run->same = same_outputs(run, image) && same_results(run, image);
 }
 
-enum conf_result check_models(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_models(struct nuc_compiler *none, const struct conf_case *c, struct conf_report *r)
 {
     struct run run = {.folder = c->folder, .r = r};
     char path[4096];
 
+    (void)none;
     if (strcmp(c->name, "model") != 0 || !conf_path(c, "tflite", path, sizeof path))
         return CONF_ABSENT;
     run.cx = nuc_context_new(NULL);

@@ -121,16 +121,13 @@ static enum conf_result judge(const struct conf_case *c, json_t *summary, struct
     return CONF_EQUAL;
 }
 
-enum conf_result check_moved(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_moved(struct nuc_compiler *compat, const struct conf_case *c, struct conf_report *r)
 {
-    char path[4096];
     enum conf_result result = CONF_DIFFERENT;
-
-    if (!conf_path(c, "qdq.pt2", path, sizeof path) || !conf_path(c, "decisions.json", path, sizeof path))
-        return CONF_ABSENT;
     json_t *summary = conf_json(c, "summary.json");
-    struct nuc_compiler *compat = conf_compiler(c), *own = conf_default_compiler(c);
-    if (compat == NULL || own == NULL)
+    struct nuc_compiler *own = conf_default_compiler(c);
+
+    if (own == NULL)
         abort();
     r->has_moved = true;
     r->network = is_network(summary);
@@ -138,7 +135,6 @@ enum conf_result check_moved(const struct conf_case *c, struct conf_report *r)
     if (add_reference(c, summary, r) && add_own(compat, c, &r->compat, r) && add_own(own, c, &r->own, r) &&
         add_whole(own, c, r))
         result = judge(c, summary, r);
-    nuc_compiler_free(compat);
     nuc_compiler_free(own);
     json_decref(summary);
     return result;

@@ -147,18 +147,16 @@ static enum conf_result run_samples(struct run *r, const struct nuc_dataset *dat
     return result;
 }
 
-enum conf_result check_nodelegate(const struct conf_case *c, struct conf_report *report)
+enum conf_result check_nodelegate(struct nuc_compiler *compiler, const struct conf_case *c, struct conf_report *report)
 {
     struct run r = {.n_blocks = 0};
     enum conf_result result = CONF_ABSENT;
     char path[4096];
     size_t size;
 
-    if (c->refused || !conf_path(c, "nodelegate.pte", path, sizeof path))
+    if (c->refused)
         return CONF_ABSENT;
-    struct nuc_compiler *compiler = conf_compiler(c);
-    if (compiler == NULL)
-        return conf_differ(report, "out of memory");
+    conf_path(c, "nodelegate.pte", path, sizeof path);
     const struct nuc_dataset *data = golden(compiler, c);
     void *image = conf_read_file(path, &size);
     if (image == NULL)
@@ -167,6 +165,5 @@ enum conf_result check_nodelegate(const struct conf_case *c, struct conf_report 
         result = conf_load(&r.loaded, image, size, report) ? run_samples(&r, data, report) : CONF_DIFFERENT;
     conf_unload(&r.loaded);
     free(image);
-    nuc_compiler_free(compiler);
     return result;
 }

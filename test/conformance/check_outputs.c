@@ -241,19 +241,14 @@ bool conf_same_partitions(struct nuc_compiler *c, const struct conf_case *k, con
            nuc_model_n_partitions(lowered) == n_recorded(data);
 }
 
-enum conf_result check_outputs(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_outputs(struct nuc_compiler *compiler, const struct conf_case *c, struct conf_report *r)
 {
-    char data[4096], model[4096];
+    char data[4096];
 
-    if (!conf_path(c, "delegate_io.npz", data, sizeof data) || !conf_path(c, "qdq.pt2", model, sizeof model))
-        return CONF_ABSENT;
-    struct nuc_compiler *compiler = conf_compiler(c);
-    if (compiler == NULL)
-        return conf_differ(r, "out of memory");
+    conf_path(c, "delegate_io.npz", data, sizeof data);
     neutronInit();
     enum conf_result result = conf_check_partitions(compiler, c, data, r);
     neutronDeinit();
-    nuc_compiler_free(compiler);
     return result;
 }
 
@@ -388,7 +383,8 @@ static bool bind_model(struct nuc_compiler *c, struct nuc_model *m, struct nuc_d
     return true;
 }
 
-static enum conf_result check_model(const struct conf_case *k, const struct expectation *e, struct conf_report *r)
+static enum conf_result check_model(struct nuc_compiler *c, const struct conf_case *k, const struct expectation *e,
+                                    struct conf_report *r)
 {
     char path[4096], golden[4096];
     struct nuc_model *m;
@@ -396,31 +392,27 @@ static enum conf_result check_model(const struct conf_case *k, const struct expe
     struct model_run run = {.n_outputs = 0};
     bool same = false;
 
-    if (!conf_path(k, e->model, path, sizeof path) || !conf_path(k, "golden.npz", golden, sizeof golden))
-        return CONF_ABSENT;
-    struct nuc_compiler *c = conf_compiler(k);
-    if (c == NULL)
-        return conf_differ(r, "out of memory");
+    conf_path(k, e->model, path, sizeof path);
+    conf_path(k, "golden.npz", golden, sizeof golden);
     if (nuc_model_open(c, path, &m) != NUC_OK || nuc_dataset_open(c, golden, &data) != NUC_OK)
         conf_failed(r, c, "import");
     else
         same = bind_model(c, m, data, e, &run, r) && run_samples(c, m, data, &run, e->prefix, r);
     for (size_t i = 0; i < run.n_outputs; i++)
         free(run.blocks[i]);
-    nuc_compiler_free(c);
     return same ? CONF_EQUAL : CONF_DIFFERENT;
 }
 
-enum conf_result check_float(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_float(struct nuc_compiler *c, const struct conf_case *k, struct conf_report *r)
 {
     static const struct expectation e = {"fp32.pt2", "fp32_out", false};
 
-    return check_model(c, &e, r);
+    return check_model(c, k, &e, r);
 }
 
-enum conf_result check_qdq(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_qdq(struct nuc_compiler *c, const struct conf_case *k, struct conf_report *r)
 {
     static const struct expectation e = {"qdq.pt2", "qdq_out", true};
 
-    return check_model(c, &e, r);
+    return check_model(c, k, &e, r);
 }

@@ -410,17 +410,11 @@ static enum conf_result compare(struct nuc_compiler *compiler, const struct conf
     return p.same ? CONF_EQUAL : CONF_DIFFERENT;
 }
 
-enum conf_result check_program(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_program(struct nuc_compiler *c, const struct conf_case *k, struct conf_report *r)
 {
-    char path[4096];
-    json_t *json = conf_json(c, "pte.json");
-    enum conf_result result = CONF_ABSENT;
+    json_t *json = conf_json(k, "pte.json");
+    enum conf_result result = json == NULL ? CONF_ABSENT : compare(c, k, json, r);
 
-    if (json != NULL && conf_path(c, "qdq.pt2", path, sizeof path)) {
-        struct nuc_compiler *compiler = conf_compiler(c);
-        result = compiler == NULL ? conf_differ(r, "out of memory") : compare(compiler, c, json, r);
-        nuc_compiler_free(compiler);
-    }
     json_decref(json);
     return result;
 }

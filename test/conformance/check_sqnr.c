@@ -109,24 +109,15 @@ static enum conf_result sqnr_of(struct nuc_compiler *c, const struct conf_case *
     return CONF_EQUAL;
 }
 
-enum conf_result check_sqnr(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_sqnr(struct nuc_compiler *c, const struct conf_case *k, struct conf_report *r)
 {
-    char path[4096];
-    json_t *summary = conf_json(c, "summary.json");
+    json_t *summary = conf_json(k, "summary.json");
     json_t *all = json_object_get(json_object_get(summary, "fp32_vs_qdq"), "sqnr_db");
     json_t *first = json_object_get(all, "out0");
-    enum conf_result result = CONF_ABSENT;
+    double reference = json_is_number(first) ? json_number_value(first) : LOSSLESS_DB;
+    enum conf_result result =
+        first == NULL ? CONF_ABSENT : sqnr_of(c, k, reference < LOSSLESS_DB ? reference : LOSSLESS_DB, r);
 
-    if (first != NULL && conf_path(c, "fp32.pt2", path, sizeof path) && conf_path(c, "calib.npz", path, sizeof path) &&
-        conf_path(c, "golden.npz", path, sizeof path)) {
-        struct nuc_options o;
-        nuc_options_default(&o);
-        struct nuc_compiler *compiler = nuc_compiler_new(&o, NULL);
-        double reference = json_is_number(first) ? json_number_value(first) : LOSSLESS_DB;
-        result = compiler == NULL ? conf_differ(r, "out of memory")
-                                  : sqnr_of(compiler, c, reference < LOSSLESS_DB ? reference : LOSSLESS_DB, r);
-        nuc_compiler_free(compiler);
-    }
     json_decref(summary);
     return result;
 }

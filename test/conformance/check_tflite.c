@@ -271,21 +271,15 @@ static bool ends_in(const char *text, const char *end)
     return length >= n && strcmp(text + length - n, end) == 0;
 }
 
-enum conf_result check_tflite(const struct conf_case *c, struct conf_report *r)
+enum conf_result check_tflite(struct nuc_compiler *compiler, const struct conf_case *c, struct conf_report *r)
 {
-    struct nuc_options o;
-    enum conf_result result = CONF_ABSENT;
+    enum conf_result result;
 
-    nuc_options_default(&o);
-    struct nuc_compiler *compiler = nuc_compiler_new(&o, NULL);
-    if (compiler == NULL)
-        return conf_differ(r, "out of memory");
     neutronInit();
     if (ends_in(c->folder, "/contiguous"))
         result = check_partition_files(compiler, c, r);
     else
         result = check_model(compiler, c, r);
     neutronDeinit();
-    nuc_compiler_free(compiler);
     return result;
 }

@@ -15,35 +15,16 @@ struct source {
 /* Element size in bytes of vectors of offsets and of 32-bit numbers. */
 enum { OFFSET = 4, I32 = 4, I64 = 8, F64 = 8, U8 = 1 };
 
-static int64_t *ints32(struct source *s, struct nuc_fb_table t, int id, uint32_t *count)
+/* The vector's numbers of `size` bytes each. */
+static int64_t *ints(struct source *s, struct nuc_fb_table t, int id, uint32_t size, uint32_t *count)
 {
-    struct nuc_fb_vector v = nuc_fb_vec(&s->r, t, id, I32);
+    struct nuc_fb_vector v = nuc_fb_vec(&s->r, t, id, size);
     int64_t *out = nuc_alloc_array(s->cx, v.count, sizeof *out);
 
     for (uint32_t i = 0; i < v.count; i++)
-        out[i] = nuc_fb_vec_i32(&s->r, v, i);
-    *count = v.count;
-    return out;
-}
-
-static int64_t *ints64(struct source *s, struct nuc_fb_table t, int id, uint32_t *count)
-{
-    struct nuc_fb_vector v = nuc_fb_vec(&s->r, t, id, I64);
-    int64_t *out = nuc_alloc_array(s->cx, v.count, sizeof *out);
-
-    for (uint32_t i = 0; i < v.count; i++)
-        out[i] = nuc_fb_vec_i64(&s->r, v, i);
-    *count = v.count;
-    return out;
-}
-
-static int64_t *ints8(struct source *s, struct nuc_fb_table t, int id, uint32_t *count)
-{
-    struct nuc_fb_vector v = nuc_fb_vec(&s->r, t, id, U8);
-    int64_t *out = nuc_alloc_array(s->cx, v.count, sizeof *out);
-
-    for (uint32_t i = 0; i < v.count; i++)
-        out[i] = nuc_fb_vec_u8(&s->r, v, i);
+        out[i] = size == I64   ? nuc_fb_vec_i64(&s->r, v, i)
+                 : size == I32 ? nuc_fb_vec_i32(&s->r, v, i)
+                               : nuc_fb_vec_u8(&s->r, v, i);
     *count = v.count;
     return out;
 }
@@ -92,8 +73,8 @@ static void read_tensor(struct source *s, struct nuc_fb_table t, struct prog_ten
     uint32_t n_order;
 
     out->dtype = nuc_fb_i8(&s->r, t, 0, 0);
-    out->sizes = ints32(s, t, 2, &out->rank);
-    out->dim_order = ints8(s, t, 3, &n_order);
+    out->sizes = ints(s, t, 2, I32, &out->rank);
+    out->dim_order = ints(s, t, 3, U8, &n_order);
     if (n_order != out->rank)
         nuc_fail(s->cx, NUC_BAD_INPUT, "a tensor has %u sizes and a dim order of %u", out->rank, n_order);
     out->buffer = nuc_fb_u32(&s->r, t, 5, 0);
@@ -130,17 +111,17 @@ static void read_value(struct source *s, struct nuc_fb_table entry, struct prog_
         v->string = text(s, t, 0);
         break;
     case PROG_INT_LIST:
-        v->items = ints64(s, t, 0, &v->count);
+        v->items = ints(s, t, 0, I64, &v->count);
         break;
     case PROG_DOUBLE_LIST:
         v->floats = doubles(s, t, 0, &v->count);
         break;
     case PROG_BOOL_LIST:
-        v->items = ints8(s, t, 0, &v->count);
+        v->items = ints(s, t, 0, U8, &v->count);
         break;
     case PROG_TENSOR_LIST:
     case PROG_OPTIONAL_TENSOR_LIST:
-        v->items = ints32(s, t, 0, &v->count);
+        v->items = ints(s, t, 0, I32, &v->count);
         break;
     case PROG_NONE:
     case PROG_NULL:
@@ -175,7 +156,7 @@ static void read_call(struct source *s, struct nuc_fb_table instruction, const s
     if (kind != 1 && kind != 2)
         return;
     int32_t index = nuc_fb_i32(&s->r, t, 0, 0);
-    call->args = ints32(s, t, 1, &call->n_args);
+    call->args = ints(s, t, 1, I32, &call->n_args);
     if (kind == 2) {
         call->delegate = index;
         return;
@@ -251,9 +232,9 @@ struct prog *prog_from_bytes(struct nuc_context *cx, const char *what, struct nu
     p->values = nuc_alloc_array(cx, values.count, sizeof *p->values);
     for (uint32_t i = 0; i < values.count; i++)
         read_value(&s, nuc_fb_vec_table(&s.r, values, i), &p->values[i]);
-    p->inputs = ints32(&s, plan, 3, &p->n_inputs);
-    p->outputs = ints32(&s, plan, 4, &p->n_outputs);
-    p->buffers = ints64(&s, plan, 8, &p->n_buffers);
+    p->inputs = ints(&s, plan, 3, I32, &p->n_inputs);
+    p->outputs = ints(&s, plan, 4, I32, &p->n_outputs);
+    p->buffers = ints(&s, plan, 8, I64, &p->n_buffers);
     read_operators(&s, plan, p);
     read_calls(&s, plan, p);
     read_delegates(&s, plan, p);

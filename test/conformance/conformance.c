@@ -18,28 +18,45 @@
 /* The largest models take seconds; what takes longer than this hangs. */
 #define CASE_SECONDS 300
 
+/* The compiler a check runs with; PLAIN: with the options nobody gave. */
+enum compiler_kind { NONE, PLAIN, BY_DEFAULT, AS_REFERENCE };
+
 static const struct {
     const char *name;
-    conf_check run;
+    conf_check *run;
+    enum compiler_kind compiler;
+    const char *files; /* which a case needs, a blank between them */
     const char *what;
 } checks[] = {
-    {"qparams", check_qparams, "observers and quantized graph from the float model and its calibration samples"},
-    {"decisions", check_decisions, "every node of the Edge graph: delegated or not, in which partition"},
-    {"litert", check_litert, "operators, options, tensors and constants of each partition's LiteRT model"},
-    {"moved", check_moved, "transposes and bytes they move: the reference's, ours in reference mode, ours by default"},
-    {"outputs", check_outputs, "int8 outputs of each partition on the simulator"},
-    {"defaults", check_defaults, "the same in the default mode; of programs with other partitions, their outputs"},
-    {"float", check_float, "float outputs of the evaluator"},
-    {"qdq", check_qdq, "outputs of the evaluator on the quantized graph"},
-    {"sqnr", check_sqnr, "SQNR of the quantized graph in the default mode, of the reference's, of its Edge graph"},
-    {"program", check_program, "structure of the program file"},
-    {"nodelegate", check_nodelegate, "outputs of the reference's CPU-only programs on our runtime"},
-    {"cortexm", check_cortexm, "operators and arguments of graphs lowered for Cortex-M, from the float model"},
-    {"cmpte", check_cortex_m_program, "outputs of the reference's Cortex-M programs on the runtime"},
-    {"converted", check_converted, "NeutronGraph containers of the vendor's converter, taken apart"},
-    {"memory", check_memory, "arena and scratch: proven optimal, and as small as others have made them"},
-    {"models", check_models, "LiteRT models through reader, converter and simulator, every value of an inference"},
-    {"tflite", check_tflite, "outputs of imported LiteRT models and of the reference's partition files"},
+    {"qparams", check_qparams, AS_REFERENCE, "fp32.pt2 calib.npz qdq.graph.json",
+     "observers and quantized graph from the float model and its calibration samples"},
+    {"decisions", check_decisions, AS_REFERENCE, "decisions.json qdq.pt2",
+     "every node of the Edge graph: delegated or not, in which partition"},
+    {"litert", check_litert, AS_REFERENCE, "decisions.json qdq.pt2",
+     "operators, options, tensors and constants of each partition's LiteRT model"},
+    {"moved", check_moved, AS_REFERENCE, "decisions.json qdq.pt2",
+     "transposes and bytes they move: the reference's, ours in reference mode, ours by default"},
+    {"outputs", check_outputs, AS_REFERENCE, "delegate_io.npz qdq.pt2",
+     "int8 outputs of each partition on the simulator"},
+    {"defaults", check_defaults, BY_DEFAULT, "delegate_io.npz qdq.pt2",
+     "the same in the default mode; of programs with other partitions, their outputs"},
+    {"float", check_float, AS_REFERENCE, "fp32.pt2 golden.npz", "float outputs of the evaluator"},
+    {"qdq", check_qdq, AS_REFERENCE, "qdq.pt2 golden.npz", "outputs of the evaluator on the quantized graph"},
+    {"sqnr", check_sqnr, PLAIN, "fp32.pt2 calib.npz golden.npz",
+     "SQNR of the quantized graph in the default mode, of the reference's, of its Edge graph"},
+    {"program", check_program, AS_REFERENCE, "pte.json qdq.pt2", "structure of the program file"},
+    {"nodelegate", check_nodelegate, AS_REFERENCE, "nodelegate.pte",
+     "outputs of the reference's CPU-only programs on our runtime"},
+    {"cortexm", check_cortexm, NONE, "summary.json",
+     "operators and arguments of graphs lowered for Cortex-M, from the float model"},
+    {"cmpte", check_cortex_m_program, AS_REFERENCE, "pte golden.npz",
+     "outputs of the reference's Cortex-M programs on the runtime"},
+    {"converted", check_converted, NONE, "tflite", "NeutronGraph containers of the vendor's converter, taken apart"},
+    {"memory", check_memory, BY_DEFAULT, "",
+     "arena and scratch: proven optimal, and as small as others have made them"},
+    {"models", check_models, NONE, "tflite",
+     "LiteRT models through reader, converter and simulator, every value of an inference"},
+    {"tflite", check_tflite, PLAIN, "", "outputs of imported LiteRT models and of the reference's partition files"},
 };
 
 #define N_CHECKS (sizeof checks / sizeof checks[0])
@@ -252,7 +269,30 @@ static int by_label(const void *a, const void *b)
  * Runs a check in a process of its own, so that a crash or an endless loop on one case costs that case alone. The
  * report comes back through a pipe.
  */
-static enum conf_result run_case(conf_check run, const struct conf_case *c, struct conf_report *r)
+static enum conf_result run_row(size_t check, const struct conf_case *k, struct conf_report *r)
+{
+    enum compiler_kind kind = checks[check].compiler;
+    struct nuc_compiler *c = NULL;
+    struct nuc_options plain;
+    char path[4096], file[32];
+    int length;
+
+    for (const char *p = checks[check].files; sscanf(p, " %31s%n", file, &length) == 1; p += length) {
+        if (!conf_path(k, file, path, sizeof path))
+            return CONF_ABSENT;
+    }
+    nuc_options_default(&plain);
+    if (kind != NONE)
+        c = kind == PLAIN ? nuc_compiler_new(&plain, NULL) : make_compiler(k, kind == AS_REFERENCE);
+    if (kind != NONE && c == NULL)
+        return conf_differ(r, "out of memory");
+    enum conf_result result = checks[check].run(c, k, r);
+    nuc_compiler_free(c);
+    return result;
+}
+
+/* In a process of its own, which may crash or hang. */
+static enum conf_result run_case(size_t check, const struct conf_case *c, struct conf_report *r)
 {
     int ends[2], status = 0;
     struct answer {
@@ -269,7 +309,7 @@ static enum conf_result run_case(conf_check run, const struct conf_case *c, stru
     if (child == 0) {
         close(ends[0]);
         alarm(CASE_SECONDS);
-        answer.result = run(c, &answer.report);
+        answer.result = run_row(check, c, &answer.report);
         ssize_t written = write(ends[1], &answer, sizeof answer);
         _exit(written == (ssize_t)sizeof answer ? 0 : 1);
     }
@@ -344,7 +384,7 @@ static size_t run_check(size_t check, const struct case_list *list, bool verbose
         struct conf_report r = {.filled = false, .verbose = verbose, .near_misses = 0};
         bool for_cpu = checks[check].run == check_cortex_m_program || checks[check].run == check_cortexm;
         bool meant = c->cortex_m == for_cpu;
-        enum conf_result result = meant ? run_case(checks[check].run, c, &r) : CONF_ABSENT;
+        enum conf_result result = meant ? run_case(check, c, &r) : CONF_ABSENT;
         if (result == CONF_ABSENT) {
             refused += meant && c->refused;
             continue;

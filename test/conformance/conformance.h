@@ -44,26 +44,12 @@ struct conf_report {
 };
 enum conf_result conf_differ(struct conf_report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A check: CONF_ABSENT when the case lacks the files it needs. */
-typedef enum conf_result (*conf_check)(const struct conf_case *c, struct conf_report *r);
+/* A check of a case, whose compiler is as its row says: CONF_ABSENT when there is nothing to check. */
+typedef enum conf_result conf_check(struct nuc_compiler *c, const struct conf_case *k, struct conf_report *r);
 
-enum conf_result check_qparams(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_decisions(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_litert(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_moved(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_outputs(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_defaults(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_qdq(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_float(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_sqnr(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_nodelegate(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_program(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_cortexm(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_cortex_m_program(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_converted(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_memory(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_models(const struct conf_case *c, struct conf_report *r);
-enum conf_result check_tflite(const struct conf_case *c, struct conf_report *r);
+conf_check check_qparams, check_decisions, check_litert, check_moved, check_outputs, check_defaults, check_qdq,
+    check_float, check_sqnr, check_nodelegate, check_program, check_cortexm, check_cortex_m_program, check_converted,
+    check_memory, check_models, check_tflite;
 
 /* "<folder>/<name>.<suffix>" in a buffer of the caller; true when the file is there. */
 bool conf_path(const struct conf_case *c, const char *suffix, char *out, size_t size);
