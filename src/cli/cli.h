@@ -25,6 +25,7 @@ void cli_warn(void *user, const char *message);
 struct cli_io {
     char name[24]; /* "in0", "out0", ... */
     void *block;   /* its bytes in the program's dim order; NULL: an output in planned memory */
+    size_t bytes;  /* of the block */
     /* An int8 tensor whose quantization the program gives; real value = (q - zero_point) * scale. */
     bool quantized;
     double scale, zero_point, quant_min, quant_max;
@@ -39,6 +40,7 @@ struct cli_program {
     struct nuc_program_memory memory;
     struct nuc_program program;
     struct cli_io *inputs, *outputs;
+    struct nuc_detail detail; /* of the runtime's last call */
     bool loaded;
     bool driver;
 };
@@ -59,9 +61,9 @@ int cli_program_output(const struct cli_program *p, size_t index, struct nuc_ten
 
 /*
  * Lets data without int8 arrays stand for the float values of quantized inputs; then quantized outputs are given as
- * float32, too. Returns whether it does.
+ * float32, too.
  */
-bool cli_program_suit(struct cli_program *p, const struct nuc_dataset *data);
+void cli_program_suit(struct cli_program *p, const struct nuc_dataset *data);
 
 /* Quantized outputs as float32 from now on. */
 void cli_program_float_outputs(struct cli_program *p);

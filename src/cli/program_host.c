@@ -50,12 +50,15 @@ static int read_image(struct cli_program *p, const char *path)
     return whole ? CLI_OK : report_io(path, "cannot be read");
 }
 
-/* One line out of what the runtime says. */
-static int report_detail(const char *path, enum nuc_status status, const struct nuc_detail *d)
+/* CLI_OK, or one line out of what the runtime says in p->detail. */
+static int check(struct cli_program *p, const char *path, enum nuc_status status)
 {
+    const struct nuc_detail *d = &p->detail;
     char text[1024];
-    int n = snprintf(text, sizeof text, "%s: %s", path, d->message != NULL ? d->message : nuc_status_name(status));
 
+    if (status == NUC_OK)
+        return CLI_OK;
+    int n = snprintf(text, sizeof text, "%s: %s", path, d->message != NULL ? d->message : nuc_status_name(status));
     if (d->where != NULL)
         n += snprintf(text + n, sizeof text - (size_t)n, ", at %.80s", d->where);
     if (d->instruction >= 0)
@@ -65,6 +68,13 @@ static int report_detail(const char *path, enum nuc_status status, const struct 
     if (d->code != 0)
         snprintf(text + n, sizeof text - (size_t)n, ", driver code 0x%x", (unsigned)d->code);
     return cli_report(status, text);
+}
+
+/* Where the runtime leaves what goes wrong in the next call. */
+static struct nuc_detail *fresh_detail(struct cli_program *p)
+{
+    p->detail = (struct nuc_detail){.instruction = -1, .value = -1};
+    return &p->detail;
 }
 
 static bool give_memory(struct cli_program *p)
@@ -84,27 +94,17 @@ static bool give_memory(struct cli_program *p)
     return given;
 }
 
-static void describe(const struct nuc_tensor *t, struct nuc_tensor_info *out)
-{
-    out->dtype = (enum nuc_dtype)t->dtype;
-    out->rank = t->rank;
-    out->bytes = t->bytes;
-    for (size_t i = 0; i < t->rank && i < NUC_MAX_RANK; i++) {
-        out->sizes[i] = t->sizes[i];
-        out->dim_order[i] = t->dim_order[i];
-    }
-}
-
-static int describe_io(enum nuc_status s, const struct nuc_tensor *t, const struct cli_io *io,
-                       struct nuc_tensor_info *out)
+static int describe(enum nuc_status s, const struct nuc_tensor *t, const struct cli_io *io, struct nuc_tensor_info *out)
 {
     *out = (struct nuc_tensor_info){.name = io->name};
     if (s != NUC_OK)
         return cli_report(NUC_UNSUPPORTED, "the program has an input or output that is not a tensor");
-    describe(t, out);
-    if (io->as_float) {
-        out->dtype = NUC_F32;
-        out->bytes *= sizeof(float);
+    out->dtype = io->as_float ? NUC_F32 : (enum nuc_dtype)t->dtype;
+    out->rank = t->rank;
+    out->bytes = io->as_float ? t->bytes * sizeof(float) : t->bytes;
+    for (size_t i = 0; i < t->rank && i < NUC_MAX_RANK; i++) {
+        out->sizes[i] = t->sizes[i];
+        out->dim_order[i] = t->dim_order[i];
     }
     return CLI_OK;
 }
@@ -132,7 +132,7 @@ int cli_program_input(const struct cli_program *p, size_t index, struct nuc_tens
     struct nuc_tensor t;
     enum nuc_status s = nuc_program_input_info(&p->program, index, &t);
 
-    return describe_io(s, &t, &p->inputs[index], out);
+    return describe(s, &t, &p->inputs[index], out);
 }
 
 int cli_program_output(const struct cli_program *p, size_t index, struct nuc_tensor_info *out)
@@ -140,7 +140,7 @@ int cli_program_output(const struct cli_program *p, size_t index, struct nuc_ten
     struct nuc_tensor t;
     enum nuc_status s = nuc_program_output_info(&p->program, index, &t);
 
-    return describe_io(s, &t, &p->outputs[index], out);
+    return describe(s, &t, &p->outputs[index], out);
 }
 
 void cli_program_float_outputs(struct cli_program *p)
@@ -149,14 +149,14 @@ void cli_program_float_outputs(struct cli_program *p)
         p->outputs[i].as_float = p->outputs[i].quantized;
 }
 
-bool cli_program_suit(struct cli_program *p, const struct nuc_dataset *data)
+void cli_program_suit(struct cli_program *p, const struct nuc_dataset *data)
 {
     bool any = false;
 
     for (size_t i = 0; i < nuc_dataset_n_arrays(data); i++) {
         struct nuc_array_info a;
         if (nuc_dataset_array(data, i, &a) == NUC_OK && a.dtype == NUC_I8)
-            return false;
+            return;
     }
     for (size_t i = 0; i < nuc_program_n_inputs(&p->program); i++) {
         p->inputs[i].as_float = p->inputs[i].quantized;
@@ -164,43 +164,43 @@ bool cli_program_suit(struct cli_program *p, const struct nuc_dataset *data)
     }
     if (any)
         cli_program_float_outputs(p);
-    return any;
 }
 
-/* Blocks for the physical bytes of the inputs, and of the outputs the program leaves to its caller. */
+/* A block for the physical bytes of an input, or of an output that the program leaves to its caller. */
+static void make_io(const struct cli_program *p, bool is_input, size_t index, struct cli_io *io)
+{
+    struct nuc_tensor t;
+    enum nuc_status s =
+        is_input ? nuc_program_input_info(&p->program, index, &t) : nuc_program_output_info(&p->program, index, &t);
+
+    snprintf(io->name, sizeof io->name, "%s%zu", is_input ? "in" : "out", index);
+    if (s != NUC_OK)
+        return;
+    if (t.dtype == NUC_I8)
+        read_quantization(p, is_input ? "input" : "output", index, io);
+    io->bytes = t.bytes;
+    if (is_input || (!t.planned && !t.constant))
+        io->block = aligned_block(t.bytes);
+}
+
 static int give_io(struct cli_program *p, const char *path)
 {
     size_t n_inputs = nuc_program_n_inputs(&p->program), n_outputs = nuc_program_n_outputs(&p->program);
-    struct nuc_detail detail = {.instruction = -1, .value = -1};
+    int code = CLI_OK;
 
     p->inputs = calloc(n_inputs + 1, sizeof *p->inputs);
     p->outputs = calloc(n_outputs + 1, sizeof *p->outputs);
     if (p->inputs == NULL || p->outputs == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
-    for (size_t i = 0; i < n_inputs; i++) {
-        struct nuc_tensor t;
-        snprintf(p->inputs[i].name, sizeof p->inputs[i].name, "in%zu", i);
-        if (nuc_program_input_info(&p->program, i, &t) != NUC_OK)
-            continue;
-        p->inputs[i].block = aligned_block(t.bytes);
-        if (t.dtype == NUC_I8)
-            read_quantization(p, "input", i, &p->inputs[i]);
+    for (size_t i = 0; i < n_inputs; i++)
+        make_io(p, true, i, &p->inputs[i]);
+    for (size_t i = 0; i < n_outputs && code == CLI_OK; i++) {
+        struct cli_io *io = &p->outputs[i];
+        make_io(p, false, i, io);
+        if (io->block != NULL)
+            code = check(p, path, nuc_program_set_output(&p->program, i, io->block, io->bytes, fresh_detail(p)));
     }
-    for (size_t i = 0; i < n_outputs; i++) {
-        struct nuc_tensor t;
-        snprintf(p->outputs[i].name, sizeof p->outputs[i].name, "out%zu", i);
-        if (nuc_program_output_info(&p->program, i, &t) != NUC_OK)
-            continue;
-        if (t.dtype == NUC_I8)
-            read_quantization(p, "output", i, &p->outputs[i]);
-        if (t.planned || t.constant)
-            continue;
-        p->outputs[i].block = aligned_block(t.bytes);
-        enum nuc_status s = nuc_program_set_output(&p->program, i, p->outputs[i].block, t.bytes, &detail);
-        if (s != NUC_OK)
-            return report_detail(path, s, &detail);
-    }
-    return CLI_OK;
+    return code;
 }
 
 /* One element: copied, or between float32 outside and int8 inside. */
@@ -268,62 +268,59 @@ static void rearrange(const struct nuc_tensor_info *t, const struct cli_io *io, 
 
 static int set_input(struct cli_program *p, const char *path, size_t index, const void *data)
 {
-    struct nuc_detail detail = {.instruction = -1, .value = -1};
+    struct cli_io *io = &p->inputs[index];
     struct nuc_tensor_info info;
     int code = cli_program_input(p, index, &info);
 
     if (code != CLI_OK)
         return code;
-    if (p->inputs[index].block == NULL)
+    if (io->block == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
-    const struct cli_io *io = &p->inputs[index];
     rearrange(&info, io, (char *)(uintptr_t)data, io->block, true);
-    size_t bytes = io->as_float ? info.bytes / sizeof(float) : info.bytes;
-    enum nuc_status s = nuc_program_set_input(&p->program, index, io->block, bytes, &detail);
-    return s == NUC_OK ? CLI_OK : report_detail(path, s, &detail);
+    return check(p, path, nuc_program_set_input(&p->program, index, io->block, io->bytes, fresh_detail(p)));
+}
+
+static int get_output(struct cli_program *p, size_t index, void *to)
+{
+    struct nuc_tensor t;
+    struct nuc_tensor_info info;
+    int code = cli_program_output(p, index, &info);
+
+    if (code != CLI_OK)
+        return code;
+    if (nuc_program_output(&p->program, index, &t) != NUC_OK || t.data == NULL)
+        return cli_report(NUC_UNSUPPORTED, "the program leaves an output to the caller, or it is not a tensor");
+    rearrange(&info, &p->outputs[index], to, t.data, false);
+    return CLI_OK;
 }
 
 int cli_program_run(struct cli_program *p, const char *path, const void *const *inputs, void *const *outputs)
 {
-    struct nuc_detail detail = {.instruction = -1, .value = -1};
+    int code = CLI_OK;
 
-    for (size_t i = 0; i < nuc_program_n_inputs(&p->program); i++) {
-        int code = set_input(p, path, i, inputs[i]);
-        if (code != CLI_OK)
-            return code;
-    }
-    enum nuc_status s = nuc_program_execute(&p->program, &detail);
-    if (s != NUC_OK)
-        return report_detail(path, s, &detail);
-    for (size_t i = 0; i < nuc_program_n_outputs(&p->program); i++) {
-        struct nuc_tensor t;
-        struct nuc_tensor_info info;
-        int code = cli_program_output(p, i, &info);
-        if (code != CLI_OK)
-            return code;
-        s = nuc_program_output(&p->program, i, &t);
-        if (s != NUC_OK || t.data == NULL)
-            return cli_report(NUC_UNSUPPORTED, "the program leaves an output to the caller, or it is not a tensor");
-        rearrange(&info, &p->outputs[i], outputs[i], t.data, false);
-    }
-    return CLI_OK;
+    for (size_t i = 0; i < nuc_program_n_inputs(&p->program) && code == CLI_OK; i++)
+        code = set_input(p, path, i, inputs[i]);
+    if (code == CLI_OK)
+        code = check(p, path, nuc_program_execute(&p->program, fresh_detail(p)));
+    for (size_t i = 0; i < nuc_program_n_outputs(&p->program) && code == CLI_OK; i++)
+        code = get_output(p, i, outputs[i]);
+    return code;
 }
 
 /* Everything after reading: p->image and p->size are there. */
 static int prepare(struct cli_program *p, const char *name)
 {
-    struct nuc_detail detail = {.instruction = -1, .value = -1};
-
     p->driver = neutronInit() == 0;
-    enum nuc_status s = nuc_program_sizes(p->image, p->size, &nuc_default_backends, &p->sizes, &detail);
-    if (s != NUC_OK)
-        return report_detail(name, s, &detail);
+    int code = check(p, name, nuc_program_sizes(p->image, p->size, &nuc_default_backends, &p->sizes, fresh_detail(p)));
+    if (code != CLI_OK)
+        return code;
     if (!give_memory(p))
         return cli_report(NUC_NO_MEMORY, "the program's memory plan does not fit this machine's memory");
-    s = nuc_program_load(&p->program, p->image, p->size, &p->memory, &nuc_default_kernels, &nuc_default_backends,
-                         &detail);
-    if (s != NUC_OK)
-        return report_detail(name, s, &detail);
+    code = check(p, name,
+                 nuc_program_load(&p->program, p->image, p->size, &p->memory, &nuc_default_kernels,
+                                  &nuc_default_backends, fresh_detail(p)));
+    if (code != CLI_OK)
+        return code;
     p->loaded = true;
     return give_io(p, name);
 }
@@ -331,11 +328,10 @@ static int prepare(struct cli_program *p, const char *name)
 void cli_print_memory(const char *path)
 {
     struct cli_program p = {.image = NULL};
-    struct nuc_detail detail = {.instruction = -1, .value = -1};
     size_t planned = 0;
 
     if (read_image(&p, path) == CLI_OK && p.size >= 8 && memcmp(p.image + 4, "ET12", 4) == 0 &&
-        nuc_program_sizes(p.image, p.size, &nuc_default_backends, &p.sizes, &detail) == NUC_OK) {
+        nuc_program_sizes(p.image, p.size, &nuc_default_backends, &p.sizes, &p.detail) == NUC_OK) {
         for (size_t i = 0; i < p.sizes.n_planned; i++)
             planned += p.sizes.planned[i];
         printf(

@@ -161,6 +161,42 @@ static void every_pass_can_be_dumped(void **state)
     assert_int_equal(open_with_dump("fold-batch", &dumps), NUC_BAD_USAGE);
 }
 
+/* Where nodes end and which dim order is chosen takes trials of whole compilations, of which only figures stay. */
+static void trials_leave_nothing(void **state)
+{
+    char *output = temporary_name();
+    struct nuc_target_facts target;
+    struct nuc_timing timings[64];
+    struct nuc_options o;
+    struct nuc_model *m;
+    int dumps = 0;
+
+    (void)state;
+    nuc_options_default(&o);
+    o.target = "imxrt700cm";
+    o.dim_order = NUC_DIM_ORDER_AUTO;
+    o.threads = 1;
+    o.dump_after = "partition";
+    o.dump = count_dump;
+    o.dump_user = &dumps;
+    struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
+    assert_int_equal(nuc_target_facts(c, &target), NUC_OK);
+    assert_true(target.has_npu && target.has_int8_cpu);
+    assert_int_equal(nuc_model_open(c, MODEL, &m), NUC_OK);
+    assert_int_equal(nuc_compile_model(m, SAMPLES, output), NUC_OK);
+    assert_string_equal(nuc_compiler_message(c), "");
+    assert_non_null(strstr(nuc_dim_order_table(c), "* "));
+    assert_int_equal(dumps, 1);
+    size_t n = nuc_timings(c, timings, sizeof timings / sizeof timings[0]);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(timings[i].stage, timings[k].stage);
+    }
+    nuc_compiler_free(c);
+    unlink(output);
+    free(output);
+}
+
 static void misuse_is_reported(void **state)
 {
     struct nuc_options o;
@@ -192,9 +228,8 @@ static void misuse_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_may_run_out_anywhere),
-        cmocka_unit_test(same_input_same_bytes),
-        cmocka_unit_test(every_pass_can_be_dumped),
+        cmocka_unit_test(memory_may_run_out_anywhere), cmocka_unit_test(same_input_same_bytes),
+        cmocka_unit_test(every_pass_can_be_dumped),    cmocka_unit_test(trials_leave_nothing),
         cmocka_unit_test(misuse_is_reported),
     };
 
