@@ -113,7 +113,7 @@ static const struct rule_case cases[] = {
      "channels are not padded"},
     {UNARY("aten.constant_pad_nd.default(%dx, [0, 0, 0, 0, 0, 0, 1, 0], 0.0)", "1, 2, 2, 2"), " dx r ", NULL},
     {UNARY_Q("aten.constant_pad_nd.default(%dx, [0, 0, 1, 1], 0.0)", "2, 2", OTHER), "", "same scale"},
-    /* convolution: batch 1, one group or one a channel; kernel, stride and dilation as large as one likes */
+    /* convolution: batch 1, one group or one per channel; kernel, stride and dilation as large as one likes */
     {CONV("1, 8, 6, 6", "8, 8, 3, 3", "8", "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"), " dx r ", NULL},
     {CONV("2, 8, 6, 6", "8, 8, 3, 3", "8", "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"), " dx r ", "batch size"},
     {CONV("1, 8, 1, 1", "8, 8, 1, 1", "8", "[5000, 1], [0, 0], [5000, 1], false, [0, 0], 1"), " dx r ", NULL},

@@ -98,7 +98,7 @@ static const char *header(const struct nuc_codegen *g)
         add_boundary(g, &out, "output", i, (uint32_t)nuc_view_int(m->outputs, i));
     if (g->n_delegates > 0)
         nuc_text_addf(&out,
-                      "/* Prepares the NPU's parts; once, behind neutronInit(). `detail` may be NULL. */\n"
+                      "/* Prepares the NPU's parts; once, after neutronInit(). `detail` may be NULL. */\n"
                       "enum nuc_status %s_load(struct nuc_detail *detail);\n\n",
                       g->name);
     nuc_text_addf(

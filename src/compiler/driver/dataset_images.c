@@ -101,7 +101,7 @@ void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info
     read_options(d);
     d->per_sample = t->rank == 4 ? (size_t)t->sizes[0] : 1;
     if (d->images->count % d->per_sample != 0)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: %zu images are no multiple of the %zu that input '%s' takes", d->path,
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: %zu images are not a multiple of the %zu that input '%s' takes", d->path,
                  d->images->count, d->per_sample, t->name);
     d->n_inputs = 1;
     d->n_samples = d->images->count / d->per_sample;

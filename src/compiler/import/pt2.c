@@ -167,7 +167,7 @@ static bool skip_constant_input(struct nuc_importer *im, const struct nuc_json *
     im->has_constant_input = true;
     if (strcmp(held.key, "as_none") != 0)
         nuc_warn(im->cx,
-                 "%s: input '%s' is not a tensor: it has the value of the export, and is no input of the program",
+                 "%s: input '%s' is not a tensor: it has the value of the export, and is not an input of the program",
                  im->zip->path, nuc_json_string(&name));
     return true;
 }

@@ -1,4 +1,4 @@
-/* ATen to Edge, one function an operator. */
+/* ATen to Edge, one function per operator. */
 #ifndef NUC_PASSES_DECOMPOSE_H
 #define NUC_PASSES_DECOMPOSE_H
 

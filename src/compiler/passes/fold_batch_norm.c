@@ -28,7 +28,7 @@ static bool is_static_float(const struct nuc_node *node)
     return node != NULL && nuc_is_static(node) && node->vals[0].dtype == NUC_F32;
 }
 
-/* False when the argument is there but not static, or has not one element a channel. */
+/* False when the argument is there but not static, or does not have one element per channel. */
 static bool read_vector(const struct fold *f, uint32_t index, bool optional, const float **out)
 {
     const struct nuc_node *node = nuc_arg_node(f->norm, index);

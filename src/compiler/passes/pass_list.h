@@ -19,7 +19,7 @@ bool nuc_fold_batch_norm(struct nuc_graph *g);
 bool nuc_batch_pools(struct nuc_graph *g);
 /* A split into several tensors becomes slices. */
 bool nuc_split_to_slices(struct nuc_graph *g);
-/* A convolution in 2 to 10 groups becomes one a group. */
+/* A convolution in 2 to 10 groups becomes one per group. */
 bool nuc_split_group_conv(struct nuc_graph *g);
 /* A GRU of several layers becomes a chain of GRUs. */
 bool nuc_split_gru(struct nuc_graph *g);

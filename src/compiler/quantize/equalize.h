@@ -1,7 +1,7 @@
 /*
  * Cross-layer equalization: what one layer writes to a channel is divided by a factor, what the next layer reads from
  * it multiplied by the same. A ReLU in between lets factors pass, so the network computes what it did, but the ranges
- * of the channels of both weights become alike, and one scale a tensor suits them all. Source: Nagel, van Baalen,
+ * of the channels of both weights become alike, and one scale per tensor suits them all. Source: Nagel, van Baalen,
  * Blankevoort, Welling, "Data-free quantization through weight equalization and bias correction", ICCV 2019, section
  * 4.1: factors sqrt(r1 / r2) of the channel's ranges in the two weights, pair after pair, until they settle.
  *

@@ -10,7 +10,7 @@ static bool neg_quantization(const struct nuc_rule_query *q)
     struct nuc_quant in;
 
     return (nuc_input_quant(q->node, NUC_SELF, &in) && !in.per_channel) ||
-           nuc_rule_report(q, "one scale", "none, or one a channel");
+           nuc_rule_report(q, "one scale", "none, or one per channel");
 }
 
 const struct nuc_support_rule nuc_neg_ir[] = {

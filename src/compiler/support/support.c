@@ -46,7 +46,7 @@ static const struct {
     const char *fix;
 } replacements[] = {
     {NUC_OP_GELU, "use hardswish or relu instead"},
-    {NUC_OP_NATIVE_BATCH_NORM, "put the batch norm right behind a convolution or linear, where it is folded"},
+    {NUC_OP_NATIVE_BATCH_NORM, "put the batch norm right after a convolution or linear, where it is folded"},
     {NUC_OP_DIV, "multiply by the reciprocal instead"},
     {NUC_OP_SQRT, "use rsqrt and a product instead"},
     {NUC_OP_WHERE, "use minimum, maximum or clamp instead"},
@@ -54,7 +54,7 @@ static const struct {
     {NUC_OP_SPLIT_WITH_SIZES, "use slices instead"},
     {NUC_OP_INDEX, "use slices instead"},
     {NUC_OP_SLICE_SCATTER, "use cat of slices instead"},
-    {NUC_OP_EXPAND, "let the operator behind broadcast instead"},
+    {NUC_OP_EXPAND, "let the operator after it broadcast instead"},
     {NUC_OP_SQUEEZE_DIM, "use view instead"},
     {NUC_OP_SQUEEZE, "use view instead"},
     {NUC_OP_SQUEEZE_DIMS, "use view instead"},

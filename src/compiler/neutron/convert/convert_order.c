@@ -2,7 +2,7 @@
 #include "compiler/neutron/convert/convert_private.h"
 #include "compiler/plan/plan.h"
 
-/* The problem under construction: an operator a node that is left, a buffer a tensor. */
+/* The problem under construction: one operator per node that is left, one buffer per tensor. */
 struct choice {
     struct nuc_cv *cv;
     uint32_t *nodes;    /* [operator] node */

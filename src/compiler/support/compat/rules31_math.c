@@ -90,7 +90,7 @@ static bool up_channels(const struct nuc_rule_query *q)
 
 static const struct nuc_support_rule conv_target[] = {
     RULE_BATCH,
-    RULE("there is one group, or one a channel", conv_groups, 0, "use {limit}, or one convolution a group"),
+    RULE("there is one group, or one per channel", conv_groups, 0, "use {limit}, or one convolution per group"),
     RULE("the weight is a parameter", conv_static_weight, NUC_CONV_WEIGHT, FIX_WEIGHT_STATIC),
     RULE("the kernel of a transposed convolution is one row of even width", up_kernel, 0, "use a kernel of {limit}"),
     RULE("a transposed convolution pads its width only", up_padding, 0, "use padding {limit}"),

@@ -227,7 +227,7 @@ static bool slice_swap(const struct nuc_rule_query *q)
     for (uint32_t i = 0; i < shape.rank; i++)
         swap.map[i] = i == axis ? last : i == last ? axis : i;
     return axis >= last || nuc_can_transpose31(q->s->target, &shape, swap) ||
-           nuc_rule_report(q, "the last axis, or one with only ones behind it", "axis %u of %u in stored order", axis,
+           nuc_rule_report(q, "the last axis, or one with only ones after it", "axis %u of %u in stored order", axis,
                            shape.rank);
 }
 
