@@ -66,15 +66,6 @@ static void check_work(struct nuc_context *cx, void *arg)
     assert_int_equal(nuc_estimate_cpu(target, r), c->cpu);
 }
 
-static void test_estimates(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof work_cases / sizeof work_cases[0]; i++) {
-        struct work_case c = work_cases[i];
-        run_in_context(check_work, &c);
-    }
-}
-
 /* ---- models ---- */
 
 static struct nuc_model *open_digits(struct nuc_compiler *c)
@@ -160,7 +151,7 @@ static void check_log(struct nuc_context *cx, void *arg)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_estimates),
+        ROW_TEST(check_work, work_cases),
         cmocka_unit_test(test_stages),
         cmocka_unit_test(test_own_check),
         CONTEXT_TEST(check_log),

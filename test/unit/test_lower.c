@@ -471,15 +471,6 @@ static void check_lowering(struct nuc_context *cx, void *arg)
     }
 }
 
-static void test_lowering(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct lowering row = rows[i];
-        run_in_context(check_lowering, &row);
-    }
-}
-
 /* ---- refusals ---- */
 
 struct refusal {
@@ -542,7 +533,7 @@ static void test_rules_are_lowered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lowering),
+        ROW_TEST(check_lowering, rows),
         CONTEXT_TEST(refuse),
         cmocka_unit_test(test_can_lower),
         cmocka_unit_test(test_rules_are_lowered),

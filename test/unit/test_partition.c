@@ -9,24 +9,22 @@
 #include "compiler/target/target.h"
 
 #define Q "0.5, 0, -128, 127, int8"
-#define LINE(result, op, args, meta) "%" result " = " op "(" args ") : " meta "[2, 3]\n"
-#define QUANTIZE(name, input) LINE(name, "quantized_decomposed.quantize_per_tensor.default", "%" input ", " Q, "int8")
-#define DEQUANTIZE(name, input)                                                                                        \
-    LINE(name, "quantized_decomposed.dequantize_per_tensor.default", "%" input ", " Q, "float32")
+#define LINE(result, op, args) "%" result " = " op "(" args ")\n"
+#define QUANTIZE(name, input) LINE(name, "quantized_decomposed.quantize_per_tensor.default", "%" input ", " Q)
+#define DEQUANTIZE(name, input) LINE(name, "quantized_decomposed.dequantize_per_tensor.default", "%" input ", " Q)
 /* An operator the NPU has, one it does not have, and one that leaves its data alone; from int8 to int8. */
-#define RELU(i, from)                                                                                                  \
-    DEQUANTIZE("d" i, from) LINE("r" i, "edge.aten.relu.default", "%d" i, "float32") QUANTIZE(i, "r" i)
+#define RELU(i, from) DEQUANTIZE("d" i, from) LINE("r" i, "edge.aten.relu.default", "%d" i) QUANTIZE(i, "r" i)
 #define FOREIGN(i, from)                                                                                               \
     DEQUANTIZE("d" i, from)                                                                                            \
-    LINE("r" i, "edge.dim_order_ops._to_dim_order_copy.default", "%d" i ", dim_order=[0, 1]", "float32")               \
+    LINE("r" i, "edge.dim_order_ops._to_dim_order_copy.default", "%d" i ", dim_order=[0, 1]")                          \
     QUANTIZE(i, "r" i)
 #define VIEW(i, from)                                                                                                  \
     DEQUANTIZE("d" i, from)                                                                                            \
-    LINE("r" i, "edge.aten.view_copy.default", "%d" i ", [2, 3]", "float32") QUANTIZE(i, "r" i)
+    LINE("r" i, "edge.aten.view_copy.default", "%d" i ", [2, 3]") QUANTIZE(i, "r" i)
 #define ADD(i, a, b)                                                                                                   \
     DEQUANTIZE("d" i, a)                                                                                               \
     DEQUANTIZE("e" i, b)                                                                                               \
-    LINE("r" i, "edge.aten.add.Tensor", "%d" i ", %e" i, "float32") QUANTIZE(i, "r" i)
+    LINE("r" i, "edge.aten.add.Tensor", "%d" i ", %e" i) QUANTIZE(i, "r" i)
 #define START "%in = input : float32[2, 3]\n" QUANTIZE("x", "in")
 #define END(from) DEQUANTIZE("last", from) "%output = output([%last])\n"
 
@@ -199,20 +197,20 @@ static void test_names(void **state)
 static const struct {
     const char *graph, *rule;
 } loose_clusters[] = {
-    {START DEQUANTIZE("d1", "x") DEQUANTIZE("e1", "x") LINE("s1", "edge.aten.sigmoid.default", "%d1", "float32")
-         LINE("r1", "edge.aten.add.Tensor", "%s1, %e1", "float32") QUANTIZE("1", "r1") RELU("2", "1") END("2"),
+    {START DEQUANTIZE("d1", "x") DEQUANTIZE("e1", "x") LINE("s1", "edge.aten.sigmoid.default", "%d1")
+         LINE("r1", "edge.aten.add.Tensor", "%s1, %e1") QUANTIZE("1", "r1") RELU("2", "1") END("2"),
      "an activation between"},
-    {START DEQUANTIZE("d1", "x") LINE("r1", "edge.aten.abs.default", "%d1", "float32") QUANTIZE("1", "r1")
-         LINE("f1", "edge.dim_order_ops._to_dim_order_copy.default", "%d1, dim_order=[0, 1]", "float32")
-             QUANTIZE("2", "f1") ADD("3", "1", "2") END("3"),
+    {START DEQUANTIZE("d1", "x") LINE("r1", "edge.aten.abs.default", "%d1") QUANTIZE("1", "r1")
+         LINE("f1", "edge.dim_order_ops._to_dim_order_copy.default", "%d1, dim_order=[0, 1]") QUANTIZE("2", "f1")
+             ADD("3", "1", "2") END("3"),
      "shares no dequantize node"},
-    {START DEQUANTIZE("d1", "x") LINE("r1", "edge.aten.abs.default", "%d1", "float32") QUANTIZE("1", "r1")
-         LINE("q1", "quantized_decomposed.quantize_per_tensor.default", "%r1, 0.25, 0, -128, 127, int8", "int8")
+    {START DEQUANTIZE("d1", "x") LINE("r1", "edge.aten.abs.default", "%d1") QUANTIZE("1", "r1")
+         LINE("q1", "quantized_decomposed.quantize_per_tensor.default", "%r1, 0.25, 0, -128, 127, int8")
              ADD("2", "1", "q1") END("2"),
      "in one quantization"},
-    {START DEQUANTIZE("d1", "x") LINE("r1", "edge.aten.view_copy.default", "%d1, [2, 3]", "float32")
-         LINE("1", "quantized_decomposed.quantize_per_tensor.default", "%r1, 0.25, 0, -128, 127, int8", "int8")
-             RELU("2", "1") END("2"),
+    {START DEQUANTIZE("d1", "x") LINE("r1", "edge.aten.view_copy.default", "%d1, [2, 3]")
+         LINE("1", "quantized_decomposed.quantize_per_tensor.default", "%r1, 0.25, 0, -128, 127, int8") RELU("2", "1")
+             END("2"),
      "input and output have the same scale"},
 };
 
@@ -236,15 +234,6 @@ static void test_loose_clusters(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof loose_clusters / sizeof *loose_clusters; i++)
         run_in_context(check_loose_cluster, &i);
-}
-
-static void test_partitions(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof expectations / sizeof expectations[0]; i++) {
-        struct expectation e = expectations[i];
-        run_in_context(check_partitions, &e);
-    }
 }
 
 /* ---- reasons and boundaries ---- */
@@ -586,9 +575,9 @@ static void check_determinism(struct nuc_context *cx, void *arg)
 /* An identity permutation, so that a trial run takes part. */
 static void partition_and_fuse(struct nuc_context *cx, void *arg)
 {
-    struct nuc_graph *g = parse_graph(cx, START RELU("1", "x") FOREIGN("2", "1") DEQUANTIZE("d3", "2")
-                                              LINE("r3", "edge.aten.permute_copy.default", "%d3, [0, 1]", "float32")
-                                                  QUANTIZE("3", "r3") END("3"));
+    struct nuc_graph *g =
+        parse_graph(cx, START RELU("1", "x") FOREIGN("2", "1") DEQUANTIZE("d3", "2")
+                            LINE("r3", "edge.aten.permute_copy.default", "%d3, [0, 1]") QUANTIZE("3", "r3") END("3"));
 
     struct nuc_partitions *p = nuc_partition_graph(g, NULL);
     assert_int_equal(p->count, 1);
@@ -635,7 +624,7 @@ static void check_slot_sets(struct nuc_context *cx, void *arg)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_partitions),
+        ROW_TEST(check_partitions, expectations),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_loose_clusters),
         CONTEXT_TEST(check_shared_constant),

@@ -100,16 +100,11 @@ static void check_column(struct nuc_context *cx, void *arg)
     }
 }
 
-static void test_transposes(void **state)
-{
-    (void)state;
-    for (enum column column = BY_NPU; column < N_COLUMNS; column++)
-        run_in_context(check_column, &column);
-}
+static const enum column all_columns[N_COLUMNS] = {BY_NPU, BY_RUNTIME, CHANNELS_LAST};
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_transposes)};
+    const struct CMUnitTest tests[] = {ROW_TEST(check_column, all_columns)};
 
     return cmocka_run_group_tests_name("transposes", tests, NULL, NULL);
 }
