@@ -180,11 +180,7 @@ void nuc_cm_replace_as(struct nuc_cm *c, const struct nuc_cm_value *in, const st
 struct nuc_node *nuc_cm_emit(struct nuc_cm *c, struct nuc_node *before, enum nuc_op op, const struct nuc_node *like,
                              const struct nuc_arg *args, size_t n_args)
 {
-    struct nuc_node *node = nuc_insert(c->g, before, op, like);
-
-    nuc_set_args(c->g, node, args, n_args);
-    nuc_infer_shape(c->g, node);
-    return node;
+    return nuc_emit(c->g, before, op, like, args, n_args);
 }
 
 struct nuc_node *nuc_cm_same(struct nuc_cm *c, struct nuc_node *before, struct nuc_node *node, struct nuc_node *in)

@@ -83,12 +83,8 @@ static struct nuc_node *pad_unevenly(struct nuc_graph *g, struct nuc_node *node,
     }
     if (!any)
         return input;
-    struct nuc_node *padded = nuc_insert(g, node, NUC_OP_CONSTANT_PAD, node);
-    nuc_set_arg_node(padded, g, NUC_SELF, input);
-    nuc_set_arg_ints(padded, g, NUC_ARG(CONSTANT_PAD, pad), pad, 2 * spatial);
-    nuc_set_arg_float(padded, NUC_ARG(CONSTANT_PAD, value), 0.0);
-    nuc_infer_shape(g, padded);
-    return padded;
+    return nuc_emit(g, node, NUC_OP_CONSTANT_PAD, node,
+                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(pad, 2 * spatial), nuc_float_arg(0.0)));
 }
 
 /* Padding "same" or "valid"; of the latter torch writes lists of one element. */

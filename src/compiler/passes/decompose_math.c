@@ -1,4 +1,5 @@
 /* Elementwise operators. */
+#include "compiler/graph/args.h"
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 
@@ -21,22 +22,13 @@ struct nuc_node *nuc_to_same(struct nuc_graph *g, struct nuc_node *node)
 
 struct nuc_node *nuc_insert_unary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input)
 {
-    struct nuc_node *edge = nuc_insert(g, node, op, node);
-
-    nuc_set_arg_node(edge, g, NUC_SELF, input);
-    nuc_infer_shape(g, edge);
-    return edge;
+    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(input)));
 }
 
 struct nuc_node *nuc_insert_binary(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *a,
                                    struct nuc_node *b)
 {
-    struct nuc_node *edge = nuc_insert(g, node, op, node);
-
-    nuc_set_arg_node(edge, g, NUC_SELF, a);
-    nuc_set_arg_node(edge, g, NUC_ARG(ADD, other), b);
-    nuc_infer_shape(g, edge);
-    return edge;
+    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b)));
 }
 
 struct nuc_node *nuc_to_relu6(struct nuc_graph *g, struct nuc_node *node)
@@ -146,17 +138,11 @@ struct nuc_node *nuc_to_prelu(struct nuc_graph *g, struct nuc_node *node)
         sizes[i] = i == 1 ? nuc_elements(&weight->vals[0]) : 1;
     if (weight->vals[0].rank != rank)
         weight = nuc_insert_view(g, node, weight, sizes, rank);
-    struct nuc_node *positive = nuc_insert(g, node, NUC_OP_GT_SCALAR, node);
-    nuc_set_arg_node(positive, g, NUC_SELF, x);
-    nuc_set_arg_float(positive, NUC_ARG(GT_SCALAR, other), 0.0);
-    nuc_infer_shape(g, positive);
+    struct nuc_node *positive =
+        nuc_emit(g, node, NUC_OP_GT_SCALAR, node, NUC_ARGS(nuc_node_arg(x), nuc_float_arg(0.0)));
     struct nuc_node *scaled = nuc_insert_binary(g, node, NUC_OP_MUL, weight, x);
-    struct nuc_node *where = nuc_insert(g, node, NUC_OP_WHERE, node);
-    nuc_set_arg_node(where, g, NUC_SELF, positive);
-    nuc_set_arg_node(where, g, NUC_ARG(WHERE, self), x);
-    nuc_set_arg_node(where, g, NUC_ARG(WHERE, other), scaled);
-    nuc_infer_shape(g, where);
-    return where;
+    return nuc_emit(g, node, NUC_OP_WHERE, node,
+                    NUC_ARGS(nuc_node_arg(positive), nuc_node_arg(x), nuc_node_arg(scaled)));
 }
 
 /* A sum without dimensions is one over the empty list. */

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/layout/orders.h"
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
@@ -65,14 +66,11 @@ static struct nuc_node *constant_indices(const struct padding *p, int64_t start,
 static struct nuc_node *insert_indexed(const struct padding *p, struct nuc_node *input, uint32_t dim,
                                        struct nuc_node *index)
 {
-    struct nuc_node *indexed = nuc_insert(p->g, p->node, NUC_OP_INDEX, p->node);
     struct nuc_node *indices[NUC_MAX_RANK] = {NULL};
 
     indices[dim] = index;
-    nuc_set_arg_node(indexed, p->g, NUC_SELF, input);
-    nuc_set_arg_nodes(indexed, p->g, NUC_ARG(INDEX, indices), indices, input->vals[0].rank);
-    nuc_infer_shape(p->g, indexed);
-    return indexed;
+    return nuc_emit(p->g, p->node, NUC_OP_INDEX, p->node,
+                    NUC_ARGS(nuc_node_arg(input), nuc_nodes_arg(indices, input->vals[0].rank)));
 }
 
 static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
@@ -82,8 +80,7 @@ static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
 
     /* What is taken by index out of another order has an order no kernel takes. */
     if (!p->traced && !nuc_is_contiguous(&in)) {
-        struct nuc_meta contiguous = in;
-        nuc_set_contiguous(&contiguous);
+        struct nuc_meta contiguous = nuc_in_contiguous_order(&in);
         value = nuc_insert_clone(p->g, p->node, value, &contiguous);
     }
     for (uint32_t i = p->n_dims; i-- > 0;) {
@@ -95,8 +92,7 @@ static struct nuc_node *to_indexed(const struct padding *p, bool reflect)
     }
     if (!nuc_is_channels_last(&in))
         return value;
-    struct nuc_meta like = value->vals[0];
-    nuc_set_channels_last(&like);
+    struct nuc_meta like = nuc_in_channels_last_order(&value->vals[0]);
     return nuc_insert_clone(p->g, p->node, value, &like);
 }
 
@@ -120,14 +116,9 @@ static struct nuc_node *insert_empty(const struct padding *p, const struct nuc_m
 static struct nuc_node *insert_scatter(const struct padding *p, struct nuc_node *into, struct nuc_node *from,
                                        uint32_t dim, int64_t start, int64_t end)
 {
-    struct nuc_node *scatter = nuc_insert_binary(p->g, p->node, NUC_OP_SLICE_SCATTER, into, into);
-
-    nuc_set_arg_node(scatter, p->g, NUC_ARG(SLICE_SCATTER, src), from);
-    nuc_set_arg_int(scatter, NUC_ARG(SLICE_SCATTER, dim), dim);
-    nuc_set_arg_int(scatter, NUC_ARG(SLICE_SCATTER, start), start);
-    nuc_set_arg_int(scatter, NUC_ARG(SLICE_SCATTER, end), end);
-    nuc_infer_shape(p->g, scatter);
-    return scatter;
+    return nuc_emit(
+        p->g, p->node, NUC_OP_SLICE_SCATTER, p->node,
+        NUC_ARGS(nuc_node_arg(into), nuc_node_arg(from), nuc_int_arg(dim), nuc_int_arg(start), nuc_int_arg(end)));
 }
 
 struct range {

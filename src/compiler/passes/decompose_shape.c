@@ -27,47 +27,27 @@ struct nuc_node *nuc_insert_view(struct nuc_graph *g, struct nuc_node *node, str
 struct nuc_node *nuc_insert_with_dim(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, struct nuc_node *input,
                                      int64_t dim)
 {
-    struct nuc_node *edge = nuc_insert(g, node, op, node);
-
-    nuc_set_arg_node(edge, g, NUC_SELF, input);
-    nuc_set_arg_int(edge, NUC_ARG(UNSQUEEZE, dim), dim);
-    nuc_infer_shape(g, edge);
-    return edge;
+    return nuc_emit(g, node, op, node, NUC_ARGS(nuc_node_arg(input), nuc_int_arg(dim)));
 }
 
 struct nuc_node *nuc_insert_permute(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                     const int64_t *dims)
 {
-    struct nuc_node *permute = nuc_insert(g, node, NUC_OP_PERMUTE, node);
-
-    nuc_set_arg_node(permute, g, NUC_SELF, input);
-    nuc_set_arg_ints(permute, g, NUC_ARG(PERMUTE, dims), dims, input->vals[0].rank);
-    nuc_infer_shape(g, permute);
-    return permute;
+    return nuc_emit(g, node, NUC_OP_PERMUTE, node,
+                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(dims, input->vals[0].rank)));
 }
 
 struct nuc_node *nuc_insert_expand(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                    const int64_t *sizes, uint32_t rank)
 {
-    struct nuc_node *expand = nuc_insert(g, node, NUC_OP_EXPAND, node);
-
-    nuc_set_arg_node(expand, g, NUC_SELF, input);
-    nuc_set_arg_ints(expand, g, NUC_ARG(EXPAND, size), sizes, rank);
-    nuc_infer_shape(g, expand);
-    return expand;
+    return nuc_emit(g, node, NUC_OP_EXPAND, node, NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(sizes, rank)));
 }
 
 struct nuc_node *nuc_insert_slice(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, int64_t dim,
                                   int64_t start, int64_t end)
 {
-    struct nuc_node *slice = nuc_insert(g, node, NUC_OP_SLICE, node);
-
-    nuc_set_arg_node(slice, g, NUC_SELF, input);
-    nuc_set_arg_int(slice, NUC_ARG(SLICE, dim), dim);
-    nuc_set_arg_int(slice, NUC_ARG(SLICE, start), start);
-    nuc_set_arg_int(slice, NUC_ARG(SLICE, end), end);
-    nuc_infer_shape(g, slice);
-    return slice;
+    return nuc_emit(g, node, NUC_OP_SLICE, node,
+                    NUC_ARGS(nuc_node_arg(input), nuc_int_arg(dim), nuc_int_arg(start), nuc_int_arg(end)));
 }
 
 struct nuc_node *nuc_insert_clone(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,

@@ -39,39 +39,33 @@ struct nuc_node *nuc_insert(struct nuc_graph *g, struct nuc_node *before, enum n
     return node;
 }
 
-struct nuc_node *nuc_insert_cat(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *const *parts,
-                                uint32_t count, int64_t dim)
+struct nuc_node *nuc_emit(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const struct nuc_node *from,
+                          const struct nuc_arg *args, size_t n_args)
 {
-    struct nuc_node *cat = nuc_insert(g, before, NUC_OP_CAT, before);
+    struct nuc_node *node = nuc_insert(g, before, op, from);
 
-    nuc_set_arg_nodes(cat, g, NUC_ARG(CAT, tensors), parts, count);
-    nuc_set_arg_int(cat, NUC_ARG(CAT, dim), dim);
-    nuc_infer_shape(g, cat);
-    return cat;
+    nuc_set_args(g, node, args, n_args);
+    nuc_infer_shape(g, node);
+    return node;
+}
+
+struct nuc_node *nuc_insert_cat(struct nuc_graph *g, struct nuc_node *before, struct nuc_node **parts, uint32_t count,
+                                int64_t dim)
+{
+    return nuc_emit(g, before, NUC_OP_CAT, before, NUC_ARGS(nuc_nodes_arg(parts, count), nuc_int_arg(dim)));
 }
 
 struct nuc_node *nuc_insert_addmm(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *bias,
                                   struct nuc_node *a, struct nuc_node *b)
 {
-    struct nuc_node *product = nuc_insert(g, before, NUC_OP_ADDMM, before);
-
-    nuc_set_arg_node(product, g, NUC_ARG(ADDMM, self), bias);
-    nuc_set_arg_node(product, g, NUC_ARG(ADDMM, mat1), a);
-    nuc_set_arg_node(product, g, NUC_ARG(ADDMM, mat2), b);
-    nuc_infer_shape(g, product);
-    return product;
+    return nuc_emit(g, before, NUC_OP_ADDMM, before, NUC_ARGS(nuc_node_arg(bias), nuc_node_arg(a), nuc_node_arg(b)));
 }
 
 struct nuc_node *nuc_insert_split(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
                                   const int64_t *sizes, uint32_t count, int64_t dim)
 {
-    struct nuc_node *split = nuc_insert(g, before, NUC_OP_SPLIT_WITH_SIZES, before);
-
-    nuc_set_arg_node(split, g, NUC_SELF, input);
-    nuc_set_arg_ints(split, g, NUC_ARG(SPLIT_WITH_SIZES, split_sizes), sizes, count);
-    nuc_set_arg_int(split, NUC_ARG(SPLIT_WITH_SIZES, dim), dim);
-    nuc_infer_shape(g, split);
-    return split;
+    return nuc_emit(g, before, NUC_OP_SPLIT_WITH_SIZES, before,
+                    NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(sizes, count), nuc_int_arg(dim)));
 }
 
 struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *tuple,
