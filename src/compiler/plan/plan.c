@@ -14,7 +14,7 @@ struct planner {
     struct nuc_context *cx;
     const struct nuc_plan_problem *problem;
     uint64_t unit;      /* the smallest alignment */
-    uint64_t *sizes;    /* a range, rounded up */
+    uint64_t *sizes;    /* per range, rounded up */
     uint32_t *taken_by; /* range that goes on at the address of this one, or NOT_JOINED */
     uint32_t *takes;    /* range whose address this one goes on at, or NOT_JOINED */
     uint64_t bound;
@@ -23,12 +23,10 @@ struct planner {
 
 /* ---- the problem ---- */
 
-static bool fixed_clash(const struct planner *p, const struct nuc_plan_range *a, size_t k)
+bool nuc_plan_clash(const struct nuc_plan_range *a, const struct nuc_plan_range *b)
 {
-    const struct nuc_plan_range *b = &p->problem->ranges[k];
-
-    return b->fixed && b->size > 0 && a->first <= b->last && b->first <= a->last && a->address < b->address + b->size &&
-           b->address < a->address + a->size;
+    return a->fixed && b->fixed && a->size > 0 && b->size > 0 && a->first <= b->last && b->first <= a->last &&
+           a->address < b->address + b->size && b->address < a->address + a->size;
 }
 
 static void check_range(const struct planner *p, size_t i)
@@ -38,8 +36,8 @@ static void check_range(const struct planner *p, size_t i)
     if (r->alignment == 0 || (r->alignment & (r->alignment - 1)) != 0 || r->last < r->first ||
         (r->fixed && r->address % r->alignment != 0))
         nuc_fail(p->cx, NUC_INTERNAL, "memory plan: range %zu is not well formed", i);
-    for (size_t k = 0; r->fixed && r->size > 0 && k < i; k++) {
-        if (fixed_clash(p, r, k))
+    for (size_t k = 0; r->fixed && k < i; k++) {
+        if (nuc_plan_clash(r, &p->problem->ranges[k]))
             nuc_fail(p->cx, NUC_UNSUPPORTED, "memory plan: ranges %zu and %zu are fixed at overlapping addresses", k,
                      i);
     }

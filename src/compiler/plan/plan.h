@@ -20,6 +20,9 @@ struct nuc_plan_range {
     uint64_t address;   /* a multiple of the alignment; read only when fixed */
 };
 
+/* Both are fixed, alive at once and share bytes. */
+bool nuc_plan_clash(const struct nuc_plan_range *a, const struct nuc_plan_range *b);
+
 /*
  * Range `to` may take over the address of range `from` in the step where the one ends and the other begins: an operator
  * that works in place. Both have the same size rounded up to the alignment, neither is fixed, and `from` begins before
@@ -38,7 +41,7 @@ struct nuc_plan_problem {
 };
 
 struct nuc_plan {
-    uint64_t *addresses; /* a range */
+    uint64_t *addresses; /* per range */
     uint64_t size;       /* end of the highest range */
     uint64_t bound;      /* the most bytes live in one step with the best use of the pairs: no plan is smaller */
     bool proven;         /* size is the bound, or the search has shown that nothing smaller exists */

@@ -39,6 +39,13 @@ static int compare_ranks(const void *pa, const void *pb)
     return a->index < b->index ? -1 : 1;
 }
 
+static void sort_ranks(struct rank *ranks, uint32_t n, uint32_t *order)
+{
+    qsort(ranks, n, sizeof *ranks, compare_ranks);
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = ranks[i].index;
+}
+
 /* size * duration without overflow: it only orders. */
 static uint64_t area(const struct nuc_plan_item *item)
 {
@@ -127,24 +134,11 @@ void nuc_plan_greedy(struct nuc_context *cx, struct nuc_plan_part *part, const u
         for (uint32_t i = 0; i < part->n; i++)
             ranks[i] = (struct rank){part->items[i].fixed, key_of(&part->items[i], (enum key)key, crowd[i]),
                                      part->items[i].size, i};
-        qsort(ranks, part->n, sizeof *ranks, compare_ranks);
-        for (uint32_t i = 0; i < part->n; i++)
-            order[i] = ranks[i].index;
+        sort_ranks(ranks, part->n, order);
         uint64_t size = place_all(&g, order);
         if (size < part->size)
             keep(part, &g, size, names[key]);
     }
-}
-
-static int by_address(const void *pa, const void *pb)
-{
-    const struct rank *a = pa, *b = pb;
-
-    if (a->fixed != b->fixed)
-        return a->fixed ? -1 : 1;
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return a->index < b->index ? -1 : 1;
 }
 
 /* The order of addresses of the best plan: placing in it gives a plan that is not larger. */
@@ -153,10 +147,8 @@ static void order_of_plan(struct nuc_context *cx, const struct nuc_plan_part *pa
     struct rank *ranks = nuc_alloc_array(cx, part->n, sizeof *ranks);
 
     for (uint32_t i = 0; i < part->n; i++)
-        ranks[i] = (struct rank){part->items[i].fixed, part->addresses[i], 0, i};
-    qsort(ranks, part->n, sizeof *ranks, by_address);
-    for (uint32_t i = 0; i < part->n; i++)
-        order[i] = ranks[i].index;
+        ranks[i] = (struct rank){part->items[i].fixed, UINT64_MAX - part->addresses[i], 0, i};
+    sort_ranks(ranks, part->n, order);
 }
 
 static void swap(uint32_t *order, uint32_t a, uint32_t b)

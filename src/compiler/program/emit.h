@@ -43,7 +43,9 @@ struct nuc_emit_instruction {
     bool delegate;
     uint32_t index; /* of the operator or the delegate */
     uint32_t n_args;
-    const uint32_t *args;        /* values */
+    const uint32_t *args; /* values */
+    uint32_t n_storages;
+    uint32_t *storages;          /* what it touches, each once; set when the memory is planned */
     const struct nuc_node *node; /* it was made of */
 };
 

@@ -7,31 +7,37 @@
 
 #define ALIGNMENT 16
 
-typedef void (*storage_function)(struct nuc_emission *e, uint32_t storage, uint32_t instruction, void *user);
+/* ---- what an instruction touches ---- */
 
-static void visit_value(struct nuc_emission *e, int64_t value, uint32_t instruction, storage_function visit, void *user)
+static void add_storage(const struct nuc_emission *e, struct nuc_emit_instruction *in, int64_t value)
 {
     const struct nuc_emit_value *v = value < 0 ? NULL : &e->values[value];
 
     if (v != NULL && v->kind == NUC_EMIT_TENSOR && v->storage != NUC_NO_STORAGE)
-        visit(e, v->storage, instruction, user);
+        in->n_storages = nuc_plan_add_once(in->storages, in->n_storages, v->storage);
 }
 
-/* Every storage the instruction reads or writes, the same perhaps several times. */
-static void for_each_storage(struct nuc_emission *e, uint32_t instruction, storage_function visit, void *user)
+static bool is_tensor_list(const struct nuc_emit_value *v)
 {
-    const struct nuc_emit_instruction *in = &e->instructions[instruction];
+    return v->kind == NUC_EMIT_TENSORS || v->kind == NUC_EMIT_OPTIONAL_TENSORS;
+}
 
+/* Every storage the instruction reads or writes. */
+static void list_storages(struct nuc_emission *e, struct nuc_emit_instruction *in)
+{
+    size_t most = (size_t)in->n_args + 1;
+
+    for (uint32_t i = 0; i < in->n_args; i++)
+        most += is_tensor_list(&e->values[in->args[i]]) ? e->values[in->args[i]].count : 0;
+    in->storages = nuc_alloc_array(e->cx, most, sizeof *in->storages);
     for (uint32_t i = 0; i < in->n_args; i++) {
         const struct nuc_emit_value *v = &e->values[in->args[i]];
-        visit_value(e, in->args[i], instruction, visit, user);
-        if (v->kind != NUC_EMIT_TENSORS && v->kind != NUC_EMIT_OPTIONAL_TENSORS)
-            continue;
-        for (uint32_t k = 0; k < v->count; k++)
-            visit_value(e, v->u.items[k], instruction, visit, user);
+        add_storage(e, in, in->args[i]);
+        for (uint32_t k = 0; is_tensor_list(v) && k < v->count; k++)
+            add_storage(e, in, v->u.items[k]);
     }
     if (in->delegate && e->scratch_of != NULL && e->scratch_of[in->index] != NUC_NO_STORAGE)
-        visit(e, e->scratch_of[in->index], instruction, user);
+        in->n_storages = nuc_plan_add_once(in->storages, in->n_storages, e->scratch_of[in->index]);
 }
 
 /* A storage for the scratch of each delegate. */
@@ -48,69 +54,41 @@ static void add_scratch(struct nuc_emission *e)
 
 /* ---- order ---- */
 
-/* The problem under construction. */
-struct ordering {
-    struct nuc_plan_operator *operators;
-    uint32_t *writer; /* [storage] first instruction that touches it, UINT32_MAX: an input */
-    uint32_t *buffers, *after;
-};
-
-static void count_storage(struct nuc_emission *e, uint32_t storage, uint32_t instruction, void *user)
-{
-    size_t *total = user;
-
-    (void)e;
-    (void)storage;
-    (void)instruction;
-    ++*total;
-}
-
 /* A storage is written by the first instruction that touches it; all others come after that. */
-static void add_touch(struct nuc_emission *e, uint32_t storage, uint32_t instruction, void *user)
+static struct nuc_plan_operator *describe(struct nuc_emission *e)
 {
-    struct ordering *o = user;
-    struct nuc_plan_operator *op = &o->operators[instruction];
+    struct nuc_plan_operator *operators = nuc_alloc_array(e->cx, e->n_instructions, sizeof *operators);
+    uint32_t *writer = nuc_alloc_array(e->cx, e->n_storages, sizeof *writer); /* UINT32_MAX: an input */
 
-    if (o->writer[storage] == UINT32_MAX && e->storages[storage].first > 0)
-        o->writer[storage] = instruction;
-    op->n_buffers = nuc_plan_add_once(o->buffers, op->n_buffers, storage);
-    if (o->writer[storage] != UINT32_MAX && o->writer[storage] != instruction)
-        op->n_after = nuc_plan_add_once(o->after, op->n_after, o->writer[storage]);
-}
-
-static void describe(struct nuc_emission *e, struct ordering *o)
-{
-    size_t total = 0;
-
-    for (uint32_t i = 0; i < e->n_instructions; i++)
-        for_each_storage(e, i, count_storage, &total);
-    o->operators = nuc_alloc_array(e->cx, e->n_instructions, sizeof *o->operators);
-    o->writer = nuc_alloc_array(e->cx, e->n_storages, sizeof *o->writer);
-    o->buffers = nuc_alloc_array(e->cx, total, sizeof *o->buffers);
-    o->after = nuc_alloc_array(e->cx, total, sizeof *o->after);
     for (size_t s = 0; s < e->n_storages; s++)
-        o->writer[s] = UINT32_MAX;
+        writer[s] = UINT32_MAX;
     for (uint32_t i = 0; i < e->n_instructions; i++) {
-        o->operators[i] = (struct nuc_plan_operator){.buffers = o->buffers, .after = o->after};
-        for_each_storage(e, i, add_touch, o);
-        o->buffers += o->operators[i].n_buffers;
-        o->after += o->operators[i].n_after;
+        const struct nuc_emit_instruction *in = &e->instructions[i];
+        uint32_t *after = nuc_alloc_array(e->cx, in->n_storages, sizeof *after), n_after = 0;
+        for (uint32_t k = 0; k < in->n_storages; k++) {
+            uint32_t s = in->storages[k];
+            if (writer[s] == UINT32_MAX && e->storages[s].first > 0)
+                writer[s] = i;
+            if (writer[s] != UINT32_MAX && writer[s] != i)
+                n_after = nuc_plan_add_once(after, n_after, writer[s]);
+        }
+        operators[i] = (struct nuc_plan_operator){
+            .buffers = in->storages, .n_buffers = in->n_storages, .after = after, .n_after = n_after};
     }
+    return operators;
 }
 
 /* Lifetimes are those of the order given: they say what is an input and what is an output. */
 static void order_instructions(struct nuc_emission *e)
 {
     struct nuc_arena *outer = nuc_push_arena(e->cx);
-    struct ordering o;
     struct nuc_plan_buffer *buffers = nuc_alloc_array(e->cx, e->n_storages, sizeof *buffers);
     struct nuc_emit_instruction *given = nuc_copy(e->cx, e->instructions, e->n_instructions * sizeof *given);
 
-    describe(e, &o);
     for (size_t s = 0; s < e->n_storages; s++)
         buffers[s] = (struct nuc_plan_buffer){nuc_align_up(e->storages[s].bytes, ALIGNMENT), e->storages[s].first == 0,
                                               e->storages[s].last > e->n_instructions};
-    const struct nuc_order_problem problem = {o.operators, (uint32_t)e->n_instructions, buffers,
+    const struct nuc_order_problem problem = {describe(e), (uint32_t)e->n_instructions, buffers,
                                               (uint32_t)e->n_storages, 0};
     struct nuc_plan_order order = nuc_plan_operators(e->cx, &problem);
     for (size_t i = 0; i < e->n_instructions; i++)
@@ -119,15 +97,6 @@ static void order_instructions(struct nuc_emission *e)
 }
 
 /* ---- lifetimes ---- */
-
-static void touch(struct nuc_emission *e, uint32_t storage, uint32_t instruction, void *user)
-{
-    struct nuc_emit_storage *s = &e->storages[storage];
-
-    (void)user;
-    s->first = instruction + 1 < s->first ? instruction + 1 : s->first;
-    s->last = instruction + 1 > s->last ? instruction + 1 : s->last;
-}
 
 /* Inputs are there before the first instruction, outputs until after the last. */
 static void find_lifetimes(struct nuc_emission *e)
@@ -147,8 +116,13 @@ static void find_lifetimes(struct nuc_emission *e)
         if (v->kind == NUC_EMIT_TENSOR && v->storage != NUC_NO_STORAGE)
             e->storages[v->storage].last = end;
     }
-    for (uint32_t i = 0; i < e->n_instructions; i++)
-        for_each_storage(e, i, touch, NULL);
+    for (uint32_t i = 0; i < e->n_instructions; i++) {
+        for (uint32_t k = 0; k < e->instructions[i].n_storages; k++) {
+            struct nuc_emit_storage *s = &e->storages[e->instructions[i].storages[k]];
+            s->first = i + 1 < s->first ? i + 1 : s->first;
+            s->last = i + 1 > s->last ? i + 1 : s->last;
+        }
+    }
 }
 
 static struct nuc_plan_range *storage_ranges(struct nuc_emission *e)
@@ -203,18 +177,15 @@ static void fix_boundary(struct nuc_emission *e, uint32_t instruction, struct nu
     }
 }
 
-/* Fixed ranges that are alive at once lie apart. */
-static bool fit(const struct nuc_plan_range *ranges, size_t n)
+static bool any_clash(const struct nuc_plan_range *ranges, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; ranges[i].fixed && k < i; k++) {
-            const struct nuc_plan_range *a = &ranges[i], *b = &ranges[k];
-            if (b->fixed && a->first <= b->last && b->first <= a->last && a->address < b->address + b->size &&
-                b->address < a->address + a->size)
-                return false;
+            if (nuc_plan_clash(&ranges[i], &ranges[k]))
+                return true;
         }
     }
-    return true;
+    return false;
 }
 
 /* False when there is nothing to gain, or when delegates expect one tensor in two places. */
@@ -230,13 +201,15 @@ static bool pool_boundaries(struct nuc_emission *e, struct nuc_plan_range *range
         fix_boundary(e, i, ranges);
         any = true;
     }
-    return any && fit(ranges, e->n_storages);
+    return any && !any_clash(ranges, e->n_storages);
 }
 
 void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *o)
 {
     if (o->plan_delegate_scratch)
         add_scratch(e);
+    for (size_t i = 0; i < e->n_instructions; i++)
+        list_storages(e, &e->instructions[i]);
     find_lifetimes(e);
     if (!o->keep_order) {
         order_instructions(e);

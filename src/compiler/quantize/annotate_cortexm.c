@@ -168,24 +168,15 @@ static bool is_accepted(const struct nuc_node *node)
 
 /* ---- chains ---- */
 
-/* Convolutions and linear layers have weight and bias in the same places. */
-#define WEIGHT NUC_ARG(CONV2D, weight)
-#define BIAS NUC_ARG(CONV2D, bias)
-
-/* Constants read as weight or bias only. */
+/* Constants alone are weights and biases. */
 static enum nuc_spec parameter_spec(const struct nuc_node *node, const struct nuc_node *arg)
 {
-    enum head head = head_of(node);
-    bool channels = head == HEAD_CONV || head == HEAD_TRANSPOSED;
+    const struct nuc_pattern *p = nuc_pattern_of(NUC_SIDE_CPU, node->op);
 
-    if (!nuc_is_static(arg) || (!channels && head != HEAD_LINEAR))
-        return NUC_SPEC_ACTIVATION;
-    if (nuc_arg_node(node, WEIGHT) == arg && head == HEAD_TRANSPOSED)
-        return NUC_SPEC_WEIGHT_AXIS_1;
-    if (nuc_arg_node(node, WEIGHT) == arg)
-        return channels ? NUC_SPEC_WEIGHT_AXIS_0 : NUC_SPEC_WEIGHT;
-    if (nuc_arg_node(node, BIAS) == arg)
-        return channels ? NUC_SPEC_BIAS_CHANNELS : NUC_SPEC_BIAS;
+    for (uint32_t i = 0; nuc_is_static(arg) && i < NUC_MAX_ANCHORS; i++) {
+        if (p->anchors[i].spec != NUC_SPEC_NONE && nuc_arg_node(node, p->anchors[i].arg) == arg)
+            return p->anchors[i].spec;
+    }
     return NUC_SPEC_ACTIVATION;
 }
 
@@ -201,9 +192,10 @@ static void annotate_operand(const struct chain *c, struct nuc_node *arg)
 
     if (arg == c->before)
         return;
+    /* Convolutions and linear layers have their weights in the same place. */
     if (spec.kind == NUC_QSPEC_DERIVED) {
         spec.from[0] = (struct nuc_place){nuc_arg_node(c->node, NUC_SELF), c->node};
-        spec.from[1] = (struct nuc_place){nuc_arg_node(c->node, WEIGHT), c->node};
+        spec.from[1] = (struct nuc_place){nuc_arg_node(c->node, NUC_ARG(CONV2D, weight)), c->node};
         spec.repeats = 1;
     }
     nuc_annotate_input(c->a, c->node, arg, &spec);

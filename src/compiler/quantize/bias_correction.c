@@ -18,19 +18,6 @@ struct nuc_input_means {
     struct means **by_id;
 };
 
-/* [N, C, ...] of a convolution, [..., C] of a fully connected layer: slices of `inner` values along the channels. */
-static size_t inner_size(const struct nuc_node *input, uint32_t channels)
-{
-    const struct nuc_meta *m = &input->vals[0];
-    size_t inner = 1;
-
-    if (m->rank < 3 || m->sizes[1] != (int64_t)channels)
-        return 1;
-    for (uint32_t d = 2; d < m->rank; d++)
-        inner *= (size_t)m->sizes[d];
-    return inner;
-}
-
 static bool is_convolution(const struct nuc_layer *l)
 {
     return l->weight->vals[0].rank > 2;
@@ -80,7 +67,8 @@ void nuc_input_means_see(struct nuc_input_means *m, const struct nuc_node *node,
 
     if (means == NULL)
         return;
-    size_t inner = inner_size(node, means->channels);
+    /* [N, C, H, W] of a convolution, [N, C] of a fully connected layer */
+    size_t inner = nuc_slices_along(&node->vals[0], 1).inner;
     for (size_t i = 0; i < count / inner; i++) {
         double sum = 0;
         for (size_t k = 0; k < inner; k++)

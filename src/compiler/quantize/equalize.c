@@ -193,34 +193,48 @@ void nuc_equalize_sample(struct nuc_equalizer *e, const void *const *inputs)
 /* Channels whose ranges differ by more than this are nearly dead: their noise is not worth the range. */
 #define MAX_FACTOR 1024.0f
 
-/* Largest magnitude of each output channel. */
-static void output_ranges(const struct weights *w, float *range)
-{
-    size_t row = (size_t)w->layer.in / w->layer.groups * w->layer.taps;
+/* Which channel a row of a weight belongs to: one that the layer writes, or one that it reads. */
+enum side { WRITTEN, READ };
 
-    for (uint32_t o = 0; o < w->layer.out; o++) {
-        range[o] = 0;
-        for (size_t k = 0; k < row; k++)
-            range[o] = fmaxf(range[o], fabsf(w->weight[o * row + k]));
-    }
+/* The channel of the kernel at [o][i]; `inner` inputs of a layer are one channel of the layer before. */
+static uint32_t channel_of(const struct nuc_layer *l, enum side side, uint32_t o, uint32_t i, uint32_t inner)
+{
+    return side == WRITTEN ? o : nuc_layer_input(l, o, i) / inner;
 }
 
-/* Largest magnitude of what each input channel, or `inner` of them, are multiplied with. */
-static void input_ranges(const struct weights *w, uint32_t inner, float *range, uint32_t channels)
+/* Largest magnitude of the weights of each channel. */
+static void find_ranges(const struct weights *w, enum side side, uint32_t inner, float *range, uint32_t channels)
 {
     const struct nuc_layer *l = &w->layer;
-    uint32_t per_group = l->in / l->groups;
+    const float *taps = w->weight;
 
     for (uint32_t c = 0; c < channels; c++)
         range[c] = 0;
     for (uint32_t o = 0; o < l->out; o++) {
-        for (uint32_t i = 0; i < per_group; i++) {
-            float *r = &range[nuc_layer_input(l, o, i) / inner];
-            const float *taps = &w->weight[((size_t)o * per_group + i) * l->taps];
+        for (uint32_t i = 0; i < l->in / l->groups; i++, taps += l->taps) {
+            float *r = &range[channel_of(l, side, o, i, inner)];
             for (uint32_t k = 0; k < l->taps; k++)
                 *r = fmaxf(*r, fabsf(taps[k]));
         }
     }
+}
+
+/* What is written is divided by the factor of the channel, what is read multiplied. */
+static void scale_weights(struct weights *w, enum side side, uint32_t inner, const float *factor)
+{
+    const struct nuc_layer *l = &w->layer;
+    float *taps = w->weight;
+
+    for (uint32_t o = 0; o < l->out; o++) {
+        for (uint32_t i = 0; i < l->in / l->groups; i++, taps += l->taps) {
+            float f = factor[channel_of(l, side, o, i, inner)];
+            for (uint32_t k = 0; k < l->taps; k++)
+                taps[k] = side == WRITTEN ? taps[k] / f : taps[k] * f;
+        }
+        if (side == WRITTEN && w->bias != NULL)
+            w->bias[o] /= factor[o];
+    }
+    w->changed = true;
 }
 
 /* What the first layer's channel is divided by. */
@@ -237,43 +251,14 @@ static float factor_of(const struct chain *c, uint32_t channel, float r1, float 
     return fminf(fmaxf(s, 1 / MAX_FACTOR), MAX_FACTOR);
 }
 
-static void divide_outputs(struct weights *w, const float *factor)
-{
-    size_t row = (size_t)w->layer.in / w->layer.groups * w->layer.taps;
-
-    for (uint32_t o = 0; o < w->layer.out; o++) {
-        for (size_t k = 0; k < row; k++)
-            w->weight[o * row + k] /= factor[o];
-        if (w->bias != NULL)
-            w->bias[o] /= factor[o];
-    }
-    w->changed = true;
-}
-
-static void multiply_inputs(struct weights *w, const float *factor, uint32_t inner)
-{
-    const struct nuc_layer *l = &w->layer;
-    uint32_t per_group = l->in / l->groups;
-
-    for (uint32_t o = 0; o < l->out; o++) {
-        for (uint32_t i = 0; i < per_group; i++) {
-            float f = factor[nuc_layer_input(l, o, i) / inner];
-            float *taps = &w->weight[((size_t)o * per_group + i) * l->taps];
-            for (uint32_t k = 0; k < l->taps; k++)
-                taps[k] *= f;
-        }
-    }
-    w->changed = true;
-}
-
 /* Returns the largest relative change of a range. */
 static float equalize_chain(struct nuc_equalizer *e, struct chain *c, float *factor, float *r1, float *r2)
 {
     struct weights *first = &e->layers[c->from], *second = &e->layers[c->to];
     float change = 0;
 
-    output_ranges(first, r1);
-    input_ranges(second, c->inner, r2, c->channels);
+    find_ranges(first, WRITTEN, 1, r1, c->channels);
+    find_ranges(second, READ, c->inner, r2, c->channels);
     for (uint32_t k = 0; k < c->channels; k++) {
         factor[k] = factor_of(c, k, r1[k], r2[k]);
         change = fmaxf(change, fabsf(factor[k] - 1));
@@ -281,8 +266,8 @@ static float equalize_chain(struct nuc_equalizer *e, struct chain *c, float *fac
             c->largest[k] /= factor[k];
     }
     if (change > SETTLED) {
-        divide_outputs(first, factor);
-        multiply_inputs(second, factor, c->inner);
+        scale_weights(first, WRITTEN, 1, factor);
+        scale_weights(second, READ, c->inner, factor);
     }
     return change;
 }

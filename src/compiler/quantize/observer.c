@@ -43,6 +43,19 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
     return o;
 }
 
+struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis)
+{
+    struct nuc_slices s = {(size_t)nuc_elements(m), 1, (size_t)nuc_elements(m)};
+
+    if (axis < 0 || axis >= m->rank)
+        return s;
+    s.channels = (size_t)m->sizes[axis];
+    s.inner = 1;
+    for (uint32_t d = (uint32_t)axis + 1; d < m->rank; d++)
+        s.inner *= (size_t)m->sizes[d];
+    return s;
+}
+
 /* ---- seeing ---- */
 
 static bool see_histogram(struct nuc_observer *o, const float *x, size_t count)
@@ -81,19 +94,15 @@ static bool see_average(struct nuc_observer *o, const float *x, size_t count)
     return true;
 }
 
-/* Slices of `inner` values along the channel axis, repeated for all outer dimensions. */
-static bool see_channels(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta, const float *x,
-                         size_t count)
+/* The range of each channel; one for all when the tensor does not have the axis. */
+static bool see_channels(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta, const float *x)
 {
-    uint32_t axis = (uint32_t)o->spec.ch_axis;
-    size_t channels = (size_t)meta->sizes[axis], inner = 1;
+    struct nuc_slices s = nuc_slices_along(meta, o->spec.ch_axis);
 
-    for (uint32_t d = axis + 1; d < meta->rank; d++)
-        inner *= (size_t)meta->sizes[d];
-    if (o->n != channels)
-        set_channels(cx, o, (uint32_t)channels);
-    for (size_t i = 0; i < count / inner; i++) {
-        if (!see_slice(o, (uint32_t)(i % channels), !o->seen && i < channels, x + i * inner, inner))
+    if (o->n != s.channels)
+        set_channels(cx, o, (uint32_t)s.channels);
+    for (size_t i = 0; i < s.count / s.inner; i++) {
+        if (!see_slice(o, (uint32_t)(i % s.channels), !o->seen && i < s.channels, x + i * s.inner, s.inner))
             return false;
     }
     return true;
@@ -102,43 +111,32 @@ static bool see_channels(struct nuc_context *cx, struct nuc_observer *o, const s
 bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta, const float *x)
 {
     size_t count = (size_t)nuc_elements(meta);
-    bool ok = true;
 
     if (count == 0 || o->spec.kind != NUC_QSPEC_OBSERVED)
         return true;
     if (o->histogram != NULL)
         return see_histogram(o, x, count);
-    if (o->spec.observer == NUC_OBSERVER_MOVING_AVERAGE)
-        ok = see_average(o, x, count);
-    else if (o->spec.ch_axis >= 0 && o->spec.ch_axis < meta->rank)
-        ok = see_channels(cx, o, meta, x, count);
-    else
-        ok = see_slice(o, 0, !o->seen, x, count);
+    bool average = o->spec.observer == NUC_OBSERVER_MOVING_AVERAGE;
+    bool ok = average ? see_average(o, x, count) : see_channels(cx, o, meta, x);
     o->seen = o->seen || ok;
     return ok;
 }
 
 /* ---- parameters ---- */
 
-static void affine_parameters(const struct nuc_qspec *spec, float min, float max, float *scale, int64_t *zero_point)
+/* The range always includes 0. */
+static void parameters_of_range(const struct nuc_qspec *spec, float min, float max, float *scale, int64_t *zero_point)
 {
-    float low = min < 0 ? min : 0, high = max > 0 ? max : 0;
-    float s = (high - low) / (float)(spec->quant_max - spec->quant_min);
-    float zero;
-
-    s = s > spec->eps ? s : spec->eps;
-    zero = (float)spec->quant_min - rintf(low / s);
-    *scale = s;
-    *zero_point = zero > (float)spec->quant_max ? spec->quant_max : (int64_t)zero;
-}
-
-static void symmetric_parameters(const struct nuc_qspec *spec, float min, float max, float *scale, int64_t *zero_point)
-{
-    float low = min < 0 ? min : 0, high = max > 0 ? max : 0;
-    float s = (-low > high ? -low : high) / ((float)(spec->quant_max - spec->quant_min) / 2);
+    float low = min < 0 ? min : 0, high = max > 0 ? max : 0, steps = (float)(spec->quant_max - spec->quant_min);
+    bool affine = spec->scheme == NUC_PER_TENSOR_AFFINE;
+    float s = affine ? (high - low) / steps : (-low > high ? -low : high) / (steps / 2);
 
     *scale = s > spec->eps ? s : spec->eps;
     *zero_point = 0;
+    if (!affine)
+        return;
+    float zero = (float)spec->quant_min - rintf(low / *scale);
+    *zero_point = zero > (float)spec->quant_max ? spec->quant_max : (int64_t)zero;
 }
 
 /* Of the values on each side of the range of a percentile observer. */
@@ -160,16 +158,12 @@ static void observed_parameters(struct nuc_observer *o, uint32_t i)
 {
     float min = o->seen ? o->min[i] : 0, max = o->seen ? o->max[i] : 0;
 
-    if (o->seen && o->histogram != NULL)
+    o->scale[i] = 1;
+    if (!o->seen)
+        return;
+    if (o->histogram != NULL)
         histogram_range(o, &min, &max);
-    if (!o->seen) {
-        o->scale[i] = 1;
-        o->zero_point[i] = 0;
-    } else if (o->spec.scheme == NUC_PER_TENSOR_AFFINE) {
-        affine_parameters(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
-    } else {
-        symmetric_parameters(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
-    }
+    parameters_of_range(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
 }
 
 void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)

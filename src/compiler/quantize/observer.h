@@ -5,6 +5,12 @@
 #include "compiler/quantize/annotation.h"
 #include "compiler/quantize/histogram.h"
 
+/* A tensor in logical order as slices of `inner` values, one channel after the other; per tensor: one slice. */
+struct nuc_slices {
+    size_t count, channels, inner;
+};
+struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis);
+
 struct nuc_observer {
     struct nuc_qspec spec;
     const struct nuc_observer *from[2]; /* DERIVED: activation, weight */

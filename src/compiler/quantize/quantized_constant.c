@@ -23,11 +23,6 @@ static double quantize(float x, float inverse, const struct nuc_observer *o, int
     return q < (double)o->spec.quant_max ? q : (double)o->spec.quant_max;
 }
 
-/* A constant as slices of `inner` values, one channel after the other. */
-struct slices {
-    size_t count, channels, inner;
-};
-
 static void quantize_slice(const float *x, size_t count, const struct nuc_observer *o, uint32_t channel, void *out,
                            size_t at)
 {
@@ -59,28 +54,20 @@ static void normalize_dim_order(struct nuc_meta *meta)
 }
 
 /* Fails when the channels of the constant are not those of the observer. */
-static struct slices slices_of(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)
+static struct nuc_slices slices_of(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)
 {
-    const struct nuc_meta *m = &node->vals[0];
-    int axis = o->spec.ch_axis;
-    struct slices s = {(size_t)nuc_elements(m), 1, (size_t)nuc_elements(m)};
+    struct nuc_slices s = nuc_slices_along(&node->vals[0], o->spec.ch_axis);
 
-    if (axis < 0)
-        return s;
-    s.channels = axis < m->rank ? (size_t)m->sizes[axis] : 0;
-    if (s.channels != o->n)
+    if (o->spec.ch_axis >= 0 && (o->spec.ch_axis >= node->vals[0].rank || s.channels != o->n))
         nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s does not have one value for each of %u channels", g->file,
                  nuc_node_text(g->cx, node), (unsigned)o->n);
-    s.inner = 1;
-    for (uint32_t d = (uint32_t)axis + 1; d < m->rank; d++)
-        s.inner *= (size_t)m->sizes[d];
     return s;
 }
 
 static void *quantize_logical(struct nuc_graph *g, const struct nuc_node *node, const float *x,
                               const struct nuc_observer *o)
 {
-    struct slices s = slices_of(g, node, o);
+    struct nuc_slices s = slices_of(g, node, o);
     void *logical = nuc_alloc_array(g->cx, s.count, nuc_dtype_size(o->spec.dtype));
 
     for (size_t i = 0; s.inner != 0 && i < s.count / s.inner; i++)
@@ -101,7 +88,7 @@ const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node 
 
 const float *nuc_fake_quantized(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)
 {
-    struct slices s = slices_of(g, node, o);
+    struct nuc_slices s = slices_of(g, node, o);
     const int8_t *q = quantize_logical(g, node, nuc_const_contiguous(g, node), o);
     float *out = nuc_alloc_array(g->cx, s.count, sizeof *out);
 
