@@ -1,5 +1,6 @@
 #include "compiler/litert/litert.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,8 @@ struct nuc_lt_op *nuc_lt_add_op(struct nuc_lt_model *m, int32_t code, const int3
 
     s->ops = nuc_grow(m->cx, s->ops, &s->ops_capacity, (size_t)s->n_ops + 1, sizeof *s->ops);
     struct nuc_lt_op *op = &s->ops[s->n_ops++];
+
+    assert(code >= 0);
     *op = (struct nuc_lt_op){.code = code, .version = 1, .n_inputs = n_inputs, .n_outputs = n_outputs};
     op->inputs = nuc_copy(m->cx, inputs, n_inputs * sizeof *inputs);
     op->outputs = nuc_copy(m->cx, outputs, n_outputs * sizeof *outputs);
@@ -40,6 +43,7 @@ struct nuc_lt_list nuc_lt_list(const int32_t *values, uint32_t count)
 {
     struct nuc_lt_list list = {.count = count, .present = true};
 
+    assert(count <= NUC_MAX_RANK);
     memcpy(list.values, values, count * sizeof *values);
     return list;
 }

@@ -4,6 +4,7 @@
  */
 #include "compiler/litert/litert_ops.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stddef.h>
 
@@ -79,6 +80,7 @@ struct nuc_lt_bounds nuc_lt_bounds(enum nuc_lt_activation activation)
 #include "compiler/litert/lt_ops.def"
     };
 
+    assert((size_t)activation < sizeof bounds / sizeof *bounds);
     return bounds[activation];
 }
 
@@ -93,6 +95,7 @@ const char *nuc_lt_field_name(const union nuc_lt_options *o, const struct nuc_lt
 
     if (f->kind == NUC_LT_FIELD_PADDING)
         return value == NUC_LT_VALID ? "valid" : "same";
+    assert(f->kind == NUC_LT_FIELD_ACTIVATION && (size_t)value < sizeof activations / sizeof *activations);
     return activations[value];
 }
 

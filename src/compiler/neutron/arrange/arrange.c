@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "compiler/neutron/arrange/arrange_private.h"
-#include "compiler/neutron/arrange/tidy_private.h"
 
 /* Bytes decide, the number of transposes between equal bytes. */
 #define BYTE_COST 256
@@ -61,7 +60,7 @@ static void add_reader(struct nuc_arrangement *a, int32_t tensor, uint32_t op, u
 /* A transpose of a value: its result is the same value with the axes in another order. */
 static bool follow_transpose(struct nuc_arrangement *a, const struct nuc_lt_op *op)
 {
-    const int32_t *perm = nuc_tidy_perm(a->b, op);
+    const int32_t *perm = nuc_ltb_perm_of(a->b, op);
     const struct nuc_tensor_view *x = &a->views[op->inputs[0]];
     struct nuc_tensor_view *y = &a->views[op->outputs[0]];
 

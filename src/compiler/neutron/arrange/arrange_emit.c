@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "compiler/neutron/arrange/arrange_private.h"
-#include "compiler/neutron/arrange/tidy_private.h"
 
 /* Tensors that hold a value. */
 struct holding {
@@ -353,7 +352,7 @@ static int32_t result_for(struct emission *e, int32_t before, uint64_t order, co
         e->is_written[g->outputs[i]] = true;
         return g->outputs[i];
     }
-    return has_shape(e->b, before, s) && !nuc_tidy_is_output(e->b, before) ? before : like(e->b, before, "", s);
+    return has_shape(e->b, before, s) && !nuc_ltb_is_output(e->b, before) ? before : like(e->b, before, "", s);
 }
 
 /* The operator as it was, with these operands, and with parameters for its permutation. */

@@ -3,7 +3,6 @@
 
 #include "base/npu_cost.h"
 #include "compiler/neutron/arrange/arrange_private.h"
-#include "compiler/neutron/arrange/tidy_private.h"
 #include "compiler/target/target.h"
 
 static enum nuc_permutable permutable_axes(int32_t code)
@@ -78,7 +77,7 @@ static bool read_by_weights(const struct nuc_arrangement *a, int32_t z, const st
 {
     bool read = false;
 
-    if (nuc_tidy_is_output(a->b, z))
+    if (nuc_ltb_is_output(a->b, z))
         return false;
     for (uint32_t i = 0; i < n_ops; i++) {
         for (uint32_t k = 0; k < ops[i].n_inputs; k++) {

@@ -1,5 +1,6 @@
 #include "compiler/neutron/arrange/builder.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define FIRST_SLOTS 64
@@ -117,6 +118,7 @@ void nuc_ltb_redirect(struct nuc_ltb *b, int32_t from, int32_t to)
     to = nuc_ltb_root(b, to);
     if (from == to)
         return;
+    assert(b->notes[from].stand_in < 0 && b->notes[to].stand_in < 0);
     b->notes[from].stand_in = to;
     nuc_ltb_swap_names(b, from, to);
 }
@@ -161,4 +163,16 @@ struct nuc_lt_op *nuc_ltb_op(struct nuc_ltb *b, int32_t code, const int32_t *inp
 
     op->debug_handle = b->debug_handle;
     return op;
+}
+
+void nuc_ltb_drop_ops(struct nuc_ltb *b, const bool *drop)
+{
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < s->n_ops; i++) {
+        if (!drop[i])
+            s->ops[kept++] = s->ops[i];
+    }
+    s->n_ops = kept;
 }

@@ -65,6 +65,11 @@ static inline bool nuc_ltb_is_constant(const struct nuc_ltb *b, int32_t tensor)
     return b->model->subgraphs[0].tensors[tensor].data.data != NULL;
 }
 
+static inline bool nuc_ltb_is_output(const struct nuc_ltb *b, int32_t tensor)
+{
+    return nuc_lt_contains(b->model->subgraphs[0].outputs, b->model->subgraphs[0].n_outputs, tensor);
+}
+
 /* ---- tensors ---- */
 
 /* Adds a tensor; its name gets a number at its end when it is taken already. */
@@ -95,6 +100,9 @@ void nuc_ltb_set_shape(struct nuc_ltb *b, int32_t tensor, const int32_t *shape, 
 
 /* Appends an operator with one output. */
 struct nuc_lt_op *nuc_ltb_op(struct nuc_ltb *b, int32_t code, const int32_t *inputs, uint32_t n_inputs, int32_t output);
+
+/* Removes the operators of which drop[index] is true. */
+void nuc_ltb_drop_ops(struct nuc_ltb *b, const bool *drop);
 
 /* ---- permutations: out[i] = in[perm[i]] ---- */
 
@@ -141,6 +149,9 @@ void nuc_ltb_end_result(struct nuc_ltb *b, const struct nuc_ltb_result *r);
 
 /* Appends a TRANSPOSE that changes nothing: the operator that tidying removes where it may. */
 void nuc_ltb_identity(struct nuc_ltb *b, int32_t input, int32_t output);
+
+/* The permutation of a TRANSPOSE with a constant one, of as many elements as the input has dimensions; else NULL. */
+const int32_t *nuc_ltb_perm_of(const struct nuc_ltb *b, const struct nuc_lt_op *op);
 
 /* A copy of a constant with its elements, seen as an array of that shape, permuted. Its own shape stays. */
 int32_t nuc_ltb_permuted_constant(struct nuc_ltb *b, int32_t constant, const char *suffix, const int32_t *shape,

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/neutron/arrange/builder.h"
@@ -28,6 +29,7 @@ void nuc_perm_inverse(int32_t *out, const int32_t *perm, uint32_t rank)
 
 void nuc_perm_apply(int32_t *out, const int32_t *in, const int32_t *perm, uint32_t rank)
 {
+    assert(out != in && out != perm && rank <= NUC_MAX_RANK);
     for (uint32_t i = 0; i < rank; i++)
         out[i] = in[perm[i]];
 }
@@ -169,6 +171,7 @@ int32_t nuc_ltb_permuted_constant(struct nuc_ltb *b, int32_t constant, const cha
     int32_t copy = nuc_ltb_duplicate(b, constant, suffix, true);
     struct nuc_lt_tensor *t = nuc_ltb_at(b, copy);
 
+    assert(t->data.data != NULL);
     t->data.data = nuc_permute_data(b->cx, t->data.data, nuc_dtype_size(t->dtype), shape, rank, perm);
     return copy;
 }
@@ -182,6 +185,17 @@ int32_t nuc_ltb_transposed_constant(struct nuc_ltb *b, int32_t constant, const i
     nuc_perm_apply(to->shape, from.shape, perm, from.rank);
     to->quant.axis = axis;
     return copy;
+}
+
+const int32_t *nuc_ltb_perm_of(const struct nuc_ltb *b, const struct nuc_lt_op *op)
+{
+    if (op->code != NUC_LT_TRANSPOSE || op->n_inputs != 2)
+        return NULL;
+    const struct nuc_lt_tensor *perm = nuc_ltb_at(b, op->inputs[1]);
+    if (perm->data.data == NULL || perm->dtype != NUC_I32 || perm->rank != 1 ||
+        (uint32_t)perm->shape[0] != nuc_ltb_at(b, op->inputs[0])->rank)
+        return NULL;
+    return (const int32_t *)(const void *)perm->data.data;
 }
 
 /* ---- reshapes ---- */

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "compiler/neutron/arrange/tidy_private.h"
-
 /* Each round removes operators, so this is only reached when steps undo one another. */
 #define MAX_ROUNDS 10
 
@@ -21,25 +19,6 @@ void nuc_tidy(struct nuc_ltb *b)
         for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
             changed = steps[i](b) || changed;
     }
-}
-
-void nuc_tidy_drop_ops(struct nuc_ltb *b, const bool *drop)
-{
-    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < s->n_ops; i++) {
-        if (!drop[i])
-            s->ops[kept++] = s->ops[i];
-    }
-    s->n_ops = kept;
-}
-
-bool nuc_tidy_is_output(const struct nuc_ltb *b, int32_t tensor)
-{
-    const struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
-
-    return nuc_lt_contains(s->outputs, s->n_outputs, tensor);
 }
 
 /* ---- order ---- */

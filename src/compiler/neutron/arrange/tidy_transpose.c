@@ -1,16 +1,4 @@
 #include "compiler/neutron/arrange/tidy.h"
-#include "compiler/neutron/arrange/tidy_private.h"
-
-const int32_t *nuc_tidy_perm(const struct nuc_ltb *b, const struct nuc_lt_op *op)
-{
-    if (op->code != NUC_LT_TRANSPOSE || op->n_inputs != 2)
-        return NULL;
-    const struct nuc_lt_tensor *perm = nuc_ltb_at(b, op->inputs[1]);
-    if (perm->data.data == NULL || perm->dtype != NUC_I32 || perm->rank != 1 ||
-        (uint32_t)perm->shape[0] != nuc_ltb_at(b, op->inputs[0])->rank)
-        return NULL;
-    return (const int32_t *)(const void *)perm->data.data;
-}
 
 /* ---- fusing ---- */
 
@@ -26,9 +14,9 @@ static bool read_by_transposes(const struct nuc_ltb *b, const struct nuc_lt_uses
 
     for (uint32_t r = u->first[y]; r < u->first[y + 1]; r++) {
         const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[u->reader[r]];
-        if (nuc_tidy_perm(b, op) == NULL || op->inputs[0] != y)
+        if (nuc_ltb_perm_of(b, op) == NULL || op->inputs[0] != y)
             return false;
-        nuc_perm_apply(combined, nuc_tidy_perm(b, first), nuc_tidy_perm(b, op), x->rank);
+        nuc_perm_apply(combined, nuc_ltb_perm_of(b, first), nuc_ltb_perm_of(b, op), x->rank);
         if (!nuc_ltb_can_transpose(b, x->shape, combined, x->rank))
             return false;
     }
@@ -42,8 +30,8 @@ static void bypass(struct nuc_ltb *b, uint32_t first, uint32_t second)
     int32_t x = nuc_ltb_graph(b)->ops[first].inputs[0];
     uint32_t rank = nuc_ltb_at(b, x)->rank;
 
-    nuc_perm_apply(combined, nuc_tidy_perm(b, &nuc_ltb_graph(b)->ops[first]),
-                   nuc_tidy_perm(b, &nuc_ltb_graph(b)->ops[second]), rank);
+    nuc_perm_apply(combined, nuc_ltb_perm_of(b, &nuc_ltb_graph(b)->ops[first]),
+                   nuc_ltb_perm_of(b, &nuc_ltb_graph(b)->ops[second]), rank);
     int32_t perm_tensor = nuc_ltb_list(b, "perm", combined, rank);
     struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[second];
     op->inputs[0] = x;
@@ -64,14 +52,14 @@ bool nuc_tidy_fuse_transposes(struct nuc_ltb *b)
         int32_t y = op->outputs[0];
         /* Readers of y stay the same while others are bypassed: a bypass adds readers of inputs of earlier operators.
          */
-        if (nuc_tidy_perm(b, op) == NULL || nuc_tidy_is_output(b, y) || !read_by_transposes(b, &u, op))
+        if (nuc_ltb_perm_of(b, op) == NULL || nuc_ltb_is_output(b, y) || !read_by_transposes(b, &u, op))
             continue;
         for (uint32_t r = u.first[y]; r < u.first[y + 1]; r++)
             bypass(b, i, u.reader[r]);
         drop[i] = true;
         changed = true;
     }
-    nuc_tidy_drop_ops(b, drop);
+    nuc_ltb_drop_ops(b, drop);
     return changed;
 }
 
@@ -82,9 +70,9 @@ static bool may_vanish(const struct nuc_ltb *b, int32_t x, int32_t y)
 {
     const struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
 
-    if (!nuc_tidy_is_output(b, y))
+    if (!nuc_ltb_is_output(b, y))
         return true;
-    return !nuc_tidy_is_output(b, x) && !nuc_lt_contains(s->inputs, s->n_inputs, x) && !nuc_ltb_is_constant(b, x);
+    return !nuc_ltb_is_output(b, x) && !nuc_lt_contains(s->inputs, s->n_inputs, x) && !nuc_ltb_is_constant(b, x);
 }
 
 static void replace(struct nuc_ltb *b, int32_t y, int32_t x)
@@ -117,7 +105,7 @@ bool nuc_tidy_remove_identities(struct nuc_ltb *b)
 
     for (uint32_t i = 0; i < n_ops; i++) {
         const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[i];
-        const int32_t *perm = nuc_tidy_perm(b, op);
+        const int32_t *perm = nuc_ltb_perm_of(b, op);
         if (perm == NULL || !nuc_perm_is_identity(perm, nuc_ltb_at(b, op->inputs[0])->rank) ||
             !may_vanish(b, op->inputs[0], op->outputs[0]))
             continue;
@@ -125,6 +113,6 @@ bool nuc_tidy_remove_identities(struct nuc_ltb *b)
         drop[i] = true;
         changed = true;
     }
-    nuc_tidy_drop_ops(b, drop);
+    nuc_ltb_drop_ops(b, drop);
     return changed;
 }

@@ -1,12 +1,11 @@
 #include <string.h>
 
 #include "compiler/neutron/arrange/tidy.h"
-#include "compiler/neutron/arrange/tidy_private.h"
 
 /* The one operator that reads a tensor which is not an output of the model, or -1. */
 static int32_t only_reader(const struct nuc_ltb *b, const struct nuc_lt_uses *u, int32_t tensor)
 {
-    if (u->first[tensor + 1] - u->first[tensor] != 1 || nuc_tidy_is_output(b, tensor))
+    if (u->first[tensor + 1] - u->first[tensor] != 1 || nuc_ltb_is_output(b, tensor))
         return -1;
     return (int32_t)u->reader[u->first[tensor]];
 }
@@ -22,7 +21,7 @@ static bool is_to_first(const int32_t *perm, uint32_t rank)
 /* TRANSPOSE x -> y from channels-last to channels-first. */
 static bool is_boundary_transpose(const struct nuc_ltb *b, const struct nuc_lt_op *op)
 {
-    const int32_t *perm = nuc_tidy_perm(b, op);
+    const int32_t *perm = nuc_ltb_perm_of(b, op);
 
     return perm != NULL && nuc_ltb_is_last(b, op->inputs[0]) &&
            nuc_ltb_format(b, op->outputs[0]) == NUC_LTB_CHANNELS_FIRST &&
@@ -78,6 +77,6 @@ bool nuc_tidy_permute_weights(struct nuc_ltb *b)
         drop[i] = true;
         changed = true;
     }
-    nuc_tidy_drop_ops(b, drop);
+    nuc_ltb_drop_ops(b, drop);
     return changed;
 }

@@ -1,6 +1,7 @@
 /* From the LiteRT model to the image: checks, order of the parts, addresses, the microcode's bytes. */
 #include "compiler/neutron/convert/convert.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -182,6 +183,7 @@ void nuc_cv_emit(struct nuc_cv *cv, uint32_t opcode, union nuc_mc_record *r)
 {
     uint32_t size = nuc_mc_record_size(opcode);
 
+    assert(size > 0 && cv->current != NULL && cv->current->whole == 0);
     r->call = (struct nuc_mc_call){opcode, size / 4, cv->current->index, cv->current->op->debug_handle};
     size_t at = append(cv, &cv->records, r, size);
     cv->calls = nuc_grow(cv->cx, cv->calls, &cv->calls_capacity, (size_t)cv->n_calls + 1, sizeof *cv->calls);
@@ -256,6 +258,7 @@ uint32_t nuc_cv_opcode(int32_t code)
         [NUC_LT_PRELU] = NUC_MC_OP_PRELU,
     };
 
+    assert(code >= 0 && code < NUC_LT_CODES && opcodes[code] != 0);
     return opcodes[code];
 }
 
@@ -456,6 +459,11 @@ static void count_cycles(struct nuc_cv *cv, const struct nuc_npu_costs *costs)
     }
 }
 
+/*
+ * Operators become nodes; merging, views and the order decide which of them remain, where their results lie and when
+ * they run. Emission then goes through them once. Its records name tensors, not addresses: those are known only when
+ * all calls are, because a buffer lives from the first call that touches it to the last.
+ */
 struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struct nuc_lt_model *m,
                                              const struct nuc_convert_options *options)
 {

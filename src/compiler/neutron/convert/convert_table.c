@@ -25,16 +25,20 @@ static struct nuc_multiplier float_ratio(float a, float b)
     return nuc_multiplier_from_scale((double)(a / b));
 }
 
+/* The int8 value nearest to a real one. */
+static int32_t quantized(struct nuc_cv_params p, float value)
+{
+    float q = roundf(value / p.scale);
+
+    return nuc_clamp_i32(p.zero + (int32_t)fminf(fmaxf(q, -1024.0f), 1024.0f), INT8_MIN, INT8_MAX);
+}
+
 static int8_t clip(const struct curve *c, int q)
 {
     struct nuc_multiplier m = float_ratio(c->in.scale, c->out.scale);
     int32_t v = nuc_saturate_i32((int64_t)c->out.zero + nuc_requantize(q - c->in.zero, m));
-    double least = (double)c->out.zero + (double)roundf(c->low / c->out.scale);
-    double most = (double)c->out.zero + (double)roundf(c->high / c->out.scale);
 
-    least = least < -128.0 ? -128.0 : least > 127.0 ? 127.0 : least;
-    most = most < -128.0 ? -128.0 : most > 127.0 ? 127.0 : most;
-    return (int8_t)nuc_clamp_i32(v, (int32_t)least, (int32_t)most);
+    return (int8_t)nuc_clamp_i32(v, quantized(c->out, c->low), quantized(c->out, c->high));
 }
 
 static int8_t requantized(const struct curve *c, int q)
@@ -235,13 +239,6 @@ const int8_t *nuc_cv_table(struct nuc_cv *cv, const struct nuc_cv_node *n)
     if (code >= 0 && code < NUC_LT_CODES && functions[code].value != NULL)
         return function_table(cv, n, &functions[code]);
     return nuc_cv_is_binary(code) ? scalar_table(cv, n) : NULL;
-}
-
-static int32_t quantized(struct nuc_cv_params p, float value)
-{
-    float q = roundf(value / p.scale);
-
-    return nuc_clamp_i32(p.zero + (int32_t)fminf(fmaxf(q, -1024.0f), 1024.0f), INT8_MIN, INT8_MAX);
 }
 
 void nuc_cv_clamp(const struct nuc_cv *cv, const struct nuc_cv_node *n, enum nuc_lt_activation activation, int32_t *low,

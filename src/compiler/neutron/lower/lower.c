@@ -361,6 +361,12 @@ static void finish_side(const struct nuc_lowering *l, struct nuc_lower_boundary 
     }
 }
 
+/*
+ * Values become tensors first, so that every operator finds its operands and its result whatever the order. Quantize
+ * and dequantize nodes then join tensors that are one; operators are appended in the order of the graph, with the
+ * transposes that formats ask for. What is left after that is about the model as a whole: its boundary, transposes that
+ * cancel, the order of axes, tensors that nothing names.
+ */
 struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_partition *p,
                                          const struct nuc_lower_options *options, struct nuc_lower_io *io)
 {
