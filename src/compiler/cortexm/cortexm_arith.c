@@ -12,8 +12,8 @@ static struct nuc_node *expanded(struct nuc_cm *c, struct nuc_node *value, const
     if (nuc_same_sizes(&value->vals[0], like))
         return value;
     struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
-    return nuc_cm_emit(c, before, NUC_OP_EXPAND, value,
-                       NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(like->sizes, like->rank)));
+    return nuc_emit(c->g, before, NUC_OP_EXPAND, value,
+                    NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(like->sizes, like->rank)));
 }
 
 /* The kernels add a value for each channel to a channels-last image by themselves. */
@@ -53,12 +53,12 @@ static struct nuc_node *emit_add(struct nuc_cm *c, const struct nuc_cm_binary *v
     struct nuc_multiplier a = nuc_cm_multiplier(v->a.scale / twice_max), b = nuc_cm_multiplier(scale_b / twice_max);
     struct nuc_multiplier out = nuc_cm_multiplier(twice_max / (v->out.params.scale * left_shift));
 
-    return nuc_cm_emit(c, before, NUC_OP_CORTEXM_ADD, v->out.value,
-                       NUC_ARGS(nuc_node_arg(v->a.node), nuc_int_arg(v->a.zero_point), nuc_int_arg(a.multiplier),
-                                nuc_int_arg(a.shift), nuc_node_arg(v->b.node), nuc_int_arg(v->b.zero_point),
-                                nuc_int_arg(factor < 0 ? -(int64_t)b.multiplier : b.multiplier), nuc_int_arg(b.shift),
-                                nuc_int_arg(v->out.params.zero_point), nuc_int_arg(out.multiplier),
-                                nuc_int_arg(out.shift), nuc_int_arg(v->out.low), nuc_int_arg(v->out.high)));
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_ADD, v->out.value,
+                    NUC_ARGS(nuc_node_arg(v->a.node), nuc_int_arg(v->a.zero_point), nuc_int_arg(a.multiplier),
+                             nuc_int_arg(a.shift), nuc_node_arg(v->b.node), nuc_int_arg(v->b.zero_point),
+                             nuc_int_arg(factor < 0 ? -(int64_t)b.multiplier : b.multiplier), nuc_int_arg(b.shift),
+                             nuc_int_arg(v->out.params.zero_point), nuc_int_arg(out.multiplier), nuc_int_arg(out.shift),
+                             nuc_int_arg(v->out.low), nuc_int_arg(v->out.high)));
 }
 
 /* The sum has 20 fractional bits; shifted to the left for a result of a far finer scale it would overflow. */
@@ -95,10 +95,10 @@ bool nuc_cm_lower_mul(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], true, before);
     struct nuc_node *mul =
-        nuc_cm_emit(c, before, NUC_OP_CORTEXM_MUL, v.out.value,
-                    NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_node_arg(v.b.node),
-                             nuc_int_arg(v.b.zero_point), nuc_int_arg(v.out.params.zero_point),
-                             nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_MUL, v.out.value,
+                 NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_node_arg(v.b.node),
+                          nuc_int_arg(v.b.zero_point), nuc_int_arg(v.out.params.zero_point), nuc_int_arg(m.multiplier),
+                          nuc_int_arg(m.shift)));
     nuc_cm_replace(c, &v.out, mul);
     return true;
 }
@@ -112,10 +112,10 @@ bool nuc_cm_lower_div(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], false, before);
     struct nuc_node *div =
-        nuc_cm_emit(c, before, NUC_OP_CORTEXM_DIV, v.out.value,
-                    NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_node_arg(v.b.node),
-                             nuc_int_arg(v.b.zero_point), nuc_int_arg(v.out.params.zero_point),
-                             nuc_float_arg(v.a.scale / (v.b.scale * v.out.params.scale))));
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_DIV, v.out.value,
+                 NUC_ARGS(nuc_node_arg(v.a.node), nuc_int_arg(v.a.zero_point), nuc_node_arg(v.b.node),
+                          nuc_int_arg(v.b.zero_point), nuc_int_arg(v.out.params.zero_point),
+                          nuc_float_arg(v.a.scale / (v.b.scale * v.out.params.scale))));
     nuc_cm_replace(c, &v.out, div);
     return true;
 }
@@ -138,7 +138,7 @@ bool nuc_cm_lower_extreme(struct nuc_cm *c, struct nuc_node *node)
         a = nuc_cm_contiguous(c, a, before);
         b = nuc_cm_contiguous(c, b, before);
     }
-    nuc_cm_replace(c, &v.out, nuc_cm_emit(c, before, op, v.out.value, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b))));
+    nuc_cm_replace(c, &v.out, nuc_emit(c->g, before, op, v.out.value, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b))));
     return true;
 }
 
@@ -164,10 +164,10 @@ static struct nuc_node *emit_softmax(struct nuc_cm *c, struct nuc_node *value, c
 {
     struct softmax s = softmax_params(u->in.scale);
 
-    return nuc_cm_emit(c, before, NUC_OP_CORTEXM_SOFTMAX, u->out.value,
-                       NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_int_arg(u->in.zero_point),
-                                nuc_int_arg(u->out.params.zero_point), nuc_int_arg(s.multiplier), nuc_int_arg(s.shift),
-                                nuc_int_arg(s.diff_min)));
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_SOFTMAX, u->out.value,
+                    NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_int_arg(u->in.zero_point),
+                             nuc_int_arg(u->out.params.zero_point), nuc_int_arg(s.multiplier), nuc_int_arg(s.shift),
+                             nuc_int_arg(s.diff_min)));
 }
 
 /* The kernel goes along the last dimension of contiguous memory. */
@@ -223,11 +223,11 @@ bool nuc_cm_lower_prelu(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_multiplier positive = nuc_cm_multiplier(v.a.scale / v.out.params.scale);
     struct nuc_multiplier negative = nuc_cm_multiplier(v.a.scale * v.b.scale / v.out.params.scale);
-    struct nuc_node *prelu = nuc_cm_emit(c, nuc_cm_place(&v.out), NUC_OP_NUCLEON_PRELU, v.out.value,
-                                         NUC_ARGS(nuc_node_arg(v.a.node), nuc_node_arg(v.b.node),
-                                                  nuc_int_arg(v.a.zero_point), nuc_int_arg(v.out.params.zero_point),
-                                                  nuc_int_arg(positive.multiplier), nuc_int_arg(positive.shift),
-                                                  nuc_int_arg(negative.multiplier), nuc_int_arg(negative.shift)));
+    struct nuc_node *prelu =
+        nuc_emit(c->g, nuc_cm_place(&v.out), NUC_OP_NUCLEON_PRELU, v.out.value,
+                 NUC_ARGS(nuc_node_arg(v.a.node), nuc_node_arg(v.b.node), nuc_int_arg(v.a.zero_point),
+                          nuc_int_arg(v.out.params.zero_point), nuc_int_arg(positive.multiplier),
+                          nuc_int_arg(positive.shift), nuc_int_arg(negative.multiplier), nuc_int_arg(negative.shift)));
     nuc_cm_replace(c, &v.out, prelu);
     return true;
 }
@@ -290,8 +290,8 @@ bool nuc_cm_lower_clamp(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *clamped = in.node;
     if (c->options->reference_compat)
         clamped =
-            nuc_cm_emit(c, nuc_cm_place(&r), NUC_OP_CLAMP, r.value,
-                        NUC_ARGS(nuc_node_arg(in.node), nuc_float_arg((double)r.low), nuc_float_arg((double)r.high)));
+            nuc_emit(c->g, nuc_cm_place(&r), NUC_OP_CLAMP, r.value,
+                     NUC_ARGS(nuc_node_arg(in.node), nuc_float_arg((double)r.low), nuc_float_arg((double)r.high)));
     else if (r.low != INT8_MIN || r.high != INT8_MAX)
         return false;
     nuc_cm_replace(c, &r, clamped);

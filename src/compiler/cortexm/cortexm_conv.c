@@ -73,9 +73,9 @@ static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct 
 static struct nuc_node *emit_conv(struct nuc_cm *c, const struct conv *v)
 {
     struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
-    struct nuc_node *conv = nuc_cm_emit(c, before, NUC_OP_CORTEXM_CONV2D, v->out.value,
-                                        NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
-                                                 NUC_PAIR_ARG(v->dilation), LAST_ARGS));
+    struct nuc_node *conv = nuc_emit(c->g, before, NUC_OP_CORTEXM_CONV2D, v->out.value,
+                                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
+                                              NUC_PAIR_ARG(v->dilation), LAST_ARGS));
 
     nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
     return conv;
@@ -85,9 +85,9 @@ static struct nuc_node *emit_depthwise(struct nuc_cm *c, const struct conv *v)
 {
     struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
     struct nuc_node *conv =
-        nuc_cm_emit(c, before, NUC_OP_CORTEXM_DEPTHWISE, v->out.value,
-                    NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
-                             NUC_PAIR_ARG(v->dilation), nuc_int_arg(v->out_channels / v->groups), LAST_ARGS));
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_DEPTHWISE, v->out.value,
+                 NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding), NUC_PAIR_ARG(v->dilation),
+                          nuc_int_arg(v->out_channels / v->groups), LAST_ARGS));
 
     nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_DEPTHWISE, scratch), nuc_cm_depthwise_scratch(c->options->cpu, conv));
     return conv;
@@ -96,10 +96,9 @@ static struct nuc_node *emit_depthwise(struct nuc_cm *c, const struct conv *v)
 static struct nuc_node *emit_transposed(struct nuc_cm *c, const struct conv *v)
 {
     struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
-    struct nuc_node *conv =
-        nuc_cm_emit(c, before, NUC_OP_CORTEXM_TRANSPOSE_CONV2D, v->out.value,
-                    NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
-                             NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), LAST_ARGS));
+    struct nuc_node *conv = nuc_emit(c->g, before, NUC_OP_CORTEXM_TRANSPOSE_CONV2D, v->out.value,
+                                     NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
+                                              NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), LAST_ARGS));
     size_t first, second;
 
     nuc_cm_transposed_scratch(c->options->cpu, conv, &first, &second);
@@ -113,10 +112,10 @@ static struct nuc_node *emit_general_transposed(struct nuc_cm *c, const struct c
 {
     struct nuc_node *before = nuc_cm_place(&v->out), *in = nuc_cm_channels_last(c, v->in.node, before);
 
-    return nuc_cm_emit(c, before, NUC_OP_NUCLEON_TRANSPOSE_CONV2D, v->out.value,
-                       NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
-                                NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), nuc_int_arg(v->groups),
-                                LAST_ARGS));
+    return nuc_emit(c->g, before, NUC_OP_NUCLEON_TRANSPOSE_CONV2D, v->out.value,
+                    NUC_ARGS(FIRST_ARGS(in), NUC_PAIR_ARG(v->stride), NUC_PAIR_ARG(v->padding),
+                             NUC_PAIR_ARG(v->output_padding), NUC_PAIR_ARG(v->dilation), nuc_int_arg(v->groups),
+                             LAST_ARGS));
 }
 
 /* [O, I, H, W] */

@@ -42,8 +42,8 @@ static void emit_linear(struct nuc_cm *c, struct nuc_node *node, const struct li
     struct nuc_node *in = nuc_cm_contiguous(c, l->in.node, before);
     bool sums = c->options->cpu->kernel_sums;
     struct nuc_node *sum = sums ? kernel_sum(c, node, l, weight) : NULL;
-    struct nuc_node *linear = nuc_cm_emit(
-        c, before, NUC_OP_CORTEXM_LINEAR, l->out.value,
+    struct nuc_node *linear = nuc_emit(
+        c->g, before, NUC_OP_CORTEXM_LINEAR, l->out.value,
         NUC_ARGS(nuc_node_arg(in), nuc_node_arg(weight), nuc_node_arg(sums ? NULL : l->bias), nuc_node_arg(sum),
                  nuc_int_arg(-l->in.zero_point), nuc_int_arg(0), nuc_int_arg(l->out.params.zero_point),
                  nuc_ints_arg((const int64_t[]){m.multiplier}, 1), nuc_ints_arg((const int64_t[]){m.shift}, 1),
@@ -119,10 +119,10 @@ static struct nuc_node *emit_product(struct nuc_cm *c, const struct nuc_node *no
                                ? nuc_cm_permuted_constant(c, node, "_rhs_transposed", b, (const uint8_t[]){0, 2, 1})
                                : nuc_cm_transpose(c, b, (const int64_t[]){0, 2, 1}, before);
     a = nuc_cm_contiguous(c, a, before);
-    struct nuc_node *bmm = nuc_cm_emit(c, before, NUC_OP_CORTEXM_BATCH_MATMUL, p->out.value,
-                                       NUC_ARGS(nuc_node_arg(a), nuc_int_arg(-p->a.zero_point), nuc_node_arg(rhs),
-                                                nuc_int_arg(-p->b.zero_point), nuc_int_arg(p->out.params.zero_point),
-                                                nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
+    struct nuc_node *bmm = nuc_emit(c->g, before, NUC_OP_CORTEXM_BATCH_MATMUL, p->out.value,
+                                    NUC_ARGS(nuc_node_arg(a), nuc_int_arg(-p->a.zero_point), nuc_node_arg(rhs),
+                                             nuc_int_arg(-p->b.zero_point), nuc_int_arg(p->out.params.zero_point),
+                                             nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
     nuc_cm_scratch(c, bmm, NUC_ARG(CORTEXM_BATCH_MATMUL, scratch),
                    c->options->cpu->scratch->matmul_bytes * (size_t)rhs->vals[0].sizes[1]);
     return bmm;

@@ -96,7 +96,7 @@ static struct nuc_node *emit_permutation(struct nuc_cm *c, struct nuc_node *node
     struct nuc_node *before = nuc_cm_place(&m->out);
     struct nuc_node *value = as_it_is ? m->in.node : nuc_cm_contiguous(c, m->in.node, before);
     struct nuc_node *permuted =
-        nuc_cm_emit(c, before, op, node, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(perm, in->rank)));
+        nuc_emit(c->g, before, op, node, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(perm, in->rank)));
     if (in_place) {
         placed.dtype = NUC_I8;
         permuted->vals[0] = placed;
@@ -133,10 +133,9 @@ bool nuc_cm_lower_slice(struct nuc_cm *c, struct nuc_node *node)
     }
     struct nuc_node *view = nuc_cm_as_nhwc(c, m.in.node, before);
     int64_t dim = nuc_cm_nhwc_dim(nuc_integer(node, NUC_ARG(SLICE, dim), 0));
-    struct nuc_node *slice =
-        nuc_cm_emit(c, before, NUC_OP_SLICE, node,
-                    NUC_ARGS(nuc_node_arg(view), nuc_int_arg(dim), node->args[NUC_ARG(SLICE, start)],
-                             node->args[NUC_ARG(SLICE, end)], node->args[NUC_ARG(SLICE, step)]));
+    struct nuc_node *slice = nuc_emit(c->g, before, NUC_OP_SLICE, node,
+                                      NUC_ARGS(nuc_node_arg(view), nuc_int_arg(dim), node->args[NUC_ARG(SLICE, start)],
+                                               node->args[NUC_ARG(SLICE, end)], node->args[NUC_ARG(SLICE, step)]));
     finish(c, node, &m, nuc_cm_as_nchw(c, slice, before));
     return true;
 }
@@ -171,8 +170,8 @@ bool nuc_cm_lower_cat(struct nuc_cm *c, struct nuc_node *node)
         values[i] = value;
     }
     struct nuc_node *cat =
-        nuc_cm_emit(c, before, node->op, node,
-                    NUC_ARGS(nuc_nodes_arg(values, list->count), nuc_int_arg(nhwc ? nuc_cm_nhwc_dim(dim) : dim)));
+        nuc_emit(c->g, before, node->op, node,
+                 NUC_ARGS(nuc_nodes_arg(values, list->count), nuc_int_arg(nhwc ? nuc_cm_nhwc_dim(dim) : dim)));
     nuc_cm_replace(c, &out, nhwc ? nuc_cm_as_nchw(c, cat, before) : cat);
     return true;
 }

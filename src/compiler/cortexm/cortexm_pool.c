@@ -76,8 +76,8 @@ static struct nuc_node *maximum_of_parts(struct nuc_cm *c, struct nuc_node *imag
             int64_t left = x * w->dilation.w;
             struct nuc_node *part = nuc_cm_slice(c, rows, 2, left, left + width, w->stride.w, before);
             largest = largest == NULL ? part
-                                      : nuc_cm_emit(c, before, NUC_OP_CORTEXM_MAXIMUM, image,
-                                                    NUC_ARGS(nuc_node_arg(largest), nuc_node_arg(part)));
+                                      : nuc_emit(c->g, before, NUC_OP_CORTEXM_MAXIMUM, image,
+                                                 NUC_ARGS(nuc_node_arg(largest), nuc_node_arg(part)));
         }
     }
     return nuc_cm_as_nchw(c, largest, before);
@@ -112,11 +112,11 @@ static void emit_max_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, struct
 
     if (ceil_mode)
         in = pad_for_windows(c, in, w, &u->out.value->vals[0], before);
-    struct nuc_node *pool = nuc_cm_emit(
-        c, before, NUC_OP_CORTEXM_MAX_POOL2D, u->out.value,
-        NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
-                 NUC_PAIR_ARG(w->dilation), nuc_bool_arg(false), nuc_int_arg(u->in.zero_point),
-                 nuc_int_arg(u->in.zero_point), nuc_int_arg(u->out.low), nuc_int_arg(u->out.high)));
+    struct nuc_node *pool =
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_MAX_POOL2D, u->out.value,
+                 NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
+                          NUC_PAIR_ARG(w->dilation), nuc_bool_arg(false), nuc_int_arg(u->in.zero_point),
+                          nuc_int_arg(u->in.zero_point), nuc_int_arg(u->out.low), nuc_int_arg(u->out.high)));
     nuc_set_channels_last(&pool->vals[0]);
     finish(c, u, pool);
 }
@@ -169,10 +169,10 @@ static struct nuc_node *emit_avg_pool(struct nuc_cm *c, const struct nuc_cm_unar
     if (pad_first)
         in = pad_image(c, in, w, w->padding, u->in.zero_point, before);
     struct nuc_node *pool =
-        nuc_cm_emit(c, before, NUC_OP_CORTEXM_AVG_POOL2D, u->out.value,
-                    NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride),
-                             NUC_PAIR_ARG(w->padding), nuc_bool_arg(ceil_mode), nuc_int_arg(u->in.zero_point),
-                             nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
+        nuc_emit(c->g, before, NUC_OP_CORTEXM_AVG_POOL2D, u->out.value,
+                 NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
+                          nuc_bool_arg(ceil_mode), nuc_int_arg(u->in.zero_point), nuc_int_arg(m.multiplier),
+                          nuc_int_arg(m.shift)));
     nuc_cm_scratch(c, pool, NUC_ARG(CORTEXM_AVG_POOL2D, scratch),
                    c->options->cpu->scratch->pool_bytes * (size_t)in->vals[0].sizes[1]);
     nuc_set_channels_last(&pool->vals[0]);
@@ -304,10 +304,10 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *before = nuc_cm_place(&u.out);
     struct reduction r = prepare(c, node, &u, before);
     struct nuc_node *sum =
-        nuc_cm_emit(c, before, NUC_OP_NUCLEON_SUM, u.out.value,
-                    NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim),
-                             nuc_int_arg(u.in.zero_point), nuc_int_arg(u.out.params.zero_point),
-                             nuc_int_arg(m.multiplier), nuc_int_arg(m.shift)));
+        nuc_emit(c->g, before, NUC_OP_NUCLEON_SUM, u.out.value,
+                 NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim),
+                          nuc_int_arg(u.in.zero_point), nuc_int_arg(u.out.params.zero_point), nuc_int_arg(m.multiplier),
+                          nuc_int_arg(m.shift)));
     nuc_cm_replace(c, &u.out, settle(c, node, sum));
     return true;
 }
@@ -322,8 +322,8 @@ bool nuc_cm_lower_reduce_extreme(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *before = nuc_cm_place(&u.out);
     struct reduction r = prepare(c, node, &u, before);
     struct nuc_node *extreme =
-        nuc_cm_emit(c, before, node->op, u.out.value,
-                    NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim)));
+        nuc_emit(c->g, before, node->op, u.out.value,
+                 NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim)));
     finish(c, &u, settle(c, node, extreme));
     return true;
 }
@@ -353,9 +353,9 @@ bool nuc_cm_lower_bilinear(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out), *in = nuc_cm_channels_last(c, u.in.node, before);
     finish(c, &u,
-           nuc_cm_emit(c, before, NUC_OP_NUCLEON_RESIZE_BILINEAR, u.out.value,
-                       NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(node->vals[0].sizes + 2, 2),
-                                nuc_bool_arg(nuc_flag(node, NUC_ARG(UPSAMPLE_BILINEAR, align_corners))))));
+           nuc_emit(c->g, before, NUC_OP_NUCLEON_RESIZE_BILINEAR, u.out.value,
+                    NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(node->vals[0].sizes + 2, 2),
+                             nuc_bool_arg(nuc_flag(node, NUC_ARG(UPSAMPLE_BILINEAR, align_corners))))));
     return true;
 }
 
@@ -369,8 +369,8 @@ bool nuc_cm_lower_nearest(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *before = nuc_cm_place(&u.out), *resize;
     if (!c->options->executorch_ops_only && scales_fit(node, NUC_ARG(UPSAMPLE_NEAREST, scale_factors))) {
         struct nuc_node *in = nuc_cm_channels_last(c, u.in.node, before);
-        resize = nuc_cm_emit(c, before, NUC_OP_NUCLEON_RESIZE_NEAREST, u.out.value,
-                             NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(node->vals[0].sizes + 2, 2)));
+        resize = nuc_emit(c->g, before, NUC_OP_NUCLEON_RESIZE_NEAREST, u.out.value,
+                          NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(node->vals[0].sizes + 2, 2)));
     } else {
         resize = nuc_cm_same(c, before, node, u.in.node);
     }

@@ -93,10 +93,6 @@ static inline struct nuc_node *nuc_cm_place(const struct nuc_cm_result *result)
     return result->value->next;
 }
 
-/* An operator in front of `before` with its value inferred; arguments as NUC_ARGS() lists them. */
-struct nuc_node *nuc_cm_emit(struct nuc_cm *c, struct nuc_node *before, enum nuc_op op, const struct nuc_node *like,
-                             const struct nuc_arg *args, size_t n_args);
-
 /* The operator of `node` over `in`, other arguments as they are. */
 struct nuc_node *nuc_cm_same(struct nuc_cm *c, struct nuc_node *before, struct nuc_node *node, struct nuc_node *in);
 

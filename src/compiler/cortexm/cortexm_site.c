@@ -177,12 +177,6 @@ void nuc_cm_replace_as(struct nuc_cm *c, const struct nuc_cm_value *in, const st
 
 /* ---- new nodes ---- */
 
-struct nuc_node *nuc_cm_emit(struct nuc_cm *c, struct nuc_node *before, enum nuc_op op, const struct nuc_node *like,
-                             const struct nuc_arg *args, size_t n_args)
-{
-    return nuc_emit(c->g, before, op, like, args, n_args);
-}
-
 struct nuc_node *nuc_cm_same(struct nuc_cm *c, struct nuc_node *before, struct nuc_node *node, struct nuc_node *in)
 {
     struct nuc_node *same = nuc_insert(c->g, before, node->op, node);
@@ -238,7 +232,7 @@ struct nuc_node *nuc_cm_view(struct nuc_cm *c, struct nuc_node *value, const int
 {
     struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
 
-    return nuc_cm_emit(c, before, NUC_OP_VIEW, value, NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(sizes, rank)));
+    return nuc_emit(c->g, before, NUC_OP_VIEW, value, NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(sizes, rank)));
 }
 
 struct nuc_node *nuc_cm_transpose(struct nuc_cm *c, struct nuc_node *value, const int64_t *perm,
@@ -246,23 +240,23 @@ struct nuc_node *nuc_cm_transpose(struct nuc_cm *c, struct nuc_node *value, cons
 {
     struct nuc_node *contiguous = nuc_cm_contiguous(c, value, before);
 
-    return nuc_cm_emit(c, before, NUC_OP_CORTEXM_TRANSPOSE, value,
-                       NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(perm, value->vals[0].rank)));
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_TRANSPOSE, value,
+                    NUC_ARGS(nuc_node_arg(contiguous), nuc_ints_arg(perm, value->vals[0].rank)));
 }
 
 struct nuc_node *nuc_cm_slice(struct nuc_cm *c, struct nuc_node *value, int64_t dim, int64_t start, int64_t end,
                               int64_t step, struct nuc_node *before)
 {
-    return nuc_cm_emit(
-        c, before, NUC_OP_SLICE, value,
+    return nuc_emit(
+        c->g, before, NUC_OP_SLICE, value,
         NUC_ARGS(nuc_node_arg(value), nuc_int_arg(dim), nuc_int_arg(start), nuc_int_arg(end), nuc_int_arg(step)));
 }
 
 struct nuc_node *nuc_cm_pad(struct nuc_cm *c, struct nuc_node *value, const int64_t low[4], const int64_t high[4],
                             int64_t fill, struct nuc_node *before)
 {
-    return nuc_cm_emit(c, before, NUC_OP_CORTEXM_PAD, value,
-                       NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(low, 4), nuc_ints_arg(high, 4), nuc_int_arg(fill)));
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_PAD, value,
+                    NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(low, 4), nuc_ints_arg(high, 4), nuc_int_arg(fill)));
 }
 
 /* ---- layouts ---- */
@@ -328,8 +322,8 @@ int64_t nuc_cm_nhwc_dim(int64_t dim)
 static struct nuc_node *permute_view(struct nuc_cm *c, struct nuc_node *value, const int64_t dims[4],
                                      struct nuc_node *before)
 {
-    return nuc_cm_emit(c, before, NUC_OP_NUCLEON_PERMUTE_VIEW, value,
-                       NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(dims, 4)));
+    return nuc_emit(c->g, before, NUC_OP_NUCLEON_PERMUTE_VIEW, value,
+                    NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(dims, 4)));
 }
 
 struct nuc_node *nuc_cm_as_nhwc(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before)

@@ -27,7 +27,7 @@ static struct nuc_node *emit_table(struct nuc_cm *c, struct nuc_node *in, const 
     static const int64_t size = TABLE_SIZE;
     struct nuc_node *lut = nuc_cm_constant(c, like, "_lut", NUC_I8, &size, 1, nuc_copy(c->g->cx, table, TABLE_SIZE));
 
-    return nuc_cm_emit(c, before, NUC_OP_CORTEXM_ACTIVATION, like, NUC_ARGS(nuc_node_arg(in), nuc_node_arg(lut)));
+    return nuc_emit(c->g, before, NUC_OP_CORTEXM_ACTIVATION, like, NUC_ARGS(nuc_node_arg(in), nuc_node_arg(lut)));
 }
 
 struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *from, const struct nuc_cm_value *to,
