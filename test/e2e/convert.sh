@@ -169,7 +169,7 @@ refused "nothing converted" 'the converted model has .* instead of 1: ' "$work/b
 fake other <<X
 cp "$work/n_linear.tflite" "\$out"
 X
-refused "another model's graph" "is none of the partition's" "$work/bin/other"
+refused "another model's graph" "is not one of the partition's" "$work/bin/other"
 fake foreign <<X
 "$nucleon" convert --input "\$in" --output "\$out" && sed 's/nMCd/nMCe/' "\$out" >"\$out.x" && mv "\$out.x" "\$out"
 X

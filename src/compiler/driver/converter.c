@@ -119,7 +119,7 @@ static uint8_t find_tensor(struct nuc_context *cx, const struct nuc_lt_model *co
                      t->name, tensor_bytes(t), tensor_bytes(own));
         return (uint8_t)i;
     }
-    nuc_fail(cx, NUC_BAD_INPUT, "%s: %s '%s' is none of the partition's", converted->file, what, t->name);
+    nuc_fail(cx, NUC_BAD_INPUT, "%s: %s '%s' is not one of the partition's", converted->file, what, t->name);
 }
 
 static const uint8_t *tensor_map(struct nuc_context *cx, const struct nuc_lt_model *converted, const int32_t *used,

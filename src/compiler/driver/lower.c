@@ -62,14 +62,15 @@ static uint32_t fill_compile_specs(const struct nuc_model *m, struct nuc_compile
 
 /* ---- one partition ---- */
 
-static const struct nuc_tensor_info *boundary_infos(struct nuc_context *cx, const struct nuc_lower_boundary *borders,
+/* Under the name of their order that the delegate call has: see nuc_name_boundary_orders(). */
+static const struct nuc_tensor_info *boundary_infos(struct nuc_context *cx, const struct nuc_lower_boundary *boundaries,
                                                     uint32_t count)
 {
     struct nuc_tensor_info *infos = nuc_alloc_array(cx, count, sizeof *infos);
 
     for (uint32_t i = 0; i < count; i++) {
-        struct nuc_meta meta = nuc_named_contiguous(&borders[i].node->vals[0]);
-        nuc_fill_tensor_info(borders[i].node->name, &meta, &infos[i]);
+        struct nuc_meta meta = nuc_named_contiguous(&boundaries[i].node->vals[0]);
+        nuc_fill_tensor_info(boundaries[i].node->name, &meta, &infos[i]);
     }
     return infos;
 }
@@ -95,13 +96,14 @@ static void note_cpu_transposes(struct nuc_context *cx, const struct nuc_lower_i
     out->cpu_transposed = infos;
 }
 
-static struct nuc_payload_io *payload_io(struct nuc_context *cx, const struct nuc_lower_boundary *borders,
+/* A converter may leave out or reorder what the delegate call passes; `map` says which is which. */
+static struct nuc_payload_io *payload_io(struct nuc_context *cx, const struct nuc_lower_boundary *boundaries,
                                          const uint8_t *map, uint32_t count)
 {
     struct nuc_payload_io *io = nuc_alloc_array(cx, count, sizeof *io);
 
     for (uint32_t i = 0; i < count; i++)
-        io[i] = (struct nuc_payload_io){.format = borders[map[i]].channels_last ? 1 : 0, .map = map[i]};
+        io[i] = (struct nuc_payload_io){.format = boundaries[map[i]].channels_last ? 1 : 0, .map = map[i]};
     return io;
 }
 
@@ -110,6 +112,7 @@ static struct nuc_span compose(struct nuc_context *cx, const struct nuc_partitio
 {
     const struct nuc_neutron_image *image = converted->image;
 
+    /* The payload counts them in a byte. */
     if (io->n_inputs > UINT8_MAX || io->n_outputs > UINT8_MAX)
         nuc_fail(cx, NUC_UNSUPPORTED,
                  "partition %s has %u inputs and %u outputs, a delegate may have 255: keep some of its operators on "
@@ -331,6 +334,7 @@ void nuc_run_cpu_passes(struct nuc_job *j)
     nuc_run_stage_passes(j, &nuc_lowered_passes, NUC_PASSES_DEFAULT);
 }
 
+/* A permuted view moves nothing at run time: it is neither. */
 static void count_cpu_operators(const struct nuc_graph *g, struct nuc_program_report *r)
 {
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {

@@ -62,6 +62,7 @@ void nuc_decompose_model(struct nuc_job *j)
         .keep_prelu = !s->o.executorch_ops_only && !s->o.reference_compat,
     };
 
+    /* In another round j->preserved says which of them are decomposed all the same. */
     options.preserve_ops = preserved_ops(m, &options.n_preserve_ops);
     const struct nuc_meta *outputs = nuc_output_metas(m->graph);
     nuc_to_edge(m->graph, &options);
@@ -90,7 +91,10 @@ void nuc_run_edge_stage(struct nuc_job *j)
     nuc_run_stage_passes(j, &nuc_cluster_passes, NUC_PASSES_DEFAULT);
 }
 
-/* Marks the preserved operators that stayed on the CPU, which has no kernels for them. */
+/*
+ * Marks the preserved operators that stayed on the CPU, which has no kernels for them. One that is marked is decomposed
+ * in all rounds to come, so that there are at most as many rounds as operators.
+ */
 static bool mark_undelegated(const struct nuc_model *m, struct nuc_preserved *preserved)
 {
     bool any = false;

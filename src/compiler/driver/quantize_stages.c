@@ -122,6 +122,7 @@ static void *random_input(struct nuc_context *cx, const struct nuc_tensor_info *
     return data;
 }
 
+/* Only decisions follow from it, so that any values will do that the model can compute with. */
 void nuc_quantize_random_sample(struct nuc_model *prepared, float low)
 {
     struct nuc_context *cx = prepared->c->cx;
