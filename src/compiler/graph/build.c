@@ -1,4 +1,5 @@
 /* Nodes, their names, arguments and users. */
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/graph/graph.h"
@@ -238,6 +239,7 @@ static void clear_arg(struct nuc_node *node, uint32_t index)
 
 static void put_arg(struct nuc_node *node, uint32_t index, struct nuc_arg arg)
 {
+    assert(index < node->n_args);
     clear_arg(node, index);
     arg.given = true;
     node->args[index] = arg;
@@ -249,6 +251,7 @@ void nuc_set_arg_node(struct nuc_node *node, struct nuc_graph *g, uint32_t index
         put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_NONE});
         return;
     }
+    assert(value->id < g->next_id && value != node);
     put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_NODE, .u.node = value});
     add_user(g, value, node);
 }
@@ -299,6 +302,7 @@ void nuc_set_arg_dtype(struct nuc_node *node, uint32_t index, enum nuc_dtype val
 
 void nuc_set_val(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta)
 {
+    assert(meta->rank <= NUC_MAX_RANK);
     node->is_tuple = false;
     node->n_vals = 1;
     node->vals = nuc_copy(g->cx, meta, sizeof *meta);
@@ -360,6 +364,7 @@ void nuc_move_before(struct nuc_graph *g, struct nuc_node *node, struct nuc_node
 {
     if (node == before)
         return;
+    assert(before == NULL || before->id < g->next_id);
     unlink_node(g, node);
     link_before(g, node, before);
 }

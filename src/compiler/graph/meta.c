@@ -1,4 +1,5 @@
 /* Shapes, physical orders and how messages name things. */
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/graph/graph.h"
@@ -9,6 +10,7 @@ struct nuc_meta nuc_meta_make(enum nuc_dtype dtype, const int64_t *sizes, uint32
 {
     struct nuc_meta m = {.dtype = dtype, .rank = (uint8_t)rank};
 
+    assert(rank <= NUC_MAX_RANK);
     for (uint32_t i = 0; i < rank; i++)
         m.sizes[i] = sizes[i];
     nuc_set_contiguous(&m);
@@ -193,6 +195,7 @@ const void *nuc_const_contiguous(struct nuc_graph *g, const struct nuc_node *nod
 {
     int64_t strides[NUC_MAX_RANK];
 
+    assert(nuc_is_static(node) && node->data != NULL);
     logical_strides(&node->vals[0], strides);
     return const_with_strides(g, node, strides);
 }

@@ -197,6 +197,10 @@ static void check_node(struct verifier *v, struct nuc_node *node)
         broken(v, node, "a placeholder stands after an operator");
     if ((node->op == NUC_OP_OUTPUT) != (node->next == NULL))
         broken(v, node, "the last node, and only that, is the output");
+    if (!nuc_op_in_dialect(node->op, node->dialect))
+        broken(v, node, "its dialect does not have the operator");
+    if (node->in_place && (node->dialect != NUC_ATEN || !nuc_op_has_in_place(node->op)))
+        broken(v, node, "the operator has no form in place");
     check_args(v, node);
     check_values(v, node);
     check_shape(v, node);

@@ -1,4 +1,5 @@
 /* Convolutions, batch norms, poolings. */
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/graph/args.h"
@@ -17,6 +18,7 @@ static void set_numbers(struct nuc_graph *g, struct nuc_node *conv, uint32_t ind
     int64_t list[MAX_SPATIAL];
     uint32_t count = nuc_conv_args(node->op)->spatial;
 
+    assert(count >= 1 && count <= MAX_SPATIAL);
     nuc_conv_numbers(node, from, count, fallback, list);
     nuc_set_arg_ints(conv, g, index, list, count);
 }

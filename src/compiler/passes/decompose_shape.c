@@ -1,4 +1,5 @@
 /* Views, copies and what only matters to torch. */
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/graph/args.h"

@@ -1,5 +1,6 @@
 #include "compiler/passes/rewrite.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before
 
     nuc_set_arg_node(item, g, NUC_SELF, tuple);
     nuc_set_arg_int(item, NUC_ARG(GETITEM, index), index);
+    assert(tuple->is_tuple && index < tuple->n_vals);
     nuc_set_val(g, item, &tuple->vals[index]);
     return item;
 }
@@ -130,6 +132,7 @@ void nuc_copy_arg(struct nuc_graph *g, struct nuc_node *node, uint32_t index, co
 {
     const struct nuc_arg *arg = &from->args[from_index];
 
+    assert(index < node->n_args && from_index < from->n_args);
     if (arg->kind == NUC_ARG_NODE)
         nuc_set_arg_node(node, g, index, arg->u.node);
     else if (arg->kind == NUC_ARG_NODES)

@@ -3,6 +3,8 @@
  * NPU has convolutions without groups and depthwise ones. Nodes and constants stand where torch.fx puts them, the last
  * group first: annotation and numbering follow that order.
  */
+#include <assert.h>
+
 #include "compiler/graph/args.h"
 #include "compiler/graph/conv_args.h"
 #include "compiler/passes/pass_list.h"
@@ -58,6 +60,7 @@ static void split_input(struct split *s)
     struct nuc_node *input = nuc_operand(g, s->conv, NUC_CONV_INPUT), *before = s->conv;
     int64_t sizes[MAX_GROUPS];
 
+    assert(s->groups <= MAX_GROUPS);
     for (uint32_t k = 0; k < s->groups; k++)
         sizes[k] = input->vals[0].sizes[s->channels] / s->groups;
     struct nuc_node *split = nuc_insert_split(g, s->conv, input, sizes, s->groups, s->channels);
