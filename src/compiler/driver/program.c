@@ -12,39 +12,26 @@
 
 /* ---- memory ---- */
 
-static struct nuc_map_pool arena_pool(struct nuc_context *cx, const struct nuc_program_memory_report *memory)
+static struct nuc_map_pool arena_pool(const struct nuc_program_memory_report *memory)
 {
-    struct nuc_map_tensor *tensors = nuc_alloc_array(cx, memory->n_tensors, sizeof *tensors);
-
-    for (size_t i = 0; i < memory->n_tensors; i++) {
-        const struct nuc_program_tensor *t = &memory->tensors[i];
-        tensors[i] = (struct nuc_map_tensor){t->name, t->size, t->address, t->first, t->last};
-    }
     return (struct nuc_map_pool){.name = "arena",
                                  .step = "instruction",
                                  .size = memory->planned,
                                  .bound = memory->lower_bound,
                                  .proven = memory->proven,
                                  .n_tensors = memory->n_tensors,
-                                 .tensors = tensors};
+                                 .tensors = memory->tensors};
 }
 
 static struct nuc_map_pool scratch_pool(struct nuc_context *cx, const struct nuc_lowered_partition *p)
 {
-    const struct nuc_neutron_image *image = p->image;
-    struct nuc_map_tensor *tensors = nuc_alloc_array(cx, image->n_buffers, sizeof *tensors);
-
-    for (uint32_t i = 0; i < image->n_buffers; i++) {
-        const struct nuc_neutron_buffer *b = &image->buffers[i];
-        tensors[i] = (struct nuc_map_tensor){b->name, b->size, b->address, b->first, b->last};
-    }
     return (struct nuc_map_pool){.name = nuc_format(cx, "NPU scratch of %s", p->info.tag),
                                  .step = "kernel call",
-                                 .size = image->scratch_size,
-                                 .bound = image->scratch_bound,
-                                 .proven = image->scratch_proven,
-                                 .n_tensors = image->n_buffers,
-                                 .tensors = tensors};
+                                 .size = p->image->scratch_size,
+                                 .bound = p->image->scratch_bound,
+                                 .proven = p->image->scratch_proven,
+                                 .n_tensors = p->image->n_buffers,
+                                 .tensors = p->image->buffers};
 }
 
 static void report_scratch(struct nuc_program_report *r, const struct nuc_neutron_image *image)
@@ -74,7 +61,7 @@ static const struct nuc_memory_map *map_of(const struct nuc_model *m, const stru
     struct nuc_memory_map *map = nuc_alloc(cx, sizeof *map);
     struct nuc_map_pool *pools = nuc_alloc_array(cx, (size_t)n + 1, sizeof *pools);
 
-    pools[0] = arena_pool(cx, memory);
+    pools[0] = arena_pool(memory);
     for (uint32_t i = 0; i < n; i++)
         pools[i + 1] = scratch_pool(cx, &m->lowered->partitions[i]);
     *map = (struct nuc_memory_map){m->graph->file, (size_t)n + 1, pools};

@@ -20,6 +20,13 @@ struct nuc_plan_range {
     uint64_t address;   /* a multiple of the alignment; read only when fixed */
 };
 
+/* What became of a range, for reports. */
+struct nuc_planned {
+    const char *name;
+    uint64_t size, address;
+    uint32_t first, last; /* steps in which it lives, both included */
+};
+
 /* Both are fixed, alive at once and share bytes. */
 bool nuc_plan_clash(const struct nuc_plan_range *a, const struct nuc_plan_range *b);
 

@@ -6,14 +6,14 @@
 
 static void report_tensors(const struct nuc_emission *e, struct nuc_program_memory_report *out)
 {
-    struct nuc_program_tensor *tensors = nuc_alloc_array(e->cx, e->n_storages, sizeof *tensors);
+    struct nuc_planned *tensors = nuc_alloc_array(e->cx, e->n_storages, sizeof *tensors);
 
     out->n_tensors = 0;
     for (size_t i = 0; i < e->n_storages; i++) {
         const struct nuc_emit_storage *s = &e->storages[i];
         if (s->bytes > 0 && s->first <= s->last)
             tensors[out->n_tensors++] =
-                (struct nuc_program_tensor){s->name, s->bytes, (size_t)s->address, s->first, s->last};
+                (struct nuc_planned){s->name, s->bytes, (uint64_t)s->address, s->first, s->last};
     }
     out->tensors = tensors;
 }

@@ -8,14 +8,8 @@
 
 #include "base/span.h"
 #include "compiler/graph/graph.h"
+#include "compiler/plan/plan.h"
 #include "nucleon/compile.h"
-
-/* A tensor in the planned memory; steps are instructions from 1, 0: before the first, the last: after the last. */
-struct nuc_program_tensor {
-    const char *name;
-    size_t size, address;
-    uint32_t first, last;
-};
 
 /* What became of the memory, for reports. */
 struct nuc_program_memory_report {
@@ -26,7 +20,8 @@ struct nuc_program_memory_report {
     size_t constants;   /* bytes of the constant segment */
     size_t n_values, n_instructions;
     size_t n_tensors;
-    const struct nuc_program_tensor *tensors;
+    const struct nuc_planned
+        *tensors; /* steps are instructions from 1, 0: before the first, the last: after the last */
 };
 
 /* A constant method: without inputs, a number as its output. */

@@ -18,7 +18,7 @@ static uint32_t last_step(const struct nuc_map_pool *p)
 
 static int by_address(const void *pa, const void *pb)
 {
-    const struct nuc_map_tensor *a = pa, *b = pb;
+    const struct nuc_planned *a = pa, *b = pb;
 
     if (a->address != b->address)
         return a->address < b->address ? -1 : 1;
@@ -29,17 +29,17 @@ static int by_address(const void *pa, const void *pb)
 
 static int by_size(const void *pa, const void *pb)
 {
-    const struct nuc_map_tensor *a = pa, *b = pb;
+    const struct nuc_planned *a = pa, *b = pb;
 
     if (a->size != b->size)
         return a->size > b->size ? -1 : 1;
     return by_address(pa, pb);
 }
 
-static struct nuc_map_tensor *sorted(struct nuc_context *cx, const struct nuc_map_pool *p,
-                                     int (*compare)(const void *a, const void *b))
+static struct nuc_planned *sorted(struct nuc_context *cx, const struct nuc_map_pool *p,
+                                  int (*compare)(const void *a, const void *b))
 {
-    struct nuc_map_tensor *tensors = nuc_copy(cx, p->tensors, p->n_tensors * sizeof *tensors);
+    struct nuc_planned *tensors = nuc_copy(cx, p->tensors, p->n_tensors * sizeof *tensors);
 
     qsort(tensors, p->n_tensors, sizeof *tensors, compare);
     return tensors;
@@ -52,7 +52,7 @@ static void print_head(struct nuc_text *out, const struct nuc_map_pool *p)
 }
 
 /* Columns of equal numbers of steps; '#' where the tensor lives in one of them. */
-static void add_bar(struct nuc_text *out, const struct nuc_map_tensor *t, uint32_t steps)
+static void add_bar(struct nuc_text *out, const struct nuc_planned *t, uint32_t steps)
 {
     uint32_t columns = steps < BAR ? steps : BAR;
 
@@ -67,7 +67,7 @@ void nuc_print_memory_map(struct nuc_text *out, const struct nuc_memory_map *map
     nuc_text_addf(out, "%s\n", map->file);
     for (size_t i = 0; i < map->n_pools; i++) {
         const struct nuc_map_pool *p = &map->pools[i];
-        const struct nuc_map_tensor *tensors = sorted(out->cx, p, by_address);
+        const struct nuc_planned *tensors = sorted(out->cx, p, by_address);
         uint32_t steps = last_step(p) + 1;
         nuc_text_addf(out, "\n");
         print_head(out, p);
@@ -107,7 +107,7 @@ void nuc_print_memory_peak(struct nuc_text *out, const struct nuc_memory_map *ma
 {
     for (size_t i = 0; i < map->n_pools; i++) {
         const struct nuc_map_pool *p = &map->pools[i];
-        const struct nuc_map_tensor *tensors = sorted(out->cx, p, by_size);
+        const struct nuc_planned *tensors = sorted(out->cx, p, by_size);
         uint32_t peak = peak_step(out->cx, p);
         print_head(out, p);
         nuc_text_addf(out, "  alive at %s %u:\n     address       size  tensor\n", p->step, peak);
@@ -146,7 +146,7 @@ static uint32_t hue(size_t index)
 
 static void draw_tensor(struct nuc_text *out, const struct nuc_map_pool *p, size_t index, double top, uint32_t steps)
 {
-    const struct nuc_map_tensor *t = &p->tensors[index];
+    const struct nuc_planned *t = &p->tensors[index];
     double step = (double)WIDTH / steps, byte = (double)HEIGHT / (double)(p->size > 0 ? p->size : 1);
     double x = MARGIN + t->first * step, w = (t->last - t->first + 1.0) * step;
     double h = (double)t->size * byte, y = top + HEIGHT - (double)(t->address) * byte - h;

@@ -5,13 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "compiler/plan/plan.h"
 #include "host/text.h"
-
-struct nuc_map_tensor {
-    const char *name;
-    uint64_t size, address;
-    uint32_t first, last; /* steps of the pool in which it lives, both included */
-};
 
 /* Memory planned as one. */
 struct nuc_map_pool {
@@ -20,7 +15,7 @@ struct nuc_map_pool {
     uint64_t size, bound;
     bool proven;
     size_t n_tensors;
-    const struct nuc_map_tensor *tensors;
+    const struct nuc_planned *tensors;
 };
 
 struct nuc_memory_map {

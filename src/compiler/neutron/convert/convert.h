@@ -15,6 +15,7 @@
 #include "base/span.h"
 #include "compiler/litert/litert.h"
 #include "compiler/neutron/convert/kernel_names.h"
+#include "compiler/plan/plan.h"
 #include "host/context.h"
 
 /* A kernel call, for reports. */
@@ -26,13 +27,6 @@ struct nuc_neutron_call {
     uint32_t n_handles; /* with profiling: of all operators that are part of the call, ascending; 0 left out */
     const uint32_t *handles;
     uint64_t cycles; /* from the end of the call before it, by the cost model */
-};
-
-/* A tensor in the scratch buffer, for reports. */
-struct nuc_neutron_buffer {
-    const char *name; /* of the LiteRT tensor */
-    uint32_t size, address;
-    uint32_t first, last; /* calls during which it is live, both included */
 };
 
 struct nuc_neutron_image {
@@ -49,7 +43,7 @@ struct nuc_neutron_image {
      */
     const uint32_t *input_places, *output_places;
     uint32_t n_buffers;
-    const struct nuc_neutron_buffer *buffers; /* of the scratch */
+    const struct nuc_planned *buffers; /* tensors of the LiteRT model in the scratch; steps are calls */
 };
 
 struct nuc_convert_options {

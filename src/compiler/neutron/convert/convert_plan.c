@@ -165,14 +165,13 @@ static const uint32_t *places(const struct lives *l, const struct nuc_plan *plan
 static void report_plan(struct lives *l, const struct nuc_plan *plan, struct nuc_neutron_image *image)
 {
     struct nuc_cv *cv = l->cv;
-    struct nuc_neutron_buffer *buffers = nuc_alloc_array(cv->cx, (size_t)cv->graph->n_tensors + 1, sizeof *buffers);
+    struct nuc_planned *buffers = nuc_alloc_array(cv->cx, (size_t)cv->graph->n_tensors + 1, sizeof *buffers);
 
     for (uint32_t t = 0; t < cv->graph->n_tensors; t++) {
         const struct nuc_plan_range *r = &l->ranges[t];
         if (r->size > 0)
-            buffers[image->n_buffers++] =
-                (struct nuc_neutron_buffer){nuc_strdup(cv->cx, cv->graph->tensors[t].name), (uint32_t)r->size,
-                                            (uint32_t)plan->addresses[t], r->first, r->last};
+            buffers[image->n_buffers++] = (struct nuc_planned){nuc_strdup(cv->cx, cv->graph->tensors[t].name), r->size,
+                                                               plan->addresses[t], r->first, r->last};
     }
     image->buffers = buffers;
     image->scratch_size = (uint32_t)plan->size;
