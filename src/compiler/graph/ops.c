@@ -86,7 +86,7 @@ static const struct row rows[NUC_OP_COUNT] = {
         (forms),                                                                                                       \
         {.n_args = NUC_ARG(enumerator, nuc_end),                                                                       \
          .args = args_##enumerator,                                                                                    \
-         .n_returns = (results) == LIST ? 0 : (results),                                                               \
+         .n_returns = (results) == LIST ? 0u : (uint32_t)(results),                                                    \
          .returns_list = (results) == LIST},                                                                           \
     },
 #define A(type, name)

@@ -65,14 +65,14 @@ void nuc_annotate_output(struct nuc_annotator *a, struct nuc_node *node, const s
 
 /* ---- one node ---- */
 
-static struct nuc_node *anchor_arg(const struct nuc_node *node, const struct nuc_pattern *p, uint32_t i)
+struct nuc_node *nuc_anchor_arg(const struct nuc_pattern *p, const struct nuc_node *node, uint32_t i)
 {
     return p->anchors[i].spec != NUC_SPEC_NONE ? nuc_arg_node(node, p->anchors[i].arg) : NULL;
 }
 
 /*
  * Axis 1 of a transposed convolution's weight holds the output channels of one group: the bias, which has all, goes
- * through its scales once a group.
+ * through its scales once per group.
  */
 static uint32_t weight_repeats(const struct nuc_node *node, const struct nuc_qspec *bias)
 {
@@ -81,19 +81,26 @@ static uint32_t weight_repeats(const struct nuc_node *node, const struct nuc_qsp
     return (uint32_t)nuc_integer(node, NUC_ARG(CONV_TRANSPOSE2D, groups), 1);
 }
 
+struct nuc_qspec nuc_anchor_spec(const struct nuc_annotator *a, enum nuc_side side, struct nuc_node *node, uint32_t i)
+{
+    const struct nuc_pattern *p = nuc_pattern_of(side, node->op);
+    struct nuc_qspec spec = a->specs[side][p->anchors[i].spec];
+
+    if (spec.kind == NUC_QSPEC_DERIVED) {
+        spec.from[0] = (struct nuc_place){nuc_anchor_arg(p, node, 0), node};
+        spec.from[1] = (struct nuc_place){nuc_anchor_arg(p, node, 1), node};
+        spec.repeats = weight_repeats(node, &spec);
+    }
+    return spec;
+}
+
 static void annotate_anchors(struct nuc_annotator *a, struct nuc_node *node, const struct nuc_pattern *p)
 {
     for (uint32_t i = 0; i < NUC_MAX_ANCHORS; i++) {
-        struct nuc_node *arg = anchor_arg(node, p, i);
-        if (arg == NULL)
-            continue;
-        struct nuc_qspec spec = *nuc_spec_for(a, node, p->anchors[i].spec);
-        if (spec.kind == NUC_QSPEC_DERIVED) {
-            spec.from[0] = (struct nuc_place){anchor_arg(node, p, 0), node};
-            spec.from[1] = (struct nuc_place){anchor_arg(node, p, 1), node};
-            spec.repeats = weight_repeats(node, &spec);
-        }
-        nuc_annotate_input(a, node, arg, &spec);
+        struct nuc_node *arg = nuc_anchor_arg(p, node, i);
+        struct nuc_qspec spec = nuc_anchor_spec(a, a->side[node->id], node, i);
+        if (arg != NULL)
+            nuc_annotate_input(a, node, arg, &spec);
     }
 }
 

@@ -169,15 +169,15 @@ static bool is_accepted(const struct nuc_node *node)
 /* ---- chains ---- */
 
 /* Constants alone are weights and biases. */
-static enum nuc_spec parameter_spec(const struct nuc_node *node, const struct nuc_node *arg)
+static struct nuc_qspec operand_spec(const struct nuc_annotator *a, struct nuc_node *node, const struct nuc_node *arg)
 {
     const struct nuc_pattern *p = nuc_pattern_of(NUC_SIDE_CPU, node->op);
 
     for (uint32_t i = 0; nuc_is_static(arg) && i < NUC_MAX_ANCHORS; i++) {
-        if (p->anchors[i].spec != NUC_SPEC_NONE && nuc_arg_node(node, p->anchors[i].arg) == arg)
-            return p->anchors[i].spec;
+        if (nuc_anchor_arg(p, node, i) == arg)
+            return nuc_anchor_spec(a, NUC_SIDE_CPU, node, i);
     }
-    return NUC_SPEC_ACTIVATION;
+    return a->specs[NUC_SIDE_CPU][NUC_SPEC_ACTIVATION];
 }
 
 struct chain {
@@ -185,28 +185,15 @@ struct chain {
     struct nuc_node *node, *before; /* the node before in the chain, or NULL */
 };
 
-static void annotate_operand(const struct chain *c, struct nuc_node *arg)
-{
-    enum nuc_spec kind = parameter_spec(c->node, arg);
-    struct nuc_qspec spec = c->a->specs[NUC_SIDE_CPU][kind];
-
-    if (arg == c->before)
-        return;
-    /* Convolutions and linear layers have their weights in the same place. */
-    if (spec.kind == NUC_QSPEC_DERIVED) {
-        spec.from[0] = (struct nuc_place){nuc_arg_node(c->node, NUC_SELF), c->node};
-        spec.from[1] = (struct nuc_place){nuc_arg_node(c->node, NUC_ARG(CONV2D, weight)), c->node};
-        spec.repeats = 1;
-    }
-    nuc_annotate_input(c->a, c->node, arg, &spec);
-}
-
 static void annotate_operands(const struct chain *c)
 {
     struct nuc_cursor at = {0, 0};
 
-    for (struct nuc_node *in = nuc_next_input(c->node, &at); in != NULL; in = nuc_next_input(c->node, &at))
-        annotate_operand(c, in);
+    for (struct nuc_node *in = nuc_next_input(c->node, &at); in != NULL; in = nuc_next_input(c->node, &at)) {
+        struct nuc_qspec spec = operand_spec(c->a, c->node, in);
+        if (in != c->before)
+            nuc_annotate_input(c->a, c->node, in, &spec);
+    }
 }
 
 static struct nuc_qspec output_spec(const struct chain *c)

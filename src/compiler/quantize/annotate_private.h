@@ -21,6 +21,10 @@ struct nuc_annotator {
 const struct nuc_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node);
 const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct nuc_node *node, enum nuc_spec spec);
 
+/* Argument `i` that the pattern quantizes, NULL when there is none, and how that is done. */
+struct nuc_node *nuc_anchor_arg(const struct nuc_pattern *p, const struct nuc_node *node, uint32_t i);
+struct nuc_qspec nuc_anchor_spec(const struct nuc_annotator *a, enum nuc_side side, struct nuc_node *node, uint32_t i);
+
 /* One float32 tensor: anything else is left alone. */
 bool nuc_is_quantizable(const struct nuc_node *node);
 
