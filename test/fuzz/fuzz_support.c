@@ -88,3 +88,17 @@ _Noreturn void fuzz_broken(const char *what)
     fprintf(stderr, "broken: %s\n", what);
     abort();
 }
+
+int fuzz_bytes(const uint8_t *data, size_t size, size_t limit, void (*fn)(struct nuc_context *cx, void *span))
+{
+    struct fuzz_memory memory;
+    struct nuc_context *cx = fuzz_context(&memory, limit);
+    uint8_t *copy = fuzz_copy(data, size);
+    struct nuc_span bytes = {copy, size};
+
+    if (nuc_try(cx, fn, &bytes) == NUC_INTERNAL)
+        fuzz_broken(cx->message);
+    nuc_context_free(cx);
+    free(copy);
+    return 0;
+}

@@ -20,6 +20,12 @@ struct fuzz_memory {
 };
 struct nuc_context *fuzz_context(struct fuzz_memory *memory, size_t limit);
 
+/*
+ * A target that reads bytes: fn(cx, struct nuc_span *) on an exact copy of the input, in such a context. Ends the
+ * process when it reports a defect of nucleon. Returns 0.
+ */
+int fuzz_bytes(const uint8_t *data, size_t size, size_t limit, void (*fn)(struct nuc_context *cx, void *span));
+
 /* A file in memory; `path` receives a name that opens it. Returns the descriptor to close, -1 when there is none. */
 int fuzz_file(const uint8_t *data, size_t size, char path[64]);
 

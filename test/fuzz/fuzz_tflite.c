@@ -17,14 +17,5 @@ static void import(struct nuc_context *cx, void *arg)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct fuzz_memory memory;
-    struct nuc_context *cx = fuzz_context(&memory, MEMORY);
-    uint8_t *copy = fuzz_copy(data, size);
-    struct nuc_span bytes = {copy, size};
-
-    if (nuc_try(cx, import, &bytes) == NUC_INTERNAL)
-        fuzz_broken(cx->message);
-    nuc_context_free(cx);
-    free(copy);
-    return 0;
+    return fuzz_bytes(data, size, MEMORY, import);
 }
