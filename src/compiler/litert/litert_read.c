@@ -99,19 +99,23 @@ static void read_quant(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt
                            (int)out->quant.axis));
 }
 
-/* Bytes of a buffer: in the table, or after the FlatBuffer where `offset` (fields 1 and 2) points. */
+/* Bytes in field `id` of a table, or after the FlatBuffer where offset and size in the fields from `at` on point. */
+static struct nuc_span read_bytes(struct lt_reader *r, struct nuc_fb_table t, int id, int at, const char *what)
+{
+    struct nuc_span bytes = nuc_fb_bytes(&r->fb, t, id);
+    uint64_t offset = nuc_fb_u64(&r->fb, t, at, 0);
+
+    /* Offsets 0 and 1 are reserved for "not there". */
+    if (offset > 1 && !nuc_span_slice(r->fb.bytes, offset, nuc_fb_u64(&r->fb, t, at + 1, 0), &bytes))
+        fail(r, nuc_format(r->cx, "%s lies outside the file", what));
+    return bytes;
+}
+
 static struct nuc_span read_buffer(struct lt_reader *r, uint32_t index)
 {
     if (index >= r->buffers.count)
         fail(r, nuc_format(r->cx, "buffer %u is used, but there are %u", index, r->buffers.count));
-    struct nuc_fb_table t = nuc_fb_vec_table(&r->fb, r->buffers, index);
-    struct nuc_span bytes = nuc_fb_bytes(&r->fb, t, 0);
-    uint64_t offset = nuc_fb_u64(&r->fb, t, 1, 0);
-
-    /* Offsets 0 and 1 are reserved for "not there". */
-    if (offset > 1 && !nuc_span_slice(r->fb.bytes, offset, nuc_fb_u64(&r->fb, t, 2, 0), &bytes))
-        fail(r, nuc_format(r->cx, "buffer %u lies outside the file", index));
-    return bytes;
+    return read_bytes(r, nuc_fb_vec_table(&r->fb, r->buffers, index), 0, 1, "a buffer");
 }
 
 static void read_data(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt_tensor *out)
@@ -167,16 +171,6 @@ static void read_code(struct lt_reader *r, uint32_t index, struct nuc_lt_op *op)
     }
 }
 
-static struct nuc_span read_custom_options(struct lt_reader *r, struct nuc_fb_table t)
-{
-    struct nuc_span bytes = nuc_fb_bytes(&r->fb, t, 5);
-    uint64_t offset = nuc_fb_u64(&r->fb, t, 9, 0);
-
-    if (offset > 1 && !nuc_span_slice(r->fb.bytes, offset, nuc_fb_u64(&r->fb, t, 10, 0), &bytes))
-        fail(r, "custom options lie outside the file");
-    return bytes;
-}
-
 static void read_op(struct lt_reader *r, struct nuc_fb_table t, uint32_t n_tensors, struct nuc_lt_op *op)
 {
     read_code(r, nuc_fb_u32(&r->fb, t, 0, 0), op);
@@ -189,7 +183,7 @@ static void read_op(struct lt_reader *r, struct nuc_fb_table t, uint32_t n_tenso
     nuc_lt_options_read(&r->fb, type == 0 ? (struct nuc_fb_table){0, 0, 0, 0} : nuc_fb_sub(&r->fb, t, 4), op->code,
                         &op->options);
     if (op->code == NUC_LT_CUSTOM)
-        op->options.custom.options = read_custom_options(r, t);
+        op->options.custom.options = read_bytes(r, t, 5, 9, "a list of custom options");
     require_good(r, "an operator");
 }
 

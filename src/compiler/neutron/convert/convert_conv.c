@@ -110,15 +110,36 @@ static void set_geometry(const struct nuc_cv *cv, const struct nuc_cv_node *n, s
         pad_before(cv, n, o->conv.padding, 2, &(struct axis){c->in_w, c->out_w, c->k_w, c->stride_w, c->dilation_w});
 }
 
+/* What all convolutions have: operands `input` and `bias` by their places, `depth` weights per output, row and column.
+ */
+static void emit_record(struct nuc_cv *cv, const struct nuc_cv_node *n, union nuc_mc_record *r, uint32_t opcode,
+                        int32_t input, uint32_t bias, int32_t depth)
+{
+    const struct nuc_lt_tensor *x = &cv->graph->tensors[input];
+    struct nuc_cv_params px = nuc_cv_params(cv, n, x), py = nuc_cv_params(cv, n, nuc_cv_y(cv, n));
+    struct nuc_mc_conv *c = &r->conv;
+    size_t bytes = (size_t)c->out_c * (size_t)c->k_h * (size_t)c->k_w * (size_t)depth;
+
+    c->input_zero = px.zero;
+    c->output_zero = py.zero;
+    nuc_cv_clamp(cv, n, n->op->options.conv.activation, &c->clamp_min, &c->clamp_max);
+    c->input = nuc_cv_tensor_ref(cv, input);
+    c->output = nuc_cv_output_ref(cv);
+    c->out_pitch = nuc_cv_out_pitch(cv);
+    c->weight = nuc_cv_weights_ref(cv, constant(cv, n, 1, NUC_I8, bytes), bytes);
+    c->bias = bias_ref(cv, n, bias, c->out_c);
+    c->requant = requant_ref(cv, n, nuc_cv_in(cv, n, 1), px, py, c->out_c);
+    nuc_cv_emit(cv, opcode, r);
+}
+
 void nuc_cv_emit_conv(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
-    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *w = nuc_cv_in(cv, n, 1), *y = nuc_cv_y(cv, n);
+    const struct nuc_lt_tensor *w = nuc_cv_in(cv, n, 1);
     bool depthwise = n->op->code == NUC_LT_DEPTHWISE_CONV_2D;
-    struct nuc_cv_params px = nuc_cv_params(cv, n, x), py = nuc_cv_params(cv, n, y);
-    union nuc_mc_record r = {.conv = {.input_zero = px.zero, .output_zero = py.zero}};
+    union nuc_mc_record r = {.conv = {.groups = 1}};
     struct nuc_mc_conv *c = &r.conv;
 
-    set_images(cv, n, x, w, y, c);
+    set_images(cv, n, nuc_cv_x(cv, n), w, nuc_cv_y(cv, n), c);
     set_geometry(cv, n, c);
     int32_t depth = depthwise ? 1 : w->shape[3];
     if ((depthwise ? w->shape[3] : w->shape[0]) != c->out_c || depth < 1 || c->in_c % depth != 0 ||
@@ -128,44 +149,26 @@ void nuc_cv_emit_conv(struct nuc_cv *cv, const struct nuc_cv_node *n)
     if ((int64_t)c->k_w * depth > MAX_RUN)
         nuc_cv_fail(cv, n, "a row of the window has %lld weights, the accumulators take %d: split the channels",
                     (long long)c->k_w * depth, MAX_RUN);
-    size_t bytes = (size_t)c->out_c * (size_t)c->k_h * (size_t)c->k_w * (size_t)depth;
-    nuc_cv_clamp(cv, n, n->op->options.conv.activation, &c->clamp_min, &c->clamp_max);
-    c->input = nuc_cv_tensor_ref(cv, n->input);
-    c->output = nuc_cv_output_ref(cv);
-    c->out_pitch = nuc_cv_out_pitch(cv);
-    c->weight = nuc_cv_weights_ref(cv, constant(cv, n, 1, NUC_I8, bytes), bytes);
-    c->bias = bias_ref(cv, n, 2, c->out_c);
-    c->requant = requant_ref(cv, n, w, px, py, c->out_c);
-    nuc_cv_emit(cv, depthwise ? NUC_MC_OP_DEPTHWISE_CONV_2D : NUC_MC_OP_CONV_2D, &r);
+    emit_record(cv, n, &r, depthwise ? NUC_MC_OP_DEPTHWISE_CONV_2D : NUC_MC_OP_CONV_2D, n->input, 2, depth);
 }
 
 /* Operands: output shape, weights [O, H, W, I], input, bias. */
 void nuc_cv_emit_transpose_conv(struct nuc_cv *cv, const struct nuc_cv_node *n)
 {
-    const struct nuc_lt_tensor *x = nuc_cv_in(cv, n, 2), *w = nuc_cv_in(cv, n, 1), *y = nuc_cv_y(cv, n);
+    const struct nuc_lt_tensor *w = nuc_cv_in(cv, n, 1);
+    const union nuc_lt_options *o = &n->op->options;
     union nuc_mc_record r = {.conv = {.groups = 1, .dilation_h = 1, .dilation_w = 1}};
     struct nuc_mc_conv *c = &r.conv;
 
-    set_images(cv, n, x, w, y, c);
-    struct nuc_cv_params px = nuc_cv_params(cv, n, x), py = nuc_cv_params(cv, n, y);
-    c->input_zero = px.zero;
-    c->output_zero = py.zero;
-    c->stride_h = n->op->options.conv.stride_h;
-    c->stride_w = n->op->options.conv.stride_w;
+    set_images(cv, n, nuc_cv_in(cv, n, 2), w, nuc_cv_y(cv, n), c);
+    c->stride_h = o->conv.stride_h;
+    c->stride_w = o->conv.stride_w;
     if (c->stride_h < 1 || c->stride_w < 1 || w->shape[0] != c->out_c || w->shape[3] != c->in_c)
         nuc_cv_fail(cv, n, "weights or strides do not fit the input's and the output's channels");
     /* Padding is that of the convolution whose input this output is. */
-    c->pad_top = (int32_t)nuc_lt_windows(n->op->options.conv.padding, c->out_h, c->k_h, c->stride_h).before;
-    c->pad_left = (int32_t)nuc_lt_windows(n->op->options.conv.padding, c->out_w, c->k_w, c->stride_w).before;
-    size_t bytes = (size_t)c->out_c * (size_t)c->k_h * (size_t)c->k_w * (size_t)c->in_c;
-    nuc_cv_clamp(cv, n, n->op->options.conv.activation, &c->clamp_min, &c->clamp_max);
-    c->input = nuc_cv_input_ref(cv, 2);
-    c->output = nuc_cv_output_ref(cv);
-    c->out_pitch = nuc_cv_out_pitch(cv);
-    c->weight = nuc_cv_weights_ref(cv, constant(cv, n, 1, NUC_I8, bytes), bytes);
-    c->bias = bias_ref(cv, n, 3, c->out_c);
-    c->requant = requant_ref(cv, n, w, px, py, c->out_c);
-    nuc_cv_emit(cv, NUC_MC_OP_TRANSPOSE_CONV, &r);
+    c->pad_top = (int32_t)nuc_lt_windows(o->conv.padding, c->out_h, c->k_h, c->stride_h).before;
+    c->pad_left = (int32_t)nuc_lt_windows(o->conv.padding, c->out_w, c->k_w, c->stride_w).before;
+    emit_record(cv, n, &r, NUC_MC_OP_TRANSPOSE_CONV, n->op->inputs[2], 3, c->in_c);
 }
 
 /* One multiplier of input scale * weight scale / output scale, the product in float as LiteRT forms it. */
