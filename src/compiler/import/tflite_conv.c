@@ -36,12 +36,6 @@ static struct nuc_node *pad_image(struct nuc_ti *ti, struct nuc_node *x, struct 
     return nuc_ti_settle(ti, nuc_ti_padded(ti, x, sides, 4, "constant", value), like);
 }
 
-/* Sets an int[2]. */
-static void set_pair(struct nuc_ti *ti, struct nuc_node *node, uint32_t index, int64_t h, int64_t w)
-{
-    nuc_set_arg_ints(node, ti->g, index, (const int64_t[]){h, w}, 2);
-}
-
 /* ---- constants of convolutions ---- */
 
 /* float32 or int32 [O]; scales that are not stated follow from input and weights. */
@@ -127,15 +121,12 @@ void nuc_ti_conv(struct nuc_ti *ti)
         real = pad_image(ti, real, &p, 0, x);
     struct nuc_node *weights = depthwise ? depthwise_weights(ti, w) : conv_weights(ti, w);
     struct nuc_node *bias = bias_of(ti, 2, x, w, depthwise ? w->shape[3] : w->shape[0]);
-    struct nuc_node *conv = nuc_ti_call(ti, NUC_OP_CONV2D, real);
-    nuc_set_arg_node(conv, ti->g, NUC_ARG(CONV2D, weight), weights);
-    if (bias != NULL)
-        nuc_set_arg_node(conv, ti->g, NUC_ARG(CONV2D, bias), bias);
-    set_pair(ti, conv, NUC_ARG(CONV2D, stride), stride[0], stride[1]);
-    set_pair(ti, conv, NUC_ARG(CONV2D, padding), p.h.before, p.w.before);
-    set_pair(ti, conv, NUC_ARG(CONV2D, dilation), dilation[0], dilation[1]);
-    nuc_set_arg_int(conv, NUC_ARG(CONV2D, groups), groups);
-    nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, conv), o->conv.activation), NUC_TI_IMAGE);
+    const int64_t padding[2] = {p.h.before, p.w.before};
+    struct nuc_node *conv =
+        nuc_ti_emit(ti, NUC_OP_CONV2D,
+                    NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weights), nuc_node_arg(bias), nuc_ints_arg(stride, 2),
+                             nuc_ints_arg(padding, 2), nuc_ints_arg(dilation, 2), nuc_int_arg(groups)));
+    nuc_ti_define(ti, nuc_ti_activate(ti, conv, o->conv.activation), NUC_TI_IMAGE);
 }
 
 /* ---- transposed convolution ---- */
@@ -176,7 +167,9 @@ static struct nuc_node *cut_end(struct nuc_ti *ti, struct nuc_node *x, uint32_t 
 {
     if (cut == 0)
         return x;
-    return nuc_ti_cut(ti, nuc_ti_settle(ti, x, nuc_ti_out(ti)), dim, 0, x->vals[0].sizes[dim] - cut);
+    const struct nuc_arg begin = nuc_int_arg(0), end = nuc_int_arg(x->vals[0].sizes[dim] - cut);
+    x = nuc_ti_settle(ti, x, nuc_ti_out(ti));
+    return nuc_ti_emit(ti, NUC_OP_SLICE, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), begin, end));
 }
 
 /* Operands: output shape, weights, input, bias. */
@@ -192,14 +185,12 @@ void nuc_ti_transpose_conv(struct nuc_ti *ti)
     struct transposed_axis h = transposed_axis(ti, x->shape[1], y->shape[1], w->shape[1], stride[0]);
     struct transposed_axis v = transposed_axis(ti, x->shape[2], y->shape[2], w->shape[2], stride[1]);
     struct nuc_node *weights = transposed_weights(ti, w), *bias = bias_of(ti, 3, x, w, w->shape[0]);
-    struct nuc_node *conv = nuc_ti_call(ti, NUC_OP_CONV_TRANSPOSE2D, real);
-    nuc_set_arg_node(conv, ti->g, NUC_ARG(CONV_TRANSPOSE2D, weight), weights);
-    if (bias != NULL)
-        nuc_set_arg_node(conv, ti->g, NUC_ARG(CONV_TRANSPOSE2D, bias), bias);
-    set_pair(ti, conv, NUC_ARG(CONV_TRANSPOSE2D, stride), stride[0], stride[1]);
-    set_pair(ti, conv, NUC_ARG(CONV_TRANSPOSE2D, padding), h.padding, v.padding);
-    set_pair(ti, conv, NUC_ARG(CONV_TRANSPOSE2D, output_padding), h.extra, v.extra);
-    real = nuc_ti_activate(ti, nuc_ti_infer(ti, conv), o->conv.activation);
+    const int64_t padding[2] = {h.padding, v.padding}, extra[2] = {h.extra, v.extra};
+    struct nuc_node *conv =
+        nuc_ti_emit(ti, NUC_OP_CONV_TRANSPOSE2D,
+                    NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weights), nuc_node_arg(bias), nuc_ints_arg(stride, 2),
+                             nuc_ints_arg(padding, 2), nuc_ints_arg(extra, 2)));
+    real = nuc_ti_activate(ti, conv, o->conv.activation);
     real = cut_end(ti, cut_end(ti, real, 2, h.cut), 3, v.cut);
     nuc_ti_define(ti, real, NUC_TI_IMAGE);
 }
@@ -218,18 +209,22 @@ static struct padding pool_padding(const struct nuc_ti *ti, const struct nuc_lt_
                       (const int64_t[]){o->pool.stride_h, o->pool.stride_w});
 }
 
-static struct nuc_node *pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, const struct padding *p)
+/* Appends the pool and what follows it. */
+static void define_pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, const struct padding *p)
 {
     const union nuc_lt_options *o = &ti->op->options;
-    struct nuc_node *node = nuc_ti_call(ti, op, x);
+    const int64_t filter[2] = {o->pool.filter_h, o->pool.filter_w}, stride[2] = {o->pool.stride_h, o->pool.stride_w};
+    const int64_t padding[2] = {p->h.before, p->w.before};
+    struct nuc_node *node = nuc_ti_call(ti, op, NULL);
 
-    set_pair(ti, node, NUC_ARG(AVG_POOL2D, kernel_size), o->pool.filter_h, o->pool.filter_w);
-    set_pair(ti, node, NUC_ARG(AVG_POOL2D, stride), o->pool.stride_h, o->pool.stride_w);
-    set_pair(ti, node, NUC_ARG(AVG_POOL2D, padding), p->h.before, p->w.before);
-    return node;
+    nuc_set_args(ti->g, node,
+                 NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(filter, 2), nuc_ints_arg(stride, 2), nuc_ints_arg(padding, 2)));
+    /* The mean counts the elements inside the image only. */
+    if (op == NUC_OP_AVG_POOL2D && (padding[0] != 0 || padding[1] != 0))
+        nuc_set_arg_bool(node, NUC_ARG(AVG_POOL2D, count_include_pad), false);
+    nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, node), o->pool.activation), NUC_TI_IMAGE);
 }
 
-/* The mean counts the elements inside the image only. */
 void nuc_ti_average_pool(struct nuc_ti *ti)
 {
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
@@ -238,10 +233,7 @@ void nuc_ti_average_pool(struct nuc_ti *ti)
     if (!is_even(&p))
         nuc_ti_fail(ti, "SAME padding with different numbers of elements before and after is not handled: use VALID, "
                         "or a filter and stride that need the same on both sides");
-    struct nuc_node *node = pool(ti, NUC_OP_AVG_POOL2D, real, &p);
-    if (p.h.before != 0 || p.w.before != 0)
-        nuc_set_arg_bool(node, NUC_ARG(AVG_POOL2D, count_include_pad), false);
-    nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, node), ti->op->options.pool.activation), NUC_TI_IMAGE);
+    define_pool(ti, NUC_OP_AVG_POOL2D, real, &p);
 }
 
 void nuc_ti_max_pool(struct nuc_ti *ti)
@@ -255,8 +247,7 @@ void nuc_ti_max_pool(struct nuc_ti *ti)
             nuc_ti_fail(ti, "SAME padding with different numbers of elements before and after needs int8 values");
         real = pad_image(ti, real, &p, (double)(INT8_MIN - x->quant.zero_point[0]) * (double)x->quant.scale[0], x);
     }
-    struct nuc_node *node = nuc_ti_infer(ti, pool(ti, NUC_OP_MAX_POOL2D, real, &p));
-    nuc_ti_define(ti, nuc_ti_activate(ti, node, ti->op->options.pool.activation), NUC_TI_IMAGE);
+    define_pool(ti, NUC_OP_MAX_POOL2D, real, &p);
 }
 
 /* ---- matrix products ---- */
@@ -311,11 +302,9 @@ void nuc_ti_fully_connected(struct nuc_ti *ti)
     struct nuc_node *real = as_matrix(ti, 0, w->shape[1]);
     struct nuc_node *weights = linear_weights(ti, w);
     struct nuc_node *bias = bias_of(ti, 2, x, w, w->shape[0]);
-    struct nuc_node *linear = nuc_ti_call(ti, NUC_OP_LINEAR, real);
-    nuc_set_arg_node(linear, ti->g, NUC_ARG(LINEAR, weight), weights);
-    if (bias != NULL)
-        nuc_set_arg_node(linear, ti->g, NUC_ARG(LINEAR, bias), bias);
-    define_viewed(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, linear), ti->op->options.fully_connected.activation));
+    struct nuc_node *linear =
+        nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weights), nuc_node_arg(bias)));
+    define_viewed(ti, nuc_ti_activate(ti, linear, ti->op->options.fully_connected.activation));
 }
 
 /* Operand i as [batches, rows, columns], transposed if the operator says so. */
@@ -343,7 +332,5 @@ void nuc_ti_batch_matmul(struct nuc_ti *ti)
 
     if (x->vals[0].sizes[0] != y->vals[0].sizes[0])
         nuc_ti_fail(ti, "matrices of one operand that are used for several of the other are not handled");
-    struct nuc_node *bmm = nuc_ti_call(ti, NUC_OP_BMM, x);
-    nuc_set_arg_node(bmm, ti->g, NUC_ARG(BMM, mat2), y);
-    define_viewed(ti, nuc_ti_infer(ti, bmm));
+    define_viewed(ti, nuc_ti_emit(ti, NUC_OP_BMM, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(y))));
 }

@@ -2,6 +2,7 @@
 #ifndef NUC_IMPORT_TFLITE_IMPORT_H
 #define NUC_IMPORT_TFLITE_IMPORT_H
 
+#include "compiler/graph/args.h"
 #include "compiler/import/tflite.h"
 
 /* How a value's dimensions stand for those of its tensor. */
@@ -66,6 +67,9 @@ struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *
 struct nuc_node *nuc_ti_call(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *input);
 struct nuc_node *nuc_ti_infer(struct nuc_ti *ti, struct nuc_node *node);
 
+/* A call with these arguments (NUC_ARGS), shape inferred. */
+struct nuc_node *nuc_ti_emit(struct nuc_ti *ti, enum nuc_op op, const struct nuc_arg *args, size_t n_args);
+
 struct nuc_node *nuc_ti_quantize(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like);
 struct nuc_node *nuc_ti_dequantize(struct nuc_ti *ti, struct nuc_node *quantized, const struct nuc_lt_tensor *like);
 
@@ -74,9 +78,6 @@ struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const s
 
 struct nuc_node *nuc_ti_view(struct nuc_ti *ti, struct nuc_node *x, const int64_t *sizes, uint32_t rank);
 struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int64_t *dims, uint32_t rank);
-
-/* Elements `begin` to `end` of a dimension. */
-struct nuc_node *nuc_ti_cut(struct nuc_ti *ti, struct nuc_node *x, uint32_t dim, int64_t begin, int64_t end);
 
 /* torch's list of pads: pairs from the last dimension to the first. */
 struct nuc_node *nuc_ti_padded(struct nuc_ti *ti, struct nuc_node *x, const int64_t *pads, uint32_t count,

@@ -26,10 +26,9 @@ void nuc_ti_binary(struct nuc_ti *ti)
     enum nuc_ti_form form =
         nuc_ti_out(ti)->rank == 4 && (a == NUC_TI_IMAGE || b == NUC_TI_IMAGE) ? NUC_TI_IMAGE : NUC_TI_PLAIN;
     struct nuc_node *x = nuc_ti_broadcast(ti, 0, form), *y = nuc_ti_broadcast(ti, 1, form);
-    struct nuc_node *node = nuc_ti_call(ti, graph_op(ti), x);
-    nuc_set_arg_node(node, ti->g, NUC_ARG(ADD, other), y);
+    struct nuc_node *node = nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(nuc_node_arg(x), nuc_node_arg(y)));
     /* MAXIMUM and MINIMUM have no options: no activation. */
-    nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, node), ti->op->options.arith.activation), form);
+    nuc_ti_define(ti, nuc_ti_activate(ti, node, ti->op->options.arith.activation), form);
 }
 
 /* ---- one operand ---- */
@@ -43,24 +42,25 @@ void nuc_ti_unary(struct nuc_ti *ti)
 #include "compiler/litert/lt_ops.def"
     };
     enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
-    struct nuc_node *node = nuc_ti_call(ti, graph_op(ti), nuc_ti_real(ti, 0, form));
+    struct nuc_node *x = nuc_ti_real(ti, 0, form);
+    double low = clips[ti->op->code].low, high = clips[ti->op->code].high;
 
-    if (clips[ti->op->code].low != clips[ti->op->code].high) {
-        nuc_set_arg_float(node, NUC_ARG(HARDTANH, min_val), clips[ti->op->code].low);
-        nuc_set_arg_float(node, NUC_ARG(HARDTANH, max_val), clips[ti->op->code].high);
-    }
-    nuc_ti_define(ti, nuc_ti_infer(ti, node), form);
+    nuc_ti_define(
+        ti,
+        low < high ? nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(nuc_node_arg(x), nuc_float_arg(low), nuc_float_arg(high)))
+                   : nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(nuc_node_arg(x))),
+        form);
 }
 
 void nuc_ti_leaky_relu(struct nuc_ti *ti)
 {
     enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
-    struct nuc_node *node = nuc_ti_call(ti, NUC_OP_LEAKY_RELU, nuc_ti_real(ti, 0, form));
+    double alpha = (double)ti->op->options.leaky_relu.alpha;
 
-    if (!isfinite(ti->op->options.leaky_relu.alpha))
-        nuc_ti_fail(ti, "alpha is %g", (double)ti->op->options.leaky_relu.alpha);
-    nuc_set_arg_float(node, NUC_ARG(LEAKY_RELU, negative_slope), (double)ti->op->options.leaky_relu.alpha);
-    nuc_ti_define(ti, nuc_ti_infer(ti, node), form);
+    if (!isfinite(alpha))
+        nuc_ti_fail(ti, "alpha is %g", alpha);
+    struct nuc_node *x = nuc_ti_real(ti, 0, form);
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_LEAKY_RELU, NUC_ARGS(nuc_node_arg(x), nuc_float_arg(alpha))), form);
 }
 
 /* One slope for each channel, or one for all. */
@@ -85,9 +85,7 @@ void nuc_ti_prelu(struct nuc_ti *ti)
     struct nuc_node *real = nuc_ti_real(ti, 0, form), *weight = nuc_ti_constant(ti, slopes, &meta, &one, 0);
     if (swap)
         real = nuc_ti_settle(ti, nuc_ti_permute(ti, real, swapped, 3), x);
-    struct nuc_node *node = nuc_ti_call(ti, NUC_OP_PRELU, real);
-    nuc_set_arg_node(node, ti->g, NUC_ARG(PRELU, weight), weight);
-    nuc_ti_infer(ti, node);
+    struct nuc_node *node = nuc_ti_emit(ti, NUC_OP_PRELU, NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weight)));
     if (swap)
         node = nuc_ti_permute(ti, nuc_ti_settle(ti, node, nuc_ti_out(ti)), swapped, 3);
     nuc_ti_define(ti, node, form);
@@ -103,9 +101,9 @@ void nuc_ti_softmax(struct nuc_ti *ti)
         nuc_ti_fail(ti, "beta is %g, 1 is handled", (double)beta);
     if (x->rank == 0)
         nuc_ti_fail(ti, "operand '%s' has no dimensions", x->name);
-    struct nuc_node *node = nuc_ti_call(ti, NUC_OP_SOFTMAX, nuc_ti_real(ti, 0, form));
-    nuc_set_arg_int(node, NUC_ARG(SOFTMAX, dim), nuc_ti_dim(form, x->rank - 1));
-    nuc_ti_define(ti, nuc_ti_infer(ti, node), form);
+    struct nuc_node *real = nuc_ti_real(ti, 0, form);
+    const struct nuc_arg dim = nuc_int_arg(nuc_ti_dim(form, x->rank - 1));
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_SOFTMAX, NUC_ARGS(nuc_node_arg(real), dim)), form);
 }
 
 /* ---- reductions ---- */
@@ -143,10 +141,10 @@ void nuc_ti_reduce(struct nuc_ti *ti)
         if (set >> nuc_ti_axis(form, dim) & 1u)
             dims[n_dims++] = dim;
     }
-    struct nuc_node *node = nuc_ti_call(ti, graph_op(ti), nuc_ti_real(ti, 0, form));
-    nuc_set_arg_ints(node, ti->g, NUC_ARG(MEAN_DIM, dim), dims, n_dims);
-    nuc_set_arg_bool(node, NUC_ARG(MEAN_DIM, keepdim), keep);
-    nuc_ti_define(ti, nuc_ti_infer(ti, node), keep ? form : NUC_TI_PLAIN);
+    struct nuc_node *real = nuc_ti_real(ti, 0, form);
+    struct nuc_node *node =
+        nuc_ti_emit(ti, graph_op(ti), NUC_ARGS(nuc_node_arg(real), nuc_ints_arg(dims, n_dims), nuc_bool_arg(keep)));
+    nuc_ti_define(ti, node, keep ? form : NUC_TI_PLAIN);
 }
 
 /* ---- QUANTIZE, DEQUANTIZE ---- */

@@ -68,10 +68,9 @@ void nuc_ti_concat(struct nuc_ti *ti)
         nuc_ti_fail(ti, "axis %d does not exist", ti->op->options.concat.axis);
     for (uint32_t i = 0; i < count; i++)
         parts[i] = nuc_ti_real(ti, i, form);
-    struct nuc_node *cat = nuc_ti_call(ti, NUC_OP_CAT, NULL);
-    nuc_set_arg_nodes(cat, ti->g, NUC_ARG(CAT, tensors), parts, count);
-    nuc_set_arg_int(cat, NUC_ARG(CAT, dim), nuc_ti_dim(form, (uint32_t)axis));
-    nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, cat), ti->op->options.concat.activation), form);
+    const struct nuc_arg dim = nuc_int_arg(nuc_ti_dim(form, (uint32_t)axis));
+    struct nuc_node *cat = nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, count), dim));
+    nuc_ti_define(ti, nuc_ti_activate(ti, cat, ti->op->options.concat.activation), form);
 }
 
 /* ---- slices ---- */
@@ -93,10 +92,10 @@ static struct nuc_node *slice_axes(struct nuc_ti *ti, enum nuc_ti_form form, con
                         (long long)c->end, (long long)c->step, x->shape[axis], axis);
         if (c->begin == 0 && c->end == x->shape[axis] && c->step == 1)
             continue;
-        real = nuc_ti_cut(ti, real == before ? real : nuc_ti_settle(ti, real, x), nuc_ti_dim(form, axis), c->begin,
-                          c->end);
-        nuc_set_arg_int(real, NUC_ARG(SLICE, step), c->step);
-        nuc_ti_infer(ti, real);
+        real = real == before ? real : nuc_ti_settle(ti, real, x);
+        real = nuc_ti_emit(ti, NUC_OP_SLICE,
+                           NUC_ARGS(nuc_node_arg(real), nuc_int_arg(nuc_ti_dim(form, axis)), nuc_int_arg(c->begin),
+                                    nuc_int_arg(c->end), nuc_int_arg(c->step)));
     }
     return real;
 }
@@ -238,9 +237,9 @@ void nuc_ti_resize(struct nuc_ti *ti)
     if (nuc_ti_integers(ti, 1, 2, sizes) != 2)
         nuc_ti_fail(ti, "needs height and width");
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
-    struct nuc_node *node = nuc_ti_call(ti, bilinear ? NUC_OP_UPSAMPLE_BILINEAR : NUC_OP_UPSAMPLE_NEAREST, real);
-    nuc_set_arg_ints(node, ti->g, NUC_ARG(UPSAMPLE_BILINEAR, output_size), sizes, 2);
-    if (bilinear)
-        nuc_set_arg_bool(node, NUC_ARG(UPSAMPLE_BILINEAR, align_corners), aligned);
-    nuc_ti_define(ti, nuc_ti_infer(ti, node), NUC_TI_IMAGE);
+    const struct nuc_arg size = nuc_ints_arg(sizes, 2);
+    struct nuc_node *node =
+        bilinear ? nuc_ti_emit(ti, NUC_OP_UPSAMPLE_BILINEAR, NUC_ARGS(nuc_node_arg(real), size, nuc_bool_arg(aligned)))
+                 : nuc_ti_emit(ti, NUC_OP_UPSAMPLE_NEAREST, NUC_ARGS(nuc_node_arg(real), size));
+    nuc_ti_define(ti, node, NUC_TI_IMAGE);
 }

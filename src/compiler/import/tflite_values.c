@@ -6,8 +6,6 @@
 #include "host/file.h"
 #include "tflite_import.h"
 
-#define ARG(name) NUC_ARG(DEQUANTIZE_PER_CHANNEL, name)
-
 /* Dimension of an image for axis i of [N, H, W, C]; axis of [N, H, W, C] for dimension i of an image. */
 static const uint32_t image_dim[4] = {0, 2, 3, 1};
 static const uint32_t image_axis[4] = {0, 3, 1, 2};
@@ -116,14 +114,15 @@ static struct nuc_node *dequantize_channels(struct nuc_ti *ti, struct nuc_node *
 {
     int64_t count = t->quant.count;
     struct nuc_meta scales = nuc_meta_make(NUC_F32, &count, 1), zeros = nuc_meta_make(NUC_I64, &count, 1);
+    struct nuc_node *scale = add_buffer(ti, "scale", &scales, t->quant.scale);
+    struct nuc_node *zero_point = add_buffer(ti, "zero_point", &zeros, t->quant.zero_point);
     struct nuc_node *dq = nuc_ti_call(ti, NUC_OP_DEQUANTIZE_PER_CHANNEL, buffer);
 
-    nuc_set_arg_node(dq, ti->g, ARG(scales), add_buffer(ti, "scale", &scales, t->quant.scale));
-    nuc_set_arg_node(dq, ti->g, ARG(zero_points), add_buffer(ti, "zero_point", &zeros, t->quant.zero_point));
-    nuc_set_arg_int(dq, ARG(axis), channel);
-    nuc_set_arg_int(dq, ARG(quant_min), quant_min(t->dtype, true));
-    nuc_set_arg_int(dq, ARG(quant_max), t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX);
-    nuc_set_arg_dtype(dq, ARG(dtype), t->dtype);
+    nuc_set_args(ti->g, dq,
+                 NUC_ARGS(nuc_node_arg(buffer), nuc_node_arg(scale), nuc_node_arg(zero_point), nuc_int_arg(channel),
+                          nuc_int_arg(quant_min(t->dtype, true)),
+                          nuc_int_arg(t->dtype == NUC_I32 ? INT32_MAX : INT8_MAX)));
+    nuc_set_arg_dtype(dq, NUC_ARG(DEQUANTIZE_PER_CHANNEL, dtype), t->dtype);
     return nuc_ti_infer(ti, dq);
 }
 
@@ -232,6 +231,14 @@ struct nuc_node *nuc_ti_infer(struct nuc_ti *ti, struct nuc_node *node)
     return node;
 }
 
+struct nuc_node *nuc_ti_emit(struct nuc_ti *ti, enum nuc_op op, const struct nuc_arg *args, size_t n_args)
+{
+    struct nuc_node *node = nuc_ti_call(ti, op, NULL);
+
+    nuc_set_args(ti->g, node, args, n_args);
+    return nuc_ti_infer(ti, node);
+}
+
 struct nuc_node *nuc_ti_quantize(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
 {
     return quantization(ti, NUC_OP_QUANTIZE_PER_TENSOR, real, like, INT8_MIN, INT8_MAX);
@@ -251,28 +258,12 @@ struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const s
 
 struct nuc_node *nuc_ti_view(struct nuc_ti *ti, struct nuc_node *x, const int64_t *sizes, uint32_t rank)
 {
-    struct nuc_node *view = nuc_ti_call(ti, NUC_OP_RESHAPE, x);
-
-    nuc_set_arg_ints(view, ti->g, NUC_ARG(RESHAPE, shape), sizes, rank);
-    return nuc_ti_infer(ti, view);
+    return nuc_ti_emit(ti, NUC_OP_RESHAPE, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(sizes, rank)));
 }
 
 struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int64_t *dims, uint32_t rank)
 {
-    struct nuc_node *permute = nuc_ti_call(ti, NUC_OP_PERMUTE, x);
-
-    nuc_set_arg_ints(permute, ti->g, NUC_ARG(PERMUTE, dims), dims, rank);
-    return nuc_ti_infer(ti, permute);
-}
-
-struct nuc_node *nuc_ti_cut(struct nuc_ti *ti, struct nuc_node *x, uint32_t dim, int64_t begin, int64_t end)
-{
-    struct nuc_node *slice = nuc_ti_call(ti, NUC_OP_SLICE, x);
-
-    nuc_set_arg_int(slice, NUC_ARG(SLICE, dim), dim);
-    nuc_set_arg_int(slice, NUC_ARG(SLICE, start), begin);
-    nuc_set_arg_int(slice, NUC_ARG(SLICE, end), end);
-    return nuc_ti_infer(ti, slice);
+    return nuc_ti_emit(ti, NUC_OP_PERMUTE, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(dims, rank)));
 }
 
 struct nuc_node *nuc_ti_padded(struct nuc_ti *ti, struct nuc_node *x, const int64_t *pads, uint32_t count,
@@ -345,12 +336,11 @@ struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc
 
     if (activation == NUC_LT_ACT_NONE || does_nothing(nuc_ti_out(ti), (double)bounds.low, (double)bounds.high))
         return x;
-    struct nuc_node *node = nuc_ti_call(ti, isinf(bounds.high) ? NUC_OP_RELU : NUC_OP_HARDTANH, x);
-    if (!isinf(bounds.high)) {
-        nuc_set_arg_float(node, NUC_ARG(HARDTANH, min_val), (double)bounds.low);
-        nuc_set_arg_float(node, NUC_ARG(HARDTANH, max_val), (double)bounds.high);
-    }
-    return nuc_ti_infer(ti, node);
+    if (isinf(bounds.high))
+        return nuc_ti_emit(ti, NUC_OP_RELU, NUC_ARGS(nuc_node_arg(x)));
+    return nuc_ti_emit(
+        ti, NUC_OP_HARDTANH,
+        NUC_ARGS(nuc_node_arg(x), nuc_float_arg((double)bounds.low), nuc_float_arg((double)bounds.high)));
 }
 
 static void check_sizes(const struct nuc_ti *ti, const struct nuc_node *node, enum nuc_ti_form form)
