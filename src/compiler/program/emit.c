@@ -234,10 +234,12 @@ static struct nuc_out_variant need_variant(struct nuc_emission *e, const struct 
     return variant;
 }
 
+/* A call with a copy of the list of values. */
 static void add_call(struct nuc_emission *e, struct nuc_out_variant variant, const uint32_t *args, uint32_t n)
 {
-    add_instruction(e, (struct nuc_emit_instruction){
-                           .index = operator_index(e, variant.name, variant.overload), .n_args = n, .args = args});
+    add_instruction(e, (struct nuc_emit_instruction){.index = operator_index(e, variant.name, variant.overload),
+                                                     .n_args = n,
+                                                     .args = nuc_copy(e->cx, args, n * sizeof *args)});
 }
 
 /* Results first, then scalars in schema order: the numbering of ExecuTorch's emitter. */
@@ -292,19 +294,17 @@ static bool feeds_output(const struct nuc_node *node)
 static uint32_t emit_contiguous_copy(struct nuc_emission *e, const struct nuc_node *source)
 {
     struct nuc_meta *meta = nuc_copy(e->cx, &source->vals[0], sizeof *meta);
-    uint32_t *args = nuc_alloc_array(e->cx, 5, sizeof *args);
+    const char *name = nuc_format(e->cx, "%s, contiguous", source->name);
     int64_t order[NUC_MAX_RANK];
 
     nuc_set_contiguous(meta);
     for (uint32_t d = 0; d < meta->rank; d++)
         order[d] = d;
-    uint32_t copy =
-        add_tensor(e, meta, nuc_emit_storage(e, nuc_bytes(meta), nuc_format(e->cx, "%s, contiguous", source->name)), 0);
-    args[0] = tensor_of(e, source);
-    args[1] = add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_BOOL});
-    args[2] = add_ints(e, order, meta->rank);
-    args[3] = args[4] = copy;
-    add_call(e, nuc_out_variant(e->cx, NUC_OP_TO_DIM_ORDER_COPY), args, 5);
+    uint32_t copy = add_tensor(e, meta, nuc_emit_storage(e, nuc_bytes(meta), name), 0);
+    uint32_t non_blocking = add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_BOOL});
+    uint32_t dim_order = add_ints(e, order, meta->rank);
+    const uint32_t args[] = {tensor_of(e, source), non_blocking, dim_order, copy, copy};
+    add_call(e, nuc_out_variant(e->cx, NUC_OP_TO_DIM_ORDER_COPY), args, sizeof args / sizeof *args);
     return copy;
 }
 
@@ -332,14 +332,12 @@ static bool same_places(const struct nuc_meta *source, const struct nuc_meta *vi
 /* The operator that copies: view_copy for all views, with the sizes as the graph has them or as they result. */
 static void emit_view_copy(struct nuc_emission *e, const struct nuc_node *node, uint32_t source)
 {
-    uint32_t *args = nuc_alloc_array(e->cx, 4, sizeof *args);
-    uint32_t *results = add_results(e, node);
+    uint32_t result = add_results(e, node)[0];
+    uint32_t sizes = node->op == NUC_OP_VIEW ? add_argument(e, node, NUC_ARG(VIEW, size))
+                                             : add_ints(e, node->vals[0].sizes, node->vals[0].rank);
+    const uint32_t args[] = {source, sizes, result, result};
 
-    args[0] = source;
-    args[1] = node->op == NUC_OP_VIEW ? add_argument(e, node, NUC_ARG(VIEW, size))
-                                      : add_ints(e, node->vals[0].sizes, node->vals[0].rank);
-    args[2] = args[3] = results[0];
-    add_call(e, need_variant(e, node), args, 4);
+    add_call(e, need_variant(e, node), args, sizeof args / sizeof *args);
 }
 
 /* The node is another name for the bytes of value `base`. */
