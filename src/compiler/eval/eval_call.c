@@ -1,4 +1,5 @@
 /* What run and prepare functions of all families use: arguments, shapes, single elements. */
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ void nuc_eval_expect_float(const struct nuc_eval_call *c, uint32_t arg)
         nuc_eval_fail(c, "the result is %s, only float32 is computed", nuc_dtype_name(nuc_eval_result(c)->dtype));
 }
 
-size_t nuc_eval_product(const struct nuc_meta *m, uint32_t from, uint32_t to)
+size_t nuc_product_of_dims(const struct nuc_meta *m, uint32_t from, uint32_t to)
 {
     size_t product = 1;
 
@@ -49,7 +50,7 @@ size_t nuc_eval_row_length(const struct nuc_meta *m)
 
 size_t nuc_eval_rows(const struct nuc_meta *m)
 {
-    return m->rank == 0 ? 1 : nuc_eval_product(m, 0, m->rank - 1u);
+    return m->rank == 0 ? 1 : nuc_product_of_dims(m, 0, m->rank - 1u);
 }
 
 /* Over the first `rank` dimensions. */
@@ -78,8 +79,9 @@ void nuc_eval_broadcast_strides(const struct nuc_meta *from, const struct nuc_me
 {
     size_t stride = 1;
 
+    assert(from->rank <= to->rank);
     memset(strides, 0, NUC_MAX_RANK * sizeof *strides);
-    for (uint32_t i = 1; i <= from->rank && i <= to->rank; i++) {
+    for (uint32_t i = 1; i <= from->rank; i++) {
         size_t size = (size_t)from->sizes[from->rank - i];
         strides[to->rank - i] = size == 1 ? 0 : stride;
         stride *= size;

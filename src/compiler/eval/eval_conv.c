@@ -7,6 +7,7 @@
  * whose columns are gathered sixteen pixels at a time from a copy of the image with its padding around it. A transposed
  * convolution is the convolution, with stride 1, of the image spread out by its stride with the flipped kernel.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/eval/eval_gemm.h"
@@ -283,9 +284,11 @@ static void prepare(struct nuc_eval_call *c)
     uint32_t spatial = weight->rank - 2u;
     struct conv *v = new_conv(c);
 
+    assert(weight->rank >= 3 && weight->rank <= 2 + SPATIAL);
     v->transposed = is_transposed(c->node);
     v->batch = in->rank == spatial + 2 ? (size_t)in->sizes[0] : 1;
     v->groups = (size_t)nuc_integer(c->node, position(c, "groups"), 1);
+    assert(v->groups >= 1);
     v->in_channels = read_sizes(in, spatial, v->in) / v->groups;
     v->out_channels = read_sizes(nuc_eval_result(c), spatial, v->out) / v->groups;
     read_sizes(weight, spatial, v->kernel);

@@ -6,6 +6,7 @@
  *
  * The weights of r, z and n lie below each other in W_i [3 hidden][inputs] and W_h [3 hidden][hidden].
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ static void prepare(struct nuc_eval_call *c)
     u->layers = (size_t)nuc_integer(c->node, NUC_ARG(GRU, num_layers), 1);
     u->directions = nuc_flag(c->node, NUC_ARG(GRU, bidirectional)) ? 2 : 1;
     u->params = nuc_flag(c->node, NUC_ARG(GRU, has_biases)) ? 4 : 2;
+    assert(nuc_eval_list_count(c, PARAMS) == u->layers * u->directions * u->params);
     c->scratch_size = (2 * layer_size(u) + 2 * GATES * u->hidden) * sizeof(float);
     c->state = u;
 }

@@ -31,8 +31,8 @@ static void add_index(struct nuc_eval_call *c, struct index *x, uint32_t dim)
         x->picked_at = dim;
     else if (x->indexed[x->n_indexed - 1].dim + 1 != dim)
         x->picked_at = 0;
-    x->indexed[x->n_indexed++] =
-        (struct indexed){.dim = dim, .size = (size_t)in->sizes[dim], .stride = nuc_eval_product(in, dim + 1, in->rank)};
+    x->indexed[x->n_indexed++] = (struct indexed){
+        .dim = dim, .size = (size_t)in->sizes[dim], .stride = nuc_product_of_dims(in, dim + 1, in->rank)};
     nuc_eval_join_shapes(&x->picked, nuc_eval_list_meta(c, INDICES, dim));
 }
 
@@ -60,7 +60,7 @@ static void prepare(struct nuc_eval_call *c)
     for (uint32_t d = 0; d < in->rank; d++) {
         at += at == x->picked_at ? x->picked.rank : 0;
         if (!is_indexed(c, d))
-            x->strides[at++] = nuc_eval_product(in, d + 1, in->rank);
+            x->strides[at++] = nuc_product_of_dims(in, d + 1, in->rank);
     }
     c->state = x;
 }

@@ -1,4 +1,5 @@
 /* Matrix products: out[i][j] = alpha * sum over k of a[i][k] * b[k][j] + beta * addend[i][j]. */
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/eval/eval_gemm.h"
@@ -72,7 +73,7 @@ static void prepare_linear(struct nuc_eval_call *c)
     const struct nuc_meta *in = nuc_eval_in_meta(c, m->a), *weight = nuc_eval_in_meta(c, m->b);
 
     m->k = (size_t)in->sizes[in->rank - 1];
-    m->rows = nuc_eval_product(in, 0, in->rank - 1u);
+    m->rows = nuc_product_of_dims(in, 0, in->rank - 1u);
     m->columns = weight->rank == 2 ? (size_t)weight->sizes[0] : 1;
     m->b_k_stride = 1;
     m->b_column_stride = m->k;
@@ -121,8 +122,8 @@ static void list_products(struct nuc_eval_call *c, struct matmul *m, const struc
 
     nuc_eval_broadcast_strides(&a_outer, &outer, a_strides);
     nuc_eval_broadcast_strides(&b_outer, &outer, b_strides);
-    m->products = nuc_eval_product(&outer, 0, outer.rank);
-    m->b_matrices = nuc_eval_product(&b_outer, 0, b_outer.rank);
+    m->products = nuc_product_of_dims(&outer, 0, outer.rank);
+    m->b_matrices = nuc_product_of_dims(&b_outer, 0, b_outer.rank);
     m->a_first = nuc_alloc_array(c->cx, m->products + 1, sizeof *m->a_first);
     m->b_item = nuc_alloc_array(c->cx, m->products + 1, sizeof *m->b_item);
     for (size_t i = 0; i < m->products; i++) {
@@ -143,6 +144,7 @@ static struct matmul *plan_product(struct nuc_eval_call *c, uint32_t left, uint3
     m->b_k_stride = m->columns;
     m->b_column_stride = 1;
     list_products(c, m, &a, &b);
+    assert(m->products * m->rows * m->columns == nuc_eval_elements(c));
     return m;
 }
 

@@ -2,6 +2,7 @@
  * Operators that show elements of their inputs in another place: permutations, repetitions, slices, splits,
  * concatenation. Any element type.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "compiler/eval/eval_private.h"
@@ -23,7 +24,7 @@ static struct strided *new_strided(struct nuc_eval_call *c, uint32_t arg)
     s->arg = arg;
     s->first = nuc_alloc_array(c->cx, c->node->n_vals, sizeof *s->first);
     for (uint32_t d = 0; d < in->rank; d++)
-        s->strides[d] = nuc_eval_product(in, d + 1, in->rank);
+        s->strides[d] = nuc_product_of_dims(in, d + 1, in->rank);
     c->state = s;
     return s;
 }
@@ -159,6 +160,7 @@ static void prepare_split(struct nuc_eval_call *c)
         s->first[v] = at * s->strides[dim];
         at += (size_t)c->node->vals[v].sizes[dim];
     }
+    assert(at == (size_t)nuc_eval_in_meta(c, NUC_SELF)->sizes[dim]);
 }
 
 const struct nuc_eval_op nuc_eval_split = {.prepare = prepare_split, .run = run_strided};
@@ -178,8 +180,8 @@ static void run_slice_scatter(const struct nuc_eval_call *c)
 {
     const struct slice *s = c->state;
     const struct nuc_meta *out = nuc_eval_result(c);
-    size_t inner = nuc_eval_product(out, s->dim + 1, out->rank) * nuc_dtype_size(out->dtype);
-    size_t outer = nuc_eval_product(out, 0, s->dim), size = (size_t)out->sizes[s->dim];
+    size_t inner = nuc_product_of_dims(out, s->dim + 1, out->rank) * nuc_dtype_size(out->dtype);
+    size_t outer = nuc_product_of_dims(out, 0, s->dim), size = (size_t)out->sizes[s->dim];
     const char *src = nuc_eval_in(c, NUC_ARG(SLICE_SCATTER, src));
 
     memcpy(c->out[0], nuc_eval_in(c, NUC_SELF), nuc_bytes(out));
@@ -262,14 +264,14 @@ static void run_cat(const struct nuc_eval_call *c)
 {
     const uint32_t *dim = c->state;
     const struct nuc_meta *out = nuc_eval_result(c);
-    size_t outer = nuc_eval_product(out, 0, *dim), stride = nuc_eval_product(out, *dim, out->rank), at = 0;
+    size_t outer = nuc_product_of_dims(out, 0, *dim), stride = nuc_product_of_dims(out, *dim, out->rank), at = 0;
     size_t size = nuc_dtype_size(out->dtype);
 
     for (uint32_t i = 0; i < nuc_eval_list_count(c, TENSORS); i++) {
         const struct nuc_meta *in = nuc_eval_list_meta(c, TENSORS, i);
         if (is_skipped(in))
             continue;
-        size_t inner = nuc_eval_product(in, *dim, in->rank);
+        size_t inner = nuc_product_of_dims(in, *dim, in->rank);
         const char *from = nuc_eval_list_in(c, TENSORS, i);
         for (size_t o = 0; o < outer; o++)
             memcpy((char *)c->out[0] + (o * stride + at) * size, from + o * inner * size, inner * size);

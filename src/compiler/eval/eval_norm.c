@@ -27,7 +27,7 @@ static void prepare(struct nuc_eval_call *c)
     bn->eps = (float)nuc_scalar(c->node, native ? NUC_ARG(NATIVE_BATCH_NORM, eps) : NUC_ARG(BATCH_NORM, eps), 1e-5);
     bn->planes = (size_t)(in->sizes[0] * in->sizes[1]);
     bn->channels = (size_t)in->sizes[1];
-    bn->inner = nuc_eval_product(in, 2, in->rank);
+    bn->inner = nuc_product_of_dims(in, 2, in->rank);
     c->state = bn;
 }
 

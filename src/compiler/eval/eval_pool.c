@@ -2,6 +2,7 @@
  * Pooling over height and width of [C, H, W] or [N, C, H, W], one plane after the other. Pooling along one dimension,
  * [C, L] or [N, C, L], is that of images of height 1.
  */
+#include <assert.h>
 #include <math.h>
 
 #include "compiler/eval/eval_private.h"
@@ -42,7 +43,7 @@ static struct pool *new_pool(struct nuc_eval_call *c)
     uint32_t spatial = is_line(c->node) ? 1 : 2;
 
     nuc_eval_expect_float(c, NUC_SELF);
-    p->planes = nuc_eval_product(in, 0, in->rank - spatial);
+    p->planes = nuc_product_of_dims(in, 0, in->rank - spatial);
     for (uint32_t d = HEIGHT; d <= WIDTH; d++) {
         bool given = d + spatial >= 2;
         p->in[d] = given ? in->sizes[in->rank + d - 2] : 1;
@@ -71,6 +72,7 @@ static struct pool *prepare_windows(struct nuc_eval_call *c)
     read_pair(c, WINDOW(stride), p->kernel, 1, p->stride);
     read_pair(c, WINDOW(padding), zeros, 0, p->padding);
     p->dilation[HEIGHT] = p->dilation[WIDTH] = 1;
+    assert(p->kernel[HEIGHT] >= 1 && p->kernel[WIDTH] >= 1 && p->stride[HEIGHT] >= 1 && p->stride[WIDTH] >= 1);
     return p;
 }
 

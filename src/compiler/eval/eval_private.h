@@ -114,7 +114,7 @@ void nuc_eval_expect(const struct nuc_eval_call *c, uint32_t arg, enum nuc_dtype
 void nuc_eval_expect_float(const struct nuc_eval_call *c, uint32_t arg);
 
 /* Product of sizes[from, to). */
-size_t nuc_eval_product(const struct nuc_meta *m, uint32_t from, uint32_t to);
+size_t nuc_product_of_dims(const struct nuc_meta *m, uint32_t from, uint32_t to);
 
 /* Offset of an element, counted in logical order, of a tensor of shape `m` under `strides`. */
 size_t nuc_eval_offset(const struct nuc_meta *m, size_t element, const size_t strides[NUC_MAX_RANK]);

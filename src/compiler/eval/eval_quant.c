@@ -196,9 +196,9 @@ static void prepare_channels(struct nuc_eval_call *c)
     uint32_t axis = (uint32_t)nuc_positive_dim(stated.axis, in->rank);
 
     q->wide = scales->dtype == NUC_F64;
-    q->outer = nuc_eval_product(in, 0, axis);
+    q->outer = nuc_product_of_dims(in, 0, axis);
     q->channels = (size_t)in->sizes[axis];
-    q->inner = nuc_eval_product(in, axis + 1, in->rank);
+    q->inner = nuc_product_of_dims(in, axis + 1, in->rank);
     if ((scales->dtype != NUC_F32 && !q->wide) || (size_t)nuc_elements(scales) != q->channels)
         nuc_eval_fail(c, "scales are %s, not one float for each of %zu channels", nuc_meta_text(c->cx, scales),
                       q->channels);

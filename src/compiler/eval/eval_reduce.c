@@ -1,4 +1,5 @@
 /* Means, sums and extrema over any dimensions, and softmax. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ static void plan_sums(struct nuc_eval_call *c, uint32_t reduced, bool mean)
 
     nuc_eval_expect_float(c, NUC_SELF);
     s->sum = nuc_sum_plan(c->cx, nuc_eval_in_meta(c, NUC_SELF), reduced);
+    assert(nuc_sum_results(s->sum) == nuc_eval_elements(c));
     s->divisor = mean ? (float)nuc_sum_count(s->sum) : 1.0f;
     c->state = s;
 }
@@ -81,6 +83,7 @@ static void plan_reduction(struct nuc_eval_call *c)
         strides[d] = stride;
         stride *= (size_t)in->sizes[d];
     }
+    assert(stride == nuc_eval_elements(c));
     c->state = strides;
 }
 
@@ -150,9 +153,9 @@ static void prepare_softmax(struct nuc_eval_call *c)
     uint32_t dim = in->rank == 0 ? 0 : (uint32_t)nuc_dim(c->node, NUC_ARG(SOFTMAX, dim), -1, in->rank);
 
     nuc_eval_expect_float(c, NUC_SELF);
-    s->outer = nuc_eval_product(in, 0, dim);
+    s->outer = nuc_product_of_dims(in, 0, dim);
     s->size = in->rank == 0 ? 1 : (size_t)in->sizes[dim];
-    s->inner = nuc_eval_product(in, dim + 1, in->rank);
+    s->inner = nuc_product_of_dims(in, dim + 1, in->rank);
     c->state = s;
 }
 

@@ -81,7 +81,7 @@ static void prepare(struct nuc_eval_call *c)
     nuc_eval_expect_float(c, NUC_SELF);
     if (nuc_elements(in) == 0 && nuc_elements(out) != 0)
         nuc_eval_fail(c, "there is nothing to enlarge in %s", nuc_meta_text(c->cx, in));
-    u->planes = nuc_eval_product(in, 0, 2);
+    u->planes = nuc_product_of_dims(in, 0, 2);
     for (int d = HEIGHT; d <= WIDTH; d++) {
         u->in[d] = (size_t)in->sizes[2 + d];
         u->out[d] = (size_t)out->sizes[2 + d];

@@ -90,13 +90,8 @@ struct payloads {
 static size_t extent(const struct nuc_node *node)
 {
     const struct nuc_meta *m = &node->vals[0];
-    int64_t last = 0;
 
-    if (nuc_elements(m) == 0)
-        return 0;
-    for (uint32_t i = 0; i < m->rank; i++)
-        last += (m->sizes[i] - 1) * node->data->strides[i];
-    return (size_t)(last + 1) * nuc_dtype_size(m->dtype);
+    return (size_t)(nuc_last_element(m->sizes, node->data->strides, m->rank, 0) + 1) * nuc_dtype_size(m->dtype);
 }
 
 /* Tied tensors begin at the same byte; readers give a file the type of the first tensor in it. */

@@ -22,6 +22,19 @@ int64_t nuc_checked_elements(const int64_t *sizes, uint32_t rank)
     return empty ? 0 : n;
 }
 
+int64_t nuc_last_element(const int64_t *sizes, const int64_t *strides, uint32_t rank, int64_t offset)
+{
+    int64_t last = offset;
+
+    for (uint32_t i = 0; i < rank; i++) {
+        if (sizes[i] == 0)
+            return -1;
+        if (last <= (int64_t)1 << 62)
+            last += (sizes[i] - 1) * strides[i];
+    }
+    return last;
+}
+
 /* Strides nest in `order` (outermost first), size-1 dimensions not counted. */
 static bool nests(const int64_t *sizes, const int64_t *strides, const uint8_t *order, uint32_t rank)
 {

@@ -1,7 +1,7 @@
 /*
  * Shape rules: for each operator a function that computes the metas of its results from its arguments. Layouts follow
  * eager torch: a rule states the strides torch gives the result, and the dim order is what Tensor.dim_order() makes of
- * them. Private to the graph folder and the importer.
+ * them. Private to the graph folder, the importer and the exporter.
  */
 #ifndef NUC_GRAPH_SHAPES_H
 #define NUC_GRAPH_SHAPES_H
@@ -42,6 +42,12 @@ void nuc_order_as(struct nuc_meta *m, bool channels_last);
 
 /* The number of elements when no size is negative and it does not exceed NUC_MAX_ELEMENTS, else -1. */
 int64_t nuc_checked_elements(const int64_t *sizes, uint32_t rank);
+
+/*
+ * Index in its storage of the last element of a tensor whose first one has index `offset`; -1 when there is none. Sizes
+ * and strides fit 31 bits each; an index above 2^62, where the next dimension could overflow, stays as it is.
+ */
+int64_t nuc_last_element(const int64_t *sizes, const int64_t *strides, uint32_t rank, int64_t offset);
 
 bool nuc_is_floating(enum nuc_dtype dtype);
 

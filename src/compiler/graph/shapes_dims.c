@@ -180,24 +180,6 @@ void nuc_shape_expand_copy(const struct nuc_shape_call *c)
     set_strided(c, &m, NULL);
 }
 
-/* Index of the last element that is read, -1 when none is. */
-static int64_t last_read(const struct nuc_shape_call *c, const struct nuc_meta *m, const int64_t *strides,
-                         int64_t offset)
-{
-    int64_t last = offset;
-
-    for (uint32_t i = 0; i < m->rank; i++) {
-        if (strides[i] < 0)
-            nuc_shape_fail(c, "stride %lld is negative", (long long)strides[i]);
-        if (m->sizes[i] == 0)
-            return -1;
-        last += (m->sizes[i] - 1) * strides[i];
-        if (last > NUC_MAX_ELEMENTS)
-            return last;
-    }
-    return last;
-}
-
 /* self, size, stride, storage_offset: elements of the input's memory read in another way */
 void nuc_shape_as_strided_copy(const struct nuc_shape_call *c)
 {
@@ -212,9 +194,13 @@ void nuc_shape_as_strided_copy(const struct nuc_shape_call *c)
     if (count != n_strides || count > NUC_MAX_RANK || offset < 0)
         nuc_shape_fail(c, "%u sizes, %u strides and the offset %lld describe no tensor", (unsigned)count,
                        (unsigned)n_strides, (long long)offset);
+    for (uint32_t i = 0; i < n_strides; i++) {
+        if (strides[i] < 0)
+            nuc_shape_fail(c, "stride %lld is negative", (long long)strides[i]);
+    }
     struct nuc_meta m = nuc_meta_make(in->dtype, sizes, count);
     nuc_shape_check(c, &m);
-    if (last_read(c, &m, strides, offset) >= nuc_elements(in))
+    if (nuc_last_element(sizes, strides, count, offset) >= nuc_elements(in))
         nuc_shape_fail(c, "the strides lead beyond the %lld elements of %s", (long long)nuc_elements(in),
                        nuc_meta_text(c->g->cx, in));
     set_strided(c, &m, NULL);

@@ -124,29 +124,14 @@ struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char 
 
 /* ---- bytes ---- */
 
-/* Index of the last element in its storage, -1 when there is none; sizes, strides and offset fit 31 bits each. */
-static int64_t last_element(const struct nuc_tensor_meta *t)
-{
-    int64_t last = t->offset;
-
-    for (uint32_t i = 0; i < t->meta.rank; i++) {
-        if (t->meta.sizes[i] == 0)
-            return -1;
-        last += (t->meta.sizes[i] - 1) * t->strides[i];
-        if (last > NUC_MAX_ELEMENTS)
-            return last;
-    }
-    return last;
-}
-
 /* A small file may expand (stride 0) to gigabytes once it is laid out densely. */
-static void check_expansion(const struct nuc_tensor_meta *t, const struct nuc_json *at)
+static void check_expansion(const struct nuc_tensor_meta *t, int64_t last, const struct nuc_json *at)
 {
-    int64_t elements = nuc_elements(&t->meta);
+    int64_t elements = nuc_elements(&t->meta), held = last - t->offset + 1;
 
-    if (elements > MAX_EXPANDED && elements > last_element(t) - t->offset + 1)
+    if (elements > MAX_EXPANDED && elements > held)
         nuc_json_fail(at, NUC_UNSUPPORTED, "the tensor repeats its elements %lld times over: make it contiguous",
-                      (long long)(elements / (last_element(t) - t->offset + 1)));
+                      (long long)(elements / held));
 }
 
 /* The raw little-endian bytes of a configuration entry; several entries may name one file. */
@@ -183,11 +168,11 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
                       nuc_meta_text(im->cx, meta));
     struct nuc_span bytes = read_payload(im, &entry, folder);
     size_t size = nuc_dtype_size(meta->dtype);
-    int64_t last = last_element(&t);
+    int64_t last = nuc_last_element(t.meta.sizes, t.strides, t.meta.rank, t.offset);
     if (last >= 0 && (uint64_t)last >= bytes.size / size)
         nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "the tensor reaches to element %lld, its file has %zu",
                       (long long)last, bytes.size / size);
-    check_expansion(&t, &tensor_meta);
+    check_expansion(&t, last, &tensor_meta);
     struct nuc_data *data = nuc_alloc(im->cx, sizeof *data);
     data->bytes = bytes;
     /* An empty tensor may have any offset; it keeps the start of its file. */
