@@ -165,14 +165,15 @@ struct nuc_lt_op *nuc_ltb_op(struct nuc_ltb *b, int32_t code, const int32_t *inp
     return op;
 }
 
-void nuc_ltb_drop_ops(struct nuc_ltb *b, const bool *drop)
+bool nuc_ltb_drop_ops(struct nuc_ltb *b, const bool *drop)
 {
     struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
-    uint32_t kept = 0;
+    uint32_t before = s->n_ops, kept = 0;
 
-    for (uint32_t i = 0; i < s->n_ops; i++) {
+    for (uint32_t i = 0; i < before; i++) {
         if (!drop[i])
             s->ops[kept++] = s->ops[i];
     }
     s->n_ops = kept;
+    return kept < before;
 }

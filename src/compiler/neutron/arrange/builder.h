@@ -101,8 +101,8 @@ void nuc_ltb_set_shape(struct nuc_ltb *b, int32_t tensor, const int32_t *shape, 
 /* Appends an operator with one output. */
 struct nuc_lt_op *nuc_ltb_op(struct nuc_ltb *b, int32_t code, const int32_t *inputs, uint32_t n_inputs, int32_t output);
 
-/* Removes the operators of which drop[index] is true. */
-void nuc_ltb_drop_ops(struct nuc_ltb *b, const bool *drop);
+/* Removes the operators of which drop[index] is true; false when there are none. */
+bool nuc_ltb_drop_ops(struct nuc_ltb *b, const bool *drop);
 
 /* ---- permutations: out[i] = in[perm[i]] ---- */
 

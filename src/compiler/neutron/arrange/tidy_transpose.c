@@ -45,7 +45,6 @@ bool nuc_tidy_fuse_transposes(struct nuc_ltb *b)
     uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
     bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
     struct nuc_lt_uses u = nuc_lt_uses(b->cx, nuc_ltb_graph(b));
-    bool changed = false;
 
     for (uint32_t i = 0; i < n_ops; i++) {
         const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[i];
@@ -57,10 +56,8 @@ bool nuc_tidy_fuse_transposes(struct nuc_ltb *b)
         for (uint32_t r = u.first[y]; r < u.first[y + 1]; r++)
             bypass(b, i, u.reader[r]);
         drop[i] = true;
-        changed = true;
     }
-    nuc_ltb_drop_ops(b, drop);
-    return changed;
+    return nuc_ltb_drop_ops(b, drop);
 }
 
 /* ---- identities ---- */
@@ -101,7 +98,6 @@ bool nuc_tidy_remove_identities(struct nuc_ltb *b)
 {
     uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
     bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
-    bool changed = false;
 
     for (uint32_t i = 0; i < n_ops; i++) {
         const struct nuc_lt_op *op = &nuc_ltb_graph(b)->ops[i];
@@ -111,8 +107,6 @@ bool nuc_tidy_remove_identities(struct nuc_ltb *b)
             continue;
         replace(b, op->outputs[0], op->inputs[0]);
         drop[i] = true;
-        changed = true;
     }
-    nuc_ltb_drop_ops(b, drop);
-    return changed;
+    return nuc_ltb_drop_ops(b, drop);
 }

@@ -57,7 +57,6 @@ bool nuc_tidy_permute_weights(struct nuc_ltb *b)
     uint32_t n_ops = nuc_ltb_graph(b)->n_ops;
     bool *drop = nuc_alloc_array(b->cx, n_ops, sizeof *drop);
     struct nuc_lt_uses u = nuc_lt_uses(b->cx, nuc_ltb_graph(b));
-    bool changed = false;
 
     for (uint32_t i = 0; i < n_ops; i++) {
         struct nuc_lt_op *ops = nuc_ltb_graph(b)->ops;
@@ -75,8 +74,6 @@ bool nuc_tidy_permute_weights(struct nuc_ltb *b)
         ops[reader].inputs[1] = weights;
         ops[reshape].inputs[0] = ops[i].inputs[0];
         drop[i] = true;
-        changed = true;
     }
-    nuc_ltb_drop_ops(b, drop);
-    return changed;
+    return nuc_ltb_drop_ops(b, drop);
 }

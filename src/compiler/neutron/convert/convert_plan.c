@@ -7,7 +7,7 @@
 /* The life of tensors' buffers in calls, and what may be written in place. */
 struct lives {
     struct nuc_cv *cv;
-    struct nuc_plan_range *ranges; /* a tensor; size 0: not in the scratch buffer */
+    struct nuc_plan_range *ranges; /* per tensor; size 0: not in the scratch buffer */
     struct nuc_plan_pair *pairs;
     size_t n_pairs, pairs_capacity;
 };
