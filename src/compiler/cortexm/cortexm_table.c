@@ -11,6 +11,12 @@
 
 #define TABLE_SIZE 256
 
+/* What entry `i` of a table is for. */
+static double value_at(const struct nuc_cm_value *in, int i)
+{
+    return (double)(i + INT8_MIN - in->zero_point) * in->scale;
+}
+
 /* Half away from zero, as the reference's build_activation_lut. */
 static int8_t rounded(double real, const struct nuc_cm_value *to)
 {
@@ -38,7 +44,7 @@ struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *
     if (nuc_cm_same_params(from, to))
         return from->node;
     for (int i = 0; i < TABLE_SIZE; i++)
-        table[i] = rounded((double)(i - 128 - from->zero_point) * from->scale, to);
+        table[i] = rounded(value_at(from, i), to);
     return emit_table(c, from->node, table, to->node != NULL ? to->node : from->node, before);
 }
 
@@ -210,7 +216,7 @@ static void evaluate(struct chain *v, const struct nuc_node *last, float results
     const void *inputs[1] = {x};
 
     for (int i = 0; i < TABLE_SIZE; i++)
-        x[i] = (float)((double)(i - 128 - v->in.zero_point) * v->in.scale);
+        x[i] = (float)value_at(&v->in, i);
     k.x = nuc_add_placeholder(k.table, "x", NUC_USER_INPUT, &meta);
     sort_chain(v);
     for (uint32_t i = 0; i < v->n_nodes; i++)
@@ -234,41 +240,33 @@ static double sigmoid(double x)
     return x >= 0 ? 1 / (1 + e) : e / (1 + e);
 }
 
-/* In double, as the reference computes its tables. */
-static bool exact(const struct chain *v, double x, double *y)
+typedef double real_function(double x);
+
+/* What the reference computes in double; NULL: nothing, a table is computed by the evaluator. */
+static real_function *exact_function(const struct chain *v)
 {
     const struct nuc_node *node = v->nodes[0];
 
     if (v->n_nodes != 1)
-        return false;
-    switch ((int)node->op) {
-    case NUC_OP_SIGMOID:
-        *y = sigmoid(x);
-        return true;
-    case NUC_OP_TANH:
-        *y = tanh(x);
-        return true;
-    case NUC_OP_GELU:
-        *y = gelu(x);
-        return strcmp(node->args[NUC_ARG(GELU, approximate)].u.string, "none") == 0;
-    default:
-        return false;
-    }
+        return NULL;
+    if (node->op == NUC_OP_SIGMOID)
+        return sigmoid;
+    if (node->op == NUC_OP_TANH)
+        return tanh;
+    return node->op == NUC_OP_GELU && strcmp(node->args[NUC_ARG(GELU, approximate)].u.string, "none") == 0 ? gelu
+                                                                                                           : NULL;
 }
 
 static void fill_table(struct chain *v, const struct nuc_node *last, const struct nuc_cm_value *to,
                        int8_t table[TABLE_SIZE])
 {
+    real_function *exact = exact_function(v);
     float results[TABLE_SIZE];
-    double y;
 
-    if (!exact(v, 0, &y))
+    if (exact == NULL)
         evaluate(v, last, results);
-    for (int i = 0; i < TABLE_SIZE; i++) {
-        if (!exact(v, (double)(i - 128 - v->in.zero_point) * v->in.scale, &y))
-            y = (double)results[i];
-        table[i] = rounded(y, to);
-    }
+    for (int i = 0; i < TABLE_SIZE; i++)
+        table[i] = rounded(exact != NULL ? exact(value_at(&v->in, i)) : (double)results[i], to);
 }
 
 bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
