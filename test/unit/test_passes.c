@@ -149,11 +149,11 @@ static void quantized_boundaries(struct nuc_context *cx, void *arg)
     nuc_remove_io_quantization(g, true, &io);
     nuc_graph_verify(g, "boundaries");
     assert_int_equal(io.n_inputs, 2);
-    assert_true(io.inputs[0].quantized && io.inputs[0].dtype == NUC_I8 && io.inputs[0].zero_point == 3);
-    assert_false(io.inputs[1].quantized);
+    assert_true(io.inputs[0] != NULL && io.inputs[0]->dtype == NUC_I8 && io.inputs[0]->zero_point == 3);
+    assert_null(io.inputs[1]);
     assert_int_equal(io.n_outputs, 2);
-    assert_true(io.outputs[0].quantized && io.outputs[0].quant_min == -128 && io.outputs[0].quant_max == 127);
-    assert_false(io.outputs[1].quantized);
+    assert_true(io.outputs[0] != NULL && io.outputs[0]->quant_min == -128 && io.outputs[0]->quant_max == 127);
+    assert_null(io.outputs[1]);
     assert_graph(g, "%x = input : int8[2, 3]\n"
                     "%y = input : float32[2, 3]\n"
                     "%quantized_decomposed_dequantize_per_tensor_default = "

@@ -3,23 +3,22 @@
 #include "compiler/program/program.h"
 #include "host/text.h"
 
-static void warn_of_float(struct nuc_compiler *c, const char *file, const char *what,
-                          const struct nuc_io_quantization *io, uint32_t count)
+static void warn_of_float(struct nuc_compiler *c, const char *file, const char *what, const struct nuc_quant *const *io,
+                          uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (!io[i].quantized)
+        if (io[i] == NULL)
             nuc_warn(c->cx, "%s: %s %u stays as it is: it is not quantized inside the program", file, what, i);
     }
 }
 
-static struct nuc_io_quantization input_parameters(const struct nuc_node *input)
+static const struct nuc_quant *input_parameters(struct nuc_context *cx, const struct nuc_node *input)
 {
-    for (uint32_t i = 0; input->vals[0].dtype == NUC_I8 && i < input->n_users; i++) {
-        struct nuc_io_quantization q = nuc_io_quantization_of(input->users[i], NUC_OP_DEQUANTIZE_PER_TENSOR);
-        if (q.quantized)
-            return q;
-    }
-    return (struct nuc_io_quantization){.quantized = false};
+    const struct nuc_quant *q = NULL;
+
+    for (uint32_t i = 0; q == NULL && input->vals[0].dtype == NUC_I8 && i < input->n_users; i++)
+        q = nuc_io_quantization_of(cx, input->users[i], NUC_OP_DEQUANTIZE_PER_TENSOR);
+    return q;
 }
 
 struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
@@ -31,19 +30,19 @@ struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m)
     io.outputs = nuc_alloc_array(m->c->cx, outputs->count, sizeof *io.outputs);
     for (const struct nuc_node *n = m->graph->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
         if (n->input_kind == NUC_USER_INPUT)
-            io.inputs[io.n_inputs++] = input_parameters(n);
+            io.inputs[io.n_inputs++] = input_parameters(m->c->cx, n);
     }
     for (uint32_t i = 0; i < outputs->count; i++)
-        io.outputs[i] = nuc_io_quantization_of(outputs->u.nodes[i], NUC_OP_QUANTIZE_PER_TENSOR);
+        io.outputs[i] = nuc_io_quantization_of(m->c->cx, outputs->u.nodes[i], NUC_OP_QUANTIZE_PER_TENSOR);
     return io;
 }
 
 /* Inputs and outputs that were quantized all along keep what was known of them. */
-static void keep_noted(const struct nuc_io_quantization *noted, uint32_t n_noted, struct nuc_io_quantization *now,
+static void keep_noted(const struct nuc_quant *const *noted, uint32_t n_noted, const struct nuc_quant **now,
                        uint32_t count)
 {
     for (uint32_t i = 0; i < count && i < n_noted; i++) {
-        if (!now[i].quantized)
+        if (now[i] == NULL)
             now[i] = noted[i];
     }
 }
@@ -69,7 +68,7 @@ void nuc_quantize_io(struct nuc_job *j)
 enum { CONSTANTS_EACH = 5 };
 
 /* Names and order as ExecuTorch's quantize_io_pass leaves them. */
-static void add_constants(struct nuc_context *cx, const char *kind, uint32_t index, const struct nuc_io_quantization *q,
+static void add_constants(struct nuc_context *cx, const char *kind, uint32_t index, const struct nuc_quant *q,
                           struct nuc_constant_method *out)
 {
     out[0] = (struct nuc_constant_method){nuc_format(cx, "%s%u_scale", kind, index), true, {.f = q->scale}};
@@ -91,8 +90,8 @@ void nuc_add_io_constants(const struct nuc_model *m, struct nuc_program_options 
     for (uint32_t i = 0; i < io->n_inputs + io->n_outputs; i++) {
         bool input = i < io->n_inputs;
         uint32_t index = input ? i : i - io->n_inputs;
-        const struct nuc_io_quantization *q = input ? &io->inputs[index] : &io->outputs[index];
-        if (!q->quantized)
+        const struct nuc_quant *q = input ? io->inputs[index] : io->outputs[index];
+        if (q == NULL)
             continue;
         add_constants(cx, input ? "input" : "output", index, q, numbers + o->n_numbers);
         o->n_numbers += CONSTANTS_EACH;

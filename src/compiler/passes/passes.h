@@ -13,6 +13,7 @@
 #define NUC_PASSES_PASSES_H
 
 #include "compiler/graph/graph.h"
+#include "compiler/graph/quant.h"
 
 struct nuc_pass;
 
@@ -108,21 +109,14 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options);
 /* Whether nuc_to_edge() has a row for the ATen operator, for the completeness test over ops.def. */
 bool nuc_has_edge_form(enum nuc_op op);
 
-/* How a user input or output of quantized values was quantized, per tensor; not `quantized`: it is as it was. */
-struct nuc_io_quantization {
-    bool quantized;
-    double scale;
-    int64_t zero_point, quant_min, quant_max;
-    enum nuc_dtype dtype;
-};
-
+/* How user inputs and outputs are quantized per tensor, in the order of the program; NULL: they are as they were. */
 struct nuc_io_quantizations {
     uint32_t n_inputs, n_outputs;
-    struct nuc_io_quantization *inputs, *outputs; /* in the order of the program */
+    const struct nuc_quant **inputs, **outputs;
 };
 
-/* What a quantize or dequantize node says, `op` being the per-tensor one of the two; another node: not `quantized`. */
-struct nuc_io_quantization nuc_io_quantization_of(const struct nuc_node *node, enum nuc_op op);
+/* What a node says that is `op`, quantize or dequantize per tensor; of another node NULL. */
+const struct nuc_quant *nuc_io_quantization_of(struct nuc_context *cx, const struct nuc_node *node, enum nuc_op op);
 
 /*
  * User inputs that a quantize node reads become inputs of its type, results of dequantize nodes outputs of theirs: the

@@ -2,20 +2,12 @@
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite.h"
 
-struct nuc_io_quantization nuc_io_quantization_of(const struct nuc_node *node, enum nuc_op op)
+const struct nuc_quant *nuc_io_quantization_of(struct nuc_context *cx, const struct nuc_node *node, enum nuc_op op)
 {
     struct nuc_quant q;
+    bool says = node != NULL && node->op == op && nuc_quant_of(node, &q);
 
-    if (node == NULL || node->op != op || !nuc_quant_of(node, &q))
-        return (struct nuc_io_quantization){.quantized = false};
-    return (struct nuc_io_quantization){
-        .quantized = true,
-        .scale = q.scale,
-        .zero_point = q.zero_point,
-        .quant_min = q.quant_min,
-        .quant_max = q.quant_max,
-        .dtype = q.dtype,
-    };
+    return says ? nuc_copy(cx, &q, sizeof q) : NULL;
 }
 
 /* The reader whose parameters the input gets: the first one in graph order that quantizes. */
@@ -44,7 +36,7 @@ static void dequantize_for_others(struct nuc_graph *g, struct nuc_node *input, c
     nuc_set_val(g, d, &meta);
 }
 
-static struct nuc_io_quantization take_quantized(struct nuc_graph *g, struct nuc_node *input, bool strict)
+static const struct nuc_quant *take_quantized(struct nuc_graph *g, struct nuc_node *input, bool strict)
 {
     struct nuc_node *quantize = first_quantize(input);
 
@@ -53,8 +45,8 @@ static struct nuc_io_quantization take_quantized(struct nuc_graph *g, struct nuc
                  "%s: input '%s' has %u readers, so it cannot become an input of quantized values: keep float inputs",
                  g->file, input->name, input->n_users);
     if (quantize == NULL)
-        return (struct nuc_io_quantization){.quantized = false};
-    struct nuc_io_quantization parameters = nuc_io_quantization_of(quantize, NUC_OP_QUANTIZE_PER_TENSOR);
+        return NULL;
+    const struct nuc_quant *parameters = nuc_io_quantization_of(g->cx, quantize, NUC_OP_QUANTIZE_PER_TENSOR);
     struct nuc_meta meta = quantize->vals[0];
     struct nuc_node **merged = nuc_alloc_array(g->cx, input->n_users, sizeof(struct nuc_node *));
     uint32_t n_merged = 0;
@@ -85,7 +77,7 @@ static void give_quantized(struct nuc_graph *g, struct nuc_node *output, struct 
         struct nuc_node *value = values->u.nodes[i];
         bool quantized = value != NULL && value->op == NUC_OP_DEQUANTIZE_PER_TENSOR;
         if (quantized)
-            out->outputs[i] = nuc_io_quantization_of(value, NUC_OP_DEQUANTIZE_PER_TENSOR);
+            out->outputs[i] = nuc_io_quantization_of(g->cx, value, NUC_OP_DEQUANTIZE_PER_TENSOR);
         given[i] = quantized ? nuc_operand(g, value, NUC_SELF) : value;
     }
     nuc_set_arg_nodes(output, g, NUC_ARG(OUTPUT, values), given, values->count);
