@@ -60,11 +60,11 @@ static bool read_weight(struct nuc_node *arg, struct linear *l)
         l->weight_is_transposed = arg->args[NUC_ARG(PERMUTE, dims)].u.ints[0] % 2 == 0;
         arg = nuc_arg_node(arg, NUC_SELF);
     }
-    return nuc_cm_operand(arg, &l->weight) && nuc_is_static(l->weight.node) && l->weight.dtype == NUC_I8 &&
-           l->weight.scales == NULL && l->weight.zero_point == 0 && l->weight.node->vals[0].rank == 2;
+    return nuc_cm_int8(arg, &l->weight) && nuc_is_static(l->weight.node) && l->weight.zero_point == 0 &&
+           l->weight.node->vals[0].rank == 2;
 }
 
-/* The arguments of a product with a constant weight. */
+/* A product with a constant weight, which has its operands at these positions. */
 static bool lower_layer(struct nuc_cm *c, struct nuc_node *node, uint32_t input, uint32_t weight, struct nuc_node *bias,
                         bool weight_is_transposed)
 {

@@ -143,7 +143,7 @@ bool nuc_cm_lower_slice(struct nuc_cm *c, struct nuc_node *node)
 static bool read_parts(const struct nuc_arg *list, struct nuc_cm_value *parts)
 {
     for (uint32_t i = 0; i < list->count; i++) {
-        if (!nuc_cm_operand(list->u.nodes[i], &parts[i]) || parts[i].scales != NULL || parts[i].dtype != NUC_I8)
+        if (!nuc_cm_int8(list->u.nodes[i], &parts[i]))
             return false;
     }
     return list->count > 0;

@@ -42,7 +42,7 @@ static struct window read_window(const struct nuc_node *node)
     return w;
 }
 
-/* The image with that many rows and columns around it, which are no longer padding of the window then. */
+/* The image with that many rows and columns around it, which the window does not pad then. */
 static struct nuc_node *pad_image(struct nuc_cm *c, struct nuc_node *image, struct window *w, struct nuc_pair post,
                                   int64_t value, struct nuc_node *before)
 {

@@ -47,7 +47,8 @@ struct nuc_cm_binary {
 /* The tensor a dequantize node reads. False for anything else. */
 bool nuc_cm_operand(const struct nuc_node *dequantize, struct nuc_cm_value *out);
 
-/* Argument `index` as an int8 tensor with one scale. */
+/* The same of an int8 tensor with one scale alone; argument `index` as one. */
+bool nuc_cm_int8(const struct nuc_node *dequantize, struct nuc_cm_value *out);
 bool nuc_cm_tensor(const struct nuc_node *node, uint32_t index, struct nuc_cm_value *out);
 
 /*

@@ -37,9 +37,14 @@ bool nuc_cm_operand(const struct nuc_node *dequantize, struct nuc_cm_value *out)
     return out->node != NULL;
 }
 
+bool nuc_cm_int8(const struct nuc_node *dequantize, struct nuc_cm_value *out)
+{
+    return nuc_cm_operand(dequantize, out) && out->scales == NULL && out->dtype == NUC_I8;
+}
+
 bool nuc_cm_tensor(const struct nuc_node *node, uint32_t index, struct nuc_cm_value *out)
 {
-    return nuc_cm_operand(nuc_arg_node(node, index), out) && out->scales == NULL && out->dtype == NUC_I8;
+    return nuc_cm_int8(nuc_arg_node(node, index), out);
 }
 
 bool nuc_cm_same_params(const struct nuc_cm_value *a, const struct nuc_cm_value *b)

@@ -100,7 +100,7 @@ static void visit(struct chain *v, struct nuc_node *input)
     if (is_number(input) || is_listed(v, input))
         return;
     if (nuc_is_dequantize(input)) {
-        bool usable = nuc_cm_operand(input, &value) && value.scales == NULL && value.dtype == NUC_I8;
+        bool usable = nuc_cm_int8(input, &value);
         bool first = v->in.node == NULL;
         v->ok = v->ok && usable && (first || (value.node == v->in.node && nuc_cm_same_params(&value, &v->in)));
         if (first && usable)
@@ -280,8 +280,7 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
     if (last == NULL || !nuc_cm_result(last, false, &out))
         return false;
     if (nuc_is_dequantize(last)) {
-        if (c->options->reference_compat || !nuc_cm_operand(last, &in) || in.scales != NULL || in.dtype != NUC_I8 ||
-            nuc_is_static(in.node))
+        if (c->options->reference_compat || !nuc_cm_int8(last, &in) || nuc_is_static(in.node))
             return false;
         nuc_cm_replace(c, &out, nuc_cm_requantize(c, &in, &out.params, last->next));
         return true;

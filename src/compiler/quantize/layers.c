@@ -3,7 +3,7 @@
 #include "compiler/graph/args.h"
 #include "compiler/graph/op_list.h"
 
-/* All have input, weight and bias in the same places; 1d and 3d convolutions are none of the target's. */
+/* The operators that are layers have input, weight and bias in the same places. */
 #define ARG(name) NUC_ARG(CONV2D, name)
 
 static uint32_t groups_of(const struct nuc_node *node)

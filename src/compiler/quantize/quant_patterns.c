@@ -111,6 +111,7 @@ void nuc_specs(enum nuc_side side, const struct nuc_quantize_options *options, s
 #define CONVOLUTION(op, weight_spec)                                                                                   \
     WEIGHTED(op, input, weight, weight_spec, bias, NUC_SPEC_BIAS_CHANNELS), .joint_rank = ANY_RANK
 #define LINEAR WEIGHTED(LINEAR, input, weight, NUC_SPEC_WEIGHT, bias, NUC_SPEC_BIAS)
+
 /* What moves values or picks some has the same parameters before and after. */
 #define FAMILIES_OF_BOTH                                                                                               \
     [NUC_FAMILY_POOL] = {SHARED}, [NUC_FAMILY_RESIZE] = {SHARED}, [NUC_FAMILY_REDUCE] = {SHARED},                      \
