@@ -46,9 +46,6 @@ struct bench_model {
 /* Microseconds of a clock that only goes forward. */
 double bench_now(void);
 
-/* Median and least of `n` times, which are sorted on the way. */
-struct bench_times bench_summary(double *times, size_t n);
-
 /* Reads, converts and prepares a model; fails with a message of the file. All memory is the context's. */
 struct bench_model *bench_open(struct nuc_context *cx, const char *file);
 void bench_close(struct bench_model *m);

@@ -28,7 +28,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-struct bench_times bench_summary(double *times, size_t n)
+/* Median and least of `n` times, which are sorted on the way. */
+static struct bench_times summary(double *times, size_t n)
 {
     qsort(times, n, sizeof *times, compare);
     return (struct bench_times){times[n / 2], times[0]};
@@ -199,7 +200,7 @@ struct bench_times bench_run(struct nuc_context *cx, struct bench_model *m, enum
         neutronRunBlocking(m->handle, &data);
         times[n++] = bench_now() - start;
     }
-    return bench_summary(times, n);
+    return summary(times, n);
 }
 
 #define CALL_RUNS 101
@@ -227,7 +228,7 @@ void bench_calls(struct nuc_context *cx, const struct bench_model *m, const stru
                 nuc_npu_run(&one, &memory, NULL, NULL, &failed);
             times[k] = bench_now() - start;
         }
-        struct bench_times t = bench_summary(times, CALL_RUNS);
+        struct bench_times t = summary(times, CALL_RUNS);
         printf("    %3u %-18s %9.2f us %9.3f MMAC %8.1f GMAC/s", i, m->image->calls[i].opcode, t.least,
                macs_of(&r) * 1e-6, macs_of(&r) / t.least * 1e-3);
         const struct nuc_mc_conv *c = &r.conv;

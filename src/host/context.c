@@ -232,15 +232,6 @@ struct nuc_arena *nuc_push_arena(struct nuc_context *cx)
     return outer;
 }
 
-struct nuc_arena *nuc_root_arena(struct nuc_context *cx)
-{
-    struct nuc_arena *arena = cx->arena;
-
-    while (arena->outer != NULL)
-        arena = arena->outer;
-    return arena;
-}
-
 void nuc_pop_arena(struct nuc_context *cx, struct nuc_arena *outer)
 {
     while (cx->arena != outer) {

@@ -94,9 +94,6 @@ void nuc_defer(struct nuc_context *cx, void (*release)(void *object), void *obje
  */
 struct nuc_arena *nuc_push_arena(struct nuc_context *cx);
 
-/* The arena that lives as long as the context. */
-struct nuc_arena *nuc_root_arena(struct nuc_context *cx);
-
 void nuc_pop_arena(struct nuc_context *cx, struct nuc_arena *outer);
 
 /*

@@ -124,7 +124,7 @@ extern const struct nuc_support_rule nuc_convolution_ir[], nuc_avg_pool_ir[], nu
     nuc_upsample_ir[], nuc_shared_quantization_ir[], nuc_softmax_ir[], nuc_bmm_ir[], nuc_neg_ir[], nuc_cat_ir[],
     nuc_slice_ir[], nuc_pad_ir[], nuc_view_ir[], nuc_clone_ir[], nuc_clone_partition[];
 /* One input and one result of int8 or uint8; the same with two inputs, of which one is as large as the result. */
-extern const struct nuc_support_rule nuc_unary_target[], nuc_binary_target[];
+extern const struct nuc_support_rule nuc_unary_target[];
 
 /* ---- rows of rule set sdk-3.2 ---- */
 

@@ -20,7 +20,7 @@ const struct nuc_support_rule nuc_neg_ir[] = {
 
 /* ---- two inputs ---- */
 
-const struct nuc_support_rule nuc_binary_target[] = {
+static const struct nuc_support_rule binary_target[] = {
     RULE("one input has as many elements as the output", nuc_one_input_is_whole, 0,
          "expand one input to {limit} first"),
     RULE_INPUTS_8BIT,
@@ -54,9 +54,9 @@ const struct nuc_support_row nuc_elementwise_rows[] = {
                     NUC_OP_SIGMOID, NUC_OP_TANH),
      .target = nuc_unary_target},
     {.ops = NUC_OPS(NUC_OP_NEG), .ir = nuc_neg_ir, .target = nuc_unary_target},
-    {.ops = NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), .no_op = NUC_NO_OP_BY_TRIAL, .ir = add_ir, .target = nuc_binary_target},
-    {.ops = NUC_OPS(NUC_OP_MUL), .no_op = NUC_NO_OP_BY_TRIAL, .target = nuc_binary_target},
-    {.ops = NUC_OPS(NUC_OP_MAXIMUM, NUC_OP_MINIMUM), .ir = extreme_ir, .target = nuc_binary_target},
-    {.ops = NUC_OPS(NUC_OP_PRELU), .ir = prelu_ir, .target = nuc_binary_target},
+    {.ops = NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), .no_op = NUC_NO_OP_BY_TRIAL, .ir = add_ir, .target = binary_target},
+    {.ops = NUC_OPS(NUC_OP_MUL), .no_op = NUC_NO_OP_BY_TRIAL, .target = binary_target},
+    {.ops = NUC_OPS(NUC_OP_MAXIMUM, NUC_OP_MINIMUM), .ir = extreme_ir, .target = binary_target},
+    {.ops = NUC_OPS(NUC_OP_PRELU), .ir = prelu_ir, .target = binary_target},
     ROWS_END,
 };
