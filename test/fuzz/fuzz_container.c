@@ -2,7 +2,6 @@
  * NeutronGraph containers: whatever a converter writes is refused or gives a graph whose blocks lie in the file, and a
  * payload that is read back as it was. What the builder makes of a model is read by the reader.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/neutron/container/container.h"

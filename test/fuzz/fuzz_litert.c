@@ -1,5 +1,4 @@
 /* LiteRT models: what is read can be verified, printed and written; written twice it is the same bytes. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/litert/litert.h"

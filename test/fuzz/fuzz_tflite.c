@@ -1,5 +1,4 @@
 /* LiteRT models as input of the compiler: what is imported is a graph that holds its invariants, and prints. */
-#include <stdlib.h>
 
 #include "compiler/import/tflite.h"
 #include "fuzz_support.h"
