@@ -1,7 +1,5 @@
 #include "compiler/neutron/container/disassemble.h"
 
-#include <string.h>
-
 #include "base/microcode_header.h"
 #include "compiler/neutron/convert/kernel_names.h"
 

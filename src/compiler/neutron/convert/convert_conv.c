@@ -1,6 +1,4 @@
 /* Convolutions, fully connected layers and matrix products. */
-#include <string.h>
-
 #include "compiler/neutron/convert/convert_private.h"
 
 /* The simulated accumulators take this many products of one row of a window. */

@@ -4,8 +4,6 @@
  * tables are composed, both also across operators that only move values, and operators that keep all bytes in place
  * become aliases of their input.
  */
-#include <string.h>
-
 #include "compiler/neutron/convert/convert_private.h"
 
 /* The node that computes a tensor used once only and not given out, else NULL. */

@@ -203,7 +203,7 @@ static enum phase phase_of(const struct nuc_node *node)
 
 static void append(struct nuc_lowering *l, const struct nuc_node *node)
 {
-    lowerings[node->op].append(l, node, nuc_lower_input(l, node, 0), nuc_lower_output(l, node));
+    lowerings[node->op].append(l, node, nuc_lower_input(l, node, NUC_SELF), nuc_lower_output(l, node));
 }
 
 /* Runs the lowerings of one phase. */
