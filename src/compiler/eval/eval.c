@@ -77,6 +77,7 @@ static struct nuc_eval_call *bind(struct nuc_evaluator *e, const struct nuc_node
                                 .g = e->g,
                                 .pool = e->pool,
                                 .node = node,
+                                .op = nuc_eval_find(node->op),
                                 .values = e->values,
                                 .in_slots = slots,
                                 .list_slots = lists,
@@ -121,7 +122,7 @@ static void bind_view(struct nuc_eval_call *c)
 }
 
 /* Memory that outlives every run. */
-static void compute_constant(struct nuc_eval_call *c, const struct nuc_eval_op *op)
+static void compute_constant(struct nuc_eval_call *c)
 {
     for (uint32_t v = 0; v < c->node->n_vals; v++) {
         struct nuc_eval_value *value = &c->values[c->out_slot + v];
@@ -131,15 +132,15 @@ static void compute_constant(struct nuc_eval_call *c, const struct nuc_eval_op *
     }
     struct nuc_arena *outer = nuc_push_arena(c->cx);
     c->scratch = nuc_alloc(c->cx, c->scratch_size);
-    op->run(c);
+    c->op->run(c);
     nuc_pop_arena(c->cx, outer);
 }
 
 /* Returns the call when it has to be computed in every run. */
 static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc_node *node)
 {
-    const struct nuc_eval_op *op = nuc_eval_find(node->op);
     struct nuc_eval_call *c = bind(e, node);
+    const struct nuc_eval_op *op = c->op;
 
     if (op == NULL)
         nuc_eval_fail(c, "the evaluator does not know the operator");
@@ -151,7 +152,7 @@ static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc
         op->prepare(c);
     if (!all_constant(c))
         return c;
-    compute_constant(c, op);
+    compute_constant(c);
     return NULL;
 }
 
@@ -352,7 +353,7 @@ void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *cons
     for (uint32_t s = 0; s < e->n_steps; s++) {
         const struct nuc_eval_call *c = e->steps[s].call;
         if (c != NULL)
-            nuc_eval_find(c->node->op)->run(c);
+            c->op->run(c);
         if (e->observer != NULL)
             observe(e, e->steps[s].node);
     }

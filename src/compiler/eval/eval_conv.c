@@ -62,16 +62,6 @@ static size_t volume(const size_t sizes[SPATIAL])
     return sizes[DEPTH] * sizes[HEIGHT] * sizes[WIDTH];
 }
 
-static size_t out_pixels(const struct conv *v)
-{
-    return volume(v->out);
-}
-
-static size_t plane(const struct conv *v)
-{
-    return volume(v->padded);
-}
-
 /* Offset of a position in the padded image of one channel. */
 static size_t offset_of(const struct conv *v, size_t z, size_t y, size_t x)
 {
@@ -110,7 +100,7 @@ static void set_tap(struct conv *v, size_t i, size_t ch, size_t tap)
 
     v->taps[i].source = ch * volume(v->kernel) + tap;
     v->taps[i].offset =
-        ch * plane(v) + offset_of(v, z * v->dilation[DEPTH], y * v->dilation[HEIGHT], x * v->dilation[WIDTH]);
+        ch * volume(v->padded) + offset_of(v, z * v->dilation[DEPTH], y * v->dilation[HEIGHT], x * v->dilation[WIDTH]);
     v->arranged = v->arranged && v->taps[i].source == i;
 }
 
@@ -266,25 +256,18 @@ static void set_order(struct nuc_eval_call *c, struct conv *v, const int64_t str
     v->gemm = nuc_gemm_select(v->order.fused, false);
 }
 
-static struct conv *new_conv(struct nuc_eval_call *c)
-{
-    struct conv *v = nuc_alloc(c->cx, sizeof *v);
-
-    nuc_eval_expect_float(c, COMMON(input));
-    nuc_eval_expect_float(c, COMMON(weight));
-    if (nuc_eval_has_in(c, COMMON(bias)))
-        nuc_eval_expect_float(c, COMMON(bias));
-    return v;
-}
-
 static void prepare(struct nuc_eval_call *c)
 {
     const struct nuc_meta *weight = nuc_eval_in_meta(c, COMMON(weight)), *in = nuc_eval_in_meta(c, COMMON(input));
     int64_t stride[SPATIAL] = {1, 1, 1}, padding[SPATIAL] = {0, 0, 0}, dilation[SPATIAL] = {1, 1, 1};
     uint32_t spatial = weight->rank - 2u;
-    struct conv *v = new_conv(c);
+    struct conv *v = nuc_alloc(c->cx, sizeof *v);
 
     assert(weight->rank >= 3 && weight->rank <= 2 + SPATIAL);
+    for (uint32_t arg = COMMON(input); arg <= COMMON(bias); arg++) {
+        if (arg != COMMON(bias) || nuc_eval_has_in(c, arg))
+            nuc_eval_expect_float(c, arg);
+    }
     v->transposed = is_transposed(c->node);
     v->batch = in->rank == spatial + 2 ? (size_t)in->sizes[0] : 1;
     v->groups = (size_t)nuc_integer(c->node, position(c, "groups"), 1);
@@ -332,11 +315,11 @@ static void place_image(const struct conv *v, const float *image, float *padded)
 {
     size_t channels = v->groups * v->in_channels, z, y;
 
-    memset(padded, 0, channels * plane(v) * sizeof *padded);
+    memset(padded, 0, channels * volume(v->padded) * sizeof *padded);
     for (size_t ch = 0; ch < channels; ch++) {
         for (size_t row = 0; row < v->in[DEPTH] * v->in[HEIGHT]; row++, image += v->in[WIDTH]) {
             if (padded_at(v, DEPTH, row / v->in[HEIGHT], &z) && padded_at(v, HEIGHT, row % v->in[HEIGHT], &y))
-                place_row(v, image, padded + ch * plane(v) + offset_of(v, z, y, 0));
+                place_row(v, image, padded + ch * volume(v->padded) + offset_of(v, z, y, 0));
         }
     }
 }
@@ -443,10 +426,10 @@ static void sum_tile(const struct conv *v, const float *weight, const float *pan
 static void compute_panel(const struct conv_run *r, size_t group, size_t first, float *panel)
 {
     const struct conv *v = r->conv;
-    size_t count = out_pixels(v) - first < NUC_TILE_COLUMNS ? out_pixels(v) - first : NUC_TILE_COLUMNS;
+    size_t count = volume(v->out) - first < NUC_TILE_COLUMNS ? volume(v->out) - first : NUC_TILE_COLUMNS;
     float tile[NUC_TILE_ROWS * NUC_TILE_COLUMNS], bias[NUC_TILE_ROWS];
 
-    gather_panel(v, r->image + group * v->in_channels * plane(v), first, count, panel);
+    gather_panel(v, r->image + group * v->in_channels * volume(v->padded), first, count, panel);
     for (size_t o = 0; o < v->out_channels; o += NUC_TILE_ROWS) {
         size_t channel = group * v->out_channels + o;
         size_t rows = v->out_channels - o < NUC_TILE_ROWS ? v->out_channels - o : NUC_TILE_ROWS;
@@ -454,20 +437,15 @@ static void compute_panel(const struct conv_run *r, size_t group, size_t first, 
             bias[row] = bias_of(r, channel + row);
         sum_tile(v, r->weight + channel * v->k, panel, rows, bias, tile);
         for (size_t row = 0; row < rows; row++)
-            memcpy(r->out + (channel + row) * out_pixels(v) + first, tile + row * NUC_TILE_COLUMNS,
+            memcpy(r->out + (channel + row) * volume(v->out) + first, tile + row * NUC_TILE_COLUMNS,
                    count * sizeof *tile);
     }
-}
-
-static size_t panels_of_group(const struct conv *v)
-{
-    return (out_pixels(v) + NUC_TILE_COLUMNS - 1) / NUC_TILE_COLUMNS;
 }
 
 static void compute_panels(const void *arg, struct nuc_part part)
 {
     const struct conv_run *r = arg;
-    size_t panels = panels_of_group(r->conv);
+    size_t panels = nuc_panel_count(volume(r->conv->out));
 
     for (size_t i = part.begin; i < part.end; i++)
         compute_panel(r, i / panels, i % panels * NUC_TILE_COLUMNS,
@@ -531,8 +509,8 @@ static void compute_strided_channel(const struct conv *v, const float *image, co
 static void compute_channel(const struct conv_run *r, size_t channel)
 {
     const struct conv *v = r->conv;
-    const float *image = r->image + channel * plane(v), *weight = r->weight + channel * v->k;
-    float *out = r->out + channel * out_pixels(v);
+    const float *image = r->image + channel * volume(v->padded), *weight = r->weight + channel * v->k;
+    float *out = r->out + channel * volume(v->out);
     float bias = bias_of(r, channel);
 
     if (v->stride[HEIGHT] == 1 && v->stride[WIDTH] == 1)
@@ -550,12 +528,12 @@ static void compute_channels(const void *arg, struct nuc_part part)
 static void run_image(const struct nuc_eval_call *c, struct conv_run *r)
 {
     const struct conv *v = r->conv;
-    double cost = (double)weight_elements(v) * (double)out_pixels(v);
+    double cost = (double)weight_elements(v) * (double)volume(v->out);
 
-    if (v->in_channels == 1 && v->out_channels == 1 && v->part >= v->k && v->padded[DEPTH] == 1 && out_pixels(v) != 0)
+    if (v->in_channels == 1 && v->out_channels == 1 && v->part >= v->k && v->padded[DEPTH] == 1 && volume(v->out) != 0)
         nuc_parallel_for(c->pool, v->groups, cost, compute_channels, r);
     else
-        nuc_parallel_for(c->pool, v->groups * panels_of_group(v), cost, compute_panels, r);
+        nuc_parallel_for(c->pool, v->groups * nuc_panel_count(volume(v->out)), cost, compute_panels, r);
 }
 
 static void run(const struct nuc_eval_call *c)
@@ -565,7 +543,7 @@ static void run(const struct nuc_eval_call *c)
     size_t channels = v->groups * v->in_channels;
     float *panels = c->scratch;
     float *padded = panels + nuc_pool_threads(c->pool) * v->k * NUC_TILE_COLUMNS;
-    float *arranged = padded + (v->in_place ? 0 : channels * plane(v));
+    float *arranged = padded + (v->in_place ? 0 : channels * volume(v->padded));
     struct conv_run r = {v, NULL, nuc_eval_in(c, COMMON(weight)), nuc_eval_in(c, COMMON(bias)), c->out[0], panels};
 
     if (v->weight != NULL) {
@@ -580,7 +558,7 @@ static void run(const struct nuc_eval_call *c)
         r.image = v->in_place ? in : padded;
         run_image(c, &r);
         in += channels * volume(v->in);
-        r.out += v->groups * v->out_channels * out_pixels(v);
+        r.out += v->groups * v->out_channels * volume(v->out);
     }
 }
 

@@ -210,7 +210,7 @@ struct nuc_gemm nuc_gemm_select(bool fused, bool portable)
 
 size_t nuc_panels_size(size_t k, size_t columns)
 {
-    return (columns + NUC_TILE_COLUMNS - 1) / NUC_TILE_COLUMNS * NUC_TILE_COLUMNS * k;
+    return nuc_panel_count(columns) * NUC_TILE_COLUMNS * k;
 }
 
 void nuc_pack_panels(const float *b, size_t k, size_t columns, size_t k_stride, size_t column_stride, float *panels)

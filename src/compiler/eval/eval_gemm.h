@@ -29,6 +29,12 @@ struct nuc_gemm {
 /* fused: one rounding for product and addition, as fmaf(). portable: plain C, else the fastest the host can run. */
 struct nuc_gemm nuc_gemm_select(bool fused, bool portable);
 
+/* Panels that hold so many columns. */
+static inline size_t nuc_panel_count(size_t columns)
+{
+    return (columns + NUC_TILE_COLUMNS - 1) / NUC_TILE_COLUMNS;
+}
+
 /* Floats of all panels of a matrix with `k` rows and `columns` columns. */
 size_t nuc_panels_size(size_t k, size_t columns);
 

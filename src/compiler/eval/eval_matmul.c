@@ -210,11 +210,6 @@ static void store_row(const struct matmul_run *r, const float *tile, size_t row,
     }
 }
 
-static size_t panels_of_matrix(const struct matmul *m)
-{
-    return (m->columns + NUC_TILE_COLUMNS - 1) / NUC_TILE_COLUMNS;
-}
-
 /* Sixteen columns of one product. */
 static void compute_panel(const struct matmul_run *r, size_t first)
 {
@@ -235,7 +230,7 @@ static void compute_panels(const void *arg, struct nuc_part part)
 {
     const struct matmul_run *all = arg;
     const struct matmul *m = all->m;
-    size_t panels = panels_of_matrix(m);
+    size_t panels = nuc_panel_count(m->columns);
 
     for (size_t i = part.begin; i < part.end; i++) {
         struct matmul_run r = *all;
@@ -260,7 +255,7 @@ static void run(const struct nuc_eval_call *c)
         pack_matrices(m, nuc_eval_in(c, m->b), c->scratch);
         r.panels = c->scratch;
     }
-    nuc_parallel_for(c->pool, m->products * panels_of_matrix(m), cost, compute_panels, &r);
+    nuc_parallel_for(c->pool, m->products * nuc_panel_count(m->columns), cost, compute_panels, &r);
 }
 
 const struct nuc_eval_op nuc_eval_linear = {.prepare = prepare_linear, .run = run};

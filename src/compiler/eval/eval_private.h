@@ -21,12 +21,15 @@ struct nuc_eval_value {
     const void *data;  /* of a root */
 };
 
+struct nuc_eval_op;
+
 /* One node bound to its values. Run functions see nothing else of the evaluator. */
 struct nuc_eval_call {
     struct nuc_context *cx;
     struct nuc_graph *g;
     struct nuc_pool *pool;
     const struct nuc_node *node;
+    const struct nuc_eval_op *op;
     struct nuc_eval_value *values;
     const uint32_t *in_slots;          /* by schema argument, NUC_NO_SLOT for one that is not a tensor */
     const uint32_t *const *list_slots; /* by schema argument, NULL for one that is not a list of tensors */
