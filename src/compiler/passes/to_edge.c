@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <string.h>
 
 #include "compiler/layout/orders.h"
@@ -255,7 +254,6 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
         .target = e.options->target != NULL ? e.options->target : nuc_target_find(g->cx, NULL),
         .flavor = e.options->flavor != NULL ? e.options->flavor : nuc_flavor_find(g->cx, NULL),
     };
-    assert(g->dialect == NUC_ATEN);
     read_wanted(&e);
     nuc_functionalize(g);
     g->dialect = NUC_EDGE;
