@@ -8,7 +8,8 @@
 
 /* ---- reports ---- */
 
-static const char *text_of(const struct nuc_rule_query *q, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static const char *text_of(const struct nuc_rule_query *q, const char *format,
+                                                                 va_list args)
 {
     char text[256];
 
