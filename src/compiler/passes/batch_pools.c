@@ -1,4 +1,3 @@
-#include "compiler/layout/orders.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
@@ -43,8 +42,5 @@ bool nuc_batch_pools(struct nuc_graph *g)
         nuc_replace_uses(g, n, back, back);
         changed = true;
     }
-    /* What a pooling of a batch gives may lie in another order than without. */
-    if (changed)
-        nuc_refresh_layouts(g);
     return changed;
 }

@@ -31,6 +31,7 @@ struct nuc_pass_list {
     bool repeat; /* each until it finds nothing more, and up to ten times all until none changes anything */
     void (*finish)(struct nuc_graph *g); /* after the last one; NULL: nothing */
     bool always_finish;                  /* not only when a pass changed something */
+    bool refresh; /* after a pass that changed something: a value in another dim order changes what is computed of it */
 };
 
 /* Batch norms are folded, constants computed, operators brought into a quantizable form. Each pass once. */

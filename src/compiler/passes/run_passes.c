@@ -20,20 +20,6 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
     return g->n_nodes != before;
 }
 
-static void infer_and_rename(struct nuc_graph *g)
-{
-    nuc_refresh_layouts(g);
-    nuc_rename_as_traced(g);
-}
-
-static bool make_plain_orders(struct nuc_graph *g)
-{
-    if (!nuc_plain_orders(g))
-        return false;
-    nuc_refresh_layouts(g);
-    return true;
-}
-
 /*
  * Batch norms are folded first, as the quantization flow of torch does before any pass of the backend; the second time
  * catches those that other passes brought next to a convolution or linear. For a CPU alone the reference does no more
@@ -58,7 +44,6 @@ static const struct nuc_pass aten_passes[] = {
     {"padded-conv1d-to-2d", nuc_padded_conv1d_to_2d, BETTER},
     {"fold-batch-norm-again", nuc_fold_batch_norm, BOTH},
     {"remove-dead-nodes-again", nuc_remove_dead_nodes, BOTH},
-    {"infer-layouts", nuc_refresh_layouts, BOTH},
 };
 
 static const struct nuc_pass order_passes[] = {
@@ -76,7 +61,7 @@ static const struct nuc_pass edge_passes[] = {
 };
 
 static const struct nuc_pass plain_passes[] = {
-    {"plain-orders", make_plain_orders, BETTER},
+    {"plain-orders", nuc_plain_orders, BETTER},
 };
 
 static const struct nuc_pass cluster_passes[] = {
@@ -91,11 +76,11 @@ static const struct nuc_pass lowered_passes[] = {
 
 #define LIST(array) .passes = (array), .count = sizeof(array) / sizeof(array)[0]
 
-const struct nuc_pass_list nuc_aten_passes = {LIST(aten_passes)};
+const struct nuc_pass_list nuc_aten_passes = {LIST(aten_passes), .refresh = true};
 const struct nuc_pass_list nuc_order_passes = {LIST(order_passes)};
 /* Renamed in any case: the reference traces the graph again after these passes. */
-const struct nuc_pass_list nuc_edge_passes = {LIST(edge_passes), true, infer_and_rename, true};
-const struct nuc_pass_list nuc_plain_passes = {LIST(plain_passes)};
+const struct nuc_pass_list nuc_edge_passes = {LIST(edge_passes), true, nuc_rename_as_traced, true, .refresh = true};
+const struct nuc_pass_list nuc_plain_passes = {LIST(plain_passes), .refresh = true};
 const struct nuc_pass_list nuc_cluster_passes = {LIST(cluster_passes), true, nuc_rename_as_traced};
 const struct nuc_pass_list nuc_lowered_passes = {LIST(lowered_passes), true, nuc_rename_as_traced};
 
@@ -129,7 +114,10 @@ void nuc_run_passes(struct nuc_graph *g, const struct nuc_pass_list *list, enum 
             const struct nuc_pass *pass = &list->passes[i];
             if ((pass->modes & IN(mode)) == 0)
                 continue;
-            changed |= list->repeat ? run_until_stable(g, pass) : pass->run(g);
+            bool did = list->repeat ? run_until_stable(g, pass) : pass->run(g);
+            if (did && list->refresh)
+                nuc_refresh_layouts(g);
+            changed |= did;
             if (hook != NULL)
                 hook->done(hook->user, pass->name, g);
         }
