@@ -116,6 +116,7 @@ struct nuc_options {
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;
     enum nuc_placement placement;
+    bool no_quantize;         /* a float program for the CPU: no calibration, nothing is delegated */
     bool executorch_ops_only; /* Cortex-M targets: no operator that ExecuTorch's runtime does not have */
     bool reference_compat;    /* reproduce the reference backend's decisions and quantization */
     enum nuc_observe observer;

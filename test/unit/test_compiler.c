@@ -156,7 +156,7 @@ static void every_pass_can_be_dumped(void **state)
             fail_msg("%s is listed but not accepted", point.name);
     }
     assert_int_equal(listed, passes);
-    assert_int_equal(dumps, 1); /* of the graph as imported */
+    assert_int_equal(dumps, 2); /* of the graph as imported, and as expanded */
     assert_int_equal(open_with_dump("all", &dumps), NUC_OK);
     assert_int_equal(open_with_dump("fold-batch", &dumps), NUC_BAD_USAGE);
 }

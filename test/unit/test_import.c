@@ -392,7 +392,7 @@ static const struct {
     {"\"major\":8", "\"major\":8,\"major\":8", NUC_BAD_INPUT, "not valid JSON"},
     {"\"graph_module\"", "\"graph_modul\"", NUC_BAD_INPUT, "graph_module: the field is missing"},
     {"aten.conv2d.default", "aten.nonzero.default", NUC_UNSUPPORTED, "aten.nonzero.default (node 'conv2d', net.py:12)"},
-    {"aten.conv2d.default", "aten.convolution.default", NUC_UNSUPPORTED, "without run_decompositions()"},
+    {"aten.conv2d.default", "aten.convolution.default", NUC_BAD_INPUT, "argument 'dilation' is missing"},
     {"\"self\",\"arg\":" TENSOR("conv2d_1"), "\"self\",\"arg\":" TENSOR("p_w"), NUC_UNSUPPORTED,
      "node 'relu_' (aten.relu_.default) changes 'w' of the model: call model.eval()"},
     {"torch.ops.aten.relu_.default", "getitem", NUC_UNSUPPORTED, "getitem (node 'relu_')"},

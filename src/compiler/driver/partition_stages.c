@@ -58,7 +58,7 @@ void nuc_decompose_model(struct nuc_job *j)
         .check_op_support_user = m,
         .preserved = &j->preserved,
         .reference_compat = s->o.reference_compat,
-        .keep_for_cpu = s->target->cpu != NULL,
+        .keep_for_cpu = s->target->cpu != NULL && !s->o.no_quantize,
         .keep_prelu = !s->o.executorch_ops_only && !s->o.reference_compat,
     };
 

@@ -36,6 +36,7 @@ struct stage {
  */
 static const struct stage stages[NUC_STAGE_COUNT] = {
     [NUC_STAGE_IMPORT] = {"import", import_model, GRAPH},
+    [NUC_STAGE_EXPAND] = {"expand", nuc_expand_model, GRAPH},
     [NUC_STAGE_ATEN_PASSES] = {"aten-passes", nuc_run_aten_stage, GRAPH, .passes = {&nuc_aten_passes}},
     [NUC_STAGE_ANNOTATE] = {"annotate", nuc_annotate_model, GRAPH},
     [NUC_STAGE_EQUALIZE] = {"equalize", nuc_equalize_model, GRAPH, .applies = nuc_is_to_equalize},
@@ -230,8 +231,12 @@ static void check_model(const struct nuc_job *j, const char *calibration)
     nuc_check_dim_orders(j->m->graph, true);
     if (nuc_model_is_quantized(j->m) && calibration != NULL)
         nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
-    if (!nuc_model_is_quantized(j->m) && calibration == NULL)
-        nuc_fail(cx, NUC_BAD_USAGE, "%s: is a float model: give samples with --calibration DATA, or a quantized model",
+    if (j->m->settings->o.no_quantize && calibration != NULL)
+        nuc_warn(cx, "%s: is not quantized; the calibration data is not used", file);
+    if (!nuc_model_is_quantized(j->m) && calibration == NULL && !j->m->settings->o.no_quantize)
+        nuc_fail(cx, NUC_BAD_USAGE,
+                 "%s: is a float model: give samples with --calibration DATA, or a quantized model, or ask for a float "
+                 "program with --no-quantize",
                  file);
 }
 
@@ -255,9 +260,11 @@ static void compile(struct nuc_call *k)
     struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .output = k->output};
 
     if (j.m == NULL)
-        nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_IMPORT);
+        nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
     check_model(&j, k->calibration);
-    if (!nuc_model_is_quantized(j.m))
+    if (!nuc_model_is_quantized(j.m) && j.m->settings->o.no_quantize)
+        nuc_run_stages(&j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
+    else if (!nuc_model_is_quantized(j.m))
         quantize(&j, k->calibration);
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     if (j.m->settings->o.require_full_delegation)
@@ -286,7 +293,7 @@ static void quantize_file(struct nuc_call *k)
 
     if (k->calibration == NULL)
         nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: give samples to quantize it with", k->path);
-    nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_IMPORT);
+    nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
     quantize(&j, k->calibration);
     nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
 }
@@ -321,7 +328,7 @@ static enum nuc_status advance(struct nuc_model *m, struct nuc_dataset *samples,
 enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out)
 {
     return nuc_enter(
-        &(struct nuc_call){.c = c, .path = path, .first = NUC_STAGE_IMPORT, .last = NUC_STAGE_IMPORT, .out.model = out},
+        &(struct nuc_call){.c = c, .path = path, .first = NUC_STAGE_IMPORT, .last = NUC_STAGE_EXPAND, .out.model = out},
         run_piece);
 }
 

@@ -11,6 +11,7 @@
 
 enum nuc_stage {
     NUC_STAGE_IMPORT,
+    NUC_STAGE_EXPAND,
     NUC_STAGE_ATEN_PASSES,
     NUC_STAGE_ANNOTATE,
     NUC_STAGE_EQUALIZE,
@@ -68,6 +69,7 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
 
 /* ---- the stages that are not in pipeline.c ---- */
 
+void nuc_expand_model(struct nuc_job *j);   /* quantize_stages.c: composite operators become others */
 void nuc_run_aten_stage(struct nuc_job *j); /* quantize_stages.c */
 void nuc_annotate_model(struct nuc_job *j); /* observers are placed */
 bool nuc_is_to_equalize(const struct nuc_job *j);

@@ -1,10 +1,17 @@
 /* From float model to quantized model: passes, observers, samples, quantize and dequantize nodes. */
 #include "compiler/driver/dataset.h"
 #include "compiler/driver/pipeline.h"
+#include "compiler/layout/orders.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/equalize.h"
 #include "compiler/quantize/quantize.h"
 #include "compiler/target/target.h"
+
+void nuc_expand_model(struct nuc_job *j)
+{
+    if (nuc_expand(j->m->graph))
+        nuc_refresh_layouts(j->m->graph);
+}
 
 void nuc_run_aten_stage(struct nuc_job *j)
 {

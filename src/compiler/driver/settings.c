@@ -35,10 +35,13 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
 
     s.target = nuc_target_find(cx, options->target);
     s.flavor = nuc_flavor_find(cx, options->converter_flavor);
-    s.delegates = s.target->npu_name != NULL && options->delegate;
+    s.delegates = s.target->npu_name != NULL && options->delegate && !options->no_quantize;
     check_dump_point(cx, options->dump_after);
     if (options->payload_version_0 && options->profile)
         nuc_fail(cx, NUC_BAD_USAGE, "--payload-version 0 has no place for profiles: leave --profile out");
+    if (options->no_quantize && options->io == NUC_IO_INT8)
+        nuc_fail(cx, NUC_BAD_USAGE,
+                 "--io int8: a program with --no-quantize has no int8 values: leave one of them out");
     /* The reference backend does not correct biases. */
     if (options->reference_compat)
         s.o.bias_correction = NUC_BIAS_CORRECTION_OFF;

@@ -37,6 +37,8 @@ enum nuc_family {
     NUC_FAMILY_RESIZE,
     NUC_FAMILY_REDUCE,
     NUC_FAMILY_SOFTMAX,
+    NUC_FAMILY_SCAN,  /* running results along a dimension */
+    NUC_FAMILY_ORDER, /* elements of a dimension in order of size */
     NUC_FAMILY_MATRIX,
     NUC_FAMILY_RECURRENT,
     NUC_FAMILY_VIEW,    /* another shape of the same values */
@@ -50,6 +52,7 @@ enum nuc_family {
     NUC_FAMILY_SCATTER, /* a tensor written into another */
     NUC_FAMILY_FILL,    /* has no tensor operand */
     NUC_FAMILY_CORTEXM, /* int8 arithmetic of a Cortex-M, with its parameters as numbers */
+    NUC_FAMILY_COMPOSITE, /* what others express: gone after the stage `expand` */
     NUC_FAMILY_COUNT
 };
 

@@ -6,7 +6,7 @@
 
 /* ---- schemas ---- */
 
-static const int64_t zeros[] = {0, 0, 0}, ones[] = {1, 1, 1};
+static const int64_t zeros[] = {0, 0, 0}, ones[] = {1, 1, 1}, first_two[] = {0, 1};
 
 /* Types of arguments. */
 #define TENSOR .kind = NUC_ARG_NODE
@@ -20,6 +20,8 @@ static const int64_t zeros[] = {0, 0, 0}, ones[] = {1, 1, 1};
 #define INT1_OPT .kind = NUC_ARG_INTS, .is_list = true, .list_size = 1, .optional = true
 #define INT2 .kind = NUC_ARG_INTS, .is_list = true, .list_size = 2
 #define INT3 .kind = NUC_ARG_INTS, .is_list = true, .list_size = 3
+#define INT4 .kind = NUC_ARG_INTS, .is_list = true, .list_size = 4
+#define INT6 .kind = NUC_ARG_INTS, .is_list = true, .list_size = 6
 #define FLOAT .kind = NUC_ARG_FLOAT
 #define FLOAT_OPT .kind = NUC_ARG_FLOAT, .optional = true
 #define FLOATS_OPT .kind = NUC_ARG_FLOATS, .is_list = true, .optional = true
@@ -28,10 +30,12 @@ static const int64_t zeros[] = {0, 0, 0}, ones[] = {1, 1, 1};
 #define BOOL .kind = NUC_ARG_BOOL
 #define BOOL_OPT .kind = NUC_ARG_BOOL, .optional = true
 #define STR .kind = NUC_ARG_STRING
+#define STR_OPT .kind = NUC_ARG_STRING, .optional = true
 #define DTYPE .kind = NUC_ARG_DTYPE
 #define DTYPE_OPT .kind = NUC_ARG_DTYPE, .optional = true
 #define FORMAT .kind = NUC_ARG_MEMORY_FORMAT
 #define FORMAT_OPT .kind = NUC_ARG_MEMORY_FORMAT, .optional = true
+#define OTHER .kind = NUC_ARG_OTHER
 #define OTHER_OPT .kind = NUC_ARG_OTHER, .optional = true
 
 /* Defaults. A list of equal numbers has as many as the type says. */
@@ -39,11 +43,13 @@ static const int64_t zeros[] = {0, 0, 0}, ones[] = {1, 1, 1};
 #define EMPTY .kind = NUC_ARG_INTS
 #define ZEROS(n) .kind = NUC_ARG_INTS, .count = (n), .u.ints = zeros
 #define ONES(n) .kind = NUC_ARG_INTS, .count = (n), .u.ints = ones
+#define DIMS_0_1 .kind = NUC_ARG_INTS, .count = 2, .u.ints = first_two
 #define WHOLE(value) .kind = NUC_ARG_INT, .u.i = (value)
 #define NUMBER(value) .kind = NUC_ARG_FLOAT, .u.f = (value)
 #define TRUE .kind = NUC_ARG_BOOL, .u.b = true
 #define FALSE .kind = NUC_ARG_BOOL, .u.b = false
 #define TEXT(value) .kind = NUC_ARG_STRING, .u.string = (value)
+#define OF_INT64 .kind = NUC_ARG_DTYPE, .u.dtype = NUC_I64
 #define CONTIGUOUS_FORMAT .kind = NUC_ARG_MEMORY_FORMAT, .u.memory_format = NUC_CONTIGUOUS_FORMAT
 
 #define NO_ARGS
@@ -109,6 +115,8 @@ static const enum nuc_op_kind kinds[NUC_FAMILY_COUNT] = {
     [NUC_FAMILY_ASSERT] = NUC_KIND_SHAPE,      [NUC_FAMILY_CAT] = NUC_KIND_COMPUTE,
     [NUC_FAMILY_PAD] = NUC_KIND_COMPUTE,       [NUC_FAMILY_SCATTER] = NUC_KIND_COMPUTE,
     [NUC_FAMILY_FILL] = NUC_KIND_COMPUTE,      [NUC_FAMILY_CORTEXM] = NUC_KIND_COMPUTE,
+    [NUC_FAMILY_SCAN] = NUC_KIND_COMPUTE,      [NUC_FAMILY_ORDER] = NUC_KIND_COMPUTE,
+    [NUC_FAMILY_COMPOSITE] = NUC_KIND_COMPUTE,
 };
 
 /* ---- names ---- */

@@ -172,6 +172,13 @@ static void keep(const struct nuc_shape_call *c)
     (void)c;
 }
 
+/* Its value is what the archive, or the text, states; the stage `expand` compares it with what it is made of. */
+static void as_stated(const struct nuc_shape_call *c)
+{
+    if (c->node->vals == NULL)
+        nuc_shape_fail(c, "the type of its value is not stated");
+}
+
 static void no_value(const struct nuc_shape_call *c)
 {
     c->node->is_tuple = false;
@@ -207,6 +214,8 @@ static nuc_shape_rule *const family_rules[NUC_FAMILY_COUNT] = {
     [NUC_FAMILY_COPY] = nuc_shape_unary,
     [NUC_FAMILY_ASSERT] = no_value,
     [NUC_FAMILY_CAT] = nuc_shape_cat,
+    [NUC_FAMILY_SCAN] = nuc_shape_unary,
+    [NUC_FAMILY_COMPOSITE] = as_stated,
 };
 
 static nuc_shape_rule *const rules[NUC_OP_COUNT] = {

@@ -37,7 +37,8 @@ static void set_tensor(const struct arg_reader *r)
 static void set_scalar_tensor(const struct arg_reader *r)
 {
     const struct nuc_node *self = nuc_arg_node(r->node, NUC_SELF);
-    double value = nuc_json_double(r->value);
+    bool truth = json_is_true(r->value->value);
+    double value = json_is_boolean(r->value->value) ? (truth ? 1.0 : 0.0) : nuc_json_double(r->value);
     struct nuc_context *cx = r->im->cx;
     struct nuc_meta meta = nuc_meta_make(NUC_F32, NULL, 0);
     float as_float = (float)value;
@@ -46,6 +47,10 @@ static void set_scalar_tensor(const struct arg_reader *r)
 
     if (self == NULL)
         wrong_kind(r);
+    if (json_is_boolean(r->value->value)) {
+        meta.dtype = NUC_BOOL;
+        bytes = &truth;
+    }
     if (json_is_integer(r->value->value) && !nuc_is_floating(self->vals[0].dtype)) {
         meta.dtype = NUC_I64;
         as_int = nuc_json_int(r->value);
@@ -216,6 +221,7 @@ static const struct {
     {"as_tensor", NUC_ARG_NODE, set_tensor},
     {"as_float", NUC_ARG_NODE, set_scalar_tensor},
     {"as_int", NUC_ARG_NODE, set_scalar_tensor},
+    {"as_bool", NUC_ARG_NODE, set_scalar_tensor},
     {"as_tensors", NUC_ARG_NODES, set_tensors},
     {"as_optional_tensors", NUC_ARG_NODES, set_tensors},
     {"as_int", NUC_ARG_INT, set_int},

@@ -8,7 +8,7 @@
 
 /* ---- operators ---- */
 
-/* What an archive may call besides the rows of ops.def. */
+/* What an archive may call besides the rows of ops.def: other names of an operator with the same arguments. */
 static const struct foreign {
     const char *name;
     enum nuc_op op;   /* what it is here */
@@ -18,6 +18,126 @@ static const struct foreign {
     {"aten.lift_fresh_copy.default", NUC_OP_CLONE, true},
     {"aten.detach.default", NUC_OP_ALIAS, true},
     {"aten.detach_.default", NUC_OP_ALIAS, true},
+    {"aten.detach_copy.default", NUC_OP_ALIAS, true},
+    {"aten.lift_fresh.default", NUC_OP_ALIAS, true},
+    {"aten.positive.default", NUC_OP_ALIAS, true},
+    {"aten.resolve_conj.default", NUC_OP_ALIAS, true},
+    {"aten.resolve_neg.default", NUC_OP_ALIAS, true},
+    {"aten.conj.default", NUC_OP_ALIAS, true},
+    {"aten.conj_physical.default", NUC_OP_ALIAS, true},
+    {"aten.real.default", NUC_OP_ALIAS, true},
+    /* the same arguments under another name; a number where there is a tensor becomes a constant */
+    {"aten.add.Scalar", NUC_OP_ADD, false},
+    {"aten.sub.Scalar", NUC_OP_SUB, false},
+    {"aten.subtract.Tensor", NUC_OP_SUB, false},
+    {"aten.subtract.Scalar", NUC_OP_SUB, false},
+    {"aten.rsub.Scalar", NUC_OP_RSUB, false},
+    {"aten.mul.Scalar", NUC_OP_MUL, false},
+    {"aten.multiply.Tensor", NUC_OP_MUL, false},
+    {"aten.multiply.Scalar", NUC_OP_MUL, false},
+    {"aten.div.Scalar", NUC_OP_DIV, false},
+    {"aten.divide.Tensor", NUC_OP_DIV, false},
+    {"aten.divide.Scalar", NUC_OP_DIV, false},
+    {"aten.true_divide.Tensor", NUC_OP_DIV, false},
+    {"aten.true_divide.Scalar", NUC_OP_DIV, false},
+    {"aten.div.Scalar_mode", NUC_OP_DIV_MODE, false},
+    {"aten.divide.Tensor_mode", NUC_OP_DIV_MODE, false},
+    {"aten.divide.Scalar_mode", NUC_OP_DIV_MODE, false},
+    {"aten.floor_divide.Scalar", NUC_OP_FLOOR_DIVIDE, false},
+    {"aten.max.other", NUC_OP_MAXIMUM, false},
+    {"aten.min.other", NUC_OP_MINIMUM, false},
+    {"aten.fmod.Scalar", NUC_OP_FMOD, false},
+    {"aten.remainder.Scalar", NUC_OP_REMAINDER, false},
+    {"aten.eq.Scalar", NUC_OP_EQ, false},
+    {"aten.ne.Scalar", NUC_OP_NE, false},
+    {"aten.lt.Scalar", NUC_OP_LT, false},
+    {"aten.le.Scalar", NUC_OP_LE, false},
+    {"aten.gt.Scalar", NUC_OP_GT, false},
+    {"aten.ge.Scalar", NUC_OP_GE, false},
+    {"aten.not_equal.Tensor", NUC_OP_NE, false},
+    {"aten.not_equal.Scalar", NUC_OP_NE, false},
+    {"aten.less.Tensor", NUC_OP_LT, false},
+    {"aten.less.Scalar", NUC_OP_LT, false},
+    {"aten.less_equal.Tensor", NUC_OP_LE, false},
+    {"aten.less_equal.Scalar", NUC_OP_LE, false},
+    {"aten.greater.Tensor", NUC_OP_GT, false},
+    {"aten.greater.Scalar", NUC_OP_GT, false},
+    {"aten.greater_equal.Tensor", NUC_OP_GE, false},
+    {"aten.greater_equal.Scalar", NUC_OP_GE, false},
+    {"aten.bitwise_and.Scalar", NUC_OP_BITWISE_AND, false},
+    {"aten.__and__.Tensor", NUC_OP_BITWISE_AND, false},
+    {"aten.__and__.Scalar", NUC_OP_BITWISE_AND, false},
+    {"aten.bitwise_or.Scalar", NUC_OP_BITWISE_OR, false},
+    {"aten.__or__.Tensor", NUC_OP_BITWISE_OR, false},
+    {"aten.__or__.Scalar", NUC_OP_BITWISE_OR, false},
+    {"aten.bitwise_xor.Scalar", NUC_OP_BITWISE_XOR, false},
+    {"aten.__xor__.Tensor", NUC_OP_BITWISE_XOR, false},
+    {"aten.__xor__.Scalar", NUC_OP_BITWISE_XOR, false},
+    {"aten.bitwise_left_shift.Tensor_Scalar", NUC_OP_BITWISE_LEFT_SHIFT, false},
+    {"aten.__lshift__.Tensor", NUC_OP_BITWISE_LEFT_SHIFT, false},
+    {"aten.__lshift__.Scalar", NUC_OP_BITWISE_LEFT_SHIFT, false},
+    {"aten.bitwise_right_shift.Tensor_Scalar", NUC_OP_BITWISE_RIGHT_SHIFT, false},
+    {"aten.__rshift__.Tensor", NUC_OP_BITWISE_RIGHT_SHIFT, false},
+    {"aten.__rshift__.Scalar", NUC_OP_BITWISE_RIGHT_SHIFT, false},
+    {"aten.negative.default", NUC_OP_NEG, false},
+    {"aten.absolute.default", NUC_OP_ABS, false},
+    {"aten.arcsin.default", NUC_OP_ASIN, false},
+    {"aten.arccos.default", NUC_OP_ACOS, false},
+    {"aten.arctan.default", NUC_OP_ATAN, false},
+    {"aten.arcsinh.default", NUC_OP_ASINH, false},
+    {"aten.arccosh.default", NUC_OP_ACOSH, false},
+    {"aten.arctanh.default", NUC_OP_ATANH, false},
+    {"aten.fix.default", NUC_OP_TRUNC, false},
+    {"aten.clip.default", NUC_OP_CLAMP, false},
+    {"aten.arctan2.default", NUC_OP_ATAN2, false},
+    {"aten.sgn.default", NUC_OP_SIGN, false},
+    {"aten.special_expm1.default", NUC_OP_EXPM1, false},
+    {"aten.special_exp2.default", NUC_OP_EXP2, false},
+    {"aten.special_erf.default", NUC_OP_ERF, false},
+    {"aten.special_erfc.default", NUC_OP_ERFC, false},
+    {"aten.special_expit.default", NUC_OP_SIGMOID, false},
+    {"aten.special_log1p.default", NUC_OP_LOG1P, false},
+    {"aten.special_round.default", NUC_OP_ROUND, false},
+    {"aten.special_sinc.default", NUC_OP_SINC, false},
+    {"aten.special_logit.default", NUC_OP_LOGIT, false},
+    {"aten.concat.default", NUC_OP_CAT, false},
+    {"aten.concatenate.default", NUC_OP_CAT, false},
+    {"aten.clip.Tensor", NUC_OP_CLAMP_TENSOR, false},
+    {"aten.copysign.Scalar", NUC_OP_COPYSIGN, false},
+    {"aten.xlogy.Scalar_Other", NUC_OP_XLOGY, false},
+    {"aten.special_xlogy.default", NUC_OP_XLOGY, false},
+    {"aten.special_xlogy.other_scalar", NUC_OP_XLOGY, false},
+    {"aten.special_logsumexp.default", NUC_OP_LOGSUMEXP, false},
+    {"aten.special_log_softmax.int", NUC_OP_LOG_SOFTMAX, false},
+    {"aten.special_softmax.int", NUC_OP_SOFTMAX, false},
+    {"aten.swapaxes.default", NUC_OP_TRANSPOSE, false},
+    {"aten.swapdims.default", NUC_OP_TRANSPOSE, false},
+    {"aten.transpose_copy.int", NUC_OP_TRANSPOSE, false},
+    {"aten.moveaxis.intlist", NUC_OP_MOVEDIM, false},
+    {"aten.moveaxis.int", NUC_OP_MOVEDIM_INT, false},
+    {"aten.view_copy.default", NUC_OP_VIEW, false},
+    {"aten.permute_copy.default", NUC_OP_PERMUTE, false},
+    {"aten.slice_copy.Tensor", NUC_OP_SLICE, false},
+    {"aten.expand_copy.default", NUC_OP_EXPAND, false},
+    {"aten.select_copy.int", NUC_OP_SELECT, false},
+    {"aten.unsqueeze_copy.default", NUC_OP_UNSQUEEZE, false},
+    {"aten.squeeze_copy.dim", NUC_OP_SQUEEZE_DIM, false},
+    {"aten.squeeze_copy.dims", NUC_OP_SQUEEZE_DIMS, false},
+    {"aten.squeeze_copy.default", NUC_OP_SQUEEZE, false},
+    {"aten.t_copy.default", NUC_OP_T, false},
+    {"aten.alias_copy.default", NUC_OP_ALIAS, false},
+    {"aten.unbind_copy.int", NUC_OP_UNBIND, false},
+    {"aten.diagonal_copy.default", NUC_OP_DIAGONAL, false},
+    {"aten.unfold_copy.default", NUC_OP_UNFOLD, false},
+    {"aten.narrow_copy.default", NUC_OP_NARROW, false},
+    {"aten.split_with_sizes_copy.default", NUC_OP_SPLIT_WITH_SIZES, false},
+    {"aten.split_copy.Tensor", NUC_OP_SPLIT, false},
+    {"aten.as_strided_copy.default", NUC_OP_AS_STRIDED, false},
+    {"aten._unsafe_index_put.default", NUC_OP_INDEX_PUT, false},
+    {"aten._unsafe_index.Tensor", NUC_OP_INDEX, false},
+    {"aten.ger.default", NUC_OP_OUTER, false},
+    {"aten.row_stack.default", NUC_OP_VSTACK, false},
+    {"aten.linalg_matmul.default", NUC_OP_MATMUL, false},
     /* parameters as tensors: read when they are constant */
     {"quantized_decomposed.quantize_per_tensor.tensor", NUC_OP_QUANTIZE_PER_TENSOR, false},
     {"quantized_decomposed.dequantize_per_tensor.tensor", NUC_OP_DEQUANTIZE_PER_TENSOR, false},
@@ -140,16 +260,41 @@ static const char *op_name(const struct nuc_json *node)
     return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
 }
 
-/* A program only infers. */
+/* A program only infers: no operator whose argument says that it trains. */
 static void check_inference(const struct nuc_importer *im, const struct nuc_node *node, const struct nuc_json *at)
 {
-    bool training = node->op == NUC_OP_BATCH_NORM ? nuc_flag(node, NUC_ARG(BATCH_NORM, training))
-                    : node->op == NUC_OP_DROPOUT  ? nuc_flag(node, NUC_ARG(DROPOUT, train))
-                                                  : node->op == NUC_OP_GRU && nuc_flag(node, NUC_ARG(GRU, train));
+    static const char *const names[] = {"training", "train"};
+    bool training = false;
 
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int index = nuc_schema_arg_index(nuc_op_schema(node->op), names[i]);
+        training = training || (index >= 0 && nuc_flag(node, (uint32_t)index));
+    }
     if (training)
         nuc_json_fail(at, NUC_UNSUPPORTED, "%s is in training mode: call model.eval() before exporting",
                       nuc_node_text(im->cx, node));
+}
+
+/* What the archive states for the results of a composite operator. One that it does not name is never read. */
+static void take_stated(struct nuc_importer *im, struct nuc_node *node, const struct results *r)
+{
+    const struct nuc_json *list = r->is_list ? &r->value : &r->outputs;
+    size_t count = r->is_tuple ? nuc_json_count(list) : 1;
+    struct nuc_meta *metas = nuc_alloc_array(im->cx, count, sizeof *metas);
+
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_json item = r->is_tuple ? nuc_json_item(list, i) : r->value;
+        struct nuc_json value = r->is_tuple && !r->is_list ? nuc_json_union(&item) : item;
+        metas[i] = nuc_meta_make(NUC_F32, NULL, 0);
+        if (value.key != NULL && strcmp(value.key, "as_none") == 0)
+            continue;
+        struct nuc_json name = nuc_json_field(&value, "name");
+        metas[i] = nuc_value_meta(im, nuc_json_string(&name), &name).meta;
+    }
+    if (r->is_tuple)
+        nuc_set_tuple(im->g, node, metas, (uint32_t)count);
+    else
+        nuc_set_val(im->g, node, &metas[0]);
 }
 
 static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json)
@@ -168,6 +313,8 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
     node->source = nuc_read_source(im->cx, metadata.value);
     nuc_read_args(im, node, json);
     check_inference(im, node, json);
+    if (nuc_op_family(node->op) == NUC_FAMILY_COMPOSITE)
+        take_stated(im, node, &results);
     nuc_infer_shape(im->g, node);
     if (node->is_tuple != results.is_tuple)
         nuc_json_fail(&results.outputs, NUC_BAD_INPUT, "%s: these are not the results of the operator",
@@ -218,23 +365,6 @@ static bool listed(const char *const *names, size_t count, const char *name)
     return false;
 }
 
-/* Operators that torch.export.export leaves to run_decompositions(). */
-static const char *decomposition_hint(const char *name)
-{
-    static const char *const core[] = {
-        "aten.convolution.default",     "aten._native_batch_norm_legit_no_training.default",
-        "aten._softmax.default",        "aten._adaptive_avg_pool2d.default",
-        "aten.view_copy.default",       "aten.permute_copy.default",
-        "aten.constant_pad_nd.default",
-    };
-
-    for (size_t i = 0; i < sizeof core / sizeof core[0]; i++) {
-        if (strcmp(core[i], name) == 0)
-            return "; save the program of torch.export.export itself, without run_decompositions()";
-    }
-    return "";
-}
-
 static void list_operator(struct nuc_importer *im, const struct nuc_json *node, struct nuc_text *list)
 {
     struct nuc_json name = nuc_json_optional(node, "name");
@@ -252,7 +382,6 @@ static void list_operator(struct nuc_importer *im, const struct nuc_json *node, 
 static void check_operators(struct nuc_importer *im, const struct nuc_json *nodes)
 {
     const char *names[MAX_LISTED];
-    const char *hint = "";
     size_t n_names = 0;
     size_t count = nuc_json_count(nodes);
     struct nuc_text list;
@@ -264,12 +393,11 @@ static void check_operators(struct nuc_importer *im, const struct nuc_json *node
         if (find_op(name).op != NUC_OP_COUNT || listed(names, n_names, name))
             continue;
         names[n_names++] = name;
-        hint = hint[0] == '\0' ? decomposition_hint(name) : hint;
         list_operator(im, &node, &list);
     }
     if (n_names != 0)
-        nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: 'nucleon ops' lists the operators that are handled, these are not: %s%s",
-                 im->zip->path, nuc_text_string(&list), hint);
+        nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: 'nucleon ops' lists the operators that are handled, these are not: %s",
+                 im->zip->path, nuc_text_string(&list));
 }
 
 void nuc_import_nodes(struct nuc_importer *im)

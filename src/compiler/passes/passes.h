@@ -2,6 +2,7 @@
  * Rewrites of the graph on its way to the partitioner. Each pass is one function in one file; run_passes.c holds the
  * lists, in which their order is fixed.
  *
+ *   nuc_expand()        ATen, after import: composite operators become those of the stages to come
  *   nuc_aten_passes     ATen, before observers are placed
  *   nuc_to_edge()       ATen to Edge: in-place operators become functional, composite ones are decomposed
  *   nuc_order_passes    Edge: dim orders that tensors can have at run time
@@ -69,6 +70,15 @@ void nuc_run_passes(struct nuc_graph *g, const struct nuc_pass_list *list, enum 
 
 struct nuc_target;
 struct nuc_flavor;
+
+/*
+ * The stage `expand`: composite operators become those that all later stages know. Returns whether there were any.
+ * Fails with NUC_UNSUPPORTED or NUC_BAD_INPUT naming the node that cannot be expressed.
+ */
+bool nuc_expand(struct nuc_graph *g);
+
+/* Whether the stage rewrites the operator. */
+bool nuc_has_expansion(enum nuc_op op);
 
 /* Operators of preserve_ops, in graph order. */
 struct nuc_preserved {

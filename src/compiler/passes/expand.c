@@ -1,0 +1,182 @@
+#include "compiler/passes/expand.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compiler/graph/shapes.h"
+#include "compiler/passes/functionalize.h"
+#include "compiler/passes/passes.h"
+
+/* Every composite operator, and what decomposed archives name in another way than torch.export.export. */
+static const struct row {
+    enum nuc_op op;
+    expansion expand;
+} rows[] = {
+    /* ---- core operators that stand for those of a model (expand_core.c) ---- */
+    {NUC_OP_COUNT, NULL},
+    /* ---- elementwise (expand_math.c) ---- */
+    /* ---- reductions, scans, order (expand_reduce.c) ---- */
+    /* ---- views, parts, repetitions, copies, fills (expand_move.c) ---- */
+    /* ---- choice by values (expand_index.c) ---- */
+    /* ---- norms (expand_norm.c) ---- */
+    /* ---- matrix products, attention (expand_matrix.c, expand_attention.c) ---- */
+    /* ---- windows, padding (expand_window.c) ---- */
+    /* ---- resizing (expand_resize.c) ---- */
+    /* ---- recurrent cells (expand_recurrent.c) ---- */
+};
+
+static expansion expansion_of(enum nuc_op op)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].op == op)
+            return rows[i].expand;
+    }
+    return NULL;
+}
+
+bool nuc_has_expansion(enum nuc_op op)
+{
+    return expansion_of(op) != NULL;
+}
+
+/* ---- building blocks ---- */
+
+_Noreturn void nuc_expand_fail(struct nuc_graph *g, const struct nuc_node *node, const char *format, ...)
+{
+    char what[NUC_MESSAGE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s: %s", g->file, nuc_node_text(g->cx, node), what);
+}
+
+/* Constants are told apart by what they are for. */
+static struct nuc_node *add_constant(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_meta *meta,
+                                     const void *bytes)
+{
+    return nuc_add_constant(g, nuc_format(g->cx, "%s_constant", node->name), meta, bytes);
+}
+
+struct nuc_node *nuc_insert_constant(struct nuc_graph *g, struct nuc_node *node, enum nuc_dtype dtype, double value)
+{
+    struct nuc_meta meta = nuc_meta_make(dtype, NULL, 0);
+    float real = (float)value;
+    int64_t whole = fabs(value) < 0x1p63 ? (int64_t)value : 0;
+    int32_t narrow = (int32_t)whole;
+    bool flag = value < 0 || value > 0;
+
+    switch ((unsigned)dtype) {
+    case NUC_F32:
+        return add_constant(g, node, &meta, &real);
+    case NUC_F64:
+        return add_constant(g, node, &meta, &value);
+    case NUC_I64:
+        return add_constant(g, node, &meta, &whole);
+    case NUC_I32:
+        return add_constant(g, node, &meta, &narrow);
+    case NUC_BOOL:
+        return add_constant(g, node, &meta, &flag);
+    default:
+        nuc_expand_fail(g, node, "a constant of type %s is not supported: use float32 or int64", nuc_dtype_name(dtype));
+    }
+}
+
+struct nuc_node *nuc_insert_with_number(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op,
+                                        struct nuc_node *input, double number)
+{
+    enum nuc_dtype own = input->vals[0].dtype;
+    bool whole = !nuc_is_floating(own) && isfinite(number) && !(number < trunc(number)) && !(number > trunc(number));
+    enum nuc_dtype dtype = nuc_is_floating(own) || !whole ? NUC_F32 : NUC_I64;
+
+    return nuc_insert_binary(g, node, op, input, nuc_insert_constant(g, node, dtype, number));
+}
+
+struct nuc_node *nuc_insert_indices(struct nuc_graph *g, struct nuc_node *node, const int64_t *values,
+                                    const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_meta meta = nuc_meta_make(NUC_I64, sizes, rank);
+
+    return add_constant(g, node, &meta, values);
+}
+
+struct nuc_node *nuc_insert_floats(struct nuc_graph *g, struct nuc_node *node, const float *values,
+                                   const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, rank);
+
+    return add_constant(g, node, &meta, values);
+}
+
+struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                 enum nuc_dtype dtype)
+{
+    if (input->vals[0].dtype == dtype)
+        return input;
+    struct nuc_node *cast = nuc_insert(g, node, NUC_OP_TO_DTYPE, node);
+    nuc_set_arg_node(cast, g, NUC_SELF, input);
+    nuc_set_arg_dtype(cast, NUC_ARG(TO_DTYPE, dtype), dtype);
+    nuc_infer_shape(g, cast);
+    return cast;
+}
+
+/* ---- the stage ---- */
+
+/* The archive says what the operator makes; what stands for it makes the same, or the arguments were read wrongly. */
+static void check_value(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *value)
+{
+    const struct nuc_meta *stated = &node->vals[0], *made = &value->vals[0];
+
+    if (value->is_tuple || stated->dtype != made->dtype || !nuc_same_sizes(stated, made))
+        nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s: the archive states %s, the operator makes %s", g->file,
+                 nuc_node_text(g->cx, node), nuc_meta_text(g->cx, stated), nuc_meta_text(g->cx, made));
+}
+
+/* The value goes by the operator's name, unless it has one that the archive gave it. */
+static void take_name(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, bool is_new)
+{
+    const char *name = node->name;
+
+    if (!is_new || nuc_is_placeholder(value))
+        return;
+    nuc_rename(g, node, nuc_format(g->cx, "%s_composite", name));
+    nuc_rename(g, value, name);
+}
+
+/* Returns the node to go on with: the first of those that stand for `node`, which may be composite themselves. */
+static struct nuc_node *expand_node(struct nuc_graph *g, struct nuc_node *node, expansion expand)
+{
+    struct nuc_node *before = node->prev;
+    uint32_t old_ids = g->next_id;
+    struct nuc_node *value = expand(g, node);
+
+    if (value != NULL) {
+        check_value(g, node, value);
+        take_name(g, node, value, value->id >= old_ids);
+        nuc_replace_uses(g, node, value, NULL);
+    }
+    /* Items that nothing reads. */
+    while (node->n_users > 0)
+        nuc_remove_node(g, node->users[0]);
+    nuc_remove_node(g, node);
+    return before == NULL ? g->first : before->next;
+}
+
+bool nuc_expand(struct nuc_graph *g)
+{
+    bool changed = false;
+
+    for (struct nuc_node *n = g->first; n != NULL;) {
+        expansion expand = nuc_is_call(n) ? expansion_of(n->op) : NULL;
+        if (expand == NULL && nuc_op_family(n->op) == NUC_FAMILY_COMPOSITE)
+            nuc_expand_fail(g, n, "is not handled: export with run_decompositions(), or replace it in the model");
+        changed = changed || expand != NULL;
+        n = expand == NULL ? n->next : expand_node(g, n, expand);
+    }
+    if (changed)
+        nuc_remove_dead(g);
+    return changed;
+}

@@ -1,0 +1,45 @@
+/*
+ * The stage `expand`: composite operators of torch, and those that only decomposed archives name, become the operators
+ * that all later stages know. One function per operator; expand.c has the table.
+ */
+#ifndef NUC_PASSES_EXPAND_H
+#define NUC_PASSES_EXPAND_H
+
+#include "compiler/graph/args.h"
+#include "compiler/passes/decompose.h"
+#include "compiler/passes/rewrite.h"
+
+/*
+ * Builds in front of `node`, in the ATen dialect, what the operator computes and returns the node that stands for its
+ * value. The value's type and sizes are compared with those the archive states. Of several results each is put in place
+ * by nuc_replace_item(), and NULL returned. What it builds may be composite again. The arguments are as the archive has
+ * them: only their kinds have been checked.
+ */
+typedef struct nuc_node *(*expansion)(struct nuc_graph *g, struct nuc_node *node);
+
+/* ---- building blocks of expansions ---- */
+
+/* A constant without dimensions: number of an elementwise operator. */
+struct nuc_node *nuc_insert_constant(struct nuc_graph *g, struct nuc_node *node, enum nuc_dtype dtype, double value);
+
+/* op(input, number): the number has the input's type, or is float32 where the input is an integer and it is not. */
+struct nuc_node *nuc_insert_with_number(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op,
+                                        struct nuc_node *input, double number);
+
+/* A constant int64 tensor of these values, [count] or in another shape of as many elements. */
+struct nuc_node *nuc_insert_indices(struct nuc_graph *g, struct nuc_node *node, const int64_t *values,
+                                    const int64_t *sizes, uint32_t rank);
+
+/* A constant float32 tensor of these values. */
+struct nuc_node *nuc_insert_floats(struct nuc_graph *g, struct nuc_node *node, const float *values,
+                                   const int64_t *sizes, uint32_t rank);
+
+/* The value in another type; itself when it has that type. */
+struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                 enum nuc_dtype dtype);
+
+/* Fails with NUC_UNSUPPORTED: "<file>: <node>: <text>". */
+_Noreturn void nuc_expand_fail(struct nuc_graph *g, const struct nuc_node *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

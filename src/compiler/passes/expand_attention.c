@@ -1,0 +1,2 @@
+/* Expansions of attention. */
+#include "compiler/passes/expand.h"

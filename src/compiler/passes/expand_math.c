@@ -1,0 +1,2 @@
+/* Expansions of elementwise operators. */
+#include "compiler/passes/expand.h"

@@ -1,0 +1,2 @@
+/* Expansions of matrix products. */
+#include "compiler/passes/expand.h"

@@ -1,0 +1,2 @@
+/* Expansions of normalizations. */
+#include "compiler/passes/expand.h"

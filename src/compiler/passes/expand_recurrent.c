@@ -1,0 +1,2 @@
+/* Expansions of recurrent cells. */
+#include "compiler/passes/expand.h"

@@ -1,0 +1,2 @@
+/* Expansions of reductions, scans and sorting. */
+#include "compiler/passes/expand.h"

@@ -1,0 +1,2 @@
+/* Expansions of resizing and grid sampling. */
+#include "compiler/passes/expand.h"

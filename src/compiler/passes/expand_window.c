@@ -1,0 +1,2 @@
+/* Expansions of pooling, padding and sliding windows. */
+#include "compiler/passes/expand.h"
