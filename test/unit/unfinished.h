@@ -87,8 +87,6 @@ static inline bool is_unfinished(enum nuc_op op)
         NUC_OP_SCATTER_REDUCE,
         NUC_OP_INDEX_PUT,
         NUC_OP_SELECT_SCATTER,
-        NUC_OP_CONV3D_PADDING,
-        NUC_OP_CONV_TRANSPOSE3D,
         NUC_OP_LAYER_NORM,
         NUC_OP_NATIVE_LAYER_NORM,
         NUC_OP_GROUP_NORM,

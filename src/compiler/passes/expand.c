@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compiler/graph/shapes.h"
+#include "compiler/passes/expand_list.h"
 #include "compiler/passes/functionalize.h"
 #include "compiler/passes/passes.h"
 
@@ -13,9 +14,18 @@
 static const struct row {
     enum nuc_op op;
     expansion expand;
+    bool (*applies)(const struct nuc_node *node); /* NULL: always */
 } rows[] = {
     /* ---- core operators that stand for those of a model (expand_core.c) ---- */
-    {NUC_OP_COUNT, NULL},
+    {NUC_OP_CONVOLUTION, nuc_expand_convolution, NULL},
+    {NUC_OP_NATIVE_BATCH_NORM, nuc_expand_native_batch_norm, nuc_is_first_item_read},
+    {NUC_OP_NATIVE_SOFTMAX, nuc_expand_native_softmax, NULL},
+    {NUC_OP_NATIVE_LOG_SOFTMAX, nuc_expand_native_log_softmax, NULL},
+    {NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, nuc_expand_native_adaptive_pool, NULL},
+    {NUC_OP_CONSTANT_PAD, nuc_expand_constant_pad, NULL},
+    {NUC_OP_MAX_POOL2D_INDICES, nuc_expand_pool_indices, nuc_is_first_item_read},
+    {NUC_OP_ADDMM, nuc_expand_linear, nuc_is_linear},
+    {NUC_OP_MM, nuc_expand_linear, nuc_is_linear},
     /* ---- elementwise (expand_math.c) ---- */
     /* ---- reductions, scans, order (expand_reduce.c) ---- */
     /* ---- views, parts, repetitions, copies, fills (expand_move.c) ---- */
@@ -27,18 +37,25 @@ static const struct row {
     /* ---- recurrent cells (expand_recurrent.c) ---- */
 };
 
-static expansion expansion_of(enum nuc_op op)
+static const struct row *row_of(enum nuc_op op)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].op == op)
-            return rows[i].expand;
+            return &rows[i];
     }
     return NULL;
 }
 
+static expansion expansion_of(const struct nuc_node *node)
+{
+    const struct row *row = nuc_is_call(node) ? row_of(node->op) : NULL;
+
+    return row != NULL && (row->applies == NULL || row->applies(node)) ? row->expand : NULL;
+}
+
 bool nuc_has_expansion(enum nuc_op op)
 {
-    return expansion_of(op) != NULL;
+    return row_of(op) != NULL;
 }
 
 /* ---- building blocks ---- */
@@ -170,7 +187,7 @@ bool nuc_expand(struct nuc_graph *g)
     bool changed = false;
 
     for (struct nuc_node *n = g->first; n != NULL;) {
-        expansion expand = nuc_is_call(n) ? expansion_of(n->op) : NULL;
+        expansion expand = expansion_of(n);
         if (expand == NULL && nuc_op_family(n->op) == NUC_FAMILY_COMPOSITE)
             nuc_expand_fail(g, n, "is not handled: export with run_decompositions(), or replace it in the model");
         changed = changed || expand != NULL;
