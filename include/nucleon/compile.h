@@ -117,7 +117,7 @@ struct nuc_options {
     enum nuc_io io;
     enum nuc_placement placement;
     bool no_quantize;         /* a float program for the CPU: no calibration, nothing is delegated */
-    bool executorch_ops_only; /* Cortex-M targets: no operator that ExecuTorch's runtime does not have */
+    bool executorch_ops_only; /* no operator that ExecuTorch's runtime does not have */
     bool reference_compat;    /* reproduce the reference backend's decisions and quantization */
     enum nuc_observe observer;
     enum nuc_weights weights;

@@ -80,10 +80,6 @@ static void warn_for_target(const struct cli_args *args, const struct nuc_target
              target->name);
     if (!target->has_npu || !target->has_int8_cpu)
         cli_warn_unused_options(args, CLI_NPU_AND_INT8_CPU, why);
-    snprintf(why, sizeof why, "target %s has no int8 operators of its CPU: use a Cortex-M target or imxrt700cm",
-             target->name);
-    if (!target->has_int8_cpu)
-        cli_warn_unused_options(args, CLI_INT8_CPU, why);
 }
 
 static void warn_for_model(const struct cli_args *args, const struct nuc_model *m)

@@ -77,7 +77,7 @@ const struct cli_option cli_options[] = {
      "imxrt700cm: all the NPU can run (default), or only partitions that gain more than their call costs",
      CHOICES("greedy", "cost"), .needs = CLI_NPU_AND_INT8_CPU},
     {"--executorch-ops-only", PLACES, CLI_FLAG, TO(o.executorch_ops_only), NULL,
-     "Cortex-M targets: no operator that ExecuTorch's runtime does not have", .needs = CLI_INT8_CPU},
+     "no operator that ExecuTorch's runtime does not have: what nucleon has a kernel of its own for is decomposed"},
     {"--require-full-delegation", PLACES, CLI_FLAG, TO(o.require_full_delegation), NULL,
      "fail (exit code 3) when an operator stays on the CPU"},
     {"--dim-order", PLACES, CLI_CHOICE, TO(o.dim_order), "ORDER",

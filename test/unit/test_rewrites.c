@@ -20,6 +20,13 @@ static void to_edge(struct nuc_graph *g)
         assert_true(strncmp(nuc_node_op_name(n), "aten.", 5) != 0);
 }
 
+static void to_edge_for_executorch(struct nuc_graph *g)
+{
+    struct nuc_edge_options options = {.executorch_ops_only = true};
+
+    nuc_to_edge(g, &options);
+}
+
 static void preserving(struct nuc_graph *g)
 {
     struct nuc_edge_options options = {.preserve_ops = wanted, .n_preserve_ops = 3};
@@ -49,6 +56,7 @@ static const struct stage stages[] = {
     {"aten-as-reference", as_reference, true},
     {"to-edge", to_edge, false},
     {"to-edge-preserving", preserving, false},
+    {"to-edge-for-executorch", to_edge_for_executorch, false},
     {"edge", run_edge_passes, false},
     {"cluster", run_cluster_passes, false},
     {"lowered", run_lowered_passes, false},

@@ -59,7 +59,7 @@ void nuc_decompose_model(struct nuc_job *j)
         .preserved = &j->preserved,
         .reference_compat = s->o.reference_compat,
         .keep_for_cpu = s->target->cpu != NULL && !s->o.no_quantize,
-        .keep_prelu = !s->o.executorch_ops_only && !s->o.reference_compat,
+        .executorch_ops_only = s->o.executorch_ops_only,
     };
 
     /* In another round j->preserved says which of them are decomposed all the same. */

@@ -17,6 +17,8 @@ struct nuc_node *nuc_to_nothing(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- convolution, pooling (decompose_conv.c) ---- */
 struct nuc_node *nuc_to_convolution(struct nuc_graph *g, struct nuc_node *node);
+/* A 3-D one as a 2-D one (decompose_conv3d.c). */
+struct nuc_node *nuc_to_flat_convolution(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_padded_convolution(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_batch_norm(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_max_pool(struct nuc_graph *g, struct nuc_node *node);

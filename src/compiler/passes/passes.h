@@ -105,9 +105,9 @@ struct nuc_edge_options {
     void *check_op_support_user;
     /* NULL, or what became of each operator: empty at first, and in later calls for the same graph as it was left. */
     struct nuc_preserved *preserved;
-    bool reference_compat; /* operators as the reference has them, where others would do less at run time */
-    bool keep_for_cpu;     /* whole operators the CPU has int8 kernels or tables for */
-    bool keep_prelu;       /* of these, also the one that has a kernel of our own only */
+    bool reference_compat;    /* operators as the reference has them, where others would do less at run time */
+    bool keep_for_cpu;        /* whole operators the CPU has int8 kernels or tables for */
+    bool executorch_ops_only; /* nothing that ExecuTorch's runtime has no kernel for */
 };
 
 /*

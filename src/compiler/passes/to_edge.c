@@ -56,9 +56,21 @@ static const struct row {
     {NUC_OP_ASSERT_TENSOR_METADATA, nuc_to_nothing, NULL},
 };
 
+/* In their place, where ExecuTorch's runtime has no kernel for what they give. */
+static const struct executorch_row {
+    enum nuc_op op;
+    decomposition rewrite;
+} executorch_rows[] = {
+    {NUC_OP_CONV3D, nuc_to_flat_convolution},
+};
+
 /* NULL when the operator has no Edge form. */
-static decomposition rewrite_of(enum nuc_op op, bool reference_compat)
+static decomposition rewrite_of(enum nuc_op op, bool reference_compat, bool executorch_ops_only)
 {
+    for (size_t i = 0; i < sizeof executorch_rows / sizeof executorch_rows[0]; i++) {
+        if (executorch_ops_only && executorch_rows[i].op == op)
+            return executorch_rows[i].rewrite;
+    }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].op == op)
             return reference_compat && rows[i].as_reference != NULL ? rows[i].as_reference : rows[i].rewrite;
@@ -164,7 +176,8 @@ static bool keep_for_cpu(const struct to_edge *e, const struct nuc_node *node)
     enum nuc_op op = node->op;
     bool no_npu = e->support.target->npu_name == NULL;
 
-    if (!e->options->keep_for_cpu || op == NUC_OP_PAD || (op == NUC_OP_PRELU && !e->options->keep_prelu))
+    if (!e->options->keep_for_cpu || op == NUC_OP_PAD ||
+        (op == NUC_OP_PRELU && (e->options->executorch_ops_only || e->options->reference_compat)))
         return false;
     if (op != NUC_OP_LINEAR)
         return true;
@@ -209,7 +222,7 @@ static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
 
     if (!is_aten(node))
         return node->next;
-    decomposition rewrite = rewrite_of(node->op, e->options->reference_compat);
+    decomposition rewrite = rewrite_of(node->op, e->options->reference_compat, e->options->executorch_ops_only);
     if (rewrite == NULL)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s has no Edge form: replace the operator in the model", g->file,
                  nuc_node_text(g->cx, node));
@@ -270,5 +283,5 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
 
 bool nuc_has_edge_form(enum nuc_op op)
 {
-    return rewrite_of(op, false) != NULL;
+    return rewrite_of(op, false, false) != NULL;
 }
