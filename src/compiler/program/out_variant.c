@@ -16,6 +16,14 @@ static const struct {
     {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV, NUC_OP_MEAN_DIM), "out"},
     {NUC_OPS(NUC_OP_SUM_DIM), "IntList_out"},
     {NUC_OPS(NUC_OP_ARANGE), "start_out"},
+    {NUC_OPS(NUC_OP_DIV_MODE), "out_mode"},
+    {NUC_OPS(NUC_OP_PROD_DIM), "int_out"},
+    {NUC_OPS(NUC_OP_ANY), "all_out"},
+    {NUC_OPS(NUC_OP_ANY_DIM), "out"},
+    {NUC_OPS(NUC_OP_MAX_DIM), "dim_max"},
+    {NUC_OPS(NUC_OP_MIN_DIM), "dim_min"},
+    {NUC_OPS(NUC_OP_TOPK), "values"},
+    {NUC_OPS(NUC_OP_SORT_STABLE), "values_stable"},
 };
 
 /*
