@@ -45,13 +45,13 @@ static void set_scalar_tensor(const struct arg_reader *r)
     const void *bytes = &as_float;
     int64_t as_int = 0;
 
-    if (self == NULL)
+    if (self == NULL && r->index != NUC_SELF)
         wrong_kind(r);
     if (json_is_boolean(r->value->value)) {
         meta.dtype = NUC_BOOL;
         bytes = &truth;
     }
-    if (json_is_integer(r->value->value) && !nuc_is_floating(self->vals[0].dtype)) {
+    if (json_is_integer(r->value->value) && (self == NULL || !nuc_is_floating(self->vals[0].dtype))) {
         meta.dtype = NUC_I64;
         as_int = nuc_json_int(r->value);
         bytes = &as_int;
