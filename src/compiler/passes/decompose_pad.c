@@ -198,13 +198,22 @@ static struct nuc_node *to_circular(const struct padding *p)
 
 /* ---- all modes ---- */
 
+/* A negative padding takes a part: kernels only add. The reference leaves it to them. */
 static struct nuc_node *to_constant(const struct padding *p)
 {
     const struct nuc_arg *value = &p->node->args[NUC_ARG(PAD, value)];
-    struct nuc_node *pad = nuc_insert(p->g, p->node, NUC_OP_CONSTANT_PAD, p->node);
+    struct nuc_node *input = p->input;
+    int64_t added[2 * NUC_MAX_RANK], any = 0;
 
-    nuc_copy_arg(p->g, pad, NUC_SELF, p->node, NUC_SELF);
-    nuc_copy_arg(p->g, pad, NUC_ARG(CONSTANT_PAD, pad), p->node, NUC_ARG(PAD, pad));
+    for (uint32_t i = 0; i < p->n_dims && !p->traced; i++)
+        input = insert_range(p, input, dim_of(p, i), taken_range(p, i));
+    for (uint32_t i = 0; i < 2 * p->n_dims; i++)
+        any |= added[i] = p->traced ? p->pad[i] : at_least_0(p->pad[i]);
+    if (input != p->input && any == 0)
+        return input;
+    struct nuc_node *pad = nuc_insert(p->g, p->node, NUC_OP_CONSTANT_PAD, p->node);
+    nuc_set_arg_node(pad, p->g, NUC_SELF, input);
+    nuc_set_arg_ints(pad, p->g, NUC_ARG(CONSTANT_PAD, pad), added, 2 * p->n_dims);
     nuc_set_arg_float(pad, NUC_ARG(CONSTANT_PAD, value), value->kind == NUC_ARG_FLOAT ? value->u.f : 0.0);
     nuc_set_val(p->g, pad, &p->node->vals[0]);
     return pad;
@@ -216,13 +225,13 @@ static struct nuc_node *insert_padding(struct nuc_graph *g, struct nuc_node *nod
     const char *name = mode->kind == NUC_ARG_STRING ? mode->u.string : "constant";
     struct padding p = {.g = g, .node = node, .input = nuc_operand(g, node, NUC_SELF), .traced = traced};
 
-    if (strcmp(name, "constant") == 0)
-        return to_constant(&p);
     if (pad->kind != NUC_ARG_INTS || pad->count % 2 != 0 || pad->count / 2 > p.input->vals[0].rank)
         nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s: the paddings are not pairs for its dimensions: export the model again",
                  g->file, nuc_node_text(g->cx, node));
     p.pad = pad->u.ints;
     p.n_dims = pad->count / 2;
+    if (strcmp(name, "constant") == 0)
+        return to_constant(&p);
     if (strcmp(name, "reflect") == 0 || strcmp(name, "replicate") == 0)
         return to_indexed(&p, name[2] == 'f');
     if (strcmp(name, "circular") == 0)
