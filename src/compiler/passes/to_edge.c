@@ -62,6 +62,8 @@ static const struct executorch_row {
     decomposition rewrite;
 } executorch_rows[] = {
     {NUC_OP_CONV3D, nuc_to_flat_convolution},
+    {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution},
+    {NUC_OP_CONV_TRANSPOSE3D, nuc_to_flat_convolution},
 };
 
 /* NULL when the operator has no Edge form. */
