@@ -232,6 +232,7 @@ static void read_padding(const struct nuc_eval_call *c, const struct conv *v, ui
 static bool is_transposed(const struct nuc_node *node)
 {
     return node->op == NUC_OP_CONV_TRANSPOSE1D || node->op == NUC_OP_CONV_TRANSPOSE2D ||
+           node->op == NUC_OP_CONV_TRANSPOSE3D ||
            (node->op == NUC_OP_CONVOLUTION && nuc_flag(node, NUC_ARG(CONVOLUTION, transposed)));
 }
 
