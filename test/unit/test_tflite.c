@@ -73,6 +73,18 @@ static void assert_lacks(const char *text, const char *part)
         fail_msg("'%s' is in:\n%s", part, text);
 }
 
+/* The first constant of a graph. */
+static const struct nuc_node *first_constant(const struct nuc_graph *g)
+{
+    const struct nuc_node *n;
+
+    for (n = g->first; n->next != NULL && n->data == NULL; n = n->next)
+        ;
+    if (n->data == NULL)
+        fail_msg("no constant");
+    return n;
+}
+
 /* x[1, h, h, c_in] -> CONV_2D 2x2 -> y */
 static struct nuc_lt_model *conv_model(struct nuc_context *cx, int32_t height, int32_t results, int32_t stride,
                                        enum nuc_lt_activation activation)
@@ -223,13 +235,7 @@ static void transposed_constants_are_constants(void **state)
     nuc_lt_add_op(m, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, t}, 2, &y, 1);
     set_boundaries(m, x, y);
     struct nuc_graph *g = nuc_import_litert(*state, m);
-    const struct nuc_node *buffer = g->first;
-    while (buffer != NULL && buffer->data == NULL)
-        buffer = buffer->next;
-    if (buffer == NULL) {
-        fail_msg("no constant");
-        return;
-    }
+    const struct nuc_node *buffer = first_constant(g);
     assert_int_equal(buffer->vals[0].sizes[0], 2);
     assert_memory_equal(buffer->data->bytes.data, ((const int8_t[]){1, 3, 5, 7, 2, 4, 6, 8}), 8);
     assert_lacks(nuc_graph_print(g, false), "permute");
@@ -268,6 +274,132 @@ static void vectors_broadcast_over_pixels(void **state)
     assert_has(text_of(m), "int8[1, 2, 1, 1]");
 }
 
+/* A float32 tensor; with `values` a constant. */
+static int32_t real(struct nuc_lt_model *m, const char *name, uint32_t rank, const int32_t *shape, const float *values)
+{
+    int32_t tensor = add(m, name, NUC_F32, rank, shape);
+    struct nuc_lt_tensor *t = &m->subgraphs[0].tensors[tensor];
+
+    if (values != NULL)
+        t->data = (struct nuc_span){(const uint8_t *)values, (size_t)nuc_lt_elements(t) * sizeof *values};
+    return tensor;
+}
+
+#define REAL(m, name, values, ...)                                                                                     \
+    real(m, name, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t), (int32_t[]){__VA_ARGS__}, values)
+
+/* x[1, 4] float -> FULLY_CONNECTED with int8 weights of a scale for each row -> y[1, 2] */
+static void weights_among_floats_are_floats(void **state)
+{
+    static const float expected[8] = {0.5f, 1.0f, 1.5f, 2.0f, 1.25f, 1.5f, 1.75f, 2.0f};
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "hybrid.tflite");
+    int32_t x = REAL(m, "x", NULL, 1, 4), w = constant(m, ADD(m, "w", 2, 4), 2, 0), y = REAL(m, "y", NULL, 1, 2);
+
+    nuc_lt_add_op(m, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w}, 2, &y, 1);
+    set_boundaries(m, x, y);
+    struct nuc_graph *g = nuc_import_litert(*state, m);
+    assert_lacks(nuc_graph_print(g, false), "quantize");
+    assert_memory_equal(first_constant(g)->data->bytes.data, expected, sizeof expected);
+}
+
+/* float16 -> DEQUANTIZE -> weights of a product */
+static void halves_behind_dequantize_are_floats(void **state)
+{
+    static const uint16_t halves[4] = {0x3c00, 0xc000, 0x0001, 0x7bff};
+    static const float expected[4] = {1.0f, -2.0f, 0x1p-24f, 65504.0f};
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "half.tflite");
+    int32_t x = REAL(m, "x", NULL, 1, 2), w = add(m, "w", NUC_F16, 2, (const int32_t[]){2, 2});
+    int32_t d = REAL(m, "d", NULL, 2, 2), y = REAL(m, "y", NULL, 1, 2);
+
+    m->subgraphs[0].tensors[w].data = (struct nuc_span){(const uint8_t *)halves, sizeof halves};
+    nuc_lt_add_op(m, NUC_LT_DEQUANTIZE, &w, 1, &d, 1);
+    nuc_lt_add_op(m, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, d}, 2, &y, 1);
+    set_boundaries(m, x, y);
+    assert_memory_equal(first_constant(nuc_import_litert(*state, m))->data->bytes.data, expected, sizeof expected);
+}
+
+/* SHAPE -> STRIDED_SLICE -> PACK -> RESHAPE, which needs none of them in the end. */
+static void arithmetic_of_shapes_is_done(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "flatten.tflite");
+    int32_t x = REAL(m, "x", NULL, 3, 4, 2), y = REAL(m, "y", NULL, 3, 8);
+    int32_t shape = add(m, "shape", NUC_I32, 1, (const int32_t[]){3}), first = add(m, "first", NUC_I32, 0, NULL);
+    int32_t sizes = add(m, "sizes", NUC_I32, 1, (const int32_t[]){2}), eight = integers(m, 1, (const int32_t[]){8});
+    int32_t zero = integers(m, 1, (const int32_t[]){0}), one = integers(m, 1, (const int32_t[]){1});
+
+    m->subgraphs[0].tensors[eight].rank = 0;
+    nuc_lt_add_op(m, NUC_LT_SHAPE, &x, 1, &shape, 1);
+    nuc_lt_add_op(m, NUC_LT_STRIDED_SLICE, (const int32_t[]){shape, zero, one, one}, 4, &first, 1)
+        ->options.strided_slice.shrink_axis_mask = 1;
+    nuc_lt_add_op(m, NUC_LT_PACK, (const int32_t[]){first, eight}, 2, &sizes, 1);
+    nuc_lt_add_op(m, NUC_LT_RESHAPE, (const int32_t[]){x, sizes}, 2, &y, 1);
+    set_boundaries(m, x, y);
+    assert_has(text_of(m), "%reshape = aten.reshape.default(%x, [3, 8])");
+    assert_lacks(text_of(m), "slice");
+}
+
+/* x[1, h, h, 1] -> pool 2x2, SAME */
+static struct nuc_lt_model *pool_model(struct nuc_context *cx, int32_t code, int32_t size, int32_t results,
+                                       int32_t stride)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(cx, "pool.tflite");
+    int32_t x = REAL(m, "x", NULL, 1, size, size, 1), y = REAL(m, "y", NULL, 1, results, results, 1);
+    struct nuc_lt_op *op = nuc_lt_add_op(m, code, &x, 1, &y, 1);
+
+    op->options.pool.padding = NUC_LT_SAME;
+    op->options.pool.filter_h = op->options.pool.filter_w = 2;
+    op->options.pool.stride_h = op->options.pool.stride_w = stride;
+    set_boundaries(m, x, y);
+    return m;
+}
+
+static void float_pools_end_beyond_the_edge(void **state)
+{
+    const char *text = text_of(pool_model(*state, NUC_LT_MAX_POOL_2D, 5, 3, 2));
+
+    assert_has(text, "aten.max_pool2d.default(%x, [2, 2], [2, 2], [0, 0], ceil_mode=true)");
+    text = text_of(pool_model(*state, NUC_LT_AVERAGE_POOL_2D, 4, 4, 1));
+    assert_has(text, "[2, 2], [1, 1], [1, 1], true, false)");
+    assert_has(text, "aten.slice.Tensor(%avg_pool2d, 2, 1, 5)");
+}
+
+/* Every mask of STRIDED_SLICE: x[:, ..., new, 1, ::2] */
+static void slices_have_masks(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "slice.tflite");
+    int32_t x = REAL(m, "x", NULL, 2, 3, 4, 5, 6), y = REAL(m, "y", NULL, 2, 3, 4, 1, 3);
+    int32_t begin = integers(m, 5, (const int32_t[]){0, 0, 0, 1, 0}),
+            end = integers(m, 5, (const int32_t[]){9, 0, 0, 2, 0});
+    int32_t step = integers(m, 5, (const int32_t[]){1, 1, 1, 1, 2});
+    struct nuc_lt_op *op = nuc_lt_add_op(m, NUC_LT_STRIDED_SLICE, (const int32_t[]){x, begin, end, step}, 4, &y, 1);
+
+    op->options.strided_slice.ellipsis_mask = 2;
+    op->options.strided_slice.new_axis_mask = 4;
+    op->options.strided_slice.shrink_axis_mask = 8;
+    op->options.strided_slice.begin_mask = op->options.strided_slice.end_mask = 16;
+    set_boundaries(m, x, y);
+    const char *text = text_of(m);
+    assert_has(text, "%slice = aten.slice.Tensor(%x, 3, 1, 2, 1)");
+    assert_has(text, "aten.slice.Tensor(%slice, 4, 0, 6, 2)");
+}
+
+/* Of one operand after the other. */
+static void parts_are_results_of_their_own(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "split.tflite");
+    int32_t x = REAL(m, "x", NULL, 1, 2, 2, 6), y[2] = {REAL(m, "a", NULL, 1, 2, 2, 3), REAL(m, "b", NULL, 1, 2, 2, 3)};
+    int32_t axis = integers(m, 1, (const int32_t[]){-1}), z = REAL(m, "z", NULL, 2, 1, 2, 2, 3);
+
+    m->subgraphs[0].tensors[axis].rank = 0;
+    nuc_lt_add_op(m, NUC_LT_SPLIT, (const int32_t[]){axis, x}, 2, y, 2);
+    nuc_lt_add_op(m, NUC_LT_PACK, y, 2, &z, 1)->options.pack.axis = 0;
+    set_boundaries(m, x, z);
+    const char *text = text_of(m);
+    assert_has(text, "aten.slice.Tensor(%x, 1, 0, 3)");
+    assert_has(text, "aten.slice.Tensor(%x, 1, 3, 6)");
+    assert_has(text, "aten.cat.default([%reshape, %reshape_1], 0)");
+}
+
 struct refused {
     struct nuc_lt_model *m;
 };
@@ -296,13 +428,15 @@ static void refusals_name_operator_and_reason(void **state)
     s->ops[0].options.conv.stride_h = 0;
     assert_refused(*state, m, NUC_UNSUPPORTED, "stride is 0");
     s->ops[0].options.conv.stride_h = 2;
-    s->ops[0].code = 49;
-    assert_refused(*state, m, NUC_UNSUPPORTED, "operator 0 (BUILTIN_49): is not handled");
+    s->ops[0].code = 16;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "operator 0 (BUILTIN_16): is not handled");
     s->ops[0].code = NUC_LT_CUSTOM;
     s->ops[0].custom_code = "NeutronGraph";
     assert_refused(*state, m, NUC_UNSUPPORTED, "custom operator 'NeutronGraph'");
     s->tensors[s->inputs[0]].dtype = NUC_U8;
     assert_refused(*state, m, NUC_UNSUPPORTED, "tensor 'x:0' is uint8");
+    s->tensors[s->inputs[0]].dtype = NUC_I16;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "tensor 'x:0' is int16");
 }
 
 static void values_come_from_somewhere(void **state)
@@ -334,6 +468,12 @@ int main(void)
         STATE_TEST(transposed_constants_are_constants),
         STATE_TEST(results_lie_as_in_the_model),
         STATE_TEST(vectors_broadcast_over_pixels),
+        STATE_TEST(weights_among_floats_are_floats),
+        STATE_TEST(halves_behind_dequantize_are_floats),
+        STATE_TEST(arithmetic_of_shapes_is_done),
+        STATE_TEST(float_pools_end_beyond_the_edge),
+        STATE_TEST(slices_have_masks),
+        STATE_TEST(parts_are_results_of_their_own),
         STATE_TEST(refusals_name_operator_and_reason),
         STATE_TEST(values_come_from_somewhere),
     };

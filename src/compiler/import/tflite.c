@@ -24,15 +24,20 @@ static nuc_ti_importer *const importers[NUC_LT_CODES] = {
 #include "compiler/litert/lt_ops.def"
 };
 
-/* int8 with one scale, or float32 without: what values between operators may be. */
+static bool is_plain(const struct nuc_lt_tensor *t)
+{
+    return t->quant.count == 0 && (t->dtype == NUC_F32 || t->dtype == NUC_BOOL || nuc_ti_is_index(t));
+}
+
+/* int8 with one scale, or numbers without: what values between operators may be. */
 static void check_value(const struct nuc_ti *ti, const struct nuc_lt_tensor *t)
 {
-    if (t->dtype == NUC_F32 && t->quant.count == 0)
+    if (is_plain(t))
         return;
     if (t->dtype != NUC_I8 || t->quant.count != 1)
         nuc_fail(ti->cx, NUC_UNSUPPORTED,
-                 "%s: tensor '%s' is %s with %u scales: int8 with one scale and float32 are handled; convert the model "
-                 "with int8 quantization",
+                 "%s: tensor '%s' is %s with %u scales: int8 with one scale, float32, int32, int64 and bool are "
+                 "handled; convert the model with int8 quantization, or without any",
                  ti->m->file, t->name, nuc_dtype_name(t->dtype), t->quant.count);
     int64_t zero = t->quant.zero_point[0];
     if (!(t->quant.scale[0] > 0.0f) || !(t->quant.scale[0] < 1e30f) || zero < INT8_MIN || zero > INT8_MAX)
@@ -73,7 +78,19 @@ static void import_input(struct nuc_ti *ti, uint32_t i)
     v->form = form;
 }
 
-/* Sizes are static, and one result is handled. */
+/* Operators whose results are a list, or values and positions. */
+static bool has_several_results(int32_t code)
+{
+    return code == NUC_LT_SPLIT || code == NUC_LT_SPLIT_V || code == NUC_LT_UNPACK || code == NUC_LT_TOPK_V2;
+}
+
+/* A state that an LSTM begins with, which is zero, and the sparse tables of a lookup are read by their importers. */
+static bool may_read_state(int32_t code)
+{
+    return code == NUC_LT_UNIDIRECTIONAL_SEQUENCE_LSTM;
+}
+
+/* Sizes are static, and one result is handled unless the operator has several. */
 static void check_operands(const struct nuc_ti *ti)
 {
     const struct nuc_lt_op *op = ti->op;
@@ -85,18 +102,62 @@ static void check_operands(const struct nuc_ti *ti)
                 nuc_ti_fail(ti, "tensor '%s' has size %d in dimension %u: sizes must be static and from 1", t->name,
                             t->shape[d], d);
         }
-        if (t != NULL && t->is_variable)
+        if (t != NULL && t->is_variable && !may_read_state(op->code))
             nuc_ti_fail(ti, "tensor '%s' keeps a state, which is not handled", t->name);
     }
-    if (op->n_outputs != 1)
+    if (op->n_outputs == 0 || (op->n_outputs != 1 && !has_several_results(op->code)))
         nuc_ti_fail(ti, "has %u results, one is handled", op->n_outputs);
-    check_value(ti, nuc_ti_out(ti));
+    for (uint32_t k = 0; k < op->n_outputs; k++)
+        check_value(ti, &ti->s->tensors[op->outputs[k]]);
 }
+
+/* ---- weights as floats ---- */
+
+/* Quantized and half-precision constants among float values: what LiteRT calls dynamic-range quantization. */
+static bool stands_for_floats(const struct nuc_lt_tensor *t)
+{
+    bool scaled = t->quant.count > 0 && (t->dtype == NUC_I8 || t->dtype == NUC_U8 || t->dtype == NUC_I16);
+
+    return t->data.data != NULL && (scaled || t->dtype == NUC_F16 || t->dtype == NUC_BF16);
+}
+
+/*
+ * The operator as its importer sees it: with float weights where its result is float. Each constant is converted once;
+ * an operator in int8 that reads it, too, goes on reading the integers.
+ */
+static struct nuc_lt_op read_as_float(struct nuc_ti *ti, const struct nuc_lt_op *op)
+{
+    struct nuc_lt_op copy = *op;
+    uint32_t n = ti->m->subgraphs[0].n_tensors;
+    bool is_float = op->n_outputs > 0 && ti->tensors[op->outputs[0]].dtype == NUC_F32;
+
+    copy.inputs = nuc_copy(ti->cx, op->inputs, op->n_inputs * sizeof *op->inputs);
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        const struct nuc_lt_tensor *t = op->inputs[i] < 0 ? NULL : &ti->tensors[op->inputs[i]];
+        if (t == NULL || !is_float || op->code == NUC_LT_DEQUANTIZE || op->code == NUC_LT_CAST || !stands_for_floats(t))
+            continue;
+        struct nuc_lt_tensor *as_float = &ti->tensors[n + (uint32_t)op->inputs[i]];
+        if (as_float->data.data == NULL) {
+            *as_float = *t;
+            as_float->data = nuc_ti_as_floats(ti, t);
+            as_float->dtype = NUC_F32;
+            as_float->quant.count = 0;
+        }
+        copy.inputs[i] += (int32_t)n;
+    }
+    return copy;
+}
+
+/* ---- operators ---- */
 
 static void import_operator(struct nuc_ti *ti, uint32_t index)
 {
     ti->op = &ti->s->ops[index];
     ti->index = index;
+    ti->current = read_as_float(ti, ti->op);
+    ti->op = &ti->current;
+    if (nuc_ti_fold(ti))
+        return;
     if (ti->op->code >= 0 && ti->op->code < NUC_LT_CODES && importers[ti->op->code] != NULL) {
         check_operands(ti);
         importers[ti->op->code](ti);
@@ -108,18 +169,34 @@ static void import_operator(struct nuc_ti *ti, uint32_t index)
     nuc_ti_fail(ti, "is not handled: replace it in the model, or cut the model before it");
 }
 
+/* A copy: no program gives one of its constants away. */
+static struct nuc_node *constant_result(struct nuc_ti *ti, const struct nuc_lt_tensor *t)
+{
+    int64_t sizes[NUC_MAX_RANK], strides[NUC_MAX_RANK];
+
+    nuc_ti_sizes(t, NUC_TI_PLAIN, sizes);
+    struct nuc_meta meta = nuc_meta_make(t->dtype, sizes, t->rank);
+    nuc_dense_strides(&meta, strides);
+    if (nuc_ti_is_quantized(t) || nuc_elements(&meta) != nuc_ti_held(t))
+        nuc_fail(ti->cx, NUC_UNSUPPORTED, "%s: output '%s' is a constant: leave it out", ti->m->file, t->name);
+    return nuc_ti_emit(ti, NUC_OP_CLONE, NUC_ARGS(nuc_node_arg(nuc_ti_constant(ti, t, &meta, strides, 0))));
+}
+
 /* The value as its reader outside finds it: bytes in the order of the tensor's. */
 static struct nuc_node *result(struct nuc_ti *ti, uint32_t i)
 {
     const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->outputs[i]];
     const struct nuc_ti_value *v = &ti->values[ti->s->outputs[i]];
 
+    if (v->nodes[v->form] == NULL && t->data.data != NULL)
+        return constant_result(ti, t);
     if (v->nodes[v->form] == NULL)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: output %u is computed by no operator", ti->m->file, i);
     struct nuc_node *node = v->nodes[v->form];
     if (v->ordered[v->form])
         return node;
-    struct nuc_node *real = t->dtype == NUC_F32 ? node : nuc_ti_dequantize(ti, node, t);
+    bool quantized = nuc_ti_is_quantized(t);
+    struct nuc_node *real = quantized ? nuc_ti_dequantize(ti, node, t) : node;
     if (v->form == NUC_TI_IMAGE) {
         static const int64_t to_plain[4] = {0, 2, 3, 1};
         real = nuc_ti_permute(ti, real, to_plain, 4);
@@ -127,7 +204,29 @@ static struct nuc_node *result(struct nuc_ti *ti, uint32_t i)
         real = nuc_ti_call(ti, NUC_OP_CONTIGUOUS, real);
         nuc_ti_infer(ti, real);
     }
-    return t->dtype == NUC_F32 ? real : nuc_ti_quantize(ti, real, t);
+    return quantized ? nuc_ti_quantize(ti, real, t) : real;
+}
+
+/* A scale that says nothing: that of a type without scales, which training leaves, or zero. */
+static bool has_no_meaning(const struct nuc_lt_tensor *t)
+{
+    bool scaled = t->dtype == NUC_I8 || t->dtype == NUC_U8 || t->dtype == NUC_I16 || t->dtype == NUC_I32;
+
+    return !scaled ||
+           (t->dtype == NUC_I32 && t->quant.count == 1 && !(t->quant.scale[0] > 0) && !(t->quant.scale[0] < 0));
+}
+
+/* Those of the model and room for constants as floats. */
+static struct nuc_lt_tensor *copy_tensors(struct nuc_context *cx, const struct nuc_lt_subgraph *s)
+{
+    struct nuc_lt_tensor *tensors = nuc_alloc_array(cx, 2 * (size_t)s->n_tensors, sizeof *tensors);
+
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        tensors[i] = s->tensors[i];
+        if (has_no_meaning(&s->tensors[i]))
+            tensors[i].quant.count = 0;
+    }
+    return tensors;
 }
 
 struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m)
@@ -137,9 +236,9 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     nuc_lt_verify_structure(m);
     struct nuc_lt_subgraph s = m->subgraphs[0];
     struct nuc_ti ti = {.cx = cx, .m = m, .s = &s};
-    s.tensors = ti.tensors = nuc_copy(cx, s.tensors, s.n_tensors * sizeof *s.tensors);
+    s.tensors = ti.tensors = copy_tensors(cx, &s);
     ti.g = nuc_graph_new(cx, m->file);
-    ti.values = nuc_alloc_array(cx, ti.s->n_tensors, sizeof *ti.values);
+    ti.values = nuc_alloc_array(cx, 2 * (size_t)ti.s->n_tensors, sizeof *ti.values);
     for (uint32_t i = 0; i < ti.s->n_inputs; i++)
         import_input(&ti, i);
     for (uint32_t i = 0; i < ti.s->n_ops; i++)

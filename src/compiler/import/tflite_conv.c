@@ -209,6 +209,36 @@ static struct padding pool_padding(const struct nuc_ti *ti, const struct nuc_lt_
                       (const int64_t[]){o->pool.stride_h, o->pool.stride_w});
 }
 
+/*
+ * With more elements after the image than before it: where windows move on by one, as many are put on both sides and
+ * the first result is left out; where they move by more, results are counted up, which lets the last window stand over
+ * the edge.
+ */
+static struct nuc_node *uneven_pool(struct nuc_ti *ti, struct nuc_node *node, const struct padding *p)
+{
+    const union nuc_lt_options *o = &ti->op->options;
+    const struct nuc_lt_windows *axes[2] = {&p->h, &p->w};
+    const int64_t stride[2] = {o->pool.stride_h, o->pool.stride_w};
+    int64_t padding[2], first[2];
+
+    for (int i = 0; i < 2; i++) {
+        first[i] = axes[i]->after > axes[i]->before && stride[i] == 1;
+        padding[i] = first[i] != 0 ? axes[i]->after : axes[i]->before;
+    }
+    nuc_set_arg_ints(node, ti->g, NUC_ARG(MAX_POOL2D, padding), padding, 2);
+    nuc_set_arg_bool(
+        node, node->op == NUC_OP_MAX_POOL2D ? NUC_ARG(MAX_POOL2D, ceil_mode) : NUC_ARG(AVG_POOL2D, ceil_mode), true);
+    nuc_ti_infer(ti, node);
+    for (int i = 0; i < 2; i++) {
+        const struct nuc_arg dim = nuc_int_arg(2 + i), end = nuc_int_arg(node->vals[0].sizes[2 + i]);
+        if (first[i] != 0)
+            node =
+                nuc_ti_emit(ti, NUC_OP_SLICE,
+                            NUC_ARGS(nuc_node_arg(nuc_ti_settle(ti, node, nuc_ti_out(ti))), dim, nuc_int_arg(1), end));
+    }
+    return node;
+}
+
 /* Appends the pool and what follows it. */
 static void define_pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, const struct padding *p)
 {
@@ -216,13 +246,15 @@ static void define_pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, c
     const int64_t filter[2] = {o->pool.filter_h, o->pool.filter_w}, stride[2] = {o->pool.stride_h, o->pool.stride_w};
     const int64_t padding[2] = {p->h.before, p->w.before};
     struct nuc_node *node = nuc_ti_call(ti, op, NULL);
+    bool padded = p->h.after != 0 || p->w.after != 0;
 
     nuc_set_args(ti->g, node,
                  NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(filter, 2), nuc_ints_arg(stride, 2), nuc_ints_arg(padding, 2)));
     /* The mean counts the elements inside the image only. */
-    if (op == NUC_OP_AVG_POOL2D && (padding[0] != 0 || padding[1] != 0))
+    if (op == NUC_OP_AVG_POOL2D && padded)
         nuc_set_arg_bool(node, NUC_ARG(AVG_POOL2D, count_include_pad), false);
-    nuc_ti_define(ti, nuc_ti_activate(ti, nuc_ti_infer(ti, node), o->pool.activation), NUC_TI_IMAGE);
+    node = is_even(p) ? nuc_ti_infer(ti, node) : uneven_pool(ti, node, p);
+    nuc_ti_define(ti, nuc_ti_activate(ti, node, o->pool.activation), NUC_TI_IMAGE);
 }
 
 void nuc_ti_average_pool(struct nuc_ti *ti)
@@ -230,23 +262,29 @@ void nuc_ti_average_pool(struct nuc_ti *ti)
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
     struct padding p = pool_padding(ti, nuc_ti_in(ti, 0));
 
-    if (!is_even(&p))
-        nuc_ti_fail(ti, "SAME padding with different numbers of elements before and after is not handled: use VALID, "
-                        "or a filter and stride that need the same on both sides");
+    if (!is_even(&p) && nuc_ti_is_quantized(nuc_ti_in(ti, 0)))
+        nuc_ti_fail(ti, "SAME padding with different numbers of elements before and after is not handled in int8: use "
+                        "VALID, or a filter and stride that need the same on both sides");
     define_pool(ti, NUC_OP_AVG_POOL2D, real, &p);
 }
 
+/* Whether an activation gave the value, so that none is below 0. */
+static bool is_not_negative(const struct nuc_node *real)
+{
+    return nuc_has_bounds(real) && nuc_bounds_of(real).min >= 0;
+}
+
+/* The least value around the image changes no maximum. Of float values it is not known, unless it is 0. */
 void nuc_ti_max_pool(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
     struct padding p = pool_padding(ti, x);
 
-    if (!is_even(&p)) {
-        if (x->dtype != NUC_I8)
-            nuc_ti_fail(ti, "SAME padding with different numbers of elements before and after needs int8 values");
+    if (!is_even(&p) && nuc_ti_is_quantized(x))
         real = pad_image(ti, real, &p, (double)(INT8_MIN - x->quant.zero_point[0]) * (double)x->quant.scale[0], x);
-    }
+    else if (!is_even(&p) && is_not_negative(real))
+        real = pad_image(ti, real, &p, 0, x);
     define_pool(ti, NUC_OP_MAX_POOL2D, real, &p);
 }
 
@@ -266,19 +304,6 @@ static struct nuc_node *as_matrix(struct nuc_ti *ti, uint32_t i, int64_t columns
         return real;
     const int64_t sizes[2] = {elements / columns, columns};
     return nuc_ti_settle(ti, nuc_ti_view(ti, real, sizes, 2), t);
-}
-
-/* A result in other sizes than the operator gives: settled, then viewed. */
-static void define_viewed(struct nuc_ti *ti, struct nuc_node *real)
-{
-    const struct nuc_lt_tensor *y = nuc_ti_out(ti);
-    int64_t sizes[NUC_MAX_RANK];
-
-    nuc_ti_sizes(y, NUC_TI_PLAIN, sizes);
-    struct nuc_meta wanted = nuc_meta_make(NUC_F32, sizes, y->rank);
-    if (!nuc_same_sizes(&wanted, &real->vals[0]))
-        real = nuc_ti_view(ti, nuc_ti_settle(ti, real, y), sizes, y->rank);
-    nuc_ti_define(ti, real, NUC_TI_PLAIN);
 }
 
 /* Constant or computed, [outputs, inputs]. */
@@ -304,7 +329,7 @@ void nuc_ti_fully_connected(struct nuc_ti *ti)
     struct nuc_node *bias = bias_of(ti, 2, x, w, w->shape[0]);
     struct nuc_node *linear =
         nuc_ti_emit(ti, NUC_OP_LINEAR, NUC_ARGS(nuc_node_arg(real), nuc_node_arg(weights), nuc_node_arg(bias)));
-    define_viewed(ti, nuc_ti_activate(ti, linear, ti->op->options.fully_connected.activation));
+    nuc_ti_define_viewed(ti, nuc_ti_activate(ti, linear, ti->op->options.fully_connected.activation));
 }
 
 /* Operand i as [batches, rows, columns], transposed if the operator says so. */
@@ -332,5 +357,5 @@ void nuc_ti_batch_matmul(struct nuc_ti *ti)
 
     if (x->vals[0].sizes[0] != y->vals[0].sizes[0])
         nuc_ti_fail(ti, "matrices of one operand that are used for several of the other are not handled");
-    define_viewed(ti, nuc_ti_emit(ti, NUC_OP_BMM, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(y))));
+    nuc_ti_define_viewed(ti, nuc_ti_emit(ti, NUC_OP_BMM, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(y))));
 }

@@ -75,27 +75,41 @@ void nuc_ti_concat(struct nuc_ti *ti)
 
 /* ---- slices ---- */
 
-struct cut {
-    int64_t begin, end, step;
-};
+/* The elements from the last taken to the first, then the other way round: no slice of the graph goes backwards. */
+static struct nuc_node *slice_backwards(struct nuc_ti *ti, struct nuc_node *x, int64_t dim, const struct nuc_ti_cut *c)
+{
+    int64_t step = -c->step, count = (c->begin - c->end + step - 1) / step, first = c->begin - (count - 1) * step;
+    const struct nuc_arg end = nuc_int_arg(c->begin + 1);
+    struct nuc_node *part = nuc_ti_emit(
+        ti, NUC_OP_SLICE, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_int_arg(first), end, nuc_int_arg(step)));
+
+    part = nuc_ti_settle(ti, part, nuc_ti_in(ti, 0));
+    return nuc_ti_emit(ti, NUC_OP_FLIP, NUC_ARGS(nuc_node_arg(part), nuc_ints_arg(&dim, 1)));
+}
 
 /* One slice per dimension that is cut. */
-static struct nuc_node *slice_axes(struct nuc_ti *ti, enum nuc_ti_form form, const struct cut *cuts)
+static struct nuc_node *slice_axes(struct nuc_ti *ti, enum nuc_ti_form form, const struct nuc_ti_cut *cuts)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
     struct nuc_node *real = nuc_ti_real(ti, 0, form), *before = real;
 
     for (uint32_t axis = 0; axis < x->rank; axis++) {
-        const struct cut *c = &cuts[axis];
-        if (c->begin < 0 || c->end > x->shape[axis] || c->begin >= c->end || c->step < 1)
+        const struct nuc_ti_cut *c = &cuts[axis];
+        int64_t size = x->shape[axis], dim = nuc_ti_dim(form, axis);
+        bool forward = c->step > 0 && c->begin >= 0 && c->end <= size && c->begin < c->end;
+        bool backward = c->step < 0 && c->begin < size && c->end >= -1 && c->begin > c->end;
+        if (!forward && !backward)
             nuc_ti_fail(ti, "takes %lld to %lld in steps of %lld of %d elements of axis %u", (long long)c->begin,
                         (long long)c->end, (long long)c->step, x->shape[axis], axis);
-        if (c->begin == 0 && c->end == x->shape[axis] && c->step == 1)
+        if (c->begin == 0 && c->end == size && c->step == 1)
             continue;
         real = real == before ? real : nuc_ti_settle(ti, real, x);
-        real = nuc_ti_emit(ti, NUC_OP_SLICE,
-                           NUC_ARGS(nuc_node_arg(real), nuc_int_arg(nuc_ti_dim(form, axis)), nuc_int_arg(c->begin),
-                                    nuc_int_arg(c->end), nuc_int_arg(c->step)));
+        if (backward)
+            real = slice_backwards(ti, real, dim, c);
+        else
+            real = nuc_ti_emit(ti, NUC_OP_SLICE,
+                               NUC_ARGS(nuc_node_arg(real), nuc_int_arg(dim), nuc_int_arg(c->begin),
+                                        nuc_int_arg(c->end), nuc_int_arg(c->step)));
     }
     return real;
 }
@@ -104,59 +118,106 @@ void nuc_ti_slice(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
     int64_t begin[NUC_MAX_RANK], size[NUC_MAX_RANK];
-    struct cut cuts[NUC_MAX_RANK];
+    struct nuc_ti_cut cuts[NUC_MAX_RANK];
 
     if (nuc_ti_integers(ti, 1, NUC_MAX_RANK, begin) != x->rank || nuc_ti_integers(ti, 2, NUC_MAX_RANK, size) != x->rank)
         nuc_ti_fail(ti, "needs a begin and a size for each of %u dimensions", x->rank);
     for (uint32_t axis = 0; axis < x->rank; axis++) {
         bool sane = begin[axis] >= 0 && begin[axis] <= x->shape[axis] && size[axis] <= x->shape[axis];
         int64_t end = size[axis] == -1 ? x->shape[axis] : sane ? begin[axis] + size[axis] : -1;
-        cuts[axis] = (struct cut){begin[axis], end, 1};
+        cuts[axis] = (struct nuc_ti_cut){begin[axis], end, 1};
     }
     enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
     nuc_ti_define(ti, slice_axes(ti, form, cuts), form);
 }
 
-/* An end of a range as Python counts, clipped. */
-static int64_t clipped(int64_t at, int64_t size)
+/* An end of a range as Python counts, clipped to what a walk in that direction may begin or end with. */
+static int64_t clipped(int64_t at, int64_t size, int64_t step)
 {
+    int64_t least = step > 0 ? 0 : -1, most = step > 0 ? size : size - 1;
+
     if (at < 0)
         at += size;
-    return at < 0 ? 0 : at > size ? size : at;
+    return at < least ? least : at > most ? most : at;
+}
+
+/* What entry i of begins, ends and steps says of an axis. */
+static struct nuc_ti_cut cut_of(const struct nuc_ti *ti, uint32_t i, int64_t size, int64_t begin, int64_t end,
+                                int64_t step)
+{
+    const union nuc_lt_options *o = &ti->op->options;
+    bool whole_begin = (o->strided_slice.begin_mask >> i & 1) != 0;
+    bool whole_end = (o->strided_slice.end_mask >> i & 1) != 0;
+    int64_t first = step > 0 ? 0 : size - 1, past = step > 0 ? size : -1;
+
+    if (step == 0)
+        nuc_ti_fail(ti, "a step is 0");
+    if (o->strided_slice.shrink_axis_mask >> i & 1) {
+        int64_t at = begin < 0 ? begin + size : begin;
+        if (at < 0 || at >= size)
+            nuc_ti_fail(ti, "takes element %lld of %lld", (long long)begin, (long long)size);
+        return (struct nuc_ti_cut){at, at + 1, 1};
+    }
+    if (o->strided_slice.offset && __builtin_add_overflow(begin, end, &end))
+        nuc_ti_fail(ti, "an end is out of range");
+    step = step > INT16_MAX ? INT16_MAX : step < -INT16_MAX ? -INT16_MAX : step;
+    return (struct nuc_ti_cut){whole_begin ? first : clipped(begin, size, step),
+                               whole_end ? past : clipped(end, size, step), step};
+}
+
+/* Axes that the entries from `i` on stand for. */
+static uint32_t axes_after(const struct nuc_ti *ti, uint32_t i, uint32_t count)
+{
+    uint32_t n = 0;
+
+    for (; i < count; i++)
+        n += (ti->op->options.strided_slice.new_axis_mask >> i & 1) == 0;
+    return n;
+}
+
+bool nuc_ti_strided_cuts(const struct nuc_ti *ti, struct nuc_ti_cut *cuts)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
+    const union nuc_lt_options *o = &ti->op->options;
+    int64_t begin[2 * NUC_MAX_RANK], end[2 * NUC_MAX_RANK], step[2 * NUC_MAX_RANK];
+    uint32_t count = nuc_lt_integers(nuc_ti_in(ti, 1), 2 * NUC_MAX_RANK, begin), axis = 0;
+
+    if (count == UINT32_MAX || nuc_lt_integers(nuc_ti_in(ti, 2), 2 * NUC_MAX_RANK, end) != count ||
+        nuc_lt_integers(nuc_ti_in(ti, 3), 2 * NUC_MAX_RANK, step) != count)
+        return false;
+    for (uint32_t d = 0; d < x->rank; d++)
+        cuts[d] = (struct nuc_ti_cut){0, x->shape[d], 1};
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t later = axes_after(ti, i + 1, count);
+        if (o->strided_slice.ellipsis_mask >> i & 1) {
+            axis = later <= x->rank && x->rank - later > axis ? x->rank - later : axis;
+            continue;
+        }
+        if (o->strided_slice.new_axis_mask >> i & 1)
+            continue;
+        if (axis == x->rank)
+            nuc_ti_fail(ti, "names more axes than the %u of '%s'", x->rank, x->name);
+        cuts[axis] = cut_of(ti, i, x->shape[axis], begin[i], end[i], step[i]);
+        axis++;
+    }
+    return true;
 }
 
 void nuc_ti_strided_slice(struct nuc_ti *ti)
 {
-    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0), *y = nuc_ti_out(ti);
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
     const union nuc_lt_options *o = &ti->op->options;
-    int64_t begin[NUC_MAX_RANK], end[NUC_MAX_RANK], step[NUC_MAX_RANK], sizes[NUC_MAX_RANK];
-    uint32_t count = nuc_ti_integers(ti, 1, NUC_MAX_RANK, begin);
-    struct cut cuts[NUC_MAX_RANK];
+    struct nuc_ti_cut cuts[NUC_MAX_RANK];
+    bool reshapes = o->strided_slice.shrink_axis_mask != 0 || o->strided_slice.new_axis_mask != 0;
+    enum nuc_ti_form form = reshapes ? NUC_TI_PLAIN : nuc_ti_form_of(ti, 0);
 
-    if (o->strided_slice.ellipsis_mask != 0 || o->strided_slice.new_axis_mask != 0 || o->strided_slice.offset)
-        nuc_ti_fail(ti, "an ellipsis, new axes and relative ends are not handled");
-    if (nuc_ti_integers(ti, 2, NUC_MAX_RANK, end) != count || nuc_ti_integers(ti, 3, NUC_MAX_RANK, step) != count ||
-        count > x->rank)
-        nuc_ti_fail(ti, "needs as many begins as ends and steps, at most %u", x->rank);
-    for (uint32_t axis = 0; axis < x->rank; axis++) {
-        int64_t size = x->shape[axis];
-        if (axis >= count) {
-            cuts[axis] = (struct cut){0, size, 1};
-            continue;
-        }
-        cuts[axis].begin = o->strided_slice.begin_mask >> axis & 1 ? 0 : clipped(begin[axis], size);
-        cuts[axis].end = o->strided_slice.end_mask >> axis & 1 ? size : clipped(end[axis], size);
-        cuts[axis].step = step[axis] < INT16_MAX ? step[axis] : INT16_MAX;
-        if (o->strided_slice.shrink_axis_mask >> axis & 1)
-            cuts[axis] = (struct cut){clipped(begin[axis], size), clipped(begin[axis], size) + 1, 1};
-    }
-    enum nuc_ti_form form = o->strided_slice.shrink_axis_mask != 0 ? NUC_TI_PLAIN : nuc_ti_form_of(ti, 0);
+    if (!nuc_ti_strided_cuts(ti, cuts))
+        nuc_ti_fail(ti, "needs as many constant begins as ends and steps");
     struct nuc_node *real = slice_axes(ti, form, cuts);
-    if (o->strided_slice.shrink_axis_mask != 0) {
-        nuc_ti_sizes(y, NUC_TI_PLAIN, sizes);
-        real = nuc_ti_view(ti, nuc_ti_settle(ti, real, x), sizes, y->rank);
-    }
-    nuc_ti_define(ti, real, form);
+    if (reshapes)
+        nuc_ti_define_viewed(ti, nuc_ti_settle(ti, real, x));
+    else
+        nuc_ti_define(ti, real, form);
 }
 
 /* ---- pads ---- */

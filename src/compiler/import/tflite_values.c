@@ -52,6 +52,16 @@ const struct nuc_lt_tensor *nuc_ti_out(const struct nuc_ti *ti)
     return &ti->s->tensors[ti->op->outputs[0]];
 }
 
+void nuc_ti_need_float(const struct nuc_ti *ti)
+{
+    bool quantized = nuc_ti_is_quantized(nuc_ti_out(ti));
+
+    for (uint32_t i = 0; i < ti->op->n_inputs; i++)
+        quantized = quantized || (nuc_ti_has(ti, i) && nuc_ti_is_quantized(nuc_ti_in(ti, i)));
+    if (quantized)
+        nuc_ti_fail(ti, "is handled for float32 alone: convert the model without quantization, it is quantized here");
+}
+
 enum nuc_ti_form nuc_ti_form_of(const struct nuc_ti *ti, uint32_t i)
 {
     const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
@@ -102,6 +112,21 @@ static struct nuc_node *add_buffer(struct nuc_ti *ti, const char *name, const st
     return node;
 }
 
+struct nuc_node *nuc_ti_indices(struct nuc_ti *ti, const int64_t *values, const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_meta meta = nuc_meta_make(NUC_I64, sizes, rank);
+
+    return add_buffer(ti, "indices", &meta, nuc_copy(ti->cx, values, nuc_bytes(&meta)));
+}
+
+struct nuc_node *nuc_ti_number(struct nuc_ti *ti, double value)
+{
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, &(int64_t){0}, 0);
+    float number = (float)value;
+
+    return add_buffer(ti, "number", &meta, nuc_copy(ti->cx, &number, sizeof number));
+}
+
 static int64_t quant_min(enum nuc_dtype dtype, bool per_channel)
 {
     if (dtype == NUC_I32)
@@ -145,13 +170,16 @@ static struct nuc_node *quantization(struct nuc_ti *ti, enum nuc_op op, struct n
 static void check_constant(const struct nuc_ti *ti, const struct nuc_lt_tensor *t, const struct nuc_meta *meta,
                            uint32_t channel)
 {
-    bool quantized = t->dtype == NUC_I8 || t->dtype == NUC_I32;
+    bool quantized = (t->dtype == NUC_I8 || t->dtype == NUC_I32) && t->quant.count > 0;
+    bool plain = t->dtype == NUC_F32 || t->dtype == NUC_BOOL || nuc_ti_is_index(t);
 
     if (t->data.data == NULL)
         nuc_ti_fail(ti, "tensor '%s' must be a constant", t->name);
-    if (!(quantized && t->quant.count > 0) && t->dtype != NUC_F32)
-        nuc_ti_fail(ti, "constant '%s' is %s with %u scales: quantized int8 or int32, or float32 are handled", t->name,
-                    nuc_dtype_name(t->dtype), t->quant.count);
+    if (!quantized && !plain)
+        nuc_ti_fail(ti,
+                    "constant '%s' is %s with %u scales: quantized int8 or int32, float32, int32, int64 and bool "
+                    "are handled",
+                    t->name, nuc_dtype_name(t->dtype), t->quant.count);
     if (t->quant.count > 1 && (channel >= meta->rank || meta->sizes[channel] != (int64_t)t->quant.count))
         nuc_ti_fail(ti, "constant '%s' has %u scales along axis %d, which is not its channel axis", t->name,
                     t->quant.count, t->quant.axis);
@@ -181,7 +209,7 @@ struct nuc_node *nuc_ti_constant(struct nuc_ti *ti, const struct nuc_lt_tensor *
         bytes = copy;
     }
     struct nuc_node *buffer = add_buffer(ti, "constant", meta, bytes);
-    if (t->dtype == NUC_F32)
+    if (t->dtype == NUC_F32 || t->quant.count == 0)
         return buffer;
     if (t->quant.count > 1)
         return dequantize_channels(ti, buffer, t, channel);
@@ -251,7 +279,7 @@ struct nuc_node *nuc_ti_dequantize(struct nuc_ti *ti, struct nuc_node *quantized
 
 struct nuc_node *nuc_ti_settle(struct nuc_ti *ti, struct nuc_node *real, const struct nuc_lt_tensor *like)
 {
-    if (like->dtype == NUC_F32)
+    if (!nuc_ti_is_quantized(like))
         return real;
     return nuc_ti_dequantize(ti, nuc_ti_quantize(ti, real, like), like);
 }
@@ -264,6 +292,15 @@ struct nuc_node *nuc_ti_view(struct nuc_ti *ti, struct nuc_node *x, const int64_
 struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int64_t *dims, uint32_t rank)
 {
     return nuc_ti_emit(ti, NUC_OP_PERMUTE, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(dims, rank)));
+}
+
+struct nuc_node *nuc_ti_to_type(struct nuc_ti *ti, struct nuc_node *x, enum nuc_dtype dtype)
+{
+    if (x->vals[0].dtype == dtype)
+        return x;
+    struct nuc_node *cast = nuc_ti_call(ti, NUC_OP_TO_DTYPE, x);
+    nuc_set_arg_dtype(cast, NUC_ARG(TO_DTYPE, dtype), dtype);
+    return nuc_ti_infer(ti, cast);
 }
 
 struct nuc_node *nuc_ti_padded(struct nuc_ti *ti, struct nuc_node *x, const int64_t *pads, uint32_t count,
@@ -284,7 +321,7 @@ struct nuc_node *nuc_ti_real(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form for
 {
     const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
     struct nuc_ti_value *v = &ti->values[ti->op->inputs[i]];
-    bool is_float = t->dtype == NUC_F32;
+    bool quantized = nuc_ti_is_quantized(t);
 
     if (form == NUC_TI_IMAGE && t->rank != 4)
         nuc_ti_fail(ti, "tensor '%s' has %u dimensions, 4 are needed", t->name, t->rank);
@@ -292,12 +329,37 @@ struct nuc_node *nuc_ti_real(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form for
         return constant_operand(ti, t, form);
     if (v->nodes[form] == NULL) {
         struct nuc_node *other = v->nodes[v->form];
-        struct nuc_node *real = is_float ? other : nuc_ti_dequantize(ti, other, t);
+        struct nuc_node *real = quantized ? nuc_ti_dequantize(ti, other, t) : other;
         real = nuc_ti_permute(ti, real, form == NUC_TI_IMAGE ? to_image : to_plain, 4);
-        v->nodes[form] = is_float ? real : nuc_ti_quantize(ti, real, t);
+        v->nodes[form] = quantized ? nuc_ti_quantize(ti, real, t) : real;
         v->ordered[form] = form == NUC_TI_PLAIN;
     }
-    return is_float ? v->nodes[form] : nuc_ti_dequantize(ti, v->nodes[form], t);
+    return quantized ? nuc_ti_dequantize(ti, v->nodes[form], t) : v->nodes[form];
+}
+
+/* Whether a value of lower rank has one element for each channel, or one for each pixel but not both. */
+static bool suits_images(const struct nuc_lt_tensor *t)
+{
+    int64_t channels = t->rank > 0 ? t->shape[t->rank - 1] : 1;
+
+    return t->rank == 4 || (t->rank < 4 && (channels == 1 || nuc_lt_elements(t) == channels));
+}
+
+enum nuc_ti_form nuc_ti_common_form(const struct nuc_ti *ti, uint32_t count)
+{
+    bool image = false, all_constant = true;
+
+    if (nuc_ti_out(ti)->rank != 4)
+        return NUC_TI_PLAIN;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+        bool computed = t->data.data == NULL;
+        if (computed && !suits_images(t))
+            return NUC_TI_PLAIN;
+        image = image || (computed && nuc_ti_form_of(ti, i) == NUC_TI_IMAGE);
+        all_constant = all_constant && !computed;
+    }
+    return image || all_constant ? NUC_TI_IMAGE : NUC_TI_PLAIN;
 }
 
 struct nuc_node *nuc_ti_broadcast(struct nuc_ti *ti, uint32_t i, enum nuc_ti_form form)
@@ -343,9 +405,9 @@ struct nuc_node *nuc_ti_activate(struct nuc_ti *ti, struct nuc_node *x, enum nuc
         NUC_ARGS(nuc_node_arg(x), nuc_float_arg((double)bounds.low), nuc_float_arg((double)bounds.high)));
 }
 
-static void check_sizes(const struct nuc_ti *ti, const struct nuc_node *node, enum nuc_ti_form form)
+static void check_sizes(const struct nuc_ti *ti, const struct nuc_lt_tensor *t, const struct nuc_node *node,
+                        enum nuc_ti_form form)
 {
-    const struct nuc_lt_tensor *t = nuc_ti_out(ti);
     int64_t sizes[NUC_MAX_RANK];
 
     if (form == NUC_TI_IMAGE && t->rank != 4)
@@ -357,15 +419,28 @@ static void check_sizes(const struct nuc_ti *ti, const struct nuc_node *node, en
                     t->name, nuc_meta_text(ti->cx, &wanted));
 }
 
-void nuc_ti_define(struct nuc_ti *ti, struct nuc_node *real, enum nuc_ti_form form)
+/* The value as the tensor has it: quantized, or of its type where both are integers. */
+static struct nuc_node *as_stated(struct nuc_ti *ti, const struct nuc_lt_tensor *t, struct nuc_node *real)
 {
-    const struct nuc_lt_tensor *t = nuc_ti_out(ti);
-    struct nuc_ti_value *v = &ti->values[ti->op->outputs[0]];
+    enum nuc_dtype dtype = real->vals[0].dtype;
 
-    check_sizes(ti, real, form);
-    if (real->vals[0].dtype != NUC_F32)
-        nuc_ti_fail(ti, "gives %s", nuc_meta_text(ti->cx, &real->vals[0]));
-    v->nodes[form] = t->dtype == NUC_F32 ? real : nuc_ti_quantize(ti, real, t);
+    if (nuc_ti_is_quantized(t) && dtype == NUC_F32)
+        return nuc_ti_quantize(ti, real, t);
+    if (dtype == t->dtype)
+        return real;
+    if (!nuc_ti_is_index(t) || (dtype != NUC_I32 && dtype != NUC_I64))
+        nuc_ti_fail(ti, "gives %s, the result '%s' is stated as %s", nuc_meta_text(ti->cx, &real->vals[0]), t->name,
+                    nuc_dtype_name(t->dtype));
+    return nuc_ti_to_type(ti, real, t->dtype);
+}
+
+void nuc_ti_define_result(struct nuc_ti *ti, uint32_t k, struct nuc_node *real, enum nuc_ti_form form)
+{
+    const struct nuc_lt_tensor *t = &ti->s->tensors[ti->op->outputs[k]];
+    struct nuc_ti_value *v = &ti->values[ti->op->outputs[k]];
+
+    check_sizes(ti, t, real, form);
+    v->nodes[form] = as_stated(ti, t, real);
     v->form = form;
     struct nuc_meta wanted = real->vals[0];
     if (form == NUC_TI_IMAGE)
@@ -375,18 +450,36 @@ void nuc_ti_define(struct nuc_ti *ti, struct nuc_node *real, enum nuc_ti_form fo
     v->ordered[form] = nuc_same_layout(&wanted, &real->vals[0]);
 }
 
+void nuc_ti_define(struct nuc_ti *ti, struct nuc_node *real, enum nuc_ti_form form)
+{
+    nuc_ti_define_result(ti, 0, real, form);
+}
+
+void nuc_ti_define_viewed(struct nuc_ti *ti, struct nuc_node *real)
+{
+    const struct nuc_lt_tensor *y = nuc_ti_out(ti);
+    int64_t sizes[NUC_MAX_RANK];
+
+    nuc_ti_sizes(y, NUC_TI_PLAIN, sizes);
+    struct nuc_meta wanted = nuc_meta_make(NUC_F32, sizes, y->rank);
+    if (nuc_elements(&wanted) != nuc_elements(&real->vals[0]))
+        check_sizes(ti, y, real, NUC_TI_PLAIN);
+    if (!nuc_same_sizes(&wanted, &real->vals[0]))
+        real = nuc_ti_view(ti, nuc_ti_settle(ti, real, y), sizes, y->rank);
+    nuc_ti_define(ti, real, NUC_TI_PLAIN);
+}
+
 void nuc_ti_define_alias(struct nuc_ti *ti, struct nuc_node *node, enum nuc_ti_form form)
 {
     struct nuc_ti_value *v = &ti->values[ti->op->outputs[0]];
 
-    check_sizes(ti, node, form);
+    check_sizes(ti, nuc_ti_out(ti), node, form);
     v->nodes[form] = node;
     v->form = form;
     v->ordered[form] = false;
 }
 
-/* Elements of a constant, or 0 when its sizes and its bytes do not agree. */
-static int64_t constant_elements(const struct nuc_lt_tensor *t)
+int64_t nuc_ti_held(const struct nuc_lt_tensor *t)
 {
     size_t size = nuc_dtype_size(t->dtype), count = t->data.size / size;
     int64_t n = 1;
@@ -407,7 +500,7 @@ bool nuc_ti_define_transposed(struct nuc_ti *ti, const struct nuc_lt_tensor *x, 
     bool alike = x->dtype == y->dtype && x->quant.count <= 1 && nuc_lt_quant_equal(&x->quant, &y->quant);
 
     if (x->data.data == NULL || !alike || nuc_lt_contains(ti->s->outputs, ti->s->n_outputs, result) ||
-        constant_elements(x) == 0)
+        nuc_ti_held(x) == 0)
         return false;
     nuc_lt_strides(x, dense);
     for (uint32_t d = 0; d < x->rank; d++) {

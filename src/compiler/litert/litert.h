@@ -21,7 +21,7 @@ enum nuc_lt_code {
 };
 
 /* Numbers of known operators are below. */
-#define NUC_LT_CODES 160
+#define NUC_LT_CODES 162
 
 enum nuc_lt_padding { NUC_LT_SAME = 0, NUC_LT_VALID = 1 };
 
@@ -106,6 +106,32 @@ union nuc_lt_options {
     struct {
         int8_t mode; /* 0 REFLECT, 1 SYMMETRIC */
     } mirror_pad;
+    struct {
+        int32_t axis, batch_dims;
+    } gather;
+    struct {
+        int32_t count, axis; /* of operands, or of results */
+    } pack;                  /* PACK, UNPACK */
+    struct {
+        int32_t count;
+    } split; /* SPLIT, SPLIT_V */
+    struct {
+        int32_t size;
+    } block; /* DEPTH_TO_SPACE, SPACE_TO_DEPTH */
+    struct {
+        int8_t from, to; /* TensorType of the schema */
+    } cast;
+    struct {
+        bool approximate; /* by the hyperbolic tangent */
+    } gelu;
+    struct {
+        bool exclusive, reverse;
+    } cumsum;
+    struct {
+        int8_t activation; /* of the schema, beyond those that fuse: 4 is TANH */
+        float cell_clip, proj_clip;
+        bool time_major, asymmetric_quantize_inputs, diagonal_recurrent_tensors;
+    } lstm;
     struct {
         int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
         bool offset;

@@ -69,6 +69,22 @@ static void read_shape(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt
     }
 }
 
+/*
+ * Old converters give biases a dimension that they do not have, which LiteRT does not read: the only one that is as
+ * long as the scales are many, where all others have size 1.
+ */
+static void find_axis(struct nuc_lt_tensor *t)
+{
+    if (t->quant.axis >= 0 && t->quant.axis < (int64_t)t->rank)
+        return;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        if ((uint32_t)t->shape[d] == t->quant.count && nuc_lt_elements(t) == (int64_t)t->quant.count) {
+            t->quant.axis = (int32_t)d;
+            return;
+        }
+    }
+}
+
 /* Scales without zero points stand for zero points of 0. */
 static void read_quant(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt_tensor *out)
 {
@@ -93,6 +109,7 @@ static void read_quant(struct lt_reader *r, struct nuc_fb_table t, struct nuc_lt
         out->quant.axis = 0;
         return;
     }
+    find_axis(out);
     if (out->quant.axis < 0 || out->quant.axis >= (int64_t)out->rank ||
         (uint32_t)out->shape[out->quant.axis] != scales.count)
         fail(r, nuc_format(r->cx, "tensor '%s' has %u scales for dimension %d", out->name, scales.count,
@@ -145,6 +162,11 @@ static void read_tensor(struct lt_reader *r, struct nuc_fb_table t, struct nuc_l
                  "convert the model with int8 quantization",
                  r->file, out->name, type);
     out->is_variable = nuc_fb_bool(&r->fb, t, 5, false);
+    if (nuc_fb_sub(&r->fb, t, 6).at != 0)
+        nuc_fail(r->cx, NUC_UNSUPPORTED,
+                 "%s: tensor '%s' is stored sparsely, which is not handled: convert the model "
+                 "without sparsity",
+                 r->file, out->name);
     read_shape(r, t, out);
     read_quant(r, t, out);
     read_data(r, t, out);

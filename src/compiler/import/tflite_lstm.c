@@ -1,0 +1,110 @@
+/* Recurrent layers that a model keeps as one operator. */
+#include "tflite_import.h"
+
+/* Operands of UNIDIRECTIONAL_SEQUENCE_LSTM, gates in the order input, forget, cell, output. */
+enum {
+    DATA = 0,
+    INPUT_WEIGHTS = 1,
+    RECURRENT_WEIGHTS = 5,
+    PEEPHOLES = 9,
+    BIASES = 12,
+    PROJECTION = 16,
+    OUTPUT_STATE = 18,
+    CELL_STATE = 19,
+    LAYER_NORMS = 20,
+    OPERANDS = 24
+};
+
+enum { GATES = 4, TANH = 4 };
+
+static void need_absent(const struct nuc_ti *ti, uint32_t first, uint32_t count, const char *what)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        if (nuc_ti_has(ti, i))
+            nuc_ti_fail(ti, "has %s, which are not handled", what);
+    }
+}
+
+/* What torch's layer does not have. */
+static void check_plain(const struct nuc_ti *ti)
+{
+    const union nuc_lt_options *o = &ti->op->options;
+
+    if (nuc_ti_is_quantized(nuc_ti_in(ti, DATA)) || nuc_ti_is_quantized(nuc_ti_out(ti)))
+        nuc_ti_fail(ti, "is handled in float32, not in int8: convert the model without quantization, it is quantized "
+                        "here");
+    for (uint32_t i = INPUT_WEIGHTS; i < INPUT_WEIGHTS + 2 * GATES; i++) {
+        if (!nuc_ti_has(ti, i))
+            nuc_ti_fail(ti, "has an input gate coupled to the forget gate, which is not handled");
+    }
+    need_absent(ti, PEEPHOLES, 3, "peephole weights");
+    need_absent(ti, PROJECTION, 2, "projection weights");
+    need_absent(ti, LAYER_NORMS, OPERANDS - LAYER_NORMS, "layer normalization");
+    if (o->lstm.activation != TANH || o->lstm.cell_clip > 0 || o->lstm.proj_clip > 0)
+        nuc_ti_fail(ti, "clips its state or has another activation than tanh, which is not handled");
+    if (o->lstm.diagonal_recurrent_tensors)
+        nuc_ti_fail(ti, "has diagonal recurrent weights, which are not handled");
+}
+
+/* The gates' weights or biases one below the other: torch has the same order. */
+static struct nuc_node *stacked(struct nuc_ti *ti, uint32_t first, uint32_t rank, int64_t rows, int64_t columns)
+{
+    size_t each = (size_t)(rows * columns) * sizeof(float);
+    uint8_t *bytes = nuc_alloc_array(ti->cx, GATES, each);
+    struct nuc_lt_tensor all = {.name = "gates", .dtype = NUC_F32, .rank = rank};
+    const int64_t sizes[2] = {GATES * rows, columns}, strides[2] = {columns, 1};
+
+    for (uint32_t gate = 0; gate < GATES; gate++) {
+        const struct nuc_lt_tensor *t = nuc_ti_in(ti, first + gate);
+        bool fits = t->rank == rank && t->dtype == NUC_F32 && nuc_ti_held(t) == rows * columns && t->shape[0] == rows;
+        if (!fits)
+            nuc_ti_fail(ti, "'%s' must be a float32 constant with %lld rows of %lld", t->name, (long long)rows,
+                        (long long)columns);
+        for (size_t k = 0; k < each; k++)
+            bytes[gate * each + k] = t->data.data[k];
+    }
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, rank);
+    all.data = (struct nuc_span){bytes, GATES * each};
+    return nuc_ti_constant(ti, &all, &meta, strides, 0);
+}
+
+/* A state that nothing but this operator has written: zeros. */
+static struct nuc_node *first_state(struct nuc_ti *ti, uint32_t i, int64_t batches, int64_t units)
+{
+    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+    const int64_t sizes[3] = {1, batches, units}, strides[3] = {batches * units, units, 1};
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 3);
+    struct nuc_lt_tensor zeros = {.name = t->name, .dtype = NUC_F32, .rank = 3};
+
+    if (!t->is_variable || t->data.data != NULL || nuc_lt_elements(t) != batches * units)
+        nuc_ti_fail(ti, "state '%s' must be a variable that begins with zeros", t->name);
+    zeros.data = (struct nuc_span){nuc_alloc(ti->cx, nuc_bytes(&meta)), nuc_bytes(&meta)};
+    return nuc_ti_constant(ti, &zeros, &meta, strides, 0);
+}
+
+void nuc_ti_sequence_lstm(struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, DATA), *y = nuc_ti_out(ti);
+    bool time_major = ti->op->options.lstm.time_major;
+
+    if (ti->op->n_inputs < LAYER_NORMS || x->rank != 3 || y->rank != 3)
+        nuc_ti_fail(ti, "needs %d operands and sequences of 3 dimensions", LAYER_NORMS);
+    check_plain(ti);
+    int64_t units = y->shape[2], features = x->shape[2], batches = x->shape[time_major ? 1 : 0];
+    struct nuc_node *real = nuc_ti_real(ti, DATA, NUC_TI_PLAIN);
+    struct nuc_node *states[2] = {first_state(ti, OUTPUT_STATE, batches, units),
+                                  first_state(ti, CELL_STATE, batches, units)};
+    struct nuc_node *params[4] = {stacked(ti, INPUT_WEIGHTS, 2, units, features),
+                                  stacked(ti, RECURRENT_WEIGHTS, 2, units, units), stacked(ti, BIASES, 1, units, 1),
+                                  NULL};
+    const struct nuc_meta *bias = &params[2]->vals[0];
+    const int64_t strides[1] = {1};
+    struct nuc_lt_tensor zeros = {.name = "recurrent bias", .dtype = NUC_F32, .rank = 1};
+    zeros.data = (struct nuc_span){nuc_alloc(ti->cx, nuc_bytes(bias)), nuc_bytes(bias)};
+    params[3] = nuc_ti_constant(ti, &zeros, bias, strides, 0);
+    struct nuc_node *lstm = nuc_ti_emit(ti, NUC_OP_LSTM,
+                                        NUC_ARGS(nuc_node_arg(real), nuc_nodes_arg(states, 2), nuc_nodes_arg(params, 4),
+                                                 nuc_bool_arg(true), nuc_int_arg(1), nuc_float_arg(0),
+                                                 nuc_bool_arg(false), nuc_bool_arg(false), nuc_bool_arg(!time_major)));
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(lstm), nuc_int_arg(0))), NUC_TI_PLAIN);
+}
