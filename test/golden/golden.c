@@ -1,0 +1,426 @@
+/*
+ * golden FILE.zip [--only PART] [--verbose] [--target NAME] [--executorch-ops-only]: programs that torch.export wrote,
+ * with inputs and what PyTorch computed (golden_make.py). Each is compiled without quantization; evaluator and program
+ * must give the expected outputs: integers equal, floats within `tolerance`. Prints a line for each that does not, or
+ * that is refused, and totals. Exit code 0 when all hold and as many are there as the file says.
+ *
+ * FILE.zip has two entries. "data" holds the bytes of tensors and weights. "programs" is lines of JSON, the first one
+ *
+ *     {"torch": version, "count": number of programs}
+ *
+ * and then one for each program, where "archive" is the .pt2 archive without its top folder:
+ *
+ *     {"name": ..., "tolerance": [relative, absolute], "archive": {entry: text, JSON, or [offset, bytes] of "data"},
+ *      "inputs": [offset], "outputs": [{"dtype": ..., "sizes": [...], "offset": ...}]}
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "compiler/export/json_build.h"
+#include "compiler/export/zip_write.h"
+#include "compiler/import/json.h"
+#include "compiler/import/zip.h"
+#include "host/file.h"
+
+#define MAX_IO 64
+
+struct request {
+    struct nuc_options options;
+    const char *file, *only;
+    bool verbose;
+    char model[64], program[64]; /* temporary files */
+};
+
+struct expected {
+    enum nuc_dtype dtype;
+    size_t rank;
+    int64_t sizes[NUC_MAX_RANK];
+    size_t elements;
+    const uint8_t *data;
+};
+
+/* One program of the file, and what it is to give. */
+struct golden {
+    const char *name;
+    double relative, absolute;
+    size_t n_inputs, n_outputs;
+    struct nuc_span inputs[MAX_IO]; /* from the offset to the end of the data */
+    struct expected outputs[MAX_IO];
+};
+
+struct totals {
+    size_t programs, stated, equal, refused, differ, crash;
+};
+
+/* ---- reading ---- */
+
+static struct nuc_span data_at(const struct nuc_json *offset, struct nuc_span data)
+{
+    struct nuc_span rest;
+
+    if (!nuc_span_slice(data, (uint64_t)nuc_json_int(offset), 0, &rest))
+        nuc_json_fail(offset, NUC_BAD_INPUT, "is beyond the data");
+    rest.size = data.size - (size_t)(rest.data - data.data);
+    return rest;
+}
+
+static enum nuc_dtype dtype_named(const struct nuc_json *j)
+{
+    const char *name = nuc_json_string(j);
+
+    for (int d = 0; d < NUC_DTYPE_COUNT; d++) {
+        if (strcmp(nuc_dtype_name((enum nuc_dtype)d), name) == 0)
+            return (enum nuc_dtype)d;
+    }
+    nuc_json_fail(j, NUC_BAD_INPUT, "is no element type");
+}
+
+static struct expected read_output(const struct nuc_json *j, struct nuc_span data)
+{
+    struct nuc_json dtype = nuc_json_field(j, "dtype"), sizes = nuc_json_field(j, "sizes"),
+                    offset = nuc_json_field(j, "offset");
+    struct nuc_span bytes = data_at(&offset, data);
+    struct expected e = {.dtype = dtype_named(&dtype), .rank = nuc_json_count(&sizes), .elements = 1};
+
+    if (e.rank > NUC_MAX_RANK)
+        nuc_json_fail(&sizes, NUC_BAD_INPUT, "has more than %d sizes", NUC_MAX_RANK);
+    for (size_t i = 0; i < e.rank; i++) {
+        struct nuc_json size = nuc_json_item(&sizes, i);
+        e.sizes[i] = nuc_json_int(&size);
+        e.elements *= (size_t)e.sizes[i];
+    }
+    if (e.elements > bytes.size / nuc_dtype_size(e.dtype))
+        nuc_json_fail(&offset, NUC_BAD_INPUT, "is beyond the data");
+    e.data = bytes.data;
+    return e;
+}
+
+static void read_golden(const struct nuc_json *j, struct nuc_span data, struct golden *out)
+{
+    struct nuc_json name = nuc_json_field(j, "name"), tolerance = nuc_json_field(j, "tolerance"),
+                    inputs = nuc_json_field(j, "inputs"), outputs = nuc_json_field(j, "outputs");
+    struct nuc_json relative = nuc_json_item(&tolerance, 0), absolute = nuc_json_item(&tolerance, 1);
+
+    *out = (struct golden){.name = nuc_json_string(&name),
+                           .relative = nuc_json_double(&relative),
+                           .absolute = nuc_json_double(&absolute),
+                           .n_inputs = nuc_json_count(&inputs),
+                           .n_outputs = nuc_json_count(&outputs)};
+    if (out->n_inputs > MAX_IO || out->n_outputs > MAX_IO)
+        nuc_json_fail(j, NUC_BAD_INPUT, "has more than %d inputs or outputs", MAX_IO);
+    for (size_t i = 0; i < out->n_inputs; i++) {
+        struct nuc_json offset = nuc_json_item(&inputs, i);
+        out->inputs[i] = data_at(&offset, data);
+    }
+    for (size_t i = 0; i < out->n_outputs; i++) {
+        struct nuc_json output = nuc_json_item(&outputs, i);
+        out->outputs[i] = read_output(&output, data);
+    }
+}
+
+static struct nuc_span archive_entry(struct nuc_context *cx, const struct nuc_json *j, struct nuc_span data)
+{
+    struct nuc_span bytes;
+
+    if (json_is_object(j->value))
+        return nuc_json_dump(cx, j->value, JSON_COMPACT);
+    if (json_is_string(j->value))
+        return (struct nuc_span){(const uint8_t *)json_string_value(j->value), json_string_length(j->value)};
+    struct nuc_json offset = nuc_json_item(j, 0), size = nuc_json_item(j, 1);
+    if (!nuc_span_slice(data, (uint64_t)nuc_json_int(&offset), (uint64_t)nuc_json_int(&size), &bytes))
+        nuc_json_fail(j, NUC_BAD_INPUT, "is beyond the data");
+    return bytes;
+}
+
+static void write_archive(struct nuc_context *cx, const struct nuc_json *program, struct nuc_span data,
+                          const char *path)
+{
+    struct nuc_json archive = nuc_json_field(program, "archive");
+    struct nuc_zip_writer *w = nuc_zip_writer_new(cx);
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(archive.value, key, value)
+    {
+        struct nuc_json entry = nuc_json_field(&archive, key);
+        nuc_zip_add(w, nuc_format(cx, "golden/%s", key), archive_entry(cx, &entry, data));
+    }
+    nuc_write_file(cx, path, nuc_zip_finish(w, path));
+}
+
+/* ---- comparing ---- */
+
+static bool near(const struct golden *g, double got, double expected)
+{
+    if (isnan(expected))
+        return isnan(got);
+    if (isinf(expected))
+        return expected == got;
+    return fabs(got - expected) <= g->absolute + g->relative * fabs(expected);
+}
+
+static bool same_shape(const struct expected *e, const struct nuc_tensor_info *t)
+{
+    return e->dtype == t->dtype && e->rank == t->rank && memcmp(e->sizes, t->sizes, e->rank * sizeof e->sizes[0]) == 0;
+}
+
+/* `what` computed the outputs; in logical order. */
+static bool judge(const struct golden *g, const char *what, const struct nuc_tensor_info *infos, void *const *got)
+{
+    for (size_t k = 0; k < g->n_outputs; k++) {
+        const struct expected *e = &g->outputs[k];
+        size_t size = nuc_dtype_size(e->dtype), wrong = 0, first = 0;
+        if (!same_shape(e, &infos[k])) {
+            printf("%s: %s: output %zu has another shape or element type\n", g->name, what, k);
+            return false;
+        }
+        for (size_t i = e->elements; i-- > 0;) {
+            float x, y;
+            bool equal = memcmp((const char *)got[k] + i * size, e->data + i * size, size) == 0;
+            if (!equal && e->dtype == NUC_F32) {
+                memcpy(&x, (const char *)got[k] + i * size, sizeof x);
+                memcpy(&y, e->data + i * size, sizeof y);
+                equal = near(g, (double)x, (double)y);
+            }
+            wrong += !equal;
+            first = equal ? first : i;
+        }
+        if (wrong == 0)
+            continue;
+        printf("%s: %s: output %zu differs in %zu of %zu elements", g->name, what, k, wrong, e->elements);
+        if (e->dtype == NUC_F32) {
+            float x, y;
+            memcpy(&x, (const char *)got[k] + first * size, sizeof x);
+            memcpy(&y, e->data + first * size, sizeof y);
+            printf(", at %zu: %.9g, expected %.9g", first, (double)x, (double)y);
+        }
+        printf("\n");
+        return false;
+    }
+    return true;
+}
+
+/* ---- one program ---- */
+
+enum outcome { EQUAL, DIFFERS, REFUSED, CRASHES };
+
+static enum outcome refused(const struct golden *g, const char *what, const char *why)
+{
+    printf("%s: %s: %s\n", g->name, what, why);
+    return REFUSED;
+}
+
+static enum outcome run_program(const struct request *q, const struct golden *g, const void *const *inputs)
+{
+    struct cli_program program = {.loaded = false};
+    struct nuc_tensor_info infos[MAX_IO];
+
+    if (cli_program_open(&program, q->program) != CLI_OK)
+        return refused(g, "program", "does not load");
+    enum outcome result = DIFFERS;
+    void **outputs = cli_program_blocks(&program);
+    size_t n_inputs = nuc_program_n_inputs(&program.program), n_outputs = nuc_program_n_outputs(&program.program);
+    if (outputs == NULL || n_inputs != g->n_inputs || n_outputs != g->n_outputs)
+        result = refused(g, "program", "another number of inputs or outputs");
+    else if (cli_program_run(&program, q->program, inputs, outputs) != CLI_OK)
+        result = refused(g, "program", "does not run");
+    else {
+        for (size_t i = 0; i < g->n_outputs; i++)
+            cli_program_output(&program, i, &infos[i]);
+        result = judge(g, "program", infos, outputs) ? EQUAL : DIFFERS;
+    }
+    if (outputs != NULL)
+        cli_blocks_free(outputs, n_outputs);
+    cli_program_close(&program);
+    return result;
+}
+
+static enum outcome run_evaluator(const struct golden *g, struct nuc_compiler *c, struct nuc_model *m,
+                                  const void *const *inputs)
+{
+    struct nuc_tensor_info infos[MAX_IO];
+    enum outcome result;
+
+    for (size_t i = 0; i < g->n_outputs; i++)
+        nuc_model_output(m, i, &infos[i]);
+    void **outputs = cli_model_blocks(m, g->n_outputs);
+    if (outputs == NULL)
+        return refused(g, "evaluator", "memory is exhausted");
+    if (nuc_model_run(m, inputs, outputs) != NUC_OK)
+        result = refused(g, "evaluator", nuc_compiler_message(c));
+    else
+        result = judge(g, "evaluator", infos, outputs) ? EQUAL : DIFFERS;
+    cli_blocks_free(outputs, g->n_outputs);
+    return result;
+}
+
+static enum outcome run_golden(const struct request *q, const struct golden *g)
+{
+    struct nuc_compiler *c = nuc_compiler_new(&q->options, NULL);
+    const void *inputs[MAX_IO];
+    struct nuc_model *m;
+    enum outcome result = EQUAL;
+
+    if (c == NULL)
+        return refused(g, "compiler", "memory is exhausted");
+    if (nuc_model_open(c, q->model, &m) != NUC_OK)
+        result = refused(g, "import", nuc_compiler_message(c));
+    else if (nuc_model_n_inputs(m) != g->n_inputs || nuc_model_n_outputs(m) != g->n_outputs)
+        result = refused(g, "import", "another number of inputs or outputs");
+    for (size_t i = 0; i < g->n_inputs && result == EQUAL; i++) {
+        struct nuc_tensor_info info = {.bytes = 0};
+        nuc_model_input(m, i, &info);
+        if (info.bytes > g->inputs[i].size)
+            result = refused(g, "import", "an input is larger than the data");
+        inputs[i] = g->inputs[i].data;
+    }
+    if (result == EQUAL) {
+        enum outcome evaluator = run_evaluator(g, c, m, inputs);
+        if (nuc_compile_model(m, NULL, q->program) != NUC_OK)
+            result = refused(g, "compile", nuc_compiler_message(c));
+        else
+            result = run_program(q, g, inputs);
+        result = result > evaluator ? result : evaluator;
+    }
+    nuc_compiler_free(c);
+    return result;
+}
+
+/* In a process of its own, so that one that crashes is named and the others still run. */
+static enum outcome run_apart(const struct request *q, const struct golden *g)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child < 0)
+        return refused(g, "fork", "no process");
+    if (child == 0) {
+        enum outcome result = run_golden(q, g);
+        fflush(stdout);
+        _exit((int)result);
+    }
+    if (waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) <= REFUSED)
+        return (enum outcome)WEXITSTATUS(status);
+    printf("%s: crashes\n", g->name);
+    return CRASHES;
+}
+
+/* ---- the file ---- */
+
+struct file_run {
+    const struct request *q;
+    struct totals *sum;
+};
+
+static struct nuc_span read_entry(const struct nuc_zip *zip, const char *name)
+{
+    const struct nuc_zip_entry *entry = nuc_zip_find(zip, name);
+
+    if (entry == NULL)
+        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: has no entry %s: make it with golden_make.py", zip->path, name);
+    return nuc_zip_read(zip, entry);
+}
+
+/* The text up to the end of the line, taken from `rest`; of size 0 after the last one. */
+static struct nuc_span next_line(struct nuc_span *rest)
+{
+    const uint8_t *end = rest->size == 0 ? NULL : memchr(rest->data, '\n', rest->size);
+    struct nuc_span line = {rest->data, end == NULL ? rest->size : (size_t)(end - rest->data)};
+    size_t taken = line.size + (end != NULL);
+
+    *rest = (struct nuc_span){rest->data + taken, rest->size - taken};
+    return line;
+}
+
+static void run_line(struct nuc_context *cx, const struct file_run *r, struct nuc_span line, struct nuc_span data)
+{
+    struct nuc_json program = nuc_json_parse(cx, "programs", line);
+    struct golden g;
+
+    read_golden(&program, data, &g);
+    if (r->q->only != NULL && strstr(g.name, r->q->only) == NULL) {
+        r->sum->stated--;
+        return;
+    }
+    r->sum->programs++;
+    write_archive(cx, &program, data, r->q->model);
+    enum outcome result = run_apart(r->q, &g);
+    if (r->q->verbose && result == EQUAL)
+        printf("%s: equal\n", g.name);
+    fflush(stdout);
+    r->sum->equal += result == EQUAL;
+    r->sum->refused += result == REFUSED;
+    r->sum->differ += result == DIFFERS;
+    r->sum->crash += result == CRASHES;
+}
+
+static void run_file(struct nuc_context *cx, void *arg)
+{
+    const struct file_run *r = arg;
+    const struct nuc_zip *zip = nuc_zip_open(cx, r->q->file);
+    struct nuc_span data = read_entry(zip, "data"), rest = read_entry(zip, "programs");
+    struct nuc_json head = nuc_json_parse(cx, "programs", next_line(&rest)), count = nuc_json_field(&head, "count");
+
+    r->sum->stated = (size_t)nuc_json_int(&count);
+    while (rest.size != 0) {
+        struct nuc_arena *outer = nuc_push_arena(cx);
+        run_line(cx, r, next_line(&rest), data);
+        nuc_pop_arena(cx, outer);
+    }
+}
+
+static bool read_arguments(int argc, char **argv, struct request *q)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--verbose") == 0)
+            q->verbose = true;
+        else if (strcmp(argv[i], "--executorch-ops-only") == 0)
+            q->options.executorch_ops_only = true;
+        else if (strcmp(argv[i], "--only") == 0)
+            q->only = argv[++i < argc ? i : 0];
+        else if (strcmp(argv[i], "--target") == 0) {
+            q->options.target = value;
+            i++;
+        } else if (q->file == NULL && argv[i][0] != '-')
+            q->file = argv[i];
+        else
+            return false;
+    }
+    return q->file != NULL;
+}
+
+int main(int argc, char **argv)
+{
+    char folder[] = "/tmp/golden_XXXXXX";
+    struct request q = {.file = NULL};
+    struct totals sum = {.programs = 0};
+    struct nuc_context *cx = nuc_context_new(NULL);
+
+    nuc_options_default(&q.options);
+    q.options.no_quantize = true;
+    q.options.threads = 1;
+    if (!read_arguments(argc, argv, &q) || cx == NULL || mkdtemp(folder) == NULL) {
+        fprintf(stderr, "usage: golden FILE.zip [--only PART] [--verbose] [--target NAME] [--executorch-ops-only]\n");
+        return 2;
+    }
+    snprintf(q.model, sizeof q.model, "%s/model.pt2", folder);
+    snprintf(q.program, sizeof q.program, "%s/model.pte", folder);
+    enum nuc_status s = nuc_try(cx, run_file, &(struct file_run){&q, &sum});
+    if (s != NUC_OK)
+        fprintf(stderr, "golden: %s\n", cx->message);
+    unlink(q.model);
+    unlink(q.program);
+    rmdir(folder);
+    nuc_context_free(cx);
+    printf("%zu programs: %zu equal, %zu differ, %zu refused, %zu crash\n", sum.programs, sum.equal, sum.differ,
+           sum.refused, sum.crash);
+    if (sum.programs != sum.stated)
+        printf("%zu programs are missing\n", sum.stated - sum.programs);
+    return s == NUC_OK && sum.programs == sum.stated && sum.programs == sum.equal ? 0 : 1;
+}
