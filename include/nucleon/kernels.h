@@ -207,6 +207,8 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::_adaptive_avg_pool2d.out", "TIO", nuc_op_adaptive_avg_pool2d)                                             \
     X("aten::upsample_bilinear2d.vec_out", "T?Ib?DO", nuc_op_upsample_bilinear2d)                                      \
     X("aten::upsample_nearest2d.vec_out", "T?I?DO", nuc_op_upsample_nearest2d)                                         \
+    X("aten::grid_sampler_2d.out", "TTiibO", nuc_op_grid_sampler_2d)                                                   \
+    X("aten::grid_sampler_3d.out", "TTiibO", nuc_op_grid_sampler_3d)                                                   \
     X("aten::_native_batch_norm_legit_no_training.out", "T?T?TTTffOOO", nuc_op_batch_norm)                             \
     X("aten::mm.out", "TTO", nuc_op_mm)                                                                                \
     X("aten::bmm.out", "TTO", nuc_op_bmm)                                                                              \

@@ -21,9 +21,16 @@ static bool triple(const struct nuc_kernel_context *cx, const struct nuc_value *
     return true;
 }
 
-static bool sizes_fit(const struct nuc_conv3d *c)
+static bool sizes_fit(const struct nuc_conv3d *c, const int32_t output_padding[3])
 {
     for (int d = 0; d < 3; d++) {
+        if (c->transposed) {
+            int64_t span = (int64_t)c->dilation[d] * (c->kernel[d] - (int64_t)1) + 1;
+            int64_t reach = (int64_t)c->stride[d] * (c->in_size[d] - (int64_t)1) + span + output_padding[d];
+            if (c->out_size[d] != reach - 2 * (int64_t)c->padding[d])
+                return false;
+            continue;
+        }
         int64_t span = (int64_t)c->dilation[d] * (c->kernel[d] - (int64_t)1) + 1;
         int64_t padded = c->in_size[d] + 2 * (int64_t)c->padding[d] - span;
         if (c->out_size[d] != (padded < 0 ? 0 : padded / c->stride[d] + 1))
@@ -34,8 +41,11 @@ static bool sizes_fit(const struct nuc_conv3d *c)
 
 static bool channels_fit(const struct nuc_tensor *weight, const struct nuc_tensor *bias, const struct nuc_conv3d *c)
 {
-    return c->in_channels % c->groups == 0 && c->out_channels % c->groups == 0 && weight->sizes[0] == c->out_channels &&
-           weight->sizes[1] == c->in_channels / c->groups &&
+    int32_t outer = c->transposed ? c->in_channels : c->out_channels;
+    int32_t inner = c->transposed ? c->out_channels : c->in_channels;
+
+    return c->in_channels % c->groups == 0 && c->out_channels % c->groups == 0 && weight->sizes[0] == outer &&
+           weight->sizes[1] == inner / c->groups &&
            (bias == NULL || (nuc_is_f32(bias) && bias->rank == 1 && bias->sizes[0] == c->out_channels));
 }
 
@@ -63,18 +73,21 @@ enum nuc_status nuc_convolution3d(struct nuc_kernel_context *cx, struct nuc_valu
     struct nuc_tensor *out = nuc_arg_tensor(args, 9);
     struct nuc_conv3d c;
 
-    if (!nuc_need(cx, !args[6]->u.b, NUC_TEXT("a transposed convolution has no kernel for rank 5")) ||
-        !nuc_need(cx,
+    int32_t output_padding[3] = {0, 0, 0};
+
+    c.transposed = args[6]->u.b;
+    if (!nuc_need(cx,
                   nuc_is_f32(weight) && weight->rank == 5 && nuc_is_f32(out) && out->rank == 5 &&
                       out->sizes[0] == in->sizes[0],
                   NUC_TEXT("'weight' or 'out' is not float32 of the rank of 'input'")) ||
         !nuc_need(cx,
                   triple(cx, args[3], 1, c.stride) && triple(cx, args[4], 0, c.padding) &&
-                      triple(cx, args[5], 1, c.dilation) && nuc_value_in(args[8], 1, INT32_MAX),
+                      triple(cx, args[5], 1, c.dilation) && (!c.transposed || triple(cx, args[7], 0, output_padding)) &&
+                      nuc_value_in(args[8], 1, INT32_MAX),
                   NUC_TEXT("stride, padding, dilation or groups is out of range")))
         return NUC_UNSUPPORTED;
     read_geometry(in, weight, out, (int32_t)args[8]->u.i, &c);
-    if (!nuc_need(cx, channels_fit(weight, bias, &c) && sizes_fit(&c),
+    if (!nuc_need(cx, channels_fit(weight, bias, &c) && sizes_fit(&c, output_padding),
                   NUC_TEXT("'weight', 'bias' or 'out' does not fit 'input'")))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)

@@ -245,7 +245,7 @@ enum nuc_status nuc_op_permute_copy(struct nuc_kernel_context *cx, struct nuc_va
     return NUC_OK;
 }
 
-/* Pads come in pairs from the last dimension on. Fills before[] and checks the sizes; pads are not negative. */
+/* Pads come in pairs from the last dimension on; negative ones cut. Fills before[] and checks the sizes. */
 static bool pads_fit(const struct nuc_kernel_context *cx, const struct nuc_value *pad, const struct nuc_tensor *in,
                      const struct nuc_tensor *out, int64_t before[NUC_MAX_RANK])
 {
@@ -257,25 +257,55 @@ static bool pads_fit(const struct nuc_kernel_context *cx, const struct nuc_value
         uint32_t pair = in->rank - 1 - d;
         int64_t low = pair < pairs ? nuc_list_int(cx, pad, 2 * pair) : 0;
         int64_t high = pair < pairs ? nuc_list_int(cx, pad, 2 * pair + 1) : 0;
-        if (low < 0 || low > INT32_MAX || high < 0 || high > INT32_MAX || in->sizes[d] + low + high != out->sizes[d])
+        if (low < -INT32_MAX || low > INT32_MAX || high < -INT32_MAX || high > INT32_MAX ||
+            in->sizes[d] + low + high != out->sizes[d])
             return false;
         before[d] = low;
     }
     return true;
 }
 
-static bool pad_value(const struct nuc_tensor *out, double value, uint64_t *bits)
+/* The value as an element of that type; false when it is outside of it. Integers come as such and keep all digits. */
+static bool pad_value(const struct nuc_tensor *out, const struct nuc_value *value, uint64_t *bits)
 {
-    float f = (float)value;
-    uint8_t byte = (uint8_t)(int8_t)value;
+    double real = nuc_value_scalar(value);
+    unsigned width = 8 * (unsigned)element_size(out);
+    bool is_unsigned = out->dtype == NUC_U8 || out->dtype == NUC_U16 || out->dtype == NUC_BOOL;
+    float f = (float)real;
 
     *bits = 0;
     if (out->dtype == NUC_F32) {
         __builtin_memcpy(bits, &f, sizeof f);
         return true;
     }
-    __builtin_memcpy(bits, &byte, sizeof byte);
-    return out->dtype == NUC_I8 || out->dtype == NUC_BOOL;
+    if (out->dtype == NUC_F64) {
+        __builtin_memcpy(bits, &real, sizeof real);
+        return true;
+    }
+    if (!(real >= -0x1p63 && real < 0x1p63) || out->dtype == NUC_F16 || out->dtype == NUC_BF16)
+        return false;
+    int64_t whole = value->kind == NUC_VALUE_INT ? value->u.i : (int64_t)real;
+    int64_t high = INT64_MAX >> (64 - width - (is_unsigned && width < 64 ? 1 : 0));
+    if (whole < (is_unsigned ? 0 : -high - 1) || whole > high)
+        return false;
+    __builtin_memcpy(bits, &whole, element_size(out));
+    return true;
+}
+
+/* Elements of dimension `d` that stay, from which one of the input on to which one of the result. */
+struct kept {
+    int32_t count;
+    int64_t from, to;
+};
+
+static struct kept kept_along(const struct nuc_tensor *in, const struct nuc_tensor *out, uint32_t d, int64_t before)
+{
+    struct kept k = {0, before < 0 ? -before : 0, before > 0 ? before : 0};
+    int64_t left = in->sizes[d] - k.from, room = out->sizes[d] - k.to;
+    int64_t count = left < room ? left : room;
+
+    k.count = count > 0 ? (int32_t)count : 0;
+    return k;
 }
 
 enum nuc_status nuc_op_constant_pad_nd(struct nuc_kernel_context *cx, struct nuc_value *const *args)
@@ -284,24 +314,27 @@ enum nuc_status nuc_op_constant_pad_nd(struct nuc_kernel_context *cx, struct nuc
     struct nuc_tensor *out = nuc_arg_tensor(args, 3);
     struct nuc_loops loops = {.rank = in->rank};
     int64_t before[NUC_MAX_RANK];
-    double value = nuc_value_scalar(args[2]);
+    ptrdiff_t from = 0, to = 0;
     uint64_t bits;
-    ptrdiff_t at = 0;
+    bool any = true;
 
     if (!nuc_need(cx, pads_fit(cx, args[1], in, out, before),
                   NUC_TEXT("argument 'pad' does not lead from 'self' to 'out'")) ||
-        !nuc_need(cx, out->dtype == NUC_F32 || (value >= INT8_MIN && value <= INT8_MAX),
-                  NUC_TEXT("argument 'value' is outside the element type")) ||
-        !nuc_need(cx, pad_value(out, value, &bits), NUC_TEXT("argument 'self' is neither float32, int8 nor bool")))
+        !nuc_need(cx, pad_value(out, args[2], &bits), NUC_TEXT("argument 'value' is outside the element type")))
         return NUC_UNSUPPORTED;
     nuc_kernel_fill(element_size(out), &bits, out->data, nuc_tensor_elements(out));
     nuc_tensor_strides(in, loops.a);
     nuc_tensor_strides(out, loops.out);
     for (uint32_t d = 0; d < in->rank; d++) {
-        loops.sizes[d] = in->sizes[d];
-        at += (ptrdiff_t)before[d] * loops.out[d];
+        struct kept k = kept_along(in, out, d, before[d]);
+        loops.sizes[d] = k.count;
+        any = any && k.count > 0;
+        from += (ptrdiff_t)k.from * loops.a[d];
+        to += (ptrdiff_t)k.to * loops.out[d];
     }
-    if (in->bytes > 0)
-        nuc_kernel_copy(&loops, element_size(in), in->data, (uint8_t *)out->data + at * (ptrdiff_t)element_size(in));
+    ptrdiff_t size = (ptrdiff_t)element_size(in);
+    if (any && in->bytes > 0 && out->bytes > 0)
+        nuc_kernel_copy(&loops, element_size(in), (const uint8_t *)in->data + from * size,
+                        (uint8_t *)out->data + to * size);
     return NUC_OK;
 }

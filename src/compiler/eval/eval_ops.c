@@ -35,6 +35,8 @@ static const struct exception {
     {NUC_OP_AVG_POOL2D, &nuc_eval_avg_pool},
     {NUC_OP_ADAPTIVE_AVG_POOL2D, &nuc_eval_adaptive_avg_pool},
     {NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D, &nuc_eval_adaptive_avg_pool},
+    {NUC_OP_GRID_SAMPLER_2D, &nuc_eval_grid_sampler},
+    {NUC_OP_GRID_SAMPLER_3D, &nuc_eval_grid_sampler},
     {NUC_OP_MEAN_DIM, &nuc_eval_mean},
     {NUC_OP_AMAX, &nuc_eval_extremum},
     {NUC_OP_AMIN, &nuc_eval_extremum},

@@ -161,7 +161,7 @@ extern const struct nuc_eval_op nuc_eval_unary, nuc_eval_binary, nuc_eval_prelu,
 extern const struct nuc_eval_op nuc_eval_conv, nuc_eval_batch_norm, nuc_eval_gru;
 extern const struct nuc_eval_op nuc_eval_linear, nuc_eval_addmm, nuc_eval_matmul;
 extern const struct nuc_eval_op nuc_eval_max_pool, nuc_eval_avg_pool, nuc_eval_adaptive_avg_pool, nuc_eval_global_pool;
-extern const struct nuc_eval_op nuc_eval_upsample;
+extern const struct nuc_eval_op nuc_eval_upsample, nuc_eval_grid_sampler;
 extern const struct nuc_eval_op nuc_eval_mean, nuc_eval_sum, nuc_eval_extremum, nuc_eval_softmax;
 extern const struct nuc_eval_op nuc_eval_quant, nuc_eval_quant_channels;
 extern const struct nuc_eval_op nuc_eval_permute, nuc_eval_slice, nuc_eval_broadcast, nuc_eval_as_strided,

@@ -110,6 +110,7 @@ nuc_shape_rule nuc_shape_max_pool2d_with_indices;
 nuc_shape_rule nuc_shape_avg_pool1d;
 nuc_shape_rule nuc_shape_avg_pool2d;
 nuc_shape_rule nuc_shape_adaptive_avg_pool2d;
+nuc_shape_rule nuc_shape_grid_sampler;
 nuc_shape_rule nuc_shape_upsample_bilinear;
 nuc_shape_rule nuc_shape_upsample_nearest;
 

@@ -196,3 +196,24 @@ void nuc_shape_upsample_nearest(const struct nuc_shape_call *c)
 {
     upsample_rule(c, NUC_ARG(UPSAMPLE_NEAREST, output_size), NUC_ARG(UPSAMPLE_NEAREST, scale_factors));
 }
+
+/* ---- sampling: input [N, C, sizes], grid [N, sizes of the result, as many coordinates as sizes] ---- */
+
+void nuc_shape_grid_sampler(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_ARG(GRID_SAMPLER_2D, input));
+    const struct nuc_meta *grid = nuc_shape_input(c, NUC_ARG(GRID_SAMPLER_2D, grid));
+    uint32_t rank = c->node->op == NUC_OP_GRID_SAMPLER_2D ? 4 : 5;
+    struct nuc_meta m = *in;
+
+    if (in->rank != rank || grid->rank != rank || grid->sizes[0] != in->sizes[0] ||
+        grid->sizes[rank - 1] != (int64_t)rank - 2)
+        nuc_shape_fail(c, "%s has no positions for %s", nuc_meta_text(c->g->cx, grid), nuc_meta_text(c->g->cx, in));
+    for (uint32_t i = 2; i < rank; i++) {
+        if (in->sizes[i] < 1)
+            nuc_shape_fail(c, "there is nothing to sample in %s", nuc_meta_text(c->g->cx, in));
+        m.sizes[i] = grid->sizes[i - 1];
+    }
+    nuc_order_as(&m, nuc_suggests_channels_last(in));
+    nuc_shape_result(c, &m);
+}

@@ -367,9 +367,6 @@ struct nuc_node *nuc_expand_grid_sampler(struct nuc_graph *g, struct nuc_node *n
 
     for (uint32_t i = 0; i < node->n_args; i++)
         nuc_copy_arg(g, sample, i, node, i);
-    if (images)
-        nuc_infer_shape(g, sample);
-    else
-        nuc_set_val(g, sample, &node->vals[0]);
+    nuc_infer_shape(g, sample);
     return sample;
 }

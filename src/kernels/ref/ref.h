@@ -136,6 +136,7 @@ struct nuc_conv3d {
     int32_t out_channels, out_size[3];
     int32_t kernel[3];
     int32_t stride[3], padding[3], dilation[3];
+    bool transposed; /* weight: in_channels x out_channels / groups x kernel */
     ptrdiff_t in_strides[NUC_MAX_RANK], weight_strides[NUC_MAX_RANK], out_strides[NUC_MAX_RANK]; /* 5 are used */
 };
 
@@ -159,6 +160,23 @@ void nuc_ref_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *ou
 void nuc_ref_adaptive_avg_pool_f32(const struct nuc_pool2d *p, const float *in, float *out);
 
 /* Index 0: height, 1: width. Strides: batch, channel, height, width. */
+/* As torch numbers them. */
+enum nuc_grid_mode { NUC_GRID_BILINEAR, NUC_GRID_NEAREST, NUC_GRID_BICUBIC };
+enum nuc_grid_padding { NUC_GRID_ZEROS, NUC_GRID_BORDER, NUC_GRID_REFLECTION };
+
+/* Sizes in the order depth, height, width; of an image the depth is 1. Strides are those of five dimensions. */
+struct nuc_grid {
+    int32_t batch, channels, spatial;
+    int32_t in_size[3], out_size[3];
+    ptrdiff_t in_strides[5], grid_strides[5], out_strides[5];
+    enum nuc_grid_mode mode; /* bicubic: images only */
+    enum nuc_grid_padding padding;
+    bool align_corners;
+};
+
+/* grid: batch x out_size x spatial, positions from -1 to 1 in the order x, y, z. */
+void nuc_ref_grid_sample_f32(const struct nuc_grid *g, const float *in, const float *grid, float *out);
+
 struct nuc_upsample2d {
     int32_t batch, channels;
     int32_t in_size[2], out_size[2];

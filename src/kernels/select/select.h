@@ -45,6 +45,7 @@ void nuc_kernel_copy_where(const struct nuc_loops *loops, size_t element_size, c
 void nuc_kernel_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in,
                         void *out);
 void nuc_kernel_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count);
+void nuc_kernel_grid_sample_f32(const struct nuc_grid *g, const float *in, const float *grid, float *out);
 void nuc_kernel_upsample_bilinear_f32(const struct nuc_upsample2d *u, const float *in, float *out);
 void nuc_kernel_upsample_nearest(const struct nuc_upsample2d *u, size_t element_size, const void *in, void *out);
 

@@ -135,6 +135,11 @@ void nuc_kernel_arange(enum nuc_dtype dtype, double start, double step, void *ou
     nuc_ref_arange(dtype, start, step, out, count);
 }
 
+void nuc_kernel_grid_sample_f32(const struct nuc_grid *g, const float *in, const float *grid, float *out)
+{
+    nuc_ref_grid_sample_f32(g, in, grid, out);
+}
+
 void nuc_kernel_upsample_bilinear_f32(const struct nuc_upsample2d *u, const float *in, float *out)
 {
     nuc_ref_upsample_bilinear_f32(u, in, out);
