@@ -245,7 +245,8 @@ enum nuc_status nuc_op_permute_copy(struct nuc_kernel_context *cx, struct nuc_va
     return NUC_OK;
 }
 
-/* Pads come in pairs from the last dimension on; negative ones cut. Fills before[] and checks the sizes. */
+/* Pads come in pairs from the last dimension on; negative ones, which a program of another compiler may have, cut.
+ * Fills before[] and checks the sizes. */
 static bool pads_fit(const struct nuc_kernel_context *cx, const struct nuc_value *pad, const struct nuc_tensor *in,
                      const struct nuc_tensor *out, int64_t before[NUC_MAX_RANK])
 {
