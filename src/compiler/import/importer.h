@@ -73,6 +73,15 @@ const struct nuc_call_spec *nuc_read_call_spec(struct nuc_context *cx, const jso
 /* Adds a call node for every node of the archive. */
 void nuc_import_nodes(struct nuc_importer *im);
 
+/* The operator's name as the archive writes it, without "torch.ops.". */
+const char *nuc_pt2_op_name(const struct nuc_json *node);
+
+/* The operator that an archive's name stands for; its op is NUC_OP_COUNT when it is not handled. */
+struct nuc_op_form nuc_pt2_find_op(const char *name);
+
+/* Fails with NUC_UNSUPPORTED when an operator of the graph is not handled: which, where, why, and what helps. */
+void nuc_check_operators(struct nuc_importer *im, const struct nuc_json *nodes);
+
 /* A name that a new node may have; fails when it is empty or taken. */
 const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name);
 

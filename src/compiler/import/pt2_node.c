@@ -152,8 +152,7 @@ static const struct foreign *find_foreign(const char *name)
     return NULL;
 }
 
-/* Its op is NUC_OP_COUNT when the operator is not handled. */
-static struct nuc_op_form find_op(const char *name)
+struct nuc_op_form nuc_pt2_find_op(const char *name)
 {
     struct nuc_op_form form = nuc_op_find(name);
     const struct foreign *foreign = find_foreign(name);
@@ -251,7 +250,7 @@ static void add_items(struct nuc_importer *im, struct nuc_node *node, const stru
 
 /* ---- nodes ---- */
 
-static const char *op_name(const struct nuc_json *node)
+const char *nuc_pt2_op_name(const struct nuc_json *node)
 {
     static const char prefix[] = "torch.ops.";
     struct nuc_json target = nuc_json_field(node, "target");
@@ -329,9 +328,9 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
 
 static void import_node(struct nuc_importer *im, const struct nuc_json *json)
 {
-    const char *name = op_name(json);
+    const char *name = nuc_pt2_op_name(json);
     const struct foreign *foreign = find_foreign(name);
-    struct nuc_op_form form = find_op(name);
+    struct nuc_op_form form = nuc_pt2_find_op(name);
 
     if (form.op == NUC_OP_ASSERT_TENSOR_METADATA)
         return;
@@ -352,60 +351,12 @@ void nuc_remove_identities(struct nuc_importer *im)
     }
 }
 
-/* ---- unknown operators ---- */
-
-#define MAX_LISTED 16
-
-static bool listed(const char *const *names, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void list_operator(struct nuc_importer *im, const struct nuc_json *node, struct nuc_text *list)
-{
-    struct nuc_json name = nuc_json_optional(node, "name");
-    struct nuc_json metadata = nuc_json_optional(node, "metadata");
-    struct nuc_source source = nuc_read_source(im->cx, metadata.value);
-
-    nuc_text_addf(list, "%s%s (node '%s'", list->length == 0 ? "" : ", ", op_name(node),
-                  name.value == NULL ? "?" : nuc_json_string(&name));
-    if (source.file != NULL)
-        nuc_text_addf(list, ", %s:%d", nuc_base_name(source.file), source.line);
-    nuc_text_addf(list, ")");
-}
-
-/* One line that lists each unknown operator with the first place it is called at. */
-static void check_operators(struct nuc_importer *im, const struct nuc_json *nodes)
-{
-    const char *names[MAX_LISTED];
-    size_t n_names = 0;
-    size_t count = nuc_json_count(nodes);
-    struct nuc_text list;
-
-    nuc_text_init(&list, im->cx);
-    for (size_t i = 0; i < count && n_names < MAX_LISTED; i++) {
-        struct nuc_json node = nuc_json_item(nodes, i);
-        const char *name = op_name(&node);
-        if (find_op(name).op != NUC_OP_COUNT || listed(names, n_names, name))
-            continue;
-        names[n_names++] = name;
-        list_operator(im, &node, &list);
-    }
-    if (n_names != 0)
-        nuc_fail(im->cx, NUC_UNSUPPORTED, "%s: 'nucleon ops' lists the operators that are handled, these are not: %s",
-                 im->zip->path, nuc_text_string(&list));
-}
-
 void nuc_import_nodes(struct nuc_importer *im)
 {
     struct nuc_json nodes = nuc_json_field(&im->graph, "nodes");
     size_t count = nuc_json_count(&nodes);
 
-    check_operators(im, &nodes);
+    nuc_check_operators(im, &nodes);
     for (size_t i = 0; i < count; i++) {
         struct nuc_json node = nuc_json_item(&nodes, i);
         import_node(im, &node);
