@@ -38,7 +38,7 @@ static const struct cli_command commands[] = {
     {"merge-kernel-selection", MERGE, cli_merge_kernel_selection, "merge the NPU kernels that programs need",
      "IN.c ... -o OUT.c", "Merges kernel selection files, for a firmware with several programs.", 1, CLI_LIST_MAX,
      NULL},
-    {"ops", OPS, cli_ops, "list the operators the NPU runs", "[--converter-flavor NAME] [--markdown]",
+    {"ops", OPS, cli_ops, "list operators, what runs them, and the rules of the NPU", "[--converter-flavor NAME] [--markdown]",
      "Lists the operators the NPU runs and what has to hold.", 0, 0, NULL},
     {"targets", TARGETS, cli_targets, "list chips and converter flavors", "", "Lists chips and converter flavors.", 0,
      0, NULL},

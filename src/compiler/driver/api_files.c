@@ -2,12 +2,16 @@
 #include <sys/stat.h>
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/cortexm/cortexm.h"
 #include "compiler/driver/driver.h"
 #include "compiler/neutron/container/container.h"
 #include "compiler/neutron/convert/kernel_selection.h"
+#include "compiler/passes/passes.h"
+#include "compiler/program/out_variant.h"
 #include "compiler/report/inspect.h"
 #include "compiler/report/list_operators.h"
 #include "compiler/report/profile.h"
+#include "compiler/support/support.h"
 #include "compiler/target/target.h"
 #include "host/file.h"
 
@@ -62,10 +66,27 @@ enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, enum 
                      inspect);
 }
 
+/* Functions of one value and chains of them are int8 tables; copies and checks are gone before anything runs. */
+static struct nuc_runs_on runs_on(struct nuc_context *cx, const struct nuc_flavor *flavor, enum nuc_op op)
+{
+    enum nuc_family family = nuc_op_family(op);
+    enum nuc_op carrier = family == NUC_FAMILY_COMPOSITE ? NUC_OP_COUNT : nuc_edge_carrier(op);
+    struct nuc_runs_on r = {.nothing = family == NUC_FAMILY_ASSERT || op == NUC_OP_DROPOUT || op == NUC_OP_ALIAS,
+                            .npu = nuc_support_row(flavor, op) != NULL,
+                            .int8 = family == NUC_FAMILY_MAP};
+
+    if (carrier == NUC_OP_COUNT)
+        return r;
+    r.npu = r.npu || nuc_support_row(flavor, carrier) != NULL;
+    r.int8 = r.int8 || nuc_cortexm_has_kernel(carrier);
+    r.real = nuc_out_variant(cx, carrier).name != NULL;
+    return r;
+}
+
 static void list_operators(struct nuc_call *k)
 {
-    *k->out.text =
-        k->flag ? nuc_operators_markdown(k->c->cx) : nuc_operators_text(k->c->cx, nuc_settings(k->c)->flavor);
+    *k->out.text = k->flag ? nuc_operators_markdown(k->c->cx, runs_on)
+                           : nuc_operators_text(k->c->cx, nuc_settings(k->c)->flavor, runs_on);
 }
 
 enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const char **text)

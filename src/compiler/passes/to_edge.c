@@ -283,6 +283,41 @@ void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options)
     nuc_rename_as_traced(g);
 }
 
+/* The operator that carries what a rewrite makes, where there is one. */
+static const struct {
+    decomposition rewrite;
+    enum nuc_op op;
+} carriers[] = {
+    {nuc_to_convolution, NUC_OP_CONVOLUTION},
+    {nuc_to_padded_convolution, NUC_OP_CONVOLUTION},
+    {nuc_to_batch_norm, NUC_OP_NATIVE_BATCH_NORM},
+    {nuc_to_pool_of_rows, NUC_OP_MAX_POOL2D_INDICES},
+    {nuc_to_max_pool, NUC_OP_MAX_POOL2D_INDICES},
+    {nuc_to_adaptive_pool, NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D},
+    {nuc_to_relu6, NUC_OP_HARDTANH},
+    {nuc_to_softmax, NUC_OP_NATIVE_SOFTMAX},
+    {nuc_to_sum, NUC_OP_SUM_DIM},
+    {nuc_to_linear, NUC_OP_ADDMM},
+    {nuc_to_matmul, NUC_OP_BMM},
+    {nuc_to_pad, NUC_OP_CONSTANT_PAD},
+    {nuc_to_view, NUC_OP_VIEW},
+    {nuc_to_transpose, NUC_OP_PERMUTE},
+    {nuc_to_split, NUC_OP_SLICE},
+    {nuc_to_clone, NUC_OP_CLONE_DIM_ORDER},
+    {nuc_to_copy, NUC_OP_TO_DIM_ORDER_COPY},
+};
+
+enum nuc_op nuc_edge_carrier(enum nuc_op op)
+{
+    decomposition rewrite = rewrite_of(op, false, false);
+
+    for (size_t i = 0; i < sizeof carriers / sizeof carriers[0]; i++) {
+        if (rewrite != NULL && carriers[i].rewrite == rewrite)
+            return carriers[i].op;
+    }
+    return rewrite == nuc_to_same ? op : NUC_OP_COUNT;
+}
+
 bool nuc_has_edge_form(enum nuc_op op)
 {
     return rewrite_of(op, false, false) != NULL;

@@ -11,6 +11,19 @@ static const char *short_name(enum nuc_op op)
     return nuc_short_op_name(nuc_op_name(op, NUC_EDGE));
 }
 
+static const char *archive_name(enum nuc_op op)
+{
+    return nuc_op_name(op, NUC_ATEN);
+}
+
+/* Puts an operator in its place among `count` that are in order of their names. */
+static void insert_sorted(enum nuc_op *ops, uint32_t count, enum nuc_op op, const char *(*name)(enum nuc_op op))
+{
+    for (; count > 0 && strcmp(name(ops[count - 1]), name(op)) > 0; count--)
+        ops[count] = ops[count - 1];
+    ops[count] = op;
+}
+
 /* The operators of a rule set by name, in the arena. */
 static const enum nuc_op *sorted_operators(struct nuc_context *cx, const struct nuc_flavor *flavor, uint32_t *count)
 {
@@ -18,14 +31,34 @@ static const enum nuc_op *sorted_operators(struct nuc_context *cx, const struct 
 
     *count = 0;
     for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++) {
-        if (nuc_support_row(flavor, op) == NULL)
-            continue;
-        uint32_t at = (*count)++;
-        for (; at > 0 && strcmp(short_name(ops[at - 1]), short_name(op)) > 0; at--)
-            ops[at] = ops[at - 1];
-        ops[at] = op;
+        if (nuc_support_row(flavor, op) != NULL)
+            insert_sorted(ops, (*count)++, op, short_name);
     }
     return ops;
+}
+
+/* The operators of archives, likewise. */
+static const enum nuc_op *sorted_archive_operators(struct nuc_context *cx, uint32_t *count)
+{
+    enum nuc_op *ops = nuc_alloc_array(cx, NUC_OP_COUNT, sizeof *ops);
+
+    *count = 0;
+    for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++) {
+        if (nuc_op_in_dialect(op, NUC_ATEN) && strncmp(archive_name(op), "aten.", 5) == 0)
+            insert_sorted(ops, (*count)++, op, archive_name);
+    }
+    return ops;
+}
+
+/* "NPU, int8, float"; "others" for an operator that others express, "nothing" for one that is gone before. */
+static const char *what_runs(struct nuc_context *cx, struct nuc_runs_on r)
+{
+    if (r.nothing)
+        return "nothing";
+    if (!r.npu && !r.int8 && !r.real)
+        return "others";
+    return nuc_format(cx, "%s%s%s%s%s", r.npu ? "NPU" : "", r.npu && (r.int8 || r.real) ? ", " : "",
+                      r.int8 ? "int8" : "", r.int8 && r.real ? ", " : "", r.real ? "float" : "");
 }
 
 /* The sentences of two lists of rules, after `first` when it is not NULL; "" when there are none. */
@@ -51,14 +84,29 @@ static const char *node_rules(struct nuc_context *cx, const struct nuc_support_r
                 separator);
 }
 
-const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *flavor)
+static void add_archive_operators(struct nuc_text *out, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on)
+{
+    uint32_t count;
+    const enum nuc_op *ops = sorted_archive_operators(out->cx, &count);
+
+    nuc_text_addf(out,
+                  "%u operators of torch.export archives, and what runs them where their arguments\n"
+                  "allow it: the NPU; int8 kernels or tables of the CPU (imxrt700cm, cortex-m*);\n"
+                  "float kernels of the CPU; others that express them; nothing.\n\n",
+                  count);
+    for (uint32_t i = 0; i < count; i++)
+        nuc_text_addf(out, "%-57s %s\n", archive_name(ops[i]), what_runs(out->cx, runs_on(out->cx, flavor, ops[i])));
+}
+
+const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on)
 {
     uint32_t count;
     const enum nuc_op *ops = sorted_operators(cx, flavor, &count);
     struct nuc_text out;
 
     nuc_text_init(&out, cx);
-    nuc_text_addf(&out, "%u operators in the rules of %s\n", count, flavor->name);
+    add_archive_operators(&out, flavor, runs_on);
+    nuc_text_addf(&out, "\n%u operators in the rules of %s\n", count, flavor->name);
     for (uint32_t i = 0; i < count; i++) {
         const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
         const char *own = node_rules(cx, row, "\n  ");
@@ -85,17 +133,36 @@ static void add_table(struct nuc_text *out, const struct nuc_flavor *flavor)
     }
 }
 
-const char *nuc_operators_markdown(struct nuc_context *cx)
+static void add_archive_table(struct nuc_text *out, nuc_runs_on_fn *runs_on)
+{
+    uint32_t count;
+    const enum nuc_op *ops = sorted_archive_operators(out->cx, &count);
+
+    nuc_text_addf(out, "| Operator | Runs on |\n|---|---|\n");
+    for (uint32_t i = 0; i < count; i++)
+        nuc_text_addf(out, "| `%s` | %s |\n", archive_name(ops[i]),
+                      what_runs(out->cx, runs_on(out->cx, nuc_flavor_at(0), ops[i])));
+}
+
+const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_on)
 {
     struct nuc_text out;
 
     nuc_text_init(&out, cx);
-    nuc_text_addf(
-        &out, "# Operators the NPU runs\n\nGenerated from the rule tables by `nucleon ops --markdown`; do not edit. "
-              "Names are those of the Edge dialect, which\n`nucleon explain` prints next to the line of Python they "
-              "come from. An operator runs on the NPU when it stands between\ndequantize and quantize nodes, all "
-              "its rules hold, and those about its partition, too. Limits of the hardware are\nthose of the target "
-              "(`nucleon targets`).\n");
+    nuc_text_addf(&out,
+                  "# Operators\n\nGenerated from the tables by `nucleon ops --markdown`; do not edit.\n\n"
+                  "## What runs an operator\n\nThe operators of torch.export archives, in the names of "
+                  "`torch.export.export` and `run_decompositions()`; in-place\nforms and other names of the same "
+                  "operator (`aten.relu_`, `aten.add.Scalar`, `aten.concat`) count with it. NPU: where the\nrules "
+                  "below hold. int8: a kernel or a table of the Cortex-M, for targets imxrt700cm and cortex-m*. "
+                  "float: a float\nkernel of the CPU. others: expressed by operators of this list. nothing: gone "
+                  "before anything runs.\n\n");
+    add_archive_table(&out, runs_on);
+    nuc_text_addf(&out,
+                  "\n# Rules of the NPU\n\nNames are those of the Edge dialect, which `nucleon explain` prints next "
+                  "to the line of Python they come from. An\noperator runs on the NPU when it stands between "
+                  "dequantize and quantize nodes, all its rules hold, and those about its\npartition, too. Limits of "
+                  "the hardware are those of the target (`nucleon targets`).\n");
     for (size_t i = 0; nuc_flavor_at(i) != NULL; i++)
         add_table(&out, nuc_flavor_at(i));
     return nuc_text_string(&out);

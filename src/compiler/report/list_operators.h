@@ -2,13 +2,21 @@
 #ifndef NUC_REPORT_LIST_OPERATORS_H
 #define NUC_REPORT_LIST_OPERATORS_H
 
+#include "compiler/graph/graph.h"
 #include "compiler/target/target.h"
 
-/* The operators of a rule set with their rules, one rule per line. */
-const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *flavor);
+/* What runs an operator of an archive, where its arguments allow it. */
+struct nuc_runs_on {
+    bool npu, int8, real; /* the NPU; an int8 kernel or table, a float kernel of the CPU */
+    bool nothing;         /* it is gone before anything runs */
+};
+typedef struct nuc_runs_on nuc_runs_on_fn(struct nuc_context *cx, const struct nuc_flavor *flavor, enum nuc_op op);
 
-/* All rule sets: the contents of docs/supported-ops.md. */
-const char *nuc_operators_markdown(struct nuc_context *cx);
+/* The operators of archives with what runs them, then those of the rule set with their rules, one per line. */
+const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on);
+
+/* The same for all rule sets: the contents of docs/supported-ops.md. */
+const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_on);
 
 const char *nuc_targets_text(struct nuc_context *cx);
 
