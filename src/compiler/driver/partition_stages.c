@@ -85,6 +85,8 @@ void nuc_run_edge_stage(struct nuc_job *j)
         nuc_run_stage_passes(j, &nuc_edge_passes, NUC_PASSES_SDK_3_1);
     else if (s->target->npu_name != NULL)
         nuc_run_stage_passes(j, &nuc_edge_passes, NUC_PASSES_DEFAULT);
+    if (s->o.no_quantize)
+        nuc_run_stage_passes(j, &nuc_float_passes, NUC_PASSES_DEFAULT);
     if (s->o.reference_compat)
         return;
     nuc_run_stage_passes(j, &nuc_plain_passes, NUC_PASSES_DEFAULT);

@@ -49,6 +49,9 @@ extern const struct nuc_pass_list nuc_edge_passes;
  */
 extern const struct nuc_pass_list nuc_plain_passes, nuc_cluster_passes;
 
+/* For a float program: constants that the decomposition computes of parameters. */
+extern const struct nuc_pass_list nuc_float_passes;
+
 /*
  * Permutations and concatenations left on the CPU that read and write int8 of the same parameters move the int8 values
  * themselves: their quantize and dequantize nodes go.
