@@ -213,6 +213,10 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::mm.out", "TTO", nuc_op_mm)                                                                                \
     X("aten::bmm.out", "TTO", nuc_op_bmm)                                                                              \
     X("aten::addmm.out", "TTTffO", nuc_op_addmm)                                                                       \
+    X("nucleon::gru.out", "TTLbifbbbOO", nuc_op_gru)                                                                   \
+    X("nucleon::lstm.out", "TLLbifbbbOOO", nuc_op_lstm)                                                                \
+    X("nucleon::rnn_tanh.out", "TTLbifbbbOO", nuc_op_rnn_tanh)                                                         \
+    X("nucleon::rnn_relu.out", "TTLbifbbbOO", nuc_op_rnn_relu)                                                         \
     X("aten::_softmax.out", "TibO", nuc_op_softmax)                                                                    \
     X("aten::mean.out", "T?Ib?iO", nuc_op_mean)                                                                        \
     X("aten::sum.IntList_out", "T?Ib?iO", nuc_op_sum)                                                                  \

@@ -279,9 +279,12 @@ static const struct {
     {GRU("513", "false"), "513 steps"},
 };
 
+/* For ExecuTorch, so that layers become single steps. */
 static void run_to_edge(struct nuc_context *cx, void *arg)
 {
-    nuc_to_edge(parse_quantized(cx, arg), NULL);
+    static const struct nuc_edge_options options = {.executorch_ops_only = true};
+
+    nuc_to_edge(parse_quantized(cx, arg), &options);
 }
 
 static void test_refusals(void **state)

@@ -110,9 +110,6 @@ static inline bool is_unfinished(enum nuc_op op)
         NUC_OP_SORT_STABLE,
         NUC_OP_LOG_SOFTMAX,
         NUC_OP_NATIVE_LOG_SOFTMAX,
-        NUC_OP_LSTM,
-        NUC_OP_RNN_TANH,
-        NUC_OP_RNN_RELU,
         NUC_OP_SELECT,
         NUC_OP_REPEAT,
         NUC_OP_FLIP,
@@ -219,10 +216,6 @@ static inline bool is_unfinished(enum nuc_op op)
         NUC_OP_SDPA,
         NUC_OP_MULTI_HEAD_ATTENTION,
         NUC_OP_TRANSFORMER_ENCODER_LAYER,
-        NUC_OP_LSTM_CELL,
-        NUC_OP_GRU_CELL,
-        NUC_OP_RNN_TANH_CELL,
-        NUC_OP_RNN_RELU_CELL,
         NUC_OP_UNFLATTEN,
         NUC_OP_RESHAPE_AS,
         NUC_OP_VIEW_AS,
@@ -311,6 +304,9 @@ static inline bool is_unfinished(enum nuc_op op)
         NUC_OP_TRIU_INDICES,
         NUC_OP_ONE_HOT,
         NUC_OP_VANDER,
+        NUC_OP_NUCLEON_LSTM,
+        NUC_OP_NUCLEON_GRU,
+        NUC_OP_NUCLEON_RNN,
         NUC_OP_COUNT));
 }
 

@@ -10,7 +10,7 @@ static const struct nuc_eval_op *of_family(enum nuc_family family)
         [NUC_FAMILY_NORM] = &nuc_eval_batch_norm, [NUC_FAMILY_POOL] = &nuc_eval_max_pool,
         [NUC_FAMILY_RESIZE] = &nuc_eval_upsample, [NUC_FAMILY_REDUCE] = &nuc_eval_sum,
         [NUC_FAMILY_SOFTMAX] = &nuc_eval_softmax, [NUC_FAMILY_MATRIX] = &nuc_eval_matmul,
-        [NUC_FAMILY_RECURRENT] = &nuc_eval_gru,   [NUC_FAMILY_VIEW] = &nuc_eval_view,
+        [NUC_FAMILY_RECURRENT] = &nuc_eval_recurrent,   [NUC_FAMILY_VIEW] = &nuc_eval_view,
         [NUC_FAMILY_PERMUTE] = &nuc_eval_permute, [NUC_FAMILY_SLICE] = &nuc_eval_split,
         [NUC_FAMILY_COPY] = &nuc_eval_view,       [NUC_FAMILY_CAST] = &nuc_eval_cast,
         [NUC_FAMILY_ASSERT] = &nuc_eval_nothing,  [NUC_FAMILY_CAT] = &nuc_eval_cat,

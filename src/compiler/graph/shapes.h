@@ -132,13 +132,13 @@ nuc_shape_rule nuc_shape_sum;
 nuc_shape_rule nuc_shape_extreme;
 nuc_shape_rule nuc_shape_softmax;
 
-/* shapes_matrix.c: matrix products, recurrent layers */
+/* shapes_matrix.c: matrix products; shapes_recurrent.c */
 nuc_shape_rule nuc_shape_linear;
 nuc_shape_rule nuc_shape_addmm;
 nuc_shape_rule nuc_shape_mm;
 nuc_shape_rule nuc_shape_bmm;
 nuc_shape_rule nuc_shape_matmul;
-nuc_shape_rule nuc_shape_gru;
+nuc_shape_rule nuc_shape_recurrent, nuc_shape_nucleon_recurrent;
 
 /* shapes_view.c: views, copies in another layout, creation */
 nuc_shape_rule nuc_shape_view;

@@ -1,4 +1,4 @@
-/* Shape rules of matrix products and recurrent layers. Results of products are contiguous. */
+/* Shape rules of matrix products, whose results are contiguous. */
 #include "compiler/graph/shapes.h"
 
 /* input [..., in], weight [out, in] or [in], bias [out] */
@@ -108,93 +108,4 @@ void nuc_shape_matmul(const struct nuc_shape_call *c)
         m.sizes[m.rank++] = b->sizes[b->rank - 1];
     nuc_order_as(&m, false);
     nuc_shape_result(c, &m);
-}
-
-/* ---- gru ---- */
-
-struct gru {
-    const struct nuc_meta *input, *hidden; /* [T, B, in] or, batch first, [B, T, in]; [layers * directions, B, H] */
-    const struct nuc_arg *params;
-    int64_t layers, directions;
-    uint32_t n_each; /* tensors of one layer and direction: two weights, two biases */
-    bool batch_first;
-};
-
-static const struct nuc_meta *gru_param(const struct nuc_shape_call *c, const struct gru *v, uint32_t index)
-{
-    const struct nuc_node *node = v->params->u.nodes[index];
-
-    if (node == NULL || node->is_tuple || node->n_vals != 1)
-        nuc_shape_fail(c, "parameter %u is not a tensor", (unsigned)index);
-    return &node->vals[0];
-}
-
-static void check_gru_matrix(const struct nuc_shape_call *c, const struct gru *v, uint32_t index, int64_t columns)
-{
-    const struct nuc_meta *m = gru_param(c, v, index);
-    int64_t rows = 3 * v->hidden->sizes[2];
-
-    if (m->rank != 2 || m->sizes[0] != rows || m->sizes[1] != columns)
-        nuc_shape_fail(c, "weight %u is %s instead of [%lld, %lld]", (unsigned)index, nuc_meta_text(c->g->cx, m),
-                       (long long)rows, (long long)columns);
-}
-
-/* weight_ih [3H, in], weight_hh [3H, H], then biases [3H] for each layer and direction */
-static void check_gru_params(const struct nuc_shape_call *c, const struct gru *v)
-{
-    int64_t hidden = v->hidden->sizes[2];
-
-    for (uint32_t i = 0; i < v->params->count; i += v->n_each) {
-        bool first_layer = i / v->n_each < v->directions;
-        check_gru_matrix(c, v, i, first_layer ? v->input->sizes[2] : hidden * v->directions);
-        check_gru_matrix(c, v, i + 1, hidden);
-        for (uint32_t k = 2; k < v->n_each; k++) {
-            const struct nuc_meta *bias = gru_param(c, v, i + k);
-            if (bias->rank != 1 || bias->sizes[0] != 3 * hidden)
-                nuc_shape_fail(c, "bias %u is %s instead of [%lld]", (unsigned)(i + k), nuc_meta_text(c->g->cx, bias),
-                               (long long)(3 * hidden));
-        }
-    }
-}
-
-/* The output is made with time first and, batch first, seen transposed. */
-static struct nuc_meta gru_output(const struct gru *v)
-{
-    const struct nuc_meta *in = v->input;
-    struct nuc_meta m = *in;
-    int64_t strides[NUC_MAX_RANK];
-
-    m.sizes[2] = v->hidden->sizes[2] * v->directions;
-    nuc_set_contiguous(&m);
-    if (nuc_checked_elements(m.sizes, m.rank) < 0)
-        return m;
-    strides[2] = 1;
-    strides[v->batch_first ? 0 : 1] = m.sizes[2];
-    strides[v->batch_first ? 1 : 0] = m.sizes[2] * m.sizes[v->batch_first ? 0 : 1];
-    nuc_dim_order_of_strides(m.sizes, strides, 3, m.dim_order);
-    return m;
-}
-
-/* input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first */
-void nuc_shape_gru(const struct nuc_shape_call *c)
-{
-    struct gru v = {.input = nuc_shape_input(c, NUC_SELF), .hidden = nuc_shape_input(c, NUC_ARG(GRU, hx))};
-
-    v.params = nuc_shape_arg(c, NUC_ARG(GRU, params), NUC_ARG_NODES);
-    v.n_each = nuc_shape_bool(c, NUC_ARG(GRU, has_biases)) ? 4 : 2;
-    v.layers = nuc_shape_int(c, NUC_ARG(GRU, num_layers));
-    v.directions = nuc_shape_bool(c, NUC_ARG(GRU, bidirectional)) ? 2 : 1;
-    v.batch_first = nuc_shape_bool(c, NUC_ARG(GRU, batch_first));
-    if (v.input->rank != 3 || v.hidden->rank != 3 || v.layers < 1 || v.hidden->sizes[0] != v.layers * v.directions ||
-        v.hidden->sizes[1] != v.input->sizes[v.batch_first ? 0 : 1] || v.hidden->dtype != v.input->dtype)
-        nuc_shape_fail(c, "the input %s and the hidden state %s do not fit each other",
-                       nuc_meta_text(c->g->cx, v.input), nuc_meta_text(c->g->cx, v.hidden));
-    if (v.params->count != v.layers * v.directions * v.n_each)
-        nuc_shape_fail(c, "%u parameters are given, %lld are expected", (unsigned)v.params->count,
-                       (long long)(v.layers * v.directions * v.n_each));
-    check_gru_params(c, &v);
-    struct nuc_meta state = *v.hidden;
-    nuc_order_as(&state, false);
-    struct nuc_meta output = gru_output(&v);
-    nuc_shape_results(c, (struct nuc_meta[]){output, state}, 2);
 }

@@ -37,8 +37,9 @@ struct nuc_node *nuc_to_sum(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node);
 
-/* ---- recurrent layers (decompose_gru.c) ---- */
-struct nuc_node *nuc_to_gru(struct nuc_graph *g, struct nuc_node *node);
+/* ---- recurrent layers (decompose_recurrent.c): one operator where it can be, or the operators of each step ---- */
+struct nuc_node *nuc_to_recurrent(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_steps(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- padding (decompose_pad.c) ---- */
 struct nuc_node *nuc_to_pad(struct nuc_graph *g, struct nuc_node *node);

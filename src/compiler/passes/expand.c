@@ -72,6 +72,10 @@ static const struct row {
     {NUC_OP_AFFINE_GRID_GENERATOR, nuc_expand_affine_grid, NULL},
     {NUC_OP_GRID_SAMPLER, nuc_expand_grid_sampler, NULL},
     /* ---- recurrent cells (expand_recurrent.c) ---- */
+    {NUC_OP_LSTM_CELL, nuc_expand_lstm_cell, NULL},
+    {NUC_OP_GRU_CELL, nuc_expand_gru_cell, NULL},
+    {NUC_OP_RNN_TANH_CELL, nuc_expand_rnn_tanh_cell, NULL},
+    {NUC_OP_RNN_RELU_CELL, nuc_expand_rnn_relu_cell, NULL},
 };
 
 static const struct row *row_of(enum nuc_op op)

@@ -17,6 +17,12 @@
  */
 typedef struct nuc_node *(*expansion)(struct nuc_graph *g, struct nuc_node *node);
 
+/* ---- recurrent cells (expand_recurrent.c) ---- */
+struct nuc_node *nuc_expand_lstm_cell(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_gru_cell(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_rnn_tanh_cell(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_rnn_relu_cell(struct nuc_graph *g, struct nuc_node *node);
+
 /* ---- building blocks of expansions ---- */
 
 /* A constant without dimensions: number of an elementwise operator. */

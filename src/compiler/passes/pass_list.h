@@ -21,8 +21,8 @@ bool nuc_batch_pools(struct nuc_graph *g);
 bool nuc_split_to_slices(struct nuc_graph *g);
 /* A convolution in 2 to 10 groups becomes one per group. */
 bool nuc_split_group_conv(struct nuc_graph *g);
-/* A GRU of several layers becomes a chain of GRUs. */
-bool nuc_split_gru(struct nuc_graph *g);
+/* A recurrent layer of several layers becomes a chain of single ones. */
+bool nuc_split_recurrent(struct nuc_graph *g);
 /* A node all of whose tensors are static becomes a constant. */
 bool nuc_fold_constants(struct nuc_graph *g);
 /* linear + static bias-shaped tensor becomes one linear. */

@@ -23,7 +23,7 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
 /*
  * Batch norms are folded first, as the quantization flow of torch does before any pass of the backend; the second time
  * catches those that other passes brought next to a convolution or linear. For a CPU alone the reference does no more
- * than that. The reference splits groups and GRUs after it decomposed splits, so that the splits they leave stay on the
+ * than that. The reference splits groups and recurrent layers after it decomposed splits, so that the splits they leave stay on the
  * CPU. It writes a number as divisor as a whole tensor, and knows neither x /= d nor the named paddings of conv1d.
  */
 static const struct nuc_pass aten_passes[] = {
@@ -32,7 +32,7 @@ static const struct nuc_pass aten_passes[] = {
     {"batch-pools", nuc_batch_pools, BOTH},
     {"split-to-slices", nuc_split_to_slices, BOTH},
     {"split-group-conv", nuc_split_group_conv, BOTH},
-    {"split-gru", nuc_split_gru, BOTH},
+    {"split-recurrent", nuc_split_recurrent, BOTH},
     {"fold-constants", nuc_fold_constants, BOTH},
     {"split-to-slices-again", nuc_split_to_slices, BETTER},
     {"fuse-linear-add", nuc_fuse_linear_add, BOTH},

@@ -36,7 +36,10 @@ static const struct row {
     {NUC_OP_SUM, nuc_to_sum, NULL},
     {NUC_OP_LINEAR, nuc_to_linear, NULL},
     {NUC_OP_MATMUL, nuc_to_matmul, NULL},
-    {NUC_OP_GRU, nuc_to_gru, NULL},
+    {NUC_OP_GRU, nuc_to_recurrent, nuc_to_steps},
+    {NUC_OP_LSTM, nuc_to_recurrent, nuc_to_steps},
+    {NUC_OP_RNN_TANH, nuc_to_recurrent, nuc_to_steps},
+    {NUC_OP_RNN_RELU, nuc_to_recurrent, nuc_to_steps},
     {NUC_OP_PAD, nuc_to_pad, nuc_to_traced_pad},
     {NUC_OP_VIEW, nuc_to_view, NULL},
     {NUC_OP_RESHAPE, nuc_to_view, NULL},
@@ -64,6 +67,10 @@ static const struct executorch_row {
     {NUC_OP_CONV3D, nuc_to_flat_convolution},
     {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution},
     {NUC_OP_CONV_TRANSPOSE3D, nuc_to_flat_convolution},
+    {NUC_OP_GRU, nuc_to_steps},
+    {NUC_OP_LSTM, nuc_to_steps},
+    {NUC_OP_RNN_TANH, nuc_to_steps},
+    {NUC_OP_RNN_RELU, nuc_to_steps},
 };
 
 /* NULL when the operator has no Edge form. */

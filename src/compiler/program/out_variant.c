@@ -49,10 +49,20 @@ static const char *overload_of(struct nuc_context *cx, enum nuc_op op, const cha
     return strcmp(overload, "default") == 0 ? "out" : nuc_format(cx, "%s_out", overload);
 }
 
+/* ExecuTorch has no recurrent layers: those of torch are operators of our own. */
+static struct nuc_out_variant recurrent(struct nuc_context *cx, enum nuc_op op)
+{
+    const char *name = strchr(nuc_op_name(op, NUC_ATEN), '.') + 1;
+
+    return (struct nuc_out_variant){nuc_format(cx, "nucleon::%.*s", (int)strcspn(name, "."), name), "out"};
+}
+
 struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op)
 {
     if (!has_variant(op))
         return (struct nuc_out_variant){NULL, NULL};
+    if (nuc_op_family(op) == NUC_FAMILY_RECURRENT)
+        return recurrent(cx, op);
     /* Squeezing and unsqueezing are views: ExecuTorch's own lowering replaces them by view_copy. */
     const char *name = nuc_op_name(nuc_op_family(op) == NUC_FAMILY_VIEW ? NUC_OP_VIEW : op, NUC_EDGE);
     name += strncmp(name, "edge.", 5) == 0 ? 5 : 0;

@@ -5,6 +5,7 @@
 #ifndef NUC_KERNELS_SELECT_H
 #define NUC_KERNELS_SELECT_H
 
+#include "kernels/ref/recurrence.h"
 #include "kernels/ref/ref.h"
 
 void nuc_kernel_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count);
@@ -31,6 +32,8 @@ void nuc_kernel_batch_norm_f32(const struct nuc_axis *axis, const float *in, con
 void nuc_kernel_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out);
 void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2],
                           float beta, float alpha, const float *x, const float *y, float *out);
+void nuc_kernel_recurrence_f32(const struct nuc_recurrence *r, const struct nuc_recurrence_f32 *p, const float *in,
+                               float *out);
 void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
                            const float *in, float *out);
 void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,

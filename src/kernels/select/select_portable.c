@@ -96,6 +96,12 @@ void nuc_kernel_addmm_f32(const struct nuc_matmul *mm, const float *addend, cons
     nuc_ref_addmm_f32(mm, addend, addend_strides, beta, alpha, x, y, out);
 }
 
+void nuc_kernel_recurrence_f32(const struct nuc_recurrence *r, const struct nuc_recurrence_f32 *p, const float *in,
+                               float *out)
+{
+    nuc_ref_recurrence_f32(r, p, in, out);
+}
+
 void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
                            const float *in, float *out)
 {

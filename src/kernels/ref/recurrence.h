@@ -1,0 +1,69 @@
+/*
+ * Recurrent layers of the CPU: one direction of one layer, float32 and int8, in plain C. Conventions are those of
+ * ref.h and quantized.h. Nothing here fails: the caller has checked sizes, ranges and memory.
+ */
+#ifndef NUC_KERNELS_RECURRENCE_H
+#define NUC_KERNELS_RECURRENCE_H
+
+#include "kernels/ref/quantized.h"
+
+enum nuc_cell { NUC_CELL_GRU, NUC_CELL_LSTM, NUC_CELL_TANH, NUC_CELL_RELU };
+
+/* Blocks of `hidden` rows in the weights: r, z, n of a GRU; i, f, g, o of an LSTM. */
+static inline int32_t nuc_cell_gates(enum nuc_cell cell)
+{
+    return cell == NUC_CELL_GRU ? 3 : cell == NUC_CELL_LSTM ? 4 : 1;
+}
+
+/* in: `inputs` values for each step and sample, out: `hidden` ones; strides say where, in elements. */
+struct nuc_recurrence {
+    enum nuc_cell cell;
+    bool backwards; /* from the last step to the first */
+    int32_t steps, batch, inputs, hidden;
+    ptrdiff_t in_step, in_sample, out_step, out_sample;
+};
+
+/* Row-major. States: batch x hidden. */
+struct nuc_recurrence_f32 {
+    const float *w_ih, *w_hh; /* gates * hidden rows of `inputs`, of `hidden` */
+    const float *b_ih, *b_hh; /* gates * hidden, or NULL */
+    const float *h0, *c0;     /* c0: of an LSTM */
+    float *h_n, *c_n;
+};
+
+/* The equations of torch. */
+void nuc_ref_recurrence_f32(const struct nuc_recurrence *r, const struct nuc_recurrence_f32 *p, const float *in,
+                            float *out);
+
+/* An int8 tensor and the numbers inside the kernel: factor * (q - zero_point) or its inverse. */
+struct nuc_recurrence_scale {
+    int32_t zero_point;
+    struct nuc_multiplier factor;
+};
+
+/*
+ * Of gate row j the sum is in Q16.15, saturated: product with the input and bias[j] by its multiplier, plus the same of
+ * the state, whose step is 2^-fraction. Sigmoid and tanh go from there to Q0.15, and a cell's state is Q16.15. Rounding
+ * is to nearest, a half upwards. docs/cortex-m.md has the formulas.
+ */
+struct nuc_recurrence_s8 {
+    const int8_t *w_ih, *w_hh;
+    /* gates * hidden each. Shifts lie in [-31, 30]. */
+    const int32_t *x_bias, *x_multiplier, *x_shift, *h_bias, *h_multiplier, *h_shift;
+    int32_t input_zero_point, fraction; /* fraction: 0 to 15 */
+    const int8_t *h0, *c0;              /* NULL: zeros */
+    int8_t *h_n, *c_n;
+    struct nuc_recurrence_scale from_h0, from_c0, to_out, to_h_n, to_c_n;
+    int32_t *scratch; /* nuc_recurrence_scratch() bytes */
+};
+
+/* Bytes: two hidden states of int16 and a cell state of int32. */
+static inline size_t nuc_recurrence_scratch(enum nuc_cell cell, int32_t hidden)
+{
+    return (size_t)hidden * (cell == NUC_CELL_LSTM ? 8 : 4);
+}
+
+void nuc_ref_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
+                           int8_t *out);
+
+#endif
