@@ -34,6 +34,11 @@ static void preserving(struct nuc_graph *g)
     nuc_to_edge(g, &options);
 }
 
+static void run_order_passes(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_order_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
 static void run_edge_passes(struct nuc_graph *g)
 {
     nuc_run_passes(g, &nuc_edge_passes, NUC_PASSES_DEFAULT, NULL);
@@ -57,6 +62,7 @@ static const struct stage stages[] = {
     {"to-edge", to_edge, false},
     {"to-edge-preserving", preserving, false},
     {"to-edge-for-executorch", to_edge_for_executorch, false},
+    {"orders", run_order_passes, false},
     {"edge", run_edge_passes, false},
     {"cluster", run_cluster_passes, false},
     {"lowered", run_lowered_passes, false},

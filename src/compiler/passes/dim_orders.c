@@ -134,6 +134,18 @@ static void make_usable(struct nuc_graph *g, struct nuc_node *node)
     nuc_infer_shape(g, node);
 }
 
+/* Parameters of the other operators. */
+static void make_parameters_usable(struct nuc_graph *g)
+{
+    for (struct nuc_node *n = g->first, *next; n != NULL && nuc_is_placeholder(n); n = next) {
+        next = n->next;
+        if (!nuc_is_static(n) || n->n_users == 0 || nuc_is_usable_order(&n->vals[0]))
+            continue;
+        struct nuc_meta meta = nuc_in_contiguous_order(&n->vals[0]);
+        nuc_replace_uses(g, n, nuc_take_parameter(g, n, "_contiguous", &meta, nuc_const_contiguous(g, n)), NULL);
+    }
+}
+
 bool nuc_make_orders_usable(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -143,6 +155,7 @@ bool nuc_make_orders_usable(struct nuc_graph *g)
         if (!n->is_tuple && !nuc_is_usable_order(&n->vals[0]))
             make_usable(g, n);
     }
+    make_parameters_usable(g);
     nuc_remove_dead(g);
     return true;
 }

@@ -44,3 +44,29 @@ bool nuc_fold_constants(struct nuc_graph *g)
         nuc_remove_dead(g);
     return changed;
 }
+
+/* A parameter of its own, moved: what it becomes is no larger. */
+static bool is_moved_parameter(const struct nuc_node *n)
+{
+    const struct nuc_node *input = nuc_arg_node(n, NUC_SELF);
+
+    return n->n_users > 0 && input != NULL && nuc_is_static(input) && input->n_users == 1 &&
+           input->vals[0].dtype == n->vals[0].dtype;
+}
+
+static bool fold_move(struct nuc_graph *g, struct nuc_node *n)
+{
+    void *value;
+
+    if (!is_moved_parameter(n) || !nuc_eval_constant(g, n, &value))
+        return false;
+    nuc_replace_uses(g, n, nuc_take_parameter(g, nuc_operand(g, n, NUC_SELF), "_moved", &n->vals[0], value), NULL);
+    return true;
+}
+
+bool nuc_fold_moves(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(
+        g, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_VIEW, NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_TO_DIM_ORDER_COPY),
+        fold_move);
+}

@@ -61,6 +61,8 @@ bool nuc_remove_order_copies(struct nuc_graph *g);
  * parameter is laid out as the other operand, else operands are copied to contiguous ones. Not in compatibility mode.
  */
 bool nuc_make_orders_usable(struct nuc_graph *g);
+/* A permutation, view or copy of a parameter that nothing else reads becomes a parameter. */
+bool nuc_fold_moves(struct nuc_graph *g);
 /* Copies, and results of operators, go by a name of a dim order that kernels know. */
 bool nuc_plain_orders(struct nuc_graph *g);
 /* An operator that may run on the NPU shares no dequantize node: no float value leads there. */

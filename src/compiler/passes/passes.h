@@ -5,7 +5,7 @@
  *   nuc_expand()        ATen, after import: composite operators become those of the stages to come
  *   nuc_aten_passes     ATen, before observers are placed
  *   nuc_to_edge()       ATen to Edge: in-place operators become functional, composite ones are decomposed
- *   nuc_order_passes    Edge: dim orders that tensors can have at run time
+ *   nuc_order_passes    Edge: dim orders that tensors can have at run time, parameters as they are read
  *   nuc_edge_passes     Edge, before partitioning, as the reference backend has them
  *   nuc_plain_passes, nuc_cluster_passes   after these, where the reference is not followed
  *   nuc_lowered_passes  Edge, after partitioning

@@ -49,6 +49,7 @@ static const struct nuc_pass aten_passes[] = {
 static const struct nuc_pass order_passes[] = {
     {"remove-order-copies", nuc_remove_order_copies, BETTER},
     {"make-orders-usable", nuc_make_orders_usable, BETTER},
+    {"fold-moves", nuc_fold_moves, BETTER},
 };
 
 static const struct nuc_pass edge_passes[] = {
