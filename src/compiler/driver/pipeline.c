@@ -271,6 +271,7 @@ static void compile(struct nuc_call *k)
         nuc_require_full_delegation(j.m);
     nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
     remember(&j);
+    nuc_rehearse_program(&j);
     nuc_write_kernel_selection(&j);
     nuc_write_memory_map(&j);
     nuc_check_memory_budget(&j);

@@ -1,0 +1,142 @@
+/*
+ * The finished program, loaded and run once on zeros, where an operator of the CPU takes other element types than the
+ * usual ones: what compiles runs. Delegates are not run; what they leave is zeros.
+ */
+#include <string.h>
+
+#include "compiler/driver/lower.h"
+#include "compiler/driver/pipeline.h"
+#include "nucleon/runtime.h"
+
+/* ---- which programs ---- */
+
+static bool is_usual(const struct nuc_meta *m)
+{
+    return m->dtype == NUC_F32 || m->dtype == NUC_I8;
+}
+
+/* Operators of our own and their parameters, boundaries and delegate calls have the types they were made for. */
+static bool is_checked(const struct nuc_node *n)
+{
+    return nuc_is_call(n) && nuc_op_kind(n->op) != NUC_KIND_GRAPH && nuc_op_family(n->op) != NUC_FAMILY_CORTEXM &&
+           !nuc_is_quantize(n) && !nuc_is_dequantize(n);
+}
+
+static bool has_unusual_type(const struct nuc_node *n)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (uint32_t i = 0; i < n->n_vals; i++) {
+        if (!is_usual(&n->vals[i]))
+            return true;
+    }
+    for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at)) {
+        if (in->n_vals > 0 && !is_usual(&in->vals[0]))
+            return true;
+    }
+    return false;
+}
+
+static bool needs_rehearsal(const struct nuc_graph *g)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (is_checked(n) && has_unusual_type(n))
+            return true;
+    }
+    return false;
+}
+
+/* ---- running ---- */
+
+static enum nuc_status load_nothing(void *state, const uint8_t *processed, size_t size, struct nuc_detail *detail)
+{
+    (void)state, (void)processed, (void)size, (void)detail;
+    return NUC_OK;
+}
+
+static enum nuc_status run_nothing(void *state, struct nuc_kernel_context *cx, struct nuc_value *const *args,
+                                   size_t n_args)
+{
+    (void)state, (void)cx, (void)args, (void)n_args;
+    return NUC_OK;
+}
+
+static size_t no_bytes(const uint8_t *processed, size_t size, size_t index, const struct nuc_tensor *tensor)
+{
+    (void)processed, (void)size, (void)index, (void)tensor;
+    return 0;
+}
+
+_Noreturn static void refuse(const struct nuc_job *j, enum nuc_status status, const struct nuc_detail *d)
+{
+    nuc_fail(j->c->cx, status == NUC_NO_MEMORY ? NUC_NO_MEMORY : NUC_UNSUPPORTED,
+             "%s: %s%s%s: no kernel of the CPU takes this: convert its tensors to float32 in the model",
+             j->m->graph->file, d->where != NULL ? d->where : "", d->where != NULL ? ": " : "",
+             d->message != NULL ? d->message : nuc_status_name(status));
+}
+
+static void check(const struct nuc_job *j, enum nuc_status status, const struct nuc_detail *d)
+{
+    if (status != NUC_OK)
+        refuse(j, status, d);
+}
+
+/* Zeroed memory of the arena, aligned as the runtime expects it. */
+static void *take(struct nuc_context *cx, size_t size)
+{
+    uint8_t *block = nuc_alloc(cx, size + NUC_MEMORY_ALIGNMENT);
+
+    return block + (NUC_MEMORY_ALIGNMENT - (uintptr_t)block % NUC_MEMORY_ALIGNMENT) % NUC_MEMORY_ALIGNMENT;
+}
+
+static void give_zeros(const struct nuc_job *j, struct nuc_program *program, struct nuc_detail *detail)
+{
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_tensor tensor;
+
+    for (size_t i = 0; i < nuc_program_n_inputs(program); i++) {
+        check(j, nuc_program_input_info(program, i, &tensor), detail);
+        check(j, nuc_program_set_input(program, i, take(cx, tensor.bytes), tensor.bytes, detail), detail);
+    }
+    for (size_t i = 0; i < nuc_program_n_outputs(program); i++) {
+        check(j, nuc_program_output_info(program, i, &tensor), detail);
+        if (!tensor.constant && !tensor.planned)
+            check(j, nuc_program_set_output(program, i, take(cx, tensor.bytes), tensor.bytes, detail), detail);
+    }
+}
+
+static void rehearse(const struct nuc_job *j)
+{
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_backend backend = nuc_neutron_backend;
+    const struct nuc_backend *const backends[] = {&backend};
+    const struct nuc_backend_table table = {backends, 1};
+    struct nuc_program_memory m = {.state = NULL};
+    struct nuc_detail detail = {.message = NULL};
+    struct nuc_program_sizes sizes;
+    struct nuc_program program;
+    uint8_t *image = take(cx, j->made.bytes.size);
+
+    backend.load = load_nothing;
+    backend.run = run_nothing;
+    backend.argument_bytes = no_bytes;
+    backend.unload = NULL;
+    memcpy(image, j->made.bytes.data, j->made.bytes.size);
+    check(j, nuc_program_sizes(image, j->made.bytes.size, &table, &sizes, &detail), &detail);
+    m.state = take(cx, m.state_size = sizes.state);
+    m.temporary = take(cx, m.temporary_size = sizes.temporary);
+    for (size_t i = 0; i < sizes.n_planned; i++)
+        m.planned[i] = take(cx, m.planned_size[i] = sizes.planned[i]);
+    check(j, nuc_program_load(&program, image, j->made.bytes.size, &m, &nuc_default_kernels, &table, &detail), &detail);
+    give_zeros(j, &program, &detail);
+    check(j, nuc_program_execute(&program, &detail), &detail);
+}
+
+void nuc_rehearse_program(const struct nuc_job *j)
+{
+    if (!needs_rehearsal(j->m->graph))
+        return;
+    struct nuc_arena *outer = nuc_push_arena(j->c->cx);
+    rehearse(j);
+    nuc_pop_arena(j->c->cx, outer);
+}
