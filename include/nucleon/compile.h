@@ -167,7 +167,10 @@ enum nuc_status nuc_target_facts(struct nuc_compiler *c, struct nuc_target_facts
 
 /* ---- models ---- */
 
-/* Opens a .pt2 archive, float or quantized, or a LiteRT model (.tflite). The file stays mapped. */
+/*
+ * Opens a .pt2 archive or a LiteRT model (.tflite), float or quantized. The file stays mapped. Inputs and outputs of a
+ * LiteRT model have its own sizes and order, channels last.
+ */
 enum nuc_status nuc_model_open(struct nuc_compiler *c, const char *path, struct nuc_model **out);
 
 /* True when the model holds quantize nodes. */

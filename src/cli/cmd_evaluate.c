@@ -62,6 +62,11 @@ static int open_all(struct evaluation *e, const struct cli_args *args)
     return s == NUC_OK ? find_labels(e) : cli_check(e->compiler, s);
 }
 
+static bool same_sizes(const struct nuc_tensor_info *a, const struct nuc_tensor_info *b)
+{
+    return a->rank == b->rank && memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0;
+}
+
 int cli_check_io(const struct evaluation *e, const struct nuc_model *m, const char *name, bool types)
 {
     if (nuc_model_n_inputs(m) != nuc_program_n_inputs(&e->program.program) ||
@@ -71,7 +76,7 @@ int cli_check_io(const struct evaluation *e, const struct nuc_model *m, const ch
         struct nuc_tensor_info t, p;
         if (nuc_model_input(m, i, &t) != NUC_OK || cli_program_input(&e->program, i, &p) != CLI_OK)
             return CLI_BAD_INPUT;
-        if (t.bytes != p.bytes || (types && t.dtype != p.dtype))
+        if (!same_sizes(&t, &p) || (types && t.dtype != p.dtype))
             return cli_usage("%s: input '%s' has another shape%s than the program's", name, t.name,
                              types ? " or type" : "");
     }
@@ -85,7 +90,7 @@ static int check_reference(const struct evaluation *e, const char *reference)
 
     if (e->reference == NULL || code != CLI_OK)
         return code;
-    if (nuc_model_output(e->reference, 0, &t) != NUC_OK || t.bytes != e->output.bytes || t.dtype != NUC_F32)
+    if (nuc_model_output(e->reference, 0, &t) != NUC_OK || !same_sizes(&t, &e->output) || t.dtype != NUC_F32)
         return cli_usage("%s: the first output has another shape or type than the program's", reference);
     return CLI_OK;
 }

@@ -7,7 +7,7 @@
 static const struct cli_command commands[] = {
     {"compile", COMPILE, cli_compile, "make a program (.pte) from an exported model (.pt2, .tflite)",
      "MODEL.pt2|MODEL.tflite -o OUT.pte [--calibration DATA] [options]",
-     "Compiles a torch.export archive or an int8 LiteRT model to an ExecuTorch program for the i.MX RT700.", 1, 1,
+     "Compiles a torch.export archive or a LiteRT model to an ExecuTorch program for the i.MX RT700.", 1, 1,
      "the model"},
     {"convert", CONVERT, cli_convert, "make a LiteRT model with NeutronGraph operators from one without",
      "--input IN.tflite --output OUT.tflite [--target imxrt700] [options]",

@@ -71,11 +71,12 @@ check "explain names the source" has 'conv.tflite:0' out
 "$nucleon" compile "$models/custom.tflite" -o no.pte >out 2>err
 check "converted models are no input" has 'CUSTOM): custom operator' err
 
-# The channels of each pixel come first: the program's input says so.
+# The channels of each pixel come first: the program's input says so, and so does the value inside.
 "$nucleon" inspect conv2d_cl.pte >/dev/null 2>&1
 "$nucleon" compile "$models/conv2d_cl.tflite" -o order.pte >/dev/null
 "$nucleon" inspect order.pte >out
 check "images are channels-last" has 'channels-last' out
+check "inputs have the model's own sizes" has '%0: int8\[1, 12, 10, 13\] dim order \[0, 1, 2, 3\]' out
 check "int8 boundaries report their scales" has "method 'input0_scale'" out
 
 # ---- archives ----

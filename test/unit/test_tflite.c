@@ -55,7 +55,7 @@ static void set_boundaries(struct nuc_lt_model *m, int32_t input, int32_t output
 
 static const char *text_of(struct nuc_lt_model *m)
 {
-    struct nuc_graph *g = nuc_import_litert(m->cx, m);
+    struct nuc_graph *g = nuc_import_litert(m->cx, m, NULL);
 
     nuc_graph_verify(g, "import");
     return nuc_graph_print(g, false);
@@ -136,7 +136,7 @@ static void activations_that_do_nothing_are_left_out(void **state)
 static void missing_scales_of_biases_are_products(void **state)
 {
     struct nuc_lt_model *m = conv_model(*state, 4, 2, 2, NUC_LT_ACT_NONE);
-    struct nuc_graph *g = nuc_import_litert(*state, m);
+    struct nuc_graph *g = nuc_import_litert(*state, m, NULL);
     size_t found = 0;
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -165,7 +165,7 @@ static void depthwise_weights_are_one_filter_a_channel(void **state)
     op->options.conv.dilation_w = op->options.conv.dilation_h = 1;
     op->options.conv.depth_multiplier = 2;
     set_boundaries(m, x, y);
-    struct nuc_graph *g = nuc_import_litert(*state, m);
+    struct nuc_graph *g = nuc_import_litert(*state, m, NULL);
     const struct nuc_node *weights = nuc_find_node(g, "constant");
     assert_non_null(weights);
     assert_int_equal(weights->vals[0].sizes[0], 4);
@@ -234,7 +234,7 @@ static void transposed_constants_are_constants(void **state)
     nuc_lt_add_op(m, NUC_LT_TRANSPOSE, (const int32_t[]){w, integers(m, 2, (const int32_t[]){1, 0})}, 2, &t, 1);
     nuc_lt_add_op(m, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, t}, 2, &y, 1);
     set_boundaries(m, x, y);
-    struct nuc_graph *g = nuc_import_litert(*state, m);
+    struct nuc_graph *g = nuc_import_litert(*state, m, NULL);
     const struct nuc_node *buffer = first_constant(g);
     assert_int_equal(buffer->vals[0].sizes[0], 2);
     assert_memory_equal(buffer->data->bytes.data, ((const int8_t[]){1, 3, 5, 7, 2, 4, 6, 8}), 8);
@@ -255,7 +255,7 @@ static void results_lie_as_in_the_model(void **state)
 
     nuc_lt_add_op(m, NUC_LT_SLICE, (const int32_t[]){x, begin, size}, 3, &y, 1);
     set_boundaries(m, x, y);
-    struct nuc_graph *g = nuc_import_litert(*state, m);
+    struct nuc_graph *g = nuc_import_litert(*state, m, NULL);
     const struct nuc_meta *metas = nuc_output_metas(g);
     nuc_to_edge(g, NULL);
     assert_false(nuc_same_layout(&metas[0], &nuc_output_node(g)->args[0].u.nodes[0]->vals[0]));
@@ -297,7 +297,7 @@ static void weights_among_floats_are_floats(void **state)
 
     nuc_lt_add_op(m, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, w}, 2, &y, 1);
     set_boundaries(m, x, y);
-    struct nuc_graph *g = nuc_import_litert(*state, m);
+    struct nuc_graph *g = nuc_import_litert(*state, m, NULL);
     assert_lacks(nuc_graph_print(g, false), "quantize");
     assert_memory_equal(first_constant(g)->data->bytes.data, expected, sizeof expected);
 }
@@ -315,7 +315,7 @@ static void halves_behind_dequantize_are_floats(void **state)
     nuc_lt_add_op(m, NUC_LT_DEQUANTIZE, &w, 1, &d, 1);
     nuc_lt_add_op(m, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, d}, 2, &y, 1);
     set_boundaries(m, x, y);
-    assert_memory_equal(first_constant(nuc_import_litert(*state, m))->data->bytes.data, expected, sizeof expected);
+    assert_memory_equal(first_constant(nuc_import_litert(*state, m, NULL))->data->bytes.data, expected, sizeof expected);
 }
 
 /* SHAPE -> STRIDED_SLICE -> PACK -> RESHAPE, which needs none of them in the end. */
@@ -406,7 +406,7 @@ struct refused {
 
 static void import(struct nuc_context *cx, void *arg)
 {
-    nuc_import_litert(cx, ((struct refused *)arg)->m);
+    nuc_import_litert(cx, ((struct refused *)arg)->m, NULL);
 }
 
 static void assert_refused(struct nuc_context *cx, struct nuc_lt_model *m, enum nuc_status status, const char *part)

@@ -90,14 +90,38 @@ static bool ends_with(const struct nuc_array *a, const struct nuc_tensor_info *t
     return memcmp(&a->shape[1], &t->sizes[skip], (t->rank - skip) * sizeof a->shape[0]) == 0;
 }
 
+/*
+ * An array [..., 1, H, W] for an input [N, H, W, 1]: with one channel its elements lie in the same order wherever the
+ * channels are. The shape as the input would have it in front of the others.
+ */
+static struct nuc_tensor_info with_channel_first(const struct nuc_tensor_info *t)
+{
+    struct nuc_tensor_info first = *t;
+
+    first.sizes[1] = t->sizes[3];
+    first.sizes[2] = t->sizes[1];
+    first.sizes[3] = t->sizes[2];
+    return first;
+}
+
 /* Samples in the array, 0 when the shape does not fit: [N] + sizes, or [N * sizes[0]] + sizes[1..]. */
-static size_t count_samples(const struct nuc_array *a, const struct nuc_tensor_info *t)
+static size_t count_exact(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
     if (ends_with(a, t, 0))
         return (size_t)a->shape[0];
     if (t->rank > 0 && ends_with(a, t, 1) && t->sizes[0] > 0 && a->shape[0] % t->sizes[0] == 0)
         return (size_t)(a->shape[0] / t->sizes[0]);
     return 0;
+}
+
+static size_t count_samples(const struct nuc_array *a, const struct nuc_tensor_info *t)
+{
+    size_t count = count_exact(a, t);
+
+    if (count != 0 || t->rank != 4 || t->sizes[3] != 1)
+        return count;
+    const struct nuc_tensor_info first = with_channel_first(t);
+    return count_exact(a, &first);
 }
 
 /* The array holds the input's elements with the channels last: a data set in channels-last order. */
@@ -114,6 +138,16 @@ static bool looks_channels_last(const struct nuc_array *a, const struct nuc_tens
     return true;
 }
 
+/* The same the other way round: the input takes [N, H, W, C], as those of LiteRT models, and the array has [C, H, W].
+ */
+static bool looks_channels_first(const struct nuc_array *a, const struct nuc_tensor_info *t)
+{
+    if (t->rank != 4 || a->rank < t->rank)
+        return false;
+    const int64_t *last = &a->shape[a->rank - 3];
+    return last[0] == t->sizes[3] && last[1] == t->sizes[1] && last[2] == t->sizes[2];
+}
+
 _Noreturn static void refuse_shape(const struct nuc_dataset *d, const struct nuc_array *a,
                                    const struct nuc_tensor_info *t)
 {
@@ -121,6 +155,9 @@ _Noreturn static void refuse_shape(const struct nuc_dataset *d, const struct nuc
     const char *hint = looks_channels_last(a, t)
                            ? "; it looks channels-last: give samples in the logical order of the shape, the program's "
                              "dim order is applied when it runs"
+                       : looks_channels_first(a, t)
+                           ? "; it looks channels-first: the program takes arrays in the LiteRT model's own order, the "
+                             "channels last"
                            : "";
 
     nuc_fail(cx, NUC_BAD_INPUT, "%s: array '%s' has shape %s, input '%s' takes samples of shape %s along axis 0%s",
@@ -132,9 +169,10 @@ static void bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, si
     struct nuc_context *cx = d->c->cx;
 
     if (d->images != NULL) {
-        nuc_dataset_bind_images(d, inputs, n_inputs);
+        nuc_dataset_bind_images(d, inputs, n_inputs, NUC_IMAGES_BY_SIZES);
         return;
     }
+    d->images_of = nuc_alloc_array(cx, n_inputs, sizeof *d->images_of);
     d->bound = nuc_alloc_array(cx, n_inputs, sizeof(struct nuc_array *));
     d->bytes = nuc_alloc_array(cx, n_inputs, sizeof *d->bytes);
     d->aligned = nuc_alloc_array(cx, n_inputs, sizeof *d->aligned);
@@ -171,7 +209,19 @@ void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m)
 
     for (size_t i = 0; i < n_inputs; i++)
         nuc_model_input(m, i, &inputs[i]);
+    if (d->images != NULL) {
+        nuc_dataset_bind_images(d, inputs, n_inputs,
+                                nuc_is_image_input(m, 0) ? NUC_IMAGES_CHANNELS_LAST : NUC_IMAGES_CHANNELS_FIRST);
+        d->channels_last = false;
+        return;
+    }
     bind(d, inputs, n_inputs);
+    for (size_t i = 0; i < n_inputs; i++) {
+        if (!nuc_is_image_input(m, i))
+            continue;
+        d->images_of[i] = &inputs[i];
+        d->aligned[i] = nuc_alloc(d->c->cx, inputs[i].bytes);
+    }
 }
 
 static void bind_dataset(struct nuc_call *k)
@@ -193,6 +243,10 @@ static const void *aligned_sample(const struct nuc_dataset *d, size_t input, siz
 {
     const uint8_t *data = d->bound[input]->data.data + sample * d->bytes[input];
 
+    if (d->images_of[input] != NULL) {
+        nuc_put_channels_first(d->images_of[input], data, d->aligned[input]);
+        return d->aligned[input];
+    }
     return d->aligned[input] == NULL ? data : memcpy(d->aligned[input], data, d->bytes[input]);
 }
 

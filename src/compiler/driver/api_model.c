@@ -25,6 +25,7 @@ struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph
 
     m->settings = from->settings;
     m->from_litert = from->from_litert;
+    m->io = from->io;
     m->dim_order_table = from->dim_order_table;
     return m;
 }
@@ -81,6 +82,8 @@ enum nuc_status nuc_model_input(const struct nuc_model *m, size_t index, struct 
     if (n == NULL)
         return NUC_BAD_USAGE;
     nuc_fill_tensor_info(n->name, &n->vals[0], out);
+    if (nuc_is_image_input(m, index))
+        nuc_channels_go_last(out);
     return NUC_OK;
 }
 
@@ -90,6 +93,8 @@ enum nuc_status nuc_model_output(const struct nuc_model *m, size_t index, struct
         return NUC_BAD_USAGE;
     const struct nuc_node *n = results(m)->u.nodes[index];
     nuc_fill_tensor_info(n->name, &n->vals[0], out);
+    if (nuc_is_image_output(m, index))
+        nuc_channels_go_last(out);
     return NUC_OK;
 }
 
@@ -220,11 +225,62 @@ bool nuc_model_has_float_node(const struct nuc_model *m, const char *name)
 
 /* ---- evaluation ---- */
 
+/* What a run of a LiteRT model needs: inputs of the graph, and room for each image in its other order. */
+struct nuc_boundary {
+    const void **inputs;
+    void **image_inputs, **image_outputs; /* NULL where they lie outside as they do inside */
+};
+
+static struct nuc_boundary *make_boundary(const struct nuc_model *m)
+{
+    size_t n_inputs = nuc_model_n_inputs(m), n_outputs = nuc_model_n_outputs(m);
+    struct nuc_boundary *b = nuc_alloc(m->c->cx, sizeof *b);
+    struct nuc_tensor_info t;
+
+    b->inputs = nuc_alloc_array(m->c->cx, n_inputs, sizeof(void *));
+    b->image_inputs = nuc_alloc_array(m->c->cx, n_inputs, sizeof(void *));
+    b->image_outputs = nuc_alloc_array(m->c->cx, n_outputs, sizeof(void *));
+    for (size_t i = 0; i < n_inputs; i++) {
+        if (nuc_is_image_input(m, i) && nuc_model_input(m, i, &t) == NUC_OK)
+            b->image_inputs[i] = nuc_alloc(m->c->cx, t.bytes);
+    }
+    for (size_t i = 0; i < n_outputs; i++) {
+        if (nuc_is_image_output(m, i) && nuc_model_output(m, i, &t) == NUC_OK)
+            b->image_outputs[i] = nuc_alloc(m->c->cx, t.bytes);
+    }
+    return b;
+}
+
+static void run_with_boundary(struct nuc_model *m, const void *const *given, void *const *results)
+{
+    struct nuc_boundary *b = m->boundary = m->boundary != NULL ? m->boundary : make_boundary(m);
+    struct nuc_tensor_info t;
+
+    for (size_t i = 0; i < nuc_model_n_inputs(m); i++) {
+        b->inputs[i] = b->image_inputs[i] != NULL ? b->image_inputs[i] : given[i];
+        if (b->image_inputs[i] != NULL && nuc_model_input(m, i, &t) == NUC_OK)
+            nuc_put_channels_first(&t, given[i], b->image_inputs[i]);
+    }
+    nuc_eval_run(m->evaluator, b->inputs, results);
+    for (size_t i = 0; i < nuc_model_n_outputs(m); i++) {
+        void *image = b->image_outputs[i];
+        if (image == NULL || results[i] == NULL || nuc_model_output(m, i, &t) != NUC_OK)
+            continue;
+        memcpy(image, results[i], t.bytes);
+        nuc_put_channels_last(&t, image, results[i]);
+    }
+}
+
 static void run_model(struct nuc_call *k)
 {
-    if (k->m->evaluator == NULL)
-        k->m->evaluator = nuc_eval_new(k->m->graph, k->c->options.threads);
-    nuc_eval_run(k->m->evaluator, k->in.buffers, k->out.results);
+    struct nuc_model *m = k->m;
+
+    if (m->evaluator == NULL)
+        m->evaluator = nuc_eval_new(m->graph, k->c->options.threads);
+    if (m->io != NULL)
+        run_with_boundary(m, k->in.buffers, k->out.results);
+    else
+        nuc_eval_run(m->evaluator, k->in.buffers, k->out.results);
 }
 
 enum nuc_status nuc_model_run(struct nuc_model *m, const void *const *inputs, void *const *outputs)

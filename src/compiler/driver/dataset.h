@@ -11,18 +11,23 @@ struct nuc_dataset {
     const char *path;
     struct nuc_arrays arrays;
     size_t n_inputs, n_samples;
-    const struct nuc_array **bound; /* one per input */
-    size_t *bytes;                  /* of one sample of each input */
-    void **aligned;                 /* by input: the sample read last; NULL when elements lie aligned in the file */
+    const struct nuc_array **bound;     /* one per input */
+    size_t *bytes;                      /* of one sample of each input */
+    void **aligned;                     /* by input: the sample read last; NULL when elements lie aligned in the file */
+    struct nuc_tensor_info **images_of; /* by input: what an array holds that the graph has channels first; NULL */
 
     /* A folder of images: `arrays` holds at most the labels, `bound` is not used. */
     const struct nuc_images *images; /* NULL: arrays */
     struct nuc_image_format format;  /* of the input */
     size_t per_sample;               /* images in one sample */
     float *sample;                   /* the sample read last */
+    float *image;                    /* the image read last, the channels first */
+    bool channels_last;              /* samples have them last */
 };
 
 struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path);
+
+/* For samples as the model's graph has them. */
 void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m);
 
 /* nuc_dataset_sample() inside a stage. */
@@ -32,7 +37,11 @@ void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const v
 
 /* The data set when `path` is a folder with images and without .npy files, else NULL. */
 struct nuc_dataset *nuc_dataset_of_images(struct nuc_compiler *c, const char *path);
-void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs);
+
+/* `order` says where the channels are. */
+enum nuc_image_order { NUC_IMAGES_CHANNELS_FIRST, NUC_IMAGES_CHANNELS_LAST, NUC_IMAGES_BY_SIZES };
+void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
+                             enum nuc_image_order order);
 void nuc_dataset_read_images(const struct nuc_dataset *d, size_t sample, const void **inputs);
 
 #endif

@@ -80,8 +80,32 @@ static void read_options(struct nuc_dataset *d)
     d->format.fit = fits[o->image_resize];
 }
 
-/* [C, H, W], or [N, C, H, W]: then N images are a sample. */
-void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs)
+static bool are_channels(int64_t size)
+{
+    return size == 1 || size == 3;
+}
+
+/* Whether the channels are the last of the sizes of an image. Both may be: then it is refused. */
+static bool find_channels(const struct nuc_dataset *d, const struct nuc_tensor_info *t, enum nuc_image_order order)
+{
+    const int64_t *sizes = &t->sizes[t->rank - 3];
+    bool first = order != NUC_IMAGES_CHANNELS_LAST && are_channels(sizes[0]);
+    bool last = order != NUC_IMAGES_CHANNELS_FIRST && are_channels(sizes[2]);
+
+    if (first && last)
+        nuc_fail(d->c->cx, NUC_BAD_INPUT,
+                 "%s: input '%s' has %lld x %lld x %lld elements: where the channels are does not follow from that, "
+                 "give arrays",
+                 d->path, t->name, (long long)sizes[0], (long long)sizes[1], (long long)sizes[2]);
+    if (!first && !last)
+        nuc_fail(d->c->cx, NUC_BAD_INPUT, "%s: input '%s' has %lld channels: images have 1 or 3", d->path, t->name,
+                 (long long)sizes[order == NUC_IMAGES_CHANNELS_LAST ? 2 : 0]);
+    return last;
+}
+
+/* [C, H, W] or [H, W, C], or [N, C, H, W] or [N, H, W, C]: then N images are a sample. */
+void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
+                             enum nuc_image_order order)
 {
     struct nuc_context *cx = d->c->cx;
 
@@ -93,11 +117,10 @@ void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info
         nuc_fail(cx, NUC_BAD_INPUT, "%s: input '%s' takes no images: they are float32 of rank 3 or 4", d->path,
                  t->name);
     const int64_t *sizes = &t->sizes[t->rank - 3];
-    if (sizes[0] != 1 && sizes[0] != 3)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: input '%s' has %lld channels: images have 1 or 3", d->path, t->name,
-                 (long long)sizes[0]);
+    d->channels_last = find_channels(d, t, order);
+    size_t channels = d->channels_last ? 2 : 0, rows = d->channels_last ? 0 : 1;
     d->format = (struct nuc_image_format){
-        .channels = (uint32_t)sizes[0], .height = (uint32_t)sizes[1], .width = (uint32_t)sizes[2]};
+        .channels = (uint32_t)sizes[channels], .height = (uint32_t)sizes[rows], .width = (uint32_t)sizes[rows + 1]};
     read_options(d);
     d->per_sample = t->rank == 4 ? (size_t)t->sizes[0] : 1;
     if (d->images->count % d->per_sample != 0)
@@ -106,13 +129,22 @@ void nuc_dataset_bind_images(struct nuc_dataset *d, const struct nuc_tensor_info
     d->n_inputs = 1;
     d->n_samples = d->images->count / d->per_sample;
     d->sample = nuc_alloc(cx, t->bytes);
+    d->image = nuc_alloc(cx, t->bytes / d->per_sample);
 }
 
 void nuc_dataset_read_images(const struct nuc_dataset *d, size_t sample, const void **inputs)
 {
     size_t elements = (size_t)d->format.channels * d->format.height * d->format.width;
 
-    for (size_t i = 0; i < d->per_sample; i++)
-        nuc_read_image(d->c->cx, d->images->files[sample * d->per_sample + i], &d->format, d->sample + i * elements);
+    const struct nuc_tensor_info one = {
+        .dtype = NUC_F32, .rank = 4, .sizes = {1, d->format.height, d->format.width, d->format.channels}};
+
+    for (size_t i = 0; i < d->per_sample; i++) {
+        float *to = d->sample + i * elements;
+        nuc_read_image(d->c->cx, d->images->files[sample * d->per_sample + i], &d->format,
+                       d->channels_last ? d->image : to);
+        if (d->channels_last)
+            nuc_put_channels_last(&one, d->image, to);
+    }
     inputs[0] = d->sample;
 }

@@ -151,6 +151,12 @@ static struct nuc_model *choose(const struct nuc_model *quantized)
 void nuc_choose_dim_order(struct nuc_job *j)
 {
     nuc_check_dim_orders(j->m->graph, true);
+    j->quantized = j->m;
+    if (j->m->from_litert) {
+        if (j->m->settings->o.dim_order != NUC_DIM_ORDER_AS_IS)
+            nuc_warn(j->c->cx, "%s: --dim-order is not used: a LiteRT model has its channels last", j->m->graph->file);
+        return;
+    }
     if (j->m->settings->o.dim_order == NUC_DIM_ORDER_AUTO)
         j->m = choose(j->m);
     if (j->m->settings->o.dim_order != NUC_DIM_ORDER_AS_IS) {

@@ -11,6 +11,8 @@
 #define NUC_MAX_TIMINGS 64
 
 struct nuc_calibration;
+struct nuc_litert_io;
+struct nuc_boundary;
 struct nuc_evaluator;
 struct nuc_partitions;
 struct nuc_lowered;
@@ -34,12 +36,14 @@ struct nuc_model {
     const struct nuc_settings *settings; /* of the stages to come */
     struct nuc_graph *graph;
     bool from_litert;                    /* made from a LiteRT model, whose operators stay whole */
+    const struct nuc_litert_io *io;      /* its boundary, which the graph has channels first; NULL: as in the graph */
     struct nuc_calibration *calibration; /* prepared models */
     bool equalized;                      /* prepared models: weights have been evened out */
     const char *dim_order_table;         /* partitioned models with --dim-order auto, and what is made of them */
     struct nuc_partitions *partitions;   /* partitioned models */
     struct nuc_lowered *lowered;         /* lowered models (lower.h) */
     struct nuc_evaluator *evaluator;     /* made by the first run */
+    struct nuc_boundary *boundary;       /* made by the first run of a model with an `io` */
     struct nuc_node **nodes;             /* by position, made by the first question */
 };
 
@@ -93,6 +97,19 @@ const struct nuc_settings *nuc_settings(struct nuc_compiler *c);
 /* A model of the graph with the compiler's own settings; or of a graph made from that of `from`, as what it was. */
 struct nuc_model *nuc_model_make(struct nuc_compiler *c, struct nuc_graph *g);
 struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph *g);
+
+/* ---- the boundary of LiteRT models (boundary.c) ---- */
+
+/* Whether user input or output `index` is [N, H, W, C] outside and [N, C, H, W] in the graph. */
+bool nuc_is_image_input(const struct nuc_model *m, size_t index);
+bool nuc_is_image_output(const struct nuc_model *m, size_t index);
+
+/* An image as the graph has it becomes one as the model has it: contiguous, the channels last. */
+void nuc_channels_go_last(struct nuc_tensor_info *info);
+
+/* Elements of an image in logical order from one order to the other; `info` is the image with its channels last. */
+void nuc_put_channels_first(const struct nuc_tensor_info *info, const void *from, void *to);
+void nuc_put_channels_last(const struct nuc_tensor_info *info, const void *from, void *to);
 
 void nuc_fill_tensor_info(const char *name, const struct nuc_meta *meta, struct nuc_tensor_info *out);
 

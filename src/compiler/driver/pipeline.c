@@ -53,6 +53,7 @@ static const struct stage stages[NUC_STAGE_COUNT] = {
                               .passes = {&nuc_lowered_passes}},
     [NUC_STAGE_QUANTIZE_IO] = {"quantize-io", nuc_quantize_io, GRAPH, .applies = nuc_is_int8_io},
     [NUC_STAGE_LOWER] = {"lower", nuc_lower_for_cpu, GRAPH},
+    [NUC_STAGE_BOUNDARY] = {"boundary", nuc_present_boundary, GRAPH, .applies = nuc_is_from_litert},
     [NUC_STAGE_PROGRAM] = {"program", nuc_make_program, NO_GRAPH},
     [NUC_STAGE_WRITE] = {"write", write_output, NO_GRAPH},
 };
@@ -196,8 +197,10 @@ static void import_model(struct nuc_job *j)
                  "%s: is neither a torch.export archive (.pt2) nor a LiteRT model (.tflite); 'nucleon inspect' "
                  "describes other files",
                  j->input);
-    j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input) : nuc_import_pt2(cx, j->input));
+    struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
+    j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, io) : nuc_import_pt2(cx, j->input));
     j->m->from_litert = litert;
+    j->m->io = litert ? io : NULL;
 }
 
 /* The program, or the model itself where none was made. */
@@ -360,7 +363,7 @@ enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **pa
 
 enum nuc_status nuc_lower(struct nuc_model *partitioned, struct nuc_model **lowered)
 {
-    return advance(partitioned, NULL, NUC_STAGE_DELEGATE, NUC_STAGE_LOWER, lowered);
+    return advance(partitioned, NULL, NUC_STAGE_DELEGATE, NUC_STAGE_BOUNDARY, lowered);
 }
 
 static void make_program(struct nuc_call *k)

@@ -26,6 +26,7 @@ enum nuc_stage {
     NUC_STAGE_CPU_PASSES,
     NUC_STAGE_QUANTIZE_IO,
     NUC_STAGE_LOWER,
+    NUC_STAGE_BOUNDARY,
     NUC_STAGE_PROGRAM,
     NUC_STAGE_WRITE,
     NUC_STAGE_COUNT
@@ -87,7 +88,9 @@ void nuc_run_cpu_passes(struct nuc_job *j);
 bool nuc_is_int8_io(const struct nuc_job *j);
 void nuc_quantize_io(struct nuc_job *j);   /* quantize_io.c: inputs and outputs become int8 */
 void nuc_lower_for_cpu(struct nuc_job *j); /* what is left becomes int8 operators where the target has them */
-void nuc_make_program(struct nuc_job *j);  /* program.c */
+bool nuc_is_from_litert(const struct nuc_job *j);
+void nuc_present_boundary(struct nuc_job *j); /* boundary.c: inputs and outputs as the LiteRT model has them */
+void nuc_make_program(struct nuc_job *j);     /* program.c */
 
 /* ---- what they share ---- */
 

@@ -182,8 +182,8 @@ static struct nuc_node *constant_result(struct nuc_ti *ti, const struct nuc_lt_t
     return nuc_ti_emit(ti, NUC_OP_CLONE, NUC_ARGS(nuc_node_arg(nuc_ti_constant(ti, t, &meta, strides, 0))));
 }
 
-/* The value as its reader outside finds it: bytes in the order of the tensor's. */
-static struct nuc_node *result(struct nuc_ti *ti, uint32_t i)
+/* The value as its reader outside finds it: bytes in the order of the tensor's, and whether as an image. */
+static struct nuc_node *result(struct nuc_ti *ti, uint32_t i, bool *image)
 {
     const struct nuc_lt_tensor *t = &ti->s->tensors[ti->s->outputs[i]];
     const struct nuc_ti_value *v = &ti->values[ti->s->outputs[i]];
@@ -193,6 +193,7 @@ static struct nuc_node *result(struct nuc_ti *ti, uint32_t i)
     if (v->nodes[v->form] == NULL)
         nuc_fail(ti->cx, NUC_BAD_INPUT, "%s: output %u is computed by no operator", ti->m->file, i);
     struct nuc_node *node = v->nodes[v->form];
+    *image = v->ordered[v->form] && v->form == NUC_TI_IMAGE;
     if (v->ordered[v->form])
         return node;
     bool quantized = nuc_ti_is_quantized(t);
@@ -229,7 +230,16 @@ static struct nuc_lt_tensor *copy_tensors(struct nuc_context *cx, const struct n
     return tensors;
 }
 
-struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m)
+static const bool *image_inputs(const struct nuc_ti *ti)
+{
+    bool *images = nuc_alloc_array(ti->cx, ti->s->n_inputs, sizeof *images);
+
+    for (uint32_t i = 0; i < ti->s->n_inputs; i++)
+        images[i] = ti->values[ti->s->inputs[i]].form == NUC_TI_IMAGE;
+    return images;
+}
+
+struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m, struct nuc_litert_io *io)
 {
     if (m->n_subgraphs != 1)
         nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u subgraphs, models with one are handled", m->file, m->n_subgraphs);
@@ -246,15 +256,18 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     if (ti.s->n_outputs == 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the model has no outputs", m->file);
     struct nuc_node **results = nuc_alloc_array(cx, ti.s->n_outputs, sizeof(struct nuc_node *));
+    bool *images = nuc_alloc_array(cx, ti.s->n_outputs, sizeof *images);
     for (uint32_t i = 0; i < ti.s->n_outputs; i++)
-        results[i] = result(&ti, i);
+        results[i] = result(&ti, i, &images[i]);
+    if (io != NULL)
+        *io = (struct nuc_litert_io){ti.s->n_inputs, ti.s->n_outputs, image_inputs(&ti), images};
     struct nuc_node *output = nuc_add_node(ti.g, NULL, NUC_OP_OUTPUT, "output");
     nuc_set_arg_nodes(output, ti.g, NUC_ARG(OUTPUT, values), results, ti.s->n_outputs);
     nuc_remove_dead(ti.g);
     return ti.g;
 }
 
-struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, const char *path)
+struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, const char *path, struct nuc_litert_io *io)
 {
-    return nuc_import_litert(cx, nuc_lt_read(cx, path, nuc_map_file(cx, path)));
+    return nuc_import_litert(cx, nuc_lt_read(cx, path, nuc_map_file(cx, path)), io);
 }

@@ -1,9 +1,10 @@
 /*
- * Reads an int8 LiteRT model (.tflite) into a graph of the ATen dialect with quantize and dequantize nodes around every
- * operator: the form of a quantized .pt2 archive, so that partitioner, lowering, other targets and the program writer
- * take it from there as they take those (nuc_stage_import() of the driver opens both kinds).
+ * Reads a LiteRT model (.tflite) into a graph of the ATen dialect. An int8 one has quantize and dequantize nodes around
+ * every operator: the form of a quantized .pt2 archive, so that partitioner, lowering, other targets and the program
+ * writer take it from there as they take those. A float one is as a float archive; weights that are quantized or of half
+ * precision among float values become float parameters.
  *
- *     struct nuc_graph *g = nuc_import_tflite(cx, "model.tflite");
+ *     struct nuc_graph *g = nuc_import_tflite(cx, "model.tflite", NULL);
  *     nuc_to_edge(g, &(struct nuc_edge_options){.preserve_ops = nuc_tflite_preserved, ...});
  *
  * Parameters are exact: an int8 tensor of the model is the value of one quantize node with its scale and zero point;
@@ -14,7 +15,7 @@
  * other ranks stay as they are. Operators that need the sizes in the model's own order (RESHAPE, FULLY_CONNECTED,
  * BATCH_MATMUL) read a permuted value unless one of H * W and C is 1.
  *
- * A TRANSPOSE of a constant is a constant with the elements in the other order.
+ * What is computed from constants alone (a TRANSPOSE, a DEQUANTIZE, the arithmetic of shapes) is a constant.
  *
  * SAME padding that is not equal on both sides becomes a pad of its own before it; fused activations become operators
  * after it, left out where the quantized range keeps them from doing anything.
@@ -28,10 +29,20 @@
 #include "compiler/graph/graph.h"
 #include "compiler/litert/litert.h"
 
-struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, const char *path);
+/*
+ * The boundary in the model's own order: which user inputs and outputs of the graph are images, [N, C, H, W] in the
+ * graph for a tensor [N, H, W, C]. The bytes in memory are the same.
+ */
+struct nuc_litert_io {
+    uint32_t n_inputs, n_outputs;
+    const bool *image_inputs, *image_outputs;
+};
+
+/* `io` is filled when it is not NULL. */
+struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, const char *path, struct nuc_litert_io *io);
 
 /* The same for a model in memory. Constants stay where the model has them. */
-struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m);
+struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_model *m, struct nuc_litert_io *io);
 
 /* ATen operators that are one LiteRT operator each and so stay whole where the NPU takes them. */
 #define NUC_TFLITE_N_PRESERVED 3

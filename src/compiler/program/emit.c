@@ -375,8 +375,7 @@ static void emit_permute_view(struct nuc_emission *e, const struct nuc_node *nod
     const struct nuc_node *source = nuc_arg_node(node, NUC_SELF);
     const struct nuc_arg *dims = &node->args[NUC_ARG(NUCLEON_PERMUTE_VIEW, dims)];
 
-    if (source == NULL || feeds_output(node) ||
-        !nuc_is_permuted_in_place(&source->vals[0], dims->u.ints, &node->vals[0]))
+    if (source == NULL || !nuc_is_permuted_in_place(&source->vals[0], dims->u.ints, &node->vals[0]))
         nuc_fail(e->cx, NUC_INTERNAL, "%s: %s is not a view of its input", e->g->file, nuc_node_text(e->cx, node));
     emit_name(e, node, tensor_of(e, source));
 }

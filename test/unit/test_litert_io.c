@@ -1,0 +1,171 @@
+/* Inputs and outputs of LiteRT models, in compiler, data sets and programs: the model's own sizes and order. */
+#include "contexts.h"
+#include "program_graphs.h"
+
+#include <unistd.h>
+
+#include "compiler/driver/dataset.h"
+#include "compiler/litert/litert.h"
+#include "host/file.h"
+
+#define N_INPUT 12
+#define N_OUTPUT 8
+
+/* x[1, 2, 3, 2] -> SLICE of the last two columns -> y[1, 2, 2, 2] */
+static struct nuc_lt_model *slice_model(struct nuc_context *cx)
+{
+    static const int32_t begin[4] = {0, 0, 1, 0}, size[4] = {1, 2, 2, 2};
+    const struct nuc_lt_tensor tensors[] = {
+        {.name = "x", .dtype = NUC_F32, .rank = 4, .shape = {1, 2, 3, 2}},
+        {.name = "y", .dtype = NUC_F32, .rank = 4, .shape = {1, 2, 2, 2}},
+        {.name = "b", .dtype = NUC_I32, .rank = 1, .shape = {4}, .data = {(const uint8_t *)begin, sizeof begin}},
+        {.name = "s", .dtype = NUC_I32, .rank = 1, .shape = {4}, .data = {(const uint8_t *)size, sizeof size}},
+    };
+    struct nuc_lt_model *m = nuc_lt_model_new(cx, "slice.tflite");
+    int32_t t[4];
+
+    for (int i = 0; i < 4; i++)
+        t[i] = nuc_lt_add_tensor(m, &tensors[i]);
+    nuc_lt_add_op(m, NUC_LT_SLICE, (const int32_t[]){t[0], t[2], t[3]}, 3, &t[1], 1);
+    struct nuc_lt_subgraph *s = &m->subgraphs[0];
+    s->inputs = nuc_copy(cx, &t[0], sizeof t[0]);
+    s->outputs = nuc_copy(cx, &t[1], sizeof t[1]);
+    s->n_inputs = s->n_outputs = 1;
+    return m;
+}
+
+static const float samples[2 * N_INPUT] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                                           12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
+static const float expected[N_OUTPUT] = {2, 3, 4, 5, 8, 9, 10, 11};
+
+static char *temporary(char *name)
+{
+    int fd = mkstemp(name);
+
+    assert_true(fd >= 0);
+    close(fd);
+    return name;
+}
+
+static struct nuc_model *open_model(struct nuc_context *cx, struct nuc_compiler *c)
+{
+    char name[] = "/tmp/nucleon-test-XXXXXX";
+    struct nuc_model *m;
+
+    nuc_write_file(cx, temporary(name), nuc_lt_write(slice_model(cx)));
+    assert_int_equal(nuc_model_open(c, name, &m), NUC_OK);
+    unlink(name);
+    return m;
+}
+
+static struct nuc_compiler *new_compiler(void)
+{
+    struct nuc_options options;
+
+    nuc_options_default(&options);
+    options.no_quantize = true;
+    struct nuc_compiler *c = nuc_compiler_new(&options, NULL);
+    assert_non_null(c);
+    return c;
+}
+
+static void assert_sizes(const int64_t *sizes, size_t rank, int64_t columns)
+{
+    assert_int_equal(rank, 4);
+    assert_int_equal(sizes[0], 1);
+    assert_int_equal(sizes[1], 2);
+    assert_int_equal(sizes[2], columns);
+    assert_int_equal(sizes[3], 2);
+}
+
+static void models_take_and_give_their_own_order(void **state)
+{
+    struct nuc_compiler *c = new_compiler();
+    struct nuc_model *m = open_model(*state, c);
+    struct nuc_tensor_info t;
+    float result[N_OUTPUT];
+
+    assert_int_equal(nuc_model_input(m, 0, &t), NUC_OK);
+    assert_sizes(t.sizes, t.rank, 3);
+    assert_int_equal(nuc_model_output(m, 0, &t), NUC_OK);
+    assert_sizes(t.sizes, t.rank, 2);
+    assert_int_equal(nuc_model_run(m, (const void *const[]){samples}, (void *const[]){result}), NUC_OK);
+    assert_memory_equal(result, expected, sizeof expected);
+    nuc_compiler_free(c);
+}
+
+static void programs_take_and_give_the_models_order(void **state)
+{
+    struct nuc_context *cx = *state;
+    struct nuc_compiler *c = new_compiler();
+    struct nuc_model *m = open_model(cx, c);
+    char name[] = "/tmp/nucleon-test-XXXXXX";
+    struct test_program p;
+    struct nuc_tensor t;
+
+    assert_int_equal(nuc_compile_model(m, NULL, temporary(name)), NUC_OK);
+    test_load(cx, &p, nuc_map_file(cx, name), &nuc_default_backends);
+    assert_int_equal(p.status, NUC_OK);
+    assert_int_equal(nuc_program_input_info(&p.program, 0, &t), NUC_OK);
+    const int64_t in[4] = {t.sizes[0], t.sizes[1], t.sizes[2], t.sizes[3]};
+    assert_sizes(in, t.rank, 3);
+    assert_int_equal(nuc_program_set_input(&p.program, 0, samples, N_INPUT * sizeof(float), &p.detail), NUC_OK);
+    assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_OK);
+    assert_int_equal(nuc_program_output(&p.program, 0, &t), NUC_OK);
+    const int64_t out[4] = {t.sizes[0], t.sizes[1], t.sizes[2], t.sizes[3]};
+    assert_sizes(out, t.rank, 2);
+    assert_memory_equal(t.data, expected, sizeof expected);
+    unlink(name);
+    nuc_compiler_free(c);
+}
+
+/* Two samples as an array of these sizes. */
+static void write_samples(struct nuc_compiler *c, const char *name, const int64_t *sizes, size_t rank)
+{
+    struct nuc_array_info a = {.name = "x", .dtype = NUC_F32, .rank = rank, .data = samples, .bytes = sizeof samples};
+
+    memcpy(a.sizes, sizes, rank * sizeof *sizes);
+    assert_int_equal(nuc_write_arrays(c, name, &a, 1), NUC_OK);
+}
+
+/* Samples for calibration are those of the graph: the channels first. */
+static void data_sets_have_the_models_order(void **state)
+{
+    static const int64_t own[4] = {2, 2, 3, 2}, channels_first[4] = {2, 2, 2, 3};
+    static const float second_in_graph[N_INPUT] = {12, 14, 16, 18, 20, 22, 13, 15, 17, 19, 21, 23};
+    struct nuc_compiler *c = new_compiler();
+    struct nuc_model *m = open_model(*state, c);
+    struct nuc_tensor_info t;
+    char name[] = "/tmp/nucleon-test-XXXXXX";
+    const void *input;
+    size_t count;
+
+    temporary(name);
+    write_samples(c, name, own, 4);
+    struct nuc_dataset *d = nuc_dataset_read(c, name);
+    nuc_dataset_bind_model(d, m);
+    assert_int_equal(d->n_samples, 2);
+    nuc_dataset_read_sample(d, 1, &input);
+    assert_memory_equal(input, second_in_graph, sizeof second_in_graph);
+    assert_int_equal(nuc_model_input(m, 0, &t), NUC_OK);
+    assert_int_equal(nuc_dataset_bind(d, &t, 1, &count), NUC_OK);
+    assert_int_equal(nuc_dataset_sample(d, 1, &input), NUC_OK);
+    assert_memory_equal(input, samples + N_INPUT, N_INPUT * sizeof(float));
+    write_samples(c, name, channels_first, 4);
+    d = nuc_dataset_read(c, name);
+    assert_int_equal(nuc_dataset_bind(d, &t, 1, &count), NUC_BAD_INPUT);
+    assert_non_null(strstr(nuc_compiler_message(c), "channels-first"));
+    unlink(name);
+    nuc_compiler_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STATE_TEST(models_take_and_give_their_own_order),
+        STATE_TEST(programs_take_and_give_the_models_order),
+        STATE_TEST(data_sets_have_the_models_order),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
