@@ -185,6 +185,18 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::slice_copy.Tensor_out", "Ti?i?iiO", nuc_op_slice_copy)                                                    \
     X("aten::slice_scatter.out", "TTi?i?iiO", nuc_op_slice_scatter)                                                    \
     X("aten::index.Tensor_out", "TNO", nuc_op_index)                                                                   \
+    X("aten::index_select.out", "TiTO", nuc_op_index_select)                                                           \
+    X("aten::gather.out", "TiTbO", nuc_op_gather)                                                                      \
+    X("aten::embedding.out", "TTibbO", nuc_op_embedding)                                                               \
+    X("aten::scatter.src_out", "TiTTO", nuc_op_scatter_src)                                                            \
+    X("aten::scatter.value_out", "TiTfO", nuc_op_scatter_value)                                                        \
+    X("aten::scatter_add.out", "TiTTO", nuc_op_scatter_add)                                                            \
+    X("aten::scatter_reduce.two_out", "TiTTsbO", nuc_op_scatter_reduce)                                                \
+    X("aten::masked_scatter.out", "TTTO", nuc_op_masked_scatter)                                                       \
+    X("aten::index_put.out", "TNTbO", nuc_op_index_put)                                                                \
+    X("aten::select_scatter.out", "TTiiO", nuc_op_select_scatter)                                                      \
+    X("aten::topk.values", "TiibbOO", nuc_op_topk)                                                                     \
+    X("aten::sort.values_stable", "T?bibOO", nuc_op_sort)                                                              \
     X("aten::arange.start_out", "fffO", nuc_op_arange)                                                                 \
     X("aten::split_with_sizes_copy.out", "TIiP", nuc_op_split_with_sizes_copy)                                         \
     X("aten::cat.out", "LiO", nuc_op_cat)                                                                              \

@@ -245,3 +245,107 @@ enum nuc_status nuc_op_index(struct nuc_kernel_context *cx, struct nuc_value *co
     return nuc_need(cx, gather(in, out, &x, &loops), NUC_TEXT("an index lies outside its dimension")) ? NUC_OK
                                                                                                       : NUC_UNSUPPORTED;
 }
+
+/* ---- aten::index_put ---- */
+
+/*
+ * Strides with which `values` is read at the dimensions of what the indices pick: those of the indices, then the loops
+ * over the others. False when it does not broadcast.
+ */
+static bool values_strides(const struct nuc_tensor *values, const struct indices *x, struct nuc_loops *loops,
+                           ptrdiff_t strides[NUC_MAX_RANK])
+{
+    ptrdiff_t own[NUC_MAX_RANK];
+    int32_t rank = (int32_t)(loops->rank + x->rank), lead = rank - (int32_t)values->rank;
+    uint32_t l = 0;
+
+    nuc_tensor_strides(values, own);
+    for (int32_t i = lead; i < 0; i++) {
+        if (values->sizes[i - lead] != 1)
+            return false;
+    }
+    /* Dimensions of the result: whole ones in front of the indices, the indices, whole ones after them. */
+    for (int32_t r = 0; r < rank; r++) {
+        bool picked = (uint32_t)r >= x->at && (uint32_t)r < x->at + x->rank;
+        int32_t size = r < lead ? 1 : values->sizes[r - lead];
+        int32_t wanted = picked ? x->sizes[(uint32_t)r - x->at] : loops->sizes[l];
+        if (size != 1 && size != wanted)
+            return false;
+        ptrdiff_t stride = size == 1 ? 0 : own[r - lead];
+        if (picked)
+            strides[(uint32_t)r - x->at] = stride;
+        else
+            loops->a[l++] = stride;
+    }
+    return true;
+}
+
+/* Loops over the dimensions of `out` that are taken whole. */
+static bool loops_of_whole(const struct nuc_tensor *out, const struct indices *x, struct nuc_loops *loops)
+{
+    ptrdiff_t strides[NUC_MAX_RANK];
+
+    nuc_tensor_strides(out, strides);
+    loops->rank = 0;
+    for (uint32_t d = 0; d < out->rank; d++) {
+        if (x->tensors[d] != NULL)
+            continue;
+        loops->sizes[loops->rank] = out->sizes[d];
+        loops->b[loops->rank] = 0;
+        loops->out[loops->rank++] = strides[d];
+    }
+    return loops->rank + x->rank <= NUC_MAX_RANK;
+}
+
+static bool put(const struct nuc_tensor *values, const struct nuc_tensor *out, const struct indices *x,
+                const struct nuc_loops *loops, const ptrdiff_t strides[NUC_MAX_RANK], enum nuc_combination how)
+{
+    ptrdiff_t size = (ptrdiff_t)nuc_dtype_size((enum nuc_dtype)out->dtype);
+    int32_t position[NUC_MAX_RANK] = {0};
+
+    do {
+        ptrdiff_t from = 0;
+        ptrdiff_t to;
+        if (!input_offset(out, x, position, &to))
+            return false;
+        for (uint32_t i = 0; i < x->rank; i++)
+            from += position[i] * strides[i];
+        nuc_kernel_combine(loops, how, (enum nuc_dtype)out->dtype, (const uint8_t *)values->data + from * size,
+                           (uint8_t *)out->data + to * size);
+    } while (next_position(x, position));
+    return true;
+}
+
+enum nuc_status nuc_op_index_put(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *self = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *values = nuc_arg_tensor(args, 2);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 4);
+    enum nuc_combination how = args[3]->u.b ? NUC_COMBINE_ADD : NUC_COMBINE_REPLACE;
+    struct indices x = {.rank = 0};
+    ptrdiff_t strides[NUC_MAX_RANK];
+    struct nuc_loops loops;
+
+    if (!nuc_need(cx, self->dtype == out->dtype && values->dtype == out->dtype,
+                  NUC_TEXT("argument 'out' or 'values' differs from 'self' in element type")) ||
+        !nuc_need(cx, how == NUC_COMBINE_REPLACE || (nuc_is_convertible(out) && out->dtype != NUC_F64),
+                  NUC_TEXT("elements of this type are not added")) ||
+        !nuc_need(cx, nuc_tensor_same_sizes(self, out), NUC_TEXT("argument 'out' differs from 'self' in sizes")) ||
+        !collect(cx, args[1], self, &x) ||
+        !nuc_need(cx, broadcast_indices(&x), NUC_TEXT("the tensors of 'indices' do not broadcast")))
+        return NUC_UNSUPPORTED;
+    x.at = place_of_indices(x.indexed);
+    if (!nuc_need(cx, loops_of_whole(out, &x, &loops) && values_strides(values, &x, &loops, strides),
+                  NUC_TEXT("argument 'values' does not broadcast to what the indices pick")))
+        return NUC_UNSUPPORTED;
+    enum nuc_status status = nuc_copy_tensor(cx, self, out);
+    if (status != NUC_OK || out->bytes == 0 || values->bytes == 0)
+        return status;
+    for (uint32_t i = 0; i < x.rank; i++) {
+        if (x.sizes[i] == 0)
+            return NUC_OK;
+    }
+    return nuc_need(cx, put(values, out, &x, &loops, strides, how), NUC_TEXT("an index lies outside its dimension"))
+               ? NUC_OK
+               : NUC_UNSUPPORTED;
+}

@@ -1,18 +1,25 @@
 /* Matrix products, reductions and operators along one axis. */
 #include "runtime/op_args.h"
 
-static bool is_matrix(const struct nuc_tensor *t, uint32_t rank)
+static bool is_matrix(const struct nuc_tensor *t, uint32_t rank, uint8_t dtype)
 {
-    return nuc_is_f32(t) && t->rank == rank && nuc_tensor_is_contiguous(t);
+    return t->dtype == dtype && t->rank == rank && nuc_tensor_is_contiguous(t);
+}
+
+static bool is_integer(const struct nuc_tensor *t)
+{
+    return nuc_is_convertible(t) && t->dtype != NUC_F32 && t->dtype != NUC_F64 && t->dtype != NUC_BOOL;
 }
 
 /* x [batch,] m x n, y [batch,] n x p, out [batch,] m x p. */
 static bool product_fits(struct nuc_kernel_context *cx, const struct nuc_tensor *x, const struct nuc_tensor *y,
                          const struct nuc_tensor *out, uint32_t rank, struct nuc_matmul *mm)
 {
-    if (!nuc_need(cx, is_matrix(x, rank), NUC_TEXT("the first matrix is not a contiguous float32 matrix")) ||
-        !nuc_need(cx, is_matrix(y, rank), NUC_TEXT("the second matrix is not a contiguous float32 matrix")) ||
-        !nuc_need(cx, is_matrix(out, rank), NUC_TEXT("argument 'out' is not a contiguous float32 matrix")))
+    uint8_t dtype = is_integer(out) ? out->dtype : NUC_F32;
+
+    if (!nuc_need(cx, is_matrix(x, rank, dtype), NUC_TEXT("the first matrix is not a contiguous matrix")) ||
+        !nuc_need(cx, is_matrix(y, rank, dtype), NUC_TEXT("the second matrix is not a contiguous matrix")) ||
+        !nuc_need(cx, is_matrix(out, rank, dtype), NUC_TEXT("argument 'out' is not a contiguous matrix")))
         return false;
     uint32_t row = rank - 2;
     mm->batch = rank == 3 ? (size_t)x->sizes[0] : 1;
@@ -35,7 +42,9 @@ static enum nuc_status product(struct nuc_kernel_context *cx, struct nuc_value *
 
     if (!product_fits(cx, x, y, out, rank, &mm))
         return NUC_UNSUPPORTED;
-    if (out->bytes > 0)
+    if (out->bytes > 0 && out->dtype != NUC_F32)
+        nuc_kernel_matmul_int(&mm, (enum nuc_dtype)out->dtype, x->data, y->data, out->data);
+    else if (out->bytes > 0)
         nuc_kernel_matmul_f32(&mm, x->data, y->data, out->data);
     return NUC_OK;
 }
@@ -61,7 +70,7 @@ enum nuc_status nuc_op_addmm(struct nuc_kernel_context *cx, struct nuc_value *co
     struct nuc_loops loops;
 
     if (!product_fits(cx, x, y, out, 2, &mm) ||
-        !nuc_need(cx, nuc_is_f32(addend) && nuc_tensor_is_contiguous(addend),
+        !nuc_need(cx, nuc_is_f32(out) && nuc_is_f32(addend) && nuc_tensor_is_contiguous(addend),
                   NUC_TEXT("argument 'self' is not contiguous float32")) ||
         !nuc_need(cx, nuc_broadcast_loops(addend, NULL, out, &loops),
                   NUC_TEXT("argument 'self' does not broadcast to 'out'")))

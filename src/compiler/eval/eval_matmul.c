@@ -5,6 +5,7 @@
 #include "compiler/eval/eval_gemm.h"
 #include "compiler/eval/eval_order.h"
 #include "compiler/eval/eval_private.h"
+#include "compiler/graph/op_list.h"
 
 struct matmul {
     uint32_t a, b, addend; /* arguments; the addend is read unless beta is 0 */
@@ -18,6 +19,7 @@ struct matmul {
     const float *panels;      /* of the matrices of a constant b, else NULL */
     struct nuc_order order;
     struct nuc_gemm gemm;
+    bool whole; /* of integers, which wrap */
 };
 
 static void pack_matrices(const struct matmul *m, const float *b, float *panels)
@@ -32,8 +34,11 @@ static struct matmul *new_matmul(struct nuc_eval_call *c, uint32_t a, uint32_t b
 {
     struct matmul *m = nuc_alloc(c->cx, sizeof *m);
 
-    nuc_eval_expect_float(c, a);
-    nuc_eval_expect_float(c, b);
+    m->whole = nuc_eval_is_integer(nuc_eval_result(c)->dtype) &&
+               nuc_op_is_in(c->node->op, NUC_OPS(NUC_OP_MM, NUC_OP_BMM, NUC_OP_MATMUL));
+    if (!m->whole)
+        nuc_eval_expect_float(c, a);
+    nuc_eval_expect(c, b, nuc_eval_in_meta(c, a)->dtype);
     m->a = a;
     m->b = b;
     m->alpha = 1.0f;
@@ -55,6 +60,8 @@ static void finish_prepare(struct nuc_eval_call *c, struct matmul *m)
 {
     size_t size = m->b_matrices * nuc_panels_size(m->k, m->columns);
 
+    if (m->whole)
+        return;
     m->order = nuc_matrix_order(m->b_k_stride == 1 && m->b_column_stride == m->k);
     m->gemm = nuc_gemm_select(m->order.fused, false);
     if (nuc_eval_is_constant_in(c, m->b)) {
@@ -244,9 +251,33 @@ static void compute_panels(const void *arg, struct nuc_part part)
     }
 }
 
+static void run_whole(const struct nuc_eval_call *c)
+{
+    const struct matmul *m = c->state;
+    enum nuc_dtype dtype = nuc_eval_result(c)->dtype;
+    const void *a = nuc_eval_in(c, m->a), *b = nuc_eval_in(c, m->b);
+    size_t at = 0, size = nuc_dtype_size(dtype);
+
+    for (size_t p = 0; p < m->products; p++) {
+        size_t a_first = m->a_first[p], b_first = m->b_item[p] * m->k * m->columns;
+        for (size_t i = 0; i < m->rows * m->columns; i++, at++) {
+            uint64_t sum = 0;
+            for (size_t k = 0; k < m->k; k++)
+                sum += (uint64_t)nuc_eval_load_int(dtype, a, a_first + i / m->columns * m->k + k) *
+                       (uint64_t)nuc_eval_load_int(dtype, b, b_first + k * m->columns + i % m->columns);
+            memcpy((char *)c->out[0] + at * size, &sum, size);
+        }
+    }
+}
+
 static void run(const struct nuc_eval_call *c)
 {
     const struct matmul *m = c->state;
+
+    if (m->whole) {
+        run_whole(c);
+        return;
+    }
     const float *addend = m->beta != 0.0f ? nuc_eval_in(c, m->addend) : NULL;
     struct matmul_run r = {m, nuc_eval_in(c, m->a), m->panels, addend, c->out[0]};
     double cost = (double)m->products * (double)m->rows * (double)m->columns * (double)m->k;

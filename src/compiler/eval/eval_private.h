@@ -167,6 +167,9 @@ extern const struct nuc_eval_op nuc_eval_quant, nuc_eval_quant_channels;
 extern const struct nuc_eval_op nuc_eval_permute, nuc_eval_slice, nuc_eval_broadcast, nuc_eval_as_strided,
     nuc_eval_split;
 extern const struct nuc_eval_op nuc_eval_cat, nuc_eval_pad, nuc_eval_slice_scatter, nuc_eval_index;
+extern const struct nuc_eval_op nuc_eval_index_select, nuc_eval_gather, nuc_eval_embedding;
+extern const struct nuc_eval_op nuc_eval_scatter, nuc_eval_scatter_value, nuc_eval_index_put, nuc_eval_masked_scatter;
+extern const struct nuc_eval_op nuc_eval_sort, nuc_eval_select_scatter;
 extern const struct nuc_eval_op nuc_eval_view, nuc_eval_dropout, nuc_eval_cast, nuc_eval_nothing;
 extern const struct nuc_eval_op nuc_eval_zeros, nuc_eval_arange;
 

@@ -96,6 +96,13 @@ void nuc_shape_results(const struct nuc_shape_call *c, const struct nuc_meta *me
 /* The elementwise result of the tensors in two arguments (shapes_math.c). */
 struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t first, uint32_t second);
 
+/*
+ * Type and sizes of what a list of index tensors picks out of self, NUC_SELF (shapes_parts.c), and whether it holds a
+ * tensor of bool.
+ */
+struct nuc_meta nuc_shape_picked(const struct nuc_shape_call *c, uint32_t arg);
+bool nuc_shape_has_masks(const struct nuc_shape_call *c, uint32_t arg);
+
 /* ---- rules ---- */
 
 /* shapes_conv.c: convolution, batch norm */
@@ -176,6 +183,18 @@ nuc_shape_rule nuc_shape_cat;
 nuc_shape_rule nuc_shape_index;
 nuc_shape_rule nuc_shape_pad;
 nuc_shape_rule nuc_shape_constant_pad;
+
+/* shapes_select.c: choice by values, order */
+nuc_shape_rule nuc_shape_index_select;
+nuc_shape_rule nuc_shape_embedding;
+nuc_shape_rule nuc_shape_gather;
+nuc_shape_rule nuc_shape_scatter;
+nuc_shape_rule nuc_shape_scatter_value;
+nuc_shape_rule nuc_shape_masked_scatter;
+nuc_shape_rule nuc_shape_index_put;
+nuc_shape_rule nuc_shape_select_scatter;
+nuc_shape_rule nuc_shape_topk;
+nuc_shape_rule nuc_shape_sort;
 
 /* shapes_cortexm.c: Cortex-M dialect, int8 operators of our own, scratch memory */
 nuc_shape_rule nuc_shape_alloc;

@@ -165,19 +165,22 @@ void nuc_shape_expand_copy(const struct nuc_shape_call *c)
     uint32_t count;
     const int64_t *sizes = nuc_shape_ints(c, NUC_ARG(EXPAND, size), &count);
     struct nuc_meta m = {.dtype = in->dtype};
+    int64_t own_strides[NUC_MAX_RANK], strides[NUC_MAX_RANK];
 
     if (count < in->rank || count > NUC_MAX_RANK)
         nuc_shape_fail(c, "%u sizes are given for %s", (unsigned)count, nuc_meta_text(c->g->cx, in));
     uint32_t lead = count - in->rank;
+    nuc_dense_strides(in, own_strides);
     for (uint32_t i = 0; i < count; i++) {
         int64_t own = i < lead ? 1 : in->sizes[i - lead];
         bool keep = i >= lead && sizes[i] == -1;
         if (!keep && own != 1 && own != sizes[i])
             nuc_shape_fail(c, "dimension %u of %s cannot become %lld", (unsigned)(i - lead),
                            nuc_meta_text(c->g->cx, in), (long long)sizes[i]);
+        strides[i] = i < lead || (own == 1 && !keep && sizes[i] != 1) ? 0 : own_strides[i - lead];
         m.sizes[m.rank++] = keep ? own : sizes[i];
     }
-    set_strided(c, &m, NULL);
+    set_strided(c, &m, strides);
 }
 
 /* self, size, stride, storage_offset: elements of the input's memory read in another way */
@@ -203,5 +206,5 @@ void nuc_shape_as_strided_copy(const struct nuc_shape_call *c)
     if (nuc_last_element(sizes, strides, count, offset) >= nuc_elements(in))
         nuc_shape_fail(c, "the strides lead beyond the %lld elements of %s", (long long)nuc_elements(in),
                        nuc_meta_text(c->g->cx, in));
-    set_strided(c, &m, NULL);
+    set_strided(c, &m, strides);
 }

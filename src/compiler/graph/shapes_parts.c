@@ -265,9 +265,9 @@ static void broadcast_index(const struct nuc_shape_call *c, const struct nuc_met
     *m = wide;
 }
 
-static void read_indices(const struct nuc_shape_call *c, struct indexing *x)
+static void read_indices(const struct nuc_shape_call *c, uint32_t arg, struct indexing *x)
 {
-    const struct nuc_arg *list = nuc_shape_arg(c, NUC_ARG(INDEX, indices), NUC_ARG_NODES);
+    const struct nuc_arg *list = nuc_shape_arg(c, arg, NUC_ARG_NODES);
     uint32_t n_indexed = 0, first = 0, last = 0;
 
     if (list->count > x->in->rank)
@@ -317,7 +317,7 @@ void nuc_shape_index(const struct nuc_shape_call *c)
     struct indexing x = {.in = nuc_shape_input(c, NUC_SELF), .selection = {.dtype = NUC_I64}};
     int64_t strides[NUC_MAX_RANK];
 
-    read_indices(c, &x);
+    read_indices(c, NUC_ARG(INDEX, indices), &x);
     struct nuc_meta m = indexed_meta(c, &x, strides);
     nuc_set_contiguous(&m);
     nuc_shape_check(c, &m);
@@ -327,6 +327,26 @@ void nuc_shape_index(const struct nuc_shape_call *c)
     nuc_dense_strides(&m, dense);
     nuc_dim_order_of_strides(m.sizes, dense, m.rank, m.dim_order);
     nuc_shape_result(c, &m);
+}
+
+struct nuc_meta nuc_shape_picked(const struct nuc_shape_call *c, uint32_t arg)
+{
+    struct indexing x = {.in = nuc_shape_input(c, NUC_SELF), .selection = {.dtype = NUC_I64}};
+    int64_t strides[NUC_MAX_RANK];
+
+    read_indices(c, arg, &x);
+    return indexed_meta(c, &x, strides);
+}
+
+bool nuc_shape_has_masks(const struct nuc_shape_call *c, uint32_t arg)
+{
+    const struct nuc_arg *list = nuc_shape_arg(c, arg, NUC_ARG_NODES);
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->u.nodes[i] != NULL && list_item(c, list, i)->dtype == NUC_BOOL)
+            return true;
+    }
+    return false;
 }
 
 /* ---- padding ---- */

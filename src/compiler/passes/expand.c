@@ -30,8 +30,64 @@ static const struct row {
     /* ---- reductions, scans, order (expand_reduce.c) ---- */
     /* ---- views, parts, repetitions, copies, fills (expand_move.c) ---- */
     /* ---- choice by values (expand_index.c) ---- */
+    {NUC_OP_TAKE_ALONG_DIM, nuc_expand_take_along_dim, NULL},
+    {NUC_OP_TAKE, nuc_expand_take, NULL},
+    {NUC_OP_UNSAFE_INDEX, nuc_expand_unsafe_index, NULL},
+    {NUC_OP_INDEX_PUT, nuc_expand_index_put, nuc_has_masks},
+    {NUC_OP_UNSAFE_INDEX_PUT, nuc_expand_index_put, NULL},
+    {NUC_OP_INDEX_ADD, nuc_expand_index_add, NULL},
+    {NUC_OP_INDEX_COPY, nuc_expand_index_copy, NULL},
+    {NUC_OP_INDEX_FILL, nuc_expand_index_fill, NULL},
+    {NUC_OP_INDEX_FILL_TENSOR, nuc_expand_index_fill, NULL},
+    {NUC_OP_SELECT_SCATTER, nuc_expand_select_scatter, NULL},
+    {NUC_OP_DIAGONAL_SCATTER, nuc_expand_diagonal_scatter, NULL},
+    {NUC_OP_SCATTER_REDUCE, nuc_expand_scatter_reduce, nuc_is_mixed_reduction},
+    {NUC_OP_SCATTER_SRC_REDUCE, nuc_expand_scatter_of, NULL},
+    {NUC_OP_SCATTER_VALUE_REDUCE, nuc_expand_scatter_of, NULL},
+    {NUC_OP_SCATTER_VALUE, nuc_expand_scatter_bool, nuc_scatters_bool},
+    {NUC_OP_INDEX_REDUCE, nuc_expand_index_reduce, NULL},
+    {NUC_OP_EMBEDDING_BAG, nuc_expand_embedding_bag, NULL},
+    {NUC_OP_EMBEDDING_BAG_PADDED, nuc_expand_embedding_bag, NULL},
+    /* ---- order (expand_order.c) ---- */
+    {NUC_OP_MSORT, nuc_expand_msort, NULL},
+    {NUC_OP_ARGSORT, nuc_expand_argsort, NULL},
+    {NUC_OP_ARGSORT_STABLE, nuc_expand_argsort, NULL},
+    {NUC_OP_KTHVALUE, nuc_expand_kthvalue, NULL},
+    {NUC_OP_MEDIAN, nuc_expand_median, NULL},
+    {NUC_OP_MEDIAN_DIM, nuc_expand_median_dim, NULL},
+    {NUC_OP_BUCKETIZE, nuc_expand_bucketize, NULL},
+    {NUC_OP_SEARCHSORTED, nuc_expand_searchsorted, NULL},
     /* ---- norms (expand_norm.c) ---- */
     /* ---- matrix products, attention (expand_matrix.c, expand_attention.c) ---- */
+    {NUC_OP_BADDBMM, nuc_expand_baddbmm, NULL},
+    {NUC_OP_ADDBMM, nuc_expand_addbmm, NULL},
+    {NUC_OP_ADDMV, nuc_expand_addmv, NULL},
+    {NUC_OP_ADDR, nuc_expand_addr, NULL},
+    {NUC_OP_ADDMM, nuc_expand_addmm, nuc_is_of_integers},
+    {NUC_OP_LINEAR, nuc_expand_linear_of_integers, nuc_is_of_integers},
+    {NUC_OP_MV, nuc_expand_matmul, NULL},
+    {NUC_OP_DOT, nuc_expand_matmul, NULL},
+    {NUC_OP_VDOT, nuc_expand_matmul, NULL},
+    {NUC_OP_INNER, nuc_expand_inner, NULL},
+    {NUC_OP_OUTER, nuc_expand_outer, NULL},
+    {NUC_OP_KRON, nuc_expand_kron, NULL},
+    {NUC_OP_CHAIN_MATMUL, nuc_expand_chain_matmul, NULL},
+    {NUC_OP_TENSORDOT, nuc_expand_tensordot, NULL},
+    {NUC_OP_BILINEAR, nuc_expand_bilinear, NULL},
+    {NUC_OP_TRILINEAR, nuc_expand_trilinear, NULL},
+    {NUC_OP_EINSUM, nuc_expand_einsum, NULL},
+    {NUC_OP_CDIST, nuc_expand_cdist, NULL},
+    {NUC_OP_CDIST_FORWARD, nuc_expand_cdist, NULL},
+    {NUC_OP_PAIRWISE_DISTANCE, nuc_expand_pairwise_distance, NULL},
+    {NUC_OP_COSINE_SIMILARITY, nuc_expand_cosine_similarity, NULL},
+    {NUC_OP_LINALG_CROSS, nuc_expand_cross, NULL},
+    {NUC_OP_CROSS, nuc_expand_cross, NULL},
+    {NUC_OP_LINALG_VECDOT, nuc_expand_vecdot, NULL},
+    {NUC_OP_SDPA, nuc_expand_sdpa, NULL},
+    {NUC_OP_SDPA_FLASH, nuc_expand_sdpa_flash, NULL},
+    {NUC_OP_SAFE_SOFTMAX, nuc_expand_safe_softmax, NULL},
+    {NUC_OP_MULTI_HEAD_ATTENTION, nuc_expand_multi_head_attention, NULL},
+    {NUC_OP_TRANSFORMER_ENCODER_LAYER, nuc_expand_transformer_layer, NULL},
     /* ---- windows, padding (expand_window.c) ---- */
     {NUC_OP_MAX_POOL3D, nuc_expand_max_pool3d, NULL},
     {NUC_OP_MAX_POOL3D_INDICES, nuc_expand_max_pool3d_indices, NULL},
@@ -78,25 +134,23 @@ static const struct row {
     {NUC_OP_RNN_RELU_CELL, nuc_expand_rnn_relu_cell, NULL},
 };
 
-static const struct row *row_of(enum nuc_op op)
+/* That of the first row that applies. */
+static expansion expansion_of(const struct nuc_node *node)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].op == op)
-            return &rows[i];
+    for (size_t i = 0; nuc_is_call(node) && i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].op == node->op && (rows[i].applies == NULL || rows[i].applies(node)))
+            return rows[i].expand;
     }
     return NULL;
 }
 
-static expansion expansion_of(const struct nuc_node *node)
-{
-    const struct row *row = nuc_is_call(node) ? row_of(node->op) : NULL;
-
-    return row != NULL && (row->applies == NULL || row->applies(node)) ? row->expand : NULL;
-}
-
 bool nuc_has_expansion(enum nuc_op op)
 {
-    return row_of(op) != NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].op == op)
+            return true;
+    }
+    return false;
 }
 
 /* ---- building blocks ---- */
@@ -209,6 +263,8 @@ static struct nuc_node *expand_node(struct nuc_graph *g, struct nuc_node *node, 
 {
     struct nuc_node *before = node->prev;
     uint32_t old_ids = g->next_id;
+
+    node->in_place = false;
     struct nuc_node *value = expand(g, node);
 
     if (value != NULL) {
@@ -223,10 +279,22 @@ static struct nuc_node *expand_node(struct nuc_graph *g, struct nuc_node *node, 
     return before == NULL ? g->first : before->next;
 }
 
+static bool expands_in_place(const struct nuc_graph *g)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (n->in_place && expansion_of(n) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Readers of what an operator changes in place read its result from here on: then it may be any other one. */
 bool nuc_expand(struct nuc_graph *g)
 {
     bool changed = false;
 
+    if (expands_in_place(g))
+        nuc_functionalize(g);
     for (struct nuc_node *n = g->first; n != NULL;) {
         expansion expand = expansion_of(n);
         if (expand == NULL && nuc_op_family(n->op) == NUC_FAMILY_COMPOSITE)

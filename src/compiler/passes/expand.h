@@ -52,6 +52,39 @@ struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, st
 struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                  enum nuc_dtype dtype);
 
+/* reshape and permute of the ATen dialect; the value itself where nothing changes. */
+struct nuc_node *nuc_insert_reshaped(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                     const int64_t *sizes, uint32_t rank);
+struct nuc_node *nuc_insert_permuted(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                     const int64_t *dims);
+
+/* Sum over some dimensions, of which there is at least one. */
+struct nuc_node *nuc_insert_sum(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *dims,
+                                uint32_t count, bool keepdim);
+
+/* A tensor with a letter for each dimension. */
+#define NUC_MAX_LABELS 64
+struct nuc_labelled {
+    struct nuc_node *value;
+    uint32_t rank;
+    uint8_t labels[NUC_MAX_RANK]; /* below NUC_MAX_LABELS, each once */
+};
+
+/*
+ * Einstein's sum of two tensors over the labels that are not `kept`: a product of matrices, or of elements where
+ * nothing is summed (expand_einsum.c). Dimensions of one label have one size.
+ */
+struct nuc_labelled nuc_contract(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled a,
+                                 struct nuc_labelled b, uint64_t kept);
+
+/* The tensor summed over the labels that are not kept, and with its dimensions in the order of `labels`. */
+struct nuc_labelled nuc_sum_labels(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled x, uint64_t kept);
+struct nuc_node *nuc_order_labels(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled x,
+                                  const uint8_t *labels);
+
+/* The constant a node computes out of constants, as a parameter; NULL when it depends on an input (expand_index.c). */
+struct nuc_node *nuc_folded_constant(struct nuc_graph *g, struct nuc_node *node);
+
 /* Fails with NUC_UNSUPPORTED: "<file>: <node>: <text>". */
 _Noreturn void nuc_expand_fail(struct nuc_graph *g, const struct nuc_node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

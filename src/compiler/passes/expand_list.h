@@ -42,5 +42,64 @@ struct nuc_node *nuc_expand_antialias(struct nuc_graph *g, struct nuc_node *node
 struct nuc_node *nuc_expand_resize_to_size(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_affine_grid(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_grid_sampler(struct nuc_graph *g, struct nuc_node *node);
+/* ---- expand_index.c ---- */
+struct nuc_node *nuc_expand_take_along_dim(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_take(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_unsafe_index(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_has_masks(const struct nuc_node *node);
+struct nuc_node *nuc_expand_index_put(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_index_add(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_index_copy(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_index_fill(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_select_scatter(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_diagonal_scatter(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_is_mixed_reduction(const struct nuc_node *node);
+struct nuc_node *nuc_expand_scatter_reduce(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_scatter_of(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_index_reduce(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_scatters_bool(const struct nuc_node *node);
+struct nuc_node *nuc_expand_scatter_bool(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_embedding_bag(struct nuc_graph *g, struct nuc_node *node);
+
+/* ---- expand_order.c ---- */
+struct nuc_node *nuc_expand_msort(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_argsort(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_kthvalue(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_median(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_median_dim(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_bucketize(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_searchsorted(struct nuc_graph *g, struct nuc_node *node);
+
+/* ---- expand_matrix.c ---- */
+struct nuc_node *nuc_expand_baddbmm(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_addbmm(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_addmv(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_addmm(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_is_of_integers(const struct nuc_node *node);
+struct nuc_node *nuc_expand_linear_of_integers(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_matmul(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_chain_matmul(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_outer(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_addr(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_kron(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_tensordot(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_inner(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_bilinear(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_trilinear(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_vecdot(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_cross(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_cdist(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_pairwise_distance(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_cosine_similarity(struct nuc_graph *g, struct nuc_node *node);
+
+/* ---- expand_einsum.c ---- */
+struct nuc_node *nuc_expand_einsum(struct nuc_graph *g, struct nuc_node *node);
+
+/* ---- expand_attention.c ---- */
+struct nuc_node *nuc_expand_sdpa(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_sdpa_flash(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_safe_softmax(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_multi_head_attention(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_transformer_layer(struct nuc_graph *g, struct nuc_node *node);
 
 #endif

@@ -36,6 +36,7 @@ static const struct row {
     {NUC_OP_SUM, nuc_to_sum, NULL},
     {NUC_OP_LINEAR, nuc_to_linear, NULL},
     {NUC_OP_MATMUL, nuc_to_matmul, NULL},
+    {NUC_OP_SORT, nuc_to_sort, NULL},
     {NUC_OP_GRU, nuc_to_recurrent, nuc_to_steps},
     {NUC_OP_LSTM, nuc_to_recurrent, nuc_to_steps},
     {NUC_OP_RNN_TANH, nuc_to_recurrent, nuc_to_steps},

@@ -109,6 +109,61 @@ void nuc_ref_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nu
 /* Element i is start + i * step, computed in double and converted as by nuc_ref_convert(). */
 void nuc_ref_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count);
 
+/* ---- places given by values ---- */
+
+/* Indices of int64 or int32 into a dimension of `size` elements that lie `stride` apart. */
+struct nuc_indexed {
+    const void *index;
+    enum nuc_dtype dtype;
+    int32_t size;
+    ptrdiff_t stride;
+};
+
+/* How a value gets into an element; but for NUC_COMBINE_REPLACE of float32, bool and integers, which wrap. */
+enum nuc_combination {
+    NUC_COMBINE_REPLACE,
+    NUC_COMBINE_ADD,
+    NUC_COMBINE_MULTIPLY,
+    NUC_COMBINE_MAX, /* NaN stays */
+    NUC_COMBINE_MIN
+};
+
+/*
+ * out = in[.., index, ..]: loops over the index, strides a of the index, b of the input (0 along the dimension), out.
+ * False when an index is not in [0, size): out is not complete then.
+ */
+bool nuc_ref_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
+                    void *out);
+
+/* out[.., index, ..] becomes, or takes in, src: strides a of the index, b of src, out (0 along the dimension). */
+bool nuc_ref_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x, enum nuc_combination how,
+                     enum nuc_dtype dtype, const void *src, void *out);
+
+/* The same without indices; strides a of in and out. */
+void nuc_ref_combine(const struct nuc_loops *loops, enum nuc_combination how, enum nuc_dtype dtype, const void *in,
+                     void *out);
+
+/*
+ * Elements of out where the mask, of strides a, is true become the `count` values of source in order. False when these
+ * are too few.
+ */
+bool nuc_ref_masked_scatter(const struct nuc_loops *loops, size_t element_size, const bool *mask, const void *source,
+                            size_t count, void *out);
+
+/* The first `count` of `size` elements in order; NaN counts as the largest, equal ones keep their order. */
+struct nuc_sort {
+    enum nuc_dtype dtype; /* float32, bool or integers */
+    bool descending;
+    int32_t size, count;
+    ptrdiff_t in_step, out_step;
+};
+
+/* values, and the places in the line they come from; in-place heap sort, no memory besides the outputs. */
+void nuc_ref_sort(const struct nuc_sort *s, const void *line, void *values, int64_t *indices);
+
+/* One bool or integer. */
+int64_t nuc_ref_load_int(enum nuc_dtype dtype, const void *data);
+
 /* ---- convolution, pooling ---- */
 
 /* Index 0: height, 1: width. Strides of tensors: batch (or output channel), channel, height, width. */
@@ -217,6 +272,9 @@ struct nuc_matmul {
 };
 
 void nuc_ref_matmul_f32(const struct nuc_matmul *mm, const float *x, const float *y, float *out);
+
+/* Integers of 1 to 8 bytes, which wrap. */
+void nuc_ref_matmul_int(const struct nuc_matmul *mm, enum nuc_dtype dtype, const void *x, const void *y, void *out);
 
 /*
  * out = alpha * (x y) + beta * addend; strides of the addend by row and column, 0 repeats. batch is 1.

@@ -51,5 +51,15 @@ void nuc_kernel_arange(enum nuc_dtype dtype, double start, double step, void *ou
 void nuc_kernel_grid_sample_f32(const struct nuc_grid *g, const float *in, const float *grid, float *out);
 void nuc_kernel_upsample_bilinear_f32(const struct nuc_upsample2d *u, const float *in, float *out);
 void nuc_kernel_upsample_nearest(const struct nuc_upsample2d *u, size_t element_size, const void *in, void *out);
+bool nuc_kernel_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
+                       void *out);
+bool nuc_kernel_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x, enum nuc_combination how,
+                        enum nuc_dtype dtype, const void *src, void *out);
+void nuc_kernel_combine(const struct nuc_loops *loops, enum nuc_combination how, enum nuc_dtype dtype, const void *in,
+                        void *out);
+bool nuc_kernel_masked_scatter(const struct nuc_loops *loops, size_t element_size, const bool *mask, const void *source,
+                               size_t count, void *out);
+void nuc_kernel_sort(const struct nuc_sort *s, const void *line, void *values, int64_t *indices);
+void nuc_kernel_matmul_int(const struct nuc_matmul *mm, enum nuc_dtype dtype, const void *x, const void *y, void *out);
 
 #endif

@@ -166,3 +166,37 @@ void nuc_kernel_abs_i64(const int64_t *in, int64_t *out, size_t count)
 {
     nuc_ref_abs_i64(in, out, count);
 }
+
+bool nuc_kernel_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
+                       void *out)
+{
+    return nuc_ref_gather(loops, x, element_size, in, out);
+}
+
+bool nuc_kernel_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x, enum nuc_combination how,
+                        enum nuc_dtype dtype, const void *src, void *out)
+{
+    return nuc_ref_scatter(loops, x, how, dtype, src, out);
+}
+
+void nuc_kernel_combine(const struct nuc_loops *loops, enum nuc_combination how, enum nuc_dtype dtype, const void *in,
+                        void *out)
+{
+    nuc_ref_combine(loops, how, dtype, in, out);
+}
+
+bool nuc_kernel_masked_scatter(const struct nuc_loops *loops, size_t element_size, const bool *mask, const void *source,
+                               size_t count, void *out)
+{
+    return nuc_ref_masked_scatter(loops, element_size, mask, source, count, out);
+}
+
+void nuc_kernel_sort(const struct nuc_sort *s, const void *line, void *values, int64_t *indices)
+{
+    nuc_ref_sort(s, line, values, indices);
+}
+
+void nuc_kernel_matmul_int(const struct nuc_matmul *mm, enum nuc_dtype dtype, const void *x, const void *y, void *out)
+{
+    nuc_ref_matmul_int(mm, dtype, x, y, out);
+}
