@@ -124,6 +124,10 @@ nuc_shape_rule nuc_shape_upsample_nearest;
 /* shapes_math.c: elementwise, quantization */
 nuc_shape_rule nuc_shape_unary;
 nuc_shape_rule nuc_shape_compare;
+nuc_shape_rule nuc_shape_with_numbers;
+nuc_shape_rule nuc_shape_pow_of_scalar;
+nuc_shape_rule nuc_shape_square;
+nuc_shape_rule nuc_shape_div_mode;
 nuc_shape_rule nuc_shape_prelu;
 nuc_shape_rule nuc_shape_binary;
 nuc_shape_rule nuc_shape_where;
