@@ -231,6 +231,11 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::permute_copy.out", "TIO", nuc_op_permute_copy)                                                            \
     X("aten::slice_copy.Tensor_out", "Ti?i?iiO", nuc_op_slice_copy)                                                    \
     X("aten::slice_scatter.out", "TTi?i?iiO", nuc_op_slice_scatter)                                                    \
+    X("aten::flip.out", "TIO", nuc_op_flip)                                                                            \
+    X("aten::select_copy.int_out", "TiiO", nuc_op_select_copy)                                                         \
+    X("aten::diagonal_copy.out", "TiiiO", nuc_op_diagonal_copy)                                                        \
+    X("aten::unfold_copy.out", "TiiiO", nuc_op_unfold_copy)                                                            \
+    X("aten::repeat.out", "TIO", nuc_op_repeat)                                                                        \
     X("aten::index.Tensor_out", "TNO", nuc_op_index)                                                                   \
     X("aten::index_select.out", "TiTO", nuc_op_index_select)                                                           \
     X("aten::gather.out", "TiTbO", nuc_op_gather)                                                                      \

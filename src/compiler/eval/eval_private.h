@@ -173,6 +173,7 @@ extern const struct nuc_eval_op nuc_eval_mean, nuc_eval_sum, nuc_eval_extremum, 
 extern const struct nuc_eval_op nuc_eval_quant, nuc_eval_quant_channels;
 extern const struct nuc_eval_op nuc_eval_permute, nuc_eval_slice, nuc_eval_broadcast, nuc_eval_as_strided,
     nuc_eval_split;
+extern const struct nuc_eval_op nuc_eval_flip, nuc_eval_diagonal, nuc_eval_unfold;
 extern const struct nuc_eval_op nuc_eval_cat, nuc_eval_pad, nuc_eval_slice_scatter, nuc_eval_index;
 extern const struct nuc_eval_op nuc_eval_index_select, nuc_eval_gather, nuc_eval_embedding;
 extern const struct nuc_eval_op nuc_eval_scatter, nuc_eval_scatter_value, nuc_eval_index_put, nuc_eval_masked_scatter;
