@@ -14,13 +14,14 @@
 
 #define MOST_ARGS 17
 #define MOST_RANK 4
+#define MOST_ITEMS 15 /* of a list */
 
 /* One argument: a tensor "d:sizes" with its dim order, an int, or a list of ints. */
 struct arg {
-    char kind;            /* T tensor, i int, f double, b bool, I list, - none */
-    uint8_t dtype;        /* of a tensor; 0: not a tensor */
-    uint8_t rank;         /* of a tensor, or elements of a list */
-    int32_t v[MOST_RANK]; /* sizes, elements, or the number */
+    char kind;             /* T tensor, i int, f double, b bool, I list, L weights of a recurrent layer, - none */
+    uint8_t dtype;         /* of a tensor; 0: not a tensor */
+    uint8_t rank;          /* of a tensor, or elements of a list */
+    int32_t v[MOST_ITEMS]; /* sizes, elements, or the number; of weights: rows, inputs, units */
     bool channels_last;
 };
 
@@ -61,6 +62,10 @@ struct call {
 #define LIST(...)                                                                                                      \
     {                                                                                                                  \
         'I', 0, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                               \
+    }
+#define PARAMS(n, ...)                                                                                                 \
+    {                                                                                                                  \
+        'L', NUC_I8, n, {__VA_ARGS__}, false                                                                           \
     }
 #define NONE                                                                                                           \
     {                                                                                                                  \
@@ -106,34 +111,45 @@ static const struct call calls[] = {
     {"nucleon::quantized_transpose_conv2d.out",
      {L8(1, 4, 3, 3), T8(3, 3, 3, 4), NONE, LIST(2, 2), LIST(1, 1), LIST(1, 0), LIST(1, 2), I(2), I(5), I(-3), T32(6),
       T32(6), I(-128), I(127), L8(1, 6, 6, 7)}},
+    {"nucleon::quantized_lstm.out",
+     {T8(3, 2, 5), T8(2, 2, 4), NONE, PARAMS(6, 16, 5, 4), B(1), B(0), I(15),
+      LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3), SCRATCH(32), T8(3, 2, 8),
+      T8(2, 2, 4), T8(2, 2, 4)}},
+    {"nucleon::quantized_gru.out",
+     {T8(2, 3, 5), NONE, PARAMS(3, 12, 5, 4), B(0), B(1), I(14), LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3),
+      SCRATCH(16), T8(2, 3, 4), T8(1, 2, 4)}},
+    {"nucleon::quantized_rnn.out",
+     {T8(3, 2, 5), T8(1, 2, 4), PARAMS(3, 4, 5, 4), B(0), B(0), I(3),
+      LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3), B(1), SCRATCH(16), T8(3, 2, 4), T8(1, 2, 4)}},
 };
 
 #define N_CALLS (sizeof calls / sizeof calls[0])
 
 /* A call in memory. */
 struct made {
-    struct nuc_value values[MOST_ARGS], items[MOST_ARGS * MOST_RANK];
+    struct nuc_value values[MOST_ARGS], items[MOST_ARGS * MOST_ITEMS];
     struct nuc_value *args[MOST_ARGS];
-    uint8_t dim_orders[MOST_ARGS][MOST_RANK];
+    uint8_t dim_orders[MOST_ARGS + 1][MOST_RANK];
     uint8_t *lists[MOST_ARGS];
+    struct arg weights[3];
     struct nuc_kernel_context cx;
     struct nuc_detail detail;
 };
 
-static void make_tensor(struct made *m, int at, const struct arg *a)
+static void make_tensor(struct nuc_value *v, uint8_t dim_order[MOST_RANK], const struct arg *a)
 {
     static const uint8_t last[MOST_RANK] = {0, 2, 3, 1};
-    struct nuc_tensor *t = &m->values[at].u.tensor;
+    struct nuc_tensor *t = &v->u.tensor;
     size_t bytes = nuc_dtype_size((enum nuc_dtype)a->dtype);
 
-    m->values[at].kind = NUC_VALUE_TENSOR;
+    v->kind = NUC_VALUE_TENSOR;
     for (uint8_t d = 0; d < a->rank; d++) {
-        m->dim_orders[at][d] = a->channels_last && a->rank == 4 ? last[d] : d;
+        dim_order[d] = a->channels_last && a->rank == 4 ? last[d] : d;
         bytes *= (size_t)a->v[d];
     }
     *t = (struct nuc_tensor){.data = malloc(bytes),
                              .sizes = a->v,
-                             .dim_order = m->dim_orders[at],
+                             .dim_order = dim_order,
                              .bytes = bytes,
                              .dtype = a->dtype,
                              .rank = a->rank};
@@ -141,16 +157,29 @@ static void make_tensor(struct made *m, int at, const struct arg *a)
         ((uint8_t *)t->data)[i] = (uint8_t)(a->dtype == NUC_I32 ? (i % 4 == 0 ? 1 : 0) : i * 37);
 }
 
-/* Items of a list are values; their indices lie in the image, 8 bytes each. */
+/* Items of a list are values; their indices lie in the image, 8 bytes each for ints, 4 for tensors. */
 static void make_list(struct made *m, int at, const struct arg *a)
 {
-    m->values[at].kind = NUC_VALUE_INTS;
-    m->lists[at] = calloc(a->rank + 1, 8);
+    int32_t rows = a->v[0];
+    size_t size = a->kind == 'L' ? 4 : 8;
+
+    if (a->kind == 'L') {
+        m->weights[0] = (struct arg){'T', a->dtype, 2, {rows, a->v[1]}, false};
+        m->weights[1] = (struct arg){'T', a->dtype, 2, {rows, a->v[2]}, false};
+        m->weights[2] = (struct arg){'T', NUC_I32, 2, {6, rows}, false};
+    }
+    m->values[at].kind = a->kind == 'L' ? NUC_VALUE_TENSORS : NUC_VALUE_INTS;
+    m->lists[at] = calloc(a->rank + 1u, size);
     assert_non_null(m->lists[at]);
     for (int i = 0; i < a->rank; i++) {
-        m->lists[at][8 * i] = (uint8_t)(at * MOST_RANK + i);
-        m->items[at * MOST_RANK + i].kind = NUC_VALUE_INT;
-        m->items[at * MOST_RANK + i].u.i = a->v[i];
+        struct nuc_value *item = &m->items[at * MOST_ITEMS + i];
+        m->lists[at][size * (size_t)i] = (uint8_t)(at * MOST_ITEMS + i);
+        if (a->kind == 'L') {
+            make_tensor(item, m->dim_orders[MOST_ARGS], &m->weights[i % 3]);
+            continue;
+        }
+        item->kind = NUC_VALUE_INT;
+        item->u.i = a->v[i];
     }
     m->values[at].u.list = (struct nuc_list){m->lists[at], a->rank};
 }
@@ -161,8 +190,8 @@ static void make_arg(struct made *m, int at, const struct arg *a)
 
     m->args[at] = v;
     if (a->kind == 'T') {
-        make_tensor(m, at, a);
-    } else if (a->kind == 'I') {
+        make_tensor(v, m->dim_orders[at], a);
+    } else if (a->kind == 'I' || a->kind == 'L') {
         make_list(m, at, a);
     } else if (a->kind == 'f') {
         v->kind = NUC_VALUE_DOUBLE;
@@ -184,7 +213,7 @@ static enum nuc_status run_into(const struct call *c, int8_t *out)
 
     assert_non_null(entry);
     assert_non_null(m);
-    m->cx = (struct nuc_kernel_context){.values = m->items, .n_values = MOST_ARGS * MOST_RANK, .detail = &m->detail};
+    m->cx = (struct nuc_kernel_context){.values = m->items, .n_values = MOST_ARGS * MOST_ITEMS, .detail = &m->detail};
     for (int i = 0; i < MOST_ARGS && c->args[i].kind != 0; i++)
         make_arg(m, i, &c->args[i]);
     enum nuc_status status = entry->run(&m->cx, m->args);
@@ -196,6 +225,8 @@ static enum nuc_status run_into(const struct call *c, int8_t *out)
     for (int i = 0; i < MOST_ARGS; i++) {
         if (c->args[i].kind == 'T')
             free(m->values[i].u.tensor.data);
+        for (int k = 0; c->args[i].kind == 'L' && k < c->args[i].rank; k++)
+            free(m->items[i * MOST_ITEMS + k].u.tensor.data);
         free(m->lists[i]);
     }
     free(m);
@@ -300,29 +331,11 @@ static void test_transpose_values(void **state)
     } while (next_index(&c.args[2], index));
 }
 
-/* A call with argument `at` changed, by the `variant`th rule for its kind; false when there is no such rule. */
-static bool change(struct call *c, int at, int variant)
+static bool change_tensor(struct arg *a, int variant)
 {
-    static const int32_t numbers[] = {0, 1, -1, 3, 31, 32, -32, 127, 128, -128, -129, 16385, INT32_MAX, INT32_MIN};
     static const int32_t sizes[] = {0, 1, 2, 3, 5, 7, 9, 300};
-    struct arg *a = &c->args[at];
-    int n = (int)(sizeof numbers / sizeof numbers[0]), n_sizes = (int)(sizeof sizes / sizeof sizes[0]);
+    int n_sizes = (int)(sizeof sizes / sizeof sizes[0]);
 
-    if (a->kind == 'i' || a->kind == 'f' || a->kind == 'b') {
-        a->v[0] = variant < n ? numbers[variant] : 0;
-        return variant < n;
-    }
-    if (a->kind == 'I') {
-        if (variant == 0)
-            a->rank = (uint8_t)(a->rank > 1 ? a->rank - 1 : 0);
-        else if (variant == 1)
-            a->rank = (uint8_t)(a->rank < MOST_RANK ? a->rank + 1 : 1);
-        else if (variant - 2 < n * a->rank)
-            a->v[(variant - 2) / n] = numbers[(variant - 2) % n];
-        return variant < 2 || variant - 2 < n * a->rank;
-    }
-    if (a->kind != 'T')
-        return false;
     if (variant == 0)
         a->channels_last = !a->channels_last;
     else if (variant == 1)
@@ -332,6 +345,45 @@ static bool change(struct call *c, int at, int variant)
     else if (variant - 3 < n_sizes * a->rank)
         a->v[(variant - 3) / n_sizes] = sizes[(variant - 3) % n_sizes];
     return variant < 3 || variant - 3 < n_sizes * a->rank;
+}
+
+/* One tensor less, of another type, or of another size. */
+static bool change_weights(struct arg *a, int variant)
+{
+    static const int32_t sizes[] = {0, 1, 3, 4, 5, 12, 17, 300};
+
+    if (variant == 0)
+        a->rank--;
+    else if (variant == 1)
+        a->dtype = NUC_I16;
+    else if (variant < 26)
+        a->v[(variant - 2) / 8] = sizes[(variant - 2) % 8];
+    return variant < 26;
+}
+
+/* A call with argument `at` changed, by the `variant`th rule for its kind; false when there is no such rule. */
+static bool change(struct call *c, int at, int variant)
+{
+    static const int32_t numbers[] = {0, 1, -1, 3, 31, 32, -32, 127, 128, -128, -129, 16385, INT32_MAX, INT32_MIN};
+    struct arg *a = &c->args[at];
+    int n = (int)(sizeof numbers / sizeof numbers[0]);
+
+    if (a->kind == 'i' || a->kind == 'f' || a->kind == 'b') {
+        a->v[0] = variant < n ? numbers[variant] : 0;
+        return variant < n;
+    }
+    if (a->kind == 'I') {
+        if (variant == 0)
+            a->rank = (uint8_t)(a->rank > 1 ? a->rank - 1 : 0);
+        else if (variant == 1)
+            a->rank = (uint8_t)(a->rank < MOST_ITEMS ? a->rank + 1 : 1);
+        else if (variant - 2 < n * a->rank)
+            a->v[(variant - 2) / n] = numbers[(variant - 2) % n];
+        return variant < 2 || variant - 2 < n * a->rank;
+    }
+    if (a->kind == 'L')
+        return change_weights(a, variant);
+    return a->kind == 'T' && change_tensor(a, variant);
 }
 
 static void test_changed_arguments(void **state)
@@ -394,6 +446,9 @@ static void test_refused(void **state)
         {"cortex_m::quantized_linear.out", 7, LIST(1 << 30, 1 << 30, 1)}, /* one multiplier */
         {"cortex_m::quantized_linear.out", 3, T32(3)},                    /* bias and kernel_sum */
         {"nucleon::quantized_transpose_conv2d.out", 7, I(4)},             /* groups */
+        {"nucleon::quantized_lstm.out", 8, SCRATCH(31)},                  /* two states of int16, one of int32 */
+        {"nucleon::quantized_gru.out", 5, I(16)},                         /* fraction */
+        {"nucleon::quantized_rnn.out", 1, T8(2, 2, 4)},                   /* a direction too many */
     };
 
     (void)state;

@@ -10,10 +10,11 @@
  * needs a row.
  */
 static nuc_cm_lowering *const by_family[NUC_FAMILY_COUNT] = {
-    [NUC_FAMILY_MAP] = nuc_cm_lower_clamp,       [NUC_FAMILY_CONV] = nuc_cm_lower_convolution,
-    [NUC_FAMILY_SOFTMAX] = nuc_cm_lower_softmax, [NUC_FAMILY_REDUCE] = nuc_cm_lower_sum,
-    [NUC_FAMILY_VIEW] = nuc_cm_lower_view,       [NUC_FAMILY_PAD] = nuc_cm_lower_pad,
-    [NUC_FAMILY_PERMUTE] = nuc_cm_lower_permute, [NUC_FAMILY_CAT] = nuc_cm_lower_cat,
+    [NUC_FAMILY_MAP] = nuc_cm_lower_clamp,           [NUC_FAMILY_CONV] = nuc_cm_lower_convolution,
+    [NUC_FAMILY_SOFTMAX] = nuc_cm_lower_softmax,     [NUC_FAMILY_REDUCE] = nuc_cm_lower_sum,
+    [NUC_FAMILY_VIEW] = nuc_cm_lower_view,           [NUC_FAMILY_PAD] = nuc_cm_lower_pad,
+    [NUC_FAMILY_PERMUTE] = nuc_cm_lower_permute,     [NUC_FAMILY_CAT] = nuc_cm_lower_cat,
+    [NUC_FAMILY_RECURRENT] = nuc_cm_lower_recurrent,
 };
 
 static const struct {

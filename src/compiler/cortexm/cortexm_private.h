@@ -175,6 +175,7 @@ nuc_cm_lowering nuc_cm_lower_max_pool, nuc_cm_lower_avg_pool, nuc_cm_lower_adapt
 nuc_cm_lowering nuc_cm_lower_sum, nuc_cm_lower_reduce_extreme, nuc_cm_lower_bilinear, nuc_cm_lower_nearest;
 nuc_cm_lowering nuc_cm_lower_pad, nuc_cm_lower_permute, nuc_cm_lower_view, nuc_cm_lower_slice; /* cortexm_move.c */
 nuc_cm_lowering nuc_cm_lower_part, nuc_cm_lower_cat, nuc_cm_lower_clone;
+nuc_cm_lowering nuc_cm_lower_recurrent; /* cortexm_recurrent.c */
 
 /* ---- cortexm_fold.c ---- */
 

@@ -41,6 +41,7 @@ static void annotate(struct nuc_model *m)
         .observer = s->o.observer,
         .weights = s->o.weights,
         .bias_correction = s->o.bias_correction,
+        .executorch_ops_only = s->o.executorch_ops_only,
     };
 
     if (options.bias_correction != NUC_BIAS_CORRECTION_OFF)

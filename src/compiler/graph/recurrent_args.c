@@ -35,6 +35,22 @@ struct nuc_recurrent nuc_recurrent_of(const struct nuc_node *node)
     return r;
 }
 
+bool nuc_is_zero_state(struct nuc_graph *g, const struct nuc_node *state)
+{
+    if (state->op == NUC_OP_ZEROS)
+        return true;
+    if (state->op == NUC_OP_FULL)
+        return nuc_numbers_equal(nuc_scalar(state, NUC_ARG(FULL, fill_value), 1), 0);
+    if (!nuc_is_static(state) || state->vals[0].dtype != NUC_F32)
+        return false;
+    const float *values = nuc_const_contiguous(g, state);
+    for (int64_t i = 0; i < nuc_elements(&state->vals[0]); i++) {
+        if (!nuc_numbers_equal((double)values[i], 0))
+            return false;
+    }
+    return true;
+}
+
 struct nuc_recurrent_cell nuc_recurrent_cell(const struct nuc_recurrent *r, uint32_t cell)
 {
     struct nuc_node *const *p = r->params + (size_t)cell * r->per_cell;

@@ -26,6 +26,9 @@ uint32_t nuc_recurrent_gates(enum nuc_op op);
 
 struct nuc_recurrent nuc_recurrent_of(const struct nuc_node *node);
 
+/* The state is known to be zeros, as exporters begin a layer. */
+bool nuc_is_zero_state(struct nuc_graph *g, const struct nuc_node *state);
+
 /* Weights of one cell; biases and projection are NULL where there are none. */
 struct nuc_recurrent_cell {
     struct nuc_node *w_ih, *w_hh; /* [gates * hidden, inputs of the layer], [gates * hidden, outputs] */

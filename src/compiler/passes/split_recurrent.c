@@ -15,6 +15,19 @@ static bool can_split(const struct nuc_node *node)
     return nuc_integer(node, NUC_RECURRENT(num_layers), 1) > 1 && !nuc_flag(node, NUC_RECURRENT(train));
 }
 
+/* Zeros are made anew, so that nothing is sliced. */
+static void make_zeros(struct nuc_graph *g, struct nuc_node *node, const struct nuc_recurrent *r,
+                       const struct nuc_node *state, struct nuc_node **layers)
+{
+    const struct nuc_meta *m = &state->vals[0];
+    const int64_t sizes[3] = {r->directions, m->sizes[1], m->sizes[2]};
+
+    for (uint32_t i = 0; i < r->layers; i++)
+        layers[i] =
+            nuc_emit(g, node, NUC_OP_ZEROS, state,
+                     NUC_ARGS(nuc_ints_arg(sizes, 3), (struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = m->dtype}));
+}
+
 static struct nuc_node *split_state(struct nuc_graph *g, struct nuc_node *node, const struct nuc_recurrent *r,
                                     struct nuc_node *state)
 {
@@ -48,18 +61,22 @@ static struct nuc_node *insert_layer(struct nuc_graph *g, struct nuc_node *node,
     return value;
 }
 
-static bool split_layers(struct nuc_graph *g, struct nuc_node *node)
+static bool split_layers(struct nuc_graph *g, struct nuc_node *node, bool as_reference)
 {
     if (!can_split(node))
         return false;
     struct nuc_recurrent r = nuc_recurrent_of(node);
-    struct nuc_node *splits[MOST_STATES], **layers[MOST_STATES], *value = r.input;
+    struct nuc_node **layers[MOST_STATES], *value = r.input;
 
     for (uint32_t s = 0; s < r.n_states; s++) {
-        splits[s] = split_state(g, node, &r, r.states[s]);
         layers[s] = nuc_alloc_array(g->cx, r.layers, sizeof *layers[s]);
+        if (!as_reference && nuc_is_zero_state(g, r.states[s])) {
+            make_zeros(g, node, &r, r.states[s], layers[s]);
+            continue;
+        }
+        struct nuc_node *split = split_state(g, node, &r, r.states[s]);
         for (uint32_t i = 0; i < r.layers; i++)
-            layers[s][i] = nuc_insert_getitem(g, node, splits[s], i);
+            layers[s][i] = nuc_insert_getitem(g, node, split, i);
     }
     for (uint32_t i = 0; i < r.layers; i++) {
         struct nuc_node *states[MOST_STATES] = {layers[0][i], r.n_states > 1 ? layers[1][i] : NULL};
@@ -76,7 +93,24 @@ static bool split_layers(struct nuc_graph *g, struct nuc_node *node)
     return true;
 }
 
+static bool split_better(struct nuc_graph *g, struct nuc_node *node)
+{
+    return split_layers(g, node, false);
+}
+
+static bool split_like_reference(struct nuc_graph *g, struct nuc_node *node)
+{
+    return split_layers(g, node, true);
+}
+
+#define LAYERS NUC_OPS(NUC_OP_GRU, NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU)
+
 bool nuc_split_recurrent(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(g, NUC_OPS(NUC_OP_GRU, NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU), split_layers);
+    return nuc_rewrite_each(g, LAYERS, split_better);
+}
+
+bool nuc_split_recurrent_as_reference(struct nuc_graph *g)
+{
+    return nuc_rewrite_each(g, LAYERS, split_like_reference);
 }

@@ -263,7 +263,9 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
     }
     annotate_inputs(&a);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_pattern_for(&a, n)->form != NUC_FORM_NONE)
+        if (nuc_op_family(n->op) == NUC_FAMILY_RECURRENT && !options->executorch_ops_only)
+            nuc_annotate_recurrent(&a, n);
+        else if (nuc_pattern_for(&a, n)->form != NUC_FORM_NONE)
             nuc_annotate_node(&a, n);
     }
     return a.by_id;

@@ -55,6 +55,9 @@ void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node);
  */
 void nuc_annotate_concat_clusters(struct nuc_annotator *a);
 
+/* A recurrent layer whose int8 kernel the CPU has: the sequence, initial states, weights, and what it gives. */
+void nuc_annotate_recurrent(struct nuc_annotator *a, struct nuc_node *node);
+
 /* What has no annotation yet, as the reference's quantizer for Cortex-M does it. */
 void nuc_annotate_as_cortexm(struct nuc_annotator *a);
 

@@ -31,6 +31,7 @@ struct nuc_quantize_options {
     enum nuc_observe observer;
     enum nuc_weights weights;
     enum nuc_bias_correction bias_correction;
+    bool executorch_ops_only; /* recurrent layers, which are decomposed then, stay in float */
 };
 
 struct nuc_calibration;

@@ -43,6 +43,16 @@ static bool is_named(const char *name, const char *const *parts, size_t count)
 
 #define IS_NAMED(name, parts) is_named(name, parts, sizeof parts / sizeof parts[0])
 
+/* Of the tensors of a list. */
+static double list_size(const struct nuc_view_method *m, const struct nuc_view_value *list)
+{
+    double elements = 0, first, last;
+
+    for (uint32_t i = 0; list->kind == NUC_VALUE_TENSORS && i < list->u.list.count; i++)
+        elements += tensor_size(&m->values[nuc_view_int(list->u.list, i)], &first, &last);
+    return elements;
+}
+
 struct work {
     double macs;   /* of convolutions and products of matrices; -1: the operator has none */
     double values; /* read or written, whichever are more */
@@ -56,6 +66,7 @@ static const struct nuc_view_value *arg(const struct nuc_view_method *m, struct 
 static struct work measure(const struct nuc_view_method *m, const char *name, struct nuc_view_list args)
 {
     static const char *const products[] = {"::mm", "::bmm", "::addmm", "linear", "matmul"};
+    static const char *const recurrent[] = {"gru.out", "lstm.out", "rnn.out", "rnn_tanh.out", "rnn_relu.out"};
     double first, last, result = 0;
     struct work work = {-1, 0};
 
@@ -66,7 +77,14 @@ static struct work measure(const struct nuc_view_method *m, const char *name, st
     }
     if (args.count < 3)
         return work;
-    if (strstr(name, "conv") != NULL) {
+    if (IS_NAMED(name, recurrent)) { /* every weight once for each step and sample */
+        double steps = tensor_size(arg(m, args, 0), &first, &last) / (last > 0 ? last : 1), weights = 0;
+        for (uint32_t i = 1; i < args.count; i++) {
+            double size = list_size(m, arg(m, args, i));
+            weights = size > weights ? size : weights; /* the states may be a list, too */
+        }
+        work.macs = steps * weights;
+    } else if (strstr(name, "conv") != NULL) {
         double weight = tensor_size(arg(m, args, 1), &first, &last);
         double channels = strstr(name, "depthwise") != NULL ? last : first;
         work.macs = channels > 0 ? result * weight / channels : -1;

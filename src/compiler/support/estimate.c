@@ -1,5 +1,7 @@
 #include "compiler/support/estimate.h"
 
+#include "compiler/graph/recurrent_args.h"
+
 /* What the work of an operator is made of. */
 enum work {
     WORK_ELEMENTS, /* one pass over the larger one of input and output */
@@ -9,6 +11,7 @@ enum work {
     WORK_WINDOW,   /* one pass over the input for each element of the window */
     WORK_FUNCTION, /* a function of every element, computed in real numbers */
     WORK_SOFTMAX,
+    WORK_RECURRENT, /* both products of every gate, for each step and direction */
     WORK_NONE /* the data stay where they are */
 };
 
@@ -18,6 +21,7 @@ static enum work work_of(const struct nuc_node *node)
         [NUC_FAMILY_MATRIX] = WORK_MATRIX,
         [NUC_FAMILY_POOL] = WORK_WINDOW,
         [NUC_FAMILY_SOFTMAX] = WORK_SOFTMAX,
+        [NUC_FAMILY_RECURRENT] = WORK_RECURRENT,
     };
     enum nuc_family family = nuc_op_family(node->op);
 
@@ -75,6 +79,12 @@ static bool is_transposed(const struct nuc_node *node)
     return transposed->kind == NUC_ARG_BOOL && transposed->u.b;
 }
 
+/* Gates of all units, steps and directions of one layer: what the Edge dialect has. */
+static double recurrent_gates(const struct nuc_recurrent *r)
+{
+    return (double)r->steps * (double)r->batch * (double)r->hidden * r->gates * r->directions;
+}
+
 /* Multiply-accumulates; -1 for other operators. */
 static double macs_of(const struct nuc_node *node)
 {
@@ -84,6 +94,10 @@ static double macs_of(const struct nuc_node *node)
         return elements_of(is_transposed(node) ? nuc_arg_node(node, NUC_SELF) : node) * conv_inner(node);
     if (work == WORK_MATRIX)
         return elements_of(node) * (double)last_size(matrix_left(node));
+    if (work == WORK_RECURRENT) {
+        struct nuc_recurrent r = nuc_recurrent_of(node);
+        return recurrent_gates(&r) * (double)(r.inputs + r.hidden);
+    }
     return -1;
 }
 
@@ -201,5 +215,9 @@ uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node
     enum work kind = work_of(node);
     double each = kind == WORK_FUNCTION ? c->cpu_function : kind == WORK_SOFTMAX ? c->cpu_softmax : c->cpu_element;
 
+    if (kind == WORK_RECURRENT) {
+        struct nuc_recurrent r = nuc_recurrent_of(node);
+        return nuc_cpu_cycles(c, macs_of(node), 0, 0) + whole(recurrent_gates(&r) * each);
+    }
     return kind == WORK_NONE ? 0 : nuc_cpu_cycles(c, macs_of(node), touched(node), each);
 }

@@ -35,26 +35,30 @@ struct nuc_recurrence_f32 {
 void nuc_ref_recurrence_f32(const struct nuc_recurrence *r, const struct nuc_recurrence_f32 *p, const float *in,
                             float *out);
 
-/* An int8 tensor and the numbers inside the kernel: factor * (q - zero_point) or its inverse. */
+/* An int8 tensor and the numbers inside the kernel: the latter are factor * (q - zero_point), or the reverse. */
 struct nuc_recurrence_scale {
     int32_t zero_point;
     struct nuc_multiplier factor;
 };
 
+/* Of each of gates * hidden rows: the product is int32 and wraps, times the multiplier it is Q16.15. */
+struct nuc_recurrence_rows {
+    const int8_t *weight;
+    const int32_t *multiplier, *shift; /* shift in [-31, 30] */
+    const int32_t *bias;               /* Q16.15, added saturated */
+};
+
 /*
- * Of gate row j the sum is in Q16.15, saturated: product with the input and bias[j] by its multiplier, plus the same of
- * the state, whose step is 2^-fraction. Sigmoid and tanh go from there to Q0.15, and a cell's state is Q16.15. Rounding
- * is to nearest, a half upwards. docs/cortex-m.md has the formulas.
+ * Sums of gates and a cell's state are Q16.15, sigmoid and tanh go from there to Q0.15, a hidden state is int16 with
+ * `fraction` bits after the point. Rounding is to nearest, a half upwards; what does not fit saturates.
  */
 struct nuc_recurrence_s8 {
-    const int8_t *w_ih, *w_hh;
-    /* gates * hidden each. Shifts lie in [-31, 30]. */
-    const int32_t *x_bias, *x_multiplier, *x_shift, *h_bias, *h_multiplier, *h_shift;
-    int32_t input_zero_point, fraction; /* fraction: 0 to 15 */
-    const int8_t *h0, *c0;              /* NULL: zeros */
+    struct nuc_recurrence_rows x, h; /* products with the input, whose zero point is in the bias, and with the state */
+    int32_t fraction;                /* 0 to 15 */
+    const int8_t *h0, *c0;           /* NULL: zeros */
     int8_t *h_n, *c_n;
     struct nuc_recurrence_scale from_h0, from_c0, to_out, to_h_n, to_c_n;
-    int32_t *scratch; /* nuc_recurrence_scratch() bytes */
+    void *scratch; /* nuc_recurrence_scratch() bytes, aligned to 4 */
 };
 
 /* Bytes: two hidden states of int16 and a cell state of int32. */

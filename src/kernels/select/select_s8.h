@@ -7,6 +7,7 @@
 #define NUC_KERNELS_SELECT_S8_H
 
 #include "kernels/ref/quantized.h"
+#include "kernels/ref/recurrence.h"
 
 void nuc_kernel_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
 void nuc_kernel_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
@@ -26,6 +27,8 @@ void nuc_kernel_minimum_s8(const struct nuc_loops *loops, const int8_t *a, const
 void nuc_kernel_table_s8(const int8_t *table, const int8_t *in, int8_t *out, size_t count);
 void nuc_kernel_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
                          const int8_t *slopes, int8_t *out);
+void nuc_kernel_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
+                              int8_t *out);
 void nuc_kernel_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out);
 void nuc_kernel_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
 void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);

@@ -1,0 +1,181 @@
+/* Recurrent layers in int8. */
+#include "kernels/ref/recurrence.h"
+#include "runtime/ops_int8.h"
+
+enum { PARAMS_EACH = 3, ROW_LISTS = 6, MOST_SCALES = 5 };
+
+/* Where the arguments of an operator are. */
+struct places {
+    int n_states; /* h0 follows the input, c0 that */
+    int params, bidirectional, batch_first, fraction, scales, scratch, out;
+};
+
+struct layer {
+    const struct places *at;
+    struct nuc_recurrence r;
+    struct nuc_recurrence_s8 p;
+    int32_t directions;
+    const int8_t *initial[2]; /* hidden state, cell state: directions x batch x hidden, or NULL */
+    int8_t *final[2];
+};
+
+static bool is_dense(const struct nuc_tensor *t, uint32_t rank)
+{
+    return nuc_is_s8(t) && t->rank == rank && nuc_tensor_is_contiguous(t);
+}
+
+static bool read_sizes(struct nuc_kernel_context *cx, struct nuc_value *const *args, struct layer *l)
+{
+    const struct nuc_tensor *in = nuc_arg_tensor(args, 0), *out = nuc_arg_tensor(args, l->at->out);
+    struct nuc_recurrence *r = &l->r;
+    int step = args[l->at->batch_first]->u.b ? 1 : 0;
+
+    if (!nuc_need(cx, is_dense(in, 3) && is_dense(out, 3),
+                  NUC_TEXT("argument 'input' or 'out' is not a contiguous int8 sequence")))
+        return false;
+    l->directions = args[l->at->bidirectional]->u.b ? 2 : 1;
+    r->steps = in->sizes[step];
+    r->batch = in->sizes[1 - step];
+    r->inputs = in->sizes[2];
+    r->hidden = out->sizes[2] / l->directions;
+    r->in_step = step == 1 ? r->inputs : (ptrdiff_t)r->batch * r->inputs;
+    r->in_sample = step == 1 ? (ptrdiff_t)r->steps * r->inputs : r->inputs;
+    r->out_step = step == 1 ? out->sizes[2] : (ptrdiff_t)r->batch * out->sizes[2];
+    r->out_sample = step == 1 ? (ptrdiff_t)r->steps * out->sizes[2] : out->sizes[2];
+    return nuc_need(cx,
+                    out->sizes[0] == in->sizes[0] && out->sizes[1] == in->sizes[1] &&
+                        out->sizes[2] == r->hidden * l->directions && r->hidden <= INT32_MAX / 8,
+                    NUC_TEXT("argument 'out' differs from 'input' in steps or samples"));
+}
+
+static bool is_state(const struct layer *l, const struct nuc_tensor *t)
+{
+    return is_dense(t, 3) && t->sizes[0] == l->directions && t->sizes[1] == l->r.batch && t->sizes[2] == l->r.hidden;
+}
+
+static bool read_states(struct nuc_kernel_context *cx, struct nuc_value *const *args, struct layer *l)
+{
+    for (int s = 0; s < l->at->n_states; s++) {
+        const struct nuc_tensor *in = nuc_arg_optional_tensor(args, 1 + s);
+        struct nuc_tensor *out = nuc_arg_tensor(args, l->at->out + 1 + s);
+        if (!nuc_need(cx, (in == NULL || is_state(l, in)) && is_state(l, out),
+                      NUC_TEXT("an initial or final state is not contiguous int8 of the layer's sizes")))
+            return false;
+        l->initial[s] = in == NULL ? NULL : in->data;
+        l->final[s] = out->data;
+    }
+    return true;
+}
+
+/* Zero point, multiplier and shift of each state going in, the output, and each state going out. */
+static bool read_scales(struct nuc_kernel_context *cx, const struct nuc_value *list, struct layer *l)
+{
+    struct nuc_recurrence_scale scales[MOST_SCALES];
+    int n = l->at->n_states;
+
+    if (list->u.list.count != (uint32_t)(2 * n + 1) * 3)
+        return false;
+    for (uint32_t i = 0; i < (uint32_t)(2 * n + 1); i++) {
+        int64_t zero = nuc_list_int(cx, list, 3 * i), multiplier = nuc_list_int(cx, list, 3 * i + 1);
+        int64_t shift = nuc_list_int(cx, list, 3 * i + 2);
+        if (zero < INT8_MIN || zero > INT8_MAX || multiplier < 0 || multiplier > INT32_MAX || shift < -31 || shift > 30)
+            return false;
+        scales[i] = (struct nuc_recurrence_scale){(int32_t)zero, {(int32_t)multiplier, (int32_t)shift}};
+    }
+    l->p.from_h0 = scales[0];
+    l->p.to_out = scales[n];
+    l->p.to_h_n = scales[n + 1];
+    if (n == 2) {
+        l->p.from_c0 = scales[1];
+        l->p.to_c_n = scales[4];
+    }
+    return true;
+}
+
+static bool shifts_fit(const int32_t *shifts, int32_t rows)
+{
+    for (int32_t i = 0; i < rows; i++) {
+        if (shifts[i] < -31 || shifts[i] > 30)
+            return false;
+    }
+    return true;
+}
+
+/* w_ih, w_hh and the numbers of their rows. */
+static bool read_params(const struct nuc_kernel_context *cx, const struct nuc_value *list, struct layer *l,
+                        int32_t direction)
+{
+    const struct nuc_tensor *t[PARAMS_EACH];
+    int64_t rows = (int64_t)nuc_cell_gates(l->r.cell) * l->r.hidden;
+
+    for (uint32_t i = 0; i < PARAMS_EACH; i++)
+        t[i] = &nuc_list_value(cx, list, (uint32_t)direction * PARAMS_EACH + i)->u.tensor;
+    if (!is_dense(t[0], 2) || !is_dense(t[1], 2) || t[0]->sizes[0] != rows || t[0]->sizes[1] != l->r.inputs ||
+        t[1]->sizes[0] != rows || t[1]->sizes[1] != l->r.hidden || t[2]->dtype != NUC_I32 || t[2]->rank != 2 ||
+        !nuc_tensor_is_contiguous(t[2]) || t[2]->sizes[0] != ROW_LISTS || t[2]->sizes[1] != rows)
+        return false;
+    const int32_t *numbers = t[2]->data;
+    l->p.x = (struct nuc_recurrence_rows){t[0]->data, numbers, numbers + rows, numbers + 2 * rows};
+    l->p.h = (struct nuc_recurrence_rows){t[1]->data, numbers + 3 * rows, numbers + 4 * rows, numbers + 5 * rows};
+    return rows == 0 || (shifts_fit(l->p.x.shift, (int32_t)rows) && shifts_fit(l->p.h.shift, (int32_t)rows));
+}
+
+static bool read_scratch(const struct nuc_tensor *t, struct layer *l)
+{
+    size_t bytes;
+
+    nuc_arg_scratch(t, &l->p.scratch, &bytes);
+    return bytes >= nuc_recurrence_scratch(l->r.cell, l->r.hidden);
+}
+
+static enum nuc_status run_layer(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct places *at,
+                                 enum nuc_cell cell)
+{
+    struct layer l = {.at = at, .r = {.cell = cell}};
+    const int8_t *in = nuc_arg_tensor(args, 0)->data;
+    int8_t *out = nuc_arg_tensor(args, at->out)->data;
+
+    if (!read_sizes(cx, args, &l) || !read_states(cx, args, &l) ||
+        !nuc_need(cx, args[at->params]->u.list.count == PARAMS_EACH * (uint32_t)l.directions,
+                  NUC_TEXT("argument 'params' is not the weights of one layer")) ||
+        !nuc_need(cx, read_scales(cx, args[at->scales], &l) && nuc_value_in(args[at->fraction], 0, 15),
+                  NUC_TEXT("argument 'requantize' or 'state_fraction' is out of range")) ||
+        !nuc_need(cx, read_scratch(nuc_arg_tensor(args, at->scratch), &l),
+                  NUC_TEXT("argument 'scratch' is too small or not aligned to 4")))
+        return NUC_UNSUPPORTED;
+    l.p.fraction = (int32_t)args[at->fraction]->u.i;
+    for (int32_t d = 0; d < l.directions; d++) {
+        ptrdiff_t state = (ptrdiff_t)d * l.r.batch * l.r.hidden;
+        if (!nuc_need(cx, read_params(cx, args[at->params], &l, d),
+                      NUC_TEXT("a weight does not fit the sizes of the layer, or a shift is out of range")))
+            return NUC_UNSUPPORTED;
+        l.p.h0 = l.initial[0] == NULL ? NULL : l.initial[0] + state;
+        l.p.c0 = l.initial[1] == NULL ? NULL : l.initial[1] + state;
+        l.p.h_n = l.final[0] + state;
+        l.p.c_n = l.final[1] == NULL ? NULL : l.final[1] + state;
+        l.r.backwards = d == 1;
+        nuc_kernel_recurrence_s8(&l.r, &l.p, in, out + (ptrdiff_t)d * l.r.hidden);
+    }
+    return NUC_OK;
+}
+
+enum nuc_status nuc_op_int8_lstm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    static const struct places at = {2, 3, 4, 5, 6, 7, 8, 9};
+
+    return run_layer(cx, args, &at, NUC_CELL_LSTM);
+}
+
+enum nuc_status nuc_op_int8_gru(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    static const struct places at = {1, 2, 3, 4, 5, 6, 7, 8};
+
+    return run_layer(cx, args, &at, NUC_CELL_GRU);
+}
+
+enum nuc_status nuc_op_int8_rnn(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    static const struct places at = {1, 2, 3, 4, 5, 6, 8, 9};
+
+    return run_layer(cx, args, &at, args[7]->u.b ? NUC_CELL_RELU : NUC_CELL_TANH);
+}

@@ -1,0 +1,220 @@
+/*
+ * Recurrent layers from graph to result: random layers as float and as int8 programs of the CPU against the evaluator,
+ * which computes the same graph by itself.
+ */
+#include "program_graphs.h"
+#include "quantize_graphs.h"
+
+#include "compiler/cortexm/cortexm.h"
+#include "compiler/eval/eval.h"
+#include "compiler/graph/recurrent_args.h"
+#include "compiler/passes/passes.h"
+#include "compiler/target/target.h"
+
+enum { STEPS = 6, BATCH = 2, INPUTS = 5, HIDDEN = 7, MOST = STEPS * BATCH * 2 * HIDDEN, SAMPLES = 4 };
+
+static const struct layer {
+    const char *op;
+    int gates, states, directions;
+    bool batch_first, biases, given; /* given: initial states are inputs, otherwise zeros */
+} layers[] = {
+    {"gru", 3, 1, 1, false, true, false},       {"gru", 3, 1, 2, true, false, true},
+    {"lstm", 4, 2, 1, true, true, false},       {"lstm", 4, 2, 2, false, true, true},
+    {"lstm", 4, 2, 2, true, false, false},      {"rnn_tanh", 1, 1, 2, true, true, true},
+    {"rnn_tanh", 1, 1, 1, false, false, false}, {"rnn_relu", 1, 1, 2, false, true, false},
+    {"rnn_relu", 1, 1, 1, true, true, true},
+};
+
+/* ---- graphs ---- */
+
+static float random_float(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float)(*seed >> 8) / (float)(1 << 23) - 1.0f;
+}
+
+static void add_constant(struct nuc_text *text, const char *name, int rows, int columns, float size, uint32_t *seed)
+{
+    nuc_text_addf(text, "%%%s = parameter : float32[%d", name, rows);
+    if (columns > 0)
+        nuc_text_addf(text, ", %d", columns);
+    nuc_text_addf(text, "] values(");
+    for (int i = 0; i < rows * (columns > 0 ? columns : 1); i++)
+        nuc_text_addf(text, "%s%g", i == 0 ? "" : ", ", (double)(random_float(seed) * size));
+    nuc_text_addf(text, ")\n");
+}
+
+static void add_states(struct nuc_text *text, const struct layer *l)
+{
+    int count = l->directions * BATCH * HIDDEN;
+
+    for (int s = 0; s < l->states; s++) {
+        nuc_text_addf(text, "%%h%d = %s : float32[%d, %d, %d]", s, l->given ? "input" : "constant", l->directions,
+                      BATCH, HIDDEN);
+        for (int i = 0; !l->given && i < count; i++)
+            nuc_text_addf(text, "%s0%s", i == 0 ? " values(" : ", ", i == count - 1 ? ")" : "");
+        nuc_text_addf(text, "\n");
+    }
+}
+
+static struct nuc_graph *layer_graph(struct nuc_context *cx, const struct layer *l, uint32_t *seed)
+{
+    struct nuc_text text, params;
+
+    nuc_text_init(&text, cx);
+    nuc_text_init(&params, cx);
+    for (int d = 0; d < l->directions; d++) {
+        add_constant(&text, nuc_format(cx, "w%d", d), l->gates * HIDDEN, INPUTS, 0.7f, seed);
+        add_constant(&text, nuc_format(cx, "u%d", d), l->gates * HIDDEN, HIDDEN, 0.4f, seed);
+        nuc_text_addf(&params, "%s%%w%d, %%u%d", d == 0 ? "" : ", ", d, d);
+        if (!l->biases)
+            continue;
+        add_constant(&text, nuc_format(cx, "a%d", d), l->gates * HIDDEN, 0, 0.5f, seed);
+        add_constant(&text, nuc_format(cx, "b%d", d), l->gates * HIDDEN, 0, 0.5f, seed);
+        nuc_text_addf(&params, ", %%a%d, %%b%d", d, d);
+    }
+    nuc_text_addf(&text, "%%x = input : float32[%d, %d, %d]\n", l->batch_first ? BATCH : STEPS,
+                  l->batch_first ? STEPS : BATCH, INPUTS);
+    add_states(&text, l);
+    nuc_text_addf(&text, "%%g = aten.%s.input(%%x, %s, [%s], %s, 1, 0.0, false, %s, %s)\n", l->op,
+                  l->states == 2 ? "[%h0, %h1]" : "%h0", nuc_text_string(&params), l->biases ? "true" : "false",
+                  l->directions == 2 ? "true" : "false", l->batch_first ? "true" : "false");
+    for (int i = 0; i <= l->states; i++)
+        nuc_text_addf(&text, "%%y%d = getitem(%%g, %d)\n", i, i);
+    nuc_text_addf(&text, "%%output = output([%s])\n", l->states == 2 ? "%y0, %y1, %y2" : "%y0, %y1");
+    return parse_quantized(cx, nuc_text_string(&text));
+}
+
+/* ---- running ---- */
+
+struct sample {
+    float inputs[3][MOST], outputs[3][MOST];
+};
+
+static void fill(struct sample *s, uint32_t *seed)
+{
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < MOST; k++)
+            s->inputs[i][k] = random_float(seed);
+    }
+}
+
+static void evaluate(struct nuc_graph *g, struct sample *s)
+{
+    struct nuc_evaluator *e = nuc_eval_new(g, 1);
+
+    nuc_eval_run(e, (const void *const[]){s->inputs[0], s->inputs[1], s->inputs[2]},
+                 (void *const[]){s->outputs[0], s->outputs[1], s->outputs[2]});
+}
+
+/* Runs the program; returns how far an output is from what was evaluated, in steps of its own. */
+static void run_program(struct nuc_context *cx, struct nuc_graph *g, const struct layer *l, const struct sample *s,
+                        const double steps[3], double tolerance)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct test_program p;
+    struct nuc_tensor t;
+
+    test_load(cx, &p, nuc_write_program(g, &o), NULL);
+    if (p.status != NUC_OK)
+        fail_msg("%s: %s", l->op, p.detail.message);
+    for (uint32_t i = 0; nuc_program_input_info(&p.program, i, &t) == NUC_OK; i++)
+        assert_int_equal(nuc_program_set_input(&p.program, i, s->inputs[i], t.bytes, NULL), NUC_OK);
+    if (nuc_program_execute(&p.program, &p.detail) != NUC_OK)
+        fail_msg("%s: %s", l->op, p.detail.message);
+    for (uint32_t i = 0; i <= (uint32_t)l->states; i++) {
+        assert_int_equal(nuc_program_output(&p.program, i, &t), NUC_OK);
+        for (size_t k = 0; k < t.bytes / sizeof(float); k++) {
+            double error = fabs((double)((const float *)t.data)[k] - (double)s->outputs[i][k]) / steps[i];
+            if (!(error <= tolerance))
+                fail_msg("%s, output %u, element %zu: %g steps", l->op, (unsigned)i, k, error);
+        }
+    }
+}
+
+static void run_float(struct nuc_context *cx, void *arg)
+{
+    const struct layer *l = arg;
+    uint32_t seed = 7;
+    struct nuc_graph *g = layer_graph(cx, l, &seed);
+    struct sample *s = nuc_alloc(cx, sizeof *s);
+
+    fill(s, &seed);
+    evaluate(g, s);
+    nuc_to_edge(g, NULL);
+    run_program(cx, g, l, s, (const double[]){1, 1, 1}, 1e-6);
+}
+
+/* The steps of the outputs, which dequantize nodes say. */
+static void output_steps(const struct nuc_graph *g, const struct layer *l, double steps[3])
+{
+    const struct nuc_node *output = nuc_output_node(g);
+
+    for (int i = 0; i <= l->states; i++) {
+        const struct nuc_node *d = output->args[0].u.nodes[i];
+        assert_int_equal(d->op, NUC_OP_DEQUANTIZE_PER_TENSOR);
+        steps[i] = d->args[NUC_ARG(DEQUANTIZE_PER_TENSOR, scale)].u.f;
+    }
+}
+
+static uint32_t count_float(const struct nuc_graph *g)
+{
+    uint32_t count = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        count += nuc_is_float_operator(n);
+    return count;
+}
+
+/* Roundings inside the kernel move a value over the border between two steps at most. */
+static void run_int8(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1};
+    const struct nuc_cortexm_options cpu = {.cpu = nuc_target_find(cx, "cortex-m33")->cpu};
+    const struct layer *l = arg;
+    uint32_t seed = 11;
+    struct nuc_calibration *c = nuc_quantize_prepare(layer_graph(cx, l, &seed), &options);
+    struct sample *s = nuc_alloc_array(cx, SAMPLES, sizeof *s);
+    double steps[3];
+
+    for (int i = 0; i < SAMPLES; i++) {
+        fill(&s[i], &seed);
+        nuc_quantize_sample(c, (const void *const[]){s[i].inputs[0], s[i].inputs[1], s[i].inputs[2]});
+    }
+    struct nuc_graph *g = nuc_quantize_convert(c);
+    evaluate(g, s);
+    output_steps(g, l, steps);
+    nuc_to_edge(g, NULL);
+    nuc_cortexm_lower(g, &cpu);
+    nuc_graph_verify(g, "lowering");
+    assert_int_equal(count_float(g), 0);
+    run_program(cx, g, l, s, steps, 1.001);
+}
+
+/* ---- what has no int8 form stays as it is ---- */
+
+static void keep_for_executorch(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_quantize_options options = {.side = NUC_SIDE_CPU, .threads = 1, .executorch_ops_only = true};
+    uint32_t seed = 3;
+    struct nuc_calibration *c = nuc_quantize_prepare(layer_graph(cx, &layers[2], &seed), &options);
+    struct sample *s = nuc_alloc(cx, sizeof *s);
+
+    (void)arg;
+    fill(s, &seed);
+    nuc_quantize_sample(c, (const void *const[]){s->inputs[0]});
+    const struct nuc_graph *g = nuc_quantize_convert(c);
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        assert_true(n->op != NUC_OP_DEQUANTIZE_PER_CHANNEL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ROW_TEST(run_float, layers),
+        ROW_TEST(run_int8, layers),
+        CONTEXT_TEST(keep_for_executorch),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
