@@ -85,6 +85,77 @@ static const struct op_row {
      {0, 1, 2, 3, 4, 5, 6, 7},
      4,
      {5, 7, 0, 2}},
+    {"index_select and gather along the same dimension",
+     "%i = constant : int64[2] values(2, 0); %j = constant : int64[2, 1] values(1, 0); %x = input : float32[2, 3]\n"
+     "%a = edge.aten.index_select.default(%x, 1, %i); %y = edge.aten.gather.default(%a, 1, %j)",
+     {1, 2, 3, 4, 5, 6},
+     2,
+     {1, 6}},
+    {"gather from channels-last",
+     "%j = constant : int64[1, 2, 1, 2] values(1, 0, 1, 1); %x = input : float32[1, 2, 1, 2] channels-last\n"
+     "%y = edge.aten.gather.default(%x, 1, %j)",
+     {1, 2, 3, 4},
+     4,
+     {2, 3, 2, 4}},
+    {"embedding of a matrix of indices",
+     "%w = constant : float32[3, 2] values(1, 2, 3, 4, 5, 6); %i = constant : int64[2, 2] values(2, 0, 1, 2)\n"
+     "%x = input : float32[1]; %e = edge.aten.embedding.default(%w, %i); %y = edge.aten.mul.Tensor(%e, %x)",
+     {2},
+     8,
+     {10, 12, 2, 4, 6, 8, 10, 12}},
+    {"scatter of values and of a number",
+     "%i = constant : int64[1, 3] values(1, 0, 1); %x = input : float32[2, 3]; %n = edge.aten.neg.default(%x)\n"
+     "%a = edge.aten.scatter.src(%x, 0, %i, %n); %y = edge.aten.scatter.value(%a, 1, %i, 9)",
+     {1, 2, 3, 4, 5, 6},
+     6,
+     {9, 9, 3, -1, 5, -3}},
+    {"scatter_add and scatter_reduce take in each of several values",
+     "%i = constant : int64[3] values(1, 1, 0); %x = input : float32[3]\n"
+     "%a = edge.aten.scatter_add.default(%x, 0, %i, %x)\n"
+     "%y = edge.aten.scatter_reduce.two(%a, 0, %i, %x, \"amax\", include_self=true)",
+     {5, 2, 3},
+     3,
+     {8, 9, 3}},
+    {"index_put of a broadcast value, and adding to one place twice",
+     "%i = constant : int64[2] values(-1, 0); %k = constant : int64[2] values(1, 1)\n"
+     "%v = constant : float32[1] values(7); %x = input : float32[2, 3]\n"
+     "%a = edge.aten.index_put.default(%x, [none, %i], %v, false)\n"
+     "%w = constant : float32[2, 1] values(10, 20)\n"
+     "%y = edge.aten.index_put.default(%a, [%k], %w, true)",
+     {1, 2, 3, 4, 5, 6},
+     6,
+     {7, 2, 7, 37, 35, 37}},
+    {"masked_scatter",
+     "%z = constant : float32[] values(2); %x = input : float32[4]; %m = edge.aten.gt.Scalar(%x, 2)\n"
+     "%n = edge.aten.neg.default(%x); %y = edge.aten.masked_scatter.default(%x, %m, %n)",
+     {1, 5, 2, 6},
+     4,
+     {1, -1, 2, -5}},
+    {"select_scatter",
+     "%v = constant : float32[2] values(8, 9); %x = input : float32[2, 3]\n"
+     "%y = edge.aten.select_scatter.default(%x, %v, 1, -1)",
+     {1, 2, 3, 4, 5, 6},
+     6,
+     {1, 2, 8, 4, 5, 9}},
+    {"the largest of lines of another dimension",
+     "%x = input : float32[3, 2]; %t = edge.aten.topk.default(%x, 2, 0, true, true); %y = getitem(%t, 0)",
+     {1, 6, 3, 2, 2, 4},
+     4,
+     {3, 6, 2, 4}},
+    {"a stable sort: places of equal values keep their order, NaN is last",
+     "%x = input : float32[6]; %t = edge.aten.sort.stable(%x, stable=true, dim=0, descending=false)\n"
+     "%i = getitem(%t, 1); %y = edge.dim_order_ops._to_dim_order_copy.default(%i, dtype=float32, dim_order=[0])",
+     {2, 1, NAN, 1, 2, -3},
+     6,
+     {5, 1, 3, 0, 4, 2}},
+    {"products of integers",
+     "%m = constant : int64[2, 2] values(1, 2, 3, 4); %x = input : float32[2]\n"
+     "%i = edge.dim_order_ops._to_dim_order_copy.default(%x, dtype=int64, dim_order=[0])\n"
+     "%v = edge.aten.view_copy.default(%i, [2, 1]); %p = edge.aten.mm.default(%m, %v)\n"
+     "%y = edge.dim_order_ops._to_dim_order_copy.default(%p, dtype=float32, dim_order=[0, 1])",
+     {5, 6},
+     2,
+     {17, 39}},
     {"convolution of a volume, padded along its width",
      "%w = constant : float32[1, 1, 2, 1, 2] values(1, 2, 3, 4); %x = input : float32[1, 1, 2, 2, 2]\n"
      "%y = edge.aten.convolution.default(%x, %w, none, [1, 1, 1], [0, 0, 1], [1, 1, 1], false, [0, 0, 0], 1)",
@@ -193,6 +264,21 @@ static const struct {
 } refused[] = {
     {"%i = constant : int64[1] values(2); %x = input : float32[2]; %y = edge.aten.index.Tensor(%x, [%i]) : float32[1]",
      "an index lies outside its dimension"},
+    {"%i = constant : int64[1, 1] values(1); %x = input : float32[2]; %v = edge.aten.view_copy.default(%x, [2, 1]) : "
+     "float32[2, 1]; %y = edge.aten.gather.default(%v, 1, %i) : float32[1, 1]",
+     "an index lies outside its dimension"},
+    {"%i = constant : int64[1] values(-1); %x = input : float32[2]; %y = edge.aten.scatter.value(%x, 0, %i, 1) : "
+     "float32[2]",
+     "an index lies outside its dimension"},
+    {"%i = constant : int64[1] values(2); %w = constant : float32[2, 1] values(1, 2); %x = input : float32[2]; %y = "
+     "edge.aten.embedding.default(%w, %i) : float32[1, 1]",
+     "an index lies outside its dimension"},
+    {"%i = constant : int64[1] values(2); %x = input : float32[2]; %v = constant : float32[] values(1); %y = "
+     "edge.aten.index_put.default(%x, [%i], %v, false) : float32[2]",
+     "an index lies outside its dimension"},
+    {"%s = constant : float32[1] values(1); %x = input : float32[2]; %m = edge.aten.gt.Scalar(%x, 0) : bool[2]; %y = "
+     "edge.aten.masked_scatter.default(%x, %m, %s) : float32[2]",
+     "argument 'mask' chooses more elements than 'source' has"},
     {"%x = input : float32[2]; %y = edge.aten.as_strided_copy.default(%x, [2], [2], 0) : float32[2]",
      "arguments 'size', 'stride' and 'storage_offset' leave 'self' or do not fit 'out'"},
     {"%x = input : float32[2]; %y = edge.aten.gelu.default(%x, approximate=\"other\") : float32[2]",

@@ -177,6 +177,8 @@ nuc_cm_lowering nuc_cm_lower_pad, nuc_cm_lower_permute, nuc_cm_lower_view, nuc_c
 nuc_cm_lowering nuc_cm_lower_part, nuc_cm_lower_cat, nuc_cm_lower_clone;
 nuc_cm_lowering nuc_cm_lower_recurrent; /* cortexm_recurrent.c */
 
+nuc_cm_lowering nuc_cm_lower_order; /* cortexm_order.c */
+
 /* ---- cortexm_fold.c ---- */
 
 /* A view or permutation between an operator and its quantize node gets quantize and dequantize nodes of its own. */

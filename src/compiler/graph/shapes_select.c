@@ -93,6 +93,8 @@ void nuc_shape_scatter(const struct nuc_shape_call *c)
     const struct nuc_meta *src = nuc_shape_input(c, NUC_ARG(SCATTER, src));
     bool fits = (src->rank == 0 ? 1 : src->rank) == (index->rank == 0 ? 1 : index->rank);
 
+    if (src->rank == 0)
+        fits = fits && nuc_elements(index) == 1;
     for (uint32_t d = 0; fits && d < index->rank && d < src->rank; d++)
         fits = index->sizes[d] <= src->sizes[d];
     if (!fits && nuc_elements(index) != 0)

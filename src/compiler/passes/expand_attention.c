@@ -17,6 +17,7 @@ struct attention {
     struct nuc_node *node;
     struct nuc_node *query, *key, *value; /* [.., L, E], [.., S, E], [.., S, V] */
     struct nuc_node *mask;                /* bool: true stays; float: added; broadcasts to [.., L, S]; NULL: none */
+    struct nuc_node *bias;                /* added, too; NULL: nothing */
     bool causal;                          /* query l sees keys 0 to l */
     bool grouped;                         /* several heads of the query share one of the keys */
     double scale;
@@ -37,32 +38,35 @@ static int64_t size_from_end(const struct nuc_node *x, uint32_t i)
 /* ---- masks ---- */
 
 /*
- * A constant mask: what is added to the scores, and which rows are alive. Values that are further below the largest of
- * their row than MASKED do as well there.
+ * A constant mask: what is added to the scores, and which rows are alive. Values far below
+ * the largest of their row are as good as masked.
  */
 struct constant_mask {
-    float *addend;
+    float *addend; /* finite values of a float mask */
+    float *hidden; /* 0 or MASKED: for itself, as its steps are much larger when both are quantized */
     float *alive;
     size_t rows, columns;
-    bool adds, kills;
+    bool adds, hides, kills;
 };
 
 static void read_mask_row(struct constant_mask *m, size_t row, const bool *flags, const float *values, bool causal,
                           size_t causal_row)
 {
-    float *to = m->addend + row * m->columns, most = -INFINITY;
+    float *addend = m->addend + row * m->columns, *hidden = m->hidden + row * m->columns, most = -INFINITY;
 
     for (size_t i = 0; i < m->columns; i++) {
         bool seen = (flags == NULL || flags[i]) && (!causal || i <= causal_row);
-        to[i] = !seen ? -INFINITY : values != NULL ? values[i] : 0.0f;
-        most = to[i] > most ? to[i] : most;
+        addend[i] = !seen ? -INFINITY : values != NULL ? values[i] : 0.0f;
+        most = addend[i] > most ? addend[i] : most;
     }
     m->alive[row] = isinf(most) ? 0.0f : 1.0f;
     m->kills = m->kills || isinf(most);
     for (size_t i = 0; i < m->columns; i++) {
-        float least = isinf(most) ? 0.0f : most + MASKED;
-        to[i] = isinf(most) ? 0.0f : to[i] < least ? least : to[i];
-        m->adds = m->adds || to[i] < 0.0f || to[i] > 0.0f;
+        bool far = !isinf(most) && addend[i] < most + MASKED / 2;
+        hidden[i] = far ? MASKED : 0.0f;
+        addend[i] = far || isinf(most) ? 0.0f : addend[i];
+        m->hides = m->hides || far;
+        m->adds = m->adds || addend[i] < 0.0f || addend[i] > 0.0f;
     }
 }
 
@@ -87,13 +91,15 @@ static void use_constant_mask(struct attention *a, struct nuc_node *mask)
     }
     struct nuc_meta whole = nuc_meta_make(NUC_F32, sizes, rank);
     m.addend = nuc_alloc_array(g->cx, (size_t)nuc_elements(&whole), sizeof *m.addend);
+    m.hidden = nuc_alloc_array(g->cx, (size_t)nuc_elements(&whole), sizeof *m.hidden);
     m.alive = nuc_alloc_array(g->cx, (size_t)nuc_elements(&whole) / m.columns, sizeof *m.alive);
     for (size_t row = 0; row < (size_t)nuc_elements(&whole) / m.columns; row++) {
         bool flags = mask != NULL && mask->vals[0].dtype == NUC_BOOL;
         read_mask_row(&m, row, flags ? (const bool *)data + row * m.columns : NULL,
                       mask != NULL && !flags ? (const float *)data + row * m.columns : NULL, a->causal, row % m.rows);
     }
-    a->mask = m.adds ? nuc_insert_floats(g, a->node, m.addend, sizes, rank) : NULL;
+    a->bias = m.adds ? nuc_insert_floats(g, a->node, m.addend, sizes, rank) : NULL;
+    a->mask = m.hides ? nuc_insert_floats(g, a->node, m.hidden, sizes, rank) : NULL;
     sizes[rank - 1] = 1;
     a->alive = m.kills ? nuc_insert_floats(g, a->node, m.alive, sizes, rank) : NULL;
 }
@@ -122,8 +128,8 @@ static void use_mask(struct attention *a)
     }
     struct nuc_node *finite =
         nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(nuc_node_arg(mask), nuc_float_arg((double)MASKED)));
-    struct nuc_node *dead = nuc_insert_with_number(g, node, NUC_OP_GT, largest(a, mask), -INFINITY);
-    a->alive = nuc_insert_cast(g, node, dead, NUC_F32);
+    struct nuc_node *some = nuc_insert_with_number(g, node, NUC_OP_GT, largest(a, mask), -INFINITY);
+    a->alive = nuc_insert_cast(g, node, some, NUC_F32);
     a->mask = finite;
 }
 
@@ -282,6 +288,8 @@ static struct nuc_node *attend(struct attention *a)
         a->rows = rows;
         x = nuc_insert_reshaped(g, node, x, (const int64_t[]){whole_batch, rows, a->columns}, 3);
     }
+    if (a->bias != NULL)
+        x = with_mask(a, NUC_OP_ADD, x, a->bias);
     if (a->mask != NULL)
         x = with_mask(a, NUC_OP_ADD, x, a->mask);
     a->scores = x;

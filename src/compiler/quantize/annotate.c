@@ -106,13 +106,20 @@ static void annotate_anchors(struct nuc_annotator *a, struct nuc_node *node, con
 
 /*
  * The output takes the parameters of its producer, if that has any. So does the input, except that the
- * reference reads it as an activation: after fixed parameters it quantizes a second time.
+ * reference reads it as an activation: after fixed parameters it quantizes a second time. Elements chosen out of a
+ * constant, as of an embedding, have the constant's.
  */
 static void annotate_shared(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *input)
 {
     const struct nuc_annotation *producer = a->by_id[input->id];
     struct nuc_qspec shared = {.kind = NUC_QSPEC_SHARED, .from = {{input, NULL}}};
 
+    if (nuc_is_static(input) && nuc_op_family(node->op) == NUC_FAMILY_SELECT && !a->reference_compat) {
+        shared.from[0].user = node;
+        nuc_annotate_input(a, node, input, nuc_spec_for(a, node, NUC_SPEC_ACTIVATION));
+        nuc_annotate_output(a, node, &shared);
+        return;
+    }
     if (producer == NULL || producer->output.kind == NUC_QSPEC_NONE)
         return;
     nuc_annotate_output(a, node, &shared);

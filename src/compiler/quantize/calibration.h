@@ -3,6 +3,7 @@
 #define NUC_QUANTIZE_CALIBRATION_H
 
 #include "compiler/eval/eval.h"
+#include "compiler/quantize/masked_range.h"
 #include "compiler/quantize/observer.h"
 #include "compiler/quantize/sharing.h"
 
@@ -41,6 +42,8 @@ struct nuc_calibration {
     struct nuc_choice_samples *samples;     /* NULL: they are corrected without looking at the outcome */
     struct nuc_evaluator *evaluator;        /* NULL before the first sample */
     struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */
+    struct nuc_masked_range masked;
+    bool spares_masked; /* observers do not see what a mask has taken out */
     unsigned threads;
     uint32_t n_samples;
     bool has_parameters; /* the observers' parameters are up to date */

@@ -152,6 +152,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
 
     c->g = g;
     c->threads = options->threads;
+    c->spares_masked = !options->reference_compat;
     c->annotations = nuc_annotate(g, options);
     c->sharing = nuc_share(g, c->annotations, options->reference_compat);
     order_nodes(c);
@@ -174,6 +175,8 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
         return;
     if (c->means != NULL)
         nuc_input_means_see(c->means, node, data, elements);
+    if (c->spares_masked && (t->output != NUC_NO_GROUP || t->n_edges > 0))
+        data = nuc_without_masked(c->g->cx, &c->masked, node, data);
     if (t->output != NUC_NO_GROUP)
         see(c, t->output, node, data);
     for (uint32_t i = 0; i < t->n_edges; i++)
