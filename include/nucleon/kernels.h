@@ -141,8 +141,8 @@ extern const struct nuc_kernel_table nuc_default_kernels;
 const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *table, const char *name);
 
 /*
- * Functions of one float32: a row is all that kernels and runtime need besides the arithmetic, nuc_map_NAME in
- * src/kernels/ref/ref_elementwise.c. X is as in NUC_KERNELS, which has these rows too.
+ * Functions of one value: a row is all that kernels and runtime need besides the arithmetic, nuc_map_NAME in
+ * src/kernels/ref/ref_map.c. X is as in NUC_KERNELS, which has these rows too.
  */
 #define NUC_MAP_ROW(X, name) X("aten::" #name ".out", "TO", nuc_op_##name)
 #define NUC_MAPS(M, X)                                                                                                 \
@@ -154,15 +154,62 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     M(X, rsqrt)                                                                                                        \
     M(X, atan)                                                                                                         \
     M(X, sigmoid)                                                                                                      \
-    M(X, tanh)
+    M(X, tanh)                                                                                                         \
+    M(X, sin)                                                                                                          \
+    M(X, cos)                                                                                                          \
+    M(X, tan)                                                                                                          \
+    M(X, asin)                                                                                                         \
+    M(X, acos)                                                                                                         \
+    M(X, sinh)                                                                                                         \
+    M(X, cosh)                                                                                                         \
+    M(X, asinh)                                                                                                        \
+    M(X, acosh)                                                                                                        \
+    M(X, atanh)                                                                                                        \
+    M(X, expm1)                                                                                                        \
+    M(X, log1p)                                                                                                        \
+    M(X, log2)                                                                                                         \
+    M(X, log10)                                                                                                        \
+    M(X, erf)                                                                                                          \
+    M(X, reciprocal)                                                                                                   \
+    M(X, abs)                                                                                                          \
+    M(X, ceil)                                                                                                         \
+    M(X, floor)                                                                                                        \
+    M(X, round)                                                                                                        \
+    M(X, trunc)                                                                                                        \
+    M(X, sign)                                                                                                         \
+    M(X, logical_not)                                                                                                  \
+    M(X, isnan)                                                                                                        \
+    M(X, isinf)
 
-/* Operators of two tensors that broadcast, float32 or int64: nuc_binary_NAME in the same file. */
+/* Operators of two tensors that broadcast: nuc_binary_NAME in ref_binary.c. */
 #define NUC_BINARY_ROW(X, name) X("aten::" #name ".out", "TTO", nuc_op_##name)
 #define NUC_BINARIES(B, X)                                                                                             \
     B(X, mul)                                                                                                          \
     B(X, div)                                                                                                          \
     B(X, maximum)                                                                                                      \
-    B(X, minimum)
+    B(X, minimum)                                                                                                      \
+    B(X, atan2)                                                                                                        \
+    B(X, floor_divide)                                                                                                 \
+    B(X, logical_and)                                                                                                  \
+    B(X, logical_or)                                                                                                   \
+    B(X, logical_xor)
+
+/* The same, of operators that torch has for a number as well. */
+#define NUC_TENSOR_BINARY_ROW(X, name) X("aten::" #name ".Tensor_out", "TTO", nuc_op_##name)
+#define NUC_TENSOR_BINARIES(B, X)                                                                                      \
+    B(X, eq)                                                                                                           \
+    B(X, ne)                                                                                                           \
+    B(X, lt)                                                                                                           \
+    B(X, le)                                                                                                           \
+    B(X, gt)                                                                                                           \
+    B(X, ge)                                                                                                           \
+    B(X, fmod)                                                                                                         \
+    B(X, remainder)                                                                                                    \
+    B(X, bitwise_and)                                                                                                  \
+    B(X, bitwise_or)                                                                                                   \
+    B(X, bitwise_xor)                                                                                                  \
+    B(X, bitwise_left_shift)                                                                                           \
+    B(X, bitwise_right_shift)
 
 /* The operators themselves, for tables of one's own: X(name, signature, function). */
 #define NUC_KERNELS(X)                                                                                                 \
@@ -184,6 +231,11 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::permute_copy.out", "TIO", nuc_op_permute_copy)                                                            \
     X("aten::slice_copy.Tensor_out", "Ti?i?iiO", nuc_op_slice_copy)                                                    \
     X("aten::slice_scatter.out", "TTi?i?iiO", nuc_op_slice_scatter)                                                    \
+    X("aten::flip.out", "TIO", nuc_op_flip)                                                                            \
+    X("aten::select_copy.int_out", "TiiO", nuc_op_select_copy)                                                         \
+    X("aten::diagonal_copy.out", "TiiiO", nuc_op_diagonal_copy)                                                        \
+    X("aten::unfold_copy.out", "TiiiO", nuc_op_unfold_copy)                                                            \
+    X("aten::repeat.out", "TIO", nuc_op_repeat)                                                                        \
     X("aten::index.Tensor_out", "TNO", nuc_op_index)                                                                   \
     X("aten::index_select.out", "TiTO", nuc_op_index_select)                                                           \
     X("aten::gather.out", "TiTbO", nuc_op_gather)                                                                      \
@@ -205,13 +257,20 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::add.out", "TTfO", nuc_op_add)                                                                             \
     X("aten::sub.out", "TTfO", nuc_op_sub)                                                                             \
     NUC_BINARIES(NUC_BINARY_ROW, X)                                                                                    \
-    X("aten::abs.out", "TO", nuc_op_abs)                                                                               \
+    NUC_TENSOR_BINARIES(NUC_TENSOR_BINARY_ROW, X)                                                                      \
+    X("aten::div.out_mode", "TT?sO", nuc_op_div_mode)                                                                  \
+    X("aten::pow.Tensor_Tensor_out", "TTO", nuc_op_pow)                                                                \
+    X("aten::pow.Tensor_Scalar_out", "TfO", nuc_op_pow_scalar)                                                         \
+    X("aten::pow.Scalar_out", "fTO", nuc_op_pow_of_scalar)                                                             \
     NUC_MAPS(NUC_MAP_ROW, X)                                                                                           \
+    X("aten::bitwise_not.out", "TO", nuc_op_bitwise_not)                                                               \
+    X("aten::elu.out", "TfffO", nuc_op_elu)                                                                            \
+    X("aten::logit.out", "T?fO", nuc_op_logit)                                                                         \
     X("aten::leaky_relu.out", "TfO", nuc_op_leaky_relu)                                                                \
     X("aten::hardtanh.out", "TffO", nuc_op_hardtanh)                                                                   \
     X("aten::clamp.out", "T?f?fO", nuc_op_clamp)                                                                       \
     X("aten::gelu.out", "TsO", nuc_op_gelu)                                                                            \
-    X("aten::gt.Scalar_out", "TfO", nuc_op_gt)                                                                         \
+    X("aten::gt.Scalar_out", "TfO", nuc_op_gt_scalar)                                                                  \
     X("aten::where.self_out", "TTTO", nuc_op_where)                                                                    \
     X("aten::convolution.out", "TT?TIIIbIiO", nuc_op_convolution)                                                      \
     X("aten::max_pool2d_with_indices.out", "TIIIIbOO", nuc_op_max_pool2d)                                              \

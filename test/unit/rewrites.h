@@ -113,6 +113,18 @@ static inline void compare_results(const char *name, struct nuc_graph *before, s
     }
 }
 
+/* The evaluator computes neither composite operators nor what operators in place do to other names of a value. */
+static inline bool is_evaluated(const struct nuc_graph *g, const struct stage *stage)
+{
+    bool expands = strcmp(stage->name, "expand") == 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if ((n->in_place && expands) || nuc_op_family(n->op) == NUC_FAMILY_COMPOSITE)
+            return false;
+    }
+    return true;
+}
+
 static inline void run_rewrite(struct nuc_context *cx, void *arg)
 {
     const struct rewrite *r = arg;
@@ -125,7 +137,8 @@ static inline void run_rewrite(struct nuc_context *cx, void *arg)
     const char *printed = nuc_graph_print(g, false);
     if (r->after != NULL)
         assert_graph(g, r->after);
-    compare_results(r->name, before, g);
+    if (is_evaluated(before, r->stage))
+        compare_results(r->name, before, g);
     if (r->stage->repeats)
         return;
     r->stage->run(g);

@@ -84,13 +84,13 @@ static void test_unary(void **state)
     float out[4];
 
     (void)state;
-    nuc_kernel_map_f32(nuc_map_relu, in, out, 4);
+    nuc_kernel_map_f32(nuc_map_relu.f32, in, out, 4);
     assert_true(out[0] == 0.0f && out[2] == 3.0f && isnan(out[3]));
     nuc_kernel_clamp_f32(-1.0f, 2.0f, in, out, 4);
     assert_true(out[0] == -1.0f && out[1] == 0.0f && out[2] == 2.0f && isnan(out[3]));
     nuc_kernel_leaky_relu_f32(0.25f, in, out, 3);
     assert_true(out[0] == -0.5f && out[2] == 3.0f);
-    nuc_kernel_map_f32(nuc_map_sigmoid, in, out, 2);
+    nuc_kernel_map_f32(nuc_map_sigmoid.f32, in, out, 2);
     assert_true(out[1] == 0.5f);
 }
 

@@ -242,7 +242,7 @@ static void check_in_place(struct nuc_context *cx, void *arg)
 static void check_integer_scalars(struct nuc_context *cx, void *arg)
 {
     const char *text = model_text(parse_graph(cx, "%x = input : int32[2]\n"
-                                                  "%c = aten.clamp.default(%x, 0.0, 6.0) : int32[2]\n"
+                                                  "%c = aten.clamp.default(%x, 0, 6) : int32[2]\n"
                                                   "%output = output([%c])\n"));
 
     (void)arg;

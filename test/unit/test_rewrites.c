@@ -55,7 +55,13 @@ static void run_lowered_passes(struct nuc_graph *g)
     nuc_run_passes(g, &nuc_lowered_passes, NUC_PASSES_DEFAULT, NULL);
 }
 
+static void expand(struct nuc_graph *g)
+{
+    nuc_expand(g);
+}
+
 static const struct stage stages[] = {
+    {"expand", expand, false},
     {"aten", by_default, false},
     /* The reference's order leaves the splits of groups to a second run. */
     {"aten-as-reference", as_reference, true},
@@ -86,9 +92,16 @@ static void test_edge_passes(void **state)
     run_rewrites("edge.txt", stages, sizeof stages / sizeof stages[0]);
 }
 
+static void test_expansions(void **state)
+{
+    (void)state;
+    run_rewrites("expand_move.txt", stages, sizeof stages / sizeof stages[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_expansions),
         cmocka_unit_test(test_aten_passes),
         cmocka_unit_test(test_single_passes),
         cmocka_unit_test(test_edge_passes),

@@ -285,6 +285,8 @@ static int32_t real(struct nuc_lt_model *m, const char *name, uint32_t rank, con
     return tensor;
 }
 
+static const float floats[120] = {1};
+
 #define REAL(m, name, values, ...)                                                                                     \
     real(m, name, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t), (int32_t[]){__VA_ARGS__}, values)
 
@@ -315,7 +317,8 @@ static void halves_behind_dequantize_are_floats(void **state)
     nuc_lt_add_op(m, NUC_LT_DEQUANTIZE, &w, 1, &d, 1);
     nuc_lt_add_op(m, NUC_LT_FULLY_CONNECTED, (const int32_t[]){x, d}, 2, &y, 1);
     set_boundaries(m, x, y);
-    assert_memory_equal(first_constant(nuc_import_litert(*state, m, NULL))->data->bytes.data, expected, sizeof expected);
+    assert_memory_equal(first_constant(nuc_import_litert(*state, m, NULL))->data->bytes.data, expected,
+                        sizeof expected);
 }
 
 /* SHAPE -> STRIDED_SLICE -> PACK -> RESHAPE, which needs none of them in the end. */
@@ -383,6 +386,55 @@ static void slices_have_masks(void **state)
     assert_has(text, "aten.slice.Tensor(%slice, 4, 0, 6, 2)");
 }
 
+/* a[2, 1, 3, 4] times b[1, 5, 6, 4], transposed */
+static void matrices_are_used_for_several_others(void **state)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(*state, "matmul.tflite");
+    int32_t a = REAL(m, "a", NULL, 2, 1, 3, 4), b = REAL(m, "b", floats, 1, 5, 6, 4),
+            y = REAL(m, "y", NULL, 2, 5, 3, 6);
+
+    nuc_lt_add_op(m, NUC_LT_BATCH_MATMUL, (const int32_t[]){a, b}, 2, &y, 1)->options.batch_matmul.adj_y = true;
+    set_boundaries(m, a, y);
+    const char *text = text_of(m);
+    assert_has(text, "float32[1, 5, 4, 6]");
+    assert_has(text, "aten.matmul.default(");
+}
+
+/* x[2, 5, 3] -> UNIDIRECTIONAL_SEQUENCE_LSTM of 4 units -> y[2, 5, 4] */
+static struct nuc_lt_model *lstm_model(struct nuc_context *cx)
+{
+    struct nuc_lt_model *m = nuc_lt_model_new(cx, "lstm.tflite");
+    int32_t x = REAL(m, "x", NULL, 2, 5, 3), y = REAL(m, "y", NULL, 2, 5, 4), operands[24];
+
+    for (int i = 0; i < 24; i++)
+        operands[i] = -1;
+    operands[0] = x;
+    for (int gate = 0; gate < 4; gate++) {
+        operands[1 + gate] = REAL(m, "w", floats, 4, 3);
+        operands[5 + gate] = REAL(m, "r", floats, 4, 4);
+        operands[12 + gate] = REAL(m, "b", floats, 4);
+    }
+    for (int i = 18; i < 20; i++) {
+        operands[i] = REAL(m, "state", NULL, 2, 4);
+        m->subgraphs[0].tensors[operands[i]].is_variable = true;
+    }
+    struct nuc_lt_op *op = nuc_lt_add_op(m, NUC_LT_UNIDIRECTIONAL_SEQUENCE_LSTM, operands, 24, &y, 1);
+    op->options.lstm.activation = 4;
+    set_boundaries(m, x, y);
+    return m;
+}
+
+static void recurrent_layers_are_layers(void **state)
+{
+    struct nuc_lt_model *m = lstm_model(*state);
+    const char *text = text_of(m);
+
+    assert_has(text, "float32[16, 3]");
+    assert_has(text, "float32[16, 4]");
+    assert_has(text, "aten.lstm.input(%x, ");
+    assert_has(text, "true, 1, 0.0, false, false, true) : (float32[2, 5, 4]");
+}
+
 /* Of one operand after the other. */
 static void parts_are_results_of_their_own(void **state)
 {
@@ -439,6 +491,22 @@ static void refusals_name_operator_and_reason(void **state)
     assert_refused(*state, m, NUC_UNSUPPORTED, "tensor 'x:0' is int16");
 }
 
+static void recurrent_layers_are_refused_with_a_reason(void **state)
+{
+    struct nuc_lt_model *m = lstm_model(*state);
+    struct nuc_lt_subgraph *s = &m->subgraphs[0];
+
+    s->ops[0].options.lstm.cell_clip = 1;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "operator 0 (UNIDIRECTIONAL_SEQUENCE_LSTM): clips its state");
+    s->ops[0].inputs[9] = s->ops[0].inputs[12];
+    assert_refused(*state, m, NUC_UNSUPPORTED, "has peephole weights");
+    for (uint32_t i = 0; i < 2; i++) {
+        s->tensors[i].dtype = NUC_I8;
+        s->tensors[i].quant = (struct nuc_lt_quant){1, scales, zeros, 0};
+    }
+    assert_refused(*state, m, NUC_UNSUPPORTED, "is handled in float32, not in int8");
+}
+
 static void values_come_from_somewhere(void **state)
 {
     struct nuc_lt_model *m = nuc_lt_model_new(*state, "order.tflite");
@@ -474,6 +542,9 @@ int main(void)
         STATE_TEST(float_pools_end_beyond_the_edge),
         STATE_TEST(slices_have_masks),
         STATE_TEST(parts_are_results_of_their_own),
+        STATE_TEST(matrices_are_used_for_several_others),
+        STATE_TEST(recurrent_layers_are_layers),
+        STATE_TEST(recurrent_layers_are_refused_with_a_reason),
         STATE_TEST(refusals_name_operator_and_reason),
         STATE_TEST(values_come_from_somewhere),
     };

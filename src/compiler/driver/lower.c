@@ -10,6 +10,7 @@
 #include "compiler/neutron/arrange/arrange.h"
 #include "compiler/neutron/container/payload.h"
 #include "compiler/partition/partition.h"
+#include "compiler/program/out_variant.h"
 #include "compiler/target/target.h"
 #include "host/file.h"
 #include "host/text.h"
@@ -348,6 +349,17 @@ static void count_cpu_operators(const struct nuc_graph *g, struct nuc_program_re
     }
 }
 
+static void check_executorch_ops(const struct nuc_graph *g)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_is_call(n) && n->op != NUC_OP_CALL_DELEGATE && n->op != NUC_OP_GETITEM && !nuc_out_in_executorch(n->op))
+            nuc_fail(g->cx, NUC_UNSUPPORTED,
+                     "%s: %s has no kernel in ExecuTorch's runtime: leave --executorch-ops-only out, or replace the "
+                     "operator in the model",
+                     g->file, nuc_node_text(g->cx, n));
+    }
+}
+
 void nuc_lower_for_cpu(struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;
@@ -357,10 +369,12 @@ void nuc_lower_for_cpu(struct nuc_job *j)
         .executorch_ops_only = s->o.executorch_ops_only,
     };
 
-    if (s->target->cpu == NULL)
-        return;
-    nuc_cortexm_lower(j->m->graph, &options);
-    count_cpu_operators(j->m->graph, &j->m->lowered->report);
+    if (s->target->cpu != NULL) {
+        nuc_cortexm_lower(j->m->graph, &options);
+        count_cpu_operators(j->m->graph, &j->m->lowered->report);
+    }
+    if (s->o.executorch_ops_only)
+        check_executorch_ops(j->m->graph);
 }
 
 /* ---- as compile.h shows it ---- */

@@ -34,6 +34,16 @@ void nuc_eval_expect_float(const struct nuc_eval_call *c, uint32_t arg)
         nuc_eval_fail(c, "the result is %s, only float32 is computed", nuc_dtype_name(nuc_eval_result(c)->dtype));
 }
 
+void nuc_eval_check_computed(const struct nuc_eval_call *c, uint32_t arg)
+{
+    enum nuc_dtype types[2] = {nuc_eval_in_meta(c, arg)->dtype, nuc_eval_result(c)->dtype};
+
+    for (int i = 0; i < 2; i++) {
+        if (!nuc_eval_can_convert(types[i]))
+            nuc_eval_fail(c, "%s is not computed; convert it to float32", nuc_dtype_name(types[i]));
+    }
+}
+
 size_t nuc_product_of_dims(const struct nuc_meta *m, uint32_t from, uint32_t to)
 {
     size_t product = 1;
@@ -168,10 +178,6 @@ bool nuc_eval_range(enum nuc_dtype dtype, int64_t *low, int64_t *high)
 
 void nuc_eval_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t value)
 {
-    int64_t low, high;
-
-    if (nuc_eval_range(dtype, &low, &high))
-        value = value < low ? low : value > high ? high : value;
     if (dtype == NUC_F32)
         ((float *)data)[i] = (float)value;
     else if (dtype == NUC_F64)
@@ -181,11 +187,25 @@ void nuc_eval_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t valu
     else if (dtype == NUC_I64)
         ((int64_t *)data)[i] = value;
     else if (dtype == NUC_I32)
-        ((int32_t *)data)[i] = (int32_t)value;
+        ((uint32_t *)data)[i] = (uint32_t)value;
     else if (nuc_dtype_size(dtype) == 2)
         ((uint16_t *)data)[i] = (uint16_t)value;
     else
         ((uint8_t *)data)[i] = (uint8_t)value;
+}
+
+/* The whole part; NaN is 0. */
+static int64_t saturated(enum nuc_dtype dtype, double value)
+{
+    int64_t low, high;
+
+    if (!nuc_eval_range(dtype, &low, &high)) {
+        low = INT64_MIN;
+        high = INT64_MAX;
+    }
+    if (value != value)
+        return 0;
+    return value < (double)low ? low : value >= (double)high ? high : (int64_t)value;
 }
 
 void nuc_eval_store_number(enum nuc_dtype dtype, void *data, size_t i, double value)
@@ -196,10 +216,8 @@ void nuc_eval_store_number(enum nuc_dtype dtype, void *data, size_t i, double va
         ((double *)data)[i] = value;
     else if (dtype == NUC_BOOL)
         ((uint8_t *)data)[i] = value != 0.0;
-    else if (!(fabs(value) < 9.2e18))
-        nuc_eval_store_int(dtype, data, i, value > 0.0 ? INT64_MAX : value < 0.0 ? INT64_MIN : 0);
     else
-        nuc_eval_store_int(dtype, data, i, (int64_t)value);
+        nuc_eval_store_int(dtype, data, i, saturated(dtype, value));
 }
 
 void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count)

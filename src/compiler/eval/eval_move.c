@@ -165,6 +165,76 @@ static void prepare_split(struct nuc_eval_call *c)
 
 const struct nuc_eval_op nuc_eval_split = {.prepare = prepare_split, .run = run_strided};
 
+/* ---- diagonals, windows ---- */
+
+static void prepare_diagonal(struct nuc_eval_call *c)
+{
+    const struct nuc_meta *in = nuc_eval_in_meta(c, NUC_SELF);
+    uint32_t a = (uint32_t)nuc_dim(c->node, NUC_ARG(DIAGONAL, dim1), 0, in->rank), rank = 0;
+    uint32_t b = (uint32_t)nuc_dim(c->node, NUC_ARG(DIAGONAL, dim2), 1, in->rank);
+    int64_t offset = nuc_integer(c->node, NUC_ARG(DIAGONAL, offset), 0);
+    struct strided *s = new_strided(c, NUC_SELF);
+    size_t row = s->strides[a], column = s->strides[b];
+
+    for (uint32_t d = 0; d < in->rank; d++) {
+        if (d != a && d != b)
+            s->strides[rank++] = s->strides[d];
+    }
+    s->strides[rank] = row + column;
+    if (nuc_eval_elements(c) > 0)
+        s->first[0] = offset < 0 ? (size_t)-offset * row : (size_t)offset * column;
+}
+
+const struct nuc_eval_op nuc_eval_diagonal = {.prepare = prepare_diagonal, .run = run_strided};
+
+static void prepare_unfold(struct nuc_eval_call *c)
+{
+    uint32_t rank = nuc_eval_in_meta(c, NUC_SELF)->rank;
+    struct strided *s = new_strided(c, NUC_SELF);
+
+    s->strides[rank] = 1;
+    if (rank == 0)
+        return;
+    uint32_t dim = (uint32_t)nuc_dim(c->node, NUC_ARG(UNFOLD, dimension), 0, rank);
+    s->strides[rank] = s->strides[dim];
+    s->strides[dim] *= (size_t)nuc_integer(c->node, NUC_ARG(UNFOLD, step), 1);
+}
+
+const struct nuc_eval_op nuc_eval_unfold = {.prepare = prepare_unfold, .run = run_strided};
+
+/* ---- flip ---- */
+
+/* The state is the mask of the dimensions whose elements come in reverse. */
+static void prepare_flip(struct nuc_eval_call *c)
+{
+    const struct nuc_arg *dims = nuc_arg_at(c->node, NUC_ARG(FLIP, dims));
+    uint32_t *mask = nuc_alloc(c->cx, sizeof *mask);
+
+    *mask = dims->count == 0 ? 0 : nuc_dims_mask(c->node, NUC_ARG(FLIP, dims), nuc_eval_result(c)->rank);
+    c->state = mask;
+}
+
+/* Blocks below `dim` go to their places one by one, or are a single element. */
+static void flip(const struct nuc_meta *m, uint32_t mask, uint32_t dim, const char *from, char *to)
+{
+    size_t block = nuc_product_of_dims(m, dim + 1, m->rank) * nuc_dtype_size(m->dtype);
+
+    if (dim >= m->rank || mask >> dim == 0) {
+        memcpy(to, from, dim >= m->rank ? nuc_dtype_size(m->dtype) : block * (size_t)m->sizes[dim]);
+        return;
+    }
+    for (size_t i = 0, n = (size_t)m->sizes[dim]; i < n; i++)
+        flip(m, mask, dim + 1, from + ((mask >> dim & 1) != 0 ? n - 1 - i : i) * block, to + i * block);
+}
+
+static void run_flip(const struct nuc_eval_call *c)
+{
+    if (nuc_eval_elements(c) > 0)
+        flip(nuc_eval_result(c), *(const uint32_t *)c->state, 0, nuc_eval_in(c, NUC_SELF), c->out[0]);
+}
+
+const struct nuc_eval_op nuc_eval_flip = {.prepare = prepare_flip, .run = run_flip};
+
 /* ---- slice_scatter ---- */
 
 static void prepare_slice_scatter(struct nuc_eval_call *c)

@@ -116,6 +116,9 @@ void nuc_eval_expect(const struct nuc_eval_call *c, uint32_t arg, enum nuc_dtype
 /* Fails unless tensor argument `arg` and the result are float32. */
 void nuc_eval_expect_float(const struct nuc_eval_call *c, uint32_t arg);
 
+/* Fails unless tensor argument `arg` and the result are of types that nuc_eval_can_convert() names. */
+void nuc_eval_check_computed(const struct nuc_eval_call *c, uint32_t arg);
+
 /* Product of sizes[from, to). */
 size_t nuc_product_of_dims(const struct nuc_meta *m, uint32_t from, uint32_t to);
 
@@ -142,7 +145,10 @@ void nuc_eval_join_shapes(struct nuc_meta *common, const struct nuc_meta *m);
 /* Least and greatest value of a type of quantized integers; false for other types. */
 bool nuc_eval_range(enum nuc_dtype dtype, int64_t *low, int64_t *high);
 
-/* Element `i` of an array of any dtype nuc_eval_can_convert() names. Storing to an integer truncates and saturates. */
+/*
+ * Element `i` of an array of any dtype nuc_eval_can_convert() names. A float that becomes an integer is truncated and
+ * saturates; an integer that becomes a narrower one wraps around.
+ */
 double nuc_eval_load_number(enum nuc_dtype dtype, const void *data, size_t i);
 void nuc_eval_store_number(enum nuc_dtype dtype, void *data, size_t i, double value);
 void nuc_eval_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t value);
@@ -157,7 +163,8 @@ bool nuc_eval_is_integer(enum nuc_dtype dtype);
 void nuc_eval_convert(enum nuc_dtype from, const void *in, enum nuc_dtype to, void *out, size_t count);
 
 /* Operators and groups of operators. */
-extern const struct nuc_eval_op nuc_eval_unary, nuc_eval_binary, nuc_eval_prelu, nuc_eval_compare, nuc_eval_where;
+extern const struct nuc_eval_op nuc_eval_unary, nuc_eval_binary, nuc_eval_power, nuc_eval_prelu, nuc_eval_compare,
+    nuc_eval_where;
 extern const struct nuc_eval_op nuc_eval_conv, nuc_eval_batch_norm, nuc_eval_recurrent;
 extern const struct nuc_eval_op nuc_eval_linear, nuc_eval_addmm, nuc_eval_matmul;
 extern const struct nuc_eval_op nuc_eval_max_pool, nuc_eval_avg_pool, nuc_eval_adaptive_avg_pool, nuc_eval_global_pool;
@@ -166,6 +173,7 @@ extern const struct nuc_eval_op nuc_eval_mean, nuc_eval_sum, nuc_eval_extremum, 
 extern const struct nuc_eval_op nuc_eval_quant, nuc_eval_quant_channels;
 extern const struct nuc_eval_op nuc_eval_permute, nuc_eval_slice, nuc_eval_broadcast, nuc_eval_as_strided,
     nuc_eval_split;
+extern const struct nuc_eval_op nuc_eval_flip, nuc_eval_diagonal, nuc_eval_unfold;
 extern const struct nuc_eval_op nuc_eval_cat, nuc_eval_pad, nuc_eval_slice_scatter, nuc_eval_index;
 extern const struct nuc_eval_op nuc_eval_index_select, nuc_eval_gather, nuc_eval_embedding;
 extern const struct nuc_eval_op nuc_eval_scatter, nuc_eval_scatter_value, nuc_eval_index_put, nuc_eval_masked_scatter;

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <math.h>
 
+#include "compiler/graph/shapes.h"
+
 const struct nuc_arg *nuc_arg_at(const struct nuc_node *node, uint32_t index)
 {
     static const struct nuc_arg none = {.kind = NUC_ARG_NONE};
@@ -17,6 +19,15 @@ double nuc_scalar(const struct nuc_node *node, uint32_t index, double fallback)
     if (a->kind == NUC_ARG_FLOAT)
         return a->u.f;
     return a->kind == NUC_ARG_INT ? (double)a->u.i : fallback;
+}
+
+bool nuc_keeps_whole_numbers(const struct nuc_node *node)
+{
+    const struct nuc_node *self = nuc_arg_node(node, NUC_SELF);
+
+    if (self == NULL)
+        return node->op == NUC_OP_POW_OF_SCALAR;
+    return self->n_vals == 1 && !nuc_is_floating(self->vals[0].dtype);
 }
 
 int64_t nuc_integer(const struct nuc_node *node, uint32_t index, int64_t fallback)
@@ -80,7 +91,7 @@ const struct nuc_meta *nuc_input_meta(const struct nuc_node *node, uint32_t inde
 bool nuc_has_bounds(const struct nuc_node *node)
 {
     return node->op == NUC_OP_RELU || node->op == NUC_OP_RELU6 || node->op == NUC_OP_HARDTANH ||
-           node->op == NUC_OP_CLAMP;
+           node->op == NUC_OP_CLAMP || node->op == NUC_OP_CLAMP_MIN || node->op == NUC_OP_CLAMP_MAX;
 }
 
 struct nuc_bounds nuc_bounds_of(const struct nuc_node *node)
@@ -98,6 +109,10 @@ struct nuc_bounds nuc_bounds_of(const struct nuc_node *node)
     case NUC_OP_CLAMP:
         return (struct nuc_bounds){nuc_scalar(node, NUC_ARG(CLAMP, min), none.min),
                                    nuc_scalar(node, NUC_ARG(CLAMP, max), none.max)};
+    case NUC_OP_CLAMP_MIN:
+        return (struct nuc_bounds){nuc_scalar(node, NUC_ARG(CLAMP_MIN, min), none.min), none.max};
+    case NUC_OP_CLAMP_MAX:
+        return (struct nuc_bounds){none.min, nuc_scalar(node, NUC_ARG(CLAMP_MAX, max), none.max)};
     default:
         return none;
     }

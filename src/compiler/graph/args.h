@@ -10,6 +10,12 @@ const struct nuc_arg *nuc_arg_at(const struct nuc_node *node, uint32_t index);
 /* A Scalar, which archives write as an int or a float; `fallback` for anything else, None above all. */
 double nuc_scalar(const struct nuc_node *node, uint32_t index, double fallback);
 
+/*
+ * Whether a Scalar of the node that is given as an int stays one: beside integers, whose type it leaves as it is where
+ * a float does not. Set after the tensor arguments in front of it.
+ */
+bool nuc_keeps_whole_numbers(const struct nuc_node *node);
+
 /* An int; `fallback` for anything else. */
 int64_t nuc_integer(const struct nuc_node *node, uint32_t index, int64_t fallback);
 
@@ -34,7 +40,11 @@ uint32_t nuc_dims_mask(const struct nuc_node *node, uint32_t index, uint32_t ran
 /* Type and sizes of tensor argument `index`; rank 0 when there is none. */
 const struct nuc_meta *nuc_input_meta(const struct nuc_node *node, uint32_t index);
 
-/* What a relu, relu6, hardtanh or clamp lets through; infinite where it does not bound. */
+/* torch's numbers of a selu. */
+#define NUC_SELU_ALPHA 1.6732632423543772848170429916717
+#define NUC_SELU_SCALE 1.0507009873554804934193349852946
+
+/* What a relu, relu6, hardtanh, clamp, clamp_min or clamp_max lets through; infinite where it does not bound. */
 struct nuc_bounds {
     double min, max;
 };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/invariants.h"
 
@@ -310,7 +311,8 @@ static void set_arg(struct reader *r, struct nuc_node *node, uint32_t index, str
 {
     const struct nuc_schema_arg *schema = &nuc_op_schema(node->op)->args[index];
 
-    if (schema->kind == NUC_ARG_FLOAT && value.kind == NUC_ARG_INT)
+    bool stays = schema->is_scalar && nuc_keeps_whole_numbers(node);
+    if (schema->kind == NUC_ARG_FLOAT && value.kind == NUC_ARG_INT && !stays)
         value = (struct nuc_arg){.kind = NUC_ARG_FLOAT, .u.f = (double)value.u.i};
     if (!nuc_arg_fits(schema, &value))
         bad(r, nuc_format(r->cx, "argument '%s' has the wrong type", schema->name));

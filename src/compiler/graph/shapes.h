@@ -124,6 +124,10 @@ nuc_shape_rule nuc_shape_upsample_nearest;
 /* shapes_math.c: elementwise, quantization */
 nuc_shape_rule nuc_shape_unary;
 nuc_shape_rule nuc_shape_compare;
+nuc_shape_rule nuc_shape_with_numbers;
+nuc_shape_rule nuc_shape_pow_of_scalar;
+nuc_shape_rule nuc_shape_square;
+nuc_shape_rule nuc_shape_div_mode;
 nuc_shape_rule nuc_shape_prelu;
 nuc_shape_rule nuc_shape_binary;
 nuc_shape_rule nuc_shape_where;
@@ -171,9 +175,14 @@ nuc_shape_rule nuc_shape_squeeze_dims;
 nuc_shape_rule nuc_shape_unsqueeze;
 nuc_shape_rule nuc_shape_expand_copy;
 nuc_shape_rule nuc_shape_as_strided_copy;
+nuc_shape_rule nuc_shape_repeat;
+nuc_shape_rule nuc_shape_flip;
+nuc_shape_rule nuc_shape_diagonal;
+nuc_shape_rule nuc_shape_unfold;
 
 /* shapes_parts.c: parts of tensors, padding */
 nuc_shape_rule nuc_shape_slice;
+nuc_shape_rule nuc_shape_select;
 nuc_shape_rule nuc_shape_slice_scatter;
 nuc_shape_rule nuc_shape_copy;
 nuc_shape_rule nuc_shape_split;

@@ -208,3 +208,86 @@ void nuc_shape_as_strided_copy(const struct nuc_shape_call *c)
                        nuc_meta_text(c->g->cx, in));
     set_strided(c, &m, strides);
 }
+
+/* self, repeats: a number for each dimension, counted from the last; new ones stand in front */
+void nuc_shape_repeat(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    uint32_t count;
+    const int64_t *times = nuc_shape_ints(c, NUC_ARG(REPEAT, repeats), &count);
+    struct nuc_meta m = {.dtype = in->dtype};
+
+    if (count < in->rank || count > NUC_MAX_RANK)
+        nuc_shape_fail(c, "%u numbers of repetitions for %s", (unsigned)count, nuc_meta_text(c->g->cx, in));
+    uint32_t lead = count - in->rank;
+    for (uint32_t i = 0; i < count; i++)
+        m.sizes[m.rank++] = (i < lead ? 1 : in->sizes[i - lead]) * times[i];
+    nuc_set_contiguous(&m);
+    nuc_shape_result(c, &m);
+}
+
+/* ---- places in another order ---- */
+
+/* self, dims: ordered as the input */
+void nuc_shape_flip(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    bool seen[NUC_MAX_RANK] = {false};
+    uint32_t count;
+    const int64_t *dims = nuc_shape_ints(c, NUC_ARG(FLIP, dims), &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t dim = nuc_shape_dim(c, dims[i], in->rank);
+        if (seen[dim])
+            nuc_shape_fail(c, "dimension %u is named twice", (unsigned)dim);
+        seen[dim] = true;
+    }
+    nuc_shape_result(c, in);
+}
+
+/* self, offset, dim1, dim2: the two dimensions go, the diagonal is the last one */
+void nuc_shape_diagonal(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    uint32_t a = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(DIAGONAL, dim1)), in->rank);
+    uint32_t b = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(DIAGONAL, dim2)), in->rank);
+    int64_t offset = nuc_shape_int(c, NUC_ARG(DIAGONAL, offset)), own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
+    struct nuc_meta m = {.dtype = in->dtype};
+
+    if (in->rank < 2 || a == b)
+        nuc_shape_fail(c, "dimensions %u and %u of %s have no diagonal", (unsigned)a, (unsigned)b,
+                       nuc_meta_text(c->g->cx, in));
+    nuc_dense_strides(in, own);
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if (i == a || i == b)
+            continue;
+        strides[m.rank] = own[i];
+        m.sizes[m.rank++] = in->sizes[i];
+    }
+    int64_t rows = in->sizes[a] + (offset < 0 ? offset : 0), columns = in->sizes[b] - (offset > 0 ? offset : 0);
+    int64_t length = rows < columns ? rows : columns;
+    strides[m.rank] = own[a] + own[b];
+    m.sizes[m.rank++] = length < 0 ? 0 : length;
+    set_strided(c, &m, strides);
+}
+
+/* self, dimension, size, step: windows along a dimension, whose elements are a new last one */
+void nuc_shape_unfold(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+    uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(UNFOLD, dimension)), m.rank);
+    int64_t size = nuc_shape_int(c, NUC_ARG(UNFOLD, size)), step = nuc_shape_int(c, NUC_ARG(UNFOLD, step));
+    int64_t strides[NUC_MAX_RANK], whole = m.rank == 0 ? 1 : m.sizes[dim];
+
+    if (size < 0 || size > whole || step < 1 || m.rank == NUC_MAX_RANK)
+        nuc_shape_fail(c, "windows of %lld elements in steps of %lld along dimension %u of %s", (long long)size,
+                       (long long)step, (unsigned)dim, nuc_meta_text(c->g->cx, &m));
+    nuc_dense_strides(&m, strides);
+    strides[m.rank] = m.rank == 0 ? 1 : strides[dim];
+    if (m.rank > 0) {
+        m.sizes[dim] = (whole - size) / step + 1;
+        strides[dim] *= step;
+    }
+    m.sizes[m.rank++] = size;
+    set_strided(c, &m, strides);
+}

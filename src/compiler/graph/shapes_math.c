@@ -1,6 +1,7 @@
 /* Shape rules of elementwise operators and quantization. */
 #include <string.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/graph/shapes.h"
 
 /* ---- elementwise ---- */
@@ -22,11 +23,46 @@ void nuc_shape_unary(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
-void nuc_shape_compare(const struct nuc_shape_call *c)
+/*
+ * Numbers beside the tensor, arguments [first, last], have a say in the type: a float makes float32 of integers, and
+ * any number makes int64 of bool.
+ */
+static void with_numbers(const struct nuc_shape_call *c, uint32_t tensor, uint32_t first, uint32_t last)
+{
+    struct nuc_meta m = *nuc_shape_input(c, tensor);
+
+    for (uint32_t i = first; i <= last; i++) {
+        const struct nuc_arg *number = nuc_arg_at(c->node, i);
+        if (nuc_is_floating(m.dtype) || number->kind == NUC_ARG_NONE)
+            continue;
+        if (number->kind == NUC_ARG_FLOAT)
+            m.dtype = NUC_F32;
+        else if (m.dtype == NUC_BOOL)
+            m.dtype = NUC_I64;
+    }
+    if (c->node->in_place)
+        m.dtype = nuc_shape_input(c, tensor)->dtype;
+    nuc_shape_result(c, &m);
+}
+
+/* self, min, max; self, min; self, max; self, exponent */
+void nuc_shape_with_numbers(const struct nuc_shape_call *c)
+{
+    with_numbers(c, NUC_SELF, 1, c->node->n_args - 1);
+}
+
+/* A number to the power of a tensor. */
+void nuc_shape_pow_of_scalar(const struct nuc_shape_call *c)
+{
+    with_numbers(c, NUC_ARG(POW_OF_SCALAR, exponent), NUC_SELF, NUC_SELF);
+}
+
+/* The square of a truth is an integer. */
+void nuc_shape_square(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
 
-    m.dtype = NUC_BOOL;
+    m.dtype = m.dtype == NUC_BOOL ? NUC_I64 : m.dtype;
     nuc_shape_result(c, &m);
 }
 
@@ -74,6 +110,8 @@ bool nuc_is_floating(enum nuc_dtype dtype)
 /* torch.result_type of two tensors; a scalar tensor yields to one with dimensions unless its category is higher. */
 static enum nuc_dtype promote(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b)
 {
+    bool mixed_bytes = (a->dtype == NUC_U8 && b->dtype == NUC_I8) || (a->dtype == NUC_I8 && b->dtype == NUC_U8);
+
     int category_a = dtype_category(a->dtype);
     int category_b = dtype_category(b->dtype);
 
@@ -83,6 +121,8 @@ static enum nuc_dtype promote(const struct nuc_shape_call *c, const struct nuc_m
         return category_a > category_b ? a->dtype : b->dtype;
     if ((a->rank == 0) != (b->rank == 0))
         return a->rank == 0 ? b->dtype : a->dtype;
+    if (mixed_bytes)
+        return NUC_I16;
     size_t size_a = nuc_dtype_size(a->dtype);
     size_t size_b = nuc_dtype_size(b->dtype);
     if (size_a == size_b || a->dtype == NUC_U16 || b->dtype == NUC_U16)
@@ -146,21 +186,47 @@ struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t fir
     return m;
 }
 
-/* In place the result has the sizes, type and order of self. */
-void nuc_shape_binary(const struct nuc_shape_call *c)
+/* `m` is what the operator makes; in place the result has the sizes, type and order of self. */
+static void result_in_place(const struct nuc_shape_call *c, const struct nuc_meta *m)
 {
     const struct nuc_meta *self = nuc_shape_input(c, NUC_SELF);
-    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_OTHER);
 
     if (!c->node->in_place) {
-        m.dtype = real_dtype(c, m.dtype);
-        nuc_shape_result(c, &m);
+        nuc_shape_result(c, m);
         return;
     }
-    if (!nuc_same_sizes(&m, self) || dtype_category(m.dtype) > dtype_category(self->dtype))
-        nuc_shape_fail(c, "the result %s does not fit into self, %s", nuc_meta_text(c->g->cx, &m),
+    if (!nuc_same_sizes(m, self) || dtype_category(m->dtype) > dtype_category(self->dtype))
+        nuc_shape_fail(c, "the result %s does not fit into self, %s", nuc_meta_text(c->g->cx, m),
                        nuc_meta_text(c->g->cx, self));
     nuc_shape_result(c, self);
+}
+
+void nuc_shape_binary(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_OTHER);
+
+    m.dtype = real_dtype(c, m.dtype);
+    result_in_place(c, &m);
+}
+
+/* self, other, rounding_mode: without one it is a division of reals. */
+void nuc_shape_div_mode(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_OTHER);
+
+    if (nuc_shape_is_none(c, NUC_ARG(DIV_MODE, rounding_mode)) && !nuc_is_floating(m.dtype))
+        m.dtype = NUC_F32;
+    result_in_place(c, &m);
+}
+
+/* A truth for each element, or for each pair of them. */
+void nuc_shape_compare(const struct nuc_shape_call *c)
+{
+    bool pairs = nuc_arg_at(c->node, NUC_OTHER)->kind == NUC_ARG_NODE;
+    struct nuc_meta m = pairs ? nuc_shape_broadcast(c, NUC_SELF, NUC_OTHER) : *nuc_shape_input(c, NUC_SELF);
+
+    m.dtype = NUC_BOOL;
+    result_in_place(c, &m);
 }
 
 /* condition, self, other */

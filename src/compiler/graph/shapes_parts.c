@@ -58,6 +58,31 @@ void nuc_shape_slice(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
+/* self, dim, index: a view without the dimension */
+void nuc_shape_select(const struct nuc_shape_call *c)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+    int64_t index = nuc_shape_int(c, NUC_ARG(SELECT, index)), own[NUC_MAX_RANK], strides[NUC_MAX_RANK];
+    struct nuc_meta m = {.dtype = in->dtype};
+
+    if (in->rank == 0)
+        nuc_shape_fail(c, "a scalar has no elements to select");
+    uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, NUC_ARG(SELECT, dim)), in->rank);
+    if (index < -in->sizes[dim] || index >= in->sizes[dim])
+        nuc_shape_fail(c, "index %lld is not in dimension %u of %s", (long long)index, (unsigned)dim,
+                       nuc_meta_text(c->g->cx, in));
+    nuc_dense_strides(in, own);
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if (i == dim)
+            continue;
+        strides[m.rank] = own[i];
+        m.sizes[m.rank++] = in->sizes[i];
+    }
+    nuc_set_contiguous(&m);
+    nuc_dim_order_of_strides(m.sizes, strides, m.rank, m.dim_order);
+    nuc_shape_result(c, &m);
+}
+
 /* self, src, dim, start, end, step: self with src, which has the sizes of the slice, in its place */
 void nuc_shape_slice_scatter(const struct nuc_shape_call *c)
 {

@@ -23,7 +23,7 @@ bool nuc_arg_fits(const struct nuc_schema_arg *schema, const struct nuc_arg *arg
         return false;
     if (arg->kind == NUC_ARG_NODE && arg->u.node == NULL)
         return false;
-    return arg->kind == schema->kind;
+    return arg->kind == schema->kind || (schema->is_scalar && arg->kind == NUC_ARG_INT);
 }
 
 bool nuc_meta_is_valid(const struct nuc_meta *m)

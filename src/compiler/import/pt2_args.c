@@ -1,6 +1,7 @@
 /* The arguments of the operator nodes of a .pt2 archive. */
 #include <string.h>
 
+#include "compiler/graph/args.h"
 #include "compiler/graph/shapes.h"
 #include "compiler/import/importer.h"
 
@@ -31,6 +32,24 @@ static void set_tensor(const struct arg_reader *r)
 }
 
 /*
+ * A number beside a tensor of its kind is of the tensor's type, also where the tensor has no dimensions either.
+ * Integers are little-endian here, so that the narrow one begins where the wide one does.
+ */
+static enum nuc_dtype number_dtype(enum nuc_dtype own, enum nuc_dtype other, const double *real, const int64_t *whole,
+                                   const void **bytes)
+{
+    if (own == NUC_F32 && other == NUC_F64) {
+        *bytes = real;
+        return NUC_F64;
+    }
+    size_t bits = 8 * nuc_dtype_size(other);
+    bool narrow = own == NUC_I64 && !nuc_is_floating(other) && other != NUC_BOOL && bits < 64;
+    bool is_signed = other == NUC_I8 || other == NUC_I16 || other == NUC_I32;
+    int64_t limit = narrow ? (int64_t)1 << (bits - is_signed) : 0;
+    return narrow && *whole < limit && *whole >= (is_signed ? -limit : 0) ? other : own;
+}
+
+/*
  * A number where a tensor belongs (x + 2.0) becomes a constant without dimensions, which torch's promotion lets yield
  * to the type of the other operand.
  */
@@ -56,6 +75,8 @@ static void set_scalar_tensor(const struct arg_reader *r)
         as_int = nuc_json_int(r->value);
         bytes = &as_int;
     }
+    if (self != NULL)
+        meta.dtype = number_dtype(meta.dtype, self->vals[0].dtype, &value, &as_int, &bytes);
     const char *name = nuc_format(cx, "%s_%s", r->node->name, r->schema->name);
     nuc_set_arg_node(r->node, r->im->g, r->index, nuc_add_constant(r->im->g, name, &meta, bytes));
 }
@@ -154,6 +175,15 @@ static void set_constant_int(const struct arg_reader *r)
     nuc_set_arg_int(r->node, r->index, (int64_t)value);
 }
 
+/* A whole number stays one beside integers, whose type it leaves as it is. */
+static void set_float_or_int(const struct arg_reader *r)
+{
+    if (r->schema->is_scalar && nuc_keeps_whole_numbers(r->node))
+        nuc_set_arg_int(r->node, r->index, nuc_json_int(r->value));
+    else
+        nuc_set_arg_float(r->node, r->index, nuc_json_double(r->value));
+}
+
 static void set_float(const struct arg_reader *r)
 {
     nuc_set_arg_float(r->node, r->index, nuc_json_double(r->value));
@@ -232,7 +262,7 @@ static const struct {
     {"as_int", NUC_ARG_INTS, set_ints},
     {"as_sym_int", NUC_ARG_INTS, set_ints},
     {"as_float", NUC_ARG_FLOAT, set_float},
-    {"as_int", NUC_ARG_FLOAT, set_float},
+    {"as_int", NUC_ARG_FLOAT, set_float_or_int},
     {"as_tensor", NUC_ARG_FLOAT, set_constant_float},
     {"as_bool", NUC_ARG_FLOAT, set_scalar_bool},
     {"as_floats", NUC_ARG_FLOATS, set_floats},

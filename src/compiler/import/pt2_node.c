@@ -135,6 +135,8 @@ static const struct foreign {
     {"aten.as_strided_copy.default", NUC_OP_AS_STRIDED, false},
     {"aten._unsafe_index_put.default", NUC_OP_INDEX_PUT, false},
     {"aten._unsafe_index.Tensor", NUC_OP_INDEX, false},
+    {"aten.ravel.default", NUC_OP_FLATTEN, false},
+    {"aten.matrix_H.default", NUC_OP_MH, false},
     {"aten.ger.default", NUC_OP_OUTER, false},
     {"aten.row_stack.default", NUC_OP_VSTACK, false},
     {"aten.linalg_matmul.default", NUC_OP_MATMUL, false},

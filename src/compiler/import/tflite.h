@@ -1,8 +1,8 @@
 /*
  * Reads a LiteRT model (.tflite) into a graph of the ATen dialect. An int8 one has quantize and dequantize nodes around
  * every operator: the form of a quantized .pt2 archive, so that partitioner, lowering, other targets and the program
- * writer take it from there as they take those. A float one is as a float archive; weights that are quantized or of half
- * precision among float values become float parameters.
+ * writer take it from there as they take those. A float one is as a float archive; weights that are quantized or of
+ * half precision among float values become float parameters.
  *
  *     struct nuc_graph *g = nuc_import_tflite(cx, "model.tflite", NULL);
  *     nuc_to_edge(g, &(struct nuc_edge_options){.preserve_ops = nuc_tflite_preserved, ...});

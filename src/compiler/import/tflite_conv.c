@@ -350,12 +350,41 @@ static struct nuc_node *batch_of(struct nuc_ti *ti, uint32_t i, bool adjoint)
     return adjoint ? nuc_ti_settle(ti, nuc_ti_permute(ti, real, swapped, 3), t) : real;
 }
 
+/* Operand i in its own sizes, its matrices transposed if the operator says so. */
+static struct nuc_node *matrices_of(struct nuc_ti *ti, uint32_t i, bool adjoint)
+{
+    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+    struct nuc_node *real = nuc_ti_real(ti, i, NUC_TI_PLAIN);
+    int64_t dims[NUC_MAX_RANK];
+
+    for (uint32_t d = 0; d < t->rank; d++)
+        dims[d] = !adjoint || d + 2 < t->rank ? d : 2 * (int64_t)t->rank - 3 - d;
+    return adjoint ? nuc_ti_settle(ti, nuc_ti_permute(ti, real, dims, t->rank), t) : real;
+}
+
+/* How many matrices an operand has. */
+static int64_t batches_of(const struct nuc_ti *ti, uint32_t i)
+{
+    const struct nuc_lt_tensor *t = nuc_ti_in(ti, i);
+    int64_t count = 1;
+
+    if (t->rank < 2)
+        nuc_ti_fail(ti, "tensor '%s' is not a matrix", t->name);
+    for (uint32_t d = 0; d + 2 < t->rank; d++)
+        count *= t->shape[d];
+    return count;
+}
+
+/* Matrices of one operand may be used for several of the other. */
 void nuc_ti_batch_matmul(struct nuc_ti *ti)
 {
     const union nuc_lt_options *o = &ti->op->options;
-    struct nuc_node *x = batch_of(ti, 0, o->batch_matmul.adj_x), *y = batch_of(ti, 1, o->batch_matmul.adj_y);
 
-    if (x->vals[0].sizes[0] != y->vals[0].sizes[0])
-        nuc_ti_fail(ti, "matrices of one operand that are used for several of the other are not handled");
+    if (batches_of(ti, 0) != batches_of(ti, 1)) {
+        struct nuc_node *a = matrices_of(ti, 0, o->batch_matmul.adj_x), *b = matrices_of(ti, 1, o->batch_matmul.adj_y);
+        nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_MATMUL, NUC_ARGS(nuc_node_arg(a), nuc_node_arg(b))), NUC_TI_PLAIN);
+        return;
+    }
+    struct nuc_node *x = batch_of(ti, 0, o->batch_matmul.adj_x), *y = batch_of(ti, 1, o->batch_matmul.adj_y);
     nuc_ti_define_viewed(ti, nuc_ti_emit(ti, NUC_OP_BMM, NUC_ARGS(nuc_node_arg(x), nuc_node_arg(y))));
 }

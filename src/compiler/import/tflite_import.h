@@ -125,6 +125,7 @@ struct nuc_node *nuc_ti_permute(struct nuc_ti *ti, struct nuc_node *x, const int
 
 /* A buffer of its own: int64 numbers, or float ones. */
 struct nuc_node *nuc_ti_indices(struct nuc_ti *ti, const int64_t *values, const int64_t *sizes, uint32_t rank);
+struct nuc_node *nuc_ti_floats(struct nuc_ti *ti, const float *values, const int64_t *sizes, uint32_t rank);
 struct nuc_node *nuc_ti_number(struct nuc_ti *ti, double value);
 
 struct nuc_node *nuc_ti_to_type(struct nuc_ti *ti, struct nuc_node *x, enum nuc_dtype dtype);

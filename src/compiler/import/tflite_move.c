@@ -1,4 +1,5 @@
 /* Operators that move values: reshapes, transposes, slices, pads, concatenation, resizing. */
+#include <math.h>
 #include <string.h>
 
 #include "tflite_import.h"
@@ -276,14 +277,100 @@ void nuc_ti_pad(struct nuc_ti *ti)
     pad(ti, "constant", pad_value(ti));
 }
 
+/* The indices at each position of dimension `dim`. */
+static struct nuc_node *pick(struct nuc_ti *ti, struct nuc_node *x, int64_t dim, const int64_t *indices, int64_t count)
+{
+    struct nuc_node *index = nuc_ti_indices(ti, indices, &count, 1);
+
+    return nuc_ti_emit(ti, NUC_OP_INDEX_SELECT, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_node_arg(index)));
+}
+
+/* The image is continued by its mirror image, the elements at the edge included. */
+static void mirror_with_edges(struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, 0);
+    enum nuc_ti_form form = nuc_ti_form_of(ti, 0);
+    int64_t list[2 * NUC_MAX_RANK];
+    uint32_t pairs = pad_list(ti, form, list) / 2;
+    struct nuc_node *real = nuc_ti_real(ti, 0, form);
+
+    for (uint32_t k = 0; k < pairs; k++) {
+        int64_t dim = x->rank - 1 - k, size = real->vals[0].sizes[dim], before = list[2 * k], after = list[2 * k + 1];
+        if (before > size || after > size)
+            nuc_ti_fail(ti, "pads an axis of %lld by %lld and %lld", (long long)size, (long long)before,
+                        (long long)after);
+        if (before == 0 && after == 0)
+            continue;
+        int64_t *indices = nuc_alloc_array(ti->cx, (size_t)(before + size + after), sizeof *indices);
+        for (int64_t i = -before; i < size + after; i++)
+            indices[before + i] = i < 0 ? -i - 1 : i < size ? i : 2 * size - 1 - i;
+        real = nuc_ti_settle(ti, pick(ti, real, dim, indices, before + size + after), x);
+    }
+    nuc_ti_define(ti, real, form);
+}
+
 void nuc_ti_mirror_pad(struct nuc_ti *ti)
 {
     if (ti->op->options.mirror_pad.mode != 0)
-        nuc_ti_fail(ti, "mode SYMMETRIC is not handled: REFLECT is");
-    pad(ti, "reflect", 0);
+        mirror_with_edges(ti);
+    else
+        pad(ti, "reflect", 0);
 }
 
 /* ---- resizing ---- */
+
+/* The element that the nearest one is of `in`, at position i of `out`, in float32 as LiteRT computes it. */
+static int64_t nearest(const struct nuc_ti *ti, int64_t i, int64_t in, int64_t out)
+{
+    bool aligned = ti->op->options.resize.align_corners && out > 1;
+    float scale = aligned ? (float)(in - 1) / (float)(out - 1) : (float)in / (float)out;
+    float at = ((float)i + (ti->op->options.resize.half_pixel_centers ? 0.5f : 0.0f)) * scale;
+    int64_t index = (int64_t)(ti->op->options.resize.align_corners ? roundf(at) : floorf(at));
+
+    return index < in ? index : in - 1;
+}
+
+static struct nuc_node *nearest_along(struct nuc_ti *ti, struct nuc_node *x, int64_t dim, int64_t out)
+{
+    int64_t *indices = nuc_alloc_array(ti->cx, (size_t)out, sizeof *indices);
+
+    for (int64_t i = 0; i < out; i++)
+        indices[i] = nearest(ti, i, x->vals[0].sizes[dim], out);
+    return pick(ti, x, dim, indices, out);
+}
+
+/* LiteRT 1's rule: position i of the result lies at i * in / out, between two elements or on the last one. */
+static struct nuc_node *linear_along(struct nuc_ti *ti, struct nuc_node *x, int64_t dim, int64_t out)
+{
+    int64_t in = x->vals[0].sizes[dim], sizes[4] = {1, 1, 1, 1};
+    int64_t *low = nuc_alloc_array(ti->cx, (size_t)out, sizeof *low), *high = nuc_copy(ti->cx, low, (size_t)out * 8);
+    float *part = nuc_alloc_array(ti->cx, (size_t)out, sizeof *part), scale = (float)in / (float)out;
+
+    for (int64_t i = 0; i < out; i++) {
+        float at = (float)i * scale, below = floorf(at);
+        low[i] = (int64_t)below < in ? (int64_t)below : in - 1;
+        high[i] = low[i] + 1 < in ? low[i] + 1 : in - 1;
+        part[i] = at - below;
+    }
+    sizes[dim] = out;
+    struct nuc_node *below = pick(ti, x, dim, low, out), *above = pick(ti, x, dim, high, out);
+    struct nuc_node *step = nuc_ti_emit(ti, NUC_OP_SUB, NUC_ARGS(nuc_node_arg(above), nuc_node_arg(below)));
+    step = nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(step), nuc_node_arg(nuc_ti_floats(ti, part, sizes, 4))));
+    return nuc_ti_emit(ti, NUC_OP_ADD, NUC_ARGS(nuc_node_arg(below), nuc_node_arg(step)));
+}
+
+/* The rules of LiteRT that torch does not have, one axis after the other. */
+static struct nuc_node *resize_by_axes(struct nuc_ti *ti, struct nuc_node *x, const int64_t *sizes)
+{
+    struct nuc_node *(*const along)(struct nuc_ti *, struct nuc_node *, int64_t, int64_t) =
+        ti->op->code == NUC_LT_RESIZE_BILINEAR ? linear_along : nearest_along;
+
+    for (int k = 0; k < 2; k++) {
+        if (x->vals[0].sizes[2 + k] != sizes[k])
+            x = nuc_ti_settle(ti, along(ti, x, 2 + k, sizes[k]), nuc_ti_out(ti));
+    }
+    return x;
+}
 
 void nuc_ti_resize(struct nuc_ti *ti)
 {
@@ -292,15 +379,22 @@ void nuc_ti_resize(struct nuc_ti *ti)
     bool aligned = o->resize.align_corners, half = o->resize.half_pixel_centers;
     int64_t sizes[2];
 
-    if (bilinear ? aligned == half : aligned || half)
-        nuc_ti_fail(ti, "align_corners %s with half_pixel_centers %s is not handled: %s", aligned ? "true" : "false",
-                    half ? "true" : "false", bilinear ? "exactly one of them must be true" : "both must be false");
-    if (nuc_ti_integers(ti, 1, 2, sizes) != 2)
+    if (aligned && half)
+        nuc_ti_fail(ti, "has align_corners and half_pixel_centers: only one of them may be true");
+    bool as_torch = bilinear ? aligned || half : !aligned && !half;
+    if (!as_torch && bilinear && nuc_ti_is_quantized(nuc_ti_in(ti, 0)))
+        nuc_ti_fail(ti, "align_corners false with half_pixel_centers false is not handled in int8: one of them must be "
+                        "true");
+    if (nuc_ti_integers(ti, 1, 2, sizes) != 2 || sizes[0] < 1 || sizes[1] < 1 || sizes[0] > INT16_MAX ||
+        sizes[1] > INT16_MAX)
         nuc_ti_fail(ti, "needs height and width");
-    struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
+    struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE), *node;
     const struct nuc_arg size = nuc_ints_arg(sizes, 2);
-    struct nuc_node *node =
-        bilinear ? nuc_ti_emit(ti, NUC_OP_UPSAMPLE_BILINEAR, NUC_ARGS(nuc_node_arg(real), size, nuc_bool_arg(aligned)))
-                 : nuc_ti_emit(ti, NUC_OP_UPSAMPLE_NEAREST, NUC_ARGS(nuc_node_arg(real), size));
+    if (!as_torch)
+        node = resize_by_axes(ti, real, sizes);
+    else if (bilinear)
+        node = nuc_ti_emit(ti, NUC_OP_UPSAMPLE_BILINEAR, NUC_ARGS(nuc_node_arg(real), size, nuc_bool_arg(aligned)));
+    else
+        node = nuc_ti_emit(ti, NUC_OP_UPSAMPLE_NEAREST, NUC_ARGS(nuc_node_arg(real), size));
     nuc_ti_define(ti, node, NUC_TI_IMAGE);
 }

@@ -119,12 +119,19 @@ struct nuc_node *nuc_ti_indices(struct nuc_ti *ti, const int64_t *values, const 
     return add_buffer(ti, "indices", &meta, nuc_copy(ti->cx, values, nuc_bytes(&meta)));
 }
 
+struct nuc_node *nuc_ti_floats(struct nuc_ti *ti, const float *values, const int64_t *sizes, uint32_t rank)
+{
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, rank);
+
+    return add_buffer(ti, "numbers", &meta, nuc_copy(ti->cx, values, nuc_bytes(&meta)));
+}
+
 struct nuc_node *nuc_ti_number(struct nuc_ti *ti, double value)
 {
-    struct nuc_meta meta = nuc_meta_make(NUC_F32, &(int64_t){0}, 0);
+    static const int64_t none[1] = {0};
     float number = (float)value;
 
-    return add_buffer(ti, "number", &meta, nuc_copy(ti->cx, &number, sizeof number));
+    return nuc_ti_floats(ti, &number, none, 0);
 }
 
 static int64_t quant_min(enum nuc_dtype dtype, bool per_channel)
@@ -244,8 +251,8 @@ struct nuc_node *nuc_ti_call(struct nuc_ti *ti, enum nuc_op op, struct nuc_node 
 {
     const char *name = nuc_op_name(op, NUC_ATEN);
     const char *dot = strchr(name, '.');
-    size_t length = strcspn(dot + 1, ".");
-    struct nuc_node *node = nuc_add_node(ti->g, NULL, op, nuc_format(ti->cx, "%.*s", (int)length, dot + 1));
+    const char *own = dot != NULL ? dot + 1 : name;
+    struct nuc_node *node = nuc_add_node(ti->g, NULL, op, nuc_format(ti->cx, "%.*s", (int)strcspn(own, "."), own));
 
     node->source = (struct nuc_source){.file = nuc_base_name(ti->m->file), .line = (int)ti->index};
     if (input != NULL)

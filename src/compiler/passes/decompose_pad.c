@@ -36,8 +36,8 @@ static struct nuc_node *traced_indices(const struct padding *p, int64_t start, i
     nuc_set_arg_bool(arange, NUC_ARG(ARANGE, pin_memory), false);
     nuc_infer_shape(p->g, arange);
     nuc_set_arg_node(clamp, p->g, NUC_SELF, arange);
-    nuc_set_arg_float(clamp, NUC_ARG(CLAMP, min), 0.0);
-    nuc_set_arg_float(clamp, NUC_ARG(CLAMP, max), (double)(size - 1));
+    nuc_set_arg_int(clamp, NUC_ARG(CLAMP, min), 0);
+    nuc_set_arg_int(clamp, NUC_ARG(CLAMP, max), size - 1);
     nuc_infer_shape(p->g, clamp);
     return clamp;
 }

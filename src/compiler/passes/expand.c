@@ -28,7 +28,102 @@ static const struct row {
     {NUC_OP_MM, nuc_expand_linear, nuc_is_linear},
     /* ---- elementwise (expand_math.c) ---- */
     /* ---- reductions, scans, order (expand_reduce.c) ---- */
-    /* ---- views, parts, repetitions, copies, fills (expand_move.c) ---- */
+    /* ---- views, parts, repetitions, copies (expand_move.c) ---- */
+    {NUC_OP_UNFLATTEN, nuc_expand_reshape, NULL},
+    {NUC_OP_RESHAPE_AS, nuc_expand_reshape, NULL},
+    {NUC_OP_VIEW_AS, nuc_expand_reshape, NULL},
+    {NUC_OP_UNSAFE_VIEW, nuc_expand_reshape, NULL},
+    {NUC_OP_ATLEAST_1D, nuc_expand_reshape, NULL},
+    {NUC_OP_ATLEAST_2D, nuc_expand_reshape, NULL},
+    {NUC_OP_ATLEAST_3D, nuc_expand_reshape, NULL},
+    {NUC_OP_VIEW_DTYPE, nuc_expand_view_dtype, NULL},
+    {NUC_OP_PIXEL_SHUFFLE, nuc_expand_pixel_shuffle, NULL},
+    {NUC_OP_PIXEL_UNSHUFFLE, nuc_expand_pixel_unshuffle, NULL},
+    {NUC_OP_CHANNEL_SHUFFLE, nuc_expand_channel_shuffle, NULL},
+    {NUC_OP_NATIVE_CHANNEL_SHUFFLE, nuc_expand_channel_shuffle, NULL},
+    {NUC_OP_MOVEDIM, nuc_expand_movedim, NULL},
+    {NUC_OP_MOVEDIM_INT, nuc_expand_movedim, NULL},
+    {NUC_OP_NUMPY_T, nuc_expand_reversed_dims, NULL},
+    {NUC_OP_MT, nuc_expand_reversed_dims, NULL},
+    {NUC_OP_MH, nuc_expand_reversed_dims, NULL},
+    {NUC_OP_ADJOINT, nuc_expand_reversed_dims, NULL},
+    {NUC_OP_FLIPLR, nuc_expand_flip, NULL},
+    {NUC_OP_FLIPUD, nuc_expand_flip, NULL},
+    {NUC_OP_ROT90, nuc_expand_rot90, NULL},
+    {NUC_OP_ROLL, nuc_expand_roll, NULL},
+    {NUC_OP_SELECT, nuc_expand_select, NULL},
+    {NUC_OP_NARROW, nuc_expand_narrow, NULL},
+    {NUC_OP_UNBIND, nuc_expand_unbind, NULL},
+    {NUC_OP_TENSOR_SPLIT, nuc_expand_split_indices, NULL},
+    {NUC_OP_HSPLIT_ARRAY, nuc_expand_split_indices, NULL},
+    {NUC_OP_VSPLIT_ARRAY, nuc_expand_split_indices, NULL},
+    {NUC_OP_DSPLIT_ARRAY, nuc_expand_split_indices, NULL},
+    {NUC_OP_TENSOR_SPLIT_SECTIONS, nuc_expand_split_sections, NULL},
+    {NUC_OP_HSPLIT, nuc_expand_split_sections, NULL},
+    {NUC_OP_VSPLIT, nuc_expand_split_sections, NULL},
+    {NUC_OP_DSPLIT, nuc_expand_split_sections, NULL},
+    {NUC_OP_UNSAFE_SPLIT, nuc_expand_split_each, NULL},
+    {NUC_OP_UNSAFE_CHUNK, nuc_expand_split_each, NULL},
+    {NUC_OP_UNSAFE_SPLIT_SIZES, nuc_expand_split_sizes, NULL},
+    {NUC_OP_EXPAND_AS, nuc_expand_broadcast, NULL},
+    {NUC_OP_BROADCAST_TO, nuc_expand_broadcast, NULL},
+    {NUC_OP_BROADCAST_TENSORS, nuc_expand_broadcast_tensors, NULL},
+    {NUC_OP_REPEAT, nuc_expand_repeat, NULL},
+    {NUC_OP_TILE, nuc_expand_repeat, NULL},
+    {NUC_OP_REPEAT_INTERLEAVE, nuc_expand_repeat_interleave, NULL},
+    {NUC_OP_REPEAT_INTERLEAVE_TENSOR, nuc_expand_repeat_interleave_tensor, NULL},
+    {NUC_OP_MESHGRID, nuc_expand_meshgrid, NULL},
+    {NUC_OP_MESHGRID_INDEXING, nuc_expand_meshgrid, NULL},
+    {NUC_OP_CARTESIAN_PROD, nuc_expand_cartesian_prod, NULL},
+    {NUC_OP_COMBINATIONS, nuc_expand_combinations, NULL},
+    {NUC_OP_STACK, nuc_expand_stack, NULL},
+    {NUC_OP_HSTACK, nuc_expand_stack_dim, NULL},
+    {NUC_OP_VSTACK, nuc_expand_stack_dim, NULL},
+    {NUC_OP_DSTACK, nuc_expand_stack_dim, NULL},
+    {NUC_OP_COLUMN_STACK, nuc_expand_stack_dim, NULL},
+    {NUC_OP_BLOCK_DIAG, nuc_expand_block_diag, NULL},
+    {NUC_OP_DIAG, nuc_expand_diag, NULL},
+    {NUC_OP_DIAGFLAT, nuc_expand_diag, NULL},
+    {NUC_OP_DIAG_EMBED, nuc_expand_diag_embed, NULL},
+    {NUC_OP_TRACE, nuc_expand_trace, NULL},
+    {NUC_OP_TRIL, nuc_expand_triangle, NULL},
+    {NUC_OP_TRIU, nuc_expand_triangle, NULL},
+    {NUC_OP_TO_COPY, nuc_expand_cast, NULL},
+    {NUC_OP_TO_OTHER, nuc_expand_cast, NULL},
+    {NUC_OP_TO_DEVICE, nuc_expand_cast, NULL},
+    {NUC_OP_TYPE_AS, nuc_expand_cast, NULL},
+    {NUC_OP_FEATURE_DROPOUT, nuc_expand_no_dropout, NULL},
+    {NUC_OP_ALPHA_DROPOUT, nuc_expand_no_dropout, NULL},
+    {NUC_OP_FEATURE_ALPHA_DROPOUT, nuc_expand_no_dropout, NULL},
+    {NUC_OP_NATIVE_DROPOUT, nuc_expand_native_dropout, NULL},
+    {NUC_OP_RRELU, nuc_expand_rrelu, NULL},
+    /* ---- values out of nothing (expand_fill.c) ---- */
+    {NUC_OP_FULL, nuc_expand_number, NULL},
+    {NUC_OP_FULL_LIKE, nuc_expand_number, NULL},
+    {NUC_OP_NEW_FULL, nuc_expand_number, NULL},
+    {NUC_OP_SCALAR_TENSOR, nuc_expand_number, NULL},
+    {NUC_OP_FILL, nuc_expand_number, NULL},
+    {NUC_OP_ZEROS_LIKE, nuc_expand_number, NULL},
+    {NUC_OP_NEW_ZEROS, nuc_expand_number, NULL},
+    {NUC_OP_ZERO, nuc_expand_number, NULL},
+    {NUC_OP_EMPTY_TENSOR, nuc_expand_number, NULL},
+    {NUC_OP_EMPTY_LIKE, nuc_expand_number, NULL},
+    {NUC_OP_EMPTY_PERMUTED, nuc_expand_number, NULL},
+    {NUC_OP_NEW_EMPTY, nuc_expand_number, NULL},
+    {NUC_OP_ONES_TENSOR, nuc_expand_ones, NULL},
+    {NUC_OP_ONES_LIKE, nuc_expand_ones, NULL},
+    {NUC_OP_NEW_ONES, nuc_expand_ones, NULL},
+    {NUC_OP_FILL_TENSOR, nuc_expand_fill_tensor, NULL},
+    {NUC_OP_ARANGE_END, nuc_expand_arange, NULL},
+    {NUC_OP_ARANGE_START, nuc_expand_arange, NULL},
+    {NUC_OP_LINSPACE, nuc_expand_linspace, NULL},
+    {NUC_OP_LOGSPACE, nuc_expand_logspace, NULL},
+    {NUC_OP_EYE, nuc_expand_eye, NULL},
+    {NUC_OP_EYE_M, nuc_expand_eye, NULL},
+    {NUC_OP_TRIL_INDICES, nuc_expand_triangle_indices, NULL},
+    {NUC_OP_TRIU_INDICES, nuc_expand_triangle_indices, NULL},
+    {NUC_OP_ONE_HOT, nuc_expand_one_hot, NULL},
+    {NUC_OP_VANDER, nuc_expand_vander, NULL},
     /* ---- choice by values (expand_index.c) ---- */
     {NUC_OP_TAKE_ALONG_DIM, nuc_expand_take_along_dim, NULL},
     {NUC_OP_TAKE, nuc_expand_take, NULL},
@@ -245,6 +340,22 @@ static void check_value(struct nuc_graph *g, const struct nuc_node *node, const 
     if (value->is_tuple || stated->dtype != made->dtype || !nuc_same_sizes(stated, made))
         nuc_fail(g->cx, NUC_BAD_INPUT, "%s: %s: the archive states %s, the operator makes %s", g->file,
                  nuc_node_text(g->cx, node), nuc_meta_text(g->cx, stated), nuc_meta_text(g->cx, made));
+}
+
+void nuc_expand_item(struct nuc_graph *g, struct nuc_node *tuple, uint32_t index, struct nuc_node *value)
+{
+    for (uint32_t i = tuple->n_users; i > 0; i--) {
+        struct nuc_node *item = tuple->users[i - 1];
+        if (!nuc_is_item(item, index))
+            continue;
+        const char *name = item->name;
+        bool is_new = value->id > item->id && !nuc_is_placeholder(value);
+        check_value(g, item, value);
+        nuc_replace_uses(g, item, value, NULL);
+        nuc_remove_node(g, item);
+        if (is_new)
+            nuc_rename(g, value, name);
+    }
 }
 
 /* The value goes by the operator's name, unless it has one that the archive gave it. */

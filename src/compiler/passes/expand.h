@@ -52,11 +52,18 @@ struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, st
 struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                  enum nuc_dtype dtype);
 
-/* reshape and permute of the ATen dialect; the value itself where nothing changes. */
+/* A constant of that type, sizes and dim order with `value` everywhere. */
+struct nuc_node *nuc_insert_filled(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta,
+                                   double value);
+
+/* The same elements in another shape, dimensions in another order, size-1 dimensions repeated: the input when nothing
+ * changes. The reshape copies where the dim order asks for it. */
 struct nuc_node *nuc_insert_reshaped(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                      const int64_t *sizes, uint32_t rank);
 struct nuc_node *nuc_insert_permuted(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
                                      const int64_t *dims);
+struct nuc_node *nuc_insert_expanded(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                     const int64_t *sizes, uint32_t rank);
 
 /* Sum over some dimensions, of which there is at least one. */
 struct nuc_node *nuc_insert_sum(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *dims,
@@ -84,6 +91,33 @@ struct nuc_node *nuc_order_labels(struct nuc_graph *g, struct nuc_node *node, st
 
 /* The constant a node computes out of constants, as a parameter; NULL when it depends on an input (expand_index.c). */
 struct nuc_node *nuc_folded_constant(struct nuc_graph *g, struct nuc_node *node);
+
+/* Elements [start, end) of a dimension; the input when these are all. One index of it, without the dimension. */
+struct nuc_node *nuc_insert_part(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
+                                 int64_t start, int64_t end);
+struct nuc_node *nuc_insert_selected(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
+                                     int64_t index);
+
+/* The value `times` times one after the other along a dimension. */
+struct nuc_node *nuc_insert_repeated(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
+                                     int64_t times);
+
+/* Zeros around: pairs of before and after from the last dimension on. */
+struct nuc_node *nuc_insert_padded(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                   const int64_t *pads, uint32_t count);
+
+/* `count` dimensions move from places `from` to places `to`; the others keep their order. */
+struct nuc_node *nuc_insert_moved_dims(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
+                                       const int64_t *from, const int64_t *to, uint32_t count);
+
+/* Whether something reads item `index` of a tuple. */
+bool nuc_is_item_read(const struct nuc_node *tuple, uint32_t index);
+
+/* A dimension number counted from the front; fails when a tensor of that rank has none such. */
+uint32_t nuc_expand_dim(struct nuc_graph *g, const struct nuc_node *node, int64_t dim, uint32_t rank);
+
+/* `value` becomes item `index` of the tuple, whose stated type and sizes it has to have. */
+void nuc_expand_item(struct nuc_graph *g, struct nuc_node *tuple, uint32_t index, struct nuc_node *value);
 
 /* Fails with NUC_UNSUPPORTED: "<file>: <node>: <text>". */
 _Noreturn void nuc_expand_fail(struct nuc_graph *g, const struct nuc_node *node, const char *format, ...)

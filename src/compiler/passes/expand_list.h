@@ -102,4 +102,54 @@ struct nuc_node *nuc_expand_safe_softmax(struct nuc_graph *g, struct nuc_node *n
 struct nuc_node *nuc_expand_multi_head_attention(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_transformer_layer(struct nuc_graph *g, struct nuc_node *node);
 
+/* ---- expand_move.c ---- */
+struct nuc_node *nuc_expand_reshape(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_view_dtype(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_pixel_shuffle(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_pixel_unshuffle(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_channel_shuffle(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_movedim(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_reversed_dims(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_flip(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_rot90(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_roll(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_select(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_narrow(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_unbind(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_split_sections(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_split_indices(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_split_each(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_split_sizes(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_broadcast(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_broadcast_tensors(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_repeat(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_repeat_interleave(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_repeat_interleave_tensor(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_meshgrid(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_cartesian_prod(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_combinations(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_stack(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_stack_dim(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_block_diag(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_diag_embed(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_diag(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_trace(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_triangle(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_cast(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_no_dropout(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_native_dropout(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_rrelu(struct nuc_graph *g, struct nuc_node *node);
+
+/* ---- expand_fill.c ---- */
+struct nuc_node *nuc_expand_number(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_ones(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_fill_tensor(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_arange(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_linspace(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_logspace(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_eye(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_triangle_indices(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_one_hot(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_vander(struct nuc_graph *g, struct nuc_node *node);
+
 #endif

@@ -7,26 +7,6 @@
 
 /* ---- building blocks ---- */
 
-struct nuc_node *nuc_insert_reshaped(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                     const int64_t *sizes, uint32_t rank)
-{
-    struct nuc_meta wanted = nuc_meta_make(input->vals[0].dtype, sizes, rank);
-
-    if (nuc_same_sizes(&input->vals[0], &wanted))
-        return input;
-    return nuc_emit(g, node, NUC_OP_RESHAPE, node, NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(sizes, rank)));
-}
-
-struct nuc_node *nuc_insert_permuted(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                     const int64_t *dims)
-{
-    bool same = true;
-
-    for (uint32_t i = 0; i < input->vals[0].rank; i++)
-        same = same && dims[i] == i;
-    return same ? input : nuc_insert_permute(g, node, input, dims);
-}
-
 struct nuc_node *nuc_insert_sum(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, const int64_t *dims,
                                 uint32_t count, bool keepdim)
 {

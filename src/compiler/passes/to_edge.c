@@ -60,7 +60,7 @@ static const struct row {
     {NUC_OP_ASSERT_TENSOR_METADATA, nuc_to_nothing, NULL},
 };
 
-/* In their place, where ExecuTorch's runtime has no kernel for what they give. */
+/* In their place, where ExecuTorch's runtime does not compute what they give. */
 static const struct executorch_row {
     enum nuc_op op;
     decomposition rewrite;
@@ -72,6 +72,9 @@ static const struct executorch_row {
     {NUC_OP_LSTM, nuc_to_steps},
     {NUC_OP_RNN_TANH, nuc_to_steps},
     {NUC_OP_RNN_RELU, nuc_to_steps},
+    {NUC_OP_CUMPROD, nuc_to_doubling_products},
+    {NUC_OP_CUMSUM, nuc_to_cumsum_along},
+    {NUC_OP_REMAINDER, nuc_to_floored_remainder},
 };
 
 /* NULL when the operator has no Edge form. */

@@ -12,6 +12,11 @@ struct nuc_out_variant {
 
 struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op);
 
+/*
+ * Whether ExecuTorch's libraries have a kernel for it: not for operators of our own, nor for some that torch alone has.
+ */
+bool nuc_out_in_executorch(enum nuc_op op);
+
 /* The out variant has the argument. */
 bool nuc_out_has_arg(enum nuc_op op, uint32_t index);
 

@@ -44,49 +44,75 @@ struct nuc_loops {
     ptrdiff_t out[NUC_MAX_RANK];
 };
 
-/* Operators of two values: one for every row of NUC_BINARIES, and those whose operators take a factor. */
+/* Elements of a type that nuc_ref_convert() knows. */
+struct nuc_elements {
+    enum nuc_dtype dtype;
+    void *data;
+};
+
+/*
+ * Operators of two values: one for every row of NUC_BINARIES and NUC_TENSOR_BINARIES, and those whose operators are
+ * more than a row. A truth is 1 or 0. Integers are computed in 64 bits: what a narrower type keeps of the result is
+ * what it computes itself. Division by 0 gives 0, for which torch has an error.
+ */
 struct nuc_binary {
-    float (*f32)(float a, float b);
-    int64_t (*i64)(int64_t a, int64_t b); /* wraps; NULL: there is none */
+    float (*f32)(float a, float b);       /* NULL: there is none */
+    int64_t (*i64)(int64_t a, int64_t b); /* wraps; NULL: integers are computed as float32 */
 };
 #define NUC_BINARY_DECLARATION(X, name) extern const struct nuc_binary nuc_binary_##name;
 NUC_BINARIES(NUC_BINARY_DECLARATION, )
+NUC_TENSOR_BINARIES(NUC_BINARY_DECLARATION, )
 #undef NUC_BINARY_DECLARATION
-extern const struct nuc_binary nuc_binary_add, nuc_binary_sub;
+extern const struct nuc_binary nuc_binary_add, nuc_binary_sub, nuc_binary_pow, nuc_binary_div_trunc;
 
 /* out = a op alpha * b. out may be a or b when their strides are equal. */
 void nuc_ref_binary_f32(const struct nuc_binary *op, const struct nuc_loops *loops, float alpha, const float *a,
                         const float *b, float *out);
-void nuc_ref_binary_i64(const struct nuc_binary *op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
-                        const int64_t *b, int64_t *out);
+
+/* A factor in either arithmetic. */
+struct nuc_factor {
+    float f32;
+    int64_t i64;
+};
+
+/* The same for elements of any types: computed as float32 where an operand is real or there is no form for integers. */
+void nuc_ref_binary(const struct nuc_binary *op, const struct nuc_loops *loops, struct nuc_factor alpha,
+                    struct nuc_elements a, struct nuc_elements b, struct nuc_elements out);
 
 /* Functions of one value: one for every row of NUC_MAPS, and those whose operators are more than a row. */
-#define NUC_MAP_DECLARATION(X, name) float nuc_map_##name(float x);
+typedef float (*nuc_map_fn)(float x);
+struct nuc_map {
+    nuc_map_fn f32;            /* NULL: there is none */
+    int64_t (*i64)(int64_t x); /* NULL: integers are computed as float32 */
+};
+#define NUC_MAP_DECLARATION(X, name) extern const struct nuc_map nuc_map_##name;
 NUC_MAPS(NUC_MAP_DECLARATION, )
 #undef NUC_MAP_DECLARATION
-float nuc_map_abs(float x);
-float nuc_map_gelu(float x);      /* x / 2 (1 + erf(x / sqrt 2)) in double, as ExecuTorch forms it */
-float nuc_map_gelu_tanh(float x); /* erf approximated by tanh */
+extern const struct nuc_map nuc_map_bitwise_not;
+float nuc_gelu_f32(float x);      /* x / 2 (1 + erf(x / sqrt 2)) in double, as ExecuTorch forms it */
+float nuc_gelu_tanh_f32(float x); /* erf approximated by tanh */
 
-typedef float (*nuc_map_fn)(float x);
-
-/* out = fn(in). out may be in, in the two functions after it too. */
+/* out = fn(in). out may be in, in the functions after it too. */
 void nuc_ref_map_f32(nuc_map_fn fn, const float *in, float *out, size_t count);
+
+/* The same for elements of any types; strides a and out. */
+void nuc_ref_map(const struct nuc_map *op, const struct nuc_loops *loops, struct nuc_elements in,
+                 struct nuc_elements out);
+
+/* x * scale above 0, else (exp(x * input_scale) - 1) * alpha * scale */
+struct nuc_elu {
+    float alpha, scale, input_scale;
+};
+void nuc_ref_elu_f32(const struct nuc_elu *elu, const float *in, float *out, size_t count);
+
+/* log(x / (1 - x)) of x clamped to [low, 1 - low]; low < 0: as it is */
+void nuc_ref_logit_f32(float low, const float *in, float *out, size_t count);
 
 /* x * slope below 0 */
 void nuc_ref_leaky_relu_f32(float slope, const float *in, float *out, size_t count);
 
 /* min(max(x, low), high); NaN stays. */
 void nuc_ref_clamp_f32(float low, float high, const float *in, float *out, size_t count);
-
-/* out = a > threshold; strides a and out. */
-void nuc_ref_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out);
-
-/* |in|; the smallest value stays. out may be in. */
-void nuc_ref_abs_i64(const int64_t *in, int64_t *out, size_t count);
-
-/* Integers of 1 to 8 bytes; low and high are values of the type. out may be in. */
-void nuc_ref_clamp_int(enum nuc_dtype dtype, int64_t low, int64_t high, const void *in, void *out, size_t count);
 
 /* ---- moving data ---- */
 
@@ -96,9 +122,9 @@ void nuc_ref_copy(const struct nuc_loops *loops, size_t element_size, const void
 /* Every element of out becomes the element at `value`. */
 void nuc_ref_fill(size_t element_size, const void *value, void *out, size_t count);
 
-/* As nuc_ref_copy() where the condition, of strides b, is not 0; other elements of out stay. */
-void nuc_ref_copy_where(const struct nuc_loops *loops, size_t element_size, const void *in, const uint8_t *condition,
-                        void *out);
+/* As nuc_ref_convert() where the condition, of strides b, is not 0; other elements of out stay. */
+void nuc_ref_convert_where(const struct nuc_loops *loops, struct nuc_elements in, const uint8_t *condition,
+                           struct nuc_elements out);
 
 /*
  * Converts between float32, float64, bool and integers of 1 to 8 bytes; strides a and out. A float loses its fraction;

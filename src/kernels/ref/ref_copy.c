@@ -38,22 +38,3 @@ void nuc_ref_fill(size_t element_size, const void *value, void *out, size_t coun
     for (size_t i = 0; i < count; i++)
         memcpy((uint8_t *)out + i * element_size, value, element_size);
 }
-
-void nuc_ref_copy_where(const struct nuc_loops *loops, size_t element_size, const void *in, const uint8_t *condition,
-                        void *out)
-{
-    struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = loops->rank == 0 ? 0 : loops->rank - 1;
-    ptrdiff_t in_step = loops->rank == 0 ? 0 : loops->a[last];
-    ptrdiff_t step = loops->rank == 0 ? 0 : loops->b[last];
-    ptrdiff_t out_step = loops->rank == 0 ? 0 : loops->out[last];
-    ptrdiff_t size = (ptrdiff_t)element_size;
-
-    do {
-        for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            if (condition[walk.b + i * step] != 0)
-                memmove((uint8_t *)out + (walk.out + i * out_step) * size,
-                        (const uint8_t *)in + (walk.a + i * in_step) * size, element_size);
-        }
-    } while (nuc_walk_next_row(loops, &walk));
-}

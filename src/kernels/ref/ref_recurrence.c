@@ -31,9 +31,9 @@ static float from_h(const struct step *s, int32_t j)
 static float gru_unit(const struct step *s, int32_t i)
 {
     int32_t n = s->r->hidden;
-    float reset = nuc_map_sigmoid(from_x(s, i) + from_h(s, i));
-    float update = nuc_map_sigmoid(from_x(s, n + i) + from_h(s, n + i));
-    float new = nuc_map_tanh(from_x(s, 2 * n + i) + reset * from_h(s, 2 * n + i));
+    float reset = nuc_map_sigmoid.f32(from_x(s, i) + from_h(s, i));
+    float update = nuc_map_sigmoid.f32(from_x(s, n + i) + from_h(s, n + i));
+    float new = nuc_map_tanh.f32(from_x(s, 2 * n + i) + reset * from_h(s, 2 * n + i));
 
     return (s->h[i] - new) * update + new;
 }
@@ -41,13 +41,13 @@ static float gru_unit(const struct step *s, int32_t i)
 static float lstm_unit(const struct step *s, int32_t i, float *c)
 {
     int32_t n = s->r->hidden;
-    float in = nuc_map_sigmoid(from_x(s, i) + from_h(s, i));
-    float forget = nuc_map_sigmoid(from_x(s, n + i) + from_h(s, n + i));
-    float new = nuc_map_tanh(from_x(s, 2 * n + i) + from_h(s, 2 * n + i));
-    float shown = nuc_map_sigmoid(from_x(s, 3 * n + i) + from_h(s, 3 * n + i));
+    float in = nuc_map_sigmoid.f32(from_x(s, i) + from_h(s, i));
+    float forget = nuc_map_sigmoid.f32(from_x(s, n + i) + from_h(s, n + i));
+    float new = nuc_map_tanh.f32(from_x(s, 2 * n + i) + from_h(s, 2 * n + i));
+    float shown = nuc_map_sigmoid.f32(from_x(s, 3 * n + i) + from_h(s, 3 * n + i));
 
     *c = forget * *c + in * new;
-    return shown * nuc_map_tanh(*c);
+    return shown * nuc_map_tanh.f32(*c);
 }
 
 static void run_step(const struct step *s, float *c, float *out)
@@ -58,9 +58,9 @@ static void run_step(const struct step *s, float *c, float *out)
         else if (s->r->cell == NUC_CELL_LSTM)
             out[i] = lstm_unit(s, i, &c[i]);
         else if (s->r->cell == NUC_CELL_TANH)
-            out[i] = nuc_map_tanh(from_x(s, i) + from_h(s, i));
+            out[i] = nuc_map_tanh.f32(from_x(s, i) + from_h(s, i));
         else
-            out[i] = nuc_map_relu(from_x(s, i) + from_h(s, i));
+            out[i] = nuc_map_relu.f32(from_x(s, i) + from_h(s, i));
     }
 }
 

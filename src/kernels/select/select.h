@@ -38,13 +38,14 @@ void nuc_kernel_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, 
                            const float *in, float *out);
 void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
                            const int8_t *in, int8_t *out);
-void nuc_kernel_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out);
-void nuc_kernel_binary_i64(const struct nuc_binary *op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
-                           const int64_t *b, int64_t *out);
-void nuc_kernel_abs_i64(const int64_t *in, int64_t *out, size_t count);
-void nuc_kernel_clamp_int(enum nuc_dtype dtype, int64_t low, int64_t high, const void *in, void *out, size_t count);
-void nuc_kernel_copy_where(const struct nuc_loops *loops, size_t element_size, const void *in, const uint8_t *condition,
-                           void *out);
+void nuc_kernel_binary(const struct nuc_binary *op, const struct nuc_loops *loops, struct nuc_factor alpha,
+                       struct nuc_elements a, struct nuc_elements b, struct nuc_elements out);
+void nuc_kernel_map(const struct nuc_map *op, const struct nuc_loops *loops, struct nuc_elements in,
+                    struct nuc_elements out);
+void nuc_kernel_elu_f32(const struct nuc_elu *elu, const float *in, float *out, size_t count);
+void nuc_kernel_logit_f32(float low, const float *in, float *out, size_t count);
+void nuc_kernel_convert_where(const struct nuc_loops *loops, struct nuc_elements in, const uint8_t *condition,
+                              struct nuc_elements out);
 void nuc_kernel_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in,
                         void *out);
 void nuc_kernel_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count);

@@ -114,22 +114,6 @@ void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const str
     nuc_ref_extreme_s8(largest, kept, reduced, in, out);
 }
 
-void nuc_kernel_greater_f32(const struct nuc_loops *loops, float threshold, const float *a, bool *out)
-{
-    nuc_ref_greater_f32(loops, threshold, a, out);
-}
-
-void nuc_kernel_clamp_int(enum nuc_dtype dtype, int64_t low, int64_t high, const void *in, void *out, size_t count)
-{
-    nuc_ref_clamp_int(dtype, low, high, in, out, count);
-}
-
-void nuc_kernel_copy_where(const struct nuc_loops *loops, size_t element_size, const void *in, const uint8_t *condition,
-                           void *out)
-{
-    nuc_ref_copy_where(loops, element_size, in, condition, out);
-}
-
 void nuc_kernel_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in,
                         void *out)
 {
@@ -156,15 +140,32 @@ void nuc_kernel_upsample_nearest(const struct nuc_upsample2d *u, size_t element_
     nuc_ref_upsample_nearest(u, element_size, in, out);
 }
 
-void nuc_kernel_binary_i64(const struct nuc_binary *op, const struct nuc_loops *loops, int64_t alpha, const int64_t *a,
-                           const int64_t *b, int64_t *out)
+void nuc_kernel_binary(const struct nuc_binary *op, const struct nuc_loops *loops, struct nuc_factor alpha,
+                       struct nuc_elements a, struct nuc_elements b, struct nuc_elements out)
 {
-    nuc_ref_binary_i64(op, loops, alpha, a, b, out);
+    nuc_ref_binary(op, loops, alpha, a, b, out);
 }
 
-void nuc_kernel_abs_i64(const int64_t *in, int64_t *out, size_t count)
+void nuc_kernel_map(const struct nuc_map *op, const struct nuc_loops *loops, struct nuc_elements in,
+                    struct nuc_elements out)
 {
-    nuc_ref_abs_i64(in, out, count);
+    nuc_ref_map(op, loops, in, out);
+}
+
+void nuc_kernel_elu_f32(const struct nuc_elu *elu, const float *in, float *out, size_t count)
+{
+    nuc_ref_elu_f32(elu, in, out, count);
+}
+
+void nuc_kernel_logit_f32(float low, const float *in, float *out, size_t count)
+{
+    nuc_ref_logit_f32(low, in, out, count);
+}
+
+void nuc_kernel_convert_where(const struct nuc_loops *loops, struct nuc_elements in, const uint8_t *condition,
+                              struct nuc_elements out)
+{
+    nuc_ref_convert_where(loops, in, condition, out);
 }
 
 bool nuc_kernel_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
