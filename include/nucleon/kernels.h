@@ -293,6 +293,15 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::sum.IntList_out", "T?Ib?iO", nuc_op_sum)                                                                  \
     X("aten::amax.out", "TIbO", nuc_op_amax)                                                                           \
     X("aten::amin.out", "TIbO", nuc_op_amin)                                                                           \
+    X("aten::prod.int_out", "Tib?iO", nuc_op_prod)                                                                     \
+    X("aten::any.dims_out", "T?IbO", nuc_op_any)                                                                       \
+    X("aten::argmax.out", "T?ibO", nuc_op_argmax)                                                                      \
+    X("aten::argmin.out", "T?ibO", nuc_op_argmin)                                                                      \
+    X("aten::var.correction_out", "T?I?fbO", nuc_op_var)                                                               \
+    X("aten::cumsum.out", "Ti?iO", nuc_op_cumsum)                                                                      \
+    X("aten::_log_softmax.out", "TibO", nuc_op_log_softmax)                                                            \
+    X("aten::native_layer_norm.out", "TI?T?TfOOO", nuc_op_layer_norm)                                                  \
+    X("aten::native_group_norm.out", "T?T?TiiiifOOO", nuc_op_group_norm)                                               \
     X("cortex_m::quantize_per_tensor.out", "TfiiiiO", nuc_op_int8_quantize)                                            \
     X("cortex_m::dequantize_per_tensor.out", "TfiiiiO", nuc_op_int8_dequantize)                                        \
     X("cortex_m::quantized_add.out", "TiiiTiiiiiiiiO", nuc_op_int8_add)                                                \

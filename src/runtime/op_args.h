@@ -60,8 +60,19 @@ bool nuc_is_convertible(const struct nuc_tensor *t);
 /* `in` broadcast to `out` and converted to its element type. */
 enum nuc_status nuc_copy_tensor(struct nuc_kernel_context *cx, const struct nuc_tensor *in, struct nuc_tensor *out);
 
+/* The lines along `dim`, and the loops over all other dimensions; a scalar is one line. */
+void nuc_lines_along(const struct nuc_tensor *in, const struct nuc_tensor *out, uint32_t dim, struct nuc_loops *lines,
+                     struct nuc_line *line);
+
+/* Integers of 1 to 8 bytes and bool. */
+static inline bool nuc_is_whole(const struct nuc_tensor *t)
+{
+    return t->dtype == NUC_BOOL || t->dtype == NUC_I64 || t->dtype == NUC_I32 || t->dtype == NUC_I16 ||
+           t->dtype == NUC_U16 || t->dtype == NUC_I8 || t->dtype == NUC_U8;
+}
+
 /*
- * A reduction of `in` over the dimensions of a list (none or an empty one: all): loops over what stays, strides a in
+ * A reduction of `in` over a dimension or those of a list (none or an empty one: all): loops over what stays, strides a in
  * the input and out in the output, and over what is reduced. Notes the message when `out` does not fit.
  */
 bool nuc_reduction_loops(struct nuc_kernel_context *cx, const struct nuc_value *dims, bool keepdim,

@@ -94,13 +94,16 @@ static void add_loop(struct nuc_loops *loops, int32_t size, ptrdiff_t in, ptrdif
     loops->out[d] = out;
 }
 
-/* The lines along `dim`, and the loops over all other dimensions. */
-static void split_lines(const struct nuc_tensor *in, const struct nuc_tensor *out, uint32_t dim,
-                        struct nuc_loops *lines, struct nuc_line *line)
+void nuc_lines_along(const struct nuc_tensor *in, const struct nuc_tensor *out, uint32_t dim, struct nuc_loops *lines,
+                     struct nuc_line *line)
 {
     ptrdiff_t in_strides[NUC_MAX_RANK];
     ptrdiff_t out_strides[NUC_MAX_RANK];
 
+    lines->rank = 0;
+    *line = (struct nuc_line){1, 0, 0};
+    if (in->rank == 0)
+        return;
     nuc_tensor_strides(in, in_strides);
     nuc_tensor_strides(out, out_strides);
     for (uint32_t d = 0; d < in->rank; d++) {
@@ -110,12 +113,14 @@ static void split_lines(const struct nuc_tensor *in, const struct nuc_tensor *ou
     *line = (struct nuc_line){in->sizes[dim], in_strides[dim], out_strides[dim]};
 }
 
-enum nuc_status nuc_op_softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+typedef void softmax_kernel(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
+
+static enum nuc_status softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args, softmax_kernel *kernel)
 {
     struct nuc_tensor *in = nuc_arg_tensor(args, 0);
     struct nuc_tensor *out = nuc_arg_tensor(args, 3);
-    struct nuc_loops lines = {.rank = 0};
-    struct nuc_line line = {1, 0, 0};
+    struct nuc_loops lines;
+    struct nuc_line line;
     uint32_t dim;
 
     if (!nuc_need(cx, nuc_is_f32(in) && nuc_is_f32(out), NUC_TEXT("argument 'self' or 'out' is not float32")) ||
@@ -125,10 +130,19 @@ enum nuc_status nuc_op_softmax(struct nuc_kernel_context *cx, struct nuc_value *
         return NUC_UNSUPPORTED;
     if (out->bytes == 0)
         return NUC_OK;
-    if (in->rank > 0)
-        split_lines(in, out, dim, &lines, &line);
-    nuc_kernel_softmax_f32(&lines, &line, in->data, out->data);
+    nuc_lines_along(in, out, dim, &lines, &line);
+    kernel(&lines, &line, in->data, out->data);
     return NUC_OK;
+}
+
+enum nuc_status nuc_op_softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return softmax(cx, args, nuc_kernel_softmax_f32);
+}
+
+enum nuc_status nuc_op_log_softmax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    return softmax(cx, args, nuc_kernel_log_softmax_f32);
 }
 
 static bool is_channel_vector(const struct nuc_tensor *t, size_t channels)
@@ -167,19 +181,25 @@ enum nuc_status nuc_op_batch_norm(struct nuc_kernel_context *cx, struct nuc_valu
     return NUC_OK;
 }
 
-/* Bit d for each dimension d of the list; none or an empty list means all. */
+/* Bit d for each dimension d of the list, or for a number; none or an empty list means all. */
 static bool reduced_dims(const struct nuc_kernel_context *cx, const struct nuc_value *dims, const struct nuc_tensor *in,
                          uint32_t *mask)
 {
     uint32_t all = in->rank == 0 ? 0 : (uint32_t)((1ULL << in->rank) - 1);
 
+    uint32_t dim;
+
     *mask = 0;
+    if (dims->kind == NUC_VALUE_INT) {
+        bool exists = nuc_tensor_dim(in, dims->u.i, &dim);
+        *mask = exists ? all & 1U << dim : 0;
+        return exists;
+    }
     if (dims->kind == NUC_VALUE_NONE || dims->u.list.count == 0) {
         *mask = all;
         return true;
     }
     for (uint32_t i = 0; i < dims->u.list.count; i++) {
-        uint32_t dim;
         if (!nuc_tensor_dim(in, nuc_list_int(cx, dims, i), &dim) || (*mask >> dim & 1) != 0)
             return false;
         *mask |= 1U << dim;
@@ -223,47 +243,4 @@ bool nuc_reduction_loops(struct nuc_kernel_context *cx, const struct nuc_value *
                     NUC_TEXT("argument 'dim' names no dimension of the input")) &&
            nuc_need(cx, split_dims(in, out, mask, keepdim, kept, reduced),
                     NUC_TEXT("argument 'out' has the wrong sizes"));
-}
-
-static enum nuc_status reduce(struct nuc_kernel_context *cx, enum nuc_reduce_op op, struct nuc_value *const *args,
-                              int out_index)
-{
-    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
-    struct nuc_tensor *out = nuc_arg_tensor(args, out_index);
-    struct nuc_loops kept = {.rank = 0};
-    struct nuc_loops reduced = {.rank = 0};
-
-    bool extreme = op == NUC_REDUCE_MAX || op == NUC_REDUCE_MIN;
-    bool int8 = extreme && in->dtype == NUC_I8 && out->dtype == NUC_I8;
-
-    if (!nuc_need(cx, int8 || (nuc_is_f32(in) && nuc_is_f32(out)),
-                  NUC_TEXT("argument 'self' or 'out' is not float32")) ||
-        !nuc_need(cx, in->bytes > 0, NUC_TEXT("argument 'self' has no elements")) ||
-        !nuc_reduction_loops(cx, args[1], args[2]->u.b, in, out, &kept, &reduced))
-        return NUC_UNSUPPORTED;
-    if (int8)
-        nuc_kernel_extreme_s8(op == NUC_REDUCE_MAX, &kept, &reduced, in->data, out->data);
-    else
-        nuc_kernel_reduce_f32(op, &kept, &reduced, in->data, out->data);
-    return NUC_OK;
-}
-
-enum nuc_status nuc_op_mean(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return reduce(cx, NUC_REDUCE_MEAN, args, 4);
-}
-
-enum nuc_status nuc_op_sum(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return reduce(cx, NUC_REDUCE_SUM, args, 4);
-}
-
-enum nuc_status nuc_op_amax(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return reduce(cx, NUC_REDUCE_MAX, args, 3);
-}
-
-enum nuc_status nuc_op_amin(struct nuc_kernel_context *cx, struct nuc_value *const *args)
-{
-    return reduce(cx, NUC_REDUCE_MIN, args, 3);
 }

@@ -154,6 +154,9 @@ void nuc_eval_store_number(enum nuc_dtype dtype, void *data, size_t i, double va
 void nuc_eval_store_int(enum nuc_dtype dtype, void *data, size_t i, int64_t value);
 bool nuc_eval_can_convert(enum nuc_dtype dtype);
 
+/* The dimensions that a reduction reduces, as a mask. */
+uint32_t nuc_eval_reduced_dims(const struct nuc_eval_call *c);
+
 /* Fails unless elements of one type are, or can be converted to, those of the other. */
 void nuc_eval_check_convert(const struct nuc_eval_call *c, enum nuc_dtype from, enum nuc_dtype to);
 
@@ -169,7 +172,8 @@ extern const struct nuc_eval_op nuc_eval_conv, nuc_eval_batch_norm, nuc_eval_rec
 extern const struct nuc_eval_op nuc_eval_linear, nuc_eval_addmm, nuc_eval_matmul;
 extern const struct nuc_eval_op nuc_eval_max_pool, nuc_eval_avg_pool, nuc_eval_adaptive_avg_pool, nuc_eval_global_pool;
 extern const struct nuc_eval_op nuc_eval_upsample, nuc_eval_grid_sampler;
-extern const struct nuc_eval_op nuc_eval_mean, nuc_eval_sum, nuc_eval_extremum, nuc_eval_softmax;
+extern const struct nuc_eval_op nuc_eval_mean, nuc_eval_float_sum, nuc_eval_fold, nuc_eval_scan, nuc_eval_softmax;
+extern const struct nuc_eval_op nuc_eval_layer_norm, nuc_eval_group_norm, nuc_eval_rms_norm;
 extern const struct nuc_eval_op nuc_eval_quant, nuc_eval_quant_channels;
 extern const struct nuc_eval_op nuc_eval_permute, nuc_eval_slice, nuc_eval_broadcast, nuc_eval_as_strided,
     nuc_eval_split;

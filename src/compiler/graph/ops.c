@@ -6,7 +6,7 @@
 
 /* ---- schemas ---- */
 
-static const int64_t zeros[] = {0, 0, 0}, ones[] = {1, 1, 1}, first_two[] = {0, 1};
+static const int64_t zeros[] = {0, 0, 0}, ones[] = {1, 1, 1}, first_two[] = {0, 1}, last_two[] = {-2, -1};
 
 /* Types of arguments. */
 #define TENSOR .kind = NUC_ARG_NODE
@@ -44,6 +44,7 @@ static const int64_t zeros[] = {0, 0, 0}, ones[] = {1, 1, 1}, first_two[] = {0, 
 #define ZEROS(n) .kind = NUC_ARG_INTS, .count = (n), .u.ints = zeros
 #define ONES(n) .kind = NUC_ARG_INTS, .count = (n), .u.ints = ones
 #define DIMS_0_1 .kind = NUC_ARG_INTS, .count = 2, .u.ints = first_two
+#define LAST_TWO .kind = NUC_ARG_INTS, .count = 2, .u.ints = last_two
 #define WHOLE(value) .kind = NUC_ARG_INT, .u.i = (value)
 #define NUMBER(value) .kind = NUC_ARG_FLOAT, .u.f = (value)
 #define TRUE .kind = NUC_ARG_BOOL, .u.b = true

@@ -110,6 +110,13 @@ nuc_shape_rule nuc_shape_conv;
 nuc_shape_rule nuc_shape_batch_norm;
 nuc_shape_rule nuc_shape_batch_norm_3;
 
+/* shapes_norm.c: normalization over statistics of the tensor itself */
+nuc_shape_rule nuc_shape_layer_norm;
+nuc_shape_rule nuc_shape_layer_norm_3;
+nuc_shape_rule nuc_shape_rms_norm;
+nuc_shape_rule nuc_shape_group_norm;
+nuc_shape_rule nuc_shape_group_norm_3;
+
 /* shapes_pool.c: pooling, upsampling */
 nuc_shape_rule nuc_shape_max_pool1d;
 nuc_shape_rule nuc_shape_max_pool2d;
@@ -136,7 +143,11 @@ nuc_shape_rule nuc_shape_dequantize_per_tensor;
 nuc_shape_rule nuc_shape_quantize_per_channel;
 nuc_shape_rule nuc_shape_dequantize_per_channel;
 
-/* shapes_reduce.c: reductions, softmax */
+/* shapes_reduce.c: reductions, scans, softmax */
+nuc_shape_rule nuc_shape_arg_extreme;
+nuc_shape_rule nuc_shape_any;
+nuc_shape_rule nuc_shape_var;
+nuc_shape_rule nuc_shape_scan;
 nuc_shape_rule nuc_shape_mean_dim;
 nuc_shape_rule nuc_shape_sum_dim;
 nuc_shape_rule nuc_shape_sum;

@@ -1,11 +1,16 @@
-/* Shape rules of reductions and softmax. Results are contiguous. */
+/* Shape rules of reductions, scans and softmax. Results are contiguous. */
 #include "compiler/graph/shapes.h"
 
-/* Which dimensions are reduced; an empty or absent list means all. */
+/* Where all reductions have it. */
+#define DIM NUC_ARG(MEAN_DIM, dim)
+
+/* Which dimensions are reduced: a number, or a list; none and an empty list mean all. */
 static void read_reduced(const struct nuc_shape_call *c, uint32_t rank, bool reduced[NUC_MAX_RANK])
 {
-    uint32_t count;
-    const int64_t *dims = nuc_shape_ints(c, NUC_ARG(MEAN_DIM, dim), &count);
+    bool single = c->node->args[DIM].kind == NUC_ARG_INT;
+    int64_t number = single ? nuc_shape_int(c, DIM) : 0;
+    uint32_t count = 1;
+    const int64_t *dims = single ? &number : nuc_shape_ints(c, DIM, &count);
 
     for (uint32_t i = 0; i < NUC_MAX_RANK; i++)
         reduced[i] = count == 0;
@@ -17,11 +22,11 @@ static void read_reduced(const struct nuc_shape_call *c, uint32_t rank, bool red
     }
 }
 
-/* self, dim, keepdim */
-static struct nuc_meta reduced_meta(const struct nuc_shape_call *c)
+/* self, dim and, in most in the same place, keepdim */
+static struct nuc_meta reduced_meta_at(const struct nuc_shape_call *c, uint32_t keepdim)
 {
     const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
-    bool keep = nuc_shape_bool(c, NUC_ARG(MEAN_DIM, keepdim));
+    bool keep = nuc_shape_bool(c, keepdim);
     bool reduced[NUC_MAX_RANK];
     struct nuc_meta m = {.dtype = in->dtype};
 
@@ -34,6 +39,11 @@ static struct nuc_meta reduced_meta(const struct nuc_shape_call *c)
     }
     nuc_order_as(&m, false);
     return m;
+}
+
+static struct nuc_meta reduced_meta(const struct nuc_shape_call *c)
+{
+    return reduced_meta_at(c, NUC_ARG(MEAN_DIM, keepdim));
 }
 
 /* self, dim, keepdim, dtype */
@@ -71,14 +81,62 @@ void nuc_shape_sum(const struct nuc_shape_call *c)
     nuc_shape_result(c, &m);
 }
 
+static void check_extreme(const struct nuc_shape_call *c, const struct nuc_meta *result)
+{
+    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
+
+    if (nuc_elements(in) == 0 && nuc_elements(result) != 0)
+        nuc_shape_fail(c, "%s has no largest or smallest element", nuc_meta_text(c->g->cx, in));
+}
+
 /* amax and amin: self, dim, keepdim */
 void nuc_shape_extreme(const struct nuc_shape_call *c)
 {
     struct nuc_meta m = reduced_meta(c);
-    const struct nuc_meta *in = nuc_shape_input(c, NUC_SELF);
 
-    if (nuc_elements(in) == 0 && nuc_elements(&m) != 0)
-        nuc_shape_fail(c, "%s has no largest or smallest element", nuc_meta_text(c->g->cx, in));
+    check_extreme(c, &m);
+    nuc_shape_result(c, &m);
+}
+
+/* argmax and argmin: self, dim, keepdim. Without dim it is the place among all elements. */
+void nuc_shape_arg_extreme(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta(c);
+
+    check_extreme(c, &m);
+    m.dtype = NUC_I64;
+    nuc_shape_result(c, &m);
+}
+
+/* self, dim, keepdim */
+void nuc_shape_any(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta(c);
+
+    m.dtype = NUC_BOOL;
+    nuc_shape_result(c, &m);
+}
+
+/* self, dim, correction, keepdim */
+void nuc_shape_var(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = reduced_meta_at(c, NUC_ARG(VAR, keepdim));
+
+    if (!nuc_is_floating(m.dtype))
+        nuc_shape_fail(c, "the variance of %s is not defined: convert it to float", nuc_dtype_name(m.dtype));
+    nuc_shape_result(c, &m);
+}
+
+/* cumsum: self, dim, dtype */
+void nuc_shape_scan(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+
+    nuc_shape_dim(c, nuc_shape_int(c, DIM), m.rank);
+    /* In place the result has the operand's type, whatever the sum would have. */
+    if (!c->node->in_place)
+        m.dtype = nuc_shape_dtype(c, NUC_ARG(CUMSUM, dtype), sum_dtype(m.dtype));
+    nuc_order_as(&m, false);
     nuc_shape_result(c, &m);
 }
 

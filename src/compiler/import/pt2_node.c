@@ -261,6 +261,14 @@ const char *nuc_pt2_op_name(const struct nuc_json *node)
     return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
 }
 
+/* A batch norm without running statistics: those of its input are all it can take, in inference too. */
+static bool has_no_running_statistics(const struct nuc_node *node)
+{
+    int index = nuc_schema_arg_index(nuc_op_schema(node->op), "running_mean");
+
+    return node->op == NUC_OP_BATCH_NORM_NO_STATS || (index >= 0 && nuc_arg_node(node, (uint32_t)index) == NULL);
+}
+
 /* A program only infers: no operator whose argument says that it trains. */
 static void check_inference(const struct nuc_importer *im, const struct nuc_node *node, const struct nuc_json *at)
 {
@@ -271,7 +279,7 @@ static void check_inference(const struct nuc_importer *im, const struct nuc_node
         int index = nuc_schema_arg_index(nuc_op_schema(node->op), names[i]);
         training = training || (index >= 0 && nuc_flag(node, (uint32_t)index));
     }
-    if (training)
+    if (training && !has_no_running_statistics(node))
         nuc_json_fail(at, NUC_UNSUPPORTED, "%s is in training mode: call model.eval() before exporting",
                       nuc_node_text(im->cx, node));
 }

@@ -33,6 +33,11 @@ struct nuc_node *nuc_to_silu(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_prelu(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_sum(struct nuc_graph *g, struct nuc_node *node);
 
+/* ---- normalization (decompose_norm.c) ---- */
+struct nuc_node *nuc_to_layer_norm(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_group_norm(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_rms_norm(struct nuc_graph *g, struct nuc_node *node);
+
 /* ---- matrix products (decompose_matrix.c) ---- */
 struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node);

@@ -51,7 +51,8 @@ struct nuc_node *nuc_to_softmax(struct nuc_graph *g, struct nuc_node *node)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s computes in %s from %s: leave out its dtype", g->file,
                  nuc_node_text(g->cx, node), nuc_dtype_name(node->args[NUC_ARG(SOFTMAX, dtype)].u.dtype),
                  nuc_dtype_name(input->vals[0].dtype));
-    struct nuc_node *softmax = nuc_insert(g, node, NUC_OP_NATIVE_SOFTMAX, node);
+    enum nuc_op op = node->op == NUC_OP_SOFTMAX ? NUC_OP_NATIVE_SOFTMAX : NUC_OP_NATIVE_LOG_SOFTMAX;
+    struct nuc_node *softmax = nuc_insert(g, node, op, node);
     nuc_copy_arg(g, softmax, NUC_SELF, node, NUC_SELF);
     nuc_copy_arg(g, softmax, NUC_ARG(NATIVE_SOFTMAX, dim), node, NUC_ARG(SOFTMAX, dim));
     nuc_set_arg_bool(softmax, NUC_ARG(NATIVE_SOFTMAX, half_to_float), false);

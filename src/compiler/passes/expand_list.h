@@ -152,4 +152,46 @@ struct nuc_node *nuc_expand_triangle_indices(struct nuc_graph *g, struct nuc_nod
 struct nuc_node *nuc_expand_one_hot(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_vander(struct nuc_graph *g, struct nuc_node *node);
 
+/* ---- expand_reduce.c ---- */
+
+/* Operators with an argument dtype, where it makes a difference. */
+bool nuc_states_other_type(const struct nuc_node *node);
+struct nuc_node *nuc_expand_typed(struct nuc_graph *g, struct nuc_node *node);
+
+struct nuc_node *nuc_expand_mean(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_prod(struct nuc_graph *g, struct nuc_node *node);
+/* max, min over everything; over a dimension, with places; both. */
+struct nuc_node *nuc_expand_extreme(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_extreme_dim(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_aminmax(struct nuc_graph *g, struct nuc_node *node);
+/* An empty list of dimensions, which for most operators means all. */
+bool nuc_reduces_nothing(const struct nuc_node *node);
+struct nuc_node *nuc_expand_any(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_all(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_var(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_std(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_var_mean(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_std_mean(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_logsumexp(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_vector_norm(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_linalg_norm(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_linalg_matrix_norm(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_dist(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_nansum(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_count_nonzero(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_cumprod(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_logcumsumexp(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_cummax(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_diff(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_trapezoid(struct nuc_graph *g, struct nuc_node *node);
+
+/* ---- expand_norm.c ---- */
+
+struct nuc_node *nuc_expand_instance_norm(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_has_no_running_statistics(const struct nuc_node *batch_norm);
+/* Batch norms over statistics of the batch itself; others become aten.batch_norm. */
+struct nuc_node *nuc_expand_batch_norm(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_native_layer_norm(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_native_group_norm(struct nuc_graph *g, struct nuc_node *node);
+
 #endif

@@ -15,6 +15,7 @@ static const struct {
 } by_hand[] = {
     {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB, NUC_OP_MUL, NUC_OP_DIV, NUC_OP_MEAN_DIM), "out"},
     {NUC_OPS(NUC_OP_SUM_DIM), "IntList_out"},
+    {NUC_OPS(NUC_OP_PROD_DIM), "int_out"},
     {NUC_OPS(NUC_OP_ARANGE), "start_out"},
     {NUC_OPS(NUC_OP_DIV_MODE), "out_mode"},
     {NUC_OPS(NUC_OP_PROD_DIM), "int_out"},
@@ -36,7 +37,7 @@ static bool has_variant(enum nuc_op op)
     bool edge =
         nuc_op_in_dialect(op, NUC_EDGE) && (quantization || strncmp(nuc_op_name(op, NUC_EDGE), "edge.", 5) == 0);
 
-    return edge && !nuc_op_is_in(op, NUC_OPS(NUC_OP_PRELU, NUC_OP_PAD, NUC_OP_HARDSWISH, NUC_OP_LINEAR,
+    return edge && !nuc_op_is_in(op, NUC_OPS(NUC_OP_PRELU, NUC_OP_PAD, NUC_OP_HARDSWISH, NUC_OP_LINEAR, NUC_OP_RMS_NORM,
                                              NUC_OP_NUCLEON_PERMUTE_VIEW));
 }
 

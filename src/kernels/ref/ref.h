@@ -286,9 +286,33 @@ struct nuc_line {
 /* Softmax of each line; the lines begin where `lines` leads, strides a and out. Sizes are at least 1. */
 void nuc_ref_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
 
+/* The logarithm of the same. */
+void nuc_ref_log_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
+
+/* Sums of each line up to each element. Integers wrap, and may be of any two types. Sizes are at least 1. */
+void nuc_ref_cumsum_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
+void nuc_ref_cumsum_int(const struct nuc_loops *lines, const struct nuc_line *line, enum nuc_dtype from,
+                        enum nuc_dtype to, const void *in, void *out);
+
 /* (in - mean) / sqrt(var + eps) * weight + bias. weight and bias may be NULL: 1 and 0. */
 void nuc_ref_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,
                             const float *mean, const float *var, double eps, float *out);
+
+/*
+ * (in - mean) / sqrt(mean of squares - square of mean + eps) * weight + bias of each row of `count` elements; weight and
+ * bias have as many or are NULL: 1 and 0. mean and inverse deviation: one for each row. All dense.
+ */
+void nuc_ref_layer_norm_f32(size_t rows, size_t count, const float *in, const float *weight, const float *bias,
+                            float eps, float *out, float *mean_out, float *inverse_out);
+
+/* batch x groups x channels of a group x inner, dense. */
+struct nuc_group_norm {
+    size_t batch, groups, channels, inner;
+};
+
+/* The same in double from float sums, a row being a group; weight and bias have one value for each channel. */
+void nuc_ref_group_norm_f32(const struct nuc_group_norm *g, const float *in, const float *weight, const float *bias,
+                            double eps, float *out, float *mean_out, float *inverse_out);
 
 /* ---- matrix products, reductions ---- */
 
@@ -308,7 +332,14 @@ void nuc_ref_matmul_int(const struct nuc_matmul *mm, enum nuc_dtype dtype, const
 void nuc_ref_addmm_f32(const struct nuc_matmul *mm, const float *addend, const ptrdiff_t addend_strides[2], float beta,
                        float alpha, const float *x, const float *y, float *out);
 
-enum nuc_reduce_op { NUC_REDUCE_SUM, NUC_REDUCE_MEAN, NUC_REDUCE_MAX, NUC_REDUCE_MIN };
+enum nuc_reduce_op {
+    NUC_REDUCE_SUM,
+    NUC_REDUCE_MEAN,
+    NUC_REDUCE_MAX,
+    NUC_REDUCE_MIN,
+    NUC_REDUCE_PROD,
+    NUC_REDUCE_ANY /* not of float32 */
+};
 
 /*
  * kept: the dimensions that stay, strides a in the input and out in the output. reduced: the others, strides a,
@@ -316,6 +347,21 @@ enum nuc_reduce_op { NUC_REDUCE_SUM, NUC_REDUCE_MEAN, NUC_REDUCE_MAX, NUC_REDUCE
  */
 void nuc_ref_reduce_f32(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
                         const float *in, float *out);
+
+/* The same of integers and bools, computed in 64 bits, where they wrap; there is no mean. */
+void nuc_ref_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                        enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out);
+
+/* Whether an element is not 0. */
+void nuc_ref_any_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, const float *in, bool *out);
+
+/* The place of the largest or smallest element among those reduced: the first one, of NaN too, which beats the rest. */
+void nuc_ref_arg_extreme(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                         enum nuc_dtype dtype, const void *in, int64_t *out);
+
+/* Sum of squared deviations from the mean / (count - correction), NaN when that is not positive. */
+void nuc_ref_var_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, double correction, const float *in,
+                     float *out);
 
 /* The largest or smallest value of int8 tensors, whose order is that of the real values; the same loop nests. */
 void nuc_ref_extreme_s8(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced, const int8_t *in,

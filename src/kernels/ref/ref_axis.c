@@ -15,7 +15,22 @@ static void softmax_line(const struct nuc_line *line, const float *in, float *ou
         out[i * line->out_step] = expf(in[i * line->in_step] - largest) / sum;
 }
 
-void nuc_ref_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+static void log_softmax_line(const struct nuc_line *line, const float *in, float *out)
+{
+    float largest = in[0];
+    float sum = 0.0f;
+
+    for (int32_t i = 1; i < line->size; i++)
+        largest = largest < in[i * line->in_step] ? in[i * line->in_step] : largest;
+    for (int32_t i = 0; i < line->size; i++)
+        sum += expf(in[i * line->in_step] - largest);
+    sum = logf(sum);
+    for (int32_t i = 0; i < line->size; i++)
+        out[i * line->out_step] = in[i * line->in_step] - largest - sum;
+}
+
+static void each_line(void (*one)(const struct nuc_line *line, const float *in, float *out),
+                      const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     uint32_t last = lines->rank == 0 ? 0 : lines->rank - 1;
@@ -24,8 +39,18 @@ void nuc_ref_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *l
 
     do {
         for (int32_t i = 0; i < nuc_row_length(lines); i++)
-            softmax_line(line, in + walk.a + i * in_step, out + walk.out + i * out_step);
+            one(line, in + walk.a + i * in_step, out + walk.out + i * out_step);
     } while (nuc_walk_next_row(lines, &walk));
+}
+
+void nuc_ref_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+{
+    each_line(softmax_line, lines, line, in, out);
+}
+
+void nuc_ref_log_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+{
+    each_line(log_softmax_line, lines, line, in, out);
 }
 
 void nuc_ref_batch_norm_f32(const struct nuc_axis *axis, const float *in, const float *weight, const float *bias,

@@ -10,8 +10,12 @@ static float combine(enum nuc_reduce_op op, float accumulator, float value)
         return value != value || value > accumulator ? value : accumulator;
     case NUC_REDUCE_MIN:
         return value != value || value < accumulator ? value : accumulator;
+    case NUC_REDUCE_PROD:
+        return accumulator * value;
+    case NUC_REDUCE_ANY:
+    default:
+        return accumulator;
     }
-    return accumulator;
 }
 
 /* The accumulator starts with the first element. */

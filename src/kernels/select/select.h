@@ -46,6 +46,22 @@ void nuc_kernel_elu_f32(const struct nuc_elu *elu, const float *in, float *out, 
 void nuc_kernel_logit_f32(float low, const float *in, float *out, size_t count);
 void nuc_kernel_convert_where(const struct nuc_loops *loops, struct nuc_elements in, const uint8_t *condition,
                               struct nuc_elements out);
+void nuc_kernel_log_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in,
+                                float *out);
+void nuc_kernel_cumsum_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out);
+void nuc_kernel_cumsum_int(const struct nuc_loops *lines, const struct nuc_line *line, enum nuc_dtype from,
+                           enum nuc_dtype to, const void *in, void *out);
+void nuc_kernel_layer_norm_f32(size_t rows, size_t count, const float *in, const float *weight, const float *bias,
+                               float eps, float *out, float *mean_out, float *inverse_out);
+void nuc_kernel_group_norm_f32(const struct nuc_group_norm *g, const float *in, const float *weight, const float *bias,
+                               double eps, float *out, float *mean_out, float *inverse_out);
+void nuc_kernel_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                           enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out);
+void nuc_kernel_any_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, const float *in, bool *out);
+void nuc_kernel_arg_extreme(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                            enum nuc_dtype dtype, const void *in, int64_t *out);
+void nuc_kernel_var_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, double correction,
+                        const float *in, float *out);
 void nuc_kernel_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in,
                         void *out);
 void nuc_kernel_arange(enum nuc_dtype dtype, double start, double step, void *out, size_t count);

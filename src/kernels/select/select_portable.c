@@ -114,6 +114,57 @@ void nuc_kernel_extreme_s8(bool largest, const struct nuc_loops *kept, const str
     nuc_ref_extreme_s8(largest, kept, reduced, in, out);
 }
 
+void nuc_kernel_log_softmax_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+{
+    nuc_ref_log_softmax_f32(lines, line, in, out);
+}
+
+void nuc_kernel_cumsum_f32(const struct nuc_loops *lines, const struct nuc_line *line, const float *in, float *out)
+{
+    nuc_ref_cumsum_f32(lines, line, in, out);
+}
+
+void nuc_kernel_cumsum_int(const struct nuc_loops *lines, const struct nuc_line *line, enum nuc_dtype from,
+                           enum nuc_dtype to, const void *in, void *out)
+{
+    nuc_ref_cumsum_int(lines, line, from, to, in, out);
+}
+
+void nuc_kernel_layer_norm_f32(size_t rows, size_t count, const float *in, const float *weight, const float *bias,
+                               float eps, float *out, float *mean_out, float *inverse_out)
+{
+    nuc_ref_layer_norm_f32(rows, count, in, weight, bias, eps, out, mean_out, inverse_out);
+}
+
+void nuc_kernel_group_norm_f32(const struct nuc_group_norm *g, const float *in, const float *weight, const float *bias,
+                               double eps, float *out, float *mean_out, float *inverse_out)
+{
+    nuc_ref_group_norm_f32(g, in, weight, bias, eps, out, mean_out, inverse_out);
+}
+
+void nuc_kernel_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                           enum nuc_dtype from, enum nuc_dtype to, const void *in, void *out)
+{
+    nuc_ref_reduce_int(op, kept, reduced, from, to, in, out);
+}
+
+void nuc_kernel_any_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, const float *in, bool *out)
+{
+    nuc_ref_any_f32(kept, reduced, in, out);
+}
+
+void nuc_kernel_arg_extreme(bool largest, const struct nuc_loops *kept, const struct nuc_loops *reduced,
+                            enum nuc_dtype dtype, const void *in, int64_t *out)
+{
+    nuc_ref_arg_extreme(largest, kept, reduced, dtype, in, out);
+}
+
+void nuc_kernel_var_f32(const struct nuc_loops *kept, const struct nuc_loops *reduced, double correction,
+                        const float *in, float *out)
+{
+    nuc_ref_var_f32(kept, reduced, correction, in, out);
+}
+
 void nuc_kernel_convert(const struct nuc_loops *loops, enum nuc_dtype from, enum nuc_dtype to, const void *in,
                         void *out)
 {
