@@ -191,6 +191,12 @@ struct nuc_tensor_info {
 enum nuc_status nuc_model_input(const struct nuc_model *m, size_t index, struct nuc_tensor_info *out);
 enum nuc_status nuc_model_output(const struct nuc_model *m, size_t index, struct nuc_tensor_info *out);
 
+/*
+ * An archive that was made of the LiteRT model `of` has images [N, C, H, W]. From here on `m` takes and gives them as
+ * `of` does, [N, H, W, C]. No effect where the two do not correspond.
+ */
+void nuc_model_present_as(struct nuc_model *m, const struct nuc_model *of);
+
 /* The text form (docs/formats.md). */
 enum nuc_status nuc_model_text(struct nuc_model *m, bool with_data, const char **out);
 

@@ -105,6 +105,7 @@ static int open_quantized(struct evaluation *e, const char *quantized)
         return cli_check(e->compiler, s);
     if (!nuc_model_is_quantized(e->quantized))
         return cli_usage("%s: is a float model; --quantized takes what 'nucleon quantize' writes", quantized);
+    nuc_model_present_as(e->quantized, e->reference);
     return CLI_OK;
 }
 

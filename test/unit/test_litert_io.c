@@ -159,12 +159,36 @@ static void data_sets_have_the_models_order(void **state)
     nuc_compiler_free(c);
 }
 
+/* An archive of the model has images channels first until it is presented as the model is. */
+static void archives_are_presented_as_their_model(void **state)
+{
+    struct nuc_compiler *c = new_compiler();
+    struct nuc_model *m = open_model(*state, c), *archive;
+    char name[] = "/tmp/nucleon-test-XXXXXX";
+    struct nuc_tensor_info t;
+    float result[N_OUTPUT];
+
+    assert_int_equal(nuc_model_write(m, temporary(name)), NUC_OK);
+    assert_int_equal(nuc_model_open(c, name, &archive), NUC_OK);
+    assert_int_equal(nuc_model_input(archive, 0, &t), NUC_OK);
+    assert_int_equal(t.sizes[1], 2);
+    assert_int_equal(t.sizes[3], 3);
+    nuc_model_present_as(archive, m);
+    assert_int_equal(nuc_model_input(archive, 0, &t), NUC_OK);
+    assert_sizes(t.sizes, t.rank, 3);
+    assert_int_equal(nuc_model_run(archive, (const void *const[]){samples}, (void *const[]){result}), NUC_OK);
+    assert_memory_equal(result, expected, sizeof expected);
+    unlink(name);
+    nuc_compiler_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STATE_TEST(models_take_and_give_their_own_order),
         STATE_TEST(programs_take_and_give_the_models_order),
         STATE_TEST(data_sets_have_the_models_order),
+        STATE_TEST(archives_are_presented_as_their_model),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

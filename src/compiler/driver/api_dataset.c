@@ -1,4 +1,5 @@
 /* Data sets: arrays by name, cut into the samples of a model's inputs, or a folder of images. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,6 +56,20 @@ enum nuc_status nuc_dataset_array(const struct nuc_dataset *d, size_t index, str
 
 /* ---- binding ---- */
 
+/* The array of that name; tensors of LiteRT models may have names with other characters, which an input has as '_'. */
+static const struct nuc_array *find_named(const struct nuc_dataset *d, const char *name)
+{
+    const struct nuc_array *found = nuc_find_array(&d->arrays, name);
+
+    for (size_t i = 0; found == NULL && i < d->arrays.count; i++) {
+        const char *p = d->arrays.items[i].name, *q = name;
+        while (*p != '\0' && (*p == *q || (*q == '_' && !isalnum((unsigned char)*p))))
+            p++, q++;
+        found = *p == '\0' && *q == '\0' ? &d->arrays.items[i] : NULL;
+    }
+    return found;
+}
+
 /* By name; else in0, in1, ...; else in order, when there are as many arrays as inputs. */
 static const struct nuc_array *choose(const struct nuc_dataset *d, const struct nuc_tensor_info *inputs,
                                       size_t n_inputs, size_t index)
@@ -63,9 +78,9 @@ static const struct nuc_array *choose(const struct nuc_dataset *d, const struct 
     bool any_named = false;
 
     for (size_t i = 0; i < n_inputs; i++)
-        any_named = any_named || nuc_find_array(&d->arrays, inputs[i].name) != NULL;
+        any_named = any_named || find_named(d, inputs[i].name) != NULL;
     if (any_named)
-        return nuc_find_array(&d->arrays, inputs[index].name);
+        return find_named(d, inputs[index].name);
     snprintf(name, sizeof name, "in%zu", index);
     if (nuc_find_array(&d->arrays, name) != NULL)
         return nuc_find_array(&d->arrays, name);

@@ -41,7 +41,8 @@ void nuc_fill_tensor_info(const char *name, const struct nuc_meta *meta, struct 
 bool nuc_model_is_quantized(const struct nuc_model *m)
 {
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next) {
-        if (nuc_is_quantize(n))
+        /* Weights of a LiteRT model among float values are floats, so that one that reads int8 values has int8 ones. */
+        if (nuc_is_quantize(n) || (m->from_litert && nuc_is_dequantize(n)))
             return true;
     }
     return false;

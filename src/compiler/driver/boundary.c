@@ -62,6 +62,35 @@ void nuc_put_channels_last(const struct nuc_tensor_info *info, const void *from,
     transpose(from, to, (size_t)info->sizes[0], (size_t)info->sizes[3], pixels(info), nuc_dtype_size(info->dtype));
 }
 
+/* ---- archives made of LiteRT models ---- */
+
+/* Whether inputs, or outputs, are those of a graph of the LiteRT model: the same sizes in the same bytes. */
+static bool correspond(const struct nuc_model *m, const struct nuc_model *of,
+                       enum nuc_status (*info)(const struct nuc_model *, size_t, struct nuc_tensor_info *),
+                       const bool *images, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_tensor_info a, b;
+        if (info(m, i, &a) != NUC_OK || info(of, i, &b) != NUC_OK || a.rank != b.rank)
+            return false;
+        if (images[i])
+            nuc_channels_go_last(&a);
+        if (memcmp(a.sizes, b.sizes, a.rank * sizeof a.sizes[0]) != 0)
+            return false;
+    }
+    return true;
+}
+
+void nuc_model_present_as(struct nuc_model *m, const struct nuc_model *of)
+{
+    const struct nuc_litert_io *io = of->io;
+
+    if (m->io == NULL && io != NULL && nuc_model_n_inputs(m) == io->n_inputs &&
+        nuc_model_n_outputs(m) == io->n_outputs && correspond(m, of, nuc_model_input, io->image_inputs, io->n_inputs) &&
+        correspond(m, of, nuc_model_output, io->image_outputs, io->n_outputs))
+        m->io = io;
+}
+
 /* ---- the program's ---- */
 
 /* The value with its dimensions in another order: under another name where its bytes lie so already, else a copy. */
