@@ -680,7 +680,7 @@ static void unknown_operator(struct nuc_context *cx, void *arg)
     struct net n = net_new(cx, 1);
 
     (void)arg;
-    add_function(&n, 16);
+    add_function(&n, 31);
     set_outputs(&n, false);
     nuc_convert_litert(cx, n.m, NULL);
 }
@@ -710,7 +710,7 @@ static void short_constant(struct nuc_context *cx, void *arg)
 static void refusals_name_the_operator(void **state)
 {
     (void)state;
-    expect_failure(unknown_operator, NULL, NUC_UNSUPPORTED, "operator 0 (BUILTIN_16): has no kernel");
+    expect_failure(unknown_operator, NULL, NUC_UNSUPPORTED, "operator 0 (BUILTIN_31): has no kernel");
     expect_failure(float_tensor, NULL, NUC_UNSUPPORTED, "operator 0 (RELU): tensor 't1' is float32");
     expect_failure(short_constant, NULL, NUC_BAD_INPUT, "bytes of data");
 }

@@ -480,8 +480,8 @@ static void refusals_name_operator_and_reason(void **state)
     s->ops[0].options.conv.stride_h = 0;
     assert_refused(*state, m, NUC_UNSUPPORTED, "stride is 0");
     s->ops[0].options.conv.stride_h = 2;
-    s->ops[0].code = 16;
-    assert_refused(*state, m, NUC_UNSUPPORTED, "operator 0 (BUILTIN_16): is not handled");
+    s->ops[0].code = 31;
+    assert_refused(*state, m, NUC_UNSUPPORTED, "operator 0 (BUILTIN_31): is not handled");
     s->ops[0].code = NUC_LT_CUSTOM;
     s->ops[0].custom_code = "NeutronGraph";
     assert_refused(*state, m, NUC_UNSUPPORTED, "custom operator 'NeutronGraph'");

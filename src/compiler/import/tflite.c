@@ -84,10 +84,10 @@ static bool has_several_results(int32_t code)
     return code == NUC_LT_SPLIT || code == NUC_LT_SPLIT_V || code == NUC_LT_UNPACK || code == NUC_LT_TOPK_V2;
 }
 
-/* A state that an LSTM begins with, which is zero, and the sparse tables of a lookup are read by their importers. */
+/* A state that a recurrent layer begins with, which is zero. */
 static bool may_read_state(int32_t code)
 {
-    return code == NUC_LT_UNIDIRECTIONAL_SEQUENCE_LSTM;
+    return code == NUC_LT_UNIDIRECTIONAL_SEQUENCE_LSTM || code == NUC_LT_UNIDIRECTIONAL_SEQUENCE_RNN;
 }
 
 /* Sizes are static, and one result is handled unless the operator has several. */

@@ -254,6 +254,8 @@ static void define_pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, c
     if (op == NUC_OP_AVG_POOL2D && padded)
         nuc_set_arg_bool(node, NUC_ARG(AVG_POOL2D, count_include_pad), false);
     node = is_even(p) ? nuc_ti_infer(ti, node) : uneven_pool(ti, node, p);
+    if (ti->op->code == NUC_LT_L2_POOL_2D)
+        node = nuc_ti_emit(ti, NUC_OP_SQRT, NUC_ARGS(nuc_node_arg(node)));
     nuc_ti_define(ti, nuc_ti_activate(ti, node, o->pool.activation), NUC_TI_IMAGE);
 }
 
@@ -266,6 +268,17 @@ void nuc_ti_average_pool(struct nuc_ti *ti)
         nuc_ti_fail(ti, "SAME padding with different numbers of elements before and after is not handled in int8: use "
                         "VALID, or a filter and stride that need the same on both sides");
     define_pool(ti, NUC_OP_AVG_POOL2D, real, &p);
+}
+
+/* The root of the mean of squares. */
+void nuc_ti_l2_pool(struct nuc_ti *ti)
+{
+    struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
+    struct padding p = pool_padding(ti, nuc_ti_in(ti, 0));
+
+    nuc_ti_need_float(ti);
+    define_pool(ti, NUC_OP_AVG_POOL2D, nuc_ti_emit(ti, NUC_OP_MUL, NUC_ARGS(nuc_node_arg(real), nuc_node_arg(real))),
+                &p);
 }
 
 /* Whether an activation gave the value, so that none is below 0. */

@@ -168,10 +168,10 @@ void nuc_ti_sizes(const struct nuc_lt_tensor *t, enum nuc_ti_form form, int64_t 
 typedef void nuc_ti_importer(struct nuc_ti *ti);
 
 /* tflite_conv.c, tflite_math.c, tflite_move.c */
-nuc_ti_importer nuc_ti_conv, nuc_ti_transpose_conv, nuc_ti_average_pool, nuc_ti_max_pool, nuc_ti_fully_connected,
-    nuc_ti_batch_matmul, nuc_ti_binary, nuc_ti_unary, nuc_ti_leaky_relu, nuc_ti_prelu, nuc_ti_softmax, nuc_ti_reduce,
-    nuc_ti_requantize, nuc_ti_reshape, nuc_ti_transpose, nuc_ti_concat, nuc_ti_slice, nuc_ti_strided_slice, nuc_ti_pad,
-    nuc_ti_mirror_pad, nuc_ti_resize;
+nuc_ti_importer nuc_ti_conv, nuc_ti_transpose_conv, nuc_ti_average_pool, nuc_ti_l2_pool, nuc_ti_max_pool,
+    nuc_ti_fully_connected, nuc_ti_batch_matmul, nuc_ti_binary, nuc_ti_unary, nuc_ti_leaky_relu, nuc_ti_prelu,
+    nuc_ti_softmax, nuc_ti_reduce, nuc_ti_requantize, nuc_ti_reshape, nuc_ti_transpose, nuc_ti_concat, nuc_ti_slice,
+    nuc_ti_strided_slice, nuc_ti_pad, nuc_ti_mirror_pad, nuc_ti_resize;
 
 /* tflite_math.c */
 nuc_ti_importer nuc_ti_gelu, nuc_ti_square, nuc_ti_squared_difference, nuc_ti_add_n, nuc_ti_l2_norm, nuc_ti_log_softmax,
@@ -186,6 +186,6 @@ nuc_ti_importer nuc_ti_gather, nuc_ti_gather_nd, nuc_ti_embedding, nuc_ti_one_ho
     nuc_ti_select, nuc_ti_cast;
 
 /* tflite_lstm.c */
-nuc_ti_importer nuc_ti_sequence_lstm;
+nuc_ti_importer nuc_ti_sequence_lstm, nuc_ti_sequence_rnn;
 
 #endif

@@ -15,7 +15,7 @@ enum {
     OPERANDS = 24
 };
 
-enum { GATES = 4, TANH = 4 };
+enum { GATES = 4, RELU = 1, TANH = 4 };
 
 static void need_absent(const struct nuc_ti *ti, uint32_t first, uint32_t count, const char *what)
 {
@@ -25,14 +25,19 @@ static void need_absent(const struct nuc_ti *ti, uint32_t first, uint32_t count,
     }
 }
 
+static void need_real(const struct nuc_ti *ti)
+{
+    if (nuc_ti_is_quantized(nuc_ti_in(ti, DATA)) || nuc_ti_is_quantized(nuc_ti_out(ti)))
+        nuc_ti_fail(ti, "is handled in float32, not in int8: convert the model without quantization, it is quantized "
+                        "here");
+}
+
 /* What torch's layer does not have. */
 static void check_plain(const struct nuc_ti *ti)
 {
     const union nuc_lt_options *o = &ti->op->options;
 
-    if (nuc_ti_is_quantized(nuc_ti_in(ti, DATA)) || nuc_ti_is_quantized(nuc_ti_out(ti)))
-        nuc_ti_fail(ti, "is handled in float32, not in int8: convert the model without quantization, it is quantized "
-                        "here");
+    need_real(ti);
     for (uint32_t i = INPUT_WEIGHTS; i < INPUT_WEIGHTS + 2 * GATES; i++) {
         if (!nuc_ti_has(ti, i))
             nuc_ti_fail(ti, "has an input gate coupled to the forget gate, which is not handled");
@@ -47,14 +52,15 @@ static void check_plain(const struct nuc_ti *ti)
 }
 
 /* The gates' weights or biases one below the other: torch has the same order. */
-static struct nuc_node *stacked(struct nuc_ti *ti, uint32_t first, uint32_t rank, int64_t rows, int64_t columns)
+static struct nuc_node *stacked(struct nuc_ti *ti, uint32_t first, uint32_t gates, uint32_t rank, int64_t rows,
+                                int64_t columns)
 {
     size_t each = (size_t)(rows * columns) * sizeof(float);
-    uint8_t *bytes = nuc_alloc_array(ti->cx, GATES, each);
+    uint8_t *bytes = nuc_alloc_array(ti->cx, gates, each);
     struct nuc_lt_tensor all = {.name = "gates", .dtype = NUC_F32, .rank = rank};
-    const int64_t sizes[2] = {GATES * rows, columns}, strides[2] = {columns, 1};
+    const int64_t sizes[2] = {gates * rows, columns}, strides[2] = {columns, 1};
 
-    for (uint32_t gate = 0; gate < GATES; gate++) {
+    for (uint32_t gate = 0; gate < gates; gate++) {
         const struct nuc_lt_tensor *t = nuc_ti_in(ti, first + gate);
         bool fits = t->rank == rank && t->dtype == NUC_F32 && nuc_ti_held(t) == rows * columns && t->shape[0] == rows;
         if (!fits)
@@ -64,7 +70,7 @@ static struct nuc_node *stacked(struct nuc_ti *ti, uint32_t first, uint32_t rank
             bytes[gate * each + k] = t->data.data[k];
     }
     struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, rank);
-    all.data = (struct nuc_span){bytes, GATES * each};
+    all.data = (struct nuc_span){bytes, gates * each};
     return nuc_ti_constant(ti, &all, &meta, strides, 0);
 }
 
@@ -82,29 +88,68 @@ static struct nuc_node *first_state(struct nuc_ti *ti, uint32_t i, int64_t batch
     return nuc_ti_constant(ti, &zeros, &meta, strides, 0);
 }
 
+/* A bias of the recurrent product, which LiteRT does not have. */
+static struct nuc_node *no_bias(struct nuc_ti *ti, const struct nuc_node *bias)
+{
+    static const int64_t stride = 1;
+    const struct nuc_meta *meta = &bias->vals[0];
+    struct nuc_lt_tensor zeros = {.name = "recurrent bias", .dtype = NUC_F32, .rank = 1};
+
+    zeros.data = (struct nuc_span){nuc_alloc(ti->cx, nuc_bytes(meta)), nuc_bytes(meta)};
+    return nuc_ti_constant(ti, &zeros, meta, &stride, 0);
+}
+
+/* The first result of a layer of one direction. */
+static void define_layer(struct nuc_ti *ti, enum nuc_op op, struct nuc_arg state, struct nuc_node **params,
+                         bool time_major)
+{
+    struct nuc_node *real = nuc_ti_real(ti, DATA, NUC_TI_PLAIN);
+    struct nuc_node *layer =
+        nuc_ti_emit(ti, op,
+                    NUC_ARGS(nuc_node_arg(real), state, nuc_nodes_arg(params, 4), nuc_bool_arg(true), nuc_int_arg(1),
+                             nuc_float_arg(0), nuc_bool_arg(false), nuc_bool_arg(false), nuc_bool_arg(!time_major)));
+
+    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(layer), nuc_int_arg(0))), NUC_TI_PLAIN);
+}
+
+static void check_sequences(const struct nuc_ti *ti, uint32_t operands)
+{
+    if (ti->op->n_inputs < operands || nuc_ti_in(ti, DATA)->rank != 3 || nuc_ti_out(ti)->rank != 3)
+        nuc_ti_fail(ti, "needs %u operands and sequences of 3 dimensions", operands);
+}
+
 void nuc_ti_sequence_lstm(struct nuc_ti *ti)
 {
     const struct nuc_lt_tensor *x = nuc_ti_in(ti, DATA), *y = nuc_ti_out(ti);
     bool time_major = ti->op->options.lstm.time_major;
 
-    if (ti->op->n_inputs < LAYER_NORMS || x->rank != 3 || y->rank != 3)
-        nuc_ti_fail(ti, "needs %d operands and sequences of 3 dimensions", LAYER_NORMS);
+    check_sequences(ti, LAYER_NORMS);
     check_plain(ti);
     int64_t units = y->shape[2], features = x->shape[2], batches = x->shape[time_major ? 1 : 0];
-    struct nuc_node *real = nuc_ti_real(ti, DATA, NUC_TI_PLAIN);
     struct nuc_node *states[2] = {first_state(ti, OUTPUT_STATE, batches, units),
                                   first_state(ti, CELL_STATE, batches, units)};
-    struct nuc_node *params[4] = {stacked(ti, INPUT_WEIGHTS, 2, units, features),
-                                  stacked(ti, RECURRENT_WEIGHTS, 2, units, units), stacked(ti, BIASES, 1, units, 1),
-                                  NULL};
-    const struct nuc_meta *bias = &params[2]->vals[0];
-    const int64_t strides[1] = {1};
-    struct nuc_lt_tensor zeros = {.name = "recurrent bias", .dtype = NUC_F32, .rank = 1};
-    zeros.data = (struct nuc_span){nuc_alloc(ti->cx, nuc_bytes(bias)), nuc_bytes(bias)};
-    params[3] = nuc_ti_constant(ti, &zeros, bias, strides, 0);
-    struct nuc_node *lstm = nuc_ti_emit(ti, NUC_OP_LSTM,
-                                        NUC_ARGS(nuc_node_arg(real), nuc_nodes_arg(states, 2), nuc_nodes_arg(params, 4),
-                                                 nuc_bool_arg(true), nuc_int_arg(1), nuc_float_arg(0),
-                                                 nuc_bool_arg(false), nuc_bool_arg(false), nuc_bool_arg(!time_major)));
-    nuc_ti_define(ti, nuc_ti_emit(ti, NUC_OP_GETITEM, NUC_ARGS(nuc_node_arg(lstm), nuc_int_arg(0))), NUC_TI_PLAIN);
+    struct nuc_node *params[4] = {stacked(ti, INPUT_WEIGHTS, GATES, 2, units, features),
+                                  stacked(ti, RECURRENT_WEIGHTS, GATES, 2, units, units),
+                                  stacked(ti, BIASES, GATES, 1, units, 1), NULL};
+    params[3] = no_bias(ti, params[2]);
+    define_layer(ti, NUC_OP_LSTM, nuc_nodes_arg(states, 2), params, time_major);
+}
+
+/* Operands: data, weights, recurrent weights, bias, state. */
+void nuc_ti_sequence_rnn(struct nuc_ti *ti)
+{
+    const struct nuc_lt_tensor *x = nuc_ti_in(ti, DATA), *y = nuc_ti_out(ti);
+    bool time_major = ti->op->options.lstm.time_major;
+    int8_t activation = ti->op->options.lstm.activation;
+
+    check_sequences(ti, 5);
+    need_real(ti);
+    if (activation != RELU && activation != TANH)
+        nuc_ti_fail(ti, "has activation %d: RELU and TANH are handled", activation);
+    int64_t units = y->shape[2], features = x->shape[2], batches = x->shape[time_major ? 1 : 0];
+    struct nuc_node *state = first_state(ti, 4, batches, units);
+    struct nuc_node *params[4] = {stacked(ti, 1, 1, 2, units, features), stacked(ti, 2, 1, 2, units, units),
+                                  stacked(ti, 3, 1, 1, units, 1), NULL};
+    params[3] = no_bias(ti, params[2]);
+    define_layer(ti, activation == RELU ? NUC_OP_RNN_RELU : NUC_OP_RNN_TANH, nuc_node_arg(state), params, time_major);
 }

@@ -130,8 +130,21 @@ union nuc_lt_options {
     struct {
         int8_t activation; /* of the schema, beyond those that fuse: 4 is TANH */
         float cell_clip, proj_clip;
-        bool time_major, asymmetric_quantize_inputs, diagonal_recurrent_tensors;
-    } lstm;
+        int8_t kernel_type; /* LSTM only */
+        bool time_major, merge_outputs, asymmetric_quantize_inputs, diagonal_recurrent_tensors;
+    } lstm; /* LSTM, RNN and the operators on sequences */
+    struct {
+        int32_t rank;
+        int8_t activation;
+        bool asymmetric_quantize_inputs;
+    } svdf;
+    struct {
+        int32_t radius;
+        float bias, alpha, beta;
+    } response; /* LOCAL_RESPONSE_NORMALIZATION */
+    struct {
+        int32_t first, second;
+    } subgraphs; /* IF: then and else; WHILE: condition and body; REVERSE_SEQUENCE: two dimensions */
     struct {
         int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
         bool offset;
@@ -149,7 +162,8 @@ struct nuc_lt_op {
     int32_t *inputs; /* tensor indices; -1: an optional input left out */
     int32_t *outputs;
     union nuc_lt_options options;
-    uint32_t debug_handle; /* 1 + id of the graph's node it was lowered from; 0: none */
+    bool has_unknown_options; /* of an operator that is not known: they cannot be written again */
+    uint32_t debug_handle;    /* 1 + id of the graph's node it was lowered from; 0: none */
 };
 
 struct nuc_lt_subgraph {

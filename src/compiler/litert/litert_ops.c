@@ -63,6 +63,11 @@ const char *nuc_lt_code_name(struct nuc_context *cx, int32_t code)
     return name != NULL ? name : nuc_format(cx, "BUILTIN_%d", (int)code);
 }
 
+bool nuc_lt_is_known(int32_t code)
+{
+    return row_of(code)->name != NULL;
+}
+
 uint8_t nuc_lt_options_type(int32_t code)
 {
     return row_of(code)->type;

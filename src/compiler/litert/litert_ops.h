@@ -32,6 +32,9 @@ struct nuc_lt_fields {
     size_t n;
 };
 
+/* Whether lt_ops.def has the operator. */
+bool nuc_lt_is_known(int32_t code);
+
 /* The fields of an operator's options; none for an operator that is not known. */
 struct nuc_lt_fields nuc_lt_fields(int32_t code);
 

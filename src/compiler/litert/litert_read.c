@@ -202,6 +202,7 @@ static void read_op(struct lt_reader *r, struct nuc_fb_table t, uint32_t n_tenso
     uint8_t type = nuc_fb_u8(&r->fb, t, 3, 0), own_type = nuc_lt_options_type(op->code);
     if (type != 0 && own_type != 0 && type != own_type)
         fail(r, nuc_format(r->cx, "operator %s carries the options of another one", nuc_lt_code_name(r->cx, op->code)));
+    op->has_unknown_options = type != 0 && !nuc_lt_is_known(op->code);
     nuc_lt_options_read(&r->fb, type == 0 ? (struct nuc_fb_table){0, 0, 0, 0} : nuc_fb_sub(&r->fb, t, 4), op->code,
                         &op->options);
     if (op->code == NUC_LT_CUSTOM)
