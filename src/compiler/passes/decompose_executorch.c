@@ -4,20 +4,26 @@
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 
+static struct nuc_node *in_type(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
+                                enum nuc_dtype dtype)
+{
+    if (value->vals[0].dtype == dtype)
+        return value;
+    struct nuc_node *copy = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
+    nuc_set_arg_node(copy, g, NUC_SELF, value);
+    nuc_set_arg_dtype(copy, NUC_ARG(TO_DIM_ORDER_COPY, dtype), dtype);
+    nuc_infer_shape(g, copy);
+    return copy;
+}
+
 /* There is no kernel. Products of 1, 2, 4, ... neighbours up to the whole of what is in front. */
 struct nuc_node *nuc_to_doubling_products(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *input = nuc_operand(g, node, NUC_SELF), *value = input;
     const struct nuc_meta out = node->vals[0];
+    struct nuc_node *value = in_type(g, node, nuc_operand(g, node, NUC_SELF), out.dtype);
     uint32_t rank = out.rank, dim = (uint32_t)nuc_dim(node, NUC_ARG(CUMPROD, dim), 0, rank);
     int64_t pad[2 * NUC_MAX_RANK] = {0}, size = rank == 0 ? 1 : out.sizes[dim];
 
-    if (input->vals[0].dtype != out.dtype) {
-        value = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
-        nuc_set_arg_node(value, g, NUC_SELF, input);
-        nuc_set_arg_dtype(value, NUC_ARG(TO_DIM_ORDER_COPY, dtype), out.dtype);
-        nuc_infer_shape(g, value);
-    }
     for (int64_t count = 1; count < size; count *= 2) {
         struct nuc_node *front = nuc_insert_slice(g, node, value, dim, 0, size - count);
         pad[2 * (rank - 1 - dim)] = count;
@@ -48,4 +54,17 @@ struct nuc_node *nuc_to_floored_remainder(struct nuc_graph *g, struct nuc_node *
         return nuc_to_same(g, node);
     struct nuc_node *quotient = nuc_insert_binary(g, node, NUC_OP_FLOOR_DIVIDE, a, b);
     return nuc_insert_binary(g, node, NUC_OP_SUB, a, nuc_insert_binary(g, node, NUC_OP_MUL, quotient, b));
+}
+
+/* Indices of gather and scatter are int64. */
+struct nuc_node *nuc_to_wide_indices(struct nuc_graph *g, struct nuc_node *node)
+{
+    enum { index = NUC_ARG(GATHER, index) };
+    _Static_assert(index == NUC_ARG(SCATTER, index) && index == NUC_ARG(SCATTER_VALUE, index) &&
+                       index == NUC_ARG(SCATTER_ADD, index),
+                   "their arguments begin alike");
+    struct nuc_node *wide = in_type(g, node, nuc_operand(g, node, index), NUC_I64), *edge = nuc_to_same(g, node);
+
+    nuc_set_arg_node(edge, g, index, wide);
+    return edge;
 }

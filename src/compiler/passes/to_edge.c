@@ -79,6 +79,10 @@ static const struct executorch_row {
     {NUC_OP_CUMPROD, nuc_to_doubling_products},
     {NUC_OP_CUMSUM, nuc_to_cumsum_along},
     {NUC_OP_REMAINDER, nuc_to_floored_remainder},
+    {NUC_OP_GATHER, nuc_to_wide_indices},
+    {NUC_OP_SCATTER, nuc_to_wide_indices},
+    {NUC_OP_SCATTER_VALUE, nuc_to_wide_indices},
+    {NUC_OP_SCATTER_ADD, nuc_to_wide_indices},
 };
 
 /* NULL when the operator has no Edge form. */

@@ -129,7 +129,7 @@ static uint32_t add_argument(struct nuc_emission *e, const struct nuc_node *node
     case NUC_ARG_NODE:
         return tensor_of(e, arg->u.node);
     case NUC_ARG_NODES:
-        return add_tensors(e, arg->u.nodes, arg->count, node->op == NUC_OP_INDEX);
+        return add_tensors(e, arg->u.nodes, arg->count, node->op == NUC_OP_INDEX || node->op == NUC_OP_INDEX_PUT);
     case NUC_ARG_INT:
         return as_double ? add_double(e, (double)arg->u.i) : add_int(e, arg->u.i);
     case NUC_ARG_INTS:
