@@ -127,6 +127,21 @@ static const char *edge_name(const struct row *row)
     return (row->forms & EDGE_COPY) != 0 ? row->edge_copy : row->edge;
 }
 
+/* Torch declares some under another overload. */
+static const char *in_place_name(enum nuc_op op)
+{
+    switch ((int)op) {
+    case NUC_OP_POW:
+        return "aten.pow_.Tensor";
+    case NUC_OP_POW_SCALAR:
+        return "aten.pow_.Scalar";
+    case NUC_OP_FLOOR_DIVIDE:
+        return "aten.floor_divide_.Tensor";
+    default:
+        return rows[op].in_place;
+    }
+}
+
 const char *nuc_op_name(enum nuc_op op, enum nuc_dialect dialect)
 {
     if ((unsigned)op >= NUC_OP_COUNT)
@@ -145,7 +160,7 @@ const char *nuc_node_op_name(const struct nuc_node *node)
         return row->functional;
     if (node->dialect == NUC_EDGE)
         return edge_name(row);
-    return node->in_place ? row->in_place : row->functional;
+    return node->in_place ? in_place_name(node->op) : row->functional;
 }
 
 static bool has_name(enum nuc_op op, const char *name, struct nuc_op_form *form)
@@ -157,7 +172,7 @@ static bool has_name(enum nuc_op op, const char *name, struct nuc_op_form *form)
     if (aten && strcmp(row->functional, name) == 0)
         return true;
     form->in_place = true;
-    if ((row->forms & INPLACE) != 0 && strcmp(row->in_place, name) == 0)
+    if ((row->forms & INPLACE) != 0 && strcmp(in_place_name(op), name) == 0)
         return true;
     *form = (struct nuc_op_form){.op = op, .dialect = NUC_EDGE};
     return (row->forms & (EDGE | EDGE_COPY)) != 0 && strcmp(edge_name(row), name) == 0;

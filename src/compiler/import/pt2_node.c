@@ -154,13 +154,29 @@ static const struct foreign *find_foreign(const char *name)
     return NULL;
 }
 
+/* "aten.add_.Scalar" is "aten.add.Scalar" in place: such a name without the mark; NULL when there is none. */
+static const struct foreign *find_foreign_in_place(const char *name)
+{
+    const char *mark = strstr(name, "_.");
+    char functional[64];
+
+    if (mark == NULL || strlen(name) > sizeof functional)
+        return NULL;
+    memcpy(functional, name, (size_t)(mark - name));
+    strcpy(functional + (mark - name), mark + 1);
+    const struct foreign *foreign = find_foreign(functional);
+    return foreign != NULL && nuc_op_has_in_place(foreign->op) ? foreign : NULL;
+}
+
 struct nuc_op_form nuc_pt2_find_op(const char *name)
 {
     struct nuc_op_form form = nuc_op_find(name);
-    const struct foreign *foreign = find_foreign(name);
+    const struct foreign *foreign = find_foreign(name), *in_place = find_foreign_in_place(name);
 
     if (foreign != NULL)
         return (struct nuc_op_form){.op = foreign->op};
+    if (form.op == NUC_OP_COUNT && in_place != NULL)
+        return (struct nuc_op_form){.op = in_place->op, .in_place = true};
     if (form.dialect == NUC_EDGE || nuc_op_family(form.op) == NUC_FAMILY_GRAPH)
         form.op = NUC_OP_COUNT;
     return form;

@@ -37,6 +37,27 @@ struct nuc_node *nuc_to_sum(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_layer_norm(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_group_norm(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_rms_norm(struct nuc_graph *g, struct nuc_node *node);
+/* ---- functions of one value (decompose_activation.c) ---- */
+struct nuc_node *nuc_to_exp2(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_erfc(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_softplus(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_mish(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_log_sigmoid(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_selu(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_celu(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_clamp(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_hardshrink(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_softshrink(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_threshold(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_frac(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_round(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_square(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_scaled(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_sinc(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_pow(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_nan_to_num(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_isfinite(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_signbit(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- matrix products (decompose_matrix.c) ---- */
 struct nuc_node *nuc_to_linear(struct nuc_graph *g, struct nuc_node *node);

@@ -27,6 +27,29 @@ static const struct row {
     {NUC_OP_ADDMM, nuc_expand_linear, nuc_is_linear},
     {NUC_OP_MM, nuc_expand_linear, nuc_is_linear},
     /* ---- elementwise (expand_math.c) ---- */
+    {NUC_OP_FMAX, nuc_expand_fmax, NULL},
+    {NUC_OP_FMIN, nuc_expand_fmax, NULL},
+    {NUC_OP_COPYSIGN, nuc_expand_copysign, NULL},
+    {NUC_OP_HYPOT, nuc_expand_hypot, NULL},
+    {NUC_OP_LOGADDEXP, nuc_expand_logaddexp, NULL},
+    {NUC_OP_LOGADDEXP2, nuc_expand_logaddexp, NULL},
+    {NUC_OP_XLOGY, nuc_expand_xlogy, NULL},
+    {NUC_OP_HEAVISIDE, nuc_expand_heaviside, NULL},
+    {NUC_OP_RSUB, nuc_expand_rsub, NULL},
+    {NUC_OP_LERP, nuc_expand_lerp, NULL},
+    {NUC_OP_LERP_SCALAR, nuc_expand_lerp, NULL},
+    {NUC_OP_ADDCMUL, nuc_expand_addc, NULL},
+    {NUC_OP_ADDCDIV, nuc_expand_addc, NULL},
+    {NUC_OP_CLAMP_TENSOR, nuc_expand_clamp, NULL},
+    {NUC_OP_CLAMP_MIN_TENSOR, nuc_expand_clamp, NULL},
+    {NUC_OP_CLAMP_MAX_TENSOR, nuc_expand_clamp, NULL},
+    {NUC_OP_GLU, nuc_expand_glu, NULL},
+    {NUC_OP_ISCLOSE, nuc_expand_isclose, NULL},
+    {NUC_OP_MASKED_FILL, nuc_expand_masked_fill, NULL},
+    {NUC_OP_MASKED_FILL_TENSOR, nuc_expand_masked_fill, NULL},
+    {NUC_OP_WHERE_SCALAR, nuc_expand_where, NULL},
+    {NUC_OP_WHERE_SCALAR_OTHER, nuc_expand_where, NULL},
+    {NUC_OP_WHERE_SCALAR_SELF, nuc_expand_where, NULL},
     /* ---- reductions, scans, order (expand_reduce.c) ---- */
     {NUC_OP_SUM, nuc_expand_typed, nuc_states_other_type},
     {NUC_OP_SUM_DIM, nuc_expand_typed, nuc_states_other_type},
@@ -343,6 +366,11 @@ struct nuc_node *nuc_insert_constant(struct nuc_graph *g, struct nuc_node *node,
         return add_constant(g, node, &meta, &narrow);
     case NUC_BOOL:
         return add_constant(g, node, &meta, &flag);
+    case NUC_U8:
+    case NUC_I8:
+    case NUC_I16:
+    case NUC_U16:
+        return add_constant(g, node, &meta, &narrow); /* little-endian: its low bytes */
     default:
         nuc_expand_fail(g, node, "a constant of type %s is not supported: use float32 or int64", nuc_dtype_name(dtype));
     }
@@ -353,7 +381,7 @@ struct nuc_node *nuc_insert_with_number(struct nuc_graph *g, struct nuc_node *no
 {
     enum nuc_dtype own = input->vals[0].dtype;
     bool whole = !nuc_is_floating(own) && isfinite(number) && !(number < trunc(number)) && !(number > trunc(number));
-    enum nuc_dtype dtype = nuc_is_floating(own) || !whole ? NUC_F32 : NUC_I64;
+    enum nuc_dtype dtype = nuc_is_floating(own) || !whole ? NUC_F32 : own == NUC_BOOL ? NUC_I64 : own;
 
     return nuc_insert_binary(g, node, op, input, nuc_insert_constant(g, node, dtype, number));
 }

@@ -17,6 +17,22 @@ struct nuc_node *nuc_expand_linear(struct nuc_graph *g, struct nuc_node *node);
 bool nuc_is_first_item_read(const struct nuc_node *node);
 bool nuc_is_linear(const struct nuc_node *node);
 
+/* ---- expand_math.c ---- */
+struct nuc_node *nuc_expand_fmax(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_copysign(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_hypot(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_logaddexp(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_xlogy(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_heaviside(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_rsub(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_lerp(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_addc(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_clamp(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_glu(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_isclose(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_masked_fill(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_where(struct nuc_graph *g, struct nuc_node *node);
+
 /* ---- expand_window.c ---- */
 struct nuc_node *nuc_expand_max_pool3d(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_max_pool3d_indices(struct nuc_graph *g, struct nuc_node *node);
