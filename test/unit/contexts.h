@@ -87,7 +87,9 @@ static inline void expect_failure(void (*fn)(struct nuc_context *cx, void *arg),
     struct nuc_context *cx = nuc_context_new(NULL);
 
     assert_non_null(cx);
-    assert_int_equal(nuc_try(cx, fn, arg), expected);
+    enum nuc_status got = nuc_try(cx, fn, arg);
+    if (got != expected)
+        fail_msg("status %d: %s", (int)got, cx->message);
     if (strstr(cx->message, part) == NULL)
         fail_msg("message '%s' has no '%s'", cx->message, part);
     nuc_context_free(cx);

@@ -297,6 +297,34 @@ static void test_refusals(void **state)
     }
 }
 
+/* Writes that cannot be said without state. */
+static const struct {
+    const char *graph, *message;
+} unwritable[] = {
+    {"%w = buffer \"w\" : float32[4]\n%r = aten.relu_.default(%w)\n%output = output([%r])", "changes 'w' of the model"},
+    {"%w = buffer \"w\" : float32[4]\n%x = input : float32[4]\n%a = aten.neg.default(%w)\n"
+     "%r = aten.copy_.default(%w, %x)\n%output = output([%a])",
+     "changes 'w' of the model"},
+    {"%x = input : float32[1, 4]\n%a = aten.neg.default(%x)\n%e = aten.expand.default(%a, [2, 4])\n"
+     "%r = aten.relu_.default(%e)\n%output = output([%a])",
+     "write to a copy"},
+};
+
+static void run_expand(struct nuc_context *cx, void *arg)
+{
+    nuc_expand(parse_graph(cx, arg));
+}
+
+static void test_unwritable(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof unwritable / sizeof unwritable[0]; i++) {
+        char graph[512];
+        snprintf(graph, sizeof graph, "%s", unwritable[i].graph);
+        expect_failure(run_expand, graph, NUC_UNSUPPORTED, unwritable[i].message);
+    }
+}
+
 static void test_completeness(void **state)
 {
     (void)state;
@@ -323,6 +351,7 @@ int main(void)
         cmocka_unit_test(test_quantized_boundaries),
         cmocka_unit_test(test_preserved),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_unwritable),
         cmocka_unit_test(test_completeness),
     };
 

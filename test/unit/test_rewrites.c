@@ -96,6 +96,7 @@ static void test_expansions(void **state)
 {
     (void)state;
     run_rewrites("expand_move.txt", stages, sizeof stages / sizeof stages[0]);
+    run_rewrites("in_place.txt", stages, sizeof stages / sizeof stages[0]);
 }
 
 int main(void)

@@ -49,6 +49,12 @@ int64_t nuc_checked_elements(const int64_t *sizes, uint32_t rank);
  */
 int64_t nuc_last_element(const int64_t *sizes, const int64_t *strides, uint32_t rank, int64_t offset);
 
+/*
+ * Strides of a tensor of the sizes of `in` under `own` strides seen with the sizes of `m`; false when that needs a copy.
+ */
+bool nuc_view_strides(const struct nuc_meta *in, const int64_t *own, const struct nuc_meta *m,
+                      int64_t strides[NUC_MAX_RANK]);
+
 bool nuc_is_floating(enum nuc_dtype dtype);
 
 /* Whether the operator copies what it would view in the ATen dialect: such a copy is contiguous. */

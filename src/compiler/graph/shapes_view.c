@@ -33,16 +33,15 @@ static void read_size(const struct nuc_shape_call *c, const struct nuc_meta *in,
 }
 
 /*
- * Strides of `in` seen with the sizes of `m`; false when that needs a copy. Dimensions of `in` that lie one inside the
- * other form a chunk; every chunk must be the product of a run of the new sizes. Source: at::detail::computeStride.
+ * Dimensions of `in` that lie one inside the other form a chunk; every chunk must be the product of a run of the new
+ * sizes. Source: at::detail::computeStride.
  */
-static bool view_strides(const struct nuc_meta *in, const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK])
+bool nuc_view_strides(const struct nuc_meta *in, const int64_t *own, const struct nuc_meta *m,
+                      int64_t strides[NUC_MAX_RANK])
 {
-    int64_t own[NUC_MAX_RANK];
     int64_t chunk_stride, chunk = 1, viewed = 1;
     int d = m->rank - 1;
 
-    nuc_dense_strides(in, own);
     chunk_stride = in->rank == 0 ? 1 : own[in->rank - 1];
     for (int t = in->rank - 1; t >= 0; t--) {
         chunk *= in->sizes[t];
@@ -61,6 +60,14 @@ static bool view_strides(const struct nuc_meta *in, const struct nuc_meta *m, in
         }
     }
     return d == -1;
+}
+
+static bool view_strides(const struct nuc_meta *in, const struct nuc_meta *m, int64_t strides[NUC_MAX_RANK])
+{
+    int64_t own[NUC_MAX_RANK];
+
+    nuc_dense_strides(in, own);
+    return nuc_view_strides(in, own, m, strides);
 }
 
 /* Leading dimensions that stay keep their strides, where computeStride gives size-1 dimensions others of its own. */

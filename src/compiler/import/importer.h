@@ -7,8 +7,6 @@
 #include "compiler/import/torch_schema.h"
 #include "compiler/import/zip.h"
 
-struct nuc_value_state;
-
 struct nuc_importer {
     struct nuc_context *cx;
     const struct nuc_zip *zip;
@@ -24,20 +22,10 @@ struct nuc_importer {
     struct nuc_json weights, weight_config;
     struct nuc_json constants, constant_config;
 
-    struct nuc_value_state *states; /* by node id */
-    size_t states_capacity;
-
     bool has_constant_input; /* an input that is not a tensor was left out */
 
     struct nuc_node **identities; /* nodes to remove at the end */
     size_t n_identities, identities_capacity;
-};
-
-/* What in-place operators did to a value. */
-struct nuc_value_state {
-    struct nuc_node *current;       /* what reads of the value mean now; NULL: itself */
-    const struct nuc_node *memory;  /* the value whose memory this one shares in torch; NULL: its own */
-    const struct nuc_node *written; /* for such an owner: the last operator that wrote to the memory */
 };
 
 /* ---- pt2_tensor.c ---- */
@@ -85,21 +73,19 @@ void nuc_check_operators(struct nuc_importer *im, const struct nuc_json *nodes);
 /* A name that a new node may have; fails when it is empty or taken. */
 const char *nuc_unused_name(const struct nuc_importer *im, const struct nuc_json *name);
 
+/* The node of that name, which stands in front of this. */
+struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name);
+
 /* Removes what only passes its input on, when nothing more is going to read values by name. */
 void nuc_remove_identities(struct nuc_importer *im);
+
+/* Whether an operator works in place. */
+bool nuc_has_in_place(const struct nuc_graph *g);
 
 /* ---- pt2_args.c ---- */
 
 /* Sets the arguments of a new node; those that are not given keep their defaults. */
 void nuc_read_args(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *json);
-
-/* ---- pt2_memory.c ---- */
-
-/* Notes what a new node shares and writes; refuses writes to the model's own tensors. `at` is where it stands. */
-void nuc_note_memory(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *at);
-
-/* The node a value name stands for at this point. */
-struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name);
 
 /* ---- pt2_source.c ---- */
 

@@ -211,42 +211,84 @@ static void add_placeholders(struct nuc_importer *im, const struct nuc_json *sig
 
 /* ---- outputs ---- */
 
-_Noreturn static void refuse_output(const struct nuc_json *spec)
+/* Whether no value of the buffer is read: it is written as a whole before. */
+static bool is_scratch(const struct nuc_importer *im, const char *target)
 {
-    struct nuc_json name = {.value = NULL};
+    bool found = false;
 
-    if (strcmp(spec->key, "buffer_mutation") == 0) {
-        name = nuc_json_field(spec, "buffer_name");
+    for (const struct nuc_node *n = im->g->first; n != NULL; n = n->next) {
+        if (!nuc_is_static(n) || strcmp(n->target, target) != 0)
+            continue;
+        for (uint32_t i = 0; i < n->n_users; i++) {
+            if (n->users[i]->op != NUC_OP_COPY || nuc_arg_node(n->users[i], NUC_ARG(COPY, src)) == n)
+                return false;
+        }
+        found = true;
+    }
+    return found;
+}
+
+/*
+ * What the call leaves in the model or in its arguments is no output of a program. It has no state: what one run leaves
+ * in a buffer, the next one does not read.
+ */
+static void skip_mutation(const struct nuc_importer *im, const struct nuc_json *spec)
+{
+    if (strcmp(spec->key, "user_input_mutation") == 0) {
+        struct nuc_json name = nuc_json_field(spec, "user_input_name");
+        nuc_warn(im->cx, "%s: the model changes its input '%s': the program leaves it as it is", im->zip->path,
+                 nuc_json_string(&name));
+        return;
+    }
+    if (strcmp(spec->key, "buffer_mutation") != 0)
+        nuc_json_fail(spec, NUC_UNSUPPORTED, "an output of this kind is not handled: return tensors only");
+    struct nuc_json name = nuc_json_field(spec, "buffer_name");
+    if (!is_scratch(im, nuc_json_string(&name)))
         nuc_json_fail(spec, NUC_UNSUPPORTED, "the model changes its buffer '%s': call model.eval() before exporting",
                       nuc_json_string(&name));
-    }
-    nuc_json_fail(spec, NUC_UNSUPPORTED, "an output of this kind is not handled: return tensors only");
 }
 
 static void add_output(struct nuc_importer *im, const struct nuc_json *signature)
 {
     struct nuc_json specs = nuc_json_field(signature, "output_specs");
-    size_t count = nuc_json_count(&specs);
-    struct nuc_node **values = nuc_alloc_array(im->cx, count, sizeof *values);
+    size_t n_specs = nuc_json_count(&specs), count = 0;
+    struct nuc_node **values = nuc_alloc_array(im->cx, n_specs, sizeof *values);
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < n_specs; i++) {
         struct nuc_json item = nuc_json_item(&specs, i);
         struct nuc_json spec = nuc_json_union(&item);
-        if (strcmp(spec.key, "user_output") != 0)
-            refuse_output(&spec);
+        if (strcmp(spec.key, "user_output") != 0) {
+            skip_mutation(im, &spec);
+            continue;
+        }
         struct nuc_json arg = nuc_json_field(&spec, "arg");
         struct nuc_json value = nuc_json_union(&arg);
         if (strcmp(value.key, "as_tensor") != 0)
             nuc_json_fail(&value, NUC_UNSUPPORTED, "the output is not a tensor: return tensors only");
         struct nuc_json name = nuc_json_field(&value, "name");
-        values[i] = nuc_named_value(im, &name);
-        if (values[i]->is_tuple)
-            nuc_json_fail(&name, NUC_BAD_INPUT, "'%s' is not a single tensor", values[i]->name);
+        values[count] = nuc_named_value(im, &name);
+        if (values[count]->is_tuple)
+            nuc_json_fail(&name, NUC_BAD_INPUT, "'%s' is not a single tensor", values[count]->name);
+        count++;
     }
     if (count == 0)
         nuc_json_fail(&specs, NUC_UNSUPPORTED, "the model returns nothing");
     struct nuc_node *output = nuc_add_node(im->g, NULL, NUC_OP_OUTPUT, "output");
     nuc_set_arg_nodes(output, im->g, NUC_ARG(OUTPUT, values), values, (uint32_t)count);
+}
+
+/* What an operator in place writes is read under other names: then only parameters that nothing reads go. */
+static void remove_unread(struct nuc_graph *g)
+{
+    if (!nuc_has_in_place(g)) {
+        nuc_remove_dead(g);
+        return;
+    }
+    for (struct nuc_node *n = g->first, *next; n != NULL; n = next) {
+        next = n->next;
+        if (nuc_is_static(n) && n->n_users == 0)
+            nuc_remove_node(g, n);
+    }
 }
 
 struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path)
@@ -266,6 +308,6 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path)
     /* The leaves of a call specification are the inputs of the graph. */
     if (!im->has_constant_input)
         im->g->call_spec = nuc_read_call_spec(cx, im->graph_module.value);
-    nuc_remove_dead(im->g);
+    remove_unread(im->g);
     return im->g;
 }

@@ -297,6 +297,9 @@ static void read_arg(struct nuc_importer *im, struct nuc_node *node, const struc
     struct nuc_json arg = nuc_json_field(input, "arg");
     int index = nuc_schema_arg_index(schema, nuc_json_string(&name));
 
+    /* What an operator in place writes to is 'self', whatever the other form calls it. */
+    if (index < 0 && node->in_place && strcmp(nuc_json_string(&name), "self") == 0)
+        index = NUC_SELF;
     if (index < 0)
         nuc_json_fail(&name, NUC_UNSUPPORTED, "%s: the operator has no argument '%s' here", nuc_node_text(im->cx, node),
                       nuc_json_string(&name));

@@ -184,6 +184,15 @@ struct nuc_op_form nuc_pt2_find_op(const char *name)
 
 /* ---- results ---- */
 
+struct nuc_node *nuc_named_value(struct nuc_importer *im, const struct nuc_json *name)
+{
+    struct nuc_node *node = nuc_find_node(im->g, nuc_json_string(name));
+
+    if (node == NULL)
+        nuc_json_fail(name, NUC_BAD_INPUT, "there is no value '%s' in front of this", nuc_json_string(name));
+    return node;
+}
+
 /* What the operator's shape rule computed must be what the archive states. */
 static void check_value(const struct nuc_importer *im, const struct nuc_node *node, const struct nuc_meta *computed,
                         const struct nuc_json *name)
@@ -220,7 +229,6 @@ static void add_item(struct nuc_importer *im, struct nuc_node *tuple, uint32_t i
     item->source = tuple->source;
     nuc_infer_shape(im->g, item);
     check_value(im, item, &item->vals[0], &name);
-    nuc_note_memory(im, item, &name);
 }
 
 /*
@@ -344,7 +352,6 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
     if (node->is_tuple != results.is_tuple)
         nuc_json_fail(&results.outputs, NUC_BAD_INPUT, "%s: these are not the results of the operator",
                       nuc_node_text(im->cx, node));
-    nuc_note_memory(im, node, json);
     if (results.is_tuple)
         add_items(im, node, &results);
     else
@@ -368,10 +375,24 @@ static void import_node(struct nuc_importer *im, const struct nuc_json *json)
     im->identities[im->n_identities++] = node;
 }
 
+bool nuc_has_in_place(const struct nuc_graph *g)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (n->in_place)
+            return true;
+    }
+    return false;
+}
+
+/* A copy may be written to: the stage `expand` knows. */
 void nuc_remove_identities(struct nuc_importer *im)
 {
+    bool in_place = nuc_has_in_place(im->g);
+
     for (size_t i = 0; i < im->n_identities; i++) {
         struct nuc_node *node = im->identities[i];
+        if (in_place && node->op == NUC_OP_CLONE)
+            continue;
         nuc_replace_uses(im->g, node, nuc_arg_node(node, NUC_SELF), NULL);
         nuc_remove_node(im->g, node);
     }

@@ -474,29 +474,53 @@ static struct nuc_node *expand_node(struct nuc_graph *g, struct nuc_node *node, 
     return before == NULL ? g->first : before->next;
 }
 
-static bool expands_in_place(const struct nuc_graph *g)
+static bool has_in_place(const struct nuc_graph *g)
 {
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (n->in_place && expansion_of(n) != NULL)
+        if (n->in_place)
             return true;
     }
     return false;
 }
 
-/* Readers of what an operator changes in place read its result from here on: then it may be any other one. */
+/* Returns whether there was one that `applies` to and that has an expansion. */
+static bool expand_all(struct nuc_graph *g, bool (*applies)(const struct nuc_node *node))
+{
+    bool changed = false;
+
+    for (struct nuc_node *n = g->first; n != NULL;) {
+        expansion expand = applies(n) ? expansion_of(n) : NULL;
+        changed = changed || expand != NULL;
+        n = expand == NULL ? n->next : expand_node(g, n, expand);
+    }
+    return changed;
+}
+
+static bool is_any(const struct nuc_node *node)
+{
+    (void)node;
+    return true;
+}
+
+static void check_expanded(struct nuc_graph *g)
+{
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_op_family(n->op) == NUC_FAMILY_COMPOSITE)
+            nuc_expand_fail(g, n, "is not handled: export with run_decompositions(), or replace it in the model");
+    }
+}
+
+/* Every value is immutable before anything but views is looked at. */
 bool nuc_expand(struct nuc_graph *g)
 {
     bool changed = false;
 
-    if (expands_in_place(g))
-        nuc_functionalize(g);
-    for (struct nuc_node *n = g->first; n != NULL;) {
-        expansion expand = expansion_of(n);
-        if (expand == NULL && nuc_op_family(n->op) == NUC_FAMILY_COMPOSITE)
-            nuc_expand_fail(g, n, "is not handled: export with run_decompositions(), or replace it in the model");
-        changed = changed || expand != NULL;
-        n = expand == NULL ? n->next : expand_node(g, n, expand);
+    if (has_in_place(g)) {
+        changed = expand_all(g, nuc_is_composite_view);
+        changed = nuc_resolve_writes(g) || changed;
     }
+    changed = expand_all(g, is_any) || changed;
+    check_expanded(g);
     if (changed)
         nuc_remove_dead(g);
     return changed;

@@ -11,4 +11,15 @@
  */
 void nuc_functionalize(struct nuc_graph *g);
 
+/*
+ * Operators in place that write to memory which other values share become functional: what reads one of these values
+ * afterwards reads a new one (in_place.c). Composite operators that make views are expanded before. Returns whether the
+ * graph has changed in more than in who reads the result of an operator in place; such operators stay so where they
+ * write to the whole of a tensor.
+ */
+bool nuc_resolve_writes(struct nuc_graph *g);
+
+/* A composite operator whose result may share memory with its operand. */
+bool nuc_is_composite_view(const struct nuc_node *node);
+
 #endif
