@@ -67,6 +67,14 @@ struct call {
     {                                                                                                                  \
         'L', NUC_I8, n, {__VA_ARGS__}, false                                                                           \
     }
+#define TF(...)                                                                                                        \
+    {                                                                                                                  \
+        'T', NUC_F32, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                         \
+    }
+#define FLOAT_PARAMS(n, ...)                                                                                           \
+    {                                                                                                                  \
+        'L', NUC_F32, n, {__VA_ARGS__}, false                                                                          \
+    }
 #define NONE                                                                                                           \
     {                                                                                                                  \
         '-', 0, 0, {0}, false                                                                                          \
@@ -118,6 +126,12 @@ static const struct call calls[] = {
     {"nucleon::quantized_gru.out",
      {T8(2, 3, 5), NONE, PARAMS(3, 12, 5, 4), B(0), B(1), I(14), LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3),
       SCRATCH(16), T8(2, 3, 4), T8(1, 2, 4)}},
+    {"nucleon::gru.out",
+     {TF(2, 3, 5), TF(1, 2, 4), FLOAT_PARAMS(2, 12, 5, 4), B(0), I(1), F(0), B(0), B(0), B(1), TF(2, 3, 4),
+      TF(1, 2, 4)}},
+    {"nucleon::rnn_tanh.out",
+     {TF(3, 2, 5), TF(1, 2, 4), FLOAT_PARAMS(2, 4, 5, 4), B(0), I(1), F(0), B(0), B(0), B(0), TF(3, 2, 4),
+      TF(1, 2, 4)}},
     {"nucleon::quantized_rnn.out",
      {T8(3, 2, 5), T8(1, 2, 4), PARAMS(3, 4, 5, 4), B(0), B(0), I(3),
       LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3), B(1), SCRATCH(16), T8(3, 2, 4), T8(1, 2, 4)}},

@@ -548,14 +548,149 @@ static void test_resize(void **state)
     assert_memory_equal(out, nearest, 9);
 }
 
+/* ---- recurrent layers: real numbers in place of the states and gates ---- */
+
+struct layer_case {
+    struct nuc_recurrence r;
+    struct nuc_recurrence_s8 p;
+    double h[12], c[12];
+};
+
+static double sum_of(const struct nuc_recurrence_rows *w, int32_t row, double product)
+{
+    return (product * ldexp(w->multiplier[row], w->shift[row] - 31) + w->bias[row]) / 32768;
+}
+
+static double gate_x(const struct layer_case *l, int32_t row, const int8_t *x)
+{
+    double product = 0;
+
+    for (int32_t i = 0; i < l->r.inputs; i++)
+        product += l->p.x.weight[row * l->r.inputs + i] * x[i];
+    return sum_of(&l->p.x, row, product);
+}
+
+static double gate_h(const struct layer_case *l, int32_t row, const double *h)
+{
+    double product = 0;
+
+    for (int32_t i = 0; i < l->r.hidden; i++)
+        product += l->p.h.weight[row * l->r.hidden + i] * ldexp(h[i], l->p.fraction);
+    return sum_of(&l->p.h, row, product);
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static void layer_step(struct layer_case *l, const int8_t *x)
+{
+    double h[12];
+    int32_t n = l->r.hidden;
+
+    memcpy(h, l->h, sizeof h);
+    for (int32_t i = 0; i < n; i++) {
+        double sums[4];
+        for (int32_t k = 0; k < nuc_cell_gates(l->r.cell); k++)
+            sums[k] = gate_x(l, k * n + i, x) + gate_h(l, k * n + i, h);
+        if (l->r.cell == NUC_CELL_GRU) {
+            double new = tanh(gate_x(l, 2 * n + i, x) + sigmoid(sums[0]) * gate_h(l, 2 * n + i, h));
+            l->h[i] = (1 - sigmoid(sums[1])) * new + sigmoid(sums[1]) * h[i];
+        } else if (l->r.cell == NUC_CELL_LSTM) {
+            l->c[i] = sigmoid(sums[1]) * l->c[i] + sigmoid(sums[0]) * tanh(sums[2]);
+            l->h[i] = sigmoid(sums[3]) * tanh(l->c[i]);
+        } else {
+            l->h[i] = l->r.cell == NUC_CELL_TANH ? tanh(sums[0]) : fmax(sums[0], 0);
+        }
+    }
+}
+
+static struct nuc_recurrence_rows random_rows(struct numbers *n, int32_t rows, int32_t columns, int shift)
+{
+    return (struct nuc_recurrence_rows){
+        random_s8(n, (size_t)(rows * columns)), random_s32(n, (size_t)rows, 1 << 30, INT32_MAX),
+        random_s32(n, (size_t)rows, shift - 1, shift), random_s32(n, (size_t)rows, -40000, 40000)};
+}
+
+static void free_rows(const struct nuc_recurrence_rows *w)
+{
+    free((void *)(uintptr_t)w->weight);
+    free((void *)(uintptr_t)w->multiplier);
+    free((void *)(uintptr_t)w->shift);
+    free((void *)(uintptr_t)w->bias);
+}
+
+/* Each output within half a step of the real value, and what the roundings inside add. */
+static void check_layer(struct layer_case *l, const int8_t *in, const int8_t *out)
+{
+    double scale = ldexp(l->p.to_out.factor.multiplier, l->p.to_out.factor.shift - 31 + l->p.fraction);
+
+    for (int32_t i = 0; i < l->r.steps; i++) {
+        int32_t t = l->r.backwards ? l->r.steps - 1 - i : i;
+        layer_step(l, in + t * l->r.in_step);
+        for (int32_t k = 0; k < l->r.hidden; k++) {
+            double want = fmin(fmax(l->h[k] * scale + l->p.to_out.zero_point, -128), 127);
+            if (!(fabs(out[t * l->r.out_step + k] - want) < 0.56))
+                fail_msg("cell %d, step %d: %d instead of %g", (int)l->r.cell, (int)i, out[t * l->r.out_step + k],
+                         want);
+        }
+    }
+}
+
+static void test_recurrence(void **state)
+{
+    struct numbers n = {17};
+
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t hidden = number(&n, 1, 12), inputs = number(&n, 1, 12), steps = number(&n, 1, 6), scratch[24];
+        struct layer_case l = {
+            .r = {(enum nuc_cell)(round % 4), number(&n, 0, 1) != 0, steps, 1, inputs, hidden, inputs, 0, hidden, 0}};
+        int32_t rows = nuc_cell_gates(l.r.cell) * hidden;
+        int8_t h_n[12], c_n[12], h0[12], c0[12], out[2][72], *in = random_s8(&n, (size_t)(steps * inputs));
+        l.p = (struct nuc_recurrence_s8){
+            .x = random_rows(&n, rows, inputs, 2),
+            .h = random_rows(&n, rows, hidden, l.r.cell == NUC_CELL_RELU ? -6 : -7),
+            .fraction = l.r.cell == NUC_CELL_RELU ? 10 : 15,
+            .h_n = h_n,
+            .c_n = c_n,
+            .scratch = scratch,
+            .from_h0 = {1, {1 << 30, l.r.cell == NUC_CELL_RELU ? 4 : 9}},
+            .from_c0 = {-2, {1 << 30, 11}},
+            .to_out = {number(&n, -20, 20), {1 << 30, l.r.cell == NUC_CELL_RELU ? -5 : -7}},
+        };
+        l.p.to_h_n = l.p.to_out;
+        for (int32_t i = 0; i < hidden && number(&n, 0, 20) != 0; i++) {
+            l.p.h0 = h0;
+            l.p.c0 = c0;
+        }
+        for (int32_t i = 0; i < hidden; i++) {
+            h0[i] = (int8_t)number(&n, -127, 127);
+            c0[i] = (int8_t)number(&n, -127, 127);
+            l.h[i] = l.p.h0 == NULL ? 0 : ldexp((h0[i] - 1) * (l.r.cell == NUC_CELL_RELU ? 8 : 256), -l.p.fraction);
+            l.c[i] = l.p.c0 == NULL ? 0 : ldexp((c0[i] + 2) * 1024, -15);
+        }
+        nuc_ref_recurrence_s8(&l.r, &l.p, in, out[0]);
+        check_layer(&l, in, out[0]);
+        for (int32_t k = 0; k < hidden; k++)
+            assert_int_equal(h_n[k], out[0][(l.r.backwards ? 0 : steps - 1) * hidden + k]);
+        nuc_dsp_recurrence_s8(&l.r, &l.p, in, out[1]);
+        assert_memory_equal(out[0], out[1], (size_t)(steps * hidden));
+        free_rows(&l.p.x);
+        free_rows(&l.p.h);
+        free(in);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),     cmocka_unit_test(test_depthwise), cmocka_unit_test(test_transposed),
-        cmocka_unit_test(test_matmul),   cmocka_unit_test(test_add),       cmocka_unit_test(test_mul),
-        cmocka_unit_test(test_extremes), cmocka_unit_test(test_div),       cmocka_unit_test(test_table_and_prelu),
-        cmocka_unit_test(test_pool),     cmocka_unit_test(test_sum),       cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_conv),     cmocka_unit_test(test_depthwise),  cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_matmul),   cmocka_unit_test(test_add),        cmocka_unit_test(test_mul),
+        cmocka_unit_test(test_extremes), cmocka_unit_test(test_div),        cmocka_unit_test(test_table_and_prelu),
+        cmocka_unit_test(test_pool),     cmocka_unit_test(test_sum),        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_resize),   cmocka_unit_test(test_recurrence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

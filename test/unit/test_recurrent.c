@@ -191,6 +191,126 @@ static void run_int8(struct nuc_context *cx, void *arg)
     run_program(cx, g, l, s, steps, 1.001);
 }
 
+/* ---- values of torch ---- */
+
+/* Two layers of two units in both directions, two steps: outputs and final states of torch's CPU kernels. */
+static const struct torch_row {
+    const char *op;
+    int gates, states, projected; /* projected: to how many values; 0: not */
+    float expected[3][8];
+} torch_rows[] = {
+    {"lstm",
+     4,
+     2,
+     0,
+     {{-0.0584577173f, -0.00203368533f, 0.461732179f, -0.124207728f, 0.143531829f, -0.0282402635f, 0.383863926f,
+       -0.16245532f},
+      {0.21831125f, -0.00623185514f, 0.461698502f, 0.00526699098f, 0.143531829f, -0.0282402635f, 0.461732179f,
+       -0.124207728f},
+      {0.317293972f, -0.0155175673f, 0.833624601f, 0.0143447835f, 0.212355316f, -0.0642099157f, 0.823342502f,
+       -0.357511908f}}},
+    {"lstm",
+     4,
+     2,
+     1,
+     {{0.062922731f, -0.301913172f, -0.085751757f, -0.409335405f},
+      {-0.0886623859f, -0.191041321f, -0.085751757f, -0.301913172f},
+      {0.30445388f, 0.0418977439f, 0.885653734f, 0.107857555f, 0.298190355f, 0.0390403941f, 0.885722697f,
+       -0.148750812f}}},
+    {"rnn_tanh",
+     1,
+     1,
+     0,
+     {{-0.264356762f, 0.482955366f, -0.186283886f, 0.49931103f, 0.360575885f, -0.104862429f, 0.0287419651f,
+       0.27338466f},
+      {-0.579515994f, 0.488499701f, 0.354083419f, 0.648651779f, 0.360575885f, -0.104862429f, -0.186283886f,
+       0.49931103f}}},
+    {"rnn_relu",
+     1,
+     1,
+     0,
+     {{0, 0.4375f, 0.0986328125f, 0.4375f, 0, 0.2890625f, 0, 0.4765625f},
+      {0, 0.5625f, 0.21875f, 1, 0, 0.2890625f, 0.0986328125f, 0.4375f}}},
+    {"gru",
+     3,
+     1,
+     0,
+     {{0.127102315f, -0.292627275f, 0.376033932f, -0.0440976582f, 0.228872359f, -0.0640321672f, 0.321727842f,
+       -0.0415951014f},
+      {0.0361982882f, 0.073051542f, 0.156569064f, -0.0503079891f, 0.228872359f, -0.0640321672f, 0.376033932f,
+       -0.0440976582f}}},
+};
+
+/* Element i is ((i * factor) % modulus - offset) / divisor. */
+static void add_sequence(struct nuc_text *text, const char *name, const int sizes[3], const int numbers[3],
+                         double divisor)
+{
+    int count = sizes[0];
+
+    nuc_text_addf(text, "%%%s = parameter : float32[%d", name, sizes[0]);
+    for (int i = 1; i < 3 && sizes[i] > 0; i++) {
+        nuc_text_addf(text, ", %d", sizes[i]);
+        count *= sizes[i];
+    }
+    for (int i = 0; i < count; i++)
+        nuc_text_addf(text, "%s%g", i == 0 ? "] values(" : ", ", (i * numbers[0] % numbers[1] - numbers[2]) / divisor);
+    nuc_text_addf(text, ")\n");
+}
+
+static struct nuc_graph *torch_graph(struct nuc_context *cx, const struct torch_row *row)
+{
+    int rows = 2 * row->gates, out = row->projected > 0 ? row->projected : 2;
+    struct nuc_text text, params;
+
+    nuc_text_init(&text, cx);
+    nuc_text_init(&params, cx);
+    for (int i = 0; i < 4; i++) {
+        add_sequence(&text, nuc_format(cx, "w%d", i), (int[]){rows, i < 2 ? 2 : 2 * out, 0}, (int[]){7, 11, 5}, 8);
+        add_sequence(&text, nuc_format(cx, "u%d", i), (int[]){rows, out, 0}, (int[]){5, 11, 4}, 8);
+        add_sequence(&text, nuc_format(cx, "a%d", i), (int[]){rows, 0, 0}, (int[]){3, 7, 1}, 8);
+        add_sequence(&text, nuc_format(cx, "b%d", i), (int[]){rows, 0, 0}, (int[]){4, 9, 2}, 8);
+        nuc_text_addf(&params, "%s%%w%d, %%u%d, %%a%d, %%b%d", i == 0 ? "" : ", ", i, i, i, i);
+        if (row->projected == 0)
+            continue;
+        add_sequence(&text, nuc_format(cx, "p%d", i), (int[]){out, 2, 0}, (int[]){3, 5, 1}, 2);
+        nuc_text_addf(&params, ", %%p%d", i);
+    }
+    add_sequence(&text, "h", (int[]){4, 1, out}, (int[]){3, 5, 2}, 4);
+    add_sequence(&text, "c", (int[]){4, 1, 2}, (int[]){2, 7, 3}, 4);
+    nuc_text_addf(&text, "%%x = input : float32[2, 1, 2]\n");
+    nuc_text_addf(&text, "%%g = aten.%s.input(%%x, %s, [%s], true, 2, 0.0, false, true, false)\n", row->op,
+                  row->states == 2 ? "[%h, %c]" : "%h", nuc_text_string(&params));
+    for (int i = 0; i <= row->states; i++)
+        nuc_text_addf(&text, "%%y%d = getitem(%%g, %d)\n", i, i);
+    nuc_text_addf(&text, "%%output = output([%s])\n", row->states == 2 ? "%y0, %y1, %y2" : "%y0, %y1");
+    return parse_quantized(cx, nuc_text_string(&text));
+}
+
+/* The evaluator, and programs of the layers as they are, split, and step by step. */
+static void run_torch_row(struct nuc_context *cx, void *arg)
+{
+    const struct nuc_edge_options steps = {.executorch_ops_only = true};
+    const struct torch_row *row = arg;
+    const struct layer l = {.op = row->op, .states = row->states};
+    struct sample *s = nuc_alloc(cx, sizeof *s);
+    struct nuc_graph *g[3];
+
+    for (int i = 0; i < 3; i++)
+        g[i] = torch_graph(cx, row);
+    for (int i = 0; i < 4; i++)
+        s->inputs[0][i] = (float)(i * 5 % 7 - 3) / 4;
+    evaluate(g[0], s);
+    for (int i = 0; i <= row->states; i++) {
+        for (int k = 0; k < (row->projected > 0 && i < 2 ? 4 : 8); k++)
+            assert_true(fabs((double)s->outputs[i][k] - (double)row->expected[i][k]) < 1e-6);
+    }
+    nuc_run_passes(g[1], &nuc_aten_passes, NUC_PASSES_DEFAULT, NULL);
+    for (int i = 0; i < 3; i++) {
+        nuc_to_edge(g[i], i == 2 ? &steps : NULL);
+        run_program(cx, g[i], &l, s, (const double[]){1, 1, 1}, 1e-6);
+    }
+}
+
 /* ---- what has no int8 form stays as it is ---- */
 
 static void keep_for_executorch(struct nuc_context *cx, void *arg)
@@ -213,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW_TEST(run_float, layers),
         ROW_TEST(run_int8, layers),
+        ROW_TEST(run_torch_row, torch_rows),
         CONTEXT_TEST(keep_for_executorch),
     };
 

@@ -52,6 +52,14 @@ static const char inputs[] = "nucleon-graph 1\n"
                              "%seqb = input : float32[2, 5, 4]\n"
                              "%h = input : float32[2, 2, 3]\n"
                              "%wi = input : float32[9, 4]\n"
+                             "%li = input : float32[12, 4]\n"
+                             "%lh = input : float32[12, 3]\n"
+                             "%lp = input : float32[12, 2]\n"
+                             "%lb = input : float32[12]\n"
+                             "%lr = input : float32[2, 3]\n"
+                             "%hp = input : float32[2, 2, 2]\n"
+                             "%rnn = input : float32[3, 4]\n"
+                             "%rnnh = input : float32[3, 3]\n"
                              "%wh = input : float32[9, 3]\n"
                              "%wb = input : float32[9]\n";
 
@@ -242,6 +250,14 @@ static const struct shape_case recurrence[] = {
      "float32[5, 2, 6], float32[2, 2, 3]"},
     {"aten.gru.input(%seqb, %h, [%wi, %wh, %wh, %wh], false, 2, 0.0, false, false, true)",
      "float32[2, 5, 3] dim-order(1, 0, 2), float32[2, 2, 3]"},
+    {"edge.aten.gru.input(%seqb, %h, [%wi, %wh, %wi, %wh], false, 1, 0.0, false, true, true)",
+     "float32[2, 5, 6], float32[2, 2, 3]"},
+    {"aten.lstm.input(%seq, [%h, %h], [%li, %lh, %lb, %lb, %li, %lh, %lb, %lb], true, 1, 0.0, false, true, false)",
+     "float32[5, 2, 6], float32[2, 2, 3], float32[2, 2, 3]"},
+    {"aten.lstm.input(%seqb, [%hp, %h], [%li, %lp, %lr, %lp, %lp, %lr], false, 2, 0.0, false, false, true)",
+     "float32[2, 5, 2] dim-order(1, 0, 2), float32[2, 2, 2], float32[2, 2, 3]"},
+    {"aten.rnn_relu.input(%seq, %h, [%rnn, %rnnh, %rnnh, %rnnh], false, 2, 0.0, false, false, false)",
+     "float32[5, 2, 3], float32[2, 2, 3]"},
 };
 
 static const struct shape_case dimensions[] = {
@@ -374,6 +390,13 @@ static const struct shape_case refusals[] = {
     {"aten.gru.input(%seq, %h, [%wi, %wh], false, 2, 0.0, false, false, false)", "2 parameters are given, 4"},
     {"aten.gru.input(%seq, %h, [%wi, %wi, %wh, %wh], false, 2, 0.0, false, false, false)",
      "weight 1 is float32[9, 4] instead of [9, 3]"},
+    {"aten.lstm.input(%seq, [%h], [%li, %lh, %li, %lh], false, 1, 0.0, false, true, false)", "1 states are given, 2"},
+    {"aten.lstm.input(%seq, [%h, %seq], [%li, %lh, %li, %lh], false, 1, 0.0, false, true, false)", "the cell state"},
+    {"aten.lstm.input(%seq, [%hp, %h], [%li, %lp, %li, %lp], false, 1, 0.0, false, true, false)",
+     "4 parameters are given, 6"},
+    {"aten.lstm.input(%seq, [%hp, %h], [%li, %lp, %lp, %li, %lp, %lr], false, 1, 0.0, false, true, false)",
+     "weight 2 is float32[12, 2] instead of [2, 3]"},
+    {"aten.rnn_tanh.input(%seq, %h, [%wi, %wh], false, 1, 0.0, false, true, false)", "parameters are given"},
     {"aten.t.default(%x)", "rank 4"},
     {"aten.squeeze.dims(%x, [0, -4])", "dimension 0 is named twice"},
     {"aten.unsqueeze.default(%m, 3)", "dimension 3 does not exist"},

@@ -6,6 +6,7 @@
 #define NUC_KERNELS_DSP_H
 
 #include "kernels/ref/quantized.h"
+#include "kernels/ref/recurrence.h"
 
 void nuc_dsp_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
 void nuc_dsp_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
@@ -14,5 +15,7 @@ void nuc_dsp_max_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *
 void nuc_dsp_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *out);
 void nuc_dsp_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
                     int8_t *out);
+void nuc_dsp_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
+                           int8_t *out);
 
 #endif

@@ -67,6 +67,15 @@ static inline size_t nuc_recurrence_scratch(enum nuc_cell cell, int32_t hidden)
     return (size_t)hidden * (cell == NUC_CELL_LSTM ? 8 : 4);
 }
 
+/* Sums of products of a row of weights, which wrap. */
+struct nuc_recurrence_dots {
+    int32_t (*s8)(const int8_t *weights, const int8_t *values, int32_t count);
+    int32_t (*s16)(const int8_t *weights, const int16_t *values, int32_t count);
+};
+
+void nuc_recurrence_s8_by(const struct nuc_recurrence_dots *dots, const struct nuc_recurrence *r,
+                          const struct nuc_recurrence_s8 *p, const int8_t *in, int8_t *out);
+
 void nuc_ref_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
                            int8_t *out);
 

@@ -102,6 +102,7 @@ static int32_t from_int8(const struct nuc_recurrence_scale *s, int8_t q)
 /* ---- one step of one sample ---- */
 
 struct step {
+    const struct nuc_recurrence_dots *dots;
     const struct nuc_recurrence *r;
     const struct nuc_recurrence_s8 *p;
     const int8_t *x;
@@ -116,21 +117,15 @@ static int64_t finish_row(const struct nuc_recurrence_rows *w, int32_t row, int3
 static int64_t from_x(const struct step *s, int32_t row)
 {
     const int8_t *w = s->p->x.weight + (ptrdiff_t)row * s->r->inputs;
-    int32_t sum = 0;
 
-    for (int32_t k = 0; k < s->r->inputs; k++)
-        sum = nuc_wrap_add(sum, w[k] * s->x[k]);
-    return finish_row(&s->p->x, row, sum);
+    return finish_row(&s->p->x, row, s->dots->s8(w, s->x, s->r->inputs));
 }
 
 static int64_t from_h(const struct step *s, int32_t row)
 {
     const int8_t *w = s->p->h.weight + (ptrdiff_t)row * s->r->hidden;
-    int32_t sum = 0;
 
-    for (int32_t k = 0; k < s->r->hidden; k++)
-        sum = nuc_wrap_add(sum, w[k] * s->h[k]);
-    return finish_row(&s->p->h, row, sum);
+    return finish_row(&s->p->h, row, s->dots->s16(w, s->h, s->r->hidden));
 }
 
 static int32_t gate_sum(const struct step *s, int32_t row)
@@ -207,8 +202,8 @@ static void end(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *
     }
 }
 
-void nuc_ref_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
-                           int8_t *out)
+void nuc_recurrence_s8_by(const struct nuc_recurrence_dots *dots, const struct nuc_recurrence *r,
+                          const struct nuc_recurrence_s8 *p, const int8_t *in, int8_t *out)
 {
     bool has_c = r->cell == NUC_CELL_LSTM;
     int16_t *h = (int16_t *)((int32_t *)p->scratch + (has_c ? r->hidden : 0));
@@ -219,7 +214,7 @@ void nuc_ref_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recu
         for (int32_t i = 0; i < r->steps; i++) {
             int32_t t = r->backwards ? r->steps - 1 - i : i;
             int8_t *y = out + t * r->out_step + n * r->out_sample;
-            struct step step = {r, p, in + t * r->in_step + n * r->in_sample, s.h};
+            struct step step = {dots, r, p, in + t * r->in_step + n * r->in_sample, s.h};
             run_step(&step, s.c, s.next);
             for (int32_t k = 0; k < r->hidden; k++)
                 y[k] = to_int8(&p->to_out, s.next[k]);
@@ -227,4 +222,32 @@ void nuc_ref_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recu
         }
         end(r, p, (ptrdiff_t)n * r->hidden, &s);
     }
+}
+
+/* ---- plain products ---- */
+
+static int32_t dot_s8(const int8_t *w, const int8_t *x, int32_t count)
+{
+    int32_t sum = 0;
+
+    for (int32_t i = 0; i < count; i++)
+        sum = nuc_wrap_add(sum, w[i] * x[i]);
+    return sum;
+}
+
+static int32_t dot_s16(const int8_t *w, const int16_t *h, int32_t count)
+{
+    int32_t sum = 0;
+
+    for (int32_t i = 0; i < count; i++)
+        sum = nuc_wrap_add(sum, w[i] * h[i]);
+    return sum;
+}
+
+void nuc_ref_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
+                           int8_t *out)
+{
+    static const struct nuc_recurrence_dots dots = {dot_s8, dot_s16};
+
+    nuc_recurrence_s8_by(&dots, r, p, in, out);
 }

@@ -47,9 +47,3 @@ void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *i
 {
     nuc_ref_resize_nearest_s8(r, in, out);
 }
-
-void nuc_kernel_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
-                              int8_t *out)
-{
-    nuc_ref_recurrence_s8(r, p, in, out);
-}

@@ -152,3 +152,9 @@ void nuc_kernel_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int
     else
         nuc_ref_softmax_s8(s, in, out);
 }
+
+void nuc_kernel_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
+                              int8_t *out)
+{
+    nuc_ref_recurrence_s8(r, p, in, out);
+}
