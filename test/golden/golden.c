@@ -1,8 +1,9 @@
 /*
  * golden FILE.zip [--only PART] [--verbose] [--target NAME] [--executorch-ops-only]: programs that torch.export wrote,
- * with inputs and what PyTorch computed (golden_make.py). Each is compiled without quantization; evaluator and program
- * must give the expected outputs: integers equal, floats within `tolerance`. Prints a line for each that does not, or
- * that is refused, and totals. Exit code 0 when all hold and as many are there as the file says.
+ * with inputs and what PyTorch computed (golden_make.py), or LiteRT models and what numpy computes (litert_make.py).
+ * Each is compiled without quantization; evaluator and program must give the expected outputs: integers equal, floats
+ * within `tolerance`. Prints a line for each that does not, or that is refused, and totals. Exit code 0 when all hold
+ * and as many are there as the file says.
  *
  * FILE.zip has two entries. "data" holds the bytes of tensors and weights. "programs" is lines of JSON, the first one
  *
@@ -12,6 +13,8 @@
  *
  *     {"name": ..., "tolerance": [relative, absolute], "archive": {entry: text, JSON, or [offset, bytes] of "data"},
  *      "inputs": [offset], "outputs": [{"dtype": ..., "sizes": [...], "offset": ...}]}
+ *
+ * A LiteRT model has "model": [offset, bytes] in place of "archive".
  */
 #include <math.h>
 #include <stdio.h>
@@ -137,9 +140,13 @@ static struct nuc_span archive_entry(struct nuc_context *cx, const struct nuc_js
     return bytes;
 }
 
-static void write_archive(struct nuc_context *cx, const struct nuc_json *program, struct nuc_span data,
-                          const char *path)
+static void write_model(struct nuc_context *cx, const struct nuc_json *program, struct nuc_span data, const char *path)
 {
+    if (json_object_get(program->value, "model") != NULL) {
+        struct nuc_json model = nuc_json_field(program, "model");
+        nuc_write_file(cx, path, archive_entry(cx, &model, data));
+        return;
+    }
     struct nuc_json archive = nuc_json_field(program, "archive");
     struct nuc_zip_writer *w = nuc_zip_writer_new(cx);
     const char *key;
@@ -322,7 +329,8 @@ static struct nuc_span read_entry(const struct nuc_zip *zip, const char *name)
     const struct nuc_zip_entry *entry = nuc_zip_find(zip, name);
 
     if (entry == NULL)
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: has no entry %s: make it with golden_make.py", zip->path, name);
+        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: has no entry %s: make it with golden_make.py or litert_make.py",
+                 zip->path, name);
     return nuc_zip_read(zip, entry);
 }
 
@@ -348,7 +356,7 @@ static void run_line(struct nuc_context *cx, const struct file_run *r, struct nu
         return;
     }
     r->sum->programs++;
-    write_archive(cx, &program, data, r->q->model);
+    write_model(cx, &program, data, r->q->model);
     enum outcome result = run_apart(r->q, &g);
     if (r->q->verbose && result == EQUAL)
         printf("%s: equal\n", g.name);

@@ -1,0 +1,738 @@
+#!/usr/bin/python3
+"""Makes the LiteRT models that the golden test compiles, and what numpy computes for them.
+
+    litert_make.py litert.zip [REGEX]       REGEX: only models of such a name
+
+Each model is one operator, or a few that occur together, in the forms that converters write: float32 with and without
+fused activations, float32 with weights in int8 or float16, int8 where values are only moved. Formulas are those of
+LiteRT's reference kernels, computed in double precision where it matters. golden.c says how the file is laid out. The
+same numpy gives the same file.
+"""
+import json, math, re, struct, sys, zipfile
+
+import numpy as np
+
+# ---- FlatBuffers: tables are dictionaries of field: (kind, value), kinds those of struct or 'ref' ----
+
+
+class Vector:
+    def __init__(self, kind, values):
+        self.kind, self.values = kind, list(values)
+
+
+class Blob:
+    def __init__(self, content):
+        self.content = content
+
+
+def flatbuffer(root, identifier):
+    """Every object lies behind all that refer to it."""
+    out, later = bytearray(8), []
+    out[4:8] = identifier
+
+    def pad(to, ahead=0):
+        out.extend(bytes(-(len(out) + ahead) % to))
+
+    def table(fields):
+        size, places = 4, {}
+        for field in sorted(fields, key=lambda f: (-struct.calcsize(fields[f][0].replace('ref', 'I')), f)):
+            width = struct.calcsize(fields[field][0].replace('ref', 'I'))
+            size += -size % width
+            places[field], size = size, size + width
+        entries = [places.get(f, 0) for f in range(max(fields, default=-1) + 1)]
+        pad(8)
+        vtable = len(out)
+        out.extend(struct.pack('<%dH' % (2 + len(entries)), 4 + 2 * len(entries), size, *entries))
+        pad(8)
+        at = len(out)
+        out.extend(bytes(size))
+        struct.pack_into('<i', out, at, at - vtable)
+        for field, (kind, value) in fields.items():
+            if kind == 'ref':
+                later.append((at + places[field], value))
+            else:
+                struct.pack_into('<' + kind, out, at + places[field], value)
+        return at
+
+    def vector(kind, values):
+        pad(max(4, struct.calcsize(kind)), 4)
+        at = len(out)
+        out.extend(struct.pack('<I%d%s' % (len(values), kind), len(values), *values))
+        return at
+
+    def place(value):
+        if isinstance(value, dict):
+            return table(value)
+        if isinstance(value, Vector):
+            return vector(value.kind, value.values)
+        if isinstance(value, str):
+            at = vector('B', value.encode())
+            out.append(0)
+            return at
+        if isinstance(value, Blob):
+            pad(16, 4)
+            at = len(out)
+            out.extend(struct.pack('<I', len(value.content)) + value.content)
+            return at
+        pad(4)
+        at = len(out)
+        out.extend(struct.pack('<I', len(value)) + bytes(4 * len(value)))
+        later.extend((at + 4 + 4 * i, item) for i, item in enumerate(value))
+        return at
+
+    struct.pack_into('<I', out, 0, place(root))
+    while later:
+        position, value = later.pop(0)
+        struct.pack_into('<I', out, position, place(value) - position)
+    return bytes(out)
+
+
+TYPES = {'float32': 0, 'float16': 1, 'int32': 2, 'uint8': 3, 'int64': 4, 'bool': 6, 'int8': 9}
+
+# Operators: number, number of the options.
+OPERATORS = {
+    'ADD': (0, 11), 'AVERAGE_POOL_2D': (1, 5), 'CONCATENATION': (2, 10), 'CONV_2D': (3, 1), 'DEPTHWISE_CONV_2D': (4, 2),
+    'DEPTH_TO_SPACE': (5, 94), 'DEQUANTIZE': (6, 38), 'EMBEDDING_LOOKUP': (7, 0), 'FLOOR': (8, 0),
+    'FULLY_CONNECTED': (9, 8), 'L2_NORMALIZATION': (11, 12), 'L2_POOL_2D': (12, 5), 'LOGISTIC': (14, 0),
+    'MAX_POOL_2D': (17, 5), 'MUL': (18, 21), 'RELU': (19, 0), 'RELU_N1_TO_1': (20, 0), 'RELU6': (21, 0),
+    'RESHAPE': (22, 17), 'RESIZE_BILINEAR': (23, 15), 'SOFTMAX': (25, 9), 'SPACE_TO_DEPTH': (26, 19), 'TANH': (28, 0),
+    'PAD': (34, 22), 'UNIDIRECTIONAL_SEQUENCE_RNN': (35, 31), 'GATHER': (36, 23), 'BATCH_TO_SPACE_ND': (37, 24),
+    'SPACE_TO_BATCH_ND': (38, 25), 'TRANSPOSE': (39, 26), 'MEAN': (40, 27), 'SUB': (41, 28), 'DIV': (42, 29),
+    'SQUEEZE': (43, 30), 'UNIDIRECTIONAL_SEQUENCE_LSTM': (44, 71), 'STRIDED_SLICE': (45, 32), 'EXP': (47, 33),
+    'TOPK_V2': (48, 34), 'SPLIT': (49, 35), 'LOG_SOFTMAX': (50, 36), 'CAST': (53, 37), 'PRELU': (54, 0),
+    'MAXIMUM': (55, 39), 'ARG_MAX': (56, 40), 'MINIMUM': (57, 39), 'LESS': (58, 41), 'NEG': (59, 42), 'PADV2': (60, 43),
+    'GREATER': (61, 44), 'GREATER_EQUAL': (62, 45), 'LESS_EQUAL': (63, 46), 'SELECT': (64, 47), 'SLICE': (65, 48),
+    'SIN': (66, 0), 'TRANSPOSE_CONV': (67, 49), 'TILE': (69, 51), 'EXPAND_DIMS': (70, 52), 'EQUAL': (71, 53),
+    'NOT_EQUAL': (72, 54), 'LOG': (73, 0), 'SUM': (74, 27), 'SQRT': (75, 0), 'RSQRT': (76, 0), 'SHAPE': (77, 55),
+    'POW': (78, 56), 'ARG_MIN': (79, 57), 'REDUCE_PROD': (81, 27), 'REDUCE_MAX': (82, 27), 'PACK': (83, 59),
+    'LOGICAL_OR': (84, 60), 'ONE_HOT': (85, 61), 'LOGICAL_AND': (86, 62), 'LOGICAL_NOT': (87, 63), 'UNPACK': (88, 64),
+    'REDUCE_MIN': (89, 27), 'FLOOR_DIV': (90, 65), 'REDUCE_ANY': (91, 27), 'SQUARE': (92, 66), 'FILL': (94, 68),
+    'FLOOR_MOD': (95, 72), 'RESIZE_NEAREST_NEIGHBOR': (97, 74), 'LEAKY_RELU': (98, 75), 'SQUARED_DIFFERENCE': (99, 76),
+    'MIRROR_PAD': (100, 77), 'ABS': (101, 78), 'SPLIT_V': (102, 79), 'CEIL': (104, 0), 'REVERSE_V2': (105, 81),
+    'ADD_N': (106, 82), 'GATHER_ND': (107, 83), 'COS': (108, 84), 'ELU': (111, 0), 'ROUND': (116, 0),
+    'HARD_SWISH': (117, 91), 'SELECT_V2': (123, 98), 'BATCH_MATMUL': (126, 101), 'CUMSUM': (128, 102),
+    'BROADCAST_TO': (130, 104), 'REDUCE_ALL': (140, 27), 'GELU': (150, 116), 'RELU_0_TO_1': (152, 0), 'SIGN': (158, 123),
+}
+
+
+class Model:
+    """One subgraph. Tensors are numbers; `value` holds what numpy computed for those whose value is known."""
+    def __init__(self):
+        self.tensors, self.buffers, self.ops, self.inputs = [], [b''], [], []
+
+    def tensor(self, shape, dtype='float32', content=None, scale=None, zero_point=0, axis=0, variable=False):
+        if content is not None:
+            self.buffers.append(content)
+        fields = {0: ('ref', Vector('i', shape)), 1: ('b', TYPES[str(dtype)]),
+                  2: ('I', 0 if content is None else len(self.buffers) - 1),
+                  3: ('ref', 't%d' % len(self.tensors))}
+        if scale is not None:
+            scales = np.atleast_1d(scale)
+            fields[4] = ('ref', {2: ('ref', Vector('f', [float(s) for s in scales])),
+                                 3: ('ref', Vector('q', [zero_point] * len(scales))), 6: ('i', axis)})
+        if variable:
+            fields[5] = ('?', True)
+        self.tensors.append(fields)
+        return len(self.tensors) - 1
+
+    def constant(self, values, **quantization):
+        values = np.asarray(values)
+        return self.tensor(values.shape, values.dtype, np.ascontiguousarray(values).tobytes(), **quantization)
+
+    def input(self, values, **quantization):
+        t = self.tensor(values.shape, values.dtype, **quantization)
+        self.inputs.append((t, values))
+        return t
+
+    def add(self, operator, inputs, shape, dtype='float32', options=None, **quantization):
+        """An operator with one result, which is returned."""
+        t = self.tensor(shape, dtype, **quantization)
+        self.ops.append((operator, list(inputs), [t], options or {}))
+        return t
+
+    def content(self, outputs):
+        codes = sorted({OPERATORS[name][0] for name, *_ in self.ops})
+        ops = []
+        for name, inputs, results, options in self.ops:
+            code, kind = OPERATORS[name]
+            fields = {0: ('I', codes.index(code)), 1: ('ref', Vector('i', inputs)), 2: ('ref', Vector('i', results))}
+            if kind:
+                fields.update({3: ('B', kind), 4: ('ref', options)})
+            ops.append(fields)
+        graph = {0: ('ref', self.tensors), 1: ('ref', Vector('i', [t for t, _ in self.inputs])),
+                 2: ('ref', Vector('i', outputs)), 3: ('ref', ops), 4: ('ref', 'main')}
+        return flatbuffer({
+            0: ('I', 3), 2: ('ref', [graph]), 3: ('ref', 'golden'),
+            1: ('ref', [{0: ('b', min(c, 127)), 2: ('i', 1), 3: ('i', c)} for c in codes]),
+            4: ('ref', [{0: ('ref', Blob(b))} if b else {} for b in self.buffers])}, b'TFL3')
+
+
+# ---- cases ----
+
+cases = []          # name, function of a Model that returns output tensors and their values
+random = np.random.default_rng(7)
+IMAGE = (1, 4, 5, 3)
+
+
+def case(name):
+    def add(function):
+        cases.append((name, function))
+    return add
+
+
+def real(*shape, low=-2.0, high=2.0):
+    return random.uniform(low, high, shape).astype('float32')
+
+
+def whole(*shape, low=-9, high=9, dtype='int32'):
+    return random.integers(low, high, shape).astype(dtype)
+
+
+def ints(*values):
+    return np.array(values, 'int32')
+
+
+def as_operand(o, low, high):
+    return o if isinstance(o, np.ndarray) else real(*o, low=low, high=high)
+
+
+def operator(name, operator, formula, operands, options=None, constants=(), order=None, low=-2.0, high=2.0, scale=None):
+    """One operator on inputs (values, or shapes of random float ones), then constants, in `order` if it is another."""
+    def make(m):
+        values = [as_operand(o, low, high) for o in operands]
+        quantized = {} if scale is None else {'scale': scale, 'zero_point': -3}
+        tensors = [m.input(v, **quantized) for v in values] + [m.constant(c) for c in constants]
+        results = formula(*values)
+        results = results if isinstance(results, list) else [results]
+        results = [np.ascontiguousarray(r) for r in results]
+        outputs = [m.tensor(r.shape, r.dtype, **(quantized if r.dtype == np.int8 else {})) for r in results]
+        m.ops.append((operator, [tensors[i] for i in order] if order else tensors, outputs, options or {}))
+        return outputs, results
+    cases.append((name, make))
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def gelu(x):
+    return x * np.vectorize(lambda v: 0.5 * (1 + math.erf(v / math.sqrt(2))))(x)
+
+
+def gelu_tanh(x):
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def at_float(function):
+    """In double precision, float32 in the end."""
+    return lambda *x: np.asarray(function(*(v.astype('float64') for v in x))).astype('float32')
+
+
+FUNCTIONS = {
+    'RELU': lambda x: np.maximum(x, 0), 'RELU6': lambda x: np.clip(x, 0, 6), 'RELU_N1_TO_1': lambda x: np.clip(x, -1, 1),
+    'RELU_0_TO_1': lambda x: np.clip(x, 0, 1), 'TANH': np.tanh, 'LOGISTIC': sigmoid, 'EXP': np.exp, 'ABS': np.abs,
+    'NEG': np.negative, 'FLOOR': np.floor, 'CEIL': np.ceil, 'ROUND': np.round, 'SIN': np.sin, 'COS': np.cos,
+    'SQUARE': np.square, 'SIGN': np.sign, 'ELU': lambda x: np.where(x > 0, x, np.expm1(x)),
+    'HARD_SWISH': lambda x: x * np.clip(x + 3, 0, 6) / 6,
+}
+for name, formula in FUNCTIONS.items():
+    operator(name, name, at_float(formula), [IMAGE])
+for name, formula in {'SQRT': np.sqrt, 'RSQRT': lambda x: 1 / np.sqrt(x), 'LOG': np.log}.items():
+    operator(name, name, at_float(formula), [(3, 7)], low=0.1, high=4.0)
+operator('GELU', 'GELU', at_float(gelu), [IMAGE])
+operator('GELU.tanh', 'GELU', at_float(gelu_tanh), [(3, 7)], {0: ('?', True)})
+operator('LEAKY_RELU', 'LEAKY_RELU', at_float(lambda x: np.where(x > 0, x, 0.25 * x)), [IMAGE], {0: ('f', 0.25)})
+
+PAIRS = {
+    'ADD': np.add, 'SUB': np.subtract, 'MUL': np.multiply, 'DIV': np.divide, 'MAXIMUM': np.maximum,
+    'MINIMUM': np.minimum, 'SQUARED_DIFFERENCE': lambda a, b: (a - b)**2, 'FLOOR_DIV': lambda a, b: np.floor(a / b),
+    'FLOOR_MOD': np.mod,
+}
+COMPARISONS = {'LESS': np.less, 'GREATER': np.greater, 'GREATER_EQUAL': np.greater_equal, 'LESS_EQUAL': np.less_equal,
+               'EQUAL': np.equal, 'NOT_EQUAL': np.not_equal}
+SHAPES = {'image': [IMAGE, IMAGE], 'channels': [IMAGE, (3,)], 'rows': [IMAGE, (5, 3)], 'both': [(2, 1, 4), (3, 1)]}
+for name, formula in PAIRS.items():
+    for shape, operands in SHAPES.items():
+        operator(f'{name}.{shape}', name, formula, operands)
+for name, formula in COMPARISONS.items():
+    operator(name, name, formula, [whole(*IMAGE).astype('float32'), whole(3).astype('float32')])
+    operator(name + '.int32', name, formula, [whole(2, 3), whole(2, 3)])
+operator('POW', 'POW', at_float(np.power), [IMAGE, IMAGE], low=0.2)
+operator('ADD.relu', 'ADD', lambda a, b: np.maximum(a + b, 0), [IMAGE, IMAGE], {0: ('b', 1)})
+operator('MUL.relu6', 'MUL', lambda a, b: np.clip(a * b, 0, 6), [IMAGE, IMAGE], {0: ('b', 3)})
+operator('ADD_N', 'ADD_N', lambda a, b, c: a + b + c, [IMAGE, IMAGE, IMAGE])
+operator('ADD.int32', 'ADD', np.add, [whole(2, 3), whole(2, 3)])
+operator('DIV.int32', 'DIV', lambda a, b: np.trunc(a / b).astype('int32'), [whole(2, 3), whole(2, 3, low=1)])
+operator('LOGICAL_NOT', 'LOGICAL_NOT', np.logical_not, [whole(2, 3, low=0, high=2, dtype='bool')])
+for name, formula in {'LOGICAL_AND': np.logical_and, 'LOGICAL_OR': np.logical_or}.items():
+    operator(name, name, formula, [whole(2, 3, low=0, high=2, dtype='bool'), whole(2, 3, low=0, high=2, dtype='bool')])
+
+operator('SOFTMAX', 'SOFTMAX', at_float(softmax), [IMAGE], {0: ('f', 1.0)})
+operator('SOFTMAX.beta', 'SOFTMAX', at_float(lambda x: softmax(2 * x)), [(2, 7)], {0: ('f', 2.0)})
+operator('LOG_SOFTMAX', 'LOG_SOFTMAX', at_float(lambda x: np.log(softmax(x))), [IMAGE])
+operator('L2_NORMALIZATION', 'L2_NORMALIZATION',
+         at_float(lambda x: x / np.sqrt((x * x).sum(-1, keepdims=True))), [IMAGE])
+
+for name, formula in {'MEAN': np.mean, 'SUM': np.sum, 'REDUCE_MAX': np.max, 'REDUCE_MIN': np.min,
+                      'REDUCE_PROD': np.prod}.items():
+    for axes in ((1, 2), (-1,), (1,), (2, 3)):
+        for keep in (False, True):
+            operator(f'{name}.{axes}.{keep}', name,
+                     at_float(lambda x, formula=formula, axes=axes, keep=keep: formula(x, axis=axes, keepdims=keep)),
+                     [IMAGE], {0: ('?', keep)}, [ints(*axes)])
+operator('SUM.int32', 'SUM', lambda x: x.sum(1).astype('int32'), [whole(2, 3)], constants=[ints(1)])
+operator('REDUCE_ANY', 'REDUCE_ANY', lambda x: x.any(1), [whole(2, 5, low=0, high=2, dtype='bool')],
+         constants=[ints(1)])
+operator('REDUCE_ALL', 'REDUCE_ALL', lambda x: x.all(1), [whole(3, 2, low=0, high=2, dtype='bool')],
+         constants=[ints(1)])
+operator('CUMSUM', 'CUMSUM', lambda x: np.cumsum(x, 1), [IMAGE], constants=[np.int32(1)])
+operator('CUMSUM.exclusive', 'CUMSUM', lambda x: np.cumsum(np.pad(x, [(0, 0), (1, 0)]), 1)[:, :-1], [(3, 6)],
+         {0: ('?', True)}, [np.int32(1)])
+operator('CUMSUM.reverse', 'CUMSUM', lambda x: np.cumsum(x[:, ::-1], 1)[:, ::-1], [(3, 6)], {1: ('?', True)},
+         [np.int32(1)])
+
+# ---- moves: of float32, and of int8 with one quantization ----
+
+
+def mirrored(x):
+    return np.pad(x, [(0, 0), (1, 2), (0, 1), (0, 0)], mode='symmetric')
+
+
+def space_to_depth(x, b=2):
+    n, h, w, c = x.shape
+    return x.reshape(n, h // b, b, w // b, b, c).transpose(0, 1, 3, 2, 4, 5).reshape(n, h // b, w // b, b * b * c)
+
+
+def depth_to_space(x, b=2):
+    n, h, w, c = x.shape
+    return x.reshape(n, h, w, b, b, c // (b * b)).transpose(0, 1, 3, 2, 4, 5).reshape(n, h * b, w * b, c // (b * b))
+
+
+def space_to_batch(x):
+    x = np.pad(x, [(0, 0), (0, 0), (1, 0), (0, 0)])
+    n, h, w, c = x.shape
+    return x.reshape(n, h // 2, 2, w // 2, 2, c).transpose(2, 4, 0, 1, 3, 5).reshape(n * 4, h // 2, w // 2, c)
+
+
+def batch_to_space(x):
+    n, h, w, c = x.shape
+    y = x.reshape(2, 2, n // 4, h, w, c).transpose(2, 3, 0, 4, 1, 5).reshape(n // 4, h * 2, w * 2, c)
+    return y[:, :-1, 1:]
+
+
+PADS = np.array([[0, 0], [1, 2], [0, 1], [0, 0]], 'int32')
+MOVES = [
+    ('RESHAPE', 'RESHAPE', lambda x: x.reshape(1, 20, 3), [IMAGE], None, [ints(1, 20, 3)]),
+    ('RESHAPE.image', 'RESHAPE', lambda x: x.reshape(1, 5, 4, 3), [IMAGE], None, [ints(1, 5, 4, 3)]),
+    ('SQUEEZE', 'SQUEEZE', lambda x: x[0], [IMAGE]),
+    ('EXPAND_DIMS', 'EXPAND_DIMS', lambda x: x[:, None], [(2, 3)], None, [np.int32(1)]),
+    ('CONCATENATION', 'CONCATENATION', lambda a, b: np.concatenate([a, b], 3), [IMAGE, (1, 4, 5, 2)], {0: ('i', -1)}),
+    ('SLICE', 'SLICE', lambda x: x[:, 1:3, :4, 1:], [IMAGE], None, [ints(0, 1, 0, 1), ints(1, 2, 4, -1)]),
+    ('STRIDED_SLICE', 'STRIDED_SLICE', lambda x: x[:, 1:4:2, :, 1], [IMAGE],
+     {0: ('i', 5), 1: ('i', 5), 4: ('i', 8)}, [ints(0, 1, 0, 1), ints(0, 4, 0, 2), ints(1, 2, 1, 1)]),
+    ('STRIDED_SLICE.backwards', 'STRIDED_SLICE', lambda x: x[:, ::-1, 4:1:-2], [IMAGE], {0: ('i', 11), 1: ('i', 11)},
+     [ints(0, 0, 4, 0), ints(0, 0, 1, 0), ints(1, -1, -2, 1)]),
+    ('STRIDED_SLICE.ellipsis', 'STRIDED_SLICE', lambda x: x[..., None, 1:2], [IMAGE], {2: ('i', 1), 3: ('i', 2)},
+     [ints(0, 0, 1), ints(0, 0, 2), ints(1, 1, 1)]),
+    ('MIRROR_PAD', 'MIRROR_PAD', lambda x: np.pad(x, PADS, mode='reflect'), [IMAGE], None, [PADS]),
+    ('MIRROR_PAD.symmetric', 'MIRROR_PAD', mirrored, [IMAGE], {0: ('b', 1)}, [PADS]),
+    ('SPACE_TO_DEPTH', 'SPACE_TO_DEPTH', space_to_depth, [(1, 4, 6, 3)], {0: ('i', 2)}),
+    ('DEPTH_TO_SPACE', 'DEPTH_TO_SPACE', depth_to_space, [(1, 3, 2, 8)], {0: ('i', 2)}),
+    ('SPLIT', 'SPLIT', lambda x: np.split(x, 3, 3), [IMAGE], {0: ('i', 3)}, [np.int32(-1)], [1, 0]),
+    ('SPLIT_V', 'SPLIT_V', lambda x: np.split(x, [1, 3], 2), [IMAGE], {0: ('i', 3)}, [ints(1, 2, 2), np.int32(2)]),
+    ('PACK', 'PACK', lambda a, b: np.stack([a, b], 1), [(4, 5, 3), (4, 5, 3)], {0: ('i', 2), 1: ('i', 1)}),
+    ('UNPACK', 'UNPACK', lambda x: list(x.swapaxes(0, 1)), [IMAGE], {0: ('i', 4), 1: ('i', 1)}),
+    ('TILE', 'TILE', lambda x: np.tile(x, (1, 2, 1, 3)), [IMAGE], None, [ints(1, 2, 1, 3)]),
+    ('REVERSE_V2', 'REVERSE_V2', lambda x: x[..., ::-1], [IMAGE], None, [ints(3)]),
+    ('BROADCAST_TO', 'BROADCAST_TO', lambda x: np.broadcast_to(x, (2, 4, 3)), [(4, 1)], None, [ints(2, 4, 3)]),
+    ('GATHER', 'GATHER', lambda x: np.take(x, [4, 0], 2), [IMAGE], {0: ('i', 2)}, [ints(4, 0)]),
+    ('GATHER.one', 'GATHER', lambda x: np.take(x, 1, 1), [IMAGE], {0: ('i', 1)}, [np.int32(1)]),
+    ('GATHER.batches', 'GATHER', lambda x: np.stack([x[0, [2, 0]], x[1, [1, 1]]]), [(2, 3, 4)],
+     {0: ('i', 1), 1: ('i', 1)}, [np.array([[2, 0], [1, 1]], 'int32')]),
+    ('GATHER_ND', 'GATHER_ND', lambda x: x[[0, 2], [1, 3]], [(3, 4, 2)], None, [np.array([[0, 1], [2, 3]], 'int32')]),
+]
+for order in ((0, 3, 1, 2), (0, 2, 3, 1), (0, 1, 3, 2), (3, 2, 1, 0)):
+    MOVES.append((f'TRANSPOSE.{order}', 'TRANSPOSE', lambda x, order=order: x.transpose(order), [IMAGE], None,
+                  [ints(*order)]))
+for name, code, formula, operands, *rest in MOVES:
+    operator(name, code, formula, operands, *rest)
+    operator(name + '.int8', code, formula, [whole(*o, low=-128, high=128, dtype='int8') for o in operands], *rest,
+             scale=0.05)
+operator('PAD', 'PAD', lambda x: np.pad(x, PADS), [IMAGE], constants=[PADS])
+operator('PADV2', 'PADV2', lambda x: np.pad(x, PADS, constant_values=1.5), [IMAGE],
+         constants=[PADS, np.float32(1.5)])
+operator('SPACE_TO_BATCH_ND', 'SPACE_TO_BATCH_ND', space_to_batch, [IMAGE],
+         constants=[ints(2, 2), np.array([[0, 0], [1, 0]], 'int32')])
+operator('BATCH_TO_SPACE_ND', 'BATCH_TO_SPACE_ND', batch_to_space, [(4, 3, 2, 3)],
+         constants=[ints(2, 2), np.array([[0, 1], [1, 0]], 'int32')])
+operator('FILL', 'FILL', lambda v: np.full((2, 3), v), [np.array(1.5, 'float32')], constants=[ints(2, 3)], order=[1, 0])
+
+# ---- positions and conditions ----
+
+one_hot = np.eye(5, dtype='float32')
+positions = whole(2, 3, low=0, high=5)
+operator('ONE_HOT', 'ONE_HOT', lambda x: one_hot[x], [positions], {0: ('i', -1)},
+         [np.int32(5), np.float32(1), np.float32(0)])
+operator('ONE_HOT.axis', 'ONE_HOT', lambda x: (3 * one_hot[x] - 1).transpose(0, 2, 1), [positions], {0: ('i', 1)},
+         [np.int32(5), np.float32(2), np.float32(-1)])
+operator('TOPK_V2', 'TOPK_V2',
+         lambda x: [-np.sort(-x, -1)[..., :3], np.argsort(-x, -1, kind='stable')[..., :3].astype('int32')], [(2, 7)],
+         constants=[np.int32(3)])
+operator('ARG_MAX', 'ARG_MAX', lambda x: x.argmax(3), [IMAGE], {0: ('b', 4)}, [np.int32(-1)])
+operator('ARG_MAX.rows', 'ARG_MAX', lambda x: x.argmax(1).astype('int32'), [IMAGE], {0: ('b', 2)}, [np.int32(1)])
+operator('ARG_MIN', 'ARG_MIN', lambda x: x.argmin(1).astype('int32'), [(3, 5)], {0: ('b', 2)}, [np.int32(1)])
+operator('SELECT_V2', 'SELECT_V2', np.where, [whole(*IMAGE, low=0, high=2, dtype='bool'), IMAGE, (3,)])
+operator('SELECT.rows', 'SELECT', lambda c, a, b: np.where(c[:, None], a, b), [np.array([True, False]), (2, 3), (2, 3)])
+operator('CAST.int32', 'CAST', lambda x: x.astype('int32'), [IMAGE], {0: ('b', 0), 1: ('b', 2)})
+operator('CAST.float32', 'CAST', lambda x: x.astype('float32'), [whole(2, 3)], {0: ('b', 2), 1: ('b', 0)})
+operator('CAST.bool', 'CAST', lambda x: x.astype('float32'), [whole(2, 3, low=0, high=2, dtype='bool')],
+         {0: ('b', 6), 1: ('b', 0)})
+
+
+@case('GATHER.rows')
+def rows_of_a_table(m):
+    table, at = real(6, 4), np.array([[1, 5, 0]], 'int32')
+    t = m.constant(table)
+    return [m.add('GATHER', [t, m.input(at)], (1, 3, 4))], [table[at]]
+
+
+@case('EMBEDDING_LOOKUP.int8')
+def rows_of_a_hybrid_table(m):
+    table, at = whole(6, 4, low=-127, high=128, dtype='int8'), np.array([1, 5, 0], 'int32')
+    t = m.constant(table, scale=0.02)
+    return [m.add('EMBEDDING_LOOKUP', [m.input(at), t], (3, 4))], [(table * 0.02).astype('float32')[at]]
+
+
+# ---- convolutions, pools, products ----
+
+
+def same(size, kernel, stride, dilation=1):
+    results = -(-size // stride)
+    total = max(0, (results - 1) * stride + (kernel - 1) * dilation + 1 - size)
+    return total // 2, total - total // 2
+
+
+def convolve(x, w, b, stride, padding, dilation=1):
+    kh, kw = w.shape[1:3]
+    if padding == 0:
+        x = np.pad(x, [(0, 0), same(x.shape[1], kh, stride, dilation), same(x.shape[2], kw, stride, dilation), (0, 0)])
+    rows = range(0, x.shape[1] - (kh - 1) * dilation, stride)
+    columns = range(0, x.shape[2] - (kw - 1) * dilation, stride)
+    return np.stack([np.stack([np.einsum('nhwc,ohwc->no', x[:, i:i + (kh - 1) * dilation + 1:dilation,
+                                                            j:j + (kw - 1) * dilation + 1:dilation], w)
+                               for j in columns], 1) for i in rows], 1) + b
+
+
+def activated(x, activation):
+    return x if activation == 0 else np.clip(x, -1 if activation == 2 else 0, [0, np.inf, 1, 6][activation])
+
+
+def convolution(name, stride=1, padding=0, activation=0, dilation=1, weights='float32'):
+    @case(name)
+    def make(m):
+        x, w, b = real(1, 7, 6, 3), real(4, 3, 2, 3), real(4)
+        if weights == 'int8':
+            scale = np.array([0.011, 0.012, 0.013, 0.014], 'float32')
+            q = np.clip(np.round(w / scale[:, None, None, None]), -127, 127).astype('int8')
+            t, w = m.constant(q, scale=scale), q * scale[:, None, None, None]
+        elif weights == 'dequantized':
+            q = np.clip(np.round(w / 0.02), -127, 127).astype('int8')
+            t, w = m.add('DEQUANTIZE', [m.constant(q, scale=0.02, zero_point=3)], w.shape), (q - 3.0) * 0.02
+        elif weights == 'float16':
+            half = w.astype('float16')
+            t, w = m.add('DEQUANTIZE', [m.constant(half)], w.shape), half
+        else:
+            t = m.constant(w)
+        y = activated(convolve(x, w.astype('float64'), b, stride, padding, dilation), activation)
+        return [m.add('CONV_2D', [m.input(x), t, m.constant(b)], y.shape, options={
+            0: ('b', padding), 1: ('i', stride), 2: ('i', stride), 3: ('b', activation), 4: ('i', dilation),
+            5: ('i', dilation)})], [y.astype('float32')]
+
+
+for stride in (1, 2):
+    for padding in (0, 1):
+        convolution(f'CONV_2D.{stride}.{padding}', stride, padding)
+for activation in (1, 2, 3):
+    convolution(f'CONV_2D.activation{activation}', activation=activation)
+convolution('CONV_2D.dilated', dilation=2)
+for kind in ('int8', 'dequantized', 'float16'):
+    convolution('CONV_2D.' + kind, weights=kind, activation=1)
+
+
+def depthwise(name, multiplier, stride, padding):
+    @case(name)
+    def make(m):
+        x, w, b = real(1, 7, 6, 3), real(1, 3, 2, 3 * multiplier), real(3 * multiplier)
+        parts = [slice(c * multiplier, (c + 1) * multiplier) for c in range(3)]
+        y = np.concatenate([convolve(x[..., c:c + 1], w[0, :, :, p].transpose(2, 0, 1)[..., None].astype('float64'),
+                                     b[p], stride, padding) for c, p in enumerate(parts)], -1)
+        return [m.add('DEPTHWISE_CONV_2D', [m.input(x), m.constant(w), m.constant(b)], y.shape, options={
+            0: ('b', padding), 1: ('i', stride), 2: ('i', stride), 3: ('i', multiplier)})], [y.astype('float32')]
+
+
+depthwise('DEPTHWISE_CONV_2D', 1, 1, 0)
+depthwise('DEPTHWISE_CONV_2D.multiplier', 2, 2, 0)
+depthwise('DEPTHWISE_CONV_2D.valid', 2, 1, 1)
+
+
+def transposed_convolution(name, stride, padding, kernel, activation=0):
+    @case(name)
+    def make(m):
+        x, w, b = real(1, 4, 5, 3), real(2, kernel, kernel, 3), real(2)
+        full = np.zeros((1, 3 * stride + kernel, 4 * stride + kernel, 2))
+        for i in range(4):
+            for j in range(5):
+                full[:, i * stride:i * stride + kernel, j * stride:j * stride + kernel] += np.einsum(
+                    'nc,ohwc->nhwo', x[:, i, j].astype('float64'), w)
+        sizes = [4 * stride, 5 * stride] if padding == 0 else full.shape[1:3]
+        for axis, size in ((1, sizes[0]), (2, sizes[1])):
+            surplus = full.shape[axis] - size
+            if surplus < 0:
+                full = np.pad(full, [(0, -surplus if a == axis else 0) for a in range(4)])
+            else:
+                full = np.take(full, range(surplus // 2, surplus // 2 + size), axis)
+        y = activated(full + b, activation).astype('float32')
+        return [m.add('TRANSPOSE_CONV', [m.constant(ints(*y.shape)), m.constant(w), m.input(x), m.constant(b)], y.shape,
+                      options={0: ('b', padding), 1: ('i', stride), 2: ('i', stride), 3: ('b', activation)})], [y]
+
+
+for stride in (1, 2):
+    for padding in (0, 1):
+        for kernel in (2, 3):
+            transposed_convolution(f'TRANSPOSE_CONV.{stride}.{padding}.{kernel}', stride, padding, kernel)
+transposed_convolution('TRANSPOSE_CONV.relu', 2, 0, 3, 1)
+
+
+def pool(name, operator, kernel, stride, padding, relu=False):
+    @case(name)
+    def make(m):
+        x = real(1, 7, 6, 3)
+        t, z = m.input(x), x.astype('float64')
+        if relu:
+            t, z = m.add('RELU', [t], x.shape), np.maximum(z, 0)
+        if padding == 0:
+            z = np.pad(z, [(0, 0), same(7, kernel, stride), same(6, kernel, stride), (0, 0)], constant_values=np.nan)
+        windows = [[z[:, i:i + kernel, j:j + kernel] for j in range(0, z.shape[2] - kernel + 1, stride)]
+                   for i in range(0, z.shape[1] - kernel + 1, stride)]
+        take = {'MAX_POOL_2D': np.nanmax, 'AVERAGE_POOL_2D': np.nanmean,
+                'L2_POOL_2D': lambda w, axis: np.sqrt(np.nanmean(w * w, axis))}[operator]
+        y = np.stack([np.stack([take(w, axis=(1, 2)) for w in row], 1) for row in windows], 1).astype('float32')
+        return [m.add(operator, [t], y.shape, options={0: ('b', padding), 1: ('i', stride), 2: ('i', stride),
+                                                       3: ('i', kernel), 4: ('i', kernel)})], [y]
+
+
+for name in ('MAX_POOL_2D', 'AVERAGE_POOL_2D'):
+    for kernel in (2, 3):
+        for stride in (1, 2, 3):
+            for padding in (0, 1):
+                pool(f'{name}.{kernel}.{stride}.{padding}', name, kernel, stride, padding)
+pool('MAX_POOL_2D.relu', 'MAX_POOL_2D', 2, 2, 0, relu=True)
+pool('L2_POOL_2D', 'L2_POOL_2D', 2, 2, 1)
+
+
+def fully_connected(name, keep, activation, bias, weights='float32'):
+    @case(name)
+    def make(m):
+        x, w, b = real(2, 3, 4), real(5, 4), real(5)
+        if weights == 'int8':
+            q = np.clip(np.round(w / 0.02), -127, 127).astype('int8')
+            t, w = m.constant(q, scale=0.02), q * 0.02
+        else:
+            t = m.constant(w)
+        y = activated(x.astype('float64') @ w.T + (b if bias else 0), activation).astype('float32')
+        y = y if keep else y.reshape(6, 5)
+        return [m.add('FULLY_CONNECTED', [m.input(x), t, m.constant(b) if bias else -1], y.shape,
+                      options={0: ('b', activation), 2: ('?', keep)})], [y]
+
+
+fully_connected('FULLY_CONNECTED', False, 0, True)
+fully_connected('FULLY_CONNECTED.relu', True, 1, True)
+fully_connected('FULLY_CONNECTED.no_bias', True, 0, False)
+fully_connected('FULLY_CONNECTED.int8', False, 1, True, 'int8')
+
+operator('BATCH_MATMUL', 'BATCH_MATMUL', np.matmul, [(2, 3, 4), (2, 4, 5)])
+operator('BATCH_MATMUL.images', 'BATCH_MATMUL', np.matmul, [(1, 2, 3, 4), (1, 2, 4, 5)])
+operator('BATCH_MATMUL.adjoint', 'BATCH_MATMUL', lambda a, b: a.swapaxes(1, 2) @ b.swapaxes(1, 2), [(2, 4, 3), (2, 5, 4)],
+         {0: ('?', True), 1: ('?', True)})
+operator('BATCH_MATMUL.repeated', 'BATCH_MATMUL', np.matmul, [(2, 1, 3, 4), (1, 5, 4, 2)])
+
+operator('PRELU', 'PRELU', lambda x: np.where(x > 0, x, x * np.array([.1, .2, .3], 'float32')), [IMAGE],
+         constants=[np.array([[[.1, .2, .3]]], 'float32')])
+slopes = real(4, 5, 3)
+operator('PRELU.pixels', 'PRELU', lambda x: np.where(x > 0, x, x * slopes), [IMAGE], constants=[slopes])
+
+# ---- resizing ----
+
+
+def places(out, size, aligned, half):
+    if aligned and out > 1:
+        return np.arange(out) * ((size - 1) / (out - 1))
+    return (np.arange(out) + (0.5 if half else 0)) * (size / out)
+
+
+def nearest(x, sizes, aligned, half):
+    for axis in (1, 2):
+        at = places(sizes[axis - 1], x.shape[axis], aligned, half)
+        x = np.take(x, np.minimum((np.floor(at + 0.5) if aligned else np.floor(at)).astype(int), x.shape[axis] - 1), axis)
+    return x
+
+
+def bilinear(x, sizes, aligned, half):
+    for axis in (1, 2):
+        at = np.maximum(places(sizes[axis - 1], x.shape[axis], aligned, half) - (0.5 if half else 0), 0)
+        low = np.minimum(np.floor(at).astype(int), x.shape[axis] - 1)
+        part = np.expand_dims(at - np.floor(at), tuple(a for a in range(4) if a != axis))
+        high = np.minimum(low + 1, x.shape[axis] - 1)
+        x = np.take(x, low, axis) * (1 - part) + np.take(x, high, axis) * part
+    return x
+
+
+for aligned, half in ((False, False), (True, False), (False, True)):
+    for sizes in ((8, 10), (3, 7)):
+        operator(f'RESIZE_BILINEAR.{aligned}.{half}.{sizes}', 'RESIZE_BILINEAR',
+                 at_float(lambda x, a=(sizes, aligned, half): bilinear(x, *a)), [IMAGE],
+                 {2: ('?', aligned), 3: ('?', half)}, [ints(*sizes)])
+        operator(f'RESIZE_NEAREST_NEIGHBOR.{aligned}.{half}.{sizes}', 'RESIZE_NEAREST_NEIGHBOR',
+                 lambda x, a=(sizes, aligned, half): nearest(x, *a), [IMAGE], {0: ('?', aligned), 1: ('?', half)},
+                 [ints(*sizes)])
+
+# ---- layers of several operators ----
+
+
+@case('shape arithmetic')
+def flatten(m):
+    x = real(3, 4, 2)
+    t = m.input(x)
+    shape = m.add('SHAPE', [t], (3,), 'int32')
+    first = m.add('STRIDED_SLICE', [shape, m.constant(ints(0)), m.constant(ints(1)), m.constant(ints(1))], (), 'int32',
+                  {4: ('i', 1)})
+    sizes = m.add('PACK', [first, m.constant(np.int32(8))], (2,), 'int32', {0: ('i', 2)})
+    return [m.add('RESHAPE', [t, sizes], (3, 8))], [x.reshape(3, 8)]
+
+
+def lstm(name, time_major, weights='float32'):
+    @case(name)
+    def make(m):
+        batch, steps, features, units = 2, 5, 3, 4
+        x = real(*((steps, batch) if time_major else (batch, steps)), features)
+        gates = [[real(units, n) for _ in range(4)] for n in (features, units)]
+        biases = [real(units) for _ in range(4)]
+        tensors = [[m.constant(w) for w in kind] for kind in gates]
+        if weights == 'int8':
+            quantized = [[np.round(w / 0.02).astype('int8') for w in kind] for kind in gates]
+            tensors = [[m.constant(q, scale=0.02) for q in kind] for kind in quantized]
+            gates = [[q * 0.02 for q in kind] for kind in quantized]
+        h, c, results = np.zeros((batch, units)), np.zeros((batch, units)), []
+        for t in range(steps):
+            now = x[t] if time_major else x[:, t]
+            i, f, g, o = (now @ gates[0][k].T + h @ gates[1][k].T + biases[k] for k in range(4))
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+            results.append(h)
+        y = np.stack(results, 0 if time_major else 1).astype('float32')
+        states = [m.tensor((batch, units), variable=True) for _ in range(2)]
+        operands = [m.input(x), *tensors[0], *tensors[1], -1, -1, -1, *(m.constant(b) for b in biases), -1, -1, *states,
+                    -1, -1, -1, -1]
+        return [m.add('UNIDIRECTIONAL_SEQUENCE_LSTM', operands, y.shape,
+                      options={0: ('b', 4), 3: ('?', time_major)})], [y]
+
+
+lstm('UNIDIRECTIONAL_SEQUENCE_LSTM', False)
+lstm('UNIDIRECTIONAL_SEQUENCE_LSTM.time_major', True)
+lstm('UNIDIRECTIONAL_SEQUENCE_LSTM.int8', False, 'int8')
+
+
+@case('UNIDIRECTIONAL_SEQUENCE_RNN')
+def rnn(m):
+    x, w, r, b, h, results = real(2, 5, 3), real(4, 3), real(4, 4), real(4), np.zeros((2, 4)), []
+    for t in range(5):
+        h = np.tanh(x[:, t] @ w.T + h @ r.T + b)
+        results.append(h)
+    y = np.stack(results, 1).astype('float32')
+    operands = [m.input(x), m.constant(w), m.constant(r), m.constant(b), m.tensor((2, 4), variable=True)]
+    return [m.add('UNIDIRECTIONAL_SEQUENCE_RNN', operands, y.shape, options={1: ('b', 4)})], [y]
+
+
+@case('attention')
+def attention(m):
+    """As Keras writes it: heads as images, a mask that is added."""
+    length, width, heads = 6, 8, 2
+    x = real(1, length, width)
+    t, each = m.input(x), width // heads
+
+    def dense(t, v):
+        w, b = real(width, width), real(width)
+        return m.add('FULLY_CONNECTED', [t, m.constant(w), m.constant(b)], v.shape,
+                     options={2: ('?', True)}), v @ w.T.astype('float64') + b
+
+    def split_heads(t, v):
+        t = m.add('RESHAPE', [t, m.constant(ints(1, length, heads, each))], (1, length, heads, each))
+        t = m.add('TRANSPOSE', [t, m.constant(ints(0, 2, 1, 3))], (1, heads, length, each))
+        return t, v.reshape(1, length, heads, each).transpose(0, 2, 1, 3)
+
+    (q, qv), (k, kv), (v, vv) = (split_heads(*dense(t, x)) for _ in range(3))
+    mask = np.triu(np.full((1, 1, length, length), -1e9, 'float32'), 1)
+    s = m.add('BATCH_MATMUL', [q, k], (1, heads, length, length), options={1: ('?', True)})
+    s = m.add('ADD', [s, m.constant(mask)], (1, heads, length, length))
+    s = m.add('SOFTMAX', [s], (1, heads, length, length), options={0: ('f', 1.0)})
+    y = m.add('BATCH_MATMUL', [s, v], (1, heads, length, each))
+    y = m.add('TRANSPOSE', [y, m.constant(ints(0, 2, 1, 3))], (1, length, heads, each))
+    y = m.add('RESHAPE', [y, m.constant(ints(1, length, width))], (1, length, width))
+    yv = (softmax(qv @ kv.swapaxes(2, 3) + mask) @ vv).transpose(0, 2, 1, 3).reshape(1, length, width)
+    return [y], [yv.astype('float32')]
+
+
+@case('boundary')
+def boundary(m):
+    """An input that is an output, an output twice, and a constant one."""
+    x = real(1, 3, 4, 2)
+    t = m.input(x)
+    y = m.add('ABS', [t], x.shape)
+    return [y, t, y, m.add('SHAPE', [t], (4,), 'int32')], [abs(x), x, abs(x), ints(1, 3, 4, 2)]
+
+
+@case('equal sizes')
+def equal_sizes(m):
+    """Nothing but the model says what is a row, a column and a channel."""
+    a, b = real(1, 3, 3, 3), real(1, 3, 3, 3)
+    y = m.add('SLICE', [m.input(a), m.constant(ints(0, 1, 0, 0)), m.constant(ints(1, 2, 3, 3))], (1, 2, 3, 3))
+    z = m.add('SLICE', [m.input(b), m.constant(ints(0, 0, 0, 2)), m.constant(ints(1, 3, 3, 1))], (1, 3, 3, 1))
+    return [y, z], [a[:, 1:], b[..., 2:]]
+
+
+# ---- the file ----
+
+
+def main():
+    data, programs = bytearray(), []
+
+    def put(content):
+        data.extend(bytes(-len(data) % 8))
+        data.extend(content)
+        return len(data) - len(content)
+
+    for name, make in cases:
+        m = Model()
+        outputs, values = make(m)
+        values = [np.ascontiguousarray(v) for v in values]
+        if len(sys.argv) > 2 and not re.search(sys.argv[2], name):
+            continue
+        content = m.content(outputs)
+        programs.append({
+            'name': name, 'tolerance': [1e-5, 5e-6], 'model': [put(content), len(content)],
+            'inputs': [put(v.tobytes()) for _, v in m.inputs],
+            'outputs': [{'dtype': str(v.dtype), 'sizes': list(v.shape), 'offset': put(v.tobytes())} for v in values]})
+    lines = [{'numpy': np.__version__, 'count': len(programs)}, *programs]
+    with zipfile.ZipFile(sys.argv[1], 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as z:
+        for name, content in (('data', bytes(data)),
+                              ('programs', '\n'.join(json.dumps(l, separators=(',', ':')) for l in lines))):
+            z.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED, 9)
+    print(len(programs), 'models')
+
+
+main()
