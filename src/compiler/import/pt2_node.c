@@ -9,11 +9,11 @@
 /* ---- operators ---- */
 
 /* What an archive may call besides the rows of ops.def: other names of an operator with the same arguments. */
-static const struct foreign {
+static const struct alias {
     const char *name;
     enum nuc_op op;   /* what it is here */
     bool is_identity; /* the node is removed once everything that reads it is known */
-} foreigns[] = {
+} aliases[] = {
     /* torch.tensor(...) in forward(): a constant, copied and detached each time */
     {"aten.lift_fresh_copy.default", NUC_OP_CLONE, true},
     {"aten.detach.default", NUC_OP_ALIAS, true},
@@ -145,17 +145,17 @@ static const struct foreign {
     {"quantized_decomposed.dequantize_per_tensor.tensor", NUC_OP_DEQUANTIZE_PER_TENSOR, false},
 };
 
-static const struct foreign *find_foreign(const char *name)
+static const struct alias *find_alias(const char *name)
 {
-    for (size_t i = 0; i < sizeof foreigns / sizeof foreigns[0]; i++) {
-        if (strcmp(foreigns[i].name, name) == 0)
-            return &foreigns[i];
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+        if (strcmp(aliases[i].name, name) == 0)
+            return &aliases[i];
     }
     return NULL;
 }
 
 /* "aten.add_.Scalar" is "aten.add.Scalar" in place: such a name without the mark; NULL when there is none. */
-static const struct foreign *find_foreign_in_place(const char *name)
+static const struct alias *find_alias_in_place(const char *name)
 {
     const char *mark = strstr(name, "_.");
     char functional[64];
@@ -164,17 +164,17 @@ static const struct foreign *find_foreign_in_place(const char *name)
         return NULL;
     memcpy(functional, name, (size_t)(mark - name));
     strcpy(functional + (mark - name), mark + 1);
-    const struct foreign *foreign = find_foreign(functional);
-    return foreign != NULL && nuc_op_has_in_place(foreign->op) ? foreign : NULL;
+    const struct alias *alias = find_alias(functional);
+    return alias != NULL && nuc_op_has_in_place(alias->op) ? foreign : NULL;
 }
 
 struct nuc_op_form nuc_pt2_find_op(const char *name)
 {
     struct nuc_op_form form = nuc_op_find(name);
-    const struct foreign *foreign = find_foreign(name), *in_place = find_foreign_in_place(name);
+    const struct alias *alias = find_alias(name), *in_place = find_alias_in_place(name);
 
-    if (foreign != NULL)
-        return (struct nuc_op_form){.op = foreign->op};
+    if (alias != NULL)
+        return (struct nuc_op_form){.op = alias->op};
     if (form.op == NUC_OP_COUNT && in_place != NULL)
         return (struct nuc_op_form){.op = in_place->op, .in_place = true};
     if (form.dialect == NUC_EDGE || nuc_op_family(form.op) == NUC_FAMILY_GRAPH)
@@ -362,13 +362,13 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
 static void import_node(struct nuc_importer *im, const struct nuc_json *json)
 {
     const char *name = nuc_pt2_op_name(json);
-    const struct foreign *foreign = find_foreign(name);
+    const struct alias *alias = find_alias(name);
     struct nuc_op_form form = nuc_pt2_find_op(name);
 
     if (form.op == NUC_OP_ASSERT_TENSOR_METADATA)
         return;
     struct nuc_node *node = add_call(im, form, json);
-    if (foreign == NULL || !foreign->is_identity)
+    if (alias == NULL || !alias->is_identity)
         return;
     im->identities =
         nuc_grow(im->cx, im->identities, &im->identities_capacity, im->n_identities + 1, sizeof(struct nuc_node *));
