@@ -19,6 +19,7 @@ static const struct alias {
     {"aten.detach.default", NUC_OP_ALIAS, true},
     {"aten.detach_.default", NUC_OP_ALIAS, true},
     {"aten.detach_copy.default", NUC_OP_ALIAS, true},
+    {"aten.conj_physical_.default", NUC_OP_ALIAS, true},
     {"aten.lift_fresh.default", NUC_OP_ALIAS, true},
     {"aten.positive.default", NUC_OP_ALIAS, true},
     {"aten.resolve_conj.default", NUC_OP_ALIAS, true},

@@ -40,10 +40,6 @@ struct nuc_node *nuc_insert_indices(struct nuc_graph *g, struct nuc_node *node, 
 struct nuc_node *nuc_insert_floats(struct nuc_graph *g, struct nuc_node *node, const float *values,
                                    const int64_t *sizes, uint32_t rank);
 
-/* reshape(input, sizes). */
-struct nuc_node *nuc_insert_reshape_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                       const int64_t *sizes, uint32_t rank);
-
 /* The elements of a dimension that stand at these positions; the input where these are all of them, in order. */
 struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
                                   const int64_t *indices, int64_t count);

@@ -80,7 +80,7 @@ static struct nuc_node *insert_resize(struct nuc_graph *g, struct nuc_node *node
 /* In the shape that the archive states. */
 static struct nuc_node *in_stated_shape(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value)
 {
-    return nuc_insert_reshape_of(g, node, value, node->vals[0].sizes, node->vals[0].rank);
+    return nuc_insert_reshaped(g, node, value, node->vals[0].sizes, node->vals[0].rank);
 }
 
 static struct nuc_node *resize_row(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op, const struct resize *r)
@@ -89,7 +89,7 @@ static struct nuc_node *resize_row(struct nuc_graph *g, struct nuc_node *node, e
     const int64_t *s = input->vals[0].sizes, image[] = {s[0], s[1], 1, s[2]};
     static const uint32_t of[] = {UINT32_MAX, 0};
 
-    return in_stated_shape(g, node, insert_resize(g, node, op, nuc_insert_reshape_of(g, node, input, image, 4), r, of));
+    return in_stated_shape(g, node, insert_resize(g, node, op, nuc_insert_reshaped(g, node, input, image, 4), r, of));
 }
 
 static struct nuc_node *resize_volume(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op,
@@ -99,10 +99,10 @@ static struct nuc_node *resize_volume(struct nuc_graph *g, struct nuc_node *node
     const int64_t *s = input->vals[0].sizes, planes[] = {s[0], s[1] * s[2], s[3], s[4]};
     const int64_t columns[] = {s[0], s[1], s[2], r->out[1] * r->out[2]};
     static const uint32_t plane_of[] = {1, 2}, depth_of[] = {0, UINT32_MAX};
-    struct nuc_node *plane = insert_resize(g, node, op, nuc_insert_reshape_of(g, node, input, planes, 4), r, plane_of);
+    struct nuc_node *plane = insert_resize(g, node, op, nuc_insert_reshaped(g, node, input, planes, 4), r, plane_of);
 
     return in_stated_shape(g, node,
-                           insert_resize(g, node, op, nuc_insert_reshape_of(g, node, plane, columns, 4), r, depth_of));
+                           insert_resize(g, node, op, nuc_insert_reshaped(g, node, plane, columns, 4), r, depth_of));
 }
 
 struct nuc_node *nuc_expand_nearest(struct nuc_graph *g, struct nuc_node *node)

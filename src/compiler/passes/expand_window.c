@@ -11,12 +11,6 @@
 
 /* ---- building blocks ---- */
 
-struct nuc_node *nuc_insert_reshape_of(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                       const int64_t *sizes, uint32_t rank)
-{
-    return nuc_emit(g, node, NUC_OP_RESHAPE, node, NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(sizes, rank)));
-}
-
 struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
                                   const int64_t *indices, int64_t count)
 {
@@ -76,7 +70,7 @@ static struct nuc_node *with_batch(struct nuc_graph *g, struct nuc_node *node, u
         nuc_expand_fail(g, node, "an input of rank %u has not %u spatial dimensions", (unsigned)input->vals[0].rank,
                         (unsigned)spatial);
     memcpy(sizes + 1, input->vals[0].sizes, (spatial + 1) * sizeof *sizes);
-    return nuc_insert_reshape_of(g, node, input, sizes, spatial + 2);
+    return nuc_insert_reshaped(g, node, input, sizes, spatial + 2);
 }
 
 /* The value in the shape that item `index` of the node states: without the batch dimension where there was none. */
@@ -86,7 +80,7 @@ static struct nuc_node *in_shape_of(struct nuc_graph *g, struct nuc_node *node, 
 
     if (nuc_same_sizes(m, &value->vals[0]) || nuc_elements(m) != nuc_elements(&value->vals[0]))
         return value;
-    return nuc_insert_reshape_of(g, node, value, m->sizes, m->rank);
+    return nuc_insert_reshaped(g, node, value, m->sizes, m->rank);
 }
 
 /* [N, C, D, H, W] as images of the last two dimensions, [N, C * D, H, W]. */
@@ -94,7 +88,7 @@ static struct nuc_node *planes(struct nuc_graph *g, struct nuc_node *node, struc
 {
     const int64_t *s = volume->vals[0].sizes;
 
-    return nuc_insert_reshape_of(g, node, volume, (const int64_t[]){s[0], s[1] * s[2], s[3], s[4]}, 4);
+    return nuc_insert_reshaped(g, node, volume, (const int64_t[]){s[0], s[1] * s[2], s[3], s[4]}, 4);
 }
 
 /* [N, C * D, H, W] as images of depth and the rest, [N, C, D, H * W]. */
@@ -102,8 +96,8 @@ static struct nuc_node *columns(struct nuc_graph *g, struct nuc_node *node, stru
 {
     const int64_t *s = image->vals[0].sizes;
 
-    return nuc_insert_reshape_of(
-        g, node, image, (const int64_t[]){s[0], channels, channels == 0 ? 0 : s[1] / channels, s[2] * s[3]}, 4);
+    return nuc_insert_reshaped(g, node, image,
+                               (const int64_t[]){s[0], channels, channels == 0 ? 0 : s[1] / channels, s[2] * s[3]}, 4);
 }
 
 /* [N, C, D, H * W] as a volume again. */
@@ -112,7 +106,7 @@ static struct nuc_node *volume_of(struct nuc_graph *g, struct nuc_node *node, st
 {
     const int64_t *s = image->vals[0].sizes;
 
-    return nuc_insert_reshape_of(g, node, image, (const int64_t[]){s[0], s[1], s[2], height, width}, 5);
+    return nuc_insert_reshaped(g, node, image, (const int64_t[]){s[0], s[1], s[2], height, width}, 5);
 }
 
 /* ---- maxima ---- */
@@ -163,15 +157,15 @@ static struct nuc_node *volume_indices(struct nuc_graph *g, struct nuc_node *nod
     const struct nuc_meta *in = &inner->vals[0], *out = &at->vals[0];
     const int64_t flat[] = {in->sizes[0], in->sizes[1], in->sizes[2] * in->sizes[3]};
     const int64_t picks[] = {out->sizes[0], out->sizes[1], out->sizes[2] * out->sizes[3]};
-    struct nuc_node *places = nuc_insert_reshape_of(g, node, at, picks, 3);
+    struct nuc_node *places = nuc_insert_reshaped(g, node, at, picks, 3);
     struct nuc_node *in_plane = nuc_emit(
         g, node, NUC_OP_GATHER, node,
-        NUC_ARGS(nuc_node_arg(nuc_insert_reshape_of(g, node, inner, flat, 3)), nuc_int_arg(2), nuc_node_arg(places)));
+        NUC_ARGS(nuc_node_arg(nuc_insert_reshaped(g, node, inner, flat, 3)), nuc_int_arg(2), nuc_node_arg(places)));
     struct nuc_node *depth =
         nuc_insert_with_number(g, node, NUC_OP_FLOOR_DIVIDE, places, (double)(in->sizes[3] > 0 ? in->sizes[3] : 1));
     struct nuc_node *offset = nuc_insert_with_number(g, node, NUC_OP_MUL, depth, (double)plane);
 
-    return nuc_insert_reshape_of(g, node, nuc_insert_binary(g, node, NUC_OP_ADD, offset, in_plane), out->sizes, 4);
+    return nuc_insert_reshaped(g, node, nuc_insert_binary(g, node, NUC_OP_ADD, offset, in_plane), out->sizes, 4);
 }
 
 static struct maxima pool_volume(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *volume,
@@ -197,7 +191,7 @@ static struct nuc_node *row_image(struct nuc_graph *g, struct nuc_node *node, st
 {
     const int64_t *s = row->vals[0].sizes;
 
-    return nuc_insert_reshape_of(g, node, row, (const int64_t[]){s[0], s[1], 1, s[2]}, 4);
+    return nuc_insert_reshaped(g, node, row, (const int64_t[]){s[0], s[1], 1, s[2]}, 4);
 }
 
 static bool is_read(const struct nuc_node *tuple, uint32_t index)
@@ -438,9 +432,9 @@ struct nuc_node *nuc_expand_max_unpool(struct nuc_graph *g, struct nuc_node *nod
         nuc_emit(g, node, NUC_OP_FULL, node, NUC_ARGS(nuc_ints_arg(to, lead + 1), nuc_float_arg(0.0)));
     struct nuc_node *value = nuc_emit(g, node, NUC_OP_SCATTER, node,
                                       NUC_ARGS(nuc_node_arg(zeros), nuc_int_arg(lead),
-                                               nuc_node_arg(nuc_insert_reshape_of(g, node, indices, from, lead + 1)),
-                                               nuc_node_arg(nuc_insert_reshape_of(g, node, input, from, lead + 1))));
-    return nuc_insert_reshape_of(g, node, value, out->sizes, out->rank);
+                                               nuc_node_arg(nuc_insert_reshaped(g, node, indices, from, lead + 1)),
+                                               nuc_node_arg(nuc_insert_reshaped(g, node, input, from, lead + 1))));
+    return nuc_insert_reshaped(g, node, value, out->sizes, out->rank);
 }
 
 /* ---- padding ---- */
@@ -528,9 +522,9 @@ struct nuc_node *nuc_expand_im2col(struct nuc_graph *g, struct nuc_node *node)
     const int64_t split[] = {in.sizes[0], in.sizes[1], c.kernel[0], oh, c.kernel[1], ow};
     static const int64_t order[] = {0, 1, 2, 4, 3, 5};
     const int64_t out[] = {in.sizes[0], in.sizes[1] * c.kernel[0] * c.kernel[1], oh * ow};
-    struct nuc_node *value = nuc_insert_reshape_of(g, node, image, split, 6);
+    struct nuc_node *value = nuc_insert_reshaped(g, node, image, split, 6);
     value = nuc_emit(g, node, NUC_OP_PERMUTE, node, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(order, 6)));
-    return in_shape_of(g, node, nuc_insert_reshape_of(g, node, value, out, 3), 0);
+    return in_shape_of(g, node, nuc_insert_reshaped(g, node, value, out, 3), 0);
 }
 
 /*
@@ -558,7 +552,7 @@ struct nuc_node *nuc_expand_col2im(struct nuc_graph *g, struct nuc_node *node)
         ones[i * area + i % area] = 1.0f;
     struct nuc_node *value =
         nuc_emit(g, node, NUC_OP_CONV_TRANSPOSE2D, node,
-                 NUC_ARGS(nuc_node_arg(nuc_insert_reshape_of(g, node, input, image, 4)),
+                 NUC_ARGS(nuc_node_arg(nuc_insert_reshaped(g, node, input, image, 4)),
                           nuc_node_arg(nuc_insert_floats(g, node, ones, weight, 4)), nuc_node_arg(NULL),
                           nuc_ints_arg(c.stride, 2), nuc_ints_arg(c.padding, 2), nuc_ints_arg(more, 2),
                           nuc_int_arg(in.sizes[1] / area), nuc_ints_arg(c.dilation, 2)));
