@@ -303,8 +303,6 @@ static const struct row {
     {NUC_OP_GRID_SAMPLER, nuc_expand_grid_sampler, NULL},
     /* ---- norms of weights, losses, quantiles (expand_measure.c) ---- */
     {NUC_OP_WEIGHT_NORM, nuc_expand_weight_norm, NULL},
-    {NUC_OP_LINALG_NORM, nuc_expand_linalg_norm, NULL},
-    {NUC_OP_DIST, nuc_expand_dist, NULL},
     {NUC_OP_L1_LOSS, nuc_expand_l1_loss, NULL},
     {NUC_OP_MSE_LOSS, nuc_expand_mse_loss, NULL},
     {NUC_OP_SMOOTH_L1_LOSS, nuc_expand_huber_loss, NULL},

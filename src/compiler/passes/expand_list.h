@@ -209,10 +209,9 @@ bool nuc_has_no_running_statistics(const struct nuc_node *batch_norm);
 struct nuc_node *nuc_expand_batch_norm(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_native_layer_norm(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_native_group_norm(struct nuc_graph *g, struct nuc_node *node);
+
 /* ---- expand_measure.c ---- */
 struct nuc_node *nuc_expand_weight_norm(struct nuc_graph *g, struct nuc_node *node);
-struct nuc_node *nuc_expand_linalg_norm(struct nuc_graph *g, struct nuc_node *node);
-struct nuc_node *nuc_expand_dist(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_l1_loss(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_mse_loss(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_huber_loss(struct nuc_graph *g, struct nuc_node *node);

@@ -1,4 +1,4 @@
-/* Expansions of norms of weights, distances, losses and quantiles. */
+/* Expansions of norms of weights, losses and quantiles. */
 #include <math.h>
 #include <string.h>
 
@@ -34,38 +34,6 @@ struct nuc_node *nuc_expand_weight_norm(struct nuc_graph *g, struct nuc_node *no
     struct nuc_node *sum = count == 0 ? squares : nuc_insert_sum(g, node, squares, dims, count, true);
     struct nuc_node *norm = nuc_insert_unary(g, node, NUC_OP_SQRT, sum);
     return nuc_insert_binary(g, node, NUC_OP_MUL, v, nuc_insert_binary(g, node, NUC_OP_DIV, size, norm));
-}
-
-/* Of vectors; those of matrices, over two dimensions with an order, take singular values. */
-struct nuc_node *nuc_expand_linalg_norm(struct nuc_graph *g, struct nuc_node *node)
-{
-    const struct nuc_arg *order = nuc_arg_at(node, NUC_ARG(LINALG_NORM, ord));
-    const struct nuc_arg *dims = nuc_arg_at(node, NUC_ARG(LINALG_NORM, dim));
-    uint32_t rank = nuc_operand(g, node, NUC_SELF)->vals[0].rank;
-    uint32_t over = dims->kind == NUC_ARG_INTS ? dims->count : rank;
-
-    if (order->kind == NUC_ARG_FLOAT && over > 1)
-        nuc_expand_fail(g, node, "is a norm of matrices, which takes their singular values: use a norm of vectors");
-    struct nuc_node *norm = nuc_insert(g, node, NUC_OP_VECTOR_NORM, node);
-    nuc_copy_arg(g, norm, NUC_SELF, node, NUC_SELF);
-    nuc_set_arg_float(norm, NUC_ARG(VECTOR_NORM, ord), nuc_scalar(node, NUC_ARG(LINALG_NORM, ord), 2.0));
-    nuc_copy_arg(g, norm, NUC_ARG(VECTOR_NORM, dim), node, NUC_ARG(LINALG_NORM, dim));
-    nuc_copy_arg(g, norm, NUC_ARG(VECTOR_NORM, keepdim), node, NUC_ARG(LINALG_NORM, keepdim));
-    nuc_copy_arg(g, norm, NUC_ARG(VECTOR_NORM, dtype), node, NUC_ARG(LINALG_NORM, dtype));
-    nuc_set_val(g, norm, &node->vals[0]);
-    return norm;
-}
-
-struct nuc_node *nuc_expand_dist(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_node *difference =
-        nuc_insert_binary(g, node, NUC_OP_SUB, nuc_operand(g, node, NUC_SELF), nuc_operand(g, node, NUC_OTHER));
-    struct nuc_node *norm = nuc_insert(g, node, NUC_OP_VECTOR_NORM, node);
-
-    nuc_set_arg_node(norm, g, NUC_SELF, difference);
-    nuc_set_arg_float(norm, NUC_ARG(VECTOR_NORM, ord), nuc_scalar(node, NUC_ARG(DIST, p), 2.0));
-    nuc_set_val(g, norm, &node->vals[0]);
-    return norm;
 }
 
 /* ---- losses, as scores of an anomaly detector ---- */
