@@ -166,7 +166,7 @@ static const struct alias *find_alias_in_place(const char *name)
     memcpy(functional, name, (size_t)(mark - name));
     strcpy(functional + (mark - name), mark + 1);
     const struct alias *alias = find_alias(functional);
-    return alias != NULL && nuc_op_has_in_place(alias->op) ? foreign : NULL;
+    return alias != NULL && nuc_op_has_in_place(alias->op) ? alias : NULL;
 }
 
 struct nuc_op_form nuc_pt2_find_op(const char *name)
