@@ -85,9 +85,11 @@ struct nuc_node *nuc_to_split(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_zeros(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- for ExecuTorch's runtime alone (decompose_executorch.c) ---- */
-struct nuc_node *nuc_to_doubling_products(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_cumsum_along(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_wide_indices(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_greatest(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_unfold_along(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_place_of_number(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_floored_remainder(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- building blocks ---- */

@@ -1,4 +1,6 @@
 /* What ExecuTorch's portable kernels do not compute, or compute otherwise than torch. */
+#include <float.h>
+
 #include "compiler/graph/args.h"
 #include "compiler/graph/shapes.h"
 #include "compiler/passes/decompose.h"
@@ -16,26 +18,7 @@ static struct nuc_node *in_type(struct nuc_graph *g, struct nuc_node *node, stru
     return copy;
 }
 
-/* There is no kernel. Products of 1, 2, 4, ... neighbours up to the whole of what is in front. */
-struct nuc_node *nuc_to_doubling_products(struct nuc_graph *g, struct nuc_node *node)
-{
-    const struct nuc_meta out = node->vals[0];
-    struct nuc_node *value = in_type(g, node, nuc_operand(g, node, NUC_SELF), out.dtype);
-    uint32_t rank = out.rank, dim = (uint32_t)nuc_dim(node, NUC_ARG(CUMPROD, dim), 0, rank);
-    int64_t pad[2 * NUC_MAX_RANK] = {0}, size = rank == 0 ? 1 : out.sizes[dim];
-
-    for (int64_t count = 1; count < size; count *= 2) {
-        struct nuc_node *front = nuc_insert_slice(g, node, value, dim, 0, size - count);
-        pad[2 * (rank - 1 - dim)] = count;
-        struct nuc_node *shifted =
-            nuc_emit(g, node, NUC_OP_CONSTANT_PAD, node,
-                     NUC_ARGS(nuc_node_arg(front), nuc_ints_arg(pad, 2 * rank), nuc_float_arg(1.0)));
-        value = nuc_insert_binary(g, node, NUC_OP_MUL, value, shifted);
-    }
-    return value;
-}
-
-/* Of a tensor without dimensions it is the value, which the kernel refuses. */
+/* Of a tensor without dimensions, which kernels refuse, it is the value, and a window is the whole. */
 struct nuc_node *nuc_to_cumsum_along(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
@@ -43,6 +26,24 @@ struct nuc_node *nuc_to_cumsum_along(struct nuc_graph *g, struct nuc_node *node)
     if (node->vals[0].rank == 0 && input->vals[0].dtype == node->vals[0].dtype)
         return input;
     return nuc_to_same(g, node);
+}
+
+struct nuc_node *nuc_to_unfold_along(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
+    const struct nuc_meta out = node->vals[0];
+
+    return input->vals[0].rank == 0 ? nuc_insert_view(g, node, input, out.sizes, out.rank) : nuc_to_same(g, node);
+}
+
+/* There is none for bool. */
+struct nuc_node *nuc_to_place_of_number(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *input = nuc_operand(g, node, NUC_SELF), *edge = nuc_to_same(g, node);
+
+    if (input->vals[0].dtype == NUC_BOOL)
+        nuc_set_arg_node(edge, g, NUC_SELF, in_type(g, edge, input, NUC_I32));
+    return edge;
 }
 
 /* Of integers the kernel takes the dividend's sign, torch the divisor's: a - floor(a / b) * b. */
@@ -63,8 +64,39 @@ struct nuc_node *nuc_to_wide_indices(struct nuc_graph *g, struct nuc_node *node)
     _Static_assert(index == NUC_ARG(SCATTER, index) && index == NUC_ARG(SCATTER_VALUE, index) &&
                        index == NUC_ARG(SCATTER_ADD, index),
                    "their arguments begin alike");
-    struct nuc_node *wide = in_type(g, node, nuc_operand(g, node, index), NUC_I64), *edge = nuc_to_same(g, node);
+    struct nuc_node *indices = nuc_operand(g, node, index), *edge = nuc_to_same(g, node);
 
-    nuc_set_arg_node(edge, g, index, wide);
+    nuc_set_arg_node(edge, g, index, in_type(g, edge, indices, NUC_I64));
     return edge;
+}
+
+#define MAX_TOPK 16
+
+/*
+ * Quantized values are often equal, and the kernel leaves it to the C++ library which of them comes first. Here it is
+ * the one in front: the greatest, then the greatest of what is left.
+ */
+struct nuc_node *nuc_to_greatest(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *input = nuc_operand(g, node, NUC_SELF), *left = input, *values[MAX_TOPK], *indices[MAX_TOPK];
+    int64_t k = nuc_integer(node, NUC_ARG(TOPK, k), 0), rank = input->vals[0].rank;
+    int64_t dim = nuc_dim(node, NUC_ARG(TOPK, dim), -1, input->vals[0].rank);
+    bool largest = node->args[NUC_ARG(TOPK, largest)].u.b;
+    double taken = largest ? -FLT_MAX : FLT_MAX;
+
+    if (!nuc_is_dequantize(input) || rank == 0 || k < 1 || k > MAX_TOPK)
+        return nuc_to_same(g, node);
+    for (int64_t i = 0; i < k; i++) {
+        indices[i] = nuc_emit(g, node, largest ? NUC_OP_ARGMAX : NUC_OP_ARGMIN, node,
+                              NUC_ARGS(nuc_node_arg(left), nuc_int_arg(dim), nuc_bool_arg(true)));
+        values[i] = nuc_emit(g, node, NUC_OP_GATHER, node,
+                             NUC_ARGS(nuc_node_arg(input), nuc_int_arg(dim), nuc_node_arg(indices[i])));
+        if (i + 1 < k)
+            left = nuc_emit(
+                g, node, NUC_OP_SCATTER_VALUE, node,
+                NUC_ARGS(nuc_node_arg(left), nuc_int_arg(dim), nuc_node_arg(indices[i]), nuc_float_arg(taken)));
+    }
+    nuc_replace_item(g, node, 0, nuc_insert_cat(g, node, values, (uint32_t)k, dim));
+    nuc_replace_item(g, node, 1, nuc_insert_cat(g, node, indices, (uint32_t)k, dim));
+    return NULL;
 }

@@ -134,12 +134,14 @@ static void make_usable(struct nuc_graph *g, struct nuc_node *node)
     nuc_infer_shape(g, node);
 }
 
-/* Parameters of the other operators. */
+/* Parameters of the other operators. Only images are channels-last at run time. */
 static void make_parameters_usable(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first, *next; n != NULL && nuc_is_placeholder(n); n = next) {
         next = n->next;
-        if (!nuc_is_static(n) || n->n_users == 0 || nuc_is_usable_order(&n->vals[0]))
+        const struct nuc_meta *m = &n->vals[0];
+        bool usable = m->rank < 4 ? nuc_lies_contiguous(m) : nuc_is_usable_order(m);
+        if (!nuc_is_static(n) || n->n_users == 0 || usable)
             continue;
         struct nuc_meta meta = nuc_in_contiguous_order(&n->vals[0]);
         nuc_replace_uses(g, n, nuc_take_parameter(g, n, "_contiguous", &meta, nuc_const_contiguous(g, n)), NULL);

@@ -78,8 +78,8 @@ bool nuc_out_in_executorch(enum nuc_op op)
 {
     return op == NUC_OP_NUCLEON_PERMUTE_VIEW ||
            (strncmp(nuc_op_name(op, NUC_EDGE), "edge.nucleon.", 13) != 0 &&
-            !nuc_op_is_in(op, NUC_OPS(NUC_OP_CUMPROD, NUC_OP_SORT_STABLE, NUC_OP_SCATTER_REDUCE, NUC_OP_GRID_SAMPLER_3D,
-                                      NUC_OP_GRU, NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU)));
+            !nuc_op_is_in(op, NUC_OPS(NUC_OP_SORT_STABLE, NUC_OP_SCATTER_REDUCE, NUC_OP_GRID_SAMPLER_3D, NUC_OP_GRU,
+                                      NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU)));
 }
 
 bool nuc_out_has_arg(enum nuc_op op, uint32_t index)
