@@ -79,6 +79,14 @@ check "images are channels-last" has 'channels-last' out
 check "inputs have the model's own sizes" has '%0: int8\[1, 12, 10, 13\] dim order \[0, 1, 2, 3\]' out
 check "int8 boundaries report their scales" has "method 'input0_scale'" out
 
+# ---- float models ----
+
+check "a float model in float" "$nucleon" compile "$models/float_conv_i8" -o float.pte --no-quantize >/dev/null
+"$nucleon" inspect float.pte >out
+check "float inputs have the model's own sizes" has '%0: float32\[1, 7, 6, 3\] dim order \[0, 1, 2, 3\]' out
+"$nucleon" compile "$models/float_conv_i8" -o no.pte >out 2>err
+check "a float model needs samples" has 'is a float model: give samples' err
+
 # ---- archives ----
 
 "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o a.pte >out

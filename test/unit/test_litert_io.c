@@ -182,6 +182,49 @@ static void archives_are_presented_as_their_model(void **state)
     nuc_compiler_free(c);
 }
 
+/* A folder with one image of 4 x 2 pixels, values 0, 10, 20, ... in the order of the file. */
+static const uint8_t png[] = {
+    137, 80,  78, 71,  13, 10,  26,  10,  0,  0,   0,  13,  73,  72, 68,  82,  0,   0,   0,   4,   0,   0,   0,   2,
+    8,   2,   0,  0,   0,  240, 202, 234, 52, 0,   0,  0,   37,  73, 68,  65,  84,  120, 1,   1,   26,  0,   229, 255,
+    0,   0,   10, 20,  30, 40,  50,  60,  70, 80,  90, 100, 110, 0,  120, 130, 140, 150, 160, 170, 180, 190, 200, 210,
+    220, 230, 92, 134, 10, 201, 198, 82,  24, 151, 0,  0,   0,   0,  73,  69,  78,  68,  174, 66,  96,  130};
+
+static struct nuc_dataset *open_images(struct nuc_context *cx, struct nuc_compiler *c, char *folder)
+{
+    assert_non_null(mkdtemp(folder));
+    const char *file = nuc_format(cx, "%s/a.png", folder);
+    nuc_write_file(cx, file, (struct nuc_span){png, sizeof png});
+    return nuc_dataset_read(c, folder);
+}
+
+/* An input says by its sizes where the channels are, or is refused. */
+static void images_have_their_channels_where_the_input_has(void **state)
+{
+    struct nuc_tensor_info last = {.name = "x", .dtype = NUC_F32, .rank = 4, .sizes = {1, 2, 4, 3}, .bytes = 96};
+    struct nuc_tensor_info first = last, either = last;
+    struct nuc_compiler *c = new_compiler();
+    char folder[] = "/tmp/nucleon-test-XXXXXX";
+    struct nuc_dataset *d = open_images(*state, c, folder);
+    const void *input;
+    size_t count;
+
+    assert_int_equal(nuc_dataset_bind(d, &last, 1, &count), NUC_OK);
+    assert_int_equal(nuc_dataset_sample(d, 0, &input), NUC_OK);
+    for (int i = 0; i < 24; i++)
+        assert_float_equal(((const float *)input)[i], (float)(10 * i) / 255.0f, 1e-6f);
+    memcpy(first.sizes, (const int64_t[]){1, 3, 2, 4}, sizeof(int64_t[4]));
+    assert_int_equal(nuc_dataset_bind(d, &first, 1, &count), NUC_OK);
+    assert_int_equal(nuc_dataset_sample(d, 0, &input), NUC_OK);
+    for (int i = 0; i < 24; i++)
+        assert_float_equal(((const float *)input)[i], (float)(10 * (i % 8 * 3 + i / 8)) / 255.0f, 1e-6f);
+    memcpy(either.sizes, (const int64_t[]){1, 3, 2, 3}, sizeof(int64_t[4]));
+    assert_int_equal(nuc_dataset_bind(d, &either, 1, &count), NUC_BAD_INPUT);
+    assert_non_null(strstr(nuc_compiler_message(c), "where the channels are"));
+    unlink(nuc_format(*state, "%s/a.png", folder));
+    rmdir(folder);
+    nuc_compiler_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +232,7 @@ int main(void)
         STATE_TEST(programs_take_and_give_the_models_order),
         STATE_TEST(data_sets_have_the_models_order),
         STATE_TEST(archives_are_presented_as_their_model),
+        STATE_TEST(images_have_their_channels_where_the_input_has),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
