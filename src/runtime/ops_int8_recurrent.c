@@ -1,6 +1,6 @@
 /* Recurrent layers in int8. */
-#include "kernels/ref/recurrence.h"
 #include "runtime/ops_int8.h"
+#include "runtime/ops_recurrent.h"
 
 enum { PARAMS_EACH = 3, ROW_LISTS = 6, MOST_SCALES = 5 };
 
@@ -12,53 +12,18 @@ struct places {
 
 struct layer {
     const struct places *at;
-    struct nuc_recurrence r;
+    struct nuc_layer_sizes sizes;
     struct nuc_recurrence_s8 p;
-    int32_t directions;
     const int8_t *initial[2]; /* hidden state, cell state: directions x batch x hidden, or NULL */
     int8_t *final[2];
 };
-
-static bool is_dense(const struct nuc_tensor *t, uint32_t rank)
-{
-    return nuc_is_s8(t) && t->rank == rank && nuc_tensor_is_contiguous(t);
-}
-
-static bool read_sizes(struct nuc_kernel_context *cx, struct nuc_value *const *args, struct layer *l)
-{
-    const struct nuc_tensor *in = nuc_arg_tensor(args, 0), *out = nuc_arg_tensor(args, l->at->out);
-    struct nuc_recurrence *r = &l->r;
-    int step = args[l->at->batch_first]->u.b ? 1 : 0;
-
-    if (!nuc_need(cx, is_dense(in, 3) && is_dense(out, 3),
-                  NUC_TEXT("argument 'input' or 'out' is not a contiguous int8 sequence")))
-        return false;
-    l->directions = args[l->at->bidirectional]->u.b ? 2 : 1;
-    r->steps = in->sizes[step];
-    r->batch = in->sizes[1 - step];
-    r->inputs = in->sizes[2];
-    r->hidden = out->sizes[2] / l->directions;
-    r->in_step = step == 1 ? r->inputs : (ptrdiff_t)r->batch * r->inputs;
-    r->in_sample = step == 1 ? (ptrdiff_t)r->steps * r->inputs : r->inputs;
-    r->out_step = step == 1 ? out->sizes[2] : (ptrdiff_t)r->batch * out->sizes[2];
-    r->out_sample = step == 1 ? (ptrdiff_t)r->steps * out->sizes[2] : out->sizes[2];
-    return nuc_need(cx,
-                    out->sizes[0] == in->sizes[0] && out->sizes[1] == in->sizes[1] &&
-                        out->sizes[2] == r->hidden * l->directions && r->hidden <= INT32_MAX / 8,
-                    NUC_TEXT("argument 'out' differs from 'input' in steps or samples"));
-}
-
-static bool is_state(const struct layer *l, const struct nuc_tensor *t)
-{
-    return is_dense(t, 3) && t->sizes[0] == l->directions && t->sizes[1] == l->r.batch && t->sizes[2] == l->r.hidden;
-}
 
 static bool read_states(struct nuc_kernel_context *cx, struct nuc_value *const *args, struct layer *l)
 {
     for (int s = 0; s < l->at->n_states; s++) {
         const struct nuc_tensor *in = nuc_arg_optional_tensor(args, 1 + s);
         struct nuc_tensor *out = nuc_arg_tensor(args, l->at->out + 1 + s);
-        if (!nuc_need(cx, (in == NULL || is_state(l, in)) && is_state(l, out),
+        if (!nuc_need(cx, (in == NULL || nuc_is_layer_state(&l->sizes, in)) && nuc_is_layer_state(&l->sizes, out),
                       NUC_TEXT("an initial or final state is not contiguous int8 of the layer's sizes")))
             return false;
         l->initial[s] = in == NULL ? NULL : in->data;
@@ -106,13 +71,13 @@ static bool read_params(const struct nuc_kernel_context *cx, const struct nuc_va
                         int32_t direction)
 {
     const struct nuc_tensor *t[PARAMS_EACH];
-    int64_t rows = (int64_t)nuc_cell_gates(l->r.cell) * l->r.hidden;
+    int64_t rows = (int64_t)nuc_cell_gates(l->sizes.r.cell) * l->sizes.r.hidden;
 
     for (uint32_t i = 0; i < PARAMS_EACH; i++)
         t[i] = &nuc_list_value(cx, list, (uint32_t)direction * PARAMS_EACH + i)->u.tensor;
-    if (!is_dense(t[0], 2) || !is_dense(t[1], 2) || t[0]->sizes[0] != rows || t[0]->sizes[1] != l->r.inputs ||
-        t[1]->sizes[0] != rows || t[1]->sizes[1] != l->r.hidden || t[2]->dtype != NUC_I32 || t[2]->rank != 2 ||
-        !nuc_tensor_is_contiguous(t[2]) || t[2]->sizes[0] != ROW_LISTS || t[2]->sizes[1] != rows)
+    if (!nuc_is_dense(t[0], NUC_I8, 2) || !nuc_is_dense(t[1], NUC_I8, 2) || t[0]->sizes[0] != rows ||
+        t[0]->sizes[1] != l->sizes.r.inputs || t[1]->sizes[0] != rows || t[1]->sizes[1] != l->sizes.r.hidden ||
+        !nuc_is_dense(t[2], NUC_I32, 2) || t[2]->sizes[0] != ROW_LISTS || t[2]->sizes[1] != rows)
         return false;
     const int32_t *numbers = t[2]->data;
     l->p.x = (struct nuc_recurrence_rows){t[0]->data, numbers, numbers + rows, numbers + 2 * rows};
@@ -125,18 +90,20 @@ static bool read_scratch(const struct nuc_tensor *t, struct layer *l)
     size_t bytes;
 
     nuc_arg_scratch(t, &l->p.scratch, &bytes);
-    return bytes >= nuc_recurrence_scratch(l->r.cell, l->r.hidden);
+    return bytes >= nuc_recurrence_scratch(l->sizes.r.cell, l->sizes.r.hidden);
 }
 
 static enum nuc_status run_layer(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct places *at,
                                  enum nuc_cell cell)
 {
-    struct layer l = {.at = at, .r = {.cell = cell}};
+    struct layer l = {.at = at, .sizes = {.r = {.cell = cell}, .dtype = NUC_I8}};
     const int8_t *in = nuc_arg_tensor(args, 0)->data;
     int8_t *out = nuc_arg_tensor(args, at->out)->data;
 
-    if (!read_sizes(cx, args, &l) || !read_states(cx, args, &l) ||
-        !nuc_need(cx, args[at->params]->u.list.count == PARAMS_EACH * (uint32_t)l.directions,
+    if (!nuc_read_layer_sizes(cx, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, at->out), args[at->bidirectional]->u.b,
+                              args[at->batch_first]->u.b, &l.sizes) ||
+        !read_states(cx, args, &l) ||
+        !nuc_need(cx, args[at->params]->u.list.count == PARAMS_EACH * (uint32_t)l.sizes.directions,
                   NUC_TEXT("argument 'params' is not the weights of one layer")) ||
         !nuc_need(cx, read_scales(cx, args[at->scales], &l) && nuc_value_in(args[at->fraction], 0, 15),
                   NUC_TEXT("argument 'requantize' or 'state_fraction' is out of range")) ||
@@ -144,8 +111,8 @@ static enum nuc_status run_layer(struct nuc_kernel_context *cx, struct nuc_value
                   NUC_TEXT("argument 'scratch' is too small or not aligned to 4")))
         return NUC_UNSUPPORTED;
     l.p.fraction = (int32_t)args[at->fraction]->u.i;
-    for (int32_t d = 0; d < l.directions; d++) {
-        ptrdiff_t state = (ptrdiff_t)d * l.r.batch * l.r.hidden;
+    for (int32_t d = 0; d < l.sizes.directions; d++) {
+        ptrdiff_t state = (ptrdiff_t)d * l.sizes.r.batch * l.sizes.r.hidden;
         if (!nuc_need(cx, read_params(cx, args[at->params], &l, d),
                       NUC_TEXT("a weight does not fit the sizes of the layer, or a shift is out of range")))
             return NUC_UNSUPPORTED;
@@ -153,8 +120,8 @@ static enum nuc_status run_layer(struct nuc_kernel_context *cx, struct nuc_value
         l.p.c0 = l.initial[1] == NULL ? NULL : l.initial[1] + state;
         l.p.h_n = l.final[0] + state;
         l.p.c_n = l.final[1] == NULL ? NULL : l.final[1] + state;
-        l.r.backwards = d == 1;
-        nuc_kernel_recurrence_s8(&l.r, &l.p, in, out + (ptrdiff_t)d * l.r.hidden);
+        l.sizes.r.backwards = d == 1;
+        nuc_kernel_recurrence_s8(&l.sizes.r, &l.p, in, out + (ptrdiff_t)d * l.sizes.r.hidden);
     }
     return NUC_OK;
 }

@@ -43,20 +43,41 @@ static bool is_named(const char *name, const char *const *parts, size_t count)
 
 #define IS_NAMED(name, parts) is_named(name, parts, sizeof parts / sizeof parts[0])
 
-/* Of the tensors of a list. */
-static double list_size(const struct nuc_view_method *m, const struct nuc_view_value *list)
+/* Elements of the tensors of a list, and rows of its matrices. */
+static double list_size(const struct nuc_view_method *m, const struct nuc_view_value *list, double *rows)
 {
     double elements = 0, first, last;
 
-    for (uint32_t i = 0; list->kind == NUC_VALUE_TENSORS && i < list->u.list.count; i++)
-        elements += tensor_size(&m->values[nuc_view_int(list->u.list, i)], &first, &last);
+    *rows = 0;
+    for (uint32_t i = 0; list->kind == NUC_VALUE_TENSORS && i < list->u.list.count; i++) {
+        const struct nuc_view_value *item = &m->values[nuc_view_int(list->u.list, i)];
+        elements += tensor_size(item, &first, &last);
+        *rows += item->u.tensor.sizes.count == 2 ? first : 0;
+    }
     return elements;
 }
 
 struct work {
     double macs;   /* of convolutions and products of matrices; -1: the operator has none */
     double values; /* read or written, whichever are more */
+    double gates;  /* of a recurrent layer */
 };
+
+/* Every weight once for each step and sample; a gate has a row of weights for the input and one for the state. */
+static void measure_layer(const struct nuc_view_method *m, struct nuc_view_list args, struct work *work)
+{
+    double first, last, steps = tensor_size(&m->values[nuc_view_int(args, 0)], &first, &last), rows, most = 0;
+
+    steps /= last > 0 ? last : 1;
+    for (uint32_t i = 1; i < args.count; i++) {
+        double size = list_size(m, &m->values[nuc_view_int(args, i)], &rows);
+        if (size <= most) /* the states may be a list, too */
+            continue;
+        most = size;
+        work->macs = steps * size;
+        work->gates = steps * rows / 2;
+    }
+}
 
 static const struct nuc_view_value *arg(const struct nuc_view_method *m, struct nuc_view_list args, uint32_t i)
 {
@@ -68,7 +89,7 @@ static struct work measure(const struct nuc_view_method *m, const char *name, st
     static const char *const products[] = {"::mm", "::bmm", "::addmm", "linear", "matmul"};
     static const char *const recurrent[] = {"gru.out", "lstm.out", "rnn.out", "rnn_tanh.out", "rnn_relu.out"};
     double first, last, result = 0;
-    struct work work = {-1, 0};
+    struct work work = {-1, 0, 0};
 
     for (uint32_t i = 0; i < args.count; i++) {
         double size = tensor_size(arg(m, args, i), &first, &last);
@@ -77,13 +98,8 @@ static struct work measure(const struct nuc_view_method *m, const char *name, st
     }
     if (args.count < 3)
         return work;
-    if (IS_NAMED(name, recurrent)) { /* every weight once for each step and sample */
-        double steps = tensor_size(arg(m, args, 0), &first, &last) / (last > 0 ? last : 1), weights = 0;
-        for (uint32_t i = 1; i < args.count; i++) {
-            double size = list_size(m, arg(m, args, i));
-            weights = size > weights ? size : weights; /* the states may be a list, too */
-        }
-        work.macs = steps * weights;
+    if (IS_NAMED(name, recurrent)) {
+        measure_layer(m, args, &work);
     } else if (strstr(name, "conv") != NULL) {
         double weight = tensor_size(arg(m, args, 1), &first, &last);
         double channels = strstr(name, "depthwise") != NULL ? last : first;
@@ -107,5 +123,7 @@ uint64_t nuc_profile_cpu_cycles(const struct nuc_target *target, const struct nu
                   : IS_NAMED(name, functions)     ? c->cpu_function
                                                   : c->cpu_element;
 
+    if (work.gates > 0)
+        return nuc_recurrent_cycles(c, work.macs, work.gates);
     return nuc_cpu_cycles(c, work.macs, work.values, each);
 }

@@ -12,7 +12,7 @@ enum work {
     WORK_FUNCTION, /* a function of every element, computed in real numbers */
     WORK_SOFTMAX,
     WORK_RECURRENT, /* both products of every gate, for each step and direction */
-    WORK_NONE /* the data stay where they are */
+    WORK_NONE       /* the data stay where they are */
 };
 
 static enum work work_of(const struct nuc_node *node)
@@ -209,6 +209,11 @@ uint64_t nuc_cpu_cycles(const struct nuc_costs *c, double macs, double values, d
     return whole(c->cpu_operator + (macs >= 0 ? macs * c->cpu_mac : values * each));
 }
 
+uint64_t nuc_recurrent_cycles(const struct nuc_costs *c, double macs, double gates)
+{
+    return nuc_cpu_cycles(c, macs, 0, 0) + whole(gates * 3 * c->cpu_softmax);
+}
+
 uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node *node)
 {
     const struct nuc_costs *c = &target->costs;
@@ -217,7 +222,7 @@ uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node
 
     if (kind == WORK_RECURRENT) {
         struct nuc_recurrent r = nuc_recurrent_of(node);
-        return nuc_cpu_cycles(c, macs_of(node), 0, 0) + whole(recurrent_gates(&r) * each);
+        return nuc_recurrent_cycles(c, macs_of(node), recurrent_gates(&r));
     }
     return kind == WORK_NONE ? 0 : nuc_cpu_cycles(c, macs_of(node), touched(node), each);
 }

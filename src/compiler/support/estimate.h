@@ -16,4 +16,7 @@ uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node
 /* An operator on the CPU: multiply-accumulates, or, when these are negative, so many values at `each` cycles. */
 uint64_t nuc_cpu_cycles(const struct nuc_costs *c, double macs, double values, double each);
 
+/* A recurrent layer: what follows the products of a gate takes three values of a softmax. */
+uint64_t nuc_recurrent_cycles(const struct nuc_costs *c, double macs, double gates);
+
 #endif

@@ -67,10 +67,15 @@ static inline size_t nuc_recurrence_scratch(enum nuc_cell cell, int32_t hidden)
     return (size_t)hidden * (cell == NUC_CELL_LSTM ? 8 : 4);
 }
 
-/* Sums of products of a row of weights, which wrap. */
+enum { NUC_MOST_GATES = 4 };
+
+/* sums[k] = products of row k, `stride` bytes after the one before, with the values, up to NUC_MOST_GATES; they wrap.
+ */
 struct nuc_recurrence_dots {
-    int32_t (*s8)(const int8_t *weights, const int8_t *values, int32_t count);
-    int32_t (*s16)(const int8_t *weights, const int16_t *values, int32_t count);
+    void (*s8)(const int8_t *weights, ptrdiff_t stride, int32_t rows, const int8_t *values, int32_t count,
+               int32_t *sums);
+    void (*s16)(const int8_t *weights, ptrdiff_t stride, int32_t rows, const int16_t *values, int32_t count,
+                int32_t *sums);
 };
 
 void nuc_recurrence_s8_by(const struct nuc_recurrence_dots *dots, const struct nuc_recurrence *r,

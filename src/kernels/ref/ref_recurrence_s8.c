@@ -72,8 +72,12 @@ static int32_t sigmoid_of(int32_t x)
 static int64_t scaled(int32_t v, int32_t multiplier, int32_t shift)
 {
     int right = 31 - shift;
+    int64_t product = (int64_t)v * multiplier;
 
-    return ((int64_t)v * multiplier + ((int64_t)1 << (right - 1))) >> right;
+    /* The same in half the width: what lies below is not looked at. */
+    if (right > 32)
+        return ((int32_t)(product >> 32) + (1 << (right - 33))) >> (right - 32);
+    return (product + ((int64_t)1 << (right - 1))) >> right;
 }
 
 /* v / 2^bits, rounded. */
@@ -109,53 +113,56 @@ struct step {
     const int16_t *h; /* the state before */
 };
 
+/* The products of all gates of one unit. */
+struct sums {
+    int32_t x[NUC_MOST_GATES], h[NUC_MOST_GATES];
+};
+
+static void multiply(const struct step *s, int32_t unit, struct sums *sums)
+{
+    const struct nuc_recurrence *r = s->r;
+    int32_t gates = nuc_cell_gates(r->cell);
+    ptrdiff_t inputs = r->inputs, hidden = r->hidden;
+
+    s->dots->s8(s->p->x.weight + unit * inputs, hidden * inputs, gates, s->x, r->inputs, sums->x);
+    s->dots->s16(s->p->h.weight + unit * hidden, hidden * hidden, gates, s->h, r->hidden, sums->h);
+}
+
 static int64_t finish_row(const struct nuc_recurrence_rows *w, int32_t row, int32_t sum)
 {
     return scaled(sum, w->multiplier[row], w->shift[row]) + w->bias[row];
 }
 
-static int64_t from_x(const struct step *s, int32_t row)
+static int32_t gate_sum(const struct step *s, const struct sums *sums, int32_t gate, int32_t unit)
 {
-    const int8_t *w = s->p->x.weight + (ptrdiff_t)row * s->r->inputs;
+    int32_t row = gate * s->r->hidden + unit;
 
-    return finish_row(&s->p->x, row, s->dots->s8(w, s->x, s->r->inputs));
+    return nuc_saturate_i32(finish_row(&s->p->x, row, sums->x[gate]) + finish_row(&s->p->h, row, sums->h[gate]));
 }
 
-static int64_t from_h(const struct step *s, int32_t row)
+static int16_t gru_unit(const struct step *s, const struct sums *sums, int32_t i)
 {
-    const int8_t *w = s->p->h.weight + (ptrdiff_t)row * s->r->hidden;
-
-    return finish_row(&s->p->h, row, s->dots->s16(w, s->h, s->r->hidden));
-}
-
-static int32_t gate_sum(const struct step *s, int32_t row)
-{
-    return nuc_saturate_i32(from_x(s, row) + from_h(s, row));
-}
-
-static int16_t gru_unit(const struct step *s, int32_t i)
-{
-    int32_t n = s->r->hidden, row = 2 * n + i;
-    int32_t reset = sigmoid_of(gate_sum(s, i)), update = sigmoid_of(gate_sum(s, n + i));
-    int64_t candidate = from_x(s, row) + without_bits((int64_t)nuc_saturate_i32(from_h(s, row)) * reset, 15);
+    int32_t row = 2 * s->r->hidden + i;
+    int32_t reset = sigmoid_of(gate_sum(s, sums, 0, i)), update = sigmoid_of(gate_sum(s, sums, 1, i));
+    int64_t part = (int64_t)nuc_saturate_i32(finish_row(&s->p->h, row, sums->h[2])) * reset;
+    int64_t candidate = finish_row(&s->p->x, row, sums->x[2]) + without_bits(part, 15);
     int64_t new = without_bits(tanh_of(nuc_saturate_i32(candidate)), 15 - s->p->fraction);
 
     return as_state(new + without_bits((s->h[i] - new) * update, 15));
 }
 
-static int16_t lstm_unit(const struct step *s, int32_t i, int32_t *c)
+static int16_t lstm_unit(const struct step *s, const struct sums *sums, int32_t i, int32_t *c)
 {
-    int32_t n = s->r->hidden;
-    int32_t in = sigmoid_of(gate_sum(s, i)), forget = sigmoid_of(gate_sum(s, n + i));
-    int32_t new = tanh_of(gate_sum(s, 2 * n + i)), shown = sigmoid_of(gate_sum(s, 3 * n + i));
+    int32_t in = sigmoid_of(gate_sum(s, sums, 0, i)), forget = sigmoid_of(gate_sum(s, sums, 1, i));
+    int32_t new = tanh_of(gate_sum(s, sums, 2, i)), shown = sigmoid_of(gate_sum(s, sums, 3, i));
 
     *c = nuc_saturate_i32(without_bits((int64_t)forget * *c + (int64_t)in * new, 15));
     return as_state(without_bits((int64_t)shown * tanh_of(*c), 30 - s->p->fraction));
 }
 
-static int16_t rnn_unit(const struct step *s, int32_t i)
+static int16_t rnn_unit(const struct step *s, const struct sums *sums, int32_t i)
 {
-    int32_t sum = gate_sum(s, i);
+    int32_t sum = gate_sum(s, sums, 0, i);
 
     if (s->r->cell == NUC_CELL_TANH)
         sum = tanh_of(sum);
@@ -167,12 +174,14 @@ static int16_t rnn_unit(const struct step *s, int32_t i)
 static void run_step(const struct step *s, int32_t *c, int16_t *next)
 {
     for (int32_t i = 0; i < s->r->hidden; i++) {
+        struct sums sums;
+        multiply(s, i, &sums);
         if (s->r->cell == NUC_CELL_GRU)
-            next[i] = gru_unit(s, i);
+            next[i] = gru_unit(s, &sums, i);
         else if (s->r->cell == NUC_CELL_LSTM)
-            next[i] = lstm_unit(s, i, &c[i]);
+            next[i] = lstm_unit(s, &sums, i, &c[i]);
         else
-            next[i] = rnn_unit(s, i);
+            next[i] = rnn_unit(s, &sums, i);
     }
 }
 
@@ -226,22 +235,22 @@ void nuc_recurrence_s8_by(const struct nuc_recurrence_dots *dots, const struct n
 
 /* ---- plain products ---- */
 
-static int32_t dot_s8(const int8_t *w, const int8_t *x, int32_t count)
+static void dot_s8(const int8_t *w, ptrdiff_t stride, int32_t rows, const int8_t *x, int32_t count, int32_t *sums)
 {
-    int32_t sum = 0;
-
-    for (int32_t i = 0; i < count; i++)
-        sum = nuc_wrap_add(sum, w[i] * x[i]);
-    return sum;
+    for (int32_t k = 0; k < rows; k++, w += stride) {
+        sums[k] = 0;
+        for (int32_t i = 0; i < count; i++)
+            sums[k] = nuc_wrap_add(sums[k], w[i] * x[i]);
+    }
 }
 
-static int32_t dot_s16(const int8_t *w, const int16_t *h, int32_t count)
+static void dot_s16(const int8_t *w, ptrdiff_t stride, int32_t rows, const int16_t *h, int32_t count, int32_t *sums)
 {
-    int32_t sum = 0;
-
-    for (int32_t i = 0; i < count; i++)
-        sum = nuc_wrap_add(sum, w[i] * h[i]);
-    return sum;
+    for (int32_t k = 0; k < rows; k++, w += stride) {
+        sums[k] = 0;
+        for (int32_t i = 0; i < count; i++)
+            sums[k] = nuc_wrap_add(sums[k], w[i] * h[i]);
+    }
 }
 
 void nuc_ref_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
