@@ -34,6 +34,11 @@ static void preserving(struct nuc_graph *g)
     nuc_to_edge(g, &options);
 }
 
+static void run_int8_passes(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_int8_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
 static void run_order_passes(struct nuc_graph *g)
 {
     nuc_run_passes(g, &nuc_order_passes, NUC_PASSES_DEFAULT, NULL);
@@ -68,6 +73,7 @@ static const struct stage stages[] = {
     {"to-edge", to_edge, false},
     {"to-edge-preserving", preserving, false},
     {"to-edge-for-executorch", to_edge_for_executorch, false},
+    {"int8", run_int8_passes, false},
     {"orders", run_order_passes, false},
     {"edge", run_edge_passes, false},
     {"cluster", run_cluster_passes, false},
@@ -96,6 +102,7 @@ static void test_expansions(void **state)
 {
     (void)state;
     run_rewrites("expand_move.txt", stages, sizeof stages / sizeof stages[0]);
+    run_rewrites("attention.txt", stages, sizeof stages / sizeof stages[0]);
     run_rewrites("in_place.txt", stages, sizeof stages / sizeof stages[0]);
 }
 

@@ -24,6 +24,8 @@ void nuc_run_aten_stage(struct nuc_job *j)
         mode = s->target->npu_name != NULL ? NUC_PASSES_COMPAT : NUC_PASSES_COMPAT_CPU;
     j->m = nuc_model_after(j->m, nuc_graph_copy(j->m->graph));
     nuc_run_stage_passes(j, &nuc_aten_passes, mode);
+    if (!s->o.no_quantize)
+        nuc_run_stage_passes(j, &nuc_int8_passes, mode);
 }
 
 /*

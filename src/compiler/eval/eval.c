@@ -370,8 +370,9 @@ static bool is_foldable(const struct nuc_node *node)
 {
     struct nuc_node *inputs[NUC_MAX_RANK];
     uint32_t count = nuc_inputs(node, inputs, NUC_MAX_RANK);
+    bool fills = node->op == NUC_OP_ARANGE || node->op == NUC_OP_ZEROS;
 
-    if (!nuc_is_call(node) || node->op == NUC_OP_CALL_DELEGATE || node->n_vals == 0 || count == 0 ||
+    if (!nuc_is_call(node) || node->op == NUC_OP_CALL_DELEGATE || node->n_vals == 0 || (count == 0 && !fills) ||
         count > NUC_MAX_RANK)
         return false;
     for (uint32_t i = 0; i < count; i++) {

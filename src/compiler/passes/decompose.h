@@ -65,6 +65,7 @@ struct nuc_node *nuc_to_matmul(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- order (expand_order.c) ---- */
 struct nuc_node *nuc_to_sort(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_topk_of_all(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- recurrent layers (decompose_recurrent.c): one operator where it can be, or the operators of each step ---- */
 struct nuc_node *nuc_to_recurrent(struct nuc_graph *g, struct nuc_node *node);

@@ -215,6 +215,7 @@ static const struct row {
     {NUC_OP_INDEX_REDUCE, nuc_expand_index_reduce, NULL},
     {NUC_OP_EMBEDDING_BAG, nuc_expand_embedding_bag, NULL},
     {NUC_OP_EMBEDDING_BAG_PADDED, nuc_expand_embedding_bag, NULL},
+    {NUC_OP_EMBEDDING_BAG_FORWARD, nuc_expand_embedding_bag, NULL},
     /* ---- order (expand_order.c) ---- */
     {NUC_OP_MSORT, nuc_expand_msort, NULL},
     {NUC_OP_ARGSORT, nuc_expand_argsort, NULL},
@@ -222,6 +223,8 @@ static const struct row {
     {NUC_OP_KTHVALUE, nuc_expand_kthvalue, NULL},
     {NUC_OP_MEDIAN, nuc_expand_median, NULL},
     {NUC_OP_MEDIAN_DIM, nuc_expand_median_dim, NULL},
+    {NUC_OP_NANMEDIAN, nuc_expand_median, NULL},
+    {NUC_OP_NANMEDIAN_DIM, nuc_expand_median_dim, NULL},
     {NUC_OP_BUCKETIZE, nuc_expand_bucketize, NULL},
     {NUC_OP_SEARCHSORTED, nuc_expand_searchsorted, NULL},
     /* ---- norms (expand_norm.c) ---- */

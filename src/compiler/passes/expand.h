@@ -85,9 +85,6 @@ struct nuc_labelled nuc_sum_labels(struct nuc_graph *g, struct nuc_node *node, s
 struct nuc_node *nuc_order_labels(struct nuc_graph *g, struct nuc_node *node, struct nuc_labelled x,
                                   const uint8_t *labels);
 
-/* The constant a node computes out of constants, as a parameter; NULL when it depends on an input (expand_index.c). */
-struct nuc_node *nuc_folded_constant(struct nuc_graph *g, struct nuc_node *node);
-
 /* Elements [start, end) of a dimension; the input when these are all. One index of it, without the dimension. */
 struct nuc_node *nuc_insert_part(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
                                  int64_t start, int64_t end);

@@ -1,16 +1,15 @@
 /*
  * Attention as products of matrices: softmax(scale * q k^T + mask) v, heads and batches in one dimension.
  *
- * What a mask takes out gets a large negative addend, MASKED, that exp() makes zero of. It is finite, so that it can be
- * quantized, and rows that are masked as a whole, of which torch makes zeros, are multiplied by zero.
+ * What a mask takes out gets a large negative addend, NUC_MASKED, that exp() makes zero of. It is finite, so that it
+ * can be quantized, and rows that are masked as a whole, of which torch makes zeros, are multiplied by zero.
  */
 #include <math.h>
 #include <string.h>
 
 #include "compiler/graph/shapes.h"
 #include "compiler/passes/expand_list.h"
-
-#define MASKED (-16384.0f)
+#include "compiler/passes/known.h"
 
 struct attention {
     struct nuc_graph *g;
@@ -43,7 +42,7 @@ static int64_t size_from_end(const struct nuc_node *x, uint32_t i)
  */
 struct constant_mask {
     float *addend; /* finite values of a float mask */
-    float *hidden; /* 0 or MASKED: for itself, as its steps are much larger when both are quantized */
+    float *hidden; /* 0 or NUC_MASKED: for itself, as its steps are much larger when both are quantized */
     float *alive;
     size_t rows, columns;
     bool adds, hides, kills;
@@ -62,8 +61,8 @@ static void read_mask_row(struct constant_mask *m, size_t row, const bool *flags
     m->alive[row] = isinf(most) ? 0.0f : 1.0f;
     m->kills = m->kills || isinf(most);
     for (size_t i = 0; i < m->columns; i++) {
-        bool far = !isinf(most) && addend[i] < most + MASKED / 2;
-        hidden[i] = far ? MASKED : 0.0f;
+        bool far = !isinf(most) && addend[i] < most + NUC_MASKED / 2;
+        hidden[i] = far ? NUC_MASKED : 0.0f;
         addend[i] = far || isinf(most) ? 0.0f : addend[i];
         m->hides = m->hides || far;
         m->adds = m->adds || addend[i] < 0.0f || addend[i] > 0.0f;
@@ -85,9 +84,7 @@ static void use_constant_mask(struct attention *a, struct nuc_node *mask)
         memcpy(sizes, in->sizes, in->rank * sizeof *sizes);
         sizes[rank - 2] = a->rows;
         sizes[rank - 1] = a->columns;
-        mask = nuc_insert_expand(g, a->node, mask, sizes, rank);
-        mask = nuc_folded_constant(g, mask);
-        data = mask == NULL ? NULL : nuc_const_contiguous(g, mask);
+        data = nuc_known_value(g, nuc_insert_expand(g, a->node, mask, sizes, rank));
     }
     struct nuc_meta whole = nuc_meta_make(NUC_F32, sizes, rank);
     m.addend = nuc_alloc_array(g->cx, (size_t)nuc_elements(&whole), sizeof *m.addend);
@@ -113,7 +110,7 @@ static struct nuc_node *largest(const struct attention *a, struct nuc_node *x)
                     NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(last, 1), nuc_bool_arg(true)));
 }
 
-/* A mask that is known at run time: (mask - 1) * -MASKED for a bool one, no less than MASKED for the others. */
+/* A mask that is known at run time: (mask - 1) * -NUC_MASKED for a bool one, no less than NUC_MASKED for the others. */
 static void use_mask(struct attention *a)
 {
     struct nuc_graph *g = a->g;
@@ -123,11 +120,11 @@ static void use_mask(struct attention *a)
         struct nuc_node *ones = nuc_insert_cast(g, node, mask, NUC_F32);
         a->alive = largest(a, ones);
         a->mask = nuc_insert_with_number(g, node, NUC_OP_MUL, nuc_insert_with_number(g, node, NUC_OP_SUB, ones, 1.0),
-                                         (double)-MASKED);
+                                         (double)-NUC_MASKED);
         return;
     }
     struct nuc_node *finite =
-        nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(nuc_node_arg(mask), nuc_float_arg((double)MASKED)));
+        nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(nuc_node_arg(mask), nuc_float_arg((double)NUC_MASKED)));
     struct nuc_node *some = nuc_insert_with_number(g, node, NUC_OP_GT, largest(a, mask), -INFINITY);
     a->alive = nuc_insert_cast(g, node, some, NUC_F32);
     a->mask = finite;
@@ -135,15 +132,15 @@ static void use_mask(struct attention *a)
 
 static void prepare_mask(struct attention *a)
 {
-    struct nuc_node *constant = a->mask == NULL ? NULL : nuc_folded_constant(a->g, a->mask);
+    bool constant = a->mask != NULL && nuc_known_value(a->g, a->mask) != NULL;
 
     if (a->mask != NULL && a->mask->vals[0].dtype != NUC_BOOL && a->mask->vals[0].dtype != NUC_F32)
         nuc_expand_fail(a->g, a->node, "a mask of %s is neither bool nor float32",
                         nuc_dtype_name(a->mask->vals[0].dtype));
-    if (a->mask != NULL && constant == NULL && a->causal)
+    if (a->mask != NULL && !constant && a->causal)
         nuc_expand_fail(a->g, a->node, "has a mask and is causal: give one of the two");
-    if (constant != NULL || (a->mask == NULL && a->causal))
-        use_constant_mask(a, constant);
+    if (constant || (a->mask == NULL && a->causal))
+        use_constant_mask(a, a->mask);
     else if (a->mask != NULL)
         use_mask(a);
 }
@@ -360,15 +357,6 @@ static struct nuc_node *log_sum_exp(struct attention *a)
     return nuc_insert_reshaped(g, node, nuc_insert_binary(g, node, NUC_OP_ADD, x, most), sizes, a->n_lead + 1);
 }
 
-static bool is_item_read(const struct nuc_node *tuple, uint32_t index)
-{
-    for (uint32_t i = 0; i < tuple->n_users; i++) {
-        if (tuple->users[i]->n_users > 0 && nuc_is_item(tuple->users[i], index))
-            return true;
-    }
-    return false;
-}
-
 /* output, logsumexp */
 struct nuc_node *nuc_expand_sdpa_flash(struct nuc_graph *g, struct nuc_node *node)
 {
@@ -385,7 +373,7 @@ struct nuc_node *nuc_expand_sdpa_flash(struct nuc_graph *g, struct nuc_node *nod
     a.rows = size_from_end(a.query, 1);
     a.columns = size_from_end(a.key, 1);
     struct nuc_node *x = finish(&a, attend(&a));
-    if (is_item_read(node, 1))
+    if (nuc_is_item_read(node, 1))
         nuc_replace_item(g, node, 1, log_sum_exp(&a));
     nuc_replace_item(g, node, 0, x);
     return NULL;
@@ -518,7 +506,7 @@ struct nuc_node *nuc_expand_multi_head_attention(struct nuc_graph *g, struct nuc
     struct nuc_node *x = attend_heads(&h, nuc_operand(g, node, NUC_ARG(MULTI_HEAD_ATTENTION, query)),
                                       nuc_operand(g, node, NUC_ARG(MULTI_HEAD_ATTENTION, key)),
                                       nuc_operand(g, node, NUC_ARG(MULTI_HEAD_ATTENTION, value)), &a);
-    if (is_item_read(node, 1))
+    if (nuc_is_item_read(node, 1))
         nuc_replace_item(g, node, 1,
                          attention_weights(&a, nuc_flag(node, NUC_ARG(MULTI_HEAD_ATTENTION, average_attn_weights))));
     nuc_replace_item(g, node, 0, x);

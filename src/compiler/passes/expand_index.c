@@ -2,34 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/eval/eval.h"
 #include "compiler/graph/shapes.h"
 #include "compiler/passes/expand_list.h"
-
-/* ---- constants ---- */
-
-struct nuc_node *nuc_folded_constant(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_cursor at = {0, 0};
-    void *value[1];
-
-    if (nuc_is_static(node))
-        return node;
-    if (!nuc_is_call(node) || node->in_place || node->is_tuple || node->n_vals != 1)
-        return NULL;
-    for (struct nuc_node *in = nuc_next_input(node, &at); in != NULL; in = nuc_next_input(node, &at)) {
-        struct nuc_node *constant = nuc_folded_constant(g, in);
-        if (constant == NULL)
-            return NULL;
-        if (constant != in)
-            nuc_replace_input(g, node, in, constant);
-    }
-    if (!nuc_eval_constant(g, node, value))
-        return NULL;
-    struct nuc_node *constant = nuc_add_parameter(g, node, "", &node->vals[0], value[0]);
-    nuc_replace_uses(g, node, constant, NULL);
-    return constant;
-}
+#include "compiler/passes/known.h"
 
 /* ---- picking ---- */
 
@@ -515,6 +490,35 @@ static struct nuc_node *sum_of_bags(const struct bags *b, struct nuc_node *rows)
     return nuc_insert_binary(g, node, NUC_OP_DIV, sum, nuc_insert_reshaped(g, node, size, column, 2));
 }
 
+/* How many indices each bag has when all have as many, which is known; else 0. */
+static int64_t common_size(const struct bags *b, bool last_offset)
+{
+    const int64_t *offsets = nuc_known_integers(b->g, b->offsets);
+    int64_t size = b->count < 1 ? 0 : b->n / b->count;
+
+    if (offsets == NULL || size * b->count != b->n)
+        return 0;
+    for (int64_t i = 0; i < b->count + (last_offset ? 1 : 0); i++) {
+        if (offsets[i] != i * size)
+            return 0;
+    }
+    return size;
+}
+
+/* Bags of one size lie as a dimension of their own. */
+static struct nuc_node *reduce_bags(const struct bags *b, struct nuc_node *rows, int64_t size)
+{
+    static const enum nuc_op ops[3] = {NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM, NUC_OP_AMAX};
+    int64_t width = rows->vals[0].sizes[1];
+    const int64_t sizes[3] = {b->count, size, width}, dim[1] = {1}, list[2] = {b->n, 1};
+
+    if (b->factors != NULL)
+        rows =
+            nuc_insert_binary(b->g, b->node, NUC_OP_MUL, rows, nuc_insert_reshaped(b->g, b->node, b->factors, list, 2));
+    rows = nuc_insert_reshaped(b->g, b->node, rows, sizes, 3);
+    return nuc_emit(b->g, b->node, ops[b->mode], b->node, NUC_ARGS(nuc_node_arg(rows), nuc_ints_arg(dim, 1)));
+}
+
 /* output; the three results that only training needs are not computed. */
 struct nuc_node *nuc_expand_embedding_bag(struct nuc_graph *g, struct nuc_node *node)
 {
@@ -540,6 +544,12 @@ struct nuc_node *nuc_expand_embedding_bag(struct nuc_graph *g, struct nuc_node *
     find_members(&b, last_offset, padding);
     struct nuc_node *rows =
         nuc_emit(g, node, NUC_OP_EMBEDDING, node, NUC_ARGS(nuc_node_arg(b.weight), nuc_node_arg(b.indices)));
+    int64_t size = padding < 0 ? common_size(&b, last_offset) : 0;
+    if (size > 0) {
+        nuc_replace_item(g, node, 0, reduce_bags(&b, rows, size));
+        return NULL;
+    }
+    find_members(&b, last_offset, padding);
     nuc_replace_item(g, node, 0, b.mode == 2 ? largest_of_bags(&b, rows) : sum_of_bags(&b, rows));
     return NULL;
 }

@@ -30,8 +30,11 @@ static struct nuc_node *mul(struct nuc_graph *g, struct nuc_node *node, struct n
     return nuc_insert_binary(g, node, NUC_OP_MUL, a, b);
 }
 
+/* The factor of integers is one. */
 static struct nuc_node *times(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, double factor)
 {
+    if (!nuc_is_floating(x->vals[0].dtype))
+        factor = trunc(factor);
     return nuc_numbers_equal(factor, 1.0) ? x : nuc_insert_with_number(g, node, NUC_OP_MUL, x, factor);
 }
 
@@ -44,7 +47,8 @@ static struct nuc_node *matmul(struct nuc_graph *g, struct nuc_node *node, struc
 static struct nuc_node *add_to(struct nuc_graph *g, struct nuc_node *node, uint32_t beta_arg, uint32_t alpha_arg,
                                struct nuc_node *product)
 {
-    double beta = nuc_scalar(node, beta_arg, 1.0);
+    double beta =
+        nuc_is_floating(node->vals[0].dtype) ? nuc_scalar(node, beta_arg, 1.0) : trunc(nuc_scalar(node, beta_arg, 1.0));
     struct nuc_node *self = operand(g, node, NUC_SELF);
 
     product = times(g, node, product, nuc_scalar(node, alpha_arg, 1.0));

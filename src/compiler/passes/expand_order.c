@@ -85,19 +85,47 @@ static struct sorted insert_median(struct nuc_graph *g, struct nuc_node *node, s
     return (struct sorted){value, index};
 }
 
+/* The median of the numbers of each line; NaN only where there is none. */
+static struct sorted insert_nanmedian(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x, int64_t dim,
+                                      bool keepdim)
+{
+    if (!nuc_is_floating(x->vals[0].dtype) || x->vals[0].rank == 0)
+        return insert_median(g, node, x, dim, keepdim);
+    struct sorted all = insert_sort(g, node, x, dim, false);
+    struct nuc_node *none = nuc_insert_cast(g, node, nuc_insert_unary(g, node, NUC_OP_ISNAN, x), NUC_I64);
+    struct nuc_node *count = nuc_insert_sum(g, node, none, &dim, 1, true);
+    /* (size - NaNs - 1) / 2, no less than 0 */
+    count = nuc_insert_binary(g, node, NUC_OP_SUB,
+                              nuc_insert_constant(g, node, NUC_I64, (double)size_along(x, dim) - 1.0), count);
+    count = nuc_insert_with_number(g, node, NUC_OP_MAXIMUM, count, 0.0);
+    count = nuc_insert_with_number(g, node, NUC_OP_FLOOR_DIVIDE, count, 2.0);
+    struct nuc_node *items[2] = {all.values, all.indices};
+    for (int i = 0; i < 2; i++) {
+        items[i] = nuc_emit(g, node, NUC_OP_GATHER, node,
+                            NUC_ARGS(nuc_node_arg(items[i]), nuc_int_arg(dim), nuc_node_arg(count)));
+        if (!keepdim)
+            items[i] = nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, items[i], dim);
+    }
+    return (struct sorted){items[0], items[1]};
+}
+
 struct nuc_node *nuc_expand_median(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
     const int64_t flat[1] = {nuc_elements(&x->vals[0])};
 
-    return insert_median(g, node, nuc_insert_reshaped(g, node, x, flat, 1), 0, false).values;
+    x = nuc_insert_reshaped(g, node, x, flat, 1);
+    return node->op == NUC_OP_MEDIAN ? insert_median(g, node, x, 0, false).values
+                                     : insert_nanmedian(g, node, x, 0, false).values;
 }
 
 struct nuc_node *nuc_expand_median_dim(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
     int64_t dim = nuc_dim(node, NUC_ARG(MEDIAN_DIM, dim), -1, x->vals[0].rank);
-    struct sorted median = insert_median(g, node, x, dim, nuc_flag(node, NUC_ARG(MEDIAN_DIM, keepdim)));
+    bool keepdim = nuc_flag(node, NUC_ARG(MEDIAN_DIM, keepdim));
+    struct sorted median = node->op == NUC_OP_MEDIAN_DIM ? insert_median(g, node, x, dim, keepdim)
+                                                         : insert_nanmedian(g, node, x, dim, keepdim);
 
     nuc_replace_item(g, node, 0, median.values);
     nuc_replace_item(g, node, 1, median.indices);
@@ -163,4 +191,17 @@ struct nuc_node *nuc_to_sort(struct nuc_graph *g, struct nuc_node *node)
     nuc_copy_arg(g, sort, NUC_ARG(SORT_STABLE, descending), node, NUC_ARG(SORT, descending));
     nuc_infer_shape(g, sort);
     return sort;
+}
+
+/* ExecuTorch has no sort. */
+struct nuc_node *nuc_to_topk_of_all(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
+    bool stable = node->op == NUC_OP_SORT_STABLE;
+    int64_t dim = nuc_dim(node, stable ? NUC_ARG(SORT_STABLE, dim) : NUC_ARG(SORT, dim), -1, x->vals[0].rank);
+    bool descending = nuc_flag(node, stable ? NUC_ARG(SORT_STABLE, descending) : NUC_ARG(SORT, descending));
+
+    return nuc_emit(g, node, NUC_OP_TOPK, node,
+                    NUC_ARGS(nuc_node_arg(x), nuc_int_arg(size_along(x, dim)), nuc_int_arg(dim),
+                             nuc_bool_arg(descending), nuc_bool_arg(true)));
 }

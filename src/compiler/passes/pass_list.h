@@ -38,6 +38,13 @@ bool nuc_div_in_place_to_mul(struct nuc_graph *g);
 /* A 1-D convolution, transposed or not, or with padding "same" or "valid", becomes a 2-D one. */
 bool nuc_conv1d_to_2d(struct nuc_graph *g);
 bool nuc_padded_conv1d_to_2d(struct nuc_graph *g);
+/*
+ * The largest of the results of softmax, or of another rising function, are looked for among its inputs: where those
+ * are quantized, more of them differ. Values are gathered by their places.
+ */
+bool nuc_rank_before_softmax(struct nuc_graph *g);
+/* Masks of infinities in front of a softmax become finite, and constant ones are added. */
+bool nuc_finite_masks(struct nuc_graph *g);
 bool nuc_remove_dead_nodes(struct nuc_graph *g);
 
 /* ---- Edge ---- */

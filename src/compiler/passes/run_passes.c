@@ -23,8 +23,9 @@ bool nuc_remove_dead_nodes(struct nuc_graph *g)
 /*
  * Batch norms are folded first, as the quantization flow of torch does before any pass of the backend; the second time
  * catches those that other passes brought next to a convolution or linear. For a CPU alone the reference does no more
- * than that. The reference splits groups and recurrent layers after it decomposed splits, so that the splits they leave stay on the
- * CPU. It writes a number as divisor as a whole tensor, and knows neither x /= d nor the named paddings of conv1d.
+ * than that. The reference splits groups and recurrent layers after it decomposed splits, so that the splits they leave
+ * stay on the CPU. It writes a number as divisor as a whole tensor, and knows neither x /= d nor the named paddings of
+ * conv1d.
  */
 static const struct nuc_pass aten_passes[] = {
     {"fold-batch-norm", nuc_fold_batch_norm, ALSO_FOR_CPU},
@@ -45,6 +46,11 @@ static const struct nuc_pass aten_passes[] = {
     {"padded-conv1d-to-2d", nuc_padded_conv1d_to_2d, BETTER},
     {"fold-batch-norm-again", nuc_fold_batch_norm, BOTH},
     {"remove-dead-nodes-again", nuc_remove_dead_nodes, BOTH},
+};
+
+static const struct nuc_pass int8_passes[] = {
+    {"finite-masks", nuc_finite_masks, BETTER},
+    {"rank-before-softmax", nuc_rank_before_softmax, BETTER},
 };
 
 static const struct nuc_pass order_passes[] = {
@@ -84,6 +90,7 @@ static const struct nuc_pass lowered_passes[] = {
 #define LIST(array) .passes = (array), .count = sizeof(array) / sizeof(array)[0]
 
 const struct nuc_pass_list nuc_aten_passes = {LIST(aten_passes), .refresh = true};
+const struct nuc_pass_list nuc_int8_passes = {LIST(int8_passes), .refresh = true};
 const struct nuc_pass_list nuc_order_passes = {LIST(order_passes)};
 /* Renamed in any case: the reference traces the graph again after these passes. */
 const struct nuc_pass_list nuc_edge_passes = {LIST(edge_passes), true, nuc_rename_as_traced, true, .refresh = true};
