@@ -531,6 +531,20 @@ for name in ('MAX_POOL_2D', 'AVERAGE_POOL_2D'):
         for stride in (1, 2, 3):
             for padding in (0, 1):
                 pool(f'{name}.{kernel}.{stride}.{padding}', name, kernel, stride, padding)
+@case('AVERAGE_POOL_2D.int8')
+def average_of_integers(m):
+    """Of those inside the image. No mean lies between two integers, where evaluator and LiteRT round otherwise."""
+    x = (whole(1, 7, 6, 3, low=-10, high=11) * 12).astype('int8')
+    rows, columns = same(7, 2, 2), same(6, 3, 2)
+    z = np.pad(x.astype('float64'), [(0, 0), rows, columns, (0, 0)], constant_values=np.nan)
+    y = np.stack([np.stack([np.nanmean(z[:, i:i + 2, j:j + 3], (1, 2)) for j in range(0, 6, 2)], 1)
+                  for i in range(0, 8, 2)], 1)
+    t = m.input(x, scale=0.05, zero_point=-3)
+    y = y.astype('int8')
+    return [m.add('AVERAGE_POOL_2D', [t], y.shape, 'int8', {1: ('i', 2), 2: ('i', 2), 3: ('i', 3), 4: ('i', 2)},
+                  scale=0.05, zero_point=-3)], [y]
+
+
 pool('MAX_POOL_2D.relu', 'MAX_POOL_2D', 2, 2, 0, relu=True)
 pool('L2_POOL_2D', 'L2_POOL_2D', 2, 2, 1)
 

@@ -164,8 +164,9 @@ static void import_operator(struct nuc_ti *ti, uint32_t index)
         return;
     }
     if (ti->op->code == NUC_LT_CUSTOM)
-        nuc_ti_fail(ti, "custom operator '%s' is not handled: import the model from before it was converted",
-                    ti->op->custom_code);
+        nuc_ti_fail(ti, "custom operator '%s' is not handled: %s", ti->op->custom_code,
+                    strcmp(ti->op->custom_code, "NeutronGraph") == 0 ? "import the model from before it was converted"
+                                                                     : "express it by operators of LiteRT");
     nuc_ti_fail(ti, "is not handled: replace it in the model, or cut the model before it");
 }
 

@@ -259,15 +259,81 @@ static void define_pool(struct nuc_ti *ti, enum nuc_op op, struct nuc_node *x, c
     nuc_ti_define(ti, nuc_ti_activate(ti, node, o->pool.activation), NUC_TI_IMAGE);
 }
 
+/* Elements of an axis, from `begin` to `end`, that windows of one size see which lie inside the image. */
+struct segment {
+    int64_t begin, end, window;
+};
+
+/* Windows over an edge are cut at it, each a segment of its own; those between are one. */
+static uint32_t segments_of(const struct nuc_ti *ti, const struct nuc_lt_windows *w, int64_t size, int64_t filter,
+                            int64_t stride, struct segment **out)
+{
+    struct segment *list = *out = nuc_alloc_array(ti->cx, (size_t)w->count, sizeof *list);
+    uint32_t n = 0;
+
+    for (int64_t i = 0; i < w->count; i++) {
+        int64_t at = i * stride - w->before, begin = at < 0 ? 0 : at;
+        int64_t end = at + filter > size ? size : at + filter;
+        if (n > 0 && end - begin == filter && list[n - 1].window == filter)
+            list[n - 1].end = end;
+        else
+            list[n++] = (struct segment){begin, end, end - begin};
+    }
+    return n;
+}
+
+static struct nuc_node *cut_segment(struct nuc_ti *ti, struct nuc_node *x, uint32_t dim, const struct segment *s)
+{
+    if (s->begin == 0 && s->end == x->vals[0].sizes[dim])
+        return x;
+    x = nuc_ti_emit(ti, NUC_OP_SLICE,
+                    NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_int_arg(s->begin), nuc_int_arg(s->end)));
+    return nuc_ti_settle(ti, x, nuc_ti_in(ti, 0));
+}
+
+static struct nuc_node *join(struct nuc_ti *ti, struct nuc_node **parts, uint32_t n, uint32_t dim)
+{
+    if (n == 1)
+        return parts[0];
+    return nuc_ti_settle(ti, nuc_ti_emit(ti, NUC_OP_CAT, NUC_ARGS(nuc_nodes_arg(parts, n), nuc_int_arg(dim))),
+                         nuc_ti_out(ti));
+}
+
+/* Means over windows that the edge cuts, by pools without padding: each rounds as LiteRT does, by its own count. */
+static void define_pool_in_parts(struct nuc_ti *ti, struct nuc_node *x, const struct padding *p)
+{
+    const union nuc_lt_options *o = &ti->op->options;
+    const struct nuc_lt_tensor *in = nuc_ti_in(ti, 0);
+    const int64_t stride[2] = {o->pool.stride_h, o->pool.stride_w};
+    struct segment *rows, *columns;
+    uint32_t n_rows = segments_of(ti, &p->h, in->shape[1], o->pool.filter_h, stride[0], &rows);
+    uint32_t n_columns = segments_of(ti, &p->w, in->shape[2], o->pool.filter_w, stride[1], &columns);
+    struct nuc_node **bands = nuc_alloc_array(ti->cx, n_rows, sizeof(struct nuc_node *));
+    struct nuc_node **parts = nuc_alloc_array(ti->cx, n_columns, sizeof(struct nuc_node *));
+
+    for (uint32_t r = 0; r < n_rows; r++) {
+        struct nuc_node *band = cut_segment(ti, x, 2, &rows[r]);
+        for (uint32_t c = 0; c < n_columns; c++) {
+            const int64_t window[2] = {rows[r].window, columns[c].window};
+            struct nuc_node *part = cut_segment(ti, band, 3, &columns[c]);
+            parts[c] = nuc_ti_emit(ti, NUC_OP_AVG_POOL2D,
+                                   NUC_ARGS(nuc_node_arg(part), nuc_ints_arg(window, 2), nuc_ints_arg(stride, 2)));
+            parts[c] = nuc_ti_settle(ti, parts[c], nuc_ti_out(ti));
+        }
+        bands[r] = join(ti, parts, n_columns, 3);
+    }
+    nuc_ti_define(ti, nuc_ti_activate(ti, join(ti, bands, n_rows, 2), o->pool.activation), NUC_TI_IMAGE);
+}
+
 void nuc_ti_average_pool(struct nuc_ti *ti)
 {
     struct nuc_node *real = nuc_ti_real(ti, 0, NUC_TI_IMAGE);
     struct padding p = pool_padding(ti, nuc_ti_in(ti, 0));
 
     if (!is_even(&p) && nuc_ti_is_quantized(nuc_ti_in(ti, 0)))
-        nuc_ti_fail(ti, "SAME padding with different numbers of elements before and after is not handled in int8: use "
-                        "VALID, or a filter and stride that need the same on both sides");
-    define_pool(ti, NUC_OP_AVG_POOL2D, real, &p);
+        define_pool_in_parts(ti, real, &p);
+    else
+        define_pool(ti, NUC_OP_AVG_POOL2D, real, &p);
 }
 
 /* The root of the mean of squares. */
