@@ -73,6 +73,23 @@ static const struct op_row {
      {1, 2, 3},
      7,
      {3, 2, 1, 2, 3, 2, 1}},
+    {"flip of two dimensions, windows of each row",
+     "%x = input : float32[2, 3]; %f = edge.aten.flip.default(%x, [0, -1])\n"
+     "%y = edge.aten.unfold_copy.default(%f, 1, 2, 1)",
+     {1, 2, 3, 4, 5, 6},
+     8,
+     {6, 5, 5, 4, 3, 2, 2, 1}},
+    {"flip of channels-last",
+     "%x = input : float32[1, 2, 1, 2] channels-last; %y = edge.aten.flip.default(%x, [1])",
+     {1, 2, 3, 4},
+     4,
+     {2, 4, 1, 3}},
+    {"diagonals below and above the main one",
+     "%x = input : float32[2, 2, 2]; %a = edge.aten.diagonal_copy.default(%x, -1, 1, 2)\n"
+     "%b = edge.aten.diagonal_copy.default(%x, 1, 0, 2); %y = edge.aten.cat.default([%a, %b])",
+     {0, 1, 2, 3, 4, 5, 6, 7},
+     4,
+     {2, 6, 1, 3}},
     {"two indices side by side",
      "%i = constant : int64[2] values(1, 0); %x = input : float32[2, 2, 2]\n"
      "%y = edge.aten.index.Tensor(%x, [none, %i, %i])",

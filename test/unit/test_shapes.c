@@ -286,6 +286,12 @@ static const struct shape_case parts[] = {
     {"aten.slice.Tensor(%x, 3, -100, 100, 3)", "float32[1, 3, 9, 3]"},
     {"aten.slice.Tensor(%x, -2, 5, 2)", "float32[1, 3, 0, 8]"},
     {"edge.aten.slice_copy.Tensor(%xl, 1, none, -1)", "float32[1, 2, 9, 8]"},
+    {"aten.select.int(%x, 1, -3)", "float32[1, 9, 8]"},
+    {"aten.diagonal.default(%x, 2, 1, 2)", "float32[1, 8, 3] channels-last"},
+    {"aten.diagonal.default(%x, -9, 2, 3)", "float32[1, 3, 0]"},
+    {"edge.aten.unfold_copy.default(%x, 2, 4, 3)", "float32[1, 3, 2, 8, 4]"},
+    {"aten.flip.default(%xl, [1, -1])", "float32[1, 3, 9, 8] channels-last"},
+    {"aten.repeat.default(%m, [2, 1, 3])", "float32[2, 4, 18]"},
     {"edge.aten.slice_scatter.default(%xl, %part, 2, 7)", "float32[1, 3, 9, 8] channels-last"},
     {"edge.aten.copy.default(%xl, %row)", "float32[1, 3, 9, 8] channels-last"},
     {"aten.split.Tensor(%m, 4, 1)", "float32[4, 4], float32[4, 2]"},
@@ -336,6 +342,11 @@ static const struct shape_case quantization[] = {
 };
 
 static const struct shape_case refusals[] = {
+    {"aten.select.int(%x, 1, 3)", "index 3 is not in dimension 1"},
+    {"aten.diagonal.default(%x, 0, 1, -3)", "have no diagonal"},
+    {"aten.unfold.default(%x, 2, 10, 1)", "windows of 10 elements"},
+    {"aten.flip.default(%x, [0, 0])", "dimension 0 is named twice"},
+    {"aten.repeat.default(%x, [2])", "1 numbers of repetitions"},
     {"aten.conv2d.default(%x, %dw)", "the input float32[1, 3, 9, 8] has 3 channels"},
     {"aten.conv2d.default(%x, %w, %c5)", "bias float32[5] does not have 6 elements"},
     {"aten.conv2d.default(%i, %w)", "the input is int8, the weight float32"},

@@ -38,7 +38,10 @@ static const struct {
     {NUC_OPS(NUC_OP_UPSAMPLE_NEAREST), nuc_cm_lower_nearest},
     {NUC_OPS(NUC_OP_EXPAND, NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING), nuc_cm_lower_view},
     {NUC_OPS(NUC_OP_TOPK, NUC_OP_SORT_STABLE), nuc_cm_lower_order},
+    {NUC_OPS(NUC_OP_DIAGONAL, NUC_OP_UNFOLD), nuc_cm_lower_view},
     {NUC_OPS(NUC_OP_SLICE), nuc_cm_lower_slice},
+    {NUC_OPS(NUC_OP_FLIP), nuc_cm_lower_flip},
+    {NUC_OPS(NUC_OP_SLICE_SCATTER), nuc_cm_lower_slice_scatter},
     {NUC_OPS(NUC_OP_GETITEM), nuc_cm_lower_part},
     {NUC_OPS(NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_TO_DIM_ORDER_COPY), nuc_cm_lower_clone},
 };

@@ -140,6 +140,55 @@ bool nuc_cm_lower_slice(struct nuc_cm *c, struct nuc_node *node)
     return true;
 }
 
+bool nuc_cm_lower_flip(struct nuc_cm *c, struct nuc_node *node)
+{
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(FLIP, dims));
+    int64_t dims[NUC_MAX_RANK];
+    struct move m;
+
+    if (!read_move(node, &m) || list->count > NUC_MAX_RANK)
+        return false;
+    struct nuc_node *before = nuc_cm_place(&m.out);
+    bool nhwc = nuc_cm_is_nhwc(m.in.node);
+    struct nuc_node *in = nhwc ? nuc_cm_as_nhwc(c, m.in.node, before) : nuc_cm_contiguous(c, m.in.node, before);
+    for (uint32_t i = 0; i < list->count; i++) {
+        int64_t dim = nuc_positive_dim(list->u.ints[i], node->vals[0].rank);
+        dims[i] = nhwc ? nuc_cm_nhwc_dim(dim) : dim;
+    }
+    struct nuc_node *flip =
+        nuc_emit(c->g, before, NUC_OP_FLIP, node, NUC_ARGS(nuc_node_arg(in), nuc_ints_arg(dims, list->count)));
+    finish(c, node, &m, nhwc ? nuc_cm_as_nchw(c, flip, before) : flip);
+    return true;
+}
+
+/* Both tensors get the parameters of the result. */
+bool nuc_cm_lower_slice_scatter(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_binary v;
+
+    if (!nuc_cm_read_binary(node, false, &v))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&v.out);
+    struct nuc_node *self = nuc_cm_requantize(c, &v.a, &v.out.params, before);
+    struct nuc_node *part = nuc_cm_requantize(c, &v.b, &v.out.params, before);
+    bool nhwc = nuc_cm_is_nhwc(self);
+    int64_t dim = nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, node->vals[0].rank);
+    if (nhwc) {
+        self = nuc_cm_as_nhwc(c, self, before);
+        part = nuc_cm_as_nhwc(c, nuc_cm_channels_last(c, part, before), before);
+    } else {
+        self = nuc_cm_contiguous(c, self, before);
+        part = nuc_cm_contiguous(c, part, before);
+    }
+    struct nuc_node *value =
+        nuc_emit(c->g, before, NUC_OP_SLICE_SCATTER, node,
+                 NUC_ARGS(nuc_node_arg(self), nuc_node_arg(part), nuc_int_arg(nhwc ? nuc_cm_nhwc_dim(dim) : dim),
+                          node->args[NUC_ARG(SLICE_SCATTER, start)], node->args[NUC_ARG(SLICE_SCATTER, end)],
+                          node->args[NUC_ARG(SLICE_SCATTER, step)]));
+    nuc_cm_replace(c, &v.out, nhwc ? nuc_cm_as_nchw(c, value, before) : value);
+    return true;
+}
+
 static bool read_parts(const struct nuc_arg *list, struct nuc_cm_value *parts)
 {
     for (uint32_t i = 0; i < list->count; i++) {

@@ -122,6 +122,8 @@ static struct nuc_tensor_info with_channel_first(const struct nuc_tensor_info *t
 /* Samples in the array, 0 when the shape does not fit: [N] + sizes, or [N * sizes[0]] + sizes[1..]. */
 static size_t count_exact(const struct nuc_array *a, const struct nuc_tensor_info *t)
 {
+    if (a->rank == 0 && t->rank == 0)
+        return 1;
     if (ends_with(a, t, 0))
         return (size_t)a->shape[0];
     if (t->rank > 0 && ends_with(a, t, 1) && t->sizes[0] > 0 && a->shape[0] % t->sizes[0] == 0)

@@ -121,7 +121,9 @@ bool nuc_eval_can_convert(enum nuc_dtype dtype)
 
 void nuc_eval_check_convert(const struct nuc_eval_call *c, enum nuc_dtype from, enum nuc_dtype to)
 {
-    if (from != to && (!nuc_eval_can_convert(from) || !nuc_eval_can_convert(to)))
+    bool is_half = from == NUC_F16 || from == NUC_BF16;
+
+    if (from != to && ((!nuc_eval_can_convert(from) && !is_half) || !nuc_eval_can_convert(to)))
         nuc_eval_fail(c, "%s is not converted to %s", nuc_dtype_name(from), nuc_dtype_name(to));
 }
 
@@ -151,8 +153,33 @@ int64_t nuc_eval_load_int(enum nuc_dtype dtype, const void *data, size_t i)
     }
 }
 
+/* Sign, 5 bits of exponent from 2^-15 on, 10 of the fraction. */
+static double half_number(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double size = exponent == 0    ? ldexp(fraction, -24)
+                  : exponent == 31 ? (fraction == 0 ? HUGE_VAL : (double)NAN)
+                                   : ldexp(1024 + fraction, exponent - 25);
+
+    return (bits >> 15) != 0 ? -size : size;
+}
+
+/* The upper half of a float32. */
+static double brain_number(uint16_t bits)
+{
+    uint32_t whole = (uint32_t)bits << 16;
+    float value;
+
+    memcpy(&value, &whole, sizeof value);
+    return (double)value;
+}
+
 double nuc_eval_load_number(enum nuc_dtype dtype, const void *data, size_t i)
 {
+    if (dtype == NUC_F16)
+        return half_number(((const uint16_t *)data)[i]);
+    if (dtype == NUC_BF16)
+        return brain_number(((const uint16_t *)data)[i]);
     if (dtype == NUC_F32)
         return (double)((const float *)data)[i];
     if (dtype == NUC_F64)

@@ -50,7 +50,8 @@ int64_t nuc_checked_elements(const int64_t *sizes, uint32_t rank);
 int64_t nuc_last_element(const int64_t *sizes, const int64_t *strides, uint32_t rank, int64_t offset);
 
 /*
- * Strides of a tensor of the sizes of `in` under `own` strides seen with the sizes of `m`; false when that needs a copy.
+ * Strides of a tensor of the sizes of `in` under `own` strides seen with the sizes of `m`; false when that needs a
+ * copy.
  */
 bool nuc_view_strides(const struct nuc_meta *in, const int64_t *own, const struct nuc_meta *m,
                       int64_t strides[NUC_MAX_RANK]);
@@ -98,6 +99,9 @@ void nuc_shape_check(const struct nuc_shape_call *c, const struct nuc_meta *m);
 /* Checks and sets the node's single value, or its tuple. */
 void nuc_shape_result(const struct nuc_shape_call *c, const struct nuc_meta *m);
 void nuc_shape_results(const struct nuc_shape_call *c, const struct nuc_meta *metas, uint32_t count);
+
+/* torch.result_type of two tensors; a scalar tensor yields to one with dimensions unless its category is higher. */
+enum nuc_dtype nuc_shape_promote(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b);
 
 /* The elementwise result of the tensors in two arguments (shapes_math.c). */
 struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t first, uint32_t second);

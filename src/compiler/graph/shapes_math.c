@@ -107,8 +107,7 @@ bool nuc_is_floating(enum nuc_dtype dtype)
     return dtype_category(dtype) == 2;
 }
 
-/* torch.result_type of two tensors; a scalar tensor yields to one with dimensions unless its category is higher. */
-static enum nuc_dtype promote(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b)
+enum nuc_dtype nuc_shape_promote(const struct nuc_shape_call *c, const struct nuc_meta *a, const struct nuc_meta *b)
 {
     bool mixed_bytes = (a->dtype == NUC_U8 && b->dtype == NUC_I8) || (a->dtype == NUC_I8 && b->dtype == NUC_U8);
 
@@ -177,7 +176,7 @@ static void elementwise_order(const struct nuc_meta *const *inputs, uint32_t cou
 struct nuc_meta nuc_shape_broadcast(const struct nuc_shape_call *c, uint32_t first, uint32_t second)
 {
     const struct nuc_meta *inputs[2] = {nuc_shape_input(c, first), nuc_shape_input(c, second)};
-    struct nuc_meta m = {.dtype = promote(c, inputs[0], inputs[1])};
+    struct nuc_meta m = {.dtype = nuc_shape_promote(c, inputs[0], inputs[1])};
 
     broadcast_sizes(c, inputs[0], inputs[1], &m);
     nuc_set_contiguous(&m);
@@ -234,7 +233,7 @@ void nuc_shape_where(const struct nuc_shape_call *c)
 {
     const struct nuc_meta *inputs[3] = {nuc_shape_input(c, NUC_SELF), nuc_shape_input(c, NUC_ARG(WHERE, self)),
                                         nuc_shape_input(c, NUC_ARG(WHERE, other))};
-    struct nuc_meta chosen = {.dtype = promote(c, inputs[1], inputs[2])};
+    struct nuc_meta chosen = {.dtype = nuc_shape_promote(c, inputs[1], inputs[2])};
 
     if (inputs[0]->dtype != NUC_BOOL)
         nuc_shape_fail(c, "the condition is %s instead of bool", nuc_dtype_name(inputs[0]->dtype));

@@ -224,13 +224,14 @@ static const struct nuc_meta *list_item(const struct nuc_shape_call *c, const st
 
 static void add_to_cat(const struct nuc_shape_call *c, const struct nuc_meta *item, uint32_t dim, struct nuc_meta *m)
 {
-    bool fits = item->rank == m->rank && item->dtype == m->dtype;
+    bool fits = item->rank == m->rank;
 
     for (uint32_t i = 0; fits && i < m->rank; i++)
         fits = i == dim || item->sizes[i] == m->sizes[i];
     if (!fits)
         nuc_shape_fail(c, "%s and %s cannot be put together along dimension %u", nuc_meta_text(c->g->cx, m),
                        nuc_meta_text(c->g->cx, item), (unsigned)dim);
+    m->dtype = nuc_shape_promote(c, m, item);
     m->sizes[dim] += item->sizes[dim];
     nuc_shape_check(c, m);
 }

@@ -148,6 +148,7 @@ static const struct row {
     {NUC_OP_MESHGRID_INDEXING, nuc_expand_meshgrid, NULL},
     {NUC_OP_CARTESIAN_PROD, nuc_expand_cartesian_prod, NULL},
     {NUC_OP_COMBINATIONS, nuc_expand_combinations, NULL},
+    {NUC_OP_CAT, nuc_expand_mixed_cat, nuc_is_mixed_cat},
     {NUC_OP_STACK, nuc_expand_stack, NULL},
     {NUC_OP_HSTACK, nuc_expand_stack_dim, NULL},
     {NUC_OP_VSTACK, nuc_expand_stack_dim, NULL},

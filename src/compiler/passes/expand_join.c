@@ -229,6 +229,28 @@ struct nuc_node *nuc_expand_stack(struct nuc_graph *g, struct nuc_node *node)
     return nuc_insert_cat(g, node, parts, list->count, dim);
 }
 
+/* Whether tensors of several types are put together: in the type of the result. */
+bool nuc_is_mixed_cat(const struct nuc_node *node)
+{
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(CAT, tensors));
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->u.nodes[i]->vals[0].dtype != node->vals[0].dtype)
+            return true;
+    }
+    return false;
+}
+
+struct nuc_node *nuc_expand_mixed_cat(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_arg *list = tensors_of(g, node);
+    struct nuc_node **parts = nuc_alloc_array(g->cx, list->count, sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < list->count; i++)
+        parts[i] = nuc_insert_cast(g, node, list->u.nodes[i], node->vals[0].dtype);
+    return nuc_insert_cat(g, node, parts, list->count, nuc_integer(node, NUC_ARG(CAT, dim), 0));
+}
+
 /* Sizes with dimensions added so that there are at least `rank`: a vector is a row of a matrix, of one layer. */
 static struct nuc_node *at_least(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t rank)
 {

@@ -144,6 +144,8 @@ struct nuc_node *nuc_expand_repeat_interleave_tensor(struct nuc_graph *g, struct
 struct nuc_node *nuc_expand_meshgrid(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_cartesian_prod(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_combinations(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_mixed_cat(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_is_mixed_cat(const struct nuc_node *node);
 struct nuc_node *nuc_expand_stack(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_stack_dim(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_block_diag(struct nuc_graph *g, struct nuc_node *node);

@@ -172,6 +172,7 @@ static const struct row cpu_rows[] = {
     {NUC_OPS(NUC_OP_ADD, NUC_OP_SUB), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_ACTIVATION), .joint_rank = ANY_RANK}},
     {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP), {UNARY, .joins = NUC_JOINS_ALWAYS}},
     {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM, NUC_OP_SUM_DIM), {UNARY}},
+    {NUC_OPS(NUC_OP_SLICE_SCATTER), {.form = NUC_FORM_LIST}},
 };
 
 static const struct nuc_pattern *find_row(const struct row *rows, size_t count, enum nuc_op op)
