@@ -35,14 +35,20 @@ static void check_count(struct nuc_graph *g, const struct nuc_node *node, uint32
                         (unsigned)count);
 }
 
+/* broadcast_tensors, and atleast_1d to atleast_3d of several: each in the sizes that are stated. */
 struct nuc_node *nuc_expand_broadcast_tensors(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_arg *list = tensors_of(g, node);
 
     check_count(g, node, list->count);
-    for (uint32_t i = 0; i < list->count; i++)
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct nuc_node *item = list->u.nodes[i];
+        const struct nuc_meta *out = &node->vals[i];
+        bool same = nuc_elements(&item->vals[0]) == nuc_elements(out);
         nuc_expand_item(g, node, i,
-                        nuc_insert_expanded(g, node, list->u.nodes[i], node->vals[i].sizes, node->vals[i].rank));
+                        same ? nuc_insert_reshaped(g, node, item, out->sizes, out->rank)
+                             : nuc_insert_expanded(g, node, item, out->sizes, out->rank));
+    }
     return NULL;
 }
 
@@ -279,7 +285,7 @@ struct nuc_node *nuc_expand_stack_dim(struct nuc_graph *g, struct nuc_node *node
         if (node->op == NUC_OP_COLUMN_STACK && item->vals[0].rank < 2)
             parts[i] = nuc_insert_reshaped(g, node, item, column, 2);
         else
-            parts[i] = at_least(g, node, item, node->op == NUC_OP_HSTACK ? 1 : (uint32_t)dim + (dim == 2 ? 1 : 2));
+            parts[i] = at_least(g, node, item, node->op == NUC_OP_HSTACK ? 1 : dim == 2 ? 3 : 2);
     }
     if (node->op == NUC_OP_HSTACK && parts[0]->vals[0].rank == 1)
         dim = 0;
