@@ -325,6 +325,8 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::quantized_rnn.out", "T?TLbbiIbOOO", nuc_op_int8_rnn)                                                   \
     X("nucleon::quantized_sum.out", "TIbiiiiO", nuc_op_int8_sum)                                                       \
     X("nucleon::quantized_prelu.out", "TTiiiiiiO", nuc_op_int8_prelu)                                                  \
+    X("nucleon::quantized_test.out", "TTO", nuc_op_int8_test)                                                          \
+    X("nucleon::quantized_compare.out", "TiiiTiiiiO", nuc_op_int8_compare)                                             \
     X("nucleon::quantized_resize_bilinear.out", "TIbO", nuc_op_int8_resize_bilinear)                                   \
     X("nucleon::quantized_resize_nearest.out", "TIO", nuc_op_int8_resize_nearest)                                      \
     X("nucleon::quantized_transpose_conv2d.out", "TT?TIIIIiiiTTiiO", nuc_op_int8_grouped_transpose_conv2d)

@@ -119,6 +119,45 @@ enum nuc_status nuc_op_int8_activation(struct nuc_kernel_context *cx, struct nuc
     return NUC_OK;
 }
 
+/* Truths are bytes as int8 is. */
+enum nuc_status nuc_op_int8_test(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_value table = *args[1], out = *args[2];
+    struct nuc_value *as_int8[3] = {args[0], &table, &out};
+
+    if (!nuc_need(cx, table.u.tensor.dtype == NUC_BOOL && out.u.tensor.dtype == NUC_BOOL,
+                  NUC_TEXT("argument 'truths' or 'out' is not bool")))
+        return NUC_UNSUPPORTED;
+    table.u.tensor.dtype = out.u.tensor.dtype = NUC_I8;
+    return nuc_op_int8_activation(cx, as_int8);
+}
+
+enum nuc_status nuc_op_int8_compare(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *a = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *b = nuc_arg_tensor(args, 4);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 9);
+    struct nuc_compare_s8 p;
+    struct nuc_loops loops;
+
+    if (!nuc_need(cx, nuc_is_s8(a) && nuc_is_s8(b) && out->dtype == NUC_BOOL,
+                  NUC_TEXT("a tensor has the wrong element type")) ||
+        !nuc_need(cx, nuc_broadcast_loops(a, b, out, &loops), NUC_TEXT("the operands do not broadcast to 'out'")) ||
+        !nuc_need(cx, nuc_is_zero_point(args[1]) && nuc_is_zero_point(args[5]),
+                  NUC_TEXT("a zero point is out of range")) ||
+        !nuc_need(cx, nuc_arg_multiplier(args, 2, &p.a) && nuc_arg_multiplier(args, 6, &p.b),
+                  NUC_TEXT("a multiplier or shift is out of range")) ||
+        !nuc_need(cx, nuc_value_in(args[8], NUC_EQUAL, NUC_GREATER_EQUAL),
+                  NUC_TEXT("argument 'relation' is out of range")))
+        return NUC_UNSUPPORTED;
+    p.offset_a = -(int32_t)args[1]->u.i;
+    p.offset_b = -(int32_t)args[5]->u.i;
+    p.relation = (enum nuc_relation)args[8]->u.i;
+    if (out->bytes > 0)
+        nuc_kernel_compare_s8(&p, &loops, a->data, b->data, out->data);
+    return NUC_OK;
+}
+
 static enum nuc_status extreme(struct nuc_kernel_context *cx, struct nuc_value *const *args, bool largest)
 {
     struct nuc_tensor *a = nuc_arg_tensor(args, 0);

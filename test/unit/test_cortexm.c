@@ -8,6 +8,7 @@
 /* An int8 tensor %x with scale 1/16 and zero point -3, read as %dx; results have scale 1/8 and zero point 5. */
 #define INPUT(shape) "%x = input : float32" shape " ! 0.0625, -3\n"
 #define RESULT " ! 0.125, 5\n"
+#define HALF "%half = constant : float32[] values(0.5)\n"
 
 /* Operators between the quantize node of the input and the dequantize node of the output, as "name name". */
 static const char *middle(struct nuc_context *cx, const struct nuc_graph *g)
@@ -47,6 +48,29 @@ static const struct row rows[] = {
     {"difference of one tensor and another",
      INPUT("[2, 3]") "%t = edge.aten.neg.default(%dx) ! 0.0625, 3\n%y = edge.aten.sub.Tensor(%dx, %dt)" RESULT,
      "edge.cortex_m.quantized_activation.default edge.cortex_m.quantized_add.default", NULL},
+    {"choice between functions of one tensor",
+     HALF INPUT("[2, 3]") "%g = edge.aten.gt.Tensor(%dx, %half); %n = edge.aten.neg.default(%dx)\n"
+                          "%y = edge.aten.where.self(%g, %dx, %n)" RESULT,
+     "edge.cortex_m.quantized_activation.default", NULL},
+    {"choice between two tensors by one",
+     HALF INPUT("[2, 3]") "%t = edge.aten.neg.default(%dx) ! 0.125, 5\n%g = edge.aten.gt.Tensor(%dx, %half)\n"
+                          "%y = edge.aten.where.self(%g, %dx, %dt)" RESULT,
+     "edge.cortex_m.quantized_activation.default edge.nucleon.quantized_test.default "
+     "edge.cortex_m.quantized_activation.default edge.aten.where.self",
+     "edge.cortex_m.quantized_activation.default edge.aten.gt.Tensor "
+     "edge.cortex_m.quantized_activation.default edge.aten.where.self"},
+    {"choice by a comparison of two tensors",
+     INPUT("[2, 3]") "%t = edge.aten.neg.default(%dx) ! 0.0625, 3\n%g = edge.aten.gt.Tensor(%dx, %dt)\n"
+                     "%y = edge.aten.where.self(%g, %dx, %dt) ! 0.0625, 3",
+     "edge.cortex_m.quantized_activation.default edge.nucleon.quantized_compare.default "
+     "edge.cortex_m.quantized_activation.default edge.aten.where.self",
+     "edge.cortex_m.quantized_activation.default edge.aten.gt.Tensor "
+     "edge.cortex_m.quantized_activation.default edge.aten.where.self"},
+    {"truths as numbers",
+     HALF INPUT("[2, 3]") "%g = edge.aten.gt.Tensor(%dx, %half)\n"
+                          "%f = edge.dim_order_ops._to_dim_order_copy.default(%g, dtype=float32, dim_order=[0, 1])\n"
+                          "%y = edge.aten.mul.Tensor(%f, %dx)" RESULT,
+     "edge.cortex_m.quantized_activation.default", NULL},
     {"softmax over the channels of a channels-last image",
      INPUT("[1, 4, 3, 3] channels-last") "%y = edge.aten._softmax.default(%dx, 1, false) ! 0.00390625, -128",
      "edge.nucleon.permute_view.default edge.cortex_m.softmax.default edge.nucleon.permute_view.default "

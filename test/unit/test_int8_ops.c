@@ -38,6 +38,14 @@ struct call {
     {                                                                                                                  \
         'T', NUC_I8, COUNT(__VA_ARGS__), {__VA_ARGS__}, true                                                           \
     }
+#define TB(...)                                                                                                        \
+    {                                                                                                                  \
+        'T', NUC_BOOL, COUNT(__VA_ARGS__), {__VA_ARGS__}, false                                                        \
+    }
+#define LB(...)                                                                                                        \
+    {                                                                                                                  \
+        'T', NUC_BOOL, COUNT(__VA_ARGS__), {__VA_ARGS__}, true                                                         \
+    }
 #define T32(n)                                                                                                         \
     {                                                                                                                  \
         'T', NUC_I32, 1, {n}, false                                                                                    \
@@ -114,6 +122,8 @@ static const struct call calls[] = {
      {T8(2, 3, 4), I(1), T8(2, 5, 4), I(-1), I(0), MULTIPLIER, SCRATCH(0), T8(2, 3, 5)}},
     {"nucleon::quantized_sum.out", {L8(1, 4, 3, 3), LIST(2, 3), B(0), I(1), I(2), MULTIPLIER, T8(1, 4)}},
     {"nucleon::quantized_prelu.out", {L8(1, 4, 3, 3), T8(4), I(1), I(2), MULTIPLIER, MULTIPLIER, L8(1, 4, 3, 3)}},
+    {"nucleon::quantized_compare.out", {T8(2, 1, 3), I(1), MULTIPLIER, T8(4, 1), I(-2), MULTIPLIER, I(4), TB(2, 4, 3)}},
+    {"nucleon::quantized_test.out", {L8(1, 4, 3, 3), TB(256), LB(1, 4, 3, 3)}},
     {"nucleon::quantized_resize_bilinear.out", {L8(1, 4, 3, 3), LIST(5, 4), B(0), L8(1, 4, 5, 4)}},
     {"nucleon::quantized_resize_nearest.out", {L8(1, 4, 3, 3), LIST(5, 4), L8(1, 4, 5, 4)}},
     {"nucleon::quantized_transpose_conv2d.out",

@@ -424,6 +424,23 @@ static void test_table_and_prelu(void **state)
     assert_memory_equal(out, expected, 4);
 }
 
+/* a in halves, b in quarters: equal numbers compare equal, whatever the zero points. */
+static void test_compare(void **state)
+{
+    const int8_t a[3] = {3, 1, -2}, b[3] = {2, 2, -126}; /* 1, 0, -1.5; 1, 1, -31 */
+    const struct nuc_loops loops = {.rank = 1, .sizes = {3}, .a = {1}, .b = {1}, .out = {1}};
+    static const int8_t expected[6][3] = {{1, 0, 0}, {0, 1, 1}, {0, 1, 0}, {1, 1, 0}, {0, 0, 1}, {1, 0, 1}};
+
+    (void)state;
+    for (int relation = NUC_EQUAL; relation <= NUC_GREATER_EQUAL; relation++) {
+        /* times 1/2 and 1/4 of twice the larger scale */
+        struct nuc_compare_s8 p = {-1, 2, {1 << 30, 0}, {1 << 30, -1}, (enum nuc_relation)relation};
+        int8_t out[3];
+        nuc_kernel_compare_s8(&p, &loops, a, b, out);
+        assert_memory_equal(out, expected[relation], 3);
+    }
+}
+
 /* ---- pooling, sums, softmax, resizing ---- */
 
 static bool covers(const struct nuc_pool_s8 *p, int d, int32_t out, int32_t in)
@@ -690,7 +707,7 @@ int main(void)
         cmocka_unit_test(test_matmul),   cmocka_unit_test(test_add),        cmocka_unit_test(test_mul),
         cmocka_unit_test(test_extremes), cmocka_unit_test(test_div),        cmocka_unit_test(test_table_and_prelu),
         cmocka_unit_test(test_pool),     cmocka_unit_test(test_sum),        cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_resize),   cmocka_unit_test(test_recurrence),
+        cmocka_unit_test(test_resize),   cmocka_unit_test(test_recurrence), cmocka_unit_test(test_compare),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

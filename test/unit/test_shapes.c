@@ -23,6 +23,7 @@ static const char inputs[] = "nucleon-graph 1\n"
                              "%scalar = input : float32[]\n"
                              "%i = input : int8[1, 3, 9, 8]\n"
                              "%i64 = input : int64[]\n"
+                             "%byte = input : uint8[8]\n"
                              "%w = input : float32[6, 3, 3, 2]\n"
                              "%wl = input : float32[6, 3, 3, 2] channels-last\n"
                              "%dw = input : float32[3, 1, 3, 3]\n"
@@ -185,6 +186,23 @@ static const struct shape_case elementwise[] = {
     {"aten.add.Tensor(%i, %scalar)", "float32[1, 3, 9, 8]"},
     {"aten.add.Tensor(%i, %i64)", "int8[1, 3, 9, 8]"},
     {"aten.add_.Tensor(%xl, %row)", "float32[1, 3, 9, 8] channels-last"},
+    {"aten.add.Tensor(%i, %byte)", "int16[1, 3, 9, 8]"},
+    {"aten.mul.Tensor(%cond, %i64)", "int64[9, 1]"},
+    {"aten.gt.Tensor(%xl, %i)", "bool[1, 3, 9, 8] channels-last"},
+    {"aten.eq_.Tensor(%xl, %row)", "float32[1, 3, 9, 8] channels-last"},
+    {"aten.logical_not.default(%m)", "bool[4, 6]"},
+    {"aten.logical_not_.default(%m)", "float32[4, 6]"},
+    {"aten.clamp.default(%i, 1, 5)", "int8[1, 3, 9, 8]"},
+    {"aten.clamp.default(%i, 1, 5.0)", "float32[1, 3, 9, 8]"},
+    {"aten.clamp_min.default(%cond, 0)", "int64[9, 1]"},
+    {"aten.pow.Tensor_Scalar(%i, 2)", "int8[1, 3, 9, 8]"},
+    {"aten.pow.Tensor_Scalar(%i, 2.0)", "float32[1, 3, 9, 8]"},
+    {"aten.pow_.Scalar(%m, 2)", "float32[4, 6]"},
+    {"aten.pow.Scalar(2, %z3)", "int64[3]"},
+    {"aten.pow.Scalar(2.0, %z3)", "float32[3]"},
+    {"aten.square.default(%cond)", "int64[9, 1]"},
+    {"aten.div.Tensor_mode(%i, %i64, rounding_mode=\"floor\")", "int8[1, 3, 9, 8]"},
+    {"aten.div.Tensor_mode(%i, %i64)", "float32[1, 3, 9, 8]"},
     {"aten.div.Tensor(%i, %i64)", "float32[1, 3, 9, 8]"},
     {"aten.maximum.default(%one, %point)", "float32[1, 3, 9, 8]"},
     {"aten.exp.default(%i)", "float32[1, 3, 9, 8]"},

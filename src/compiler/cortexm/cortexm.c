@@ -30,6 +30,7 @@ static const struct {
     {NUC_OPS(NUC_OP_DIV), nuc_cm_lower_div},
     {NUC_OPS(NUC_OP_MINIMUM, NUC_OP_MAXIMUM), nuc_cm_lower_extreme},
     {NUC_OPS(NUC_OP_PRELU), nuc_cm_lower_prelu},
+    {NUC_OPS(NUC_OP_WHERE), nuc_cm_lower_where},
     {NUC_OPS(NUC_OP_MAX_POOL2D_INDICES), nuc_cm_lower_max_pool},
     {NUC_OPS(NUC_OP_AVG_POOL2D), nuc_cm_lower_avg_pool},
     {NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D), nuc_cm_lower_adaptive_pool},
@@ -172,6 +173,17 @@ static bool lower_node(struct nuc_cm *c, struct nuc_node *node)
     return !table && lower(c, node);
 }
 
+/* Those that are not part of a table by now; the last ones first, which may be all of a chain. */
+static void lower_truths(struct nuc_cm *c)
+{
+    nuc_remove_dead(c->g);
+    for (struct nuc_node *n = c->g->last, *prev; n != NULL && !c->options->reference_compat; n = prev) {
+        prev = n->prev;
+        if (nuc_is_call(n) && n->n_vals == 1 && n->vals[0].dtype == NUC_BOOL && n->n_users > 0)
+            nuc_cm_lower_truth(c, n);
+    }
+}
+
 void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *options)
 {
     struct nuc_cm c = {.g = g, .options = options};
@@ -186,6 +198,7 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
         next = lower_node(&c, n) && goes ? before->next : n->next;
     }
     nuc_remove_dead(g);
+    lower_truths(&c);
     restore_orders(&c, &readers);
     nuc_cm_fold(&c);
     rename_boundaries(&c);

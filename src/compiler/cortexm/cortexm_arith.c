@@ -83,6 +83,80 @@ bool nuc_cm_lower_add(struct nuc_cm *c, struct nuc_node *node)
     return true;
 }
 
+/* ---- choice ---- */
+
+/* One side: an int8 tensor, or a number that is not quantized yet (node NULL). */
+struct side {
+    struct nuc_cm_value value;
+    double number;
+};
+
+static bool read_side(struct nuc_cm *c, const struct nuc_node *node, uint32_t index, struct side *s)
+{
+    const struct nuc_node *arg = nuc_arg_node(node, index);
+
+    if (nuc_cm_tensor(node, index, &s->value))
+        return true;
+    if (arg == NULL || !nuc_is_static(arg) || arg->vals[0].dtype != NUC_F32 || nuc_elements(&arg->vals[0]) != 1)
+        return false;
+    s->value.node = NULL;
+    s->number = (double)*(const float *)nuc_const_contiguous(c->g, arg);
+    return true;
+}
+
+/* In the parameters and, if it is of that size, the dim order of the result. */
+static struct nuc_node *side_value(struct nuc_cm *c, const struct side *s, const struct nuc_cm_result *out,
+                                   struct nuc_node *before)
+{
+    if (s->value.node == NULL) {
+        int8_t number = (int8_t)nuc_cm_quantize(&out->params, s->number);
+        return nuc_cm_constant(c, out->value, "_number", NUC_I8, NULL, 0, nuc_copy(c->g->cx, &number, 1));
+    }
+    struct nuc_node *value = nuc_cm_requantize(c, &s->value, &out->params, before);
+    return nuc_same_sizes(&value->vals[0], &out->value->vals[0])
+               ? nuc_cm_in_order(c, value, &out->value->vals[0], before)
+               : value;
+}
+
+/* The portable operator over int8. */
+bool nuc_cm_lower_where(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_node *condition = nuc_arg_node(node, NUC_ARG(WHERE, condition));
+    struct side a, b;
+    struct nuc_cm_result out;
+
+    if (condition == NULL || !read_side(c, node, NUC_ARG(WHERE, self), &a) ||
+        !read_side(c, node, NUC_ARG(WHERE, other), &b) || !nuc_cm_result(node, false, &out))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&out);
+    struct nuc_node *yes = side_value(c, &a, &out, before), *no = side_value(c, &b, &out, before);
+    nuc_cm_replace(c, &out,
+                   nuc_emit(c->g, before, NUC_OP_WHERE, out.value,
+                            NUC_ARGS(nuc_node_arg(condition), nuc_node_arg(yes), nuc_node_arg(no))));
+    return true;
+}
+
+/* A product with truths keeps a value or makes a zero of it. */
+static bool lower_masked(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_result out;
+    struct side kept, zero = {.number = 0.0};
+
+    for (uint32_t i = 0; i < 2; i++) {
+        struct nuc_node *mask = nuc_arg_node(node, i);
+        if (mask == NULL || mask->vals[0].dtype != NUC_BOOL || !read_side(c, node, 1 - i, &kept) ||
+            !nuc_cm_result(node, false, &out))
+            continue;
+        struct nuc_node *before = nuc_cm_place(&out);
+        struct nuc_node *value = side_value(c, &kept, &out, before), *none = side_value(c, &zero, &out, before);
+        nuc_cm_replace(c, &out,
+                       nuc_emit(c->g, before, NUC_OP_WHERE, out.value,
+                                NUC_ARGS(nuc_node_arg(mask), nuc_node_arg(value), nuc_node_arg(none))));
+        return true;
+    }
+    return false;
+}
+
 /* ---- mul, div ---- */
 
 bool nuc_cm_lower_mul(struct nuc_cm *c, struct nuc_node *node)
@@ -90,7 +164,7 @@ bool nuc_cm_lower_mul(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_cm_binary v;
 
     if (!nuc_cm_read_binary(node, false, &v))
-        return false;
+        return lower_masked(c, node);
     struct nuc_multiplier m = nuc_cm_multiplier(v.a.scale * v.b.scale / v.out.params.scale);
     struct nuc_node *before = nuc_cm_place(&v.out);
     align(c, &v, &node->vals[0], true, before);

@@ -157,6 +157,12 @@ struct nuc_node *nuc_cm_requantize(struct nuc_cm *c, const struct nuc_cm_value *
 /* What a quantize node reads is a function of one int8 tensor, value by value: it becomes a table. */
 bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize);
 
+/*
+ * The same for an operator whose results are truths: a table of them, or a comparison of two int8 tensors. False where
+ * it has no such form.
+ */
+bool nuc_cm_lower_truth(struct nuc_cm *c, struct nuc_node *node);
+
 /* The operator goes value by value: functions of one value, and those of two where one is a number. */
 bool nuc_cm_is_pointwise(enum nuc_op op);
 
@@ -170,7 +176,7 @@ typedef bool nuc_cm_lowering(struct nuc_cm *c, struct nuc_node *node);
 nuc_cm_lowering nuc_cm_lower_convolution;                                                   /* cortexm_conv.c */
 nuc_cm_lowering nuc_cm_lower_linear, nuc_cm_lower_addmm, nuc_cm_lower_mm, nuc_cm_lower_bmm; /* cortexm_matrix.c */
 nuc_cm_lowering nuc_cm_lower_add, nuc_cm_lower_mul, nuc_cm_lower_div, nuc_cm_lower_prelu;   /* cortexm_arith.c */
-nuc_cm_lowering nuc_cm_lower_extreme, nuc_cm_lower_softmax, nuc_cm_lower_clamp;
+nuc_cm_lowering nuc_cm_lower_extreme, nuc_cm_lower_softmax, nuc_cm_lower_clamp, nuc_cm_lower_where;
 nuc_cm_lowering nuc_cm_lower_max_pool, nuc_cm_lower_avg_pool, nuc_cm_lower_adaptive_pool; /* cortexm_pool.c */
 nuc_cm_lowering nuc_cm_lower_sum, nuc_cm_lower_reduce_extreme, nuc_cm_lower_bilinear, nuc_cm_lower_nearest;
 nuc_cm_lowering nuc_cm_lower_pad, nuc_cm_lower_permute, nuc_cm_lower_view, nuc_cm_lower_slice, nuc_cm_lower_flip,

@@ -63,6 +63,13 @@ bool nuc_cm_is_pointwise(enum nuc_op op)
     return families[nuc_op_family(op)] || op == NUC_OP_WHERE;
 }
 
+/* A copy in another type does, too; in another dim order alone it is a move. */
+static bool is_cast(const struct nuc_node *node)
+{
+    return nuc_op_family(node->op) == NUC_FAMILY_CAST && nuc_arg_node(node, NUC_SELF) != NULL &&
+           node->vals[0].dtype != nuc_input_meta(node, NUC_SELF)->dtype;
+}
+
 /* The reference makes tables of these alone; of a hardswish it makes a minimum and a product. */
 static const enum nuc_op *const reference_tables = NUC_OPS(NUC_OP_HARDSWISH, NUC_OP_SIGMOID, NUC_OP_TANH, NUC_OP_GELU);
 
@@ -76,12 +83,22 @@ struct chain {
     bool ok;
 };
 
-/* A constant of one element, quantized or not. */
+/* All elements are the same bytes. */
+static bool is_uniform(const struct nuc_node *node)
+{
+    size_t size = nuc_dtype_size(node->vals[0].dtype), all = nuc_bytes(&node->vals[0]);
+    const uint8_t *bytes = node->data->bytes.data;
+
+    return all > 0 && node->data->bytes.size == all && memcmp(bytes, bytes + size, all - size) == 0;
+}
+
+/* A constant number, quantized, in another type or as it is. */
 static bool is_number(const struct nuc_node *node)
 {
-    const struct nuc_node *source = nuc_is_dequantize(node) ? nuc_arg_node(node, NUC_SELF) : node;
+    const struct nuc_node *source = nuc_is_dequantize(node) || is_cast(node) ? nuc_arg_node(node, NUC_SELF) : node;
 
-    return source != NULL && nuc_is_static(source) && node->n_vals == 1 && nuc_elements(&node->vals[0]) == 1;
+    return source != NULL && nuc_is_static(source) && node->n_vals == 1 &&
+           (nuc_elements(&node->vals[0]) == 1 || is_uniform(source));
 }
 
 static bool is_listed(const struct chain *v, const struct nuc_node *node)
@@ -107,7 +124,7 @@ static void visit(struct chain *v, struct nuc_node *input)
             v->in = value;
         return;
     }
-    v->ok = v->ok && nuc_cm_is_pointwise(input->op) && !input->is_tuple && v->n_nodes < MAX_CHAIN;
+    v->ok = v->ok && (nuc_cm_is_pointwise(input->op) || is_cast(input)) && !input->is_tuple && v->n_nodes < MAX_CHAIN;
     if (v->ok)
         v->nodes[v->n_nodes++] = input;
 }
@@ -144,16 +161,27 @@ bool nuc_cm_is_table(struct nuc_node *node)
 
 static double number_of(struct nuc_graph *g, const struct nuc_node *node)
 {
-    void *bytes;
-    float value = 0;
+    void *computed = NULL;
+    const void *bytes = nuc_is_static(node) ? nuc_const_contiguous(g, node) : NULL;
 
-    if (nuc_is_static(node)) {
-        if (node->vals[0].dtype == NUC_F32)
-            memcpy(&value, nuc_const_contiguous(g, node), sizeof value);
-    } else if (nuc_eval_constant(g, node, &bytes)) {
-        memcpy(&value, bytes, sizeof value);
+    if (bytes == NULL && nuc_eval_constant(g, node, &computed))
+        bytes = computed;
+    if (bytes == NULL)
+        return 0.0;
+    switch ((int)node->vals[0].dtype) {
+    case NUC_F32:
+        return (double)*(const float *)bytes;
+    case NUC_F64:
+        return *(const double *)bytes;
+    case NUC_I64:
+        return (double)*(const int64_t *)bytes;
+    case NUC_I32:
+        return *(const int32_t *)bytes;
+    case NUC_BOOL:
+        return *(const uint8_t *)bytes;
+    default:
+        return 0.0;
     }
-    return (double)value;
 }
 
 struct copying {
@@ -180,8 +208,15 @@ static struct nuc_node *counterpart(struct copying *k, const struct nuc_node *no
 static struct nuc_node *copy_node(struct copying *k, const struct nuc_node *node)
 {
     bool renames = node->op == NUC_OP_CLONE || node->op == NUC_OP_CLONE_DIM_ORDER;
-    struct nuc_node *copy = nuc_add_node(k->table, NULL, renames ? NUC_OP_ALIAS : node->op, NULL);
+    enum nuc_op op = renames ? NUC_OP_ALIAS : is_cast(node) ? NUC_OP_TO_DTYPE : node->op;
+    struct nuc_node *copy = nuc_add_node(k->table, NULL, op, NULL);
 
+    if (op == NUC_OP_TO_DTYPE) {
+        nuc_set_arg_node(copy, k->table, NUC_SELF, counterpart(k, nuc_arg_node(node, NUC_SELF)));
+        nuc_set_arg_dtype(copy, NUC_ARG(TO_DTYPE, dtype), node->vals[0].dtype);
+        nuc_infer_shape(k->table, copy);
+        return copy;
+    }
     for (uint32_t i = 0; i < copy->n_args; i++) {
         if (node->args[i].kind == NUC_ARG_NODE)
             nuc_set_arg_node(copy, k->table, i, counterpart(k, node->args[i].u.node));
@@ -205,8 +240,8 @@ static void sort_chain(struct chain *v)
     memcpy(v->nodes, sorted, n * sizeof(struct nuc_node *));
 }
 
-/* The chain over all 256 values the tensor can take, in float32. */
-static void evaluate(struct chain *v, const struct nuc_node *last, float results[TABLE_SIZE])
+/* The chain over all 256 values the tensor can take: float32 or truths, as the last operator makes them. */
+static void evaluate(struct chain *v, const struct nuc_node *last, void *results)
 {
     struct nuc_context *cx = v->c->g->cx;
     struct copying k = {.v = v, .table = nuc_graph_new(cx, v->c->g->file)};
@@ -291,5 +326,62 @@ bool nuc_cm_lower_table(struct nuc_cm *c, struct nuc_node *quantize)
         return false;
     fill_table(&v, last, &out.params, table);
     nuc_cm_replace(c, &out, emit_table(c, v.in.node, table, last, last->next));
+    return true;
+}
+
+/* ---- truths ---- */
+
+static struct nuc_node *truth_table(struct nuc_cm *c, struct chain *v, struct nuc_node *last)
+{
+    static const int64_t size = TABLE_SIZE;
+    bool truths[TABLE_SIZE];
+
+    evaluate(v, last, truths);
+    struct nuc_node *table =
+        nuc_cm_constant(c, last, "_truths", NUC_BOOL, &size, 1, nuc_copy(c->g->cx, truths, sizeof truths));
+    return nuc_emit(c->g, last->next, NUC_OP_NUCLEON_TEST, last,
+                    NUC_ARGS(nuc_node_arg(v->in.node), nuc_node_arg(table)));
+}
+
+static bool relation_of(enum nuc_op op, int64_t *relation)
+{
+    static const enum nuc_op relations[] = {NUC_OP_EQ, NUC_OP_NE, NUC_OP_LT, NUC_OP_LE, NUC_OP_GT, NUC_OP_GE};
+
+    for (size_t i = 0; i < sizeof relations / sizeof *relations; i++) {
+        if (relations[i] == op) {
+            *relation = (int64_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Both as multiples of twice the larger scale, as a sum has them: equal scales give equal multipliers. */
+static struct nuc_node *comparison(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_value a, b;
+    int64_t relation;
+
+    if (!relation_of(node->op, &relation) || !nuc_cm_tensor(node, NUC_SELF, &a) || !nuc_cm_tensor(node, NUC_OTHER, &b))
+        return NULL;
+    double twice_max = 2 * (a.scale > b.scale ? a.scale : b.scale);
+    struct nuc_multiplier m = nuc_cm_multiplier(a.scale / twice_max), n = nuc_cm_multiplier(b.scale / twice_max);
+    return nuc_emit(c->g, node->next, NUC_OP_NUCLEON_COMPARE, node,
+                    NUC_ARGS(nuc_node_arg(a.node), nuc_int_arg(a.zero_point), nuc_int_arg(m.multiplier),
+                             nuc_int_arg(m.shift), nuc_node_arg(b.node), nuc_int_arg(b.zero_point),
+                             nuc_int_arg(n.multiplier), nuc_int_arg(n.shift), nuc_int_arg(relation)));
+}
+
+bool nuc_cm_lower_truth(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_node *next = node->next, *truths;
+    struct chain v;
+
+    if (c->options->executorch_ops_only || !nuc_cm_is_pointwise(node->op))
+        return false;
+    truths = find_chain(c, node, &v) ? truth_table(c, &v, node) : comparison(c, node);
+    if (truths == NULL)
+        return false;
+    nuc_replace_uses(c->g, node, nuc_cm_in_order(c, truths, &node->vals[0], next), NULL);
     return true;
 }

@@ -64,14 +64,12 @@ static void store_ints(enum nuc_dtype dtype, void *data, size_t first, size_t co
 
 static int32_t to_int(double rounded, int64_t low, int64_t high)
 {
-    if (isnan(rounded))
-        return 0;
-    if (rounded <= (double)low)
+    if (!(rounded > (double)low))
         return (int32_t)low;
     return rounded >= (double)high ? (int32_t)high : (int32_t)rounded;
 }
 
-/* Branch-free and without a library call, so that it becomes vector code. NaN gives 0. */
+/* Branch-free and without a library call, so that it becomes vector code. NaN is the least value, here and above. */
 static void quantize_fast(const float *in, size_t count, float scale, float zero_point, float low, float high,
                           int32_t *out)
 {
@@ -82,7 +80,6 @@ static void quantize_fast(const float *in, size_t count, float scale, float zero
         v = ((v + ROUNDING_BIAS) - ROUNDING_BIAS) + zero_point;
         v = v > low ? v : low;
         v = v < high ? v : high;
-        v = product == product ? v : 0.0f;
         out[i] = (int32_t)v;
     }
 }

@@ -240,5 +240,7 @@ nuc_shape_rule nuc_shape_cortexm_max_pool2d;
 nuc_shape_rule nuc_shape_cortexm_pad;
 nuc_shape_rule nuc_shape_nucleon_transpose_conv2d;
 nuc_shape_rule nuc_shape_nucleon_resize;
+nuc_shape_rule nuc_shape_nucleon_test;
+nuc_shape_rule nuc_shape_nucleon_compare;
 
 #endif

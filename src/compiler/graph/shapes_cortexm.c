@@ -228,3 +228,21 @@ void nuc_shape_cortexm_pad(const struct nuc_shape_call *c)
         m.sizes[m.dim_order[i]] += pre[4 - m.rank + i] + post[4 - m.rank + i];
     nuc_shape_result(c, &m);
 }
+
+/* ---- truths of int8 values ---- */
+
+void nuc_shape_nucleon_test(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+
+    m.dtype = NUC_BOOL;
+    nuc_shape_result(c, &m);
+}
+
+void nuc_shape_nucleon_compare(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = nuc_shape_broadcast(c, NUC_SELF, NUC_ARG(NUCLEON_COMPARE, other));
+
+    m.dtype = NUC_BOOL;
+    nuc_shape_result(c, &m);
+}

@@ -24,6 +24,8 @@ struct nuc_node *nuc_expand_hypot(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_logaddexp(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_xlogy(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_heaviside(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_entr(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_ndtr(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_rsub(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_lerp(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_addc(struct nuc_graph *g, struct nuc_node *node);

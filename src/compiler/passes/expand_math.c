@@ -166,15 +166,36 @@ struct nuc_node *nuc_expand_logaddexp(struct nuc_graph *g, struct nuc_node *node
     return choose(&s, pair(&s, NUC_OP_EQ, s.a, s.b), with_number(&s, NUC_OP_ADD, s.a, base_2 ? 1.0 : M_LN2), y);
 }
 
-/* self log(other): 0 where self is 0, unless other is NaN. */
+/* self log(other), self log(1 + other): 0 where self is 0, unless other is NaN. */
 struct nuc_node *nuc_expand_xlogy(struct nuc_graph *g, struct nuc_node *node)
 {
     struct site s = site_of(g, node);
+    enum nuc_op log = node->op == NUC_OP_XLOGY ? NUC_OP_LOG : NUC_OP_LOG1P;
     struct nuc_node *zero =
         pair(&s, NUC_OP_LOGICAL_AND, with_number(&s, NUC_OP_EQ, s.a, 0.0), pair(&s, NUC_OP_EQ, s.b, s.b));
-    struct nuc_node *product = pair(&s, NUC_OP_MUL, s.a, map(&s, NUC_OP_LOG, s.b));
+    struct nuc_node *product = pair(&s, NUC_OP_MUL, s.a, map(&s, log, s.b));
 
     return choose(&s, zero, nuc_insert_constant(g, node, result_type(&s), 0.0), product);
+}
+
+/* -x log(x); 0 at 0, -infinity below */
+struct nuc_node *nuc_expand_entr(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct site s = site_of(g, node);
+    struct nuc_node *x = as_result(&s, s.a);
+    struct nuc_node *y = map(&s, NUC_OP_NEG, pair(&s, NUC_OP_MUL, x, map(&s, NUC_OP_LOG, x)));
+
+    y = choose(&s, with_number(&s, NUC_OP_EQ, x, 0.0), nuc_insert_constant(g, node, result_type(&s), 0.0), y);
+    return choose(&s, with_number(&s, NUC_OP_LT, x, 0.0), nuc_insert_constant(g, node, result_type(&s), -HUGE_VAL), y);
+}
+
+/* The distribution function of the normal distribution: (1 + erf(x / sqrt 2)) / 2 */
+struct nuc_node *nuc_expand_ndtr(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct site s = site_of(g, node);
+    struct nuc_node *y = map(&s, NUC_OP_ERF, with_number(&s, NUC_OP_MUL, as_result(&s, s.a), M_SQRT1_2));
+
+    return with_number(&s, NUC_OP_MUL, with_number(&s, NUC_OP_ADD, y, 1.0), 0.5);
 }
 
 /* ---- signs, steps, closeness ---- */

@@ -46,32 +46,9 @@ static void check_aliases(struct nuc_graph *g, const struct nuc_node *op, const 
     }
 }
 
-/*
- * What the operator makes when it does not work in place, in the type of self: of a comparison of floats in place, for
- * example, 1 and 0.
- */
-static struct nuc_node *functional_value(struct nuc_graph *g, struct nuc_node *node)
-{
-    struct nuc_meta stated = node->vals[0];
-
-    node->in_place = false;
-    nuc_infer_shape(g, node);
-    if (node->vals[0].dtype == stated.dtype) {
-        node->in_place = true;
-        node->vals[0] = stated;
-        return node;
-    }
-    struct nuc_node *cast = nuc_insert(g, node->next, NUC_OP_TO_DTYPE, node);
-    nuc_set_arg_node(cast, g, NUC_SELF, node);
-    nuc_set_arg_dtype(cast, NUC_ARG(TO_DTYPE, dtype), stated.dtype);
-    nuc_infer_shape(g, cast);
-    nuc_replace_uses(g, node, cast, cast);
-    return cast;
-}
-
 void nuc_functionalize(struct nuc_graph *g)
 {
-    uint32_t *position = nuc_alloc_array(g->cx, 2 * (size_t)g->next_id, sizeof *position); /* a cast per node */
+    uint32_t *position = nuc_alloc_array(g->cx, g->next_id, sizeof *position);
     uint32_t count = 0;
 
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)
@@ -81,12 +58,10 @@ void nuc_functionalize(struct nuc_graph *g)
             continue;
         struct nuc_node *self = nuc_operand(g, n, NUC_SELF);
         check_aliases(g, n, position);
-        struct nuc_node *value = functional_value(g, n);
-        position[value->id] = position[n->id];
         for (uint32_t i = self->n_users; i > 0; i--) {
             struct nuc_node *user = self->users[i - 1];
             if (position[user->id] > position[n->id])
-                nuc_replace_input(g, user, self, value);
+                nuc_replace_input(g, user, self, n);
         }
     }
 }

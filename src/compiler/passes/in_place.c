@@ -502,6 +502,25 @@ static bool is_same_view(struct writes *w, const struct nuc_node *a, const struc
     return true;
 }
 
+/*
+ * What the operator writes in the type of what it is written to: of a comparison of floats in place, 1 and 0. Where the
+ * types agree it stays in place.
+ */
+static struct nuc_node *of_own_type(struct writes *w, struct nuc_node *node)
+{
+    struct nuc_meta stated = node->vals[0];
+
+    node->in_place = false;
+    nuc_infer_shape(w->g, node);
+    if (node->vals[0].dtype == stated.dtype) {
+        node->in_place = true;
+        node->vals[0] = stated;
+        return node;
+    }
+    w->changed = true;
+    return nuc_insert_cast(w->g, node->next, node, stated.dtype);
+}
+
 /* What the operator in place writes; NULL when it changes nothing. */
 static struct nuc_node *written_value(struct writes *w, struct nuc_node *node)
 {
@@ -523,9 +542,11 @@ static struct nuc_node *written_value(struct writes *w, struct nuc_node *node)
     read_inputs(w, node, overwrites_all(node));
     if (nuc_op_family(node->op) == NUC_FAMILY_COMPOSITE || place_of(w, self)->parent != NULL)
         w->changed = true;
-    if (nuc_op_family(node->op) == NUC_FAMILY_COMPOSITE)
+    if (nuc_op_family(node->op) == NUC_FAMILY_COMPOSITE) {
         node->in_place = false;
-    return node;
+        return node;
+    }
+    return of_own_type(w, node);
 }
 
 static void write(struct writes *w, struct nuc_node *node)

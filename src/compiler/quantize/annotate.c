@@ -1,6 +1,7 @@
 /* Walks the graph and applies the patterns. */
 #include "compiler/graph/args.h"
 #include "compiler/quantize/annotate_private.h"
+#include "compiler/quantize/masked_range.h"
 
 /* ---- sides ---- */
 
@@ -94,12 +95,18 @@ struct nuc_qspec nuc_anchor_spec(const struct nuc_annotator *a, enum nuc_side si
     return spec;
 }
 
+/* A number that is chosen has the parameters of the result: perhaps it is infinite. */
+static bool is_chosen_number(const struct nuc_node *node, const struct nuc_node *arg)
+{
+    return node->op == NUC_OP_WHERE && nuc_is_static(arg) && nuc_elements(&arg->vals[0]) == 1;
+}
+
 static void annotate_anchors(struct nuc_annotator *a, struct nuc_node *node, const struct nuc_pattern *p)
 {
     for (uint32_t i = 0; i < NUC_MAX_ANCHORS; i++) {
         struct nuc_node *arg = nuc_anchor_arg(p, node, i);
         struct nuc_qspec spec = nuc_anchor_spec(a, a->side[node->id], node, i);
-        if (arg != NULL)
+        if (arg != NULL && !is_chosen_number(node, arg))
             nuc_annotate_input(a, node, arg, &spec);
     }
 }
@@ -133,11 +140,33 @@ static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node
     return p->form == NUC_FORM_OWN || (p->form == NUC_FORM_MAP && !a->reference_compat);
 }
 
+/* A constant beyond all activations: beside it, in int8, all others were one. */
+static bool is_far(struct nuc_graph *g, const struct nuc_node *node)
+{
+    const float far = 1e4f;
+
+    if (node == NULL || !nuc_is_static(node) || node->vals[0].dtype != NUC_F32)
+        return false;
+    const float *values = nuc_const_contiguous(g, node);
+    for (int64_t i = 0; i < nuc_elements(&node->vals[0]); i++) {
+        if (!(values[i] <= far && values[i] >= -far))
+            return true;
+    }
+    return false;
+}
+
+static bool chooses_far(struct nuc_graph *g, const struct nuc_node *node)
+{
+    return node->op == NUC_OP_WHERE && !nuc_masks_softmax(node) &&
+           (is_far(g, nuc_arg_node(node, NUC_ARG(WHERE, self))) ||
+            is_far(g, nuc_arg_node(node, NUC_ARG(WHERE, other))));
+}
+
 void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
 {
     const struct nuc_pattern *p = nuc_pattern_for(a, node);
 
-    if (a->by_id[node->id] != NULL || !nuc_is_quantizable(node))
+    if (a->by_id[node->id] != NULL || !nuc_is_quantizable(node) || chooses_far(a->g, node))
         return;
     if (p->form == NUC_FORM_PAIR || p->form == NUC_FORM_LIST) {
         nuc_annotate_group(a, node);

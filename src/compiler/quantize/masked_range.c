@@ -36,6 +36,11 @@ static bool is_read_by_softmax(const struct nuc_node *node)
     return node->n_users > 0;
 }
 
+bool nuc_masks_softmax(const struct nuc_node *node)
+{
+    return node->vals[0].rank > 0 && is_masked(node) && is_read_by_softmax(node);
+}
+
 static float largest(const float *row, size_t count)
 {
     float most = -INFINITY;
@@ -74,7 +79,7 @@ const float *nuc_without_masked(struct nuc_context *cx, struct nuc_masked_range 
     const struct nuc_meta *meta = &node->vals[0];
     size_t count = (size_t)nuc_elements(meta);
 
-    if (meta->rank == 0 || count == 0 || meta->dtype != NUC_F32 || !is_masked(node) || !is_read_by_softmax(node))
+    if (count == 0 || meta->dtype != NUC_F32 || !nuc_masks_softmax(node))
         return x;
     size_t columns = (size_t)meta->sizes[meta->rank - 1];
     if (!has_masked(x, count / columns, columns))

@@ -8,6 +8,9 @@
 
 #include "compiler/graph/graph.h"
 
+/* A sum or choice, in which a mask may be, that softmax along the last dimension alone reads. */
+bool nuc_masks_softmax(const struct nuc_node *node);
+
 struct nuc_masked_range {
     float *values; /* of the last copy */
     size_t capacity;

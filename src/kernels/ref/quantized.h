@@ -135,6 +135,18 @@ struct nuc_prelu_s8 {
 void nuc_ref_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loops, const int8_t *in,
                       const int8_t *slopes, int8_t *out);
 
+enum nuc_relation { NUC_EQUAL, NUC_NOT_EQUAL, NUC_LESS, NUC_LESS_EQUAL, NUC_GREATER, NUC_GREATER_EQUAL };
+
+struct nuc_compare_s8 {
+    int32_t offset_a, offset_b;
+    struct nuc_multiplier a, b;
+    enum nuc_relation relation;
+};
+
+/* Both inputs are shifted left by 20 and rescaled, as for a sum; out is 1 or 0. */
+void nuc_ref_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
+                        int8_t *out);
+
 /* ---- along rows ---- */
 
 struct nuc_softmax_s8 {

@@ -100,6 +100,40 @@ void nuc_ref_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *loop
     } while (nuc_walk_next_row(loops, &walk));
 }
 
+static bool relates(enum nuc_relation relation, int32_t a, int32_t b)
+{
+    switch (relation) {
+    case NUC_EQUAL:
+        return a == b;
+    case NUC_NOT_EQUAL:
+        return a != b;
+    case NUC_LESS:
+        return a < b;
+    case NUC_LESS_EQUAL:
+        return a <= b;
+    case NUC_GREATER:
+        return a > b;
+    case NUC_GREATER_EQUAL:
+    default:
+        return a >= b;
+    }
+}
+
+void nuc_ref_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
+                        int8_t *out)
+{
+    struct nuc_walk walk = {{0}, 0, 0, 0};
+    struct row row = row_of(loops);
+
+    do {
+        for (int32_t i = 0; i < row.size; i++) {
+            int32_t x = nuc_requantize((a[walk.a + i * row.a] + p->offset_a) * (1 << 20), p->a);
+            int32_t y = nuc_requantize((b[walk.b + i * row.b] + p->offset_b) * (1 << 20), p->b);
+            out[walk.out + i * row.out] = relates(p->relation, x, y);
+        }
+    } while (nuc_walk_next_row(loops, &walk));
+}
+
 /* Half away from zero without libm: adding copysign(0.5) and cutting off is exact below 2^22. */
 static float round_away(float v)
 {

@@ -47,3 +47,9 @@ void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *i
 {
     nuc_ref_resize_nearest_s8(r, in, out);
 }
+
+void nuc_kernel_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, const int8_t *a,
+                           const int8_t *b, int8_t *out)
+{
+    nuc_ref_compare_s8(p, loops, a, b, out);
+}

@@ -29,6 +29,8 @@ void nuc_kernel_prelu_s8(const struct nuc_prelu_s8 *p, const struct nuc_loops *l
                          const int8_t *slopes, int8_t *out);
 void nuc_kernel_recurrence_s8(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, const int8_t *in,
                               int8_t *out);
+void nuc_kernel_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loops *loops, const int8_t *a,
+                           const int8_t *b, int8_t *out);
 void nuc_kernel_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out);
 void nuc_kernel_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
 void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
