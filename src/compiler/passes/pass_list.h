@@ -45,6 +45,8 @@ bool nuc_padded_conv1d_to_2d(struct nuc_graph *g);
 bool nuc_rank_before_softmax(struct nuc_graph *g);
 /* Masks of infinities in front of a softmax become finite, and constant ones are added. */
 bool nuc_finite_masks(struct nuc_graph *g);
+/* A batch norm that no layer takes in, over rows or images, becomes a convolution of one pixel and one channel each. */
+bool nuc_batch_norm_to_conv(struct nuc_graph *g);
 bool nuc_remove_dead_nodes(struct nuc_graph *g);
 
 /* ---- Edge ---- */

@@ -45,6 +45,8 @@ static const struct nuc_pass aten_passes[] = {
     {"conv1d-to-2d", nuc_conv1d_to_2d, BOTH},
     {"padded-conv1d-to-2d", nuc_padded_conv1d_to_2d, BETTER},
     {"fold-batch-norm-again", nuc_fold_batch_norm, BOTH},
+    {"batch-norm-to-conv", nuc_batch_norm_to_conv, BETTER},
+    {"conv1d-to-2d-again", nuc_conv1d_to_2d, BETTER},
     {"remove-dead-nodes-again", nuc_remove_dead_nodes, BOTH},
 };
 
