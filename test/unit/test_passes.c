@@ -156,6 +156,10 @@ static const struct {
     {"%m = constant : float32[2, 2] values(0, 1, -1e9, -1e9); %a = aten.add.Tensor(%x, %m)\n"
      "%s = aten.softmax.int(%a, -1)",
      1, NUC_OP_WHERE},
+    /* A mask computed at run time: the number is as large as it has to be, and not added twice. */
+    {"%o = constant : float32[] values(-3e38); %h = aten.mul.Tensor(%x, %o); %a = aten.add.Tensor(%x, %h)\n"
+     "%s = aten.softmax.int(%a, -1)",
+     1, NUC_OP_WHERE},
     /* Torch's safe softmax. */
     {"%m = constant : float32[2, 2] values(0, -1e9, 0, 0); %i = constant : float32[] values(-1e9)\n"
      "%z = constant : float32[1] values(0); %a = aten.add.Tensor(%x, %m); %p = aten.softmax.int(%a, -1)\n"

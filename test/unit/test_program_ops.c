@@ -1,4 +1,5 @@
 /* Operators from graph to result: written as a program, loaded, run, and compared with values computed by hand. */
+#include "compiler/eval/eval.h"
 #include "compiler/program/out_variant.h"
 #include "program_graphs.h"
 
@@ -247,6 +248,29 @@ static const struct op_row {
      {0.5f, 0.5f, 0, 1}},
 };
 
+static void check_values(const struct op_row *row, const char *by, const float *values)
+{
+    for (uint32_t i = 0; i < row->n_out; i++) {
+        if (values[i] < row->expected[i] || values[i] > row->expected[i])
+            fail_msg("%s: element %u is %g by the %s, not %g", row->what, i, (double)values[i], by,
+                     (double)row->expected[i]);
+    }
+}
+
+/* Evaluator and kernels compute the same. The evaluator takes values in logical order. */
+static void evaluate_row(struct nuc_context *cx, const struct op_row *row)
+{
+    if (strstr(row->text, "channels-last") != NULL)
+        return;
+    struct nuc_evaluator *e = nuc_eval_new(parse_quantized(cx, row->text), 1);
+    float values[16];
+    const void *in = row->in;
+    void *out = values;
+
+    nuc_eval_run(e, &in, &out);
+    check_values(row, "evaluator", values);
+}
+
 static void run_row(struct nuc_context *cx, void *arg)
 {
     const struct op_row *row = arg;
@@ -263,11 +287,8 @@ static void run_row(struct nuc_context *cx, void *arg)
         fail_msg("%s: %s", row->what, p.detail.message);
     assert_int_equal(nuc_program_output(&p.program, 0, &t), NUC_OK);
     assert_int_equal(t.bytes, row->n_out * sizeof(float));
-    for (uint32_t i = 0; i < row->n_out; i++) {
-        float value = ((const float *)t.data)[i];
-        if (value < row->expected[i] || value > row->expected[i])
-            fail_msg("%s: element %u is %g, not %g", row->what, i, (double)value, (double)row->expected[i]);
-    }
+    check_values(row, "kernel", t.data);
+    evaluate_row(cx, row);
 }
 
 /* ---- what a kernel refuses ---- */

@@ -127,6 +127,47 @@ static bool finite_choice(struct nuc_graph *g, struct nuc_node *where)
     return false;
 }
 
+/* Where a mask that is added comes from, behind views and repetitions. */
+static struct nuc_node *source_of(struct nuc_node *term)
+{
+    while (nuc_op_family(term->op) == NUC_FAMILY_VIEW || term->op == NUC_OP_EXPAND || term->op == NUC_OP_SLICE) {
+        struct nuc_node *input = nuc_arg_node(term, NUC_SELF);
+        if (input == NULL)
+            break;
+        term = input;
+    }
+    return term;
+}
+
+/* Nothing but sums reads it. */
+static bool is_only_added(const struct nuc_node *mask)
+{
+    for (uint32_t i = 0; i < mask->n_users; i++) {
+        const struct nuc_node *user = mask->users[i];
+        bool passes =
+            nuc_op_family(user->op) == NUC_FAMILY_VIEW || user->op == NUC_OP_EXPAND || user->op == NUC_OP_SLICE;
+        if (user->op != NUC_OP_ADD && (!passes || !is_only_added(user)))
+            return false;
+    }
+    return mask->n_users > 0;
+}
+
+/* (1 - mask) times a number: no larger than it has to be. */
+static bool finite_product(struct nuc_graph *g, struct nuc_node *mul)
+{
+    for (uint32_t i = NUC_SELF; i <= NUC_OTHER; i++) {
+        struct nuc_node *number = nuc_arg_node(mul, i);
+        const struct nuc_meta scalar = nuc_meta_make(NUC_F32, NULL, 0);
+        const float masked = NUC_MASKED;
+        if (!is_float_constant(number) || nuc_elements(&number->vals[0]) != 1 ||
+            !(*(const float *)nuc_const_contiguous(g, number) < NUC_MASKED))
+            continue;
+        nuc_set_arg_node(mul, g, i, nuc_add_parameter(g, number, "_finite", &scalar, &masked));
+        return true;
+    }
+    return false;
+}
+
 static bool finite_sum(struct nuc_graph *g, struct nuc_node *add)
 {
     struct nuc_node *terms[2] = {nuc_arg_node(add, NUC_SELF), nuc_arg_node(add, NUC_OTHER)};
@@ -136,8 +177,13 @@ static bool finite_sum(struct nuc_graph *g, struct nuc_node *add)
     for (uint32_t i = 0; i < 2; i++) {
         if (is_float_constant(terms[i]) && !nuc_is_static(terms[1 - i]))
             return split_addend(g, add, terms[1 - i], terms[i]);
-        if (terms[i]->op == NUC_OP_WHERE && terms[i]->n_users == 1)
-            return finite_choice(g, terms[i]);
+        struct nuc_node *source = source_of(terms[i]);
+        if (source->in_place || !is_only_added(source))
+            continue;
+        if (source->op == NUC_OP_WHERE && finite_choice(g, source))
+            return true;
+        if (source->op == NUC_OP_MUL && finite_product(g, source))
+            return true;
     }
     return false;
 }

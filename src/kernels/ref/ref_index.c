@@ -13,20 +13,33 @@ static ptrdiff_t last_stride(const struct nuc_loops *loops, const ptrdiff_t *str
     return loops->rank == 0 ? 0 : strides[loops->rank - 1];
 }
 
+/* Where an index leads, from the start of its line on; false when it is none of the dimension. */
+static bool offset_of(const struct nuc_indexed *x, ptrdiff_t at, ptrdiff_t *offset)
+{
+    int64_t index = load_index(x->dtype, x->index, at);
+
+    *offset = (ptrdiff_t)index * x->stride;
+    return index >= 0 && index < x->size;
+}
+
 bool nuc_ref_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
                     void *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
     ptrdiff_t index_step = last_stride(loops, loops->a), in_step = last_stride(loops, loops->b);
     ptrdiff_t out_step = last_stride(loops, loops->out), size = (ptrdiff_t)element_size;
+    /* One index for a row that lies in one piece on both sides. */
+    bool whole = loops->rank > 0 && index_step == 0 && in_step == 1 && out_step == 1;
+    int32_t count = whole ? 1 : nuc_row_length(loops);
+    size_t bytes = whole ? element_size * (size_t)nuc_row_length(loops) : element_size;
 
     do {
-        for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            int64_t at = load_index(x->dtype, x->index, walk.a + i * index_step);
-            if (at < 0 || at >= x->size)
+        for (int32_t i = 0; i < count; i++) {
+            ptrdiff_t offset;
+            if (!offset_of(x, walk.a + i * index_step, &offset))
                 return false;
-            ptrdiff_t from = walk.b + i * in_step + (ptrdiff_t)at * x->stride;
-            memmove((uint8_t *)out + (walk.out + i * out_step) * size, (const uint8_t *)in + from * size, element_size);
+            memmove((uint8_t *)out + (walk.out + i * out_step) * size,
+                    (const uint8_t *)in + (walk.b + i * in_step + offset) * size, bytes);
         }
     } while (nuc_walk_next_row(loops, &walk));
     return true;
@@ -126,10 +139,10 @@ bool nuc_ref_scatter(const struct nuc_loops *loops, const struct nuc_indexed *x,
 
     do {
         for (int32_t i = 0; i < nuc_row_length(loops); i++) {
-            int64_t at = load_index(x->dtype, x->index, walk.a + i * index_step);
-            if (at < 0 || at >= x->size)
+            ptrdiff_t offset;
+            if (!offset_of(x, walk.a + i * index_step, &offset))
                 return false;
-            ptrdiff_t to = walk.out + i * out_step + (ptrdiff_t)at * x->stride;
+            ptrdiff_t to = walk.out + i * out_step + offset;
             combine(how, dtype, size, (const uint8_t *)src + (walk.b + i * src_step) * (ptrdiff_t)size,
                     (uint8_t *)out + to * (ptrdiff_t)size);
         }
