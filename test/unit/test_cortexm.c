@@ -66,6 +66,13 @@ static const struct row rows[] = {
      "edge.cortex_m.quantized_activation.default edge.aten.where.self",
      "edge.cortex_m.quantized_activation.default edge.aten.gt.Tensor "
      "edge.cortex_m.quantized_activation.default edge.aten.where.self"},
+    {"product with truths of another tensor",
+     HALF INPUT("[2, 3]") "%t = edge.aten.neg.default(%dx) ! 0.125, 5\n%g = edge.aten.gt.Tensor(%dt, %half)\n"
+                          "%y = edge.aten.mul.Tensor(%g, %dx)" RESULT,
+     "edge.cortex_m.quantized_activation.default edge.nucleon.quantized_test.default "
+     "edge.cortex_m.quantized_activation.default edge.aten.where.self",
+     "edge.cortex_m.quantized_activation.default edge.aten.gt.Tensor "
+     "edge.cortex_m.quantized_activation.default edge.aten.where.self"},
     {"truths as numbers",
      HALF INPUT("[2, 3]") "%g = edge.aten.gt.Tensor(%dx, %half)\n"
                           "%f = edge.dim_order_ops._to_dim_order_copy.default(%g, dtype=float32, dim_order=[0, 1])\n"

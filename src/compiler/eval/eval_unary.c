@@ -316,7 +316,7 @@ static struct numbers numbers_of(const struct nuc_node *node)
 
 static int64_t whole_number(double value)
 {
-    return value >= 0x1p63 ? INT64_MAX : value < -0x1p63 ? INT64_MIN : (int64_t)value;
+    return value >= 0x1p63 ? INT64_MAX : !(value > -0x1p63) ? INT64_MIN : (int64_t)value;
 }
 
 static struct whole_numbers whole_numbers_of(const struct nuc_eval_call *c)
