@@ -428,8 +428,8 @@ struct nuc_node *nuc_expand_max_unpool(struct nuc_graph *g, struct nuc_node *nod
         from[lead] *= in->sizes[i];
         to[lead] *= out->sizes[i];
     }
-    struct nuc_node *zeros =
-        nuc_emit(g, node, NUC_OP_FULL, node, NUC_ARGS(nuc_ints_arg(to, lead + 1), nuc_float_arg(0.0)));
+    struct nuc_meta whole = nuc_meta_make(in->dtype, to, lead + 1);
+    struct nuc_node *zeros = nuc_insert_filled(g, node, &whole, 0.0);
     struct nuc_node *value = nuc_emit(g, node, NUC_OP_SCATTER, node,
                                       NUC_ARGS(nuc_node_arg(zeros), nuc_int_arg(lead),
                                                nuc_node_arg(nuc_insert_reshaped(g, node, indices, from, lead + 1)),
