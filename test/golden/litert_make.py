@@ -701,6 +701,34 @@ def attention(m):
     return [y], [yv.astype('float32')]
 
 
+def layer_norm(name, folded, shape=(1, 6, 8)):
+    @case(name)
+    def make(m):
+        """As TensorFlow's batch norm, or as it is defined."""
+        x, weight, bias = real(*shape), real(shape[-1]), real(shape[-1])
+        t, row = m.input(x), (*shape[:-1], 1)
+        axis = m.constant(ints(len(shape) - 1))
+        mean = m.add('MEAN', [t, axis], row, options={0: ('?', True)})
+        variance = m.add('MEAN', [m.add('SQUARED_DIFFERENCE', [t, mean], shape), axis], row, options={0: ('?', True)})
+        root = m.add('RSQRT', [m.add('ADD', [variance, m.constant(np.float32(1e-3))], row)], row)
+        if folded:
+            scale = m.add('MUL', [root, m.constant(weight)], shape)
+            shift = m.add('SUB', [m.constant(bias), m.add('MUL', [mean, scale], shape)], shape)
+            y = m.add('ADD', [m.add('MUL', [t, scale], shape), shift], shape)
+        else:
+            y = m.add('MUL', [m.add('SUB', [t, mean], shape), root], shape)
+            y = m.add('ADD', [m.add('MUL', [y, m.constant(weight)], shape), m.constant(bias)], shape)
+        x = x.astype('float64')
+        centred = x - x.mean(-1, keepdims=True)
+        value = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-3) * weight + bias
+        return [y], [value.astype('float32')]
+
+
+layer_norm('layer norm.folded', True)
+layer_norm('layer norm', False)
+layer_norm('layer norm.image', True, (1, 3, 4, 5))
+
+
 @case('boundary')
 def boundary(m):
     """An input that is an output, an output twice, and a constant one."""

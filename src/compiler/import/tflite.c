@@ -254,6 +254,7 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
         import_input(&ti, i);
     for (uint32_t i = 0; i < ti.s->n_ops; i++)
         import_operator(&ti, i);
+    nuc_ti_find_norms(&ti);
     if (ti.s->n_outputs == 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the model has no outputs", m->file);
     struct nuc_node **results = nuc_alloc_array(cx, ti.s->n_outputs, sizeof(struct nuc_node *));

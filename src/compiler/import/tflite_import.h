@@ -163,6 +163,9 @@ uint32_t nuc_ti_axis(enum nuc_ti_form form, uint32_t dim);
 /* Sizes of a tensor in that form. */
 void nuc_ti_sizes(const struct nuc_lt_tensor *t, enum nuc_ti_form form, int64_t sizes[NUC_MAX_RANK]);
 
+/* Layer norms in the finished graph, which are one operator again (tflite_norm.c). */
+void nuc_ti_find_norms(struct nuc_ti *ti);
+
 /* ---- operators ---- */
 
 typedef void nuc_ti_importer(struct nuc_ti *ti);
