@@ -91,6 +91,7 @@ struct nuc_node *nuc_to_wide_indices(struct nuc_graph *g, struct nuc_node *node)
 struct nuc_node *nuc_to_greatest(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_unfold_along(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_place_of_number(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_to_difference(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_to_floored_remainder(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- building blocks ---- */

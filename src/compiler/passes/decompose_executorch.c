@@ -46,6 +46,20 @@ struct nuc_node *nuc_to_place_of_number(struct nuc_graph *g, struct nuc_node *no
     return edge;
 }
 
+/* Nor for differences of bool and another type. */
+struct nuc_node *nuc_to_difference(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *edge = nuc_to_same(g, node);
+    const uint32_t operands[] = {NUC_SELF, NUC_ARG(SUB, other)};
+
+    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
+        struct nuc_node *operand = nuc_operand(g, edge, operands[i]);
+        if (operand->vals[0].dtype == NUC_BOOL)
+            nuc_set_arg_node(edge, g, operands[i], in_type(g, edge, operand, edge->vals[0].dtype));
+    }
+    return edge;
+}
+
 /* Of integers the kernel takes the dividend's sign, torch the divisor's: a - floor(a / b) * b. */
 struct nuc_node *nuc_to_floored_remainder(struct nuc_graph *g, struct nuc_node *node)
 {

@@ -106,6 +106,7 @@ static const struct executorch_row {
     {NUC_OP_ARGMIN, nuc_to_place_of_number},
     {NUC_OP_SORT, nuc_to_topk_of_all},
     {NUC_OP_SORT_STABLE, nuc_to_topk_of_all},
+    {NUC_OP_SUB, nuc_to_difference},
     {NUC_OP_GATHER, nuc_to_wide_indices},
     {NUC_OP_SCATTER, nuc_to_wide_indices},
     {NUC_OP_SCATTER_VALUE, nuc_to_wide_indices},
