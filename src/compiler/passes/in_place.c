@@ -549,6 +549,16 @@ static struct nuc_node *written_value(struct writes *w, struct nuc_node *node)
     return of_own_type(w, node);
 }
 
+/* A comparison writes 0 and 1 of the operand's type. */
+static struct nuc_node *in_own_type(struct writes *w, struct nuc_node *node)
+{
+    struct nuc_meta own = node->vals[0];
+
+    make_functional(w, node);
+    w->at = node->next;
+    return fitted(w, node, &own);
+}
+
 static void write(struct writes *w, struct nuc_node *node)
 {
     const struct nuc_node *self = operand(node);
@@ -566,6 +576,8 @@ static void write(struct writes *w, struct nuc_node *node)
         /* What torch copied is no view of anything, though its operator may make views. */
         if (p->parent == NULL && nuc_op_kind(self->op) == NUC_KIND_SHAPE && value == node)
             make_functional(w, node);
+        if (value == node && nuc_op_family(node->op) == NUC_FAMILY_COMPARE)
+            value = in_own_type(w, node);
         p->value = value;
         p->version = ++root->writes;
         root->newer = p->parent == NULL ? NULL : self;
