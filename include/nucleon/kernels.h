@@ -327,6 +327,11 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::quantized_prelu.out", "TTiiiiiiO", nuc_op_int8_prelu)                                                  \
     X("nucleon::quantized_test.out", "TTO", nuc_op_int8_test)                                                          \
     X("nucleon::quantized_compare.out", "TiiiTiiiiO", nuc_op_int8_compare)                                             \
+    X("nucleon::quantized_layer_norm.out", "TTTifO", nuc_op_int8_layer_norm)                                           \
+    X("nucleon::quantized_rms_norm.out", "TTiifO", nuc_op_int8_rms_norm)                                               \
+    X("nucleon::quantized_group_norm.out", "TiTTifO", nuc_op_int8_group_norm)                                          \
+    X("nucleon::quantized_var.out", "TIbifO", nuc_op_int8_var)                                                         \
+    X("nucleon::quantized_log_softmax.out", "TiTiffO", nuc_op_int8_log_softmax)                                        \
     X("nucleon::quantized_resize_bilinear.out", "TIbO", nuc_op_int8_resize_bilinear)                                   \
     X("nucleon::quantized_resize_nearest.out", "TIO", nuc_op_int8_resize_nearest)                                      \
     X("nucleon::quantized_transpose_conv2d.out", "TT?TIIIIiiiTTiiO", nuc_op_int8_grouped_transpose_conv2d)

@@ -87,6 +87,22 @@ static const struct row rows[] = {
      "edge.nucleon.quantized_sum.default",
      "edge.dim_order_ops._to_dim_order_copy.default executorch.exir.memory.alloc "
      "edge.cortex_m.quantized_avg_pool2d.default edge.cortex_m.quantized_activation.default"},
+    {"layer norm",
+     INPUT("[2, 3]") "%n = edge.aten.native_layer_norm.default(%dx, [3], none, none, 1e-05)\n"
+                     "%y = getitem(%n, 0)" RESULT,
+     "edge.nucleon.quantized_layer_norm.default", "edge.aten.native_layer_norm.default getitem"},
+    {"group norm of a channels-last image",
+     INPUT(
+         "[1, 4, 3, 3] channels-last") "%n = edge.aten.native_group_norm.default(%dx, none, none, 1, 4, 9, 2, 1e-05)\n"
+                                       "%y = getitem(%n, 0)" RESULT,
+     "edge.nucleon.quantized_group_norm.default edge.dim_order_ops._to_dim_order_copy.default",
+     "edge.aten.native_group_norm.default getitem"},
+    {"RMS norm", INPUT("[2, 3]") "%y = edge.aten.rms_norm.default(%dx, [3])" RESULT,
+     "edge.nucleon.quantized_rms_norm.default", "edge.aten.rms_norm.default"},
+    {"variance", INPUT("[2, 3]") "%y = edge.aten.var.correction(%dx, [1], keepdim=true)" RESULT,
+     "edge.nucleon.quantized_var.default", "edge.aten.var.correction"},
+    {"log_softmax", INPUT("[2, 3]") "%y = edge.aten._log_softmax.default(%dx, 0, false)" RESULT,
+     "edge.nucleon.quantized_log_softmax.default", "edge.aten._log_softmax.default"},
     {"no kernel", INPUT("[2, 3]") "%y = edge.aten.mean.dim(%dx, [1], true)" RESULT,
      "edge.nucleon.quantized_sum.default", "edge.aten.mean.dim"},
     {"view and permutation",

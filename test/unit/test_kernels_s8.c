@@ -545,6 +545,120 @@ static void test_softmax(void **state)
     }
 }
 
+static int8_t saturated(double x, int32_t zero_point)
+{
+    double v = round(x) + zero_point;
+
+    return (int8_t)(v < -128 ? -128 : v > 127 ? 127 : v);
+}
+
+/* Half a step is lost to float32 where the value lies between two. */
+static void expect_near(int8_t value, double x, int32_t zero_point)
+{
+    int8_t low = saturated(x - 1e-3, zero_point), high = saturated(x + 1e-3, zero_point);
+
+    assert_true(value == low || value == high);
+}
+
+static void test_norm(void **state)
+{
+    struct numbers n = {17};
+
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct nuc_norm_s8 p = {.batch = (size_t)number(&n, 1, 2),
+                                .groups = (size_t)number(&n, 1, 3),
+                                .channels = (size_t)number(&n, 1, 4),
+                                .inner = (size_t)number(&n, 1, 9),
+                                .centred = number(&n, 0, 1) == 1,
+                                .zero_point = number(&n, -128, 127),
+                                .output_zero_point = number(&n, -128, 127),
+                                .eps = 0.5f};
+        bool last = number(&n, 0, 1) == 1;
+        size_t channels = p.groups * p.channels, count = p.channels * p.inner;
+        float weight[12], bias[12];
+        p.batch_step = channels * p.inner;
+        p.channel_step = last ? 1 : p.inner;
+        p.inner_step = last ? channels : 1;
+        for (size_t c = 0; c < channels; c++) {
+            weight[c] = (float)number(&n, -60, 60);
+            bias[c] = (float)number(&n, -300, 300) / 8.0f;
+        }
+        int8_t *in = random_s8(&n, p.batch * p.batch_step), *out = random_s8(&n, p.batch * p.batch_step);
+        nuc_kernel_norm_s8(&p, in, weight, bias, out);
+        for (size_t g = 0; g < p.batch * p.groups; g++) {
+            size_t first = g / p.groups * p.batch_step + g % p.groups * p.channels * p.channel_step;
+            double mean = 0, squares = 0;
+            for (size_t i = 0; p.centred && i < count; i++)
+                mean += (double)(in[first + i / p.inner * p.channel_step + i % p.inner * p.inner_step] - p.zero_point);
+            mean /= (double)count;
+            for (size_t i = 0; i < count; i++) {
+                double x = in[first + i / p.inner * p.channel_step + i % p.inner * p.inner_step] - p.zero_point - mean;
+                squares += x * x;
+            }
+            for (size_t i = 0; i < count; i++) {
+                size_t at = first + i / p.inner * p.channel_step + i % p.inner * p.inner_step;
+                size_t c = g % p.groups * p.channels + i / p.inner;
+                double x = (in[at] - p.zero_point - mean) / sqrt(squares / (double)count + (double)p.eps);
+                expect_near(out[at], x * (double)weight[c] + (double)bias[c], p.output_zero_point);
+            }
+        }
+        free(in);
+        free(out);
+    }
+}
+
+static void test_var(void **state)
+{
+    struct numbers n = {18};
+
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t rows = number(&n, 1, 4), size = number(&n, 1, 40), zero_point = number(&n, -128, 127);
+        struct nuc_loops kept = {1, {rows}, {1}, {0}, {1}}, reduced = {1, {size}, {rows}, {0}, {0}};
+        float scale = 1.0f / (float)number(&n, 30, 3000);
+        int8_t *in = random_s8(&n, (size_t)(rows * size)), out[4];
+        nuc_kernel_var_s8(&kept, &reduced, scale, zero_point, in, out);
+        for (int32_t r = 0; r < rows; r++) {
+            double mean = 0, squares = 0;
+            for (int32_t i = 0; i < size; i++)
+                mean += in[i * rows + r] / (double)size;
+            for (int32_t i = 0; i < size; i++)
+                squares += (in[i * rows + r] - mean) * (in[i * rows + r] - mean);
+            expect_near(out[r], squares * (double)scale, zero_point);
+        }
+        free(in);
+    }
+}
+
+static void test_log_softmax(void **state)
+{
+    struct numbers n = {19};
+
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t rows = number(&n, 1, 4), size = number(&n, 1, 40);
+        double step = number(&n, 1, 100) / 100.0, out_step = number(&n, 4, 40) / 100.0;
+        struct nuc_loops lines = {1, {rows}, {1}, {0}, {size}};
+        struct nuc_line line = {size, rows, 1};
+        float exponentials[256];
+        struct nuc_log_softmax_s8 s = {exponentials, (float)(step / out_step), (float)(1 / out_step), 127};
+        int8_t *in = random_s8(&n, (size_t)(rows * size)), *out = random_s8(&n, (size_t)(rows * size));
+        for (int i = 0; i < 256; i++)
+            exponentials[i] = (float)exp(-i * step);
+        nuc_kernel_log_softmax_s8(&s, &lines, &line, in, out);
+        for (int32_t r = 0; r < rows; r++) {
+            double sum = 0;
+            for (int32_t i = 0; i < size; i++)
+                sum += exp(in[i * rows + r] * step);
+            for (int32_t i = 0; i < size; i++)
+                expect_near(out[r * size + i], (in[i * rows + r] * step - log(sum)) / out_step, 127);
+        }
+        free(in);
+        free(out);
+    }
+}
+
 static void test_resize(void **state)
 {
     const int8_t in[4] = {0, 100, -100, 50}; /* 2 x 2, one channel */
@@ -707,6 +821,7 @@ int main(void)
         cmocka_unit_test(test_matmul),   cmocka_unit_test(test_add),        cmocka_unit_test(test_mul),
         cmocka_unit_test(test_extremes), cmocka_unit_test(test_div),        cmocka_unit_test(test_table_and_prelu),
         cmocka_unit_test(test_pool),     cmocka_unit_test(test_sum),        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_norm),     cmocka_unit_test(test_var),        cmocka_unit_test(test_log_softmax),
         cmocka_unit_test(test_resize),   cmocka_unit_test(test_recurrence), cmocka_unit_test(test_compare),
     };
 

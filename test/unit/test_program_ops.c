@@ -171,6 +171,73 @@ static const struct op_row {
      {5, 6},
      2,
      {17, 39}},
+    {"products of the columns",
+     "%x = input : float32[2, 3]; %y = edge.aten.prod.dim_int(%x, 0)",
+     {1, 2, 3, 4, 5, 6},
+     3,
+     {4, 10, 18}},
+    {"any: NaN is not 0",
+     "%x = input : float32[3, 2]; %a = edge.aten.any.dims(%x, [1])\n"
+     "%y = edge.dim_order_ops._to_dim_order_copy.default(%a, dtype=float32, dim_order=[0])",
+     {0, 0, NAN, 0, -1, 2},
+     3,
+     {0, 1, 1}},
+    {"the first of the largest, NaN above all",
+     "%x = input : float32[2, 3]; %a = edge.aten.argmax.default(%x, 1)\n"
+     "%y = edge.dim_order_ops._to_dim_order_copy.default(%a, dtype=float32, dim_order=[0])",
+     {1, 3, 3, 7, NAN, 9},
+     2,
+     {1, 1}},
+    {"the place of the smallest of all",
+     "%x = input : float32[2, 3]; %a = edge.aten.argmin.default(%x, none, true)\n"
+     "%y = edge.dim_order_ops._to_dim_order_copy.default(%a, dtype=float32, dim_order=[0, 1])",
+     {1, 3, 3, 0, 8, 0},
+     1,
+     {3}},
+    {"variance, corrected",
+     "%x = input : float32[2, 2]; %y = edge.aten.var.correction(%x, [1])",
+     {1, 3, 2, 8},
+     2,
+     {2, 18}},
+    {"variance, not corrected, of channels-last",
+     "%x = input : float32[1, 2, 1, 2] channels-last\n"
+     "%y = edge.aten.var.correction(%x, [3], correction=0)",
+     {1, 3, 2, 8},
+     2,
+     {0.25f, 6.25f}},
+    {"running sums along the rows",
+     "%x = input : float32[3, 2]; %y = edge.aten.cumsum.default(%x, 0)",
+     {1, 2, 3, 4, 5, 6},
+     6,
+     {1, 2, 4, 6, 9, 12}},
+    {"sums, products, extrema and running sums of integers",
+     "%x = input : float32[2, 2]\n"
+     "%i = edge.dim_order_ops._to_dim_order_copy.default(%x, dtype=int32, dim_order=[0, 1])\n"
+     "%c = edge.aten.cumsum.default(%i, 1); %s = edge.aten.sum.dim_IntList(%c, [1], true)\n"
+     "%p = edge.aten.prod.dim_int(%i, 1, true); %d = edge.aten.cat.default([%s, %p], 1)\n"
+     "%m = edge.aten.amax.default(%d, [0])\n"
+     "%y = edge.dim_order_ops._to_dim_order_copy.default(%m, dtype=float32, dim_order=[0])",
+     {1, 2, 3, -4},
+     2,
+     {4, 2}},
+    {"log_softmax along the columns",
+     "%x = input : float32[2, 2]; %y = edge.aten._log_softmax.default(%x, 0, false)",
+     {0, 100, 0, 0},
+     4,
+     {-0.693147181f, 0, -0.693147181f, -100}},
+    {"layer norm",
+     "%w = constant : float32[2] values(2, 3); %b = constant : float32[2] values(1, 0); %x = input : float32[2, 2]\n"
+     "%n = edge.aten.native_layer_norm.default(%x, [2], %w, %b, 0.0); %y = getitem(%n, 0)",
+     {1, 2, 3, 7},
+     4,
+     {-1, 3, -1, 3}},
+    {"group norm: groups of two channels",
+     "%w = constant : float32[4] values(1, 2, 1, 1); %b = constant : float32[4] values(0, 0, 0, 5)\n"
+     "%x = input : float32[1, 4, 2]\n"
+     "%n = edge.aten.native_group_norm.default(%x, %w, %b, 1, 4, 2, 2, 0.0); %y = getitem(%n, 0)",
+     {1, 1, 3, 3, 0, 0, 4, 4},
+     8,
+     {-1, -1, 2, 2, -1, -1, 6, 6}},
     {"convolution of a volume, padded along its width",
      "%w = constant : float32[1, 1, 2, 1, 2] values(1, 2, 3, 4); %x = input : float32[1, 1, 2, 2, 2]\n"
      "%y = edge.aten.convolution.default(%x, %w, none, [1, 1, 1], [0, 0, 1], [1, 1, 1], false, [0, 0, 0], 1)",

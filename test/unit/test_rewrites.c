@@ -104,6 +104,7 @@ static void test_expansions(void **state)
     run_rewrites("expand_move.txt", stages, sizeof stages / sizeof stages[0]);
     run_rewrites("attention.txt", stages, sizeof stages / sizeof stages[0]);
     run_rewrites("in_place.txt", stages, sizeof stages / sizeof stages[0]);
+    run_rewrites("expand_reduce.txt", stages, sizeof stages / sizeof stages[0]);
 }
 
 int main(void)

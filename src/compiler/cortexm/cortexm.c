@@ -10,11 +10,10 @@
  * needs a row.
  */
 static nuc_cm_lowering *const by_family[NUC_FAMILY_COUNT] = {
-    [NUC_FAMILY_MAP] = nuc_cm_lower_clamp,           [NUC_FAMILY_CONV] = nuc_cm_lower_convolution,
-    [NUC_FAMILY_SOFTMAX] = nuc_cm_lower_softmax,     [NUC_FAMILY_REDUCE] = nuc_cm_lower_sum,
-    [NUC_FAMILY_VIEW] = nuc_cm_lower_view,           [NUC_FAMILY_PAD] = nuc_cm_lower_pad,
-    [NUC_FAMILY_PERMUTE] = nuc_cm_lower_permute,     [NUC_FAMILY_CAT] = nuc_cm_lower_cat,
-    [NUC_FAMILY_RECURRENT] = nuc_cm_lower_recurrent,
+    [NUC_FAMILY_MAP] = nuc_cm_lower_clamp,       [NUC_FAMILY_CONV] = nuc_cm_lower_convolution,
+    [NUC_FAMILY_SOFTMAX] = nuc_cm_lower_softmax, [NUC_FAMILY_VIEW] = nuc_cm_lower_view,
+    [NUC_FAMILY_PAD] = nuc_cm_lower_pad,         [NUC_FAMILY_PERMUTE] = nuc_cm_lower_permute,
+    [NUC_FAMILY_CAT] = nuc_cm_lower_cat,         [NUC_FAMILY_RECURRENT] = nuc_cm_lower_recurrent,
 };
 
 static const struct {
@@ -34,7 +33,13 @@ static const struct {
     {NUC_OPS(NUC_OP_MAX_POOL2D_INDICES), nuc_cm_lower_max_pool},
     {NUC_OPS(NUC_OP_AVG_POOL2D), nuc_cm_lower_avg_pool},
     {NUC_OPS(NUC_OP_NATIVE_ADAPTIVE_AVG_POOL2D), nuc_cm_lower_adaptive_pool},
+    {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM_DIM), nuc_cm_lower_sum},
+    {NUC_OPS(NUC_OP_VAR), nuc_cm_lower_var},
     {NUC_OPS(NUC_OP_AMAX, NUC_OP_AMIN), nuc_cm_lower_reduce_extreme},
+    {NUC_OPS(NUC_OP_ARGMAX, NUC_OP_ARGMIN), nuc_cm_lower_arg_extreme},
+    {NUC_OPS(NUC_OP_NATIVE_LAYER_NORM, NUC_OP_RMS_NORM), nuc_cm_lower_layer_norm},
+    {NUC_OPS(NUC_OP_NATIVE_GROUP_NORM), nuc_cm_lower_group_norm},
+    {NUC_OPS(NUC_OP_NATIVE_LOG_SOFTMAX), nuc_cm_lower_log_softmax},
     {NUC_OPS(NUC_OP_UPSAMPLE_BILINEAR), nuc_cm_lower_bilinear},
     {NUC_OPS(NUC_OP_UPSAMPLE_NEAREST), nuc_cm_lower_nearest},
     {NUC_OPS(NUC_OP_EXPAND, NUC_OP_INDEX, NUC_OP_INDEX_SELECT, NUC_OP_GATHER, NUC_OP_EMBEDDING), nuc_cm_lower_view},

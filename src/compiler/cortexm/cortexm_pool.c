@@ -241,12 +241,11 @@ struct reduction {
  * dimensions are kept, so that settle() can tell what became of them.
  */
 static struct reduction prepare(struct nuc_cm *c, const struct nuc_node *node, const struct nuc_cm_unary *u,
-                                struct nuc_node *before)
+                                bool keepdim, struct nuc_node *before)
 {
     const struct nuc_arg *dims = nuc_arg_at(node, DIM);
     bool nhwc = nuc_cm_is_nhwc(u->in.node);
-    struct reduction r = {.n_dims = dims->kind == NUC_ARG_INTS ? dims->count : 0,
-                          .keepdim = nhwc || nuc_flag(node, KEEPDIM)};
+    struct reduction r = {.n_dims = dims->kind == NUC_ARG_INTS ? dims->count : 0, .keepdim = nhwc || keepdim};
 
     for (uint32_t i = 0; i < r.n_dims; i++)
         r.dims[i] =
@@ -302,13 +301,47 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_multiplier m = nuc_cm_multiplier(u.in.scale * factor / u.out.params.scale);
     struct nuc_node *before = nuc_cm_place(&u.out);
-    struct reduction r = prepare(c, node, &u, before);
+    struct reduction r = prepare(c, node, &u, nuc_flag(node, KEEPDIM), before);
     struct nuc_node *sum =
         nuc_emit(c->g, before, NUC_OP_NUCLEON_SUM, u.out.value,
                  NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim),
                           nuc_int_arg(u.in.zero_point), nuc_int_arg(u.out.params.zero_point), nuc_int_arg(m.multiplier),
                           nuc_int_arg(m.shift)));
     nuc_cm_replace(c, &u.out, settle(c, node, sum));
+    return true;
+}
+
+/* The squared scale, the divisor and the output's scale are one factor. */
+bool nuc_cm_lower_var(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_cm_unary u;
+
+    if (c->options->executorch_ops_only || c->options->reference_compat || !nuc_cm_read_unary(node, false, &u) ||
+        nuc_elements(&node->vals[0]) == 0)
+        return false;
+    double count = (double)(nuc_elements(&u.in.node->vals[0]) / nuc_elements(&node->vals[0]));
+    double divisor = count - nuc_scalar(node, NUC_ARG(VAR, correction), 1);
+    if (!(divisor > 0) || count > (double)(1 << 22))
+        return false;
+    struct nuc_node *before = nuc_cm_place(&u.out);
+    struct reduction r = prepare(c, node, &u, nuc_flag(node, NUC_ARG(VAR, keepdim)), before);
+    struct nuc_node *var = nuc_emit(c->g, before, NUC_OP_NUCLEON_VAR, u.out.value,
+                                    NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims),
+                                             nuc_bool_arg(r.keepdim), nuc_int_arg(u.out.params.zero_point),
+                                             nuc_float_arg(u.in.scale * u.in.scale / (divisor * u.out.params.scale))));
+    nuc_cm_replace(c, &u.out, settle(c, node, var));
+    return true;
+}
+
+/* The place of the largest quantized value is that of the largest value. */
+bool nuc_cm_lower_arg_extreme(struct nuc_cm *c, struct nuc_node *node)
+{
+    struct nuc_node *like = nuc_arg_node(node, NUC_SELF);
+    struct nuc_cm_value in;
+
+    if (c->options->reference_compat || !nuc_cm_tensor(node, NUC_SELF, &in))
+        return false;
+    nuc_replace_input(c->g, node, like, in.node);
     return true;
 }
 
@@ -320,7 +353,7 @@ bool nuc_cm_lower_reduce_extreme(struct nuc_cm *c, struct nuc_node *node)
     if (!nuc_cm_read_unary(node, false, &u))
         return false;
     struct nuc_node *before = nuc_cm_place(&u.out);
-    struct reduction r = prepare(c, node, &u, before);
+    struct reduction r = prepare(c, node, &u, nuc_flag(node, KEEPDIM), before);
     struct nuc_node *extreme =
         nuc_emit(c->g, before, node->op, u.out.value,
                  NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim)));

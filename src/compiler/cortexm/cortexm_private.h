@@ -179,6 +179,8 @@ nuc_cm_lowering nuc_cm_lower_add, nuc_cm_lower_mul, nuc_cm_lower_div, nuc_cm_low
 nuc_cm_lowering nuc_cm_lower_extreme, nuc_cm_lower_softmax, nuc_cm_lower_clamp, nuc_cm_lower_where;
 nuc_cm_lowering nuc_cm_lower_max_pool, nuc_cm_lower_avg_pool, nuc_cm_lower_adaptive_pool; /* cortexm_pool.c */
 nuc_cm_lowering nuc_cm_lower_sum, nuc_cm_lower_reduce_extreme, nuc_cm_lower_bilinear, nuc_cm_lower_nearest;
+nuc_cm_lowering nuc_cm_lower_var, nuc_cm_lower_arg_extreme;
+nuc_cm_lowering nuc_cm_lower_layer_norm, nuc_cm_lower_group_norm, nuc_cm_lower_log_softmax; /* cortexm_norm.c */
 nuc_cm_lowering nuc_cm_lower_pad, nuc_cm_lower_permute, nuc_cm_lower_view, nuc_cm_lower_slice, nuc_cm_lower_flip,
     nuc_cm_lower_slice_scatter; /* cortexm_move.c */
 nuc_cm_lowering nuc_cm_lower_part, nuc_cm_lower_cat, nuc_cm_lower_clone;

@@ -174,7 +174,7 @@ struct nuc_node *nuc_expand_vander(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- expand_reduce.c ---- */
 
-/* Operators with an argument dtype, where it makes a difference. */
+/* Operators with an argument dtype, where it makes a difference, and over float64. */
 bool nuc_states_other_type(const struct nuc_node *node);
 struct nuc_node *nuc_expand_typed(struct nuc_graph *g, struct nuc_node *node);
 

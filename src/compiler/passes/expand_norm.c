@@ -114,14 +114,21 @@ bool nuc_has_no_running_statistics(const struct nuc_node *batch_norm)
            nuc_arg_node(batch_norm, NUC_ARG(BATCH_NORM, running_var)) == NULL;
 }
 
-/* A model in training mode keeps its running statistics up to date: it is refused later on, with a remedy. */
+/*
+ * Statistics of a single image are those of a group norm with a group for each channel, which is how decomposed
+ * archives have instance norms. A model in training mode keeps its running statistics up to date: it is refused.
+ */
 struct nuc_node *nuc_expand_batch_norm(struct nuc_graph *g, struct nuc_node *node)
 {
     struct batch_norm b = read_batch_norm(node);
-    struct nuc_node *mean, *inverse;
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *mean, *inverse;
 
     if (node->op == NUC_OP_BATCH_NORM)
         return normalize(g, node, &b, &mean, &inverse);
+    if (b.own && b.mean == NULL && x->vals[0].sizes[0] == 1 && nuc_is_first_item_read(node)) {
+        nuc_replace_item(g, node, 0, group_norm(g, node, x->vals[0].sizes[1], b.weight, b.bias, b.eps));
+        return NULL;
+    }
     if (b.own && b.mean != NULL)
         nuc_expand_fail(g, node, "is in training mode: export the model after model.eval()");
     if (!b.own && !nuc_is_first_item_read(node))

@@ -66,13 +66,16 @@ bool nuc_states_other_type(const struct nuc_node *node)
     const struct nuc_arg *dtype = nuc_arg_at(node, dtype_index(node));
     enum nuc_dtype own = nuc_input_meta(node, NUC_SELF)->dtype;
 
+    if (own == NUC_F64)
+        return true;
     return dtype->kind == NUC_ARG_DTYPE && dtype->u.dtype != own &&
            !(sums(node->op) && dtype->u.dtype == NUC_I64 && !nuc_is_floating(own));
 }
 
 struct nuc_node *nuc_expand_typed(struct nuc_graph *g, struct nuc_node *node)
 {
-    enum nuc_dtype dtype = node->args[dtype_index(node)].u.dtype;
+    const struct nuc_arg *stated = &node->args[dtype_index(node)];
+    enum nuc_dtype dtype = stated->kind == NUC_ARG_DTYPE ? stated->u.dtype : NUC_F64;
     struct nuc_node *input = converted(g, node, nuc_operand(g, node, NUC_SELF), dtype);
     struct nuc_node *value = nuc_insert(g, node, node->op, node);
 
@@ -476,6 +479,8 @@ struct nuc_node *nuc_expand_diff(struct nuc_graph *g, struct nuc_node *node)
     struct nuc_node *after = nuc_arg_node(node, NUC_ARG(DIFF, append));
     uint32_t count = 0;
 
+    if (nuc_integer(node, NUC_ARG(DIFF, n), 1) == 0)
+        return x;
     if (before != NULL)
         parts[count++] = before;
     parts[count++] = x;

@@ -130,7 +130,8 @@ static decomposition rewrite_of(enum nuc_op op, bool reference_compat, bool exec
 /* Operators that may stay as they are instead of being decomposed. */
 static bool may_be_preserved(enum nuc_op op)
 {
-    return op == NUC_OP_PRELU || op == NUC_OP_PAD || op == NUC_OP_HARDSWISH || op == NUC_OP_LINEAR;
+    return op == NUC_OP_PRELU || op == NUC_OP_PAD || op == NUC_OP_HARDSWISH || op == NUC_OP_LINEAR ||
+           op == NUC_OP_RMS_NORM;
 }
 
 struct to_edge {
@@ -216,6 +217,13 @@ static bool reads_quantized(const struct nuc_node *node, uint32_t index, bool co
     return !constant || (source != NULL && nuc_is_static(source));
 }
 
+static bool has_static_weight(const struct nuc_node *rms_norm)
+{
+    const struct nuc_node *weight = nuc_arg_node(rms_norm, NUC_ARG(RMS_NORM, weight));
+
+    return weight == NULL || (nuc_is_static(weight) && weight->vals[0].dtype == NUC_F32);
+}
+
 /*
  * Kept for the CPU: a linear layer between quantized values where there is no NPU, and where it would not become one
  * matrix product; the others always.
@@ -226,8 +234,12 @@ static bool keep_for_cpu(const struct to_edge *e, const struct nuc_node *node)
     bool no_npu = e->support.target->npu_name == NULL;
 
     if (!e->options->keep_for_cpu || op == NUC_OP_PAD ||
-        (op == NUC_OP_PRELU && (e->options->executorch_ops_only || e->options->reference_compat)))
+        ((op == NUC_OP_PRELU || op == NUC_OP_RMS_NORM) &&
+         (e->options->executorch_ops_only || e->options->reference_compat)))
         return false;
+    if (op == NUC_OP_RMS_NORM)
+        return reads_quantized(node, 0, false) && is_quantized(node) && nuc_is_quantize(node->users[0]) &&
+               has_static_weight(node);
     if (op != NUC_OP_LINEAR)
         return true;
     const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);

@@ -143,6 +143,8 @@ static const struct row rows_of_both[] = {
      {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT), .joint_rank = ANY_RANK, .cluster = NUC_CLUSTER_COMPUTE}},
     {NUC_OPS(NUC_OP_MAXIMUM, NUC_OP_MINIMUM), {.form = NUC_FORM_PAIR}},
     {NUC_OPS(NUC_OP_PRELU), {TWO(NUC_SPEC_ACTIVATION, NUC_SPEC_WEIGHT)}},
+    /* They read what their producer gives, and give no values of its kind. */
+    {NUC_OPS(NUC_OP_ARGMAX, NUC_OP_ARGMIN, NUC_OP_ANY_DIMS, NUC_OP_PROD_DIM), {.form = NUC_FORM_NONE}},
 };
 
 static const struct row npu_rows[] = {
@@ -163,6 +165,8 @@ static const struct row npu_rows[] = {
     {NUC_OPS(NUC_OP_TANH), {UNARY_TO(NUC_SPEC_TANH), .joins = NUC_JOINS_REFERENCE, .cluster = NUC_CLUSTER_TANH}},
     /* Moves of values that the reference has no pattern for. */
     {NUC_OPS(NUC_OP_CLONE, NUC_OP_CONTIGUOUS, NUC_OP_ALIAS, NUC_OP_T), {.form = NUC_FORM_NONE}},
+    /* Not operators of the NPU, other than the rest of their families. */
+    {NUC_OPS(NUC_OP_VAR, NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {.form = NUC_FORM_NONE}},
 };
 
 static const struct row cpu_rows[] = {
@@ -175,7 +179,9 @@ static const struct row cpu_rows[] = {
       .anchors = {{NUC_SPEC_ACTIVATION, NUC_ARG(WHERE, self)}, {NUC_SPEC_ACTIVATION, NUC_ARG(WHERE, other)}},
       .output = NUC_SPEC_ACTIVATION}},
     {NUC_OPS(NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP), {UNARY, .joins = NUC_JOINS_ALWAYS}},
-    {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM, NUC_OP_SUM_DIM), {UNARY}},
+    {NUC_OPS(NUC_OP_MEAN_DIM, NUC_OP_SUM, NUC_OP_SUM_DIM, NUC_OP_VAR), {UNARY}},
+    {NUC_OPS(NUC_OP_LAYER_NORM, NUC_OP_GROUP_NORM, NUC_OP_RMS_NORM), {UNARY}},
+    {NUC_OPS(NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {UNARY}},
     {NUC_OPS(NUC_OP_SLICE_SCATTER), {.form = NUC_FORM_LIST}},
 };
 

@@ -158,6 +158,38 @@ struct nuc_softmax_s8 {
 /* Output scale 1/256, zero point -128. */
 void nuc_ref_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out);
 
+/* ---- statistics: sums are exact, what follows from them is float32, rounded half away from zero and saturated ---- */
+
+/* batch x groups x channels x inner elements: offsets of one of each. Groups and channels of one lie side by side. */
+struct nuc_norm_s8 {
+    size_t batch, groups, channels, inner;
+    size_t batch_step, channel_step, inner_step; /* a group begins `channels` channel steps after the one before */
+    bool centred;                                /* around the mean of the group; otherwise around `zero_point` */
+    int32_t zero_point, output_zero_point;
+    float eps;
+};
+
+/*
+ * out = (in - centre) / sqrt(mean of (in - centre)^2 + eps) * weight + bias + output zero point; weight and bias have
+ * groups * channels values, bias may be NULL. out has the layout of in, and may be in.
+ */
+void nuc_ref_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
+                     int8_t *out);
+
+/* out = (sum of squares - square of the sum / count) * scale + zero_point */
+void nuc_ref_var_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
+                    const int8_t *in, int8_t *out);
+
+struct nuc_log_softmax_s8 {
+    const float *exponentials; /* [256], of 0, -1, -2, ... steps */
+    float scale, log_scale;    /* the input's step and 1, in steps of the output */
+    int32_t zero_point;
+};
+
+/* Of each line, as nuc_ref_softmax_f32(). */
+void nuc_ref_log_softmax_s8(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,
+                            const struct nuc_line *line, const int8_t *in, int8_t *out);
+
 /* ---- resizing; batch, channels, sizes of struct nuc_pool_s8's kind, parameters of input and output equal ---- */
 
 struct nuc_resize_s8 {

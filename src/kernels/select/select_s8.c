@@ -53,3 +53,21 @@ void nuc_kernel_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loop
 {
     nuc_ref_compare_s8(p, loops, a, b, out);
 }
+
+void nuc_kernel_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
+                        int8_t *out)
+{
+    nuc_ref_norm_s8(n, in, weight, bias, out);
+}
+
+void nuc_kernel_var_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
+                       const int8_t *in, int8_t *out)
+{
+    nuc_ref_var_s8(kept, reduced, scale, zero_point, in, out);
+}
+
+void nuc_kernel_log_softmax_s8(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,
+                               const struct nuc_line *line, const int8_t *in, int8_t *out)
+{
+    nuc_ref_log_softmax_s8(s, lines, line, in, out);
+}

@@ -34,5 +34,11 @@ void nuc_kernel_compare_s8(const struct nuc_compare_s8 *p, const struct nuc_loop
 void nuc_kernel_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out);
 void nuc_kernel_resize_bilinear_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
 void nuc_kernel_resize_nearest_s8(const struct nuc_resize_s8 *r, const int8_t *in, int8_t *out);
+void nuc_kernel_norm_s8(const struct nuc_norm_s8 *n, const int8_t *in, const float *weight, const float *bias,
+                        int8_t *out);
+void nuc_kernel_var_s8(const struct nuc_loops *kept, const struct nuc_loops *reduced, float scale, int32_t zero_point,
+                       const int8_t *in, int8_t *out);
+void nuc_kernel_log_softmax_s8(const struct nuc_log_softmax_s8 *s, const struct nuc_loops *lines,
+                               const struct nuc_line *line, const int8_t *in, int8_t *out);
 
 #endif
