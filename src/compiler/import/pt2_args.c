@@ -290,7 +290,9 @@ static void set_arg(const struct arg_reader *r)
     wrong_kind(r);
 }
 
-static void read_arg(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *input)
+/* `position` among the arguments that the archive lists. */
+static void read_arg(struct nuc_importer *im, struct nuc_node *node, const struct nuc_json *input, uint32_t position,
+                     bool is_alias)
 {
     const struct nuc_schema *schema = nuc_op_schema(node->op);
     struct nuc_json name = nuc_json_field(input, "name");
@@ -300,6 +302,9 @@ static void read_arg(struct nuc_importer *im, struct nuc_node *node, const struc
     /* What an operator in place writes to is 'self', whatever the other form calls it. */
     if (index < 0 && node->in_place && strcmp(nuc_json_string(&name), "self") == 0)
         index = NUC_SELF;
+    /* Another name of an operator may call its arguments otherwise; their order is the same. */
+    if (index < 0 && is_alias && position < schema->n_args && !schema->args[position].keyword_only)
+        index = (int)position;
     if (index < 0)
         nuc_json_fail(&name, NUC_UNSUPPORTED, "%s: the operator has no argument '%s' here", nuc_node_text(im->cx, node),
                       nuc_json_string(&name));
@@ -315,10 +320,11 @@ void nuc_read_args(struct nuc_importer *im, struct nuc_node *node, const struct 
     const struct nuc_schema *schema = nuc_op_schema(node->op);
     struct nuc_json inputs = nuc_json_field(json, "inputs");
     size_t count = nuc_json_count(&inputs);
+    bool is_alias = strcmp(nuc_pt2_op_name(json), nuc_node_op_name(node)) != 0;
 
     for (size_t i = 0; i < count; i++) {
         struct nuc_json input = nuc_json_item(&inputs, i);
-        read_arg(im, node, &input);
+        read_arg(im, node, &input, (uint32_t)i, is_alias);
     }
     for (uint32_t i = 0; i < schema->n_args; i++) {
         if (!node->args[i].given && !schema->args[i].has_default)
