@@ -229,7 +229,7 @@ static void check_value(const struct nuc_importer *im, const struct nuc_node *no
         nuc_json_fail(name, NUC_BAD_INPUT, "%s: the archive states %s, the operator makes %s",
                       nuc_node_text(im->cx, node), nuc_meta_text(im->cx, &stated.meta),
                       nuc_meta_text(im->cx, computed));
-    if (!nuc_meta_equal(computed, &stated.meta))
+    if (!nuc_same_layout(computed, &stated.meta))
         nuc_warn(im->cx, "%s: %s: the archive states %s, here it is made %s", im->zip->path,
                  nuc_node_text(im->cx, node), nuc_meta_text(im->cx, &stated.meta), nuc_meta_text(im->cx, computed));
 }

@@ -93,7 +93,7 @@ static const struct nuc_pass lowered_passes[] = {
 
 const struct nuc_pass_list nuc_aten_passes = {LIST(aten_passes), .refresh = true};
 const struct nuc_pass_list nuc_int8_passes = {LIST(int8_passes), .refresh = true};
-const struct nuc_pass_list nuc_order_passes = {LIST(order_passes)};
+const struct nuc_pass_list nuc_order_passes = {LIST(order_passes), .refresh = true};
 /* Renamed in any case: the reference traces the graph again after these passes. */
 const struct nuc_pass_list nuc_edge_passes = {LIST(edge_passes), true, nuc_rename_as_traced, true, .refresh = true};
 const struct nuc_pass_list nuc_plain_passes = {LIST(plain_passes), .refresh = true};
