@@ -384,6 +384,39 @@ static void test_unwritable(void **state)
     }
 }
 
+/* Arguments as an archive may have them. */
+static const struct {
+    const char *call;
+    const char *message;
+} expansion_refusals[] = {
+    {"aten.einsum.default(\"......->\", [%x])", "does not fit the operands"},
+    {"aten.einsum.default(\"abc,cd\", [%x, %x])", "does not fit the operands"},
+    {"aten.einsum.default(\"ab->ac\", [%x])", "does not fit the operands"},
+    {"aten.einsum.default(\"ab,bc\", [%x, %x], path=[0, 7])", "does not fit the operands"},
+    {"aten.tensordot.default(%x, %x, [5], [0])", "dimension 5 does not exist"},
+    {"aten.tensordot.default(%x, %x, [0], [1])", "2 and 3 elements cannot be summed together"},
+    {"aten.linalg_cross.default(%x, %x, dim=3)", "dimension 3 does not exist"},
+    {"aten.linalg_cross.default(%x, %x, dim=0)", "not vectors of three elements"},
+    {"aten.take_along_dim.default(%x, %i, 4)", "dimension 4 does not exist"},
+    {"aten.index_fill.int_Scalar(%x, -3, %i, 1)", "dimension -3 does not exist"},
+    {"aten.diagonal_scatter.default(%x, %x)", "do not fit a diagonal"},
+    {"aten.scaled_dot_product_attention.default(%x, %x, %x, none, 0.5)", "drops values at random"},
+    {"aten.scaled_dot_product_attention.default(%x, %x, %x, %i)", "neither bool nor float32"},
+};
+
+static void test_expansion_refusals(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof expansion_refusals / sizeof expansion_refusals[0]; i++) {
+        char graph[512];
+        snprintf(graph, sizeof graph,
+                 "%%x = input : float32[2, 3]\n%%i = input : int64[2, 3]\n%%y = %s : float32[2, 3]\n"
+                 "%%output = output([%%y])\n",
+                 expansion_refusals[i].call);
+        expect_failure(run_expand, graph, NUC_UNSUPPORTED, expansion_refusals[i].message);
+    }
+}
+
 static void test_completeness(void **state)
 {
     (void)state;
@@ -410,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_preserved),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_unwritable),
+        cmocka_unit_test(test_expansion_refusals),
         cmocka_unit_test(test_completeness),
     };
 

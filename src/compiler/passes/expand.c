@@ -215,7 +215,6 @@ static const struct row {
     {NUC_OP_SCATTER_REDUCE, nuc_expand_scatter_reduce, nuc_is_mixed_reduction},
     {NUC_OP_SCATTER_SRC_REDUCE, nuc_expand_scatter_of, NULL},
     {NUC_OP_SCATTER_VALUE_REDUCE, nuc_expand_scatter_of, NULL},
-    {NUC_OP_SCATTER_VALUE, nuc_expand_scatter_bool, nuc_scatters_bool},
     {NUC_OP_INDEX_REDUCE, nuc_expand_index_reduce, NULL},
     {NUC_OP_EMBEDDING_BAG, nuc_expand_embedding_bag, NULL},
     {NUC_OP_EMBEDDING_BAG_PADDED, nuc_expand_embedding_bag, NULL},

@@ -134,6 +134,8 @@ static void prepare_mask(struct attention *a)
 {
     bool constant = a->mask != NULL && nuc_known_value(a->g, a->mask) != NULL;
 
+    if (a->rows < 1 || a->columns < 1)
+        nuc_expand_fail(a->g, a->node, "there are no queries or keys");
     if (a->mask != NULL && a->mask->vals[0].dtype != NUC_BOOL && a->mask->vals[0].dtype != NUC_F32)
         nuc_expand_fail(a->g, a->node, "a mask of %s is neither bool nor float32",
                         nuc_dtype_name(a->mask->vals[0].dtype));
@@ -383,7 +385,7 @@ struct nuc_node *nuc_expand_sdpa_flash(struct nuc_graph *g, struct nuc_node *nod
 struct nuc_node *nuc_expand_safe_softmax(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_insert_cast(g, node, nuc_operand(g, node, NUC_SELF), node->vals[0].dtype);
-    int64_t dim = nuc_dim(node, NUC_ARG(SAFE_SOFTMAX, dim), -1, x->vals[0].rank);
+    int64_t dim = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(SAFE_SOFTMAX, dim), -1), x->vals[0].rank);
 
     struct nuc_node *most =
         nuc_emit(g, node, NUC_OP_AMAX, node, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(&dim, 1), nuc_bool_arg(true)));

@@ -230,6 +230,8 @@ static void number_labels(struct einsum *e, struct nuc_labelled *x, const uint8_
     uint32_t inner = ellipsis_dims(letters, n, x->rank), rank = 0;
 
     for (uint32_t i = 0; i < n; i++) {
+        if (rank + (letters[i] == UINT8_MAX ? inner : 1) > x->rank)
+            bad_equation(e);
         for (uint32_t k = 0; letters[i] == UINT8_MAX && k < inner; k++)
             x->labels[rank++] = (uint8_t)(N_LETTERS + e->n_ellipsis - inner + k);
         if (letters[i] != UINT8_MAX)
@@ -392,6 +394,10 @@ struct nuc_node *nuc_expand_einsum(struct nuc_graph *g, struct nuc_node *node)
     if (equation->kind != NUC_ARG_STRING || list->kind != NUC_ARG_NODES || list->count == 0)
         nuc_expand_fail(g, node, "the equation or the operands are missing");
     e.operands = nuc_alloc_array(g->cx, e.count, sizeof *e.operands);
+    for (uint32_t i = 0; i < e.count; i++) {
+        if (list->u.nodes[i] == NULL)
+            nuc_expand_fail(g, node, "an operand is missing");
+    }
     for (uint32_t i = 0; i < e.count; i++)
         e.operands[i] = (struct nuc_labelled){.value = list->u.nodes[i], .rank = list->u.nodes[i]->vals[0].rank};
     read_equation(&e);

@@ -57,7 +57,7 @@ struct nuc_node *nuc_expand_take_along_dim(struct nuc_graph *g, struct nuc_node 
     } else {
         if (x->vals[0].rank != index->vals[0].rank)
             nuc_expand_fail(g, node, "values and indices differ in rank");
-        dim = nuc_dim(node, NUC_ARG(TAKE_ALONG_DIM, dim), 0, x->vals[0].rank);
+        dim = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(TAKE_ALONG_DIM, dim), 0), x->vals[0].rank);
         struct nuc_meta of_x = x->vals[0];
         x = broadcast_but(g, node, x, &index->vals[0], dim);
         index = broadcast_but(g, node, index, &of_x, dim);
@@ -163,7 +163,7 @@ static struct nuc_node *put_along(struct nuc_graph *g, struct nuc_node *node, ui
 
     if (scalar)
         self = nuc_insert_reshaped(g, node, self, one, 1);
-    int64_t dim = scalar ? 0 : nuc_dim(node, dim_arg, 0, rank);
+    int64_t dim = scalar ? 0 : nuc_expand_dim(g, node, nuc_integer(node, dim_arg, 0), rank);
     if (index->vals[0].rank == 0)
         index = nuc_insert_reshaped(g, node, index, one, 1);
     indices[dim] = index;
@@ -180,7 +180,7 @@ static struct nuc_node *source_of(struct nuc_graph *g, struct nuc_node *node, ui
 struct nuc_node *nuc_expand_index_add(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *source = source_of(g, node, NUC_ARG(INDEX_ADD, source));
-    double alpha = nuc_scalar(node, NUC_ARG(INDEX_ADD, alpha), nuc_flag(node, NUC_ARG(INDEX_ADD, alpha)) ? 1.0 : 1.0);
+    double alpha = nuc_scalar(node, NUC_ARG(INDEX_ADD, alpha), 1.0);
 
     if (!nuc_numbers_equal(alpha, 1.0))
         source = nuc_insert_with_number(g, node, NUC_OP_MUL, source, alpha);
@@ -193,18 +193,13 @@ struct nuc_node *nuc_expand_index_copy(struct nuc_graph *g, struct nuc_node *nod
                      source_of(g, node, NUC_ARG(INDEX_COPY, source)), false);
 }
 
-/* A number as bool, int or float argument. */
-static double number_of(const struct nuc_node *node, uint32_t arg)
-{
-    return nuc_scalar(node, arg, nuc_flag(node, arg) ? 1.0 : 0.0);
-}
-
 struct nuc_node *nuc_expand_index_fill(struct nuc_graph *g, struct nuc_node *node)
 {
     enum nuc_dtype dtype = nuc_operand(g, node, NUC_SELF)->vals[0].dtype;
-    struct nuc_node *value = node->op == NUC_OP_INDEX_FILL
-                                 ? nuc_insert_constant(g, node, dtype, number_of(node, NUC_ARG(INDEX_FILL, value)))
-                                 : source_of(g, node, NUC_ARG(INDEX_FILL_TENSOR, value));
+    struct nuc_node *value =
+        node->op == NUC_OP_INDEX_FILL
+            ? nuc_insert_constant(g, node, dtype, nuc_scalar(node, NUC_ARG(INDEX_FILL, value), 0.0))
+            : source_of(g, node, NUC_ARG(INDEX_FILL_TENSOR, value));
 
     return put_along(g, node, NUC_ARG(INDEX_FILL, dim), nuc_operand(g, node, NUC_ARG(INDEX_FILL, index)), value, false);
 }
@@ -227,10 +222,13 @@ struct nuc_node *nuc_expand_diagonal_scatter(struct nuc_graph *g, struct nuc_nod
 {
     struct nuc_node *self = nuc_operand(g, node, NUC_SELF), *src = nuc_operand(g, node, NUC_ARG(DIAGONAL_SCATTER, src));
     uint32_t rank = self->vals[0].rank, at = 2;
-    int64_t first = nuc_dim(node, NUC_ARG(DIAGONAL_SCATTER, dim1), 0, rank);
-    int64_t second = nuc_dim(node, NUC_ARG(DIAGONAL_SCATTER, dim2), 1, rank);
+    int64_t first = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(DIAGONAL_SCATTER, dim1), 0), rank);
+    int64_t second = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(DIAGONAL_SCATTER, dim2), 1), rank);
     int64_t offset = nuc_integer(node, NUC_ARG(DIAGONAL_SCATTER, offset), 0);
     int64_t dims[NUC_MAX_RANK] = {first, second}, back[NUC_MAX_RANK], of_src[NUC_MAX_RANK];
+
+    if (rank < 2 || first == second || src->vals[0].rank + 1u != rank)
+        nuc_expand_fail(g, node, "the values do not fit a diagonal");
     int64_t size = src->vals[0].sizes[rank - 2];
     int64_t *places = nuc_alloc_array(g->cx, 2 * (size_t)size, sizeof *places);
 
@@ -369,9 +367,10 @@ struct nuc_node *nuc_expand_scatter_of(struct nuc_graph *g, struct nuc_node *nod
     struct nuc_meta like = index->vals[0];
     like.dtype = self->vals[0].dtype;
 
-    struct nuc_node *src = node->op == NUC_OP_SCATTER_SRC_REDUCE
-                               ? nuc_operand(g, node, NUC_ARG(SCATTER_SRC_REDUCE, src))
-                               : constant_like(g, node, &like, number_of(node, NUC_ARG(SCATTER_VALUE_REDUCE, value)));
+    struct nuc_node *src =
+        node->op == NUC_OP_SCATTER_SRC_REDUCE
+            ? nuc_operand(g, node, NUC_ARG(SCATTER_SRC_REDUCE, src))
+            : constant_like(g, node, &like, nuc_scalar(node, NUC_ARG(SCATTER_VALUE_REDUCE, value), 0.0));
     return scatter_reduce(g, node, self, nuc_integer(node, NUC_ARG(SCATTER, dim), 0), index, src, reduce, true);
 }
 
@@ -381,7 +380,7 @@ struct nuc_node *nuc_expand_index_reduce(struct nuc_graph *g, struct nuc_node *n
     struct nuc_node *self = nuc_operand(g, node, NUC_SELF), *index = nuc_operand(g, node, NUC_ARG(INDEX_REDUCE, index)),
                     *source = source_of(g, node, NUC_ARG(INDEX_REDUCE, source));
     uint32_t rank = self->vals[0].rank;
-    int64_t dim = nuc_dim(node, NUC_ARG(INDEX_REDUCE, dim), 0, rank), sizes[NUC_MAX_RANK];
+    int64_t dim = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(INDEX_REDUCE, dim), 0), rank), sizes[NUC_MAX_RANK];
 
     for (uint32_t d = 0; d < rank; d++)
         sizes[d] = (int64_t)d == dim ? nuc_elements(&index->vals[0]) : 1;
@@ -390,19 +389,6 @@ struct nuc_node *nuc_expand_index_reduce(struct nuc_graph *g, struct nuc_node *n
         index = nuc_insert_expand(g, node, index, source->vals[0].sizes, source->vals[0].rank);
     return scatter_reduce(g, node, self, dim, index, source, text_of(g, node, NUC_ARG(INDEX_REDUCE, reduce)),
                           nuc_flag(node, NUC_ARG(INDEX_REDUCE, include_self)));
-}
-
-/* A number that is a bool in the archive. */
-bool nuc_scatters_bool(const struct nuc_node *node)
-{
-    return nuc_arg_at(node, NUC_ARG(SCATTER_VALUE, value))->kind == NUC_ARG_BOOL;
-}
-
-struct nuc_node *nuc_expand_scatter_bool(struct nuc_graph *g, struct nuc_node *node)
-{
-    return scatter_number(g, node, nuc_operand(g, node, NUC_SELF), nuc_integer(node, NUC_ARG(SCATTER_VALUE, dim), 0),
-                          nuc_operand(g, node, NUC_ARG(SCATTER_VALUE, index)),
-                          number_of(node, NUC_ARG(SCATTER_VALUE, value)));
 }
 
 /* ---- embedding_bag ---- */
@@ -541,7 +527,8 @@ struct nuc_node *nuc_expand_embedding_bag(struct nuc_graph *g, struct nuc_node *
     }
     b.n = b.indices->vals[0].sizes[0];
     b.count = b.offsets->vals[0].sizes[0] - (last_offset ? 1 : 0);
-    find_members(&b, last_offset, padding);
+    if (b.count < 1 || b.mode < 0 || b.mode > 2)
+        nuc_expand_fail(g, node, "there is no bag, or its mode %lld is none of sum, mean and max", (long long)b.mode);
     struct nuc_node *rows =
         nuc_emit(g, node, NUC_OP_EMBEDDING, node, NUC_ARGS(nuc_node_arg(b.weight), nuc_node_arg(b.indices)));
     int64_t size = padding < 0 ? common_size(&b, last_offset) : 0;

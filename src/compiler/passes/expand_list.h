@@ -75,8 +75,6 @@ bool nuc_is_mixed_reduction(const struct nuc_node *node);
 struct nuc_node *nuc_expand_scatter_reduce(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_scatter_of(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_index_reduce(struct nuc_graph *g, struct nuc_node *node);
-bool nuc_scatters_bool(const struct nuc_node *node);
-struct nuc_node *nuc_expand_scatter_bool(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_embedding_bag(struct nuc_graph *g, struct nuc_node *node);
 
 /* ---- expand_order.c ---- */

@@ -121,8 +121,12 @@ struct nuc_node *nuc_expand_matmul(struct nuc_graph *g, struct nuc_node *node)
 struct nuc_node *nuc_expand_chain_matmul(struct nuc_graph *g, struct nuc_node *node)
 {
     const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(CHAIN_MATMUL, tensors));
-    struct nuc_node *product = list->u.nodes[0];
 
+    for (uint32_t i = 0; i < list->count || i == 0; i++) {
+        if (list->count == 0 || list->u.nodes[i] == NULL)
+            nuc_expand_fail(g, node, "a matrix is missing");
+    }
+    struct nuc_node *product = list->u.nodes[0];
     for (uint32_t i = 1; i < list->count; i++)
         product = matmul(g, node, product, list->u.nodes[i]);
     return product;
@@ -191,7 +195,9 @@ static struct nuc_node *insert_tensordot(struct nuc_graph *g, struct nuc_node *n
 
     for (uint32_t i = 0; i < count; i++) {
         int64_t *sizes[2];
-        uint32_t d = (uint32_t)nuc_positive_dim(dims_a[i], a.rank), e = (uint32_t)nuc_positive_dim(dims_b[i], b.rank);
+        uint32_t d = nuc_expand_dim(g, node, dims_a[i], a.rank), e = nuc_expand_dim(g, node, dims_b[i], b.rank);
+        if (a.rank == 0 || b.rank == 0)
+            nuc_expand_fail(g, node, "a scalar has no dimensions");
         sizes[0] = &a.value->vals[0].sizes[d];
         sizes[1] = &b.value->vals[0].sizes[e];
         summed |= (uint64_t)1 << a.labels[d] | (uint64_t)1 << b.labels[e];
@@ -259,8 +265,11 @@ static struct nuc_labelled trilinear_operand(struct nuc_graph *g, struct nuc_nod
     uint32_t total = x.rank + missing->count, rank = 0;
     uint64_t absent = 0;
 
+    if (total > NUC_MAX_RANK)
+        nuc_expand_fail(g, node, "the product has %u dimensions: at most %d are possible", (unsigned)total,
+                        NUC_MAX_RANK);
     for (uint32_t i = 0; i < missing->count; i++)
-        absent |= (uint64_t)1 << nuc_positive_dim(missing->u.ints[i], total);
+        absent |= (uint64_t)1 << nuc_expand_dim(g, node, missing->u.ints[i], total);
     for (uint32_t d = 0; d < total && rank < x.rank; d++) {
         if ((absent >> d & 1) == 0)
             x.labels[rank++] = (uint8_t)d;
@@ -280,7 +289,7 @@ struct nuc_node *nuc_expand_trilinear(struct nuc_graph *g, struct nuc_node *node
     uint32_t rank = 0;
 
     for (uint32_t i = 0; i < sum->count; i++)
-        kept &= ~((uint64_t)1 << nuc_positive_dim(sum->u.ints[i], total));
+        kept &= ~((uint64_t)1 << nuc_expand_dim(g, node, sum->u.ints[i], total));
     needed = kept;
     for (uint32_t i = 0; i < z.rank; i++)
         needed |= (uint64_t)1 << z.labels[i];
@@ -297,7 +306,7 @@ struct nuc_node *nuc_expand_trilinear(struct nuc_graph *g, struct nuc_node *node
 struct nuc_node *nuc_expand_vecdot(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *product = mul(g, node, operand(g, node, NUC_SELF), operand(g, node, NUC_OTHER));
-    int64_t dim = nuc_dim(node, NUC_ARG(LINALG_VECDOT, dim), -1, product->vals[0].rank);
+    int64_t dim = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(LINALG_VECDOT, dim), -1), product->vals[0].rank);
 
     return as_stated(g, node, nuc_insert_sum(g, node, product, &dim, 1, false));
 }
@@ -316,7 +325,8 @@ struct nuc_node *nuc_expand_cross(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *a = operand(g, node, NUC_SELF), *b = operand(g, node, NUC_OTHER);
     uint32_t rank = node->vals[0].rank;
-    int64_t dim = nuc_dim(node, NUC_ARG(CROSS, dim), node->op == NUC_OP_CROSS ? 0 : -1, rank);
+    int64_t dim =
+        nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(CROSS, dim), node->op == NUC_OP_CROSS ? 0 : -1), rank);
 
     if (nuc_arg_at(node, NUC_ARG(CROSS, dim))->kind != NUC_ARG_INT) {
         for (dim = 0; dim < (int64_t)rank && node->vals[0].sizes[dim] != 3; dim++)
@@ -336,7 +346,7 @@ static struct nuc_node *norm_along(struct nuc_graph *g, struct nuc_node *node, s
 {
     struct nuc_node *size = nuc_insert_unary(g, node, NUC_OP_ABS, x);
 
-    dim = nuc_positive_dim(dim, x->vals[0].rank);
+    dim = nuc_expand_dim(g, node, dim, x->vals[0].rank);
     if (isinf(p))
         return nuc_emit(g, node, p > 0 ? NUC_OP_AMAX : NUC_OP_AMIN, node,
                         NUC_ARGS(nuc_node_arg(size), nuc_ints_arg(&dim, 1), nuc_bool_arg(keepdim)));
@@ -388,7 +398,7 @@ struct nuc_node *nuc_expand_cosine_similarity(struct nuc_graph *g, struct nuc_no
 {
     struct nuc_node *x[2] = {operand(g, node, NUC_SELF), operand(g, node, NUC_OTHER)};
     uint32_t rank = x[0]->vals[0].rank > x[1]->vals[0].rank ? x[0]->vals[0].rank : x[1]->vals[0].rank;
-    int64_t dim = nuc_dim(node, NUC_ARG(COSINE_SIMILARITY, dim), 1, rank);
+    int64_t dim = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(COSINE_SIMILARITY, dim), 1), rank);
     double eps = nuc_scalar(node, NUC_ARG(COSINE_SIMILARITY, eps), 1e-8);
 
     for (int i = 0; i < 2; i++) {

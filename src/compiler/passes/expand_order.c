@@ -49,7 +49,7 @@ static int64_t size_along(const struct nuc_node *x, int64_t dim)
 struct nuc_node *nuc_expand_kthvalue(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
-    int64_t dim = nuc_dim(node, NUC_ARG(KTHVALUE, dim), -1, x->vals[0].rank),
+    int64_t dim = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(KTHVALUE, dim), -1), x->vals[0].rank),
             k = nuc_integer(node, NUC_ARG(KTHVALUE, k), 0);
     bool keepdim = nuc_flag(node, NUC_ARG(KTHVALUE, keepdim));
 
@@ -122,7 +122,7 @@ struct nuc_node *nuc_expand_median(struct nuc_graph *g, struct nuc_node *node)
 struct nuc_node *nuc_expand_median_dim(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *x = nuc_operand(g, node, NUC_SELF);
-    int64_t dim = nuc_dim(node, NUC_ARG(MEDIAN_DIM, dim), -1, x->vals[0].rank);
+    int64_t dim = nuc_expand_dim(g, node, nuc_integer(node, NUC_ARG(MEDIAN_DIM, dim), -1), x->vals[0].rank);
     bool keepdim = nuc_flag(node, NUC_ARG(MEDIAN_DIM, keepdim));
     struct sorted median = node->op == NUC_OP_MEDIAN_DIM ? insert_median(g, node, x, dim, keepdim)
                                                          : insert_nanmedian(g, node, x, dim, keepdim);
