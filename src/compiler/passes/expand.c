@@ -532,9 +532,9 @@ static void check_expanded(struct nuc_graph *g)
 /* Every value is immutable before anything but views is looked at. */
 bool nuc_expand(struct nuc_graph *g)
 {
-    bool changed = false;
+    bool changed = false, in_place = has_in_place(g);
 
-    if (has_in_place(g)) {
+    if (in_place) {
         changed = expand_all(g, nuc_is_composite_view);
         changed = nuc_resolve_writes(g) || changed;
     }
@@ -542,5 +542,7 @@ bool nuc_expand(struct nuc_graph *g)
     check_expanded(g);
     if (changed)
         nuc_remove_dead(g);
+    if (in_place)
+        nuc_keep_in_place(g);
     return changed;
 }

@@ -19,6 +19,9 @@ void nuc_functionalize(struct nuc_graph *g);
  */
 bool nuc_resolve_writes(struct nuc_graph *g);
 
+/* Operators in place whose operand, or a tensor that may share its memory, is read after them become functional. */
+void nuc_keep_in_place(struct nuc_graph *g);
+
 /* A composite operator whose result may share memory with its operand. */
 bool nuc_is_composite_view(const struct nuc_node *node);
 

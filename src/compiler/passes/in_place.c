@@ -120,6 +120,14 @@ static void diagonal_strides(const struct nuc_node *node, const int64_t *from, i
     to[kept] = from[a] + from[b];
 }
 
+/* One element at most has any shape without a copy. */
+static bool is_single(const struct nuc_meta *in, const struct nuc_meta *out, int64_t *to)
+{
+    for (uint32_t i = 0; i < out->rank; i++)
+        to[i] = nuc_elements(in) <= 1 ? 1 : to[i];
+    return nuc_elements(in) <= 1;
+}
+
 /* Whether the result is a view of the operand, and the strides it then has in the operand's memory. */
 static bool view_strides(const struct nuc_node *node, const int64_t *from, int64_t *to)
 {
@@ -134,7 +142,7 @@ static bool view_strides(const struct nuc_node *node, const int64_t *from, int64
     case NUC_OP_SQUEEZE_DIM:
     case NUC_OP_SQUEEZE_DIMS:
     case NUC_OP_UNSQUEEZE:
-        return nuc_view_strides(in, from, out, to);
+        return is_single(in, out, to) || nuc_view_strides(in, from, out, to);
     case NUC_OP_PERMUTE:
     case NUC_OP_TRANSPOSE:
     case NUC_OP_T:
@@ -573,9 +581,6 @@ static void write(struct writes *w, struct nuc_node *node)
     if (value != NULL) {
         if (root->newer != NULL && root->newer != self)
             settle(w, root);
-        /* What torch copied is no view of anything, though its operator may make views. */
-        if (p->parent == NULL && nuc_op_kind(self->op) == NUC_KIND_SHAPE && value == node)
-            make_functional(w, node);
         if (value == node && nuc_op_family(node->op) == NUC_FAMILY_COMPARE)
             value = in_own_type(w, node);
         p->value = value;
