@@ -119,7 +119,7 @@ static void copy_element(size_t size, const void *in, void *out)
     if (size == 1)
         *(uint8_t *)out = *(const uint8_t *)in;
     else if (size == 4)
-        *(uint32_t *)out = *(const uint32_t *)in;
+        __builtin_memcpy(out, in, 4); /* one load and one store */
     else
         memmove(out, in, size);
 }
