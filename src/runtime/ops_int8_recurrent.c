@@ -14,22 +14,50 @@ struct layer {
     const struct places *at;
     struct nuc_layer_sizes sizes;
     struct nuc_recurrence_s8 p;
-    const int8_t *initial[2]; /* hidden state, cell state: directions x batch x hidden, or NULL */
-    int8_t *final[2];
+    const struct nuc_tensor *initial[2]; /* hidden state, cell state: directions x batch x hidden, or NULL */
+    struct nuc_tensor *final[2];
 };
 
+/* A state going in is int8 or float32; one going out is float32 when it has no multiplier. */
 static bool read_states(struct nuc_kernel_context *cx, struct nuc_value *const *args, struct layer *l)
 {
     for (int s = 0; s < l->at->n_states; s++) {
         const struct nuc_tensor *in = nuc_arg_optional_tensor(args, 1 + s);
         struct nuc_tensor *out = nuc_arg_tensor(args, l->at->out + 1 + s);
-        if (!nuc_need(cx, (in == NULL || nuc_is_layer_state(&l->sizes, in)) && nuc_is_layer_state(&l->sizes, out),
-                      NUC_TEXT("an initial or final state is not contiguous int8 of the layer's sizes")))
+        const struct nuc_recurrence_scale *to = s == 0 ? &l->p.to_h_n : &l->p.to_c_n;
+        uint8_t type = to->factor.multiplier == 0 ? NUC_F32 : NUC_I8;
+        if (!nuc_need(cx,
+                      (in == NULL || nuc_is_layer_state(&l->sizes, in, in->dtype == NUC_F32 ? NUC_F32 : NUC_I8)) &&
+                          nuc_is_layer_state(&l->sizes, out, type),
+                      NUC_TEXT("an initial or final state is not contiguous, of the layer's sizes and type")))
             return false;
-        l->initial[s] = in == NULL ? NULL : in->data;
-        l->final[s] = out->data;
+        l->initial[s] = in;
+        l->final[s] = out;
     }
     return true;
+}
+
+/* Those of one direction. */
+static void place_states(struct layer *l, int32_t direction)
+{
+    ptrdiff_t at = (ptrdiff_t)direction * l->sizes.r.batch * l->sizes.r.hidden;
+    const int8_t **initial[2] = {&l->p.h0, &l->p.c0};
+    const float **real_initial[2] = {&l->p.real_h0, &l->p.real_c0};
+    int8_t **final[2] = {&l->p.h_n, &l->p.c_n};
+    float **real_final[2] = {&l->p.real_h_n, &l->p.real_c_n};
+
+    for (int s = 0; s < l->at->n_states; s++) {
+        const struct nuc_tensor *in = l->initial[s];
+        struct nuc_tensor *out = l->final[s];
+        if (in != NULL && in->dtype == NUC_F32)
+            *real_initial[s] = (const float *)in->data + at;
+        else
+            *initial[s] = in == NULL ? NULL : (const int8_t *)in->data + at;
+        if (out->dtype == NUC_F32)
+            *real_final[s] = (float *)out->data + at;
+        else
+            *final[s] = (int8_t *)out->data + at;
+    }
 }
 
 /* Zero point, multiplier and shift of each state going in, the output, and each state going out. */
@@ -102,24 +130,20 @@ static enum nuc_status run_layer(struct nuc_kernel_context *cx, struct nuc_value
 
     if (!nuc_read_layer_sizes(cx, nuc_arg_tensor(args, 0), nuc_arg_tensor(args, at->out), args[at->bidirectional]->u.b,
                               args[at->batch_first]->u.b, &l.sizes) ||
-        !read_states(cx, args, &l) ||
         !nuc_need(cx, args[at->params]->u.list.count == PARAMS_EACH * (uint32_t)l.sizes.directions,
                   NUC_TEXT("argument 'params' is not the weights of one layer")) ||
         !nuc_need(cx, read_scales(cx, args[at->scales], &l) && nuc_value_in(args[at->fraction], 0, 15),
                   NUC_TEXT("argument 'requantize' or 'state_fraction' is out of range")) ||
+        !read_states(cx, args, &l) ||
         !nuc_need(cx, read_scratch(nuc_arg_tensor(args, at->scratch), &l),
                   NUC_TEXT("argument 'scratch' is too small or not aligned to 4")))
         return NUC_UNSUPPORTED;
     l.p.fraction = (int32_t)args[at->fraction]->u.i;
     for (int32_t d = 0; d < l.sizes.directions; d++) {
-        ptrdiff_t state = (ptrdiff_t)d * l.sizes.r.batch * l.sizes.r.hidden;
         if (!nuc_need(cx, read_params(cx, args[at->params], &l, d),
                       NUC_TEXT("a weight does not fit the sizes of the layer, or a shift is out of range")))
             return NUC_UNSUPPORTED;
-        l.p.h0 = l.initial[0] == NULL ? NULL : l.initial[0] + state;
-        l.p.c0 = l.initial[1] == NULL ? NULL : l.initial[1] + state;
-        l.p.h_n = l.final[0] + state;
-        l.p.c_n = l.final[1] == NULL ? NULL : l.final[1] + state;
+        place_states(&l, d);
         l.sizes.r.backwards = d == 1;
         nuc_kernel_recurrence_s8(&l.sizes.r, &l.p, in, out + (ptrdiff_t)d * l.sizes.r.hidden);
     }

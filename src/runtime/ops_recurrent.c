@@ -45,9 +45,9 @@ bool nuc_read_layer_sizes(struct nuc_kernel_context *cx, const struct nuc_tensor
                     NUC_TEXT("argument 'out' differs from 'input' in steps or samples"));
 }
 
-bool nuc_is_layer_state(const struct nuc_layer_sizes *l, const struct nuc_tensor *t)
+bool nuc_is_layer_state(const struct nuc_layer_sizes *l, const struct nuc_tensor *t, uint8_t dtype)
 {
-    return nuc_is_dense(t, l->dtype, 3) && t->sizes[0] == l->directions && t->sizes[1] == l->r.batch &&
+    return nuc_is_dense(t, dtype, 3) && t->sizes[0] == l->directions && t->sizes[1] == l->r.batch &&
            t->sizes[2] == l->r.hidden;
 }
 
@@ -63,7 +63,7 @@ static bool read_states(struct nuc_kernel_context *cx, struct nuc_value *const *
     for (uint32_t s = 0; s < l->n_states; s++) {
         const struct nuc_tensor *in = list ? &nuc_list_value(cx, args[HX], s)->u.tensor : nuc_arg_tensor(args, HX);
         struct nuc_tensor *out = nuc_arg_tensor(args, H_N + (int)s);
-        if (!nuc_need(cx, nuc_is_layer_state(&l->sizes, in) && nuc_is_layer_state(&l->sizes, out),
+        if (!nuc_need(cx, nuc_is_layer_state(&l->sizes, in, NUC_F32) && nuc_is_layer_state(&l->sizes, out, NUC_F32),
                       NUC_TEXT("an initial or final state is not contiguous float32 of the layer's sizes")))
             return false;
         l->initial[s] = in->data;

@@ -22,6 +22,6 @@ bool nuc_read_layer_sizes(struct nuc_kernel_context *cx, const struct nuc_tensor
                           bool bidirectional, bool batch_first, struct nuc_layer_sizes *l);
 
 /* [directions, samples, units] */
-bool nuc_is_layer_state(const struct nuc_layer_sizes *l, const struct nuc_tensor *t);
+bool nuc_is_layer_state(const struct nuc_layer_sizes *l, const struct nuc_tensor *t, uint8_t dtype);
 
 #endif

@@ -141,6 +141,9 @@ static const struct call calls[] = {
     {"nucleon::quantized_gru.out",
      {T8(2, 3, 5), NONE, PARAMS(3, 12, 5, 4), B(0), B(1), I(14), LIST(1, 1 << 30, -3, 1, 1 << 30, -3, 1, 1 << 30, -3),
       SCRATCH(16), T8(2, 3, 4), T8(1, 2, 4)}},
+    {"nucleon::quantized_gru.out", /* states in float32 */
+     {T8(2, 3, 5), TF(1, 2, 4), PARAMS(3, 12, 5, 4), B(0), B(1), I(13), LIST(0, 0, 0, 1, 1 << 30, -3, 0, 0, 0),
+      SCRATCH(16), T8(2, 3, 4), TF(1, 2, 4)}},
     {"nucleon::gru.out",
      {TF(2, 3, 5), TF(1, 2, 4), FLOAT_PARAMS(2, 12, 5, 4), B(0), I(1), F(0), B(0), B(0), B(1), TF(2, 3, 4),
       TF(1, 2, 4)}},

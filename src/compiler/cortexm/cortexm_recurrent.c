@@ -19,8 +19,10 @@ struct layer {
     struct nuc_recurrent r;
     struct nuc_node *node;
     struct nuc_cm_value in, initial[MOST_STATES];
+    struct nuc_node *real[MOST_STATES]; /* initial states in float32 */
     struct nuc_cm_result out[1 + MOST_STATES];
     struct nuc_node *items[1 + MOST_STATES];
+    bool is_real[1 + MOST_STATES]; /* final states in float32 */
 };
 
 /* The int8 weights of a cell, per row. */
@@ -32,12 +34,26 @@ struct weights {
 /* ---- what stands around ---- */
 
 /* The quantizer leaves out what is zero. */
-static bool read_state(struct nuc_cm *c, const struct layer *l, uint32_t state, struct nuc_cm_value *out)
+static bool read_state(struct nuc_cm *c, struct layer *l, uint32_t state)
 {
-    if (nuc_cm_int8(l->r.states[state], out))
+    struct nuc_node *h = l->r.states[state];
+
+    if (nuc_cm_int8(h, &l->initial[state]))
         return true;
-    *out = (struct nuc_cm_value){.node = NULL};
-    return nuc_is_zero_state(c->g, l->r.states[state]);
+    l->initial[state] = (struct nuc_cm_value){.node = NULL};
+    if (nuc_is_zero_state(c->g, h))
+        return true;
+    l->real[state] = h;
+    return !nuc_is_dequantize(h) && h->vals[0].dtype == NUC_F32;
+}
+
+static bool is_read_as_float(const struct nuc_node *item)
+{
+    for (uint32_t i = 0; i < item->n_users; i++) {
+        if (nuc_is_quantize(item->users[i]))
+            return false;
+    }
+    return item->n_users > 0;
 }
 
 static bool read_results(struct layer *l)
@@ -45,8 +61,10 @@ static bool read_results(struct layer *l)
     for (uint32_t i = 0; i < l->node->n_users; i++) {
         struct nuc_node *item = l->node->users[i];
         int64_t index = item->op == NUC_OP_GETITEM ? nuc_integer(item, NUC_ARG(GETITEM, index), -1) : -1;
-        if (index < 0 || index > l->r.n_states || l->items[index] != NULL || item->n_users == 0 ||
-            !nuc_cm_result(item, false, &l->out[index]))
+        if (index < 0 || index > l->r.n_states || l->items[index] != NULL || item->n_users == 0)
+            return false;
+        l->is_real[index] = index > 0 && is_read_as_float(item);
+        if (!l->is_real[index] && !nuc_cm_result(item, false, &l->out[index]))
             return false;
         l->items[index] = item;
     }
@@ -74,7 +92,7 @@ static bool read_layer(struct nuc_cm *c, struct nuc_node *node, struct layer *l,
     if (l->r.layers != 1 || l->r.projected || !nuc_cm_int8(l->r.input, &l->in) || !read_results(l))
         return false;
     for (uint32_t s = 0; s < l->r.n_states; s++) {
-        if (!read_state(c, l, s, &l->initial[s]))
+        if (!read_state(c, l, s))
             return false;
     }
     for (uint32_t d = 0; d < l->r.directions; d++) {
@@ -94,15 +112,20 @@ static double reach(const struct nuc_cm_value *v)
     return v->scale * (low > high ? low : high);
 }
 
-/* What the hidden state can become; twice what was seen where nothing bounds it. */
+/*
+ * What the hidden state can become; twice what was seen where nothing bounds it. One in float32 comes from the layer
+ * itself, 1 at most, but for the first one, which may be anything: 4 times as much fits.
+ */
 static double largest_state(const struct layer *l)
 {
     double largest = l->r.op == NUC_OP_RNN_RELU ? 0 : 1;
 
     for (uint32_t i = 0; i < 2 && l->r.op == NUC_OP_RNN_RELU; i++) {
-        if (l->items[i] != NULL)
+        if (l->items[i] != NULL && !l->is_real[i])
             largest = fmax(largest, 2 * reach(&l->out[i].params));
     }
+    if (l->real[0] != NULL)
+        return 4;
     return l->initial[0].node == NULL ? largest : fmax(largest, reach(&l->initial[0]));
 }
 
@@ -195,7 +218,7 @@ static void add_scale(int64_t *list, uint32_t *count, int64_t zero_point, double
     list[(*count)++] = m.shift;
 }
 
-/* Zero point, multiplier and shift of each state going in, of the output, of each state going out; 0 of none. */
+/* Zero point, multiplier and shift of each state going in, of the output, of each state going out. */
 static uint32_t list_scales(const struct layer *l, int fraction, int64_t list[3 * (1 + 2 * MOST_STATES)])
 {
     const int bits[MOST_STATES] = {fraction, STATE_BITS};
@@ -207,9 +230,11 @@ static uint32_t list_scales(const struct layer *l, int fraction, int64_t list[3 
     }
     for (uint32_t i = 0; i <= l->r.n_states; i++) {
         const struct nuc_cm_value *out = &l->out[i].params;
-        bool none = l->items[i] == NULL;
+        bool none = l->items[i] == NULL || l->is_real[i];
         add_scale(list, &count, none ? 0 : out->zero_point,
-                  none ? 0 : ldexp(1 / out->scale, -bits[i == 0 ? 0 : i - 1]));
+                  l->is_real[i] ? 0
+                  : none        ? 1
+                                : ldexp(1 / out->scale, -bits[i == 0 ? 0 : i - 1]));
     }
     return count;
 }
@@ -217,7 +242,7 @@ static uint32_t list_scales(const struct layer *l, int fraction, int64_t list[3 
 /* The state in contiguous order, or no argument. */
 static struct nuc_arg state_arg(struct nuc_cm *c, const struct layer *l, uint32_t state, struct nuc_node *before)
 {
-    struct nuc_node *node = l->initial[state].node;
+    struct nuc_node *node = l->real[state] != NULL ? l->real[state] : l->initial[state].node;
 
     return nuc_node_arg(node == NULL ? NULL : nuc_cm_contiguous(c, node, before));
 }
@@ -271,8 +296,11 @@ bool nuc_cm_lower_recurrent(struct nuc_cm *c, struct nuc_node *node)
         return false;
     struct nuc_node *before = node->next, *layer = insert_operator(c, &l, weights, fraction, before);
     for (uint32_t i = 0; i <= l.r.n_states; i++) {
-        if (l.items[i] != NULL)
-            nuc_cm_replace(c, &l.out[i], nuc_insert_getitem(c->g, before, layer, i));
+        struct nuc_node *item = l.items[i] == NULL ? NULL : nuc_insert_getitem(c->g, before, layer, i);
+        if (item != NULL && l.is_real[i])
+            nuc_replace_uses(c->g, l.items[i], item, NULL);
+        else if (item != NULL)
+            nuc_cm_replace(c, &l.out[i], item);
     }
     return true;
 }

@@ -133,6 +133,18 @@ void nuc_shape_recurrent(const struct nuc_shape_call *c)
 
 /* ---- int8 ---- */
 
+/* Of final state `index`: float32 when it has no multiplier. */
+static enum nuc_dtype state_type(const struct nuc_shape_call *c, uint32_t requantize, uint32_t n_states, uint32_t index)
+{
+    uint32_t count;
+    const int64_t *numbers = nuc_shape_ints(c, requantize, &count);
+
+    if (count != 3 * (2 * n_states + 1))
+        nuc_shape_fail(c, "%u numbers are given for scales, %u are expected", (unsigned)count,
+                       (unsigned)(3 * (2 * n_states + 1)));
+    return numbers[3 * (n_states + 1 + index) + 1] == 0 ? NUC_F32 : NUC_I8;
+}
+
 /* input [T, B, in] or [B, T, in], its states, params: w_ih, w_hh [gates * H, H] and numbers of each direction */
 void nuc_shape_nucleon_recurrent(const struct nuc_shape_call *c)
 {
@@ -155,5 +167,8 @@ void nuc_shape_nucleon_recurrent(const struct nuc_shape_call *c)
     out.sizes[2] = w->sizes[1] * directions;
     nuc_set_contiguous(&out);
     nuc_set_contiguous(&state);
-    nuc_shape_results(c, (struct nuc_meta[]){out, state, state}, lstm ? 3 : 2);
+    struct nuc_meta cell = state;
+    state.dtype = state_type(c, at + 4, lstm ? 2 : 1, 0);
+    cell.dtype = lstm ? state_type(c, at + 4, 2, 1) : NUC_I8;
+    nuc_shape_results(c, (struct nuc_meta[]){out, state, cell}, lstm ? 3 : 2);
 }

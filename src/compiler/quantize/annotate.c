@@ -242,7 +242,7 @@ static void list_waiting(struct nuc_annotator *a)
 static void annotate_inputs(struct nuc_annotator *a)
 {
     for (struct nuc_node *n = a->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
-        if (n->input_kind == NUC_USER_INPUT && n->n_users > 0)
+        if (n->input_kind == NUC_USER_INPUT && n->n_users > 0 && !a->stays_float[n->id])
             nuc_annotate_output(a, n, nuc_spec_for(a, n, NUC_SPEC_ACTIVATION));
     }
 }
@@ -293,15 +293,17 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
         nuc_specs((enum nuc_side)side, options, a.specs[side]);
     choose_sides(&a, options);
     a.by_id = nuc_alloc_array(g->cx, g->next_id, sizeof *a.by_id);
+    a.stays_float = nuc_alloc_array(g->cx, g->next_id, sizeof *a.stays_float);
     if (a.reference_compat) {
         annotate_compatibly(&a, options);
         return a.by_id;
     }
+    nuc_find_kept_states(&a);
     annotate_inputs(&a);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_op_family(n->op) == NUC_FAMILY_RECURRENT && !options->executorch_ops_only)
             nuc_annotate_recurrent(&a, n);
-        else if (nuc_pattern_for(&a, n)->form != NUC_FORM_NONE)
+        else if (!a.stays_float[n->id] && nuc_pattern_for(&a, n)->form != NUC_FORM_NONE)
             nuc_annotate_node(&a, n);
     }
     return a.by_id;

@@ -10,6 +10,7 @@ struct nuc_annotator {
     bool reference_compat;
     struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];
     enum nuc_side *side; /* by node id */
+    bool *stays_float;   /* by node id: states that the caller keeps from one call to the next */
 
     /* reference_compat only: lists of the nodes not annotated yet, an operator each, in graph order. */
     bool applied[NUC_FORM_COUNT]; /* the pattern's only run over the graph is done */
@@ -54,6 +55,9 @@ void nuc_annotate_group(struct nuc_annotator *a, struct nuc_node *node);
  * Compute operators are quantized together with their activations, and the activations like the concatenation.
  */
 void nuc_annotate_concat_clusters(struct nuc_annotator *a);
+
+/* Marks the inputs that are states of recurrent layers and come out of these again as outputs. */
+void nuc_find_kept_states(struct nuc_annotator *a);
 
 /* A recurrent layer whose int8 kernel the CPU has: the sequence, initial states, weights, and what it gives. */
 void nuc_annotate_recurrent(struct nuc_annotator *a, struct nuc_node *node);

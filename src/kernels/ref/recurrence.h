@@ -57,6 +57,8 @@ struct nuc_recurrence_s8 {
     int32_t fraction;                /* 0 to 15 */
     const int8_t *h0, *c0;           /* NULL: zeros */
     int8_t *h_n, *c_n;
+    const float *real_h0, *real_c0; /* in place of these where they are not NULL */
+    float *real_h_n, *real_c_n;
     struct nuc_recurrence_scale from_h0, from_c0, to_out, to_h_n, to_c_n;
     void *scratch; /* nuc_recurrence_scratch() bytes, aligned to 4 */
 };

@@ -103,6 +103,21 @@ static int32_t from_int8(const struct nuc_recurrence_scale *s, int8_t q)
     return nuc_saturate_i32(scaled(q - s->zero_point, s->factor.multiplier, s->factor.shift));
 }
 
+/* v * 2^bits, saturated; 0 of a NaN. */
+static int32_t from_real(float v, int32_t bits)
+{
+    float x = v * (float)(1 << bits);
+
+    if (!(x > -0x1p31f))
+        return x < 0 ? INT32_MIN : 0;
+    return x < 0x1p31f ? (int32_t)(x < 0 ? x - 0.5f : x + 0.5f) : INT32_MAX;
+}
+
+static float to_real(int32_t v, int32_t bits)
+{
+    return (float)v / (float)(1 << bits);
+}
+
 /* ---- one step of one sample ---- */
 
 struct step {
@@ -192,21 +207,34 @@ struct states {
     int32_t *c; /* NULL: there is none */
 };
 
+static int32_t initial(const float *real, const int8_t *q, const struct nuc_recurrence_scale *scale, ptrdiff_t at,
+                       int32_t bits)
+{
+    if (real != NULL)
+        return from_real(real[at], bits);
+    return q == NULL ? 0 : from_int8(scale, q[at]);
+}
+
 static void begin(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, ptrdiff_t at,
                   const struct states *s)
 {
     for (int32_t i = 0; i < r->hidden; i++) {
-        s->h[i] = p->h0 == NULL ? 0 : as_state(from_int8(&p->from_h0, p->h0[at + i]));
+        s->h[i] = as_state(initial(p->real_h0, p->h0, &p->from_h0, at + i, p->fraction));
         if (s->c != NULL)
-            s->c[i] = p->c0 == NULL ? 0 : from_int8(&p->from_c0, p->c0[at + i]);
+            s->c[i] = initial(p->real_c0, p->c0, &p->from_c0, at + i, 15);
     }
 }
 
 static void end(const struct nuc_recurrence *r, const struct nuc_recurrence_s8 *p, ptrdiff_t at, const struct states *s)
 {
     for (int32_t i = 0; i < r->hidden; i++) {
-        p->h_n[at + i] = to_int8(&p->to_h_n, s->h[i]);
-        if (s->c != NULL)
+        if (p->real_h_n != NULL)
+            p->real_h_n[at + i] = to_real(s->h[i], p->fraction);
+        else
+            p->h_n[at + i] = to_int8(&p->to_h_n, s->h[i]);
+        if (s->c != NULL && p->real_c_n != NULL)
+            p->real_c_n[at + i] = to_real(s->c[i], 15);
+        else if (s->c != NULL)
             p->c_n[at + i] = to_int8(&p->to_c_n, s->c[i]);
     }
 }
