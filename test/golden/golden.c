@@ -12,7 +12,7 @@
  * and then one for each program, where "archive" is the .pt2 archive without its top folder:
  *
  *     {"name": ..., "tolerance": [relative, absolute], "archive": {entry: text, JSON, or [offset, bytes] of "data"},
- *      "inputs": [offset], "outputs": [{"dtype": ..., "sizes": [...], "offset": ...}]}
+ *      "inputs": [[offset, bytes]], "outputs": [{"dtype": ..., "sizes": [...], "data": [offset, bytes]}]}
  *
  * A LiteRT model has "model": [offset, bytes] in place of "archive".
  */
@@ -52,7 +52,7 @@ struct golden {
     const char *name;
     double relative, absolute;
     size_t n_inputs, n_outputs;
-    struct nuc_span inputs[MAX_IO]; /* from the offset to the end of the data */
+    struct nuc_span inputs[MAX_IO];
     struct expected outputs[MAX_IO];
 };
 
@@ -62,14 +62,15 @@ struct totals {
 
 /* ---- reading ---- */
 
-static struct nuc_span data_at(const struct nuc_json *offset, struct nuc_span data)
+/* The bytes that [offset, bytes] stands for. */
+static struct nuc_span data_at(const struct nuc_json *j, struct nuc_span data)
 {
-    struct nuc_span rest;
+    struct nuc_json offset = nuc_json_item(j, 0), size = nuc_json_item(j, 1);
+    struct nuc_span bytes;
 
-    if (!nuc_span_slice(data, (uint64_t)nuc_json_int(offset), 0, &rest))
-        nuc_json_fail(offset, NUC_BAD_INPUT, "is beyond the data");
-    rest.size = data.size - (size_t)(rest.data - data.data);
-    return rest;
+    if (!nuc_span_slice(data, (uint64_t)nuc_json_int(&offset), (uint64_t)nuc_json_int(&size), &bytes))
+        nuc_json_fail(j, NUC_BAD_INPUT, "is beyond the data");
+    return bytes;
 }
 
 static enum nuc_dtype dtype_named(const struct nuc_json *j)
@@ -86,8 +87,8 @@ static enum nuc_dtype dtype_named(const struct nuc_json *j)
 static struct expected read_output(const struct nuc_json *j, struct nuc_span data)
 {
     struct nuc_json dtype = nuc_json_field(j, "dtype"), sizes = nuc_json_field(j, "sizes"),
-                    offset = nuc_json_field(j, "offset");
-    struct nuc_span bytes = data_at(&offset, data);
+                    place = nuc_json_field(j, "data");
+    struct nuc_span bytes = data_at(&place, data);
     struct expected e = {.dtype = dtype_named(&dtype), .rank = nuc_json_count(&sizes), .elements = 1};
 
     if (e.rank > NUC_MAX_RANK)
@@ -97,8 +98,8 @@ static struct expected read_output(const struct nuc_json *j, struct nuc_span dat
         e.sizes[i] = nuc_json_int(&size);
         e.elements *= (size_t)e.sizes[i];
     }
-    if (e.elements > bytes.size / nuc_dtype_size(e.dtype))
-        nuc_json_fail(&offset, NUC_BAD_INPUT, "is beyond the data");
+    if (e.elements != bytes.size / nuc_dtype_size(e.dtype))
+        nuc_json_fail(&place, NUC_BAD_INPUT, "does not fit the sizes");
     e.data = bytes.data;
     return e;
 }
@@ -117,8 +118,8 @@ static void read_golden(const struct nuc_json *j, struct nuc_span data, struct g
     if (out->n_inputs > MAX_IO || out->n_outputs > MAX_IO)
         nuc_json_fail(j, NUC_BAD_INPUT, "has more than %d inputs or outputs", MAX_IO);
     for (size_t i = 0; i < out->n_inputs; i++) {
-        struct nuc_json offset = nuc_json_item(&inputs, i);
-        out->inputs[i] = data_at(&offset, data);
+        struct nuc_json place = nuc_json_item(&inputs, i);
+        out->inputs[i] = data_at(&place, data);
     }
     for (size_t i = 0; i < out->n_outputs; i++) {
         struct nuc_json output = nuc_json_item(&outputs, i);
@@ -128,23 +129,18 @@ static void read_golden(const struct nuc_json *j, struct nuc_span data, struct g
 
 static struct nuc_span archive_entry(struct nuc_context *cx, const struct nuc_json *j, struct nuc_span data)
 {
-    struct nuc_span bytes;
-
     if (json_is_object(j->value))
         return nuc_json_dump(cx, j->value, JSON_COMPACT);
     if (json_is_string(j->value))
         return (struct nuc_span){(const uint8_t *)json_string_value(j->value), json_string_length(j->value)};
-    struct nuc_json offset = nuc_json_item(j, 0), size = nuc_json_item(j, 1);
-    if (!nuc_span_slice(data, (uint64_t)nuc_json_int(&offset), (uint64_t)nuc_json_int(&size), &bytes))
-        nuc_json_fail(j, NUC_BAD_INPUT, "is beyond the data");
-    return bytes;
+    return data_at(j, data);
 }
 
 static void write_model(struct nuc_context *cx, const struct nuc_json *program, struct nuc_span data, const char *path)
 {
     if (json_object_get(program->value, "model") != NULL) {
         struct nuc_json model = nuc_json_field(program, "model");
-        nuc_write_file(cx, path, archive_entry(cx, &model, data));
+        nuc_write_file(cx, path, data_at(&model, data));
         return;
     }
     struct nuc_json archive = nuc_json_field(program, "archive");
@@ -176,36 +172,51 @@ static bool same_shape(const struct expected *e, const struct nuc_tensor_info *t
     return e->dtype == t->dtype && e->rank == t->rank && memcmp(e->sizes, t->sizes, e->rank * sizeof e->sizes[0]) == 0;
 }
 
+/* Element `i` of a tensor of floats. */
+static double element(enum nuc_dtype dtype, const void *data, size_t i)
+{
+    float f;
+    double d;
+
+    if (dtype == NUC_F64) {
+        memcpy(&d, (const char *)data + i * sizeof d, sizeof d);
+        return d;
+    }
+    memcpy(&f, (const char *)data + i * sizeof f, sizeof f);
+    return (double)f;
+}
+
+static bool equal_element(const struct golden *g, const struct expected *e, const void *got, size_t i)
+{
+    size_t size = nuc_dtype_size(e->dtype);
+
+    if (memcmp((const char *)got + i * size, e->data + i * size, size) == 0)
+        return true;
+    return (e->dtype == NUC_F32 || e->dtype == NUC_F64) &&
+           near(g, element(e->dtype, got, i), element(e->dtype, e->data, i));
+}
+
 /* `what` computed the outputs; in logical order. */
 static bool judge(const struct golden *g, const char *what, const struct nuc_tensor_info *infos, void *const *got)
 {
     for (size_t k = 0; k < g->n_outputs; k++) {
         const struct expected *e = &g->outputs[k];
-        size_t size = nuc_dtype_size(e->dtype), wrong = 0, first = 0;
+        size_t wrong = 0, first = 0;
         if (!same_shape(e, &infos[k])) {
             printf("%s: %s: output %zu has another shape or element type\n", g->name, what, k);
             return false;
         }
         for (size_t i = e->elements; i-- > 0;) {
-            float x, y;
-            bool equal = memcmp((const char *)got[k] + i * size, e->data + i * size, size) == 0;
-            if (!equal && e->dtype == NUC_F32) {
-                memcpy(&x, (const char *)got[k] + i * size, sizeof x);
-                memcpy(&y, e->data + i * size, sizeof y);
-                equal = near(g, (double)x, (double)y);
-            }
+            bool equal = equal_element(g, e, got[k], i);
             wrong += !equal;
             first = equal ? first : i;
         }
         if (wrong == 0)
             continue;
         printf("%s: %s: output %zu differs in %zu of %zu elements", g->name, what, k, wrong, e->elements);
-        if (e->dtype == NUC_F32) {
-            float x, y;
-            memcpy(&x, (const char *)got[k] + first * size, sizeof x);
-            memcpy(&y, e->data + first * size, sizeof y);
-            printf(", at %zu: %.9g, expected %.9g", first, (double)x, (double)y);
-        }
+        if (e->dtype == NUC_F32 || e->dtype == NUC_F64)
+            printf(", at %zu: %.9g, expected %.9g", first, element(e->dtype, got[k], first),
+                   element(e->dtype, e->data, first));
         printf("\n");
         return false;
     }
@@ -282,8 +293,8 @@ static enum outcome run_golden(const struct request *q, const struct golden *g)
     for (size_t i = 0; i < g->n_inputs && result == EQUAL; i++) {
         struct nuc_tensor_info info = {.bytes = 0};
         nuc_model_input(m, i, &info);
-        if (info.bytes > g->inputs[i].size)
-            result = refused(g, "import", "an input is larger than the data");
+        if (info.bytes != g->inputs[i].size)
+            result = refused(g, "import", "an input has another size than its data");
         inputs[i] = g->inputs[i].data;
     }
     if (result == EQUAL) {

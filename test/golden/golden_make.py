@@ -2,18 +2,24 @@
 """Makes the programs that the golden test compiles, from PyTorch's own databases of operators and layers.
 
     golden_make.py torch.zip [REGEX]        with PyTorch 2.14 and its test modules: Debian's python3-torch and
-                                            python3-expecttest; REGEX: only operators of such a name
+                                            python3-expecttest; REGEX: programs of other operators stay as they are
 
 operators.txt says for which operators (names of torch.testing._internal.common_methods_invocations.op_db, and of
 layers: nn.NAME) and element types. Of each, sample inputs become programs: a module whose forward takes the tensors,
 everything else being constant, exported with torch.export.export, and once more after run_decompositions() where that
-changes it. For float32 there is also the in-place form, on a copy of the input. What PyTorch computes without export
-is what is expected. golden.c says how the file is laid out.
+changes it. What PyTorch computes without export is what is expected. golden.c says how the file is laid out.
+
+NAME-TYPE-0      the operator; .dec: decomposed
+NAME_-TYPE-0     in place, on a copy of the input
+NAME.t-TYPE-0    the input is seen through a transpose
+NAME.cl-TYPE-0   inputs in channels-last order
+NAME.p-TYPE-0    all inputs but the first are buffers, with the strides of a transposed tensor
 
 Left out are samples without elements or with many, and programs whose output depends on chance, or whose shape
 depends on data. The same PyTorch gives the same file.
 """
 import io, json, os, re, sys, warnings, zipfile
+from operator import getitem
 
 import numpy as np
 import torch
@@ -22,8 +28,8 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_modules import module_db
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SAMPLES = {'float32': 2, 'int64': 1, 'int32': 1, 'bool': 1}
-MAX_ELEMENTS = 300     # of all inputs and outputs of a program
+SAMPLES = {'float32': 3, 'int64': 1, 'int32': 1, 'bool': 1}
+MAX_ELEMENTS = 500     # of all inputs and outputs of a program
 DTYPES = {torch.float32, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool}
 
 # |difference| <= absolute + relative * |expected|; others for sums and products of many numbers, whose order differs,
@@ -38,6 +44,7 @@ TOLERANCES = {
     'cdist': (1e-3, 1e-3),
     'nn.functional.bilinear': (1e-4, 2e-3),
 }
+SORTING = ('argsort', 'kthvalue', 'median', 'msort', 'nanmedian', 'sort', 'topk')
 
 
 class Unusable(Exception):
@@ -54,7 +61,7 @@ class Data:
             self.bytes.extend(bytes(-len(self.bytes) % 8))
             self.offsets[content] = len(self.bytes)
             self.bytes.extend(content)
-        return self.offsets[content]
+        return [self.offsets[content], len(content)]
 
 
 def tensors(tree):
@@ -66,25 +73,29 @@ def plain(result):
     return tuple(plain(r) for r in result) if isinstance(result, (tuple, list)) else result
 
 
-def module_of(function, args, kwargs, layer=None):
+def module_of(function, args, kwargs, layer=None, fixed=False):
     """A module that calls the function with its inputs in place of the tensors; and these tensors."""
     leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+    inputs = [leaves[i].detach().clone(memory_format=torch.contiguous_format) for i in places]
+    n_inputs = 1 if fixed else len(inputs)
 
-    def call(self, inputs):
-        given = list(leaves)
-        for place, x in zip(places, inputs):
-            given[place] = x
-        a, k = pytree.tree_unflatten(given, spec)
+    def call(self, given):
+        values = list(leaves)
+        for place, x in zip(places, given + [b for b in self.buffers(recurse=False)]):
+            values[place] = x
+        a, k = pytree.tree_unflatten(values, spec)
         return plain(function(*a, **k) if layer is None else self.layer(*a, **k))
 
-    names = ['x%d' % i for i in range(len(places))]
+    names = ['x%d' % i for i in range(n_inputs)]
     scope = {'call': call}
     exec('def forward(self%s): return call(self, [%s])' % (''.join(', ' + n for n in names), ', '.join(names)), scope)
     module = type('Program', (torch.nn.Module,), {'forward': scope['forward']})()
+    for i, x in enumerate(inputs[n_inputs:]):
+        module.register_buffer('b%d' % i, x.mT.contiguous().mT if x.dim() > 1 else x)
     if layer is not None:
         module.layer = layer
-    return module.eval(), [leaves[i].detach().clone(memory_format=torch.contiguous_format) for i in places]
+    return module.eval(), inputs[:n_inputs]
 
 
 def equal(a, b):
@@ -111,7 +122,7 @@ def archive_of(program, data):
             if entry.endswith('.json'):
                 entries[entry] = json.loads(content)
             elif entry.startswith(('data/weights/', 'data/constants/')):
-                entries[entry] = [data.put(content), len(content)]
+                entries[entry] = data.put(content)
             elif entry in ('archive_format', 'archive_version', 'byteorder', '.data/version'):
                 entries[entry] = content.decode()
     for node in entries['models/model.json']['graph_module']['graph']['nodes']:
@@ -121,6 +132,8 @@ def archive_of(program, data):
 
 def check_static(program):
     for node in program.graph.nodes:
+        if node.op == 'call_function' and not isinstance(node.target, torch._ops.OpOverload | type(getitem)):
+            raise Unusable('more than operators')
         for v in pytree.tree_leaves(node.meta.get('val')):
             if isinstance(v, (torch.SymInt, torch.SymBool, torch.SymFloat)):
                 raise Unusable('symbolic')
@@ -149,27 +162,51 @@ def programs_of(name, operator, module, inputs, known, data):
     if text in known or len(program.graph_signature.user_inputs) != len(inputs):
         raise Unusable('known')
     forms = [(name, program)]
-    decomposed = program.run_decompositions()
-    check_static(decomposed)
-    if operators(decomposed) != operators(program):
-        forms.append((name + '.dec', decomposed))
+    if not re.search(r'\.(t|cl|p)-', name):
+        decomposed = program.run_decompositions()
+        check_static(decomposed)
+        if operators(decomposed) != operators(program):
+            forms.append((name + '.dec', decomposed))
     known.add(text)
     tolerance = next((t for names, t in TOLERANCES.items() if operator in names.split()), TOLERANCE)
-    values = dict(inputs=[data.put(x.numpy().tobytes()) for x in inputs],
-                  outputs=[dict(dtype=str(o.dtype)[6:], sizes=list(o.shape), offset=data.put(o.numpy().tobytes()))
+    values = dict(inputs=[data.put(x.contiguous().numpy().tobytes()) for x in inputs],
+                  outputs=[dict(dtype=str(o.dtype)[6:], sizes=list(o.shape), data=data.put(o.numpy().tobytes()))
                            for o in expected])
-    return [dict(name=n, tolerance=tolerance, archive=archive_of(p, data), **values) for n, p in forms]
+    return [dict(name=n, operator=operator, tolerance=tolerance, archive=archive_of(p, data), **values) for n, p in forms]
 
 
 def operator_forms(op, dtype):
-    """Suffix, function and how many programs."""
-    yield '', op.op, SAMPLES[dtype]
-    if op.inplace_variant is not None and dtype == 'float32' and not op.name.startswith('__'):
-        def in_place(x, *args, **kwargs):
-            y = x.clone()
-            op.inplace_variant(y, *args, **kwargs)
-            return y
-        yield '_', in_place, 1
+    """Suffix, how a sample becomes (module, inputs), and how many programs."""
+    def module(s, function=op.op, x=None, fixed=False):
+        return module_of(function, (s.input if x is None else x, *s.args), s.kwargs, fixed=fixed)
+
+    def in_place(x, *args, **kwargs):
+        y = x.clone()
+        op.inplace_variant(y, *args, **kwargs)
+        return y
+
+    def transposed(s):
+        if not isinstance(s.input, torch.Tensor) or s.input.dim() < 2 or min(s.input.shape[-2:]) < 2:
+            raise Unusable('rank')
+        return module(s, lambda x, *args, **kwargs: op.op(x.transpose(-1, -2), *args, **kwargs), s.input.mT)
+
+    def channels_last(s):
+        m, inputs = module(s)
+        ordered = [x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x for x in inputs]
+        if all(x.is_contiguous() for x in ordered):
+            raise Unusable('rank')
+        return m, ordered
+
+    def fixed(s):
+        if len(tensors((s.input, s.args, s.kwargs))) < 2:
+            raise Unusable('one tensor')
+        return module(s, fixed=True)
+
+    yield '', module, SAMPLES[dtype]
+    if dtype == 'float32':
+        if op.inplace_variant is not None and not op.name.startswith('__'):
+            yield '_', lambda s: module(s, in_place), 1
+        yield from (('.t', transposed, 1), ('.cl', channels_last, 1), ('.p', fixed, 1))
 
 
 def operator_samples(op, dtype):
@@ -178,6 +215,8 @@ def operator_samples(op, dtype):
     np.random.seed(0)
     samples = []
     for s in op.sample_inputs('cpu', getattr(torch, dtype), requires_grad=False):
+        if op.name in SORTING and dtype != 'float32':  # which one of equal values comes first is left open
+            s.input = torch.randperm(s.input.numel()).to(s.input.dtype).reshape(s.input.shape)
         sizes = [t.numel() for t in tensors((s.input, s.args, s.kwargs))]
         if sizes and min(sizes) > 0:
             samples.append((max(sizes) == 1, s))
@@ -194,12 +233,11 @@ def spread(items, count):
 
 def from_operator(op, dtype, data):
     name = op.name.replace('nn.functional.', 'F.') + ('.' + op.variant_test_name if op.variant_test_name else '')
-    for suffix, function, count in operator_forms(op, dtype):
+    for suffix, form, count in operator_forms(op, dtype):
         rows, known, made = [], set(), 0
         for s in spread(operator_samples(op, dtype), count):
-            module, inputs = module_of(function, (s.input, *s.args), s.kwargs)
             try:
-                rows += programs_of('%s%s-%s-%d' % (name, suffix, dtype, made), op.name, module, inputs, known, data)
+                rows += programs_of('%s%s-%s-%d' % (name, suffix, dtype, made), op.name, *form(s), known, data)
                 made += 1
             except Unusable:
                 continue
@@ -239,26 +277,46 @@ def write(path, programs, data):
             z.writestr(entry, content, compresslevel=9)
 
 
+def programs_kept(path, data):
+    """The programs of a file that was written before, by operator."""
+    kept = {}
+    with zipfile.ZipFile(path) as z:
+        old, lines = z.read('data'), z.read('programs').decode().splitlines()[1:]
+
+    def moved(place):
+        return data.put(old[place[0]:place[0] + place[1]])
+    for program in map(json.loads, lines):
+        program['archive'] = {k: moved(v) if isinstance(v, list) else v for k, v in program['archive'].items()}
+        program['inputs'] = [moved(v) for v in program['inputs']]
+        for output in program['outputs']:
+            output['data'] = moved(output['data'])
+        kept.setdefault(program['operator'], []).append(program)
+    return kept
+
+
+def programs_made(name, dtypes, data):
+    if name.startswith('nn.') and name[3].isupper():
+        for info in module_db:
+            if info.module_cls.__name__ == name[3:]:
+                yield from from_layer(info, data)
+        return
+    for dtype in dtypes:
+        for op in op_db:
+            if op.name == name and getattr(torch, dtype) in op.dtypes:
+                yield from from_operator(op, dtype, data)
+
+
 def main():
     warnings.simplefilter('ignore')
     torch.set_num_threads(1)
     only = re.compile(sys.argv[2] if len(sys.argv) > 2 else '')
     programs, data = [], Data()
+    kept = programs_kept(sys.argv[1], data) if len(sys.argv) > 2 else {}
     for line in open(os.path.join(HERE, 'operators.txt')):
-        name, *dtypes = line.split('#')[0].split() or ['']
-        if not name or not only.search(name):
-            continue
-        before = len(programs)
-        for dtype in dtypes:
-            if name.startswith('nn.') and name[3].isupper():
-                for info in module_db:
-                    if info.module_cls.__name__ == name[3:]:
-                        programs += from_layer(info, data)
-            else:
-                for op in op_db:
-                    if op.name == name and getattr(torch, dtype) in op.dtypes:
-                        programs += from_operator(op, dtype, data)
-        print('%-44s %4d programs' % (name, len(programs) - before), flush=True)
+        name, *dtypes = line.split()
+        rows = kept.get(name, []) if not only.search(name) else list(programs_made(name, dtypes, data))
+        print('%-44s %4d programs' % (name, len(rows)), flush=True)
+        programs += rows
     write(sys.argv[1], programs, data)
     print('%d programs, %d bytes' % (len(programs), os.path.getsize(sys.argv[1])))
 

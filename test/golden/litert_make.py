@@ -756,7 +756,7 @@ def main():
     def put(content):
         data.extend(bytes(-len(data) % 8))
         data.extend(content)
-        return len(data) - len(content)
+        return [len(data) - len(content), len(content)]
 
     for name, make in cases:
         m = Model()
@@ -766,9 +766,9 @@ def main():
             continue
         content = m.content(outputs)
         programs.append({
-            'name': name, 'tolerance': [1e-5, 5e-6], 'model': [put(content), len(content)],
+            'name': name, 'tolerance': [1e-5, 5e-6], 'model': put(content),
             'inputs': [put(v.tobytes()) for _, v in m.inputs],
-            'outputs': [{'dtype': str(v.dtype), 'sizes': list(v.shape), 'offset': put(v.tobytes())} for v in values]})
+            'outputs': [{'dtype': str(v.dtype), 'sizes': list(v.shape), 'data': put(v.tobytes())} for v in values]})
     lines = [{'numpy': np.__version__, 'count': len(programs)}, *programs]
     with zipfile.ZipFile(sys.argv[1], 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as z:
         for name, content in (('data', bytes(data)),
