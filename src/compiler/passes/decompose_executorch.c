@@ -96,7 +96,7 @@ struct nuc_node *nuc_to_greatest(struct nuc_graph *g, struct nuc_node *node)
     int64_t k = nuc_integer(node, NUC_ARG(TOPK, k), 0), rank = input->vals[0].rank;
     int64_t dim = nuc_dim(node, NUC_ARG(TOPK, dim), -1, input->vals[0].rank);
     bool largest = node->args[NUC_ARG(TOPK, largest)].u.b;
-    double taken = largest ? -FLT_MAX : FLT_MAX;
+    double taken = (double)(largest ? -FLT_MAX : FLT_MAX);
 
     if (!nuc_is_dequantize(input) || rank == 0 || k < 1 || k > MAX_TOPK)
         return nuc_to_same(g, node);

@@ -125,7 +125,7 @@ static void use_mask(struct attention *a)
     }
     struct nuc_node *finite =
         nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(nuc_node_arg(mask), nuc_float_arg((double)NUC_MASKED)));
-    struct nuc_node *some = nuc_insert_with_number(g, node, NUC_OP_GT, largest(a, mask), -INFINITY);
+    struct nuc_node *some = nuc_insert_with_number(g, node, NUC_OP_GT, largest(a, mask), (double)-INFINITY);
     a->alive = nuc_insert_cast(g, node, some, NUC_F32);
     a->mask = finite;
 }
@@ -390,7 +390,7 @@ struct nuc_node *nuc_expand_safe_softmax(struct nuc_graph *g, struct nuc_node *n
     struct nuc_node *most =
         nuc_emit(g, node, NUC_OP_AMAX, node, NUC_ARGS(nuc_node_arg(x), nuc_ints_arg(&dim, 1), nuc_bool_arg(true)));
     struct nuc_node *alive =
-        nuc_insert_cast(g, node, nuc_insert_with_number(g, node, NUC_OP_NE, most, -INFINITY), x->vals[0].dtype);
+        nuc_insert_cast(g, node, nuc_insert_with_number(g, node, NUC_OP_NE, most, (double)-INFINITY), x->vals[0].dtype);
     struct nuc_node *finite =
         nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(nuc_node_arg(x), nuc_float_arg(-3.4028234663852886e38)));
     struct nuc_node *softmax =

@@ -452,7 +452,7 @@ static struct nuc_node *largest_of_bags(const struct bags *b, struct nuc_node *r
 
     rows = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, rows, 0);
     struct nuc_node *inside = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, b->member, 2);
-    struct nuc_node *least = nuc_insert_constant(g, node, NUC_F32, -INFINITY);
+    struct nuc_node *least = nuc_insert_constant(g, node, NUC_F32, (double)-INFINITY);
     struct nuc_node *most =
         nuc_emit(g, node, NUC_OP_AMAX, node,
                  NUC_ARGS(nuc_node_arg(insert_where(g, node, inside, rows, least)), nuc_ints_arg(dim, 1)));
