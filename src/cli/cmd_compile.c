@@ -74,7 +74,7 @@ static void warn_for_target(const struct cli_args *args, const struct nuc_target
         snprintf(why, sizeof why, "target %s has no NPU", target->name);
     else
         snprintf(why, sizeof why, "nothing is delegated");
-    if (!target->has_npu || !args->o.delegate)
+    if (!target->has_npu || !args->o.delegate || args->o.no_quantize)
         cli_warn_unused_options(args, CLI_AN_NPU, why);
     snprintf(why, sizeof why, "target %s has not both an NPU and int8 operators of its CPU: use imxrt700cm",
              target->name);
@@ -87,7 +87,9 @@ static void warn_for_model(const struct cli_args *args, const struct nuc_model *
     char why[512];
 
     snprintf(why, sizeof why, "%.480s is quantized already", args->positional[0]);
-    if (nuc_model_is_quantized(m))
+    if (args->o.no_quantize)
+        cli_warn_unused_options(args, CLI_FLOAT_MODEL, "nothing is quantized");
+    else if (nuc_model_is_quantized(m))
         cli_warn_unused_options(args, CLI_FLOAT_MODEL, why);
 }
 

@@ -146,7 +146,7 @@ const struct cli_option cli_options[] = {
      "samples for quantization: .npz, .npy, a folder of .npy or of images; not for a quantized model",
      .file = CLI_READ},
     {"--no-quantize", COMPILE, CLI_FLAG, TO(o.no_quantize), NULL,
-     "a float program for the CPU: no calibration, nothing on the NPU", .needs = CLI_FLOAT_MODEL},
+     "a float program for the CPU: no calibration, nothing on the NPU"},
     {"--reference-compat", CALIBRATES, CLI_FLAG, TO(o.reference_compat), NULL,
      "reproduce the reference backend's decisions where nucleon would do better"},
     {"--observer", CALIBRATES, CLI_CHOICE, TO(o.observer), "NAME",

@@ -235,6 +235,8 @@ static void check_model(const struct nuc_job *j, const char *calibration)
     nuc_check_dim_orders(j->m->graph, true);
     if (nuc_model_is_quantized(j->m) && calibration != NULL)
         nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
+    if (j->m->settings->o.no_quantize && nuc_model_is_quantized(j->m))
+        nuc_warn(cx, "%s: is quantized already; --no-quantize only keeps it off the NPU", file);
     if (j->m->settings->o.no_quantize && calibration != NULL)
         nuc_warn(cx, "%s: is not quantized; the calibration data is not used", file);
     if (!nuc_model_is_quantized(j->m) && calibration == NULL && !j->m->settings->o.no_quantize)
