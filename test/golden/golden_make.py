@@ -10,7 +10,7 @@ everything else being constant, exported with torch.export.export, and once more
 changes it. What PyTorch computes without export is what is expected. golden.c says how the file is laid out.
 
 NAME-TYPE-0      the operator; .dec: decomposed
-NAME_-TYPE-0     in place, on a copy of the input
+NAME_-TYPE-0     in place, on a copy of the input; this and the next three not decomposed
 NAME.t-TYPE-0    the input is seen through a transpose
 NAME.cl-TYPE-0   inputs in channels-last order
 NAME.p-TYPE-0    all inputs but the first are buffers, with the strides of a transposed tensor
@@ -162,7 +162,7 @@ def programs_of(name, operator, module, inputs, known, data):
     if text in known or len(program.graph_signature.user_inputs) != len(inputs):
         raise Unusable('known')
     forms = [(name, program)]
-    if not re.search(r'\.(t|cl|p)-', name):
+    if not re.search(r'([^_]_|\.(t|cl|p))-', name):
         decomposed = program.run_decompositions()
         check_static(decomposed)
         if operators(decomposed) != operators(program):
