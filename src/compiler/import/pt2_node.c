@@ -19,6 +19,10 @@ static const struct alias {
     {"aten.detach.default", NUC_OP_ALIAS, true},
     {"aten.detach_.default", NUC_OP_ALIAS, true},
     {"aten.detach_copy.default", NUC_OP_ALIAS, true},
+    /* checks at run time, which have no value */
+    {"aten._assert_async.msg", NUC_OP_ASSERT_TENSOR_METADATA, false},
+    {"aten._assert_async.default", NUC_OP_ASSERT_TENSOR_METADATA, false},
+    {"aten._assert_scalar.default", NUC_OP_ASSERT_TENSOR_METADATA, false},
     {"aten.conj_physical_.default", NUC_OP_ALIAS, true},
     {"aten.lift_fresh.default", NUC_OP_ALIAS, true},
     {"aten.positive.default", NUC_OP_ALIAS, true},
@@ -28,6 +32,7 @@ static const struct alias {
     {"aten.conj_physical.default", NUC_OP_ALIAS, true},
     {"aten.real.default", NUC_OP_ALIAS, true},
     /* the same arguments under another name; a number where there is a tensor becomes a constant */
+    {"aten._embedding_bag.default", NUC_OP_EMBEDDING_BAG_FORWARD, false},
     {"aten.add.Scalar", NUC_OP_ADD, false},
     {"aten.sub.Scalar", NUC_OP_SUB, false},
     {"aten.subtract.Tensor", NUC_OP_SUB, false},

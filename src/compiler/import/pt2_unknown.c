@@ -27,7 +27,7 @@ static const struct {
       "combinations_of_*", "repeat_interleave"}},
     {"reads a value of a tensor into Python: let the value stay a tensor",
      {"item", "_local_scalar_dense", "is_nonzero", "equal", "allclose"}},
-    {"has a size that is known at run time only: export without dynamic_shapes", {"sym_*", "_assert_scalar"}},
+    {"has a size that is known at run time only: export without dynamic_shapes", {"sym_*"}},
     {"decomposes or solves matrices, for which no kernel is there: keep it outside of the model",
      {"linalg_svd*",     "_linalg_*",     "linalg_qr",    "linalg_eig*",  "linalg_inv*", "linalg_cholesky*",
       "linalg_lu*",      "linalg_solve*", "linalg_lstsq", "linalg_pinv*", "linalg_det",  "linalg_slogdet",
