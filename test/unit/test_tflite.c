@@ -16,7 +16,8 @@ static int32_t add(struct nuc_lt_model *m, const char *name, enum nuc_dtype dtyp
 {
     struct nuc_lt_tensor t = {.name = name, .dtype = dtype, .rank = rank};
 
-    memcpy(t.shape, shape, rank * sizeof *shape);
+    if (rank > 0)
+        memcpy(t.shape, shape, rank * sizeof *shape);
     if (dtype == NUC_I8)
         t.quant = (struct nuc_lt_quant){1, scales, zeros, 0};
     return nuc_lt_add_tensor(m, &t);

@@ -271,5 +271,7 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
 
 struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, const char *path, struct nuc_litert_io *io)
 {
-    return nuc_import_litert(cx, nuc_lt_read(cx, path, nuc_map_file(cx, path)), io);
+    const char *kept = nuc_strdup(cx, path); /* nodes name it as their source for as long as the graph lives */
+
+    return nuc_import_litert(cx, nuc_lt_read(cx, kept, nuc_map_file(cx, kept)), io);
 }
