@@ -214,6 +214,8 @@ static void antialias_weights(float *row, int64_t in, int64_t i, double scale, b
         row[k] = (float)((double)row[k] / sum);
 }
 
+#define MAX_WEIGHTS ((int64_t)1 << 24)
+
 enum kernel { CUBIC, ANTIALIAS_LINEAR, ANTIALIAS_CUBIC };
 
 /* [out, in]: the weight of a linear layer along the dimension. */
@@ -223,8 +225,9 @@ static struct nuc_node *insert_matrix(struct nuc_graph *g, struct nuc_node *node
     const int64_t sizes[] = {r->out[d], r->in[d]};
     double scale = (double)ratio(r, d);
 
-    if (r->out[d] > INT32_MAX / r->in[d])
-        nuc_expand_fail(g, node, "makes %lld of %lld elements", (long long)r->out[d], (long long)r->in[d]);
+    if (r->out[d] > MAX_WEIGHTS / r->in[d])
+        nuc_expand_fail(g, node, "makes %lld of %lld elements, which takes too large a matrix: resize in two steps",
+                        (long long)r->out[d], (long long)r->in[d]);
     float *matrix = nuc_alloc_array(g->cx, (size_t)(r->out[d] * r->in[d]), sizeof *matrix);
     for (int64_t i = 0; i < r->out[d]; i++) {
         float *row = matrix + i * r->in[d];
