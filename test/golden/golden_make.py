@@ -16,7 +16,7 @@ NAME.cl-TYPE-0   inputs in channels-last order
 NAME.p-TYPE-0    all inputs but the first are buffers, with the strides of a transposed tensor
 
 Left out are samples without elements or with many, and programs whose output depends on chance, or whose shape
-depends on data. The same PyTorch gives the same file.
+depends on data.
 """
 import io, json, os, re, sys, warnings, zipfile
 from operator import getitem

@@ -79,11 +79,11 @@ static size_t distance(const char *a, const char *b)
     return row[length_b];
 }
 
-/* Of the archive's dialect, at most a third of its letters away; NULL when there is none. */
+/* Of the archive's dialect, at most a third of the letters between "aten." and the overload away; NULL: none is. */
 static const char *nearest(const char *name)
 {
     const char *best = NULL;
-    size_t least = strlen(name) / 3 + 1;
+    size_t least = strcspn(name + strlen("aten."), ".") / 3 + 1;
 
     for (int op = 0; op < NUC_OP_COUNT; op++) {
         if (!nuc_op_in_dialect((enum nuc_op)op, NUC_ATEN))
