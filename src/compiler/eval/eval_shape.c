@@ -82,7 +82,7 @@ static int64_t replicate_coordinate(int64_t at, int64_t size)
 
 static int64_t circular_coordinate(int64_t at, int64_t size)
 {
-    return size == 0 ? -1 : (at % size + size) % size;
+    return size <= 0 ? -1 : (at % size + size) % size;
 }
 
 static int64_t reflect_coordinate(int64_t at, int64_t size)
@@ -123,10 +123,14 @@ static void prepare_pad(struct nuc_eval_call *c)
     for (uint32_t d = 0; d < in->rank; d++) {
         uint32_t pair = in->rank - 1 - d;
         int64_t before = pair < amounts->count / 2 ? amounts->u.ints[2 * pair] : 0;
+        int64_t after = pair < amounts->count / 2 ? amounts->u.ints[2 * pair + 1] : 0;
+        /* What negative amounts cut off does not come back around. */
+        int64_t first = coordinate == circular_coordinate && before < 0 ? -before : 0;
+        int64_t kept = in->sizes[d] - first + (coordinate == circular_coordinate && after < 0 ? after : 0);
         p->maps[d] = nuc_alloc_array(c->cx, (size_t)out->sizes[d], sizeof *p->maps[d]);
         for (int64_t i = 0; i < out->sizes[d]; i++) {
-            int64_t from = coordinate(i - before, in->sizes[d]);
-            p->maps[d][i] = from < 0 ? PAD_FILL : (size_t)from;
+            int64_t from = coordinate(i - before - first, kept);
+            p->maps[d][i] = from < 0 ? PAD_FILL : (size_t)(from + first);
         }
     }
     if (nuc_eval_can_convert(out->dtype))
