@@ -72,8 +72,8 @@ static inline bool nuc_is_whole(const struct nuc_tensor *t)
 }
 
 /*
- * A reduction of `in` over a dimension or those of a list (none or an empty one: all): loops over what stays, strides a in
- * the input and out in the output, and over what is reduced. Notes the message when `out` does not fit.
+ * A reduction of `in` over a dimension or those of a list (none or an empty one: all): loops over what stays, strides a
+ * in the input and out in the output, and over what is reduced. Notes the message when `out` does not fit.
  */
 bool nuc_reduction_loops(struct nuc_kernel_context *cx, const struct nuc_value *dims, bool keepdim,
                          const struct nuc_tensor *in, const struct nuc_tensor *out, struct nuc_loops *kept,

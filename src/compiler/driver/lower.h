@@ -35,7 +35,8 @@ void nuc_add_io_constants(const struct nuc_model *m, struct nuc_program_options 
 /* Files the options ask for, and NUC_PROPERTY when the program needs more memory than its budget. */
 void nuc_write_kernel_selection(const struct nuc_job *j);
 
-/* Fails with NUC_UNSUPPORTED naming the operator that the runtime has no kernel for, for its element types above all. */
+/* Fails with NUC_UNSUPPORTED naming the operator that the runtime has no kernel for, for its element types above all.
+ */
 void nuc_rehearse_program(const struct nuc_job *j);
 void nuc_write_memory_map(const struct nuc_job *j);
 void nuc_check_memory_budget(const struct nuc_job *j);

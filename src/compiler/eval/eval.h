@@ -54,8 +54,8 @@ size_t nuc_eval_arena_size(const struct nuc_evaluator *e);
 
 /*
  * Constant folding: when every tensor argument of `node` is a parameter, buffer or constant, or it is a range or zeros,
- * computes the node and sets out[0..n_vals) to its values, dense in logical order, in the current arena. False, and nothing done, otherwise
- * or when the node is not an operator of its own (placeholder, output, delegate call).
+ * computes the node and sets out[0..n_vals) to its values, dense in logical order, in the current arena. False, and
+ * nothing done, otherwise or when the node is not an operator of its own (placeholder, output, delegate call).
  */
 bool nuc_eval_constant(struct nuc_graph *g, const struct nuc_node *node, void **out);
 

@@ -9,13 +9,13 @@ static const struct nuc_eval_op *of_family(enum nuc_family family)
         [NUC_FAMILY_COMPARE] = &nuc_eval_binary,  [NUC_FAMILY_CONV] = &nuc_eval_conv,
         [NUC_FAMILY_NORM] = &nuc_eval_batch_norm, [NUC_FAMILY_POOL] = &nuc_eval_max_pool,
         [NUC_FAMILY_RESIZE] = &nuc_eval_upsample, [NUC_FAMILY_REDUCE] = &nuc_eval_fold,
-        [NUC_FAMILY_SCAN] = &nuc_eval_scan,
-        [NUC_FAMILY_SOFTMAX] = &nuc_eval_softmax, [NUC_FAMILY_MATRIX] = &nuc_eval_matmul,
-        [NUC_FAMILY_RECURRENT] = &nuc_eval_recurrent,   [NUC_FAMILY_VIEW] = &nuc_eval_view,
-        [NUC_FAMILY_PERMUTE] = &nuc_eval_permute, [NUC_FAMILY_SLICE] = &nuc_eval_split,
-        [NUC_FAMILY_COPY] = &nuc_eval_view,       [NUC_FAMILY_CAST] = &nuc_eval_cast,
-        [NUC_FAMILY_ASSERT] = &nuc_eval_nothing,  [NUC_FAMILY_CAT] = &nuc_eval_cat,
-        [NUC_FAMILY_PAD] = &nuc_eval_pad,         [NUC_FAMILY_FILL] = &nuc_eval_zeros,
+        [NUC_FAMILY_SCAN] = &nuc_eval_scan,       [NUC_FAMILY_SOFTMAX] = &nuc_eval_softmax,
+        [NUC_FAMILY_MATRIX] = &nuc_eval_matmul,   [NUC_FAMILY_RECURRENT] = &nuc_eval_recurrent,
+        [NUC_FAMILY_VIEW] = &nuc_eval_view,       [NUC_FAMILY_PERMUTE] = &nuc_eval_permute,
+        [NUC_FAMILY_SLICE] = &nuc_eval_split,     [NUC_FAMILY_COPY] = &nuc_eval_view,
+        [NUC_FAMILY_CAST] = &nuc_eval_cast,       [NUC_FAMILY_ASSERT] = &nuc_eval_nothing,
+        [NUC_FAMILY_CAT] = &nuc_eval_cat,         [NUC_FAMILY_PAD] = &nuc_eval_pad,
+        [NUC_FAMILY_FILL] = &nuc_eval_zeros,
     };
 
     return ops[family];

@@ -49,9 +49,9 @@ enum nuc_family {
     NUC_FAMILY_ASSERT,  /* has no value */
     NUC_FAMILY_CAT,
     NUC_FAMILY_PAD,
-    NUC_FAMILY_SCATTER, /* a tensor written into another */
-    NUC_FAMILY_FILL,    /* has no tensor operand */
-    NUC_FAMILY_CORTEXM, /* int8 arithmetic of a Cortex-M, with its parameters as numbers */
+    NUC_FAMILY_SCATTER,   /* a tensor written into another */
+    NUC_FAMILY_FILL,      /* has no tensor operand */
+    NUC_FAMILY_CORTEXM,   /* int8 arithmetic of a Cortex-M, with its parameters as numbers */
     NUC_FAMILY_COMPOSITE, /* what others express: gone after the stage `expand` */
     NUC_FAMILY_COUNT
 };

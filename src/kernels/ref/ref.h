@@ -299,8 +299,8 @@ void nuc_ref_batch_norm_f32(const struct nuc_axis *axis, const float *in, const 
                             const float *mean, const float *var, double eps, float *out);
 
 /*
- * (in - mean) / sqrt(mean of squares - square of mean + eps) * weight + bias of each row of `count` elements; weight and
- * bias have as many or are NULL: 1 and 0. mean and inverse deviation: one for each row. All dense.
+ * (in - mean) / sqrt(mean of squares - square of mean + eps) * weight + bias of each row of `count` elements; weight
+ * and bias have as many or are NULL: 1 and 0. mean and inverse deviation: one for each row. All dense.
  */
 void nuc_ref_layer_norm_f32(size_t rows, size_t count, const float *in, const float *weight, const float *bias,
                             float eps, float *out, float *mean_out, float *inverse_out);
