@@ -140,6 +140,9 @@ void nuc_set_args(struct nuc_graph *g, struct nuc_node *node, const struct nuc_a
         case NUC_ARG_BOOL:
             nuc_set_arg_bool(node, i, args[i].u.b);
             break;
+        case NUC_ARG_DTYPE:
+            nuc_set_arg_dtype(node, i, args[i].u.dtype);
+            break;
         default:
             assert(args[i].kind == NUC_ARG_NONE);
             break;
