@@ -17,14 +17,6 @@ _Noreturn static void refuse(struct nuc_codegen *g, enum nuc_status status, cons
              d->where != NULL ? ", at " : "", d->where != NULL ? d->where : "");
 }
 
-/* Memory of the arena, aligned as the runtime expects it. */
-static void *take(struct nuc_codegen *g, size_t size)
-{
-    uint8_t *block = nuc_alloc(g->cx, size + NUC_MEMORY_ALIGNMENT);
-
-    return block + (NUC_MEMORY_ALIGNMENT - (uintptr_t)block % NUC_MEMORY_ALIGNMENT) % NUC_MEMORY_ALIGNMENT;
-}
-
 /* Planned memory was zeroed: what is not zero any more was initial data. */
 static void check_initial_data(struct nuc_codegen *g, const uint8_t *planned, size_t size)
 {
@@ -46,7 +38,7 @@ static void load_program(struct nuc_codegen *g)
     const struct nuc_backend_table table = {backends, 1};
     struct nuc_program_memory m = {.state = NULL};
     struct nuc_detail detail = {.message = NULL};
-    uint8_t *image = take(g, g->image.size);
+    uint8_t *image = nuc_alloc(g->cx, g->image.size);
 
     backend->load = leave;
     if (g->image.size > 0)
@@ -55,10 +47,10 @@ static void load_program(struct nuc_codegen *g)
     enum nuc_status status = nuc_program_sizes(image, g->image.size, &table, &g->sizes, &detail);
     if (status != NUC_OK)
         refuse(g, status, &detail);
-    m.state = take(g, m.state_size = g->sizes.state);
-    m.temporary = take(g, m.temporary_size = g->sizes.temporary);
+    m.state = nuc_alloc(g->cx, m.state_size = g->sizes.state);
+    m.temporary = nuc_alloc(g->cx, m.temporary_size = g->sizes.temporary);
     for (size_t i = 0; i < g->sizes.n_planned; i++)
-        m.planned[i] = take(g, m.planned_size[i] = g->sizes.planned[i]);
+        m.planned[i] = nuc_alloc(g->cx, m.planned_size[i] = g->sizes.planned[i]);
     status = nuc_program_load(&g->program, image, g->image.size, &m, &nuc_default_kernels, &table, &detail);
     if (status != NUC_OK)
         refuse(g, status, &detail);

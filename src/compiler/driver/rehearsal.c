@@ -87,14 +87,6 @@ static void check(const struct nuc_job *j, enum nuc_status status, const struct 
         refuse(j, status, d);
 }
 
-/* Zeroed memory of the arena, aligned as the runtime expects it. */
-static void *take(struct nuc_context *cx, size_t size)
-{
-    uint8_t *block = nuc_alloc(cx, size + NUC_MEMORY_ALIGNMENT);
-
-    return block + (NUC_MEMORY_ALIGNMENT - (uintptr_t)block % NUC_MEMORY_ALIGNMENT) % NUC_MEMORY_ALIGNMENT;
-}
-
 static void give_zeros(const struct nuc_job *j, struct nuc_program *program, struct nuc_detail *detail)
 {
     struct nuc_context *cx = j->c->cx;
@@ -102,12 +94,12 @@ static void give_zeros(const struct nuc_job *j, struct nuc_program *program, str
 
     for (size_t i = 0; i < nuc_program_n_inputs(program); i++) {
         check(j, nuc_program_input_info(program, i, &tensor), detail);
-        check(j, nuc_program_set_input(program, i, take(cx, tensor.bytes), tensor.bytes, detail), detail);
+        check(j, nuc_program_set_input(program, i, nuc_alloc(cx, tensor.bytes), tensor.bytes, detail), detail);
     }
     for (size_t i = 0; i < nuc_program_n_outputs(program); i++) {
         check(j, nuc_program_output_info(program, i, &tensor), detail);
         if (!tensor.constant && !tensor.planned)
-            check(j, nuc_program_set_output(program, i, take(cx, tensor.bytes), tensor.bytes, detail), detail);
+            check(j, nuc_program_set_output(program, i, nuc_alloc(cx, tensor.bytes), tensor.bytes, detail), detail);
     }
 }
 
@@ -120,14 +112,14 @@ static void rehearse(const struct nuc_job *j)
     struct nuc_detail detail = {.message = NULL};
     struct nuc_program_sizes sizes;
     struct nuc_program program;
-    uint8_t *image = take(cx, j->made.bytes.size);
+    uint8_t *image = nuc_alloc(cx, j->made.bytes.size);
 
     memcpy(image, j->made.bytes.data, j->made.bytes.size);
     check(j, nuc_program_sizes(image, j->made.bytes.size, &table, &sizes, &detail), &detail);
-    m.state = take(cx, m.state_size = sizes.state);
-    m.temporary = take(cx, m.temporary_size = sizes.temporary);
+    m.state = nuc_alloc(cx, m.state_size = sizes.state);
+    m.temporary = nuc_alloc(cx, m.temporary_size = sizes.temporary);
     for (size_t i = 0; i < sizes.n_planned; i++)
-        m.planned[i] = take(cx, m.planned_size[i] = sizes.planned[i]);
+        m.planned[i] = nuc_alloc(cx, m.planned_size[i] = sizes.planned[i]);
     check(j, nuc_program_load(&program, image, j->made.bytes.size, &m, &nuc_default_kernels, &table, &detail), &detail);
     give_zeros(j, &program, &detail);
     check(j, nuc_program_execute(&program, &detail), &detail);
