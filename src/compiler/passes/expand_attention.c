@@ -326,21 +326,35 @@ static void refuse_dropout(struct nuc_graph *g, struct nuc_node *node, uint32_t 
         nuc_expand_fail(g, node, "drops values at random: give dropout_p=0.0 in evaluation mode");
 }
 
-struct nuc_node *nuc_expand_sdpa(struct nuc_graph *g, struct nuc_node *node)
+/* Where the two forms of the operator have what they do not have in the same place. */
+struct places {
+    uint32_t mask, dropout, causal, scale;
+};
+
+static struct attention read_attention(struct nuc_graph *g, struct nuc_node *node, const struct places *at)
 {
     struct attention a = {.g = g,
                           .node = node,
                           .query = nuc_operand(g, node, NUC_ARG(SDPA, query)),
                           .key = nuc_operand(g, node, NUC_ARG(SDPA, key)),
                           .value = nuc_operand(g, node, NUC_ARG(SDPA, value)),
-                          .mask = nuc_arg_node(node, NUC_ARG(SDPA, attn_mask)),
-                          .causal = nuc_flag(node, NUC_ARG(SDPA, is_causal)),
-                          .grouped = nuc_flag(node, NUC_ARG(SDPA, enable_gqa))};
+                          .mask = nuc_arg_node(node, at->mask),
+                          .causal = nuc_flag(node, at->causal)};
 
-    refuse_dropout(g, node, NUC_ARG(SDPA, dropout_p));
-    a.scale = scale_of(node, NUC_ARG(SDPA, scale), a.query);
+    refuse_dropout(g, node, at->dropout);
+    a.scale = scale_of(node, at->scale, a.query);
     a.rows = size_from_end(a.query, 1);
     a.columns = size_from_end(a.key, 1);
+    return a;
+}
+
+struct nuc_node *nuc_expand_sdpa(struct nuc_graph *g, struct nuc_node *node)
+{
+    static const struct places at = {NUC_ARG(SDPA, attn_mask), NUC_ARG(SDPA, dropout_p), NUC_ARG(SDPA, is_causal),
+                                     NUC_ARG(SDPA, scale)};
+    struct attention a = read_attention(g, node, &at);
+
+    a.grouped = nuc_flag(node, NUC_ARG(SDPA, enable_gqa));
     return finish(&a, attend(&a));
 }
 
@@ -362,18 +376,10 @@ static struct nuc_node *log_sum_exp(struct attention *a)
 /* output, logsumexp */
 struct nuc_node *nuc_expand_sdpa_flash(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct attention a = {.g = g,
-                          .node = node,
-                          .query = nuc_operand(g, node, NUC_ARG(SDPA_FLASH, query)),
-                          .key = nuc_operand(g, node, NUC_ARG(SDPA_FLASH, key)),
-                          .value = nuc_operand(g, node, NUC_ARG(SDPA_FLASH, value)),
-                          .mask = nuc_arg_node(node, NUC_ARG(SDPA_FLASH, attn_mask)),
-                          .causal = nuc_flag(node, NUC_ARG(SDPA_FLASH, is_causal))};
+    static const struct places at = {NUC_ARG(SDPA_FLASH, attn_mask), NUC_ARG(SDPA_FLASH, dropout_p),
+                                     NUC_ARG(SDPA_FLASH, is_causal), NUC_ARG(SDPA_FLASH, scale)};
+    struct attention a = read_attention(g, node, &at);
 
-    refuse_dropout(g, node, NUC_ARG(SDPA_FLASH, dropout_p));
-    a.scale = scale_of(node, NUC_ARG(SDPA_FLASH, scale), a.query);
-    a.rows = size_from_end(a.query, 1);
-    a.columns = size_from_end(a.key, 1);
     struct nuc_node *x = finish(&a, attend(&a));
     if (nuc_is_item_read(node, 1))
         nuc_replace_item(g, node, 1, log_sum_exp(&a));
