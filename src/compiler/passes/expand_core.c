@@ -33,20 +33,12 @@ static bool reads_others(const struct nuc_node *tuple)
 
 /* ---- convolution ---- */
 
-static int64_t number_at(const struct nuc_arg *list, uint32_t i, int64_t fallback)
-{
-    if (list->kind != NUC_ARG_INTS || list->count == 0)
-        return fallback;
-    return list->u.ints[i < list->count ? i : list->count - 1];
-}
-
 static void copy_numbers(struct nuc_graph *g, struct nuc_node *conv, uint32_t index, const struct nuc_node *node,
                          uint32_t from, uint32_t count, int64_t fallback)
 {
     int64_t numbers[MAX_SPATIAL];
 
-    for (uint32_t i = 0; i < count; i++)
-        numbers[i] = number_at(nuc_arg_at(node, from), i, fallback);
+    nuc_conv_numbers(node, from, count, fallback, numbers);
     nuc_set_arg_ints(conv, g, index, numbers, count);
 }
 
