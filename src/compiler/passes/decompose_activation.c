@@ -195,14 +195,8 @@ struct nuc_node *nuc_to_round(struct nuc_graph *g, struct nuc_node *node)
 struct nuc_node *nuc_to_square(struct nuc_graph *g, struct nuc_node *node)
 {
     struct site s = site_of(g, node);
-    struct nuc_node *x = s.x;
+    struct nuc_node *x = s.x->vals[0].dtype == NUC_BOOL ? nuc_insert_cast(g, node, s.x, NUC_I64) : s.x;
 
-    if (x->vals[0].dtype == NUC_BOOL) {
-        x = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
-        nuc_set_arg_node(x, g, NUC_SELF, s.x);
-        nuc_set_arg_dtype(x, NUC_ARG(TO_DIM_ORDER_COPY, dtype), NUC_I64);
-        nuc_infer_shape(g, x);
-    }
     return pair(&s, NUC_OP_MUL, x, x);
 }
 

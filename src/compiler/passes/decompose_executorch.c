@@ -6,18 +6,6 @@
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/rewrite.h"
 
-static struct nuc_node *in_type(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
-                                enum nuc_dtype dtype)
-{
-    if (value->vals[0].dtype == dtype)
-        return value;
-    struct nuc_node *copy = nuc_insert(g, node, NUC_OP_TO_DIM_ORDER_COPY, node);
-    nuc_set_arg_node(copy, g, NUC_SELF, value);
-    nuc_set_arg_dtype(copy, NUC_ARG(TO_DIM_ORDER_COPY, dtype), dtype);
-    nuc_infer_shape(g, copy);
-    return copy;
-}
-
 /* Of a tensor without dimensions, which kernels refuse, it is the value, and a window is the whole. */
 struct nuc_node *nuc_to_cumsum_along(struct nuc_graph *g, struct nuc_node *node)
 {
@@ -42,7 +30,7 @@ struct nuc_node *nuc_to_place_of_number(struct nuc_graph *g, struct nuc_node *no
     struct nuc_node *input = nuc_operand(g, node, NUC_SELF), *edge = nuc_to_same(g, node);
 
     if (input->vals[0].dtype == NUC_BOOL)
-        nuc_set_arg_node(edge, g, NUC_SELF, in_type(g, edge, input, NUC_I32));
+        nuc_set_arg_node(edge, g, NUC_SELF, nuc_insert_cast(g, edge, input, NUC_I32));
     return edge;
 }
 
@@ -55,7 +43,7 @@ struct nuc_node *nuc_to_difference(struct nuc_graph *g, struct nuc_node *node)
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
         struct nuc_node *operand = nuc_operand(g, edge, operands[i]);
         if (operand->vals[0].dtype == NUC_BOOL)
-            nuc_set_arg_node(edge, g, operands[i], in_type(g, edge, operand, edge->vals[0].dtype));
+            nuc_set_arg_node(edge, g, operands[i], nuc_insert_cast(g, edge, operand, edge->vals[0].dtype));
     }
     return edge;
 }
@@ -80,7 +68,7 @@ struct nuc_node *nuc_to_wide_indices(struct nuc_graph *g, struct nuc_node *node)
                    "their arguments begin alike");
     struct nuc_node *indices = nuc_operand(g, node, index), *edge = nuc_to_same(g, node);
 
-    nuc_set_arg_node(edge, g, index, in_type(g, edge, indices, NUC_I64));
+    nuc_set_arg_node(edge, g, index, nuc_insert_cast(g, edge, indices, NUC_I64));
     return edge;
 }
 

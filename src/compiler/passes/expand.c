@@ -421,18 +421,6 @@ struct nuc_node *nuc_insert_floats(struct nuc_graph *g, struct nuc_node *node, c
     return add_constant(g, node, &meta, values);
 }
 
-struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                 enum nuc_dtype dtype)
-{
-    if (input->vals[0].dtype == dtype)
-        return input;
-    struct nuc_node *cast = nuc_insert(g, node, NUC_OP_TO_DTYPE, node);
-    nuc_set_arg_node(cast, g, NUC_SELF, input);
-    nuc_set_arg_dtype(cast, NUC_ARG(TO_DTYPE, dtype), dtype);
-    nuc_infer_shape(g, cast);
-    return cast;
-}
-
 /* ---- the stage ---- */
 
 /* The archive says what the operator makes; what stands for it makes the same, or the arguments were read wrongly. */

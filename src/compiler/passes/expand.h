@@ -44,10 +44,6 @@ struct nuc_node *nuc_insert_floats(struct nuc_graph *g, struct nuc_node *node, c
 struct nuc_node *nuc_insert_taken(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input, uint32_t dim,
                                   const int64_t *indices, int64_t count);
 
-/* The value in another type; itself when it has that type. */
-struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *input,
-                                 enum nuc_dtype dtype);
-
 /* A constant of that type, sizes and dim order with `value` everywhere. */
 struct nuc_node *nuc_insert_filled(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta,
                                    double value);

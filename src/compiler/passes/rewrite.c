@@ -69,6 +69,20 @@ struct nuc_node *nuc_insert_split(struct nuc_graph *g, struct nuc_node *before, 
                     NUC_ARGS(nuc_node_arg(input), nuc_ints_arg(sizes, count), nuc_int_arg(dim)));
 }
 
+struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
+                                 enum nuc_dtype dtype)
+{
+    bool aten = g->dialect == NUC_ATEN;
+
+    if (input->vals[0].dtype == dtype)
+        return input;
+    struct nuc_node *cast = nuc_insert(g, before, aten ? NUC_OP_TO_DTYPE : NUC_OP_TO_DIM_ORDER_COPY, before);
+    nuc_set_arg_node(cast, g, NUC_SELF, input);
+    nuc_set_arg_dtype(cast, aten ? NUC_ARG(TO_DTYPE, dtype) : NUC_ARG(TO_DIM_ORDER_COPY, dtype), dtype);
+    nuc_infer_shape(g, cast);
+    return cast;
+}
+
 struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *tuple,
                                     uint32_t index)
 {

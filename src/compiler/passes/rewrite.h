@@ -33,6 +33,10 @@ struct nuc_node *nuc_insert_split(struct nuc_graph *g, struct nuc_node *before, 
 struct nuc_node *nuc_emit(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const struct nuc_node *from,
                           const struct nuc_arg *args, size_t n_args);
 
+/* The value in another type, by the dialect's operator; itself when it has that type. */
+struct nuc_node *nuc_insert_cast(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *input,
+                                 enum nuc_dtype dtype);
+
 /* getitem(tuple, index) in front of `before`. */
 struct nuc_node *nuc_insert_getitem(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *tuple,
                                     uint32_t index);
