@@ -2,6 +2,7 @@
 #include "compiler/driver/dataset.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/layout/orders.h"
+#include "compiler/passes/npu_forms.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/equalize.h"
 #include "compiler/quantize/quantize.h"
@@ -10,6 +11,18 @@
 void nuc_expand_model(struct nuc_job *j)
 {
     if (nuc_expand(j->m->graph))
+        nuc_refresh_layouts(j->m->graph);
+}
+
+/* What the NPU can express is expressed, by its newest rules. */
+static void express(struct nuc_job *j)
+{
+    const struct nuc_settings *s = j->m->settings;
+    struct nuc_support support = {.g = j->m->graph, .target = s->target, .flavor = s->flavor};
+
+    if (!s->delegates || s->o.reference_compat || s->flavor->rules == NUC_RULES_SDK_3_1)
+        return;
+    if (nuc_to_npu_forms(&support))
         nuc_refresh_layouts(j->m->graph);
 }
 
@@ -24,6 +37,7 @@ void nuc_run_aten_stage(struct nuc_job *j)
         mode = s->target->npu_name != NULL ? NUC_PASSES_COMPAT : NUC_PASSES_COMPAT_CPU;
     j->m = nuc_model_after(j->m, nuc_graph_copy(j->m->graph));
     nuc_run_stage_passes(j, &nuc_aten_passes, mode);
+    express(j);
     if (!s->o.no_quantize)
         nuc_run_stage_passes(j, &nuc_int8_passes, mode);
 }

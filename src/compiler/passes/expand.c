@@ -460,8 +460,7 @@ static void take_name(struct nuc_graph *g, struct nuc_node *node, struct nuc_nod
     nuc_rename(g, value, name);
 }
 
-/* Returns the node to go on with: the first of those that stand for `node`, which may be composite themselves. */
-static struct nuc_node *expand_node(struct nuc_graph *g, struct nuc_node *node, expansion expand)
+struct nuc_node *nuc_expand_node(struct nuc_graph *g, struct nuc_node *node, expansion expand)
 {
     struct nuc_node *before = node->prev;
     uint32_t old_ids = g->next_id;
@@ -498,7 +497,7 @@ static bool expand_all(struct nuc_graph *g, bool (*applies)(const struct nuc_nod
     for (struct nuc_node *n = g->first; n != NULL;) {
         expansion expand = applies(n) ? expansion_of(n) : NULL;
         changed = changed || expand != NULL;
-        n = expand == NULL ? n->next : expand_node(g, n, expand);
+        n = expand == NULL ? n->next : nuc_expand_node(g, n, expand);
     }
     return changed;
 }

@@ -17,6 +17,12 @@
  */
 typedef struct nuc_node *(*expansion)(struct nuc_graph *g, struct nuc_node *node);
 
+/*
+ * Replaces `node` by what `expand` builds, which takes its name. Returns the node to go on with: the first of those
+ * that stand for it, which may have an expansion themselves.
+ */
+struct nuc_node *nuc_expand_node(struct nuc_graph *g, struct nuc_node *node, expansion expand);
+
 /* ---- recurrent cells (expand_recurrent.c) ---- */
 struct nuc_node *nuc_expand_lstm_cell(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_gru_cell(struct nuc_graph *g, struct nuc_node *node);

@@ -1,0 +1,18 @@
+/*
+ * Operators that the NPU has no row for, or only with other arguments, written as operators that it has. The stage
+ * aten-passes does that before anything is observed, for targets with an NPU and its newest rules; npu_forms.c has the
+ * table, a file of its own each family.
+ */
+#ifndef NUC_PASSES_NPU_FORMS_H
+#define NUC_PASSES_NPU_FORMS_H
+
+#include "compiler/passes/expand.h"
+#include "compiler/support/support.h"
+
+/* Whether the rules of the NPU accept what the operator becomes, and the cycle model gains by it. */
+typedef bool (*nuc_form_condition)(const struct nuc_support *s, const struct nuc_node *node);
+
+/* Returns whether anything changed. Only an ATen graph without quantize nodes. */
+bool nuc_to_npu_forms(const struct nuc_support *s);
+
+#endif
