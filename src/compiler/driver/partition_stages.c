@@ -32,11 +32,14 @@ static bool ask_caller(void *user, const struct nuc_node *node)
     return o->check_op_support(o->check_op_support_user, &info);
 }
 
-/* What the options name, and what a LiteRT model has as single operators. */
+/*
+ * What the options name, what a LiteRT model has as single operators, and what the NPU has as such: where its rules
+ * refuse one it is decomposed all the same.
+ */
 static const char *const *preserved_ops(const struct nuc_model *m, size_t *count)
 {
     const struct nuc_options *o = &m->settings->o;
-    size_t own = m->from_litert ? NUC_TFLITE_N_PRESERVED : 0;
+    size_t own = m->from_litert || nuc_expresses_for_npu(m->settings) ? NUC_TFLITE_N_PRESERVED : 0;
     const char **list = nuc_alloc_array(m->c->cx, o->n_preserve_ops + own, sizeof *list);
 
     for (size_t i = 0; i < o->n_preserve_ops; i++)
@@ -110,6 +113,16 @@ static bool mark_undelegated(const struct nuc_model *m, struct nuc_preserved *pr
     return any;
 }
 
+/* An operator that was named is decomposed then. */
+static bool is_another_round(const struct nuc_preserved *preserved)
+{
+    for (uint32_t i = 0; i < preserved->count; i++) {
+        if (preserved->ops[i].decompose)
+            return true;
+    }
+    return false;
+}
+
 /* Operators that were preserved in vain are decomposed in another round; the reference leaves them. */
 void nuc_partition_model(struct nuc_job *j)
 {
@@ -121,6 +134,7 @@ void nuc_partition_model(struct nuc_job *j)
         .no_delegate = !m->settings->delegates,
         .operators_not_to_delegate = o->operators_not_to_delegate,
         .n_operators_not_to_delegate = (uint32_t)o->n_operators_not_to_delegate,
+        .names_are_checked = is_another_round(&j->preserved),
         .reference_compat = o->reference_compat,
         .allow_no_op_partitions = o->allow_no_op_partitions,
         .force_delegate_cat = o->force_delegate_cat,

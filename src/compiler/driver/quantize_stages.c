@@ -20,7 +20,7 @@ static void express(struct nuc_job *j)
     const struct nuc_settings *s = j->m->settings;
     struct nuc_support support = {.g = j->m->graph, .target = s->target, .flavor = s->flavor};
 
-    if (!s->delegates || s->o.reference_compat || s->flavor->rules == NUC_RULES_SDK_3_1)
+    if (!nuc_expresses_for_npu(s))
         return;
     if (nuc_to_npu_forms(&support))
         nuc_refresh_layouts(j->m->graph);

@@ -29,6 +29,11 @@ static void check_dump_point(struct nuc_context *cx, const char *wanted)
                  wanted);
 }
 
+bool nuc_expresses_for_npu(const struct nuc_settings *s)
+{
+    return s->delegates && !s->o.reference_compat && s->flavor->rules != NUC_RULES_SDK_3_1;
+}
+
 void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *options, struct nuc_settings *out)
 {
     struct nuc_settings s = {.o = *options};

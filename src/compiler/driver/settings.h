@@ -19,6 +19,12 @@ struct nuc_settings {
     bool trial;     /* what runs is asked for its decisions: no notes, dumps, timings or files */
 };
 
+/*
+ * Whether the network is rewritten for what the newest rules of the NPU take: where it may go there and nobody asks for
+ * what the reference does.
+ */
+bool nuc_expresses_for_npu(const struct nuc_settings *s);
+
 /* Fails with NUC_BAD_USAGE naming the first option that cannot be. An alias of a flavor gives a note. */
 void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *options, struct nuc_settings *out);
 

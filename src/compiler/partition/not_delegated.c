@@ -142,7 +142,7 @@ struct not_delegated *nuc_not_delegated_new(struct nuc_graph *g, const struct nu
         list->given[i] = options->operators_not_to_delegate[i];
         list->patterns[i] = pattern_of(g->cx, list->given[i], list->by_part);
     }
-    if (!list->by_part)
+    if (!list->by_part && !options->names_are_checked)
         check_used(list, g);
     return list;
 }

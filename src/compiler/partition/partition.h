@@ -72,6 +72,7 @@ struct nuc_partition_options {
      */
     const char *const *operators_not_to_delegate;
     uint32_t n_operators_not_to_delegate;
+    bool names_are_checked; /* an entry may match nothing: each matched before the graph was changed */
     bool reference_compat;
     bool allow_no_op_partitions;
     bool force_delegate_cat; /* flavor sdk-3.1: concatenations of any size are delegated */
