@@ -3,9 +3,10 @@
  * random networks of every operator of the rule sets, 1 to 40 operators each, quantizes them with random samples,
  * compiles them, and compares program and evaluator, operator by operator (teacher.h). The two share nothing but the
  * quantization parameters. Every quantized value is at most one step apart, and equal where the operators are exact; a
- * program without the inner values as outputs gives the same bytes where it runs the same operators on the NPU. Exit
- * code 0 when everything held.
+ * program without the inner values as outputs gives the same bytes where it runs the same operators on the NPU. The
+ * LiteRT models of partitions keep to the rules of sdk-3.2 (rules/litert_rules.h). Exit code 0 when everything held.
  */
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "cli/cli.h"
 #include "compiler/driver/driver.h"
 #include "random_graph.h"
+#include "rules/litert_rules.h"
 #include "teacher.h"
 
 #define N_SAMPLES 4 /* of the calibration */
@@ -26,7 +28,7 @@ struct op_count {
 };
 
 struct totals {
-    size_t graphs, operators, failed, elsewhere, edge_nodes, delegated_nodes, partitions;
+    size_t graphs, operators, failed, elsewhere, edge_nodes, delegated_nodes, partitions, models;
     struct op_count ops[NUC_OP_COUNT];
     struct op_count requantized; /* values quantized a second time, by no operator */
 };
@@ -92,6 +94,7 @@ static void choose_options(struct trial *t)
     o->use_neutron_for_format_conversion = !random_one_of(&r, 2);
     o->preserve_ops = preserved;
     o->n_preserve_ops = random_one_of(&r, 2) ? 3 : 0;
+    o->intermediates_dir = t->q->delegate ? t->q->folder : NULL;
     o->observer = observers[random_in(&r, 0, 3)];
     o->weights = random_one_of(&r, 4) ? NUC_WEIGHTS_PER_TENSOR : NUC_WEIGHTS_PER_CHANNEL;
 }
@@ -177,6 +180,28 @@ static bool open_program(struct trial *t, struct nuc_model *m, const char *name,
     return true;
 }
 
+/* The models of the partitions of the program that was made last, which are removed. */
+static bool check_models(struct trial *t)
+{
+    struct rule_report report = {0};
+    bool judged = strcmp(t->options.converter_flavor, "sdk-3.2") == 0;
+    DIR *folder = opendir(t->q->folder);
+    char path[1024];
+
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        if (!strstr(entry->d_name, ".tflite"))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", t->q->folder, entry->d_name);
+        if (judged && strstr(entry->d_name, "_pure") && !rules_check_file(path, &report))
+            report.broken++;
+        unlink(path);
+    }
+    if (folder)
+        closedir(folder);
+    t->sum->models += report.models;
+    return report.broken == 0 || failed(t, "partitions", "the converter's rules are broken");
+}
+
 static void make_teacher(struct nuc_context *cx, void *arg)
 {
     struct trial *t = arg;
@@ -198,8 +223,8 @@ static bool make(struct trial *t)
         return false;
     if (t->teacher.n_outputs + t->teacher.n_values > MAX_IO - RANDOM_MAX_INPUTS)
         return failed(t, "expose", "too many values");
-    if (!open_program(t, t->quantized, "program", &t->program, &n_plain) ||
-        !open_program(t, t->exposed, "program with inner values", &t->inside, &n_inside))
+    if (!open_program(t, t->quantized, "program", &t->program, &n_plain) || !check_models(t) ||
+        !open_program(t, t->exposed, "program with inner values", &t->inside, &n_inside) || !check_models(t))
         return false;
     /* On a CPU with int8 kernels a value nobody else reads may become part of a table, which rounds differently. */
     t->same_places = n_plain == n_inside && strcmp(t->q->target, "imxrt700") == 0;
@@ -424,8 +449,9 @@ static void print_totals(const struct totals *sum, bool quiet)
             print_op(nuc_op_name((enum nuc_op)op, NUC_EDGE), &sum->ops[op], teacher_reason((enum nuc_op)op));
         print_op("none: inputs, values quantized again", &sum->requantized, NULL);
     }
-    printf("%zu graphs of %zu operators, %zu of %zu Edge nodes in %zu partitions: %zu failed\n", sum->graphs,
-           sum->operators, sum->delegated_nodes, sum->edge_nodes, sum->partitions, sum->failed);
+    printf("%zu graphs of %zu operators, %zu of %zu Edge nodes in %zu partitions, %zu models judged: %zu failed\n",
+           sum->graphs, sum->operators, sum->delegated_nodes, sum->edge_nodes, sum->partitions, sum->models,
+           sum->failed);
     if (!quiet)
         printf("(%zu graphs run other operators on the NPU when inner values are outputs: their programs' own outputs "
                "were not compared)\n",
