@@ -1,6 +1,8 @@
 /* Graphs before and after the passes on their way to the partitioner, and what they compute. */
 #include "rewrites.h"
 
+#include "compiler/passes/npu_forms.h"
+
 static void by_default(struct nuc_graph *g)
 {
     nuc_run_passes(g, &nuc_aten_passes, NUC_PASSES_DEFAULT, NULL);
@@ -65,6 +67,15 @@ static void expand(struct nuc_graph *g)
     nuc_expand(g);
 }
 
+/* By the rules and costs of the i.MX RT700. */
+static void to_npu_forms(struct nuc_graph *g)
+{
+    struct nuc_support s = {
+        .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL)};
+
+    nuc_to_npu_forms(&s);
+}
+
 static const struct stage stages[] = {
     {"expand", expand, false},
     {"aten", by_default, false},
@@ -78,6 +89,7 @@ static const struct stage stages[] = {
     {"edge", run_edge_passes, false},
     {"cluster", run_cluster_passes, false},
     {"lowered", run_lowered_passes, false},
+    {"npu-forms", to_npu_forms, false},
 };
 
 static void test_aten_passes(void **state)
@@ -107,13 +119,17 @@ static void test_expansions(void **state)
     run_rewrites("expand_reduce.txt", stages, sizeof stages / sizeof stages[0]);
 }
 
+static void test_npu_forms(void **state)
+{
+    (void)state;
+    run_rewrites("npu_linear_map.txt", stages, sizeof stages / sizeof stages[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_expansions),
-        cmocka_unit_test(test_aten_passes),
-        cmocka_unit_test(test_single_passes),
-        cmocka_unit_test(test_edge_passes),
+        cmocka_unit_test(test_expansions),  cmocka_unit_test(test_aten_passes), cmocka_unit_test(test_single_passes),
+        cmocka_unit_test(test_edge_passes), cmocka_unit_test(test_npu_forms),
     };
 
     return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);

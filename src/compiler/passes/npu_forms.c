@@ -1,4 +1,4 @@
-#include "compiler/passes/npu_forms.h"
+#include "compiler/passes/npu_linear_map.h"
 
 /* What is built is looked at again, so that a form may use operators that have one. */
 static const struct row {
@@ -6,7 +6,10 @@ static const struct row {
     expansion build;
     nuc_form_condition applies; /* NULL: always */
 } rows[] = {
-    {NUC_OP_COUNT, NULL, NULL},
+    /* ---- resampling, unequal windows (npu_linear_map.c) ---- */
+    {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_axes, nuc_form_axes_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, nuc_form_axes, nuc_form_axes_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_axes, nuc_form_axes_applies},
 };
 
 static expansion form_of(const struct nuc_support *s, const struct nuc_node *node)

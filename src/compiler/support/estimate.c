@@ -175,14 +175,33 @@ static struct nuc_npu_work conv_work(const struct nuc_npu_costs *k, const struct
     return (struct nuc_npu_work){.array = nuc_npu_times(nuc_npu_times(visits, channels), (uint64_t)groups)};
 }
 
+static uint64_t product_macs(const struct nuc_npu_costs *k, uint64_t rows, uint64_t columns, uint64_t depth)
+{
+    return nuc_npu_times(nuc_npu_times(rows, nuc_npu_round_up(columns, k->pipelines)),
+                         nuc_npu_round_up(depth, k->num_macs));
+}
+
 static struct nuc_npu_work matrix_work(const struct nuc_npu_costs *k, const struct nuc_node *node)
 {
     int64_t columns = last_size(node), depth = last_size(matrix_left(node));
     uint64_t rows = columns > 0 ? whole(elements_of(node)) / (uint64_t)columns : 0;
 
-    return (struct nuc_npu_work){
-        .array = nuc_npu_times(nuc_npu_times(rows, nuc_npu_round_up((uint64_t)columns, k->pipelines)),
-                               nuc_npu_round_up((uint64_t)depth, k->num_macs))};
+    return (struct nuc_npu_work){.array = product_macs(k, rows, (uint64_t)columns, (uint64_t)depth)};
+}
+
+uint64_t nuc_estimate_product(const struct nuc_target *target, uint64_t rows, uint64_t columns, uint64_t depth)
+{
+    double bytes = (double)rows * ((double)depth + (double)columns) + (double)columns * ((double)depth + 12);
+    struct nuc_npu_work work = {.array = product_macs(target->npu, rows, columns, depth), .bytes = whole(bytes)};
+
+    return nuc_npu_cycles(target->npu, &work);
+}
+
+uint64_t nuc_estimate_move(const struct nuc_target *target, uint64_t elements)
+{
+    struct nuc_npu_work work = {.lanes = elements, .bytes = nuc_npu_times(elements, 2)};
+
+    return nuc_npu_cycles(target->npu, &work);
 }
 
 /* Quantize and dequantize nodes inside a partition, and views, cost nothing: they name parameters. */

@@ -13,6 +13,13 @@ uint64_t nuc_estimate_macs(const struct nuc_node *node);
 uint64_t nuc_estimate_npu(const struct nuc_target *target, const struct nuc_node *node);
 uint64_t nuc_estimate_cpu(const struct nuc_target *target, const struct nuc_node *node);
 
+/*
+ * Kernel calls on the NPU: a product of matrices [rows, depth] and [depth, columns], or a convolution of one pixel; a
+ * copy of elements to other places.
+ */
+uint64_t nuc_estimate_product(const struct nuc_target *target, uint64_t rows, uint64_t columns, uint64_t depth);
+uint64_t nuc_estimate_move(const struct nuc_target *target, uint64_t elements);
+
 /* An operator on the CPU: multiply-accumulates, or, when these are negative, so many values at `each` cycles. */
 uint64_t nuc_cpu_cycles(const struct nuc_costs *c, double macs, double values, double each);
 

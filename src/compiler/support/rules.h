@@ -12,6 +12,7 @@
 #define RULE(text_, holds_, param_, fix_) {.text = (text_), .holds = (holds_), .param = (param_), .fix = (fix_)}
 #define WAIVABLE(waiver, text_, holds_, param_, fix_) \
     {.text = (text_), .holds = (holds_), .param = (param_), .fix = (fix_), .waived_by = (waiver)}
+#define QUANTIZED(text_, holds_, param_, fix_) WAIVABLE(NUC_WAIVE_QUANTIZATION, text_, holds_, param_, fix_)
 #define LIMIT(text_, fix_, measure_, field) \
     {.text = (text_), .fix = (fix_), .measure = (measure_), .limit = offsetof(struct nuc_target, field)}
 #define RULES_END {.text = NULL}
@@ -20,26 +21,26 @@
 /* ---- rows of several operators ---- */
 
 #define RULE_INPUT_8BIT_AT(mask) \
-    RULE("the data input is quantized to int8 or uint8", nuc_inputs_are_8bit, mask, \
+    QUANTIZED("the data input is quantized to int8 or uint8", nuc_inputs_are_8bit, mask, \
          "feed a quantized value: quantize the operator in front")
 #define RULE_INPUT_8BIT RULE_INPUT_8BIT_AT(1)
 #define RULE_INPUTS_8BIT \
-    RULE("both inputs are quantized to int8 or uint8", nuc_inputs_are_8bit, 3, \
+    QUANTIZED("both inputs are quantized to int8 or uint8", nuc_inputs_are_8bit, 3, \
          "feed quantized values: quantize the operators in front")
 #define RULE_OUTPUT_8BIT \
-    RULE("the output is read by one quantize node of int8 or uint8", nuc_output_is_8bit, 0, \
+    QUANTIZED("the output is read by one quantize node of int8 or uint8", nuc_output_is_8bit, 0, \
          "quantize the operator that reads the result")
 #define RULE_SHARED_QUANTIZATION \
-    RULE("input and output have the same scale and zero point", nuc_shares_quantization, 0, \
+    QUANTIZED("input and output have the same scale and zero point", nuc_shares_quantization, 0, \
          "quantize input and output with shared parameters")
 #define RULE_ALL_SHARE_QUANTIZATION \
-    RULE("all inputs and the result have the same type, scale and zero point", nuc_all_share_quantization, 0, \
+    QUANTIZED("all inputs and the result have the same type, scale and zero point", nuc_all_share_quantization, 0, \
          "quantize the inputs with shared parameters")
 
 #define RULE_WEIGHT_INT8(index) \
-    RULE("the weight is quantized to int8", nuc_input_is_int8, index, "quantize the weight to int8")
+    QUANTIZED("the weight is quantized to int8", nuc_input_is_int8, index, "quantize the weight to int8")
 #define RULE_BIAS_INT32(index) \
-    RULE("the bias is quantized to int32", nuc_input_is_int32, index, \
+    QUANTIZED("the bias is quantized to int32", nuc_input_is_int32, index, \
          "quantize the bias to int32 with the product of both scales")
 #define FIX_WEIGHT_STATIC "make the weight a parameter instead of a computed value"
 #define RULE_BIAS_STATIC(index) \

@@ -160,6 +160,18 @@ struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct n
     return v;
 }
 
+struct nuc_verdict nuc_check_unquantized(const struct nuc_support *s, enum nuc_op as, const struct nuc_node *node)
+{
+    const struct nuc_support_row *row = nuc_support_row(s->flavor, as);
+    struct nuc_support unquantized = *s;
+
+    if (row == NULL)
+        return no_operator(as);
+    unquantized.waived |= NUC_WAIVE_QUANTIZATION;
+    struct nuc_verdict v = check_rules(&unquantized, node, row->ir);
+    return v.ok ? check_rules(&unquantized, node, row->target) : v;
+}
+
 struct nuc_verdict nuc_check_partition(const struct nuc_support *s, const struct nuc_node *node)
 {
     return check_rules(s, node, row_of(s, node)->partition);

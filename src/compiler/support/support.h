@@ -33,7 +33,8 @@ enum nuc_waiver {
     /* sdk-3.1: what its backend accepts although the result is wrong or nothing here computes it (--reference-compat)
      */
     NUC_WAIVE_CORRECTNESS = 2,
-    NUC_WAIVE_ALL = NUC_WAIVE_CAT_SIZES | NUC_WAIVE_CORRECTNESS
+    NUC_WAIVE_ALL = NUC_WAIVE_CAT_SIZES | NUC_WAIVE_CORRECTNESS,
+    NUC_WAIVE_QUANTIZATION = 4 /* of a graph in which nothing is quantized yet */
 };
 
 struct nuc_support {
@@ -101,6 +102,12 @@ struct nuc_verdict nuc_check_target(const struct nuc_support *s, const struct nu
 
 /* All three, format first; also false for an operator without a row. */
 struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct nuc_node *node);
+
+/*
+ * What can be asked before anything is quantized: the rules of the operator `as`, but for those about types, scales and
+ * quantize nodes, for a node that has its arguments in the same places.
+ */
+struct nuc_verdict nuc_check_unquantized(const struct nuc_support *s, enum nuc_op as, const struct nuc_node *node);
 
 /*
  * Rules about the quantize nodes after the operator that the reference does not ask in time: all make the same of the

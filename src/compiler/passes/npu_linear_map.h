@@ -1,0 +1,14 @@
+/*
+ * Linear operators with constant coefficients along height and width, resampling and pooling into unequal windows, as
+ * convolutions. Rows of npu_forms.c.
+ */
+#ifndef NUC_PASSES_NPU_LINEAR_MAP_H
+#define NUC_PASSES_NPU_LINEAR_MAP_H
+
+#include "compiler/passes/npu_forms.h"
+
+/* upsample_bilinear2d, upsample_nearest2d, adaptive_avg_pool2d: one axis after the other. */
+bool nuc_form_axes_applies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_form_axes(struct nuc_graph *g, struct nuc_node *node);
+
+#endif
