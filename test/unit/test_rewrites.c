@@ -84,6 +84,7 @@ static const struct stage stages[] = {
     {"to-edge", to_edge, false},
     {"to-edge-preserving", preserving, false},
     {"to-edge-for-executorch", to_edge_for_executorch, false},
+    {"npu-forms", to_npu_forms, false},
     {"int8", run_int8_passes, false},
     {"orders", run_order_passes, false},
     {"edge", run_edge_passes, false},
@@ -123,6 +124,7 @@ static void test_npu_forms(void **state)
 {
     (void)state;
     run_rewrites("npu_linear_map.txt", stages, sizeof stages / sizeof stages[0]);
+    run_rewrites("npu_window.txt", stages, sizeof stages / sizeof stages[0]);
 }
 
 int main(void)

@@ -11,6 +11,9 @@
 /* The largest value of a row that nothing is left of: masks add or put in less than that. */
 #define ALL_MASKED (-4096.0f)
 
+/* A number below this is no value but stands for minus infinity. */
+#define FAR 1e4f
+
 /* A mask is added, or chooses; what comes out of a layer is a score. */
 static bool is_masked(const struct nuc_node *node)
 {
@@ -73,12 +76,30 @@ static void replace_masked(const float *x, float *to, size_t rows, size_t column
     }
 }
 
+/* A padding that never wins: its readers take the greatest of several values, of which others are of the input. */
+static bool is_never_greatest(const struct nuc_node *node)
+{
+    const struct nuc_arg *mode = nuc_arg_at(node, NUC_ARG(PAD, mode));
+
+    if (node->op != NUC_OP_PAD || mode->kind != NUC_ARG_STRING || strcmp(mode->u.string, "constant") != 0 ||
+        !(nuc_scalar(node, NUC_ARG(PAD, value), 0) < -(double)FAR))
+        return false;
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        enum nuc_op op = node->users[i]->op;
+        if (op != NUC_OP_MAX_POOL2D && op != NUC_OP_MAX_POOL1D)
+            return false;
+    }
+    return node->n_users > 0;
+}
+
 const float *nuc_without_masked(struct nuc_context *cx, struct nuc_masked_range *m, const struct nuc_node *node,
                                 const float *x)
 {
     const struct nuc_meta *meta = &node->vals[0];
     size_t count = (size_t)nuc_elements(meta);
 
+    if (is_never_greatest(node))
+        return NULL;
     if (count == 0 || meta->dtype != NUC_F32 || !nuc_masks_softmax(node))
         return x;
     size_t columns = (size_t)meta->sizes[meta->rank - 1];

@@ -20,7 +20,8 @@ struct nuc_masked_range {
  * What an observer is to see of a value, in logical order: `x` itself, or a copy that lasts until the next call. In the
  * copy, values that softmax makes nothing of lie as far below the largest of their row as int8 probabilities need it:
  * ln(256 n), so that the n of a row do not add up to one step. Rows that are masked as a whole count as zeros. Only
- * for sums and choices, in which a mask may be, that softmax alone reads, along the last dimension.
+ * for sums and choices, in which a mask may be, that softmax alone reads, along the last dimension. NULL where nothing
+ * is to be seen: a padding that never is the greatest of the values that are compared has the range of its input.
  */
 const float *nuc_without_masked(struct nuc_context *cx, struct nuc_masked_range *m, const struct nuc_node *node,
                                 const float *x);

@@ -177,6 +177,8 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
         nuc_input_means_see(c->means, node, data, elements);
     if (c->spares_masked && (t->output != NUC_NO_GROUP || t->n_edges > 0))
         data = nuc_without_masked(c->g->cx, &c->masked, node, data);
+    if (data == NULL)
+        return;
     if (t->output != NUC_NO_GROUP)
         see(c, t->output, node, data);
     for (uint32_t i = 0; i < t->n_edges; i++)
