@@ -90,7 +90,6 @@ static const struct stage stages[] = {
     {"edge", run_edge_passes, false},
     {"cluster", run_cluster_passes, false},
     {"lowered", run_lowered_passes, false},
-    {"npu-forms", to_npu_forms, false},
 };
 
 static void test_aten_passes(void **state)
@@ -125,6 +124,7 @@ static void test_npu_forms(void **state)
     (void)state;
     run_rewrites("npu_linear_map.txt", stages, sizeof stages / sizeof stages[0]);
     run_rewrites("npu_window.txt", stages, sizeof stages / sizeof stages[0]);
+    run_rewrites("npu_matrix.txt", stages, sizeof stages / sizeof stages[0]);
 }
 
 int main(void)

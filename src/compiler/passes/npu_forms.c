@@ -1,4 +1,6 @@
+#include "compiler/passes/npu_broadcast.h"
 #include "compiler/passes/npu_linear_map.h"
+#include "compiler/passes/npu_matrix.h"
 #include "compiler/passes/npu_window.h"
 
 /* What is built is looked at again, so that a form may use operators that have one. */
@@ -17,6 +19,31 @@ static const struct row {
     {NUC_OP_AVG_POOL1D, nuc_to_padded_avg_pool, nuc_is_avg_pool_to_pad},
     {NUC_OP_AVG_POOL2D, nuc_to_padded_avg_pool, nuc_is_avg_pool_to_pad},
     {NUC_OP_CONV2D_PADDING, nuc_to_unevenly_padded, nuc_is_unevenly_padded},
+    /* ---- matrix products, softmax (npu_matrix.c) ---- */
+    {NUC_OP_LINEAR, nuc_form_linear, nuc_form_linear_applies},
+    {NUC_OP_MATMUL, nuc_form_matmul, nuc_form_matmul_applies},
+    {NUC_OP_MM, nuc_form_matmul, nuc_form_mm_applies},
+    {NUC_OP_BMM, nuc_form_matmul, nuc_form_bmm_applies},
+    {NUC_OP_ADDMM, nuc_form_addmm, nuc_form_addmm_applies},
+    {NUC_OP_RELU, nuc_form_activation, nuc_form_activation_applies},
+    {NUC_OP_RELU6, nuc_form_activation, nuc_form_activation_applies},
+    {NUC_OP_HARDTANH, nuc_form_activation, nuc_form_activation_applies},
+    {NUC_OP_SOFTMAX, nuc_form_softmax_halves, nuc_form_softmax_halves_applies},
+    {NUC_OP_SOFTMAX, nuc_form_softmax, nuc_form_softmax_applies},
+    {NUC_OP_NATIVE_SOFTMAX, nuc_form_softmax_halves, nuc_form_softmax_halves_applies},
+    {NUC_OP_NATIVE_SOFTMAX, nuc_form_softmax, nuc_form_softmax_applies},
+    /* ---- broadcasting (npu_broadcast.c) ---- */
+    {NUC_OP_EXPAND, nuc_form_expand, nuc_form_expand_applies},
+    {NUC_OP_ADD, nuc_form_broadcast, nuc_form_broadcast_applies},
+    {NUC_OP_ADD, nuc_form_outer, nuc_form_outer_applies},
+    {NUC_OP_ADD, nuc_form_plain_constant, nuc_form_plain_constant_applies},
+    {NUC_OP_SUB, nuc_form_broadcast, nuc_form_broadcast_applies},
+    {NUC_OP_SUB, nuc_form_outer, nuc_form_outer_applies},
+    {NUC_OP_SUB, nuc_form_plain_constant, nuc_form_plain_constant_applies},
+    {NUC_OP_MUL, nuc_form_broadcast, nuc_form_broadcast_applies},
+    {NUC_OP_MUL, nuc_form_outer, nuc_form_outer_applies},
+    {NUC_OP_DIV, nuc_form_broadcast, nuc_form_broadcast_applies},
+    {NUC_OP_MUL, nuc_form_plain_constant, nuc_form_plain_constant_applies},
 };
 
 static expansion form_of(const struct nuc_support *s, const struct nuc_node *node)
