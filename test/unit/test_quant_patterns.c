@@ -43,6 +43,14 @@ static const struct pattern patterns[] = {
      "%c = aten.conv2d.default(%x, %v); %r = aten.relu.default(%c)\n"
      "%d = aten.conv2d.default(%x, %w); %s = aten.relu_.default(%d); %t = aten.cat.default([%r, %s])",
      CLUSTER, CLUSTER},
+    /* Weights that choose values leave their parameters as they are; a mean has a range of its own. */
+    {"%w = parameter : float32[2, 2, 1, 1] values(0, 1, 0, 1); %z = parameter : float32[2] values(0, 0)\n"
+     "%x = input : float32[1, 2, 4, 4]; %c = aten.conv2d.default(%x, %w, %z)",
+     "w PerChannelMinMax 0, z Derived 1, x Histogram 2, c Histogram 2",
+     "w PerChannelMinMax 0, z Derived 1, x Histogram 2, c Histogram 3"},
+    {"%w = parameter : float32[1, 2, 1, 1] values(0.5, 0.5); %x = input : float32[1, 2, 4, 4]\n"
+     "%c = aten.conv2d.default(%x, %w)",
+     "w PerChannelMinMax 0, x Histogram 1, c Histogram 2", "w PerChannelMinMax 0, x Histogram 1, c Histogram 2"},
     /* Nothing around it is quantized: the reference observes each tensor, which no target operator can concatenate. */
     {"%x = input : float32[1, 4]; %a = aten.gelu.default(%x); %b = aten.gelu.default(%x)\n"
      "%c = aten.cat.default([%a, %b])",

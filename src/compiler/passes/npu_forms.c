@@ -10,9 +10,18 @@ static const struct row {
     nuc_form_condition applies; /* NULL: always */
 } rows[] = {
     /* ---- resampling, unequal windows (npu_linear_map.c) ---- */
+    {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_windows, nuc_form_windows_applies},
+    {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_repeats, nuc_form_repeats_applies},
     {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_axes, nuc_form_axes_applies},
+    {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_image, nuc_form_image_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, nuc_form_windows, nuc_form_windows_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, nuc_form_repeats, nuc_form_repeats_applies},
     {NUC_OP_UPSAMPLE_NEAREST, nuc_form_axes, nuc_form_axes_applies},
+    {NUC_OP_UPSAMPLE_NEAREST, nuc_form_image, nuc_form_image_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_windows, nuc_form_windows_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_repeats, nuc_form_repeats_applies},
     {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_axes, nuc_form_axes_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_image, nuc_form_image_applies},
     /* ---- windows (npu_window.c) ---- */
     {NUC_OP_MAX_POOL1D, nuc_to_padded_max_pool, nuc_is_max_pool_to_pad},
     {NUC_OP_MAX_POOL2D, nuc_to_padded_max_pool, nuc_is_max_pool_to_pad},

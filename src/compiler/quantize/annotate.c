@@ -1,6 +1,7 @@
 /* Walks the graph and applies the patterns. */
 #include "compiler/graph/args.h"
 #include "compiler/quantize/annotate_private.h"
+#include "compiler/quantize/choices.h"
 #include "compiler/quantize/masked_range.h"
 
 /* ---- sides ---- */
@@ -181,6 +182,8 @@ void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
     }
     nuc_annotate_output(a, node, nuc_spec_for(a, node, p->output));
     annotate_anchors(a, node, p);
+    if (!a->reference_compat && nuc_only_chooses(a->g, node))
+        annotate_shared(a, node, input);
 }
 
 void nuc_annotate_like(struct nuc_annotator *a, struct nuc_node *node,
