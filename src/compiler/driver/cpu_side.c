@@ -63,18 +63,13 @@ static void refuse_weight_permutations(struct placement *p)
     }
 }
 
-static bool is_operator(const struct nuc_node *node)
-{
-    return nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) && !nuc_is_dequantize(node);
-}
-
 /* Cycles the CPU would take; more than any when it would compute one of them in float. */
 static uint64_t cpu_cycles(const struct nuc_target *target, const struct nuc_partition *part)
 {
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < part->n_nodes; i++) {
-        if (!is_operator(part->nodes[i]))
+        if (!nuc_is_operator(part->nodes[i]))
             continue;
         if (!nuc_cortexm_has_kernel(part->nodes[i]->op))
             return UINT64_MAX;
@@ -88,7 +83,7 @@ static uint64_t npu_cycles(const struct nuc_target *target, const struct nuc_par
     uint64_t sum = target->costs.npu_call;
 
     for (uint32_t i = 0; i < part->n_nodes; i++) {
-        if (is_operator(part->nodes[i]))
+        if (nuc_is_operator(part->nodes[i]))
             sum += nuc_estimate_npu(target, part->nodes[i]);
     }
     return sum;
@@ -102,7 +97,7 @@ static void refuse_small_partitions(struct placement *p, const struct nuc_target
         if (npu_cycles(target, part) < cpu_cycles(target, part))
             continue;
         for (uint32_t k = 0; k < part->n_nodes; k++) {
-            if (is_operator(part->nodes[k]))
+            if (nuc_is_operator(part->nodes[k]))
                 refuse(p, part->nodes[k], "the partition is faster on the NPU, the call included");
         }
     }
@@ -166,7 +161,7 @@ static void collect(const struct nuc_model *found, bool *on_cpu, uint32_t n_ids)
 {
     for (const struct nuc_node *n = found->graph->first; n != NULL; n = n->next) {
         uint32_t origin = n->source.origin;
-        if (nuc_is_call(n) && is_operator(n) && n->partition < 0 && origin > 0 && origin <= n_ids)
+        if (nuc_is_operator(n) && n->partition < 0 && origin > 0 && origin <= n_ids)
             on_cpu[origin - 1] = true;
     }
 }

@@ -141,11 +141,16 @@ struct nuc_arg {
 
 enum nuc_input_kind { NUC_USER_INPUT, NUC_PARAMETER, NUC_BUFFER, NUC_CONSTANT };
 
-/* Where the user's Python called the operator: the innermost frame outside the torch package. */
+/*
+ * The operator of the model's file that a node is, or is a part of, and where the user's Python called it: the
+ * innermost frame outside the torch package, or inside of it where there is no other.
+ */
 struct nuc_source {
     const char *file; /* NULL when the archive does not say */
     int line;
     const char *module; /* module path such as "blocks.0.c1", "" at top level, NULL when unknown */
+    const char *op;     /* operator as the model's file has it: "aten.silu.default", "CONV_2D"; NULL when unknown */
+    const char *call;   /* what tells this call of it from others in the file; NULL when unknown */
     uint32_t origin;    /* id + 1 of the node of an earlier graph it is made of, where that was marked; 0: not */
 };
 
@@ -362,6 +367,13 @@ static inline bool nuc_is_quantize(const struct nuc_node *node)
 static inline bool nuc_is_dequantize(const struct nuc_node *node)
 {
     return nuc_op_kind(node->op) == NUC_KIND_DEQUANT;
+}
+
+/* An operator of the model: not the quantization of a value, an item of a tuple or the call of a delegate. */
+static inline bool nuc_is_operator(const struct nuc_node *node)
+{
+    return nuc_is_call(node) && nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) &&
+           !nuc_is_dequantize(node);
 }
 
 /*

@@ -361,7 +361,8 @@ static void take_stated(struct nuc_importer *im, struct nuc_node *node, const st
         nuc_set_val(im->g, node, &metas[0]);
 }
 
-static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form form, const struct nuc_json *json)
+static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form form, const char *op,
+                                 const struct nuc_json *json)
 {
     struct nuc_json metadata = nuc_json_optional(json, "metadata");
     struct nuc_json name;
@@ -375,6 +376,8 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
     struct nuc_node *node = nuc_add_node(im->g, NULL, form.op, name.value == NULL ? NULL : nuc_unused_name(im, &name));
     node->in_place = form.in_place;
     node->source = nuc_read_source(im->cx, metadata.value);
+    node->source.op = nuc_strdup(im->cx, op);
+    node->source.call = node->name;
     nuc_read_args(im, node, json);
     check_inference(im, node, json);
     if (nuc_op_family(node->op) == NUC_FAMILY_COMPOSITE)
@@ -398,7 +401,7 @@ static void import_node(struct nuc_importer *im, const struct nuc_json *json)
 
     if (form.op == NUC_OP_ASSERT_TENSOR_METADATA)
         return;
-    struct nuc_node *node = add_call(im, form, json);
+    struct nuc_node *node = add_call(im, form, name, json);
     if (alias == NULL || !alias->is_identity)
         return;
     im->identities =

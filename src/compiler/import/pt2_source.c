@@ -34,16 +34,22 @@ static bool is_torch(const char *path, size_t length)
     return false;
 }
 
-/* The trace lists frames from the outermost to the innermost: the last one outside torch is the user's. */
+/*
+ * The trace lists frames from the outermost to the innermost: the last one outside torch is the user's. A module of
+ * torch that no line of the user calls, as inside nn.Sequential, has its own.
+ */
 static void read_trace(struct nuc_context *cx, const char *trace, struct nuc_source *source)
 {
     const char *path;
     const char *found = NULL;
     size_t length, found_length = 0;
+    bool is_users = false;
     int line;
 
     while ((path = read_frame(trace, &length, &line)) != NULL) {
-        if (!is_torch(path, length) && memchr(path, '\n', length) == NULL) {
+        bool users = !is_torch(path, length);
+        if ((users || !is_users) && memchr(path, '\n', length) == NULL) {
+            is_users = users;
             found = path;
             found_length = length;
             source->line = line;

@@ -254,7 +254,10 @@ struct nuc_node *nuc_ti_call(struct nuc_ti *ti, enum nuc_op op, struct nuc_node 
     const char *own = dot != NULL ? dot + 1 : name;
     struct nuc_node *node = nuc_add_node(ti->g, NULL, op, nuc_format(ti->cx, "%.*s", (int)strcspn(own, "."), own));
 
-    node->source = (struct nuc_source){.file = nuc_base_name(ti->m->file), .line = (int)ti->index};
+    node->source = (struct nuc_source){.file = nuc_base_name(ti->m->file),
+                                       .line = (int)ti->index,
+                                       .op = nuc_lt_code_name(ti->cx, ti->op->code),
+                                       .call = nuc_format(ti->cx, "%u", ti->index)};
     if (input != NULL)
         nuc_set_arg_node(node, ti->g, NUC_SELF, input);
     return node;

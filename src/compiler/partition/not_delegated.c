@@ -51,11 +51,11 @@ bool nuc_glob_matches(const char *glob, const char *text)
 }
 
 /* The operator "edge.aten.add.Tensor" goes by aten.add.Tensor, aten.add, add.Tensor and add. */
-static bool matches_operator(const char *pattern, const struct nuc_node *node)
+static bool matches_operator(const char *pattern, const char *name)
 {
     char space[96], *overload;
 
-    strncpy(space, nuc_short_op_name(nuc_node_op_name(node)), sizeof space - 1);
+    strncpy(space, nuc_short_op_name(name), sizeof space - 1);
     space[sizeof space - 1] = '\0';
     char *base = strchr(space, '.');
     base = base != NULL ? base + 1 : space;
@@ -72,7 +72,9 @@ static bool matches(const struct not_delegated *list, uint32_t index, const stru
 {
     if (list->by_part)
         return strstr(node->name, list->patterns[index]) != NULL;
-    return nuc_glob_matches(list->patterns[index], node->name) || matches_operator(list->patterns[index], node);
+    return nuc_glob_matches(list->patterns[index], node->name) ||
+           matches_operator(list->patterns[index], nuc_node_op_name(node)) ||
+           (node->source.op != NULL && matches_operator(list->patterns[index], node->source.op));
 }
 
 const char *nuc_not_delegated_match(const struct not_delegated *list, const struct nuc_node *node)
@@ -82,12 +84,6 @@ const char *nuc_not_delegated_match(const struct not_delegated *list, const stru
             return list->given[i];
     }
     return NULL;
-}
-
-static bool is_operator(const struct nuc_node *node)
-{
-    return nuc_is_call(node) && nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) &&
-           !nuc_is_dequantize(node);
 }
 
 static bool is_met_before(const struct nuc_graph *g, const struct nuc_node *node)
@@ -106,7 +102,7 @@ static const char *known_operators(const struct nuc_graph *g)
 
     nuc_text_init(&text, g->cx);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (is_operator(n) && !is_met_before(g, n))
+        if (nuc_is_operator(n) && !is_met_before(g, n))
             nuc_text_addf(&text, "%s%s", text.length == 0 ? "" : ", ", nuc_short_op_name(nuc_node_op_name(n)));
     }
     return nuc_text_string(&text);
@@ -116,7 +112,7 @@ static void check_used(const struct not_delegated *list, const struct nuc_graph 
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct nuc_node *n = g->first;
-        while (n != NULL && !(is_operator(n) && matches(list, i, n)))
+        while (n != NULL && !(nuc_is_operator(n) && matches(list, i, n)))
             n = n->next;
         if (n == NULL)
             nuc_fail(g->cx, NUC_BAD_USAGE,
