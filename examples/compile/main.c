@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     if (status != NUC_OK)
         fprintf(stderr, "%s\n", nuc_compiler_message(c));
     else if (nuc_program_report(c, &report) == NUC_OK)
-        printf("%zu of %zu nodes on the NPU\n", report.n_delegated, report.n_nodes);
+        printf("%zu of %zu operators on the NPU\n", report.n_operators_delegated, report.n_operators);
     nuc_compiler_free(c);
     return status == NUC_OK ? 0 : 1;
 }

@@ -319,8 +319,8 @@ enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **pa
 
 /* What nuc_explain() shows and finds. Cycles are estimates (docs/explain.md). */
 struct nuc_explain_options {
-    bool json;      /* every node as JSON instead of a table of 120 columns */
-    bool all_nodes; /* quantize, dequantize and getitem nodes in the table, too */
+    bool json;      /* every node as JSON instead of a table of 80 columns */
+    bool all_nodes; /* a row for each node, also quantize, dequantize and getitem nodes; all splits */
 };
 struct nuc_explain_result {
     const char *text;
@@ -424,25 +424,27 @@ enum nuc_status nuc_write_etdump(struct nuc_compiler *c, const char *file, const
 
 /* Figures of the last program made by nuc_program() or nuc_compile_file(); NUC_BAD_USAGE when there is none. */
 struct nuc_program_report {
-    const char *converter;    /* "nucleon", or the command that converted the partitions */
-    bool runs_on_simulator;   /* all microcode is nucleon's */
-    size_t n_nodes;           /* operator nodes of the Edge graph */
-    size_t n_delegated;       /* of these, on the NPU */
-    size_t n_partitions;      /* delegate calls */
-    size_t n_cpu_int8;        /* of targets with int8 kernels on the CPU: operators by these or moving bytes, */
-    size_t n_cpu_float;       /* and operators that compute in float */
-    size_t n_transposes;      /* TRANSPOSE operators on the NPU */
-    size_t moved_bytes;       /* written by them */
-    size_t arena;             /* bytes of planned memory: inputs, outputs, intermediates */
-    size_t arena_lower_bound; /* bytes alive at the peak: no plan is smaller */
-    bool arena_proven;        /* no smaller plan exists for this order of instructions */
-    size_t delegate_scratch;  /* largest scratch of a delegate call */
-    size_t scratch_bound;     /* bytes alive at the peak of that scratch */
-    bool scratch_proven;      /* no delegate's scratch could be smaller */
-    bool scratch_in_arena;    /* the arena holds it */
-    size_t delegate_data;     /* bytes of microcode, weights and kernels of all delegates */
-    size_t program;           /* bytes of the file */
-    bool has_npu;             /* the target has one */
+    const char *converter;        /* "nucleon", or the command that converted the partitions */
+    bool runs_on_simulator;       /* all microcode is nucleon's */
+    size_t n_operators;           /* of the Edge graph, as nuc_explain() counts them */
+    size_t n_operators_delegated; /* of these, on the NPU */
+    size_t n_nodes;               /* operators and what quantizes, dequantizes and takes parts of tuples */
+    size_t n_delegated;           /* of these nodes, on the NPU */
+    size_t n_partitions;          /* delegate calls */
+    size_t n_cpu_int8;            /* of targets with int8 kernels on the CPU: operators by these or moving bytes, */
+    size_t n_cpu_float;           /* and operators that compute in float */
+    size_t n_transposes;          /* TRANSPOSE operators on the NPU */
+    size_t moved_bytes;           /* written by them */
+    size_t arena;                 /* bytes of planned memory: inputs, outputs, intermediates */
+    size_t arena_lower_bound;     /* bytes alive at the peak: no plan is smaller */
+    bool arena_proven;            /* no smaller plan exists for this order of instructions */
+    size_t delegate_scratch;      /* largest scratch of a delegate call */
+    size_t scratch_bound;         /* bytes alive at the peak of that scratch */
+    bool scratch_proven;          /* no delegate's scratch could be smaller */
+    bool scratch_in_arena;        /* the arena holds it */
+    size_t delegate_data;         /* bytes of microcode, weights and kernels of all delegates */
+    size_t program;               /* bytes of the file */
+    bool has_npu;                 /* the target has one */
 };
 enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out);
 

@@ -13,15 +13,15 @@ static void dump(void *user, const char *stage, const char *text)
 static void print_npu(const struct nuc_program_report *r, bool delegate)
 {
     if (r->n_partitions == 0) {
-        printf("  NPU      none of %zu nodes: %s\n", r->n_nodes,
+        printf("  NPU      none of %zu operators: %s\n", r->n_operators,
                !r->has_npu ? "the target has no NPU"
                : !delegate ? "nothing is delegated"
                            : "'nucleon explain' says why none is on the NPU");
         return;
     }
-    printf("  NPU      %zu of %zu nodes in %zu partition%s, %zu transpose%s (%zu bytes), %zu bytes of microcode "
-           "and weights\n",
-           r->n_delegated, r->n_nodes, r->n_partitions, r->n_partitions == 1 ? "" : "s", r->n_transposes,
+    printf("  NPU      %zu of %zu operators in %zu partition%s\n", r->n_operators_delegated, r->n_operators,
+           r->n_partitions, r->n_partitions == 1 ? "" : "s");
+    printf("           %zu transpose%s (%zu bytes), %zu bytes of microcode and weights\n", r->n_transposes,
            r->n_transposes == 1 ? "" : "s", r->moved_bytes, r->delegate_data);
 }
 
@@ -30,7 +30,7 @@ static void print_memory(const struct nuc_program_report *r)
     printf("  memory   arena %zu bytes (%zu alive at the peak%s)", r->arena, r->arena_lower_bound,
            r->arena_proven ? ", proven optimal" : "");
     if (r->n_partitions != 0)
-        printf(", NPU scratch %zu bytes (%zu%s)%s", r->delegate_scratch, r->scratch_bound,
+        printf(",\n           NPU scratch %zu bytes (%zu%s)%s", r->delegate_scratch, r->scratch_bound,
                r->scratch_proven ? ", proven optimal" : "", r->scratch_in_arena ? " inside" : "");
     putchar('\n');
 }

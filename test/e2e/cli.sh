@@ -180,7 +180,7 @@ holds "over the budget" '[ $code -eq 3 ] && [ ! -e box/budget.pte ] && [ "$(wc -
 holds "what is alive at the peak is reported" 'grep -q "alive at instruction" out && grep -q "  x$" out'
 good "scratch in the arena" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
     -o scratch.pte --plan-delegate-scratch
-holds "inputs and outputs lie in the scratch" 'grep -q "arena \([0-9]*\) bytes .*NPU scratch \1 bytes .* inside" out'
+holds "inputs and outputs lie in the scratch" 'tr "\n" " " <out | grep -q "arena \([0-9]*\) bytes .*NPU scratch \1 bytes .* inside"'
 good "run with scratch in the arena" "$nucleon" run scratch.pte --input "$digits/test.npz" --output scratch.npz
 holds "the place of the scratch changes no result" 'cmp -s scratch.npz inline.npz'
 good "inspect scratch in the arena" "$nucleon" inspect scratch.pte

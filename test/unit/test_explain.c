@@ -137,6 +137,77 @@ static void test_own_check(void **state)
     nuc_compiler_free(c);
 }
 
+static const char *explain_json(struct nuc_compiler *c, struct nuc_model *m, struct nuc_explain_result *r)
+{
+    const struct nuc_explain_options options = {.json = true};
+
+    if (nuc_explain(m, &options, r) != NUC_OK)
+        fail_msg("%s", nuc_compiler_message(c));
+    return r->text;
+}
+
+static uint64_t sum_of(const char *json, const char *key, size_t *count)
+{
+    uint64_t sum = 0;
+
+    for (const char *p = strstr(json, key); p != NULL; p = strstr(p + 1, key), (*count)++)
+        sum += strtoull(p + strlen(key), NULL, 10);
+    return sum;
+}
+
+/* What joining partitions is said to save is what it saves: two additions on the CPU against none. */
+static void test_splits(void **state)
+{
+    const char *additions = "aten.add.Tensor";
+    struct nuc_explain_result whole, split;
+    struct nuc_options o;
+    size_t count = 0;
+
+    (void)state;
+    nuc_options_default(&o);
+    struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
+    assert_non_null(strstr(explain_json(c, open_digits(c), &whole), "\"splits\": []"));
+    o.operators_not_to_delegate = &additions;
+    o.n_operators_not_to_delegate = 1;
+    struct nuc_compiler *c2 = nuc_compiler_new(&o, NULL);
+    const char *json = explain_json(c2, open_digits(c2), &split);
+    uint64_t saved = sum_of(json, "\"saved_cycles\": ", &count);
+    assert_int_equal(split.n_partitions, whole.n_partitions + 2);
+    assert_int_equal(count, 2);
+    assert_non_null(strstr(json, "\"root\": \"aten_add_tensor\", \"roots\": 1"));
+    uint64_t joined = split.cycles - saved, off = joined > whole.cycles ? joined - whole.cycles : whole.cycles - joined;
+    assert_true(off < whole.cycles / 20);
+    nuc_compiler_free(c);
+    nuc_compiler_free(c2);
+}
+
+#define QDQ "0.5, 0, -128, 127, int8) : "
+
+/* Between quantized values a float one, a product that reads it and a view of that: one operator is to blame. */
+static const char float_chain[] = "%x = input : float32[2, 8]\n"
+                                  "%q = quantized_decomposed.quantize_per_tensor.default(%x, " QDQ "int8[2, 8]\n"
+                                  "%d = quantized_decomposed.dequantize_per_tensor.default(%q, " QDQ "float32[2, 8]\n"
+                                  "%c = aten.cumsum.default(%d, 1) : float32[2, 8]\n"
+                                  "%m = aten.mul.Tensor(%c, %d) : float32[2, 8]\n"
+                                  "%v = aten.view.default(%m, [16]) : float32[16]\n"
+                                  "%r = quantized_decomposed.quantize_per_tensor.default(%v, " QDQ "int8[16]\n"
+                                  "%e = quantized_decomposed.dequantize_per_tensor.default(%r, " QDQ "float32[16]\n"
+                                  "%output = output([%e])\n";
+
+static void test_roots(void **state)
+{
+    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
+    struct nuc_explain_result r;
+    size_t count = 0;
+
+    (void)state;
+    const char *json = explain_json(c, nuc_model_make(c, parse_graph(c->cx, float_chain)), &r);
+    sum_of(json, "\"root\": \"aten_cumsum_default\"", &count);
+    assert_int_equal(r.n_operators - r.n_delegated, 3);
+    assert_int_equal(count, 3);
+    nuc_compiler_free(c);
+}
+
 /* A logarithm has no values for negative ones: the made-up sample is positive then. */
 static void check_log(struct nuc_context *cx, void *arg)
 {
@@ -156,10 +227,8 @@ static void check_log(struct nuc_context *cx, void *arg)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW_TEST(check_work, work_cases),
-        cmocka_unit_test(test_stages),
-        cmocka_unit_test(test_own_check),
-        CONTEXT_TEST(check_log),
+        ROW_TEST(check_work, work_cases), cmocka_unit_test(test_stages), cmocka_unit_test(test_own_check),
+        cmocka_unit_test(test_splits),    cmocka_unit_test(test_roots),  CONTEXT_TEST(check_log),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

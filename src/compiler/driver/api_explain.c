@@ -33,7 +33,7 @@ static struct nuc_explain_call *kernel_calls(struct lowering *l, size_t *count)
         calls = nuc_grow(cx, calls, &capacity, *count + p->image->n_calls + 1, sizeof *calls);
         for (uint32_t k = 0; k < p->image->n_calls; k++)
             calls[(*count)++] = (struct nuc_explain_call){p->sources[k] != NULL ? p->sources[k]->name : NULL,
-                                                          p->image->calls[k].cycles};
+                                                          (uint32_t)i, p->image->calls[k].cycles};
     }
     return calls;
 }
@@ -66,6 +66,7 @@ static struct nuc_explanation *explain_partitioned(struct nuc_model *m, bool wit
         n->source.origin = n->id + 1;
     struct nuc_explain_call *calls = with_cycles ? kernel_calls(&l, &n_calls) : NULL;
     struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, s->target, s->flavor, calls, n_calls);
+    e->delegates = s->delegates;
     if (s->target->cpu != NULL && l.lowered != NULL)
         mark_float(e, l.lowered);
     return e;

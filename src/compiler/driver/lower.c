@@ -239,7 +239,10 @@ static bool lower_partition(struct nuc_model *m, struct nuc_partition *p, struct
 /* What is known of the program before its partitions are gone from the graph. */
 static struct nuc_program_report first_report(const struct nuc_model *m)
 {
-    struct nuc_program_report r = {.n_partitions = m->partitions->count,
+    struct nuc_operator_counts counts = nuc_count_operators(m->graph);
+    struct nuc_program_report r = {.n_operators = counts.all,
+                                   .n_operators_delegated = counts.delegated,
+                                   .n_partitions = m->partitions->count,
                                    .converter = nuc_converter_name(&m->settings->o),
                                    .runs_on_simulator = true,
                                    .has_npu = m->settings->target->npu_name != NULL};

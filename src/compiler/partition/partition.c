@@ -45,10 +45,19 @@ static void refuse(struct partitioning *p, struct nuc_node *node, struct nuc_ver
         set_reason(d, v);
 }
 
+/* The same for what was found of a neighbour. */
+static void refuse_for(struct partitioning *p, struct nuc_node *node, struct nuc_verdict v,
+                       const struct nuc_node *neighbour)
+{
+    if (decision_of(p, node)->rule == NULL)
+        decision_of(p, node)->neighbour = neighbour;
+    refuse(p, node, v);
+}
+
 /* ---- rules ---- */
 
 /* Why the node has no cluster of its own: the first neighbour that is not quantized. */
-static struct nuc_verdict no_cluster(const struct nuc_cluster_ends *ends, const struct nuc_node *node)
+static void refuse_unclustered(struct partitioning *p, const struct nuc_cluster_ends *ends, struct nuc_node *node)
 {
     const struct nuc_node *open = nuc_open_input(ends, node);
     const char *rule = "every input comes from a dequantize node";
@@ -57,7 +66,9 @@ static struct nuc_verdict no_cluster(const struct nuc_cluster_ends *ends, const 
         open = nuc_open_output(ends, node);
         rule = "every reader is a quantize node";
     }
-    return (struct nuc_verdict){false, rule, open != NULL ? open->name : "", "", "quantize the neighbour, too"};
+    refuse_for(p, node,
+               (struct nuc_verdict){false, rule, open != NULL ? open->name : "", "", "quantize the neighbour, too"},
+               open);
 }
 
 static enum nuc_check outcome(struct nuc_verdict v)
@@ -76,7 +87,7 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
     if (name != NULL)
         refuse(p, node,
                (struct nuc_verdict){false, "the name matches no operator that is not to be delegated", name, "",
-                                    "take it out of the operators not to delegate"});
+                                    "leave it out of --operators-not-to-delegate"});
     if (nuc_support_row(p->support.flavor, node->op) == NULL) {
         refuse(p, node, nuc_check_support(&p->support, node));
         return;
@@ -87,7 +98,7 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
     d->ir = outcome(ir);
     d->target = outcome(target);
     if (!nuc_has_cluster(ends, node))
-        refuse(p, node, no_cluster(ends, node));
+        refuse_unclustered(p, ends, node);
     else if (!format.ok || !ir.ok || !target.ok)
         refuse(p, node, !format.ok ? format : !ir.ok ? ir : target);
     else if (p->options->check_op_support != NULL &&
@@ -106,7 +117,7 @@ static void check_nodes(struct partitioning *p)
 
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
         /* getitem and delegate calls are not operators: they follow the node they read. */
-        if (nuc_is_call(n) && nuc_op_kind(n->op) != NUC_KIND_GRAPH && !nuc_is_quantize(n) && !nuc_is_dequantize(n))
+        if (nuc_is_operator(n))
             check_node(p, &ends, n);
     }
 }
@@ -118,7 +129,8 @@ static void check_nodes(struct partitioning *p)
 static void refuse_cluster(struct partitioning *p, const struct nuc_node *member, const char *rule,
                            const struct nuc_node *found, const char *fix)
 {
-    refuse(p, member->cluster, (struct nuc_verdict){.rule = rule, .actual = found->name, .limit = "", .fix = fix});
+    refuse_for(p, member->cluster, (struct nuc_verdict){.rule = rule, .actual = found->name, .limit = "", .fix = fix},
+               found);
 }
 
 static void check_member_inputs(struct partitioning *p, const struct nuc_node *member)
@@ -206,7 +218,7 @@ static bool refuse_no_ops(struct partitioning *p)
             continue;
         refuse(p, n,
                (struct nuc_verdict){false, "the partition has an operator that changes its data", "", "",
-                                    "allow partitions of such operators alone, or leave it: it costs a copy"});
+                                    "--allow-no-op-partitions, or leave it: it costs a copy"});
         changed = true;
     }
     return changed;
@@ -279,11 +291,13 @@ static void settle_decision(struct partitioning *p, struct nuc_decision *d)
     d->delegated = n->partition >= 0;
     if (d->delegated) {
         set_reason(d, (struct nuc_verdict){.actual = "", .limit = ""});
+        d->neighbour = NULL;
         return;
     }
     if (follows_cluster(n) && n->cluster != NULL && n->cluster != n) {
         const struct nuc_decision *of = decision_of(p, n->cluster);
         d->because = n->cluster;
+        d->neighbour = of->neighbour;
         set_reason(d, (struct nuc_verdict){false, of->rule, of->actual, of->limit, of->fix});
     } else if (follows_cluster(n) && n->cluster == NULL && d->rule == NULL) {
         d->rule = "the node belongs to an operator with quantized inputs and outputs";
@@ -394,6 +408,17 @@ static void add_result(struct partitioning *p)
     add_members(g, out);
     for (uint32_t i = 0; i < out->n_decisions; i++)
         settle_decision(p, &out->decisions[i]);
+}
+
+struct nuc_operator_counts nuc_count_operators(const struct nuc_graph *g)
+{
+    struct nuc_operator_counts counts = {0, 0};
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        counts.all += nuc_is_operator(n);
+        counts.delegated += nuc_is_operator(n) && n->partition >= 0;
+    }
+    return counts;
 }
 
 struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc_partition_options *options)

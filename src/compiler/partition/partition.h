@@ -48,6 +48,7 @@ struct nuc_decision {
     const char *actual;                /* what was found: "kernel 5000 x 1", or "" */
     const char *limit;                 /* what is allowed: "4096", or "" */
     const char *fix;                   /* nearest change of the model that would help, or NULL */
+    const struct nuc_node *neighbour;  /* the node `actual` was found of, when the rule is about another one */
     const struct nuc_node *because;    /* the compute node whose rule decided, when it is not the node itself */
 };
 
@@ -65,10 +66,11 @@ struct nuc_partition_options {
     const struct nuc_flavor *flavor; /* NULL: "sdk-3.2" */
     bool no_delegate;                /* everything stays on the CPU */
     /*
-     * What stays on the CPU: names of operators ("aten.add.Tensor", "aten::add", "add") or of nodes, with * and ? as in
-     * a shell. An entry that matches nothing fails with NUC_BAD_USAGE. With reference_compat instead every node whose
-     * name contains an entry, "::" in it standing for "_". In flavor sdk-3.1 reference_compat also accepts operators
-     * whose results are wrong or that nucleon's converter cannot convert.
+     * What stays on the CPU: names of operators ("aten.add.Tensor", "aten::add", "add"), as the Edge graph or the
+     * model's file has them, or of nodes, with * and ? as in a shell. An entry that matches nothing fails with
+     * NUC_BAD_USAGE. With reference_compat instead every node whose name contains an entry, "::" in it standing for
+     * "_". In flavor sdk-3.1 reference_compat also accepts operators whose results are wrong or that nucleon's
+     * converter cannot convert.
      */
     const char *const *operators_not_to_delegate;
     uint32_t n_operators_not_to_delegate;
@@ -87,6 +89,12 @@ struct nuc_partition_options {
  * order. `options` may be NULL.
  */
 struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc_partition_options *options);
+
+/* Operators of a partitioned graph, and those of them in partitions: what every report counts. */
+struct nuc_operator_counts {
+    uint32_t all, delegated;
+};
+struct nuc_operator_counts nuc_count_operators(const struct nuc_graph *g);
 
 /*
  * Replaces every partition by a CALL_DELEGATE node named "executorch_call_delegate", with the partition's inputs as

@@ -5,12 +5,6 @@
 
 #include "compiler/support/estimate.h"
 
-/* Nodes without a decision of their own: getitem and delegate calls follow others. */
-static bool is_operator(const struct nuc_node *node)
-{
-    return nuc_op_kind(node->op) != NUC_KIND_GRAPH && !nuc_is_quantize(node) && !nuc_is_dequantize(node);
-}
-
 static void fill_row(const struct nuc_explanation *e, const struct nuc_partitions *partitions,
                      const struct nuc_decision *decision, struct nuc_explain_row *row)
 {
@@ -21,7 +15,7 @@ static void fill_row(const struct nuc_explanation *e, const struct nuc_partition
         .node = node,
         .decision = decision,
         .partition = decision->delegated ? partitions->items[node->partition].tag : NULL,
-        .is_operator = is_operator(node),
+        .is_operator = nuc_is_operator(node),
         .macs = nuc_estimate_macs(node),
         .npu_cycles = nuc_estimate_npu(e->target, node),
         .cpu_cycles = nuc_estimate_cpu(e->target, node),
@@ -31,10 +25,6 @@ static void fill_row(const struct nuc_explanation *e, const struct nuc_partition
 /* What a node costs counts where it runs; what the other side would have saved is shown, too. */
 static void add_up(struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
-    if (row->is_operator) {
-        e->n_operators++;
-        e->n_delegated += row->partition != NULL;
-    }
     if (row->partition != NULL) {
         e->npu_cycles += row->npu_cycles;
         return;
@@ -67,7 +57,11 @@ struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struc
     struct nuc_context *cx = g->cx;
     struct nuc_explanation *e = nuc_alloc(cx, sizeof *e);
 
+    struct nuc_operator_counts counts = nuc_count_operators(g);
+
     e->file = g->file;
+    e->n_operators = counts.all;
+    e->n_delegated = counts.delegated;
     e->target = target != NULL ? target : nuc_target_find(cx, NULL);
     e->flavor = flavor != NULL ? flavor : nuc_flavor_find(cx, NULL);
     e->n_partitions = partitions->count;
@@ -83,19 +77,18 @@ struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struc
         add_call(e, &calls[i]);
     for (uint32_t i = 0; i < e->n_rows; i++)
         add_up(e, &e->rows[i]);
+    nuc_explain_causes(cx, e);
+    nuc_explain_splits(cx, e, partitions, calls, n_calls);
     return e;
 }
 
 const char *nuc_explain_first(struct nuc_context *cx, const struct nuc_explanation *e)
 {
-    for (uint32_t i = 0; i < e->n_rows; i++) {
-        const struct nuc_decision *d = e->rows[i].decision;
-        if (!e->rows[i].is_operator || d->delegated)
-            continue;
-        bool actual = d->actual != NULL && *d->actual != '\0', limit = d->limit != NULL && *d->limit != '\0';
-        return nuc_format(cx, "%s: required is that %s%s%s%s%s%s%s", nuc_node_text(cx, d->node), d->rule,
-                          actual ? "; found " : "", actual ? d->actual : "", limit ? "; allowed " : "",
-                          limit ? d->limit : "", d->fix != NULL ? ": " : "", d->fix != NULL ? d->fix : "");
-    }
-    return NULL;
+    if (e->n_causes == 0)
+        return NULL;
+    const struct nuc_decision *d = e->rows[e->causes[0].root].decision;
+    bool actual = d->actual != NULL && *d->actual != '\0', limit = d->limit != NULL && *d->limit != '\0';
+    return nuc_format(cx, "%s: required is that %s%s%s%s%s%s%s", nuc_node_text(cx, d->node), d->rule,
+                      actual ? "; found " : "", actual ? d->actual : "", limit ? "; allowed " : "",
+                      limit ? d->limit : "", d->fix != NULL ? ": " : "", d->fix != NULL ? d->fix : "");
 }

@@ -1,4 +1,6 @@
 /* The explanation as JSON: keys in one order, no floating-point numbers, so that equal models give equal bytes. */
+#include <string.h>
+
 #include "compiler/report/explain.h"
 #include "host/text.h"
 
@@ -33,7 +35,53 @@ static void add_number(struct nuc_text *out, const char *key, uint64_t value)
     nuc_text_addf(out, ", \"%s\": %llu", key, (unsigned long long)value);
 }
 
-static void add_row(struct nuc_text *out, const struct nuc_explain_row *row)
+static const char *name_of_cause(const struct nuc_explanation *e, uint32_t cause)
+{
+    return cause == NUC_NO_CAUSE ? NULL : e->rows[e->causes[cause].root].node->name;
+}
+
+static void add_tags(struct nuc_text *out, const char *key, const char *const *tags, uint32_t count)
+{
+    nuc_text_addf(out, "%s\"%s\": [", strcmp(key, "before") == 0 ? "" : ", ", key);
+    for (uint32_t i = 0; i < count; i++) {
+        nuc_text_addf(out, "%s", i > 0 ? ", " : "");
+        add_string(out, tags[i]);
+    }
+    nuc_text_addf(out, "]");
+}
+
+static void add_splits(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    nuc_text_addf(out, "  \"splits\": [");
+    for (uint32_t i = 0; i < e->n_splits; i++) {
+        const struct nuc_explain_split *s = &e->splits[i];
+        nuc_text_addf(out, "%s\n    {", i > 0 ? "," : "");
+        add_tags(out, "before", s->before, s->n_before);
+        add_tags(out, "after", s->after, s->n_after);
+        add_field(out, "root", name_of_cause(e, s->cause));
+        add_number(out, "roots", s->n_causes);
+        add_number(out, "saved_cycles", s->saved_cycles);
+        nuc_text_addf(out, "}");
+    }
+    nuc_text_addf(out, "%s],\n", e->n_splits > 0 ? "\n  " : "");
+}
+
+static void add_helps(struct nuc_text *out, const struct nuc_explanation *e)
+{
+    nuc_text_addf(out, "  \"options\": [");
+    for (uint32_t i = 0; i < e->n_helps; i++) {
+        const struct nuc_explain_help *h = &e->helps[i];
+        nuc_text_addf(out, "%s\n    {\"options\": ", i > 0 ? "," : "");
+        add_string(out, h->options);
+        add_number(out, "cycles", h->cycles);
+        add_number(out, "on_cpu", h->n_on_cpu);
+        add_number(out, "partitions", h->n_partitions);
+        nuc_text_addf(out, "}");
+    }
+    nuc_text_addf(out, "%s],\n", e->n_helps > 0 ? "\n  " : "");
+}
+
+static void add_row(struct nuc_text *out, const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
     const struct nuc_decision *d = row->decision;
     const struct nuc_node *n = row->node;
@@ -41,6 +89,7 @@ static void add_row(struct nuc_text *out, const struct nuc_explain_row *row)
     nuc_text_addf(out, "    {\"name\": ");
     add_string(out, n->name);
     add_field(out, "operator", nuc_node_op_name(n));
+    add_field(out, "origin_operator", n->source.op);
     add_field(out, "file", n->source.file);
     add_number(out, "line", n->source.line > 0 ? (uint64_t)n->source.line : 0);
     add_field(out, "module", n->source.module);
@@ -50,6 +99,7 @@ static void add_row(struct nuc_text *out, const struct nuc_explain_row *row)
     add_field(out, "limit", d->delegated ? NULL : d->limit);
     add_field(out, "fix", d->delegated ? NULL : d->fix);
     add_field(out, "because", d->because != NULL ? d->because->name : NULL);
+    add_field(out, "root", name_of_cause(e, row->cause));
     add_number(out, "macs", row->macs);
     add_number(out, "npu_cycles", row->npu_cycles);
     add_number(out, "cpu_cycles", row->cpu_cycles);
@@ -75,9 +125,12 @@ const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanatio
     add_number(&out, "in_float", e->n_float);
     add_number(&out, "greedy_cycles", e->greedy_cycles);
     add_number(&out, "cost_cycles", e->cost_cycles);
-    nuc_text_addf(&out, "},\n  \"nodes\": [\n");
+    nuc_text_addf(&out, "},\n");
+    add_splits(&out, e);
+    add_helps(&out, e);
+    nuc_text_addf(&out, "  \"nodes\": [\n");
     for (uint32_t i = 0; i < e->n_rows; i++) {
-        add_row(&out, &e->rows[i]);
+        add_row(&out, e, &e->rows[i]);
         nuc_text_addf(&out, i + 1 < e->n_rows ? ",\n" : "\n");
     }
     nuc_text_addf(&out, "  ]\n}\n");

@@ -116,7 +116,7 @@ static struct work measure(const struct nuc_view_method *m, const char *name, st
 uint64_t nuc_profile_cpu_cycles(const struct nuc_target *target, const struct nuc_view_method *m, const char *name,
                                 struct nuc_view_list args)
 {
-    static const char *const functions[] = {"::exp", "::log", "sqrt", "sigmoid", "tanh", "gelu"};
+    static const char *const functions[] = {"::exp.", "::exp2", "::expm1", "::log", "sqrt", "sigmoid", "tanh", "gelu"};
     const struct nuc_costs *c = &target->costs;
     struct work work = measure(m, name, args);
     double each = strstr(name, "softmax") != NULL ? c->cpu_softmax
