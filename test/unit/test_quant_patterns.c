@@ -118,6 +118,93 @@ static void check_pattern(struct nuc_context *cx, void *arg)
     }
 }
 
+/* ---- one scale of a value ---- */
+
+static struct nuc_calibration *calibrate_once(struct nuc_context *cx, const char *graph)
+{
+    struct nuc_quantize_options options = {.threads = 1, .one_scale = true};
+    struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, graph), &options);
+
+    nuc_quantize_sample(c, (const void *const[]){ramp, ramp, ramp});
+    return c;
+}
+
+struct once {
+    const char *graph, *observations;
+};
+
+#define ONE_VECTOR "%x = input : float32[1, 32]\n"
+#define TWO_VECTORS "%x = input : float32[1, 32]; %y = input : float32[1, 32]\n"
+
+/* In none is a value quantized twice. */
+static const struct once once[] = {
+    /* What is fixed is read as it is, behind moves as well. */
+    {TWO_VECTORS "%s = aten.sigmoid.default(%x); %m = aten.mul.Tensor(%y, %s)",
+     "x Histogram 0, y Histogram 1, s FixedQParams 2, m Histogram 3"},
+    {ONE_VECTOR "%t = aten.sigmoid.default(%x); %v = aten.view.default(%t, [32]); %e = aten.exp.default(%v)",
+     "x Histogram 0, t FixedQParams 1, v FixedQParams 1, e Histogram 3"},
+    {"%w = parameter : float32[2, 32] values(1, 2, -1); %x = input : float32[1, 32]\n"
+     "%s = aten.softmax.int(%x, 1); %l = aten.linear.default(%s, %w)",
+     "w MinMax 0, x Histogram 1, s FixedQParams 2, l Histogram 3"},
+    /* A copy keeps the parameters, where the reference leaves it in float. */
+    {ONE_VECTOR "%n = aten.neg.default(%x); %c = aten.contiguous.default(%n); %e = aten.exp.default(%c)",
+     "x Histogram 0, n Histogram 1, c Histogram 1, e Histogram 3"},
+    /* A clamp of what nothing else reads; behind a move; of what is not quantized otherwise. */
+    {TWO_VECTORS "%a = aten.add.Tensor(%x, %y); %r = aten.relu.default(%a)",
+     "x Histogram 0, y Histogram 1, a Histogram 2, r Histogram 2"},
+    {TWO_VECTORS "%a = aten.add.Tensor(%x, %y); %v = aten.view.default(%a, [32]); %r = aten.relu6.default(%v)",
+     "x Histogram 0, y Histogram 1, a Histogram 2, v Histogram 2, r Histogram 2"},
+    {ONE_VECTOR "%g = aten.gelu.default(%x); %h = aten.hardtanh.default(%g)",
+     "x Histogram 0, g Histogram 1, h Histogram 1"},
+    /* Others read what the clamp reads, or have a say in its parameters. */
+    {TWO_VECTORS "%a = aten.add.Tensor(%x, %y); %r = aten.relu.default(%a); %e = aten.exp.default(%a)",
+     "x Histogram 0, y Histogram 1, a Histogram 2, r Histogram 3, e Histogram 4"},
+    {TWO_VECTORS "%a = aten.maximum.default(%x, %y); %r = aten.relu.default(%a)",
+     "x Histogram 0, y Histogram 0, a Histogram 0, r Histogram 3"},
+    /* An input of the model is not the clamp's alone. */
+    {ONE_VECTOR "%r = aten.relu.default(%x)", "x Histogram 0, r Histogram 1"},
+};
+
+static void check_once(struct nuc_context *cx, void *arg)
+{
+    const struct once *row = arg;
+    struct nuc_calibration *c = calibrate_once(cx, row->graph);
+
+    assert_string_equal(observations(cx, c), row->observations);
+    nuc_graph_verify(nuc_quantize_convert(c), "quantized");
+}
+
+struct reach {
+    const char *graph; /* of which the second observation is looked at */
+    float min, max;
+};
+
+/* The ramp goes from -8 to 8, and from 8 to -8. */
+#define RAMP ONE_VECTOR "%n = aten.neg.default(%x); "
+static const struct reach reaches[] = {
+    {RAMP "%s = aten.sigmoid.default(%n)", -6.26f, 5.16f},
+    {RAMP "%v = aten.view.default(%n, [32]); %s = aten.sigmoid.default(%v)", -6.26f, 5.16f},
+    {RAMP "%h = aten.hardswish.default(%n)", -3, 8},
+    {RAMP "%r = aten.clamp.default(%n, -2.0, 5.0)", -2, 5},
+    {RAMP "%r = aten.relu6.default(%n); %s = aten.sigmoid.default(%n)", -6.26f, 6},
+    /* Of other readers nothing is known. */
+    {RAMP "%r = aten.relu.default(%n); %e = aten.exp.default(%n)", -8, 8},
+    {RAMP "%s = aten.log_softmax.int(%n, 1)", -8, 8},
+    {RAMP "%m = aten.mean.dim(%n, [1]); %r = aten.relu.default(%m)", -8, 8},
+};
+
+static void check_reach(struct nuc_context *cx, void *arg)
+{
+    const struct reach *row = arg;
+    struct nuc_observation o;
+
+    nuc_quantize_observation(calibrate_once(cx, row->graph), 1, &o);
+    float min = o.scale[0] * (float)(-128 - o.zero_point[0]), max = o.scale[0] * (float)(127 - o.zero_point[0]);
+    if (fabsf(min - row->min) > o.scale[0] || fabsf(max - row->max) > o.scale[0])
+        fail_msg("%s: %g to %g, expected %g to %g", row->graph, (double)min, (double)max, (double)row->min,
+                 (double)row->max);
+}
+
 /* ---- parameters ---- */
 
 /* Softmax: 1 / 256 and -128, whatever was seen. A padding of 20 is seen by the observer of the input, too. */
@@ -282,8 +369,12 @@ static void mse_finds_the_least_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW_TEST(check_pattern, patterns),          cmocka_unit_test(parameters),
-        STATE_TEST(observers_differ_on_an_outlier), STATE_TEST(percentile_cuts_rare_values),
+        ROW_TEST(check_pattern, patterns),
+        ROW_TEST(check_once, once),
+        ROW_TEST(check_reach, reaches),
+        cmocka_unit_test(parameters),
+        STATE_TEST(observers_differ_on_an_outlier),
+        STATE_TEST(percentile_cuts_rare_values),
         STATE_TEST(mse_finds_the_least_error),
     };
 

@@ -14,7 +14,7 @@ void nuc_expand_model(struct nuc_job *j)
         nuc_refresh_layouts(j->m->graph);
 }
 
-/* What the NPU can express is expressed, by its newest rules. */
+/* What the NPU can express is expressed. */
 static void express(struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;
@@ -53,6 +53,7 @@ static void annotate(struct nuc_model *m)
     struct nuc_quantize_options options = {
         .side = int8_cpu && !s->delegates ? NUC_SIDE_CPU : NUC_SIDE_NPU,
         .reference_compat = s->o.reference_compat,
+        .one_scale = nuc_expresses_for_npu(s),
         .threads = s->o.threads,
         .observer = s->o.observer,
         .weights = s->o.weights,

@@ -1,8 +1,10 @@
 /* Walks the graph and applies the patterns. */
 #include "compiler/graph/args.h"
+#include "compiler/graph/op_list.h"
 #include "compiler/quantize/annotate_private.h"
 #include "compiler/quantize/choices.h"
 #include "compiler/quantize/masked_range.h"
+#include "compiler/quantize/relevant_range.h"
 
 /* ---- sides ---- */
 
@@ -102,13 +104,32 @@ static bool is_chosen_number(const struct nuc_node *node, const struct nuc_node 
     return node->op == NUC_OP_WHERE && nuc_is_static(arg) && nuc_elements(&arg->vals[0]) == 1;
 }
 
+static bool is_activation(const struct nuc_qspec *spec)
+{
+    return spec->kind == NUC_QSPEC_OBSERVED && spec->scheme == NUC_PER_TENSOR_AFFINE;
+}
+
+/* What is quantized already is read as it is; the values of a tanh, in steps of 1/128, are observed once more. */
+static struct nuc_qspec spec_of_reader(const struct nuc_annotator *a, struct nuc_node *value,
+                                       const struct nuc_qspec *own)
+{
+    const struct nuc_qspec *of_value = nuc_output_spec(a, value);
+    bool is_tanh = of_value != NULL && of_value->kind == NUC_QSPEC_FIXED && of_value->zero_point == 0;
+
+    if (!a->one_scale || of_value == NULL || is_tanh || !is_activation(own))
+        return *own;
+    return (struct nuc_qspec){.kind = NUC_QSPEC_SHARED, .from = {{value, NULL}}};
+}
+
 static void annotate_anchors(struct nuc_annotator *a, struct nuc_node *node, const struct nuc_pattern *p)
 {
     for (uint32_t i = 0; i < NUC_MAX_ANCHORS; i++) {
         struct nuc_node *arg = nuc_anchor_arg(p, node, i);
         struct nuc_qspec spec = nuc_anchor_spec(a, a->side[node->id], node, i);
-        if (arg != NULL && !is_chosen_number(node, arg))
-            nuc_annotate_input(a, node, arg, &spec);
+        if (arg == NULL || is_chosen_number(node, arg))
+            continue;
+        spec = spec_of_reader(a, arg, &spec);
+        nuc_annotate_input(a, node, arg, &spec);
     }
 }
 
@@ -133,6 +154,59 @@ static void annotate_shared(struct nuc_annotator *a, struct nuc_node *node, stru
     nuc_annotate_output(a, node, &shared);
     nuc_annotate_input(a, node, input, a->reference_compat ? nuc_spec_for(a, node, NUC_SPEC_ACTIVATION) : &shared);
 }
+
+/* The activation that is quantized together with `node`, or NULL. */
+static struct nuc_node *joint_activation(const struct nuc_annotator *a, const struct nuc_node *node)
+{
+    uint8_t joint_rank = nuc_pattern_for(a, node)->joint_rank;
+
+    if (joint_rank == 0 || node->n_users != 1 || node->n_vals != 1 || node->vals[0].rank > joint_rank)
+        return NULL;
+    struct nuc_node *user = node->users[0];
+    return nuc_joins_compute(user, nuc_pattern_for(a, user), a->reference_compat) ? user : NULL;
+}
+
+/* ---- clamps ---- */
+
+/*
+ * A clamp of what nothing else reads shares its parameters: the value is observed as far as the clamp lets it through,
+ * and its quantization clips already. Not when the clamp is quantized together with the operator before it, nor where
+ * others have a say in the value's parameters.
+ */
+static bool clips_alone(const struct nuc_annotator *a, const struct nuc_node *node, const struct nuc_node *input)
+{
+    static const enum nuc_op clamps[] = {NUC_OP_RELU, NUC_OP_RELU6, NUC_OP_HARDTANH, NUC_OP_CLAMP, NUC_OP_COUNT};
+
+    if (!a->one_scale || !nuc_op_is_in(node->op, clamps) || joint_activation(a, input) == node)
+        return false;
+    while (input != NULL && input->n_users == 1 && nuc_is_call(input)) {
+        const struct nuc_annotation *at = a->by_id[input->id];
+        if (at == NULL || at->output.kind == NUC_QSPEC_NONE)
+            return true;
+        if (at->output.kind == NUC_QSPEC_OBSERVED)
+            return is_activation(&at->output);
+        if (!nuc_commutes_with_clamp(input))
+            return false;
+        input = nuc_arg_node(input, NUC_SELF);
+    }
+    return false;
+}
+
+static void annotate_clamp(struct nuc_annotator *a, struct nuc_node *node, struct nuc_node *input)
+{
+    const struct nuc_annotation *producer = a->by_id[input->id];
+    struct nuc_qspec shared = {.kind = NUC_QSPEC_SHARED, .from = {{input, NULL}}};
+
+    if (producer != NULL && producer->output.kind != NUC_QSPEC_NONE) {
+        nuc_annotate_input(a, node, input, &shared);
+    } else {
+        nuc_annotate_input(a, node, input, nuc_spec_for(a, node, NUC_SPEC_ACTIVATION));
+        shared.from[0].user = node;
+    }
+    nuc_annotate_output(a, node, &shared);
+}
+
+/* ---- any node ---- */
 
 static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node, const struct nuc_pattern *p)
 {
@@ -176,6 +250,10 @@ void nuc_annotate_alone(struct nuc_annotator *a, struct nuc_node *node)
     struct nuc_node *input = nuc_arg_node(node, p->anchors[0].arg);
     if (input == NULL || !nuc_is_quantizable(input))
         return;
+    if (clips_alone(a, node, input)) {
+        annotate_clamp(a, node, input);
+        return;
+    }
     if (!takes_own(a, node, p)) {
         annotate_shared(a, node, input);
         return;
@@ -203,17 +281,6 @@ void nuc_annotate_like(struct nuc_annotator *a, struct nuc_node *node,
         else
             link = &a->next_waiting[n->id];
     }
-}
-
-/* The activation that is quantized together with `node`, or NULL. */
-static struct nuc_node *joint_activation(const struct nuc_annotator *a, const struct nuc_node *node)
-{
-    uint8_t joint_rank = nuc_pattern_for(a, node)->joint_rank;
-
-    if (joint_rank == 0 || node->n_users != 1 || node->n_vals != 1 || node->vals[0].rank > joint_rank)
-        return NULL;
-    struct nuc_node *user = node->users[0];
-    return nuc_joins_compute(user, nuc_pattern_for(a, user), a->reference_compat) ? user : NULL;
 }
 
 void nuc_annotate_node(struct nuc_annotator *a, struct nuc_node *node)
@@ -288,9 +355,16 @@ static void annotate_compatibly(struct nuc_annotator *a, const struct nuc_quanti
         nuc_annotate_as_cortexm(a);
 }
 
+static bool has_pattern(const struct nuc_annotator *a, const struct nuc_node *node)
+{
+    enum nuc_pattern_form form = nuc_pattern_for(a, node)->form;
+
+    return form != NUC_FORM_NONE && (form != NUC_FORM_MOVED || a->one_scale);
+}
+
 struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quantize_options *options)
 {
-    struct nuc_annotator a = {.g = g, .reference_compat = options->reference_compat};
+    struct nuc_annotator a = {.g = g, .reference_compat = options->reference_compat, .one_scale = options->one_scale};
 
     for (int side = 0; side < NUC_SIDE_COUNT; side++)
         nuc_specs((enum nuc_side)side, options, a.specs[side]);
@@ -306,7 +380,7 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_op_family(n->op) == NUC_FAMILY_RECURRENT && !options->executorch_ops_only)
             nuc_annotate_recurrent(&a, n);
-        else if (!a.stays_float[n->id] && nuc_pattern_for(&a, n)->form != NUC_FORM_NONE)
+        else if (!a.stays_float[n->id] && has_pattern(&a, n))
             nuc_annotate_node(&a, n);
     }
     return a.by_id;

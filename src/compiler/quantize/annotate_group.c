@@ -15,8 +15,7 @@ static uint32_t members(const struct nuc_annotator *a, const struct nuc_node *no
     return nuc_inputs(node, *out, count);
 }
 
-/* The spec at the end of a chain of sharing outputs; NULL when `node` has no output spec. */
-static const struct nuc_qspec *output_spec(const struct nuc_annotator *a, const struct nuc_node *node)
+const struct nuc_qspec *nuc_output_spec(const struct nuc_annotator *a, const struct nuc_node *node)
 {
     for (uint32_t steps = 0; steps <= a->g->n_nodes; steps++) {
         const struct nuc_annotation *at = a->by_id[node->id];
@@ -34,7 +33,7 @@ static bool is_too_narrow(const struct nuc_annotator *a, const struct nuc_qspec 
                           uint32_t count)
 {
     for (uint32_t i = 0; i < count && spec->kind == NUC_QSPEC_FIXED; i++) {
-        const struct nuc_qspec *other = output_spec(a, inputs[i]);
+        const struct nuc_qspec *other = nuc_output_spec(a, inputs[i]);
         if (other == NULL || other->kind != NUC_QSPEC_FIXED || other->scale != spec->scale ||
             other->zero_point != spec->zero_point)
             return true;
@@ -46,7 +45,7 @@ static bool is_too_narrow(const struct nuc_annotator *a, const struct nuc_qspec 
 static struct nuc_node *choose_source(const struct nuc_annotator *a, struct nuc_node *const *inputs, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const struct nuc_qspec *spec = output_spec(a, inputs[i]);
+        const struct nuc_qspec *spec = nuc_output_spec(a, inputs[i]);
         if (spec != NULL && (a->reference_compat || !is_too_narrow(a, spec, inputs, count)))
             return inputs[i];
     }
@@ -56,7 +55,7 @@ static struct nuc_node *choose_source(const struct nuc_annotator *a, struct nuc_
 static bool any_annotated(const struct nuc_annotator *a, struct nuc_node *const *inputs, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (output_spec(a, inputs[i]) != NULL)
+        if (nuc_output_spec(a, inputs[i]) != NULL)
             return true;
     }
     return false;

@@ -7,7 +7,7 @@
 struct nuc_annotator {
     struct nuc_graph *g;
     struct nuc_annotation **by_id;
-    bool reference_compat;
+    bool reference_compat, one_scale; /* as in struct nuc_quantize_options */
     struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];
     enum nuc_side *side; /* by node id */
     bool *stays_float;   /* by node id: states that the caller keeps from one call to the next */
@@ -25,6 +25,9 @@ const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct
 /* Argument `i` that the pattern quantizes, NULL when there is none, and how that is done. */
 struct nuc_node *nuc_anchor_arg(const struct nuc_pattern *p, const struct nuc_node *node, uint32_t i);
 struct nuc_qspec nuc_anchor_spec(const struct nuc_annotator *a, enum nuc_side side, struct nuc_node *node, uint32_t i);
+
+/* The spec at the end of a chain of sharing outputs; NULL when `node` has no output spec. */
+const struct nuc_qspec *nuc_output_spec(const struct nuc_annotator *a, const struct nuc_node *node);
 
 /* One float32 tensor: anything else is left alone. */
 bool nuc_is_quantizable(const struct nuc_node *node);

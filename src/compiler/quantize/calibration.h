@@ -5,6 +5,7 @@
 #include "compiler/eval/eval.h"
 #include "compiler/quantize/masked_range.h"
 #include "compiler/quantize/observer.h"
+#include "compiler/quantize/relevant_range.h"
 #include "compiler/quantize/sharing.h"
 
 /* How one node's value is observed. All groups of a node are different. */
@@ -43,6 +44,8 @@ struct nuc_calibration {
     struct nuc_evaluator *evaluator;        /* NULL before the first sample */
     struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */
     struct nuc_masked_range masked;
+    struct nuc_range *relevant; /* by node id: what observers see of it is clipped to; NULL: as it is */
+    struct nuc_clipped clipped;
     bool spares_masked; /* observers do not see what a mask has taken out */
     unsigned threads;
     uint32_t n_samples;

@@ -164,7 +164,8 @@ static const struct row npu_rows[] = {
       .extension_in_place = true}},
     {NUC_OPS(NUC_OP_TANH), {UNARY_TO(NUC_SPEC_TANH), .joins = NUC_JOINS_REFERENCE, .cluster = NUC_CLUSTER_TANH}},
     /* Moves of values that the reference has no pattern for. */
-    {NUC_OPS(NUC_OP_CLONE, NUC_OP_CONTIGUOUS, NUC_OP_ALIAS, NUC_OP_T), {.form = NUC_FORM_NONE}},
+    {NUC_OPS(NUC_OP_CLONE, NUC_OP_CONTIGUOUS, NUC_OP_ALIAS, NUC_OP_T),
+     {.form = NUC_FORM_MOVED, INPUT, .extension = true}},
     /* Not operators of the NPU, other than the rest of their families. */
     {NUC_OPS(NUC_OP_VAR, NUC_OP_LOG_SOFTMAX, NUC_OP_NATIVE_LOG_SOFTMAX), {.form = NUC_FORM_NONE}},
 };

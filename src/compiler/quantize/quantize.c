@@ -154,6 +154,8 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->threads = options->threads;
     c->spares_masked = !options->reference_compat;
     c->annotations = nuc_annotate(g, options);
+    if (options->one_scale)
+        c->relevant = nuc_relevant_ranges(g, c->annotations);
     c->sharing = nuc_share(g, c->annotations, options->reference_compat);
     order_nodes(c);
     make_points(c);
@@ -175,10 +177,14 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
         return;
     if (c->means != NULL)
         nuc_input_means_see(c->means, node, data, elements);
-    if (c->spares_masked && (t->output != NUC_NO_GROUP || t->n_edges > 0))
+    if (t->output == NUC_NO_GROUP && t->n_edges == 0)
+        return;
+    if (c->spares_masked)
         data = nuc_without_masked(c->g->cx, &c->masked, node, data);
     if (data == NULL)
         return;
+    if (c->relevant != NULL && node->vals[0].dtype == NUC_F32)
+        data = nuc_clip(c->g->cx, &c->clipped, c->relevant[node->id], data, elements);
     if (t->output != NUC_NO_GROUP)
         see(c, t->output, node, data);
     for (uint32_t i = 0; i < t->n_edges; i++)

@@ -27,7 +27,12 @@ struct nuc_quantize_options {
     bool (*ends_on_cpu)(void *user, const struct nuc_node *node);
     void *ends_on_cpu_user;
     bool reference_compat; /* exactly what the reference quantizes, its order of annotation included */
-    unsigned threads;      /* 0: as many as cores; the result does not depend on it */
+    /*
+     * A value has one scale and zero point: readers take those of its producer, whatever they are, and do not quantize
+     * it again. Not with reference_compat.
+     */
+    bool one_scale;
+    unsigned threads; /* 0: as many as cores; the result does not depend on it */
     enum nuc_observe observer;
     enum nuc_weights weights;
     enum nuc_bias_correction bias_correction;
