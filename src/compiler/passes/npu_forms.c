@@ -1,6 +1,7 @@
 #include "compiler/passes/npu_broadcast.h"
 #include "compiler/passes/npu_linear_map.h"
 #include "compiler/passes/npu_matrix.h"
+#include "compiler/passes/npu_sum.h"
 #include "compiler/passes/npu_window.h"
 
 /* What is built is looked at again, so that a form may use operators that have one. */
@@ -22,6 +23,11 @@ static const struct row {
     {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_repeats, nuc_form_repeats_applies},
     {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_axes, nuc_form_axes_applies},
     {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_image, nuc_form_image_applies},
+    /* ---- sums, means (npu_sum.c) ---- */
+    {NUC_OP_SUM_DIM, nuc_form_sum, nuc_form_sum_applies},
+    {NUC_OP_MEAN_DIM, nuc_form_sum, nuc_form_sum_applies},
+    {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_sum, nuc_form_sum_applies},
+    {NUC_OP_CUMSUM, nuc_form_cumsum, nuc_form_cumsum_applies},
     /* ---- windows (npu_window.c) ---- */
     {NUC_OP_MAX_POOL1D, nuc_to_padded_max_pool, nuc_is_max_pool_to_pad},
     {NUC_OP_MAX_POOL2D, nuc_to_padded_max_pool, nuc_is_max_pool_to_pad},

@@ -224,6 +224,8 @@ struct nuc_node *nuc_form_repeats(struct nuc_graph *g, struct nuc_node *node)
     int64_t h = repeats_of(&m.axes[HEIGHT]), w = repeats_of(&m.axes[WIDTH]);
     static const int64_t last[] = {0, 2, 3, 1}, back[] = {0, 3, 1, 2};
 
+    if (m.axes[HEIGHT].in * m.axes[WIDTH].in == 1)
+        return nuc_insert_expanded(g, node, value, node->vals[0].sizes, IMAGE_RANK);
     while (h % 2 == 0 || w % 2 == 0) {
         const int64_t *now = value->vals[0].sizes;
         const int64_t by_h = next_factor(&h), by_w = next_factor(&w);
@@ -350,13 +352,18 @@ static uint64_t cycles_of_image(const struct nuc_support *s, const struct map *m
            move_cycles(s, m, h->out, w->out);
 }
 
-/* Resampling reads four values for each that it makes; a concatenation copies each of its parts by itself. */
+/*
+ * A single pixel is broadcast, by the operator that reads it or by one more. Resampling reads four values for each that
+ * it makes; a concatenation copies each of its parts by itself.
+ */
 static uint64_t cycles_of_repeats(const struct nuc_support *s, const struct map *m)
 {
     int64_t h = repeats_of(&m->axes[HEIGHT]), w = repeats_of(&m->axes[WIDTH]);
     int64_t height = m->axes[HEIGHT].in, width = m->axes[WIDTH].in;
     uint64_t cycles = 0;
 
+    if (height * width == 1)
+        return move_cycles(s, m, h, w);
     while (h % 2 == 0 || w % 2 == 0) {
         height *= next_factor(&h);
         width *= next_factor(&w);
