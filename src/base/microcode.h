@@ -10,10 +10,12 @@
 #ifndef NUC_BASE_MICROCODE_H
 #define NUC_BASE_MICROCODE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NUC_MC_MAGIC 0x64434D6Eu     /* "nMCd" */
-#define NUC_MC_VERSION 0x4E550003u   /* "NU", then the revision: any change of a record's layout raises it */
+#define NUC_MC_VERSION 0x4E550004u   /* "NU", then the revision: any change of a record's layout raises it */
+#define NUC_MC_VERSION_3 0x4E550003u /* the same without tables at the end of calls */
 #define NUC_MC_ALIGNMENT 16          /* bytes: buffers, weights' tables, scratch offsets */
 #define NUC_MC_MAX_RANK 8            /* of strided records, after merging dimensions */
 #define NUC_MC_MAX_DIM (1 << 28)     /* bound of every size and stride: sums of eight products stay inside 64 bits */
@@ -49,6 +51,9 @@ enum nuc_mc_header_word {
 /* Where an operand lives. Only outputs and scratch may be written. */
 enum nuc_mc_space { NUC_MC_INPUT, NUC_MC_OUTPUT, NUC_MC_SCRATCH, NUC_MC_WEIGHTS, NUC_MC_SPACE_COUNT };
 
+/* Bit of a record's first word: a table is applied to the result (microcode_table.h). */
+#define NUC_MC_TABLE (1u << 24)
+
 /* Element types a record may name in bits 16 to 23 of its first word. */
 enum nuc_mc_dtype { NUC_MC_I8 = 0, NUC_MC_I16 = 1, NUC_MC_DTYPE_COUNT };
 
@@ -59,7 +64,7 @@ struct nuc_mc_ref {
 
 /* First words of every record. */
 struct nuc_mc_call {
-    uint32_t opcode; /* enum nuc_mc_opcode | enum nuc_mc_dtype << 16 */
+    uint32_t opcode; /* enum nuc_mc_opcode | enum nuc_mc_dtype << 16 | NUC_MC_TABLE */
     uint32_t words;  /* of the whole record */
     uint32_t source; /* index of the LiteRT operator the call was made of */
     uint32_t handle; /* debug handle of the graph node, 0: none */
@@ -258,7 +263,13 @@ static inline uint32_t nuc_mc_opcode_of(const struct nuc_mc_call *call)
     return call->opcode & 0xFFFFu;
 }
 
-/* Bytes of the record of an opcode, 0 for one that does not exist. */
+/* A revision whose programs this encoding has. A program states the oldest one that has all its calls. */
+static inline bool nuc_mc_is_version(uint32_t word)
+{
+    return word >= NUC_MC_VERSION_3 && word <= NUC_MC_VERSION;
+}
+
+/* Bytes of the fields of an opcode's record, 0 for one that does not exist. */
 static inline uint32_t nuc_mc_record_size(uint32_t opcode)
 {
     static const uint16_t size[NUC_MC_OPCODE_COUNT] = {

@@ -1,5 +1,7 @@
 #include "base/npu_cost.h"
 
+#include "base/microcode_table.h"
+
 /*
  * Array and clock: NXP's neutron-imxrt700.ini and board files. kernel is fitted to the latencies NXP prints
  * (docs/cycle-model.md); the others are assumptions named there.
@@ -57,6 +59,9 @@ static uint64_t product(const int32_t *shape, int32_t rank)
         elements = nuc_npu_times(elements, size(shape[i]));
     return elements;
 }
+
+/* Bytes of a table of a function. */
+#define LUT_BYTES 256
 
 /* Bytes of an int32 bias and a requant pair per channel. */
 #define TABLE_BYTES 12
@@ -151,7 +156,7 @@ static struct nuc_npu_work lut_work(const struct nuc_npu_costs *k, const union n
     uint64_t elements = size(r->lut.count);
 
     (void)k;
-    return (struct nuc_npu_work){.lanes = elements, .bytes = plus(nuc_npu_times(elements, 2), 256)};
+    return (struct nuc_npu_work){.lanes = elements, .bytes = plus(nuc_npu_times(elements, 2), LUT_BYTES)};
 }
 
 static struct nuc_npu_work copy_work(const struct nuc_npu_costs *k, const union nuc_mc_record *r)
@@ -190,7 +195,7 @@ static struct nuc_npu_work fetch_work(const struct nuc_npu_costs *k, const union
     return (struct nuc_npu_work){.bytes = 0};
 }
 
-/* The work of a call, from the sizes in its record. */
+/* The work of a call, from the sizes in its record: a table at its end is a step of the pipelines for each result. */
 static struct nuc_npu_work work_of(const struct nuc_npu_costs *costs, const union nuc_mc_record *r)
 {
     typedef struct nuc_npu_work (*work_function)(const struct nuc_npu_costs *k, const union nuc_mc_record *r);
@@ -201,7 +206,14 @@ static struct nuc_npu_work work_of(const struct nuc_npu_costs *costs, const unio
     };
     uint32_t opcode = nuc_mc_opcode_of(&r->call);
 
-    return opcode < NUC_MC_OPCODE_COUNT && works[opcode] ? works[opcode](costs, r) : (struct nuc_npu_work){0};
+    struct nuc_npu_work w =
+        opcode < NUC_MC_OPCODE_COUNT && works[opcode] ? works[opcode](costs, r) : (struct nuc_npu_work){0};
+    struct nuc_mc_result result;
+    if ((r->call.opcode & NUC_MC_TABLE) && nuc_mc_result_of(r, &result)) {
+        w.lanes = plus(w.lanes, nuc_mc_count(result.rows, result.row));
+        w.bytes = plus(w.bytes, LUT_BYTES);
+    }
+    return w;
 }
 
 uint64_t nuc_npu_cycles(const struct nuc_npu_costs *k, const struct nuc_npu_work *w)

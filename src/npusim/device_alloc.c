@@ -49,3 +49,10 @@ bool npu_host_call(struct npu_host *host, uint32_t index, const struct nuc_npu_m
     (void)r;
     return false;
 }
+
+void npu_host_table(struct npu_host *host, const struct nuc_npu_memory *m, const struct nuc_mc_result *result,
+                    struct nuc_mc_ref table)
+{
+    (void)host;
+    npu_table(m, result, table);
+}

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/microcode.h"
+#include "base/microcode_table.h"
 #include "nucleon/NeutronDriver.h"
 #include "nucleon/simulator_faults.h"
 
@@ -30,8 +31,9 @@ struct nuc_npu_trace {
 
 /* A program that was verified. Everything it points to is borrowed. */
 struct nuc_npu {
-    uint32_t magic; /* NPU_HANDLE_MAGIC while prepared */
-    bool allocated; /* by npu_context_alloc() */
+    uint32_t magic;  /* NPU_HANDLE_MAGIC while prepared */
+    bool allocated;  /* by npu_context_alloc() */
+    bool has_tables; /* its revision has tables at the end of calls */
     uint32_t n_inputs, n_outputs, n_calls;
     uint32_t scratch_size, profile_size, debug_size, weights_size;
     uint32_t staging_size;                 /* 0: weights are read where they are */
@@ -111,7 +113,7 @@ enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_me
 void nuc_npu_fetch(const struct nuc_npu_memory *memory, const struct nuc_mc_fetch *f, const uint8_t *weights);
 bool nuc_npu_wait(struct nuc_npu_memory *memory, const struct nuc_mc_fetch *f, const uint8_t *weights);
 
-/* Reads a record of any opcode. The record's extent has been verified. */
+/* Reads the fields of a record of any opcode, without its table. The record's extent has been verified. */
 void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r);
 
 /* Memory for a handle: malloc on the host, none on a device. */
@@ -187,6 +189,9 @@ void npu_lut(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_copy(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_gather(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 void npu_resize_bilinear(const struct nuc_npu_memory *m, const union nuc_mc_record *r);
+
+/* Applies a table to what a call has written. */
+void npu_table(const struct nuc_npu_memory *m, const struct nuc_mc_result *result, struct nuc_mc_ref table);
 
 /* Parts of kernels that prepared calls share. exp of the differences 0 to -255, and rows by such a table or NULL. */
 void npu_softmax_exponentials(const struct nuc_mc_softmax *s, int32_t *table);

@@ -25,4 +25,8 @@ enum nuc_simulator_path npu_host_path(const struct npu_host *host);
 /* Runs call `index`, whose record is `r`. False: it has no vector kernel, and nothing was done. */
 bool npu_host_call(struct npu_host *host, uint32_t index, const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 
+/* npu_table() by the CPU's vector instructions. */
+void npu_host_table(struct npu_host *host, const struct nuc_npu_memory *m, const struct nuc_mc_result *result,
+                    struct nuc_mc_ref table);
+
 #endif

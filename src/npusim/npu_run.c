@@ -7,7 +7,7 @@
 
 void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r)
 {
-    memcpy(r, at, (size_t)nuc_load_u32(at + 4) * 4);
+    memcpy(r, at, nuc_mc_record_size(nuc_load_u32(at) & 0xFFFFu));
 }
 
 /* A start and a stop of 8 bytes: event, opcode, function, timestamp code, then the time in cycles. */
@@ -26,8 +26,8 @@ static uint32_t time_word(uint64_t time)
     return time > UINT32_MAX ? UINT32_MAX : (uint32_t)time;
 }
 
-static enum nuc_npu_stop run_call(const struct nuc_npu *npu, struct nuc_npu_memory *memory,
-                                  const union nuc_mc_record *r, uint32_t index)
+static enum nuc_npu_stop run_kernel(const struct nuc_npu *npu, struct nuc_npu_memory *memory,
+                                    const union nuc_mc_record *r, uint32_t index)
 {
     uint32_t opcode = nuc_mc_opcode_of(&r->call);
 
@@ -37,6 +37,22 @@ static enum nuc_npu_stop run_call(const struct nuc_npu *npu, struct nuc_npu_memo
         nuc_npu_fetch(memory, &r->fetch, npu->weights);
     else if (!npu->host || !npu_host_call(npu->host, index, memory, r))
         return neutronKernels[opcode](memory, r) == 0 ? NPU_DONE : NPU_CALL_FAILED;
+    return NPU_DONE;
+}
+
+/* The call whose record begins at `record`, its fields in *r. */
+static enum nuc_npu_stop run_call(const struct nuc_npu *npu, struct nuc_npu_memory *memory, const uint8_t *record,
+                                  const union nuc_mc_record *r, uint32_t index)
+{
+    enum nuc_npu_stop stop = run_kernel(npu, memory, r, index);
+    struct nuc_mc_result result;
+
+    if (stop != NPU_DONE || !(r->call.opcode & NUC_MC_TABLE) || !nuc_mc_result_of(r, &result))
+        return stop;
+    if (npu->host)
+        npu_host_table(npu->host, memory, &result, nuc_mc_table_at(record));
+    else
+        npu_table(memory, &result, nuc_mc_table_at(record));
     return NPU_DONE;
 }
 
@@ -78,7 +94,7 @@ enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_me
         nuc_npu_load(record, &r);
         stop = fault_at(*at);
         if (stop == NPU_DONE)
-            stop = run_call(npu, &memory, &r, *at);
+            stop = run_call(npu, &memory, record, &r, *at);
         if (stop != NPU_DONE)
             return stop;
         record += (size_t)r.call.words * 4;

@@ -100,6 +100,22 @@ static bool verify_order(struct nuc_npu *npu, struct channels *c, const union nu
     return opcode != NUC_MC_OP_WAIT || verify_wait_order(npu, c, &r->fetch);
 }
 
+/* The table of a call that has one: readable constants, for a record that takes it. */
+static bool verify_table(const struct nuc_npu *npu, const uint8_t *at, const union nuc_mc_record *r, uint64_t *work)
+{
+    struct nuc_mc_result result;
+
+    if (!(r->call.opcode & NUC_MC_TABLE))
+        return true;
+    if (!npu->has_tables || !nuc_mc_result_of(r, &result))
+        return false;
+    struct nuc_mc_ref table = nuc_mc_table_at(at);
+    uint64_t elements = nuc_mc_count(result.rows, result.row);
+    *work = *work > UINT64_MAX - elements ? UINT64_MAX : *work + elements;
+    return table.where == nuc_mc_where(NUC_MC_WEIGHTS, 0) && table.offset >= npu->readable_start &&
+           (uint64_t)table.offset + 256 <= npu->readable_end;
+}
+
 /* One record inside `left` bytes: its size, opcode and type fit each other, then its operands. */
 static bool verify_call(struct nuc_npu *npu, struct channels *channels, const uint8_t *at, uint64_t left,
                         uint32_t *size, uint64_t *work)
@@ -111,13 +127,13 @@ static bool verify_call(struct nuc_npu *npu, struct channels *channels, const ui
         return false;
     memcpy(&r.call, at, sizeof r.call);
     opcode = nuc_mc_opcode_of(&r.call);
-    *size = nuc_mc_record_size(opcode);
-    if (*size == 0 || r.call.words != *size / 4 || *size > left || r.call.opcode >> 16 != NUC_MC_I8)
+    *size = nuc_mc_whole_size(r.call.opcode);
+    if (*size == 0 || r.call.words != *size / 4 || *size > left || (r.call.opcode & ~NUC_MC_TABLE) >> 16 != NUC_MC_I8)
         return false;
     nuc_npu_load(at, &r);
     if (opcode != NUC_MC_OP_FETCH && opcode != NUC_MC_OP_WAIT && !neutronKernels[opcode])
         return false;
-    return nuc_npu_verify_record(npu, &r, work) && verify_order(npu, channels, &r);
+    return nuc_npu_verify_record(npu, &r, work) && verify_table(npu, at, &r, work) && verify_order(npu, channels, &r);
 }
 
 enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weights, uint64_t max_work,
@@ -132,12 +148,13 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
     if (word(microcode, NUC_MC_WORD_MAGIC) != NUC_MC_MAGIC)
         return NPU_BAD_MAGIC;
     *detail = NUC_MC_WORD_VERSION;
-    if (word(microcode, NUC_MC_WORD_VERSION) != NUC_MC_VERSION || neutronKernelsVersion != NUC_MC_VERSION)
+    if (!nuc_mc_is_version(word(microcode, NUC_MC_WORD_VERSION)) || neutronKernelsVersion != NUC_MC_VERSION)
         return NPU_BAD_VERSION;
     enum nuc_npu_fault fault = verify_header(microcode, npu, detail);
     if (fault != NPU_FINE)
         return fault;
     npu->weights = weights;
+    npu->has_tables = word(microcode, NUC_MC_WORD_VERSION) > NUC_MC_VERSION_3;
     at = npu->calls;
     left = word(microcode, NUC_MC_WORD_SIZE) - word(microcode, NUC_MC_WORD_CALLS_OFFSET);
     for (uint32_t i = 0; i < npu->n_calls; i++) {

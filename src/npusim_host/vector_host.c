@@ -211,3 +211,9 @@ bool npu_host_call(struct npu_host *h, uint32_t index, const struct nuc_npu_memo
         return true;
     }
 }
+
+void npu_host_table(struct npu_host *h, const struct nuc_npu_memory *m, const struct nuc_mc_result *result,
+                    struct nuc_mc_ref table)
+{
+    vec_run_last_table(&h->machine, result, npu_source_i8(m, table), npu_target_i8(m, result->output));
+}

@@ -175,6 +175,10 @@ void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *d, 
 void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, const int8_t *table, const int8_t *in,
                    int8_t *out);
 
+/* In place, over the rows of a call's result. */
+void vec_run_last_table(const struct vec_machine *v, const struct nuc_mc_result *result, const int8_t *table,
+                        int8_t *out);
+
 /* True when vec_run_pool() takes it: windows of a size whose sums are exact. */
 bool vec_pools(const struct nuc_mc_pool *p);
 

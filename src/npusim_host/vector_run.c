@@ -145,7 +145,7 @@ struct table_job {
     const int8_t *table, *in;
     int8_t *out;
     int32_t run; /* values of a run; 0: all are next to each other, and threads share single ones */
-    int64_t pitch;
+    int64_t in_pitch, pitch;
 };
 
 static void table_runs(void *arg, uint32_t thread, int64_t begin, int64_t end)
@@ -156,15 +156,25 @@ static void table_runs(void *arg, uint32_t thread, int64_t begin, int64_t end)
     if (job->run == 0)
         job->isa->lookup(job->table, job->in + begin, (int32_t)(end - begin), job->out + begin);
     for (int64_t r = begin; r < end && job->run > 0; r++)
-        job->isa->lookup(job->table, job->in + r * job->run, job->run, job->out + r * job->pitch);
+        job->isa->lookup(job->table, job->in + r * job->in_pitch, job->run, job->out + r * job->pitch);
 }
 
 void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, const int8_t *table, const int8_t *in,
                    int8_t *out)
 {
-    struct table_job job = {v->isa, table, in, out, l->out_pitch == 0 ? 0 : l->run, l->out_pitch};
+    struct table_job job = {v->isa, table, in, out, l->out_pitch == 0 ? 0 : l->run, l->run, l->out_pitch};
 
     vec_share(v, table_runs, &job, job.run == 0 ? l->count : l->count / l->run, job.run == 0 ? 1 : l->run);
+}
+
+void vec_run_last_table(const struct vec_machine *v, const struct nuc_mc_result *result, const int8_t *table,
+                        int8_t *out)
+{
+    bool dense = result->pitch == result->row;
+    int64_t rows = (int64_t)result->rows;
+    struct table_job job = {v->isa, table, out, out, dense ? 0 : result->row, result->pitch, result->pitch};
+
+    vec_share(v, table_runs, &job, dense ? rows * result->row : rows, dense ? 1 : result->row);
 }
 
 struct pool_job {

@@ -80,7 +80,7 @@ static bool read_io_sizes(struct nuc_span microcode, struct neutron_state *s)
     struct nuc_span table;
 
     s->io_sizes = NULL;
-    if (word(microcode.data, NUC_MC_WORD_VERSION) != NUC_MC_VERSION)
+    if (!nuc_mc_is_version(word(microcode.data, NUC_MC_WORD_VERSION)))
         return true;
     if (microcode.size < 4 * NUC_MC_HEADER_WORDS ||
         !nuc_span_slice(microcode, word(microcode.data, NUC_MC_WORD_IO_OFFSET),
@@ -106,7 +106,7 @@ static enum nuc_status parse(const uint8_t *processed, size_t size, struct neutr
         return bad(detail, NUC_TEXT("the payload holds no Neutron microcode"));
     if (version > 1)
         return bad(detail, NUC_TEXT("the payload version is unknown"));
-    if (word(rest.data, NUC_MC_WORD_VERSION) == NUC_MC_VERSION && version != nuc_mc_payload_version(rest.data))
+    if (nuc_mc_is_version(word(rest.data, NUC_MC_WORD_VERSION)) && version != nuc_mc_payload_version(rest.data))
         return bad(detail, NUC_TEXT("the payload version is not that of its microcode"));
     if (!read_words(rest.data, version, s))
         return bad(detail, NUC_TEXT("payload and microcode disagree about inputs and outputs"));

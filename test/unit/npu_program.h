@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/microcode.h"
+#include "base/microcode_table.h"
 #include "base/span.h"
 #include "nucleon/NeutronDriver.h"
 
@@ -87,6 +87,23 @@ static inline void program_call(struct program *p, uint32_t opcode, union nuc_mc
     r->call = (struct nuc_mc_call){opcode, size / 4, p->n_calls++, 0};
     memcpy(p->records + p->records_size, r, size);
     p->records_size += size;
+}
+
+/* The same with a table of 256 bytes at the end, where calls of that opcode take one. */
+static inline void program_call_with_table(struct program *p, uint32_t opcode, union nuc_mc_record *r,
+                                           struct nuc_mc_ref table)
+{
+    uint32_t at = p->records_size;
+    struct nuc_mc_result result;
+
+    program_call(p, opcode, r);
+    if (!nuc_mc_result_of(r, &result))
+        return;
+    r->call.opcode |= NUC_MC_TABLE;
+    r->call.words += sizeof table / 4;
+    memcpy(p->records + at, &r->call, sizeof r->call);
+    memcpy(p->records + p->records_size, &table, sizeof table);
+    p->records_size += sizeof table;
 }
 
 static inline void program_finish(struct program *p)

@@ -606,7 +606,7 @@ static void concat_of_two(struct nuc_context *cx, void *arg)
     assert_true(image->scratch_proven);
 }
 
-/* A table and a sum write over their operands: the scratch holds one tensor and what the sum adds. */
+/* A sum writes over its operands, of which one was given a table: the scratch holds one tensor and what is added. */
 static void in_place(struct nuc_context *cx, void *arg)
 {
     struct net n = net_new(cx, 7);
@@ -618,9 +618,91 @@ static void in_place(struct nuc_context *cx, void *arg)
     add_pointwise(&n, add_elementwise(&n, NUC_LT_ADD, a, b, other), 2, quant);
     set_outputs(&n, false);
     const struct nuc_neutron_image *image = nuc_convert_litert(cx, n.m, NULL);
-    assert_int_equal(image->n_calls, 5);
+    assert_int_equal(image->n_calls, 4);
+    assert_false(has_call(image, "LUT"));
     assert_int_equal(image->scratch_size, 2 * nuc_align_up((size_t)(x.shape[1] * x.shape[2] * 5), 16));
     assert_true(image->scratch_proven);
+    /* As a call of its own the table is in place, too. */
+    image = nuc_convert_litert(cx, n.m, &(struct nuc_convert_options){.revision_3 = true});
+    assert_int_equal(image->n_calls, 5);
+    assert_int_equal(image->scratch_size, 2 * nuc_align_up((size_t)(x.shape[1] * x.shape[2] * 5), 16));
+}
+
+static uint32_t version_of(const struct nuc_neutron_image *image)
+{
+    return nuc_load_u32(image->microcode.data + 4 * NUC_MC_WORD_VERSION);
+}
+
+static const char *disassembled(struct nuc_context *cx, const struct nuc_neutron_image *image)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    nuc_disassemble(&text, image->microcode);
+    return nuc_text_string(&text);
+}
+
+/* Both ways of converting give the same bytes. Returns the calls of the one with tables at the end of calls. */
+static const struct nuc_neutron_image *same_with_tables(struct net *n)
+{
+    const struct nuc_lt_tensor x = *tensor(n, 0);
+    const struct nuc_convert_options before = {.revision_3 = true};
+    struct nuc_neutron_image *plain = nuc_convert_litert(n->cx, n->m, &before), *image;
+    size_t size = (size_t)nuc_lt_elements(&x);
+    uint8_t *input = aligned((struct nuc_span){(const uint8_t *)random_bytes(n, size), size});
+    uint8_t *with = run(n, input, &size, &image), *without = run_image(n, input, &size, plain);
+
+    assert_memory_equal(with, without, size);
+    assert_int_equal(version_of(plain), NUC_MC_VERSION_3);
+    free(input);
+    free(with);
+    free(without);
+    return image;
+}
+
+/* x * sigmoid(x) behind a convolution is the table at the end of its call; so is a function of that. */
+static void function_of_one_value(struct nuc_context *cx, void *arg)
+{
+    struct net n = net_new(cx, 11);
+    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3), gate = quantization(cx, 1.0f / 256, -128);
+
+    (void)arg;
+    int32_t x = add_pointwise(&n, 0, 5, quant);
+    const struct nuc_lt_tensor t = *tensor(&n, x);
+    int32_t sigmoid = activation(&n, 1, t.shape[1], t.shape[2], 5, gate);
+    step(&n, NUC_LT_LOGISTIC, &x, 1, sigmoid);
+    int32_t silu = add_elementwise(&n, NUC_LT_MUL, x, sigmoid, quantization(cx, 0.04f, -100));
+    add_elementwise(&n, NUC_LT_SUB, silu, sigmoid, quant);
+    set_outputs(&n, false);
+    const struct nuc_neutron_image *image = same_with_tables(&n);
+    assert_int_equal(image->n_calls, 1);
+    assert_int_equal(version_of(image), NUC_MC_VERSION);
+    assert_non_null(strstr(disassembled(cx, image), "\n    table    weights + 0x"));
+}
+
+/* A table at the end of each kind of call, also of one that writes rows of a concatenation. */
+static void tables_at_the_end(struct nuc_context *cx, void *arg)
+{
+    struct net n = net_new(cx, 12);
+    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3), other = quantization(cx, 0.05f, -3);
+    int32_t parts[2], axes[2] = {1, 2};
+
+    (void)arg;
+    int32_t x = add_pointwise(&n, 0, 5, quant), y = add_pointwise(&n, 0, 5, quant);
+    parts[0] = add_requantized(&n, add_elementwise(&n, NUC_LT_ADD, x, y, quant), other);
+    n.last = x;
+    add_pool(&n, NUC_LT_MAX_POOL_2D);
+    add_pad(&n, 3);
+    parts[1] = add_requantized(&n, add_pointwise(&n, y, 3, quant), other);
+    add_concat(&n, parts, 2, 3);
+    int32_t concat = n.last;
+    const struct nuc_lt_tensor t = *tensor(&n, concat);
+    int32_t inputs[2] = {concat, integers(&n, axes, 2, 2)}, mean = activation(&n, 1, 1, 1, t.shape[3], other);
+    step(&n, NUC_LT_MEAN, inputs, 2, mean)->options.reduce.keep_dims = true;
+    add_elementwise(&n, NUC_LT_MUL, concat, add_requantized(&n, mean, quant), quant);
+    add_requantized(&n, n.last, other);
+    set_outputs(&n, false);
+    assert_false(has_call(same_with_tables(&n), "LUT"));
 }
 
 /* The branch that needs much memory for a short time runs before the one whose result is kept meanwhile. */
@@ -672,7 +754,7 @@ static void functions_behind_moves(struct nuc_context *cx, void *arg)
     add_requantized(&n, n.last, quant);
     set_outputs(&n, false);
     const struct nuc_neutron_image *image = nuc_convert_litert(cx, n.m, NULL);
-    assert_int_equal(image->n_calls, 5); /* convolution, copy, table, copy, copy */
+    assert_int_equal(image->n_calls, 4); /* convolution with a table, copy, copy, copy */
 }
 
 static void unknown_operator(struct nuc_context *cx, void *arg)
@@ -723,6 +805,8 @@ int main(void)
         STATE_TEST(whole_block_is_one_call),
         CONTEXT_TEST(concat_of_two),
         CONTEXT_TEST(in_place),
+        CONTEXT_TEST(function_of_one_value),
+        CONTEXT_TEST(tables_at_the_end),
         CONTEXT_TEST(order_of_branches),
         CONTEXT_TEST(shared_pad),
         CONTEXT_TEST(functions_behind_moves),

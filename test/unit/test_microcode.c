@@ -147,6 +147,33 @@ static void add_moves(struct program *p, struct nuc_mc_ref in, struct nuc_mc_ref
     program_call(p, NUC_MC_OP_BATCH_MATMUL, &r);
 }
 
+/* Calls whose result goes through a table: dense, in rows, and over an operand. */
+static void add_with_tables(struct program *p, struct nuc_mc_ref in, struct nuc_mc_ref mid, struct nuc_mc_ref out,
+                            struct nuc_mc_ref w)
+{
+    union nuc_mc_record r = {.binary = {.a = mid, .b = in, .output = mid, .rank = 1, .shape = {16}, .out_pitch = 16}};
+
+    r.binary.a_stride[0] = r.binary.b_stride[0] = 1;
+    r.binary.clamp_max = 127;
+    program_call_with_table(p, NUC_MC_OP_MAXIMUM, &r, w);
+    r.pool = (struct nuc_mc_pool){.input = in,
+                                  .output = out,
+                                  .batches = 1,
+                                  .in_h = 5,
+                                  .in_w = 4,
+                                  .channels = 4,
+                                  .out_h = 4,
+                                  .out_w = 3,
+                                  .k_h = 2,
+                                  .k_w = 2,
+                                  .stride_h = 1,
+                                  .stride_w = 1,
+                                  .clamp_min = -128,
+                                  .clamp_max = 127,
+                                  .out_pitch = 6};
+    program_call_with_table(p, NUC_MC_OP_MAX_POOL_2D, &r, w);
+}
+
 /* A program with a call of every opcode. */
 static struct program *every_opcode(void)
 {
@@ -165,6 +192,7 @@ static struct program *every_opcode(void)
     add_conv(p, NUC_MC_OP_CONV_2D, in, mid, w);
     add_conv(p, NUC_MC_OP_DEPTHWISE_CONV_2D, mid, out, w);
     add_conv(p, NUC_MC_OP_TRANSPOSE_CONV, in, mid, w);
+    add_with_tables(p, in, mid, out, w);
     add_elementwise(p, mid, in, out);
     add_windows(p, mid, out);
     add_moves(p, in, out, w);
@@ -231,7 +259,7 @@ static void every_opcode_runs(void **state)
     struct program *p = every_opcode();
 
     (void)state;
-    assert_int_equal(p->n_calls, 24);
+    assert_int_equal(p->n_calls, 26);
     assert_true(try_program(p, p->microcode, header(p->microcode, NUC_MC_WORD_SIZE)));
     free(p);
 }

@@ -463,6 +463,83 @@ static void table(void **state)
     free(p);
 }
 
+/* What a call gives with a table at its end is the table of what it gives without, gaps between rows left alone. */
+static void table_at_the_end(void **state)
+{
+    static uint32_t (*const make[])(struct program * p, struct generator * g, union nuc_mc_record * r, int n) = {
+        random_conv, random_depthwise, random_transposed, random_product, random_elementwise, random_pool};
+
+    (void)state;
+    for (int n = 0; n < 6 * CASES; n++) {
+        struct generator g = {300 + (uint32_t)n, false};
+        struct program *p = program_new();
+        struct nuc_mc_result result = {.rows = 0};
+        union nuc_mc_record r;
+        uint32_t opcode = make[n % 6](p, &g, &r, n / 6);
+        struct nuc_mc_ref table = random_weights(p, &g, 256);
+        program_call(p, opcode, &r);
+        assert_true(nuc_mc_result_of(&r, &result));
+        assert_int_equal(program_run(p), ENONE);
+        uint8_t *plain = malloc(PROGRAM_BYTES);
+        memcpy(plain, p->output[0], PROGRAM_BYTES);
+        p->records_size = p->n_calls = 0;
+        program_call_with_table(p, opcode, &r, table);
+        assert_int_equal(program_run(p), ENONE);
+        for (uint64_t k = 0; k < result.rows * (uint64_t)result.pitch - (uint64_t)(result.pitch - result.row); k++) {
+            bool gap = (int64_t)(k % (uint64_t)result.pitch) >= result.row;
+            int8_t before = (int8_t)plain[result.output.offset + k];
+            assert_int_equal(p->output[0][result.output.offset + k],
+                             gap ? (uint8_t)before : p->weights[table.offset + (uint32_t)(before + 128)]);
+        }
+        free(plain);
+        free(p);
+    }
+}
+
+/* Programs of the revision before have no tables, calls that move values take none, and a table is a constant. */
+static void tables_are_verified(void **state)
+{
+    struct generator g = {29, true};
+    struct program *p = program_new();
+    union nuc_mc_record r;
+    NeutronModelHandle handle;
+
+    (void)state;
+    uint32_t opcode = random_conv(p, &g, &r, 0);
+    struct nuc_mc_ref table = random_weights(p, &g, 256);
+    program_call_with_table(p, opcode, &r, table);
+    program_finish(p);
+    program_set_word(p, NUC_MC_WORD_VERSION, NUC_MC_VERSION_3);
+    assert_int_not_equal(program_prepare(p, &handle), ENONE);
+    program_set_word(p, NUC_MC_WORD_VERSION, NUC_MC_VERSION);
+    assert_int_equal(program_prepare(p, &handle), ENONE);
+    neutronModelUnprepare(handle);
+    const struct nuc_mc_ref bad[] = {{table.where, p->weights_size - 255}, r.conv.input, r.conv.output};
+    for (int i = 0; i < 3; i++) {
+        memcpy(p->records + p->records_size - sizeof table, &bad[i], sizeof table);
+        program_finish(p);
+        assert_int_not_equal(program_prepare(p, &handle), ENONE);
+    }
+    p->records_size = p->n_calls = 0;
+    memset(&r, 0, sizeof r);
+    r.lut = (struct nuc_mc_lut){.input = {nuc_mc_where(NUC_MC_INPUT, 0), 0},
+                                .output = {nuc_mc_where(NUC_MC_OUTPUT, 0), 0},
+                                .table = table,
+                                .count = 1};
+    program_call(p, NUC_MC_OP_LUT, &r);
+    program_finish(p);
+    assert_int_equal(program_prepare(p, &handle), ENONE);
+    neutronModelUnprepare(handle);
+    r.call.opcode |= NUC_MC_TABLE;
+    r.call.words += 2;
+    memcpy(p->records, &r.call, sizeof r.call);
+    memcpy(p->records + p->records_size, &table, sizeof table);
+    p->records_size += sizeof table;
+    program_finish(p);
+    assert_int_not_equal(program_prepare(p, &handle), ENONE);
+    free(p);
+}
+
 /* A reversed, transposed block in the middle of a filled image. */
 static void strided_copy(void **state)
 {
@@ -540,10 +617,13 @@ static void bilinear(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolution), cmocka_unit_test(matrix_product), cmocka_unit_test(elementwise),
-        cmocka_unit_test(pooling),     cmocka_unit_test(reductions),     cmocka_unit_test(sum_extremes),
-        cmocka_unit_test(softmax),     cmocka_unit_test(table),          cmocka_unit_test(strided_copy),
-        cmocka_unit_test(gather),      cmocka_unit_test(bilinear),
+        cmocka_unit_test(convolution),      cmocka_unit_test(matrix_product),
+        cmocka_unit_test(elementwise),      cmocka_unit_test(pooling),
+        cmocka_unit_test(reductions),       cmocka_unit_test(sum_extremes),
+        cmocka_unit_test(softmax),          cmocka_unit_test(table),
+        cmocka_unit_test(table_at_the_end), cmocka_unit_test(tables_are_verified),
+        cmocka_unit_test(strided_copy),     cmocka_unit_test(gather),
+        cmocka_unit_test(bilinear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

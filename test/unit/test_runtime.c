@@ -30,7 +30,7 @@ NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHan
     uint32_t bytes = nuc_load_u32((const uint8_t *)mcfg->microcode + 4 * WORD_BYTES);
 
     m->microcode = mcfg->microcode;
-    if (nuc_load_u32(m->microcode + 4 * NUC_MC_WORD_VERSION) != NUC_MC_VERSION ||
+    if (!nuc_mc_is_version(nuc_load_u32(m->microcode + 4 * NUC_MC_WORD_VERSION)) ||
         nuc_load_u32(m->microcode + 4 * NUC_MC_WORD_IO_OFFSET) != IO_OFFSET || bytes > nuc_load_u32(sizes) ||
         bytes > nuc_load_u32(sizes + 4) || bytes > nuc_load_u32(m->microcode + 4 * NUC_MC_WORD_SCRATCH) ||
         nuc_load_u32(m->microcode + 4 * NUC_MC_WORD_INPUTS) != 1 ||

@@ -199,6 +199,7 @@ static bool lower_partition(struct nuc_model *m, struct nuc_partition *p, struct
         .costs = s->target->npu,
         .fetch_constants = s->o.fetch_constants_to_sram,
         .payload_version_0 = s->o.payload_version_0,
+        .revision_3 = s->o.reference_compat || s->flavor->rules == NUC_RULES_SDK_3_1,
         .pool_boundaries = s->o.plan_delegate_scratch,
         .profile = s->o.profile,
         .names = s->o.profile ? handle_names(m->graph) : NULL,

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/microcode.h"
+#include "base/microcode_table.h"
 #include "base/npu_cost.h"
 #include "compiler/neutron/container/disassemble.h"
 #include "compiler/neutron/container/payload.h"
@@ -88,12 +88,12 @@ static void add_kernels(struct profiling *f, uint32_t instruction, struct nuc_sp
     struct nuc_span head, record;
 
     for (uint32_t k = 0; k < n_calls && nuc_span_slice(microcode, at, sizeof(struct nuc_mc_call), &head); k++) {
-        uint32_t opcode = nuc_load_u32(head.data) & 0xFFFFu, size = nuc_mc_record_size(opcode);
+        uint32_t opcode = nuc_load_u32(head.data) & 0xFFFFu, size = nuc_mc_whole_size(nuc_load_u32(head.data));
         union nuc_mc_record r;
         if (size == 0 || !nuc_span_slice(microcode, at, size, &record))
             return;
         memset(&r, 0, sizeof r);
-        memcpy(&r, record.data, size);
+        memcpy(&r, record.data, nuc_mc_record_size(opcode));
         struct nuc_profile_row *row = add_row(f);
         struct nuc_kernel_name name = nuc_kernel_name_read(f->cx, microcode, k);
         row->kind = NUC_PROFILE_KERNEL;

@@ -1,6 +1,7 @@
 #include "compiler/neutron/container/disassemble.h"
 
 #include "base/microcode_header.h"
+#include "base/microcode_table.h"
 #include "compiler/neutron/convert/kernel_names.h"
 
 enum field_kind { FIELD_REF, FIELD_INT, FIELD_DIMS };
@@ -98,7 +99,7 @@ static bool print_call(struct nuc_text *out, struct nuc_span microcode, uint32_t
 
     if (!nuc_span_slice(microcode, at, sizeof(struct nuc_mc_call), &record))
         return false;
-    uint32_t opcode = word(record, 0) & 0xFFFFu, size = nuc_mc_record_size(opcode);
+    uint32_t opcode = word(record, 0) & 0xFFFFu, size = nuc_mc_whole_size(word(record, 0));
     if (size == 0 || word(record, 1) != size / 4 || !nuc_span_slice(microcode, at, size, &record))
         return false;
     nuc_text_addf(out, "call %u: %s, LiteRT operator %u", number, opcodes[opcode].name, word(record, 2));
@@ -110,7 +111,11 @@ static bool print_call(struct nuc_text *out, struct nuc_span microcode, uint32_t
                       name.source != NULL ? name.source : "");
     nuc_text_addf(out, " @0x%llx\n", (unsigned long long)at);
     const size_t head = sizeof(struct nuc_mc_call);
-    print_fields(out, &opcodes[opcode], (struct nuc_span){record.data + head, record.size - head});
+    print_fields(out, &opcodes[opcode], (struct nuc_span){record.data + head, nuc_mc_record_size(opcode) - head});
+    if (word(record, 0) & NUC_MC_TABLE) {
+        struct nuc_mc_ref table = nuc_mc_table_at(record.data);
+        print_ref(out, "table", table.where, table.offset);
+    }
     *next = at + size;
     return true;
 }

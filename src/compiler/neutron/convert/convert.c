@@ -179,18 +179,35 @@ static const char *opcode_name(uint32_t opcode)
     return names[opcode];
 }
 
-void nuc_cv_emit(struct nuc_cv *cv, uint32_t opcode, union nuc_mc_record *r)
+void nuc_cv_add_record(struct nuc_cv *cv, const void *record, size_t size)
 {
-    uint32_t size = nuc_mc_record_size(opcode);
+    size_t at = append(cv, &cv->records, record, size);
+    const uint8_t *call = cv->records.data + at;
 
-    assert(size > 0 && cv->current != NULL && cv->current->whole == 0);
-    r->call = (struct nuc_mc_call){opcode, size / 4, cv->current->index, cv->current->op->debug_handle};
-    size_t at = append(cv, &cv->records, r, size);
     cv->calls = nuc_grow(cv->cx, cv->calls, &cv->calls_capacity, (size_t)cv->n_calls + 1, sizeof *cv->calls);
-    cv->calls[cv->n_calls++] = (struct nuc_neutron_call){.opcode = opcode_name(opcode),
+    cv->calls[cv->n_calls++] = (struct nuc_neutron_call){.opcode = opcode_name(nuc_load_u32(call) & 0xFFFFu),
                                                          .lt_op = cv->current->index,
                                                          .handle = cv->current->op->debug_handle,
                                                          .offset = (uint32_t)at};
+}
+
+void nuc_cv_emit(struct nuc_cv *cv, uint32_t opcode, union nuc_mc_record *r)
+{
+    uint32_t size = nuc_mc_record_size(opcode);
+    uint8_t record[sizeof *r + sizeof(struct nuc_mc_ref)];
+    struct nuc_mc_result result;
+
+    assert(size > 0 && cv->current != NULL && cv->current->whole == 0);
+    r->call = (struct nuc_mc_call){opcode, size / 4, cv->current->index, cv->current->op->debug_handle};
+    if (cv->current->last_table && nuc_mc_result_of(r, &result)) {
+        struct nuc_mc_ref table = nuc_cv_weights_ref(cv, cv->current->last_table, 256);
+        r->call.opcode |= NUC_MC_TABLE;
+        r->call.words = nuc_mc_whole_size(r->call.opcode) / 4;
+        memcpy(record + size, &table, sizeof table);
+        cv->has_tables = true;
+    }
+    memcpy(record, r, size);
+    nuc_cv_add_record(cv, record, (size_t)r->call.words * 4);
 }
 
 uint32_t nuc_cv_refs_of(uint32_t opcode)
@@ -215,24 +232,24 @@ uint32_t nuc_cv_refs_of(uint32_t opcode)
 
 /* ---- operators ---- */
 
-static const struct nuc_cv_kernel none = {NULL, CV_ROWS_NONE, false},
-                                  binary = {nuc_cv_emit_binary, CV_ROWS_BINARY, true},
-                                  extremum = {nuc_cv_emit_binary, CV_ROWS_BINARY, false},
-                                  conv = {nuc_cv_emit_conv, CV_ROWS_LAST, true},
-                                  transpose_conv = {nuc_cv_emit_transpose_conv, CV_ROWS_LAST, true},
-                                  fully_connected = {nuc_cv_emit_fully_connected, CV_ROWS_LAST, true},
-                                  batch_matmul = {nuc_cv_emit_batch_matmul, CV_ROWS_LAST, true},
-                                  pool = {nuc_cv_emit_pool, CV_ROWS_LAST, true},
-                                  reduce = {nuc_cv_emit_reduce, CV_ROWS_NONE, true},
-                                  softmax = {nuc_cv_emit_softmax, CV_ROWS_LAST, false},
-                                  reshape = {nuc_cv_emit_reshape, CV_ROWS_MOVED, false},
-                                  transpose = {nuc_cv_emit_transpose, CV_ROWS_MOVED, false},
-                                  concat = {nuc_cv_emit_concat, CV_ROWS_MOVED, false},
-                                  slice = {nuc_cv_emit_slice, CV_ROWS_MOVED, false},
-                                  pad = {nuc_cv_emit_pad, CV_ROWS_NONE, false},
-                                  mirror_pad = {nuc_cv_emit_mirror_pad, CV_ROWS_NONE, false},
-                                  nearest = {nuc_cv_emit_nearest, CV_ROWS_NONE, false},
-                                  bilinear = {nuc_cv_emit_bilinear, CV_ROWS_LAST, false};
+static const struct nuc_cv_kernel none = {NULL, CV_ROWS_NONE, false, false},
+                                  binary = {nuc_cv_emit_binary, CV_ROWS_BINARY, true, true},
+                                  extremum = {nuc_cv_emit_binary, CV_ROWS_BINARY, false, true},
+                                  conv = {nuc_cv_emit_conv, CV_ROWS_LAST, true, true},
+                                  transpose_conv = {nuc_cv_emit_transpose_conv, CV_ROWS_LAST, true, true},
+                                  fully_connected = {nuc_cv_emit_fully_connected, CV_ROWS_LAST, true, true},
+                                  batch_matmul = {nuc_cv_emit_batch_matmul, CV_ROWS_LAST, true, true},
+                                  pool = {nuc_cv_emit_pool, CV_ROWS_LAST, true, true},
+                                  reduce = {nuc_cv_emit_reduce, CV_ROWS_NONE, true, true},
+                                  softmax = {nuc_cv_emit_softmax, CV_ROWS_LAST, false, false},
+                                  reshape = {nuc_cv_emit_reshape, CV_ROWS_MOVED, false, false},
+                                  transpose = {nuc_cv_emit_transpose, CV_ROWS_MOVED, false, false},
+                                  concat = {nuc_cv_emit_concat, CV_ROWS_MOVED, false, false},
+                                  slice = {nuc_cv_emit_slice, CV_ROWS_MOVED, false, false},
+                                  pad = {nuc_cv_emit_pad, CV_ROWS_NONE, false, false},
+                                  mirror_pad = {nuc_cv_emit_mirror_pad, CV_ROWS_NONE, false, false},
+                                  nearest = {nuc_cv_emit_nearest, CV_ROWS_NONE, false, false},
+                                  bilinear = {nuc_cv_emit_bilinear, CV_ROWS_LAST, false, false};
 
 const struct nuc_cv_kernel *nuc_cv_kernel(int32_t code)
 {
@@ -411,7 +428,7 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
     uint8_t *mc = nuc_alloc(cv->cx, nuc_align_up(size, NUC_MC_ALIGNMENT));
     const uint32_t header[NUC_MC_HEADER_WORDS] = {
         [NUC_MC_WORD_MAGIC] = NUC_MC_MAGIC,
-        [NUC_MC_WORD_VERSION] = NUC_MC_VERSION,
+        [NUC_MC_WORD_VERSION] = cv->has_tables ? NUC_MC_VERSION : NUC_MC_VERSION_3,
         [NUC_MC_WORD_HEADER_SIZE] = NUC_MC_HEADER_WORDS * 4,
         [NUC_MC_WORD_SIZE] = (uint32_t)size,
         [NUC_MC_WORD_WEIGHTS] = (uint32_t)image->weights.size,
@@ -476,6 +493,7 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     set_up_nodes(&cv);
     set_up_tensors(&cv);
     cv.pool_boundaries = options && options->pool_boundaries;
+    cv.revision_3 = options && options->revision_3;
     nuc_cv_merge(&cv);
     nuc_cv_make_views(&cv);
     nuc_cv_find_order(&cv);

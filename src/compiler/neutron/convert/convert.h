@@ -53,6 +53,7 @@ struct nuc_convert_options {
     bool fetch_constants;   /* weights lie where the NPU cannot read: they are copied to a staging buffer meanwhile */
     bool profile;           /* the program records the time of every kernel call */
     bool payload_version_0; /* the header's words are those of payload version 0, which has no profile */
+    bool revision_3;        /* only what revision 3 of the microcode has: no tables at the end of calls */
     bool pool_boundaries;   /* the scratch has places for inputs and outputs, where the caller may put them */
 };
 

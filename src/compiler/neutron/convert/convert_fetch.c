@@ -37,13 +37,10 @@ static struct staged collect(struct nuc_cv *cv)
 /* Appends the call `from` of the list before. */
 static void move_call(struct nuc_cv *cv, const struct nuc_cv_bytes *records, const struct nuc_neutron_call *from)
 {
-    union nuc_mc_record r = {.call = {.opcode = 0}};
     const uint8_t *record = records->data + from->offset;
-    uint32_t opcode = nuc_load_u32(record) & 0xFFFFu;
 
-    memcpy(&r, record, nuc_mc_record_size(opcode));
     cv->current = &cv->nodes[from->lt_op];
-    nuc_cv_emit(cv, opcode, &r);
+    nuc_cv_add_record(cv, record, nuc_mc_whole_size(nuc_load_u32(record)));
 }
 
 /* A FETCH or WAIT of a window, noted for the operator whose calls it serves. */

@@ -54,7 +54,20 @@ static struct nuc_cv_node *only_source(struct nuc_cv *cv, int32_t tensor)
     return n;
 }
 
-/* A function of each value may come before moves as well as after them. */
+/* outer[inner[q]] for all q. */
+static const int8_t *composed(struct nuc_cv *cv, const int8_t *outer, const int8_t *inner)
+{
+    int8_t *table = nuc_alloc(cv->cx, 256);
+
+    for (int i = 0; i < 256; i++)
+        table[i] = outer[inner[i] + 128];
+    return table;
+}
+
+/*
+ * A function of each value may come before moves as well as after them. What only clips is part of the clamp of the
+ * operator before; any other function is the last step of its call.
+ */
 static void merge_table(struct nuc_cv *cv, struct nuc_cv_node *n)
 {
     struct nuc_cv_node *before = only_source(cv, n->input), *last = only_producer(cv, n->input);
@@ -62,16 +75,20 @@ static void merge_table(struct nuc_cv *cv, struct nuc_cv_node *n)
 
     if (!before)
         return;
-    if (before->table) {
-        int8_t *composed = nuc_alloc(cv->cx, 256);
-        for (int i = 0; i < 256; i++)
-            composed[i] = n->table[before->table[i] + 128];
-        before->table = composed;
+    const struct nuc_cv_kernel *kernel = nuc_cv_kernel(before->op->code);
+    if (before->table || before->last_table) {
+        const int8_t **table = before->table ? &before->table : &before->last_table;
+        *table = composed(cv, n->table, *table);
         join(cv, last, n);
         return;
     }
-    if (!nuc_cv_kernel(before->op->code)->clamps || !is_clamp(n->table, &low, &high))
+    if (!kernel->clamps || !is_clamp(n->table, &low, &high)) {
+        if (!kernel->tables || cv->revision_3)
+            return;
+        before->last_table = n->table;
+        join(cv, last, n);
         return;
+    }
     /* A clamp after a clamp: [low, high] applied to both ends is the range of the composition. */
     before->clamp_min = nuc_clamp_i32(before->clamp_min, low, high);
     before->clamp_max = nuc_clamp_i32(before->clamp_max, low, high);
@@ -223,8 +240,12 @@ void nuc_cv_merge(struct nuc_cv *cv)
         if (n->table)
             n->input = varying_input(cv, n);
     }
+    if (!cv->revision_3)
+        nuc_cv_find_functions(cv);
     for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
         struct nuc_cv_node *n = &cv->nodes[i];
+        if (n->dropped)
+            continue;
         if (n->table)
             merge_table(cv, n);
         else

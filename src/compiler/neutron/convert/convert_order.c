@@ -60,11 +60,11 @@ static void add_operator(struct choice *c, const struct nuc_cv_node *n)
     if (nuc_cv_in_scratch(c->cv, (int32_t)result))
         op->n_buffers = nuc_plan_add_once(lists[0], 0, result);
     add_operand(c, op, n, n->input, lists);
-    for (uint32_t k = 1; k < n->op->n_inputs; k++) {
+    for (uint32_t k = 1; k < nuc_cv_n_operands(n); k++) {
         if (n->op->inputs[k] >= 0)
             add_operand(c, op, n, n->op->inputs[k], lists);
     }
-    if (nuc_cv_is_binary(n->op->code))
+    if (!n->table && nuc_cv_is_binary(n->op->code))
         add_operand(c, op, n, n->op->inputs[0], lists);
     c->operator[n->index] = c->n;
     c->nodes[c->n++] = n->index;

@@ -4,6 +4,7 @@
 
 #include "base/fixed_point.h"
 #include "base/microcode_header.h"
+#include "base/microcode_table.h"
 #include "compiler/neutron/convert/convert.h"
 
 /* Space of an operand that stands for tensor `where >> 8` until addresses are known. */
@@ -22,6 +23,7 @@ struct nuc_cv_node {
     int32_t pad_value;
     int32_t clamp_min, clamp_max; /* merged activation, in steps of the output */
     const int8_t *table; /* 256 results of q = -128 ... 127, when the operator is a function of one value; else NULL */
+    const int8_t *last_table; /* of a function that the operator's call applies to its result, or NULL */
 };
 
 /* Where the bytes of one tensor lie inside another: from `at` on, in rows of `row` bytes, `pitch` bytes apart. */
@@ -73,6 +75,8 @@ struct nuc_cv {
     struct nuc_cv_window *windows; /* of the nodes so far */
     size_t n_windows, windows_capacity;
     bool pool_boundaries;              /* inputs and outputs are planned with the intermediates */
+    bool revision_3;                   /* calls are those of the microcode's revision 3 */
+    bool has_tables;                   /* a call ends with a table */
     const struct nuc_cv_node *current; /* node whose calls are being emitted */
 };
 
@@ -87,6 +91,12 @@ _Noreturn void nuc_cv_fail(const struct nuc_cv *cv, const struct nuc_cv_node *n,
     __attribute__((format(printf, 3, 4)));
 
 /* ---- tensors ---- */
+
+/* How many operands the node reads, the first of them n->input: one when it is a table. */
+static inline uint32_t nuc_cv_n_operands(const struct nuc_cv_node *n)
+{
+    return n->table ? 1 : n->op->n_inputs;
+}
 
 /* Operand `i` of the LiteRT operator, or NULL when it is left out or beyond the list. */
 const struct nuc_lt_tensor *nuc_cv_in(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i);
@@ -154,8 +164,14 @@ struct nuc_mc_ref nuc_cv_output_ref(struct nuc_cv *cv);
 int32_t nuc_cv_out_pitch(const struct nuc_cv *cv);
 struct nuc_mc_ref nuc_cv_weights_ref(struct nuc_cv *cv, const void *data, size_t size); /* 16-byte aligned, shared */
 
-/* Appends a call for the current node. The record's call words are filled in. */
+/*
+ * Appends a call for the current node. The record's call words are filled in, and the node's last table is added where
+ * the call can take one.
+ */
 void nuc_cv_emit(struct nuc_cv *cv, uint32_t opcode, union nuc_mc_record *r);
+
+/* Appends a call whose record is complete. */
+void nuc_cv_add_record(struct nuc_cv *cv, const void *record, size_t size);
 
 /* Number of operands a record begins with. */
 uint32_t nuc_cv_refs_of(uint32_t opcode);
@@ -178,6 +194,7 @@ struct nuc_cv_kernel {
     nuc_cv_emitter *emit; /* NULL: the NPU has no such kernel */
     enum nuc_cv_rows rows;
     bool clamps; /* its result, to a range that activations after it become part of */
+    bool tables; /* one call, which can apply a table to its result */
 };
 
 /* The one of a LiteRT operator, by the word in lt_ops.def. */
@@ -205,6 +222,12 @@ bool nuc_cv_binary_shape(const struct nuc_cv *cv, const struct nuc_cv_node *n, i
 
 /* convert_merge.c: tables, merged pads and activations, aliases. */
 void nuc_cv_merge(struct nuc_cv *cv);
+
+/*
+ * convert_function.c: an operator of two operands that are functions of one tensor is a function of that tensor, too.
+ * Tables have been made for operators of one operand.
+ */
+void nuc_cv_find_functions(struct nuc_cv *cv);
 
 /* convert_fetch.c: puts the copies of weights between the calls. Returns the bytes of the staging buffer. */
 uint32_t nuc_cv_add_fetches(struct nuc_cv *cv);

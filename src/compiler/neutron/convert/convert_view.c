@@ -254,7 +254,7 @@ static uint64_t peak(struct nuc_cv *cv)
             continue;
         touch(cv, cv->nodes[i].input, i, ranges);
         touch(cv, cv->nodes[i].output, i, ranges);
-        for (uint32_t k = 1; k < g->ops[i].n_inputs; k++) {
+        for (uint32_t k = 1; k < nuc_cv_n_operands(&cv->nodes[i]); k++) {
             if (g->ops[i].inputs[k] >= 0)
                 touch(cv, g->ops[i].inputs[k], i, ranges);
         }

@@ -8,7 +8,7 @@ bool nuc_is_microcode(struct nuc_span microcode)
 {
     return microcode.size >= NUC_MC_HEADER_WORDS * 4 &&
            nuc_load_u32(microcode.data + (size_t)NUC_MC_WORD_MAGIC * 4) == NUC_MC_MAGIC &&
-           nuc_load_u32(microcode.data + (size_t)NUC_MC_WORD_VERSION * 4) == NUC_MC_VERSION;
+           nuc_mc_is_version(nuc_load_u32(microcode.data + (size_t)NUC_MC_WORD_VERSION * 4));
 }
 
 /* A row: offsets of the node's and of the source's text from the start of the microcode, 0: none. */
