@@ -2,6 +2,8 @@
 #include "compiler/passes/npu_linear_map.h"
 #include "compiler/passes/npu_matrix.h"
 #include "compiler/passes/npu_sum.h"
+#include "compiler/passes/npu_move.h"
+#include "compiler/passes/npu_stride.h"
 #include "compiler/passes/npu_window.h"
 
 /* What is built is looked at again, so that a form may use operators that have one. */
@@ -59,6 +61,20 @@ static const struct row {
     {NUC_OP_MUL, nuc_form_outer, nuc_form_outer_applies},
     {NUC_OP_DIV, nuc_form_broadcast, nuc_form_broadcast_applies},
     {NUC_OP_MUL, nuc_form_plain_constant, nuc_form_plain_constant_applies},
+    /* ---- moves (npu_stride.c, npu_move.c) ---- */
+    {NUC_OP_SLICE, nuc_to_plain_slices, nuc_is_slice_to_rewrite},
+    {NUC_OP_CAT, nuc_to_permuted_phases, nuc_is_cat_of_phases},
+    {NUC_OP_CHUNK, nuc_to_slices_of_split, nuc_is_split_to_slices},
+    {NUC_OP_SPLIT, nuc_to_slices_of_split, nuc_is_split_to_slices},
+    {NUC_OP_SPLIT_SIZES, nuc_to_slices_of_split, nuc_is_split_to_slices},
+    {NUC_OP_SPLIT_WITH_SIZES, nuc_to_slices_of_split, nuc_is_split_to_slices},
+    {NUC_OP_INDEX, nuc_to_runs, nuc_is_taken_in_runs},
+    {NUC_OP_INDEX_SELECT, nuc_to_runs, nuc_is_taken_in_runs},
+    {NUC_OP_FLIP, nuc_to_runs, nuc_is_taken_in_runs},
+    {NUC_OP_SLICE_SCATTER, nuc_to_written_between, nuc_is_written_between},
+    {NUC_OP_PAD, nuc_to_joined_pad, nuc_is_pad_to_join},
+    {NUC_OP_TO_DTYPE, nuc_to_clone_of_same, nuc_is_cast_to_itself},
+    {NUC_OP_TO_DTYPE_LAYOUT, nuc_to_clone_of_same, nuc_is_cast_to_itself},
 };
 
 static expansion form_of(const struct nuc_support *s, const struct nuc_node *node)

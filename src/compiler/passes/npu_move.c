@@ -1,0 +1,390 @@
+/*
+ * What moves, repeats or leaves out values: the NPU slices, joins and pads. Every int8 value stays what it was, since
+ * such operators have the parameters of their input.
+ */
+#include "compiler/passes/npu_move.h"
+
+#include <string.h>
+
+#include "compiler/passes/known.h"
+#include "compiler/support/estimate.h"
+
+/* ---- cycles ---- */
+
+/*
+ * On the CPU the value leaves the NPU and comes back: the call of another partition, both values in another order, in
+ * float where there are no int8 kernels.
+ */
+static uint64_t cycles_of_cpu(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_costs *c = &s->target->costs;
+    uint64_t in = (uint64_t)nuc_elements(nuc_input_meta(node, NUC_SELF)), out = (uint64_t)nuc_elements(&node->vals[0]);
+    uint64_t cycles = nuc_estimate_cpu(s->target, node) + c->npu_call + nuc_estimate_move(s->target, in) +
+                      nuc_estimate_move(s->target, out);
+
+    return s->target->cpu != NULL ? cycles : cycles + nuc_cpu_cycles(c, -1, (double)(in + out), c->cpu_element);
+}
+
+/*
+ * So many calls, each of which moves as many values as the operator makes. A concatenation is a copy of each operand to
+ * its place, which a slice in front of it is part of.
+ */
+static bool gains(const struct nuc_support *s, const struct nuc_node *node, uint64_t calls)
+{
+    return calls * nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0])) <= cycles_of_cpu(s, node);
+}
+
+static bool is_real(const struct nuc_node *node)
+{
+    const struct nuc_meta *in = nuc_input_meta(node, NUC_SELF);
+
+    return in->dtype == NUC_F32 && nuc_elements(in) > 0 && node->n_vals > 0 && nuc_elements(&node->vals[0]) > 0;
+}
+
+/* The value `times` times behind itself: twice what there is, and in the end what is missing. */
+static struct nuc_node *insert_times(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
+                                     int64_t times)
+{
+    int64_t size = value->vals[0].sizes[dim] * times;
+
+    while (value->vals[0].sizes[dim] < size) {
+        int64_t own = value->vals[0].sizes[dim], missing = size - own;
+        struct nuc_node *parts[2] = {value, nuc_insert_part(g, node, value, dim, 0, missing < own ? missing : own)};
+        value = nuc_insert_cat(g, node, parts, 2, dim);
+    }
+    return value;
+}
+
+static uint64_t calls_of_times(int64_t times)
+{
+    uint64_t calls = 0;
+
+    for (int64_t n = 1; n < times; n *= 2)
+        calls++;
+    return calls;
+}
+
+/* One part is the value itself. */
+static struct nuc_node *insert_joined(struct nuc_graph *g, struct nuc_node *node, struct nuc_node **parts,
+                                      uint32_t count, uint32_t dim)
+{
+    return count == 1 ? parts[0] : nuc_insert_cat(g, node, parts, count, dim);
+}
+
+/* ---- split, chunk ---- */
+
+bool nuc_is_split_to_slices(const struct nuc_support *s, const struct nuc_node *node)
+{
+    uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank;
+    int64_t dim = nuc_dim(node, NUC_ARG(SPLIT, dim), 0, rank);
+
+    (void)s;
+    return nuc_input_meta(node, NUC_SELF)->dtype == NUC_F32 && dim >= 0 && dim < (int64_t)rank;
+}
+
+struct nuc_node *nuc_to_slices_of_split(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SPLIT, dim), 0, value->vals[0].rank);
+    int64_t start = 0;
+
+    for (uint32_t k = 0; k < node->n_vals; k++) {
+        int64_t end = start + node->vals[k].sizes[dim];
+        if (nuc_is_item_read(node, k))
+            nuc_expand_item(g, node, k, nuc_insert_part(g, node, value, dim, start, end));
+        start = end;
+    }
+    return NULL;
+}
+
+/* ---- elements by constant places ---- */
+
+struct places {
+    const int64_t *at; /* NULL: the operator takes others */
+    int64_t count;
+    uint32_t dim;
+};
+
+/* A vector of places along one dimension, all others whole. */
+static struct places places_of_index(struct nuc_graph *g, const struct nuc_node *node)
+{
+    const struct nuc_arg *list = nuc_arg_at(node, NUC_ARG(INDEX, indices));
+    struct places none = {.at = NULL}, p = none;
+    struct nuc_node *index = NULL;
+
+    if (node->op == NUC_OP_INDEX_SELECT) {
+        index = nuc_arg_node(node, NUC_ARG(INDEX_SELECT, index));
+        p.dim = (uint32_t)nuc_dim(node, NUC_ARG(INDEX_SELECT, dim), 0, nuc_input_meta(node, NUC_SELF)->rank);
+    }
+    for (uint32_t i = 0; node->op == NUC_OP_INDEX && list->kind == NUC_ARG_NODES && i < list->count; i++) {
+        if (list->u.nodes[i] == NULL)
+            continue;
+        if (index != NULL)
+            return none;
+        index = list->u.nodes[i];
+        p.dim = i;
+    }
+    if (index == NULL || index->vals[0].rank != 1)
+        return none;
+    p.at = nuc_known_integers(g, index);
+    p.count = nuc_elements(&index->vals[0]);
+    return p;
+}
+
+static int64_t place(const struct places *p, int64_t i, int64_t size)
+{
+    return p->at[i] < 0 ? p->at[i] + size : p->at[i];
+}
+
+/* The end of the run that begins at `i`: places next to each other, or each as far from the one before it. */
+static int64_t end_of_run(const struct places *p, int64_t i, int64_t size)
+{
+    int64_t end = i + 1, step = end < p->count ? place(p, end, size) - place(p, i, size) : 0;
+
+    if (step < 1)
+        return end;
+    while (end < p->count && place(p, end, size) - place(p, end - 1, size) == step)
+        end++;
+    /* Two with others between them are as well taken one by one. */
+    return step > 1 && end - i < 3 ? i + 1 : end;
+}
+
+static uint64_t runs_of(const struct places *p, int64_t size)
+{
+    uint64_t runs = 0;
+
+    for (int64_t i = 0; i < p->count; i = end_of_run(p, i, size))
+        runs++;
+    return runs;
+}
+
+static struct nuc_node *insert_runs(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
+                                    const struct places *p)
+{
+    int64_t size = value->vals[0].sizes[p->dim];
+    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)p->count, sizeof(struct nuc_node *));
+    uint32_t n = 0;
+
+    for (int64_t i = 0, end; i < p->count; i = end) {
+        end = end_of_run(p, i, size);
+        int64_t first = place(p, i, size), last = place(p, end - 1, size);
+        int64_t step = end - i > 1 ? (last - first) / (end - i - 1) : 1;
+        parts[n] = nuc_insert_part(g, node, value, p->dim, first, last + 1);
+        if (step > 1) {
+            parts[n] = nuc_emit(g, node, NUC_OP_SLICE, node,
+                                NUC_ARGS(nuc_node_arg(value), nuc_int_arg(p->dim), nuc_int_arg(first),
+                                         nuc_int_arg(last + 1), nuc_int_arg(step)));
+        }
+        n++;
+    }
+    return insert_joined(g, node, parts, n, p->dim);
+}
+
+/* flip takes every place from the last to the first. */
+static struct places places_of_flip(struct nuc_graph *g, uint32_t dim, int64_t size)
+{
+    int64_t *at = nuc_alloc_array(g->cx, (size_t)size, sizeof *at);
+
+    for (int64_t i = 0; i < size; i++)
+        at[i] = size - 1 - i;
+    return (struct places){at, size, dim};
+}
+
+static uint64_t calls_of_flip(const struct nuc_node *node)
+{
+    const struct nuc_meta *m = nuc_input_meta(node, NUC_SELF);
+    uint32_t mask = nuc_dims_mask(node, NUC_ARG(FLIP, dims), m->rank);
+    uint64_t calls = 0;
+
+    for (uint32_t d = 0; d < m->rank; d++)
+        calls += (mask >> d & 1u) != 0 && m->sizes[d] > 1 ? (uint64_t)m->sizes[d] : 0;
+    return calls;
+}
+
+bool nuc_is_taken_in_runs(const struct nuc_support *s, const struct nuc_node *node)
+{
+    if (!is_real(node))
+        return false;
+    if (node->op == NUC_OP_FLIP)
+        return gains(s, node, calls_of_flip(node));
+    struct places p = places_of_index(s->g, node);
+    return p.at != NULL && p.count > 0 && p.dim < nuc_input_meta(node, NUC_SELF)->rank &&
+           gains(s, node, runs_of(&p, nuc_input_meta(node, NUC_SELF)->sizes[p.dim]));
+}
+
+struct nuc_node *nuc_to_runs(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    struct places p;
+
+    if (node->op != NUC_OP_FLIP) {
+        p = places_of_index(g, node);
+        return insert_runs(g, node, value, &p);
+    }
+    uint32_t mask = nuc_dims_mask(node, NUC_ARG(FLIP, dims), value->vals[0].rank);
+    for (uint32_t d = 0; d < node->vals[0].rank; d++) {
+        p = places_of_flip(g, d, value->vals[0].sizes[d]);
+        if ((mask >> d & 1u) != 0)
+            value = insert_runs(g, node, value, &p);
+    }
+    return value;
+}
+
+/* ---- slice_scatter ---- */
+
+static int64_t clipped(int64_t value, int64_t size)
+{
+    value = value < 0 ? value + size : value;
+    return value < 0 ? 0 : value > size ? size : value;
+}
+
+bool nuc_is_written_between(const struct nuc_support *s, const struct nuc_node *node)
+{
+    uint32_t rank = node->vals[0].rank;
+    int64_t dim = nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, rank);
+
+    (void)s;
+    return is_real(node) && dim >= 0 && dim < (int64_t)rank &&
+           nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1) == 1 &&
+           nuc_elements(nuc_input_meta(node, NUC_ARG(SLICE_SCATTER, src))) > 0;
+}
+
+struct nuc_node *nuc_to_written_between(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *into = nuc_operand(g, node, NUC_SELF), *src = nuc_operand(g, node, NUC_ARG(SLICE_SCATTER, src));
+    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, node->vals[0].rank), n = 0;
+    int64_t size = node->vals[0].sizes[dim], start = clipped(nuc_integer(node, NUC_ARG(SLICE_SCATTER, start), 0), size);
+    int64_t end = start + src->vals[0].sizes[dim];
+    struct nuc_node *parts[3];
+
+    if (start > 0)
+        parts[n++] = nuc_insert_part(g, node, into, dim, 0, start);
+    parts[n++] = src;
+    if (end < size)
+        parts[n++] = nuc_insert_part(g, node, into, dim, end, size);
+    return insert_joined(g, node, parts, n, dim);
+}
+
+/* ---- paddings ---- */
+
+static const char *mode_of(const struct nuc_node *pad)
+{
+    const struct nuc_arg *mode = nuc_arg_at(pad, NUC_ARG(PAD, mode));
+
+    return mode->kind == NUC_ARG_STRING ? mode->u.string : "constant";
+}
+
+static bool is_circular(const struct nuc_node *pad)
+{
+    return strcmp(mode_of(pad), "circular") == 0;
+}
+
+/* Pairs from the last dimension on. */
+static const struct nuc_arg *pairs_of(const struct nuc_node *pad)
+{
+    const struct nuc_arg *pairs = nuc_arg_at(pad, NUC_ARG(PAD, pad));
+    bool ok = pairs->kind == NUC_ARG_INTS && pairs->count % 2 == 0 && pairs->count / 2 <= pad->vals[0].rank;
+
+    return ok ? pairs : NULL;
+}
+
+static bool has_negative(const struct nuc_arg *pairs)
+{
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        if (pairs->u.ints[i] < 0)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t calls_of_pad(const struct nuc_node *pad, const struct nuc_arg *pairs)
+{
+    uint64_t calls = 0;
+
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        int64_t n = pairs->u.ints[i];
+        calls += n <= 0 ? 0 : 1 + (is_circular(pad) ? 0 : calls_of_times(n));
+    }
+    return calls + pairs->count / 2;
+}
+
+bool nuc_is_pad_to_join(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_arg *pairs = pairs_of(node);
+
+    if (!is_real(node) || pairs == NULL)
+        return false;
+    if (strcmp(mode_of(node), "constant") == 0)
+        return has_negative(pairs);
+    return (is_circular(node) || strcmp(mode_of(node), "replicate") == 0) && gains(s, node, calls_of_pad(node, pairs));
+}
+
+/* Elements of the input that come before and after what is left of it in a dimension. */
+static struct nuc_node *insert_around(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
+                                      const int64_t *pair)
+{
+    int64_t size = value->vals[0].sizes[dim], before = pair[0] > 0 ? pair[0] : 0, after = pair[1] > 0 ? pair[1] : 0;
+    struct nuc_node *parts[3];
+    uint32_t n = 0;
+
+    if (before > 0 && is_circular(node))
+        parts[n++] = nuc_insert_part(g, node, value, dim, size - before, size);
+    else if (before > 0)
+        parts[n++] = insert_times(g, node, nuc_insert_part(g, node, value, dim, 0, 1), dim, before);
+    parts[n++] = value;
+    if (after > 0 && is_circular(node))
+        parts[n++] = nuc_insert_part(g, node, value, dim, 0, after);
+    else if (after > 0)
+        parts[n++] = insert_times(g, node, nuc_insert_part(g, node, value, dim, size - 1, size), dim, after);
+    return insert_joined(g, node, parts, n, dim);
+}
+
+struct nuc_node *nuc_to_joined_pad(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_arg *pairs = pairs_of(node);
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    int64_t pads[2 * NUC_MAX_RANK];
+    bool constant = strcmp(mode_of(node), "constant") == 0;
+
+    for (uint32_t i = 0; i < pairs->count; i += 2) {
+        const int64_t *pair = &pairs->u.ints[i];
+        uint32_t dim = node->vals[0].rank - 1u - i / 2;
+        if (!constant)
+            value = insert_around(g, node, value, dim, pair);
+        int64_t size = value->vals[0].sizes[dim];
+        value = nuc_insert_part(g, node, value, dim, pair[0] < 0 ? -pair[0] : 0, size + (pair[1] < 0 ? pair[1] : 0));
+        pads[i] = pair[0] > 0 ? pair[0] : 0;
+        pads[i + 1] = pair[1] > 0 ? pair[1] : 0;
+    }
+    if (!constant)
+        return value;
+    struct nuc_node *padded = nuc_insert_padded(g, node, value, pads, pairs->count);
+    if (padded != value)
+        nuc_copy_arg(g, padded, NUC_ARG(PAD, value), node, NUC_ARG(PAD, value));
+    return padded;
+}
+
+/* ---- casts ---- */
+
+bool nuc_is_cast_to_itself(const struct nuc_support *s, const struct nuc_node *node)
+{
+    (void)s;
+    return is_real(node) && node->vals[0].dtype == NUC_F32;
+}
+
+/* to() with a memory format, or none. */
+struct nuc_node *nuc_to_clone_of_same(struct nuc_graph *g, struct nuc_node *node)
+{
+    bool with_layout = node->op == NUC_OP_TO_DTYPE_LAYOUT;
+    uint32_t format = with_layout ? NUC_ARG(TO_DTYPE_LAYOUT, memory_format) : NUC_ARG(TO_DTYPE, memory_format);
+    struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
+    const struct nuc_arg *a = nuc_arg_at(node, format);
+
+    if (a->kind != NUC_ARG_MEMORY_FORMAT || a->u.memory_format == NUC_PRESERVE_FORMAT)
+        return input;
+    struct nuc_node *clone = nuc_insert(g, node, NUC_OP_CLONE, node);
+    nuc_set_arg_node(clone, g, NUC_SELF, input);
+    nuc_copy_arg(g, clone, NUC_ARG(CLONE, memory_format), node, format);
+    nuc_infer_shape(g, clone);
+    return clone;
+}
