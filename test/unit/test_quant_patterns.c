@@ -149,6 +149,19 @@ static const struct once once[] = {
     /* A copy keeps the parameters, where the reference leaves it in float. */
     {ONE_VECTOR "%n = aten.neg.default(%x); %c = aten.contiguous.default(%n); %e = aten.exp.default(%c)",
      "x Histogram 0, n Histogram 1, c Histogram 1, e Histogram 3"},
+    /* Moves of what is computed in float are of int8 where all that reads them takes it, */
+    {ONE_VECTOR "%g = aten.gelu.default(%x); %v = aten.view.default(%g, [8, 4]); "
+                "%t = aten.permute.default(%v, [1, 0]); %e = aten.exp.default(%t)",
+     "x Histogram 0, g Histogram 1, v Histogram 1, t Histogram 1, e Histogram 4"},
+    /* not where a reader does not, where its scale would be too coarse, or where a part of the value is read. */
+    {ONE_VECTOR "%g = aten.gelu.default(%x); %v = aten.view.default(%g, [8, 4]); "
+                "%e = aten.exp.default(%v); %h = aten.gelu.default(%v)",
+     "x Histogram 0, v Histogram 1, e Histogram 2"},
+    {ONE_VECTOR "%g = aten.gelu.default(%x); %v = aten.view.default(%g, [8, 4]); "
+                "%m = aten.mean.dim(%v, [1]); %e = aten.exp.default(%m)",
+     "x Histogram 0, m Histogram 1, e Histogram 2"},
+    {ONE_VECTOR "%g = aten.gelu.default(%x); %p = aten.slice.Tensor(%g, 1, 0, 8); %e = aten.exp.default(%p)",
+     "x Histogram 0, p Histogram 1, e Histogram 2"},
     /* A clamp of what nothing else reads; behind a move; of what is not quantized otherwise. */
     {TWO_VECTORS "%a = aten.add.Tensor(%x, %y); %r = aten.relu.default(%a)",
      "x Histogram 0, y Histogram 1, a Histogram 2, r Histogram 2"},

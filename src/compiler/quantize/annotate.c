@@ -133,6 +133,57 @@ static void annotate_anchors(struct nuc_annotator *a, struct nuc_node *node, con
     }
 }
 
+static bool is_move(const struct nuc_node *node)
+{
+    switch ((int)nuc_op_family(node->op)) {
+    case NUC_FAMILY_VIEW:
+    case NUC_FAMILY_PERMUTE:
+    case NUC_FAMILY_SLICE:
+    case NUC_FAMILY_COPY:
+    case NUC_FAMILY_PAD:
+    case NUC_FAMILY_CAT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* All that reads the value, behind moves, quantizes it. */
+static bool is_read_quantized(const struct nuc_annotator *a, const struct nuc_node *node, int depth)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        enum nuc_pattern_form form = nuc_pattern_for(a, user)->form;
+        bool own = form == NUC_FORM_OWN || form == NUC_FORM_MAP;
+        if (!own && (!is_move(user) || form == NUC_FORM_NONE || depth == 0 || !is_read_quantized(a, user, depth - 1)))
+            return false;
+    }
+    return node->n_users > 0;
+}
+
+/* A part of a value that is read as a whole, by this and other parts. The range of a part alone may be narrower. */
+static bool is_of_whole(const struct nuc_node *part, const struct nuc_node *value)
+{
+    int64_t read = 0, all = nuc_elements(&value->vals[0]);
+
+    if (nuc_op_family(part->op) != NUC_FAMILY_SLICE)
+        return true;
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        const struct nuc_node *user = value->users[i];
+        read += nuc_is_quantizable(user) ? nuc_elements(&user->vals[0]) : 0;
+    }
+    return read >= all;
+}
+
+/* A move of what is computed in float is one of int8 already where all that reads it takes int8. */
+static bool moves_for_quantized(const struct nuc_annotator *a, const struct nuc_node *node,
+                                const struct nuc_node *input)
+{
+    const int depth = 16;
+
+    return a->one_scale && is_move(node) && is_of_whole(node, input) && is_read_quantized(a, node, depth);
+}
+
 /*
  * The output takes the parameters of its producer, if that has any. So does the input, except that the
  * reference reads it as an activation: after fixed parameters it quantizes a second time. Elements chosen out of a
@@ -142,14 +193,16 @@ static void annotate_shared(struct nuc_annotator *a, struct nuc_node *node, stru
 {
     const struct nuc_annotation *producer = a->by_id[input->id];
     struct nuc_qspec shared = {.kind = NUC_QSPEC_SHARED, .from = {{input, NULL}}};
+    bool has_parameters = producer != NULL && producer->output.kind != NUC_QSPEC_NONE;
+    bool chosen = nuc_is_static(input) && nuc_op_family(node->op) == NUC_FAMILY_SELECT && !a->reference_compat;
 
-    if (nuc_is_static(input) && nuc_op_family(node->op) == NUC_FAMILY_SELECT && !a->reference_compat) {
+    if (chosen || (!has_parameters && moves_for_quantized(a, node, input))) {
         shared.from[0].user = node;
         nuc_annotate_input(a, node, input, nuc_spec_for(a, node, NUC_SPEC_ACTIVATION));
         nuc_annotate_output(a, node, &shared);
         return;
     }
-    if (producer == NULL || producer->output.kind == NUC_QSPEC_NONE)
+    if (!has_parameters)
         return;
     nuc_annotate_output(a, node, &shared);
     nuc_annotate_input(a, node, input, a->reference_compat ? nuc_spec_for(a, node, NUC_SPEC_ACTIVATION) : &shared);
