@@ -166,3 +166,27 @@ struct nuc_node *nuc_form_plain_constant(struct nuc_graph *g, struct nuc_node *n
 
     return with_operands(g, node, plain(g, node, a), plain(g, node, b));
 }
+
+/* ---- nothing ---- */
+
+static bool is_written(const struct nuc_node *x)
+{
+    for (uint32_t i = 0; i < x->n_users; i++) {
+        if (x->users[i]->in_place)
+            return true;
+    }
+    return false;
+}
+
+bool nuc_form_alias_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
+
+    (void)s;
+    return x != NULL && nuc_is_call(x) && !is_written(node) && !is_written(x);
+}
+
+struct nuc_node *nuc_form_alias(struct nuc_graph *g, struct nuc_node *node)
+{
+    return nuc_operand(g, node, NUC_SELF);
+}

@@ -23,4 +23,8 @@ struct nuc_node *nuc_form_broadcast(struct nuc_graph *g, struct nuc_node *node);
 bool nuc_form_plain_constant_applies(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_form_plain_constant(struct nuc_graph *g, struct nuc_node *node);
 
+/* Another name of a value. */
+bool nuc_form_alias_applies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_form_alias(struct nuc_graph *g, struct nuc_node *node);
+
 #endif

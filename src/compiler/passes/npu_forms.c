@@ -41,6 +41,7 @@ static const struct row {
     {NUC_OP_MATMUL, nuc_form_matmul, nuc_form_matmul_applies},
     {NUC_OP_MM, nuc_form_matmul, nuc_form_mm_applies},
     {NUC_OP_BMM, nuc_form_matmul, nuc_form_bmm_applies},
+    {NUC_OP_BMM, nuc_form_scaled_bmm, nuc_form_scaled_bmm_applies},
     {NUC_OP_ADDMM, nuc_form_addmm, nuc_form_addmm_applies},
     {NUC_OP_RELU, nuc_form_activation, nuc_form_activation_applies},
     {NUC_OP_RELU6, nuc_form_activation, nuc_form_activation_applies},
@@ -50,6 +51,7 @@ static const struct row {
     {NUC_OP_NATIVE_SOFTMAX, nuc_form_softmax_halves, nuc_form_softmax_halves_applies},
     {NUC_OP_NATIVE_SOFTMAX, nuc_form_softmax, nuc_form_softmax_applies},
     /* ---- broadcasting (npu_broadcast.c) ---- */
+    {NUC_OP_ALIAS, nuc_form_alias, nuc_form_alias_applies},
     {NUC_OP_EXPAND, nuc_form_expand, nuc_form_expand_applies},
     {NUC_OP_ADD, nuc_form_broadcast, nuc_form_broadcast_applies},
     {NUC_OP_ADD, nuc_form_outer, nuc_form_outer_applies},

@@ -245,6 +245,80 @@ bool nuc_form_bmm_applies(const struct nuc_support *s, const struct nuc_node *no
                                                 is_constant_matrix(nuc_arg_node(node, NUC_ARG(BMM, mat2))));
 }
 
+/* ---- numbers that a factor is multiplied with ---- */
+
+/* The number of x * number, when nothing else reads the product; NULL for anything else. */
+static struct nuc_node *scale_of(const struct nuc_node *mul)
+{
+    struct nuc_node *number = mul->op == NUC_OP_MUL ? nuc_arg_node(mul, NUC_OTHER) : NULL;
+    const struct nuc_node *x = mul->op == NUC_OP_MUL ? nuc_arg_node(mul, NUC_SELF) : NULL;
+
+    return is_float(x) && is_float(number) && is_constant(number) && nuc_elements(&number->vals[0]) == 1 &&
+                   mul->n_users == 1 && !mul->in_place && nuc_same_sizes(&mul->vals[0], &x->vals[0])
+               ? number
+               : NULL;
+}
+
+/* A view or permutation that nothing else reads. */
+static bool is_reordered(const struct nuc_node *x)
+{
+    enum nuc_family family = nuc_op_family(x->op);
+
+    return (family == NUC_FAMILY_VIEW || family == NUC_FAMILY_PERMUTE) && x->n_users == 1 &&
+           nuc_arg_node(x, NUC_SELF) != NULL;
+}
+
+static struct nuc_node *scaled_behind(struct nuc_node *factor)
+{
+    while (factor != NULL && is_reordered(factor))
+        factor = nuc_arg_node(factor, NUC_SELF);
+    return factor;
+}
+
+static bool is_scaled(const struct nuc_node *product, uint32_t arg)
+{
+    const struct nuc_node *mul = scaled_behind(nuc_arg_node(product, arg));
+
+    return mul != NULL && scale_of(mul) != NULL;
+}
+
+bool nuc_form_scaled_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    (void)s;
+    return is_float(node) && nuc_arg_node(node, NUC_SELF) != nuc_arg_node(node, NUC_ARG(BMM, mat2)) &&
+           (is_scaled(node, NUC_SELF) || is_scaled(node, NUC_ARG(BMM, mat2)));
+}
+
+/* The factor without the number, by which *scale is multiplied. */
+static struct nuc_node *unscaled(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *factor, double *scale)
+{
+    struct nuc_node *mul = scaled_behind(factor), *number = mul == NULL ? NULL : scale_of(mul);
+
+    if (number == NULL)
+        return factor;
+    if (factor == mul) {
+        *scale *= (double)*(const float *)nuc_const_contiguous(g, number);
+        return nuc_operand(g, mul, NUC_SELF);
+    }
+    struct nuc_node *inner = unscaled(g, node, nuc_operand(g, factor, NUC_SELF), scale);
+    struct nuc_node *made = nuc_insert(g, node, factor->op, factor);
+    nuc_set_args(g, made, NUC_ARGS(nuc_node_arg(inner)));
+    for (uint32_t i = 1; i < factor->n_args; i++)
+        nuc_copy_arg(g, made, i, factor, i);
+    nuc_infer_shape(g, made);
+    return made;
+}
+
+/* The number goes behind the product, whose kernel takes it with it. */
+struct nuc_node *nuc_form_scaled_bmm(struct nuc_graph *g, struct nuc_node *node)
+{
+    double scale = 1.0;
+    struct nuc_node *a = unscaled(g, node, nuc_operand(g, node, NUC_SELF), &scale),
+                    *b = unscaled(g, node, nuc_operand(g, node, NUC_ARG(BMM, mat2)), &scale);
+
+    return nuc_insert_with_number(g, node, NUC_OP_MUL, nuc_insert_binary(g, node, NUC_OP_BMM, a, b), scale);
+}
+
 bool nuc_form_addmm_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_ARG(ADDMM, mat1)), *b = nuc_arg_node(node, NUC_ARG(ADDMM, mat2));

@@ -29,6 +29,10 @@ bool nuc_form_bmm_applies(const struct nuc_support *s, const struct nuc_node *no
 /* Whether a value is made by what works on images channels first, perhaps behind functions of each element. */
 bool nuc_is_of_images(const struct nuc_node *value);
 
+/* bmm of factors that are multiplied with a number. */
+bool nuc_form_scaled_bmm_applies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_form_scaled_bmm(struct nuc_graph *g, struct nuc_node *node);
+
 /* softmax along a dimension that is not the channels, in the order in which they lie on the NPU. */
 bool nuc_form_softmax_applies(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_form_softmax(struct nuc_graph *g, struct nuc_node *node);
