@@ -1,7 +1,5 @@
 #include "base/npu_cost.h"
 
-#include "base/microcode_table.h"
-
 /*
  * Array and clock: NXP's neutron-imxrt700.ini and board files. kernel is fitted to the latencies NXP prints
  * (docs/cycle-model.md); the others are assumptions named there.
@@ -106,12 +104,24 @@ static struct nuc_npu_work matmul_work(const struct nuc_npu_costs *k, const unio
     };
 }
 
+/* Values of an operand that repeats along dimensions of stride 0. */
+static uint64_t distinct(const int32_t *shape, const int32_t *stride, int32_t rank)
+{
+    uint64_t elements = 1;
+
+    for (int32_t i = 0; i < rank && i < NUC_MC_MAX_RANK; i++)
+        elements = stride[i] != 0 ? nuc_npu_times(elements, size(shape[i])) : elements;
+    return elements;
+}
+
 static struct nuc_npu_work binary_work(const struct nuc_npu_costs *k, const union nuc_mc_record *r)
 {
-    uint64_t elements = product(r->binary.shape, r->binary.rank);
+    const struct nuc_mc_binary *e = &r->binary;
+    uint64_t elements = product(e->shape, e->rank);
+    uint64_t read = plus(distinct(e->shape, e->a_stride, e->rank), distinct(e->shape, e->b_stride, e->rank));
 
     (void)k;
-    return (struct nuc_npu_work){.lanes = elements, .bytes = nuc_npu_times(elements, 3)};
+    return (struct nuc_npu_work){.lanes = elements, .bytes = plus(elements, read)};
 }
 
 static struct nuc_npu_work pool_work(const struct nuc_npu_costs *k, const union nuc_mc_record *r)
@@ -195,7 +205,10 @@ static struct nuc_npu_work fetch_work(const struct nuc_npu_costs *k, const union
     return (struct nuc_npu_work){.bytes = 0};
 }
 
-/* The work of a call, from the sizes in its record: a table at its end is a step of the pipelines for each result. */
+/*
+ * The work of a call, from the sizes in its record. A table at its end costs no steps, as rounding and clamping do not:
+ * pipelines look up as many values in a cycle as the bus takes bytes.
+ */
 static struct nuc_npu_work work_of(const struct nuc_npu_costs *costs, const union nuc_mc_record *r)
 {
     typedef struct nuc_npu_work (*work_function)(const struct nuc_npu_costs *k, const union nuc_mc_record *r);
@@ -208,11 +221,8 @@ static struct nuc_npu_work work_of(const struct nuc_npu_costs *costs, const unio
 
     struct nuc_npu_work w =
         opcode < NUC_MC_OPCODE_COUNT && works[opcode] ? works[opcode](costs, r) : (struct nuc_npu_work){0};
-    struct nuc_mc_result result;
-    if ((r->call.opcode & NUC_MC_TABLE) && nuc_mc_result_of(r, &result)) {
-        w.lanes = plus(w.lanes, nuc_mc_count(result.rows, result.row));
+    if (r->call.opcode & NUC_MC_TABLE)
         w.bytes = plus(w.bytes, LUT_BYTES);
-    }
     return w;
 }
 
