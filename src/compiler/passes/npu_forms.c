@@ -1,4 +1,5 @@
 #include "compiler/passes/npu_broadcast.h"
+#include "compiler/passes/npu_conv.h"
 #include "compiler/passes/npu_linear_map.h"
 #include "compiler/passes/npu_matrix.h"
 #include "compiler/passes/npu_sum.h"
@@ -30,6 +31,8 @@ static const struct row {
     {NUC_OP_MEAN_DIM, nuc_form_sum, nuc_form_sum_applies},
     {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_sum, nuc_form_sum_applies},
     {NUC_OP_CUMSUM, nuc_form_cumsum, nuc_form_cumsum_applies},
+    /* ---- convolutions (npu_conv.c) ---- */
+    {NUC_OP_CONV_TRANSPOSE2D, nuc_form_phases, nuc_form_phases_applies},
     /* ---- windows (npu_window.c) ---- */
     {NUC_OP_MAX_POOL1D, nuc_to_padded_max_pool, nuc_is_max_pool_to_pad},
     {NUC_OP_MAX_POOL2D, nuc_to_padded_max_pool, nuc_is_max_pool_to_pad},

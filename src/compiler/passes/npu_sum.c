@@ -147,16 +147,13 @@ static bool is_quantized(const struct nuc_support *s, const struct nuc_node *ori
 }
 
 /*
- * Values of both signs cancel each other, so that their mean is small beside them. Of others it is about as large, and
+ * Sums, of both signs, cancel each other, so that their mean is small beside them. Of others it is about as large, and
  * the MEAN of the NPU is good enough.
  */
 static bool may_cancel(const struct nuc_node *origin)
 {
-    bool is_sum = nuc_op_family(origin->op) == NUC_FAMILY_CONV || nuc_op_family(origin->op) == NUC_FAMILY_MATRIX ||
-                  nuc_op_family(origin->op) == NUC_FAMILY_BINARY;
-
-    return is_sum || (nuc_op_family(origin->op) == NUC_FAMILY_MAP && !nuc_has_bounds(origin) &&
-                      origin->op != NUC_OP_SIGMOID && origin->op != NUC_OP_EXP);
+    return nuc_op_family(origin->op) == NUC_FAMILY_CONV || nuc_op_family(origin->op) == NUC_FAMILY_MATRIX ||
+           nuc_op_family(origin->op) == NUC_FAMILY_BINARY;
 }
 
 bool nuc_form_sum_applies(const struct nuc_support *s, const struct nuc_node *node)

@@ -10,7 +10,7 @@
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
-#define MAX_GROUPS 10 /* with more the convolution is cheaper on the CPU; the reference's limit */
+#define MAX_GROUPS NUC_MAX_SPLIT_GROUPS
 
 struct split {
     struct nuc_graph *g;

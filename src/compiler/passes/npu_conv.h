@@ -1,0 +1,11 @@
+/* Convolutions that the rules of the NPU refuse, as convolutions that they accept. Rows of npu_forms.c. */
+#ifndef NUC_PASSES_NPU_CONV_H
+#define NUC_PASSES_NPU_CONV_H
+
+#include "compiler/passes/npu_forms.h"
+
+/* conv_transpose2d with groups, a dilation, a stride above 2 or above its kernel: a convolution of all phases. */
+bool nuc_form_phases_applies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_form_phases(struct nuc_graph *g, struct nuc_node *node);
+
+#endif
