@@ -285,6 +285,22 @@ static int32_t add_part(struct net *n, int32_t from, int32_t axis, struct nuc_lt
     }
 }
 
+/* The same values under another name. */
+static int32_t add_whole(struct net *n, int32_t from)
+{
+    return add_slice(n, from, 1, 0, tensor(n, from)->shape[1]);
+}
+
+/* The last part twice, under one name or two. */
+static int32_t repeat_part(struct net *n, int32_t *last)
+{
+    if (next_random(&n->seed) % 2)
+        return *last;
+    int32_t name = add_whole(n, *last);
+    *last = add_whole(n, name);
+    return name;
+}
+
 /* Parts along an axis, some listed twice, some read by others too; then perhaps nested in another concatenation. */
 static void add_branches(struct net *n)
 {
@@ -293,7 +309,8 @@ static void add_branches(struct net *n)
     struct nuc_lt_quant quant = quantization(n->cx, 0.06f, range(&n->seed, -128, 127));
 
     for (uint32_t i = 0; i < count; i++)
-        parts[i] = i > 0 && next_random(&n->seed) % 6 == 0 ? parts[i - 1] : add_part(n, from, axis, quant);
+        parts[i] =
+            i > 0 && next_random(&n->seed) % 6 == 0 ? repeat_part(n, &parts[i - 1]) : add_part(n, from, axis, quant);
     int32_t y = add_concat(n, parts, count, axis);
     if (next_random(&n->seed) % 2) {
         int32_t outer[2] = {y, add_slice(n, y, axis, range(&n->seed, 0, 1), 1)};

@@ -220,7 +220,7 @@ static void merge_alias(struct nuc_cv *cv, struct nuc_cv_node *n)
             return;
         x->output_index = y->output_index;
     }
-    y->alias = nuc_cv_place(cv, n->input).holder;
+    y->alias = n->input;
     n->dropped = true;
 }
 
