@@ -38,7 +38,7 @@ static bool of_positive(struct rb *b, const struct rb_value *x, enum nuc_op op)
 {
     struct rb_value y = restricted(b, x, (double)random_float(&b->r, 0.01f, 0.5f), 8);
 
-    return y.node != NULL && rb_finish(b, rb_call(b, op, &y), 10);
+    return y.node != NULL && rb_finish(b, rb_call(b, op, &y), op == NUC_OP_RECIPROCAL ? 100 : 10);
 }
 
 /* In place: on a value nobody reads yet, which is gone afterwards. */
@@ -88,6 +88,18 @@ static bool gelu(struct rb *b, const struct rb_value *x, enum nuc_op op)
     if (random_one_of(&b->r, 2))
         nuc_set_arg_string(node, 1, "tanh");
     return rb_finish(b, node, x->bound);
+}
+
+/* Squares and cubes, which may be written as products. */
+static bool power(struct rb *b, const struct rb_value *x, enum nuc_op op)
+{
+    struct rb_value y = restricted(b, x, -3, 3);
+
+    if (y.node == NULL)
+        return false;
+    struct nuc_node *node = rb_call(b, op, &y);
+    nuc_set_arg_float(node, NUC_ARG(POW_SCALAR, exponent), random_one_of(&b->r, 3) ? 3 : 2);
+    return rb_finish(b, node, 27);
 }
 
 static bool prelu(struct rb *b, const struct rb_value *x, enum nuc_op op)
@@ -177,7 +189,7 @@ static bool linear(struct rb *b, const struct rb_value *x, enum nuc_op op)
 {
     const struct nuc_meta *m = rb_meta(x);
 
-    if (m->rank < 1 || (m->rank != 2 && !random_one_of(&b->r, 3)))
+    if (m->rank < 1 || (m->rank != 2 && !random_one_of(&b->r, 2)))
         return false;
     int64_t sizes[] = {rb_in(b, 1, 20), m->sizes[m->rank - 1]};
     struct nuc_node *weight = rb_parameter(b, sizes, 2, weight_range(sizes[1]));
@@ -261,21 +273,64 @@ static bool sum_all(struct rb *b, const struct rb_value *x, enum nuc_op op)
 }
 
 const struct rb_row rb_math_rows[] = {
-    {NUC_OP_RELU, unary},         {NUC_OP_RELU, unary},          {NUC_OP_RELU6, unary},
-    {NUC_OP_HARDTANH, clamp},     {NUC_OP_CLAMP, clamp},         {NUC_OP_CLAMP, clamp},
-    {NUC_OP_HARDSWISH, unary},    {NUC_OP_HARDSIGMOID, squash},  {NUC_OP_LEAKY_RELU, leaky_relu},
-    {NUC_OP_PRELU, prelu},        {NUC_OP_PRELU, prelu},         {NUC_OP_SIGMOID, squash},
-    {NUC_OP_TANH, squash},        {NUC_OP_SILU, unary},          {NUC_OP_GELU, gelu},
-    {NUC_OP_ABS, unary},          {NUC_OP_NEG, unary},           {NUC_OP_EXP, exponential},
-    {NUC_OP_LOG, of_positive},    {NUC_OP_RSQRT, of_positive},   {NUC_OP_SQRT, of_positive},
-    {NUC_OP_SOFTMAX, softmax},    {NUC_OP_SOFTMAX, softmax},     {NUC_OP_RELU, in_place},
-    {NUC_OP_HARDTANH, in_place},  {NUC_OP_SIGMOID, in_place},    {NUC_OP_TANH, in_place},
-    {NUC_OP_HARDSWISH, in_place}, {NUC_OP_LEAKY_RELU, in_place}, {NUC_OP_ADD, binary},
-    {NUC_OP_ADD, binary},         {NUC_OP_ADD, binary},          {NUC_OP_SUB, binary},
-    {NUC_OP_MUL, binary},         {NUC_OP_MUL, binary},          {NUC_OP_MAXIMUM, binary},
-    {NUC_OP_MINIMUM, binary},     {NUC_OP_DIV, divide},          {NUC_OP_LINEAR, linear},
-    {NUC_OP_LINEAR, linear},      {NUC_OP_ADDMM, addmm},         {NUC_OP_MM, multiply},
-    {NUC_OP_BMM, multiply},       {NUC_OP_BMM, multiply},        {NUC_OP_MATMUL, multiply},
-    {NUC_OP_MEAN_DIM, reduce},    {NUC_OP_SUM_DIM, reduce},      {NUC_OP_AMAX, reduce},
-    {NUC_OP_AMIN, reduce},        {NUC_OP_SUM, sum_all},         {.make = NULL},
+    {NUC_OP_RELU, unary},
+    {NUC_OP_RELU, unary},
+    {NUC_OP_RELU6, unary},
+    {NUC_OP_HARDTANH, clamp},
+    {NUC_OP_CLAMP, clamp},
+    {NUC_OP_CLAMP, clamp},
+    {NUC_OP_HARDSWISH, unary},
+    {NUC_OP_HARDSIGMOID, squash},
+    {NUC_OP_LEAKY_RELU, leaky_relu},
+    {NUC_OP_PRELU, prelu},
+    {NUC_OP_PRELU, prelu},
+    {NUC_OP_SIGMOID, squash},
+    {NUC_OP_TANH, squash},
+    {NUC_OP_SILU, unary},
+    {NUC_OP_GELU, gelu},
+    {NUC_OP_ABS, unary},
+    {NUC_OP_NEG, unary},
+    {NUC_OP_EXP, exponential},
+    {NUC_OP_LOG, of_positive},
+    {NUC_OP_RSQRT, of_positive},
+    {NUC_OP_SQRT, of_positive},
+    {NUC_OP_ELU, unary},
+    {NUC_OP_SELU, unary},
+    {NUC_OP_CELU, unary},
+    {NUC_OP_SOFTPLUS, unary},
+    {NUC_OP_MISH, unary},
+    {NUC_OP_LOG_SIGMOID, unary},
+    {NUC_OP_POW_SCALAR, power},
+    {NUC_OP_RECIPROCAL, of_positive},
+    {NUC_OP_ERF, squash},
+    {NUC_OP_SOFTMAX, softmax},
+    {NUC_OP_SOFTMAX, softmax},
+    {NUC_OP_RELU, in_place},
+    {NUC_OP_HARDTANH, in_place},
+    {NUC_OP_SIGMOID, in_place},
+    {NUC_OP_TANH, in_place},
+    {NUC_OP_HARDSWISH, in_place},
+    {NUC_OP_LEAKY_RELU, in_place},
+    {NUC_OP_ADD, binary},
+    {NUC_OP_ADD, binary},
+    {NUC_OP_ADD, binary},
+    {NUC_OP_SUB, binary},
+    {NUC_OP_MUL, binary},
+    {NUC_OP_MUL, binary},
+    {NUC_OP_MAXIMUM, binary},
+    {NUC_OP_MINIMUM, binary},
+    {NUC_OP_DIV, divide},
+    {NUC_OP_LINEAR, linear},
+    {NUC_OP_LINEAR, linear},
+    {NUC_OP_ADDMM, addmm},
+    {NUC_OP_MM, multiply},
+    {NUC_OP_BMM, multiply},
+    {NUC_OP_BMM, multiply},
+    {NUC_OP_MATMUL, multiply},
+    {NUC_OP_MEAN_DIM, reduce},
+    {NUC_OP_SUM_DIM, reduce},
+    {NUC_OP_AMAX, reduce},
+    {NUC_OP_AMIN, reduce},
+    {NUC_OP_SUM, sum_all},
+    {.make = NULL},
 };

@@ -156,8 +156,8 @@ static bool slice(struct rb *b, const struct rb_value *x, enum nuc_op op)
     nuc_set_arg_int(node, 1, random_one_of(&b->r, 3) ? dim - m->rank : dim);
     nuc_set_arg_int(node, 2, random_one_of(&b->r, 3) ? start - size : start);
     nuc_set_arg_int(node, 3, end);
-    if (random_one_of(&b->r, 8))
-        nuc_set_arg_int(node, 4, 2);
+    if (random_one_of(&b->r, 4))
+        nuc_set_arg_int(node, 4, rb_in(b, 2, 3));
     return rb_finish(b, node, x->bound);
 }
 
@@ -217,6 +217,34 @@ static bool cat(struct rb *b, const struct rb_value *x, enum nuc_op op)
     return rb_finish(b, node, bound);
 }
 
+/* Dimensions of size 1 repeated, and a new one in front. */
+static bool expand(struct rb *b, const struct rb_value *x, enum nuc_op op)
+{
+    const struct nuc_meta *m = rb_meta(x);
+    bool front = m->rank < 5 && random_one_of(&b->r, 2);
+    int64_t sizes[6] = {rb_in(b, 1, 3)};
+
+    for (uint32_t i = 0; i < m->rank; i++)
+        sizes[i + front] = m->sizes[i] == 1 ? rb_in(b, 1, 4) : random_one_of(&b->r, 2) ? -1 : m->sizes[i];
+    if (m->rank == 0)
+        return false;
+    struct nuc_node *node = rb_call(b, op, x);
+    nuc_set_arg_ints(node, b->g, NUC_ARG(EXPAND, size), sizes, m->rank + front);
+    return rb_finish(b, node, x->bound);
+}
+
+static bool flip(struct rb *b, const struct rb_value *x, enum nuc_op op)
+{
+    int64_t rank = rb_meta(x)->rank, dims[2] = {0, rank - 1};
+
+    if (rank == 0)
+        return false;
+    dims[0] = rb_in(b, 0, rank - 1);
+    struct nuc_node *node = rb_call(b, op, x);
+    nuc_set_arg_ints(node, b->g, NUC_ARG(FLIP, dims), dims, dims[0] != dims[1] && random_one_of(&b->r, 2) ? 2 : 1);
+    return rb_finish(b, node, x->bound);
+}
+
 /* ---- pads ---- */
 
 static bool pad(struct rb *b, const struct rb_value *x, enum nuc_op op)
@@ -269,6 +297,8 @@ const struct rb_row rb_move_rows[] = {
     {NUC_OP_CAT, cat},
     {NUC_OP_CAT, cat},
     {NUC_OP_CAT, cat},
+    {NUC_OP_EXPAND, expand},
+    {NUC_OP_FLIP, flip},
     {NUC_OP_PAD, pad},
     {NUC_OP_PAD, pad},
     {NUC_OP_PAD, pad},

@@ -155,7 +155,7 @@ static bool adaptive_pool(struct rb *b, const struct rb_value *x, enum nuc_op op
         return false;
     for (uint32_t i = 0; i < 2 && !random_one_of(&b->r, 3); i++) {
         int64_t in = m->sizes[m->rank - 2 + i], parts = rb_in(b, 1, 4);
-        sizes[i] = in % parts == 0 ? in / parts : rb_in(b, 1, in);
+        sizes[i] = in % parts == 0 ? in / parts : rb_in(b, 1, in + 2);
     }
     struct nuc_node *node = rb_call(b, op, x);
     nuc_set_arg_ints(node, b->g, 1, sizes, 2);
@@ -174,7 +174,9 @@ static bool resize(struct rb *b, const struct rb_value *x, enum nuc_op op)
     int64_t same = factors[rb_in(b, 0, 6)];
     for (uint32_t i = 0; i < 2; i++) {
         int64_t in = m->sizes[2 + i], factor = random_one_of(&b->r, 2) ? same : factors[rb_in(b, 0, 6)];
-        sizes[i] = align && in > 1 && !random_one_of(&b->r, 3) ? (in - 1) * factor + 1 : in * factor;
+        sizes[i] = random_one_of(&b->r, 4)                       ? rb_in(b, 1, 3 * in)
+                   : align && in > 1 && !random_one_of(&b->r, 3) ? (in - 1) * factor + 1
+                                                                 : in * factor;
     }
     struct nuc_node *node = rb_call(b, op, x);
     nuc_set_arg_ints(node, b->g, 1, sizes, 2);
