@@ -3,6 +3,7 @@
  * point moves the quantized values: dequantizing and quantizing again changes none of them.
  */
 #include "compiler/graph/quant.h"
+#include "compiler/layout/orders.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/support/cluster.h"
@@ -14,14 +15,26 @@ static bool same_parameters(const struct nuc_node *a, const struct nuc_node *b)
     return nuc_quant_of(a, &x) && nuc_quant_of(b, &y) && nuc_same_parameters(&x, &y);
 }
 
+/*
+ * A quantized value of one channel may go by another name of its dim order than the dequantized one: then the result
+ * would, too, and its readers expect the name it has.
+ */
+static bool keeps_order(struct nuc_graph *g, const struct nuc_node *dequantize)
+{
+    const struct nuc_node *in = nuc_operand(g, dequantize, NUC_SELF);
+
+    return nuc_same_order(&in->vals[0], &dequantize->vals[0]);
+}
+
 /* Each dequantize node read by it alone, each reader a quantize node, all of one type. */
-static bool can_move(const struct nuc_node *node)
+static bool can_move(struct nuc_graph *g, const struct nuc_node *node)
 {
     struct nuc_cursor at = {0, 0};
     const struct nuc_node *first = nuc_next_input(node, &at); /* whose parameters all others have */
 
     for (const struct nuc_node *in = first; in != NULL; in = nuc_next_input(node, &at)) {
-        if (in->op != NUC_OP_DEQUANTIZE_PER_TENSOR || in->n_users != 1 || !same_parameters(in, first))
+        if (in->op != NUC_OP_DEQUANTIZE_PER_TENSOR || in->n_users != 1 || !same_parameters(in, first) ||
+            !keeps_order(g, in))
             return false;
     }
     for (uint32_t i = 0; i < node->n_users; i++) {
@@ -51,7 +64,7 @@ bool nuc_move_quantized(struct nuc_graph *g)
 
     for (uint32_t i = 0; i < count; i++) {
         struct nuc_node *n = nodes[i];
-        if (!can_move(n))
+        if (!can_move(g, n))
             continue;
         read_quantized(g, n);
         nuc_infer_shape(g, n);
