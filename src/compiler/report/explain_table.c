@@ -38,10 +38,18 @@ static void add_last_columns(struct nuc_text *out, const char *text, size_t widt
     nuc_text_addf(out, "%*s\n", CYCLES, number);
 }
 
+/* The first two columns; a long tag takes of the second. */
+static void add_first_columns(struct nuc_text *out, const char *where, const char *operator_text)
+{
+    size_t length = strlen(where), width = length > WHERE ? length : WHERE;
+
+    add_column(out, where, width);
+    add_column(out, operator_text, OPERATOR + WHERE - width);
+}
+
 static void add_line(struct nuc_text *out, const char *where, const struct nuc_node *node, uint64_t cycles)
 {
-    add_column(out, where, WHERE);
-    add_column(out, nuc_written_operator(out->cx, node), OPERATOR);
+    add_first_columns(out, where, nuc_written_operator(out->cx, node));
     add_column(out, module_text(node), MODULE);
     add_last_columns(out, nuc_source_text(out->cx, &node->source), SOURCE, cycles);
 }
@@ -52,6 +60,14 @@ static uint64_t cycles_of(const struct nuc_explain_row *row)
 }
 
 /* ---- reasons ---- */
+
+/* "aten.add.Tensor" as "add". */
+static const char *base_name(struct nuc_context *cx, const struct nuc_node *node)
+{
+    const char *name = nuc_short_op_name(nuc_node_op_name(node)), *dot = strchr(name, '.');
+
+    return dot == NULL ? name : nuc_format(cx, "%.*s", (int)strcspn(dot + 1, "."), dot + 1);
+}
 
 /* The node of that name; NULL: none. */
 static const struct nuc_node *named(const struct nuc_explanation *e, const char *name, size_t length)
@@ -65,14 +81,17 @@ static const struct nuc_node *named(const struct nuc_explanation *e, const char 
 }
 
 /* Node names in what a rule found become places in the model. True: there are some. */
-static bool print_found(struct nuc_text *out, const struct nuc_explanation *e, const char *found)
+static bool print_found(struct nuc_text *out, const struct nuc_explanation *e, const struct nuc_node *of,
+                        const char *found)
 {
     bool any = false;
 
     while (*found != '\0') {
         size_t length = strcspn(found, " ,:;"), gap = strspn(found + length, " ,:;");
         const struct nuc_node *node = length > 0 && memchr(found, '_', length) != NULL ? named(e, found, length) : NULL;
-        if (node != NULL)
+        if (node != NULL && nuc_is_same_call(node, of))
+            nuc_text_addf(out, "its own %s", base_name(out->cx, node));
+        else if (node != NULL)
             nuc_text_addf(out, "%s", nuc_place_text(out->cx, node));
         else
             nuc_text_add(out, found, length);
@@ -89,7 +108,7 @@ const char *nuc_found_text(struct nuc_context *cx, const struct nuc_explanation 
     struct nuc_text out;
 
     nuc_text_init(&out, cx);
-    *names_place = d->actual != NULL && print_found(&out, e, d->actual);
+    *names_place = d->actual != NULL && print_found(&out, e, d->node, d->actual);
     return nuc_text_string(&out);
 }
 
@@ -199,14 +218,6 @@ static const char *names_text(const struct names *names)
     return nuc_text_string(&text);
 }
 
-/* "aten.add.Tensor" as "add". */
-static const char *base_name(struct nuc_context *cx, const struct nuc_node *node)
-{
-    const char *name = nuc_short_op_name(nuc_node_op_name(node)), *dot = strchr(name, '.');
-
-    return dot == NULL ? name : nuc_format(cx, "%.*s", (int)strcspn(dot + 1, "."), dot + 1);
-}
-
 static void add_followers(struct nuc_text *out, const struct nuc_explanation *e, uint32_t index)
 {
     const struct nuc_explain_cause *cause = &e->causes[index];
@@ -226,9 +237,9 @@ static void add_followers(struct nuc_text *out, const struct nuc_explanation *e,
         add_reason(out, "parts", nuc_format(out->cx, "%u operators: %s", cause->n_parts, names_text(&parts)));
     if (n_others > 0)
         add_reason(out, "with",
-                   nuc_format(out->cx, "%u operator%s that go%s where it goes: %s, about %s cycles", n_others,
-                              n_others == 1 ? "" : "s", n_others == 1 ? "es" : "", names_text(&others),
-                              nuc_with_commas(out->cx, cause->follow_cycles)));
+                   nuc_format(out->cx, "%u operator%s that go%s where it goes, about %s cycles: %s", n_others,
+                              n_others == 1 ? "" : "s", n_others == 1 ? "es" : "",
+                              nuc_with_commas(out->cx, cause->follow_cycles), names_text(&others)));
 }
 
 /* The first cause that is alike, where that was printed before. */
@@ -259,11 +270,12 @@ static void add_likeness(struct nuc_text *out, const struct nuc_explanation *e, 
     nuc_text_addf(&line, "%s above", module != NULL ? module : nuc_source_text(cx, source));
     if (!places && !other_places && !is_same_text(found, other_found))
         nuc_text_addf(&line, ", found %s", found);
+    if (cause->n_rows > cause->n_parts)
+        nuc_text_addf(&line, ", with %u operator%s", cause->n_rows - cause->n_parts,
+                      cause->n_rows - cause->n_parts == 1 ? "" : "s");
     if (cause->lost_cycles > 0)
         nuc_text_addf(&line, "; about %s cycles lost", nuc_with_commas(cx, cause->lost_cycles));
     add_reason(out, "as in", nuc_text_string(&line));
-    if (cause->n_rows - cause->n_parts != like->n_rows - like->n_parts)
-        add_followers(out, e, index);
 }
 
 static void add_cause(struct nuc_text *out, const struct nuc_explanation *e, uint32_t index, bool *printed)
@@ -286,14 +298,14 @@ static void add_cause(struct nuc_text *out, const struct nuc_explanation *e, uin
 
 /* ---- runs ---- */
 
-/* Operators one after the other in the same place that need no words. */
+/* Operators of one place, a partition or the CPU, between two causes, which need no words. */
 struct run {
     uint32_t first, last; /* rows */
     uint32_t n_operators, n_calls;
     uint64_t cycles;
 };
 
-static bool is_in_run(const struct nuc_explanation *e, const struct nuc_explain_row *row)
+static bool needs_no_words(const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
     return row->is_operator && !has_reason(e, row);
 }
@@ -303,17 +315,25 @@ static bool is_same_place(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static void start_run(struct run *run, uint32_t row)
+static bool is_in_run(const struct nuc_explanation *e, uint32_t row, uint32_t first)
 {
-    *run = (struct run){.first = row, .last = row};
+    return needs_no_words(e, &e->rows[row]) && is_same_place(e->rows[row].partition, e->rows[first].partition);
 }
 
-static void extend_run(const struct nuc_explanation *e, struct run *run, uint32_t row)
+/* The run that begins with row `first`, of rows below `end`. */
+static struct run run_of(const struct nuc_explanation *e, uint32_t first, uint32_t end)
 {
-    run->n_calls += run->n_operators == 0 || !nuc_is_same_call(e->rows[run->last].node, e->rows[row].node);
-    run->n_operators++;
-    run->cycles += cycles_of(&e->rows[row]);
-    run->last = row;
+    struct run run = {.first = first, .last = first};
+
+    for (uint32_t i = first; i < end; i++) {
+        if (!is_in_run(e, i, first))
+            continue;
+        run.n_calls += i == first || !nuc_is_same_call(e->rows[run.last].node, e->rows[i].node);
+        run.n_operators++;
+        run.cycles += cycles_of(&e->rows[i]);
+        run.last = i;
+    }
+    return run;
 }
 
 /* Each operator of the model has a line, whatever it became. */
@@ -325,7 +345,7 @@ static void add_short_run(struct nuc_text *out, const struct nuc_explanation *e,
 
     for (uint32_t i = run->first; i <= run->last; i++) {
         const struct nuc_explain_row *row = &e->rows[i];
-        if (!is_in_run(e, row) || !is_same_place(row->partition, e->rows[run->first].partition))
+        if (!is_in_run(e, i, run->first))
             continue;
         if (!nuc_is_same_call(row->node, first->node)) {
             add_line(out, where, first->node, cycles);
@@ -368,7 +388,7 @@ static const char *place_of_run(struct nuc_context *cx, const struct nuc_explana
 
     for (uint32_t i = run->first; i <= run->last; i++) {
         const char *module = e->rows[i].node->source.module;
-        if (!is_in_run(e, &e->rows[i]) || !nuc_is_text(module))
+        if (!is_in_run(e, i, run->first) || !nuc_is_text(module))
             continue;
         first = first == NULL ? module : first;
         last = module;
@@ -384,38 +404,43 @@ static void add_run(struct nuc_text *out, const struct nuc_explanation *e, const
     enum { MOST_LINES = 3 };
     const struct nuc_explain_row *first = &e->rows[run->first];
 
-    if (run->n_operators == 0)
-        return;
     if (run->n_calls <= MOST_LINES || first->partition == NULL) {
         add_short_run(out, e, run);
         return;
     }
-    add_column(out, first->partition != NULL ? first->partition : "CPU", WHERE);
-    add_column(out, nuc_format(out->cx, "%u operators", run->n_operators), OPERATOR);
+    add_first_columns(out, first->partition != NULL ? first->partition : "CPU",
+                      nuc_format(out->cx, "%u operators", run->n_operators));
     add_last_columns(out, place_of_run(out->cx, e, run), MODULE + 1 + SOURCE, run->cycles);
+}
+
+/* The runs among rows from `first` to `end`, none of which is a cause. */
+static void add_runs(struct nuc_text *out, const struct nuc_explanation *e, uint32_t first, uint32_t end, bool *printed)
+{
+    for (uint32_t i = first; i < end; i++) {
+        if (printed[i] || !needs_no_words(e, &e->rows[i]))
+            continue;
+        struct run run = run_of(e, i, end);
+        add_run(out, e, &run);
+        for (uint32_t k = i; k <= run.last; k++)
+            printed[k] = printed[k] || is_in_run(e, k, i);
+    }
 }
 
 static void add_summarised(struct nuc_text *out, const struct nuc_explanation *e)
 {
-    bool *printed = nuc_alloc_array(out->cx, (size_t)e->n_causes + 1, sizeof *printed);
-    struct run run = {.n_operators = 0};
+    bool *causes = nuc_alloc_array(out->cx, (size_t)e->n_causes + 1, sizeof *causes);
+    bool *rows = nuc_alloc_array(out->cx, (size_t)e->n_rows + 1, sizeof *rows);
+    uint32_t from = 0;
 
     for (uint32_t i = 0; i < e->n_rows; i++) {
         const struct nuc_explain_row *row = &e->rows[i];
-        bool joins = is_in_run(e, row), is_root = has_reason(e, row) && row->is_operator;
-        is_root = is_root && e->causes[row->cause].root == i;
-        if (!joins && !is_root)
+        if (row->cause == NUC_NO_CAUSE || e->causes[row->cause].root != i || !has_reason(e, row))
             continue;
-        if (!joins || run.n_operators == 0 || !is_same_place(e->rows[run.first].partition, row->partition)) {
-            add_run(out, e, &run);
-            start_run(&run, i);
-        }
-        if (joins)
-            extend_run(e, &run, i);
-        else
-            add_cause(out, e, row->cause, printed);
+        add_runs(out, e, from, i, rows);
+        add_cause(out, e, row->cause, causes);
+        from = i + 1;
     }
-    add_run(out, e, &run);
+    add_runs(out, e, from, e->n_rows, rows);
 }
 
 void nuc_print_explain_table(struct nuc_text *out, const struct nuc_explanation *e, bool all)

@@ -146,10 +146,8 @@ static const char *rescaling_text(struct nuc_context *cx, const struct nuc_node 
     if (!nuc_dequantize_quant(dequantize, &from) || !nuc_quantize_quant(reader, &to) || from.per_channel ||
         to.per_channel)
         return nuc_format(cx, "a change of scale after %s", of);
-    return nuc_format(cx,
-                      "a change of scale after %s, from %.4g, zero point %lld, to %.4g, zero point %lld: quantize it "
-                      "once, for its readers as it is made",
-                      of, from.scale, (long long)from.zero_point, to.scale, (long long)to.zero_point);
+    return nuc_format(cx, "a change of scale after %s: %.4g (zero point %lld) becomes %.4g (zero point %lld)", of,
+                      from.scale, (long long)from.zero_point, to.scale, (long long)to.zero_point);
 }
 
 static void add_split_cause(struct nuc_text *line, const struct nuc_explanation *e, const struct reason *r)
