@@ -91,6 +91,19 @@ narrow
 has out "       aten.add.Tensor aten_add_tensor_1"
 [ "$(grep -c '       fix      ' "$work/out")" -ge 2 ] || fail "not every row has its reason"
 
+# What an option is said to lead to is what it leads to.
+cycles_of() {
+    "$nucleon" explain "$@" | sed -n 's/^about \([0-9,]*\) cycles per inference.*/\1/p'
+}
+run 0 "$nucleon" explain $digits --operators-not-to-delegate aten::add
+[ "$(sed -n 's/^all operators delegated *\([0-9,]*\) cycles.*/\1/p' "$work/out")" = "$(cycles_of $digits)" ] ||
+    fail "delegating all is said to take $(grep '^all operators' "$work/out")"
+run 0 "$nucleon" explain $model
+sed -n 's/^\(--[a-z-]*\) \([a-z0-9-]*\) *\([0-9,]*\) cycles.*/\1 \2 \3/p' "$work/out" >"$work/options"
+while read -r option value cycles; do
+    [ "$option" = --io ] || [ "$(cycles_of $model "$option" "$value")" = "$cycles" ] || fail "$option $value: not $cycles"
+done <"$work/options"
+
 # JSON: the same on every run, one object a node.
 run 0 "$nucleon" explain $model --json
 cp "$work/out" "$work/first"

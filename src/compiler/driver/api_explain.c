@@ -1,5 +1,6 @@
 /* Where nodes run and why. */
 #include "compiler/cortexm/cortexm.h"
+#include "compiler/driver/explain_options.h"
 #include "compiler/driver/lower.h"
 #include "compiler/neutron/convert/convert.h"
 #include "compiler/report/explain.h"
@@ -55,7 +56,7 @@ static void mark_float(struct nuc_explanation *e, const struct nuc_model *lowere
     }
 }
 
-static struct nuc_explanation *explain_partitioned(struct nuc_model *m, bool with_cycles)
+struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_cycles)
 {
     const struct nuc_settings *s = m->settings;
     struct lowering l = {.partitioned = m};
@@ -72,30 +73,6 @@ static struct nuc_explanation *explain_partitioned(struct nuc_model *m, bool wit
     return e;
 }
 
-static void sum_cycles(struct nuc_model *quantized, void *arg)
-{
-    struct nuc_model *partitioned = nuc_advance(quantized, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
-    const struct nuc_explanation *e = explain_partitioned(partitioned, true);
-    uint64_t *cycles = arg;
-
-    *cycles = e->npu_cycles + e->cpu_cycles;
-}
-
-/* Cycles under either placement: those of `e`, and those of the quantized model placed the other way. */
-static void compare_placements(struct nuc_explanation *e, const struct nuc_model *quantized)
-{
-    struct nuc_options other = quantized->settings->o;
-    uint64_t own_cycles = e->npu_cycles + e->cpu_cycles, other_cycles = 0;
-    bool greedy = other.placement == NUC_PLACEMENT_GREEDY;
-
-    other.placement = greedy ? NUC_PLACEMENT_COST : NUC_PLACEMENT_GREEDY;
-    enum nuc_status status = nuc_trial(quantized, &other, sum_cycles, &other_cycles);
-    if (status != NUC_OK)
-        nuc_fail_again(quantized->c->cx, status);
-    e->greedy_cycles = greedy ? own_cycles : other_cycles;
-    e->cost_cycles = greedy ? other_cycles : own_cycles;
-}
-
 struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
 {
     struct nuc_compiler *c = m->c;
@@ -108,10 +85,12 @@ struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
     struct nuc_model *quantized = m->partitions == NULL ? m : NULL;
     if (quantized != NULL)
         m = nuc_advance(quantized, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
-    struct nuc_explanation *e = explain_partitioned(m, with_cycles);
-    if (with_cycles && quantized != NULL && m->settings->target->cpu != NULL && m->settings->delegates)
-        compare_placements(e, quantized);
+    struct nuc_explanation *e = nuc_explain_partitioned(m, with_cycles);
     e->made_up_ranges = made_up;
+    if (with_cycles && quantized != NULL && m->settings->target->cpu != NULL && m->settings->delegates)
+        nuc_compare_placements(e, quantized);
+    if (with_cycles && quantized != NULL)
+        nuc_try_options(m, quantized, e);
     if (m->dim_order_table != NULL && !m->settings->trial)
         c->dim_order_table = m->dim_order_table;
     return e;

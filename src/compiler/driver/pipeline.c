@@ -150,6 +150,8 @@ struct nuc_model *nuc_advance(struct nuc_model *m, enum nuc_stage first, enum nu
 struct trial {
     void (*fn)(struct nuc_model *m, void *arg);
     struct nuc_model *m;
+    struct nuc_settings *settings;
+    const struct nuc_options *as;
     void *arg;
 };
 
@@ -157,7 +159,9 @@ static void run_trial(struct nuc_context *cx, void *arg)
 {
     const struct trial *t = arg;
 
-    (void)cx;
+    nuc_settings_resolve(cx, t->as, t->settings);
+    t->settings->o.intermediates_dir = NULL;
+    t->settings->trial = true;
     t->fn(t->m, t->arg);
 }
 
@@ -165,18 +169,15 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
                           void (*fn)(struct nuc_model *m, void *arg), void *arg)
 {
     struct nuc_context *cx = m->c->cx;
-    struct nuc_settings settings = *m->settings;
+    struct nuc_settings settings;
     struct nuc_model model = *m;
-    struct trial t = {fn, &model, arg};
+    struct trial t = {fn, &model, &settings, as, arg};
     struct nuc_arena *outer = nuc_push_arena(cx);
     void (*warn)(void *user, const char *message) = cx->warn;
 
     /*
      * The models of a trial point at these settings, and all of them go with the arena, so that both may live here.
      */
-    settings.o = *as;
-    settings.o.intermediates_dir = NULL;
-    settings.trial = true;
     model.settings = &settings;
     cx->warn = NULL;
     enum nuc_status status = nuc_try(cx, run_trial, &t);

@@ -35,7 +35,9 @@ void nuc_run_aten_stage(struct nuc_job *j)
         nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: is quantized already: take it as it is", j->m->graph->file);
     if (s->o.reference_compat)
         mode = s->target->npu_name != NULL ? NUC_PASSES_COMPAT : NUC_PASSES_COMPAT_CPU;
-    j->m = nuc_model_after(j->m, nuc_graph_copy(j->m->graph));
+    const struct nuc_model *from_float = j->m;
+    j->m = nuc_model_after(from_float, nuc_graph_copy(from_float->graph));
+    j->m->from_float = from_float;
     nuc_run_stage_passes(j, &nuc_aten_passes, mode);
     express(j);
     if (!s->o.no_quantize)

@@ -218,7 +218,7 @@ static bool refuse_no_ops(struct partitioning *p)
             continue;
         refuse(p, n,
                (struct nuc_verdict){false, "the partition has an operator that changes its data", "", "",
-                                    "--allow-no-op-partitions, or leave it: it costs a copy"});
+                                    "leave it: it costs a copy"});
         changed = true;
     }
     return changed;

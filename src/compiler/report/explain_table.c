@@ -260,7 +260,7 @@ static void add_likeness(struct nuc_text *out, const struct nuc_explanation *e, 
     const struct nuc_explain_cause *cause = &e->causes[index], *like = &e->causes[earlier];
     const struct nuc_explain_row *root = &e->rows[cause->root], *other = &e->rows[like->root];
     const struct nuc_source *source = &other->node->source;
-    const char *module = nuc_is_text(source->module) ? nuc_shortened(cx, source->module, 40) : NULL;
+    const char *module = nuc_is_text(source->module) ? nuc_shortened(cx, source->module, MODULE) : NULL;
     bool places, other_places;
     const char *found = nuc_found_text(cx, e, root->decision, &places);
     const char *other_found = nuc_found_text(cx, e, other->decision, &other_places);
@@ -274,7 +274,7 @@ static void add_likeness(struct nuc_text *out, const struct nuc_explanation *e, 
         nuc_text_addf(&line, ", with %u operator%s", cause->n_rows - cause->n_parts,
                       cause->n_rows - cause->n_parts == 1 ? "" : "s");
     if (cause->lost_cycles > 0)
-        nuc_text_addf(&line, "; about %s cycles lost", nuc_with_commas(cx, cause->lost_cycles));
+        nuc_text_addf(&line, "; %s cycles lost", nuc_with_commas(cx, cause->lost_cycles));
     add_reason(out, "as in", nuc_text_string(&line));
 }
 

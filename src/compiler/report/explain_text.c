@@ -224,8 +224,11 @@ static void add_total(struct nuc_text *out, const struct nuc_explanation *e)
     struct nuc_context *cx = out->cx;
     uint64_t total = e->npu_cycles + e->cpu_cycles;
 
-    nuc_text_addf(out, "\nabout %s cycles per inference, %.3g ms at %.0f MHz\n", nuc_with_commas(cx, total),
-                  (double)total / e->target->clock_hz * 1e3, e->target->clock_hz * 1e-6);
+    double ms = (double)total / e->target->clock_hz * 1e3;
+    nuc_text_addf(out,
+                  ms < 1000 ? "\nabout %s cycles per inference, %.3g ms at %.0f MHz\n"
+                            : "\nabout %s cycles per inference, %.0f ms at %.0f MHz\n",
+                  nuc_with_commas(cx, total), ms, e->target->clock_hz * 1e-6);
     if (e->target->npu_name == NULL)
         return;
     nuc_text_addf(out, "of these the NPU %s, the CPU %s\n", nuc_with_commas(cx, e->npu_cycles),
@@ -253,7 +256,7 @@ static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)
         nuc_text_addf(out, "\noptions that would help, each tried alone:\n");
     for (uint32_t i = 0; i < e->n_helps; i++) {
         const struct nuc_explain_help *h = &e->helps[i];
-        nuc_text_addf(out, "%-30s about %s cycles, %u on the CPU, %u partition%s\n", h->options,
+        nuc_text_addf(out, "%-26s%13s cycles, %u on the CPU, %u partition%s\n", h->options,
                       nuc_with_commas(cx, h->cycles), h->n_on_cpu, h->n_partitions, h->n_partitions == 1 ? "" : "s");
     }
 }

@@ -1,0 +1,21 @@
+/* What becomes of a model under other options, for its explanation. */
+#ifndef NUC_DRIVER_EXPLAIN_OPTIONS_H
+#define NUC_DRIVER_EXPLAIN_OPTIONS_H
+
+#include "compiler/driver/pipeline.h"
+
+struct nuc_explanation;
+
+/* The explanation of a partitioned model without any trial; cycles of kernels take a conversion (api_explain.c). */
+struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_cycles);
+
+/*
+ * Fills e->helps with the options, alone, that make an inference at least a hundredth faster by estimate. `quantized`
+ * is what `partitioned` was made of. What takes another quantization is left out where an inference takes long.
+ */
+void nuc_try_options(const struct nuc_model *partitioned, const struct nuc_model *quantized, struct nuc_explanation *e);
+
+/* Cycles under either placement: those of `e`, and those of the quantized model placed the other way. */
+void nuc_compare_placements(struct nuc_explanation *e, const struct nuc_model *quantized);
+
+#endif
