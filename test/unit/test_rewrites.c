@@ -1,6 +1,7 @@
 /* Graphs before and after the passes on their way to the partitioner, and what they compute. */
 #include "rewrites.h"
 
+#include "compiler/layout/orders.h"
 #include "compiler/passes/npu_forms.h"
 
 static void by_default(struct nuc_graph *g)
@@ -73,7 +74,8 @@ static void to_npu_forms(struct nuc_graph *g)
     struct nuc_support s = {
         .g = g, .target = nuc_target_find(g->cx, "imxrt700"), .flavor = nuc_flavor_find(g->cx, NULL)};
 
-    nuc_to_npu_forms(&s);
+    if (nuc_to_npu_forms(&s))
+        nuc_refresh_layouts(g);
 }
 
 static const struct stage stages[] = {

@@ -3,6 +3,7 @@
 #include "compiler/driver/pipeline.h"
 #include "compiler/layout/orders.h"
 #include "compiler/passes/npu_forms.h"
+#include "compiler/passes/pass_list.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/equalize.h"
 #include "compiler/quantize/quantize.h"
@@ -22,8 +23,12 @@ static void express(struct nuc_job *j)
 
     if (!nuc_expresses_for_npu(s))
         return;
-    if (nuc_to_npu_forms(&support))
-        nuc_refresh_layouts(j->m->graph);
+    const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
+    if (!nuc_to_npu_forms(&support))
+        return;
+    nuc_fold_constants(j->m->graph);
+    nuc_refresh_layouts(j->m->graph);
+    nuc_restore_output_orders(j->m->graph, outputs);
 }
 
 void nuc_run_aten_stage(struct nuc_job *j)

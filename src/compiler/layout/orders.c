@@ -250,9 +250,26 @@ struct nuc_meta *nuc_output_metas(const struct nuc_graph *g)
     const struct nuc_arg *outputs = &nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)];
     struct nuc_meta *metas = nuc_alloc_array(g->cx, (size_t)outputs->count + 1, sizeof *metas);
 
-    for (uint32_t i = 0; i < outputs->count; i++)
-        metas[i] = outputs->u.nodes[i]->vals[0];
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        if (outputs->u.nodes[i] != NULL)
+            metas[i] = outputs->u.nodes[i]->vals[0];
+    }
     return metas;
+}
+
+/* In the ATen dialect, which has names for two orders alone, of which the value is in the other one. */
+static struct nuc_node *insert_clone(struct nuc_graph *g, struct nuc_node *value, const struct nuc_meta *like)
+{
+    struct nuc_node *clone = nuc_add_node(g, value->next, NUC_OP_CLONE, NULL);
+
+    nuc_set_arg_node(clone, g, NUC_SELF, value);
+    clone->args[NUC_ARG(CLONE, memory_format)] =
+        (struct nuc_arg){.kind = NUC_ARG_MEMORY_FORMAT,
+                         .given = true,
+                         .u.memory_format = nuc_is_contiguous(like) ? NUC_CONTIGUOUS_FORMAT : NUC_CHANNELS_LAST};
+    clone->source = value->source;
+    nuc_infer_shape(g, clone);
+    return clone;
 }
 
 void nuc_restore_output_orders(struct nuc_graph *g, const struct nuc_meta *metas)
@@ -261,9 +278,13 @@ void nuc_restore_output_orders(struct nuc_graph *g, const struct nuc_meta *metas
 
     for (uint32_t i = 0; i < output->args[NUC_ARG(OUTPUT, values)].count; i++) {
         struct nuc_node *node = output->args[NUC_ARG(OUTPUT, values)].u.nodes[i];
-        if (!nuc_same_layout(&metas[i], &node->vals[0]))
+        if (node == NULL || nuc_same_layout(&metas[i], &node->vals[0]))
+            continue;
+        if (g->dialect == NUC_EDGE)
             nuc_replace_input(g, output, node,
                               nuc_insert_in_order(g, node->next, NUC_OP_TO_DIM_ORDER_COPY, node, &metas[i]));
+        else if (nuc_is_contiguous(&metas[i]) || nuc_is_channels_last(&metas[i]))
+            nuc_replace_input(g, output, node, insert_clone(g, node, &metas[i]));
     }
 }
 

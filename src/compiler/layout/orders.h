@@ -76,8 +76,8 @@ void nuc_keep_order_for(struct nuc_graph *g, struct nuc_node *node, const struct
 void nuc_convert_orders(struct nuc_graph *g, bool channels_last);
 
 /*
- * The outputs of a LiteRT model lie in memory as the model has them: Edge operators that make contiguous results get a
- * copy after them where an output had another order before, as nuc_output_metas() said.
+ * The outputs of a model lie in memory as the model has them: what makes them in another order than there was before,
+ * as nuc_output_metas() said, gets a copy after it.
  */
 struct nuc_meta *nuc_output_metas(const struct nuc_graph *g);
 void nuc_restore_output_orders(struct nuc_graph *g, const struct nuc_meta *metas);

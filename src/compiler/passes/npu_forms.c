@@ -2,9 +2,9 @@
 #include "compiler/passes/npu_conv.h"
 #include "compiler/passes/npu_linear_map.h"
 #include "compiler/passes/npu_matrix.h"
-#include "compiler/passes/npu_sum.h"
 #include "compiler/passes/npu_move.h"
 #include "compiler/passes/npu_stride.h"
+#include "compiler/passes/npu_sum.h"
 #include "compiler/passes/npu_window.h"
 
 /* What is built is looked at again, so that a form may use operators that have one. */
@@ -76,10 +76,14 @@ static const struct row {
     {NUC_OP_INDEX, nuc_to_runs, nuc_is_taken_in_runs},
     {NUC_OP_INDEX_SELECT, nuc_to_runs, nuc_is_taken_in_runs},
     {NUC_OP_FLIP, nuc_to_runs, nuc_is_taken_in_runs},
+    {NUC_OP_ZEROS, nuc_to_constant_zeros, nuc_are_real_zeros},
     {NUC_OP_SLICE_SCATTER, nuc_to_written_between, nuc_is_written_between},
     {NUC_OP_PAD, nuc_to_joined_pad, nuc_is_pad_to_join},
-    {NUC_OP_TO_DTYPE, nuc_to_clone_of_same, nuc_is_cast_to_itself},
-    {NUC_OP_TO_DTYPE_LAYOUT, nuc_to_clone_of_same, nuc_is_cast_to_itself},
+    {NUC_OP_UNFOLD, nuc_to_joined_windows, nuc_is_unfold_to_join},
+    {NUC_OP_TO_DTYPE, nuc_to_what_is_copied, nuc_is_copy_to_drop},
+    {NUC_OP_TO_DTYPE_LAYOUT, nuc_to_what_is_copied, nuc_is_copy_to_drop},
+    {NUC_OP_CLONE, nuc_to_what_is_copied, nuc_is_copy_to_drop},
+    {NUC_OP_CONTIGUOUS, nuc_to_what_is_copied, nuc_is_copy_to_drop},
 };
 
 static expansion form_of(const struct nuc_support *s, const struct nuc_node *node)
@@ -103,4 +107,14 @@ bool nuc_to_npu_forms(const struct nuc_support *s)
     if (changed)
         nuc_remove_dead(s->g);
     return changed;
+}
+
+bool nuc_can_view(const struct nuc_support *s, uint32_t rank)
+{
+    struct nuc_meta meta = {.dtype = NUC_F32, .rank = (uint8_t)rank};
+    struct nuc_node input = {.n_vals = 1, .vals = &meta};
+    struct nuc_arg args[] = {nuc_node_arg(&input)};
+    struct nuc_node view = {.op = NUC_OP_VIEW, .args = args, .n_args = 1, .n_vals = 1, .vals = &meta};
+
+    return rank <= NUC_MAX_RANK && nuc_check_unquantized(s, NUC_OP_VIEW, &view).ok;
 }

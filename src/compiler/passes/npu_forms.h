@@ -12,6 +12,9 @@
 /* Whether the rules of the NPU accept what the operator becomes, and the cycle model gains by it. */
 typedef bool (*nuc_form_condition)(const struct nuc_support *s, const struct nuc_node *node);
 
+/* Whether the NPU takes a reshape to that number of dimensions. */
+bool nuc_can_view(const struct nuc_support *s, uint32_t rank);
+
 /* Returns whether anything changed. Only an ATen graph without quantize nodes. */
 bool nuc_to_npu_forms(const struct nuc_support *s);
 

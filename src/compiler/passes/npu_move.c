@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compiler/passes/known.h"
+#include "compiler/passes/npu_stride.h"
 #include "compiler/support/estimate.h"
 
 /* ---- cycles ---- */
@@ -242,27 +243,131 @@ bool nuc_is_written_between(const struct nuc_support *s, const struct nuc_node *
 {
     uint32_t rank = node->vals[0].rank;
     int64_t dim = nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, rank);
+    int64_t step = nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1);
 
-    (void)s;
-    return is_real(node) && dim >= 0 && dim < (int64_t)rank &&
-           nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1) == 1 &&
+    return is_real(node) && dim >= 0 && dim < (int64_t)rank && (step == 1 || (step > 1 && nuc_can_view(s, rank + 1))) &&
            nuc_elements(nuc_input_meta(node, NUC_ARG(SLICE_SCATTER, src))) > 0;
+}
+
+/* What is in front of [start, end), `written`, and what comes after. */
+static struct nuc_node *insert_between(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *into, uint32_t dim,
+                                       int64_t start, struct nuc_node *written)
+{
+    int64_t size = into->vals[0].sizes[dim], end = start + written->vals[0].sizes[dim];
+    struct nuc_node *parts[3];
+    uint32_t n = 0;
+
+    if (start > 0)
+        parts[n++] = nuc_insert_part(g, node, into, dim, 0, start);
+    parts[n++] = written;
+    if (end < size)
+        parts[n++] = nuc_insert_part(g, node, into, dim, end, size);
+    return insert_joined(g, node, parts, n, dim);
+}
+
+/* A value in pieces as a whole again. */
+static struct nuc_node *insert_whole(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *pieces, uint32_t dim)
+{
+    struct nuc_meta m = pieces->vals[0];
+
+    m.sizes[dim] *= m.sizes[dim + 1];
+    for (uint32_t d = dim + 1; d + 1 < m.rank; d++)
+        m.sizes[d] = m.sizes[d + 1];
+    return nuc_insert_reshaped(g, node, pieces, m.sizes, m.rank - 1u);
+}
+
+/* Each `step`-th: an element of each piece of that length. Where the last piece is no whole one, its element is first.
+ */
+static struct nuc_node *insert_with_step(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *into,
+                                         struct nuc_node *src, uint32_t dim, int64_t start, int64_t step)
+{
+    int64_t size = into->vals[0].sizes[dim], last = src->vals[0].sizes[dim] - 1, total = (last + 1) * step;
+
+    if (total > size) {
+        struct nuc_node *element = nuc_insert_part(g, node, src, dim, last, last + 1);
+        into = insert_between(g, node, into, dim, start + last * step, element);
+        if (last == 0)
+            return into;
+        return insert_with_step(g, node, into, nuc_insert_part(g, node, src, dim, 0, last), dim, start, step);
+    }
+    int64_t begin = start < size - total ? start : size - total;
+    struct nuc_node *pieces = nuc_insert_part(g, node, into, dim, begin, begin + total);
+    pieces = nuc_insert_pieces(g, node, pieces, dim, step);
+    src = nuc_insert_pieces(g, node, src, dim, 1);
+    pieces = insert_whole(g, node, insert_between(g, node, pieces, dim + 1, start - begin, src), dim);
+    return insert_between(g, node, into, dim, begin, pieces);
 }
 
 struct nuc_node *nuc_to_written_between(struct nuc_graph *g, struct nuc_node *node)
 {
     struct nuc_node *into = nuc_operand(g, node, NUC_SELF), *src = nuc_operand(g, node, NUC_ARG(SLICE_SCATTER, src));
-    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, node->vals[0].rank), n = 0;
-    int64_t size = node->vals[0].sizes[dim], start = clipped(nuc_integer(node, NUC_ARG(SLICE_SCATTER, start), 0), size);
-    int64_t end = start + src->vals[0].sizes[dim];
-    struct nuc_node *parts[3];
+    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, node->vals[0].rank);
+    int64_t start = clipped(nuc_integer(node, NUC_ARG(SLICE_SCATTER, start), 0), node->vals[0].sizes[dim]);
+    int64_t step = nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1);
 
-    if (start > 0)
-        parts[n++] = nuc_insert_part(g, node, into, dim, 0, start);
-    parts[n++] = src;
-    if (end < size)
-        parts[n++] = nuc_insert_part(g, node, into, dim, end, size);
-    return insert_joined(g, node, parts, n, dim);
+    if (step > 1)
+        return insert_with_step(g, node, into, src, dim, start, step);
+    return insert_between(g, node, into, dim, start, src);
+}
+
+/* What is written into zeros is next to parts of a constant. */
+bool nuc_are_real_zeros(const struct nuc_support *s, const struct nuc_node *node)
+{
+    (void)s;
+    return node->vals[0].dtype == NUC_F32;
+}
+
+struct nuc_node *nuc_to_constant_zeros(struct nuc_graph *g, struct nuc_node *node)
+{
+    return nuc_insert_filled(g, node, &node->vals[0], 0);
+}
+
+/* ---- unfold ---- */
+
+struct windows {
+    uint32_t dim;
+    int64_t count, size, step;
+};
+
+static struct windows windows_of(const struct nuc_node *unfold)
+{
+    int64_t dim = nuc_dim(unfold, NUC_ARG(UNFOLD, dimension), 0, nuc_input_meta(unfold, NUC_SELF)->rank);
+
+    return (struct windows){(uint32_t)dim, unfold->vals[0].sizes[dim], nuc_integer(unfold, NUC_ARG(UNFOLD, size), 1),
+                            nuc_integer(unfold, NUC_ARG(UNFOLD, step), 1)};
+}
+
+bool nuc_is_unfold_to_join(const struct nuc_support *s, const struct nuc_node *node)
+{
+    if (!is_real(node) || nuc_input_meta(node, NUC_SELF)->rank == 0)
+        return false;
+    struct windows w = windows_of(node);
+    uint64_t calls = w.step == w.size ? 1 : (uint64_t)w.size * (w.step > 1 ? 2 : 1);
+    return w.size > 0 && w.step > 0 && nuc_can_view(s, node->vals[0].rank) && gains(s, node, calls);
+}
+
+/* Windows next to each other are pieces; of others each place is a slice. */
+struct nuc_node *nuc_to_joined_windows(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *value = nuc_operand(g, node, NUC_SELF);
+    struct windows w = windows_of(node);
+    const uint32_t rank = node->vals[0].rank;
+    int64_t sizes[NUC_MAX_RANK], from = (int64_t)w.dim + 1, to = (int64_t)rank - 1;
+
+    if (w.step == w.size) {
+        value = nuc_insert_pieces(g, node, nuc_insert_part(g, node, value, w.dim, 0, w.count * w.size), w.dim, w.size);
+        return nuc_insert_moved_dims(g, node, value, &from, &to, 1);
+    }
+    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)w.size, sizeof(struct nuc_node *));
+    memcpy(sizes, node->vals[0].sizes, sizeof sizes);
+    sizes[rank - 1] = 1;
+    for (int64_t i = 0; i < w.size; i++) {
+        parts[i] = nuc_emit(g, node, NUC_OP_SLICE, node,
+                            NUC_ARGS(nuc_node_arg(value), nuc_int_arg(w.dim), nuc_int_arg(i),
+                                     nuc_int_arg(i + (w.count - 1) * w.step + 1), nuc_int_arg(w.step)));
+        parts[i] = nuc_insert_reshaped(g, node, parts[i], sizes, rank);
+    }
+    return insert_joined(g, node, parts, (uint32_t)w.size, rank - 1);
 }
 
 /* ---- paddings ---- */
@@ -364,27 +469,37 @@ struct nuc_node *nuc_to_joined_pad(struct nuc_graph *g, struct nuc_node *node)
     return padded;
 }
 
-/* ---- casts ---- */
+/* ---- copies ---- */
 
-bool nuc_is_cast_to_itself(const struct nuc_support *s, const struct nuc_node *node)
+static uint32_t format_argument(enum nuc_op op)
 {
-    (void)s;
-    return is_real(node) && node->vals[0].dtype == NUC_F32;
+    switch ((int)op) {
+    case NUC_OP_TO_DTYPE:
+        return NUC_ARG(TO_DTYPE, memory_format);
+    case NUC_OP_TO_DTYPE_LAYOUT:
+        return NUC_ARG(TO_DTYPE_LAYOUT, memory_format);
+    case NUC_OP_CONTIGUOUS:
+        return NUC_ARG(CONTIGUOUS, memory_format);
+    default:
+        return NUC_ARG(CLONE, memory_format);
+    }
 }
 
-/* to() with a memory format, or none. */
-struct nuc_node *nuc_to_clone_of_same(struct nuc_graph *g, struct nuc_node *node)
+static bool is_contiguous_copy(const struct nuc_node *node)
 {
-    bool with_layout = node->op == NUC_OP_TO_DTYPE_LAYOUT;
-    uint32_t format = with_layout ? NUC_ARG(TO_DTYPE_LAYOUT, memory_format) : NUC_ARG(TO_DTYPE, memory_format);
-    struct nuc_node *input = nuc_operand(g, node, NUC_SELF);
-    const struct nuc_arg *a = nuc_arg_at(node, format);
+    const struct nuc_arg *format = nuc_arg_at(node, format_argument(node->op));
 
-    if (a->kind != NUC_ARG_MEMORY_FORMAT || a->u.memory_format == NUC_PRESERVE_FORMAT)
-        return input;
-    struct nuc_node *clone = nuc_insert(g, node, NUC_OP_CLONE, node);
-    nuc_set_arg_node(clone, g, NUC_SELF, input);
-    nuc_copy_arg(g, clone, NUC_ARG(CLONE, memory_format), node, format);
-    nuc_infer_shape(g, clone);
-    return clone;
+    return format->kind == NUC_ARG_MEMORY_FORMAT && format->u.memory_format == NUC_CONTIGUOUS_FORMAT;
+}
+
+/* Not what asks for the contiguous order, which the NPU's copy has. */
+bool nuc_is_copy_to_drop(const struct nuc_support *s, const struct nuc_node *node)
+{
+    (void)s;
+    return is_real(node) && node->vals[0].dtype == NUC_F32 && node->n_users > 0 && !is_contiguous_copy(node);
+}
+
+struct nuc_node *nuc_to_what_is_copied(struct nuc_graph *g, struct nuc_node *node)
+{
+    return nuc_operand(g, node, NUC_SELF);
 }

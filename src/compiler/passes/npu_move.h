@@ -12,16 +12,23 @@ struct nuc_node *nuc_to_slices_of_split(struct nuc_graph *g, struct nuc_node *no
 bool nuc_is_taken_in_runs(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_to_runs(struct nuc_graph *g, struct nuc_node *node);
 
-/* slice_scatter: what is written between what stays. */
+/* slice_scatter: what is written between what stays; zeros it is written into are a constant. */
 bool nuc_is_written_between(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_to_written_between(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_are_real_zeros(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_to_constant_zeros(struct nuc_graph *g, struct nuc_node *node);
 
 /* Paddings that take values off, repeat those at the edges, or go round. */
 bool nuc_is_pad_to_join(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_to_joined_pad(struct nuc_graph *g, struct nuc_node *node);
 
-/* Casts to the type there is. */
-bool nuc_is_cast_to_itself(const struct nuc_support *s, const struct nuc_node *node);
-struct nuc_node *nuc_to_clone_of_same(struct nuc_graph *g, struct nuc_node *node);
+/* unfold: pieces, or a slice for each place of a window. */
+bool nuc_is_unfold_to_join(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_to_joined_windows(struct nuc_graph *g, struct nuc_node *node);
+
+/* Copies, in another dim order or none, and casts to the type there is: what the outputs of the model have is restored
+ * afterwards. */
+bool nuc_is_copy_to_drop(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_to_what_is_copied(struct nuc_graph *g, struct nuc_node *node);
 
 #endif

@@ -126,21 +126,11 @@ static struct phases phases_of(const struct nuc_node *cat)
     return p.n_dims == 2 && are_phases(&other, list) ? other : none;
 }
 
-static bool can_view(const struct nuc_support *s, uint32_t rank)
-{
-    struct nuc_meta meta = {.dtype = NUC_F32, .rank = (uint8_t)rank};
-    struct nuc_node input = {.n_vals = 1, .vals = &meta};
-    struct nuc_arg args[] = {nuc_node_arg(&input)};
-    struct nuc_node view = {.op = NUC_OP_VIEW, .args = args, .n_args = 1, .n_vals = 1, .vals = &meta};
-
-    return rank <= NUC_MAX_RANK && nuc_check_unquantized(s, NUC_OP_VIEW, &view).ok;
-}
-
 bool nuc_is_cat_of_phases(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct phases p = phases_of(node);
 
-    return p.n_dims > 0 && node->vals[0].dtype == NUC_F32 && can_view(s, node->vals[0].rank + p.n_dims);
+    return p.n_dims > 0 && node->vals[0].dtype == NUC_F32 && nuc_can_view(s, node->vals[0].rank + p.n_dims);
 }
 
 /* Which dimension of the phases that is, or -1. */
@@ -206,7 +196,7 @@ bool nuc_is_slice_to_rewrite(const struct nuc_support *s, const struct nuc_node 
         return false;
     struct strided at = strided_of(node);
     bool steps = has_step(&at);
-    return steps ? !is_taken_up(s, node) && can_view(s, at.rank + 1) : is_open(node);
+    return steps ? !is_taken_up(s, node) && nuc_can_view(s, at.rank + 1) : is_open(node);
 }
 
 /* Height and width of an image, or the length of a row, and nothing else is stepped through. */
@@ -240,27 +230,36 @@ static struct nuc_node *insert_pooled(struct nuc_graph *g, struct nuc_node *node
     return row ? nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, value, -2) : value;
 }
 
+struct nuc_node *nuc_insert_pieces(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
+                                   int64_t length)
+{
+    struct nuc_meta m = value->vals[0];
+    int64_t pieces[NUC_MAX_RANK];
+
+    memcpy(pieces, m.sizes, dim * sizeof *pieces);
+    pieces[dim] = m.sizes[dim] / length;
+    pieces[dim + 1] = length;
+    for (uint32_t d = dim + 1; d < m.rank; d++)
+        pieces[d + 1] = m.sizes[d];
+    return nuc_insert_reshaped(g, node, value, pieces, m.rank + 1u);
+}
+
 /* Pieces as long as the step, of which the same element is taken: they begin as far before it as the end asks for. */
 static struct nuc_node *insert_taken_of_pieces(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value,
                                                const struct strided *s, uint32_t dim)
 {
     struct nuc_meta m = value->vals[0];
-    int64_t step = s->step[dim], count = s->count[dim], total = count * step, size = m.sizes[dim], begin = 0;
-    int64_t pads[2 * NUC_MAX_RANK] = {0}, pieces[NUC_MAX_RANK];
+    int64_t total = s->count[dim] * s->step[dim], size = m.sizes[dim], begin = 0;
+    int64_t pads[2 * NUC_MAX_RANK] = {0};
 
     if (size > total)
         begin = s->start[dim] < size - total ? s->start[dim] : size - total;
     pads[2 * (m.rank - 1u - dim) + 1] = total > size ? total - size : 0;
     value = nuc_insert_padded(g, node, value, pads, 2u * m.rank);
     value = nuc_insert_part(g, node, value, dim, begin, begin + total);
-    memcpy(pieces, m.sizes, dim * sizeof *pieces);
-    pieces[dim] = count;
-    pieces[dim + 1] = step;
-    for (uint32_t d = dim + 1; d < m.rank; d++)
-        pieces[d + 1] = m.sizes[d];
-    value = nuc_insert_reshaped(g, node, value, pieces, m.rank + 1u);
+    value = nuc_insert_pieces(g, node, value, dim, s->step[dim]);
     value = nuc_insert_part(g, node, value, dim + 1, s->start[dim] - begin, s->start[dim] - begin + 1);
-    m.sizes[dim] = count;
+    m.sizes[dim] = s->count[dim];
     return nuc_insert_reshaped(g, node, value, m.sizes, m.rank);
 }
 

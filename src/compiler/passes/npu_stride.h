@@ -12,4 +12,8 @@ struct nuc_node *nuc_to_plain_slices(struct nuc_graph *g, struct nuc_node *node)
 bool nuc_is_cat_of_phases(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_to_permuted_phases(struct nuc_graph *g, struct nuc_node *node);
 
+/* [.., n, ..] as [.., n / length, length, ..]. */
+struct nuc_node *nuc_insert_pieces(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *value, uint32_t dim,
+                                   int64_t length);
+
 #endif
