@@ -207,16 +207,28 @@ static bool is_read_by_float_functions(const struct nuc_support *s, const struct
     return node->n_users > 0;
 }
 
+/* The value comes from a constant, or behind moves from an operator that stays on the CPU. */
+static bool is_made_on_cpu(const struct nuc_support *s, const struct nuc_node *x)
+{
+    while (x != NULL && x->n_users == 1 &&
+           (nuc_op_family(x->op) == NUC_FAMILY_VIEW || nuc_op_family(x->op) == NUC_FAMILY_PERMUTE))
+        x = nuc_arg_node(x, NUC_SELF);
+    return x == NULL || is_constant(x) || nuc_op_family(x->op) == NUC_FAMILY_SELECT || is_float_function(s, x);
+}
+
 /*
- * What goes on in float on the CPU in any case loses precision for the cycles of the product alone: they have to be
- * worth it.
+ * What comes from the CPU in any case, and all the more what goes on in float there and so loses precision, has to be
+ * worth it for the cycles of the product alone.
  */
 static bool gains(const struct nuc_support *s, const struct nuc_node *node)
 {
+    uint64_t cpu = nuc_estimate_cpu(s->target, node), npu = nuc_estimate_npu(s->target, node);
     const uint64_t worth = 4;
 
-    return !is_read_by_float_functions(s, node, 8) ||
-           nuc_estimate_cpu(s->target, node) > worth * nuc_estimate_npu(s->target, node);
+    if (is_read_by_float_functions(s, node, 8))
+        return cpu / worth > npu;
+    return cpu > npu || !is_made_on_cpu(s, nuc_arg_node(node, NUC_SELF)) ||
+           !is_made_on_cpu(s, nuc_arg_node(node, NUC_OTHER));
 }
 
 bool nuc_form_matmul_applies(const struct nuc_support *s, const struct nuc_node *node)
