@@ -15,7 +15,7 @@
 
 #define NUC_MC_MAGIC 0x64434D6Eu     /* "nMCd" */
 #define NUC_MC_VERSION 0x4E550004u   /* "NU", then the revision: any change of a record's layout raises it */
-#define NUC_MC_VERSION_3 0x4E550003u /* the same without tables at the end of calls */
+#define NUC_MC_VERSION_3 0x4E550003u /* the same without tables at the end of calls and in_pitch */
 #define NUC_MC_ALIGNMENT 16          /* bytes: buffers, weights' tables, scratch offsets */
 #define NUC_MC_MAX_RANK 8            /* of strided records, after merging dimensions */
 #define NUC_MC_MAX_DIM (1 << 28)     /* bound of every size and stride: sums of eight products stay inside 64 bits */
@@ -51,8 +51,12 @@ enum nuc_mc_header_word {
 /* Where an operand lives. Only outputs and scratch may be written. */
 enum nuc_mc_space { NUC_MC_INPUT, NUC_MC_OUTPUT, NUC_MC_SCRATCH, NUC_MC_WEIGHTS, NUC_MC_SPACE_COUNT };
 
-/* Bit of a record's first word: a table is applied to the result (microcode_table.h). */
+/*
+ * Bits of a record's first word (microcode_table.h): a table is applied to the result; the record has its last field,
+ * in_pitch, which it leaves out otherwise and which is then 0.
+ */
 #define NUC_MC_TABLE (1u << 24)
+#define NUC_MC_PITCHED (1u << 25)
 
 /* Element types a record may name in bits 16 to 23 of its first word. */
 enum nuc_mc_dtype { NUC_MC_I8 = 0, NUC_MC_I16 = 1, NUC_MC_DTYPE_COUNT };
@@ -64,7 +68,7 @@ struct nuc_mc_ref {
 
 /* First words of every record. */
 struct nuc_mc_call {
-    uint32_t opcode; /* enum nuc_mc_opcode | enum nuc_mc_dtype << 16 | NUC_MC_TABLE */
+    uint32_t opcode; /* enum nuc_mc_opcode | enum nuc_mc_dtype << 16 | NUC_MC_TABLE | NUC_MC_PITCHED */
     uint32_t words;  /* of the whole record */
     uint32_t source; /* index of the LiteRT operator the call was made of */
     uint32_t handle; /* debug handle of the graph node, 0: none */
@@ -84,13 +88,13 @@ struct nuc_mc_call {
  * DEPTHWISE_CONV_2D: weight [k_h, k_w, out_c], groups == in_c, output channel o reads input channel o / (out_c / in_c).
  * TRANSPOSE_CONV: weight [out_c, k_h, k_w, in_c], dilation 1, groups 1, pads are taken from the full output.
  * Bottom and right padding follow from the sizes: taps outside the input count as the input's zero point.
- * out_pitch: bytes from one output pixel to the next, 0: out_c.
+ * out_pitch: bytes from one output pixel to the next, 0: out_c. in_pitch: from one input pixel to the next, 0: in_c.
  */
 #define NUC_MC_CONV_FIELDS(R, I, D)                                                                                    \
     R(input) R(output) R(weight) R(bias) R(requant)                                                                    \
     I(batches) I(in_h) I(in_w) I(in_c) I(out_h) I(out_w) I(out_c) I(k_h) I(k_w)                                        \
     I(stride_h) I(stride_w) I(dilation_h) I(dilation_w) I(pad_top) I(pad_left) I(groups)                               \
-    I(input_zero) I(output_zero) I(clamp_min) I(clamp_max) I(out_pitch)
+    I(input_zero) I(output_zero) I(clamp_min) I(clamp_max) I(out_pitch) I(in_pitch)
 
 /*
  * FULLY_CONNECTED and BATCH_MATMUL: out[b, r, c] = sum over k of lhs[b, r, k] * rhs[b, c, k]; strides in elements.
@@ -118,11 +122,13 @@ struct nuc_mc_call {
 
 /*
  * AVERAGE_POOL_2D, MAX_POOL_2D. An average divides by the taps inside the input, or with count_pad 1 by all of them,
- * those outside counting as pad_value. A maximum ignores taps outside. out_pitch as for a convolution.
+ * those outside counting as pad_value. A maximum ignores taps outside. out_pitch and in_pitch as for a
+ * convolution.
  */
 #define NUC_MC_POOL_FIELDS(R, I, D)                                                                                    \
     R(input) R(output) I(batches) I(in_h) I(in_w) I(channels) I(out_h) I(out_w) I(k_h) I(k_w)                          \
-    I(stride_h) I(stride_w) I(pad_top) I(pad_left) I(count_pad) I(pad_value) I(clamp_min) I(clamp_max) I(out_pitch)
+    I(stride_h) I(stride_w) I(pad_top) I(pad_left) I(count_pad) I(pad_value) I(clamp_min) I(clamp_max) I(out_pitch) \
+    I(in_pitch)
 
 /*
  * MEAN, SUM, REDUCE_MAX, REDUCE_MIN: dense output over `shape` (kept dimensions, input strides `stride`), each the

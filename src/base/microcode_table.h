@@ -1,6 +1,7 @@
 /*
- * A table as the last step of a call: with bit NUC_MC_TABLE in its first word a record ends with an operand of 256
- * bytes, and every value q of the call's result becomes table[q + 128]. Freestanding.
+ * What bits of its first word say of a record. With NUC_MC_TABLE it ends with an operand of 256 bytes, and every value
+ * q of the call's result becomes table[q + 128]. Without NUC_MC_PITCHED the last field of those that have an in_pitch
+ * is left out. Freestanding.
  */
 #ifndef NUC_BASE_MICROCODE_TABLE_H
 #define NUC_BASE_MICROCODE_TABLE_H
@@ -10,18 +11,58 @@
 #include "base/microcode.h"
 #include "base/span.h"
 
-/* Bytes of a whole record from its first word, 0 for an opcode that does not exist. */
+/* Whether records of the opcode have in_pitch as their last field. */
+static inline bool nuc_mc_takes_pitch(uint32_t opcode)
+{
+    return opcode == NUC_MC_OP_CONV_2D || opcode == NUC_MC_OP_DEPTHWISE_CONV_2D || opcode == NUC_MC_OP_TRANSPOSE_CONV ||
+           opcode == NUC_MC_OP_AVERAGE_POOL_2D || opcode == NUC_MC_OP_MAX_POOL_2D;
+}
+
+/* Bytes of the fields that a record has, from its first word; 0 for an opcode that does not exist. */
+static inline uint32_t nuc_mc_fields_size(uint32_t first_word)
+{
+    uint32_t opcode = first_word & 0xFFFFu, size = nuc_mc_record_size(opcode);
+
+    return nuc_mc_takes_pitch(opcode) && !(first_word & NUC_MC_PITCHED) ? size - 4 : size;
+}
+
+/* Bytes of a whole record. */
 static inline uint32_t nuc_mc_whole_size(uint32_t first_word)
 {
-    uint32_t size = nuc_mc_record_size(first_word & 0xFFFFu);
+    uint32_t size = nuc_mc_fields_size(first_word);
 
     return size > 0 && (first_word & NUC_MC_TABLE) ? size + (uint32_t)sizeof(struct nuc_mc_ref) : size;
+}
+
+/* The fields of the record at `record`, whose extent has been checked. */
+static inline void nuc_mc_load(const uint8_t *record, union nuc_mc_record *r)
+{
+    uint32_t first_word = nuc_load_u32(record), size = nuc_mc_fields_size(first_word);
+    uint8_t *to = (uint8_t *)r;
+
+    for (uint32_t i = 0; i < size; i++)
+        to[i] = record[i];
+    for (uint32_t i = size; i < nuc_mc_record_size(first_word & 0xFFFFu); i++)
+        to[i] = 0;
+}
+
+static inline int32_t nuc_mc_in_pitch(uint32_t opcode, const union nuc_mc_record *r)
+{
+    if (!nuc_mc_takes_pitch(opcode))
+        return 0;
+    return opcode == NUC_MC_OP_AVERAGE_POOL_2D || opcode == NUC_MC_OP_MAX_POOL_2D ? r->pool.in_pitch : r->conv.in_pitch;
+}
+
+/* The first word of a record with those fields. */
+static inline uint32_t nuc_mc_first_word(uint32_t opcode, const union nuc_mc_record *r)
+{
+    return nuc_mc_in_pitch(opcode, r) != 0 ? opcode | NUC_MC_PITCHED : opcode;
 }
 
 /* The table of the record at `record`, which has one. */
 static inline struct nuc_mc_ref nuc_mc_table_at(const uint8_t *record)
 {
-    const uint8_t *at = record + nuc_mc_record_size(nuc_load_u32(record) & 0xFFFFu);
+    const uint8_t *at = record + nuc_mc_fields_size(nuc_load_u32(record));
 
     return (struct nuc_mc_ref){nuc_load_u32(at), nuc_load_u32(at + 4)};
 }

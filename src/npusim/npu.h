@@ -33,7 +33,7 @@ struct nuc_npu_trace {
 struct nuc_npu {
     uint32_t magic;  /* NPU_HANDLE_MAGIC while prepared */
     bool allocated;  /* by npu_context_alloc() */
-    bool has_tables; /* its revision has tables at the end of calls */
+    bool revision_4; /* calls may have a table at the end, or an in_pitch */
     uint32_t n_inputs, n_outputs, n_calls;
     uint32_t scratch_size, profile_size, debug_size, weights_size;
     uint32_t staging_size;                 /* 0: weights are read where they are */
@@ -120,10 +120,10 @@ void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r);
 void *npu_context_alloc(size_t size);
 void npu_context_free(void *context);
 
-/* From one row of an output to the next: a record's out_pitch, in which 0 stands for rows without gaps. */
-static inline int64_t npu_pitch(int32_t out_pitch, int32_t row)
+/* From one row to the next: a record's out_pitch, or in_pitch, in which 0 stands for rows without gaps. */
+static inline int64_t npu_pitch(int32_t pitch, int32_t row)
 {
-    return out_pitch == 0 ? row : out_pitch;
+    return pitch == 0 ? row : pitch;
 }
 
 /* Operands. */

@@ -24,7 +24,8 @@ static void accumulate(const struct nuc_mc_conv *c, const struct window *w, cons
                        int32_t depth, int32_t n, int32_t *acc)
 {
     int64_t row = (int64_t)c->k_h * c->k_w * depth;
-    bool dense = depth == c->in_c && c->dilation_w == 1;
+    int64_t pitch = npu_pitch(c->in_pitch, c->in_c);
+    bool dense = depth == pitch && c->dilation_w == 1;
     int32_t run = dense ? (w->x1 - w->x0) * depth : depth;
     int32_t runs = dense ? (w->x1 > w->x0 ? 1 : 0) : w->x1 - w->x0;
 
@@ -32,7 +33,7 @@ static void accumulate(const struct nuc_mc_conv *c, const struct window *w, cons
         int64_t y = w->origin_y + (int64_t)ky * c->dilation_h;
         for (int32_t k = 0; k < runs; k++) {
             int64_t x = w->origin_x + (int64_t)(w->x0 + k) * c->dilation_w;
-            const int8_t *in = image + (y * c->in_w + x) * c->in_c;
+            const int8_t *in = image + (y * c->in_w + x) * pitch;
             const int8_t *wt = weight + ((int64_t)ky * c->k_w + w->x0 + k) * depth;
             if (n == NPU_BLOCK)
                 npu_dot4(in, wt, row, run, (int16_t)c->input_zero, acc);
@@ -80,7 +81,7 @@ void npu_conv(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
                 out += npu_pitch(c->out_pitch, c->out_c);
             }
         }
-        image += (int64_t)c->in_h * c->in_w * c->in_c;
+        image += (int64_t)c->in_h * c->in_w * npu_pitch(c->in_pitch, c->in_c);
     }
 }
 
@@ -96,7 +97,8 @@ static int32_t transposed_sum(const struct nuc_mc_conv *c, const int8_t *image, 
             int32_t x = ox + c->pad_left - kx;
             if (x < 0 || x % c->stride_w != 0 || x / c->stride_w >= c->in_w)
                 continue;
-            const int8_t *in = image + ((int64_t)(y / c->stride_h) * c->in_w + x / c->stride_w) * c->in_c;
+            const int8_t *in =
+                image + ((int64_t)(y / c->stride_h) * c->in_w + x / c->stride_w) * npu_pitch(c->in_pitch, c->in_c);
             const int8_t *wt = weight + ((int64_t)ky * c->k_w + kx) * c->in_c;
             acc = npu_dot(in, wt, c->in_c, (int16_t)c->input_zero, acc);
         }
@@ -115,7 +117,8 @@ void npu_transpose_conv(const struct nuc_npu_memory *m, const union nuc_mc_recor
     int64_t row = (int64_t)c->k_h * c->k_w * c->in_c;
 
     for (int64_t p = 0; p < c->batches * pixels; p++) {
-        const int8_t *image = npu_source_i8(m, c->input) + p / pixels * c->in_h * c->in_w * c->in_c;
+        const int8_t *image =
+            npu_source_i8(m, c->input) + p / pixels * c->in_h * c->in_w * npu_pitch(c->in_pitch, c->in_c);
         int32_t oy = (int32_t)(p % pixels / c->out_w);
         int32_t ox = (int32_t)(p % c->out_w);
         for (int32_t o = 0; o < c->out_c; o++) {

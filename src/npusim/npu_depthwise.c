@@ -36,7 +36,7 @@ static void block_sum(const struct nuc_mc_conv *c, const int8_t *image, const in
         for (int32_t kx = x0; kx < x1; kx++) {
             int64_t row = y + (int64_t)ky * c->dilation_h;
             int64_t column = x + (int64_t)kx * c->dilation_w;
-            const int8_t *in = image + (row * c->in_w + column) * c->in_c;
+            const int8_t *in = image + (row * c->in_w + column) * npu_pitch(c->in_pitch, c->in_c);
             const int8_t *wt = weight + ((int64_t)ky * c->k_w + kx) * c->out_c + first;
             if (multiplier == 1)
                 accumulate(in + first, wt, n, (int16_t)c->input_zero, acc);
@@ -56,7 +56,8 @@ void npu_depthwise(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
     int64_t pixels = (int64_t)c->out_h * c->out_w;
 
     for (int64_t p = 0; p < c->batches * pixels; p++) {
-        const int8_t *image = npu_source_i8(m, c->input) + p / pixels * c->in_h * c->in_w * c->in_c;
+        const int8_t *image =
+            npu_source_i8(m, c->input) + p / pixels * c->in_h * c->in_w * npu_pitch(c->in_pitch, c->in_c);
         int32_t y = (int32_t)(p % pixels / c->out_w) * c->stride_h - c->pad_top;
         int32_t x = (int32_t)(p % c->out_w) * c->stride_w - c->pad_left;
         for (int32_t first = 0; first < c->out_c; first += CHANNELS) {

@@ -20,7 +20,7 @@ static struct window window_at(const struct nuc_mc_pool *p, int32_t oy, int32_t 
 static const int8_t *tap(const struct nuc_mc_pool *p, const struct window *w, const int8_t *image, int32_t ky,
                          int32_t kx)
 {
-    return image + ((int64_t)(w->y + ky) * p->in_w + w->x + kx) * p->channels;
+    return image + ((int64_t)(w->y + ky) * p->in_w + w->x + kx) * npu_pitch(p->in_pitch, p->channels);
 }
 
 /* Half away from zero. A window without any tap inside the input and without pads counted gives the clamp of 0. */
@@ -87,7 +87,7 @@ static void pool(const struct nuc_npu_memory *m, const struct nuc_mc_pool *p, bl
             }
             out += npu_pitch(p->out_pitch, p->channels);
         }
-        image += (int64_t)p->in_h * p->in_w * p->channels;
+        image += (int64_t)p->in_h * p->in_w * npu_pitch(p->in_pitch, p->channels);
     }
 }
 

@@ -7,7 +7,7 @@
 
 void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r)
 {
-    memcpy(r, at, nuc_mc_record_size(nuc_load_u32(at) & 0xFFFFu));
+    nuc_mc_load(at, r);
 }
 
 /* A start and a stop of 8 bytes: event, opcode, function, timestamp code, then the time in cycles. */

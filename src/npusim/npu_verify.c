@@ -107,7 +107,7 @@ static bool verify_table(const struct nuc_npu *npu, const uint8_t *at, const uni
 
     if (!(r->call.opcode & NUC_MC_TABLE))
         return true;
-    if (!npu->has_tables || !nuc_mc_result_of(r, &result))
+    if (!npu->revision_4 || !nuc_mc_result_of(r, &result))
         return false;
     struct nuc_mc_ref table = nuc_mc_table_at(at);
     uint64_t elements = nuc_mc_count(result.rows, result.row);
@@ -128,7 +128,10 @@ static bool verify_call(struct nuc_npu *npu, struct channels *channels, const ui
     memcpy(&r.call, at, sizeof r.call);
     opcode = nuc_mc_opcode_of(&r.call);
     *size = nuc_mc_whole_size(r.call.opcode);
-    if (*size == 0 || r.call.words != *size / 4 || *size > left || (r.call.opcode & ~NUC_MC_TABLE) >> 16 != NUC_MC_I8)
+    if (*size == 0 || r.call.words != *size / 4 || *size > left ||
+        (r.call.opcode & ~(NUC_MC_TABLE | NUC_MC_PITCHED)) >> 16 != NUC_MC_I8)
+        return false;
+    if ((r.call.opcode & NUC_MC_PITCHED) && (!npu->revision_4 || !nuc_mc_takes_pitch(opcode)))
         return false;
     nuc_npu_load(at, &r);
     if (opcode != NUC_MC_OP_FETCH && opcode != NUC_MC_OP_WAIT && !neutronKernels[opcode])
@@ -154,7 +157,7 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
     if (fault != NPU_FINE)
         return fault;
     npu->weights = weights;
-    npu->has_tables = word(microcode, NUC_MC_WORD_VERSION) > NUC_MC_VERSION_3;
+    npu->revision_4 = word(microcode, NUC_MC_WORD_VERSION) > NUC_MC_VERSION_3;
     at = npu->calls;
     left = word(microcode, NUC_MC_WORD_SIZE) - word(microcode, NUC_MC_WORD_CALLS_OFFSET);
     for (uint32_t i = 0; i < npu->n_calls; i++) {

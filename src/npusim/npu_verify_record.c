@@ -84,6 +84,14 @@ static bool writes_rows(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64
     return is_size(pitch) && pitch >= row && writes(npu, ref, times(rows - 1, (uint64_t)pitch) + (uint64_t)row);
 }
 
+/* The same for an operand that is read. */
+static bool reads_rows(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t rows, int32_t row, int32_t pitch)
+{
+    if (pitch == 0)
+        return reads(npu, ref, times(rows, (uint64_t)row));
+    return is_size(pitch) && pitch >= row && reads(npu, ref, times(rows - 1, (uint64_t)pitch) + (uint64_t)row);
+}
+
 /* `n` words of a table in the weights. */
 static bool reads_words(const struct nuc_npu *npu, struct nuc_mc_ref ref, uint64_t n)
 {
@@ -131,7 +139,7 @@ static bool verify_conv(const struct nuc_npu *npu, const union nuc_mc_record *r,
     uint64_t taps = times3(c->k_h, c->k_w, c->in_c / c->groups);
     uint64_t pixels = times3(c->batches, c->out_h, c->out_w);
     *work = times(times(pixels, (uint64_t)c->out_c), taps);
-    return reads(npu, c->input, times(times3(c->batches, c->in_h, c->in_w), (uint64_t)c->in_c)) &&
+    return reads_rows(npu, c->input, times3(c->batches, c->in_h, c->in_w), c->in_c, c->in_pitch) &&
            writes_rows(npu, c->output, pixels, c->out_c, c->out_pitch) &&
            reads(npu, c->weight, times(taps, (uint64_t)c->out_c)) && reads_words(npu, c->bias, (uint64_t)c->out_c) &&
            reads_requant(npu, c->requant, c->out_c);
@@ -232,7 +240,7 @@ static bool verify_pool(const struct nuc_npu *npu, const union nuc_mc_record *r,
         return false;
     uint64_t pixels = times3(p->batches, p->out_h, p->out_w);
     *work = times(times(pixels, (uint64_t)p->channels), (uint64_t)p->k_h * (uint64_t)p->k_w);
-    return reads(npu, p->input, times(times3(p->batches, p->in_h, p->in_w), (uint64_t)p->channels)) &&
+    return reads_rows(npu, p->input, times3(p->batches, p->in_h, p->in_w), p->channels, p->in_pitch) &&
            writes_rows(npu, p->output, pixels, p->channels, p->out_pitch);
 }
 

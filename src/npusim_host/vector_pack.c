@@ -173,18 +173,20 @@ struct vec_window vec_conv_window(const struct nuc_mc_conv *c)
     int64_t padded = (int64_t)(c->out_w - 1) * c->stride_w + (int64_t)(c->k_w - 1) * c->dilation_w + 1;
     int64_t ring = (int64_t)(c->k_h - 1) * c->dilation_h + 1;
 
+    ptrdiff_t pixel = (ptrdiff_t)npu_pitch(c->in_pitch, c->in_c);
     return (struct vec_window){.in_h = c->in_h,
                                .in_w = c->in_w,
                                .out_h = c->out_h,
                                .out_w = c->out_w,
-                               .in_row = (ptrdiff_t)c->in_w * c->in_c,
-                               .in_batch = (ptrdiff_t)c->in_h * c->in_w * c->in_c,
+                               .in_row = c->in_w * pixel,
+                               .in_batch = (ptrdiff_t)c->in_h * c->in_w * pixel,
                                .out_row = (ptrdiff_t)(c->out_w * npu_pitch(c->out_pitch, c->out_c)),
                                .stride_h = c->stride_h,
                                .dilation_h = c->dilation_h,
                                .pad_top = c->pad_top,
                                .pad_left = c->pad_left,
                                .pixel = c->in_c,
+                               .in_pixel = pixel,
                                .spread = 1,
                                .split = 1,
                                .padded_w = (int32_t)(padded < INT32_MAX ? padded : INT32_MAX),
@@ -264,7 +266,8 @@ struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *
     p->gemm.pixel = (ptrdiff_t)together * c->stride_w * c->in_c;
     p->gemm.out_pixel = (ptrdiff_t)(together * npu_pitch(c->out_pitch, c->out_c));
     p->gemm.output = vec_output_of(c->output_zero, c->clamp_min, c->clamp_max);
-    bool stage = c->pad_left > 0 || p->window.padded_w > c->in_w || s.run % VEC_DEPTH != 0;
+    bool stage =
+        c->pad_left > 0 || p->window.padded_w > c->in_w || s.run % VEC_DEPTH != 0 || p->window.in_pixel != c->in_c;
     if (!stage && is_pointwise(c))
         split_pixels(p, p->rows * p->window.out_w);
     if (finish_conv(plan, stage))
@@ -321,6 +324,7 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
                                     .stride_h = 1,
                                     .dilation_h = 1,
                                     .pixel = g->depth,
+                                    .in_pixel = g->depth,
                                     .spread = 1,
                                     .split = 1,
                                     .padded_w = 1,

@@ -19,6 +19,7 @@ struct vec_window {
     ptrdiff_t in_batch, in_row, out_row; /* bytes */
     int32_t stride_h, dilation_h, pad_top, pad_left;
     int32_t pixel, spread; /* bytes of an input pixel; copies of each in a staged row */
+    ptrdiff_t in_pixel;    /* bytes from one input pixel to the next */
     int32_t split, padded_w;
     size_t plane, slot; /* bytes of a plane, of a staged row */
     int32_t ring;       /* staged rows; 0: rows are read in place */

@@ -198,8 +198,8 @@ static void pool_row(const struct pool_job *job, const int8_t *image, int32_t oy
 {
     const struct nuc_mc_pool *p = job->p;
     struct vec_pool w = {.channels = p->channels,
-                         .row = (ptrdiff_t)p->in_w * p->channels,
-                         .pixel = p->channels,
+                         .row = (ptrdiff_t)(p->in_w * npu_pitch(p->in_pitch, p->channels)),
+                         .pixel = (ptrdiff_t)npu_pitch(p->in_pitch, p->channels),
                          .output = {0, p->clamp_min, p->clamp_max}};
     int64_t pitch = npu_pitch(p->out_pitch, p->channels);
     int32_t y = oy * p->stride_h - p->pad_top, all = p->k_h * p->k_w, y0, x0;
@@ -225,7 +225,7 @@ static void pool_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
     const struct pool_job *job = arg;
     const struct nuc_mc_pool *p = job->p;
-    int64_t image = (int64_t)p->in_h * p->in_w * p->channels;
+    int64_t image = (int64_t)p->in_h * p->in_w * npu_pitch(p->in_pitch, p->channels);
     int64_t row_bytes = p->out_w * npu_pitch(p->out_pitch, p->channels);
 
     (void)thread;

@@ -59,9 +59,9 @@ static void stage_row(const struct vec_window *w, const int8_t *from, int8_t *sl
 {
     int32_t end = w->padded_w - w->pad_left < w->in_w ? w->padded_w : w->pad_left + w->in_w;
     size_t bytes = (size_t)w->pixel * (size_t)w->spread;
-    ptrdiff_t step = (ptrdiff_t)w->pixel * w->split;
+    ptrdiff_t step = w->in_pixel * w->split;
 
-    if (w->split == 1 && w->spread == 1) {
+    if (w->split == 1 && w->spread == 1 && w->in_pixel == w->pixel) {
         if (end > w->pad_left)
             memcpy(slot + (size_t)w->pad_left * bytes, from, (size_t)(end - w->pad_left) * bytes);
         return;
@@ -71,7 +71,7 @@ static void stage_row(const struct vec_window *w, const int8_t *from, int8_t *sl
         int32_t first = p >= w->pad_left ? p : p + (w->pad_left - p + w->split - 1) / w->split * w->split;
         int32_t n = end > first ? (end - first + w->split - 1) / w->split : 0;
         int8_t *to = slot + (size_t)p * w->plane + (size_t)(first / w->split) * bytes;
-        const int8_t *source = from + (ptrdiff_t)(first - w->pad_left) * w->pixel;
+        const int8_t *source = from + (first - w->pad_left) * w->in_pixel;
         if (n <= 0)
             continue;
         if (w->spread == 1)

@@ -82,9 +82,9 @@ static inline struct nuc_mc_ref program_weights(struct program *p, const void *d
 
 static inline void program_call(struct program *p, uint32_t opcode, union nuc_mc_record *r)
 {
-    uint32_t size = nuc_mc_record_size(opcode);
+    uint32_t first_word = nuc_mc_first_word(opcode, r), size = nuc_mc_fields_size(first_word);
 
-    r->call = (struct nuc_mc_call){opcode, size / 4, p->n_calls++, 0};
+    r->call = (struct nuc_mc_call){first_word, size / 4, p->n_calls++, 0};
     memcpy(p->records + p->records_size, r, size);
     p->records_size += size;
 }

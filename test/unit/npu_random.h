@@ -101,6 +101,13 @@ static inline int32_t random_pitch(struct generator *g, int32_t row)
     return g->dense || random_bits(g) % 2 ? 0 : row + range(g, 0, 9);
 }
 
+/* An input of rows with a pitch, as small as it may be. */
+static inline struct nuc_mc_ref input_rows(struct program *p, struct generator *g, int32_t rows, int32_t row,
+                                           int32_t pitch)
+{
+    return program_input(p, (uint32_t)((rows - 1) * (pitch == 0 ? row : pitch) + row), &g->seed);
+}
+
 /* Output of `rows` rows of the record's pitch. */
 static inline struct nuc_mc_ref output_rows(struct program *p, int32_t rows, int32_t row, int32_t pitch)
 {
@@ -133,7 +140,8 @@ static inline void finish_conv(struct program *p, struct generator *g, struct nu
     v->output_zero = random_zero(g);
     random_clamp(g, &v->clamp_min, &v->clamp_max);
     v->out_pitch = random_pitch(g, v->out_c);
-    v->input = program_input(p, (uint32_t)(v->batches * v->in_h * v->in_w * v->in_c), &g->seed);
+    v->in_pitch = random_pitch(g, v->in_c);
+    v->input = input_rows(p, g, v->batches * v->in_h * v->in_w, v->in_c, v->in_pitch);
     v->output = output_rows(p, v->batches * v->out_h * v->out_w, v->out_c, v->out_pitch);
 }
 
@@ -276,7 +284,8 @@ static inline uint32_t random_pool(struct program *p, struct generator *g, union
     v->pad_value = random_zero(g);
     random_clamp(g, &v->clamp_min, &v->clamp_max);
     v->out_pitch = random_pitch(g, v->channels);
-    v->input = program_input(p, (uint32_t)(v->batches * v->in_h * v->in_w * v->channels), &g->seed);
+    v->in_pitch = random_pitch(g, v->channels);
+    v->input = input_rows(p, g, v->batches * v->in_h * v->in_w, v->channels, v->in_pitch);
     v->output = output_rows(p, v->batches * v->out_h * v->out_w, v->channels, v->out_pitch);
     return n % 2 ? NUC_MC_OP_AVERAGE_POOL_2D : NUC_MC_OP_MAX_POOL_2D;
 }

@@ -496,6 +496,36 @@ static void table_at_the_end(void **state)
     }
 }
 
+/* Rows of input with gaps give what the same rows give without. */
+static void pitch_of_the_input(void **state)
+{
+    static uint32_t (*const make[])(struct program * p, struct generator * g, union nuc_mc_record * r,
+                                    int n) = {random_conv, random_depthwise, random_transposed, random_pool};
+
+    (void)state;
+    for (int n = 0; n < 4 * CASES; n++) {
+        struct generator g = {500 + (uint32_t)n, false};
+        struct program *p = program_new();
+        union nuc_mc_record r;
+        uint32_t opcode = make[n % 4](p, &g, &r, n / 4);
+        bool pool = n % 4 == 3;
+        int32_t *pitch = pool ? &r.pool.in_pitch : &r.conv.in_pitch, row = pool ? r.pool.channels : r.conv.in_c;
+        program_call(p, opcode, &r);
+        assert_int_equal(program_run(p), ENONE);
+        uint8_t *want = malloc(PROGRAM_BYTES);
+        memcpy(want, p->output[0], PROGRAM_BYTES);
+        for (uint32_t k = 0; *pitch != 0 && k < p->input_size[0] / (uint32_t)*pitch + 1; k++)
+            memmove(p->input[0] + k * (uint32_t)row, p->input[0] + k * (uint32_t)*pitch, (size_t)row);
+        *pitch = 0;
+        p->records_size = p->n_calls = 0;
+        program_call(p, opcode, &r);
+        assert_int_equal(program_run(p), ENONE);
+        assert_memory_equal(p->output[0], want, p->output_size[0]);
+        free(want);
+        free(p);
+    }
+}
+
 /* Programs of the revision before have no tables, calls that move values take none, and a table is a constant. */
 static void tables_are_verified(void **state)
 {
@@ -617,12 +647,19 @@ static void bilinear(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolution),      cmocka_unit_test(matrix_product),
-        cmocka_unit_test(elementwise),      cmocka_unit_test(pooling),
-        cmocka_unit_test(reductions),       cmocka_unit_test(sum_extremes),
-        cmocka_unit_test(softmax),          cmocka_unit_test(table),
-        cmocka_unit_test(table_at_the_end), cmocka_unit_test(tables_are_verified),
-        cmocka_unit_test(strided_copy),     cmocka_unit_test(gather),
+        cmocka_unit_test(convolution),
+        cmocka_unit_test(matrix_product),
+        cmocka_unit_test(elementwise),
+        cmocka_unit_test(pooling),
+        cmocka_unit_test(reductions),
+        cmocka_unit_test(sum_extremes),
+        cmocka_unit_test(softmax),
+        cmocka_unit_test(table),
+        cmocka_unit_test(table_at_the_end),
+        cmocka_unit_test(tables_are_verified),
+        cmocka_unit_test(pitch_of_the_input),
+        cmocka_unit_test(strided_copy),
+        cmocka_unit_test(gather),
         cmocka_unit_test(bilinear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,8 +92,7 @@ static void add_kernels(struct profiling *f, uint32_t instruction, struct nuc_sp
         union nuc_mc_record r;
         if (size == 0 || !nuc_span_slice(microcode, at, size, &record))
             return;
-        memset(&r, 0, sizeof r);
-        memcpy(&r, record.data, nuc_mc_record_size(opcode));
+        nuc_mc_load(record.data, &r);
         struct nuc_profile_row *row = add_row(f);
         struct nuc_kernel_name name = nuc_kernel_name_read(f->cx, microcode, k);
         row->kind = NUC_PROFILE_KERNEL;

@@ -111,7 +111,10 @@ static bool print_call(struct nuc_text *out, struct nuc_span microcode, uint32_t
                       name.source != NULL ? name.source : "");
     nuc_text_addf(out, " @0x%llx\n", (unsigned long long)at);
     const size_t head = sizeof(struct nuc_mc_call);
-    print_fields(out, &opcodes[opcode], (struct nuc_span){record.data + head, nuc_mc_record_size(opcode) - head});
+    union nuc_mc_record r;
+    nuc_mc_load(record.data, &r);
+    print_fields(out, &opcodes[opcode],
+                 (struct nuc_span){(const uint8_t *)&r + head, nuc_mc_record_size(opcode) - head});
     if (word(record, 0) & NUC_MC_TABLE) {
         struct nuc_mc_ref table = nuc_mc_table_at(record.data);
         print_ref(out, "table", table.where, table.offset);

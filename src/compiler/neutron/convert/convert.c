@@ -193,19 +193,19 @@ void nuc_cv_add_record(struct nuc_cv *cv, const void *record, size_t size)
 
 void nuc_cv_emit(struct nuc_cv *cv, uint32_t opcode, union nuc_mc_record *r)
 {
-    uint32_t size = nuc_mc_record_size(opcode);
+    uint32_t first_word = nuc_mc_first_word(opcode, r), size = nuc_mc_fields_size(first_word);
     uint8_t record[sizeof *r + sizeof(struct nuc_mc_ref)];
     struct nuc_mc_result result;
 
     assert(size > 0 && cv->current != NULL && cv->current->whole == 0);
-    r->call = (struct nuc_mc_call){opcode, size / 4, cv->current->index, cv->current->op->debug_handle};
+    r->call = (struct nuc_mc_call){first_word, size / 4, cv->current->index, cv->current->op->debug_handle};
     if (cv->current->last_table && nuc_mc_result_of(r, &result)) {
         struct nuc_mc_ref table = nuc_cv_weights_ref(cv, cv->current->last_table, 256);
         r->call.opcode |= NUC_MC_TABLE;
         r->call.words = nuc_mc_whole_size(r->call.opcode) / 4;
         memcpy(record + size, &table, sizeof table);
-        cv->has_tables = true;
     }
+    cv->revision_4 = cv->revision_4 || r->call.opcode != opcode;
     memcpy(record, r, size);
     nuc_cv_add_record(cv, record, (size_t)r->call.words * 4);
 }
@@ -428,7 +428,7 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
     uint8_t *mc = nuc_alloc(cv->cx, nuc_align_up(size, NUC_MC_ALIGNMENT));
     const uint32_t header[NUC_MC_HEADER_WORDS] = {
         [NUC_MC_WORD_MAGIC] = NUC_MC_MAGIC,
-        [NUC_MC_WORD_VERSION] = cv->has_tables ? NUC_MC_VERSION : NUC_MC_VERSION_3,
+        [NUC_MC_WORD_VERSION] = cv->revision_4 ? NUC_MC_VERSION : NUC_MC_VERSION_3,
         [NUC_MC_WORD_HEADER_SIZE] = NUC_MC_HEADER_WORDS * 4,
         [NUC_MC_WORD_SIZE] = (uint32_t)size,
         [NUC_MC_WORD_WEIGHTS] = (uint32_t)image->weights.size,
@@ -468,10 +468,10 @@ static void count_cycles(struct nuc_cv *cv, const struct nuc_npu_costs *costs)
 
     for (uint32_t i = 0; i < cv->n_calls; i++) {
         const uint8_t *record = cv->records.data + cv->calls[i].offset;
-        union nuc_mc_record r = {.call = {.opcode = 0}};
+        union nuc_mc_record r;
         uint64_t started = clock.now;
 
-        memcpy(&r, record, nuc_mc_record_size(nuc_load_u32(record) & 0xFFFFu));
+        nuc_mc_load(record, &r);
         cv->calls[i].cycles = nuc_npu_clock_step(costs, &clock, &r) - started;
     }
 }

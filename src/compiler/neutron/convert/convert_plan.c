@@ -116,7 +116,7 @@ static void add_pairs(struct lives *l)
         union nuc_mc_record r;
         const uint8_t *record = record_of(l->cv, i);
         uint32_t opcode = nuc_load_u32(record) & 0xFFFFu;
-        memcpy(&r, record, nuc_mc_record_size(opcode));
+        nuc_mc_load(record, &r);
         if (opcode == NUC_MC_OP_LUT)
             add_pair(l, r.lut.input, r.lut.output, r.lut.out_pitch);
         else if (opcode == NUC_MC_OP_SOFTMAX)
