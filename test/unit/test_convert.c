@@ -722,6 +722,32 @@ static void tables_at_the_end(struct nuc_context *cx, void *arg)
     assert_false(has_call(same_with_tables(&n), "LUT"));
 }
 
+/* Slices of channels are read where they lie, and so is a part of a concatenation by others. */
+static void rows_are_read(struct nuc_context *cx, void *arg)
+{
+    struct net n = net_new(cx, 13);
+    struct nuc_lt_quant quant = quantization(cx, 0.06f, 3);
+    int32_t axes[2] = {1, 2}, halves[2], parts[3];
+
+    (void)arg;
+    int32_t x = add_pointwise(&n, 0, 8, quant);
+    halves[0] = add_pointwise(&n, add_slice(&n, x, 3, 0, 3), 4, quant);
+    halves[1] = add_elementwise(&n, NUC_LT_ADD, add_slice(&n, x, 3, 3, 4), halves[0], quant);
+    parts[0] = add_concat(&n, halves, 2, 3);
+    parts[1] = add_pointwise(&n, halves[0], 2, quant);
+    n.last = halves[1];
+    add_pad(&n, -128);
+    add_pool(&n, NUC_LT_MAX_POOL_2D);
+    const struct nuc_lt_tensor t = *tensor(&n, n.last);
+    int32_t inputs[2] = {n.last, integers(&n, axes, 2, 2)}, mean = activation(&n, 1, 1, 1, t.shape[3], quant);
+    step(&n, NUC_LT_MEAN, inputs, 2, mean)->options.reduce.keep_dims = true;
+    parts[2] = add_elementwise(&n, NUC_LT_MUL, halves[1], mean, quant);
+    add_concat(&n, parts, 3, 3);
+    add_pointwise(&n, n.last, 2, quant);
+    set_outputs(&n, false);
+    assert_false(has_call(same_with_tables(&n), "COPY"));
+}
+
 /* The branch that needs much memory for a short time runs before the one whose result is kept meanwhile. */
 static void order_of_branches(struct nuc_context *cx, void *arg)
 {
@@ -824,6 +850,7 @@ int main(void)
         CONTEXT_TEST(in_place),
         CONTEXT_TEST(function_of_one_value),
         CONTEXT_TEST(tables_at_the_end),
+        CONTEXT_TEST(rows_are_read),
         CONTEXT_TEST(order_of_branches),
         CONTEXT_TEST(shared_pad),
         CONTEXT_TEST(functions_behind_moves),

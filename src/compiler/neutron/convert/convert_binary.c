@@ -55,22 +55,23 @@ struct nuc_mc_binary nuc_cv_binary(const struct nuc_cv *cv, const struct nuc_cv_
 }
 
 /*
- * Element strides of an operand aligned to the right of the result's shape; repeated dimensions have stride 0. False
- * when the shapes do not fit.
+ * Element strides of operand `k`, where it lies, aligned to the right of the result's shape; repeated dimensions have
+ * stride 0. False when the shapes do not fit.
  */
-static bool broadcast(const struct nuc_lt_tensor *t, const struct nuc_lt_tensor *y, int64_t *stride)
+static bool broadcast(const struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t k, int64_t *stride)
 {
-    int64_t step = 1;
+    const struct nuc_lt_tensor *t = nuc_cv_in(cv, n, k), *y = nuc_cv_y(cv, n);
+    struct nuc_cv_place place = nuc_cv_place(cv, n->op->inputs[k]);
+    int64_t own[NUC_MAX_RANK];
 
-    if (t->rank > y->rank)
+    if (t->rank > y->rank || !nuc_cv_strides(cv, t, &place.layout, own))
         return false;
     for (uint32_t i = 0; i < y->rank; i++) {
         uint32_t d = y->rank - 1 - i;
         int32_t size = i < t->rank ? t->shape[t->rank - 1 - i] : 1;
         if (size != 1 && size != y->shape[d])
             return false;
-        stride[d] = size == 1 ? 0 : step;
-        step *= size;
+        stride[d] = size == 1 ? 0 : own[t->rank - 1 - i];
     }
     return true;
 }
@@ -80,7 +81,7 @@ bool nuc_cv_binary_shape(const struct nuc_cv *cv, const struct nuc_cv_node *n, i
     const struct nuc_lt_tensor *y = nuc_cv_y(cv, n);
     int64_t sa[NUC_MAX_RANK], sb[NUC_MAX_RANK], rest = nuc_lt_elements(y);
 
-    if (!broadcast(nuc_cv_in(cv, n, 0), y, sa) || !broadcast(nuc_cv_in(cv, n, 1), y, sb))
+    if (!broadcast(cv, n, 0, sa) || !broadcast(cv, n, 1, sb))
         nuc_cv_fail(cv, n, "shapes of the operands do not lead to the result's");
     struct nuc_cv_dimensions dimensions = {&e->rank, e->shape, e->a_stride, e->b_stride};
     e->rank = 0;

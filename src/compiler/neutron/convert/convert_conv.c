@@ -122,6 +122,7 @@ static void emit_record(struct nuc_cv *cv, const struct nuc_cv_node *n, union nu
     c->output_zero = py.zero;
     nuc_cv_clamp(cv, n, n->op->options.conv.activation, &c->clamp_min, &c->clamp_max);
     c->input = nuc_cv_tensor_ref(cv, input);
+    c->in_pitch = nuc_cv_in_pitch(cv, input);
     c->output = nuc_cv_output_ref(cv);
     c->out_pitch = nuc_cv_out_pitch(cv);
     c->weight = nuc_cv_weights_ref(cv, constant(cv, n, 1, NUC_I8, bytes), bytes);
@@ -196,6 +197,8 @@ void nuc_cv_emit_fully_connected(struct nuc_cv *cv, const struct nuc_cv_node *n)
         nuc_cv_fail(cv, n, "weights [%d, %d] do not fit the input and output", g->columns, g->depth);
     g->rows = (int32_t)rows;
     g->lhs_row_stride = g->rhs_column_stride = g->depth;
+    if (nuc_cv_in_pitch(cv, n->input) != 0)
+        g->lhs_row_stride = nuc_cv_in_pitch(cv, n->input);
     g->lhs_depth_stride = g->rhs_depth_stride = 1;
     nuc_cv_clamp(cv, n, n->op->options.fully_connected.activation, &g->clamp_min, &g->clamp_max);
     g->lhs = nuc_cv_tensor_ref(cv, n->input);
@@ -305,6 +308,7 @@ void nuc_cv_emit_pool(struct nuc_cv *cv, const struct nuc_cv_node *n)
     r.pool.pad_value = n->has_pad ? n->pad_value : 0;
     nuc_cv_clamp(cv, n, n->op->options.pool.activation, &r.pool.clamp_min, &r.pool.clamp_max);
     r.pool.input = nuc_cv_tensor_ref(cv, n->input);
+    r.pool.in_pitch = nuc_cv_in_pitch(cv, n->input);
     r.pool.output = nuc_cv_output_ref(cv);
     r.pool.out_pitch = nuc_cv_out_pitch(cv);
     nuc_cv_emit(cv, average ? NUC_MC_OP_AVERAGE_POOL_2D : NUC_MC_OP_MAX_POOL_2D, &r);

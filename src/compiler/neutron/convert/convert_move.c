@@ -22,16 +22,18 @@ static void check_moved(const struct nuc_cv *cv, const struct nuc_cv_node *n, co
 }
 
 /*
- * The move of the elements of `x`, one after the other, to the beginning of the result where that lies.
- * convert_view.c has made sure that strides describe it.
+ * The move of the elements of tensor `from`, which has the shape of `x`, one after the other, to the beginning of the
+ * result, both where they lie. convert_view.c has made sure that strides describe it.
  */
-static struct move begin_move(const struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *x)
+static struct move begin_move(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t from,
+                              const struct nuc_lt_tensor *x)
 {
-    struct nuc_cv_place place = nuc_cv_place(cv, n->output);
+    struct nuc_cv_place place = nuc_cv_place(cv, n->output), source = nuc_cv_place(cv, from);
     struct move v = {.rank = x->rank};
 
     check_moved(cv, n, x, nuc_cv_y(cv, n));
-    nuc_lt_strides(x, v.in);
+    if (!nuc_cv_strides(cv, x, &source.layout, v.in))
+        nuc_cv_fail(cv, n, "the input has no strides inside the tensor it is a part of");
     if (!nuc_cv_strides(cv, nuc_cv_y(cv, n), &place.layout, v.out))
         nuc_cv_fail(cv, n, "the result has no strides inside the tensor it is a part of");
     for (uint32_t i = 0; i < x->rank; i++)
@@ -73,7 +75,7 @@ void nuc_cv_emit_reshape(struct nuc_cv *cv, const struct nuc_cv_node *n)
     check_moved(cv, n, x, y);
     if (nuc_lt_elements(x) != nuc_lt_elements(y))
         nuc_cv_fail(cv, n, "input and output differ in size");
-    struct move v = begin_move(cv, n, y);
+    struct move v = begin_move(cv, n, n->input, y);
     emit_move(cv, n->input, &v);
 }
 
@@ -85,7 +87,7 @@ void nuc_cv_emit_transpose(struct nuc_cv *cv, const struct nuc_cv_node *n)
 
     if (nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, perm) != x->rank || y->rank != x->rank)
         nuc_cv_fail(cv, n, "the permutation must have one entry per dimension");
-    const struct move straight = begin_move(cv, n, x);
+    const struct move straight = begin_move(cv, n, n->input, x);
     struct move v = straight;
     for (uint32_t i = 0; i < x->rank; i++) {
         int32_t from = nuc_lt_axis(perm[i], x->rank);
@@ -118,7 +120,7 @@ void nuc_cv_emit_pad(struct nuc_cv *cv, const struct nuc_cv_node *n)
 
     if (nuc_cv_integers(cv, n, 1, 2 * NUC_MAX_RANK, pads) != 2 * x->rank || y->rank != x->rank)
         nuc_cv_fail(cv, n, "paddings must be two numbers per dimension");
-    struct move v = begin_move(cv, n, x);
+    struct move v = begin_move(cv, n, n->input, x);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (pads[2 * i] < 0 || pads[2 * i + 1] < 0 || pads[2 * i] + x->shape[i] + pads[2 * i + 1] != y->shape[i])
             nuc_cv_fail(cv, n, "paddings of dimension %u do not lead from %d to %d", i, x->shape[i], y->shape[i]);
@@ -146,7 +148,7 @@ static void emit_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i
 {
     if (is_in_place(cv, n, i))
         return;
-    struct move v = begin_move(cv, n, nuc_cv_in(cv, n, i));
+    struct move v = begin_move(cv, n, n->op->inputs[i], nuc_cv_in(cv, n, i));
     v.out_at = at * v.out[axis];
     emit_move(cv, n->op->inputs[i], &v);
 }
@@ -174,7 +176,7 @@ void nuc_cv_emit_slice(struct nuc_cv *cv, const struct nuc_cv_node *n)
 
     if (nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, begin) != x->rank || y->rank != x->rank)
         nuc_cv_fail(cv, n, "begin must have one entry per dimension");
-    struct move v = begin_move(cv, n, x);
+    struct move v = begin_move(cv, n, n->input, x);
     for (uint32_t i = 0; i < x->rank; i++) {
         if (begin[i] < 0 || begin[i] + y->shape[i] > x->shape[i])
             nuc_cv_fail(cv, n, "the slice leaves the input in dimension %u", i);

@@ -138,6 +138,9 @@ bool nuc_cv_pad_value(const struct nuc_cv *cv, const struct nuc_cv_node *n, int3
 int64_t nuc_cv_bytes(const struct nuc_cv *cv, int32_t tensor);
 struct nuc_cv_place nuc_cv_place(const struct nuc_cv *cv, int32_t tensor);
 
+/* The same; false: strides do not describe where it lies. */
+bool nuc_cv_find_place(const struct nuc_cv *cv, int32_t tensor, struct nuc_cv_place *place);
+
 /* Neither a constant nor an input or output: it takes place in the scratch buffer. */
 bool nuc_cv_in_scratch(const struct nuc_cv *cv, int32_t tensor);
 
@@ -228,6 +231,14 @@ void nuc_cv_merge(struct nuc_cv *cv);
  * Tables have been made for operators of one operand.
  */
 void nuc_cv_find_functions(struct nuc_cv *cv);
+
+/* convert_read.c: whether the node's kernel reads a tensor that lies in rows. */
+bool nuc_cv_reads_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t tensor,
+                       const struct nuc_cv_layout *layout);
+/* Whether every node can read its operands where they lie. */
+bool nuc_cv_all_readable(const struct nuc_cv *cv);
+/* The pitch of the rows a tensor lies in, 0: without gaps. */
+int32_t nuc_cv_in_pitch(const struct nuc_cv *cv, int32_t tensor);
 
 /* convert_fetch.c: puts the copies of weights between the calls. Returns the bytes of the staging buffer. */
 uint32_t nuc_cv_add_fetches(struct nuc_cv *cv);

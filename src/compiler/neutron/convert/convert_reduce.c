@@ -8,12 +8,13 @@ static void set_dimensions(const struct nuc_cv *cv, const struct nuc_cv_node *n,
     const struct nuc_lt_tensor *x = nuc_cv_x(cv, n);
     struct nuc_cv_dimensions reduced = {&d->reduced_rank, d->reduced_shape, d->reduced_stride, d->reduced_stride};
     struct nuc_cv_dimensions kept = {&d->rank, d->shape, d->stride, d->stride};
-    int64_t step = nuc_lt_elements(x);
-    bool fits = true;
+    struct nuc_cv_place place = nuc_cv_place(cv, n->input);
+    int64_t stride[NUC_MAX_RANK];
+    bool fits = nuc_cv_strides(cv, x, &place.layout, stride);
 
     for (uint32_t i = 0; i < x->rank; i++) {
-        step /= x->shape[i];
-        fits = nuc_cv_add_dimension(axes >> i & 1u ? &reduced : &kept, x->shape[i], step, step, false) && fits;
+        fits =
+            fits && nuc_cv_add_dimension(axes >> i & 1u ? &reduced : &kept, x->shape[i], stride[i], stride[i], false);
     }
     if (!fits)
         nuc_cv_fail(cv, n, "more than %d separate dimensions: reshape the input", NUC_MC_MAX_RANK);

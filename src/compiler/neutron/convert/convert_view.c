@@ -1,8 +1,8 @@
 /*
  * Concatenations and slices without copies. The result of an operator that is only a part of a concatenation is written
  * where it belongs: a part of whole rows of the memory without gaps, any other in rows with a pitch, which the kernel
- * that writes it has to support. A slice of neighbouring bytes is read where it lies. Each such view makes the larger
- * buffer live longer; one that raises the most bytes live at once is taken back.
+ * that writes it and those that read it have to support. A slice is read where it lies, too. Each such view makes the
+ * larger buffer live longer; one that raises the most bytes live at once is taken back.
  */
 #include "compiler/neutron/convert/convert_private.h"
 #include "compiler/plan/plan.h"
@@ -36,17 +36,26 @@ bool nuc_cv_compose(struct nuc_cv_layout *layout, int64_t bytes, const struct nu
     return true;
 }
 
-struct nuc_cv_place nuc_cv_place(const struct nuc_cv *cv, int32_t tensor)
+bool nuc_cv_find_place(const struct nuc_cv *cv, int32_t tensor, struct nuc_cv_place *place)
 {
-    struct nuc_cv_place place = {tensor, {0, 0, 0}};
     int64_t bytes = nuc_cv_bytes(cv, tensor);
 
-    while (cv->tensors[place.holder].alias != place.holder) {
-        const struct nuc_cv_tensor *t = &cv->tensors[place.holder];
-        if (!nuc_cv_compose(&place.layout, bytes, &t->inside))
-            nuc_fail(cv->cx, NUC_INTERNAL, "%s: tensor %d has no place", cv->model->file, tensor);
-        place.holder = t->alias;
+    *place = (struct nuc_cv_place){tensor, {0, 0, 0}};
+    while (cv->tensors[place->holder].alias != place->holder) {
+        const struct nuc_cv_tensor *t = &cv->tensors[place->holder];
+        if (!nuc_cv_compose(&place->layout, bytes, &t->inside))
+            return false;
+        place->holder = t->alias;
     }
+    return true;
+}
+
+struct nuc_cv_place nuc_cv_place(const struct nuc_cv *cv, int32_t tensor)
+{
+    struct nuc_cv_place place;
+
+    if (!nuc_cv_find_place(cv, tensor, &place))
+        nuc_fail(cv->cx, NUC_INTERNAL, "%s: tensor %d has no place", cv->model->file, tensor);
     return place;
 }
 
@@ -144,7 +153,7 @@ struct nuc_cv_layout nuc_cv_concat_part(const struct nuc_cv *cv, const struct nu
 
 /*
  * The tensor with a buffer of its own that operand `i` is, when its bytes may lie somewhere else: computed here, not
- * given out. In rows only when nothing but the concatenation reads it, also under its other names.
+ * given out. In rows of revision 3 only when nothing but the concatenation reads it, also under its other names.
  */
 static int32_t movable(const struct nuc_cv *cv, int32_t t, bool rows)
 {
@@ -153,7 +162,7 @@ static int32_t movable(const struct nuc_cv *cv, int32_t t, bool rows)
     for (;; t = cv->tensors[t].alias) {
         const struct nuc_cv_tensor *state = &cv->tensors[t];
         if (state->constant || state->input_index >= 0 || state->output_index >= 0 || state->producer < 0 ||
-            nuc_cv_bytes(cv, t) != bytes || (rows && state->n_uses != 1))
+            nuc_cv_bytes(cv, t) != bytes || (rows && cv->revision_3 && state->n_uses != 1))
             return -1;
         if (state->alias == t)
             return t;
@@ -166,6 +175,17 @@ static bool listed_before(const struct nuc_cv_node *n, uint32_t i)
         if (n->op->inputs[k] == n->op->inputs[i])
             return true;
     }
+    return false;
+}
+
+/* Makes `t` a part of `other` unless an operator could not read it there, or what lies in it. */
+static bool put_inside(struct nuc_cv *cv, int32_t t, int32_t other, struct nuc_cv_layout layout)
+{
+    cv->tensors[t].alias = other;
+    cv->tensors[t].inside = layout;
+    if (cv->revision_3 || nuc_cv_all_readable(cv))
+        return true;
+    cv->tensors[t].alias = t;
     return false;
 }
 
@@ -184,9 +204,7 @@ static int32_t place_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32
     const struct nuc_cv_node *producer = &cv->nodes[cv->tensors[t].producer];
     if (composed.row > 0 && (producer->output != t || !writes_rows(cv, producer, composed.row)))
         return -1;
-    cv->tensors[t].alias = n->output;
-    cv->tensors[t].inside = part;
-    return t;
+    return put_inside(cv, t, n->output, part) ? t : -1;
 }
 
 /* ---- slices ---- */
@@ -211,17 +229,42 @@ static int64_t slice_start(const struct nuc_cv *cv, const struct nuc_cv_node *n)
     return at;
 }
 
+/* Where a slice along one axis lies in its input when it has gaps there. False: it is another slice. */
+static bool slice_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_cv_layout *layout)
+{
+    const struct nuc_lt_tensor *x = nuc_cv_x(cv, n), *y = nuc_cv_y(cv, n);
+    int64_t begin[NUC_MAX_RANK], inner = (int64_t)nuc_dtype_size(y->dtype);
+    bool found = false;
+
+    if (x->dtype != y->dtype || x->rank != y->rank || !nuc_cv_same_params(cv, n, x, y) ||
+        nuc_cv_integers(cv, n, 1, NUC_MAX_RANK, begin) != x->rank)
+        return false;
+    for (uint32_t d = x->rank; d-- > 0; inner *= x->shape[d]) {
+        if (begin[d] < 0 || begin[d] + y->shape[d] > x->shape[d] || (found && x->shape[d] != y->shape[d]))
+            return false;
+        if (x->shape[d] == y->shape[d])
+            continue;
+        *layout = (struct nuc_cv_layout){begin[d] * inner, y->shape[d] * inner, x->shape[d] * inner};
+        found = true;
+    }
+    return found;
+}
+
 /* Makes the slice's result a view of its input. */
-static int32_t place_slice(struct nuc_cv *cv, const struct nuc_cv_node *n)
+static int32_t place_slice(struct nuc_cv *cv, struct nuc_cv_node *n)
 {
     struct nuc_cv_tensor *y = &cv->tensors[n->output];
-    int64_t at = slice_start(cv, n);
+    struct nuc_cv_layout layout = {.at = slice_start(cv, n)};
 
-    if (at < 0 || y->alias != n->output || y->output_index >= 0)
+    if (y->alias != n->output || y->output_index >= 0 ||
+        (layout.at < 0 && (cv->revision_3 || !slice_rows(cv, n, &layout))))
         return -1;
-    y->alias = n->input;
-    y->inside = (struct nuc_cv_layout){.at = at};
-    return n->output;
+    /* The slice itself reads its input no more. */
+    n->dropped = true;
+    if (put_inside(cv, n->output, n->input, layout))
+        return n->output;
+    n->dropped = false;
+    return -1;
 }
 
 /* ---- what the views cost ---- */
@@ -298,9 +341,9 @@ void nuc_cv_make_views(struct nuc_cv *cv)
     int32_t *views = nuc_alloc_array(cv->cx, (size_t)cv->graph->n_tensors + 1, sizeof *views);
     uint32_t n_views = 0;
 
-    /* Slices first: what is sliced is read in places that have no rows. Larger concatenations before their parts. */
+    /* Slices first, by then nothing lies in rows of concatenations. Larger concatenations before their parts. */
     for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
-        const struct nuc_cv_node *n = &cv->nodes[i];
+        struct nuc_cv_node *n = &cv->nodes[i];
         int32_t view = n->dropped || n->table || n->op->code != NUC_LT_SLICE ? -1 : place_slice(cv, n);
         if (view < 0)
             continue;
