@@ -10,6 +10,15 @@ static void dump(void *user, const char *stage, const char *text)
     printf("== %s\n%s", stage, text);
 }
 
+/* The end of a long path is what tells programs apart. */
+static void print_program(const char *path, size_t bytes)
+{
+    enum { ROOM = 80 - (int)sizeof ": 18446744073709551615 bytes" };
+    size_t length = strlen(path);
+
+    printf("%s%s: %zu bytes\n", length > ROOM ? ".." : "", length > ROOM ? path + length - (ROOM - 2) : path, bytes);
+}
+
 static void print_npu(const struct nuc_program_report *r, bool delegate)
 {
     if (r->n_partitions == 0) {
@@ -43,7 +52,7 @@ static void print_report(const struct nuc_compiler *c, const struct cli_args *ar
         return;
     if (nuc_dim_order_table(c) != NULL)
         fputs(nuc_dim_order_table(c), stdout);
-    printf("%s: %zu bytes\n", args->output, r.program);
+    print_program(args->output, r.program);
     if (r.n_cpu_int8 + r.n_cpu_float > 0)
         printf("  CPU      %zu operator%s in int8, %zu in float\n", r.n_cpu_int8, r.n_cpu_int8 == 1 ? "" : "s",
                r.n_cpu_float);

@@ -140,6 +140,13 @@ narrow
 run 0 "$nucleon" explain $digits --calibration $samples --json
 [ "$counts" = "$(sed -n 's/.*"operators": \([0-9]*\), "delegated": \([0-9]*\), "partitions": \([0-9]*\).*/\2 \1 \3/p' \
     "$work/out")" ] || fail "compile counts $counts, explain $(grep summary "$work/out")"
+run 0 "$nucleon" explain $model --calibration $samples --target imxrt700cm
+narrow
+kinds=$(sed -n 's/^on the CPU \([0-9]*\) in int8 and \([0-9]*\) in float/\1 \2/p' "$work/out")
+run 0 "$nucleon" compile $model --calibration $samples --target imxrt700cm -o "$work/cm.pte"
+narrow
+[ "$kinds" = "$(sed -n 's/^  CPU *\([0-9]*\) operators* in int8, \([0-9]*\) in float/\1 \2/p' "$work/out")" ] ||
+    fail "explain counts $kinds on the CPU, compile $(grep '^  CPU' "$work/out")"
 run 0 "$nucleon" compile $digits --calibration $samples --converter-flavor sdk-3.1 -o "$work/one.pte"
 has out "operators in 1 partition"
 run 0 "$nucleon" run "$work/one.pte" --input examples/digits/test.npz --output "$work/one.npz"

@@ -1,5 +1,4 @@
 /* Where nodes run and why. */
-#include "compiler/cortexm/cortexm.h"
 #include "compiler/driver/explain_options.h"
 #include "compiler/driver/lower.h"
 #include "compiler/neutron/convert/convert.h"
@@ -39,20 +38,14 @@ static struct nuc_explain_call *kernel_calls(struct lowering *l, size_t *count)
     return calls;
 }
 
-/*
- * Operators of the partitioned model that compute in float in the lowered one, which is where it shows: lowering splits
- * and joins nodes, and each remembers the one it was made of.
- */
 static void mark_float(struct nuc_explanation *e, const struct nuc_model *lowered)
 {
-    for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
-        for (uint32_t i = 0; nuc_is_float_operator(n) && i < e->n_rows; i++) {
-            struct nuc_explain_row *row = &e->rows[i];
-            if (row->node->id + 1 != n->source.origin || !row->is_operator || row->in_float)
-                continue;
-            row->in_float = true;
-            e->n_float++;
-        }
+    const bool *in_float = nuc_find_float_operators(lowered);
+
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        struct nuc_explain_row *row = &e->rows[i];
+        row->in_float = row->is_operator && row->partition == NULL && in_float[row->node->id];
+        e->n_float += row->in_float;
     }
 }
 
@@ -62,9 +55,6 @@ struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_c
     struct lowering l = {.partitioned = m};
     size_t n_calls = 0;
 
-    /* Lowering copies this mark to what it makes of a node. */
-    for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
-        n->source.origin = n->id + 1;
     struct nuc_explain_call *calls = with_cycles ? kernel_calls(&l, &n_calls) : NULL;
     struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, s->target, s->flavor, calls, n_calls);
     e->delegates = s->delegates;

@@ -103,14 +103,14 @@ static const char *table_of(struct nuc_context *cx, const struct outcome *outcom
     struct nuc_text text;
 
     nuc_text_init(&text, cx);
-    nuc_text_addf(&text, "  %-34s %12s %10s %12s %10s\n", "dim order", "cycles", "transposes", "moved bytes", "arena");
+    nuc_text_addf(&text, "  %-32s %11s %10s %12s %9s\n", "dim order", "cycles", "transposes", "moved bytes", "arena");
     for (size_t i = 0; i < N_VARIANTS; i++) {
         const struct outcome *t = &outcomes[i];
         if (t->ok)
-            nuc_text_addf(&text, "%c %-34s %12llu %10zu %12zu %10zu\n", i == best ? '*' : ' ', variants[i].name,
+            nuc_text_addf(&text, "%c %-32s %11llu %10zu %12zu %9zu\n", i == best ? '*' : ' ', variants[i].name,
                           (unsigned long long)t->cycles, t->transposes, t->moved_bytes, t->arena);
         else
-            nuc_text_addf(&text, "  %-34s not possible: %s\n", variants[i].name, t->message);
+            nuc_text_addf(&text, "  %-32s not possible: %s\n", variants[i].name, t->message);
     }
     return nuc_text_string(&text);
 }

@@ -265,6 +265,15 @@ static struct nuc_node **same_nodes(struct nuc_graph *copy, struct nuc_node *con
     return same;
 }
 
+/* Each node of a copy knows the one that it was made from, and hands it on to what it becomes. */
+static void mark_origins(const struct nuc_graph *from, struct nuc_graph *copy)
+{
+    const struct nuc_node *original = from->first;
+
+    for (struct nuc_node *n = copy->first; n != NULL; n = n->next, original = original->next)
+        n->source.origin = original->id + 1;
+}
+
 /*
  * A partitioned model of its own: lowering takes the partitions' nodes out of the graph, and the model it was given
  * stays what it was. Decisions are about the nodes before, so the copy has none.
@@ -275,6 +284,7 @@ static struct nuc_model *copy_partitioned(const struct nuc_model *from)
     struct nuc_model *m = nuc_model_after(from, nuc_graph_copy(from->graph));
     struct nuc_partitions *p = nuc_alloc(cx, sizeof *p);
 
+    mark_origins(from->graph, m->graph);
     p->count = from->partitions->count;
     p->items = nuc_copy(cx, from->partitions->items, p->count * sizeof *p->items);
     for (uint32_t i = 0; i < p->count; i++) {
@@ -311,6 +321,7 @@ void nuc_delegate_model(struct nuc_job *j)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: is not partitioned", partitioned->graph->file);
     struct nuc_model *m = copy_partitioned(partitioned);
     struct nuc_lowered *l = nuc_alloc(cx, sizeof *l);
+    l->partitioned = partitioned->graph;
     l->n_partitions = m->partitions->count;
     l->partitions = nuc_alloc_array(cx, l->n_partitions, sizeof *l->partitions);
     l->report = first_report(m);
@@ -339,17 +350,27 @@ void nuc_run_cpu_passes(struct nuc_job *j)
     nuc_run_stage_passes(j, &nuc_lowered_passes, NUC_PASSES_DEFAULT);
 }
 
-/* A permuted view moves nothing at run time: it is neither. */
-static void count_cpu_operators(const struct nuc_graph *g, struct nuc_program_report *r)
+bool *nuc_find_float_operators(const struct nuc_model *lowered)
 {
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        bool boundary = nuc_is_quantize(n) || nuc_is_dequantize(n);
-        if (!nuc_is_call(n) || nuc_op_kind(n->op) == NUC_KIND_GRAPH || n->op == NUC_OP_ALLOC || boundary)
+    uint32_t n_ids = lowered->lowered->partitioned->next_id;
+    bool *in_float = nuc_alloc_array(lowered->c->cx, (size_t)n_ids + 1, sizeof *in_float);
+
+    for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
+        if (nuc_is_float_operator(n) && n->source.origin > 0 && n->source.origin <= n_ids)
+            in_float[n->source.origin - 1] = true;
+    }
+    return in_float;
+}
+
+static void count_cpu_operators(const struct nuc_model *lowered, struct nuc_program_report *r)
+{
+    const bool *in_float = nuc_find_float_operators(lowered);
+
+    for (const struct nuc_node *n = lowered->lowered->partitioned->first; n != NULL; n = n->next) {
+        if (!nuc_is_operator(n) || n->partition >= 0)
             continue;
-        if (nuc_is_float_operator(n))
-            r->n_cpu_float++;
-        else
-            r->n_cpu_int8 += n->op != NUC_OP_NUCLEON_PERMUTE_VIEW;
+        r->n_cpu_float += in_float[n->id];
+        r->n_cpu_int8 += !in_float[n->id];
     }
 }
 
@@ -375,7 +396,7 @@ void nuc_lower_for_cpu(struct nuc_job *j)
 
     if (s->target->cpu != NULL) {
         nuc_cortexm_lower(j->m->graph, &options);
-        count_cpu_operators(j->m->graph, &j->m->lowered->report);
+        count_cpu_operators(j->m, &j->m->lowered->report);
     }
     if (s->o.executorch_ops_only)
         check_executorch_ops(j->m->graph);

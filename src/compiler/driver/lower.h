@@ -18,11 +18,15 @@ struct nuc_lowered_partition {
 };
 
 struct nuc_lowered {
+    const struct nuc_graph *partitioned; /* what it was made of */
     uint32_t n_partitions;
     struct nuc_lowered_partition *partitions;
     struct nuc_io_quantizations io;   /* inputs and outputs that are int8 */
     struct nuc_program_report report; /* as far as it is known without the program */
 };
+
+/* By id of a node of lowered->partitioned: what became of it, on the CPU, computes in float. */
+bool *nuc_find_float_operators(const struct nuc_model *lowered);
 
 /* Of a partitioned model: what is known of inputs and outputs that are int8 already (quantize_io.c). */
 struct nuc_io_quantizations nuc_note_io(const struct nuc_model *m);
