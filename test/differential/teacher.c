@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/driver/driver.h"
+#include "compiler/graph/quant.h"
 
 /*
  * Every operator the table does not name moves, selects or clips quantized values of one scale and zero point: both
@@ -105,6 +106,14 @@ static void note_op(struct teacher_value *v, enum nuc_op op)
     v->exact = v->exact && reasons[op] == NULL;
 }
 
+/* What goes from one scale to another is rounded on the NPU as LiteRT does it, ties away from zero. */
+static bool has_other_parameters(const struct nuc_node *dequantize, const struct nuc_node *quantize)
+{
+    struct nuc_quant a, b;
+
+    return nuc_quant_of(dequantize, &a) && nuc_quant_of(quantize, &b) && !nuc_same_parameters(&a, &b);
+}
+
 /* Operators from the quantize node back to quantized values, inputs and constants. */
 static void find_ops(const struct nuc_graph *g, const bool *live, struct teacher_value *v)
 {
@@ -113,8 +122,12 @@ static void find_ops(const struct nuc_graph *g, const bool *live, struct teacher
 
     wanted[v->quantize->args[0].u.node->id] = true;
     for (const struct nuc_node *n = v->quantize->prev; n != NULL; n = n->prev) {
-        if (!wanted[n->id] || !live[n->id] || nuc_is_dequantize(n) || nuc_is_placeholder(n))
+        if (!wanted[n->id] || !live[n->id] || nuc_is_placeholder(n))
             continue;
+        if (nuc_is_dequantize(n)) {
+            v->exact = v->exact && !has_other_parameters(n, v->quantize);
+            continue;
+        }
         if (n->op != NUC_OP_GETITEM)
             note_op(v, n->op);
         uint32_t count = nuc_inputs(n, inputs, 64);

@@ -18,7 +18,7 @@ struct teacher_value {
     size_t elements;
     enum nuc_op ops[TEACHER_MAX_OPS]; /* in the order of the enumeration, each once; none: a second quantization */
     unsigned n_ops;
-    bool exact; /* all of `ops` are bit-exact */
+    bool exact; /* all of `ops` are bit-exact, and what they begin with has the same parameters */
 };
 
 struct teacher {

@@ -58,6 +58,11 @@ static void run_cluster_passes(struct nuc_graph *g)
     nuc_run_passes(g, &nuc_cluster_passes, NUC_PASSES_DEFAULT, NULL);
 }
 
+static void run_npu_passes(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_npu_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
 static void run_lowered_passes(struct nuc_graph *g)
 {
     nuc_run_passes(g, &nuc_lowered_passes, NUC_PASSES_DEFAULT, NULL);
@@ -91,6 +96,7 @@ static const struct stage stages[] = {
     {"orders", run_order_passes, false},
     {"edge", run_edge_passes, false},
     {"cluster", run_cluster_passes, false},
+    {"npu", run_npu_passes, false},
     {"lowered", run_lowered_passes, false},
 };
 

@@ -94,6 +94,8 @@ void nuc_run_edge_stage(struct nuc_job *j)
         return;
     nuc_run_stage_passes(j, &nuc_plain_passes, NUC_PASSES_DEFAULT);
     nuc_run_stage_passes(j, &nuc_cluster_passes, NUC_PASSES_DEFAULT);
+    if (nuc_expresses_for_npu(s) && !s->o.no_quantize)
+        nuc_run_stage_passes(j, &nuc_npu_passes, NUC_PASSES_DEFAULT);
 }
 
 /*
@@ -143,5 +145,9 @@ void nuc_partition_model(struct nuc_job *j)
     };
 
     m->partitions = nuc_place(m, &options);
+    while (nuc_expresses_for_npu(m->settings) && nuc_drop_requantizations(m->graph)) {
+        options.names_are_checked = true;
+        m->partitions = nuc_place(m, &options);
+    }
     j->again = !o->reference_compat && mark_undelegated(m, &j->preserved);
 }

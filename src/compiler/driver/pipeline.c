@@ -15,7 +15,7 @@
 static void import_model(struct nuc_job *j);
 static void write_output(struct nuc_job *j);
 
-#define MAX_LISTS 4
+#define MAX_LISTS 5
 
 struct stage {
     const char *name;
@@ -47,7 +47,8 @@ static const struct stage stages[NUC_STAGE_COUNT] = {
     [NUC_STAGE_DECOMPOSE] = {"decompose", nuc_decompose_model, GRAPH},
     [NUC_STAGE_EDGE] = {"edge", nuc_settle_orders, GRAPH, .passes = {&nuc_order_passes}},
     [NUC_STAGE_EDGE_PASSES] = {"edge-passes", nuc_run_edge_stage, GRAPH,
-                               .passes = {&nuc_edge_passes, &nuc_float_passes, &nuc_plain_passes, &nuc_cluster_passes}},
+                               .passes = {&nuc_edge_passes, &nuc_float_passes, &nuc_plain_passes, &nuc_cluster_passes,
+                                          &nuc_npu_passes}},
     [NUC_STAGE_PARTITION] = {"partition", nuc_partition_model, GRAPH, .repeat_from = NUC_STAGE_DECOMPOSE},
     [NUC_STAGE_DELEGATE] = {"delegate", nuc_delegate_model, GRAPH},
     [NUC_STAGE_CPU_PASSES] = {"cpu-passes", nuc_run_cpu_passes, GRAPH, .applies = nuc_has_float_cpu,

@@ -9,6 +9,7 @@
  *   nuc_order_passes    Edge: dim orders that tensors can have at run time, parameters as they are read
  *   nuc_edge_passes     Edge, before partitioning, as the reference backend has them
  *   nuc_plain_passes, nuc_cluster_passes   after these, where the reference is not followed
+ *   nuc_npu_passes      after these, for the newest rules of an NPU
  *   nuc_lowered_passes  Edge, after partitioning
  */
 #ifndef NUC_PASSES_PASSES_H
@@ -51,7 +52,7 @@ extern const struct nuc_pass_list nuc_edge_passes;
  * Not in compatibility mode: only dim orders that tensors can have at run time, and quantized values at all boundaries
  * of all clusters, so that no float value leaves or enters one.
  */
-extern const struct nuc_pass_list nuc_plain_passes, nuc_cluster_passes;
+extern const struct nuc_pass_list nuc_plain_passes, nuc_cluster_passes, nuc_npu_passes;
 
 /* For a float program: constants that the decomposition computes of parameters. */
 extern const struct nuc_pass_list nuc_float_passes;
@@ -129,6 +130,14 @@ struct nuc_edge_options {
  * NUC_UNSUPPORTED naming the node when an operator has no Edge form. `options` may be NULL: nothing is preserved.
  */
 void nuc_to_edge(struct nuc_graph *g, const struct nuc_edge_options *options);
+
+/*
+ * A product with the int8 value 1 of scale 1, by which a value gets other parameters on the NPU. Those that
+ * are in no partition, or whose value or result is not of an operator in one, are taken out again: quantize and
+ * dequantize nodes do the same then. Returns whether there were any.
+ */
+bool nuc_is_requantization(struct nuc_graph *g, const struct nuc_node *node);
+bool nuc_drop_requantizations(struct nuc_graph *g);
 
 /* Whether nuc_to_edge() has a row for the ATen operator, for the completeness test over ops.def. */
 bool nuc_has_edge_form(enum nuc_op op);

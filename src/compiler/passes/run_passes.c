@@ -80,6 +80,10 @@ static const struct nuc_pass cluster_passes[] = {
     {"split-dequantize", nuc_split_dequantize, BETTER},
 };
 
+static const struct nuc_pass npu_passes[] = {
+    {"requantize", nuc_requantize, BETTER},
+};
+
 /* Without quantization: what decomposition moves of parameters is computed once. */
 static const struct nuc_pass float_passes[] = {
     {"fold-moved-constants", nuc_fold_constants, BETTER},
@@ -98,6 +102,7 @@ const struct nuc_pass_list nuc_order_passes = {LIST(order_passes), .refresh = tr
 const struct nuc_pass_list nuc_edge_passes = {LIST(edge_passes), true, nuc_rename_as_traced, true, .refresh = true};
 const struct nuc_pass_list nuc_plain_passes = {LIST(plain_passes), .refresh = true};
 const struct nuc_pass_list nuc_cluster_passes = {LIST(cluster_passes), true, nuc_rename_as_traced};
+const struct nuc_pass_list nuc_npu_passes = {LIST(npu_passes), true, nuc_rename_as_traced};
 const struct nuc_pass_list nuc_float_passes = {LIST(float_passes)};
 const struct nuc_pass_list nuc_lowered_passes = {LIST(lowered_passes), true, nuc_rename_as_traced};
 
