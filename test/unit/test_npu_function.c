@@ -1,5 +1,13 @@
-/* Functions of one value on the NPU: float networks, and the operators of their partitions. */
+/*
+ * Functions of one value on the NPU: float networks and the operators of their partitions; what the operators make of
+ * all 256 numbers, next to the function itself.
+ */
+#include <math.h>
+
 #include "compiler/driver/pipeline.h"
+#include "compiler/eval/eval.h"
+#include "compiler/passes/npu_function.h"
+#include "compiler/passes/passes.h"
 #include "quantized_text.h"
 
 struct scenario {
@@ -10,6 +18,7 @@ struct scenario {
     const char *expected; /* Edge operators that are not quantize and dequantize nodes, on the CPU with * */
 };
 
+#define WIDE "%x = input : float32[16, 1024]\n"
 #define X "%x = input : float32[1, 4, 6, 6] channels-last\n"
 
 #define DECOMPOSED                                                                                                     \
@@ -31,6 +40,16 @@ static const struct scenario scenarios[] = {
      "imxrt700", NULL, false, "prelu.default"},
     {"a reflected border is one operator", X "%y = aten.pad.default(%x, [1, 1, 1, 1], \"reflect\")\n", "imxrt700", NULL,
      false, "pad.default"},
+    {"a SiLU is a gate", WIDE "%y = aten.silu.default(%x)\n", "imxrt700", NULL, false, "sigmoid.default mul.Tensor"},
+    {"also where the CPU has a table", WIDE "%y = aten.silu.default(%x)\n", "imxrt700cm", NULL, false,
+     "sigmoid.default mul.Tensor"},
+    {"a call of the NPU is too much for few values", "%x = input : float32[1, 4]\n%y = aten.silu.default(%x)\n",
+     "imxrt700", NULL, false, "sigmoid.default* mul.Tensor*"},
+    {"refused it is the operator of the CPU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", "aten.gelu*", false,
+     "gelu.default*"},
+    {"refused in part it is the operator of the CPU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", "aten.sigmoid*",
+     false, "gelu.default*"},
+    {"the reference has no GELU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", NULL, true, "gelu.default*"},
 };
 
 struct flow {
@@ -78,9 +97,220 @@ static void placed(void **state)
         check_scenario(&scenarios[i]);
 }
 
+/* ---- all 256 numbers ---- */
+
+static double silu(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+static double gelu(double x)
+{
+    return x * 0.5 * (1 + erf(x / sqrt(2)));
+}
+
+static double elu(double x)
+{
+    return x > 0 ? x : exp(x) - 1;
+}
+
+/* alpha 0.5, scale 2, input_scale 0.25 */
+static double elu_of_three(double x)
+{
+    return 2 * (x > 0 ? x : 0.5 * (exp(x * 0.25) - 1));
+}
+
+static double selu(double x)
+{
+    return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * (exp(x) - 1));
+}
+
+static double celu(double x)
+{
+    return x > 0 ? x : 2 * (exp(x / 2) - 1);
+}
+
+static double softplus(double x)
+{
+    return log1p(exp(x * 2)) / 2;
+}
+
+static double log_sigmoid(double x)
+{
+    return -log1p(exp(-x));
+}
+
+static double mish(double x)
+{
+    return x * tanh(log1p(exp(x)));
+}
+
+static double hardsigmoid(double x)
+{
+    return fmin(fmax(x + 3, 0), 6) / 6;
+}
+
+static double square(double x)
+{
+    return x * x;
+}
+
+static double cube(double x)
+{
+    return x * x * x;
+}
+
+static double softshrink(double x)
+{
+    return x > 0.5 ? x - 0.5 : x < -0.5 ? x + 0.5 : 0;
+}
+
+static const struct function {
+    const char *call;
+    double (*value)(double x);
+} functions[] = {
+    {"silu.default(%dx)", silu},
+    {"gelu.default(%dx)", gelu},
+    {"elu.default(%dx)", elu},
+    {"elu.default(%dx, 0.5, 2.0, 0.25)", elu_of_three},
+    {"selu.default(%dx)", selu},
+    {"celu.default(%dx, 2.0)", celu},
+    {"softplus.default(%dx, 2.0)", softplus},
+    {"log_sigmoid.default(%dx)", log_sigmoid},
+    {"mish.default(%dx)", mish},
+    {"hardsigmoid.default(%dx)", hardsigmoid},
+    {"square.default(%dx)", square},
+    {"pow.Tensor_Scalar(%dx, 2)", square},
+    {"pow.Tensor_Scalar(%dx, 3)", cube},
+    {"softshrink.default(%dx)", softshrink},
+    {"log2.default(%dx)", log2},
+    {"log10.default(%dx)", log10},
+    {"exp2.default(%dx)", exp2},
+};
+
+static const struct {
+    double low, high;
+} ranges[] = {{-1, 1}, {-2, 2}, {-3, 3}, {-4, 4}, {-6, 6}, {-8, 8}, {-4, 8}, {-8, 4}, {-3, 1}, {0, 6}, {0, 20}};
+
+#define N_FUNCTIONS (sizeof functions / sizeof *functions)
+#define N_RANGES (sizeof ranges / sizeof *ranges)
+
+struct sampled {
+    double scale, zero;
+};
+
+static struct sampled sampled(double low, double high)
+{
+    double scale = (double)(float)((high - low) / 255);
+
+    return (struct sampled){scale, fmin(fmax(round(-128 - low / scale), -128), 127)};
+}
+
+static double value_at(struct sampled s, int code)
+{
+    return (code - s.zero) * s.scale;
+}
+
+static struct sampled output_of(const struct function *f, struct sampled in)
+{
+    double low = 0, high = 0;
+
+    for (int code = -128; code < 128; code++) {
+        double y = f->value(value_at(in, code));
+        if (isfinite(y)) {
+            low = fmin(low, y);
+            high = fmax(high, y);
+        }
+    }
+    return sampled(low, high);
+}
+
+static bool yes(void *user, const struct nuc_node *node)
+{
+    (void)user;
+    (void)node;
+    return true;
+}
+
+/* In steps of the output, as far as these go. */
+static double in_steps(const struct function *f, struct sampled in, struct sampled out, int code)
+{
+    double steps = f->value(value_at(in, code)) / out.scale + out.zero;
+
+    return isnan(steps) ? -128 : fmin(fmax(steps, -128), 127);
+}
+
+/* The error of the quantized graph over what rounding at both ends leaves, dB. */
+static double loss_of(const struct function *f, struct sampled in, struct sampled out, const float *y)
+{
+    double errors = 0, once = 0, rounding = 0, input = 0;
+
+    for (int code = -128; code < 128; code++) {
+        double weight = exp(-0.5 * pow((code + 0.5) / (256.0 / 6), 2));
+        int before = code > -128 ? code - 1 : code, after = code < 127 ? code + 1 : code;
+        double slope = (in_steps(f, in, out, after) - in_steps(f, in, out, before)) / (after - before);
+        double steps = in_steps(f, in, out, code), error = (double)y[code + 128] / out.scale + out.zero - steps;
+        errors += weight * error * error;
+        once += weight * pow(round(steps) - steps, 2);
+        rounding += weight / 12;
+        input += weight * slope * slope / 12;
+    }
+    return 10 * log10((errors + input) / (fmax(once, rounding) + input));
+}
+
+#define ROWS 64
+
+/* Where the function is expressed it is close; returns whether it is. */
+static bool check_function(struct nuc_context *cx, const struct function *f, struct sampled in)
+{
+    static float x[ROWS * 256], y[ROWS * 256];
+    struct nuc_edge_options options = {.express = yes};
+    struct sampled out = output_of(f, in);
+    uint32_t operators = 0;
+
+    struct nuc_graph *g =
+        parse_quantized(cx, nuc_format(cx, "%%x = input : float32[64, 256] ! %.9g, %.0f\n%%y = aten.%s ! %.9g, %.0f\n",
+                                       in.scale, in.zero, f->call, out.scale, out.zero));
+    nuc_to_edge(g, &options);
+    nuc_graph_verify(g, "test");
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        operators += nuc_is_quantize(n);
+    if (operators == 2 && f->value != square)
+        return false;
+    for (int i = 0; i < ROWS * 256; i++)
+        x[i] = (float)value_at(in, i % 256 - 128);
+    nuc_eval_run(nuc_eval_new(g, 1), (const void *const[]){x}, (void *const[]){y});
+    double loss = loss_of(f, in, out, y);
+    if (getenv("NPU_FUNCTION_TABLE") != NULL)
+        print_message("%-34s %6.2f .. %5.2f  %5.2f dB\n", f->call, value_at(in, -128), value_at(in, 127), loss);
+    if (!(loss <= NUC_FUNCTION_MAX_LOSS + 0.1))
+        fail_msg("%s: %g .. %g: %g dB", f->call, value_at(in, -128), value_at(in, 127), loss);
+    return true;
+}
+
+static void check_functions(struct nuc_context *cx, void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < N_FUNCTIONS; i++) {
+        int expressed = 0;
+        for (size_t k = 0; k < N_RANGES; k++)
+            expressed += check_function(cx, &functions[i], sampled(ranges[k].low, ranges[k].high));
+        if (expressed == 0)
+            fail_msg("%s is never expressed", functions[i].call);
+        if (getenv("NPU_FUNCTION_TABLE") != NULL)
+            print_message("%-34s in %d of %zu ranges\n", functions[i].call, expressed, N_RANGES);
+    }
+}
+
+static void close_to_the_function(void **state)
+{
+    (void)state;
+    run_in_context(check_functions, NULL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(placed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(placed), cmocka_unit_test(close_to_the_function)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "compiler/driver/pipeline.h"
 #include "compiler/import/tflite.h"
 #include "compiler/layout/orders.h"
+#include "compiler/partition/not_delegated.h"
 #include "compiler/partition/partition.h"
 #include "compiler/target/target.h"
 
@@ -50,6 +51,12 @@ static const char *const *preserved_ops(const struct nuc_model *m, size_t *count
     return list;
 }
 
+/* Not what the options keep off the NPU. */
+static bool may_express(void *user, const struct nuc_node *node)
+{
+    return nuc_not_delegated_match(user, node) == NULL;
+}
+
 void nuc_decompose_model(struct nuc_job *j)
 {
     struct nuc_model *m = nuc_model_after(j->quantized, nuc_graph_copy(j->quantized->graph));
@@ -65,6 +72,14 @@ void nuc_decompose_model(struct nuc_job *j)
         .executorch_ops_only = s->o.executorch_ops_only,
     };
 
+    if (nuc_expresses_for_npu(s)) {
+        options.express = may_express;
+        options.express_user = nuc_not_delegated_new(
+            m->graph,
+            &(struct nuc_partition_options){.operators_not_to_delegate = s->o.operators_not_to_delegate,
+                                            .n_operators_not_to_delegate = (uint32_t)s->o.n_operators_not_to_delegate,
+                                            .names_are_checked = true});
+    }
     /* In another round j->preserved says which of them are decomposed all the same. */
     options.preserve_ops = preserved_ops(m, &options.n_preserve_ops);
     const struct nuc_meta *outputs = nuc_output_metas(m->graph);
@@ -108,9 +123,13 @@ static bool mark_undelegated(const struct nuc_model *m, struct nuc_preserved *pr
 
     for (uint32_t i = 0; i < preserved->count; i++) {
         struct nuc_preserved_op *op = &preserved->ops[i];
-        const struct nuc_decision *d = op->id < m->partitions->n_by_id ? m->partitions->by_id[op->id] : NULL;
-        op->decompose = op->decompose || (d != NULL && !d->delegated);
-        any = any || (d != NULL && !d->delegated);
+        bool on_cpu = false;
+        for (uint32_t id = op->id; id < op->end && id < m->partitions->n_by_id; id++) {
+            const struct nuc_decision *d = m->partitions->by_id[id];
+            on_cpu = on_cpu || (d != NULL && !d->delegated);
+        }
+        op->decompose = op->decompose || on_cpu;
+        any = any || on_cpu;
     }
     return any;
 }

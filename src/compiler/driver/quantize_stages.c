@@ -3,6 +3,7 @@
 #include "compiler/driver/pipeline.h"
 #include "compiler/layout/orders.h"
 #include "compiler/passes/npu_forms.h"
+#include "compiler/passes/npu_function.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/equalize.h"
@@ -49,6 +50,11 @@ void nuc_run_aten_stage(struct nuc_job *j)
         nuc_run_stage_passes(j, &nuc_int8_passes, mode);
 }
 
+static bool is_npu_function(void *user, const struct nuc_node *node)
+{
+    return nuc_has_npu_function(user, node);
+}
+
 /*
  * The nodes that end on the CPU are quantized for its kernels. With both an NPU and int8 kernels on the CPU, which ones
  * these are is found by a trial, since the rules of the NPU ask for scales.
@@ -57,6 +63,7 @@ static void annotate(struct nuc_model *m)
 {
     const struct nuc_settings *s = m->settings;
     bool int8_cpu = s->target->cpu != NULL;
+    struct nuc_support support = {.g = m->graph, .target = s->target, .flavor = s->flavor};
     struct nuc_quantize_options options = {
         .side = int8_cpu && !s->delegates ? NUC_SIDE_CPU : NUC_SIDE_NPU,
         .reference_compat = s->o.reference_compat,
@@ -68,6 +75,10 @@ static void annotate(struct nuc_model *m)
         .executorch_ops_only = s->o.executorch_ops_only,
     };
 
+    if (nuc_expresses_for_npu(s)) {
+        options.npu_function = is_npu_function;
+        options.npu_function_user = &support;
+    }
     if (options.bias_correction != NUC_BIAS_CORRECTION_OFF)
         nuc_add_biases(m->graph);
     if (int8_cpu && s->delegates) {

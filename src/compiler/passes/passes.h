@@ -94,12 +94,12 @@ enum nuc_op nuc_edge_carrier(enum nuc_op op);
 /* Whether the stage rewrites the operator. */
 bool nuc_has_expansion(enum nuc_op op);
 
-/* Operators of preserve_ops, in graph order. */
+/* Operators of preserve_ops, and functions that are to be expressed, in graph order. */
 struct nuc_preserved {
     uint32_t count;
     struct nuc_preserved_op {
-        uint32_t id;    /* of the Edge node; NUC_NOT_PRESERVED: it was decomposed */
-        bool decompose; /* it is not to be preserved */
+        uint32_t id, end; /* Edge nodes from one to before the other; id NUC_NOT_PRESERVED: it was decomposed */
+        bool decompose;   /* it is not to be preserved */
     } * ops;
 };
 
@@ -113,6 +113,9 @@ struct nuc_edge_options {
      */
     const char *const *preserve_ops;
     size_t n_preserve_ops;
+    /* Whether a function of one value is made of operators of the NPU (npu_function.h). NULL: none is. */
+    bool (*express)(void *user, const struct nuc_node *node);
+    void *express_user;
     const struct nuc_target *target; /* whose rules; NULL: the default */
     const struct nuc_flavor *flavor;
     bool (*check_op_support)(void *user, const struct nuc_node *node); /* NULL: accept */

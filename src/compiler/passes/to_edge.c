@@ -3,6 +3,7 @@
 #include "compiler/layout/orders.h"
 #include "compiler/passes/decompose.h"
 #include "compiler/passes/functionalize.h"
+#include "compiler/passes/npu_function.h"
 #include "compiler/passes/passes.h"
 #include "compiler/support/support.h"
 #include "compiler/target/target.h"
@@ -267,13 +268,37 @@ static struct nuc_node *preserve(struct to_edge *e, struct nuc_node *node)
         (e->options->check_op_support == NULL || e->options->check_op_support(e->options->check_op_support_user, edge));
     edge->format = NUC_FORMAT_UNSET;
     /* The CPU has a form of what is kept for it: there is no second round without. */
-    if (ok && entry != NULL && !keep)
+    if (ok && entry != NULL && !keep) {
         entry->id = edge->id;
+        entry->end = edge->id + 1;
+    }
     if (ok || keep)
         return edge;
     nuc_replace_uses(e->g, edge, node, NULL);
     nuc_remove_node(e->g, edge);
     return NULL;
+}
+
+/* The function in operators of the NPU, or NULL; all of them go there, or in another round it is none. */
+static struct nuc_node *express(struct to_edge *e, struct nuc_node *node)
+{
+    uint32_t first = e->g->next_id;
+
+    if (e->options->express == NULL || !nuc_has_npu_function(&e->support, node) ||
+        !e->options->express(e->options->express_user, node))
+        return NULL;
+    struct nuc_preserved_op *entry = next_preserved(e);
+    if (entry != NULL && entry->decompose)
+        return NULL;
+    struct nuc_node *value = nuc_to_npu_function(&e->support, node);
+    if (value == NULL)
+        return NULL;
+    if (entry != NULL) {
+        entry->id = first;
+        entry->end = e->g->next_id;
+    }
+    nuc_replace_uses(e->g, node, value, NULL);
+    return value;
 }
 
 /* Returns the node after it. */
@@ -287,7 +312,7 @@ static struct nuc_node *rewrite_node(struct to_edge *e, struct nuc_node *node)
     if (rewrite == NULL)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: %s has no Edge form: replace the operator in the model", g->file,
                  nuc_node_text(g->cx, node));
-    if (preserve(e, node) == NULL) {
+    if (preserve(e, node) == NULL && express(e, node) == NULL) {
         struct nuc_node *value = rewrite(g, node);
         if (value != NULL)
             nuc_replace_uses(g, node, value, NULL);

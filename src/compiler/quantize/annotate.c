@@ -10,7 +10,10 @@
 
 const struct nuc_pattern *nuc_pattern_for(const struct nuc_annotator *a, const struct nuc_node *node)
 {
-    return nuc_pattern_of(a->side[node->id], node->op);
+    static const struct nuc_pattern none = {.form = NUC_FORM_NONE};
+    const struct nuc_pattern *p = nuc_pattern_of(a->side[node->id], node->op);
+
+    return p->asked && !a->npu_function[node->id] ? &none : p;
 }
 
 const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct nuc_node *node, enum nuc_spec spec)
@@ -20,11 +23,14 @@ const struct nuc_qspec *nuc_spec_for(const struct nuc_annotator *a, const struct
 
 static void choose_sides(struct nuc_annotator *a, const struct nuc_quantize_options *options)
 {
+    a->npu_function = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->npu_function);
     a->side = nuc_alloc_array(a->g->cx, a->g->next_id, sizeof *a->side);
     for (const struct nuc_node *n = a->g->first; n != NULL; n = n->next) {
         bool on_cpu = options->side == NUC_SIDE_CPU ||
                       (options->ends_on_cpu != NULL && options->ends_on_cpu(options->ends_on_cpu_user, n));
         a->side[n->id] = on_cpu ? NUC_SIDE_CPU : NUC_SIDE_NPU;
+        a->npu_function[n->id] =
+            !on_cpu && options->npu_function != NULL && options->npu_function(options->npu_function_user, n);
     }
 }
 
@@ -415,6 +421,15 @@ static bool has_pattern(const struct nuc_annotator *a, const struct nuc_node *no
     return form != NUC_FORM_NONE && (form != NUC_FORM_MOVED || a->one_scale);
 }
 
+/* What is computed in float gains nothing by numbers on one side of it. */
+static bool is_wanted(const struct nuc_annotator *a, const struct nuc_node *node)
+{
+    const struct nuc_pattern *p = nuc_pattern_for(a, node);
+    const struct nuc_node *input = p->asked ? nuc_arg_node(node, p->anchors[0].arg) : NULL;
+
+    return !p->asked || (input != NULL && nuc_is_annotated(a->by_id[input->id]));
+}
+
 struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quantize_options *options)
 {
     struct nuc_annotator a = {.g = g, .reference_compat = options->reference_compat, .one_scale = options->one_scale};
@@ -433,7 +448,7 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_op_family(n->op) == NUC_FAMILY_RECURRENT && !options->executorch_ops_only)
             nuc_annotate_recurrent(&a, n);
-        else if (!a.stays_float[n->id] && has_pattern(&a, n))
+        else if (!a.stays_float[n->id] && has_pattern(&a, n) && is_wanted(&a, n))
             nuc_annotate_node(&a, n);
     }
     return a.by_id;

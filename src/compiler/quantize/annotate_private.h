@@ -10,6 +10,7 @@ struct nuc_annotator {
     bool reference_compat, one_scale; /* as in struct nuc_quantize_options */
     struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];
     enum nuc_side *side; /* by node id */
+    bool *npu_function;  /* by node id: what struct nuc_quantize_options says */
     bool *stays_float;   /* by node id: states that the caller keeps from one call to the next */
 
     /* reference_compat only: lists of the nodes not annotated yet, an operator each, in graph order. */

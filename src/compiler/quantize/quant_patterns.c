@@ -163,6 +163,11 @@ static const struct row npu_rows[] = {
      {UNARY_TO(NUC_SPEC_PROBABILITY), .joins = NUC_JOINS_REFERENCE, .cluster = NUC_CLUSTER_SIGMOID,
       .extension_in_place = true}},
     {NUC_OPS(NUC_OP_TANH), {UNARY_TO(NUC_SPEC_TANH), .joins = NUC_JOINS_REFERENCE, .cluster = NUC_CLUSTER_TANH}},
+    /* Expressed in operators of the NPU after quantization. */
+    {NUC_OPS(NUC_OP_SILU, NUC_OP_GELU, NUC_OP_ELU, NUC_OP_SELU, NUC_OP_CELU, NUC_OP_SOFTPLUS, NUC_OP_LOG_SIGMOID,
+             NUC_OP_MISH, NUC_OP_HARDSIGMOID, NUC_OP_SQUARE, NUC_OP_POW_SCALAR, NUC_OP_SOFTSHRINK, NUC_OP_LOG2,
+             NUC_OP_LOG10, NUC_OP_EXP2),
+     {UNARY, .asked = true, .extension = true}},
     /* Moves of values that the reference has no pattern for. */
     {NUC_OPS(NUC_OP_CLONE, NUC_OP_CONTIGUOUS, NUC_OP_ALIAS, NUC_OP_T),
      {.form = NUC_FORM_MOVED, INPUT, .extension = true}},

@@ -26,6 +26,9 @@ struct nuc_quantize_options {
     /* On side NPU: nodes that end up as int8 kernels on the CPU all the same. NULL: none. */
     bool (*ends_on_cpu)(void *user, const struct nuc_node *node);
     void *ends_on_cpu_user;
+    /* On side NPU: functions of one value that will be made of the NPU's operators. NULL: none. */
+    bool (*npu_function)(void *user, const struct nuc_node *node);
+    void *npu_function_user;
     bool reference_compat; /* exactly what the reference quantizes, its order of annotation included */
     /*
      * A value has one scale and zero point: readers take those of its producer, whatever they are, and do not quantize
