@@ -260,7 +260,7 @@ struct nuc_meta *nuc_output_metas(const struct nuc_graph *g)
 /* In the ATen dialect, which has names for two orders alone, of which the value is in the other one. */
 static struct nuc_node *insert_clone(struct nuc_graph *g, struct nuc_node *value, const struct nuc_meta *like)
 {
-    struct nuc_node *clone = nuc_add_node(g, value->next, NUC_OP_CLONE, NULL);
+    struct nuc_node *clone = nuc_add_node(g, nuc_output_node(g), NUC_OP_CLONE, NULL);
 
     nuc_set_arg_node(clone, g, NUC_SELF, value);
     clone->args[NUC_ARG(CLONE, memory_format)] =

@@ -12,17 +12,33 @@
 
 /* ---- cycles ---- */
 
+/* The value comes from outside the program or leaves it, behind views of it, so that no partition ends for it. */
+static bool is_at_boundary(const struct nuc_node *node)
+{
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+    bool leaves = true;
+
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        bool passes = user->op == NUC_OP_GETITEM || nuc_op_family(user->op) == NUC_FAMILY_VIEW;
+        leaves = leaves && (user->op == NUC_OP_OUTPUT || (passes && is_at_boundary(user)));
+    }
+    return leaves || (input != NULL && nuc_is_placeholder(input));
+}
+
 /*
- * On the CPU the value leaves the NPU and comes back: the call of another partition, both values in another order, in
- * float where there are no int8 kernels.
+ * On the CPU, which takes so many operators for it, the value leaves the NPU and comes back: the call of another
+ * partition, both values in another order, in float where there are no int8 kernels.
  */
-static uint64_t cycles_of_cpu(const struct nuc_support *s, const struct nuc_node *node)
+static uint64_t cycles_of_cpu(const struct nuc_support *s, const struct nuc_node *node, uint64_t operators)
 {
     const struct nuc_costs *c = &s->target->costs;
     uint64_t in = (uint64_t)nuc_elements(nuc_input_meta(node, NUC_SELF)), out = (uint64_t)nuc_elements(&node->vals[0]);
-    uint64_t cycles = nuc_estimate_cpu(s->target, node) + c->npu_call + nuc_estimate_move(s->target, in) +
-                      nuc_estimate_move(s->target, out);
+    uint64_t cycles = operators * nuc_estimate_cpu(s->target, node);
 
+    if (is_at_boundary(node))
+        return cycles;
+    cycles += c->npu_call + nuc_estimate_move(s->target, in) + nuc_estimate_move(s->target, out);
     return s->target->cpu != NULL ? cycles : cycles + nuc_cpu_cycles(c, -1, (double)(in + out), c->cpu_element);
 }
 
@@ -30,9 +46,17 @@ static uint64_t cycles_of_cpu(const struct nuc_support *s, const struct nuc_node
  * So many calls, each of which moves as many values as the operator makes. A concatenation is a copy of each operand to
  * its place, which a slice in front of it is part of.
  */
-static bool gains(const struct nuc_support *s, const struct nuc_node *node, uint64_t calls)
+static bool gains(const struct nuc_support *s, const struct nuc_node *node, uint64_t calls, uint64_t operators)
 {
-    return calls * nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0])) <= cycles_of_cpu(s, node);
+    uint64_t move = nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0]));
+
+    return calls * move <= cycles_of_cpu(s, node, operators);
+}
+
+/* Inside a network every operator that the NPU has saves the way to the CPU and back. */
+static bool gains_inside(const struct nuc_support *s, const struct nuc_node *node, uint64_t calls)
+{
+    return !is_at_boundary(node) || gains(s, node, calls, 1);
 }
 
 static bool is_real(const struct nuc_node *node)
@@ -79,8 +103,8 @@ bool nuc_is_split_to_slices(const struct nuc_support *s, const struct nuc_node *
     uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank;
     int64_t dim = nuc_dim(node, NUC_ARG(SPLIT, dim), 0, rank);
 
-    (void)s;
-    return nuc_input_meta(node, NUC_SELF)->dtype == NUC_F32 && dim >= 0 && dim < (int64_t)rank;
+    return nuc_input_meta(node, NUC_SELF)->dtype == NUC_F32 && dim >= 0 && dim < (int64_t)rank && node->n_vals > 0 &&
+           gains_inside(s, node, node->n_users);
 }
 
 struct nuc_node *nuc_to_slices_of_split(struct nuc_graph *g, struct nuc_node *node)
@@ -154,8 +178,10 @@ static uint64_t runs_of(const struct places *p, int64_t size)
 {
     uint64_t runs = 0;
 
-    for (int64_t i = 0; i < p->count; i = end_of_run(p, i, size))
-        runs++;
+    for (int64_t i = 0, end; i < p->count; i = end) {
+        end = end_of_run(p, i, size);
+        runs += end - i > 1 && place(p, i + 1, size) > place(p, i, size) + 1 ? 2 : 1; /* with a step: pieces first */
+    }
     return runs;
 }
 
@@ -207,10 +233,10 @@ bool nuc_is_taken_in_runs(const struct nuc_support *s, const struct nuc_node *no
     if (!is_real(node))
         return false;
     if (node->op == NUC_OP_FLIP)
-        return gains(s, node, calls_of_flip(node));
+        return gains(s, node, calls_of_flip(node), 1);
     struct places p = places_of_index(s->g, node);
     return p.at != NULL && p.count > 0 && p.dim < nuc_input_meta(node, NUC_SELF)->rank &&
-           gains(s, node, runs_of(&p, nuc_input_meta(node, NUC_SELF)->sizes[p.dim]));
+           gains(s, node, runs_of(&p, nuc_input_meta(node, NUC_SELF)->sizes[p.dim]), 1);
 }
 
 struct nuc_node *nuc_to_runs(struct nuc_graph *g, struct nuc_node *node)
@@ -246,7 +272,8 @@ bool nuc_is_written_between(const struct nuc_support *s, const struct nuc_node *
     int64_t step = nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1);
 
     return is_real(node) && dim >= 0 && dim < (int64_t)rank && (step == 1 || (step > 1 && nuc_can_view(s, rank + 1))) &&
-           nuc_elements(nuc_input_meta(node, NUC_ARG(SLICE_SCATTER, src))) > 0;
+           nuc_elements(nuc_input_meta(node, NUC_ARG(SLICE_SCATTER, src))) > 0 &&
+           gains_inside(s, node, step > 1 ? 3 : 2);
 }
 
 /* What is in front of [start, end), `written`, and what comes after. */
@@ -343,7 +370,7 @@ bool nuc_is_unfold_to_join(const struct nuc_support *s, const struct nuc_node *n
         return false;
     struct windows w = windows_of(node);
     uint64_t calls = w.step == w.size ? 1 : (uint64_t)w.size * (w.step > 1 ? 2 : 1);
-    return w.size > 0 && w.step > 0 && nuc_can_view(s, node->vals[0].rank) && gains(s, node, calls);
+    return w.size > 0 && w.step > 0 && nuc_can_view(s, node->vals[0].rank) && gains(s, node, calls, 1);
 }
 
 /* Windows next to each other are pieces; of others each place is a slice. */
@@ -413,6 +440,18 @@ static uint64_t calls_of_pad(const struct nuc_node *pad, const struct nuc_arg *p
     return calls + pairs->count / 2;
 }
 
+/* An index for each dimension; what goes round is written to each side of it, out of two slices and a copy. */
+static uint64_t cpu_operators_of_pad(const struct nuc_node *pad, const struct nuc_arg *pairs)
+{
+    uint64_t operators = 0;
+
+    for (uint32_t i = 0; i < pairs->count; i += 2) {
+        uint64_t sides = (pairs->u.ints[i] > 0 ? 1u : 0u) + (pairs->u.ints[i + 1] > 0 ? 1u : 0u);
+        operators += is_circular(pad) ? 4 * sides : sides > 0 ? 1u : 0u;
+    }
+    return operators;
+}
+
 bool nuc_is_pad_to_join(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_arg *pairs = pairs_of(node);
@@ -421,7 +460,8 @@ bool nuc_is_pad_to_join(const struct nuc_support *s, const struct nuc_node *node
         return false;
     if (strcmp(mode_of(node), "constant") == 0)
         return has_negative(pairs);
-    return (is_circular(node) || strcmp(mode_of(node), "replicate") == 0) && gains(s, node, calls_of_pad(node, pairs));
+    return (is_circular(node) || strcmp(mode_of(node), "replicate") == 0) &&
+           gains(s, node, calls_of_pad(node, pairs), cpu_operators_of_pad(node, pairs));
 }
 
 /* Elements of the input that come before and after what is left of it in a dimension. */
@@ -492,10 +532,14 @@ static bool is_contiguous_copy(const struct nuc_node *node)
     return format->kind == NUC_ARG_MEMORY_FORMAT && format->u.memory_format == NUC_CONTIGUOUS_FORMAT;
 }
 
-/* Not what asks for the contiguous order, which the NPU's copy has. */
+/* Not what asks for the contiguous order, which the NPU's copy has, nor a value of its own for an output. */
 bool nuc_is_copy_to_drop(const struct nuc_support *s, const struct nuc_node *node)
 {
     (void)s;
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_OUTPUT)
+            return false;
+    }
     return is_real(node) && node->vals[0].dtype == NUC_F32 && node->n_users > 0 && !is_contiguous_copy(node);
 }
 
