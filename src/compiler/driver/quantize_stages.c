@@ -27,6 +27,9 @@ static void express(struct nuc_job *j)
     const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
     if (!nuc_to_npu_forms(&support))
         return;
+    /* Groups of convolutions that were built. */
+    if (nuc_split_group_conv(j->m->graph))
+        nuc_split_to_slices(j->m->graph);
     nuc_fold_constants(j->m->graph);
     nuc_refresh_layouts(j->m->graph);
     nuc_restore_output_orders(j->m->graph, outputs);

@@ -1,12 +1,13 @@
 /*
  * A convolution of [N, C, D, H, W], transposed or not, as one 2-D convolution whose images are the depths of the result
- * and whose channels are those of all depths that the kernel covers: ExecuTorch's portable kernels have no 3-D one.
+ * and whose channels are those of all depths that the kernel covers: neither ExecuTorch's portable kernels, on the way
+ * to the Edge dialect, nor the NPU, before anything is quantized, have a 3-D one.
  */
 #include <string.h>
 
 #include "compiler/graph/args.h"
 #include "compiler/graph/conv_args.h"
-#include "compiler/passes/decompose.h"
+#include "compiler/passes/expand.h"
 #include "compiler/passes/rewrite.h"
 
 #define SPATIAL 3
@@ -65,7 +66,8 @@ static struct conv3d read_conv3d(struct nuc_graph *g, struct nuc_node *node)
 static struct nuc_node *insert_reshape(const struct conv3d *c, struct nuc_node *input, const int64_t *sizes,
                                        uint32_t rank)
 {
-    return nuc_insert_reshape(c->g, c->node, input, sizes, rank);
+    return c->g->dialect == NUC_ATEN ? nuc_insert_reshaped(c->g, c->node, input, sizes, rank)
+                                     : nuc_insert_reshape(c->g, c->node, input, sizes, rank);
 }
 
 /* `pad` in pairs from the last dimension on. */
@@ -74,6 +76,8 @@ static struct nuc_node *insert_padding(const struct conv3d *c, struct nuc_node *
 {
     int64_t any = 0;
 
+    if (c->g->dialect == NUC_ATEN)
+        return nuc_insert_padded(c->g, c->node, input, pad, count);
     for (uint32_t i = 0; i < count; i++)
         any |= pad[i];
     if (any == 0)
@@ -148,7 +152,8 @@ static struct nuc_node *insert_columns(const struct conv3d *c)
         int64_t start = k * c->dilation[0];
         parts[k] = insert_part(c, images, c->transposed ? front + c->padding[0] - start : start, step);
     }
-    struct nuc_node *all = nuc_insert_cat(c->g, c->node, parts, (uint32_t)c->kernel, 2);
+    bool one = c->kernel == 1 && c->g->dialect == NUC_ATEN;
+    struct nuc_node *all = one ? parts[0] : nuc_insert_cat(c->g, c->node, parts, (uint32_t)c->kernel, 2);
     const struct nuc_meta m = all->vals[0];
     const int64_t sizes[] = {m.sizes[0], m.sizes[1] * m.sizes[2], m.sizes[3], m.sizes[4]};
     return insert_reshape(c, all, sizes, 4);
@@ -185,11 +190,22 @@ static struct nuc_node *insert_weight(const struct conv3d *c)
 static struct nuc_node *insert_convolution(const struct conv3d *c)
 {
     struct nuc_node *input = insert_columns(c), *weight = insert_weight(c);
-    struct nuc_node *conv = nuc_emit(
-        c->g, c->node, NUC_OP_CONVOLUTION, c->node,
-        NUC_ARGS(nuc_node_arg(input), nuc_node_arg(weight), nuc_node_arg(nuc_arg_node(c->node, NUC_CONV_BIAS)),
-                 nuc_ints_arg(c->stride + 1, 2), nuc_ints_arg(c->padding + 1, 2), nuc_ints_arg(c->dilation + 1, 2),
-                 nuc_bool_arg(c->transposed), nuc_ints_arg(c->output_padding + 1, 2), nuc_int_arg(c->groups)));
+    const struct nuc_arg common[] = {nuc_node_arg(input), nuc_node_arg(weight),
+                                     nuc_node_arg(nuc_arg_node(c->node, NUC_CONV_BIAS)), nuc_ints_arg(c->stride + 1, 2),
+                                     nuc_ints_arg(c->padding + 1, 2)};
+    const struct nuc_arg dilation = nuc_ints_arg(c->dilation + 1, 2), groups = nuc_int_arg(c->groups);
+
+    if (c->g->dialect == NUC_ATEN && c->transposed)
+        return nuc_emit(c->g, c->node, NUC_OP_CONV_TRANSPOSE2D, c->node,
+                        NUC_ARGS(common[0], common[1], common[2], common[3], common[4],
+                                 nuc_ints_arg(c->output_padding + 1, 2), groups, dilation));
+    if (c->g->dialect == NUC_ATEN)
+        return nuc_emit(c->g, c->node, NUC_OP_CONV2D, c->node,
+                        NUC_ARGS(common[0], common[1], common[2], common[3], common[4], dilation, groups));
+    struct nuc_node *conv =
+        nuc_emit(c->g, c->node, NUC_OP_CONVOLUTION, c->node,
+                 NUC_ARGS(common[0], common[1], common[2], common[3], common[4], dilation, nuc_bool_arg(c->transposed),
+                          nuc_ints_arg(c->output_padding + 1, 2), groups));
 
     conv->args[NUC_CONV_BIAS].given = true;
     return conv;

@@ -273,3 +273,106 @@ bool nuc_form_phases_applies(const struct nuc_support *s, const struct nuc_node 
                    2 * nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0]));
     return npu < cpu_cycles(s, macs);
 }
+
+/* ---- three dimensions ---- */
+
+/* [N, C, D, H, W], with a batch or without. */
+struct volume {
+    int64_t batch, channels, depth, height, width;
+};
+
+static struct volume volume_of(const struct nuc_meta *m)
+{
+    const int64_t *s = m->sizes + m->rank - 4;
+
+    return (struct volume){m->rank == 5 ? m->sizes[0] : 1, s[0], s[1], s[2], s[3]};
+}
+
+/* With a kernel of depth alone, each image is a row. */
+struct nuc_node *nuc_form_rows(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
+    struct nuc_node *input = nuc_operand(g, node, NUC_CONV_INPUT), *weight = nuc_operand(g, node, NUC_CONV_WEIGHT);
+    const struct volume v = volume_of(&input->vals[0]);
+    const int64_t rows[] = {v.batch, v.channels, v.depth, v.height * v.width}, *w = weight->vals[0].sizes;
+    const int64_t sizes[] = {w[0], w[1], w[2], 1};
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 4);
+    struct nuc_node *flat = nuc_take_parameter(g, weight, "_2d", &meta, nuc_const_contiguous(g, weight));
+    int64_t stride[3], padding[3], dilation[3];
+
+    nuc_conv_numbers(node, args->stride, 3, 1, stride);
+    nuc_conv_numbers(node, args->padding, 3, 0, padding);
+    nuc_conv_numbers(node, args->dilation, 3, 1, dilation);
+    stride[1] = dilation[1] = 1;
+    padding[1] = 0;
+    struct nuc_node *conv = nuc_emit(
+        g, node, NUC_OP_CONV2D, node,
+        NUC_ARGS(nuc_node_arg(nuc_insert_reshaped(g, node, input, rows, 4)), nuc_node_arg(flat),
+                 nuc_node_arg(nuc_arg_node(node, NUC_CONV_BIAS)), nuc_ints_arg(stride, 2), nuc_ints_arg(padding, 2),
+                 nuc_ints_arg(dilation, 2), nuc_int_arg(nuc_integer(node, args->groups, 1))));
+    return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
+}
+
+/* Of float constants, and a kernel that fits with all its depths as channels. */
+static bool is_flat_convolution(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_meta *in = &nuc_operand(s->g, node, NUC_CONV_INPUT)->vals[0];
+    const int64_t *kernel = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes + 2;
+    int64_t channels = volume_of(in).channels + s->target->num_macs;
+
+    return in->dtype == NUC_F32 && nuc_elements(in) > 0 && nuc_elements(&node->vals[0]) > 0 &&
+           is_static_float(nuc_operand(s->g, node, NUC_CONV_WEIGHT)) &&
+           is_static_float(nuc_arg_node(node, NUC_CONV_BIAS)) &&
+           kernel[0] * kernel[1] * kernel[2] * channels <= s->target->max_mac_buffer;
+}
+
+bool nuc_form_rows_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_conv_args *args = nuc_conv_args(node->op);
+    const int64_t *kernel = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes + 2;
+    int64_t stride[3], padding[3];
+
+    nuc_conv_numbers(node, args->stride, 3, 1, stride);
+    nuc_conv_numbers(node, args->padding, 3, 0, padding);
+    return is_flat_convolution(s, node) && kernel[1] == 1 && kernel[2] == 1 && stride[1] == 1 && stride[2] == 1 &&
+           padding[1] == 0 && padding[2] == 0;
+}
+
+/* What comes from outside, or goes there, is quantized or dequantized for the NPU alone. */
+static uint64_t boundary_cycles(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_costs *c = &s->target->costs;
+    const struct nuc_node *input = nuc_operand(s->g, node, NUC_CONV_INPUT);
+    uint64_t cycles = 0;
+
+    if (nuc_is_placeholder(input))
+        cycles += nuc_cpu_cycles(c, -1, (double)nuc_elements(&input->vals[0]), c->cpu_element);
+    if (node->n_users == 1 && node->users[0] == nuc_output_node(s->g))
+        cycles += c->npu_call + nuc_cpu_cycles(c, -1, (double)nuc_elements(&node->vals[0]), c->cpu_element);
+    return cycles;
+}
+
+/* int8 rounds weights and result, which the CPU computes in float: it has to be worth that. */
+#define LEAST_GAIN 2
+
+/*
+ * Copies of the images for each depth of the kernel, and before and behind, against the CPU. A transposed one may be
+ * refused again, by its stride; it is rewritten then.
+ */
+bool nuc_form_depths_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_meta *in = &nuc_operand(s->g, node, NUC_CONV_INPUT)->vals[0], *out = &node->vals[0];
+    const int64_t *w = nuc_operand(s->g, node, NUC_CONV_WEIGHT)->vals[0].sizes;
+    const struct nuc_meta *visited = nuc_conv_args(node->op)->transposed ? in : out;
+    int64_t depth_of_product = w[1] * w[2] * w[3] * w[4];
+
+    if (!is_flat_convolution(s, node))
+        return false;
+    int64_t pixels = nuc_elements(visited) / volume_of(visited).channels;
+    uint64_t npu = nuc_estimate_product(s->target, (uint64_t)pixels, (uint64_t)volume_of(out).channels,
+                                        (uint64_t)depth_of_product) +
+                   (uint64_t)(w[2] + 1) * nuc_estimate_move(s->target, (uint64_t)nuc_elements(in)) +
+                   nuc_estimate_move(s->target, (uint64_t)nuc_elements(out));
+    uint64_t cpu = cpu_cycles(s, (double)nuc_elements(visited) * (double)depth_of_product);
+    return LEAST_GAIN * (npu + boundary_cycles(s, node)) < cpu;
+}

@@ -8,4 +8,9 @@
 bool nuc_form_phases_applies(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_form_phases(struct nuc_graph *g, struct nuc_node *node);
 
+/* conv3d with a kernel of depth alone. Any, and conv_transpose3d: nuc_to_flat_convolution(). */
+bool nuc_form_rows_applies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_form_rows(struct nuc_graph *g, struct nuc_node *node);
+bool nuc_form_depths_applies(const struct nuc_support *s, const struct nuc_node *node);
+
 #endif

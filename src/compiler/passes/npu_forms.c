@@ -33,6 +33,10 @@ static const struct row {
     {NUC_OP_CUMSUM, nuc_form_cumsum, nuc_form_cumsum_applies},
     /* ---- convolutions (npu_conv.c) ---- */
     {NUC_OP_CONV_TRANSPOSE2D, nuc_form_phases, nuc_form_phases_applies},
+    {NUC_OP_CONV3D, nuc_form_rows, nuc_form_rows_applies},
+    {NUC_OP_CONV3D, nuc_to_flat_convolution, nuc_form_depths_applies},
+    {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution, nuc_form_depths_applies},
+    {NUC_OP_CONV_TRANSPOSE3D, nuc_to_flat_convolution, nuc_form_depths_applies},
     /* ---- windows (npu_window.c) ---- */
     {NUC_OP_MAX_POOL1D, nuc_to_padded_max_pool, nuc_is_max_pool_to_pad},
     {NUC_OP_MAX_POOL2D, nuc_to_padded_max_pool, nuc_is_max_pool_to_pad},

@@ -51,12 +51,12 @@ static int64_t size_at(const struct nuc_node *node, uint32_t dim)
     return node != NULL && node->n_vals > 0 && dim < node->vals[0].rank ? node->vals[0].sizes[dim] : 1;
 }
 
-/* Kernel height * width * dimension 1 of the weight: the channels of a group. */
+/* The sizes of the kernel * dimension 1 of the weight: the channels of a group. */
 static double conv_inner(const struct nuc_node *node)
 {
     const struct nuc_node *weight = nuc_arg_node(node, NUC_ARG(CONVOLUTION, weight));
 
-    return (double)size_at(weight, 1) * (double)size_at(weight, 2) * (double)size_at(weight, 3);
+    return size_at(weight, 0) > 0 ? elements_of(weight) / (double)size_at(weight, 0) : 0;
 }
 
 static const struct nuc_node *matrix_left(const struct nuc_node *node)
