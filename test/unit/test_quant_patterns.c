@@ -1,6 +1,8 @@
 /* Which values are observed and which share an observer, in the mode of the reference and in the default one. */
 #include "unit/quantize_graphs.h"
 
+#include "compiler/graph/quant.h"
+
 #define VECTORS(shape) "%x = input : float32[" shape "]; %y = input : float32[" shape "]\n"
 
 struct pattern {
@@ -174,6 +176,10 @@ static const struct once once[] = {
      "x Histogram 0, y Histogram 1, a Histogram 2, r Histogram 3, e Histogram 4"},
     {TWO_VECTORS "%a = aten.maximum.default(%x, %y); %r = aten.relu.default(%a)",
      "x Histogram 0, y Histogram 0, a Histogram 0, r Histogram 3"},
+    /* Only read with zero point 0, behind moves as well. */
+    {"%x = input : float32[2, 4, 4]; %n = aten.neg.default(%x); %p = aten.permute.default(%n, [0, 2, 1])\n"
+     "%b = aten.bmm.default(%n, %p)",
+     "x Histogram 0, n MinMax 1, p MinMax 1, b Histogram 3"},
     /* An input of the model is not the clamp's alone. */
     {ONE_VECTOR "%r = aten.relu.default(%x)", "x Histogram 0, r Histogram 1"},
 };
@@ -185,6 +191,43 @@ static void check_once(struct nuc_context *cx, void *arg)
 
     assert_string_equal(observations(cx, c), row->observations);
     nuc_graph_verify(nuc_quantize_convert(c), "quantized");
+}
+
+struct adoption {
+    const char *graph;
+    unsigned requantizations;
+};
+
+#define CUBE "%x = input : float32[2, 4, 4]; %n = aten.neg.default(%x)\n"
+
+static const struct adoption adoptions[] = {
+    /* A range as wide on both sides: zero point 0 costs the other reader nothing. */
+    {CUBE "%e = aten.exp.default(%n); %b = aten.bmm.default(%n, %n)", 0},
+    {CUBE "%e = aten.exp.default(%n); %p = aten.permute.default(%n, [0, 2, 1]); %b = aten.bmm.default(%n, %p)", 0},
+    /* Of one sign: it would lose half of its steps. */
+    {CUBE "%r = aten.relu.default(%n); %e = aten.neg.default(%r); %b = aten.bmm.default(%r, %r)", 1},
+    {CUBE "%s = aten.softmax.int(%n, 2); %b = aten.bmm.default(%s, %n)", 1},
+    /* All of the group lies within [0, 1), or some is outside of it, or it has finer steps. */
+    {CUBE "%s = aten.sigmoid.default(%n); %h = aten.hardtanh.default(%x, 0.0, 1.0); %c = aten.cat.default([%h, %s])",
+     0},
+    {CUBE "%s = aten.sigmoid.default(%n); %h = aten.hardtanh.default(%n, 0.0, 3.0); %c = aten.cat.default([%h, %s])",
+     1},
+    {CUBE "%s = aten.softmax.int(%n, 0); %m = aten.minimum.default(%s, %x); %c = aten.maximum.default(%s, %m)", 1},
+};
+
+static void check_adoption(struct nuc_context *cx, void *arg)
+{
+    const struct adoption *row = arg;
+    const struct nuc_graph *g = nuc_quantize_convert(calibrate_once(cx, row->graph));
+    unsigned found = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        const struct nuc_node *from = nuc_is_quantize(n) ? nuc_arg_node(n, NUC_SELF) : NULL;
+        struct nuc_quant a, b;
+        found += nuc_dequantize_quant(from, &a) && nuc_quantize_quant(n, &b) && !nuc_same_quant(&a, &b);
+    }
+    if (found != row->requantizations)
+        fail_msg("%s: %u values are quantized again", row->graph, found);
 }
 
 struct reach {
@@ -384,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW_TEST(check_pattern, patterns),
         ROW_TEST(check_once, once),
+        ROW_TEST(check_adoption, adoptions),
         ROW_TEST(check_reach, reaches),
         cmocka_unit_test(parameters),
         STATE_TEST(observers_differ_on_an_outlier),

@@ -1,7 +1,7 @@
 /* Walks the graph and applies the patterns. */
 #include "compiler/graph/args.h"
 #include "compiler/graph/op_list.h"
-#include "compiler/quantize/annotate_private.h"
+#include "compiler/quantize/adopt.h"
 #include "compiler/quantize/choices.h"
 #include "compiler/quantize/masked_range.h"
 #include "compiler/quantize/relevant_range.h"
@@ -451,6 +451,8 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
         else if (!a.stays_float[n->id] && has_pattern(&a, n) && is_wanted(&a, n))
             nuc_annotate_node(&a, n);
     }
+    if (a.one_scale)
+        nuc_annotate_symmetric(&a);
     return a.by_id;
 }
 

@@ -61,6 +61,8 @@ static void npu_specs(const struct nuc_quantize_options *options, struct nuc_qsp
 
     memcpy(specs, reference_specs, sizeof reference_specs);
     specs[NUC_SPEC_ACTIVATION].observer = kinds[options->observer];
+    if (options->one_scale)
+        specs[NUC_SPEC_SYMMETRIC].quant_min = INT8_MIN;
     if (!options->reference_compat)
         specs[NUC_SPEC_FACTOR] = specs[NUC_SPEC_ACTIVATION];
     if (options->weights == NUC_WEIGHTS_PER_TENSOR) {

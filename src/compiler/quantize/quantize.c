@@ -1,6 +1,7 @@
 /* Preparing a graph, showing it samples, and listing what was observed. */
 #include <math.h>
 
+#include "compiler/quantize/adopt.h"
 #include "compiler/quantize/bias_choice.h"
 #include "compiler/quantize/bias_correction.h"
 
@@ -227,12 +228,22 @@ static void check_observer(const struct nuc_calibration *c, const struct nuc_obs
     }
 }
 
+static void set_parameters(struct nuc_calibration *c, bool derived)
+{
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
+        if ((c->observers[i]->spec.kind == NUC_QSPEC_DERIVED) == derived)
+            nuc_observer_parameters(c->g->cx, c->observers[i]);
+    }
+}
+
 void nuc_calibration_parameters(struct nuc_calibration *c)
 {
     if (c->has_parameters)
         return;
-    for (uint32_t i = 0; i < c->sharing->n_groups; i++)
-        nuc_observer_parameters(c->g->cx, c->observers[i]);
+    set_parameters(c, false);
+    if (c->relevant != NULL)
+        nuc_adopt_parameters(c);
+    set_parameters(c, true);
     for (uint32_t i = 0; i < c->n_points; i++)
         check_observer(c, &c->points[i]);
     c->has_parameters = true;
