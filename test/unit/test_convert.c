@@ -748,6 +748,28 @@ static void rows_are_read(struct nuc_context *cx, void *arg)
     assert_false(has_call(same_with_tables(&n), "COPY"));
 }
 
+/* Features that each layer adds to those before: all lie in the last concatenation but the input, which is copied. */
+static void nested_concatenations(struct nuc_context *cx, void *arg)
+{
+    struct net n = net_new(cx, 14);
+    struct nuc_lt_quant quant = tensor(&n, 0)->quant;
+    int32_t features[5] = {0};
+    uint32_t copies = 0;
+
+    (void)arg;
+    for (uint32_t i = 1; i < 5; i++) {
+        int32_t all = i == 1 ? 0 : add_concat(&n, features, i, 3);
+        features[i] = add_pointwise(&n, add_pointwise(&n, all, 9, quantization(cx, 0.06f, 3)), (int32_t)i, quant);
+    }
+    add_pointwise(&n, add_concat(&n, features, 5, 3), 2, quant);
+    set_outputs(&n, false);
+    const struct nuc_neutron_image *image = same_with_tables(&n);
+    for (uint32_t i = 0; i < image->n_calls; i++)
+        copies += strcmp(image->calls[i].opcode, "COPY") == 0;
+    assert_true(copies <= 4); /* the input, for each concatenation */
+    assert_int_equal(image->n_calls - copies, 9);
+}
+
 /* The branch that needs much memory for a short time runs before the one whose result is kept meanwhile. */
 static void order_of_branches(struct nuc_context *cx, void *arg)
 {
@@ -851,6 +873,7 @@ int main(void)
         CONTEXT_TEST(function_of_one_value),
         CONTEXT_TEST(tables_at_the_end),
         CONTEXT_TEST(rows_are_read),
+        CONTEXT_TEST(nested_concatenations),
         CONTEXT_TEST(order_of_branches),
         CONTEXT_TEST(shared_pad),
         CONTEXT_TEST(functions_behind_moves),

@@ -4,6 +4,8 @@
  * that writes it and those that read it have to support. A slice is read where it lies, too. Each such view makes the
  * larger buffer live longer; one that raises the most bytes live at once is taken back.
  */
+#include <string.h>
+
 #include "compiler/neutron/convert/convert_private.h"
 #include "compiler/plan/plan.h"
 
@@ -207,6 +209,41 @@ static int32_t place_part(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32
     return put_inside(cv, t, n->output, part) ? t : -1;
 }
 
+/* The first of the operands of `large` that are those of `n`, one after the other, or -1. */
+static int32_t find_run(const struct nuc_cv_node *large, const struct nuc_cv_node *n)
+{
+    for (uint32_t first = 0; first + n->op->n_inputs <= large->op->n_inputs; first++) {
+        if (memcmp(large->op->inputs + first, n->op->inputs, n->op->n_inputs * sizeof *n->op->inputs) == 0)
+            return (int32_t)first;
+    }
+    return -1;
+}
+
+/*
+ * Puts the result of a concatenation inside that of a later one that has all its operands in the same order: what both
+ * list is then in place for both. Returns the tensor placed, or -1.
+ */
+static int32_t place_run(struct nuc_cv *cv, const struct nuc_cv_node *n, int32_t axis)
+{
+    const struct nuc_cv_tensor *y = &cv->tensors[n->output];
+
+    if (cv->revision_3 || y->alias != n->output || y->output_index >= 0)
+        return -1;
+    for (uint32_t i = cv->graph->n_ops - 1; i > n->index; i--) {
+        const struct nuc_cv_node *large = &cv->nodes[i];
+        if (large->dropped || large->op->code != NUC_LT_CONCATENATION || nuc_cv_concat_axis(cv, large) != axis)
+            continue;
+        int32_t first = find_run(large, n);
+        if (first < 0)
+            continue;
+        struct nuc_cv_layout run = nuc_cv_concat_part(cv, large, (uint32_t)first);
+        for (uint32_t k = 1; k < n->op->n_inputs; k++)
+            run.row += run.row > 0 ? nuc_cv_concat_part(cv, large, (uint32_t)first + k).row : 0;
+        return put_inside(cv, n->output, large->output, run) ? n->output : -1;
+    }
+    return -1;
+}
+
 /* ---- slices ---- */
 
 /* Where a slice begins in its input when its bytes are neighbours there, or -1. */
@@ -354,6 +391,9 @@ void nuc_cv_make_views(struct nuc_cv *cv)
         const struct nuc_cv_node *n = &cv->nodes[i];
         if (n->dropped || n->op->code != NUC_LT_CONCATENATION || nuc_cv_concat_axis(cv, n) < 0)
             continue;
+        int32_t run = place_run(cv, n, nuc_cv_concat_axis(cv, n));
+        if (run >= 0)
+            views[n_views++] = run;
         for (uint32_t k = 0; k < n->op->n_inputs; k++) {
             int32_t view = place_part(cv, n, k);
             if (view >= 0)
