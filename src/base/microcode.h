@@ -154,10 +154,10 @@ struct nuc_mc_call {
 
 /*
  * LUT: output[i] = table[input[i] + 128]; the table is 256 bytes. Every function of one int8 value is one. With an
- * out_pitch the output lies in runs of `run` values, out_pitch bytes from one to the next; `run` divides count. With
- * out_pitch 0 it is dense.
+ * out_pitch the output lies in runs of `run` values, out_pitch bytes from one to the next, with an in_pitch the input
+ * does; `run` divides count. With a pitch of 0 they are dense.
  */
-#define NUC_MC_LUT_FIELDS(R, I, D) R(input) R(output) R(table) I(count) I(run) I(out_pitch)
+#define NUC_MC_LUT_FIELDS(R, I, D) R(input) R(output) R(table) I(count) I(run) I(out_pitch) I(in_pitch)
 
 /*
  * COPY: `unit` bytes for each index of `shape`, strides in bytes; input strides may be 0 or negative. The copy begins

@@ -15,7 +15,7 @@
 static inline bool nuc_mc_takes_pitch(uint32_t opcode)
 {
     return opcode == NUC_MC_OP_CONV_2D || opcode == NUC_MC_OP_DEPTHWISE_CONV_2D || opcode == NUC_MC_OP_TRANSPOSE_CONV ||
-           opcode == NUC_MC_OP_AVERAGE_POOL_2D || opcode == NUC_MC_OP_MAX_POOL_2D;
+           opcode == NUC_MC_OP_AVERAGE_POOL_2D || opcode == NUC_MC_OP_MAX_POOL_2D || opcode == NUC_MC_OP_LUT;
 }
 
 /* Bytes of the fields that a record has, from its first word; 0 for an opcode that does not exist. */
@@ -50,6 +50,8 @@ static inline int32_t nuc_mc_in_pitch(uint32_t opcode, const union nuc_mc_record
 {
     if (!nuc_mc_takes_pitch(opcode))
         return 0;
+    if (opcode == NUC_MC_OP_LUT)
+        return r->lut.in_pitch;
     return opcode == NUC_MC_OP_AVERAGE_POOL_2D || opcode == NUC_MC_OP_MAX_POOL_2D ? r->pool.in_pitch : r->conv.in_pitch;
 }
 

@@ -10,11 +10,12 @@ void npu_lut(const struct nuc_npu_memory *m, const union nuc_mc_record *r)
     const int8_t *in = npu_source_i8(m, r->lut.input);
     int8_t *out = npu_target_i8(m, r->lut.output);
 
-    int32_t run = r->lut.out_pitch == 0 ? r->lut.count : r->lut.run;
+    int32_t run = r->lut.out_pitch == 0 && r->lut.in_pitch == 0 ? r->lut.count : r->lut.run;
 
     for (int32_t done = 0; done < r->lut.count; done += run) {
         for (int32_t i = 0; i < run; i++)
-            out[i] = table[in[done + i]];
+            out[i] = table[in[i]];
+        in += npu_pitch(r->lut.in_pitch, run);
         out += npu_pitch(r->lut.out_pitch, run);
     }
 }

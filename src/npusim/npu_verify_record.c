@@ -307,13 +307,13 @@ static bool verify_softmax_table(const struct nuc_npu *npu, const union nuc_mc_r
 static bool verify_lut(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work)
 {
     const struct nuc_mc_lut *l = &r->lut;
-    int32_t run = l->out_pitch == 0 ? l->count : l->run;
+    int32_t run = l->out_pitch == 0 && l->in_pitch == 0 ? l->count : l->run;
 
     if (!is_size(l->count) || !is_size(run) || l->count % run != 0)
         return false;
     *work = (uint64_t)l->count;
-    return reads(npu, l->input, *work) && writes_rows(npu, l->output, (uint64_t)(l->count / run), run, l->out_pitch) &&
-           reads(npu, l->table, 256);
+    return reads_rows(npu, l->input, (uint64_t)(l->count / run), run, l->in_pitch) &&
+           writes_rows(npu, l->output, (uint64_t)(l->count / run), run, l->out_pitch) && reads(npu, l->table, 256);
 }
 
 static bool verify_copy(const struct nuc_npu *npu, const union nuc_mc_record *r, uint64_t *work)

@@ -162,7 +162,9 @@ static void table_runs(void *arg, uint32_t thread, int64_t begin, int64_t end)
 void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, const int8_t *table, const int8_t *in,
                    int8_t *out)
 {
-    struct table_job job = {v->isa, table, in, out, l->out_pitch == 0 ? 0 : l->run, l->run, l->out_pitch};
+    bool dense = l->out_pitch == 0 && l->in_pitch == 0;
+    struct table_job job = {
+        v->isa, table, in, out, dense ? 0 : l->run, npu_pitch(l->in_pitch, l->run), npu_pitch(l->out_pitch, l->run)};
 
     vec_share(v, table_runs, &job, job.run == 0 ? l->count : l->count / l->run, job.run == 0 ? 1 : l->run);
 }

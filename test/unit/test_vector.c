@@ -120,7 +120,8 @@ static uint32_t random_table(struct program *p, struct generator *g, union nuc_m
     struct nuc_mc_lut *l = &r->lut;
     l->out_pitch = random_pitch(g, run);
     l->table = random_weights(p, g, 256);
-    l->input = program_input(p, (uint32_t)l->count, &g->seed);
+    l->in_pitch = random_pitch(g, run);
+    l->input = input_rows(p, g, runs, run, l->in_pitch);
     l->output = output_rows(p, runs, run, l->out_pitch);
     (void)n;
     return NUC_MC_OP_LUT;

@@ -118,7 +118,7 @@ static void add_pairs(struct lives *l)
         uint32_t opcode = nuc_load_u32(record) & 0xFFFFu;
         nuc_mc_load(record, &r);
         if (opcode == NUC_MC_OP_LUT)
-            add_pair(l, r.lut.input, r.lut.output, r.lut.out_pitch);
+            add_pair(l, r.lut.input, r.lut.output, r.lut.out_pitch | r.lut.in_pitch);
         else if (opcode == NUC_MC_OP_SOFTMAX)
             add_pair(l, r.softmax.input, r.softmax.output, r.softmax.out_pitch);
         else if (opcode == NUC_MC_OP_SOFTMAX_TABLE)

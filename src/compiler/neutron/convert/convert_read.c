@@ -22,9 +22,13 @@ bool nuc_cv_reads_rows(const struct nuc_cv *cv, const struct nuc_cv_node *n, int
 {
     const struct nuc_lt_tensor *t = &cv->graph->tensors[tensor];
     int64_t stride[NUC_MAX_RANK];
+    struct nuc_cv_place y;
 
-    if (n->table || t->dtype != NUC_I8)
+    if (t->dtype != NUC_I8)
         return false;
+    /* Rows of a table are those of its result. */
+    if (n->table)
+        return nuc_cv_find_place(cv, n->output, &y) && (y.layout.row == 0 || y.layout.row == layout->row);
     switch (n->op->code) {
     case NUC_LT_CONV_2D:
     case NUC_LT_DEPTHWISE_CONV_2D:

@@ -139,7 +139,8 @@ void nuc_cv_emit_table(struct nuc_cv *cv, const struct nuc_cv_node *n)
         nuc_cv_fail(cv, n, "input and output differ in size");
     r.lut.input = nuc_cv_tensor_ref(cv, n->input);
     r.lut.output = nuc_cv_output_ref(cv);
-    r.lut.run = (int32_t)nuc_cv_place(cv, n->output).layout.row;
+    r.lut.in_pitch = nuc_cv_in_pitch(cv, n->input);
+    r.lut.run = (int32_t)(r.lut.in_pitch != 0 ? nuc_cv_place(cv, n->input) : nuc_cv_place(cv, n->output)).layout.row;
     r.lut.out_pitch = nuc_cv_out_pitch(cv);
     r.lut.table = nuc_cv_weights_ref(cv, n->table, 256);
     nuc_cv_emit(cv, NUC_MC_OP_LUT, &r);
