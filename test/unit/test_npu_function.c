@@ -43,7 +43,7 @@ static const struct scenario scenarios[] = {
     {"a SiLU is a gate", WIDE "%y = aten.silu.default(%x)\n", "imxrt700", NULL, false, "sigmoid.default mul.Tensor"},
     {"also where the CPU has a table", WIDE "%y = aten.silu.default(%x)\n", "imxrt700cm", NULL, false,
      "sigmoid.default mul.Tensor"},
-    {"a call of the NPU is too much for few values", "%x = input : float32[1, 4]\n%y = aten.silu.default(%x)\n",
+    {"a call of the NPU is too much for few values", "%x = input : float32[1, 1]\n%y = aten.silu.default(%x)\n",
      "imxrt700", NULL, false, "sigmoid.default* mul.Tensor*"},
     {"refused it is the operator of the CPU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", "aten.gelu*", false,
      "gelu.default*"},

@@ -97,7 +97,10 @@ static steps exp2_[] = {N(MUL, X, M_LN2), F(EXP, 1)};
 
 #define STEPS(name) .steps = (name), .n_steps = sizeof(name) / sizeof *(name)
 
-/* Of one function in the order of cycles: the first that is close enough is taken. */
+/* dB: a longer expression has to be as much closer, as other converters may make a call of each operator. */
+#define WORTH_OPERATORS 0.05
+
+/* Of one function the shortest first. */
 static const struct nuc_function functions[] = {
     {NUC_OP_SILU, STEPS(silu)},
     {NUC_OP_SILU, STEPS(silu_full)},
@@ -134,38 +137,34 @@ static bool read_params(const struct nuc_function *f, const struct nuc_node *nod
 
 /* ---- cycles ---- */
 
-/* A function of one value, numbers beside it: a table of the converter. */
-static bool is_table(const struct nuc_function_step *step)
+/* What a value is made of, past quantize and dequantize nodes. */
+static const struct nuc_node *past_quantization(const struct nuc_node *node)
 {
-    return step->b < 0;
+    while (node != NULL && (nuc_is_quantize(node) || nuc_is_dequantize(node)) && node->n_users == 1)
+        node = nuc_arg_node(node, NUC_SELF);
+    return node;
 }
 
-static uint32_t uses(const struct nuc_function *f, int8_t value)
+/* Operators whose call may end with a table (docs/microcode.md). */
+static bool may_end_with_table(const struct nuc_node *node)
 {
-    uint32_t count = 0;
+    static const bool families[NUC_FAMILY_COUNT] = {
+        [NUC_FAMILY_CONV] = true,   [NUC_FAMILY_MATRIX] = true, [NUC_FAMILY_POOL] = true,
+        [NUC_FAMILY_REDUCE] = true, [NUC_FAMILY_BINARY] = true,
+    };
 
-    for (uint32_t k = 0; k < f->n_steps; k++)
-        count += (uint32_t)(f->steps[k].a == value) + (uint32_t)(f->steps[k].b == value);
-    return count;
+    return node != NULL && nuc_is_call(node) && node->n_users == 1 && families[nuc_op_family(node->op)];
 }
 
-/* Tables after tables become one, unless something else reads what is between. */
-static bool joins_table(const struct nuc_function *f, const struct nuc_function_step *step)
+/* All operators of one value are one table for the converter, the end of the call before it where nothing else reads
+ * what that makes. */
+static uint64_t npu_cycles(const struct nuc_target *target, const struct nuc_node *node, uint64_t elements)
 {
-    return is_table(step) && step->a > 0 && is_table(&f->steps[step->a - 1]) && uses(f, step->a) == 1;
-}
+    struct nuc_npu_work table = {.lanes = elements, .bytes = nuc_npu_times(2, elements)};
 
-static uint64_t npu_cycles(const struct nuc_target *target, const struct nuc_function *f, uint64_t elements)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t k = 0; k < f->n_steps; k++) {
-        uint64_t tensors = is_table(&f->steps[k]) ? 2 : 3;
-        struct nuc_npu_work work = {.lanes = elements, .bytes = nuc_npu_times(tensors, elements)};
-        if (!joins_table(f, &f->steps[k]))
-            sum += nuc_npu_cycles(target->npu, &work);
-    }
-    return sum;
+    if (may_end_with_table(past_quantization(nuc_arg_node(node, NUC_SELF))))
+        return elements / target->pipelines;
+    return nuc_npu_cycles(target->npu, &table);
 }
 
 /* On the CPU: a table where it has int8 kernels, else in float; and a delegate call more for what follows. */
@@ -178,11 +177,11 @@ static uint64_t cpu_cycles(const struct nuc_target *target, const struct nuc_nod
     return nuc_estimate_cpu(target, node) + 2 * nuc_cpu_cycles(c, -1, elements, c->cpu_element) + c->npu_call;
 }
 
-static bool gains(const struct nuc_target *target, const struct nuc_function *f, const struct nuc_node *node)
+static bool gains(const struct nuc_target *target, const struct nuc_node *node)
 {
     int64_t elements = nuc_elements(&node->vals[0]);
 
-    return elements > 0 && npu_cycles(target, f, (uint64_t)elements) < cpu_cycles(target, node, (double)elements);
+    return elements > 0 && npu_cycles(target, node, (uint64_t)elements) < cpu_cycles(target, node, (double)elements);
 }
 
 /* The next expression of the node's function after `f` (NULL: the first) that gains, or NULL. */
@@ -192,7 +191,7 @@ static const struct nuc_function *next_function(const struct nuc_support *s, con
     const struct nuc_function *end = functions + sizeof functions / sizeof *functions;
 
     for (f = f == NULL ? functions : f + 1; f < end; f++) {
-        if (f->op == node->op && read_params(f, node, params) && gains(s->target, f, node))
+        if (f->op == node->op && read_params(f, node, params) && gains(s->target, node))
             return f;
     }
     return NULL;
@@ -317,25 +316,27 @@ static struct nuc_node *build(struct nuc_graph *g, struct nuc_node *node, const 
 
 struct nuc_node *nuc_to_npu_function(const struct nuc_support *s, struct nuc_node *node)
 {
-    struct nuc_function_scales scales;
-    const struct nuc_function *f = NULL;
+    const struct nuc_function *f = NULL, *best = NULL;
+    struct nuc_function_scales scales, best_scales;
     struct nuc_quant in, out;
-    double results[256];
+    double least = NUC_FUNCTION_MAX_LOSS;
     float exact[256];
-    bool evaluated = false;
 
     if (!nuc_has_npu_function(s, node) || !nuc_dequantize_quant(nuc_arg_node(node, NUC_SELF), &in) || !is_int8(&in) ||
         !read_output(node, &out))
         return NULL;
+    evaluate(s->g, node, &in, exact);
     while ((f = next_function(s, node, f, scales.params)) != NULL) {
-        if (!evaluated)
-            evaluate(s->g, node, &in, exact);
-        evaluated = true;
+        double results[256];
         scales.of[0] = in;
         scales.of[f->n_steps] = out;
         nuc_function_run(f, &scales, results);
-        if (nuc_function_loss(&scales, f->n_steps, exact, results) <= NUC_FUNCTION_MAX_LOSS)
-            return build(s->g, node, f, &scales);
+        double loss = nuc_function_loss(&scales, f->n_steps, exact, results);
+        if (loss > least || (best != NULL && loss > least - WORTH_OPERATORS))
+            continue;
+        least = loss;
+        best = f;
+        best_scales = scales;
     }
-    return NULL;
+    return best == NULL ? NULL : build(s->g, node, best, &best_scales);
 }
