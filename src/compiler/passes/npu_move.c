@@ -18,12 +18,12 @@ static bool is_at_boundary(const struct nuc_node *node)
     const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
     bool leaves = true;
 
-    for (uint32_t i = 0; i < node->n_users; i++) {
+    for (uint32_t i = 0; i < node->n_users && leaves; i++) {
         const struct nuc_node *user = node->users[i];
         bool passes = user->op == NUC_OP_GETITEM || nuc_op_family(user->op) == NUC_FAMILY_VIEW;
-        leaves = leaves && (user->op == NUC_OP_OUTPUT || (passes && is_at_boundary(user)));
+        leaves = user->op == NUC_OP_OUTPUT || (passes && is_at_boundary(user));
     }
-    return leaves || (input != NULL && nuc_is_placeholder(input));
+    return leaves || (input != NULL && nuc_is_placeholder(input) && !nuc_is_static(input));
 }
 
 /*
@@ -494,10 +494,13 @@ struct nuc_node *nuc_to_joined_pad(struct nuc_graph *g, struct nuc_node *node)
     for (uint32_t i = 0; i < pairs->count; i += 2) {
         const int64_t *pair = &pairs->u.ints[i];
         uint32_t dim = node->vals[0].rank - 1u - i / 2;
-        if (!constant)
+        bool round = is_circular(node); /* what is taken off does not come back around */
+        int64_t off[2] = {pair[0] < 0 ? -pair[0] : 0, pair[1] < 0 ? -pair[1] : 0};
+        if (!constant && !round)
             value = insert_around(g, node, value, dim, pair);
-        int64_t size = value->vals[0].sizes[dim];
-        value = nuc_insert_part(g, node, value, dim, pair[0] < 0 ? -pair[0] : 0, size + (pair[1] < 0 ? pair[1] : 0));
+        value = nuc_insert_part(g, node, value, dim, off[0], value->vals[0].sizes[dim] - off[1]);
+        if (round)
+            value = insert_around(g, node, value, dim, pair);
         pads[i] = pair[0] > 0 ? pair[0] : 0;
         pads[i + 1] = pair[1] > 0 ? pair[1] : 0;
     }
