@@ -23,9 +23,14 @@ static void add_reason(struct nuc_text *out, const char *label, const char *text
     nuc_print_words(out, INDENT + LABEL, INDENT + LABEL, text);
 }
 
+/* Where the model says nothing of a module and a line, the name of the node in its file is all there is. */
 static const char *module_text(const struct nuc_node *node)
 {
-    return nuc_is_text(node->source.module) ? node->source.module : "-";
+    const struct nuc_source *source = &node->source;
+
+    if (nuc_is_text(source->module))
+        return source->module;
+    return source->file == NULL && source->call != NULL ? source->call : "-";
 }
 
 /* More digits than the column has take from the one in front of it. */
@@ -395,8 +400,10 @@ static const char *place_of_run(struct nuc_context *cx, const struct nuc_explana
     }
     if (first != NULL)
         return from_to(cx, first, last);
-    return from_to(cx, nuc_source_text(cx, &e->rows[run->first].node->source),
-                   nuc_source_text(cx, &e->rows[run->last].node->source));
+    const struct nuc_node *begin = e->rows[run->first].node, *end = e->rows[run->last].node;
+    if (begin->source.file == NULL && end->source.file == NULL)
+        return from_to(cx, module_text(begin), module_text(end));
+    return from_to(cx, nuc_source_text(cx, &begin->source), nuc_source_text(cx, &end->source));
 }
 
 static void add_run(struct nuc_text *out, const struct nuc_explanation *e, const struct run *run)
