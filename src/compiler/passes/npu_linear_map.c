@@ -37,7 +37,7 @@ static enum nuc_op edge_op(const struct nuc_node *node)
 /* ---- matrices ---- */
 
 /* The constants of an axis are computed, and stored, up to this number of elements. */
-#define MAX_MATRIX ((int64_t)1 << 20)
+#define MAX_MATRIX ((int64_t)1 << 18)
 
 static bool has_small_matrices(const struct nuc_node *node)
 {
@@ -64,7 +64,7 @@ static struct nuc_node *insert_trial(struct nuc_graph *trial, const struct nuc_n
     for (uint32_t i = NUC_SELF + 1; i < node->n_args; i++) {
         const struct nuc_arg *a = &node->args[i];
         copy->args[i] = *a;
-        if (a->kind == NUC_ARG_INTS)
+        if (a->kind == NUC_ARG_INTS || a->kind == NUC_ARG_INT)
             nuc_set_arg_ints(copy, trial, i, sizes, 2);
         if (a->kind != NUC_ARG_FLOATS || a->count != AXES)
             continue;

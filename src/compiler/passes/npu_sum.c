@@ -206,7 +206,7 @@ struct nuc_node *nuc_form_cumsum(struct nuc_graph *g, struct nuc_node *node)
     return nuc_insert_reshaped(g, node, conv, node->vals[0].sizes, node->vals[0].rank);
 }
 
-/* Costs: two copies beside the product, against the CPU and the way there and back. */
+/* Two copies beside the product, against the CPU, which has it in float alone, and the way there and back. */
 bool nuc_form_cumsum_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_costs *c = &s->target->costs;
@@ -222,7 +222,5 @@ bool nuc_form_cumsum_applies(const struct nuc_support *s, const struct nuc_node 
     uint64_t rows = (uint64_t)(scan.outer * scan.inner), count = (uint64_t)scan.count;
     uint64_t npu = nuc_estimate_product(s->target, rows, count, count) + 2 * nuc_estimate_move(s->target, elements);
     uint64_t cpu = nuc_estimate_cpu(s->target, node) + c->npu_call;
-    if (s->target->cpu == NULL)
-        cpu += nuc_cpu_cycles(c, -1, 2 * (double)elements, c->cpu_element);
-    return npu < cpu;
+    return npu < cpu + nuc_cpu_cycles(c, -1, 2 * (double)elements, c->cpu_element);
 }
