@@ -18,6 +18,9 @@ struct scenario {
     const char *expected; /* Edge operators that are not quantize and dequantize nodes, on the CPU with * */
 };
 
+#define ROOT                                                                                                           \
+    "%c = parameter : float32[1] values(0.5)\n" WIDE "%s = aten.mul.Tensor(%x, %x)\n%a = aten.add.Tensor(%s, %c)\n"    \
+    "%r = aten.sqrt.default(%a)\n%y = aten.div.Tensor(%x, %r)\n"
 #define WIDE "%x = input : float32[16, 1024]\n"
 #define X "%x = input : float32[1, 4, 6, 6] channels-last\n"
 
@@ -49,6 +52,9 @@ static const struct scenario scenarios[] = {
      "gelu.default*"},
     {"refused in part it is the operator of the CPU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", "aten.sigmoid*",
      false, "gelu.default*"},
+    {"a root below is an inverse root where the CPU has int8 kernels", ROOT, "imxrt700cm", NULL, false,
+     "mul.Tensor add.Tensor rsqrt.default mul.Tensor"},
+    {"not where it divides in float", ROOT, "imxrt700", NULL, false, "mul.Tensor add.Tensor sqrt.default* div.Tensor*"},
     {"the reference has no GELU", WIDE "%y = aten.gelu.default(%x)\n", "imxrt700", NULL, true, "gelu.default*"},
 };
 

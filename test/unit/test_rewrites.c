@@ -131,6 +131,7 @@ static void test_npu_forms(void **state)
 {
     (void)state;
     run_rewrites("npu_linear_map.txt", stages, sizeof stages / sizeof stages[0]);
+    run_rewrites("npu_function.txt", stages, sizeof stages / sizeof stages[0]);
     run_rewrites("npu_sum.txt", stages, sizeof stages / sizeof stages[0]);
     run_rewrites("npu_conv.txt", stages, sizeof stages / sizeof stages[0]);
     run_rewrites("npu_window.txt", stages, sizeof stages / sizeof stages[0]);

@@ -1,5 +1,6 @@
 #include "compiler/passes/npu_broadcast.h"
 #include "compiler/passes/npu_conv.h"
+#include "compiler/passes/npu_function_forms.h"
 #include "compiler/passes/npu_linear_map.h"
 #include "compiler/passes/npu_matrix.h"
 #include "compiler/passes/npu_move.h"
@@ -13,6 +14,10 @@ static const struct row {
     expansion build;
     nuc_form_condition applies; /* NULL: always */
 } rows[] = {
+    /* ---- functions of one value (npu_function_forms.c) ---- */
+    {NUC_OP_MUL, nuc_to_written_function, nuc_is_written_function},
+    {NUC_OP_DIV, nuc_to_written_function, nuc_is_written_function},
+    {NUC_OP_DIV, nuc_to_times_root, nuc_is_over_root},
     /* ---- resampling, unequal windows (npu_linear_map.c) ---- */
     {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_windows, nuc_form_windows_applies},
     {NUC_OP_UPSAMPLE_BILINEAR, nuc_form_repeats, nuc_form_repeats_applies},
