@@ -78,6 +78,7 @@ static const struct row {
     /* ---- moves (npu_stride.c, npu_move.c) ---- */
     {NUC_OP_SLICE, nuc_to_plain_slices, nuc_is_slice_to_rewrite},
     {NUC_OP_CAT, nuc_to_permuted_phases, nuc_is_cat_of_phases},
+    {NUC_OP_CAT, nuc_to_fewer_copies, nuc_is_cat_of_copies},
     {NUC_OP_CHUNK, nuc_to_slices_of_split, nuc_is_split_to_slices},
     {NUC_OP_SPLIT, nuc_to_slices_of_split, nuc_is_split_to_slices},
     {NUC_OP_SPLIT_SIZES, nuc_to_slices_of_split, nuc_is_split_to_slices},

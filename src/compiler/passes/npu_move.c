@@ -96,6 +96,70 @@ static struct nuc_node *insert_joined(struct nuc_graph *g, struct nuc_node *node
     return count == 1 ? parts[0] : nuc_insert_cat(g, node, parts, count, dim);
 }
 
+/* ---- copies of one value ---- */
+
+/* A concatenation of one value, several times; NULL: of others. */
+static struct nuc_node *copied(const struct nuc_node *cat)
+{
+    const struct nuc_arg *list = nuc_arg_at(cat, NUC_ARG(CAT, tensors));
+
+    if (cat->op != NUC_OP_CAT || list->kind != NUC_ARG_NODES || list->count < 2)
+        return NULL;
+    for (uint32_t i = 1; i < list->count; i++) {
+        if (list->u.nodes[i] != list->u.nodes[0])
+            return NULL;
+    }
+    return list->u.nodes[0];
+}
+
+/* An expansion is a product with as many ones, which are stored. */
+#define MAX_ONES ((int64_t)1 << 14)
+
+/* Along a dimension of one element a value expands, as large as the result may be. */
+static bool is_expansion(const struct nuc_node *cat)
+{
+    const struct nuc_node *value = copied(cat);
+
+    return value != NULL && nuc_elements(&cat->vals[0]) <= MAX_ONES &&
+           value->vals[0].sizes[nuc_dim(cat, NUC_ARG(CAT, dim), 0, cat->vals[0].rank)] == 1;
+}
+
+/*
+ * Each copy is moved to its place: from four on there are twice as many with every concatenation. An expansion takes
+ * one call, with all that follow it.
+ */
+bool nuc_is_cat_of_copies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *value = copied(node);
+    bool expands = is_expansion(node), goes_on = expands && node->n_users == 1 && is_expansion(node->users[0]);
+
+    (void)s;
+    if (value == NULL || nuc_elements(&node->vals[0]) == 0 || node->vals[0].dtype != NUC_F32 || nuc_is_static(value) ||
+        goes_on)
+        return false;
+    uint32_t count = nuc_arg_at(node, NUC_ARG(CAT, tensors))->count;
+    return count > 3 || (expands && (count > 2 || is_expansion(value)));
+}
+
+struct nuc_node *nuc_to_fewer_copies(struct nuc_graph *g, struct nuc_node *node)
+{
+    const struct nuc_meta *m = &node->vals[0];
+    struct nuc_node *value = copied(node);
+    uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(CAT, dim), 0, m->rank);
+
+    if (is_expansion(node)) {
+        while (is_expansion(value))
+            value = copied(value);
+        return nuc_insert_expanded(g, node, value, m->sizes, m->rank);
+    }
+    while (value->vals[0].sizes[dim] < m->sizes[dim]) {
+        int64_t own = value->vals[0].sizes[dim], missing = m->sizes[dim] - own;
+        struct nuc_node *parts[2] = {value, nuc_insert_part(g, node, value, dim, 0, missing < own ? missing : own)};
+        value = nuc_insert_cat(g, node, parts, 2, dim);
+    }
+    return value;
+}
+
 /* ---- split, chunk ---- */
 
 bool nuc_is_split_to_slices(const struct nuc_support *s, const struct nuc_node *node)

@@ -4,6 +4,10 @@
 
 #include "compiler/passes/npu_forms.h"
 
+/* cat of one value several times. */
+bool nuc_is_cat_of_copies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_to_fewer_copies(struct nuc_graph *g, struct nuc_node *node);
+
 /* split and chunk of any kind: a slice for each part that is read. */
 bool nuc_is_split_to_slices(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_to_slices_of_split(struct nuc_graph *g, struct nuc_node *node);
