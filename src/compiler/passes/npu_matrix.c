@@ -73,14 +73,17 @@ static struct nuc_node *dense(struct nuc_graph *g, struct nuc_node *node, struct
     return nuc_insert_reshaped(g, node, product, out.sizes, out.rank);
 }
 
-/* x [.., K] times constant weights [K, O]. */
-static struct nuc_node *times_constant(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x,
-                                       struct nuc_node *weight)
+/* Constant weights [K, O] as [O, K]: what a fully connected layer reads, which else would be transposed at run time. */
+static struct nuc_node *transposed_constant(struct nuc_graph *g, struct nuc_node *weight)
 {
-    const struct nuc_meta out = with_last(x, weight->vals[0].sizes[1]);
-    struct nuc_node *product = nuc_insert_binary(g, node, NUC_OP_MM, as_rows(g, node, x), weight);
+    const int64_t rows = from_end(weight, 1), columns = from_end(weight, 0), sizes[2] = {columns, rows};
+    const struct nuc_meta meta = nuc_meta_make(NUC_F32, sizes, 2);
+    const float *from = nuc_const_contiguous(g, weight);
+    float *to = nuc_alloc_array(g->cx, (size_t)(rows * columns), sizeof *to);
 
-    return nuc_insert_reshaped(g, node, product, out.sizes, out.rank);
+    for (int64_t i = 0; i < rows * columns; i++)
+        to[i % columns * rows + i / columns] = from[i];
+    return nuc_take_parameter(g, weight, "_transposed", &meta, to);
 }
 
 /* A constant matrix that is the same for the whole batch. */
@@ -176,7 +179,7 @@ static struct nuc_node *product_of(struct nuc_graph *g, struct nuc_node *node, s
     a = as_matrix(g, node, a, true);
     b = as_matrix(g, node, b, false);
     if (is_constant_matrix(b))
-        return times_constant(g, node, a, as_constant_matrix(g, node, b, from_end(b, 1), from_end(b, 0)));
+        return dense(g, node, a, transposed_constant(g, b), NULL);
     if (is_constant_matrix(a)) {
         struct nuc_node *columns = swapped(g, node, b);
         return swapped(g, node,
@@ -248,7 +251,9 @@ struct nuc_node *nuc_form_matmul(struct nuc_graph *g, struct nuc_node *node)
 
 bool nuc_form_mm_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
-    return nuc_form_matmul_applies(s, node) && !is_constant(nuc_arg_node(node, NUC_ARG(MM, mat2)));
+    const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_ARG(MM, mat2));
+
+    return is_constant(b) ? is_float(a) && is_float(b) && !is_constant(a) : nuc_form_matmul_applies(s, node);
 }
 
 bool nuc_form_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
@@ -331,22 +336,31 @@ struct nuc_node *nuc_form_scaled_bmm(struct nuc_graph *g, struct nuc_node *node)
     return nuc_insert_with_number(g, node, NUC_OP_MUL, nuc_insert_binary(g, node, NUC_OP_BMM, a, b), scale);
 }
 
+/* A constant for each column. */
+static bool is_bias(const struct nuc_node *x, int64_t columns)
+{
+    return is_constant(x) && x->vals[0].rank == 1 && x->vals[0].sizes[0] == columns;
+}
+
 bool nuc_form_addmm_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_ARG(ADDMM, mat1)), *b = nuc_arg_node(node, NUC_ARG(ADDMM, mat2));
+    const struct nuc_node *bias = nuc_arg_node(node, NUC_SELF);
 
     (void)s;
-    return is_float(a) && is_float(b) && !is_constant(b) &&
+    return is_float(a) && is_float(b) && is_float(bias) && (!is_constant(b) || is_bias(bias, from_end(b, 0))) &&
            nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, beta), 1.0), 1.0) &&
            nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 1.0), 1.0);
 }
 
 struct nuc_node *nuc_form_addmm(struct nuc_graph *g, struct nuc_node *node)
 {
-    struct nuc_node *product =
-        product_of(g, node, nuc_operand(g, node, NUC_ARG(ADDMM, mat1)), nuc_operand(g, node, NUC_ARG(ADDMM, mat2)));
+    struct nuc_node *a = nuc_operand(g, node, NUC_ARG(ADDMM, mat1)), *b = nuc_operand(g, node, NUC_ARG(ADDMM, mat2)),
+                    *bias = nuc_operand(g, node, NUC_SELF);
 
-    return with_bias(g, node, product, nuc_operand(g, node, NUC_SELF));
+    if (is_constant(b))
+        return dense(g, node, a, transposed_constant(g, b), bias);
+    return with_bias(g, node, product_of(g, node, a, b), bias);
 }
 
 /* What a product computes with it: the reference's way with other activations loses half of the range. */

@@ -20,7 +20,7 @@ struct nuc_node *nuc_form_activation(struct nuc_graph *g, struct nuc_node *node)
 bool nuc_form_matmul_applies(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_form_matmul(struct nuc_graph *g, struct nuc_node *node);
 
-/* mm and addmm whose second matrix is computed; bmm with one that is constant and the same for the whole batch. */
+/* mm and addmm: linear where the second matrix is constant, else bmm; bmm with a constant for the whole batch. */
 bool nuc_form_mm_applies(const struct nuc_support *s, const struct nuc_node *node);
 bool nuc_form_addmm_applies(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_form_addmm(struct nuc_graph *g, struct nuc_node *node);
