@@ -292,12 +292,14 @@ static void settle_decision(struct partitioning *p, struct nuc_decision *d)
     if (d->delegated) {
         set_reason(d, (struct nuc_verdict){.actual = "", .limit = ""});
         d->neighbour = NULL;
+        d->by_cost = false;
         return;
     }
     if (follows_cluster(n) && n->cluster != NULL && n->cluster != n) {
         const struct nuc_decision *of = decision_of(p, n->cluster);
         d->because = n->cluster;
         d->neighbour = of->neighbour;
+        d->by_cost = of->by_cost;
         set_reason(d, (struct nuc_verdict){false, of->rule, of->actual, of->limit, of->fix});
     } else if (follows_cluster(n) && n->cluster == NULL && d->rule == NULL) {
         d->rule = "the node belongs to an operator with quantized inputs and outputs";

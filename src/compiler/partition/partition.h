@@ -49,6 +49,7 @@ struct nuc_decision {
     const char *limit;                 /* what is allowed: "4096", or "" */
     const char *fix;                   /* nearest change of the model that would help, or NULL */
     const struct nuc_node *neighbour;  /* the node `actual` was found of, when the rule is about another one */
+    bool by_cost;                      /* the NPU could run it: the model takes fewer cycles with it on the CPU */
     const struct nuc_node *because;    /* the compute node whose rule decided, when it is not the node itself */
 };
 

@@ -30,8 +30,8 @@ static void add_up(struct nuc_explanation *e, const struct nuc_explain_row *row)
         return;
     }
     e->cpu_cycles += row->cpu_cycles;
-    if (e->target->npu_name != NULL && row->is_operator && row->cpu_cycles > row->npu_cycles)
-        e->lost_cycles += row->cpu_cycles - row->npu_cycles;
+    e->lost_cycles += nuc_explain_lost(e, row);
+    e->n_by_cost += row->is_operator && row->decision->by_cost;
 }
 
 /*

@@ -66,6 +66,7 @@ struct nuc_explanation {
     uint64_t npu_cycles, cpu_cycles; /* of the nodes where they are, calls of partitions included */
     uint64_t format_cycles;          /* of these, kernels that change formats at the boundary of a partition */
     uint32_t n_float;                /* operators with in_float */
+    uint32_t n_by_cost;              /* operators that the NPU could run, and that are on the CPU for their cost */
     /* Of targets that leave a choice: cycles with --placement greedy and cost; 0: not known. */
     uint64_t greedy_cycles, cost_cycles;
     uint64_t lost_cycles; /* what the nodes on the CPU would take less on the NPU */
@@ -106,6 +107,9 @@ const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanatio
 
 /* What keeps the first operator on the CPU there, in one line for an error message; NULL when all are delegated. */
 const char *nuc_explain_first(struct nuc_context *cx, const struct nuc_explanation *e);
+
+/* Cycles that the operator of a row takes more on the CPU than on the NPU; 0 where it is there for its cost. */
+uint64_t nuc_explain_lost(const struct nuc_explanation *e, const struct nuc_explain_row *row);
 
 /* Two nodes are, or are parts of, one operator of the model's file. */
 bool nuc_is_same_call(const struct nuc_node *a, const struct nuc_node *b);

@@ -83,11 +83,11 @@ static uint32_t root_of(const struct tracing *t, uint32_t at, uint32_t *seen)
 
 /* ---- causes ---- */
 
-static uint64_t lost_of(const struct nuc_explanation *e, const struct nuc_explain_row *row)
+uint64_t nuc_explain_lost(const struct nuc_explanation *e, const struct nuc_explain_row *row)
 {
-    bool loses = e->target->npu_name != NULL && row->cpu_cycles > row->npu_cycles;
+    bool loses = e->target->npu_name != NULL && row->is_operator && row->partition == NULL && !row->decision->by_cost;
 
-    return loses ? row->cpu_cycles - row->npu_cycles : 0;
+    return loses && row->cpu_cycles > row->npu_cycles ? row->cpu_cycles - row->npu_cycles : 0;
 }
 
 /* Parts of one operator of the model are one cause. */
@@ -103,7 +103,7 @@ static uint32_t cause_of_root(struct nuc_explanation *e, uint32_t root)
 
 static void choose_root(const struct nuc_explanation *e, struct nuc_explain_cause *cause, uint32_t root)
 {
-    if (lost_of(e, &e->rows[root]) > lost_of(e, &e->rows[cause->root]))
+    if (nuc_explain_lost(e, &e->rows[root]) > nuc_explain_lost(e, &e->rows[cause->root]))
         cause->root = root;
 }
 
@@ -115,7 +115,7 @@ static void add_to_cause(const struct nuc_explanation *e, const struct nuc_expla
     cause->n_rows++;
     cause->n_parts += is_part;
     *(is_part ? &cause->part_cycles : &cause->follow_cycles) += row->cpu_cycles;
-    cause->lost_cycles += lost_of(e, row);
+    cause->lost_cycles += nuc_explain_lost(e, row);
 }
 
 void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e)
@@ -270,6 +270,12 @@ static void add_cause(struct nuc_explanation *e, uint32_t split, uint32_t cause,
         s->cause = cause;
 }
 
+/* What is on the CPU for its cost alone, as the whole model was looked at, is not to be joined. */
+static bool is_by_cost(const struct nuc_explanation *e, const struct nuc_explain_split *split)
+{
+    return split->n_causes == 1 && e->rows[e->causes[split->cause].root].decision->by_cost;
+}
+
 static void add_split(struct splitting *s, uint32_t first, const uint32_t *next, uint32_t *met)
 {
     struct nuc_explanation *e = s->t.e;
@@ -281,9 +287,11 @@ static void add_split(struct splitting *s, uint32_t first, const uint32_t *next,
         const struct nuc_explain_row *row = &e->rows[i - 1];
         if (row->is_operator)
             add_cause(e, index, row->cause, met);
-        split->saved_cycles += row->is_operator ? lost_of(e, row) : row->cpu_cycles;
+        split->saved_cycles += row->is_operator ? nuc_explain_lost(e, row) : row->cpu_cycles;
         touch_partitions(s, split, row->node);
     }
+    if (is_by_cost(e, split))
+        split->saved_cycles = 0;
 }
 
 static const uint64_t *format_cycles(struct nuc_context *cx, const struct nuc_partitions *partitions,

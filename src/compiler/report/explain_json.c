@@ -103,7 +103,8 @@ static void add_row(struct nuc_text *out, const struct nuc_explanation *e, const
     add_number(out, "macs", row->macs);
     add_number(out, "npu_cycles", row->npu_cycles);
     add_number(out, "cpu_cycles", row->cpu_cycles);
-    nuc_text_addf(out, ", \"in_float\": %s}", row->in_float ? "true" : "false");
+    nuc_text_addf(out, ", \"by_cost\": %s, \"in_float\": %s}", d->by_cost ? "true" : "false",
+                  row->in_float ? "true" : "false");
 }
 
 const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanation *e)

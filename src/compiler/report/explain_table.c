@@ -177,8 +177,7 @@ static void add_node(struct nuc_text *out, const struct nuc_explanation *e, cons
     if (!has_reason(e, row))
         return;
     add_decision(out, e, row);
-    if (row->is_operator && e->target->npu_name != NULL && row->cpu_cycles > row->npu_cycles)
-        add_lost(out, row->cpu_cycles - row->npu_cycles);
+    add_lost(out, nuc_explain_lost(e, row));
 }
 
 /* ---- an operator on the CPU and what goes with it ---- */

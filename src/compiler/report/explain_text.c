@@ -242,6 +242,8 @@ static void add_total(struct nuc_text *out, const struct nuc_explanation *e)
         nuc_text_addf(out, "%u operator%s on the CPU, about %s cycles more than on the NPU\n",
                       e->n_operators - e->n_delegated, e->n_operators - e->n_delegated == 1 ? "" : "s",
                       nuc_with_commas(cx, e->lost_cycles));
+    if (e->n_by_cost > 0)
+        nuc_text_addf(out, "%u of these for their cost: on the NPU the model would take longer\n", e->n_by_cost);
 }
 
 static void add_choices(struct nuc_text *out, const struct nuc_explanation *e)
