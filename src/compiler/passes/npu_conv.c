@@ -6,6 +6,7 @@
 #include "compiler/passes/npu_conv.h"
 
 #include "compiler/graph/conv_args.h"
+#include "compiler/passes/fused_activation.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/support/estimate.h"
 
@@ -375,4 +376,56 @@ bool nuc_form_depths_applies(const struct nuc_support *s, const struct nuc_node 
                    nuc_estimate_move(s->target, (uint64_t)nuc_elements(out));
     uint64_t cpu = cpu_cycles(s, (double)nuc_elements(visited) * (double)depth_of_product);
     return LEAST_GAIN * (npu + boundary_cycles(s, node)) < cpu;
+}
+
+/* ---- activations ---- */
+
+static bool only_moves(const struct nuc_node *node)
+{
+    return node->n_users == 1 && (node->op == NUC_OP_RESHAPE || node->op == NUC_OP_PERMUTE || node->op == NUC_OP_SLICE);
+}
+
+/* The convolution whose values reach the activation by moves alone; NULL: there is none, or no move. */
+static const struct nuc_node *moved_convolution(const struct nuc_node *activation)
+{
+    const struct nuc_node *value = nuc_arg_node(activation, NUC_SELF);
+    bool moved = false;
+
+    while (value != NULL && only_moves(value)) {
+        value = nuc_arg_node(value, NUC_SELF);
+        moved = true;
+    }
+    return moved && value != NULL && value->op == NUC_OP_CONV2D && value->n_users == 1 ? value : NULL;
+}
+
+bool nuc_form_early_activation_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *conv = moved_convolution(node);
+
+    (void)s;
+    return conv != NULL && nuc_is_fused_activation(node) && nuc_takes_activation(conv);
+}
+
+/* `move` and those in front of it, of the activation instead of the convolution. */
+static struct nuc_node *move_again(struct nuc_graph *g, struct nuc_node *node, const struct nuc_node *move,
+                                   struct nuc_node *activation)
+{
+    struct nuc_node *input = nuc_operand(g, move, NUC_SELF);
+    struct nuc_node *value = only_moves(input) ? move_again(g, node, input, activation) : activation;
+    struct nuc_node *again = nuc_insert(g, node, move->op, move);
+
+    nuc_set_arg_node(again, g, NUC_SELF, value);
+    for (uint32_t i = NUC_SELF + 1; i < move->n_args; i++)
+        nuc_copy_arg(g, again, i, move, i);
+    nuc_infer_shape(g, again);
+    return again;
+}
+
+struct nuc_node *nuc_form_early_activation(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *move = nuc_operand(g, node, NUC_SELF), *conv = move;
+
+    while (only_moves(conv))
+        conv = nuc_operand(g, conv, NUC_SELF);
+    return move_again(g, node, move, nuc_insert_activation(g, node, node, conv));
 }

@@ -13,4 +13,8 @@ bool nuc_form_rows_applies(const struct nuc_support *s, const struct nuc_node *n
 struct nuc_node *nuc_form_rows(struct nuc_graph *g, struct nuc_node *node);
 bool nuc_form_depths_applies(const struct nuc_support *s, const struct nuc_node *node);
 
+/* An activation of a convolution whose values are moved in between: the two are one kernel. */
+bool nuc_form_early_activation_applies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_form_early_activation(struct nuc_graph *g, struct nuc_node *node);
+
 #endif

@@ -38,6 +38,9 @@ static const struct row {
     {NUC_OP_CUMSUM, nuc_form_cumsum, nuc_form_cumsum_applies},
     /* ---- convolutions (npu_conv.c) ---- */
     {NUC_OP_CONV_TRANSPOSE2D, nuc_form_phases, nuc_form_phases_applies},
+    {NUC_OP_RELU, nuc_form_early_activation, nuc_form_early_activation_applies},
+    {NUC_OP_RELU6, nuc_form_early_activation, nuc_form_early_activation_applies},
+    {NUC_OP_HARDTANH, nuc_form_early_activation, nuc_form_early_activation_applies},
     {NUC_OP_CONV3D, nuc_form_rows, nuc_form_rows_applies},
     {NUC_OP_CONV3D, nuc_to_flat_convolution, nuc_form_depths_applies},
     {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution, nuc_form_depths_applies},
