@@ -741,7 +741,11 @@ static void rows_are_read(struct nuc_context *cx, void *arg)
     const struct nuc_lt_tensor t = *tensor(&n, n.last);
     int32_t inputs[2] = {n.last, integers(&n, axes, 2, 2)}, mean = activation(&n, 1, 1, 1, t.shape[3], quant);
     step(&n, NUC_LT_MEAN, inputs, 2, mean)->options.reduce.keep_dims = true;
-    parts[2] = add_elementwise(&n, NUC_LT_MUL, halves[1], mean, quant);
+    /* A table of a slice that keeps its clamp to itself: the slice's source has other readers. */
+    int32_t y = add_elementwise(&n, NUC_LT_MUL, halves[1], mean, quant), slice = add_slice(&n, x, 3, 4, 4);
+    int32_t part = activation(&n, 1, tensor(&n, x)->shape[1], tensor(&n, x)->shape[2], 4, quant);
+    step(&n, NUC_LT_RELU, &slice, 1, part);
+    parts[2] = add_elementwise(&n, NUC_LT_ADD, y, part, quant);
     add_concat(&n, parts, 3, 3);
     add_pointwise(&n, n.last, 2, quant);
     set_outputs(&n, false);
