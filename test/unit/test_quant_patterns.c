@@ -204,8 +204,12 @@ static const struct adoption adoptions[] = {
     /* A range as wide on both sides: zero point 0 costs the other reader nothing. */
     {CUBE "%e = aten.exp.default(%n); %b = aten.bmm.default(%n, %n)", 0},
     {CUBE "%e = aten.exp.default(%n); %p = aten.permute.default(%n, [0, 2, 1]); %b = aten.bmm.default(%n, %p)", 0},
-    /* Of one sign: it would lose half of its steps. */
-    {CUBE "%r = aten.relu.default(%n); %e = aten.neg.default(%r); %b = aten.bmm.default(%r, %r)", 1},
+    /* Of one sign: quantized again, every other value would be rounded the same way. */
+    {CUBE "%r = aten.relu.default(%n); %e = aten.neg.default(%r); %b = aten.bmm.default(%r, %r)", 0},
+    /* The product reads small ones only, which have finer steps as they are. */
+    {CUBE "%r = aten.relu.default(%n); %e = aten.neg.default(%r); %s = aten.slice.Tensor(%r, 1, 1, 3)\n"
+          "%m = aten.abs.default(%x); %b = aten.bmm.default(%s, %m)",
+     1},
     {CUBE "%s = aten.softmax.int(%n, 2); %b = aten.bmm.default(%s, %n)", 1},
     /* All of the group lies within [0, 1), or some is outside of it, or it has finer steps. */
     {CUBE "%s = aten.sigmoid.default(%n); %h = aten.hardtanh.default(%x, 0.0, 1.0); %c = aten.cat.default([%h, %s])",

@@ -79,13 +79,33 @@ static void take(struct nuc_observer *o, double scale, int64_t zero_point)
     o->zero_point[0] = zero_point;
 }
 
+/*
+ * What going from one number of steps to another adds to the squared error, in units of 1/12, over all of the values
+ * that there are; their mean error counts a second time, since it does not average out in a sum of products. With steps
+ * twice as large, every other value lies between two of them and is rounded the same way.
+ */
+static double error_of_requantization(struct steps from, double to)
+{
+    double squares = 0, sum = 0, count = 0;
+
+    for (double x = from.low; x <= from.high + from.size / 2; x += from.size, count++) {
+        double error = to * round(x / to) - x;
+        squares += square(error);
+        sum += error;
+    }
+    return 12 * (squares / count + square(sum / count));
+}
+
+#define WORTH_AN_OPERATION 1.122 /* 0.5 dB */
+
 /* `affine` is what the value had before. */
 static void adopt_symmetry(struct nuc_observer *value, struct nuc_observer *reader, struct steps affine)
 {
     double reach = affine.high > -affine.low ? affine.high : -affine.low;
     double t = reach / (double)value->spec.quant_max;
 
-    if (2 * square(t) > 2 * square(affine.size) + square((double)reader->scale[0]))
+    double apart = 2 * square(affine.size) + error_of_requantization(affine, (double)reader->scale[0]);
+    if (2 * square(t) > WORTH_AN_OPERATION * apart)
         return;
     take(value, t, 0);
     take(reader, t, 0);
