@@ -196,7 +196,8 @@ static const struct function {
 
 static const struct {
     double low, high;
-} ranges[] = {{-1, 1}, {-2, 2}, {-3, 3}, {-4, 4}, {-6, 6}, {-8, 8}, {-4, 8}, {-8, 4}, {-3, 1}, {0, 6}, {0, 20}};
+} ranges[] = {{-1, 1}, {-2, 2}, {-3, 3}, {-4, 4}, {-6, 6},  {-8, 8},    {-4, 8},
+              {-8, 4}, {-3, 1}, {0, 6},  {0, 20}, {-40, 3}, {-60, 60}};
 
 #define N_FUNCTIONS (sizeof functions / sizeof *functions)
 #define N_RANGES (sizeof ranges / sizeof *ranges)
@@ -257,6 +258,8 @@ static double loss_of(const struct function *f, struct sampled in, struct sample
         double slope = (in_steps(f, in, out, after) - in_steps(f, in, out, before)) / (after - before);
         double steps = in_steps(f, in, out, code), error = (double)y[code + 128] / out.scale + out.zero - steps;
         errors += weight * error * error;
+        if (fabs(steps + error - round(steps)) > NUC_FUNCTION_MAX_STEPS_OFF + 1e-3)
+            fail_msg("%s: %g becomes %g steps instead of %g", f->call, value_at(in, code), steps + error, steps);
         once += weight * pow(round(steps) - steps, 2);
         rounding += weight / 12;
         input += weight * slope * slope / 12;

@@ -52,10 +52,14 @@ double nuc_function_number(const struct nuc_function_step *step, const double *p
  */
 void nuc_function_run(const struct nuc_function *f, struct nuc_function_scales *scales, double results[256]);
 
+/* Of the function rounded once, steps of the output. */
+#define NUC_FUNCTION_MAX_STEPS_OFF 1.0
+
 /*
  * Mean squared error of the results over that of the function rounded once, input rounding included in both, in dB. The
  * mean is that of a normal distribution in the middle of the input's range, three deviations to each end; a function
- * that by chance meets the steps of its output counts as rounded there, too.
+ * that by chance meets the steps of its output counts as rounded there, too. Infinite where a number is further off
+ * than NUC_FUNCTION_MAX_STEPS_OFF.
  */
 double nuc_function_loss(const struct nuc_function_scales *scales, uint32_t n_steps, const float exact[256],
                          const double results[256]);

@@ -153,6 +153,8 @@ double nuc_function_loss(const struct nuc_function_scales *scales, uint32_t n_st
         double at = (i - 127.5) / deviation, weight = exp(-0.5 * at * at), steps = in_steps(out, (double)exact[i]);
         double slope =
             (in_steps(out, (double)exact[after]) - in_steps(out, (double)exact[before])) / (double)(after - before);
+        if (fabs(results[i] - round(steps)) > NUC_FUNCTION_MAX_STEPS_OFF)
+            return HUGE_VAL;
         errors += weight * pow(results[i] - steps, 2);
         once += weight * pow(round(steps) - steps, 2);
         rounding += weight / 12;
