@@ -65,6 +65,7 @@ static const struct row {
     {NUC_OP_SOFTMAX, nuc_form_softmax, nuc_form_softmax_applies},
     {NUC_OP_NATIVE_SOFTMAX, nuc_form_softmax_halves, nuc_form_softmax_halves_applies},
     {NUC_OP_NATIVE_SOFTMAX, nuc_form_softmax, nuc_form_softmax_applies},
+    {NUC_OP_WHERE, nuc_form_safe_softmax, nuc_form_safe_softmax_applies},
     /* ---- broadcasting (npu_broadcast.c) ---- */
     {NUC_OP_ALIAS, nuc_form_alias, nuc_form_alias_applies},
     {NUC_OP_EXPAND, nuc_form_expand, nuc_form_expand_applies},

@@ -1,5 +1,6 @@
 #include "compiler/passes/npu_matrix.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "compiler/passes/fused_activation.h"
@@ -513,4 +514,84 @@ struct nuc_node *nuc_form_softmax_halves(struct nuc_graph *g, struct nuc_node *n
     parts[0] = softmax_of(g, node, nuc_insert_part(g, node, x, 0, 0, half), 1);
     parts[1] = softmax_of(g, node, nuc_insert_part(g, node, x, 0, half, rows), 1);
     return nuc_insert_reshaped(g, node, nuc_insert_cat(g, node, parts, 2, 0), out.sizes, out.rank);
+}
+
+/* ---- rows that are masked as a whole ---- */
+
+/* Views of, and numbers times, a product: finite as its factors are. */
+static bool is_finite(struct nuc_graph *g, const struct nuc_node *x)
+{
+    while (x != NULL && x->op != NUC_OP_BMM) {
+        bool scaled = x->op == NUC_OP_MUL && is_constant(nuc_arg_node(x, NUC_OTHER)) &&
+                      nuc_elements(&nuc_arg_node(x, NUC_OTHER)->vals[0]) == 1;
+        if (scaled && !isfinite(*(const float *)nuc_const_contiguous(g, nuc_arg_node(x, NUC_OTHER))))
+            return false;
+        x = scaled || nuc_op_family(x->op) == NUC_FAMILY_VIEW ? nuc_arg_node(x, NUC_SELF) : NULL;
+    }
+    return x != NULL;
+}
+
+/* Each row of a constant mask lets something through. */
+static bool has_no_masked_row(struct nuc_graph *g, const struct nuc_node *mask)
+{
+    const float *values = nuc_const_contiguous(g, mask);
+    int64_t columns = from_end(mask, 0), rows = nuc_elements(&mask->vals[0]) / columns;
+    bool each = true;
+
+    for (int64_t row = 0; row < rows; row++) {
+        bool some = false;
+        for (int64_t i = 0; i < columns; i++)
+            some = some || isfinite(values[row * columns + i]);
+        each = each && some;
+    }
+    return each;
+}
+
+/* No row of the scores is minus infinity as a whole. */
+static bool has_finite_rows(struct nuc_graph *g, const struct nuc_node *scores)
+{
+    const struct nuc_node *whole = scores;
+
+    while (is_float(whole) && from_end(whole, 0) == from_end(scores, 0)) {
+        scores = whole;
+        whole = nuc_op_family(scores->op) == NUC_FAMILY_VIEW ? nuc_arg_node(scores, NUC_SELF) : NULL;
+    }
+    const struct nuc_node *mask = scores->op == NUC_OP_ADD ? nuc_arg_node(scores, NUC_OTHER) : NULL;
+    if (!is_float(mask) || !is_constant(mask))
+        return is_finite(g, scores);
+    return is_finite(g, nuc_arg_node(scores, NUC_SELF)) && has_no_masked_row(g, mask);
+}
+
+static const struct nuc_node *argument_of(const struct nuc_node *node, enum nuc_op op)
+{
+    return node != NULL && node->op == op ? nuc_arg_node(node, NUC_SELF) : NULL;
+}
+
+/* x of not any(not (x == -inf)) along the last dimension: true for rows that are masked as a whole. */
+static const struct nuc_node *masked_rows_of(struct nuc_graph *g, const struct nuc_node *condition)
+{
+    const struct nuc_node *any = argument_of(condition, NUC_OP_LOGICAL_NOT);
+    const struct nuc_node *unmasked = argument_of(any, NUC_OP_ANY_DIMS);
+    const struct nuc_node *masked = argument_of(unmasked, NUC_OP_LOGICAL_NOT);
+    const struct nuc_node *x = argument_of(masked, NUC_OP_EQ);
+    const struct nuc_node *number = x != NULL ? nuc_arg_node(masked, NUC_OTHER) : NULL;
+
+    if (!is_float(x) || !is_float(number) || !is_constant(number) || nuc_elements(&number->vals[0]) != 1 ||
+        x->vals[0].rank == 0)
+        return NULL;
+    bool last = nuc_dims_mask(any, NUC_ARG(ANY_DIMS, dim), x->vals[0].rank) == 1U << (x->vals[0].rank - 1);
+    return last && *(const float *)nuc_const_contiguous(g, number) <= -INFINITY ? x : NULL;
+}
+
+bool nuc_form_safe_softmax_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    const struct nuc_node *kept = nuc_arg_node(node, NUC_ARG(WHERE, other));
+    const struct nuc_node *x = masked_rows_of(s->g, nuc_arg_node(node, NUC_ARG(WHERE, condition)));
+
+    return x != NULL && is_float(kept) && nuc_same_sizes(&kept->vals[0], &node->vals[0]) && has_finite_rows(s->g, x);
+}
+
+struct nuc_node *nuc_form_safe_softmax(struct nuc_graph *g, struct nuc_node *node)
+{
+    return nuc_operand(g, node, NUC_ARG(WHERE, other));
 }

@@ -41,4 +41,8 @@ struct nuc_node *nuc_form_softmax(struct nuc_graph *g, struct nuc_node *node);
 bool nuc_form_softmax_halves_applies(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_form_softmax_halves(struct nuc_graph *g, struct nuc_node *node);
 
+/* What makes zeros of the rows of an attention that are masked as a whole, where there are none. */
+bool nuc_form_safe_softmax_applies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_form_safe_softmax(struct nuc_graph *g, struct nuc_node *node);
+
 #endif
