@@ -17,11 +17,18 @@ struct reduction {
     double weight; /* of each value */
 };
 
+static bool is_sum(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_SUM || node->op == NUC_OP_SUM_DIM;
+}
+
 static uint32_t summed_dims(const struct nuc_node *node)
 {
     uint32_t rank = nuc_input_meta(node, NUC_SELF)->rank;
 
-    return node->op == NUC_OP_ADAPTIVE_AVG_POOL2D ? 3u << (rank - 2) : nuc_dims_mask(node, NUC_ARG(SUM_DIM, dim), rank);
+    if (node->op == NUC_OP_ADAPTIVE_AVG_POOL2D)
+        return 3u << (rank - 2);
+    return node->op == NUC_OP_SUM ? (1u << rank) - 1 : nuc_dims_mask(node, NUC_ARG(SUM_DIM, dim), rank);
 }
 
 static int64_t product_of(const struct nuc_meta *m, uint32_t from, uint32_t to)
@@ -64,7 +71,7 @@ static bool read_reduction(const struct nuc_node *node, struct reduction *r)
     if (m->dtype != NUC_F32 || node->vals[0].dtype != NUC_F32 || !find_run(m, summed_dims(node), &from, &to))
         return false;
     int64_t count = product_of(m, from, to), after = product_of(m, to, m->rank);
-    r->weight = node->op == NUC_OP_SUM_DIM ? 1.0 : 1.0 / (double)count;
+    r->weight = is_sum(node) ? 1.0 : 1.0 / (double)count;
     r->is_image = m->rank == 4 && from > 0;
     if (r->is_image) {
         memcpy(r->input, m->sizes, sizeof r->input);
@@ -167,7 +174,7 @@ bool nuc_form_sum_applies(const struct nuc_support *s, const struct nuc_node *no
     if (input == NULL || nuc_elements(&input->vals[0]) == 0 || !read_reduction(node, &r))
         return false;
     const struct nuc_node *origin = origin_of(input);
-    if (!is_quantized(s, origin) || (node->op != NUC_OP_SUM_DIM && !may_cancel(origin)))
+    if (!is_quantized(s, origin) || (!is_sum(node) && !may_cancel(origin)))
         return false;
     int64_t pixels = r.kernel[0] * r.kernel[1], channels = channels_of(&r), limit = s->target->max_mac_buffer;
     return pixels * channels <= MAX_WEIGHTS && r.kernel[0] <= s->target->max_window &&

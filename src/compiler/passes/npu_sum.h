@@ -7,7 +7,7 @@
 
 #include "compiler/passes/npu_forms.h"
 
-/* sum.dim_IntList, mean.dim, adaptive_avg_pool2d to one pixel. */
+/* sum, sum.dim_IntList, mean.dim, adaptive_avg_pool2d to one pixel. */
 bool nuc_form_sum_applies(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_form_sum(struct nuc_graph *g, struct nuc_node *node);
 
