@@ -55,10 +55,10 @@ enum nuc_observe {
 /* Scales of convolution weights; fully connected layers have one scale. */
 enum nuc_weights { NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR };
 
-/* Which operators a target with an NPU and int8 kernels on the CPU leaves to the CPU. */
+/* Which operators a target with an NPU leaves to the CPU. */
 enum nuc_placement {
     NUC_PLACEMENT_GREEDY, /* those the NPU cannot run */
-    NUC_PLACEMENT_COST    /* also partitions that take the NPU longer than the CPU, the call included */
+    NUC_PLACEMENT_COST    /* also those with which the model takes fewer cycles there, calls and boundaries included */
 };
 
 /* Moving biases by the mean error of rounded weights. */
@@ -115,7 +115,7 @@ struct nuc_options {
     bool profile;                      /* programs record the time of each kernel call and carry the kernels' names */
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;
-    enum nuc_placement placement;
+    enum nuc_placement placement; /* greedy with reference_compat, require_full_delegation and flavor sdk-3.1 */
     bool no_quantize;         /* a float program for the CPU: no calibration, nothing is delegated */
     bool executorch_ops_only; /* no operator that ExecuTorch's runtime does not have */
     bool reference_compat;    /* reproduce the reference backend's decisions and quantization */

@@ -68,7 +68,7 @@ enum cli_kind {
 enum cli_file { CLI_NO_FILE, CLI_READ, CLI_WRITTEN };
 
 /* What must hold for an option to have an effect; else its use is noted. */
-enum cli_needs { CLI_NOTHING, CLI_AN_NPU, CLI_NPU_AND_INT8_CPU, CLI_FLOAT_MODEL };
+enum cli_needs { CLI_NOTHING, CLI_AN_NPU, CLI_FLOAT_MODEL };
 
 struct cli_option {
     const char *name; /* "--output" */

@@ -85,10 +85,6 @@ static void warn_for_target(const struct cli_args *args, const struct nuc_target
         snprintf(why, sizeof why, "nothing is delegated");
     if (!target->has_npu || !args->o.delegate || args->o.no_quantize)
         cli_warn_unused_options(args, CLI_AN_NPU, why);
-    snprintf(why, sizeof why, "target %s has not both an NPU and int8 operators of its CPU: use imxrt700cm",
-             target->name);
-    if (!target->has_npu || !target->has_int8_cpu)
-        cli_warn_unused_options(args, CLI_NPU_AND_INT8_CPU, why);
 }
 
 static void warn_for_model(const struct cli_args *args, const struct nuc_model *m)

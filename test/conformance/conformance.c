@@ -117,6 +117,7 @@ static struct nuc_compiler *make_compiler(const struct conf_case *c, bool refere
 
     nuc_options_default(&o);
     o.reference_compat = reference_compat;
+    o.placement = NUC_PLACEMENT_GREEDY; /* decisions and figures are compared with the reference's, which is greedy */
     if (flow != NULL && strcmp(flow, "test") == 0) {
         o.preserve_ops = preserved_in_tests;
         o.n_preserve_ops = sizeof preserved_in_tests / sizeof preserved_in_tests[0];
@@ -282,6 +283,7 @@ static enum conf_result run_row(size_t check, const struct conf_case *k, struct 
             return CONF_ABSENT;
     }
     nuc_options_default(&plain);
+    plain.placement = NUC_PLACEMENT_GREEDY;
     if (kind != NONE)
         c = kind == PLAIN ? nuc_compiler_new(&plain, NULL) : make_compiler(k, kind == AS_REFERENCE);
     if (kind != NONE && c == NULL)

@@ -499,13 +499,11 @@ good "a target without NPU" "$nucleon" compile "$digits/digits.pt2" -o m33.pte -
 holds "reports no NPU, converter or scratch" \
     'grep -q "^  NPU .*: the target has no NPU$" out && ! grep -Eq "scratch|made by" out && [ ! -s err ]'
 good "its options of the NPU" "$nucleon" compile "$digits/digits.pt2" -o again.pte --target cortex-m33 \
-    --converter false --plan-delegate-scratch --placement cost --calibration "$digits/calibration.npz"
+    --converter false --plan-delegate-scratch --placement greedy --calibration "$digits/calibration.npz"
 holds "notes what does nothing" \
-    'grep -q -e "--converter, --plan-delegate-scratch: without effect, target cortex-m33 has no NPU" err &&
-        grep -q -e "--placement: without effect" err && [ "$(wc -l <err)" -eq 2 ] && cmp -s m33.pte again.pte'
-good "options of another target" "$nucleon" compile "$digits/digits.pt2" -o again.pte --placement cost \
-    --calibration "$digits/calibration.npz"
-holds "are noted" 'grep -q -e "--placement: without effect, target imxrt700 " err && cmp -s digits.pte again.pte'
+    'grep -q -e "--converter, --plan-delegate-scratch, --placement: without effect, target cortex-m33 has no NPU" err ||
+        grep -q -e "--placement.*: without effect, target cortex-m33 has no NPU" err && [ "$(wc -l <err)" -eq 1 ] &&
+        cmp -s m33.pte again.pte'
 good "how to quantize what is quantized" "$nucleon" compile quantized.pt2 -o again.pte --observer mse --equalize
 holds "is noted, too" 'grep -q -e "--observer, --equalize: without effect" err'
 good "nothing delegated" "$nucleon" compile "$digits/digits.pt2" -o again.pte --no-delegate --delegate-data segment \

@@ -61,8 +61,8 @@ fake() {
 # ---- models as input of compile ----
 
 for model in conv conv2d linear_relu_linear max_pool2d_cl relu_softmax_add; do
-    check "compile $model" "$nucleon" compile "$models/$model.tflite" -o "$model.pte" >/dev/null
-    "$nucleon" compile "$models/$model.tflite" -o again.pte --converter "$nucleon convert" >out 2>&1
+    check "compile $model" "$nucleon" compile "$models/$model.tflite" -o "$model.pte" --placement greedy >/dev/null
+    "$nucleon" compile "$models/$model.tflite" -o again.pte --placement greedy --converter "$nucleon convert" >out 2>&1
     check "$model: the converter as a command gives another program" cmp -s "$model.pte" again.pte
     check "$model: does not say who converted it" has "made by $nucleon convert: runs on the simulator" out
 done

@@ -211,12 +211,15 @@ static void test_roots(void **state)
 /* A logarithm has no values for negative ones: the made-up sample is positive then. */
 static void check_log(struct nuc_context *cx, void *arg)
 {
-    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
     struct nuc_explain_result r;
+    struct nuc_options o;
     struct nuc_graph *g = NULL;
 
     (void)arg;
     (void)cx;
+    nuc_options_default(&o);
+    o.placement = NUC_PLACEMENT_GREEDY;
+    struct nuc_compiler *c = nuc_compiler_new(&o, NULL);
     g = parse_graph(c->cx, "%x = input : float32[2, 8]\n%l = aten.log.default(%x) : float32[2, 8]\n"
                            "%output = output([%l])\n");
     assert_int_equal(nuc_explain(nuc_model_make(c, g), NULL, &r), NUC_OK);

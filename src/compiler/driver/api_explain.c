@@ -3,6 +3,7 @@
 #include "compiler/driver/lower.h"
 #include "compiler/neutron/convert/convert.h"
 #include "compiler/report/explain.h"
+#include "compiler/support/estimate.h"
 #include "compiler/target/target.h"
 
 struct lowering {
@@ -49,6 +50,38 @@ static void mark_float(struct nuc_explanation *e, const struct nuc_model *lowere
     }
 }
 
+/*
+ * Lowering for int8 kernels splits and joins nodes, and each remembers the one it was made of. A node that nothing
+ * remembers became part of others, as an activation does, or nothing, as quantize and dequantize nodes between values
+ * in int8; copies to another dim order belong to no node.
+ */
+static void settle_cpu_cycles(struct nuc_explanation *e, const struct nuc_model *partitioned,
+                              const struct nuc_model *lowered)
+{
+    struct nuc_context *cx = partitioned->c->cx;
+    uint32_t *row_of = nuc_alloc_array(cx, (size_t)partitioned->graph->next_id + 1, sizeof *row_of);
+    bool *remains = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *remains);
+
+    for (uint32_t i = 0; i < e->n_rows; i++)
+        row_of[e->rows[i].node->id] = i + 1;
+    for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
+        uint32_t origin = n->source.origin,
+                 k = origin > 0 && origin <= partitioned->graph->next_id ? row_of[origin - 1] : 0;
+        if (k == 0 || !nuc_is_call(n) || nuc_op_kind(n->op) == NUC_KIND_GRAPH)
+            continue;
+        if (n->op == NUC_OP_CORTEXM_TRANSPOSE && nuc_op_family(e->rows[k - 1].node->op) != NUC_FAMILY_PERMUTE)
+            e->cpu_cycles += nuc_estimate_cpu(e->target, n);
+        else
+            remains[k - 1] = true;
+    }
+    for (uint32_t i = 0; i < e->n_rows; i++) {
+        if (e->rows[i].partition != NULL || remains[i])
+            continue;
+        e->cpu_cycles -= e->rows[i].cpu_cycles;
+        e->rows[i].cpu_cycles = 0;
+    }
+}
+
 struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_cycles)
 {
     const struct nuc_settings *s = m->settings;
@@ -58,9 +91,27 @@ struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_c
     struct nuc_explain_call *calls = with_cycles ? kernel_calls(&l, &n_calls) : NULL;
     struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, s->target, s->flavor, calls, n_calls);
     e->delegates = s->delegates;
-    if (s->target->cpu != NULL && l.lowered != NULL)
+    if (s->target->cpu != NULL && l.lowered != NULL) {
         mark_float(e, l.lowered);
+        settle_cpu_cycles(e, m, l.lowered);
+    }
     return e;
+}
+
+static void count_cycles(struct nuc_model *partitioned, void *arg)
+{
+    const struct nuc_explanation *e = nuc_explain_partitioned(partitioned, true);
+    uint64_t *cycles = arg;
+
+    *cycles = e->npu_cycles + e->cpu_cycles;
+}
+
+bool nuc_count_cycles(const struct nuc_model *partitioned, uint64_t *cycles)
+{
+    struct nuc_options own = partitioned->settings->o;
+
+    own.converter = NULL; /* whose kernels have no cycles */
+    return nuc_trial(partitioned, &own, count_cycles, cycles) == NUC_OK;
 }
 
 struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
@@ -77,8 +128,9 @@ struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles)
         m = nuc_advance(quantized, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     struct nuc_explanation *e = nuc_explain_partitioned(m, with_cycles);
     e->made_up_ranges = made_up;
-    if (with_cycles && quantized != NULL && m->settings->target->cpu != NULL && m->settings->delegates)
-        nuc_compare_placements(e, quantized);
+    if (with_cycles && quantized != NULL && m->settings->delegates &&
+        (m->settings->target->cpu != NULL || m->partitions->n_by_cost > 0))
+        nuc_compare_placements(e, quantized, m->partitions);
     if (with_cycles && quantized != NULL)
         nuc_try_options(m, quantized, e);
     if (m->dim_order_table != NULL && !m->settings->trial)

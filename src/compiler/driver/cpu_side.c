@@ -8,7 +8,6 @@
 #include "compiler/driver/pipeline.h"
 #include "compiler/partition/partition.h"
 #include "compiler/quantize/quantize.h"
-#include "compiler/support/estimate.h"
 #include "compiler/target/target.h"
 
 /* ---- what stays on the CPU ---- */
@@ -63,46 +62,6 @@ static void refuse_weight_permutations(struct placement *p)
     }
 }
 
-/* Cycles the CPU would take; more than any when it would compute one of them in float. */
-static uint64_t cpu_cycles(const struct nuc_target *target, const struct nuc_partition *part)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t i = 0; i < part->n_nodes; i++) {
-        if (!nuc_is_operator(part->nodes[i]))
-            continue;
-        if (!nuc_cortexm_has_kernel(part->nodes[i]->op))
-            return UINT64_MAX;
-        sum += nuc_estimate_cpu(target, part->nodes[i]);
-    }
-    return sum;
-}
-
-static uint64_t npu_cycles(const struct nuc_target *target, const struct nuc_partition *part)
-{
-    uint64_t sum = target->costs.npu_call;
-
-    for (uint32_t i = 0; i < part->n_nodes; i++) {
-        if (nuc_is_operator(part->nodes[i]))
-            sum += nuc_estimate_npu(target, part->nodes[i]);
-    }
-    return sum;
-}
-
-static void refuse_small_partitions(struct placement *p, const struct nuc_target *target,
-                                    const struct nuc_partitions *partitions)
-{
-    for (uint32_t i = 0; i < partitions->count; i++) {
-        const struct nuc_partition *part = &partitions->items[i];
-        if (npu_cycles(target, part) < cpu_cycles(target, part))
-            continue;
-        for (uint32_t k = 0; k < part->n_nodes; k++) {
-            if (nuc_is_operator(part->nodes[k]))
-                refuse(p, part->nodes[k], "the partition is faster on the NPU, the call included");
-        }
-    }
-}
-
 static void forget_marks(struct nuc_graph *g)
 {
     for (struct nuc_node *n = g->first; n != NULL; n = n->next)
@@ -125,16 +84,16 @@ static void give_no_npu_reason(struct nuc_partitions *partitions)
             .node = partitions->decisions[i].node, .rule = "the target has an NPU", .actual = "", .limit = ""};
 }
 
-struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options)
+static struct nuc_partitions *place(struct nuc_model *m, const struct nuc_partition_options *options, bool by_cost)
 {
     const struct nuc_target *target = m->settings->target;
     struct placement p = {.g = m->graph, .options = options, .n_ids = m->graph->next_id};
     struct nuc_partition_options asking = *options;
-    struct nuc_partitions *partitions = nuc_partition_graph(m->graph, options);
 
-    if (target->npu_name == NULL)
-        give_no_npu_reason(partitions);
-    if (target->cpu == NULL || options->no_delegate)
+    asking.by_cost = by_cost;
+    asking.has_int8_kernel = target->cpu != NULL ? nuc_cortexm_has_kernel : NULL;
+    struct nuc_partitions *partitions = nuc_partition_graph(m->graph, &asking);
+    if (target->cpu == NULL)
         return partitions;
     p.refused = nuc_alloc_array(m->c->cx, p.n_ids, sizeof(char *));
     /* Each round refuses at least one node more, so that this ends; what a refusal leaves alone may be next. */
@@ -143,8 +102,6 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
     for (;;) {
         p.changed = false;
         refuse_weight_permutations(&p);
-        if (m->settings->o.placement == NUC_PLACEMENT_COST)
-            refuse_small_partitions(&p, target, partitions);
         if (!p.changed) {
             give_reasons(&p, partitions);
             return partitions;
@@ -152,6 +109,40 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
         forget_marks(m->graph);
         partitions = nuc_partition_graph(m->graph, &asking);
     }
+}
+
+/* Whether the placement by cost, which estimates decided, takes no fewer cycles than the greedy one when converted. */
+static bool is_in_vain(struct nuc_model *m, const struct nuc_partition_options *options, struct nuc_partitions *by_cost)
+{
+    struct nuc_model as = *m;
+    uint64_t cost, greedy;
+
+    as.partitions = by_cost;
+    if (!nuc_count_cycles(&as, &cost))
+        return false;
+    forget_marks(m->graph);
+    as.partitions = place(m, options, false);
+    return nuc_count_cycles(&as, &greedy) && greedy <= cost;
+}
+
+struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition_options *options)
+{
+    const struct nuc_settings *s = m->settings;
+    bool by_cost = s->o.placement == NUC_PLACEMENT_COST && !m->greedy;
+    struct nuc_partitions *partitions;
+
+    if (options->no_delegate) {
+        partitions = nuc_partition_graph(m->graph, options);
+        if (s->target->npu_name == NULL)
+            give_no_npu_reason(partitions);
+        return partitions;
+    }
+    partitions = place(m, options, by_cost);
+    if (partitions->n_by_cost == 0 || s->trial)
+        return partitions;
+    by_cost = !is_in_vain(m, options, partitions);
+    forget_marks(m->graph);
+    return place(m, options, by_cost);
 }
 
 /* ---- which operators end there ---- */
@@ -176,7 +167,10 @@ bool nuc_is_cpu_node(void *user, const struct nuc_node *node)
 struct discovery {
     struct nuc_quantize_options options;
     bool *on_cpu;
-    float low; /* of the random sample */
+    float low;       /* of the random sample */
+    bool by_cost;    /* something the NPU could run is cheaper on the CPU */
+    uint64_t cycles; /* of the model as it was seen last, where that was asked; 0: it cannot be converted */
+    bool counts;
 };
 
 /* Marks of the nodes of a copy, and in the copy where each is from. */
@@ -205,29 +199,53 @@ static void look(struct nuc_model *prepared, struct discovery *d)
     struct nuc_model *found = nuc_advance(copy, NUC_STAGE_QUANTIZE, NUC_STAGE_PARTITION);
     memset(d->on_cpu, 0, own->next_id * sizeof *d->on_cpu);
     collect(found, d->on_cpu, own->next_id);
+    d->by_cost |= found->partitions->n_by_cost > 0;
+    d->cycles = 0;
+    if (d->counts && !nuc_count_cycles(found, &d->cycles))
+        d->cycles = 0;
 }
 
 /* What becomes quantized on the CPU may let its neighbours go to the NPU: a second look. */
 static void look_twice(struct nuc_model *prepared, void *arg)
 {
-    look(prepared, arg);
-    look(prepared, arg);
+    struct discovery *d = arg;
+
+    d->counts = false;
+    look(prepared, d);
+    d->counts = d->by_cost || prepared->settings->o.placement == NUC_PLACEMENT_GREEDY;
+    look(prepared, d);
 }
 
-bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_options *options)
+static void discover(const struct nuc_model *prepared, enum nuc_placement placement, struct discovery *d)
 {
-    struct nuc_context *cx = prepared->c->cx;
+    struct nuc_options as = prepared->settings->o;
     uint32_t n_ids = prepared->graph->next_id;
-    struct discovery d = {*options, nuc_alloc_array(cx, n_ids, sizeof(bool)), NUC_LOW_BOTH_SIGNS};
 
-    d.options.bias_correction = NUC_BIAS_CORRECTION_OFF;
-    enum nuc_status status = nuc_trial(prepared, &prepared->settings->o, look_twice, &d);
+    as.placement = placement;
+    d->low = NUC_LOW_BOTH_SIGNS;
+    d->on_cpu = nuc_alloc_array(prepared->c->cx, n_ids, sizeof(bool));
+    d->by_cost = false;
+    enum nuc_status status = nuc_trial(prepared, &as, look_twice, d);
     if (status == NUC_BAD_INPUT) {
-        d.low = NUC_LOW_POSITIVE;
-        memset(d.on_cpu, 0, n_ids * sizeof *d.on_cpu);
-        status = nuc_trial(prepared, &prepared->settings->o, look_twice, &d);
+        d->low = NUC_LOW_POSITIVE;
+        memset(d->on_cpu, 0, n_ids * sizeof *d->on_cpu);
+        status = nuc_trial(prepared, &as, look_twice, d);
     }
     if (status != NUC_OK)
-        nuc_fail_again(cx, status);
-    return d.on_cpu;
+        nuc_fail_again(prepared->c->cx, status);
+}
+
+/* By cost, when operators the NPU could run are quantized for the CPU and that takes fewer cycles than greedily. */
+bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_options *options)
+{
+    struct discovery d = {.options = *options}, greedy;
+
+    d.options.bias_correction = NUC_BIAS_CORRECTION_OFF;
+    discover(prepared, prepared->settings->o.placement, &d);
+    if (!d.by_cost)
+        return d.on_cpu;
+    greedy = d;
+    discover(prepared, NUC_PLACEMENT_GREEDY, &greedy);
+    prepared->greedy = d.cycles == 0 || (greedy.cycles > 0 && greedy.cycles <= d.cycles);
+    return prepared->greedy ? greedy.on_cpu : d.on_cpu;
 }

@@ -39,6 +39,7 @@ struct nuc_model {
     const struct nuc_litert_io *io;      /* its boundary, which the graph has channels first; NULL: as in the graph */
     const struct nuc_model *from_float;  /* what was quantized, or is to be; NULL: it came quantized */
     struct nuc_calibration *calibration; /* prepared models */
+    bool greedy;                         /* placed so whatever the options say: by a trial that takes fewer cycles */
     bool equalized;                      /* prepared models: weights have been evened out */
     const char *dim_order_table;         /* partitioned models with --dim-order auto, and what is made of them */
     struct nuc_partitions *partitions;   /* partitioned models */

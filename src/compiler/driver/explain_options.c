@@ -3,6 +3,7 @@
 
 #include "compiler/cortexm/cortexm.h"
 #include "compiler/driver/explain_options.h"
+#include "compiler/partition/partition.h"
 #include "compiler/report/explain.h"
 #include "compiler/support/estimate.h"
 #include "compiler/target/target.h"
@@ -282,16 +283,20 @@ static void sum_cycles(struct nuc_model *quantized, void *arg)
     *(uint64_t *)arg = figures.cycles;
 }
 
-void nuc_compare_placements(struct nuc_explanation *e, const struct nuc_model *quantized)
+void nuc_compare_placements(struct nuc_explanation *e, const struct nuc_model *quantized,
+                            const struct nuc_partitions *partitions)
 {
     struct nuc_options other = quantized->settings->o;
-    uint64_t own_cycles = e->npu_cycles + e->cpu_cycles, other_cycles = 0;
+    uint64_t own_cycles = e->npu_cycles + e->cpu_cycles, other_cycles = own_cycles;
     bool greedy = other.placement == NUC_PLACEMENT_GREEDY;
 
+    e->greedy_cycles = e->cost_cycles = own_cycles;
+    if (!greedy && partitions->n_by_cost == 0)
+        return;
     other.placement = greedy ? NUC_PLACEMENT_COST : NUC_PLACEMENT_GREEDY;
     enum nuc_status status = nuc_trial(quantized, &other, sum_cycles, &other_cycles);
     if (status != NUC_OK)
         nuc_fail_again(quantized->c->cx, status);
     e->greedy_cycles = greedy ? own_cycles : other_cycles;
-    e->cost_cycles = greedy ? other_cycles : own_cycles;
+    e->cost_cycles = !greedy ? own_cycles : other_cycles < own_cycles ? other_cycles : own_cycles;
 }

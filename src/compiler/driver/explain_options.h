@@ -15,7 +15,11 @@ struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_c
  */
 void nuc_try_options(const struct nuc_model *partitioned, const struct nuc_model *quantized, struct nuc_explanation *e);
 
-/* Cycles under either placement: those of `e`, and those of the quantized model placed the other way. */
-void nuc_compare_placements(struct nuc_explanation *e, const struct nuc_model *quantized);
+/*
+ * Cycles under either placement: those of `e`, and those of the quantized model placed the other way, which are the
+ * same where cost moved nothing.
+ */
+void nuc_compare_placements(struct nuc_explanation *e, const struct nuc_model *quantized,
+                            const struct nuc_partitions *partitions);
 
 #endif

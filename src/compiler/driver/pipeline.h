@@ -107,7 +107,7 @@ void nuc_quantize_random_sample(struct nuc_model *prepared, float low);
 
 /*
  * Targets with an NPU and int8 kernels on the CPU (cpu_side.c): by node id, which nodes of a prepared model, its graph
- * not annotated yet, end on the CPU. nuc_is_cpu_node() with the result as `user` says so of one.
+ * not annotated yet, end on the CPU. nuc_is_cpu_node() with the result as `user` says so of one. Sets prepared->greedy.
  */
 struct nuc_quantize_options;
 bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_options *options);
@@ -119,6 +119,9 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
 
 /* The explanation of a model at any stage before lowering; cycles of kernels take a conversion. */
 struct nuc_explanation *nuc_explain_model(struct nuc_model *m, bool with_cycles);
+
+/* Cycles of a partitioned model as its explanation has them, from real kernels; false: it cannot be converted. */
+bool nuc_count_cycles(const struct nuc_model *partitioned, uint64_t *cycles);
 
 /* Fails with NUC_PROPERTY naming the first operator that stays on the CPU. */
 void nuc_require_full_delegation(struct nuc_model *partitioned);

@@ -14,6 +14,7 @@ void nuc_options_default(struct nuc_options *options)
         .use_neutron_for_format_conversion = true,
         .bias_correction = NUC_BIAS_CORRECTION_MEASURED,
         .delegate_data = NUC_DELEGATE_INLINE,
+        .placement = NUC_PLACEMENT_COST,
     };
 }
 
@@ -50,5 +51,8 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
     /* The reference backend does not correct biases. */
     if (options->reference_compat)
         s.o.bias_correction = NUC_BIAS_CORRECTION_OFF;
+    /* They say where operators run: on the NPU wherever it can. */
+    if (options->reference_compat || s.flavor->rules == NUC_RULES_SDK_3_1 || options->require_full_delegation)
+        s.o.placement = NUC_PLACEMENT_GREEDY;
     *out = s;
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/layout/layout.h"
 #include "compiler/partition/not_delegated.h"
+#include "compiler/partition/place.h"
 #include "compiler/partition/propose.h"
 #include "compiler/support/cluster.h"
 #include "compiler/support/support.h"
@@ -20,6 +21,9 @@ struct partitioning {
     bool *supported;
     struct nuc_proposal *proposal;
     struct not_delegated *not_delegated;
+    bool is_trial;             /* refusals have no reasons: they are taken back */
+    const bool *first_refused; /* of a search for the cheapest placement: what it begins with */
+    const struct nuc_place_model *model;
 };
 
 static struct nuc_decision *decision_of(struct partitioning *p, const struct nuc_node *node)
@@ -41,7 +45,7 @@ static void refuse(struct partitioning *p, struct nuc_node *node, struct nuc_ver
 
     assert(v.rule != NULL && !v.ok);
     p->refused[node->id] = true;
-    if (d->rule == NULL)
+    if (d->rule == NULL && !p->is_trial)
         set_reason(d, v);
 }
 
@@ -265,6 +269,56 @@ static void propose(struct partitioning *p)
     }
 }
 
+/* ---- placement by cost ---- */
+
+static const struct nuc_proposal *propose_trial(void *user, const bool *on_cpu)
+{
+    struct partitioning *p = user;
+
+    memcpy(p->refused, p->first_refused, p->g->next_id * sizeof *p->refused);
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        uint32_t item = p->model->item_of[n->id];
+        if (item != NUC_NO_ITEM && on_cpu[item])
+            p->refused[n->id] = true;
+    }
+    propose(p);
+    return p->proposal;
+}
+
+static void give_cost_reasons(struct partitioning *p, const bool *on_cpu)
+{
+    const struct nuc_verdict *reasons = nuc_place_reasons(p->model, p->proposal, on_cpu);
+
+    for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
+        uint32_t item = p->model->item_of[n->id];
+        if (item == NUC_NO_ITEM || !on_cpu[item])
+            continue;
+        set_reason(decision_of(p, n), reasons[item]);
+        decision_of(p, n)->by_cost = true;
+        p->out->n_by_cost += !follows_cluster(n) || n->cluster == n;
+    }
+}
+
+static void place_by_cost(struct partitioning *p)
+{
+    struct nuc_context *cx = p->g->cx;
+    const struct nuc_place_proposer proposer = {propose_trial, p};
+    struct nuc_proposal *greedy = p->proposal;
+
+    p->first_refused = nuc_copy(cx, p->refused, p->g->next_id * sizeof *p->refused);
+    p->model = nuc_place_model_new(p->g, p->support.target, p->refused, p->options->has_int8_kernel);
+    bool *on_cpu = nuc_alloc_array(cx, (size_t)p->model->n_items + 1, sizeof *on_cpu);
+    p->is_trial = true;
+    bool changed = nuc_place_search(p->model, &proposer, greedy, on_cpu);
+    p->is_trial = false;
+    memcpy(p->refused, p->first_refused, p->g->next_id * sizeof *p->refused);
+    p->proposal = greedy;
+    if (!changed)
+        return;
+    propose_trial(p, on_cpu);
+    give_cost_reasons(p, on_cpu);
+}
+
 /* ---- result ---- */
 
 static void add_decisions(struct partitioning *p)
@@ -449,6 +503,8 @@ struct nuc_partitions *nuc_partition_graph(struct nuc_graph *g, const struct nuc
         check_clusters(&p);
     if (!o->no_delegate)
         propose(&p);
+    if (o->by_cost && p.proposal != NULL && p.proposal->count > 0)
+        place_by_cost(&p);
     add_result(&p);
     return p.out;
 }

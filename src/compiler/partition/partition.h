@@ -4,7 +4,7 @@
  * A node is a candidate when it is the compute node of a QDQ cluster (dequantize* -> operator -> quantize) that every
  * support rule accepts, or a quantize, dequantize or auxiliary node of such a cluster. Candidates are merged into
  * partitions as torch.fx's capability-based partitioner does, then partitions that would be refused as a whole are
- * forbidden and the proposal is made anew, until it holds.
+ * forbidden and the proposal is made anew, until it holds. By cost, candidates that are cheaper on the CPU stay there.
  */
 #ifndef NUC_PARTITION_PARTITION_H
 #define NUC_PARTITION_PARTITION_H
@@ -58,6 +58,7 @@ struct nuc_partitions {
     struct nuc_partition *items;
     uint32_t n_decisions;
     struct nuc_decision *decisions; /* one for every operator node, in graph order */
+    uint32_t n_by_cost;             /* compute nodes the NPU could run that are cheaper on the CPU */
     uint32_t n_by_id;
     struct nuc_decision **by_id; /* indexed by nuc_node.id; NULL for placeholders and the output */
 };
@@ -79,6 +80,12 @@ struct nuc_partition_options {
     bool reference_compat;
     bool allow_no_op_partitions;
     bool force_delegate_cat; /* flavor sdk-3.1: concatenations of any size are delegated */
+    /*
+     * What the NPU could run goes where the whole graph takes the fewest cycles (place.h); false: to the NPU.
+     * `has_int8_kernel` says of an operator whether the CPU computes it in int8; NULL: it computes in float.
+     */
+    bool by_cost;
+    bool (*has_int8_kernel)(enum nuc_op op);
     /* Asked for every compute node the rules accept; false keeps it on the CPU. NULL: accept. */
     bool (*check_op_support)(void *user, const struct nuc_node *node);
     void *check_op_support_user;

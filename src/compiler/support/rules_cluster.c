@@ -50,6 +50,33 @@ static struct nuc_verdict refused(const struct nuc_support *s, const char *rule,
     return (struct nuc_verdict){false, rule, actual, "the same", "quantize the model again"};
 }
 
+/* Parameters of int8 results the NPU has no others for, as LiteRT fixes them. */
+static const struct {
+    enum nuc_op op;
+    double scale;
+    int64_t zero_point;
+} fixed[] = {
+    {NUC_OP_SIGMOID, 1.0 / 256, -128},
+    {NUC_OP_TANH, 1.0 / 128, 0},
+    {NUC_OP_NATIVE_SOFTMAX, 1.0 / 256, -128},
+};
+
+static struct nuc_verdict check_fixed(const struct nuc_support *s, const struct nuc_node *node,
+                                      const struct nuc_quant *found)
+{
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
+        const char *actual, *limit;
+        if (fixed[i].op != node->op || found->dtype != NUC_I8 ||
+            ((float)found->scale == (float)fixed[i].scale && found->zero_point == fixed[i].zero_point))
+            continue;
+        actual = nuc_format(s->g->cx, "%.9g, %lld", found->scale, (long long)found->zero_point);
+        limit = nuc_format(s->g->cx, "%.9g, %lld", fixed[i].scale, (long long)fixed[i].zero_point);
+        return (struct nuc_verdict){false, "the result has the scale and zero point of the NPU's table", actual, limit,
+                                    "quantize the model for this target"};
+    }
+    return (struct nuc_verdict){.ok = true};
+}
+
 struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struct nuc_node *node)
 {
     struct results r = results_of(node);
@@ -58,6 +85,11 @@ struct nuc_verdict nuc_check_parameters(const struct nuc_support *s, const struc
     if (!r.same)
         return (struct nuc_verdict){false, "every reader takes the result in one quantization", "several", "one",
                                     "quantize the model again"};
+    if (r.count > 0) {
+        struct nuc_verdict v = check_fixed(s, node, &r.first);
+        if (!v.ok)
+            return v;
+    }
     if (r.count == 0 || !nuc_op_is_in(node->op, keeps_values) || !nuc_input_quant(node, NUC_SELF, &in))
         return (struct nuc_verdict){.ok = true};
     if (!nuc_same_parameters(&in, &r.first))

@@ -52,7 +52,7 @@ const char *nuc_isa_name(enum nuc_isa isa)
     .max_softmax_channels_sdk31 = 2047, .max_prelu_pixels_sdk31 = 4096
 
 /* Cycles of a Cortex-M with DSP instructions (docs/explain.md, docs/cortex-m.md). */
-#define NPU_COSTS .npu_call = 3000
+#define NPU_COSTS .npu_call = 3000, .float_doubt = 3
 
 static const struct nuc_target targets[] = {
     {

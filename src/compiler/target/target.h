@@ -29,6 +29,7 @@ struct nuc_costs {
     double cpu_element;  /* int8 value read, rescaled and written */
     double cpu_function; /* value of exp, tanh and the like, computed in float */
     double cpu_softmax;  /* int8 value of a softmax: two fixed-point exponentials */
+    uint32_t float_doubt; /* so many times the cycles of an int8 kernel a float one may take more, where that decides */
 };
 
 /* What the CPU's int8 kernels are made of; it decides how much scratch memory they need. */

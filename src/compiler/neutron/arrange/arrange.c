@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compiler/neutron/arrange/arrange_private.h"
+#include "host/cut.h"
 
 /* Bytes decide, the number of transposes between equal bytes. */
 #define BYTE_COST 256

@@ -96,17 +96,6 @@ bool nuc_arrange_is_identity(const struct nuc_arranged_op *o);
  * time. */
 uint64_t nuc_arrange_extra_bytes(const struct nuc_arrangement *a, const struct nuc_arranged_op *o, const uint8_t *perm);
 
-/* ---- arrange_cut.c ---- */
-
-/* Energy of yes/no variables with costs of single variables and of ordered pairs (first no, second yes). */
-struct nuc_cut;
-struct nuc_cut *nuc_cut_new(struct nuc_context *cx, uint32_t n_variables);
-void nuc_cut_single(struct nuc_cut *cut, uint32_t variable, int64_t cost_of_yes);
-void nuc_cut_pair(struct nuc_cut *cut, uint32_t no, uint32_t yes, uint64_t cost);
-
-/* The least energy with as few yes as possible. */
-void nuc_cut_solve(struct nuc_cut *cut, bool *yes);
-
 /* ---- arrange_emit.c ---- */
 
 /* Replaces the builder's operators by those the permutations ask for. */
