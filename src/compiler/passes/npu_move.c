@@ -12,18 +12,24 @@
 
 /* ---- cycles ---- */
 
-/* The value comes from outside the program or leaves it, behind views of it, so that no partition ends for it. */
+/* The value leaves the program behind views of it, so that no partition ends for it. */
+static bool leaves(const struct nuc_node *node)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        const struct nuc_node *user = node->users[i];
+        bool passes = user->op == NUC_OP_GETITEM || nuc_op_family(user->op) == NUC_FAMILY_VIEW;
+        if (user->op != NUC_OP_OUTPUT && !(passes && leaves(user)))
+            return false;
+    }
+    return true;
+}
+
+/* It comes from outside or leaves. */
 static bool is_at_boundary(const struct nuc_node *node)
 {
     const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
-    bool leaves = true;
 
-    for (uint32_t i = 0; i < node->n_users && leaves; i++) {
-        const struct nuc_node *user = node->users[i];
-        bool passes = user->op == NUC_OP_GETITEM || nuc_op_family(user->op) == NUC_FAMILY_VIEW;
-        leaves = user->op == NUC_OP_OUTPUT || (passes && is_at_boundary(user));
-    }
-    return leaves || (input != NULL && nuc_is_placeholder(input) && !nuc_is_static(input));
+    return leaves(node) || (input != NULL && nuc_is_placeholder(input) && !nuc_is_static(input));
 }
 
 /*
@@ -51,12 +57,6 @@ static bool gains(const struct nuc_support *s, const struct nuc_node *node, uint
     uint64_t move = nuc_estimate_move(s->target, (uint64_t)nuc_elements(&node->vals[0]));
 
     return calls * move <= cycles_of_cpu(s, node, operators);
-}
-
-/* Inside a network every operator that the NPU has saves the way to the CPU and back. */
-static bool gains_inside(const struct nuc_support *s, const struct nuc_node *node, uint64_t calls)
-{
-    return !is_at_boundary(node) || gains(s, node, calls, 1);
 }
 
 static bool is_real(const struct nuc_node *node)
@@ -152,12 +152,7 @@ struct nuc_node *nuc_to_fewer_copies(struct nuc_graph *g, struct nuc_node *node)
             value = copied(value);
         return nuc_insert_expanded(g, node, value, m->sizes, m->rank);
     }
-    while (value->vals[0].sizes[dim] < m->sizes[dim]) {
-        int64_t own = value->vals[0].sizes[dim], missing = m->sizes[dim] - own;
-        struct nuc_node *parts[2] = {value, nuc_insert_part(g, node, value, dim, 0, missing < own ? missing : own)};
-        value = nuc_insert_cat(g, node, parts, 2, dim);
-    }
-    return value;
+    return insert_times(g, node, value, dim, nuc_arg_at(node, NUC_ARG(CAT, tensors))->count);
 }
 
 /* ---- split, chunk ---- */
@@ -168,7 +163,7 @@ bool nuc_is_split_to_slices(const struct nuc_support *s, const struct nuc_node *
     int64_t dim = nuc_dim(node, NUC_ARG(SPLIT, dim), 0, rank);
 
     return nuc_input_meta(node, NUC_SELF)->dtype == NUC_F32 && dim >= 0 && dim < (int64_t)rank && node->n_vals > 0 &&
-           gains_inside(s, node, node->n_users);
+           (!leaves(node) || gains(s, node, node->n_users, 1)); /* others read a slice where it lies */
 }
 
 struct nuc_node *nuc_to_slices_of_split(struct nuc_graph *g, struct nuc_node *node)
@@ -337,7 +332,7 @@ bool nuc_is_written_between(const struct nuc_support *s, const struct nuc_node *
 
     return is_real(node) && dim >= 0 && dim < (int64_t)rank && (step == 1 || (step > 1 && nuc_can_view(s, rank + 1))) &&
            nuc_elements(nuc_input_meta(node, NUC_ARG(SLICE_SCATTER, src))) > 0 &&
-           gains_inside(s, node, step > 1 ? 3 : 2);
+           (!is_at_boundary(node) || gains(s, node, step > 1 ? 3 : 2, 1));
 }
 
 /* What is in front of [start, end), `written`, and what comes after. */
