@@ -19,10 +19,10 @@ static bool number_of(struct nuc_graph *g, const struct nuc_node *node, double *
     return true;
 }
 
-/* As far as float32 goes, through a product of some numbers. */
+/* As far as models write them out: 1.41421 is a root of 2. */
 static bool is_number(double value, double wanted)
 {
-    return fabs(value - wanted) <= 1e-6 * fabs(wanted);
+    return fabs(value - wanted) <= 1e-5 * fabs(wanted);
 }
 
 /* ---- products and sums ---- */
