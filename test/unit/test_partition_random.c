@@ -333,6 +333,11 @@ static void check_chain(struct nuc_context *cx, void *arg)
     const struct nuc_partitions *p = nuc_partition_graph(g, NULL);
     /* relu with add, and abs with view; the view between two foreign operators is none. */
     assert_true(p->count >= OPERATORS / 8 * 2 && p->count <= OPERATORS / 8 * 2 + 2);
+    /* By cost, sixteen values each are work for the CPU: none is left, in about the same time. */
+    struct nuc_partition_options by_cost = {.by_cost = true};
+    for (struct nuc_node *n = g->first; n != NULL; n = n->next)
+        n->do_not_delegate = false;
+    assert_int_equal(nuc_partition_graph(g, &by_cost)->count, 0);
 }
 
 int main(void)
