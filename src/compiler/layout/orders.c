@@ -257,7 +257,12 @@ struct nuc_meta *nuc_output_metas(const struct nuc_graph *g)
     return metas;
 }
 
-/* In the ATen dialect, which has names for two orders alone, of which the value is in the other one. */
+/* The ATen dialect has names for two orders alone, one of them of four dimensions. */
+static bool has_format(const struct nuc_meta *m)
+{
+    return nuc_is_contiguous(m) || (m->rank == 4 && nuc_is_channels_last(m));
+}
+
 static struct nuc_node *insert_clone(struct nuc_graph *g, struct nuc_node *value, const struct nuc_meta *like)
 {
     struct nuc_node *clone = nuc_add_node(g, nuc_output_node(g), NUC_OP_CLONE, NULL);
@@ -283,7 +288,7 @@ void nuc_restore_output_orders(struct nuc_graph *g, const struct nuc_meta *metas
         if (g->dialect == NUC_EDGE)
             nuc_replace_input(g, output, node,
                               nuc_insert_in_order(g, node->next, NUC_OP_TO_DIM_ORDER_COPY, node, &metas[i]));
-        else if (nuc_is_contiguous(&metas[i]) || nuc_is_channels_last(&metas[i]))
+        else if (has_format(&metas[i]))
             nuc_replace_input(g, output, node, insert_clone(g, node, &metas[i]));
     }
 }
