@@ -28,6 +28,10 @@
     {                                                                                                                  \
         NUC_OP_##op, (a), NUC_FUNCTION_NUMBER, (number), {__VA_ARGS__}, 0, 0                                           \
     }
+#define P_ABOVE_0(op, a, number, ...)                                                                                  \
+    {                                                                                                                  \
+        NUC_OP_##op, (a), NUC_FUNCTION_NUMBER, (number), {__VA_ARGS__}, 0, HUGE_VAL                                    \
+    }
 #define B_WITHIN(op, a, b, low, high)                                                                                  \
     {                                                                                                                  \
         NUC_OP_##op, (a), (b), 0, {0}, (low), (high)                                                                   \
@@ -90,7 +94,8 @@ static steps mish_full[] = {MISH_GATE, N(MUL, 9, FULL_GATE), B(MUL, X, 10)};
 static steps hardsigmoid[] = {N(MUL, X, 1.0 / 6.0), N(ADD, 1, 0.5)};
 static steps square[] = {B(MUL, X, X)};
 static steps cube[] = {B(MUL, X, X), B(MUL, X, 1)};
-static steps softshrink[] = {P(ADD, X, -1, 1), F(RELU, 1), N(MUL, X, -1), P(ADD, 3, -1, 1), F(RELU, 4), B(SUB, 2, 5)};
+/* What is below zero is cut off by the range. */
+static steps softshrink[] = {P_ABOVE_0(ADD, X, -1, 1), N(MUL, X, -1), P_ABOVE_0(ADD, 2, -1, 1), B(SUB, 1, 3)};
 static steps log2_[] = {F(LOG, X), N(MUL, 1, M_LOG2E)};
 static steps log10_[] = {F(LOG, X), N(MUL, 1, M_LOG10E)};
 static steps exp2_[] = {N(MUL, X, M_LN2), F(EXP, 1)};
