@@ -126,6 +126,10 @@ bool nuc_is_alike(struct nuc_context *cx, const struct nuc_explanation *e, uint3
 {
     const struct nuc_explain_row *x = &e->rows[e->causes[a].root], *y = &e->rows[e->causes[b].root];
 
+    /* Neighbours that are there for the cost of all of them. */
+    if (x->decision->by_cost && y->decision->by_cost)
+        return x->in_float == y->in_float && is_same_text(x->decision->actual, y->decision->actual) &&
+               is_same_text(x->decision->limit, y->decision->limit);
     return x->in_float == y->in_float && is_same_text(x->decision->rule, y->decision->rule) &&
            is_same_text(x->decision->limit, y->decision->limit) && is_same_text(x->decision->fix, y->decision->fix) &&
            strcmp(nuc_written_operator(cx, x->node), nuc_written_operator(cx, y->node)) == 0;
