@@ -196,7 +196,7 @@ static const struct function {
 
 static const struct {
     double low, high;
-} ranges[] = {{-1, 1}, {-2, 2}, {-3, 3}, {-4, 4}, {-6, 6},  {-8, 8},    {-4, 8},
+} ranges[] = {{-1, 1}, {-2, 2}, {-3, 3}, {-4, 4}, {-6, 6},  {-8, 8},  {-4, 8},
               {-8, 4}, {-3, 1}, {0, 6},  {0, 20}, {-40, 3}, {-60, 60}};
 
 #define N_FUNCTIONS (sizeof functions / sizeof *functions)

@@ -162,6 +162,26 @@ static void delegate_data(struct nuc_context *cx, void *arg)
     }
 }
 
+/* A payload's maps name arguments by place: one value that is two inputs is two arguments. */
+static void value_given_twice(struct nuc_context *cx, void *arg)
+{
+    static const uint8_t payload[4] = {0, 0, 0, 0};
+    struct nuc_program_options o = {.method = NULL};
+    struct nuc_graph *g = test_delegate_graph(cx, 2, false, (struct nuc_span){payload, 4});
+    struct nuc_node *q = node_of(g, "q"), *twice[2] = {q, q};
+    struct written w;
+
+    (void)arg;
+    nuc_set_arg_nodes(node_of(g, "call"), g, NUC_ARG(CALL_DELEGATE, inputs), twice, 2);
+    open_written(&w, nuc_write_program(g, &o));
+    uint8_t type;
+    int32_t index;
+    struct nuc_fb_vector args = call_args(&w, 1, &type, &index);
+    assert_int_equal(args.count, 3);
+    assert_int_equal(nuc_fb_vec_i32(&w.r, args, 0), nuc_fb_vec_i32(&w.r, args, 1));
+    assert_false(w.r.bad);
+}
+
 /* No constants: the offsets still have their placeholder. */
 static void no_constants(struct nuc_context *cx, void *arg)
 {
@@ -243,10 +263,8 @@ static void test_structure(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),
-        CONTEXT_TEST(constants_once),
-        CONTEXT_TEST(no_constants),
-        CONTEXT_TEST(constants_sink),
+        cmocka_unit_test(test_structure), CONTEXT_TEST(constants_once), CONTEXT_TEST(value_given_twice),
+        CONTEXT_TEST(no_constants),       CONTEXT_TEST(constants_sink),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

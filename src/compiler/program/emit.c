@@ -258,7 +258,10 @@ static void emit_kernel(struct nuc_emission *e, const struct nuc_node *node)
     add_call(e, variant, args, n);
 }
 
-/* A value may appear once among a delegate's inputs and outputs. */
+/*
+ * An argument for each input of the payload, whose maps name arguments by place: also one value twice, as two inputs
+ * may become one when the operators between them go.
+ */
 static void emit_delegate(struct nuc_emission *e, const struct nuc_node *node)
 {
     const struct nuc_arg *inputs = &node->args[NUC_ARG(CALL_DELEGATE, inputs)];
@@ -268,7 +271,7 @@ static void emit_delegate(struct nuc_emission *e, const struct nuc_node *node)
     if (node->delegate == NULL)
         nuc_fail(e->cx, NUC_INTERNAL, "%s: %s has no payload", e->g->file, nuc_node_text(e->cx, node));
     for (uint32_t i = 0; i < inputs->count; i++)
-        n = nuc_plan_add_once(args, n, tensor_of(e, inputs->u.nodes[i]));
+        args[n++] = tensor_of(e, inputs->u.nodes[i]);
     uint32_t *results = add_results(e, node);
     for (uint32_t i = 0; i < node->n_vals; i++)
         args[n++] = results[i];
