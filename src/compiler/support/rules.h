@@ -54,6 +54,8 @@
     RULE("bias, input and weight are three different tensors", nuc_has_distinct_inputs, 3, "use three different tensors")
 #define RULE_WEIGHT_MATRIX(index) \
     RULE("the weight has 2 dimensions", nuc_has_rank, RANK_OF(index, 2), "use a 2-D weight")
+#define RULE_PRELU_FORMAT(waiver)                                                                                       \
+    WAIVABLE(waiver, "with a slope for each channel the data is channels-first", nuc_prelu_has_format, 0, "use one slope for all channels")
 #define RULE_ALPHA(waiver) \
     WAIVABLE(waiver, "alpha is 1", nuc_alpha_is_one, 0, "multiply the second input by alpha={actual} first")
 
@@ -86,6 +88,10 @@ const char *nuc_rule_text(const struct nuc_rule_query *q, const char *format, ..
 
 /* The shape of a value as text: "[1, 3, 8]". */
 const char *nuc_rule_shape_text(const struct nuc_rule_query *q, const struct nuc_node *node);
+
+/* With a slope for each channel the data of a prelu is channels-first: LiteRT aligns the slopes with the last
+ * dimension. */
+bool nuc_prelu_has_format(const struct nuc_rule_query *q);
 
 /* The extent is at most the limit, or is reported. */
 bool nuc_rule_within(const struct nuc_rule_query *q, struct nuc_extent extent, int64_t limit);

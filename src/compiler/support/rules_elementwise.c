@@ -33,7 +33,7 @@ static const struct nuc_support_rule extreme_ir[] = {RULE_ALL_SHARE_QUANTIZATION
 
 /* ---- prelu: self, weight ---- */
 
-static bool prelu_format(const struct nuc_rule_query *q)
+bool nuc_prelu_has_format(const struct nuc_rule_query *q)
 {
     const struct nuc_meta *weight = nuc_input_meta(q->node, NUC_ARG(PRELU, weight));
     bool one = weight->rank == 1 && weight->sizes[0] == 1;
@@ -42,10 +42,7 @@ static bool prelu_format(const struct nuc_rule_query *q)
            nuc_rule_report(q, "CHANNELS_FIRST", "another format");
 }
 
-static const struct nuc_support_rule prelu_ir[] = {
-    RULE("with a slope for each channel the data is channels-first", prelu_format, 0, "use one slope for all channels"),
-    RULES_END,
-};
+static const struct nuc_support_rule prelu_ir[] = {RULE_PRELU_FORMAT(0), RULES_END};
 
 /* ---- rows ---- */
 

@@ -296,6 +296,7 @@ static struct nuc_extent prelu_pixels(const struct nuc_rule_query *q)
 }
 
 static const struct nuc_support_rule prelu_target[] = {
+    RULE_PRELU_FORMAT(NUC_WAIVE_CORRECTNESS),
     RULE_RESULT_RANK4,
     RULE_CHANNELS,
     LIMIT("height * width fits the hardware", "use at most {limit} pixels", prelu_pixels, max_prelu_pixels_sdk31),
