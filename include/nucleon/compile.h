@@ -116,9 +116,9 @@ struct nuc_options {
     enum nuc_segment_mode delegate_data;
     enum nuc_io io;
     enum nuc_placement placement; /* greedy with reference_compat, require_full_delegation and flavor sdk-3.1 */
-    bool no_quantize;         /* a float program for the CPU: no calibration, nothing is delegated */
-    bool executorch_ops_only; /* no operator that ExecuTorch's runtime does not have */
-    bool reference_compat;    /* reproduce the reference backend's decisions and quantization */
+    bool no_quantize;             /* a float program for the CPU: no calibration, nothing is delegated */
+    bool executorch_ops_only;     /* no operator that ExecuTorch's runtime does not have */
+    bool reference_compat;        /* reproduce the reference backend's decisions and quantization */
     enum nuc_observe observer;
     enum nuc_weights weights;
     bool equalize; /* even out the ranges of weight channels across layers before quantization */

@@ -15,8 +15,8 @@
 void nuc_annotate_symmetric(struct nuc_annotator *a);
 
 /*
- * Once the observers' parameters are known, derived ones excepted. By the squared error of rounding to steps of s, s^2 /
- * 12, each reader counting the same:
+ * Once the observers' parameters are known, derived ones excepted. By the squared error of rounding to steps of s, s^2
+ * / 12, each reader counting the same:
  *
  *   - A value with steps of s, some of whose readers want zero point 0 with steps of r, gets zero point 0 itself, with
  *     steps of t over its range, where 2 t^2 <= s^2 + (s^2 + e), or up to 0.5 dB more for an operation less. e / 12 is

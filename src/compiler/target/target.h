@@ -23,12 +23,12 @@ struct nuc_memory {
 
 /* What is outside the NPU, in cycles of the common clock of NPU and CPU (docs/cycle-model.md). */
 struct nuc_costs {
-    uint32_t npu_call;   /* one delegate call: driver, cache maintenance, interrupt */
-    double cpu_operator; /* call of one kernel by the runtime */
-    double cpu_mac;      /* int8 multiply-accumulate */
-    double cpu_element;  /* int8 value read, rescaled and written */
-    double cpu_function; /* value of exp, tanh and the like, computed in float */
-    double cpu_softmax;  /* int8 value of a softmax: two fixed-point exponentials */
+    uint32_t npu_call;    /* one delegate call: driver, cache maintenance, interrupt */
+    double cpu_operator;  /* call of one kernel by the runtime */
+    double cpu_mac;       /* int8 multiply-accumulate */
+    double cpu_element;   /* int8 value read, rescaled and written */
+    double cpu_function;  /* value of exp, tanh and the like, computed in float */
+    double cpu_softmax;   /* int8 value of a softmax: two fixed-point exponentials */
     uint32_t float_doubt; /* so many times the cycles of an int8 kernel a float one may take more, where that decides */
 };
 
