@@ -297,19 +297,67 @@ bool nuc_place_search(const struct nuc_place_model *m, const struct nuc_place_pr
 
 /* ---- reasons ---- */
 
+/* The item at which a value of the group is counted: that which makes it, or the first of the group to read it. */
+static uint32_t counted_at(const struct nuc_place_model *m, const struct nuc_place_value *v, const bool *in_group)
+{
+    if (v->maker != NUC_NO_ITEM && in_group[v->maker])
+        return v->maker;
+    for (uint32_t r = 0; r < v->n_readers; r++) {
+        if (in_group[m->readers[v->first_reader + r]])
+            return m->readers[v->first_reader + r];
+    }
+    return NUC_NO_ITEM;
+}
+
+static bool leaves(const struct nuc_place_model *m, const struct nuc_place_value *v, const bool *in_group)
+{
+    for (uint32_t r = 0; r < v->n_readers; r++) {
+        if (!in_group[m->readers[v->first_reader + r]])
+            return true;
+    }
+    return v->read_outside;
+}
+
+/* What the boundary of the group in the queue costs as a partition, with everything around it on the CPU. */
+static int64_t boundary_of(const struct search *s, const bool *in_group, uint32_t count)
+{
+    const struct nuc_place_model *m = s->m;
+    int64_t sum = 0;
+
+    for (uint32_t k = 0; k < count; k++) {
+        const struct nuc_place_item *it = &m->items[s->queue[k]];
+        for (uint32_t i = 0; i < it->n_values; i++) {
+            const struct nuc_place_value *v = &m->values[m->item_values[it->first_value + i]];
+            if (counted_at(m, v, in_group) != s->queue[k])
+                continue;
+            if (v->maker != s->queue[k])
+                sum += v->into;
+            else if (leaves(m, v, in_group))
+                sum += v->out;
+        }
+    }
+    return sum;
+}
+
 /* Of a group on the CPU: what the NPU would take for it, where it is next to no partition with a call of its own. */
-static struct nuc_verdict reason_of(struct search *s, uint32_t count)
+static struct nuc_verdict reason_of(struct search *s, bool *in_group, uint32_t count)
 {
     struct nuc_context *cx = s->cx;
     uint32_t n_partitions = 0;
-    int64_t npu = 0, cpu = 0, boundary = around(s, s->queue, count, &n_partitions);
+    int64_t npu = 0, cpu = 0;
+
+    around(s, s->queue, count, &n_partitions);
+    for (uint32_t i = 0; i < count; i++)
+        in_group[s->queue[i]] = true;
 
     for (uint32_t i = 0; i < count; i++) {
         npu += s->m->items[s->queue[i]].npu;
         cpu += s->m->items[s->queue[i]].cpu;
     }
     if (n_partitions == 0)
-        npu += s->m->call + boundary;
+        npu += s->m->call + boundary_of(s, in_group, count);
+    for (uint32_t i = 0; i < count; i++)
+        in_group[s->queue[i]] = false;
     return (struct nuc_verdict){
         .rule = "the NPU takes fewer cycles than the CPU, calls and what a boundary costs included",
         .actual = nuc_format(cx, "about %lld cycles on the NPU", (long long)npu),
@@ -323,6 +371,7 @@ const struct nuc_verdict *nuc_place_reasons(const struct nuc_place_model *m, con
 {
     struct nuc_context *cx = m->g->cx;
     struct nuc_verdict *reasons = nuc_alloc_array(cx, (size_t)m->n_items + 1, sizeof *reasons);
+    bool *in_group = nuc_alloc_array(cx, (size_t)m->n_items + 1, sizeof *in_group);
     struct search s = {
         .m = m,
         .cx = cx,
@@ -336,7 +385,7 @@ const struct nuc_verdict *nuc_place_reasons(const struct nuc_place_model *m, con
     take_proposal(m, &s.best, proposal);
     for (uint32_t i = 0; i < m->n_items; i++) {
         uint32_t count = find_group(&s, i, on_cpu, -1);
-        struct nuc_verdict reason = count > 0 ? reason_of(&s, count) : (struct nuc_verdict){.ok = true};
+        struct nuc_verdict reason = count > 0 ? reason_of(&s, in_group, count) : (struct nuc_verdict){.ok = true};
         for (uint32_t k = 0; k < count; k++)
             reasons[s.queue[k]] = reason;
     }
