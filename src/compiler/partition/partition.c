@@ -110,11 +110,6 @@ static void check_node(struct partitioning *p, const struct nuc_cluster_ends *en
         refuse(p, node, (struct nuc_verdict){false, "the caller's own check accepts the node", "", "", NULL});
 }
 
-static bool follows_cluster(const struct nuc_node *node)
-{
-    return nuc_is_quantize(node) || nuc_is_dequantize(node) || nuc_is_auxiliary(node->op);
-}
-
 static void check_nodes(struct partitioning *p)
 {
     struct nuc_cluster_ends ends = nuc_cluster_ends(p->g);
@@ -189,7 +184,7 @@ static void check_clusters(struct partitioning *p)
 static void find_supported(struct partitioning *p)
 {
     for (struct nuc_node *n = p->g->first; n != NULL; n = n->next) {
-        const struct nuc_node *compute = follows_cluster(n) ? n->cluster : n;
+        const struct nuc_node *compute = nuc_follows_cluster(n) ? n->cluster : n;
         p->supported[n->id] =
             nuc_is_call(n) && n->op != NUC_OP_CALL_DELEGATE && compute != NULL && !p->refused[compute->id];
     }
@@ -295,7 +290,7 @@ static void give_cost_reasons(struct partitioning *p, const bool *on_cpu)
             continue;
         set_reason(decision_of(p, n), reasons[item]);
         decision_of(p, n)->by_cost = true;
-        p->out->n_by_cost += !follows_cluster(n) || n->cluster == n;
+        p->out->n_by_cost += !nuc_follows_cluster(n) || n->cluster == n;
     }
 }
 
@@ -349,13 +344,13 @@ static void settle_decision(struct partitioning *p, struct nuc_decision *d)
         d->by_cost = false;
         return;
     }
-    if (follows_cluster(n) && n->cluster != NULL && n->cluster != n) {
+    if (nuc_follows_cluster(n) && n->cluster != NULL && n->cluster != n) {
         const struct nuc_decision *of = decision_of(p, n->cluster);
         d->because = n->cluster;
         d->neighbour = of->neighbour;
         d->by_cost = of->by_cost;
         set_reason(d, (struct nuc_verdict){false, of->rule, of->actual, of->limit, of->fix});
-    } else if (follows_cluster(n) && n->cluster == NULL && d->rule == NULL) {
+    } else if (nuc_follows_cluster(n) && n->cluster == NULL && d->rule == NULL) {
         d->rule = "the node belongs to an operator with quantized inputs and outputs";
     }
     if (d->rule == NULL)
@@ -454,7 +449,7 @@ static void add_result(struct partitioning *p)
         out->items[i].tag = nuc_format(g->cx, "tag%u", p->proposal->tags[i]);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         n->partition = p->proposal != NULL && nuc_is_call(n) ? p->proposal->of[n->id] : -1;
-        if (nuc_is_call(n) && !follows_cluster(n) && p->refused[n->id])
+        if (nuc_is_call(n) && !nuc_follows_cluster(n) && p->refused[n->id])
             n->do_not_delegate = true;
     }
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {

@@ -17,18 +17,13 @@ struct making {
     const struct nuc_node **compute; /* by node id: the compute node with which a node is placed; NULL: none */
 };
 
-static bool follows_cluster(const struct nuc_node *node)
-{
-    return nuc_is_quantize(node) || nuc_is_dequantize(node) || nuc_is_auxiliary(node->op);
-}
-
 static void find_compute_nodes(struct making *k)
 {
     struct nuc_graph *g = k->m->g;
 
     k->compute = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *k->compute);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        const struct nuc_node *compute = follows_cluster(n) ? n->cluster : n;
+        const struct nuc_node *compute = nuc_follows_cluster(n) ? n->cluster : n;
         if (nuc_is_call(n) && compute != NULL && nuc_op_kind(compute->op) != NUC_KIND_GRAPH)
             k->compute[n->id] = compute;
     }
