@@ -139,21 +139,6 @@ static void annotate_anchors(struct nuc_annotator *a, struct nuc_node *node, con
     }
 }
 
-static bool is_move(const struct nuc_node *node)
-{
-    switch ((int)nuc_op_family(node->op)) {
-    case NUC_FAMILY_VIEW:
-    case NUC_FAMILY_PERMUTE:
-    case NUC_FAMILY_SLICE:
-    case NUC_FAMILY_COPY:
-    case NUC_FAMILY_PAD:
-    case NUC_FAMILY_CAT:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* All that reads the value, behind moves, quantizes it. */
 static bool is_read_quantized(const struct nuc_annotator *a, const struct nuc_node *node, int depth)
 {
@@ -161,7 +146,8 @@ static bool is_read_quantized(const struct nuc_annotator *a, const struct nuc_no
         const struct nuc_node *user = node->users[i];
         enum nuc_pattern_form form = nuc_pattern_for(a, user)->form;
         bool own = form == NUC_FORM_OWN || form == NUC_FORM_MAP;
-        if (!own && (!is_move(user) || form == NUC_FORM_NONE || depth == 0 || !is_read_quantized(a, user, depth - 1)))
+        if (!own &&
+            (!nuc_moves_values(user) || form == NUC_FORM_NONE || depth == 0 || !is_read_quantized(a, user, depth - 1)))
             return false;
     }
     return node->n_users > 0;
@@ -187,7 +173,7 @@ static bool moves_for_quantized(const struct nuc_annotator *a, const struct nuc_
 {
     const int depth = 16;
 
-    return a->one_scale && is_move(node) && is_of_whole(node, input) && is_read_quantized(a, node, depth);
+    return a->one_scale && nuc_moves_values(node) && is_of_whole(node, input) && is_read_quantized(a, node, depth);
 }
 
 /*

@@ -7,7 +7,7 @@
 
 static const struct nuc_range everything = {-INFINITY, INFINITY};
 
-bool nuc_commutes_with_clamp(const struct nuc_node *node)
+bool nuc_moves_values(const struct nuc_node *node)
 {
     switch ((int)nuc_op_family(node->op)) {
     case NUC_FAMILY_VIEW:
@@ -18,8 +18,14 @@ bool nuc_commutes_with_clamp(const struct nuc_node *node)
     case NUC_FAMILY_CAT:
         return true;
     default:
-        return nuc_op_is_in(node->op, NUC_OPS(NUC_OP_MAX_POOL1D, NUC_OP_MAX_POOL2D, NUC_OP_MAXIMUM, NUC_OP_MINIMUM));
+        return false;
     }
+}
+
+bool nuc_commutes_with_clamp(const struct nuc_node *node)
+{
+    return nuc_moves_values(node) ||
+           nuc_op_is_in(node->op, NUC_OPS(NUC_OP_MAX_POOL1D, NUC_OP_MAX_POOL2D, NUC_OP_MAXIMUM, NUC_OP_MINIMUM));
 }
 
 /* A step further on both sides: the rounding of the zero point moves a range by half a step at most. */

@@ -19,6 +19,9 @@ struct nuc_range {
  */
 struct nuc_range *nuc_relevant_ranges(struct nuc_graph *g, struct nuc_annotation *const *annotations);
 
+/* Its results are values that it reads, in other places, and of a pad its number. */
+bool nuc_moves_values(const struct nuc_node *node);
+
 /* It moves values, or picks them by their order: the same before and after a clamp. */
 bool nuc_commutes_with_clamp(const struct nuc_node *node);
 
