@@ -4,11 +4,6 @@
 
 /* ---- expand ---- */
 
-static bool is_float(const struct nuc_node *x)
-{
-    return x != NULL && !x->is_tuple && x->n_vals == 1 && x->vals[0].dtype == NUC_F32 && nuc_elements(&x->vals[0]) > 0;
-}
-
 static bool is_arithmetic(const struct nuc_node *node)
 {
     return node->op == NUC_OP_ADD || node->op == NUC_OP_SUB || node->op == NUC_OP_MUL || node->op == NUC_OP_DIV;
@@ -27,7 +22,7 @@ static bool is_broadcast_by_readers(const struct nuc_node *node)
     for (uint32_t i = 0; i < node->n_users; i++) {
         const struct nuc_node *user = node->users[i];
         const struct nuc_node *other = is_arithmetic(user) && !user->in_place ? other_of(user, node) : NULL;
-        if (other == NULL || other == node || !is_float(other) || !is_float(user) ||
+        if (other == NULL || other == node || !nuc_is_float_value(other) || !nuc_is_float_value(user) ||
             !nuc_same_sizes(&other->vals[0], &user->vals[0]))
             return false;
     }
@@ -39,7 +34,7 @@ bool nuc_form_expand_applies(const struct nuc_support *s, const struct nuc_node 
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
 
     (void)s;
-    return is_float(x) && is_float(node) && !nuc_is_static(x) && !is_broadcast_by_readers(node);
+    return nuc_is_float_value(x) && nuc_is_float_value(node) && !nuc_is_static(x) && !is_broadcast_by_readers(node);
 }
 
 /* Of a concatenation, which takes a kernel for each. */
@@ -97,7 +92,8 @@ bool nuc_form_outer_applies(const struct nuc_support *s, const struct nuc_node *
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
     (void)s;
-    return is_float(node) && is_float(a) && is_float(b) && !is_whole(a, node) && !is_whole(b, node);
+    return nuc_is_float_value(node) && nuc_is_float_value(a) && nuc_is_float_value(b) && !is_whole(a, node) &&
+           !is_whole(b, node);
 }
 
 struct nuc_node *nuc_form_outer(struct nuc_graph *g, struct nuc_node *node)
@@ -120,7 +116,7 @@ bool nuc_form_broadcast_applies(const struct nuc_support *s, const struct nuc_no
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
     (void)s;
-    if (!is_float(node) || !is_float(a) || !is_float(b))
+    if (!nuc_is_float_value(node) || !nuc_is_float_value(a) || !nuc_is_float_value(b))
         return false;
     const struct nuc_node *x = expanded(a), *y = expanded(b);
     return (x != NULL && is_whole(b, node) && !nuc_is_static(x)) ||
@@ -148,7 +144,7 @@ bool nuc_form_plain_constant_applies(const struct nuc_support *s, const struct n
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
     (void)s;
-    if (!is_float(node) || !is_float(a) || !is_float(b))
+    if (!nuc_is_float_value(node) || !nuc_is_float_value(a) || !nuc_is_float_value(b))
         return false;
     return (is_constant_image(b) && !nuc_is_of_images(a)) || (is_constant_image(a) && !nuc_is_of_images(b));
 }

@@ -18,4 +18,10 @@ bool nuc_can_view(const struct nuc_support *s, uint32_t rank);
 /* Returns whether anything changed. Only an ATen graph without quantize nodes. */
 bool nuc_to_npu_forms(const struct nuc_support *s);
 
+/* One float32 tensor with elements. */
+bool nuc_is_float_value(const struct nuc_node *x);
+
+/* The start or end of a slice, which counts from the end where it is negative, as a place from 0 to `size`. */
+int64_t nuc_slice_end(int64_t value, int64_t size);
+
 #endif

@@ -6,11 +6,6 @@
 #include "compiler/passes/fused_activation.h"
 #include "compiler/support/estimate.h"
 
-static bool is_float(const struct nuc_node *x)
-{
-    return x != NULL && !x->is_tuple && x->n_vals == 1 && x->vals[0].dtype == NUC_F32 && nuc_elements(&x->vals[0]) > 0;
-}
-
 static bool is_constant(const struct nuc_node *x)
 {
     return x != NULL && nuc_is_static(x);
@@ -26,14 +21,7 @@ static int64_t from_end(const struct nuc_node *x, uint32_t i)
 /* x [.., A, B] as [.., B, A] */
 static struct nuc_node *swapped(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *x)
 {
-    uint32_t rank = x->vals[0].rank;
-    int64_t dims[NUC_MAX_RANK];
-
-    for (uint32_t i = 0; i < rank; i++)
-        dims[i] = i;
-    dims[rank - 2] = rank - 1;
-    dims[rank - 1] = rank - 2;
-    return nuc_insert_permuted(g, node, x, dims);
+    return nuc_insert_moved_dims(g, node, x, &(int64_t){-1}, &(int64_t){-2}, 1);
 }
 
 /* x [.., K] as [N, K]. */
@@ -239,7 +227,8 @@ bool nuc_form_matmul_applies(const struct nuc_support *s, const struct nuc_node 
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_OTHER);
 
-    return is_float(a) && is_float(b) && a->vals[0].rank > 0 && b->vals[0].rank > 0 && gains(s, node);
+    return nuc_is_float_value(a) && nuc_is_float_value(b) && a->vals[0].rank > 0 && b->vals[0].rank > 0 &&
+           gains(s, node);
 }
 
 struct nuc_node *nuc_form_matmul(struct nuc_graph *g, struct nuc_node *node)
@@ -254,7 +243,8 @@ bool nuc_form_mm_applies(const struct nuc_support *s, const struct nuc_node *nod
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *b = nuc_arg_node(node, NUC_ARG(MM, mat2));
 
-    return is_constant(b) ? is_float(a) && is_float(b) && !is_constant(a) : nuc_form_matmul_applies(s, node);
+    return is_constant(b) ? nuc_is_float_value(a) && nuc_is_float_value(b) && !is_constant(a)
+                          : nuc_form_matmul_applies(s, node);
 }
 
 bool nuc_form_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
@@ -271,8 +261,9 @@ static struct nuc_node *scale_of(const struct nuc_node *mul)
     struct nuc_node *number = mul->op == NUC_OP_MUL ? nuc_arg_node(mul, NUC_OTHER) : NULL;
     const struct nuc_node *x = mul->op == NUC_OP_MUL ? nuc_arg_node(mul, NUC_SELF) : NULL;
 
-    return is_float(x) && is_float(number) && is_constant(number) && nuc_elements(&number->vals[0]) == 1 &&
-                   mul->n_users == 1 && !mul->in_place && nuc_same_sizes(&mul->vals[0], &x->vals[0])
+    return nuc_is_float_value(x) && nuc_is_float_value(number) && is_constant(number) &&
+                   nuc_elements(&number->vals[0]) == 1 && mul->n_users == 1 && !mul->in_place &&
+                   nuc_same_sizes(&mul->vals[0], &x->vals[0])
                ? number
                : NULL;
 }
@@ -303,7 +294,7 @@ static bool is_scaled(const struct nuc_node *product, uint32_t arg)
 bool nuc_form_scaled_bmm_applies(const struct nuc_support *s, const struct nuc_node *node)
 {
     (void)s;
-    return is_float(node) && nuc_arg_node(node, NUC_SELF) != nuc_arg_node(node, NUC_ARG(BMM, mat2)) &&
+    return nuc_is_float_value(node) && nuc_arg_node(node, NUC_SELF) != nuc_arg_node(node, NUC_ARG(BMM, mat2)) &&
            (is_scaled(node, NUC_SELF) || is_scaled(node, NUC_ARG(BMM, mat2)));
 }
 
@@ -349,7 +340,8 @@ bool nuc_form_addmm_applies(const struct nuc_support *s, const struct nuc_node *
     const struct nuc_node *bias = nuc_arg_node(node, NUC_SELF);
 
     (void)s;
-    return is_float(a) && is_float(b) && is_float(bias) && (!is_constant(b) || is_bias(bias, from_end(b, 0))) &&
+    return nuc_is_float_value(a) && nuc_is_float_value(b) && nuc_is_float_value(bias) &&
+           (!is_constant(b) || is_bias(bias, from_end(b, 0))) &&
            nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, beta), 1.0), 1.0) &&
            nuc_numbers_equal(nuc_scalar(node, NUC_ARG(ADDMM, alpha), 1.0), 1.0);
 }
@@ -378,7 +370,7 @@ bool nuc_form_linear_applies(const struct nuc_support *s, const struct nuc_node 
                           *weight = nuc_arg_node(node, NUC_ARG(LINEAR, weight));
 
     (void)s;
-    if (!is_float(x) || !is_float(weight) || weight->vals[0].rank != 2 || x->vals[0].rank == 0)
+    if (!nuc_is_float_value(x) || !nuc_is_float_value(weight) || weight->vals[0].rank != 2 || x->vals[0].rank == 0)
         return false;
     if (!is_constant(weight))
         return true;
@@ -457,7 +449,7 @@ static bool is_plain_softmax(const struct nuc_node *node)
 {
     const struct nuc_node *x = nuc_arg_node(node, NUC_SELF);
 
-    return is_float(x) && is_float(node) && x->vals[0].rank > 1 &&
+    return nuc_is_float_value(x) && nuc_is_float_value(node) && x->vals[0].rank > 1 &&
            (node->op != NUC_OP_NATIVE_SOFTMAX || !nuc_flag(node, NUC_ARG(NATIVE_SOFTMAX, half_to_float)));
 }
 
@@ -552,12 +544,12 @@ static bool has_finite_rows(struct nuc_graph *g, const struct nuc_node *scores)
 {
     const struct nuc_node *whole = scores;
 
-    while (is_float(whole) && from_end(whole, 0) == from_end(scores, 0)) {
+    while (nuc_is_float_value(whole) && from_end(whole, 0) == from_end(scores, 0)) {
         scores = whole;
         whole = nuc_op_family(scores->op) == NUC_FAMILY_VIEW ? nuc_arg_node(scores, NUC_SELF) : NULL;
     }
     const struct nuc_node *mask = scores->op == NUC_OP_ADD ? nuc_arg_node(scores, NUC_OTHER) : NULL;
-    if (!is_float(mask) || !is_constant(mask))
+    if (!nuc_is_float_value(mask) || !is_constant(mask))
         return is_finite(g, scores);
     return is_finite(g, nuc_arg_node(scores, NUC_SELF)) && has_no_masked_row(g, mask);
 }
@@ -576,8 +568,8 @@ static const struct nuc_node *masked_rows_of(struct nuc_graph *g, const struct n
     const struct nuc_node *x = argument_of(masked, NUC_OP_EQ);
     const struct nuc_node *number = x != NULL ? nuc_arg_node(masked, NUC_OTHER) : NULL;
 
-    if (!is_float(x) || !is_float(number) || !is_constant(number) || nuc_elements(&number->vals[0]) != 1 ||
-        x->vals[0].rank == 0)
+    if (!nuc_is_float_value(x) || !nuc_is_float_value(number) || !is_constant(number) ||
+        nuc_elements(&number->vals[0]) != 1 || x->vals[0].rank == 0)
         return NULL;
     bool last = nuc_dims_mask(any, NUC_ARG(ANY_DIMS, dim), x->vals[0].rank) == 1U << (x->vals[0].rank - 1);
     return last && *(const float *)nuc_const_contiguous(g, number) <= -INFINITY ? x : NULL;
@@ -588,7 +580,8 @@ bool nuc_form_safe_softmax_applies(const struct nuc_support *s, const struct nuc
     const struct nuc_node *kept = nuc_arg_node(node, NUC_ARG(WHERE, other));
     const struct nuc_node *x = masked_rows_of(s->g, nuc_arg_node(node, NUC_ARG(WHERE, condition)));
 
-    return x != NULL && is_float(kept) && nuc_same_sizes(&kept->vals[0], &node->vals[0]) && has_finite_rows(s->g, x);
+    return x != NULL && nuc_is_float_value(kept) && nuc_same_sizes(&kept->vals[0], &node->vals[0]) &&
+           has_finite_rows(s->g, x);
 }
 
 struct nuc_node *nuc_form_safe_softmax(struct nuc_graph *g, struct nuc_node *node)

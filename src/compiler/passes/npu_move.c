@@ -318,12 +318,6 @@ struct nuc_node *nuc_to_runs(struct nuc_graph *g, struct nuc_node *node)
 
 /* ---- slice_scatter ---- */
 
-static int64_t clipped(int64_t value, int64_t size)
-{
-    value = value < 0 ? value + size : value;
-    return value < 0 ? 0 : value > size ? size : value;
-}
-
 bool nuc_is_written_between(const struct nuc_support *s, const struct nuc_node *node)
 {
     uint32_t rank = node->vals[0].rank;
@@ -388,7 +382,7 @@ struct nuc_node *nuc_to_written_between(struct nuc_graph *g, struct nuc_node *no
 {
     struct nuc_node *into = nuc_operand(g, node, NUC_SELF), *src = nuc_operand(g, node, NUC_ARG(SLICE_SCATTER, src));
     uint32_t dim = (uint32_t)nuc_dim(node, NUC_ARG(SLICE_SCATTER, dim), 0, node->vals[0].rank);
-    int64_t start = clipped(nuc_integer(node, NUC_ARG(SLICE_SCATTER, start), 0), node->vals[0].sizes[dim]);
+    int64_t start = nuc_slice_end(nuc_integer(node, NUC_ARG(SLICE_SCATTER, start), 0), node->vals[0].sizes[dim]);
     int64_t step = nuc_integer(node, NUC_ARG(SLICE_SCATTER, step), 1);
 
     if (step > 1)

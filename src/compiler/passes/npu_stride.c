@@ -14,12 +14,6 @@ struct strided {
     int64_t start[NUC_MAX_RANK], step[NUC_MAX_RANK], count[NUC_MAX_RANK];
 };
 
-static int64_t clipped(int64_t value, int64_t size)
-{
-    value = value < 0 ? value + size : value;
-    return value < 0 ? 0 : value > size ? size : value;
-}
-
 /* A slice that takes something of a dimension there is. */
 static bool is_slice(const struct nuc_node *node)
 {
@@ -44,7 +38,7 @@ static struct strided strided_of(const struct nuc_node *node)
         int64_t dim = nuc_dim(node, NUC_ARG(SLICE, dim), 0, s.rank);
         int64_t step = nuc_integer(node, NUC_ARG(SLICE, step), 1);
         s.root = nuc_arg_node(node, NUC_SELF);
-        s.start[dim] = clipped(nuc_integer(node, NUC_ARG(SLICE, start), 0), m->sizes[dim]) + step * s.start[dim];
+        s.start[dim] = nuc_slice_end(nuc_integer(node, NUC_ARG(SLICE, start), 0), m->sizes[dim]) + step * s.start[dim];
         s.step[dim] *= step;
     }
     return s;
