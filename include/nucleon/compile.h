@@ -52,6 +52,13 @@ enum nuc_observe {
     NUC_OBSERVE_MOVING_AVERAGE /* minimum and maximum of each sample, averaged over the samples */
 };
 
+/* What quantization spends on the accuracy of the program. */
+enum nuc_accuracy {
+    NUC_ACCURACY_FAST,    /* the quantized network is not run */
+    NUC_ACCURACY_DEFAULT, /* choices are made by what they do to the outputs of calibration samples */
+    NUC_ACCURACY_HIGH     /* weights are changed, too: channels evened out, rounded by calibration data */
+};
+
 /* Scales of convolution weights; fully connected layers have one scale. */
 enum nuc_weights { NUC_WEIGHTS_PER_CHANNEL, NUC_WEIGHTS_PER_TENSOR };
 
@@ -119,6 +126,7 @@ struct nuc_options {
     bool no_quantize;             /* a float program for the CPU: no calibration, nothing is delegated */
     bool executorch_ops_only;     /* no operator that ExecuTorch's runtime does not have */
     bool reference_compat;        /* reproduce the reference backend's decisions and quantization */
+    enum nuc_accuracy accuracy;   /* reference_compat: fast */
     enum nuc_observe observer;
     enum nuc_weights weights;
     bool equalize; /* even out the ranges of weight channels across layers before quantization */

@@ -72,6 +72,7 @@ static void annotate(struct nuc_model *m)
         .reference_compat = s->o.reference_compat,
         .one_scale = nuc_expresses_for_npu(s),
         .threads = s->o.threads,
+        .accuracy = s->o.accuracy,
         .observer = s->o.observer,
         .weights = s->o.weights,
         .bias_correction = s->o.bias_correction,

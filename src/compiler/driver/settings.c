@@ -12,6 +12,7 @@ void nuc_options_default(struct nuc_options *options)
         .converter_flavor = "sdk-3.2",
         .delegate = true,
         .use_neutron_for_format_conversion = true,
+        .accuracy = NUC_ACCURACY_DEFAULT,
         .bias_correction = NUC_BIAS_CORRECTION_MEASURED,
         .delegate_data = NUC_DELEGATE_INLINE,
         .placement = NUC_PLACEMENT_COST,
@@ -48,8 +49,12 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
     if (options->no_quantize && options->io == NUC_IO_INT8)
         nuc_fail(cx, NUC_BAD_USAGE,
                  "--io int8: a program with --no-quantize has no int8 values: leave one of them out");
-    /* The reference backend does not correct biases. */
-    if (options->reference_compat)
+    /* The reference backend changes neither weights nor biases. */
+    if (options->reference_compat) {
+        s.o.accuracy = NUC_ACCURACY_FAST;
+        s.o.bias_correction = NUC_BIAS_CORRECTION_OFF;
+    }
+    if (s.o.accuracy == NUC_ACCURACY_FAST && s.o.bias_correction == NUC_BIAS_CORRECTION_MEASURED)
         s.o.bias_correction = NUC_BIAS_CORRECTION_OFF;
     /* They say where operators run: on the NPU wherever it can. */
     if (options->reference_compat || s.flavor->rules == NUC_RULES_SDK_3_1 || options->require_full_delegation)

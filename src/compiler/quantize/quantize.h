@@ -36,6 +36,7 @@ struct nuc_quantize_options {
      */
     bool one_scale;
     unsigned threads; /* 0: as many as cores; the result does not depend on it */
+    enum nuc_accuracy accuracy;
     enum nuc_observe observer;
     enum nuc_weights weights;
     enum nuc_bias_correction bias_correction;
