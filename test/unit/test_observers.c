@@ -328,6 +328,72 @@ static void min_max_finds_every_place(void **state)
     }
 }
 
+/* ---- ranges beyond what was seen ---- */
+
+/* Samples of `count` values; each value a sum of twelve uniform ones less 6, normally distributed within 6. */
+static void see_normal(struct nuc_context *cx, uint32_t n_samples, size_t count, struct nuc_extremes *e)
+{
+    uint32_t state = 7;
+
+    for (uint32_t s = 1; s <= n_samples; s++) {
+        for (size_t i = 0; i < count; i++) {
+            double x = -6;
+            for (int k = 0; k < 12; k++)
+                x += uniform(&state);
+            nuc_extremes_add(cx, e, s, (float)x, (float)x, 1);
+        }
+    }
+}
+
+static float highest(const struct nuc_extremes *e)
+{
+    float most = e->max[0];
+
+    for (uint32_t i = 1; i < e->n_samples; i++)
+        most = e->max[i] > most ? e->max[i] : most;
+    return most;
+}
+
+/* 16 times 8 of normally distributed values end below 2.9 here; one of 10,000 is beyond 3.9. */
+static void few_values_leave_room(void **state)
+{
+    struct nuc_extremes e = {.n_samples = 0};
+    float min = -2, max = 2;
+
+    see_normal(*state, 16, 8, &e);
+    assert_true(highest(&e) < 2.9f);
+    nuc_extremes_widen(&e, 255, &min, &max);
+    assert_true(max > 3.1f && max < 5);
+    assert_true(min < -3.1f && min > -5);
+}
+
+static void many_values_leave_none(void **state)
+{
+    struct nuc_extremes e = {.n_samples = 0};
+    float min = -3, max = 3;
+
+    see_normal(*state, 8, 40000, &e);
+    nuc_extremes_widen(&e, 255, &min, &max);
+    assert_true(max == 3 && min == -3);
+}
+
+/* Two samples end at 1, all begin at 0: these are bounds. Two samples alone say nothing. */
+static void bounds_stay(void **state)
+{
+    static const float ends[] = {0.5f, 1, 0.25f, 0.9f, 1, 0.1f};
+    struct nuc_extremes e = {.n_samples = 0}, two = {.n_samples = 0};
+    float min = 0, max = 1;
+
+    for (uint32_t i = 0; i < 6; i++)
+        nuc_extremes_add(*state, &e, i + 1, 0, ends[i], 4);
+    nuc_extremes_widen(&e, 255, &min, &max);
+    assert_true(min == 0 && max == 1);
+    nuc_extremes_add(*state, &two, 1, -1, 0.5f, 4);
+    nuc_extremes_add(*state, &two, 2, -2, 1, 4);
+    nuc_extremes_widen(&two, 255, &min, &max);
+    assert_true(min == 0 && max == 1);
+}
+
 static int new_context(void **state)
 {
     *state = nuc_context_new(NULL);
@@ -348,6 +414,7 @@ int main(void)
         TEST(histogram_follows_samples), TEST(search_cuts_outliers),    TEST(histogram_of_relu),
         TEST(histogram_of_one_value),    TEST(infinities_are_left_out), TEST(never_seen),
         TEST(affine_parameters),         TEST(symmetric_per_channel),   TEST(min_max_finds_every_place),
+        TEST(few_values_leave_room),     TEST(many_values_leave_none),  TEST(bounds_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

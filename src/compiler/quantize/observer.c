@@ -163,6 +163,8 @@ static void observed_parameters(struct nuc_observer *o, uint32_t i)
         return;
     if (o->histogram != NULL)
         histogram_range(o, &min, &max);
+    if (o->spec.observer == NUC_OBSERVER_HISTOGRAM)
+        nuc_extremes_widen(&o->extremes, (double)(o->spec.quant_max - o->spec.quant_min), &min, &max);
     parameters_of_range(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
 }
 

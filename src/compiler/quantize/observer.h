@@ -4,6 +4,7 @@
 
 #include "compiler/quantize/annotation.h"
 #include "compiler/quantize/histogram.h"
+#include "compiler/quantize/unseen_range.h"
 
 /* A tensor in logical order as slices of `inner` values, one channel after the other; per tensor: one slice. */
 struct nuc_slices {
@@ -18,6 +19,8 @@ struct nuc_observer {
     uint32_t n;                      /* channels; 1 per tensor; 0 per channel before anything was seen */
     float *min, *max;                /* of n; NULL for fixed and derived parameters */
     struct nuc_histogram *histogram; /* HISTOGRAM */
+
+    struct nuc_extremes extremes; /* of activations */
 
     /* Of nuc_observer_parameters(), n each. */
     float *scale;

@@ -120,10 +120,20 @@ static void make_observers(struct nuc_calibration *c)
     }
 }
 
+static void note_extremes(struct nuc_calibration *c, uint32_t group, const float *data, size_t count)
+{
+    float min, max;
+
+    if (count > 0 && nuc_min_max(data, count, &min, &max) && !isinf(min) && !isinf(max))
+        nuc_extremes_add(c->g->cx, &c->observers[group]->extremes, c->n_samples, min, max, count);
+}
+
 static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, const float *data)
 {
     struct nuc_context *cx = c->g->cx;
 
+    if (c->widens && !nuc_is_static(node))
+        note_extremes(c, group, data, (size_t)nuc_elements(&node->vals[0]));
     if (nuc_observer_see(cx, c->observers[group], &node->vals[0], data))
         return;
     if (nuc_is_static(node))
@@ -154,6 +164,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->g = g;
     c->threads = options->threads;
     c->spares_masked = !options->reference_compat;
+    c->widens = !options->reference_compat;
     c->annotations = nuc_annotate(g, options);
     if (options->one_scale)
         c->relevant = nuc_relevant_ranges(g, c->annotations);
