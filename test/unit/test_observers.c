@@ -330,6 +330,8 @@ static void min_max_finds_every_place(void **state)
 
 /* ---- ranges beyond what was seen ---- */
 
+static const struct nuc_range unbounded = {-INFINITY, INFINITY};
+
 /* Samples of `count` values; each value a sum of twelve uniform ones less 6, normally distributed within 6. */
 static void see_normal(struct nuc_context *cx, uint32_t n_samples, size_t count, struct nuc_extremes *e)
 {
@@ -340,7 +342,7 @@ static void see_normal(struct nuc_context *cx, uint32_t n_samples, size_t count,
             double x = -6;
             for (int k = 0; k < 12; k++)
                 x += uniform(&state);
-            nuc_extremes_add(cx, e, s, (float)x, (float)x, 1);
+            nuc_extremes_add(cx, e, s, (struct nuc_range){(float)x, (float)x}, unbounded, 1);
         }
     }
 }
@@ -367,6 +369,19 @@ static void few_values_leave_room(void **state)
     assert_true(min < -3.1f && min > -5);
 }
 
+/* Of two tensors the wider bounds count. */
+static void no_room_beyond_bounds(void **state)
+{
+    struct nuc_extremes e = {.n_samples = 0};
+    float min = -2, max = 2;
+
+    see_normal(*state, 16, 8, &e);
+    e.bounds = (struct nuc_range){-2.5f, 2.5f};
+    nuc_extremes_add(*state, &e, 16, (struct nuc_range){0, 0}, (struct nuc_range){-1, 3}, 1);
+    nuc_extremes_widen(&e, 255, &min, &max);
+    assert_true(max == 3 && min == -2.5f);
+}
+
 static void many_values_leave_none(void **state)
 {
     struct nuc_extremes e = {.n_samples = 0};
@@ -385,11 +400,11 @@ static void bounds_stay(void **state)
     float min = 0, max = 1;
 
     for (uint32_t i = 0; i < 6; i++)
-        nuc_extremes_add(*state, &e, i + 1, 0, ends[i], 4);
+        nuc_extremes_add(*state, &e, i + 1, (struct nuc_range){0, ends[i]}, unbounded, 4);
     nuc_extremes_widen(&e, 255, &min, &max);
     assert_true(min == 0 && max == 1);
-    nuc_extremes_add(*state, &two, 1, -1, 0.5f, 4);
-    nuc_extremes_add(*state, &two, 2, -2, 1, 4);
+    nuc_extremes_add(*state, &two, 1, (struct nuc_range){-1, 0.5f}, unbounded, 4);
+    nuc_extremes_add(*state, &two, 2, (struct nuc_range){-2, 1}, unbounded, 4);
     nuc_extremes_widen(&two, 255, &min, &max);
     assert_true(min == 0 && max == 1);
 }
@@ -415,6 +430,7 @@ int main(void)
         TEST(histogram_of_one_value),    TEST(infinities_are_left_out), TEST(never_seen),
         TEST(affine_parameters),         TEST(symmetric_per_channel),   TEST(min_max_finds_every_place),
         TEST(few_values_leave_room),     TEST(many_values_leave_none),  TEST(bounds_stay),
+        TEST(no_room_beyond_bounds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

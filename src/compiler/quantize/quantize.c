@@ -120,12 +120,16 @@ static void make_observers(struct nuc_calibration *c)
     }
 }
 
-static void note_extremes(struct nuc_calibration *c, uint32_t group, const float *data, size_t count)
+static void note_extremes(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, const float *data)
 {
-    float min, max;
+    size_t count = (size_t)nuc_elements(&node->vals[0]);
+    struct nuc_range seen, bounds = {-INFINITY, INFINITY};
 
-    if (count > 0 && nuc_min_max(data, count, &min, &max) && !isinf(min) && !isinf(max))
-        nuc_extremes_add(c->g->cx, &c->observers[group]->extremes, c->n_samples, min, max, count);
+    if (count == 0 || !nuc_min_max(data, count, &seen.min, &seen.max) || isinf(seen.min) || isinf(seen.max))
+        return;
+    if (c->relevant != NULL && node->vals[0].dtype == NUC_F32)
+        bounds = c->relevant[node->id];
+    nuc_extremes_add(c->g->cx, &c->observers[group]->extremes, c->n_samples, seen, bounds, count);
 }
 
 static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, const float *data)
@@ -133,7 +137,7 @@ static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node
     struct nuc_context *cx = c->g->cx;
 
     if (c->widens && !nuc_is_static(node))
-        note_extremes(c, group, data, (size_t)nuc_elements(&node->vals[0]));
+        note_extremes(c, group, node, data);
     if (nuc_observer_see(cx, c->observers[group], &node->vals[0], data))
         return;
     if (nuc_is_static(node))

@@ -7,10 +7,7 @@
 #define NUC_QUANTIZE_RELEVANT_RANGE_H
 
 #include "compiler/quantize/annotation.h"
-
-struct nuc_range {
-    float min, max; /* infinite: no such bound */
-};
+#include "compiler/quantize/unseen_range.h"
 
 /*
  * By node id: the smallest range that holds what any reader distinguishes, through whatever moves or picks values. The

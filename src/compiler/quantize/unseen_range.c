@@ -7,21 +7,32 @@
 #define EULER 0.57721566490153286
 #define PI 3.14159265358979324
 
-void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t sample, float min, float max,
-                      size_t count)
+/* The smallest range that holds both. */
+static void join(struct nuc_range *a, struct nuc_range b)
 {
+    a->min = b.min < a->min ? b.min : a->min;
+    a->max = b.max > a->max ? b.max : a->max;
+}
+
+void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t sample, struct nuc_range seen,
+                      struct nuc_range bounds, size_t count)
+{
+    if (e->n_samples == 0)
+        e->bounds = bounds;
+    join(&e->bounds, bounds);
     if (e->n_samples == 0 || e->last_sample != sample) {
         e->min = nuc_grow(cx, e->min, &e->min_capacity, e->n_samples + 1, sizeof *e->min);
         e->max = nuc_grow(cx, e->max, &e->max_capacity, e->n_samples + 1, sizeof *e->max);
-        e->min[e->n_samples] = min;
-        e->max[e->n_samples] = max;
+        e->min[e->n_samples] = seen.min;
+        e->max[e->n_samples] = seen.max;
         e->n_samples++;
         e->last_sample = sample;
         e->n_values = 0;
     }
-    float *lowest = &e->min[e->n_samples - 1], *highest = &e->max[e->n_samples - 1];
-    *lowest = min < *lowest ? min : *lowest;
-    *highest = max > *highest ? max : *highest;
+    struct nuc_range all = {e->min[e->n_samples - 1], e->max[e->n_samples - 1]};
+    join(&all, seen);
+    e->min[e->n_samples - 1] = all.min;
+    e->max[e->n_samples - 1] = all.max;
     e->n_values += count;
 }
 
@@ -96,7 +107,7 @@ void nuc_extremes_widen(const struct nuc_extremes *e, double steps, float *min, 
     double low = *min < 0 ? (double)*min : 0, high = *max > 0 ? (double)*max : 0;
     double above = unseen_end(&up, center, low, rounding), below = unseen_end(&down, -center, -high, rounding);
     if (above > highest(&up, &alone) && above > high)
-        *max = (float)above;
+        *max = fminf((float)above, e->bounds.max);
     if (below > highest(&down, &alone) && -below < low)
-        *min = (float)-below;
+        *min = fmaxf((float)-below, e->bounds.min);
 }

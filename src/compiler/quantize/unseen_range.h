@@ -8,17 +8,22 @@
 
 #include "host/context.h"
 
+struct nuc_range {
+    float min, max; /* infinite: no such bound */
+};
+
 /* The smallest and the largest value of each sample, over all tensors of a group. */
 struct nuc_extremes {
+    struct nuc_range bounds; /* that no value goes beyond, as far as it makes a difference */
     uint32_t n_samples, last_sample;
     size_t min_capacity, max_capacity;
     float *min, *max;
     size_t n_values; /* of the last sample */
 };
 
-/* Adds a tensor of `count` finite values to sample `sample`, the samples in ascending order. */
-void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t sample, float min, float max,
-                      size_t count);
+/* Adds a tensor of `count` finite values within `bounds` to sample `sample`, the samples in ascending order. */
+void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t sample, struct nuc_range seen,
+                      struct nuc_range bounds, size_t count);
 
 /*
  * Moves the ends of a range outwards to where the squared error expected of a sample to come, of rounding to `steps`
