@@ -5,8 +5,11 @@
 #ifndef NUC_CLI_ARGS_H
 #define NUC_CLI_ARGS_H
 
+#include <stdio.h>
+
 #include "cli/cli.h"
 #include "nucleon/simulator.h"
+#include "nucleon/tune.h"
 
 /* The commands of an option's row, as bits. */
 enum {
@@ -21,7 +24,8 @@ enum {
     MERGE = 1 << 8,
     OPS = 1 << 9,
     TARGETS = 1 << 10,
-    VERSION = 1 << 11
+    VERSION = 1 << 11,
+    TUNE = 1 << 12
 };
 
 #define CLI_LIST_MAX 64
@@ -37,11 +41,14 @@ struct cli_args {
     struct nuc_explain_options explain;
     struct nuc_convert_model_options convert;
     struct nuc_simulator_options simulator;
+    struct nuc_tune_options tune;
+    float min_sqnr[1];
+    size_t n_min_sqnr;
     const char *input, *output, *calibration, *reference, *quantized, *etdump, *name;
     uint64_t cycle_budget;
     unsigned threshold;
     enum nuc_inspect_form form;
-    bool disassemble, markdown, verbose, timings, profile;
+    bool disassemble, markdown, verbose, timings, profile, json;
     const char *const *excluded_passes;
     size_t n_excluded_passes;
 
@@ -107,6 +114,15 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, struct c
 /* One note that names the options in use that need what is not there. */
 void cli_warn_unused_options(const struct cli_args *args, enum cli_needs needs, const char *why);
 
+/*
+ * The options of `commands` that make `o` of `from`, each with its value as words for a shell, a line break between
+ * two; the caller frees the text. NULL: memory is exhausted.
+ */
+char *cli_options_text(unsigned commands, const struct nuc_options *o, const struct nuc_options *from);
+
+/* A word as a shell takes it: quoted where it has to be. */
+void cli_print_word(FILE *to, const char *text);
+
 /* Runs fn on a compiler with the options, which it frees; returns the exit code. */
 int cli_with_compiler(struct cli_args *args, int (*fn)(struct nuc_compiler *c, struct cli_args *args));
 
@@ -133,6 +149,7 @@ int cli_ops(struct cli_args *args);
 int cli_quantize(struct cli_args *args);
 int cli_run(struct cli_args *args);
 int cli_targets(struct cli_args *args);
+int cli_tune(struct cli_args *args);
 int cli_version(struct cli_args *args);
 
 #endif

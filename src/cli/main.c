@@ -18,6 +18,11 @@ static const struct cli_command commands[] = {
      "Quantizes a float torch.export archive to int8; torch.export.load reads the result once Python has done\n"
      "'import torch.ao.quantization.fx._decomposed'.",
      1, 1, "the model"},
+    {"tune", TUNE, cli_tune, "find the options that suit a model best, by trials",
+     "MODEL.pt2|MODEL.tflite --for sqnr|latency|memory --calibration DATA [-o BEST.pte]",
+     "Compiles a model under one option after the other, compares SQNR on held-out samples, cycles and memory, and\n"
+     "prints the command that makes the best program. Options that are given are not varied.",
+     1, 1, "the model"},
     {"run", RUN, cli_run, "run a program on the host, its NPU parts on the simulator",
      "PROGRAM.pte --input DATA [--output FILE.npz] [--profile] [--etdump FILE]",
      "Runs a program on the host, its NPU parts on the simulator.", 1, 1, "the program"},

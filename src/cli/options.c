@@ -13,8 +13,9 @@
 
 /* Commands that share options. */
 enum {
-    PLACES = COMPILE | EXPLAIN, /* decides where operators run */
-    CALIBRATES = COMPILE | EXPLAIN | QUANTIZE,
+    MAKES = COMPILE | TUNE,            /* a program */
+    PLACES = COMPILE | EXPLAIN | TUNE, /* decides where operators run */
+    CALIBRATES = COMPILE | EXPLAIN | QUANTIZE | TUNE,
     READS_DATA = CALIBRATES | RUN | EVALUATE
 };
 
@@ -57,6 +58,17 @@ const struct cli_option cli_options[] = {
      "what the program was compiled from, of 'nucleon quantize': SQNR at every node"},
     {"--threshold", EVALUATE, CLI_NUMBER, TO(threshold), "DB", "a node below diverges (default 20)"},
 
+    {"--for", TUNE, CLI_CHOICE, TO(tune.goal), "sqnr|latency|memory", "what the program is to be best in",
+     CHOICES("sqnr", "latency", "memory"), .missing = "--for sqnr|latency|memory is missing: it says what is sought"},
+    {"--output", TUNE, CLI_STRING, TO(output), "BEST.pte", "where the best program goes", .alias = "-o",
+     .file = CLI_WRITTEN},
+    {"--dataset", TUNE, CLI_STRING, TO(tune.dataset), "DATA",
+     "samples to compare on, with 'label' for accuracy; without it a fourth of the calibration's is held out",
+     .file = CLI_READ},
+    {"--min-sqnr", TUNE, CLI_FLOATS, TO(min_sqnr), "DB",
+     "what the best program must reach (for latency and memory default: what no option reaches, less 0.1 dB)",
+     COUNT_IN(n_min_sqnr)},
+
     /* ---- where operators run ---- */
     {"--target", PLACES | CONVERT | QUANTIZE, CLI_STRING, TO(o.target), "NAME",
      "imxrt700 (default); 'nucleon targets' lists them"},
@@ -88,7 +100,8 @@ const struct cli_option cli_options[] = {
     /* ---- reports ---- */
     {"--json", EXPLAIN, CLI_FLAG, TO(explain.json), NULL, "every node as JSON"},
     {"--all", EXPLAIN, CLI_FLAG, TO(explain.all_nodes), NULL, "list quantize and dequantize nodes, too"},
-    {"--cycle-budget", EXPLAIN, CLI_CYCLES, TO(cycle_budget), "N",
+    {"--json", TUNE, CLI_FLAG, TO(json), NULL, "every trial as JSON"},
+    {"--cycle-budget", EXPLAIN | TUNE, CLI_CYCLES, TO(cycle_budget), "N",
      "fail (exit code 3) when an inference takes more cycles, by estimate"},
     {"--disassemble", INSPECT, CLI_FLAG, TO(disassemble), NULL, "list the kernel calls of NPU payloads"},
     {"--json", INSPECT, CLI_SET, TO(form), NULL, "as JSON", .value = NUC_INSPECT_JSON},
@@ -98,25 +111,25 @@ const struct cli_option cli_options[] = {
     /* ---- the program ---- */
     {"--output", COMPILE, CLI_STRING, TO(output), "FILE.pte", "where the program goes", .alias = "-o",
      .file = CLI_WRITTEN, .missing = "-o FILE.pte is missing: it says where the program goes"},
-    {"--neutron-format-conversion", COMPILE, CLI_CHOICE, TO(o.use_neutron_for_format_conversion), "on|off",
+    {"--neutron-format-conversion", MAKES, CLI_CHOICE, TO(o.use_neutron_for_format_conversion), "on|off",
      "the NPU transposes contiguous inputs and outputs (default on); off: the CPU does", CHOICES("on", "off"),
      .value = true},
-    {"--io", COMPILE, CLI_CHOICE, TO(o.io), "float|int8",
+    {"--io", MAKES, CLI_CHOICE, TO(o.io), "float|int8",
      "what the program takes and gives (default float); int8: the values inside, and the program gives their scales",
      CHOICES("float", "int8")},
-    {"--delegate-data", COMPILE, CLI_CHOICE, TO(o.delegate_data), "inline|segment",
+    {"--delegate-data", MAKES, CLI_CHOICE, TO(o.delegate_data), "inline|segment",
      "where the NPU payload lies in the program (default inline)", CHOICES("inline", "segment"), .needs = CLI_AN_NPU},
     {"--intermediates-dir", COMPILE, CLI_STRING, TO(o.intermediates_dir), "DIR",
      "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite, converted to DIR/<tag>_neutron.et.tflite",
      .needs = CLI_AN_NPU},
-    {"--converter", COMPILE, CLI_STRING, TO(o.converter), "builtin|COMMAND",
+    {"--converter", MAKES, CLI_STRING, TO(o.converter), "builtin|COMMAND",
      "what converts partitions (default builtin): a program that takes --input, --output and --target",
      CHOICES("builtin"), .needs = CLI_AN_NPU},
-    {"--converter-timeout", COMPILE, CLI_COUNT, TO(o.converter_timeout), "SECONDS",
+    {"--converter-timeout", MAKES, CLI_COUNT, TO(o.converter_timeout), "SECONDS",
      "time it has for each partition (default 300)"},
-    {"--memory-budget", COMPILE, CLI_COUNT, TO(o.memory_budget), "BYTES",
+    {"--memory-budget", MAKES, CLI_COUNT, TO(o.memory_budget), "BYTES",
      "fail (exit code 3) when arena and NPU scratch need more, with a table of what is alive at the peak"},
-    {"--plan-delegate-scratch", COMPILE, CLI_FLAG, TO(o.plan_delegate_scratch), NULL,
+    {"--plan-delegate-scratch", MAKES, CLI_FLAG, TO(o.plan_delegate_scratch), NULL,
      "the arena holds the NPU scratch, too: less memory with nucleon's runtime, more with others", .needs = CLI_AN_NPU},
     {"--memory-map", COMPILE, CLI_STRING, TO(o.memory_map), "FILE",
      "write where every tensor lies and when it lives: a table, or a picture when FILE ends in .svg",
@@ -126,17 +139,16 @@ const struct cli_option cli_options[] = {
     {"--exclude-graph-passes", CONVERT, CLI_LIST, TO(excluded_passes), "LIST",
      "passes of the vendor's converter that nucleon's does not have: HoistSliceAboveTranspose, MergeTranspose",
      COUNT_IN(n_excluded_passes)},
-    {"--fetch-constants-to-sram", COMPILE | CONVERT, CLI_FLAG, TO(o.fetch_constants_to_sram), NULL,
+    {"--fetch-constants-to-sram", MAKES | CONVERT, CLI_FLAG, TO(o.fetch_constants_to_sram), NULL,
      "weights lie in flash: they are copied to a staging buffer while the NPU computes", .needs = CLI_AN_NPU},
     {"--use-profiling", CONVERT, CLI_FLAG, TO(convert.profile), NULL, "programs record the time of each kernel"},
     {"--verbose", CONVERT, CLI_FLAG, TO(verbose), NULL, "say why operators stay outside"},
     {"--dump-kernel-selection", COMPILE, CLI_STRING, TO(o.dump_kernel_selection), "FILE.c",
      "write the table of the NPU kernels needed, to link instead of the driver's", .file = CLI_WRITTEN},
-    {"--extra-flags", COMPILE, CLI_TEXT, TO(o.extra_flags), "FLAGS",
-     "given in the program's compile spec compile_flags"},
-    {"--payload-version", COMPILE, CLI_CHOICE, TO(o.payload_version_0), "1|0",
+    {"--extra-flags", MAKES, CLI_TEXT, TO(o.extra_flags), "FLAGS", "given in the program's compile spec compile_flags"},
+    {"--payload-version", MAKES, CLI_CHOICE, TO(o.payload_version_0), "1|0",
      "of the NPU payload (default 1); 0: for older runtimes of the driver, without profiles", CHOICES("1", "0")},
-    {"--profile", COMPILE, CLI_FLAG, TO(o.profile), NULL,
+    {"--profile", MAKES, CLI_FLAG, TO(o.profile), NULL,
      "the program records the time of each NPU kernel: see 'nucleon run --profile'"},
     {"--dump-after", COMPILE, CLI_STRING, TO(o.dump_after), "NAME",
      "print the graph after a stage or pass ('all': after each stage; 'help' lists them)", .list = list_dump_points},

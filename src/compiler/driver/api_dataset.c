@@ -219,7 +219,7 @@ static void bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, si
     }
 }
 
-void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m)
+static void bind_model(struct nuc_dataset *d, const struct nuc_model *m)
 {
     size_t n_inputs = nuc_model_n_inputs(m);
     struct nuc_tensor_info *inputs = nuc_alloc_array(d->c->cx, n_inputs, sizeof *inputs);
@@ -239,6 +239,24 @@ void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m)
         d->images_of[i] = &inputs[i];
         d->aligned[i] = nuc_alloc(d->c->cx, inputs[i].bytes);
     }
+}
+
+void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m)
+{
+    bind_model(d, m);
+    if (d->part == NUC_SAMPLES_ALL || d->n_samples < 2)
+        return;
+    d->period = d->n_samples < 4 ? d->n_samples : 4;
+    size_t n_held_out = d->n_samples / d->period;
+    d->n_samples = d->part == NUC_SAMPLES_HELD_OUT ? n_held_out : d->n_samples - n_held_out;
+}
+
+/* Of all samples, number `sample` of the part. */
+static size_t sample_of_part(const struct nuc_dataset *d, size_t sample)
+{
+    if (d->period == 0)
+        return sample;
+    return d->part == NUC_SAMPLES_HELD_OUT ? (sample + 1) * d->period - 1 : sample + sample / (d->period - 1);
 }
 
 static void bind_dataset(struct nuc_call *k)
@@ -269,6 +287,7 @@ static const void *aligned_sample(const struct nuc_dataset *d, size_t input, siz
 
 void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)
 {
+    sample = sample_of_part(d, sample);
     if (d->images != NULL) {
         nuc_dataset_read_images(d, sample, inputs);
         return;

@@ -6,11 +6,19 @@
 #include "compiler/import/arrays.h"
 #include "compiler/import/images.h"
 
+/*
+ * Which of its samples a data set gives to a model: all, or one of two parts of them. Of each four, the samples being
+ * in whatever order, the last one is held out; of fewer the last one of all; a single one is in both parts.
+ */
+enum nuc_samples { NUC_SAMPLES_ALL, NUC_SAMPLES_KEPT, NUC_SAMPLES_HELD_OUT };
+
 struct nuc_dataset {
     struct nuc_compiler *c;
     const char *path;
     struct nuc_arrays arrays;
     size_t n_inputs, n_samples;
+    enum nuc_samples part;              /* n_samples are those of that part */
+    size_t period;                      /* of each so many one is held out */
     const struct nuc_array **bound;     /* one per input */
     size_t *bytes;                      /* of one sample of each input */
     void **aligned;                     /* by input: the sample read last; NULL when elements lie aligned in the file */
@@ -27,7 +35,7 @@ struct nuc_dataset {
 
 struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path);
 
-/* For samples as the model's graph has them. */
+/* For samples as the model's graph has them, those of d->part. */
 void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m);
 
 /* nuc_dataset_sample() inside a stage. */

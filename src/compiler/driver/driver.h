@@ -7,6 +7,7 @@
 #include "compiler/graph/graph.h"
 #include "host/context.h"
 #include "nucleon/compile.h"
+#include "nucleon/tune.h"
 
 #define NUC_MAX_TIMINGS 64
 
@@ -70,6 +71,7 @@ struct nuc_call {
         const struct nuc_profile_run *runs;
         const struct nuc_explain_options *explain;
         const struct nuc_convert_model_options *convert;
+        const struct nuc_tune_options *tune;
         const void *const *buffers;
     } in;
     union {
@@ -81,6 +83,7 @@ struct nuc_call {
         struct nuc_observer_info *observer;
         struct nuc_explain_result *explain;
         struct nuc_convert_report *convert;
+        struct nuc_tune_result *tune;
         struct nuc_target_facts *target;
         const char *const **names;
         const uint8_t **bytes;

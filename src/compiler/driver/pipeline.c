@@ -249,12 +249,13 @@ static void check_model(const struct nuc_job *j, const char *calibration)
 }
 
 /* The samples are let go before observers become nodes, which takes memory of its own. */
-static void quantize(struct nuc_job *j, const char *calibration)
+void nuc_quantize_with(struct nuc_job *j, const char *calibration, enum nuc_samples part)
 {
     struct nuc_context *cx = j->c->cx;
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
 
     j->samples = nuc_dataset_read(j->c, calibration);
+    j->samples->part = part;
     nuc_leave_sub_arena(cx, sub);
     nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_CALIBRATE);
     nuc_free_sub_arena(sub);
@@ -273,7 +274,7 @@ static void compile(struct nuc_call *k)
     if (!nuc_model_is_quantized(j.m) && j.m->settings->o.no_quantize)
         nuc_run_stages(&j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
     else if (!nuc_model_is_quantized(j.m))
-        quantize(&j, k->calibration);
+        nuc_quantize_with(&j, k->calibration, NUC_SAMPLES_ALL);
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     if (j.m->settings->o.require_full_delegation)
         nuc_require_full_delegation(j.m);
@@ -303,7 +304,7 @@ static void quantize_file(struct nuc_call *k)
     if (k->calibration == NULL)
         nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: give samples to quantize it with", k->path);
     nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
-    quantize(&j, k->calibration);
+    nuc_quantize_with(&j, k->calibration, NUC_SAMPLES_ALL);
     nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
 }
 

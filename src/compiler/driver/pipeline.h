@@ -6,7 +6,7 @@
 #ifndef NUC_DRIVER_PIPELINE_H
 #define NUC_DRIVER_PIPELINE_H
 
-#include "compiler/driver/driver.h"
+#include "compiler/driver/dataset.h"
 #include "compiler/passes/passes.h"
 
 enum nuc_stage {
@@ -67,6 +67,9 @@ void nuc_run_stage_passes(struct nuc_job *j, const struct nuc_pass_list *list, e
  */
 enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *as,
                           void (*fn)(struct nuc_model *m, void *arg), void *arg);
+
+/* From float model to quantized model with a part of the samples at `calibration`. */
+void nuc_quantize_with(struct nuc_job *j, const char *calibration, enum nuc_samples part);
 
 /* ---- the stages that are not in pipeline.c ---- */
 

@@ -1,0 +1,339 @@
+/* nucleon tune: the table of trials, the command of the best one, and its program. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/args.h"
+
+enum { WIDTH = 80, FIGURES = 46, ACCURACY = 8 };
+
+/* What a trial has other than the options that were given; the caller frees it. */
+static char *label_of(const struct cli_args *args, const struct nuc_tune_trial *trial)
+{
+    return cli_options_text(COMPILE, &trial->options, &args->o);
+}
+
+/* ---- the table ---- */
+
+/* The end of a line of at most `room` columns that ends at a `separator`; without one, NULL unless all fits. */
+static char *end_of_line(char *line, size_t room, char separator)
+{
+    char *end = NULL;
+
+    for (char *p = line; (size_t)(p - line) <= room; p++) {
+        if (*p == '\0')
+            return p;
+        if (*p == separator)
+            end = p;
+    }
+    return end;
+}
+
+/* Takes a line of at most `room` columns, where that is possible, off *text: whole options, else whole words. */
+static char *cut_line(char **text, size_t room)
+{
+    char *line = *text, *end = end_of_line(line, room, '\n');
+
+    if (end == NULL)
+        end = end_of_line(line, room, ' ');
+    if (end == NULL)
+        end = line + strcspn(line, " \n");
+    *text = *end == '\0' ? end : end + 1;
+    *end = '\0';
+    for (char *p = line; *p != '\0'; p++)
+        *p = *p == '\n' ? ' ' : *p;
+    return line;
+}
+
+static void print_wrapped(const char *indent, const char *text)
+{
+    char copy[1024], *rest = copy;
+
+    snprintf(copy, sizeof copy, "%s", text);
+    while (*rest != '\0')
+        printf("%s%s\n", indent, cut_line(&rest, WIDTH - 1 - strlen(indent)));
+}
+
+static void print_db(double db, int width)
+{
+    if (isnan(db))
+        printf(" %*s", width, "-");
+    else if (isinf(db))
+        printf(" %*s", width, db > 0 ? "equal" : "-inf");
+    else
+        printf(" %*.2f", width, db);
+}
+
+static void print_figures(const struct nuc_tune_trial *trial, bool accuracy)
+{
+    char cycles[24] = "-";
+
+    print_db(trial->sqnr, 7);
+    if (accuracy)
+        printf(" %6.2f%%", 100 * trial->accuracy);
+    if (trial->cycles != 0)
+        snprintf(cycles, sizeof cycles, "%llu", (unsigned long long)trial->cycles);
+    printf(" %10s %9zu %9zu %6.1f\n", cycles, trial->memory, trial->program, trial->seconds);
+}
+
+static int print_trial(const struct cli_args *args, const struct nuc_tune_result *r, size_t index)
+{
+    const struct nuc_tune_trial *trial = &r->trials[index];
+    size_t room = WIDTH - 1 - 2 - FIGURES - (r->has_accuracy ? ACCURACY : 0);
+    char *label = label_of(args, trial), *rest = label;
+
+    if (label == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    const char *first = *label == '\0' ? "as given" : cut_line(&rest, room);
+    printf("%c %-*s", index == r->best ? '*' : trial->unrivalled ? '+' : ' ', (int)room, first);
+    if (trial->compiled)
+        print_figures(trial, r->has_accuracy);
+    else
+        putchar('\n');
+    while (*rest != '\0')
+        printf("  %s\n", cut_line(&rest, room));
+    if (trial->reason != NULL)
+        print_wrapped("      ", trial->reason);
+    free(label);
+    return CLI_OK;
+}
+
+static int print_table(const struct cli_args *args, const struct nuc_tune_result *r)
+{
+    size_t room = WIDTH - 1 - 2 - FIGURES - (r->has_accuracy ? ACCURACY : 0);
+    int code = CLI_OK;
+
+    printf("  %-*s %7s%s %10s %9s %9s %6s\n", (int)room, "options", "SQNR dB", r->has_accuracy ? "   top-1" : "",
+           "cycles", "memory", "program", "s");
+    for (size_t i = 0; i < r->n_trials && code == CLI_OK; i++)
+        code = print_trial(args, r, i);
+    return code;
+}
+
+static void print_notes(const struct nuc_tune_result *r)
+{
+    printf("* best  + no other one is as good in SQNR, cycles and memory and better in one\n");
+    if (r->calibrated_on)
+        printf("%zu trials, compared on the sample that calibrates: give others with --dataset\n", r->n_trials);
+    else if (r->split)
+        printf("%zu trials; samples: %zu calibrate, %zu others are compared\n", r->n_trials, r->n_calibration,
+               r->n_compared);
+    else if (r->n_calibration > 0)
+        printf("%zu trials; samples: %zu calibrate, %zu of the data set are compared\n", r->n_trials,
+               r->n_calibration, r->n_compared);
+    else
+        printf("%zu trials of a quantized model: there is no float one to compare with\n", r->n_trials);
+}
+
+/* ---- the command ---- */
+
+static const char *output_of(const struct cli_args *args)
+{
+    return args->output != NULL ? args->output : "best.pte";
+}
+
+/* What makes the program, in parts that a shell takes on lines of their own; the caller frees it. */
+static char *command_text(const struct cli_args *args, const struct nuc_tune_trial *trial)
+{
+    struct nuc_options standard;
+    char *text = NULL;
+    size_t length;
+    FILE *to = open_memstream(&text, &length);
+
+    nuc_options_default(&standard);
+    char *options = cli_options_text(COMPILE, &trial->options, &standard);
+    if (to == NULL || options == NULL) {
+        free(options);
+        return NULL;
+    }
+    fputs("nucleon compile\n", to);
+    cli_print_word(to, args->positional[0]);
+    if (args->calibration != NULL) {
+        fputs("\n--calibration ", to);
+        cli_print_word(to, args->calibration);
+    }
+    fprintf(to, "%s%s\n-o ", *options != '\0' ? "\n" : "", options);
+    cli_print_word(to, output_of(args));
+    free(options);
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* In lines of 80 columns, continued as a shell continues them, where its parts are short enough. */
+static void print_command(char *text)
+{
+    size_t column = 0;
+
+    for (char *part = strtok(text, "\n"); part != NULL; part = strtok(NULL, "\n")) {
+        size_t length = strlen(part);
+        if (column > 0 && column + 1 + length > WIDTH - 3) {
+            printf(" \\\n    ");
+            column = 4;
+        } else if (column > 0) {
+            putchar(' ');
+            column++;
+        }
+        fputs(part, stdout);
+        column += length;
+    }
+    putchar('\n');
+}
+
+/* ---- JSON ---- */
+
+static void json_string(const char *text)
+{
+    putchar('"');
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c == '\n')
+            putchar(' ');
+        else if (c < ' ')
+            printf("\\u%04x", c);
+        else
+            putchar(c);
+    }
+    putchar('"');
+}
+
+static void json_text(const char *name, const char *text)
+{
+    printf("\"%s\": ", name);
+    if (text != NULL)
+        json_string(text);
+    else
+        printf("null");
+}
+
+/* JSON has neither NaN nor infinity. */
+static void json_number(const char *name, double value, int digits)
+{
+    if (isfinite(value))
+        printf(", \"%s\": %.*f", name, digits, value);
+    else
+        printf(", \"%s\": null", name);
+}
+
+static int json_trial(const struct cli_args *args, const struct nuc_tune_result *r, size_t index)
+{
+    const struct nuc_tune_trial *trial = &r->trials[index];
+    char *label = label_of(args, trial), *command = command_text(args, trial);
+
+    if (label != NULL && command != NULL) {
+        printf("    {");
+        json_text("options", label);
+        printf(", ");
+        json_text("command", command);
+        json_number("sqnr_db", trial->sqnr, 4);
+        printf(", \"equal\": %s", trial->sqnr > 0 && isinf(trial->sqnr) ? "true" : "false");
+        json_number("accuracy", trial->accuracy, 6);
+        printf(", \"cycles\": %llu", (unsigned long long)trial->cycles);
+        json_number("milliseconds", trial->milliseconds, 6);
+        printf(", \"arena\": %zu, \"memory\": %zu, \"program\": %zu", trial->arena, trial->memory, trial->program);
+        json_number("seconds", trial->seconds, 3);
+        printf(", \"compiled\": %s, \"unrivalled\": %s, \"best\": %s, ", trial->compiled ? "true" : "false",
+               trial->unrivalled ? "true" : "false", index == r->best ? "true" : "false");
+        json_text("reason", trial->reason);
+        printf("}%s\n", index + 1 < r->n_trials ? "," : "");
+    }
+    int code = label == NULL || command == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
+    free(label);
+    free(command);
+    return code;
+}
+
+static int print_json(const struct cli_args *args, const struct nuc_tune_result *r)
+{
+    static const char *const goals[] = {"sqnr", "latency", "memory"};
+    int code = CLI_OK;
+
+    printf("{\"schema\": 1, ");
+    json_text("model", args->positional[0]);
+    printf(", ");
+    json_text("target", args->o.target);
+    printf(", \"for\": \"%s\", \"calibration_samples\": %zu, \"compared_samples\": %zu, \"held_out\": %s,\n"
+           "  \"trials\": [\n",
+           goals[args->tune.goal], r->n_calibration, r->n_compared, r->split ? "true" : "false");
+    for (size_t i = 0; i < r->n_trials && code == CLI_OK; i++)
+        code = json_trial(args, r, i);
+    printf("  ]}\n");
+    return code;
+}
+
+/* ---- the command line's side ---- */
+
+static int print_result(const struct cli_args *args, const struct nuc_tune_result *r)
+{
+    int code = args->json ? print_json(args, r) : print_table(args, r);
+
+    if (code != CLI_OK || args->json)
+        return code == CLI_OK ? cli_print("") : code;
+    print_notes(r);
+    if (r->best < r->n_trials) {
+        char *command = command_text(args, &r->trials[r->best]);
+        if (command == NULL)
+            return cli_report(NUC_NO_MEMORY, NULL);
+        print_command(command);
+        free(command);
+    }
+    return cli_print("");
+}
+
+/* With what the command says, so that it makes the same bytes. */
+static int write_best(const struct cli_args *args, const struct nuc_tune_trial *best)
+{
+    struct nuc_compiler *c = nuc_compiler_new(&best->options, NULL);
+
+    if (c == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    int code = cli_check(c, nuc_compile_file(c, args->positional[0], args->calibration, args->output));
+    nuc_compiler_free(c);
+    return code;
+}
+
+static int report_unmet(const struct cli_args *args, const struct nuc_tune_result *r)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, "%.200s: no trial keeps the limits; the nearest has %.700s", args->positional[0],
+             r->unmet);
+    return cli_report(NUC_PROPERTY, text);
+}
+
+static int tune(struct nuc_compiler *c, struct cli_args *args)
+{
+    struct nuc_tune_result r;
+    struct nuc_model *m;
+    enum nuc_status status = nuc_model_open(c, args->positional[0], &m);
+
+    if (status == NUC_OK)
+        status = nuc_tune(m, args->calibration, &args->tune, &r);
+    if (status != NUC_OK)
+        return cli_check(c, status);
+    int code = print_result(args, &r);
+    if (code == CLI_OK && r.best == r.n_trials)
+        return report_unmet(args, &r);
+    if (code == CLI_OK && args->output != NULL)
+        code = write_best(args, &r.trials[r.best]);
+    return code;
+}
+
+int cli_tune(struct cli_args *args)
+{
+    const char *held[CLI_MAX_OPTIONS];
+
+    for (size_t i = 0; i < cli_n_options; i++) {
+        if (args->given[i])
+            held[args->tune.n_held++] = cli_options[i].name;
+    }
+    args->tune.held = held;
+    args->tune.has_min_sqnr = args->n_min_sqnr > 0;
+    args->tune.min_sqnr = (double)args->min_sqnr[0];
+    if (args->cycle_budget != UINT64_MAX)
+        args->tune.cycle_budget = args->cycle_budget;
+    return cli_with_compiler(args, tune);
+}

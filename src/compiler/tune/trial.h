@@ -1,0 +1,42 @@
+/* A trial of `nucleon tune`: a compilation, and what its program is worth. */
+#ifndef NUC_TUNE_TRIAL_H
+#define NUC_TUNE_TRIAL_H
+
+#include "compiler/driver/pipeline.h"
+
+/* Samples kept apart, and what the float model makes of them. */
+struct nuc_comparison {
+    const char *calibration; /* NULL: the model is quantized already, and nothing is compared */
+    enum nuc_samples calibration_part;
+    const char *path; /* of the samples */
+    enum nuc_samples part;
+    size_t n_calibration, n_samples, n_outputs;
+    bool calibrated_on;    /* the only sample is in both parts */
+    size_t *index;         /* of the samples in the data set */
+    const float **outputs; /* n_outputs for each sample; NULL: not float32 */
+    const int64_t *labels; /* NULL: none, or the first output is no vector of classes */
+};
+
+/* `calibration` NULL: of a quantized model. Fails with NUC_BAD_INPUT where the data do not suit the model. */
+struct nuc_comparison *nuc_comparison_new(struct nuc_model *m, const char *calibration, const char *dataset);
+
+/* Figures of a program. */
+struct nuc_figures {
+    double noise;    /* mean over the float outputs of noise power / signal power; NaN: not known */
+    double accuracy; /* NaN: not known */
+    uint64_t cycles; /* 0: not known */
+    double milliseconds;
+    size_t arena, memory, program;
+};
+
+/*
+ * Compiles the model under the options as `nucleon compile` does, but for its files and notes, and fills `out`. The
+ * message of a failure is in cx->message.
+ */
+enum nuc_status nuc_try_compilation(const struct nuc_model *m, const struct nuc_options *as,
+                                    const struct nuc_comparison *with, struct nuc_figures *out);
+
+/* 10 * log10(1 / noise): infinite for 0, NaN for NaN. */
+double nuc_noise_db(double noise);
+
+#endif

@@ -1,0 +1,143 @@
+/* Trials of options on the digits network: what is held, limits, and memory that runs out. */
+#include "failing_memory.h"
+
+#include <limits.h>
+
+#include "nucleon/tune.h"
+
+#define MODEL NUCLEON_EXAMPLES "/digits/digits.pt2"
+#define SAMPLES NUCLEON_EXAMPLES "/digits/calibration.npz"
+
+static struct nuc_tune_result tune(struct nuc_compiler *c, const struct nuc_tune_options *o)
+{
+    struct nuc_tune_result r = {.n_trials = 0};
+    struct nuc_model *m;
+
+    assert_non_null(c);
+    assert_int_equal(nuc_model_open(c, MODEL, &m), NUC_OK);
+    assert_int_equal(nuc_tune(m, SAMPLES, o, &r), NUC_OK);
+    assert_true(r.n_trials > 1);
+    return r;
+}
+
+static bool any_varies(const struct nuc_tune_result *r, size_t offset)
+{
+    for (size_t i = 1; i < r->n_trials; i++) {
+        const char *a = (const char *)&r->trials[0].options, *b = (const char *)&r->trials[i].options;
+        if (memcmp(a + offset, b + offset, sizeof(int)) != 0)
+            return true;
+    }
+    return false;
+}
+
+static void what_is_held_stays(void **state)
+{
+    static const char *const held[] = {"--observer", "--no-bias-correction"};
+    struct nuc_tune_options o = {.goal = NUC_GOAL_SQNR};
+    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
+
+    (void)state;
+    struct nuc_tune_result all = tune(c, &o);
+    assert_true(any_varies(&all, offsetof(struct nuc_options, observer)));
+    assert_true(any_varies(&all, offsetof(struct nuc_options, bias_correction)));
+    assert_false(any_varies(&all, offsetof(struct nuc_options, dim_order)));
+    o.held = held;
+    o.n_held = 2;
+    struct nuc_tune_result some = tune(c, &o);
+    assert_false(any_varies(&some, offsetof(struct nuc_options, observer)));
+    assert_false(any_varies(&some, offsetof(struct nuc_options, bias_correction)));
+    assert_true(any_varies(&some, offsetof(struct nuc_options, weights)));
+    nuc_compiler_free(c);
+}
+
+static void the_best_keeps_the_limits(void **state)
+{
+    struct nuc_tune_options o = {.goal = NUC_GOAL_SQNR};
+    struct nuc_options options;
+
+    (void)state;
+    nuc_options_default(&options);
+    struct nuc_compiler *c = nuc_compiler_new(&options, NULL);
+    struct nuc_tune_result free_choice = tune(c, &o);
+    assert_true(free_choice.best < free_choice.n_trials);
+    assert_null(free_choice.unmet);
+    for (size_t i = 0; i < free_choice.n_trials; i++)
+        assert_true(free_choice.trials[i].sqnr <= free_choice.trials[free_choice.best].sqnr + 0.5);
+    options.memory_budget = free_choice.trials[0].memory - 1;
+    struct nuc_compiler *small = nuc_compiler_new(&options, NULL);
+    struct nuc_tune_result limited = tune(small, &o);
+    assert_true(limited.best < limited.n_trials);
+    assert_true(limited.trials[limited.best].memory <= options.memory_budget);
+    assert_non_null(limited.trials[0].reason);
+    assert_false(limited.trials[0].unrivalled);
+    nuc_compiler_free(small);
+    nuc_compiler_free(c);
+}
+
+/* A goal that is not SQNR is not bought with it. */
+static void nothing_keeps_impossible_limits(void **state)
+{
+    struct nuc_tune_options o = {.goal = NUC_GOAL_MEMORY, .has_min_sqnr = true, .min_sqnr = 200};
+    struct nuc_compiler *c = nuc_compiler_new(NULL, NULL);
+    struct nuc_tune_result r = tune(c, &o);
+
+    (void)state;
+    assert_int_equal(r.best, r.n_trials);
+    assert_non_null(r.unmet);
+    for (size_t i = 0; i < r.n_trials; i++)
+        assert_non_null(r.trials[i].reason);
+    nuc_compiler_free(c);
+}
+
+struct attempt {
+    struct nuc_options options;
+};
+
+static enum nuc_status tune_digits(struct failing_memory *m, void *arg)
+{
+    static const char *const held[] = {"--observer", "--bias-correction", "--accuracy", "--equalize"};
+    const struct nuc_tune_options o = {.goal = NUC_GOAL_SQNR, .held = held, .n_held = 4};
+    const struct attempt *a = arg;
+    struct nuc_memory_hooks hooks = {failing_allocate, m};
+    struct nuc_compiler *c = nuc_compiler_new(&a->options, &hooks);
+    struct nuc_tune_result r;
+    struct nuc_model *model;
+
+    if (c == NULL)
+        return NUC_NO_MEMORY;
+    enum nuc_status status = nuc_model_open(c, MODEL, &model);
+    if (status == NUC_OK)
+        status = nuc_tune(model, SAMPLES, &o, &r);
+    nuc_compiler_free(c);
+    return status;
+}
+
+/* In the first trial as in the second: that is no row of the table. */
+static void memory_may_run_out_in_any_trial(void **state)
+{
+    struct attempt a;
+    struct failing_memory m = {0, LONG_MAX};
+
+    (void)state;
+    nuc_options_default(&a.options);
+    a.options.threads = 1;
+    assert_int_equal(tune_digits(&m, &a), NUC_OK);
+    long allocations = LONG_MAX - m.allowed;
+    for (long i = 1; i < 40; i++) {
+        struct failing_memory few = {0, allocations * i / 40};
+        assert_int_equal(tune_digits(&few, &a), NUC_NO_MEMORY);
+        assert_int_equal(few.live, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_held_stays),
+        cmocka_unit_test(the_best_keeps_the_limits),
+        cmocka_unit_test(nothing_keeps_impossible_limits),
+        cmocka_unit_test(memory_may_run_out_in_any_trial),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
