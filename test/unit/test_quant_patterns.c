@@ -45,6 +45,20 @@ static const struct pattern patterns[] = {
      "%c = aten.conv2d.default(%x, %v); %r = aten.relu.default(%c)\n"
      "%d = aten.conv2d.default(%x, %w); %s = aten.relu_.default(%d); %t = aten.cat.default([%r, %s])",
      CLUSTER, CLUSTER},
+    /* Logarithms of what a number is added to, p log p and sums of normalized products stay in float. */
+    {"%e = constant : float32[] values(0.001); %x = input : float32[2, 4]; %p = aten.softmax.int(%x, 1)\n"
+     "%a = aten.add.Tensor(%p, %e); %l = aten.log.default(%a)",
+     "x Histogram 0", NULL},
+    {"%x = input : float32[2, 4]; %p = aten.softmax.int(%x, 1); %l = aten.log_softmax.int(%x, 1)\n"
+     "%m = aten.mul.Tensor(%l, %p); %s = aten.sum.dim_IntList(%m, [1])",
+     "x Histogram 0", NULL},
+    {"%x = input : float32[2, 4]; %y = input : float32[2, 4]; %a = aten.rms_norm.default(%x, [4])\n"
+     "%b = aten.rms_norm.default(%y, [4]); %m = aten.mul.Tensor(%a, %b); %s = aten.sum.dim_IntList(%m, [1])",
+     "x Histogram 0, y Histogram 1", NULL},
+    /* Another value's probability is quantized as any. */
+    {"%x = input : float32[2, 4]; %y = input : float32[2, 4]; %p = aten.softmax.int(%x, 1)\n"
+     "%l = aten.log_softmax.int(%y, 1); %m = aten.mul.Tensor(%l, %p)",
+     "x Histogram 0, y Histogram 1, p FixedQParams 2, p Histogram 3, l Histogram 4, m Histogram 5", NULL},
     /* Weights that choose values leave their parameters as they are; a mean has a range of its own. */
     {"%w = parameter : float32[2, 2, 1, 1] values(0, 1, 0, 1); %z = parameter : float32[2] values(0, 0)\n"
      "%x = input : float32[1, 2, 4, 4]; %c = aten.conv2d.default(%x, %w, %z)",

@@ -42,6 +42,11 @@ static void run_int8_passes(struct nuc_graph *g)
     nuc_run_passes(g, &nuc_int8_passes, NUC_PASSES_DEFAULT, NULL);
 }
 
+static void find_written(struct nuc_graph *g)
+{
+    nuc_run_passes(g, &nuc_written_passes, NUC_PASSES_DEFAULT, NULL);
+}
+
 static void run_order_passes(struct nuc_graph *g)
 {
     nuc_run_passes(g, &nuc_order_passes, NUC_PASSES_DEFAULT, NULL);
@@ -92,6 +97,7 @@ static const struct stage stages[] = {
     {"to-edge-preserving", preserving, false},
     {"to-edge-for-executorch", to_edge_for_executorch, false},
     {"npu-forms", to_npu_forms, false},
+    {"written", find_written, false},
     {"int8", run_int8_passes, false},
     {"orders", run_order_passes, false},
     {"edge", run_edge_passes, false},
@@ -127,6 +133,12 @@ static void test_expansions(void **state)
     run_rewrites("expand_reduce.txt", stages, sizeof stages / sizeof stages[0]);
 }
 
+static void test_written(void **state)
+{
+    (void)state;
+    run_rewrites("written.txt", stages, sizeof stages / sizeof stages[0]);
+}
+
 static void test_npu_forms(void **state)
 {
     (void)state;
@@ -143,7 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_expansions),  cmocka_unit_test(test_aten_passes), cmocka_unit_test(test_single_passes),
-        cmocka_unit_test(test_edge_passes), cmocka_unit_test(test_npu_forms),
+        cmocka_unit_test(test_edge_passes), cmocka_unit_test(test_npu_forms),   cmocka_unit_test(test_written),
     };
 
     return cmocka_run_group_tests_name("rewrites", tests, NULL, NULL);

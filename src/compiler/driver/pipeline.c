@@ -38,7 +38,7 @@ static const struct stage stages[NUC_STAGE_COUNT] = {
     [NUC_STAGE_IMPORT] = {"import", import_model, GRAPH},
     [NUC_STAGE_EXPAND] = {"expand", nuc_expand_model, GRAPH},
     [NUC_STAGE_ATEN_PASSES] = {"aten-passes", nuc_run_aten_stage, GRAPH,
-                               .passes = {&nuc_aten_passes, &nuc_int8_passes}},
+                               .passes = {&nuc_aten_passes, &nuc_written_passes, &nuc_int8_passes}},
     [NUC_STAGE_ANNOTATE] = {"annotate", nuc_annotate_model, GRAPH},
     [NUC_STAGE_EQUALIZE] = {"equalize", nuc_equalize_model, GRAPH, .applies = nuc_is_to_equalize},
     [NUC_STAGE_CALIBRATE] = {"calibrate", nuc_calibrate_model, NO_GRAPH},

@@ -35,6 +35,15 @@ static void express(struct nuc_job *j)
     nuc_restore_output_orders(j->m->graph, outputs);
 }
 
+/* Operators for what the model writes out; its outputs lie in memory as they did. */
+static void find_written(struct nuc_job *j, enum nuc_pass_mode mode)
+{
+    const struct nuc_meta *outputs = nuc_output_metas(j->m->graph);
+
+    nuc_run_stage_passes(j, &nuc_written_passes, mode);
+    nuc_restore_output_orders(j->m->graph, outputs);
+}
+
 void nuc_run_aten_stage(struct nuc_job *j)
 {
     const struct nuc_settings *s = j->m->settings;
@@ -48,6 +57,8 @@ void nuc_run_aten_stage(struct nuc_job *j)
     j->m = nuc_model_after(from_float, nuc_graph_copy(from_float->graph));
     j->m->from_float = from_float;
     nuc_run_stage_passes(j, &nuc_aten_passes, mode);
+    if (!s->o.no_quantize)
+        find_written(j, mode);
     express(j);
     if (!s->o.no_quantize)
         nuc_run_stage_passes(j, &nuc_int8_passes, mode);

@@ -7,23 +7,7 @@
 #include <math.h>
 
 #include "compiler/graph/args.h"
-
-/* ---- numbers ---- */
-
-/* A constant of one element. */
-static bool number_of(struct nuc_graph *g, const struct nuc_node *node, double *value)
-{
-    if (node == NULL || !nuc_is_static(node) || node->vals[0].dtype != NUC_F32 || nuc_elements(&node->vals[0]) != 1)
-        return false;
-    *value = (double)*(const float *)nuc_const_contiguous(g, node);
-    return true;
-}
-
-/* As far as models write them out: 1.41421 is a root of 2. */
-static bool is_number(double value, double wanted)
-{
-    return fabs(value - wanted) <= 1e-5 * fabs(wanted);
-}
+#include "compiler/passes/written.h"
 
 /* ---- products and sums ---- */
 
@@ -35,11 +19,6 @@ struct product {
     uint32_t count;
 };
 
-static bool is_real(const struct nuc_node *node)
-{
-    return node != NULL && !node->is_tuple && node->n_vals == 1 && node->vals[0].dtype == NUC_F32;
-}
-
 /* Takes a product apart as far as its sizes are those of the whole; false when it has too many factors. */
 static bool add_factors(struct nuc_graph *g, struct nuc_node *node, struct product *p, int depth)
 {
@@ -47,15 +26,15 @@ static bool add_factors(struct nuc_graph *g, struct nuc_node *node, struct produ
     bool times = node->op == NUC_OP_MUL, over = node->op == NUC_OP_DIV;
     double number;
 
-    if (depth > 0 && (times || over) && number_of(g, b, &number)) {
+    if (depth > 0 && (times || over) && nuc_number_of(g, b, &number)) {
         p->number *= over ? 1 / number : number;
         return add_factors(g, a, p, depth - 1);
     }
-    if (depth > 0 && times && number_of(g, a, &number)) {
+    if (depth > 0 && times && nuc_number_of(g, a, &number)) {
         p->number *= number;
         return add_factors(g, b, p, depth - 1);
     }
-    if (depth > 0 && times && is_real(a) && is_real(b) && nuc_same_sizes(&a->vals[0], &b->vals[0]))
+    if (depth > 0 && times && nuc_is_real_value(a) && nuc_is_real_value(b) && nuc_same_sizes(&a->vals[0], &b->vals[0]))
         return add_factors(g, a, p, depth - 1) && add_factors(g, b, p, depth - 1);
     if (p->count == MAX_FACTORS)
         return false;
@@ -66,7 +45,7 @@ static bool add_factors(struct nuc_graph *g, struct nuc_node *node, struct produ
 static bool product_of(struct nuc_graph *g, struct nuc_node *node, struct product *p)
 {
     *p = (struct product){.number = 1};
-    return is_real(node) && add_factors(g, node, p, MAX_FACTORS);
+    return nuc_is_real_value(node) && add_factors(g, node, p, MAX_FACTORS);
 }
 
 /* The other operand where one is this number: u of u + 1; else NULL. */
@@ -77,9 +56,9 @@ static struct nuc_node *added_to(struct nuc_graph *g, const struct nuc_node *sum
 
     if (sum->op != NUC_OP_ADD || !nuc_numbers_equal(nuc_scalar(sum, NUC_ARG(ADD, alpha), 1), 1))
         return NULL;
-    if (number_of(g, b, &number) && is_number(number, wanted))
+    if (nuc_number_of(g, b, &number) && nuc_is_number(number, wanted))
         return a;
-    return number_of(g, a, &number) && is_number(number, wanted) ? b : NULL;
+    return nuc_number_of(g, a, &number) && nuc_is_number(number, wanted) ? b : NULL;
 }
 
 /* `number` times x to that power. */
@@ -88,7 +67,7 @@ static bool is_power(struct nuc_graph *g, struct nuc_node *node, double number, 
 {
     struct product p;
 
-    if (!product_of(g, node, &p) || !is_number(p.number, number))
+    if (!product_of(g, node, &p) || !nuc_is_number(p.number, number))
         return false;
     uint32_t found = 0;
     for (uint32_t i = 0; i < p.count; i++) {
@@ -113,8 +92,9 @@ static struct nuc_node *shifted_relu6(struct nuc_graph *g, const struct nuc_node
         return NULL;
     struct nuc_bounds bounds = nuc_bounds_of(node);
     const struct nuc_node *sum = nuc_arg_node(node, NUC_SELF);
-    return is_real(sum) && nuc_numbers_equal(bounds.min, 0) && nuc_numbers_equal(bounds.max, 6) ? added_to(g, sum, 3)
-                                                                                                : NULL;
+    return nuc_is_real_value(sum) && nuc_numbers_equal(bounds.min, 0) && nuc_numbers_equal(bounds.max, 6)
+               ? added_to(g, sum, 3)
+               : NULL;
 }
 
 static bool is_shifted_relu6(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_node *x)
@@ -175,7 +155,7 @@ static bool is_nearly_normal(struct nuc_graph *g, const struct nuc_node *node, c
     struct product p;
 
     if (function == NULL || function->op != NUC_OP_TANH || !product_of(g, nuc_arg_node(function, NUC_SELF), &p) ||
-        !is_number(p.number, M_SQRT1_2 * M_2_SQRTPI))
+        !nuc_is_number(p.number, M_SQRT1_2 * M_2_SQRTPI))
         return false;
     if (p.count == 1)
         return is_cubic(g, p.factors[0], x);
@@ -211,13 +191,13 @@ static bool find(struct nuc_graph *g, struct nuc_node *node, struct found *out)
         return false;
     if (p.count == 1) {
         *out = (struct found){NUC_OP_HARDSIGMOID, shifted_relu6(g, p.factors[0]), NULL};
-        return is_number(p.number, 1.0 / 6.0) && is_real(out->x);
+        return nuc_is_number(p.number, 1.0 / 6.0) && nuc_is_real_value(out->x);
     }
     for (size_t i = 0; i < 2 * (sizeof written / sizeof *written); i++) {
         const struct written *w = &written[i / 2];
         struct nuc_node *x = p.factors[i % 2], *other = p.factors[1 - i % 2];
         *out = (struct found){w->op, x, w->approximate};
-        if (is_number(p.number, w->number) && nuc_is_call(other) && w->factor(g, other, x))
+        if (nuc_is_number(p.number, w->number) && nuc_is_call(other) && w->factor(g, other, x))
             return true;
     }
     return false;
@@ -253,8 +233,8 @@ bool nuc_is_over_root(const struct nuc_support *s, const struct nuc_node *node)
 {
     const struct nuc_node *a = nuc_arg_node(node, NUC_SELF), *root = nuc_arg_node(node, NUC_OTHER);
 
-    return s->target->cpu != NULL && is_real(node) && is_real(a) && is_real(root) && root->op == NUC_OP_SQRT &&
-           root->n_users == 1;
+    return s->target->cpu != NULL && nuc_is_real_value(node) && nuc_is_real_value(a) && nuc_is_real_value(root) &&
+           root->op == NUC_OP_SQRT && root->n_users == 1;
 }
 
 struct nuc_node *nuc_to_times_root(struct nuc_graph *g, struct nuc_node *node)

@@ -1,4 +1,5 @@
 #include "compiler/passes/npu_sum.h"
+#include "compiler/graph/float_chain.h"
 
 #include <string.h>
 
@@ -140,6 +141,8 @@ static const struct nuc_node *origin_of(const struct nuc_node *value)
 /* A value of an operator that the NPU has not stays in float, and so does what is made of it. */
 static bool is_quantized(const struct nuc_support *s, const struct nuc_node *origin)
 {
+    if (nuc_is_exact_product(origin))
+        return false;
     switch ((int)nuc_op_family(origin->op)) {
     case NUC_FAMILY_MAP:
     case NUC_FAMILY_BINARY:

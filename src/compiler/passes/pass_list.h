@@ -46,6 +46,13 @@ bool nuc_padded_conv1d_to_2d(struct nuc_graph *g);
 bool nuc_rank_before_softmax(struct nuc_graph *g);
 /* Masks of infinities in front of a softmax become finite, and constant ones are added. */
 bool nuc_finite_masks(struct nuc_graph *g);
+/* Norms that are written out become operators. */
+bool nuc_written_norms(struct nuc_graph *g);
+/*
+ * Softmax, its logarithm and the logarithm of sums of exponentials that are written out, and logarithms of a softmax or
+ * sigmoid, become operators that compute them from the values in front of the exponential.
+ */
+bool nuc_written_softmax(struct nuc_graph *g);
 /* A batch norm that no layer takes in, over rows or images, becomes a convolution of one pixel and one channel each. */
 bool nuc_batch_norm_to_conv(struct nuc_graph *g);
 bool nuc_remove_dead_nodes(struct nuc_graph *g);

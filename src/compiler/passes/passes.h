@@ -4,7 +4,7 @@
  *
  *   nuc_expand()        ATen, after import: composite operators become those of the stages to come
  *   nuc_aten_passes     ATen, before observers are placed
- *   nuc_int8_passes     the same, for a graph to be quantized
+ *   nuc_written_passes, nuc_int8_passes   the same, for a graph to be quantized
  *   nuc_to_edge()       ATen to Edge: in-place operators become functional, composite ones are decomposed
  *   nuc_order_passes    Edge: dim orders that tensors can have at run time, parameters as they are read
  *   nuc_edge_passes     Edge, before partitioning, as the reference backend has them
@@ -40,8 +40,11 @@ struct nuc_pass_list {
 /* Batch norms are folded, constants computed, operators brought into a quantizable form. Each pass once. */
 extern const struct nuc_pass_list nuc_aten_passes;
 
-/* After these where the graph is going to be quantized, but not in compatibility mode. */
-extern const struct nuc_pass_list nuc_int8_passes;
+/*
+ * After these where the graph is going to be quantized, but not in compatibility mode: what a model writes out in
+ * several operators, before any of them gets another form, and the rest.
+ */
+extern const struct nuc_pass_list nuc_written_passes, nuc_int8_passes;
 
 /* Not in compatibility mode, where copies that change only a dim order stay on the CPU and divide partitions. */
 extern const struct nuc_pass_list nuc_order_passes;

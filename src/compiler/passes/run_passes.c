@@ -50,6 +50,11 @@ static const struct nuc_pass aten_passes[] = {
     {"remove-dead-nodes-again", nuc_remove_dead_nodes, BOTH},
 };
 
+static const struct nuc_pass written_passes[] = {
+    {"written-norms", nuc_written_norms, BETTER},
+    {"written-softmax", nuc_written_softmax, BETTER},
+};
+
 static const struct nuc_pass int8_passes[] = {
     {"finite-masks", nuc_finite_masks, BETTER},
     {"rank-before-softmax", nuc_rank_before_softmax, BETTER},
@@ -96,6 +101,7 @@ static const struct nuc_pass lowered_passes[] = {
 #define LIST(array) .passes = (array), .count = sizeof(array) / sizeof(array)[0]
 
 const struct nuc_pass_list nuc_aten_passes = {LIST(aten_passes), .refresh = true};
+const struct nuc_pass_list nuc_written_passes = {LIST(written_passes), .refresh = true};
 const struct nuc_pass_list nuc_int8_passes = {LIST(int8_passes), .refresh = true};
 const struct nuc_pass_list nuc_order_passes = {LIST(order_passes), .refresh = true};
 /* Renamed in any case: the reference traces the graph again after these passes. */

@@ -1,5 +1,6 @@
 /* Walks the graph and applies the patterns. */
 #include "compiler/graph/args.h"
+#include "compiler/graph/float_chain.h"
 #include "compiler/graph/op_list.h"
 #include "compiler/quantize/adopt.h"
 #include "compiler/quantize/choices.h"
@@ -430,6 +431,7 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
         return a.by_id;
     }
     nuc_find_kept_states(&a);
+    nuc_mark_float_chains(g, a.stays_float);
     annotate_inputs(&a);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_op_family(n->op) == NUC_FAMILY_RECURRENT && !options->executorch_ops_only)

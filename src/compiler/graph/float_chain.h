@@ -1,0 +1,19 @@
+/*
+ * Values that stay in float: int8 in between would lose digits that the result has, as no one scale covers them.
+ *
+ *   log(p + eps), p a softmax or sigmoid   p has many values below 1/256, whose logarithms are far apart
+ *   p log(p)                               of a p near 1 the logarithm is small, of others it is not
+ *   sums of products of normalized values  the products of a cosine similarity are rounded once each, their sum again
+ */
+#ifndef NUC_GRAPH_FLOAT_CHAIN_H
+#define NUC_GRAPH_FLOAT_CHAIN_H
+
+#include "compiler/graph/graph.h"
+
+/* A product whose factors and sum stay in float: of a probability and its logarithm, or of two normalized values. */
+bool nuc_is_exact_product(const struct nuc_node *node);
+
+/* Sets marks[id] of every node that stays in float; the others are left as they are. */
+void nuc_mark_float_chains(struct nuc_graph *g, bool *marks);
+
+#endif
