@@ -45,6 +45,8 @@ enum nuc_segment_mode { NUC_DELEGATE_INLINE, NUC_DELEGATE_SEGMENT };
 
 /* How the range of an activation follows from the values it takes in calibration. */
 enum nuc_observe {
+    NUC_OBSERVE_AUTO,          /* tensor by tensor one of the next four: what brings the outputs closest to the float
+                                  ones on calibration samples; with accuracy fast and reference_compat: histogram */
     NUC_OBSERVE_HISTOGRAM,     /* the reference's search for the range with the least L2 error */
     NUC_OBSERVE_MIN_MAX,       /* everything seen */
     NUC_OBSERVE_MSE,           /* the range with the least mean squared error of rounding and clipping */
@@ -310,6 +312,23 @@ struct nuc_observer_info {
 size_t nuc_model_n_observers(const struct nuc_model *prepared);
 enum nuc_status nuc_model_observer(struct nuc_model *prepared, size_t index, struct nuc_observer_info *out);
 
+/*
+ * An output of a quantized model, or of what was made of one, on the calibration samples on which quantization compared
+ * it with the float model.
+ */
+struct nuc_output_quality {
+    const char *name;
+    size_t samples;
+    bool is_float;  /* else there is no figure after this one */
+    double sqnr_db; /* infinite: no difference; minus infinite: the float output is all zeros, the quantized is not */
+    float min, max; /* of the float output: equal where it is constant */
+};
+
+/* As many as outputs; none when nothing was measured, as with accuracy fast or a model that came quantized. */
+size_t nuc_model_n_qualities(const struct nuc_model *m);
+/* NUC_BAD_USAGE: there is no such output. */
+enum nuc_status nuc_model_quality(const struct nuc_model *m, size_t index, struct nuc_output_quality *out);
+
 /* All three. */
 enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, struct nuc_model **quantized);
 
@@ -455,6 +474,10 @@ struct nuc_program_report {
     bool has_npu;                 /* the target has one */
 };
 enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out);
+
+/* The outputs of the model that nuc_quantize_file(), nuc_compile_file() or nuc_compile_model() wrote last. */
+size_t nuc_n_qualities(const struct nuc_compiler *c);
+enum nuc_status nuc_quality(const struct nuc_compiler *c, size_t index, struct nuc_output_quality *out);
 
 enum nuc_map_form {
     NUC_MAP_TEXT, /* every tensor: address, size, lifetime */

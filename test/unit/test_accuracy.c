@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "compiler/eval/sqnr.h"
-#include "compiler/quantize/bias_choice.h"
 #include "compiler/quantize/bias_correction.h"
+#include "compiler/quantize/choice_samples.h"
 #include "compiler/quantize/equalize.h"
 #include "compiler/quantize/layers.h"
 
@@ -268,26 +268,78 @@ static void bias_correction_knows_padding(void **state)
     assert_true(fabs((double)bias[0] - (4 * 2.0 / 3 + 4 * 4.0 / 9) * 0.45 / 127) < 1e-5);
 }
 
-/* Outputs of the one graph are what the other is measured by. */
-static void the_better_graph_is_chosen(void **state)
+/* What quantization measured of the network's output, with all of the calibration samples kept. */
+static struct nuc_measured_output measured(struct nuc_context *cx, enum nuc_observe observer,
+                                           enum nuc_bias_correction correction, double *recomputed)
+{
+    struct nuc_graph *g = network(cx, "relu", false), *exact = nuc_graph_copy(g);
+    struct nuc_quantize_options options = {.threads = 2,
+                                           .accuracy = NUC_ACCURACY_DEFAULT,
+                                           .observer = observer,
+                                           .weights = NUC_WEIGHTS_PER_TENSOR,
+                                           .bias_correction = correction};
+    struct nuc_sqnr s = {0, 0};
+    float x[INPUT], expected[OUTPUT], got[OUTPUT];
+
+    if (correction != NUC_BIAS_CORRECTION_OFF)
+        nuc_add_biases(g);
+    struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
+    for (uint32_t k = 0; k < 8; k++) {
+        fill(x, INPUT, 100 + k);
+        nuc_quantize_sample(c, (const void *const[]){x});
+    }
+    struct nuc_graph *q = nuc_quantize_convert(c);
+    for (uint32_t k = 0; k < 8; k++) {
+        run(exact, k, expected);
+        run(q, k, got);
+        nuc_sqnr_add(&s, expected, got, OUTPUT);
+    }
+    *recomputed = s.noise;
+    const struct nuc_measured *m = nuc_quantize_measured(c);
+    assert_non_null(m);
+    assert_int_equal(m->n_outputs, 1);
+    return m->outputs[0];
+}
+
+/* Biases are corrected where the graph with them is the better one; its figures are those of running it. */
+static void the_better_biases_are_chosen(void **state)
 {
     struct nuc_context *cx = *state = nuc_context_new(NULL);
-    struct nuc_graph *exact = network(cx, "relu", false), *other = network(cx, "tanh", false);
-    struct nuc_choice_samples *s = nuc_choice_samples_new(exact);
-    struct nuc_evaluator *e = nuc_eval_new(exact, 1);
+    double noise[3], recomputed;
 
-    assert_true(s->wanted >= 4 && s->wanted <= NUC_CHOICE_MOST);
-    for (uint32_t k = 0; k < 4; k++) {
-        float x[INPUT];
-        fill(x, INPUT, k);
-        nuc_choice_keep(cx, s, e, (const void *const[]){x});
-        nuc_eval_run(e, (const void *const[]){x}, s->outputs[k]);
+    for (int mode = 0; mode < 3; mode++) {
+        struct nuc_measured_output m = measured(cx, NUC_OBSERVE_MIN_MAX, (enum nuc_bias_correction)mode, &recomputed);
+        assert_true(m.is_float && m.samples == 8 && m.signal > 0 && m.min < m.max);
+        assert_true(fabs(m.noise - recomputed) <= 1e-9 * recomputed);
+        noise[mode] = m.noise;
     }
-    assert_int_equal(s->count, 4);
-    assert_ptr_equal(nuc_choose_graph(s, exact, other, 1), exact);
-    assert_ptr_equal(nuc_choose_graph(s, other, exact, 1), exact);
-    struct nuc_graph *same = network(cx, "relu", false);
-    assert_ptr_equal(nuc_choose_graph(s, same, exact, 1), same);
+    assert_true(noise[0] != noise[1]);
+    assert_true(noise[NUC_BIAS_CORRECTION_MEASURED] == (noise[0] < noise[1] ? noise[0] : noise[1]));
+}
+
+/* Of many samples those are kept that are spread over all; each comes with its own outputs. */
+static void samples_are_kept_from_all(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_graph *g = network(cx, "relu", false);
+    struct nuc_choice_samples *s = nuc_choice_samples_new(g);
+    struct nuc_evaluator *e = nuc_eval_new(g, 1);
+    float x[INPUT], out[OUTPUT];
+
+    s->wanted = 5;
+    for (uint32_t k = 0; k < 19; k++) {
+        fill(x, INPUT, 100 + k);
+        void **outputs = nuc_choice_keep(cx, s, e, (const void *const[]){x});
+        nuc_eval_run(e, (const void *const[]){x}, outputs);
+    }
+    assert_int_equal(s->count, 5);
+    for (uint32_t k = 0; k < 5; k++) {
+        fill(x, INPUT, 100 + 4 * k);
+        run(g, 4 * k, out);
+        assert_memory_equal(s->inputs[k][0], x, sizeof x);
+        assert_memory_equal(s->outputs[k][0], out, sizeof out);
+        assert_int_equal(s->part[k], nuc_sample_part(4 * k));
+    }
 }
 
 int main(void)
@@ -300,7 +352,8 @@ int main(void)
         cmocka_unit_test_teardown(a_second_reader_stops_a_chain, free_context),
         cmocka_unit_test_teardown(bias_correction_takes_off_the_mean_error, free_context),
         cmocka_unit_test_teardown(bias_correction_knows_padding, free_context),
-        cmocka_unit_test_teardown(the_better_graph_is_chosen, free_context),
+        cmocka_unit_test_teardown(the_better_biases_are_chosen, free_context),
+        cmocka_unit_test_teardown(samples_are_kept_from_all, free_context),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

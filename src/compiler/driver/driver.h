@@ -12,6 +12,7 @@
 #define NUC_MAX_TIMINGS 64
 
 struct nuc_calibration;
+struct nuc_measured;
 struct nuc_litert_io;
 struct nuc_boundary;
 struct nuc_evaluator;
@@ -28,6 +29,7 @@ struct nuc_compiler {
     /* For those who ask afterwards: of the last program, and of the last choice of a dim order. NULL: none. */
     struct nuc_program_report report;
     const struct nuc_memory_map *memory;
+    const struct nuc_measured *measured;
     const char *dim_order_table;
 };
 
@@ -41,6 +43,7 @@ struct nuc_model {
     const struct nuc_model *from_float;  /* what was quantized, or is to be; NULL: it came quantized */
     struct nuc_calibration *calibration; /* prepared models */
     bool greedy;                         /* placed so whatever the options say: by a trial that takes fewer cycles */
+    const struct nuc_measured *measured; /* of a quantized model: its outputs; NULL: not measured */
     bool equalized;                      /* prepared models: weights have been evened out */
     const char *dim_order_table;         /* partitioned models with --dim-order auto, and what is made of them */
     struct nuc_partitions *partitions;   /* partitioned models */

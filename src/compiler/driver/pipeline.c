@@ -223,6 +223,7 @@ static void remember(const struct nuc_job *j)
 
     if (j->m->dim_order_table != NULL)
         c->dim_order_table = j->m->dim_order_table;
+    c->measured = j->m->measured;
     if (j->made.bytes.data == NULL)
         return;
     c->report = j->made.report;
@@ -305,6 +306,7 @@ static void quantize_file(struct nuc_call *k)
         nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: give samples to quantize it with", k->path);
     nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
     nuc_quantize_with(&j, k->calibration, NUC_SAMPLES_ALL);
+    remember(&j);
     nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
 }
 

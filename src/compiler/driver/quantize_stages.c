@@ -1,6 +1,7 @@
 /* From float model to quantized model: passes, observers, samples, quantize and dequantize nodes. */
 #include "compiler/driver/dataset.h"
 #include "compiler/driver/pipeline.h"
+#include "compiler/eval/sqnr.h"
 #include "compiler/layout/orders.h"
 #include "compiler/passes/npu_forms.h"
 #include "compiler/passes/npu_function.h"
@@ -83,7 +84,7 @@ static void annotate(struct nuc_model *m)
         .reference_compat = s->o.reference_compat,
         .one_scale = nuc_expresses_for_npu(s),
         .threads = s->o.threads,
-        .accuracy = s->o.accuracy,
+        .accuracy = s->trial ? NUC_ACCURACY_FAST : s->o.accuracy,
         .observer = s->o.observer,
         .weights = s->o.weights,
         .bias_correction = s->o.bias_correction,
@@ -160,6 +161,7 @@ void nuc_quantize_model(struct nuc_job *j)
     check_prepared(prepared);
     j->m = nuc_model_after(prepared, nuc_quantize_convert(prepared->calibration));
     j->m->graph->call_spec = prepared->graph->call_spec;
+    j->m->measured = nuc_quantize_measured(prepared->calibration);
 }
 
 /* ---- without samples ---- */
@@ -258,4 +260,47 @@ enum nuc_status nuc_model_observer(struct nuc_model *prepared, size_t index, str
 {
     return nuc_enter(&(struct nuc_call){.c = prepared->c, .m = prepared, .index = index, .out.observer = out},
                      fill_observer);
+}
+
+/* ---- what was measured ---- */
+
+static size_t n_qualities(const struct nuc_measured *m)
+{
+    return m == NULL ? 0 : m->n_outputs;
+}
+
+static enum nuc_status fill_quality(const struct nuc_measured *m, size_t index, struct nuc_output_quality *out)
+{
+    if (index >= n_qualities(m))
+        return NUC_BAD_USAGE;
+    const struct nuc_measured_output *o = &m->outputs[index];
+    *out = (struct nuc_output_quality){
+        .name = o->name,
+        .samples = o->samples,
+        .is_float = o->is_float,
+        .sqnr_db = o->is_float ? nuc_sqnr_db(&(struct nuc_sqnr){o->signal, o->noise}) : 0,
+        .min = o->min,
+        .max = o->max,
+    };
+    return NUC_OK;
+}
+
+size_t nuc_model_n_qualities(const struct nuc_model *m)
+{
+    return n_qualities(m->measured);
+}
+
+enum nuc_status nuc_model_quality(const struct nuc_model *m, size_t index, struct nuc_output_quality *out)
+{
+    return fill_quality(m->measured, index, out);
+}
+
+size_t nuc_n_qualities(const struct nuc_compiler *c)
+{
+    return n_qualities(c->measured);
+}
+
+enum nuc_status nuc_quality(const struct nuc_compiler *c, size_t index, struct nuc_output_quality *out)
+{
+    return fill_quality(c->measured, index, out);
 }

@@ -13,6 +13,7 @@ void nuc_options_default(struct nuc_options *options)
         .delegate = true,
         .use_neutron_for_format_conversion = true,
         .accuracy = NUC_ACCURACY_DEFAULT,
+        .observer = NUC_OBSERVE_HISTOGRAM,
         .bias_correction = NUC_BIAS_CORRECTION_MEASURED,
         .delegate_data = NUC_DELEGATE_INLINE,
         .placement = NUC_PLACEMENT_COST,

@@ -27,6 +27,7 @@ struct nuc_evaluator {
     size_t n_inputs, n_outputs;
     uint8_t *arena;
     size_t arena_size;
+    struct nuc_rounding *roundings; /* by node id; NULL: pairs of quantize and dequantize nodes are what they are */
     nuc_eval_observer observer;
     void *observer_user;
 };
@@ -121,6 +122,48 @@ static void bind_view(struct nuc_eval_call *c)
     value->constant = c->values[slot].constant;
 }
 
+/* ---- pairs of quantize and dequantize nodes as roundings ---- */
+
+/* Nobody looks at the integers. */
+static bool is_rounding(const struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    const struct nuc_node *in = nuc_arg_node(node, NUC_SELF);
+
+    if (e->roundings == NULL || node->op != NUC_OP_QUANTIZE_PER_TENSOR || in == NULL || node->n_users == 0 ||
+        e->values[e->first_slots[in->id]].constant)
+        return false;
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (node->users[i]->op != NUC_OP_DEQUANTIZE_PER_TENSOR)
+            return false;
+    }
+    return true;
+}
+
+static bool reads_rounding(const struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    const struct nuc_node *in = nuc_arg_node(node, NUC_SELF);
+
+    return node->op == NUC_OP_DEQUANTIZE_PER_TENSOR && in != NULL && is_rounding(e, in);
+}
+
+/* In place of the integers there are the values that they stand for. */
+static struct nuc_eval_call *plan_rounding(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    struct nuc_eval_call *c = bind(e, node);
+
+    value_of(e, node, 0)->bytes = (size_t)nuc_elements(&node->vals[0]) * sizeof(float);
+    c->op = &nuc_eval_rounding;
+    c->state = &e->roundings[node->id];
+    return c;
+}
+
+static void plan_rounded(struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    value_of(e, node, 0)->root = e->values[slot_of(e, nuc_arg_node(node, NUC_SELF))].root;
+}
+
+/* ---- calls ---- */
+
 /* Memory that outlives every run. */
 static void compute_constant(struct nuc_eval_call *c)
 {
@@ -139,6 +182,12 @@ static void compute_constant(struct nuc_eval_call *c)
 /* Returns the call when it has to be computed in every run. */
 static struct nuc_eval_call *plan_call(struct nuc_evaluator *e, const struct nuc_node *node)
 {
+    if (is_rounding(e, node))
+        return plan_rounding(e, node);
+    if (reads_rounding(e, node)) {
+        plan_rounded(e, node);
+        return NULL;
+    }
     struct nuc_eval_call *c = bind(e, node);
     const struct nuc_eval_op *op = c->op;
 
@@ -281,13 +330,15 @@ static struct nuc_evaluator *new_evaluator(struct nuc_graph *g, unsigned threads
     return e;
 }
 
-struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads)
+static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, bool adjustable)
 {
     size_t n_values = 0;
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
         n_values += n->n_vals;
     struct nuc_evaluator *e = new_evaluator(g, threads, n_values);
+    if (adjustable)
+        e->roundings = nuc_alloc_array(e->cx, g->next_id, sizeof *e->roundings);
     e->steps = nuc_alloc_array(e->cx, g->n_nodes, sizeof *e->steps);
     e->inputs = nuc_alloc_array(e->cx, g->n_nodes, sizeof *e->inputs);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -305,6 +356,40 @@ struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads)
     plan_arena(e);
     assign_memory(e);
     return e;
+}
+
+struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads)
+{
+    return plan_graph(g, threads, false);
+}
+
+struct nuc_evaluator *nuc_eval_new_adjustable(struct nuc_graph *g, unsigned threads)
+{
+    return plan_graph(g, threads, true);
+}
+
+/* What constants and the states of calls hold is only read from here on. */
+struct nuc_evaluator *nuc_eval_fork(const struct nuc_evaluator *e)
+{
+    struct nuc_evaluator *f = nuc_copy(e->cx, e, sizeof *e);
+
+    f->pool = nuc_pool_new(e->cx, 1);
+    f->values = nuc_copy(e->cx, e->values, e->n_values * sizeof *e->values);
+    f->steps = nuc_copy(e->cx, e->steps, e->n_steps * sizeof *e->steps);
+    if (e->roundings != NULL)
+        f->roundings = nuc_copy(e->cx, e->roundings, e->g->next_id * sizeof *e->roundings);
+    for (uint32_t s = 0; s < e->n_steps; s++) {
+        if (e->steps[s].call == NULL)
+            continue;
+        struct nuc_eval_call *c = f->steps[s].call = nuc_copy(e->cx, e->steps[s].call, sizeof *c);
+        c->pool = f->pool;
+        c->values = f->values;
+        c->out = nuc_alloc_array(e->cx, c->node->n_vals, sizeof(void *));
+        if (c->op == &nuc_eval_rounding)
+            c->state = &f->roundings[c->node->id];
+    }
+    assign_memory(f);
+    return f;
 }
 
 size_t nuc_eval_n_inputs(const struct nuc_evaluator *e)
@@ -346,22 +431,83 @@ static void observe(struct nuc_evaluator *e, const struct nuc_node *node)
     }
 }
 
-void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *const *outputs)
+void nuc_eval_start(struct nuc_evaluator *e, const void *const *inputs)
 {
     for (size_t i = 0; i < e->n_inputs; i++)
         e->values[e->inputs[i]].data = inputs[i];
-    for (uint32_t s = 0; s < e->n_steps; s++) {
+}
+
+void nuc_eval_steps(struct nuc_evaluator *e, uint32_t from, uint32_t to)
+{
+    for (uint32_t s = from; s < to; s++) {
         const struct nuc_eval_call *c = e->steps[s].call;
         if (c != NULL)
             c->op->run(c);
         if (e->observer != NULL)
             observe(e, e->steps[s].node);
     }
+}
+
+const void *nuc_eval_result_data(const struct nuc_evaluator *e, size_t index)
+{
+    return e->values[e->values[e->outputs[index]].root].data;
+}
+
+void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *const *outputs)
+{
+    nuc_eval_start(e, inputs);
+    nuc_eval_steps(e, 0, e->n_steps);
     for (size_t i = 0; outputs != NULL && i < e->n_outputs; i++) {
-        const struct nuc_eval_value *value = &e->values[e->outputs[i]];
         if (outputs[i] != NULL)
-            memcpy(outputs[i], e->values[value->root].data, value->bytes);
+            memcpy(outputs[i], nuc_eval_result_data(e, i), e->values[e->outputs[i]].bytes);
     }
+}
+
+uint32_t nuc_eval_n_steps(const struct nuc_evaluator *e)
+{
+    return e->n_steps;
+}
+
+const struct nuc_node *nuc_eval_step_node(const struct nuc_evaluator *e, uint32_t step)
+{
+    return e->steps[step].node;
+}
+
+bool nuc_eval_can_round(const struct nuc_evaluator *e, const struct nuc_node *quantize)
+{
+    return is_rounding(e, quantize);
+}
+
+void nuc_eval_round(struct nuc_evaluator *e, const struct nuc_node *quantize, struct nuc_rounding rounding)
+{
+    e->roundings[quantize->id] = rounding;
+}
+
+/* Copies to or from the buffer what is made before `step` and read from it on. */
+static void copy_alive(struct nuc_evaluator *e, uint32_t step, uint8_t *buffer, bool save)
+{
+    for (uint32_t s = 0; s < step; s++) {
+        const struct nuc_node *node = e->steps[s].node;
+        for (uint32_t slot = e->first_slots[node->id]; slot < e->first_slots[node->id] + node->n_vals; slot++) {
+            const struct nuc_eval_value *v = &e->values[slot];
+            if (!is_activation(e, slot) || v->last_use < step || v->bytes == 0)
+                continue;
+            if (save)
+                memcpy(buffer + v->offset, e->arena + v->offset, v->bytes);
+            else
+                memcpy(e->arena + v->offset, buffer + v->offset, v->bytes);
+        }
+    }
+}
+
+void nuc_eval_save(struct nuc_evaluator *e, uint32_t step, void *buffer)
+{
+    copy_alive(e, step, buffer, true);
+}
+
+void nuc_eval_restore(struct nuc_evaluator *e, uint32_t step, void *buffer)
+{
+    copy_alive(e, step, buffer, false);
 }
 
 /* ---- constant folding ---- */

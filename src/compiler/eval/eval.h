@@ -49,6 +49,40 @@ void nuc_eval_observe(struct nuc_evaluator *e, nuc_eval_observer observer, void 
  */
 void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *const *outputs);
 
+/*
+ * The evaluator of a quantized graph for comparing parameters. A quantize node per tensor whose integers only
+ * dequantize nodes read becomes one rounding of floats, which is changed between runs, or left out; at first all are
+ * left out.
+ */
+struct nuc_rounding {
+    bool on;
+    float scale;
+    int64_t zero_point, quant_min, quant_max;
+};
+struct nuc_evaluator *nuc_eval_new_adjustable(struct nuc_graph *g, unsigned threads);
+bool nuc_eval_can_round(const struct nuc_evaluator *e, const struct nuc_node *quantize);
+void nuc_eval_round(struct nuc_evaluator *e, const struct nuc_node *quantize, struct nuc_rounding rounding);
+
+/*
+ * An evaluator that shares what is constant with `e`, which has to outlive it, and has activations and roundings of its
+ * own: both may run at the same time. It takes no thread but the caller's.
+ */
+struct nuc_evaluator *nuc_eval_fork(const struct nuc_evaluator *e);
+
+/*
+ * An inference in pieces: steps [0, nuc_eval_n_steps()) are the nodes in order of execution. The inputs are read until
+ * the last step. Result `index` is valid after the last step, until one is run again.
+ */
+uint32_t nuc_eval_n_steps(const struct nuc_evaluator *e);
+const struct nuc_node *nuc_eval_step_node(const struct nuc_evaluator *e, uint32_t step);
+void nuc_eval_start(struct nuc_evaluator *e, const void *const *inputs);
+void nuc_eval_steps(struct nuc_evaluator *e, uint32_t from, uint32_t to);
+const void *nuc_eval_result_data(const struct nuc_evaluator *e, size_t index);
+
+/* What steps before `step` left for those from it on; the buffer has nuc_eval_arena_size() bytes. */
+void nuc_eval_save(struct nuc_evaluator *e, uint32_t step, void *buffer);
+void nuc_eval_restore(struct nuc_evaluator *e, uint32_t step, void *buffer);
+
 /* Bytes of the activation arena: less than the sum of all activations. */
 size_t nuc_eval_arena_size(const struct nuc_evaluator *e);
 

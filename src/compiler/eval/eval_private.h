@@ -174,7 +174,7 @@ extern const struct nuc_eval_op nuc_eval_max_pool, nuc_eval_avg_pool, nuc_eval_a
 extern const struct nuc_eval_op nuc_eval_upsample, nuc_eval_grid_sampler;
 extern const struct nuc_eval_op nuc_eval_mean, nuc_eval_float_sum, nuc_eval_fold, nuc_eval_scan, nuc_eval_softmax;
 extern const struct nuc_eval_op nuc_eval_layer_norm, nuc_eval_group_norm, nuc_eval_rms_norm;
-extern const struct nuc_eval_op nuc_eval_quant, nuc_eval_quant_channels;
+extern const struct nuc_eval_op nuc_eval_quant, nuc_eval_quant_channels, nuc_eval_rounding;
 extern const struct nuc_eval_op nuc_eval_permute, nuc_eval_slice, nuc_eval_broadcast, nuc_eval_as_strided,
     nuc_eval_split;
 extern const struct nuc_eval_op nuc_eval_flip, nuc_eval_diagonal, nuc_eval_unfold;

@@ -8,6 +8,7 @@
  * the scales is the dtype of the arithmetic, and the zero point is subtracted in integers.
  */
 #include <math.h>
+#include <string.h>
 
 #include "compiler/eval/eval_private.h"
 #include "compiler/graph/quant.h"
@@ -181,6 +182,41 @@ static void run_tensor(const struct nuc_eval_call *c)
 }
 
 const struct nuc_eval_op nuc_eval_quant = {.prepare = prepare_tensor, .run = run_tensor};
+
+/* ---- both directions at once ---- */
+
+/* The same steps as quantize_chunk() and dequantize_range() for parameters of int8. */
+static void round_range(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+    const struct nuc_rounding *r = c->state;
+    const float *in = nuc_eval_in(c, NUC_SELF);
+    float *out = c->out[0], inverse = (float)(1.0 / (double)r->scale), scale = r->scale, zero = (float)r->zero_point;
+    float low = (float)r->quant_min, high = (float)r->quant_max;
+
+    for (size_t i = part.begin; i < part.end; i++) {
+        float v = in[i] * inverse;
+        v = v > -FAST_BOUND ? v : -FAST_BOUND;
+        v = v < FAST_BOUND ? v : FAST_BOUND;
+        v = ((v + ROUNDING_BIAS) - ROUNDING_BIAS) + zero;
+        v = v > low ? v : low;
+        v = v < high ? v : high;
+        out[i] = (v - zero) * scale;
+    }
+}
+
+static void run_rounding(const struct nuc_eval_call *c)
+{
+    const struct nuc_rounding *r = c->state;
+    size_t elements = nuc_eval_elements(c);
+
+    if (r->on)
+        nuc_parallel_for(c->pool, elements, (double)elements, round_range, c);
+    else
+        memcpy(c->out[0], nuc_eval_in(c, NUC_SELF), elements * sizeof(float));
+}
+
+const struct nuc_eval_op nuc_eval_rounding = {.run = run_rounding};
 
 /* ---- per channel ---- */
 

@@ -40,7 +40,10 @@ struct nuc_calibration {
     struct nuc_observation_point *points; /* every one in order of execution */
 
     struct nuc_input_means *means;          /* NULL: biases are not corrected */
-    struct nuc_choice_samples *samples;     /* NULL: they are corrected without looking at the outcome */
+    bool measures_biases;                   /* they are corrected where the outcome is better */
+    bool is_open;                           /* ranges are chosen by their effect */
+    struct nuc_choice_samples *samples;     /* NULL: nothing is measured */
+    const struct nuc_measured *measured;    /* of the converted graph; NULL: not run */
     struct nuc_evaluator *evaluator;        /* NULL before the first sample */
     struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */
     struct nuc_masked_range masked;
@@ -55,6 +58,9 @@ struct nuc_calibration {
 
 /* Computes the parameters of all observers from what they have seen. */
 void nuc_calibration_parameters(struct nuc_calibration *c);
+
+/* What each observer gives by itself, before any adopts those of another, and without those that derive from others. */
+void nuc_own_parameters(struct nuc_calibration *c);
 
 /* Group of the observation point that `user` reads `node` through, NUC_NO_GROUP when it reads the value itself. */
 uint32_t nuc_observed_group(const struct nuc_calibration *c, const struct nuc_node *node, const struct nuc_node *user);

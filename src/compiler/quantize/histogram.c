@@ -244,3 +244,15 @@ bool nuc_histogram_add(struct nuc_histogram *h, const float *x, size_t count)
     memcpy(h->bins, counts, sizeof counts);
     return true;
 }
+
+void nuc_histogram_join(struct nuc_histogram *h, const struct nuc_histogram *a, const struct nuc_histogram *b)
+{
+    if (!a->seen || !b->seen) {
+        *h = a->seen ? *a : *b;
+        return;
+    }
+    *h = (struct nuc_histogram){
+        .seen = true, .min = a->min < b->min ? a->min : b->min, .max = a->max > b->max ? a->max : b->max};
+    join(a, h->min, h->max, h->bins);
+    join(b, h->min, h->max, h->bins);
+}

@@ -24,6 +24,9 @@ struct nuc_histogram {
  */
 bool nuc_histogram_add(struct nuc_histogram *h, const float *x, size_t count);
 
+/* Makes `h` the histogram of both: of one where the other has seen nothing. */
+void nuc_histogram_join(struct nuc_histogram *h, const struct nuc_histogram *a, const struct nuc_histogram *b);
+
 /*
  * The range [*min, *max] inside [h->min, h->max] with the least L2 quantization error that the search of the
  * reference finds; the whole range when its width overflows. `h` has seen something.

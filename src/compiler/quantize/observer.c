@@ -14,6 +14,7 @@ const char *nuc_observer_kind_name(enum nuc_observer_kind kind)
         [NUC_OBSERVER_MSE] = "MSEObserver",
         [NUC_OBSERVER_PERCENTILE] = "PercentileObserver",
         [NUC_OBSERVER_MOVING_AVERAGE] = "MovingAverageMinMaxObserver",
+        [NUC_OBSERVER_AUTO] = "AutoObserver",
     };
 
     return kind < NUC_OBSERVER_KIND_COUNT ? names[kind] : "unknown";
@@ -28,7 +29,8 @@ static void set_channels(struct nuc_context *cx, struct nuc_observer *o, uint32_
 
 static bool has_histogram(enum nuc_observer_kind kind)
 {
-    return kind == NUC_OBSERVER_HISTOGRAM || kind == NUC_OBSERVER_MSE || kind == NUC_OBSERVER_PERCENTILE;
+    return kind == NUC_OBSERVER_HISTOGRAM || kind == NUC_OBSERVER_MSE || kind == NUC_OBSERVER_PERCENTILE ||
+           kind == NUC_OBSERVER_AUTO;
 }
 
 struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_qspec *spec)
@@ -36,10 +38,14 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
     struct nuc_observer *o = nuc_alloc(cx, sizeof *o);
 
     o->spec = *spec;
+    o->widens = spec->observer == NUC_OBSERVER_AUTO || spec->observer == NUC_OBSERVER_HISTOGRAM;
+    o->chosen = spec->observer == NUC_OBSERVER_AUTO ? NUC_OBSERVER_HISTOGRAM : spec->observer;
     if (spec->kind == NUC_QSPEC_OBSERVED && spec->observer != NUC_OBSERVER_PER_CHANNEL_MIN_MAX)
         set_channels(cx, o, 1);
     if (has_histogram(spec->observer))
         o->histogram = nuc_alloc(cx, sizeof *o->histogram);
+    if (spec->observer == NUC_OBSERVER_AUTO)
+        o->parts = nuc_alloc_array(cx, 2, sizeof *o->parts);
     return o;
 }
 
@@ -60,11 +66,15 @@ struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis)
 
 static bool see_histogram(struct nuc_observer *o, const float *x, size_t count)
 {
-    if (!nuc_histogram_add(o->histogram, x, count))
+    struct nuc_histogram *h = o->parts != NULL ? &o->parts[o->part].histogram : o->histogram;
+
+    if (!nuc_histogram_add(h, x, count))
         return false;
-    o->seen = o->histogram->seen;
-    o->min[0] = o->histogram->min;
-    o->max[0] = o->histogram->max;
+    if (!h->seen)
+        return true;
+    o->min[0] = o->seen && o->min[0] < h->min ? o->min[0] : h->min;
+    o->max[0] = o->seen && o->max[0] > h->max ? o->max[0] : h->max;
+    o->seen = true;
     return true;
 }
 
@@ -142,16 +152,23 @@ static void parameters_of_range(const struct nuc_qspec *spec, float min, float m
 /* Of the values on each side of the range of a percentile observer. */
 #define OUTSIDE 1e-4
 
-static void histogram_range(const struct nuc_observer *o, float *min, float *max)
+void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind, bool widens,
+                            float *scale, int64_t *zero_point)
 {
-    const struct nuc_qspec *spec = &o->spec;
+    const struct nuc_histogram *h = part == NUC_BOTH_PARTS ? o->histogram : &o->parts[part].histogram;
+    const struct nuc_extremes *extremes = part == NUC_BOTH_PARTS ? &o->extremes : &o->parts[part].extremes;
+    double steps = (double)(o->spec.quant_max - o->spec.quant_min);
+    float min = h->min, max = h->max;
 
-    if (spec->observer == NUC_OBSERVER_MSE)
-        nuc_histogram_least_squares(o->histogram, (unsigned)(spec->quant_max - spec->quant_min + 1), min, max);
-    else if (spec->observer == NUC_OBSERVER_PERCENTILE)
-        nuc_histogram_percentile(o->histogram, OUTSIDE, min, max);
-    else
-        nuc_histogram_search(o->histogram, min, max);
+    if (kind == NUC_OBSERVER_MSE)
+        nuc_histogram_least_squares(h, (unsigned)steps + 1, &min, &max);
+    else if (kind == NUC_OBSERVER_PERCENTILE)
+        nuc_histogram_percentile(h, OUTSIDE, &min, &max);
+    else if (kind == NUC_OBSERVER_HISTOGRAM)
+        nuc_histogram_search(h, &min, &max);
+    if (widens)
+        nuc_extremes_widen(extremes, steps, &min, &max);
+    parameters_of_range(&o->spec, min, max, scale, zero_point);
 }
 
 static void observed_parameters(struct nuc_observer *o, uint32_t i)
@@ -161,11 +178,12 @@ static void observed_parameters(struct nuc_observer *o, uint32_t i)
     o->scale[i] = 1;
     if (!o->seen)
         return;
+    if (o->parts != NULL)
+        nuc_histogram_join(o->histogram, &o->parts[0].histogram, &o->parts[1].histogram);
     if (o->histogram != NULL)
-        histogram_range(o, &min, &max);
-    if (o->spec.observer == NUC_OBSERVER_HISTOGRAM)
-        nuc_extremes_widen(&o->extremes, (double)(o->spec.quant_max - o->spec.quant_min), &min, &max);
-    parameters_of_range(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
+        nuc_observer_candidate(o, NUC_BOTH_PARTS, o->chosen, o->widens, &o->scale[i], &o->zero_point[i]);
+    else
+        parameters_of_range(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
 }
 
 void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o)

@@ -12,13 +12,25 @@ struct nuc_slices {
 };
 struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis);
 
+/* What one half of the samples shows. */
+struct nuc_observed_part {
+    struct nuc_histogram histogram;
+    struct nuc_extremes extremes;
+};
+
+#define NUC_BOTH_PARTS 2
+
 struct nuc_observer {
     struct nuc_qspec spec;
     const struct nuc_observer *from[2]; /* DERIVED: activation, weight */
     bool seen;
     uint32_t n;                      /* channels; 1 per tensor; 0 per channel before anything was seen */
     float *min, *max;                /* of n; NULL for fixed and derived parameters */
-    struct nuc_histogram *histogram; /* HISTOGRAM */
+    struct nuc_histogram *histogram; /* HISTOGRAM, MSE, PERCENTILE, AUTO */
+    bool widens;                     /* and whether it reaches beyond what was seen */
+    struct nuc_observed_part *parts; /* AUTO: of two halves of the samples; `histogram` follows from them */
+    unsigned part;                   /* that of the present sample */
+    enum nuc_observer_kind chosen;   /* the kind whose range is taken: AUTO leaves it open, and begins with HISTOGRAM */
 
     struct nuc_extremes extremes; /* of activations */
 
@@ -34,6 +46,13 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
  * has no place in a range, or, where the whole range counts, an infinity.
  */
 bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta, const float *x);
+
+/*
+ * The parameters of a kind that follows from a histogram: of one part of the samples, which AUTO keeps apart, or of
+ * both; widened where that is asked for and extremes were noted.
+ */
+void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind, bool widens,
+                            float *scale, int64_t *zero_point);
 
 /* Sets scale and zero_point. A derived observer comes after those it derives from. */
 void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o);

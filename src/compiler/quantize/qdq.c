@@ -3,12 +3,14 @@
  * point. What follows is what torchao's convert_pt2e leaves after duplicating dequantize nodes and folding quantized
  * constants, and torch.export after re-tracing: names, and placeholders by kind.
  */
+#include <math.h>
 #include <string.h>
 
 #include "compiler/graph/quant.h"
-#include "compiler/quantize/bias_choice.h"
 #include "compiler/quantize/bias_correction.h"
+#include "compiler/quantize/effect.h"
 #include "compiler/quantize/quantized_constant.h"
+#include "compiler/quantize/range_choice.h"
 
 /* A user with a dequantize node of its own. */
 struct reader {
@@ -44,6 +46,9 @@ struct conversion {
     struct image *images; /* by node id */
     const float **biases; /* by id of a constant: values to quantize instead of its own; NULL: none at all */
     unsigned n_frozen, n_scales, n_zero_points;
+    struct nuc_quantized_point *points; /* quantize nodes of computed values, in order */
+    uint32_t n_points;
+    size_t points_capacity;
 };
 
 /* ---- parameters of quantize and dequantize nodes ---- */
@@ -320,15 +325,18 @@ static void add_pairs(struct conversion *v, const struct nuc_node *node)
         struct pair *p = &image->pairs[i];
         if (is_dead(p))
             continue;
-        if (!nuc_is_static(node))
+        if (!nuc_is_static(node)) {
             p->quantized = add_quantization(v, value, p, true);
+            v->points = nuc_grow(v->to->cx, v->points, &v->points_capacity, v->n_points + 1, sizeof *v->points);
+            v->points[v->n_points++] = (struct nuc_quantized_point){p->quantized, p->group};
+        }
         add_dequantizes(v, p);
         if (p->group == v->c->observed[node->id].output && p->shared != NULL)
             value = p->shared;
     }
 }
 
-static struct nuc_graph *convert(struct nuc_calibration *c, const float **biases)
+struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **biases)
 {
     struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file), .biases = biases};
 
@@ -340,7 +348,7 @@ static struct nuc_graph *convert(struct nuc_calibration *c, const float **biases
             copy_node(&v, c->order[i]);
         add_pairs(&v, c->order[i]);
     }
-    return v.to;
+    return (struct nuc_converted){v.to, v.n_points, v.points};
 }
 
 /* More samples make a new one. */
@@ -351,14 +359,43 @@ static void free_evaluator(struct nuc_calibration *c)
     c->evaluator = NULL;
 }
 
+/* What the measure found of the outputs stays when its memory goes. */
+static double measure(struct nuc_calibration *c, const struct nuc_converted *q)
+{
+    struct nuc_context *cx = c->g->cx;
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    struct nuc_effects *fx = nuc_effects_new(c, q, c->samples->count);
+    const struct nuc_parameters *present = nuc_present_parameters(c);
+    double error = nuc_effect_of_all(fx, (const struct nuc_parameters *const[]){present, present}, NULL);
+    const struct nuc_measured *found = nuc_effects_measured(fx);
+    struct nuc_measured *kept = nuc_copy_out(cx, outer, found, sizeof *found);
+
+    kept->outputs = nuc_copy_out(cx, outer, found->outputs, found->n_outputs * sizeof *found->outputs);
+    c->measured = kept;
+    nuc_pop_arena(cx, outer);
+    return error;
+}
+
 struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
 {
+    bool measures = c->samples != NULL && c->samples->count != 0;
+
     free_evaluator(c);
+    nuc_choose_ranges(c);
     nuc_calibration_parameters(c);
+    struct nuc_converted as_is = nuc_convert_graph(c, NULL);
+    double error = measures ? measure(c, &as_is) : (double)INFINITY;
     if (c->means == NULL)
-        return convert(c, NULL);
-    struct nuc_graph *corrected = convert(c, nuc_corrected_biases(c));
-    if (c->samples == NULL || c->samples->count == 0)
-        return corrected;
-    return nuc_choose_graph(c->samples, corrected, convert(c, NULL), c->threads);
+        return as_is.g;
+    const struct nuc_measured *measured = c->measured;
+    struct nuc_converted corrected = nuc_convert_graph(c, nuc_corrected_biases(c));
+    if (!measures || measure(c, &corrected) <= error || !c->measures_biases || isnan(error))
+        return corrected.g;
+    c->measured = measured;
+    return as_is.g;
+}
+
+const struct nuc_measured *nuc_quantize_measured(const struct nuc_calibration *c)
+{
+    return c->measured;
 }

@@ -52,6 +52,7 @@ static const struct nuc_qspec reference_specs[NUC_SPEC_COUNT] = {
 static void npu_specs(const struct nuc_quantize_options *options, struct nuc_qspec specs[NUC_SPEC_COUNT])
 {
     static const enum nuc_observer_kind kinds[] = {
+        [NUC_OBSERVE_AUTO] = NUC_OBSERVER_AUTO,
         [NUC_OBSERVE_HISTOGRAM] = NUC_OBSERVER_HISTOGRAM,
         [NUC_OBSERVE_MIN_MAX] = NUC_OBSERVER_MIN_MAX,
         [NUC_OBSERVE_MSE] = NUC_OBSERVER_MSE,

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "compiler/quantize/adopt.h"
-#include "compiler/quantize/bias_choice.h"
 #include "compiler/quantize/bias_correction.h"
+#include "compiler/quantize/choice_samples.h"
 
 /* ---- order ---- */
 
@@ -129,7 +129,10 @@ static void note_extremes(struct nuc_calibration *c, uint32_t group, const struc
         return;
     if (c->relevant != NULL && node->vals[0].dtype == NUC_F32)
         bounds = c->relevant[node->id];
-    nuc_extremes_add(c->g->cx, &c->observers[group]->extremes, c->n_samples, seen, bounds, count);
+    struct nuc_observer *o = c->observers[group];
+    nuc_extremes_add(c->g->cx, &o->extremes, c->n_samples, seen, bounds, count);
+    if (o->parts != NULL)
+        nuc_extremes_add(c->g->cx, &o->parts[o->part].extremes, c->n_samples, seen, bounds, count);
 }
 
 static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, const float *data)
@@ -178,7 +181,9 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     make_observers(c);
     if (options->bias_correction != NUC_BIAS_CORRECTION_OFF)
         c->means = nuc_input_means_new(g);
-    if (options->bias_correction == NUC_BIAS_CORRECTION_MEASURED)
+    c->is_open = options->observer == NUC_OBSERVE_AUTO;
+    c->measures_biases = options->bias_correction == NUC_BIAS_CORRECTION_MEASURED;
+    if (options->accuracy != NUC_ACCURACY_FAST)
         c->samples = nuc_choice_samples_new(g);
     see_constants(c, false);
     return c;
@@ -215,14 +220,14 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
         nuc_leave_sub_arena(c->g->cx, c->evaluator_memory);
         nuc_eval_observe(c->evaluator, observe, c);
     }
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++)
+        c->observers[i]->part = nuc_sample_part(c->n_samples);
     c->n_samples++;
     c->has_parameters = false;
     see_constants(c, true);
     void **outputs = NULL;
-    if (c->samples != NULL && c->samples->count < c->samples->wanted) {
-        nuc_choice_keep(c->g->cx, c->samples, c->evaluator, inputs);
-        outputs = c->samples->outputs[c->samples->count - 1];
-    }
+    if (c->samples != NULL)
+        outputs = nuc_choice_keep(c->g->cx, c->samples, c->evaluator, inputs);
     nuc_eval_run(c->evaluator, inputs, outputs);
 }
 
@@ -251,11 +256,16 @@ static void set_parameters(struct nuc_calibration *c, bool derived)
     }
 }
 
+void nuc_own_parameters(struct nuc_calibration *c)
+{
+    set_parameters(c, false);
+}
+
 void nuc_calibration_parameters(struct nuc_calibration *c)
 {
     if (c->has_parameters)
         return;
-    set_parameters(c, false);
+    nuc_own_parameters(c);
     if (c->relevant != NULL)
         nuc_adopt_parameters(c);
     set_parameters(c, true);
@@ -281,7 +291,7 @@ void nuc_quantize_observation(struct nuc_calibration *c, size_t index, struct nu
     *out = (struct nuc_observation){
         .node = t->node,
         .shared_with = first,
-        .kind = o->spec.observer,
+        .kind = o->chosen,
         .dtype = o->spec.dtype,
         .quant_min = o->spec.quant_min,
         .quant_max = o->spec.quant_max,

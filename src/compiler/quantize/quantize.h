@@ -68,6 +68,25 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs);
  */
 struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c);
 
+/* ---- what was measured ---- */
+
+/* An output of the converted graph and of the float one, over the samples that were kept for choices. */
+struct nuc_measured_output {
+    const char *name;
+    size_t samples;
+    bool is_float;
+    double signal, noise; /* sums of squares: of the float output; of the difference */
+    float min, max;       /* of the float output */
+};
+
+struct nuc_measured {
+    size_t n_outputs;
+    struct nuc_measured_output *outputs;
+};
+
+/* After nuc_quantize_convert(); NULL: the converted graph was not run. */
+const struct nuc_measured *nuc_quantize_measured(const struct nuc_calibration *c);
+
 /* ---- what was observed ---- */
 
 enum nuc_qscheme { NUC_PER_TENSOR_AFFINE, NUC_PER_TENSOR_SYMMETRIC, NUC_PER_CHANNEL_SYMMETRIC };
@@ -81,6 +100,7 @@ enum nuc_observer_kind {
     NUC_OBSERVER_MSE,                 /* range with the least mean squared error */
     NUC_OBSERVER_PERCENTILE,          /* range between two percentiles */
     NUC_OBSERVER_MOVING_AVERAGE,      /* running mean of the ranges of the samples */
+    NUC_OBSERVER_AUTO,                /* one of HISTOGRAM, MIN_MAX, MSE and PERCENTILE, by its effect */
     NUC_OBSERVER_KIND_COUNT
 };
 

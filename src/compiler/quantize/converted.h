@@ -1,0 +1,22 @@
+/* A converted graph, and where the observers of the calibration are in it. */
+#ifndef NUC_QUANTIZE_CONVERTED_H
+#define NUC_QUANTIZE_CONVERTED_H
+
+#include "compiler/quantize/calibration.h"
+
+/* A quantize node of a computed value. */
+struct nuc_quantized_point {
+    struct nuc_node *quantize;
+    uint32_t group;
+};
+
+struct nuc_converted {
+    struct nuc_graph *g;
+    uint32_t n_points;
+    struct nuc_quantized_point *points; /* in order of execution */
+};
+
+/* With the observers' present parameters. biases: by id of a constant, values to quantize instead of its own; NULL. */
+struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **biases);
+
+#endif
