@@ -94,6 +94,31 @@ static int set_choice(struct cli_args *args, const struct cli_option *o, const c
     return cli_usage("%s takes one of: %s; not '%s'", o->name, known, text);
 }
 
+static int set_integer(struct cli_args *args, const struct cli_option *o, const char *text)
+{
+    char *end;
+
+    errno = 0;
+    int64_t value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0)
+        return cli_usage("%s takes an integer, not '%s'", o->name, text);
+    *(int64_t *)member(args, o->offset) = value;
+    return CLI_OK;
+}
+
+static int set_real(struct cli_args *args, const struct cli_option *o, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end != '\0' || !isfinite(value))
+        return cli_usage("%s takes a number, not '%s'", o->name, text);
+    if (o->kind == CLI_SHARE && (value < 0 || value > 100))
+        return cli_usage("%s takes percents from 0 to 100, not '%s'", o->name, text);
+    *(double *)member(args, o->offset) = value;
+    return CLI_OK;
+}
+
 static int set_floats(struct cli_args *args, const struct cli_option *o, const char *text)
 {
     float *values = member(args, o->offset);
@@ -178,6 +203,11 @@ static int set_option(struct cli_args *args, const struct cli_option *o, char *t
         return set_number(args, o, text);
     case CLI_CHOICE:
         return set_choice(args, o, text);
+    case CLI_INTEGER:
+        return set_integer(args, o, text);
+    case CLI_REAL:
+    case CLI_SHARE:
+        return set_real(args, o, text);
     case CLI_FLOATS:
         return set_floats(args, o, text);
     case CLI_LIST:
@@ -310,6 +340,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, struct c
 
     *args = (struct cli_args){.command = command, .threshold = 20, .cycle_budget = UINT64_MAX};
     nuc_options_default(&args->o);
+    nuc_evaluate_options_default(&args->evaluate);
     args->o.warn = cli_warn;
     args->o.progress = cli_progress;
     *stop = true;
@@ -398,19 +429,4 @@ void cli_print_timings(const struct nuc_compiler *c)
         total += rows[i].seconds;
     }
     printf("%-14s %9.4f s\n", "total", total);
-}
-
-int cli_simulator_apply(const struct nuc_simulator_options *o, struct cli_program *p)
-{
-    if (!nuc_simulator_has_path(o->path))
-        return cli_usage("--simulator %s: this machine does not have it", nuc_simulator_path_name(o->path));
-    if (o->threads > NUC_SIMULATOR_MAX_THREADS)
-        return cli_usage("--threads %u: at most %d", o->threads, NUC_SIMULATOR_MAX_THREADS);
-    for (size_t i = 0;; i++) {
-        NeutronModelHandle handle = nuc_program_device(&p->program, i);
-        if (handle == NULL)
-            return CLI_OK;
-        if (nuc_simulator_configure(handle, o) != ENONE)
-            return cli_report(NUC_NO_MEMORY, NULL);
-    }
 }

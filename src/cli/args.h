@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "nucleon/simulator.h"
+#include "nucleon/evaluate.h"
 #include "nucleon/tune.h"
 
 /* The commands of an option's row, as bits. */
@@ -44,11 +44,12 @@ struct cli_args {
     struct nuc_tune_options tune;
     float min_sqnr[1];
     size_t n_min_sqnr;
+    struct nuc_evaluate_options evaluate;
     const char *input, *output, *calibration, *reference, *quantized, *etdump, *name;
     uint64_t cycle_budget;
     unsigned threshold;
     enum nuc_inspect_form form;
-    bool disassemble, markdown, verbose, timings, profile, json;
+    bool confusion, disassemble, markdown, verbose, timings, profile, json;
     const char *const *excluded_passes;
     size_t n_excluded_passes;
 
@@ -59,16 +60,19 @@ struct cli_args {
 };
 
 enum cli_kind {
-    CLI_FLAG,   /* bool: true */
-    CLI_SET,    /* bool or enum: the row's value */
-    CLI_STRING, /* const char *, never empty */
-    CLI_TEXT,   /* const char *, may be empty */
-    CLI_NUMBER, /* unsigned or size_t */
-    CLI_COUNT,  /* the same, at least 1 */
-    CLI_CYCLES, /* uint64_t */
-    CLI_CHOICE, /* bool or enum: index in `choices`; with a value in the row: that less the index */
-    CLI_FLOATS, /* float[3]: numbers between commas, and their count */
-    CLI_LIST    /* const char *const *, and a count: may be repeated; each may hold several parts between commas */
+    CLI_FLAG,    /* bool: true */
+    CLI_SET,     /* bool or enum: the row's value */
+    CLI_STRING,  /* const char *, never empty */
+    CLI_TEXT,    /* const char *, may be empty */
+    CLI_NUMBER,  /* unsigned or size_t */
+    CLI_COUNT,   /* the same, at least 1 */
+    CLI_CYCLES,  /* uint64_t */
+    CLI_CHOICE,  /* bool or enum: index in `choices`; with a value in the row: that less the index */
+    CLI_INTEGER, /* int64_t */
+    CLI_REAL,    /* double: any finite number */
+    CLI_SHARE,   /* double: percent, 0 to 100 */
+    CLI_FLOATS,  /* float[3]: numbers between commas, and their count */
+    CLI_LIST     /* const char *const *, and a count: may be repeated; each may hold several parts between commas */
 };
 
 /* Files are checked against each other: none is written that is another one, too. */
@@ -134,9 +138,6 @@ int cli_print(const char *text);
 
 /* --timings: the seconds of each stage and their sum. */
 void cli_print_timings(const struct nuc_compiler *c);
-
-/* Sets up the NPU parts of an opened program as --simulator and --threads say. */
-int cli_simulator_apply(const struct nuc_simulator_options *o, struct cli_program *p);
 
 int cli_codegen(struct cli_args *args);
 int cli_compile(struct cli_args *args);

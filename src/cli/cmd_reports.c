@@ -3,6 +3,19 @@
 
 #include "cli/args.h"
 
+void cli_print_memory(struct nuc_compiler *c, const char *path)
+{
+    struct nuc_program_sizes sizes;
+    size_t planned = 0;
+
+    if (nuc_runner_sizes(c, path, &sizes) != NUC_OK)
+        return;
+    for (size_t i = 0; i < sizes.n_planned; i++)
+        planned += sizes.planned[i];
+    printf("memory of the runtime: state %zu, planned %zu, temporary %zu bytes (scratch and what else a call takes)\n",
+           sizes.state, planned, sizes.temporary);
+}
+
 static int inspect(struct nuc_compiler *c, struct cli_args *args)
 {
     const char *path = args->positional[0], *text;
@@ -12,7 +25,7 @@ static int inspect(struct nuc_compiler *c, struct cli_args *args)
         return code;
     fputs(text, stdout);
     if (args->form == NUC_INSPECT_TEXT)
-        cli_print_memory(path);
+        cli_print_memory(c, path);
     return cli_print("");
 }
 

@@ -7,7 +7,7 @@
 #include "cli/run_profile.h"
 
 struct run {
-    struct cli_program program;
+    struct nuc_runner *program;
     struct nuc_compiler *compiler;
     struct nuc_dataset *data;
     struct nuc_tensor_info *inputs, *outputs;
@@ -18,17 +18,20 @@ struct run {
 
 static int open_program(struct run *r, const struct cli_args *args)
 {
-    int code = cli_program_open(&r->program, args->positional[0]);
+    int code = cli_check(r->compiler, nuc_runner_open(r->compiler, args->positional[0], &args->simulator, &r->program));
 
-    if (code == CLI_OK)
-        code = cli_simulator_apply(&args->simulator, &r->program);
     if (code != CLI_OK)
         return code;
-    r->n_inputs = nuc_program_n_inputs(&r->program.program);
-    r->n_outputs = nuc_program_n_outputs(&r->program.program);
+    r->n_inputs = nuc_runner_n_inputs(r->program);
+    r->n_outputs = nuc_runner_n_outputs(r->program);
     r->inputs = calloc(r->n_inputs + 1, sizeof *r->inputs);
     r->outputs = calloc(r->n_outputs + 1, sizeof *r->outputs);
     return r->inputs == NULL || r->outputs == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
+}
+
+static int described(enum nuc_status s)
+{
+    return s == NUC_OK ? CLI_OK : cli_report(s, "the program has an input or output that is not a tensor");
 }
 
 /* What the program takes depends on the data: int8 inputs take float32 where there is no int8 array. */
@@ -38,11 +41,11 @@ static int open_data(struct run *r, const char *path)
 
     if (code != CLI_OK)
         return code;
-    cli_program_suit(&r->program, r->data);
+    nuc_runner_suit(r->program, r->data);
     for (size_t i = 0; i < r->n_inputs && code == CLI_OK; i++)
-        code = cli_program_input(&r->program, i, &r->inputs[i]);
+        code = described(nuc_runner_input(r->program, i, &r->inputs[i]));
     for (size_t i = 0; i < r->n_outputs && code == CLI_OK; i++)
-        code = cli_program_output(&r->program, i, &r->outputs[i]);
+        code = described(nuc_runner_output(r->program, i, &r->outputs[i]));
     if (code == CLI_OK)
         code = cli_check(r->compiler, nuc_dataset_bind(r->data, r->inputs, r->n_inputs, &r->n_samples));
     if (code != CLI_OK)
@@ -51,7 +54,7 @@ static int open_data(struct run *r, const char *path)
     return r->results == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
 }
 
-static int run_samples(struct run *r, const char *path)
+static int run_samples(struct run *r)
 {
     const void **inputs = calloc(r->n_inputs + 1, sizeof *inputs);
     void **outputs = calloc(r->n_outputs + 1, sizeof *outputs);
@@ -64,7 +67,7 @@ static int run_samples(struct run *r, const char *path)
         for (size_t i = 0; i < r->n_outputs; i++)
             outputs[i] = (char *)r->results[i] + k * r->outputs[i].bytes;
         cli_profiler_next(&r->profiler);
-        code = cli_program_run(&r->program, path, inputs, outputs);
+        code = cli_check(r->compiler, nuc_runner_run(r->program, inputs, outputs));
         cli_progress(NULL, "run", k + 1, r->n_samples);
     }
     free(inputs);
@@ -156,7 +159,7 @@ static int show(struct run *r, const struct cli_args *args)
     else if (!args->profile)
         print_results(r);
     if (code == CLI_OK && (args->profile || args->etdump != NULL))
-        code = cli_profiler_report(&r->profiler, r->compiler, args->positional[0], &r->program, args->profile,
+        code = cli_profiler_report(&r->profiler, r->compiler, args->positional[0], r->program, args->profile,
                                    args->etdump);
     return code;
 }
@@ -169,16 +172,15 @@ static int run(struct nuc_compiler *c, struct cli_args *args)
     if (code == CLI_OK)
         code = open_data(&r, args->input);
     if (code == CLI_OK && (args->profile || args->etdump != NULL))
-        cli_profiler_attach(&r.profiler, &r.program.program);
+        cli_profiler_attach(&r.profiler, nuc_runner_program(r.program));
     if (code == CLI_OK)
-        code = run_samples(&r, args->positional[0]);
+        code = run_samples(&r);
     if (code == CLI_OK)
         code = show(&r, args);
     cli_blocks_free(r.results, r.n_outputs);
     free(r.inputs);
     free(r.outputs);
     cli_profiler_release(&r.profiler);
-    cli_program_close(&r.program);
     return code;
 }
 

@@ -1,41 +1,19 @@
-/* An evaluation under way: what `nucleon evaluate` opened and counts. */
+/* What `nucleon evaluate` prints. */
 #ifndef NUC_CLI_EVALUATION_H
 #define NUC_CLI_EVALUATION_H
 
 #include "cli/args.h"
 
-/* Sums of squares over all samples: of a signal, and of its difference to what approximates it. */
-struct cli_ratio {
-    double signal, noise;
-};
+/* A summary in 80 columns. `confusion`: of every output with classes and labels, not only where there are few. */
+void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion);
 
-void cli_ratio_add(struct cli_ratio *r, const float *a, const float *b, size_t count);
+/* A confusion matrix of one output, or its largest entries where that would not fit. */
+void cli_print_confusion(const struct nuc_evaluation *e, const struct nuc_output_score *o, bool demanded);
 
-/* Signal-to-noise ratio; infinite when both are equal. */
-double cli_ratio_db(const struct cli_ratio *r);
+/* "42.10", "equal", "none": no decibels to tell. */
+void cli_decibel_text(double db, char *text, size_t size);
 
-struct evaluation {
-    struct nuc_compiler *compiler;
-    const struct cli_args *args;
-    struct cli_program program;
-    struct nuc_dataset *data;    /* bound to the program's inputs */
-    struct nuc_model *reference; /* the float model; NULL: none */
-    struct nuc_model *quantized; /* what the program was compiled from; NULL: no comparison node by node */
-    const int64_t *labels;       /* NULL: none */
-    size_t n_samples;
-    struct nuc_tensor_info output; /* the first output, float32 */
-    struct cli_ratio ratio;        /* of the reference and the program */
-    size_t n_labelled, n_program_right, n_reference_right, n_agree;
-};
-
-/* That a model takes and gives what the program does; else prints one line and returns CLI_BAD_USAGE. */
-int cli_check_io(const struct evaluation *e, const struct nuc_model *m, const char *name, bool types);
-
-/*
- * Prints the signal-to-noise ratio at every node whose value is quantized: float against quantized model, quantized
- * model against compiled program, float against program; and names the first node below the threshold. The quantized
- * model is compiled again with its inner values as outputs; its own outputs are compared with the program's.
- */
-int cli_evaluate_nodes(struct evaluation *e);
+/* SQNR at every node; names the first below `threshold` dB. */
+void cli_print_nodes(const struct nuc_node_evaluation *e, size_t n_samples, double threshold);
 
 #endif

@@ -108,6 +108,13 @@ static void print_value(FILE *to, const struct cli_option *row, const struct nuc
     case CLI_CHOICE:
         fputs(row->choices[row->value == 0 ? number_at(row, o) : row->value - number_at(row, o)], to);
         break;
+    case CLI_INTEGER:
+        fprintf(to, "%lld", (long long)*(const int64_t *)member(o, row->offset));
+        break;
+    case CLI_REAL:
+    case CLI_SHARE:
+        fprintf(to, "%.17g", *(const double *)member(o, row->offset));
+        break;
     case CLI_FLOATS:
         print_floats(to, row, o);
         break;

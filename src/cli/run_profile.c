@@ -49,20 +49,22 @@ void cli_profiler_next(struct cli_profiler *p)
 }
 
 int cli_profiler_report(struct cli_profiler *p, struct nuc_compiler *c, const char *path,
-                        const struct cli_program *program, bool table, const char *etdump)
+                        const struct nuc_runner *program, bool table, const char *etdump)
 {
     enum nuc_status s = NUC_OK;
     const char *text;
+    size_t size;
+    const void *image = nuc_runner_image(program, &size);
 
     if (p->exhausted || p->n_runs == 0)
         return cli_report(NUC_NO_MEMORY, NULL);
     if (table) {
-        s = nuc_profile_text(c, path, program->image, program->size, &p->runs[0], &text);
+        s = nuc_profile_text(c, path, image, size, &p->runs[0], &text);
         if (s == NUC_OK)
             printf("%s", text);
     }
     if (s == NUC_OK && etdump != NULL)
-        s = nuc_write_etdump(c, path, program->image, program->size, p->runs, p->n_runs, etdump);
+        s = nuc_write_etdump(c, path, image, size, p->runs, p->n_runs, etdump);
     return cli_check(c, s);
 }
 

@@ -19,7 +19,7 @@ void cli_profiler_next(struct cli_profiler *p);
 
 /* Prints the table of the first execution (`table`) and writes all to the file `etdump` (NULL: none). */
 int cli_profiler_report(struct cli_profiler *p, struct nuc_compiler *c, const char *path,
-                        const struct cli_program *program, bool table, const char *etdump);
+                        const struct nuc_runner *program, bool table, const char *etdump);
 
 void cli_profiler_release(struct cli_profiler *p);
 

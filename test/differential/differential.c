@@ -50,7 +50,7 @@ struct trial {
     struct random_graph random;
     struct nuc_model *floating, *quantized, *exposed, *taught;
     struct teacher teacher;
-    struct cli_program program, inside; /* as compiled, and with all values as outputs */
+    struct nuc_runner *program, *inside; /* as compiled, and with all values as outputs */
     float *samples[RANDOM_MAX_INPUTS];  /* N_RUNS of each input */
     size_t n_inputs, sample_bytes[RANDOM_MAX_INPUTS];
     void *plain[MAX_IO], *got[MAX_IO], *expected[MAX_IO]; /* outputs of program, inside, taught */
@@ -157,7 +157,7 @@ static bool open_samples(struct trial *t, struct nuc_dataset **out)
     return check(t, s, "samples");
 }
 
-static bool open_program(struct trial *t, struct nuc_model *m, const char *name, struct cli_program *program,
+static bool open_program(struct trial *t, struct nuc_model *m, const char *name, struct nuc_runner **program,
                          size_t *n_delegated)
 {
     struct nuc_model *partitioned, *lowered;
@@ -169,8 +169,8 @@ static bool open_program(struct trial *t, struct nuc_model *m, const char *name,
         !check(t, nuc_lower(partitioned, &lowered), "lower") ||
         !check(t, nuc_program(lowered, &bytes, &size), "program"))
         return false;
-    if (cli_program_open_bytes(program, name, bytes, size) != CLI_OK)
-        return failed(t, "load", name);
+    if (!check(t, nuc_runner_open_bytes(t->c, name, bytes, size, NULL, program), "load"))
+        return false;
     if (nuc_program_report(t->c, &report) != NUC_OK)
         return failed(t, "report", name);
     *n_delegated = report.n_delegated;
@@ -268,8 +268,6 @@ static void release(struct trial *t)
     }
     for (size_t i = 0; i < RANDOM_MAX_INPUTS; i++)
         free(t->samples[i]);
-    cli_program_close(&t->program);
-    cli_program_close(&t->inside);
 }
 
 /* The program's values as the bytes they were before they became floats. */
@@ -365,9 +363,9 @@ static bool run(struct trial *t, size_t sample)
 
     for (size_t i = 0; i < t->n_inputs; i++)
         inputs[i] = (const char *)t->samples[i] + sample * t->sample_bytes[i];
-    if (cli_program_run(&t->program, "program", inputs, t->plain) != CLI_OK ||
-        cli_program_run(&t->inside, "program with inner values", inputs, t->got) != CLI_OK)
-        return failed(t, "run", "the program fails");
+    if (!check(t, nuc_runner_run(t->program, inputs, t->plain), "run") ||
+        !check(t, nuc_runner_run(t->inside, inputs, t->got), "run with inner values"))
+        return false;
     if (!read_values(t))
         return false;
     for (uint32_t i = 0; i < t->teacher.n_values; i++)

@@ -233,28 +233,29 @@ static enum outcome refused(const struct golden *g, const char *what, const char
     return REFUSED;
 }
 
-static enum outcome run_program(const struct request *q, const struct golden *g, const void *const *inputs)
+static enum outcome run_program(const struct request *q, const struct golden *g, struct nuc_compiler *c,
+                                const void *const *inputs)
 {
-    struct cli_program program = {.loaded = false};
+    struct nuc_runner *program;
     struct nuc_tensor_info infos[MAX_IO];
 
-    if (cli_program_open(&program, q->program) != CLI_OK)
-        return refused(g, "program", "does not load");
+    if (nuc_runner_open(c, q->program, NULL, &program) != NUC_OK)
+        return refused(g, "program does not load", nuc_compiler_message(c));
     enum outcome result = DIFFERS;
-    void **outputs = cli_program_blocks(&program);
-    size_t n_inputs = nuc_program_n_inputs(&program.program), n_outputs = nuc_program_n_outputs(&program.program);
+    void **outputs = cli_program_blocks(program);
+    size_t n_inputs = nuc_runner_n_inputs(program), n_outputs = nuc_runner_n_outputs(program);
     if (outputs == NULL || n_inputs != g->n_inputs || n_outputs != g->n_outputs)
         result = refused(g, "program", "another number of inputs or outputs");
-    else if (cli_program_run(&program, q->program, inputs, outputs) != CLI_OK)
-        result = refused(g, "program", "does not run");
+    else if (nuc_runner_run(program, inputs, outputs) != NUC_OK)
+        result = refused(g, "program does not run", nuc_compiler_message(c));
     else {
         for (size_t i = 0; i < g->n_outputs; i++)
-            cli_program_output(&program, i, &infos[i]);
+            nuc_runner_output(program, i, &infos[i]);
         result = judge(g, "program", infos, outputs) ? EQUAL : DIFFERS;
     }
     if (outputs != NULL)
         cli_blocks_free(outputs, n_outputs);
-    cli_program_close(&program);
+    nuc_runner_close(program);
     return result;
 }
 
@@ -302,7 +303,7 @@ static enum outcome run_golden(const struct request *q, const struct golden *g)
         if (nuc_compile_model(m, NULL, q->program) != NUC_OK)
             result = refused(g, "compile", nuc_compiler_message(c));
         else
-            result = run_program(q, g, inputs);
+            result = run_program(q, g, c, inputs);
         result = result > evaluator ? result : evaluator;
     }
     nuc_compiler_free(c);

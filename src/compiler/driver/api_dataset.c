@@ -70,12 +70,33 @@ static const struct nuc_array *find_named(const struct nuc_dataset *d, const cha
     return found;
 }
 
-/* By name; else in0, in1, ...; else in order, when there are as many arrays as inputs. */
+bool nuc_is_label_array(const char *name)
+{
+    return strncmp(name, "label", 5) == 0;
+}
+
+/* Array `index` of those that are not labels; `count` becomes how many there are. */
+static const struct nuc_array *unlabelled(const struct nuc_dataset *d, size_t index, size_t *count)
+{
+    const struct nuc_array *found = NULL;
+
+    *count = 0;
+    for (size_t i = 0; i < d->arrays.count; i++) {
+        if (nuc_is_label_array(d->arrays.items[i].name))
+            continue;
+        found = *count == index ? &d->arrays.items[i] : found;
+        ++*count;
+    }
+    return found;
+}
+
+/* By name; else in0, in1, ...; else in order, when there are as many arrays, labels apart, as inputs. */
 static const struct nuc_array *choose(const struct nuc_dataset *d, const struct nuc_tensor_info *inputs,
                                       size_t n_inputs, size_t index)
 {
     char name[32];
     bool any_named = false;
+    size_t count;
 
     for (size_t i = 0; i < n_inputs; i++)
         any_named = any_named || find_named(d, inputs[i].name) != NULL;
@@ -84,7 +105,8 @@ static const struct nuc_array *choose(const struct nuc_dataset *d, const struct 
     snprintf(name, sizeof name, "in%zu", index);
     if (nuc_find_array(&d->arrays, name) != NULL)
         return nuc_find_array(&d->arrays, name);
-    return index < d->arrays.count && (d->arrays.count == n_inputs || n_inputs == 1) ? &d->arrays.items[index] : NULL;
+    const struct nuc_array *next = unlabelled(d, index, &count);
+    return count == n_inputs || n_inputs == 1 ? next : NULL;
 }
 
 static const char *shape_text(struct nuc_context *cx, const int64_t *sizes, size_t rank)

@@ -33,6 +33,9 @@ struct nuc_dataset {
     bool channels_last;              /* samples have them last */
 };
 
+/* Whether an array of that name holds labels: no input takes it unless it has that name. */
+bool nuc_is_label_array(const char *name);
+
 struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path);
 
 /* For samples as the model's graph has them, those of d->part. */

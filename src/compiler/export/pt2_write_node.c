@@ -249,12 +249,18 @@ static void put_results(struct nuc_pt2_writer *w, json_t *json, const struct nuc
 
 /* ---- metadata ---- */
 
-/* The form of Python's traceback and of torch's module stack: key, path and type of each module, between commas. */
-static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nuc_source *source)
+/*
+ * The form of Python's traceback and of torch's module stack: key, path and type of each module, between commas. The
+ * call that the node is made of, where its name does not say it, is for readers of ours; torch passes it by.
+ */
+static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nuc_node *node)
 {
     json_t *metadata = nuc_put_object(w->cx, json, "metadata");
-    const char *module = source->module;
+    const struct nuc_source *source = &node->source;
+    const char *module = source->module, *call = nuc_first_call(node);
 
+    if (call != NULL && strcmp(call, node->name) != 0)
+        nuc_put_string(w->cx, metadata, "nucleon_call", call);
     if (source->file != NULL && strpbrk(source->file, "\"\n") == NULL)
         nuc_put_string(w->cx, metadata, "stack_trace",
                        nuc_format(w->cx, "  File \"%s\", line %d, in forward\n", source->file, source->line));
@@ -291,7 +297,7 @@ void nuc_put_nodes(struct nuc_pt2_writer *w)
         nuc_put_string(w->cx, json, "target", target(w, n, safe_in_place[n->id]));
         put_args(w, json, n);
         put_results(w, json, n);
-        put_metadata(w, json, &n->source);
+        put_metadata(w, json, n);
         nuc_put_null(w->cx, json, "is_hop_single_tensor_return");
         nuc_put_string(w->cx, json, "name", n->name);
     }

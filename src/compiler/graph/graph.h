@@ -151,6 +151,8 @@ struct nuc_source {
     const char *module; /* module path such as "blocks.0.c1", "" at top level, NULL when unknown */
     const char *op;     /* operator as the model's file has it: "aten.silu.default", "CONV_2D"; NULL when unknown */
     const char *call;   /* what tells this call of it from others in the file; NULL when unknown */
+    /* The same in the float model that the file was quantized from; NULL where it was not, or does not say. */
+    const char *first_call;
     uint32_t origin;    /* id + 1 of the node of an earlier graph it is made of, where that was marked; 0: not */
 };
 
@@ -204,6 +206,12 @@ struct nuc_call_spec {
     uint32_t n_names;
     const char *const *names; /* of the arguments of forward() */
 };
+
+/* The call of the float model that the node is made of; NULL: unknown. */
+static inline const char *nuc_first_call(const struct nuc_node *node)
+{
+    return node->source.first_call != NULL ? node->source.first_call : node->source.call;
+}
 
 struct nuc_graph {
     struct nuc_context *cx;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "compiler/import/folder.h"
+#include "host/file.h"
 
 static bool is_image(const char *path)
 {
@@ -23,34 +24,35 @@ static bool is_folder(const char *path)
 }
 
 static const struct nuc_images *make_images(struct nuc_context *cx, const struct nuc_paths *files,
-                                            const int64_t *labels)
+                                            const struct nuc_paths *classes, const int64_t *labels)
 {
     struct nuc_images *images = nuc_alloc(cx, sizeof *images);
 
     if (files->count == 0)
         return NULL;
-    *images = (struct nuc_images){files->count, files->items, labels};
+    *images = (struct nuc_images){files->count, files->items, labels, classes->count, classes->items};
     return images;
 }
 
 const struct nuc_images *nuc_list_images(struct nuc_context *cx, const char *path)
 {
     struct nuc_paths files = nuc_list_folder(cx, path, is_image);
+    struct nuc_paths classes = {.count = 0};
     int64_t *labels = NULL;
     size_t labels_capacity = 0;
-    int64_t class = 0;
 
     if (files.count != 0)
-        return make_images(cx, &files, NULL);
+        return make_images(cx, &files, &classes, NULL);
     struct nuc_paths folders = nuc_list_folder(cx, path, is_folder);
     for (size_t i = 0; i < folders.count; i++) {
         struct nuc_paths members = nuc_list_folder(cx, folders.items[i], is_image);
         for (size_t k = 0; k < members.count; k++) {
             labels = nuc_grow(cx, labels, &labels_capacity, files.count + 1, sizeof *labels);
-            labels[files.count] = class;
+            labels[files.count] = (int64_t)classes.count;
             nuc_add_path(cx, &files, members.items[k]);
         }
-        class += members.count != 0 ? 1 : 0;
+        if (members.count != 0)
+            nuc_add_path(cx, &classes, nuc_base_name(folders.items[i]));
     }
-    return make_images(cx, &files, labels);
+    return make_images(cx, &files, &classes, labels);
 }

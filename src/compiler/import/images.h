@@ -12,6 +12,8 @@ struct nuc_images {
     size_t count;
     const char *const *files; /* paths, in the order of the samples */
     const int64_t *labels;    /* one per image; NULL when the folder has no classes */
+    size_t n_classes;
+    const char *const *classes; /* names of their folders; NULL as above */
 };
 
 /*

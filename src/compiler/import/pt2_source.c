@@ -83,10 +83,13 @@ struct nuc_source nuc_read_source(struct nuc_context *cx, const json_t *metadata
     struct nuc_source source = {.file = NULL};
     const char *trace = json_string_value(json_object_get(metadata, "stack_trace"));
     const char *modules = json_string_value(json_object_get(metadata, "nn_module_stack"));
+    const char *first_call = json_string_value(json_object_get(metadata, "nucleon_call"));
 
     if (trace != NULL)
         read_trace(cx, trace, &source);
     if (modules != NULL)
         read_modules(cx, modules, &source);
+    if (first_call != NULL)
+        source.first_call = nuc_strdup(cx, first_call);
     return source;
 }

@@ -1,0 +1,86 @@
+/* How far numbers are from others: sums, and what follows from them. */
+#include <math.h>
+
+#include "compiler/eval/eval_private.h"
+#include "compiler/score/score.h"
+
+static bool is_finite(double v)
+{
+    return fabs(v) < NUC_LARGEST;
+}
+
+static bool same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static void add_finite(struct nuc_deviation *d, double of, double x)
+{
+    double error = of - x;
+    bool first = d->n_elements == d->n_not_finite + 1;
+
+    d->signal += of * of;
+    d->noise += error * error;
+    d->absolute += fabs(error);
+    d->max_error = fmax(d->max_error, fabs(error));
+    d->min = first ? of : fmin(d->min, of);
+    d->max = first ? of : fmax(d->max, of);
+}
+
+void nuc_deviation_add(struct nuc_deviation *d, enum nuc_dtype of_type, const void *of, enum nuc_dtype x_type,
+                       const void *x, size_t count)
+{
+    bool integers = nuc_eval_is_integer(of_type) && nuc_eval_is_integer(x_type);
+
+    for (size_t i = 0; i < count; i++) {
+        double a = nuc_eval_load_number(of_type, of, i), b = nuc_eval_load_number(x_type, x, i);
+        bool equal = integers ? nuc_eval_load_int(of_type, of, i) == nuc_eval_load_int(x_type, x, i) : same(a, b);
+        d->n_elements++;
+        d->n_equal += equal;
+        d->n_nan += isnan(b) != 0;
+        d->n_infinite += (size_t)(!isnan(b) && !is_finite(b));
+        if (is_finite(a) && is_finite(b)) {
+            add_finite(d, a, b);
+        } else {
+            d->n_not_finite++;
+            d->n_broken += !equal;
+        }
+    }
+}
+
+void nuc_deviation_count(struct nuc_deviation *d, enum nuc_dtype type, const void *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        double v = nuc_eval_load_number(type, x, i);
+        d->n_elements++;
+        d->n_nan += isnan(v) != 0;
+        d->n_infinite += (size_t)(!isnan(v) && !is_finite(v));
+        d->n_not_finite += (size_t)!is_finite(v);
+    }
+}
+
+/* 10 log10(a / b) with what has no logarithm as infinities: no b is the best, no a the worst. */
+static double decibel(double a, double b)
+{
+    return b == 0 ? (double)INFINITY : a == 0 ? -(double)INFINITY : 10 * log10(a / b);
+}
+
+void nuc_deviation_finish(struct nuc_deviation *d)
+{
+    size_t n = d->n_elements - d->n_not_finite;
+    double range = d->max - d->min;
+
+    if (n == 0) {
+        d->min = 0;
+        d->max = -1;
+        range = 0;
+    }
+    d->mse = n == 0 ? 0 : d->noise / (double)n;
+    d->mae = n == 0 ? 0 : d->absolute / (double)n;
+    d->sqnr_db = decibel(d->signal, d->noise);
+    d->psnr_db = decibel(range * range, d->mse);
+    if (d->n_broken != 0) {
+        d->mse = d->mae = d->max_error = (double)INFINITY;
+        d->sqnr_db = d->psnr_db = -(double)INFINITY;
+    }
+}

@@ -1,0 +1,343 @@
+/* Runs of program and float model over a data set, and what they are counted into. */
+#include "nucleon/evaluate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "compiler/driver/dataset.h"
+#include "compiler/eval/eval_private.h"
+#include "compiler/score/score.h"
+#include "host/text.h"
+
+void nuc_evaluate_options_default(struct nuc_evaluate_options *options)
+{
+    *options = (struct nuc_evaluate_options){
+        .class_axis = NUC_CLASS_AXIS_AUTO,
+        .ignore_label = NUC_NO_LABEL,
+        .min_accuracy = (double)NAN,
+        .min_agreement = (double)NAN,
+        .min_sqnr = (double)NAN,
+    };
+}
+
+const char *nuc_sizes_text(struct nuc_context *cx, const int64_t *sizes, size_t rank)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    nuc_text_addf(&text, "[");
+    for (size_t i = 0; i < rank; i++)
+        nuc_text_addf(&text, "%s%lld", i == 0 ? "" : ", ", (long long)sizes[i]);
+    nuc_text_addf(&text, "]");
+    return nuc_text_string(&text);
+}
+
+static void check(const struct nuc_scoring *s, enum nuc_status status)
+{
+    if (status != NUC_OK)
+        nuc_fail_again(s->cx, status);
+}
+
+static bool same_sizes(const struct nuc_tensor_info *a, const struct nuc_tensor_info *b)
+{
+    return a->rank == b->rank && memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0;
+}
+
+/* ---- what there is ---- */
+
+static void bind_inputs(struct nuc_scoring *s)
+{
+    size_t n = nuc_runner_n_inputs(s->runner);
+    struct nuc_tensor_info *inputs = nuc_alloc_array(s->cx, n, sizeof *inputs), t;
+
+    nuc_runner_suit(s->runner, s->data);
+    nuc_runner_float_outputs(s->runner);
+    for (size_t i = 0; i < n; i++) {
+        if (nuc_runner_input(s->runner, i, &inputs[i]) != NUC_OK)
+            nuc_fail(s->cx, NUC_UNSUPPORTED, "the program's input %zu is not a tensor", i);
+    }
+    if (s->reference != NULL && nuc_model_n_inputs(s->reference) != n)
+        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: has %zu inputs, the program %zu: give the model it was compiled from",
+                 s->reference->graph->file, nuc_model_n_inputs(s->reference), n);
+    for (size_t i = 0; i < n && s->reference != NULL; i++) {
+        check(s, nuc_model_input(s->reference, i, &t));
+        if (!same_sizes(&t, &inputs[i]))
+            nuc_fail(s->cx, NUC_BAD_USAGE, "%s: input '%s' has shape %s, the program's %s", s->reference->graph->file,
+                     t.name, nuc_sizes_text(s->cx, t.sizes, t.rank),
+                     nuc_sizes_text(s->cx, inputs[i].sizes, inputs[i].rank));
+        if (t.dtype != inputs[i].dtype)
+            nuc_fail(s->cx, NUC_BAD_USAGE,
+                     "%s: input '%s' is %s, the program's %s: give the data set as %s, the program takes it converted",
+                     s->reference->graph->file, t.name, nuc_dtype_name(t.dtype), nuc_dtype_name(inputs[i].dtype),
+                     nuc_dtype_name(t.dtype));
+        inputs[i].name =
+            s->data->images == NULL && nuc_find_array(&s->data->arrays, t.name) != NULL ? t.name : inputs[i].name;
+    }
+    check(s, nuc_dataset_bind(s->data, inputs, n, &s->result->n_samples));
+    s->inputs = nuc_alloc_array(s->cx, n, sizeof *s->inputs);
+}
+
+static void check_output(const struct nuc_scoring *s, const struct nuc_scored_output *o, const char *name,
+                         const struct nuc_tensor_info *r)
+{
+    const struct nuc_tensor_info *p = &o->score->info;
+
+    if (!same_sizes(p, r))
+        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' has shape %s, the program's %s", s->reference->graph->file,
+                 name, nuc_sizes_text(s->cx, r->sizes, r->rank), nuc_sizes_text(s->cx, p->sizes, p->rank));
+    if (nuc_eval_is_integer(p->dtype) != nuc_eval_is_integer(r->dtype))
+        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: output '%s' is %s, the program's %s%s", s->reference->graph->file, name,
+                 nuc_dtype_name(r->dtype), nuc_dtype_name(p->dtype),
+                 p->dtype == NUC_I8 ? ", and the program does not give its scale" : "");
+}
+
+/* Names are the reference's: a program has none. */
+static void open_output(struct nuc_scoring *s, size_t i)
+{
+    struct nuc_scored_output *o = &s->outputs[i];
+    struct nuc_tensor_info r;
+
+    if (nuc_runner_output(s->runner, i, &o->score->info) != NUC_OK)
+        nuc_fail(s->cx, NUC_UNSUPPORTED, "the program's output %zu is not a tensor", i);
+    o->program_type = o->reference_type = o->score->info.dtype;
+    o->n_elements = o->score->info.bytes / nuc_dtype_size(o->program_type);
+    o->score->name = nuc_format(s->cx, "output%zu", i);
+    if (s->reference != NULL) {
+        check(s, nuc_model_output(s->reference, i, &r));
+        check_output(s, o, r.name, &r);
+        o->reference_type = r.dtype;
+        o->score->name = r.name;
+    }
+    o->score->info.name = o->score->name;
+    o->score->is_integer = nuc_eval_is_integer(o->program_type);
+    o->score->is_quantized = nuc_runner_is_quantized_output(s->runner, i);
+    s->program_blocks[i] = nuc_alloc(s->cx, o->score->info.bytes);
+    s->reference_blocks[i] = nuc_alloc_array(s->cx, o->n_elements, nuc_dtype_size(o->reference_type));
+}
+
+static void open_outputs(struct nuc_scoring *s)
+{
+    size_t n = nuc_runner_n_outputs(s->runner);
+    struct nuc_output_score *scores = nuc_alloc_array(s->cx, n, sizeof *scores);
+
+    if (s->reference != NULL && nuc_model_n_outputs(s->reference) != n)
+        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: has %zu outputs, the program %zu: give the model it was compiled from",
+                 s->reference->graph->file, nuc_model_n_outputs(s->reference), n);
+    s->result->n_outputs = n;
+    s->result->outputs = scores;
+    s->outputs = nuc_alloc_array(s->cx, n, sizeof *s->outputs);
+    s->program_blocks = nuc_alloc_array(s->cx, n, sizeof(void *));
+    s->reference_blocks = nuc_alloc_array(s->cx, n, sizeof(void *));
+    for (size_t i = 0; i < n; i++) {
+        s->outputs[i].score = &scores[i];
+        open_output(s, i);
+    }
+}
+
+static bool decides(const struct nuc_scored_output *o)
+{
+    return o->score->task == NUC_TASK_CLASSIFY || o->score->task == NUC_TASK_SEGMENT;
+}
+
+static void open_decisions(const struct nuc_scoring *s, struct nuc_scored_output *o)
+{
+    size_t n = nuc_decisions(&o->scores);
+
+    o->score->n_decisions = n * s->result->n_samples;
+    o->program_decisions = nuc_alloc_array(s->cx, n, sizeof *o->program_decisions);
+    o->reference_decisions = nuc_alloc_array(s->cx, n, sizeof *o->reference_decisions);
+    if (o->labels == NULL)
+        return;
+    nuc_tally_init(s->cx, &o->program, o->score->n_classes);
+    nuc_tally_init(s->cx, &o->reference, o->score->n_classes);
+}
+
+/* ---- one sample ---- */
+
+static void count_labels(const struct nuc_scoring *s, struct nuc_scored_output *o, size_t sample, size_t output)
+{
+    size_t n = nuc_decisions(&o->scores);
+
+    for (size_t i = 0; i < n; i++) {
+        int64_t label = o->labels[sample * n + i];
+        if (label == s->options->ignore_label) {
+            o->score->n_ignored++;
+            continue;
+        }
+        bool top = nuc_is_in_top(&o->scores, o->program_type, s->program_blocks[output], i, label);
+        nuc_tally_add(&o->program, label, o->program_decisions[i], top);
+        if (s->reference == NULL)
+            continue;
+        top = nuc_is_in_top(&o->scores, o->reference_type, s->reference_blocks[output], i, label);
+        nuc_tally_add(&o->reference, label, o->reference_decisions[i], top);
+    }
+}
+
+static void note_disagreement(struct nuc_scoring *s, const struct nuc_scored_output *o, size_t sample, size_t output,
+                              size_t i)
+{
+    size_t *n = &s->result->n_disagreements;
+
+    if (*n == s->options->max_disagreements)
+        return;
+    s->disagreements[(*n)++] = (struct nuc_disagreement){
+        .sample = sample,
+        .output = output,
+        .position = i,
+        .label = o->labels != NULL ? o->labels[sample * nuc_decisions(&o->scores) + i] : NUC_UNDECIDED,
+        .reference = o->reference_decisions[i],
+        .program = o->program_decisions[i],
+    };
+}
+
+static void decide(struct nuc_scoring *s, struct nuc_scored_output *o, size_t sample, size_t output)
+{
+    for (size_t i = 0; i < nuc_decisions(&o->scores); i++) {
+        int64_t p = nuc_decide(&o->scores, o->program_type, s->program_blocks[output], i);
+        o->program_decisions[i] = p;
+        o->score->n_undecided += p == NUC_UNDECIDED && !o->score->is_index;
+        if (s->reference == NULL)
+            continue;
+        int64_t r = nuc_decide(&o->scores, o->reference_type, s->reference_blocks[output], i);
+        o->reference_decisions[i] = r;
+        bool agree = p == r && (p != NUC_UNDECIDED || o->score->is_index);
+        o->score->n_agree += agree;
+        if (!agree)
+            note_disagreement(s, o, sample, output, i);
+    }
+    if (o->labels != NULL)
+        count_labels(s, o, sample, output);
+}
+
+static void count_targets(const struct nuc_scoring *s, struct nuc_scored_output *o, size_t sample, size_t output)
+{
+    const struct nuc_array_info *a = o->targets;
+    const char *targets = (const char *)a->data + sample * o->n_elements * nuc_dtype_size(a->dtype);
+
+    nuc_deviation_add(&o->score->program_error, a->dtype, targets, o->program_type, s->program_blocks[output],
+                      o->n_elements);
+    if (s->reference != NULL)
+        nuc_deviation_add(&o->score->reference_error, a->dtype, targets, o->reference_type, s->reference_blocks[output],
+                          o->n_elements);
+}
+
+static void count_sample(struct nuc_scoring *s, size_t sample)
+{
+    for (size_t i = 0; i < s->result->n_outputs; i++) {
+        struct nuc_scored_output *o = &s->outputs[i];
+        if (s->reference != NULL)
+            nuc_deviation_add(&o->score->deviation, o->reference_type, s->reference_blocks[i], o->program_type,
+                              s->program_blocks[i], o->n_elements);
+        else
+            nuc_deviation_count(&o->score->deviation, o->program_type, s->program_blocks[i], o->n_elements);
+        if (decides(o))
+            decide(s, o, sample, i);
+        if (o->targets != NULL)
+            count_targets(s, o, sample, i);
+    }
+}
+
+static void run_sample(struct nuc_scoring *s, size_t sample)
+{
+    double started = nuc_seconds();
+
+    check(s, nuc_dataset_sample(s->data, sample, s->inputs));
+    if (s->reference != NULL) {
+        double before = nuc_seconds();
+        check(s, nuc_model_run(s->reference, s->inputs, s->reference_blocks));
+        s->result->reference_seconds += nuc_seconds() - before;
+    }
+    double before = nuc_seconds();
+    check(s, nuc_runner_run(s->runner, s->inputs, s->program_blocks));
+    s->result->program_seconds += nuc_seconds() - before;
+    count_sample(s, sample);
+    s->result->seconds += nuc_seconds() - started;
+}
+
+/* ---- the whole ---- */
+
+static void finish(struct nuc_scoring *s)
+{
+    for (size_t i = 0; i < s->result->n_outputs; i++) {
+        struct nuc_scored_output *o = &s->outputs[i];
+        bool has_top = !o->scores.is_binary && o->scores.classes > (o->scores.is_index ? 1 : NUC_TOP);
+        nuc_deviation_finish(&o->score->deviation);
+        nuc_deviation_finish(&o->score->program_error);
+        nuc_deviation_finish(&o->score->reference_error);
+        if (o->labels != NULL) {
+            o->score->program_accuracy = nuc_tally_accuracy(&o->program, has_top);
+            o->score->reference_accuracy = nuc_tally_accuracy(&o->reference, has_top);
+        }
+        if (o->score->is_integer)
+            continue;
+        s->result->signal += o->score->deviation.signal;
+        s->result->noise += o->score->deviation.n_broken != 0 ? (double)INFINITY : o->score->deviation.noise;
+    }
+    s->result->missed = nuc_missed_gates(s->cx, s->result, s->options);
+}
+
+static void prepare(struct nuc_scoring *s)
+{
+    s->result = nuc_alloc(s->cx, sizeof *s->result);
+    s->result->has_reference = s->reference != NULL;
+    bind_inputs(s);
+    open_outputs(s);
+    nuc_find_labels(s);
+    nuc_find_tasks(s);
+    for (size_t i = 0; i < s->result->n_outputs; i++) {
+        if (decides(&s->outputs[i]))
+            open_decisions(s, &s->outputs[i]);
+    }
+    if (s->data->images != NULL && s->data->images->classes != NULL) {
+        s->result->n_class_names = s->data->images->n_classes;
+        s->result->class_names = s->data->images->classes;
+    }
+    s->disagreements = nuc_alloc_array(s->cx, s->options->max_disagreements, sizeof *s->disagreements);
+    s->result->disagreements = s->disagreements;
+    nuc_check_gates(s);
+}
+
+struct evaluate_call {
+    struct nuc_call call;
+    struct nuc_runner *runner;
+    const struct nuc_evaluate_options *options;
+    const struct nuc_evaluation **out;
+};
+
+static void evaluate(struct nuc_call *k)
+{
+    struct evaluate_call *e = (struct evaluate_call *)k;
+    const struct nuc_options *o = &k->c->options;
+    struct nuc_scoring s = {
+        .cx = k->c->cx,
+        .c = k->c,
+        .options = e->options,
+        .runner = e->runner,
+        .data = k->data,
+        .reference = k->m,
+    };
+
+    prepare(&s);
+    for (size_t i = 0; i < s.result->n_samples; i++) {
+        run_sample(&s, i);
+        if (o->progress != NULL)
+            o->progress(o->progress_user, "evaluate", i + 1, s.result->n_samples);
+    }
+    finish(&s);
+    *e->out = s.result;
+}
+
+enum nuc_status nuc_evaluate(struct nuc_runner *program, struct nuc_dataset *data, struct nuc_model *reference,
+                             const struct nuc_evaluate_options *options, const struct nuc_evaluation **out)
+{
+    struct nuc_evaluate_options standard;
+
+    nuc_evaluate_options_default(&standard);
+    struct evaluate_call k = {
+        .call = {.c = data->c, .data = data, .m = reference},
+        .runner = program,
+        .options = options != NULL ? options : &standard,
+        .out = out,
+    };
+    return nuc_enter(&k.call, evaluate);
+}

@@ -1,0 +1,115 @@
+/* An evaluation under way: outputs, their labels, what is counted. */
+#ifndef NUC_SCORE_H
+#define NUC_SCORE_H
+
+#include "compiler/driver/driver.h"
+#include "nucleon/evaluate.h"
+
+/* ---- numbers (deviation.c) ---- */
+
+/* Numbers above are infinite here: sums of their squares are not. */
+#define NUC_LARGEST 1e150
+
+/* Adds `count` elements of `x`, judged against those of `of`; a zeroed struct is the empty sum. */
+void nuc_deviation_add(struct nuc_deviation *d, enum nuc_dtype of_type, const void *of, enum nuc_dtype x_type,
+                       const void *x, size_t count);
+
+/* Counts what is not finite in `x` alone. */
+void nuc_deviation_count(struct nuc_deviation *d, enum nuc_dtype type, const void *x, size_t count);
+
+/* The members that follow from the sums. */
+void nuc_deviation_finish(struct nuc_deviation *d);
+
+/* ---- decisions (classes.c) ---- */
+
+/* Where the scores of one decision lie among an output's elements: `classes` of them, `inner` elements apart. */
+struct nuc_scores {
+    size_t outer, classes, inner;
+    bool is_index;  /* elements are classes themselves: the best first, as topk gives them */
+    bool is_binary; /* one score for two classes: 1 above the threshold */
+    double threshold;
+};
+
+#define NUC_UNDECIDED (-1)
+
+size_t nuc_decisions(const struct nuc_scores *s);
+
+/* The class with the highest score, the first of equals; NUC_UNDECIDED where a score is NaN. */
+int64_t nuc_decide(const struct nuc_scores *s, enum nuc_dtype type, const void *data, size_t decision);
+
+/* Whether the label is among the NUC_TOP highest scores; of equal ones the first counts. */
+bool nuc_is_in_top(const struct nuc_scores *s, enum nuc_dtype type, const void *data, size_t decision, int64_t label);
+
+/* Decisions against labels so far. Those that are no class (undecided, or beyond the labels' classes) are wrong. */
+struct nuc_tally {
+    size_t n_classes, n, n_right, n_top;
+    uint64_t *right, *labelled, *decided; /* by class */
+    uint64_t *confusion;                  /* NULL: too many classes */
+};
+
+void nuc_tally_init(struct nuc_context *cx, struct nuc_tally *t, size_t n_classes);
+void nuc_tally_add(struct nuc_tally *t, int64_t label, int64_t decision, bool in_top);
+struct nuc_label_score nuc_tally_accuracy(const struct nuc_tally *t, bool has_top);
+
+/* ---- outputs ---- */
+
+struct nuc_scored_output {
+    struct nuc_output_score *score;
+    enum nuc_dtype program_type, reference_type;
+    size_t n_elements;
+    struct nuc_scores scores;
+    const int64_t *labels;                /* one per decision and sample; NULL: none */
+    const struct nuc_array_info *targets; /* the numbers of a regression; NULL: none */
+    struct nuc_tally program, reference;
+    int64_t *program_decisions, *reference_decisions; /* of the sample under way */
+};
+
+struct nuc_scoring {
+    struct nuc_context *cx;
+    struct nuc_compiler *c;
+    const struct nuc_evaluate_options *options;
+    struct nuc_runner *runner;
+    struct nuc_dataset *data;
+    struct nuc_model *reference; /* NULL: none */
+    struct nuc_evaluation *result;
+    struct nuc_scored_output *outputs;
+    struct nuc_disagreement *disagreements;
+    bool insists; /* the array under way belongs to the output or nowhere: what does not fit is refused */
+    const void **inputs;
+    void **program_blocks, **reference_blocks;
+};
+
+/* "[1, 10]" */
+const char *nuc_sizes_text(struct nuc_context *cx, const int64_t *sizes, size_t rank);
+
+/*
+ * Sets where the scores are: along `axis`; or the elements themselves are class indices, the last `ranks` of them for
+ * one decision.
+ */
+void nuc_scores_along(struct nuc_scored_output *o, size_t axis);
+void nuc_scores_are_indices(struct nuc_scored_output *o, size_t ranks);
+
+/* What the reference's graph says of an output (tasks.c). */
+struct nuc_output_facts {
+    bool has_softmax; /* its last operator, but for views and casts */
+    size_t axis;      /* of the softmax, in the output */
+    bool has_sigmoid; /* the last operator */
+    bool is_map;      /* sigmoid or tanh: each element for itself */
+    bool is_image;    /* a view of a tensor with two dimensions or more */
+};
+struct nuc_output_facts nuc_output_facts(const struct nuc_scoring *s, size_t output);
+
+/* Finds the labels of all outputs (labels.c), then the tasks of those without (tasks.c). Fail with the remedy. */
+void nuc_find_labels(struct nuc_scoring *s);
+void nuc_find_tasks(struct nuc_scoring *s);
+
+/* ---- gates (gates.c) ---- */
+
+/* Fails when one is demanded that cannot be measured. */
+void nuc_check_gates(const struct nuc_scoring *s);
+
+/* One line that names what is missed; NULL: nothing is. */
+const char *nuc_missed_gates(struct nuc_context *cx, const struct nuc_evaluation *e,
+                             const struct nuc_evaluate_options *o);
+
+#endif

@@ -1,0 +1,189 @@
+/* Measures of an evaluation against numbers worked out by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "compiler/score/score.h"
+#include "contexts.h"
+
+static void near(double actual, double expected)
+{
+    assert_true(fabs(actual - expected) < 1e-9);
+}
+
+/* ---- numbers ---- */
+
+static struct nuc_deviation deviation(const float *of, const float *x, size_t count)
+{
+    struct nuc_deviation d = {.n_elements = 0};
+
+    nuc_deviation_add(&d, NUC_F32, of, NUC_F32, x, count);
+    nuc_deviation_finish(&d);
+    return d;
+}
+
+static void test_deviation(void **state)
+{
+    const float of[4] = {1, -2, 3, 4}, x[4] = {1, -1, 3, 2};
+
+    (void)state;
+    struct nuc_deviation d = deviation(of, x, 4);
+    near(d.signal, 1 + 4 + 9 + 16);
+    near(d.noise, 0 + 1 + 0 + 4);
+    near(d.mse, 5.0 / 4);
+    near(d.mae, 3.0 / 4);
+    near(d.max_error, 2);
+    near(d.sqnr_db, 10 * log10(6));              /* 30 / 5 */
+    near(d.psnr_db, 10 * log10(36 / (5.0 / 4))); /* peak 4 - -2 */
+    assert_int_equal(d.n_equal, 2);
+}
+
+static void test_deviation_limits(void **state)
+{
+    const float zero[2] = {0, 0}, one[2] = {1, 0}, huge[2] = {3e38f, -3e38f}, off[2] = {3e38f, 3e38f};
+
+    (void)state;
+    assert_true(deviation(zero, zero, 2).sqnr_db == (double)INFINITY);
+    assert_true(deviation(zero, one, 2).sqnr_db == -(double)INFINITY);
+    assert_true(deviation(one, one, 2).sqnr_db == (double)INFINITY);
+    near(deviation(huge, off, 2).sqnr_db, 10 * log10(0.5));
+}
+
+static void test_deviation_not_finite(void **state)
+{
+    const float of[4] = {NAN, INFINITY, 1, 2}, same[4] = {NAN, INFINITY, 1, 1}, other[4] = {0, -INFINITY, NAN, 2};
+
+    (void)state;
+    struct nuc_deviation d = deviation(of, same, 4);
+    assert_int_equal(d.n_not_finite, 2);
+    assert_int_equal(d.n_broken, 0);
+    assert_int_equal(d.n_nan, 1);
+    assert_int_equal(d.n_infinite, 1);
+    assert_int_equal(d.n_equal, 3);
+    near(d.sqnr_db, 10 * log10(5));
+    d = deviation(of, other, 4);
+    assert_int_equal(d.n_broken, 3);
+    assert_int_equal(d.n_nan, 1);
+    assert_true(d.sqnr_db == -(double)INFINITY && d.mse == (double)INFINITY);
+}
+
+/* Beyond what a double can tell apart. */
+static void test_deviation_integers(void **state)
+{
+    const int64_t of[2] = {INT64_C(9007199254740993), 7}, x[2] = {INT64_C(9007199254740992), 7};
+    struct nuc_deviation d = {.n_elements = 0};
+
+    (void)state;
+    nuc_deviation_add(&d, NUC_I64, of, NUC_I64, x, 2);
+    assert_int_equal(d.n_equal, 1);
+}
+
+/* ---- decisions ---- */
+
+static void test_decisions(void **state)
+{
+    /* Two samples' places of three classes, the classes in the middle: [1, 3, 2]. */
+    const float v[6] = {1, 5, 3, 5, 2, NAN};
+    const struct nuc_scores s = {.outer = 1, .classes = 3, .inner = 2};
+    const float tied[3] = {2, 2, 1};
+    const struct nuc_scores row = {.outer = 1, .classes = 3, .inner = 1};
+    const struct nuc_scores binary = {.outer = 3, .classes = 1, .inner = 1, .is_binary = true, .threshold = 1.5};
+    const int32_t topk[4] = {7, 3, 1, 0};
+    const struct nuc_scores ranked = {.outer = 2, .classes = 2, .inner = 1, .is_index = true};
+
+    (void)state;
+    assert_int_equal(nuc_decisions(&s), 2);
+    assert_int_equal(nuc_decide(&s, NUC_F32, v, 0), 1);
+    assert_int_equal(nuc_decide(&s, NUC_F32, v, 1), NUC_UNDECIDED);
+    assert_int_equal(nuc_decide(&row, NUC_F32, tied, 0), 0);
+    assert_int_equal(nuc_decide(&binary, NUC_F32, tied, 0), 1);
+    assert_int_equal(nuc_decide(&binary, NUC_F32, tied, 2), 0);
+    assert_int_equal(nuc_decide(&ranked, NUC_I32, topk, 1), 1);
+    assert_true(nuc_is_in_top(&ranked, NUC_I32, topk, 0, 3));
+    assert_false(nuc_is_in_top(&ranked, NUC_I32, topk, 1, 3));
+}
+
+static void test_top(void **state)
+{
+    const float v[7] = {0, 6, 5, 4, 3, 3, 1};
+    const struct nuc_scores s = {.outer = 1, .classes = 7, .inner = 1};
+
+    (void)state;
+    assert_true(nuc_is_in_top(&s, NUC_F32, v, 0, 1));
+    assert_true(nuc_is_in_top(&s, NUC_F32, v, 0, 5)); /* the fifth: of equals the first counts */
+    assert_false(nuc_is_in_top(&s, NUC_F32, v, 0, 6));
+    assert_false(nuc_is_in_top(&s, NUC_F32, v, 0, 0));
+}
+
+static void tally(struct nuc_context *cx, void *arg)
+{
+    /* Labels 0 0 0 1 1 2; decisions 0 0 1 1 undecided 0. */
+    const int64_t labels[6] = {0, 0, 0, 1, 1, 2}, decisions[6] = {0, 0, 1, 1, NUC_UNDECIDED, 0};
+    struct nuc_tally t;
+
+    (void)arg;
+    nuc_tally_init(cx, &t, 4);
+    for (size_t i = 0; i < 6; i++)
+        nuc_tally_add(&t, labels[i], decisions[i], i < 4);
+    struct nuc_label_score a = nuc_tally_accuracy(&t, true);
+    assert_int_equal(a.n, 6);
+    assert_int_equal(a.n_right, 3);
+    assert_int_equal(a.n_top, 4);
+    /* Class 0: 2 of 4; class 1: 1 of 3; class 2: 0 of 1; class 3 does not occur. */
+    assert_int_equal(a.n_present, 3);
+    near(a.mean_iou, (2.0 / 4 + 1.0 / 3 + 0) / 3);
+    assert_int_equal(a.confusion[0 * 4 + 1], 1);
+    assert_int_equal(a.confusion[2 * 4 + 0], 1);
+    assert_int_equal(a.confusion[1 * 4 + 1], 1);
+}
+
+/* ---- gates ---- */
+
+static void gates(struct nuc_context *cx, void *arg)
+{
+    struct nuc_output_score outputs[2] = {{.name = "a"}, {.name = "b"}};
+    const struct nuc_evaluation e = {.n_outputs = 2, .outputs = outputs};
+    struct nuc_evaluate_options o;
+
+    (void)arg;
+    nuc_evaluate_options_default(&o);
+    outputs[0].deviation.sqnr_db = 30;
+    outputs[1].deviation.sqnr_db = 20;
+    outputs[1].task = NUC_TASK_CLASSIFY;
+    outputs[1].labels = "label";
+    outputs[1].program_accuracy = (struct nuc_label_score){.n = 200, .n_right = 181};
+    assert_null(nuc_missed_gates(cx, &e, &o));
+    o.min_sqnr = 20;
+    o.min_accuracy = 90.5;
+    assert_null(nuc_missed_gates(cx, &e, &o));
+    o.min_sqnr = 21.5;
+    assert_string_equal(nuc_missed_gates(cx, &e, &o), "SQNR of 'b' is 20.00 dB, 1.5 below --min-sqnr 21.5");
+    o.min_accuracy = 91;
+    assert_string_equal(nuc_missed_gates(cx, &e, &o),
+                        "accuracy of 'b' is 90.50 %, 0.5 below --min-accuracy 91; SQNR of "
+                        "'b' is 20.00 dB, 1.5 below --min-sqnr 21.5");
+    /* A NaN is never above a limit. */
+    outputs[1].deviation.sqnr_db = (double)NAN;
+    outputs[0].is_integer = true;
+    assert_non_null(nuc_missed_gates(cx, &e, &o));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_deviation),
+        cmocka_unit_test(test_deviation_limits),
+        cmocka_unit_test(test_deviation_not_finite),
+        cmocka_unit_test(test_deviation_integers),
+        cmocka_unit_test(test_decisions),
+        cmocka_unit_test(test_top),
+        CONTEXT_TEST(tally),
+        CONTEXT_TEST(gates),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
