@@ -103,6 +103,14 @@ static const struct row rows[] = {
      "edge.nucleon.quantized_var.default", "edge.aten.var.correction"},
     {"log_softmax", INPUT("[2, 3]") "%y = edge.aten._log_softmax.default(%dx, 0, false)" RESULT,
      "edge.nucleon.quantized_log_softmax.default", "edge.aten._log_softmax.default"},
+    {"a linear layer with a scale for each output",
+     "%w = buffer : int8[4, 3] values(1, -2, 3); %s = buffer : float32[4] values(0.5, 0.25, 0.125, 1)\n"
+     "%z = buffer : int64[4] values(0, 0, 0, 0)\n"
+     "%dw = quantized_decomposed.dequantize_per_channel.default(%w, %s, %z, 0, -127, 127, int8)\n" INPUT(
+         "[2, 3]") "%p = edge.aten.permute_copy.default(%dw, [1, 0]); %y = edge.aten.mm.default(%dx, %p)" RESULT,
+     "edge.aten.view_copy.default edge.nucleon.permute_view.default executorch.exir.memory.alloc "
+     "edge.cortex_m.quantized_conv2d.default edge.nucleon.permute_view.default edge.aten.view_copy.default",
+     NULL},
     {"no kernel", INPUT("[2, 3]") "%y = edge.aten.mean.dim(%dx, [1], true)" RESULT,
      "edge.nucleon.quantized_sum.default", "edge.aten.mean.dim"},
     {"view and permutation",

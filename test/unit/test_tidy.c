@@ -2,6 +2,7 @@
 
 #include "contexts.h"
 
+#include "compiler/neutron/arrange/arrange.h"
 #include "compiler/neutron/arrange/tidy.h"
 
 static int32_t value(struct nuc_ltb *d, const char *name, enum nuc_ltb_format format, uint32_t rank,
@@ -257,6 +258,65 @@ static void test_permute_weights_is_not_done(void **state)
     assert_false(nuc_tidy_permute_weights(d)); /* a transpose of the user's own */
 }
 
+/* ---- products of weights that have a scale for each output ---- */
+
+static const float row_scales[2] = {0.5f, 0.125f}, half = 0.5f;
+static const int64_t row_zeros[2] = {0, 0}, zero_points[1] = {3};
+
+/* RELU [3, 4] -> FULLY_CONNECTED [3, 2] -> RELU, weights of `n_scales` scales. */
+static struct nuc_ltb *product(struct nuc_context *cx, uint32_t n_scales)
+{
+    struct nuc_ltb *d = nuc_ltb_new(cx, "m");
+    static const int8_t data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    int32_t x = value(d, "x", NUC_LTB_FORMATLESS, 2, (const int32_t[]){3, 4});
+    int32_t h = value(d, "h", NUC_LTB_FORMATLESS, 2, (const int32_t[]){3, 4});
+    int32_t y = value(d, "y", NUC_LTB_FORMATLESS, 2, (const int32_t[]){3, 2});
+    int32_t out = value(d, "out", NUC_LTB_FORMATLESS, 2, (const int32_t[]){3, 2});
+    int32_t w = nuc_ltb_constant(d, "w", NUC_I8, (const int32_t[]){2, 4}, 2, data);
+
+    nuc_ltb_quantize(d, h, &(struct nuc_lt_quant){1, &half, zero_points, 0});
+    nuc_ltb_quantize(d, w, &(struct nuc_lt_quant){n_scales, row_scales, row_zeros, 0});
+    nuc_ltb_op(d, NUC_LT_RELU, &x, 1, h);
+    nuc_ltb_op(d, NUC_LT_FULLY_CONNECTED, (const int32_t[]){h, w}, 2, y);
+    nuc_ltb_op(d, NUC_LT_RELU, &y, 1, out);
+    boundaries(d, &x, 1, &out, 1);
+    return d;
+}
+
+static void test_products_become_convolutions(void **state)
+{
+    static const int32_t codes[] = {NUC_LT_RELU, NUC_LT_RESHAPE, NUC_LT_CONV_2D, NUC_LT_RESHAPE, NUC_LT_RELU};
+    static const int32_t image[4] = {1, 3, 1, 4}, result[4] = {1, 3, 1, 2}, kernel[4] = {2, 1, 1, 4};
+    struct nuc_ltb *d = product(*state, 2);
+
+    nuc_products_to_convolutions(d);
+    const struct nuc_lt_subgraph *s = nuc_ltb_graph(d);
+    assert_int_equal(s->n_ops, 5);
+    for (uint32_t i = 0; i < 5; i++)
+        assert_int_equal(s->ops[i].code, codes[i]);
+    const struct nuc_lt_op *conv = &s->ops[2];
+    assert_int_equal(s->ops[1].inputs[0], s->ops[0].outputs[0]);
+    assert_int_equal(s->ops[3].outputs[0], s->ops[4].inputs[0]);
+    assert_memory_equal(nuc_ltb_at(d, conv->inputs[0])->shape, image, sizeof image);
+    assert_memory_equal(nuc_ltb_at(d, conv->outputs[0])->shape, result, sizeof result);
+    const struct nuc_lt_tensor *w = nuc_ltb_at(d, conv->inputs[1]), *b = nuc_ltb_at(d, conv->inputs[2]);
+    assert_memory_equal(w->shape, kernel, sizeof kernel);
+    assert_int_equal(w->data.data[7], 8);
+    assert_int_equal(w->quant.count, 2);
+    assert_int_equal(w->quant.axis, 0);
+    assert_int_equal(b->quant.count, 2);
+    assert_float_equal(b->quant.scale[1], 0.0625f, 0);
+}
+
+static void test_products_of_one_scale_stay(void **state)
+{
+    struct nuc_ltb *d = product(*state, 1);
+
+    nuc_products_to_convolutions(d);
+    assert_int_equal(nuc_ltb_graph(d)->n_ops, 3);
+    assert_int_equal(nuc_ltb_graph(d)->ops[1].code, NUC_LT_FULLY_CONNECTED);
+}
+
 /* ---- order, dead tensors ---- */
 
 static void test_sort(void **state)
@@ -327,6 +387,8 @@ int main(void)
         STATE_TEST(test_identities_stay),
         STATE_TEST(test_permute_weights),
         STATE_TEST(test_permute_weights_is_not_done),
+        STATE_TEST(test_products_become_convolutions),
+        STATE_TEST(test_products_of_one_scale_stay),
         STATE_TEST(test_sort),
         STATE_TEST(test_sort_finds_loops),
         STATE_TEST(test_remove_dead),

@@ -31,6 +31,41 @@ static struct nuc_node *kernel_sum(struct nuc_cm *c, const struct nuc_node *node
     return nuc_cm_constant(c, node, "_kernel_sum", NUC_I32, (int64_t[]){1, out}, 2, sums);
 }
 
+/*
+ * With a scale for each output: rows [N, I] are the pixels of an image [1, I, N, 1], channels last, for a convolution
+ * of one pixel. `weight` is [O, I].
+ */
+static struct nuc_node *emit_pixels(struct nuc_cm *c, struct nuc_node *node, const struct linear *l,
+                                    struct nuc_node *weight)
+{
+    const struct nuc_meta out = l->out.value->vals[0];
+    int64_t o = weight->vals[0].sizes[0], i = weight->vals[0].sizes[1], rows = nuc_elements(&out) / o;
+    int32_t *multipliers = nuc_alloc_array(c->g->cx, (size_t)o, sizeof *multipliers);
+    int32_t *shifts = nuc_alloc_array(c->g->cx, (size_t)o, sizeof *shifts);
+    struct nuc_node *before = nuc_cm_place(&l->out);
+
+    for (int64_t k = 0; k < o; k++) {
+        double scale = l->in.scale * nuc_cm_channel_scale(&l->weight, k);
+        struct nuc_multiplier m = nuc_cm_multiplier(scale / l->out.params.scale);
+        multipliers[k] = m.multiplier;
+        shifts[k] = m.shift;
+    }
+    struct nuc_node *kernel = nuc_cm_constant(c, node, "_weight_nhwc", NUC_I8, (int64_t[]){o, 1, 1, i}, 4,
+                                              nuc_const_contiguous(c->g, weight));
+    struct nuc_node *in = nuc_cm_contiguous(c, l->in.node, before);
+    in = nuc_cm_as_nchw(c, nuc_cm_view(c, in, (int64_t[]){1, rows, 1, i}, 4, before), before);
+    const struct nuc_pair ones = {1, 1}, zeros = {0, 0};
+    struct nuc_node *conv = nuc_emit(
+        c->g, before, NUC_OP_CORTEXM_CONV2D, l->out.value,
+        NUC_ARGS(nuc_node_arg(in), nuc_node_arg(kernel), nuc_node_arg(l->bias), NUC_PAIR_ARG(ones), NUC_PAIR_ARG(zeros),
+                 NUC_PAIR_ARG(ones), nuc_int_arg(-l->in.zero_point), nuc_int_arg(l->out.params.zero_point),
+                 nuc_node_arg(nuc_cm_constant(c, node, "_quantized_multiplier", NUC_I32, &o, 1, multipliers)),
+                 nuc_node_arg(nuc_cm_constant(c, node, "_quantized_shift", NUC_I32, &o, 1, shifts)),
+                 nuc_int_arg(l->out.low), nuc_int_arg(l->out.high)));
+    nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
+    return nuc_cm_view(c, nuc_cm_as_nhwc(c, conv, before), out.sizes, out.rank, before);
+}
+
 static void emit_linear(struct nuc_cm *c, struct nuc_node *node, const struct linear *l)
 {
     static const uint8_t swapped[2] = {1, 0};
@@ -38,6 +73,10 @@ static void emit_linear(struct nuc_cm *c, struct nuc_node *node, const struct li
 
     if (l->weight_is_transposed)
         weight = nuc_cm_permuted_constant(c, node, "_weight", weight, swapped);
+    if (l->weight.scales != NULL) {
+        nuc_cm_replace(c, &l->out, emit_pixels(c, node, l, weight));
+        return;
+    }
     struct nuc_multiplier m = nuc_cm_multiplier(l->in.scale * l->weight.scale / l->out.params.scale);
     struct nuc_node *in = nuc_cm_contiguous(c, l->in.node, before);
     bool sums = c->options->cpu->kernel_sums;
@@ -51,7 +90,10 @@ static void emit_linear(struct nuc_cm *c, struct nuc_node *node, const struct li
     nuc_cm_replace(c, &l->out, linear);
 }
 
-/* The weight as a constant matrix of int8 with one scale; a permutation in front of it is undone. */
+/*
+ * The weight as a constant matrix of int8 with one scale or one for each output; a permutation in front of it is
+ * undone.
+ */
 static bool read_weight(struct nuc_node *arg, struct linear *l)
 {
     if (arg == NULL)
@@ -60,8 +102,10 @@ static bool read_weight(struct nuc_node *arg, struct linear *l)
         l->weight_is_transposed = arg->args[NUC_ARG(PERMUTE, dims)].u.ints[0] % 2 == 0;
         arg = nuc_arg_node(arg, NUC_SELF);
     }
-    return nuc_cm_int8(arg, &l->weight) && nuc_is_static(l->weight.node) && l->weight.zero_point == 0 &&
-           l->weight.node->vals[0].rank == 2;
+    if (!nuc_cm_operand(arg, &l->weight) || l->weight.dtype != NUC_I8 || !nuc_is_static(l->weight.node) ||
+        l->weight.zero_point != 0 || l->weight.node->vals[0].rank != 2)
+        return false;
+    return l->weight.scales == NULL || l->weight.axis == (l->weight_is_transposed ? 1 : 0);
 }
 
 /* A product with a constant weight, which has its operands at these positions. */

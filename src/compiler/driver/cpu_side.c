@@ -242,6 +242,7 @@ bool *nuc_find_cpu_nodes(struct nuc_model *prepared, const struct nuc_quantize_o
 
     d.options.accuracy = NUC_ACCURACY_FAST;
     d.options.bias_correction = NUC_BIAS_CORRECTION_OFF;
+    d.options.max_matrix_inputs = 0; /* as the CPU has it: a linear layer with one scale is the faster one there */
     discover(prepared, prepared->settings->o.placement, &d);
     if (!d.by_cost)
         return d.on_cpu;

@@ -83,6 +83,7 @@ static void annotate(struct nuc_model *m)
         .side = int8_cpu && !s->delegates ? NUC_SIDE_CPU : NUC_SIDE_NPU,
         .reference_compat = s->o.reference_compat,
         .one_scale = nuc_expresses_for_npu(s),
+        .max_matrix_inputs = nuc_expresses_for_npu(s) ? s->target->max_mac_buffer - s->target->num_macs : 0,
         .threads = s->o.threads,
         .accuracy = s->trial ? NUC_ACCURACY_FAST : s->o.accuracy,
         .observer = s->o.observer,

@@ -1,5 +1,8 @@
+#include <string.h>
+
 #include "compiler/eval/eval.h"
 #include "compiler/graph/args.h"
+#include "compiler/graph/quant.h"
 #include "compiler/passes/pass_list.h"
 #include "compiler/passes/rewrite.h"
 
@@ -60,19 +63,77 @@ static bool is_moved_parameter(const struct nuc_node *n)
            input->vals[0].dtype == n->vals[0].dtype;
 }
 
-static bool fold_move(struct nuc_graph *g, struct nuc_node *n)
+static bool fold_parameter(struct nuc_graph *g, struct nuc_node *n)
 {
     void *value;
 
-    if (!is_moved_parameter(n) || !nuc_eval_constant(g, n, &value))
+    if (!nuc_eval_constant(g, n, &value))
         return false;
     nuc_replace_uses(g, n, nuc_take_parameter(g, nuc_operand(g, n, NUC_SELF), "_moved", &n->vals[0], value), NULL);
     return true;
 }
 
+static bool fold_move(struct nuc_graph *g, struct nuc_node *n)
+{
+    return is_moved_parameter(n) && fold_parameter(g, n);
+}
+
+/* The parameter permuted as `permute` does it, once for all that read it so. */
+static struct nuc_node *permuted_parameter(struct nuc_graph *g, struct nuc_node *before, struct nuc_node *parameter,
+                                           const struct nuc_node *permute)
+{
+    const struct nuc_arg *dims = &permute->args[NUC_ARG(PERMUTE, dims)];
+
+    for (uint32_t i = 0; i < parameter->n_users; i++) {
+        struct nuc_node *user = parameter->users[i];
+        if (user->op == NUC_OP_PERMUTE &&
+            memcmp(user->args[NUC_ARG(PERMUTE, dims)].u.ints, dims->u.ints, dims->count * sizeof *dims->u.ints) == 0)
+            return user;
+    }
+    struct nuc_node *moved = nuc_insert(g, before, NUC_OP_PERMUTE, permute);
+    nuc_set_args(g, moved, NUC_ARGS(nuc_node_arg(parameter), nuc_ints_arg(dims->u.ints, dims->count)));
+    nuc_infer_shape(g, moved);
+    return moved;
+}
+
+/*
+ * Weights with a scale for each channel, permuted as those of a linear layer are: the permutation comes first. Behind
+ * it they could not be quantized again, as they are per tensor to make a cluster of it.
+ */
+static bool permute_channels_first(struct nuc_graph *g, struct nuc_node *permute)
+{
+    struct nuc_node *dequantize = nuc_arg_node(permute, NUC_SELF);
+    uint32_t rank = permute->vals[0].rank, axis = 0;
+    struct nuc_quant q;
+
+    if (!nuc_dequantize_quant(dequantize, &q) || !q.per_channel || dequantize->n_users != 1 ||
+        !nuc_is_static(nuc_operand(g, dequantize, NUC_SELF)))
+        return false;
+    const int64_t *dims = permute->args[NUC_ARG(PERMUTE, dims)].u.ints;
+    while (nuc_positive_dim(dims[axis], rank) != nuc_positive_dim(q.axis, rank))
+        axis++;
+    struct nuc_node *moved = permuted_parameter(g, dequantize, nuc_operand(g, dequantize, NUC_SELF), permute);
+    nuc_set_arg_node(dequantize, g, NUC_SELF, moved);
+    nuc_set_arg_int(dequantize, NUC_ARG(DEQUANTIZE_PER_CHANNEL, axis), axis);
+    nuc_infer_shape(g, dequantize);
+    nuc_replace_uses(g, permute, dequantize, NULL);
+    return true;
+}
+
+static bool fold_quantized_permute(struct nuc_graph *g, struct nuc_node *permute)
+{
+    return nuc_is_static(nuc_operand(g, permute, NUC_SELF)) && permute->vals[0].dtype == NUC_I8 &&
+           fold_parameter(g, permute);
+}
+
 bool nuc_fold_moves(struct nuc_graph *g)
 {
-    return nuc_rewrite_each(
+    bool changed = nuc_rewrite_each(
         g, NUC_OPS(NUC_OP_PERMUTE, NUC_OP_VIEW, NUC_OP_CLONE, NUC_OP_CLONE_DIM_ORDER, NUC_OP_TO_DIM_ORDER_COPY),
         fold_move);
+
+    if (!nuc_rewrite_each(g, NUC_OPS(NUC_OP_PERMUTE), permute_channels_first))
+        return changed;
+    nuc_rewrite_each(g, NUC_OPS(NUC_OP_PERMUTE), fold_quantized_permute);
+    return true;
 }

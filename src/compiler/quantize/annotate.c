@@ -92,10 +92,32 @@ static uint32_t weight_repeats(const struct nuc_node *node, const struct nuc_qsp
     return (uint32_t)nuc_integer(node, NUC_ARG(CONV_TRANSPOSE2D, groups), 1);
 }
 
+/* Weights [O, I] whose rows the NPU takes as those of a convolution of one pixel, which has a scale for each output. */
+static bool has_scale_for_each_row(const struct nuc_annotator *a, enum nuc_side side, const struct nuc_node *node)
+{
+    const struct nuc_node *weight = node->op == NUC_OP_LINEAR ? nuc_arg_node(node, NUC_ARG(LINEAR, weight)) : NULL;
+
+    return side == NUC_SIDE_NPU && weight != NULL && nuc_is_static(weight) && weight->vals[0].rank == 2 &&
+           weight->vals[0].sizes[1] <= a->max_matrix_inputs;
+}
+
+static enum nuc_spec spec_of_row(enum nuc_spec of_matrix)
+{
+    switch ((int)of_matrix) {
+    case NUC_SPEC_WEIGHT:
+        return NUC_SPEC_WEIGHT_AXIS_0;
+    case NUC_SPEC_BIAS:
+        return NUC_SPEC_BIAS_CHANNELS;
+    default:
+        return of_matrix;
+    }
+}
+
 struct nuc_qspec nuc_anchor_spec(const struct nuc_annotator *a, enum nuc_side side, struct nuc_node *node, uint32_t i)
 {
     const struct nuc_pattern *p = nuc_pattern_of(side, node->op);
-    struct nuc_qspec spec = a->specs[side][p->anchors[i].spec];
+    enum nuc_spec which = p->anchors[i].spec;
+    struct nuc_qspec spec = a->specs[side][has_scale_for_each_row(a, side, node) ? spec_of_row(which) : which];
 
     if (spec.kind == NUC_QSPEC_DERIVED) {
         spec.from[0] = (struct nuc_place){nuc_anchor_arg(p, node, 0), node};
@@ -419,7 +441,10 @@ static bool is_wanted(const struct nuc_annotator *a, const struct nuc_node *node
 
 struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quantize_options *options)
 {
-    struct nuc_annotator a = {.g = g, .reference_compat = options->reference_compat, .one_scale = options->one_scale};
+    struct nuc_annotator a = {.g = g,
+                              .reference_compat = options->reference_compat,
+                              .one_scale = options->one_scale,
+                              .max_matrix_inputs = options->max_matrix_inputs};
 
     for (int side = 0; side < NUC_SIDE_COUNT; side++)
         nuc_specs((enum nuc_side)side, options, a.specs[side]);

@@ -8,6 +8,7 @@ struct nuc_annotator {
     struct nuc_graph *g;
     struct nuc_annotation **by_id;
     bool reference_compat, one_scale; /* as in struct nuc_quantize_options */
+    int64_t max_matrix_inputs;        /* the same */
     struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];
     enum nuc_side *side; /* by node id */
     bool *npu_function;  /* by node id: what struct nuc_quantize_options says */

@@ -23,6 +23,22 @@ static bool addmm_bias_shape(const struct nuc_rule_query *q)
                                    nuc_meta_text(q->s->g->cx, bias));
 }
 
+/* With a scale for each output it is a convolution of one pixel (neutron/lower/lower_matmul.c). */
+static struct nuc_extent rows_with_scales(const struct nuc_rule_query *q)
+{
+    uint32_t at = q->node->op == NUC_OP_ADDMM ? NUC_ARG(ADDMM, mat2) : NUC_ARG(MM, mat2);
+    struct nuc_quant weight;
+
+    if (!nuc_input_quant(q->node, at, &weight) || !weight.per_channel)
+        return (struct nuc_extent){.n = 0};
+    return (struct nuc_extent){
+        1, true, {nuc_multiple_above(nuc_input_meta(q->node, at)->sizes[0], q->s->target->num_macs)}};
+}
+
+#define RULE_ROWS_WITH_SCALES                                                                                          \
+    LIMIT("of weights with a scale for each output the inputs fit the MAC buffer",                                     \
+          "quantize the weight per tensor, or use at most {limit} inputs", rows_with_scales, max_mac_buffer)
+
 static const struct nuc_support_rule addmm_ir[] = {
     RULE_ADDMM_INPUTS,
     RULE_WEIGHT_MATRIX(NUC_ARG(ADDMM, mat2)),
@@ -39,6 +55,7 @@ static const struct nuc_support_rule addmm_target[] = {
     RULE_BIAS_INT32(NUC_SELF),
     RULE("the weight is a parameter", nuc_weight_is_static, NUC_ARG(ADDMM, mat2), FIX_WEIGHT_STATIC),
     RULE_BIAS_STATIC(NUC_SELF),
+    RULE_ROWS_WITH_SCALES,
     RULES_END,
 };
 
@@ -49,6 +66,7 @@ static const struct nuc_support_rule mm_target[] = {
     RULE_OUTPUT_8BIT,
     RULE_WEIGHT_INT8(NUC_OTHER),
     RULE("the weight is a parameter", nuc_weight_is_static, NUC_OTHER, FIX_WEIGHT_STATIC),
+    RULE_ROWS_WITH_SCALES,
     RULES_END,
 };
 

@@ -25,4 +25,10 @@ struct nuc_moved nuc_moved_by_transposes(const struct nuc_lt_model *m);
  */
 void nuc_arrange(struct nuc_ltb *b);
 
+/*
+ * FULLY_CONNECTED [rows, I] -> [rows, O] whose weights have a scale for each output becomes a CONV_2D of one pixel of
+ * an image [1, rows, 1, I] between two RESHAPE operators.
+ */
+void nuc_products_to_convolutions(struct nuc_ltb *b);
+
 #endif

@@ -392,8 +392,10 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     convert_boundaries(&l, io);
     nuc_tidy(l.b);
     /* The limits of rule set sdk-3.1 are about the axes as the rules saw them. */
-    if (l.options.arrange && l.options.flavor->rules != NUC_RULES_SDK_3_1)
+    if (l.options.arrange && l.options.flavor->rules != NUC_RULES_SDK_3_1) {
         nuc_arrange(l.b);
+        nuc_products_to_convolutions(l.b);
+    }
     drop_unproduced(&l, io);
     nuc_lt_remove_dead(l.b->model);
     finish_side(&l, io->inputs, io->n_inputs, nuc_ltb_graph(l.b)->inputs);

@@ -2,13 +2,16 @@
 
 /*
  * torch multiplies [M, N] by weights [N, O], FULLY_CONNECTED expects them as [O, N]. A linear layer's weights come
- * through a permute of their own, so that tidying cancels the two transposes.
+ * through a permute of their own, so that tidying cancels the two transposes; those with a scale for each output are
+ * transposed here.
  */
 static int32_t weights(struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
 {
     static const int32_t swap[2] = {1, 0};
     int32_t w = nuc_lower_input(l, node, index);
 
+    if (nuc_ltb_is_constant(l->b, w) && nuc_ltb_at(l->b, w)->quant.count > 1)
+        return nuc_ltb_transposed_constant(l->b, w, swap, 0);
     return nuc_ltb_transpose_before(l->b, w, swap, nuc_ltb_format(l->b, w));
 }
 
