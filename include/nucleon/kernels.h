@@ -301,6 +301,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("aten::cumsum.out", "Ti?iO", nuc_op_cumsum)                                                                      \
     X("aten::_log_softmax.out", "TibO", nuc_op_log_softmax)                                                            \
     X("aten::native_layer_norm.out", "TI?T?TfOOO", nuc_op_layer_norm)                                                  \
+    X("nucleon::rms_norm.out", "TI?T?fO", nuc_op_rms_norm)                                                             \
     X("aten::native_group_norm.out", "T?T?TiiiifOOO", nuc_op_group_norm)                                               \
     X("cortex_m::quantize_per_tensor.out", "TfiiiiO", nuc_op_int8_quantize)                                            \
     X("cortex_m::dequantize_per_tensor.out", "TfiiiiO", nuc_op_int8_dequantize)                                        \

@@ -39,25 +39,36 @@ static bool check_statistics(struct nuc_kernel_context *cx, struct nuc_value *co
                     NUC_TEXT("argument 'mean_out' or 'rstd_out' is not one float32 for each row"));
 }
 
+/* The elements of a row, the last dimensions, which are listed as an argument; 0 when these are not the input's. */
+static size_t row_of(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    uint32_t dims = args[1]->u.list.count;
+    size_t count = 1;
+
+    if (!nuc_need(cx, dims >= 1 && dims <= in->rank && in->bytes > 0,
+                  NUC_TEXT("argument 'normalized_shape' does not fit 'input'")))
+        return 0;
+    for (uint32_t i = 0; i < dims; i++) {
+        int32_t size = in->sizes[in->rank - dims + i];
+        if (!nuc_need(cx, nuc_list_int(cx, args[1], i) == size,
+                      NUC_TEXT("argument 'normalized_shape' does not fit 'input'")))
+            return 0;
+        count *= (size_t)size;
+    }
+    return count;
+}
+
 /* (input, normalized_shape, weight, bias, eps, out, mean_out, rstd_out) */
 enum nuc_status nuc_op_layer_norm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
     const struct nuc_tensor *in = nuc_arg_tensor(args, 0);
     const struct nuc_tensor *weight = nuc_arg_optional_tensor(args, 2);
     const struct nuc_tensor *bias = nuc_arg_optional_tensor(args, 3);
-    uint32_t dims = args[1]->u.list.count;
-    size_t count = 1;
+    size_t count = check_tensors(cx, args, 5) ? row_of(cx, args) : 0;
 
-    if (!check_tensors(cx, args, 5) || !nuc_need(cx, dims >= 1 && dims <= in->rank && in->bytes > 0,
-                                                 NUC_TEXT("argument 'normalized_shape' does not fit 'input'")))
+    if (count == 0)
         return NUC_UNSUPPORTED;
-    for (uint32_t i = 0; i < dims; i++) {
-        int32_t size = in->sizes[in->rank - dims + i];
-        if (!nuc_need(cx, nuc_list_int(cx, args[1], i) == size,
-                      NUC_TEXT("argument 'normalized_shape' does not fit 'input'")))
-            return NUC_UNSUPPORTED;
-        count *= (size_t)size;
-    }
     size_t rows = nuc_tensor_elements(in) / count;
     if (!nuc_need(cx, is_affine(weight, count) && is_affine(bias, count),
                   NUC_TEXT("argument 'weight' or 'bias' does not have the normalized sizes")) ||
@@ -66,6 +77,23 @@ enum nuc_status nuc_op_layer_norm(struct nuc_kernel_context *cx, struct nuc_valu
     nuc_kernel_layer_norm_f32(rows, count, in->data, data_of(weight), data_of(bias), (float)nuc_value_scalar(args[4]),
                               nuc_arg_tensor(args, 5)->data, nuc_arg_tensor(args, 6)->data,
                               nuc_arg_tensor(args, 7)->data);
+    return NUC_OK;
+}
+
+/* (input, normalized_shape, weight, eps, out) */
+enum nuc_status nuc_op_rms_norm(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    const struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    const struct nuc_tensor *weight = nuc_arg_optional_tensor(args, 2);
+    const float least = 0x1p-23f; /* of float32, torch's choice where there is none */
+    size_t count = check_tensors(cx, args, 4) ? row_of(cx, args) : 0;
+
+    if (count == 0 ||
+        !nuc_need(cx, is_affine(weight, count), NUC_TEXT("argument 'weight' does not have the normalized sizes")))
+        return NUC_UNSUPPORTED;
+    float eps = args[3]->kind == NUC_VALUE_NONE ? least : (float)nuc_value_scalar(args[3]);
+    nuc_kernel_rms_norm_f32(nuc_tensor_elements(in) / count, count, in->data, data_of(weight), eps,
+                            nuc_arg_tensor(args, 4)->data);
     return NUC_OK;
 }
 

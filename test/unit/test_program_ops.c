@@ -11,7 +11,7 @@
 static bool has_no_kernel(enum nuc_op op)
 {
     return op == NUC_OP_PRELU || op == NUC_OP_PAD || op == NUC_OP_HARDSWISH || op == NUC_OP_LINEAR ||
-           op == NUC_OP_RMS_NORM || op == NUC_OP_NUCLEON_PERMUTE_VIEW; /* no instruction */
+           op == NUC_OP_NUCLEON_PERMUTE_VIEW; /* no instruction */
 }
 
 static void check_every_operator(struct nuc_context *cx, void *user)
@@ -231,6 +231,17 @@ static const struct op_row {
      {1, 2, 3, 7},
      4,
      {-1, 3, -1, 3}},
+    {"RMS norm",
+     "%w = constant : float32[2] values(2, 3); %x = input : float32[2, 2]\n"
+     "%y = edge.aten.rms_norm.default(%x, [2], %w, 0.0)",
+     {1, 7, -3, -3},
+     4,
+     {0.4f, 4.2f, -2, -3}},
+    {"RMS norm of everything, without weight and eps",
+     "%x = input : float32[2, 2]; %y = edge.aten.rms_norm.default(%x, [2, 2])",
+     {0, 0, 0, 4},
+     4,
+     {0, 0, 0, 2}},
     {"group norm: groups of two channels",
      "%w = constant : float32[4] values(1, 2, 1, 1); %b = constant : float32[4] values(0, 0, 0, 5)\n"
      "%x = input : float32[1, 4, 2]\n"

@@ -35,7 +35,7 @@ static const struct row {
     {NUC_OP_PRELU, nuc_to_prelu, NULL},
     {NUC_OP_LAYER_NORM, nuc_to_layer_norm, NULL},
     {NUC_OP_GROUP_NORM, nuc_to_group_norm, NULL},
-    {NUC_OP_RMS_NORM, nuc_to_rms_norm, NULL},
+    {NUC_OP_RMS_NORM, nuc_to_same, nuc_to_rms_norm},
     {NUC_OP_EXP2, nuc_to_exp2, NULL},
     {NUC_OP_ERFC, nuc_to_erfc, NULL},
     {NUC_OP_SOFTPLUS, nuc_to_softplus, NULL},
@@ -95,6 +95,7 @@ static const struct executorch_row {
     {NUC_OP_CONV3D, nuc_to_flat_convolution},
     {NUC_OP_CONV3D_PADDING, nuc_to_flat_convolution},
     {NUC_OP_CONV_TRANSPOSE3D, nuc_to_flat_convolution},
+    {NUC_OP_RMS_NORM, nuc_to_rms_norm},
     {NUC_OP_GRU, nuc_to_steps},
     {NUC_OP_LSTM, nuc_to_steps},
     {NUC_OP_RNN_TANH, nuc_to_steps},
@@ -131,8 +132,7 @@ static decomposition rewrite_of(enum nuc_op op, bool reference_compat, bool exec
 /* Operators that may stay as they are instead of being decomposed. */
 static bool may_be_preserved(enum nuc_op op)
 {
-    return op == NUC_OP_PRELU || op == NUC_OP_PAD || op == NUC_OP_HARDSWISH || op == NUC_OP_LINEAR ||
-           op == NUC_OP_RMS_NORM;
+    return op == NUC_OP_PRELU || op == NUC_OP_PAD || op == NUC_OP_HARDSWISH || op == NUC_OP_LINEAR;
 }
 
 struct to_edge {
@@ -218,13 +218,6 @@ static bool reads_quantized(const struct nuc_node *node, uint32_t index, bool co
     return !constant || (source != NULL && nuc_is_static(source));
 }
 
-static bool has_static_weight(const struct nuc_node *rms_norm)
-{
-    const struct nuc_node *weight = nuc_arg_node(rms_norm, NUC_ARG(RMS_NORM, weight));
-
-    return weight == NULL || (nuc_is_static(weight) && weight->vals[0].dtype == NUC_F32);
-}
-
 /*
  * Kept for the CPU: a linear layer between quantized values where there is no NPU, and where it would not become one
  * matrix product; the others always.
@@ -235,12 +228,8 @@ static bool keep_for_cpu(const struct to_edge *e, const struct nuc_node *node)
     bool no_npu = e->support.target->npu_name == NULL;
 
     if (!e->options->keep_for_cpu || op == NUC_OP_PAD ||
-        ((op == NUC_OP_PRELU || op == NUC_OP_RMS_NORM) &&
-         (e->options->executorch_ops_only || e->options->reference_compat)))
+        (op == NUC_OP_PRELU && (e->options->executorch_ops_only || e->options->reference_compat)))
         return false;
-    if (op == NUC_OP_RMS_NORM)
-        return reads_quantized(node, 0, false) && is_quantized(node) && nuc_is_quantize(node->users[0]) &&
-               has_static_weight(node);
     if (op != NUC_OP_LINEAR)
         return true;
     const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);

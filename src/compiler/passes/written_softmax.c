@@ -190,6 +190,12 @@ static struct nuc_node *emit_softmax(struct nuc_graph *g, struct nuc_node *node,
 
 /* ---- softmax ---- */
 
+/*
+ * The result of a softmax has steps of 1/256: of more elements than this the probabilities are few of these, where
+ * exponentials and the quotient have ranges of their own.
+ */
+enum { MAX_CLASSES = 32 };
+
 /* exp(x) / sum of exp(x) */
 static struct nuc_node *to_softmax(struct nuc_graph *g, struct nuc_node *node)
 {
@@ -201,7 +207,8 @@ static struct nuc_node *to_softmax(struct nuc_graph *g, struct nuc_node *node)
     sum = nuc_behind_expand(sum);
     struct nuc_node *x = operand_if(a, NUC_OP_EXP);
     bool found = x != NULL && summed_exponent(nuc_behind_views(sum), &mask) == x && only_dim(mask) >= 0 &&
-                 keeps_dims(sum, x, mask) && nuc_same_sizes(&x->vals[0], &node->vals[0]);
+                 x->vals[0].sizes[only_dim(mask)] <= MAX_CLASSES && keeps_dims(sum, x, mask) &&
+                 nuc_same_sizes(&x->vals[0], &node->vals[0]);
     return found ? emit_softmax(g, node, NUC_OP_SOFTMAX, x, mask) : NULL;
 }
 

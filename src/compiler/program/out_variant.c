@@ -37,7 +37,7 @@ static bool has_variant(enum nuc_op op)
     bool edge =
         nuc_op_in_dialect(op, NUC_EDGE) && (quantization || strncmp(nuc_op_name(op, NUC_EDGE), "edge.", 5) == 0);
 
-    return edge && !nuc_op_is_in(op, NUC_OPS(NUC_OP_PRELU, NUC_OP_PAD, NUC_OP_HARDSWISH, NUC_OP_LINEAR, NUC_OP_RMS_NORM,
+    return edge && !nuc_op_is_in(op, NUC_OPS(NUC_OP_PRELU, NUC_OP_PAD, NUC_OP_HARDSWISH, NUC_OP_LINEAR,
                                              NUC_OP_NUCLEON_PERMUTE_VIEW));
 }
 
@@ -50,8 +50,8 @@ static const char *overload_of(struct nuc_context *cx, enum nuc_op op, const cha
     return strcmp(overload, "default") == 0 ? "out" : nuc_format(cx, "%s_out", overload);
 }
 
-/* ExecuTorch has no recurrent layers: those of torch are operators of our own. */
-static struct nuc_out_variant recurrent(struct nuc_context *cx, enum nuc_op op)
+/* ExecuTorch has no recurrent layers and no RMS norm: those of torch are operators of our own. */
+static struct nuc_out_variant own(struct nuc_context *cx, enum nuc_op op)
 {
     const char *name = strchr(nuc_op_name(op, NUC_ATEN), '.') + 1;
 
@@ -62,8 +62,8 @@ struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op)
 {
     if (!has_variant(op))
         return (struct nuc_out_variant){NULL, NULL};
-    if (nuc_op_family(op) == NUC_FAMILY_RECURRENT)
-        return recurrent(cx, op);
+    if (nuc_op_family(op) == NUC_FAMILY_RECURRENT || op == NUC_OP_RMS_NORM)
+        return own(cx, op);
     /* Squeezing and unsqueezing are views: ExecuTorch's own lowering replaces them by view_copy. */
     const char *name = nuc_op_name(nuc_op_family(op) == NUC_FAMILY_VIEW ? NUC_OP_VIEW : op, NUC_EDGE);
     name += strncmp(name, "edge.", 5) == 0 ? 5 : 0;
@@ -79,7 +79,7 @@ bool nuc_out_in_executorch(enum nuc_op op)
     return op == NUC_OP_NUCLEON_PERMUTE_VIEW ||
            (strncmp(nuc_op_name(op, NUC_EDGE), "edge.nucleon.", 13) != 0 &&
             !nuc_op_is_in(op, NUC_OPS(NUC_OP_SORT_STABLE, NUC_OP_SCATTER_REDUCE, NUC_OP_GRID_SAMPLER_3D, NUC_OP_GRU,
-                                      NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU)));
+                                      NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU, NUC_OP_RMS_NORM)));
 }
 
 bool nuc_out_has_arg(enum nuc_op op, uint32_t index)

@@ -305,6 +305,9 @@ void nuc_ref_batch_norm_f32(const struct nuc_axis *axis, const float *in, const 
 void nuc_ref_layer_norm_f32(size_t rows, size_t count, const float *in, const float *weight, const float *bias,
                             float eps, float *out, float *mean_out, float *inverse_out);
 
+/* in / sqrt(mean of squares + eps) * weight, of rows likewise. */
+void nuc_ref_rms_norm_f32(size_t rows, size_t count, const float *in, const float *weight, float eps, float *out);
+
 /* batch x groups x channels of a group x inner, dense. */
 struct nuc_group_norm {
     size_t batch, groups, channels, inner;

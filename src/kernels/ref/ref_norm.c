@@ -1,4 +1,4 @@
-/* Layer and group norm of float32. */
+/* Layer, RMS and group norm of float32. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
@@ -30,6 +30,15 @@ void nuc_ref_layer_norm_f32(size_t rows, size_t count, const float *in, const fl
             out[i] = (in[i] - mean) / deviation * (weight != NULL ? weight[i] : 1.0f) + (bias != NULL ? bias[i] : 0.0f);
         mean_out[row] = mean;
         inverse_out[row] = (float)(1.0 / (double)deviation);
+    }
+}
+
+void nuc_ref_rms_norm_f32(size_t rows, size_t count, const float *in, const float *weight, float eps, float *out)
+{
+    for (size_t row = 0; row < rows; row++, in += count, out += count) {
+        float inverse = 1.0f / sqrtf(sums_of(in, count).squares / (float)count + eps);
+        for (size_t i = 0; i < count; i++)
+            out[i] = in[i] * inverse * (weight != NULL ? weight[i] : 1.0f);
     }
 }
 

@@ -53,6 +53,7 @@ void nuc_kernel_cumsum_int(const struct nuc_loops *lines, const struct nuc_line 
                            enum nuc_dtype to, const void *in, void *out);
 void nuc_kernel_layer_norm_f32(size_t rows, size_t count, const float *in, const float *weight, const float *bias,
                                float eps, float *out, float *mean_out, float *inverse_out);
+void nuc_kernel_rms_norm_f32(size_t rows, size_t count, const float *in, const float *weight, float eps, float *out);
 void nuc_kernel_group_norm_f32(const struct nuc_group_norm *g, const float *in, const float *weight, const float *bias,
                                double eps, float *out, float *mean_out, float *inverse_out);
 void nuc_kernel_reduce_int(enum nuc_reduce_op op, const struct nuc_loops *kept, const struct nuc_loops *reduced,

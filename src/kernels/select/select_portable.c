@@ -136,6 +136,11 @@ void nuc_kernel_layer_norm_f32(size_t rows, size_t count, const float *in, const
     nuc_ref_layer_norm_f32(rows, count, in, weight, bias, eps, out, mean_out, inverse_out);
 }
 
+void nuc_kernel_rms_norm_f32(size_t rows, size_t count, const float *in, const float *weight, float eps, float *out)
+{
+    nuc_ref_rms_norm_f32(rows, count, in, weight, eps, out);
+}
+
 void nuc_kernel_group_norm_f32(const struct nuc_group_norm *g, const float *in, const float *weight, const float *bias,
                                double eps, float *out, float *mean_out, float *inverse_out)
 {
