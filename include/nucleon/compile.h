@@ -322,6 +322,8 @@ struct nuc_output_quality {
     bool is_float;  /* else there is no figure after this one */
     double sqnr_db; /* infinite: no difference; minus infinite: the float output is all zeros, the quantized is not */
     float min, max; /* of the float output: equal where it is constant */
+    /* Two samples have different values in the float output, and in the quantized one. */
+    bool float_varies, varies;
 };
 
 /* As many as outputs; none when nothing was measured, as with accuracy fast or a model that came quantized. */

@@ -20,6 +20,9 @@ int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_progress(void *user, const char *what, size_t done, size_t total);
 void cli_warn(void *user, const char *message);
 
+/* A line of the summary: SQNR of the outputs of what was quantized last, as far as it was measured. */
+void cli_print_quality(const struct nuc_compiler *c);
+
 /* One line about the memory the runtime takes for a program file; nothing for other files. */
 void cli_print_memory(struct nuc_compiler *c, const char *path);
 

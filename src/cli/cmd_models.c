@@ -34,6 +34,10 @@ static int quantize(struct nuc_compiler *c, struct cli_args *args)
 {
     int code = cli_check(c, nuc_quantize_file(c, args->positional[0], args->calibration, args->output));
 
+    if (code == CLI_OK) {
+        printf("%s: quantized\n", args->output);
+        cli_print_quality(c);
+    }
     if (code == CLI_OK && args->timings)
         cli_print_timings(c);
     return code;

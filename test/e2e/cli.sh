@@ -145,8 +145,19 @@ for model in digits digits_channels_last digits_same_inputs; do
     holds "inspect names the backend" 'grep -q NeutronBackend out'
     good "inspect $model.pt2" "$nucleon" inspect "$digits/$model.pt2"
 done
+good "the summary" compile "$digits/digits.pt2" summary.pte
+holds "the summary has the SQNR of the output" 'grep -q "^  SQNR     softmax .* dB on .* calibration samples$" out'
+holds "the summary has 10 lines of 80 columns" '[ "$(wc -l <out)" -le 10 ] && [ "$(awk "length > 80" out | wc -l)" -eq 0 ]'
+good "nothing is measured" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
+    -o summary.pte --accuracy fast
+holds "nothing is said of it" '! grep -q SQNR out'
+npy blank.npy '<f4' '(4, 1, 8, 8)' 1024
+good "blank images" compile "$digits/digits.pt2" summary.pte blank.npy
+holds "blank images are noted in one line" '[ "$(grep -c "blank.npy: input .x. is 0 throughout all samples" err)" -eq 1 ]'
+holds "and not blamed on the outputs" '[ "$(wc -l <err)" -eq 1 ]'
 holds "a dim order changed in the model changes no output" 'cmp -s digits.npz digits_same_inputs.npz'
 good "quantize" "$nucleon" quantize "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o quantized.pt2
+holds "quantize says what it lost" 'grep -q "SQNR .* dB on .* calibration samples" out'
 good "quantize again" "$nucleon" quantize "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o again.pt2
 holds "a quantized model has equal bytes from equal input" 'cmp -s quantized.pt2 again.pt2'
 good "inspect a quantized model" "$nucleon" inspect quantized.pt2
@@ -393,7 +404,7 @@ bad 2 "quantize without an output" "$nucleon" quantize "$model" --calibration fi
 bad 1 "quantize with a wrong shape" "$nucleon" quantize "$model" --calibration shape.npy -o box/kept.pt2
 bad 1 "quantize something else" "$nucleon" quantize text.pt2 --calibration fine.npy -o box/kept.pt2
 bad 1 "quantize what is not there" "$nucleon" quantize nowhere.pt2 --calibration fine.npy -o box/kept.pt2
-bad 1 "quantize to a missing folder" "$nucleon" quantize "$model" --calibration fine.npy -o box/none/x.pt2
+bad 1 "quantize to a missing folder" "$nucleon" quantize "$model" --calibration "$digits/calibration.npz" -o box/none/x.pt2
 holds "a failed quantize leaves the output as it was" '[ "$(cat box/kept.pt2)" = old ]'
 
 # ---- bad options and outputs ----
@@ -418,14 +429,14 @@ bad 2 "no output named" "$nucleon" compile "$model" --calibration fine.npy
 bad 1 "output folder is missing" compile "$model" box/none/x.pte
 bad 1 "output is a folder" compile "$model" nothing
 bad 1 "intermediates folder is a file" "$nucleon" compile "$model" --intermediates-dir text.pt2/x \
-    --calibration fine.npy -o box/kept.pte
+    --calibration "$digits/calibration.npz" -o box/kept.pte
 mkdir locked
 chmod a-w locked
 if ! touch locked/x 2>/dev/null; then
     bad 1 "output folder is not writable" compile "$model" locked/x.pte
 fi
 if [ -e /dev/full ]; then
-    bad 1 "output on a full device" "$nucleon" compile "$model" --calibration fine.npy -o /dev/full
+    bad 1 "output on a full device" "$nucleon" compile "$model" --calibration "$digits/calibration.npz" -o /dev/full
     holds "a device file stays what it is" '[ -c /dev/full ]'
 fi
 holds "a failed compile leaves the output as it was" '[ "$(cat box/kept.pte)" = old ]'

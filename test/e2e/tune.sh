@@ -158,6 +158,8 @@ tuned "1e-30" --for sqnr --calibration tiny.npy
 npy nan.npy 4 '\000\000\300\177'
 refused 1 "NaN" digits.pt2 --for sqnr --calibration nan.npy
 check "prints no table" [ ! -s out ]
+refused 1 "NaN to compare on" digits.pt2 --for sqnr --calibration samples.npz --dataset nan.npy
+check "says where" has 'nan.npy: sample 0 has a NaN for input' err
 refused 1 "no samples" digits.pt2 --for sqnr --calibration none.npz
 refused 1 "no data set" digits.pt2 --for sqnr --calibration samples.npz --dataset none.npz
 

@@ -6,6 +6,7 @@
 
 #include "compiler/driver/dataset.h"
 #include "compiler/driver/lower.h"
+#include "compiler/driver/sample_check.h"
 #include "compiler/export/pt2_write.h"
 #include "compiler/import/pt2.h"
 #include "compiler/import/tflite.h"
@@ -262,6 +263,7 @@ void nuc_quantize_with(struct nuc_job *j, const char *calibration, enum nuc_samp
     nuc_free_sub_arena(sub);
     j->samples = NULL;
     nuc_run_stages(j, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE);
+    nuc_warn_of_outputs(j->m, j->samples_differ);
 }
 
 /* Everything that can refuse a program comes before its file is written. */

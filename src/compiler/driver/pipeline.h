@@ -44,6 +44,7 @@ struct nuc_job {
     struct nuc_compiler *c;
     const char *input, *output; /* files of the first and the last stage */
     struct nuc_dataset *samples;
+    bool samples_differ; /* set by CALIBRATE */
     struct nuc_model *m;
     const struct nuc_model *quantized; /* what the stages from DECOMPOSE to PARTITION begin with */
     struct nuc_preserved preserved;

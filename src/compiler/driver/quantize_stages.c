@@ -1,6 +1,7 @@
 /* From float model to quantized model: passes, observers, samples, quantize and dequantize nodes. */
 #include "compiler/driver/dataset.h"
 #include "compiler/driver/pipeline.h"
+#include "compiler/driver/sample_check.h"
 #include "compiler/eval/sqnr.h"
 #include "compiler/layout/orders.h"
 #include "compiler/passes/npu_forms.h"
@@ -147,12 +148,15 @@ void nuc_calibrate_model(struct nuc_job *j)
     check_prepared(j->m);
     nuc_dataset_bind_model(j->samples, j->m);
     const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
+    struct nuc_sample_check *check = nuc_sample_check_new(j->m);
     for (size_t k = 0; k < j->samples->n_samples; k++) {
         nuc_dataset_read_sample(j->samples, k, inputs);
+        nuc_sample_check_add(check, inputs);
         nuc_quantize_sample(j->m->calibration, inputs);
         if (o->progress != NULL)
             o->progress(o->progress_user, "calibrate", k + 1, j->samples->n_samples);
     }
+    j->samples_differ = nuc_warn_of_samples(check, j->samples);
 }
 
 void nuc_quantize_model(struct nuc_job *j)
@@ -282,6 +286,8 @@ static enum nuc_status fill_quality(const struct nuc_measured *m, size_t index, 
         .sqnr_db = o->is_float ? nuc_sqnr_db(&(struct nuc_sqnr){o->signal, o->noise}) : 0,
         .min = o->min,
         .max = o->max,
+        .float_varies = o->float_varies,
+        .varies = o->varies,
     };
     return NUC_OK;
 }

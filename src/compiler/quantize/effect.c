@@ -108,11 +108,12 @@ static void measure_signals(struct nuc_effects *fx)
                                           .min = INFINITY,
                                           .max = -INFINITY};
         for (size_t k = 0; k < fx->n_samples && o->is_float; k++) {
-            const float *x = fx->s->outputs[k][i];
+            const float *x = fx->s->outputs[k][i], *first = fx->s->outputs[0][i];
             for (int64_t j = 0; j < nuc_elements(meta); j++) {
                 o->signal += (double)x[j] * (double)x[j];
                 o->min = x[j] < o->min ? x[j] : o->min;
                 o->max = x[j] > o->max ? x[j] : o->max;
+                o->float_varies |= x[j] < first[j] || x[j] > first[j];
             }
         }
         fx->any_float |= o->is_float;
@@ -213,6 +214,20 @@ static double share_that_differs(const struct nuc_meta *meta, const uint8_t *a, 
     return count == 0 ? 0 : (double)differ / (double)count;
 }
 
+/* Of the bytes of an output: outputs with different ones differ. FNV-1a over words of 32 bits. */
+static uint32_t fingerprint(const struct nuc_evaluator *e, size_t output)
+{
+    const uint8_t *bytes = nuc_eval_result_data(e, output);
+    size_t count = nuc_bytes(&nuc_eval_output(e, output)->vals[0]) / sizeof(uint32_t);
+    uint32_t hash = 2166136261u, word;
+
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&word, bytes + i * sizeof word, sizeof word);
+        hash = (hash ^ word) * 16777619u;
+    }
+    return hash;
+}
+
 /* Of the outputs that the evaluator has now. noise: by output, added to; NULL. */
 static double error_of(const struct nuc_effects *fx, const struct nuc_evaluator *e, void *const *reference,
                        double *noise)
@@ -238,6 +253,7 @@ struct whole {
     struct nuc_effects *fx;
     const struct nuc_parameters *const *parameters;
     double *error, *noise; /* by sample; by sample, then output */
+    uint32_t *fingerprint; /* as the noise */
 };
 
 static void run_whole(const void *arg, struct nuc_part part)
@@ -251,6 +267,8 @@ static void run_whole(const void *arg, struct nuc_part part)
         nuc_eval_start(w->e, (const void *const *)fx->s->inputs[k]);
         nuc_eval_steps(w->e, 0, fx->n_steps);
         r->error[k] = error_of(fx, w->e, fx->s->outputs[k], r->noise + k * fx->s->n_outputs);
+        for (size_t i = 0; i < fx->s->n_outputs; i++)
+            r->fingerprint[k * fx->s->n_outputs + i] = fingerprint(w->e, i);
     }
 }
 
@@ -265,18 +283,23 @@ double nuc_effect_of_all(struct nuc_effects *fx, const struct nuc_parameters *co
     struct nuc_arena *outer = nuc_push_arena(fx->g->cx);
     struct nuc_measured *m = &fx->measured;
     struct whole r = {fx, parameters, nuc_alloc_array(fx->g->cx, fx->n_samples, sizeof(double)),
-                      nuc_alloc_array(fx->g->cx, fx->n_samples * fx->s->n_outputs, sizeof(double))};
+                      nuc_alloc_array(fx->g->cx, fx->n_samples * fx->s->n_outputs, sizeof(double)),
+                      nuc_alloc_array(fx->g->cx, fx->n_samples * fx->s->n_outputs, sizeof(uint32_t))};
     double sum = 0;
 
     for_samples(fx, 1, run_whole, &r);
-    for (size_t i = 0; i < m->n_outputs; i++)
+    for (size_t i = 0; i < m->n_outputs; i++) {
         m->outputs[i].noise = 0;
+        m->outputs[i].varies = false;
+    }
     for (size_t k = 0; k < fx->n_samples; k++) {
         sum += r.error[k];
         if (by_sample != NULL)
             by_sample[k] = r.error[k];
-        for (size_t i = 0; i < m->n_outputs; i++)
+        for (size_t i = 0; i < m->n_outputs; i++) {
             m->outputs[i].noise += r.noise[k * m->n_outputs + i];
+            m->outputs[i].varies |= r.fingerprint[k * m->n_outputs + i] != r.fingerprint[i];
+        }
     }
     nuc_pop_arena(fx->g->cx, outer);
     return sum;

@@ -79,6 +79,8 @@ struct nuc_measured_output {
     bool is_float;
     double signal, noise; /* sums of squares: of the float output; of the difference */
     float min, max;       /* of the float output */
+    bool float_varies;    /* that is not the same for all samples */
+    bool varies;          /* nor is the quantized one */
 };
 
 struct nuc_measured {

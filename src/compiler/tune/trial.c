@@ -101,6 +101,21 @@ static void choose_samples(struct nuc_context *cx, struct nuc_comparison *with, 
         with->index[k] = (size_t)((double)k * (double)available / (double)with->n_samples);
 }
 
+static void refuse_nans(struct nuc_context *cx, const struct nuc_comparison *with, size_t sample,
+                        const struct nuc_evaluator *e, const void *const *inputs)
+{
+    for (size_t i = 0; i < nuc_eval_n_inputs(e); i++) {
+        const struct nuc_node *input = nuc_eval_input(e, i);
+        const float *x = inputs[i];
+        size_t count = input->vals[0].dtype == NUC_F32 ? (size_t)nuc_elements(&input->vals[0]) : 0;
+        for (size_t k = 0; k < count; k++) {
+            if (isnan(x[k]))
+                nuc_fail(cx, NUC_BAD_INPUT, "%s: sample %zu has a NaN for input '%s': take it out", with->path, sample,
+                         input->name);
+        }
+    }
+}
+
 static void keep_outputs(struct nuc_context *cx, struct nuc_comparison *with, const struct nuc_dataset *d,
                          struct nuc_evaluator *e)
 {
@@ -114,6 +129,7 @@ static void keep_outputs(struct nuc_context *cx, struct nuc_comparison *with, co
             own[i] = meta->dtype == NUC_F32 ? nuc_alloc(cx, nuc_bytes(meta) + 1) : NULL;
         }
         nuc_dataset_read_sample(d, with->index[k], inputs);
+        refuse_nans(cx, with, with->index[k], e, inputs);
         nuc_eval_run(e, inputs, own);
     }
     with->outputs = (const float **)outputs;
