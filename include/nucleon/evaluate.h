@@ -61,8 +61,8 @@ struct nuc_deviation {
 struct nuc_label_score {
     size_t n;         /* with a label */
     size_t n_right;   /* the label has the highest score: the first of equals counts */
-    size_t n_top;     /* the label is among the NUC_TOP highest; counted where has_top */
-    bool has_top;     /* there are more than NUC_TOP scores */
+    size_t n_top;     /* the label is among the `top` highest */
+    size_t top;       /* NUC_TOP, or the indices an output gives; 0: not counted, there are not more scores */
     double mean_iou;  /* intersection over union of label and decision, mean over the classes that occur; 0 to 1 */
     size_t n_present; /* classes that occur in labels or decisions */
     /* [n_classes][n_classes]: rows are labels, columns decisions; NULL above NUC_MAX_CONFUSION classes. */
@@ -80,6 +80,7 @@ struct nuc_output_score {
 
     enum nuc_task task;
     const char *because; /* how that was found, for people */
+    bool is_guess;       /* by the shape alone */
     bool is_index;       /* the elements are class indices */
     size_t class_axis;   /* where they are scores */
     size_t n_classes;
@@ -121,6 +122,9 @@ struct nuc_evaluation {
 enum nuc_status nuc_evaluate(struct nuc_runner *program, struct nuc_dataset *data, struct nuc_model *reference,
                              const struct nuc_evaluate_options *options, const struct nuc_evaluation **out);
 
+/* SQNR in dB of all outputs that are not integers together; infinite as in struct nuc_deviation. */
+double nuc_total_sqnr(const struct nuc_evaluation *e);
+
 /* ---- node by node ---- */
 
 /* The value of one node of a quantized model, over all samples. */
@@ -147,6 +151,10 @@ struct nuc_node_evaluation {
  */
 enum nuc_status nuc_evaluate_nodes(struct nuc_runner *program, struct nuc_dataset *data, struct nuc_model *reference,
                                    struct nuc_model *quantized, const struct nuc_node_evaluation **out);
+
+/* One JSON object (docs/evaluate.md). `nodes` may be NULL. The text belongs to the compiler. */
+enum nuc_status nuc_evaluation_json(struct nuc_compiler *c, const struct nuc_evaluation *e,
+                                    const struct nuc_node_evaluation *nodes, const char **text);
 
 #ifdef __cplusplus
 }

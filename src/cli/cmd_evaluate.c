@@ -22,11 +22,28 @@ static enum nuc_status open_all(struct nuc_compiler *c, const struct cli_args *a
     return s;
 }
 
+static int print_json(struct nuc_compiler *c, const struct nuc_evaluation *e, const struct nuc_node_evaluation *nodes)
+{
+    const char *text;
+    enum nuc_status s = nuc_evaluation_json(c, e, nodes, &text);
+
+    return s == NUC_OK ? cli_print(text) : cli_check(c, s);
+}
+
+static int print_text(const struct cli_args *args, const struct nuc_evaluation *e,
+                      const struct nuc_node_evaluation *nodes)
+{
+    cli_print_evaluation(e, args->confusion);
+    if (nodes != NULL)
+        cli_print_nodes(nodes, e->n_samples, (double)args->threshold);
+    return cli_print("");
+}
+
 static int evaluate(struct nuc_compiler *c, struct cli_args *args)
 {
     struct opened o = {.reference = NULL};
     const struct nuc_evaluation *result;
-    const struct nuc_node_evaluation *nodes;
+    const struct nuc_node_evaluation *nodes = NULL;
     enum nuc_status s = open_all(c, args, &o);
 
     if (s == NUC_OK)
@@ -35,10 +52,7 @@ static int evaluate(struct nuc_compiler *c, struct cli_args *args)
         s = nuc_evaluate_nodes(o.program, o.data, o.reference, o.quantized, &nodes);
     if (s != NUC_OK)
         return cli_check(c, s);
-    cli_print_evaluation(result, args->confusion);
-    if (o.quantized != NULL)
-        cli_print_nodes(nodes, result->n_samples, (double)args->threshold);
-    int code = cli_print("");
+    int code = args->json ? print_json(c, result, nodes) : print_text(args, result, nodes);
     return code == CLI_OK && result->missed != NULL ? cli_report(NUC_PROPERTY, result->missed) : code;
 }
 

@@ -119,8 +119,8 @@ static void print_notes(const struct nuc_tune_result *r)
         printf("%zu trials; samples: %zu calibrate, %zu others are compared\n", r->n_trials, r->n_calibration,
                r->n_compared);
     else if (r->n_calibration > 0)
-        printf("%zu trials; samples: %zu calibrate, %zu of the data set are compared\n", r->n_trials,
-               r->n_calibration, r->n_compared);
+        printf("%zu trials; samples: %zu calibrate, %zu of the data set are compared\n", r->n_trials, r->n_calibration,
+               r->n_compared);
     else
         printf("%zu trials of a quantized model: there is no float one to compare with\n", r->n_trials);
 }

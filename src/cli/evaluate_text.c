@@ -74,17 +74,15 @@ static void print_remarks(const struct nuc_evaluation *e, const struct nuc_outpu
     const struct nuc_deviation *d = &o->deviation;
 
     if (d->n_nan != 0 || d->n_infinite != 0)
-        printf("'%s': %zu NaN and %zu infinities among %zu elements of the program\n", o->name, d->n_nan, d->n_infinite,
-               d->n_elements);
+        printf("'%.32s': %zu NaN, %zu infinities of %zu elements\n", o->name, d->n_nan, d->n_infinite, d->n_elements);
     if (!e->has_reference || o->is_integer)
         return;
     if (d->n_not_finite != 0)
-        printf("'%s': %zu elements are not finite in program or reference, %zu of them differ\n", o->name,
-               d->n_not_finite, d->n_broken);
+        printf("'%.32s': not finite in either: %zu, different: %zu\n", o->name, d->n_not_finite, d->n_broken);
     if (d->signal == 0 && d->max >= d->min)
-        printf("'%s': the reference is zero throughout\n", o->name);
+        printf("'%.32s': the reference is zero throughout\n", o->name);
     else if (d->max == d->min)
-        printf("'%s': the reference is %g throughout\n", o->name, d->min);
+        printf("'%.32s': the reference is %g throughout\n", o->name, d->min);
 }
 
 static void print_outputs(const struct nuc_evaluation *e)
@@ -97,6 +95,14 @@ static void print_outputs(const struct nuc_evaluation *e)
 }
 
 /* ---- tasks ---- */
+
+static void print_top(const char *whose, const struct nuc_label_score *a)
+{
+    char what[64];
+
+    snprintf(what, sizeof what, "%s top %zu", whose, a->top);
+    print_share(what, a->n_top, a->n);
+}
 
 static void print_mean_iou(const char *what, const struct nuc_label_score *a)
 {
@@ -112,10 +118,10 @@ static void print_accuracy(const struct nuc_evaluation *e, const struct nuc_outp
     print_share("program accuracy", p->n_right, p->n);
     if (e->has_reference)
         print_difference(percent(p->n_right, p->n) - percent(r->n_right, r->n));
-    if (p->has_top && e->has_reference)
-        print_share("reference top 5", r->n_top, r->n);
-    if (p->has_top)
-        print_share("program top 5", p->n_top, p->n);
+    if (p->top != 0 && e->has_reference)
+        print_top("reference", r);
+    if (p->top != 0)
+        print_top("program", p);
     if (o->task != NUC_TASK_SEGMENT)
         return;
     if (e->has_reference)
@@ -128,11 +134,13 @@ static void print_classes(const struct nuc_evaluation *e, const struct nuc_outpu
     const char *what = o->task == NUC_TASK_SEGMENT ? "pixels" : "decisions";
 
     if (o->is_index)
-        printf("\n'%s': class indices (%s)\n", o->name, o->because);
+        printf("\n'%.32s': class indices (%s)\n", o->name, o->because);
     else if (o->info.sizes[o->class_axis] == (int64_t)o->n_classes)
-        printf("\n'%s': %zu classes along axis %zu (%s)\n", o->name, o->n_classes, o->class_axis, o->because);
+        printf("\n'%.32s': %zu classes along axis %zu (%s)\n", o->name, o->n_classes, o->class_axis, o->because);
     else
-        printf("\n'%s': %zu classes of one score (%s)\n", o->name, o->n_classes, o->because);
+        printf("\n'%.32s': %zu classes of one score (%s)\n", o->name, o->n_classes, o->because);
+    if (o->is_guess)
+        printf("  if these are no classes, say so with --task regress\n");
     if (o->labels != NULL)
         print_accuracy(e, o);
     if (e->has_reference)
@@ -176,7 +184,7 @@ static void print_task(const struct nuc_evaluation *e, const struct nuc_output_s
         print_classes(e, o, confusion);
     if (o->task != NUC_TASK_REGRESS)
         return;
-    printf("\n'%s': numbers (%s)\n", o->name, o->because);
+    printf("\n'%.32s': numbers (%s)\n", o->name, o->because);
     if (e->has_reference) {
         cli_decibel_text(o->deviation.psnr_db, db, sizeof db);
         printf("%-22s %10s dB  between program and reference\n", "PSNR", db);
@@ -218,9 +226,7 @@ static void print_total(const struct nuc_evaluation *e)
         n_real += !e->outputs[i].is_integer;
     if (!e->has_reference || n_real == 0)
         return;
-    double total = e->noise == 0                       ? (double)INFINITY
-                   : e->signal == 0 || isinf(e->noise) ? -(double)INFINITY
-                                                       : 10 * log10(e->signal / e->noise);
+    double total = nuc_total_sqnr(e);
     cli_decibel_text(total, db, sizeof db);
     printf("%-22s %7s%s\n", "SQNR", db, isinf(total) ? "" : " dB");
 }
@@ -244,5 +250,5 @@ void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion)
     }
     print_disagreements(e);
     if (!any)
-        printf("nothing to compare with: --reference MODEL is the float model, an array 'label' holds labels\n");
+        printf("nothing to compare with: give --reference MODEL, or labels as array 'label'\n");
 }

@@ -27,8 +27,8 @@ static const struct cli_command commands[] = {
      "PROGRAM.pte --input DATA [--output FILE.npz] [--profile] [--etdump FILE]",
      "Runs a program on the host, its NPU parts on the simulator.", 1, 1, "the program"},
     {"evaluate", EVALUATE, cli_evaluate, "accuracy and signal-to-noise ratio of a program over a data set",
-     "PROGRAM.pte --dataset DATA [--reference MODEL.pt2 [--quantized MODEL.pt2]]",
-     "Accuracy and signal-to-quantization-noise ratio of a program over a data set.", 1, 1, NULL},
+     "PROGRAM.pte --dataset DATA [--reference MODEL.pt2 [--quantized MODEL.pt2]] [options]",
+     "Compares the outputs of a program over a data set with those of its float model, and with labels.", 1, 1, NULL},
     {"explain", EXPLAIN, cli_explain, "say where every node of a model runs, and why",
      "MODEL.pt2|MODEL.tflite [--json] [options]",
      "Says where every node runs and, if not on the NPU, the rule, what was found, what is allowed and the fix.\n"

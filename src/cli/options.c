@@ -115,6 +115,7 @@ const struct cli_option cli_options[] = {
     /* ---- reports ---- */
     {"--json", EXPLAIN, CLI_FLAG, TO(explain.json), NULL, "every node as JSON"},
     {"--all", EXPLAIN, CLI_FLAG, TO(explain.all_nodes), NULL, "list quantize and dequantize nodes, too"},
+    {"--json", EVALUATE, CLI_FLAG, TO(json), NULL, "everything that was measured, as JSON"},
     {"--json", TUNE, CLI_FLAG, TO(json), NULL, "every trial as JSON"},
     {"--cycle-budget", EXPLAIN | TUNE, CLI_CYCLES, TO(cycle_budget), "N",
      "fail (exit code 3) when an inference takes more cycles, by estimate"},

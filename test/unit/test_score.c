@@ -129,7 +129,7 @@ static void tally(struct nuc_context *cx, void *arg)
     nuc_tally_init(cx, &t, 4);
     for (size_t i = 0; i < 6; i++)
         nuc_tally_add(&t, labels[i], decisions[i], i < 4);
-    struct nuc_label_score a = nuc_tally_accuracy(&t, true);
+    struct nuc_label_score a = nuc_tally_accuracy(&t, NUC_TOP);
     assert_int_equal(a.n, 6);
     assert_int_equal(a.n_right, 3);
     assert_int_equal(a.n_top, 4);

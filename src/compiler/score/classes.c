@@ -38,6 +38,13 @@ int64_t nuc_decide(const struct nuc_scores *s, enum nuc_dtype type, const void *
     return (int64_t)best;
 }
 
+size_t nuc_top_of(const struct nuc_scores *s)
+{
+    if (s->is_index)
+        return s->classes < 2 ? 0 : s->classes < NUC_TOP ? s->classes : NUC_TOP;
+    return s->classes > NUC_TOP ? NUC_TOP : 0;
+}
+
 bool nuc_is_in_top(const struct nuc_scores *s, enum nuc_dtype type, const void *data, size_t decision, int64_t label)
 {
     size_t before = 0;
@@ -84,9 +91,9 @@ void nuc_tally_add(struct nuc_tally *t, int64_t label, int64_t decision, bool in
         t->confusion[(size_t)label * t->n_classes + (size_t)decision]++;
 }
 
-struct nuc_label_score nuc_tally_accuracy(const struct nuc_tally *t, bool has_top)
+struct nuc_label_score nuc_tally_accuracy(const struct nuc_tally *t, size_t top)
 {
-    struct nuc_label_score a = {.n = t->n, .n_right = t->n_right, .n_top = t->n_top, .has_top = has_top};
+    struct nuc_label_score a = {.n = t->n, .n_right = t->n_right, .n_top = t->n_top, .top = top};
 
     for (size_t k = 0; k < t->n_classes; k++) {
         uint64_t either = t->labelled[k] + t->decided[k] - t->right[k];

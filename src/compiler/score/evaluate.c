@@ -256,17 +256,24 @@ static void run_sample(struct nuc_scoring *s, size_t sample)
 
 /* ---- the whole ---- */
 
+double nuc_total_sqnr(const struct nuc_evaluation *e)
+{
+    if (e->noise == 0)
+        return (double)INFINITY;
+    return e->signal == 0 || isinf(e->noise) ? -(double)INFINITY : 10 * log10(e->signal / e->noise);
+}
+
 static void finish(struct nuc_scoring *s)
 {
     for (size_t i = 0; i < s->result->n_outputs; i++) {
         struct nuc_scored_output *o = &s->outputs[i];
-        bool has_top = !o->scores.is_binary && o->scores.classes > (o->scores.is_index ? 1 : NUC_TOP);
+        size_t top = nuc_top_of(&o->scores);
         nuc_deviation_finish(&o->score->deviation);
         nuc_deviation_finish(&o->score->program_error);
         nuc_deviation_finish(&o->score->reference_error);
         if (o->labels != NULL) {
-            o->score->program_accuracy = nuc_tally_accuracy(&o->program, has_top);
-            o->score->reference_accuracy = nuc_tally_accuracy(&o->reference, has_top);
+            o->score->program_accuracy = nuc_tally_accuracy(&o->program, top);
+            o->score->reference_accuracy = nuc_tally_accuracy(&o->reference, top);
         }
         if (o->score->is_integer)
             continue;

@@ -170,7 +170,7 @@ static void keep_classes(const struct nuc_scoring *s, struct nuc_scored_output *
     if (o->score->is_index)
         count_classes(s, o, a->name);
     check_range(s, o, a->name);
-    if (!nuc_eval_is_integer(a->dtype))
+    if (!nuc_eval_is_integer(a->dtype) && !one_hot)
         nuc_warn(s->cx, "array '%s' is %s: its whole numbers are taken as classes", a->name, nuc_dtype_name(a->dtype));
 }
 
@@ -289,7 +289,7 @@ static void take_targets(const struct nuc_scoring *s, size_t i, const struct nuc
 
     o->targets = a;
     o->score->task = NUC_TASK_REGRESS;
-    o->score->because = s->options->task == NUC_TASK_REGRESS ? "asked for" : "labels are its numbers";
+    o->score->because = s->options->task == NUC_TASK_REGRESS ? "asked for" : "labels have its shape";
     o->score->n_classes = 0;
 }
 
@@ -368,31 +368,45 @@ _Noreturn static void refuse(const struct nuc_scoring *s, const struct nuc_array
              nuc_sizes_text(s->cx, o->info.sizes, o->info.rank), s->result->n_samples);
 }
 
-/* Whether an output takes the array: the one it names, or the first that it fits. */
-static bool find_output(const struct nuc_scoring *s, const struct nuc_array_info *a)
+/* Whether the array becomes the labels of an output that has none yet. */
+static bool try_output(struct nuc_scoring *s, size_t i, const struct nuc_array_info *a, bool insists)
 {
-    for (size_t i = 0; i < s->result->n_outputs; i++) {
-        struct nuc_output_score *o = s->outputs[i].score;
-        if (!is_common(a->name) && !belongs_to(a->name, o, i))
-            continue;
-        if (o->labels == NULL && take(s, i, a)) {
-            o->labels = a->name;
-            return true;
-        }
-        if (!is_common(a->name))
-            refuse(s, a, i);
-    }
-    return false;
+    struct nuc_output_score *o = s->outputs[i].score;
+
+    s->insists = insists;
+    if (o->labels != NULL || !take(s, i, a))
+        return false;
+    o->labels = a->name;
+    return true;
 }
 
-static void give(struct nuc_scoring *s, const struct nuc_array_info *a)
+/* Of the output it names. */
+static void give_named(struct nuc_scoring *s, const struct nuc_array_info *a)
 {
-    s->insists = !is_common(a->name);
-    if (find_output(s, a))
-        return;
-    s->insists = true;
-    if (is_common(a->name) && !find_output(s, a))
-        refuse(s, a, 0);
+    for (size_t i = 0; i < s->result->n_outputs; i++) {
+        if (belongs_to(a->name, s->outputs[i].score, i) && !try_output(s, i, a, true))
+            refuse(s, a, i);
+    }
+}
+
+/*
+ * Of the first output that it fits: those that the model makes classes of before others, those whose classes are all of
+ * the labels' before those that make the labels a mistake.
+ */
+static void give_common(struct nuc_scoring *s, const struct nuc_array_info *a)
+{
+    for (size_t i = 0; i < s->result->n_outputs; i++) {
+        const struct nuc_output_facts facts = nuc_output_facts(s, i);
+        if ((facts.has_softmax || facts.is_index) && try_output(s, i, a, true))
+            return;
+    }
+    for (unsigned insists = 0; insists < 2; insists++) {
+        for (size_t i = 0; i < s->result->n_outputs; i++) {
+            if (try_output(s, i, a, insists != 0))
+                return;
+        }
+    }
+    refuse(s, a, 0);
 }
 
 void nuc_find_labels(struct nuc_scoring *s)
@@ -405,10 +419,14 @@ void nuc_find_labels(struct nuc_scoring *s)
             nuc_fail_again(s->cx, s->cx->status);
     }
     /* Those that name their output first. */
-    for (unsigned common = 0; common < 2; common++) {
+    for (int common = 0; common < 2; common++) {
         for (size_t i = 0; i < n; i++) {
-            if (nuc_is_label_array(arrays[i].name) && is_common(arrays[i].name) == common)
-                give(s, &arrays[i]);
+            if (!nuc_is_label_array(arrays[i].name) || is_common(arrays[i].name) != common)
+                continue;
+            if (common)
+                give_common(s, &arrays[i]);
+            else
+                give_named(s, &arrays[i]);
         }
     }
 }

@@ -37,6 +37,9 @@ size_t nuc_decisions(const struct nuc_scores *s);
 /* The class with the highest score, the first of equals; NUC_UNDECIDED where a score is NaN. */
 int64_t nuc_decide(const struct nuc_scores *s, enum nuc_dtype type, const void *data, size_t decision);
 
+/* How many of the best are looked at for a label: NUC_TOP, or as many indices as there are; 0: that says nothing. */
+size_t nuc_top_of(const struct nuc_scores *s);
+
 /* Whether the label is among the NUC_TOP highest scores; of equal ones the first counts. */
 bool nuc_is_in_top(const struct nuc_scores *s, enum nuc_dtype type, const void *data, size_t decision, int64_t label);
 
@@ -49,7 +52,7 @@ struct nuc_tally {
 
 void nuc_tally_init(struct nuc_context *cx, struct nuc_tally *t, size_t n_classes);
 void nuc_tally_add(struct nuc_tally *t, int64_t label, int64_t decision, bool in_top);
-struct nuc_label_score nuc_tally_accuracy(const struct nuc_tally *t, bool has_top);
+struct nuc_label_score nuc_tally_accuracy(const struct nuc_tally *t, size_t top);
 
 /* ---- outputs ---- */
 
@@ -93,6 +96,7 @@ void nuc_scores_are_indices(struct nuc_scored_output *o, size_t ranks);
 struct nuc_output_facts {
     bool has_softmax; /* its last operator, but for views and casts */
     size_t axis;      /* of the softmax, in the output */
+    bool is_index;    /* integers of an argmax or topk */
     bool has_sigmoid; /* the last operator */
     bool is_map;      /* sigmoid or tanh: each element for itself */
     bool is_image;    /* a view of a tensor with two dimensions or more */

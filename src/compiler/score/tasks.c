@@ -77,6 +77,9 @@ struct nuc_output_facts nuc_output_facts(const struct nuc_scoring *s, size_t out
         facts.has_softmax = find_axis(n, last, &facts.axis);
     if (facts.has_softmax && nuc_is_image_output(s->reference, output))
         facts.axis = facts.axis == 1 ? 3 : facts.axis == 0 ? 0 : facts.axis - 1;
+    const struct nuc_node *tuple = n->op == NUC_OP_GETITEM ? operand(n) : NULL;
+    facts.is_index = s->outputs[output].score->is_integer &&
+                     (n->op == NUC_OP_ARGMAX || (tuple != NULL && nuc_op_family(tuple->op) == NUC_FAMILY_ORDER));
     facts.has_sigmoid = n->op == NUC_OP_SIGMOID || n->op == NUC_OP_HARDSIGMOID;
     facts.is_map = facts.has_sigmoid || n->op == NUC_OP_TANH;
     /* Through what each element goes through alone, a view may lie before. */
@@ -182,7 +185,8 @@ static void find_task(const struct nuc_scoring *s, size_t i)
         nuc_scores_along(o, facts.axis);
     } else if (looks_like_scores(s, o, &facts)) {
         score->task = NUC_TASK_CLASSIFY;
-        score->because = "by its shape; --task regress if these are no classes";
+        score->because = "by its shape";
+        score->is_guess = true;
         nuc_scores_along(o, axis);
     }
 }

@@ -1,0 +1,209 @@
+/* An evaluation as JSON (docs/evaluate.md, "As JSON"). */
+#include <math.h>
+
+#include "compiler/export/json_build.h"
+#include "compiler/score/score.h"
+
+struct writer {
+    struct nuc_context *cx;
+    const struct nuc_evaluation *e;
+};
+
+static void put_count(const struct writer *w, json_t *to, const char *key, size_t count)
+{
+    nuc_put_int(w->cx, to, key, (int64_t)count);
+}
+
+static void put_optional(const struct writer *w, json_t *to, const char *key, const char *text)
+{
+    if (text != NULL)
+        nuc_put_string(w->cx, to, key, text);
+    else
+        nuc_put_null(w->cx, to, key);
+}
+
+static double share(size_t part, size_t whole)
+{
+    return whole == 0 ? 0 : (double)part / (double)whole;
+}
+
+static void put_deviation(const struct writer *w, json_t *to, const char *key, const struct nuc_deviation *d)
+{
+    json_t *o = nuc_put_object(w->cx, to, key);
+
+    put_count(w, o, "elements", d->n_elements);
+    put_count(w, o, "equal", d->n_equal);
+    put_count(w, o, "not_finite", d->n_not_finite);
+    put_count(w, o, "not_finite_and_different", d->n_broken);
+    nuc_put_double(w->cx, o, "sqnr_db", d->sqnr_db);
+    nuc_put_double(w->cx, o, "mse", d->mse);
+    nuc_put_double(w->cx, o, "mae", d->mae);
+    nuc_put_double(w->cx, o, "max_error", d->max_error);
+    nuc_put_double(w->cx, o, "psnr_db", d->psnr_db);
+    if (d->max < d->min)
+        return;
+    nuc_put_double(w->cx, o, "min", d->min);
+    nuc_put_double(w->cx, o, "max", d->max);
+}
+
+static void put_confusion(const struct writer *w, json_t *to, const struct nuc_label_score *a, size_t n)
+{
+    if (a->confusion == NULL)
+        return;
+    json_t *rows = nuc_put_array(w->cx, to, "confusion");
+    for (size_t i = 0; i < n; i++) {
+        json_t *row = nuc_put_array(w->cx, rows, NULL);
+        for (size_t k = 0; k < n; k++)
+            nuc_put_int(w->cx, row, NULL, (int64_t)a->confusion[i * n + k]);
+    }
+}
+
+static void put_label_score(const struct writer *w, json_t *to, const char *key, const struct nuc_label_score *a,
+                            size_t n_classes)
+{
+    json_t *o = nuc_put_object(w->cx, to, key);
+
+    put_count(w, o, "labelled", a->n);
+    put_count(w, o, "right", a->n_right);
+    nuc_put_double(w->cx, o, "accuracy", share(a->n_right, a->n));
+    if (a->top != 0) {
+        put_count(w, o, "top", a->top);
+        nuc_put_double(w->cx, o, "top_accuracy", share(a->n_top, a->n));
+    }
+    nuc_put_double(w->cx, o, "mean_iou", a->mean_iou);
+    put_count(w, o, "classes_present", a->n_present);
+    put_confusion(w, o, a, n_classes);
+}
+
+static void put_classes(const struct writer *w, json_t *to, const struct nuc_output_score *o)
+{
+    json_t *c = nuc_put_object(w->cx, to, "classes");
+
+    put_count(w, c, "count", o->n_classes);
+    nuc_put_bool(w->cx, c, "indices", o->is_index);
+    if (!o->is_index)
+        put_count(w, c, "axis", o->class_axis);
+    put_count(w, c, "decisions", o->n_decisions);
+    put_count(w, c, "undecided", o->n_undecided);
+    if (w->e->has_reference) {
+        put_count(w, c, "agree", o->n_agree);
+        nuc_put_double(w->cx, c, "agreement", share(o->n_agree, o->n_decisions));
+    }
+    if (o->labels == NULL)
+        return;
+    put_count(w, c, "labels_left_out", o->n_ignored);
+    put_label_score(w, c, "program", &o->program_accuracy, o->n_classes);
+    if (w->e->has_reference)
+        put_label_score(w, c, "reference", &o->reference_accuracy, o->n_classes);
+}
+
+static void put_output(const struct writer *w, json_t *to, const struct nuc_output_score *o)
+{
+    static const char *const tasks[] = {
+        [NUC_TASK_AUTO] = NULL,
+        [NUC_TASK_CLASSIFY] = "classify",
+        [NUC_TASK_SEGMENT] = "segment",
+        [NUC_TASK_REGRESS] = "regress",
+    };
+
+    nuc_put_string(w->cx, to, "name", o->name);
+    nuc_put_string(w->cx, to, "dtype", nuc_dtype_name(o->info.dtype));
+    nuc_put_bool(w->cx, to, "int8", o->is_quantized);
+    json_t *sizes = nuc_put_array(w->cx, to, "sizes");
+    for (size_t i = 0; i < o->info.rank; i++)
+        nuc_put_int(w->cx, sizes, NULL, o->info.sizes[i]);
+    put_count(w, to, "nan", o->deviation.n_nan);
+    put_count(w, to, "infinite", o->deviation.n_infinite);
+    if (w->e->has_reference)
+        put_deviation(w, to, "against_reference", &o->deviation);
+    put_optional(w, to, "task", tasks[o->task]);
+    put_optional(w, to, "because", o->because);
+    nuc_put_bool(w->cx, to, "guess", o->is_guess);
+    put_optional(w, to, "labels", o->labels);
+    if (o->task == NUC_TASK_CLASSIFY || o->task == NUC_TASK_SEGMENT)
+        put_classes(w, to, o);
+    if (o->task != NUC_TASK_REGRESS || o->labels == NULL)
+        return;
+    put_deviation(w, to, "program_against_labels", &o->program_error);
+    if (w->e->has_reference)
+        put_deviation(w, to, "reference_against_labels", &o->reference_error);
+}
+
+static void put_disagreements(const struct writer *w, json_t *to)
+{
+    json_t *list = nuc_put_array(w->cx, to, "disagreements");
+
+    for (size_t i = 0; i < w->e->n_disagreements; i++) {
+        const struct nuc_disagreement *d = &w->e->disagreements[i];
+        json_t *o = nuc_put_object(w->cx, list, NULL);
+        put_count(w, o, "sample", d->sample);
+        nuc_put_string(w->cx, o, "output", w->e->outputs[d->output].name);
+        put_count(w, o, "place", d->position);
+        nuc_put_int(w->cx, o, "label", d->label);
+        nuc_put_int(w->cx, o, "reference", d->reference);
+        nuc_put_int(w->cx, o, "program", d->program);
+    }
+}
+
+static void put_nodes(const struct writer *w, json_t *to, const struct nuc_node_evaluation *nodes)
+{
+    json_t *list = nuc_put_array(w->cx, to, "nodes");
+
+    for (size_t i = 0; i < nodes->n_nodes; i++) {
+        const struct nuc_node_score *s = &nodes->nodes[i];
+        json_t *o = nuc_put_object(w->cx, list, NULL);
+        nuc_put_string(w->cx, o, "name", s->name);
+        nuc_put_string(w->cx, o, "float_name", s->float_name);
+        nuc_put_string(w->cx, o, "operator", s->op);
+        put_optional(w, o, "module", s->module);
+        put_deviation(w, o, "quantized_against_float", &s->float_quantized);
+        put_deviation(w, o, "program_against_quantized", &s->quantized_program);
+        put_deviation(w, o, "program_against_float", &s->float_program);
+    }
+    list = nuc_put_array(w->cx, to, "nodes_without_counterpart");
+    for (size_t i = 0; i < nodes->n_unmatched; i++)
+        nuc_put_string(w->cx, list, NULL, nodes->unmatched[i]);
+    put_count(w, to, "elements_compiled_otherwise", nodes->n_unequal);
+}
+
+struct json_call {
+    struct nuc_call call;
+    const struct nuc_evaluation *e;
+    const struct nuc_node_evaluation *nodes;
+};
+
+static void write_json(struct nuc_call *k)
+{
+    const struct json_call *j = (const struct json_call *)k;
+    const struct nuc_evaluation *e = j->e;
+    const struct writer w = {k->c->cx, e};
+    json_t *tree = nuc_json_tree(w.cx);
+
+    nuc_put_int(w.cx, tree, "schema", 1);
+    put_count(&w, tree, "samples", e->n_samples);
+    nuc_put_double(w.cx, tree, "seconds", e->seconds);
+    nuc_put_double(w.cx, tree, "program_seconds", e->program_seconds);
+    nuc_put_double(w.cx, tree, "reference_seconds", e->reference_seconds);
+    if (e->has_reference)
+        nuc_put_double(w.cx, tree, "sqnr_db", nuc_total_sqnr(e));
+    json_t *list = nuc_put_array(w.cx, tree, "outputs");
+    for (size_t i = 0; i < e->n_outputs; i++)
+        put_output(&w, nuc_put_object(w.cx, list, NULL), &e->outputs[i]);
+    list = nuc_put_array(w.cx, tree, "class_names");
+    for (size_t i = 0; i < e->n_class_names; i++)
+        nuc_put_string(w.cx, list, NULL, e->class_names[i]);
+    put_disagreements(&w, tree);
+    if (j->nodes != NULL)
+        put_nodes(&w, tree, j->nodes);
+    put_optional(&w, tree, "missed", e->missed);
+    struct nuc_span text = nuc_json_dump(w.cx, tree, JSON_INDENT(2));
+    *k->out.text = nuc_format(w.cx, "%.*s\n", (int)text.size, (const char *)text.data);
+}
+
+enum nuc_status nuc_evaluation_json(struct nuc_compiler *c, const struct nuc_evaluation *e,
+                                    const struct nuc_node_evaluation *nodes, const char **text)
+{
+    struct json_call k = {.call = {.c = c, .out.text = text}, .e = e, .nodes = nodes};
+
+    return nuc_enter(&k.call, write_json);
+}
