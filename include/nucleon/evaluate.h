@@ -41,15 +41,16 @@ void nuc_evaluate_options_default(struct nuc_evaluate_options *options);
  */
 struct nuc_deviation {
     size_t n_elements;
-    size_t n_equal;      /* the same value */
-    size_t n_nan;        /* NaN in what is judged, */
-    size_t n_infinite;   /* infinities in it, */
-    size_t n_not_finite; /* elements where either is not finite, */
-    size_t n_broken;     /* and those of them that differ */
-    double signal;       /* sum of squares of what it is compared with, */
-    double noise;        /* of the differences, */
-    double absolute;     /* and sum of the absolute differences, over the finite elements */
-    double min, max;     /* of what it is compared with, finite elements; max < min: there are none */
+    size_t n_equal;         /* the same value */
+    size_t n_nan;           /* NaN in what is judged, */
+    size_t n_infinite;      /* infinities in it, */
+    size_t n_of_not_finite; /* elements of what it is compared with that are not finite, */
+    size_t n_not_finite;    /* elements where either is not, */
+    size_t n_broken;        /* and those of them that differ */
+    double signal;          /* sum of squares of what it is compared with, */
+    double noise;           /* of the differences, */
+    double absolute;        /* and sum of the absolute differences, over the finite elements */
+    double min, max;        /* of what it is compared with, finite elements; max < min: there are none */
     double max_error;
     /* What follows from these; docs/evaluate.md has the formulas. */
     double sqnr_db; /* infinite: equal; -infinite: the errors are infinite or the signal is zero */

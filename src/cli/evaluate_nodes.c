@@ -25,7 +25,7 @@ static void print_unmatched(const struct nuc_node_evaluation *e)
 {
     if (e->n_unmatched == 0)
         return;
-    printf("%zu nodes of the quantized model have no counterpart in the float model:\n", e->n_unmatched);
+    printf("without a counterpart in the float model: %zu of %zu nodes\n", e->n_unmatched, e->n_nodes + e->n_unmatched);
     for (size_t i = 0; i < e->n_unmatched && i < SHOWN_UNMATCHED; i++)
         printf("  %.76s\n", e->unmatched[i]);
     if (e->n_unmatched > SHOWN_UNMATCHED)

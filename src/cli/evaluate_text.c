@@ -77,8 +77,10 @@ static void print_remarks(const struct nuc_evaluation *e, const struct nuc_outpu
         printf("'%.32s': %zu NaN, %zu infinities of %zu elements\n", o->name, d->n_nan, d->n_infinite, d->n_elements);
     if (!e->has_reference || o->is_integer)
         return;
-    if (d->n_not_finite != 0)
-        printf("'%.32s': not finite in either: %zu, different: %zu\n", o->name, d->n_not_finite, d->n_broken);
+    if (d->n_of_not_finite != 0)
+        printf("'%.32s': not finite in the reference: %zu\n", o->name, d->n_of_not_finite);
+    if (d->n_broken != 0)
+        printf("'%.32s': not finite in one alone: %zu, so there is no SQNR\n", o->name, d->n_broken);
     if (d->signal == 0 && d->max >= d->min)
         printf("'%.32s': the reference is zero throughout\n", o->name);
     else if (d->max == d->min)
@@ -231,6 +233,20 @@ static void print_total(const struct nuc_evaluation *e)
     printf("%-22s %7s%s\n", "SQNR", db, isinf(total) ? "" : " dB");
 }
 
+/* No output is known to hold classes, and one has the shape of scores. */
+static bool could_be_classes(const struct nuc_evaluation *e)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < e->n_outputs; i++) {
+        const struct nuc_output_score *o = &e->outputs[i];
+        if (o->task != NUC_TASK_AUTO)
+            return false;
+        any |= !o->is_integer && o->info.rank == 2 && o->info.sizes[1] > 1;
+    }
+    return any && e->has_reference;
+}
+
 void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion)
 {
     bool any = e->has_reference;
@@ -249,6 +265,8 @@ void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion)
         print_task(e, &e->outputs[i], confusion);
     }
     print_disagreements(e);
+    if (could_be_classes(e))
+        printf("\nno agreement: whether an output is a classifier's, --task classify says\n");
     if (!any)
         printf("nothing to compare with: give --reference MODEL, or labels as array 'label'\n");
 }

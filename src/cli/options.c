@@ -85,7 +85,7 @@ const struct cli_option cli_options[] = {
      COUNT_IN(n_min_sqnr)},
 
     /* ---- where operators run ---- */
-    {"--target", PLACES | CONVERT | QUANTIZE, CLI_STRING, TO(o.target), "NAME",
+    {"--target", PLACES | CONVERT | QUANTIZE | EVALUATE, CLI_STRING, TO(o.target), "NAME",
      "imxrt700 (default); 'nucleon targets' lists them"},
     {"--converter-flavor", PLACES | OPS, CLI_STRING, TO(o.converter_flavor), "NAME",
      "operator rule set: sdk-3.2 (default) or sdk-3.1"},

@@ -118,7 +118,7 @@ has out "nothing to compare with"
 run 0 digits.pte --dataset "$data" --reference "$model" --quantized quantized.pt2 --threshold 38
 has out "first node below 38.0 dB: relu6_2"
 hasnot out nan
-hasnot out "no counterpart"
+hasnot out "without a counterpart"
 run 0 digits.pte --dataset "$data" --reference "$model" --quantized quantized.pt2 --json
 has out '"float_name": '
 has out '"nodes_without_counterpart": []'

@@ -407,8 +407,8 @@ static void make_renamed(struct nuc_context *cx, void *arg)
 static void renamed_nodes(void **state)
 {
     static const struct trial unlabelled = {.what = "renamed"};
-    const struct nuc_evaluation *e;
-    const struct nuc_node_evaluation *nodes;
+    const struct nuc_evaluation *e = NULL;
+    const struct nuc_node_evaluation *nodes = NULL;
     struct nuc_options o;
 
     (void)state;

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "compiler/eval/eval_private.h"
+#include "compiler/eval/sqnr.h"
 #include "compiler/score/score.h"
 
 static bool is_finite(double v)
@@ -43,6 +44,7 @@ void nuc_deviation_add(struct nuc_deviation *d, enum nuc_dtype of_type, const vo
             add_finite(d, a, b);
         } else {
             d->n_not_finite++;
+            d->n_of_not_finite += (size_t)!is_finite(a);
             d->n_broken += !equal;
         }
     }
@@ -59,12 +61,6 @@ void nuc_deviation_count(struct nuc_deviation *d, enum nuc_dtype type, const voi
     }
 }
 
-/* 10 log10(a / b) with what has no logarithm as infinities: no b is the best, no a the worst. */
-static double decibel(double a, double b)
-{
-    return b == 0 ? (double)INFINITY : a == 0 ? -(double)INFINITY : 10 * log10(a / b);
-}
-
 void nuc_deviation_finish(struct nuc_deviation *d)
 {
     size_t n = d->n_elements - d->n_not_finite;
@@ -77,8 +73,8 @@ void nuc_deviation_finish(struct nuc_deviation *d)
     }
     d->mse = n == 0 ? 0 : d->noise / (double)n;
     d->mae = n == 0 ? 0 : d->absolute / (double)n;
-    d->sqnr_db = decibel(d->signal, d->noise);
-    d->psnr_db = decibel(range * range, d->mse);
+    d->sqnr_db = nuc_sqnr_db(&(struct nuc_sqnr){d->signal, d->noise});
+    d->psnr_db = nuc_sqnr_db(&(struct nuc_sqnr){range * range, d->mse});
     if (d->n_broken != 0) {
         d->mse = d->mae = d->max_error = (double)INFINITY;
         d->sqnr_db = d->psnr_db = -(double)INFINITY;

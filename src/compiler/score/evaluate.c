@@ -6,6 +6,7 @@
 
 #include "compiler/driver/dataset.h"
 #include "compiler/eval/eval_private.h"
+#include "compiler/eval/sqnr.h"
 #include "compiler/score/score.h"
 #include "host/text.h"
 
@@ -258,9 +259,7 @@ static void run_sample(struct nuc_scoring *s, size_t sample)
 
 double nuc_total_sqnr(const struct nuc_evaluation *e)
 {
-    if (e->noise == 0)
-        return (double)INFINITY;
-    return e->signal == 0 || isinf(e->noise) ? -(double)INFINITY : 10 * log10(e->signal / e->noise);
+    return nuc_sqnr_db(&(struct nuc_sqnr){e->signal, e->noise});
 }
 
 static void finish(struct nuc_scoring *s)

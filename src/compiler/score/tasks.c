@@ -178,7 +178,7 @@ static void find_task(const struct nuc_scoring *s, size_t i)
         score->task = NUC_TASK_CLASSIFY;
         score->because = "--class-axis";
         use_axis(s, o, axis);
-    } else if (facts.has_softmax && (score->info.rank <= 2 || facts.axis == usual_axis(s, i)) &&
+    } else if (facts.has_softmax && (score->info.rank <= 3 || facts.axis == usual_axis(s, i)) &&
                score->info.sizes[facts.axis] >= 2) {
         score->task = NUC_TASK_CLASSIFY;
         score->because = "a softmax makes it";
