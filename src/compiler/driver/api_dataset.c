@@ -263,14 +263,20 @@ static void bind_model(struct nuc_dataset *d, const struct nuc_model *m)
     }
 }
 
-void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m)
+/* n_samples becomes that of the part. */
+static void take_part(struct nuc_dataset *d)
 {
-    bind_model(d, m);
     if (d->part == NUC_SAMPLES_ALL || d->n_samples < 2)
         return;
     d->period = d->n_samples < 4 ? d->n_samples : 4;
     size_t n_held_out = d->n_samples / d->period;
     d->n_samples = d->part == NUC_SAMPLES_HELD_OUT ? n_held_out : d->n_samples - n_held_out;
+}
+
+void nuc_dataset_bind_model(struct nuc_dataset *d, const struct nuc_model *m)
+{
+    bind_model(d, m);
+    take_part(d);
 }
 
 /* Of all samples, number `sample` of the part. */
@@ -284,6 +290,7 @@ static size_t sample_of_part(const struct nuc_dataset *d, size_t sample)
 static void bind_dataset(struct nuc_call *k)
 {
     bind(k->data, k->in.tensors, k->count);
+    take_part(k->data);
     *k->out_count = k->data->n_samples;
 }
 

@@ -1,4 +1,4 @@
-/* One trial of `nucleon tune`: a compilation, its program's figures, its outputs next to the float ones. */
+/* One trial of `nucleon tune`: a compilation, its program's figures, its outputs next to the float model's. */
 #include <math.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "compiler/report/profile.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/trial.h"
+#include "nucleon/runner.h"
 
 /* Values that the runs of one comparison may compute, about a second; but LEAST_SAMPLES are always run. */
 #define MOST_VALUES ((int64_t)100000000)
@@ -23,7 +24,13 @@ double nuc_noise_db(double noise)
 
 /* ---- what is compared ---- */
 
-static size_t affordable_samples(const struct nuc_graph *g, const struct nuc_evaluator *e)
+static void check(const struct nuc_model *m, enum nuc_status status)
+{
+    if (status != NUC_OK)
+        nuc_fail_again(m->c->cx, status);
+}
+
+static size_t affordable_samples(const struct nuc_graph *g, const struct nuc_comparison *with)
 {
     int64_t values = 1;
     size_t bytes = 1;
@@ -32,21 +39,24 @@ static size_t affordable_samples(const struct nuc_graph *g, const struct nuc_eva
         for (uint32_t i = 0; i < n->n_vals && nuc_is_call(n); i++)
             values += nuc_elements(&n->vals[i]);
     }
-    for (size_t i = 0; i < nuc_eval_n_outputs(e); i++)
-        bytes += nuc_bytes(&nuc_eval_output(e, i)->vals[0]);
+    for (size_t i = 0; i < with->n_outputs; i++)
+        bytes += with->infos[i].bytes;
     size_t by_time = (size_t)(MOST_VALUES / values), by_memory = MOST_BYTES / bytes + 1;
     by_time = by_time > LEAST_SAMPLES ? by_time : LEAST_SAMPLES;
     return by_time < by_memory ? by_time : by_memory;
 }
 
-/* All but one of its sizes are 1. */
-static bool is_class_vector(const struct nuc_meta *m)
+static size_t n_elements(const struct nuc_tensor_info *t)
 {
-    int64_t elements = nuc_elements(m);
+    return t->bytes / nuc_dtype_size(t->dtype);
+}
 
-    for (uint32_t i = 0; i < m->rank; i++) {
-        if (m->sizes[i] == elements)
-            return m->dtype == NUC_F32 && elements > 1;
+/* All but one of its sizes are 1. */
+static bool is_class_vector(const struct nuc_tensor_info *t)
+{
+    for (size_t i = 0; i < t->rank; i++) {
+        if ((size_t)t->sizes[i] == n_elements(t))
+            return t->dtype == NUC_F32 && n_elements(t) > 1;
     }
     return false;
 }
@@ -76,12 +86,12 @@ static bool read_integers(const struct nuc_array *a, const void *elements, const
 }
 
 /* One for each sample of the whole data set. */
-static void read_labels(struct nuc_comparison *with, struct nuc_dataset *d, const struct nuc_evaluator *e)
+static void read_labels(struct nuc_comparison *with, struct nuc_dataset *d)
 {
     struct nuc_context *cx = d->c->cx;
     const struct nuc_array *found = nuc_find_array(&d->arrays, "label");
 
-    if (found == NULL || nuc_eval_n_outputs(e) == 0 || !is_class_vector(&nuc_eval_output(e, 0)->vals[0]))
+    if (found == NULL || with->n_outputs == 0 || !is_class_vector(&with->infos[0]))
         return;
     struct nuc_array *a = &d->arrays.items[found - d->arrays.items];
     int64_t *labels = nuc_alloc_array(cx, with->n_samples, sizeof *labels);
@@ -102,77 +112,107 @@ static void choose_samples(struct nuc_context *cx, struct nuc_comparison *with, 
 }
 
 static void refuse_nans(struct nuc_context *cx, const struct nuc_comparison *with, size_t sample,
-                        const struct nuc_evaluator *e, const void *const *inputs)
+                        const void *const *inputs)
 {
-    for (size_t i = 0; i < nuc_eval_n_inputs(e); i++) {
-        const struct nuc_node *input = nuc_eval_input(e, i);
+    for (size_t i = 0; i < with->n_inputs; i++) {
+        const struct nuc_tensor_info *t = &with->inputs[i];
         const float *x = inputs[i];
-        size_t count = input->vals[0].dtype == NUC_F32 ? (size_t)nuc_elements(&input->vals[0]) : 0;
+        size_t count = t->dtype == NUC_F32 ? n_elements(t) : 0;
         for (size_t k = 0; k < count; k++) {
             if (isnan(x[k]))
                 nuc_fail(cx, NUC_BAD_INPUT, "%s: sample %zu has a NaN for input '%s': take it out", with->path, sample,
-                         input->name);
+                         t->name);
         }
     }
 }
 
-static void keep_outputs(struct nuc_context *cx, struct nuc_comparison *with, const struct nuc_dataset *d,
-                         struct nuc_evaluator *e)
+/* Room for what a run gives; NULL: not compared. */
+static void **make_outputs(struct nuc_context *cx, const struct nuc_comparison *with, size_t n_samples)
 {
-    const void **inputs = nuc_alloc_array(cx, d->n_inputs + 1, sizeof(void *));
-    void **outputs = nuc_alloc_array(cx, with->n_samples * with->n_outputs + 1, sizeof(void *));
+    void **outputs = nuc_alloc_array(cx, n_samples * with->n_outputs + 1, sizeof *outputs);
+
+    for (size_t i = 0; i < n_samples * with->n_outputs; i++) {
+        const struct nuc_tensor_info *t = &with->infos[i % with->n_outputs];
+        outputs[i] = t->dtype == NUC_F32 ? nuc_alloc(cx, t->bytes + 1) : NULL;
+    }
+    return outputs;
+}
+
+static void keep_outputs(struct nuc_model *m, struct nuc_comparison *with, const struct nuc_dataset *d)
+{
+    struct nuc_context *cx = m->c->cx;
+    const void **inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof(void *));
+    void **outputs = make_outputs(cx, with, with->n_samples);
 
     for (size_t k = 0; k < with->n_samples; k++) {
-        void **own = outputs + k * with->n_outputs;
-        for (size_t i = 0; i < with->n_outputs; i++) {
-            const struct nuc_meta *meta = &nuc_eval_output(e, i)->vals[0];
-            own[i] = meta->dtype == NUC_F32 ? nuc_alloc(cx, nuc_bytes(meta) + 1) : NULL;
-        }
-        nuc_dataset_read_sample(d, with->index[k], inputs);
-        refuse_nans(cx, with, with->index[k], e, inputs);
-        nuc_eval_run(e, inputs, own);
+        check(m, nuc_dataset_sample(d, with->index[k], inputs));
+        refuse_nans(cx, with, with->index[k], inputs);
+        check(m, nuc_model_run(m, inputs, outputs + k * with->n_outputs));
     }
     with->outputs = (const float **)outputs;
 }
 
-static size_t count_samples(struct nuc_model *m, const char *path, enum nuc_samples part)
+/* The samples of a part of the data at `path`. */
+static struct nuc_dataset *open_samples(const struct nuc_comparison *with, struct nuc_compiler *c, const char *path,
+                                        enum nuc_samples part)
 {
-    struct nuc_arena *outer = nuc_push_arena(m->c->cx);
-    struct nuc_dataset *d = nuc_dataset_read(m->c, path);
+    struct nuc_dataset *d = nuc_dataset_read(c, path);
+    size_t count;
 
     d->part = part;
-    nuc_dataset_bind_model(d, m);
-    size_t count = d->n_samples;
-    nuc_pop_arena(m->c->cx, outer);
+    enum nuc_status status = nuc_dataset_bind(d, with->inputs, with->n_inputs, &count);
+    if (status != NUC_OK)
+        nuc_fail_again(c->cx, status);
+    return d;
+}
+
+static size_t count_samples(const struct nuc_comparison *with, struct nuc_compiler *c, enum nuc_samples part)
+{
+    struct nuc_arena *outer = nuc_push_arena(c->cx);
+    size_t count = open_samples(with, c, with->calibration, part)->n_samples;
+
+    nuc_pop_arena(c->cx, outer);
     return count;
 }
 
-struct nuc_comparison *nuc_comparison_new(struct nuc_model *m, const char *calibration, const char *dataset)
+static void describe_boundary(const struct nuc_model *m, struct nuc_comparison *with)
+{
+    with->n_inputs = nuc_model_n_inputs(m);
+    with->n_outputs = nuc_model_n_outputs(m);
+    with->inputs = nuc_alloc_array(m->c->cx, with->n_inputs + 1, sizeof *with->inputs);
+    with->infos = nuc_alloc_array(m->c->cx, with->n_outputs + 1, sizeof *with->infos);
+    for (size_t i = 0; i < with->n_inputs; i++)
+        check(m, nuc_model_input(m, i, &with->inputs[i]));
+    for (size_t i = 0; i < with->n_outputs; i++)
+        check(m, nuc_model_output(m, i, &with->infos[i]));
+}
+
+struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, const char *calibration, const char *dataset)
 {
     struct nuc_context *cx = m->c->cx;
     struct nuc_comparison *with = nuc_alloc(cx, sizeof *with);
+    struct nuc_model runs = *m; /* with an evaluator of its own, which is let go with the sub-arena */
 
     if (calibration == NULL)
         return with;
+    describe_boundary(m, with);
     with->calibration = calibration;
     with->path = dataset != NULL ? dataset : calibration;
     with->part = dataset != NULL ? NUC_SAMPLES_ALL : NUC_SAMPLES_HELD_OUT;
     with->calibration_part = dataset != NULL ? NUC_SAMPLES_ALL : NUC_SAMPLES_KEPT;
-    with->n_calibration = count_samples(m, calibration, with->calibration_part);
-    with->calibrated_on = dataset == NULL && count_samples(m, calibration, NUC_SAMPLES_ALL) == 1;
+    with->n_calibration = count_samples(with, m->c, with->calibration_part);
+    with->calibrated_on = dataset == NULL && count_samples(with, m->c, NUC_SAMPLES_ALL) == 1;
 
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
-    struct nuc_dataset *d = nuc_dataset_read(m->c, with->path);
-    struct nuc_evaluator *e = nuc_eval_new(m->graph, m->settings->o.threads);
-    d->part = with->part;
-    nuc_dataset_bind_model(d, m);
+    struct nuc_dataset *d = open_samples(with, m->c, with->path, with->part);
+    runs.evaluator = nuc_eval_new(m->graph, m->settings->o.threads);
+    runs.boundary = NULL;
     nuc_leave_sub_arena(cx, sub);
 
-    with->n_outputs = nuc_eval_n_outputs(e);
-    choose_samples(cx, with, d->n_samples, affordable_samples(m->graph, e));
+    choose_samples(cx, with, d->n_samples, affordable_samples(m->graph, with));
     if (with->part == NUC_SAMPLES_ALL)
-        read_labels(with, d, e);
-    keep_outputs(cx, with, d, e);
+        read_labels(with, d);
+    keep_outputs(&runs, with, d);
     nuc_free_sub_arena(sub);
     return with;
 }
@@ -193,17 +233,15 @@ struct sums {
     size_t n_right;
 };
 
-static void add_sample(struct sums *s, const struct nuc_comparison *with, size_t sample, const struct nuc_evaluator *e,
-                       void *const *outputs)
+static void add_sample(struct sums *s, const struct nuc_comparison *with, size_t sample, void *const *outputs)
 {
     const float *const *wanted = with->outputs + sample * with->n_outputs;
 
     for (size_t i = 0; i < with->n_outputs; i++) {
-        size_t count = (size_t)nuc_elements(&nuc_eval_output(e, i)->vals[0]);
         if (wanted[i] != NULL)
-            nuc_sqnr_add(&s->outputs[i], wanted[i], outputs[i], count);
+            nuc_sqnr_add(&s->outputs[i], wanted[i], outputs[i], n_elements(&with->infos[i]));
         if (i == 0 && with->labels != NULL)
-            s->n_right += (int64_t)largest(outputs[0], count) == with->labels[sample];
+            s->n_right += (int64_t)largest(outputs[0], n_elements(&with->infos[0])) == with->labels[sample];
     }
 }
 
@@ -222,28 +260,46 @@ static double mean_noise(const struct sums *s, const struct nuc_comparison *with
     return n > 0 ? total / (double)n : (double)NAN;
 }
 
-/* The partitioned graph computes what the program does, up to what kernels round otherwise. */
-static void compare(struct nuc_model *partitioned, const struct nuc_comparison *with, struct nuc_figures *out)
+/* Of outputs that are no tensors of float32 as the model's nothing is compared. */
+static bool is_like_model(const struct nuc_runner *r, const struct nuc_comparison *with)
 {
-    struct nuc_context *cx = partitioned->c->cx;
-    struct nuc_dataset *d = nuc_dataset_read(partitioned->c, with->path);
-    struct nuc_evaluator *e = nuc_eval_new(partitioned->graph, partitioned->settings->o.threads);
+    struct nuc_tensor_info t;
+
+    if (nuc_runner_n_outputs(r) != with->n_outputs || nuc_runner_n_inputs(r) != with->n_inputs)
+        return false;
+    for (size_t i = 0; i < with->n_outputs; i++) {
+        if (nuc_runner_output(r, i, &t) != NUC_OK || t.bytes != with->infos[i].bytes)
+            return false;
+    }
+    return true;
+}
+
+static void run_program(const struct nuc_job *j, const struct nuc_comparison *with, struct nuc_figures *out)
+{
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_dataset *d = open_samples(with, j->c, with->path, with->part);
     struct sums s = {nuc_alloc_array(cx, with->n_outputs + 1, sizeof *s.outputs), 0};
     void **outputs = nuc_alloc_array(cx, with->n_outputs + 1, sizeof *outputs);
+    const void **inputs = nuc_alloc_array(cx, with->n_inputs + 1, sizeof(void *));
+    struct nuc_runner *r;
 
-    d->part = with->part;
-    nuc_dataset_bind_model(d, partitioned);
-    const void **inputs = nuc_alloc_array(cx, d->n_inputs + 1, sizeof(void *));
+    check(j->m, nuc_runner_open_bytes(j->c, j->m->graph->file, j->made.bytes.data, j->made.bytes.size, NULL, &r));
+    nuc_runner_suit(r, d);
+    nuc_runner_float_outputs(r);
     for (size_t i = 0; i < with->n_outputs; i++)
-        outputs[i] = nuc_alloc(cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]) + 1);
-    for (size_t k = 0; k < with->n_samples; k++) {
-        nuc_dataset_read_sample(d, with->index[k], inputs);
-        nuc_eval_run(e, inputs, outputs);
-        add_sample(&s, with, k, e, outputs);
+        outputs[i] = nuc_alloc(cx, with->infos[i].bytes + 1);
+    size_t n_samples = is_like_model(r, with) ? with->n_samples : 0;
+    for (size_t k = 0; k < n_samples; k++) {
+        check(j->m, nuc_dataset_sample(d, with->index[k], inputs));
+        check(j->m, nuc_runner_run(r, inputs, outputs));
+        add_sample(&s, with, k, outputs);
     }
+    nuc_runner_close(r);
+    if (n_samples == 0)
+        return;
     out->noise = mean_noise(&s, with);
     if (with->labels != NULL)
-        out->accuracy = (double)s.n_right / (double)with->n_samples;
+        out->accuracy = (double)s.n_right / (double)n_samples;
 }
 
 struct compilation {
@@ -277,12 +333,11 @@ static void compile_and_compare(struct nuc_model *m, void *arg)
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     if (settings.o.require_full_delegation)
         nuc_require_full_delegation(j.m);
-    struct nuc_model *partitioned = j.m;
     nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
     nuc_rehearse_program(&j);
     note_program(&j, k->out);
-    if (k->with->calibration != NULL)
-        compare(partitioned, k->with, k->out);
+    if (k->with->calibration != NULL && j.made.report.runs_on_simulator)
+        run_program(&j, k->with, k->out);
 }
 
 enum nuc_status nuc_try_compilation(const struct nuc_model *m, const struct nuc_options *as,

@@ -4,21 +4,22 @@
 
 #include "compiler/driver/pipeline.h"
 
-/* Samples kept apart, and what the float model makes of them. */
+/* Samples kept apart, and what the float model makes of them, both as the model has its inputs and outputs. */
 struct nuc_comparison {
     const char *calibration; /* NULL: the model is quantized already, and nothing is compared */
     enum nuc_samples calibration_part;
     const char *path; /* of the samples */
     enum nuc_samples part;
-    size_t n_calibration, n_samples, n_outputs;
-    bool calibrated_on;    /* the only sample is in both parts */
-    size_t *index;         /* of the samples in the data set */
-    const float **outputs; /* n_outputs for each sample; NULL: not float32 */
-    const int64_t *labels; /* NULL: none, or the first output is no vector of classes */
+    size_t n_calibration, n_samples, n_inputs, n_outputs;
+    bool calibrated_on;                     /* the only sample is in both parts */
+    struct nuc_tensor_info *inputs, *infos; /* of the model's inputs and outputs */
+    size_t *index;                          /* of the samples in the data set */
+    const float **outputs;                  /* n_outputs for each sample; NULL: not float32 */
+    const int64_t *labels;                  /* NULL: none, or the first output is no vector of classes */
 };
 
 /* `calibration` NULL: of a quantized model. Fails with NUC_BAD_INPUT where the data do not suit the model. */
-struct nuc_comparison *nuc_comparison_new(struct nuc_model *m, const char *calibration, const char *dataset);
+struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, const char *calibration, const char *dataset);
 
 /* Figures of a program. */
 struct nuc_figures {
@@ -30,7 +31,8 @@ struct nuc_figures {
 };
 
 /*
- * Compiles the model under the options as `nucleon compile` does, but for its files and notes, and fills `out`. The
+ * Compiles the model under the options as `nucleon compile` does, but for its files and notes, runs the program on the
+ * simulator, where it is microcode of nucleon's converter, and fills `out`. The
  * message of a failure is in cx->message.
  */
 enum nuc_status nuc_try_compilation(const struct nuc_model *m, const struct nuc_options *as,
