@@ -382,6 +382,23 @@ static void no_room_beyond_bounds(void **state)
     assert_true(max == 3 && min == -2.5f);
 }
 
+/* Where nothing else would move an end, a reach does: to the mean of the samples' ends and so many spreads of them. */
+static void a_reach_goes_beyond_many_values(void **state)
+{
+    struct nuc_extremes e = {.n_samples = 0, .reach = 4};
+    float min = 0, max = 14;
+
+    for (uint32_t i = 0; i < 5; i++) /* ends 10 .. 14: mean 12, deviation sqrt(2.5) */
+        nuc_extremes_add(*state, &e, i, (struct nuc_range){0, 10 + (float)i}, unbounded, 1 << 20);
+    nuc_extremes_widen(&e, 255, &min, &max);
+    assert_true(fabs((double)max - (12 + 4 * sqrt(6 * 2.5) / 3.14159265)) < 1e-3);
+    assert_true(min == 0);
+    e.reach = 0;
+    max = 14;
+    nuc_extremes_widen(&e, 255, &min, &max);
+    assert_true(max == 14);
+}
+
 static void many_values_leave_none(void **state)
 {
     struct nuc_extremes e = {.n_samples = 0};
@@ -426,10 +443,19 @@ static int free_context(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(histogram_follows_samples), TEST(search_cuts_outliers),    TEST(histogram_of_relu),
-        TEST(histogram_of_one_value),    TEST(infinities_are_left_out), TEST(never_seen),
-        TEST(affine_parameters),         TEST(symmetric_per_channel),   TEST(min_max_finds_every_place),
-        TEST(few_values_leave_room),     TEST(many_values_leave_none),  TEST(bounds_stay),
+        TEST(histogram_follows_samples),
+        TEST(search_cuts_outliers),
+        TEST(histogram_of_relu),
+        TEST(histogram_of_one_value),
+        TEST(infinities_are_left_out),
+        TEST(never_seen),
+        TEST(affine_parameters),
+        TEST(symmetric_per_channel),
+        TEST(min_max_finds_every_place),
+        TEST(few_values_leave_room),
+        TEST(many_values_leave_none),
+        TEST(bounds_stay),
+        TEST(a_reach_goes_beyond_many_values),
         TEST(no_room_beyond_bounds),
     };
 

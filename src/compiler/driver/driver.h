@@ -45,6 +45,8 @@ struct nuc_model {
     bool greedy;                         /* placed so whatever the options say: by a trial that takes fewer cycles */
     const struct nuc_measured *measured; /* of a quantized model: its outputs; NULL: not measured */
     bool equalized;                      /* prepared models: weights have been evened out */
+    double reach;                        /* prepared models: of their ranges (quantize.h) */
+    bool *cpu_nodes;                     /* prepared models: by node id, of nuc_find_cpu_nodes(); NULL: not found */
     const char *dim_order_table;         /* partitioned models with --dim-order auto, and what is made of them */
     struct nuc_partitions *partitions;   /* partitioned models */
     struct nuc_lowered *lowered;         /* lowered models (lower.h) */

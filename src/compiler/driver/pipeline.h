@@ -98,6 +98,16 @@ void nuc_make_program(struct nuc_job *j);     /* program.c */
 
 /* ---- what they share ---- */
 
+/* Fresh observers for a prepared model, and what is to be spent on its conversion. */
+struct nuc_calibration *nuc_calibration_of(struct nuc_model *prepared, enum nuc_accuracy accuracy,
+                                           enum nuc_bias_correction bias_correction);
+
+/*
+ * By what the quantized network gains on samples that it is not calibrated with (held_out.c): how far its ranges reach,
+ * and how far the channels of its values are evened out. Sets prepared->reach and changes constants.
+ */
+void nuc_fit_to_held_out(struct nuc_job *j);
+
 /* A float model quantized with one random sample, where only decisions matter. */
 struct nuc_model *nuc_quantize_random(struct nuc_model *m);
 

@@ -75,7 +75,8 @@ static bool is_npu_function(void *user, const struct nuc_node *node)
  * The nodes that end on the CPU are quantized for its kernels. With both an NPU and int8 kernels on the CPU, which ones
  * these are is found by a trial, since the rules of the NPU ask for scales.
  */
-static void annotate(struct nuc_model *m)
+struct nuc_calibration *nuc_calibration_of(struct nuc_model *m, enum nuc_accuracy accuracy,
+                                           enum nuc_bias_correction bias_correction)
 {
     const struct nuc_settings *s = m->settings;
     bool int8_cpu = s->target->cpu != NULL;
@@ -86,10 +87,11 @@ static void annotate(struct nuc_model *m)
         .one_scale = nuc_expresses_for_npu(s),
         .max_matrix_inputs = nuc_expresses_for_npu(s) ? s->target->max_mac_buffer - s->target->num_macs : 0,
         .threads = s->o.threads,
-        .accuracy = s->trial ? NUC_ACCURACY_FAST : s->o.accuracy,
+        .accuracy = accuracy,
         .observer = s->o.observer,
+        .reach = m->reach,
         .weights = s->o.weights,
-        .bias_correction = s->o.bias_correction,
+        .bias_correction = bias_correction,
         .executorch_ops_only = s->o.executorch_ops_only,
     };
 
@@ -100,10 +102,19 @@ static void annotate(struct nuc_model *m)
     if (options.bias_correction != NUC_BIAS_CORRECTION_OFF)
         nuc_add_biases(m->graph);
     if (int8_cpu && s->delegates) {
-        options.ends_on_cpu_user = nuc_find_cpu_nodes(m, &options);
+        if (m->cpu_nodes == NULL)
+            m->cpu_nodes = nuc_find_cpu_nodes(m, &options);
+        options.ends_on_cpu_user = m->cpu_nodes;
         options.ends_on_cpu = nuc_is_cpu_node;
     }
-    m->calibration = nuc_quantize_prepare(m->graph, &options);
+    return nuc_quantize_prepare(m->graph, &options);
+}
+
+static void annotate(struct nuc_model *m)
+{
+    const struct nuc_settings *s = m->settings;
+
+    m->calibration = nuc_calibration_of(m, s->trial ? NUC_ACCURACY_FAST : s->o.accuracy, s->o.bias_correction);
 }
 
 void nuc_annotate_model(struct nuc_job *j)
@@ -113,7 +124,9 @@ void nuc_annotate_model(struct nuc_job *j)
 
 bool nuc_is_to_equalize(const struct nuc_job *j)
 {
-    return j->m->settings->o.equalize && !j->m->equalized;
+    const struct nuc_options *o = &j->m->settings->o;
+
+    return (o->equalize || o->accuracy == NUC_ACCURACY_HIGH) && !j->m->equalized;
 }
 
 static void check_prepared(const struct nuc_model *m)
@@ -123,14 +136,11 @@ static void check_prepared(const struct nuc_model *m)
 }
 
 /* The observed values change with the weights, so that calibration begins again after them. */
-void nuc_equalize_model(struct nuc_job *j)
+static void equalize_weights(struct nuc_job *j)
 {
-    check_prepared(j->m);
     struct nuc_equalizer *e = nuc_equalize_prepare(j->m->graph, j->m->settings->o.threads);
-    nuc_dataset_bind_model(j->samples, j->m);
     const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
 
-    j->m->equalized = true; /* once, however often a model is calibrated */
     for (size_t k = 0; k < j->samples->n_samples && nuc_equalize_needs_samples(e); k++) {
         nuc_dataset_read_sample(j->samples, k, inputs);
         nuc_equalize_sample(e, inputs);
@@ -139,6 +149,21 @@ void nuc_equalize_model(struct nuc_job *j)
         nuc_warn(j->c->cx, "%s: no two layers follow each other such that they could be equalised", j->m->graph->file);
     else
         annotate(j->m);
+}
+
+void nuc_equalize_model(struct nuc_job *j)
+{
+    const struct nuc_options *o = &j->m->settings->o;
+
+    check_prepared(j->m);
+    nuc_dataset_bind_model(j->samples, j->m);
+    j->m->equalized = true; /* once, however often a model is calibrated */
+    if (o->equalize)
+        equalize_weights(j);
+    if (o->accuracy != NUC_ACCURACY_HIGH)
+        return;
+    nuc_fit_to_held_out(j);
+    annotate(j->m);
 }
 
 void nuc_calibrate_model(struct nuc_job *j)

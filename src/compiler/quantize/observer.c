@@ -152,6 +152,15 @@ static void parameters_of_range(const struct nuc_qspec *spec, float min, float m
 /* Of the values on each side of the range of a percentile observer. */
 #define OUTSIDE 1e-4
 
+void nuc_observer_set_reach(struct nuc_observer *o, double reach)
+{
+    if (!o->widens)
+        return;
+    o->extremes.reach = reach;
+    for (unsigned p = 0; p < 2 && o->parts != NULL; p++)
+        o->parts[p].extremes.reach = reach;
+}
+
 void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind, bool widens,
                             float *scale, int64_t *zero_point)
 {
@@ -166,7 +175,7 @@ void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, enum nu
         nuc_histogram_percentile(h, OUTSIDE, &min, &max);
     else if (kind == NUC_OBSERVER_HISTOGRAM)
         nuc_histogram_search(h, &min, &max);
-    if (widens)
+    if (widens || extremes->reach > 0)
         nuc_extremes_widen(extremes, steps, &min, &max);
     parameters_of_range(&o->spec, min, max, scale, zero_point);
 }

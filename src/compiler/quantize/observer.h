@@ -54,6 +54,9 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
 void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind, bool widens,
                             float *scale, int64_t *zero_point);
 
+/* How far ranges reach at least that go beyond what is seen (unseen_range.h). */
+void nuc_observer_set_reach(struct nuc_observer *o, double reach);
+
 /* Sets scale and zero_point. A derived observer comes after those it derives from. */
 void nuc_observer_parameters(struct nuc_context *cx, struct nuc_observer *o);
 

@@ -120,6 +120,13 @@ static void make_observers(struct nuc_calibration *c)
     }
 }
 
+void nuc_quantize_set_reach(struct nuc_calibration *c, double reach)
+{
+    for (uint32_t i = 0; i < c->sharing->n_groups; i++)
+        nuc_observer_set_reach(c->observers[i], reach);
+    c->has_parameters = false;
+}
+
 static void note_extremes(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, const float *data)
 {
     size_t count = (size_t)nuc_elements(&node->vals[0]);
@@ -179,6 +186,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     order_nodes(c);
     make_points(c);
     make_observers(c);
+    nuc_quantize_set_reach(c, options->reach);
     if (options->bias_correction != NUC_BIAS_CORRECTION_OFF)
         c->means = nuc_input_means_new(g);
     c->is_open = options->observer == NUC_OBSERVE_AUTO;

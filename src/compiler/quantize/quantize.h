@@ -40,6 +40,7 @@ struct nuc_quantize_options {
     unsigned threads; /* 0: as many as cores; the result does not depend on it */
     enum nuc_accuracy accuracy;
     enum nuc_observe observer;
+    double reach; /* of ranges beyond what is seen, see unseen_range.h */
     enum nuc_weights weights;
     enum nuc_bias_correction bias_correction;
     bool executorch_ops_only; /* recurrent layers, which are decomposed then, stay in float */
@@ -62,6 +63,9 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
  * when an observed value is a NaN.
  */
 void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs);
+
+/* Other ranges for what was seen: options.reach from here on. */
+void nuc_quantize_set_reach(struct nuc_calibration *c, double reach);
 
 /*
  * The quantized graph, a new one in the same context: constants are quantized buffers `_frozen_param<n>` with

@@ -81,7 +81,7 @@ static double highest(const struct end *e, bool *alone)
 }
 
 /* Where the end belongs: beyond what was seen, or there. The other end of the range is at `other`. */
-static double unseen_end(const struct end *e, double center, double other, double rounding)
+static double unseen_end(const struct end *e, double center, double other, double rounding, double reach)
 {
     bool alone;
     double most = highest(e, &alone), m = mean(e), b = sqrt(6 * variance(e, m)) / PI;
@@ -93,6 +93,8 @@ static double unseen_end(const struct end *e, double center, double other, doubl
     double gain = log(b / (rounding * width));
     double squares = (above > 0 ? above * above : 0) + 2 * v * gain;
     double t = squares > 0 ? center + sqrt(squares) : most;
+    if (reach > 0)
+        t = fmax(t, m + reach * b);
     return t > most ? t : most;
 }
 
@@ -105,7 +107,8 @@ void nuc_extremes_widen(const struct nuc_extremes *e, double steps, float *min, 
         return;
     double center = (mean(&up) - mean(&down)) / 2, rounding = (double)e->n_values / (12 * steps * steps);
     double low = *min < 0 ? (double)*min : 0, high = *max > 0 ? (double)*max : 0;
-    double above = unseen_end(&up, center, low, rounding), below = unseen_end(&down, -center, -high, rounding);
+    double above = unseen_end(&up, center, low, rounding, e->reach);
+    double below = unseen_end(&down, -center, -high, rounding, e->reach);
     if (above > highest(&up, &alone) && above > high)
         *max = fminf((float)above, e->bounds.max);
     if (below > highest(&down, &alone) && -below < low)

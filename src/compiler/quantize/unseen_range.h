@@ -15,6 +15,7 @@ struct nuc_range {
 /* The smallest and the largest value of each sample, over all tensors of a group. */
 struct nuc_extremes {
     struct nuc_range bounds; /* that no value goes beyond, as far as it makes a difference */
+    double reach;            /* see nuc_extremes_widen() */
     uint32_t n_samples, last_sample;
     size_t min_capacity, max_capacity;
     float *min, *max;
@@ -36,6 +37,9 @@ void nuc_extremes_add(struct nuc_context *cx, struct nuc_extremes *e, uint32_t s
  * these are has the variance v = b (mu - c), of one value a sample b^2 pi^2 / 6. A sample goes beyond t
  * exp(-((t - c)^2 - (mu - c)^2) / 2v) times, by an excess whose mean square is 2 b^2; n values rounded to a width of w
  * cost n w^2 / (12 steps^2). The sum is least at t = c + sqrt((mu - c)^2 + 2 v ln(12 steps^2 b / (n w))).
+ *
+ * Samples may differ by more than that, as recordings of different strength do. A `reach` above 0 takes the ends to
+ * m + reach * b at least, which one sample out of e^(reach + 0.5772) is expected to go beyond.
  */
 void nuc_extremes_widen(const struct nuc_extremes *e, double steps, float *min, float *max);
 
