@@ -52,6 +52,10 @@ static const struct row rows[] = {
      HALF INPUT("[2, 3]") "%g = edge.aten.gt.Tensor(%dx, %half); %n = edge.aten.neg.default(%dx)\n"
                           "%y = edge.aten.where.self(%g, %dx, %n)" RESULT,
      "edge.cortex_m.quantized_activation.default", NULL},
+    {"choice by a constant that is true everywhere",
+     HALF INPUT("[2, 3]") "%t = constant : bool[2, 3] values(1, 1, 1, 1, 1, 1); %n = edge.aten.neg.default(%dx)\n"
+                          "%y = edge.aten.where.self(%t, %n, %half)" RESULT,
+     "edge.cortex_m.quantized_activation.default", NULL},
     {"choice between two tensors by one",
      HALF INPUT("[2, 3]") "%t = edge.aten.neg.default(%dx) ! 0.125, 5\n%g = edge.aten.gt.Tensor(%dx, %half)\n"
                           "%y = edge.aten.where.self(%g, %dx, %dt)" RESULT,

@@ -200,9 +200,11 @@ static struct nuc_node *counterpart(struct copying *k, const struct nuc_node *no
     }
     if (!is_number(node))
         return k->x;
-    float value = (float)number_of(k->v->c->g, node);
-    struct nuc_meta one = nuc_meta_make(NUC_F32, (int64_t[]){1}, 1);
-    return nuc_add_constant(k->table, "number", &one, &value);
+    double number = number_of(k->v->c->g, node);
+    float value = (float)number;
+    bool truth = number > 0, is_truth = node->vals[0].dtype == NUC_BOOL;
+    struct nuc_meta one = nuc_meta_make(is_truth ? NUC_BOOL : NUC_F32, (int64_t[]){1}, 1);
+    return nuc_add_constant(k->table, "number", &one, is_truth ? (const void *)&truth : &value);
 }
 
 static struct nuc_node *copy_node(struct copying *k, const struct nuc_node *node)

@@ -215,6 +215,8 @@ struct nuc_node *nuc_expand_native_group_norm(struct nuc_graph *g, struct nuc_no
 /* ---- expand_measure.c ---- */
 struct nuc_node *nuc_expand_weight_norm(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_l1_loss(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_kl_div(struct nuc_graph *g, struct nuc_node *node);
+struct nuc_node *nuc_expand_nll_loss(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_mse_loss(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_huber_loss(struct nuc_graph *g, struct nuc_node *node);
 struct nuc_node *nuc_expand_quantile(struct nuc_graph *g, struct nuc_node *node);

@@ -1,7 +1,9 @@
 /* Expansions of norms of weights, losses and quantiles. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
+#include "compiler/graph/shapes.h"
 #include "compiler/passes/expand_list.h"
 
 /* All dimensions of a tensor but `without`; -1: all. Returns how many. */
@@ -40,9 +42,9 @@ struct nuc_node *nuc_expand_weight_norm(struct nuc_graph *g, struct nuc_node *no
 
 enum reduction { NO_REDUCTION, MEAN, SUM }; /* as torch numbers them */
 
-static struct nuc_node *reduced(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *losses)
+static struct nuc_node *reduced_as(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *losses, int64_t how)
 {
-    int64_t how = nuc_integer(node, NUC_ARG(MSE_LOSS, reduction), MEAN), dims[NUC_MAX_RANK];
+    int64_t dims[NUC_MAX_RANK];
     uint32_t count = all_dims(&losses->vals[0], -1, dims);
 
     if (how == NO_REDUCTION || count == 0)
@@ -50,6 +52,11 @@ static struct nuc_node *reduced(struct nuc_graph *g, struct nuc_node *node, stru
     if (how == SUM)
         return nuc_insert_sum(g, node, losses, dims, count, false);
     return nuc_emit(g, node, NUC_OP_MEAN_DIM, node, NUC_ARGS(nuc_node_arg(losses), nuc_ints_arg(dims, count)));
+}
+
+static struct nuc_node *reduced(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *losses)
+{
+    return reduced_as(g, node, losses, nuc_integer(node, NUC_ARG(MSE_LOSS, reduction), MEAN));
 }
 
 static struct nuc_node *difference_of(struct nuc_graph *g, struct nuc_node *node)
@@ -89,6 +96,78 @@ struct nuc_node *nuc_expand_huber_loss(struct nuc_graph *g, struct nuc_node *nod
     if (smooth)
         loss = nuc_insert_with_number(g, node, NUC_OP_MUL, loss, 1.0 / bound);
     return reduced(g, node, loss);
+}
+
+/* t (log t - x), 0 where t is; of a logarithm l of t, e^l (l - x). */
+struct nuc_node *nuc_expand_kl_div(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *x = nuc_operand(g, node, NUC_SELF), *t = nuc_operand(g, node, NUC_OTHER);
+
+    if (nuc_flag(node, NUC_ARG(KL_DIV, log_target))) {
+        struct nuc_node *d = nuc_insert_binary(g, node, NUC_OP_SUB, t, x);
+        return reduced(g, node, nuc_insert_binary(g, node, NUC_OP_MUL, nuc_insert_unary(g, node, NUC_OP_EXP, t), d));
+    }
+    struct nuc_node *positive =
+        nuc_emit(g, node, NUC_OP_CLAMP, node, NUC_ARGS(nuc_node_arg(t), nuc_float_arg((double)FLT_MIN)));
+    struct nuc_node *entropy =
+        nuc_insert_binary(g, node, NUC_OP_MUL, t, nuc_insert_unary(g, node, NUC_OP_LOG, positive));
+    return reduced(g, node,
+                   nuc_insert_binary(g, node, NUC_OP_SUB, entropy, nuc_insert_binary(g, node, NUC_OP_MUL, t, x)));
+}
+
+/* ---- losses of classes ---- */
+
+/* The loss of each element for probabilities of classes. */
+static struct nuc_node *of_probabilities(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *log, int64_t dim)
+{
+    struct nuc_node *products = nuc_insert_binary(g, node, NUC_OP_MUL, log, nuc_operand(g, node, NUC_OTHER));
+
+    return nuc_insert_unary(g, node, NUC_OP_NEG, nuc_insert_sum(g, node, products, &dim, 1, false));
+}
+
+/* Of numbers of classes: the logarithm at each, 0 where a number is to be ignored, which do not count in a mean. */
+static struct nuc_node *of_classes(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *log, int64_t dim)
+{
+    struct nuc_node *classes = nuc_operand(g, node, NUC_OTHER);
+    int64_t how = nuc_integer(node, NUC_ARG(NLL_LOSS, reduction), MEAN);
+    double ignored = (double)nuc_integer(node, NUC_ARG(NLL_LOSS, ignore_index), -100);
+    struct nuc_node *counts = nuc_insert_with_number(g, node, NUC_OP_NE, classes, ignored);
+    struct nuc_node *zero = nuc_insert_constant(g, node, classes->vals[0].dtype, 0);
+    struct nuc_node *sound = nuc_emit(g, node, NUC_OP_WHERE, node,
+                                      NUC_ARGS(nuc_node_arg(counts), nuc_node_arg(classes), nuc_node_arg(zero)));
+    struct nuc_node *at = nuc_insert_with_dim(g, node, NUC_OP_UNSQUEEZE, sound, dim);
+    struct nuc_node *found =
+        nuc_emit(g, node, NUC_OP_GATHER, node, NUC_ARGS(nuc_node_arg(log), nuc_int_arg(dim), nuc_node_arg(at)));
+    struct nuc_node *losses =
+        nuc_insert_unary(g, node, NUC_OP_NEG, nuc_insert_with_dim(g, node, NUC_OP_SQUEEZE_DIM, found, dim));
+
+    losses = nuc_emit(
+        g, node, NUC_OP_WHERE, node,
+        NUC_ARGS(nuc_node_arg(counts), nuc_node_arg(losses), nuc_node_arg(nuc_insert_constant(g, node, NUC_F32, 0))));
+    if (how != MEAN)
+        return reduced_as(g, node, losses, how);
+    return nuc_insert_binary(g, node, NUC_OP_DIV, reduced_as(g, node, losses, SUM),
+                             reduced_as(g, node, nuc_insert_cast(g, node, counts, NUC_F32), SUM));
+}
+
+/* nll_loss of logarithms, cross_entropy_loss of scores; classes are dimension 1, or the only one. */
+struct nuc_node *nuc_expand_nll_loss(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct nuc_node *log = nuc_operand(g, node, NUC_SELF);
+    const struct nuc_meta *target = nuc_input_meta(node, NUC_OTHER);
+    bool of_scores = node->op == NUC_OP_CROSS_ENTROPY_LOSS;
+    int64_t dim = log->vals[0].rank > 1 ? 1 : 0;
+
+    if (nuc_arg_node(node, NUC_ARG(NLL_LOSS, weight)) != NULL)
+        nuc_expand_fail(g, node, "a weight for each class is not handled: take the loss out of the model");
+    if (of_scores && nuc_scalar(node, NUC_ARG(CROSS_ENTROPY_LOSS, label_smoothing), 0) > 0)
+        nuc_expand_fail(g, node, "label smoothing is not handled: take the loss out of the model");
+    if (of_scores)
+        log = nuc_emit(g, node, NUC_OP_LOG_SOFTMAX, node, NUC_ARGS(nuc_node_arg(log), nuc_int_arg(dim)));
+    if (!nuc_is_floating(target->dtype))
+        return of_classes(g, node, log, dim);
+    return reduced_as(g, node, of_probabilities(g, node, log, dim),
+                      nuc_integer(node, NUC_ARG(NLL_LOSS, reduction), MEAN));
 }
 
 /* ---- quantiles ---- */
