@@ -25,28 +25,3 @@ void **cli_blocks_new(const struct nuc_tensor_info *tensors, size_t count, size_
     }
     return blocks;
 }
-
-void **cli_model_blocks(const struct nuc_model *m, size_t n_outputs)
-{
-    struct nuc_tensor_info *infos = calloc(n_outputs + 1, sizeof *infos);
-    bool known = infos != NULL;
-
-    for (size_t i = 0; i < n_outputs && known; i++)
-        known = nuc_model_output(m, i, &infos[i]) == NUC_OK;
-    void **blocks = known ? cli_blocks_new(infos, n_outputs, 1) : NULL;
-    free(infos);
-    return blocks;
-}
-
-void **cli_program_blocks(const struct nuc_runner *r)
-{
-    size_t n_outputs = nuc_runner_n_outputs(r);
-    struct nuc_tensor_info *infos = calloc(n_outputs + 1, sizeof *infos);
-    bool known = infos != NULL;
-
-    for (size_t i = 0; i < n_outputs && known; i++)
-        known = nuc_runner_output(r, i, &infos[i]) == NUC_OK;
-    void **blocks = known ? cli_blocks_new(infos, n_outputs, 1) : NULL;
-    free(infos);
-    return blocks;
-}

@@ -28,10 +28,8 @@ void cli_print_memory(struct nuc_compiler *c, const char *path);
 
 /* ---- blocks of tensors ---- */
 
-/* For each tensor a block of `samples` times its bytes; the second and third for outputs. NULL: memory is exhausted. */
+/* For each tensor a block of `samples` times its bytes. NULL: memory is exhausted. */
 void **cli_blocks_new(const struct nuc_tensor_info *tensors, size_t count, size_t samples);
-void **cli_model_blocks(const struct nuc_model *m, size_t n_outputs);
-void **cli_program_blocks(const struct nuc_runner *r);
 
 /* `blocks` may be NULL. */
 void cli_blocks_free(void **blocks, size_t count);

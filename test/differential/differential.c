@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
 #include "compiler/driver/driver.h"
+#include "nucleon/runner.h"
 #include "random_graph.h"
 #include "rules/litert_rules.h"
 #include "teacher.h"

@@ -23,12 +23,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
 #include "compiler/export/json_build.h"
 #include "compiler/export/zip_write.h"
 #include "compiler/import/json.h"
 #include "compiler/import/zip.h"
 #include "host/file.h"
+#include "nucleon/runner.h"
 
 #define MAX_IO 64
 
@@ -225,6 +225,21 @@ static bool judge(const struct golden *g, const char *what, const struct nuc_ten
 
 /* ---- one program ---- */
 
+static void free_blocks(void **blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(blocks[i]);
+}
+
+static void make_blocks(const struct nuc_tensor_info *infos, size_t count, void **blocks)
+{
+    for (size_t i = 0; i < count; i++) {
+        blocks[i] = malloc(infos[i].bytes + 1);
+        if (blocks[i] == NULL)
+            abort();
+    }
+}
+
 enum outcome { EQUAL, DIFFERS, REFUSED, CRASHES };
 
 static enum outcome refused(const struct golden *g, const char *what, const char *why)
@@ -238,23 +253,22 @@ static enum outcome run_program(const struct request *q, const struct golden *g,
 {
     struct nuc_runner *program;
     struct nuc_tensor_info infos[MAX_IO];
+    void *outputs[MAX_IO];
 
     if (nuc_runner_open(c, q->program, NULL, &program) != NUC_OK)
         return refused(g, "program does not load", nuc_compiler_message(c));
+    size_t n_outputs = nuc_runner_n_outputs(program);
+    if (nuc_runner_n_inputs(program) != g->n_inputs || n_outputs != g->n_outputs)
+        return refused(g, "program", "another number of inputs or outputs");
+    for (size_t i = 0; i < n_outputs; i++)
+        nuc_runner_output(program, i, &infos[i]);
+    make_blocks(infos, n_outputs, outputs);
     enum outcome result = DIFFERS;
-    void **outputs = cli_program_blocks(program);
-    size_t n_inputs = nuc_runner_n_inputs(program), n_outputs = nuc_runner_n_outputs(program);
-    if (outputs == NULL || n_inputs != g->n_inputs || n_outputs != g->n_outputs)
-        result = refused(g, "program", "another number of inputs or outputs");
-    else if (nuc_runner_run(program, inputs, outputs) != NUC_OK)
+    if (nuc_runner_run(program, inputs, outputs) != NUC_OK)
         result = refused(g, "program does not run", nuc_compiler_message(c));
-    else {
-        for (size_t i = 0; i < g->n_outputs; i++)
-            nuc_runner_output(program, i, &infos[i]);
-        result = judge(g, "program", infos, outputs) ? EQUAL : DIFFERS;
-    }
-    if (outputs != NULL)
-        cli_blocks_free(outputs, n_outputs);
+    else if (judge(g, "program", infos, outputs))
+        result = EQUAL;
+    free_blocks(outputs, n_outputs);
     nuc_runner_close(program);
     return result;
 }
@@ -263,18 +277,17 @@ static enum outcome run_evaluator(const struct golden *g, struct nuc_compiler *c
                                   const void *const *inputs)
 {
     struct nuc_tensor_info infos[MAX_IO];
+    void *outputs[MAX_IO];
     enum outcome result;
 
     for (size_t i = 0; i < g->n_outputs; i++)
         nuc_model_output(m, i, &infos[i]);
-    void **outputs = cli_model_blocks(m, g->n_outputs);
-    if (outputs == NULL)
-        return refused(g, "evaluator", "memory is exhausted");
+    make_blocks(infos, g->n_outputs, outputs);
     if (nuc_model_run(m, inputs, outputs) != NUC_OK)
         result = refused(g, "evaluator", nuc_compiler_message(c));
     else
         result = judge(g, "evaluator", infos, outputs) ? EQUAL : DIFFERS;
-    cli_blocks_free(outputs, g->n_outputs);
+    free_blocks(outputs, g->n_outputs);
     return result;
 }
 

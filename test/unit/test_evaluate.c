@@ -4,6 +4,7 @@
 
 #include "compiler/driver/pipeline.h"
 #include "compiler/score/score.h"
+#include "failing_memory.h"
 #include "quantized_text.h"
 
 #define N 2 /* samples */
@@ -34,6 +35,7 @@ static const float samples[N * 3] = {-1, 2, 1, 3, 0, -2};
 #define NEGATED X "%n = aten.neg.default(%x)\n%y = aten.softmax.int(%n, 1)\n"
 #define NOT_A_NUMBER X "%r = aten.rsqrt.default(%x)\n%y = aten.softmax.int(%r, 1)\n"
 #define ROWS X "%a = aten.unsqueeze.default(%x, 2)\n%b = aten.neg.default(%a)\n%y = aten.cat.default([%a, %b], 2)\n"
+#define PIXELS ROWS "%c = aten.unsqueeze.default(%y, 3)\n%z = aten.cat.default([%c, %c], 3)\n"
 #define ARGMAX X "%y = aten.argmax.default(%x, 1)\n"
 
 #define LABELS(type, ...)                                                                                              \
@@ -188,6 +190,28 @@ static const struct trial trials[] = {
      .n_decisions = 6,
      .n_agree = 6,
      .n_right = 5},
+    {"pixels",
+     PIXELS,
+     NULL,
+     "label",
+     NUC_U8,
+     {N, 2, 2},
+     {1, 1, 0, 0, 0, 0, 2, 1},
+     .task = NUC_TASK_SEGMENT,
+     .n_decisions = 8,
+     .n_agree = 8,
+     .n_right = 7},
+    {"pixels without labels",
+     PIXELS,
+     NULL,
+     NULL,
+     NUC_F32,
+     {0},
+     {0},
+     {.task = NUC_TASK_SEGMENT},
+     .task = NUC_TASK_SEGMENT,
+     .n_decisions = 8,
+     .n_agree = 8},
     {"the axis asked for", ROWS, NULL, "label", NUC_I32, {N, 3}, {0}, {.class_axis = 1}, .refused = "it takes a class"},
     {"an axis that is not there",
      TWICE,
@@ -284,13 +308,11 @@ static size_t put_values(const struct trial *t, size_t count, void *to)
     return count * nuc_dtype_size(t->dtype);
 }
 
-static struct nuc_dataset *make_data(const struct flow *f)
+static void write_data(const struct flow *f, char *path)
 {
     const struct trial *t = f->t;
     double block[12];
-    char path[] = "/tmp/nucleon-evaluate-XXXXXX.npz";
     struct nuc_array_info arrays[2] = {{.name = "x", .dtype = NUC_F32, .rank = 2, .sizes = {N, 3}}};
-    struct nuc_dataset *data = NULL;
     size_t count = 1;
 
     arrays[0].data = samples;
@@ -306,6 +328,14 @@ static struct nuc_dataset *make_data(const struct flow *f)
     assert_true(fd >= 0);
     close(fd);
     assert_int_equal(nuc_write_arrays(f->c, path, arrays, t->label != NULL ? 2 : 1), NUC_OK);
+}
+
+static struct nuc_dataset *make_data(const struct flow *f)
+{
+    char path[] = "/tmp/nucleon-evaluate-XXXXXX.npz";
+    struct nuc_dataset *data = NULL;
+
+    write_data(f, path);
     assert_int_equal(nuc_dataset_open(f->c, path, &data), NUC_OK);
     unlink(path);
     return data;
@@ -436,9 +466,71 @@ static void renamed_nodes(void **state)
     nuc_compiler_free(f.c);
 }
 
+/* ---- memory that runs out ---- */
+
+struct files {
+    char data[64], reference[64];
+    const void *program;
+    size_t size;
+};
+
+static enum nuc_status evaluate_files(struct failing_memory *m, void *arg)
+{
+    const struct files *files = arg;
+    struct nuc_memory_hooks hooks = {failing_allocate, m};
+    struct nuc_options o;
+    struct nuc_runner *program;
+    struct nuc_dataset *data;
+    struct nuc_model *reference;
+    const struct nuc_evaluation *e;
+    const char *text;
+
+    nuc_options_default(&o);
+    o.threads = 1;
+    struct nuc_compiler *c = nuc_compiler_new(&o, &hooks);
+    if (c == NULL)
+        return NUC_NO_MEMORY;
+    enum nuc_status s = nuc_runner_open_bytes(c, "program", files->program, files->size, NULL, &program);
+    if (s == NUC_OK)
+        s = nuc_dataset_open(c, files->data, &data);
+    if (s == NUC_OK)
+        s = nuc_model_open(c, files->reference, &reference);
+    if (s == NUC_OK)
+        s = nuc_evaluate(program, data, reference, NULL, &e);
+    if (s == NUC_OK)
+        s = nuc_evaluation_json(c, e, NULL, &text);
+    nuc_compiler_free(c);
+    return s;
+}
+
+static void out_of_memory(void **state)
+{
+    static const struct trial t = {"memory", SOFTMAX, NULL, LABELS(I64, 1, 0), .task = NUC_TASK_CLASSIFY};
+    struct files files = {.data = "/tmp/nucleon-evaluate-XXXXXX.npz", .reference = "/tmp/nucleon-evaluate-XXXXXX.pt2"};
+    struct nuc_options o;
+
+    (void)state;
+    nuc_options_default(&o);
+    o.no_quantize = true;
+    struct flow f = {.t = &t, .c = nuc_compiler_new(&o, NULL)};
+    assert_non_null(f.c);
+    assert_int_equal(nuc_try(f.c->cx, make_program, &f), NUC_OK);
+    write_data(&f, files.data);
+    int fd = mkstemps(files.reference, 4);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(nuc_model_write(f.reference, files.reference), NUC_OK);
+    files.program = nuc_runner_image(f.program, &files.size);
+    assert_true(run_out_of_memory(evaluate_files, &files, 0, NUC_OK) > 0);
+    unlink(files.data);
+    unlink(files.reference);
+    nuc_compiler_free(f.c);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(evaluations), cmocka_unit_test(renamed_nodes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(evaluations), cmocka_unit_test(renamed_nodes),
+                                       cmocka_unit_test(out_of_memory)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@ struct nuc_runner {
     const char *name;
     unsigned char *image;
     size_t size;
+    bool driver, loaded; /* what is to be released */
     struct nuc_program program;
     struct runner_io *inputs, *outputs;
     struct nuc_detail detail; /* of the runtime's last call */
@@ -134,15 +135,14 @@ static void set_up_simulator(struct nuc_runner *r, const struct nuc_simulator_op
     }
 }
 
-static void end_driver(void *object)
+static void release(void *runner)
 {
-    (void)object;
-    neutronDeinit();
-}
+    struct nuc_runner *r = runner;
 
-static void unload(void *program)
-{
-    nuc_program_unload(program);
+    if (r->loaded)
+        nuc_program_unload(&r->program);
+    if (r->driver)
+        neutronDeinit();
 }
 
 /* Everything after reading: image and size are there. */
@@ -152,8 +152,8 @@ static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *si
     struct nuc_program_memory m = {.state = NULL};
     struct nuc_program_sizes sizes;
 
-    if (neutronInit() == ENONE)
-        nuc_defer(cx, end_driver, NULL);
+    nuc_defer(cx, release, r);
+    r->driver = neutronInit() == ENONE;
     check(r, nuc_program_sizes(r->image, r->size, &nuc_default_backends, &sizes, fresh_detail(r)));
     m.state = nuc_alloc(cx, m.state_size = sizes.state);
     m.temporary = nuc_alloc(cx, m.temporary_size = sizes.temporary);
@@ -161,7 +161,7 @@ static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *si
         m.planned[i] = nuc_alloc(cx, m.planned_size[i] = sizes.planned[i]);
     check(r, nuc_program_load(&r->program, r->image, r->size, &m, &nuc_default_kernels, &nuc_default_backends,
                               fresh_detail(r)));
-    nuc_defer(cx, unload, &r->program);
+    r->loaded = true;
     give_io(r);
     if (simulator != NULL)
         set_up_simulator(r, simulator);
