@@ -134,6 +134,50 @@ static void check_pattern(struct nuc_context *cx, void *arg)
     }
 }
 
+/* ---- what the target decides ---- */
+
+struct target_case {
+    struct nuc_quantize_options options;
+    const char *graph, *observations;
+};
+
+#define POOL(size)                                                                                                     \
+    "%x = input : float32[1, 2, 4, 4]; %a = aten.neg.default(%x)\n"                                                    \
+    "%p = aten.adaptive_avg_pool2d.default(%a, [" size ", " size "])"
+#define LAYER                                                                                                          \
+    "%w = parameter : float32[2, 16] values(1, 2, -1); %b = parameter : float32[2] values(1, 2)\n"                     \
+    "%x = input : float32[2, 16]; %l = aten.linear.default(%x, %w, %b)"
+#define POOLED_APART "x Histogram 0, a Histogram 1, p Histogram 2"
+#define POOLED "x Histogram 0, a Histogram 1, p Histogram 1"
+
+static const struct target_case target_cases[] = {
+    /* The kernel of a CPU that sums gives the average of a channel a range of its own; others have none. */
+    {{.threads = 1, .side = NUC_SIDE_CPU}, POOL("1"), POOLED_APART},
+    {{.threads = 1, .side = NUC_SIDE_CPU}, POOL("2"), POOLED},
+    {{.threads = 1, .side = NUC_SIDE_CPU, .executorch_ops_only = true}, POOL("1"), POOLED},
+    {{.threads = 1, .one_scale = true}, POOL("1"), POOLED},
+    /* A layer for the NPU has a scale for each output, up to the inputs of a convolution. */
+    {{.threads = 1, .one_scale = true, .max_matrix_inputs = 16},
+     LAYER,
+     "w PerChannelMinMax 0, b Derived 1, x Histogram 2, l Histogram 3"},
+    {{.threads = 1, .one_scale = true, .max_matrix_inputs = 15},
+     LAYER,
+     "w MinMax 0, b Derived 1, x Histogram 2, l Histogram 3"},
+    {{.threads = 1, .side = NUC_SIDE_CPU, .max_matrix_inputs = 16},
+     LAYER,
+     "w MinMax 0, b Derived 1, x Histogram 2, l Histogram 3"},
+};
+
+static void check_target(struct nuc_context *cx, void *arg)
+{
+    const struct target_case *t = arg;
+    struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, t->graph), &t->options);
+
+    nuc_quantize_sample(c, (const void *const[]){ramp});
+    assert_string_equal(observations(cx, c), t->observations);
+    nuc_graph_verify(nuc_quantize_convert(c), "quantized");
+}
+
 /* ---- one scale of a value ---- */
 
 static struct nuc_calibration *calibrate_once(struct nuc_context *cx, const char *graph)
@@ -444,6 +488,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROW_TEST(check_pattern, patterns),
+        ROW_TEST(check_target, target_cases),
         ROW_TEST(check_once, once),
         ROW_TEST(check_adoption, adoptions),
         ROW_TEST(check_reach, reaches),

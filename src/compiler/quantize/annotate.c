@@ -276,10 +276,27 @@ static void annotate_clamp(struct nuc_annotator *a, struct nuc_node *node, struc
 
 /* ---- any node ---- */
 
+/*
+ * One value for each channel of an image: the kernel that sums has parameters of its own for it, and the range of
+ * averages is narrower. ExecuTorch has no such kernel, and beside an NPU, which wants the parameters of the input, it
+ * would have to move them in between. What is computed in float is averaged in float.
+ */
+static bool averages_channels(const struct nuc_annotator *a, const struct nuc_node *node)
+{
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_annotation *producer = input != NULL ? a->by_id[input->id] : NULL;
+    const struct nuc_meta *out = &node->vals[0];
+
+    return producer != NULL && producer->output.kind != NUC_QSPEC_NONE && a->averages_apart && out->rank == 4 &&
+           out->sizes[2] * out->sizes[3] == 1;
+}
+
 static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node, const struct nuc_pattern *p)
 {
     if (p->form == NUC_FORM_BOUNDED)
         return nuc_has_relu_bounds(node);
+    if (p->form == NUC_FORM_MEAN)
+        return averages_channels(a, node);
     return p->form == NUC_FORM_OWN || (p->form == NUC_FORM_MAP && !a->reference_compat);
 }
 
@@ -444,6 +461,8 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
     struct nuc_annotator a = {.g = g,
                               .reference_compat = options->reference_compat,
                               .one_scale = options->one_scale,
+                              .averages_apart = options->side == NUC_SIDE_CPU && !options->executorch_ops_only &&
+                                                !options->reference_compat,
                               .max_matrix_inputs = options->max_matrix_inputs};
 
     for (int side = 0; side < NUC_SIDE_COUNT; side++)

@@ -8,7 +8,8 @@ struct nuc_annotator {
     struct nuc_graph *g;
     struct nuc_annotation **by_id;
     bool reference_compat, one_scale; /* as in struct nuc_quantize_options */
-    int64_t max_matrix_inputs;        /* the same */
+    bool averages_apart;       /* of NUC_FORM_MEAN: the kernel of the CPU that has parameters of its own is there */
+    int64_t max_matrix_inputs; /* as in struct nuc_quantize_options */
     struct nuc_qspec specs[NUC_SIDE_COUNT][NUC_SPEC_COUNT];
     enum nuc_side *side; /* by node id */
     bool *npu_function;  /* by node id: what struct nuc_quantize_options says */

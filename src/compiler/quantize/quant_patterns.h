@@ -25,6 +25,7 @@ enum nuc_pattern_form {
     NUC_FORM_SHARED,  /* one tensor argument; the output shares its producer's parameters: none without those */
     NUC_FORM_MOVED,   /* SHARED where a value has one scale, otherwise NONE */
     NUC_FORM_BOUNDED, /* clamps: OWN when the bounds are those of a ReLU the NPU has, otherwise SHARED */
+    NUC_FORM_MEAN,    /* OWN when each channel of an image has one average, otherwise SHARED */
     NUC_FORM_PAIR,    /* two tensor arguments and the output share parameters with the first annotated argument */
     NUC_FORM_LIST,    /* the same for all elements of a list; observed when none is annotated */
     NUC_FORM_MAP,     /* reference: SHARED; else OWN: the target lets input and output have their own parameters */
