@@ -322,7 +322,7 @@ static void samples_are_kept_from_all(void **state)
 {
     struct nuc_context *cx = *state = nuc_context_new(NULL);
     struct nuc_graph *g = network(cx, "relu", false);
-    struct nuc_choice_samples *s = nuc_choice_samples_new(g);
+    struct nuc_choice_samples *s = nuc_choice_samples_new(g, 1);
     struct nuc_evaluator *e = nuc_eval_new(g, 1);
     float x[INPUT], out[OUTPUT];
 

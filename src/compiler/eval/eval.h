@@ -83,6 +83,27 @@ const void *nuc_eval_result_data(const struct nuc_evaluator *e, size_t index);
 void nuc_eval_save(struct nuc_evaluator *e, uint32_t step, void *buffer);
 void nuc_eval_restore(struct nuc_evaluator *e, uint32_t step, void *buffer);
 
+/*
+ * Several inferences side by side: each has activations of its own and stands in front of a node. An evaluator goes on
+ * with any of them, in any order, and still does whole runs.
+ */
+struct nuc_eval_state;
+
+/* One that stands in front of the first node. `inputs` is as for nuc_eval_run() and stays in use. */
+struct nuc_eval_state *nuc_eval_begin(struct nuc_evaluator *e, const void *const *inputs);
+
+/* Goes on until it stands in front of `node`, which it has not passed yet. The observer sees nothing of it. */
+void nuc_eval_advance(struct nuc_evaluator *e, struct nuc_eval_state *s, const struct nuc_node *node);
+
+/* The value of a node that was passed and that a node not passed yet reads, or that was passed last. */
+const void *nuc_eval_value(struct nuc_evaluator *e, const struct nuc_eval_state *s, const struct nuc_node *node);
+
+/*
+ * The data of the static nodes with changed[id] are other ones of the same type and shape: computes again what depends
+ * on constants only. Inferences under way go on with the new data.
+ */
+void nuc_eval_refresh(struct nuc_evaluator *e, const bool *changed);
+
 /* Bytes of the activation arena: less than the sum of all activations. */
 size_t nuc_eval_arena_size(const struct nuc_evaluator *e);
 

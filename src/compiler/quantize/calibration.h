@@ -44,6 +44,7 @@ struct nuc_calibration {
     bool is_open;                           /* ranges are chosen by their effect */
     struct nuc_choice_samples *samples;     /* NULL: nothing is measured */
     const struct nuc_measured *measured;    /* of the converted graph; NULL: not run */
+    bool rounds_weights;                    /* by what they do to the samples */
     struct nuc_evaluator *evaluator;        /* NULL before the first sample */
     struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */
     struct nuc_masked_range masked;

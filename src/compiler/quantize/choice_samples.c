@@ -68,10 +68,10 @@ double nuc_run_cost(const struct nuc_graph *g)
     return sum;
 }
 
-struct nuc_choice_samples *nuc_choice_samples_new(const struct nuc_graph *g)
+struct nuc_choice_samples *nuc_choice_samples_new(const struct nuc_graph *g, double effort)
 {
     struct nuc_choice_samples *s = nuc_alloc(g->cx, sizeof *s);
-    double wanted = MOST_COST / nuc_run_cost(g);
+    double wanted = effort * MOST_COST / nuc_run_cost(g);
 
     wanted = wanted > LEAST_SAMPLES ? wanted : LEAST_SAMPLES;
     s->wanted = wanted < NUC_CHOICE_MOST ? (size_t)wanted : NUC_CHOICE_MOST;

@@ -27,8 +27,8 @@ unsigned nuc_sample_part(size_t number);
 double nuc_node_cost(const struct nuc_node *node);
 double nuc_run_cost(const struct nuc_graph *g);
 
-/* Room for as many samples as the size of the graph makes cheap, 4 at least. */
-struct nuc_choice_samples *nuc_choice_samples_new(const struct nuc_graph *g);
+/* Room for as many samples as the size of the graph makes cheap, 4 at least; `effort` times as much may be spent. */
+struct nuc_choice_samples *nuc_choice_samples_new(const struct nuc_graph *g, double effort);
 
 /*
  * Keeps copies of the inputs of one more sample, or not. Returns memory for its outputs, which nuc_eval_run() fills;

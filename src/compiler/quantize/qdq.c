@@ -11,6 +11,7 @@
 #include "compiler/quantize/effect.h"
 #include "compiler/quantize/quantized_constant.h"
 #include "compiler/quantize/range_choice.h"
+#include "compiler/quantize/round_choice.h"
 
 /* A user with a dequantize node of its own. */
 struct reader {
@@ -339,6 +340,7 @@ static void add_pairs(struct conversion *v, const struct nuc_node *node)
 struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **biases)
 {
     struct conversion v = {.c = c, .to = nuc_graph_new(c->g->cx, c->g->file), .biases = biases};
+    struct nuc_node **nodes = nuc_alloc_array(c->g->cx, c->g->next_id, sizeof *nodes);
 
     list_pairs(&v);
     list_readers(&v);
@@ -347,8 +349,9 @@ struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **
         if (!nuc_is_placeholder(c->order[i]))
             copy_node(&v, c->order[i]);
         add_pairs(&v, c->order[i]);
+        nodes[c->order[i]->id] = v.images[c->order[i]->id].value;
     }
-    return (struct nuc_converted){v.to, v.n_points, v.points};
+    return (struct nuc_converted){v.to, v.n_points, v.points, nodes};
 }
 
 /* More samples make a new one. */
@@ -360,13 +363,13 @@ static void free_evaluator(struct nuc_calibration *c)
 }
 
 /* What the measure found of the outputs stays when its memory goes. */
-static double measure(struct nuc_calibration *c, const struct nuc_converted *q)
+double nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, double *by_sample)
 {
     struct nuc_context *cx = c->g->cx;
     struct nuc_arena *outer = nuc_push_arena(cx);
     struct nuc_effects *fx = nuc_effects_new(c, q, c->samples->count);
     const struct nuc_parameters *present = nuc_present_parameters(c);
-    double error = nuc_effect_of_all(fx, (const struct nuc_parameters *const[]){present, present}, NULL);
+    double error = nuc_effect_of_all(fx, (const struct nuc_parameters *const[]){present, present}, by_sample);
     const struct nuc_measured *found = nuc_effects_measured(fx);
     struct nuc_measured *kept = nuc_copy_out(cx, outer, found, sizeof *found);
 
@@ -376,23 +379,39 @@ static double measure(struct nuc_calibration *c, const struct nuc_converted *q)
     return error;
 }
 
+/* Biases as they are quantized: corrected or, where they measure better, the model's own, NULL. */
+static const float **choose_biases(struct nuc_calibration *c, bool measures, struct nuc_converted *q, double *error)
+{
+    *q = nuc_convert_graph(c, NULL);
+    *error = measures ? nuc_measure_converted(c, q, NULL) : (double)INFINITY;
+    if (c->means == NULL)
+        return NULL;
+    const struct nuc_measured *measured = c->measured;
+    const float **biases = nuc_corrected_biases(c);
+    struct nuc_converted corrected = nuc_convert_graph(c, biases);
+    double corrected_error = measures ? nuc_measure_converted(c, &corrected, NULL) : *error;
+    if (measures && !(corrected_error <= *error) && c->measures_biases && !isnan(*error)) {
+        c->measured = measured;
+        return NULL;
+    }
+    *q = corrected;
+    *error = corrected_error;
+    return biases;
+}
+
 struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
 {
     bool measures = c->samples != NULL && c->samples->count != 0;
+    struct nuc_converted q;
+    double error;
 
     free_evaluator(c);
     nuc_choose_ranges(c);
     nuc_calibration_parameters(c);
-    struct nuc_converted as_is = nuc_convert_graph(c, NULL);
-    double error = measures ? measure(c, &as_is) : (double)INFINITY;
-    if (c->means == NULL)
-        return as_is.g;
-    const struct nuc_measured *measured = c->measured;
-    struct nuc_converted corrected = nuc_convert_graph(c, nuc_corrected_biases(c));
-    if (!measures || measure(c, &corrected) <= error || !c->measures_biases || isnan(error))
-        return corrected.g;
-    c->measured = measured;
-    return as_is.g;
+    const float **biases = choose_biases(c, measures, &q, &error);
+    if (measures && c->rounds_weights)
+        nuc_choose_rounding(c, biases, &q, error);
+    return q.g;
 }
 
 const struct nuc_measured *nuc_quantize_measured(const struct nuc_calibration *c)

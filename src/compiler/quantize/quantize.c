@@ -171,6 +171,9 @@ static void see_constants(struct nuc_calibration *c, bool each_sample)
     }
 }
 
+/* What samples cost may be so much more where weights are chosen by them, too. */
+#define HIGH_EFFORT 10
+
 struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct nuc_quantize_options *options)
 {
     struct nuc_calibration *c = nuc_alloc(g->cx, sizeof *c);
@@ -191,8 +194,9 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
         c->means = nuc_input_means_new(g);
     c->is_open = options->observer == NUC_OBSERVE_AUTO;
     c->measures_biases = options->bias_correction == NUC_BIAS_CORRECTION_MEASURED;
+    c->rounds_weights = options->accuracy == NUC_ACCURACY_HIGH;
     if (options->accuracy != NUC_ACCURACY_FAST)
-        c->samples = nuc_choice_samples_new(g);
+        c->samples = nuc_choice_samples_new(g, c->rounds_weights ? HIGH_EFFORT : 1);
     see_constants(c, false);
     return c;
 }
