@@ -456,6 +456,47 @@ static bool is_wanted(const struct nuc_annotator *a, const struct nuc_node *node
     return !p->asked || (input != NULL && nuc_is_annotated(a->by_id[input->id]));
 }
 
+static bool takes_quantized(const struct nuc_annotator *a, const struct nuc_node *user, const struct nuc_node *value)
+{
+    const struct nuc_annotation *at = a->by_id[user->id];
+
+    for (uint32_t i = 0; at != NULL && i < at->n_inputs; i++) {
+        if (at->inputs[i].arg == value)
+            return true;
+    }
+    return false;
+}
+
+/* Whoever reads the value, perhaps behind moves, computes with it in float. */
+static bool is_read_in_float(const struct nuc_annotator *a, const struct nuc_node *value)
+{
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        const struct nuc_node *user = value->users[i];
+        if (user->op == NUC_OP_OUTPUT ||
+            (takes_quantized(a, user, value) && (!nuc_moves_values(user) || !is_read_in_float(a, user))))
+            return false;
+    }
+    return value->n_users > 0;
+}
+
+static void leave_in_float(struct nuc_annotator *a, const struct nuc_node *value)
+{
+    for (uint32_t i = 0; i < value->n_users; i++) {
+        if (takes_quantized(a, value->users[i], value))
+            leave_in_float(a, value->users[i]);
+    }
+    a->by_id[value->id] = NULL;
+}
+
+/* An input of columns in units of their own has no one scale; what standardizes it in float reads it as it comes. */
+static void leave_inputs_in_float(struct nuc_annotator *a)
+{
+    for (const struct nuc_node *n = a->g->first; n != NULL && nuc_is_placeholder(n); n = n->next) {
+        if (n->input_kind == NUC_USER_INPUT && is_read_in_float(a, n))
+            leave_in_float(a, n);
+    }
+}
+
 struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quantize_options *options)
 {
     struct nuc_annotator a = {.g = g,
@@ -483,6 +524,8 @@ struct nuc_annotation **nuc_annotate(struct nuc_graph *g, const struct nuc_quant
         else if (!a.stays_float[n->id] && has_pattern(&a, n) && is_wanted(&a, n))
             nuc_annotate_node(&a, n);
     }
+    if (!options->quantized_inputs)
+        leave_inputs_in_float(&a);
     if (a.one_scale)
         nuc_annotate_symmetric(&a);
     return a.by_id;

@@ -37,7 +37,8 @@ struct nuc_quantize_options {
     bool one_scale;
     /* Linear layers of up to so many inputs have a scale for each output on side NPU; 0: none. */
     int64_t max_matrix_inputs;
-    unsigned threads; /* 0: as many as cores; the result does not depend on it */
+    bool quantized_inputs; /* also where what reads them computes in float */
+    unsigned threads;      /* 0: as many as cores; the result does not depend on it */
     enum nuc_accuracy accuracy;
     enum nuc_observe observer;
     double reach; /* of ranges beyond what is seen, see unseen_range.h */
