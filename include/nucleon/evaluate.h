@@ -134,6 +134,12 @@ struct nuc_node_score {
     const char *op;
     const char *module;                                                     /* path in the torch model; NULL: unknown */
     struct nuc_deviation float_quantized, quantized_program, float_program; /* the second judged against the first */
+    /*
+     * The quantized model has the channels of the value in other scales, as equalization leaves them: SQNR against the
+     * float model after they are scaled back, of the quantized model and of the program.
+     */
+    bool is_rescaled;
+    double rescaled_quantized_db, rescaled_program_db;
 };
 
 struct nuc_node_evaluation {

@@ -5,11 +5,11 @@
 
 #define SHOWN_UNMATCHED 5
 
-static void print_decibel(const struct nuc_deviation *d)
+static void print_decibel(double db)
 {
     char text[32];
 
-    cli_decibel_text(d->sqnr_db, text, sizeof text);
+    cli_decibel_text(db, text, sizeof text);
     printf("  %9s", text);
 }
 
@@ -18,7 +18,7 @@ static const char *remark(const struct nuc_node_score *s)
 {
     const struct nuc_deviation *d = &s->float_program;
 
-    return d->n_not_finite != 0 ? "  not finite" : d->signal == 0 ? "  zero" : "";
+    return d->n_not_finite != 0 ? "  not finite" : d->signal == 0 ? "  zero" : s->is_rescaled ? "  rescaled" : "";
 }
 
 static void print_unmatched(const struct nuc_node_evaluation *e)
@@ -35,6 +35,7 @@ static void print_unmatched(const struct nuc_node_evaluation *e)
 void cli_print_nodes(const struct nuc_node_evaluation *e, size_t n_samples, double threshold)
 {
     const struct nuc_node_score *diverging = NULL;
+    size_t n_rescaled = 0;
 
     printf("\nSQNR in dB, %zu sample%s\n%-32s  %9s  %9s  %9s\n", n_samples, n_samples == 1 ? "" : "s", "node",
            "quantized", "program", "program");
@@ -42,13 +43,18 @@ void cli_print_nodes(const struct nuc_node_evaluation *e, size_t n_samples, doub
     for (size_t i = 0; i < e->n_nodes; i++) {
         const struct nuc_node_score *s = &e->nodes[i];
         printf("%-32.32s", s->name);
-        print_decibel(&s->float_quantized);
-        print_decibel(&s->quantized_program);
-        print_decibel(&s->float_program);
+        double program_db = s->is_rescaled ? s->rescaled_program_db : s->float_program.sqnr_db;
+        print_decibel(s->is_rescaled ? s->rescaled_quantized_db : s->float_quantized.sqnr_db);
+        print_decibel(s->quantized_program.sqnr_db);
+        print_decibel(program_db);
         printf("%s\n", remark(s));
-        if (diverging == NULL && s->float_program.sqnr_db < threshold)
+        n_rescaled += s->is_rescaled;
+        if (diverging == NULL && program_db < threshold)
             diverging = s;
     }
+    if (n_rescaled != 0)
+        printf("rescaled: the quantized model has these channels in other scales; compared after\n"
+               "they are scaled back\n");
     print_unmatched(e);
     if (e->n_unequal != 0)
         printf("the program differs from this quantized model compiled with default options in\n"

@@ -141,6 +141,33 @@ static void tally(struct nuc_context *cx, void *arg)
     assert_int_equal(a.confusion[1 * 4 + 1], 1);
 }
 
+/* ---- channels in another scale ---- */
+
+static void rescaled(struct nuc_context *cx, void *arg)
+{
+    /* [1, 2, 4]: the second channel is four times as large in the quantized model; the program is off by 4 in one. */
+    const float f[8] = {1, 2, 3, 4, 5, 6, 7, 8}, q[8] = {1, 2, 3, 4, 20, 24, 28, 32},
+                p[8] = {1, 2, 3, 4, 20, 24, 28, 36};
+    const struct nuc_tensor_info t = {.rank = 3, .sizes = {1, 2, 4}};
+    struct nuc_node_score score = {.name = "n"}, same = {.name = "n"};
+    struct nuc_channel_sums sums;
+
+    (void)arg;
+    score.float_quantized = deviation(f, q, 8);
+    nuc_channel_sums_init(cx, &sums, &t);
+    nuc_channel_sums_add(&sums, f, q, p, 8);
+    nuc_channel_sums_finish(&sums, &score);
+    assert_true(score.is_rescaled);
+    assert_true(score.rescaled_quantized_db > 100);
+    assert_true(fabs(score.rescaled_program_db - 10 * log10(204)) < 1e-6); /* 204 / 1 */
+    /* One wrong element is no other scale. */
+    same.float_quantized = deviation(q, p, 8);
+    nuc_channel_sums_init(cx, &sums, &t);
+    nuc_channel_sums_add(&sums, q, p, p, 8);
+    nuc_channel_sums_finish(&sums, &same);
+    assert_false(same.is_rescaled);
+}
+
 /* ---- gates ---- */
 
 static void gates(struct nuc_context *cx, void *arg)
@@ -182,6 +209,7 @@ int main(void)
         cmocka_unit_test(test_decisions),
         cmocka_unit_test(test_top),
         CONTEXT_TEST(tally),
+        CONTEXT_TEST(rescaled),
         CONTEXT_TEST(gates),
     };
 

@@ -159,6 +159,10 @@ static void put_nodes(const struct writer *w, json_t *to, const struct nuc_node_
         put_deviation(w, o, "quantized_against_float", &s->float_quantized);
         put_deviation(w, o, "program_against_quantized", &s->quantized_program);
         put_deviation(w, o, "program_against_float", &s->float_program);
+        if (!s->is_rescaled)
+            continue;
+        nuc_put_double(w->cx, o, "rescaled_quantized_db", s->rescaled_quantized_db);
+        nuc_put_double(w->cx, o, "rescaled_program_db", s->rescaled_program_db);
     }
     list = nuc_put_array(w->cx, to, "nodes_without_counterpart");
     for (size_t i = 0; i < nodes->n_unmatched; i++)

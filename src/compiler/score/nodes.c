@@ -16,6 +16,7 @@ struct comparison {
     struct nuc_model *quantized;
     struct nuc_node_evaluation *result;
     struct nuc_node_score *scores;
+    struct nuc_channel_sums *channels; /* of each score */
 };
 
 /* The three computations of one group of probes, and the buffers of their outputs. */
@@ -134,6 +135,7 @@ static void match(struct comparison *k)
         };
     }
     k->result->nodes = k->scores;
+    k->channels = nuc_alloc_array(k->cx, k->result->n_nodes, sizeof *k->channels);
     k->result->unmatched = unmatched;
 }
 
@@ -174,6 +176,11 @@ static void open_group(struct comparison *k, struct group *g)
     g->quantized_out = blocks(k, g->quantized, g->n_own + g->n);
     g->program_out = blocks(k, g->quantized, g->n_own + g->n);
     g->whole_out = blocks(k, g->quantized, g->n_own);
+    for (size_t i = 0; i < g->n; i++) {
+        struct nuc_tensor_info t;
+        check(k, nuc_model_output(g->quantized, g->n_own + i, &t));
+        nuc_channel_sums_init(k->cx, &k->channels[g->first + i], &t);
+    }
 }
 
 /* The program as it is against what comes of compiling the quantized model with its inner values as outputs. */
@@ -210,6 +217,7 @@ static void run_sample(const struct comparison *k, const struct group *g, size_t
         nuc_deviation_add(&score->float_quantized, NUC_F32, f, NUC_F32, q, count);
         nuc_deviation_add(&score->quantized_program, NUC_F32, q, NUC_F32, p, count);
         nuc_deviation_add(&score->float_program, NUC_F32, f, NUC_F32, p, count);
+        nuc_channel_sums_add(&k->channels[g->first + i], f, q, p, count);
     }
 }
 
@@ -279,6 +287,7 @@ static void evaluate_nodes(struct nuc_call *call)
         nuc_deviation_finish(&k.scores[i].float_quantized);
         nuc_deviation_finish(&k.scores[i].quantized_program);
         nuc_deviation_finish(&k.scores[i].float_program);
+        nuc_channel_sums_finish(&k.channels[i], &k.scores[i]);
     }
     *n->out = result;
 }

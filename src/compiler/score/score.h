@@ -107,6 +107,26 @@ struct nuc_output_facts nuc_output_facts(const struct nuc_scoring *s, size_t out
 void nuc_find_labels(struct nuc_scoring *s);
 void nuc_find_tasks(struct nuc_scoring *s);
 
+/* ---- channels in another scale (rescale.c) ---- */
+
+/* Sums of products of float, quantized and compiled values of one channel. */
+struct nuc_channel_sum {
+    double ff, fq, qq, fp, pp;
+};
+
+struct nuc_channel_sums {
+    size_t rank, sizes[NUC_MAX_RANK];
+    size_t n_elements;
+    size_t n_axes; /* where the channels may be: 1 and the last */
+    struct nuc_channel_sum *of[2];
+};
+
+void nuc_channel_sums_init(struct nuc_context *cx, struct nuc_channel_sums *s, const struct nuc_tensor_info *t);
+void nuc_channel_sums_add(struct nuc_channel_sums *s, const float *f, const float *q, const float *p, size_t count);
+
+/* Sets the rescaled members of a finished score, where scaling its channels back explains most of the error. */
+void nuc_channel_sums_finish(const struct nuc_channel_sums *s, struct nuc_node_score *score);
+
 /* ---- gates (gates.c) ---- */
 
 /* Fails when one is demanded that cannot be measured. */
