@@ -26,6 +26,9 @@ static const double strengths[] = {0, 0.5, 1};
 /* dB that a larger value has to gain: less is chance. */
 #define MARGIN 0.5
 
+/* dB that one may lose by chance. */
+#define SWING 1.0
+
 struct search {
     struct nuc_job *j;
     struct nuc_context *cx;
@@ -35,6 +38,7 @@ struct search {
     size_t n_outputs;
     float ***outputs; /* of the float network: by sample, then output; NULL: not a float one */
     struct nuc_calibration *calibrations[MOST_FOLDS]; /* with the samples of all other folds */
+    double reach_gain, strength_gain;                 /* of what is chosen, in dB */
     double reach, strength;                           /* that are chosen */
     struct nuc_activation_equalizer *equalizer;       /* a set for each fold, without it, and one for all samples */
 };
@@ -155,19 +159,23 @@ static double loss_of_strength(struct search *s, double strength)
     return found;
 }
 
-/* The first value that loses nearly as little as the best does. */
+/*
+ * The first value that loses nearly as little as the best does, and the dB that it gains over the first of all. An
+ * effect grows with the value: where one on the way to it loses, what the others gain is chance.
+ */
 static double choose(struct search *s, double (*loss_of)(struct search *s, double value), const double *values,
-                     size_t count)
+                     size_t count, double *gain)
 {
     double *losses = nuc_alloc_array(s->cx, count, sizeof *losses), least = INFINITY;
-    size_t i;
+    size_t tried = 0, i = 0;
 
-    for (i = 0; i < count; i++) {
-        losses[i] = loss_of(s, values[i]);
-        least = fmin(least, losses[i]);
+    while (tried < count && (tried == 0 || losses[tried - 1] <= losses[0] + SWING)) {
+        losses[tried] = loss_of(s, values[tried]);
+        least = fmin(least, losses[tried++]);
     }
-    for (i = 0; i + 1 < count && isfinite(least) && !(losses[i] <= least + MARGIN); i++)
-        ;
+    while (i + 1 < tried && losses[i] > least + MARGIN)
+        i++;
+    *gain = losses[0] - losses[i];
     return values[i];
 }
 
@@ -178,7 +186,7 @@ static double choose_reach(struct search *s)
     for (unsigned f = 0; f < s->folds; f++)
         s->calibrations[f] = calibrate(s, f);
     nuc_leave_sub_arena(s->cx, memory);
-    double reach = choose(s, loss_of_reach, reaches, COUNT(reaches));
+    double reach = choose(s, loss_of_reach, reaches, COUNT(reaches), &s->reach_gain);
     nuc_free_sub_arena(memory);
     return reach;
 }
@@ -201,7 +209,7 @@ static double choose_strength(struct search *s)
         if (gain < MARGIN)
             return 0;
     }
-    return choose(s, loss_of_strength, strengths, COUNT(strengths));
+    return choose(s, loss_of_strength, strengths, COUNT(strengths), &s->strength_gain);
 }
 
 /* As many samples as the network's size makes cheap. */
@@ -232,7 +240,19 @@ static void search(struct nuc_context *cx, void *arg)
     s->strength = choose_strength(s);
 }
 
-/* What there is to say is said of the network that is made in the end. */
+static void report(const struct search *s)
+{
+    const char *file = s->j->m->graph->file;
+
+    if (s->reach > 0)
+        nuc_warn(s->cx, "%s: ranges reach %g spreads beyond the ends of the samples: %.1f dB on samples held out", file,
+                 s->reach, s->reach_gain);
+    if (s->strength > 0)
+        nuc_warn(s->cx, "%s: activations are %sequalised: %.1f dB on samples held out", file,
+                 s->strength < 1 ? "half " : "", s->strength_gain);
+}
+
+/* Other notes are about the network that is made in the end. */
 void nuc_fit_to_held_out(struct nuc_job *j)
 {
     struct nuc_context *cx = j->c->cx;
@@ -252,5 +272,6 @@ void nuc_fit_to_held_out(struct nuc_job *j)
     if (s.strength > 0)
         nuc_activations_apply(s.equalizer, s.folds, s.strength);
     j->m->reach = s.reach;
+    report(&s);
     nuc_free_sub_arena(memory);
 }
