@@ -89,10 +89,13 @@ static int print_trial(const struct cli_args *args, const struct nuc_tune_result
     if (trial->compiled)
         print_figures(trial, r->has_accuracy);
     else
-        putchar('\n');
+        printf(" not possible\n");
     while (*rest != '\0')
         printf("  %s\n", cut_line(&rest, room));
-    if (trial->reason != NULL)
+    const char *before = index > 0 ? r->trials[index - 1].reason : NULL;
+    if (trial->reason != NULL && before != NULL && strcmp(trial->reason, before) == 0)
+        printf("      as above\n");
+    else if (trial->reason != NULL)
         print_wrapped("      ", trial->reason);
     free(label);
     return CLI_OK;
@@ -112,7 +115,7 @@ static int print_table(const struct cli_args *args, const struct nuc_tune_result
 
 static void print_notes(const struct nuc_tune_result *r)
 {
-    printf("* best  + no other one is as good in SQNR, cycles and memory and better in one\n");
+    printf("* best   + every other one is worse in SQNR, cycles or memory\n");
     if (r->calibrated_on)
         printf("%zu trials, compared on the sample that calibrates: give others with --dataset\n", r->n_trials);
     else if (r->split)
@@ -299,7 +302,7 @@ static int report_unmet(const struct cli_args *args, const struct nuc_tune_resul
 {
     char text[1024];
 
-    snprintf(text, sizeof text, "%.200s: no trial keeps the limits; the nearest has %.700s", args->positional[0],
+    snprintf(text, sizeof text, "%.200s: no trial keeps the limits; the nearest: %.700s", args->positional[0],
              r->unmet);
     return cli_report(NUC_PROPERTY, text);
 }

@@ -81,7 +81,7 @@ const struct cli_option cli_options[] = {
      "samples to compare on, with 'label' for accuracy; without it a fourth of the calibration's is held out",
      .file = CLI_READ},
     {"--min-sqnr", TUNE, CLI_FLOATS, TO(min_sqnr), "DB",
-     "what the best program must reach (for latency and memory default: what no option reaches, less 0.1 dB)",
+     "least SQNR of the best program (default for latency and memory: 0.1 dB less than as given)",
      COUNT_IN(n_min_sqnr)},
 
     /* ---- where operators run ---- */

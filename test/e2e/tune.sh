@@ -125,9 +125,15 @@ tuned "limits that hold" --for sqnr --calibration samples.npz --memory-budget 93
 check "what exceeds them says so" has 'bytes of memory, 9300 are allowed' out
 check "what serves them is tried" has '^\* .*--plan-delegate-scratch' out
 refused 3 "too many dB" digits.pt2 --for sqnr --calibration samples.npz --min-sqnr 100
-check "the nearest is named" has 'the nearest has SQNR .* at least 100.00 dB' err
+check "the nearest is named" has 'the nearest: SQNR .* at least 100.00 dB' err
 refused 3 "too few cycles" digits.pt2 --for latency --calibration samples.npz --cycle-budget 1
 refused 3 "too few bytes" digits.pt2 --for memory --calibration samples.npz --memory-budget 1
+
+cp "$digits/digits_unsupported.pt2" .
+refused 3 "an operator on the CPU" digits_unsupported.pt2 --for latency --calibration samples.npz \
+    --require-full-delegation
+check "a trial that fails is a row" has '^  --io int8  *not possible$' out
+check "with its reason" has '1 of 39 operators stay on the CPU' out
 
 # ---- JSON ----
 

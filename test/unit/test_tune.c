@@ -63,6 +63,13 @@ static void the_best_keeps_the_limits(void **state)
     assert_null(free_choice.unmet);
     for (size_t i = 0; i < free_choice.n_trials; i++)
         assert_true(free_choice.trials[i].sqnr <= free_choice.trials[free_choice.best].sqnr + 0.5);
+    assert_true(free_choice.trials[free_choice.best].unrivalled);
+    for (size_t i = 0; i < free_choice.n_trials; i++) {
+        const struct nuc_tune_trial *a = &free_choice.trials[i], *b = &free_choice.trials[free_choice.best];
+        bool gains = a->sqnr >= b->sqnr + 0.1 || (double)a->cycles <= 0.99 * (double)b->cycles ||
+                     (double)a->memory <= 0.99 * (double)b->memory;
+        assert_true(i == free_choice.best || gains || !a->unrivalled);
+    }
     options.memory_budget = free_choice.trials[0].memory - 1;
     struct nuc_compiler *small = nuc_compiler_new(&options, NULL);
     struct nuc_tune_result limited = tune(small, &o);

@@ -371,6 +371,15 @@ static void show_progress(const struct tuning *t, size_t total)
         o->progress(o->progress_user, "tune", t->n_trials, total > t->n_trials ? total : t->n_trials);
 }
 
+/* The message of a trial: all are about one file. */
+static const char *without_file(const struct tuning *t, const char *message)
+{
+    size_t length = strlen(t->m->graph->file);
+    bool named = strncmp(message, t->m->graph->file, length) == 0 && strncmp(message + length, ": ", 2) == 0;
+
+    return named ? message + length + 2 : message;
+}
+
 /* Index of the trial of these options: the one there is, or a new one. */
 static size_t try_options(struct tuning *t, const struct nuc_options *options)
 {
@@ -386,7 +395,7 @@ static size_t try_options(struct tuning *t, const struct nuc_options *options)
     if (ends_search(a.status, t->n_trials == 0))
         nuc_fail_again(cx, a.status);
     if (a.status != NUC_OK)
-        a.reason = nuc_strdup(cx, cx->message);
+        a.reason = nuc_strdup(cx, without_file(t, cx->message));
     t->attempts = nuc_grow(cx, t->attempts, &t->capacity, t->n_trials + 1, sizeof *t->attempts);
     t->attempts[t->n_trials] = a;
     t->n_trials++;
@@ -450,7 +459,7 @@ static size_t search(struct tuning *t)
     bool done = false;
 
     t->planned = count_values(t);
-    s.best = try_options(t, &t->m->settings->o);
+    s.best = try_options(t, &t->m->c->options);
     if (t->keeps_first && t->attempts[s.best].status == NUC_OK)
         t->least_db = nuc_noise_db(t->attempts[s.best].figures.noise) - LEAST_GAIN_DB;
     for (unsigned round = 0; round < MOST_ROUNDS && !done; round++) {
@@ -469,21 +478,32 @@ static size_t search(struct tuning *t)
 
 /* ---- the result ---- */
 
-static bool dominates(const struct nuc_tune_trial *a, const struct nuc_tune_trial *b, bool earlier)
+/* By a least gain at least. */
+static bool gains_over(const struct nuc_tune_trial *a, const struct nuc_tune_trial *than)
 {
-    double db_a = isnan(a->sqnr) ? 0 : a->sqnr, db_b = isnan(b->sqnr) ? 0 : b->sqnr;
-    bool better = db_a > db_b || a->cycles < b->cycles || a->memory < b->memory;
+    bool known = !isnan(a->sqnr) && !isnan(than->sqnr) && !(isinf(a->sqnr) && isinf(than->sqnr));
 
-    return db_a >= db_b && a->cycles <= b->cycles && a->memory <= b->memory && (better || earlier);
+    return (known && a->sqnr - than->sqnr >= LEAST_GAIN_DB) ||
+           saving((double)a->cycles, (double)than->cycles) >= LEAST_GAIN ||
+           saving((double)a->memory, (double)than->memory) >= LEAST_GAIN;
 }
 
-static void mark_unrivalled(struct nuc_tune_trial *trials, size_t count)
+/* Of trials as good as each other the best one counts, else the first. */
+static bool is_rivalled(const struct nuc_tune_trial *trials, size_t i, size_t by, size_t best)
+{
+    const struct nuc_tune_trial *a = &trials[i], *b = &trials[by];
+
+    if (by == i || !b->compiled || b->reason != NULL || gains_over(a, b))
+        return false;
+    return gains_over(b, a) || by == best || (i != best && by < i);
+}
+
+static void mark_unrivalled(struct nuc_tune_trial *trials, size_t count, size_t best)
 {
     for (size_t i = 0; i < count; i++) {
         trials[i].unrivalled = trials[i].compiled && trials[i].reason == NULL;
         for (size_t k = 0; k < count && trials[i].unrivalled; k++)
-            trials[i].unrivalled =
-                k == i || !trials[k].compiled || trials[k].reason != NULL || !dominates(&trials[k], &trials[i], k < i);
+            trials[i].unrivalled = !is_rivalled(trials, i, k, best);
     }
 }
 
@@ -515,7 +535,7 @@ static void fill_result(const struct tuning *t, size_t best, struct nuc_tune_res
 
     for (size_t i = 0; i < t->n_trials; i++)
         trials[i] = make_trial(t, &t->attempts[i]);
-    mark_unrivalled(trials, t->n_trials);
+    mark_unrivalled(trials, t->n_trials, best);
     bool met = trials[best].reason == NULL;
     *out = (struct nuc_tune_result){
         .trials = trials,
