@@ -331,6 +331,13 @@ size_t nuc_model_n_qualities(const struct nuc_model *m);
 /* NUC_BAD_USAGE: there is no such output. */
 enum nuc_status nuc_model_quality(const struct nuc_model *m, size_t index, struct nuc_output_quality *out);
 
+/* What a step of accuracy high took, and what it made of the outputs, all together, on the same samples. */
+struct nuc_accuracy_step {
+    const char *name; /* "biases", "weight rounding" */
+    double seconds;
+    double before_db, after_db;
+};
+
 /* All three. */
 enum nuc_status nuc_quantize(struct nuc_model *m, struct nuc_dataset *samples, struct nuc_model **quantized);
 
@@ -480,6 +487,8 @@ enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_prog
 /* The outputs of the model that nuc_quantize_file(), nuc_compile_file() or nuc_compile_model() wrote last. */
 size_t nuc_n_qualities(const struct nuc_compiler *c);
 enum nuc_status nuc_quality(const struct nuc_compiler *c, size_t index, struct nuc_output_quality *out);
+/* In their order; none with another accuracy. NUC_BAD_USAGE: there is no such step. */
+enum nuc_status nuc_accuracy_step(const struct nuc_compiler *c, size_t index, struct nuc_accuracy_step *out);
 
 enum nuc_map_form {
     NUC_MAP_TEXT, /* every tensor: address, size, lifetime */

@@ -65,8 +65,17 @@ static void print_extremes(const struct nuc_compiler *c)
            worst.samples);
 }
 
+static void print_steps(const struct nuc_compiler *c)
+{
+    struct nuc_accuracy_step s;
+
+    for (size_t i = 0; nuc_accuracy_step(c, i, &s) == NUC_OK; i++)
+        printf("           %s: %.2f dB to %.2f dB in %.1f s\n", s.name, s.before_db, s.after_db, s.seconds);
+}
+
 void cli_print_quality(const struct nuc_compiler *c)
 {
     if (nuc_n_qualities(c) > 0 && !print_all(c))
         print_extremes(c);
+    print_steps(c);
 }

@@ -50,6 +50,17 @@ static struct nuc_graph *network(struct nuc_context *cx, size_t rows)
     return g;
 }
 
+/* Steps follow each other from error to error, the last one to that of the graph. */
+static void check_steps(const struct nuc_measured *m, enum nuc_accuracy accuracy)
+{
+    assert_int_equal(m->n_steps, accuracy == NUC_ACCURACY_HIGH ? NUC_ACCURACY_STEPS : 0);
+    if (m->n_steps == 0)
+        return;
+    assert_true(m->steps[0].after_db >= m->steps[0].before_db && m->steps[1].after_db >= m->steps[1].before_db);
+    assert_true(m->steps[1].before_db == m->steps[0].after_db && m->steps[1].seconds >= 0);
+    assert_true(fabs(m->steps[1].after_db - 10 * log10(m->outputs[0].signal / m->outputs[0].noise)) < 1e-6);
+}
+
 static struct nuc_graph *quantized(struct nuc_graph *g, size_t rows, enum nuc_accuracy accuracy, unsigned threads,
                                    uint32_t samples)
 {
@@ -67,6 +78,7 @@ static struct nuc_graph *quantized(struct nuc_graph *g, size_t rows, enum nuc_ac
     }
     struct nuc_graph *q = nuc_quantize_convert(c);
     nuc_graph_verify(q, "quantized");
+    check_steps(nuc_quantize_measured(c), accuracy);
     return q;
 }
 

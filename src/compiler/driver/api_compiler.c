@@ -90,14 +90,6 @@ const char *nuc_dim_order_table(const struct nuc_compiler *c)
     return c->dim_order_table;
 }
 
-double nuc_seconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started)
 {
     if (c->n_timings < NUC_MAX_TIMINGS)

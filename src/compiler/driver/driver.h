@@ -5,6 +5,7 @@
 #include "base/span.h"
 #include "compiler/driver/settings.h"
 #include "compiler/graph/graph.h"
+#include "host/clock.h"
 #include "host/context.h"
 #include "nucleon/compile.h"
 #include "nucleon/tune.h"
@@ -129,8 +130,7 @@ void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nu
 /* A dequantize node of its own after a quantize node, so that no consumer of the value is disturbed. */
 struct nuc_node *nuc_probe_quantized(struct nuc_graph *g, struct nuc_node *quantize);
 
-/* Wall-clock seconds from an arbitrary start; and a stage that took from `started` until now, for nuc_timings(). */
-double nuc_seconds(void);
+/* A stage that took from `started` until now, for nuc_timings(). */
 void nuc_note_seconds(struct nuc_compiler *c, const char *stage, double started);
 
 #endif

@@ -337,3 +337,11 @@ enum nuc_status nuc_quality(const struct nuc_compiler *c, size_t index, struct n
 {
     return fill_quality(c->measured, index, out);
 }
+
+enum nuc_status nuc_accuracy_step(const struct nuc_compiler *c, size_t index, struct nuc_accuracy_step *out)
+{
+    if (c->measured == NULL || index >= c->measured->n_steps)
+        return NUC_BAD_USAGE;
+    *out = c->measured->steps[index];
+    return NUC_OK;
+}

@@ -12,6 +12,7 @@
 #include "compiler/quantize/quantized_constant.h"
 #include "compiler/quantize/range_choice.h"
 #include "compiler/quantize/round_choice.h"
+#include "host/clock.h"
 
 /* A user with a dequantize node of its own. */
 struct reader {
@@ -379,38 +380,69 @@ double nuc_measure_converted(struct nuc_calibration *c, const struct nuc_convert
     return error;
 }
 
-/* Biases as they are quantized: corrected or, where they measure better, the model's own, NULL. */
-static const float **choose_biases(struct nuc_calibration *c, bool measures, struct nuc_converted *q, double *error)
+/*
+ * Biases as they are quantized: corrected or, where they measure better, the model's own, NULL. The error with the own
+ * ones, and with those.
+ */
+static const float **choose_biases(struct nuc_calibration *c, bool measures, struct nuc_converted *q, double errors[2])
 {
     *q = nuc_convert_graph(c, NULL);
-    *error = measures ? nuc_measure_converted(c, q, NULL) : (double)INFINITY;
+    errors[0] = errors[1] = measures ? nuc_measure_converted(c, q, NULL) : (double)INFINITY;
     if (c->means == NULL)
         return NULL;
     const struct nuc_measured *measured = c->measured;
     const float **biases = nuc_corrected_biases(c);
     struct nuc_converted corrected = nuc_convert_graph(c, biases);
-    double corrected_error = measures ? nuc_measure_converted(c, &corrected, NULL) : *error;
-    if (measures && !(corrected_error <= *error) && c->measures_biases && !isnan(*error)) {
+    double corrected_error = measures ? nuc_measure_converted(c, &corrected, NULL) : errors[0];
+    if (measures && !(corrected_error <= errors[0]) && c->measures_biases && !isnan(errors[0])) {
         c->measured = measured;
         return NULL;
     }
     *q = corrected;
-    *error = corrected_error;
+    errors[1] = corrected_error;
     return biases;
+}
+
+/* Of the outputs together. */
+static double decibels(const struct nuc_measured *m, double error)
+{
+    double n = 0;
+
+    for (size_t i = 0; i < m->n_outputs; i++)
+        n += m->outputs[i].is_float;
+    return -10 * log10(error / (n > 0 ? n : 1));
+}
+
+/* errors[i] in front of step i, which ended at times[i + 1]. */
+static void note_steps(struct nuc_calibration *c, const char *const *names, const double *errors, const double *times)
+{
+    struct nuc_measured *m = nuc_copy(c->g->cx, c->measured, sizeof *m);
+
+    for (size_t i = 0; i < NUC_ACCURACY_STEPS; i++)
+        m->steps[i] = (struct nuc_accuracy_step){names[i], times[i + 1] - times[i], decibels(m, errors[i]),
+                                                 decibels(m, errors[i + 1])};
+    m->n_steps = NUC_ACCURACY_STEPS;
+    c->measured = m;
 }
 
 struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
 {
+    static const char *const steps[NUC_ACCURACY_STEPS] = {"biases", "weight rounding"};
     bool measures = c->samples != NULL && c->samples->count != 0;
     struct nuc_converted q;
-    double error;
+    double errors[NUC_ACCURACY_STEPS + 1], times[NUC_ACCURACY_STEPS + 1];
 
     free_evaluator(c);
     nuc_choose_ranges(c);
     nuc_calibration_parameters(c);
-    const float **biases = choose_biases(c, measures, &q, &error);
-    if (measures && c->rounds_weights)
-        nuc_choose_rounding(c, biases, &q, error);
+    times[0] = nuc_seconds();
+    const float **biases = choose_biases(c, measures, &q, errors);
+    times[1] = nuc_seconds();
+    if (!measures || !c->rounds_weights)
+        return q.g;
+    errors[2] = nuc_choose_rounding(c, biases, &q, errors[1]);
+    times[2] = nuc_seconds();
+    note_steps(c, steps, errors, times);
     return q.g;
 }
 

@@ -88,9 +88,13 @@ struct nuc_measured_output {
     bool varies;          /* nor is the quantized one */
 };
 
+#define NUC_ACCURACY_STEPS 2
+
 struct nuc_measured {
     size_t n_outputs;
     struct nuc_measured_output *outputs;
+    size_t n_steps;
+    struct nuc_accuracy_step steps[NUC_ACCURACY_STEPS]; /* of accuracy high */
 };
 
 /* After nuc_quantize_convert(); NULL: the converted graph was not run. */
