@@ -32,6 +32,9 @@ static const struct row {
     {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_axes, nuc_form_axes_applies},
     {NUC_OP_ADAPTIVE_AVG_POOL2D, nuc_form_image, nuc_form_image_applies},
     /* ---- sums, means (npu_sum.c) ---- */
+    {NUC_OP_SUM, nuc_form_weighted_sum, nuc_form_weighted_sum_applies},
+    {NUC_OP_SUM_DIM, nuc_form_weighted_sum, nuc_form_weighted_sum_applies},
+    {NUC_OP_MEAN_DIM, nuc_form_weighted_sum, nuc_form_weighted_sum_applies},
     {NUC_OP_SUM, nuc_form_sum, nuc_form_sum_applies},
     {NUC_OP_SUM_DIM, nuc_form_sum, nuc_form_sum_applies},
     {NUC_OP_MEAN_DIM, nuc_form_sum, nuc_form_sum_applies},

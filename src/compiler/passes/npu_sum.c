@@ -184,6 +184,91 @@ bool nuc_form_sum_applies(const struct nuc_support *s, const struct nuc_node *no
            r.kernel[1] <= s->target->max_window && pixels * (channels + s->target->num_macs - 1) <= limit;
 }
 
+/* ---- sums of products with constants ---- */
+
+/*
+ * sum(x c) along the last dimensions, as a linear layer. The constant varies along those and perhaps some before them:
+ * each of these groups of `inputs` values makes one result for every `summed` values.
+ */
+struct weighted {
+    struct nuc_node *x, *c;
+    int64_t rows, inputs, summed;
+    double weight; /* of each product */
+};
+
+static bool read_weighted(const struct nuc_node *node, struct weighted *w)
+{
+    const struct nuc_node *mul = nuc_arg_node(node, NUC_SELF);
+    bool is_product = mul != NULL && mul->op == NUC_OP_MUL && mul->n_users == 1;
+    struct nuc_node *a = is_product ? nuc_arg_node(mul, NUC_SELF) : NULL;
+    struct nuc_node *b = is_product ? nuc_arg_node(mul, NUC_OTHER) : NULL;
+
+    memset(w, 0, sizeof *w);
+    if (a == NULL || b == NULL)
+        return false;
+    w->x = nuc_is_static(a) ? b : a;
+    w->c = nuc_is_static(a) ? a : b;
+    const struct nuc_meta *m = &mul->vals[0], *c = &w->c->vals[0];
+    uint32_t mask = summed_dims(node), from = m->rank;
+    while (from > 0 && (mask >> (from - 1) & 1) != 0)
+        from--;
+    bool is_sum_of_last = from < m->rank && mask >> from << from == mask;
+    if (!is_sum_of_last || !nuc_is_static(w->c) || nuc_is_static(w->x) || !nuc_is_float_value(w->x) ||
+        !nuc_is_float_value(w->c) || !nuc_is_float_value(node) || !nuc_same_sizes(m, &w->x->vals[0]) ||
+        nuc_elements(c) < 2)
+        return false;
+    uint32_t varies = 0;
+    while (varies < from && (varies + c->rank < m->rank || c->sizes[varies + c->rank - m->rank] == 1))
+        varies++;
+    w->rows = product_of(m, 0, varies);
+    w->inputs = product_of(m, varies, m->rank);
+    w->summed = product_of(m, from, m->rank);
+    w->weight = is_sum(node) ? 1.0 : 1.0 / (double)w->summed;
+    return true;
+}
+
+/* Of x's element at place `i`, counted in logical order. */
+static double factor_at(const struct weighted *w, const float *factors, int64_t i)
+{
+    const struct nuc_meta *m = &w->x->vals[0], *c = &w->c->vals[0];
+    int64_t at = 0, stride = 1;
+
+    for (uint32_t k = 0; k < c->rank; k++) {
+        int64_t size = m->sizes[m->rank - 1 - k], own = c->sizes[c->rank - 1 - k];
+        at += own == 1 ? 0 : i % size * stride;
+        stride *= own;
+        i /= size;
+    }
+    return (double)factors[at];
+}
+
+struct nuc_node *nuc_form_weighted_sum(struct nuc_graph *g, struct nuc_node *node)
+{
+    struct weighted w;
+
+    read_weighted(node, &w);
+    int64_t outputs = w.inputs / w.summed;
+    const int64_t rows[] = {w.rows, w.inputs}, sizes[] = {outputs, w.inputs};
+    const float *factors = nuc_const_contiguous(g, w.c);
+    float *weights = nuc_alloc_array(g->cx, (size_t)(outputs * w.inputs), sizeof *weights);
+
+    for (int64_t i = 0; i < w.inputs; i++)
+        weights[i / w.summed * w.inputs + i] = (float)(w.weight * factor_at(&w, factors, i));
+    struct nuc_node *value = nuc_insert_reshaped(g, node, w.x, rows, 2);
+    struct nuc_node *linear =
+        nuc_emit(g, node, NUC_OP_LINEAR, node,
+                 NUC_ARGS(nuc_node_arg(value), nuc_node_arg(nuc_insert_floats(g, node, weights, sizes, 2))));
+    return nuc_insert_reshaped(g, node, linear, node->vals[0].sizes, node->vals[0].rank);
+}
+
+bool nuc_form_weighted_sum_applies(const struct nuc_support *s, const struct nuc_node *node)
+{
+    struct weighted w;
+
+    return read_weighted(node, &w) && nuc_elements(&w.x->vals[0]) > 0 && is_quantized(s, origin_of(w.x)) &&
+           w.inputs / w.summed <= MAX_WEIGHTS / w.inputs && w.inputs <= s->target->max_mac_buffer - s->target->num_macs;
+}
+
 /* ---- running sums ---- */
 
 /* [outer, count, inner]: along the dimension in the middle. */

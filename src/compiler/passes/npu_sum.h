@@ -15,4 +15,11 @@ struct nuc_node *nuc_form_sum(struct nuc_graph *g, struct nuc_node *node);
 bool nuc_form_cumsum_applies(const struct nuc_support *s, const struct nuc_node *node);
 struct nuc_node *nuc_form_cumsum(struct nuc_graph *g, struct nuc_node *node);
 
+/*
+ * sum or mean along the last dimensions of x times a constant, a product that nothing else reads: a linear layer,
+ * which rounds once.
+ */
+bool nuc_form_weighted_sum_applies(const struct nuc_support *s, const struct nuc_node *node);
+struct nuc_node *nuc_form_weighted_sum(struct nuc_graph *g, struct nuc_node *node);
+
 #endif
