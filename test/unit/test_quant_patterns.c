@@ -55,6 +55,13 @@ static const struct pattern patterns[] = {
     {"%x = input : float32[2, 4]; %y = input : float32[2, 4]; %a = aten.rms_norm.default(%x, [4])\n"
      "%b = aten.rms_norm.default(%y, [4]); %m = aten.mul.Tensor(%a, %b); %s = aten.sum.dim_IntList(%m, [1])",
      "", NULL},
+    /* So does a square under the root of a sum, which is a norm; its argument does not, nor does another's square. */
+    {"%x = input : float32[2, 4]; %n = aten.neg.default(%x); %m = aten.mul.Tensor(%n, %n)\n"
+     "%s = aten.sum.dim_IntList(%m, [1]); %r = aten.sqrt.default(%s)",
+     "x Histogram 0, n Histogram 1", NULL},
+    {"%x = input : float32[2, 4]; %n = aten.neg.default(%x); %m = aten.mul.Tensor(%n, %n)\n"
+     "%s = aten.sum.dim_IntList(%m, [1])",
+     "x Histogram 0, n Histogram 1, m Histogram 2, s Histogram 2", NULL},
     /* Another value's probability is quantized as any. */
     {"%x = input : float32[2, 4]; %y = input : float32[2, 4]; %p = aten.softmax.int(%x, 1)\n"
      "%l = aten.log_softmax.int(%y, 1); %m = aten.mul.Tensor(%l, %p)",
@@ -70,8 +77,7 @@ static const struct pattern patterns[] = {
     /* Nothing around it is quantized: the reference observes each tensor, which no target operator can concatenate. */
     {"%x = input : float32[1, 4]; %a = aten.gelu.default(%x); %b = aten.gelu.default(%x)\n"
      "%c = aten.cat.default([%a, %b])",
-     "a Histogram 0, b Histogram 0, c Histogram 0",
-     "x Histogram 0, a Histogram 1, b Histogram 2, c Histogram 3"},
+     "a Histogram 0, b Histogram 0, c Histogram 0", "x Histogram 0, a Histogram 1, b Histogram 2, c Histogram 3"},
     /* Operands of a batched product are symmetric: what produces them as an activation is quantized a second time. */
     {VECTORS("2, 4, 4") "%b = aten.bmm.default(%x, %y)", NULL,
      "x Histogram 0, x MinMax 1, y Histogram 2, y MinMax 3, b Histogram 4"},

@@ -94,6 +94,19 @@ static bool is_probability(const struct nuc_node *node)
     return is_softmax(node) || node->op == NUC_OP_EXP;
 }
 
+/* x x, of which the root of a sum is taken: a norm of x. */
+static bool is_square_of_norm(const struct nuc_node *node)
+{
+    const struct nuc_node *sum = node->n_users == 1 ? node->users[0] : NULL;
+
+    if (node->op != NUC_OP_MUL || nuc_arg_node(node, NUC_SELF) != nuc_arg_node(node, NUC_OTHER) || sum == NULL ||
+        nuc_op_family(sum->op) != NUC_FAMILY_REDUCE)
+        return false;
+    while (sum->n_users == 1 && is_move(sum->users[0]))
+        sum = sum->users[0];
+    return sum->n_users == 1 && sum->users[0]->op == NUC_OP_SQRT;
+}
+
 bool nuc_is_exact_product(const struct nuc_node *node)
 {
     const struct nuc_node *a = behind_moves(nuc_arg_node(node, NUC_SELF));
@@ -101,6 +114,8 @@ bool nuc_is_exact_product(const struct nuc_node *node)
 
     if (node->op != NUC_OP_MUL || a == NULL || b == NULL)
         return false;
+    if (is_square_of_norm(node))
+        return true;
     if (is_norm(a) && is_norm(b))
         return node->n_users == 1 && nuc_op_family(node->users[0]->op) == NUC_FAMILY_REDUCE;
     if (is_probability(b)) {
@@ -132,8 +147,10 @@ void nuc_mark_float_chains(struct nuc_graph *g, bool *marks)
         if (!nuc_is_exact_product(n))
             continue;
         marks[n->id] = true;
-        mark_back(nuc_arg_node(n, NUC_SELF), marks);
-        mark_back(nuc_arg_node(n, NUC_OTHER), marks);
+        if (!is_square_of_norm(n)) {
+            mark_back(nuc_arg_node(n, NUC_SELF), marks);
+            mark_back(nuc_arg_node(n, NUC_OTHER), marks);
+        }
         for (uint32_t i = 0; i < n->n_users; i++)
             marks[n->users[i]->id] = marks[n->users[i]->id] || nuc_op_family(n->users[i]->op) == NUC_FAMILY_REDUCE;
     }

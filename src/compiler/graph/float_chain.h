@@ -3,6 +3,7 @@
  *
  *   log(p + eps), p a softmax or sigmoid   p has many values below 1/256, whose logarithms are far apart
  *   p log(p)                               of a p near 1 the logarithm is small, of others it is not
+ *   sqrt(sum of x x)                       squares have twice the decades of x, int8 keeps none of the small ones
  *   sums of products of normalized values  the products of a cosine similarity are rounded once each, their sum again
  */
 #ifndef NUC_GRAPH_FLOAT_CHAIN_H
@@ -10,7 +11,8 @@
 
 #include "compiler/graph/graph.h"
 
-/* A product whose factors and sum stay in float: of a probability and its logarithm, or of two normalized values. */
+/* A product that stays in float, and so does its sum: of a probability and its logarithm, of two normalized values, or
+ * of a value with itself under a root. Its factors do as well, but for the last. */
 bool nuc_is_exact_product(const struct nuc_node *node);
 
 /* Sets marks[id] of every node that stays in float; the others are left as they are. */
