@@ -1,0 +1,144 @@
+/* What --accuracy high chooses by samples that are held out: notes say so, and the program gains. */
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "compiler/driver/driver.h"
+#include "compiler/eval/eval.h"
+#include "compiler/eval/sqnr.h"
+#include "quantized_text.h"
+
+enum { N_SAMPLES = 16, N = 16, OUT = 4 };
+
+#define LAYERS                                                                                                         \
+    "%u = parameter : float32[8, 16]; %v = parameter : float32[4, 8]; %x = input : float32[1, 16]\n"                   \
+    "%a = aten.linear.default(%x, %u); %r = aten.relu.default(%a); %y = aten.linear.default(%r, %v)\n"
+
+static const struct network {
+    const char *what;
+    int spread;      /* channel k of what is between is 4^-(spread k) as large as it could be */
+    float strength;  /* samples differ by factors up to e^strength; -1: they are equal */
+    const char *has; /* part of a note; NULL: nothing is chosen */
+    double gain;     /* dB on other samples, at least */
+} networks[] = {
+    {"one sample again and again", 0, -1, NULL, 0},
+    {"samples of different strength", 0, 0.5f, "ranges reach", 1},
+    {"channels of different strength", 1, 0, "activations are equalised", 6},
+};
+
+struct flow {
+    const struct network *network;
+    struct nuc_compiler *c;
+    struct nuc_model *m;
+    char notes[4096];
+};
+
+static void note(void *user, const char *message)
+{
+    struct flow *f = user;
+
+    snprintf(f->notes + strlen(f->notes), sizeof f->notes - strlen(f->notes), "%s\n", message);
+}
+
+static float noise(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float)(*seed >> 8) * 0x1p-23f - 1;
+}
+
+static void set_constant(struct nuc_graph *g, const char *name, int spread, bool by_column)
+{
+    struct nuc_node *n = nuc_find_node(g, name);
+    size_t columns = (size_t)n->vals[0].sizes[1], count = (size_t)n->vals[0].sizes[0] * columns;
+    float *w = nuc_alloc_array(g->cx, count, sizeof *w);
+    uint32_t seed = (uint32_t)name[0];
+
+    for (size_t i = 0; i < count; i++)
+        w[i] = ldexpf(noise(&seed), by_column ? 2 * spread * (int)(i % columns) : -2 * spread * (int)(i / columns));
+    n->data = nuc_dense_data(g->cx, &n->vals[0], w);
+}
+
+static void make_model(struct nuc_context *cx, void *arg)
+{
+    struct flow *f = arg;
+    struct nuc_graph *g = parse_quantized(cx, LAYERS);
+
+    set_constant(g, "u", f->network->spread, false);
+    set_constant(g, "v", f->network->spread, true);
+    f->m = nuc_model_make(f->c, g);
+}
+
+static void fill(const struct network *n, uint32_t seed, float values[N_SAMPLES * N])
+{
+    for (size_t k = 0; k < N_SAMPLES; k++) {
+        if (n->strength < 0)
+            seed = 3;
+        float strength = expf(n->strength * noise(&seed));
+        for (size_t i = 0; i < N; i++)
+            values[k * N + i] = strength * noise(&seed);
+    }
+}
+
+/* SQNR of the quantized network on other samples. */
+static double quantized_sqnr(struct flow *f, enum nuc_accuracy accuracy)
+{
+    static float values[N_SAMPLES * N];
+    const struct nuc_array_info a = {
+        .name = "x", .dtype = NUC_F32, .rank = 2, .sizes = {N_SAMPLES, N}, .data = values, .bytes = sizeof values};
+    char name[] = "/tmp/nucleon-test-XXXXXX";
+    struct nuc_sqnr sums = {0, 0};
+    struct nuc_dataset *samples;
+    struct nuc_model *quantized;
+    struct nuc_options o;
+
+    nuc_options_default(&o);
+    o.threads = 1;
+    o.accuracy = accuracy;
+    o.warn = note;
+    o.warn_user = f;
+    f->notes[0] = '\0';
+    f->c = nuc_compiler_new(&o, NULL);
+    fill(f->network, 1, values);
+    close(mkstemp(name));
+    assert_int_equal(nuc_write_arrays(f->c, name, &a, 1), NUC_OK);
+    assert_int_equal(nuc_settings(f->c)->trial, false);
+    assert_int_equal(nuc_try(f->c->cx, make_model, f), NUC_OK);
+    assert_int_equal(nuc_dataset_open(f->c, name, &samples), NUC_OK);
+    if (nuc_quantize(f->m, samples, &quantized) != NUC_OK)
+        fail_msg("%s: %s", f->network->what, nuc_compiler_message(f->c));
+    fill(f->network, 2, values);
+    for (size_t k = 0; k < N_SAMPLES; k++) {
+        float expected[OUT], got[OUT];
+        const void *x = values + k * N;
+        assert_int_equal(nuc_model_run(f->m, &x, (void *const[]){expected}), NUC_OK);
+        assert_int_equal(nuc_model_run(quantized, &x, (void *const[]){got}), NUC_OK);
+        nuc_sqnr_add(&sums, expected, got, OUT);
+    }
+    unlink(name);
+    nuc_compiler_free(f->c);
+    return nuc_sqnr_db(&sums);
+}
+
+static void samples_that_are_held_out_decide(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+        const struct network *n = &networks[i];
+        struct flow f = {.network = n};
+        double before = quantized_sqnr(&f, NUC_ACCURACY_DEFAULT);
+        if (strstr(f.notes, "held out") != NULL)
+            fail_msg("%s: chosen by default: %s", n->what, f.notes);
+        double after = quantized_sqnr(&f, NUC_ACCURACY_HIGH);
+        if (n->has != NULL ? strstr(f.notes, n->has) == NULL : strstr(f.notes, "held out") != NULL)
+            fail_msg("%s: %.2f dB, then %.2f dB, notes: %s", n->what, before, after, f.notes);
+        if (!(after >= before + n->gain - 0.5))
+            fail_msg("%s: %.2f dB, then %.2f dB, notes: %s", n->what, before, after, f.notes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(samples_that_are_held_out_decide)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
