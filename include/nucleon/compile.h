@@ -46,7 +46,7 @@ enum nuc_segment_mode { NUC_DELEGATE_INLINE, NUC_DELEGATE_SEGMENT };
 /* How the range of an activation follows from the values it takes in calibration. */
 enum nuc_observe {
     NUC_OBSERVE_AUTO,          /* tensor by tensor one of the next four: what brings the outputs closest to the float
-                                  ones on calibration samples; with accuracy fast and reference_compat: histogram */
+                                  ones on calibration samples; with accuracy fast minmax, with reference_compat histogram */
     NUC_OBSERVE_HISTOGRAM,     /* the reference's search for the range with the least L2 error */
     NUC_OBSERVE_MIN_MAX,       /* everything seen */
     NUC_OBSERVE_MSE,           /* the range with the least mean squared error of rounding and clipping */

@@ -24,7 +24,8 @@ static const float ramp[32] = {-8, -7, -6, -5, -4, -3, -2, -1, 0,  1,  2,  3,  4
 
 static inline struct nuc_calibration *calibrate_on(struct nuc_graph *g, bool reference_compat, const float *in)
 {
-    struct nuc_quantize_options options = {.reference_compat = reference_compat, .threads = 1};
+    struct nuc_quantize_options options = {
+        .reference_compat = reference_compat, .observer = NUC_OBSERVE_HISTOGRAM, .threads = 1};
     struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
 
     nuc_quantize_sample(c, (const void *const[]){in, in, in});

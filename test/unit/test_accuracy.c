@@ -342,6 +342,88 @@ static void samples_are_kept_from_all(void **state)
     }
 }
 
+/* ---- ranges ---- */
+
+/*
+ * SQNR of a network on inputs of `unit`, where the first layer takes the unit out again, or where it does not and its
+ * biases outweigh the inputs by far.
+ */
+static double sqnr_in_units(struct nuc_context *cx, float unit, bool takes_out)
+{
+    struct nuc_graph *g = network(cx, "relu", false);
+    struct nuc_quantize_options options = {.threads = 1, .accuracy = NUC_ACCURACY_DEFAULT, .one_scale = true};
+    float x[INPUT], w[CHANNELS * 4];
+
+    fill(w, COUNT(w), 1);
+    for (size_t i = 0; i < COUNT(w) && takes_out; i++)
+        w[i] /= unit;
+    bind(g, "w1", nuc_copy(cx, w, sizeof w));
+    struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
+    for (uint32_t k = 0; k < 8; k++) {
+        fill(x, INPUT, k);
+        for (size_t i = 0; i < INPUT; i++)
+            x[i] *= unit;
+        nuc_quantize_sample(c, (const void *const[]){x});
+    }
+    nuc_graph_verify(nuc_quantize_convert(c), "quantized");
+    const struct nuc_measured_output *o = &nuc_quantize_measured(c)->outputs[0];
+    return nuc_sqnr_db(&(struct nuc_sqnr){o->signal, o->noise});
+}
+
+static void any_unit_is_as_good(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    static const float units[] = {1e-9f, 1e-6f, 1, 1e6f, 1e15f};
+
+    for (size_t i = 0; i < COUNT(units); i++)
+        assert_true(sqnr_in_units(cx, units[i], true) > 25);
+    assert_true(sqnr_in_units(cx, 1e-9f, false) > 25);
+}
+
+#define MANY 16384
+
+/*
+ * Values of which every 16th lies near zero or, rarely, far out, times a constant that takes just these or all but
+ * these. Steps of the range that is chosen.
+ */
+static float chosen_scale(struct nuc_context *cx, bool takes_far_values)
+{
+    struct nuc_graph *g = graph_in(cx, "$w = parameter : float32[1, 16384]; $x = input : float32[1, 16384]\n"
+                                       "$m = aten.mul.Tensor($x, $w); $r = aten.relu.default($m)");
+    struct nuc_quantize_options options = {.threads = 2, .accuracy = NUC_ACCURACY_DEFAULT};
+    float *w = nuc_alloc_array(cx, MANY, sizeof *w), *x = nuc_alloc_array(cx, MANY, sizeof *x);
+    struct nuc_observation o;
+
+    for (size_t i = 0; i < MANY; i++)
+        w[i] = (i % 16 == 0) == takes_far_values;
+    bind(g, "w", w);
+    struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
+    for (uint32_t k = 0; k < 8; k++) {
+        fill(x, MANY, k);
+        for (size_t i = 0; i < MANY; i += 16)
+            x[i] = 8 * powf(x[i], 129);
+        nuc_quantize_sample(c, (const void *const[]){x});
+    }
+    nuc_quantize_convert(c);
+    for (size_t i = 0; i < nuc_quantize_n_observations(c); i++) {
+        nuc_quantize_observation(c, i, &o);
+        if (o.node->n_users > 0 && strcmp(o.node->name, "x") == 0)
+            return o.scale[0];
+    }
+    fail();
+    return 0;
+}
+
+/* The same values have another range where those that are far out make a difference. */
+static void a_range_is_chosen_by_its_effect(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    float wide = chosen_scale(cx, true), narrow = chosen_scale(cx, false);
+
+    assert_true(wide > 15.0f / 255);
+    assert_true(narrow < 0.8f * wide);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +436,8 @@ int main(void)
         cmocka_unit_test_teardown(bias_correction_knows_padding, free_context),
         cmocka_unit_test_teardown(the_better_biases_are_chosen, free_context),
         cmocka_unit_test_teardown(samples_are_kept_from_all, free_context),
+        cmocka_unit_test_teardown(a_range_is_chosen_by_its_effect, free_context),
+        cmocka_unit_test_teardown(any_unit_is_as_good, free_context),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,7 @@ static const struct nuc_qspec activation = {
     .scheme = NUC_PER_TENSOR_AFFINE,
     .ch_axis = -1,
     .eps = 0x1p-12f,
+    .least = 0x1p-12f,
 };
 
 struct expected {
@@ -276,6 +277,22 @@ static void affine_parameters(void **state)
     }
 }
 
+/* Where smaller scales are allowed, eps is that of zeros alone. */
+static void tiny_values_have_tiny_scales(void **state)
+{
+    static const float x[] = {0, 0x1p-40f};
+    struct nuc_qspec spec = activation;
+
+    spec.observer = NUC_OBSERVER_MIN_MAX;
+    spec.least = 0x1p-60f;
+    for (size_t i = 0; i < 2; i++) {
+        struct nuc_observer *o = nuc_observer_new(*state, &spec);
+        show(*state, o, &x[i], 1);
+        nuc_observer_parameters(*state, o);
+        assert_true(o->scale[0] == (i == 0 ? 0x1p-12f : 0x1p-40f / 255));
+    }
+}
+
 /* Weights [3, 2, 2] along each axis: the largest magnitude of a slice over 127. */
 static void symmetric_per_channel(void **state)
 {
@@ -290,7 +307,8 @@ static void symmetric_per_channel(void **state)
                              .quant_min = -127,
                              .quant_max = 127,
                              .scheme = NUC_PER_CHANNEL_SYMMETRIC,
-                             .eps = 0x1p-23f};
+                             .eps = 0x1p-23f,
+                             .least = 0x1p-23f};
     struct nuc_context *cx = *state;
 
     for (int axis = 0; axis < 3; axis++) {
@@ -450,6 +468,7 @@ int main(void)
         TEST(infinities_are_left_out),
         TEST(never_seen),
         TEST(affine_parameters),
+        TEST(tiny_values_have_tiny_scales),
         TEST(symmetric_per_channel),
         TEST(min_max_finds_every_place),
         TEST(few_values_leave_room),

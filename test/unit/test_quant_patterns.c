@@ -158,18 +158,20 @@ struct target_case {
 
 static const struct target_case target_cases[] = {
     /* The kernel of a CPU that sums gives the average of a channel a range of its own; others have none. */
-    {{.threads = 1, .side = NUC_SIDE_CPU}, POOL("1"), POOLED_APART},
-    {{.threads = 1, .side = NUC_SIDE_CPU}, POOL("2"), POOLED},
-    {{.threads = 1, .side = NUC_SIDE_CPU, .executorch_ops_only = true}, POOL("1"), POOLED},
-    {{.threads = 1, .one_scale = true}, POOL("1"), POOLED},
+    {{.observer = NUC_OBSERVE_HISTOGRAM, .threads = 1, .side = NUC_SIDE_CPU}, POOL("1"), POOLED_APART},
+    {{.observer = NUC_OBSERVE_HISTOGRAM, .threads = 1, .side = NUC_SIDE_CPU}, POOL("2"), POOLED},
+    {{.observer = NUC_OBSERVE_HISTOGRAM, .threads = 1, .side = NUC_SIDE_CPU, .executorch_ops_only = true},
+     POOL("1"),
+     POOLED},
+    {{.observer = NUC_OBSERVE_HISTOGRAM, .threads = 1, .one_scale = true}, POOL("1"), POOLED},
     /* A layer for the NPU has a scale for each output, up to the inputs of a convolution. */
-    {{.threads = 1, .one_scale = true, .max_matrix_inputs = 16},
+    {{.observer = NUC_OBSERVE_HISTOGRAM, .threads = 1, .one_scale = true, .max_matrix_inputs = 16},
      LAYER,
      "w PerChannelMinMax 0, b Derived 1, x Histogram 2, l Histogram 3"},
-    {{.threads = 1, .one_scale = true, .max_matrix_inputs = 15},
+    {{.observer = NUC_OBSERVE_HISTOGRAM, .threads = 1, .one_scale = true, .max_matrix_inputs = 15},
      LAYER,
      "w MinMax 0, b Derived 1, x Histogram 2, l Histogram 3"},
-    {{.threads = 1, .side = NUC_SIDE_CPU, .max_matrix_inputs = 16},
+    {{.observer = NUC_OBSERVE_HISTOGRAM, .threads = 1, .side = NUC_SIDE_CPU, .max_matrix_inputs = 16},
      LAYER,
      "w MinMax 0, b Derived 1, x Histogram 2, l Histogram 3"},
 };
@@ -188,7 +190,7 @@ static void check_target(struct nuc_context *cx, void *arg)
 
 static struct nuc_calibration *calibrate_once(struct nuc_context *cx, const char *graph)
 {
-    struct nuc_quantize_options options = {.threads = 1, .one_scale = true};
+    struct nuc_quantize_options options = {.observer = NUC_OBSERVE_HISTOGRAM, .threads = 1, .one_scale = true};
     struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, graph), &options);
 
     nuc_quantize_sample(c, (const void *const[]){ramp, ramp, ramp});
@@ -386,7 +388,8 @@ static void check_grouped_transposed(struct nuc_context *cx, void *arg)
 /* One scale for a convolution's weight, so one for its bias. */
 static void check_weights_per_tensor(struct nuc_context *cx, void *arg)
 {
-    struct nuc_quantize_options options = {.threads = 1, .weights = NUC_WEIGHTS_PER_TENSOR};
+    struct nuc_quantize_options options = {
+        .observer = NUC_OBSERVE_HISTOGRAM, .threads = 1, .weights = NUC_WEIGHTS_PER_TENSOR};
     struct nuc_calibration *c = nuc_quantize_prepare(parse_quantized(cx, CONV), &options);
     struct nuc_observation o;
 

@@ -13,7 +13,6 @@ void nuc_options_default(struct nuc_options *options)
         .delegate = true,
         .use_neutron_for_format_conversion = true,
         .accuracy = NUC_ACCURACY_DEFAULT,
-        .observer = NUC_OBSERVE_HISTOGRAM,
         .bias_correction = NUC_BIAS_CORRECTION_MEASURED,
         .delegate_data = NUC_DELEGATE_INLINE,
         .placement = NUC_PLACEMENT_COST,
@@ -56,7 +55,7 @@ void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *opti
         s.o.bias_correction = NUC_BIAS_CORRECTION_OFF;
     }
     if (s.o.accuracy == NUC_ACCURACY_FAST && s.o.bias_correction == NUC_BIAS_CORRECTION_MEASURED)
-        s.o.bias_correction = NUC_BIAS_CORRECTION_OFF;
+        s.o.bias_correction = NUC_BIAS_CORRECTION_ON;
     /* They say where operators run: on the NPU wherever it can. */
     if (options->reference_compat || s.flavor->rules == NUC_RULES_SDK_3_1 || options->require_full_delegation)
         s.o.placement = NUC_PLACEMENT_GREEDY;

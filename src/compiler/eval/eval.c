@@ -258,6 +258,12 @@ static void use_inputs(struct nuc_evaluator *e, const struct nuc_eval_call *c, u
     }
 }
 
+static void keep_until_end(struct nuc_evaluator *e, const struct nuc_node *const *kept, size_t n_kept)
+{
+    for (size_t i = 0; i < n_kept; i++)
+        use(e, e->first_slots[kept[i]->id], e->n_steps - 1);
+}
+
 /* A value is used by what computes and by the observer, which sees views too. */
 static void find_last_uses(struct nuc_evaluator *e)
 {
@@ -348,7 +354,8 @@ static struct nuc_evaluator *new_evaluator(struct nuc_graph *g, unsigned threads
     return e;
 }
 
-static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, bool adjustable)
+static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, bool adjustable,
+                                        const struct nuc_node *const *kept, size_t n_kept)
 {
     size_t n_values = 0;
 
@@ -371,6 +378,7 @@ static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, b
             step->call = plan_call(e, n);
     }
     find_last_uses(e);
+    keep_until_end(e, kept, n_kept);
     plan_arena(e);
     assign_memory(e);
     return e;
@@ -378,12 +386,13 @@ static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, b
 
 struct nuc_evaluator *nuc_eval_new(struct nuc_graph *g, unsigned threads)
 {
-    return plan_graph(g, threads, false);
+    return plan_graph(g, threads, false, NULL, 0);
 }
 
-struct nuc_evaluator *nuc_eval_new_adjustable(struct nuc_graph *g, unsigned threads)
+struct nuc_evaluator *nuc_eval_new_adjustable(struct nuc_graph *g, unsigned threads, const struct nuc_node *const *kept,
+                                              size_t n_kept)
 {
-    return plan_graph(g, threads, true);
+    return plan_graph(g, threads, true, kept, n_kept);
 }
 
 /* What constants and the states of calls hold is only read from here on. */
@@ -475,6 +484,11 @@ void nuc_eval_steps(struct nuc_evaluator *e, uint32_t from, uint32_t to)
 const void *nuc_eval_result_data(const struct nuc_evaluator *e, size_t index)
 {
     return e->values[e->values[e->outputs[index]].root].data;
+}
+
+const void *nuc_eval_node_data(const struct nuc_evaluator *e, const struct nuc_node *node)
+{
+    return e->values[e->values[e->first_slots[node->id]].root].data;
 }
 
 void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *const *outputs)

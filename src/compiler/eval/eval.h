@@ -52,14 +52,16 @@ void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *cons
 /*
  * The evaluator of a quantized graph for comparing parameters. A quantize node per tensor whose integers only
  * dequantize nodes read becomes one rounding of floats, which is changed between runs, or left out; at first all are
- * left out.
+ * left out. The values of the nodes in `kept` stay until the end of a run.
  */
 struct nuc_rounding {
-    bool on;
+    bool clips;  /* to the range of the integers */
+    bool rounds; /* to the steps between them */
     float scale;
     int64_t zero_point, quant_min, quant_max;
 };
-struct nuc_evaluator *nuc_eval_new_adjustable(struct nuc_graph *g, unsigned threads);
+struct nuc_evaluator *nuc_eval_new_adjustable(struct nuc_graph *g, unsigned threads, const struct nuc_node *const *kept,
+                                              size_t n_kept);
 bool nuc_eval_can_round(const struct nuc_evaluator *e, const struct nuc_node *quantize);
 void nuc_eval_round(struct nuc_evaluator *e, const struct nuc_node *quantize, struct nuc_rounding rounding);
 
@@ -78,6 +80,9 @@ const struct nuc_node *nuc_eval_step_node(const struct nuc_evaluator *e, uint32_
 void nuc_eval_start(struct nuc_evaluator *e, const void *const *inputs);
 void nuc_eval_steps(struct nuc_evaluator *e, uint32_t from, uint32_t to);
 const void *nuc_eval_result_data(const struct nuc_evaluator *e, size_t index);
+
+/* The first value of a node, right after its step; until the end, where it is kept. */
+const void *nuc_eval_node_data(const struct nuc_evaluator *e, const struct nuc_node *node);
 
 /* What steps before `step` left for those from it on; the buffer has nuc_eval_arena_size() bytes. */
 void nuc_eval_save(struct nuc_evaluator *e, uint32_t step, void *buffer);

@@ -185,14 +185,14 @@ const struct nuc_eval_op nuc_eval_quant = {.prepare = prepare_tensor, .run = run
 
 /* ---- both directions at once ---- */
 
-/* The same steps as quantize_chunk() and dequantize_range() for parameters of int8. */
+/* The same steps as quantize_fast() and dequantize_range(). */
 static void round_range(const void *arg, struct nuc_part part)
 {
     const struct nuc_eval_call *c = arg;
     const struct nuc_rounding *r = c->state;
     const float *in = nuc_eval_in(c, NUC_SELF);
     float *out = c->out[0], inverse = (float)(1.0 / (double)r->scale), scale = r->scale, zero = (float)r->zero_point;
-    float low = (float)r->quant_min, high = (float)r->quant_max;
+    float low = r->clips ? (float)r->quant_min : -FAST_BOUND, high = r->clips ? (float)r->quant_max : FAST_BOUND;
 
     for (size_t i = part.begin; i < part.end; i++) {
         float v = in[i] * inverse;
@@ -205,13 +205,28 @@ static void round_range(const void *arg, struct nuc_part part)
     }
 }
 
+static void clip_range(const void *arg, struct nuc_part part)
+{
+    const struct nuc_eval_call *c = arg;
+    const struct nuc_rounding *r = c->state;
+    const float *in = nuc_eval_in(c, NUC_SELF);
+    float *out = c->out[0];
+    float low = (float)(r->quant_min - r->zero_point) * r->scale,
+          high = (float)(r->quant_max - r->zero_point) * r->scale;
+
+    for (size_t i = part.begin; i < part.end; i++) {
+        float v = in[i] > low ? in[i] : low;
+        out[i] = v < high ? v : high;
+    }
+}
+
 static void run_rounding(const struct nuc_eval_call *c)
 {
     const struct nuc_rounding *r = c->state;
     size_t elements = nuc_eval_elements(c);
 
-    if (r->on)
-        nuc_parallel_for(c->pool, elements, (double)elements, round_range, c);
+    if (r->rounds || r->clips)
+        nuc_parallel_for(c->pool, elements, (double)elements, r->rounds ? round_range : clip_range, c);
     else
         memcpy(c->out[0], nuc_eval_in(c, NUC_SELF), elements * sizeof(float));
 }

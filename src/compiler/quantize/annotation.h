@@ -27,7 +27,8 @@ struct nuc_qspec {
     int64_t quant_min, quant_max;
     enum nuc_qscheme scheme;
     int ch_axis; /* -1: none */
-    float eps;   /* smallest scale an observer gives */
+    float eps;   /* smallest scale an observer gives; where `least` is less, that of zeros alone */
+    float least; /* smallest scale of values that are not all zero */
     float scale; /* FIXED */
     int64_t zero_point;
     struct nuc_place from[2]; /* DERIVED: activation, weight; SHARED: [0] */

@@ -6,6 +6,9 @@
 #include "compiler/eval/eval_parallel.h"
 #include "compiler/eval/sqnr.h"
 #include "compiler/graph/args.h"
+#include "compiler/quantize/score.h"
+
+#define NONE UINT32_MAX
 
 /* A place where values of a group are rounded. */
 struct point {
@@ -14,13 +17,14 @@ struct point {
     uint32_t next; /* the next point of the group; NONE after the last one */
 };
 
-#define NONE UINT32_MAX
-
 /* One thread's. */
 struct worker {
     struct nuc_evaluator *e;
-    uint8_t *saved;   /* activations before a step */
-    void **reference; /* outputs without any rounding */
+    uint8_t *saved; /* activations before a step */
+};
+
+struct span {
+    float min, max;
 };
 
 struct nuc_effects {
@@ -33,12 +37,17 @@ struct nuc_effects {
     uint32_t *first; /* by group: its first point, or NONE */
     uint32_t n_steps;
     double *cost_before; /* by step: share of the run */
+    double run_cost;
     struct nuc_pool *pool;
     unsigned n_workers;
     struct worker *workers;
-    double run_cost;
-    bool any_float;
-    struct nuc_measured measured;
+    size_t n_scores;
+    struct nuc_score *scores;
+
+    /* Of runs without rounding. */
+    float ***reference; /* by sample, then score */
+    struct span **seen; /* by sample, then point */
+    double *signal;     /* by score */
 };
 
 /* ---- making ---- */
@@ -49,7 +58,7 @@ static void list_steps(struct nuc_effects *fx)
     double sum = 0;
 
     fx->n_steps = nuc_eval_n_steps(e);
-    fx->cost_before = nuc_alloc_array(fx->g->cx, fx->n_steps + 1, sizeof *fx->cost_before);
+    fx->cost_before = nuc_alloc_array(fx->g->cx, fx->n_steps, sizeof *fx->cost_before);
     for (uint32_t s = 0; s < fx->n_steps; s++) {
         fx->cost_before[s] = sum / fx->run_cost;
         sum += nuc_node_cost(nuc_eval_step_node(e, s));
@@ -78,46 +87,7 @@ static void list_points(struct nuc_effects *fx, const struct nuc_converted *q)
 
 static void add_worker(struct nuc_effects *fx, struct nuc_evaluator *e)
 {
-    struct worker *w = &fx->workers[fx->n_workers++];
-
-    w->e = e;
-    w->saved = nuc_alloc(fx->g->cx, nuc_eval_arena_size(e));
-    w->reference = nuc_alloc_array(fx->g->cx, fx->s->n_outputs, sizeof(void *));
-    for (size_t i = 0; i < fx->s->n_outputs; i++)
-        w->reference[i] = nuc_alloc(fx->g->cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
-}
-
-static const char *output_name(const struct nuc_graph *g, size_t index)
-{
-    return nuc_arg_at(g->last, NUC_ARG(OUTPUT, values))->u.nodes[index]->name;
-}
-
-static void measure_signals(struct nuc_effects *fx)
-{
-    struct nuc_measured *m = &fx->measured;
-    const struct nuc_evaluator *e = fx->workers[0].e;
-
-    m->n_outputs = fx->s->n_outputs;
-    m->outputs = nuc_alloc_array(fx->g->cx, m->n_outputs, sizeof *m->outputs);
-    for (size_t i = 0; i < m->n_outputs; i++) {
-        const struct nuc_meta *meta = &nuc_eval_output(e, i)->vals[0];
-        struct nuc_measured_output *o = &m->outputs[i];
-        *o = (struct nuc_measured_output){.name = output_name(fx->c->g, i),
-                                          .samples = fx->n_samples,
-                                          .is_float = meta->dtype == NUC_F32,
-                                          .min = INFINITY,
-                                          .max = -INFINITY};
-        for (size_t k = 0; k < fx->n_samples && o->is_float; k++) {
-            const float *x = fx->s->outputs[k][i], *first = fx->s->outputs[0][i];
-            for (int64_t j = 0; j < nuc_elements(meta); j++) {
-                o->signal += (double)x[j] * (double)x[j];
-                o->min = x[j] < o->min ? x[j] : o->min;
-                o->max = x[j] > o->max ? x[j] : o->max;
-                o->float_varies |= x[j] < first[j] || x[j] > first[j];
-            }
-        }
-        fx->any_float |= o->is_float;
-    }
+    fx->workers[fx->n_workers++] = (struct worker){e, nuc_alloc(fx->g->cx, nuc_eval_arena_size(e))};
 }
 
 /*
@@ -145,17 +115,25 @@ struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_
                                .g = q->g,
                                .n_points = q->n_points,
                                .run_cost = nuc_run_cost(q->g)};
+    fx->scores = nuc_scores(q->g, &fx->n_scores);
+    const struct nuc_node **kept = nuc_alloc_array(cx, fx->n_scores, sizeof *kept);
+    for (size_t i = 0; i < fx->n_scores; i++)
+        kept[i] = fx->scores[i].node;
     fx->pool = nuc_pool_new(cx, fx->n_samples < 2 || may_fail(q->g) ? 1 : c->threads);
     unsigned n = nuc_pool_threads(fx->pool);
     fx->workers = nuc_alloc_array(cx, n, sizeof *fx->workers);
     /* A worker by itself may take the threads inside. */
-    add_worker(fx, nuc_eval_new_adjustable(q->g, n > 1 ? 1 : c->threads));
-    for (unsigned i = 1; i < n && i < fx->n_samples; i++)
+    add_worker(fx, nuc_eval_new_adjustable(q->g, n > 1 ? 1 : c->threads, kept, fx->n_scores));
+    for (unsigned i = 1; i < n; i++)
         add_worker(fx, nuc_eval_fork(fx->workers[0].e));
     list_steps(fx);
     list_points(fx, q);
-    measure_signals(fx);
     return fx;
+}
+
+void nuc_effects_use(struct nuc_effects *fx, size_t n_samples)
+{
+    fx->n_samples = n_samples;
 }
 
 bool nuc_has_effect(const struct nuc_effects *fx, uint32_t group)
@@ -168,21 +146,7 @@ double nuc_cost_after(const struct nuc_effects *fx, uint32_t group)
     return fx->first[group] == NONE ? 0 : 1 - fx->cost_before[fx->points[fx->first[group]].step];
 }
 
-/* ---- measuring ---- */
-
-static void set_group(const struct nuc_effects *fx, struct worker *w, uint32_t group, bool on,
-                      struct nuc_parameters parameters)
-{
-    const struct nuc_qspec *spec = &fx->c->observers[group]->spec;
-
-    for (uint32_t i = fx->first[group]; i != NONE; i = fx->points[i].next)
-        nuc_eval_round(w->e, fx->points[i].quantize,
-                       (struct nuc_rounding){.on = on,
-                                             .scale = parameters.scale,
-                                             .zero_point = parameters.zero_point,
-                                             .quant_min = spec->quant_min,
-                                             .quant_max = spec->quant_max});
-}
+/* ---- parameters ---- */
 
 struct nuc_parameters *nuc_present_parameters(const struct nuc_calibration *c)
 {
@@ -196,22 +160,72 @@ struct nuc_parameters *nuc_present_parameters(const struct nuc_calibration *c)
     return p;
 }
 
-/* NULL: no value is rounded. */
+static struct nuc_rounding rounding_of(const struct nuc_effects *fx, uint32_t group, struct nuc_parameters p)
+{
+    const struct nuc_qspec *spec = &fx->c->observers[group]->spec;
+
+    return (struct nuc_rounding){
+        .scale = p.scale, .zero_point = p.zero_point, .quant_min = spec->quant_min, .quant_max = spec->quant_max};
+}
+
+static void set_group(const struct nuc_effects *fx, struct worker *w, uint32_t group, struct nuc_rounding rounding)
+{
+    for (uint32_t i = fx->first[group]; i != NONE; i = fx->points[i].next)
+        nuc_eval_round(w->e, fx->points[i].quantize, rounding);
+}
+
+/* NULL: nothing is rounded. */
 static void set_all(const struct nuc_effects *fx, struct worker *w, const struct nuc_parameters *parameters)
 {
     for (uint32_t i = 0; i < fx->c->sharing->n_groups; i++) {
-        if (fx->first[i] != NONE)
-            set_group(fx, w, i, parameters != NULL, parameters != NULL ? parameters[i] : (struct nuc_parameters){1, 0});
+        struct nuc_rounding r = {false, false, 1, 0, 0, 0};
+        if (parameters != NULL) {
+            r = rounding_of(fx, i, parameters[i]);
+            r.clips = r.rounds = true;
+        }
+        set_group(fx, w, i, r);
     }
 }
 
-static double share_that_differs(const struct nuc_meta *meta, const uint8_t *a, const uint8_t *b)
+static void set_tried(const struct nuc_effects *fx, struct worker *w, const struct nuc_tried *t, unsigned part, bool on)
 {
-    size_t count = (size_t)nuc_elements(meta), size = count == 0 ? 1 : nuc_bytes(meta) / count, differ = 0;
+    for (uint32_t i = 0; i < t->n_groups; i++) {
+        struct nuc_rounding r = rounding_of(fx, t->groups[i], t->parameters[part][i]);
+        r.rounds = on && t->effect == NUC_EFFECT_ROUNDING;
+        r.clips = on && t->effect == NUC_EFFECT_CLIPPING;
+        set_group(fx, w, t->groups[i], r);
+    }
+}
 
-    for (size_t i = 0; i < count; i++)
-        differ += memcmp(a + i * size, b + i * size, size) != 0;
-    return count == 0 ? 0 : (double)differ / (double)count;
+/* ---- running ---- */
+
+struct job {
+    struct nuc_effects *fx;
+    const struct nuc_parameters *const *parameters;
+    const struct nuc_tried *tried;
+    const uint32_t *first; /* by trial: the first step that it changes */
+    const uint32_t *order; /* of the trials, by that */
+    size_t n;
+    double *error;                 /* by sample, then trial */
+    struct nuc_measured *measured; /* by sample */
+    uint32_t *fingerprint;         /* by sample, then output */
+};
+
+static void for_samples(struct nuc_effects *fx, double runs, nuc_parallel_fn fn, const void *arg)
+{
+    nuc_parallel_for(fx->pool, fx->n_samples, runs * (double)fx->n_samples * fx->run_cost, fn, arg);
+}
+
+static void start(const struct nuc_effects *fx, struct worker *w, size_t sample)
+{
+    nuc_eval_start(w->e, (const void *const *)fx->s->inputs[sample]);
+}
+
+/* ---- against the float outputs ---- */
+
+static const char *output_name(const struct nuc_graph *g, size_t index)
+{
+    return nuc_arg_at(g->last, NUC_ARG(OUTPUT, values))->u.nodes[index]->name;
 }
 
 /* Of the bytes of an output: outputs with different ones differ. FNV-1a over words of 32 bits. */
@@ -228,136 +242,273 @@ static uint32_t fingerprint(const struct nuc_evaluator *e, size_t output)
     return hash;
 }
 
-/* Of the outputs that the evaluator has now. noise: by output, added to; NULL. */
-static double error_of(const struct nuc_effects *fx, const struct nuc_evaluator *e, void *const *reference,
-                       double *noise)
+static void measure_sample(const struct nuc_effects *fx, const struct nuc_evaluator *e, size_t sample,
+                           struct nuc_measured *m)
+{
+    for (size_t i = 0; i < m->n_outputs; i++) {
+        const struct nuc_meta *meta = &nuc_eval_output(e, i)->vals[0];
+        const float *x = fx->s->outputs[sample][i], *first = fx->s->outputs[0][i];
+        struct nuc_measured_output *o = &m->outputs[i];
+        struct nuc_sqnr s = {0, 0};
+        size_t count = (size_t)nuc_elements(meta);
+        o->is_float = meta->dtype == NUC_F32;
+        o->min = INFINITY;
+        o->max = -INFINITY;
+        if (!o->is_float)
+            continue;
+        nuc_sqnr_add(&s, x, nuc_eval_result_data(e, i), count);
+        o->signal = s.signal;
+        o->noise = s.noise;
+        for (size_t k = 0; k < count; k++) {
+            o->min = x[k] < o->min ? x[k] : o->min;
+            o->max = x[k] > o->max ? x[k] : o->max;
+            o->float_varies |= x[k] < first[k] || x[k] > first[k];
+        }
+    }
+}
+
+static void run_measured(const void *arg, struct nuc_part part)
+{
+    const struct job *j = arg;
+    struct worker *w = &j->fx->workers[part.worker];
+
+    set_all(j->fx, w, j->parameters[0]);
+    for (size_t k = part.begin; k < part.end; k++) {
+        start(j->fx, w, k);
+        nuc_eval_steps(w->e, 0, j->fx->n_steps);
+        measure_sample(j->fx, w->e, k, &j->measured[k]);
+        for (size_t i = 0; i < j->fx->s->n_outputs; i++)
+            j->fingerprint[k * j->fx->s->n_outputs + i] = fingerprint(w->e, i);
+    }
+}
+
+static void add_errors(const struct nuc_measured *by_sample, size_t n_samples, double *error)
+{
+    for (size_t k = 0; k < n_samples; k++)
+        error[k] = 0;
+    for (size_t i = 0; i < by_sample[0].n_outputs; i++) {
+        double signal = 0;
+        for (size_t k = 0; k < n_samples; k++)
+            signal += by_sample[k].outputs[i].signal;
+        for (size_t k = 0; k < n_samples; k++)
+            error[k] += by_sample[k].outputs[i].noise / (signal > 0 ? signal : 1);
+    }
+}
+
+struct nuc_measured *nuc_measure_outputs(struct nuc_effects *fx, double *errors)
+{
+    struct nuc_context *cx = fx->g->cx;
+    const struct nuc_parameters *present = nuc_present_parameters(fx->c);
+    struct nuc_measured *by_sample = nuc_alloc_array(cx, fx->n_samples, sizeof *by_sample);
+    struct job j = {.fx = fx,
+                    .parameters = &present,
+                    .measured = by_sample,
+                    .fingerprint = nuc_alloc_array(cx, fx->n_samples * fx->s->n_outputs, sizeof *j.fingerprint)};
+
+    for (size_t k = 0; k < fx->n_samples; k++)
+        by_sample[k] =
+            (struct nuc_measured){.n_outputs = fx->s->n_outputs,
+                                  .outputs = nuc_alloc_array(cx, fx->s->n_outputs, sizeof(struct nuc_measured_output))};
+    for_samples(fx, 1, run_measured, &j);
+    if (errors != NULL)
+        add_errors(by_sample, fx->n_samples, errors);
+    struct nuc_measured *m = &by_sample[0];
+    for (size_t i = 0; i < m->n_outputs; i++) {
+        struct nuc_measured_output *o = &m->outputs[i];
+        o->name = output_name(fx->c->g, i);
+        o->samples = fx->n_samples;
+        for (size_t k = 1; k < fx->n_samples; k++) {
+            const struct nuc_measured_output *other = &by_sample[k].outputs[i];
+            o->signal += other->signal;
+            o->noise += other->noise;
+            o->min = other->min < o->min ? other->min : o->min;
+            o->max = other->max > o->max ? other->max : o->max;
+            o->float_varies |= other->float_varies;
+            o->varies |= j.fingerprint[k * m->n_outputs + i] != j.fingerprint[i];
+        }
+    }
+    return m;
+}
+
+double nuc_keep_measured(struct nuc_calibration *c, struct nuc_arena *outer, const struct nuc_measured *found)
+{
+    struct nuc_context *cx = c->g->cx;
+    struct nuc_measured *kept = nuc_copy_out(cx, outer, found, sizeof *found);
+
+    kept->outputs = nuc_copy_out(cx, outer, found->outputs, found->n_outputs * sizeof *found->outputs);
+    c->measured = kept;
+    c->measured_error = 0;
+    for (size_t i = 0; i < kept->n_outputs; i++) {
+        const struct nuc_measured_output *o = &kept->outputs[i];
+        c->measured_error += o->signal > 0 ? o->noise / o->signal : o->noise;
+    }
+    return c->measured_error;
+}
+
+/* Multiply-accumulates that may be spent on measuring a graph. */
+#define MEASURE 1e9
+
+size_t nuc_samples_to_measure(const struct nuc_calibration *c)
+{
+    double affordable = MEASURE / nuc_run_cost(c->g);
+    size_t least = c->samples->count < 2 ? c->samples->count : 2;
+
+    if (c->high || affordable > (double)c->samples->count)
+        return c->samples->count;
+    return affordable > (double)least ? (size_t)affordable : least;
+}
+
+/* ---- against a run without rounding ---- */
+
+static const float *score_values(const struct nuc_effects *fx, const struct worker *w, size_t i)
+{
+    return nuc_eval_node_data(w->e, fx->scores[i].node);
+}
+
+static void see_point(const struct nuc_effects *fx, const struct worker *w, uint32_t index, struct span *seen)
+{
+    const struct nuc_node *n = fx->points[index].quantize;
+    const float *x = nuc_eval_node_data(w->e, n);
+
+    *seen = (struct span){INFINITY, -INFINITY};
+    for (int64_t i = 0; i < nuc_elements(&n->vals[0]); i++) {
+        seen->min = x[i] < seen->min ? x[i] : seen->min;
+        seen->max = x[i] > seen->max ? x[i] : seen->max;
+    }
+}
+
+static void run_reference(const void *arg, struct nuc_part part)
+{
+    const struct job *j = arg;
+    struct nuc_effects *fx = j->fx;
+    struct worker *w = &fx->workers[part.worker];
+
+    set_all(fx, w, NULL);
+    for (size_t k = part.begin; k < part.end; k++) {
+        uint32_t at = 0;
+        start(fx, w, k);
+        for (uint32_t p = 0; p < fx->n_points; p++) {
+            if (fx->points[p].quantize == NULL)
+                continue;
+            nuc_eval_steps(w->e, at, fx->points[p].step + 1);
+            at = fx->points[p].step + 1;
+            see_point(fx, w, p, &fx->seen[k][p]);
+        }
+        nuc_eval_steps(w->e, at, fx->n_steps);
+        for (size_t i = 0; i < fx->n_scores; i++)
+            memcpy(fx->reference[k][i], score_values(fx, w, i), nuc_bytes(&fx->scores[i].node->vals[0]));
+    }
+}
+
+void nuc_effects_begin(struct nuc_effects *fx)
+{
+    struct nuc_context *cx = fx->g->cx;
+
+    fx->signal = nuc_alloc_array(cx, fx->n_scores, sizeof *fx->signal);
+    fx->reference = nuc_alloc_array(cx, fx->n_samples, sizeof *fx->reference);
+    fx->seen = nuc_alloc_array(cx, fx->n_samples, sizeof *fx->seen);
+    for (size_t k = 0; k < fx->n_samples; k++) {
+        fx->seen[k] = nuc_alloc_array(cx, fx->n_points, sizeof *fx->seen[k]);
+        fx->reference[k] = nuc_alloc_array(cx, fx->n_scores, sizeof(float *));
+        for (size_t i = 0; i < fx->n_scores; i++)
+            fx->reference[k][i] = nuc_alloc(cx, nuc_bytes(&fx->scores[i].node->vals[0]));
+    }
+    for_samples(fx, 1, run_reference, &(struct job){.fx = fx});
+    for (size_t k = 0; k < fx->n_samples; k++) {
+        for (size_t i = 0; i < fx->n_scores; i++)
+            fx->signal[i] += nuc_score_error(&fx->scores[i], fx->reference[k][i], fx->reference[k][i]).signal;
+    }
+}
+
+static double error_of(const struct nuc_effects *fx, const struct worker *w, size_t sample)
 {
     double sum = 0;
 
-    for (size_t i = 0; i < fx->s->n_outputs; i++) {
-        const struct nuc_meta *meta = &nuc_eval_output(e, i)->vals[0];
-        const struct nuc_measured_output *o = &fx->measured.outputs[i];
-        struct nuc_sqnr s = {0, 0};
-        if (o->is_float)
-            nuc_sqnr_add(&s, reference[i], nuc_eval_result_data(e, i), (size_t)nuc_elements(meta));
-        else if (!fx->any_float)
-            s.noise = share_that_differs(meta, reference[i], nuc_eval_result_data(e, i));
-        sum += o->signal > 0 ? s.noise / o->signal : s.noise;
-        if (noise != NULL)
-            noise[i] = s.noise;
+    for (size_t i = 0; i < fx->n_scores; i++) {
+        double noise = nuc_score_error(&fx->scores[i], fx->reference[sample][i], score_values(fx, w, i)).noise;
+        sum += fx->signal[i] > 0 ? noise / fx->signal[i] : noise;
     }
     return sum;
 }
 
-struct whole {
-    struct nuc_effects *fx;
-    const struct nuc_parameters *const *parameters;
-    double *error, *noise; /* by sample; by sample, then output */
-    uint32_t *fingerprint; /* as the noise */
-};
-
 static void run_whole(const void *arg, struct nuc_part part)
 {
-    const struct whole *r = arg;
-    struct nuc_effects *fx = r->fx;
+    const struct job *j = arg;
+    struct nuc_effects *fx = j->fx;
     struct worker *w = &fx->workers[part.worker];
 
     for (size_t k = part.begin; k < part.end; k++) {
-        set_all(fx, w, r->parameters[fx->s->part[k]]);
-        nuc_eval_start(w->e, (const void *const *)fx->s->inputs[k]);
+        set_all(fx, w, j->parameters[fx->s->part[k]]);
+        start(fx, w, k);
         nuc_eval_steps(w->e, 0, fx->n_steps);
-        r->error[k] = error_of(fx, w->e, fx->s->outputs[k], r->noise + k * fx->s->n_outputs);
-        for (size_t i = 0; i < fx->s->n_outputs; i++)
-            r->fingerprint[k * fx->s->n_outputs + i] = fingerprint(w->e, i);
+        j->error[k] = error_of(fx, w, k);
     }
 }
 
-/* A pool with fewer workers than threads has no more parts than workers. */
-static void for_samples(struct nuc_effects *fx, double runs, nuc_parallel_fn fn, const void *arg)
-{
-    nuc_parallel_for(fx->pool, fx->n_samples, runs * (double)fx->n_samples * fx->run_cost, fn, arg);
-}
-
-double nuc_effect_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2], double *by_sample)
+double nuc_effect_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2])
 {
     struct nuc_arena *outer = nuc_push_arena(fx->g->cx);
-    struct nuc_measured *m = &fx->measured;
-    struct whole r = {fx, parameters, nuc_alloc_array(fx->g->cx, fx->n_samples, sizeof(double)),
-                      nuc_alloc_array(fx->g->cx, fx->n_samples * fx->s->n_outputs, sizeof(double)),
-                      nuc_alloc_array(fx->g->cx, fx->n_samples * fx->s->n_outputs, sizeof(uint32_t))};
+    struct job j = {
+        .fx = fx, .parameters = parameters, .error = nuc_alloc_array(fx->g->cx, fx->n_samples, sizeof(double))};
     double sum = 0;
 
-    for_samples(fx, 1, run_whole, &r);
-    for (size_t i = 0; i < m->n_outputs; i++) {
-        m->outputs[i].noise = 0;
-        m->outputs[i].varies = false;
-    }
-    for (size_t k = 0; k < fx->n_samples; k++) {
-        sum += r.error[k];
-        if (by_sample != NULL)
-            by_sample[k] = r.error[k];
-        for (size_t i = 0; i < m->n_outputs; i++) {
-            m->outputs[i].noise += r.noise[k * m->n_outputs + i];
-            m->outputs[i].varies |= r.fingerprint[k * m->n_outputs + i] != r.fingerprint[i];
-        }
-    }
+    for_samples(fx, 1, run_whole, &j);
+    for (size_t k = 0; k < fx->n_samples; k++)
+        sum += j.error[k];
     nuc_pop_arena(fx->g->cx, outer);
     return sum;
 }
 
-const struct nuc_measured *nuc_effects_measured(struct nuc_effects *fx)
-{
-    return &fx->measured;
-}
-
 /* ---- a few tensors at a time ---- */
 
-struct alone {
-    struct nuc_effects *fx;
-    const struct nuc_tried *tried;
-    const uint32_t *first; /* by trial: the first step that it changes */
-    const uint32_t *order; /* of the trials, by that */
-    size_t n;
-    double *error;
-};
-
-static void set_tried(const struct nuc_effects *fx, struct worker *w, const struct nuc_tried *t, unsigned part, bool on)
+bool nuc_clips(const struct nuc_effects *fx, size_t sample, uint32_t group, struct nuc_parameters parameters)
 {
-    for (uint32_t i = 0; i < t->n_groups; i++)
-        set_group(fx, w, t->groups[i], on, t->parameters[part][i]);
+    struct nuc_rounding r = rounding_of(fx, group, parameters);
+    float low = (float)(r.quant_min - r.zero_point) * r.scale, high = (float)(r.quant_max - r.zero_point) * r.scale;
+
+    for (uint32_t i = fx->first[group]; i != NONE; i = fx->points[i].next) {
+        if (fx->seen[sample][i].min < low || fx->seen[sample][i].max > high)
+            return true;
+    }
+    return false;
+}
+
+static bool changes(const struct nuc_effects *fx, size_t sample, const struct nuc_tried *t)
+{
+    bool any = t->effect == NUC_EFFECT_ROUNDING;
+
+    for (uint32_t i = 0; i < t->n_groups && !any; i++)
+        any = nuc_clips(fx, sample, t->groups[i], t->parameters[fx->s->part[sample]][i]);
+    return any;
 }
 
 /* Trials branch off one run without any rounding, each where it begins to differ. */
 static void run_alone(const void *arg, struct nuc_part part)
 {
-    const struct alone *r = arg;
-    struct nuc_effects *fx = r->fx;
+    const struct job *j = arg;
+    struct nuc_effects *fx = j->fx;
     struct worker *w = &fx->workers[part.worker];
 
     set_all(fx, w, NULL);
     for (size_t k = part.begin; k < part.end; k++) {
-        nuc_eval_start(w->e, (const void *const *)fx->s->inputs[k]);
-        nuc_eval_steps(w->e, 0, fx->n_steps);
-        for (size_t i = 0; i < fx->s->n_outputs; i++)
-            memcpy(w->reference[i], nuc_eval_result_data(w->e, i), nuc_bytes(&nuc_eval_output(w->e, i)->vals[0]));
-        uint32_t at = 0;
-        bool saved = false;
-        for (size_t i = 0; i < r->n; i++) {
-            const struct nuc_tried *t = &r->tried[r->order[i]];
-            uint32_t step = r->first[r->order[i]];
-            if (saved && step != at)
-                nuc_eval_restore(w->e, at, w->saved);
-            if (step != at || i == 0) {
+        uint32_t at = 0; /* the step before which activations are saved */
+        start(fx, w, k);
+        for (size_t i = 0; i < j->n; i++) {
+            const struct nuc_tried *t = &j->tried[j->order[i]];
+            uint32_t step = j->first[j->order[i]];
+            double *error = &j->error[k * j->n + j->order[i]];
+            *error = 0;
+            if (!changes(fx, k, t))
+                continue;
+            nuc_eval_restore(w->e, at, w->saved);
+            if (step != at) {
                 nuc_eval_steps(w->e, at, step);
                 nuc_eval_save(w->e, step, w->saved);
                 at = step;
-                saved = true;
-            } else {
-                nuc_eval_restore(w->e, at, w->saved);
             }
             set_tried(fx, w, t, fx->s->part[k], true);
             nuc_eval_steps(w->e, step, fx->n_steps);
-            r->error[k * r->n + r->order[i]] = error_of(fx, w->e, w->reference, NULL);
+            *error = error_of(fx, w, k);
             set_tried(fx, w, t, fx->s->part[k], false);
         }
     }
@@ -380,7 +531,7 @@ void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_
             order[at] = order[at - 1];
         order[at] = (uint32_t)i;
     }
-    struct alone r = {fx, tried, first, order, n, error};
-    for_samples(fx, (double)n, run_alone, &r);
+    for_samples(fx, (double)n, run_alone,
+                &(struct job){.fx = fx, .tried = tried, .first = first, .order = order, .n = n, .error = error});
     nuc_pop_arena(cx, outer);
 }

@@ -33,8 +33,11 @@ void nuc_histogram_join(struct nuc_histogram *h, const struct nuc_histogram *a, 
  */
 void nuc_histogram_search(const struct nuc_histogram *h, float *min, float *max);
 
-/* The range all but `outside` (a fraction) of the values on each side lie in. `h` has seen something. */
-void nuc_histogram_percentile(const struct nuc_histogram *h, double outside, float *min, float *max);
+/*
+ * The range all but `outside` (a fraction) of the values on each side lie in; all of them where these are less than
+ * `least`. `h` has seen something.
+ */
+void nuc_histogram_percentile(const struct nuc_histogram *h, double outside, double least, float *min, float *max);
 
 /*
  * The range that quantizing to `levels` steps has the least mean squared error for, of clipping and of rounding, among

@@ -35,13 +35,13 @@ static double total(const struct nuc_histogram *h)
     return sum;
 }
 
-void nuc_histogram_percentile(const struct nuc_histogram *h, double outside, float *min, float *max)
+void nuc_histogram_percentile(const struct nuc_histogram *h, double outside, double least, float *min, float *max)
 {
     double count = total(h), cut = outside * count;
 
     *min = h->min;
     *max = h->max;
-    if (!isfinite(h->max - h->min) || cut < 1) /* no single value is that rare */
+    if (!isfinite(h->max - h->min) || cut < least)
         return;
     *min = (float)value_at(h, cut);
     *max = (float)value_at(h, count - cut);

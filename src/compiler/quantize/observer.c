@@ -38,15 +38,19 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
     struct nuc_observer *o = nuc_alloc(cx, sizeof *o);
 
     o->spec = *spec;
-    o->widens = spec->observer == NUC_OBSERVER_AUTO || spec->observer == NUC_OBSERVER_HISTOGRAM;
-    o->chosen = spec->observer == NUC_OBSERVER_AUTO ? NUC_OBSERVER_HISTOGRAM : spec->observer;
+    o->widens = spec->observer == NUC_OBSERVER_AUTO;
+    o->chosen = spec->observer == NUC_OBSERVER_AUTO ? NUC_OBSERVER_MIN_MAX : spec->observer;
     if (spec->kind == NUC_QSPEC_OBSERVED && spec->observer != NUC_OBSERVER_PER_CHANNEL_MIN_MAX)
         set_channels(cx, o, 1);
     if (has_histogram(spec->observer))
         o->histogram = nuc_alloc(cx, sizeof *o->histogram);
-    if (spec->observer == NUC_OBSERVER_AUTO)
-        o->parts = nuc_alloc_array(cx, 2, sizeof *o->parts);
     return o;
+}
+
+void nuc_observer_divide(struct nuc_context *cx, struct nuc_observer *o)
+{
+    if (o->spec.observer == NUC_OBSERVER_AUTO)
+        o->parts = nuc_alloc_array(cx, 2, sizeof *o->parts);
 }
 
 struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis)
@@ -141,7 +145,8 @@ static void parameters_of_range(const struct nuc_qspec *spec, float min, float m
     bool affine = spec->scheme == NUC_PER_TENSOR_AFFINE;
     float s = affine ? (high - low) / steps : (-low > high ? -low : high) / (steps / 2);
 
-    *scale = s > spec->eps ? s : spec->eps;
+    float least = s > 0 ? spec->least : spec->eps;
+    *scale = s > least ? s : least;
     *zero_point = 0;
     if (!affine)
         return;
@@ -151,6 +156,13 @@ static void parameters_of_range(const struct nuc_qspec *spec, float min, float m
 
 /* Of the values on each side of the range of a percentile observer. */
 #define OUTSIDE 1e-4
+
+/*
+ * Cut off at least: no single value is rarer. Where ranges are compared, what few values make of this one says nothing
+ * of those to come; and what a part of the samples shows is to be what all of them show.
+ */
+#define ONE_VALUE 1.0
+#define FEW_VALUES 8.0
 
 void nuc_observer_set_reach(struct nuc_observer *o, double reach)
 {
@@ -167,12 +179,13 @@ void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, enum nu
     const struct nuc_histogram *h = part == NUC_BOTH_PARTS ? o->histogram : &o->parts[part].histogram;
     const struct nuc_extremes *extremes = part == NUC_BOTH_PARTS ? &o->extremes : &o->parts[part].extremes;
     double steps = (double)(o->spec.quant_max - o->spec.quant_min);
+    double few = part == NUC_BOTH_PARTS ? FEW_VALUES : FEW_VALUES / 2, least = o->parts != NULL ? few : ONE_VALUE;
     float min = h->min, max = h->max;
 
     if (kind == NUC_OBSERVER_MSE)
         nuc_histogram_least_squares(h, (unsigned)steps + 1, &min, &max);
     else if (kind == NUC_OBSERVER_PERCENTILE)
-        nuc_histogram_percentile(h, OUTSIDE, &min, &max);
+        nuc_histogram_percentile(h, OUTSIDE, least, &min, &max);
     else if (kind == NUC_OBSERVER_HISTOGRAM)
         nuc_histogram_search(h, &min, &max);
     if (widens || extremes->reach > 0)

@@ -28,9 +28,9 @@ struct nuc_observer {
     float *min, *max;                /* of n; NULL for fixed and derived parameters */
     struct nuc_histogram *histogram; /* HISTOGRAM, MSE, PERCENTILE, AUTO */
     bool widens;                     /* and whether it reaches beyond what was seen */
-    struct nuc_observed_part *parts; /* AUTO: of two halves of the samples; `histogram` follows from them */
+    struct nuc_observed_part *parts; /* of two halves of the samples, `histogram` follows from them; or NULL */
     unsigned part;                   /* that of the present sample */
-    enum nuc_observer_kind chosen;   /* the kind whose range is taken: AUTO leaves it open, and begins with HISTOGRAM */
+    enum nuc_observer_kind chosen;   /* the kind whose range is taken: AUTO leaves it open, and begins with MIN_MAX */
 
     struct nuc_extremes extremes; /* of activations */
 
@@ -40,6 +40,9 @@ struct nuc_observer {
 };
 
 struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_qspec *spec);
+
+/* AUTO keeps two halves of the samples apart from here on. Others stay as they are. */
+void nuc_observer_divide(struct nuc_context *cx, struct nuc_observer *o);
 
 /*
  * Shows a float32 tensor of that meta to an observer; data in logical order. Returns false when it holds a NaN, which

@@ -363,20 +363,13 @@ static void free_evaluator(struct nuc_calibration *c)
     c->evaluator = NULL;
 }
 
-/* What the measure found of the outputs stays when its memory goes. */
 double nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, double *by_sample)
 {
-    struct nuc_context *cx = c->g->cx;
-    struct nuc_arena *outer = nuc_push_arena(cx);
-    struct nuc_effects *fx = nuc_effects_new(c, q, c->samples->count);
-    const struct nuc_parameters *present = nuc_present_parameters(c);
-    double error = nuc_effect_of_all(fx, (const struct nuc_parameters *const[]){present, present}, by_sample);
-    const struct nuc_measured *found = nuc_effects_measured(fx);
-    struct nuc_measured *kept = nuc_copy_out(cx, outer, found, sizeof *found);
+    struct nuc_arena *outer = nuc_push_arena(c->g->cx);
+    struct nuc_effects *fx = nuc_effects_new(c, q, nuc_samples_to_measure(c));
+    double error = nuc_keep_measured(c, outer, nuc_measure_outputs(fx, by_sample));
 
-    kept->outputs = nuc_copy_out(cx, outer, found->outputs, found->n_outputs * sizeof *found->outputs);
-    c->measured = kept;
-    nuc_pop_arena(cx, outer);
+    nuc_pop_arena(c->g->cx, outer);
     return error;
 }
 
@@ -387,7 +380,10 @@ double nuc_measure_converted(struct nuc_calibration *c, const struct nuc_convert
 static const float **choose_biases(struct nuc_calibration *c, bool measures, struct nuc_converted *q, double errors[2])
 {
     *q = nuc_convert_graph(c, NULL);
-    errors[0] = errors[1] = measures ? nuc_measure_converted(c, q, NULL) : (double)INFINITY;
+    errors[0] = (double)INFINITY;
+    if (measures)
+        errors[0] = c->measured != NULL ? c->measured_error : nuc_measure_converted(c, q, NULL);
+    errors[1] = errors[0];
     if (c->means == NULL)
         return NULL;
     const struct nuc_measured *measured = c->measured;
@@ -433,6 +429,7 @@ struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c)
     double errors[NUC_ACCURACY_STEPS + 1], times[NUC_ACCURACY_STEPS + 1];
 
     free_evaluator(c);
+    c->measured = NULL;
     nuc_choose_ranges(c);
     nuc_calibration_parameters(c);
     times[0] = nuc_seconds();

@@ -14,12 +14,15 @@
 
 /* ---- specs ---- */
 
+/* Beyond the reference: products of two such scales, over a third, are still normal numbers. */
+#define TINY_SCALE 0x1p-60f
+
 #define FLOAT32_EPS 0x1p-23f /* what torchao's observers take when no eps is given */
 
 #define OBSERVED_SPEC(by, lowest, scheme_, axis, eps_)                                                                 \
     {                                                                                                                  \
         .kind = NUC_QSPEC_OBSERVED, .observer = (by), .dtype = NUC_I8, .quant_min = (lowest), .quant_max = 127,        \
-        .scheme = (scheme_), .ch_axis = (axis), .eps = (eps_)                                                          \
+        .scheme = (scheme_), .ch_axis = (axis), .eps = (eps_), .least = (eps_)                                         \
     }
 #define ACTIVATION_SPEC OBSERVED_SPEC(NUC_OBSERVER_HISTOGRAM, -128, NUC_PER_TENSOR_AFFINE, -1, 0x1p-12f)
 #define SYMMETRIC_SPEC OBSERVED_SPEC(NUC_OBSERVER_MIN_MAX, -127, NUC_PER_TENSOR_SYMMETRIC, -1, FLOAT32_EPS)
@@ -62,8 +65,12 @@ static void npu_specs(const struct nuc_quantize_options *options, struct nuc_qsp
 
     memcpy(specs, reference_specs, sizeof reference_specs);
     specs[NUC_SPEC_ACTIVATION].observer = kinds[options->observer];
+    if (options->reference_compat && options->observer == NUC_OBSERVE_AUTO)
+        specs[NUC_SPEC_ACTIVATION].observer = NUC_OBSERVER_HISTOGRAM;
     if (options->one_scale)
         specs[NUC_SPEC_SYMMETRIC].quant_min = INT8_MIN;
+    for (int i = 0; i < NUC_SPEC_COUNT && !options->reference_compat; i++)
+        specs[i].least = TINY_SCALE;
     if (!options->reference_compat)
         specs[NUC_SPEC_FACTOR] = specs[NUC_SPEC_ACTIVATION];
     if (options->weights == NUC_WEIGHTS_PER_TENSOR) {

@@ -4,6 +4,7 @@
 #include "compiler/quantize/adopt.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/choice_samples.h"
+#include "compiler/quantize/range_choice.h"
 
 /* ---- order ---- */
 
@@ -114,6 +115,8 @@ static void make_observers(struct nuc_calibration *c)
     c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
     for (uint32_t i = 0; i < s->n_groups; i++) {
         struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
+        if (c->by_parts)
+            nuc_observer_divide(c->g->cx, o);
         for (int k = 0; k < 2 && o->spec.kind == NUC_QSPEC_DERIVED; k++)
             o->from[k] = c->observers[s->groups[i].from[k]];
         c->observers[i] = o;
@@ -182,6 +185,8 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     c->threads = options->threads;
     c->spares_masked = !options->reference_compat;
     c->widens = !options->reference_compat;
+    c->high = options->accuracy == NUC_ACCURACY_HIGH;
+    c->by_parts = options->accuracy != NUC_ACCURACY_FAST && nuc_chooses_by_parts(g, c->high);
     c->annotations = nuc_annotate(g, options);
     if (options->one_scale)
         c->relevant = nuc_relevant_ranges(g, c->annotations);
@@ -268,6 +273,31 @@ static void set_parameters(struct nuc_calibration *c, bool derived)
     }
 }
 
+/* Half of the largest int32: leaves room for the sum that the bias begins. */
+#define LARGEST_BIAS 0x1p30f
+
+/*
+ * A bias far larger than the products it is added to has too many of their steps for an int32. Their steps become
+ * larger then, which the sum does not show: 255 of them, for each product, are 2^-22 of the bias.
+ */
+static void make_biases_fit(struct nuc_calibration *c)
+{
+    for (uint32_t i = 0; i < c->n_points; i++) {
+        const struct nuc_observation_point *t = &c->points[i];
+        const uint32_t *from = c->sharing->groups[t->group].from;
+        if (c->observers[t->group]->spec.kind != NUC_QSPEC_DERIVED || !nuc_is_static(t->node))
+            continue;
+        const float *bias = nuc_const_contiguous(c->g, t->node);
+        const struct nuc_observer *input = c->observers[from[0]];
+        struct nuc_observer *weight = c->observers[from[1]];
+        for (int64_t k = 0; k < nuc_elements(&t->node->vals[0]) && weight->n != 0; k++) {
+            float *scale = &weight->scale[(uint64_t)k % weight->n],
+                  least = fabsf(bias[k]) / LARGEST_BIAS / input->scale[0];
+            *scale = *scale > least ? *scale : least;
+        }
+    }
+}
+
 void nuc_own_parameters(struct nuc_calibration *c)
 {
     set_parameters(c, false);
@@ -280,6 +310,8 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
     nuc_own_parameters(c);
     if (c->relevant != NULL)
         nuc_adopt_parameters(c);
+    if (c->widens)
+        make_biases_fit(c);
     set_parameters(c, true);
     for (uint32_t i = 0; i < c->n_points; i++)
         check_observer(c, &c->points[i]);
