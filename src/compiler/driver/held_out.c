@@ -23,8 +23,15 @@ static const double strengths[] = {0, 0.5, 1};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* dB that a larger value has to gain: less is chance. */
+/* dB that a larger value has to gain over a smaller one: less is chance. */
 #define MARGIN 0.5
+
+/*
+ * dB that the first value but none has to gain. Folds are calibrated with fewer samples than the network that is made,
+ * which sees more of the ends of its ranges by itself.
+ */
+#define WORTH_REACH 1.5
+#define WORTH_STRENGTH 1.0
 
 /* dB that one may lose by chance. */
 #define SWING 1.0
@@ -164,7 +171,7 @@ static double loss_of_strength(struct search *s, double strength)
  * effect grows with the value: where one on the way to it loses, what the others gain is chance.
  */
 static double choose(struct search *s, double (*loss_of)(struct search *s, double value), const double *values,
-                     size_t count, double *gain)
+                     size_t count, double worth, double *gain)
 {
     double *losses = nuc_alloc_array(s->cx, count, sizeof *losses), least = INFINITY;
     size_t tried = 0, i = 0;
@@ -175,6 +182,8 @@ static double choose(struct search *s, double (*loss_of)(struct search *s, doubl
     }
     while (i + 1 < tried && losses[i] > least + MARGIN)
         i++;
+    if (losses[0] - losses[i] < worth)
+        i = 0;
     *gain = losses[0] - losses[i];
     return values[i];
 }
@@ -186,7 +195,7 @@ static double choose_reach(struct search *s)
     for (unsigned f = 0; f < s->folds; f++)
         s->calibrations[f] = calibrate(s, f);
     nuc_leave_sub_arena(s->cx, memory);
-    double reach = choose(s, loss_of_reach, reaches, COUNT(reaches), &s->reach_gain);
+    double reach = choose(s, loss_of_reach, reaches, COUNT(reaches), WORTH_REACH, &s->reach_gain);
     nuc_free_sub_arena(memory);
     return reach;
 }
@@ -209,7 +218,7 @@ static double choose_strength(struct search *s)
         if (gain < MARGIN)
             return 0;
     }
-    return choose(s, loss_of_strength, strengths, COUNT(strengths), &s->strength_gain);
+    return choose(s, loss_of_strength, strengths, COUNT(strengths), WORTH_STRENGTH, &s->strength_gain);
 }
 
 /* As many samples as the network's size makes cheap. */
