@@ -51,7 +51,7 @@ struct trial {
     struct nuc_model *floating, *quantized, *exposed, *taught;
     struct teacher teacher;
     struct nuc_runner *program, *inside; /* as compiled, and with all values as outputs */
-    float *samples[RANDOM_MAX_INPUTS];  /* N_RUNS of each input */
+    float *samples[RANDOM_MAX_INPUTS];   /* N_RUNS of each input */
     size_t n_inputs, sample_bytes[RANDOM_MAX_INPUTS];
     void *plain[MAX_IO], *got[MAX_IO], *expected[MAX_IO]; /* outputs of program, inside, taught */
     int8_t *given[MAX_IO];                                /* taught values */

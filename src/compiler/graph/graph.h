@@ -153,7 +153,7 @@ struct nuc_source {
     const char *call;   /* what tells this call of it from others in the file; NULL when unknown */
     /* The same in the float model that the file was quantized from; NULL where it was not, or does not say. */
     const char *first_call;
-    uint32_t origin;    /* id + 1 of the node of an earlier graph it is made of, where that was marked; 0: not */
+    uint32_t origin; /* id + 1 of the node of an earlier graph it is made of, where that was marked; 0: not */
 };
 
 /* Tensor format of a value on the NPU's side (specs of the reference backend: CF becomes N..C). */

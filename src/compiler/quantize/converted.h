@@ -22,8 +22,8 @@ struct nuc_converted nuc_convert_graph(struct nuc_calibration *c, const float **
 
 /*
  * The error (effect.h) on the samples that were kept, of which there is one at least. What was found of the outputs
- * becomes c->measured. With another accuracy than high on as many of them as are cheap. by_sample: NULL, or room for the
- * error of each.
+ * becomes c->measured. With another accuracy than high on as many of them as are cheap. by_sample: NULL, or room for
+ * the error of each.
  */
 double nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, double *by_sample);
 
