@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "compiler/eval/sqnr.h"
+#include "compiler/graph/quant.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/round_layer.h"
 
@@ -150,6 +151,44 @@ static void weights_on_the_grid_stay(void **state)
         assert_int_equal(integers[i], i % 3 == 0 ? 127 : 0);
 }
 
+static double scale_at(struct nuc_graph *q, const struct nuc_node *dequantize, size_t output)
+{
+    struct nuc_quant quant;
+
+    assert_true(nuc_dequantize_quant(dequantize, &quant));
+    if (!quant.per_channel)
+        return quant.scale;
+    const float *s = nuc_const_contiguous(q, nuc_arg_node(dequantize, NUC_ARG(DEQUANTIZE_PER_CHANNEL, scales)));
+    return (double)s[output];
+}
+
+/* Where the largest weights are cut off, the bias is in the products of the new scales, corrected or not. */
+static void biases_follow_the_scales(void **state)
+{
+    struct nuc_context *cx = *state = nuc_context_new(NULL);
+    struct nuc_graph *g = network(cx, ROWS);
+    float w[OUT * IN], x[ROWS * IN];
+    struct nuc_quantize_options options = {
+        .threads = 1, .accuracy = NUC_ACCURACY_HIGH, .observer = NUC_OBSERVE_MIN_MAX};
+
+    nuc_add_biases(g);
+    fill(w, COUNT(w), 7);
+    w[5] = 1.4f;
+    bind(g, "w", nuc_copy(cx, w, sizeof w));
+    struct nuc_calibration *c = nuc_quantize_prepare(g, &options);
+    for (uint32_t k = 0; k < SAMPLES; k++) {
+        sample(x, ROWS, k);
+        nuc_quantize_sample(c, (const void *const[]){x});
+    }
+    struct nuc_graph *q = nuc_quantize_convert(c);
+    const struct nuc_node *linear = node_of(q, "linear"), *weight = nuc_arg_node(linear, NUC_ARG(LINEAR, weight));
+    for (size_t o = 0; o < OUT; o++) {
+        double product = scale_at(q, nuc_arg_node(linear, NUC_ARG(LINEAR, input)), 0) * scale_at(q, weight, o);
+        double bias = scale_at(q, nuc_arg_node(linear, NUC_ARG(LINEAR, bias)), o);
+        assert_true(fabs(bias - product) <= 1e-6 * product);
+    }
+}
+
 /* A layer as a matrix product gives what the evaluator gives. */
 static void check_layer(const char *text, size_t inputs)
 {
@@ -253,6 +292,7 @@ int main(void)
         cmocka_unit_test_teardown(few_samples_do_no_harm, free_context),
         cmocka_unit_test_teardown(threads_make_no_difference, free_context),
         cmocka_unit_test_teardown(weights_on_the_grid_stay, free_context),
+        cmocka_unit_test_teardown(biases_follow_the_scales, free_context),
         cmocka_unit_test(layers_are_matrix_products),
         cmocka_unit_test_teardown(inferences_go_on_with_new_constants, free_context),
     };

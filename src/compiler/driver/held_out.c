@@ -173,7 +173,7 @@ static double loss_of_strength(struct search *s, double strength)
 static double choose(struct search *s, double (*loss_of)(struct search *s, double value), const double *values,
                      size_t count, double worth, double *gain)
 {
-    double *losses = nuc_alloc_array(s->cx, count, sizeof *losses), least = INFINITY;
+    double *losses = nuc_alloc_array(s->cx, count, sizeof *losses), least = (double)INFINITY;
     size_t tried = 0, i = 0;
 
     while (tried < count && (tried == 0 || losses[tried - 1] <= losses[0] + SWING)) {

@@ -169,10 +169,12 @@ static bool is_mean_square(struct nuc_graph *g, struct nuc_node *node, struct st
     if (!apart(g, node, &p) || p.count != 1 || !nuc_is_number(p.factors[0].power, 1) || !(p.number > 0))
         return false;
     struct nuc_node *reduce = p.factors[0].value, *in = reduced_by(reduce, &out->groups, &divisor);
+    if (in == NULL)
+        return false;
     struct groups groups = out->groups;
     double size = size_of_group(&groups);
     bool is_var = reduce->op == NUC_OP_VAR;
-    struct nuc_node *x = in == NULL ? NULL : is_var ? in : squared(g, in);
+    struct nuc_node *x = is_var ? in : squared(g, in);
     if (!nuc_is_real_value(x))
         return false;
     if (is_var)

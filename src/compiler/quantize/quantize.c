@@ -206,6 +206,25 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     return c;
 }
 
+/*
+ * x (1 + erf) / 2 of values that erf is near -1 for is what float32 leaves of a difference: steps below that would tell
+ * roundings apart, which differ from one computation to another.
+ */
+static void bound_steps(struct nuc_calibration *c, const struct nuc_node *gelu, const float *data, size_t elements)
+{
+    const struct nuc_observed *t = &c->observed[gelu->id];
+    float min, max;
+
+    if (!nuc_min_max(data, elements, &min, &max))
+        return;
+    float step = 0x1p-24f * fmaxf(fabsf(min), fabsf(max));
+    for (uint32_t i = 0; i <= t->n_edges; i++) {
+        uint32_t group = i < t->n_edges ? t->edges[i] : t->output;
+        if (group != NUC_NO_GROUP && isfinite(step) && step > c->observers[group]->spec.least)
+            c->observers[group]->spec.least = step;
+    }
+}
+
 static void observe(void *user, const struct nuc_node *node, uint32_t val_index, const void *data, size_t elements)
 {
     struct nuc_calibration *c = user;
@@ -215,6 +234,10 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
         return;
     if (c->means != NULL)
         nuc_input_means_see(c->means, node, data, elements);
+    for (uint32_t i = 0; c->widens && elements != 0 && i < node->n_users; i++) {
+        if (node->users[i]->op == NUC_OP_GELU)
+            bound_steps(c, node->users[i], data, elements);
+    }
     if (t->output == NUC_NO_GROUP && t->n_edges == 0)
         return;
     if (c->spares_masked)

@@ -329,7 +329,7 @@ static void choose_by_whole(struct choice *h, struct nuc_arena *outer)
 static void check(struct choice *h)
 {
     uint8_t *mixed = nuc_alloc_array(h->c->g->cx, h->n_blocks, 1), best = 0;
-    double measured = whole(h), sum = predicted(h), least = INFINITY;
+    double measured = whole(h), sum = predicted(h), least = (double)INFINITY;
 
     for (uint32_t i = 0; i < h->n_blocks; i++)
         mixed[i] = h->blocks[i].chosen;

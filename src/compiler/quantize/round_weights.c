@@ -126,16 +126,24 @@ static bool read_weight(struct layer *a)
     return q->axis == axis && a->n_scales == channels;
 }
 
-/* A bias in steps of the products of both scales. */
-static void read_bias(const struct rounding *r, struct layer *a)
+/* A bias in steps of the products of both scales, or one of floats. False: of others, which cannot follow the scales.
+ */
+static bool read_bias(const struct rounding *r, struct layer *a)
 {
     const struct nuc_observer *o = a->l.bias == NULL ? NULL : observer_of(r->c, a->l.bias, a->l.node);
 
-    if (r->c->means == NULL || o == NULL || o->spec.kind != NUC_QSPEC_DERIVED || o->from[1] != a->observer ||
-        o->from[0]->n != 1)
-        return;
+    if (o == NULL)
+        return true;
+    if (o->spec.kind != NUC_QSPEC_DERIVED || o->from[1] != a->observer || o->from[0]->n != 1)
+        return false;
     a->input_scale = o->from[0]->scale[0];
-    read_constant(nuc_arg_node(a->node, a->l.bias_arg), NUC_I32, &a->bias);
+    return read_constant(nuc_arg_node(a->node, a->l.bias_arg), NUC_I32, &a->bias);
+}
+
+/* Biases stay as they are when they are not to be corrected; their scales follow those of the weights all the same. */
+static bool moves_bias(const struct rounding *r, const struct layer *a)
+{
+    return r->c->means != NULL && a->bias.dequantize != NULL;
 }
 
 /* Rounding to the nearest leaves nothing: sums and choices of values stay what they are. */
@@ -183,10 +191,9 @@ static void add_layer(struct rounding *r, struct nuc_node *node, struct nuc_node
         return;
     a.observer = observer_of(r->c, a.l.weight, node);
     a.input = nuc_arg_node(a.node, a.l.input_arg);
-    if (a.input == NULL || a.input->vals[0].dtype != NUC_F32 || !read_weight(&a) || is_exact(r->c->g, &a))
+    if (a.input == NULL || a.input->vals[0].dtype != NUC_F32 || !read_weight(&a) || is_exact(r->c->g, &a) ||
+        !read_bias(r, &a))
         return;
-    if (a.l.bias != NULL)
-        read_bias(r, &a);
     own_constants(r, &a);
     r->layers[r->n_layers++] = a;
 }
@@ -328,7 +335,7 @@ static void measure_variance(const struct work *w, uint32_t group, struct worker
                 sum += (double)row[k];
                 squares += (double)row[k] * (double)row[k];
             }
-            if (w->a->bias.dequantize != NULL)
+            if (moves_bias(w->r, w->a))
                 squares -= sum * sum / (double)w->columns;
             w->variance[(size_t)group * l->depth + first + i] = squares > 0 ? squares : 0;
         }
@@ -369,7 +376,7 @@ static void choose_scales(const void *arg, struct nuc_part part)
 
     for (size_t s = part.begin; s < part.end; s++) {
         float own = w->a->scales[s];
-        double least = INFINITY;
+        double least = (double)INFINITY;
         for (int f = 0; f < FACTORS; f++) {
             float scale = own * (1 - (1 - SMALLEST_FACTOR) * (float)f / (FACTORS - 1));
             double error = error_at(w, (uint32_t)s, scale);
@@ -474,7 +481,7 @@ static void round_part(const struct work *w, uint32_t group, uint32_t first_out,
                                       .n_batches = w->n_batches,
                                       .batches = w->batches,
                                       .most_way = most_way(w->r->reach),
-                                      .moves_bias = w->a->bias.dequantize != NULL,
+                                      .moves_bias = moves_bias(w->r, w->a),
                                       .moves_scales = w->moves_scales};
         struct nuc_round_solution s = {
             .integers = worker->integers, .scales = worker->scales, .bias_change = worker->bias_change};

@@ -149,7 +149,7 @@ static void keep_outputs(struct nuc_model *m, struct nuc_comparison *with, const
         refuse_nans(cx, with, with->index[k], inputs);
         check(m, nuc_model_run(m, inputs, outputs + k * with->n_outputs));
     }
-    with->outputs = (const float **)outputs;
+    with->outputs = outputs;
 }
 
 /* The samples of a part of the data at `path`. */
@@ -235,7 +235,7 @@ struct sums {
 
 static void add_sample(struct sums *s, const struct nuc_comparison *with, size_t sample, void *const *outputs)
 {
-    const float *const *wanted = with->outputs + sample * with->n_outputs;
+    void *const *wanted = with->outputs + sample * with->n_outputs;
 
     for (size_t i = 0; i < with->n_outputs; i++) {
         if (wanted[i] != NULL)

@@ -14,7 +14,7 @@ struct nuc_comparison {
     bool calibrated_on;                     /* the only sample is in both parts */
     struct nuc_tensor_info *inputs, *infos; /* of the model's inputs and outputs */
     size_t *index;                          /* of the samples in the data set */
-    const float **outputs;                  /* n_outputs for each sample; NULL: not float32 */
+    void **outputs;                         /* n_outputs for each sample; NULL: not float32 */
     const int64_t *labels;                  /* NULL: none, or the first output is no vector of classes */
 };
 
