@@ -53,8 +53,7 @@ struct nuc_calibration {
     struct nuc_masked_range masked;
     struct nuc_range *relevant; /* by node id: what observers see of it is clipped to; NULL: as it is */
     struct nuc_clipped clipped;
-    bool spares_masked; /* observers do not see what a mask has taken out */
-    bool widens;        /* not the reference: ranges reach further than the samples, steps are not below roundings */
+    bool reference_compat; /* observers see what masks take out, ranges and steps are those of the samples alone */
     unsigned threads;
     uint32_t n_samples;
     bool has_parameters; /* the observers' parameters are up to date */

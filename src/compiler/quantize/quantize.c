@@ -149,7 +149,7 @@ static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node
 {
     struct nuc_context *cx = c->g->cx;
 
-    if (c->widens && !nuc_is_static(node))
+    if (!c->reference_compat && !nuc_is_static(node))
         note_extremes(c, group, node, data);
     if (nuc_observer_see(cx, c->observers[group], &node->vals[0], data))
         return;
@@ -183,8 +183,7 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
 
     c->g = g;
     c->threads = options->threads;
-    c->spares_masked = !options->reference_compat;
-    c->widens = !options->reference_compat;
+    c->reference_compat = options->reference_compat;
     c->high = options->accuracy == NUC_ACCURACY_HIGH;
     c->by_parts = options->accuracy != NUC_ACCURACY_FAST && nuc_chooses_by_parts(g, c->high);
     c->annotations = nuc_annotate(g, options);
@@ -234,13 +233,13 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
         return;
     if (c->means != NULL)
         nuc_input_means_see(c->means, node, data, elements);
-    for (uint32_t i = 0; c->widens && elements != 0 && i < node->n_users; i++) {
+    for (uint32_t i = 0; !c->reference_compat && elements != 0 && i < node->n_users; i++) {
         if (node->users[i]->op == NUC_OP_GELU)
             bound_steps(c, node->users[i], data, elements);
     }
     if (t->output == NUC_NO_GROUP && t->n_edges == 0)
         return;
-    if (c->spares_masked)
+    if (!c->reference_compat)
         data = nuc_without_masked(c->g->cx, &c->masked, node, data);
     if (data == NULL)
         return;
@@ -333,7 +332,7 @@ void nuc_calibration_parameters(struct nuc_calibration *c)
     nuc_own_parameters(c);
     if (c->relevant != NULL)
         nuc_adopt_parameters(c);
-    if (c->widens)
+    if (!c->reference_compat)
         make_biases_fit(c);
     set_parameters(c, true);
     for (uint32_t i = 0; i < c->n_points; i++)
