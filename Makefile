@@ -2,7 +2,7 @@
 BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config libzip-dev libjansson-dev libstb-dev
 TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm unzip
 
-.PHONY: all demo test firmware asan clang format check-format clean
+.PHONY: all demo test soak firmware asan clang format check-format clean
 
 all: build/release/build.ninja
 	@cmake --build build/release
@@ -30,6 +30,13 @@ asan:
 	@sh tools/install_packages.sh $(TEST_PACKAGES)
 	@sh tools/build.sh asan -DBUILD_TESTING=ON
 	@sh tools/test.sh build/asan
+
+# The tests that take long: faults at every call, every flipped bit, many random networks. PARTS="NAME ..." runs some,
+# 'sh tools/soak.sh --list' names them and says how long they take.
+soak:
+	@sh tools/install_packages.sh $(TEST_PACKAGES)
+	@sh tools/build.sh release -DBUILD_TESTING=ON
+	@sh tools/soak.sh build/release $(PARTS)
 
 # Everything with clang, warnings as errors.
 clang:

@@ -322,3 +322,17 @@ enum nuc_status nuc_try(struct nuc_context *cx, void (*fn)(struct nuc_context *c
     cx->on_error = outer_error;
     return NUC_OK;
 }
+
+bool nuc_is_answer(enum nuc_status status)
+{
+    return status != NUC_NO_MEMORY && status != NUC_IO && status != NUC_DEVICE && status != NUC_INTERNAL;
+}
+
+enum nuc_status nuc_attempt(struct nuc_context *cx, void (*fn)(struct nuc_context *cx, void *arg), void *arg)
+{
+    enum nuc_status status = nuc_try(cx, fn, arg);
+
+    if (!nuc_is_answer(status))
+        nuc_fail_again(cx, status);
+    return status;
+}

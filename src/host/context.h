@@ -51,6 +51,16 @@ void nuc_context_free(struct nuc_context *cx);
 /* Runs fn(cx, arg). Returns NUC_OK, or the status with which something in it failed; then cx->message says why. */
 enum nuc_status nuc_try(struct nuc_context *cx, void (*fn)(struct nuc_context *cx, void *arg), void *arg);
 
+/*
+ * The same for a question whose answer may be no: whether an operator can be converted, what an option would change.
+ * Memory that runs out, a file that cannot be read or written, an error of the NPU driver and a defect of nucleon are
+ * no answers: they end the nuc_try() around this one, so that nothing is decided by them.
+ */
+enum nuc_status nuc_attempt(struct nuc_context *cx, void (*fn)(struct nuc_context *cx, void *arg), void *arg);
+
+/* False for the statuses that nuc_attempt() does not return. */
+bool nuc_is_answer(enum nuc_status status);
+
 /* Ends the innermost nuc_try() with `status` and a message of one line. */
 _Noreturn void nuc_fail(struct nuc_context *cx, enum nuc_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -5,8 +5,10 @@
 #ifndef NUC_TEST_FAILING_MEMORY_H
 #define NUC_TEST_FAILING_MEMORY_H
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +25,8 @@
 struct failing_memory {
     long live;    /* blocks not freed */
     long allowed; /* allocations left before one fails */
+    bool once;    /* only one fails: what recovers from it goes on with memory */
+    bool failed;  /* one did */
 };
 
 static inline void *failing_allocate(void *user, void *block, size_t size)
@@ -34,8 +38,11 @@ static inline void *failing_allocate(void *user, void *block, size_t size)
         free(block);
         return NULL;
     }
-    if (m->allowed == 0)
+    if (m->allowed == 0) {
+        m->failed = true;
+        m->allowed = m->once ? LONG_MAX : 0;
         return NULL;
+    }
     m->allowed--;
     m->live++;
     return malloc(size);
@@ -81,9 +88,10 @@ static inline long run_out_of_memory(enum nuc_status (*attempt)(struct failing_m
     assert_non_null(mkdtemp(folder));
     assert_int_equal(setenv("TMPDIR", folder, 1), 0);
     for (failures = -1; status == NUC_NO_MEMORY; failures++) {
-        struct failing_memory m = {0, first + failures + 1};
+        struct failing_memory m = {.allowed = first + failures + 1};
         size_t mappings = count_mappings();
         status = attempt(&m, arg);
+        assert_int_equal(m.failed, status == NUC_NO_MEMORY); /* never taken for an answer */
         assert_int_equal(m.live, 0);
         assert_int_equal(count_mappings(), mappings);
         assert_int_equal(count_files(folder), 0);
@@ -92,6 +100,31 @@ static inline long run_out_of_memory(enum nuc_status (*attempt)(struct failing_m
     unsetenv("TMPDIR");
     assert_int_equal(rmdir(folder), 0);
     return failures;
+}
+
+/*
+ * The same at `points` places spread over the allocations, for what makes many of them; at each with NUCLEON_SOAK in
+ * the environment. Every other time one allocation fails and those after it do not, so that a failure which is taken
+ * for an answer shows. Without a failure the status is `expected`.
+ */
+static inline void run_short_of_memory(enum nuc_status (*attempt)(struct failing_memory *m, void *arg), void *arg,
+                                       long points, enum nuc_status expected)
+{
+    struct failing_memory enough = {.allowed = LONG_MAX};
+
+    assert_int_equal(attempt(&enough, arg), expected);
+    assert_int_equal(enough.live, 0);
+    long allocations = LONG_MAX - enough.allowed;
+    if (getenv("NUCLEON_SOAK") != NULL || points > allocations)
+        points = allocations;
+    for (long i = 0; i < points; i++) {
+        struct failing_memory few = {.allowed = allocations * i / points, .once = i % 2 == 0};
+        size_t mappings = count_mappings();
+        assert_int_equal(attempt(&few, arg), NUC_NO_MEMORY);
+        assert_true(few.failed);
+        assert_int_equal(few.live, 0);
+        assert_int_equal(count_mappings(), mappings);
+    }
 }
 
 struct context_call {

@@ -56,6 +56,51 @@ static void memory_may_run_out_anywhere(void **state)
     free(output);
 }
 
+/* Where options are tried out, what fails for want of memory is no answer. */
+static void memory_may_run_out_in_any_trial(void **state)
+{
+    char *output = temporary_name();
+    struct compilation w = {.output = output};
+
+    (void)state;
+    nuc_options_default(&w.options);
+    w.options.threads = 1;
+    w.options.dim_order = NUC_DIM_ORDER_AUTO;
+    run_short_of_memory(compile_digits, &w, 12, NUC_OK);
+    w.options.dim_order = NUC_DIM_ORDER_AS_IS;
+    w.options.target = "imxrt700cm";
+    run_short_of_memory(compile_digits, &w, 12, NUC_OK);
+    unlink(output);
+    free(output);
+}
+
+static enum nuc_status explain_digits(struct failing_memory *m, void *arg)
+{
+    const struct nuc_options *o = arg;
+    struct nuc_memory_hooks hooks = {failing_allocate, m};
+    struct nuc_compiler *c = nuc_compiler_new(o, &hooks);
+    struct nuc_explain_result r;
+    struct nuc_model *model;
+
+    if (c == NULL)
+        return NUC_NO_MEMORY;
+    enum nuc_status status = nuc_model_open(c, MODEL, &model);
+    if (status == NUC_OK)
+        status = nuc_explain(model, NULL, &r);
+    nuc_compiler_free(c);
+    return status;
+}
+
+static void memory_may_run_out_in_explanations(void **state)
+{
+    struct nuc_options o;
+
+    (void)state;
+    nuc_options_default(&o);
+    o.threads = 1;
+    run_short_of_memory(explain_digits, &o, 20, NUC_OK);
+}
+
 static void program_bytes(struct nuc_compiler *c, const uint8_t **bytes, size_t *size)
 {
     struct nuc_model *model, *quantized, *partitioned, *lowered;
@@ -229,8 +274,12 @@ static void misuse_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_may_run_out_anywhere), cmocka_unit_test(same_input_same_bytes),
-        cmocka_unit_test(every_pass_can_be_dumped),    cmocka_unit_test(trials_leave_nothing),
+        cmocka_unit_test(memory_may_run_out_anywhere),
+        cmocka_unit_test(memory_may_run_out_in_any_trial),
+        cmocka_unit_test(memory_may_run_out_in_explanations),
+        cmocka_unit_test(same_input_same_bytes),
+        cmocka_unit_test(every_pass_can_be_dumped),
+        cmocka_unit_test(trials_leave_nothing),
         cmocka_unit_test(misuse_is_reported),
     };
 

@@ -123,18 +123,11 @@ static enum nuc_status tune_digits(struct failing_memory *m, void *arg)
 static void memory_may_run_out_in_any_trial(void **state)
 {
     struct attempt a;
-    struct failing_memory m = {0, LONG_MAX};
 
     (void)state;
     nuc_options_default(&a.options);
     a.options.threads = 1;
-    assert_int_equal(tune_digits(&m, &a), NUC_OK);
-    long allocations = LONG_MAX - m.allowed;
-    for (long i = 1; i < 40; i++) {
-        struct failing_memory few = {0, allocations * i / 40};
-        assert_int_equal(tune_digits(&few, &a), NUC_NO_MEMORY);
-        assert_int_equal(few.live, 0);
-    }
+    run_short_of_memory(tune_digits, &a, 39, NUC_OK);
 }
 
 int main(void)

@@ -26,7 +26,7 @@ static struct nuc_explain_call *kernel_calls(struct lowering *l, size_t *count)
     size_t capacity = 0;
 
     *count = 0;
-    if (nuc_try(cx, lower, l) != NUC_OK)
+    if (nuc_attempt(cx, lower, l) != NUC_OK)
         return NULL;
     calls = nuc_grow(cx, calls, &capacity, 1, sizeof *calls);
     for (size_t i = 0; i < nuc_model_n_partitions(l->lowered); i++) {

@@ -185,6 +185,8 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
     enum nuc_status status = nuc_try(cx, run_trial, &t);
     cx->warn = warn;
     nuc_pop_arena(cx, outer);
+    if (!nuc_is_answer(status))
+        nuc_fail_again(cx, status);
     return status;
 }
 

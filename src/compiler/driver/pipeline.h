@@ -64,7 +64,8 @@ void nuc_run_stage_passes(struct nuc_job *j, const struct nuc_pass_list *list, e
 /*
  * Asks what would become of `m` under the options `as`: runs fn(model, arg), `model` being `m` with these options, but
  * without notes, dumps, timings and files. Its memory is freed at the end, so that `arg` takes plain figures, and
- * strings only from cx->message, which says why when the status is not NUC_OK.
+ * strings only from cx->message, which says why when the status is not NUC_OK. What is no answer (nuc_is_answer()) ends
+ * the call around it.
  */
 enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *as,
                           void (*fn)(struct nuc_model *m, void *arg), void *arg);

@@ -248,11 +248,11 @@ struct nuc_model *nuc_quantize_random(struct nuc_model *m)
 {
     struct nuc_context *cx = m->c->cx;
     struct random_call call = {m, NUC_LOW_BOTH_SIGNS, NULL};
-    enum nuc_status status = nuc_try(cx, quantize_random, &call);
+    enum nuc_status status = nuc_attempt(cx, quantize_random, &call);
 
     if (status == NUC_BAD_INPUT) {
         call.low = NUC_LOW_POSITIVE;
-        status = nuc_try(cx, quantize_random, &call);
+        status = nuc_attempt(cx, quantize_random, &call);
     }
     if (status != NUC_OK)
         nuc_fail_again(cx, status);

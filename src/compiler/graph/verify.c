@@ -166,7 +166,7 @@ static void check_shape(const struct verifier *v, const struct nuc_node *node)
     struct nuc_node copy = *node;
     struct inference call = {v->g, &copy};
 
-    enum nuc_status status = nuc_try(cx, infer, &call);
+    enum nuc_status status = nuc_attempt(cx, infer, &call);
     if (status != NUC_OK && status != NUC_BAD_INPUT)
         nuc_fail_again(cx, status);
     if (status != NUC_OK)

@@ -123,10 +123,7 @@ void nuc_inspect_neutron_graphs(const struct nuc_inspection *in, const struct nu
             list = nuc_put_array(in->cx, out, "neutron_graphs");
         json_t *graph = nuc_put_object(in->cx, list, NULL);
         nuc_put_int(in->cx, graph, "operator", i);
-        enum nuc_status s = nuc_try(in->cx, read_graph, &r);
-        if (s == NUC_NO_MEMORY)
-            nuc_fail_again(in->cx, s);
-        else if (s == NUC_OK)
+        if (nuc_attempt(in->cx, read_graph, &r) == NUC_OK)
             put_graph(in, graph, &r);
         else /* described by what is wrong with it */
             nuc_put_bytes_text(in->cx, graph, "damaged", in->cx->message, strlen(in->cx->message));

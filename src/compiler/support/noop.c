@@ -128,6 +128,6 @@ bool nuc_is_no_op(const struct nuc_support *s, const struct nuc_node *node)
     nuc_pop_arena(cx, outer);
     if (status == NUC_NO_MEMORY)
         nuc_fail_again(cx, status);
-    /* An operator that cannot be tried counts as one that works. */
+    /* An operator that cannot be tried, as one of constants whose data are not there, counts as one that works. */
     return status == NUC_OK && t.returns_input;
 }

@@ -357,12 +357,6 @@ static const struct attempt *find_attempt(const struct tuning *t, const struct n
     return NULL;
 }
 
-static bool ends_search(enum nuc_status status, bool first)
-{
-    return status == NUC_NO_MEMORY || status == NUC_IO || status == NUC_INTERNAL ||
-           (first && status != NUC_OK && status != NUC_PROPERTY);
-}
-
 static void show_progress(const struct tuning *t, size_t total)
 {
     const struct nuc_options *o = &t->m->settings->o;
@@ -392,7 +386,7 @@ static size_t try_options(struct tuning *t, const struct nuc_options *options)
         return (size_t)(known - t->attempts);
     a.status = nuc_try_compilation(t->m, options, t->with, &a.figures);
     a.seconds = nuc_seconds() - started;
-    if (ends_search(a.status, t->n_trials == 0))
+    if (t->n_trials == 0 && a.status != NUC_OK && a.status != NUC_PROPERTY)
         nuc_fail_again(cx, a.status);
     if (a.status != NUC_OK)
         a.reason = nuc_strdup(cx, without_file(t, cx->message));

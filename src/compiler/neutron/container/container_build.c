@@ -144,12 +144,10 @@ static const char *convert_alone(const struct builder *b, uint32_t i)
         if (op.inputs[k] >= 0 && b->s->tensors[op.inputs[k]].data.data == NULL)
             add_once(inputs, &graph.n_inputs, op.inputs[k]);
     }
-    enum nuc_status s = nuc_try(b->cx, try_alone, &trial);
+    enum nuc_status s = nuc_attempt(b->cx, try_alone, &trial);
     nuc_pop_arena(b->cx, outer);
     if (s == NUC_OK)
         return NULL;
-    if (s == NUC_NO_MEMORY)
-        nuc_fail_again(b->cx, s);
     /* ": operator 0 (NAME): " is not news. */
     const char *colon = strstr(b->cx->message, "): ");
     return nuc_strdup(b->cx, colon != NULL ? colon + 3 : b->cx->message);

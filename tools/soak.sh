@@ -1,0 +1,78 @@
+#!/bin/sh
+# soak.sh BUILD [PART...]: the tests that take long, one line each: "name: N cases, N failed"; the last line is
+# "N passed, N failed". Without PART all of them; "soak.sh --list" names them and says how long each takes on two cores.
+#
+# A part is a function part_NAME, which prints that line last and whatever led to it before, and a row of the list. A
+# slice of each is in the suite, which "make test" passes.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+root=$PWD
+
+# name, minutes on two cores, what it does
+parts() {
+    cat <<'LIST'
+memory         10  every allocation of a compilation, an explanation and a tuning fails once, in the library
+differential   20  20,000 random networks: evaluator and program agree at every operator
+LIST
+}
+
+# Runs unit tests over all cases instead of some; a case is a test function.
+unit_tests() {
+    line=$1
+    shift
+    for test in "$@"; do
+        NUCLEON_SOAK=1 "$build/test/unit/test_$test" 2>&1
+    done | awk -v line="$line" '
+        { print }
+        /^\[       OK \]/ { passed++ }
+        /^\[  FAILED  \] [a-z_]+$/ { failed[$4] = 1 }
+        END { for (f in failed) n++
+              printf "%s: %d cases, %d failed\n", line, passed + n, n }'
+}
+
+part_memory() {
+    unit_tests memory compiler tune evaluate host partition pt2_write
+}
+
+part_differential() {
+    "$build/test/differential/differential" --graphs 20000 --quiet 2>&1 | awk '
+        { print }
+        / graphs of / { sub(/.*: /, ""); printf "differential: 20000 cases, %d failed\n", $1; said = 1 }
+        END { if (!said) print "differential: 20000 cases, 1 failed" }'
+}
+
+# ---- running them ----
+
+if [ $# -ge 1 ] && [ "$1" = --list ]; then
+    parts
+    exit 0
+fi
+[ $# -ge 1 ] || { echo "usage: soak.sh BUILD [PART...] | soak.sh --list" >&2; exit 2; }
+build=$(cd "$1" && pwd) || exit 2
+shift
+known=$(parts | awk '{ print $1 }')
+[ $# -gt 0 ] || set -- $known
+for name in "$@"; do
+    echo "$known" | grep -qxF "$name" || { echo "soak.sh: '$name' is not a part; 'soak.sh --list' names them" >&2; exit 2; }
+done
+echo "$(parts | awk -v wanted=" $* " 'index(wanted, " " $1 " ") { sum += $2 } END { print sum + 0 }') minutes on two cores" >&2
+logs=$root/out/soak
+mkdir -p "$logs"
+passed=0
+failed=0
+for name in "$@"; do
+    started=$(date +%s)
+    "part_$name" >"$logs/$name.log" 2>&1
+    line=$(tail -n 1 "$logs/$name.log")
+    case $line in
+    "$name: "*" cases, 0 failed") passed=$((passed + 1)) ;;
+    "$name: "*) failed=$((failed + 1)) ;;
+    *)
+        failed=$((failed + 1))
+        line="$name: 0 cases, 1 failed"
+        ;;
+    esac
+    echo "$line ($(($(date +%s) - started)) s, out/soak/$name.log)"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
