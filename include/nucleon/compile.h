@@ -545,6 +545,12 @@ struct nuc_timing {
 };
 size_t nuc_timings(const struct nuc_compiler *c, struct nuc_timing *out, size_t max);
 
+/*
+ * For messages such as "did you mean": of the `count` words the one that `text`, a word that is none of them, was most
+ * probably meant to be; NULL when none is near enough.
+ */
+const char *nuc_nearest_word(const char *text, const char *const *words, size_t count);
+
 /* "0.1.0" */
 const char *nuc_version(void);
 

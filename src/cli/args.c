@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* An argument was answered with a list: the command does not run. */
 enum { LISTED = -1 };
@@ -24,12 +23,12 @@ static void *member(const struct cli_args *args, size_t offset)
 
 /* ---- help ---- */
 
-static void print_help(const struct cli_command *command)
+void cli_print_help(const struct cli_command *command)
 {
     bool any = false;
 
-    printf("usage: nucleon %s%s%s\n\n%s\n", command->name, command->arguments[0] != '\0' ? " " : "", command->arguments,
-           command->summary);
+    cli_printf("usage: nucleon %s%s%s\n\n%s\n", command->name, command->arguments[0] != '\0' ? " " : "",
+               command->arguments, command->summary);
     for (size_t i = 0; i < cli_n_options; i++) {
         const struct cli_option *o = &cli_options[i];
         char left[80];
@@ -37,7 +36,7 @@ static void print_help(const struct cli_command *command)
             continue;
         snprintf(left, sizeof left, "%s%s%s%s%s", o->alias != NULL ? o->alias : "", o->alias != NULL ? ", " : "",
                  o->name, o->argument != NULL ? " " : "", o->argument != NULL ? o->argument : "");
-        printf("%s  %-34s %s\n", any ? "" : "\n", left, o->help);
+        cli_printf("%s  %-34s %s\n", any ? "" : "\n", left, o->help);
         any = true;
     }
 }
@@ -66,17 +65,25 @@ static int set_number(struct cli_args *args, const struct cli_option *o, const c
     char *end;
 
     errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
+    unsigned long long value = strtoull(text, &end, 10);
     unsigned least = o->kind == CLI_COUNT ? 1 : 0;
+    unsigned long long most = o->kind == CLI_CYCLES ? UINT64_MAX - 1 : MOST;
     bool digits = *text >= '0' && *text <= '9' && *end == '\0';
-    if (o->kind == CLI_CYCLES && !digits)
-        return cli_usage("%s takes a number of cycles, not '%s'", o->name, text);
     if (!digits)
-        return cli_usage("%s takes a number, not '%s'", o->name, text);
-    if (o->kind != CLI_CYCLES && (errno != 0 || value > MOST || value < least))
-        return cli_usage("%s takes a number from %u to %u, not '%s'", o->name, least, MOST, text);
+        return cli_usage("%s %s takes a number, in digits alone, not '%s'", o->name, o->argument, text);
+    if (errno != 0 || value > most || value < least)
+        return cli_usage("%s takes a number from %u to %llu, not '%s'", o->name, least, most, text);
     store(args, o, value);
     return CLI_OK;
+}
+
+static size_t n_choices(const struct cli_option *o)
+{
+    size_t count = 0;
+
+    while (o->choices[count] != NULL)
+        count++;
+    return count;
 }
 
 static int set_choice(struct cli_args *args, const struct cli_option *o, const char *text)
@@ -91,7 +98,10 @@ static int set_choice(struct cli_args *args, const struct cli_option *o, const c
         size_t length = strlen(known);
         snprintf(known + length, sizeof known - length, "%s%s", i == 0 ? "" : ", ", o->choices[i]);
     }
-    return cli_usage("%s takes one of: %s; not '%s'", o->name, known, text);
+    const char *nearest = nuc_nearest_word(text, o->choices, n_choices(o));
+    return cli_usage("%s takes one of: %s; not '%s'%s%s%s", o->name, known, text,
+                     nearest != NULL ? ", did you mean '" : "", nearest != NULL ? nearest : "",
+                     nearest != NULL ? "'?" : "");
 }
 
 static int set_integer(struct cli_args *args, const struct cli_option *o, const char *text)
@@ -101,7 +111,7 @@ static int set_integer(struct cli_args *args, const struct cli_option *o, const 
     errno = 0;
     int64_t value = strtoll(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0)
-        return cli_usage("%s takes an integer, not '%s'", o->name, text);
+        return cli_usage("%s %s takes an integer, not '%s'", o->name, o->argument, text);
     *(int64_t *)member(args, o->offset) = value;
     return CLI_OK;
 }
@@ -112,7 +122,7 @@ static int set_real(struct cli_args *args, const struct cli_option *o, const cha
     double value = strtod(text, &end);
 
     if (end == text || *end != '\0' || !isfinite(value))
-        return cli_usage("%s takes a number, not '%s'", o->name, text);
+        return cli_usage("%s %s takes a finite number without a unit, not '%s'", o->name, o->argument, text);
     if (o->kind == CLI_SHARE && (value < 0 || value > 100))
         return cli_usage("%s takes percents from 0 to 100, not '%s'", o->name, text);
     *(double *)member(args, o->offset) = value;
@@ -123,14 +133,16 @@ static int set_floats(struct cli_args *args, const struct cli_option *o, const c
 {
     float *values = member(args, o->offset);
     size_t most = o->size / sizeof *values, *count = member(args, o->count);
+    const char *rest = text;
     char *end;
 
-    for (*count = 0;; text = end + 1) {
-        float value = strtof(text, &end);
-        if (end == text || (*end != '\0' && *end != ',') || !isfinite(value))
-            return cli_usage("%s takes numbers with commas between, not '%s'", o->name, text);
+    for (*count = 0;; rest = end + 1) {
+        float value = strtof(rest, &end);
+        if (end == rest || (*end != '\0' && *end != ',') || !isfinite(value))
+            return cli_usage("%s %s takes finite numbers with commas between, without spaces, not '%s'", o->name,
+                             o->argument, text);
         if (*count == most)
-            return cli_usage("%s takes at most %zu numbers", o->name, most);
+            return cli_usage("%s takes at most %zu number%s, not '%s'", o->name, most, most == 1 ? "" : "s", text);
         values[(*count)++] = value;
         if (*end == '\0')
             return CLI_OK;
@@ -233,10 +245,46 @@ static const struct cli_option *find_option(const struct cli_command *command, c
     return NULL;
 }
 
+/* Of another command, or with another spelling. */
+static int unknown_option(const struct cli_command *command, const char *text, size_t length)
+{
+    const char *names[CLI_MAX_OPTIONS];
+    char given[64];
+    size_t count = 0;
+
+    for (size_t i = 0; i < cli_n_options; i++) {
+        if (belongs(&cli_options[i], command))
+            names[count++] = cli_options[i].name;
+    }
+    names[count++] = "--help";
+    snprintf(given, sizeof given, "%.*s", (int)length, text);
+    const char *nearest = nuc_nearest_word(given, names, count);
+    if (nearest != NULL)
+        return cli_usage("%s: unknown option '%s', did you mean '%s'? 'nucleon %s --help' lists the options",
+                         command->name, given, nearest, command->name);
+    for (size_t i = 0; i < cli_n_options; i++) {
+        if (is_called(cli_options[i].name, text, length) || is_called(cli_options[i].alias, text, length))
+            return cli_usage("%s: '%s' is an option of other commands; 'nucleon %s --help' lists those of this one",
+                             command->name, given, command->name);
+    }
+    return cli_usage("%s: unknown option '%s'; 'nucleon %s --help' lists the options%s", command->name, given,
+                     command->name, text[1] == '-' ? "" : ", './' before a file's name keeps it from being one");
+}
+
+/* An option that takes one value counts once: of two different values the first one would be lost without a word. */
+static int check_again(const struct cli_args *args, const struct cli_option *o, const char *value)
+{
+    const char *before = args->values[o - cli_options];
+
+    if (o->kind == CLI_LIST || before == NULL || value == NULL || strcmp(before, value) == 0)
+        return CLI_OK;
+    return cli_usage("%s: %s is given twice, as '%s' and as '%s': leave one out", args->command->name, o->name, before,
+                     value);
+}
+
 /* One option at argv[*i], "--name value" or "--name=value"; *i moves past what was taken. */
 static int take_option(struct cli_args *args, int argc, char **argv, int *i)
 {
-    const char *command = args->command->name;
     char *text = argv[(*i)++];
     char *equals = strncmp(text, "--", 2) == 0 ? strchr(text, '=') : NULL;
     size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
@@ -244,17 +292,20 @@ static int take_option(struct cli_args *args, int argc, char **argv, int *i)
     char *value = NULL;
 
     if (o == NULL)
-        return cli_usage("%s: unknown option '%.*s'; 'nucleon %s --help' lists the options", command, (int)length, text,
-                         command);
+        return unknown_option(args->command, text, length);
     bool flag = o->argument == NULL;
     if (flag && equals != NULL)
         return cli_usage("%s takes no value", o->name);
     if (!flag)
         value = equals != NULL ? equals + 1 : *i < argc ? argv[(*i)++] : NULL;
-    if (!flag && value == NULL)
-        return cli_usage("%s needs a value: %s", o->name, o->argument);
-    int code = set_option(args, o, value);
+    if (!flag && (value == NULL || (equals == NULL && find_option(args->command, value, strlen(value)) != NULL)))
+        return cli_usage("%s needs a value: %s%s%s%s", o->name, o->argument, value == NULL ? "" : ", not the option '",
+                         value == NULL ? "" : value, value == NULL ? "" : "'");
+    int code = check_again(args, o, value);
+    if (code == CLI_OK)
+        code = set_option(args, o, value);
     args->given[o - cli_options] = true;
+    args->values[o - cli_options] = value;
     return code;
 }
 
@@ -287,52 +338,6 @@ static int check_missing(const struct cli_args *args)
     return CLI_OK;
 }
 
-/* Also where one is a link to the other. Devices may be written twice. */
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-
-    if (stat(a, &x) != 0 || stat(b, &y) != 0)
-        return strcmp(a, b) == 0;
-    return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-struct path {
-    const char *what, *path;
-    bool written;
-};
-
-static int check_clashes(const char *command, const struct path *paths, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = i + 1; k < count; k++) {
-            const struct path *a = &paths[i], *b = &paths[k];
-            if ((a->written || b->written) && same_file(a->path, b->path))
-                return cli_usage("%s: %s and %s are the same file '%s': give another one", command, a->what, b->what,
-                                 a->path);
-        }
-    }
-    return CLI_OK;
-}
-
-/* A file to be written must not be another one of the command's files: what is read first. */
-static int check_files(const struct cli_args *args)
-{
-    struct path paths[CLI_MAX_OPTIONS + 1];
-    size_t count = 0;
-
-    if (args->command->what != NULL)
-        paths[count++] = (struct path){args->command->what, args->positional[0], false};
-    for (enum cli_file kind = CLI_READ; kind <= CLI_WRITTEN; kind++) {
-        for (size_t i = 0; i < cli_n_options; i++) {
-            const struct cli_option *o = &cli_options[i];
-            if (args->given[i] && o->file == kind)
-                paths[count++] = (struct path){o->name, *(const char **)member(args, o->offset), kind == CLI_WRITTEN};
-        }
-    }
-    return check_clashes(args->command->name, paths, count);
-}
-
 int cli_parse(const struct cli_command *command, int argc, char **argv, struct cli_args *args, bool *stop)
 {
     bool only_arguments = false;
@@ -346,8 +351,8 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, struct c
     *stop = true;
     for (int i = 1; i < argc && code == CLI_OK;) {
         const char *text = argv[i];
-        if (!only_arguments && strcmp(text, "--help") == 0) {
-            print_help(command);
+        if (!only_arguments && (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0)) {
+            cli_print_help(command);
             return CLI_OK;
         }
         if (!only_arguments && strcmp(text, "--") == 0) {
@@ -364,37 +369,12 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, struct c
     if (code == CLI_OK)
         code = check_missing(args);
     if (code == CLI_OK)
-        code = check_files(args);
+        code = cli_check_files(args);
     *stop = code != CLI_OK;
     return code;
 }
 
 /* ---- what commands share ---- */
-
-/* From the default: an option given as it is anyway needs no note. */
-static bool differs(const struct cli_args *args, const struct cli_option *o)
-{
-    struct cli_args standard = {.command = NULL};
-
-    nuc_options_default(&standard.o);
-    return memcmp(member(args, o->offset), member(&standard, o->offset), o->size) != 0;
-}
-
-void cli_warn_unused_options(const struct cli_args *args, enum cli_needs needs, const char *why)
-{
-    char text[1024] = "";
-    size_t length = 0;
-
-    for (size_t i = 0; i < cli_n_options && length < sizeof text; i++) {
-        const struct cli_option *o = &cli_options[i];
-        if (args->given[i] && o->needs == needs && differs(args, o))
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", length > 0 ? ", " : "", o->name);
-    }
-    if (length > 0 && length < sizeof text)
-        snprintf(text + length, sizeof text - length, ": without effect, %s", why);
-    if (length > 0)
-        cli_warn(NULL, text);
-}
 
 int cli_with_compiler(struct cli_args *args, int (*fn)(struct nuc_compiler *c, struct cli_args *args))
 {
@@ -414,8 +394,8 @@ int cli_check(const struct nuc_compiler *c, enum nuc_status status)
 
 int cli_print(const char *text)
 {
-    return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? cli_report(NUC_IO, "standard output: cannot be written")
-                                                          : CLI_OK;
+    cli_put(text);
+    return CLI_OK;
 }
 
 void cli_print_timings(const struct nuc_compiler *c)
@@ -425,8 +405,8 @@ void cli_print_timings(const struct nuc_compiler *c)
     double total = 0;
 
     for (size_t i = 0; i < count && i < sizeof rows / sizeof rows[0]; i++) {
-        printf("%-14s %9.4f s\n", rows[i].stage, rows[i].seconds);
+        cli_printf("%-14s %9.4f s\n", rows[i].stage, rows[i].seconds);
         total += rows[i].seconds;
     }
-    printf("%-14s %9.4f s\n", "total", total);
+    cli_printf("%-14s %9.4f s\n", "total", total);
 }

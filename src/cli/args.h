@@ -54,7 +54,8 @@ struct cli_args {
     size_t n_excluded_passes;
 
     /* For cli_parse(). */
-    bool given[CLI_MAX_OPTIONS]; /* by row */
+    bool given[CLI_MAX_OPTIONS];         /* by row */
+    const char *values[CLI_MAX_OPTIONS]; /* as they were given */
     const char *lists[CLI_LISTS][CLI_LIST_MAX];
     size_t n_lists;
 };
@@ -75,11 +76,28 @@ enum cli_kind {
     CLI_LIST     /* const char *const *, and a count: may be repeated; each may hold several parts between commas */
 };
 
-/* Files are checked against each other: none is written that is another one, too. */
-enum cli_file { CLI_NO_FILE, CLI_READ, CLI_WRITTEN };
+/*
+ * Files are checked against each other: none is written that is another one, too. What is written can be written there,
+ * by what is known before the work.
+ */
+enum cli_file { CLI_NO_FILE, CLI_READ, CLI_WRITTEN, CLI_FOLDER /* of files that are written; made when missing */ };
 
-/* What must hold for an option to have an effect; else its use is noted. */
-enum cli_needs { CLI_NOTHING, CLI_AN_NPU, CLI_FLOAT_MODEL };
+/* What must hold for an option to have an effect, as bits; else its use is noted. */
+enum {
+    CLI_AN_NPU = 1 << 0,         /* of the target, and in use */
+    CLI_FLOAT_MODEL = 1 << 1,    /* that is quantized */
+    CLI_FREE_TO_CHOOSE = 1 << 2, /* no --reference-compat, which says how */
+    CLI_FREE_PLACEMENT = 1 << 3, /* no option that puts all on the NPU that it takes */
+    CLI_SDK_3_1 = 1 << 4,        /* as --converter-flavor */
+    CLI_A_CONVERTER = 1 << 5,    /* of its own, --converter */
+    CLI_A_REFERENCE = 1 << 6,
+    CLI_A_QUANTIZED = 1 << 7,
+    CLI_LABELS = 1 << 8, /* of the data set; refused without them */
+    CLI_LABELS_OR_REFERENCE = 1 << 12,
+    CLI_NPU_PARTS = 1 << 9, /* of the program */
+    CLI_ONE_RULE_SET = 1 << 10,
+    CLI_IMAGES = 1 << 11 /* as data: the library notes these */
+};
 
 struct cli_option {
     const char *name; /* "--output" */
@@ -94,7 +112,7 @@ struct cli_option {
     const char *const *choices; /* NULL-terminated; of a string: words that mean the default */
     const char *missing;        /* the command must be given it: what is said when it is not */
     enum cli_file file;
-    enum cli_needs needs;
+    unsigned needs;
     void (*list)(void); /* prints what may be given, for the argument "help" */
 };
 
@@ -115,8 +133,16 @@ struct cli_command {
 /* Fills `args`. With *stop the work is done, --help for instance, or a mistake was reported; returns the exit code. */
 int cli_parse(const struct cli_command *command, int argc, char **argv, struct cli_args *args, bool *stop);
 
-/* One note that names the options in use that need what is not there. */
-void cli_warn_unused_options(const struct cli_args *args, enum cli_needs needs, const char *why);
+void cli_print_help(const struct cli_command *command);
+
+/* Of the files: CLI_OK, or the exit code of what was reported. */
+int cli_check_files(const struct cli_args *args);
+
+/* One note that names the options in use that need what is not there: one of the bits above. */
+void cli_warn_unused_options(const struct cli_args *args, unsigned needs, const char *why);
+
+/* The notes that follow from target and options alone, for the commands that place operators. */
+int cli_warn_for_target(struct nuc_compiler *c, const struct cli_args *args);
 
 /*
  * The options of `commands` that make `o` of `from`, each with its value as words for a shell, a line break between

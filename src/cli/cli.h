@@ -10,11 +10,30 @@
 
 enum cli_exit { CLI_OK = 0, CLI_BAD_INPUT = 1, CLI_BAD_USAGE = 2, CLI_PROPERTY = 3 };
 
-/* "nucleon: <message>" on standard error, control characters removed; returns the exit code of the status. */
+/* "nucleon: <message>" on standard error, control characters made visible; returns the exit code of the status. */
 int cli_report(enum nuc_status status, const char *message);
 
-/* The same for a mistake in how the command was called. */
+/* The same for a mistake in how the command was called, and for a file that cannot be used. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int cli_bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Room for a message with the longest path. */
+#define CLI_MESSAGE 8192
+
+/*
+ * All that commands print goes through these: names come from files, and what would control a terminal (control
+ * characters but line ends and tabs, C1, marks of direction, bytes that are no UTF-8) is shown as \xHH or \uHHHH.
+ * Whether it could be written is found out by cli_finish().
+ */
+void cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_put(const char *text);
+
+/* With its quotes, in ASCII, on one line. */
+void cli_print_json_string(const char *text);
+
+/* At the beginning and at the end of main(): the exit code, which is not 0 when something could not be printed. */
+void cli_hold_streams(void);
+int cli_finish(int code);
 
 /* Callbacks for struct nuc_options: a bar on a terminal, nothing in a pipe; notes on standard error. */
 void cli_progress(void *user, const char *what, size_t done, size_t total);

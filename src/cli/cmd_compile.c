@@ -7,7 +7,7 @@
 static void dump(void *user, const char *stage, const char *text)
 {
     (void)user;
-    printf("== %s\n%s", stage, text);
+    cli_printf("== %s\n%s", stage, text);
 }
 
 /* The end of a long path is what tells programs apart. */
@@ -16,32 +16,33 @@ static void print_program(const char *path, size_t bytes)
     enum { ROOM = 80 - (int)sizeof ": 18446744073709551615 bytes" };
     size_t length = strlen(path);
 
-    printf("%s%s: %zu bytes\n", length > ROOM ? ".." : "", length > ROOM ? path + length - (ROOM - 2) : path, bytes);
+    cli_printf("%s%s: %zu bytes\n", length > ROOM ? ".." : "", length > ROOM ? path + length - (ROOM - 2) : path,
+               bytes);
 }
 
 static void print_npu(const struct nuc_program_report *r, bool delegate)
 {
     if (r->n_partitions == 0) {
-        printf("  NPU      none of %zu operators: %s\n", r->n_operators,
-               !r->has_npu ? "the target has no NPU"
-               : !delegate ? "nothing is delegated"
-                           : "'nucleon explain' says why none is on the NPU");
+        cli_printf("  NPU      none of %zu operators: %s\n", r->n_operators,
+                   !r->has_npu ? "the target has no NPU"
+                   : !delegate ? "nothing is delegated"
+                               : "'nucleon explain' says why none is on the NPU");
         return;
     }
-    printf("  NPU      %zu of %zu operators in %zu partition%s\n", r->n_operators_delegated, r->n_operators,
-           r->n_partitions, r->n_partitions == 1 ? "" : "s");
-    printf("           %zu transpose%s (%zu bytes), %zu bytes of microcode and weights\n", r->n_transposes,
-           r->n_transposes == 1 ? "" : "s", r->moved_bytes, r->delegate_data);
+    cli_printf("  NPU      %zu of %zu operators in %zu partition%s\n", r->n_operators_delegated, r->n_operators,
+               r->n_partitions, r->n_partitions == 1 ? "" : "s");
+    cli_printf("           %zu transpose%s (%zu bytes), %zu bytes of microcode and weights\n", r->n_transposes,
+               r->n_transposes == 1 ? "" : "s", r->moved_bytes, r->delegate_data);
 }
 
 static void print_memory(const struct nuc_program_report *r)
 {
-    printf("  memory   arena %zu bytes (%zu alive at the peak%s)", r->arena, r->arena_lower_bound,
-           r->arena_proven ? ", proven optimal" : "");
+    cli_printf("  memory   arena %zu bytes (%zu alive at the peak%s)", r->arena, r->arena_lower_bound,
+               r->arena_proven ? ", proven optimal" : "");
     if (r->n_partitions != 0)
-        printf(",\n           NPU scratch %zu bytes (%zu%s)%s", r->delegate_scratch, r->scratch_bound,
-               r->scratch_proven ? ", proven optimal" : "", r->scratch_in_arena ? " inside" : "");
-    putchar('\n');
+        cli_printf(",\n           NPU scratch %zu bytes (%zu%s)%s", r->delegate_scratch, r->scratch_bound,
+                   r->scratch_proven ? ", proven optimal" : "", r->scratch_in_arena ? " inside" : "");
+    cli_put("\n");
 }
 
 static void print_report(const struct nuc_compiler *c, const struct cli_args *args)
@@ -51,19 +52,19 @@ static void print_report(const struct nuc_compiler *c, const struct cli_args *ar
     if (nuc_program_report(c, &r) != NUC_OK)
         return;
     if (nuc_dim_order_table(c) != NULL)
-        fputs(nuc_dim_order_table(c), stdout);
+        cli_put(nuc_dim_order_table(c));
     print_program(args->output, r.program);
     if (r.n_cpu_int8 + r.n_cpu_float > 0)
-        printf("  CPU      %zu operator%s in int8, %zu in float\n", r.n_cpu_int8, r.n_cpu_int8 == 1 ? "" : "s",
-               r.n_cpu_float);
+        cli_printf("  CPU      %zu operator%s in int8, %zu in float\n", r.n_cpu_int8, r.n_cpu_int8 == 1 ? "" : "s",
+                   r.n_cpu_float);
     print_npu(&r, args->o.delegate);
     print_memory(&r);
     cli_print_quality(c);
     if (r.n_partitions == 0)
         return;
-    printf("  made by %s: %s\n", strcmp(r.converter, "nucleon") == 0 ? "nucleon's converter" : r.converter,
-           r.runs_on_simulator ? "runs on the simulator, not on silicon"
-                               : "microcode for the firmware it was made for, not for the simulator");
+    cli_printf("  made by %s: %s\n", strcmp(r.converter, "nucleon") == 0 ? "nucleon's converter" : r.converter,
+               r.runs_on_simulator ? "runs on the simulator, not on silicon"
+                                   : "microcode for the firmware it was made for, not for the simulator");
 }
 
 /* When it is the memory that was too much. */
@@ -72,27 +73,14 @@ static void print_peak(struct nuc_compiler *c)
     const char *text;
 
     if (nuc_memory_map(c, NUC_MAP_PEAK, &text) == NUC_OK)
-        fputs(text, stdout);
-}
-
-/* Options the target has no use for, so that nobody waits for their effect. */
-static void warn_for_target(const struct cli_args *args, const struct nuc_target_facts *target)
-{
-    char why[160];
-
-    if (!target->has_npu)
-        snprintf(why, sizeof why, "target %s has no NPU", target->name);
-    else
-        snprintf(why, sizeof why, "nothing is delegated");
-    if (!target->has_npu || !args->o.delegate || args->o.no_quantize)
-        cli_warn_unused_options(args, CLI_AN_NPU, why);
+        cli_put(text);
 }
 
 static void warn_for_model(const struct cli_args *args, const struct nuc_model *m)
 {
-    char why[512];
+    char why[CLI_MESSAGE];
 
-    snprintf(why, sizeof why, "%.480s is quantized already", args->positional[0]);
+    snprintf(why, sizeof why, "%s is quantized already", args->positional[0]);
     if (args->o.no_quantize)
         cli_warn_unused_options(args, CLI_FLOAT_MODEL, "nothing is quantized");
     else if (nuc_model_is_quantized(m))
@@ -101,19 +89,17 @@ static void warn_for_model(const struct cli_args *args, const struct nuc_model *
 
 static int compile(struct nuc_compiler *c, struct cli_args *args)
 {
-    struct nuc_target_facts target;
     struct nuc_model *m;
-    enum nuc_status status = nuc_target_facts(c, &target);
+    int code = cli_warn_for_target(c, args);
 
-    if (status != NUC_OK)
-        return cli_check(c, status);
-    warn_for_target(args, &target);
-    status = nuc_model_open(c, args->positional[0], &m);
+    if (code != CLI_OK)
+        return code;
+    enum nuc_status status = nuc_model_open(c, args->positional[0], &m);
     if (status != NUC_OK)
         return cli_check(c, status);
     warn_for_model(args, m);
     status = nuc_compile_model(m, args->calibration, args->output);
-    int code = cli_check(c, status);
+    code = cli_check(c, status);
     if (status == NUC_OK)
         print_report(c, args);
     if (status == NUC_PROPERTY)

@@ -1,5 +1,5 @@
 /* nucleon evaluate: accuracy of a program, and its distance from the model it was made of. */
-#include <stdio.h>
+#include <string.h>
 
 #include "cli/evaluation.h"
 
@@ -39,6 +39,42 @@ static int print_text(const struct cli_args *args, const struct nuc_evaluation *
     return cli_print("");
 }
 
+static void warn(const struct cli_args *args, const struct opened *o)
+{
+    if (nuc_program_device(nuc_runner_program(o->program), 0) == NULL)
+        cli_warn_unused_options(args, CLI_NPU_PARTS, "the program has no parts for the NPU");
+    if (o->reference == NULL)
+        cli_warn_unused_options(args, CLI_A_REFERENCE, "there is no --reference to compare with");
+    if (o->quantized == NULL)
+        cli_warn_unused_options(args, CLI_A_QUANTIZED, "there is no --quantized to compare nodes with");
+}
+
+static bool has_labels(const struct nuc_dataset *data)
+{
+    struct nuc_array_info a;
+
+    for (size_t i = 0; i < nuc_dataset_n_arrays(data); i++) {
+        if (nuc_dataset_array(data, i, &a) == NUC_OK && strncmp(a.name, "label", 5) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What is asked of decisions needs something to count them by. */
+static int check_labels(const struct cli_args *args, const struct opened *o)
+{
+    for (size_t i = 0; i < cli_n_options; i++) {
+        const struct cli_option *option = &cli_options[i];
+        if (args->given[i] && ((option->needs & CLI_LABELS) != 0 ||
+                               ((option->needs & CLI_LABELS_OR_REFERENCE) != 0 && o->reference == NULL)))
+            return cli_usage("evaluate: %s takes labels, '%s' has none: an integer array 'label' in the data set, or a "
+                             "folder of images with a subfolder per class%s",
+                             option->name, args->input,
+                             (option->needs & CLI_LABELS) == 0 ? "; or a model to compare with, --reference" : "");
+    }
+    return CLI_OK;
+}
+
 static int evaluate(struct nuc_compiler *c, struct cli_args *args)
 {
     struct opened o = {.reference = NULL};
@@ -46,13 +82,18 @@ static int evaluate(struct nuc_compiler *c, struct cli_args *args)
     const struct nuc_node_evaluation *nodes = NULL;
     enum nuc_status s = open_all(c, args, &o);
 
-    if (s == NUC_OK)
-        s = nuc_evaluate(o.program, o.data, o.reference, &args->evaluate, &result);
+    if (s != NUC_OK)
+        return cli_check(c, s);
+    warn(args, &o);
+    int code = has_labels(o.data) ? CLI_OK : check_labels(args, &o);
+    if (code != CLI_OK)
+        return code;
+    s = nuc_evaluate(o.program, o.data, o.reference, &args->evaluate, &result);
     if (s == NUC_OK && o.quantized != NULL)
         s = nuc_evaluate_nodes(o.program, o.data, o.reference, o.quantized, &nodes);
     if (s != NUC_OK)
         return cli_check(c, s);
-    int code = args->json ? print_json(c, result, nodes) : print_text(args, result, nodes);
+    code = args->json ? print_json(c, result, nodes) : print_text(args, result, nodes);
     return code == CLI_OK && result->missed != NULL ? cli_report(NUC_PROPERTY, result->missed) : code;
 }
 

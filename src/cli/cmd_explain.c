@@ -18,23 +18,23 @@ static enum nuc_status open_model(struct nuc_compiler *c, const char *path, cons
 
 static int check_budget(const char *path, const struct nuc_explain_result *r, uint64_t budget)
 {
-    char message[256];
+    char message[CLI_MESSAGE];
 
     if (r->cycles <= budget)
         return CLI_OK;
-    snprintf(message, sizeof message, "%.100s: about %llu cycles per inference, %llu are allowed", path,
+    snprintf(message, sizeof message, "%s: about %llu cycles per inference, %llu are allowed", path,
              (unsigned long long)r->cycles, (unsigned long long)budget);
     return cli_report(NUC_PROPERTY, message);
 }
 
 static int check_delegation(const char *path, const struct nuc_explain_result *r)
 {
-    char message[1024];
+    char message[CLI_MESSAGE];
 
     if (r->n_delegated == r->n_operators)
         return CLI_OK;
     snprintf(message, sizeof message,
-             "%.100s: %zu of %zu operators stay on the CPU, all must be delegated; the first is %.700s", path,
+             "%s: %zu of %zu operators stay on the CPU, all must be delegated; the first is %.700s", path,
              r->n_operators - r->n_delegated, r->n_operators, r->first_on_cpu);
     return cli_report(NUC_PROPERTY, message);
 }
@@ -44,6 +44,10 @@ static int explain(struct nuc_compiler *c, struct cli_args *args)
     const char *path = args->positional[0];
     struct nuc_explain_result r;
     struct nuc_model *m;
+    int code = cli_warn_for_target(c, args);
+
+    if (code != CLI_OK)
+        return code;
     enum nuc_status status = open_model(c, path, args->calibration, &m);
 
     if (status == NUC_OK)
@@ -51,8 +55,8 @@ static int explain(struct nuc_compiler *c, struct cli_args *args)
     if (status != NUC_OK)
         return cli_check(c, status);
     if (nuc_dim_order_table(c) != NULL && !args->explain.json)
-        printf("%s\n", nuc_dim_order_table(c));
-    int code = cli_print(r.text);
+        cli_printf("%s\n", nuc_dim_order_table(c));
+    code = cli_print(r.text);
     if (code == CLI_OK && args->o.require_full_delegation)
         code = check_delegation(path, &r);
     return code == CLI_OK ? check_budget(path, &r, args->cycle_budget) : code;

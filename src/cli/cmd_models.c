@@ -5,11 +5,11 @@
 
 static void print_converted(const struct cli_args *args, const struct nuc_convert_report *r)
 {
-    printf("%s: %zu of %zu operators in %zu NeutronGraph%s, NPU scratch %zu bytes\n", args->output, r->n_inside,
-           r->n_operators, r->n_graphs, r->n_graphs == 1 ? "" : "s", r->scratch);
+    cli_printf("%s: %zu of %zu operators in %zu NeutronGraph%s, NPU scratch %zu bytes\n", args->output, r->n_inside,
+               r->n_operators, r->n_graphs, r->n_graphs == 1 ? "" : "s", r->scratch);
     for (size_t i = 0; args->verbose && i < r->n_operators - r->n_inside; i++)
-        printf("  outside  %s\n", r->outside[i]);
-    printf("  made by nucleon's converter: runs on the simulator, not on silicon\n");
+        cli_printf("  outside  %s\n", r->outside[i]);
+    cli_printf("  made by nucleon's converter: runs on the simulator, not on silicon\n");
 }
 
 static int convert(struct nuc_compiler *c, struct cli_args *args)
@@ -35,7 +35,7 @@ static int quantize(struct nuc_compiler *c, struct cli_args *args)
     int code = cli_check(c, nuc_quantize_file(c, args->positional[0], args->calibration, args->output));
 
     if (code == CLI_OK) {
-        printf("%s: quantized\n", args->output);
+        cli_printf("%s: quantized\n", args->output);
         cli_print_quality(c);
     }
     if (code == CLI_OK && args->timings)

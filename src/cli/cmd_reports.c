@@ -12,8 +12,9 @@ void cli_print_memory(struct nuc_compiler *c, const char *path)
         return;
     for (size_t i = 0; i < sizes.n_planned; i++)
         planned += sizes.planned[i];
-    printf("memory of the runtime: state %zu, planned %zu, temporary %zu bytes (scratch and what else a call takes)\n",
-           sizes.state, planned, sizes.temporary);
+    cli_printf(
+        "memory of the runtime: state %zu, planned %zu, temporary %zu bytes (scratch and what else a call takes)\n",
+        sizes.state, planned, sizes.temporary);
 }
 
 static int inspect(struct nuc_compiler *c, struct cli_args *args)
@@ -23,7 +24,7 @@ static int inspect(struct nuc_compiler *c, struct cli_args *args)
 
     if (code != CLI_OK)
         return code;
-    fputs(text, stdout);
+    cli_put(text);
     if (args->form == NUC_INSPECT_TEXT)
         cli_print_memory(c, path);
     return cli_print("");
@@ -37,6 +38,9 @@ int cli_inspect(struct cli_args *args)
 static int list_operators(struct nuc_compiler *c, struct cli_args *args)
 {
     const char *text;
+
+    if (args->markdown)
+        cli_warn_unused_options(args, CLI_ONE_RULE_SET, "--markdown has all rule sets");
     int code = cli_check(c, nuc_list_operators(c, args->markdown, &text));
 
     return code == CLI_OK ? cli_print(text) : code;
@@ -64,7 +68,7 @@ int cli_targets(struct cli_args *args)
 int cli_version(struct cli_args *args)
 {
     (void)args;
-    printf("nucleon %s\n", nuc_version());
+    cli_printf("nucleon %s\n", nuc_version());
     return CLI_OK;
 }
 

@@ -142,10 +142,10 @@ static void print_results(const struct run *r)
         for (size_t i = 0; i < r->n_outputs; i++) {
             const struct nuc_tensor_info *o = &r->outputs[i];
             size_t count = o->bytes / nuc_dtype_size(o->dtype);
-            printf("sample %zu %s:", k, o->name);
+            cli_printf("sample %zu %s:", k, o->name);
             for (size_t e = 0; e < count && e < SHOWN_ELEMENTS; e++)
-                printf(" %.6g", element(o, (const char *)r->results[i] + k * o->bytes, e));
-            printf("%s\n", count > SHOWN_ELEMENTS ? " ..." : "");
+                cli_printf(" %.6g", element(o, (const char *)r->results[i] + k * o->bytes, e));
+            cli_printf("%s\n", count > SHOWN_ELEMENTS ? " ..." : "");
         }
     }
 }
@@ -169,6 +169,8 @@ static int run(struct nuc_compiler *c, struct cli_args *args)
     struct run r = {.compiler = c};
     int code = open_program(&r, args);
 
+    if (code == CLI_OK && nuc_program_device(nuc_runner_program(r.program), 0) == NULL)
+        cli_warn_unused_options(args, CLI_NPU_PARTS, "the program has no parts for the NPU");
     if (code == CLI_OK)
         code = open_data(&r, args->input);
     if (code == CLI_OK && (args->profile || args->etdump != NULL))

@@ -51,17 +51,17 @@ static void print_wrapped(const char *indent, const char *text)
 
     snprintf(copy, sizeof copy, "%s", text);
     while (*rest != '\0')
-        printf("%s%s\n", indent, cut_line(&rest, WIDTH - 1 - strlen(indent)));
+        cli_printf("%s%s\n", indent, cut_line(&rest, WIDTH - 1 - strlen(indent)));
 }
 
 static void print_db(double db, int width)
 {
     if (isnan(db))
-        printf(" %*s", width, "-");
+        cli_printf(" %*s", width, "-");
     else if (isinf(db))
-        printf(" %*s", width, db > 0 ? "equal" : "-inf");
+        cli_printf(" %*s", width, db > 0 ? "equal" : "-inf");
     else
-        printf(" %*.2f", width, db);
+        cli_printf(" %*.2f", width, db);
 }
 
 static void print_figures(const struct nuc_tune_trial *trial, bool accuracy)
@@ -70,10 +70,10 @@ static void print_figures(const struct nuc_tune_trial *trial, bool accuracy)
 
     print_db(trial->sqnr, 7);
     if (accuracy)
-        printf(" %6.2f%%", 100 * trial->accuracy);
+        cli_printf(" %6.2f%%", 100 * trial->accuracy);
     if (trial->cycles != 0)
         snprintf(cycles, sizeof cycles, "%llu", (unsigned long long)trial->cycles);
-    printf(" %10s %9zu %9zu %6.1f\n", cycles, trial->memory, trial->program, trial->seconds);
+    cli_printf(" %10s %9zu %9zu %6.1f\n", cycles, trial->memory, trial->program, trial->seconds);
 }
 
 static int print_trial(const struct cli_args *args, const struct nuc_tune_result *r, size_t index)
@@ -85,16 +85,16 @@ static int print_trial(const struct cli_args *args, const struct nuc_tune_result
     if (label == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
     const char *first = *label == '\0' ? "as given" : cut_line(&rest, room);
-    printf("%c %-*s", index == r->best ? '*' : trial->unrivalled ? '+' : ' ', (int)room, first);
+    cli_printf("%c %-*s", index == r->best ? '*' : trial->unrivalled ? '+' : ' ', (int)room, first);
     if (trial->compiled)
         print_figures(trial, r->has_accuracy);
     else
-        printf(" not possible\n");
+        cli_printf(" not possible\n");
     while (*rest != '\0')
-        printf("  %s\n", cut_line(&rest, room));
+        cli_printf("  %s\n", cut_line(&rest, room));
     const char *before = index > 0 ? r->trials[index - 1].reason : NULL;
     if (trial->reason != NULL && before != NULL && strcmp(trial->reason, before) == 0)
-        printf("      as above\n");
+        cli_printf("      as above\n");
     else if (trial->reason != NULL)
         print_wrapped("      ", trial->reason);
     free(label);
@@ -106,8 +106,8 @@ static int print_table(const struct cli_args *args, const struct nuc_tune_result
     size_t room = WIDTH - 1 - 2 - FIGURES - (r->has_accuracy ? ACCURACY : 0);
     int code = CLI_OK;
 
-    printf("  %-*s %7s%s %10s %9s %9s %6s\n", (int)room, "options", "SQNR dB", r->has_accuracy ? "   top-1" : "",
-           "cycles", "memory", "program", "s");
+    cli_printf("  %-*s %7s%s %10s %9s %9s %6s\n", (int)room, "options", "SQNR dB", r->has_accuracy ? "   top-1" : "",
+               "cycles", "memory", "program", "s");
     for (size_t i = 0; i < r->n_trials && code == CLI_OK; i++)
         code = print_trial(args, r, i);
     return code;
@@ -115,17 +115,17 @@ static int print_table(const struct cli_args *args, const struct nuc_tune_result
 
 static void print_notes(const struct nuc_tune_result *r)
 {
-    printf("* best   + every other one is worse in SQNR, cycles or memory\n");
+    cli_printf("* best   + every other one is worse in SQNR, cycles or memory\n");
     if (r->calibrated_on)
-        printf("%zu trials, compared on the sample that calibrates: give others with --dataset\n", r->n_trials);
+        cli_printf("%zu trials, compared on the sample that calibrates: give others with --dataset\n", r->n_trials);
     else if (r->split)
-        printf("%zu trials; samples: %zu calibrate, %zu others are compared\n", r->n_trials, r->n_calibration,
-               r->n_compared);
+        cli_printf("%zu trials; samples: %zu calibrate, %zu others are compared\n", r->n_trials, r->n_calibration,
+                   r->n_compared);
     else if (r->n_calibration > 0)
-        printf("%zu trials; samples: %zu calibrate, %zu of the data set are compared\n", r->n_trials, r->n_calibration,
-               r->n_compared);
+        cli_printf("%zu trials; samples: %zu calibrate, %zu of the data set are compared\n", r->n_trials,
+                   r->n_calibration, r->n_compared);
     else
-        printf("%zu trials of a quantized model: there is no float one to compare with\n", r->n_trials);
+        cli_printf("%zu trials of a quantized model: there is no float one to compare with\n", r->n_trials);
 }
 
 /* ---- the command ---- */
@@ -172,53 +172,36 @@ static void print_command(char *text)
     for (char *part = strtok(text, "\n"); part != NULL; part = strtok(NULL, "\n")) {
         size_t length = strlen(part);
         if (column > 0 && column + 1 + length > WIDTH - 3) {
-            printf(" \\\n    ");
+            cli_printf(" \\\n    ");
             column = 4;
         } else if (column > 0) {
-            putchar(' ');
+            cli_put(" ");
             column++;
         }
-        fputs(part, stdout);
+        cli_put(part);
         column += length;
     }
-    putchar('\n');
+    cli_put("\n");
 }
 
 /* ---- JSON ---- */
 
-static void json_string(const char *text)
-{
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c == '\n')
-            putchar(' ');
-        else if (c < ' ')
-            printf("\\u%04x", c);
-        else
-            putchar(c);
-    }
-    putchar('"');
-}
-
 static void json_text(const char *name, const char *text)
 {
-    printf("\"%s\": ", name);
+    cli_printf("\"%s\": ", name);
     if (text != NULL)
-        json_string(text);
+        cli_print_json_string(text);
     else
-        printf("null");
+        cli_printf("null");
 }
 
 /* JSON has neither NaN nor infinity. */
 static void json_number(const char *name, double value, int digits)
 {
     if (isfinite(value))
-        printf(", \"%s\": %.*f", name, digits, value);
+        cli_printf(", \"%s\": %.*f", name, digits, value);
     else
-        printf(", \"%s\": null", name);
+        cli_printf(", \"%s\": null", name);
 }
 
 static int json_trial(const struct cli_args *args, const struct nuc_tune_result *r, size_t index)
@@ -227,21 +210,21 @@ static int json_trial(const struct cli_args *args, const struct nuc_tune_result 
     char *label = label_of(args, trial), *command = command_text(args, trial);
 
     if (label != NULL && command != NULL) {
-        printf("    {");
+        cli_printf("    {");
         json_text("options", label);
-        printf(", ");
+        cli_printf(", ");
         json_text("command", command);
         json_number("sqnr_db", trial->sqnr, 4);
-        printf(", \"equal\": %s", trial->sqnr > 0 && isinf(trial->sqnr) ? "true" : "false");
+        cli_printf(", \"equal\": %s", trial->sqnr > 0 && isinf(trial->sqnr) ? "true" : "false");
         json_number("accuracy", trial->accuracy, 6);
-        printf(", \"cycles\": %llu", (unsigned long long)trial->cycles);
+        cli_printf(", \"cycles\": %llu", (unsigned long long)trial->cycles);
         json_number("milliseconds", trial->milliseconds, 6);
-        printf(", \"arena\": %zu, \"memory\": %zu, \"program\": %zu", trial->arena, trial->memory, trial->program);
+        cli_printf(", \"arena\": %zu, \"memory\": %zu, \"program\": %zu", trial->arena, trial->memory, trial->program);
         json_number("seconds", trial->seconds, 3);
-        printf(", \"compiled\": %s, \"unrivalled\": %s, \"best\": %s, ", trial->compiled ? "true" : "false",
-               trial->unrivalled ? "true" : "false", index == r->best ? "true" : "false");
+        cli_printf(", \"compiled\": %s, \"unrivalled\": %s, \"best\": %s, ", trial->compiled ? "true" : "false",
+                   trial->unrivalled ? "true" : "false", index == r->best ? "true" : "false");
         json_text("reason", trial->reason);
-        printf("}%s\n", index + 1 < r->n_trials ? "," : "");
+        cli_printf("}%s\n", index + 1 < r->n_trials ? "," : "");
     }
     int code = label == NULL || command == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
     free(label);
@@ -254,16 +237,16 @@ static int print_json(const struct cli_args *args, const struct nuc_tune_result 
     static const char *const goals[] = {"sqnr", "latency", "memory"};
     int code = CLI_OK;
 
-    printf("{\"schema\": 1, ");
+    cli_printf("{\"schema\": 1, ");
     json_text("model", args->positional[0]);
-    printf(", ");
+    cli_printf(", ");
     json_text("target", args->o.target);
-    printf(", \"for\": \"%s\", \"calibration_samples\": %zu, \"compared_samples\": %zu, \"held_out\": %s,\n"
-           "  \"trials\": [\n",
-           goals[args->tune.goal], r->n_calibration, r->n_compared, r->split ? "true" : "false");
+    cli_printf(", \"for\": \"%s\", \"calibration_samples\": %zu, \"compared_samples\": %zu, \"held_out\": %s,\n"
+               "  \"trials\": [\n",
+               goals[args->tune.goal], r->n_calibration, r->n_compared, r->split ? "true" : "false");
     for (size_t i = 0; i < r->n_trials && code == CLI_OK; i++)
         code = json_trial(args, r, i);
-    printf("  ]}\n");
+    cli_printf("  ]}\n");
     return code;
 }
 
@@ -300,10 +283,9 @@ static int write_best(const struct cli_args *args, const struct nuc_tune_trial *
 
 static int report_unmet(const struct cli_args *args, const struct nuc_tune_result *r)
 {
-    char text[1024];
+    char text[CLI_MESSAGE];
 
-    snprintf(text, sizeof text, "%.200s: no trial keeps the limits; the nearest: %.700s", args->positional[0],
-             r->unmet);
+    snprintf(text, sizeof text, "%s: no trial keeps the limits; the nearest: %.700s", args->positional[0], r->unmet);
     return cli_report(NUC_PROPERTY, text);
 }
 
@@ -311,13 +293,16 @@ static int tune(struct nuc_compiler *c, struct cli_args *args)
 {
     struct nuc_tune_result r;
     struct nuc_model *m;
-    enum nuc_status status = nuc_model_open(c, args->positional[0], &m);
+    int code = cli_warn_for_target(c, args);
 
+    if (code != CLI_OK)
+        return code;
+    enum nuc_status status = nuc_model_open(c, args->positional[0], &m);
     if (status == NUC_OK)
         status = nuc_tune(m, args->calibration, &args->tune, &r);
     if (status != NUC_OK)
         return cli_check(c, status);
-    int code = print_result(args, &r);
+    code = print_result(args, &r);
     if (code == CLI_OK && r.best == r.n_trials)
         return report_unmet(args, &r);
     if (code == CLI_OK && args->output != NULL)

@@ -51,24 +51,24 @@ static void print_matrix(const struct nuc_evaluation *e, const struct nuc_output
     int width = digits_of(most > o->n_classes ? most : o->n_classes) + 1;
     bool counts = NAME_WIDTH + width * (int)o->n_classes <= WIDTH;
     width = counts ? width : 3;
-    printf("\n%-*s%s\n", NAME_WIDTH, "label", counts ? "decisions" : "decisions, % of the row ('**': all)");
-    printf("%-*s", NAME_WIDTH, "");
+    cli_printf("\n%-*s%s\n", NAME_WIDTH, "label", counts ? "decisions" : "decisions, % of the row ('**': all)");
+    cli_printf("%-*s", NAME_WIDTH, "");
     for (size_t k = 0; k < o->n_classes; k++)
-        printf("%*zu", width, k);
-    printf("\n");
+        cli_printf("%*zu", width, k);
+    cli_printf("\n");
     for (size_t i = 0; i < o->n_classes; i++) {
         uint64_t sum = row_sum(o, i);
-        printf("%-*.*s", NAME_WIDTH, NAME_WIDTH - 1, class_name(e, i, name, sizeof name));
+        cli_printf("%-*.*s", NAME_WIDTH, NAME_WIDTH - 1, class_name(e, i, name, sizeof name));
         for (size_t k = 0; k < o->n_classes; k++) {
             uint64_t n = cell(o, i, k);
             if (n == 0)
-                printf("%*s", width, ".");
+                cli_printf("%*s", width, ".");
             else if (!counts && n == sum)
-                printf("%*s", width, "**");
+                cli_printf("%*s", width, "**");
             else
-                printf("%*llu", width, (unsigned long long)(counts ? n : (n * 100 + sum / 2) / sum));
+                cli_printf("%*llu", width, (unsigned long long)(counts ? n : (n * 100 + sum / 2) / sum));
         }
-        printf("\n");
+        cli_printf("\n");
     }
 }
 
@@ -98,10 +98,10 @@ static void print_pairs(const struct nuc_evaluation *e, const struct nuc_output_
         pairs[at] = p;
     }
     if (count != 0)
-        printf("\n%-28s %-28s %10s\n", "label", "decision", "times");
+        cli_printf("\n%-28s %-28s %10s\n", "label", "decision", "times");
     for (size_t i = 0; i < count; i++)
-        printf("%-28.28s %-28.28s %10llu\n", class_name(e, pairs[i].label, from, sizeof from),
-               class_name(e, pairs[i].decision, to, sizeof to), (unsigned long long)pairs[i].n);
+        cli_printf("%-28.28s %-28.28s %10llu\n", class_name(e, pairs[i].label, from, sizeof from),
+                   class_name(e, pairs[i].decision, to, sizeof to), (unsigned long long)pairs[i].n);
 }
 
 void cli_print_confusion(const struct nuc_evaluation *e, const struct nuc_output_score *o, bool demanded)

@@ -10,7 +10,7 @@ static void print_decibel(double db)
     char text[32];
 
     cli_decibel_text(db, text, sizeof text);
-    printf("  %9s", text);
+    cli_printf("  %9s", text);
 }
 
 /* What a ratio to the signal does not tell. */
@@ -25,11 +25,12 @@ static void print_unmatched(const struct nuc_node_evaluation *e)
 {
     if (e->n_unmatched == 0)
         return;
-    printf("without a counterpart in the float model: %zu of %zu nodes\n", e->n_unmatched, e->n_nodes + e->n_unmatched);
+    cli_printf("without a counterpart in the float model: %zu of %zu nodes\n", e->n_unmatched,
+               e->n_nodes + e->n_unmatched);
     for (size_t i = 0; i < e->n_unmatched && i < SHOWN_UNMATCHED; i++)
-        printf("  %.76s\n", e->unmatched[i]);
+        cli_printf("  %.76s\n", e->unmatched[i]);
     if (e->n_unmatched > SHOWN_UNMATCHED)
-        printf("  and %zu more\n", e->n_unmatched - SHOWN_UNMATCHED);
+        cli_printf("  and %zu more\n", e->n_unmatched - SHOWN_UNMATCHED);
 }
 
 void cli_print_nodes(const struct nuc_node_evaluation *e, size_t n_samples, double threshold)
@@ -37,31 +38,31 @@ void cli_print_nodes(const struct nuc_node_evaluation *e, size_t n_samples, doub
     const struct nuc_node_score *diverging = NULL;
     size_t n_rescaled = 0;
 
-    printf("\nSQNR in dB, %zu sample%s\n%-32s  %9s  %9s  %9s\n", n_samples, n_samples == 1 ? "" : "s", "node",
-           "quantized", "program", "program");
-    printf("%-32s  %9s  %9s  %9s\n", "", "to float", "to quant.", "to float");
+    cli_printf("\nSQNR in dB, %zu sample%s\n%-32s  %9s  %9s  %9s\n", n_samples, n_samples == 1 ? "" : "s", "node",
+               "quantized", "program", "program");
+    cli_printf("%-32s  %9s  %9s  %9s\n", "", "to float", "to quant.", "to float");
     for (size_t i = 0; i < e->n_nodes; i++) {
         const struct nuc_node_score *s = &e->nodes[i];
-        printf("%-32.32s", s->name);
+        cli_printf("%-32.32s", s->name);
         double program_db = s->is_rescaled ? s->rescaled_program_db : s->float_program.sqnr_db;
         print_decibel(s->is_rescaled ? s->rescaled_quantized_db : s->float_quantized.sqnr_db);
         print_decibel(s->quantized_program.sqnr_db);
         print_decibel(program_db);
-        printf("%s\n", remark(s));
+        cli_printf("%s\n", remark(s));
         n_rescaled += s->is_rescaled;
         if (diverging == NULL && program_db < threshold)
             diverging = s;
     }
     if (n_rescaled != 0)
-        printf("rescaled: the quantized model has these channels in other scales; compared after\n"
-               "they are scaled back\n");
+        cli_printf("rescaled: the quantized model has these channels in other scales; compared after\n"
+                   "they are scaled back\n");
     print_unmatched(e);
     if (e->n_unequal != 0)
-        printf("the program differs from this quantized model compiled with default options in\n"
-               "%zu of %zu outputs\n",
-               e->n_unequal, e->n_elements);
+        cli_printf("the program differs from this quantized model compiled with default options in\n"
+                   "%zu of %zu outputs\n",
+                   e->n_unequal, e->n_elements);
     if (diverging != NULL)
-        printf("first node below %.1f dB: %s\n", threshold, diverging->name);
+        cli_printf("first node below %.1f dB: %s\n", threshold, diverging->name);
     else
-        printf("no node below %.1f dB\n", threshold);
+        cli_printf("no node below %.1f dB\n", threshold);
 }

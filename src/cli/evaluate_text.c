@@ -28,12 +28,12 @@ static double percent(size_t part, size_t whole)
 
 static void print_share(const char *what, size_t part, size_t whole)
 {
-    printf("%-22s %7.2f %%  (%zu of %zu)\n", what, percent(part, whole), part, whole);
+    cli_printf("%-22s %7.2f %%  (%zu of %zu)\n", what, percent(part, whole), part, whole);
 }
 
 static void print_difference(double points)
 {
-    printf("%-22s %+7.2f points\n", "difference", no_minus_zero(points) + 0.0);
+    cli_printf("%-22s %+7.2f points\n", "difference", no_minus_zero(points) + 0.0);
 }
 
 static double per_second(size_t n, double seconds)
@@ -59,13 +59,13 @@ static void print_output(const struct nuc_output_score *o)
     char shape[64], db[32];
 
     shape_text(&o->info, shape, sizeof shape);
-    printf("%-22.22s %-18.18s", o->name, shape);
+    cli_printf("%-22.22s %-18.18s", o->name, shape);
     if (o->is_integer) {
-        printf(" %7.2f %%  of %zu elements equal\n", percent(d->n_equal, d->n_elements), d->n_elements);
+        cli_printf(" %7.2f %%  of %zu elements equal\n", percent(d->n_equal, d->n_elements), d->n_elements);
         return;
     }
     cli_decibel_text(d->sqnr_db, db, sizeof db);
-    printf(" %9s %11.4g %11.4g\n", db, d->mse, d->max_error);
+    cli_printf(" %9s %11.4g %11.4g\n", db, d->mse, d->max_error);
 }
 
 /* What is unusual about the numbers of an output. */
@@ -74,24 +74,25 @@ static void print_remarks(const struct nuc_evaluation *e, const struct nuc_outpu
     const struct nuc_deviation *d = &o->deviation;
 
     if (d->n_nan != 0 || d->n_infinite != 0)
-        printf("'%.32s': %zu NaN, %zu infinities of %zu elements\n", o->name, d->n_nan, d->n_infinite, d->n_elements);
+        cli_printf("'%.32s': %zu NaN, %zu infinities of %zu elements\n", o->name, d->n_nan, d->n_infinite,
+                   d->n_elements);
     if (!e->has_reference || o->is_integer)
         return;
     if (d->n_of_not_finite != 0)
-        printf("'%.32s': not finite in the reference: %zu\n", o->name, d->n_of_not_finite);
+        cli_printf("'%.32s': not finite in the reference: %zu\n", o->name, d->n_of_not_finite);
     if (d->n_broken != 0)
-        printf("'%.32s': not finite in one alone: %zu, so there is no SQNR\n", o->name, d->n_broken);
+        cli_printf("'%.32s': not finite in one alone: %zu, so there is no SQNR\n", o->name, d->n_broken);
     if (d->signal == 0 && d->max >= d->min)
-        printf("'%.32s': the reference is zero throughout\n", o->name);
+        cli_printf("'%.32s': the reference is zero throughout\n", o->name);
     else if (d->max == d->min)
-        printf("'%.32s': the reference is %g throughout\n", o->name, d->min);
+        cli_printf("'%.32s': the reference is %g throughout\n", o->name, d->min);
 }
 
 static void print_outputs(const struct nuc_evaluation *e)
 {
     if (!e->has_reference)
         return;
-    printf("\n%-22s %-18s %9s %11s %11s\n", "output", "shape", "SQNR dB", "MSE", "max error");
+    cli_printf("\n%-22s %-18s %9s %11s %11s\n", "output", "shape", "SQNR dB", "MSE", "max error");
     for (size_t i = 0; i < e->n_outputs; i++)
         print_output(&e->outputs[i]);
 }
@@ -108,7 +109,7 @@ static void print_top(const char *whose, const struct nuc_label_score *a)
 
 static void print_mean_iou(const char *what, const struct nuc_label_score *a)
 {
-    printf("%-22s %7.2f %%  (%zu classes occur)\n", what, 100 * a->mean_iou, a->n_present);
+    cli_printf("%-22s %7.2f %%  (%zu classes occur)\n", what, 100 * a->mean_iou, a->n_present);
 }
 
 static void print_accuracy(const struct nuc_evaluation *e, const struct nuc_output_score *o)
@@ -136,21 +137,21 @@ static void print_classes(const struct nuc_evaluation *e, const struct nuc_outpu
     const char *what = o->task == NUC_TASK_SEGMENT ? "pixels" : "decisions";
 
     if (o->is_index)
-        printf("\n'%.32s': class indices (%s)\n", o->name, o->because);
+        cli_printf("\n'%.32s': class indices (%s)\n", o->name, o->because);
     else if (o->info.sizes[o->class_axis] == (int64_t)o->n_classes)
-        printf("\n'%.32s': %zu classes along axis %zu (%s)\n", o->name, o->n_classes, o->class_axis, o->because);
+        cli_printf("\n'%.32s': %zu classes along axis %zu (%s)\n", o->name, o->n_classes, o->class_axis, o->because);
     else
-        printf("\n'%.32s': %zu classes of one score (%s)\n", o->name, o->n_classes, o->because);
+        cli_printf("\n'%.32s': %zu classes of one score (%s)\n", o->name, o->n_classes, o->because);
     if (o->is_guess)
-        printf("  if these are no classes, say so with --task regress\n");
+        cli_printf("  if these are no classes, say so with --task regress\n");
     if (o->labels != NULL)
         print_accuracy(e, o);
     if (e->has_reference)
         print_share("agreement", o->n_agree, o->n_decisions);
     if (o->n_undecided != 0)
-        printf("%-22s %zu of %zu %s: scores are NaN\n", "undecided", o->n_undecided, o->n_decisions, what);
+        cli_printf("%-22s %zu of %zu %s: scores are NaN\n", "undecided", o->n_undecided, o->n_decisions, what);
     if (o->n_ignored != 0)
-        printf("%-22s %zu %s\n", "labels left out", o->n_ignored, what);
+        cli_printf("%-22s %zu %s\n", "labels left out", o->n_ignored, what);
     if (o->labels != NULL)
         cli_print_confusion(e, o, confusion);
 }
@@ -158,9 +159,9 @@ static void print_classes(const struct nuc_evaluation *e, const struct nuc_outpu
 static void print_error(const char *what, double reference, double program, bool has_reference)
 {
     if (has_reference)
-        printf("%-22s %12.5g %12.5g\n", what, reference, program);
+        cli_printf("%-22s %12.5g %12.5g\n", what, reference, program);
     else
-        printf("%-22s %12s %12.5g\n", what, "", program);
+        cli_printf("%-22s %12s %12.5g\n", what, "", program);
 }
 
 static void print_regression(const struct nuc_evaluation *e, const struct nuc_output_score *o)
@@ -168,14 +169,14 @@ static void print_regression(const struct nuc_evaluation *e, const struct nuc_ou
     const struct nuc_deviation *p = &o->program_error, *r = &o->reference_error;
     char reference[32] = "", program[32];
 
-    printf("\n%-22s %12s %12s\n", "against the labels", e->has_reference ? "reference" : "", "program");
+    cli_printf("\n%-22s %12s %12s\n", "against the labels", e->has_reference ? "reference" : "", "program");
     print_error("MSE", r->mse, p->mse, e->has_reference);
     print_error("MAE", r->mae, p->mae, e->has_reference);
     print_error("max error", r->max_error, p->max_error, e->has_reference);
     if (e->has_reference)
         cli_decibel_text(r->psnr_db, reference, sizeof reference);
     cli_decibel_text(p->psnr_db, program, sizeof program);
-    printf("%-22s %12s %12s\n", "PSNR dB", reference, program);
+    cli_printf("%-22s %12s %12s\n", "PSNR dB", reference, program);
 }
 
 static void print_task(const struct nuc_evaluation *e, const struct nuc_output_score *o, bool confusion)
@@ -186,11 +187,11 @@ static void print_task(const struct nuc_evaluation *e, const struct nuc_output_s
         print_classes(e, o, confusion);
     if (o->task != NUC_TASK_REGRESS)
         return;
-    printf("\n'%.32s': numbers (%s)\n", o->name, o->because);
+    cli_printf("\n'%.32s': numbers (%s)\n", o->name, o->because);
     if (e->has_reference) {
         cli_decibel_text(o->deviation.psnr_db, db, sizeof db);
-        printf("%-22s %10s dB  between program and reference\n", "PSNR", db);
-        printf("%-22s %10.4g\n", "MAE", o->deviation.mae);
+        cli_printf("%-22s %10s dB  between program and reference\n", "PSNR", db);
+        cli_printf("%-22s %10.4g\n", "MAE", o->deviation.mae);
     }
     if (o->labels != NULL)
         print_regression(e, o);
@@ -199,23 +200,23 @@ static void print_task(const struct nuc_evaluation *e, const struct nuc_output_s
 static void print_class(int64_t class)
 {
     if (class < 0)
-        printf(" %10s", "-");
+        cli_printf(" %10s", "-");
     else
-        printf(" %10lld", (long long)class);
+        cli_printf(" %10lld", (long long)class);
 }
 
 static void print_disagreements(const struct nuc_evaluation *e)
 {
     if (e->n_disagreements == 0)
         return;
-    printf("\n%8s %-22s %10s %10s %10s %10s\n", "sample", "output", "place", "label", "reference", "program");
+    cli_printf("\n%8s %-22s %10s %10s %10s %10s\n", "sample", "output", "place", "label", "reference", "program");
     for (size_t i = 0; i < e->n_disagreements; i++) {
         const struct nuc_disagreement *d = &e->disagreements[i];
-        printf("%8zu %-22.22s %10zu", d->sample, e->outputs[d->output].name, d->position);
+        cli_printf("%8zu %-22.22s %10zu", d->sample, e->outputs[d->output].name, d->position);
         print_class(d->label);
         print_class(d->reference);
         print_class(d->program);
-        printf("\n");
+        cli_printf("\n");
     }
 }
 
@@ -230,7 +231,7 @@ static void print_total(const struct nuc_evaluation *e)
         return;
     double total = nuc_total_sqnr(e);
     cli_decibel_text(total, db, sizeof db);
-    printf("%-22s %7s%s\n", "SQNR", db, isinf(total) ? "" : " dB");
+    cli_printf("%-22s %7s%s\n", "SQNR", db, isinf(total) ? "" : " dB");
 }
 
 /* No output is known to hold classes, and one has the shape of scores. */
@@ -251,11 +252,11 @@ void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion)
 {
     bool any = e->has_reference;
 
-    printf("%-22s %7zu in %.2f s\n", "samples", e->n_samples, e->seconds);
-    printf("%-22s %7.1f per second on the host, NPU simulated\n", "program",
-           per_second(e->n_samples, e->program_seconds));
+    cli_printf("%-22s %7zu in %.2f s\n", "samples", e->n_samples, e->seconds);
+    cli_printf("%-22s %7.1f per second on the host, NPU simulated\n", "program",
+               per_second(e->n_samples, e->program_seconds));
     if (e->has_reference)
-        printf("%-22s %7.1f per second\n", "reference", per_second(e->n_samples, e->reference_seconds));
+        cli_printf("%-22s %7.1f per second\n", "reference", per_second(e->n_samples, e->reference_seconds));
     print_total(e);
     print_outputs(e);
     for (size_t i = 0; i < e->n_outputs; i++)
@@ -266,7 +267,7 @@ void cli_print_evaluation(const struct nuc_evaluation *e, bool confusion)
     }
     print_disagreements(e);
     if (could_be_classes(e))
-        printf("\nno agreement: whether an output is a classifier's, --task classify says\n");
+        cli_printf("\nno agreement: whether an output is a classifier's, --task classify says\n");
     if (!any)
-        printf("nothing to compare with: give --reference MODEL, or labels as array 'label'\n");
+        cli_printf("nothing to compare with: give --reference MODEL, or labels as array 'label'\n");
 }

@@ -61,7 +61,22 @@ static void print_help(FILE *to)
     fprintf(to, "\n'nucleon COMMAND --help' describes a command.\n");
 }
 
-int main(int argc, char **argv)
+static int unknown_command(const char *name)
+{
+    const char *names[N_COMMANDS];
+
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *nearest = nuc_nearest_word(name, names, N_COMMANDS);
+    const char *suffix = strrchr(name, '.');
+    if (nearest != NULL)
+        return cli_usage("'%s' is not a command, did you mean '%s'? 'nucleon --help' lists them", name, nearest);
+    if (suffix != NULL && strchr(suffix, '/') == NULL)
+        return cli_usage("'%s' is not a command: the command comes before the file; 'nucleon --help' lists them", name);
+    return cli_usage("'%s' is not a command; 'nucleon --help' lists them", name);
+}
+
+static int run_command(int argc, char **argv)
 {
     struct cli_args args;
     bool stop;
@@ -71,15 +86,31 @@ int main(int argc, char **argv)
         return CLI_BAD_USAGE;
     }
     const char *name = strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        print_help(stdout);
+        return CLI_OK;
+    }
+    /* "help COMMAND" is "COMMAND --help". */
+    bool help = strcmp(name, "help") == 0;
+    if (help && argc == 2) {
         print_help(stdout);
         return CLI_OK;
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(name, commands[i].name) != 0)
+        if (strcmp(help ? argv[2] : name, commands[i].name) != 0)
             continue;
+        if (help) {
+            cli_print_help(&commands[i]);
+            return CLI_OK;
+        }
         int code = cli_parse(&commands[i], argc - 1, argv + 1, &args, &stop);
         return stop ? code : commands[i].run(&args);
     }
-    return cli_usage("'%s' is not a command; 'nucleon --help' lists them", argv[1]);
+    return unknown_command(help ? argv[2] : argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    cli_hold_streams();
+    return cli_finish(run_command(argc, argv));
 }

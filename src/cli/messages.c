@@ -1,16 +1,159 @@
-/* What the command line says on standard error, and progress. */
+/* What the command line prints: text of which a terminal sees no control characters, messages, and progress. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 
+/* ---- text ---- */
+
+/* The character at `p`, in UTF-8, and its bytes; 0 bytes: it is none. */
+static uint32_t decode(const unsigned char *p, size_t *bytes)
+{
+    static const struct {
+        unsigned char mask, lead;
+        uint32_t least;
+    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+
+    for (size_t n = 0; n < sizeof forms / sizeof forms[0]; n++) {
+        if ((p[0] & forms[n].mask) != forms[n].lead)
+            continue;
+        uint32_t c = p[0] & (unsigned char)~forms[n].mask;
+        size_t i = 1;
+        while (i <= n && (p[i] & 0xc0) == 0x80)
+            c = c << 6 | (p[i++] & 0x3f);
+        *bytes = i > n && c >= forms[n].least && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n + 1 : 0;
+        return c;
+    }
+    *bytes = 0;
+    return 0;
+}
+
+/* Characters that move the cursor, change the order of others, or are not seen at all. */
+static bool is_control(uint32_t c)
+{
+    static const uint32_t ranges[][2] = {{0, 0x1f},        {0x7f, 0x9f},      {0xad, 0xad},     {0x61c, 0x61c},
+                                         {0x200b, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f}, {0xfeff, 0xfeff},
+                                         {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (c >= ranges[i][0] && c <= ranges[i][1])
+            return true;
+    }
+    return false;
+}
+
+/* Of several lines, or all in one. */
+static void print_clean(FILE *to, const char *text, bool lines)
+{
+    const unsigned char *p = (const unsigned char *)text, *plain = p; /* from there on nothing is to be changed */
+    size_t bytes;
+
+    for (; *p != '\0'; p += bytes == 0 ? 1 : bytes) {
+        uint32_t c = decode(p, &bytes);
+        if (bytes != 0 && (!is_control(c) || (lines && (c == '\n' || c == '\t'))))
+            continue;
+        fwrite(plain, 1, (size_t)(p - plain), to);
+        plain = p + (bytes == 0 ? 1 : bytes);
+        if (!lines && bytes == 1 && strchr("\n\r\t", (int)c) != NULL)
+            fputc(' ', to);
+        else if (bytes < 2)
+            fprintf(to, "\\x%02x", p[0]);
+        else
+            fprintf(to, "\\u%04x", (unsigned)c);
+    }
+    fwrite(plain, 1, (size_t)(p - plain), to);
+}
+
+void cli_put(const char *text)
+{
+    print_clean(stdout, text, true);
+}
+
+void cli_printf(const char *format, ...)
+{
+    char buffer[512], *text = buffer;
+    va_list args;
+
+    va_start(args, format);
+    int length = vsnprintf(buffer, sizeof buffer, format, args);
+    va_end(args);
+    if (length >= (int)sizeof buffer && (text = malloc((size_t)length + 1)) != NULL) {
+        va_start(args, format);
+        vsnprintf(text, (size_t)length + 1, format, args);
+        va_end(args);
+    }
+    cli_put(text != NULL ? text : buffer); /* without memory, the beginning */
+    if (text != buffer)
+        free(text);
+}
+
+void cli_print_json_string(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    size_t bytes;
+
+    putchar('"');
+    for (; *p != '\0'; p += bytes == 0 ? 1 : bytes) {
+        uint32_t c = decode(p, &bytes);
+        if (c == '"' || c == '\\')
+            printf("\\%c", (int)c);
+        else if (bytes == 0)
+            printf("\\ufffd");
+        else if (c > 0xffff)
+            printf("\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)), (unsigned)(0xdc00 + (c & 0x3ff)));
+        else if (c == '\n')
+            putchar(' ');
+        else if (bytes > 1 || is_control(c))
+            printf("\\u%04x", (unsigned)c);
+        else
+            putchar((int)c);
+    }
+    putchar('"');
+}
+
+/* ---- the streams ---- */
+
+/* What the command opens must not become its standard output: closed ones are opened so that using them fails. */
+void cli_hold_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+            continue;
+        if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return;
+    }
+}
+
+int cli_finish(int code)
+{
+    bool bad = ferror(stdout) != 0;
+    int error = 0;
+
+    errno = 0;
+    if (fclose(stdout) != 0) {
+        error = errno;
+        bad = true;
+    }
+    if (bad) {
+        fprintf(stderr, "nucleon: standard output: cannot be written%s%s: write to another file\n",
+                error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
+        code = code == CLI_OK ? CLI_BAD_INPUT : code;
+    }
+    return (ferror(stderr) != 0 || fclose(stderr) != 0) && code == CLI_OK ? CLI_BAD_INPUT : code;
+}
+
+/* ---- messages ---- */
+
 static void print_line(const char *prefix, const char *text)
 {
     fputs(prefix, stderr);
-    for (const char *p = text; *p != '\0'; p++)
-        fputc((unsigned char)*p < ' ' ? ' ' : *p, stderr);
+    print_clean(stderr, text, false);
     fputc('\n', stderr);
 }
 
@@ -22,16 +165,32 @@ int cli_report(enum nuc_status status, const char *message)
     return status == NUC_PROPERTY ? CLI_PROPERTY : CLI_BAD_INPUT;
 }
 
+static int report(enum nuc_status status, const char *format, va_list args)
+{
+    char text[CLI_MESSAGE];
+
+    vsnprintf(text, sizeof text, format, args);
+    return cli_report(status, text);
+}
+
 int cli_usage(const char *format, ...)
 {
-    char text[1024];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    int code = report(NUC_BAD_USAGE, format, args);
     va_end(args);
-    print_line("nucleon: ", text);
-    return CLI_BAD_USAGE;
+    return code;
+}
+
+int cli_bad(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int code = report(NUC_IO, format, args);
+    va_end(args);
+    return code;
 }
 
 void cli_warn(void *user, const char *message)

@@ -41,7 +41,7 @@ static bool print_all(const struct nuc_compiler *c)
     }
     int rest = snprintf(NULL, 0, "  SQNR      on %zu calibration samples", samples);
     if (length > 0 && length + (size_t)rest <= WIDTH)
-        printf("  SQNR     %s on %zu calibration sample%s\n", line, samples, samples == 1 ? "" : "s");
+        cli_printf("  SQNR     %s on %zu calibration sample%s\n", line, samples, samples == 1 ? "" : "s");
     return length + (size_t)rest <= WIDTH;
 }
 
@@ -61,8 +61,8 @@ static void print_extremes(const struct nuc_compiler *c)
     name_to(name, worst.name);
     db_to(worst_db, worst.sqnr_db);
     db_to(best_db, best.sqnr_db);
-    printf("  SQNR     %s (%s) to %s: %zu outputs, %zu calibration samples\n", worst_db, name, best_db, n,
-           worst.samples);
+    cli_printf("  SQNR     %s (%s) to %s: %zu outputs, %zu calibration samples\n", worst_db, name, best_db, n,
+               worst.samples);
 }
 
 static void print_steps(const struct nuc_compiler *c)
@@ -70,7 +70,7 @@ static void print_steps(const struct nuc_compiler *c)
     struct nuc_accuracy_step s;
 
     for (size_t i = 0; nuc_accuracy_step(c, i, &s) == NUC_OK; i++)
-        printf("           %s: %.2f dB to %.2f dB in %.1f s\n", s.name, s.before_db, s.after_db, s.seconds);
+        cli_printf("           %s: %.2f dB to %.2f dB in %.1f s\n", s.name, s.before_db, s.after_db, s.seconds);
 }
 
 void cli_print_quality(const struct nuc_compiler *c)

@@ -61,7 +61,7 @@ int cli_profiler_report(struct cli_profiler *p, struct nuc_compiler *c, const ch
     if (table) {
         s = nuc_profile_text(c, path, image, size, &p->runs[0], &text);
         if (s == NUC_OK)
-            printf("%s", text);
+            cli_printf("%s", text);
     }
     if (s == NUC_OK && etdump != NULL)
         s = nuc_write_etdump(c, path, image, size, p->runs, p->n_runs, etdump);

@@ -132,7 +132,7 @@ check "unknown target" has "unknown target 'mcx'" err
 "$nucleon" convert --input "$models/conv.tflite" 2>err
 check "convert without --output is bad usage" [ $? -eq 2 ]
 "$nucleon" convert --input "$digits/digits.pt2" --output no.tflite 2>err
-check "an archive is not a LiteRT model" has "not a LiteRT file" err
+check "an archive is not a LiteRT model" has "is a torch.export archive (.pt2), not a LiteRT model" err
 check "failed conversions write nothing" [ ! -e no.tflite ]
 
 # ---- converters that fail ----

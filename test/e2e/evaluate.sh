@@ -140,8 +140,8 @@ mistake 2 "--min-sqnr compares with the float model" digits.pte --dataset "$data
 mistake 2 "--min-agreement cannot be measured" digits.pte --dataset inputs --reference "$model" --task regress \
     --min-agreement 90
 mistake 2 "--min-accuracy takes percents from 0 to 100, not '101'" digits.pte --dataset "$data" --min-accuracy 101
-mistake 2 "--min-sqnr takes a number, not 'high'" digits.pte --dataset "$data" --min-sqnr high
-mistake 2 "--ignore-label takes an integer, not 'none'" digits.pte --dataset "$data" --ignore-label none
+mistake 2 "--min-sqnr DB takes a finite number without a unit, not 'high'" digits.pte --dataset "$data" --min-sqnr high
+mistake 2 "--ignore-label N takes an integer, not 'none'" digits.pte --dataset "$data" --ignore-label none
 mistake 2 "--task takes one of: auto, classify, segment, regress" digits.pte --dataset "$data" --task rank
 mistake 2 "there are no classes along axis 7" digits.pte --dataset inputs --class-axis 7
 
@@ -176,7 +176,7 @@ npy one/x.npy '<f4' '(1, 1, 8, 8)' 256
 run 0 digits.pte --dataset one --reference "$model"
 has out "samples                      1 in "
 mistake 1 "neither .npy files nor PNG or JPEG images" digits.pte --dataset none
-mistake 1 "is not a regular file" . --dataset "$data"
+mistake 1 "is a folder, not an ExecuTorch program" . --dataset "$data"
 mistake 2 "is a float model; --quantized takes what" digits.pte --dataset "$data" --reference "$model" \
     --quantized "$model"
 

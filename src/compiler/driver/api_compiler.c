@@ -4,10 +4,28 @@
 
 #include "compiler/driver/driver.h"
 #include "compiler/target/target.h"
+#include "host/nearest.h"
 
 const char *nuc_version(void)
 {
     return NUCLEON_VERSION;
+}
+
+struct words {
+    const char *const *items;
+    size_t count;
+};
+
+static const char *word_at(const void *list, size_t index)
+{
+    const struct words *words = list;
+
+    return index < words->count ? words->items[index] : NULL;
+}
+
+const char *nuc_nearest_word(const char *text, const char *const *words, size_t count)
+{
+    return nuc_nearest(text, word_at, &(struct words){words, count});
 }
 
 struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const struct nuc_memory_hooks *hooks)

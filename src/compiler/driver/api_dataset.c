@@ -5,6 +5,7 @@
 
 #include "compiler/driver/dataset.h"
 #include "compiler/export/npz_write.h"
+#include "compiler/import/file_kind.h"
 #include "host/text.h"
 
 struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path)
@@ -13,6 +14,12 @@ struct nuc_dataset *nuc_dataset_read(struct nuc_compiler *c, const char *path)
 
     if (d != NULL)
         return d;
+    nuc_expect_file(c->cx, path, NUC_FILE_DATA);
+    if (c->options.n_image_mean > 0 || c->options.n_image_std > 0 || c->options.image_resize != NUC_RESIZE_NONE)
+        nuc_warn(c->cx,
+                 "%s: holds arrays, not images: --mean, --std and --resize are without effect, prepare the "
+                 "arrays themselves",
+                 path);
     d = nuc_alloc(c->cx, sizeof *d);
     d->c = c;
     d->path = nuc_strdup(c->cx, path);

@@ -4,6 +4,7 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/cortexm/cortexm.h"
 #include "compiler/driver/driver.h"
+#include "compiler/import/file_kind.h"
 #include "compiler/neutron/container/container.h"
 #include "compiler/neutron/convert/kernel_selection.h"
 #include "compiler/passes/passes.h"
@@ -20,6 +21,8 @@
 static void generate(struct nuc_call *k)
 {
     struct nuc_context *cx = k->c->cx;
+
+    nuc_expect_file(cx, k->path, NUC_FILE_PROGRAM);
     const char *name = k->name != NULL ? k->name : nuc_codegen_name(cx, k->path);
     struct nuc_codegen_files files = nuc_generate_code(cx, k->path, nuc_map_file(cx, k->path), name);
 
@@ -182,6 +185,7 @@ static void convert(struct nuc_call *k)
         options.convert.profile = k->in.convert->profile;
         options.convert.fetch_constants = k->in.convert->fetch_constants_to_sram;
     }
+    nuc_expect_file(cx, k->path, NUC_FILE_LITERT);
     const struct nuc_lt_model *m = nuc_lt_read(cx, k->path, nuc_map_file(cx, k->path));
     nuc_note_seconds(k->c, "read", started);
     started = nuc_seconds();

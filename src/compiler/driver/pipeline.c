@@ -8,6 +8,7 @@
 #include "compiler/driver/lower.h"
 #include "compiler/driver/sample_check.h"
 #include "compiler/export/pt2_write.h"
+#include "compiler/import/file_kind.h"
 #include "compiler/import/pt2.h"
 #include "compiler/import/tflite.h"
 #include "compiler/import/zip.h"
@@ -195,14 +196,10 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
 static void import_model(struct nuc_job *j)
 {
     struct nuc_context *cx = j->c->cx;
+    nuc_expect_file(cx, j->input, NUC_FILE_MODEL);
     struct nuc_span bytes = nuc_map_file(cx, j->input);
-    bool litert = bytes.size >= 8 && memcmp(bytes.data + 4, "TFL3", 4) == 0;
+    bool litert = !nuc_is_zip(bytes);
 
-    if (!litert && !nuc_is_zip(bytes))
-        nuc_fail(cx, NUC_BAD_INPUT,
-                 "%s: is neither a torch.export archive (.pt2) nor a LiteRT model (.tflite); 'nucleon inspect' "
-                 "describes other files",
-                 j->input);
     struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
     j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, io) : nuc_import_pt2(cx, j->input));
     j->m->from_litert = litert;

@@ -4,6 +4,7 @@
 
 #include "compiler/driver/pipeline.h"
 #include "compiler/target/target.h"
+#include "host/nearest.h"
 
 void nuc_options_default(struct nuc_options *options)
 {
@@ -19,6 +20,14 @@ void nuc_options_default(struct nuc_options *options)
     };
 }
 
+static const char *dump_point_name(const void *list, size_t index)
+{
+    struct nuc_dump_point point;
+
+    (void)list;
+    return nuc_dump_point(index, &point) ? point.name : NULL;
+}
+
 static void check_dump_point(struct nuc_context *cx, const char *wanted)
 {
     struct nuc_dump_point point;
@@ -27,8 +36,8 @@ static void check_dump_point(struct nuc_context *cx, const char *wanted)
     for (size_t i = 0; !known && nuc_dump_point(i, &point); i++)
         known = strcmp(point.name, wanted) == 0;
     if (!known)
-        nuc_fail(cx, NUC_BAD_USAGE, "--dump-after: '%s' is not a stage or pass; '--dump-after help' lists them",
-                 wanted);
+        nuc_fail(cx, NUC_BAD_USAGE, "--dump-after: '%s' is not a stage or pass%s; '--dump-after help' lists them",
+                 wanted, nuc_did_you_mean(cx, wanted, dump_point_name, NULL));
 }
 
 bool nuc_expresses_for_npu(const struct nuc_settings *s)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "host/nearest.h"
 #include "host/text.h"
 
 struct not_delegated {
@@ -108,6 +109,26 @@ static const char *known_operators(const struct nuc_graph *g)
     return nuc_text_string(&text);
 }
 
+static const char *name_at(const void *list, size_t index)
+{
+    return ((const char *const *)list)[index];
+}
+
+/* Of the operators of the graph, and of its nodes. */
+static const char *nearest_name(const struct nuc_graph *g, const char *given)
+{
+    const char **names = nuc_alloc_array(g->cx, 2 * (size_t)g->n_nodes + 1, sizeof *names);
+    size_t count = 0;
+
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!nuc_is_operator(n))
+            continue;
+        names[count++] = nuc_short_op_name(nuc_node_op_name(n));
+        names[count++] = n->name;
+    }
+    return nuc_did_you_mean(g->cx, given, name_at, names);
+}
+
 static void check_used(const struct not_delegated *list, const struct nuc_graph *g)
 {
     for (uint32_t i = 0; i < list->count; i++) {
@@ -116,9 +137,9 @@ static void check_used(const struct not_delegated *list, const struct nuc_graph 
             n = n->next;
         if (n == NULL)
             nuc_fail(g->cx, NUC_BAD_USAGE,
-                     "%s: '%s' among the operators not to delegate matches no operator and no node: give a node's "
+                     "%s: '%s' among the operators not to delegate matches no operator and no node%s: give a node's "
                      "name, or one of the model's operators: %s",
-                     g->file, list->given[i], known_operators(g));
+                     g->file, list->given[i], nearest_name(g, list->given[i]), known_operators(g));
     }
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/passes/passes.h"
 #include "compiler/support/support.h"
 #include "compiler/target/target.h"
+#include "host/nearest.h"
 
 /* Operators without an Edge form of their own, or of which more is to be said than their arguments. */
 static const struct row {
@@ -165,6 +166,15 @@ static bool is_aten(const struct nuc_node *node)
            !nuc_is_dequantize(node);
 }
 
+/* Names of operators with an Edge form; "" stands for others. */
+static const char *operator_name(const void *list, size_t index)
+{
+    (void)list;
+    if (index >= NUC_OP_COUNT)
+        return NULL;
+    return nuc_has_edge_form((enum nuc_op)index) ? nuc_op_name((enum nuc_op)index, NUC_ATEN) : "";
+}
+
 /* The in-place name means the same: such an operator becomes functional before the question comes up. */
 static void read_wanted(struct to_edge *e)
 {
@@ -177,7 +187,8 @@ static void read_wanted(struct to_edge *e)
         }
         if (!known)
             nuc_fail(e->g->cx, NUC_BAD_USAGE,
-                     "preserve-ops: '%s' is not an ATen operator: give names such as aten.pad.default", text);
+                     "--preserve-ops: '%s' is not an ATen operator%s: give names such as aten.pad.default", text,
+                     nuc_did_you_mean(e->g->cx, text, operator_name, NULL));
     }
 }
 

@@ -3,10 +3,11 @@
 
 #include <string.h>
 
-#include "base/program_schema.h"
 #include "compiler/export/json_build.h"
 #include "compiler/graph/graph.h"
+#include "compiler/import/file_kind.h"
 #include "compiler/import/pt2.h"
+#include "compiler/import/zip.h"
 #include "compiler/litert/litert.h"
 #include "compiler/report/inspect_forms.h"
 #include "host/file.h"
@@ -66,6 +67,9 @@ static void inspect_archive(const struct nuc_inspection *in, struct nuc_text *ou
 {
     struct nuc_graph *g = nuc_import_pt2(in->cx, in->file);
 
+    if (in->disassemble)
+        nuc_warn(in->cx, "--disassemble: without effect, %s is a model without code for the NPU", in->file);
+
     if (form == NUC_INSPECT_DOT) {
         nuc_inspect_graph_dot(out, g);
     } else if (form == NUC_INSPECT_JSON) {
@@ -117,19 +121,16 @@ static void inspect_program(const struct nuc_inspection *in, struct nuc_text *ou
 const char *nuc_inspect(struct nuc_context *cx, const char *path, enum nuc_inspect_form form, bool disassemble)
 {
     const struct nuc_inspection in = {cx, path, disassemble, form == NUC_INSPECT_TEXT};
-    struct nuc_span bytes = nuc_map_file(cx, path);
     struct nuc_text out;
 
+    nuc_expect_file(cx, path, NUC_FILE_DESCRIBED);
+    struct nuc_span bytes = nuc_map_file(cx, path);
     nuc_text_init(&out, cx);
-    if (bytes.size >= 4 && memcmp(bytes.data, "PK", 2) == 0)
+    if (nuc_is_zip(bytes))
         inspect_archive(&in, &out, form, bytes);
     else if (has_identifier(bytes, "TFL3"))
         inspect_litert(&in, &out, form, bytes);
-    else if (has_identifier(bytes, NUC_PROGRAM_IDENTIFIER))
-        inspect_program(&in, &out, form, bytes);
     else
-        nuc_fail(cx, NUC_BAD_INPUT,
-                 "%s: is neither a torch.export archive (.pt2), nor a LiteRT model (.tflite), nor a program (.pte)",
-                 path);
+        inspect_program(&in, &out, form, bytes);
     return nuc_text_string(&out);
 }

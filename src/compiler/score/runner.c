@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compiler/driver/dataset.h"
+#include "compiler/import/file_kind.h"
 #include "host/file.h"
 #include "nucleon/NeutronDriver.h"
 
@@ -171,6 +172,8 @@ static void open_runner(struct nuc_call *k)
 {
     struct runner_call *rk = (struct runner_call *)k;
     struct nuc_context *cx = k->c->cx;
+    if (k->path != NULL)
+        nuc_expect_file(cx, k->path, NUC_FILE_PROGRAM);
     struct nuc_sub_arena *memory = nuc_enter_sub_arena(cx);
     struct nuc_runner *r = nuc_alloc(cx, sizeof *r);
     struct nuc_span file = k->path != NULL ? nuc_map_file(cx, k->path) : k->bytes;

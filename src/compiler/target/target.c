@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "host/nearest.h"
 #include "host/text.h"
 
 /* ---- CPUs ---- */
@@ -120,6 +121,18 @@ const struct nuc_flavor *nuc_flavor_at(size_t index)
     return index < N_FLAVORS ? &flavors[index] : NULL;
 }
 
+static const char *target_name(const void *list, size_t index)
+{
+    (void)list;
+    return index < N_TARGETS ? targets[index].name : NULL;
+}
+
+static const char *flavor_name(const void *list, size_t index)
+{
+    (void)list;
+    return index < N_FLAVORS ? flavors[index].name : NULL;
+}
+
 const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *name)
 {
     struct nuc_text known;
@@ -132,7 +145,8 @@ const struct nuc_target *nuc_target_find(struct nuc_context *cx, const char *nam
             return &targets[i];
         nuc_text_addf(&known, "%s%s", i == 0 ? "" : ", ", targets[i].name);
     }
-    nuc_fail(cx, NUC_BAD_USAGE, "unknown target '%s': use one of %s", name, nuc_text_string(&known));
+    nuc_fail(cx, NUC_BAD_USAGE, "--target: unknown target '%s'%s: use one of %s", name,
+             nuc_did_you_mean(cx, name, target_name, NULL), nuc_text_string(&known));
 }
 
 static bool is_alias(const struct nuc_flavor *flavor, const char *name)
@@ -160,7 +174,8 @@ const struct nuc_flavor *nuc_flavor_find(struct nuc_context *cx, const char *nam
         }
         nuc_text_addf(&known, "%s%s", i == 0 ? "" : ", ", flavors[i].name);
     }
-    nuc_fail(cx, NUC_BAD_USAGE, "unknown converter flavor '%s': use one of %s", name, nuc_text_string(&known));
+    nuc_fail(cx, NUC_BAD_USAGE, "--converter-flavor: unknown converter flavor '%s'%s: use one of %s", name,
+             nuc_did_you_mean(cx, name, flavor_name, NULL), nuc_text_string(&known));
 }
 
 double nuc_target_peak_macs(const struct nuc_target *target)
