@@ -126,6 +126,7 @@ struct nuc_options {
     enum nuc_io io;
     enum nuc_placement placement; /* greedy with reference_compat, require_full_delegation and flavor sdk-3.1 */
     bool no_quantize;             /* a float program for the CPU: no calibration, nothing is delegated */
+    bool no_metadata;             /* the program says nothing about its data; neither does one of reference_compat */
     bool executorch_ops_only;     /* no operator that ExecuTorch's runtime does not have */
     bool reference_compat;        /* reproduce the reference backend's decisions and quantization */
     enum nuc_accuracy accuracy;   /* reference_compat: fast */

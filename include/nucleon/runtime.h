@@ -151,6 +151,13 @@ void *nuc_program_device(const struct nuc_program *p, size_t index);
 enum nuc_status nuc_program_number(const void *image, size_t size, const char *name, double *out,
                                    struct nuc_detail *detail);
 
+/*
+ * Data that the program carries by name: under "nucleon" what it says about its inputs and outputs, a JSON text
+ * (docs/formats.md, "Facts"). It lies in the image. NUC_BAD_INPUT when the program has none under that key.
+ */
+enum nuc_status nuc_program_named_data(const void *image, size_t size, const char *key, const void **data,
+                                       size_t *bytes, struct nuc_detail *detail);
+
 static inline size_t nuc_program_n_inputs(const struct nuc_program *p)
 {
     return p->n_inputs;

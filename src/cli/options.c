@@ -137,6 +137,8 @@ const struct cli_option cli_options[] = {
      CHOICES("float", "int8")},
     {"--delegate-data", MAKES, CLI_CHOICE, TO(o.delegate_data), "inline|segment",
      "where the NPU payload lies in the program (default inline)", CHOICES("inline", "segment"), .needs = CLI_AN_NPU},
+    {"--no-metadata", MAKES, CLI_FLAG, TO(o.no_metadata), NULL,
+     "leave out what the program says about its data: names, classes, ranges, how images were prepared"},
     {"--intermediates-dir", COMPILE, CLI_STRING, TO(o.intermediates_dir), "DIR",
      "write each partition's LiteRT model to DIR/<tag>_pure.et.tflite, converted to DIR/<tag>_neutron.et.tflite",
      .file = CLI_FOLDER, .needs = CLI_AN_NPU},

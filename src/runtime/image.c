@@ -44,8 +44,7 @@ static bool read_header(struct nuc_image *im)
                           NUC_TEXT("the file is shorter than its segments"));
 }
 
-/* Bytes of segment `index`. */
-static bool segment_at(struct nuc_image *im, uint32_t index, struct nuc_span *out)
+bool nuc_image_segment(struct nuc_image *im, uint32_t index, struct nuc_span *out)
 {
     struct nuc_fb_table t = nuc_fb_vec_table(&im->reader, im->segments, index);
     uint64_t offset = nuc_fb_u64(&im->reader, t, NUC_SEGMENT_OFFSET, 0);
@@ -63,7 +62,7 @@ static bool open_constants(struct nuc_image *im)
     im->constant_offsets = nuc_fb_vec(&im->reader, t, NUC_SUBSEGMENT_OFFSETS, 8);
     if (im->constant_offsets.count <= 1) /* entry 0 stands for "no constant" */
         return true;
-    return segment_at(im, nuc_fb_u32(&im->reader, t, NUC_SUBSEGMENT_INDEX, 0), &im->constants);
+    return nuc_image_segment(im, nuc_fb_u32(&im->reader, t, NUC_SUBSEGMENT_INDEX, 0), &im->constants);
 }
 
 static bool open_plan(struct nuc_image *im)
@@ -118,7 +117,7 @@ bool nuc_image_delegate(struct nuc_image *im, uint32_t index, const char **id, s
         !nuc_image_need(im, *id != NULL && reference.at != 0, NUC_TEXT("a delegate has no backend or no data")))
         return false;
     if (nuc_fb_i8(r, reference, NUC_REFERENCE_LOCATION, 0) == 1)
-        return segment_at(im, data_index, processed);
+        return nuc_image_segment(im, data_index, processed);
     struct nuc_fb_vector inline_data = nuc_fb_vec(r, im->program, NUC_PROGRAM_DELEGATE_DATA, 4);
     *processed = nuc_fb_bytes(r, nuc_fb_vec_table(r, inline_data, data_index), 0);
     return nuc_image_ok(im) &&
@@ -188,7 +187,7 @@ bool nuc_image_initial(struct nuc_image *im, uint32_t buffer, size_t bytes, stru
     uint64_t offset = (uint64_t)nuc_fb_vec_i64(&im->reader, offsets, buffer);
     struct nuc_span segment;
 
-    return nuc_image_ok(im) && segment_at(im, nuc_fb_u32(&im->reader, t, NUC_SUBSEGMENT_INDEX, 0), &segment) &&
+    return nuc_image_ok(im) && nuc_image_segment(im, nuc_fb_u32(&im->reader, t, NUC_SUBSEGMENT_INDEX, 0), &segment) &&
            nuc_image_need(im, nuc_span_slice(segment, offset, bytes, out),
                           NUC_TEXT("initial data lies outside its segment"));
 }

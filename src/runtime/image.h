@@ -29,6 +29,9 @@ bool nuc_image_need(struct nuc_image *im, bool condition, const char *message);
 /* False with a message when the reader met a contradiction. */
 bool nuc_image_ok(struct nuc_image *im);
 
+/* Bytes of segment `index`. */
+bool nuc_image_segment(struct nuc_image *im, uint32_t index, struct nuc_span *out);
+
 /* The payload of delegate `index` and its backend's name. */
 bool nuc_image_delegate(struct nuc_image *im, uint32_t index, const char **id, struct nuc_span *processed);
 

@@ -58,6 +58,23 @@ static const char *function_of(const struct nuc_kernel_entry *entry)
 
 /* ---- header ---- */
 
+/* What the model calls it, as far as that can stand in a comment. */
+static const char *name_of(const struct nuc_codegen *g, bool input, uint32_t i)
+{
+    const struct nuc_program_facts *facts = g->facts;
+    const char *name = NULL;
+
+    if (facts != NULL && input && i < facts->n_inputs)
+        name = facts->inputs[i].name;
+    if (facts != NULL && !input && i < facts->n_outputs)
+        name = facts->outputs[i].name;
+    for (const char *p = name; p != NULL && *p != '\0'; p++) {
+        if (!is_name_part(*p) && strchr(".:-", *p) == NULL)
+            return "";
+    }
+    return name == NULL ? "" : nuc_format(g->cx, ", '%s'", name);
+}
+
 static void add_boundary(const struct nuc_codegen *g, struct nuc_text *out, const char *kind, uint32_t i,
                          uint32_t value)
 {
@@ -67,7 +84,7 @@ static void add_boundary(const struct nuc_codegen *g, struct nuc_text *out, cons
     if (g->program.values[value].kind != NUC_VALUE_TENSOR)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has an input or output that is not a tensor: run it with the runtime",
                  g->file);
-    nuc_text_addf(out, "/* %s %u: %s [", kind, i, nuc_dtype_name((enum nuc_dtype)t->dtype));
+    nuc_text_addf(out, "/* %s %u%s: %s [", kind, i, name_of(g, input, i), nuc_dtype_name((enum nuc_dtype)t->dtype));
     for (uint32_t d = 0; d < t->rank; d++)
         nuc_text_addf(out, "%s%d", d == 0 ? "" : ", ", (int)t->sizes[d]);
     nuc_text_addf(out, "], outermost to innermost in memory: dimensions");

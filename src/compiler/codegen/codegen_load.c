@@ -56,7 +56,11 @@ static void load_program(struct nuc_codegen *g)
         refuse(g, status, &detail);
     for (size_t i = 0; i < g->sizes.n_planned; i++)
         check_initial_data(g, m.planned[i], m.planned_size[i]);
-    g->method = nuc_program_view_open(g->cx, g->file, g->image)->methods;
+    const struct nuc_program_view *view = nuc_program_view_open(g->cx, g->file, g->image);
+    const char *why;
+
+    g->method = view->methods;
+    g->facts = nuc_facts_of_program(g->cx, view, &why);
     g->instructions = g->method->chains[0].instructions;
 }
 

@@ -3,6 +3,7 @@
 #define NUC_CODEGEN_PRIVATE_H
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/facts/facts.h"
 #include "compiler/program_view/program_view.h"
 #include "host/text.h"
 #include "nucleon/runtime.h"
@@ -18,6 +19,7 @@ struct nuc_codegen {
     struct nuc_context *cx;
     const char *file, *name, *upper; /* upper: the name in capitals */
     struct nuc_span image;
+    const struct nuc_program_facts *facts;           /* NULL: the program has none */
     const struct nuc_view_method *method;            /* what the file says */
     const struct nuc_view_instruction *instructions; /* n_instructions of the program */
     struct nuc_program program;                      /* what the runtime makes of it: kernels, shapes, constants */

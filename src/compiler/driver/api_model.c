@@ -1,9 +1,8 @@
 /* Models as the library shows them: inputs, outputs, nodes, text, evaluation. */
 #include <string.h>
 
-#include "compiler/driver/driver.h"
+#include "compiler/driver/model_facts.h"
 #include "compiler/eval/eval.h"
-#include "compiler/export/pt2_write.h"
 #include "compiler/graph/quant.h"
 #include "compiler/layout/layout.h"
 #include "compiler/partition/partition.h"
@@ -26,6 +25,8 @@ struct nuc_model *nuc_model_after(const struct nuc_model *from, struct nuc_graph
     m->settings = from->settings;
     m->from_litert = from->from_litert;
     m->io = from->io;
+    m->names = from->names;
+    m->seen = from->seen;
     m->from_float = from->from_float;
     m->dim_order_table = from->dim_order_table;
     m->greedy = from->greedy;
@@ -114,7 +115,7 @@ enum nuc_status nuc_model_text(struct nuc_model *m, bool with_data, const char *
 
 static void write_model(struct nuc_call *k)
 {
-    nuc_write_file(k->c->cx, k->output, nuc_write_pt2(k->m->graph));
+    nuc_write_file(k->c->cx, k->output, nuc_model_archive(k->m));
 }
 
 enum nuc_status nuc_model_write(struct nuc_model *m, const char *path)

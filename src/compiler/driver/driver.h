@@ -20,6 +20,8 @@ struct nuc_evaluator;
 struct nuc_partitions;
 struct nuc_lowered;
 struct nuc_memory_map;
+struct nuc_seen;
+struct nuc_model_names;
 
 struct nuc_compiler {
     struct nuc_context *cx;
@@ -41,6 +43,8 @@ struct nuc_model {
     struct nuc_graph *graph;
     bool from_litert;                    /* made from a LiteRT model, whose operators stay whole */
     const struct nuc_litert_io *io;      /* its boundary, which the graph has channels first; NULL: as in the graph */
+    const struct nuc_model_names *names; /* of what was opened (model_facts.h); NULL: those of the graph */
+    const struct nuc_seen *seen;         /* of its data (model_facts.h); NULL: nothing is known */
     const struct nuc_model *from_float;  /* what was quantized, or is to be; NULL: it came quantized */
     struct nuc_calibration *calibration; /* prepared models */
     bool greedy;                         /* placed so whatever the options say: by a trial that takes fewer cycles */

@@ -6,8 +6,8 @@
 
 #include "compiler/driver/dataset.h"
 #include "compiler/driver/lower.h"
+#include "compiler/driver/model_facts.h"
 #include "compiler/driver/sample_check.h"
-#include "compiler/export/pt2_write.h"
 #include "compiler/import/file_kind.h"
 #include "compiler/import/pt2.h"
 #include "compiler/import/tflite.h"
@@ -211,7 +211,7 @@ static void write_output(struct nuc_job *j)
 {
     bool is_program = j->made.bytes.data != NULL;
 
-    nuc_write_file(j->c->cx, j->output, is_program ? j->made.bytes : nuc_write_pt2(j->m->graph));
+    nuc_write_file(j->c->cx, j->output, is_program ? j->made.bytes : nuc_model_archive(j->m));
 }
 
 /* ---- public calls: from file to file ---- */

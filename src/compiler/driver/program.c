@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/driver/lower.h"
+#include "compiler/driver/model_facts.h"
 #include "compiler/neutron/convert/convert.h"
 #include "compiler/neutron/convert/kernel_selection.h"
 #include "compiler/report/memory_map.h"
@@ -75,6 +76,7 @@ void nuc_make_program(struct nuc_job *j)
     struct nuc_model *m = j->m;
     const struct nuc_options *o = &m->settings->o;
     struct nuc_program_memory_report memory = {.planned = 0};
+    struct nuc_named_data named = {.key = NUC_FACTS_KEY};
     struct nuc_program_options options = {.delegate_data = o->delegate_data,
                                           .stack_traces = o->profile,
                                           .keep_order = o->reference_compat,
@@ -84,6 +86,9 @@ void nuc_make_program(struct nuc_job *j)
     if (m->lowered == NULL)
         nuc_fail(j->c->cx, NUC_BAD_USAGE, "%s: is not lowered", m->graph->file);
     nuc_add_io_constants(m, &options);
+    named.bytes = nuc_facts_text_of(m);
+    options.named = &named;
+    options.n_named = named.bytes.size > 0;
     nuc_check_dim_orders(m->graph, false);
     j->made.bytes = nuc_write_program(m->graph, &options);
     j->made.report = m->lowered->report;

@@ -1,5 +1,6 @@
 /* From float model to quantized model: passes, observers, samples, quantize and dequantize nodes. */
 #include "compiler/driver/dataset.h"
+#include "compiler/driver/model_facts.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/driver/sample_check.h"
 #include "compiler/eval/sqnr.h"
@@ -16,6 +17,7 @@ void nuc_expand_model(struct nuc_job *j)
 {
     if (nuc_expand(j->m->graph))
         nuc_refresh_layouts(j->m->graph);
+    nuc_note_imported(j->m);
 }
 
 /* What the NPU can express is expressed. */
@@ -183,6 +185,7 @@ void nuc_calibrate_model(struct nuc_job *j)
             o->progress(o->progress_user, "calibrate", k + 1, j->samples->n_samples);
     }
     j->samples_differ = nuc_warn_of_samples(check, j->samples);
+    nuc_sample_check_note(check, j->m, j->samples);
 }
 
 void nuc_quantize_model(struct nuc_job *j)

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/driver/model_facts.h"
+
 #define TINY 1e-4f
 #define LARGE 1e4f
 
@@ -85,6 +87,19 @@ bool nuc_warn_of_samples(const struct nuc_sample_check *s, const struct nuc_data
     if (!warned && !s->differ && s->n_samples > 1)
         nuc_warn(s->cx, "%s: all %zu samples are the same: give samples that differ", samples->path, s->n_samples);
     return s->differ;
+}
+
+void nuc_sample_check_note(const struct nuc_sample_check *s, struct nuc_model *prepared,
+                           const struct nuc_dataset *samples)
+{
+    float *least = nuc_alloc_array(s->cx, s->n_inputs, sizeof *least);
+    float *most = nuc_alloc_array(s->cx, s->n_inputs, sizeof *most);
+
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        least[i] = s->ranges[i].min;
+        most[i] = s->ranges[i].max;
+    }
+    nuc_note_calibrated(prepared, samples, least, most);
 }
 
 /* ---- outputs ---- */

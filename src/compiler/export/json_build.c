@@ -81,7 +81,8 @@ void nuc_put_string(struct nuc_context *cx, json_t *parent, const char *key, con
 
 struct nuc_span nuc_json_dump(struct nuc_context *cx, const json_t *tree, size_t flags)
 {
-    flags |= JSON_REAL_PRECISION(17);
+    if ((flags & JSON_REAL_PRECISION(31)) == 0)
+        flags |= JSON_REAL_PRECISION(17);
     size_t size = json_dumpb(tree, NULL, 0, flags);
     char *text = nuc_alloc(cx, size);
 

@@ -26,7 +26,8 @@ void nuc_put_double(struct nuc_context *cx, json_t *parent, const char *key, dou
 /* Fails with NUC_BAD_INPUT when the text is not UTF-8. */
 void nuc_put_string(struct nuc_context *cx, json_t *parent, const char *key, const char *value);
 
-/* The text of the tree, in the arena; `flags` are jansson's, JSON_COMPACT or JSON_INDENT(n). */
+/* The text of the tree, in the arena; `flags` are jansson's, JSON_COMPACT or JSON_INDENT(n); reals have 17 digits
+ * where these do not say otherwise. */
 struct nuc_span nuc_json_dump(struct nuc_context *cx, const json_t *tree, size_t flags);
 
 #endif

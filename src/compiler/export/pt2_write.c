@@ -364,6 +364,8 @@ struct nuc_span nuc_write_pt2(struct nuc_graph *g)
     add_files(cx, zip, &p, true);
     nuc_zip_add(zip, TOP "models/model.json", make_model(&w, &p));
     add_text(zip, TOP "data/sample_inputs/model.pt", ""); /* torch expects the entry; empty stands for none */
+    if (g->facts.size > 0)
+        nuc_zip_add(zip, TOP NUC_PT2_FACTS, g->facts);
     add_text(zip, TOP "archive_format", "pt2");
     add_text(zip, TOP "archive_version", "0");
     add_text(zip, TOP ".data/version", "6\n");

@@ -217,7 +217,9 @@ struct nuc_graph {
     struct nuc_context *cx;
     const char *file;                      /* where it came from, for messages */
     const struct nuc_call_spec *call_spec; /* NULL: single tensors by position */
-    enum nuc_dialect dialect;              /* of the nodes that are added */
+    const char *const *output_names;       /* as imported: by place, an entry or all may be NULL */
+    struct nuc_span facts;    /* text of facts.h in an archive, as imported or to be written; empty: none */
+    enum nuc_dialect dialect; /* of the nodes that are added */
     struct nuc_node *first, *last;
     uint32_t n_nodes;
     uint32_t next_id;

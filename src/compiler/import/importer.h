@@ -56,6 +56,17 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
 /* How Python calls the model, NULL when the archive does not say. Never fails: the compiler does not need it. */
 const struct nuc_call_spec *nuc_read_call_spec(struct nuc_context *cx, const json_t *graph_module);
 
+/* The call signature of the root module, NULL when the archive has none. */
+const json_t *nuc_root_signature(const json_t *graph_module);
+
+/* ---- pt2_outputs.c ---- */
+
+/*
+ * Names of the outputs, of which there are `expected`: keys of dictionaries, fields of named tuples and dataclasses,
+ * those inside each other joined by '_'; NULL for an output without a key. NULL when the archive does not say.
+ */
+const char *const *nuc_read_output_names(struct nuc_context *cx, const json_t *graph_module, size_t expected);
+
 /* ---- pt2_node.c ---- */
 
 /* Adds a call node for every node of the archive. */

@@ -291,6 +291,14 @@ static void remove_unread(struct nuc_graph *g)
     }
 }
 
+/* What an archive of nucleon's says about its data, unchecked: empty when there is none, or too much. */
+static struct nuc_span read_facts(const struct nuc_importer *im)
+{
+    const struct nuc_zip_entry *entry = nuc_zip_find(im->zip, nuc_format(im->cx, "%s" NUC_PT2_FACTS, im->top));
+
+    return entry == NULL || entry->size > NUC_PT2_FACTS_MAX ? (struct nuc_span){NULL, 0} : nuc_zip_read(im->zip, entry);
+}
+
 struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path)
 {
     struct nuc_importer *im = nuc_alloc(cx, sizeof *im);
@@ -308,6 +316,9 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path)
     /* The leaves of a call specification are the inputs of the graph. */
     if (!im->has_constant_input)
         im->g->call_spec = nuc_read_call_spec(cx, im->graph_module.value);
+    im->g->output_names =
+        nuc_read_output_names(cx, im->graph_module.value, nuc_output_node(im->g)->args[NUC_ARG(OUTPUT, values)].count);
+    im->g->facts = read_facts(im);
     remove_unread(im->g);
     return im->g;
 }

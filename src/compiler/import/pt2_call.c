@@ -4,7 +4,7 @@
 #include "compiler/import/importer.h"
 
 /* The entry of the root module. */
-static const json_t *find_signature(const json_t *graph_module)
+const json_t *nuc_root_signature(const json_t *graph_module)
 {
     const json_t *entries = json_object_get(graph_module, "module_call_graph");
 
@@ -35,7 +35,7 @@ static const char *const *read_names(struct nuc_context *cx, const json_t *list,
 /* Named tuples need a class that only the author's Python has. */
 const struct nuc_call_spec *nuc_read_call_spec(struct nuc_context *cx, const json_t *graph_module)
 {
-    const json_t *signature = find_signature(graph_module);
+    const json_t *signature = nuc_root_signature(graph_module);
     const char *in = json_string_value(json_object_get(signature, "in_spec"));
     const char *out = json_string_value(json_object_get(signature, "out_spec"));
 

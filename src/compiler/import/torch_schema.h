@@ -17,4 +17,8 @@ extern const struct nuc_torch_input nuc_torch_inputs[NUC_CONSTANT + 1];
 int nuc_torch_dtype(enum nuc_dtype dtype);
 int nuc_torch_memory_format(enum nuc_memory_format format);
 
+/* An entry of archives, beside those of torch, which gives such to who asks for them; and the most it may hold. */
+#define NUC_PT2_FACTS "extra/nucleon.json"
+#define NUC_PT2_FACTS_MAX ((size_t)1 << 20)
+
 #endif

@@ -34,6 +34,12 @@ struct nuc_constant_method {
     } u;
 };
 
+/* A segment of its own that is found by its key; runtimes do not look at it. */
+struct nuc_named_data {
+    const char *key;
+    struct nuc_span bytes;
+};
+
 struct nuc_program_options {
     const char *method;                        /* NULL: "forward" */
     enum nuc_segment_mode delegate_data;       /* inside the program, or in segments after it */
@@ -42,6 +48,8 @@ struct nuc_program_options {
     bool plan_delegate_scratch;                /* the planned memory holds the scratch of delegates too */
     const struct nuc_constant_method *numbers; /* after the method, in this order */
     size_t n_numbers;
+    const struct nuc_named_data *named; /* in this order */
+    size_t n_named;
     struct nuc_program_memory_report *report; /* filled when not NULL */
 };
 

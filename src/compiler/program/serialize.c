@@ -22,6 +22,7 @@ struct serializer {
     struct nuc_fb_builder *b;
     struct segment *segments;
     size_t n_segments;
+    size_t first_delegate, first_named; /* segments */
     uint64_t *constant_offsets;
 };
 
@@ -241,7 +242,6 @@ static bool in_segments(const struct serializer *s)
 static nuc_fb_ref add_delegate(struct serializer *s, size_t index)
 {
     const struct nuc_delegate *d = s->e->delegates[index];
-    size_t first_segment = s->n_segments - s->e->n_delegates;
     uint32_t scratch = s->e->scratch_of != NULL ? s->e->scratch_of[index] : NUC_NO_STORAGE;
     nuc_fb_ref refs[3]; /* id, processed, compile specs */
 
@@ -249,7 +249,7 @@ static nuc_fb_ref add_delegate(struct serializer *s, size_t index)
     refs[2] = add_compile_specs(s, d, scratch);
     nuc_fb_table_begin(s->b);
     nuc_fb_put_i8(s->b, 0, in_segments(s) ? 1 : 0, 0);
-    nuc_fb_put_u32(s->b, 1, (uint32_t)(in_segments(s) ? first_segment + index : index), 0);
+    nuc_fb_put_u32(s->b, 1, (uint32_t)(in_segments(s) ? s->first_delegate + index : index), 0);
     refs[1] = nuc_fb_table_end(s->b);
     return add_table(s, refs, 3);
 }
@@ -374,10 +374,26 @@ static nuc_fb_ref add_constant_segment(struct serializer *s)
     return nuc_fb_table_end(s->b);
 }
 
+/* 0 without any, so that the field is absent. */
+static nuc_fb_ref add_named_data(struct serializer *s)
+{
+    size_t count = s->o->n_named;
+    nuc_fb_ref *refs = nuc_alloc_array(s->cx, count, sizeof *refs);
+
+    for (size_t i = 0; i < count; i++) {
+        nuc_fb_ref key = nuc_fb_add_string(s->b, s->o->named[i].key);
+        nuc_fb_table_begin(s->b);
+        nuc_fb_put_ref(s->b, NUC_NAMED_KEY, key);
+        nuc_fb_put_u32(s->b, NUC_NAMED_SEGMENT, (uint32_t)(s->first_named + i), 0);
+        refs[i] = nuc_fb_table_end(s->b);
+    }
+    return count == 0 ? 0 : nuc_fb_add_refs(s->b, refs, count);
+}
+
 static struct nuc_span add_program(struct serializer *s)
 {
     static const uint8_t no_header[HEADER_SIZE];
-    enum { FIELDS = NUC_PROGRAM_CONSTANT_SEGMENT + 1 };
+    enum { FIELDS = NUC_PROGRAM_NAMED_DATA + 1 };
     nuc_fb_ref refs[FIELDS] = {0};
 
     refs[NUC_PROGRAM_PLANS] = add_plans(s);
@@ -385,6 +401,7 @@ static struct nuc_span add_program(struct serializer *s)
     refs[NUC_PROGRAM_DELEGATE_DATA] = add_inline_data(s);
     refs[NUC_PROGRAM_SEGMENTS] = add_segments(s);
     refs[NUC_PROGRAM_CONSTANT_SEGMENT] = add_constant_segment(s);
+    refs[NUC_PROGRAM_NAMED_DATA] = add_named_data(s);
     return nuc_fb_finish(s->b, add_table(s, refs, FIELDS), NUC_PROGRAM_IDENTIFIER, no_header, HEADER_SIZE, ALIGNMENT);
 }
 
@@ -409,15 +426,20 @@ static struct nuc_span constant_bytes(struct serializer *s)
     return (struct nuc_span){bytes, size};
 }
 
-/* Constants are segment 0, even when there are none; delegates follow when they are not inside the program. */
+/* Constants are segment 0, even when there are none; delegates follow when they are not inside the program, then what
+ * is named. */
 static uint64_t lay_out_segments(struct serializer *s)
 {
     uint64_t end = 0;
 
-    s->segments = nuc_alloc_array(s->cx, s->e->n_delegates + 1, sizeof *s->segments);
+    s->segments = nuc_alloc_array(s->cx, s->e->n_delegates + s->o->n_named + 1, sizeof *s->segments);
     s->segments[s->n_segments++].bytes = constant_bytes(s);
+    s->first_delegate = s->n_segments;
     for (size_t i = 0; i < s->e->n_delegates && in_segments(s); i++)
         s->segments[s->n_segments++].bytes = s->e->delegates[i]->payload;
+    s->first_named = s->n_segments;
+    for (size_t i = 0; i < s->o->n_named; i++)
+        s->segments[s->n_segments++].bytes = s->o->named[i].bytes;
     for (size_t i = 0; i < s->n_segments; i++) {
         s->segments[i].offset = nuc_align_up((size_t)end, ALIGNMENT);
         end = s->segments[i].offset + s->segments[i].bytes.size;

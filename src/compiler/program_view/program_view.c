@@ -287,6 +287,31 @@ static void take_chain(struct parser *p, struct nuc_fb_table t, void *item)
     chain->instructions = instructions;
 }
 
+/* ---- segments ---- */
+
+/* Its bytes; `fault` is said when they lie outside the file. */
+static struct nuc_span take_segment(struct parser *p, uint32_t index, const char *fault)
+{
+    struct nuc_fb_vector list = nuc_fb_vec(&p->r, p->program, NUC_PROGRAM_SEGMENTS, 4);
+    struct nuc_fb_table segment = nuc_fb_vec_table(&p->r, list, index);
+    uint64_t base = p->view->segments_at, offset = nuc_fb_u64(&p->r, segment, NUC_SEGMENT_OFFSET, 0);
+    struct nuc_span data;
+
+    if (offset > UINT64_MAX - base ||
+        !nuc_span_slice(p->r.bytes, base + offset, nuc_fb_u64(&p->r, segment, NUC_SEGMENT_SIZE, 0), &data))
+        damaged(p, fault);
+    return data;
+}
+
+static void take_named(struct parser *p, struct nuc_fb_table t, void *item)
+{
+    struct nuc_view_named *named = item;
+
+    named->key = take_text(p, t, NUC_NAMED_KEY);
+    named->data = take_segment(p, nuc_fb_u32(&p->r, t, NUC_NAMED_SEGMENT, 0), "named data lies outside the file");
+    spend(p, named->data.size);
+}
+
 /* ---- delegates ---- */
 
 /* The processed bytes of a delegate, inline or in a segment. */
@@ -302,12 +327,7 @@ static struct nuc_span delegate_data(struct parser *p, struct nuc_fb_table refer
         struct nuc_fb_vector list = nuc_fb_vec(&p->r, p->program, NUC_PROGRAM_DELEGATE_DATA, 4);
         data = nuc_fb_bytes(&p->r, nuc_fb_vec_table(&p->r, list, index), 0);
     } else {
-        struct nuc_fb_vector list = nuc_fb_vec(&p->r, p->program, NUC_PROGRAM_SEGMENTS, 4);
-        struct nuc_fb_table segment = nuc_fb_vec_table(&p->r, list, index);
-        uint64_t base = p->view->segments_at, offset = nuc_fb_u64(&p->r, segment, NUC_SEGMENT_OFFSET, 0);
-        if (offset > UINT64_MAX - base ||
-            !nuc_span_slice(p->r.bytes, base + offset, nuc_fb_u64(&p->r, segment, NUC_SEGMENT_SIZE, 0), &data))
-            damaged(p, "a delegate's segment lies outside the file");
+        data = take_segment(p, index, "a delegate's segment lies outside the file");
     }
     check(p, "a delegate's data lies outside the file");
     spend(p, data.size);
@@ -390,5 +410,7 @@ const struct nuc_program_view *nuc_program_view_open(struct nuc_context *cx, con
                                 "a method is malformed", &view->n_methods);
     if (view->n_methods == 0)
         damaged(&p, "it has no method");
+    view->named = take_tables(&p, p.program, NUC_PROGRAM_NAMED_DATA, sizeof *view->named, take_named,
+                              "named data is malformed", &view->n_named);
     return view;
 }

@@ -80,6 +80,12 @@ struct nuc_view_method {
     const struct nuc_view_delegate *delegates;
 };
 
+/* Data that is found by its key. */
+struct nuc_view_named {
+    struct nuc_view_list key;
+    struct nuc_span data;
+};
+
 struct nuc_program_view {
     const char *file;
     struct nuc_span bytes;
@@ -88,6 +94,8 @@ struct nuc_program_view {
     uint32_t schema_version, n_segments, n_constants;
     uint32_t n_methods; /* at least one */
     const struct nuc_view_method *methods;
+    uint32_t n_named;
+    const struct nuc_view_named *named;
 };
 
 /* The view lives in the arena. Fails with NUC_BAD_INPUT, `file` named, for a damaged program. */

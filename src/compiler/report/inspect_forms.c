@@ -42,13 +42,15 @@ static void print_double(struct nuc_text *out, const json_t *value, int digits)
     nuc_text_addf(out, "%.*g", digits, number);
 }
 
-static void print_list(struct nuc_text *out, const json_t *list)
+static void print_list(struct nuc_text *out, const json_t *list, char format)
 {
     for (size_t i = 0; i < json_array_size(list) && i < MAX_SHOWN; i++) {
         const json_t *item = json_array_get(list, i);
         nuc_text_addf(out, i == 0 ? "" : ", ");
         if (json_is_integer(item))
             nuc_text_addf(out, "%lld", (long long)json_integer_value(item));
+        else if (json_is_string(item) && format == 't')
+            nuc_text_addf(out, "%s", json_string_value(item));
         else
             print_double(out, item, 9);
     }
@@ -58,9 +60,10 @@ static void print_list(struct nuc_text *out, const json_t *list)
 static void print_value(struct nuc_text *out, const json_t *value, char format)
 {
     if (json_is_array(value)) {
-        nuc_text_addf(out, format == ',' ? "" : "[");
-        print_list(out, value);
-        nuc_text_addf(out, format == ',' ? "" : "]");
+        bool bare = format == ',' || format == 't';
+        nuc_text_addf(out, bare ? "" : "[");
+        print_list(out, value, format);
+        nuc_text_addf(out, bare ? "" : "]");
     } else if (json_is_string(value) && format != 'g') {
         nuc_text_addf(out, "%s", json_string_value(value));
     } else if (json_is_boolean(value)) {
@@ -68,7 +71,7 @@ static void print_value(struct nuc_text *out, const json_t *value, char format)
     } else if (json_is_integer(value)) {
         nuc_text_addf(out, format == 'x' ? "0x%08llx" : "%lld", (long long)json_integer_value(value));
     } else {
-        print_double(out, value, 17);
+        print_double(out, value, format == '6' ? 6 : 17);
     }
 }
 

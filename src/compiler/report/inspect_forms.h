@@ -42,7 +42,8 @@ void nuc_print_payload(struct nuc_text *out, const json_t *payload);
 
 /*
  * The template with each {member} replaced by the object's: lists in brackets, the first 64 items of them. {member:x}
- * is a number in hexadecimal, {member:,} a list without brackets.
+ * is a number in hexadecimal, {member:6} one of six digits, {member:,} a list without brackets, {member:t} such a list
+ * of texts.
  */
 void nuc_print_members(struct nuc_text *out, const json_t *object, const char *template);
 

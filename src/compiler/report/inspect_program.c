@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "compiler/export/json_build.h"
+#include "compiler/facts/facts.h"
 #include "compiler/program_view/program_view.h"
 #include "compiler/report/inspect_forms.h"
 #include "compiler/report/lint_program.h"
@@ -186,6 +187,29 @@ static void put_lint(struct nuc_context *cx, json_t *list, const struct nuc_prog
     }
 }
 
+/* The facts as they are in the file, or why they are none. */
+static void put_facts(struct nuc_context *cx, json_t *out, struct nuc_span text)
+{
+    const char *why;
+    const struct nuc_program_facts *facts = nuc_facts_read(cx, text, &why);
+
+    if (facts != NULL)
+        nuc_facts_put(cx, facts, nuc_put_object(cx, out, "facts"));
+    else
+        nuc_put_string(cx, out, "damaged", why);
+}
+
+static void put_named(struct nuc_context *cx, json_t *list, const struct nuc_program_view *view)
+{
+    for (uint32_t i = 0; i < view->n_named; i++) {
+        json_t *item = nuc_put_object(cx, list, NULL);
+        put_text(cx, item, "key", view->named[i].key);
+        nuc_put_int(cx, item, "bytes", (int64_t)view->named[i].data.size);
+        if (nuc_view_is(view->named[i].key, NUC_FACTS_KEY))
+            put_facts(cx, item, view->named[i].data);
+    }
+}
+
 void nuc_inspect_program(const struct nuc_inspection *in, struct nuc_span bytes, json_t *out)
 {
     const struct nuc_program_view *view = nuc_program_view_open(in->cx, in->file, bytes);
@@ -197,6 +221,8 @@ void nuc_inspect_program(const struct nuc_inspection *in, struct nuc_span bytes,
     nuc_put_int(in->cx, out, "schema_version", view->schema_version);
     nuc_put_int(in->cx, out, "segments", view->n_segments);
     nuc_put_int(in->cx, out, "constants", view->n_constants);
+    if (view->n_named > 0)
+        put_named(in->cx, nuc_put_array(in->cx, out, "named_data"), view);
     json_t *methods = nuc_put_array(in->cx, out, "methods");
     for (uint32_t i = 0; i < view->n_methods; i++)
         put_method(in, nuc_put_object(in->cx, methods, NULL), &view->methods[i]);
@@ -275,6 +301,40 @@ static void print_method(struct nuc_text *out, const json_t *method)
     print_items(out, json_object_get(method, "delegates"), "  delegate ", "", print_delegate);
 }
 
+static void print_input_facts(struct nuc_text *out, const json_t *input)
+{
+    if (json_object_get(input, "name") != NULL)
+        nuc_print_members(out, input, "{name}");
+    if (json_object_get(input, "least") != NULL)
+        nuc_print_members(out, input, ", {least:6} to {most:6} in calibration");
+}
+
+static void print_output_facts(struct nuc_text *out, const json_t *output)
+{
+    const json_t *classes = json_object_get(output, "classes");
+
+    if (json_object_get(output, "name") != NULL)
+        nuc_print_members(out, output, "{name}");
+    if (classes != NULL)
+        nuc_text_addf(out, ", %zu classes: ", json_array_size(classes));
+    if (classes != NULL)
+        nuc_print_members(out, output, "{classes:t}");
+}
+
+static void print_named(struct nuc_text *out, const json_t *named)
+{
+    const json_t *facts = json_object_get(named, "facts"), *images = json_object_get(facts, "images");
+
+    nuc_print_members(out, named, "named data '{key}', {bytes} bytes");
+    if (json_object_get(named, "damaged") != NULL)
+        nuc_print_members(out, named, ", damaged: {damaged}");
+    nuc_text_addf(out, "\n");
+    print_items(out, json_object_get(facts, "inputs"), "  input ", "\n", print_input_facts);
+    print_items(out, json_object_get(facts, "outputs"), "  output ", "\n", print_output_facts);
+    if (images != NULL)
+        nuc_print_members(out, images, "  images: (pixel / 255 - {mean}) / {std}, resize {resize}\n");
+}
+
 void nuc_print_program(struct nuc_text *out, const json_t *tree)
 {
     const json_t *methods = json_object_get(tree, "methods"), *lint = json_object_get(tree, "lint");
@@ -283,6 +343,8 @@ void nuc_print_program(struct nuc_text *out, const json_t *tree)
     if (json_object_get(tree, "program_bytes") != NULL)
         nuc_print_members(out, tree, "extended header: program {program_bytes} bytes, segments at {segments_at}\n");
     nuc_print_members(out, tree, "schema version {schema_version}, {segments} segments, {constants} constants\n");
+    for (size_t i = 0; i < json_array_size(json_object_get(tree, "named_data")); i++)
+        print_named(out, json_array_get(json_object_get(tree, "named_data"), i));
     for (size_t i = 0; i < json_array_size(methods); i++)
         print_method(out, json_array_get(methods, i));
     for (size_t i = 0; i < json_array_size(lint); i++)

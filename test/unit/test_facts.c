@@ -1,0 +1,230 @@
+/* What a program says about its data: written, read back, damaged, and left alone by the runtime. */
+#include <math.h>
+
+#include "compiler/facts/facts.h"
+#include "compiler/program_view/program_view.h"
+#include "nucleon/runtime.h"
+#include "program_graphs.h"
+
+static const struct nuc_program_facts *sample(struct nuc_context *cx)
+{
+    static const char *const classes[] = {"cat", "two\nlines", "\xff", "M\xc3\xbcll"};
+    struct nuc_program_facts *f = nuc_facts_new(cx, 2, 1);
+
+    f->inputs[0] = (struct nuc_input_facts){"images", (double)-2.1179039f, (double)2.64f};
+    f->inputs[1].name = "mask";
+    f->outputs[0] = (struct nuc_output_facts){"scores", 4, classes};
+    f->n_images = 1;
+    f->images = nuc_alloc(cx, sizeof *f->images);
+    *f->images = (struct nuc_image_facts){1, 1, {(double)0.485f}, {(double)0.229f}, 2};
+    return f;
+}
+
+static bool same_float(double a, double b)
+{
+    return memcmp(&(float){(float)a}, &(float){(float)b}, sizeof(float)) == 0;
+}
+
+static void round_trip(struct nuc_context *cx, void *arg)
+{
+    const char *why;
+    struct nuc_span text = nuc_facts_write(cx, sample(cx)), again;
+    const struct nuc_program_facts *f = nuc_facts_read(cx, text, &why);
+
+    (void)arg;
+    assert_non_null(f);
+    assert_int_equal(f->n_inputs, 2);
+    assert_string_equal(f->inputs[0].name, "images");
+    assert_true(same_float(f->inputs[0].least, -2.1179039) && same_float(f->inputs[0].most, 2.64));
+    assert_string_equal(f->inputs[1].name, "mask");
+    assert_true(isnan(f->inputs[1].least) && isnan(f->inputs[1].most));
+    assert_int_equal(f->n_outputs, 1);
+    assert_int_equal(f->outputs[0].n_classes, 4);
+    assert_string_equal(f->outputs[0].classes[0], "cat");
+    assert_string_equal(f->outputs[0].classes[1], "two\\x0alines"); /* terminals never see what a folder is called */
+    assert_string_equal(f->outputs[0].classes[2], "\\xff");
+    assert_string_equal(f->outputs[0].classes[3], "M\xc3\xbcll");
+    assert_int_equal(f->images->n_mean, 1);
+    assert_true(same_float(f->images->mean[0], 0.485) && same_float(f->images->std[0], 0.229));
+    assert_int_equal(f->images->resize, 2);
+    again = nuc_facts_write(cx, f);
+    assert_int_equal(again.size, text.size);
+    assert_memory_equal(again.data, text.data, text.size);
+}
+
+struct refused_case {
+    const char *text, *why; /* NULL: taken */
+};
+
+static const struct refused_case refused_cases[] = {
+    {"{\"schema\":1}", NULL},
+    {"{\"schema\":1,\"inputs\":[{}],\"later\":{\"x\":[1]}}", NULL},
+    {"{\"schema\":1,\"inputs\":null}", NULL},
+    {"", "not valid JSON"},
+    {"{\"schema\":1", "not valid JSON"},
+    {"{\"schema\":1}{", "not valid JSON"},
+    {"[]", "an array where an object belongs"},
+    {"{}", "schema"},
+    {"{\"schema\":2}", "is 2, 1 is known"},
+    {"{\"schema\":\"1\"}", "a text where an integer belongs"},
+    {"{\"schema\":1,\"schema\":1}", "duplicate"},
+    {"{\"schema\":1,\"inputs\":{}}", "inputs: is an object where an array belongs"},
+    {"{\"schema\":1,\"inputs\":[1]}", "inputs[0]: is an integer where an object belongs"},
+    {"{\"schema\":1,\"inputs\":[{\"name\":1}]}", "inputs[0].name: is an integer where a text belongs"},
+    {"{\"schema\":1,\"inputs\":[{\"name\":\"\"}]}", "inputs[0].name: has 0 bytes"},
+    {"{\"schema\":1,\"inputs\":[{\"name\":\"\\u001b[2J\"}]}", "control characters"},
+    {"{\"schema\":1,\"inputs\":[{\"name\":\"\\u0085\"}]}", "control characters"},
+    {"{\"schema\":1,\"inputs\":[{\"name\":\"a\\u0000b\"}]}", "not valid JSON"},
+    {"{\"schema\":1,\"inputs\":[{\"least\":\"NaN\",\"most\":1}]}", "inputs[0].least: is not finite"},
+    {"{\"schema\":1,\"inputs\":[{\"least\":1e999,\"most\":1}]}", "not valid JSON"},
+    {"{\"schema\":1,\"inputs\":[{\"least\":0}]}", "the range of input 0"},
+    {"{\"schema\":1,\"inputs\":[{\"least\":2,\"most\":1}]}", "the range of input 0"},
+    {"{\"schema\":1,\"outputs\":[{\"classes\":\"cat\"}]}", "outputs[0].classes: is a text where an array belongs"},
+    {"{\"schema\":1,\"outputs\":[{\"classes\":[\"cat\",3]}]}", "outputs[0].classes[1]"},
+    {"{\"schema\":1,\"images\":{}}", "images.mean: the field is missing"},
+    {"{\"schema\":1,\"images\":{\"mean\":[0,0],\"std\":[1,1],\"resize\":\"none\"}}", "has 2 numbers"},
+    {"{\"schema\":1,\"images\":{\"mean\":[0],\"std\":[0],\"resize\":\"none\"}}", "std is not above 0"},
+    {"{\"schema\":1,\"images\":{\"mean\":[0],\"std\":[1,1,1],\"resize\":\"none\"}}", "different numbers"},
+    {"{\"schema\":1,\"images\":{\"mean\":[0],\"std\":[1],\"resize\":\"fold\"}}", "images.resize"},
+};
+
+static void check_refused(struct nuc_context *cx, void *arg)
+{
+    const struct refused_case *c = arg;
+    const char *why = NULL;
+    struct nuc_span text = {(const uint8_t *)c->text, strlen(c->text)};
+    const struct nuc_program_facts *f = nuc_facts_read(cx, text, &why);
+
+    assert_int_equal(f != NULL, c->why == NULL);
+    if (c->why != NULL && strstr(why, c->why) == NULL)
+        fail_msg("%s: %s", c->text, why);
+}
+
+/* `item` many times between two texts. */
+static struct nuc_span repeated(struct nuc_context *cx, const char *before, const char *item, size_t count,
+                                const char *after)
+{
+    size_t length = strlen(item), at = strlen(before), size = at + count * length + strlen(after);
+    char *text = nuc_alloc(cx, size + 1);
+
+    memcpy(text, before, at);
+    for (size_t i = 0; i < count; i++, at += length)
+        memcpy(text + at, item, length);
+    memcpy(text + at, after, strlen(after));
+    return (struct nuc_span){(const uint8_t *)text, size};
+}
+
+static void too_much(struct nuc_context *cx, void *arg)
+{
+    const char *why;
+
+    (void)arg;
+    assert_null(nuc_facts_read(cx, repeated(cx, "", "[", 500000, ""), &why));
+    assert_null(nuc_facts_read(cx, repeated(cx, "{\"schema\":1,\"x\":", "[", 5000, "1"), &why));
+    assert_null(nuc_facts_read(cx, repeated(cx, "{\"schema\":1,\"inputs\":[{}", ",{}", 5000, "]}"), &why));
+    assert_non_null(strstr(why, "at most 4096"));
+    assert_null(nuc_facts_read(
+        cx, repeated(cx, "{\"schema\":1,\"outputs\":[{\"classes\":[\"c\"", ",\"cc\"", 1000000, "]}]}"), &why));
+    assert_non_null(strstr(why, "at most 1048576"));
+    assert_null(nuc_facts_read(cx, repeated(cx, "{\"schema\":1,\"inputs\":[{\"name\":\"", "n", 1025, "\"}]}"), &why));
+    assert_non_null(strstr(why, "1025 bytes"));
+    assert_non_null(
+        nuc_facts_read(cx, repeated(cx, "{\"schema\":1,\"inputs\":[{\"name\":\"", "n", 1024, "\"}]}"), &why));
+}
+
+/* Each byte of the text with each of some values: read or refused. */
+static void flipped(struct nuc_context *cx, void *arg)
+{
+    static const uint8_t values[] = {0, '"', '[', '{', '}', '-', '9', 'e', ',', 0x80, 0xff};
+    struct nuc_span text = nuc_facts_write(cx, sample(cx));
+    uint8_t *copy = nuc_copy(cx, text.data, text.size);
+    size_t refused = 0;
+
+    (void)arg;
+    for (size_t i = 0; i < text.size; i++) {
+        for (size_t k = 0; k < sizeof values; k++) {
+            const char *why;
+            copy[i] = values[k];
+            refused += nuc_facts_read(cx, (struct nuc_span){copy, text.size}, &why) == NULL;
+        }
+        copy[i] = text.data[i];
+    }
+    assert_true(refused > text.size);
+}
+
+/* ---- in a program ---- */
+
+static struct nuc_span program(struct nuc_context *cx, enum nuc_segment_mode mode, struct nuc_span facts)
+{
+    const struct nuc_named_data named[] = {{"other", {(const uint8_t *)"abc", 3}}, {NUC_FACTS_KEY, facts}};
+    struct nuc_program_options o = {.named = named, .n_named = 2, .delegate_data = mode};
+
+    return nuc_write_program(test_graph(cx, true), &o);
+}
+
+static void found(struct nuc_context *cx, void *arg)
+{
+    struct nuc_span facts = nuc_facts_write(cx, sample(cx));
+
+    (void)arg;
+    for (int mode = 0; mode < 2; mode++) {
+        struct nuc_span file = program(cx, (enum nuc_segment_mode)mode, facts);
+        const struct nuc_program_view *view = nuc_program_view_open(cx, "test.pte", file);
+        const void *data;
+        size_t size;
+        assert_int_equal(nuc_program_named_data(file.data, file.size, "other", &data, &size, NULL), NUC_OK);
+        assert_int_equal(size, 3);
+        assert_memory_equal(data, "abc", 3);
+        assert_int_equal(nuc_program_named_data(file.data, file.size, NUC_FACTS_KEY, &data, &size, NULL), NUC_OK);
+        assert_int_equal(size, facts.size);
+        assert_memory_equal(data, facts.data, size);
+        assert_int_equal(nuc_program_named_data(file.data, file.size, "nucleo", &data, &size, NULL), NUC_BAD_INPUT);
+        assert_null(data);
+        assert_int_equal(view->n_named, 2);
+        assert_true(nuc_view_is(view->named[1].key, NUC_FACTS_KEY));
+        assert_int_equal(view->named[1].data.size, facts.size);
+    }
+}
+
+static void read_view(struct nuc_context *cx, void *arg)
+{
+    nuc_program_view_open(cx, "test.pte", *(struct nuc_span *)arg);
+}
+
+/* Each byte of the program proper changed, and each length: whatever is found lies in the image. */
+static void damaged(struct nuc_context *cx, void *arg)
+{
+    struct nuc_span file = program(cx, NUC_DELEGATE_SEGMENT, nuc_facts_write(cx, sample(cx)));
+    uint8_t *copy = nuc_copy(cx, file.data, file.size);
+    const void *data;
+    size_t size, found_it = 0;
+
+    (void)arg;
+    for (size_t i = 0; i < file.size; i++) {
+        for (unsigned flip = 1; flip < 256; flip <<= 1) {
+            copy[i] ^= (uint8_t)flip;
+            if (nuc_program_named_data(copy, file.size, NUC_FACTS_KEY, &data, &size, NULL) == NUC_OK) {
+                assert_true((const uint8_t *)data >= copy && size <= file.size &&
+                            (size_t)((const uint8_t *)data - copy) <= file.size - size);
+                found_it++;
+            }
+            struct nuc_span changed = {copy, file.size};
+            (void)nuc_try(cx, read_view, &changed);
+            copy[i] ^= (uint8_t)flip;
+        }
+        uint8_t *cut = nuc_copy(cx, file.data, i + 1);
+        (void)nuc_program_named_data(cut, i, NUC_FACTS_KEY, &data, &size, NULL);
+    }
+    assert_true(found_it > 0 && found_it < 8 * file.size);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CONTEXT_TEST(round_trip), ROW_TEST(check_refused, refused_cases),
+        CONTEXT_TEST(too_much),   CONTEXT_TEST(flipped),
+        CONTEXT_TEST(found),      CONTEXT_TEST(damaged),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
