@@ -34,7 +34,12 @@ typedef void *NeutronModelHandle;
 
 #define NEUTRON_INVALID_HANDLE NULL
 
-/* The buffers are borrowed until neutronModelUnprepare(), 16-byte aligned, and never written. */
+/*
+ * The buffers are borrowed until neutronModelUnprepare(), 16-byte aligned, and never written. The driver has their
+ * addresses only: the caller vouches for the bytes of the microcode's header, for as many weights as its word 7 states,
+ * and for nothing else. The microcode's own size, word 6, is taken only when it is that of its parts, before weights
+ * are read.
+ */
 typedef struct {
     const void *microcode;
     const void *weights;
@@ -45,7 +50,9 @@ typedef struct {
 /*
  * Buffers of one run, each 16-byte aligned and at least as large as the microcode says: inputs[0 .. nI - 1],
  * outputs[0 .. nO - 1], then in `outputs` also scratch [nO], profile [nO + 1] and debug [nO + 2]; of these three, one
- * whose size is 0 may be NULL.
+ * whose size is 0 may be NULL. What a run writes may not lie on the microcode, the weights or the handle, nor the
+ * staging buffer on any of it: INVALID. Inputs that lie on outputs or scratch are overwritten, and the results are
+ * wrong.
  */
 typedef struct {
     const void **inputs;
@@ -86,6 +93,12 @@ NeutronError neutronDataSetup(NeutronModelHandle hdl, NeutronDataConfig *neutron
  * NEUTRON_INVALID_HANDLE: the driver allocates (host library only, else NO_MEMORY); or it points to 16-byte aligned
  * memory of neutronGetModelContextSize() bytes. On error *hdl is NEUTRON_INVALID_HANDLE. On a host the driver takes
  * further memory for vector kernels (simulator.h), which neutronModelUnprepare() gives back.
+ *
+ * A handle is what was prepared last and not unprepared since. All functions that take one end with BAD_HANDLE for
+ * anything else. A host knows its handles by a list: the address may be NULL, misaligned, freed or foreign, and nothing
+ * is read there. A device has no list: it looks at the bytes, so that the address has to be memory. A handle that is
+ * prepared is refused by neutronModelPrepare() with BAD_HANDLE and stays as it is, in *hdl, too; on a device, where it
+ * owns nothing, it is prepared anew.
  */
 NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHandle *hdl);
 NeutronError neutronModelUnprepare(NeutronModelHandle hdl);

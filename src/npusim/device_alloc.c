@@ -12,6 +12,23 @@ void npu_context_free(void *context)
     (void)context;
 }
 
+enum npu_handle_state npu_handle_state(const void *handle)
+{
+    (void)handle;
+    return NPU_HANDLE_UNKNOWN;
+}
+
+bool npu_handle_add(const void *handle)
+{
+    (void)handle;
+    return true;
+}
+
+void npu_handle_remove(const void *handle)
+{
+    (void)handle;
+}
+
 enum nuc_simulator_path npu_host_best(void)
 {
     return NUC_SIMULATOR_PLAIN;

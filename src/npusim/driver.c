@@ -16,9 +16,9 @@ struct nuc_npu *nuc_npu_of(void *hdl)
 {
     struct nuc_npu *npu = hdl;
 
-    if (!npu || !is_aligned(npu) || npu->magic != NPU_HANDLE_MAGIC)
+    if (!npu || !is_aligned(npu) || npu_handle_state(npu) == NPU_HANDLE_NOT_LISTED)
         return NULL;
-    return npu;
+    return npu->self == npu && npu->magic == NPU_HANDLE_MAGIC ? npu : NULL;
 }
 
 NeutronError neutronInit(void)
@@ -82,6 +82,8 @@ NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHan
     if (!hdl)
         return FAIL(INVALID, 3);
     struct nuc_npu *npu = *hdl;
+    if (npu_handle_state(npu) == NPU_HANDLE_LISTED && nuc_npu_of(npu))
+        return FAIL(BAD_HANDLE, 1); /* and *hdl stays: it is prepared */
     bool allocate = npu == NEUTRON_INVALID_HANDLE;
     *hdl = NEUTRON_INVALID_HANDLE;
     NeutronError error = check_config(mcfg);
@@ -95,17 +97,22 @@ NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHan
         return FAIL(NO_MEMORY, 1);
     if (allocate)
         npu = npu_context_alloc(neutronGetModelContextSize());
-    if (!npu)
+    if (!npu || !npu_handle_add(npu)) {
+        if (allocate)
+            npu_context_free(npu);
         return FAIL(NO_MEMORY, 0);
+    }
     uint64_t seconds = mcfg->timeoutSeconds ? mcfg->timeoutSeconds : NPU_DEFAULT_TIMEOUT;
     enum nuc_npu_fault fault =
         nuc_npu_verify(mcfg->microcode, mcfg->weights, seconds * NPU_WORK_PER_SECOND, npu, &detail);
     error = fault_error(fault, detail);
     if (error != ENONE) {
+        npu_handle_remove(npu);
         if (allocate)
             npu_context_free(npu);
         return error;
     }
+    npu->self = npu;
     npu->magic = NPU_HANDLE_MAGIC;
     npu->allocated = allocate;
     /* Without the memory for it every call runs as plain C. */
@@ -122,6 +129,7 @@ NeutronError neutronModelUnprepare(NeutronModelHandle hdl)
     if (!npu)
         return FAIL(BAD_HANDLE, 0);
     npu->magic = 0;
+    npu_handle_remove(npu);
     npu_host_close(npu->host);
     npu->host = NULL;
     if (npu->allocated)
@@ -137,6 +145,45 @@ static bool buffers_fit(const void *const *buffers, const uint8_t *sizes, uint32
             return false;
     }
     return true;
+}
+
+static bool is_apart(const void *a, uint32_t a_size, const void *b, uint32_t b_size)
+{
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+
+    return x <= y ? y - x >= a_size : x - y >= b_size;
+}
+
+/* What was verified has to stay what it was: a run writes neither to the program nor to its handle. */
+static bool leaves_program(const struct nuc_npu *npu, const void *buffer, uint32_t size)
+{
+    const uint8_t *microcode = npu->io_sizes - (size_t)NUC_MC_HEADER_WORDS * 4;
+
+    return size == 0 ||
+           (is_apart(buffer, size, microcode, nuc_load_u32(microcode + (size_t)NUC_MC_WORD_SIZE * 4)) &&
+            is_apart(buffer, size, npu->weights, npu->weights_size) && is_apart(buffer, size, npu, sizeof *npu));
+}
+
+/* Bytes of output `i`, of the scratch and of the profile that follow the outputs. */
+static uint32_t written_size(const struct nuc_npu *npu, uint32_t i)
+{
+    if (i < npu->n_outputs)
+        return nuc_load_u32(npu->io_sizes + ((size_t)npu->n_inputs + i) * 4);
+    return i == npu->n_outputs ? npu->scratch_size : npu->profile_size;
+}
+
+/* Nor to the copied weights while others are computed with. */
+static bool writes_apart(const struct nuc_npu *npu, const NeutronDataConfig *dcfg)
+{
+    uint32_t n = npu->n_outputs + (npu->profile_size > 0 ? 2 : 1);
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t size = written_size(npu, i);
+        if (!leaves_program(npu, dcfg->outputs[i], size) ||
+            (npu->staging_size > 0 && !is_apart(dcfg->outputs[i], size, dcfg->scratchWeights, npu->staging_size)))
+            return false;
+    }
+    return npu->staging_size == 0 || leaves_program(npu, dcfg->scratchWeights, npu->staging_size);
 }
 
 static bool extra_fits(const void *buffer, uint32_t size)
@@ -161,7 +208,7 @@ static NeutronError check_data(const struct nuc_npu *npu, const NeutronDataConfi
         return FAIL(INVALID, 11);
     if (npu->profile_size > 0 && !extra_fits(outputs[npu->n_outputs + 1], npu->profile_size))
         return FAIL(INVALID, 9);
-    return ENONE;
+    return writes_apart(npu, dcfg) ? ENONE : FAIL(INVALID, 14);
 }
 
 NeutronError neutronDataSetup(NeutronModelHandle hdl, NeutronDataConfig *neutron_dcfg)

@@ -31,9 +31,10 @@ struct nuc_npu_trace {
 
 /* A program that was verified. Everything it points to is borrowed. */
 struct nuc_npu {
-    uint32_t magic;  /* NPU_HANDLE_MAGIC while prepared */
-    bool allocated;  /* by npu_context_alloc() */
-    bool revision_4; /* calls may have a table at the end, or an in_pitch */
+    const struct nuc_npu *self; /* while prepared, with the magic: memory of anything else is not taken for a handle */
+    uint32_t magic;             /* NPU_HANDLE_MAGIC */
+    bool allocated;             /* by npu_context_alloc() */
+    bool revision_4;            /* calls may have a table at the end, or an in_pitch */
     uint32_t n_inputs, n_outputs, n_calls;
     uint32_t scratch_size, profile_size, debug_size, weights_size;
     uint32_t staging_size;                 /* 0: weights are read where they are */
@@ -73,7 +74,7 @@ bool nuc_npu_verify_record(const struct nuc_npu *npu, const union nuc_mc_record 
 /* Bytes of the buffer a reference points into, 0 when it does not exist. */
 uint64_t nuc_npu_space_size(const struct nuc_npu *npu, uint32_t where);
 
-/* The program of a driver handle, NULL when it is not one. */
+/* The program of a driver handle, NULL when it is not one. On a host any address may be asked about. */
 struct nuc_npu *nuc_npu_of(void *hdl);
 
 /*
@@ -119,6 +120,15 @@ void nuc_npu_load(const uint8_t *at, union nuc_mc_record *r);
 /* Memory for a handle: malloc on the host, none on a device. */
 void *npu_context_alloc(size_t size);
 void npu_context_free(void *context);
+
+/*
+ * A host keeps a list of the handles that are prepared, so that no other address is ever read as one. A device keeps
+ * none: memory survives its reset, and a handle there owns nothing. npu_handle_add(): false when memory runs out.
+ */
+enum npu_handle_state { NPU_HANDLE_UNKNOWN, NPU_HANDLE_LISTED, NPU_HANDLE_NOT_LISTED };
+enum npu_handle_state npu_handle_state(const void *handle);
+bool npu_handle_add(const void *handle);
+void npu_handle_remove(const void *handle);
 
 /* From one row to the next: a record's out_pitch, or in_pitch, in which 0 stands for rows without gaps. */
 static inline int64_t npu_pitch(int32_t pitch, int32_t row)

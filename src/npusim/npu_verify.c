@@ -9,27 +9,39 @@ static uint32_t word(const uint8_t *microcode, uint32_t index)
     return nuc_load_u32(microcode + (size_t)index * 4);
 }
 
-/* Reads the header; the sizes of inputs and outputs and the calls must follow it inside the microcode. */
+/*
+ * Reads the header, whose words not named are zero. The sizes of inputs and outputs follow it, then the calls, without
+ * gaps: a word that says something else is damaged.
+ */
 static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, uint32_t *detail)
 {
-    uint64_t size = word(mc, NUC_MC_WORD_SIZE);
-    uint64_t io = word(mc, NUC_MC_WORD_IO_OFFSET), calls = word(mc, NUC_MC_WORD_CALLS_OFFSET);
+    static const uint8_t unnamed[] = {4, 5, NUC_MC_HEADER_WORDS - 1};
+    uint32_t size = word(mc, NUC_MC_WORD_SIZE), io = NUC_MC_HEADER_WORDS * 4;
     const struct nuc_mc_buffers b = nuc_mc_buffers_of(mc, nuc_mc_payload_version(mc));
 
-    *detail = NUC_MC_WORD_HEADER_SIZE;
-    if (word(mc, NUC_MC_WORD_HEADER_SIZE) != NUC_MC_HEADER_WORDS * 4)
+    for (uint32_t i = 0; i < sizeof unnamed; i++) {
+        *detail = unnamed[i];
+        if (word(mc, unnamed[i]) != 0)
+            return NPU_BAD_LAYOUT;
+    }
+    *detail = NUC_MC_WORD_LAYOUT;
+    if (word(mc, NUC_MC_WORD_LAYOUT) > NUC_MC_LAYOUT_0)
         return NPU_BAD_LAYOUT;
-    *detail = NUC_MC_WORD_SIZE;
-    if (size < NUC_MC_HEADER_WORDS * 4 || size % 4 != 0)
+    *detail = NUC_MC_WORD_HEADER_SIZE;
+    if (word(mc, NUC_MC_WORD_HEADER_SIZE) != io)
         return NPU_BAD_LAYOUT;
     *detail = NUC_MC_WORD_INPUTS;
     if (b.n_inputs > NUC_MC_MAX_IO || b.n_outputs > NUC_MC_MAX_IO)
         return NPU_BAD_LAYOUT;
     *detail = NUC_MC_WORD_IO_OFFSET;
-    if (io % 4 != 0 || io < NUC_MC_HEADER_WORDS * 4 || io + ((uint64_t)b.n_inputs + b.n_outputs) * 4 > size)
+    if (word(mc, NUC_MC_WORD_IO_OFFSET) != io)
         return NPU_BAD_LAYOUT;
+    uint32_t calls = io + (b.n_inputs + b.n_outputs) * 4;
     *detail = NUC_MC_WORD_CALLS_OFFSET;
-    if (calls % 4 != 0 || calls < NUC_MC_HEADER_WORDS * 4 || calls > size)
+    if (word(mc, NUC_MC_WORD_CALLS_OFFSET) != calls)
+        return NPU_BAD_LAYOUT;
+    *detail = NUC_MC_WORD_SIZE;
+    if (size < calls || size % 4 != 0)
         return NPU_BAD_LAYOUT;
     npu->n_inputs = b.n_inputs;
     npu->n_outputs = b.n_outputs;
@@ -46,6 +58,55 @@ static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, 
     if (npu->profile_size != 0 && npu->profile_size < ((uint64_t)npu->n_calls + 1) * NUC_MC_PROFILE_RECORD)
         return NPU_BAD_LAYOUT;
     return NPU_FINE;
+}
+
+/* Where the names of the calls end: rows of two offsets, then their texts in order; 0: they do not fit `size` bytes. */
+static uint64_t names_end(const uint8_t *mc, uint32_t size, uint32_t at, uint32_t n_calls)
+{
+    uint64_t end = at + (uint64_t)n_calls * 8;
+
+    if (end > size)
+        return 0;
+    for (uint64_t row = 0; row < (uint64_t)n_calls * 2; row++) {
+        uint32_t text = nuc_load_u32(mc + at + row * 4);
+        if (text == 0)
+            continue;
+        if (text != end)
+            return 0;
+        while (end < size && mc[end] != 0)
+            end++;
+        if (end++ == size)
+            return 0;
+    }
+    return nuc_align_up((size_t)end, 4);
+}
+
+/*
+ * The records and the names after them fill the microcode exactly. Whoever calls the driver finds the weights behind
+ * the bytes that the header states: so nothing is read there before that number is known to be right.
+ */
+static enum nuc_npu_fault verify_extent(const uint8_t *mc, const struct nuc_npu *npu, uint32_t *detail)
+{
+    uint32_t size = word(mc, NUC_MC_WORD_SIZE), names = word(mc, NUC_MC_WORD_NAMES_OFFSET);
+    uint32_t at = word(mc, NUC_MC_WORD_CALLS_OFFSET);
+
+    for (uint32_t i = 0; i < npu->n_calls; i++) {
+        struct nuc_mc_call call;
+
+        *detail = i;
+        if (size - at < sizeof call)
+            return NPU_BAD_RECORD;
+        memcpy(&call, mc + at, sizeof call);
+        uint32_t bytes = nuc_mc_whole_size(call.opcode);
+        if (bytes == 0 || call.words != bytes / 4 || bytes > size - at)
+            return NPU_BAD_RECORD;
+        at += bytes;
+    }
+    *detail = NUC_MC_WORD_NAMES_OFFSET;
+    if (names != 0 && names != at)
+        return NPU_BAD_LAYOUT;
+    *detail = NUC_MC_WORD_SIZE;
+    return size == (names == 0 ? at : names_end(mc, size, at, npu->n_calls)) ? NPU_FINE : NPU_BAD_LAYOUT;
 }
 
 /* What copies are under way, or hold the window that calls read: one per channel. */
@@ -116,24 +177,19 @@ static bool verify_table(const struct nuc_npu *npu, const uint8_t *at, const uni
            (uint64_t)table.offset + 256 <= npu->readable_end;
 }
 
-/* One record inside `left` bytes: its size, opcode and type fit each other, then its operands. */
-static bool verify_call(struct nuc_npu *npu, struct channels *channels, const uint8_t *at, uint64_t left,
-                        uint32_t *size, uint64_t *work)
+/* One record, whose size fits its opcode: its type, then its operands. */
+static bool verify_call(struct nuc_npu *npu, struct channels *channels, const uint8_t *at, uint32_t *size,
+                        uint64_t *work)
 {
     union nuc_mc_record r;
-    uint32_t opcode;
 
-    if (left < sizeof r.call)
-        return false;
-    memcpy(&r.call, at, sizeof r.call);
-    opcode = nuc_mc_opcode_of(&r.call);
-    *size = nuc_mc_whole_size(r.call.opcode);
-    if (*size == 0 || r.call.words != *size / 4 || *size > left ||
-        (r.call.opcode & ~(NUC_MC_TABLE | NUC_MC_PITCHED)) >> 16 != NUC_MC_I8)
+    nuc_npu_load(at, &r);
+    uint32_t opcode = nuc_mc_opcode_of(&r.call);
+    *size = r.call.words * 4;
+    if ((r.call.opcode & ~(NUC_MC_TABLE | NUC_MC_PITCHED)) >> 16 != NUC_MC_I8)
         return false;
     if ((r.call.opcode & NUC_MC_PITCHED) && (!npu->revision_4 || !nuc_mc_takes_pitch(opcode)))
         return false;
-    nuc_npu_load(at, &r);
     if (opcode != NUC_MC_OP_FETCH && opcode != NUC_MC_OP_WAIT && !neutronKernels[opcode])
         return false;
     return nuc_npu_verify_record(npu, &r, work) && verify_table(npu, at, &r, work) && verify_order(npu, channels, &r);
@@ -143,7 +199,7 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
                                   struct nuc_npu *npu, uint32_t *detail)
 {
     struct channels channels = {.waiting = {false}};
-    uint64_t total = 0, left;
+    uint64_t total = 0;
     const uint8_t *at;
 
     *detail = 0;
@@ -154,26 +210,28 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
     if (!nuc_mc_is_version(word(microcode, NUC_MC_WORD_VERSION)) || neutronKernelsVersion != NUC_MC_VERSION)
         return NPU_BAD_VERSION;
     enum nuc_npu_fault fault = verify_header(microcode, npu, detail);
+    if (fault == NPU_FINE)
+        fault = verify_extent(microcode, npu, detail);
     if (fault != NPU_FINE)
         return fault;
     npu->weights = weights;
     npu->revision_4 = word(microcode, NUC_MC_WORD_VERSION) > NUC_MC_VERSION_3;
     at = npu->calls;
-    left = word(microcode, NUC_MC_WORD_SIZE) - word(microcode, NUC_MC_WORD_CALLS_OFFSET);
     for (uint32_t i = 0; i < npu->n_calls; i++) {
         uint64_t work = 0;
         uint32_t size = 0;
 
         *detail = i;
-        if (!verify_call(npu, &channels, at, left, &size, &work))
+        if (!verify_call(npu, &channels, at, &size, &work))
             return NPU_BAD_RECORD;
         total = total > UINT64_MAX - work ? UINT64_MAX : total + work;
         if (total > max_work)
             return NPU_TOO_SLOW;
         at += size;
-        left -= size;
     }
-    return NPU_FINE;
+    *detail = NUC_MC_WORD_PREFETCH;
+    bool copies = channels.fetch[0].size > 0 || channels.fetch[1].size > 0;
+    return copies == (npu->staging_size > 0) ? NPU_FINE : NPU_BAD_LAYOUT;
 }
 
 uint64_t nuc_npu_space_size(const struct nuc_npu *npu, uint32_t where)

@@ -1,4 +1,5 @@
-/* Memory of handles on the host. Not part of the device library. */
+/* Memory of handles on the host, and which of them are prepared. Not part of the device library. */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "npusim/npu.h"
@@ -11,4 +12,60 @@ void *npu_context_alloc(size_t size)
 void npu_context_free(void *context)
 {
     free(context);
+}
+
+/* A prepared handle. The nodes are the list's own: memory of an application may be gone without a word. */
+struct handle_node {
+    const void *handle;
+    struct handle_node *next;
+};
+
+/* Part of the simulated device, like the_device; handles of different threads come and go at once. */
+static struct handle_node *the_handles;
+static pthread_mutex_t the_handles_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* Where the node of a handle hangs, or the end of the list. Under the mutex. */
+static struct handle_node **find(const void *handle)
+{
+    struct handle_node **at = &the_handles;
+
+    while (*at != NULL && (*at)->handle != handle)
+        at = &(*at)->next;
+    return at;
+}
+
+enum npu_handle_state npu_handle_state(const void *handle)
+{
+    pthread_mutex_lock(&the_handles_mutex);
+    bool listed = *find(handle) != NULL;
+    pthread_mutex_unlock(&the_handles_mutex);
+    return listed ? NPU_HANDLE_LISTED : NPU_HANDLE_NOT_LISTED;
+}
+
+bool npu_handle_add(const void *handle)
+{
+    struct handle_node *node = malloc(sizeof *node);
+
+    if (node == NULL)
+        return false;
+    pthread_mutex_lock(&the_handles_mutex);
+    struct handle_node **at = find(handle);
+    bool listed = *at != NULL;
+    *node = (struct handle_node){handle, NULL};
+    if (!listed)
+        *at = node;
+    pthread_mutex_unlock(&the_handles_mutex);
+    if (listed)
+        free(node);
+    return true;
+}
+
+void npu_handle_remove(const void *handle)
+{
+    pthread_mutex_lock(&the_handles_mutex);
+    struct handle_node **at = find(handle), *node = *at;
+    if (node != NULL)
+        *at = node->next;
+    pthread_mutex_unlock(&the_handles_mutex);
+    free(node);
 }

@@ -20,16 +20,22 @@ static enum nuc_dtype dtype_of(int8_t scalar_type)
     }
 }
 
-/* Bytes of the elements; false when they overflow or a size is negative. */
+/*
+ * Bytes of the elements; false when they overflow or a size is negative. A size of 0 counts as 1 for that: strides of a
+ * tensor without elements are products of its other sizes, and are computed all the same.
+ */
 static bool count_bytes(const struct nuc_tensor *t, size_t *bytes)
 {
     size_t count = nuc_dtype_size((enum nuc_dtype)t->dtype);
+    bool empty = false;
 
     for (uint32_t d = 0; d < t->rank; d++) {
-        if (t->sizes[d] < 0 || !nuc_mul_size(count, (size_t)t->sizes[d], &count) || count > SIZE_MAX / 4)
+        int32_t size = t->sizes[d];
+        empty = empty || size == 0;
+        if (size < 0 || !nuc_mul_size(count, size == 0 ? 1 : (size_t)size, &count) || count > SIZE_MAX / 4)
             return false;
     }
-    *bytes = count;
+    *bytes = empty ? 0 : count;
     return true;
 }
 

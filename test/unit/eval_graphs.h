@@ -61,7 +61,7 @@ static inline const char *list_of(const int64_t *values, size_t count)
     char *text = texts[next++ % 16];
     int length = snprintf(text, sizeof texts[0], "[");
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && length + 24 < (int)sizeof texts[0]; i++)
         length += snprintf(text + length, sizeof texts[0] - (size_t)length, "%s%lld", i == 0 ? "" : ", ",
                            (long long)values[i]);
     snprintf(text + length, sizeof texts[0] - (size_t)length, "]");

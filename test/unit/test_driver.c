@@ -118,8 +118,13 @@ static void bad_microcode(void **state)
         {NUC_MC_WORD_MAGIC, 0},
         {NUC_MC_WORD_VERSION, NUC_MC_VERSION + 1},
         {NUC_MC_WORD_HEADER_SIZE, 60},
+        {4, 1},
+        {5, 0x80000000},
         {NUC_MC_WORD_SIZE, 90},
         {NUC_MC_WORD_SIZE, 64},
+        {NUC_MC_WORD_PREFETCH, 16},
+        {NUC_MC_WORD_NAMES_OFFSET, 80},
+        {NUC_MC_HEADER_WORDS - 1, 1},
         {NUC_MC_WORD_WEIGHTS, 255},
         {NUC_MC_WORD_SCRATCH, 115},
         {NUC_MC_WORD_PROFILE, 47},
@@ -139,6 +144,93 @@ static void bad_microcode(void **state)
         assert_null(handle);
         free(p);
     }
+}
+
+/*
+ * Payload parts as ExecuTorch's backend finds them: weights behind the bytes that the microcode says it has. Memory of
+ * the true size, so that a sanitizer sees what is read beyond.
+ */
+static NeutronError prepare_as_backend(const struct program *p, const uint8_t *changed, size_t size)
+{
+    size_t padded = nuc_align_up(size, 16), whole = padded + nuc_align_up(p->weights_size, 16);
+    uint8_t *payload = aligned_alloc(16, whole);
+    NeutronModelHandle handle = NEUTRON_INVALID_HANDLE;
+
+    memset(payload, 0, whole);
+    memcpy(payload, changed, size);
+    memcpy(payload + padded, p->weights, p->weights_size);
+    uintptr_t weights = (uintptr_t)payload + ((nuc_load_u32(changed + 4 * (size_t)NUC_MC_WORD_SIZE) + 15u) & ~15u);
+    NeutronModelConfig config = {payload, (const void *)weights, payload, 1};
+    NeutronError error = neutronModelPrepare(&config, &handle);
+    if (error == ENONE)
+        assert_int_equal(neutronModelUnprepare(handle), ENONE);
+    else
+        assert_null(handle);
+    free(payload);
+    return error;
+}
+
+/* Names as the converter writes them: rows of two offsets, then the texts. */
+static size_t add_names(struct program *p, size_t at)
+{
+    static const char texts[] = "first\0file.py:1\0second";
+    const uint32_t rows[4] = {(uint32_t)at + 16, (uint32_t)at + 22, (uint32_t)at + 32, 0};
+
+    for (size_t i = 0; i < 4; i++)
+        nuc_store_u32(p->microcode + at + i * 4, rows[i]);
+    memcpy(p->microcode + at + 16, texts, sizeof texts);
+    size_t size = nuc_align_up(at + 16 + sizeof texts, 4);
+    program_set_word(p, NUC_MC_WORD_NAMES_OFFSET, (uint32_t)at);
+    program_set_word(p, NUC_MC_WORD_SIZE, (uint32_t)size);
+    return size;
+}
+
+/* The size of the microcode is that of its parts, and no other is taken: the weights' address depends on it. */
+static void microcode_size(void **state)
+{
+    (void)state;
+    for (int named = 0; named < 2; named++) {
+        struct program *p = two_calls();
+        size_t size = nuc_load_u32(p->microcode + 4 * (size_t)NUC_MC_WORD_SIZE);
+        if (named)
+            size = add_names(p, size);
+        assert_int_equal(prepare_as_backend(p, p->microcode, size), ENONE);
+        for (uint32_t other = 0; other < 4096; other++) {
+            program_set_word(p, NUC_MC_WORD_SIZE, other);
+            NeutronError error = prepare_as_backend(p, p->microcode, size);
+            if (other == size)
+                assert_int_equal(error, ENONE);
+            else
+                assert_error(error, ERROR_CATEGORY_DRIVER_UCODE);
+        }
+        for (int bit = 0; bit < 32; bit++) {
+            program_set_word(p, NUC_MC_WORD_SIZE, (uint32_t)size ^ 1u << bit);
+            assert_error(prepare_as_backend(p, p->microcode, size), ERROR_CATEGORY_DRIVER_UCODE);
+        }
+        free(p);
+    }
+}
+
+/* Every bit of the microcode: refused, or nothing beyond the payload is read. In the header few may change. */
+static void flipped_bits(void **state)
+{
+    static const bool harmless[NUC_MC_HEADER_WORDS] = {[NUC_MC_WORD_WEIGHTS] = true,
+                                                       [NUC_MC_WORD_KERNELS] = true,
+                                                       [NUC_MC_WORD_SCRATCH] = true,
+                                                       [NUC_MC_WORD_PROFILE] = true,
+                                                       [NUC_MC_WORD_DEBUG] = true};
+    struct program *p = two_calls();
+    size_t size = add_names(p, nuc_load_u32(p->microcode + 4 * (size_t)NUC_MC_WORD_SIZE));
+
+    (void)state;
+    for (size_t bit = 0; bit < size * 8; bit++) {
+        p->microcode[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        NeutronError error = prepare_as_backend(p, p->microcode, size);
+        if (bit / 32 < NUC_MC_HEADER_WORDS && !harmless[bit / 32])
+            assert_true(error != ENONE);
+        p->microcode[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    free(p);
 }
 
 static NeutronError run_with(NeutronModelHandle handle, const void **inputs, void **outputs)
@@ -190,6 +282,87 @@ static void bad_handles(void **state)
     assert_error(neutronModelUnprepare(p->input[0] + 1), ERROR_CATEGORY_DRIVER_BAD_HANDLE);
     assert_error(neutronRunBlocking(NULL, &data), ERROR_CATEGORY_DRIVER_BAD_HANDLE);
     assert_error(neutronDataSetup(NULL, &data), ERROR_CATEGORY_DRIVER_BAD_HANDLE);
+    free(p);
+}
+
+/* Addresses that were handles, or look like one: every function refuses them without reading what is there. */
+static void no_longer_handles(void **state)
+{
+    struct program *p = two_calls();
+    NeutronDataConfig data = {NULL, NULL, NULL, NULL};
+    NeutronModelHandle handle, other, bad[3];
+
+    (void)state;
+    assert_int_equal(program_prepare(p, &handle), ENONE);
+    assert_int_equal(program_prepare(p, &other), ENONE);
+    uint8_t *copy = aligned_alloc(16, neutronGetModelContextSize());
+    memcpy(copy, other, neutronGetModelContextSize());
+    assert_int_equal(neutronModelUnprepare(handle), ENONE); /* freed */
+    bad[0] = handle;
+    bad[1] = copy;
+    bad[2] = (uint8_t *)copy + neutronGetModelContextSize(); /* no memory of ours */
+    for (int i = 0; i < 3; i++) {
+        assert_error(neutronModelUnprepare(bad[i]), ERROR_CATEGORY_DRIVER_BAD_HANDLE);
+        assert_error(neutronRunBlocking(bad[i], &data), ERROR_CATEGORY_DRIVER_BAD_HANDLE);
+        assert_error(neutronDataSetup(bad[i], &data), ERROR_CATEGORY_DRIVER_BAD_HANDLE);
+    }
+    assert_int_equal(program_run_prepared(p, other), ENONE);
+    assert_int_equal(neutronModelUnprepare(other), ENONE);
+    free(copy);
+    free(p);
+}
+
+/* A handle that is prepared is not prepared again, and stays what it is. */
+static void prepared_twice(void **state)
+{
+    struct program *p = two_calls();
+    const NeutronModelConfig config = {p->microcode, p->weights, p->scratch, 60};
+    NeutronModelHandle handle;
+
+    (void)state;
+    assert_int_equal(program_prepare(p, &handle), ENONE);
+    NeutronModelHandle again = handle;
+    assert_error(neutronModelPrepare(&config, &again), ERROR_CATEGORY_DRIVER_BAD_HANDLE);
+    assert_ptr_equal(again, handle);
+    assert_int_equal(program_run_prepared(p, handle), ENONE);
+    assert_int_equal(neutronModelUnprepare(handle), ENONE);
+    /* Memory of the application may be used for another program without a word. */
+    uint8_t *block = aligned_alloc(16, neutronGetModelContextSize());
+    for (int round = 0; round < 2; round++) {
+        memset(block, 0, neutronGetModelContextSize());
+        handle = block;
+        const NeutronModelConfig bad = {p->microcode, p->weights, NULL, 60};
+        assert_error(neutronModelPrepare(&bad, &handle), ERROR_CATEGORY_DRIVER_INVALID);
+        handle = block;
+        assert_int_equal(neutronModelPrepare(&config, &handle), ENONE);
+        assert_int_equal(program_run_prepared(p, handle), ENONE);
+        assert_int_equal(neutronModelUnprepare(handle), ENONE);
+    }
+    free(block);
+    free(p);
+}
+
+/* What was verified is not written over. */
+static void buffers_on_the_program(void **state)
+{
+    struct program *p = two_calls();
+    NeutronModelHandle handle;
+    const void *inputs[1] = {p->input[0]};
+
+    (void)state;
+    assert_int_equal(program_prepare(p, &handle), ENONE);
+    const void *const places[] = {
+        p->microcode, p->microcode + 128, p->weights, (uint8_t *)p->weights - 16, p->weights + 240, handle};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        void *outputs[4] = {(void *)(uintptr_t)places[i], p->scratch, NULL, NULL};
+        assert_error(run_with(handle, inputs, outputs), ERROR_CATEGORY_DRIVER_INVALID);
+        outputs[1] = outputs[0];
+        outputs[0] = p->output[0];
+        assert_error(run_with(handle, inputs, outputs), ERROR_CATEGORY_DRIVER_INVALID);
+    }
+    void *beside[4] = {p->weights + 256, p->scratch, NULL, NULL};
+    assert_int_equal(run_with(handle, inputs, beside), ENONE);
+    assert_int_equal(neutronModelUnprepare(handle), ENONE);
     free(p);
 }
 
@@ -294,8 +467,13 @@ int main(void)
         cmocka_unit_test(caller_memory),
         cmocka_unit_test(bad_configurations),
         cmocka_unit_test(bad_microcode),
+        cmocka_unit_test(microcode_size),
+        cmocka_unit_test(flipped_bits),
         cmocka_unit_test(bad_buffers),
+        cmocka_unit_test(buffers_on_the_program),
         cmocka_unit_test(bad_handles),
+        cmocka_unit_test(no_longer_handles),
+        cmocka_unit_test(prepared_twice),
         cmocka_unit_test(too_much_work),
         cmocka_unit_test(functions_of_other_devices),
         cmocka_unit_test(error_texts),
