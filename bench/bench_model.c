@@ -153,7 +153,7 @@ static void give_buffers(struct nuc_context *cx, struct bench_model *m, const st
 struct bench_model *bench_open(struct nuc_context *cx, const char *file)
 {
     struct bench_model *m = nuc_alloc(cx, sizeof *m);
-    struct nuc_lt_model *model = nuc_lt_read(cx, file, nuc_map_file(cx, file));
+    struct nuc_lt_model *model = nuc_lt_read(cx, file, nuc_read_file(cx, file));
 
     strip_borders(cx, m, &model->subgraphs[0]);
     m->image = nuc_convert_litert(cx, model, NULL);

@@ -72,7 +72,7 @@ static double run_command(struct nuc_context *cx, const char *command, const cha
 
 static bool same_outputs(struct nuc_context *cx, const struct bench_model *m, const char *path)
 {
-    struct nuc_span bytes = nuc_map_file(cx, path);
+    struct nuc_span bytes = nuc_read_file(cx, path);
     size_t at = 0;
 
     for (uint32_t i = 0; i < m->image->n_outputs; i++) {

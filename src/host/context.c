@@ -121,10 +121,9 @@ static struct chunk *add_chunk(struct nuc_context *cx, struct nuc_arena *arena, 
     return c;
 }
 
-void *nuc_alloc(struct nuc_context *cx, size_t size)
+void *nuc_alloc_in(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
 {
     size_t alignment = size >= BIG_ALIGNMENT ? BIG_ALIGNMENT : 16;
-    struct nuc_arena *arena = cx->arena;
     void *block = arena->chunks == NULL ? NULL : aligned_in(arena->chunks, size, alignment);
 
     if (block == NULL) {
@@ -134,6 +133,11 @@ void *nuc_alloc(struct nuc_context *cx, size_t size)
     }
     memset(block, 0, size);
     return block;
+}
+
+void *nuc_alloc(struct nuc_context *cx, size_t size)
+{
+    return nuc_alloc_in(cx, cx->arena, size);
 }
 
 void *nuc_alloc_array(struct nuc_context *cx, size_t count, size_t size)
@@ -170,11 +174,10 @@ void *nuc_copy(struct nuc_context *cx, const void *data, size_t size)
 
 void *nuc_copy_out(struct nuc_context *cx, struct nuc_arena *outer, const void *data, size_t size)
 {
-    struct nuc_arena *inner = cx->arena;
+    void *copy = nuc_alloc_in(cx, outer, size);
 
-    cx->arena = outer;
-    void *copy = nuc_copy(cx, data, size);
-    cx->arena = inner;
+    if (size != 0)
+        memcpy(copy, data, size);
     return copy;
 }
 

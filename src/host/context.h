@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "host/unfinished.h"
 #include "nucleon/types.h"
 
 #define NUC_MESSAGE_SIZE 1024
@@ -30,6 +31,7 @@ struct nuc_allocator {
 };
 
 struct nuc_arena;
+struct nuc_outputs;
 struct nuc_schema;
 
 struct nuc_context {
@@ -40,6 +42,8 @@ struct nuc_context {
     jmp_buf *on_error;
     void (*warn)(void *user, const char *message); /* may be NULL; receives notes that are not errors */
     void *warn_user;
+    struct nuc_outputs *outputs; /* NULL: files are written at once (host/file.h) */
+    struct nuc_unfinished unfinished;
 };
 
 /* `allocator` may be NULL: malloc and free. Returns NULL when even the context cannot be allocated. */
@@ -85,7 +89,8 @@ void *nuc_grow(struct nuc_context *cx, void *array, size_t *capacity, size_t nee
 
 void *nuc_copy(struct nuc_context *cx, const void *data, size_t size);
 
-/* The same in an arena around the current one: what is to stay of a scratch arena. */
+/* In an arena around the current one: what is to stay of a scratch arena. The second is a copy. */
+void *nuc_alloc_in(struct nuc_context *cx, struct nuc_arena *outer, size_t size);
 void *nuc_copy_out(struct nuc_context *cx, struct nuc_arena *outer, const void *data, size_t size);
 
 char *nuc_strdup(struct nuc_context *cx, const char *text);

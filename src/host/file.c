@@ -1,118 +1,152 @@
+/* Reading files. */
 #include "host/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What is released; address NULL: nothing is mapped yet. */
-struct mapping {
-    void *address;
-    size_t size;
-};
+#include "host/limits.h"
 
-static void unmap(void *object)
+uint64_t nuc_memory_limit(void)
 {
-    struct mapping *m = object;
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    uint64_t limit = pages > 0 && size > 0 ? (uint64_t)pages / 2 * (uint64_t)size : (uint64_t)1 << 31;
 
-    if (m->address != NULL)
-        munmap(m->address, m->size);
+    return limit < SIZE_MAX / 2 ? limit : SIZE_MAX / 2;
 }
 
-/* All that may run out of memory comes before the file is opened: after that, nothing leaves without closing it. */
-struct nuc_span nuc_map_file(struct nuc_context *cx, const char *path)
+void nuc_close_file(struct nuc_file *file)
 {
-    struct mapping *m = nuc_alloc(cx, sizeof *m);
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+}
+
+static void close_file(void *object)
+{
+    nuc_close_file(object);
+}
+
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode)                    ? "a folder"
+           : S_ISFIFO(mode)                 ? "a pipe"
+           : S_ISSOCK(mode)                 ? "a socket"
+           : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                            : "of an unknown kind";
+}
+
+/* Files of /proc say that they are empty, and are not. */
+static void check_end(const struct nuc_file *file)
+{
+    char byte;
+
+    if (file->size == 0 && pread(file->fd, &byte, 1, 0) > 0)
+        nuc_fail(file->cx, NUC_IO, "%s: is a file without a size, such as those of /proc: copy it and give the copy",
+                 file->path);
+}
+
+/* All that may run out of memory comes before the file is opened, and a pipe must not be waited for. */
+struct nuc_file *nuc_open_file(struct nuc_context *cx, const char *path)
+{
+    struct nuc_file *file = nuc_alloc(cx, sizeof *file);
     struct stat st;
 
-    nuc_defer(cx, unmap, m);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    *file = (struct nuc_file){.cx = cx, .path = nuc_strdup(cx, path), .fd = -1};
+    nuc_defer(cx, close_file, file);
+    do
+        file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    while (file->fd < 0 && errno == EINTR);
+    if (file->fd < 0)
         nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
-        nuc_fail(cx, NUC_IO, "%s: is not a regular file", path);
-    }
-    size_t size = (size_t)st.st_size;
-    if (size == 0) {
-        close(fd);
-        return (struct nuc_span){(const uint8_t *)"", 0};
-    }
-    void *address = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    int error = errno;
-    close(fd);
-    if (address == MAP_FAILED)
-        nuc_fail(cx, NUC_IO, "%s: cannot be mapped: %s", path, strerror(error));
-    *m = (struct mapping){address, size};
-    return (struct nuc_span){address, size};
+    if (fstat(file->fd, &st) != 0)
+        nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        nuc_fail(cx, NUC_IO, "%s: is not a regular file but %s: write its bytes to a file first", path, kind_of(st.st_mode));
+    file->size = (uint64_t)st.st_size;
+    file->seconds = st.st_mtim.tv_sec;
+    file->nanoseconds = st.st_mtim.tv_nsec;
+    check_end(file);
+    return file;
 }
 
-static bool write_all(int fd, struct nuc_span bytes)
+_Noreturn static void changed(const struct nuc_file *file)
 {
-    size_t done = 0;
+    nuc_fail(file->cx, NUC_IO, "%s: was changed while it was read: try again when it is complete", file->path);
+}
 
-    while (done < bytes.size) {
-        ssize_t n = write(fd, bytes.data + done, bytes.size - done);
+static void check_unchanged(const struct nuc_file *file)
+{
+    struct stat st;
+
+    if (fstat(file->fd, &st) != 0)
+        nuc_fail(file->cx, NUC_IO, "%s: cannot be read: %s", file->path, strerror(errno));
+    if ((uint64_t)st.st_size != file->size || st.st_mtim.tv_sec != file->seconds ||
+        st.st_mtim.tv_nsec != file->nanoseconds)
+        changed(file);
+}
+
+void nuc_read_at(const struct nuc_file *file, uint64_t offset, void *to, size_t size)
+{
+    uint8_t *at = to;
+
+    while (size > 0) {
+        ssize_t n = pread(file->fd, at, size, (off_t)offset);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0)
-            return false;
-        done += (size_t)n;
+        if (n < 0)
+            nuc_fail(file->cx, NUC_IO, "%s: cannot be read: %s", file->path, strerror(errno));
+        if (n == 0)
+            changed(file);
+        at += n;
+        offset += (uint64_t)n;
+        size -= (size_t)n;
     }
-    return true;
+    check_unchanged(file);
 }
 
-static bool is_special_file(const char *path)
+struct nuc_span nuc_read_part(const struct nuc_file *file, struct nuc_arena *arena, uint64_t offset, uint64_t size)
 {
-    struct stat st;
+    uint64_t limit = nuc_memory_limit();
 
-    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+    if (size > limit)
+        nuc_fail(file->cx, NUC_UNSUPPORTED,
+                 "%s: %llu bytes are more than half of this machine's memory (limit %llu): use a machine with more",
+                 file->path, (unsigned long long)size, (unsigned long long)limit);
+    uint8_t *bytes = nuc_alloc_in(file->cx, arena, (size_t)size);
+    nuc_read_at(file, offset, bytes, (size_t)size);
+    return (struct nuc_span){bytes, (size_t)size};
 }
 
-/* Devices and pipes cannot be replaced by a rename; they are written in place. */
-static void write_special(struct nuc_context *cx, const char *path, struct nuc_span bytes)
+struct nuc_span nuc_read_file(struct nuc_context *cx, const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool good = fd >= 0 && write_all(fd, bytes);
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    const struct nuc_file *file = nuc_open_file(cx, path);
 
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (!good)
-        nuc_fail(cx, NUC_IO, "%s: cannot be written: %s", path, strerror(error));
+    struct nuc_span bytes = nuc_read_part(file, outer, 0, file->size);
+    nuc_pop_arena(cx, outer);
+    return bytes;
 }
 
-void nuc_write_file(struct nuc_context *cx, const char *path, struct nuc_span bytes)
+uint64_t nuc_file_size(struct nuc_context *cx, const char *path)
 {
-    if (is_special_file(path)) {
-        write_special(cx, path, bytes);
-        return;
-    }
-    char *temporary = nuc_format(cx, "%s.XXXXXX", path);
-    mode_t mask = umask(0);
-    umask(mask);
-    int fd = mkstemp(temporary);
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    uint64_t size = nuc_open_file(cx, path)->size;
 
-    if (fd < 0)
-        nuc_fail(cx, NUC_IO, "%s: cannot be written: %s", path, strerror(errno));
-    bool good = write_all(fd, bytes) && fchmod(fd, 0666 & ~mask) == 0;
-    int error = errno;
-    if (close(fd) != 0 && good) {
-        good = false;
-        error = errno;
-    }
-    if (good && rename(temporary, path) != 0) {
-        good = false;
-        error = errno;
-    }
-    if (!good) {
-        unlink(temporary);
-        nuc_fail(cx, NUC_IO, "%s: cannot be written: %s", path, strerror(error));
-    }
+    nuc_pop_arena(cx, outer);
+    return size;
+}
+
+struct nuc_span nuc_read_head(struct nuc_context *cx, const char *path, size_t most)
+{
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    const struct nuc_file *file = nuc_open_file(cx, path);
+
+    struct nuc_span bytes = nuc_read_part(file, outer, 0, file->size < most ? file->size : most);
+    nuc_pop_arena(cx, outer);
+    return bytes;
 }
 
 const char *nuc_base_name(const char *path)
@@ -120,9 +154,4 @@ const char *nuc_base_name(const char *path)
     const char *slash = strrchr(path, '/');
 
     return slash == NULL ? path : slash + 1;
-}
-
-void nuc_write_text(struct nuc_context *cx, const char *path, const char *text)
-{
-    nuc_write_file(cx, path, (struct nuc_span){(const uint8_t *)text, strlen(text)});
 }

@@ -1,15 +1,14 @@
 #include "host/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -145,13 +144,20 @@ static bool follow(pid_t pid, int fd, struct tail *t, int64_t until, int *status
 struct nuc_process_result nuc_run_process(struct nuc_context *cx, const char *const *argv, unsigned seconds)
 {
     struct tail tail = {.length = 0};
+    struct nuc_unfinished_item *item = NULL;
+    sigset_t every, old;
     int ends[2], status = 0;
     pid_t pid = 0;
 
-    if (pipe(ends) != 0)
+    if (pipe2(ends, O_CLOEXEC) != 0)
         nuc_fail(cx, NUC_IO, "%s: cannot be started: %s", argv[0], strerror(errno));
-    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    /* A signal that comes now waits until it is known what has to be ended. */
+    sigfillset(&every);
+    pthread_sigmask(SIG_BLOCK, &every, &old);
     int error = start(argv, ends, &pid);
+    if (error == 0)
+        item = nuc_enter_unfinished(&cx->unfinished, NUC_UNFINISHED_PROCESS, -1, NULL, pid);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
     close(ends[1]);
     if (error != 0) {
         close(ends[0]);
@@ -160,6 +166,7 @@ struct nuc_process_result nuc_run_process(struct nuc_context *cx, const char *co
     bool ended = follow(pid, ends[0], &tail, milliseconds() + (int64_t)seconds * 1000, &status);
     /* What the process has left running ends with it. */
     kill(-pid, SIGKILL);
+    nuc_take_out_unfinished(item);
     while (!ended && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     close(ends[0]);
@@ -173,39 +180,47 @@ struct nuc_process_result nuc_run_process(struct nuc_context *cx, const char *co
 
 /* ---- temporary files ---- */
 
-/* path NULL: the folder is not made yet. */
 struct temporary_folder {
-    const char *path;
+    int base; /* the folder it is in, open; -1 */
+    struct nuc_unfinished_item *item;
 };
 
 static void remove_folder(void *object)
 {
-    const char *folder = ((const struct temporary_folder *)object)->path;
-    char path[4096];
+    struct temporary_folder *folder = object;
 
-    if (folder == NULL)
-        return;
-    DIR *dir = opendir(folder);
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        int n = snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && n > 0 && (size_t)n < sizeof path)
-            unlink(path);
-    }
-    if (dir != NULL)
-        closedir(dir);
-    rmdir(folder);
+    if (folder->item != NULL)
+        nuc_remove_tree(folder->base, folder->item->name);
+    nuc_take_out_unfinished(folder->item);
+    folder->item = NULL;
+    if (folder->base >= 0)
+        close(folder->base);
+    folder->base = -1;
 }
 
 const char *nuc_temporary_folder(struct nuc_context *cx)
 {
-    const char *base = getenv("TMPDIR");
-    char *path = nuc_format(cx, "%s/nucleon.XXXXXX", base != NULL && *base != '\0' ? base : "/tmp");
+    const char *set = getenv("TMPDIR"), *base = set != NULL && *set != '\0' ? set : "/tmp";
     struct temporary_folder *folder = nuc_alloc(cx, sizeof *folder);
+    char name[NUC_TEMPORARY_NAME];
 
     /* Registered before it exists, so that running out of memory in between leaves no folder. */
+    folder->base = -1;
     nuc_defer(cx, remove_folder, folder);
-    if (mkdtemp(path) == NULL)
-        nuc_fail(cx, NUC_IO, "%s: cannot be made: %s", path, strerror(errno));
-    folder->path = path;
+    nuc_temporary_name(name);
+    const char *path = nuc_format(cx, "%s/%s", base, name);
+    folder->base = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder->base < 0)
+        nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s: set TMPDIR to a folder for temporary files", base,
+                 strerror(errno));
+    struct nuc_unfinished_item *item =
+        nuc_enter_unfinished(&cx->unfinished, NUC_UNFINISHED_FOLDER, folder->base, name, 0);
+    if (item == NULL || mkdirat(folder->base, name, 0700) != 0) {
+        int error = item == NULL ? EMFILE : errno;
+        nuc_take_out_unfinished(item);
+        nuc_fail(cx, NUC_IO, "%s: cannot be made: %s: set TMPDIR to a folder for temporary files", path,
+                 strerror(error));
+    }
+    folder->item = item;
     return path;
 }

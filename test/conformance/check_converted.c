@@ -79,7 +79,7 @@ static bool check_graph_node(struct nuc_context *cx, const struct nuc_lt_model *
 static void check_file(struct nuc_context *cx, void *arg)
 {
     struct converted_call *call = arg;
-    const struct nuc_lt_model *m = nuc_lt_read(cx, call->path, nuc_map_file(cx, call->path));
+    const struct nuc_lt_model *m = nuc_lt_read(cx, call->path, nuc_read_file(cx, call->path));
     uint32_t found = 0;
 
     call->equal = true;

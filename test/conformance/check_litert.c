@@ -121,7 +121,7 @@ static void compare_models(struct nuc_context *cx, void *arg)
 {
     struct models *m = arg;
     struct nuc_lt_model *own = nuc_lt_read(cx, "own model", m->own);
-    struct nuc_lt_model *reference = nuc_lt_read(cx, m->path, nuc_map_file(cx, m->path));
+    struct nuc_lt_model *reference = nuc_lt_read(cx, m->path, nuc_read_file(cx, m->path));
     struct comparison *c = &m->comparison;
 
     if (own->n_subgraphs == 0 || reference->n_subgraphs == 0)

@@ -96,7 +96,7 @@ static bool infer(struct run *run, const struct nuc_neutron_image *image, const 
 
 static struct nuc_span file_of(struct run *run, const char *name)
 {
-    return nuc_map_file(run->cx, nuc_format(run->cx, "%s/%s", run->folder, name));
+    return nuc_read_file(run->cx, nuc_format(run->cx, "%s/%s", run->folder, name));
 }
 
 static bool same_outputs(struct run *run, const struct nuc_neutron_image *image)
@@ -207,7 +207,7 @@ static void run_model(struct nuc_context *cx, void *arg)
     struct run *run = arg;
     const char *path = nuc_format(cx, "%s/model.tflite", run->folder);
 
-    run->model = nuc_lt_read(cx, path, nuc_map_file(cx, path));
+    run->model = nuc_lt_read(cx, path, nuc_read_file(cx, path));
     nuc_lt_verify(run->model);
     take_dequantize_off(run);
     const struct nuc_neutron_image *image = nuc_convert_litert(cx, run->model, NULL);

@@ -22,7 +22,7 @@ struct model_file {
 static void add_model(struct nuc_context *cx, void *arg)
 {
     struct model_file *f = arg;
-    struct nuc_span bytes = f->path != NULL ? nuc_map_file(cx, f->path) : f->bytes;
+    struct nuc_span bytes = f->path != NULL ? nuc_read_file(cx, f->path) : f->bytes;
     struct nuc_lt_model *m = nuc_lt_read(cx, f->path != NULL ? f->path : "own model", bytes);
 
     if (m->n_subgraphs == 0)

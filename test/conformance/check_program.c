@@ -373,7 +373,7 @@ static void add_constants(struct nuc_context *cx, const struct conf_case *k, str
 
     if (!conf_path(k, "pte", path, sizeof path))
         return;
-    const struct prog *file = prog_from_bytes(cx, "the reference's program", nuc_map_file(cx, path));
+    const struct prog *file = prog_from_bytes(cx, "the reference's program", nuc_read_file(cx, path));
     for (uint32_t i = 0; file->n_values == reference->n_values && i < file->n_values; i++) {
         if (file->values[i].kind == PROG_TENSOR && reference->values[i].kind == PROG_TENSOR)
             reference->values[i].tensor.constant = file->values[i].tensor.constant;

@@ -70,7 +70,7 @@ static void cut_to_npu(struct nuc_context *cx, struct nuc_lt_model *m)
 static struct nuc_lt_model *read_model(struct nuc_context *cx, const char *reference, const char *name)
 {
     const char *path = nuc_format(cx, "%s/litert/%s", reference, name);
-    struct nuc_lt_model *m = nuc_lt_read(cx, path, nuc_map_file(cx, path));
+    struct nuc_lt_model *m = nuc_lt_read(cx, path, nuc_read_file(cx, path));
 
     if (m->n_subgraphs != 1 || m->subgraphs[0].n_inputs != 1 || m->subgraphs[0].n_outputs != 1)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: one subgraph with one input and one output is expected", path);

@@ -606,7 +606,7 @@ static void check_file(struct nuc_context *cx, void *arg)
 {
     const struct file *f = arg;
 
-    rules_check_model(nuc_lt_read(cx, f->path, nuc_map_file(cx, f->path)), f->report);
+    rules_check_model(nuc_lt_read(cx, f->path, nuc_read_file(cx, f->path)), f->report);
 }
 
 bool rules_check_file(const char *path, struct rule_report *report)

@@ -1,6 +1,6 @@
 /*
  * Memory that runs out at every point: a function runs with one allocation failing, then with the next one, until none
- * does. After each run nothing is left: no block, no mapping of a file, no file in TMPDIR.
+ * does. After each run nothing is left: no block, no open file, no file in TMPDIR.
  */
 #ifndef NUC_TEST_FAILING_MEMORY_H
 #define NUC_TEST_FAILING_MEMORY_H
@@ -48,20 +48,6 @@ static inline void *failing_allocate(void *user, void *block, size_t size)
     return malloc(size);
 }
 
-/* Files that are mapped into the process. */
-static inline size_t count_mappings(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    char line[4608];
-    size_t count = 0;
-
-    assert_non_null(maps);
-    while (fgets(line, sizeof line, maps) != NULL)
-        count += strchr(line, '/') != NULL;
-    fclose(maps);
-    return count;
-}
-
 static inline size_t count_files(const char *folder)
 {
     DIR *dir = opendir(folder);
@@ -89,11 +75,11 @@ static inline long run_out_of_memory(enum nuc_status (*attempt)(struct failing_m
     assert_int_equal(setenv("TMPDIR", folder, 1), 0);
     for (failures = -1; status == NUC_NO_MEMORY; failures++) {
         struct failing_memory m = {.allowed = first + failures + 1};
-        size_t mappings = count_mappings();
+        size_t files = count_files("/proc/self/fd");
         status = attempt(&m, arg);
         assert_int_equal(m.failed, status == NUC_NO_MEMORY); /* never taken for an answer */
         assert_int_equal(m.live, 0);
-        assert_int_equal(count_mappings(), mappings);
+        assert_int_equal(count_files("/proc/self/fd"), files);
         assert_int_equal(count_files(folder), 0);
     }
     assert_int_equal(status, expected);
@@ -119,11 +105,11 @@ static inline void run_short_of_memory(enum nuc_status (*attempt)(struct failing
         points = allocations;
     for (long i = 0; i < points; i++) {
         struct failing_memory few = {.allowed = allocations * i / points, .once = i % 2 == 0};
-        size_t mappings = count_mappings();
+        size_t files = count_files("/proc/self/fd");
         assert_int_equal(attempt(&few, arg), NUC_NO_MEMORY);
         assert_true(few.failed);
         assert_int_equal(few.live, 0);
-        assert_int_equal(count_mappings(), mappings);
+        assert_int_equal(count_files("/proc/self/fd"), files);
     }
 }
 

@@ -190,8 +190,10 @@ static struct nuc_arrays two_arrays(struct nuc_context *cx)
 {
     struct nuc_arrays arrays = {2, nuc_alloc_array(cx, 2, sizeof(struct nuc_array))};
 
-    arrays.items[0] = (struct nuc_array){"in0", NUC_F32, 2, {2, 3}, {(const uint8_t *)floats, sizeof floats}};
-    arrays.items[1] = (struct nuc_array){"in1", NUC_I8, 1, {3}, {(const uint8_t *)bytes, sizeof bytes}};
+    arrays.items[0] = (struct nuc_array){
+        .name = "in0", .dtype = NUC_F32, .rank = 2, .shape = {2, 3}, .data = {(const uint8_t *)floats, sizeof floats}};
+    arrays.items[1] = (struct nuc_array){
+        .name = "in1", .dtype = NUC_I8, .rank = 1, .shape = {3}, .data = {(const uint8_t *)bytes, sizeof bytes}};
     return arrays;
 }
 
@@ -220,7 +222,7 @@ static void written_archives_read_back(void **state)
 
     for (int i = 0; i < 2; i++) {
         nuc_write_npz(cx, paths[i], &arrays);
-        files[i] = nuc_map_file(cx, paths[i]);
+        files[i] = nuc_read_file(cx, paths[i]);
     }
     assert_int_equal(files[0].size, files[1].size);
     assert_memory_equal(files[0].data, files[1].data, files[0].size);
@@ -319,7 +321,7 @@ static void survives_flipped_bytes(void **state)
         struct reading r = {.path = nuc_format(cx, "%s/a.npz", folder)};
         struct nuc_arrays arrays = two_arrays(cx);
         nuc_write_npz(cx, r.path, &arrays);
-        struct nuc_span file = nuc_map_file(cx, r.path);
+        struct nuc_span file = nuc_read_file(cx, r.path);
         uint8_t *copy = nuc_copy(cx, file.data, file.size);
         for (int flips = 0; flips < 2; flips++) {
             random = random * 1664525u + 1013904223u;

@@ -55,7 +55,7 @@ static void acquire(struct nuc_context *cx, void *arg)
     nuc_alloc(cx, 65000);
     for (int i = 0; i < *(int *)arg; i++)
         nuc_alloc(cx, 16);
-    nuc_map_file(cx, "/proc/self/exe");
+    nuc_read_file(cx, "/proc/self/exe");
     nuc_temporary_folder(cx);
 }
 
@@ -143,7 +143,7 @@ static void read_case(struct nuc_context *cx, void *arg)
 {
     struct file_case *c = arg;
 
-    c->read = nuc_map_file(cx, c->path);
+    c->read = nuc_read_file(cx, c->path);
 }
 
 static void files_are_written_whole(void **state)

@@ -104,7 +104,7 @@ static void programs_take_and_give_the_models_order(void **state)
     struct nuc_tensor t;
 
     assert_int_equal(nuc_compile_model(m, NULL, temporary(name)), NUC_OK);
-    test_load(cx, &p, nuc_map_file(cx, name), &nuc_default_backends);
+    test_load(cx, &p, nuc_read_file(cx, name), &nuc_default_backends);
     assert_int_equal(p.status, NUC_OK);
     assert_int_equal(nuc_program_input_info(&p.program, 0, &t), NUC_OK);
     const int64_t in[4] = {t.sizes[0], t.sizes[1], t.sizes[2], t.sizes[3]};

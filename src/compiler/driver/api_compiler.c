@@ -4,6 +4,7 @@
 
 #include "compiler/driver/driver.h"
 #include "compiler/target/target.h"
+#include "host/file.h"
 #include "host/nearest.h"
 
 const char *nuc_version(void)
@@ -74,25 +75,32 @@ const struct nuc_settings *nuc_settings(struct nuc_compiler *c)
 struct entry {
     void (*fn)(struct nuc_call *call);
     struct nuc_call *call;
+    const struct nuc_outputs *outputs; /* NULL: those of the call around this one */
 };
 
 static void run_call(struct nuc_context *cx, void *arg)
 {
     const struct entry *e = arg;
 
-    (void)cx;
     e->fn(e->call);
+    if (e->outputs != NULL)
+        nuc_commit_outputs(cx);
 }
 
 enum nuc_status nuc_enter(struct nuc_call *call, void (*fn)(struct nuc_call *call))
 {
-    struct entry e = {fn, call};
+    struct nuc_context *cx = call->c->cx;
+    struct nuc_outputs outputs;
+    bool begun = nuc_begin_outputs(cx, &outputs);
+    struct entry e = {fn, call, begun ? &outputs : NULL};
 
-    call->c->cx->message[0] = '\0';
-    enum nuc_status status = nuc_try(call->c->cx, run_call, &e);
+    cx->message[0] = '\0';
+    enum nuc_status status = nuc_try(cx, run_call, &e);
+    if (begun)
+        nuc_end_outputs(cx);
     /* Of a trial inside that failed, when the call itself did not. */
     if (status == NUC_OK)
-        call->c->cx->message[0] = '\0';
+        cx->message[0] = '\0';
     return status;
 }
 

@@ -222,6 +222,7 @@ static void bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, si
     d->bound = nuc_alloc_array(cx, n_inputs, sizeof(struct nuc_array *));
     d->bytes = nuc_alloc_array(cx, n_inputs, sizeof *d->bytes);
     d->aligned = nuc_alloc_array(cx, n_inputs, sizeof *d->aligned);
+    d->unturned = nuc_alloc_array(cx, n_inputs, sizeof *d->unturned);
     d->n_inputs = n_inputs;
     for (size_t i = 0; i < n_inputs; i++) {
         const struct nuc_tensor_info *t = &inputs[i];
@@ -243,7 +244,7 @@ static void bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, si
         d->n_samples = n;
         d->bound[i] = a;
         d->bytes[i] = t->bytes;
-        if ((uintptr_t)a->data.data % nuc_dtype_size(a->dtype) != 0)
+        if (!nuc_array_is_in_place(a))
             d->aligned[i] = nuc_alloc(cx, t->bytes);
     }
 }
@@ -267,6 +268,8 @@ static void bind_model(struct nuc_dataset *d, const struct nuc_model *m)
             continue;
         d->images_of[i] = &inputs[i];
         d->aligned[i] = nuc_alloc(d->c->cx, inputs[i].bytes);
+        if (d->bound[i]->data.data == NULL)
+            d->unturned[i] = nuc_alloc(d->c->cx, inputs[i].bytes);
     }
 }
 
@@ -312,13 +315,20 @@ enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_
 /* Samples are copied one at a time, so that a large file is never held in memory. */
 static const void *aligned_sample(const struct nuc_dataset *d, size_t input, size_t sample)
 {
-    const uint8_t *data = d->bound[input]->data.data + sample * d->bytes[input];
+    const struct nuc_array *a = d->bound[input];
+    size_t offset = sample * d->bytes[input];
 
     if (d->images_of[input] != NULL) {
+        const void *data = a->data.data == NULL ? d->unturned[input] : a->data.data + offset;
+        if (a->data.data == NULL)
+            nuc_array_part(a, offset, d->bytes[input], d->unturned[input]);
         nuc_put_channels_first(d->images_of[input], data, d->aligned[input]);
         return d->aligned[input];
     }
-    return d->aligned[input] == NULL ? data : memcpy(d->aligned[input], data, d->bytes[input]);
+    if (d->aligned[input] == NULL)
+        return a->data.data + offset;
+    nuc_array_part(a, offset, d->bytes[input], d->aligned[input]);
+    return d->aligned[input];
 }
 
 void nuc_dataset_read_sample(const struct nuc_dataset *d, size_t sample, const void **inputs)

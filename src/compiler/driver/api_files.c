@@ -24,7 +24,7 @@ static void generate(struct nuc_call *k)
 
     nuc_expect_file(cx, k->path, NUC_FILE_PROGRAM);
     const char *name = k->name != NULL ? k->name : nuc_codegen_name(cx, k->path);
-    struct nuc_codegen_files files = nuc_generate_code(cx, k->path, nuc_map_file(cx, k->path), name);
+    struct nuc_codegen_files files = nuc_generate_code(cx, k->path, nuc_read_file(cx, k->path), name);
 
     mkdir(k->output, 0777); /* when it cannot be made, writing into it says why */
     nuc_write_text(cx, nuc_format(cx, "%s/%s.h", k->output, name), files.header);
@@ -45,7 +45,7 @@ static void merge(struct nuc_call *k)
     struct nuc_kernel_selection selection = {.used = {false}};
 
     for (size_t i = 0; i < k->count; i++)
-        nuc_kernel_selection_read(cx, k->names[i], nuc_map_file(cx, k->names[i]), &selection);
+        nuc_kernel_selection_read(cx, k->names[i], nuc_read_file(cx, k->names[i]), &selection);
     nuc_write_file(cx, k->output, nuc_kernel_selection_write(cx, &selection));
 }
 
@@ -186,7 +186,7 @@ static void convert(struct nuc_call *k)
         options.convert.fetch_constants = k->in.convert->fetch_constants_to_sram;
     }
     nuc_expect_file(cx, k->path, NUC_FILE_LITERT);
-    const struct nuc_lt_model *m = nuc_lt_read(cx, k->path, nuc_map_file(cx, k->path));
+    const struct nuc_lt_model *m = nuc_lt_read(cx, k->path, nuc_read_file(cx, k->path));
     nuc_note_seconds(k->c, "read", started);
     started = nuc_seconds();
     struct nuc_lt_model *converted = nuc_container_build(cx, m, &options, &report);

@@ -87,11 +87,11 @@ static struct nuc_span convert_by_command(const struct nuc_model *m, const char 
     const char *input = nuc_format(cx, "%s/%s.tflite", folder, tag);
     const char *output = nuc_format(cx, "%s/%s_neutron.tflite", folder, tag);
 
-    nuc_write_file(cx, input, litert);
+    nuc_write_scratch(cx, input, litert);
     run(cx, o, tag, arguments(m, input, output));
     if (access(output, R_OK) != 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: converter '%s' wrote no output file", tag, o->converter);
-    struct nuc_span bytes = nuc_map_file(cx, output);
+    struct nuc_span bytes = nuc_read_file(cx, output);
     bytes.data = nuc_copy_out(cx, outer, bytes.data, bytes.size);
     nuc_pop_arena(cx, outer);
     return bytes;
@@ -169,7 +169,7 @@ void nuc_write_intermediate(const struct nuc_model *m, const char *tag, const ch
     const char *folder = m->settings->o.intermediates_dir;
 
     if (folder != NULL)
-        nuc_write_file(m->c->cx, nuc_format(m->c->cx, "%s/%s_%s.et.tflite", folder, tag, kind), bytes);
+        nuc_write_scratch(m->c->cx, nuc_format(m->c->cx, "%s/%s_%s.et.tflite", folder, tag, kind), bytes);
 }
 
 static struct nuc_converted convert_here(const struct nuc_model *m, const char *tag,

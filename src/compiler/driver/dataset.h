@@ -21,7 +21,8 @@ struct nuc_dataset {
     size_t period;                      /* of each so many one is held out */
     const struct nuc_array **bound;     /* one per input */
     size_t *bytes;                      /* of one sample of each input */
-    void **aligned;                     /* by input: the sample read last; NULL when elements lie aligned in the file */
+    void **aligned;                     /* by input: the sample read last; NULL when elements lie aligned in memory */
+    void **unturned;                    /* by input of images_of: the sample as the file has it; NULL: in memory */
     struct nuc_tensor_info **images_of; /* by input: what an array holds that the graph has channels first; NULL */
 
     /* A folder of images: `arrays` holds at most the labels, `bound` is not used. */

@@ -197,8 +197,7 @@ static void import_model(struct nuc_job *j)
 {
     struct nuc_context *cx = j->c->cx;
     nuc_expect_file(cx, j->input, NUC_FILE_MODEL);
-    struct nuc_span bytes = nuc_map_file(cx, j->input);
-    bool litert = !nuc_is_zip(bytes);
+    bool litert = !nuc_is_zip(nuc_read_head(cx, j->input, 4));
 
     struct nuc_litert_io *io = nuc_alloc(cx, sizeof *io);
     j->m = nuc_model_make(j->c, litert ? nuc_import_tflite(cx, j->input, io) : nuc_import_pt2(cx, j->input));

@@ -1,6 +1,7 @@
 /* Arrays of .npz archives, .npy files and folders. */
 #include "compiler/import/arrays.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "compiler/import/npy_header.h"
 #include "compiler/import/zip.h"
 #include "host/file.h"
+#include "host/limits.h"
 #include "host/text.h"
 
 /* ---- one .npy file ---- */
@@ -41,32 +43,79 @@ static const uint8_t *transpose(struct nuc_context *cx, const struct nuc_npy_hea
     return out;
 }
 
+/* What the header says of the array; count: of its elements. */
+static struct nuc_array describe(const char *where, const struct nuc_npy_header *h, size_t *count)
+{
+    struct nuc_array array = {.name = where, .dtype = h->dtype, .rank = h->rank};
+
+    memcpy(array.shape, h->shape, sizeof h->shape);
+    *count = 1;
+    for (uint32_t i = 0; i < h->rank; i++) {
+        if (h->shape[i] == 0)
+            *count = 0;
+    }
+    for (uint32_t i = 0; *count != 0 && i < h->rank; i++)
+        *count *= (size_t)h->shape[i]; /* checked with the header: the elements are in the file */
+    array.data.size = *count * nuc_dtype_size(h->dtype);
+    return array;
+}
+
 struct nuc_array nuc_read_npy(struct nuc_context *cx, const char *where, struct nuc_span file)
 {
-    struct nuc_npy_header h = nuc_parse_npy_header(cx, where, file);
-    struct nuc_array array = {.name = where, .dtype = h.dtype, .rank = h.rank};
-    size_t size = nuc_dtype_size(h.dtype);
-    size_t count = 1;
+    struct nuc_npy_header h = nuc_parse_npy_header(cx, where, file, file.size);
+    size_t count;
+    struct nuc_array array = describe(where, &h, &count);
 
-    memcpy(array.shape, h.shape, sizeof h.shape);
-    for (uint32_t i = 0; i < h.rank; i++) {
-        if (h.shape[i] == 0)
-            count = 0;
-    }
-    for (uint32_t i = 0; count != 0 && i < h.rank; i++)
-        count *= (size_t)h.shape[i]; /* checked with the header: the elements are in the file */
-    array.data = (struct nuc_span){file.data + h.data_offset, count * size};
+    array.data.data = file.data + h.data_offset;
     if (h.fortran_order && h.rank > 1)
         array.data.data = transpose(cx, &h, array.data.data, count);
     return array;
 }
 
-/* NumPy aligns the elements to the beginning of their .npy file, which lies anywhere in an .npz archive. */
+/* The array whose .npy file are `size` bytes of a file from `offset` on; up to *room bytes are held in memory. */
+static struct nuc_array read_from(struct nuc_context *cx, const char *where, const struct nuc_file *file,
+                                  uint64_t offset, uint64_t size, uint64_t *room)
+{
+    struct nuc_span head =
+        nuc_read_part(file, cx->arena, offset, size < NUC_MAX_NPY_HEADER ? size : NUC_MAX_NPY_HEADER);
+    struct nuc_npy_header h = nuc_parse_npy_header(cx, where, head, size);
+    bool is_turned = h.fortran_order && h.rank > 1;
+    size_t count;
+    struct nuc_array array = describe(where, &h, &count);
+
+    array.file = file;
+    array.offset = offset + h.data_offset;
+    if (!is_turned && array.data.size > *room)
+        return array;
+    *room -= array.data.size < *room ? array.data.size : *room;
+    array.data = nuc_read_part(file, cx->arena, array.offset, array.data.size);
+    if (is_turned)
+        array.data.data = transpose(cx, &h, array.data.data, count);
+    return array;
+}
+
+/* NumPy aligns the elements to the beginning of their .npy file, which need not be aligned itself. */
 const void *nuc_array_elements(struct nuc_context *cx, struct nuc_array *array)
 {
-    if ((uintptr_t)array->data.data % nuc_dtype_size(array->dtype) != 0)
+    if (array->data.data == NULL)
+        array->data = nuc_read_part(array->file, cx->arena, array->offset, array->data.size);
+    else if (!nuc_array_is_in_place(array))
         array->data.data = nuc_copy(cx, array->data.data, array->data.size);
     return array->data.data;
+}
+
+bool nuc_array_is_in_place(const struct nuc_array *array)
+{
+    return array->data.data != NULL && (uintptr_t)array->data.data % nuc_dtype_size(array->dtype) == 0;
+}
+
+void nuc_array_part(const struct nuc_array *array, size_t offset, size_t size, void *to)
+{
+    assert(offset <= array->data.size && size <= array->data.size - offset);
+    if (array->data.data == NULL)
+        nuc_read_at(array->file, array->offset + offset, to, size);
+    else if (size != 0)
+        memcpy(to, array->data.data + offset, size);
 }
 
 static const char suffix[] = ".npy";
@@ -90,19 +139,44 @@ static const char *strip_suffix(struct nuc_context *cx, const char *name)
 
 /* ---- many ---- */
 
+static struct nuc_array read_entry(struct nuc_context *cx, const struct nuc_zip *zip, const struct nuc_zip_entry *e,
+                                   uint64_t *room)
+{
+    const char *where = nuc_format(cx, "%s: %s", zip->path, e->name);
+
+    if (e->packed_size == e->size && e->size > *room) {
+        struct nuc_array array = read_from(cx, where, zip->file, e->offset, e->size, room);
+        nuc_zip_check(zip, e);
+        return array;
+    }
+    *room -= e->size < *room ? e->size : *room;
+    return nuc_read_npy(cx, where, nuc_zip_read(zip, e));
+}
+
 /* Array i is entry i of the archive; entries that are not arrays are an error, as NumPy writes none. */
 static struct nuc_arrays read_archive(struct nuc_context *cx, const char *path)
 {
     const struct nuc_zip *zip = nuc_zip_open(cx, path);
     struct nuc_arrays arrays = {zip->count, nuc_alloc_array(cx, zip->count, sizeof *arrays.items)};
+    uint64_t room = NUC_MAX_ARRAYS_IN_MEMORY;
 
     for (size_t i = 0; i < zip->count; i++) {
-        const struct nuc_zip_entry *e = &zip->entries[i];
-        const char *where = nuc_format(cx, "%s: %s", path, e->name);
-        arrays.items[i] = nuc_read_npy(cx, where, nuc_zip_read(zip, e));
-        arrays.items[i].name = strip_suffix(cx, e->name);
+        arrays.items[i] = read_entry(cx, zip, &zip->entries[i], &room);
+        arrays.items[i].name = strip_suffix(cx, zip->entries[i].name);
     }
     return arrays;
+}
+
+/* A file stays open only when the array is left in it. */
+static struct nuc_array read_file(struct nuc_context *cx, const char *path, uint64_t *room)
+{
+    struct nuc_file *file = nuc_open_file(cx, path);
+    struct nuc_array array = read_from(cx, file->path, file, 0, file->size, room);
+
+    array.name = strip_suffix(cx, nuc_base_name(path));
+    if (array.data.data != NULL)
+        nuc_close_file(file);
+    return array;
 }
 
 bool nuc_holds_arrays(struct nuc_context *cx, const char *folder)
@@ -117,27 +191,25 @@ static struct nuc_arrays read_folder(struct nuc_context *cx, const char *path)
 
     if (arrays.count == 0)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: the folder holds no .npy file", path);
-    for (size_t i = 0; i < arrays.count; i++) {
-        arrays.items[i] = nuc_read_npy(cx, files.items[i], nuc_map_file(cx, files.items[i]));
-        arrays.items[i].name = strip_suffix(cx, nuc_base_name(files.items[i]));
-    }
+    uint64_t room = NUC_MAX_ARRAYS_IN_MEMORY;
+    for (size_t i = 0; i < arrays.count; i++)
+        arrays.items[i] = read_file(cx, files.items[i], &room);
     return arrays;
 }
 
 struct nuc_arrays nuc_read_arrays(struct nuc_context *cx, const char *path)
 {
+    uint64_t room = NUC_MAX_ARRAYS_IN_MEMORY;
     struct stat st;
 
     if (stat(path, &st) != 0)
         nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s", path, strerror(errno));
     if (S_ISDIR(st.st_mode))
         return read_folder(cx, path);
-    struct nuc_span file = nuc_map_file(cx, path);
-    if (nuc_is_zip(file))
+    if (nuc_is_zip(nuc_read_head(cx, path, 4)))
         return read_archive(cx, path);
     struct nuc_arrays arrays = {1, nuc_alloc(cx, sizeof *arrays.items)};
-    arrays.items[0] = nuc_read_npy(cx, path, file);
-    arrays.items[0].name = strip_suffix(cx, nuc_base_name(path));
+    arrays.items[0] = read_file(cx, path, &room);
     return arrays;
 }
 

@@ -1,6 +1,7 @@
 /*
- * Named arrays from NumPy's formats: .npz archives (stored entries are used in place), single .npy files, and
- * folders of .npy files. Files are not trusted: headers, sizes and counts are checked against the bytes that are there.
+ * Named arrays from NumPy's formats: .npz archives, single .npy files, and folders of .npy files. Files are not
+ * trusted: headers, sizes and counts are checked against the bytes that are there. What does not fit
+ * NUC_MAX_ARRAYS_IN_MEMORY stays in its file, unless it is deflated or in Fortran order, and is read in parts.
  */
 #ifndef NUC_IMPORT_ARRAYS_H
 #define NUC_IMPORT_ARRAYS_H
@@ -8,12 +9,16 @@
 #include "base/span.h"
 #include "host/context.h"
 
+struct nuc_file;
+
 struct nuc_array {
     const char *name; /* without ".npy" */
     enum nuc_dtype dtype;
     uint32_t rank;
     int64_t shape[NUC_MAX_RANK];
-    struct nuc_span data; /* dense, last dimension innermost; in a mapped file at any address */
+    struct nuc_span data;        /* dense, last dimension innermost; data NULL: left in the file */
+    const struct nuc_file *file; /* then where they are */
+    uint64_t offset;
 };
 
 struct nuc_arrays {
@@ -27,8 +32,17 @@ struct nuc_arrays nuc_read_arrays(struct nuc_context *cx, const char *path);
 /* True for a folder with .npy files. */
 bool nuc_holds_arrays(struct nuc_context *cx, const char *folder);
 
-/* The elements at an address their type may have: in place when they lie so, else copied once and kept. */
+/*
+ * All elements at an address their type may have: where they are when they lie so, else copied, or read from the file,
+ * once and kept.
+ */
 const void *nuc_array_elements(struct nuc_context *cx, struct nuc_array *array);
+
+/* Whether parts of it can be used in place: it is in memory, its elements at addresses their type may have. */
+bool nuc_array_is_in_place(const struct nuc_array *array);
+
+/* Copies `size` bytes of the elements, from byte `offset` on, which the array has. */
+void nuc_array_part(const struct nuc_array *array, size_t offset, size_t size, void *to);
 
 /* NULL when there is none of that name. */
 const struct nuc_array *nuc_find_array(const struct nuc_arrays *arrays, const char *name);

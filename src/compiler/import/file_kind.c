@@ -287,28 +287,18 @@ static const char *const expected[NUC_FILE_ROLE_COUNT] = {
 
 /* ---- the look ---- */
 
-/* Neither a pipe nor a device, on which open() or read() would wait or take something away. */
 static void read_head(struct nuc_context *cx, struct look *l)
 {
     struct stat st;
 
-    if (stat(l->path, &st) != 0)
-        nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s", l->path, strerror(errno));
-    l->folder = S_ISDIR(st.st_mode);
+    l->folder = stat(l->path, &st) == 0 && S_ISDIR(st.st_mode);
     if (l->folder)
         return;
-    if (!S_ISREG(st.st_mode))
-        nuc_fail(cx, NUC_IO, "%s: is not a regular file but a pipe or a device: write its bytes to a file first",
-                 l->path);
-    l->size = (uint64_t)st.st_size;
-    int fd = open(l->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t n = fd < 0 ? -1 : read(fd, l->head, sizeof l->head);
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (n < 0)
-        nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s", l->path, strerror(error));
-    l->n_head = (size_t)n;
+    struct nuc_file *file = nuc_open_file(cx, l->path);
+    l->size = file->size;
+    l->n_head = l->size < sizeof l->head ? (size_t)l->size : sizeof l->head;
+    nuc_read_at(file, 0, l->head, l->n_head);
+    nuc_close_file(file);
 }
 
 static const struct kind *kind_of(const struct look *l)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/limits.h"
+
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -20,6 +22,9 @@ static void close_folder(void *object)
 
 void nuc_add_path(struct nuc_context *cx, struct nuc_paths *list, const char *path)
 {
+    if (list->count == NUC_MAX_FOLDER_FILES)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: more than %zu files (the limit): give a part of them", path,
+                 NUC_MAX_FOLDER_FILES);
     list->items = nuc_grow(cx, list->items, &list->capacity, list->count + 1, sizeof *list->items);
     list->items[list->count++] = path;
 }
@@ -35,11 +40,16 @@ struct nuc_paths nuc_list_folder(struct nuc_context *cx, const char *folder, boo
     *dir = opendir(folder);
     if (*dir == NULL)
         nuc_fail(cx, NUC_IO, "%s: the folder cannot be read: %s", folder, strerror(errno));
-    while ((entry = readdir(*dir)) != NULL) {
+    /* Only errno tells the end from a failure. */
+    for (errno = 0; (entry = readdir(*dir)) != NULL; errno = 0) {
+        if (entry->d_name[0] == '.')
+            continue;
         const char *path = nuc_format(cx, "%s/%s", folder, entry->d_name);
-        if (entry->d_name[0] != '.' && keep(path))
+        if (keep(path))
             nuc_add_path(cx, &list, path);
     }
+    if (errno != 0)
+        nuc_fail(cx, NUC_IO, "%s: the folder cannot be read: %s", folder, strerror(errno));
     closedir(*dir);
     *dir = NULL;
     if (list.count != 0)

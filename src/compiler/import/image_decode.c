@@ -76,6 +76,6 @@ void nuc_read_image(struct nuc_context *cx, const char *path, const struct nuc_i
 {
     struct nuc_arena *outer = nuc_push_arena(cx);
 
-    nuc_decode_image(cx, path, nuc_map_file(cx, path), format, out);
+    nuc_decode_image(cx, path, nuc_read_file(cx, path), format, out);
     nuc_pop_arena(cx, outer);
 }

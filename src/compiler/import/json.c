@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/limits.h"
 #include "host/text.h"
 
 static void release(void *object)
@@ -21,6 +22,9 @@ struct nuc_json nuc_json_parse(struct nuc_context *cx, const char *name, struct 
     json_t **value = nuc_alloc(cx, sizeof *value);
     json_error_t error;
 
+    if (text.size > NUC_MAX_JSON)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %zu bytes of JSON (limit %zu): export a smaller model", name, text.size,
+                 NUC_MAX_JSON);
     *file = (struct nuc_json_file){cx, nuc_strdup(cx, name)};
     nuc_defer(cx, release, value);
     *value = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &error);

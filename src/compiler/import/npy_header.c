@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/limits.h"
 #include "host/text.h"
 
 #define MAGIC_SIZE 6u
@@ -162,8 +163,8 @@ static void read_dictionary(struct header_reader *r)
         bad(r, "descr, fortran_order or shape is missing");
 }
 
-/* The stated elements are in the file. */
-static void check_size(const struct header_reader *r, struct nuc_span file)
+/* The stated elements are in the file of `size` bytes. */
+static void check_size(const struct header_reader *r, uint64_t size)
 {
     const struct nuc_npy_header *h = r->header;
     size_t bytes = nuc_dtype_size(h->dtype);
@@ -177,12 +178,13 @@ static void check_size(const struct header_reader *r, struct nuc_span file)
         else if (!nuc_mul_size(bytes, (size_t)h->shape[i], &bytes))
             bad(r, "the shape is absurd");
     }
-    if (!empty && bytes > file.size - h->data_offset)
-        nuc_fail(r->cx, NUC_BAD_INPUT, "%s: the array has %zu bytes, the file %zu: it is cut short", r->where, bytes,
-                 file.size - h->data_offset);
+    if (!empty && bytes > size - h->data_offset)
+        nuc_fail(r->cx, NUC_BAD_INPUT, "%s: the array has %zu bytes, the file %llu: it is cut short", r->where, bytes,
+                 (unsigned long long)(size - h->data_offset));
 }
 
-struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *where, struct nuc_span file)
+struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *where, struct nuc_span file,
+                                           uint64_t size)
 {
     struct nuc_npy_header header = {.rank = 0};
     struct header_reader r = {.cx = cx, .where = where, .header = &header};
@@ -195,13 +197,16 @@ struct nuc_npy_header nuc_parse_npy_header(struct nuc_context *cx, const char *w
         nuc_fail(cx, NUC_UNSUPPORTED, "%s: .npy version %u is not read (1 to 3 are)", where, version);
     size_t start = version == 1 ? 10 : 12;
     uint32_t length = version == 1 ? nuc_load_u16(file.data + 8) : nuc_load_u32(file.data + 8);
+    if (length > NUC_MAX_NPY_HEADER - 12)
+        bad(&r, nuc_format(cx, "it has %u bytes (limit %zu): save the array again", (unsigned)length,
+                           NUC_MAX_NPY_HEADER - 12));
     if (!nuc_span_slice(file, start, length, &text))
         bad(&r, "it is longer than the file");
     header.data_offset = start + length;
     r.p = (const char *)text.data;
     r.end = r.p + text.size;
     read_dictionary(&r);
-    check_size(&r, file);
+    check_size(&r, size);
     return header;
 }
 

@@ -273,5 +273,5 @@ struct nuc_graph *nuc_import_tflite(struct nuc_context *cx, const char *path, st
 {
     const char *kept = nuc_strdup(cx, path); /* nodes name it as their source for as long as the graph lives */
 
-    return nuc_import_litert(cx, nuc_lt_read(cx, kept, nuc_map_file(cx, kept)), io);
+    return nuc_import_litert(cx, nuc_lt_read(cx, kept, nuc_read_file(cx, kept)), io);
 }

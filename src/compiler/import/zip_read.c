@@ -1,19 +1,22 @@
-/* The central directory of a zip archive (PKWARE APPNOTE 6.3, zip64 included), and the content of its entries. */
+/* The directory of a zip archive (PKWARE APPNOTE 6.3, zip64 included), its local headers, the content of its entries.
+ */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zip.h>
+#include <zlib.h>
 
 #include "compiler/import/zip.h"
-#include "host/file.h"
+#include "host/limits.h"
 
 /*
  * Records, all little-endian; the fields that are read, with their offsets:
- *   end        10 u16 entries, 12 u32 size and 16 u32 offset of the directory, 20 u16 length of the comment
- *   locator64   8 u64 offset of end64; stands right in front of end
- *   end64      32 u64 entries, 40 u64 size and 48 u64 offset of the directory
- *   central     8 u16 flags, 10 u16 method, 20 u32 packed size, 24 u32 size, 28/30/32 u16 lengths of name, extra field
- *              and comment, 42 u32 offset of the local header; then name, extra field, comment
- *   local      26/28 u16 lengths of name and extra field; then these and the content. Its sizes may be absent.
+ *   end         4 u16 disk, 10 u16 entries, 12 u32 size and 16 u32 offset of the directory, 20 u16 length of the
+ * comment locator64   8 u64 offset of end64; stands right in front of end end64      32 u64 entries, 40 u64 size and 48
+ * u64 offset of the directory central     4 u16 made by, 8 u16 flags, 10 u16 method, 16 u32 CRC-32, 20 u32 packed size,
+ * 24 u32 size, 28/30/32 u16 lengths of name, extra field and comment, 38 u32 attributes, 42 u32 offset of the local
+ * header; then name, extra field, comment local       6 u16 flags, 8 u16 method, 14 u32 CRC-32, 18 u32 packed size, 22
+ * u32 size, 26/28 u16 lengths of name and extra field; then these and the content. With the flag DESCRIPTOR, CRC-32 and
+ * sizes follow the content.
  */
 #define LOCAL_SIGNATURE 0x04034b50u
 #define CENTRAL_SIGNATURE 0x02014b50u
@@ -27,14 +30,29 @@
 #define LOCATOR64_SIZE 20u
 #define MAX_COMMENT 65535u
 #define ENCRYPTED 1u
+#define DESCRIPTOR 8u
 #define STORED 0u
 #define DEFLATED 8u
+
+/* Of `made by` and of the attributes, where the archive was made on a Unix. */
+#define MADE_ON_UNIX 3u
+#define FILE_TYPE 0xf000u
+#define SYMBOLIC_LINK 0xa000u
 
 /* Deflate cannot expand more than 1032 times (two bits for a match of 258 bytes). */
 #define MAX_INFLATION 1032u
 
+/* What is read at once of an entry that is not held in memory. */
+#define PIECE ((size_t)1 << 20)
+
 struct directory {
     uint64_t offset, size, count;
+};
+
+struct nuc_zip_state {
+    struct nuc_arena *arena;    /* that contents live in */
+    struct nuc_span *contents;  /* by entry; data NULL: not read yet */
+    uint64_t inflated, allowed; /* bytes, all entries together */
 };
 
 bool nuc_is_zip(struct nuc_span bytes)
@@ -50,53 +68,75 @@ _Noreturn static void bad_zip(const struct nuc_zip *zip, const char *what)
     nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: damaged zip archive: %s; copy or export the file again", zip->path, what);
 }
 
-/* The end record: its signature, and a comment that reaches exactly to the end of the file. */
-static size_t find_end(const struct nuc_zip *zip)
+_Noreturn static void bad_entry(const struct nuc_zip *zip, const struct nuc_zip_entry *e, const char *what)
 {
-    size_t size = zip->bytes.size;
-    size_t furthest = size < END_SIZE + MAX_COMMENT ? size : END_SIZE + MAX_COMMENT;
+    nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: %s; copy or export the file again", zip->path, e->name, what);
+}
 
-    if (!nuc_is_zip(zip->bytes))
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: is not a zip archive", zip->path);
-    for (size_t back = END_SIZE; back <= furthest; back++) {
-        const uint8_t *p = zip->bytes.data + size - back;
+/* ---- directory ---- */
+
+static struct nuc_span read_here(const struct nuc_zip *zip, uint64_t offset, uint64_t size)
+{
+    return nuc_read_part(zip->file, zip->cx->arena, offset, size);
+}
+
+/* The end record: its signature, and a comment that reaches exactly to the end of the file. */
+static size_t find_end(const struct nuc_zip *zip, struct nuc_span tail)
+{
+    for (size_t back = END_SIZE; back <= tail.size; back++) {
+        const uint8_t *p = tail.data + tail.size - back;
         if (nuc_load_u32(p) == END_SIGNATURE && nuc_load_u16(p + 20) == back - END_SIZE)
-            return size - back;
+            return tail.size - back;
     }
     bad_zip(zip, "the end of its directory is missing, the file is cut short");
 }
 
+/* The end records lie behind the directory. */
 static struct directory find_directory(const struct nuc_zip *zip)
 {
-    size_t end = find_end(zip);
-    const uint8_t *p = zip->bytes.data + end;
+    uint64_t size = zip->file->size, most = END_SIZE + MAX_COMMENT + LOCATOR64_SIZE;
+
+    if (!nuc_is_zip(read_here(zip, 0, size < 4 ? size : 4)))
+        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: is not a zip archive", zip->path);
+    struct nuc_span tail = read_here(zip, size < most ? 0 : size - most, size < most ? size : most);
+    size_t end = find_end(zip, tail);
+    const uint8_t *p = tail.data + end;
+    uint64_t limit = size - tail.size + end;
     struct directory d = {nuc_load_u32(p + 16), nuc_load_u32(p + 12), nuc_load_u16(p + 10)};
     bool is_zip64 = d.offset == UINT32_MAX || d.size == UINT32_MAX || d.count == UINT16_MAX;
-    struct nuc_span record;
 
+    if (nuc_load_u16(p + 4) != 0 && nuc_load_u16(p + 4) != UINT16_MAX)
+        bad_zip(zip, "it is a part of an archive of several files");
     if (is_zip64 && end >= LOCATOR64_SIZE && nuc_load_u32(p - LOCATOR64_SIZE) == LOCATOR64_SIGNATURE) {
         uint64_t at = nuc_load_u64(p - LOCATOR64_SIZE + 8);
-        if (!nuc_span_slice(zip->bytes, at, END64_SIZE, &record) || nuc_load_u32(record.data) != END64_SIGNATURE)
+        limit -= LOCATOR64_SIZE;
+        if (limit < END64_SIZE || at > limit - END64_SIZE)
             bad_zip(zip, "its zip64 end record is not where it should be");
+        struct nuc_span record = read_here(zip, at, END64_SIZE);
+        if (nuc_load_u32(record.data) != END64_SIGNATURE)
+            bad_zip(zip, "its zip64 end record is not where it should be");
+        limit = at;
         d = (struct directory){nuc_load_u64(record.data + 48), nuc_load_u64(record.data + 40),
                                nuc_load_u64(record.data + 32)};
     }
-    if (!nuc_span_slice(zip->bytes, d.offset, d.size, &record) || d.count > d.size / CENTRAL_SIZE)
+    if (d.offset > limit || d.size > limit - d.offset || d.count > d.size / CENTRAL_SIZE)
         bad_zip(zip, "its directory lies outside the file");
+    if (d.size > NUC_MAX_ZIP_DIRECTORY)
+        nuc_fail(zip->cx, NUC_UNSUPPORTED,
+                 "%s: the archive's directory has %llu bytes (limit %llu): put fewer files into it", zip->path,
+                 (unsigned long long)d.size, (unsigned long long)NUC_MAX_ZIP_DIRECTORY);
     return d;
 }
 
-/* Fields that are all ones in the record stand, in this order, in the zip64 extra field. */
-static void read_zip64(const struct nuc_zip *zip, struct nuc_span extra, struct nuc_zip_entry *e)
+/* Fields that are all ones in a record stand, in this order, in the zip64 extra field. */
+static void read_zip64(const struct nuc_zip *zip, struct nuc_span extra, uint64_t *const fields[], size_t count)
 {
-    uint64_t *fields[3] = {&e->size, &e->packed_size, &e->header_offset};
-
     while (extra.size >= 4) {
         uint16_t id = nuc_load_u16(extra.data);
         struct nuc_span body;
         if (!nuc_span_slice(extra, 4, nuc_load_u16(extra.data + 2), &body))
             return;
-        for (size_t i = 0; id == 1 && i < 3; i++) {
+        for (size_t i = 0; id == 1 && i < count; i++) {
             if (*fields[i] != UINT32_MAX)
                 continue;
             if (body.size < 8)
@@ -118,8 +158,16 @@ static const char *copy_name(const struct nuc_zip *zip, struct nuc_span name)
     return text;
 }
 
+/* Folders, and symbolic links, which nothing here follows. */
+static bool is_no_file(const uint8_t *record, const char *name)
+{
+    bool is_unix = nuc_load_u16(record + 4) >> 8 == MADE_ON_UNIX;
+
+    return name[strlen(name) - 1] == '/' || (is_unix && (nuc_load_u32(record + 38) >> 16 & FILE_TYPE) == SYMBOLIC_LINK);
+}
+
 /* Reads the record at the start of `rest`; returns its length. */
-static size_t read_entry(const struct nuc_zip *zip, struct nuc_span rest, struct nuc_zip_entry *e)
+static size_t read_entry(const struct nuc_zip *zip, struct nuc_span rest, struct nuc_zip_entry *e, bool *is_file)
 {
     const uint8_t *p = rest.data;
     struct nuc_span name, extra;
@@ -128,17 +176,87 @@ static size_t read_entry(const struct nuc_zip *zip, struct nuc_span rest, struct
         bad_zip(zip, "a directory record is not where it should be");
     uint16_t name_size = nuc_load_u16(p + 28);
     uint16_t extra_size = nuc_load_u16(p + 30);
-    uint16_t comment_size = nuc_load_u16(p + 32);
-    if (!nuc_span_slice(rest, CENTRAL_SIZE, name_size, &name) ||
+    size_t used = CENTRAL_SIZE + (size_t)name_size + extra_size + nuc_load_u16(p + 32);
+    if (used > rest.size || !nuc_span_slice(rest, CENTRAL_SIZE, name_size, &name) ||
         !nuc_span_slice(rest, CENTRAL_SIZE + name_size, extra_size, &extra))
         bad_zip(zip, "a directory record is cut short");
-    *e = (struct nuc_zip_entry){copy_name(zip, name), nuc_load_u16(p + 10), nuc_load_u32(p + 24), nuc_load_u32(p + 20),
-                                nuc_load_u32(p + 42)};
-    read_zip64(zip, extra, e);
+    *e = (struct nuc_zip_entry){
+        .name = copy_name(zip, name),
+        .method = nuc_load_u16(p + 10),
+        .checksum = nuc_load_u32(p + 16),
+        .size = nuc_load_u32(p + 24),
+        .packed_size = nuc_load_u32(p + 20),
+        .header_offset = nuc_load_u32(p + 42),
+    };
+    read_zip64(zip, extra, (uint64_t *const[]){&e->size, &e->packed_size, &e->header_offset}, 3);
     if ((nuc_load_u16(p + 8) & ENCRYPTED) != 0)
         nuc_fail(zip->cx, NUC_UNSUPPORTED, "%s: entry %s is encrypted", zip->path, e->name);
-    size_t used = CENTRAL_SIZE + (size_t)name_size + extra_size + comment_size;
-    return used < rest.size ? used : rest.size;
+    if (e->method == STORED && e->size != e->packed_size)
+        bad_entry(zip, e, "it is stored, but its two sizes differ");
+    *is_file = !is_no_file(p, e->name);
+    return used;
+}
+
+/* ---- local headers ---- */
+
+/*
+ * Readers that go by the local headers must find the same archive: name, method, CRC-32 and sizes are the same. The
+ * end of the content must not lie behind `end`.
+ */
+static void check_local(const struct nuc_zip *zip, struct nuc_zip_entry *e, uint64_t end)
+{
+    struct nuc_arena *outer = nuc_push_arena(zip->cx);
+    size_t length = strlen(e->name);
+
+    if (e->header_offset > end || end - e->header_offset < LOCAL_SIZE + length)
+        bad_entry(zip, e, "its header is not where the directory says");
+    const uint8_t *p = read_here(zip, e->header_offset, LOCAL_SIZE + length).data;
+    uint16_t extra_size = nuc_load_u16(p + 28);
+    bool later = (nuc_load_u16(p + 6) & DESCRIPTOR) != 0;
+    uint64_t size = nuc_load_u32(p + 22), packed_size = nuc_load_u32(p + 18);
+    if (nuc_load_u32(p) != LOCAL_SIGNATURE)
+        bad_entry(zip, e, "its header is not where the directory says");
+    if (nuc_load_u16(p + 26) != length || memcmp(p + LOCAL_SIZE, e->name, length) != 0)
+        bad_entry(zip, e, "it has another name in its own header");
+    e->offset = e->header_offset + LOCAL_SIZE + length + extra_size;
+    if (e->offset > end || e->packed_size > end - e->offset)
+        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: its %llu bytes reach beyond the end of the file", zip->path,
+                 e->name, (unsigned long long)e->packed_size);
+    if (size == UINT32_MAX || packed_size == UINT32_MAX)
+        read_zip64(zip, read_here(zip, e->offset - extra_size, extra_size), (uint64_t *const[]){&size, &packed_size},
+                   2);
+    bool same = size == e->size && packed_size == e->packed_size && nuc_load_u32(p + 14) == e->checksum;
+    bool absent = later && size == 0 && packed_size == 0 && nuc_load_u32(p + 14) == 0;
+    if (nuc_load_u16(p + 8) != e->method || (!same && !absent))
+        bad_entry(zip, e, "its own header and the directory contradict each other");
+    nuc_pop_arena(zip->cx, outer);
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct nuc_zip_entry *const *x = a;
+    const struct nuc_zip_entry *const *y = b;
+
+    return ((*x)->header_offset > (*y)->header_offset) - ((*x)->header_offset < (*y)->header_offset);
+}
+
+/* Bytes that belong to two entries would be read, and inflated, once for each. */
+static void refuse_overlaps(const struct nuc_zip *zip)
+{
+    struct nuc_arena *outer = nuc_push_arena(zip->cx);
+    const struct nuc_zip_entry **list = nuc_alloc_array(zip->cx, zip->count, sizeof *list);
+
+    for (size_t i = 0; i < zip->count; i++)
+        list[i] = &zip->entries[i];
+    if (zip->count != 0)
+        qsort(list, zip->count, sizeof *list, by_offset);
+    for (size_t i = 1; i < zip->count; i++) {
+        if (list[i]->header_offset < list[i - 1]->offset + list[i - 1]->packed_size)
+            nuc_fail(zip->cx, NUC_BAD_INPUT,
+                     "%s: damaged zip archive: entries %s and %s share bytes of the file; export the file again",
+                     zip->path, list[i - 1]->name, list[i]->name);
+    }
+    nuc_pop_arena(zip->cx, outer);
 }
 
 static int by_name(const void *a, const void *b)
@@ -162,23 +280,47 @@ static void sort_entries(struct nuc_zip *zip)
     }
 }
 
+/* Half of the machine's memory at most, and in proportion to the file: what is repeated deflates a thousand times. */
+static uint64_t allowed_inflation(uint64_t size)
+{
+    uint64_t limit = nuc_memory_limit();
+
+    return size < limit / NUC_MAX_INFLATION_OF_FILE && NUC_MAX_INFLATED + size * NUC_MAX_INFLATION_OF_FILE < limit
+               ? NUC_MAX_INFLATED + size * NUC_MAX_INFLATION_OF_FILE
+               : limit;
+}
+
+static void read_directory(struct nuc_zip *zip)
+{
+    struct directory d = find_directory(zip);
+    struct nuc_span rest = read_here(zip, d.offset, d.size);
+    struct nuc_zip_entry *entries = nuc_alloc_array(zip->cx, (size_t)d.count, sizeof *entries);
+
+    for (size_t i = 0; i < d.count; i++) {
+        bool is_file;
+        size_t used = read_entry(zip, rest, &entries[zip->count], &is_file);
+        rest = (struct nuc_span){rest.data + used, rest.size - used};
+        if (is_file)
+            check_local(zip, &entries[zip->count++], d.offset);
+    }
+    if (rest.size != 0)
+        bad_zip(zip, "its directory holds more than it counts");
+    zip->entries = entries;
+}
+
 struct nuc_zip *nuc_zip_open(struct nuc_context *cx, const char *path)
 {
     struct nuc_zip *zip = nuc_alloc(cx, sizeof *zip);
 
     zip->cx = cx;
     zip->path = nuc_strdup(cx, path);
-    zip->bytes = nuc_map_file(cx, path);
-    struct directory d = find_directory(zip);
-    struct nuc_span rest = {zip->bytes.data + d.offset, (size_t)d.size};
-    struct nuc_zip_entry *entries = nuc_alloc_array(cx, (size_t)d.count, sizeof *entries);
-    for (size_t i = 0; i < d.count; i++) {
-        size_t used = read_entry(zip, rest, &entries[i]);
-        rest = (struct nuc_span){rest.data + used, rest.size - used};
-    }
-    zip->count = (size_t)d.count;
-    zip->entries = entries;
+    zip->file = nuc_open_file(cx, path);
+    read_directory(zip);
     sort_entries(zip);
+    refuse_overlaps(zip);
+    zip->state = nuc_alloc(cx, sizeof *zip->state);
+    *zip->state = (struct nuc_zip_state){.arena = cx->arena, .allowed = allowed_inflation(zip->file->size)};
+    zip->state->contents = nuc_alloc_array(cx, zip->count, sizeof *zip->state->contents);
     return zip;
 }
 
@@ -195,82 +337,105 @@ const struct nuc_zip_entry *nuc_zip_find(const struct nuc_zip *zip, const char *
 
 /* ---- content ---- */
 
-static struct nuc_span packed_content(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
+static uint32_t add_checksum(uint32_t checksum, struct nuc_span bytes)
 {
-    struct nuc_span header, content;
-
-    if (!nuc_span_slice(zip->bytes, e->header_offset, LOCAL_SIZE, &header) ||
-        nuc_load_u32(header.data) != LOCAL_SIGNATURE)
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: its header is not where the directory says", zip->path,
-                 e->name);
-    uint64_t offset = e->header_offset + LOCAL_SIZE + nuc_load_u16(header.data + 26) + nuc_load_u16(header.data + 28);
-    if (!nuc_span_slice(zip->bytes, offset, e->packed_size, &content))
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: its %llu bytes reach beyond the end of the file", zip->path,
-                 e->name, (unsigned long long)e->packed_size);
-    return content;
+    return (uint32_t)crc32_z(checksum, bytes.data, bytes.size);
 }
 
-/* What libzip has open; registered for closing before it is opened. */
-struct opened {
-    zip_t *archive;
-    zip_file_t *file;
-};
-
-static void close_opened(void *object)
+static void check_checksum(const struct nuc_zip *zip, const struct nuc_zip_entry *e, uint32_t found)
 {
-    struct opened *o = object;
-
-    if (o->file != NULL)
-        zip_fclose(o->file);
-    if (o->archive != NULL)
-        zip_discard(o->archive);
+    if (found != e->checksum)
+        nuc_fail(zip->cx, NUC_BAD_INPUT,
+                 "%s: entry %s: the file is damaged: CRC-32 %08x instead of %08x; copy or export the file again",
+                 zip->path, e->name, (unsigned)found, (unsigned)e->checksum);
 }
 
-/* libzip reads the mapped bytes; it must see the same entry at the same place of the directory. */
-static void open_entry(const struct nuc_zip *zip, const struct nuc_zip_entry *e, struct opened *o)
+static void allow_inflation(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
 {
-    zip_uint64_t index = (zip_uint64_t)(e - zip->entries);
-    zip_source_t *source = zip_source_buffer_create(zip->bytes.data, zip->bytes.size, 0, NULL);
+    struct nuc_zip_state *s = zip->state;
 
-    o->archive = source == NULL ? NULL : zip_open_from_source(source, ZIP_RDONLY, NULL);
-    if (o->archive == NULL) {
-        zip_source_free(source);
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: libzip cannot open the archive", zip->path);
+    if (e->size / MAX_INFLATION > e->packed_size)
+        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: %llu bytes cannot inflate to %llu", zip->path, e->name,
+                 (unsigned long long)e->packed_size, (unsigned long long)e->size);
+    if (e->size > s->allowed - s->inflated)
+        nuc_fail(zip->cx, NUC_UNSUPPORTED,
+                 "%s: entry %s: the archive inflates to more than %llu bytes: write it without compression", zip->path,
+                 e->name, (unsigned long long)s->allowed);
+    s->inflated += e->size;
+}
+
+/* True when the whole input makes exactly the whole output. zlib counts in pieces of 32 bits. */
+static bool inflate_all(z_stream *z, struct nuc_span packed, uint8_t *content, uint64_t size)
+{
+    uint64_t left = size;
+    size_t rest = packed.size;
+    union {
+        const uint8_t *in;
+        Bytef *out;
+    } next = {packed.data}; /* zlib does not write to its input */
+    int status = Z_OK;
+
+    z->next_in = next.out;
+    z->next_out = content;
+    while (status == Z_OK) {
+        uInt in = rest < UINT32_MAX ? (uInt)rest : UINT32_MAX, out = left < UINT32_MAX ? (uInt)left : UINT32_MAX;
+        z->avail_in = in;
+        z->avail_out = out;
+        status = inflate(z, Z_NO_FLUSH);
+        rest -= in - z->avail_in;
+        left -= out - z->avail_out;
     }
-    const char *name = zip_get_name(o->archive, index, ZIP_FL_ENC_RAW);
-    if (name == NULL || strcmp(name, e->name) != 0)
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: libzip reads another directory", zip->path, e->name);
-    o->file = zip_fopen_index(o->archive, index, 0);
-    if (o->file == NULL)
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: %s", zip->path, e->name, zip_strerror(o->archive));
+    return status == Z_STREAM_END && rest == 0 && left == 0;
 }
 
-static struct nuc_span inflate(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
+static struct nuc_span inflate_entry(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
 {
-    struct nuc_span packed = packed_content(zip, e);
-
-    if (e->size / MAX_INFLATION > packed.size)
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: %zu bytes cannot inflate to %llu", zip->path, e->name,
-                 packed.size, (unsigned long long)e->size);
-    uint8_t *content = nuc_alloc(zip->cx, (size_t)e->size);
+    allow_inflation(zip, e);
+    uint8_t *content = nuc_alloc_in(zip->cx, zip->state->arena, (size_t)e->size + 1);
     struct nuc_arena *outer = nuc_push_arena(zip->cx);
-    struct opened *o = nuc_alloc(zip->cx, sizeof *o);
-    nuc_defer(zip->cx, close_opened, o);
-    open_entry(zip, e, o);
-    if (zip_fread(o->file, content, e->size) != (zip_int64_t)e->size)
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: its deflated bytes are damaged", zip->path, e->name);
+    struct nuc_span packed = read_here(zip, e->offset, e->packed_size);
+    z_stream z = {.zalloc = Z_NULL};
+
+    if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
+        nuc_fail(zip->cx, NUC_NO_MEMORY, "%s: entry %s: out of memory", zip->path, e->name);
+    bool good = inflate_all(&z, packed, content, e->size);
+    inflateEnd(&z);
+    if (!good)
+        bad_entry(zip, e, "its deflated bytes are damaged");
     nuc_pop_arena(zip->cx, outer);
     return (struct nuc_span){content, (size_t)e->size};
 }
 
 struct nuc_span nuc_zip_read(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
 {
-    if (e->method == DEFLATED)
-        return inflate(zip, e);
-    if (e->method != STORED)
+    struct nuc_span *kept = &zip->state->contents[e - zip->entries];
+
+    if (kept->data != NULL)
+        return *kept;
+    if (e->method != STORED && e->method != DEFLATED)
         nuc_fail(zip->cx, NUC_UNSUPPORTED, "%s: entry %s: compression method %u; only stored and deflated are read",
                  zip->path, e->name, e->method);
-    if (e->size != e->packed_size)
-        nuc_fail(zip->cx, NUC_BAD_INPUT, "%s: entry %s: it is stored, but its two sizes differ", zip->path, e->name);
-    return packed_content(zip, e);
+    struct nuc_span content = e->method == DEFLATED
+                                  ? inflate_entry(zip, e)
+                                  : nuc_read_part(zip->file, zip->state->arena, e->offset, e->packed_size);
+    check_checksum(zip, e, add_checksum(0, content));
+    *kept = content;
+    return content;
+}
+
+void nuc_zip_check(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
+{
+    struct nuc_arena *outer = nuc_push_arena(zip->cx);
+    uint8_t *piece = nuc_alloc(zip->cx, PIECE);
+    uint32_t checksum = 0;
+
+    assert(e->method == STORED);
+    for (uint64_t at = 0; at < e->size;) {
+        size_t size = e->size - at < PIECE ? (size_t)(e->size - at) : PIECE;
+        nuc_read_at(zip->file, e->offset + at, piece, size);
+        checksum = add_checksum(checksum, (struct nuc_span){piece, size});
+        at += size;
+    }
+    check_checksum(zip, e, checksum);
+    nuc_pop_arena(zip->cx, outer);
 }

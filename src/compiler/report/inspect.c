@@ -44,12 +44,12 @@ static bool has_identifier(struct nuc_span bytes, const char identifier[4])
 
 /* ---- the three kinds of files ---- */
 
-static json_t *new_tree(const struct nuc_inspection *in, const char *kind, struct nuc_span bytes)
+static json_t *new_tree(const struct nuc_inspection *in, const char *kind, uint64_t size)
 {
     json_t *tree = nuc_json_tree(in->cx);
 
     nuc_put_string(in->cx, tree, "kind", kind);
-    nuc_put_int(in->cx, tree, "bytes", (int64_t)bytes.size);
+    nuc_put_int(in->cx, tree, "bytes", (int64_t)size);
     return tree;
 }
 
@@ -63,7 +63,7 @@ static void dump_json(struct nuc_text *out, const json_t *tree)
 
 /* The text is the graph's own text form, which can be read again. */
 static void inspect_archive(const struct nuc_inspection *in, struct nuc_text *out, enum nuc_inspect_form form,
-                            struct nuc_span bytes)
+                            uint64_t size)
 {
     struct nuc_graph *g = nuc_import_pt2(in->cx, in->file);
 
@@ -73,7 +73,7 @@ static void inspect_archive(const struct nuc_inspection *in, struct nuc_text *ou
     if (form == NUC_INSPECT_DOT) {
         nuc_inspect_graph_dot(out, g);
     } else if (form == NUC_INSPECT_JSON) {
-        json_t *tree = new_tree(in, "pt2", bytes);
+        json_t *tree = new_tree(in, "pt2", size);
         nuc_put_int(in->cx, tree, "constant_bytes", (int64_t)constant_bytes(g));
         nuc_inspect_graph_json(in->cx, g, tree);
         dump_json(out, tree);
@@ -89,7 +89,7 @@ static void inspect_litert(const struct nuc_inspection *in, struct nuc_text *out
                            struct nuc_span bytes)
 {
     struct nuc_lt_model *m = nuc_lt_read(in->cx, in->file, bytes);
-    json_t *tree = new_tree(in, "tflite", bytes);
+    json_t *tree = new_tree(in, "tflite", bytes.size);
 
     if (form == NUC_INSPECT_DOT) {
         nuc_inspect_litert_dot(out, m);
@@ -107,7 +107,7 @@ static void inspect_litert(const struct nuc_inspection *in, struct nuc_text *out
 static void inspect_program(const struct nuc_inspection *in, struct nuc_text *out, enum nuc_inspect_form form,
                             struct nuc_span bytes)
 {
-    json_t *tree = new_tree(in, "pte", bytes);
+    json_t *tree = new_tree(in, "pte", bytes.size);
 
     if (form == NUC_INSPECT_DOT)
         nuc_fail(in->cx, NUC_BAD_INPUT, "%s: is a program, a list of instructions: use --json", in->file);
@@ -124,13 +124,13 @@ const char *nuc_inspect(struct nuc_context *cx, const char *path, enum nuc_inspe
     struct nuc_text out;
 
     nuc_expect_file(cx, path, NUC_FILE_DESCRIBED);
-    struct nuc_span bytes = nuc_map_file(cx, path);
+    struct nuc_span head = nuc_read_head(cx, path, 8);
     nuc_text_init(&out, cx);
-    if (nuc_is_zip(bytes))
-        inspect_archive(&in, &out, form, bytes);
-    else if (has_identifier(bytes, "TFL3"))
-        inspect_litert(&in, &out, form, bytes);
+    if (nuc_is_zip(head))
+        inspect_archive(&in, &out, form, nuc_file_size(cx, path));
+    else if (has_identifier(head, "TFL3"))
+        inspect_litert(&in, &out, form, nuc_read_file(cx, path));
     else
-        inspect_program(&in, &out, form, bytes);
+        inspect_program(&in, &out, form, nuc_read_file(cx, path));
     return nuc_text_string(&out);
 }

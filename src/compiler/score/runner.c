@@ -176,7 +176,7 @@ static void open_runner(struct nuc_call *k)
         nuc_expect_file(cx, k->path, NUC_FILE_PROGRAM);
     struct nuc_sub_arena *memory = nuc_enter_sub_arena(cx);
     struct nuc_runner *r = nuc_alloc(cx, sizeof *r);
-    struct nuc_span file = k->path != NULL ? nuc_map_file(cx, k->path) : k->bytes;
+    struct nuc_span file = k->path != NULL ? nuc_read_file(cx, k->path) : k->bytes;
 
     r->c = k->c;
     r->memory = memory;
@@ -213,7 +213,7 @@ void nuc_runner_close(struct nuc_runner *r)
 static void read_sizes(struct nuc_call *k)
 {
     struct nuc_arena *outer = nuc_push_arena(k->c->cx);
-    struct nuc_span file = nuc_map_file(k->c->cx, k->path);
+    struct nuc_span file = nuc_read_file(k->c->cx, k->path);
     struct nuc_runner r = {.c = k->c, .name = k->path, .size = file.size};
 
     r.image = nuc_copy(k->c->cx, file.data, file.size);

@@ -1,0 +1,329 @@
+/* Writing files: new ones under a temporary name in the same folder, then renamed over what is there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/file.h"
+
+/* Of symbolic links, as the kernel follows them. */
+#define MAX_LINKS 40
+#define MAX_PATH 4096
+
+struct nuc_output {
+    struct nuc_output *next;
+    const char *path;                 /* as it was given, for messages */
+    const char *name;                 /* in the folder */
+    int folder;                       /* open; -1: closed */
+    bool is_scratch;                  /* it need not outlive a crash */
+    bool existed;                     /* there was a file of that name */
+    bool renamed;                     /* the new one stands there */
+    struct nuc_unfinished_item *item; /* of the temporary file; NULL: there is none */
+    char temporary[NUC_TEMPORARY_NAME];
+    char backup[NUC_TEMPORARY_NAME]; /* another name of what was there; "" when there is none */
+};
+
+static bool write_all(int fd, struct nuc_span bytes)
+{
+    size_t done = 0;
+
+    while (done < bytes.size) {
+        ssize_t n = write(fd, bytes.data + done, bytes.size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            errno = n == 0 ? EIO : errno;
+            return false;
+        }
+        done += (size_t)n;
+    }
+    return true;
+}
+
+_Noreturn static void cannot_write(struct nuc_context *cx, const char *path, int error)
+{
+    nuc_fail(cx, NUC_IO, "%s: cannot be written: %s", path, strerror(error));
+}
+
+/* ---- where the file is ---- */
+
+/* What a symbolic link stands for, and the link of a link; other paths as they are. */
+static const char *follow_links(struct nuc_context *cx, const char *path)
+{
+    char *to = nuc_alloc(cx, MAX_PATH);
+
+    for (int i = 0; i < MAX_LINKS; i++) {
+        ssize_t length = readlink(path, to, MAX_PATH - 1);
+        if (length <= 0)
+            return path;
+        to[length] = '\0';
+        int folder = to[0] == '/' ? 0 : (int)(nuc_base_name(path) - path);
+        path = nuc_format(cx, "%.*s%s", folder, path, to);
+    }
+    cannot_write(cx, path, ELOOP);
+}
+
+/* The folder is kept open: names in it need no long path. One that may not be read cannot be flushed either. */
+static int open_folder(struct nuc_context *cx, const char *path)
+{
+    size_t length = (size_t)(nuc_base_name(path) - path);
+    const char *folder = length == 0 ? "." : nuc_format(cx, "%.*s", (int)length, path);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 && errno == EACCES ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : fd;
+}
+
+static bool is_special_file(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+/* Devices and pipes cannot be replaced by a rename; they are written in place. */
+static void write_special(struct nuc_context *cx, const char *path, struct nuc_span bytes)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    bool good = fd >= 0 && write_all(fd, bytes);
+
+    int error = errno;
+    if (fd >= 0 && close(fd) != 0 && good) {
+        good = false;
+        error = errno;
+    }
+    if (!good)
+        cannot_write(cx, path, error);
+}
+
+/* ---- the new file ---- */
+
+/* Some file systems have nothing to flush and say so. */
+static bool flush(int fd)
+{
+    while (fsync(fd) != 0) {
+        if (errno == EINVAL || errno == ENOTSUP)
+            return true;
+        if (errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
+/* Owner first: changing it takes set-user-ID bits away. Owners that this process may not give are left. */
+static bool keep_mode(int fd, const struct stat *old)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return false;
+    mode_t mode = old->st_mode & 07777;
+    if ((st.st_uid != old->st_uid || st.st_gid != old->st_gid) && fchown(fd, old->st_uid, old->st_gid) != 0)
+        mode &= 0777;
+    return (st.st_mode & 07777) == mode || fchmod(fd, mode) == 0;
+}
+
+static void discard(struct nuc_output *o)
+{
+    if (o->item != NULL)
+        unlinkat(o->folder, o->temporary, 0);
+    nuc_take_out_unfinished(o->item);
+    o->item = NULL;
+    if (o->folder >= 0)
+        close(o->folder);
+    o->folder = -1;
+}
+
+/* Ends the call; what was made for the output is gone. */
+_Noreturn static void give_up(struct nuc_context *cx, struct nuc_output *o, int error)
+{
+    discard(o);
+    cannot_write(cx, o->path, error);
+}
+
+static int create(struct nuc_context *cx, struct nuc_output *o, mode_t mode)
+{
+    for (int attempts = 0; attempts < 100; attempts++) {
+        nuc_temporary_name(o->temporary);
+        o->item = nuc_enter_unfinished(&cx->unfinished, NUC_UNFINISHED_FILE, o->folder, o->temporary, 0);
+        if (o->item == NULL)
+            give_up(cx, o, EMFILE);
+        int fd = openat(o->folder, o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        if (fd >= 0)
+            return fd;
+        int error = errno;
+        nuc_take_out_unfinished(o->item);
+        o->item = NULL;
+        if (error != EEXIST && error != EINTR)
+            give_up(cx, o, error);
+    }
+    give_up(cx, o, EEXIST);
+}
+
+/* The temporary file with all its bytes. `o` is allocated, its path is set. */
+static void prepare(struct nuc_context *cx, struct nuc_output *o, const char *target, struct nuc_span bytes)
+{
+    struct stat old;
+
+    o->name = nuc_base_name(target);
+    o->folder = open_folder(cx, target);
+    if (o->folder < 0)
+        cannot_write(cx, o->path, errno);
+    o->existed = fstatat(o->folder, o->name, &old, 0) == 0;
+    if (*o->name == '\0' || (o->existed && S_ISDIR(old.st_mode)))
+        give_up(cx, o, EISDIR);
+    if (o->existed && faccessat(o->folder, o->name, W_OK, AT_EACCESS) != 0)
+        give_up(cx, o, errno);
+    int fd = create(cx, o, o->existed ? old.st_mode & 0666 : 0666);
+    bool good = write_all(fd, bytes) && (!o->existed || keep_mode(fd, &old)) && (o->is_scratch || flush(fd));
+    int error = errno;
+    if (close(fd) != 0 && good) {
+        good = false;
+        error = errno;
+    }
+    if (!good)
+        give_up(cx, o, error);
+}
+
+/* ---- to its place ---- */
+
+/* Of several files: what is there keeps a second name, where the file system has such, until all are in place. */
+static void back_up(struct nuc_output *o)
+{
+    nuc_temporary_name(o->backup);
+    if (!o->existed || linkat(o->folder, o->name, o->folder, o->backup, 0) != 0)
+        o->backup[0] = '\0';
+}
+
+static bool put_in_place(struct nuc_output *o)
+{
+    if (renameat(o->folder, o->temporary, o->folder, o->name) != 0)
+        return false;
+    nuc_take_out_unfinished(o->item);
+    o->item = NULL;
+    o->renamed = true;
+    return true;
+}
+
+static void take_back(struct nuc_output *o)
+{
+    if (o->renamed && !o->existed)
+        unlinkat(o->folder, o->name, 0);
+    else if (o->renamed && o->backup[0] != '\0')
+        renameat(o->folder, o->backup, o->folder, o->name);
+    else if (o->backup[0] != '\0')
+        unlinkat(o->folder, o->backup, 0);
+    o->backup[0] = '\0';
+}
+
+/* The first that could not be renamed, NULL when all could: else none was. */
+static struct nuc_output *put_all_in_place(struct nuc_outputs *all, int *error)
+{
+    struct nuc_output *failed = NULL;
+
+    for (struct nuc_output *o = all->first; o != NULL && failed == NULL; o = o->next) {
+        if (all->count > 1)
+            back_up(o);
+        if (!put_in_place(o)) {
+            *error = errno;
+            failed = o;
+        }
+    }
+    for (struct nuc_output *o = all->first; o != NULL; o = o->next) {
+        if (failed != NULL)
+            take_back(o);
+        else if (o->backup[0] != '\0')
+            unlinkat(o->folder, o->backup, 0);
+    }
+    return failed;
+}
+
+/* Signals wait, so that one cannot come between two of the files. */
+static void commit(struct nuc_context *cx, struct nuc_outputs *all)
+{
+    sigset_t every, old;
+    int error = 0;
+
+    sigfillset(&every);
+    pthread_sigmask(SIG_BLOCK, &every, &old);
+    const struct nuc_output *failed = put_all_in_place(all, &error);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    for (struct nuc_output *o = all->first; o != NULL; o = o->next) {
+        if (failed == NULL && !o->is_scratch && !flush(o->folder) && errno != EBADF) {
+            error = errno;
+            failed = o;
+        }
+        discard(o);
+    }
+    all->first = NULL;
+    all->count = 0;
+    if (failed != NULL)
+        cannot_write(cx, failed->path, error);
+}
+
+/* ---- calls ---- */
+
+static void write_file(struct nuc_context *cx, const char *path, struct nuc_span bytes, bool is_scratch)
+{
+    struct nuc_outputs *staged = is_scratch ? NULL : cx->outputs;
+    struct nuc_arena *arena = staged != NULL ? staged->arena : cx->arena;
+
+    if (is_special_file(path)) {
+        write_special(cx, path, bytes);
+        return;
+    }
+    /* All memory first: nothing leaves after that without closing what is open. */
+    const char *target = follow_links(cx, path);
+    struct nuc_output *o = nuc_alloc_in(cx, arena, sizeof *o);
+    o->folder = -1;
+    o->is_scratch = is_scratch;
+    o->path = nuc_copy_out(cx, arena, path, strlen(path) + 1);
+    target = nuc_copy_out(cx, arena, target, strlen(target) + 1);
+    prepare(cx, o, target, bytes);
+    if (staged == NULL) {
+        struct nuc_outputs one = {.first = o, .count = 1};
+        commit(cx, &one);
+        return;
+    }
+    *staged->last = o;
+    staged->last = &o->next;
+    staged->count++;
+}
+
+void nuc_write_file(struct nuc_context *cx, const char *path, struct nuc_span bytes)
+{
+    write_file(cx, path, bytes, false);
+}
+
+void nuc_write_text(struct nuc_context *cx, const char *path, const char *text)
+{
+    nuc_write_file(cx, path, (struct nuc_span){(const uint8_t *)text, strlen(text)});
+}
+
+void nuc_write_scratch(struct nuc_context *cx, const char *path, struct nuc_span bytes)
+{
+    write_file(cx, path, bytes, true);
+}
+
+bool nuc_begin_outputs(struct nuc_context *cx, struct nuc_outputs *outputs)
+{
+    if (cx->outputs != NULL)
+        return false;
+    *outputs = (struct nuc_outputs){.arena = cx->arena, .last = &outputs->first};
+    cx->outputs = outputs;
+    return true;
+}
+
+void nuc_commit_outputs(struct nuc_context *cx)
+{
+    commit(cx, cx->outputs);
+}
+
+void nuc_end_outputs(struct nuc_context *cx)
+{
+    for (struct nuc_output *o = cx->outputs->first; o != NULL; o = o->next)
+        discard(o);
+    cx->outputs = NULL;
+}
