@@ -165,6 +165,12 @@ bool nuc_dump_point(size_t index, struct nuc_dump_point *out);
 struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const struct nuc_memory_hooks *hooks);
 void nuc_compiler_free(struct nuc_compiler *c);
 
+/*
+ * For a handler of a signal that ends the process, and only for it: removes the temporary files of the call under way
+ * and ends a converter that it runs. Nothing else may be done with the compiler after that.
+ */
+void nuc_compiler_abandon(struct nuc_compiler *c);
+
 /* Why the last call failed, one line without its end; "" when it did not. Valid until the next call. */
 const char *nuc_compiler_message(const struct nuc_compiler *c);
 

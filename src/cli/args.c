@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/signals.h"
+
 /* An argument was answered with a list: the command does not run. */
 enum { LISTED = -1 };
 
@@ -382,7 +384,9 @@ int cli_with_compiler(struct cli_args *args, int (*fn)(struct nuc_compiler *c, s
 
     if (c == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
+    cli_watch(c);
     int code = fn(c, args);
+    cli_unwatch(c);
     nuc_compiler_free(c);
     return code;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/signals.h"
 
 enum { WIDTH = 80, FIGURES = 46, ACCURACY = 8 };
 
@@ -276,7 +277,9 @@ static int write_best(const struct cli_args *args, const struct nuc_tune_trial *
 
     if (c == NULL)
         return cli_report(NUC_NO_MEMORY, NULL);
+    cli_watch(c);
     int code = cli_check(c, nuc_compile_file(c, args->positional[0], args->calibration, args->output));
+    cli_unwatch(c);
     nuc_compiler_free(c);
     return code;
 }

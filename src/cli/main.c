@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/signals.h"
 
 static const struct cli_command commands[] = {
     {"compile", COMPILE, cli_compile, "make a program (.pte) from an exported model (.pt2, .tflite)",
@@ -103,6 +104,7 @@ static int run_command(int argc, char **argv)
             cli_print_help(&commands[i]);
             return CLI_OK;
         }
+        cli_handle_signals();
         int code = cli_parse(&commands[i], argc - 1, argv + 1, &args, &stop);
         return stop ? code : commands[i].run(&args);
     }

@@ -63,6 +63,11 @@ void nuc_compiler_free(struct nuc_compiler *c)
     nuc_context_free(cx);
 }
 
+void nuc_compiler_abandon(struct nuc_compiler *c)
+{
+    nuc_discard_unfinished(&c->cx->unfinished);
+}
+
 const struct nuc_settings *nuc_settings(struct nuc_compiler *c)
 {
     if (c->settings.target == NULL)

@@ -163,6 +163,10 @@ static struct nuc_view_tensor take_tensor(struct parser *p, struct nuc_fb_table 
     /* A call's tensors are looked at dimension by dimension: this bounds what an argument costs. */
     if (tensor.sizes.count > NUC_MAX_RANK || tensor.dim_order.count > NUC_MAX_RANK)
         damaged(p, "a tensor has more than 16 dimensions");
+    for (uint32_t i = 0; i < tensor.sizes.count; i++) {
+        if (nuc_view_int(tensor.sizes, i) < 0)
+            damaged(p, "a tensor has a size below 0");
+    }
     return tensor;
 }
 
