@@ -1,5 +1,6 @@
 # Two commands for a fresh Debian machine: `make demo` and `make test`. Everything else is CMake presets.
-BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libjansson-dev libstb-dev
+BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libjpeg62-turbo-dev libpng-dev \
+	libjansson-dev
 TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev libzip-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm unzip
 
 .PHONY: all demo test soak firmware asan clang format check-format clean

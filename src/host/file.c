@@ -64,7 +64,8 @@ struct nuc_file *nuc_open_file(struct nuc_context *cx, const char *path)
     if (fstat(file->fd, &st) != 0)
         nuc_fail(cx, NUC_IO, "%s: cannot be opened: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
-        nuc_fail(cx, NUC_IO, "%s: is not a regular file but %s: write its bytes to a file first", path, kind_of(st.st_mode));
+        nuc_fail(cx, NUC_IO, "%s: is not a regular file but %s: write its bytes to a file first", path,
+                 kind_of(st.st_mode));
     file->size = (uint64_t)st.st_size;
     file->seconds = st.st_mtim.tv_sec;
     file->nanoseconds = st.st_mtim.tv_nsec;

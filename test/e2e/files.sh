@@ -52,10 +52,10 @@ cp "$model" model.tflite
 for command in "inspect pipe" "compile pipe -o out/x.pte" "run pipe --input pipe" "run good.pte --input pipe" \
     "codegen pipe -o out" "convert --input pipe --output out/x.tflite"; do
     # shellcheck disable=SC2086
-    refused "$command" "is a pipe, not a regular file" $command
+    refused "$command" "is not a regular file but a pipe" $command
 done
-refused "a device" "is a device, not a regular file" inspect /dev/zero
-refused "a folder" "is a folder, not a regular file" inspect out
+refused "a device" "is not a regular file but a device" inspect /dev/zero
+refused "a folder" "out: is a folder, neither" inspect out
 refused "a file of /proc" "without a size" inspect /proc/self/maps
 refused "a file that is not there" "cannot be opened: No such file" inspect none
 check "nothing is written" [ -z "$(ls -A out)" ]

@@ -1,8 +1,11 @@
 /* Folders of images: order, labels, values, scaling, and files that are not what they seem. Images are made here. */
 #include "contexts.h"
 
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <jpeglib.h>
 
 #include "compiler/import/images.h"
 #include "host/file.h"
@@ -240,6 +243,15 @@ static void refuses(const struct bytes *file, struct nuc_image_format format, en
     nuc_context_free(cx);
 }
 
+/* The checksum of the IHDR chunk fits what was changed in it. */
+static void seal_header(struct bytes *png)
+{
+    uint32_t crc = crc32_of(png->data + 12, 17);
+
+    for (int i = 0; i < 4; i++)
+        png->data[29 + i] = (uint8_t)(crc >> (24 - 8 * i));
+}
+
 static void refuses_what_is_no_image(void **state)
 {
     static const uint8_t pixels[] = {1, 2, 3, 4};
@@ -251,13 +263,20 @@ static void refuses_what_is_no_image(void **state)
     refuses(&text, plain(1, 2, 2), NUC_BAD_INPUT, "image: is not a PNG or JPEG image");
     refuses(&empty, plain(1, 2, 2), NUC_BAD_INPUT, "is not a PNG or JPEG image");
     png.data[16] = 0x7f; /* a width of 2 billion */
-    refuses(&png, plain(1, 2, 2), NUC_BAD_INPUT, "is not a PNG or JPEG image");
+    refuses(&png, plain(1, 2, 2), NUC_BAD_INPUT, "image: the image cannot be read: IHDR: CRC error");
+    seal_header(&png);
+    refuses(&png, plain(1, 2, 2), NUC_UNSUPPORTED, "2130706434 x 2 pixels are too many (limit 67108864, a side 16384)");
     png = make_png(2, 2, 1, pixels);
     png.data[18] = png.data[22] = 0x30; /* 12,290 x 12,290 in a file of 80 bytes */
-    refuses(&png, plain(1, 2, 2), NUC_UNSUPPORTED, "are too many");
+    seal_header(&png);
+    refuses(&png, plain(1, 2, 2), NUC_UNSUPPORTED, "12290 x 12290 pixels are too many");
+    struct bytes jpeg = make_jpeg();
+    assert_memory_equal(jpeg.data + 71, "\xff\xc0", 2);
+    jpeg.data[76] = jpeg.data[78] = 0x80; /* 32,776 x 32,776 */
+    refuses(&jpeg, plain(1, 2, 2), NUC_UNSUPPORTED, "32776 x 32776 pixels are too many");
 }
 
-/* The decoder's tables have room for 256 codes. */
+/* A table has room for 256 codes. */
 static void refuses_oversized_huffman_tables(void **state)
 {
     struct bytes jpeg = make_jpeg();
@@ -265,10 +284,13 @@ static void refuses_oversized_huffman_tables(void **state)
     (void)state;
     assert_memory_equal(jpeg.data + 84, "\xff\xc4", 2);
     jpeg.data[90] = jpeg.data[91] = 0x81; /* 1 + 129 + 129 codes */
-    refuses(&jpeg, plain(1, 8, 8), NUC_BAD_INPUT, "a Huffman table of more than 256 codes");
+    refuses(&jpeg, plain(1, 8, 8), NUC_BAD_INPUT, "Bogus Huffman table definition");
 }
 
-/* Every cut and every flipped byte is refused or read, never more. */
+/*
+ * Every cut is refused, the end markers apart, and every flipped bit of a PNG, whose checksums cover all of it. A JPEG
+ * has no checksum: it is refused or read.
+ */
 static void survives_damage(void **state)
 {
     static const uint8_t pixels[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
@@ -277,20 +299,113 @@ static void survives_damage(void **state)
 
     (void)state;
     for (size_t k = 0; k < 2; k++) {
-        for (size_t i = 0; i < 2 * files[k].size; i++) {
+        for (size_t i = 0; i < 9 * files[k].size; i++) {
             struct nuc_context *cx = nuc_context_new(NULL);
             struct bytes damaged = files[k];
             struct decode d = {&damaged, plain(3, 8, 8), out};
+            size_t bit = i - damaged.size;
             d.format.fit = NUC_FIT_STRETCH;
-            if (i < damaged.size)
+            bool is_cut = i < damaged.size;
+            if (is_cut)
                 damaged.size = i;
             else
-                damaged.data[i - damaged.size] ^= 0xff;
-            if (nuc_try(cx, decode, &d) != NUC_OK)
+                damaged.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            enum nuc_status status = nuc_try(cx, decode, &d);
+            if (status != NUC_OK)
                 assert_non_null(strstr(cx->message, "image: "));
+            else if (is_cut || k == 0)
+                fail_msg("file %zu, case %zu is read", k, i);
             nuc_context_free(cx);
         }
     }
+}
+
+/* ---- libjpeg's own encoder ---- */
+
+struct encoded {
+    J_COLOR_SPACE space;
+    int components;
+    uint8_t pixel[4];
+    bool progressive;
+};
+
+static struct bytes encode(const struct encoded *e)
+{
+    struct jpeg_compress_struct info = {.err = NULL};
+    struct jpeg_error_mgr errors;
+    unsigned char *data = NULL;
+    unsigned long size = 0;
+    uint8_t row[4 * 8];
+    JSAMPROW rows[1] = {row};
+    struct bytes out = {.size = 0};
+
+    info.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&info);
+    jpeg_mem_dest(&info, &data, &size);
+    info.image_width = info.image_height = 8;
+    info.input_components = e->components;
+    info.in_color_space = e->space;
+    jpeg_set_defaults(&info);
+    jpeg_set_quality(&info, 100, TRUE);
+    if (e->progressive)
+        jpeg_simple_progression(&info);
+    jpeg_start_compress(&info, TRUE);
+    for (int i = 0; i < 8; i++)
+        memcpy(row + i * e->components, e->pixel, (size_t)e->components);
+    for (int i = 0; i < 8; i++)
+        jpeg_write_scanlines(&info, rows, 1);
+    jpeg_finish_compress(&info);
+    jpeg_destroy_compress(&info);
+    add(&out, data, size);
+    free(data);
+    return out;
+}
+
+/* One colour, within the two steps that the conversion to luma and chroma loses. */
+static void reads_every_colour_space_of_jpeg(void **state)
+{
+    static const struct {
+        struct encoded from;
+        uint8_t rgb[3];
+    } rows[] = {
+        {{JCS_RGB, 3, {200, 100, 50, 0}, false}, {200, 100, 50}},
+        {{JCS_RGB, 3, {200, 100, 50, 0}, true}, {200, 100, 50}},
+        {{JCS_GRAYSCALE, 1, {77, 0, 0, 0}, false}, {77, 77, 77}},
+        /* Adobe's: 255 is no ink */
+        {{JCS_CMYK, 4, {200, 100, 50, 255}, false}, {200, 100, 50}},
+        {{JCS_CMYK, 4, {200, 100, 50, 128}, false}, {100, 50, 25}},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        struct nuc_context *cx = nuc_context_new(NULL);
+        struct bytes file = encode(&rows[k].from);
+        float out[3 * 64];
+        struct decode d = {&file, plain(3, 8, 8), out};
+        if (nuc_try(cx, decode, &d) != NUC_OK)
+            fail_msg("row %zu: %s", k, cx->message);
+        for (int i = 0; i < 3 * 64; i++) {
+            if (fabsf(out[i] * 255 - (float)rows[k].rgb[i / 64]) > 2.01f)
+                fail_msg("row %zu: value %d is %g", k, i, (double)(out[i] * 255));
+        }
+        nuc_context_free(cx);
+    }
+}
+
+/* Each scan of a progressive file goes over all pixels: a small file must not ask for thousands. */
+static void refuses_many_scans(void **state)
+{
+    struct bytes file = encode(&(struct encoded){JCS_GRAYSCALE, 1, {77, 0, 0, 0}, true}), many = {.size = 0};
+    size_t last = 0;
+
+    (void)state;
+    for (size_t i = 0; i + 1 < file.size; i++)
+        last = file.data[i] == 0xff && file.data[i + 1] == 0xda ? i : last;
+    add(&many, file.data, last);
+    for (int i = 0; i < 150; i++)
+        add(&many, file.data + last, file.size - 2 - last);
+    add(&many, "\xff\xd9", 2);
+    refuses(&many, plain(1, 8, 8), NUC_BAD_INPUT, "more than 100 scans (the limit)");
 }
 
 /* ---- folders ---- */
@@ -405,6 +520,8 @@ int main(void)
         cmocka_unit_test(refuses_what_is_no_image),
         cmocka_unit_test(refuses_oversized_huffman_tables),
         cmocka_unit_test(survives_damage),
+        cmocka_unit_test(reads_every_colour_space_of_jpeg),
+        cmocka_unit_test(refuses_many_scans),
         STATE_TEST(lists_folders_in_order),
     };
 

@@ -1,12 +1,9 @@
 #include "compiler/import/file_kind.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/program_schema.h"
 #include "compiler/import/zip.h"

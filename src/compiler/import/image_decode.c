@@ -1,33 +1,82 @@
-/* One PNG or JPEG file to float32. stb_image decodes; what it may be asked for is checked here. */
-#include <limits.h>
+/* One PNG or JPEG file to float32. Its size is checked before anything is decoded. */
 #include <string.h>
 
-#include "compiler/import/image_check.h"
+#include "compiler/import/image_file.h"
 #include "compiler/import/image_scale.h"
 #include "compiler/import/images.h"
 #include "host/file.h"
+#include "host/limits.h"
 
-#define STB_IMAGE_IMPLEMENTATION
-#define STB_IMAGE_STATIC
-#define STBI_ONLY_PNG
-#define STBI_ONLY_JPEG
-#define STBI_NO_STDIO
-#define STBI_NO_HDR
-#define STBI_NO_LINEAR
-#define STBI_MAX_DIMENSIONS 16384
-#include <stb_image.h>
-
-/* A small file may describe a large image: more pixels than this are refused before they are decoded. */
-#define MAX_PIXELS ((size_t)1 << 26)
-
-static void check_size(struct nuc_context *cx, const char *where, const struct nuc_image_format *f, int height,
-                       int width)
+static void check_size(struct nuc_context *cx, const char *where, const struct nuc_image_format *f,
+                       const struct nuc_image_file *file)
 {
-    if (height < 1 || width < 1 || (size_t)height * (size_t)width > MAX_PIXELS)
-        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %d x %d pixels are too many: scale the image down", where, width, height);
-    if (f->fit == NUC_FIT_EXACT && ((uint32_t)height != f->height || (uint32_t)width != f->width))
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the image has %d x %d pixels, the input %u x %u: use --resize stretch or crop",
-                 where, width, height, (unsigned)f->width, (unsigned)f->height);
+    uint32_t height = file->height, width = file->width;
+
+    if (height < 1 || width < 1 || height > NUC_MAX_IMAGE_SIDE || width > NUC_MAX_IMAGE_SIDE ||
+        (size_t)height * width > NUC_MAX_IMAGE_PIXELS)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %u x %u pixels are too many (limit %zu, a side %u): scale the image down",
+                 where, (unsigned)width, (unsigned)height, NUC_MAX_IMAGE_PIXELS, NUC_MAX_IMAGE_SIDE);
+    if (f->fit == NUC_FIT_EXACT && (height != f->height || width != f->width))
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the image has %u x %u pixels, the input %u x %u: use --resize stretch or crop",
+                 where, (unsigned)width, (unsigned)height, (unsigned)f->width, (unsigned)f->height);
+}
+
+static uint8_t grey_of(const uint8_t rgb[3])
+{
+    return (uint8_t)((77 * rgb[0] + 150 * rgb[1] + 29 * rgb[2]) >> 8);
+}
+
+/* Ink of black dims the three colours; without a marker of Adobe's, 255 is full ink. */
+static void rgb_of(const uint8_t cmyk[4], bool is_inverted, uint8_t rgb[3])
+{
+    for (int c = 0; c < 3; c++) {
+        int colour = is_inverted ? cmyk[c] : 255 - cmyk[c], black = is_inverted ? cmyk[3] : 255 - cmyk[3];
+        rgb[c] = (uint8_t)((colour * black + 127) / 255);
+    }
+}
+
+/* In place where there are no more channels than before, else into new memory. */
+static const uint8_t *with_channels(struct nuc_context *cx, const struct nuc_image_file *file, uint8_t *pixels,
+                                    uint32_t channels)
+{
+    size_t count = (size_t)file->height * file->width;
+    uint8_t rgb[3];
+
+    if (file->channels == channels)
+        return pixels;
+    uint8_t *out = channels > file->channels ? nuc_alloc_array(cx, count, channels) : pixels;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *from = pixels + i * file->channels;
+        if (file->channels == 4)
+            rgb_of(from, file->is_inverted, rgb);
+        else
+            memcpy(rgb, file->channels == 3 ? from : (const uint8_t[]){*from, *from, *from}, 3);
+        if (channels == 1)
+            out[i] = grey_of(rgb);
+        else
+            memcpy(out + 3 * i, rgb, 3);
+    }
+    return out;
+}
+
+static const uint8_t *read_pixels(struct nuc_context *cx, const char *where, const struct nuc_image_format *f,
+                                  struct nuc_image_file *file)
+{
+    bool is_png = file->bytes.size >= 4 && memcmp(file->bytes.data, "\x89PNG", 4) == 0;
+    bool is_jpeg = file->bytes.size >= 3 && memcmp(file->bytes.data, "\xff\xd8\xff", 3) == 0;
+
+    if (!is_png && !is_jpeg)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: is not a PNG or JPEG image", where);
+    struct nuc_png *png = is_png ? nuc_png_open(cx, file) : NULL;
+    struct nuc_jpeg *jpeg = is_jpeg ? nuc_jpeg_open(cx, file) : NULL;
+    if (is_png ? !nuc_png_header(png) : !nuc_jpeg_header(jpeg, f->channels == 1))
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the image cannot be read: %s", where, file->message);
+    check_size(cx, where, f, file);
+    uint8_t **rows = nuc_alloc_array(cx, is_png ? file->height : 0, sizeof *rows);
+    uint8_t *pixels = nuc_alloc_array(cx, (size_t)file->height * file->width, file->channels);
+    if (is_png ? !nuc_png_pixels(png, pixels, rows) : !nuc_jpeg_pixels(jpeg, pixels))
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: the image is damaged: %s", where, file->message);
+    return with_channels(cx, file, pixels, f->channels);
 }
 
 static void normalize(const struct nuc_image_format *f, float *out)
@@ -40,34 +89,17 @@ static void normalize(const struct nuc_image_format *f, float *out)
     }
 }
 
-void nuc_decode_image(struct nuc_context *cx, const char *where, struct nuc_span file,
+void nuc_decode_image(struct nuc_context *cx, const char *where, struct nuc_span bytes,
                       const struct nuc_image_format *format, float *out)
 {
     struct nuc_arena *outer = nuc_push_arena(cx);
-    int width = 0, height = 0, channels = 0;
+    struct nuc_image_file *file = nuc_alloc(cx, sizeof *file);
 
-    if (file.size > INT_MAX)
-        nuc_fail(cx, NUC_UNSUPPORTED, "%s: the file is too large", where);
-    int size = (int)file.size;
-    if (!nuc_jpeg_tables_fit(file))
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the image is damaged (a Huffman table of more than 256 codes)", where);
-    if (!stbi_info_from_memory(file.data, size, &width, &height, &channels))
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: is not a PNG or JPEG image that can be read (%s)", where,
-                 stbi_failure_reason());
-    check_size(cx, where, format, height, width);
-    struct nuc_scaler scaler = nuc_scaler_make(cx, (uint32_t)height, (uint32_t)width, format);
-    int found_width = 0, found_height = 0;
-    stbi_uc *values =
-        stbi_load_from_memory(file.data, size, &found_width, &found_height, &channels, (int)format->channels);
-    bool fits = values != NULL && found_width == width && found_height == height;
-    /* Nothing that may fail stands between here and the release of the pixels. */
-    if (fits) {
-        struct nuc_pixels pixels = {(uint32_t)height, (uint32_t)width, format->channels, values};
-        nuc_scale(&scaler, &pixels, format, out);
-    }
-    stbi_image_free(values);
-    if (!fits)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the image is damaged (%s)", where, stbi_failure_reason());
+    file->bytes = bytes;
+    const uint8_t *values = read_pixels(cx, where, format, file);
+    struct nuc_pixels pixels = {file->height, file->width, format->channels, values};
+    struct nuc_scaler scaler = nuc_scaler_make(cx, file->height, file->width, format);
+    nuc_scale(&scaler, &pixels, format, out);
     normalize(format, out);
     nuc_pop_arena(cx, outer);
 }
