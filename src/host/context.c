@@ -48,15 +48,49 @@ _Noreturn static void leave(struct nuc_context *cx, enum nuc_status status)
     longjmp(*cx->on_error, 1);
 }
 
+/* Of a message that is too long, the beginning that is kept; a path is what makes it long, and the cause is at its end.
+ */
+#define KEPT_HEAD ((size_t)400)
+
+static bool continues_character(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* The middle of what does not fit gives way to dots, so that path and cause are both seen. */
+static void format_message(char out[NUC_MESSAGE_SIZE], const char *format, va_list args)
+{
+    static const char dots[] = " ... ";
+    char text[16 * NUC_MESSAGE_SIZE];
+    int length = vsnprintf(text, sizeof text, format, args);
+    size_t size = length < 0 ? 0 : (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
+
+    if (size < NUC_MESSAGE_SIZE) {
+        memcpy(out, text, size);
+        out[size] = '\0';
+        return;
+    }
+    size_t head = KEPT_HEAD, tail = size - (NUC_MESSAGE_SIZE - KEPT_HEAD - sizeof dots);
+    while (head > 0 && continues_character(text[head]))
+        head--;
+    while (tail < size && continues_character(text[tail]))
+        tail++;
+    memcpy(out, text, head);
+    memcpy(out + head, dots, sizeof dots - 1);
+    memcpy(out + head + sizeof dots - 1, text + tail, size - tail);
+    out[head + sizeof dots - 1 + size - tail] = '\0';
+}
+
+/* The arguments may point into cx->message. */
 _Noreturn void nuc_fail(struct nuc_context *cx, enum nuc_status status, const char *format, ...)
 {
     char text[NUC_MESSAGE_SIZE];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    format_message(text, format, args);
     va_end(args);
-    memcpy(cx->message, text, sizeof text);
+    strcpy(cx->message, text);
     for (char *p = cx->message; *p != '\0'; p++) {
         if ((unsigned char)*p < ' ')
             *p = ' ';
@@ -77,7 +111,7 @@ void nuc_warn(struct nuc_context *cx, const char *format, ...)
     if (cx->warn == NULL)
         return;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    format_message(text, format, args);
     va_end(args);
     cx->warn(cx->warn_user, text);
 }

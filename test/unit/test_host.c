@@ -126,6 +126,30 @@ static void failure_pops_and_is_one_line(void **state)
     assert_ptr_equal(cx->arena, root);
 }
 
+static void fail_with_long_path(struct nuc_context *cx, void *arg)
+{
+    nuc_fail(cx, NUC_BAD_INPUT, "%s/model.pt2: the cause", (const char *)arg);
+}
+
+/* A path of any length leaves room for what is wrong; no character of it is torn apart. */
+static void long_messages_keep_their_end(void **state)
+{
+    struct nuc_context *cx = *state;
+
+    for (size_t length = 900; length < 4096; length++) {
+        char *path = nuc_alloc(cx, length + 4);
+        for (size_t i = 0; i < length; i += 3)
+            memcpy(path + i, "\xe2\x82\xac", 3); /* the euro sign */
+        assert_int_equal(nuc_try(cx, fail_with_long_path, path), NUC_BAD_INPUT);
+        size_t end = strlen(cx->message);
+        assert_true(end < NUC_MESSAGE_SIZE);
+        assert_string_equal(cx->message + end - 21, "/model.pt2: the cause");
+        for (const char *p = cx->message; (p = strchr(p, '\xe2')) != NULL; p += 3)
+            assert_memory_equal(p, "\xe2\x82\xac", 3);
+        assert_memory_equal(cx->message, "\xe2\x82\xac", 3);
+    }
+}
+
 struct file_case {
     const char *path;
     struct nuc_span bytes;
@@ -173,9 +197,8 @@ static void files_are_written_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_allocation_may_fail),
-        STATE_TEST(failure_pops_and_is_one_line),
-        cmocka_unit_test(sub_arenas_are_freed_once),
+        cmocka_unit_test(every_allocation_may_fail), STATE_TEST(failure_pops_and_is_one_line),
+        STATE_TEST(long_messages_keep_their_end),    cmocka_unit_test(sub_arenas_are_freed_once),
         STATE_TEST(files_are_written_whole),
     };
 

@@ -119,8 +119,8 @@ void nuc_cv_emit_softmax(struct nuc_cv *cv, const struct nuc_cv_node *n)
 
     if (py.scale != 1.0f / 256 || py.zero != -128)
         nuc_cv_fail(cv, n, "output must have scale 1/256 and zero point -128");
-    if (!(n->op->options.softmax.beta > 0.0f))
-        nuc_cv_fail(cv, n, "beta must be positive");
+    if (!(n->op->options.softmax.beta > 0.0f) || isinf(n->op->options.softmax.beta))
+        nuc_cv_fail(cv, n, "beta must be positive and finite");
     if (x->rank < 1 || nuc_lt_elements(x) != nuc_lt_elements(y))
         nuc_cv_fail(cv, n, "input and output differ in size");
     int32_t depth = x->shape[x->rank - 1], rows = (int32_t)(nuc_lt_elements(x) / depth);

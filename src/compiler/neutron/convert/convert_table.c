@@ -68,18 +68,21 @@ static int8_t leaky_relu(const struct curve *c, int q)
     return saturate((int64_t)(alpha < 0.0f ? -(int64_t)scaled : scaled) + c->out.zero);
 }
 
+/* A quotient by the output's scale, rounded half away from zero; what is not a number is 0. */
+static int8_t nearest(const struct curve *c, double quotient)
+{
+    double steps = isnan(quotient) ? 0 : fmin(fmax(round(quotient), -1024.0), 1024.0);
+
+    return saturate((int64_t)steps + c->out.zero);
+}
+
 /*
  * A real function of the dequantized value, rounded half away from zero in float as LiteRT's tables are. The functions
  * themselves are taken in double and rounded to float, which gives the same value with every C library.
  */
 static int8_t from_float(const struct curve *c, float value)
 {
-    float scaled = roundf(value * (1.0f / c->out.scale));
-
-    if (isnan(scaled))
-        return (int8_t)c->out.zero;
-    scaled = fminf(fmaxf(scaled, -1024.0f), 1024.0f);
-    return saturate((int64_t)scaled + c->out.zero);
+    return nearest(c, (double)(value * (1.0f / c->out.scale)));
 }
 
 static float dequantized(const struct curve *c, int q)
@@ -109,7 +112,7 @@ static int8_t logarithm(const struct curve *c, int q)
 
     if (!(x > 0.0))
         return INT8_MIN;
-    return saturate((int64_t)round(log(x) / (double)c->out.scale) + c->out.zero);
+    return nearest(c, log(x) / (double)c->out.scale);
 }
 
 /* LiteRT gives the largest value at 0; below, where the root does not exist, the same. */
@@ -119,8 +122,7 @@ static int8_t reciprocal_root(const struct curve *c, int q)
 
     if (!(x > 0.0))
         return INT8_MAX;
-    double v = round(1.0 / sqrt(x) / (double)c->out.scale);
-    return saturate((int64_t)fmin(v, 1024.0) + c->out.zero);
+    return nearest(c, 1.0 / sqrt(x) / (double)c->out.scale);
 }
 
 static int16_t high_mul16(int16_t a, int16_t b)
@@ -166,9 +168,8 @@ static int16_t hard_gate(const struct curve *c, int16_t hires)
 static int8_t hard_swish_of_coarse(const struct curve *c, int q)
 {
     double x = (double)c->in.scale * (q - c->in.zero);
-    double v = round(x * fmin(fmax(x + 3.0, 0.0), 6.0) / 6.0 / (double)c->out.scale);
 
-    return saturate((int64_t)fmin(fmax(v, -1024.0), 1024.0) + c->out.zero);
+    return nearest(c, x * fmin(fmax(x + 3.0, 0.0), 6.0) / 6.0 / (double)c->out.scale);
 }
 
 static int8_t hard_swish(const struct curve *c, int q)
