@@ -283,6 +283,10 @@ static bool pad_value(const struct nuc_tensor *out, const struct nuc_value *valu
         __builtin_memcpy(bits, &real, sizeof real);
         return true;
     }
+    if (out->dtype == NUC_BOOL) {
+        *bits = !(real >= 0 && real <= 0);
+        return true;
+    }
     if (!(real >= -0x1p63 && real < 0x1p63) || out->dtype == NUC_F16 || out->dtype == NUC_BF16)
         return false;
     int64_t whole = value->kind == NUC_VALUE_INT ? value->u.i : (int64_t)real;

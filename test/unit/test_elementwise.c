@@ -116,6 +116,7 @@ static const struct row rows[] = {
     {"$x = input : int32[6]; $y = aten.isfinite.default($x)", {-7, -3, 0, 1, 5, 7}, NUC_BOOL, {1, 1, 1, 1, 1, 1}},
     {"$x = input : int32[6]; $y = aten.signbit.default($x)", {-7, -3, 0, 1, 5, 7}, NUC_BOOL, {1, 1, 0, 0, 0, 0}},
     {"$x = input : int32[6]; $y = aten.clamp.default($x, -2, 3)", {-7, -3, 0, 1, 5, 7}, NUC_I32, {-2, -2, 0, 1, 3, 3}},
+    {"$x = input : int32[6]; $y = aten.clamp.default($x, 3, -2)", {-7, -3, 0, 1, 5, 7}, NUC_I32, {-2, -2, -2, -2, -2, -2}},
     {"$x = input : int32[6]; $y = aten.clamp.default($x, 0.5, 3)", {-7, -3, 0, 1, 5, 7}, NUC_F32, {0.5, 0.5, 0.5, 1.0, 3.0, 3.0}},
     {"$x = input : int8[6]; $y = aten.clamp.default($x, none, 2)", {-128, -3, 0, 1, 5, 127}, NUC_I8, {-128, -3, 0, 1, 2, 2}},
     {"$x = input : int64[6]; $y = aten.clamp_min.default($x, 1)", {-7, -3, 0, 1, 5, 7}, NUC_I64, {1, 1, 1, 1, 5, 7}},

@@ -152,6 +152,11 @@ static const struct float_case bounds[] = {
     {CLAMPED("edge.aten.clamp.default($x, 0.0)"), {0.0f, 0.0f, 0.5f, 2.0f, NAN}},
     {CLAMPED("aten.clamp.default($x, none, 0.25)"), {-3.0f, -1.0f, 0.25f, 0.25f, NAN}},
     {CLAMPED("edge.aten.clamp.default($x, 2.0, 1.0)"), {1.0f, 1.0f, 1.0f, 1.0f, NAN}},
+    {CLAMPED("aten.hardtanh.default($x, 1.0, -1.0)"), {-1.0f, -1.0f, -1.0f, -1.0f, NAN}},
+    {CLAMPED("aten.clamp.default($x, inf, -inf)"), {-INFINITY, -INFINITY, -INFINITY, -INFINITY, NAN}},
+    {CLAMPED("aten.clamp.default($x, -inf, inf)"), {-3.0f, -1.0f, 0.5f, 2.0f, NAN}},
+    {CLAMPED("aten.clamp.default($x, nan, 1.0)"), {NAN, NAN, NAN, NAN, NAN}},
+    {CLAMPED("aten.clamp.default($x, 0.0, nan)"), {NAN, NAN, NAN, NAN, NAN}},
     {EXTREME("minimum"), {NAN, NAN, 2.0f}},
     {EXTREME("maximum"), {NAN, NAN, 3.0f}},
 };

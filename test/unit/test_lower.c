@@ -329,6 +329,11 @@ static const struct lowering rows[] = {
      "RELU_N1_TO_1(op0) -> [1, 4] 0.5:3\n"
      "MINIMUM(op1, const[1]{9} 0.5:3) -> [1, 4] 0.5:3\n"
      "MAXIMUM(op2, const[1]{-1} 0.5:3) -> [1, 4] 0.5:3 = out0\n"},
+    /* Of bounds that cross the upper one is both. */
+    {"crossed clamps", BY_NPU, X("[1, 4]") "%r = edge.aten.clamp.default(%dx, 1.0, -1.0) ! 0.5, 3\n",
+     "in0[1, 4]\n"
+     "MINIMUM(in0, const[1]{1} 0.5:3) -> [1, 4] 0.5:3\n"
+     "MAXIMUM(op0, const[1]{1} 0.5:3) -> [1, 4] 0.5:3 = out0\n"},
     /* A bound that is left out or infinite is none. */
     {"one-sided clamps", BY_NPU,
      UNARY("clamp.default(%dx, -3.0)", "0.5, 3") "%s = edge.aten.clamp.default(%dr, -inf, 7.0) ! 0.5, 3\n"

@@ -1,6 +1,7 @@
 #include "compiler/codegen/codegen.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "compiler/codegen/codegen_private.h"
 #include "host/file.h"
@@ -18,15 +19,30 @@ static bool is_name_part(char c)
     return is_letter(c) || (c >= '0' && c <= '9');
 }
 
+/* Files <name>.h in the path of the compiler hide C's; functions beginning with nuc_ are those of the runtime. */
+static bool is_taken(const char *name)
+{
+    static const char *const headers[] = {
+        "assert", "complex",     "ctype",  "errno",    "fenv",    "float",     "inttypes", "iso646", "limits", "locale",
+        "math",   "setjmp",      "signal", "stdalign", "stdarg",  "stdatomic", "stdbool",  "stddef", "stdint", "stdio",
+        "stdlib", "stdnoreturn", "string", "tgmath",   "threads", "time",      "uchar",    "wchar",  "wctype",
+    };
+
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        if (strcasecmp(name, headers[i]) == 0)
+            return true;
+    }
+    return strcasecmp(name, "nuc") == 0 || strncasecmp(name, "nuc_", 4) == 0;
+}
+
 const char *nuc_codegen_name(struct nuc_context *cx, const char *path)
 {
     const char *base = nuc_base_name(path);
-    char *name =
-        nuc_strdup(cx, nuc_format(cx, "%s%.*s", is_letter(base[0]) ? "" : "program_", (int)strcspn(base, "."), base));
+    char *name = nuc_strdup(cx, nuc_format(cx, "%.*s", (int)strcspn(base, "."), base));
 
     for (char *c = name; *c != '\0'; c++)
         *c = is_name_part(*c) ? *c : '_';
-    return name;
+    return is_letter(name[0]) && !is_taken(name) ? name : nuc_format(cx, "program_%s", name);
 }
 
 static const char *capitals(struct nuc_context *cx, const char *name)
@@ -105,7 +121,7 @@ static const char *header(const struct nuc_codegen *g)
         planned += g->sizes.planned[i];
     nuc_text_addf(&out,
                   "/* Made by nucleon codegen. In static memory, for one thread at a time. */\n"
-                  "#ifndef %1$s_H\n#define %1$s_H\n\n#include \"nucleon/kernels.h\"\n\n"
+                  "#ifndef %1$s_PROGRAM_H\n#define %1$s_PROGRAM_H\n\n#include \"nucleon/kernels.h\"\n\n"
                   "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
                   "#define %1$s_PLANNED_BYTES %2$zu\n#define %1$s_TEMPORARY_BYTES %3$zu\n\n",
                   g->upper, planned, g->sizes.temporary);
@@ -136,11 +152,23 @@ static void add_memory(const struct nuc_codegen *g, struct nuc_text *out)
                   "/* Where the buffers lie: __attribute__((section(\"...\"))) or nothing. The NPU reads and writes "
                   "both. */\n#ifndef %1$s_ARENA\n#define %1$s_ARENA\n#endif\n\n",
                   g->upper);
-    for (size_t i = 0; i < g->sizes.n_planned; i++)
-        nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t memory%zu[%zu];\n", g->upper, i,
-                      g->sizes.planned[i] > 0 ? g->sizes.planned[i] : 1);
+    for (size_t i = 0; i < g->sizes.n_planned; i++) {
+        if ((g->memories >> i & 1) != 0)
+            nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t memory%zu[%zu];\n", g->upper, i,
+                          g->sizes.planned[i] > 0 ? g->sizes.planned[i] : 1);
+    }
     if (g->sizes.temporary > 0)
         nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t temporary[%zu];\n", g->upper, g->sizes.temporary);
+}
+
+/* The program plans it in its first memory, or not at all. */
+static const char *scratch_of(const struct nuc_codegen *g, size_t place)
+{
+    const uint8_t *scratch = g->scratches[place];
+
+    return scratch == NULL
+               ? "NULL"
+               : nuc_format(g->cx, "memory0 + %zu", (size_t)(scratch - (const uint8_t *)g->program.memory.planned[0]));
 }
 
 static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
@@ -157,11 +185,12 @@ static void add_delegates(const struct nuc_codegen *g, struct nuc_text *out)
                       "extern const uint8_t %1$s_payload%2$zu[%3$zu];\n"
                       "static _Alignas(16) uint8_t state%2$zu[%4$s_STATE_BYTES];\n",
                       g->name, i, nuc_codegen_payload(g, i).size, g->upper);
-    nuc_text_addf(out, "\nstatic const struct {\n    const uint8_t *payload;\n    size_t size;\n    void *state;\n"
-                       "    size_t state_size;\n} delegates[] = {\n");
+    nuc_text_addf(out,
+                  "\nstatic const struct {\n    const uint8_t *payload;\n    size_t size;\n    void *state;\n"
+                  "    size_t state_size;\n    uint8_t *scratch; /* NULL: temporary memory */\n} delegates[] = {\n");
     for (size_t i = 0; i < g->n_delegates; i++)
-        nuc_text_addf(out, "    {%1$s_payload%2$zu, sizeof %1$s_payload%2$zu, state%2$zu, sizeof state%2$zu},\n",
-                      g->name, i);
+        nuc_text_addf(out, "    {%1$s_payload%2$zu, sizeof %1$s_payload%2$zu, state%2$zu, sizeof state%2$zu, %3$s},\n",
+                      g->name, i, scratch_of(g, i));
     nuc_text_addf(out, "};\n\n");
 }
 
@@ -258,6 +287,9 @@ static void add_run(const struct nuc_codegen *g, struct nuc_text *out)
     if (g->sizes.temporary > 0)
         nuc_text_addf(out, "                                        .temporary = temporary,\n"
                            "                                        .temporary_size = sizeof temporary,\n");
+    if (g->n_delegates > 0)
+        nuc_text_addf(out, "                                        .scratch = steps[i].run != NULL ? NULL : "
+                           "delegates[steps[i].delegate].scratch,\n");
     nuc_text_addf(out, "                                        .detail = detail};\n");
     if (g->n_delegates > 0)
         nuc_text_addf(out, "        enum nuc_status status =\n            steps[i].run != NULL\n"
@@ -281,16 +313,18 @@ static void add_addresses(const struct nuc_codegen *g, struct nuc_text *out, con
 
 static const char *source(struct nuc_codegen *g)
 {
-    struct nuc_text out;
+    struct nuc_text out, values;
 
     nuc_text_init(&out, g->cx);
+    nuc_text_init(&values, g->cx);
+    nuc_codegen_values(g, &values);
     nuc_text_addf(&out, "/* Made by nucleon codegen. */\n#include \"%s.h\"\n\n#include <math.h>\n#include <string.h>\n",
                   g->name);
     nuc_text_addf(&out, "%s\n#pragma GCC diagnostic ignored \"-Wcast-qual\"\n\n",
                   g->n_delegates > 0 ? "\n#include \"nucleon/runtime.h\"\n" : "");
     add_memory(g, &out);
     add_delegates(g, &out);
-    nuc_codegen_values(g, &out);
+    nuc_text_addf(&out, "%s", nuc_text_string(&values));
     add_steps(g, &out);
     add_addresses(g, &out, "input", g->method->inputs);
     add_addresses(g, &out, "output", g->method->outputs);
@@ -346,6 +380,8 @@ struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *f
     }
     if (*name == '\0')
         nuc_fail(cx, NUC_BAD_USAGE, "the name of the C functions is empty: letters, digits and _");
+    if (is_taken(name))
+        nuc_fail(cx, NUC_BAD_USAGE, "'%s' is a name of C's headers or of the runtime: give another one", name);
     nuc_codegen_load(&g);
     files.header = header(&g);
     files.source = source(&g);

@@ -15,13 +15,14 @@ struct nuc_codegen_files {
 
 /*
  * `file` names the image in messages, `name` is a C identifier and begins the names of everything public. Fails with
+ * NUC_BAD_USAGE for a name that is none or is one of C's headers or of the runtime,
  * NUC_BAD_INPUT for an image the runtime would refuse, NUC_UNSUPPORTED for one with jumps, with moves of scalars or
  * with planned tensors that have initial data: no compiler of int8 models writes those.
  */
 struct nuc_codegen_files nuc_generate_code(struct nuc_context *cx, const char *file, struct nuc_span image,
                                            const char *name);
 
-/* `path` without folder and ending as a C identifier. */
+/* `path` without folder and ending as a C identifier; "program_" in front of one that cannot be a name. */
 const char *nuc_codegen_name(struct nuc_context *cx, const char *path);
 
 #endif

@@ -125,7 +125,9 @@ static void use_instruction(struct nuc_codegen *g, const struct nuc_view_instruc
         use(g, from);
         use(g, to);
     } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
-        nuc_codegen_delegate(g, in->index);
+        const uint8_t *scratch = g->program.instructions[in - g->instructions].u.delegate->scratch;
+        g->scratches[nuc_codegen_delegate(g, in->index)] = scratch;
+        g->memories |= scratch != NULL;
     }
 }
 
@@ -150,6 +152,7 @@ void nuc_codegen_load(struct nuc_codegen *g)
     g->value_of = nuc_alloc_array(g->cx, g->method->n_values, sizeof *g->value_of);
     memset(g->number_of, 0xFF, g->method->n_values * sizeof *g->number_of);
     g->delegates = nuc_alloc_array(g->cx, g->method->n_delegates, sizeof *g->delegates);
+    g->scratches = nuc_alloc_array(g->cx, g->method->n_delegates, sizeof *g->scratches);
     for (uint32_t i = 0; i < g->program.n_instructions; i++)
         use_instruction(g, &g->instructions[i]);
     use_all(g, g->method->inputs);

@@ -25,6 +25,7 @@ struct nuc_codegen {
     struct nuc_program program;                      /* what the runtime makes of it: kernels, shapes, constants */
     struct nuc_program_sizes sizes;
     uint32_t *delegates;              /* of the method, by first use */
+    const uint8_t **scratches;        /* of these, in planned memory of the host; NULL: not planned */
     size_t n_delegates, state_bytes;  /* state_bytes: the most that one of them needs */
     struct nuc_codegen_block *blocks; /* constants, each once */
     size_t n_blocks, blocks_capacity;
@@ -35,6 +36,7 @@ struct nuc_codegen {
     int32_t *size_pool;
     uint8_t *order_pool;
     size_t n_pool, size_capacity, order_capacity;
+    uint64_t memories; /* planned memories that tensors lie in, a bit each */
 };
 
 #define NUC_UNUSED_VALUE UINT32_MAX
@@ -51,7 +53,10 @@ struct nuc_span nuc_codegen_payload(const struct nuc_codegen *g, size_t place);
 /* Whether the value is a list of values. */
 bool nuc_codegen_is_list(const struct nuc_view_value *v);
 
-/* "static const struct nuc_value values[] = {...};" and the arrays it points into. */
+/*
+ * "static const struct nuc_value values[] = {...};" and the arrays it points into, but for planned memory; marks in
+ * `memories` the bits of the planned memories that tensors lie in.
+ */
 void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out);
 
 /* Bytes as the elements of an array of uint8_t, lines of at most 120 columns. */

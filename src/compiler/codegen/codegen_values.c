@@ -58,6 +58,12 @@ static const char *const dtype_names[NUC_DTYPE_COUNT] = {
 #undef NAME
 };
 
+static void add_planned(struct nuc_codegen *g, struct nuc_text *out, const struct nuc_view_tensor *view)
+{
+    g->memories |= (uint64_t)1 << (view->memory - 1);
+    nuc_text_addf(out, "memory%u + %llu", view->memory - 1, (unsigned long long)view->offset);
+}
+
 static void add_data(struct nuc_codegen *g, struct nuc_text *out, uint32_t place, const struct nuc_tensor *t)
 {
     const struct nuc_view_tensor *view = &g->method->values[g->value_of[place]].u.tensor;
@@ -65,7 +71,7 @@ static void add_data(struct nuc_codegen *g, struct nuc_text *out, uint32_t place
     if (t->constant)
         nuc_text_addf(out, "(void *)%s_constant%zu", g->name, block_of(g, t));
     else if (t->planned)
-        nuc_text_addf(out, "memory%u + %llu", view->memory - 1, (unsigned long long)view->offset);
+        add_planned(g, out, view);
     else
         nuc_text_addf(out, "caller%u", place);
 }
@@ -106,6 +112,13 @@ static void add_double(struct nuc_text *out, double f)
         nuc_text_addf(out, ".u.f = %a", f);
 }
 
+/* Texts and lists: their items lie in the array "lists". */
+static bool is_listed(uint8_t kind)
+{
+    return kind != NUC_VALUE_NONE && kind != NUC_VALUE_INT && kind != NUC_VALUE_BOOL && kind != NUC_VALUE_DOUBLE &&
+           kind != NUC_VALUE_TENSOR;
+}
+
 static void add_value(struct nuc_codegen *g, struct nuc_text *out, uint32_t place)
 {
     static const char *const kinds[] = {
@@ -133,7 +146,7 @@ static void add_value(struct nuc_codegen *g, struct nuc_text *out, uint32_t plac
         nuc_text_addf(out, ".u.b = %s", v->u.b ? "true" : "false");
     else if (v->kind == NUC_VALUE_DOUBLE)
         add_double(out, v->u.f);
-    else if (v->kind != NUC_VALUE_NONE)
+    else if (is_listed(v->kind))
         add_list(g, out, &g->method->values[g->value_of[place]]);
     nuc_text_addf(out, "%s.kind = NUC_VALUE_%s},\n", v->kind == NUC_VALUE_NONE ? "" : ", ", kinds[v->kind]);
 }
@@ -149,22 +162,39 @@ static void add_caller_memory(struct nuc_codegen *g, struct nuc_text *out)
     }
 }
 
+/* C has no arrays without elements: where values point into one it has a zero. */
 static void add_bytes(struct nuc_text *out, const char *name, const uint8_t *bytes, size_t count)
 {
-    nuc_text_addf(out, "static const uint8_t %s[] = {%s", name, count == 0 ? "0" : "\n");
-    if (count > 0)
-        nuc_codegen_bytes(out, bytes, count);
+    static const uint8_t zero = 0;
+
+    nuc_text_addf(out, "static const uint8_t %s[] = {\n", name);
+    nuc_codegen_bytes(out, count == 0 ? &zero : bytes, count == 0 ? 1 : count);
     nuc_text_addf(out, "};\n");
 }
 
-static void add_pools(struct nuc_codegen *g, struct nuc_text *out)
+static void add_sizes(const struct nuc_codegen *g, struct nuc_text *out)
 {
     nuc_text_addf(out, "static const int32_t sizes[] = {");
     for (size_t i = 0; i < g->n_pool; i++)
         nuc_text_addf(out, "%s%d,", i % 16 == 0 ? "\n    " : " ", (int)g->size_pool[i]);
     nuc_text_addf(out, "%s};\n", g->n_pool == 0 ? "0" : "\n");
-    add_bytes(out, "dim_orders", g->order_pool, g->n_pool);
-    if (g->lists.length > 0)
+}
+
+/* Only those that values point into. */
+static void add_pools(struct nuc_codegen *g, struct nuc_text *out)
+{
+    bool tensors = false, lists = false;
+
+    for (uint32_t place = 0; place < g->n_used; place++) {
+        uint8_t kind = g->program.values[g->value_of[place]].kind;
+        tensors = tensors || kind == NUC_VALUE_TENSOR;
+        lists = lists || is_listed(kind);
+    }
+    if (tensors) {
+        add_sizes(g, out);
+        add_bytes(out, "dim_orders", g->order_pool, g->n_pool);
+    }
+    if (lists)
         add_bytes(out, "lists", (const uint8_t *)g->lists.data, g->lists.length);
 }
 
@@ -181,5 +211,6 @@ void nuc_codegen_values(struct nuc_codegen *g, struct nuc_text *out)
                       g->blocks[i].size > 0 ? g->blocks[i].size : 1);
     add_caller_memory(g, out);
     add_pools(g, out);
-    nuc_text_addf(out, "static const struct nuc_value values[] = {\n%s};\n\n", nuc_text_string(&rows));
+    nuc_text_addf(out, "static const struct nuc_value values[] = {\n%s};\n\n",
+                  g->n_used > 0 ? nuc_text_string(&rows) : "    {.kind = NUC_VALUE_NONE},\n");
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "compiler/cortexm/cortexm_private.h"
+#include "compiler/layout/orders.h"
 
 /*
  * The operator rounds to the scale of its input. A result of a finer scale, requantized by a table, would be further
@@ -233,7 +234,7 @@ struct reduction {
     struct nuc_node *in;
     int64_t dims[NUC_MAX_RANK];
     uint32_t n_dims;
-    bool keepdim;
+    bool keepdim, nhwc;
 };
 
 /*
@@ -245,7 +246,8 @@ static struct reduction prepare(struct nuc_cm *c, const struct nuc_node *node, c
 {
     const struct nuc_arg *dims = nuc_arg_at(node, DIM);
     bool nhwc = nuc_cm_is_nhwc(u->in.node);
-    struct reduction r = {.n_dims = dims->kind == NUC_ARG_INTS ? dims->count : 0, .keepdim = nhwc || keepdim};
+    struct reduction r = {
+        .n_dims = dims->kind == NUC_ARG_INTS ? dims->count : 0, .keepdim = nhwc || keepdim, .nhwc = nhwc};
 
     for (uint32_t i = 0; i < r.n_dims; i++)
         r.dims[i] =
@@ -254,13 +256,23 @@ static struct reduction prepare(struct nuc_cm *c, const struct nuc_node *node, c
     return r;
 }
 
-/* After a reduction that kept all dimensions of [N, H, W, C]: the sizes the result has. */
-static struct nuc_node *settle(struct nuc_cm *c, const struct nuc_node *node, struct nuc_node *r)
+/* The same bytes in the same sizes with the channels first. */
+static bool is_also_nchw(const struct nuc_meta *nhwc, const struct nuc_meta *result)
+{
+    struct nuc_meta m = *result;
+
+    nuc_set_channels_last(&m);
+    return nuc_same_sizes(nhwc, result) && nuc_lies_contiguous(&m);
+}
+
+/* After a reduction, of [N, H, W, C] one that kept all dimensions: the sizes the result has. */
+static struct nuc_node *settle(struct nuc_cm *c, const struct nuc_node *node, const struct reduction *reduced,
+                               struct nuc_node *r)
 {
     const struct nuc_meta *result = &node->vals[0];
     struct nuc_node *before = r->next;
 
-    if (nuc_same_sizes(&r->vals[0], result))
+    if (!reduced->nhwc || is_also_nchw(&r->vals[0], result))
         return r;
     /* Kept dimensions go back to N, C, H, W; the values of the others lie in order once one channel each is left. */
     struct nuc_node *value = nuc_cm_contiguous(c, nuc_cm_as_nchw(c, r, before), before);
@@ -292,7 +304,8 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
 
     if (c->options->executorch_ops_only)
         return lower_image_mean(c, node);
-    if (c->options->reference_compat || !nuc_cm_read_unary(node, false, &u) || nuc_elements(&node->vals[0]) == 0)
+    if (c->options->reference_compat || !nuc_cm_read_unary(node, false, &u) || nuc_elements(&node->vals[0]) == 0 ||
+        nuc_elements(&u.in.node->vals[0]) == 0)
         return false;
     double count = (double)(nuc_elements(&u.in.node->vals[0]) / nuc_elements(&node->vals[0]));
     double factor = node->op == NUC_OP_MEAN_DIM ? 1 / count : 1;
@@ -307,7 +320,7 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
                  NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim),
                           nuc_int_arg(u.in.zero_point), nuc_int_arg(u.out.params.zero_point), nuc_int_arg(m.multiplier),
                           nuc_int_arg(m.shift)));
-    nuc_cm_replace(c, &u.out, settle(c, node, sum));
+    nuc_cm_replace(c, &u.out, settle(c, node, &r, sum));
     return true;
 }
 
@@ -329,7 +342,7 @@ bool nuc_cm_lower_var(struct nuc_cm *c, struct nuc_node *node)
                                     NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims),
                                              nuc_bool_arg(r.keepdim), nuc_int_arg(u.out.params.zero_point),
                                              nuc_float_arg(u.in.scale * u.in.scale / (divisor * u.out.params.scale))));
-    nuc_cm_replace(c, &u.out, settle(c, node, var));
+    nuc_cm_replace(c, &u.out, settle(c, node, &r, var));
     return true;
 }
 
@@ -357,7 +370,7 @@ bool nuc_cm_lower_reduce_extreme(struct nuc_cm *c, struct nuc_node *node)
     struct nuc_node *extreme =
         nuc_emit(c->g, before, node->op, u.out.value,
                  NUC_ARGS(nuc_node_arg(r.in), nuc_ints_arg(r.dims, r.n_dims), nuc_bool_arg(r.keepdim)));
-    finish(c, &u, settle(c, node, extreme));
+    finish(c, &u, settle(c, node, &r, extreme));
     return true;
 }
 

@@ -133,6 +133,8 @@ bool nuc_cm_result(struct nuc_node *node, bool fuse, struct nuc_cm_result *out)
     if (fuse && value->n_users == 1 && nuc_has_bounds(value->users[0])) {
         value = value->users[0];
         bounds = nuc_bounds_of(value);
+        if (isnan(bounds.min))
+            return false;
     }
     out->value = value;
     if (!read_quantize(value, out))

@@ -150,7 +150,7 @@ static struct nuc_model *choose(const struct nuc_model *quantized)
 
 void nuc_choose_dim_order(struct nuc_job *j)
 {
-    nuc_check_dim_orders(j->m->graph, true);
+    nuc_check_input_orders(j->m);
     j->quantized = j->m;
     if (j->m->from_litert) {
         if (j->m->settings->o.dim_order != NUC_DIM_ORDER_AS_IS)

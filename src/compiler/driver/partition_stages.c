@@ -6,18 +6,32 @@
 #include "compiler/partition/partition.h"
 #include "compiler/target/target.h"
 
-void nuc_check_dim_orders(struct nuc_graph *g, bool inputs_only)
+_Noreturn static void refuse_order(const struct nuc_graph *g, const char *what, const struct nuc_node *n,
+                                   const struct nuc_meta *m)
+{
+    nuc_fail(g->cx, NUC_UNSUPPORTED,
+             "%s: %s '%s' has %s: only contiguous and channels-last tensors of rank 4 and 5 are supported; export the "
+             "model with contiguous or channels-last example inputs",
+             g->file, what, n->name, nuc_meta_text(g->cx, m));
+}
+
+void nuc_check_input_orders(const struct nuc_model *m)
+{
+    const struct nuc_graph *g = m->graph;
+
+    for (const struct nuc_node *n = g->first; m->settings->o.reference_compat && n != NULL; n = n->next) {
+        bool is_input = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT && n->n_vals > 0;
+        if (is_input && !nuc_lies_contiguous(&n->vals[0]) && !nuc_is_known_order(&n->vals[0]))
+            refuse_order(g, "input", n, &n->vals[0]);
+    }
+}
+
+void nuc_check_value_orders(const struct nuc_graph *g)
 {
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        bool is_input = nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
-        for (uint32_t i = 0; i < n->n_vals && (is_input || (nuc_is_call(n) && !inputs_only)); i++) {
-            const struct nuc_meta *m = &n->vals[i];
-            if (nuc_is_usable_order(m))
-                continue;
-            nuc_fail(g->cx, NUC_UNSUPPORTED,
-                     "%s: %s '%s' has %s: only contiguous and channels-last tensors are supported; export the model "
-                     "with contiguous or channels-last example inputs",
-                     g->file, is_input ? "input" : "tensor", n->name, nuc_meta_text(g->cx, m));
+        for (uint32_t i = 0; i < n->n_vals && nuc_is_call(n); i++) {
+            if (!nuc_is_usable_order(&n->vals[i]))
+                refuse_order(g, "tensor", n, &n->vals[i]);
         }
     }
 }

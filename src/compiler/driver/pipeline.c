@@ -234,7 +234,7 @@ static void check_model(const struct nuc_job *j, const char *calibration)
     struct nuc_context *cx = j->c->cx;
     const char *file = j->m->graph->file;
 
-    nuc_check_dim_orders(j->m->graph, true);
+    nuc_check_input_orders(j->m);
     if (nuc_model_is_quantized(j->m) && calibration != NULL)
         nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
     if (j->m->settings->o.no_quantize && nuc_model_is_quantized(j->m))

@@ -142,9 +142,12 @@ bool nuc_count_cycles(const struct nuc_model *partitioned, uint64_t *cycles);
 void nuc_require_full_delegation(struct nuc_model *partitioned);
 
 /*
- * Fails with NUC_UNSUPPORTED naming the tensor when a value, or user input, is neither contiguous nor channels-last:
- * the only dim orders a tensor can have at run time. ATen values may have others, which Edge operators undo.
+ * Dim orders. Inputs come as they come, but for the reference's passes, which read those alone that kernels and
+ * delegates know: contiguous ones and channels-last ones of rank 4 and 5. Fails with NUC_UNSUPPORTED naming the input.
  */
-void nuc_check_dim_orders(struct nuc_graph *g, bool inputs_only);
+void nuc_check_input_orders(const struct nuc_model *m);
+
+/* The same for what operators give, of a graph that becomes a program. */
+void nuc_check_value_orders(const struct nuc_graph *g);
 
 #endif

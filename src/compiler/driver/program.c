@@ -89,7 +89,7 @@ void nuc_make_program(struct nuc_job *j)
     named.bytes = nuc_facts_text_of(m);
     options.named = &named;
     options.n_named = named.bytes.size > 0;
-    nuc_check_dim_orders(m->graph, false);
+    nuc_check_value_orders(m->graph);
     j->made.bytes = nuc_write_program(m->graph, &options);
     j->made.report = m->lowered->report;
     j->made.report.scratch_in_arena = o->plan_delegate_scratch;

@@ -1,11 +1,13 @@
 /*
- * The finished program, loaded and run once on zeros, where an operator of the CPU takes other element types than the
- * usual ones: what compiles runs. Delegates are not run; what they leave is zeros.
+ * The finished program, loaded and run once on zeros: what compiles runs. Programs that take long on the CPU are loaded
+ * alone, unless an operator there takes other element types than the usual ones. Delegates are not run; what they leave
+ * is zeros.
  */
 #include <string.h>
 
 #include "compiler/driver/lower.h"
 #include "compiler/driver/pipeline.h"
+#include "compiler/support/estimate.h"
 #include "nucleon/runtime.h"
 
 /* ---- which programs ---- */
@@ -37,13 +39,53 @@ static bool has_unusual_type(const struct nuc_node *n)
     return false;
 }
 
+/* Products and values of a run that takes some hundredths of a second. */
+#define MOST_WORK ((int64_t)1 << 24)
+
+static int64_t elements(const struct nuc_node *n)
+{
+    int64_t count = 0;
+
+    for (uint32_t i = 0; i < n->n_vals; i++)
+        count += nuc_elements(&n->vals[i]);
+    return count;
+}
+
+/* Products of an int8 operator of the CPU: each value of the result takes a row of the second operand. */
+static int64_t products_of(const struct nuc_node *n)
+{
+    const struct nuc_node *weight = nuc_arg_node(n, 1);
+    const struct nuc_meta *m = &n->vals[0];
+
+    if (nuc_op_family(n->op) != NUC_FAMILY_CORTEXM || weight == NULL || weight->n_vals == 0 || m->rank == 0 ||
+        weight->vals[0].rank < 2)
+        return (int64_t)nuc_estimate_macs(n);
+    int64_t channels = m->sizes[m->rank == 4 ? 1 : m->rank - 1];
+    return channels > 0 ? nuc_elements(m) / channels * elements(weight) : 0;
+}
+
+static int64_t work_of(const struct nuc_node *n)
+{
+    struct nuc_cursor at = {0, 0};
+    int64_t most = 0;
+
+    for (const struct nuc_node *in = nuc_next_input(n, &at); in != NULL; in = nuc_next_input(n, &at))
+        most = elements(in) > most ? elements(in) : most;
+    int64_t products = n->n_vals > 0 ? products_of(n) : 0;
+    return products < MOST_WORK ? products + most + elements(n) : MOST_WORK;
+}
+
 static bool needs_rehearsal(const struct nuc_graph *g)
 {
+    int64_t work = 0;
+
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (is_checked(n) && has_unusual_type(n))
             return true;
+        if (nuc_is_call(n) && nuc_op_kind(n->op) != NUC_KIND_GRAPH && work < MOST_WORK)
+            work += work_of(n);
     }
-    return false;
+    return work < MOST_WORK;
 }
 
 /* ---- running ---- */
@@ -75,10 +117,12 @@ static const struct nuc_backend idle = {
 
 _Noreturn static void refuse(const struct nuc_job *j, enum nuc_status status, const struct nuc_detail *d)
 {
-    nuc_fail(j->c->cx, status == NUC_NO_MEMORY ? NUC_NO_MEMORY : NUC_UNSUPPORTED,
-             "%s: %s%s%s: no kernel of the CPU takes this: convert its tensors to float32 in the model",
-             j->m->graph->file, d->where != NULL ? d->where : "", d->where != NULL ? ": " : "",
-             d->message != NULL ? d->message : nuc_status_name(status));
+    nuc_fail(
+        j->c->cx, status == NUC_NO_MEMORY ? NUC_NO_MEMORY : NUC_UNSUPPORTED,
+        "%s: %s%s%s: no kernel of the CPU takes this: convert its tensors to contiguous float32 ones with elements in "
+        "the model",
+        j->m->graph->file, d->where != NULL ? d->where : "", d->where != NULL ? ": " : "",
+        d->message != NULL ? d->message : nuc_status_name(status));
 }
 
 static void check(const struct nuc_job *j, enum nuc_status status, const struct nuc_detail *d)

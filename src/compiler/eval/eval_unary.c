@@ -20,10 +20,10 @@ struct numbers {
 
 typedef void (*range_fn)(const float *in, float *out, size_t count, struct numbers n);
 
-/* NaN stays NaN. Where the bounds cross, the upper one wins. */
+/* NaN stays NaN, and is the result of bounds that are. Where the bounds cross, the upper one wins. */
 static float clamped(float x, float low, float high)
 {
-    float v = x < low ? low : x;
+    float v = x < low || isnan(low) ? low : x;
 
     return v > high ? high : v;
 }

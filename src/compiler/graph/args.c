@@ -94,7 +94,7 @@ bool nuc_has_bounds(const struct nuc_node *node)
            node->op == NUC_OP_CLAMP || node->op == NUC_OP_CLAMP_MIN || node->op == NUC_OP_CLAMP_MAX;
 }
 
-struct nuc_bounds nuc_bounds_of(const struct nuc_node *node)
+static struct nuc_bounds given_bounds(const struct nuc_node *node)
 {
     const struct nuc_bounds none = {-HUGE_VAL, HUGE_VAL};
 
@@ -116,6 +116,16 @@ struct nuc_bounds nuc_bounds_of(const struct nuc_node *node)
     default:
         return none;
     }
+}
+
+struct nuc_bounds nuc_bounds_of(const struct nuc_node *node)
+{
+    struct nuc_bounds b = given_bounds(node);
+
+    if (isnan(b.min) || isnan(b.max))
+        return (struct nuc_bounds){(double)NAN, (double)NAN};
+    b.min = fmin(b.min, b.max);
+    return b;
 }
 
 void nuc_set_args(struct nuc_graph *g, struct nuc_node *node, const struct nuc_arg *args, size_t count)

@@ -44,7 +44,11 @@ const struct nuc_meta *nuc_input_meta(const struct nuc_node *node, uint32_t inde
 #define NUC_SELU_ALPHA 1.6732632423543772848170429916717
 #define NUC_SELU_SCALE 1.0507009873554804934193349852946
 
-/* What a relu, relu6, hardtanh, clamp, clamp_min or clamp_max lets through; infinite where it does not bound. */
+/*
+ * What a relu, relu6, hardtanh, clamp, clamp_min or clamp_max lets through; infinite where it does not bound. Of bounds
+ * that cross, the upper one is both, as torch computes min(max(x, low), high). A bound that is NaN makes every result
+ * NaN: then both are.
+ */
 struct nuc_bounds {
     double min, max;
 };

@@ -44,6 +44,8 @@ bool nuc_same_layout(const struct nuc_meta *a, const struct nuc_meta *b)
 
     if (a->dtype != b->dtype || !nuc_same_sizes(a, b))
         return false;
+    if (nuc_elements(a) == 0)
+        return true;
     for (;;) {
         uint8_t x = next_dim(a, &at), y = next_dim(b, &bt);
         if (x != y)

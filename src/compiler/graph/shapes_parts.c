@@ -396,6 +396,22 @@ static struct nuc_meta padded(const struct nuc_shape_call *c)
     return m;
 }
 
+/* Pads that are copies of elements: at most all of the dimension but `left_out` ones; INT64_MIN: as many as one likes.
+ */
+static void check_copied_pads(const struct nuc_shape_call *c, int64_t left_out)
+{
+    const struct nuc_meta *m = nuc_shape_input(c, NUC_SELF);
+    uint32_t count;
+    const int64_t *pad = nuc_shape_ints(c, NUC_ARG(PAD, pad), &count);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t d = m->rank - 1u - i / 2;
+        if (pad[i] > 0 && (m->sizes[d] == 0 || (left_out >= 0 && pad[i] > m->sizes[d] - left_out)))
+            nuc_shape_fail(c, "padding %lld copies more than there is of dimension %u of %s", (long long)pad[i],
+                           (unsigned)d, nuc_meta_text(c->g->cx, m));
+    }
+}
+
 static bool pads_nothing(const struct nuc_shape_call *c)
 {
     uint32_t count;
@@ -429,6 +445,7 @@ void nuc_shape_pad(const struct nuc_shape_call *c)
     }
     struct nuc_meta m = padded(c);
     bool circular = strcmp(mode, "circular") == 0;
+    check_copied_pads(c, strcmp(mode, "reflect") == 0 ? 1 : circular ? 0 : INT64_MIN);
     nuc_order_as(&m, !circular && nuc_suggests_channels_last(nuc_shape_input(c, NUC_SELF)));
     nuc_shape_result(c, &m);
 }

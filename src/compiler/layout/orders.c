@@ -82,7 +82,7 @@ bool nuc_is_permuted_in_place(const struct nuc_meta *in, const int64_t *dims, co
 
     nuc_dense_strides(in, from);
     nuc_dense_strides(out, to);
-    for (uint32_t i = 0; i < out->rank; i++) {
+    for (uint32_t i = 0; i < out->rank && nuc_elements(out) > 0; i++) {
         if (out->sizes[i] > 1 && to[i] != from[nuc_positive_dim(dims[i], out->rank)])
             return false;
     }

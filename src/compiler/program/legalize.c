@@ -154,6 +154,20 @@ static void legalize(struct nuc_graph *g, struct nuc_node *node, enum need need,
         follow_result(g, node);
 }
 
+/* Where both orders are the same bytes a delegate knows the name contiguous alone. */
+static void name_delegate_inputs(struct nuc_graph *g, struct nuc_node *call)
+{
+    const struct nuc_arg *inputs = &call->args[NUC_ARG(CALL_DELEGATE, inputs)];
+
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        struct nuc_node *in = inputs->u.nodes[i];
+        if (in == NULL || nuc_is_contiguous(&in->vals[0]) || !nuc_lies_contiguous(&in->vals[0]))
+            continue;
+        struct nuc_meta contiguous = nuc_in_contiguous_order(&in->vals[0]);
+        nuc_replace_input(g, call, in, add_copy(g, in, &contiguous, call));
+    }
+}
+
 void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
 {
     bool *stale = nuc_alloc_array(g->cx, most_ids(g), sizeof *stale);
@@ -161,5 +175,7 @@ void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
     for (struct nuc_node *node = g->first; node != NULL; node = node->next) {
         if (nuc_is_call(node) && node->op != NUC_OP_CALL_DELEGATE)
             legalize(g, node, need_of(node->op, as_reference), stale);
+        else if (node->op == NUC_OP_CALL_DELEGATE && !as_reference)
+            name_delegate_inputs(g, node);
     }
 }

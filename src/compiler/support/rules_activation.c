@@ -41,7 +41,7 @@ static const struct nuc_support_rule relu_partition[] = {RULE_CLIPS(relu_clips),
 static bool hardtanh_bounded(const struct nuc_rule_query *q)
 {
     struct nuc_bounds b = nuc_bounds_of(q->node);
-    return !isinf(b.min) || !isinf(b.max) || nuc_rule_report(q, "", "%g and %g", b.min, b.max);
+    return isfinite(b.min) || isfinite(b.max) || nuc_rule_report(q, "", "%g and %g", b.min, b.max);
 }
 
 static bool hardtanh_quantization(const struct nuc_rule_query *q)

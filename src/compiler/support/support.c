@@ -143,9 +143,39 @@ struct nuc_verdict nuc_check_ir(const struct nuc_support *s, const struct nuc_no
     return check_rules(s, node, row_of(s, node)->ir);
 }
 
+static bool has_elements(const struct nuc_rule_query *q)
+{
+    struct nuc_cursor at = {0, 0};
+
+    for (const struct nuc_node *in = nuc_next_input(q->node, &at); in != NULL; in = nuc_next_input(q->node, &at)) {
+        if (in->n_vals > 0 && nuc_elements(&in->vals[0]) == 0)
+            return nuc_rule_report(q, "", "%s", nuc_rule_shape_text(q, in));
+    }
+    return q->node->n_vals == 0 || nuc_elements(&q->node->vals[0]) > 0 ||
+           nuc_rule_report(q, "", "%s", nuc_rule_shape_text(q, q->node));
+}
+
+/* Torch takes a number for a tensor of one dimension there. */
+static bool has_its_dimension(const struct nuc_rule_query *q)
+{
+    return nuc_input_meta(q->node, NUC_SELF)->rank > 0 ||
+           !nuc_op_is_in(q->node->op,
+                         NUC_OPS(NUC_OP_NATIVE_SOFTMAX, NUC_OP_AMAX, NUC_OP_AMIN, NUC_OP_SUM_DIM, NUC_OP_MEAN_DIM)) ||
+           nuc_rule_report(q, "", "0 dimensions");
+}
+
+/* Of every operator: LiteRT has no such tensors. */
+static const struct nuc_support_rule any_target[] = {
+    RULE("its tensors have elements", has_elements, 0, "drop the operator: it computes nothing"),
+    RULE("what works along a dimension has one", has_its_dimension, 0, "give the tensor a dimension"),
+    RULES_END,
+};
+
 struct nuc_verdict nuc_check_target(const struct nuc_support *s, const struct nuc_node *node)
 {
-    return check_rules(s, node, row_of(s, node)->target);
+    struct nuc_verdict v = check_rules(s, node, any_target);
+
+    return v.ok ? check_rules(s, node, row_of(s, node)->target) : v;
 }
 
 struct nuc_verdict nuc_check_support(const struct nuc_support *s, const struct nuc_node *node)

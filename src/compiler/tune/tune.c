@@ -552,7 +552,7 @@ static void check(const struct nuc_model *m, const char *calibration, const stru
     const char *file = m->graph->file;
     bool quantized = nuc_model_is_quantized(m);
 
-    nuc_check_dim_orders(m->graph, true);
+    nuc_check_input_orders(m);
     if (m->settings->o.no_quantize)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: a float program has no options to tune: leave --no-quantize out", file);
     if (quantized && (o->goal == NUC_GOAL_SQNR || o->has_min_sqnr))
