@@ -79,6 +79,7 @@ enum nuc_bias_correction {
 
 /* What becomes of an image of another size than the input (formula in docs/formats.md). */
 enum nuc_resize {
+    NUC_RESIZE_AUTO,    /* as for the calibration of the program, else it is refused */
     NUC_RESIZE_NONE,    /* it is refused */
     NUC_RESIZE_STRETCH, /* the whole image is scaled to the input's height and width */
     NUC_RESIZE_CROP     /* the largest centred part of the input's proportions is scaled */
@@ -138,7 +139,8 @@ struct nuc_options {
     float image_mean[3], image_std[3];
     size_t n_image_mean, n_image_std;
     enum nuc_resize image_resize;
-    const char *dump_after; /* name of a stage or pass (nuc_dump_point()), or "all": after each stage; NULL: none */
+    bool unlike_calibration; /* data in another unit than that of calibration are taken, with a note */
+    const char *dump_after;  /* name of a stage or pass (nuc_dump_point()), or "all": after each stage; NULL: none */
     void (*dump)(void *user, const char *stage, const char *text);
     void *dump_user;
     void (*warn)(void *user, const char *message);
@@ -282,10 +284,10 @@ size_t nuc_dataset_n_arrays(const struct nuc_dataset *d);
 enum nuc_status nuc_dataset_array(const struct nuc_dataset *d, size_t index, struct nuc_array_info *out);
 
 /*
- * Binds arrays to a model's user inputs: by name, else, when no name matches, arrays named in0, in1, ... or all arrays
- * in order. An array holds samples along axis 0: its shape is [N] + sizes, or [N * sizes[0]] + sizes[1..]. Fails with
- * NUC_BAD_INPUT naming array, shape and dtype when an input has no array, when they do not fit, when counts differ or
- * when there is no sample.
+ * Binds arrays to a model's user inputs: each has its input's name, or is in0, in1, ...; an only input also takes the
+ * only array that is none of labels, or the only one that fits. An array holds samples along axis 0: its shape is [N] +
+ * sizes, or [N * sizes[0]] + sizes[1..]. Fails with NUC_BAD_INPUT naming array, shape and dtype when an input has no
+ * array, when they do not fit, when counts differ or when there is no sample.
  */
 enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
                                  size_t *n_samples);
@@ -295,6 +297,15 @@ enum nuc_status nuc_dataset_bind(struct nuc_dataset *d, const struct nuc_tensor_
  * are read and decoded here.
  */
 enum nuc_status nuc_dataset_sample(const struct nuc_dataset *d, size_t sample, const void **inputs);
+
+/*
+ * What a data set is bound to after nuc_runner_bind() or a calibration, line by line: array, input, shape of a sample,
+ * range of the data; arrays that nothing takes. NULL: there are no more lines.
+ */
+const char *nuc_dataset_line(const struct nuc_dataset *d, size_t index);
+
+/* The same of the last calibration: of nuc_compile_file(), nuc_quantize() and so on. */
+const char *nuc_calibration_line(const struct nuc_compiler *c, size_t index);
 
 /* Writes arrays as an .npz that numpy reads. */
 enum nuc_status nuc_write_arrays(struct nuc_compiler *c, const char *path, const struct nuc_array_info *arrays,

@@ -31,7 +31,8 @@ size_t nuc_runner_n_inputs(const struct nuc_runner *r);
 size_t nuc_runner_n_outputs(const struct nuc_runner *r);
 
 /*
- * Input or output `index` ("in0", "out0", ...) as the caller sees it. NUC_UNSUPPORTED when it is not a tensor,
+ * Input or output `index` as the caller sees it. An input has the name that the program gives it, else "in0", ...; an
+ * output is "out0", .... NUC_UNSUPPORTED when it is not a tensor,
  * NUC_BAD_USAGE when there is none.
  */
 enum nuc_status nuc_runner_input(const struct nuc_runner *r, size_t index, struct nuc_tensor_info *out);
@@ -42,6 +43,15 @@ enum nuc_status nuc_runner_output(const struct nuc_runner *r, size_t index, stru
  * float32, too.
  */
 void nuc_runner_suit(struct nuc_runner *r, const struct nuc_dataset *data);
+
+/*
+ * Binds data to the program's inputs: nuc_runner_suit(), then arrays by the names that the program carries, or else
+ * those of `named_after` (the model that it was made of, or NULL), or in0, in1, ...; images are prepared as those of
+ * the calibration were. Fails with NUC_BAD_INPUT where the values are in another unit than in calibration (0 to 255
+ * instead of 0 to 1), unless the options take data unlike the calibration's; notes a range that may be so on purpose.
+ */
+enum nuc_status nuc_runner_bind(struct nuc_runner *r, struct nuc_dataset *data, const struct nuc_model *named_after,
+                                size_t *n_samples);
 
 /* Quantized outputs as float32 from now on. */
 void nuc_runner_float_outputs(struct nuc_runner *r);

@@ -28,6 +28,9 @@ int cli_bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_put(const char *text);
 
+/* A line on standard error, where results are on standard output. */
+void cli_say(const char *line);
+
 /* With its quotes, in ASCII, on one line. */
 void cli_print_json_string(const char *text);
 
@@ -38,6 +41,10 @@ int cli_finish(int code);
 /* Callbacks for struct nuc_options: a bar on a terminal, nothing in a pipe; notes on standard error. */
 void cli_progress(void *user, const char *what, size_t done, size_t total);
 void cli_warn(void *user, const char *message);
+
+/* What data is bound to: that of the last calibration, and a data set. */
+void cli_print_calibration(const struct nuc_compiler *c);
+void cli_print_data(const struct nuc_dataset *d);
 
 /* A line of the summary: SQNR of the outputs of what was quantized last, as far as it was measured. */
 void cli_print_quality(const struct nuc_compiler *c);

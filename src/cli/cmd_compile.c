@@ -59,6 +59,7 @@ static void print_report(const struct nuc_compiler *c, const struct cli_args *ar
                    r.n_cpu_float);
     print_npu(&r, args->o.delegate);
     print_memory(&r);
+    cli_print_calibration(c);
     cli_print_quality(c);
     if (r.n_partitions == 0)
         return;

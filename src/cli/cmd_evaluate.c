@@ -30,9 +30,10 @@ static int print_json(struct nuc_compiler *c, const struct nuc_evaluation *e, co
     return s == NUC_OK ? cli_print(text) : cli_check(c, s);
 }
 
-static int print_text(const struct cli_args *args, const struct nuc_evaluation *e,
+static int print_text(const struct cli_args *args, const struct nuc_dataset *data, const struct nuc_evaluation *e,
                       const struct nuc_node_evaluation *nodes)
 {
+    cli_print_data(data);
     cli_print_evaluation(e, args->confusion);
     if (nodes != NULL)
         cli_print_nodes(nodes, e->n_samples, (double)args->threshold);
@@ -93,7 +94,7 @@ static int evaluate(struct nuc_compiler *c, struct cli_args *args)
         s = nuc_evaluate_nodes(o.program, o.data, o.reference, o.quantized, &nodes);
     if (s != NUC_OK)
         return cli_check(c, s);
-    code = args->json ? print_json(c, result, nodes) : print_text(args, result, nodes);
+    code = args->json ? print_json(c, result, nodes) : print_text(args, o.data, result, nodes);
     return code == CLI_OK && result->missed != NULL ? cli_report(NUC_PROPERTY, result->missed) : code;
 }
 

@@ -36,7 +36,10 @@ static int quantize(struct nuc_compiler *c, struct cli_args *args)
 
     if (code == CLI_OK) {
         cli_printf("%s: quantized\n", args->output);
-        cli_print_quality(c);
+        {
+            cli_print_calibration(c);
+            cli_print_quality(c);
+        }
     }
     if (code == CLI_OK && args->timings)
         cli_print_timings(c);

@@ -41,13 +41,13 @@ static int open_data(struct run *r, const char *path)
 
     if (code != CLI_OK)
         return code;
-    nuc_runner_suit(r->program, r->data);
+    code = cli_check(r->compiler, nuc_runner_bind(r->program, r->data, NULL, &r->n_samples));
+    for (size_t i = 0; nuc_dataset_line(r->data, i) != NULL; i++)
+        cli_say(nuc_dataset_line(r->data, i));
     for (size_t i = 0; i < r->n_inputs && code == CLI_OK; i++)
         code = described(nuc_runner_input(r->program, i, &r->inputs[i]));
     for (size_t i = 0; i < r->n_outputs && code == CLI_OK; i++)
         code = described(nuc_runner_output(r->program, i, &r->outputs[i]));
-    if (code == CLI_OK)
-        code = cli_check(r->compiler, nuc_dataset_bind(r->data, r->inputs, r->n_inputs, &r->n_samples));
     if (code != CLI_OK)
         return code;
     r->results = cli_blocks_new(r->outputs, r->n_outputs, r->n_samples);

@@ -193,6 +193,11 @@ int cli_bad(const char *format, ...)
     return code;
 }
 
+void cli_say(const char *line)
+{
+    print_line("", line);
+}
+
 void cli_warn(void *user, const char *message)
 {
     (void)user;

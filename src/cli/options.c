@@ -219,8 +219,10 @@ const struct cli_option cli_options[] = {
     {"--std", READS_DATA, CLI_FLOATS, TO(o.image_std), "R,G,B", "images: what that is divided by (default 1)",
      COUNT_IN(o.n_image_std), .needs = CLI_IMAGES},
     {"--resize", READS_DATA, CLI_CHOICE, TO(o.image_resize), "none|stretch|crop",
-     "images of another size than the input: refuse (default), scale, or scale the centre",
-     CHOICES("none", "stretch", "crop"), .needs = CLI_IMAGES},
+     "images of another size than the input: refuse, scale, or scale the centre (default: as in calibration)",
+     CHOICES("auto", "none", "stretch", "crop"), .needs = CLI_IMAGES},
+    {"--unlike-calibration", RUN | EVALUATE | TUNE, CLI_FLAG, TO(o.unlike_calibration), NULL,
+     "take data in another unit, or images prepared otherwise, than for calibration"},
 };
 
 const size_t cli_n_options = sizeof cli_options / sizeof cli_options[0];

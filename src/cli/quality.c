@@ -79,3 +79,15 @@ void cli_print_quality(const struct nuc_compiler *c)
         print_extremes(c);
     print_steps(c);
 }
+
+void cli_print_calibration(const struct nuc_compiler *c)
+{
+    for (size_t i = 0; nuc_calibration_line(c, i) != NULL; i++)
+        cli_printf("  %-8s %s\n", i == 0 ? "data" : "", nuc_calibration_line(c, i));
+}
+
+void cli_print_data(const struct nuc_dataset *d)
+{
+    for (size_t i = 0; nuc_dataset_line(d, i) != NULL; i++)
+        cli_printf("%-22s %s\n", i == 0 ? "data" : "", nuc_dataset_line(d, i));
+}

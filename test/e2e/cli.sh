@@ -299,7 +299,10 @@ holds "a line an image" '[ "$(wc -l <out)" -eq 2 ]'
 good "evaluate with classes" "$nucleon" evaluate images.pte --dataset classes --reference "$digits/digits.pt2"
 holds "classes are labels" 'grep -q "program accuracy.*of 3)" out'
 holds "and have the names of their folders" 'grep -q "^0 one " out && grep -q "^1 zero " out'
-good "images normalized and resized" "$nucleon" run images.pte --input images --mean 0.5 --std 0.25 --resize crop
+good "images normalized and resized" "$nucleon" run images.pte --input images --mean 0.5 --std 0.25 --resize crop \
+    --unlike-calibration
+bad 2 "images prepared otherwise than in calibration" "$nucleon" run images.pte --input images --mean 0.5
+holds "which says how" 'grep -q "is not that of the calibration, 0: leave it out" err'
 bad 2 "a mean that is not a number" "$nucleon" run images.pte --input images --mean 0.5,half
 bad 2 "four means" "$nucleon" run images.pte --input images --mean 1,2,3,4
 bad 2 "more means than channels" "$nucleon" run images.pte --input images --mean 1,2,3

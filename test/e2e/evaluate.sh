@@ -73,7 +73,9 @@ has out "label           decisions"
 [ "$(awk '/^label/ { on = 1; next } on && NF == 11' out | wc -l)" -eq 10 ] || fail "the confusion matrix has not 10 rows"
 
 run 0 digits.pte --dataset "$data"
-has out "'output0': 10 classes along axis 1 (labels)"
+has out "'softmax': 10 classes along axis 1 (labels)"
+has out "data                   input -> x [1,1,8,8], 0 to 1"
+has out "not used: float_output"
 has out "program accuracy"
 hasnot out "agreement"
 hasnot out "SQNR"
@@ -155,7 +157,7 @@ labelled() {
 }
 
 labelled few label '|i1' '(3,)' 3
-mistake 1 "array 'label' is int8 [3]: for 4 samples of output 'output0' [1, 10]" digits.pte --dataset few
+mistake 1 "array 'label' is int8 [3]: for 4 samples of output 'softmax' [1, 10]" digits.pte --dataset few
 labelled cold label '|i1' '(4, 10)' 40
 mistake 1 "its rows are not one-hot: give the index of the class" digits.pte --dataset cold --task classify
 labelled wide labels '<u2' '(4, 1)' 8

@@ -11,12 +11,12 @@ static const struct nuc_program_facts *sample(struct nuc_context *cx)
     static const char *const classes[] = {"cat", "two\nlines", "\xff", "M\xc3\xbcll"};
     struct nuc_program_facts *f = nuc_facts_new(cx, 2, 1);
 
-    f->inputs[0] = (struct nuc_input_facts){"images", (double)-2.1179039f, (double)2.64f};
+    f->inputs[0] = (struct nuc_facts_of_input){"images", (double)-2.1179039f, (double)2.64f};
     f->inputs[1].name = "mask";
-    f->outputs[0] = (struct nuc_output_facts){"scores", 4, classes};
+    f->outputs[0] = (struct nuc_facts_of_output){"scores", 4, classes};
     f->n_images = 1;
     f->images = nuc_alloc(cx, sizeof *f->images);
-    *f->images = (struct nuc_image_facts){1, 1, {(double)0.485f}, {(double)0.229f}, 2};
+    *f->images = (struct nuc_facts_of_images){1, 1, {(double)0.485f}, {(double)0.229f}, 2};
     return f;
 }
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "compiler/driver/dataset.h"
+#include "host/text.h"
 
 static bool is_folder(const char *path)
 {
@@ -47,37 +48,137 @@ struct nuc_dataset *nuc_dataset_of_images(struct nuc_compiler *c, const char *pa
 
 /* ---- binding ---- */
 
-/* One number for each channel, one for all, or none: then `fallback`. */
-static void read_channels(const struct nuc_dataset *d, const char *what, const float *numbers, size_t count,
-                          float fallback, float *out)
+/* "0.485,0.456,0.406", each divided by `unit`. */
+static const char *numbers_text(struct nuc_context *cx, const double *numbers, size_t count, double unit)
+{
+    struct nuc_text text;
+
+    nuc_text_init(&text, cx);
+    for (size_t i = 0; i < count; i++)
+        nuc_text_addf(&text, "%s%.6g", i == 0 ? "" : ",", numbers[i] / unit);
+    return nuc_text_string(&text);
+}
+
+/* What is given for the channels, and what the program was calibrated with. */
+struct channels {
+    const char *what; /* "mean" */
+    const float *given;
+    size_t n_given;
+    const double *stored; /* NULL: nothing is known */
+    size_t n_stored;
+    float fallback;
+    double most; /* beyond, it is not of pixels divided by 255 */
+};
+
+/* Numbers that the reader of the program's facts has checked, for the input's channels: else they are of other images.
+ */
+static bool is_stored(const struct nuc_dataset *d, const struct channels *c)
+{
+    return c->stored != NULL && (c->n_stored == 1 || c->n_stored == d->format.channels);
+}
+
+static void check_unit(const struct nuc_dataset *d, const struct channels *c, const double *given)
+{
+    for (size_t i = 0; i < c->n_given; i++) {
+        if (given[i] <= c->most && given[i] >= -c->most)
+            continue;
+        nuc_fail(d->c->cx, NUC_BAD_USAGE,
+                 "--%s %s is of pixels of 0 to 255, but they are divided by 255 first: give --%s %s", c->what,
+                 numbers_text(d->c->cx, given, c->n_given, 1), c->what, numbers_text(d->c->cx, given, c->n_given, 255));
+    }
+}
+
+static void compare_with_stored(const struct nuc_dataset *d, const struct channels *c, const float *taken)
+{
+    struct nuc_context *cx = d->c->cx;
+    size_t channels = d->format.channels;
+    double numbers[3];
+    bool same = true;
+
+    for (size_t i = 0; i < channels; i++) {
+        double stored = c->stored[c->n_stored == 1 ? 0 : i];
+        numbers[i] = (double)taken[i];
+        same = same && numbers[i] - stored < 1e-3 && stored - numbers[i] < 1e-3;
+    }
+    if (same)
+        return;
+    const char *what = nuc_format(cx, "%s: --%s %s is not that of the calibration, %s: leave it out", d->path, c->what,
+                                  numbers_text(cx, numbers, channels, 1), numbers_text(cx, c->stored, c->n_stored, 1));
+    if (!d->c->options.unlike_calibration)
+        nuc_fail(cx, NUC_BAD_USAGE, "%s, or give --unlike-calibration", what);
+    nuc_warn(cx, "%s", what);
+}
+
+/* One number for each channel, one for all, or none: then those of the calibration, if known. */
+static void read_channels(const struct nuc_dataset *d, const struct channels *c, float *out)
 {
     size_t channels = d->format.channels;
+    double given[3] = {0};
 
-    if (count > 1 && count != channels)
+    if (c->n_given > 1 && c->n_given != channels)
         nuc_fail(d->c->cx, NUC_BAD_USAGE, "%s has %zu numbers, the input %zu channel%s: give one for each, or one",
-                 what, count, channels, channels == 1 ? "" : "s");
-    for (size_t i = 0; i < channels; i++)
-        out[i] = count == 0 ? fallback : numbers[count == 1 ? 0 : i];
+                 c->what, c->n_given, channels, channels == 1 ? "" : "s");
+    for (size_t i = 0; i < c->n_given; i++)
+        given[i] = (double)c->given[i];
+    check_unit(d, c, given);
+    for (size_t i = 0; i < channels; i++) {
+        if (c->n_given > 0)
+            out[i] = c->given[c->n_given == 1 ? 0 : i];
+        else
+            out[i] = is_stored(d, c) ? (float)c->stored[c->n_stored == 1 ? 0 : i] : c->fallback;
+    }
+    if (c->n_given > 0 && is_stored(d, c))
+        compare_with_stored(d, c, out);
+}
+
+static enum nuc_resize resize_of(const struct nuc_dataset *d, const struct nuc_facts_of_images *stored)
+{
+    enum nuc_resize given = d->c->options.image_resize;
+    enum nuc_resize known = stored == NULL ? NUC_RESIZE_AUTO : (enum nuc_resize)stored->resize;
+
+    if (given == NUC_RESIZE_AUTO)
+        return known;
+    if (known != NUC_RESIZE_AUTO && known != given)
+        nuc_warn(d->c->cx, "%s: --resize %s, calibration was with --resize %s", d->path, nuc_resize_words[given],
+                 nuc_resize_words[known]);
+    return given;
 }
 
 static void read_options(struct nuc_dataset *d)
 {
     static const enum nuc_image_fit fits[] = {
+        [NUC_RESIZE_AUTO] = NUC_FIT_EXACT,
         [NUC_RESIZE_NONE] = NUC_FIT_EXACT,
         [NUC_RESIZE_STRETCH] = NUC_FIT_STRETCH,
         [NUC_RESIZE_CROP] = NUC_FIT_CROP,
     };
     const struct nuc_options *o = &d->c->options;
+    const struct nuc_facts_of_images *stored = d->facts != NULL && d->facts->n_images > 0 ? d->facts->images : NULL;
+    const struct channels mean = {.what = "mean",
+                                  .given = o->image_mean,
+                                  .n_given = o->n_image_mean,
+                                  .stored = stored != NULL ? stored->mean : NULL,
+                                  .n_stored = stored != NULL ? stored->n_mean : 0,
+                                  .fallback = 0,
+                                  .most = 4};
+    const struct channels std = {.what = "std",
+                                 .given = o->image_std,
+                                 .n_given = o->n_image_std,
+                                 .stored = stored != NULL ? stored->std : NULL,
+                                 .n_stored = stored != NULL ? stored->n_std : 0,
+                                 .fallback = 1,
+                                 .most = 8};
 
-    read_channels(d, "mean", o->image_mean, o->n_image_mean, 0, d->format.mean);
-    read_channels(d, "std", o->image_std, o->n_image_std, 1, d->format.std);
+    read_channels(d, &mean, d->format.mean);
+    read_channels(d, &std, d->format.std);
     for (size_t i = 0; i < d->format.channels; i++) {
         if (!(d->format.std[i] > 0))
             nuc_fail(d->c->cx, NUC_BAD_USAGE, "std is %g: it must be above 0", (double)d->format.std[i]);
     }
     if ((unsigned)o->image_resize >= sizeof fits / sizeof fits[0])
         nuc_fail(d->c->cx, NUC_BAD_USAGE, "image_resize is %d", (int)o->image_resize);
-    d->format.fit = fits[o->image_resize];
+    d->resize = resize_of(d, stored);
+    d->format.fit = fits[d->resize];
 }
 
 static bool are_channels(int64_t size)

@@ -34,6 +34,13 @@ struct nuc_compiler {
     const struct nuc_memory_map *memory;
     const struct nuc_measured *measured;
     const char *dim_order_table;
+    const struct nuc_data_lines *data; /* of the last calibration */
+};
+
+/* What data was bound to, for people. */
+struct nuc_data_lines {
+    size_t count;
+    const char **items;
 };
 
 /* A graph, and what the stages so far found out about it. Members after the graph are NULL before their stage. */

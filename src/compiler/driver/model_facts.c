@@ -156,16 +156,16 @@ void nuc_note_imported(struct nuc_model *m)
 
 /* ---- calibrated ---- */
 
-static const struct nuc_image_facts *image_facts(const struct nuc_dataset *d)
+static const struct nuc_facts_of_images *image_facts(const struct nuc_dataset *d)
 {
-    struct nuc_image_facts *f = nuc_alloc(d->c->cx, sizeof *f);
+    struct nuc_facts_of_images *f = nuc_alloc(d->c->cx, sizeof *f);
 
     f->n_mean = f->n_std = d->format.channels;
     for (uint32_t c = 0; c < d->format.channels; c++) {
         f->mean[c] = (double)d->format.mean[c];
         f->std[c] = (double)d->format.std[c];
     }
-    f->resize = (int)d->c->options.image_resize;
+    f->resize = (int)d->resize;
     return f;
 }
 

@@ -14,9 +14,9 @@ struct nuc_model_names {
 /* Of the calibration data, or of the scales that a model came with. */
 struct nuc_seen {
     size_t n_inputs;
-    double *least, *most;                 /* by user input; NaN: not known */
-    const struct nuc_image_facts *images; /* NULL: it was arrays */
-    size_t n_classes;                     /* of folders of images */
+    double *least, *most;                     /* by user input; NaN: not known */
+    const struct nuc_facts_of_images *images; /* NULL: it was arrays */
+    size_t n_classes;                         /* of folders of images */
     const char *const *classes;
 };
 

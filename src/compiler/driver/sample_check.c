@@ -11,6 +11,7 @@
 struct input_range {
     struct nuc_tensor_info info;
     float min, max; /* of the finite values; min > max: none yet */
+    bool fraction;  /* one of them is no whole number */
     void *first;    /* the first sample */
 };
 
@@ -51,6 +52,7 @@ void nuc_sample_check_add(struct nuc_sample_check *s, const void *const *inputs)
                 continue;
             r->min = x[k] < r->min ? x[k] : r->min;
             r->max = x[k] > r->max ? x[k] : r->max;
+            r->fraction = r->fraction || x[k] != floorf(x[k]);
         }
     }
     s->n_samples++;
@@ -71,6 +73,11 @@ static bool warn_of_input(const struct nuc_sample_check *s, const struct input_r
     else if (largest > LARGE)
         nuc_warn(s->cx, "%s: input '%s' has values up to %.2g: normalise the samples as those of the training were",
                  file, name, (double)largest);
+    else if (nuc_may_be_image(&r->info) && !r->fraction && r->min >= 0 && r->max > 127 && r->max <= 255)
+        nuc_warn(s->cx,
+                 "%s: input '%s' has whole numbers of 0 to 255, as pixels: divide them by 255 if those of the "
+                 "training were",
+                 file, name);
     else
         return false;
     return true;
@@ -89,8 +96,7 @@ bool nuc_warn_of_samples(const struct nuc_sample_check *s, const struct nuc_data
     return s->differ;
 }
 
-void nuc_sample_check_note(const struct nuc_sample_check *s, struct nuc_model *prepared,
-                           const struct nuc_dataset *samples)
+void nuc_sample_check_note(const struct nuc_sample_check *s, struct nuc_model *prepared, struct nuc_dataset *samples)
 {
     float *least = nuc_alloc_array(s->cx, s->n_inputs, sizeof *least);
     float *most = nuc_alloc_array(s->cx, s->n_inputs, sizeof *most);
@@ -100,6 +106,14 @@ void nuc_sample_check_note(const struct nuc_sample_check *s, struct nuc_model *p
         most[i] = s->ranges[i].max;
     }
     nuc_note_calibrated(prepared, samples, least, most);
+    if (prepared->settings->trial)
+        return;
+    samples->ranges = nuc_alloc_array(s->cx, s->n_inputs, sizeof *samples->ranges);
+    for (size_t i = 0; i < s->n_inputs; i++)
+        samples->ranges[i] = (struct nuc_data_range){.least = (double)least[i], .most = (double)most[i]};
+    samples->n_looked_at = samples->n_samples;
+    nuc_dataset_describe(samples);
+    prepared->c->data = nuc_copy(s->cx, &samples->lines, sizeof samples->lines);
 }
 
 /* ---- outputs ---- */

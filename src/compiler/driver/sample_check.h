@@ -18,9 +18,8 @@ void nuc_sample_check_add(struct nuc_sample_check *s, const void *const *inputs)
  */
 bool nuc_warn_of_samples(const struct nuc_sample_check *s, const struct nuc_dataset *samples);
 
-/* What the model is to know of the samples (model_facts.h). */
-void nuc_sample_check_note(const struct nuc_sample_check *s, struct nuc_model *prepared,
-                           const struct nuc_dataset *samples);
+/* What the model is to know of the samples (model_facts.h), and nuc_calibration_line() is to say. */
+void nuc_sample_check_note(const struct nuc_sample_check *s, struct nuc_model *prepared, struct nuc_dataset *samples);
 
 /*
  * A note for each output of a quantized model that is the same for all samples although they differ, in float or only

@@ -41,30 +41,30 @@ struct section {
     void (*init)(void *item); /* NULL: all zero */
 };
 
-const char *const nuc_resize_words[] = {"none", "stretch", "crop", NULL};
+const char *const nuc_resize_words[] = {"auto", "none", "stretch", "crop", NULL};
 
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct field input_fields[] = {
-    {"name", TEXT, AT(nuc_input_facts, name), 0, NULL},
-    {"least", NUMBER, AT(nuc_input_facts, least), 0, NULL},
-    {"most", NUMBER, AT(nuc_input_facts, most), 0, NULL},
+    {"name", TEXT, AT(nuc_facts_of_input, name), 0, NULL},
+    {"least", NUMBER, AT(nuc_facts_of_input, least), 0, NULL},
+    {"most", NUMBER, AT(nuc_facts_of_input, most), 0, NULL},
 };
 
 static const struct field output_fields[] = {
-    {"name", TEXT, AT(nuc_output_facts, name), 0, NULL},
-    {"classes", TEXTS, AT(nuc_output_facts, classes), AT(nuc_output_facts, n_classes), NULL},
+    {"name", TEXT, AT(nuc_facts_of_output, name), 0, NULL},
+    {"classes", TEXTS, AT(nuc_facts_of_output, classes), AT(nuc_facts_of_output, n_classes), NULL},
 };
 
 static const struct field image_fields[] = {
-    {"mean", NUMBERS, AT(nuc_image_facts, mean), AT(nuc_image_facts, n_mean), NULL},
-    {"std", NUMBERS, AT(nuc_image_facts, std), AT(nuc_image_facts, n_std), NULL},
-    {"resize", WORD, AT(nuc_image_facts, resize), 0, nuc_resize_words},
+    {"mean", NUMBERS, AT(nuc_facts_of_images, mean), AT(nuc_facts_of_images, n_mean), NULL},
+    {"std", NUMBERS, AT(nuc_facts_of_images, std), AT(nuc_facts_of_images, n_std), NULL},
+    {"resize", WORD, AT(nuc_facts_of_images, resize), 0, nuc_resize_words},
 };
 
 static void init_input(void *item)
 {
-    struct nuc_input_facts *input = item;
+    struct nuc_facts_of_input *input = item;
 
     input->least = input->most = (double)NAN;
 }
@@ -77,9 +77,9 @@ static void init_input(void *item)
     }
 
 static const struct section sections[] = {
-    SECTION("inputs", true, nuc_input_facts, inputs, input_fields, init_input),
-    SECTION("outputs", true, nuc_output_facts, outputs, output_fields, NULL),
-    SECTION("images", false, nuc_image_facts, images, image_fields, NULL),
+    SECTION("inputs", true, nuc_facts_of_input, inputs, input_fields, init_input),
+    SECTION("outputs", true, nuc_facts_of_output, outputs, output_fields, NULL),
+    SECTION("images", false, nuc_facts_of_images, images, image_fields, NULL),
 };
 
 /* ---- items by section ---- */
@@ -329,12 +329,12 @@ static void read_section(struct nuc_context *cx, const struct nuc_json *root, co
 static void check(const struct nuc_json *root, const struct nuc_program_facts *facts)
 {
     for (size_t i = 0; i < facts->n_inputs; i++) {
-        const struct nuc_input_facts *input = &facts->inputs[i];
+        const struct nuc_facts_of_input *input = &facts->inputs[i];
         if (isnan(input->least) != isnan(input->most) || input->least > input->most)
             nuc_json_fail(root, NUC_BAD_INPUT, "the range of input %zu is none", i);
     }
     for (size_t i = 0; i < facts->n_images; i++) {
-        const struct nuc_image_facts *images = &facts->images[i];
+        const struct nuc_facts_of_images *images = &facts->images[i];
         if (images->n_mean != images->n_std)
             nuc_json_fail(root, NUC_BAD_INPUT, "mean and std are of different numbers of channels");
         for (size_t c = 0; c < images->n_std; c++) {

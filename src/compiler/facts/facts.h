@@ -14,12 +14,12 @@
 
 #define NUC_FACTS_KEY "nucleon"
 
-struct nuc_input_facts {
+struct nuc_facts_of_input {
     const char *name;   /* NULL: not known, as all that follows may be */
     double least, most; /* of the values in calibration; NaN: not known */
 };
 
-struct nuc_output_facts {
+struct nuc_facts_of_output {
     const char *name;
     size_t n_classes;           /* 0: not known */
     const char *const *classes; /* names, by class index */
@@ -29,7 +29,7 @@ struct nuc_output_facts {
 extern const char *const nuc_resize_words[];
 
 /* Calibration was with images: (pixel / 255 - mean) / std, a number for each channel. */
-struct nuc_image_facts {
+struct nuc_facts_of_images {
     size_t n_mean, n_std; /* 1 or 3 */
     double mean[3], std[3];
     int resize; /* enum nuc_resize */
@@ -37,10 +37,10 @@ struct nuc_image_facts {
 
 struct nuc_program_facts {
     size_t n_inputs, n_outputs;
-    struct nuc_input_facts *inputs;
-    struct nuc_output_facts *outputs;
+    struct nuc_facts_of_input *inputs;
+    struct nuc_facts_of_output *outputs;
     size_t n_images; /* 0: calibration was not with images, or 1 */
-    struct nuc_image_facts *images;
+    struct nuc_facts_of_images *images;
 };
 
 /* As many inputs and outputs as the program has, nothing known of them. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/driver/dataset.h"
+#include "compiler/driver/model_facts.h"
 #include "compiler/eval/eval_private.h"
 #include "compiler/eval/sqnr.h"
 #include "compiler/score/score.h"
@@ -46,21 +47,32 @@ static bool same_sizes(const struct nuc_tensor_info *a, const struct nuc_tensor_
 
 /* ---- what there is ---- */
 
-static void bind_inputs(struct nuc_scoring *s)
+/* Inputs of two models correspond by place: names in another order are of a model with another order of arguments. */
+static void check_names(const struct nuc_scoring *s, const struct nuc_tensor_info *inputs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *name = nuc_input_name(s->reference, i);
+        for (size_t k = 0; k < n && nuc_runner_facts(s->runner) != NULL; k++) {
+            if (k != i && strcmp(inputs[k].name, name) == 0 && strcmp(inputs[i].name, name) != 0)
+                nuc_fail(s->cx, NUC_BAD_USAGE,
+                         "%s: input %zu is '%.60s', which is input %zu of the program: give the model it was compiled "
+                         "from",
+                         s->reference->graph->file, i, name, k);
+        }
+    }
+}
+
+static void check_reference(const struct nuc_scoring *s)
 {
     size_t n = nuc_runner_n_inputs(s->runner);
     struct nuc_tensor_info *inputs = nuc_alloc_array(s->cx, n, sizeof *inputs), t;
 
-    nuc_runner_suit(s->runner, s->data);
-    nuc_runner_float_outputs(s->runner);
+    if (nuc_model_n_inputs(s->reference) != n)
+        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: has %zu inputs, the program %zu: give the model it was compiled from",
+                 s->reference->graph->file, nuc_model_n_inputs(s->reference), n);
     for (size_t i = 0; i < n; i++) {
         if (nuc_runner_input(s->runner, i, &inputs[i]) != NUC_OK)
             nuc_fail(s->cx, NUC_UNSUPPORTED, "the program's input %zu is not a tensor", i);
-    }
-    if (s->reference != NULL && nuc_model_n_inputs(s->reference) != n)
-        nuc_fail(s->cx, NUC_BAD_USAGE, "%s: has %zu inputs, the program %zu: give the model it was compiled from",
-                 s->reference->graph->file, nuc_model_n_inputs(s->reference), n);
-    for (size_t i = 0; i < n && s->reference != NULL; i++) {
         check(s, nuc_model_input(s->reference, i, &t));
         if (!same_sizes(&t, &inputs[i]))
             nuc_fail(s->cx, NUC_BAD_USAGE, "%s: input '%s' has shape %s, the program's %s", s->reference->graph->file,
@@ -71,11 +83,18 @@ static void bind_inputs(struct nuc_scoring *s)
                      "%s: input '%s' is %s, the program's %s: give the data set as %s, the program takes it converted",
                      s->reference->graph->file, t.name, nuc_dtype_name(t.dtype), nuc_dtype_name(inputs[i].dtype),
                      nuc_dtype_name(t.dtype));
-        inputs[i].name =
-            s->data->images == NULL && nuc_find_array(&s->data->arrays, t.name) != NULL ? t.name : inputs[i].name;
     }
-    check(s, nuc_dataset_bind(s->data, inputs, n, &s->result->n_samples));
-    s->inputs = nuc_alloc_array(s->cx, n, sizeof *s->inputs);
+    check_names(s, inputs, n);
+}
+
+static void bind_inputs(struct nuc_scoring *s)
+{
+    nuc_runner_suit(s->runner, s->data);
+    nuc_runner_float_outputs(s->runner);
+    if (s->reference != NULL)
+        check_reference(s);
+    check(s, nuc_runner_bind(s->runner, s->data, s->reference, &s->result->n_samples));
+    s->inputs = nuc_alloc_array(s->cx, nuc_runner_n_inputs(s->runner), sizeof *s->inputs);
 }
 
 static void check_output(const struct nuc_scoring *s, const struct nuc_scored_output *o, const char *name,
@@ -92,7 +111,16 @@ static void check_output(const struct nuc_scoring *s, const struct nuc_scored_ou
                  p->dtype == NUC_I8 ? ", and the program does not give its scale" : "");
 }
 
-/* Names are the reference's: a program has none. */
+/* The reference's name of it, else the program's. */
+static const char *output_name(const struct nuc_scoring *s, size_t i)
+{
+    const struct nuc_program_facts *facts = nuc_runner_facts(s->runner);
+
+    if (s->reference != NULL)
+        return nuc_output_name(s->reference, i);
+    return facts != NULL && facts->outputs[i].name != NULL ? facts->outputs[i].name : nuc_format(s->cx, "output%zu", i);
+}
+
 static void open_output(struct nuc_scoring *s, size_t i)
 {
     struct nuc_scored_output *o = &s->outputs[i];
@@ -102,12 +130,11 @@ static void open_output(struct nuc_scoring *s, size_t i)
         nuc_fail(s->cx, NUC_UNSUPPORTED, "the program's output %zu is not a tensor", i);
     o->program_type = o->reference_type = o->score->info.dtype;
     o->n_elements = o->score->info.bytes / nuc_dtype_size(o->program_type);
-    o->score->name = nuc_format(s->cx, "output%zu", i);
+    o->score->name = output_name(s, i);
     if (s->reference != NULL) {
         check(s, nuc_model_output(s->reference, i, &r));
-        check_output(s, o, r.name, &r);
+        check_output(s, o, o->score->name, &r);
         o->reference_type = r.dtype;
-        o->score->name = r.name;
     }
     o->score->info.name = o->score->name;
     o->score->is_integer = nuc_eval_is_integer(o->program_type);

@@ -6,14 +6,17 @@
 #include <string.h>
 
 #include "compiler/driver/dataset.h"
+#include "compiler/driver/model_facts.h"
 #include "compiler/import/file_kind.h"
+#include "compiler/score/score.h"
 #include "host/file.h"
 #include "nucleon/NeutronDriver.h"
 
 struct runner_io {
-    char name[24]; /* "in0", "out0", ... */
-    void *block;   /* its bytes in the program's dim order; NULL: an output in planned memory */
-    size_t bytes;  /* of the block */
+    char number[24];  /* "in0", "out0", ... */
+    const char *name; /* what the program calls an input; else the number */
+    void *block;      /* its bytes in the program's dim order; NULL: an output in planned memory */
+    size_t bytes;     /* of the block */
     /* An int8 tensor whose quantization the program gives; real value = (q - zero_point) * scale. */
     bool quantized;
     double scale, zero_point, quant_min, quant_max;
@@ -30,7 +33,8 @@ struct nuc_runner {
     bool driver, loaded; /* what is to be released */
     struct nuc_program program;
     struct runner_io *inputs, *outputs;
-    struct nuc_detail detail; /* of the runtime's last call */
+    const struct nuc_program_facts *facts; /* NULL: the program says nothing */
+    struct nuc_detail detail;              /* of the runtime's last call */
 };
 
 /* A public call: arguments and where results go. */
@@ -96,7 +100,10 @@ static void make_io(const struct nuc_runner *r, bool is_input, size_t index, str
     enum nuc_status s =
         is_input ? nuc_program_input_info(&r->program, index, &t) : nuc_program_output_info(&r->program, index, &t);
 
-    snprintf(io->name, sizeof io->name, "%s%zu", is_input ? "in" : "out", index);
+    snprintf(io->number, sizeof io->number, "%s%zu", is_input ? "in" : "out", index);
+    io->name = io->number;
+    if (is_input && r->facts != NULL && r->facts->inputs[index].name != NULL)
+        io->name = r->facts->inputs[index].name;
     if (s != NUC_OK)
         return;
     if (t.dtype == NUC_I8)
@@ -104,6 +111,26 @@ static void make_io(const struct nuc_runner *r, bool is_input, size_t index, str
     io->bytes = t.bytes;
     if (is_input || (!t.planned && !t.constant))
         io->block = nuc_alloc(context(r), t.bytes);
+}
+
+/* What cannot be used is noted: a program runs without it. */
+static void read_facts(struct nuc_runner *r)
+{
+    struct nuc_context *cx = context(r);
+    const void *data;
+    const char *why = NULL;
+    size_t size;
+
+    if (nuc_program_named_data(r->image, r->size, NUC_FACTS_KEY, &data, &size, NULL) != NUC_OK)
+        return;
+    r->facts = nuc_facts_read(cx, (struct nuc_span){data, size}, &why);
+    if (r->facts != NULL && (r->facts->n_inputs != nuc_program_n_inputs(&r->program) ||
+                             r->facts->n_outputs != nuc_program_n_outputs(&r->program))) {
+        r->facts = NULL;
+        why = "it is of another number of inputs or outputs";
+    }
+    if (r->facts == NULL)
+        nuc_warn(cx, "%s: names, ranges and classes that the program carries are not used: %s", r->name, why);
 }
 
 static void give_io(struct nuc_runner *r)
@@ -163,6 +190,7 @@ static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *si
     check(r, nuc_program_load(&r->program, r->image, r->size, &m, &nuc_default_kernels, &nuc_default_backends,
                               fresh_detail(r)));
     r->loaded = true;
+    read_facts(r);
     give_io(r);
     if (simulator != NULL)
         set_up_simulator(r, simulator);
@@ -310,6 +338,52 @@ const void *nuc_runner_image(const struct nuc_runner *r, size_t *size)
 struct nuc_program *nuc_runner_program(struct nuc_runner *r)
 {
     return &r->program;
+}
+
+const struct nuc_program_facts *nuc_runner_facts(const struct nuc_runner *r)
+{
+    return r->facts;
+}
+
+/* ---- data ---- */
+
+/* Names of a model whose inputs are the program's, for a program that has none. */
+static void name_inputs(const struct nuc_runner *r, const struct nuc_model *named_after, struct nuc_tensor_info *inputs)
+{
+    size_t n = nuc_runner_n_inputs(r);
+
+    for (size_t i = 0; i < n; i++) {
+        if (nuc_runner_input(r, i, &inputs[i]) != NUC_OK)
+            nuc_fail(context(r), NUC_UNSUPPORTED, "%s: input %zu is not a tensor", r->name, i);
+        if (r->facts == NULL && named_after != NULL && i < nuc_model_n_inputs(named_after))
+            inputs[i].name = nuc_input_name(named_after, i);
+    }
+}
+
+static void bind_data(struct nuc_call *k)
+{
+    struct nuc_runner *r = ((struct runner_call *)k)->r;
+    struct nuc_dataset *d = k->data;
+    struct nuc_tensor_info *inputs = nuc_alloc_array(context(r), nuc_runner_n_inputs(r), sizeof *inputs);
+
+    nuc_runner_suit(r, d);
+    name_inputs(r, k->m, inputs);
+    d->facts = r->facts;
+    nuc_dataset_bind_tensors(d, inputs, nuc_runner_n_inputs(r));
+    nuc_dataset_look(d);
+    nuc_dataset_judge(d);
+    nuc_dataset_describe(d);
+    *k->out_count = d->n_samples;
+}
+
+enum nuc_status nuc_runner_bind(struct nuc_runner *r, struct nuc_dataset *data, const struct nuc_model *named_after,
+                                size_t *n_samples)
+{
+    struct runner_call k = {
+        .call = {.c = data->c, .data = data, .m = (struct nuc_model *)(uintptr_t)named_after, .out_count = n_samples},
+        .r = r};
+
+    return nuc_enter(&k.call, bind_data);
 }
 
 /* ---- running ---- */

@@ -3,6 +3,7 @@
 #define NUC_SCORE_H
 
 #include "compiler/driver/driver.h"
+#include "compiler/facts/facts.h"
 #include "nucleon/evaluate.h"
 
 /* ---- numbers (deviation.c) ---- */
@@ -53,6 +54,9 @@ struct nuc_tally {
 void nuc_tally_init(struct nuc_context *cx, struct nuc_tally *t, size_t n_classes);
 void nuc_tally_add(struct nuc_tally *t, int64_t label, int64_t decision, bool in_top);
 struct nuc_label_score nuc_tally_accuracy(const struct nuc_tally *t, size_t top);
+
+/* What the program says about its data; NULL: nothing. */
+const struct nuc_program_facts *nuc_runner_facts(const struct nuc_runner *r);
 
 /* ---- outputs ---- */
 
