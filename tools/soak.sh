@@ -12,6 +12,7 @@ root=$PWD
 parts() {
     cat <<'LIST'
 memory         10  every allocation of a compilation, an explanation and a tuning fails once, in the library
+paths          60  every command with paths of 1 to 4,095 bytes, under AddressSanitizer
 differential   20  20,000 random networks: evaluator and program agree at every operator
 LIST
 }
@@ -32,6 +33,12 @@ unit_tests() {
 
 part_memory() {
     unit_tests memory compiler tune evaluate host partition pt2_write
+}
+
+# A case is a command with a path.
+part_paths() {
+    cmake --preset asan && cmake --build build/asan --target nucleon &&
+        sh test/e2e/path_lengths.sh build/asan/nucleon . 1
 }
 
 part_differential() {
