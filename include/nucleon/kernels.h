@@ -82,7 +82,8 @@ struct nuc_value {
         double f;
         bool b;
     } u;
-    uint8_t kind; /* enum nuc_value_kind */
+    uint8_t kind;  /* enum nuc_value_kind */
+    uint8_t given; /* an input of the program: the round of executions that its data was set for */
 };
 
 /* What a kernel or a delegate may use during one call. */

@@ -16,6 +16,11 @@
  * executed any number of times; its inputs are set again before each execution, because planned memory is reused.
  * One program is used by one thread at a time; different programs are independent of each other.
  *
+ * A program that is used otherwise is an error, too: NUC_BAD_USAGE for a pointer that is NULL where it may not be, a
+ * call before nuc_program_load() (of a structure that is zero) or after nuc_program_unload(), and an execution without
+ * every input set since the one before; NUC_NO_MEMORY for blocks that overlap each other or the image. What no call can
+ * see is a structure or memory that is not the caller's, or that another thread or the caller changes meanwhile.
+ *
  * Every `detail` may be NULL.
  */
 #ifndef NUCLEON_RUNTIME_H
@@ -85,7 +90,10 @@ struct nuc_program_sizes {
     size_t temporary;                 /* during a call, delegate scratch included */
 };
 
-/* Memory of the sizes above, or more; each block aligned to NUC_MEMORY_ALIGNMENT. A size of 0 may have no block. */
+/*
+ * Memory of the sizes above, or more; each block aligned to NUC_MEMORY_ALIGNMENT. A size of 0 may have no block. The
+ * blocks overlap neither each other nor the image.
+ */
 struct nuc_program_memory {
     void *state;
     size_t state_size;
@@ -100,7 +108,8 @@ struct nuc_loaded_delegate;
 
 /* A loaded program. The fields are the runtime's. */
 struct nuc_program {
-    const uint8_t *image;
+    const uint8_t *image; /* NULL: none is loaded */
+    size_t image_size;
     struct nuc_program_memory memory;
     struct nuc_value *values;
     struct nuc_instruction *instructions;
@@ -113,6 +122,7 @@ struct nuc_program {
     uint32_t n_delegates;
     uint32_t n_inputs;
     uint32_t n_outputs;
+    uint8_t round; /* that the next execution is */
     void (*trace)(void *user, uint32_t instruction, const char *name, struct nuc_value *const *args, size_t n_args);
     void *trace_user;
     void (*profile)(void *user, uint32_t instruction, const uint8_t *records, size_t bytes);
@@ -127,14 +137,15 @@ enum nuc_status nuc_program_sizes(const void *image, size_t size, const struct n
                                   struct nuc_program_sizes *out, struct nuc_detail *detail);
 
 /*
- * Verifies the image, resolves operators and backends, and prepares delegates. On failure nothing stays prepared and
- * detail->where names a missing operator or backend.
+ * Verifies the image, resolves operators and backends, and prepares delegates. On failure nothing stays prepared, *p is
+ * as after nuc_program_unload() and detail->where names a missing operator or backend. A program that is loaded is
+ * unloaded first: *p is overwritten.
  */
 enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_t size,
                                  const struct nuc_program_memory *memory, const struct nuc_kernel_table *kernels,
                                  const struct nuc_backend_table *backends, struct nuc_detail *detail);
 
-/* Releases what delegates hold in their driver. */
+/* Releases what delegates hold in their driver. A second call, like that for NULL, does nothing. */
 void nuc_program_unload(struct nuc_program *p);
 
 /*
@@ -177,15 +188,20 @@ enum nuc_status nuc_program_output_info(const struct nuc_program *p, size_t inde
 
 /*
  * Gives input `index` its value: `bytes` in the dim order of nuc_program_input_info(). An input in planned memory is
- * copied; any other is used in place and must live until the execution is over.
+ * copied (to itself, when `data` is where nuc_program_input_info() says that it lies); any other is used in place
+ * and must live until the execution is over.
  */
 enum nuc_status nuc_program_set_input(struct nuc_program *p, size_t index, const void *data, size_t bytes,
                                       struct nuc_detail *detail);
 
-/* Where an output that is not planned is to be written: aligned to NUC_MEMORY_ALIGNMENT, at least its bytes. */
+/*
+ * Where an output that is not planned is to be written: aligned to NUC_MEMORY_ALIGNMENT, at least its bytes, outside
+ * the image and the program's memory.
+ */
 enum nuc_status nuc_program_set_output(struct nuc_program *p, size_t index, void *data, size_t bytes,
                                        struct nuc_detail *detail);
 
+/* Runs the program. Inputs in planned memory are to be set again before the next execution. */
 enum nuc_status nuc_program_execute(struct nuc_program *p, struct nuc_detail *detail);
 
 /* The result: its data is valid until the next nuc_program_set_input() or nuc_program_execute(). */

@@ -37,6 +37,14 @@ static inline size_t nuc_align_up(size_t value, size_t alignment)
     return (value + alignment - 1) & ~(alignment - 1);
 }
 
+/* Whether no byte of `a` is one of `b`: blocks in memory, NULL when empty. */
+static inline bool nuc_is_apart(const void *a, size_t a_size, const void *b, size_t b_size)
+{
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+
+    return a_size == 0 || b_size == 0 || (x <= y ? y - x >= a_size : x - y >= b_size);
+}
+
 /* Little-endian loads from any address. The caller has checked the bounds. */
 static inline uint16_t nuc_load_u16(const uint8_t *p)
 {

@@ -16,7 +16,7 @@ struct nuc_npu *nuc_npu_of(void *hdl)
 {
     struct nuc_npu *npu = hdl;
 
-    if (!npu || !is_aligned(npu) || npu_handle_state(npu) == NPU_HANDLE_NOT_LISTED)
+    if (!npu || !is_aligned(npu) || !npu_handle_may_be(npu))
         return NULL;
     return npu->self == npu && npu->magic == NPU_HANDLE_MAGIC ? npu : NULL;
 }
@@ -82,8 +82,6 @@ NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHan
     if (!hdl)
         return FAIL(INVALID, 3);
     struct nuc_npu *npu = *hdl;
-    if (npu_handle_state(npu) == NPU_HANDLE_LISTED && nuc_npu_of(npu))
-        return FAIL(BAD_HANDLE, 1); /* and *hdl stays: it is prepared */
     bool allocate = npu == NEUTRON_INVALID_HANDLE;
     *hdl = NEUTRON_INVALID_HANDLE;
     NeutronError error = check_config(mcfg);
@@ -97,7 +95,14 @@ NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHan
         return FAIL(NO_MEMORY, 1);
     if (allocate)
         npu = npu_context_alloc(neutronGetModelContextSize());
-    if (!npu || !npu_handle_add(npu)) {
+    if (!npu)
+        return FAIL(NO_MEMORY, 0);
+    enum npu_handle_added added = npu_handle_add(npu);
+    if (added == NPU_HANDLE_TWICE) {
+        *hdl = npu; /* it stays prepared */
+        return FAIL(BAD_HANDLE, 1);
+    }
+    if (added == NPU_HANDLE_NO_MEMORY) {
         if (allocate)
             npu_context_free(npu);
         return FAIL(NO_MEMORY, 0);
@@ -137,21 +142,14 @@ NeutronError neutronModelUnprepare(NeutronModelHandle hdl)
     return ENONE;
 }
 
-/* `n` buffers, those of size 0 may be NULL. sizes: words of the I/O table. */
-static bool buffers_fit(const void *const *buffers, const uint8_t *sizes, uint32_t n)
+/* Those of size 0 may be NULL. */
+static bool inputs_fit(const struct nuc_npu *npu, const void *const *inputs)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (!is_aligned(buffers[i]) || (!buffers[i] && nuc_load_u32(sizes + (size_t)i * 4) != 0))
+    for (uint32_t i = 0; i < npu->n_inputs; i++) {
+        if (!is_aligned(inputs[i]) || (!inputs[i] && nuc_load_u32(npu->io_sizes + (size_t)i * 4) != 0))
             return false;
     }
     return true;
-}
-
-static bool is_apart(const void *a, uint32_t a_size, const void *b, uint32_t b_size)
-{
-    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
-
-    return x <= y ? y - x >= a_size : x - y >= b_size;
 }
 
 /* What was verified has to stay what it was: a run writes neither to the program nor to its handle. */
@@ -159,12 +157,11 @@ static bool leaves_program(const struct nuc_npu *npu, const void *buffer, uint32
 {
     const uint8_t *microcode = npu->io_sizes - (size_t)NUC_MC_HEADER_WORDS * 4;
 
-    return size == 0 ||
-           (is_apart(buffer, size, microcode, nuc_load_u32(microcode + (size_t)NUC_MC_WORD_SIZE * 4)) &&
-            is_apart(buffer, size, npu->weights, npu->weights_size) && is_apart(buffer, size, npu, sizeof *npu));
+    return nuc_is_apart(buffer, size, microcode, nuc_load_u32(microcode + (size_t)NUC_MC_WORD_SIZE * 4)) &&
+           nuc_is_apart(buffer, size, npu->weights, npu->weights_size) && nuc_is_apart(buffer, size, npu, sizeof *npu);
 }
 
-/* Bytes of output `i`, of the scratch and of the profile that follow the outputs. */
+/* Bytes of output `i`, or of the scratch and the profile that follow the outputs. */
 static uint32_t written_size(const struct nuc_npu *npu, uint32_t i)
 {
     if (i < npu->n_outputs)
@@ -172,23 +169,19 @@ static uint32_t written_size(const struct nuc_npu *npu, uint32_t i)
     return i == npu->n_outputs ? npu->scratch_size : npu->profile_size;
 }
 
-/* Nor to the copied weights while others are computed with. */
-static bool writes_apart(const struct nuc_npu *npu, const NeutronDataConfig *dcfg)
+/* What a run writes: there, aligned, and on nothing that it computes with, copied weights included. */
+static bool outputs_fit(const struct nuc_npu *npu, const NeutronDataConfig *dcfg)
 {
     uint32_t n = npu->n_outputs + (npu->profile_size > 0 ? 2 : 1);
 
     for (uint32_t i = 0; i < n; i++) {
+        const void *buffer = dcfg->outputs[i];
         uint32_t size = written_size(npu, i);
-        if (!leaves_program(npu, dcfg->outputs[i], size) ||
-            (npu->staging_size > 0 && !is_apart(dcfg->outputs[i], size, dcfg->scratchWeights, npu->staging_size)))
+        if (!is_aligned(buffer) || (!buffer && size > 0) || !leaves_program(npu, buffer, size) ||
+            !nuc_is_apart(buffer, size, dcfg->scratchWeights, npu->staging_size))
             return false;
     }
-    return npu->staging_size == 0 || leaves_program(npu, dcfg->scratchWeights, npu->staging_size);
-}
-
-static bool extra_fits(const void *buffer, uint32_t size)
-{
-    return is_aligned(buffer) && (buffer || size == 0);
+    return true;
 }
 
 static NeutronError check_data(const struct nuc_npu *npu, const NeutronDataConfig *dcfg)
@@ -197,18 +190,12 @@ static NeutronError check_data(const struct nuc_npu *npu, const NeutronDataConfi
         return FAIL(BAD_HANDLE, 0);
     if (!dcfg || (npu->n_inputs > 0 && !dcfg->inputs) || !dcfg->outputs)
         return FAIL(INVALID, 5);
-    const void *const *outputs = (const void *const *)dcfg->outputs;
-    if (npu->n_inputs > 0 && !buffers_fit(dcfg->inputs, npu->io_sizes, npu->n_inputs))
+    if (!inputs_fit(npu, dcfg->inputs))
         return FAIL(INVALID, 6);
-    if (!buffers_fit(outputs, npu->io_sizes + (size_t)npu->n_inputs * 4, npu->n_outputs))
-        return FAIL(INVALID, 7);
-    if (!extra_fits(outputs[npu->n_outputs], npu->scratch_size))
-        return FAIL(INVALID, 8);
-    if (npu->staging_size > 0 && (!dcfg->scratchWeights || !is_aligned(dcfg->scratchWeights)))
+    if (npu->staging_size > 0 && (!dcfg->scratchWeights || !is_aligned(dcfg->scratchWeights) ||
+                                  !leaves_program(npu, dcfg->scratchWeights, npu->staging_size)))
         return FAIL(INVALID, 11);
-    if (npu->profile_size > 0 && !extra_fits(outputs[npu->n_outputs + 1], npu->profile_size))
-        return FAIL(INVALID, 9);
-    return writes_apart(npu, dcfg) ? ENONE : FAIL(INVALID, 14);
+    return outputs_fit(npu, dcfg) ? ENONE : FAIL(INVALID, 7);
 }
 
 NeutronError neutronDataSetup(NeutronModelHandle hdl, NeutronDataConfig *neutron_dcfg)

@@ -123,11 +123,12 @@ void npu_context_free(void *context);
 
 /*
  * A host keeps a list of the handles that are prepared, so that no other address is ever read as one. A device keeps
- * none: memory survives its reset, and a handle there owns nothing. npu_handle_add(): false when memory runs out.
+ * none: memory survives its reset, and a handle there owns nothing. npu_handle_may_be(): whether what is at an address
+ * may be looked at. npu_handle_add(): what is wrong, FINE or TWICE when a prepared handle lies there.
  */
-enum npu_handle_state { NPU_HANDLE_UNKNOWN, NPU_HANDLE_LISTED, NPU_HANDLE_NOT_LISTED };
-enum npu_handle_state npu_handle_state(const void *handle);
-bool npu_handle_add(const void *handle);
+enum npu_handle_added { NPU_HANDLE_FINE, NPU_HANDLE_TWICE, NPU_HANDLE_NO_MEMORY };
+bool npu_handle_may_be(const void *handle);
+enum npu_handle_added npu_handle_add(const struct nuc_npu *handle);
 void npu_handle_remove(const void *handle);
 
 /* From one row to the next: a record's out_pitch, or in_pitch, in which 0 stands for rows without gaps. */

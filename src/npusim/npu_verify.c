@@ -15,31 +15,27 @@ static uint32_t word(const uint8_t *microcode, uint32_t index)
  */
 static enum nuc_npu_fault verify_header(const uint8_t *mc, struct nuc_npu *npu, uint32_t *detail)
 {
-    static const uint8_t unnamed[] = {4, 5, NUC_MC_HEADER_WORDS - 1};
-    uint32_t size = word(mc, NUC_MC_WORD_SIZE), io = NUC_MC_HEADER_WORDS * 4;
+    const uint32_t io = NUC_MC_HEADER_WORDS * 4, size = word(mc, NUC_MC_WORD_SIZE);
     const struct nuc_mc_buffers b = nuc_mc_buffers_of(mc, nuc_mc_payload_version(mc));
+    const uint32_t calls = io + (b.n_inputs + b.n_outputs) * 4;
+    const struct {
+        uint32_t index, value;
+    } known[] = {{NUC_MC_WORD_HEADER_SIZE, io},
+                 {NUC_MC_WORD_LAYOUT, 1 - nuc_mc_payload_version(mc)},
+                 {4, 0},
+                 {5, 0},
+                 {NUC_MC_WORD_IO_OFFSET, io},
+                 {NUC_MC_WORD_CALLS_OFFSET, calls},
+                 {NUC_MC_HEADER_WORDS - 1, 0}};
 
-    for (uint32_t i = 0; i < sizeof unnamed; i++) {
-        *detail = unnamed[i];
-        if (word(mc, unnamed[i]) != 0)
-            return NPU_BAD_LAYOUT;
-    }
-    *detail = NUC_MC_WORD_LAYOUT;
-    if (word(mc, NUC_MC_WORD_LAYOUT) > NUC_MC_LAYOUT_0)
-        return NPU_BAD_LAYOUT;
-    *detail = NUC_MC_WORD_HEADER_SIZE;
-    if (word(mc, NUC_MC_WORD_HEADER_SIZE) != io)
-        return NPU_BAD_LAYOUT;
     *detail = NUC_MC_WORD_INPUTS;
     if (b.n_inputs > NUC_MC_MAX_IO || b.n_outputs > NUC_MC_MAX_IO)
         return NPU_BAD_LAYOUT;
-    *detail = NUC_MC_WORD_IO_OFFSET;
-    if (word(mc, NUC_MC_WORD_IO_OFFSET) != io)
-        return NPU_BAD_LAYOUT;
-    uint32_t calls = io + (b.n_inputs + b.n_outputs) * 4;
-    *detail = NUC_MC_WORD_CALLS_OFFSET;
-    if (word(mc, NUC_MC_WORD_CALLS_OFFSET) != calls)
-        return NPU_BAD_LAYOUT;
+    for (uint32_t i = 0; i < sizeof known / sizeof *known; i++) {
+        *detail = known[i].index;
+        if (word(mc, known[i].index) != known[i].value)
+            return NPU_BAD_LAYOUT;
+    }
     *detail = NUC_MC_WORD_SIZE;
     if (size < calls || size % 4 != 0)
         return NPU_BAD_LAYOUT;

@@ -34,30 +34,34 @@ static struct handle_node **find(const void *handle)
     return at;
 }
 
-enum npu_handle_state npu_handle_state(const void *handle)
+bool npu_handle_may_be(const void *handle)
 {
     pthread_mutex_lock(&the_handles_mutex);
     bool listed = *find(handle) != NULL;
     pthread_mutex_unlock(&the_handles_mutex);
-    return listed ? NPU_HANDLE_LISTED : NPU_HANDLE_NOT_LISTED;
+    return listed;
 }
 
-bool npu_handle_add(const void *handle)
+/* An address of the list whose memory is no handle any more was given to something else, and now is given back. */
+enum npu_handle_added npu_handle_add(const struct nuc_npu *handle)
 {
     struct handle_node *node = malloc(sizeof *node);
+    enum npu_handle_added result = NPU_HANDLE_FINE;
 
     if (node == NULL)
-        return false;
+        return NPU_HANDLE_NO_MEMORY;
     pthread_mutex_lock(&the_handles_mutex);
     struct handle_node **at = find(handle);
     bool listed = *at != NULL;
     *node = (struct handle_node){handle, NULL};
     if (!listed)
         *at = node;
+    else if (handle->self == handle && handle->magic == NPU_HANDLE_MAGIC)
+        result = NPU_HANDLE_TWICE;
     pthread_mutex_unlock(&the_handles_mutex);
     if (listed)
         free(node);
-    return true;
+    return result;
 }
 
 void npu_handle_remove(const void *handle)

@@ -117,10 +117,9 @@ static enum nuc_status parse(const uint8_t *processed, size_t size, struct neutr
         return bad(detail, NUC_TEXT("the microcode's table of sizes is cut off"));
     parts->microcode = microcode.data;
     parts->weights = weights.data;
-    parts->kernels = weights.data + nuc_align_up(weights.size, ALIGNMENT);
     /* A payload may end with its weights, without the padding after them. */
-    if (parts->kernels > processed + size)
-        parts->kernels = processed + size;
+    size_t left = size - (size_t)(weights.data - processed), padded = nuc_align_up(weights.size, ALIGNMENT);
+    parts->kernels = weights.data + (padded < left ? padded : left);
     return NUC_OK;
 }
 

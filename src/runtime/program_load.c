@@ -49,16 +49,22 @@ static size_t block(size_t *total, size_t count, size_t size)
     return at;
 }
 
-/* Counts are bounded by the file, which is below 4 GiB; on a 32-bit CPU the image fits the address space. */
+/* Each object is an entry of a vector of the file; MOST_OBJECTS of the largest kind leave three quarters of memory. */
+#define MOST_OBJECTS (SIZE_MAX / 256)
+_Static_assert(sizeof(struct nuc_value) <= 64 && sizeof(struct nuc_instruction) <= 64 &&
+                   sizeof(struct nuc_loaded_delegate) <= 64,
+               "the state of a program of MOST_OBJECTS fits a quarter of the address space");
+
 static bool layout_of(struct nuc_image *im, struct state_layout *layout)
 {
     size_t total = 0;
     size_t args;
 
-    if (!most_args(im, &args) ||
-        !nuc_image_need(
-            im, (uint64_t)im->values.count + im->instructions.count + im->delegates.count + args <= im->file.size,
-            NUC_TEXT("the method has more values than the file")))
+    if (!most_args(im, &args))
+        return false;
+    uint64_t objects = (uint64_t)im->values.count + im->instructions.count + im->delegates.count + args;
+    if (!nuc_image_need(im, objects <= im->file.size && objects <= MOST_OBJECTS,
+                        NUC_TEXT("the method has more values than the file")))
         return false;
     block(&total, im->values.count, sizeof(struct nuc_value));
     layout->instructions = block(&total, im->instructions.count, sizeof(struct nuc_instruction));
@@ -207,36 +213,47 @@ enum nuc_status nuc_program_sizes(const void *image, size_t size, const struct n
 
     detail = detail != NULL ? detail : &unused;
     clear_detail(detail);
+    if (out == NULL)
+        return NUC_BAD_USAGE;
     if (!nuc_image_open(&im, image, size, detail))
         return NUC_BAD_INPUT;
     return image_sizes(&im, backends, &layout, out);
 }
 
-static bool is_aligned(const void *p)
+/*
+ * Every block is there, aligned and large enough, and lies on none of the others: the image is verified once, and the
+ * state says where everything is.
+ */
+static bool memory_suffices(const struct nuc_image *im, const struct nuc_program_memory *m,
+                            const struct nuc_program_sizes *needed)
 {
-    return (uintptr_t)p % NUC_MEMORY_ALIGNMENT == 0;
-}
+    struct nuc_span blocks[NUC_MAX_MEMORIES + 3] = {im->file};
+    bool enough = true;
 
-static bool memory_suffices(const struct nuc_program_memory *m, const struct nuc_program_sizes *needed)
-{
-    bool enough = m->state_size >= needed->state && m->temporary_size >= needed->temporary && is_aligned(m->state) &&
-                  is_aligned(m->temporary) && m->state != NULL && (needed->temporary == 0 || m->temporary != NULL);
-
-    for (size_t i = 0; i < needed->n_planned; i++)
-        enough = enough && m->planned_size[i] >= needed->planned[i] && is_aligned(m->planned[i]) &&
-                 (needed->planned[i] == 0 || m->planned[i] != NULL);
+    for (size_t i = 1; i < needed->n_planned + 3; i++) {
+        const void *at = i == 1 ? m->state : i == 2 ? m->temporary : m->planned[i - 3];
+        size_t has = i == 1 ? m->state_size : i == 2 ? m->temporary_size : m->planned_size[i - 3];
+        size_t needs = i == 1 ? needed->state : i == 2 ? needed->temporary : needed->planned[i - 3];
+        enough = enough && has >= needs && (uintptr_t)at % NUC_MEMORY_ALIGNMENT == 0 && (needs == 0 || at != NULL);
+        blocks[i] = (struct nuc_span){at, needs};
+        for (size_t k = 0; k < i; k++)
+            enough = enough && nuc_is_apart(at, needs, blocks[k].data, blocks[k].size);
+    }
     return enough;
 }
 
 static void attach(struct nuc_program *p, const struct nuc_image *im, const struct nuc_program_memory *memory,
-                   const struct state_layout *layout)
+                   const struct nuc_program_sizes *needed, const struct state_layout *layout)
 {
     uint8_t *state = memory->state;
 
-    memset(p, 0, sizeof *p);
     memset(state, 0, layout->total);
     p->image = im->file.data;
+    p->image_size = im->file.size;
+    p->round = 1;
     p->memory = *memory;
+    for (size_t i = needed->n_planned; i < NUC_MAX_MEMORIES; i++)
+        p->memory.planned_size[i] = 0;
     p->values = (struct nuc_value *)memory->state;
     p->instructions = (struct nuc_instruction *)(void *)(state + layout->instructions);
     p->delegates = (struct nuc_loaded_delegate *)(void *)(state + layout->delegates);
@@ -311,14 +328,20 @@ enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_
 
     detail = detail != NULL ? detail : &unused;
     clear_detail(detail);
+    if (p == NULL)
+        return NUC_BAD_USAGE;
+    memset(p, 0, sizeof *p);
+    if (memory == NULL || kernels == NULL)
+        return NUC_BAD_USAGE;
     if (!nuc_image_open(&im, image, size, detail))
         return NUC_BAD_INPUT;
     enum nuc_status status = image_sizes(&im, backends, &layout, &needed);
     if (status != NUC_OK)
         return status;
-    if (!nuc_image_need(&im, memory_suffices(memory, &needed), NUC_TEXT("a memory block is too small or misaligned")))
+    if (!nuc_image_need(&im, memory_suffices(&im, memory, &needed),
+                        NUC_TEXT("a memory block is too small, misaligned, or overlaps another")))
         return NUC_NO_MEMORY;
-    attach(p, &im, memory, &layout);
+    attach(p, &im, memory, &needed, &layout);
     status = load(p, &im, kernels, backends, layout.delegate_states);
     if (status != NUC_OK)
         nuc_program_unload(p);
@@ -327,17 +350,21 @@ enum nuc_status nuc_program_load(struct nuc_program *p, const void *image, size_
 
 void nuc_program_unload(struct nuc_program *p)
 {
+    if (p == NULL)
+        return;
     while (p->n_delegates > 0) {
         struct nuc_loaded_delegate *d = &p->delegates[--p->n_delegates];
         if (d->backend->unload != NULL)
             d->backend->unload(d->state);
     }
-    p->n_instructions = 0; /* an unloaded program executes nothing */
+    p->image = NULL; /* what asks for an input, an output or an execution finds none */
+    p->n_inputs = 0;
+    p->n_outputs = 0;
 }
 
 void *nuc_program_device(const struct nuc_program *p, size_t index)
 {
-    const struct nuc_loaded_delegate *d = index < p->n_delegates ? &p->delegates[index] : NULL;
+    const struct nuc_loaded_delegate *d = p != NULL && index < p->n_delegates ? &p->delegates[index] : NULL;
 
     return d != NULL && d->backend->device != NULL ? d->backend->device(d->state) : NULL;
 }

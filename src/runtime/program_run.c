@@ -21,7 +21,7 @@ static enum nuc_status fail(struct nuc_detail *detail, enum nuc_status status, c
 static enum nuc_status info(const struct nuc_program *p, const uint8_t *indices, size_t count, size_t index,
                             struct nuc_tensor *out)
 {
-    if (index >= count)
+    if (index >= count || out == NULL)
         return NUC_BAD_USAGE;
     const struct nuc_value *v = value_at(p, indices, index);
     if (v->kind != NUC_VALUE_TENSOR)
@@ -32,17 +32,29 @@ static enum nuc_status info(const struct nuc_program *p, const uint8_t *indices,
 
 enum nuc_status nuc_program_input_info(const struct nuc_program *p, size_t index, struct nuc_tensor *out)
 {
-    return info(p, p->inputs, p->n_inputs, index, out);
+    return p == NULL ? NUC_BAD_USAGE : info(p, p->inputs, p->n_inputs, index, out);
 }
 
 enum nuc_status nuc_program_output_info(const struct nuc_program *p, size_t index, struct nuc_tensor *out)
 {
-    return info(p, p->outputs, p->n_outputs, index, out);
+    return p == NULL ? NUC_BAD_USAGE : info(p, p->outputs, p->n_outputs, index, out);
 }
 
 enum nuc_status nuc_program_output(const struct nuc_program *p, size_t index, struct nuc_tensor *out)
 {
-    return info(p, p->outputs, p->n_outputs, index, out);
+    return p == NULL ? NUC_BAD_USAGE : info(p, p->outputs, p->n_outputs, index, out);
+}
+
+/* A block of the caller's is none of those that the program computes in. */
+static bool is_apart(const struct nuc_program *p, const void *data, size_t bytes)
+{
+    const struct nuc_program_memory *m = &p->memory;
+    bool apart = nuc_is_apart(data, bytes, m->state, m->state_size) &&
+                 nuc_is_apart(data, bytes, m->temporary, m->temporary_size) && nuc_is_apart(data, bytes, p, sizeof *p);
+
+    for (size_t i = 0; i < NUC_MAX_MEMORIES; i++)
+        apart = apart && nuc_is_apart(data, bytes, m->planned[i], m->planned_size[i]);
+    return apart;
 }
 
 enum nuc_status nuc_program_set_input(struct nuc_program *p, size_t index, const void *data, size_t bytes,
@@ -59,6 +71,7 @@ enum nuc_status nuc_program_set_input(struct nuc_program *p, size_t index, const
     if (t.planned) {
         if (bytes > 0)
             memmove(t.data, data, bytes);
+        value_at(p, p->inputs, index)->given = p->round;
         return NUC_OK;
     }
     if ((uintptr_t)data % NUC_MEMORY_ALIGNMENT != 0)
@@ -78,6 +91,8 @@ enum nuc_status nuc_program_set_output(struct nuc_program *p, size_t index, void
         return fail(detail, NUC_BAD_USAGE, NUC_TEXT("the program itself places this output"));
     if (bytes < t.bytes || data == NULL || (uintptr_t)data % NUC_MEMORY_ALIGNMENT != 0)
         return fail(detail, NUC_BAD_USAGE, NUC_TEXT("the output buffer is too small or misaligned"));
+    if (!is_apart(p, data, t.bytes) || !nuc_is_apart(data, t.bytes, p->image, p->image_size))
+        return fail(detail, NUC_BAD_USAGE, NUC_TEXT("the output buffer lies in the program or its memory"));
     value_at(p, p->outputs, index)->u.tensor.data = data;
     return NUC_OK;
 }
@@ -227,6 +242,21 @@ static enum nuc_status step(struct nuc_program *p, uint32_t *at, struct nuc_deta
     return status;
 }
 
+/* Every input was set since the execution before, which has used the planned memory of those that lie there. */
+static bool take_inputs(struct nuc_program *p, struct nuc_detail *detail)
+{
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        const struct nuc_value *v = value_at(p, p->inputs, i);
+        bool planned = v->kind == NUC_VALUE_TENSOR && v->u.tensor.planned && v->u.tensor.bytes > 0;
+        if ((planned && v->given != p->round) || !tensor_is_there(v)) {
+            detail->value = (int32_t)nuc_load_u32(p->inputs + 4 * i);
+            return false;
+        }
+    }
+    p->round++; /* every input was of the round before: a number that comes back is none of an older one */
+    return true;
+}
+
 enum nuc_status nuc_program_execute(struct nuc_program *p, struct nuc_detail *detail)
 {
     struct nuc_detail unused;
@@ -234,6 +264,11 @@ enum nuc_status nuc_program_execute(struct nuc_program *p, struct nuc_detail *de
 
     detail = detail != NULL ? detail : &unused;
     *detail = (struct nuc_detail){.instruction = -1, .value = -1};
+    if (p == NULL || p->image == NULL || !take_inputs(p, detail)) {
+        detail->message = p == NULL || p->image == NULL ? NUC_TEXT("no program is loaded")
+                                                        : NUC_TEXT("an input has not been given its data");
+        return NUC_BAD_USAGE;
+    }
     while (at < p->n_instructions) {
         enum nuc_status status = step(p, &at, detail);
         if (status != NUC_OK) {

@@ -123,6 +123,7 @@ static void usage(struct nuc_context *cx, void *arg)
     assert_int_equal(nuc_program_set_input(&p.program, 1, in, sizeof in, NULL), NUC_BAD_USAGE);
     assert_int_equal(nuc_program_set_output(&p.program, 0, cx, 4096, NULL), NUC_BAD_USAGE);
     nuc_program_trace(&p.program, count_calls, &calls);
+    assert_int_equal(nuc_program_set_input(&p.program, 0, in, sizeof in, NULL), NUC_OK);
     assert_int_equal(nuc_program_execute(&p.program, NULL), NUC_OK);
     assert_int_equal(calls, 5);
 
@@ -135,6 +136,138 @@ static void usage(struct nuc_context *cx, void *arg)
                      NUC_BAD_INPUT);
     assert_string_equal(p.detail.where, "quantized_decomposed::quantize_per_tensor");
     assert_int_equal(p.detail.instruction, 0);
+}
+
+/* Calls on a program that is not loaded: all end with NUC_BAD_USAGE, none reads what is not there. */
+static void check_not_loaded(struct nuc_program *p)
+{
+    struct nuc_detail detail;
+    struct nuc_tensor t;
+    _Alignas(16) float block[8] = {0};
+
+    assert_int_equal(nuc_program_input_info(p, 0, &t), NUC_BAD_USAGE);
+    assert_int_equal(nuc_program_output_info(p, 0, &t), NUC_BAD_USAGE);
+    assert_int_equal(nuc_program_output(p, 0, &t), NUC_BAD_USAGE);
+    assert_int_equal(nuc_program_set_input(p, 0, block, sizeof block, &detail), NUC_BAD_USAGE);
+    assert_int_equal(nuc_program_set_output(p, 0, block, sizeof block, &detail), NUC_BAD_USAGE);
+    assert_int_equal(nuc_program_execute(p, &detail), NUC_BAD_USAGE);
+    assert_string_equal(detail.message, "no program is loaded");
+    assert_null(nuc_program_device(p, 0));
+    nuc_program_unload(p);
+}
+
+static void not_loaded(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct nuc_span file = nuc_write_program(test_graph(cx, false), &o);
+    struct nuc_program none = {.image = NULL};
+    struct nuc_program_sizes sizes;
+    struct test_program p;
+    struct nuc_tensor t;
+
+    (void)arg;
+    check_not_loaded(NULL);
+    check_not_loaded(&none);
+    test_load(cx, &p, file, NULL);
+    assert_int_equal(p.status, NUC_OK);
+    const struct nuc_program_memory memory = p.program.memory;
+    assert_int_equal(nuc_program_input_info(&p.program, 0, NULL), NUC_BAD_USAGE);
+    assert_int_equal(nuc_program_sizes(file.data, file.size, NULL, NULL, NULL), NUC_BAD_USAGE);
+    assert_int_equal(nuc_program_sizes(NULL, file.size, NULL, &sizes, NULL), NUC_BAD_INPUT);
+    nuc_program_unload(&p.program);
+    check_not_loaded(&p.program);
+    assert_int_equal(nuc_program_load(NULL, file.data, file.size, &memory, &nuc_default_kernels, NULL, NULL),
+                     NUC_BAD_USAGE);
+    for (int i = 0; i < 3; i++) {
+        memset(&p.program, 0xA5, sizeof p.program);
+        assert_int_not_equal(nuc_program_load(&p.program, i == 2 ? NULL : file.data, file.size, i == 0 ? NULL : &memory,
+                                              i == 1 ? NULL : &nuc_default_kernels, NULL, NULL),
+                             NUC_OK);
+        check_not_loaded(&p.program);
+    }
+    assert_int_equal(nuc_program_load(&p.program, file.data, file.size, &memory, &nuc_default_kernels, NULL, NULL),
+                     NUC_OK);
+    assert_int_equal(nuc_program_input_info(&p.program, 0, &t), NUC_OK);
+}
+
+/* Inputs are set before each execution, those in planned memory again; the program may fill them where they lie. */
+static void inputs_not_set(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct nuc_span file = nuc_write_program(test_graph(cx, false), &o);
+    const float in[8] = {1};
+    struct test_program p;
+    struct nuc_tensor t;
+
+    (void)arg;
+    test_load(cx, &p, file, NULL);
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_BAD_USAGE);
+        assert_string_equal(p.detail.message, "an input has not been given its data");
+        assert_true(p.detail.value >= 0);
+        assert_int_equal(nuc_program_set_input(&p.program, 0, in, sizeof in - 4, &p.detail), NUC_BAD_USAGE);
+        assert_int_equal(nuc_program_set_input(&p.program, 0, NULL, sizeof in, &p.detail), NUC_BAD_USAGE);
+        assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_BAD_USAGE);
+        assert_int_equal(nuc_program_input_info(&p.program, 0, &t), NUC_OK);
+        memcpy(t.data, in, sizeof in);
+        assert_int_equal(nuc_program_set_input(&p.program, 0, t.data, t.bytes, &p.detail), NUC_OK);
+        assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_OK);
+    }
+}
+
+/* Two blocks in one place, or one on the image: found before anything is written. */
+static void overlapping_blocks(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_options o = {.method = NULL};
+    struct nuc_span written = nuc_write_program(test_graph(cx, false), &o);
+    struct test_program p;
+
+    (void)arg;
+    test_load(cx, &p, written, NULL);
+    const struct nuc_program_memory good = p.program.memory;
+    struct nuc_program_memory bad[4] = {good, good, good, good};
+    bad[0].planned[0] = (uint8_t *)good.state + 16;
+    bad[1].state = (uint8_t *)good.planned[0] + 16;
+    bad[2].planned[0] = (void *)(uintptr_t)written.data;
+    bad[3].state = (void *)(uintptr_t)(written.data + nuc_align_up(written.size, 16) - 16);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(
+            nuc_program_load(&p.program, written.data, written.size, &bad[i], &nuc_default_kernels, NULL, &p.detail),
+            NUC_NO_MEMORY);
+        assert_string_equal(p.detail.message, "a memory block is too small, misaligned, or overlaps another");
+        check_not_loaded(&p.program);
+    }
+    assert_int_equal(
+        nuc_program_load(&p.program, written.data, written.size, &good, &nuc_default_kernels, NULL, &p.detail), NUC_OK);
+}
+
+/* Sizes around a 0: there are no elements, and the strides would not fit an address all the same. */
+static void sizes_around_zero(struct nuc_context *cx, void *arg)
+{
+    static const int32_t old_sizes[4] = {1, 2, 2, 2}, large[4] = {16777217, 0, 5505536, 989855748},
+                         small[4] = {16, 0, 2, 4};
+    struct nuc_program_options o = {.method = NULL};
+    struct nuc_span file = nuc_write_program(test_graph(cx, false), &o);
+    struct nuc_program_sizes sizes;
+    struct test_program p;
+    size_t found = 0;
+
+    (void)arg;
+    for (int round = 0; round < 2; round++) {
+        uint8_t *changed = nuc_copy(cx, file.data, file.size);
+        for (size_t at = 0; at + sizeof old_sizes <= file.size; at += 4) {
+            if (memcmp(changed + at, old_sizes, sizeof old_sizes) != 0)
+                continue;
+            memcpy(changed + at, round == 0 ? large : small, sizeof large);
+            found++;
+        }
+        assert_int_equal(nuc_program_sizes(changed, file.size, NULL, &sizes, &p.detail), NUC_OK);
+        test_load(cx, &p, (struct nuc_span){changed, file.size}, NULL);
+        assert_int_equal(p.status, round == 0 ? NUC_BAD_INPUT : NUC_OK);
+        if (round == 0)
+            assert_string_equal(p.detail.message, "a tensor has impossible sizes");
+    }
+    assert_true(found >= 2);
 }
 
 /* ---- delegates ---- */
@@ -235,6 +368,7 @@ static void one_channel(struct nuc_context *cx, void *arg)
 /* The microcode reads more than the tensor has. */
 static void tensor_too_small(struct nuc_context *cx, void *arg)
 {
+    const float in[BYTES] = {0};
     struct nuc_program_options o = {.method = NULL};
     struct test_program p;
 
@@ -242,12 +376,14 @@ static void tensor_too_small(struct nuc_context *cx, void *arg)
     test_load(cx, &p, nuc_write_program(test_delegate_graph(cx, 3, false, make_payload(cx, 0, 0, BYTES + 1, 0)), &o),
               &nuc_default_backends);
     assert_int_equal(p.status, NUC_OK);
+    assert_int_equal(nuc_program_set_input(&p.program, 0, in, sizeof in, NULL), NUC_OK);
     assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_UNSUPPORTED);
     nuc_program_unload(&p.program);
 }
 
 static void driver_errors(struct nuc_context *cx, void *arg)
 {
+    const float in[BYTES] = {0};
     struct nuc_program_options o = {.method = NULL};
     struct test_program p;
 
@@ -261,6 +397,7 @@ static void driver_errors(struct nuc_context *cx, void *arg)
               nuc_write_program(test_delegate_graph(cx, 3, false, make_payload(cx, 0, 0, BYTES, FAIL_TO_RUN)), &o),
               &nuc_default_backends);
     assert_int_equal(p.status, NUC_OK);
+    assert_int_equal(nuc_program_set_input(&p.program, 0, in, sizeof in, NULL), NUC_OK);
     assert_int_equal(nuc_program_execute(&p.program, &p.detail), NUC_DEVICE);
     assert_int_equal(p.detail.code, 7);
     assert_string_equal(p.detail.where, "NeutronBackend");
@@ -326,6 +463,7 @@ static void try_image(struct nuc_span file)
     struct nuc_program_sizes sizes;
     uint8_t *image = aligned_alloc(16, file.size + 16 - file.size % 16);
     struct test_program p;
+    struct nuc_tensor t;
 
     memcpy(image, file.data, file.size);
     enum nuc_status status = nuc_program_sizes(image, file.size, &nuc_default_backends, &sizes, NULL);
@@ -333,6 +471,8 @@ static void try_image(struct nuc_span file)
         sizes.n_planned <= 1) {
         test_load(cx, &p, (struct nuc_span){image, file.size}, &nuc_default_backends);
         if (p.status == NUC_OK) {
+            for (size_t i = 0; nuc_program_input_info(&p.program, i, &t) != NUC_BAD_USAGE; i++)
+                nuc_program_set_input(&p.program, i, t.data, t.bytes, NULL);
             nuc_program_execute(&p.program, &p.detail);
             nuc_program_unload(&p.program);
         } else {
@@ -411,11 +551,11 @@ static void numbers(struct nuc_context *cx, void *arg)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(whole_program),    CONTEXT_TEST(usage),
-        CONTEXT_TEST(boundaries),       CONTEXT_TEST(one_channel),
-        CONTEXT_TEST(tensor_too_small), CONTEXT_TEST(driver_errors),
-        CONTEXT_TEST(truncated),        CONTEXT_TEST(corrupted),
-        CONTEXT_TEST(numbers),          CONTEXT_TEST(scratch_is_planned),
+        CONTEXT_TEST(not_loaded),        CONTEXT_TEST(inputs_not_set),     CONTEXT_TEST(overlapping_blocks),
+        CONTEXT_TEST(sizes_around_zero), CONTEXT_TEST(whole_program),      CONTEXT_TEST(usage),
+        CONTEXT_TEST(boundaries),        CONTEXT_TEST(one_channel),        CONTEXT_TEST(tensor_too_small),
+        CONTEXT_TEST(driver_errors),     CONTEXT_TEST(truncated),          CONTEXT_TEST(corrupted),
+        CONTEXT_TEST(numbers),           CONTEXT_TEST(scratch_is_planned),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
