@@ -124,6 +124,12 @@ static const struct row rows[] = {
     {"padding of a contiguous image",
      INPUT("[1, 2, 3, 3]") "%y = edge.aten.constant_pad_nd.default(%dx, [1, 1, 0, 0], 0) ! 0.0625, -3",
      "edge.cortex_m.pad.default", NULL},
+    {"padding with a value that only the result has",
+     INPUT("[1, 2, 3, 3]") "%y = edge.aten.constant_pad_nd.default(%dx, [1, 1, 0, 0], 10)" RESULT,
+     "edge.aten.constant_pad_nd.default", NULL},
+    {"padding with a value that both have",
+     INPUT("[1, 2, 3, 3]") "%y = edge.aten.constant_pad_nd.default(%dx, [1, 1, 0, 0], 5)" RESULT,
+     "edge.cortex_m.pad.default edge.cortex_m.quantized_activation.default", NULL},
 };
 
 static void lower_row(struct nuc_context *cx, void *arg)

@@ -292,12 +292,20 @@ static struct nuc_meta as_kernel_sees_it(const struct nuc_node *value)
     return m;
 }
 
-/* A float result may be padded with a value that int8 does not have. */
+/*
+ * The padding is written with the parameters of the input, which may not have its value: a result of other parameters,
+ * or a float one, is then padded in float.
+ */
 static bool has_pad_value(const struct nuc_cm *c, const struct move *m, double value)
 {
+    const struct nuc_cm_value *out = &m->out.params;
     double exact = (double)(nuc_cm_quantize(&m->in, value) - m->in.zero_point) * m->in.scale;
 
-    return m->quantized || c->options->reference_compat || fabs(exact - value) <= 1e-6 * m->in.scale;
+    if (c->options->reference_compat)
+        return true;
+    if (!m->quantized)
+        return fabs(exact - value) <= 1e-6 * m->in.scale;
+    return nuc_cm_quantize(out, exact) == nuc_cm_quantize(out, value);
 }
 
 bool nuc_cm_lower_pad(struct nuc_cm *c, struct nuc_node *node)
