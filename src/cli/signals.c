@@ -23,7 +23,10 @@ static void clear_away(int number)
     raise(number);
 }
 
-/* A signal that was ignored when the process began, as by nohup, stays so. Writing beyond a file limit is an error. */
+/*
+ * A signal that was ignored when the process began, as by nohup, stays so. Writing beyond a file limit is an error, and
+ * the end of a converter has to be waited for.
+ */
 void cli_handle_signals(void)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU};
@@ -35,6 +38,7 @@ void cli_handle_signals(void)
             sigaction(ending[i], &handler, NULL);
     }
     signal(SIGXFSZ, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
 }
 
 void cli_watch(struct nuc_compiler *c)

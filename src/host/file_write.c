@@ -57,6 +57,8 @@ static const char *follow_links(struct nuc_context *cx, const char *path)
 
     for (int i = 0; i < MAX_LINKS; i++) {
         ssize_t length = readlink(path, to, MAX_PATH - 1);
+        if (length < 0 && errno != EINVAL && errno != ENOENT)
+            cannot_write(cx, path, errno);
         if (length <= 0)
             return path;
         to[length] = '\0';
@@ -172,8 +174,10 @@ static void prepare(struct nuc_context *cx, struct nuc_output *o, const char *ta
     if (o->folder < 0)
         cannot_write(cx, o->path, errno);
     o->existed = fstatat(o->folder, o->name, &old, 0) == 0;
-    if (*o->name == '\0' || (o->existed && S_ISDIR(old.st_mode)))
-        give_up(cx, o, EISDIR);
+    if (!o->existed && errno != ENOENT)
+        give_up(cx, o, errno);
+    if (*o->name == '\0' || (o->existed && !S_ISREG(old.st_mode)))
+        give_up(cx, o, *o->name == '\0' || S_ISDIR(old.st_mode) ? EISDIR : EINVAL);
     if (o->existed && faccessat(o->folder, o->name, W_OK, AT_EACCESS) != 0)
         give_up(cx, o, errno);
     int fd = create(cx, o, o->existed ? old.st_mode & 0666 : 0666);

@@ -117,11 +117,13 @@ static bool read_more(int fd, struct tail *t, int64_t until)
     return got > 0 || (got < 0 && errno == EINTR);
 }
 
+enum outcome { ENDED, OUT_OF_TIME, UNKNOWN };
+
 /*
  * Follows the process until it ends or its time is over. A process that outlives it may keep the pipe open: the end of
- * the first one counts.
+ * the first one counts. UNKNOWN: the system does not say how it ended, errno why.
  */
-static bool follow(pid_t pid, int fd, struct tail *t, int64_t until, int *status)
+static enum outcome follow(pid_t pid, int fd, struct tail *t, int64_t until, int *status)
 {
     bool is_open = true;
 
@@ -129,13 +131,15 @@ static bool follow(pid_t pid, int fd, struct tail *t, int64_t until, int *status
         if (is_open)
             is_open = read_more(fd, t, until);
         pid_t ended = waitpid(pid, status, WNOHANG);
-        if (ended == pid || (ended < 0 && errno != EINTR)) {
+        if (ended < 0 && errno != EINTR)
+            return UNKNOWN;
+        if (ended == pid) {
             while (is_open && poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 0) > 0)
                 is_open = read_more(fd, t, until);
-            return true;
+            return ENDED;
         }
         if (milliseconds() >= until)
-            return false;
+            return OUT_OF_TIME;
         if (!is_open)
             nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
@@ -163,15 +167,18 @@ struct nuc_process_result nuc_run_process(struct nuc_context *cx, const char *co
         close(ends[0]);
         nuc_fail(cx, NUC_IO, "%s: cannot be started: %s", argv[0], strerror(error));
     }
-    bool ended = follow(pid, ends[0], &tail, milliseconds() + (int64_t)seconds * 1000, &status);
+    enum outcome outcome = follow(pid, ends[0], &tail, milliseconds() + (int64_t)seconds * 1000, &status);
+    error = errno;
     /* What the process has left running ends with it. */
     kill(-pid, SIGKILL);
     nuc_take_out_unfinished(item);
-    while (!ended && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    while (outcome != ENDED && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     close(ends[0]);
+    if (outcome == UNKNOWN)
+        nuc_fail(cx, NUC_IO, "%s: how it ended is not known: %s", argv[0], strerror(error));
     struct nuc_process_result result = {.end = NUC_PROCESS_TIMEOUT, .said = one_line(cx, &tail)};
-    if (ended) {
+    if (outcome == ENDED) {
         result.end = WIFSIGNALED(status) ? NUC_PROCESS_SIGNAL : NUC_PROCESS_EXIT;
         result.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
     }

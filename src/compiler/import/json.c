@@ -31,6 +31,8 @@ struct nuc_json nuc_json_parse(struct nuc_context *cx, const char *name, struct 
     *value = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &error);
     if (*value == NULL && json_error_code(&error) == json_error_out_of_memory)
         nuc_fail(cx, NUC_NO_MEMORY, "%s: out of memory", name);
+    if (*value == NULL && json_error_code(&error) == json_error_out_of_memory)
+        nuc_fail(cx, NUC_NO_MEMORY, "%s: out of memory", name);
     if (*value == NULL)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: line %d: not valid JSON: %s", name, error.line, error.text);
     return (struct nuc_json){.file = file, .value = *value};

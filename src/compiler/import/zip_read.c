@@ -364,8 +364,8 @@ static void allow_inflation(const struct nuc_zip *zip, const struct nuc_zip_entr
     s->inflated += e->size;
 }
 
-/* True when the whole input makes exactly the whole output. zlib counts in pieces of 32 bits. */
-static bool inflate_all(z_stream *z, struct nuc_span packed, uint8_t *content, uint64_t size)
+/* Z_STREAM_END when the whole input makes exactly the whole output. zlib counts in pieces of 32 bits. */
+static int inflate_all(z_stream *z, struct nuc_span packed, uint8_t *content, uint64_t size)
 {
     uint64_t left = size;
     size_t rest = packed.size;
@@ -385,7 +385,7 @@ static bool inflate_all(z_stream *z, struct nuc_span packed, uint8_t *content, u
         rest -= in - z->avail_in;
         left -= out - z->avail_out;
     }
-    return status == Z_STREAM_END && rest == 0 && left == 0;
+    return status == Z_STREAM_END && (rest != 0 || left != 0) ? Z_DATA_ERROR : status;
 }
 
 static struct nuc_span inflate_entry(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
@@ -396,11 +396,14 @@ static struct nuc_span inflate_entry(const struct nuc_zip *zip, const struct nuc
     struct nuc_span packed = read_here(zip, e->offset, e->packed_size);
     z_stream z = {.zalloc = Z_NULL};
 
-    if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
+    int status = inflateInit2(&z, -MAX_WBITS);
+    if (status == Z_OK) {
+        status = inflate_all(&z, packed, content, e->size);
+        inflateEnd(&z);
+    }
+    if (status == Z_MEM_ERROR)
         nuc_fail(zip->cx, NUC_NO_MEMORY, "%s: entry %s: out of memory", zip->path, e->name);
-    bool good = inflate_all(&z, packed, content, e->size);
-    inflateEnd(&z);
-    if (!good)
+    if (status != Z_STREAM_END)
         bad_entry(zip, e, "its deflated bytes are damaged");
     nuc_pop_arena(zip->cx, outer);
     return (struct nuc_span){content, (size_t)e->size};
