@@ -168,6 +168,14 @@ struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const s
 void nuc_compiler_free(struct nuc_compiler *c);
 
 /*
+ * Files of several calls as one. Those of each call appear together when it succeeds; of calls after nuc_begin_files()
+ * they appear when nuc_commit_files() does, all or none. nuc_compiler_free() before that leaves none. A second begin
+ * changes nothing; a commit without a begin is NUC_BAD_USAGE.
+ */
+void nuc_begin_files(struct nuc_compiler *c);
+enum nuc_status nuc_commit_files(struct nuc_compiler *c);
+
+/*
  * For a handler of a signal that ends the process, and only for it: removes the temporary files of the call under way
  * and ends a converter that it runs. Nothing else may be done with the compiler after that.
  */

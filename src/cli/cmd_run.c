@@ -154,6 +154,8 @@ static int show(struct run *r, const struct cli_args *args)
 {
     int code = CLI_OK;
 
+    /* Both files, or none of them. */
+    nuc_begin_files(r->compiler);
     if (args->output != NULL)
         code = write_results(r, args->output);
     else if (!args->profile)
@@ -161,7 +163,7 @@ static int show(struct run *r, const struct cli_args *args)
     if (code == CLI_OK && (args->profile || args->etdump != NULL))
         code = cli_profiler_report(&r->profiler, r->compiler, args->positional[0], r->program, args->profile,
                                    args->etdump);
-    return code;
+    return code == CLI_OK ? cli_check(r->compiler, nuc_commit_files(r->compiler)) : code;
 }
 
 static int run(struct nuc_compiler *c, struct cli_args *args)

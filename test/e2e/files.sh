@@ -40,7 +40,7 @@ refused() {
     timeout 20 "$nucleon" "$@" >said 2>err
     code=$?
     check "$name: exit code $code, not 1: $(head -c 300 err)" [ $code -eq 1 ]
-    check "$name: one line" [ "$(wc -l <err)" -eq 1 ]
+    check "$name: one line" [ "$(grep -c '^nucleon: ' err)" -eq 1 ]
     check "$name: '$text' is not in: $(head -c 300 err)" has "$text" err
 }
 
@@ -105,6 +105,14 @@ check "the third is not there" [ "$(ls -A three)" = "$(printf 'good.c\ngood.h')"
 refused "the second output of compile" "none/map.txt: cannot be written" compile "$model" -o out/two.pte \
     --memory-map none/map.txt
 check "the first output is not there" [ -z "$(ls -A out)" ]
+
+"$nucleon" compile "$root/examples/digits/digits.pt2" --calibration "$root/examples/digits/calibration.npz" \
+    -o digits.pte >said
+refused "the second output of run" "/dev/full: cannot be written: No space left" run digits.pte --input "$root/examples/digits/test.npz" \
+    --output out/results.npz --etdump /dev/full
+check "the first output of run is not there" [ -z "$(ls -A out)" ]
+"$nucleon" run digits.pte --input "$root/examples/digits/test.npz" --output out/results.npz --etdump out/x.etdump >said
+check "both outputs of run" [ "$(ls -A out)" = "$(printf 'results.npz\nx.etdump')" ]
 
 # ---- signals ----
 

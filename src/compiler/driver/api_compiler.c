@@ -70,6 +70,8 @@ void nuc_compiler_free(struct nuc_compiler *c)
     if (c == NULL)
         return;
     struct nuc_context *cx = c->cx;
+    if (cx->outputs != NULL)
+        nuc_end_outputs(cx);
     cx->allocator.allocate(cx->allocator.user, c, 0);
     nuc_context_free(cx);
 }
@@ -117,6 +119,25 @@ enum nuc_status nuc_enter(struct nuc_call *call, void (*fn)(struct nuc_call *cal
     /* Of a trial inside that failed, when the call itself did not. */
     if (status == NUC_OK)
         cx->message[0] = '\0';
+    return status;
+}
+
+void nuc_begin_files(struct nuc_compiler *c)
+{
+    nuc_begin_outputs(c->cx, &c->outputs);
+}
+
+static void commit_files(struct nuc_call *k)
+{
+    nuc_commit_outputs(k->c->cx);
+}
+
+enum nuc_status nuc_commit_files(struct nuc_compiler *c)
+{
+    if (c->cx->outputs == NULL)
+        return NUC_BAD_USAGE;
+    enum nuc_status status = nuc_enter(&(struct nuc_call){.c = c}, commit_files);
+    nuc_end_outputs(c->cx);
     return status;
 }
 

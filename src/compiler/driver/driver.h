@@ -7,6 +7,7 @@
 #include "compiler/graph/graph.h"
 #include "host/clock.h"
 #include "host/context.h"
+#include "host/file.h"
 #include "nucleon/compile.h"
 #include "nucleon/tune.h"
 
@@ -35,6 +36,7 @@ struct nuc_compiler {
     const struct nuc_measured *measured;
     const char *dim_order_table;
     const struct nuc_data_lines *data; /* of the last calibration */
+    struct nuc_outputs outputs;        /* between nuc_begin_files() and nuc_commit_files() */
 };
 
 /* What data was bound to, for people. */
