@@ -29,8 +29,9 @@ struct nuc_json nuc_json_parse(struct nuc_context *cx, const char *name, struct 
     *file = (struct nuc_json_file){cx, nuc_strdup(cx, name)};
     nuc_defer(cx, release, value);
     *value = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &error);
-    if (*value == NULL && json_error_code(&error) == json_error_out_of_memory)
-        nuc_fail(cx, NUC_NO_MEMORY, "%s: out of memory", name);
+    /* Where memory runs out in a word, jansson calls the word wrong: what can be read now was no mistake. */
+    if (*value == NULL)
+        *value = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &error);
     if (*value == NULL && json_error_code(&error) == json_error_out_of_memory)
         nuc_fail(cx, NUC_NO_MEMORY, "%s: out of memory", name);
     if (*value == NULL)
