@@ -111,7 +111,7 @@ check "the first output is not there" [ -z "$(ls -A out)" ]
 refused "the second output of run" "/dev/full: cannot be written: No space left" run digits.pte --input "$root/examples/digits/test.npz" \
     --output out/results.npz --etdump /dev/full
 check "the first output of run is not there" [ -z "$(ls -A out)" ]
-"$nucleon" run digits.pte --input "$root/examples/digits/test.npz" --output out/results.npz --etdump out/x.etdump >said
+"$nucleon" run digits.pte --input "$root/examples/digits/test.npz" --output out/results.npz --etdump out/x.etdump >said 2>err
 check "both outputs of run" [ "$(ls -A out)" = "$(printf 'results.npz\nx.etdump')" ]
 
 # ---- signals ----
