@@ -234,7 +234,7 @@ struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *
     struct vec_tap *taps;
 
     if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || (int64_t)c->k_h * per_row > VEC_MAX_TAPS ||
-        (int64_t)c->dilation_w * c->k_w * c->in_c > INT32_MAX)
+        (int64_t)c->dilation_w * c->k_w * c->in_c > INT32_MAX || (int64_t)c->stride_w * depth > INT32_MAX)
         return NULL;
     struct source s = {.weight = npu_source_i8(&m, c->weight),
                        .bias = npu_source_i32(&m, c->bias),

@@ -30,6 +30,8 @@ static size_t block_of(struct nuc_codegen *g, const struct nuc_tensor *t)
 
 static bool same_shape(const struct nuc_codegen *g, size_t at, const struct nuc_tensor *t)
 {
+    if (t->rank == 0) /* the pools may not be there yet */
+        return true;
     return memcmp(g->size_pool + at, t->sizes, t->rank * sizeof(int32_t)) == 0 &&
            memcmp(g->order_pool + at, t->dim_order, t->rank) == 0;
 }

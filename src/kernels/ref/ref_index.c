@@ -18,8 +18,10 @@ static bool offset_of(const struct nuc_indexed *x, ptrdiff_t at, ptrdiff_t *offs
 {
     int64_t index = load_index(x->dtype, x->index, at);
 
+    if (index < 0 || index >= x->size)
+        return false;
     *offset = (ptrdiff_t)index * x->stride;
-    return index >= 0 && index < x->size;
+    return true;
 }
 
 bool nuc_ref_gather(const struct nuc_loops *loops, const struct nuc_indexed *x, size_t element_size, const void *in,
