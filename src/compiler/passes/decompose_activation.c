@@ -246,7 +246,9 @@ struct nuc_node *nuc_to_pow(struct nuc_graph *g, struct nuc_node *node)
 /* What stands for an infinity is chosen where the value is one. */
 static struct nuc_node *replace_infinity(const struct site *s, struct nuc_node *y, double infinity, double value)
 {
-    return choose(s, with_number(s, NUC_OP_EQ, s->x, infinity), number(s, value), y);
+    struct nuc_node *instead = number(s, value); /* made first: the order of arguments is the compiler's choice */
+
+    return choose(s, with_number(s, NUC_OP_EQ, s->x, infinity), instead, y);
 }
 
 /* Integers are what they are. */
@@ -256,8 +258,8 @@ struct nuc_node *nuc_to_nan_to_num(struct nuc_graph *g, struct nuc_node *node)
 
     if (is_integer(&s))
         return s.x;
-    struct nuc_node *y =
-        choose(&s, map(&s, NUC_OP_ISNAN, s.x), number(&s, scalar(&s, NUC_ARG(NAN_TO_NUM, nan), 0.0)), s.x);
+    struct nuc_node *instead = number(&s, scalar(&s, NUC_ARG(NAN_TO_NUM, nan), 0.0));
+    struct nuc_node *y = choose(&s, map(&s, NUC_OP_ISNAN, s.x), instead, s.x);
     y = replace_infinity(&s, y, HUGE_VAL, scalar(&s, NUC_ARG(NAN_TO_NUM, posinf), (double)FLT_MAX));
     return replace_infinity(&s, y, -HUGE_VAL, scalar(&s, NUC_ARG(NAN_TO_NUM, neginf), -(double)FLT_MAX));
 }
