@@ -307,6 +307,16 @@ static struct nuc_arg take_value(struct reader *r, const struct nuc_schema_arg *
     return pack_list(r, schema, items, count);
 }
 
+/* A line may not name what it defines. */
+static bool holds(const struct nuc_arg *value, const struct nuc_node *node)
+{
+    for (uint32_t i = 0; value->kind == NUC_ARG_NODES && i < value->count; i++) {
+        if (value->u.nodes[i] == node)
+            return true;
+    }
+    return value->kind == NUC_ARG_NODE && value->u.node == node;
+}
+
 static void set_arg(struct reader *r, struct nuc_node *node, uint32_t index, struct nuc_arg value)
 {
     const struct nuc_schema_arg *schema = &nuc_op_schema(node->op)->args[index];
@@ -318,6 +328,8 @@ static void set_arg(struct reader *r, struct nuc_node *node, uint32_t index, str
         bad(r, nuc_format(r->cx, "argument '%s' has the wrong type", schema->name));
     if (node->args[index].given)
         bad(r, nuc_format(r->cx, "argument '%s' is given twice", schema->name));
+    if (holds(&value, node))
+        bad(r, nuc_format(r->cx, "argument '%s' is what the line defines", schema->name));
     if (value.kind == NUC_ARG_NODE) {
         nuc_set_arg_node(node, r->g, index, value.u.node);
     } else if (value.kind == NUC_ARG_NODES) {
