@@ -3,7 +3,7 @@ BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libjpeg62
 	libjansson-dev
 TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev libzip-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm unzip
 
-.PHONY: all demo test soak firmware asan clang format check-format clean
+.PHONY: all demo test soak firmware asan fuzz clang format check-format clean
 
 all: build/release/build.ninja
 	@cmake --build build/release
@@ -38,6 +38,13 @@ soak:
 	@sh tools/install_packages.sh $(TEST_PACKAGES)
 	@sh tools/build.sh release -DBUILD_TESTING=ON
 	@sh tools/soak.sh build/release $(PARTS)
+
+# The inputs of the fuzz targets are alive, and SECONDS (60) of libFuzzer for each target.
+fuzz:
+	@sh tools/install_packages.sh $(TEST_PACKAGES) clang
+	@cmake --preset fuzz -DBUILD_TESTING=ON >/dev/null && cmake --build --preset fuzz
+	@ctest --test-dir build/fuzz -R '^fuzz\.' --output-on-failure --no-tests=error
+	@sh tools/fuzz.sh build/fuzz $(or $(SECONDS),60)s
 
 # Everything with clang, warnings as errors.
 clang:

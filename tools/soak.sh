@@ -12,8 +12,8 @@ root=$PWD
 parts() {
     cat <<'LIST'
 memory         10  every allocation of a compilation, an explanation and a tuning fails once, in the library
-paths          60  every command with paths of 1 to 4,095 bytes, under AddressSanitizer
 differential   20  20,000 random networks: evaluator and program agree at every operator
+fuzz           25  every boundary with damaged input: libFuzzer for 90 seconds on each target
 LIST
 }
 
@@ -35,10 +35,10 @@ part_memory() {
     unit_tests memory compiler tune evaluate host partition pt2_write
 }
 
-# A case is a command with a path.
-part_paths() {
-    cmake --preset asan && cmake --build build/asan --target nucleon &&
-        sh test/e2e/path_lengths.sh build/asan/nucleon . 1
+# A build of its own, and the tests of its inputs.
+part_fuzz() {
+    cmake --preset fuzz -DBUILD_TESTING=ON && cmake --build --preset fuzz &&
+        ctest --test-dir build/fuzz -R '^fuzz\.' --output-on-failure --no-tests=error && sh tools/fuzz.sh build/fuzz 90s
 }
 
 part_differential() {

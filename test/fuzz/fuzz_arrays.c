@@ -4,6 +4,7 @@
 
 #include "compiler/import/arrays.h"
 #include "fuzz_support.h"
+#include "zip_mutate.h"
 
 #define MEMORY ((size_t)256 << 20)
 
@@ -34,10 +35,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int fd = fuzz_file(data, size, path);
 
     if (fd >= 0) {
-        if (nuc_try(cx, read_all, path) == NUC_INTERNAL)
+        enum nuc_status status = nuc_try(cx, read_all, path);
+        if (status == NUC_INTERNAL)
             fuzz_broken(cx->message);
+        fuzz_verdict(status == NUC_OK ? NULL : cx->message);
         close(fd);
     }
     nuc_context_free(cx);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+    return fuzz_mutate_zip(data, size, max_size, seed);
 }

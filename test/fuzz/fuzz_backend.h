@@ -2,7 +2,17 @@
 #ifndef NUC_FUZZ_BACKEND_H
 #define NUC_FUZZ_BACKEND_H
 
+#include <stdbool.h>
+
 #include "nucleon/runtime.h"
+
+/*
+ * Whether a program, of which nuc_program_sizes() gave the sizes, has few instructions and little work for the NPU, or
+ * does not load for a reason of its own.
+ */
+bool fuzz_program_is_short(const uint8_t *image, size_t size, const struct nuc_program_sizes *sizes);
+
+#define FUZZ_MOST_WORK ((uint64_t)1 << 22) /* multiply-accumulates and elements moved */
 
 extern const struct nuc_backend fuzz_backend;
 extern const struct nuc_backend_table fuzz_backends;

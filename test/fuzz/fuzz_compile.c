@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fuzz_support.h"
-#include "nucleon/compile.h"
+#include "fuzz_compiler.h"
 #include "nucleon/runtime.h"
 
 #define MEMORY ((size_t)256 << 20)
@@ -19,11 +18,8 @@ static void choose_options(struct nuc_options *o, const uint8_t *data, size_t si
     static const char *const targets[] = {"imxrt700",   "imxrt700", "imxrt700cm", "cortex-m33",
                                           "cortex-m55", "imxrt700", "imxrt700cm", "cortex-m0plus"};
     static const char *const preserved[] = {"pad", "hardswish"};
-    uint32_t h = 2166136261u;
+    uint32_t h = fuzz_checksum(data, size);
 
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ data[i]) * 16777619u;
-    h ^= h >> 15;
     nuc_options_default(o);
     o->target = targets[h & 7];
     o->dim_order = (enum nuc_dim_order)(h >> 3 & 3);
@@ -76,8 +72,10 @@ static enum nuc_status compile(struct nuc_compiler *c, const char *path)
     size_t size;
     enum nuc_status s = nuc_model_open(c, path, &m);
 
-    if (s != NUC_OK || !small(m))
+    if (s != NUC_OK)
         return s;
+    if (!small(m))
+        return NUC_NO_MEMORY;
     if (!nuc_model_is_quantized(m))
         return nuc_explain(m, NULL, &explained);
     s = nuc_partition(m, &partitioned);
@@ -88,35 +86,18 @@ static enum nuc_status compile(struct nuc_compiler *c, const char *path)
     return s;
 }
 
-/* Gives MEMORY bytes in all, over the whole call: what is freed does not come back. */
-static void *allocate(void *user, void *block, size_t size)
-{
-    size_t *left = user;
-
-    if (size == 0) {
-        free(block);
-        return NULL;
-    }
-    if (size > *left)
-        return NULL;
-    *left -= size;
-    return malloc(size);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct nuc_options options;
+    struct fuzz_budget budget;
     char path[64];
-    size_t left = MEMORY;
-    struct nuc_memory_hooks hooks = {allocate, &left};
     int fd = fuzz_file(data, size, path);
 
     if (fd < 0)
         return 0;
     choose_options(&options, data, size);
-    struct nuc_compiler *c = nuc_compiler_new(&options, &hooks);
-    if (c != NULL && compile(c, path) == NUC_INTERNAL)
-        fuzz_broken(nuc_compiler_message(c));
+    struct nuc_compiler *c = fuzz_compiler(&options, &budget, MEMORY);
+    fuzz_compiler_verdict(c, compile(c, path));
     nuc_compiler_free(c);
     close(fd);
     return 0;

@@ -16,6 +16,19 @@ struct model_call {
     uint32_t op;
 };
 
+/* What fails of the first of these calls is the verdict. */
+static char why[NUC_MESSAGE_SIZE];
+
+static void try(struct nuc_context *cx, void (*fn)(struct nuc_context *, void *), struct model_call *call)
+{
+    enum nuc_status status = nuc_try(cx, fn, call);
+
+    if (status == NUC_INTERNAL)
+        fuzz_broken(cx->message);
+    if (status != NUC_OK && why[0] == '\0')
+        memcpy(why, cx->message, sizeof why);
+}
+
 static void compose(struct nuc_context *cx, const struct nuc_neutron_graph *n, uint32_t n_args, const uint8_t *inputs,
                     const uint8_t *outputs)
 {
@@ -67,8 +80,8 @@ static void build(struct nuc_context *cx, void *arg)
 
     for (uint32_t i = 0; i < s->n_ops; i++) {
         struct model_call made = {m, i};
-        if (nuc_is_neutron_graph(&s->ops[i]) && nuc_try(cx, take_apart, &made) == NUC_INTERNAL)
-            fuzz_broken(cx->message);
+        if (nuc_is_neutron_graph(&s->ops[i]))
+            try(cx, take_apart, &made);
     }
     nuc_lt_write(m);
 }
@@ -79,15 +92,17 @@ static void read_model(struct nuc_context *cx, void *arg)
     struct model_call call = {nuc_lt_read(cx, "input", *bytes), 0};
 
     for (; call.op < call.m->subgraphs[0].n_ops; call.op++) {
-        bool graph = nuc_is_neutron_graph(&call.m->subgraphs[0].ops[call.op]);
-        if (graph && nuc_try(cx, take_apart, &call) == NUC_INTERNAL)
-            fuzz_broken(cx->message);
+        if (nuc_is_neutron_graph(&call.m->subgraphs[0].ops[call.op]))
+            try(cx, take_apart, &call);
     }
-    if (nuc_try(cx, build, &call) == NUC_INTERNAL)
-        fuzz_broken(cx->message);
+    try(cx, build, &call);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    return fuzz_bytes(data, size, MEMORY, read_model);
+    why[0] = '\0';
+    fuzz_bytes(data, size, MEMORY, read_model);
+    if (why[0] != '\0')
+        fuzz_verdict(why);
+    return 0;
 }

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size != 0)
         memcpy(text, data, size);
     text[size] = '\0';
-    nuc_try(cx, parse, text);
+    fuzz_verdict(nuc_try(cx, parse, text) == NUC_OK ? NULL : cx->message);
     nuc_context_free(cx);
     free(text);
     return 0;

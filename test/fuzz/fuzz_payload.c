@@ -11,7 +11,7 @@
 #include "nucleon/NeutronDriver.h"
 #include "nucleon/runtime.h"
 
-#define MOST_BYTES 4096
+#define MOST_BYTES 8192
 
 struct port {
     struct nuc_value value;
@@ -35,8 +35,10 @@ static void make_port(struct port *p, uint32_t bytes)
                                             .planned = true};
 }
 
-static void execute(const uint8_t *payload, const uint8_t *microcode, size_t left, void *state, size_t temporary_size)
+static void execute(const uint8_t *payload, size_t size, const uint8_t *microcode, size_t left, void *state,
+                    size_t temporary_size)
 {
+    enum nuc_status status = NUC_NO_MEMORY;
     uint32_t n_ports = (uint32_t)payload[0] + payload[1];
     uint64_t table = nuc_load_u32(microcode + 4 * NUC_MC_WORD_IO_OFFSET);
     struct port *ports = calloc(n_ports + 1, sizeof *ports);
@@ -51,14 +53,17 @@ static void execute(const uint8_t *payload, const uint8_t *microcode, size_t lef
         make_port(&ports[i], fits ? bytes : 0);
         args[i] = &ports[i].value;
     }
-    cx.temporary = fuzz_block(temporary_size);
+    for (uint32_t i = 0; fits && i < n_ports; i++)
+        cx.temporary_size += fuzz_backend.argument_bytes(payload, size, i, &ports[i].value.u.tensor);
+    cx.temporary = fuzz_block(cx.temporary_size);
     if (fits)
-        fuzz_backend.run(state, &cx, args, n_ports);
+        status = fuzz_backend.run(state, &cx, args, n_ports);
     for (uint32_t i = 0; ports != NULL && i < n_ports; i++)
         free(ports[i].value.u.tensor.data);
     free(cx.temporary);
     free(ports);
     free(args);
+    fuzz_verdict_of(status, &detail);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -70,11 +75,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *microcode = fuzz_microcode(payload, size, &left);
 
     neutronInit();
-    if (microcode != NULL && fuzz_backend.sizes(payload, size, &sizes, &detail) == NUC_OK &&
-        sizes.temporary <= 64 * MOST_BYTES) {
+    enum nuc_status status = fuzz_backend.sizes(payload, size, &sizes, &detail);
+    if (status == NUC_OK && (microcode == NULL || sizes.temporary > 64 * MOST_BYTES))
+        status = NUC_NO_MEMORY;
+    fuzz_verdict_of(status, &detail);
+    if (status == NUC_OK) {
         void *state = fuzz_block(sizes.state);
-        if (fuzz_backend.load(state, payload, size, &detail) == NUC_OK) {
-            execute(payload, microcode, left, state, sizes.temporary);
+        status = fuzz_backend.load(state, payload, size, &detail);
+        fuzz_verdict_of(status, &detail);
+        if (status == NUC_OK) {
+            execute(payload, size, microcode, left, state, sizes.temporary);
             fuzz_backend.unload(state);
         }
         free(state);

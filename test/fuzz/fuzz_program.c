@@ -60,11 +60,19 @@ static bool set_io(struct nuc_program *p, void **blocks, size_t *n_blocks)
     return true;
 }
 
-static void ask_number(const uint8_t *image, size_t size)
+static void ask(const uint8_t *image, size_t size)
 {
     static const char *const names[] = {"input0_scale", "input0_zp", "output0_quant_max", ""};
     double number;
+    const void *data;
+    size_t bytes, sum = 0;
 
+    if (nuc_program_named_data(image, size, "nucleon", &data, &bytes, NULL) == NUC_OK) {
+        for (size_t i = 0; i < bytes; i++)
+            sum += ((const uint8_t *)data)[i];
+    }
+    if (sum == SIZE_MAX)
+        fuzz_broken("unreachable");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         nuc_program_number(image, size, names[i], &number, NULL);
 }
@@ -78,17 +86,17 @@ static void read_profile(void *user, uint32_t instruction, const uint8_t *record
         *sum += records[i] ^ instruction;
 }
 
-static void run(struct nuc_program *p)
+static enum nuc_status run(struct nuc_program *p, struct nuc_detail *detail)
 {
+    enum nuc_status status = NUC_NO_MEMORY;
     void *blocks[16];
     size_t n_blocks = 0;
-    struct nuc_detail detail;
     unsigned sum = 0;
 
     nuc_program_profile(p, read_profile, &sum);
     /* Twice: an execution must leave the program fit for another one. */
     for (int k = 0; k < 2 && p->n_instructions <= MOST_INSTRUCTIONS; k++) {
-        if (set_io(p, blocks, &n_blocks) && nuc_program_execute(p, &detail) == NUC_OK) {
+        if (set_io(p, blocks, &n_blocks) && (status = nuc_program_execute(p, detail)) == NUC_OK) {
             struct nuc_tensor t;
             for (size_t i = 0; i < nuc_program_n_outputs(p); i++)
                 nuc_program_output(p, i, &t);
@@ -96,6 +104,7 @@ static void run(struct nuc_program *p)
         while (n_blocks > 0)
             free(blocks[--n_blocks]);
     }
+    return status;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -104,19 +113,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct nuc_program_sizes sizes;
     struct nuc_program_memory m = {.state = NULL};
     struct nuc_program program;
-    struct nuc_detail detail;
+    struct nuc_detail detail = {.message = NULL};
 
     neutronInit();
-    ask_number(image, size);
-    if (nuc_program_sizes(image, size, &fuzz_backends, &sizes, &detail) == NUC_OK && small(&sizes)) {
+    ask(image, size);
+    enum nuc_status status = nuc_program_sizes(image, size, &fuzz_backends, &sizes, &detail);
+    if (status == NUC_OK && !small(&sizes))
+        status = NUC_NO_MEMORY;
+    fuzz_verdict_of(status, &detail);
+    if (status == NUC_OK) {
         m.state = exact_block(m.state_size = sizes.state);
         m.temporary = exact_block(m.temporary_size = sizes.temporary);
         for (size_t i = 0; i < sizes.n_planned; i++)
             m.planned[i] = exact_block(m.planned_size[i] = sizes.planned[i]);
-        if (nuc_program_load(&program, image, size, &m, &nuc_default_kernels, &fuzz_backends, &detail) == NUC_OK) {
-            run(&program);
+        status = nuc_program_load(&program, image, size, &m, &nuc_default_kernels, &fuzz_backends, &detail);
+        if (status == NUC_OK) {
+            status = run(&program, &detail);
             nuc_program_unload(&program);
         }
+        fuzz_verdict_of(status, &detail);
         for (size_t i = 0; i < sizes.n_planned; i++)
             free(m.planned[i]);
         free(m.state);

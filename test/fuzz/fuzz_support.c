@@ -34,6 +34,56 @@ static void *allocate(void *user, void *block, size_t size)
     return start + HEADER;
 }
 
+static char verdict[NUC_MESSAGE_SIZE];
+
+void fuzz_verdict(const char *why)
+{
+    unsigned digits;
+    int skip = 0;
+
+    if (why == NULL) {
+        verdict[0] = '\0';
+        return;
+    }
+    if (sscanf(why, "/proc/self/fd/%u%n", &digits, &skip) == 1) {
+        why += skip;
+        why += strncmp(why, ": ", 2) == 0 ? 2 : 0;
+    }
+    snprintf(verdict, sizeof verdict, "%s", why[0] != '\0' ? why : "refused without a message");
+}
+
+void fuzz_verdict_of(enum nuc_status status, const struct nuc_detail *detail)
+{
+    const char *message = detail != NULL ? detail->message : NULL;
+
+    fuzz_verdict(status == NUC_OK ? NULL : message != NULL ? message : nuc_status_name(status));
+}
+
+const char *fuzz_take_verdict(void)
+{
+    static char taken[NUC_MESSAGE_SIZE];
+
+    memcpy(taken, verdict, sizeof taken);
+    for (char *c = taken; *c != '\0'; c++)
+        *c = *c < ' ' || *c > '~' ? '?' : *c; /* names of entries are bytes of the input */
+    snprintf(verdict, sizeof verdict, "the target gave no verdict");
+    return taken[0] == '\0' ? NULL : taken;
+}
+
+uint32_t fuzz_checksum(const uint8_t *data, size_t size)
+{
+    uint32_t h = 2166136261u;
+
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ data[i]) * 16777619u;
+    return h ^ h >> 15;
+}
+
+uint32_t fuzz_choice(const uint8_t *data, size_t size, uint32_t count)
+{
+    return fuzz_checksum(data, size) % count;
+}
+
 struct nuc_context *fuzz_context(struct fuzz_memory *memory, size_t limit)
 {
     *memory = (struct fuzz_memory){0, limit};
@@ -61,6 +111,14 @@ int fuzz_file(const uint8_t *data, size_t size, char path[64])
     }
     snprintf(path, 64, "/proc/self/fd/%d", fd);
     return fd;
+}
+
+bool fuzz_pair(const uint8_t *data, size_t size, struct nuc_span *first, struct nuc_span *second)
+{
+    const struct nuc_span all = {data, size};
+
+    return size >= 4 && nuc_span_slice(all, 4, nuc_load_u32(data), first) &&
+           nuc_span_slice(all, 4 + first->size, size - 4 - first->size, second);
 }
 
 void *fuzz_block(size_t size)
@@ -96,8 +154,10 @@ int fuzz_bytes(const uint8_t *data, size_t size, size_t limit, void (*fn)(struct
     uint8_t *copy = fuzz_copy(data, size);
     struct nuc_span bytes = {copy, size};
 
-    if (nuc_try(cx, fn, &bytes) == NUC_INTERNAL)
+    enum nuc_status status = nuc_try(cx, fn, &bytes);
+    if (status == NUC_INTERNAL)
         fuzz_broken(cx->message);
+    fuzz_verdict(status == NUC_OK ? NULL : cx->message);
     nuc_context_free(cx);
     free(copy);
     return 0;

@@ -1,9 +1,11 @@
 /*
- * golden FILE.zip [--only PART] [--verbose] [--target NAME] [--executorch-ops-only]: programs that torch.export wrote,
- * with inputs and what PyTorch computed (golden_make.py), or LiteRT models and what numpy computes (litert_make.py).
- * Each is compiled without quantization; evaluator and program must give the expected outputs: integers equal, floats
- * within `tolerance`. Prints a line for each that does not, or that is refused, and totals. Exit code 0 when all hold
- * and as many are there as the file says.
+ * golden FILE.zip [--only PART] [--every N] [--save DIR] [--verbose] [--target NAME] [--executorch-ops-only]: programs
+ * that torch.export wrote, with inputs and what PyTorch computed (golden_make.py), or LiteRT models and what numpy
+ * computes (litert_make.py). Each is compiled without quantization; evaluator and program must give the expected
+ * outputs: integers equal, floats within `tolerance`. Prints a line for each that does not, or that is refused, and
+ * totals. Exit code 0 when all hold and as many are there as the file says.
+ *
+ * --every N takes each N-th program only, --save DIR writes the models there and runs none.
  *
  * FILE.zip has two entries. "data" holds the bytes of tensors and weights. "programs" is lines of JSON, the first one
  *
@@ -34,7 +36,8 @@
 
 struct request {
     struct nuc_options options;
-    const char *file, *only;
+    const char *file, *only, *save;
+    size_t every;
     bool verbose;
     char model[64], program[64]; /* temporary files */
 };
@@ -57,7 +60,7 @@ struct golden {
 };
 
 struct totals {
-    size_t programs, stated, equal, refused, differ, crash;
+    size_t lines, programs, stated, equal, refused, differ, crash;
 };
 
 /* ---- reading ---- */
@@ -376,11 +379,18 @@ static void run_line(struct nuc_context *cx, const struct file_run *r, struct nu
     struct golden g;
 
     read_golden(&program, data, &g);
-    if (r->q->only != NULL && strstr(g.name, r->q->only) == NULL) {
+    size_t index = r->sum->lines++;
+    if ((r->q->only != NULL && strstr(g.name, r->q->only) == NULL) || index % r->q->every != 0) {
         r->sum->stated--;
         return;
     }
     r->sum->programs++;
+    if (r->q->save != NULL) {
+        bool litert = json_object_get(program.value, "model") != NULL;
+        write_model(cx, &program, data, nuc_format(cx, "%s/%s.%s", r->q->save, g.name, litert ? "tflite" : "pt2"));
+        r->sum->equal++;
+        return;
+    }
     write_model(cx, &program, data, r->q->model);
     enum outcome result = run_apart(r->q, &g);
     if (r->q->verbose && result == EQUAL)
@@ -417,7 +427,12 @@ static bool read_arguments(int argc, char **argv, struct request *q)
             q->options.executorch_ops_only = true;
         else if (strcmp(argv[i], "--only") == 0)
             q->only = argv[++i < argc ? i : 0];
-        else if (strcmp(argv[i], "--target") == 0) {
+        else if (strcmp(argv[i], "--save") == 0)
+            q->save = argv[++i < argc ? i : 0];
+        else if (strcmp(argv[i], "--every") == 0) {
+            q->every = strtoull(value, NULL, 10);
+            i++;
+        } else if (strcmp(argv[i], "--target") == 0) {
             q->options.target = value;
             i++;
         } else if (q->file == NULL && argv[i][0] != '-')
@@ -425,13 +440,13 @@ static bool read_arguments(int argc, char **argv, struct request *q)
         else
             return false;
     }
-    return q->file != NULL;
+    return q->file != NULL && q->every != 0;
 }
 
 int main(int argc, char **argv)
 {
     char folder[] = "/tmp/golden_XXXXXX";
-    struct request q = {.file = NULL};
+    struct request q = {.file = NULL, .every = 1};
     struct totals sum = {.programs = 0};
     struct nuc_context *cx = nuc_context_new(NULL);
 
@@ -439,7 +454,8 @@ int main(int argc, char **argv)
     q.options.no_quantize = true;
     q.options.threads = 1;
     if (!read_arguments(argc, argv, &q) || cx == NULL || mkdtemp(folder) == NULL) {
-        fprintf(stderr, "usage: golden FILE.zip [--only PART] [--verbose] [--target NAME] [--executorch-ops-only]\n");
+        fprintf(stderr, "usage: golden FILE.zip [--only PART] [--every N] [--save DIR] [--verbose] [--target NAME] "
+                        "[--executorch-ops-only]\n");
         return 2;
     }
     snprintf(q.model, sizeof q.model, "%s/model.pt2", folder);

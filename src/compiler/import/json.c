@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/characters.h"
 #include "host/limits.h"
 #include "host/text.h"
 
@@ -153,8 +152,6 @@ const char *nuc_json_string(const struct nuc_json *j)
 {
     if (!json_is_string(j->value))
         wrong_type(j, "a text");
-    if (!nuc_is_plain(json_string_value(j->value)))
-        nuc_json_fail(j, NUC_BAD_INPUT, "the text has control characters: export the model again with other names");
     return json_string_value(j->value);
 }
 
