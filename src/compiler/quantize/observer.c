@@ -1,4 +1,5 @@
 /* The arithmetic is that of torchao/quantization/pt2e/observer.py, in float32 as there. */
+#include <float.h>
 #include <math.h>
 
 #include "compiler/quantize/observer.h"
@@ -138,10 +139,11 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
 
 /* ---- parameters ---- */
 
-/* The range always includes 0. */
+/* The range always includes 0. Half of what float32 has on each side, so that its width is a number. */
 static void parameters_of_range(const struct nuc_qspec *spec, float min, float max, float *scale, int64_t *zero_point)
 {
-    float low = min < 0 ? min : 0, high = max > 0 ? max : 0, steps = (float)(spec->quant_max - spec->quant_min);
+    float low = min < 0 ? fmaxf(min, -FLT_MAX / 2) : 0, high = max > 0 ? fminf(max, FLT_MAX / 2) : 0;
+    float steps = (float)(spec->quant_max - spec->quant_min);
     bool affine = spec->scheme == NUC_PER_TENSOR_AFFINE;
     float s = affine ? (high - low) / steps : (-low > high ? -low : high) / (steps / 2);
 
