@@ -58,7 +58,8 @@ static bool continues_character(char c)
 }
 
 /* The middle of what does not fit gives way to dots, so that path and cause are both seen. */
-static void format_message(char out[NUC_MESSAGE_SIZE], const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void format_message(char out[NUC_MESSAGE_SIZE], const char *format,
+                                                                 va_list args)
 {
     static const char dots[] = " ... ";
     char text[16 * NUC_MESSAGE_SIZE];
