@@ -12,7 +12,7 @@
 #include "nucleon/NeutronDriver.h"
 
 #define MOST_BYTES 65536
-#define MOST_CALLS 24
+#define MOST_CALLS 48
 
 enum call { LOAD, SET_INPUT, SET_OUTPUT, EXECUTE, GET_OUTPUT, UNLOAD, INFO, NUMBER, N_CALLS };
 

@@ -25,6 +25,7 @@
 #define MOST_BYTES 12288 /* of a seed: what is longer takes mutations longer to get anywhere */
 #define N_NETWORKS 40    /* for each way of compiling */
 #define N_SAMPLES 3
+#define MOST_IO 6 /* inputs and outputs of a program that are set in sequences of calls */
 
 /* A way to compile. */
 struct way {
@@ -209,14 +210,14 @@ static void keep_selection(struct nuc_context *cx, void *arg)
 static void keep_calls(const struct maker *m, const char *name, const uint8_t *program, size_t size)
 {
     static const uint8_t load[] = {0, 0, 0, 0}, end[] = {3, 0, 0, 0, 4, 0, 0, 0, 4, 1, 0, 0, 6, 1, 0, 0};
-    uint8_t calls[96];
+    uint8_t calls[2 * (sizeof load + 8 * MOST_IO + sizeof end)];
     size_t n = 0;
     char file[160];
 
     for (int round = 0; round < 2; round++) {
         memcpy(calls + n, load, sizeof load);
         n += sizeof load;
-        for (uint8_t i = 0; i < 3; i++) {
+        for (uint8_t i = 0; i < MOST_IO; i++) {
             const uint8_t set[] = {1, i, 0, 0, 2, i, 0, 0};
             memcpy(calls + n, set, sizeof set);
             n += sizeof set;
