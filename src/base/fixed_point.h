@@ -28,6 +28,12 @@ static inline int32_t nuc_saturate_i32(int64_t v)
     return v < INT32_MIN ? INT32_MIN : (int32_t)v;
 }
 
+/*
+ * The longest row of a softmax in fixed point: the sum of its exponentials has 12 integer bits, in LiteRT, in CMSIS-NN
+ * and here.
+ */
+#define NUC_FIXED_SOFTMAX_ROW 2040
+
 static inline int32_t nuc_clamp_i32(int32_t v, int32_t low, int32_t high)
 {
     if (v < low)

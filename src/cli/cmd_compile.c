@@ -45,6 +45,15 @@ static void print_memory(const struct nuc_program_report *r)
     cli_put("\n");
 }
 
+static void print_executorch(const struct nuc_program_report *r)
+{
+    if (r->n_executorch_lacks == 0)
+        return;
+    cli_printf("  runtime  nucleon's: ExecuTorch has no kernel for %zu instruction%s (%s),\n"
+               "           --executorch-ops-only does without\n",
+               r->n_executorch_lacks, r->n_executorch_lacks == 1 ? "" : "s", r->executorch_lacks);
+}
+
 static void print_report(const struct nuc_compiler *c, const struct cli_args *args)
 {
     struct nuc_program_report r;
@@ -59,6 +68,7 @@ static void print_report(const struct nuc_compiler *c, const struct cli_args *ar
                    r.n_cpu_float);
     print_npu(&r, args->o.delegate);
     print_memory(&r);
+    print_executorch(&r);
     cli_print_calibration(c);
     cli_print_quality(c);
     if (r.n_partitions == 0)

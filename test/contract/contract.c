@@ -304,7 +304,7 @@ static void save(struct trial *t)
 {
     char path[2048], from[1200];
 
-    if (t->q->save == NULL)
+    if (t->q->save == NULL || t->options.io == NUC_IO_INT8)
         return;
     snprintf(path, sizeof path, "%s/%llu_%s", t->q->save, (unsigned long long)t->q->seed, t->target);
     snprintf(from, sizeof from, "%s", t->path);

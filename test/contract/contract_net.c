@@ -16,7 +16,7 @@ struct maker {
     struct nuc_text text; /* what holds so far */
     struct nuc_graph *graph;
     unsigned n_inputs, n_constants, n_ops;
-    bool exact;
+    bool exact, scales;
     const char *pending; /* parsed by try_parse() */
 };
 
@@ -125,13 +125,14 @@ struct op_row {
 
 enum {
     WILD = 1, /* steps of its operands may become many of its result's, or another choice */
-    REAL = 2  /* torch has it for floats alone */
+    REAL = 2, /* torch has it for floats alone */
+    LINE = 4  /* its result scales with its operands */
 };
 
 static const struct op_row op_rows[] = {
-    {"aten.relu.default(X)", 0},
-    {"aten.abs.default(X)", 0},
-    {"aten.neg.default(X)", 0},
+    {"aten.relu.default(X)", LINE},
+    {"aten.abs.default(X)", LINE},
+    {"aten.neg.default(X)", LINE},
     {"aten.sigmoid.default(X)", 0},
     {"aten.tanh.default(X)", 0},
     {"aten.hardtanh.default(X, -0.5, 0.75)", REAL},
@@ -140,66 +141,66 @@ static const struct op_row op_rows[] = {
     {"aten.clamp.default(X, none, 0.5)", 0},
     {"aten.relu6.default(X)", REAL},
     {"aten.gelu.default(X)", REAL},
-    {"aten.leaky_relu.default(X, 0.1)", REAL},
-    {"aten.add.Tensor(X, Y)", 0},
-    {"aten.add.Tensor(X, X)", 0},
-    {"aten.sub.Tensor(X, Y)", 0},
+    {"aten.leaky_relu.default(X, 0.1)", REAL | LINE},
+    {"aten.add.Tensor(X, Y)", LINE},
+    {"aten.add.Tensor(X, X)", LINE},
+    {"aten.sub.Tensor(X, Y)", LINE},
     {"aten.mul.Tensor(X, Y)", 0},
-    {"aten.maximum.default(X, Y)", 0},
-    {"aten.minimum.default(X, Y)", 0},
-    {"aten.mul.Scalar(X, 0.5)", 0},
+    {"aten.maximum.default(X, Y)", LINE},
+    {"aten.minimum.default(X, Y)", LINE},
+    {"aten.mul.Scalar(X, 0.5)", LINE},
     {"aten.gt.Scalar(X, 0.25)", WILD},
     {"aten.softmax.int(X, D)", REAL},
     {"aten.log_softmax.int(X, D)", REAL},
-    {"aten.mean.dim(X, [D], KEEP)", 0},
-    {"aten.sum.dim_IntList(X, [D], KEEP)", 0},
-    {"aten.mean.default(X)", 0},
-    {"aten.amax.default(X, [D], KEEP)", 0},
-    {"aten.amin.default(X, [D], KEEP)", 0},
+    {"aten.mean.dim(X, [D], KEEP)", LINE},
+    {"aten.sum.dim_IntList(X, [D], KEEP)", LINE},
+    {"aten.mean.default(X)", LINE},
+    {"aten.amax.default(X, [D], KEEP)", LINE},
+    {"aten.amin.default(X, [D], KEEP)", LINE},
     {"aten.argmax.default(X, D)", WILD},
     {"aten.var.correction(X, [D])", WILD | REAL},
-    {"aten.cumsum.default(X, D)", 0},
-    {"aten.permute.default(X, P)", 0},
-    {"aten.permute.default(X, P)", 0},
-    {"aten.transpose.int(X, D, 0)", 0},
-    {"aten.view.default(X, [-1])", 0},
-    {"aten.reshape.default(X, [-1])", 0},
-    {"aten.reshape.default(X, [1, -1, 1])", 0},
-    {"aten.reshape.default(X, [1, 1, -1, 1])", 0},
-    {"aten.flatten.using_ints(X, 0, D)", 0},
-    {"aten.unsqueeze.default(X, D)", 0},
-    {"aten.squeeze.dim(X, D)", 0},
-    {"aten.squeeze.default(X)", 0},
-    {"aten.slice.Tensor(X, D, N, 9)", 0},
-    {"aten.slice.Tensor(X, D, 0, 9, 2)", 0},
-    {"aten.select.int(X, D, 0)", 0},
-    {"aten.cat.default([X, X], D)", 0},
-    {"aten.cat.default([X, Y], D)", 0},
-    {"aten.stack.default([X, X], D)", 0},
-    {"aten.expand.default(X, [2, -1, -1])", 0},
-    {"aten.flip.default(X, [D])", 0},
-    {"aten.roll.default(X, [1], [D])", 0},
+    {"aten.cumsum.default(X, D)", LINE},
+    {"aten.permute.default(X, P)", LINE},
+    {"aten.permute.default(X, P)", LINE},
+    {"aten.transpose.int(X, D, 0)", LINE},
+    {"aten.view.default(X, [-1])", LINE},
+    {"aten.reshape.default(X, [-1])", LINE},
+    {"aten.reshape.default(X, [1, -1, 1])", LINE},
+    {"aten.reshape.default(X, [1, 1, -1, 1])", LINE},
+    {"aten.flatten.using_ints(X, 0, D)", LINE},
+    {"aten.unsqueeze.default(X, D)", LINE},
+    {"aten.squeeze.dim(X, D)", LINE},
+    {"aten.squeeze.default(X)", LINE},
+    {"aten.slice.Tensor(X, D, N, 9)", LINE},
+    {"aten.slice.Tensor(X, D, 0, 9, 2)", LINE},
+    {"aten.select.int(X, D, 0)", LINE},
+    {"aten.cat.default([X, X], D)", LINE},
+    {"aten.cat.default([X, Y], D)", LINE},
+    {"aten.stack.default([X, X], D)", LINE},
+    {"aten.expand.default(X, [2, -1, -1])", LINE},
+    {"aten.flip.default(X, [D])", LINE},
+    {"aten.roll.default(X, [1], [D])", LINE},
     {"aten.constant_pad_nd.default(X, [1, 2], 0.5)", 0},
     {"aten.constant_pad_nd.default(X, [0, 1, 2, 0])", 0},
     {"aten.pad.default(X, [1, 1, 1, 1], \"reflect\")", 0},
-    {"aten.clone.default(X)", 0},
-    {"aten.contiguous.default(X)", 0},
-    {"aten.clone.default(X, memory_format=channels-last)", 0},
+    {"aten.clone.default(X)", LINE},
+    {"aten.contiguous.default(X)", LINE},
+    {"aten.clone.default(X, memory_format=channels-last)", LINE},
     {"aten.layer_norm.default(X, [LAST])", WILD | REAL},
-    {"aten.linear.default(X, W)", 0},
+    {"aten.linear.default(X, W)", LINE},
     {"aten.matmul.default(X, Y)", 0},
-    {"aten.conv2d.default(X, F, none, [1, 1], [1, 1])", 0},
-    {"aten.conv2d.default(X, F, none, [2, 1])", 0},
-    {"aten.conv2d.default(X, G, none, [1, 1], [1, 1], [1, 1], CHANNELS)", 0},
-    {"aten.conv1d.default(X, V, none, [1], [1])", 0},
-    {"aten.max_pool2d.default(X, [2, 2])", 0},
-    {"aten.max_pool2d.default(X, [3, 3], [2, 2], [1, 1], [1, 1], true)", 0},
-    {"aten.avg_pool2d.default(X, [2, 2])", REAL},
-    {"aten.avg_pool2d.default(X, [3, 3], [1, 1], [1, 1])", REAL},
-    {"aten.adaptive_avg_pool2d.default(X, [1, 1])", REAL},
-    {"aten.upsample_nearest2d.vec(X, none, [2.0, 2.0])", 0},
-    {"aten.upsample_bilinear2d.vec(X, none, false, [2.0, 2.0])", 0},
-    {"aten.pixel_shuffle.default(X, 2)", 0},
+    {"aten.conv2d.default(X, F, none, [1, 1], [1, 1])", LINE},
+    {"aten.conv2d.default(X, F, none, [2, 1])", LINE},
+    {"aten.conv2d.default(X, G, none, [1, 1], [1, 1], [1, 1], CHANNELS)", LINE},
+    {"aten.conv1d.default(X, V, none, [1], [1])", LINE},
+    {"aten.max_pool2d.default(X, [2, 2])", LINE},
+    {"aten.max_pool2d.default(X, [3, 3], [2, 2], [1, 1], [1, 1], true)", LINE},
+    {"aten.avg_pool2d.default(X, [2, 2])", REAL | LINE},
+    {"aten.avg_pool2d.default(X, [3, 3], [1, 1], [1, 1])", REAL | LINE},
+    {"aten.adaptive_avg_pool2d.default(X, [1, 1])", REAL | LINE},
+    {"aten.upsample_nearest2d.vec(X, none, [2.0, 2.0])", LINE},
+    {"aten.upsample_bilinear2d.vec(X, none, false, [2.0, 2.0])", LINE},
+    {"aten.pixel_shuffle.default(X, 2)", LINE},
     {"aten.where.self(B, X, X)", WILD},
     {"aten.to.dtype(X, float32)", 0},
     {"aten.to.dtype(X, int32)", WILD},
@@ -306,6 +307,7 @@ static bool add_op(struct maker *m)
         return false;
     }
     m->n_ops++;
+    m->scales = m->scales && (row->flags & LINE) != 0;
     m->exact = m->exact && (row->flags & WILD) == 0;
     return true;
 }
@@ -322,8 +324,10 @@ static const char *outputs(struct maker *m)
         list = nuc_format(m->cx, "%s, %s", list, last);
     if (m->n_inputs > 0 && in(m, 0, 7) == 0)
         list = nuc_format(m->cx, "%%x%lld, %s", (long long)in(m, 0, m->n_inputs - 1), list);
-    if (m->n_constants > 0 && in(m, 0, 7) == 0)
+    if (m->n_constants > 0 && in(m, 0, 7) == 0) {
+        m->scales = false;
         list = nuc_format(m->cx, "%s, %%c0", list);
+    }
     if (m->n_ops > 1 && in(m, 0, 3) == 0)
         list = nuc_format(m->cx, "%s, %%v%lld", list, (long long)in(m, 0, m->n_ops - 2));
     return list;
@@ -331,7 +335,7 @@ static const char *outputs(struct maker *m)
 
 struct net net_make(struct nuc_context *cx, uint64_t seed, bool floats)
 {
-    struct maker m = {.cx = cx, .r = random_seeded(seed), .exact = true};
+    struct maker m = {.cx = cx, .r = random_seeded(seed), .exact = true, .scales = true};
     int64_t n_ops = in(&m, 0, 9) == 0 ? 0 : in(&m, 1, 5), n_inputs = in(&m, 0, 3) == 0 ? 2 : 1;
     bool no_inputs = in(&m, 0, 29) == 0;
 
@@ -347,5 +351,5 @@ struct net net_make(struct nuc_context *cx, uint64_t seed, bool floats)
     m.pending = nuc_format(cx, "nucleon-graph 1\n%s%%output = output([%s])\n", nuc_text_string(&m.text),
                            m.n_ops == 0 && no_inputs ? "%c0" : outputs(&m));
     parse(cx, &m);
-    return (struct net){m.graph, m.pending, m.exact};
+    return (struct net){m.graph, m.pending, m.exact, m.scales && m.n_inputs > 0};
 }

@@ -10,6 +10,7 @@ struct net {
     struct nuc_graph *graph;
     const char *text; /* in the form of nuc_graph_parse() */
     bool exact;       /* moves and chooses values, or computes them without large factors: outputs can be compared */
+    bool scales;      /* inputs times a power of two give outputs times it */
 };
 
 /*

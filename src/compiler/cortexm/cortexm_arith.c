@@ -280,7 +280,7 @@ bool nuc_cm_lower_softmax(struct nuc_cm *c, struct nuc_node *node)
         return true;
     }
     dim = nuc_positive_dim(dim, rank);
-    if (dim != (int64_t)rank - 1 && rank > 4)
+    if ((dim != (int64_t)rank - 1 && rank > 4) || node->vals[0].sizes[dim] > NUC_FIXED_SOFTMAX_ROW)
         return false;
     nuc_cm_replace(c, &u.out, softmax_along(c, &u, dim));
     return true;

@@ -377,7 +377,7 @@ static void count_cpu_operators(const struct nuc_model *lowered, struct nuc_prog
 static void check_executorch_ops(const struct nuc_graph *g)
 {
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_is_call(n) && n->op != NUC_OP_CALL_DELEGATE && n->op != NUC_OP_GETITEM && !nuc_out_in_executorch(n->op))
+        if (!nuc_out_in_executorch(g->cx, n))
             nuc_fail(g->cx, NUC_UNSUPPORTED,
                      "%s: %s has no kernel in ExecuTorch's runtime: leave --executorch-ops-only out, or replace the "
                      "operator in the model",

@@ -7,6 +7,7 @@
 #include "compiler/driver/model_facts.h"
 #include "compiler/neutron/convert/convert.h"
 #include "compiler/neutron/convert/kernel_selection.h"
+#include "compiler/program/out_variant.h"
 #include "compiler/report/memory_map.h"
 #include "host/file.h"
 #include "host/text.h"
@@ -69,6 +70,26 @@ static const struct nuc_memory_map *map_of(const struct nuc_model *m, const stru
     return map;
 }
 
+/* ---- what ExecuTorch lacks ---- */
+
+static void note_lacking(const struct nuc_graph *g, struct nuc_program_report *r)
+{
+    const char *names = "";
+
+    r->n_executorch_lacks = 0;
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (nuc_out_in_executorch(g->cx, n))
+            continue;
+        const char *name = nuc_out_variant(g->cx, n->op).name;
+        bool volume = n->op == NUC_OP_CONVOLUTION;
+        name = volume ? "aten::convolution of volumes" : name;
+        r->n_executorch_lacks++;
+        if (strstr(nuc_format(g->cx, "%s,", names), nuc_format(g->cx, "%s,", name)) == NULL)
+            names = nuc_format(g->cx, "%s%s%s", names, *names == '\0' ? "" : ", ", name);
+    }
+    r->executorch_lacks = names;
+}
+
 /* ---- the file ---- */
 
 void nuc_make_program(struct nuc_job *j)
@@ -94,6 +115,7 @@ void nuc_make_program(struct nuc_job *j)
     j->made.report = m->lowered->report;
     j->made.report.scratch_in_arena = o->plan_delegate_scratch;
     j->made.report.program = j->made.bytes.size;
+    note_lacking(m->graph, &j->made.report);
     fill_figures(&j->made.report, &memory, m->lowered);
     j->made.memory = map_of(m, &memory);
 }

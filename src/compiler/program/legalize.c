@@ -1,7 +1,9 @@
 #include "compiler/program/legalize.h"
 
+#include "compiler/graph/args.h"
 #include "compiler/graph/op_list.h"
 #include "compiler/layout/orders.h"
+#include "host/text.h"
 
 /* Which tensor arguments of an operator have to be contiguous. */
 enum need {
@@ -168,6 +170,28 @@ static void name_delegate_inputs(struct nuc_graph *g, struct nuc_node *call)
     }
 }
 
+/* ExecuTorch's kernel that quantizes per channel takes float64 scales alone; the one that dequantizes takes either. */
+static void widen_scales(struct nuc_graph *g, struct nuc_node *quantize)
+{
+    struct nuc_node *scales = nuc_arg_node(quantize, NUC_ARG(QUANTIZE_PER_CHANNEL, scales));
+
+    if (scales == NULL || !nuc_is_static(scales) || scales->data == NULL || scales->vals[0].dtype != NUC_F32)
+        return;
+    struct nuc_meta meta = scales->vals[0];
+    size_t count = (size_t)nuc_elements(&meta);
+    const float *narrow = nuc_const_contiguous(g, scales);
+    double *wide = nuc_alloc_array(g->cx, count, sizeof *wide);
+    for (size_t i = 0; i < count; i++)
+        wide[i] = (double)narrow[i];
+    meta.dtype = NUC_F64;
+    struct nuc_node *widened =
+        nuc_add_placeholder(g, nuc_format(g->cx, "%s_float64", scales->name), NUC_PARAMETER, &meta);
+    widened->data = nuc_dense_data(g->cx, &meta, wide);
+    widened->target = widened->name;
+    widened->source = scales->source;
+    nuc_replace_input(g, quantize, scales, widened);
+}
+
 void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
 {
     bool *stale = nuc_alloc_array(g->cx, most_ids(g), sizeof *stale);
@@ -177,5 +201,7 @@ void nuc_legalize_dim_orders(struct nuc_graph *g, bool as_reference)
             legalize(g, node, need_of(node->op, as_reference), stale);
         else if (node->op == NUC_OP_CALL_DELEGATE && !as_reference)
             name_delegate_inputs(g, node);
+        if (node->op == NUC_OP_QUANTIZE_PER_CHANNEL && !as_reference)
+            widen_scales(g, node);
     }
 }

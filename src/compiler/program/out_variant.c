@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "compiler/graph/executorch_ops.h"
 #include "compiler/graph/op_list.h"
 
 /* Out variants that torch declares by hand. */
@@ -74,12 +75,13 @@ struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op)
     };
 }
 
-bool nuc_out_in_executorch(enum nuc_op op)
+bool nuc_out_in_executorch(struct nuc_context *cx, const struct nuc_node *node)
 {
-    return op == NUC_OP_NUCLEON_PERMUTE_VIEW ||
-           (strncmp(nuc_op_name(op, NUC_EDGE), "edge.nucleon.", 13) != 0 &&
-            !nuc_op_is_in(op, NUC_OPS(NUC_OP_SORT_STABLE, NUC_OP_SCATTER_REDUCE, NUC_OP_GRID_SAMPLER_3D, NUC_OP_GRU,
-                                      NUC_OP_LSTM, NUC_OP_RNN_TANH, NUC_OP_RNN_RELU, NUC_OP_RMS_NORM)));
+    const char *name = nuc_is_call(node) ? nuc_out_variant(cx, node->op).name : NULL;
+
+    if (node->op == NUC_OP_CONVOLUTION && node->n_vals > 0 && node->vals[0].rank > NUC_EXECUTORCH_CONVOLUTION_RANK)
+        return false;
+    return name == NULL || nuc_in_executorch(name);
 }
 
 bool nuc_out_has_arg(enum nuc_op op, uint32_t index)

@@ -12,10 +12,8 @@ struct nuc_out_variant {
 
 struct nuc_out_variant nuc_out_variant(struct nuc_context *cx, enum nuc_op op);
 
-/*
- * Whether ExecuTorch's libraries have a kernel for it: not for operators of our own, nor for some that torch alone has.
- */
-bool nuc_out_in_executorch(enum nuc_op op);
+/* Whether ExecuTorch's libraries have a kernel for the call as it is; what is no instruction needs none. */
+bool nuc_out_in_executorch(struct nuc_context *cx, const struct nuc_node *node);
 
 /* The out variant has the argument. */
 bool nuc_out_has_arg(enum nuc_op op, uint32_t index);

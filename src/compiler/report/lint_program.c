@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "compiler/graph/executorch_ops.h"
 #include "compiler/neutron/container/payload.h"
 
 enum order { ORDER_CONTIGUOUS, ORDER_CHANNELS_LAST, ORDER_OTHER };
@@ -202,22 +203,15 @@ static bool is_wide_convolution(const struct lint *l, const char *name, struct n
            t.rank != 3 && t.rank != 4;
 }
 
-/* ExecuTorch's libraries have no kernel of that name, though torch has the operator. */
-static bool is_torch_alone(struct nuc_context *cx, const char *name)
-{
-    static const char names[] = " gru grid_sampler_3d lstm rms_norm rnn_relu rnn_tanh scatter_reduce sort ";
-
-    return strncmp(name, "aten::", 6) == 0 && strstr(names, nuc_format(cx, " %s ", name + 6)) != NULL;
-}
-
 static void lint_kernel(struct lint *l, const struct nuc_view_instruction *call)
 {
     const struct nuc_view_operator *op = &l->method->operators[call->index];
     const char *name = nuc_view_text(l->cx, op->name);
 
     if (nuc_view_begins(op->name, "nucleon::"))
-        found(l, name, "is nucleon's own operator, of which ExecuTorch has no kernel");
-    if (is_torch_alone(l->cx, name))
+        found(l, name,
+              "is nucleon's own operator, of which ExecuTorch has no kernel: compile with --executorch-ops-only");
+    else if (!nuc_in_executorch(name))
         found(l, name, "has no kernel in ExecuTorch's libraries: compile with --executorch-ops-only");
     if (is_wide_convolution(l, name, call->args))
         found(l, name, "has an input of another rank than 3 or 4: its portable kernel takes no other");

@@ -74,9 +74,6 @@ void nuc_cv_emit_reduce(struct nuc_cv *cv, const struct nuc_cv_node *n)
     nuc_cv_emit(cv, opcode, &r);
 }
 
-/* Rows above this many values overflow the 12 integer bits of the fixed-point sum, in LiteRT's kernel too. */
-#define FIXED_POINT_CLASSES 2040
-
 /* Differences are scaled to 5 integer bits. Source: LiteRT PreprocessSoftmaxScaling and CalculateInputRadius. */
 static void emit_fixed_point_softmax(struct nuc_cv *cv, const struct nuc_cv_node *n, union nuc_mc_record *r)
 {
@@ -125,7 +122,7 @@ void nuc_cv_emit_softmax(struct nuc_cv *cv, const struct nuc_cv_node *n)
         nuc_cv_fail(cv, n, "input and output differ in size");
     int32_t depth = x->shape[x->rank - 1], rows = (int32_t)(nuc_lt_elements(x) / depth);
     union nuc_mc_record r = {.softmax = {.rows = rows, .depth = depth}};
-    if (depth > FIXED_POINT_CLASSES)
+    if (depth > NUC_FIXED_SOFTMAX_ROW)
         emit_softmax_table(cv, n, rows, depth);
     else
         emit_fixed_point_softmax(cv, n, &r);
