@@ -36,3 +36,14 @@ struct nuc_multiplier nuc_multiplier_from_scale(double scale)
         return (struct nuc_multiplier){INT32_MAX, 30};
     return (struct nuc_multiplier){(int32_t)rounded, shift};
 }
+
+struct nuc_multiplier nuc_mean_multiplier(double scale, int64_t count)
+{
+    struct nuc_multiplier m = nuc_multiplier_from_scale(scale);
+    int32_t bits = 63 - __builtin_clzll((uint64_t)count);
+
+    bits = bits < 32 ? bits : 32;
+    bits = bits < 31 + m.shift ? bits : 31 + m.shift;
+    bits = bits > 0 ? bits : 0;
+    return (struct nuc_multiplier){(int32_t)(((int64_t)m.multiplier << bits) / count), m.shift - bits};
+}

@@ -21,6 +21,12 @@ struct nuc_multiplier {
  */
 struct nuc_multiplier nuc_multiplier_from_scale(double scale);
 
+/*
+ * The same for the mean of `count` values, from 1: the multiplier of the scale is divided, in integers, by the count.
+ * Source: LiteRT, QuantizedMeanOrSum().
+ */
+struct nuc_multiplier nuc_mean_multiplier(double scale, int64_t count);
+
 static inline int32_t nuc_saturate_i32(int64_t v)
 {
     if (v > INT32_MAX)

@@ -106,14 +106,29 @@ static void names_and_sizes(void **state)
         assert_non_null(nuc_status_name((enum nuc_status)s));
 }
 
+/* floor(multiplier * 2^bits / count), as LiteRT has it. */
+static void test_mean_multiplier(void **state)
+{
+    static const struct {
+        double scale;
+        int64_t count;
+        int32_t multiplier, shift;
+    } rows[] = {{1.0, 1, 1 << 30, 1}, {1.0, 3, 715827882, 0}, {0.75, 49, 1051828725, -5}, {0.5, 2, 1 << 30, -1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct nuc_multiplier m = nuc_mean_multiplier(rows[i].scale, rows[i].count);
+        assert_int_equal(m.multiplier, rows[i].multiplier);
+        assert_int_equal(m.shift, rows[i].shift);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(multiplier_is_nearest),
-        cmocka_unit_test(multiplier_edges),
-        cmocka_unit_test(high_multiply_and_shift_round),
-        cmocka_unit_test(reader_survives_any_bytes),
-        cmocka_unit_test(names_and_sizes),
+        cmocka_unit_test(test_mean_multiplier),      cmocka_unit_test(multiplier_is_nearest),
+        cmocka_unit_test(multiplier_edges),          cmocka_unit_test(high_multiply_and_shift_round),
+        cmocka_unit_test(reader_survives_any_bytes), cmocka_unit_test(names_and_sizes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -308,11 +308,12 @@ bool nuc_cm_lower_sum(struct nuc_cm *c, struct nuc_node *node)
         nuc_elements(&u.in.node->vals[0]) == 0)
         return false;
     double count = (double)(nuc_elements(&u.in.node->vals[0]) / nuc_elements(&node->vals[0]));
-    double factor = node->op == NUC_OP_MEAN_DIM ? 1 / count : 1;
     /* The int32 sum of the products must not overflow. */
     if (count > (double)(1 << 22))
         return false;
-    struct nuc_multiplier m = nuc_cm_multiplier(u.in.scale * factor / u.out.params.scale);
+    double scale = u.in.scale / u.out.params.scale;
+    struct nuc_multiplier m =
+        node->op == NUC_OP_MEAN_DIM ? nuc_mean_multiplier(scale, (int64_t)count) : nuc_cm_multiplier(scale);
     struct nuc_node *before = nuc_cm_place(&u.out);
     struct reduction r = prepare(c, node, &u, nuc_flag(node, KEEPDIM), before);
     struct nuc_node *sum =

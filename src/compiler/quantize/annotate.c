@@ -291,10 +291,29 @@ static bool averages_channels(const struct nuc_annotator *a, const struct nuc_no
            out->sizes[2] * out->sizes[3] == 1;
 }
 
+/* A clamp to values that the fixed range of what is in front of it does not reach: its parameters could not hold them.
+ */
+static bool clamps_beyond(const struct nuc_annotator *a, const struct nuc_node *node)
+{
+    const struct nuc_node *input = nuc_arg_node(node, NUC_SELF);
+    const struct nuc_annotation *at = input != NULL ? a->by_id[input->id] : NULL;
+    const struct nuc_bounds b = nuc_bounds_of(node);
+
+    for (uint32_t left = a->g->n_nodes; at != NULL && at->output.kind == NUC_QSPEC_SHARED && left > 0; left--) {
+        const struct nuc_place *from = &at->output.from[0];
+        at = from->user == NULL && from->node != NULL ? a->by_id[from->node->id] : NULL;
+    }
+    if (a->reference_compat || at == NULL || at->output.kind != NUC_QSPEC_FIXED)
+        return false;
+    const struct nuc_qspec *s = &at->output;
+    return b.max < (double)(s->quant_min - s->zero_point) * (double)s->scale ||
+           b.min > (double)(s->quant_max - s->zero_point) * (double)s->scale;
+}
+
 static bool takes_own(const struct nuc_annotator *a, const struct nuc_node *node, const struct nuc_pattern *p)
 {
     if (p->form == NUC_FORM_BOUNDED)
-        return nuc_has_relu_bounds(node);
+        return nuc_has_relu_bounds(node) || clamps_beyond(a, node);
     if (p->form == NUC_FORM_MEAN)
         return averages_channels(a, node);
     return p->form == NUC_FORM_OWN || (p->form == NUC_FORM_MAP && !a->reference_compat);

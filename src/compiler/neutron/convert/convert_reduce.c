@@ -27,14 +27,10 @@ static void set_dimensions(const struct nuc_cv *cv, const struct nuc_cv_node *n,
 /* The mean's 1 / count goes into the multiplier. Source: LiteRT QuantizedMeanOrSum. */
 static void set_mean(struct nuc_mc_reduce *d, float x_scale, float y_scale, int64_t count)
 {
-    struct nuc_multiplier m = nuc_multiplier_from_scale((double)x_scale / (double)y_scale);
-    int32_t bits = 63 - __builtin_clzll((uint64_t)count);
+    struct nuc_multiplier m = nuc_mean_multiplier((double)x_scale / (double)y_scale, count);
 
-    bits = bits < 32 ? bits : 32;
-    bits = bits < 31 + m.shift ? bits : 31 + m.shift;
-    bits = bits > 0 ? bits : 0;
-    d->multiplier = (int32_t)(((int64_t)m.multiplier << bits) / count);
-    d->shift = m.shift - bits;
+    d->multiplier = m.multiplier;
+    d->shift = m.shift;
 }
 
 /* x_scale / y_scale = multiplier / divisor * 2^shift, exactly: both floats have 24-bit mantissas. */
