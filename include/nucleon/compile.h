@@ -139,6 +139,12 @@ struct nuc_options {
     float image_mean[3], image_std[3];
     size_t n_image_mean, n_image_std;
     enum nuc_resize image_resize;
+    /*
+     * Names of the classes by index, or one name: a file with a line for each. By default those of the folders that
+     * calibration was with.
+     */
+    const char *const *classes;
+    size_t n_classes;
     bool unlike_calibration; /* data in another unit than that of calibration are taken, with a note */
     const char *dump_after;  /* name of a stage or pass (nuc_dump_point()), or "all": after each stage; NULL: none */
     void (*dump)(void *user, const char *stage, const char *text);

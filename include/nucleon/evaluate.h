@@ -105,7 +105,7 @@ struct nuc_evaluation {
     bool has_reference;
     size_t n_outputs;
     const struct nuc_output_score *outputs;
-    size_t n_class_names; /* of a folder of images with a subfolder per class; else 0 */
+    size_t n_class_names; /* of the program, or of folders of images; 0: classes have no names */
     const char *const *class_names;
     size_t n_disagreements; /* kept */
     const struct nuc_disagreement *disagreements;

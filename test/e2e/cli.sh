@@ -286,19 +286,19 @@ bad 1 "something else as JSON" "$nucleon" inspect "$digits/test.npz" --json
 
 # ---- folders of images ----
 
-mkdir -p images classes/zero classes/one nested/empty odd
+mkdir -p images classes/0 classes/1 nested/empty odd
 png images/b.png
 png images/a.PNG
-cp images/b.png classes/zero/1.png
-cp images/b.png classes/one/1.png
-cp images/b.png classes/one/2.png
+cp images/b.png classes/0/1.png
+cp images/b.png classes/1/1.png
+cp images/b.png classes/1/2.png
 echo "no image" >odd/a.png
 good "calibrate with images" compile "$digits/digits.pt2" images.pte images
 good "run with images" "$nucleon" run images.pte --input images
 holds "a line an image" '[ "$(wc -l <out)" -eq 2 ]'
 good "evaluate with classes" "$nucleon" evaluate images.pte --dataset classes --reference "$digits/digits.pt2"
 holds "classes are labels" 'grep -q "program accuracy.*of 3)" out'
-holds "and have the names of their folders" 'grep -q "^0 one " out && grep -q "^1 zero " out'
+holds "and have the names of their folders" 'grep -q "^0 0 " out && grep -q "^1 1 " out'
 good "images normalized and resized" "$nucleon" run images.pte --input images --mean 0.5 --std 0.25 --resize crop \
     --unlike-calibration
 bad 2 "images prepared otherwise than in calibration" "$nucleon" run images.pte --input images --mean 0.5

@@ -45,6 +45,7 @@ struct nuc_dataset {
     struct nuc_image_format format;  /* of the input */
     enum nuc_resize resize;          /* what its fit is of */
     size_t per_sample;               /* images in one sample */
+    const size_t *class_of;          /* by folder; NULL: classes are the folders in their order */
     float *sample;                   /* the sample read last */
     float *image;                    /* the image read last, the channels first */
     bool channels_last;              /* samples have them last */

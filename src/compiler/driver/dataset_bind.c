@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compiler/driver/model_facts.h"
+#include "host/nearest.h"
 #include "host/text.h"
 
 /* ---- names ---- */
@@ -57,45 +58,14 @@ static const struct nuc_array *find_numbered(const struct nuc_dataset *d, const 
     return is_input_name(inputs, n_inputs, name) ? NULL : nuc_find_array(&d->arrays, name);
 }
 
-#define LONGEST 64 /* name that is compared letter by letter */
-
-/* Letters to change, add or take away. */
-static size_t distance(const char *a, const char *b)
+/* For nuc_nearest(): arrays in their order; labels are meant by nobody. */
+static const char *array_at(const void *list, size_t index)
 {
-    size_t row[LONGEST + 1], na = strlen(a), nb = strlen(b);
+    const struct nuc_arrays *arrays = list;
 
-    if (na > LONGEST || nb > LONGEST)
-        return SIZE_MAX;
-    for (size_t k = 0; k <= nb; k++)
-        row[k] = k;
-    for (size_t i = 1; i <= na; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t k = 1; k <= nb; k++) {
-            size_t above = row[k],
-                   least = diagonal + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[k - 1]));
-            least = above + 1 < least ? above + 1 : least;
-            row[k] = row[k - 1] + 1 < least ? row[k - 1] + 1 : least;
-            diagonal = above;
-        }
-    }
-    return row[nb];
-}
-
-/* The array that is meant, as it seems: another one would take more changes than half the name. */
-static const char *nearest(const struct nuc_dataset *d, const char *name)
-{
-    const char *found = NULL;
-    size_t least = strlen(name) / 2 + 1;
-
-    for (size_t i = 0; i < d->arrays.count; i++) {
-        size_t away = distance(d->arrays.items[i].name, name);
-        if (away >= least || nuc_is_label_array(d->arrays.items[i].name))
-            continue;
-        least = away;
-        found = d->arrays.items[i].name;
-    }
-    return found;
+    if (index >= arrays->count)
+        return NULL;
+    return nuc_is_label_array(arrays->items[index].name) ? "" : arrays->items[index].name;
 }
 
 #define MOST_LISTED 12
@@ -125,7 +95,7 @@ static const char *arrays_text(const struct nuc_dataset *d)
 _Noreturn static void refuse_names(const struct nuc_dataset *d, const struct nuc_tensor_info *inputs, size_t n_inputs,
                                    size_t index)
 {
-    const char *meant = nearest(d, inputs[index].name);
+    const char *meant = nuc_nearest(inputs[index].name, array_at, &d->arrays);
 
     nuc_fail(d->c->cx, NUC_BAD_INPUT,
              "%s: no array for input '%.60s': the inputs are %s, the arrays %s; name %s '%.60s' or in%zu", d->path,

@@ -1,9 +1,12 @@
 #include "compiler/driver/model_facts.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "compiler/driver/class_folders.h"
 #include "compiler/export/pt2_write.h"
 #include "compiler/graph/quant.h"
+#include "host/file.h"
 
 static struct nuc_seen *new_seen(const struct nuc_model *m)
 {
@@ -172,7 +175,6 @@ static const struct nuc_facts_of_images *image_facts(const struct nuc_dataset *d
 void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *samples, const float *least,
                          const float *most)
 {
-    struct nuc_context *cx = prepared->c->cx;
     struct nuc_seen *seen = new_seen(prepared);
 
     for (size_t i = 0; i < seen->n_inputs; i++) {
@@ -185,10 +187,9 @@ void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *s
     if (samples->images == NULL)
         return;
     seen->images = image_facts(samples);
-    const char **classes = nuc_alloc_array(cx, samples->images->n_classes, sizeof *classes);
-    for (size_t i = 0; i < samples->images->n_classes; i++)
-        classes[i] = nuc_strdup(cx, samples->images->classes[i]);
-    seen->classes = classes;
+    if (samples->images->classes == NULL)
+        return;
+    seen->classes = nuc_class_folder_names(samples);
     seen->n_classes = samples->images->n_classes;
 }
 
@@ -203,21 +204,84 @@ static bool scores_classes(const struct nuc_tensor_info *t, size_t n_classes)
     return of_sample == n_classes || (of_sample == 1 && n_classes == 2);
 }
 
-static void give_classes(const struct nuc_model *m, struct nuc_program_facts *facts)
+/* The first output whose scores may be of so many classes; the number of outputs when there is none. */
+static size_t output_of_classes(const struct nuc_model *m, size_t n_classes)
 {
+    size_t n_outputs = nuc_model_n_outputs(m), i = 0;
     struct nuc_tensor_info t;
 
-    for (size_t i = 0; i < facts->n_outputs; i++) {
-        if (nuc_model_output(m, i, &t) != NUC_OK || !scores_classes(&t, m->seen->n_classes))
+    while (i < n_outputs && (nuc_model_output(m, i, &t) != NUC_OK || !scores_classes(&t, n_classes)))
+        i++;
+    return i;
+}
+
+struct class_list {
+    size_t count;
+    const char *const *names;
+};
+
+/* A line for each; an empty last one is the end of the line before. */
+static struct class_list read_classes(struct nuc_context *cx, const char *path)
+{
+    struct nuc_span file = nuc_read_file(cx, path);
+    const char **names = NULL;
+    size_t count = 0, capacity = 0, begin = 0;
+
+    if (file.size > NUC_FACTS_MAX)
+        nuc_fail(cx, NUC_BAD_USAGE, "--classes %s: has %zu bytes: names of classes take at most %zu", path, file.size,
+                 NUC_FACTS_MAX);
+    for (size_t i = 0; i <= file.size; i++) {
+        if (i < file.size && file.data[i] != '\n')
             continue;
-        facts->outputs[i].classes = m->seen->classes;
-        facts->outputs[i].n_classes = m->seen->n_classes;
+        size_t end = i > begin && file.data[i - 1] == '\r' ? i - 1 : i;
+        if (i == file.size && begin == i)
+            break;
+        if (end == begin || end - begin > 1000 || memchr(file.data + begin, 0, end - begin) != NULL)
+            nuc_fail(cx, NUC_BAD_USAGE, "--classes %s: line %zu is not the name of a class", path, count + 1);
+        names = nuc_grow(cx, names, &capacity, count + 1, sizeof *names);
+        names[count++] = nuc_format(cx, "%.*s", (int)(end - begin), (const char *)file.data + begin);
+        begin = i + 1;
+    }
+    return (struct class_list){count, names};
+}
+
+/* What the options say; of none of them when they say nothing. */
+static struct class_list given_classes(const struct nuc_model *m)
+{
+    const struct nuc_options *o = &m->settings->o;
+
+    if (o->n_classes == 1)
+        return read_classes(m->c->cx, o->classes[0]);
+    return (struct class_list){o->n_classes, o->classes};
+}
+
+void nuc_check_given_classes(const struct nuc_model *m)
+{
+    size_t count = given_classes(m).count;
+
+    if (m->settings->o.n_classes > 0 && output_of_classes(m, count) == nuc_model_n_outputs(m))
+        nuc_fail(m->c->cx, NUC_BAD_USAGE, "--classes names %zu classes, but no output of %s has a score for each",
+                 count, m->graph->file);
+}
+
+static void give_classes(const struct nuc_model *m, struct nuc_program_facts *facts)
+{
+    struct class_list list = given_classes(m);
+
+    if (list.count == 0 && m->seen != NULL)
+        list = (struct class_list){m->seen->n_classes, m->seen->classes};
+    if (list.count == 0)
+        return;
+    size_t i = output_of_classes(m, list.count);
+    if (i == facts->n_outputs) {
+        nuc_warn(m->c->cx,
+                 "%s: no output has a score for each of the %zu classes of the calibration data: the program does not "
+                 "name classes; --classes does",
+                 m->graph->file, list.count);
         return;
     }
-    nuc_warn(m->c->cx,
-             "%s: no output has a score for each of the %zu classes of the calibration data: the program does "
-             "not name classes",
-             m->graph->file, m->seen->n_classes);
+    facts->outputs[i].classes = list.names;
+    facts->outputs[i].n_classes = list.count;
 }
 
 const struct nuc_program_facts *nuc_facts_of(const struct nuc_model *m)
@@ -238,8 +302,7 @@ const struct nuc_program_facts *nuc_facts_of(const struct nuc_model *m)
         facts->images = nuc_copy(m->c->cx, m->seen->images, sizeof *facts->images);
         facts->n_images = 1;
     }
-    if (m->seen != NULL && m->seen->n_classes > 0)
-        give_classes(m, facts);
+    give_classes(m, facts);
     return facts;
 }
 

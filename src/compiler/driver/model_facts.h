@@ -31,6 +31,9 @@ void nuc_note_calibrated(struct nuc_model *prepared, const struct nuc_dataset *s
 const char *nuc_input_name(const struct nuc_model *m, size_t index);
 const char *nuc_output_name(const struct nuc_model *m, size_t index);
 
+/* Fails with NUC_BAD_USAGE when the options name classes that no output has a score for. */
+void nuc_check_given_classes(const struct nuc_model *m);
+
 /* For the program of a lowered model. Notes classes that belong to no output. */
 const struct nuc_program_facts *nuc_facts_of(const struct nuc_model *m);
 

@@ -235,6 +235,7 @@ static void check_model(const struct nuc_job *j, const char *calibration)
     const char *file = j->m->graph->file;
 
     nuc_check_input_orders(j->m);
+    nuc_check_given_classes(j->m);
     if (nuc_model_is_quantized(j->m) && calibration != NULL)
         nuc_warn(cx, "%s: is quantized already; the calibration data is not used", file);
     if (j->m->settings->o.no_quantize && nuc_model_is_quantized(j->m))

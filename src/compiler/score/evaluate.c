@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/driver/dataset.h"
+#include "compiler/driver/class_folders.h"
 #include "compiler/driver/model_facts.h"
 #include "compiler/eval/eval_private.h"
 #include "compiler/eval/sqnr.h"
@@ -309,21 +309,87 @@ static void finish(struct nuc_scoring *s)
     s->result->missed = nuc_missed_gates(s->cx, s->result, s->options);
 }
 
+/* ---- classes ---- */
+
+static struct nuc_classes known_classes(const struct nuc_scoring *s)
+{
+    const struct nuc_program_facts *facts = nuc_runner_facts(s->runner);
+    struct nuc_classes known = {.n_names = 0};
+
+    for (size_t i = 0; i < s->result->n_outputs; i++) {
+        const struct nuc_scored_output *o = &s->outputs[i];
+        const struct nuc_tensor_info *t = &o->score->info;
+        size_t scores = t->rank > 1 && t->sizes[0] > 0 ? o->n_elements / (size_t)t->sizes[0] : o->n_elements;
+        scores = scores == 1 ? 2 : scores;
+        if (known.n_names == 0 && facts != NULL && facts->outputs[i].n_classes > 0) {
+            known = (struct nuc_classes){facts->outputs[i].n_classes, facts->outputs[i].classes,
+                                         facts->outputs[i].n_classes};
+        } else if (known.n_names == 0) {
+            known.most = scores > known.most ? scores : known.most;
+        }
+    }
+    return known;
+}
+
+/* Folders that are classes by their order alone are all of the classes, or nobody knows which. */
+static void check_order(const struct nuc_scoring *s)
+{
+    const struct nuc_images *images = s->data->images;
+
+    for (size_t i = 0; i < s->result->n_outputs; i++) {
+        const struct nuc_output_score *o = &s->result->outputs[i];
+        if (o->labels == NULL)
+            continue;
+        if (o->n_classes != images->n_classes)
+            nuc_fail(
+                s->cx, NUC_BAD_INPUT,
+                "%s: has folders of %zu classes, output '%s' has %zu: name them 0 to %zu, or give the program names "
+                "with compile --classes",
+                s->data->path, images->n_classes, o->name, o->n_classes, o->n_classes - 1);
+        nuc_warn(s->cx, "%s: the folders are the classes 0 to %zu in the order of their names: '%.40s' to '%.40s'",
+                 s->data->path, images->n_classes - 1, images->classes[0], images->classes[images->n_classes - 1]);
+    }
+}
+
+/* Names by class: the program's, else those of the folders. */
+static void name_classes(struct nuc_scoring *s, const struct nuc_classes *known)
+{
+    const struct nuc_images *images = s->data->images;
+    size_t n = known->n_names;
+
+    s->result->n_class_names = known->n_names;
+    s->result->class_names = known->names;
+    if (n > 0 || images == NULL || images->classes == NULL)
+        return;
+    for (size_t i = 0; i < images->n_classes; i++) {
+        size_t class = s->data->class_of != NULL ? s->data->class_of[i] : i;
+        n = class >= n ? class + 1 : n;
+    }
+    const char **names = nuc_alloc_array(s->cx, n, sizeof *names);
+    for (size_t i = 0; i < n; i++)
+        names[i] = "";
+    for (size_t i = 0; i < images->n_classes; i++)
+        names[s->data->class_of != NULL ? s->data->class_of[i] : i] = nuc_facts_text(s->cx, images->classes[i]);
+    s->result->n_class_names = n;
+    s->result->class_names = names;
+}
+
 static void prepare(struct nuc_scoring *s)
 {
     s->result = nuc_alloc(s->cx, sizeof *s->result);
     s->result->has_reference = s->reference != NULL;
     bind_inputs(s);
     open_outputs(s);
+    const struct nuc_classes known = known_classes(s);
+    bool by_name = nuc_label_class_folders(s->data, &known);
     nuc_find_labels(s);
     nuc_find_tasks(s);
+    if (!by_name)
+        check_order(s);
+    name_classes(s, &known);
     for (size_t i = 0; i < s->result->n_outputs; i++) {
         if (decides(&s->outputs[i]))
             open_decisions(s, &s->outputs[i]);
-    }
-    if (s->data->images != NULL && s->data->images->classes != NULL) {
-        s->result->n_class_names = s->data->images->n_classes;
-        s->result->class_names = s->data->images->classes;
     }
     s->disagreements = nuc_alloc_array(s->cx, s->options->max_disagreements, sizeof *s->disagreements);
     s->result->disagreements = s->disagreements;

@@ -2,7 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/driver/class_folders.h"
 #include "compiler/driver/lower.h"
+#include "compiler/driver/model_facts.h"
 #include "compiler/eval/eval.h"
 #include "compiler/eval/sqnr.h"
 #include "compiler/report/profile.h"
@@ -181,10 +183,42 @@ static void describe_boundary(const struct nuc_model *m, struct nuc_comparison *
     with->n_outputs = nuc_model_n_outputs(m);
     with->inputs = nuc_alloc_array(m->c->cx, with->n_inputs + 1, sizeof *with->inputs);
     with->infos = nuc_alloc_array(m->c->cx, with->n_outputs + 1, sizeof *with->infos);
-    for (size_t i = 0; i < with->n_inputs; i++)
+    for (size_t i = 0; i < with->n_inputs; i++) {
         check(m, nuc_model_input(m, i, &with->inputs[i]));
+        with->inputs[i].name = nuc_input_name(m, i);
+    }
     for (size_t i = 0; i < with->n_outputs; i++)
         check(m, nuc_model_output(m, i, &with->infos[i]));
+}
+
+/* A data set of its own is in the unit of the calibration data, and its folders are classes of theirs. */
+static void compare_data(const struct nuc_comparison *with, struct nuc_dataset *d)
+{
+    struct nuc_context *cx = d->c->cx;
+    struct nuc_dataset *calibration = open_samples(with, d->c, with->calibration, NUC_SAMPLES_ALL);
+    struct nuc_program_facts *facts = nuc_facts_new(cx, with->n_inputs, with->n_outputs);
+    struct nuc_classes known = {.n_names = 0};
+
+    nuc_dataset_look(calibration);
+    for (size_t i = 0; i < with->n_inputs; i++) {
+        if (calibration->ranges[i].least > calibration->ranges[i].most)
+            continue;
+        facts->inputs[i].least = calibration->ranges[i].least;
+        facts->inputs[i].most = calibration->ranges[i].most;
+    }
+    d->facts = facts;
+    nuc_dataset_look(d);
+    nuc_dataset_judge(d);
+    if (d->images == NULL || d->images->classes == NULL || with->n_outputs == 0)
+        return;
+    known.most = n_elements(&with->infos[0]);
+    if (calibration->images != NULL && calibration->images->n_classes == known.most) {
+        known.n_names = known.most;
+        known.names = nuc_class_folder_names(calibration);
+    }
+    if (!nuc_label_class_folders(d, &known) && d->images->n_classes != known.most)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: has folders of %zu classes, the model %zu: name them 0 to %zu", d->path,
+                 d->images->n_classes, known.most, known.most - 1);
 }
 
 struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, const char *calibration, const char *dataset)
@@ -205,6 +239,8 @@ struct nuc_comparison *nuc_comparison_new(const struct nuc_model *m, const char 
 
     struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
     struct nuc_dataset *d = open_samples(with, m->c, with->path, with->part);
+    if (dataset != NULL)
+        compare_data(with, d);
     runs.evaluator = nuc_eval_new(m->graph, m->settings->o.threads);
     runs.boundary = NULL;
     nuc_leave_sub_arena(cx, sub);
