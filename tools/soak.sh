@@ -12,6 +12,11 @@ root=$PWD
 parts() {
     cat <<'LIST'
 memory         10  every allocation of a compilation, an explanation and a tuning fails once, in the library
+fault          20  every command with its n-th allocation or system call failing, or killed at it, for all n
+flips          15  every bit of an archive, a LiteRT model and a program turned over
+tsan           15  what runs in threads, under ThreadSanitizer
+contract       20  what compiles runs: 5,000 small models of every rank, dim order and element type
+metamorphic    10  2,000 models: what must not change a program does not
 differential   20  20,000 random networks: evaluator and program agree at every operator
 fuzz           25  every boundary with damaged input: libFuzzer for 90 seconds on each target
 LIST
@@ -39,6 +44,31 @@ part_memory() {
 part_fuzz() {
     cmake --preset fuzz -DBUILD_TESTING=ON && cmake --build --preset fuzz &&
         ctest --test-dir build/fuzz -R '^fuzz\.' --output-on-failure --no-tests=error && sh tools/fuzz.sh build/fuzz 90s
+}
+
+part_fault() {
+    "$build/test/fault/sweep" "$build/nucleon" "$build/test/fault/libfault_shim.so" "$root"
+}
+
+part_flips() {
+    "$build/test/fault/flips" "$root"
+}
+
+# A build of its own, of the parts with threads: simulator, evaluator, calibration, several compilers at once.
+part_tsan() {
+    tests="threads vector eval eval_layers quantize faults driver"
+    cmake --preset tsan -DBUILD_TESTING=ON &&
+        cmake --build build/tsan --target nucleon $(printf 'test_%s ' $tests) || return
+    build=$root/build/tsan
+    unit_tests tsan $tests
+}
+
+part_contract() {
+    "$build/test/contract/contract" --models 5000 --code 7 --include "$root/include"
+}
+
+part_metamorphic() {
+    "$build/test/contract/metamorphic" --models 2000
 }
 
 part_differential() {

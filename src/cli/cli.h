@@ -49,9 +49,6 @@ void cli_print_data(const struct nuc_dataset *d);
 /* A line of the summary: SQNR of the outputs of what was quantized last, as far as it was measured. */
 void cli_print_quality(const struct nuc_compiler *c);
 
-/* One line about the memory the runtime takes for a program file; nothing for other files. */
-void cli_print_memory(struct nuc_compiler *c, const char *path);
-
 /* ---- blocks of tensors ---- */
 
 /* For each tensor a block of `samples` times its bytes. NULL: memory is exhausted. */

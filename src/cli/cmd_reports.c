@@ -3,18 +3,21 @@
 
 #include "cli/args.h"
 
-void cli_print_memory(struct nuc_compiler *c, const char *path)
+/* One line about the memory the runtime takes for a program file; nothing for other files. */
+static int print_memory(struct nuc_compiler *c, const char *path)
 {
     struct nuc_program_sizes sizes;
     size_t planned = 0;
 
-    if (nuc_runner_sizes(c, path, &sizes) != NUC_OK)
-        return;
+    enum nuc_status status = nuc_runner_sizes(c, path, &sizes);
+    if (status != NUC_OK)
+        return status == NUC_NO_MEMORY || status == NUC_IO ? cli_check(c, status) : CLI_OK;
     for (size_t i = 0; i < sizes.n_planned; i++)
         planned += sizes.planned[i];
     cli_printf(
         "memory of the runtime: state %zu, planned %zu, temporary %zu bytes (scratch and what else a call takes)\n",
         sizes.state, planned, sizes.temporary);
+    return CLI_OK;
 }
 
 static int inspect(struct nuc_compiler *c, struct cli_args *args)
@@ -26,8 +29,8 @@ static int inspect(struct nuc_compiler *c, struct cli_args *args)
         return code;
     cli_put(text);
     if (args->form == NUC_INSPECT_TEXT)
-        cli_print_memory(c, path);
-    return cli_print("");
+        code = print_memory(c, path);
+    return code == CLI_OK ? cli_print("") : code;
 }
 
 int cli_inspect(struct cli_args *args)

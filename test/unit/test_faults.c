@@ -134,12 +134,87 @@ static void loading_fails(void **state)
     nuc_compiler_free(l.c);
 }
 
+/* Every kernel call of the program ends with an error or not at all, and the run after that is right. */
+static void every_kernel_call_fails(void **state)
+{
+    struct loaded l;
+    uint32_t failures = 0;
+
+    (void)state;
+    set_up(&l, false);
+    for (uint32_t call = 0;; call++) {
+        inject(NUC_FAULT_DEVICE, 0, call);
+        enum nuc_status status = run(&l);
+        nuc_simulator_inject(NULL);
+        if (status == NUC_OK)
+            break;
+        check_fault(&l, NUC_FAULT_DEVICE, call, ERROR_COMPONENT_FIRMWARE, ERROR_CATEGORY_FW_INTR_ERROR);
+        check_fault(&l, NUC_FAULT_TIMEOUT, call, ERROR_COMPONENT_DRIVER, ERROR_CATEGORY_DRIVER_TIMEOUT);
+        failures++;
+    }
+    assert_true(failures > 9);
+    nuc_program_unload(&l.p.program);
+    nuc_compiler_free(l.c);
+}
+
+/* What an application does: loads, runs, lets the NPU sleep, runs, unloads. How many of its calls fail. */
+static int session(struct loaded *l)
+{
+    int failures = 0;
+
+    test_load(l->c->cx, &l->p, l->file, &nuc_default_backends);
+    if (l->p.status != NUC_OK) {
+        assert_int_equal(l->p.status, NUC_DEVICE);
+        assert_int_not_equal(l->p.detail.code, 0);
+        return 1;
+    }
+    for (int i = 0; i < 4; i++) {
+        if (i == 2) {
+            failures += neutronSuspend() != ENONE;
+            failures += neutronResume() != ENONE;
+        }
+        enum nuc_status status = run(l);
+        assert_true(status == NUC_OK || (status == NUC_DEVICE && l->p.detail.code != 0));
+        failures += status != NUC_OK;
+    }
+    nuc_program_unload(&l->p.program);
+    return failures;
+}
+
+/* The n-th thing of every kind fails, for all n there are; afterwards nothing does. */
+static void every_use_of_the_device_fails(void **state)
+{
+    static const enum nuc_simulator_fault_kind kinds[] = {NUC_FAULT_DEVICE, NUC_FAULT_TIMEOUT, NUC_FAULT_COPY,
+                                                          NUC_FAULT_MEMORY, NUC_FAULT_RESUME,  NUC_FAULT_SUSPEND};
+    struct loaded l;
+
+    (void)state;
+    set_up(&l, true);
+    nuc_program_unload(&l.p.program);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        uint32_t after = 0;
+        for (;; after++) {
+            inject(kinds[k], after, 0);
+            int failures = session(&l);
+            nuc_simulator_inject(NULL);
+            neutronResume();
+            if (failures == 0)
+                break;
+            assert_int_equal(session(&l), 0);
+        }
+        assert_true(after > 0);
+    }
+    nuc_compiler_free(l.c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_fail),
         cmocka_unit_test(copies_fail),
         cmocka_unit_test(loading_fails),
+        cmocka_unit_test(every_kernel_call_fails),
+        cmocka_unit_test(every_use_of_the_device_fails),
     };
 
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);

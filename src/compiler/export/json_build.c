@@ -68,15 +68,42 @@ void nuc_put_double(struct nuc_context *cx, json_t *parent, const char *key, dou
         put(cx, parent, key, json_real(value));
 }
 
+/* Bytes of the character at `p`, 0 when it is none (RFC 3629: the shortest form, no surrogates, up to U+10FFFF). */
+static size_t character(const unsigned char *p)
+{
+    size_t more = p[0] < 0x80 ? 0 : p[0] >= 0xc2 && p[0] < 0xe0 ? 1 : p[0] >= 0xe0 && p[0] < 0xf0 ? 2 : 3;
+
+    if (p[0] > 0xf4 || (p[0] >= 0x80 && p[0] < 0xc2))
+        return 0;
+    for (size_t i = 1; i <= more; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
+        (p[0] == 0xf4 && p[1] >= 0x90))
+        return 0;
+    return more + 1;
+}
+
+/* jansson's own check does not tell such a text from memory that ran out. */
+static bool is_utf8(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+
+    while (*p != '\0') {
+        size_t size = character(p);
+        if (size == 0)
+            return false;
+        p += size;
+    }
+    return true;
+}
+
 void nuc_put_string(struct nuc_context *cx, json_t *parent, const char *key, const char *value)
 {
-    json_t *string = json_string(value);
-
-    if (string == NULL && (string = json_string_nocheck(value)) != NULL) {
-        json_decref(string);
+    if (!is_utf8(value))
         nuc_fail(cx, NUC_BAD_INPUT, "'%s' is not UTF-8 text: rename it", value);
-    }
-    put(cx, parent, key, string);
+    put(cx, parent, key, json_string_nocheck(value));
 }
 
 struct nuc_span nuc_json_dump(struct nuc_context *cx, const json_t *tree, size_t flags)

@@ -70,12 +70,14 @@ static const uint8_t *read_pixels(struct nuc_context *cx, const char *where, con
     struct nuc_png *png = is_png ? nuc_png_open(cx, file) : NULL;
     struct nuc_jpeg *jpeg = is_jpeg ? nuc_jpeg_open(cx, file) : NULL;
     if (is_png ? !nuc_png_header(png) : !nuc_jpeg_header(jpeg, f->channels == 1))
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the image cannot be read: %s", where, file->message);
+        nuc_fail(cx, file->no_memory ? NUC_NO_MEMORY : NUC_BAD_INPUT, "%s: the image cannot be read: %s", where,
+                 file->message);
     check_size(cx, where, f, file);
     uint8_t **rows = nuc_alloc_array(cx, is_png ? file->height : 0, sizeof *rows);
     uint8_t *pixels = nuc_alloc_array(cx, (size_t)file->height * file->width, file->channels);
     if (is_png ? !nuc_png_pixels(png, pixels, rows) : !nuc_jpeg_pixels(jpeg, pixels))
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: the image is damaged: %s", where, file->message);
+        nuc_fail(cx, file->no_memory ? NUC_NO_MEMORY : NUC_BAD_INPUT, "%s: the image is damaged: %s", where,
+                 file->message);
     return with_channels(cx, file, pixels, f->channels);
 }
 

@@ -15,6 +15,7 @@ struct nuc_image_file {
     uint32_t height, width;
     uint32_t channels;               /* of the pixels: 1 grey, 3 RGB, 4 CMYK */
     bool is_inverted;                /* CMYK: 255 is no ink */
+    bool no_memory;                  /* a step returned false for want of it */
     char message[NUC_IMAGE_MESSAGE]; /* why a step returned false */
 };
 

@@ -36,6 +36,7 @@ _Noreturn static void leave_step(j_common_ptr info)
     struct nuc_jpeg *j = info->client_data;
 
     copy_message(info, j->file->message);
+    j->file->no_memory = info->err->msg_code == JERR_OUT_OF_MEMORY;
     longjmp(j->leave, 1);
 }
 

@@ -1,6 +1,7 @@
 /* PNG by libpng, which checks the checksum of every chunk. Errors leave by longjmp() to the step under way. */
 #include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <png.h>
@@ -44,6 +45,23 @@ static void take_bytes(png_structp reader, png_bytep to, size_t size)
     p->at += size;
 }
 
+/* The library says what memory was for, and in different words that there was none. */
+static png_voidp allocate(png_structp reader, png_alloc_size_t size)
+{
+    struct nuc_image_file *file = png_get_mem_ptr(reader);
+    void *block = malloc(size);
+
+    if (block == NULL)
+        file->no_memory = true;
+    return block;
+}
+
+static void release_block(png_structp reader, png_voidp block)
+{
+    (void)reader;
+    free(block);
+}
+
 static void release(void *object)
 {
     struct nuc_png *p = object;
@@ -67,10 +85,12 @@ bool nuc_png_header(struct nuc_png *p)
 
     if (setjmp(p->leave) != 0)
         return false;
-    p->reader = png_create_read_struct(PNG_LIBPNG_VER_STRING, p, leave_step, say_nothing);
+    p->reader =
+        png_create_read_struct_2(PNG_LIBPNG_VER_STRING, p, leave_step, say_nothing, file, allocate, release_block);
     p->info = p->reader == NULL ? NULL : png_create_info_struct(p->reader);
     if (p->info == NULL) {
         snprintf(file->message, sizeof file->message, "out of memory");
+        file->no_memory = true;
         return false;
     }
     png_set_read_fn(p->reader, p, take_bytes);

@@ -1,6 +1,7 @@
 /* Which images a folder holds, and in which order. */
 #include "compiler/import/images.h"
 
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -16,11 +17,12 @@ static bool is_image(const char *path)
            (strcasecmp(suffix, ".png") == 0 || strcasecmp(suffix, ".jpg") == 0 || strcasecmp(suffix, ".jpeg") == 0);
 }
 
+/* What cannot be looked at counts as a folder, which the attempt to list it makes an error; not what is gone. */
 static bool is_folder(const char *path)
 {
     struct stat st;
 
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return stat(path, &st) == 0 ? S_ISDIR(st.st_mode) : errno != ENOENT;
 }
 
 static const struct nuc_images *make_images(struct nuc_context *cx, const struct nuc_paths *files,

@@ -5,37 +5,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "compiler/import/json_memory.h"
 #include "host/limits.h"
 #include "host/text.h"
 
-static void release(void *object)
-{
-    json_t **value = object;
-
-    json_decref(*value);
-}
-
-/* Release is registered before the value exists, so that running out of memory in between leaks nothing. */
+/* The tree lies in the arena. */
 struct nuc_json nuc_json_parse(struct nuc_context *cx, const char *name, struct nuc_span text)
 {
     struct nuc_json_file *file = nuc_alloc(cx, sizeof *file);
-    json_t **value = nuc_alloc(cx, sizeof *value);
     json_error_t error;
 
     if (text.size > NUC_MAX_JSON)
         nuc_fail(cx, NUC_UNSUPPORTED, "%s: %zu bytes of JSON (limit %zu): export a smaller model", name, text.size,
                  NUC_MAX_JSON);
     *file = (struct nuc_json_file){cx, nuc_strdup(cx, name)};
-    nuc_defer(cx, release, value);
-    *value = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &error);
-    /* Where memory runs out in a word, jansson calls the word wrong: what can be read now was no mistake. */
-    if (*value == NULL)
-        *value = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &error);
-    if (*value == NULL && json_error_code(&error) == json_error_out_of_memory)
-        nuc_fail(cx, NUC_NO_MEMORY, "%s: out of memory", name);
-    if (*value == NULL)
+    nuc_json_memory_begin(cx);
+    json_t *value = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &error);
+    nuc_json_memory_end();
+    if (value == NULL)
         nuc_fail(cx, NUC_BAD_INPUT, "%s: line %d: not valid JSON: %s", name, error.line, error.text);
-    return (struct nuc_json){.file = file, .value = *value};
+    return (struct nuc_json){.file = file, .value = value};
 }
 
 /* "graph_module.graph.nodes[12].inputs[0]" */
