@@ -2,6 +2,7 @@
 #include "nucleon/runner.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -163,6 +164,27 @@ static void set_up_simulator(struct nuc_runner *r, const struct nuc_simulator_op
     }
 }
 
+/* No other call of the driver may be under way when it starts or ends: the first runner starts it, the last ends it. */
+static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned driver_users;
+
+static bool start_driver(void)
+{
+    pthread_mutex_lock(&driver_lock);
+    bool good = driver_users > 0 || neutronInit() == ENONE;
+    driver_users += good;
+    pthread_mutex_unlock(&driver_lock);
+    return good;
+}
+
+static void stop_driver(void)
+{
+    pthread_mutex_lock(&driver_lock);
+    if (--driver_users == 0)
+        neutronDeinit();
+    pthread_mutex_unlock(&driver_lock);
+}
+
 static void release(void *runner)
 {
     struct nuc_runner *r = runner;
@@ -170,7 +192,7 @@ static void release(void *runner)
     if (r->loaded)
         nuc_program_unload(&r->program);
     if (r->driver)
-        neutronDeinit();
+        stop_driver();
 }
 
 /* Everything after reading: image and size are there. */
@@ -181,7 +203,7 @@ static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *si
     struct nuc_program_sizes sizes;
 
     nuc_defer(cx, release, r);
-    r->driver = neutronInit() == ENONE;
+    r->driver = start_driver();
     check(r, nuc_program_sizes(r->image, r->size, &nuc_default_backends, &sizes, fresh_detail(r)));
     m.state = nuc_alloc(cx, m.state_size = sizes.state);
     m.temporary = nuc_alloc(cx, m.temporary_size = sizes.temporary);
