@@ -3,8 +3,8 @@
  *
  *     runner [INPUT [OUTPUT]]
  *
- * INPUT: samples of input 0 back to back in the order of its memory; without it one of zeros. OUTPUT gets output 0 of
- * each sample.
+ * INPUT: samples of input 0 back to back in the order of its memory, without a header; without it one of zeros. OUTPUT
+ * gets output 0 of each sample.
  */
 #include <string.h>
 
@@ -27,8 +27,13 @@ static int run_samples(int in, int out)
 {
     struct nuc_detail detail;
     uint32_t count = 0;
-    bool more = in < 0 || nuc_port_read(in, model_input0(), MODEL_INPUT0_BYTES) == MODEL_INPUT0_BYTES;
+    size_t n = in < 0 ? MODEL_INPUT0_BYTES : nuc_port_read(in, model_input0(), MODEL_INPUT0_BYTES);
+    bool more = n == MODEL_INPUT0_BYTES;
 
+    if (n >= 6 && memcmp(model_input0(), "\x93NUMPY", 6) == 0) {
+        nuc_port_print("runner: the input is an .npy file: this image takes its elements alone\n");
+        return 1;
+    }
     while (more) {
         uint32_t start = nuc_port_instructions();
         if (model_run(&detail) != NUC_OK)
@@ -37,10 +42,14 @@ static int run_samples(int in, int out)
             nuc_print_line("execution instructions ", (int64_t)(nuc_port_instructions() - start), "\n");
         if (out >= 0 && nuc_port_write(out, model_output0(), MODEL_OUTPUT0_BYTES) != 0)
             return 1;
-        more = in >= 0 && nuc_port_read(in, model_input0(), MODEL_INPUT0_BYTES) == MODEL_INPUT0_BYTES;
+        n = in < 0 ? 0 : nuc_port_read(in, model_input0(), MODEL_INPUT0_BYTES);
+        more = in >= 0 && n == MODEL_INPUT0_BYTES;
     }
     nuc_print_line("samples ", (int64_t)count, "\n");
-    return 0;
+    if (in < 0 || (n == 0 && count != 0))
+        return 0;
+    nuc_print_line("runner: the input is no whole number of samples of ", MODEL_INPUT0_BYTES, " bytes\n");
+    return 1;
 }
 
 int nuc_firmware_main(void)

@@ -79,18 +79,32 @@ struct samples {
     const uint8_t *embedded;
     size_t embedded_left;
     bool logical; /* in the order of the dimensions */
+    char type[2]; /* of an .npy file's elements: "f4" */
+    bool cut;     /* the file ends inside a sample */
 };
 
 static bool read_samples(struct samples *s, void *data, size_t size)
 {
-    if (s->file >= 0)
-        return nuc_port_read(s->file, data, size) == size;
+    if (s->file >= 0) {
+        size_t n = nuc_port_read(s->file, data, size);
+        s->cut = n != 0 && n != size;
+        return n == size;
+    }
     if (s->embedded_left < size)
         return false;
     memcpy(data, s->embedded, size);
     s->embedded += size;
     s->embedded_left -= size;
     return true;
+}
+
+/* The header begins with {'descr': '<f4', where NumPy wrote it. */
+static bool fits(const struct samples *s, enum nuc_dtype dtype)
+{
+    static const char types[][3] = {[NUC_F32] = "f4", [NUC_I8] = "i1",  [NUC_U8] = "u1",  [NUC_I16] = "i2",
+                                    [NUC_I32] = "i4", [NUC_I64] = "i8", [NUC_BOOL] = "b1"};
+
+    return !s->logical || (dtype < sizeof types / sizeof types[0] && memcmp(s->type, types[dtype], 2) == 0);
 }
 
 /* Opens the file and skips the header of an .npy file. */
@@ -112,6 +126,8 @@ static bool open_samples(struct samples *s, const char *path)
             n = length < sizeof skipped ? length : sizeof skipped;
             if (nuc_port_read(s->file, skipped, n) != n)
                 return false;
+            if (s->type[0] == '\0')
+                memcpy(s->type, skipped + 12, sizeof s->type);
         }
         return true;
     }
@@ -228,12 +244,16 @@ static int run_all(struct runner *r, struct samples *s, const char *output)
     struct nuc_tensor out;
     uint32_t instructions;
     int code = output != NULL && file < 0 ? 1 : 0;
-    bool more = next_sample(r, s);
 
+    if (!fits(s, (enum nuc_dtype)r->input.dtype)) {
+        nuc_port_print("runner: the .npy file has another element type than the input\n");
+        return 1;
+    }
+    bool more = next_sample(r, s);
     if (!more)
         memset(r->sample, 0, r->input.bytes);
     if (code == 0)
-        code = run_first(r);
+        code = more || s->file < 0 ? run_first(r) : 1;
     while (code == 0 && more) {
         code = execute(r, &instructions);
         if (code == 0 && file >= 0 && nuc_program_output(&r->program, 0, &out) == NUC_OK)
@@ -244,6 +264,10 @@ static int run_all(struct runner *r, struct samples *s, const char *output)
     if (file >= 0)
         nuc_port_close(file);
     nuc_print_line("samples ", count, "\n");
+    if (s->file >= 0 && (s->cut || count == 0)) {
+        nuc_print_line("runner: the input is no whole number of samples of ", (int64_t)r->input.bytes, " bytes\n");
+        return 1;
+    }
     return code;
 }
 

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,42 +11,6 @@
 
 /* ---- text ---- */
 
-/* The character at `p`, in UTF-8, and its bytes; 0 bytes: it is none. */
-static uint32_t decode(const unsigned char *p, size_t *bytes)
-{
-    static const struct {
-        unsigned char mask, lead;
-        uint32_t least;
-    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
-
-    for (size_t n = 0; n < sizeof forms / sizeof forms[0]; n++) {
-        if ((p[0] & forms[n].mask) != forms[n].lead)
-            continue;
-        uint32_t c = p[0] & (unsigned char)~forms[n].mask;
-        size_t i = 1;
-        while (i <= n && (p[i] & 0xc0) == 0x80)
-            c = c << 6 | (p[i++] & 0x3f);
-        *bytes = i > n && c >= forms[n].least && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n + 1 : 0;
-        return c;
-    }
-    *bytes = 0;
-    return 0;
-}
-
-/* Characters that move the cursor, change the order of others, or are not seen at all. */
-static bool is_control(uint32_t c)
-{
-    static const uint32_t ranges[][2] = {{0, 0x1f},        {0x7f, 0x9f},      {0xad, 0xad},     {0x61c, 0x61c},
-                                         {0x200b, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f}, {0xfeff, 0xfeff},
-                                         {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
-
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        if (c >= ranges[i][0] && c <= ranges[i][1])
-            return true;
-    }
-    return false;
-}
-
 /* Of several lines, or all in one. */
 static void print_clean(FILE *to, const char *text, bool lines)
 {
@@ -55,8 +18,8 @@ static void print_clean(FILE *to, const char *text, bool lines)
     size_t bytes;
 
     for (; *p != '\0'; p += bytes == 0 ? 1 : bytes) {
-        uint32_t c = decode(p, &bytes);
-        if (bytes != 0 && (!is_control(c) || (lines && (c == '\n' || c == '\t'))))
+        uint32_t c = nuc_text_character((const char *)p, &bytes);
+        if (bytes != 0 && (!nuc_is_control_character(c) || (lines && (c == '\n' || c == '\t'))))
             continue;
         fwrite(plain, 1, (size_t)(p - plain), to);
         plain = p + (bytes == 0 ? 1 : bytes);
@@ -100,7 +63,7 @@ void cli_print_json_string(const char *text)
 
     putchar('"');
     for (; *p != '\0'; p += bytes == 0 ? 1 : bytes) {
-        uint32_t c = decode(p, &bytes);
+        uint32_t c = nuc_text_character((const char *)p, &bytes);
         if (c == '"' || c == '\\')
             printf("\\%c", (int)c);
         else if (bytes == 0)
@@ -109,7 +72,7 @@ void cli_print_json_string(const char *text)
             printf("\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)), (unsigned)(0xdc00 + (c & 0x3ff)));
         else if (c == '\n')
             putchar(' ');
-        else if (bytes > 1 || is_control(c))
+        else if (bytes > 1 || nuc_is_control_character(c))
             printf("\\u%04x", (unsigned)c);
         else
             putchar((int)c);

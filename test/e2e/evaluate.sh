@@ -165,7 +165,7 @@ run 0 digits.pte --dataset wide
 has out "(labels)"
 labelled real label '<f8' '(4,)' 32
 run 0 digits.pte --dataset real
-has err "note: array 'label' is float64: its whole numbers are taken as classes"
+has err "array 'label' is float64: its whole numbers are taken as classes"
 labelled target label '<f4' '(4, 10)' 160
 run 0 digits.pte --dataset target --reference "$model"
 has out "'softmax': numbers (labels have its shape)"

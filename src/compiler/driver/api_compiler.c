@@ -4,6 +4,7 @@
 
 #include "compiler/driver/driver.h"
 #include "compiler/target/target.h"
+#include "host/characters.h"
 #include "host/file.h"
 #include "host/nearest.h"
 
@@ -27,6 +28,16 @@ static const char *word_at(const void *list, size_t index)
 const char *nuc_nearest_word(const char *text, const char *const *words, size_t count)
 {
     return nuc_nearest(text, word_at, &(struct words){words, count});
+}
+
+uint32_t nuc_text_character(const char *text, size_t *bytes)
+{
+    return nuc_character(text, bytes);
+}
+
+bool nuc_is_control_character(uint32_t character)
+{
+    return nuc_is_control(character);
 }
 
 struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const struct nuc_memory_hooks *hooks)

@@ -170,6 +170,28 @@ static void fill_report(struct nuc_context *cx, const struct nuc_lt_model *befor
     }
 }
 
+/* Why, by the first operator: the others often follow from it. */
+static void note_nothing_converted(const struct nuc_call *k, const struct nuc_lt_model *m,
+                                   const struct nuc_container_report *r)
+{
+    struct nuc_context *cx = k->c->cx;
+    uint32_t n_before = 0;
+
+    for (uint32_t i = 0; i < m->subgraphs[0].n_ops; i++)
+        n_before += nuc_is_neutron_graph(&m->subgraphs[0].ops[i]);
+    if (n_before > 0)
+        nuc_warn(cx, "%s: nothing is converted: it is a converted model already, with %u NeutronGraph operator%s",
+                 k->path, n_before, n_before == 1 ? "" : "s");
+    else if (r->n_ops == 0)
+        nuc_warn(cx, "%s: nothing is converted: the model has no operators", k->path);
+    else
+        nuc_warn(cx,
+                 "%s: nothing is converted: the NPU takes none of its %u operators; operator %u (%s): %s; --verbose "
+                 "lists all",
+                 k->path, r->n_ops, r->outside[0].op, nuc_lt_code_name(cx, m->subgraphs[0].ops[r->outside[0].op].code),
+                 r->outside[0].reason);
+}
+
 static void convert(struct nuc_call *k)
 {
     struct nuc_context *cx = k->c->cx;
@@ -191,6 +213,8 @@ static void convert(struct nuc_call *k)
     started = nuc_seconds();
     struct nuc_lt_model *converted = nuc_container_build(cx, m, &options, &report);
     nuc_note_seconds(k->c, "convert", started);
+    if (report.n_graphs == 0)
+        note_nothing_converted(k, m, &report);
     started = nuc_seconds();
     nuc_write_file(cx, k->output, nuc_lt_write(converted));
     nuc_note_seconds(k->c, "write", started);

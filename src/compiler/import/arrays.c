@@ -9,6 +9,7 @@
 #include "compiler/import/folder.h"
 #include "compiler/import/npy_header.h"
 #include "compiler/import/zip.h"
+#include "host/characters.h"
 #include "host/file.h"
 #include "host/limits.h"
 #include "host/text.h"
@@ -134,7 +135,7 @@ static const char *strip_suffix(struct nuc_context *cx, const char *name)
 
     if (is_npy(name))
         stripped[strlen(name) - (sizeof suffix - 1)] = '\0';
-    return stripped;
+    return nuc_plain_text(cx, stripped);
 }
 
 /* ---- many ---- */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "compiler/import/folder.h"
+#include "host/characters.h"
 #include "host/file.h"
 
 static bool is_image(const char *path)
@@ -54,7 +55,7 @@ const struct nuc_images *nuc_list_images(struct nuc_context *cx, const char *pat
             nuc_add_path(cx, &files, members.items[k]);
         }
         if (members.count != 0)
-            nuc_add_path(cx, &classes, nuc_base_name(folders.items[i]));
+            nuc_add_path(cx, &classes, nuc_plain_text(cx, nuc_base_name(folders.items[i])));
     }
     return make_images(cx, &files, &classes, labels);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compiler/import/json_memory.h"
+#include "host/characters.h"
 #include "host/limits.h"
 #include "host/text.h"
 
@@ -141,6 +142,8 @@ const char *nuc_json_string(const struct nuc_json *j)
 {
     if (!json_is_string(j->value))
         wrong_type(j, "a text");
+    if (!nuc_is_plain(json_string_value(j->value)))
+        nuc_json_fail(j, NUC_BAD_INPUT, "the text has control characters: export the model again with other names");
     return json_string_value(j->value);
 }
 

@@ -42,6 +42,7 @@ struct nuc_json nuc_json_union(const struct nuc_json *object);
 
 int64_t nuc_json_int(const struct nuc_json *j);
 bool nuc_json_bool(const struct nuc_json *j);
+/* Without control characters (nuc_is_plain()): texts are names. */
 const char *nuc_json_string(const struct nuc_json *j);
 
 /* A number, or one of the texts "Infinity", "-Infinity", "NaN". */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/import/importer.h"
+#include "host/characters.h"
 
 /* Reads `File "path", line N`; returns where the path begins, or NULL. */
 static const char *read_frame(const char *p, size_t *length, int *line)
@@ -60,7 +61,7 @@ static void read_trace(struct nuc_context *cx, const char *trace, struct nuc_sou
         return;
     char *file = nuc_alloc(cx, found_length + 1);
     memcpy(file, found, found_length);
-    source->file = file;
+    source->file = nuc_plain_text(cx, file);
 }
 
 /* "L__self__,,Net;L__self__stem,stem,torch.nn.Conv2d": the second field of the last element. */
@@ -75,7 +76,7 @@ static void read_modules(struct nuc_context *cx, const char *stack, struct nuc_s
     size_t length = (size_t)(end - start) - 1;
     char *module = nuc_alloc(cx, length + 1);
     memcpy(module, start + 1, length);
-    source->module = module;
+    source->module = nuc_plain_text(cx, module);
 }
 
 struct nuc_source nuc_read_source(struct nuc_context *cx, const json_t *metadata)

@@ -1,4 +1,5 @@
 #include "compiler/litert/litert_ops.h"
+#include "host/characters.h"
 #include "host/text.h"
 
 static void print_shape(struct nuc_text *out, const int32_t *shape, uint32_t rank)
@@ -27,7 +28,7 @@ static void print_tensor(struct nuc_text *out, uint32_t index, const struct nuc_
     if (t->is_variable)
         nuc_text_addf(out, " variable");
     print_quant(out, &t->quant);
-    nuc_text_addf(out, " '%s'\n", t->name);
+    nuc_text_addf(out, " '%s'\n", nuc_plain_text(out->cx, t->name));
 }
 
 static void print_indices(struct nuc_text *out, const int32_t *list, uint32_t count)
@@ -86,7 +87,7 @@ static void print_op(struct nuc_text *out, struct nuc_context *cx, const struct 
     print_indices(out, op->outputs, op->n_outputs);
     nuc_text_addf(out, " = %s", nuc_lt_code_name(cx, op->code));
     if (op->custom_code != NULL)
-        nuc_text_addf(out, " '%s'", op->custom_code);
+        nuc_text_addf(out, " '%s'", nuc_plain_text(out->cx, op->custom_code));
     nuc_text_addf(out, "(");
     print_indices(out, op->inputs, op->n_inputs);
     nuc_text_addf(out, ")");
@@ -105,7 +106,7 @@ const char *nuc_lt_print(struct nuc_lt_model *m)
     nuc_text_init(&out, m->cx);
     for (uint32_t k = 0; k < m->n_subgraphs; k++) {
         const struct nuc_lt_subgraph *s = &m->subgraphs[k];
-        nuc_text_addf(&out, "subgraph %u '%s'\n  inputs ", k, s->name == NULL ? "" : s->name);
+        nuc_text_addf(&out, "subgraph %u '%s'\n  inputs ", k, s->name == NULL ? "" : nuc_plain_text(m->cx, s->name));
         print_indices(&out, s->inputs, s->n_inputs);
         nuc_text_addf(&out, "\n  outputs ");
         print_indices(&out, s->outputs, s->n_outputs);

@@ -7,6 +7,7 @@
 
 #include "compiler/export/json_build.h"
 #include "compiler/program_view/program_view.h"
+#include "host/characters.h"
 
 #define MAX_SHOWN 64u /* items of a list */
 
@@ -65,7 +66,7 @@ static void print_value(struct nuc_text *out, const json_t *value, char format)
         print_list(out, value, format);
         nuc_text_addf(out, bare ? "" : "]");
     } else if (json_is_string(value) && format != 'g') {
-        nuc_text_addf(out, "%s", json_string_value(value));
+        nuc_text_addf(out, "%s", nuc_plain_text(out->cx, json_string_value(value)));
     } else if (json_is_boolean(value)) {
         nuc_text_addf(out, json_is_true(value) ? "true" : "false");
     } else if (json_is_integer(value)) {

@@ -147,7 +147,7 @@ static void print_converter(struct nuc_text *out, const json_t *object, const ch
 static void print_disassembly(struct nuc_text *out, const json_t *object)
 {
     if (json_object_get(object, "disassembly") != NULL)
-        nuc_print_members(out, object, "{disassembly}");
+        nuc_text_addf(out, "%s", json_string_value(json_object_get(object, "disassembly"))); /* several lines */
 }
 
 static void print_boundary(struct nuc_text *out, const json_t *list, const char *what)

@@ -8,6 +8,7 @@
 #include "compiler/neutron/container/payload.h"
 #include "compiler/neutron/convert/kernel_names.h"
 #include "compiler/report/explain.h"
+#include "host/characters.h"
 #include "host/file.h"
 #include "host/text.h"
 
@@ -161,6 +162,17 @@ static void add_operator(struct profiling *f, uint32_t index, const struct nuc_v
     spend(f, row->cycles, false);
 }
 
+/* The names are the file's. */
+static void make_plain(struct nuc_context *cx, struct nuc_profile *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++) {
+        struct nuc_profile_row *row = &p->rows[i];
+        row->what = nuc_plain_text(cx, row->what);
+        row->node = row->node != NULL ? nuc_plain_text(cx, row->node) : NULL;
+        row->source = row->source != NULL ? nuc_plain_text(cx, row->source) : NULL;
+    }
+}
+
 struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_target *target, const char *file,
                                      struct nuc_span program, const struct nuc_profile_run *run)
 {
@@ -177,6 +189,7 @@ struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_ta
         else if (in->kind == NUC_INSTRUCTION_KERNEL)
             add_operator(&f, i, m, in);
     }
+    make_plain(cx, f.p);
     return f.p;
 }
 

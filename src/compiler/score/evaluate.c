@@ -306,6 +306,7 @@ static void finish(struct nuc_scoring *s)
         s->result->signal += o->score->deviation.signal;
         s->result->noise += o->score->deviation.n_broken != 0 ? (double)INFINITY : o->score->deviation.noise;
     }
+    nuc_note_shifted_labels(s);
     s->result->missed = nuc_missed_gates(s->cx, s->result, s->options);
 }
 

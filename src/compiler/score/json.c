@@ -200,7 +200,7 @@ static void write_json(struct nuc_call *k)
     if (j->nodes != NULL)
         put_nodes(&w, tree, j->nodes);
     put_optional(&w, tree, "missed", e->missed);
-    struct nuc_span text = nuc_json_dump(w.cx, tree, JSON_INDENT(2));
+    struct nuc_span text = nuc_json_dump(w.cx, tree, JSON_INDENT(2) | JSON_ENSURE_ASCII);
     *k->out.text = nuc_format(w.cx, "%.*s\n", (int)text.size, (const char *)text.data);
 }
 

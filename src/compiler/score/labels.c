@@ -135,15 +135,16 @@ static void check_range(const struct nuc_scoring *s, const struct nuc_scored_out
     if (bad == n)
         return;
     if (least == 1 && most == classes)
-        nuc_fail(s->cx, NUC_BAD_INPUT,
-                 "array '%s' has labels from 1 to %lld, output '%s' has the classes 0 to %lld: subtract 1 from them",
-                 name, (long long)most, o->score->name, (long long)classes - 1);
+        nuc_fail(
+            s->cx, NUC_BAD_INPUT,
+            "%s: array '%s' has labels from 1 to %lld, output '%s' has the classes 0 to %lld: subtract 1 from them",
+            s->data->path, name, (long long)most, o->score->name, (long long)classes - 1);
     const char *where = per_sample == 1 ? "" : nuc_format(s->cx, ", place %zu", bad % per_sample);
     nuc_fail(s->cx, NUC_BAD_INPUT,
-             "array '%s' has the label %lld at sample %zu%s, output '%s' has the classes 0 to %lld: correct it, or "
+             "%s: array '%s' has the label %lld at sample %zu%s, output '%s' has the classes 0 to %lld: correct it, or "
              "leave such labels out with --ignore-label %lld",
-             name, (long long)o->labels[bad], bad / per_sample, where, o->score->name, (long long)classes - 1,
-             (long long)o->labels[bad]);
+             s->data->path, name, (long long)o->labels[bad], bad / per_sample, where, o->score->name,
+             (long long)classes - 1, (long long)o->labels[bad]);
 }
 
 /* Outputs that are class indices do not tell how many classes there are: as many as labels name. */
@@ -154,8 +155,8 @@ static void count_classes(const struct nuc_scoring *s, struct nuc_scored_output 
     for (size_t i = 0; i < n_rows(s, o); i++)
         most = o->labels[i] > most ? o->labels[i] : most;
     if (most >= 1 << 24)
-        nuc_fail(s->cx, NUC_BAD_INPUT, "array '%s' has the label %lld: labels are class indices from 0", name,
-                 (long long)most);
+        nuc_fail(s->cx, NUC_BAD_INPUT, "%s: array '%s' has the label %lld: labels are class indices from 0",
+                 s->data->path, name, (long long)most);
     o->score->n_classes = (size_t)most + 1;
 }
 
@@ -170,8 +171,12 @@ static void keep_classes(const struct nuc_scoring *s, struct nuc_scored_output *
     if (o->score->is_index)
         count_classes(s, o, a->name);
     check_range(s, o, a->name);
+    if (a->dtype == NUC_BOOL && o->score->n_classes > 2 && !one_hot)
+        nuc_warn(s->cx, "%s: array '%s' is bool, so that only 2 of the %zu classes of output '%s' are labels",
+                 s->data->path, a->name, o->score->n_classes, o->score->name);
     if (!nuc_eval_is_integer(a->dtype) && !one_hot)
-        nuc_warn(s->cx, "array '%s' is %s: its whole numbers are taken as classes", a->name, nuc_dtype_name(a->dtype));
+        nuc_warn(s->cx, "%s: array '%s' is %s: its whole numbers are taken as classes", s->data->path, a->name,
+                 nuc_dtype_name(a->dtype));
 }
 
 /* ---- which task the labels make of an output ---- */
@@ -250,9 +255,9 @@ static bool take_indices(const struct nuc_scoring *s, size_t i, const struct nuc
         return false;
     if (!holds_whole_numbers(a))
         nuc_fail(s->cx, NUC_BAD_INPUT,
-                 "array '%s' is %s with numbers that are not whole: class labels of output '%s' are integers, the "
+                 "%s: array '%s' is %s with numbers that are not whole: class labels of output '%s' are integers, the "
                  "targets of a regression have its shape %s for each sample",
-                 a->name, nuc_dtype_name(a->dtype), o->score->name,
+                 s->data->path, a->name, nuc_dtype_name(a->dtype), o->score->name,
                  nuc_sizes_text(s->cx, o->score->info.sizes, o->score->info.rank));
     nuc_scores_along(o, axis);
     say_task(s, o, "labels");
@@ -334,9 +339,10 @@ static bool take(const struct nuc_scoring *s, size_t i, const struct nuc_array_i
     if (holds_whole_numbers(a) && one_score && (integers || task == NUC_TASK_CLASSIFY) && take_binary(s, i, a))
         return true;
     if (task == NUC_TASK_CLASSIFY || task == NUC_TASK_SEGMENT)
-        nuc_fail(s->cx, NUC_BAD_INPUT,
-                 "array '%s' has the shape of output '%s', and its rows are not one-hot: give the index of the class",
-                 a->name, o->score->name);
+        nuc_fail(
+            s->cx, NUC_BAD_INPUT,
+            "%s: array '%s' has the shape of output '%s', and its rows are not one-hot: give the index of the class",
+            s->data->path, a->name, o->score->name);
     take_targets(s, i, a);
     return true;
 }
@@ -362,10 +368,10 @@ _Noreturn static void refuse(const struct nuc_scoring *s, const struct nuc_array
     const struct nuc_output_score *o = s->outputs[i].score;
 
     nuc_fail(s->cx, NUC_BAD_INPUT,
-             "array '%s' is %s %s: for %zu samples of output '%s' %s it takes a class for each sample and place "
+             "%s: array '%s' is %s %s: for %zu samples of output '%s' %s it takes a class for each sample and place "
              "([%zu] for one class per sample), rows of one-hot, or numbers of the output's shape",
-             a->name, nuc_dtype_name(a->dtype), nuc_sizes_text(s->cx, a->sizes, a->rank), s->result->n_samples, o->name,
-             nuc_sizes_text(s->cx, o->info.sizes, o->info.rank), s->result->n_samples);
+             s->data->path, a->name, nuc_dtype_name(a->dtype), nuc_sizes_text(s->cx, a->sizes, a->rank),
+             s->result->n_samples, o->name, nuc_sizes_text(s->cx, o->info.sizes, o->info.rank), s->result->n_samples);
 }
 
 /* Whether the array becomes the labels of an output that has none yet. */
@@ -409,8 +415,24 @@ static void give_common(struct nuc_scoring *s, const struct nuc_array_info *a)
     refuse(s, a, 0);
 }
 
+/* By the names that others give them: no input has it, and it has one integer for each sample. */
+static void note_other_name(const struct nuc_scoring *s, const struct nuc_array_info *a)
+{
+    static const char *const names[] = {"y", "target", "targets", "class", "classes", "gt", "annotation"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncmp(a->name, names[i], strlen(names[i])) == 0 && nuc_eval_is_integer(a->dtype) &&
+            count_of(a) == s->result->n_samples)
+            nuc_warn(s->cx, "%s: array '%s' looks like labels and is not used: name it 'label' to get the accuracy",
+                     s->data->path, a->name);
+        if (strncmp(a->name, names[i], strlen(names[i])) == 0)
+            return;
+    }
+}
+
 void nuc_find_labels(struct nuc_scoring *s)
 {
+    bool any = false;
     size_t n = nuc_dataset_n_arrays(s->data);
     struct nuc_array_info *arrays = nuc_alloc_array(s->cx, n, sizeof *arrays);
 
@@ -427,6 +449,9 @@ void nuc_find_labels(struct nuc_scoring *s)
                 give_common(s, &arrays[i]);
             else
                 give_named(s, &arrays[i]);
+            any = true;
         }
     }
+    for (size_t i = 0; i < n && !any; i++)
+        note_other_name(s, &arrays[i]);
 }

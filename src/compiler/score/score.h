@@ -109,6 +109,9 @@ struct nuc_output_facts nuc_output_facts(const struct nuc_scoring *s, size_t out
 
 /* Finds the labels of all outputs (labels.c), then the tasks of those without (tasks.c). Fail with the remedy. */
 void nuc_find_labels(struct nuc_scoring *s);
+
+/* Notes labels that the decisions are one apart from: counted from 1, or without a class in front. */
+void nuc_note_shifted_labels(const struct nuc_scoring *s);
 void nuc_find_tasks(struct nuc_scoring *s);
 
 /* ---- channels in another scale (rescale.c) ---- */

@@ -1,0 +1,282 @@
+#!/bin/sh
+# Mistakes that users make: mistakes.sh NUCLEON SOURCE_ROOT. Each is a row {exit code, part of the message, command}:
+# nothing is silent, every message is one line and says what is wrong and what to do; exit code 0 is a note.
+set -u
+LC_ALL=C
+export LC_ALL
+[ $# -eq 2 ] || { echo "usage: mistakes.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
+case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
+root=$(cd "$2" && pwd)
+d=$root/examples/digits
+work=$(mktemp -d) || exit 2
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+cd "$work" || exit 2
+failures=0
+passes=0
+
+fail() {
+    echo "FAIL $*" >&2
+    failures=$((failures + 1))
+}
+
+# npy FILE DESCR SHAPE: an .npy file, its elements from standard input.
+npy() {
+    header="{'descr': '$2', 'fortran_order': False, 'shape': $3, }"
+    { printf '\223NUMPY\001\000\166\000%s\n' "$(printf '%-117s' "$header")"; cat; } >"$1"
+}
+
+# repeat COUNT BYTE: in octal.
+repeat() { head -c "$1" /dev/zero | tr '\000' "\\$2"; }
+
+# ---- what is there ----
+
+"$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o p.pte >/dev/null || exit 1
+"$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o cpu.pte --no-delegate >/dev/null || exit 1
+"$nucleon" quantize "$d/digits.pt2" --calibration "$d/calibration.npz" -o quantized.pt2 >/dev/null || exit 1
+mkdir folder saved data_y data_1 data_255 data_few data_bool data_half
+: >empty.pt2
+echo hello >text.txt
+echo 'import torch' >model.py
+printf '\200\002\212\012l\374\234F\371 j\250P\031.' >old.pth
+printf '\010\007\022\007pytorch\032\0052.1.0:\012' >model.onnx
+printf '\211HDF\r\n\032\n\000\000\000\000' >model.h5
+printf '\010\001\022\200\001\022\010' >saved/saved_model.pb
+printf '\020\000\000\000\000\000\000\000{"__metadata__":{"format":"pt"}}' >weights.safetensors
+printf '\177ELF\001\001\001\000\000\000\000\000\000\000\000\000\002\000\076\000' >host.elf
+printf '\037\213\010\000' >model.tgz
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\n' >lfs.pt2
+printf '<!DOCTYPE html><html>' >page.pt2
+printf 'RIFF\000\000\000\000WAVEfmt ' >sound.wav
+printf 'GIF89a' >image.gif
+mkfifo pipe
+# zip FILE NAME: an archive of one stored, empty entry.
+zip_of() {
+    n=$(printf '\\%03o' ${#2})
+    {
+        printf 'PK\003\004\024\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000'
+        # shellcheck disable=SC2059
+        printf "$n\\000\\000\\000%s" "$2"
+        printf 'PK\001\002\024\000\024\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000'
+        # shellcheck disable=SC2059
+        printf "$n\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000%s" "$2"
+        # shellcheck disable=SC2059
+        printf "PK\\005\\006\\000\\000\\000\\000\\001\\000\\001\\000$(printf '\\%03o' $((46 + ${#2})))"
+        # shellcheck disable=SC2059
+        printf "\\000\\000\\000$(printf '\\%03o' $((30 + ${#2})))\\000\\000\\000\\000\\000"
+    } >"$1"
+}
+zip_of weights.pth archive/data.pkl
+zip_of script.pt script/constants.pkl
+zip_of model.keras model.weights.h5
+zip_of other.zip README
+for f in y 1 255 few bool half; do repeat 2048 000 | npy data_$f/input.npy '<f4' '(8, 1, 8, 8)'; done
+repeat 8 005 | npy data_y/y.npy '|i1' '(8,)'
+printf '\001\002\003\004\005\006\007\012' | npy data_1/label.npy '|i1' '(8,)'
+printf '\001\002\003\377\005\006\007\001' | npy data_255/label.npy '|u1' '(8,)'
+repeat 4 001 | npy data_few/label.npy '|i1' '(4,)'
+printf '\001\000\001\000\001\000\001\000' | npy data_bool/label.npy '|b1' '(8,)'
+repeat 32 077 | npy data_half/label.npy '<f4' '(8,)'
+for class in a b; do
+    mkdir -p classes/$class && printf 'no image' >classes/$class/1.txt
+done
+
+# ---- the table ----
+
+while IFS='|' read -r code part command; do
+    code=$(echo $code)
+    part=$(echo "$part" | sed 's/^ *//; s/ *$//')
+    [ -n "$code" ] || continue
+    eval "\"\$nucleon\" $command" >out 2>err </dev/null
+    got=$?
+    if [ $got -ne "$code" ]; then
+        fail "$command: exit code $got instead of $code: $(head -c 300 err)"
+    elif ! grep -qF -e "$part" err; then
+        fail "$command: no '$part' in: $(head -c 500 err)"
+    elif [ "$(wc -l <err)" -ne 1 ]; then
+        fail "$command: $(wc -l <err) lines: $(head -c 500 err)"
+    else
+        passes=$((passes + 1))
+    fi
+done <<'ROWS'
+2 | did you mean 'compile'?                                | complie model.pt2 -o x.pte
+2 | the command comes before the file                      | p.pte --input x.npz
+2 | did you mean '--calibration'?                          | compile "$d/digits.pt2" --calibrate x.npz -o x.pte
+2 | '--target' is an option of other commands              | run p.pte --target imxrt700
+2 | did you mean 'channels-last'?                          | compile "$d/digits.pt2" --dim-order channels_last -o x.pte
+2 | did you mean 'imxrt700'?                               | compile "$d/digits.pt2" --target rt700 -o x.pte
+2 | did you mean 'sdk-3.1'?                                | compile "$d/digits.pt2" --converter-flavor SDK3.1 -o x.pte
+2 | did you mean 'partition'?                              | compile "$d/digits.pt2" --dump-after partitions -o x.pte
+2 | did you mean 'aten.hardswish.default'?                 | compile quantized.pt2 --preserve-ops hardswich -o x.pte
+2 | did you mean 'aten.convolution.default'?               | compile quantized.pt2 --operators-not-to-delegate convolutin -o x.pte
+2 | not the option '--target'                              | compile "$d/digits.pt2" -o --target imxrt700
+2 | is given twice, as 'a.npz' and as 'b.npz'              | compile "$d/digits.pt2" --calibration a.npz --calibration b.npz -o x.pte
+2 | --threads N takes a number, in digits alone            | run p.pte -i "$d/test.npz" --threads -1
+2 | --memory-budget BYTES takes a number, in digits alone  | compile "$d/digits.pt2" -o x.pte --memory-budget 64K
+2 | with commas between                                    | run p.pte -i folder --mean '0.485;0.456;0.406'
+2 | takes finite numbers                                   | run p.pte -i folder --std 1e999
+2 | takes finite numbers                                   | run p.pte -i folder --mean nan
+2 | without a unit, not '30dB'                             | evaluate p.pte --dataset "$d/test.npz" --min-sqnr 30dB
+2 | percents from 0 to 100                                 | evaluate p.pte --dataset "$d/test.npz" --min-accuracy 950
+2 | --cycle-budget takes a number from 0 to                | explain "$d/digits.pt2" --cycle-budget 99999999999999999999
+1 | is what torch.save writes (weights, or a pickled module) | compile weights.pth -o x.pte
+1 | is a Python pickle                                     | compile old.pth -o x.pte
+1 | is a TorchScript archive                               | compile script.pt -o x.pte
+1 | is an ONNX model                                       | compile model.onnx -o x.pte
+1 | is an HDF5 file                                        | compile model.h5 -o x.pte
+1 | is a Keras model                                       | compile model.keras -o x.pte
+1 | is a folder of TensorFlow's SavedModel                 | compile saved -o x.pte
+1 | is a TensorFlow graph                                  | compile saved/saved_model.pb -o x.pte
+1 | is a safetensors file: weights without their network   | compile weights.safetensors -o x.pte
+1 | is an ExecuTorch program (.pte), neither               | compile p.pte -o x.pte
+1 | is an ELF file, code of a machine                      | compile host.elf -o x.pte
+1 | unpack it and give what is in it                       | compile model.tgz -o x.pte
+1 | is a zip archive without model or arrays               | compile other.zip -o x.pte
+1 | is Python source                                       | compile model.py -o x.pte
+1 | is a text                                              | compile text.txt -o x.pte
+1 | is empty                                               | compile empty.pt2 -o x.pte
+1 | fetch it with 'git lfs pull'                           | compile lfs.pt2 -o x.pte
+1 | is a web page                                          | compile page.pt2 -o x.pte
+1 | is a folder                                            | compile folder -o x.pte
+1 | a pipe or a device                                     | compile pipe -o x.pte
+1 | is an archive of arrays (.npz), neither                | compile "$d/test.npz" -o x.pte
+1 | 'nucleon compile' makes a program of it                | run "$d/digits.pt2" -i "$d/test.npz"
+1 | not a LiteRT model (.tflite)                           | convert -i "$d/digits.pt2" -o x.tflite
+1 | is a TorchScript archive                               | evaluate p.pte --dataset "$d/test.npz" --reference script.pt
+1 | is an ExecuTorch program (.pte), not data              | run p.pte -i p.pte
+1 | is a torch.export archive (.pt2), not data             | compile "$d/digits.pt2" --calibration "$d/digits.pt2" -o x.pte
+1 | save the features that the model takes                 | run p.pte -i sound.wav
+1 | convert it to PNG                                      | run p.pte -i image.gif
+1 | save arrays with numpy.savez                           | run p.pte -i weights.pth
+1 | the folder 'none' of --output does not exist           | compile "$d/digits.pt2" --calibration nothing.npz -o none/x.pte
+1 | the folder 'none' of --memory-map does not exist       | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --memory-map none/m
+1 | the folder 'none' of --dump-kernel-selection           | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --dump-kernel-selection none/m
+1 | the folder 'none' of --intermediates-dir               | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --intermediates-dir none/m/
+1 | the folder 'none' of --etdump does not exist           | run p.pte -i nothing.npz --etdump none/x
+1 | the folder 'none' of --output does not exist           | codegen nothing.pte -o none/x
+1 | the folder 'none' of --output does not exist           | tune nothing.pt2 --for sqnr --calibration x -o none/x
+1 | it is a folder                                         | compile "$d/digits.pt2" --calibration nothing.npz -o folder
+1 | 'text.txt' is not a folder                             | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --intermediates-dir text.txt
+2 | are the same file                                      | compile "$d/digits.pt2" --calibration nothing.npz -o x.pte --memory-map ./x.pte
+2 | are the same file                                      | quantize quantized.pt2 --calibration nothing.npz -o folder/../quantized.pt2
+2 | --confusion takes labels, '                               | evaluate p.pte --dataset "$d/calibration.npz" --confusion
+2 | it takes class labels                                  | evaluate p.pte --dataset "$d/calibration.npz" --min-accuracy 90
+2 | or a model to compare with, --reference                | evaluate p.pte --dataset "$d/calibration.npz" --task classify
+1 | has labels from 1 to 10                                | evaluate p.pte --dataset data_1
+1 | leave such labels out with --ignore-label 255          | evaluate p.pte --dataset data_255
+1 | for 8 samples of output                                | evaluate p.pte --dataset data_few
+1 | with numbers that are not whole                        | evaluate p.pte --dataset data_half
+0 | is bool, so that only 2 of the 10 classes              | evaluate p.pte --dataset data_bool
+0 | array 'y' looks like labels and is not used            | evaluate p.pte --dataset data_y
+0 | --mean, --std and --resize are without effect          | run p.pte -i "$d/test.npz" --mean 0.5 -o out.npz
+0 | --mean, --std and --resize are without effect          | compile "$d/digits.pt2" --calibration "$d/calibration.npz" --resize crop -o x.pte
+0 | --simulator: without effect                            | run cpu.pte -i "$d/test.npz" --simulator plain -o out.npz
+0 | --disagreements: without effect                        | evaluate p.pte --dataset "$d/test.npz" --disagreements 3
+0 | --threshold: without effect                            | evaluate p.pte --dataset "$d/test.npz" --threshold 30
+0 | --accuracy: without effect, --reference-compat         | compile "$d/digits.pt2" --calibration "$d/calibration.npz" --reference-compat --accuracy high -o x.pte
+0 | --force-delegate-cat: without effect                   | compile quantized.pt2 --force-delegate-cat -o x.pte
+0 | --threads: without effect                              | compile quantized.pt2 --threads 2 -o x.pte
+0 | --converter-timeout: without effect                    | compile quantized.pt2 --converter-timeout 5 -o x.pte
+0 | --disassemble: without effect                          | inspect "$d/digits.pt2" --disassemble
+0 | --converter-flavor: without effect                     | ops --markdown --converter-flavor sdk-3.1
+ROWS
+
+# ---- firmware_run.sh ----
+
+# firmware PART ARGUMENT...: exit code 1 and that message, before QEMU is looked for.
+firmware() {
+    part=$1
+    shift
+    if sh "$root/tools/firmware_run.sh" "$@" >out 2>err || ! grep -qF -e "$part" err; then
+        fail "firmware_run.sh $*: no '$part' in: $(head -c 300 err)"
+    else
+        passes=$((passes + 1))
+    fi
+}
+
+printf '\177ELF\001\001\001\000\000\000\000\000\000\000\000\000\002\000\050\000' >image.elf
+firmware "is not an image (.elf)" p.pte
+firmware "for another machine than Arm" host.elf
+firmware "cannot be read" none.elf
+firmware "is an archive of arrays (.npz)" image.elf "$d/test.npz"
+firmware "cannot be read" image.elf none.npy
+firmware "is empty" image.elf empty.pt2
+firmware "is a program (.pte)" image.elf p.pte
+firmware "the folder 'none' does not exist" image.elf text.txt none/out
+firmware "is a folder" image.elf text.txt folder
+firmware "no paths with commas" image.elf text.txt a,b
+
+# ---- standard output that takes nothing, or is closed ----
+
+for command in --help "compile --help" ops targets version "inspect p.pte" "run p.pte -i $d/test.npz" \
+    "evaluate p.pte --dataset $d/test.npz" "explain $d/digits.pt2" "compile quantized.pt2 -o x.pte" \
+    "compile --dump-after help"; do
+    for way in full closed; do
+        if [ $way = closed ]; then
+            # shellcheck disable=SC2086
+            "$nucleon" $command >&- 2>err
+        elif [ -c /dev/full ]; then
+            # shellcheck disable=SC2086
+            "$nucleon" $command >/dev/full 2>err
+        else
+            continue
+        fi
+        if [ $? -ne 1 ] || ! grep -q "standard output: cannot be written" err; then
+            fail "$command with a $way output: $(head -c 200 err)"
+        else
+            passes=$((passes + 1))
+        fi
+    done
+done
+# A file that is opened does not become the closed standard output.
+"$nucleon" compile quantized.pt2 -o y.pte >&- 2>/dev/null
+cmp -s x.pte y.pte || fail "a program written with standard output closed"
+if [ -c /dev/full ] && "$nucleon" inspect "$d/digits.pt2" --disassemble >/dev/null 2>/dev/full; then
+    fail "a note that cannot be written is lost"
+fi
+
+# ---- control characters ----
+
+# plain WHAT COMMAND...: its output and messages hold none.
+escape=$(printf 's\033]0;x\007\302\233\342\200\256t')
+plain() {
+    what=$1
+    shift
+    "$@" >out 2>err
+    if tr -d '\n\t' <out | cat - err | tr -d '\n' | grep -q "$(printf '[\001-\037\177]\|\302[\200-\237]\|\342\200[\252-\256]\|\377')"; then
+        fail "$what: control characters"
+    elif [ ! -s out ] && [ ! -s err ]; then
+        fail "$what: silent"
+    else
+        passes=$((passes + 1))
+    fi
+}
+
+mkdir "$escape"
+for class in "$escape" other; do mkdir -p "by_class/$class"; done
+cp "$d/test.npz" "$escape/$escape.npz"
+plain "an unknown command" "$nucleon" "$escape"
+plain "an unknown option" "$nucleon" compile x "--$escape"
+plain "a choice" "$nucleon" compile x.pt2 -o x.pte --accuracy "$escape"
+plain "a file" "$nucleon" compile "$escape/none.pt2" -o x.pte
+plain "bytes that are no UTF-8" "$nucleon" compile "$(printf 'a\033\377\300\200b')" -o x.pte
+plain "the name of a program" "$nucleon" compile quantized.pt2 -o "$escape.pte"
+plain "a folder" "$nucleon" compile quantized.pt2 -o "$escape"
+# Names in files, of the same length as those they replace.
+sed "s/aten::softmax/aten::s$(printf '\033')ftmax/; s/cortex_m::/cortex$(printf '\033')m::/; s/aten::/at$(printf '\033')n::/" \
+    cpu.pte >named.pte
+plain "an operator in a program" "$nucleon" run named.pte -i "$d/test.npz"
+plain "a program described" "$nucleon" inspect named.pte
+for file in "$root"/test/fuzz/corpus/litert/*.tflite; do
+    sed "s/conv/co$(printf '\033')v/g; s/input/in$(printf '\033')ut/g; s/x/$(printf '\033')/g" "$file" >named.tflite
+    "$nucleon" inspect named.tflite >out 2>err
+    if tr -d '\n\t' <out | grep -q "$(printf '[\001-\037\177]')"; then fail "inspect of $file: control characters"; fi
+done
+sed "s/\"relu6_1\"/\"\\\\u0007x\"/g" "$d/digits.pt2" >named.pt2
+"$nucleon" inspect named.pt2 >out 2>err
+if [ $? -ne 1 ] || ! grep -q "the text has control characters" err; then
+    fail "a name in an archive: $(head -c 300 err)"
+fi
+
+echo "$passes passed, $failures failed"
+[ $failures -eq 0 ]
