@@ -17,8 +17,8 @@ int cli_report(enum nuc_status status, const char *message);
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Room for a message with the longest path. */
-#define CLI_MESSAGE 8192
+/* Room for a message with the longest path, twice. */
+#define CLI_MESSAGE 12288
 
 /*
  * All that commands print goes through these: names come from files, and what would control a terminal (control

@@ -138,7 +138,7 @@ done <<'ROWS'
 1 | fetch it with 'git lfs pull'                           | compile lfs.pt2 -o x.pte
 1 | is a web page                                          | compile page.pt2 -o x.pte
 1 | is a folder                                            | compile folder -o x.pte
-1 | a pipe or a device                                     | compile pipe -o x.pte
+1 | is not a regular file                                  | compile pipe -o x.pte
 1 | is an archive of arrays (.npz), neither                | compile "$d/test.npz" -o x.pte
 1 | 'nucleon compile' makes a program of it                | run "$d/digits.pt2" -i "$d/test.npz"
 1 | not a LiteRT model (.tflite)                           | convert -i "$d/digits.pt2" -o x.tflite
@@ -272,11 +272,5 @@ for file in "$root"/test/fuzz/corpus/litert/*.tflite; do
     "$nucleon" inspect named.tflite >out 2>err
     if tr -d '\n\t' <out | grep -q "$(printf '[\001-\037\177]')"; then fail "inspect of $file: control characters"; fi
 done
-sed "s/\"relu6_1\"/\"\\\\u0007x\"/g" "$d/digits.pt2" >named.pt2
-"$nucleon" inspect named.pt2 >out 2>err
-if [ $? -ne 1 ] || ! grep -q "the text has control characters" err; then
-    fail "a name in an archive: $(head -c 300 err)"
-fi
-
 echo "$passes passed, $failures failed"
 [ $failures -eq 0 ]
