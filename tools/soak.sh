@@ -17,6 +17,7 @@ flips          15  every bit of an archive, a LiteRT model and a program turned 
 tsan           15  what runs in threads, under ThreadSanitizer
 contract       20  what compiles runs: 5,000 small models of every rank, dim order and element type
 metamorphic    10  2,000 models: what must not change a program does not
+paths          60  every command with paths of 1 to 4,095 bytes, under AddressSanitizer
 differential   20  20,000 random networks: evaluator and program agree at every operator
 fuzz           25  every boundary with damaged input: libFuzzer for 90 seconds on each target
 LIST
@@ -69,6 +70,12 @@ part_contract() {
 
 part_metamorphic() {
     "$build/test/contract/metamorphic" --models 2000
+}
+
+# A case is a command with a path.
+part_paths() {
+    cmake --preset asan && cmake --build build/asan --target nucleon &&
+        sh test/e2e/path_lengths.sh build/asan/nucleon . 1
 }
 
 part_differential() {
