@@ -49,6 +49,7 @@ printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\n' >lfs.pt2
 printf '<!DOCTYPE html><html>' >page.pt2
 printf 'RIFF\000\000\000\000WAVEfmt ' >sound.wav
 printf 'GIF89a' >image.gif
+printf '\211PNG\r\n\032\n' >image.png
 mkfifo pipe
 # zip FILE NAME: an archive of one stored, empty entry.
 zip_of() {
@@ -146,6 +147,7 @@ done <<'ROWS'
 1 | is an ExecuTorch program (.pte), not data              | run p.pte -i p.pte
 1 | is a torch.export archive (.pt2), not data             | compile "$d/digits.pt2" --calibration "$d/digits.pt2" -o x.pte
 1 | save the features that the model takes                 | run p.pte -i sound.wav
+1 | put it into a folder of its own and give the folder    | run p.pte -i image.png
 1 | convert it to PNG                                      | run p.pte -i image.gif
 1 | save arrays with numpy.savez                           | run p.pte -i weights.pth
 1 | the folder 'none' of --output does not exist           | compile "$d/digits.pt2" --calibration nothing.npz -o none/x.pte
