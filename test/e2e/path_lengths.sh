@@ -36,7 +36,7 @@ path() {
     fi
 }
 
-# try CODE CAUSE COMMAND...: a failure says its cause in one line; code 0 says nothing.
+# try CODE CAUSE COMMAND...: a failure says its cause in one line; code 0 comes without messages.
 try() {
     wanted=$1
     cause=$2
@@ -46,7 +46,7 @@ try() {
     code=$?
     if [ $code -ne "$wanted" ]; then
         why="exit code $code instead of $wanted"
-    elif [ "$wanted" -eq 0 ] && [ -s err ]; then
+    elif [ "$wanted" -eq 0 ] && grep -q "^nucleon: \|Sanitizer" err; then
         why="a message"
     elif [ "$wanted" -ne 0 ] && [ "$(wc -l <err)" -ne 1 ]; then
         why="$(wc -l <err) lines"
