@@ -34,6 +34,7 @@ repeat() { head -c "$1" /dev/zero | tr '\000' "\\$2"; }
 "$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o p.pte >/dev/null || exit 1
 "$nucleon" compile "$d/digits.pt2" --calibration "$d/calibration.npz" -o cpu.pte --no-delegate >/dev/null || exit 1
 "$nucleon" quantize "$d/digits.pt2" --calibration "$d/calibration.npz" -o quantized.pt2 >/dev/null || exit 1
+"$nucleon" convert -i "$root/test/fuzz/corpus/litert/conv2d.tflite" -o converted.tflite >/dev/null || exit 1
 mkdir folder saved data_y data_1 data_255 data_few data_bool data_half
 : >empty.pt2
 echo hello >text.txt
@@ -179,6 +180,7 @@ done <<'ROWS'
 0 | --force-delegate-cat: without effect                   | compile quantized.pt2 --force-delegate-cat -o x.pte
 0 | --threads: without effect                              | compile quantized.pt2 --threads 2 -o x.pte
 0 | --converter-timeout: without effect                    | compile quantized.pt2 --converter-timeout 5 -o x.pte
+0 | it is a converted model already                        | convert -i converted.tflite -o x.tflite
 0 | --disassemble: without effect                          | inspect "$d/digits.pt2" --disassemble
 0 | --converter-flavor: without effect                     | ops --markdown --converter-flavor sdk-3.1
 ROWS
