@@ -1,5 +1,6 @@
 /* The files of a command line against each other, and whether those to be written can be: before the work. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -133,6 +134,23 @@ static int check_written(const struct path *p)
     return S_ISREG(st.st_mode) ? check_holder(p) : CLI_OK;
 }
 
+/* An output that is called as another kind of file is most often an option taken for another one. */
+static void note_suffix(const struct cli_option *o, const char *path)
+{
+    static const char *const others[] = {".pt2", ".pt", ".pth", ".tflite", ".pte", ".npz", ".npy", ".json", ".onnx"};
+    const char *own = strrchr(o->argument, '.'), *given = strrchr(path, '.');
+    char text[CLI_MESSAGE];
+
+    if (own == NULL || given == NULL || strcmp(own, given) == 0)
+        return;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (strcmp(given, others[i]) != 0)
+            continue;
+        snprintf(text, sizeof text, "%s %s: what is written there is a %s file, whatever its name", o->name, path, own);
+        cli_warn(NULL, text);
+    }
+}
+
 /* ---- all of a command line ---- */
 
 int cli_check_files(const struct cli_args *args)
@@ -152,5 +170,9 @@ int cli_check_files(const struct cli_args *args)
     int code = check_clashes(args->command->name, paths, count);
     for (size_t i = 0; i < count && code == CLI_OK; i++)
         code = check_written(&paths[i]);
+    for (size_t i = 0; i < cli_n_options && code == CLI_OK; i++) {
+        if (args->given[i] && cli_options[i].file == CLI_WRITTEN)
+            note_suffix(&cli_options[i], args->values[i]);
+    }
     return code;
 }

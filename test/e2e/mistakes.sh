@@ -180,6 +180,8 @@ done <<'ROWS'
 0 | --force-delegate-cat: without effect                   | compile quantized.pt2 --force-delegate-cat -o x.pte
 0 | --threads: without effect                              | compile quantized.pt2 --threads 2 -o x.pte
 0 | --converter-timeout: without effect                    | compile quantized.pt2 --converter-timeout 5 -o x.pte
+0 | what is written there is a .pte file                  | compile quantized.pt2 -o x.tflite
+0 | what is written there is a .npz file                  | run p.pte -i "$d/test.npz" -o x.npy
 0 | it is a converted model already                        | convert -i converted.tflite -o x.tflite
 0 | --disassemble: without effect                          | inspect "$d/digits.pt2" --disassemble
 0 | --converter-flavor: without effect                     | ops --markdown --converter-flavor sdk-3.1
