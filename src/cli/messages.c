@@ -38,6 +38,9 @@ void cli_put(const char *text)
     print_clean(stdout, text, true);
 }
 
+/* There was no memory for the whole of a text. */
+static bool is_cut;
+
 void cli_printf(const char *format, ...)
 {
     char buffer[512], *text = buffer;
@@ -51,7 +54,8 @@ void cli_printf(const char *format, ...)
         vsnprintf(text, (size_t)length + 1, format, args);
         va_end(args);
     }
-    cli_put(text != NULL ? text : buffer); /* without memory, the beginning */
+    is_cut |= text == NULL;
+    cli_put(text != NULL ? text : buffer); /* without memory, the beginning: cli_finish() says so */
     if (text != buffer)
         free(text);
 }
@@ -95,8 +99,8 @@ void cli_hold_streams(void)
 
 int cli_finish(int code)
 {
-    bool bad = ferror(stdout) != 0;
-    int error = 0;
+    bool bad = ferror(stdout) != 0 || is_cut;
+    int error = is_cut ? ENOMEM : 0;
 
     errno = 0;
     if (fclose(stdout) != 0) {
