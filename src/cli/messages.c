@@ -132,7 +132,7 @@ int cli_report(enum nuc_status status, const char *message)
     return status == NUC_PROPERTY ? CLI_PROPERTY : CLI_BAD_INPUT;
 }
 
-static int report(enum nuc_status status, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static int report(enum nuc_status status, const char *format, va_list args)
 {
     char text[CLI_MESSAGE];
 

@@ -219,10 +219,7 @@ static const char *constant(struct maker *m, const int64_t *sizes, uint32_t rank
     const char *name = nuc_format(m->cx, "%%c%u", m->n_constants++);
     const char *before = nuc_text_string(&m->text);
     struct nuc_text text;
-    int64_t n = 1;
 
-    for (uint32_t i = 0; i < rank; i++)
-        n *= sizes[i];
     nuc_text_init(&text, m->cx);
     nuc_text_addf(&text, "%s = parameter \"%s\" : float32[%s] values(", name, name + 1, sizes_text(m, sizes, rank));
     for (int64_t i = 0; i < 7; i++)

@@ -264,7 +264,7 @@ struct verdict {
     char why[600];
 };
 
-static void fail(struct verdict *v, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void fail(struct verdict *v, const char *format, ...)
 {
     va_list args;
 
