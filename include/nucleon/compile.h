@@ -586,8 +586,8 @@ size_t nuc_timings(const struct nuc_compiler *c, struct nuc_timing *out, size_t 
 const char *nuc_nearest_word(const char *text, const char *const *words, size_t count);
 
 /*
- * For printing names that come from files: the character that `text` begins with, in UTF-8, and its bytes; 0 bytes: what
- * is there is none. And whether a terminal must not be shown it as it is: it is C0, C1 or delete, or breaks lines,
+ * For printing names that come from files: the character that `text` begins with, in UTF-8, and its bytes; 0 bytes:
+ * what is there is none. And whether a terminal must not be shown it as it is: it is C0, C1 or delete, or breaks lines,
  * changes the direction of what follows or is not seen.
  */
 uint32_t nuc_text_character(const char *text, size_t *bytes);
