@@ -245,7 +245,7 @@ static bool memory_suffices(const struct nuc_image *im, const struct nuc_program
 static void attach(struct nuc_program *p, const struct nuc_image *im, const struct nuc_program_memory *memory,
                    const struct nuc_program_sizes *needed, const struct state_layout *layout)
 {
-    uint8_t *state = memory->state;
+    uint8_t *state = layout->total != 0 ? memory->state : (uint8_t *)p; /* no address is made of NULL */
 
     memset(state, 0, layout->total);
     p->image = im->file.data;
@@ -254,7 +254,7 @@ static void attach(struct nuc_program *p, const struct nuc_image *im, const stru
     p->memory = *memory;
     for (size_t i = needed->n_planned; i < NUC_MAX_MEMORIES; i++)
         p->memory.planned_size[i] = 0;
-    p->values = (struct nuc_value *)memory->state;
+    p->values = (struct nuc_value *)(void *)state;
     p->instructions = (struct nuc_instruction *)(void *)(state + layout->instructions);
     p->delegates = (struct nuc_loaded_delegate *)(void *)(state + layout->delegates);
     p->args = (struct nuc_value **)(void *)(state + layout->args);

@@ -1,6 +1,7 @@
 /* A program in memory of the host: aligned blocks, the simulator's driver, dim orders. */
 #include "nucleon/runner.h"
 
+#include <float.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -91,7 +92,9 @@ static void read_quantization(const struct nuc_runner *r, const char *kind, size
         snprintf(name, sizeof name, "%s%zu_%s", kind, index, numbers[i].key);
         io->quantized &= nuc_program_number(r->image, r->size, name, numbers[i].value, NULL) == NUC_OK;
     }
-    io->quantized = io->quantized && io->scale > 0;
+    /* Numbers that no int8 tensor can have say nothing. */
+    io->quantized = io->quantized && io->scale > 0 && io->scale <= (double)FLT_MAX && io->quant_min >= INT8_MIN &&
+                    io->quant_max <= INT8_MAX && io->zero_point >= io->quant_min && io->zero_point <= io->quant_max;
 }
 
 /* A block for the physical bytes of an input, or of an output that the program leaves to its caller. */
