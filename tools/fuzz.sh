@@ -42,7 +42,8 @@ fuzz_one() {
         /stat::number_of_executed_units/ { runs = $2 }
         /stat::average_exec_per_sec/ { speed = $2 }
         /stat::peak_rss_mb/ { rss = $2 }
-        END { printf "%-12s %12d %8d %12s %8d %6d %8d\n", target, runs, edges, corpus, speed, rss, broken }' \
+        END { printf "%-12s %12d %8d %12s %8d %6d %8d\n", target, runs, edges,
+                     corpus == "" ? "-" : corpus, speed, rss, broken }' \
         "$work/$target.log" >"$work/$target.line"
 }
 
