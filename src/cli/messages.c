@@ -99,8 +99,8 @@ void cli_hold_streams(void)
 
 int cli_finish(int code)
 {
-    bool bad = ferror(stdout) != 0 || is_cut;
-    int error = is_cut ? ENOMEM : 0;
+    bool was_short = is_cut && code == CLI_OK, bad = ferror(stdout) != 0 || was_short;
+    int error = was_short ? ENOMEM : 0;
 
     errno = 0;
     if (fclose(stdout) != 0) {

@@ -261,7 +261,7 @@ static struct fault_run run_once(const struct sweep *s, int family, const struct
 
 struct verdict {
     bool failed, error; /* error: the run ended with one */
-    char why[600];
+    char why[2400];
 };
 
 __attribute__((format(printf, 2, 3))) static void fail(struct verdict *v, const char *format, ...)
@@ -345,8 +345,8 @@ static void judge(const struct sweep *s, const struct fault_run *run, const stru
         if (!same(&err, &s->baseline->notes))
             fail(v, "exit code 0, other notes: %.200s", err.data);
         if (c->timed ? !same_but_digits(&out, &s->baseline->printed) : !same(&out, &s->baseline->printed))
-            fail(v, "exit code 0, prints something else (%zu bytes instead of %zu)", out.size,
-                 s->baseline->printed.size);
+            fail(v, "exit code 0, prints something else (%zu bytes instead of %zu):\n%.2000s", out.size,
+                 s->baseline->printed.size, out.data);
         judge_outputs(s, v, had_old, true, false);
     } else {
         v->error = true;
@@ -355,6 +355,7 @@ static void judge(const struct sweep *s, const struct fault_run *run, const stru
         unsigned n = error_lines(&err, &s->baseline->notes, &last);
         if (!signalled && !run->at_stderr && (n != 1 || !says_something(last)))
             fail(v, "%u lines on standard error, the last one '%.200s'", n, last);
+        written |= strncmp(last, "nucleon: standard output: ", 26) == 0;
         judge_outputs(s, v, had_old, written || signalled, true);
     }
     if (!killed) {

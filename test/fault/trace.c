@@ -104,7 +104,6 @@ static const struct {
     {SYS_getrandom, FAULT_OTHER},
     {SYS_prlimit64, FAULT_OTHER},
     {SYS_sched_getaffinity, FAULT_OTHER},
-    {SYS_sysinfo, FAULT_OTHER},
     {SYS_lseek, FAULT_OTHER},
 };
 
