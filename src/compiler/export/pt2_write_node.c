@@ -109,6 +109,7 @@ static void put_float(struct nuc_pt2_writer *w, json_t *arg, const struct nuc_no
 
     if (self != NULL && self->n_vals != 0)
         floating = floating || nuc_is_floating(self->vals[0].dtype);
+    floating = floating || (signbit(value) && fpclassify(value) == FP_ZERO); /* integers have no such zero */
     if (!floating && fabs(value) <= 9007199254740992.0 && value == floor(value))
         nuc_put_int(w->cx, arg, "as_int", (int64_t)value);
     else
