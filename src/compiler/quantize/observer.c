@@ -1,5 +1,4 @@
 /* The arithmetic is that of torchao/quantization/pt2e/observer.py, in float32 as there. */
-#include <float.h>
 #include <math.h>
 
 #include "compiler/quantize/observer.h"
@@ -139,18 +138,17 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
 
 /* ---- parameters ---- */
 
-/* The range always includes 0. Half of what float32 has on each side, so that its width is a number. */
+/* The range always includes 0. One wider than a float32 can say has an infinite scale, which its user refuses. */
 static void parameters_of_range(const struct nuc_qspec *spec, float min, float max, float *scale, int64_t *zero_point)
 {
-    float low = min < 0 ? fmaxf(min, -FLT_MAX / 2) : 0, high = max > 0 ? fminf(max, FLT_MAX / 2) : 0;
-    float steps = (float)(spec->quant_max - spec->quant_min);
+    float low = min < 0 ? min : 0, high = max > 0 ? max : 0, steps = (float)(spec->quant_max - spec->quant_min);
     bool affine = spec->scheme == NUC_PER_TENSOR_AFFINE;
     float s = affine ? (high - low) / steps : (-low > high ? -low : high) / (steps / 2);
 
     float least = s > 0 ? spec->least : spec->eps;
     *scale = s > least ? s : least;
     *zero_point = 0;
-    if (!affine)
+    if (!affine || isinf(s))
         return;
     float zero = (float)spec->quant_min - rintf(low / *scale);
     *zero_point = zero > (float)spec->quant_max ? spec->quant_max : (int64_t)zero;
