@@ -285,6 +285,9 @@ static struct nuc_node *pick(struct nuc_ti *ti, struct nuc_node *x, int64_t dim,
     return nuc_ti_emit(ti, NUC_OP_INDEX_SELECT, NUC_ARGS(nuc_node_arg(x), nuc_int_arg(dim), nuc_node_arg(index)));
 }
 
+/* Of an axis that is continued: a model of some hundred bytes may state any size, and each position takes an index. */
+#define MAX_MIRRORED (INT64_C(1) << 20)
+
 /* The image is continued by its mirror image, the elements at the edge included. */
 static void mirror_with_edges(struct nuc_ti *ti)
 {
@@ -301,6 +304,8 @@ static void mirror_with_edges(struct nuc_ti *ti)
                         (long long)after);
         if (before == 0 && after == 0)
             continue;
+        if (size > MAX_MIRRORED)
+            nuc_ti_fail(ti, "mirrors an axis of %lld (limit %lld)", (long long)size, (long long)MAX_MIRRORED);
         int64_t *indices = nuc_alloc_array(ti->cx, (size_t)(before + size + after), sizeof *indices);
         for (int64_t i = -before; i < size + after; i++)
             indices[before + i] = i < 0 ? -i - 1 : i < size ? i : 2 * size - 1 - i;
