@@ -61,7 +61,8 @@ struct shared {
 
 struct flipping {
     char work[512];
-    const char *source, *only;
+    char *source;
+    const char *only;
     double seconds;
     uint64_t seed;
     unsigned jobs, job;
@@ -358,12 +359,13 @@ static void make_files(struct flipping *f)
     nuc_compiler_free(c);
     f->files[2] = read_bytes("tag1_pure.et.tflite");
     f->files[3] = read_bytes("tiny.pte");
-    struct result r = use(USE_COMPILE, "tiny.pt2", "tiny.npz");
-    if (r.status != NUC_OK || run(nuc_compiler_new(NULL, NULL), "tiny.pte", "tiny.npz") != NUC_OK) {
-        fprintf(stderr, "flips: the files as they are do not work: %s\n", r.message);
+    struct result compiled = use(USE_COMPILE, "tiny.pt2", "tiny.npz");
+    struct result ran = use(USE_PROGRAM, "tiny.pte", "tiny.npz");
+    if (compiled.status != NUC_OK || ran.status != NUC_OK) {
+        fprintf(stderr, "flips: the files as they are do not work: %s%s\n", compiled.message, ran.message);
         exit(2);
     }
-    f->program = r.bytes;
+    f->program = compiled.bytes;
 }
 
 static int report(const struct flipping *f)
@@ -428,6 +430,10 @@ int main(int argc, char **argv)
     while (wait(&status) >= 0)
         bad |= status != 0;
     int code = report(&f);
+    for (size_t i = 0; i < N_FILES; i++)
+        free(f.files[i].data);
+    free(f.program.data);
+    free(f.source);
     snprintf(command, sizeof command, "rm -rf '%s'", f.work);
     if (chdir("/") != 0 || system(command) != 0)
         bad = 1;

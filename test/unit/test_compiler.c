@@ -66,10 +66,10 @@ static void memory_may_run_out_in_any_trial(void **state)
     nuc_options_default(&w.options);
     w.options.threads = 1;
     w.options.dim_order = NUC_DIM_ORDER_AUTO;
-    run_short_of_memory(compile_digits, &w, 12, NUC_OK);
+    run_short_of_memory(compile_digits, &w, 4, NUC_OK);
     w.options.dim_order = NUC_DIM_ORDER_AS_IS;
     w.options.target = "imxrt700cm";
-    run_short_of_memory(compile_digits, &w, 12, NUC_OK);
+    run_short_of_memory(compile_digits, &w, 4, NUC_OK);
     unlink(output);
     free(output);
 }
@@ -98,7 +98,7 @@ static void memory_may_run_out_in_explanations(void **state)
     (void)state;
     nuc_options_default(&o);
     o.threads = 1;
-    run_short_of_memory(explain_digits, &o, 20, NUC_OK);
+    run_short_of_memory(explain_digits, &o, 6, NUC_OK);
 }
 
 static void program_bytes(struct nuc_compiler *c, const uint8_t **bytes, size_t *size)

@@ -12,6 +12,7 @@
 #include "compiler/import/file_kind.h"
 #include "compiler/score/score.h"
 #include "host/file.h"
+#include "host/limits.h"
 #include "nucleon/NeutronDriver.h"
 
 struct runner_io {
@@ -198,6 +199,17 @@ static void release(void *runner)
         stop_driver();
 }
 
+/* Memory that a program asks for. A damaged one may ask for any size. */
+static void *program_memory(const struct nuc_runner *r, size_t size)
+{
+    if (size > nuc_memory_limit())
+        nuc_fail(context(r), NUC_BAD_INPUT,
+                 "%s: asks for %zu bytes of memory (limit %llu, half of this machine's): the file is damaged, or the "
+                 "model too large; compile it again",
+                 r->name, size, (unsigned long long)nuc_memory_limit());
+    return nuc_alloc(context(r), size);
+}
+
 /* Everything after reading: image and size are there. */
 static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *simulator)
 {
@@ -208,10 +220,10 @@ static void prepare(struct nuc_runner *r, const struct nuc_simulator_options *si
     nuc_defer(cx, release, r);
     r->driver = start_driver();
     check(r, nuc_program_sizes(r->image, r->size, &nuc_default_backends, &sizes, fresh_detail(r)));
-    m.state = nuc_alloc(cx, m.state_size = sizes.state);
-    m.temporary = nuc_alloc(cx, m.temporary_size = sizes.temporary);
+    m.state = program_memory(r, m.state_size = sizes.state);
+    m.temporary = program_memory(r, m.temporary_size = sizes.temporary);
     for (size_t i = 0; i < sizes.n_planned; i++)
-        m.planned[i] = nuc_alloc(cx, m.planned_size[i] = sizes.planned[i]);
+        m.planned[i] = program_memory(r, m.planned_size[i] = sizes.planned[i]);
     check(r, nuc_program_load(&r->program, r->image, r->size, &m, &nuc_default_kernels, &nuc_default_backends,
                               fresh_detail(r)));
     r->loaded = true;
