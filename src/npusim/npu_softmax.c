@@ -83,6 +83,15 @@ static int32_t exponential(const struct nuc_mc_softmax *s, const int32_t *table,
     return difference >= s->diff_min ? exp_negative(scaled_difference(s, difference)) : 0;
 }
 
+/*
+ * 0 to -255, whatever the bytes are: an output may lie over its input, shifted, and write values above what was the
+ * largest one.
+ */
+static int32_t below(int32_t largest, int8_t value)
+{
+    return -(int32_t)(uint8_t)(largest - value);
+}
+
 static void softmax_row(const struct nuc_mc_softmax *s, const int32_t *table, const int8_t *in, int8_t *out)
 {
     int32_t largest = INT8_MIN;
@@ -91,12 +100,12 @@ static void softmax_row(const struct nuc_mc_softmax *s, const int32_t *table, co
     for (int32_t i = 0; i < s->depth; i++)
         largest = in[i] > largest ? in[i] : largest;
     for (int32_t i = 0; i < s->depth; i++)
-        sum += (uint32_t)nuc_rounding_shift_right(exponential(s, table, in[i] - largest), SUM_INTEGER_BITS);
+        sum += (uint32_t)nuc_rounding_shift_right(exponential(s, table, below(largest, in[i])), SUM_INTEGER_BITS);
     int headroom = __builtin_clz(sum | 1u);
     int32_t scale = reciprocal((int32_t)((sum << headroom) - 0x80000000u));
     int exponent = SUM_INTEGER_BITS - headroom + 31 - 8;
     for (int32_t i = 0; i < s->depth; i++)
-        out[i] = probability(exponential(s, table, in[i] - largest), scale, exponent);
+        out[i] = probability(exponential(s, table, below(largest, in[i])), scale, exponent);
 }
 
 void npu_softmax_exponentials(const struct nuc_mc_softmax *s, int32_t *table)
@@ -130,9 +139,9 @@ static void softmax_table_row(const int8_t *in, int8_t *out, int32_t depth, cons
     for (int32_t i = 0; i < depth; i++)
         largest = in[i] > largest ? in[i] : largest;
     for (int32_t i = 0; i < depth; i++)
-        sum += table[largest - in[i]];
+        sum += table[-below(largest, in[i])];
     for (int32_t i = 0; i < depth; i++) {
-        uint64_t steps = (512 * (uint64_t)table[largest - in[i]] + sum) / (2 * sum);
+        uint64_t steps = (512 * (uint64_t)table[-below(largest, in[i])] + sum) / (2 * sum);
         out[i] = (int8_t)(steps > 255 ? 127 : (int32_t)steps + INT8_MIN);
     }
 }
