@@ -113,12 +113,23 @@ static bool check_convs(struct bench *b)
 
 static bool check_matmul(struct bench *b)
 {
-    struct nuc_matmul_s8 m = {.rows = number(b, 1, 3), .depth = number(b, 1, 200), .columns = number(b, 1, 20)};
+    struct nuc_matmul_s8 m = {.rows = number(b, 1, 3), .depth = number(b, 1, 200), .columns = number(b, 1, CHANNELS)};
+    int32_t kind = number(b, 0, 3);
 
+    if (kind == 0)
+        m.depth *= 4; /* rows lie at words */
+    if (kind == 1)
+        m.depth = number(b, 160, 500) * 4; /* in parts */
+    if (m.depth * m.columns > BYTES)
+        m.columns = BYTES / m.depth;
     m.input_offset = number(b, -127, 128);
     m.weight_offset = number(b, 0, 1) != 0 ? 0 : number(b, -127, 128);
     m.rescale = random_rescale(b, m.depth);
     m.bias = number(b, 0, 1) != 0 ? b->bias : NULL;
+    if (number(b, 0, 5) == 0)
+        m.rescale.step = 0;
+    if (number(b, 0, 3) == 0)
+        b->bias[0] = (1 << 30) - number(b, 0, 90000);
     nuc_ref_matmul_s8(&m, b->in, b->weight, b->expected);
     nuc_dsp_matmul_s8(&m, b->in, b->weight, b->own);
     return same(b, "matrix product", (size_t)(m.rows * m.columns));

@@ -269,9 +269,10 @@ static void test_matmul(void **state)
 
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
+        bool deep = round % 16 == 5, wide = round % 16 == 11; /* parts of rows, more columns than are summed at once */
         struct nuc_matmul_s8 m = {number(&n, 1, 5),
-                                  number(&n, 1, 100),
-                                  number(&n, 1, 20),
+                                  deep ? number(&n, 700, 2000) : number(&n, 1, 100),
+                                  wide ? number(&n, 120, 300) : number(&n, 1, 20),
                                   number(&n, -127, 128),
                                   number(&n, -127, 128),
                                   {.step = 0},
@@ -279,9 +280,15 @@ static void test_matmul(void **state)
         int32_t multiplier = number(&n, 1 << 30, INT32_MAX), shift = number(&n, -14, -4);
         int8_t *in = random_s8(&n, (size_t)(m.rows * m.depth)), *weight = random_s8(&n, (size_t)(m.columns * m.depth));
         int32_t *bias = random_s32(&n, (size_t)m.columns, -9999, 9999);
-        int8_t out[100];
+        int8_t *out = malloc((size_t)(m.rows * m.columns));
+        assert_non_null(out);
         if (round % 3 == 0)
             m.weight_offset = 0;
+        if (round % 5 == 0) /* around where sums are no longer rescaled in one step */
+            bias[number(&n, 0, m.columns - 1)] =
+                (number(&n, 0, 1) != 0 ? 1 : -1) * ((1 << 30) - number(&n, -9999, 9999));
+        if (round % 7 == 0)
+            shift = number(&n, -31, 0);
         m.bias = round % 2 != 0 ? bias : NULL;
         m.rescale = (struct nuc_rescale){&multiplier, &shift, 0, number(&n, -128, 127), -128, number(&n, 0, 127)};
         for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
@@ -297,6 +304,7 @@ static void test_matmul(void **state)
         free(in);
         free(weight);
         free(bias);
+        free(out);
     }
 }
 

@@ -1,56 +1,192 @@
-/* Matrix product: two rows of weights at a time against one row of input. */
+/*
+ * Matrix product: a row of input is widened to 16 bits once, then two rows of weights at a time are multiplied with it.
+ * The weights' offset times the sum of the row is added to every column.
+ */
 #include "kernels/dsp/dsp.h"
-#include "kernels/dsp/rescale.h"
+#include "kernels/dsp/dsp_columns.h"
+#include "kernels/dsp/fused_scale.h"
 
-/* Offsets in both lanes. */
-struct offsets {
-    uint32_t in, weight;
+#define CHUNK 768 /* elements of a row, a multiple of 8 */
+#define BATCH 128 /* columns, an even number */
+
+/* A part of a row of input, and the sums of some columns. */
+struct product {
+    const struct nuc_matmul_s8 *m;
+    int32_t depth; /* elements */
+    int32_t columns;
+    uint32_t x[CHUNK / 2]; /* widened, in blocks of 4: elements (0, 2), (1, 3) */
+    int32_t sums[BATCH];
 };
 
-static void dot_2(const int8_t *in, const int8_t *const rows[2], int32_t depth, const struct offsets *offsets,
+#ifdef __ARM_FEATURE_DSP
+
+/* What pairs_of_rows() works on; the offsets are written in its instructions. */
+struct pairs {
+    const uint32_t *x; /* 0 */
+    int32_t turns;     /* 4: of 16 elements */
+    int32_t *sums;     /* 8 */
+    int32_t odd;       /* 12: the first turn has 8 elements */
+    int32_t step;      /* 16: from the end of a row's elements to those of the second row after it */
+    int32_t count;     /* 20 */
+};
+
+/* Eight elements of one row; r8 to r11 hold the input's. */
+#define EIGHT(weight, sum)                                                                                             \
+    "ldrd r6, lr, [" weight "], #8\n\t"                                                                                \
+    "sxtb16 r12, r6\n\t"                                                                                               \
+    "smlad " sum ", r8, r12, " sum "\n\t"                                                                              \
+    "sxtb16 r6, r6, ror #8\n\t"                                                                                        \
+    "smlad " sum ", r9, r6, " sum "\n\t"                                                                               \
+    "sxtb16 r12, lr\n\t"                                                                                               \
+    "smlad " sum ", r10, r12, " sum "\n\t"                                                                             \
+    "sxtb16 lr, lr, ror #8\n\t"                                                                                        \
+    "smlad " sum ", r11, lr, " sum "\n\t"
+#define EIGHT_OF_BOTH "ldmia r0!, {r8-r11}\n\t" EIGHT("r1", "r4") EIGHT("r2", "r5")
+
+/* Adds the products of two rows, first and second, to their sums, then of the two after them. Rows lie at words. */
+__attribute__((naked)) static void pairs_of_rows(struct pairs *work __attribute__((unused)),
+                                                 const int8_t *first __attribute__((unused)),
+                                                 const int8_t *second __attribute__((unused)))
+{
+    __asm volatile("push {r4-r11, lr}\n\t"
+                   "mov r7, r0\n"
+                   "1:\n\t"
+                   "ldrd r6, r12, [r7, #8]\n\t"
+                   "ldrd r0, r3, [r7]\n\t"
+                   "ldrd r4, r5, [r6]\n\t"
+                   "cmp r12, #0\n\t"
+                   "bne 3f\n"
+                   "2:\n\t" EIGHT_OF_BOTH "3:\n\t" EIGHT_OF_BOTH "subs r3, r3, #1\n\t"
+                   "bne 2b\n\t"
+                   "ldrd r8, r9, [r7, #16]\n\t"
+                   "ldr r6, [r7, #8]\n\t"
+                   "add r1, r1, r8\n\t"
+                   "add r2, r2, r8\n\t"
+                   "strd r4, r5, [r6], #8\n\t"
+                   "str r6, [r7, #8]\n\t"
+                   "subs r9, r9, #1\n\t"
+                   "str r9, [r7, #20]\n\t"
+                   "bne 1b\n\t"
+                   "pop {r4-r11, pc}");
+}
+
+/* As many whole pairs of rows and blocks of 8 elements as there are; returns the number of elements. */
+static int32_t by_words(struct product *p, const int8_t *weight)
+{
+    int32_t stride = p->m->depth;
+    int32_t blocks = p->depth >> 3;
+
+    if (blocks == 0 || p->columns < 2 || (((uintptr_t)weight | (uintptr_t)stride) & 3) != 0)
+        return 0;
+    struct pairs work = {p->x, (blocks + 1) >> 1, p->sums, blocks & 1, 2 * stride - 8 * blocks, p->columns >> 1};
+    pairs_of_rows(&work, weight, weight + stride);
+    return 8 * blocks;
+}
+
+#else
+
+static int32_t by_words(struct product *p, const int8_t *weight)
+{
+    (void)p, (void)weight;
+    return 0;
+}
+
+#endif
+
+/* Elements from `from` on, a multiple of 4, of two rows, which may be the same. */
+static void dot_2(const struct product *p, int32_t from, const int8_t *in, const int8_t *a, const int8_t *b,
                   int32_t sums[2])
 {
-    const int8_t *a = rows[0];
-    const int8_t *b = rows[1];
+    const uint32_t *x = p->x + from / 2;
+    const int8_t *end = a + (p->depth & ~3);
     int32_t first = sums[0];
     int32_t second = sums[1];
-    int32_t i = 0;
 
-    for (; i + 4 <= depth; i += 4) {
-        uint32_t word = nuc_load_word(in + i);
-        uint32_t even = nuc_sxtab16(offsets->in, word);
-        uint32_t odd = nuc_sxtab16_odd(offsets->in, word);
-        word = nuc_load_word(a + i);
-        first = nuc_smlad(even, nuc_sxtab16(offsets->weight, word), first);
-        first = nuc_smlad(odd, nuc_sxtab16_odd(offsets->weight, word), first);
-        word = nuc_load_word(b + i);
-        second = nuc_smlad(even, nuc_sxtab16(offsets->weight, word), second);
-        second = nuc_smlad(odd, nuc_sxtab16_odd(offsets->weight, word), second);
+    for (a += from, b += from; a < end; a += 4, b += 4, x += 2) {
+        uint32_t word = nuc_load_word(a);
+        first = nuc_smlad(x[1], nuc_sxtb16_odd(word), nuc_smlad(x[0], nuc_sxtb16(word), first));
+        word = nuc_load_word(b);
+        second = nuc_smlad(x[1], nuc_sxtb16_odd(word), nuc_smlad(x[0], nuc_sxtb16(word), second));
     }
-    int32_t in_offset = (int16_t)offsets->in;
-    int32_t weight_offset = (int16_t)offsets->weight;
-    for (; i < depth; i++) {
-        first = nuc_wrap_add(first, (in[i] + in_offset) * (a[i] + weight_offset));
-        second = nuc_wrap_add(second, (in[i] + in_offset) * (b[i] + weight_offset));
+    in += p->depth & ~3;
+    for (int32_t n = p->depth & 3; n > 0; n--) {
+        int32_t value = *in++ + p->m->input_offset;
+        first = nuc_wrap_add(first, value * *a++);
+        second = nuc_wrap_add(second, value * *b++);
     }
     sums[0] = first;
     sums[1] = second;
 }
 
+/* What the weights' offset adds to every column: at most 255 * 255 a place. */
+static int32_t of_offset(const struct product *p, const int8_t *in)
+{
+    int32_t sum = p->depth * p->m->input_offset;
+
+    for (int32_t i = 0; i < p->depth; i++)
+        sum += in[i];
+    return sum * p->m->weight_offset;
+}
+
+/* Adds the products of the part of a row at `in`; `weight`: of the first column, the same part. */
+static void add_part(struct product *p, const int8_t *in, const int8_t *weight)
+{
+    int32_t stride = p->m->depth;
+
+    nuc_dsp_widen(in, nuc_pair(p->m->input_offset), p->depth >> 2, 1, p->x);
+    if (p->m->weight_offset != 0) {
+        int32_t more = of_offset(p, in);
+        for (int32_t c = 0; c < p->columns; c++)
+            p->sums[c] = nuc_wrap_add(p->sums[c], more);
+    }
+    int32_t done = by_words(p, weight);
+    int32_t c = 0;
+    if (done < p->depth) {
+        for (; c + 2 <= p->columns; c += 2)
+            dot_2(p, done, in, weight + (ptrdiff_t)c * stride, weight + (ptrdiff_t)(c + 1) * stride, p->sums + c);
+    }
+    if (p->columns % 2 != 0) {
+        const int8_t *last = weight + (ptrdiff_t)(p->columns - 1) * stride;
+        int32_t sums[2] = {p->sums[p->columns - 1], 0};
+        dot_2(p, 0, in, last, last, sums);
+        p->sums[p->columns - 1] = sums[0];
+    }
+}
+
+/* Results of the columns from `first` on. */
+static void finish(const struct product *p, int32_t first, int8_t *out)
+{
+    const struct nuc_rescale *r = &p->m->rescale;
+    struct nuc_bounds bounds = nuc_bounds_of(r->low, r->high);
+    struct nuc_fused f = {0, 0, 0};
+    bool fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
+
+    for (int32_t c = 0; c < p->columns; c++) {
+        int32_t sum = p->sums[c];
+        if (r->step != 0)
+            fused = nuc_fused_of(r->multipliers[first + c], r->shifts[first + c], r->offset, &f);
+        if (fused && nuc_fused_takes(sum))
+            out[c] = (int8_t)nuc_bounded(&bounds, nuc_fused_twice(2 * sum, &f));
+        else
+            out[c] = nuc_rescaled(r, first + c, sum);
+    }
+}
+
 void nuc_dsp_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const int8_t *weight, int8_t *out)
 {
-    struct offsets offsets = {nuc_pair(m->input_offset), nuc_pair(m->weight_offset)};
+    struct product p;
 
-    for (int32_t r = 0; r < m->rows; r++, in += m->depth, out += m->columns) {
-        for (int32_t c = 0; c < m->columns; c += 2) {
-            bool both = c + 1 < m->columns;
-            const int8_t *first = weight + (ptrdiff_t)c * m->depth;
-            const int8_t *const rows[2] = {first, both ? first + m->depth : first};
-            int32_t sums[2] = {m->bias != NULL ? m->bias[c] : 0, m->bias != NULL && both ? m->bias[c + 1] : 0};
-            dot_2(in, rows, m->depth, &offsets, sums);
-            out[c] = nuc_rescaled(&m->rescale, c, sums[0]);
-            if (both)
-                out[c + 1] = nuc_rescaled(&m->rescale, c + 1, sums[1]);
+    p.m = m;
+    for (int32_t r = 0; r < m->rows; r++, in += m->depth) {
+        for (int32_t c = 0; c < m->columns; c += BATCH, out += p.columns) {
+            p.columns = m->columns - c < BATCH ? m->columns - c : BATCH;
+            for (int32_t i = 0; i < p.columns; i++)
+                p.sums[i] = m->bias != NULL ? m->bias[c + i] : 0;
+            for (int32_t d = 0; d < m->depth; d += CHUNK) {
+                p.depth = m->depth - d < CHUNK ? m->depth - d : CHUNK;
+                add_part(&p, in + d, weight + (ptrdiff_t)c * m->depth + d);
+            }
+            finish(&p, c, out);
         }
     }
 }

@@ -120,6 +120,15 @@ static inline int32_t nuc_smmulr(int32_t a, int32_t b)
     return result;
 }
 
+/* round(a * b / 2^32) + to, halves up */
+static inline int32_t nuc_smmlar(int32_t a, int32_t b, int32_t to)
+{
+    int32_t result;
+
+    __asm("smmlar %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(to));
+    return result;
+}
+
 /* Clamped to int8. */
 static inline int32_t nuc_ssat8(int32_t v)
 {
@@ -205,6 +214,11 @@ static inline uint32_t nuc_upper_halves(uint32_t low, uint32_t high)
 static inline int32_t nuc_smmulr(int32_t a, int32_t b)
 {
     return (int32_t)(((int64_t)a * b + ((int64_t)1 << 31)) >> 32);
+}
+
+static inline int32_t nuc_smmlar(int32_t a, int32_t b, int32_t to)
+{
+    return (int32_t)((uint32_t)nuc_smmulr(a, b) + (uint32_t)to);
 }
 
 static inline int32_t nuc_ssat8(int32_t v)
