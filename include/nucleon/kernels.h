@@ -326,6 +326,8 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::quantized_gru.out", "T?TLbbiIOOO", nuc_op_int8_gru)                                                    \
     X("nucleon::quantized_rnn.out", "T?TLbbiIbOOO", nuc_op_int8_rnn)                                                   \
     X("nucleon::quantized_sum.out", "TIbiiiiO", nuc_op_int8_sum)                                                       \
+    X("nucleon::quantized_conv2d.out", "TT?TIIIiiTTiiOO", nuc_op_int8_sided_conv2d)                                    \
+    X("nucleon::quantized_depthwise_conv2d.out", "TT?TIIIiiiTTiiOO", nuc_op_int8_sided_depthwise_conv2d)               \
     X("nucleon::quantized_prelu.out", "TTiiiiiiO", nuc_op_int8_prelu)                                                  \
     X("nucleon::quantized_test.out", "TTO", nuc_op_int8_test)                                                          \
     X("nucleon::quantized_compare.out", "TiiiTiiiiO", nuc_op_int8_compare)                                             \

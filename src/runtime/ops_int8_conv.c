@@ -1,19 +1,42 @@
 /* Convolutions in int8: weights (output channel, height, width, input channel), of depthwise ones (1, h, w, output). */
 #include "runtime/ops_int8.h"
 
-/* Where the arguments stand: three schemas differ by what lies between the dilation and the input offset. */
+/*
+ * Where the arguments stand: the schemas differ by what lies between the dilation and the input offset, and by the
+ * length of the padding.
+ */
 struct places {
+    bool each_side; /* padding: top, left, bottom, right instead of height, width */
     int dilation;
     int input_offset; /* then output_offset, multipliers, shifts, activation_min, activation_max */
     int scratch;      /* -1: none */
     int out;
 };
 
+/* The first two count; those after the image follow from the result's size, with which they are compared later. */
+static bool paddings(const struct nuc_kernel_context *cx, const struct nuc_value *list, bool each_side,
+                     int32_t before[2])
+{
+    if (!each_side)
+        return nuc_spatial(cx, list, 0, before);
+    if (list->u.list.count != 4)
+        return false;
+    for (uint32_t i = 0; i < 4; i++) {
+        int64_t n = nuc_list_int(cx, list, i);
+        if (n < 0 || n > NUC_LARGEST_SPATIAL)
+            return false;
+        if (i < 2)
+            before[i] = (int32_t)n;
+    }
+    return true;
+}
+
 static bool lists(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct places *at,
                   struct nuc_conv_s8 *c)
 {
     return nuc_need(cx, nuc_spatial(cx, args[3], 1, c->stride), NUC_TEXT("argument 'stride' is out of range")) &&
-           nuc_need(cx, nuc_spatial(cx, args[4], 0, c->padding), NUC_TEXT("argument 'padding' is out of range")) &&
+           nuc_need(cx, paddings(cx, args[4], at->each_side, c->padding),
+                    NUC_TEXT("argument 'padding' is out of range")) &&
            nuc_need(cx, nuc_spatial(cx, args[at->dilation], 1, c->dilation),
                     NUC_TEXT("argument 'dilation' is out of range"));
 }
@@ -77,13 +100,27 @@ static bool parameters(struct nuc_kernel_context *cx, struct nuc_value *const *a
  * The last window begins inside the image. The padding after the image follows from out's size and may differ from
  * the one before it.
  */
-static bool windows_fit(const struct nuc_conv_s8 *c)
+static bool begins_inside(const struct nuc_conv_s8 *c, int d)
 {
-    for (int d = 0; d < 2; d++) {
-        if (c->out_size[d] > 0 && (c->out_size[d] - 1) * c->stride[d] - c->padding[d] >= c->in_size[d])
-            return false;
-    }
-    return true;
+    return c->out_size[d] <= 0 || (c->out_size[d] - 1) * c->stride[d] - c->padding[d] < c->in_size[d];
+}
+
+/* As many windows as image and paddings have room for: the last one may lie in the padding. */
+static bool fills_room(const struct nuc_conv_s8 *c, int d, int64_t after)
+{
+    int64_t room = c->in_size[d] + c->padding[d] + after - (int64_t)(c->kernel[d] - 1) * c->dilation[d] - 1;
+
+    return room >= 0 && c->out_size[d] == room / c->stride[d] + 1;
+}
+
+static bool windows_fit(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct places *at,
+                        const struct nuc_conv_s8 *c)
+{
+    bool fit = true;
+
+    for (int d = 0; d < 2; d++)
+        fit &= at->each_side ? fills_room(c, d, nuc_list_int(cx, args[4], (uint32_t)(2 + d))) : begins_inside(c, d);
+    return nuc_need(cx, fit, NUC_TEXT("argument 'out' has the wrong height or width"));
 }
 
 static bool read_conv(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct places *at,
@@ -104,39 +141,64 @@ static bool grouped(struct nuc_kernel_context *cx, const struct nuc_tensor *weig
                     NUC_TEXT("argument 'weight' does not fit the channels of 'input' and 'out'"));
 }
 
-enum nuc_status nuc_op_int8_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+static enum nuc_status forward(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct places *at)
 {
-    static const struct places at = {.dilation = 5, .input_offset = 6, .scratch = 12, .out = 13};
-    struct nuc_tensor *out = nuc_arg_tensor(args, at.out);
+    struct nuc_tensor *out = nuc_arg_tensor(args, at->out);
     struct nuc_conv_s8 c = {.scratch = NULL};
 
-    if (!read_conv(cx, args, &at, &c) || !grouped(cx, nuc_arg_tensor(args, 1), &c) ||
-        !nuc_need(cx, windows_fit(&c), NUC_TEXT("argument 'out' has the wrong height or width")))
+    if (!read_conv(cx, args, at, &c) || !grouped(cx, nuc_arg_tensor(args, 1), &c) || !windows_fit(cx, args, at, &c))
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
         nuc_kernel_conv_s8(&c, nuc_arg_tensor(args, 0)->data, nuc_arg_tensor(args, 1)->data, out->data);
     return NUC_OK;
 }
 
-enum nuc_status nuc_op_int8_depthwise_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+enum nuc_status nuc_op_int8_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
 {
-    static const struct places at = {.dilation = 5, .input_offset = 7, .scratch = 13, .out = 14};
+    static const struct places at = {.dilation = 5, .input_offset = 6, .scratch = 12, .out = 13};
+
+    return forward(cx, args, &at);
+}
+
+enum nuc_status nuc_op_int8_sided_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    static const struct places at = {.each_side = true, .dilation = 5, .input_offset = 6, .scratch = 12, .out = 13};
+
+    return forward(cx, args, &at);
+}
+
+static enum nuc_status depthwise(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct places *at)
+{
     struct nuc_tensor *weight = nuc_arg_tensor(args, 1);
-    struct nuc_tensor *out = nuc_arg_tensor(args, at.out);
+    struct nuc_tensor *out = nuc_arg_tensor(args, at->out);
     struct nuc_conv_s8 c = {.scratch = NULL};
 
-    if (!read_conv(cx, args, &at, &c) ||
+    if (!read_conv(cx, args, at, &c) ||
         !nuc_need(cx, nuc_value_in(args[6], 1, INT32_MAX), NUC_TEXT("argument 'depth_multiplier' is not positive")) ||
         !nuc_need(cx,
                   weight->sizes[0] == 1 && weight->sizes[3] == c.out_channels &&
                       c.in_channels * args[6]->u.i == c.out_channels,
                   NUC_TEXT("argument 'weight' does not fit the channels of 'input' and 'out'")) ||
-        !nuc_need(cx, windows_fit(&c), NUC_TEXT("argument 'out' has the wrong height or width")))
+        !windows_fit(cx, args, at, &c))
         return NUC_UNSUPPORTED;
     c.groups = c.in_channels;
     if (out->bytes > 0)
         nuc_kernel_depthwise_s8(&c, nuc_arg_tensor(args, 0)->data, weight->data, out->data);
     return NUC_OK;
+}
+
+enum nuc_status nuc_op_int8_depthwise_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    static const struct places at = {.dilation = 5, .input_offset = 7, .scratch = 13, .out = 14};
+
+    return depthwise(cx, args, &at);
+}
+
+enum nuc_status nuc_op_int8_sided_depthwise_conv2d(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    static const struct places at = {.each_side = true, .dilation = 5, .input_offset = 7, .scratch = 13, .out = 14};
+
+    return depthwise(cx, args, &at);
 }
 
 /* Output pixels that some tap reaches, and up to one stride more. */

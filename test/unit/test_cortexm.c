@@ -8,6 +8,15 @@
 /* An int8 tensor %x with scale 1/16 and zero point -3, read as %dx; results have scale 1/8 and zero point 5. */
 #define INPUT(shape) "%x = input : float32" shape " ! 0.0625, -3\n"
 #define RESULT " ! 0.125, 5\n"
+#define W(shape) "%w = parameter : int8" shape " values(0) ! 0.5, 0, -127, 127, int8\n"
+#define PADDED(sides, fill)                                                                                            \
+    "%x = input : float32[1, 4, 8, 8] channels-last ! 0.0625, -3\n"                                                    \
+    "%p = edge.aten.constant_pad_nd.default(%dx, " sides ", " fill ") ! 0.0625, -3\n"
+#define STRIDED(name, input, groups)                                                                                   \
+    "%" name " = edge.aten.convolution.default(%" input ", %dw, none, [2, 2], [0, 0], [1, 1], false, [0, 0], " groups  \
+    ")" RESULT
+#define ALLOC "executorch.exir.memory.alloc "
+#define SLICE "edge.nucleon.permute_view.default edge.aten.slice_copy.Tensor edge.nucleon.permute_view.default"
 #define HALF "%half = constant : float32[] values(0.5)\n"
 
 /* Operators between the quantize node of the input and the dequantize node of the output, as "name name". */
@@ -127,6 +136,29 @@ static const struct row rows[] = {
     {"padding with a value that only the result has",
      INPUT("[1, 2, 3, 3]") "%y = edge.aten.constant_pad_nd.default(%dx, [1, 1, 0, 0], 10)" RESULT,
      "edge.aten.constant_pad_nd.default", NULL},
+    {"one-sided padding in front of a convolution",
+     W("[4, 4, 3, 3]") PADDED("[0, 1, 0, 1]", "0") STRIDED("y", "dp", "1"),
+     ALLOC "edge.nucleon.quantized_conv2d.default",
+     "edge.cortex_m.pad.default " ALLOC "edge.cortex_m.quantized_conv2d.default"},
+    {"one-sided padding in front of a depthwise convolution",
+     W("[4, 1, 3, 3]") PADDED("[1, 2, 0, 1]", "0") STRIDED("y", "dp", "4"),
+     ALLOC "edge.nucleon.quantized_depthwise_conv2d.default",
+     "edge.cortex_m.pad.default " ALLOC "edge.cortex_m.quantized_depthwise_conv2d.default"},
+    {"the last column is not read: the same windows as with symmetric padding",
+     W("[4, 4, 3, 3]") PADDED("[1, 0, 1, 0]", "0") STRIDED("y", "dp", "1"),
+     ALLOC "edge.cortex_m.quantized_conv2d.default", NULL},
+    {"padding of another value", W("[4, 4, 3, 3]") PADDED("[0, 1, 0, 1]", "1") STRIDED("y", "dp", "1"),
+     "edge.cortex_m.pad.default " ALLOC "edge.cortex_m.quantized_conv2d.default", NULL},
+    {"padding of channels", W("[4, 5, 3, 3]") PADDED("[0, 1, 0, 1, 0, 1]", "0") STRIDED("y", "dp", "1"),
+     "edge.cortex_m.pad.default " ALLOC "edge.cortex_m.quantized_conv2d.default", NULL},
+    {"padding that another operator reads",
+     W("[4, 4, 3, 3]") PADDED("[0, 1, 0, 1]", "0")
+         STRIDED("c", "dp", "1") "%s = edge.aten.slice_copy.Tensor(%dp, 2, 0, 4) ! 0.0625, -3\n"
+                                 "%t = edge.aten.slice_copy.Tensor(%ds, 3, 0, 4) ! 0.0625, -3\n"
+                                 "%y = edge.aten.add.Tensor(%dc, %dt)" RESULT,
+     "edge.cortex_m.pad.default " ALLOC "edge.cortex_m.quantized_conv2d.default " SLICE " " SLICE
+     " edge.cortex_m.quantized_add.default",
+     NULL},
     {"padding with a value that both have",
      INPUT("[1, 2, 3, 3]") "%y = edge.aten.constant_pad_nd.default(%dx, [1, 1, 0, 0], 5)" RESULT,
      "edge.cortex_m.pad.default edge.cortex_m.quantized_activation.default", NULL},

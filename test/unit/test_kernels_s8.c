@@ -91,6 +91,14 @@ static void random_rescale(struct numbers *n, struct conv_case *t, int32_t taps)
     }
 }
 
+/* As much as before the image, another one, or so much that windows lie in it. */
+static int32_t padding_after(struct numbers *n, int32_t before, int32_t span)
+{
+    int32_t kind = number(n, 0, 3);
+
+    return kind == 0 ? number(n, 0, span) : kind == 1 ? span + number(n, 0, 4) : before;
+}
+
 static void random_sizes(struct numbers *n, struct conv_case *t)
 {
     struct nuc_conv_s8 *c = &t->c;
@@ -102,11 +110,14 @@ static void random_sizes(struct numbers *n, struct conv_case *t)
         c->dilation[d] = number(n, 0, 4) == 0 ? 2 : 1;
         c->padding[d] = number(n, 0, c->kernel[d] - 1);
         int32_t span = (c->kernel[d] - 1) * c->dilation[d] + 1;
+        if (!t->transposed && number(n, 0, 7) == 0)
+            c->padding[d] = span + number(n, 0, 4);
         c->in_size[d] = number(n, span, span + 8);
         if (t->transposed)
             c->out_size[d] = (c->in_size[d] - 1) * c->stride[d] - c->padding[d] + span;
         else
-            c->out_size[d] = (c->in_size[d] + 2 * c->padding[d] - span) / c->stride[d] + 1;
+            c->out_size[d] =
+                (c->in_size[d] + c->padding[d] + padding_after(n, c->padding[d], span) - span) / c->stride[d] + 1;
     }
 }
 

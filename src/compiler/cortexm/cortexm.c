@@ -205,6 +205,8 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
     nuc_remove_dead(g);
     lower_truths(&c);
     restore_orders(&c, &readers);
+    if (!options->reference_compat)
+        nuc_cm_fold_padding(&c);
     nuc_cm_fold(&c);
     rename_boundaries(&c);
     nuc_remove_dead(g);

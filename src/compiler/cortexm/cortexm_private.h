@@ -198,4 +198,10 @@ void nuc_cm_separate_moves(struct nuc_graph *g);
  */
 void nuc_cm_fold(struct nuc_cm *c);
 
+/*
+ * Padding in front of a convolution with the convolution's zero point becomes padding of the convolution where nobody
+ * else reads it (cortexm_padding.c).
+ */
+void nuc_cm_fold_padding(struct nuc_cm *c);
+
 #endif

@@ -16,7 +16,10 @@ void nuc_cm_scratch(struct nuc_cm *c, struct nuc_node *node, uint32_t index, siz
     nuc_set_arg_node(node, c->g, index, alloc);
 }
 
-/* Sizes as the kernels take them; weights are [O, H, W, I], depthwise [1, H, W, O]. */
+/*
+ * Sizes as the kernels take them; weights are [O, H, W, I], depthwise [1, H, W, O]. padding: before the image; that
+ * after it follows from the result's sizes.
+ */
 struct sizes {
     int64_t n, c, h, w, out_c, out_w;
     int64_t kernel[2], weight_c;
@@ -36,9 +39,10 @@ static struct sizes sizes_of(const struct nuc_node *conv, uint32_t dilation_arg)
                       .out_w = out->sizes[3],
                       .kernel = {w->sizes[1], w->sizes[2]},
                       .weight_c = w->sizes[3]};
+    int64_t after[2];
 
     nuc_conv_numbers(conv, NUC_ARG(CORTEXM_CONV2D, stride), 2, 1, s.stride);
-    nuc_conv_numbers(conv, NUC_ARG(CORTEXM_CONV2D, padding), 2, 0, s.padding);
+    (void)nuc_conv_paddings(conv, NUC_ARG(CORTEXM_CONV2D, padding), s.padding, after);
     nuc_conv_numbers(conv, dilation_arg, 2, 1, s.dilation);
     return s;
 }

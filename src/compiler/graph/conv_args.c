@@ -52,3 +52,19 @@ void nuc_conv_numbers(const struct nuc_node *node, uint32_t index, uint32_t spat
             out[i] = a->u.ints[a->count == spatial ? i : 0];
     }
 }
+
+bool nuc_conv_paddings(const struct nuc_node *node, uint32_t index, int64_t before[2], int64_t after[2])
+{
+    const struct nuc_arg *a = nuc_arg_at(node, index);
+    bool each_side = a->kind == NUC_ARG_INTS && a->count == 4;
+
+    if (!each_side && a->kind != NUC_ARG_INT && (a->kind != NUC_ARG_INTS || a->count < 1 || a->count > 2))
+        return false;
+    nuc_conv_numbers(node, index, 2, 0, before);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (each_side)
+            before[i] = a->u.ints[i];
+        after[i] = each_side ? a->u.ints[2 + i] : before[i];
+    }
+    return true;
+}

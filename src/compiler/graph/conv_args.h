@@ -26,4 +26,10 @@ const struct nuc_conv_args *nuc_conv_args(enum nuc_op op);
 /* One number per spatial dimension: a list of as many, one for all, or `fallback` where there is none. */
 void nuc_conv_numbers(const struct nuc_node *node, uint32_t index, uint32_t spatial, int64_t fallback, int64_t *out);
 
+/*
+ * Padding of an image before and after height and width: top, left, bottom, right, or one number for both ends of a
+ * dimension. False when the list has another length.
+ */
+bool nuc_conv_paddings(const struct nuc_node *node, uint32_t index, int64_t before[2], int64_t after[2]);
+
 #endif

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "compiler/graph/conv_args.h"
 #include "compiler/graph/shapes.h"
 
 /* size, dtype */
@@ -72,7 +73,7 @@ void nuc_shape_cortexm_batch_matmul(const struct nuc_shape_call *c)
 #define CONV(name) NUC_ARG(CORTEXM_CONV2D, name)
 
 struct window {
-    int64_t kernel[2], stride[2], padding[2], dilation[2];
+    int64_t kernel[2], stride[2], padding[2], after[2], dilation[2]; /* padding: before the image */
 };
 
 static void read_pair(const struct nuc_shape_call *c, uint32_t index, int64_t pair[2])
@@ -96,10 +97,12 @@ static struct window read_window(const struct nuc_shape_call *c, uint32_t dilati
     struct window window = {.kernel = {w->sizes[1], w->sizes[2]}};
 
     read_pair(c, CONV(stride), window.stride);
-    read_pair(c, CONV(padding), window.padding);
+    if (!nuc_conv_paddings(c->node, CONV(padding), window.padding, window.after))
+        nuc_shape_fail(c, "argument %u has neither one number nor one for each side", (unsigned)CONV(padding));
     read_pair(c, dilation_arg, window.dilation);
     for (int i = 0; i < 2; i++) {
-        if (window.kernel[i] < 1 || window.stride[i] < 1 || window.dilation[i] < 1 || window.padding[i] < 0)
+        if (window.kernel[i] < 1 || window.stride[i] < 1 || window.dilation[i] < 1 || window.padding[i] < 0 ||
+            window.after[i] < 0)
             nuc_shape_fail(c, "kernel, stride or dilation is below 1, or padding is negative");
     }
     return window;
@@ -119,7 +122,7 @@ static void convolve(const struct nuc_shape_call *c, int64_t channels)
 
     m.sizes[1] = channels;
     for (int i = 0; i < 2; i++) {
-        int64_t room = in->sizes[2 + i] + 2 * w.padding[i] - w.dilation[i] * (w.kernel[i] - 1) - 1;
+        int64_t room = in->sizes[2 + i] + w.padding[i] + w.after[i] - w.dilation[i] * (w.kernel[i] - 1) - 1;
         if (room < 0)
             nuc_shape_fail(c, "the kernel does not fit the padded input %s", nuc_meta_text(c->g->cx, in));
         m.sizes[2 + i] = room / w.stride[i] + 1;

@@ -26,6 +26,17 @@ static cmsis_nn_tile tile(const int32_t pair[2])
     return (cmsis_nn_tile){pair[1], pair[0]};
 }
 
+/* Each window reaches into the image: its kernels count the rows and columns outside by this. */
+static bool windows_reach(const struct nuc_conv_s8 *c)
+{
+    for (int d = 0; d < 2; d++) {
+        if (c->padding[d] > (c->kernel[d] - 1) * c->dilation[d] ||
+            (c->out_size[d] - 1) * c->stride[d] - c->padding[d] >= c->in_size[d])
+            return false;
+    }
+    return true;
+}
+
 void nuc_kernel_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
     cmsis_nn_context cx = context(c->scratch, c->scratch_bytes);
@@ -38,7 +49,7 @@ void nuc_kernel_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int
     const cmsis_nn_dims bias_dims = {1, 1, 1, c->out_channels};
     int32_t needed = arm_convolve_wrapper_s8_get_buffer_size(&p, &in_dims, &weight_dims, &out_dims);
 
-    if ((c->groups > 1 && c->bias == NULL) || needed < 0 || (size_t)needed > c->scratch_bytes ||
+    if (!windows_reach(c) || (c->groups > 1 && c->bias == NULL) || needed < 0 || (size_t)needed > c->scratch_bytes ||
         arm_convolve_wrapper_s8(&cx, &p, &q, &in_dims, in, &weight_dims, weight, &bias_dims, c->bias, &out_dims, out) !=
             ARM_CMSIS_NN_SUCCESS)
         nuc_ref_conv_s8(c, in, weight, out);
@@ -57,7 +68,7 @@ void nuc_kernel_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, cons
     const cmsis_nn_dims bias_dims = {1, 1, 1, c->out_channels};
     int32_t needed = arm_depthwise_conv_wrapper_s8_get_buffer_size(&p, &in_dims, &weight_dims, &out_dims);
 
-    if (c->batch != 1 || needed < 0 || (size_t)needed > c->scratch_bytes ||
+    if (!windows_reach(c) || c->batch != 1 || needed < 0 || (size_t)needed > c->scratch_bytes ||
         arm_depthwise_conv_wrapper_s8(&cx, &p, &q, &in_dims, in, &weight_dims, weight, &bias_dims, c->bias, &out_dims,
                                       out) != ARM_CMSIS_NN_SUCCESS)
         nuc_ref_depthwise_s8(c, in, weight, out);
