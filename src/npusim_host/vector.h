@@ -27,20 +27,32 @@
 #define VEC_ALIGNMENT 64
 
 /*
- * Requantization of 16 outputs: t = (v << left) * multiplier / 2^31, then (t + round - (v < 0)) >> right, round being
- * half of 1 << right; `left` includes the instruction set's own shift. A negative v whose t is 0 gives 0 with and
- * without the 1 taken off. Valid for |v << left| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or
- * wraps.
+ * Requantization of 16 outputs, in the shortest of three forms that is exact for all of them.
+ *
+ * VEC_SHORT: (v * multiplier + round * 2^31 + 2^30) >> (31 + right), round being half of 1 << right. That is both
+ * roundings in one, but for negative halves, which it rounds up: exact where results below the zero point are clamped
+ * to it or more, nothing is shifted left and something right, whatever v is.
+ * VEC_BOUNDED: t = (v << left) * multiplier / 2^31, then (t + round - (v < 0)) >> right; `left` includes the
+ * instruction set's own shift. A negative v whose t is 0 gives 0 with and without the 1 taken off. Exact for |v <<
+ * left| below VEC_LIMIT and multipliers of 0 and more: nothing saturates or wraps. VEC_ANY: as fixed_point.h has it,
+ * the remainder of the shift compared with its half, and the zero point added in 32 bits. Exact for all but the
+ * multiplier INT32_MIN.
  */
+enum vec_form { VEC_SHORT, VEC_BOUNDED, VEC_ANY };
+
 struct vec_params {
     int32_t bias[VEC_LANES];
     int32_t multiplier[VEC_LANES];
-    int32_t right[VEC_LANES];
-    int32_t away[VEC_LANES]; /* -1, or 0 where nothing is shifted right and no 1 taken off */
+    int32_t right[VEC_LANES]; /* of VEC_SHORT: less the instruction set's own shift */
+    /* -1, or 0 where nothing is shifted right and no 1 taken off. Of VEC_ANY: the bits that are shifted out. */
+    int32_t away[VEC_LANES];
     int32_t left[VEC_LANES];
     /* For products of 64 bits: the multipliers of odd lanes, and what is added to the products of even and odd ones. */
     int32_t odd[VEC_LANES];
-    int64_t even_round[VEC_LANES / 2], odd_round[VEC_LANES / 2]; /* round * 2^32 + 2^31 */
+    int64_t even_round[VEC_LANES / 2], odd_round[VEC_LANES / 2];
+    int32_t form; /* enum vec_form */
+    /* While the lanes are set: whether one of them rules the form out. */
+    int32_t not_short, not_bounded, unused[VEC_LANES - 3];
 };
 
 struct vec_output {
@@ -81,6 +93,7 @@ struct vec_depthwise {
 /* Elementwise operators over a run of the last dimension; strides are 0 or 1. */
 struct vec_binary {
     struct vec_params a, b, out;
+    int32_t form; /* of all three: VEC_BOUNDED or VEC_ANY */
     int32_t a_zero, b_zero, left_shift;
     uint32_t opcode;
     struct vec_output output;

@@ -113,6 +113,51 @@ static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
                      _mm256_srav_epi32(_mm256_add_epi32(high, vec_away(v.high, s->away.high)), s->right.high)};
 }
 
+/* The upper half is one bit short of the high product, which the shift to the right makes up for. */
+static inline vec_i32 vec_requant_short(vec_i32 v, const struct vec_scale *s)
+{
+    __m256i low = vec_high_product(v.low, s->even.low, s->odd.low, s->even_round.low, s->odd_round.low);
+    __m256i high = vec_high_product(v.high, s->even.high, s->odd.high, s->even_round.high, s->odd_round.high);
+
+    return (vec_i32){_mm256_srav_epi32(low, s->right.low), _mm256_srav_epi32(high, s->right.high)};
+}
+
+static inline __m256i vec_requant_any_half(__m256i shifted, __m256i even, __m256i odd, __m256i even_round,
+                                           __m256i odd_round, __m256i mask, __m256i right)
+{
+    __m256i p = _mm256_add_epi64(_mm256_mul_epi32(shifted, even), even_round);
+    __m256i q = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(shifted, 32), odd), odd_round);
+    __m256i high = _mm256_blend_epi32(_mm256_srli_epi64(p, 31), _mm256_slli_epi64(q, 1), 0xAA);
+    __m256i half = _mm256_add_epi32(_mm256_srli_epi32(mask, 1), _mm256_srli_epi32(high, 31));
+    __m256i up = _mm256_cmpgt_epi32(_mm256_and_si256(high, mask), half);
+
+    return _mm256_sub_epi32(_mm256_srav_epi32(high, right), up);
+}
+
+static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)
+{
+    return (vec_i32){vec_requant_any_half(_mm256_sllv_epi32(v.low, s->left.low), s->even.low, s->odd.low,
+                                          s->even_round.low, s->odd_round.low, s->away.low, s->right.low),
+                     vec_requant_any_half(_mm256_sllv_epi32(v.high, s->left.high), s->even.high, s->odd.high,
+                                          s->even_round.high, s->odd_round.high, s->away.high, s->right.high)};
+}
+
+static inline __m256i vec_fitted_half(__m256i v, __m256i zero)
+{
+    __m256i r = _mm256_add_epi32(v, zero);
+
+    r = _mm256_min_epi32(_mm256_max_epi32(r, _mm256_set1_epi32(INT8_MIN)), _mm256_set1_epi32(INT8_MAX));
+    return _mm256_sub_epi32(r, zero);
+}
+
+/* What of v, with the zero point added in 32 bits, fits int8; less the zero point. */
+static inline vec_i32 vec_fitted(vec_i32 v, int32_t zero)
+{
+    __m256i zeros = _mm256_set1_epi32(zero);
+
+    return (vec_i32){vec_fitted_half(v.low, zeros), vec_fitted_half(v.high, zeros)};
+}
+
 /* Sixteen int16, `n` of which are stored as int8. */
 static inline void vec_store_words(__m256i words, const struct vec_output *o, int8_t *out, int32_t n)
 {

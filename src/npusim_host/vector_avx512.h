@@ -84,6 +84,37 @@ static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
     return _mm512_srav_epi32(_mm512_add_epi32(high, away), s->right);
 }
 
+/* The upper half is one bit short of the high product, which the shift to the right makes up for. */
+static inline vec_i32 vec_requant_short(vec_i32 v, const struct vec_scale *s)
+{
+    __m512i even = _mm512_add_epi64(_mm512_mul_epi32(v, s->even), s->even_round);
+    __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(v, 32), s->odd), s->odd_round);
+
+    return _mm512_srav_epi32(_mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5), s->right);
+}
+
+static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)
+{
+    __m512i shifted = _mm512_sllv_epi32(v, s->left);
+    __m512i even = _mm512_add_epi64(_mm512_mul_epi32(shifted, s->even), s->even_round);
+    __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(shifted, 32), s->odd), s->odd_round);
+    __m512i high = _mm512_mask_mov_epi32(_mm512_srli_epi64(even, 31), 0xAAAA, _mm512_slli_epi64(odd, 1));
+    __m512i half = _mm512_add_epi32(_mm512_srli_epi32(s->away, 1), _mm512_srli_epi32(high, 31));
+    __mmask16 up = _mm512_cmpgt_epi32_mask(_mm512_and_si512(high, s->away), half);
+    __m512i r = _mm512_srav_epi32(high, s->right);
+
+    return _mm512_mask_sub_epi32(r, up, r, _mm512_set1_epi32(-1));
+}
+
+/* What of v, with the zero point added in 32 bits, fits int8; less the zero point. */
+static inline vec_i32 vec_fitted(vec_i32 v, int32_t zero)
+{
+    __m512i r = _mm512_add_epi32(v, _mm512_set1_epi32(zero));
+
+    r = _mm512_min_epi32(_mm512_max_epi32(r, _mm512_set1_epi32(INT8_MIN)), _mm512_set1_epi32(INT8_MAX));
+    return _mm512_sub_epi32(r, _mm512_set1_epi32(zero));
+}
+
 /* `n` of 1 to 16 results. */
 static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out, int32_t n)
 {

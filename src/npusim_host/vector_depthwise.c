@@ -67,9 +67,11 @@ static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, con
             }
         }
         if (!vec_output_set(isa, params + a / VEC_LANES, a % VEC_LANES, bias[channel], &sums, c->input_zero,
-                            requant + (int64_t)channel * 2))
+                            vec_is_rectified(c->output_zero, c->clamp_min), requant + (int64_t)channel * 2))
             return false;
     }
+    for (int32_t v = 0; v < isa->block / VEC_LANES; v++)
+        vec_params_close(isa, params + v);
     return true;
 }
 
@@ -127,6 +129,8 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
     struct vec_window w = vec_conv_window(c);
     uint8_t *memory;
 
+    if (c->in_c == 1 && c->out_c > 1)
+        return vec_plan_spread(isa, npu, c, budget);
     w.spread = c->out_c / c->in_c;
     w.split = c->stride_w;
     w.ring += takes_two_rows(c) ? 1 : 0;
@@ -134,7 +138,7 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
     if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || n_taps > VEC_MAX_TAPS || scratch > VEC_MOST_SCRATCH)
         return NULL;
     struct layout l = depthwise_layout(isa, c, flat ? repeat : vec_up(c->out_c, isa->block));
-    struct vec_plan *plan = vec_plan_new(budget, l.size, &memory);
+    struct vec_plan *plan = vec_plan_new(budget, VEC_DEPTHWISE, l.size, &memory);
     if (!plan)
         return NULL;
     struct vec_tap *taps = (struct vec_tap *)(void *)(memory + l.taps);

@@ -70,12 +70,7 @@ static struct vec_plan *plan_matmul(const struct vec_isa *isa, const struct nuc_
 {
     struct vec_plan *plan = vec_plan_matmul(isa, npu, g, budget);
 
-    if (plan)
-        return plan;
-    plan = vec_plan_product(isa, npu, g);
-    if (plan)
-        plan->product = true;
-    return plan;
+    return plan ? plan : vec_plan_product(isa, npu, g);
 }
 
 static struct vec_plan *plan_call(const struct vec_isa *isa, const struct nuc_npu *npu, const union nuc_mc_record *r,
@@ -179,6 +174,13 @@ static bool call_unplanned(const struct vec_machine *v, const struct nuc_npu_mem
     return false;
 }
 
+static bool is_product(const union nuc_mc_record *r)
+{
+    uint32_t opcode = nuc_mc_opcode_of(&r->call);
+
+    return opcode == NUC_MC_OP_FULLY_CONNECTED || opcode == NUC_MC_OP_BATCH_MATMUL;
+}
+
 bool npu_host_call(struct npu_host *h, uint32_t index, const struct nuc_npu_memory *m, const union nuc_mc_record *r)
 {
     const struct vec_machine *v = &h->machine;
@@ -186,30 +188,30 @@ bool npu_host_call(struct npu_host *h, uint32_t index, const struct nuc_npu_memo
 
     if (!plan)
         return call_unplanned(v, m, r);
-    switch (nuc_mc_opcode_of(&r->call)) {
-    case NUC_MC_OP_CONV_2D:
-        vec_run_conv(v, &plan->u.conv, npu_source_i8(m, r->conv.input), npu_target_i8(m, r->conv.output));
+    switch (plan->kind) {
+    case VEC_CONV:
+        if (is_product(r))
+            vec_run_conv(v, &plan->u.conv, npu_source_i8(m, r->matmul.lhs), npu_target_i8(m, r->matmul.output));
+        else
+            vec_run_conv(v, &plan->u.conv, npu_source_i8(m, r->conv.input), npu_target_i8(m, r->conv.output));
         return true;
-    case NUC_MC_OP_DEPTHWISE_CONV_2D:
+    case VEC_DEPTHWISE:
         vec_run_depthwise(v, &plan->u.depthwise, npu_source_i8(m, r->conv.input), npu_target_i8(m, r->conv.output));
         return true;
-    case NUC_MC_OP_FULLY_CONNECTED:
-    case NUC_MC_OP_BATCH_MATMUL:
-        if (plan->product)
-            vec_run_product(v, &plan->u.product, &r->matmul, npu_source_i8(m, r->matmul.lhs),
-                            npu_source_i8(m, r->matmul.rhs), npu_target_i8(m, r->matmul.output));
-        else
-            vec_run_conv(v, &plan->u.conv, npu_source_i8(m, r->matmul.lhs), npu_target_i8(m, r->matmul.output));
+    case VEC_PRODUCT:
+        vec_run_product(v, &plan->u.product, &r->matmul, npu_source_i8(m, r->matmul.lhs),
+                        npu_source_i8(m, r->matmul.rhs), npu_target_i8(m, r->matmul.output));
         return true;
-    case NUC_MC_OP_SOFTMAX:
+    case VEC_SOFTMAX:
         npu_softmax_from(&r->softmax, plan->u.exponentials, npu_source_i8(m, r->softmax.input),
                          npu_target_i8(m, r->softmax.output));
         return true;
-    default:
+    case VEC_BINARY:
         vec_run_binary(v, &plan->u.binary, &r->binary, npu_source_i8(m, r->binary.a), npu_source_i8(m, r->binary.b),
                        npu_target_i8(m, r->binary.output));
         return true;
     }
+    return false;
 }
 
 void npu_host_table(struct npu_host *h, const struct nuc_npu_memory *m, const struct nuc_mc_result *result,

@@ -23,6 +23,26 @@ static inline int32_t vec_smaller(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
+/* `n` vectors of the same outputs, by the form of their parameters. */
+VEC_INLINE void vec_requant_all(vec_i32 *v, const int n, const struct vec_params *p, int32_t zero)
+{
+    struct vec_scale scale = vec_scale_load(p);
+
+    if (p->form == VEC_SHORT) {
+        VEC_UNROLL
+        for (int i = 0; i < n; i++)
+            v[i] = vec_requant_short(v[i], &scale);
+    } else if (p->form == VEC_BOUNDED) {
+        VEC_UNROLL
+        for (int i = 0; i < n; i++)
+            v[i] = vec_requant(v[i], &scale);
+    } else {
+        VEC_UNROLL
+        for (int i = 0; i < n; i++)
+            v[i] = vec_fitted(vec_requant_any(v[i], &scale), zero);
+    }
+}
+
 /* `n` columns of the pixels. */
 VEC_INLINE void vec_store_pixels(const struct vec_gemm *g, const vec_i32 *v, const int pixels, int8_t *out, int32_t n)
 {
@@ -73,12 +93,12 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
     }
     VEC_UNROLL
     for (int j = 0; j < blocks; j++) {
-        struct vec_scale scale = vec_scale_load(p + j);
         int32_t column = (first + j) * VEC_LANES;
         vec_i32 result[8];
         VEC_UNROLL
         for (int i = 0; i < pixels; i++)
-            result[i] = vec_requant(acc[i][j], &scale);
+            result[i] = acc[i][j];
+        vec_requant_all(result, pixels, p + j, g->output.zero);
         vec_store_pixels(g, result, pixels, out + column, vec_smaller(g->columns - column, VEC_LANES));
     }
 }
@@ -182,10 +202,14 @@ VEC_INLINE void vec_depthwise_rows(const struct vec_depthwise *d, const int8_t *
             }
             VEC_UNROLL
             for (int v = 0; v < VEC_VECTORS; v++) {
-                struct vec_scale scale = vec_scale_load(p + v);
+                vec_i32 both[2];
                 VEC_UNROLL
                 for (int r = 0; r < rows; r++)
-                    acc[r][v] = vec_requant(acc[r][v], &scale);
+                    both[r] = acc[r][v];
+                vec_requant_all(both, rows, p + v, d->output.zero);
+                VEC_UNROLL
+                for (int r = 0; r < rows; r++)
+                    acc[r][v] = both[r];
             }
             vec_store_block(acc[0], &d->output, out + done, d->line - done);
             if (rows > 1 && stored > 1)
@@ -203,8 +227,13 @@ static void vec_depthwise(const struct vec_depthwise *d, const int8_t *const *ta
         vec_depthwise_rows(d, tap, 1, rows, out);
 }
 
+VEC_INLINE vec_i32 vec_scaled(vec_i32 v, const struct vec_scale *scale, const bool any)
+{
+    return any ? vec_requant_any(v, scale) : vec_requant(v, scale);
+}
+
 VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const struct vec_scale *scale, const uint32_t opcode,
-                                    vec_i32 qa, vec_i32 qb)
+                                    const bool any, vec_i32 qa, vec_i32 qb)
 {
     vec_i32 a = vec_sub(qa, vec_splat(e->a_zero)), b = vec_sub(qb, vec_splat(e->b_zero));
 
@@ -213,16 +242,16 @@ VEC_INLINE vec_i32 vec_binary_value(const struct vec_binary *e, const struct vec
     if (opcode == NUC_MC_OP_MINIMUM)
         return vec_if_negative(vec_sub(qa, qb), qa, qb);
     if (opcode == NUC_MC_OP_MUL)
-        return vec_requant(vec_mul(a, b), &scale[2]);
+        return vec_scaled(vec_mul(a, b), &scale[2], any);
     if (opcode == NUC_MC_OP_PRELU)
-        return vec_if_negative(a, vec_requant(vec_mul(a, b), &scale[2]), vec_requant(a, &scale[0]));
-    vec_i32 sa = vec_requant(vec_shift_left(a, e->left_shift), &scale[0]);
-    vec_i32 sb = vec_requant(vec_shift_left(b, e->left_shift), &scale[1]);
-    return vec_requant(opcode == NUC_MC_OP_SUB ? vec_sub(sa, sb) : vec_add(sa, sb), &scale[2]);
+        return vec_if_negative(a, vec_scaled(vec_mul(a, b), &scale[2], any), vec_scaled(a, &scale[0], any));
+    vec_i32 sa = vec_scaled(vec_shift_left(a, e->left_shift), &scale[0], any);
+    vec_i32 sb = vec_scaled(vec_shift_left(b, e->left_shift), &scale[1], any);
+    return vec_scaled(opcode == NUC_MC_OP_SUB ? vec_sub(sa, sb) : vec_add(sa, sb), &scale[2], any);
 }
 
-VEC_INLINE void vec_binary_run(const struct vec_binary *e, const uint32_t opcode, const int8_t *a, int32_t a_stride,
-                               const int8_t *b, int32_t b_stride, int32_t n, int8_t *out)
+VEC_INLINE void vec_binary_loop(const struct vec_binary *e, const uint32_t opcode, const bool any, const int8_t *a,
+                                int32_t a_stride, const int8_t *b, int32_t b_stride, int32_t n, int8_t *out)
 {
     const struct vec_scale scale[3] = {vec_scale_load(&e->a), vec_scale_load(&e->b), vec_scale_load(&e->out)};
 
@@ -230,8 +259,18 @@ VEC_INLINE void vec_binary_run(const struct vec_binary *e, const uint32_t opcode
         int32_t count = vec_smaller(n - i, VEC_LANES);
         vec_i32 qa = a_stride ? vec_widen(a + i, count) : vec_splat(*a);
         vec_i32 qb = b_stride ? vec_widen(b + i, count) : vec_splat(*b);
-        vec_store(vec_binary_value(e, scale, opcode, qa, qb), &e->output, out + i, count);
+        vec_i32 v = vec_binary_value(e, scale, opcode, any, qa, qb);
+        vec_store(any ? vec_fitted(v, e->output.zero) : v, &e->output, out + i, count);
     }
+}
+
+VEC_INLINE void vec_binary_run(const struct vec_binary *e, const uint32_t opcode, const int8_t *a, int32_t a_stride,
+                               const int8_t *b, int32_t b_stride, int32_t n, int8_t *out)
+{
+    if (e->form == VEC_ANY)
+        vec_binary_loop(e, opcode, true, a, a_stride, b, b_stride, n, out);
+    else
+        vec_binary_loop(e, opcode, false, a, a_stride, b, b_stride, n, out);
 }
 
 static void vec_binary(const struct vec_binary *e, const int8_t *a, int32_t a_stride, const int8_t *b, int32_t b_stride,

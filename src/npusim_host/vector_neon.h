@@ -87,6 +87,36 @@ static inline vec_i32 vec_requant(vec_i32 v, const struct vec_scale *s)
     return v;
 }
 
+static inline vec_i32 vec_requant_short(vec_i32 v, const struct vec_scale *s)
+{
+    for (int i = 0; i < 4; i++)
+        v.val[i] = vrshlq_s32(vqrdmulhq_s32(v.val[i], s->multiplier.val[i]), s->right.val[i]);
+    return v;
+}
+
+static inline vec_i32 vec_requant_any(vec_i32 v, const struct vec_scale *s)
+{
+    for (int i = 0; i < 4; i++) {
+        int32x4_t high = vqrdmulhq_s32(vshlq_s32(v.val[i], s->left.val[i]), s->multiplier.val[i]);
+        int32x4_t half = vsubq_s32(vshrq_n_s32(s->away.val[i], 1), vshrq_n_s32(high, 31));
+        uint32x4_t up = vcgtq_s32(vandq_s32(high, s->away.val[i]), half);
+        v.val[i] = vsubq_s32(vshlq_s32(high, s->right.val[i]), vreinterpretq_s32_u32(up));
+    }
+    return v;
+}
+
+/* What of v, with the zero point added in 32 bits, fits int8; less the zero point. */
+static inline vec_i32 vec_fitted(vec_i32 v, int32_t zero)
+{
+    int32x4_t zeros = vdupq_n_s32(zero);
+
+    for (int i = 0; i < 4; i++) {
+        int32x4_t r = vmaxq_s32(vaddq_s32(v.val[i], zeros), vdupq_n_s32(INT8_MIN));
+        v.val[i] = vsubq_s32(vminq_s32(r, vdupq_n_s32(INT8_MAX)), zeros);
+    }
+    return v;
+}
+
 /* `n` of 1 to 16 results. */
 static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out, int32_t n)
 {

@@ -8,7 +8,7 @@
 /* Bytes of a row of pixels that a tile sweeps: with its weights it stays in the first-level cache. */
 #define ROW_BYTES 16384
 
-struct vec_plan *vec_plan_new(struct vec_budget *budget, uint64_t extra, uint8_t **memory)
+struct vec_plan *vec_plan_new(struct vec_budget *budget, enum vec_kind kind, uint64_t extra, uint8_t **memory)
 {
     size_t head = nuc_align_up(sizeof(struct vec_plan), VEC_ALIGNMENT);
 
@@ -21,24 +21,57 @@ struct vec_plan *vec_plan_new(struct vec_budget *budget, uint64_t extra, uint8_t
     memset(block, 0, size);
     budget->left -= extra;
     *memory = block + head;
-    return (struct vec_plan *)(void *)block;
+    struct vec_plan *plan = (struct vec_plan *)(void *)block;
+    plan->kind = kind;
+    return plan;
 }
 
-bool vec_params_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t bias, uint64_t bound,
+bool vec_params_set(struct vec_params *p, int32_t lane, int32_t bias, uint64_t bound, bool rectified,
                     int32_t multiplier, int32_t shift)
 {
-    int32_t left = shift > 0 ? shift : 0, right = shift > 0 ? 0 : -shift;
+    int32_t left = shift > 0 ? shift : 0;
 
     p->bias[lane] = bias;
     p->multiplier[lane] = multiplier;
-    p->left[lane] = left + isa->left;
-    p->right[lane] = right;
-    int64_t round = right > 0 ? (int64_t)1 << (right - 1) : 0;
-    (lane % 2 ? p->odd_round : p->even_round)[lane / 2] = round * ((int64_t)1 << 32) + ((int64_t)1 << 31);
+    p->left[lane] = left;
+    p->right[lane] = left - shift;
     if (lane % 2)
         p->odd[lane - 1] = multiplier;
-    p->away[lane] = right > 0 ? -1 : 0;
-    return multiplier >= 0 && bound < VEC_LIMIT && bound << left < VEC_LIMIT;
+    if (!rectified || shift >= 0)
+        p->not_short = 1;
+    if (multiplier < 0 || bound >= VEC_LIMIT || bound << left >= VEC_LIMIT)
+        p->not_bounded = 1;
+    return multiplier != INT32_MIN;
+}
+
+/* What the form needs of a lane whose shifts are set. */
+static void close_lane(const struct vec_isa *isa, struct vec_params *p, int32_t lane)
+{
+    int32_t right = p->right[lane];
+    int64_t round = right > 0 ? (int64_t)1 << (right - 1) : 0, half = (int64_t)1 << 30;
+    int64_t *sum = (lane % 2 ? p->odd_round : p->even_round) + lane / 2;
+
+    switch (p->form) {
+    case VEC_SHORT:
+        *sum = round * ((int64_t)1 << 31) + half;
+        p->right[lane] = right - isa->left;
+        break;
+    case VEC_BOUNDED:
+        *sum = round * ((int64_t)1 << 32) + 2 * half;
+        p->left[lane] += isa->left;
+        p->away[lane] = right > 0 ? -1 : 0;
+        break;
+    default:
+        *sum = half;
+        p->away[lane] = (int32_t)(((int64_t)1 << right) - 1);
+    }
+}
+
+void vec_params_close(const struct vec_isa *isa, struct vec_params *p)
+{
+    p->form = !p->not_short ? VEC_SHORT : !p->not_bounded ? VEC_BOUNDED : VEC_ANY;
+    for (int32_t lane = 0; lane < VEC_LANES; lane++)
+        close_lane(isa, p, lane);
 }
 
 void vec_weight_set(const struct vec_isa *isa, uint8_t *group, int32_t lane, int32_t k, int8_t weight)
@@ -63,13 +96,13 @@ void vec_sums_add(struct vec_sums *s, int8_t weight)
 }
 
 bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t bias,
-                    const struct vec_sums *s, int32_t zero, const int32_t *requant)
+                    const struct vec_sums *s, int32_t zero, bool rectified, const int32_t *requant)
 {
     int32_t largest = zero < 0 ? INT8_MAX - zero : zero - INT8_MIN;
     uint64_t bound = (uint64_t)llabs((long long)bias) + (uint64_t)s->absolute * (uint64_t)largest;
     uint32_t folded = (uint32_t)bias - (uint32_t)(int32_t)(zero + isa->input_offset) * (uint32_t)(uint64_t)s->sum;
 
-    return vec_params_set(isa, p, lane, (int32_t)folded, bound, requant[0], requant[1]);
+    return vec_params_set(p, lane, (int32_t)folded, bound, rectified, requant[0], requant[1]);
 }
 
 /* ---- convolution and matrix product with constant weights ---- */
@@ -83,10 +116,12 @@ struct source {
     int32_t requant_step; /* 0: one pair for all outputs, else 2 */
     int32_t channels;     /* column c is channel c % channels of pixel c / channels of those computed together */
     int32_t shift, taps;  /* products from one pixel to the next, and of a channel's run */
+    int32_t zero;         /* of stored inputs */
+    bool rectified;
 };
 
-static bool pack_column(const struct vec_isa *isa, const struct source *s, int32_t output, int32_t zero,
-                        uint8_t *weights, struct vec_params *p, int32_t lane)
+static bool pack_column(const struct vec_isa *isa, const struct source *s, int32_t output, uint8_t *weights,
+                        struct vec_params *p, int32_t lane)
 {
     struct vec_sums sums = {0, 0};
     size_t step = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
@@ -102,20 +137,20 @@ static bool pack_column(const struct vec_isa *isa, const struct source *s, int32
             vec_weight_set(isa, to + (size_t)(at / VEC_DEPTH) * step, lane, at % VEC_DEPTH, w);
         }
     }
-    return vec_output_set(isa, p, lane, s->bias ? s->bias[channel] : 0, &sums, zero,
+    return vec_output_set(isa, p, lane, s->bias ? s->bias[channel] : 0, &sums, s->zero, s->rectified,
                           s->requant + (int64_t)channel * s->requant_step);
 }
 
 /* A plan with packed weights and memory for `n_taps` taps, which follow the parameters. */
-static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, int32_t zero, int32_t n_taps,
-                             struct vec_tap **taps, struct vec_budget *budget)
+static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, int32_t n_taps, struct vec_tap **taps,
+                             struct vec_budget *budget)
 {
     uint64_t blocks = (uint64_t)vec_up(s->columns, VEC_LANES) * (uint64_t)s->groups;
     uint64_t block_bytes = (uint64_t)s->segments * (uint64_t)vec_up(s->run, VEC_DEPTH) * VEC_LANES * VEC_DEPTH *
                            (uint64_t)isa->weight_bytes;
     uint8_t *memory;
-    struct vec_plan *plan = vec_plan_new(
-        budget, blocks * (block_bytes + sizeof(struct vec_params)) + (uint64_t)n_taps * sizeof **taps, &memory);
+    uint64_t size = blocks * (block_bytes + sizeof(struct vec_params)) + (uint64_t)n_taps * sizeof **taps;
+    struct vec_plan *plan = vec_plan_new(budget, VEC_CONV, size, &memory);
 
     if (!plan)
         return NULL;
@@ -135,11 +170,13 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
     for (int32_t o = 0; o < s->groups * s->columns; o++) {
         int32_t group = o / s->columns, column = o % s->columns;
         size_t block = (size_t)(group * p->group_params + column / VEC_LANES);
-        if (!pack_column(isa, s, o, zero, memory + block * block_bytes, params + block, column % VEC_LANES)) {
+        if (!pack_column(isa, s, o, memory + block * block_bytes, params + block, column % VEC_LANES)) {
             free(plan);
             return NULL;
         }
     }
+    for (uint64_t b = 0; b < blocks; b++)
+        vec_params_close(isa, params + b);
     return plan;
 }
 
@@ -207,15 +244,16 @@ static bool is_pointwise(const struct nuc_mc_conv *c)
 static int32_t pixels_together(const struct nuc_mc_conv *c)
 {
     const int64_t results = 8; /* cost of requantizing 16 outputs, in dot products */
+    const int32_t most = 16;
     int32_t best = 1;
     int64_t best_cost = INT64_MAX;
 
     if (c->groups != 1 || c->dilation_w != 1 || npu_pitch(c->out_pitch, c->out_c) != c->out_c || c->out_c > 64)
         return 1;
-    for (int32_t n = 1; n <= 4; n *= 2) {
+    for (int32_t n = 1; n <= most; n *= 2) {
         int64_t run = ((int64_t)(n - 1) * c->stride_w + c->k_w) * c->in_c;
         int64_t vectors = vec_up(n * c->out_c, VEC_LANES);
-        int64_t cost = vectors * (c->k_h * ((run + VEC_DEPTH - 1) / VEC_DEPTH) + results) * (4 / n);
+        int64_t cost = vectors * (c->k_h * ((run + VEC_DEPTH - 1) / VEC_DEPTH) + results) * (most / n);
         if (c->out_w % n == 0 && run <= INT16_MAX && cost < best_cost) {
             best = n;
             best_cost = cost;
@@ -224,8 +262,9 @@ static int32_t pixels_together(const struct nuc_mc_conv *c)
     return best;
 }
 
-struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
-                               struct vec_budget *budget)
+/* The weight of tap t is at `output` times its output and `tap` times (t times the depth and its channel). */
+static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                                   int64_t output, int64_t tap, struct vec_budget *budget)
 {
     const struct nuc_npu_memory m = vec_weights_of(npu);
     int32_t depth = c->in_c / c->groups;
@@ -239,9 +278,9 @@ struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *
     struct source s = {.weight = npu_source_i8(&m, c->weight),
                        .bias = npu_source_i32(&m, c->bias),
                        .requant = npu_source_i32(&m, c->requant),
-                       .output = (int64_t)c->k_h * c->k_w * depth,
-                       .segment = (int64_t)depth * (dense ? c->k_w : 1),
-                       .product = 1,
+                       .output = output,
+                       .segment = tap * depth * (dense ? c->k_w : 1),
+                       .product = tap,
                        .groups = c->groups,
                        .columns = together * (c->out_c / c->groups),
                        .segments = c->k_h * per_row,
@@ -249,8 +288,10 @@ struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *
                        .requant_step = 2,
                        .channels = c->out_c,
                        .shift = c->stride_w * depth,
-                       .taps = dense ? c->k_w * depth : depth};
-    struct vec_plan *plan = pack(isa, &s, c->input_zero, s.segments, &taps, budget);
+                       .taps = dense ? c->k_w * depth : depth,
+                       .zero = c->input_zero,
+                       .rectified = vec_is_rectified(c->output_zero, c->clamp_min)};
+    struct vec_plan *plan = pack(isa, &s, s.segments, &taps, budget);
     if (!plan)
         return NULL;
     struct vec_conv_plan *p = &plan->u.conv;
@@ -274,6 +315,18 @@ struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *
         return plan;
     free(plan);
     return NULL;
+}
+
+struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                               struct vec_budget *budget)
+{
+    return plan_dense(isa, npu, c, (int64_t)c->k_h * c->k_w * (c->in_c / c->groups), 1, budget);
+}
+
+struct vec_plan *vec_plan_spread(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                                 struct vec_budget *budget)
+{
+    return plan_dense(isa, npu, c, 1, c->out_c, budget);
 }
 
 /* The rows of the left operand as one list: batches follow each other like rows, or there is one. */
@@ -304,8 +357,10 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
                        .run = g->depth,
                        .requant_step = g->per_channel ? 2 : 0,
                        .channels = g->columns,
-                       .taps = g->depth};
-    struct vec_plan *plan = pack(isa, &s, g->lhs_zero, 1, &taps, budget);
+                       .taps = g->depth,
+                       .zero = g->lhs_zero,
+                       .rectified = vec_is_rectified(g->output_zero, g->clamp_min)};
+    struct vec_plan *plan = pack(isa, &s, 1, &taps, budget);
     if (!plan)
         return NULL;
     struct vec_conv_plan *p = &plan->u.conv;

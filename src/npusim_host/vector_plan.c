@@ -1,38 +1,48 @@
 /* Plans without packed weights: elementwise operators, softmax. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "npusim/npu_math.h"
 #include "npusim_host/vector_plan.h"
 
-/* The pair of an operand in every lane. bound: largest magnitude that is scaled; afterwards that of the result. */
-static bool set_pair(const struct vec_isa *isa, struct vec_params *p, uint64_t *bound, int32_t multiplier,
+/*
+ * The pair of an operand in every lane, in the form `form`. bound: largest magnitude that is scaled; afterwards that of
+ * the result. False when it is not exact in that form.
+ */
+static bool set_pair(const struct vec_isa *isa, struct vec_params *p, int32_t form, uint64_t *bound, int32_t multiplier,
                      int32_t shift)
 {
-    bool valid = true;
-
-    for (int32_t lane = 0; lane < VEC_LANES; lane++)
-        valid = vec_params_set(isa, p, lane, 0, *bound, multiplier, shift) && valid;
-    *bound = valid && shift > 0 ? *bound << shift : *bound;
-    return valid;
+    p->not_bounded = form == VEC_ANY;
+    for (int32_t lane = 0; lane < VEC_LANES; lane++) {
+        if (!vec_params_set(p, lane, 0, *bound, false, multiplier, shift))
+            return false;
+    }
+    *bound = shift > 0 && form == VEC_BOUNDED ? *bound << shift : *bound;
+    vec_params_close(isa, p);
+    return p->form == form;
 }
 
-/* What the operator scales stays below the limit in each of its steps. */
-static bool set_pairs(const struct vec_isa *isa, struct vec_binary *p, const struct nuc_mc_binary *e)
+/* Of VEC_BOUNDED: what the operator scales stays below the limit in each of its steps. */
+static bool set_pairs(const struct vec_isa *isa, struct vec_binary *p, const struct nuc_mc_binary *e, int32_t form)
 {
     uint64_t a = 255, b = 255, out = 255 * 255;
 
+    p->form = form;
+    memset(&p->a, 0, sizeof p->a);
+    memset(&p->b, 0, sizeof p->b);
+    memset(&p->out, 0, sizeof p->out);
     switch (p->opcode) {
     case NUC_MC_OP_ADD:
     case NUC_MC_OP_SUB:
         a <<= e->left_shift;
         b <<= e->left_shift;
-        if (!set_pair(isa, &p->a, &a, e->a_multiplier, e->a_shift) ||
-            !set_pair(isa, &p->b, &b, e->b_multiplier, e->b_shift))
+        if (!set_pair(isa, &p->a, form, &a, e->a_multiplier, e->a_shift) ||
+            !set_pair(isa, &p->b, form, &b, e->b_multiplier, e->b_shift))
             return false;
         out = a + b;
         break;
     case NUC_MC_OP_PRELU:
-        if (!set_pair(isa, &p->a, &a, e->a_multiplier, e->a_shift))
+        if (!set_pair(isa, &p->a, form, &a, e->a_multiplier, e->a_shift))
             return false;
         break;
     case NUC_MC_OP_MUL:
@@ -41,7 +51,7 @@ static bool set_pairs(const struct vec_isa *isa, struct vec_binary *p, const str
         p->output = (struct vec_output){0, INT8_MIN, INT8_MAX};
         return true;
     }
-    return set_pair(isa, &p->out, &out, e->out_multiplier, e->out_shift);
+    return set_pair(isa, &p->out, form, &out, e->out_multiplier, e->out_shift);
 }
 
 struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_binary *e)
@@ -52,7 +62,7 @@ struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_
 
     if (e->a_stride[last] < 0 || e->a_stride[last] > 1 || e->b_stride[last] < 0 || e->b_stride[last] > 1)
         return NULL;
-    struct vec_plan *plan = vec_plan_new(&budget, 0, &memory);
+    struct vec_plan *plan = vec_plan_new(&budget, VEC_BINARY, 0, &memory);
     if (!plan)
         return NULL;
     plan->u.binary = (struct vec_binary){.a_zero = e->a_zero,
@@ -60,7 +70,7 @@ struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_
                                          .left_shift = e->left_shift,
                                          .opcode = nuc_mc_opcode_of(&e->call),
                                          .output = {e->output_zero, e->clamp_min, e->clamp_max}};
-    if (set_pairs(isa, &plan->u.binary, e))
+    if (set_pairs(isa, &plan->u.binary, e, VEC_BOUNDED) || set_pairs(isa, &plan->u.binary, e, VEC_ANY))
         return plan;
     free(plan);
     return NULL;
@@ -70,7 +80,7 @@ struct vec_plan *vec_plan_softmax(const struct nuc_mc_softmax *s)
 {
     struct vec_budget budget = {UINT64_MAX};
     uint8_t *memory;
-    struct vec_plan *plan = vec_plan_new(&budget, 0, &memory);
+    struct vec_plan *plan = vec_plan_new(&budget, VEC_SOFTMAX, 0, &memory);
 
     if (plan)
         npu_softmax_exponentials(s, plan->u.exponentials);

@@ -50,10 +50,13 @@ struct vec_product_plan {
     const struct vec_params *params; /* biases as they are stored */
 };
 
+/* Which kernel runs a plan. A product: both operands are packed when it runs. */
+enum vec_kind { VEC_CONV, VEC_DEPTHWISE, VEC_PRODUCT, VEC_BINARY, VEC_SOFTMAX };
+
 /* What a call becomes; NULL where plain C runs it. One block of memory, weights and tables included. */
 struct vec_plan {
     size_t scratch; /* bytes that a thread needs */
-    bool product;   /* of a matrix product: both operands are packed when it runs */
+    enum vec_kind kind;
     union {
         struct vec_conv_plan conv;
         struct vec_depthwise_plan depthwise;
@@ -73,6 +76,9 @@ struct vec_budget {
 /* NULL: the call is not one of those the kernels are valid for, or memory is short. */
 struct vec_plan *vec_plan_conv(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
                                struct vec_budget *budget);
+/* A depthwise convolution of one input channel and several outputs, as the dense one it is. */
+struct vec_plan *vec_plan_spread(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                                 struct vec_budget *budget);
 struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
                                     struct vec_budget *budget);
 struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g,
@@ -82,11 +88,15 @@ struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_
 struct vec_plan *vec_plan_softmax(const struct nuc_mc_softmax *s);
 
 /* A zeroed plan with `extra` bytes after it, taken off the budget; *memory is where they are, aligned. */
-struct vec_plan *vec_plan_new(struct vec_budget *budget, uint64_t extra, uint8_t **memory);
+struct vec_plan *vec_plan_new(struct vec_budget *budget, enum vec_kind kind, uint64_t extra, uint8_t **memory);
 
-/* Parameters of one output: bound is the largest |accumulator|. False when the kernels are not exact for them. */
-bool vec_params_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t bias, uint64_t bound,
+/*
+ * Parameters of one output. bound: the largest |accumulator|; rectified: results below the zero point are clamped to it
+ * or more. False when the kernels are not exact for them. vec_params_close() follows when all lanes are set.
+ */
+bool vec_params_set(struct vec_params *p, int32_t lane, int32_t bias, uint64_t bound, bool rectified,
                     int32_t multiplier, int32_t shift);
+void vec_params_close(const struct vec_isa *isa, struct vec_params *p);
 
 /* Sums of one output's weights, which decide about its bias and the bound of its accumulator. */
 struct vec_sums {
@@ -97,7 +107,7 @@ void vec_sums_add(struct vec_sums *s, int8_t weight);
 
 /* Parameters of an output whose stored inputs have the zero point `zero`. requant: pair of the output. */
 bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t bias,
-                    const struct vec_sums *s, int32_t zero, const int32_t *requant);
+                    const struct vec_sums *s, int32_t zero, bool rectified, const int32_t *requant);
 
 /* Geometry of a convolution before anything is known about staging. */
 struct vec_window vec_conv_window(const struct nuc_mc_conv *c);
@@ -105,6 +115,12 @@ struct vec_window vec_conv_window(const struct nuc_mc_conv *c);
 static inline struct vec_output vec_output_of(int32_t zero, int32_t low, int32_t high)
 {
     return (struct vec_output){zero, low, high};
+}
+
+/* Results below the zero point are clamped to it or more: what a ReLU leaves. */
+static inline bool vec_is_rectified(int32_t zero, int32_t low)
+{
+    return low >= zero;
 }
 
 /* Constants are read before there are other buffers. */

@@ -41,7 +41,7 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
     if (g->rows > MOST_OPERAND || g->columns > MOST_OPERAND || g->depth > MOST_OPERAND ||
         scratch_bytes(isa, g) > VEC_MOST_SCRATCH)
         return NULL;
-    struct vec_plan *plan = vec_plan_new(&budget, params_bytes(g), &memory);
+    struct vec_plan *plan = vec_plan_new(&budget, VEC_PRODUCT, params_bytes(g), &memory);
     if (!plan)
         return NULL;
     struct vec_params *params = (struct vec_params *)(void *)memory;
@@ -50,11 +50,14 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
     for (int32_t j = 0; j < g->columns; j++) {
         const int32_t *pair = requant + (g->per_channel ? (int64_t)j * 2 : 0);
         uint64_t bound = (uint64_t)g->depth * 255 * 255 + (bias ? (uint64_t)llabs((long long)bias[j]) : 0);
-        if (!vec_params_set(isa, params + j / VEC_LANES, j % VEC_LANES, bias ? bias[j] : 0, bound, pair[0], pair[1])) {
+        if (!vec_params_set(params + j / VEC_LANES, j % VEC_LANES, bias ? bias[j] : 0, bound,
+                            vec_is_rectified(g->output_zero, g->clamp_min), pair[0], pair[1])) {
             free(plan);
             return NULL;
         }
     }
+    for (int32_t b = 0; b < vec_up(g->columns, VEC_LANES); b++)
+        vec_params_close(isa, params + b);
     return plan;
 }
 

@@ -17,6 +17,7 @@
 struct generator {
     uint32_t seed;
     bool dense;
+    bool extreme; /* sums far beyond what a network has, in many channels of every call */
 };
 
 static inline uint32_t random_bits(struct generator *g)
@@ -59,7 +60,7 @@ static inline void usual_pair(struct generator *g, int32_t *multiplier, int32_t 
 static inline void random_pair(struct generator *g, int32_t *multiplier, int32_t *shift)
 {
     usual_pair(g, multiplier, shift);
-    if (!g->dense && random_bits(g) % 8 == 0) {
+    if (!g->dense && random_bits(g) % (g->extreme ? 3 : 8) == 0) {
         *multiplier = one_of(g, 0, INT32_MAX, -(1 << 30));
         *shift = one_of(g, -31, 30, range(g, -31, 30));
     }
@@ -69,11 +70,19 @@ static inline void random_pair(struct generator *g, int32_t *multiplier, int32_t
 static inline struct nuc_mc_ref random_requant(struct program *p, struct generator *g, int32_t n)
 {
     int32_t pairs[2 * 512];
-    bool unusual = !g->dense && random_bits(g) % 4 == 0;
+    bool unusual = g->extreme || (!g->dense && random_bits(g) % 4 == 0);
 
     for (int32_t i = 0; i < n; i++)
         (unusual ? random_pair : usual_pair)(g, &pairs[2 * i], &pairs[2 * i + 1]);
     return program_weights(p, pairs, (uint32_t)n * 8);
+}
+
+/* Next to a power of two, where sums, shifts and roundings leave 31 bits. */
+static inline int32_t extreme_bias(struct generator *g)
+{
+    int32_t at = one_of(g, 1 << 29, 1 << 30, INT32_MAX - 5000) + range(g, -5000, 5000);
+
+    return random_bits(g) % 2 ? -at : at;
 }
 
 static inline struct nuc_mc_ref random_bias(struct program *p, struct generator *g, int32_t n)
@@ -82,7 +91,7 @@ static inline struct nuc_mc_ref random_bias(struct program *p, struct generator 
     int32_t most = !g->dense && random_bits(g) % 16 == 0 ? INT32_MAX / 2 : 9000;
 
     for (int32_t i = 0; i < n; i++)
-        bias[i] = range(g, -most, most);
+        bias[i] = g->extreme && random_bits(g) % 2 ? extreme_bias(g) : range(g, -most, most);
     return program_weights(p, bias, (uint32_t)n * 4);
 }
 

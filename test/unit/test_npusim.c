@@ -129,7 +129,7 @@ static void check_conv(struct conv_case *c, uint32_t opcode)
 static void convolutions(uint32_t seed,
                          uint32_t (*make)(struct program *p, struct generator *g, union nuc_mc_record *r, int n))
 {
-    struct generator g = {seed, true};
+    struct generator g = {.seed = seed, .dense = true};
 
     for (int i = 0; i < CASES; i++) {
         struct conv_case c = {.p = program_new()};
@@ -164,7 +164,7 @@ static int64_t naive_product(const struct program *p, const struct nuc_mc_matmul
 
 static void matrix_product(void **state)
 {
-    struct generator random = {14, true};
+    struct generator random = {.seed = 14, .dense = true};
 
     (void)state;
     for (int n = 0; n < 2 * CASES; n++) {
@@ -227,7 +227,7 @@ static void check_binary(const struct program *p, const struct nuc_mc_binary *e,
 
 static void elementwise(void **state)
 {
-    struct generator g = {15, true};
+    struct generator g = {.seed = 15, .dense = true};
 
     (void)state;
     for (int i = 0; i < 6 * CASES; i++) {
@@ -280,7 +280,7 @@ static int64_t pooled(const struct window *w, int average)
 
 static void pooling(void **state)
 {
-    struct generator g = {16, true};
+    struct generator g = {.seed = 16, .dense = true};
 
     (void)state;
     for (int i = 0; i < 2 * CASES; i++) {
@@ -355,7 +355,7 @@ static int64_t naive_reduce(const struct program *p, const struct nuc_mc_reduce 
 
 static void reductions(void **state)
 {
-    struct generator g = {17, true};
+    struct generator g = {.seed = 17, .dense = true};
 
     (void)state;
     for (uint32_t opcode = NUC_MC_OP_MEAN; opcode <= NUC_MC_OP_REDUCE_MIN; opcode++) {
@@ -388,7 +388,7 @@ static void reductions(void **state)
 static void sum_extremes(void **state)
 {
     static const int32_t shifts[] = {-500, -70, 40, 70, 500};
-    struct generator g = {18, true};
+    struct generator g = {.seed = 18, .dense = true};
 
     (void)state;
     for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++) {
@@ -413,7 +413,7 @@ static void sum_extremes(void **state)
 /* Within a step of the real function, and exact where one value towers over the others. */
 static void softmax(void **state)
 {
-    struct generator g = {19, true};
+    struct generator g = {.seed = 19, .dense = true};
 
     (void)state;
     for (int i = 0; i < CASES; i++) {
@@ -446,7 +446,7 @@ static void softmax(void **state)
 
 static void table(void **state)
 {
-    struct generator g = {20, true};
+    struct generator g = {.seed = 20, .dense = true};
     uint8_t entries[256];
     struct program *p = program_new();
     union nuc_mc_record r = {.lut = {.count = 1000}};
@@ -471,7 +471,7 @@ static void table_at_the_end(void **state)
 
     (void)state;
     for (int n = 0; n < 6 * CASES; n++) {
-        struct generator g = {300 + (uint32_t)n, false};
+        struct generator g = {.seed = 300 + (uint32_t)n};
         struct program *p = program_new();
         struct nuc_mc_result result = {.rows = 0};
         union nuc_mc_record r;
@@ -504,7 +504,7 @@ static void pitch_of_the_input(void **state)
 
     (void)state;
     for (int n = 0; n < 4 * CASES; n++) {
-        struct generator g = {500 + (uint32_t)n, false};
+        struct generator g = {.seed = 500 + (uint32_t)n};
         struct program *p = program_new();
         union nuc_mc_record r;
         uint32_t opcode = make[n % 4](p, &g, &r, n / 4);
@@ -529,7 +529,7 @@ static void pitch_of_the_input(void **state)
 /* Programs of the revision before have no tables, calls that move values take none, and a table is a constant. */
 static void tables_are_verified(void **state)
 {
-    struct generator g = {29, true};
+    struct generator g = {.seed = 29, .dense = true};
     struct program *p = program_new();
     union nuc_mc_record r;
     NeutronModelHandle handle;
@@ -573,7 +573,7 @@ static void tables_are_verified(void **state)
 /* A reversed, transposed block in the middle of a filled image. */
 static void strided_copy(void **state)
 {
-    struct generator g = {21, true};
+    struct generator g = {.seed = 21, .dense = true};
     struct program *p = program_new();
     union nuc_mc_record r = {
         .copy = {.rank = 2, .unit = 3, .shape = {4, 5}, .in_stride = {-15, 3}, .out_stride = {3, 20}}};
@@ -599,7 +599,7 @@ static void strided_copy(void **state)
 
 static void gather(void **state)
 {
-    struct generator g = {22, true};
+    struct generator g = {.seed = 22, .dense = true};
     static const int32_t tables[] = {0, 20, 0, 8, 4, 12};
     struct program *p = program_new();
     union nuc_mc_record r = {.gather = {.rank = 2, .unit = 4, .shape = {3, 3}}};
@@ -618,7 +618,7 @@ static void gather(void **state)
 /* Corners aligned: the result is within a step of interpolation in double. */
 static void bilinear(void **state)
 {
-    struct generator g = {23, true};
+    struct generator g = {.seed = 23, .dense = true};
 
     (void)state;
     for (int i = 0; i < CASES; i++) {

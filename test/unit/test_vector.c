@@ -183,21 +183,36 @@ static const struct {
     {random_table, CASES},      {random_copy, 2 * CASES},      {random_bilinear, CASES},
 };
 
+static void check_kernel(size_t k, struct generator *g)
+{
+    for (int n = 0; n < kernels[k].cases; n++) {
+        struct program *p = program_new();
+        union nuc_mc_record r;
+        uint32_t opcode = kernels[k].make(p, g, &r, n);
+        if (n % 3 == 0)
+            program_call_with_table(p, opcode, &r, random_weights(p, g, 256));
+        else
+            program_call(p, opcode, &r);
+        check(p);
+    }
+}
+
 static void every_path_agrees(void **state)
 {
     (void)state;
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
         struct generator g = {.seed = 101 + (uint32_t)k};
-        for (int n = 0; n < kernels[k].cases; n++) {
-            struct program *p = program_new();
-            union nuc_mc_record r;
-            uint32_t opcode = kernels[k].make(p, &g, &r, n);
-            if (n % 3 == 0)
-                program_call_with_table(p, opcode, &r, random_weights(p, &g, 256));
-            else
-                program_call(p, opcode, &r);
-            check(p);
-        }
+        check_kernel(k, &g);
+    }
+}
+
+/* Biases near 2^30 and beyond, and any multiplier and shift, next to usual ones: sums that saturate or wrap. */
+static void extreme_sums_agree(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
+        struct generator g = {.seed = 307 + (uint32_t)k, .extreme = true};
+        check_kernel(k, &g);
     }
 }
 
@@ -233,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path_agrees),
+        cmocka_unit_test(extreme_sums_agree),
         cmocka_unit_test(options_are_checked),
     };
 
