@@ -84,6 +84,40 @@ static void names_are_unique(struct nuc_context *cx, void *arg)
     assert_string_equal(n[2]->name, "aten_relu_default_1000");
 }
 
+/* Whatever is added, moved or removed in between, a placeholder goes behind the last one. */
+static void placeholders_stay_in_front(struct nuc_context *cx, void *arg)
+{
+    struct nuc_node *n[4];
+    struct nuc_graph *g = two_relus(cx, n);
+    struct nuc_meta meta = nuc_meta_make(NUC_F32, (const int64_t[]){4}, 1);
+    uint32_t random = 5, count = 0;
+
+    (void)arg;
+    for (int i = 0; i < 500; i++) {
+        random = random * 1664525u + 1013904223u;
+        if (random >> 30 == 0)
+            nuc_add_placeholder(g, "p", NUC_PARAMETER, &meta);
+        else if (random >> 30 == 1)
+            nuc_add_node(g, n[1], NUC_OP_RELU, "r");
+        else if (random >> 30 == 2 && g->body != n[1])
+            nuc_remove_node(g, g->body);
+        else
+            nuc_move_before(g, g->body, n[1]);
+    }
+    const struct nuc_node *at = g->first;
+    for (; nuc_is_placeholder(at); at = at->next)
+        count++;
+    assert_ptr_equal(at, g->body);
+    for (; at != NULL; at = at->next)
+        assert_false(nuc_is_placeholder(at));
+    assert_true(count > 50);
+    struct nuc_graph *empty = nuc_graph_new(cx, "empty");
+    struct nuc_node *only = nuc_add_placeholder(empty, "x", NUC_USER_INPUT, &meta);
+    assert_null(empty->body);
+    struct nuc_node *first = nuc_add_node(empty, only, NUC_OP_RELU, "r");
+    assert_ptr_equal(empty->body, first);
+}
+
 static void users_follow_rewrites(struct nuc_context *cx, void *arg)
 {
     struct nuc_node *n[4];
@@ -179,6 +213,11 @@ static void test_names(void **state)
     run(state, names_are_unique);
 }
 
+static void test_placeholders(void **state)
+{
+    run(state, placeholders_stay_in_front);
+}
+
 static void test_users(void **state)
 {
     run(state, users_follow_rewrites);
@@ -197,8 +236,8 @@ static void test_metas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schemas), cmocka_unit_test(test_names), cmocka_unit_test(test_users),
-        cmocka_unit_test(test_copies),  cmocka_unit_test(test_metas),
+        cmocka_unit_test(test_schemas),      cmocka_unit_test(test_names),  cmocka_unit_test(test_users),
+        cmocka_unit_test(test_placeholders), cmocka_unit_test(test_copies), cmocka_unit_test(test_metas),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

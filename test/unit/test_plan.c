@@ -247,6 +247,27 @@ static void plan_random(struct nuc_context *cx, void *arg)
     }
 }
 
+/* Many ranges, few of which meet, and many that all meet: the first are placed among those that they meet. */
+static void plan_many(struct nuc_context *cx, void *arg)
+{
+    enum { MANY = 600 };
+    struct nuc_plan_range *ranges = nuc_alloc_array(cx, MANY, sizeof *ranges);
+    uint32_t state = 11;
+
+    (void)arg;
+    for (uint32_t most = 1; most <= MANY; most = most == 1 ? 12 : most == 12 ? MANY : MANY + 1) {
+        for (uint32_t i = 0; i < MANY; i++)
+            ranges[i] = (struct nuc_plan_range){
+                .first = i, .last = i + next(&state) % most + 1, .size = next(&state) % 5000, .alignment = 16};
+        ranges[MANY / 2].fixed = true;
+        ranges[MANY / 2].address = 4096;
+        const struct nuc_plan_problem problem = {.ranges = ranges, .n = MANY};
+        struct nuc_plan plan = nuc_plan_memory(cx, &problem);
+        check(&problem, &plan);
+        assert_true(plan.size <= 2 * plan.bound);
+    }
+}
+
 /*
  * Ranges cut out of a rectangle without gaps, so that a plan at the bound exists: found in almost all cases, and proven
  * whenever it is.
@@ -437,8 +458,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CONTEXT_TEST(plan_rows), CONTEXT_TEST(plan_small),       CONTEXT_TEST(plan_pairs),   CONTEXT_TEST(plan_random),
-        CONTEXT_TEST(plan_cut),  cmocka_unit_test(test_refused), CONTEXT_TEST(order_random),
+        CONTEXT_TEST(plan_rows), CONTEXT_TEST(plan_small), CONTEXT_TEST(plan_pairs),       CONTEXT_TEST(plan_random),
+        CONTEXT_TEST(plan_many), CONTEXT_TEST(plan_cut),   cmocka_unit_test(test_refused), CONTEXT_TEST(order_random),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,10 @@ static void test_names(void **state)
     for (int i = 0; i < 500; i++)
         value(d, "many", NUC_LTB_NONE, 4, nchw);
     assert_string_equal(nuc_ltb_at(d, value(d, "many", NUC_LTB_NONE, 4, nchw))->name, "many499");
+    value(d, "few", NUC_LTB_NONE, 4, nchw);
+    value(d, "few1", NUC_LTB_NONE, 4, nchw);
+    assert_string_equal(nuc_ltb_at(d, value(d, "few", NUC_LTB_NONE, 4, nchw))->name, "few0");
+    assert_string_equal(nuc_ltb_at(d, value(d, "few", NUC_LTB_NONE, 4, nchw))->name, "few2");
 }
 
 /* ---- steps ---- */

@@ -229,17 +229,19 @@ static struct nuc_node *copy_node(struct copying *k, const struct nuc_node *node
     return copy;
 }
 
-/* The order of computation: readers were listed first, but a node may have been listed by its first reader only. */
-static void sort_chain(struct chain *v)
+/*
+ * The order of computation, which ends with `last`: readers were listed first, but a node may have been listed by its
+ * first reader only.
+ */
+static void sort_chain(struct chain *v, struct nuc_node *last)
 {
-    uint32_t n = 0;
     struct nuc_node *sorted[MAX_CHAIN];
 
-    for (struct nuc_node *node = v->c->g->first; node != NULL; node = node->next) {
-        if (is_listed(v, node))
-            sorted[n++] = node;
+    for (uint32_t left = v->n_nodes; left > 0; last = last->prev) {
+        if (is_listed(v, last))
+            sorted[--left] = last;
     }
-    memcpy(v->nodes, sorted, n * sizeof(struct nuc_node *));
+    memcpy(v->nodes, sorted, v->n_nodes * sizeof(struct nuc_node *));
 }
 
 /* The chain over all 256 values the tensor can take: float32 or truths, as the last operator makes them. */
@@ -255,7 +257,7 @@ static void evaluate(struct chain *v, const struct nuc_node *last, void *results
     for (int i = 0; i < TABLE_SIZE; i++)
         x[i] = (float)value_at(&v->in, i);
     k.x = nuc_add_placeholder(k.table, "x", NUC_USER_INPUT, &meta);
-    sort_chain(v);
+    sort_chain(v, v->nodes[0]);
     for (uint32_t i = 0; i < v->n_nodes; i++)
         k.copies[i] = copy_node(&k, v->nodes[i]);
     struct nuc_node *result = counterpart(&k, last);

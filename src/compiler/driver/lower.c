@@ -133,30 +133,40 @@ static struct nuc_span compose(struct nuc_context *cx, const struct nuc_partitio
     return nuc_payload_compose(cx, &payload);
 }
 
-/* Nodes and the user's lines by debug handle, which is 1 + id. */
-static struct nuc_kernel_name *handle_names(const struct nuc_graph *g)
-{
-    struct nuc_kernel_name *names = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *names);
+/* What debug handles stand for, which are 1 + id of a node. */
+struct handles {
+    uint32_t count;                /* of ids */
+    const struct nuc_node **nodes; /* by id */
+    struct nuc_kernel_name *names; /* by handle: nodes and the user's lines; NULL: not asked for */
+};
 
+static struct handles list_handles(const struct nuc_graph *g, bool with_names)
+{
+    struct handles h = {.count = g->next_id};
+
+    h.nodes = nuc_alloc_array(g->cx, h.count, sizeof(struct nuc_node *));
+    if (with_names)
+        h.names = nuc_alloc_array(g->cx, (size_t)h.count + 1, sizeof *h.names);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        names[n->id + 1].node = n->name;
+        h.nodes[n->id] = n;
+        if (!with_names)
+            continue;
+        h.names[n->id + 1].node = n->name;
         if (n->source.file != NULL)
-            names[n->id + 1].source = nuc_format(g->cx, "%s:%d", n->source.file, n->source.line);
+            h.names[n->id + 1].source = nuc_format(g->cx, "%s:%d", n->source.file, n->source.line);
     }
-    return names;
+    return h;
 }
 
 /* The node of each kernel call: debug handles are 1 + id. Transposes at a boundary have none. */
-static const struct nuc_node *const *call_sources(struct nuc_graph *g, const struct nuc_neutron_image *image)
+static const struct nuc_node *const *call_sources(const struct handles *h, struct nuc_graph *g,
+                                                  const struct nuc_neutron_image *image)
 {
-    const struct nuc_node **by_id = nuc_alloc_array(g->cx, g->next_id, sizeof(struct nuc_node *));
     const struct nuc_node **sources = nuc_alloc_array(g->cx, image->n_calls, sizeof(struct nuc_node *));
 
-    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
-        by_id[n->id] = n;
     for (uint32_t i = 0; i < image->n_calls; i++) {
         uint32_t handle = image->calls[i].handle;
-        sources[i] = handle > 0 && handle <= g->next_id ? by_id[handle - 1] : NULL;
+        sources[i] = handle > 0 && handle <= h->count ? h->nodes[handle - 1] : NULL;
     }
     return sources;
 }
@@ -184,7 +194,8 @@ static struct nuc_delegate *make_delegate(struct nuc_model *m, const struct nuc_
 }
 
 /* One partition: LiteRT model, microcode, payload. Returns whether the simulator runs it. */
-static bool lower_partition(struct nuc_model *m, struct nuc_partition *p, struct nuc_lowered_partition *out)
+static bool lower_partition(struct nuc_model *m, const struct handles *h, struct nuc_partition *p,
+                            struct nuc_lowered_partition *out)
 {
     struct nuc_context *cx = m->c->cx;
     const struct nuc_settings *s = m->settings;
@@ -202,8 +213,8 @@ static bool lower_partition(struct nuc_model *m, struct nuc_partition *p, struct
         .revision_3 = s->o.reference_compat || s->flavor->rules == NUC_RULES_SDK_3_1,
         .pool_boundaries = s->o.plan_delegate_scratch,
         .profile = s->o.profile,
-        .names = s->o.profile ? handle_names(m->graph) : NULL,
-        .n_names = s->o.profile ? m->graph->next_id + 1 : 0,
+        .names = h->names,
+        .n_names = h->names != NULL ? h->count + 1 : 0,
     };
     struct nuc_lower_io io;
     struct nuc_lt_model *model = nuc_lower_partition(m->graph, p, &options, &io);
@@ -215,7 +226,7 @@ static bool lower_partition(struct nuc_model *m, struct nuc_partition *p, struct
     out->image = converted.image;
     out->delegate = make_delegate(m, p, converted.image, payload);
     out->delegate->model = model;
-    out->sources = call_sources(m->graph, converted.image);
+    out->sources = call_sources(h, m->graph, converted.image);
     note_cpu_transposes(cx, &io, out);
     struct nuc_moved moved = nuc_moved_by_transposes(model);
     out->info = (struct nuc_partition_info){
@@ -302,10 +313,11 @@ static void lower_partitions(struct nuc_model *m)
 {
     struct nuc_lowered *l = m->lowered;
     struct nuc_program_report *r = &l->report;
+    const struct handles handles = list_handles(m->graph, m->settings->o.profile);
 
     for (uint32_t i = 0; i < l->n_partitions; i++) {
         struct nuc_lowered_partition *p = &l->partitions[i];
-        r->runs_on_simulator &= lower_partition(m, &m->partitions->items[i], p);
+        r->runs_on_simulator &= lower_partition(m, &handles, &m->partitions->items[i], p);
         r->n_transposes += p->info.n_transposes;
         r->moved_bytes += p->info.moved_bytes;
         r->delegate_data += p->info.payload_size;

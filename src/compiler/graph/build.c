@@ -104,6 +104,14 @@ static const char *default_name(struct nuc_graph *g, const struct nuc_node *node
 
 /* ---- the list ---- */
 
+/* The first node that is no placeholder, from `node` on. */
+static struct nuc_node *body_from(struct nuc_node *node)
+{
+    while (node != NULL && nuc_is_placeholder(node))
+        node = node->next;
+    return node;
+}
+
 static void link_before(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *before)
 {
     node->next = before;
@@ -116,10 +124,14 @@ static void link_before(struct nuc_graph *g, struct nuc_node *node, struct nuc_n
         g->last = node;
     else
         before->prev = node;
+    if (!nuc_is_placeholder(node) && (before == g->body || (before != NULL && nuc_is_placeholder(before))))
+        g->body = body_from(before == g->body ? node : g->first);
 }
 
 static void unlink_node(struct nuc_graph *g, struct nuc_node *node)
 {
+    if (node == g->body)
+        g->body = body_from(node->next);
     if (node->prev == NULL)
         g->first = node->next;
     else
@@ -166,11 +178,8 @@ struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum
 struct nuc_node *nuc_add_placeholder(struct nuc_graph *g, const char *name, enum nuc_input_kind kind,
                                      const struct nuc_meta *meta)
 {
-    struct nuc_node *before = g->first;
+    struct nuc_node *node = nuc_add_node(g, g->body, NUC_OP_PLACEHOLDER, name);
 
-    while (before != NULL && nuc_is_placeholder(before))
-        before = before->next;
-    struct nuc_node *node = nuc_add_node(g, before, NUC_OP_PLACEHOLDER, name);
     node->input_kind = kind;
     nuc_set_val(g, node, meta);
     return node;

@@ -221,6 +221,7 @@ struct nuc_graph {
     struct nuc_span facts;    /* text of facts.h in an archive, as imported or to be written; empty: none */
     enum nuc_dialect dialect; /* of the nodes that are added */
     struct nuc_node *first, *last;
+    struct nuc_node *body; /* the first node that is no placeholder; NULL: there is none */
     uint32_t n_nodes;
     uint32_t next_id;
     struct nuc_name_table *names;

@@ -19,11 +19,28 @@ struct rank {
     uint32_t index;
 };
 
+#define NOT_PLACED UINT64_MAX
+
+/*
+ * Few items are looked through as a whole. Of many it is listed which of them meet, unless those are more than so many
+ * pairs per item.
+ */
+#define FEW 256
+#define MOST_MET 64
+
+struct span {
+    uint64_t begin, end;
+};
+
 /* A plan in the making. */
 struct greedy {
     const struct nuc_plan_part *part;
     uint64_t *addresses;
-    uint32_t *placed; /* items by address */
+    uint32_t *placed; /* items by address; not kept where `met` is */
+    /* The items that item i meets: met[first[i]] to met[first[i + 1] - 1]. NULL: too many. */
+    uint32_t *met;
+    size_t *first;
+    struct span *around; /* scratch: what meets an item, by address */
 };
 
 static int compare_ranks(const void *pa, const void *pb)
@@ -92,11 +109,55 @@ static uint64_t lowest_gap(const struct greedy *g, const struct nuc_plan_item *i
     return at;
 }
 
+static int compare_spans(const void *pa, const void *pb)
+{
+    const struct span *a = pa, *b = pb;
+
+    return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+/* The same from the items that it meets. */
+static uint64_t lowest_gap_among(const struct greedy *g, uint32_t index)
+{
+    const struct nuc_plan_item *item = &g->part->items[index];
+    size_t n = 0;
+    uint64_t at = 0;
+
+    for (size_t k = g->first[index]; k < g->first[index + 1]; k++) {
+        uint64_t begin = g->addresses[g->met[k]];
+        if (begin != NOT_PLACED)
+            g->around[n++] = (struct span){begin, begin + g->part->items[g->met[k]].size};
+    }
+    qsort(g->around, n, sizeof *g->around, compare_spans);
+    for (size_t k = 0; k < n && g->around[k].begin < at + item->size; k++) {
+        uint64_t end = nuc_align_up(g->around[k].end, item->alignment);
+        at = end > at ? end : at;
+    }
+    return at;
+}
+
+/* place_all() where it is known which items meet. */
+static uint64_t place_among_met(struct greedy *g, const uint32_t *order)
+{
+    uint64_t size = 0;
+
+    memset(g->addresses, 0xff, g->part->n * sizeof *g->addresses);
+    for (uint32_t k = 0; k < g->part->n; k++) {
+        const struct nuc_plan_item *item = &g->part->items[order[k]];
+        uint64_t at = item->fixed ? item->address : lowest_gap_among(g, order[k]);
+        g->addresses[order[k]] = at;
+        size = at + item->size > size ? at + item->size : size;
+    }
+    return size;
+}
+
 /* Places all items in the order given; returns the size. */
 static uint64_t place_all(struct greedy *g, const uint32_t *order)
 {
     uint64_t size = 0;
 
+    if (g->met != NULL)
+        return place_among_met(g, order);
     for (uint32_t k = 0; k < g->part->n; k++) {
         const struct nuc_plan_item *item = &g->part->items[order[k]];
         uint64_t at = item->fixed ? item->address : lowest_gap(g, item, k);
@@ -118,10 +179,46 @@ static void keep(struct nuc_plan_part *part, const struct greedy *g, uint64_t si
     part->proven = size <= part->target;
 }
 
+/* Lists for each item those that it meets: items come in the order of their first steps. */
+static void list_met(struct nuc_context *cx, struct greedy *g)
+{
+    const struct nuc_plan_item *items = g->part->items;
+    uint32_t n = g->part->n, most = 0;
+    size_t *first = nuc_alloc_array(cx, (size_t)n + 2, sizeof *first), pairs = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = i + 1; k < n && items[k].first <= items[i].last; k++) {
+            first[i + 2]++;
+            first[k + 2]++;
+            if (++pairs > (size_t)MOST_MET * n)
+                return;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        most = first[i + 2] > most ? (uint32_t)first[i + 2] : most;
+        first[i + 2] += first[i + 1];
+    }
+    g->met = nuc_alloc_array(cx, 2 * pairs + 1, sizeof *g->met);
+    g->around = nuc_alloc_array(cx, (size_t)most + 1, sizeof *g->around);
+    g->first = first;
+    /* Counted two places on, the lists begin one place on until they are full. */
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = i + 1; k < n && items[k].first <= items[i].last; k++) {
+            g->met[first[i + 1]++] = k;
+            g->met[first[k + 1]++] = i;
+        }
+    }
+}
+
 static struct greedy start(struct nuc_context *cx, const struct nuc_plan_part *part)
 {
-    return (struct greedy){part, nuc_alloc_array(cx, part->n, sizeof(uint64_t)),
-                           nuc_alloc_array(cx, part->n, sizeof(uint32_t))};
+    struct greedy g = {.part = part,
+                       .addresses = nuc_alloc_array(cx, part->n, sizeof(uint64_t)),
+                       .placed = nuc_alloc_array(cx, part->n, sizeof(uint32_t))};
+
+    if (part->n > FEW)
+        list_met(cx, &g);
+    return g;
 }
 
 void nuc_plan_greedy(struct nuc_context *cx, struct nuc_plan_part *part, const uint64_t *crowd)

@@ -28,11 +28,11 @@ static size_t hash(const char *text)
 }
 
 /* The slot that holds `name`, or the free one where it would go. */
-static const char **slot(const struct nuc_ltb *b, const char *name)
+static struct nuc_ltb_name *slot(const struct nuc_ltb *b, const char *name)
 {
     size_t i = hash(name) & (b->n_slots - 1);
 
-    while (b->names[i] != NULL && strcmp(b->names[i], name) != 0)
+    while (b->names[i].text != NULL && strcmp(b->names[i].text, name) != 0)
         i = (i + 1) & (b->n_slots - 1);
     return &b->names[i];
 }
@@ -40,25 +40,27 @@ static const char **slot(const struct nuc_ltb *b, const char *name)
 static void add_name(struct nuc_ltb *b, const char *name)
 {
     if (2 * (b->n_names + 1) > b->n_slots) {
-        const char **old = b->names;
+        struct nuc_ltb_name *old = b->names;
         size_t n_old = b->n_slots;
         b->n_slots *= 2;
         b->names = nuc_alloc_array(b->cx, b->n_slots, sizeof *b->names);
         for (size_t i = 0; i < n_old; i++) {
-            if (old[i] != NULL)
-                *slot(b, old[i]) = old[i];
+            if (old[i].text != NULL)
+                *slot(b, old[i].text) = old[i];
         }
     }
-    *slot(b, name) = name;
+    slot(b, name)->text = name;
     b->n_names++;
 }
 
 static const char *unique_name(struct nuc_ltb *b, const char *name)
 {
+    struct nuc_ltb_name *taken = slot(b, name);
     const char *candidate = name;
 
-    for (unsigned i = 0; *slot(b, candidate) != NULL; i++)
-        candidate = nuc_format(b->cx, "%s%u", name, i);
+    /* Names stay in use: a number that was taken once is taken for good. */
+    while (slot(b, candidate)->text != NULL)
+        candidate = nuc_format(b->cx, "%s%u", name, taken->next_number++);
     return candidate;
 }
 

@@ -25,12 +25,17 @@ struct nuc_ltb_note {
     int32_t channels_first; /* result of a transpose of this tensor to channels-first, -1: none yet */
 };
 
+struct nuc_ltb_name {
+    const char *text;     /* NULL: a free slot */
+    uint32_t next_number; /* that may be free after it */
+};
+
 struct nuc_ltb {
     struct nuc_context *cx;
     struct nuc_lt_model *model;
     struct nuc_ltb_note *notes; /* one per tensor */
     size_t notes_capacity;
-    const char **names; /* hash table of the names in use; a power of two of slots */
+    struct nuc_ltb_name *names; /* hash table of the names in use; a power of two of slots */
     size_t n_slots, n_names;
     uint32_t debug_handle;           /* given to operators appended from now on */
     const struct nuc_target *target; /* which transposes there are; flavor NULL: all */

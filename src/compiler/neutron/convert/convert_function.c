@@ -14,17 +14,15 @@ static const struct nuc_cv_node *function_of(const struct nuc_cv *cv, int32_t t)
     return n && n->table && !n->dropped && nuc_cv_bytes(cv, n->input) == nuc_cv_bytes(cv, t) ? n : NULL;
 }
 
-/* Whether `t` is `root` or a function of it, with the table of the function. */
-static bool is_function_of(const struct nuc_cv *cv, int32_t t, int32_t root, int8_t *table)
+/* The table of `t` as a function of `root`, which lies on its way. */
+static void compose(const struct nuc_cv *cv, int32_t t, int32_t root, int8_t *table)
 {
     const struct nuc_cv_node *n;
 
     for (int i = 0; i < 256; i++)
         table[i] = (int8_t)(i - 128);
     for (; t != root; t = n->input) {
-        n = function_of(cv, t);
-        if (!n)
-            return false;
+        n = &cv->nodes[cv->tensors[t].producer];
         /* The functions are met from the last to the first. */
         int8_t before[256];
         for (int i = 0; i < 256; i++)
@@ -32,20 +30,18 @@ static bool is_function_of(const struct nuc_cv *cv, int32_t t, int32_t root, int
         for (int i = 0; i < 256; i++)
             table[i] = before[i];
     }
-    return true;
 }
 
-/* The tensor nearest to both that `a` and `b` are functions of, or -1; their tables. */
-static int32_t common_root(const struct nuc_cv *cv, int32_t a, int32_t b, int8_t *of_a, int8_t *of_b)
+/* The tensor nearest to both that `a` and `b` are functions of, or -1. */
+static int32_t common_root(const struct nuc_cv *cv, const uint32_t *depth, int32_t a, int32_t b)
 {
-    for (int32_t root = a;;) {
-        if (is_function_of(cv, b, root, of_b))
-            return is_function_of(cv, a, root, of_a) ? root : -1;
-        const struct nuc_cv_node *n = function_of(cv, root);
-        if (!n)
+    while (a != b) {
+        int32_t *deeper = depth[a] >= depth[b] ? &a : &b;
+        if (depth[*deeper] == 0)
             return -1;
-        root = n->input;
+        *deeper = cv->nodes[cv->tensors[*deeper].producer].input;
     }
+    return a;
 }
 
 /* One reader of `t` less. A function nobody reads any more is gone, and what it reads has one reader less. */
@@ -59,7 +55,7 @@ static void release(struct nuc_cv *cv, int32_t t, uint32_t whole)
     }
 }
 
-static void find_function(struct nuc_cv *cv, struct nuc_cv_node *n)
+static void find_function(struct nuc_cv *cv, const uint32_t *depth, struct nuc_cv_node *n)
 {
     int32_t a = n->op->inputs[0], b = n->op->inputs[1];
     int64_t bytes = nuc_cv_bytes(cv, n->output);
@@ -69,9 +65,11 @@ static void find_function(struct nuc_cv *cv, struct nuc_cv_node *n)
     if (cv->tensors[a].constant || cv->tensors[b].constant || nuc_cv_bytes(cv, a) != bytes ||
         nuc_cv_bytes(cv, b) != bytes)
         return;
-    int32_t root = common_root(cv, a, b, of_a, of_b);
+    int32_t root = common_root(cv, depth, a, b);
     if (root < 0)
         return;
+    compose(cv, a, root, of_a);
+    compose(cv, b, root, of_b);
     struct nuc_mc_binary e = nuc_cv_binary(cv, n, &opcode);
     int8_t *table = nuc_alloc(cv->cx, 256);
     for (int i = 0; i < 256; i++)
@@ -85,9 +83,13 @@ static void find_function(struct nuc_cv *cv, struct nuc_cv_node *n)
 
 void nuc_cv_find_functions(struct nuc_cv *cv)
 {
+    uint32_t *depth = nuc_alloc_array(cv->cx, cv->graph->n_tensors, sizeof *depth); /* functions on the way to t */
+
     for (uint32_t i = 0; i < cv->graph->n_ops; i++) {
         struct nuc_cv_node *n = &cv->nodes[i];
         if (!n->table && nuc_cv_is_binary(n->op->code) && n->op->n_inputs == 2 && n->op->inputs[1] >= 0)
-            find_function(cv, n);
+            find_function(cv, depth, n);
+        const struct nuc_cv_node *f = function_of(cv, n->output);
+        depth[n->output] = f ? depth[f->input] + 1 : 0;
     }
 }

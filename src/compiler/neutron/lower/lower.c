@@ -67,6 +67,16 @@ _Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_n
 
 /* ---- tensors ---- */
 
+/* Its place, or the free slot where that would go. */
+static struct nuc_lower_place *place_of(const struct nuc_lowering *l, const struct nuc_node *node)
+{
+    size_t i = (node->id * 2654435761u) & (l->n_slots - 1); /* Knuth's multiplicative hash */
+
+    while (l->places[i].node != NULL && l->places[i].node != node)
+        i = (i + 1) & (l->n_slots - 1);
+    return &l->places[i];
+}
+
 static void add_value(struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
 {
     const struct nuc_meta *meta = &node->vals[index];
@@ -97,37 +107,39 @@ static void add_value(struct nuc_lowering *l, const struct nuc_node *node, uint3
                                                                   : NUC_LTB_NONE;
     int32_t tensor = nuc_ltb_add(l->b, &t, format);
     if (index == 0)
-        l->tensor_of[node->id] = tensor;
+        *place_of(l, node) = (struct nuc_lower_place){node, tensor};
 }
 
 static void add_values(struct nuc_lowering *l, struct nuc_node *const *nodes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (l->tensor_of[nodes[i]->id] >= 0)
+        if (place_of(l, nodes[i])->node != NULL)
             continue;
         for (uint32_t k = 0; k < nodes[i]->n_vals; k++)
             add_value(l, nodes[i], k);
     }
 }
 
-static int32_t tensor_of(const struct nuc_lowering *l, const struct nuc_node *node)
+int32_t nuc_lower_first_value(const struct nuc_lowering *l, const struct nuc_node *node)
 {
-    if (l->tensor_of[node->id] < 0)
+    const struct nuc_lower_place *place = place_of(l, node);
+
+    if (place->node == NULL)
         nuc_fail(l->cx, NUC_INTERNAL, "%s: %s is read in partition '%s' but belongs neither to it nor to its inputs",
                  l->g->file, nuc_node_text(l->cx, node), l->partition->tag);
-    return l->tensor_of[node->id];
+    return place->tensor;
 }
 
 int32_t nuc_lower_input(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
 {
     const struct nuc_node *input = nuc_arg_node(node, index);
 
-    return input == NULL ? -1 : nuc_ltb_root(l->b, tensor_of(l, input));
+    return input == NULL ? -1 : nuc_ltb_root(l->b, nuc_lower_first_value(l, input));
 }
 
 int32_t nuc_lower_output(const struct nuc_lowering *l, const struct nuc_node *node)
 {
-    return nuc_ltb_root(l->b, tensor_of(l, node));
+    return nuc_ltb_root(l->b, nuc_lower_first_value(l, node));
 }
 
 /* ---- what lowerings share ---- */
@@ -381,9 +393,9 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     l.b->model->description = "nucleon";
     l.b->target = l.options.target;
     l.b->flavor = l.options.flavor;
-    l.tensor_of = nuc_alloc_array(g->cx, g->next_id, sizeof *l.tensor_of);
-    for (uint32_t i = 0; i < g->next_id; i++)
-        l.tensor_of[i] = -1;
+    for (l.n_slots = 16; l.n_slots < 2 * ((size_t)p->n_constants + p->n_inputs + p->n_nodes);)
+        l.n_slots *= 2;
+    l.places = nuc_alloc_array(g->cx, l.n_slots, sizeof *l.places);
     add_values(&l, p->constants, p->n_constants);
     add_values(&l, p->inputs, p->n_inputs);
     add_values(&l, p->nodes, p->n_nodes);

@@ -111,7 +111,7 @@ void nuc_lower_getitem(struct nuc_lowering *l, const struct nuc_node *node, int3
 
     if (whole < 0 || index < 0 || index >= (int64_t)producer->n_vals)
         nuc_lower_refuse(l, node, "it reads no value of the partition");
-    int32_t part = nuc_ltb_root(l->b, l->tensor_of[producer->id] + (int32_t)index);
+    int32_t part = nuc_ltb_root(l->b, nuc_lower_first_value(l, producer) + (int32_t)index);
     nuc_lower_propagate(l, y, part);
     if (is_one_of(producer, l->partition->inputs, l->partition->n_inputs))
         nuc_ltb_identity(l->b, part, y);

@@ -6,13 +6,21 @@
 #include "compiler/neutron/arrange/builder.h"
 #include "compiler/neutron/lower/lower.h"
 
+/* The tensor of a node's first value; those of a tuple follow. */
+struct nuc_lower_place {
+    const struct nuc_node *node; /* NULL: a free slot */
+    int32_t tensor;
+};
+
 struct nuc_lowering {
     struct nuc_context *cx;
     struct nuc_graph *g;
     const struct nuc_partition *partition;
     struct nuc_lower_options options;
     struct nuc_ltb *b;
-    int32_t *tensor_of; /* by node id: tensor of its first value, those of a tuple follow; -1: none */
+    /* Hash table of the partition's nodes, not of the graph's: there may be as many partitions as nodes. */
+    struct nuc_lower_place *places;
+    size_t n_slots; /* a power of two */
 };
 
 /* Appends the operators of one node. Tensor `x` is its argument 0, -1 when that is not one node; `y` its result. */
@@ -33,6 +41,9 @@ int32_t nuc_lower_code(const struct nuc_node *node);
 
 /* Fails with NUC_INTERNAL: the support rules let through what cannot be lowered. */
 _Noreturn void nuc_lower_refuse(const struct nuc_lowering *l, const struct nuc_node *node, const char *what);
+
+/* The tensor of the node's first value. */
+int32_t nuc_lower_first_value(const struct nuc_lowering *l, const struct nuc_node *node);
 
 /* The tensor of the node in argument `index`, or -1 for an optional argument left out. */
 int32_t nuc_lower_input(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index);
