@@ -42,22 +42,40 @@ static bool read_conv(struct nuc_cm *c, struct nuc_node *node, struct conv *v)
            nuc_cm_bias(c, node, nuc_arg_node(node, ARG(bias)), v->out_channels, &v->in, &v->weight, &v->bias);
 }
 
+/* Where the weights of an output channel lie: [I, H, W, O] of a depthwise layer, else [O of a group, H, W, I]. */
+static struct nuc_channels channels_of(const struct conv *v, bool depthwise)
+{
+    const struct nuc_meta *kernel = &v->kernel->vals[0];
+    int64_t of_group = v->transposed ? kernel->sizes[0] : v->out_channels;
+    int64_t of_channel = nuc_elements(kernel) / kernel->sizes[depthwise ? 3 : 0];
+    int64_t depth = v->transposed ? kernel->sizes[3] / v->groups : of_channel;
+
+    return (struct nuc_channels){
+        .channels = v->out_channels,
+        .of_group = of_group,
+        .group_stride = depth,
+        .channel_stride = depthwise ? 1 : of_channel,
+        .rows = of_channel / depth,
+        .row_stride = v->transposed ? kernel->sizes[3] : 0,
+        .row = depth,
+        .stride = depthwise ? kernel->sizes[3] : 1,
+        .input_zero = (int32_t)v->in.zero_point,
+        .output_zero = (int32_t)v->out.params.zero_point,
+        .low = (int32_t)v->out.low,
+        .high = (int32_t)v->out.high,
+    };
+}
+
 /* The weight with its dimensions in the order of `perm`, one multiplier and shift per channel. */
 static void add_constants(struct nuc_cm *c, const struct nuc_node *node, struct conv *v, const uint8_t perm[4])
 {
     int64_t n = v->out_channels;
-    int32_t *multipliers = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *multipliers);
-    int32_t *shifts = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *shifts);
+    struct nuc_multiplier *rescale = nuc_cm_multipliers(c, &v->in, &v->weight, &v->out, n);
 
-    for (int64_t i = 0; i < n; i++) {
-        double scale = nuc_cm_channel_scale(&v->weight, i);
-        struct nuc_multiplier m = nuc_cm_multiplier(v->in.scale * scale / v->out.params.scale);
-        multipliers[i] = m.multiplier;
-        shifts[i] = m.shift;
-    }
     v->kernel = nuc_cm_permuted_constant(c, node, "_weight_nhwc", v->weight.node, perm);
-    v->multipliers = nuc_cm_constant(c, node, "_quantized_multiplier", NUC_I32, &n, 1, multipliers);
-    v->shifts = nuc_cm_constant(c, node, "_quantized_shift", NUC_I32, &n, 1, shifts);
+    const struct nuc_channels shape = channels_of(v, !v->transposed && perm[3] == 0);
+    nuc_cm_fold_channels(c, node, &shape, rescale, &v->kernel, &v->bias);
+    nuc_cm_add_multipliers(c, node, rescale, n, &v->multipliers, &v->shifts);
     if (v->bias == NULL && v->groups > 1) {
         const int32_t *zeros = nuc_alloc_array(c->g->cx, (size_t)n, sizeof *zeros);
         v->bias = nuc_cm_constant(c, node, "_zero_bias", NUC_I32, &n, 1, zeros);

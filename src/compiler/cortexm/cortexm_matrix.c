@@ -10,7 +10,8 @@ struct linear {
     struct nuc_cm_value in, weight;
     struct nuc_node *bias; /* int32 or NULL */
     struct nuc_cm_result out;
-    bool weight_is_transposed; /* [I, O] */
+    bool weight_is_transposed;      /* [I, O] */
+    struct nuc_multiplier *rescale; /* of each output, or of all where the weight has one scale */
 };
 
 /* What the MVE kernel adds to the products: sum over inputs of the weights times -zero point, plus the bias. */
@@ -40,44 +41,58 @@ static struct nuc_node *emit_pixels(struct nuc_cm *c, struct nuc_node *node, con
 {
     const struct nuc_meta out = l->out.value->vals[0];
     int64_t o = weight->vals[0].sizes[0], i = weight->vals[0].sizes[1], rows = nuc_elements(&out) / o;
-    int32_t *multipliers = nuc_alloc_array(c->g->cx, (size_t)o, sizeof *multipliers);
-    int32_t *shifts = nuc_alloc_array(c->g->cx, (size_t)o, sizeof *shifts);
-    struct nuc_node *before = nuc_cm_place(&l->out);
+    struct nuc_node *before = nuc_cm_place(&l->out), *multipliers, *shifts;
 
-    for (int64_t k = 0; k < o; k++) {
-        double scale = l->in.scale * nuc_cm_channel_scale(&l->weight, k);
-        struct nuc_multiplier m = nuc_cm_multiplier(scale / l->out.params.scale);
-        multipliers[k] = m.multiplier;
-        shifts[k] = m.shift;
-    }
     struct nuc_node *kernel = nuc_cm_constant(c, node, "_weight_nhwc", NUC_I8, (int64_t[]){o, 1, 1, i}, 4,
                                               nuc_const_contiguous(c->g, weight));
     struct nuc_node *in = nuc_cm_contiguous(c, l->in.node, before);
     in = nuc_cm_as_nchw(c, nuc_cm_view(c, in, (int64_t[]){1, rows, 1, i}, 4, before), before);
+    nuc_cm_add_multipliers(c, node, l->rescale, o, &multipliers, &shifts);
     const struct nuc_pair ones = {1, 1}, zeros = {0, 0};
     struct nuc_node *conv = nuc_emit(
         c->g, before, NUC_OP_CORTEXM_CONV2D, l->out.value,
         NUC_ARGS(nuc_node_arg(in), nuc_node_arg(kernel), nuc_node_arg(l->bias), NUC_PAIR_ARG(ones), NUC_PAIR_ARG(zeros),
                  NUC_PAIR_ARG(ones), nuc_int_arg(-l->in.zero_point), nuc_int_arg(l->out.params.zero_point),
-                 nuc_node_arg(nuc_cm_constant(c, node, "_quantized_multiplier", NUC_I32, &o, 1, multipliers)),
-                 nuc_node_arg(nuc_cm_constant(c, node, "_quantized_shift", NUC_I32, &o, 1, shifts)),
-                 nuc_int_arg(l->out.low), nuc_int_arg(l->out.high)));
+                 nuc_node_arg(multipliers), nuc_node_arg(shifts), nuc_int_arg(l->out.low), nuc_int_arg(l->out.high)));
     nuc_cm_scratch(c, conv, NUC_ARG(CORTEXM_CONV2D, scratch), nuc_cm_conv_scratch(c->options->cpu, conv));
     return nuc_cm_view(c, nuc_cm_as_nhwc(c, conv, before), out.sizes, out.rank, before);
 }
 
-static void emit_linear(struct nuc_cm *c, struct nuc_node *node, const struct linear *l)
+/* `weight` is [O, I]. */
+static void fold_channels(struct nuc_cm *c, const struct nuc_node *node, struct linear *l, struct nuc_node **weight)
+{
+    const int64_t *sizes = (*weight)->vals[0].sizes;
+    const struct nuc_channels shape = {
+        .channels = sizes[0],
+        .of_group = sizes[0],
+        .channel_stride = sizes[1],
+        .rows = 1,
+        .row = sizes[1],
+        .stride = 1,
+        .input_zero = (int32_t)l->in.zero_point,
+        .output_zero = (int32_t)l->out.params.zero_point,
+        .low = (int32_t)l->out.low,
+        .high = (int32_t)l->out.high,
+        .one_multiplier = l->weight.scales == NULL,
+    };
+
+    nuc_cm_fold_channels(c, node, &shape, l->rescale, weight, &l->bias);
+}
+
+static void emit_linear(struct nuc_cm *c, struct nuc_node *node, struct linear *l)
 {
     static const uint8_t swapped[2] = {1, 0};
     struct nuc_node *weight = l->weight.node, *before = nuc_cm_place(&l->out);
 
     if (l->weight_is_transposed)
         weight = nuc_cm_permuted_constant(c, node, "_weight", weight, swapped);
+    l->rescale = nuc_cm_multipliers(c, &l->in, &l->weight, &l->out, l->weight.scales ? weight->vals[0].sizes[0] : 1);
+    fold_channels(c, node, l, &weight);
     if (l->weight.scales != NULL) {
         nuc_cm_replace(c, &l->out, emit_pixels(c, node, l, weight));
         return;
     }
-    struct nuc_multiplier m = nuc_cm_multiplier(l->in.scale * l->weight.scale / l->out.params.scale);
+    struct nuc_multiplier m = l->rescale[0];
     struct nuc_node *in = nuc_cm_contiguous(c, l->in.node, before);
     bool sums = c->options->cpu->kernel_sums;
     struct nuc_node *sum = sums ? kernel_sum(c, node, l, weight) : NULL;

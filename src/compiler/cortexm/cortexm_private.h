@@ -7,6 +7,7 @@
 #include "compiler/graph/args.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/target/target.h"
+#include "host/constant_channels.h"
 
 struct nuc_cm {
     struct nuc_graph *g;
@@ -119,6 +120,24 @@ struct nuc_node *nuc_cm_slice(struct nuc_cm *c, struct nuc_node *value, int64_t 
 /* `low` and `high` by dimension in memory, aligned right to four. */
 struct nuc_node *nuc_cm_pad(struct nuc_cm *c, struct nuc_node *value, const int64_t low[4], const int64_t high[4],
                             int64_t fill, struct nuc_node *before);
+
+/* ---- layers with constant weights (cortexm_channels.c) ---- */
+
+/* input scale * weight scale / output scale of each channel, in memory of the graph's arena. */
+struct nuc_multiplier *nuc_cm_multipliers(struct nuc_cm *c, const struct nuc_cm_value *in,
+                                          const struct nuc_cm_value *weight, const struct nuc_cm_result *out,
+                                          int64_t channels);
+
+/* The two constants that kernels read them from. */
+void nuc_cm_add_multipliers(struct nuc_cm *c, const struct nuc_node *like, const struct nuc_multiplier *rescale,
+                            int64_t channels, struct nuc_node **multipliers, struct nuc_node **shifts);
+
+/*
+ * Channels that are one value for every input: see host/constant_channels.h. Weight, bias and multipliers become others
+ * when there are any; *bias may be NULL. Not for programs as the reference makes them.
+ */
+void nuc_cm_fold_channels(struct nuc_cm *c, const struct nuc_node *like, const struct nuc_channels *shape,
+                          struct nuc_multiplier *rescale, struct nuc_node **weight, struct nuc_node **bias);
 
 /* ---- layouts: copies give `value` itself when it lies so already ---- */
 

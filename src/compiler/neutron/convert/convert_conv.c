@@ -1,5 +1,6 @@
 /* Convolutions, fully connected layers and matrix products. */
 #include "compiler/neutron/convert/convert_private.h"
+#include "host/constant_channels.h"
 
 /* The simulated accumulators take this many products of one row of a window. */
 #define MAX_RUN 65536
@@ -44,22 +45,33 @@ static const uint8_t *constant(const struct nuc_cv *cv, const struct nuc_cv_node
 }
 
 /* The int32 biases of `channels` outputs; zeros when operand `i` is left out. */
-static struct nuc_mc_ref bias_ref(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, int32_t channels)
+static const int32_t *biases(struct nuc_cv *cv, const struct nuc_cv_node *n, uint32_t i, int32_t channels)
 {
-    size_t bytes = (size_t)channels * 4;
+    int32_t *values = nuc_alloc_array(cv->cx, (size_t)channels, sizeof *values);
+    const uint8_t *from = nuc_cv_in(cv, n, i) ? constant(cv, n, i, NUC_I32, (size_t)channels * 4) : NULL;
 
-    if (!nuc_cv_in(cv, n, i))
-        return nuc_cv_weights_ref(cv, nuc_alloc(cv->cx, bytes), bytes);
-    return nuc_cv_weights_ref(cv, constant(cv, n, i, NUC_I32, bytes), bytes);
+    for (int32_t c = 0; from && c < channels; c++)
+        values[c] = (int32_t)nuc_load_u32(from + (size_t)c * 4);
+    return values;
 }
 
-/* Pairs {multiplier, shift} of input scale * weight scale / output scale for each of `channels` outputs. */
-static struct nuc_mc_ref requant_ref(struct nuc_cv *cv, const struct nuc_cv_node *n, const struct nuc_lt_tensor *weight,
-                                     struct nuc_cv_params x, struct nuc_cv_params y, int32_t channels)
+static struct nuc_mc_ref bias_ref(struct nuc_cv *cv, const int32_t *bias, int32_t channels)
+{
+    size_t bytes = (size_t)channels * 4;
+    uint8_t *table = nuc_alloc(cv->cx, bytes);
+
+    for (int32_t c = 0; c < channels; c++)
+        nuc_store_u32(table + (size_t)c * 4, (uint32_t)bias[c]);
+    return nuc_cv_weights_ref(cv, table, bytes);
+}
+
+/* Multipliers of input scale * weight scale / output scale for each of `channels` outputs. */
+static struct nuc_multiplier *multipliers(struct nuc_cv *cv, const struct nuc_cv_node *n,
+                                          const struct nuc_lt_tensor *weight, struct nuc_cv_params x,
+                                          struct nuc_cv_params y, int32_t channels)
 {
     const struct nuc_lt_quant *q = &weight->quant;
-    size_t bytes = (size_t)channels * 8;
-    uint8_t *table = nuc_alloc(cv->cx, bytes);
+    struct nuc_multiplier *m = nuc_alloc_array(cv->cx, (size_t)channels, sizeof *m);
 
     if (q->count != 1 && q->count != (uint32_t)channels)
         nuc_cv_fail(cv, n, "weights have %u scales, expected 1 or %d", q->count, channels);
@@ -67,11 +79,29 @@ static struct nuc_mc_ref requant_ref(struct nuc_cv *cv, const struct nuc_cv_node
         uint32_t at = q->count == 1 ? 0 : (uint32_t)i;
         if (q->zero_point[at] != 0)
             nuc_cv_fail(cv, n, "weights have zero point %d: int8 weights must be symmetric", (int)q->zero_point[at]);
-        struct nuc_multiplier m = nuc_multiplier_from_scale((double)x.scale * (double)q->scale[at] / (double)y.scale);
-        nuc_store_u32(table + (size_t)i * 8, (uint32_t)m.multiplier);
-        nuc_store_u32(table + (size_t)i * 8 + 4, (uint32_t)m.shift);
+        m[i] = nuc_multiplier_from_scale((double)x.scale * (double)q->scale[at] / (double)y.scale);
+    }
+    return m;
+}
+
+/* Pairs {multiplier, shift}. */
+static struct nuc_mc_ref requant_ref(struct nuc_cv *cv, const struct nuc_multiplier *m, int32_t count)
+{
+    size_t bytes = (size_t)count * 8;
+    uint8_t *table = nuc_alloc(cv->cx, bytes);
+
+    for (int32_t i = 0; i < count; i++) {
+        nuc_store_u32(table + (size_t)i * 8, (uint32_t)m[i].multiplier);
+        nuc_store_u32(table + (size_t)i * 8 + 4, (uint32_t)m[i].shift);
     }
     return nuc_cv_weights_ref(cv, table, bytes);
+}
+
+/* What revision 3 knows nothing of: constant channels are bounded, so that every kernel takes the call. */
+static void fold_channels(struct nuc_cv *cv, const struct nuc_channels *shape, struct nuc_channel_constants *constants)
+{
+    if (!cv->revision_3)
+        (void)nuc_fold_constant_channels(cv->cx, shape, constants);
 }
 
 /* Sizes of image tensors and of the result in a convolution's record. */
@@ -113,10 +143,18 @@ static void set_geometry(const struct nuc_cv *cv, const struct nuc_cv_node *n, s
 static void emit_record(struct nuc_cv *cv, const struct nuc_cv_node *n, union nuc_mc_record *r, uint32_t opcode,
                         int32_t input, uint32_t bias, int32_t depth)
 {
+    bool depthwise = opcode == NUC_MC_OP_DEPTHWISE_CONV_2D;
     const struct nuc_lt_tensor *x = &cv->graph->tensors[input];
     struct nuc_cv_params px = nuc_cv_params(cv, n, x), py = nuc_cv_params(cv, n, nuc_cv_y(cv, n));
     struct nuc_mc_conv *c = &r->conv;
-    size_t bytes = (size_t)c->out_c * (size_t)c->k_h * (size_t)c->k_w * (size_t)depth;
+    int64_t of_channel = (int64_t)c->k_h * c->k_w * depth;
+    size_t bytes = (size_t)c->out_c * (size_t)of_channel;
+    struct nuc_channel_constants k = {
+        .weights = (const int8_t *)constant(cv, n, 1, NUC_I8, bytes),
+        .n_weights = bytes,
+        .bias = biases(cv, n, bias, c->out_c),
+        .rescale = multipliers(cv, n, nuc_cv_in(cv, n, 1), px, py, c->out_c),
+    };
 
     c->input_zero = px.zero;
     c->output_zero = py.zero;
@@ -125,9 +163,21 @@ static void emit_record(struct nuc_cv *cv, const struct nuc_cv_node *n, union nu
     c->in_pitch = nuc_cv_in_pitch(cv, input);
     c->output = nuc_cv_output_ref(cv);
     c->out_pitch = nuc_cv_out_pitch(cv);
-    c->weight = nuc_cv_weights_ref(cv, constant(cv, n, 1, NUC_I8, bytes), bytes);
-    c->bias = bias_ref(cv, n, bias, c->out_c);
-    c->requant = requant_ref(cv, n, nuc_cv_in(cv, n, 1), px, py, c->out_c);
+    fold_channels(cv,
+                  &(struct nuc_channels){.channels = c->out_c,
+                                         .of_group = c->out_c,
+                                         .channel_stride = depthwise ? 1 : of_channel,
+                                         .rows = 1,
+                                         .row = of_channel,
+                                         .stride = depthwise ? c->out_c : 1,
+                                         .input_zero = px.zero,
+                                         .output_zero = py.zero,
+                                         .low = c->clamp_min,
+                                         .high = c->clamp_max},
+                  &k);
+    c->weight = nuc_cv_weights_ref(cv, k.weights, bytes);
+    c->bias = bias_ref(cv, k.bias, c->out_c);
+    c->requant = requant_ref(cv, k.rescale, c->out_c);
     nuc_cv_emit(cv, opcode, r);
 }
 
@@ -170,15 +220,52 @@ void nuc_cv_emit_transpose_conv(struct nuc_cv *cv, const struct nuc_cv_node *n)
     emit_record(cv, n, &r, NUC_MC_OP_TRANSPOSE_CONV, n->op->inputs[2], 3, c->in_c);
 }
 
-/* One multiplier of input scale * weight scale / output scale, the product in float as LiteRT forms it. */
-static struct nuc_mc_ref product_requant_ref(struct nuc_cv *cv, float a, float b, float y)
+/* The multiplier of input scale * weight scale / output scale, the product in float as LiteRT forms it. */
+static struct nuc_multiplier product_multiplier(float a, float b, float y)
 {
-    struct nuc_multiplier m = nuc_multiplier_from_scale((double)(a * b) / (double)y);
-    uint8_t pair[8];
+    return nuc_multiplier_from_scale((double)(a * b) / (double)y);
+}
 
-    nuc_store_u32(pair, (uint32_t)m.multiplier);
-    nuc_store_u32(pair + 4, (uint32_t)m.shift);
-    return nuc_cv_weights_ref(cv, pair, sizeof pair);
+/* Operands of a product with constant weights and a bias, which are folded, then in the order of the microcode. */
+static void set_layer(struct nuc_cv *cv, const struct nuc_cv_node *n, struct nuc_mc_matmul *g)
+{
+    const struct nuc_lt_tensor *w = nuc_cv_in(cv, n, 1);
+    struct nuc_cv_params px = nuc_cv_params(cv, n, nuc_cv_x(cv, n)), py = nuc_cv_params(cv, n, nuc_cv_y(cv, n));
+    bool constant_weights = w->data.size == (size_t)g->columns * (size_t)g->depth;
+    struct nuc_channel_constants k = {.weights = (const int8_t *)w->data.data,
+                                      .n_weights = w->data.size,
+                                      .bias = g->has_bias ? biases(cv, n, 2, g->columns) : NULL};
+    struct nuc_multiplier one;
+
+    g->per_channel = w->quant.count > 1;
+    if (g->per_channel) {
+        k.rescale = multipliers(cv, n, w, px, py, g->columns);
+    } else {
+        struct nuc_cv_params pw = nuc_cv_params(cv, n, w);
+        g->rhs_zero = pw.zero;
+        one = product_multiplier(px.scale, pw.scale, py.scale);
+        k.rescale = &one;
+    }
+    if (constant_weights && g->rhs_zero == 0)
+        fold_channels(cv,
+                      &(struct nuc_channels){.channels = g->columns,
+                                             .of_group = g->columns,
+                                             .channel_stride = g->depth,
+                                             .rows = 1,
+                                             .row = g->depth,
+                                             .stride = 1,
+                                             .input_zero = px.zero,
+                                             .output_zero = py.zero,
+                                             .low = g->clamp_min,
+                                             .high = g->clamp_max,
+                                             .one_multiplier = !g->per_channel},
+                      &k);
+    bool same = k.weights == (const int8_t *)w->data.data;
+    g->rhs = same ? nuc_cv_input_ref(cv, 1) : nuc_cv_weights_ref(cv, k.weights, k.n_weights);
+    g->output = nuc_cv_output_ref(cv);
+    g->out_pitch = nuc_cv_out_pitch(cv);
+    g->bias = g->has_bias ? bias_ref(cv, k.bias, g->columns) : nuc_cv_weights_ref(cv, NULL, 0);
+    g->requant = requant_ref(cv, k.rescale, g->per_channel ? g->columns : 1);
 }
 
 void nuc_cv_emit_fully_connected(struct nuc_cv *cv, const struct nuc_cv_node *n)
@@ -202,21 +289,8 @@ void nuc_cv_emit_fully_connected(struct nuc_cv *cv, const struct nuc_cv_node *n)
     g->lhs_depth_stride = g->rhs_depth_stride = 1;
     nuc_cv_clamp(cv, n, n->op->options.fully_connected.activation, &g->clamp_min, &g->clamp_max);
     g->lhs = nuc_cv_tensor_ref(cv, n->input);
-    g->rhs = nuc_cv_input_ref(cv, 1);
-    g->output = nuc_cv_output_ref(cv);
-    g->out_pitch = nuc_cv_out_pitch(cv);
     g->has_bias = nuc_cv_in(cv, n, 2) ? 1 : 0;
-    g->bias = nuc_cv_weights_ref(cv, NULL, 0);
-    if (g->has_bias)
-        g->bias = bias_ref(cv, n, 2, g->columns);
-    if (w->quant.count > 1) {
-        g->per_channel = 1;
-        g->requant = requant_ref(cv, n, w, px, py, g->columns);
-    } else {
-        struct nuc_cv_params pw = nuc_cv_params(cv, n, w);
-        g->rhs_zero = pw.zero;
-        g->requant = product_requant_ref(cv, px.scale, pw.scale, py.scale);
-    }
+    set_layer(cv, n, g);
     nuc_cv_emit(cv, NUC_MC_OP_FULLY_CONNECTED, &r);
 }
 
@@ -271,7 +345,8 @@ void nuc_cv_emit_batch_matmul(struct nuc_cv *cv, const struct nuc_cv_node *n)
     g->output = nuc_cv_output_ref(cv);
     g->out_pitch = nuc_cv_out_pitch(cv);
     g->bias = nuc_cv_weights_ref(cv, NULL, 0);
-    g->requant = product_requant_ref(cv, pa.scale, pb.scale, py.scale);
+    struct nuc_multiplier m = product_multiplier(pa.scale, pb.scale, py.scale);
+    g->requant = requant_ref(cv, &m, 1);
     nuc_cv_emit(cv, NUC_MC_OP_BATCH_MATMUL, &r);
 }
 
