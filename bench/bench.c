@@ -69,13 +69,100 @@ struct job {
 
 static enum nuc_simulator_path path_named(struct nuc_context *cx, const char *name)
 {
-    for (int i = 0; name && i < NUC_SIMULATOR_PATH_COUNT; i++) {
+    for (int i = 0; i < NUC_SIMULATOR_PATH_COUNT; i++) {
         if (strcmp(nuc_simulator_path_name((enum nuc_simulator_path)i), name) == 0)
             return (enum nuc_simulator_path)i;
     }
-    if (name)
-        nuc_fail(cx, NUC_BAD_USAGE, "--path %s: no such path", name);
-    return NUC_SIMULATOR_BEST;
+    nuc_fail(cx, NUC_BAD_USAGE, "--path %s: no such path", name);
+}
+
+/* The next part of a list between commas, which *at walks along; NULL after the last. */
+static const char *next_part(struct nuc_context *cx, const char **at)
+{
+    size_t n = strcspn(*at, ",");
+    const char *part = n == 0 ? NULL : nuc_format(cx, "%.*s", (int)n, *at);
+
+    *at += n;
+    *at += **at == ',';
+    return part;
+}
+
+#define MOST_RUNNERS 16
+
+struct runners {
+    struct bench_runner items[MOST_RUNNERS];
+    size_t n;
+};
+
+static void add_runner(struct nuc_context *cx, struct runners *r, struct bench_runner runner)
+{
+    if (r->n == MOST_RUNNERS)
+        nuc_fail(cx, NUC_BAD_USAGE, "more than %d measurements: name fewer paths or numbers of threads", MOST_RUNNERS);
+    r->items[r->n++] = runner;
+}
+
+/* On each path with each number of threads, then the peer with each; plain C has one thread. */
+static void add_runners(struct nuc_context *cx, struct runners *r, const struct bench_options *o)
+{
+    const char *path, *threads;
+
+    for (const char *p = o->paths; (path = next_part(cx, &p)) != NULL;) {
+        struct bench_runner runner = {.path = path_named(cx, path)};
+        for (const char *t = o->threads; (threads = next_part(cx, &t)) != NULL;) {
+            runner.threads = (unsigned)strtoul(threads, NULL, 10);
+            if (runner.threads == 1 || runner.path != NUC_SIMULATOR_PLAIN)
+                add_runner(cx, r, runner);
+        }
+    }
+    for (const char *t = o->threads; o->peer && (threads = next_part(cx, &t)) != NULL;)
+        add_runner(cx, r, (struct bench_runner){.is_peer = true, .threads = (unsigned)strtoul(threads, NULL, 10)});
+}
+
+#define MOST_PEER_SAMPLES 20000
+
+static unsigned peer_samples(const struct bench_options *o, const struct bench_runner *first)
+{
+    double fit = o->milliseconds * 1e3 / o->passes / first->times.median;
+
+    if (o->peer_samples > 0)
+        return o->peer_samples;
+    return fit < 20 ? 20 : fit > MOST_PEER_SAMPLES ? MOST_PEER_SAMPLES : (unsigned)fit;
+}
+
+/* One pass of each by turns: what slows the machine down for a while meets all of them. */
+static void run_pass(struct nuc_context *cx, struct bench_model *m, const struct job *job, struct runners *runners)
+{
+    const struct bench_options *o = job->o;
+
+    for (size_t i = 0; i < runners->n; i++) {
+        struct bench_runner *r = &runners->items[i];
+        struct bench_times t = r->is_peer
+                                   ? bench_peer(cx, m, job->file, o->peer, r, peer_samples(o, &runners->items[0]))
+                                   : bench_run(cx, m, r, (double)o->milliseconds / o->passes);
+        /* "best" is another one's name. */
+        if (!r->is_peer)
+            r->path = nuc_simulator_path_of(m->handle);
+        bool first = r->times.runs == 0;
+        r->times.median = first || t.median < r->times.median ? t.median : r->times.median;
+        r->times.least = first || t.least < r->times.least ? t.least : r->times.least;
+        r->times.runs += t.runs;
+    }
+}
+
+static void print_row(const struct bench_model *m, const char *file, const struct bench_runner *r)
+{
+    printf("%s\t%s\t%u\t%.3f\t%.3f\t%.0f\t%s\n", file, r->is_peer ? "peer" : nuc_simulator_path_name(r->path),
+           r->threads, r->times.least, r->times.median, m->macs, r->is_peer && !r->same ? "other" : "same");
+}
+
+static void print_text(const struct bench_model *m, const struct bench_runner *r, const struct bench_runner *first)
+{
+    printf("  %-10s %u thread%s median %.2f us, least %.2f us, %.1f GMAC/s",
+           r->is_peer ? "peer" : nuc_simulator_path_name(r->path), r->threads,
+           r->threads == 1 ? ": " : "s:", r->times.median, r->times.least, m->macs / r->times.least * 1e-3);
+    if (r != first)
+        printf("; %.2f times as long", r->times.least / first->times.least);
+    printf("%s\n", !r->is_peer ? "" : r->same ? "; same bytes" : "; other bytes");
 }
 
 static void bench_file(struct nuc_context *cx, void *arg)
@@ -83,24 +170,19 @@ static void bench_file(struct nuc_context *cx, void *arg)
     const struct job *job = arg;
     const struct bench_options *o = job->o;
     struct bench_model *m = bench_open(cx, job->file);
-    struct bench_times plain = {0, 0};
-    double peer = 0;
-    bool same = false;
+    struct runners runners = {.n = 0};
 
-    if (o->plain)
-        plain = bench_run(cx, m, NUC_SIMULATOR_PLAIN, o);
-    struct bench_times t = bench_run(cx, m, path_named(cx, o->path), o);
-    if (o->peer)
-        peer = bench_peer(cx, m, job->file, o, &same);
-    printf("%s\n  %-10s median %.1f us, min %.1f us, %.2f MMAC, %.1f GMAC/s\n", job->file,
-           nuc_simulator_path_name(nuc_simulator_path_of(m->handle)), t.median, t.least, m->macs * 1e-6,
-           m->macs / t.median * 1e-3);
-    if (o->plain)
-        printf("  plain      median %.1f us, min %.1f us, %.1f GMAC/s; %.1f times as long\n", plain.median, plain.least,
-               m->macs / plain.median * 1e-3, plain.median / t.median);
-    if (o->peer)
-        printf("  peer       mean %.1f us, %.1f GMAC/s; %.1f times as long; %s\n", peer, m->macs / peer * 1e-3,
-               peer / t.median, same ? "same bytes" : "other bytes");
+    add_runners(cx, &runners, o);
+    for (unsigned pass = 0; pass < o->passes; pass++)
+        run_pass(cx, m, job, &runners);
+    if (!o->rows)
+        printf("%s: %.2f MMAC\n", job->file, m->macs * 1e-6);
+    for (size_t i = 0; i < runners.n; i++) {
+        if (o->rows)
+            print_row(m, job->file, &runners.items[i]);
+        else
+            print_text(m, &runners.items[i], &runners.items[0]);
+    }
     if (o->calls)
         bench_calls(cx, m, o);
     bench_close(m);
@@ -108,9 +190,10 @@ static void bench_file(struct nuc_context *cx, void *arg)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: bench [--path NAME] [--threads N] [--milliseconds N] [--plain] [--calls]\n"
-                    "             [--peer COMMAND [--peer-samples N]] FOLDER|MODEL.tflite...\n"
-                    "see bench/README.md\n");
+    fprintf(stderr,
+            "usage: bench [--path NAME,...] [--threads N,...] [--milliseconds N] [--passes N] [--calls] [--rows]\n"
+            "             [--peer COMMAND [--peer-samples N]] FOLDER|MODEL.tflite...\n"
+            "see bench/README.md\n");
     return 2;
 }
 
@@ -122,13 +205,10 @@ static int take_option(int argc, char **argv, int i, struct bench_options *o)
         unsigned *number;
         const char **text;
         bool *flag;
-    } rows[] = {{"--path", NULL, &o->path, NULL},
-                {"--peer", NULL, &o->peer, NULL},
-                {"--threads", &o->threads, NULL, NULL},
-                {"--milliseconds", &o->milliseconds, NULL, NULL},
-                {"--peer-samples", &o->peer_samples, NULL, NULL},
-                {"--plain", NULL, NULL, &o->plain},
-                {"--calls", NULL, NULL, &o->calls}};
+    } rows[] = {{"--path", NULL, &o->paths, NULL},      {"--peer", NULL, &o->peer, NULL},
+                {"--threads", NULL, &o->threads, NULL}, {"--milliseconds", &o->milliseconds, NULL, NULL},
+                {"--passes", &o->passes, NULL, NULL},   {"--peer-samples", &o->peer_samples, NULL, NULL},
+                {"--rows", NULL, NULL, &o->rows},       {"--calls", NULL, NULL, &o->calls}};
 
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         if (strcmp(argv[i], rows[r].name) != 0)
@@ -151,7 +231,7 @@ static int take_option(int argc, char **argv, int i, struct bench_options *o)
 int main(int argc, char **argv)
 {
     static struct list list;
-    struct bench_options o = {.threads = 1, .milliseconds = 1000, .peer_samples = 20};
+    struct bench_options o = {.paths = "best", .threads = "1", .milliseconds = 1000, .passes = 5};
     int failures = 0;
 
     for (int i = 1; i < argc;) {
@@ -162,7 +242,7 @@ int main(int argc, char **argv)
             collect(&list, argv[i++], 0);
         i += taken;
     }
-    if (list.n == 0 || o.peer_samples == 0)
+    if (list.n == 0 || o.passes == 0)
         return usage();
     qsort(list.files, list.n, sizeof *list.files, by_name);
     for (size_t i = 0; i < list.n; i++) {

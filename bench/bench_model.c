@@ -28,11 +28,10 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median and least of `n` times, which are sorted on the way. */
-static struct bench_times summary(double *times, size_t n)
+struct bench_times bench_summary(double *times, size_t n)
 {
     qsort(times, n, sizeof *times, compare);
-    return (struct bench_times){times[n / 2], times[0]};
+    return (struct bench_times){times[n / 2], times[0], n};
 }
 
 /* Buffers of the driver are aligned to 16 bytes; a line of the cache is better. */
@@ -180,27 +179,30 @@ void bench_close(struct bench_model *m)
     m->handle = NULL;
 }
 
-struct bench_times bench_run(struct nuc_context *cx, struct bench_model *m, enum nuc_simulator_path path,
-                             const struct bench_options *o)
+struct bench_times bench_run(struct nuc_context *cx, struct bench_model *m, const struct bench_runner *r,
+                             double milliseconds)
 {
-    const struct nuc_simulator_options options = {path, o->threads};
+    const struct nuc_simulator_options options = {r->path, r->threads};
     NeutronDataConfig data = {m->inputs, m->outputs, NULL, NULL};
+    struct nuc_arena *outer = nuc_push_arena(cx);
     double *times = nuc_alloc_array(cx, MOST_RUNS, sizeof *times);
     double end;
     size_t n = 0;
 
     if (nuc_simulator_configure(m->handle, &options) != ENONE)
         nuc_fail(cx, NUC_DEVICE, "the simulator has no path %s with %u threads on this machine",
-                 nuc_simulator_path_name(path), o->threads);
+                 nuc_simulator_path_name(r->path), r->threads);
     if (neutronRunBlocking(m->handle, &data) != ENONE)
         nuc_fail(cx, NUC_DEVICE, "the program does not run");
-    end = bench_now() + o->milliseconds * 1e3;
+    end = bench_now() + milliseconds * 1e3;
     while (n < LEAST_RUNS || (n < MOST_RUNS && bench_now() < end)) {
         double start = bench_now();
         neutronRunBlocking(m->handle, &data);
         times[n++] = bench_now() - start;
     }
-    return summary(times, n);
+    struct bench_times t = bench_summary(times, n);
+    nuc_pop_arena(cx, outer);
+    return t;
 }
 
 #define CALL_RUNS 101
@@ -228,7 +230,7 @@ void bench_calls(struct nuc_context *cx, const struct bench_model *m, const stru
                 nuc_npu_run(&one, &memory, NULL, NULL, &failed);
             times[k] = bench_now() - start;
         }
-        struct bench_times t = summary(times, CALL_RUNS);
+        struct bench_times t = bench_summary(times, CALL_RUNS);
         printf("    %3u %-18s %9.2f us %9.3f MMAC %8.1f GMAC/s", i, m->image->calls[i].opcode, t.least,
                macs_of(&r) * 1e-6, macs_of(&r) / t.least * 1e-3);
         const struct nuc_mc_conv *c = &r.conv;

@@ -48,26 +48,62 @@ static void write_inputs(struct nuc_context *cx, const struct bench_model *m, co
     nuc_write_file(cx, path, (struct nuc_span){bytes, at});
 }
 
-/* Microseconds from start to end of the command. What it prints goes nowhere. */
-static double run_command(struct nuc_context *cx, const char *command, const char *file, const struct files *f)
+/* A call of the command. */
+struct call {
+    double microseconds; /* from its start to its end */
+    double *inferences;  /* those it says it timed, at most `most` */
+    size_t n, most;
+};
+
+static void read_lines(FILE *from, struct call *c)
 {
+    char line[256];
+    double microseconds;
+
+    while (fgets(line, sizeof line, from)) {
+        if (c->n < c->most && sscanf(line, "inference %lf", &microseconds) == 1)
+            c->inferences[c->n++] = microseconds;
+    }
+}
+
+static void run_child(const char *command, const char *file, const struct files *f, unsigned threads, int output)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%u", threads);
+    if (setenv("THREADS", text, 1) != 0 || dup2(output, STDOUT_FILENO) < 0 || !freopen("/dev/null", "w", stderr))
+        _exit(127);
+    execlp(command, command, file, f->input, f->output, (char *)NULL);
+    _exit(127);
+}
+
+static void run_command(struct nuc_context *cx, const char *command, const char *file, const struct files *f,
+                        unsigned threads, struct call *c)
+{
+    int ends[2], status = 0;
+
+    c->n = 0;
+    if (pipe(ends) != 0)
+        nuc_fail(cx, NUC_IO, "%s: %s", command, strerror(errno));
     /* What is buffered would be printed by the child as well. */
     fflush(stdout);
     double start = bench_now();
     pid_t child = fork();
-    int status = 0;
-
     if (child == 0) {
-        if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
-            _exit(127);
-        execlp(command, command, file, f->input, f->output, (char *)NULL);
-        _exit(127);
+        close(ends[0]);
+        run_child(command, file, f, threads, ends[1]);
+    }
+    close(ends[1]);
+    FILE *lines = fdopen(ends[0], "r");
+    if (lines) {
+        read_lines(lines, c);
+        fclose(lines);
     }
     if (child < 0 || waitpid(child, &status, 0) != child)
         nuc_fail(cx, NUC_IO, "%s: %s", command, strerror(errno));
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         nuc_fail(cx, NUC_IO, "%s: fails on %s with status %d", command, file, WEXITSTATUS(status));
-    return bench_now() - start;
+    c->microseconds = bench_now() - start;
 }
 
 static bool same_outputs(struct nuc_context *cx, const struct bench_model *m, const char *path)
@@ -84,26 +120,47 @@ static bool same_outputs(struct nuc_context *cx, const struct bench_model *m, co
     return true;
 }
 
-double bench_peer(struct nuc_context *cx, const struct bench_model *m, const char *file, const struct bench_options *o,
-                  bool *same)
+/* The least of a few calls with a single inference: what is not the inferences' time. */
+static double start_of(struct nuc_context *cx, const struct bench_model *m, const char *file, const char *command,
+                       unsigned threads, struct files *f)
 {
+    double least = 0;
+
+    write_inputs(cx, m, f->input, 1);
+    for (int i = 0; i < 3; i++) {
+        struct call c = {.most = 0};
+        run_command(cx, command, file, f, threads, &c);
+        least = i == 0 || c.microseconds < least ? c.microseconds : least;
+    }
+    return least;
+}
+
+struct bench_times bench_peer(struct nuc_context *cx, const struct bench_model *m, const char *file,
+                              const char *command, struct bench_runner *r, unsigned samples)
+{
+    struct nuc_arena *outer = nuc_push_arena(cx);
     struct files f = {.folder = "/tmp/nucleon-bench-XXXXXX"};
+    struct call c = {.inferences = nuc_alloc_array(cx, 1 + samples, sizeof(double)), .most = 1 + samples};
+    struct bench_times t;
 
     if (!mkdtemp(f.folder))
         nuc_fail(cx, NUC_IO, "%s: %s", f.folder, strerror(errno));
     snprintf(f.input, sizeof f.input, "%s/input.bin", f.folder);
     snprintf(f.output, sizeof f.output, "%s/output.bin", f.folder);
-    write_inputs(cx, m, f.input, 1);
-    double single = run_command(cx, o->peer, file, &f);
-    for (int i = 0; i < 2; i++) {
-        double again = run_command(cx, o->peer, file, &f);
-        single = again < single ? again : single;
+    write_inputs(cx, m, f.input, 1 + samples);
+    run_command(cx, command, file, &f, r->threads, &c);
+    r->same = r->times.runs == 0 ? same_outputs(cx, m, f.output) : r->same;
+    if (c.n > 1) {
+        t = bench_summary(c.inferences + 1, c.n - 1);
+    } else {
+        double start = start_of(cx, m, file, command, r->threads, &f);
+        r->start = r->times.runs == 0 || start < r->start ? start : r->start;
+        double mean = (c.microseconds - r->start) / samples;
+        t = (struct bench_times){mean, mean, samples};
     }
-    *same = same_outputs(cx, m, f.output);
-    write_inputs(cx, m, f.input, 1 + o->peer_samples);
-    double all = run_command(cx, o->peer, file, &f);
     unlink(f.input);
     unlink(f.output);
     rmdir(f.folder);
-    return (all - single) / o->peer_samples;
+    nuc_pop_arena(cx, outer);
+    return t;
 }
