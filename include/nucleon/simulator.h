@@ -27,7 +27,7 @@ enum nuc_simulator_path {
 
 struct nuc_simulator_options {
     enum nuc_simulator_path path;
-    uint32_t threads; /* 0: 1 */
+    uint32_t threads; /* 0: 1; at most as many as there are cores work, and one on a program too small for more */
 };
 
 /* "avx2". The name of a path that does not exist is NULL. */

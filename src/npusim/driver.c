@@ -122,7 +122,7 @@ NeutronError neutronModelPrepare(const NeutronModelConfig *mcfg, NeutronModelHan
     npu->allocated = allocate;
     /* Without the memory for it every call runs as plain C. */
     if (npu_host_best() != NUC_SIMULATOR_PLAIN)
-        npu->host = npu_host_open(npu, npu_host_best(), 1);
+        npu->host = npu_host_open(npu, npu_host_best(), 1, false);
     *hdl = npu;
     return ENONE;
 }

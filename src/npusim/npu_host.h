@@ -16,9 +16,10 @@ bool npu_host_has(enum nuc_simulator_path path);
 
 /*
  * Packs the program's calls for `path`, which is there and not plain C. NULL when there is not enough memory. The
- * program and its weights are borrowed.
+ * program and its weights are borrowed. Of `threads`, which is not 0, as many work as there are cores, and on what is
+ * large enough; always: all, on every call, as tests want it.
  */
-struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads);
+struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads, bool always);
 void npu_host_close(struct npu_host *host);
 enum nuc_simulator_path npu_host_path(const struct npu_host *host);
 

@@ -36,7 +36,7 @@ NeutronError nuc_simulator_configure(NeutronModelHandle hdl, const struct nuc_si
     enum nuc_simulator_path path = options->path == NUC_SIMULATOR_BEST ? npu_host_best() : options->path;
     if (path == NUC_SIMULATOR_PLAIN)
         return ENONE;
-    npu->host = npu_host_open(npu, path, options->threads ? options->threads : 1);
+    npu->host = npu_host_open(npu, path, options->threads ? options->threads : 1, false);
     return npu->host ? ENONE : FAIL(NO_MEMORY, 1);
 }
 

@@ -19,6 +19,7 @@
 
 #define VEC_LANES 16         /* int32 accumulators kernels work on at once */
 #define VEC_DEPTH 4          /* products a dot product sums */
+#define VEC_TILE 8           /* pixels of the largest tile */
 #define VEC_SLACK 64         /* readable bytes after a staged row */
 #define VEC_MAX_TAPS 256     /* of a window */
 #define VEC_MAX_BLOCK 64     /* outputs of a block of the depthwise kernel */

@@ -1,6 +1,7 @@
 /* The host's side of a prepared program: a plan for each call that has one. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/span.h"
 #include "npusim/npu_host.h"
@@ -98,8 +99,10 @@ static struct vec_plan *plan_call(const struct vec_isa *isa, const struct nuc_np
     }
 }
 
-static void plan_calls(struct npu_host *h, const struct nuc_npu *npu)
+/* Plans all calls; the steps of those that may be split. */
+static int64_t plan_calls(struct npu_host *h, const struct nuc_npu *npu)
 {
+    int64_t steps = 0;
     struct vec_budget budget = {BUDGET_FLOOR + (uint64_t)npu->weights_size * BUDGET_FACTOR};
     const uint8_t *at = npu->calls;
 
@@ -108,25 +111,40 @@ static void plan_calls(struct npu_host *h, const struct nuc_npu *npu)
         nuc_npu_load(at, &r);
         at += (size_t)r.call.words * 4;
         h->plans[i] = plan_call(h->machine.isa, npu, &r, &budget);
-        if (h->plans[i] && h->plans[i]->scratch > h->machine.scratch_size)
+        if (!h->plans[i])
+            continue;
+        steps += vec_plan_steps(h->plans[i]);
+        if (h->plans[i]->scratch > h->machine.scratch_size)
             h->machine.scratch_size = h->plans[i]->scratch;
     }
     h->machine.scratch_size = nuc_align_up(h->machine.scratch_size + 1, VEC_ALIGNMENT);
+    return steps;
 }
 
-struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads)
+/* Threads that a program of `steps` gains from: of those asked for as many as there are cores, or the caller alone. */
+static uint32_t threads_for(uint32_t asked, int64_t steps, int64_t cores)
+{
+    if (steps < VEC_STEPS_PROGRAM || cores < 2)
+        return 1;
+    return asked < cores ? asked : (uint32_t)cores;
+}
+
+struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads, bool always)
 {
     struct npu_host *h = calloc(1, sizeof *h);
+    int64_t steps = 0, cores = sysconf(_SC_NPROCESSORS_ONLN);
 
     if (!h)
         return NULL;
     h->machine.isa = isa_of(path);
+    h->machine.least = always ? 0 : VEC_STEPS_SPLIT;
     h->n_calls = npu->n_calls;
     h->plans = calloc((size_t)npu->n_calls + 1, sizeof *h->plans);
     if (h->plans)
-        plan_calls(h, npu);
+        steps = plan_calls(h, npu);
+    threads = always ? threads : threads_for(threads, steps, cores);
     if (threads > 1)
-        h->machine.threads = vec_threads_new(threads);
+        h->machine.threads = vec_threads_new(threads, threads <= cores);
     if (h->plans)
         h->machine.scratch = aligned_alloc(VEC_ALIGNMENT, h->machine.scratch_size * threads);
     if (h->plans && h->machine.scratch && (threads < 2 || h->machine.threads))

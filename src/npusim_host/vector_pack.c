@@ -5,8 +5,7 @@
 #include "base/span.h"
 #include "npusim_host/vector_plan.h"
 
-/* Bytes of a row of pixels that a tile sweeps: with its weights it stays in the first-level cache. */
-#define ROW_BYTES 16384
+#define SWEEP_BYTES 16384 /* of pixels that tiles sweep, again and again for each of their blocks of columns */
 
 struct vec_plan *vec_plan_new(struct vec_budget *budget, enum vec_kind kind, uint64_t extra, uint8_t **memory)
 {
@@ -180,21 +179,13 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
     return plan;
 }
 
-/* Pixels that need no staging and are all `pixel` bytes apart become rows of a good size. */
-static void split_pixels(struct vec_conv_plan *p, int64_t pixels)
+/* Pixels that need no staging and are all `pixel` bytes apart need no rows. */
+static void flatten(struct vec_conv_plan *p, int64_t pixels)
 {
-    struct vec_window *w = &p->window;
-    int64_t most = ROW_BYTES / (4 * (int64_t)p->gemm.run) / 8 * 8;
+    int64_t most = SWEEP_BYTES / (VEC_DEPTH * (int64_t)p->gemm.run) / VEC_TILE * VEC_TILE;
 
-    most = most < 8 ? 8 : most;
-    w->out_w = (int32_t)(pixels < most ? pixels : most);
-    p->rows = (pixels + w->out_w - 1) / w->out_w;
-    p->last_w = (int32_t)(pixels - (p->rows - 1) * w->out_w);
-    /* One image of as many rows. */
-    w->in_h = w->out_h = (int32_t)p->rows;
-    w->in_row = w->out_w * p->gemm.pixel;
-    w->out_row = w->out_w * p->gemm.out_pixel;
-    w->padded_w = 1;
+    p->pixels = pixels;
+    p->sweep = (int32_t)(most < VEC_TILE ? VEC_TILE : most);
 }
 
 static bool finish_conv(struct vec_plan *plan, bool stage)
@@ -302,7 +293,6 @@ static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_n
         taps[t] = (struct vec_tap){t / per_row, t % per_row * c->dilation_w * c->in_c};
     p->rows = (int64_t)c->batches * c->out_h;
     p->window.out_w /= together;
-    p->last_w = p->window.out_w;
     p->group_in = depth;
     p->gemm.pixel = (ptrdiff_t)together * c->stride_w * c->in_c;
     p->gemm.out_pixel = (ptrdiff_t)(together * npu_pitch(c->out_pitch, c->out_c));
@@ -310,7 +300,7 @@ static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_n
     bool stage =
         c->pad_left > 0 || p->window.padded_w > c->in_w || s.run % VEC_DEPTH != 0 || p->window.in_pixel != c->in_c;
     if (!stage && is_pointwise(c))
-        split_pixels(p, p->rows * p->window.out_w);
+        flatten(p, p->rows * p->window.out_w);
     if (finish_conv(plan, stage))
         return plan;
     free(plan);
@@ -369,7 +359,6 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
     p->gemm.out_pixel = (ptrdiff_t)npu_pitch(g->out_pitch, g->columns);
     p->gemm.output = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max);
     p->rows = pixels;
-    p->last_w = 1;
     p->window = (struct vec_window){.in_h = (int32_t)pixels,
                                     .out_h = (int32_t)pixels,
                                     .in_w = 1,
@@ -387,7 +376,7 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
                                     .n_taps = 1,
                                     .taps = taps};
     if (!stage)
-        split_pixels(p, pixels);
+        flatten(p, pixels);
     if (finish_conv(plan, stage))
         return plan;
     free(plan);

@@ -33,7 +33,8 @@ struct vec_conv_plan {
     struct vec_gemm gemm;
     int32_t groups;
     int64_t rows;     /* of all batches; each row an independent job */
-    int32_t last_w;   /* pixels of the last row: shorter when pixels were split into rows for speed */
+    int64_t pixels;   /* of all, read in place, each `gemm.pixel` after the one before; 0: there are rows of windows */
+    int32_t sweep;    /* pixels that are computed at once: with their weights they stay in the first-level cache */
     int32_t group_in; /* bytes between groups, input and output */
     int32_t group_out;
     size_t group_weights;
@@ -161,12 +162,17 @@ struct vec_pool_of_threads;
 /* Work on [begin, end) in thread `thread`. */
 typedef void (*vec_work)(void *arg, uint32_t thread, int64_t begin, int64_t end);
 
-/* NULL when threads cannot be started. */
-struct vec_pool_of_threads *vec_threads_new(uint32_t threads);
+/*
+ * NULL when threads cannot be started. spin: they have a core each, and may wait awake for a moment; at most 65,535.
+ */
+struct vec_pool_of_threads *vec_threads_new(uint32_t threads, bool spin);
 void vec_threads_free(struct vec_pool_of_threads *t);
 
-/* Splits [0, n) evenly among the threads, the caller's included, and waits for all. `t` may be NULL: one thread. */
-void vec_threads_run(struct vec_pool_of_threads *t, vec_work work, void *arg, int64_t n);
+/*
+ * Work on [0, n) by all threads, the caller's included, in pieces of `grain` or more but for the last; back when all is
+ * done. `t` may be NULL: one thread.
+ */
+void vec_threads_run(struct vec_pool_of_threads *t, vec_work work, void *arg, int64_t n, int64_t grain);
 
 /* Where calls run: kernels, threads and a scratch block for each of them. */
 struct vec_machine {
@@ -174,9 +180,25 @@ struct vec_machine {
     struct vec_pool_of_threads *threads;
     uint8_t *scratch;
     size_t scratch_size; /* bytes per thread */
+    int64_t least;       /* steps of a call that is split */
 };
 
-/* Threads where `n` times the work of `each` is worth it. */
+/*
+ * Work is measured in steps, roughly what an instruction on 64 bytes takes: VEC_STEPS_SPLIT of them pay for handing
+ * half to a thread that is awake, and a program of VEC_STEPS_PROGRAM for waking it.
+ */
+#define VEC_STEPS_SPLIT 4000
+#define VEC_STEPS_PROGRAM 120000
+#define VEC_STEPS_GRAIN 500 /* of a piece: what beginning one takes is little beside it */
+#define VEC_STEPS_REQUANT 8 /* of 16 outputs */
+#define VEC_STEPS_MIX 8     /* of four taps of 64 outputs, products included */
+#define VEC_STEPS_BINARY 16 /* of 16 outputs */
+#define VEC_STEPS_LOOKUP 8  /* of 64 values */
+
+/* Steps of a planned convolution, dense or depthwise; 0 for others, which are small beside them. */
+int64_t vec_plan_steps(const struct vec_plan *p);
+
+/* Threads where `n` times `each` steps are worth it. */
 void vec_share(const struct vec_machine *v, vec_work work, void *arg, int64_t n, int64_t each);
 
 void vec_run_conv(const struct vec_machine *v, const struct vec_conv_plan *p, const int8_t *in, int8_t *out);

@@ -142,5 +142,7 @@ void vec_run_product(const struct vec_machine *v, const struct vec_product_plan 
 {
     struct product_job job = {v, p->params, g, lhs, rhs, out};
 
-    vec_share(v, product_batches, &job, g->batches, (int64_t)g->rows * g->columns * g->depth);
+    /* Packing weights takes longer than products do. */
+    vec_share(v, product_batches, &job, g->batches,
+              ((int64_t)g->rows * vec_up(g->columns, VEC_LANES) / VEC_DEPTH + g->columns) * g->depth);
 }

@@ -4,8 +4,6 @@
 #include "npusim/npu_math.h"
 #include "npusim_host/vector_plan.h"
 
-#define LEAST_WORK 16384 /* products or bytes below which more threads cost more than they bring */
-
 static uint8_t *scratch_of(const struct vec_machine *v, uint32_t thread)
 {
     return v->scratch + thread * v->scratch_size;
@@ -13,7 +11,49 @@ static uint8_t *scratch_of(const struct vec_machine *v, uint32_t thread)
 
 void vec_share(const struct vec_machine *v, vec_work work, void *arg, int64_t n, int64_t each)
 {
-    vec_threads_run(n * each < LEAST_WORK ? NULL : v->threads, work, arg, n);
+    int64_t grain = v->least > 0 ? (VEC_STEPS_GRAIN + each - 1) / each : 1;
+
+    vec_threads_run(n * each < v->least ? NULL : v->threads, work, arg, n, grain);
+}
+
+static int64_t conv_pixel_steps(const struct vec_conv_plan *p)
+{
+    int64_t vectors = (int64_t)p->groups * vec_up(p->gemm.columns, VEC_LANES);
+
+    return vectors * ((int64_t)p->gemm.segments * p->gemm.run + VEC_STEPS_REQUANT);
+}
+
+static int64_t conv_pixels(const struct vec_conv_plan *p)
+{
+    return p->pixels > 0 ? p->pixels : p->rows * p->window.out_w;
+}
+
+static int64_t depthwise_row_steps(const struct vec_depthwise_plan *p)
+{
+    const struct vec_depthwise *d = &p->depthwise;
+    int64_t blocks = (int64_t)d->lines * vec_up(d->line, VEC_MAX_BLOCK);
+
+    return blocks * (d->groups * VEC_STEPS_MIX + d->rows * VEC_STEPS_REQUANT * VEC_MAX_BLOCK / VEC_LANES);
+}
+
+static int64_t depthwise_jobs(const struct vec_depthwise_plan *p)
+{
+    return p->images * vec_up(p->window.out_h, p->depthwise.rows);
+}
+
+int64_t vec_plan_steps(const struct vec_plan *p)
+{
+    if (p->kind == VEC_CONV)
+        return conv_pixels(&p->u.conv) * conv_pixel_steps(&p->u.conv);
+    return p->kind == VEC_DEPTHWISE ? depthwise_jobs(&p->u.depthwise) * depthwise_row_steps(&p->u.depthwise) : 0;
+}
+
+/* Values next to each other are shared out in runs of as many. */
+#define RUN 1024
+
+static int64_t end_of_runs(int64_t end, int64_t n)
+{
+    return end * RUN < n ? end * RUN : n;
 }
 
 struct window_job {
@@ -34,12 +74,11 @@ static void conv_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
     vec_cursor_start(&cursor, &p->window, job->in, scratch_of(job->v, thread));
     for (int64_t row = begin; row < end; row++) {
         int8_t *out = job->out + row * p->window.out_row;
-        int32_t pixels = row == p->rows - 1 ? p->last_w : p->window.out_w;
         vec_cursor_row(&cursor, row / p->window.out_h, (int32_t)(row % p->window.out_h), tap);
         g.weights = p->gemm.weights;
         g.params = p->gemm.params;
         for (int32_t group = 0; group < p->groups; group++) {
-            job->v->isa->gemm(&g, tap, pixels, out + group * p->group_out);
+            job->v->isa->gemm(&g, tap, p->window.out_w, out + group * p->group_out);
             for (int32_t t = 0; t < p->window.n_taps; t++)
                 tap[t] += p->group_in;
             g.weights += p->group_weights;
@@ -48,12 +87,55 @@ static void conv_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
     }
 }
 
+/* Pixels without rows, in tiles. */
+static void conv_tiles(void *arg, uint32_t thread, int64_t begin, int64_t end)
+{
+    const struct window_job *job = arg;
+    const struct vec_conv_plan *p = job->plan;
+    struct vec_gemm g = p->gemm;
+    int64_t last = end * VEC_TILE < p->pixels ? end * VEC_TILE : p->pixels;
+
+    (void)thread;
+    for (int32_t group = 0; group < p->groups; group++) {
+        for (int64_t at = begin * VEC_TILE; at < last; at += p->sweep) {
+            const int8_t *segment = job->in + at * g.pixel + group * p->group_in;
+            job->v->isa->gemm(&g, &segment, (int32_t)(last - at < p->sweep ? last - at : p->sweep),
+                              job->out + at * g.out_pixel + group * p->group_out);
+        }
+        g.weights += p->group_weights;
+        g.params += p->group_params;
+    }
+}
+
+#define WIDE 4 /* blocks of columns that are handed out together */
+
+/* The columns of a single tile of pixels. */
+static void conv_columns(void *arg, uint32_t thread, int64_t begin, int64_t end)
+{
+    const struct window_job *job = arg;
+    const struct vec_conv_plan *p = job->plan;
+    struct vec_gemm g = p->gemm;
+    int64_t first = begin * WIDE, columns = (end - begin) * WIDE * VEC_LANES;
+
+    (void)thread;
+    g.weights += (size_t)first * g.block_bytes;
+    g.params += first;
+    g.columns -= (int32_t)(first * VEC_LANES);
+    g.columns = columns < g.columns ? (int32_t)columns : g.columns;
+    job->v->isa->gemm(&g, &job->in, (int32_t)p->pixels, job->out + first * VEC_LANES);
+}
+
 void vec_run_conv(const struct vec_machine *v, const struct vec_conv_plan *p, const int8_t *in, int8_t *out)
 {
     struct window_job job = {v, p, in, out};
-    int64_t work = (int64_t)p->window.out_w * p->groups * p->gemm.columns * p->gemm.segments * p->gemm.run;
+    int64_t steps = conv_pixel_steps(p), blocks = (p->gemm.columns + WIDE * VEC_LANES - 1) / (WIDE * VEC_LANES);
 
-    vec_share(v, conv_rows, &job, p->rows, work);
+    if (p->pixels == 0)
+        vec_share(v, conv_rows, &job, p->rows, p->window.out_w * steps);
+    else if (p->pixels <= VEC_TILE && p->groups == 1)
+        vec_share(v, conv_columns, &job, blocks, (steps * p->pixels + blocks - 1) / blocks);
+    else
+        vec_share(v, conv_tiles, &job, (p->pixels + VEC_TILE - 1) / VEC_TILE, steps * VEC_TILE);
 }
 
 static void depthwise_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
@@ -64,7 +146,7 @@ static void depthwise_rows(void *arg, uint32_t thread, int64_t begin, int64_t en
     struct vec_cursor cursor;
 
     vec_cursor_start(&cursor, &p->window, job->in, scratch_of(job->v, thread));
-    int32_t each = p->depthwise.rows, jobs = (p->window.out_h + each - 1) / each;
+    int32_t each = p->depthwise.rows, jobs = vec_up(p->window.out_h, each);
 
     for (int64_t job_row = begin; job_row < end; job_row++) {
         int64_t image = job_row / jobs;
@@ -79,10 +161,7 @@ void vec_run_depthwise(const struct vec_machine *v, const struct vec_depthwise_p
 {
     struct window_job job = {v, p, in, out};
 
-    int32_t each = p->depthwise.rows;
-
-    vec_share(v, depthwise_rows, &job, p->images * ((p->window.out_h + each - 1) / each),
-              (int64_t)p->depthwise.lines * p->depthwise.line * p->window.n_taps);
+    vec_share(v, depthwise_rows, &job, depthwise_jobs(p), depthwise_row_steps(p));
 }
 
 struct binary_job {
@@ -114,15 +193,16 @@ static void binary_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
     }
 }
 
-/* One long row: threads take parts of it. */
-static void binary_part(void *arg, uint32_t thread, int64_t begin, int64_t end)
+/* One long row: threads take runs of it. */
+static void binary_runs(void *arg, uint32_t thread, int64_t begin, int64_t end)
 {
     const struct binary_job *job = arg;
     int32_t a_stride = job->e->a_stride[0], b_stride = job->e->b_stride[0];
+    int64_t at = begin * RUN, n = end_of_runs(end, job->e->shape[0]) - at;
 
     (void)thread;
-    job->isa->binary(job->plan, job->a + begin * a_stride, a_stride, job->b + begin * b_stride, b_stride,
-                     (int32_t)(end - begin), job->out + begin);
+    job->isa->binary(job->plan, job->a + at * a_stride, a_stride, job->b + at * b_stride, b_stride, (int32_t)n,
+                     job->out + at);
 }
 
 void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, const struct nuc_mc_binary *e,
@@ -132,19 +212,20 @@ void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, con
     int64_t rows = 1;
 
     if (e->rank == 1) {
-        vec_share(v, binary_part, &job, e->shape[0], 1);
+        vec_share(v, binary_runs, &job, vec_up(e->shape[0], RUN), RUN / VEC_LANES * VEC_STEPS_BINARY);
         return;
     }
     for (int32_t d = 0; d < e->rank - 1; d++)
         rows *= e->shape[d];
-    vec_share(v, binary_rows, &job, rows, e->shape[e->rank - 1]);
+    vec_share(v, binary_rows, &job, rows, (int64_t)vec_up(e->shape[e->rank - 1], VEC_LANES) * VEC_STEPS_BINARY);
 }
 
 struct table_job {
     const struct vec_isa *isa;
     const int8_t *table, *in;
     int8_t *out;
-    int32_t run; /* values of a run; 0: all are next to each other, and threads share single ones */
+    int64_t count; /* of values next to each other, if they all are; else 0 */
+    int32_t run;   /* values of a run */
     int64_t in_pitch, pitch;
 };
 
@@ -153,20 +234,37 @@ static void table_runs(void *arg, uint32_t thread, int64_t begin, int64_t end)
     const struct table_job *job = arg;
 
     (void)thread;
-    if (job->run == 0)
-        job->isa->lookup(job->table, job->in + begin, (int32_t)(end - begin), job->out + begin);
-    for (int64_t r = begin; r < end && job->run > 0; r++)
+    if (job->count > 0) {
+        int64_t at = begin * RUN;
+        job->isa->lookup(job->table, job->in + at, (int32_t)(end_of_runs(end, job->count) - at), job->out + at);
+        return;
+    }
+    for (int64_t r = begin; r < end; r++)
         job->isa->lookup(job->table, job->in + r * job->in_pitch, job->run, job->out + r * job->pitch);
+}
+
+static void share_table(const struct vec_machine *v, struct table_job *job, int64_t rows)
+{
+    bool dense = job->count > 0;
+
+    vec_share(v, table_runs, job, dense ? (job->count + RUN - 1) / RUN : rows,
+              (int64_t)vec_up(dense ? RUN : job->run, VEC_MAX_BLOCK) * VEC_STEPS_LOOKUP);
 }
 
 void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, const int8_t *table, const int8_t *in,
                    int8_t *out)
 {
     bool dense = l->out_pitch == 0 && l->in_pitch == 0;
-    struct table_job job = {
-        v->isa, table, in, out, dense ? 0 : l->run, npu_pitch(l->in_pitch, l->run), npu_pitch(l->out_pitch, l->run)};
+    struct table_job job = {.isa = v->isa,
+                            .table = table,
+                            .in = in,
+                            .out = out,
+                            .count = dense ? l->count : 0,
+                            .run = l->run,
+                            .in_pitch = npu_pitch(l->in_pitch, l->run),
+                            .pitch = npu_pitch(l->out_pitch, l->run)};
 
-    vec_share(v, table_runs, &job, job.run == 0 ? l->count : l->count / l->run, job.run == 0 ? 1 : l->run);
+    share_table(v, &job, l->count / l->run);
 }
 
 void vec_run_last_table(const struct vec_machine *v, const struct nuc_mc_result *result, const int8_t *table,
@@ -174,9 +272,16 @@ void vec_run_last_table(const struct vec_machine *v, const struct nuc_mc_result 
 {
     bool dense = result->pitch == result->row;
     int64_t rows = (int64_t)result->rows;
-    struct table_job job = {v->isa, table, out, out, dense ? 0 : result->row, result->pitch, result->pitch};
+    struct table_job job = {.isa = v->isa,
+                            .table = table,
+                            .in = out,
+                            .out = out,
+                            .count = dense ? rows * result->row : 0,
+                            .run = result->row,
+                            .in_pitch = result->pitch,
+                            .pitch = result->pitch};
 
-    vec_share(v, table_runs, &job, dense ? rows * result->row : rows, dense ? 1 : result->row);
+    share_table(v, &job, rows);
 }
 
 struct pool_job {
@@ -244,7 +349,10 @@ void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool
 {
     struct pool_job job = {v->isa, p, average, in, out};
 
-    vec_share(v, pool_rows, &job, (int64_t)p->batches * p->out_h, (int64_t)p->out_w * p->channels * p->k_h * p->k_w);
+    int64_t vectors = (int64_t)p->out_w * vec_up(p->channels, VEC_LANES);
+
+    vec_share(v, pool_rows, &job, (int64_t)p->batches * p->out_h,
+              vectors * ((int64_t)p->k_h * p->k_w + VEC_STEPS_REQUANT));
 }
 
 #define REDUCED_BLOCK 64

@@ -1,19 +1,47 @@
-/* Threads that wait for work: one set per prepared program, which runs one inference at a time. */
+/*
+ * Threads that work on calls together: one set per prepared program, which runs one inference at a time.
+ *
+ * A piece of work is a range, cut into one part per thread; a thread takes bites off its own part, so that it meets
+ * the rows it computed before in its cache, and then off what the others have left. Nobody is waited for who has not
+ * begun: a thread that wakes late finds the gate closed, and the caller has done its part. Between pieces of work a
+ * thread spins for a while, because the next call is some microseconds away and waking takes longer than that.
+ */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "npusim_host/vector_plan.h"
 
+#define SPIN_NANOSECONDS 50000 /* that a thread spins before it sleeps */
+#define SPIN_PAUSES 16         /* between looks at the clock */
+#define LINE 64                /* of the cache: what different threads write lies in different ones */
+
+/* The gate: who may work. A round is open from its start until the caller finds nothing left to do. */
+#define GATE_INSIDE 0xFFFFu  /* workers that have begun and not ended */
+#define GATE_OPEN 0x10000u   /* workers may begin */
+#define GATE_ASLEEP 0x20000u /* the caller sleeps until nobody is inside */
+#define GATE_ROUND 0x100000u /* counted up; wraps */
+
+/* What is left of a part: its first index in the lower half of the word, its end in the upper one. */
+struct part {
+    _Alignas(LINE) _Atomic uint64_t left;
+};
+
 struct vec_pool_of_threads {
-    pthread_mutex_t lock;
-    pthread_cond_t start, done;
-    uint64_t round;   /* raised with each piece of work */
-    uint32_t running; /* threads that have not finished it */
-    bool stop;
+    _Alignas(LINE) _Atomic uint32_t gate;
+    _Atomic uint32_t sleepers; /* workers to be woken */
+    _Atomic bool stop;
+    /* Of the round that is open. */
     vec_work work;
     void *arg;
-    int64_t n;
+    int64_t grain;
     uint32_t threads, started;
+    int64_t spin;                        /* nanoseconds */
+    _Alignas(LINE) pthread_mutex_t lock; /* for going to sleep and waking */
+    pthread_cond_t start, done;
+    uint64_t wakes; /* under the lock: times all sleepers were woken */
+    struct part *parts;
     struct worker {
         struct vec_pool_of_threads *all;
         uint32_t index;
@@ -21,47 +49,138 @@ struct vec_pool_of_threads {
     } workers[]; /* threads - 1: the caller is thread 0 */
 };
 
-/* Part `index` of [0, n). */
-static void do_part(const struct vec_pool_of_threads *t, uint32_t index)
+static void relax(void)
 {
-    int64_t part = t->n / t->threads, rest = t->n % t->threads;
-    int64_t begin = part * index + (index < rest ? index : rest);
-    int64_t end = begin + part + (index < rest ? 1 : 0);
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
 
-    if (begin < end)
-        t->work(t->arg, index, begin, end);
+static int64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Half of what part `index` has left, at least the grain. False: nothing. */
+static bool bite(struct vec_pool_of_threads *t, uint32_t index, int64_t *begin, int64_t *end)
+{
+    uint64_t left = atomic_load_explicit(&t->parts[index].left, memory_order_relaxed), rest;
+
+    do {
+        *begin = (int64_t)(left & UINT32_MAX);
+        *end = (int64_t)(left >> 32);
+        if (*begin >= *end)
+            return false;
+        int64_t half = (*end - *begin + 1) / 2, some = half > t->grain ? half : t->grain;
+        *end = *end - *begin > some ? *begin + some : *end;
+        rest = (left & ~(uint64_t)UINT32_MAX) | (uint64_t)*end;
+    } while (!atomic_compare_exchange_weak_explicit(&t->parts[index].left, &left, rest, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return true;
+}
+
+/* All that is left, in bites; own part first. */
+static void work_on(struct vec_pool_of_threads *t, uint32_t index)
+{
+    int64_t begin, end;
+
+    for (uint32_t k = 0; k < t->threads; k++) {
+        while (bite(t, (index + k) % t->threads, &begin, &end))
+            t->work(t->arg, index, begin, end);
+    }
+}
+
+/* ---- workers ---- */
+
+static bool is_new(uint32_t gate, uint32_t seen)
+{
+    return (gate & GATE_OPEN) != 0 && gate / GATE_ROUND != seen;
+}
+
+/* Waits, first awake, for a round other than `seen`, or for the end. */
+static void await_round(struct vec_pool_of_threads *t, uint32_t seen)
+{
+    int64_t until = now() + t->spin;
+
+    do {
+        for (int i = 0; i < SPIN_PAUSES; i++) {
+            if (is_new(atomic_load_explicit(&t->gate, memory_order_relaxed), seen) || atomic_load(&t->stop))
+                return;
+            relax();
+        }
+    } while (now() < until);
+    pthread_mutex_lock(&t->lock);
+    uint64_t wakes = t->wakes;
+    atomic_fetch_add(&t->sleepers, 1);
+    /* Who opens the gate looks at the sleepers afterwards: one of the two sees the other. */
+    while (t->wakes == wakes && !atomic_load(&t->stop) && !is_new(atomic_load(&t->gate), seen))
+        pthread_cond_wait(&t->start, &t->lock);
+    if (t->wakes == wakes)
+        atomic_fetch_sub(&t->sleepers, 1);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* Into the round that is open, if it is not `*seen`, which it becomes. */
+static bool enter(struct vec_pool_of_threads *t, uint32_t *seen)
+{
+    uint32_t gate = atomic_load_explicit(&t->gate, memory_order_relaxed);
+
+    do {
+        if (!is_new(gate, *seen))
+            return false;
+    } while (
+        !atomic_compare_exchange_weak_explicit(&t->gate, &gate, gate + 1, memory_order_acquire, memory_order_relaxed));
+    *seen = gate / GATE_ROUND;
+    return true;
+}
+
+static void leave(struct vec_pool_of_threads *t)
+{
+    uint32_t gate = atomic_fetch_sub_explicit(&t->gate, 1, memory_order_acq_rel);
+
+    if ((gate & GATE_ASLEEP) == 0 || (gate & GATE_INSIDE) != 1)
+        return;
+    pthread_mutex_lock(&t->lock);
+    pthread_cond_signal(&t->done);
+    pthread_mutex_unlock(&t->lock);
 }
 
 static void *wait_and_work(void *arg)
 {
     struct worker *w = arg;
     struct vec_pool_of_threads *t = w->all;
-    uint64_t seen = 0;
+    uint32_t seen = 0;
 
-    pthread_mutex_lock(&t->lock);
-    for (;;) {
-        while (t->round == seen && !t->stop)
-            pthread_cond_wait(&t->start, &t->lock);
-        if (t->stop)
-            break;
-        seen = t->round;
-        pthread_mutex_unlock(&t->lock);
-        do_part(t, w->index);
-        pthread_mutex_lock(&t->lock);
-        if (--t->running == 0)
-            pthread_cond_signal(&t->done);
+    while (!atomic_load(&t->stop)) {
+        if (enter(t, &seen)) {
+            work_on(t, w->index);
+            leave(t);
+        } else {
+            await_round(t, seen);
+        }
     }
-    pthread_mutex_unlock(&t->lock);
     return NULL;
 }
 
-struct vec_pool_of_threads *vec_threads_new(uint32_t threads)
+/* ---- the caller ---- */
+
+struct vec_pool_of_threads *vec_threads_new(uint32_t threads, bool spin)
 {
-    struct vec_pool_of_threads *t = calloc(1, sizeof *t + (threads - 1) * sizeof t->workers[0]);
+    size_t head = sizeof(struct vec_pool_of_threads) + (threads - 1) * sizeof(struct worker);
+    size_t at = (head + LINE - 1) / LINE * LINE, size = at + threads * sizeof(struct part);
+    struct vec_pool_of_threads *t = aligned_alloc(LINE, size);
 
     if (!t)
         return NULL;
-    t->threads = threads;
+    *t = (struct vec_pool_of_threads){.threads = threads, .spin = spin ? SPIN_NANOSECONDS : 0};
+    t->parts = (struct part *)(void *)((uint8_t *)t + at);
+    for (uint32_t i = 0; i < threads; i++)
+        atomic_init(&t->parts[i].left, 0);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->start, NULL);
     pthread_cond_init(&t->done, NULL);
@@ -76,14 +195,21 @@ struct vec_pool_of_threads *vec_threads_new(uint32_t threads)
     return t;
 }
 
+static void wake(struct vec_pool_of_threads *t)
+{
+    pthread_mutex_lock(&t->lock);
+    atomic_store(&t->sleepers, 0);
+    t->wakes++;
+    pthread_cond_broadcast(&t->start);
+    pthread_mutex_unlock(&t->lock);
+}
+
 void vec_threads_free(struct vec_pool_of_threads *t)
 {
     if (!t)
         return;
-    pthread_mutex_lock(&t->lock);
-    t->stop = true;
-    pthread_cond_broadcast(&t->start);
-    pthread_mutex_unlock(&t->lock);
+    atomic_store(&t->stop, true);
+    wake(t);
     for (uint32_t i = 0; i < t->started; i++)
         pthread_join(t->workers[i].id, NULL);
     pthread_cond_destroy(&t->start);
@@ -92,23 +218,48 @@ void vec_threads_free(struct vec_pool_of_threads *t)
     free(t);
 }
 
-void vec_threads_run(struct vec_pool_of_threads *t, vec_work work, void *arg, int64_t n)
+/* Closes the gate and waits for those inside. */
+static void close_gate(struct vec_pool_of_threads *t)
 {
-    if (!t || n < 2) {
+    uint32_t gate = atomic_fetch_and_explicit(&t->gate, ~GATE_OPEN, memory_order_acquire);
+    int64_t until = (gate & GATE_INSIDE) != 0 ? now() + t->spin : 0;
+
+    while ((gate & GATE_INSIDE) != 0 && now() < until) {
+        for (int i = 0; i < SPIN_PAUSES && (gate & GATE_INSIDE) != 0; i++) {
+            relax();
+            gate = atomic_load_explicit(&t->gate, memory_order_acquire);
+        }
+    }
+    if ((gate & GATE_INSIDE) == 0)
+        return;
+    pthread_mutex_lock(&t->lock);
+    gate = atomic_fetch_or(&t->gate, GATE_ASLEEP);
+    while ((gate & GATE_INSIDE) != 0) {
+        pthread_cond_wait(&t->done, &t->lock);
+        gate = atomic_load(&t->gate);
+    }
+    atomic_fetch_and(&t->gate, ~GATE_ASLEEP);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void vec_threads_run(struct vec_pool_of_threads *t, vec_work work, void *arg, int64_t n, int64_t grain)
+{
+    if (!t || n < 2 || n > UINT32_MAX) {
         work(arg, 0, 0, n);
         return;
     }
-    pthread_mutex_lock(&t->lock);
     t->work = work;
     t->arg = arg;
-    t->n = n;
-    t->running = t->threads - 1;
-    t->round++;
-    pthread_cond_broadcast(&t->start);
-    pthread_mutex_unlock(&t->lock);
-    do_part(t, 0);
-    pthread_mutex_lock(&t->lock);
-    while (t->running > 0)
-        pthread_cond_wait(&t->done, &t->lock);
-    pthread_mutex_unlock(&t->lock);
+    t->grain = grain;
+    for (uint32_t i = 0; i < t->threads; i++) {
+        uint64_t begin = (uint64_t)n * i / t->threads, end = (uint64_t)n * (i + 1) / t->threads;
+        atomic_store_explicit(&t->parts[i].left, end << 32 | begin, memory_order_relaxed);
+    }
+    /* Nobody is inside, and the gate is closed: only the round changes. */
+    uint32_t gate = atomic_load_explicit(&t->gate, memory_order_relaxed) + GATE_ROUND;
+    atomic_store(&t->gate, gate | GATE_OPEN);
+    if (atomic_load(&t->sleepers) > 0)
+        wake(t);
+    work_on(t, 0);
+    close_gate(t);
 }

@@ -4,6 +4,7 @@
  * program declares, so that a sanitizer sees what is read beyond them.
  */
 #include "npu_random.h"
+#include "npusim/npu_host.h"
 #include "nucleon/simulator.h"
 
 #define CASES 150
@@ -21,17 +22,23 @@ static uint8_t *exact(const uint8_t *bytes, size_t n)
     return copy;
 }
 
-/* One run on the buffers; the output is filled with a pattern first. */
+/* One run on the buffers; the output is filled with a pattern first. Threads take what would not be worth it, too. */
 static void run(const struct program *p, const struct buffers *b, NeutronModelHandle handle,
                 enum nuc_simulator_path path, uint32_t threads)
 {
     const struct nuc_simulator_options options = {path, threads};
+    struct nuc_npu *npu = nuc_npu_of(handle);
     const void *inputs[3] = {b->input[0], b->input[1], b->input[2]};
     void *outputs[4] = {b->output, b->scratch, NULL, NULL};
     NeutronDataConfig data = {inputs, outputs, NULL, NULL};
 
     assert_int_equal(nuc_simulator_configure(handle, &options), ENONE);
     assert_int_equal(nuc_simulator_path_of(handle), path);
+    if (threads > 1) {
+        npu_host_close(npu->host);
+        npu->host = npu_host_open(npu, path, threads, true);
+        assert_non_null(npu->host);
+    }
     memset(b->output, 0x5A, p->output_size[0]);
     assert_int_equal(neutronRunBlocking(handle, &data), ENONE);
 }
