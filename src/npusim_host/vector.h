@@ -91,10 +91,21 @@ struct vec_depthwise {
     struct vec_output output;
 };
 
+/*
+ * (high + a * a_high + b * b_high + ((low + a * a_low + b * b_low) >> 15)) >> shift, the operands as they are stored:
+ * weights and addend of 30 bits and more in two parts of 16-bit products. The zero point of the output is part of the
+ * addend.
+ */
+struct vec_linear {
+    int32_t a_high, a_low, b_high, b_low, high, low, shift;
+};
+
 /* Elementwise operators over a run of the last dimension; strides are 0 or 1. */
 struct vec_binary {
     struct vec_params a, b, out;
-    int32_t form; /* of all three: VEC_BOUNDED or VEC_ANY */
+    struct vec_linear linear;
+    bool is_linear; /* what is computed is `linear` */
+    int32_t form;   /* of all three: VEC_BOUNDED or VEC_ANY */
     int32_t a_zero, b_zero, left_shift;
     uint32_t opcode;
     struct vec_output output;

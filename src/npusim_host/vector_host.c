@@ -15,6 +15,7 @@
 /* Padding makes packed weights larger; a program that refers to its weights again and again shall not fill memory. */
 #define BUDGET_FLOOR ((uint64_t)1 << 26)
 #define BUDGET_FACTOR 32
+#define MOST_PROOFS 64 /* of additions, a fraction of a millisecond each */
 
 struct npu_host {
     struct vec_machine machine;
@@ -91,7 +92,7 @@ static struct vec_plan *plan_call(const struct vec_isa *isa, const struct nuc_np
     case NUC_MC_OP_PRELU:
     case NUC_MC_OP_MAXIMUM:
     case NUC_MC_OP_MINIMUM:
-        return vec_plan_binary(isa, &r->binary);
+        return vec_plan_binary(isa, &r->binary, budget);
     case NUC_MC_OP_SOFTMAX:
         return vec_plan_softmax(&r->softmax);
     default:
@@ -103,7 +104,7 @@ static struct vec_plan *plan_call(const struct vec_isa *isa, const struct nuc_np
 static int64_t plan_calls(struct npu_host *h, const struct nuc_npu *npu)
 {
     int64_t steps = 0;
-    struct vec_budget budget = {BUDGET_FLOOR + (uint64_t)npu->weights_size * BUDGET_FACTOR};
+    struct vec_budget budget = {BUDGET_FLOOR + (uint64_t)npu->weights_size * BUDGET_FACTOR, MOST_PROOFS};
     const uint8_t *at = npu->calls;
 
     for (uint32_t i = 0; i < npu->n_calls; i++) {

@@ -273,9 +273,36 @@ VEC_INLINE void vec_binary_run(const struct vec_binary *e, const uint32_t opcode
         vec_binary_loop(e, opcode, false, a, a_stride, b, b_stride, n, out);
 }
 
+/* Runs that are no whole number of blocks, and an operand that is one value, go through a buffer. */
+static void vec_linear_run(const struct vec_binary *e, const int8_t *a, int32_t a_stride, const int8_t *b,
+                           int32_t b_stride, int32_t n, int8_t *out)
+{
+    int8_t a_block[VEC_LINEAR] = {0}, b_block[VEC_LINEAR] = {0}, block[VEC_LINEAR];
+    int32_t whole = n / VEC_LINEAR * VEC_LINEAR;
+
+    if (!a_stride)
+        memset(a_block, *a, sizeof a_block);
+    if (!b_stride)
+        memset(b_block, *b, sizeof b_block);
+    for (int32_t i = 0; i < whole; i += VEC_LINEAR)
+        vec_linear_block(&e->linear, &e->output, a_stride ? a + i : a_block, b_stride ? b + i : b_block, out + i);
+    if (whole == n)
+        return;
+    if (a_stride)
+        memcpy(a_block, a + whole, (size_t)(n - whole));
+    if (b_stride)
+        memcpy(b_block, b + whole, (size_t)(n - whole));
+    vec_linear_block(&e->linear, &e->output, a_block, b_block, block);
+    memcpy(out + whole, block, (size_t)(n - whole));
+}
+
 static void vec_binary(const struct vec_binary *e, const int8_t *a, int32_t a_stride, const int8_t *b, int32_t b_stride,
                        int32_t n, int8_t *out)
 {
+    if (e->is_linear) {
+        vec_linear_run(e, a, a_stride, b, b_stride, n, out);
+        return;
+    }
     switch (e->opcode) {
     case NUC_MC_OP_ADD:
         vec_binary_run(e, NUC_MC_OP_ADD, a, a_stride, b, b_stride, n, out);

@@ -54,15 +54,30 @@ static bool set_pairs(const struct vec_isa *isa, struct vec_binary *p, const str
     return set_pair(isa, &p->out, form, &out, e->out_multiplier, e->out_shift);
 }
 
-struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_binary *e)
+#define WORTH_A_PROOF 4096 /* elements */
+
+/* Whether an operator with pairs that are set becomes a linear function. */
+static bool becomes_linear(struct vec_binary *p, const struct nuc_mc_binary *e, struct vec_budget *budget)
+{
+    int64_t elements = 1;
+
+    for (int32_t d = 0; d < e->rank; d++)
+        elements *= e->shape[d];
+    if ((p->opcode != NUC_MC_OP_ADD && p->opcode != NUC_MC_OP_SUB) || p->form != VEC_BOUNDED ||
+        elements < WORTH_A_PROOF || budget->proofs == 0)
+        return false;
+    budget->proofs--;
+    return vec_sum_is_linear(&p->linear, e);
+}
+
+struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_binary *e, struct vec_budget *budget)
 {
     int32_t last = e->rank - 1;
-    struct vec_budget budget = {UINT64_MAX};
     uint8_t *memory;
 
     if (e->a_stride[last] < 0 || e->a_stride[last] > 1 || e->b_stride[last] < 0 || e->b_stride[last] > 1)
         return NULL;
-    struct vec_plan *plan = vec_plan_new(&budget, VEC_BINARY, 0, &memory);
+    struct vec_plan *plan = vec_plan_new(budget, VEC_BINARY, 0, &memory);
     if (!plan)
         return NULL;
     plan->u.binary = (struct vec_binary){.a_zero = e->a_zero,
@@ -70,15 +85,18 @@ struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_
                                          .left_shift = e->left_shift,
                                          .opcode = nuc_mc_opcode_of(&e->call),
                                          .output = {e->output_zero, e->clamp_min, e->clamp_max}};
-    if (set_pairs(isa, &plan->u.binary, e, VEC_BOUNDED) || set_pairs(isa, &plan->u.binary, e, VEC_ANY))
+    struct vec_binary *p = &plan->u.binary;
+    if (set_pairs(isa, p, e, VEC_BOUNDED) || set_pairs(isa, p, e, VEC_ANY)) {
+        p->is_linear = becomes_linear(p, e, budget);
         return plan;
+    }
     free(plan);
     return NULL;
 }
 
 struct vec_plan *vec_plan_softmax(const struct nuc_mc_softmax *s)
 {
-    struct vec_budget budget = {UINT64_MAX};
+    struct vec_budget budget = {.left = UINT64_MAX};
     uint8_t *memory;
     struct vec_plan *plan = vec_plan_new(&budget, VEC_SOFTMAX, 0, &memory);
 

@@ -35,7 +35,7 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
     const struct nuc_npu_memory m = vec_weights_of(npu);
     const int32_t *bias = g->has_bias ? npu_source_i32(&m, g->bias) : NULL;
     const int32_t *requant = npu_source_i32(&m, g->requant);
-    struct vec_budget budget = {VEC_MOST_SCRATCH};
+    struct vec_budget budget = {.left = VEC_MOST_SCRATCH};
     uint8_t *memory;
 
     if (g->rows > MOST_OPERAND || g->columns > MOST_OPERAND || g->depth > MOST_OPERAND ||

@@ -3,8 +3,10 @@
  * every opcode, on every path this CPU has, with one and with several threads. Buffers have exactly the bytes the
  * program declares, so that a sanitizer sees what is read beyond them.
  */
+#include "base/microcode_binary.h"
 #include "npu_random.h"
 #include "npusim/npu_host.h"
+#include "npusim_host/vector_plan.h"
 #include "nucleon/simulator.h"
 
 #define CASES 150
@@ -223,6 +225,105 @@ static void extreme_sums_agree(void **state)
     }
 }
 
+/* An addition or subtraction of tensors with the scales a, b and out, as LiteRT prepares it. */
+static struct nuc_mc_binary sum_of(struct generator *g, uint32_t opcode, double a, double b, double out)
+{
+    struct nuc_mc_binary e = {.call = {.opcode = opcode}, .left_shift = 20, .rank = 1};
+    double twice = 2 * (a > b ? a : b);
+    struct nuc_multiplier am = nuc_multiplier_from_scale(a / twice), bm = nuc_multiplier_from_scale(b / twice);
+    struct nuc_multiplier om = nuc_multiplier_from_scale(twice / ((1 << 20) * out));
+
+    e.a_multiplier = am.multiplier;
+    e.a_shift = am.shift;
+    e.b_multiplier = bm.multiplier;
+    e.b_shift = bm.shift;
+    e.out_multiplier = om.multiplier;
+    e.out_shift = om.shift;
+    e.a_zero = random_zero(g);
+    e.b_zero = random_zero(g);
+    e.output_zero = random_zero(g);
+    random_clamp(g, &e.clamp_min, &e.clamp_max);
+    return e;
+}
+
+static double random_scale(struct generator *g)
+{
+    return 0.01 + random_bits(g) % 100000 * 1e-5;
+}
+
+static int32_t linear_value(const struct vec_linear *l, const struct nuc_mc_binary *e, int32_t a, int32_t b)
+{
+    int32_t low = l->low + a * l->a_low + b * l->b_low, high = l->high + a * l->a_high + b * l->b_high;
+
+    return nuc_clamp_i32((high + (low >> 15)) >> l->shift, e->clamp_min, e->clamp_max);
+}
+
+/* Of sums as networks have them nearly all are a linear function, which is that of the definition on all operands. */
+static void sums_are_linear(void **state)
+{
+    struct generator g = {.seed = 401};
+    int linear = 0;
+
+    (void)state;
+    for (int n = 0; n < CASES; n++) {
+        uint32_t opcode = n % 3 ? NUC_MC_OP_ADD : NUC_MC_OP_SUB;
+        struct nuc_mc_binary e = sum_of(&g, opcode, random_scale(&g), random_scale(&g), random_scale(&g));
+        struct vec_linear l;
+        if (!vec_sum_is_linear(&l, &e))
+            continue;
+        linear++;
+        for (int32_t a = INT8_MIN; a <= INT8_MAX; a++) {
+            for (int32_t b = INT8_MIN; b <= INT8_MAX; b++)
+                assert_int_equal(linear_value(&l, &e, a, b), nuc_mc_binary_value(&e, opcode, (int8_t)a, (int8_t)b));
+        }
+    }
+    assert_true(linear > CASES * 9 / 10);
+}
+
+/* Halves go away from zero on both sides of it, which no linear function does. */
+static void ties_are_not_linear(void **state)
+{
+    struct generator g = {.seed = 409};
+    struct nuc_mc_binary e = sum_of(&g, NUC_MC_OP_ADD, 0.5, 0.5, 1.0);
+    struct vec_linear l;
+
+    (void)state;
+    e.a_zero = e.b_zero = e.output_zero = 0;
+    e.clamp_min = INT8_MIN;
+    e.clamp_max = INT8_MAX;
+    assert_false(vec_sum_is_linear(&l, &e));
+}
+
+static uint32_t random_sum(struct program *p, struct generator *g, union nuc_mc_record *r, int n)
+{
+    uint32_t opcode = n % 2 ? NUC_MC_OP_ADD : NUC_MC_OP_SUB;
+    int32_t size = range(g, 4096, 20000), a_stride = range(g, 0, 3) > 0, b_stride = range(g, 0, 3) > 0;
+
+    *r = (union nuc_mc_record){.binary = sum_of(g, opcode, random_scale(g), random_scale(g), random_scale(g))};
+    struct nuc_mc_binary *e = &r->binary;
+    e->shape[0] = size;
+    e->a_stride[0] = a_stride;
+    e->b_stride[0] = b_stride;
+    e->a = program_input(p, (uint32_t)(a_stride ? size : 1), &g->seed);
+    e->b = program_input(p, (uint32_t)(b_stride ? size : 1), &g->seed);
+    e->output = program_output(p, (uint32_t)size);
+    return opcode;
+}
+
+static void linear_sums_agree(void **state)
+{
+    struct generator g = {.seed = 419};
+
+    (void)state;
+    for (int n = 0; n < CASES; n++) {
+        struct program *p = program_new();
+        union nuc_mc_record r;
+        uint32_t opcode = random_sum(p, &g, &r, n);
+        program_call(p, opcode, &r);
+        check(p);
+    }
+}
+
 static void options_are_checked(void **state)
 {
     struct program *p = program_new();
@@ -254,9 +355,9 @@ static void options_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_agrees),
-        cmocka_unit_test(extreme_sums_agree),
-        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(every_path_agrees), cmocka_unit_test(extreme_sums_agree),
+        cmocka_unit_test(sums_are_linear),   cmocka_unit_test(ties_are_not_linear),
+        cmocka_unit_test(linear_sums_agree), cmocka_unit_test(options_are_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
