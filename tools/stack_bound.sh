@@ -4,12 +4,14 @@
 #
 # A call through a pointer counts as one of the largest function it may reach: targets() below. What is not in the
 # graphs (memcpy, floating-point helpers of the compiler's library, callbacks of the application) counts as 64 bytes.
+# Assembly states its own: lines " * stack FUNCTION BYTES" of the sources.
 set -eu
 [ $# -eq 1 ] && [ -d "$1" ] || { echo "usage: stack_bound.sh BUILD" >&2; exit 2; }
 graphs=$(find "$1/src" -name '*.ci' | sort)
 [ -n "$graphs" ] || { echo "stack_bound.sh: $1 has no call graphs: build with -fcallgraph-info=su" >&2; exit 2; }
+sources=$(find "$(dirname "$0")/../src" -name '*.S')
 # shellcheck disable=SC2086
-cat $graphs | awk '
+cat $graphs $sources | awk '
     function field(name,    at, rest) {
         at = index($0, name ": \"")
         if (at == 0) return ""
@@ -25,6 +27,7 @@ cat $graphs | awk '
             if (words ~ /dynamic\)/ && words !~ /bounded/) { print "FAIL frame of unknown size: " name; bad = 1 }
         }
     }
+    /^ \* stack [a-z_0-9]+ [0-9]+$/ { frame[$3] = $4; called[$3] = 1 }
     /^edge: / {
         from = field("sourcename"); to = field("targetname")
         calls[from] = calls[from] SUBSEP to

@@ -36,16 +36,23 @@ static void fill(struct bench *b)
 static struct nuc_rescale random_rescale(struct bench *b, int32_t taps)
 {
     int32_t bits = 0;
+    bool zeros = number(b, 0, 3) == 0;
 
     while (1 << bits < taps * 20)
         bits++;
     for (int i = 0; i < CHANNELS; i++) {
-        b->multipliers[i] = number(b, 0, 20) == 0 ? 0 : number(b, 1 << 30, INT32_MAX);
+        b->multipliers[i] = zeros && number(b, 0, 9) == 0 ? 0 : number(b, 1 << 30, INT32_MAX);
         b->shifts[i] = b->multipliers[i] == 0 ? number(b, -3, 3) : number(b, -bits - 3, -bits + 2);
         b->bias[i] = number(b, -30000, 30000);
     }
     if (number(b, 0, 9) == 0)
         b->shifts[0] = 1;
+    if (number(b, 0, 4) == 0) { /* a channel that its bias keeps at one value */
+        int32_t o = number(b, 0, CHANNELS / 4);
+        b->bias[o] = (number(b, 0, 1) != 0 ? 1 : -1) * ((1 << 30) + number(b, -9999, 9999));
+        b->shifts[o] = -number(b, 20, number(b, 22, 31));
+        b->multipliers[o] = number(b, 1 << 30, INT32_MAX);
+    }
     bool narrow = number(b, 0, 3) == 0;
     return (struct nuc_rescale){b->multipliers,       b->shifts,        1, number(b, -128, 127),
                                 narrow ? -100 : -128, narrow ? 90 : 127};
@@ -66,8 +73,9 @@ static void random_conv(struct bench *b, struct nuc_conv_s8 *c, bool depthwise)
 {
     int32_t kind = number(b, 0, 3);
 
-    *c = (struct nuc_conv_s8){.batch = 1, .groups = 1, .in_channels = number(b, 1, kind == 0 ? 40 : 9)};
-    c->out_channels = number(b, 1, kind == 1 ? 40 : 9);
+    /* Columns in one part and in several, and without a scratch of their size. */
+    *c = (struct nuc_conv_s8){.batch = 1, .groups = 1, .in_channels = number(b, 1, kind == 0 ? 70 : 9)};
+    c->out_channels = number(b, 1, kind == 1 ? CHANNELS : 17);
     if (depthwise) {
         c->in_channels = number(b, 0, 2) == 0 ? 1 : 4 * number(b, 1, CHANNELS / 4);
         c->out_channels = c->in_channels == 1 ? number(b, 1, CHANNELS) : c->in_channels;

@@ -84,6 +84,14 @@ static void random_rescale(struct numbers *n, struct conv_case *t, int32_t taps)
     t->shifts = random_s32(n, (size_t)size, -bits - 3, number(n, 0, 9) == 0 ? 2 : -bits + 2);
     t->bias = random_s32(n, (size_t)size, -20000, 20000);
     t->c.bias = number(n, 0, 3) != 0 ? t->bias : NULL;
+    if (number(n, 0, 4) == 0) { /* channels that a large bias keeps at one value, or a multiplier of 0 */
+        for (int32_t o = 0; o < size; o += number(n, 1, 3)) {
+            t->bias[o] = (number(n, 0, 1) != 0 ? 1 : -1) * ((1 << number(n, 28, 30)) + number(n, -9999, 9999));
+            t->shifts[o] = -number(n, 20, number(n, 22, 31));
+            if (number(n, 0, 4) == 0)
+                t->multipliers[o] = t->shifts[o] = 0;
+        }
+    }
     *r = (struct nuc_rescale){t->multipliers, t->shifts, 1, number(n, -128, 127), -128, 127};
     if (number(n, 0, 2) == 0) {
         r->low = number(n, -128, 0);

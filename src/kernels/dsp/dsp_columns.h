@@ -1,6 +1,6 @@
 /*
- * The inner product of convolutions: columns of input elements, one for each of 4 or 2 output pixels, widened to 16
- * bits once and used by every output channel.
+ * The inner product of convolutions: columns of input elements, one for each of five output pixels, widened to 16 bits
+ * once and used by every output channel.
  *
  * A column block holds 4 elements k .. k + 3 of each pixel: first the words (k, k + 2) of all pixels, then their words
  * (k + 1, k + 3), which is the order in which the instructions widen four weights.
@@ -10,39 +10,77 @@
 
 #include "kernels/dsp/packed.h"
 #include "kernels/dsp/rescale.h"
+#include "kernels/ref/quantized.h"
 
-/* Rows of weights against columns, for one group of output pixels. */
-struct nuc_columns {
-    const uint32_t *data; /* blocks of 8 or 4 words */
-    int32_t depth;        /* elements of a column; the last block is filled with zeros */
-    int32_t pixels;       /* 1 to the width of the blocks: how many of them are stored */
-    int32_t first, last;  /* output channels */
-    ptrdiff_t out_step;   /* from one pixel's results to the next's */
-};
+/* As many sums as registers are left for, next to as many inputs. */
+#define NUC_COLUMN_PIXELS 5
+#define NUC_COLUMN_BLOCK (2 * NUC_COLUMN_PIXELS) /* words */
 
 /* Widens `blocks` times 4 elements at `in` for one pixel of blocks of `width` pixels, `offset` added (both lanes). */
 void nuc_dsp_widen(const int8_t *in, uint32_t offset, int32_t blocks, int32_t width, uint32_t *out);
 
-/*
- * out[pixel * out_step + o] for each output channel o of the columns; `weight` is the first one's row. The 4-pixel form
- * reads blocks of 4 pixels, the 2-pixel form of 2.
- */
-void nuc_dsp_multiply_4(const struct nuc_columns *c, const struct nuc_rescale *r, const int32_t *bias,
-                        const int8_t *weight, int8_t *out);
-void nuc_dsp_multiply_2(const struct nuc_columns *c, const struct nuc_rescale *r, const int32_t *bias,
-                        const int8_t *weight, int8_t *out);
+/* The same for five pixels `step` elements apart, in blocks of five. */
+void nuc_dsp_widen_five(const int8_t *in, ptrdiff_t step, uint32_t offset, int32_t blocks, uint32_t *out);
 
-/* Memory for columns that do not fit the operator's scratch. */
+/* Rows of weights against columns, or against a part of them. */
+struct nuc_dot {
+    const uint32_t *columns;
+    int32_t blocks; /* from 1 */
+    const int8_t *weight;
+    ptrdiff_t row;       /* from one row of weights to the next */
+    const int32_t *bias; /* what the sums of each row begin with; NULL: with what they are */
+    int32_t *sums;       /* rows x NUC_COLUMN_PIXELS */
+    int32_t rows;        /* from 1 */
+};
+
+void nuc_dsp_dot(const struct nuc_dot *d); /* dsp_columns_m33.S reads the structure */
+
+/* Sums to results: out[pixel * step + o] for output channels o from `first` on. */
+struct nuc_finish {
+    const struct nuc_rescale *rescale;
+    bool fused;    /* nuc_dsp_fuses() of it */
+    int32_t first; /* output channel */
+    int32_t count; /* output channels, from 1 */
+    const int32_t *sums;
+    int32_t pixels; /* that are stored */
+    ptrdiff_t step;
+};
+
+void nuc_dsp_finish(const struct nuc_finish *f, int8_t *out);
+
+/* Five pixels of what nuc_dsp_fuses(), from the first of some channels on. */
+struct nuc_finish_five {
+    const int32_t *sums, *multipliers, *shifts;
+    int8_t *out;
+    ptrdiff_t step;
+    const int32_t *last; /* the end of the sums */
+    int32_t offset;      /* twice that of the outputs, and one */
+};
+
+void nuc_dsp_finish_five(const struct nuc_finish_five *f); /* dsp_columns_m33.S reads the structure */
+
+/*
+ * Whether sums of `count` products of an int8 input with offset and an int8 weight, plus the bias, can be rescaled in
+ * one multiply and one shift in every channel, and are not clamped further than to int8.
+ */
+bool nuc_dsp_fuses(const struct nuc_rescale *r, const int32_t *bias, int32_t channels, int32_t count);
+
+/* Memory for columns and sums. */
 struct nuc_workspace {
     uint32_t *words;
     size_t count;
 };
 
 /*
- * Output channels [first, last) of a convolution that nuc_dsp_scales() allows; `weight` is the first one's row. A
- * grouped one takes all channels. False when there is no memory for two columns; nothing is written then.
+ * Output channels [first, last) of a convolution; `weight` is the first one's row, `row` leads to the next. A grouped
+ * one takes all channels. Rows of a length that is no multiple of 4 are read up to 3 elements beyond their end, but the
+ * last one of all channels.
  */
-bool nuc_dsp_conv_channels(const struct nuc_conv_s8 *c, int32_t first, int32_t last, const struct nuc_workspace *space,
-                           const int8_t *in, const int8_t *weight, int8_t *out);
+void nuc_dsp_conv_channels(const struct nuc_conv_s8 *c, int32_t first, int32_t last, const struct nuc_workspace *space,
+                           const int8_t *in, const int8_t *weight, ptrdiff_t row, int8_t *out);
+
+/* A depthwise convolution of one input channel, whose kernel has at most so many taps. */
+#define NUC_ONE_CHANNEL_TAPS 128
+void nuc_dsp_conv_one_channel(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
 
 #endif

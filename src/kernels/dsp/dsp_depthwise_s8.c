@@ -283,33 +283,6 @@ static void by_strips(const struct nuc_conv_s8 *c, const int8_t *in, const int8_
     }
 }
 
-/* ---- one input channel for all ---- */
-
-#define ONE_CHANNEL_WORDS 768
-#define MOST_TAPS_ONE_CHANNEL 128
-
-/* The stack holds the columns of the convolution and, of as many output channels as fit, weights with taps innermost.
- */
-static bool from_one_channel(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
-{
-    uint32_t stack[ONE_CHANNEL_WORDS];
-    int32_t taps = c->kernel[0] * c->kernel[1];
-    const struct nuc_workspace space = {stack, (size_t)(taps + 3) / 4 * 9};
-    int8_t *rows = (int8_t *)(stack + space.count);
-    int32_t most = (int32_t)((ONE_CHANNEL_WORDS - space.count) * sizeof(uint32_t)) / taps;
-
-    for (int32_t first = 0; first < c->out_channels; first += most) {
-        int32_t count = c->out_channels - first < most ? c->out_channels - first : most;
-        for (int32_t o = 0; o < count; o++) {
-            for (int32_t k = 0; k < taps; k++)
-                rows[o * taps + k] = weight[k * c->out_channels + first + o];
-        }
-        if (!nuc_dsp_conv_channels(c, first, first + count, &space, in, rows, out))
-            return false;
-    }
-    return true;
-}
-
 void nuc_dsp_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
     int32_t taps = c->kernel[0] * c->kernel[1];
@@ -317,6 +290,8 @@ void nuc_dsp_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const i
 
     if (scales && c->in_channels == c->out_channels && c->in_channels % 4 == 0 && taps <= MOST_TAPS)
         by_strips(c, in, weight, out);
-    else if (!scales || c->in_channels != 1 || taps > MOST_TAPS_ONE_CHANNEL || !from_one_channel(c, in, weight, out))
+    else if (c->in_channels == 1 && taps <= NUC_ONE_CHANNEL_TAPS)
+        nuc_dsp_conv_one_channel(c, in, weight, out);
+    else
         nuc_ref_depthwise_s8(c, in, weight, out);
 }
