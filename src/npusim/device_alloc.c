@@ -39,11 +39,12 @@ bool npu_host_has(enum nuc_simulator_path path)
     return path == NUC_SIMULATOR_PLAIN;
 }
 
-struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads)
+struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads, bool always)
 {
     (void)npu;
     (void)path;
     (void)threads;
+    (void)always;
     return NULL;
 }
 
