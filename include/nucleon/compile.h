@@ -512,6 +512,10 @@ struct nuc_program_report {
     size_t scratch_bound;         /* bytes alive at the peak of that scratch */
     bool scratch_proven;          /* no delegate's scratch could be smaller */
     bool scratch_in_arena;        /* the arena holds it */
+    size_t staging;               /* largest buffer for weights that a delegate call copies from flash; 0: none does */
+    size_t fetched;               /* bytes that calls copy there */
+    uint64_t fetch_cycles;        /* cycles this takes when the CPU copies, as the runtimes do, */
+    uint64_t fetch_cycles_by_dma; /* and when the application's copy functions leave it to a DMA */
     size_t delegate_data;         /* bytes of microcode, weights and kernels of all delegates */
     size_t program;               /* bytes of the file */
     bool has_npu;                 /* the target has one */

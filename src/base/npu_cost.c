@@ -12,7 +12,9 @@ const struct nuc_npu_costs nuc_npu_n3_64 = {
     .bus_bytes = 8,
     .softmax_steps = 16,
     .copy_start = 500,
-    .copy_bytes = 1,
+    .line_bytes = 32,
+    .line_cycles = 73,
+    .dma_bytes = 1,
     .cycles_per_second = 324000000,
 };
 
@@ -197,7 +199,7 @@ static struct nuc_npu_work resize_work(const struct nuc_npu_costs *k, const unio
     return (struct nuc_npu_work){.lanes = nuc_npu_times(out, 4), .bytes = nuc_npu_times(out, 5)};
 }
 
-/* Copies run beside the calls: nuc_npu_clock_step() has their time. */
+/* Copies are not work of the NPU: nuc_npu_clock_step() has their time. */
 static struct nuc_npu_work fetch_work(const struct nuc_npu_costs *k, const union nuc_mc_record *r)
 {
     (void)k;
@@ -235,11 +237,16 @@ uint64_t nuc_npu_cycles(const struct nuc_npu_costs *k, const struct nuc_npu_work
     return plus(plus(k->kernel, divide_up(w->bytes, k->bus_bytes)), plus(array, lanes));
 }
 
+/* The CPU's whole copy, or a DMA's start. */
 static void start_copy(const struct nuc_npu_costs *k, struct nuc_npu_clock *clock, const struct nuc_mc_fetch *f)
 {
     clock->now = plus(clock->now, k->copy_start);
+    if (!clock->dma) {
+        clock->now = plus(clock->now, nuc_npu_times(divide_up(size(f->size), k->line_bytes), k->line_cycles));
+        return;
+    }
     uint64_t start = clock->now > clock->copies_done ? clock->now : clock->copies_done;
-    clock->copies_done = plus(start, divide_up(size(f->size), k->copy_bytes));
+    clock->copies_done = plus(start, divide_up(size(f->size), k->dma_bytes));
     clock->copied[(uint32_t)f->channel % NUC_MC_CHANNELS] = clock->copies_done;
 }
 
@@ -257,4 +264,18 @@ uint64_t nuc_npu_clock_step(const struct nuc_npu_costs *k, struct nuc_npu_clock 
         clock->now = plus(clock->now, nuc_npu_cycles(k, &work));
     }
     return clock->now;
+}
+
+uint64_t nuc_npu_fetching_step(const struct nuc_npu_costs *k, struct nuc_npu_fetching *f, const union nuc_mc_record *r)
+{
+    uint32_t opcode = nuc_mc_opcode_of(&r->call);
+    uint64_t before = f->clock.now, now = nuc_npu_clock_step(k, &f->clock, r);
+
+    f->dma.dma = true;
+    (void)nuc_npu_clock_step(k, &f->dma, r);
+    if (opcode == NUC_MC_OP_FETCH)
+        f->bytes = plus(f->bytes, size(r->fetch.size));
+    else if (opcode != NUC_MC_OP_WAIT)
+        f->calls = plus(f->calls, now - before);
+    return now;
 }

@@ -5,6 +5,7 @@
 #ifndef NUC_BASE_NPU_COST_H
 #define NUC_BASE_NPU_COST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/microcode.h"
@@ -17,8 +18,10 @@ struct nuc_npu_costs {
     uint32_t kernel;         /* cycles to start a kernel and to finish it */
     uint32_t bus_bytes;      /* operands and results moved in a cycle; not overlapped with the array */
     uint32_t softmax_steps;  /* lane steps of an element */
-    uint32_t copy_start;     /* cycles to start a copy from flash */
-    uint32_t copy_bytes;     /* bytes a copy from flash moves in a cycle */
+    uint32_t copy_start;     /* cycles of the CPU for the call that copies weights from flash, or starts a DMA */
+    uint32_t line_bytes;     /* the CPU reads flash in lines of the cache in front of it, */
+    uint32_t line_cycles;    /* each of which takes so long */
+    uint32_t dma_bytes;      /* bytes a DMA reads from flash in a cycle, in long bursts beside the calls */
     uint32_t cycles_per_second; /* clock */
 };
 
@@ -40,8 +43,12 @@ uint64_t nuc_npu_round_up(uint64_t value, uint32_t step);
 /* Cycles of a kernel call with that work. */
 uint64_t nuc_npu_cycles(const struct nuc_npu_costs *costs, const struct nuc_npu_work *work);
 
-/* The time of a program: calls block, one after the other; copies from flash go on beside them. Starts at zero. */
+/*
+ * The time of a program: calls block, one after the other. So do copies from flash, which the CPU makes where they are
+ * started; by a DMA they go on beside the calls. Starts at zero.
+ */
 struct nuc_npu_clock {
+    bool dma;
     uint64_t now;
     uint64_t copies_done;             /* when the last copy ends: they follow each other */
     uint64_t copied[NUC_MC_CHANNELS]; /* when the copy of a channel ends */
@@ -50,5 +57,16 @@ struct nuc_npu_clock {
 /* Advances the clock by one call and returns the time it ends. Waiting for a copy takes what is left of it. */
 uint64_t nuc_npu_clock_step(const struct nuc_npu_costs *costs, struct nuc_npu_clock *clock,
                             const union nuc_mc_record *r);
+
+/* The time of a program under both kinds of copies, and what its copies take of it. Starts at zero. */
+struct nuc_npu_fetching {
+    struct nuc_npu_clock clock; /* the CPU copies */
+    struct nuc_npu_clock dma;
+    uint64_t calls, bytes; /* cycles of everything but copies; bytes that are copied */
+};
+
+/* Advances both clocks by one call and returns the time the CPU's ends. */
+uint64_t nuc_npu_fetching_step(const struct nuc_npu_costs *costs, struct nuc_npu_fetching *f,
+                               const union nuc_mc_record *r);
 
 #endif

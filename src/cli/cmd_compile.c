@@ -43,6 +43,11 @@ static void print_memory(const struct nuc_program_report *r)
         cli_printf(",\n           NPU scratch %zu bytes (%zu%s)%s", r->delegate_scratch, r->scratch_bound,
                    r->scratch_proven ? ", proven optimal" : "", r->scratch_in_arena ? " inside" : "");
     cli_put("\n");
+    if (r->fetched > 0)
+        cli_printf("  flash    %zu bytes of weights, fetched to %zu bytes of SRAM: %llu cycles of the CPU,\n"
+                   "           %llu when a DMA copies beside the kernels\n",
+                   r->fetched, r->staging, (unsigned long long)r->fetch_cycles,
+                   (unsigned long long)r->fetch_cycles_by_dma);
 }
 
 static void print_executorch(const struct nuc_program_report *r)

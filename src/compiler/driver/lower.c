@@ -321,6 +321,10 @@ static void lower_partitions(struct nuc_model *m)
         r->n_transposes += p->info.n_transposes;
         r->moved_bytes += p->info.moved_bytes;
         r->delegate_data += p->info.payload_size;
+        r->staging = r->staging > p->image->staging_size ? r->staging : p->image->staging_size;
+        r->fetched += p->image->fetches.bytes;
+        r->fetch_cycles += p->image->fetches.cycles;
+        r->fetch_cycles_by_dma += p->image->fetches.dma_cycles;
     }
 }
 

@@ -83,7 +83,7 @@ static void take_record(const struct nuc_profile_call *call, uint32_t k, struct 
 static void add_kernels(struct profiling *f, uint32_t instruction, struct nuc_span microcode,
                         const struct nuc_profile_call *call)
 {
-    struct nuc_npu_clock clock = {.now = 0};
+    struct nuc_npu_fetching clocks = {.bytes = 0};
     uint64_t at = word(microcode, NUC_MC_WORD_CALLS_OFFSET);
     uint32_t n_calls = word(microcode, NUC_MC_WORD_CALLS);
     struct nuc_span head, record;
@@ -92,7 +92,7 @@ static void add_kernels(struct profiling *f, uint32_t instruction, struct nuc_sp
         uint32_t opcode = nuc_load_u32(head.data) & 0xFFFFu, size = nuc_mc_whole_size(nuc_load_u32(head.data));
         union nuc_mc_record r;
         if (size == 0 || !nuc_span_slice(microcode, at, size, &record))
-            return;
+            break;
         nuc_mc_load(record.data, &r);
         struct nuc_profile_row *row = add_row(f);
         struct nuc_kernel_name name = nuc_kernel_name_read(f->cx, microcode, k);
@@ -102,14 +102,17 @@ static void add_kernels(struct profiling *f, uint32_t instruction, struct nuc_sp
         row->what = opcode_name(opcode);
         row->node = name.node;
         row->source = name.source;
-        row->record_start = clock.now;
-        row->record_stop = nuc_npu_clock_step(f->p->target->npu, &clock, &r);
+        row->record_start = clocks.clock.now;
+        row->record_stop = nuc_npu_fetching_step(f->p->target->npu, &clocks, &r);
         row->cycles = row->record_stop - row->record_start;
         take_record(call, k, row);
         f->p->unrecorded = f->p->unrecorded || !row->recorded;
         spend(f, row->cycles, true);
         at += size;
     }
+    f->p->fetched += clocks.bytes;
+    f->p->fetch_cycles += clocks.clock.now - clocks.calls;
+    f->p->fetch_cycles_by_dma += clocks.dma.now - clocks.calls;
 }
 
 /* A text of the program, NULL when it is empty; of an overlong one `MAX_TEXT` characters, its end when `tail`. */
@@ -228,6 +231,12 @@ static void add_notes(struct nuc_text *out, const struct nuc_profile *p)
     nuc_text_addf(out,
                   "NPU: cycles of the simulator's model; CPU: estimated from sizes as for int8 kernels; not measured "
                   "on\nsilicon (docs/cycle-model.md has the error)\n");
+    if (p->fetched > 0)
+        nuc_text_addf(out,
+                      "%llu of these cycles: %llu bytes of weights from flash, copied by the CPU; by a DMA beside the "
+                      "kernels %llu\n",
+                      (unsigned long long)p->fetch_cycles, (unsigned long long)p->fetched,
+                      (unsigned long long)p->fetch_cycles_by_dma);
     if (p->unrecorded)
         nuc_text_addf(out,
                       "the program was compiled without --profile: kernels have their modelled times and no names\n");

@@ -34,9 +34,12 @@ struct nuc_profile {
     const struct nuc_target *target;
     struct nuc_profile_row *rows; /* in order of execution */
     size_t n_rows;
-    uint64_t cycles, npu_cycles; /* of all; of calls and kernels */
-    bool unrecorded;             /* kernels without records: the program was compiled without profiling */
-    bool foreign;                /* calls whose microcode cannot be read */
+    uint64_t cycles, npu_cycles;  /* of all; of calls and kernels */
+    uint64_t fetched;             /* bytes of weights that calls copy from flash, */
+    uint64_t fetch_cycles;        /* cycles of that, in which the CPU copies, */
+    uint64_t fetch_cycles_by_dma; /* and with a DMA beside the calls */
+    bool unrecorded;              /* kernels without records: the program was compiled without profiling */
+    bool foreign;                 /* calls whose microcode cannot be read */
 };
 
 /* Profile of one execution of a program; fails with NUC_BAD_INPUT when the program is damaged. */

@@ -462,18 +462,19 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
 }
 
 /* Addresses do not matter for the time of a call, but the order of calls may. */
-static void count_cycles(struct nuc_cv *cv, const struct nuc_npu_costs *costs)
+static struct nuc_neutron_fetches count_cycles(struct nuc_cv *cv, const struct nuc_npu_costs *costs)
 {
-    struct nuc_npu_clock clock = {.now = 0};
+    struct nuc_npu_fetching f = {.bytes = 0};
 
     for (uint32_t i = 0; i < cv->n_calls; i++) {
         const uint8_t *record = cv->records.data + cv->calls[i].offset;
         union nuc_mc_record r;
-        uint64_t started = clock.now;
+        uint64_t started = f.clock.now;
 
         nuc_mc_load(record, &r);
-        cv->calls[i].cycles = nuc_npu_clock_step(costs, &clock, &r) - started;
+        cv->calls[i].cycles = nuc_npu_fetching_step(costs, &f, &r) - started;
     }
+    return (struct nuc_neutron_fetches){f.bytes, f.clock.now - f.calls, f.dma.now - f.calls};
 }
 
 /*
@@ -509,7 +510,7 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     }
     image->staging_size = cv.fetch ? nuc_cv_add_fetches(&cv) : 0;
     nuc_cv_assign_addresses(&cv, image);
-    count_cycles(&cv, options && options->costs ? options->costs : &nuc_npu_n3_64);
+    image->fetches = count_cycles(&cv, options && options->costs ? options->costs : &nuc_npu_n3_64);
     /* A weights block and a kernels block always exist: their pointers are arguments of the driver. */
     if (cv.weights.size == 0)
         append(&cv, &cv.weights, "", 1);

@@ -29,12 +29,19 @@ struct nuc_neutron_call {
     uint64_t cycles; /* from the end of the call before it, by the cost model */
 };
 
+/* Weights that are copied from flash, and what that takes of the program's time. */
+struct nuc_neutron_fetches {
+    uint64_t bytes;
+    uint64_t cycles, dma_cycles; /* copied by the CPU, as the times of the calls have it; by a DMA beside the calls */
+};
+
 struct nuc_neutron_image {
     struct nuc_span microcode, weights, kernels;
     uint32_t scratch_size;  /* bytes */
     uint32_t scratch_bound; /* bytes no plan can go below: the most that is live at once */
     bool scratch_proven;    /* no smaller plan exists for this order of calls */
     uint32_t staging_size;  /* bytes of the staging buffer for weights, 0: they are read where they are */
+    struct nuc_neutron_fetches fetches;
     uint32_t profile_size;  /* bytes of the profile buffer, 0 without profiling */
     uint32_t n_inputs, n_outputs;
     uint32_t n_calls;
