@@ -208,6 +208,13 @@ void npu_table(const struct nuc_npu_memory *m, const struct nuc_mc_result *resul
 void npu_softmax_exponentials(const struct nuc_mc_softmax *s, int32_t *table);
 void npu_softmax_from(const struct nuc_mc_softmax *s, const int32_t *table, const int8_t *in, int8_t *out);
 
+/* The two rows or columns an output position of a resize lies between, and the weight of the upper one in 1/1024. */
+struct npu_between {
+    int32_t low, high;
+    int64_t part;
+};
+struct npu_between npu_between(int32_t out, int32_t scale, int32_t half_pixel, int32_t size);
+
 /* MEAN or SUM of values whose sum, less their zero points, is `sum`; not clamped. */
 int32_t npu_reduced_sum(const struct nuc_mc_reduce *d, int64_t sum);
 

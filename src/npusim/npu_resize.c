@@ -4,15 +4,9 @@
 
 #define UNIT 1024
 
-/* The two rows or columns an output position lies between, and the weight of the upper one in 1/1024. */
-struct between {
-    int32_t low, high;
-    int64_t part;
-};
-
-static struct between position(int32_t out, int32_t scale, int32_t half_pixel, int32_t size)
+struct npu_between npu_between(int32_t out, int32_t scale, int32_t half_pixel, int32_t size)
 {
-    struct between b;
+    struct npu_between b;
     int64_t at = (int64_t)out * scale + (half_pixel ? scale / 2 - UNIT / 2 : 0);
     int64_t low = at / UNIT, high = (at + UNIT - 1) / UNIT;
 
@@ -23,8 +17,8 @@ static struct between position(int32_t out, int32_t scale, int32_t half_pixel, i
     return b;
 }
 
-static void resize_pixel(const struct nuc_mc_resize *z, const int8_t *image, const struct between *y,
-                         const struct between *x, int8_t *out)
+static void resize_pixel(const struct nuc_mc_resize *z, const int8_t *image, const struct npu_between *y,
+                         const struct npu_between *x, int8_t *out)
 {
     int64_t row = (int64_t)z->in_w * z->channels;
     const int8_t *p00 = image + y->low * row + (int64_t)x->low * z->channels;
@@ -48,9 +42,9 @@ void npu_resize_bilinear(const struct nuc_npu_memory *m, const union nuc_mc_reco
 
     for (int32_t b = 0; b < z->batches; b++) {
         for (int32_t oy = 0; oy < z->out_h; oy++) {
-            struct between y = position(oy, z->scale_h, z->half_pixel, z->in_h);
+            struct npu_between y = npu_between(oy, z->scale_h, z->half_pixel, z->in_h);
             for (int32_t ox = 0; ox < z->out_w; ox++) {
-                struct between x = position(ox, z->scale_w, z->half_pixel, z->in_w);
+                struct npu_between x = npu_between(ox, z->scale_w, z->half_pixel, z->in_w);
                 resize_pixel(z, image, &y, &x, out);
                 out += npu_pitch(z->out_pitch, z->channels);
             }

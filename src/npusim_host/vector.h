@@ -120,6 +120,18 @@ struct vec_pool {
     struct vec_output output;
 };
 
+/* Two places of the input that an output lies between, and the weight of the upper one in 1/1024: an entry each. */
+struct vec_positions {
+    int32_t *low, *high, *part;
+};
+
+/* A row of a bilinear resize: `n` times `run` values, from the places of `at` in a row of blended values. */
+struct vec_blend {
+    struct vec_positions at;
+    int32_t n, run;
+    ptrdiff_t pitch; /* bytes from one run of outputs to the next */
+};
+
 struct vec_isa {
     enum nuc_simulator_path path;
     int32_t input_offset; /* the kernels add to inputs */
@@ -140,6 +152,9 @@ struct vec_isa {
     void (*lookup)(const int8_t *table, const int8_t *in, int32_t n, int8_t *out);
     /* sum[i] += in[i * stride + r * row] over r < rows, for n values next to each other. */
     void (*sum_rows)(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t n, int32_t *sum);
+    /* out[i] = low[i] * (1024 - part) + high[i] * part */
+    void (*blend_rows)(const int8_t *low, const int8_t *high, int32_t part, int32_t n, int32_t *out);
+    void (*blend_columns)(const struct vec_blend *b, const int32_t *row, int8_t *out);
 };
 
 extern const struct vec_isa vec_isa_avx2, vec_isa_avx512vnni, vec_isa_neondot;

@@ -62,6 +62,14 @@ static inline vec_i32 vec_shift_left(vec_i32 a, int32_t by)
     return (vec_i32){_mm256_sll_epi32(a.low, count), _mm256_sll_epi32(a.high, count)};
 }
 
+/* With the sign. */
+static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
+{
+    __m128i count = _mm_cvtsi32_si128(by);
+
+    return (vec_i32){_mm256_sra_epi32(a.low, count), _mm256_sra_epi32(a.high, count)};
+}
+
 static inline __m256i vec_half_if_negative(__m256i v, __m256i a, __m256i b)
 {
     return _mm256_blendv_epi8(b, a, _mm256_srai_epi32(v, 31));

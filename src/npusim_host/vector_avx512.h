@@ -49,6 +49,12 @@ static inline vec_i32 vec_shift_left(vec_i32 a, int32_t by)
     return _mm512_sll_epi32(a, _mm_cvtsi32_si128(by));
 }
 
+/* With the sign. */
+static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
+{
+    return _mm512_sra_epi32(a, _mm_cvtsi32_si128(by));
+}
+
 /* a where `v` is negative, else b. */
 static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
 {

@@ -83,6 +83,10 @@ static struct vec_plan *plan_call(const struct vec_isa *isa, const struct nuc_np
         return vec_plan_conv(isa, npu, &r->conv, budget);
     case NUC_MC_OP_DEPTHWISE_CONV_2D:
         return vec_plan_depthwise(isa, npu, &r->conv, budget);
+    case NUC_MC_OP_TRANSPOSE_CONV:
+        return vec_plan_transposed(isa, npu, &r->conv, budget);
+    case NUC_MC_OP_RESIZE_BILINEAR:
+        return vec_plan_resize(&r->resize, budget);
     case NUC_MC_OP_FULLY_CONNECTED:
     case NUC_MC_OP_BATCH_MATMUL:
         return plan_matmul(isa, npu, &r->matmul, budget);
@@ -160,7 +164,7 @@ void npu_host_close(struct npu_host *h)
         return;
     vec_threads_free(h->machine.threads);
     for (uint32_t i = 0; h->plans && i < h->n_calls; i++)
-        free(h->plans[i]);
+        vec_plan_free(h->plans[i]);
     free(h->plans);
     free(h->machine.scratch);
     free(h);
@@ -183,6 +187,11 @@ static bool call_unplanned(const struct vec_machine *v, const struct nuc_npu_mem
     }
     if ((opcode == NUC_MC_OP_MEAN || opcode == NUC_MC_OP_SUM) && vec_reduces(&r->reduce)) {
         vec_run_reduce(v, &r->reduce, npu_source_i8(m, r->reduce.input), npu_target_i8(m, r->reduce.output));
+        return true;
+    }
+    if (opcode == NUC_MC_OP_GATHER) {
+        vec_run_gather(v, &r->gather, npu_source_i32(m, r->gather.table), npu_source(m, r->gather.input),
+                       npu_target(m, r->gather.output));
         return true;
     }
     if (opcode == NUC_MC_OP_LUT) {
@@ -216,6 +225,13 @@ bool npu_host_call(struct npu_host *h, uint32_t index, const struct nuc_npu_memo
         return true;
     case VEC_DEPTHWISE:
         vec_run_depthwise(v, &plan->u.depthwise, npu_source_i8(m, r->conv.input), npu_target_i8(m, r->conv.output));
+        return true;
+    case VEC_TRANSPOSED:
+        vec_run_transposed(v, plan, npu_source_i8(m, r->conv.input), npu_target_i8(m, r->conv.output));
+        return true;
+    case VEC_RESIZE:
+        vec_run_resize(v, &plan->u.resize, &r->resize, npu_source_i8(m, r->resize.input),
+                       npu_target_i8(m, r->resize.output));
         return true;
     case VEC_PRODUCT:
         vec_run_product(v, &plan->u.product, &r->matmul, npu_source_i8(m, r->matmul.lhs),

@@ -403,11 +403,57 @@ static void vec_sum_rows(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t 
     }
 }
 
+/* Modulo 2^32: a part beyond 0 to 1024 belongs to two equal values. */
+static inline int32_t vec_blended(int32_t low, int32_t high, int32_t part)
+{
+    return (int32_t)((uint32_t)low * (1024u - (uint32_t)part) + (uint32_t)high * (uint32_t)part);
+}
+
+static void vec_blend_rows(const int8_t *low, const int8_t *high, int32_t part, int32_t n, int32_t *out)
+{
+    for (int32_t i = 0; i < n; i++)
+        out[i] = vec_blended(low[i], high[i], part);
+}
+
+/* A sum in units of 2^-20, half away from zero. A weighted mean of int8: it needs no saturation. */
+static inline int8_t vec_from_sum(int32_t sum)
+{
+    return (int8_t)((sum + (1 << 19) + (sum >> 31)) >> 20);
+}
+
+/* `run` values from `low` and `high` on; up to VEC_LANES - 1 more are read. */
+static inline void vec_blend_run(const int32_t *low, const int32_t *high, int32_t part, int32_t run, int8_t *out)
+{
+    static const struct vec_output any = {0, INT8_MIN, INT8_MAX};
+    vec_i32 of_low = vec_splat(1024 - part), of_high = vec_splat(part);
+    vec_i32 half = vec_splat(1 << 19), less = vec_splat((1 << 19) - 1);
+
+    for (int32_t i = 0; i < run; i += VEC_LANES) {
+        vec_i32 sum = vec_add(vec_mul(vec_load(low + i), of_low), vec_mul(vec_load(high + i), of_high));
+        vec_i32 rounded = vec_shift_right(vec_add(sum, vec_if_negative(sum, less, half)), 20);
+        vec_store(rounded, &any, out + i, vec_smaller(run - i, VEC_LANES));
+    }
+}
+
+static void vec_blend_columns(const struct vec_blend *b, const int32_t *restrict row, int8_t *restrict out)
+{
+    const int32_t *low = b->at.low, *high = b->at.high, *part = b->at.part;
+
+    if (b->run == 1 && b->pitch == 1) {
+        for (int32_t i = 0; i < b->n; i++)
+            out[i] = vec_from_sum(vec_blended(row[low[i]], row[high[i]], part[i]));
+        return;
+    }
+    for (int32_t p = 0; p < b->n; p++, out += b->pitch)
+        vec_blend_run(row + low[p], row + high[p], part[p], b->run, out);
+}
+
 #define VEC_ISA(its_path, offset, bytes, its_left)                                                                     \
     {                                                                                                                  \
         .path = (its_path), .input_offset = (offset), .weight_bytes = (bytes), .left = (its_left), .block = VEC_BLOCK, \
         .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise, .binary = vec_binary,                    \
         .average = vec_average, .maximum = vec_maximum, .sum_rows = vec_sum_rows, .lookup = vec_lookup,                \
+        .blend_rows = vec_blend_rows, .blend_columns = vec_blend_columns,                                              \
     }
 
 #endif

@@ -59,6 +59,12 @@ static inline vec_i32 vec_shift_left(vec_i32 a, int32_t by)
     return a;
 }
 
+/* With the sign. */
+static inline vec_i32 vec_shift_right(vec_i32 a, int32_t by)
+{
+    return vec_shift_left(a, -by);
+}
+
 /* a where `v` is negative, else b. */
 static inline vec_i32 vec_if_negative(vec_i32 v, vec_i32 a, vec_i32 b)
 {

@@ -25,6 +25,15 @@ struct vec_plan *vec_plan_new(struct vec_budget *budget, enum vec_kind kind, uin
     return plan;
 }
 
+void vec_plan_free(struct vec_plan *p)
+{
+    while (p) {
+        struct vec_plan *next = p->next;
+        free(p);
+        p = next;
+    }
+}
+
 bool vec_params_set(struct vec_params *p, int32_t lane, int32_t bias, uint64_t bound, bool rectified,
                     int32_t multiplier, int32_t shift)
 {

@@ -47,21 +47,36 @@ struct vec_depthwise_plan {
     int64_t images;
 };
 
+/* A phase of a transposed convolution: bytes from the image's first to those it reads and writes. */
+struct vec_transposed_plan {
+    struct vec_conv_plan conv; /* of one image */
+    int64_t images;
+    ptrdiff_t in_start, in_image, out_start, out_image;
+};
+
+struct vec_resize_plan {
+    struct vec_positions rows; /* by row */
+    struct vec_blend columns;
+};
+
 struct vec_product_plan {
     const struct vec_params *params; /* biases as they are stored */
 };
 
 /* Which kernel runs a plan. A product: both operands are packed when it runs. */
-enum vec_kind { VEC_CONV, VEC_DEPTHWISE, VEC_PRODUCT, VEC_BINARY, VEC_SOFTMAX };
+enum vec_kind { VEC_CONV, VEC_DEPTHWISE, VEC_TRANSPOSED, VEC_PRODUCT, VEC_BINARY, VEC_SOFTMAX, VEC_RESIZE };
 
-/* What a call becomes; NULL where plain C runs it. One block of memory, weights and tables included. */
+/* What a call becomes; NULL where plain C runs it. One block of memory, weights and tables included, per part. */
 struct vec_plan {
-    size_t scratch; /* bytes that a thread needs */
+    size_t scratch;        /* bytes that a thread needs */
+    struct vec_plan *next; /* another part of the same call */
     enum vec_kind kind;
     union {
         struct vec_conv_plan conv;
         struct vec_depthwise_plan depthwise;
+        struct vec_transposed_plan transposed;
         struct vec_product_plan product;
+        struct vec_resize_plan resize;
         struct vec_binary binary;
         int32_t exponentials[256];
     } u;
@@ -88,9 +103,15 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
 struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_matmul *g);
 struct vec_plan *vec_plan_binary(const struct vec_isa *isa, const struct nuc_mc_binary *e, struct vec_budget *budget);
 struct vec_plan *vec_plan_softmax(const struct nuc_mc_softmax *s);
+struct vec_plan *vec_plan_transposed(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                                     struct vec_budget *budget);
+struct vec_plan *vec_plan_resize(const struct nuc_mc_resize *z, struct vec_budget *budget);
 
 /* A zeroed plan with `extra` bytes after it, taken off the budget; *memory is where they are, aligned. */
 struct vec_plan *vec_plan_new(struct vec_budget *budget, enum vec_kind kind, uint64_t extra, uint8_t **memory);
+
+/* With its other parts. `p` may be NULL. */
+void vec_plan_free(struct vec_plan *p);
 
 /*
  * Parameters of one output. bound: the largest |accumulator|; rectified: results below the zero point are clamped to it
@@ -195,6 +216,7 @@ struct vec_machine {
 #define VEC_STEPS_MIX 8     /* of four taps of 64 outputs, products included */
 #define VEC_STEPS_BINARY 16 /* of 16 outputs */
 #define VEC_STEPS_LOOKUP 8  /* of 64 values */
+#define VEC_STEPS_BLEND 4   /* of 16 values, in rows or in columns */
 
 /*
  * The linear function that gives the bytes of an addition or subtraction whose operands do not saturate, proven for all
@@ -217,6 +239,13 @@ void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, con
 void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool average, const int8_t *in,
                   int8_t *out);
 void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *d, const int8_t *in, int8_t *out);
+
+void vec_run_transposed(const struct vec_machine *v, const struct vec_plan *plan, const int8_t *in, int8_t *out);
+void vec_run_resize(const struct vec_machine *v, const struct vec_resize_plan *p, const struct nuc_mc_resize *z,
+                    const int8_t *in, int8_t *out);
+/* tables: those of all axes, one after the other. */
+void vec_run_gather(const struct vec_machine *v, const struct nuc_mc_gather *g, const int32_t *tables,
+                    const uint8_t *in, uint8_t *out);
 
 void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, const int8_t *table, const int8_t *in,
                    int8_t *out);

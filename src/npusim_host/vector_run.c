@@ -43,6 +43,9 @@ static int64_t depthwise_jobs(const struct vec_depthwise_plan *p)
 
 int64_t vec_plan_steps(const struct vec_plan *p)
 {
+    if (p->kind == VEC_TRANSPOSED)
+        return p->u.transposed.images * conv_pixels(&p->u.transposed.conv) * conv_pixel_steps(&p->u.transposed.conv) +
+               (p->next ? vec_plan_steps(p->next) : 0);
     if (p->kind == VEC_CONV)
         return conv_pixels(&p->u.conv) * conv_pixel_steps(&p->u.conv);
     return p->kind == VEC_DEPTHWISE ? depthwise_jobs(&p->u.depthwise) * depthwise_row_steps(&p->u.depthwise) : 0;

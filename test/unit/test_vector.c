@@ -181,6 +181,35 @@ static uint32_t random_bilinear(struct program *p, struct generator *g, union nu
     return NUC_MC_OP_RESIZE_BILINEAR;
 }
 
+/* Nearest neighbors, mirrors and runs by turns along each axis. */
+static uint32_t random_gather(struct program *p, struct generator *g, union nuc_mc_record *r, int n)
+{
+    int32_t size[NUC_MC_MAX_RANK] = {0}, entries[256], count = 0;
+    *r = (union nuc_mc_record){.gather = {.rank = range(g, 1, 4), .unit = one_of(g, 1, range(g, 1, 70), 16)}};
+    struct nuc_mc_gather *a = &r->gather;
+    int32_t stride = a->unit, out = a->unit;
+    for (int32_t d = a->rank - 1; d >= 0; d--) {
+        size[d] = range(g, 1, 9);
+        a->shape[d] = range(g, 1, d == a->rank - 1 ? 40 : 7);
+        out *= a->shape[d];
+    }
+    for (int32_t d = 0; d < a->rank; d++) {
+        int32_t kind = range(g, 0, 2), first = range(g, 0, size[d] - 1), inner = a->unit;
+        for (int32_t e = d + 1; e < a->rank; e++)
+            inner *= size[e];
+        for (int32_t i = 0; i < a->shape[d]; i++) {
+            int32_t place = kind == 0 ? i * size[d] / a->shape[d] : kind == 1 ? abs(first - i) : first + i;
+            entries[count++] = place % size[d] * inner;
+        }
+        stride = d == 0 ? inner * size[d] : stride;
+    }
+    a->table = program_weights(p, entries, (uint32_t)count * 4);
+    a->input = program_input(p, (uint32_t)stride, &g->seed);
+    a->output = program_output(p, (uint32_t)out);
+    (void)n;
+    return NUC_MC_OP_GATHER;
+}
+
 /* Every kernel; the product and the elementwise ones come in several opcodes. */
 static const struct {
     uint32_t (*make)(struct program *p, struct generator *g, union nuc_mc_record *r, int n);
@@ -190,6 +219,7 @@ static const struct {
     {random_transposed, CASES}, {random_product, 2 * CASES},   {random_elementwise, 3 * CASES},
     {random_pool, 2 * CASES},   {random_reduction, 2 * CASES}, {random_softmax, CASES},
     {random_table, CASES},      {random_copy, 2 * CASES},      {random_bilinear, CASES},
+    {random_gather, CASES},
 };
 
 static void check_kernel(size_t k, struct generator *g)

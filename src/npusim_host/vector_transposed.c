@@ -1,0 +1,170 @@
+/*
+ * Transposed convolutions. Outputs whose position has the same remainder by the stride read the same taps, and
+ * neighbors among them neighboring inputs: each such phase is a dense convolution of stride 1 with the taps it has, in
+ * reverse.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "npusim_host/vector_plan.h"
+
+#define MOST_PHASES 64
+
+/* One axis of a phase. */
+struct phase {
+    int32_t first, count; /* outputs first, first + stride, ... */
+    int32_t tap, taps;    /* kernel positions tap, tap + stride, ... */
+    int32_t pad;          /* rows or columns in front of the input that the first output reads */
+    int32_t skip;         /* or those of the input that no output reads */
+};
+
+static struct phase phase_of(int32_t first, int32_t stride, int32_t pad, int32_t kernel, int32_t out)
+{
+    struct phase p = {.first = first, .tap = (int32_t)(((int64_t)first + pad) % stride)};
+    int64_t newest = ((int64_t)first + pad - p.tap) / stride, oldest;
+
+    p.count = first < out ? vec_up(out - first, stride) : 0;
+    /* Without taps, one whose weights are 0. */
+    p.taps = p.tap < kernel ? vec_up(kernel - p.tap, stride) : 1;
+    oldest = newest - (p.taps - 1);
+    p.pad = oldest < 0 ? (int32_t)-oldest : 0;
+    p.skip = oldest > 0 ? (int32_t)oldest : 0;
+    return p;
+}
+
+/* Constants of a phase, one after the other: what vec_plan_conv() reads. */
+struct constants {
+    uint8_t *bytes;
+    struct nuc_mc_ref bias, requant, weight;
+};
+
+static void reverse_taps(const struct nuc_mc_conv *c, const int8_t *from, const struct phase *y, const struct phase *x,
+                         int8_t *to)
+{
+    for (int32_t o = 0; o < c->out_c; o++) {
+        for (int32_t j = y->taps - 1; j >= 0; j--) {
+            for (int32_t i = x->taps - 1; i >= 0; i--, to += c->in_c) {
+                int32_t ky = y->tap + j * c->stride_h, kx = x->tap + i * c->stride_w;
+                if (ky < c->k_h && kx < c->k_w)
+                    memcpy(to, from + (((int64_t)o * c->k_h + ky) * c->k_w + kx) * c->in_c, (size_t)c->in_c);
+                else
+                    memset(to, 0, (size_t)c->in_c);
+            }
+        }
+    }
+}
+
+static bool take_constants(const struct nuc_npu *npu, const struct nuc_mc_conv *c, const struct phase *y,
+                           const struct phase *x, struct constants *k)
+{
+    const struct nuc_npu_memory m = vec_weights_of(npu);
+    uint64_t outputs = (uint64_t)c->out_c, words = 3 * sizeof(int32_t) * outputs;
+    uint64_t weights = outputs * (uint64_t)c->in_c * (uint64_t)y->taps * (uint64_t)x->taps;
+
+    if (words + weights > UINT32_MAX || !(k->bytes = malloc((size_t)(words + weights))))
+        return false;
+    k->bias = (struct nuc_mc_ref){NUC_MC_WEIGHTS, 0};
+    k->requant = (struct nuc_mc_ref){NUC_MC_WEIGHTS, (uint32_t)(words / 3)};
+    k->weight = (struct nuc_mc_ref){NUC_MC_WEIGHTS, (uint32_t)words};
+    memcpy(k->bytes, npu_source(&m, c->bias), (size_t)(words / 3));
+    memcpy(k->bytes + k->requant.offset, npu_source(&m, c->requant), (size_t)(2 * words / 3));
+    reverse_taps(c, npu_source_i8(&m, c->weight), y, x, (int8_t *)k->bytes + k->weight.offset);
+    return true;
+}
+
+/* The window of a phase is that of its dense convolution, but for the steps of images whose rest others have. */
+static void place(struct vec_transposed_plan *p, const struct nuc_mc_conv *c, const struct phase *y,
+                  const struct phase *x)
+{
+    ptrdiff_t in_pixel = (ptrdiff_t)npu_pitch(c->in_pitch, c->in_c);
+    ptrdiff_t out_pixel = (ptrdiff_t)npu_pitch(c->out_pitch, c->out_c);
+    struct vec_window *w = &p->conv.window;
+
+    p->conv.pixels = 0;
+    p->conv.rows = y->count;
+    w->in_row = c->in_w * in_pixel;
+    w->out_row = c->stride_h * c->out_w * out_pixel;
+    p->images = c->batches;
+    p->in_start = y->skip * w->in_row + x->skip * in_pixel;
+    p->in_image = c->in_h * w->in_row;
+    p->out_start = (y->first * (ptrdiff_t)c->out_w + x->first) * out_pixel;
+    p->out_image = (ptrdiff_t)c->out_h * c->out_w * out_pixel;
+}
+
+static struct vec_plan *plan_phase(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                                   const struct phase *y, const struct phase *x, struct vec_budget *budget)
+{
+    struct nuc_mc_conv dense = *c;
+    struct nuc_npu constants = *npu;
+    int64_t pitch = c->stride_w * npu_pitch(c->out_pitch, c->out_c);
+    struct constants k;
+
+    if (y->skip >= c->in_h || x->skip >= c->in_w || pitch > INT32_MAX || !take_constants(npu, c, y, x, &k))
+        return NULL;
+    constants.weights = k.bytes;
+    dense.weight = k.weight;
+    dense.bias = k.bias;
+    dense.requant = k.requant;
+    dense.batches = 1;
+    dense.in_h -= y->skip;
+    dense.in_w -= x->skip;
+    dense.out_h = y->count;
+    dense.out_w = x->count;
+    dense.k_h = y->taps;
+    dense.k_w = x->taps;
+    dense.stride_h = dense.stride_w = 1;
+    dense.pad_top = y->pad;
+    dense.pad_left = x->pad;
+    dense.out_pitch = (int32_t)pitch;
+    struct vec_plan *plan = vec_plan_conv(isa, &constants, &dense, budget);
+    free(k.bytes);
+    if (plan) {
+        plan->kind = VEC_TRANSPOSED;
+        place(&plan->u.transposed, c, y, x);
+    }
+    return plan;
+}
+
+/* Adds the phases of a row of them. False: one has no plan. */
+static bool plan_phases(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                        const struct phase *y, struct vec_budget *budget, struct vec_plan **first)
+{
+    for (int32_t i = 0; i < c->stride_w; i++) {
+        struct phase x = phase_of(i, c->stride_w, c->pad_left, c->k_w, c->out_w);
+        struct vec_plan *part = y->count > 0 && x.count > 0 ? plan_phase(isa, npu, c, y, &x, budget) : NULL;
+        if (!part && y->count > 0 && x.count > 0)
+            return false;
+        if (!part)
+            continue;
+        part->next = *first;
+        part->scratch = *first && (*first)->scratch > part->scratch ? (*first)->scratch : part->scratch;
+        *first = part;
+    }
+    return true;
+}
+
+struct vec_plan *vec_plan_transposed(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
+                                     struct vec_budget *budget)
+{
+    struct vec_plan *first = NULL;
+
+    if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || (int64_t)c->stride_h * c->stride_w > MOST_PHASES)
+        return NULL;
+    for (int32_t i = 0; i < c->stride_h; i++) {
+        struct phase y = phase_of(i, c->stride_h, c->pad_top, c->k_h, c->out_h);
+        if (!plan_phases(isa, npu, c, &y, budget, &first)) {
+            vec_plan_free(first);
+            return NULL;
+        }
+    }
+    return first;
+}
+
+void vec_run_transposed(const struct vec_machine *v, const struct vec_plan *plan, const int8_t *in, int8_t *out)
+{
+    for (; plan; plan = plan->next) {
+        const struct vec_transposed_plan *p = &plan->u.transposed;
+        for (int64_t b = 0; b < p->images; b++)
+            vec_run_conv(v, &p->conv, in + b * p->in_image + p->in_start, out + b * p->out_image + p->out_start);
+    }
+}
