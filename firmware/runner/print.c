@@ -4,6 +4,21 @@
 
 #include "firmware/port.h"
 
+/* v / 10 in place, and the rest: in halves of words, since a division of 64 bits would be the largest part of this. */
+static uint32_t divide_by_ten(uint64_t *v)
+{
+    uint64_t quotient = 0;
+    uint32_t rest = 0;
+
+    for (int shift = 48; shift >= 0; shift -= 16) {
+        rest = rest << 16 | (uint32_t)(*v >> shift & 0xFFFF);
+        quotient |= (uint64_t)(rest / 10) << shift;
+        rest %= 10;
+    }
+    *v = quotient;
+    return rest;
+}
+
 static void print_number(int64_t value)
 {
     char text[24];
@@ -12,8 +27,7 @@ static void print_number(int64_t value)
 
     text[--at] = '\0';
     do {
-        text[--at] = (char)('0' + rest % 10);
-        rest /= 10;
+        text[--at] = (char)('0' + divide_by_ten(&rest));
     } while (rest > 0);
     if (value < 0)
         text[--at] = '-';
@@ -25,4 +39,18 @@ void nuc_print_line(const char *before, int64_t value, const char *after)
     nuc_port_print(before);
     print_number(value);
     nuc_port_print(after);
+}
+
+void nuc_print_millionths(float value)
+{
+    const float two24 = 16777216.0f;
+    const float most = two24 * two24;
+    float v = value * 1e6f;
+
+    if (!(v > -most))
+        v = -most;
+    v = v < most ? v : most;
+    int32_t high = (int32_t)(v / two24); /* conversion of 64 bits would take libraries of double arithmetic */
+    int32_t low = (int32_t)(v - (float)high * two24);
+    nuc_print_line(" ", (int64_t)high * (1 << 24) + low, "e-6");
 }

@@ -7,4 +7,7 @@
 /* "<before><value in decimal><after>". */
 void nuc_print_line(const char *before, int64_t value, const char *after);
 
+/* " <millionths>e-6"; what is not within 2^48 millionths of 0 is cut off there. */
+void nuc_print_millionths(float value);
+
 #endif

@@ -198,7 +198,7 @@ static void print_output(const struct nuc_tensor *t)
 {
     for (size_t i = 0; i < t->bytes / nuc_dtype_size((enum nuc_dtype)t->dtype); i++) {
         if (t->dtype == NUC_F32)
-            nuc_print_line(" ", (int64_t)(((const float *)t->data)[i] * 1e6f), "e-6");
+            nuc_print_millionths(((const float *)t->data)[i]);
         else
             nuc_print_line(" ", ((const int8_t *)t->data)[i], "");
     }

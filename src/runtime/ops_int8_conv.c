@@ -110,7 +110,9 @@ static bool fills_room(const struct nuc_conv_s8 *c, int d, int64_t after)
 {
     int64_t room = c->in_size[d] + c->padding[d] + after - (int64_t)(c->kernel[d] - 1) * c->dilation[d] - 1;
 
-    return room >= 0 && c->out_size[d] == room / c->stride[d] + 1;
+    /* out == room / stride + 1 without a division of 64 bits, which would be the largest function of many an image */
+    return room >= (int64_t)(c->out_size[d] - 1) * c->stride[d] && room < (int64_t)c->out_size[d] * c->stride[d] &&
+           room >= 0;
 }
 
 static bool windows_fit(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct places *at,

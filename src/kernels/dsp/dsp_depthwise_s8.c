@@ -1,296 +1,471 @@
-/*
- * Depthwise convolution. One output channel per input channel: four channels at a time, taps in pairs. One input
- * channel for all: a convolution whose weights are brought into its order first.
- */
+/* Depthwise convolution, one output channel per input channel: four channels at a time, over the whole image. */
 #include "kernels/dsp/dsp.h"
 #include "kernels/dsp/dsp_columns.h"
+#include "kernels/dsp/dsp_windows.h"
+#include "kernels/dsp/fused_scale.h"
 
-#define STACK_WORDS 512
-#define MOST_TAPS 32
-
-/* ---- one output channel per input channel ---- */
+#define STACK_WORDS 768
 
 /*
- * Weights of four channels: for each pair of taps the words (tap, next tap) of channels 0 to 3; for a last single tap
- * the words of channels (0, 2) and (1, 3).
+ * Input rows are widened in pairs, from the first window's top row on: line k holds rows 2k and 2k + 1, for each column
+ * four words, one a channel, with the upper row in the lower half. Places outside the image are zeros. A window that
+ * begins in an upper row and one that begins in a lower row differ in how their weights are paired. Dilated kernels are
+ * kernels with zeros.
+ *
+ * When output goes over the input, a line has been read before what lies under it is written: four channels do not meet
+ * the others, and no output row lies beyond the input rows that its windows reach.
  */
-static int32_t words_of(int32_t taps)
-{
-    return taps / 2 * 4 + taps % 2 * 2;
-}
+#define WORDS NUC_WINDOW_WORDS /* of a column, and of a place of the kernel */
 
-static void pack(const int8_t *weight, int32_t taps, int32_t channels, uint32_t *out)
-{
-    for (; taps > 1; taps -= 2, weight += 2 * channels, out += 4) {
-        uint32_t a = nuc_load_word(weight);
-        uint32_t b = nuc_load_word(weight + channels);
-        uint32_t low = nuc_lower_halves(a, b);
-        uint32_t high = nuc_upper_halves(a, b);
-        out[0] = nuc_sxtb16(low);
-        out[1] = nuc_sxtb16_odd(low);
-        out[2] = nuc_sxtb16(high);
-        out[3] = nuc_sxtb16_odd(high);
-    }
-    if (taps > 0) {
-        uint32_t a = nuc_load_word(weight);
-        out[0] = nuc_sxtb16(a);
-        out[1] = nuc_sxtb16_odd(a);
-    }
-}
+/* Weights for windows that begin in an upper or in a lower row. */
+struct side {
+    int32_t lines;    /* that a window touches */
+    uint32_t *stream; /* sums to begin with, weights line by line, struct nuc_window_scales */
+};
 
-/* A strip of channels: a multiple of 4 whose packed weights and whose zero points fit the stack. */
 struct strip {
     const struct nuc_conv_s8 *c;
-    int32_t first, count, taps;
-    uint32_t offset;
-    const uint32_t *weights;
-    const int8_t *outside; /* count zero points */
+    int32_t span[2]; /* of the kernel, dilated */
+    int32_t first;   /* channel */
+    bool fused;      /* sums and weights are doubled, and rescaled by nuc_fused_twice() */
+    struct nuc_bounds bounds;
+    int32_t n_sides;
+    struct side sides[2];
+    uint32_t *lines;
+    int32_t columns, slots; /* of `lines`: line k is in slot k % slots */
+    int32_t x, count;       /* output columns */
+    int8_t zeros[WORDS];    /* zero points */
 };
 
-/* The input at each tap of output pixel (y, x), at the strip's first channel. */
-static void find_taps(const struct strip *s, const int8_t *image, int32_t y, int32_t x, const int8_t **taps)
+static int32_t lines_of(const struct strip *s, int32_t lower)
 {
-    const struct nuc_conv_s8 *c = s->c;
-    int32_t in_y = y * c->stride[0] - c->padding[0];
-
-    for (int32_t ky = 0; ky < c->kernel[0]; ky++, in_y += c->dilation[0]) {
-        const int8_t *row = image + (ptrdiff_t)in_y * c->in_size[1] * c->in_channels + s->first;
-        int32_t in_x = x * c->stride[1] - c->padding[1];
-        bool inside = in_y >= 0 && in_y < c->in_size[0];
-        for (int32_t kx = 0; kx < c->kernel[1]; kx++, in_x += c->dilation[1])
-            *taps++ = inside && in_x >= 0 && in_x < c->in_size[1] ? row + (ptrdiff_t)in_x * c->in_channels : s->outside;
-    }
+    return (lower + s->span[0] + 1) >> 1;
 }
 
-static inline struct nuc_quad sum_pairs(const struct strip *s, const int8_t *const *taps, int32_t at, const uint32_t *w,
-                                        struct nuc_quad sums)
-{
-    uint32_t offset = s->offset;
-
-    for (int32_t n = s->taps; n > 1; n -= 2, taps += 2, w += 4) {
-        uint32_t a = nuc_load_word(taps[0] + at);
-        uint32_t b = nuc_load_word(taps[1] + at);
-        uint32_t low = nuc_lower_halves(a, b);
-        uint32_t high = nuc_upper_halves(a, b);
-        sums.a = nuc_smlad(nuc_sxtab16(offset, low), w[0], sums.a);
-        sums.b = nuc_smlad(nuc_sxtab16_odd(offset, low), w[1], sums.b);
-        sums.c = nuc_smlad(nuc_sxtab16(offset, high), w[2], sums.c);
-        sums.d = nuc_smlad(nuc_sxtab16_odd(offset, high), w[3], sums.d);
-    }
-    return sums;
-}
-
-static inline struct nuc_quad sum_single(const struct strip *s, const int8_t *tap, const uint32_t *w,
-                                         struct nuc_quad sums)
-{
-    uint32_t word = nuc_load_word(tap);
-    uint32_t even = nuc_sxtab16(s->offset, word);
-    uint32_t odd = nuc_sxtab16_odd(s->offset, word);
-
-    sums.a = nuc_smlabb(even, w[0], sums.a);
-    sums.b = nuc_smlabb(odd, w[1], sums.b);
-    sums.c = nuc_smlatt(even, w[0], sums.c);
-    sums.d = nuc_smlatt(odd, w[1], sums.d);
-    return sums;
-}
-
-/* Biases, multipliers and shifts of the strip. */
-struct constants {
-    const int32_t *bias, *multipliers, *shifts;
+/* What widen_columns() reads: `step` bytes from one column to the next. */
+struct columns {
+    const int8_t *at;
+    ptrdiff_t step;
 };
-
-static void strip_pixel(const struct strip *s, const int8_t *const *taps, int8_t *out)
-{
-    const struct nuc_rescale *r = &s->c->rescale;
-    const struct constants k = {s->c->bias != NULL ? s->c->bias + s->first : NULL, r->multipliers + s->first,
-                                r->shifts + s->first};
-    const uint32_t *w = s->weights;
-    struct nuc_bounds bounds = nuc_bounds_of(r->low, r->high);
-    int32_t offset = r->offset;
-    int32_t n_words = words_of(s->taps);
-
-    for (int32_t at = 0; at < s->count; at += 4, w += n_words) {
-        struct nuc_quad v = {0, 0, 0, 0};
-        if (k.bias != NULL)
-            v = (struct nuc_quad){k.bias[at], k.bias[at + 1], k.bias[at + 2], k.bias[at + 3]};
-        v = sum_pairs(s, taps, at, w, v);
-        if (s->taps % 2 != 0)
-            v = sum_single(s, taps[s->taps - 1] + at, w + n_words - 2, v);
-        const int32_t *m = k.multipliers + at;
-        const int32_t *shift = k.shifts + at;
-        v.a = nuc_scaled(v.a, nuc_scale_of(m[0], shift[0]), offset);
-        v.b = nuc_scaled(v.b, nuc_scale_of(m[1], shift[1]), offset);
-        v.c = nuc_scaled(v.c, nuc_scale_of(m[2], shift[2]), offset);
-        v.d = nuc_scaled(v.d, nuc_scale_of(m[3], shift[3]), offset);
-        nuc_bound_quad(&bounds, &v);
-        out[at] = (int8_t)v.a;
-        out[at + 1] = (int8_t)v.b;
-        out[at + 2] = (int8_t)v.c;
-        out[at + 3] = (int8_t)v.d;
-    }
-}
 
 #ifdef __ARM_FEATURE_DSP
 
-/* What nine_taps() works on; the offsets are written in its instructions. */
-struct nine_taps {
-    const int8_t *const *taps;  /* 0 */
-    const uint32_t *weights;    /* 4 */
-    const int32_t *bias;        /* 8 */
-    const int32_t *multipliers; /* 12 */
-    const int32_t *shifts;      /* 16 */
-    int8_t *out;                /* 20 */
-    uint32_t in_offset;         /* 24: in both lanes */
-    int32_t offset;             /* 28 */
-    int32_t count;              /* 32: channels, a multiple of 4 */
-};
+#define WIDEN(doubled)                                                                                                 \
+    "1:\n\t"                                                                                                           \
+    "ldr r8, [%[a]]\n\t"                                                                                               \
+    "ldr r11, [%[b]]\n\t"                                                                                              \
+    "add %[a], %[a], %[step_a]\n\t"                                                                                    \
+    "add %[b], %[b], %[step_b]\n\t"                                                                                    \
+    "pkhbt r9, r8, r11, lsl #16\n\t"                                                                                   \
+    "pkhtb r11, r11, r8, asr #16\n\t"                                                                                  \
+    "sxtab16 r8, %[offset], r9\n\t"                                                                                    \
+    "sxtab16 r9, %[offset], r9, ror #8\n\t"                                                                            \
+    "sxtab16 r10, %[offset], r11\n\t"                                                                                  \
+    "sxtab16 r11, %[offset], r11, ror #8\n\t" doubled "stmia %[out]!, {r8-r11}\n\t"                                    \
+    "subs %[count], %[count], #1\n\t"                                                                                  \
+    "bne 1b"
 
-/* Two taps of four channels; r0: taps, r1: weights, r2: first channel, r3 to r6: sums, r12: input offset. */
-#define PAIR(at)                                                                                                       \
-    "ldrd r8, r9, [r0, #" at "]\n\t"                                                                                   \
-    "ldr r8, [r8, r2]\n\t"                                                                                             \
-    "ldr r9, [r9, r2]\n\t"                                                                                             \
-    "pkhbt r10, r8, r9, lsl #16\n\t"                                                                                   \
-    "pkhtb r9, r9, r8, asr #16\n\t"                                                                                    \
-    "ldrd r11, lr, [r1], #8\n\t"                                                                                       \
-    "sxtab16 r8, r12, r10\n\t"                                                                                         \
-    "sxtab16 r10, r12, r10, ror #8\n\t"                                                                                \
-    "smlad r3, r8, r11, r3\n\t"                                                                                        \
-    "smlad r4, r10, lr, r4\n\t"                                                                                        \
-    "ldrd r11, lr, [r1], #8\n\t"                                                                                       \
-    "sxtab16 r8, r12, r9\n\t"                                                                                          \
-    "sxtab16 r9, r12, r9, ror #8\n\t"                                                                                  \
-    "smlad r5, r8, r11, r5\n\t"                                                                                        \
-    "smlad r6, r9, lr, r6\n\t"
+#define WIDEN_OPERANDS                                                                                                 \
+    : [a] "+r"(a.at), [b] "+r"(b.at), [out] "+r"(out), [count] "+r"(count)                                             \
+    : [step_a] "r"(a.step), [step_b] "r"(b.step), [offset] "r"(offset)                                                 \
+    : "r8", "r9", "r10", "r11", "memory", "cc"
 
-/* Rescaling in two steps, as nuc_scaled() does it. The shift is negative or, with a multiplier of 0, anything. */
-#define SCALE(sum, multiplier)                                                                                         \
-    "lsls " sum ", " sum ", #1\n\t"                                                                                    \
-    "smmulr " sum ", " sum ", " multiplier "\n\t"
-#define SHIFT(sum, shift)                                                                                              \
-    "rsb " shift ", " shift ", #0\n\t"                                                                                 \
-    "adds " sum ", " sum ", " sum ", asr #31\n\t"                                                                      \
-    "asrs " sum ", " sum ", " shift "\n\t"                                                                             \
-    "adcs " sum ", " sum ", r9\n\t"                                                                                    \
-    "ssat " sum ", #8, " sum "\n\t"
-
-/* One output pixel of a 3x3 kernel, four channels per turn. r7: the structure. */
-__attribute__((naked)) static void nine_taps(struct nine_taps *work __attribute__((unused)))
+/* For each of `count` columns, at least 1, the four words of (a, b), an offset added, perhaps doubled. */
+static inline void widen_columns(struct columns a, struct columns b, uint32_t offset, bool doubled, int32_t count,
+                                 uint32_t *out)
 {
-    __asm volatile("push {r4-r11, lr}\n\t"
-                   "mov r7, r0\n\t"
-                   "mov r2, #0\n\t"
-                   "ldrd r0, r1, [r7]\n"
-                   "1:\n\t"
-                   "ldr r8, [r7, #8]\n\t"
-                   "ldr r12, [r7, #24]\n\t"
-                   "ldmia r8!, {r3-r6}\n\t"
-                   "str r8, [r7, #8]\n\t" PAIR("0") PAIR("8") PAIR("16")
-                       PAIR("24") "ldr r8, [r0, #32]\n\t"
-                                  "ldrd r11, lr, [r1], #8\n\t"
-                                  "ldr r8, [r8, r2]\n\t"
-                                  "sxtab16 r9, r12, r8\n\t"
-                                  "sxtab16 r8, r12, r8, ror #8\n\t"
-                                  "smlabb r3, r9, r11, r3\n\t"
-                                  "smlatt r5, r9, r11, r5\n\t"
-                                  "smlabb r4, r8, lr, r4\n\t"
-                                  "smlatt r6, r8, lr, r6\n\t"
-                                  "ldr r9, [r7, #12]\n\t"
-                                  "ldmia r9!, {r8, r10, r11, lr}\n\t"
-                                  "str r9, [r7, #12]\n\t" SCALE("r3", "r8") SCALE("r4", "r10") SCALE("r5", "r11")
-                                      SCALE("r6", "lr") "ldr r9, [r7, #16]\n\t"
-                                                        "ldmia r9!, {r8, r10, r11, lr}\n\t"
-                                                        "str r9, [r7, #16]\n\t"
-                                                        "ldr r9, [r7, #28]\n\t" SHIFT("r3", "r8") SHIFT("r4", "r10")
-                                                            SHIFT("r5", "r11")
-                                                                SHIFT("r6", "lr") "ldr r9, [r7, #20]\n\t"
-                                                                                  "ldr r8, [r7, #32]\n\t"
-                                                                                  "bfi r3, r4, #8, #8\n\t"
-                                                                                  "bfi r3, r5, #16, #8\n\t"
-                                                                                  "bfi r3, r6, #24, #8\n\t"
-                                                                                  "str r3, [r9, r2]\n\t"
-                                                                                  "adds r2, r2, #4\n\t"
-                                                                                  "cmp r2, r8\n\t"
-                                                                                  "blt 1b\n\t"
-                                                                                  "pop {r4-r11, pc}");
-}
-
-/* Whether nine_taps() does what strip_pixel() does. */
-static bool has_nine_taps(const struct nuc_conv_s8 *c, int32_t taps)
-{
-    return taps == 9 && c->bias != NULL && c->rescale.step == 1 && c->rescale.low == INT8_MIN &&
-           c->rescale.high == INT8_MAX;
-}
-
-static void one_pixel(const struct strip *s, const int8_t *const *taps, int8_t *out)
-{
-    const struct nuc_rescale *r = &s->c->rescale;
-
-    if (!has_nine_taps(s->c, s->taps)) {
-        strip_pixel(s, taps, out);
-        return;
-    }
-    struct nine_taps work = {
-        .taps = taps,
-        .weights = s->weights,
-        .bias = s->c->bias + s->first,
-        .multipliers = r->multipliers + s->first,
-        .shifts = r->shifts + s->first,
-        .out = out,
-        .in_offset = s->offset,
-        .offset = r->offset,
-        .count = s->count,
-    };
-    nine_taps(&work);
+    if (doubled)
+        __asm volatile(WIDEN("sadd16 r8, r8, r8\n\t"
+                             "sadd16 r9, r9, r9\n\t"
+                             "sadd16 r10, r10, r10\n\t"
+                             "sadd16 r11, r11, r11\n\t") WIDEN_OPERANDS);
+    else
+        __asm volatile(WIDEN("") WIDEN_OPERANDS);
 }
 
 #else
 
-static void one_pixel(const struct strip *s, const int8_t *const *taps, int8_t *out)
+static inline void widen_columns(struct columns a, struct columns b, uint32_t offset, bool doubled, int32_t count,
+                                 uint32_t *out)
 {
-    strip_pixel(s, taps, out);
+    for (; count > 0; count--, a.at += a.step, b.at += b.step, out += WORDS) {
+        uint32_t low = nuc_lower_halves(nuc_load_word(a.at), nuc_load_word(b.at));
+        uint32_t high = nuc_upper_halves(nuc_load_word(a.at), nuc_load_word(b.at));
+        out[0] = nuc_sxtab16(offset, low);
+        out[1] = nuc_sxtab16_odd(offset, low);
+        out[2] = nuc_sxtab16(offset, high);
+        out[3] = nuc_sxtab16_odd(offset, high);
+        for (int k = 0; k < WORDS && doubled; k++)
+            out[k] = nuc_add_pairs(out[k], out[k]);
+    }
 }
 
 #endif
 
-/* Channels from `first` on, in strips; the number of channels is a multiple of 4. */
-static void by_strips(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+/* ---- weights ---- */
+
+/* Zeros between the weights of a row. */
+static void spread(const struct strip *s, uint32_t *out)
+{
+    int32_t dilation = s->c->dilation[1];
+
+    for (int32_t x = s->span[1] - 1; x >= 0; x--) {
+        for (int k = 0; k < WORDS; k++)
+            out[x * WORDS + k] = x % dilation == 0 ? out[x / dilation * WORDS + k] : 0;
+    }
+}
+
+/* The weights of a side, line by line: one row of the dilated kernel in the lower halves, one in the upper ones. */
+static uint32_t *pack_lines(const struct strip *s, const int8_t *weight, int32_t lower, uint32_t *out)
+{
+    static const int8_t zeros[WORDS];
+    const struct nuc_conv_s8 *c = s->c;
+    ptrdiff_t row = (ptrdiff_t)c->kernel[1] * c->out_channels;
+    int32_t dilation = c->dilation[0];
+    struct columns rows[2];
+
+    for (int32_t y = -lower; y < s->span[0]; out += s->span[1] * WORDS) {
+        for (int k = 0; k < 2; k++, y++) {
+            bool there = (uint32_t)y < (uint32_t)s->span[0];
+            if (dilation == 1)
+                rows[k] = (struct columns){weight + s->first + y * row, c->out_channels};
+            else if (there && y % dilation == 0)
+                rows[k] = (struct columns){weight + s->first + y / dilation * row, c->out_channels};
+            else
+                there = false;
+            if (!there)
+                rows[k] = (struct columns){zeros, 0};
+        }
+        widen_columns(rows[0], rows[1], 0, s->fused, c->kernel[1], out);
+        if (c->dilation[1] != 1)
+            spread(s, out);
+    }
+    return out;
+}
+
+/* Parameters of the strip's channels; whether all of them are rescaled in one step. */
+static bool find_scales(const struct strip *s, const int32_t *bias, struct nuc_window_scales *scales)
+{
+    const struct nuc_conv_s8 *c = s->c;
+    int32_t room = NUC_FUSED_LIMIT - 1 - c->kernel[0] * c->kernel[1] * 255 * 128;
+    int32_t at = s->first * c->rescale.step;
+
+    for (int k = 0; k < WORDS; k++, at += c->rescale.step) {
+        struct nuc_fused f;
+        if (!nuc_fused_of(c->rescale.multipliers[at], c->rescale.shifts[at], c->rescale.offset, &f) || bias[k] > room ||
+            bias[k] < -room)
+            return false;
+        scales->multipliers[k] = f.multiplier;
+        scales->adds[k] = f.add;
+        scales->shifts[k] = f.shift;
+    }
+    return true;
+}
+
+static void pack(struct strip *s, const int8_t *weight)
+{
+    static const int32_t none[WORDS];
+    const struct nuc_conv_s8 *c = s->c;
+    const int32_t *bias = c->bias != NULL ? c->bias + s->first : none;
+    struct nuc_window_scales scales;
+
+    s->fused = find_scales(s, bias, &scales);
+    for (int32_t lower = 0; lower < s->n_sides; lower++) {
+        uint32_t *out = s->sides[lower].stream;
+        for (int k = 0; k < WORDS; k++)
+            *out++ = (uint32_t)bias[k] << s->fused;
+        out = pack_lines(s, weight, lower, out);
+        if (s->fused)
+            *(struct nuc_window_scales *)(void *)out = scales;
+    }
+}
+
+/* ---- lines ---- */
+
+static uint32_t *line_at(const struct strip *s, int32_t line)
+{
+    return s->lines + line % s->slots * s->columns * WORDS;
+}
+
+/* Lines [from, to); columns outside the image stay as they are. */
+static void widen_lines(const struct strip *s, const int8_t *image, int32_t from, int32_t to)
+{
+    const struct nuc_conv_s8 *c = s->c;
+    const struct columns outside = {s->zeros, 0};
+    int32_t x = s->x * c->stride[1] - c->padding[1];
+    int32_t begin = x < 0 ? -x : 0;
+    int32_t end = x + s->columns < c->in_size[1] ? s->columns : c->in_size[1] - x;
+    int32_t y = 2 * from - c->padding[0];
+    ptrdiff_t row = (ptrdiff_t)c->in_size[1] * c->in_channels;
+    uint32_t height = (uint32_t)c->in_size[0];
+    uint32_t offset = nuc_pair(c->input_offset);
+    struct columns at = {image + y * row + (ptrdiff_t)(x + begin) * c->in_channels + s->first, c->in_channels};
+    uint32_t *const last = s->lines + s->slots * s->columns * WORDS;
+    uint32_t *out = line_at(s, from);
+
+    if (begin >= end)
+        return;
+    for (; from < to; from++, y += 2, at.at += 2 * row) {
+        const struct columns below = {at.at + row, at.step};
+        widen_columns((uint32_t)y < height ? at : outside, (uint32_t)(y + 1) < height ? below : outside, offset, false,
+                      end - begin, out + begin * WORDS);
+        out += s->columns * WORDS;
+        out = out == last ? s->lines : out;
+    }
+}
+
+/* ---- sums of windows ---- */
+
+/* Rows of windows that begin in the same kind of row. */
+struct windows {
+    const struct side *side;
+    const uint32_t *data; /* the first window, in its first line */
+    int8_t *out;
+    int32_t rows;
+    int32_t row_step; /* from one row to the next; more than one row only where lines do not wrap */
+    ptrdiff_t out_step;
+};
+
+#ifdef __ARM_FEATURE_DSP
+
+/* Places that lie side by side in a line; count is at least 1. */
+static inline struct nuc_quad places(const uint32_t *x, const uint32_t *w, int32_t count, struct nuc_quad s)
+{
+    uint32_t v, u;
+
+    __asm volatile("1:\n\t"
+                   "ldmia %[x]!, {r8-r11}\n\t"
+                   "ldrd %[v], %[u], [%[w]], #8\n\t"
+                   "smlad %[a], r8, %[v], %[a]\n\t"
+                   "smlad %[b], r9, %[u], %[b]\n\t"
+                   "ldrd %[v], %[u], [%[w]], #8\n\t"
+                   "smlad %[c], r10, %[v], %[c]\n\t"
+                   "smlad %[d], r11, %[u], %[d]\n\t"
+                   "subs %[n], %[n], #1\n\t"
+                   "bne 1b"
+                   : [x] "+r"(x), [w] "+r"(w), [a] "+r"(s.a), [b] "+r"(s.b), [c] "+r"(s.c), [d] "+r"(s.d), [v] "=&r"(v),
+                     [u] "=&r"(u), [n] "+r"(count)
+                   :
+                   : "r8", "r9", "r10", "r11", "memory", "cc");
+    return s;
+}
+
+#else
+
+static inline struct nuc_quad places(const uint32_t *x, const uint32_t *w, int32_t count, struct nuc_quad s)
+{
+    for (; count > 0; count--, x += WORDS, w += WORDS) {
+        s.a = nuc_smlad(x[0], w[0], s.a);
+        s.b = nuc_smlad(x[1], w[1], s.b);
+        s.c = nuc_smlad(x[2], w[2], s.c);
+        s.d = nuc_smlad(x[3], w[3], s.d);
+    }
+    return s;
+}
+
+#endif
+
+static inline int32_t rescaled(int32_t twice, const struct nuc_window_scales *p, int k)
+{
+    return nuc_fused_twice(twice, &(struct nuc_fused){p->multipliers[k], p->shifts[k], p->adds[k]});
+}
+
+static void store_4(const struct strip *s, struct nuc_quad v, const struct nuc_window_scales *p, int8_t *out)
+{
+    if (s->fused) {
+        v = (struct nuc_quad){rescaled(v.a, p, 0), rescaled(v.b, p, 1), rescaled(v.c, p, 2), rescaled(v.d, p, 3)};
+        nuc_bound_quad(&s->bounds, &v);
+    } else {
+        v.a = nuc_dsp_rescaled(&s->c->rescale, s->first, v.a);
+        v.b = nuc_dsp_rescaled(&s->c->rescale, s->first + 1, v.b);
+        v.c = nuc_dsp_rescaled(&s->c->rescale, s->first + 2, v.c);
+        v.d = nuc_dsp_rescaled(&s->c->rescale, s->first + 3, v.d);
+    }
+    out[0] = (int8_t)v.a;
+    out[1] = (int8_t)v.b;
+    out[2] = (int8_t)v.c;
+    out[3] = (int8_t)v.d;
+}
+
+/* Of any kernel. */
+static void any_row(const struct strip *s, const struct side *side, const uint32_t *data, int8_t *out)
+{
+    int32_t pitch = s->columns * WORDS;
+    const uint32_t *end = s->lines + s->slots * pitch;
+    int32_t length = s->span[1];
+    int32_t lines = side->lines;
+
+    if (s->columns == length && data + lines * pitch <= end) { /* lines lie side by side */
+        length *= lines;
+        lines = 1;
+    }
+    for (int32_t n = s->count; n > 0; n--, data += s->c->stride[1] * WORDS, out += s->c->out_channels) {
+        const uint32_t *w = side->stream;
+        const uint32_t *line = data;
+        struct nuc_quad v = {(int32_t)w[0], (int32_t)w[1], (int32_t)w[2], (int32_t)w[3]};
+        w += WORDS;
+        for (int32_t k = lines; k > 0; k--, w += length * WORDS) {
+            v = places(line, w, length, v);
+            line += pitch;
+            line -= line >= end ? s->slots * pitch : 0;
+        }
+        store_4(s, v, (const struct nuc_window_scales *)(const void *)w, out);
+    }
+}
+
+/* Where the loops of dsp_windows.h apply. */
+static bool by_words(const struct strip *s, const struct windows *p)
+{
+    const ptrdiff_t word = sizeof(uint32_t);
+    const struct nuc_conv_s8 *c = s->c;
+    int32_t pitch = s->columns * WORDS;
+    int32_t step = c->stride[1] * WORDS;
+    int32_t places = s->span[1];
+    int32_t lines = p->side->lines;
+    bool wraps = p->data + lines * pitch > s->lines + s->slots * pitch;
+
+    if (places == s->columns && lines * places <= NUC_WINDOW_PLACES && !wraps) { /* lines lie side by side */
+        places *= lines;
+        lines = 1;
+    }
+    if (places > NUC_WINDOW_PLACES || !s->fused || s->bounds.narrow || (wraps && lines > 2))
+        return false;
+    ptrdiff_t across = ((wraps ? pitch - s->slots * pitch : pitch) - places * WORDS) * word;
+    const struct nuc_windows work = {
+        .data = p->data,
+        .stream = p->side->stream,
+        .across = across,
+        .next = (step - lines * places * WORDS) * word - (lines - 1) * across,
+        .out = p->out,
+        .step = c->out_channels,
+        .end = p->data + s->count * step,
+        .row = p->row_step * word,
+        .back = (p->row_step - s->count * step) * word,
+        .out_back = p->out_step - (ptrdiff_t)s->count * c->out_channels,
+        .rows = p->rows,
+        .lines = lines,
+        .places = places,
+    };
+    if (lines == 2 && places == 3 && c->rescale.offset == INT8_MIN)
+        nuc_dsp_sum_three_by_two(&work);
+    else
+        nuc_dsp_sum_windows(&work);
+    return true;
+}
+
+static void compute(const struct strip *s, const struct windows *p)
+{
+    if (by_words(s, p))
+        return;
+    for (int32_t y = 0; y < p->rows; y++)
+        any_row(s, p->side, p->data + y * p->row_step, p->out + y * p->out_step);
+}
+
+/* ---- images ---- */
+
+/* Four channels of an image, in the strip's columns. */
+static void by_rows(const struct strip *s, const int8_t *image, int8_t *out)
+{
+    const struct nuc_conv_s8 *c = s->c;
+    int32_t there = 0; /* lines before this one have been widened */
+
+    for (int32_t y = 0; y < c->out_size[0]; y++, out += (ptrdiff_t)c->out_size[1] * c->out_channels) {
+        int32_t top = y * c->stride[0];
+        const struct side *side = &s->sides[top & 1];
+        int32_t line = top >> 1;
+        there = there > line ? there : line;
+        widen_lines(s, image, there, line + side->lines);
+        there = line + side->lines;
+        compute(s, &(struct windows){side, line_at(s, line), out, 1, 0, 0});
+    }
+}
+
+/* The same where all lines are in memory. */
+static void at_once(const struct strip *s, const int8_t *image, int8_t *out)
+{
+    const struct nuc_conv_s8 *c = s->c;
+    ptrdiff_t row = (ptrdiff_t)c->out_size[1] * c->out_channels;
+    int32_t n = s->n_sides;
+
+    widen_lines(s, image, 0, s->slots);
+    for (int32_t y = 0; y < n; y++, out += row)
+        compute(s,
+                &(struct windows){&s->sides[y], line_at(s, y * c->stride[0] / 2), out, (c->out_size[0] - y + n - 1) / n,
+                                  n * c->stride[0] / 2 * s->columns * WORDS, n * row});
+}
+
+static int32_t all_lines(const struct strip *s)
+{
+    int32_t last = (s->c->out_size[0] - 1) * s->c->stride[0];
+
+    return (last >> 1) + lines_of(s, last & 1);
+}
+
+/* Memory for the weights, as many output columns as fit, and all lines if they do; false when no column fits. */
+static bool place(struct strip *s, uint32_t *words, int32_t count)
+{
+    const struct nuc_conv_s8 *c = s->c;
+    const int32_t beside = WORDS + (int32_t)(sizeof(struct nuc_window_scales) / sizeof(uint32_t));
+    int32_t all = all_lines(s);
+    int32_t most = 0;
+
+    s->n_sides = c->stride[0] % 2 != 0 && c->out_size[0] > 1 ? 2 : 1;
+    for (int32_t k = 0; k < s->n_sides; k++) {
+        s->sides[k] = (struct side){lines_of(s, k), words};
+        most = s->sides[k].lines;
+        if (most * s->span[1] * WORDS + beside > count)
+            return false;
+        words += most * s->span[1] * WORDS + beside;
+        count -= most * s->span[1] * WORDS + beside;
+    }
+    s->lines = words;
+    int32_t room = count / WORDS;
+    if (room / most < s->span[1])
+        return false;
+    s->count = (room / most - s->span[1]) / c->stride[1] + 1;
+    s->count = s->count < c->out_size[1] ? s->count : c->out_size[1];
+    s->columns = (s->count - 1) * c->stride[1] + s->span[1];
+    s->slots = room / s->columns < all ? most : all;
+    return true;
+}
+
+/* Whether it did; nothing is written otherwise. */
+static bool by_strips(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
     uint32_t stack[STACK_WORDS];
-    const int8_t *taps[MOST_TAPS];
-    int32_t n_taps = c->kernel[0] * c->kernel[1];
-    int32_t a_block = words_of(n_taps) + 1; /* and one word of zero points */
-    int32_t most = STACK_WORDS / a_block * 4;
-    struct strip s = {.c = c, .taps = n_taps, .offset = nuc_pair(c->input_offset), .weights = stack};
+    ptrdiff_t image = (ptrdiff_t)c->in_size[0] * c->in_size[1] * c->in_channels;
+    ptrdiff_t result = (ptrdiff_t)c->out_size[0] * c->out_size[1] * c->out_channels;
+    struct strip s = {.c = c, .bounds = nuc_bounds_of(c->rescale.low, c->rescale.high)};
 
-    for (s.first = 0; s.first < c->in_channels; s.first += s.count) {
-        s.count = c->in_channels - s.first < most ? c->in_channels - s.first : most;
-        int8_t *outside = (int8_t *)(stack + s.count / 4 * (a_block - 1));
-        memset(outside, -c->input_offset, (size_t)s.count);
-        s.outside = outside;
-        for (int32_t k = 0; k < s.count / 4; k++)
-            pack(weight + s.first + 4 * k, n_taps, c->in_channels, stack + k * (a_block - 1));
-        int8_t *to = out + s.first;
+    for (int d = 0; d < 2; d++)
+        s.span[d] = (c->kernel[d] - 1) * c->dilation[d] + 1;
+    if (!place(&s, stack, STACK_WORDS) || (in == out && (s.count < c->out_size[1] || c->in_channels % WORDS != 0)))
+        return false;
+    memset(s.zeros, -c->input_offset, sizeof s.zeros);
+    int32_t columns = s.count;
+    for (s.x = 0; s.x < c->out_size[1]; s.x += columns) {
+        s.count = c->out_size[1] - s.x < columns ? c->out_size[1] - s.x : columns;
+        memset(s.lines, 0, (size_t)(s.slots * s.columns * WORDS) * sizeof *s.lines);
         for (int32_t b = 0; b < c->batch; b++) {
-            const int8_t *image = in + (ptrdiff_t)b * c->in_size[0] * c->in_size[1] * c->in_channels;
-            for (int32_t y = 0; y < c->out_size[0]; y++) {
-                for (int32_t x = 0; x < c->out_size[1]; x++, to += c->out_channels) {
-                    find_taps(&s, image, y, x, taps);
-                    one_pixel(&s, taps, to);
-                }
+            for (int32_t k = 0; k < c->in_channels; k += WORDS) {
+                s.first = k + WORDS <= c->in_channels ? k : c->in_channels - WORDS;
+                pack(&s, weight);
+                int8_t *to = out + b * result + (ptrdiff_t)s.x * c->out_channels + s.first;
+                if (s.slots == all_lines(&s))
+                    at_once(&s, in + b * image, to);
+                else
+                    by_rows(&s, in + b * image, to);
             }
         }
     }
+    return true;
 }
 
 void nuc_dsp_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
-    int32_t taps = c->kernel[0] * c->kernel[1];
-    bool scales = nuc_dsp_scales(&c->rescale, c->bias, c->out_channels, taps);
-
-    if (scales && c->in_channels == c->out_channels && c->in_channels % 4 == 0 && taps <= MOST_TAPS)
-        by_strips(c, in, weight, out);
-    else if (c->in_channels == 1 && taps <= NUC_ONE_CHANNEL_TAPS)
+    if (c->in_channels == c->out_channels && c->in_channels >= WORDS && by_strips(c, in, weight, out))
+        return;
+    if (c->in_channels == 1 && c->kernel[0] * c->kernel[1] <= NUC_ONE_CHANNEL_TAPS && in != out)
         nuc_dsp_conv_one_channel(c, in, weight, out);
     else
         nuc_ref_depthwise_s8(c, in, weight, out);

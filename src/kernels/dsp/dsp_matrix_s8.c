@@ -4,6 +4,7 @@
  */
 #include "kernels/dsp/dsp.h"
 #include "kernels/dsp/dsp_columns.h"
+#include "kernels/dsp/dsp_rows.h"
 #include "kernels/dsp/fused_scale.h"
 
 #define CHUNK 768 /* elements of a row, a multiple of 8 */
@@ -18,58 +19,6 @@ struct product {
     int32_t sums[BATCH];
 };
 
-#ifdef __ARM_FEATURE_DSP
-
-/* What pairs_of_rows() works on; the offsets are written in its instructions. */
-struct pairs {
-    const uint32_t *x; /* 0 */
-    int32_t turns;     /* 4: of 16 elements */
-    int32_t *sums;     /* 8 */
-    int32_t odd;       /* 12: the first turn has 8 elements */
-    int32_t step;      /* 16: from the end of a row's elements to those of the second row after it */
-    int32_t count;     /* 20 */
-};
-
-/* Eight elements of one row; r8 to r11 hold the input's. */
-#define EIGHT(weight, sum)                                                                                             \
-    "ldrd r6, lr, [" weight "], #8\n\t"                                                                                \
-    "sxtb16 r12, r6\n\t"                                                                                               \
-    "smlad " sum ", r8, r12, " sum "\n\t"                                                                              \
-    "sxtb16 r6, r6, ror #8\n\t"                                                                                        \
-    "smlad " sum ", r9, r6, " sum "\n\t"                                                                               \
-    "sxtb16 r12, lr\n\t"                                                                                               \
-    "smlad " sum ", r10, r12, " sum "\n\t"                                                                             \
-    "sxtb16 lr, lr, ror #8\n\t"                                                                                        \
-    "smlad " sum ", r11, lr, " sum "\n\t"
-#define EIGHT_OF_BOTH "ldmia r0!, {r8-r11}\n\t" EIGHT("r1", "r4") EIGHT("r2", "r5")
-
-/* Adds the products of two rows, first and second, to their sums, then of the two after them. Rows lie at words. */
-__attribute__((naked)) static void pairs_of_rows(struct pairs *work __attribute__((unused)),
-                                                 const int8_t *first __attribute__((unused)),
-                                                 const int8_t *second __attribute__((unused)))
-{
-    __asm volatile("push {r4-r11, lr}\n\t"
-                   "mov r7, r0\n"
-                   "1:\n\t"
-                   "ldrd r6, r12, [r7, #8]\n\t"
-                   "ldrd r0, r3, [r7]\n\t"
-                   "ldrd r4, r5, [r6]\n\t"
-                   "cmp r12, #0\n\t"
-                   "bne 3f\n"
-                   "2:\n\t" EIGHT_OF_BOTH "3:\n\t" EIGHT_OF_BOTH "subs r3, r3, #1\n\t"
-                   "bne 2b\n\t"
-                   "ldrd r8, r9, [r7, #16]\n\t"
-                   "ldr r6, [r7, #8]\n\t"
-                   "add r1, r1, r8\n\t"
-                   "add r2, r2, r8\n\t"
-                   "strd r4, r5, [r6], #8\n\t"
-                   "str r6, [r7, #8]\n\t"
-                   "subs r9, r9, #1\n\t"
-                   "str r9, [r7, #20]\n\t"
-                   "bne 1b\n\t"
-                   "pop {r4-r11, pc}");
-}
-
 /* As many whole pairs of rows and blocks of 8 elements as there are; returns the number of elements. */
 static int32_t by_words(struct product *p, const int8_t *weight)
 {
@@ -78,20 +27,11 @@ static int32_t by_words(struct product *p, const int8_t *weight)
 
     if (blocks == 0 || p->columns < 2 || (((uintptr_t)weight | (uintptr_t)stride) & 3) != 0)
         return 0;
-    struct pairs work = {p->x, (blocks + 1) >> 1, p->sums, blocks & 1, 2 * stride - 8 * blocks, p->columns >> 1};
-    pairs_of_rows(&work, weight, weight + stride);
+    const struct nuc_row_pairs pairs = {
+        p->x, blocks, weight, weight + stride, p->sums, p->columns >> 1, 2 * stride - 8 * blocks};
+    nuc_dsp_multiply_pairs(&pairs);
     return 8 * blocks;
 }
-
-#else
-
-static int32_t by_words(struct product *p, const int8_t *weight)
-{
-    (void)p, (void)weight;
-    return 0;
-}
-
-#endif
 
 /* Elements from `from` on, a multiple of 4, of two rows, which may be the same. */
 static void dot_2(const struct product *p, int32_t from, const int8_t *in, const int8_t *a, const int8_t *b,
@@ -168,7 +108,7 @@ static void finish(const struct product *p, int32_t first, int8_t *out)
         if (fused && nuc_fused_takes(sum))
             out[c] = (int8_t)nuc_bounded(&bounds, nuc_fused_twice(2 * sum, &f));
         else
-            out[c] = nuc_rescaled(r, first + c, sum);
+            out[c] = nuc_dsp_rescaled(r, first + c, sum);
     }
 }
 

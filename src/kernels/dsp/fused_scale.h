@@ -46,4 +46,7 @@ static inline bool nuc_fused_takes(int32_t sum)
     return (int32_t)((uint32_t)sum + NUC_FUSED_LIMIT) > 0;
 }
 
+/* nuc_rescaled() out of line: what is not rescaled in one step is rare. */
+int8_t nuc_dsp_rescaled(const struct nuc_rescale *r, int32_t channel, int32_t sum);
+
 #endif

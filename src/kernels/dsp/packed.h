@@ -111,6 +111,15 @@ static inline uint32_t nuc_upper_halves(uint32_t low, uint32_t high)
     return result;
 }
 
+/* Lane by lane. */
+static inline uint32_t nuc_add_pairs(uint32_t a, uint32_t b)
+{
+    uint32_t result;
+
+    __asm("sadd16 %0, %1, %2" : "=r"(result) : "r"(a), "r"(b));
+    return result;
+}
+
 /* round(a * b / 2^32), halves up */
 static inline int32_t nuc_smmulr(int32_t a, int32_t b)
 {
@@ -209,6 +218,11 @@ static inline uint32_t nuc_lower_halves(uint32_t low, uint32_t high)
 static inline uint32_t nuc_upper_halves(uint32_t low, uint32_t high)
 {
     return low >> 16 | (high & 0xFFFF0000);
+}
+
+static inline uint32_t nuc_add_pairs(uint32_t a, uint32_t b)
+{
+    return ((a + b) & 0xFFFF) | ((a & 0xFFFF0000) + (b & 0xFFFF0000));
 }
 
 static inline int32_t nuc_smmulr(int32_t a, int32_t b)
