@@ -67,6 +67,7 @@ static int8_t finish(const struct nuc_rescale *r, int32_t channel, int64_t sum)
 struct conv_case {
     struct nuc_conv_s8 c;
     bool depthwise, transposed;
+    bool wide; /* rows that take a kernel's memory in parts, high columns */
     int8_t *in, *weight, *out, *expected;
     int32_t *multipliers, *shifts, *bias;
     size_t n_out;
@@ -92,7 +93,8 @@ static void random_rescale(struct numbers *n, struct conv_case *t, int32_t taps)
                 t->multipliers[o] = t->shifts[o] = 0;
         }
     }
-    *r = (struct nuc_rescale){t->multipliers, t->shifts, 1, number(n, -128, 127), -128, 127};
+    bool relu = number(n, 0, 2) == 0;
+    *r = (struct nuc_rescale){t->multipliers, t->shifts, 1, relu ? -128 : number(n, -128, 127), -128, 127};
     if (number(n, 0, 2) == 0) {
         r->low = number(n, -128, 0);
         r->high = number(n, 0, 127);
@@ -121,6 +123,14 @@ static void random_sizes(struct numbers *n, struct conv_case *t)
         if (!t->transposed && number(n, 0, 7) == 0)
             c->padding[d] = span + number(n, 0, 4);
         c->in_size[d] = number(n, span, span + 8);
+        if (t->wide && number(n, 0, 1) == 0)
+            c->in_size[d] = number(n, span, 150);
+        if (t->wide && number(n, 0, 3) == 0) { /* along the other dimension alone, all of it or not */
+            c->kernel[d] = number(n, 0, 2) == 0 ? number(n, 1, 20) : 1;
+            span = (c->kernel[d] - 1) * c->dilation[d] + 1;
+            c->padding[d] = number(n, 0, 2) == 0 ? number(n, 0, span) : 0;
+            c->in_size[d] = span;
+        }
         if (t->transposed)
             c->out_size[d] = (c->in_size[d] - 1) * c->stride[d] - c->padding[d] + span;
         else
@@ -240,7 +250,7 @@ static void check_conv(bool depthwise, bool transposed, const conv_fn *kernels, 
     struct numbers n = {7};
 
     for (int round = 0; round < ROUNDS; round++) {
-        struct conv_case t = {.depthwise = depthwise, .transposed = transposed};
+        struct conv_case t = {.depthwise = depthwise, .transposed = transposed, .wide = depthwise && round % 2 != 0};
         random_conv(&n, &t);
         expect_conv(&t);
         for (size_t k = 0; k < n_kernels; k++) {
