@@ -68,10 +68,13 @@ struct nuc_tensor {
     bool planned;  /* the bytes belong to planned memory */
 };
 
+struct nuc_value;
+
 /* A list or a string inside the image: its elements are read with the functions below. */
 struct nuc_list {
     const uint8_t *items;
     uint32_t count;
+    const struct nuc_value *tensors; /* of a list of tensors during a call; NULL: items are indices of values */
 };
 
 struct nuc_value {
@@ -82,15 +85,17 @@ struct nuc_value {
         double f;
         bool b;
     } u;
-    uint8_t kind;  /* enum nuc_value_kind */
-    uint8_t given; /* an input of the program: the round of executions that its data was set for */
+    uint8_t kind; /* enum nuc_value_kind */
 };
+
+struct nuc_program;
 
 /* What a kernel or a delegate may use during one call. */
 struct nuc_kernel_context {
-    const struct nuc_value *values; /* all values of the method, for list elements */
+    const struct nuc_value *values; /* all values of the method, for list elements; NULL: they are the program's */
     uint32_t n_values;
-    uint8_t *temporary; /* the caller's temporary memory, empty again at each call */
+    const struct nuc_program *program; /* read only where values is NULL */
+    uint8_t *temporary;                /* the caller's temporary memory, empty again at each call */
     size_t temporary_size;
     size_t temporary_used;
     uint8_t *scratch;          /* of a delegate, in planned memory; NULL: the delegate takes temporary memory */

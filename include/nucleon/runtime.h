@@ -84,7 +84,7 @@ extern const struct nuc_backend nuc_neutron_backend;
 extern const struct nuc_backend_table nuc_default_backends;
 
 struct nuc_program_sizes {
-    size_t state;                     /* values, instructions, delegate states */
+    size_t state;                     /* places of values, instructions, arguments of a call, delegate states */
     size_t n_planned;                 /* memories in use: entries of planned */
     size_t planned[NUC_MAX_MEMORIES]; /* inputs, outputs and intermediates */
     size_t temporary;                 /* during a call, delegate scratch included */
@@ -105,19 +105,27 @@ struct nuc_program_memory {
 
 struct nuc_instruction;
 struct nuc_loaded_delegate;
+struct nuc_slot;
 
 /* A loaded program. The fields are the runtime's. */
 struct nuc_program {
     const uint8_t *image; /* NULL: none is loaded */
     size_t image_size;
     struct nuc_program_memory memory;
-    struct nuc_value *values;
     struct nuc_instruction *instructions;
     struct nuc_loaded_delegate *delegates;
-    struct nuc_value **args; /* of the instruction under way */
-    const uint8_t *inputs;   /* value indices, little-endian 32-bit, in the image */
+    struct nuc_slot *slots;   /* tensors that the caller places */
+    struct nuc_value *work;   /* arguments of the instruction under way, and tensors of lists among them */
+    struct nuc_value **args;  /* pointers to these */
+    uint32_t *places;         /* per value: where its content lies in the image, or its slot */
+    uint8_t *kinds;           /* per value */
+    uint8_t *given;           /* per input: the round of executions that its data was set for */
+    const uint8_t *constants; /* in the image, as are the tables that say where in it each one lies */
+    const uint8_t *constant_offsets, *constant_buffers;
+    const uint8_t *inputs; /* value indices, little-endian 32-bit, in the image */
     const uint8_t *outputs;
     uint32_t n_values;
+    uint32_t n_slots;
     uint32_t n_instructions;
     uint32_t n_delegates;
     uint32_t n_inputs;

@@ -58,7 +58,7 @@ struct nuc_fb_table nuc_fb_root(struct nuc_fb_reader *r, uint32_t root_at)
  * Position of field `id`'s inline value of `size` bytes; 0 when absent. The bound is the buffer, not the table's size:
  * the Python builder shares vtables between tables whose sizes differ, so that a stored size may be that of another.
  */
-static uint32_t field(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, uint32_t size)
+uint32_t nuc_fb_field(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, uint32_t size)
 {
     uint32_t slot = 4 + 2 * (uint32_t)id;
 
@@ -78,7 +78,7 @@ static uint32_t field(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, ui
 #define SCALAR_FIELD(name, type, bits_type, load)                                                                      \
     type name(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, type fallback)                                   \
     {                                                                                                                  \
-        uint32_t position = field(r, t, id, sizeof(type));                                                             \
+        uint32_t position = nuc_fb_field(r, t, id, sizeof(type));                                                      \
         type value = fallback;                                                                                         \
         if (position != 0) {                                                                                           \
             bits_type bits = load(r->bytes.data + position);                                                           \
@@ -108,7 +108,7 @@ bool nuc_fb_bool(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, bool fa
 
 struct nuc_fb_table nuc_fb_sub(struct nuc_fb_reader *r, struct nuc_fb_table t, int id)
 {
-    uint32_t position = field(r, t, id, 4);
+    uint32_t position = nuc_fb_field(r, t, id, 4);
 
     return table_at(r, position == 0 ? 0 : follow(r, position));
 }
@@ -128,7 +128,7 @@ static struct nuc_fb_vector vector_at(struct nuc_fb_reader *r, uint32_t position
 
 struct nuc_fb_vector nuc_fb_vec(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, uint32_t element_size)
 {
-    uint32_t position = field(r, t, id, 4);
+    uint32_t position = nuc_fb_field(r, t, id, 4);
 
     return vector_at(r, position == 0 ? 0 : follow(r, position), element_size);
 }
@@ -158,7 +158,7 @@ static const char *string_at(struct nuc_fb_reader *r, uint32_t position, uint32_
 
 const char *nuc_fb_string(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, uint32_t *length)
 {
-    uint32_t position = field(r, t, id, 4);
+    uint32_t position = nuc_fb_field(r, t, id, 4);
 
     return position == 0 ? NULL : string_at(r, follow(r, position), length);
 }

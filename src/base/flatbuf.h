@@ -30,6 +30,9 @@ struct nuc_fb_vector {
 /* The root table; `root_at` is the position of the root offset (0 in a plain file). */
 struct nuc_fb_table nuc_fb_root(struct nuc_fb_reader *r, uint32_t root_at);
 
+/* Position of the `size` inline bytes of field `id`; 0 when absent. */
+uint32_t nuc_fb_field(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, uint32_t size);
+
 /* Scalars of field `id` (0-based declaration order), or the default when absent. */
 uint8_t nuc_fb_u8(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, uint8_t fallback);
 int8_t nuc_fb_i8(struct nuc_fb_reader *r, struct nuc_fb_table t, int id, int8_t fallback);

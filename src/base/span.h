@@ -48,12 +48,18 @@ static inline bool nuc_is_apart(const void *a, size_t a_size, const void *b, siz
 /* Little-endian loads from any address. The caller has checked the bounds. */
 static inline uint16_t nuc_load_u16(const uint8_t *p)
 {
-    return (uint16_t)(p[0] | p[1] << 8);
+    uint16_t v;
+
+    __builtin_memcpy(&v, p, sizeof v);
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap16(v);
 }
 
 static inline uint32_t nuc_load_u32(const uint8_t *p)
 {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    uint32_t v;
+
+    __builtin_memcpy(&v, p, sizeof v);
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap32(v);
 }
 
 static inline uint64_t nuc_load_u64(const uint8_t *p)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/span.h"
-#include "nucleon/kernels.h"
+#include "runtime/loader.h"
 #include "runtime/same_text.h"
 
 const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *table, const char *name)
@@ -36,7 +36,9 @@ enum nuc_status nuc_kernel_error(struct nuc_kernel_context *cx, enum nuc_status 
 /* The items of int and tensor lists are value indices; they have been checked when the program was loaded. */
 int64_t nuc_list_int(const struct nuc_kernel_context *cx, const struct nuc_value *list, uint32_t index)
 {
-    return cx->values[nuc_load_u64(list->u.list.items + 8 * (size_t)index)].u.i;
+    size_t at = (size_t)nuc_load_u64(list->u.list.items + 8 * (size_t)index);
+
+    return cx->values != NULL ? cx->values[at].u.i : (int64_t)nuc_load_u64(nuc_scalar_place(cx->program, at));
 }
 
 double nuc_list_double(const struct nuc_value *list, uint32_t index)
@@ -53,7 +55,9 @@ const struct nuc_value *nuc_list_value(const struct nuc_kernel_context *cx, cons
 {
     uint32_t at = nuc_load_u32(list->u.list.items + 4 * (size_t)index);
 
-    return at == UINT32_MAX ? NULL : &cx->values[at];
+    if (at == UINT32_MAX)
+        return NULL;
+    return list->u.list.tensors != NULL ? &list->u.list.tensors[index] : &cx->values[at];
 }
 
 double nuc_value_scalar(const struct nuc_value *value)

@@ -30,8 +30,9 @@ static bool operator_name(struct nuc_image *im, uint32_t index, char out[LONGEST
 static bool list_is_writable(const struct nuc_program *p, const struct nuc_value *list)
 {
     for (uint32_t i = 0; i < list->u.list.count; i++) {
-        uint32_t index = nuc_load_u32(list->u.list.items + 4 * (size_t)i);
-        if (p->values[index].u.tensor.constant)
+        struct nuc_value v;
+        nuc_value_read(p, nuc_load_u32(list->u.list.items + 4 * (size_t)i), &v);
+        if (v.u.tensor.constant)
             return false;
     }
     return true;
@@ -68,28 +69,24 @@ static bool kind_fits(const struct nuc_program *p, char letter, const struct nuc
     }
 }
 
-static const struct nuc_value *argument(const struct nuc_program *p, const struct nuc_instruction *in, uint32_t i)
-{
-    return &p->values[nuc_load_u32(in->args + 4 * (size_t)i)];
-}
-
 /* Every letter finds its argument, and one return value follows. */
 static bool signature_fits(const struct nuc_program *p, const struct nuc_instruction *in)
 {
-    const char *letter = in->u.kernel->signature;
-    uint32_t i = 0;
+    const char *letter = in->u.call.of.kernel->signature;
+    uint32_t n_args = nuc_call_n_args(in), i = 0;
 
     for (; *letter != '\0'; letter++, i++) {
         bool optional = *letter == '?';
         if (optional)
             letter++;
-        if (i >= in->n_args)
+        if (i >= n_args)
             return false;
-        const struct nuc_value *v = argument(p, in, i);
-        if (!kind_fits(p, *letter, v) && !(optional && v->kind == NUC_VALUE_NONE))
+        struct nuc_value v;
+        nuc_value_read(p, nuc_call_arg(in, i), &v);
+        if (!kind_fits(p, *letter, &v) && !(optional && v.kind == NUC_VALUE_NONE))
             return false;
     }
-    return in->n_args == i + 1;
+    return n_args == i + 1;
 }
 
 /* Arguments of a kernel or delegate call: indices of values, checked once and read in place at each call. */
@@ -98,12 +95,11 @@ static bool read_args(const struct nuc_program *p, struct nuc_image *im, struct 
 {
     struct nuc_fb_vector args = nuc_fb_vec(&im->reader, t, NUC_CALL_ARGS, 4);
 
-    in->args = im->reader.bytes.data + args.at;
-    in->n_args = args.count;
-    if (!nuc_image_ok(im))
+    in->u.call.args = im->reader.bytes.data + args.at;
+    if (!nuc_image_ok(im) || !nuc_image_need(im, args.at != 0, NUC_TEXT("a call has no arguments")))
         return false;
-    for (uint32_t i = 0; i < in->n_args; i++) {
-        if (!nuc_image_need(im, nuc_load_u32(in->args + 4 * (size_t)i) < p->n_values,
+    for (uint32_t i = 0; i < args.count; i++) {
+        if (!nuc_image_need(im, nuc_call_arg(in, i) < p->n_values,
                             NUC_TEXT("an argument is not a value of the method")))
             return false;
     }
@@ -117,10 +113,10 @@ static bool read_kernel(struct nuc_program *p, struct nuc_image *im, struct nuc_
 
     if (!operator_name(im, nuc_fb_u32(&im->reader, t, NUC_CALL_INDEX, 0), name) || !read_args(p, im, t, in))
         return false;
-    in->u.kernel = nuc_kernel_find(kernels, name);
-    if (!nuc_image_need(im, in->u.kernel != NULL, NUC_TEXT("the operator table lacks an operator")))
+    in->u.call.of.kernel = nuc_kernel_find(kernels, name);
+    if (!nuc_image_need(im, in->u.call.of.kernel != NULL, NUC_TEXT("the operator table lacks an operator")))
         return false;
-    im->detail->where = in->u.kernel->name;
+    im->detail->where = in->u.call.of.kernel->name;
     return nuc_image_need(im, signature_fits(p, in), NUC_TEXT("the arguments do not fit the operator's signature"));
 }
 
@@ -132,7 +128,7 @@ static bool read_delegate_call(struct nuc_program *p, struct nuc_image *im, stru
     if (!read_args(p, im, t, in) ||
         !nuc_image_need(im, index < p->n_delegates, NUC_TEXT("a call names a delegate that does not exist")))
         return false;
-    in->u.delegate = &p->delegates[index];
+    in->u.call.of.delegate = &p->delegates[index];
     return true;
 }
 
@@ -152,11 +148,12 @@ static bool read_move(struct nuc_program *p, struct nuc_image *im, struct nuc_fb
     if (!nuc_image_ok(im) ||
         !nuc_image_need(im, from < p->n_values && to < p->n_values, NUC_TEXT("a move names no value")))
         return false;
-    const struct nuc_value *a = &p->values[from];
-    const struct nuc_value *b = &p->values[to];
-    bool tensors = a->kind == NUC_VALUE_TENSOR && b->kind == NUC_VALUE_TENSOR && !b->u.tensor.constant &&
-                   a->u.tensor.dtype == b->u.tensor.dtype && a->u.tensor.bytes == b->u.tensor.bytes;
-    return nuc_image_need(im, tensors || (a->kind == b->kind && is_scalar(a->kind)),
+    struct nuc_value a, b;
+    nuc_value_read(p, from, &a);
+    nuc_value_read(p, to, &b);
+    bool tensors = a.kind == NUC_VALUE_TENSOR && b.kind == NUC_VALUE_TENSOR && !b.u.tensor.constant &&
+                   a.u.tensor.dtype == b.u.tensor.dtype && a.u.tensor.bytes == b.u.tensor.bytes;
+    return nuc_image_need(im, tensors || (a.kind == b.kind && is_scalar(a.kind)),
                           NUC_TEXT("a move between values that differ"));
 }
 
@@ -171,9 +168,9 @@ static bool read_jump(struct nuc_program *p, struct nuc_image *im, struct nuc_fb
     in->u.jump.target = target;
     if (!nuc_image_ok(im) || !nuc_image_need(im, condition < p->n_values, NUC_TEXT("a jump names no value")))
         return false;
-    const struct nuc_value *v = &p->values[condition];
-    return nuc_image_need(im,
-                          v->kind == NUC_VALUE_BOOL || (v->kind == NUC_VALUE_TENSOR && v->u.tensor.dtype == NUC_BOOL),
+    struct nuc_value v;
+    nuc_value_read(p, condition, &v);
+    return nuc_image_need(im, v.kind == NUC_VALUE_BOOL || (v.kind == NUC_VALUE_TENSOR && v.u.tensor.dtype == NUC_BOOL),
                           NUC_TEXT("the condition of a jump is not a bool")) &&
            nuc_image_need(im, target > at && target <= p->n_instructions, NUC_TEXT("a jump does not lead ahead"));
 }

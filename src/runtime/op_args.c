@@ -1,5 +1,7 @@
 #include "runtime/op_args.h"
 
+#include <string.h>
+
 bool nuc_need(struct nuc_kernel_context *cx, bool condition, const char *message)
 {
     if (!condition)
@@ -41,6 +43,8 @@ bool nuc_tensor_same_layout(const struct nuc_tensor *a, const struct nuc_tensor 
 
     if (!nuc_tensor_same_sizes(a, b))
         return false;
+    if (memcmp(a->dim_order, b->dim_order, a->rank) == 0)
+        return true;
     nuc_tensor_strides(a, strides_a);
     nuc_tensor_strides(b, strides_b);
     for (uint32_t d = 0; d < a->rank; d++) {
@@ -54,7 +58,12 @@ bool nuc_tensor_is_contiguous(const struct nuc_tensor *t)
 {
     ptrdiff_t strides[NUC_MAX_RANK];
     ptrdiff_t expected = 1;
+    uint32_t in_place = 0;
 
+    while (in_place < t->rank && t->dim_order[in_place] == in_place)
+        in_place++;
+    if (in_place == t->rank)
+        return true;
     nuc_tensor_strides(t, strides);
     for (uint32_t d = t->rank; d-- > 0;) {
         if (t->sizes[d] > 1 && strides[d] != expected)

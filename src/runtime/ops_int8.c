@@ -1,5 +1,7 @@
 #include "runtime/ops_int8.h"
 
+#include <string.h>
+
 bool nuc_tensor_is_channels_last(const struct nuc_tensor *t)
 {
     static const uint8_t order[4] = {0, 2, 3, 1};
@@ -8,6 +10,8 @@ bool nuc_tensor_is_channels_last(const struct nuc_tensor *t)
 
     if (t->rank != 4)
         return false;
+    if (memcmp(t->dim_order, order, sizeof order) == 0)
+        return true;
     nuc_tensor_strides(t, strides);
     for (int i = 4; i-- > 0;) {
         if (t->sizes[order[i]] > 1 && strides[order[i]] != expected)

@@ -13,65 +13,111 @@ static void clear_detail(struct nuc_detail *d)
     *d = (struct nuc_detail){.instruction = -1, .value = -1};
 }
 
-/* Most arguments of one call; the sum over all calls is bounded, so that verification stays linear in the file. */
-static bool most_args(struct nuc_image *im, size_t *most)
+/* The most that one call takes: arguments; these and the tensors of lists among them. */
+struct counts {
+    uint32_t args, values;
+};
+
+/* Tensors of value `index` when it is a list of these; what is no value is refused later. */
+static uint32_t tensors_of(struct nuc_image *im, uint32_t index)
+{
+    if (index >= im->values.count)
+        return 0;
+    struct nuc_fb_table entry = nuc_fb_vec_table(&im->reader, im->values, index);
+    uint8_t kind = nuc_fb_u8(&im->reader, entry, NUC_EVALUE_TYPE, 0);
+    if (kind != NUC_VALUE_TENSORS && kind != NUC_VALUE_OPTIONAL_TENSORS)
+        return 0;
+    return nuc_fb_vec(&im->reader, nuc_fb_sub(&im->reader, entry, NUC_EVALUE_VALUE), 0, nuc_list_item_size(kind)).count;
+}
+
+/* Each sum is bounded, so that verification stays linear in the file and a call's values fit a multiple of it. */
+static bool count_args(struct nuc_image *im, struct counts *most)
 {
     uint64_t sum = 0;
 
-    *most = 0;
     for (uint32_t i = 0; i < im->instructions.count; i++) {
         struct nuc_fb_table entry = nuc_fb_vec_table(&im->reader, im->instructions, i);
         uint8_t kind = nuc_fb_u8(&im->reader, entry, NUC_INSTRUCTION_TYPE, 0);
         struct nuc_fb_table t = nuc_fb_sub(&im->reader, entry, NUC_INSTRUCTION_ARGS);
         if (kind != NUC_INSTRUCTION_KERNEL && kind != NUC_INSTRUCTION_DELEGATE)
             continue;
-        uint32_t count = nuc_fb_vec(&im->reader, t, NUC_CALL_ARGS, 4).count;
-        sum += count;
+        struct nuc_fb_vector args = nuc_fb_vec(&im->reader, t, NUC_CALL_ARGS, 4);
+        uint64_t values = args.count;
+        sum += args.count;
         if (!nuc_image_ok(im) ||
             !nuc_image_need(im, sum <= im->file.size, NUC_TEXT("the calls have more arguments than the file")))
             return false;
-        *most = count > *most ? count : *most;
+        for (uint32_t k = 0; k < args.count; k++)
+            values += tensors_of(im, (uint32_t)nuc_fb_vec_i32(&im->reader, args, k));
+        if (!nuc_image_ok(im) || !nuc_image_need(im, values <= im->file.size,
+                                                 NUC_TEXT("the lists of a call hold more tensors than the file")))
+            return false;
+        most->args = args.count > most->args ? args.count : most->args;
+        most->values = values > most->values ? (uint32_t)values : most->values;
     }
     return nuc_image_ok(im);
 }
 
+/* A value that contradicts the format is refused when values are loaded, with its index. */
+static uint32_t count_slots(const struct nuc_image *im)
+{
+    struct nuc_image probe = *im;
+    uint32_t count = 0;
+
+    for (uint32_t v = 0; v < im->values.count; v++) {
+        struct nuc_fb_table entry = nuc_fb_vec_table(&probe.reader, im->values, v);
+        struct nuc_fb_table t = nuc_fb_sub(&probe.reader, entry, NUC_EVALUE_VALUE);
+        bool tensor = nuc_fb_u8(&probe.reader, entry, NUC_EVALUE_TYPE, 0) == NUC_VALUE_TENSOR;
+        count += tensor && nuc_is_of_caller(&probe, t) ? 1 : 0;
+    }
+    return count;
+}
+
 /* Offsets in the state memory; the delegates' states begin at delegate_states. */
 struct state_layout {
-    size_t instructions, delegates, args, delegate_states, total;
+    size_t work, args, instructions, delegates, slots, places, kinds, given, delegate_states, total;
 };
 
 /* Takes `count` objects of `size` bytes at the end of the state memory; returns where they begin. */
-static size_t block(size_t *total, size_t count, size_t size)
+static size_t block(size_t *total, size_t count, size_t size, size_t alignment)
 {
-    size_t at = *total;
+    size_t at = nuc_align_up(*total, alignment);
 
-    *total = nuc_align_up(at + count * size, NUC_MEMORY_ALIGNMENT);
+    *total = at + count * size;
     return at;
 }
 
 /* Each object is an entry of a vector of the file; MOST_OBJECTS of the largest kind leave three quarters of memory. */
 #define MOST_OBJECTS (SIZE_MAX / 256)
-_Static_assert(sizeof(struct nuc_value) <= 64 && sizeof(struct nuc_instruction) <= 64 &&
-                   sizeof(struct nuc_loaded_delegate) <= 64,
+_Static_assert(sizeof(struct nuc_value) + sizeof(void *) <= 64 && sizeof(struct nuc_instruction) <= 64 &&
+                   sizeof(struct nuc_slot) + sizeof(uint32_t) + 1 <= 64 && sizeof(struct nuc_loaded_delegate) <= 64,
                "the state of a program of MOST_OBJECTS fits a quarter of the address space");
 
 static bool layout_of(struct nuc_image *im, struct state_layout *layout)
 {
+    struct counts counts = {0, 0};
     size_t total = 0;
-    size_t args;
 
-    if (!most_args(im, &args))
+    if (!count_args(im, &counts))
         return false;
-    uint64_t objects = (uint64_t)im->values.count + im->instructions.count + im->delegates.count + args;
-    if (!nuc_image_need(im, objects <= im->file.size && objects <= MOST_OBJECTS,
+    uint64_t objects =
+        (uint64_t)im->values.count + im->instructions.count + im->delegates.count + counts.values + im->inputs.count;
+    if (!nuc_image_need(im,
+                        (uint64_t)im->values.count + im->instructions.count + im->delegates.count <= im->file.size &&
+                            objects <= MOST_OBJECTS,
                         NUC_TEXT("the method has more values than the file")))
         return false;
-    block(&total, im->values.count, sizeof(struct nuc_value));
-    layout->instructions = block(&total, im->instructions.count, sizeof(struct nuc_instruction));
-    layout->delegates = block(&total, im->delegates.count, sizeof(struct nuc_loaded_delegate));
-    layout->args = block(&total, args, sizeof(struct nuc_value *));
-    layout->delegate_states = total;
-    layout->total = total;
+    layout->work = block(&total, counts.values, sizeof(struct nuc_value), _Alignof(struct nuc_value));
+    layout->args = block(&total, counts.args, sizeof(struct nuc_value *), sizeof(void *));
+    layout->instructions =
+        block(&total, im->instructions.count, sizeof(struct nuc_instruction), _Alignof(struct nuc_instruction));
+    layout->delegates =
+        block(&total, im->delegates.count, sizeof(struct nuc_loaded_delegate), _Alignof(struct nuc_loaded_delegate));
+    layout->slots = block(&total, count_slots(im), sizeof(struct nuc_slot), _Alignof(struct nuc_slot));
+    layout->places = block(&total, im->values.count, sizeof(uint32_t), sizeof(uint32_t));
+    layout->kinds = block(&total, im->values.count, 1, 1);
+    layout->given = block(&total, im->inputs.count, 1, 1);
+    layout->delegate_states = layout->total = nuc_align_up(total, NUC_MEMORY_ALIGNMENT);
     return true;
 }
 
@@ -254,10 +300,17 @@ static void attach(struct nuc_program *p, const struct nuc_image *im, const stru
     p->memory = *memory;
     for (size_t i = needed->n_planned; i < NUC_MAX_MEMORIES; i++)
         p->memory.planned_size[i] = 0;
-    p->values = (struct nuc_value *)(void *)state;
+    p->work = (struct nuc_value *)(void *)(state + layout->work);
+    p->args = (struct nuc_value **)(void *)(state + layout->args);
     p->instructions = (struct nuc_instruction *)(void *)(state + layout->instructions);
     p->delegates = (struct nuc_loaded_delegate *)(void *)(state + layout->delegates);
-    p->args = (struct nuc_value **)(void *)(state + layout->args);
+    p->slots = (struct nuc_slot *)(void *)(state + layout->slots);
+    p->places = (uint32_t *)(void *)(state + layout->places);
+    p->kinds = state + layout->kinds;
+    p->given = state + layout->given;
+    p->constants = im->constants.data;
+    p->constant_offsets = im->constant_offsets.count > 0 ? im->file.data + im->constant_offsets.at : NULL;
+    p->constant_buffers = im->file.data + im->constant_buffers.at;
     p->inputs = im->reader.bytes.data + im->inputs.at;
     p->outputs = im->reader.bytes.data + im->outputs.at;
     p->n_values = im->values.count;

@@ -6,9 +6,10 @@
 
 #include "runtime/loader.h"
 
-static struct nuc_value *value_at(const struct nuc_program *p, const uint8_t *indices, size_t i)
+/* The slot of an input or output that the caller places. */
+static struct nuc_slot *slot_at(const struct nuc_program *p, const uint8_t *indices, size_t i)
 {
-    return &p->values[nuc_load_u32(indices + 4 * i)];
+    return &p->slots[p->places[nuc_load_u32(indices + 4 * i)]];
 }
 
 static enum nuc_status fail(struct nuc_detail *detail, enum nuc_status status, const char *message)
@@ -23,10 +24,11 @@ static enum nuc_status info(const struct nuc_program *p, const uint8_t *indices,
 {
     if (index >= count || out == NULL)
         return NUC_BAD_USAGE;
-    const struct nuc_value *v = value_at(p, indices, index);
-    if (v->kind != NUC_VALUE_TENSOR)
+    struct nuc_value v;
+    nuc_value_read(p, nuc_load_u32(indices + 4 * index), &v);
+    if (v.kind != NUC_VALUE_TENSOR)
         return NUC_UNSUPPORTED;
-    *out = v->u.tensor;
+    *out = v.u.tensor;
     return NUC_OK;
 }
 
@@ -71,12 +73,12 @@ enum nuc_status nuc_program_set_input(struct nuc_program *p, size_t index, const
     if (t.planned) {
         if (bytes > 0)
             memmove(t.data, data, bytes);
-        value_at(p, p->inputs, index)->given = p->round;
+        p->given[index] = p->round;
         return NUC_OK;
     }
     if ((uintptr_t)data % NUC_MEMORY_ALIGNMENT != 0)
         return fail(detail, NUC_BAD_USAGE, NUC_TEXT("the input is not aligned to 16 bytes"));
-    value_at(p, p->inputs, index)->u.tensor.data = (void *)(uintptr_t)data;
+    slot_at(p, p->inputs, index)->data = (void *)(uintptr_t)data;
     return NUC_OK;
 }
 
@@ -93,7 +95,7 @@ enum nuc_status nuc_program_set_output(struct nuc_program *p, size_t index, void
         return fail(detail, NUC_BAD_USAGE, NUC_TEXT("the output buffer is too small or misaligned"));
     if (!is_apart(p, data, t.bytes) || !nuc_is_apart(data, t.bytes, p->image, p->image_size))
         return fail(detail, NUC_BAD_USAGE, NUC_TEXT("the output buffer lies in the program or its memory"));
-    value_at(p, p->outputs, index)->u.tensor.data = data;
+    slot_at(p, p->outputs, index)->data = data;
     return NUC_OK;
 }
 
@@ -119,26 +121,47 @@ static bool tensor_is_there(const struct nuc_value *v)
     return v->kind != NUC_VALUE_TENSOR || v->u.tensor.data != NULL || v->u.tensor.bytes == 0;
 }
 
-static bool list_is_there(const struct nuc_program *p, const struct nuc_value *v)
+/* Reads the tensors of a list to `at`; false when one has no data. A missing one is no tensor. */
+static bool gather_list(const struct nuc_program *p, struct nuc_list *list, struct nuc_value *at)
 {
-    for (uint32_t i = 0; i < v->u.list.count; i++) {
-        uint32_t index = nuc_load_u32(v->u.list.items + 4 * (size_t)i);
-        /* An item beyond the values is None. */
-        if (index < p->n_values && !tensor_is_there(&p->values[index]))
+    list->tensors = at;
+    for (uint32_t i = 0; i < list->count; i++) {
+        uint32_t index = nuc_load_u32(list->items + 4 * (size_t)i);
+        if (index == UINT32_MAX) {
+            at[i].kind = NUC_VALUE_NONE;
+            continue;
+        }
+        nuc_value_read(p, index, &at[i]);
+        if (!tensor_is_there(&at[i]))
             return false;
     }
     return true;
 }
 
-/* Gathers the arguments and makes sure that every tensor among them has its data. */
-static bool gather(struct nuc_program *p, const struct nuc_instruction *in)
+/* Reads the arguments, and makes sure that every tensor among them has its data. */
+static bool gather(struct nuc_program *p, const struct nuc_instruction *in, uint32_t n_args)
 {
-    for (uint32_t i = 0; i < in->n_args; i++) {
-        struct nuc_value *v = value_at(p, in->args, i);
-        bool list = v->kind == NUC_VALUE_TENSORS || v->kind == NUC_VALUE_OPTIONAL_TENSORS;
+    struct nuc_value *v = p->work;
+    uint32_t before = UINT32_MAX;
+
+    for (uint32_t i = 0; i < n_args; i++) {
+        uint32_t index = nuc_call_arg(in, i);
+        if (index == before) { /* what an operator returns is its last argument */
+            p->args[i] = p->args[i - 1];
+            continue;
+        }
+        before = index;
         p->args[i] = v;
-        if (!tensor_is_there(v) || (list && !list_is_there(p, v)))
+        nuc_value_read(p, index, v);
+        if (!tensor_is_there(v))
             return false;
+        struct nuc_value *next = v + 1;
+        if (v->kind == NUC_VALUE_TENSORS || v->kind == NUC_VALUE_OPTIONAL_TENSORS) {
+            if (!gather_list(p, &v->u.list, next))
+                return false;
+            next += v->u.list.count;
+        }
+        v = next;
     }
     return true;
 }
@@ -147,46 +170,47 @@ static bool gather(struct nuc_program *p, const struct nuc_instruction *in)
 static enum nuc_status call(struct nuc_program *p, const struct nuc_instruction *in, uint32_t at,
                             struct nuc_detail *detail)
 {
-    struct nuc_kernel_context cx = {.values = p->values,
-                                    .n_values = p->n_values,
-                                    .temporary = p->memory.temporary,
-                                    .temporary_size = p->memory.temporary_size,
-                                    .detail = detail};
-    bool kernel = in->kind == NUC_INSTRUCTION_KERNEL;
+    struct nuc_kernel_context cx = {
+        .program = p, .temporary = p->memory.temporary, .temporary_size = p->memory.temporary_size, .detail = detail};
+    const struct nuc_kernel_entry *kernel = in->kind == NUC_INSTRUCTION_KERNEL ? in->u.call.of.kernel : NULL;
+    const struct nuc_loaded_delegate *delegate = in->u.call.of.delegate;
+    uint32_t n_args = nuc_call_n_args(in);
     enum nuc_status status;
 
-    detail->where = kernel ? in->u.kernel->name : in->u.delegate->backend->id;
-    if (!gather(p, in)) {
+    detail->where = kernel != NULL ? kernel->name : delegate->backend->id;
+    if (!gather(p, in, n_args)) {
         detail->message = NUC_TEXT("an input or output has not been given its data");
         return NUC_BAD_USAGE;
     }
-    cx.scratch = kernel ? NULL : in->u.delegate->scratch;
-    if (kernel)
-        status = in->u.kernel->run(&cx, p->args);
+    cx.scratch = kernel != NULL ? NULL : delegate->scratch;
+    if (kernel != NULL)
+        status = kernel->run(&cx, p->args);
     else
-        status = in->u.delegate->backend->run(in->u.delegate->state, &cx, p->args, in->n_args);
+        status = delegate->backend->run(delegate->state, &cx, p->args, n_args);
     if (status == NUC_OK && p->profile != NULL && cx.profile != NULL)
         p->profile(p->profile_user, at, cx.profile, cx.profile_size);
     if (status == NUC_OK && p->trace != NULL)
-        p->trace(p->trace_user, at, detail->where, p->args, in->n_args);
+        p->trace(p->trace_user, at, detail->where, p->args, n_args);
     return status;
 }
 
+/* Of scalars of one kind the place moves, of tensors the bytes. */
 static enum nuc_status move(struct nuc_program *p, const struct nuc_instruction *in, struct nuc_detail *detail)
 {
-    const struct nuc_value *from = &p->values[in->u.move.from];
-    struct nuc_value *to = &p->values[in->u.move.to];
+    struct nuc_value from, to;
 
-    if (to->kind != NUC_VALUE_TENSOR) {
-        *to = *from;
+    if (nuc_value_kind_of(p, in->u.move.to) != NUC_VALUE_TENSOR) {
+        p->places[in->u.move.to] = p->places[in->u.move.from];
         return NUC_OK;
     }
-    if (!tensor_is_there(from) || !tensor_is_there(to)) {
+    nuc_value_read(p, in->u.move.from, &from);
+    nuc_value_read(p, in->u.move.to, &to);
+    if (!tensor_is_there(&from) || !tensor_is_there(&to)) {
         detail->message = NUC_TEXT("an input or output has not been given its data");
         return NUC_BAD_USAGE;
     }
-    if (to->u.tensor.bytes > 0)
-        memmove(to->u.tensor.data, from->u.tensor.data, to->u.tensor.bytes);
+    if (to.u.tensor.bytes > 0)
+        memmove(to.u.tensor.data, from.u.tensor.data, to.u.tensor.bytes);
     return NUC_OK;
 }
 
@@ -208,10 +232,10 @@ static enum nuc_status is_true(const struct nuc_value *v, bool *result, struct n
 }
 
 /* Memory of the caller is given back; planned memory and constants stay where they are. */
-static void release(struct nuc_value *v)
+static void release(struct nuc_program *p, uint32_t value)
 {
-    if (v->kind == NUC_VALUE_TENSOR && !v->u.tensor.planned && !v->u.tensor.constant)
-        v->u.tensor.data = NULL;
+    if ((p->kinds[value] & NUC_KIND_OF_SLOT) != 0)
+        p->slots[p->places[value]].data = NULL;
 }
 
 static enum nuc_status step(struct nuc_program *p, uint32_t *at, struct nuc_detail *detail)
@@ -220,6 +244,7 @@ static enum nuc_status step(struct nuc_program *p, uint32_t *at, struct nuc_deta
     enum nuc_status status = NUC_OK;
     uint32_t next = *at + 1;
     bool condition = true;
+    struct nuc_value value;
 
     switch (in->kind) {
     case NUC_INSTRUCTION_KERNEL:
@@ -230,11 +255,12 @@ static enum nuc_status step(struct nuc_program *p, uint32_t *at, struct nuc_deta
         status = move(p, in, detail);
         break;
     case NUC_INSTRUCTION_JUMP_FALSE:
-        status = is_true(&p->values[in->u.jump.condition], &condition, detail);
+        nuc_value_read(p, in->u.jump.condition, &value);
+        status = is_true(&value, &condition, detail);
         next = condition ? next : in->u.jump.target;
         break;
     default: /* NUC_INSTRUCTION_FREE: no other kind was loaded */
-        release(&p->values[in->u.move.from]);
+        release(p, in->u.move.from);
         break;
     }
     if (status == NUC_OK)
@@ -246,9 +272,10 @@ static enum nuc_status step(struct nuc_program *p, uint32_t *at, struct nuc_deta
 static bool take_inputs(struct nuc_program *p, struct nuc_detail *detail)
 {
     for (size_t i = 0; i < p->n_inputs; i++) {
-        const struct nuc_value *v = value_at(p, p->inputs, i);
-        bool planned = v->kind == NUC_VALUE_TENSOR && v->u.tensor.planned && v->u.tensor.bytes > 0;
-        if ((planned && v->given != p->round) || !tensor_is_there(v)) {
+        struct nuc_value v;
+        nuc_value_read(p, nuc_load_u32(p->inputs + 4 * i), &v);
+        bool planned = v.kind == NUC_VALUE_TENSOR && v.u.tensor.planned && v.u.tensor.bytes > 0;
+        if ((planned && p->given[i] != p->round) || !tensor_is_there(&v)) {
             detail->value = (int32_t)nuc_load_u32(p->inputs + 4 * i);
             return false;
         }

@@ -34,6 +34,9 @@ check() {
     sh "$root/tools/firmware_run.sh" "build/firmware/$1.elf" input.npy board.bin >ran || fail "$2: QEMU: $(cat ran)"
     grep -q '^samples 360$' ran || fail "$2: not all samples ran: $(tail -n 1 ran)"
     grep -q '^execution instructions [1-9]' ran || fail "$2: no instructions are counted"
+    sed -n 's/^memory: .* state //p' ran >state
+    [ "$(cat state)" -le $(($(grep -c '^operator' ran) * 150)) ] || [ "$2" != cortex-m33 ] ||
+        fail "$2: the state of $(grep -c '^operator' ran) operators takes $(cat state) bytes"
     cmp host.bin board.bin || fail "$2: host and board differ"
 }
 

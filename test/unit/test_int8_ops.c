@@ -219,7 +219,7 @@ static void make_list(struct made *m, int at, const struct arg *a)
         item->kind = NUC_VALUE_INT;
         item->u.i = a->v[i];
     }
-    m->values[at].u.list = (struct nuc_list){m->lists[at], a->rank};
+    m->values[at].u.list = (struct nuc_list){.items = m->lists[at], .count = a->rank};
 }
 
 static void make_arg(struct made *m, int at, const struct arg *a)

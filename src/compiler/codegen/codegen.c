@@ -94,10 +94,10 @@ static const char *name_of(const struct nuc_codegen *g, bool input, uint32_t i)
 static void add_boundary(const struct nuc_codegen *g, struct nuc_text *out, const char *kind, uint32_t i,
                          uint32_t value)
 {
-    const struct nuc_tensor *t = &g->program.values[value].u.tensor;
+    const struct nuc_tensor *t = &g->values[value].u.tensor;
     bool input = kind[0] == 'i';
 
-    if (g->program.values[value].kind != NUC_VALUE_TENSOR)
+    if (g->values[value].kind != NUC_VALUE_TENSOR)
         nuc_fail(g->cx, NUC_UNSUPPORTED, "%s: has an input or output that is not a tensor: run it with the runtime",
                  g->file);
     nuc_text_addf(out, "/* %s %u%s: %s [", kind, i, name_of(g, input, i), nuc_dtype_name((enum nuc_dtype)t->dtype));
@@ -228,7 +228,7 @@ static void add_step(struct nuc_codegen *g, struct nuc_text *out, uint32_t index
     const struct nuc_view_instruction *in = &g->instructions[index];
 
     if (in->kind == NUC_INSTRUCTION_KERNEL) {
-        const struct nuc_kernel_entry *kernel = g->program.instructions[index].u.kernel;
+        const struct nuc_kernel_entry *kernel = g->program.instructions[index].u.call.of.kernel;
         nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s */\n", function_of(kernel), index, in->args.count,
                       kernel->name);
     } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {

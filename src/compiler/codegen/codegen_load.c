@@ -62,6 +62,9 @@ static void load_program(struct nuc_codegen *g)
     g->method = view->methods;
     g->facts = nuc_facts_of_program(g->cx, view, &why);
     g->instructions = g->method->chains[0].instructions;
+    g->values = nuc_alloc_array(g->cx, g->program.n_values, sizeof *g->values);
+    for (uint32_t i = 0; i < g->program.n_values; i++)
+        nuc_value_read(&g->program, i, &g->values[i]);
 }
 
 /* ---- what the calls use ---- */
@@ -125,7 +128,7 @@ static void use_instruction(struct nuc_codegen *g, const struct nuc_view_instruc
         use(g, from);
         use(g, to);
     } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
-        const uint8_t *scratch = g->program.instructions[in - g->instructions].u.delegate->scratch;
+        const uint8_t *scratch = g->program.instructions[in - g->instructions].u.call.of.delegate->scratch;
         g->scratches[nuc_codegen_delegate(g, in->index)] = scratch;
         g->memories |= scratch != NULL;
     }

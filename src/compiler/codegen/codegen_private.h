@@ -23,6 +23,7 @@ struct nuc_codegen {
     const struct nuc_view_method *method;            /* what the file says */
     const struct nuc_view_instruction *instructions; /* n_instructions of the program */
     struct nuc_program program;                      /* what the runtime makes of it: kernels, shapes, constants */
+    struct nuc_value *values;                        /* the program's, as its kernels get them */
     struct nuc_program_sizes sizes;
     uint32_t *delegates;              /* of the method, by first use */
     const uint8_t **scratches;        /* of these, in planned memory of the host; NULL: not planned */

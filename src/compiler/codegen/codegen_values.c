@@ -94,7 +94,7 @@ static void add_list(struct nuc_codegen *g, struct nuc_text *out, const struct n
 {
     struct nuc_view_list list = v->u.list;
 
-    nuc_text_addf(out, ".u.list = {lists + %zu, %u}", g->lists.length, list.count);
+    nuc_text_addf(out, ".u.list = {.items = lists + %zu, .count = %u}", g->lists.length, list.count);
     for (uint32_t i = 0; i < list.count; i++) {
         int64_t item = nuc_view_int(list, i);
         if (nuc_codegen_is_list(v) && item >= 0)
@@ -136,7 +136,7 @@ static void add_value(struct nuc_codegen *g, struct nuc_text *out, uint32_t plac
         [NUC_VALUE_TENSORS] = "TENSORS",
         [NUC_VALUE_OPTIONAL_TENSORS] = "OPTIONAL_TENSORS",
     };
-    const struct nuc_value *v = &g->program.values[g->value_of[place]];
+    const struct nuc_value *v = &g->values[g->value_of[place]];
 
     nuc_text_addf(out, "    {");
     if (v->kind == NUC_VALUE_TENSOR)
@@ -157,7 +157,7 @@ static void add_value(struct nuc_codegen *g, struct nuc_text *out, uint32_t plac
 static void add_caller_memory(struct nuc_codegen *g, struct nuc_text *out)
 {
     for (uint32_t place = 0; place < g->n_used; place++) {
-        const struct nuc_value *v = &g->program.values[g->value_of[place]];
+        const struct nuc_value *v = &g->values[g->value_of[place]];
         if (v->kind == NUC_VALUE_TENSOR && !v->u.tensor.constant && !v->u.tensor.planned)
             nuc_text_addf(out, "static %s_ARENA _Alignas(16) uint8_t caller%u[%zu];\n", g->upper, place,
                           v->u.tensor.bytes > 0 ? v->u.tensor.bytes : 1);
@@ -188,7 +188,7 @@ static void add_pools(struct nuc_codegen *g, struct nuc_text *out)
     bool tensors = false, lists = false;
 
     for (uint32_t place = 0; place < g->n_used; place++) {
-        uint8_t kind = g->program.values[g->value_of[place]].kind;
+        uint8_t kind = g->values[g->value_of[place]].kind;
         tensors = tensors || kind == NUC_VALUE_TENSOR;
         lists = lists || is_listed(kind);
     }
