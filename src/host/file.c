@@ -108,7 +108,7 @@ void nuc_read_at(const struct nuc_file *file, uint64_t offset, void *to, size_t 
     check_unchanged(file);
 }
 
-struct nuc_span nuc_read_part(const struct nuc_file *file, struct nuc_arena *arena, uint64_t offset, uint64_t size)
+void nuc_check_memory(const struct nuc_file *file, uint64_t size)
 {
     uint64_t limit = nuc_memory_limit();
 
@@ -116,6 +116,11 @@ struct nuc_span nuc_read_part(const struct nuc_file *file, struct nuc_arena *are
         nuc_fail(file->cx, NUC_UNSUPPORTED,
                  "%s: %llu bytes are more than half of this machine's memory (limit %llu): use a machine with more",
                  file->path, (unsigned long long)size, (unsigned long long)limit);
+}
+
+struct nuc_span nuc_read_part(const struct nuc_file *file, struct nuc_arena *arena, uint64_t offset, uint64_t size)
+{
+    nuc_check_memory(file, size);
     uint8_t *bytes = nuc_alloc_in(file->cx, arena, (size_t)size);
     nuc_read_at(file, offset, bytes, (size_t)size);
     return (struct nuc_span){bytes, (size_t)size};

@@ -28,6 +28,9 @@ void nuc_close_file(struct nuc_file *file);
 /* The bytes from `offset` on, all of them. Fails when there are fewer, or the file was changed since it was opened. */
 void nuc_read_at(const struct nuc_file *file, uint64_t offset, void *to, size_t size);
 
+/* Fails when so many bytes of it are more than nuc_memory_limit(). */
+void nuc_check_memory(const struct nuc_file *file, uint64_t size);
+
 /* The same in new memory of an arena of the file's context, at most nuc_memory_limit(). */
 struct nuc_span nuc_read_part(const struct nuc_file *file, struct nuc_arena *arena, uint64_t offset, uint64_t size);
 

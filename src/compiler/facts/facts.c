@@ -282,9 +282,9 @@ static void read_field(const struct nuc_json *object, const struct field *f, cha
     struct nuc_json j = nuc_json_optional(object, f->key);
     char *at = item + f->at;
 
-    if (j.value == NULL && (f->kind == NUMBERS || f->kind == WORD))
+    if (!nuc_json_is_there(&j) && (f->kind == NUMBERS || f->kind == WORD))
         nuc_json_fail(&j, NUC_BAD_INPUT, "the field is missing");
-    if (j.value == NULL)
+    if (!nuc_json_is_there(&j))
         return;
     switch (f->kind) {
     case TEXT: {
@@ -313,7 +313,7 @@ static void read_section(struct nuc_context *cx, const struct nuc_json *root, co
                          struct nuc_program_facts *facts)
 {
     struct nuc_json j = nuc_json_optional(root, s->key);
-    size_t count = j.value == NULL ? 0 : s->is_list ? nuc_json_count(&j) : 1;
+    size_t count = !nuc_json_is_there(&j) ? 0 : s->is_list ? nuc_json_count(&j) : 1;
 
     if (count > BOUNDARY_MAX)
         nuc_json_fail(&j, NUC_BAD_INPUT, "has %zu items, at most %d are allowed", count, BOUNDARY_MAX);

@@ -54,10 +54,10 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
 /* ---- pt2_call.c ---- */
 
 /* How Python calls the model, NULL when the archive does not say. Never fails: the compiler does not need it. */
-const struct nuc_call_spec *nuc_read_call_spec(struct nuc_context *cx, const json_t *graph_module);
+const struct nuc_call_spec *nuc_read_call_spec(struct nuc_context *cx, const struct nuc_json *graph_module);
 
-/* The call signature of the root module, NULL when the archive has none. */
-const json_t *nuc_root_signature(const json_t *graph_module);
+/* The call signature of the root module, absent when the archive has none. */
+struct nuc_json nuc_root_signature(const struct nuc_json *graph_module);
 
 /* ---- pt2_outputs.c ---- */
 
@@ -65,7 +65,7 @@ const json_t *nuc_root_signature(const json_t *graph_module);
  * Names of the outputs, of which there are `expected`: keys of dictionaries, fields of named tuples and dataclasses,
  * those inside each other joined by '_'; NULL for an output without a key. NULL when the archive does not say.
  */
-const char *const *nuc_read_output_names(struct nuc_context *cx, const json_t *graph_module, size_t expected);
+const char *const *nuc_read_output_names(struct nuc_context *cx, const struct nuc_json *graph_module, size_t expected);
 
 /* ---- pt2_node.c ---- */
 
@@ -101,6 +101,6 @@ void nuc_read_args(struct nuc_importer *im, struct nuc_node *node, const struct 
 /* ---- pt2_source.c ---- */
 
 /* Where the user called the operator, from the metadata of a node. Never fails: what cannot be read stays unknown. */
-struct nuc_source nuc_read_source(struct nuc_context *cx, const json_t *metadata);
+struct nuc_source nuc_read_source(struct nuc_context *cx, const struct nuc_json *metadata);
 
 #endif

@@ -1,31 +1,58 @@
-/* Checked access to jansson values. jansson bounds nesting (2,048 levels) and refuses numbers beyond 64 bits. */
+/* Checked access to the values of a text. */
 #include "compiler/import/json.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/import/json_memory.h"
 #include "host/characters.h"
 #include "host/limits.h"
 #include "host/text.h"
 
-/* The tree lies in the arena. */
-struct nuc_json nuc_json_parse(struct nuc_context *cx, const char *name, struct nuc_span text)
+struct nuc_json_text *nuc_json_room(struct nuc_context *cx, const char *name, uint64_t size)
+{
+    if (size > NUC_MAX_JSON)
+        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %llu bytes of JSON (limit %zu): export a smaller model", name,
+                 (unsigned long long)size, NUC_MAX_JSON);
+    return nuc_json_text_new(cx, (size_t)size);
+}
+
+/* The value of a token; of the root, which nobody holds, for what is absent. */
+static struct nuc_json make(const struct nuc_json_file *file, const struct nuc_json *parent, const char *key,
+                            size_t index, uint32_t token)
+{
+    enum nuc_json_type type = token == 0 ? NUC_JSON_ABSENT : nuc_json_text_type(file->text, token);
+
+    return (struct nuc_json){file, parent, key, index, token, type};
+}
+
+static struct nuc_json root_of(struct nuc_context *cx, const char *name, struct nuc_json_text *text)
 {
     struct nuc_json_file *file = nuc_alloc(cx, sizeof *file);
-    json_error_t error;
 
-    if (text.size > NUC_MAX_JSON)
-        nuc_fail(cx, NUC_UNSUPPORTED, "%s: %zu bytes of JSON (limit %zu): export a smaller model", name, text.size,
-                 NUC_MAX_JSON);
-    *file = (struct nuc_json_file){cx, nuc_strdup(cx, name)};
-    nuc_json_memory_begin(cx);
-    json_t *value = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &error);
-    nuc_json_memory_end();
-    if (value == NULL)
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: line %d: not valid JSON: %s", name, error.line, error.text);
-    return (struct nuc_json){.file = file, .value = value};
+    *file = (struct nuc_json_file){cx, nuc_strdup(cx, name), text};
+    return (struct nuc_json){.file = file, .type = nuc_json_text_type(text, 0)};
+}
+
+struct nuc_json nuc_json_parse_own(struct nuc_context *cx, const char *name, struct nuc_json_text *text)
+{
+    if (!nuc_json_text_parse(text))
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: line %d: not valid JSON: %s", name, text->line, text->what);
+    return root_of(cx, name, text);
+}
+
+struct nuc_json nuc_json_parse(struct nuc_context *cx, const char *name, struct nuc_span text)
+{
+    struct nuc_json_text *own = nuc_json_room(cx, name, text.size);
+
+    if (text.size != 0)
+        memcpy(own->text, text.data, text.size);
+    return nuc_json_parse_own(cx, name, own);
+}
+
+void nuc_json_close(const struct nuc_json *root)
+{
+    nuc_json_text_close(root->file->text);
 }
 
 /* "graph_module.graph.nodes[12].inputs[0]" */
@@ -61,34 +88,29 @@ _Noreturn void nuc_json_fail(const struct nuc_json *j, enum nuc_status status, c
     nuc_fail(j->file->cx, status, "%s: %s: %s", j->file->name, path_of(j), what);
 }
 
-static const char *type_name(const json_t *value)
-{
-    static const char *const names[] = {
-        [JSON_OBJECT] = "an object",   [JSON_ARRAY] = "an array",     [JSON_STRING] = "a text",
-        [JSON_INTEGER] = "an integer", [JSON_REAL] = "a real number", [JSON_TRUE] = "true",
-        [JSON_FALSE] = "false",        [JSON_NULL] = "null",
-    };
-
-    return value == NULL ? "absent" : names[json_typeof(value)];
-}
-
 _Noreturn static void wrong_type(const struct nuc_json *j, const char *wanted)
 {
-    nuc_json_fail(j, NUC_BAD_INPUT, "is %s where %s belongs", type_name(j->value), wanted);
+    static const char *const names[] = {
+        [NUC_JSON_ABSENT] = "absent", [NUC_JSON_OBJECT] = "an object",   [NUC_JSON_ARRAY] = "an array",
+        [NUC_JSON_STRING] = "a text", [NUC_JSON_INTEGER] = "an integer", [NUC_JSON_REAL] = "a real number",
+        [NUC_JSON_TRUE] = "true",     [NUC_JSON_FALSE] = "false",        [NUC_JSON_NULL] = "null",
+    };
+
+    nuc_json_fail(j, NUC_BAD_INPUT, "is %s where %s belongs", names[j->type], wanted);
 }
 
 struct nuc_json nuc_json_entry(const struct nuc_json *object, const char *key)
 {
-    if (!json_is_object(object->value))
+    if (object->type != NUC_JSON_OBJECT)
         wrong_type(object, "an object");
-    return (struct nuc_json){object->file, object, key, 0, json_object_get(object->value, key)};
+    return make(object->file, object, key, 0, nuc_json_text_member(object->file->text, object->token, key));
 }
 
 struct nuc_json nuc_json_field(const struct nuc_json *object, const char *key)
 {
     struct nuc_json field = nuc_json_entry(object, key);
 
-    if (field.value == NULL)
+    if (!nuc_json_is_there(&field))
         nuc_json_fail(&field, NUC_BAD_INPUT, "the field is missing");
     return field;
 }
@@ -97,62 +119,67 @@ struct nuc_json nuc_json_optional(const struct nuc_json *object, const char *key
 {
     struct nuc_json field = nuc_json_entry(object, key);
 
-    if (json_is_null(field.value))
-        field.value = NULL;
+    if (field.type == NUC_JSON_NULL)
+        field.type = NUC_JSON_ABSENT;
     return field;
 }
 
 size_t nuc_json_count(const struct nuc_json *array)
 {
-    if (!json_is_array(array->value))
+    if (array->type != NUC_JSON_ARRAY)
         wrong_type(array, "an array");
-    return json_array_size(array->value);
+    return nuc_json_text_count(array->file->text, array->token);
 }
 
 struct nuc_json nuc_json_item(const struct nuc_json *array, size_t index)
 {
-    return (struct nuc_json){array->file, array, NULL, index, json_array_get(array->value, index)};
+    return make(array->file, array, NULL, index, nuc_json_text_item(array->file->text, array->token, (uint32_t)index));
 }
 
 struct nuc_json nuc_json_union(const struct nuc_json *object)
 {
-    if (!json_is_object(object->value))
+    const struct nuc_json_text *text = object->file->text;
+
+    if (object->type != NUC_JSON_OBJECT)
         wrong_type(object, "an object");
-    if (json_object_size(object->value) != 1)
-        nuc_json_fail(object, NUC_BAD_INPUT, "has %zu fields where one belongs", json_object_size(object->value));
-    void *iter = json_object_iter(object->value);
-    return (struct nuc_json){object->file, object, json_object_iter_key(iter), 0, json_object_iter_value(iter)};
+    uint32_t count = nuc_json_text_count(text, object->token), key = object->token + 2;
+    if (count != 1)
+        nuc_json_fail(object, NUC_BAD_INPUT, "has %u fields where one belongs", (unsigned)count);
+    return make(object->file, object, nuc_json_text_string(text, key), 0, key + 1);
 }
 
 int64_t nuc_json_int(const struct nuc_json *j)
 {
-    if (!json_is_integer(j->value))
+    if (j->type != NUC_JSON_INTEGER)
         wrong_type(j, "an integer");
-    return json_integer_value(j->value);
+    return nuc_json_text_integer(j->file->text, j->token);
 }
 
 bool nuc_json_bool(const struct nuc_json *j)
 {
-    if (!json_is_boolean(j->value))
+    if (j->type != NUC_JSON_TRUE && j->type != NUC_JSON_FALSE)
         wrong_type(j, "true or false");
-    return json_is_true(j->value);
+    return j->type == NUC_JSON_TRUE;
 }
 
 const char *nuc_json_string(const struct nuc_json *j)
 {
-    if (!json_is_string(j->value))
+    if (j->type != NUC_JSON_STRING)
         wrong_type(j, "a text");
-    if (!nuc_is_plain(json_string_value(j->value)))
+    const char *text = nuc_json_text_string(j->file->text, j->token);
+    if (!nuc_is_plain(text))
         nuc_json_fail(j, NUC_BAD_INPUT, "the text has control characters: export the model again with other names");
-    return json_string_value(j->value);
+    return text;
 }
 
 double nuc_json_double(const struct nuc_json *j)
 {
-    if (json_is_number(j->value))
-        return json_number_value(j->value);
-    if (json_is_string(j->value)) {
-        const char *text = json_string_value(j->value);
+    if (j->type == NUC_JSON_INTEGER)
+        return (double)nuc_json_text_integer(j->file->text, j->token);
+    if (j->type == NUC_JSON_REAL)
+        return nuc_json_text_number(j->file->text, j->token);
+    if (j->type == NUC_JSON_STRING) {
+        const char *text = nuc_json_text_string(j->file->text, j->token);
         if (strcmp(text, "Infinity") == 0)
             return (double)INFINITY;
         if (strcmp(text, "-Infinity") == 0)
@@ -161,4 +188,44 @@ double nuc_json_double(const struct nuc_json *j)
             return (double)NAN;
     }
     wrong_type(j, "a number");
+}
+
+/* ---- never failing ---- */
+
+struct nuc_json nuc_json_maybe_member(const struct nuc_json *object, const char *key)
+{
+    bool has = object->type == NUC_JSON_OBJECT;
+
+    return make(object->file, NULL, NULL, 0, has ? nuc_json_text_member(object->file->text, object->token, key) : 0);
+}
+
+struct nuc_json nuc_json_maybe_item(const struct nuc_json *array, size_t index)
+{
+    bool has = index < nuc_json_maybe_count(array) && array->type == NUC_JSON_ARRAY;
+
+    return make(array->file, NULL, NULL, 0,
+                has ? nuc_json_text_item(array->file->text, array->token, (uint32_t)index) : 0);
+}
+
+size_t nuc_json_maybe_count(const struct nuc_json *container)
+{
+    bool has = container->type == NUC_JSON_ARRAY || container->type == NUC_JSON_OBJECT;
+
+    return has ? nuc_json_text_count(container->file->text, container->token) : 0;
+}
+
+const char *nuc_json_maybe_text(const struct nuc_json *j)
+{
+    return j->type == NUC_JSON_STRING ? nuc_json_text_string(j->file->text, j->token) : NULL;
+}
+
+struct nuc_json nuc_json_maybe_parse(struct nuc_context *cx, const char *text)
+{
+    struct nuc_json absent = {.type = NUC_JSON_ABSENT};
+
+    if (text == NULL || strlen(text) > NUC_MAX_JSON)
+        return absent;
+    struct nuc_json_text *own = nuc_json_text_new(cx, strlen(text));
+    memcpy(own->text, text, own->size);
+    return nuc_json_text_parse(own) ? root_of(cx, "text", own) : absent;
 }

@@ -13,14 +13,14 @@ static const struct nuc_zip_entry *find_entry(const struct nuc_importer *im, con
     return nuc_zip_find(im->zip, nuc_format(im->cx, "%s%s", im->top, name));
 }
 
-static struct nuc_span read_entry(const struct nuc_importer *im, const char *name)
+static const struct nuc_zip_entry *wanted_entry(const struct nuc_importer *im, const char *name)
 {
     const struct nuc_zip_entry *entry = find_entry(im, name);
 
     if (entry == NULL)
         nuc_fail(im->cx, NUC_BAD_INPUT, "%s: the archive has no entry %s%s: save it again with torch.export.save",
                  im->zip->path, im->top, name);
-    return nuc_zip_read(im->zip, entry);
+    return entry;
 }
 
 /* Archives of torch before 2.8 hold other files, at the top or in a folder. */
@@ -64,7 +64,7 @@ static const char *find_top(struct nuc_context *cx, const struct nuc_zip *zip)
 /* A small text entry that must say `wanted`, white space around it not counted. */
 static void check_text(const struct nuc_importer *im, const char *name, const char *wanted)
 {
-    struct nuc_span text = read_entry(im, name);
+    struct nuc_span text = nuc_zip_read(im->zip, wanted_entry(im, name));
     size_t length = strlen(wanted);
 
     while (text.size > length && text.data[text.size - 1] <= ' ')
@@ -75,9 +75,12 @@ static void check_text(const struct nuc_importer *im, const char *name, const ch
 
 static struct nuc_json read_json(const struct nuc_importer *im, const char *name)
 {
-    struct nuc_span text = read_entry(im, name);
+    const struct nuc_zip_entry *entry = wanted_entry(im, name);
+    const char *where = nuc_format(im->cx, "%s: %s", im->zip->path, name);
+    struct nuc_json_text *text = nuc_json_room(im->cx, where, entry->size);
 
-    return nuc_json_parse(im->cx, nuc_format(im->cx, "%s: %s", im->zip->path, name), text);
+    nuc_zip_read_to(im->zip, entry, text->text);
+    return nuc_json_parse_own(im->cx, where, text);
 }
 
 static struct nuc_json read_config(const struct nuc_importer *im, const char *name, struct nuc_json *root)
@@ -149,7 +152,7 @@ static void check_graph_input(const struct nuc_importer *im, size_t index, const
     struct nuc_json value = nuc_json_union(&input);
     struct nuc_json listed = nuc_json_optional(&value, "name");
 
-    if (listed.value == NULL || strcmp(nuc_json_string(&listed), name) != 0)
+    if (!nuc_json_is_there(&listed) || strcmp(nuc_json_string(&listed), name) != 0)
         nuc_json_fail(&input, NUC_BAD_INPUT, "is not the input '%s' of the signature", name);
 }
 
@@ -189,7 +192,7 @@ static void add_placeholder(struct nuc_importer *im, size_t index, const struct 
     nuc_set_val(im->g, node, &t.meta);
     if (kind != NUC_USER_INPUT) {
         struct nuc_json target = nuc_json_field(spec, nuc_torch_inputs[kind].target);
-        node->target = nuc_json_string(&target);
+        node->target = nuc_strdup(im->cx, nuc_json_string(&target));
         node->data = nuc_read_data(im, node->target, &t.meta, &target);
     }
 }
@@ -315,10 +318,13 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path)
     nuc_remove_identities(im);
     /* The leaves of a call specification are the inputs of the graph. */
     if (!im->has_constant_input)
-        im->g->call_spec = nuc_read_call_spec(cx, im->graph_module.value);
+        im->g->call_spec = nuc_read_call_spec(cx, &im->graph_module);
     im->g->output_names =
-        nuc_read_output_names(cx, im->graph_module.value, nuc_output_node(im->g)->args[NUC_ARG(OUTPUT, values)].count);
+        nuc_read_output_names(cx, &im->graph_module, nuc_output_node(im->g)->args[NUC_ARG(OUTPUT, values)].count);
     im->g->facts = read_facts(im);
+    nuc_json_close(&im->model);
+    nuc_json_close(&im->weights);
+    nuc_json_close(&im->constants);
     remove_unread(im->g);
     return im->g;
 }

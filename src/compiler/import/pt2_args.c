@@ -56,8 +56,8 @@ static enum nuc_dtype number_dtype(enum nuc_dtype own, enum nuc_dtype other, con
 static void set_scalar_tensor(const struct arg_reader *r)
 {
     const struct nuc_node *self = nuc_arg_node(r->node, NUC_SELF);
-    bool truth = json_is_true(r->value->value);
-    double value = json_is_boolean(r->value->value) ? (truth ? 1.0 : 0.0) : nuc_json_double(r->value);
+    bool truth = r->value->type == NUC_JSON_TRUE, is_truth = truth || r->value->type == NUC_JSON_FALSE;
+    double value = is_truth ? (truth ? 1.0 : 0.0) : nuc_json_double(r->value);
     struct nuc_context *cx = r->im->cx;
     struct nuc_meta meta = nuc_meta_make(NUC_F32, NULL, 0);
     float as_float = (float)value;
@@ -66,11 +66,11 @@ static void set_scalar_tensor(const struct arg_reader *r)
 
     if (self == NULL && r->index != NUC_SELF)
         wrong_kind(r);
-    if (json_is_boolean(r->value->value)) {
+    if (is_truth) {
         meta.dtype = NUC_BOOL;
         bytes = &truth;
     }
-    if (json_is_integer(r->value->value) && (self == NULL || !nuc_is_floating(self->vals[0].dtype))) {
+    if (r->value->type == NUC_JSON_INTEGER && (self == NULL || !nuc_is_floating(self->vals[0].dtype))) {
         meta.dtype = NUC_I64;
         as_int = nuc_json_int(r->value);
         bytes = &as_int;
@@ -110,7 +110,7 @@ static void set_int(const struct arg_reader *r)
 /* A single number stands for every element of an int[N]. */
 static void set_ints(const struct arg_reader *r)
 {
-    bool is_list = json_is_array(r->value->value);
+    bool is_list = r->value->type == NUC_JSON_ARRAY;
     size_t given = is_list ? nuc_json_count(r->value) : 1;
     size_t count = given == 1 && r->schema->list_size > 1 ? r->schema->list_size : given;
     int64_t *ints = nuc_alloc_array(r->im->cx, count, sizeof *ints);
@@ -215,7 +215,7 @@ static void set_scalar_bool(const struct arg_reader *r)
 
 static void set_string(const struct arg_reader *r)
 {
-    nuc_set_arg_string(r->node, r->index, nuc_json_string(r->value));
+    nuc_set_arg_string(r->node, r->index, nuc_strdup(r->im->cx, nuc_json_string(r->value)));
 }
 
 static void set_dtype(const struct arg_reader *r)

@@ -373,9 +373,10 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
         name = nuc_json_optional(json, "name");
     else
         name = nuc_json_field(&results.value, "name");
-    struct nuc_node *node = nuc_add_node(im->g, NULL, form.op, name.value == NULL ? NULL : nuc_unused_name(im, &name));
+    struct nuc_node *node =
+        nuc_add_node(im->g, NULL, form.op, !nuc_json_is_there(&name) ? NULL : nuc_unused_name(im, &name));
     node->in_place = form.in_place;
-    node->source = nuc_read_source(im->cx, metadata.value);
+    node->source = nuc_read_source(im->cx, &metadata);
     node->source.op = nuc_strdup(im->cx, op);
     node->source.call = node->name;
     nuc_read_args(im, node, json);

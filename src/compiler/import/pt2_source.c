@@ -79,12 +79,14 @@ static void read_modules(struct nuc_context *cx, const char *stack, struct nuc_s
     source->module = nuc_plain_text(cx, module);
 }
 
-struct nuc_source nuc_read_source(struct nuc_context *cx, const json_t *metadata)
+struct nuc_source nuc_read_source(struct nuc_context *cx, const struct nuc_json *metadata)
 {
     struct nuc_source source = {.file = NULL};
-    const char *trace = json_string_value(json_object_get(metadata, "stack_trace"));
-    const char *modules = json_string_value(json_object_get(metadata, "nn_module_stack"));
-    const char *first_call = json_string_value(json_object_get(metadata, "nucleon_call"));
+    struct nuc_json stack_trace = nuc_json_maybe_member(metadata, "stack_trace");
+    struct nuc_json module_stack = nuc_json_maybe_member(metadata, "nn_module_stack");
+    struct nuc_json call = nuc_json_maybe_member(metadata, "nucleon_call");
+    const char *trace = nuc_json_maybe_text(&stack_trace), *modules = nuc_json_maybe_text(&module_stack);
+    const char *first_call = nuc_json_maybe_text(&call);
 
     if (trace != NULL)
         read_trace(cx, trace, &source);

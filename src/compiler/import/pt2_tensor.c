@@ -59,7 +59,7 @@ enum nuc_memory_format nuc_read_memory_format(const struct nuc_json *j)
 
 int64_t nuc_read_sym_int(const struct nuc_json *j)
 {
-    if (json_is_integer(j->value))
+    if (j->type == NUC_JSON_INTEGER)
         return nuc_json_int(j);
     struct nuc_json value = nuc_json_union(j);
     if (strcmp(value.key, "as_int") != 0)
@@ -117,7 +117,7 @@ struct nuc_tensor_meta nuc_value_meta(const struct nuc_importer *im, const char 
 {
     struct nuc_json value = nuc_json_entry(&im->tensor_values, name);
 
-    if (value.value == NULL)
+    if (!nuc_json_is_there(&value))
         nuc_json_fail(at, NUC_BAD_INPUT, "'%s' is not among the tensor values", name);
     return read_tensor_meta(&value);
 }
@@ -142,7 +142,7 @@ static struct nuc_span read_payload(const struct nuc_importer *im, const struct 
     const char *name = nuc_format(im->cx, "%sdata/%s/%s", im->top, folder, nuc_json_string(&path));
     const struct nuc_zip_entry *file = nuc_zip_find(im->zip, name);
 
-    if (pickled.value != NULL && nuc_json_bool(&pickled))
+    if (nuc_json_is_there(&pickled) && nuc_json_bool(&pickled))
         nuc_json_fail(&pickled, NUC_UNSUPPORTED, "the tensor is pickled: use plain tensors as parameters");
     if (file == NULL)
         nuc_json_fail(&path, NUC_BAD_INPUT, "the archive has no entry %s", name);
@@ -155,11 +155,11 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
     struct nuc_json entry = nuc_json_entry(&im->weight_config, target);
     const char *folder = "weights";
 
-    if (entry.value == NULL) {
+    if (!nuc_json_is_there(&entry)) {
         entry = nuc_json_entry(&im->constant_config, target);
         folder = "constants";
     }
-    if (entry.value == NULL)
+    if (!nuc_json_is_there(&entry))
         nuc_json_fail(at, NUC_BAD_INPUT, "'%s' is neither among the weights nor the constants", target);
     struct nuc_json tensor_meta = nuc_json_field(&entry, "tensor_meta");
     struct nuc_tensor_meta t = read_tensor_meta(&tensor_meta);

@@ -44,6 +44,9 @@ const struct nuc_zip_entry *nuc_zip_find(const struct nuc_zip *zip, const char *
 /* The content; valid as long as the arena that was current at nuc_zip_open(). */
 struct nuc_span nuc_zip_read(const struct nuc_zip *zip, const struct nuc_zip_entry *entry);
 
+/* The same, entry->size bytes, in the caller's memory. */
+void nuc_zip_read_to(const struct nuc_zip *zip, const struct nuc_zip_entry *entry, void *to);
+
 /*
  * For a stored entry that is not to be held in memory: checks it piece by piece. Its content lies in zip->file at
  * entry->offset.

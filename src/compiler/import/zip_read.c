@@ -388,10 +388,8 @@ static int inflate_all(z_stream *z, struct nuc_span packed, uint8_t *content, ui
     return status == Z_STREAM_END && (rest != 0 || left != 0) ? Z_DATA_ERROR : status;
 }
 
-static struct nuc_span inflate_entry(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
+static void inflate_entry(const struct nuc_zip *zip, const struct nuc_zip_entry *e, uint8_t *content)
 {
-    allow_inflation(zip, e);
-    uint8_t *content = nuc_alloc_in(zip->cx, zip->state->arena, (size_t)e->size + 1);
     struct nuc_arena *outer = nuc_push_arena(zip->cx);
     struct nuc_span packed = read_here(zip, e->offset, e->packed_size);
     z_stream z = {.zalloc = Z_NULL};
@@ -406,7 +404,31 @@ static struct nuc_span inflate_entry(const struct nuc_zip *zip, const struct nuc
     if (status != Z_STREAM_END)
         bad_entry(zip, e, "its deflated bytes are damaged");
     nuc_pop_arena(zip->cx, outer);
-    return (struct nuc_span){content, (size_t)e->size};
+}
+
+/* What is refused before memory is asked for. */
+static void check_method(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
+{
+    if (e->method != STORED && e->method != DEFLATED)
+        nuc_fail(zip->cx, NUC_UNSUPPORTED, "%s: entry %s: compression method %u; only stored and deflated are read",
+                 zip->path, e->name, e->method);
+    if (e->method == DEFLATED)
+        allow_inflation(zip, e);
+}
+
+static void read_content(const struct nuc_zip *zip, const struct nuc_zip_entry *e, void *to)
+{
+    if (e->method == DEFLATED)
+        inflate_entry(zip, e, to);
+    else
+        nuc_read_at(zip->file, e->offset, to, (size_t)e->size);
+    check_checksum(zip, e, add_checksum(0, (struct nuc_span){to, (size_t)e->size}));
+}
+
+void nuc_zip_read_to(const struct nuc_zip *zip, const struct nuc_zip_entry *e, void *to)
+{
+    check_method(zip, e);
+    read_content(zip, e, to);
 }
 
 struct nuc_span nuc_zip_read(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
@@ -415,15 +437,12 @@ struct nuc_span nuc_zip_read(const struct nuc_zip *zip, const struct nuc_zip_ent
 
     if (kept->data != NULL)
         return *kept;
-    if (e->method != STORED && e->method != DEFLATED)
-        nuc_fail(zip->cx, NUC_UNSUPPORTED, "%s: entry %s: compression method %u; only stored and deflated are read",
-                 zip->path, e->name, e->method);
-    struct nuc_span content = e->method == DEFLATED
-                                  ? inflate_entry(zip, e)
-                                  : nuc_read_part(zip->file, zip->state->arena, e->offset, e->packed_size);
-    check_checksum(zip, e, add_checksum(0, content));
-    *kept = content;
-    return content;
+    check_method(zip, e);
+    nuc_check_memory(zip->file, e->size);
+    uint8_t *content = nuc_alloc_in(zip->cx, zip->state->arena, (size_t)e->size + 1);
+    read_content(zip, e, content);
+    *kept = (struct nuc_span){content, (size_t)e->size};
+    return *kept;
 }
 
 void nuc_zip_check(const struct nuc_zip *zip, const struct nuc_zip_entry *e)
