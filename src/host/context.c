@@ -35,7 +35,7 @@ static void *default_allocate(void *user, void *block, size_t size)
         free(block);
         return NULL;
     }
-    return realloc(block, size);
+    return block == NULL ? calloc(1, size) : realloc(block, size);
 }
 
 _Noreturn static void leave(struct nuc_context *cx, enum nuc_status status)
@@ -145,6 +145,9 @@ static struct chunk *add_chunk(struct nuc_context *cx, struct nuc_arena *arena, 
         out_of_memory(cx, size);
     c->size = usable;
     c->used = 0;
+    /* Blocks are never given back one by one: what begins as zeros is zeros when it is asked for. */
+    if (cx->allocator.allocate != default_allocate)
+        memset(c + 1, 0, usable);
     /* A big block gets a chunk of its own after the current one, whose free space stays in use. */
     if (arena->chunks != NULL && size >= CHUNK_SIZE) {
         c->next = arena->chunks->next;
@@ -166,7 +169,6 @@ void *nuc_alloc_in(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
             out_of_memory(cx, size);
         block = aligned_in(add_chunk(cx, arena, size + alignment), size, alignment);
     }
-    memset(block, 0, size);
     return block;
 }
 
