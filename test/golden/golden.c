@@ -130,33 +130,50 @@ static void read_golden(const struct nuc_json *j, struct nuc_span data, struct g
     }
 }
 
-static struct nuc_span archive_entry(struct nuc_context *cx, const struct nuc_json *j, struct nuc_span data)
+/* `value` is the tree of what `j` reads: an object is written again. */
+static struct nuc_span archive_entry(struct nuc_context *cx, const struct nuc_json *j, const json_t *value,
+                                     struct nuc_span data)
 {
-    if (json_is_object(j->value))
-        return nuc_json_dump(cx, j->value, JSON_COMPACT);
-    if (json_is_string(j->value))
-        return (struct nuc_span){(const uint8_t *)json_string_value(j->value), json_string_length(j->value)};
+    if (json_is_object(value))
+        return nuc_json_dump(cx, value, JSON_COMPACT);
+    if (json_is_string(value))
+        return (struct nuc_span){(const uint8_t *)json_string_value(value), json_string_length(value)};
     return data_at(j, data);
 }
 
-static void write_model(struct nuc_context *cx, const struct nuc_json *program, struct nuc_span data, const char *path)
+static void release_tree(void *tree)
 {
-    if (json_object_get(program->value, "model") != NULL) {
-        struct nuc_json model = nuc_json_field(program, "model");
-        nuc_write_file(cx, path, data_at(&model, data));
-        return;
-    }
+    json_decref(tree);
+}
+
+static void write_archive(struct nuc_context *cx, const struct nuc_json *program, struct nuc_span line,
+                          struct nuc_span data, const char *path)
+{
     struct nuc_json archive = nuc_json_field(program, "archive");
     struct nuc_zip_writer *w = nuc_zip_writer_new(cx);
+    json_t *tree = json_loadb((const char *)line.data, line.size, 0, NULL), *value;
     const char *key;
-    json_t *value;
 
-    json_object_foreach(archive.value, key, value)
+    if (tree == NULL)
+        nuc_json_fail(program, NUC_BAD_INPUT, "is no JSON");
+    nuc_defer(cx, release_tree, tree);
+    json_object_foreach(json_object_get(tree, "archive"), key, value)
     {
         struct nuc_json entry = nuc_json_field(&archive, key);
-        nuc_zip_add(w, nuc_format(cx, "golden/%s", key), archive_entry(cx, &entry, data));
+        nuc_zip_add(w, nuc_format(cx, "golden/%s", key), archive_entry(cx, &entry, value, data));
     }
     nuc_write_file(cx, path, nuc_zip_finish(w, path));
+}
+
+static void write_model(struct nuc_context *cx, const struct nuc_json *program, struct nuc_span line,
+                        struct nuc_span data, const char *path)
+{
+    struct nuc_json model = nuc_json_entry(program, "model");
+
+    if (nuc_json_is_there(&model))
+        nuc_write_file(cx, path, data_at(&model, data));
+    else
+        write_archive(cx, program, line, data, path);
 }
 
 /* ---- comparing ---- */
@@ -386,12 +403,13 @@ static void run_line(struct nuc_context *cx, const struct file_run *r, struct nu
     }
     r->sum->programs++;
     if (r->q->save != NULL) {
-        bool litert = json_object_get(program.value, "model") != NULL;
-        write_model(cx, &program, data, nuc_format(cx, "%s/%s.%s", r->q->save, g.name, litert ? "tflite" : "pt2"));
+        bool litert = nuc_json_entry(&program, "model").type != NUC_JSON_ABSENT;
+        write_model(cx, &program, line, data,
+                    nuc_format(cx, "%s/%s.%s", r->q->save, g.name, litert ? "tflite" : "pt2"));
         r->sum->equal++;
         return;
     }
-    write_model(cx, &program, data, r->q->model);
+    write_model(cx, &program, line, data, r->q->model);
     enum outcome result = run_apart(r->q, &g);
     if (r->q->verbose && result == EQUAL)
         printf("%s: equal\n", g.name);
