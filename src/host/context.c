@@ -13,6 +13,7 @@ struct chunk {
     struct chunk *next;
     size_t size; /* usable bytes after the header */
     size_t used;
+    bool zeros; /* what is not given out yet */
 };
 
 struct deferred {
@@ -35,7 +36,7 @@ static void *default_allocate(void *user, void *block, size_t size)
         free(block);
         return NULL;
     }
-    return block == NULL ? calloc(1, size) : realloc(block, size);
+    return realloc(block, size);
 }
 
 _Noreturn static void leave(struct nuc_context *cx, enum nuc_status status)
@@ -140,14 +141,15 @@ static struct chunk *add_chunk(struct nuc_context *cx, struct nuc_arena *arena, 
 
     if (usable > SIZE_MAX - sizeof(struct chunk))
         out_of_memory(cx, size);
-    struct chunk *c = cx->allocator.allocate(cx->allocator.user, NULL, sizeof *c + usable);
+    /* A big block of the system's is made of pages of zeros, which no one has to touch before they are needed. */
+    bool zeros = size >= CHUNK_SIZE && cx->allocator.allocate == default_allocate;
+    struct chunk *c =
+        zeros ? calloc(1, sizeof *c + usable) : cx->allocator.allocate(cx->allocator.user, NULL, sizeof *c + usable);
     if (c == NULL)
         out_of_memory(cx, size);
+    c->zeros = zeros;
     c->size = usable;
     c->used = 0;
-    /* Blocks are never given back one by one: what begins as zeros is zeros when it is asked for. */
-    if (cx->allocator.allocate != default_allocate)
-        memset(c + 1, 0, usable);
     /* A big block gets a chunk of its own after the current one, whose free space stays in use. */
     if (arena->chunks != NULL && size >= CHUNK_SIZE) {
         c->next = arena->chunks->next;
@@ -162,13 +164,17 @@ static struct chunk *add_chunk(struct nuc_context *cx, struct nuc_arena *arena, 
 void *nuc_alloc_in(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
 {
     size_t alignment = size >= BIG_ALIGNMENT ? BIG_ALIGNMENT : 16;
-    void *block = arena->chunks == NULL ? NULL : aligned_in(arena->chunks, size, alignment);
+    struct chunk *from = arena->chunks;
+    void *block = from == NULL ? NULL : aligned_in(from, size, alignment);
 
     if (block == NULL) {
         if (size > SIZE_MAX - BIG_ALIGNMENT)
             out_of_memory(cx, size);
-        block = aligned_in(add_chunk(cx, arena, size + alignment), size, alignment);
+        from = add_chunk(cx, arena, size + alignment);
+        block = aligned_in(from, size, alignment);
     }
+    if (!from->zeros) /* no part of a chunk is given out twice */
+        memset(block, 0, size);
     return block;
 }
 

@@ -37,7 +37,8 @@ static struct nuc_json root_of(struct nuc_context *cx, const char *name, struct 
 struct nuc_json nuc_json_parse_own(struct nuc_context *cx, const char *name, struct nuc_json_text *text)
 {
     if (!nuc_json_text_parse(text))
-        nuc_fail(cx, NUC_BAD_INPUT, "%s: line %d: not valid JSON: %s", name, text->line, text->what);
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: line %d: not valid JSON: %s%s%s", name, text->line, text->what,
+                 text->near[0] != '\0' ? " near " : "", text->near);
     return root_of(cx, name, text);
 }
 

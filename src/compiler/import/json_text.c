@@ -18,13 +18,20 @@ static void release(void *object)
     nuc_json_text_close(object);
 }
 
-static void *resize(struct nuc_context *cx, void *block, size_t size)
+/* Memory that is given back before the arena goes. */
+static void *allocate(struct nuc_context *cx, size_t size)
 {
-    void *larger = cx->allocator.allocate(cx->allocator.user, block, size);
+    void *block = cx->allocator.allocate(cx->allocator.user, NULL, size);
 
-    if (larger == NULL)
+    if (block == NULL)
         nuc_fail(cx, NUC_NO_MEMORY, "out of memory: %zu bytes could not be allocated", size);
-    return larger;
+    return block;
+}
+
+static void give_back(struct nuc_context *cx, void *block)
+{
+    if (block != NULL)
+        cx->allocator.allocate(cx->allocator.user, block, 0);
 }
 
 struct nuc_json_text *nuc_json_text_new(struct nuc_context *cx, size_t size)
@@ -33,19 +40,17 @@ struct nuc_json_text *nuc_json_text_new(struct nuc_context *cx, size_t size)
 
     t->cx = cx;
     nuc_defer(cx, release, t);
-    t->text = resize(cx, NULL, size + 1);
+    t->text = allocate(cx, size + 1);
     t->size = size;
     return t;
 }
 
 void nuc_json_text_close(struct nuc_json_text *t)
 {
-    void *blocks[] = {t->text, t->tokens, t->index};
-
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
-        if (blocks[i] != NULL)
-            t->cx->allocator.allocate(t->cx->allocator.user, blocks[i], 0);
-    }
+    give_back(t->cx, t->text);
+    give_back(t->cx, t->tokens);
+    for (size_t i = 0; i < t->n_indexes; i++)
+        give_back(t->cx, t->indexes[i]);
     *t = (struct nuc_json_text){.cx = t->cx};
 }
 
@@ -59,22 +64,49 @@ struct parser {
 
 static bool wrong(struct parser *p, const char *what)
 {
-    if (p->t->what == NULL) {
-        p->t->what = what;
-        p->t->line = p->line;
-    }
+    struct nuc_json_text *t = p->t;
+    size_t n = 0;
+
+    if (t->what != NULL)
+        return false;
+    t->what = what;
+    t->line = p->line;
+    for (const char *at = p->at; n + 1 < sizeof t->near && at < p->end && *at >= ' ' && *at <= '~'; at++)
+        t->near[n++] = *at;
+    t->near[n] = '\0';
     return false;
+}
+
+/* The quotation mark that ends a string, or the end of the text. */
+static const char *end_of_string(const char *at, const char *end)
+{
+    while (at < end && *at != '"')
+        at += *at == '\\' && at + 1 < end ? 2 : 1;
+    return at;
+}
+
+/* Every value and key follows a sign that is counted here; lists and objects have a second token. */
+static size_t most_tokens(const struct nuc_json_text *t)
+{
+    const char *end = t->text + t->size;
+    size_t count = 1;
+
+    for (const char *at = t->text; at < end; at++) {
+        if (*at == '"')
+            at = end_of_string(at + 1, end);
+        else if (*at == ',' || *at == ':')
+            count++;
+        else if (*at == '[' || *at == '{')
+            count += 2;
+    }
+    return count;
 }
 
 static uint32_t add_token(struct parser *p, struct nuc_json_token token)
 {
     struct nuc_json_text *t = p->t;
 
-    if (t->n_tokens == t->tokens_capacity) {
-        /* A value takes three characters and a half at least, most take ten. */
-        t->tokens_capacity = t->tokens_capacity == 0 ? t->size / 12 + 64 : t->tokens_capacity + t->tokens_capacity / 4;
-        t->tokens = resize(t->cx, t->tokens, t->tokens_capacity * sizeof *t->tokens);
-    }
+    assert(t->n_tokens < t->most_tokens);
     t->tokens[t->n_tokens] = token;
     return (uint32_t)t->n_tokens++;
 }
@@ -321,7 +353,7 @@ static const char *key_text(const struct nuc_json_text *t, uint32_t token)
 /* The slot of a key in the table of an object, or the free one where it would go. */
 static uint32_t *slot(const struct nuc_json_text *t, uint32_t object, const char *key)
 {
-    uint32_t size = table_size(t->tokens[object + 1].at), *table = t->index + t->tokens[object + 1].next;
+    uint32_t size = table_size(t->tokens[object + 1].at), *table = t->indexes[t->tokens[object + 1].next];
     uint32_t i = hash_of(key) & (size - 1);
 
     while (table[i] != 0 && strcmp(key_text(t, table[i]), key) != 0)
@@ -330,25 +362,21 @@ static uint32_t *slot(const struct nuc_json_text *t, uint32_t object, const char
 }
 
 /* Room for `count` numbers, all 0. */
-static void add_index(struct nuc_json_text *t, uint32_t container, uint32_t count)
+static uint32_t *add_index(struct nuc_json_text *t, uint32_t container, uint32_t count)
 {
-    if (t->index_capacity - t->n_index < count) {
-        size_t capacity = t->n_index + count + t->index_capacity / 2;
-        t->index = resize(t->cx, t->index, capacity * sizeof *t->index);
-        t->index_capacity = capacity;
-    }
-    t->tokens[container + 1].next = (uint32_t)t->n_index;
-    memset(t->index + t->n_index, 0, count * sizeof *t->index);
-    t->n_index += count;
+    t->indexes = nuc_grow(t->cx, t->indexes, &t->indexes_capacity, t->n_indexes + 1, sizeof *t->indexes);
+    uint32_t *index = allocate(t->cx, count * sizeof *index);
+    t->tokens[container + 1].next = (uint32_t)t->n_indexes;
+    t->indexes[t->n_indexes++] = index;
+    return memset(index, 0, count * sizeof *index);
 }
 
 static void index_items(struct nuc_json_text *t, uint32_t array, uint32_t count)
 {
-    uint32_t item = array + 2;
+    uint32_t item = array + 2, *index = add_index(t, array, count);
 
-    add_index(t, array, count);
     for (uint32_t i = 0; i < count; i++) {
-        t->index[t->tokens[array + 1].next + i] = item;
+        index[i] = item;
         item = t->tokens[item].next;
     }
 }
@@ -480,6 +508,8 @@ bool nuc_json_text_parse(struct nuc_json_text *t)
 
     assert(t->size < UINT32_MAX);
     t->text[t->size] = '\0';
+    t->most_tokens = most_tokens(t);
+    t->tokens = allocate(t->cx, t->most_tokens * sizeof *t->tokens);
     skip_space(&p);
     if (p.at < p.end && *p.at != '{' && *p.at != '[')
         return wrong(&p, "'[' or '{' expected");
@@ -565,7 +595,7 @@ uint32_t nuc_json_text_item(const struct nuc_json_text *t, uint32_t array, uint3
     if (index >= count)
         return 0;
     if (count > SHORT)
-        return t->index[t->tokens[array + 1].next + index];
+        return t->indexes[t->tokens[array + 1].next][index];
     for (; index > 0; index--)
         at = t->tokens[at].next;
     return at;

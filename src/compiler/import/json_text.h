@@ -38,11 +38,12 @@ struct nuc_json_text {
     char *text; /* strings end with a NUL where their quotation mark was, or before */
     size_t size;
     struct nuc_json_token *tokens;
-    size_t n_tokens, tokens_capacity;
-    uint32_t *index; /* tokens of the items of long lists; hash tables of the keys of long objects */
-    size_t n_index, index_capacity;
+    size_t n_tokens, most_tokens;
+    uint32_t **indexes; /* tokens of the items of a long list, or a hash table of the keys of a long object */
+    size_t n_indexes, indexes_capacity;
     int line;         /* where it ends to be JSON */
     const char *what; /* is wrong; NULL: nothing */
+    char near[16];    /* the beginning of what is there */
 };
 
 /*
