@@ -23,6 +23,9 @@ struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_pat
 void npu_host_close(struct npu_host *host);
 enum nuc_simulator_path npu_host_path(const struct npu_host *host);
 
+/* The fields of call `index`, as nuc_npu_load() gives them. */
+const union nuc_mc_record *npu_host_record(const struct npu_host *host, uint32_t index);
+
 /* Runs call `index`, whose record is `r`. False: it has no vector kernel, and nothing was done. */
 bool npu_host_call(struct npu_host *host, uint32_t index, const struct nuc_npu_memory *m, const union nuc_mc_record *r);
 

@@ -80,6 +80,12 @@ static void note(const union nuc_mc_record *r, uint32_t i, struct nuc_npu_clock 
         nuc_npu_trace_call(trace, i, nuc_mc_opcode_of(&r->call), start, stop);
 }
 
+static const union nuc_mc_record *load(const uint8_t *record, union nuc_mc_record *r)
+{
+    nuc_npu_load(record, r);
+    return r;
+}
+
 enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_memory *buffers, uint8_t *profile,
                               struct nuc_npu_trace *trace, uint32_t *at)
 {
@@ -89,17 +95,17 @@ enum nuc_npu_stop nuc_npu_run(const struct nuc_npu *npu, const struct nuc_npu_me
     enum nuc_npu_stop stop = NPU_DONE;
 
     for (*at = 0; *at < npu->n_calls; ++*at) {
-        union nuc_mc_record r;
+        union nuc_mc_record loaded;
+        const union nuc_mc_record *r = npu->host ? npu_host_record(npu->host, *at) : load(record, &loaded);
 
-        nuc_npu_load(record, &r);
         stop = fault_at(*at);
         if (stop == NPU_DONE)
-            stop = run_call(npu, &memory, record, &r, *at);
+            stop = run_call(npu, &memory, record, r, *at);
         if (stop != NPU_DONE)
             return stop;
-        record += (size_t)r.call.words * 4;
+        record += (size_t)r->call.words * 4;
         if (profile || trace)
-            note(&r, *at, &clock, profile, trace);
+            note(r, *at, &clock, profile, trace);
     }
     if (profile)
         write_profile(profile + (size_t)npu->n_calls * NUC_MC_PROFILE_RECORD, 0, time_word(clock.now),

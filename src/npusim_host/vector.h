@@ -42,7 +42,6 @@
 enum vec_form { VEC_SHORT, VEC_BOUNDED, VEC_ANY };
 
 struct vec_params {
-    int32_t bias[VEC_LANES];
     int32_t multiplier[VEC_LANES];
     int32_t right[VEC_LANES]; /* of VEC_SHORT: less the instruction set's own shift */
     /* -1, or 0 where nothing is shifted right and no 1 taken off. Of VEC_ANY: the bits that are shifted out. */
@@ -66,7 +65,9 @@ struct vec_output {
  */
 struct vec_gemm {
     const uint8_t *weights;
-    const struct vec_params *params; /* a block of 16 columns each */
+    const int32_t *bias;             /* of each column, in whole blocks of 16 */
+    const struct vec_params *params; /* of a block each, or of all */
+    int32_t params_step;             /* 1, or 0: blocks share them */
     size_t block_bytes;              /* of weights */
     int32_t segments, run, columns;
     const int32_t *addend; /* of each pixel, to all its sums; NULL: 0 */
@@ -82,6 +83,7 @@ struct vec_gemm {
  */
 struct vec_depthwise {
     const uint8_t *weights;
+    const int32_t *bias; /* of a table: of `block` outputs */
     const struct vec_params *params;
     size_t table_bytes;
     int32_t groups; /* taps / 4 */

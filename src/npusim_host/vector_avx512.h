@@ -9,7 +9,7 @@
 
 #define VEC_TILE_PIXELS 8
 #define VEC_TILE_BLOCKS 2
-#define VEC_TILE_WIDE 4 /* blocks of a tile of one pixel */
+#define VEC_TILE_WIDE 8 /* blocks of a tile of one pixel */
 #define VEC_BLOCK 64
 
 typedef __m512i vec_i32;
@@ -134,18 +134,25 @@ static inline void vec_store(vec_i32 v, const struct vec_output *o, int8_t *out,
         _mm_mask_storeu_epi8(out, (__mmask16)((1u << n) - 1u), _mm512_cvtepi32_epi8(r));
 }
 
-/* `n` columns of four pixels. */
-static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, int8_t *out, ptrdiff_t pixel, int32_t n)
+/* The results of four vectors as bytes, one vector's after the other's. */
+static inline __m512i vec_packed(const vec_i32 *v, const struct vec_output *o)
 {
-    const __m512i by_pixel = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    const __m512i by_vector = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
     __m512i zero = _mm512_set1_epi16((int16_t)o->zero);
     __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), zero);
     __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), zero);
     __m512i r = _mm512_max_epi8(_mm512_packs_epi16(low, high), _mm512_set1_epi8((int8_t)o->low));
 
-    r = _mm512_permutexvar_epi32(by_pixel, _mm512_min_epi8(r, _mm512_set1_epi8((int8_t)o->high)));
+    return _mm512_permutexvar_epi32(by_vector, _mm512_min_epi8(r, _mm512_set1_epi8((int8_t)o->high)));
+}
+
+/* `n` columns of four pixels. */
+static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, int8_t *out, ptrdiff_t pixel, int32_t n)
+{
+    __m512i r = vec_packed(v, o);
     const __m128i row[4] = {_mm512_castsi512_si128(r), _mm512_extracti32x4_epi32(r, 1), _mm512_extracti32x4_epi32(r, 2),
                             _mm512_extracti32x4_epi32(r, 3)};
+
     if (n == VEC_LANES) {
         for (int i = 0; i < 4; i++)
             _mm_storeu_si128((void *)(out + i * pixel), row[i]);
@@ -153,6 +160,17 @@ static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, 
     }
     for (int i = 0; i < 4; i++)
         _mm_mask_storeu_epi8(out + i * pixel, (__mmask16)((1u << n) - 1u), row[i]);
+}
+
+#define VEC_ROW 4 /* vectors of columns next to each other that are stored at once */
+
+/* `n` columns of them, or all. */
+static inline void vec_store_row(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
+{
+    if (n >= VEC_ROW * VEC_LANES)
+        _mm512_storeu_si512(out, vec_packed(v, o));
+    else
+        _mm512_mask_storeu_epi8(out, (__mmask64)(((uint64_t)1 << n) - 1u), vec_packed(v, o));
 }
 
 static inline vec_i32 vec_widen(const int8_t *p, int32_t n)

@@ -18,7 +18,7 @@ static int32_t common_divisor(int32_t a, int32_t b)
 /* Where the parts of a depthwise plan lie after it, in bytes. */
 struct layout {
     int32_t rows, tables, groups;
-    uint64_t table_bytes, params, taps, size;
+    uint64_t table_bytes, params, bias, taps, size;
 };
 
 /* Two rows at once share the taps of four rows of the image: one group per column of taps. */
@@ -30,18 +30,20 @@ static bool takes_two_rows(const struct nuc_mc_conv *c)
 static struct layout depthwise_layout(const struct vec_isa *isa, const struct nuc_mc_conv *c, int32_t tables)
 {
     bool two = takes_two_rows(c);
-    struct layout l = {two ? 2 : 1, tables, two ? c->k_w : vec_up(c->k_h * c->k_w, VEC_DEPTH), 0, 0, 0, 0};
+    struct layout l = {two ? 2 : 1, tables, two ? c->k_w : vec_up(c->k_h * c->k_w, VEC_DEPTH), 0, 0, 0, 0, 0};
 
     l.table_bytes = (uint64_t)(l.rows * l.groups) * VEC_DEPTH * (uint64_t)isa->block * (uint64_t)isa->weight_bytes;
     l.params = (uint64_t)tables * l.table_bytes;
-    l.taps = l.params + (uint64_t)tables * (uint64_t)(isa->block / VEC_LANES) * sizeof(struct vec_params);
+    l.bias = l.params + (uint64_t)tables * (uint64_t)(isa->block / VEC_LANES) * sizeof(struct vec_params);
+    l.taps = l.bias + (uint64_t)tables * (uint64_t)isa->block * sizeof(int32_t);
     l.size = l.taps + (uint64_t)l.groups * VEC_DEPTH * sizeof(struct vec_tap);
     return l;
 }
 
 /* Weights and parameters of block `table`: outputs table * block and up, of channels that repeat in a flat row. */
 static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, const struct nuc_mc_conv *c,
-                       const struct layout *l, bool flat, int32_t table, uint8_t *weights, struct vec_params *params)
+                       const struct layout *l, bool flat, int32_t table, uint8_t *weights, struct vec_params *params,
+                       int32_t *folded)
 {
     const struct nuc_npu_memory m = vec_weights_of(npu);
     const int8_t *weight = npu_source_i8(&m, c->weight);
@@ -66,7 +68,7 @@ static bool pack_table(const struct vec_isa *isa, const struct nuc_npu *npu, con
                 vec_weight_set(isa, lane + (size_t)(g * l->rows + r) * group, a % VEC_LANES, k, w);
             }
         }
-        if (!vec_output_set(isa, params + a / VEC_LANES, a % VEC_LANES, bias[channel], &sums, c->input_zero,
+        if (!vec_output_set(isa, params + a / VEC_LANES, a % VEC_LANES, folded + a, bias[channel], &sums, c->input_zero,
                             vec_is_rectified(c->output_zero, c->clamp_min), requant + (int64_t)channel * 2))
             return false;
     }
@@ -94,10 +96,11 @@ static bool pack_tables(const struct vec_isa *isa, const struct nuc_npu *npu, co
                         const struct layout *l, bool flat, uint8_t *memory)
 {
     struct vec_params *params = (struct vec_params *)(void *)(memory + l->params);
+    int32_t *bias = (int32_t *)(void *)(memory + l->bias);
 
     for (int32_t t = 0; t < l->tables; t++) {
         if (!pack_table(isa, npu, c, l, flat, t, memory + (uint64_t)t * l->table_bytes,
-                        params + t * (isa->block / VEC_LANES)))
+                        params + t * (isa->block / VEC_LANES), bias + t * isa->block))
             return false;
     }
     return true;
@@ -107,6 +110,7 @@ static struct vec_depthwise depthwise_row(const struct nuc_mc_conv *c, const str
                                           const uint8_t *memory)
 {
     return (struct vec_depthwise){.weights = memory,
+                                  .bias = (const int32_t *)(const void *)(memory + l->bias),
                                   .params = (const struct vec_params *)(const void *)(memory + l->params),
                                   .table_bytes = (size_t)l->table_bytes,
                                   .groups = l->groups,

@@ -21,6 +21,7 @@ struct npu_host {
     struct vec_machine machine;
     uint32_t n_calls;
     struct vec_plan **plans;
+    union nuc_mc_record *records; /* their fields: reading them takes as long as a small call */
 };
 
 bool npu_host_has(enum nuc_simulator_path path)
@@ -112,10 +113,10 @@ static int64_t plan_calls(struct npu_host *h, const struct nuc_npu *npu)
     const uint8_t *at = npu->calls;
 
     for (uint32_t i = 0; i < npu->n_calls; i++) {
-        union nuc_mc_record r;
-        nuc_npu_load(at, &r);
-        at += (size_t)r.call.words * 4;
-        h->plans[i] = plan_call(h->machine.isa, npu, &r, &budget);
+        union nuc_mc_record *r = &h->records[i];
+        nuc_npu_load(at, r);
+        at += (size_t)r->call.words * 4;
+        h->plans[i] = plan_call(h->machine.isa, npu, r, &budget);
         if (!h->plans[i])
             continue;
         steps += vec_plan_steps(h->plans[i]);
@@ -145,14 +146,16 @@ struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_pat
     h->machine.least = always ? 0 : VEC_STEPS_SPLIT;
     h->n_calls = npu->n_calls;
     h->plans = calloc((size_t)npu->n_calls + 1, sizeof *h->plans);
-    if (h->plans)
+    h->records = calloc((size_t)npu->n_calls + 1, sizeof *h->records);
+    bool room = h->plans && h->records;
+    if (room)
         steps = plan_calls(h, npu);
     threads = always ? threads : threads_for(threads, steps, cores);
     if (threads > 1)
         h->machine.threads = vec_threads_new(threads, threads <= cores);
-    if (h->plans)
+    if (room)
         h->machine.scratch = aligned_alloc(VEC_ALIGNMENT, h->machine.scratch_size * threads);
-    if (h->plans && h->machine.scratch && (threads < 2 || h->machine.threads))
+    if (room && h->machine.scratch && (threads < 2 || h->machine.threads))
         return h;
     npu_host_close(h);
     return NULL;
@@ -166,6 +169,7 @@ void npu_host_close(struct npu_host *h)
     for (uint32_t i = 0; h->plans && i < h->n_calls; i++)
         vec_plan_free(h->plans[i]);
     free(h->plans);
+    free(h->records);
     free(h->machine.scratch);
     free(h);
 }
@@ -200,6 +204,11 @@ static bool call_unplanned(const struct vec_machine *v, const struct nuc_npu_mem
         return true;
     }
     return false;
+}
+
+const union nuc_mc_record *npu_host_record(const struct npu_host *h, uint32_t index)
+{
+    return &h->records[index];
 }
 
 static bool is_product(const union nuc_mc_record *r)

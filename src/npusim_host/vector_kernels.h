@@ -54,19 +54,36 @@ VEC_INLINE void vec_store_pixels(const struct vec_gemm *g, const vec_i32 *v, con
         vec_store(v[i], &g->output, out + i * g->out_pixel, n);
 }
 
+/* The blocks of a single pixel, of which all but the last are whole. One set of parameters is read once. */
+VEC_INLINE void vec_finish_pixel(const struct vec_gemm *g, vec_i32 *acc, int32_t first, const int blocks, int8_t *out)
+{
+    int32_t column = first * VEC_LANES;
+
+    if (g->params_step == 0) {
+        vec_requant_all(acc, blocks, g->params, g->output.zero);
+    } else {
+        VEC_UNROLL
+        for (int j = 0; j < blocks; j++)
+            vec_requant_all(acc + j, 1, g->params + first + j, g->output.zero);
+    }
+    VEC_UNROLL
+    for (int j = 0; j < blocks; j += VEC_ROW)
+        vec_store_row(acc + j, &g->output, out + column + j * VEC_LANES, g->columns - column - j * VEC_LANES);
+}
+
 /* `pixels` x `blocks` accumulators, the latter of 16 columns, stay in registers over the whole window. */
 VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
                          const int pixels, const int blocks, int8_t *out)
 {
-    vec_i32 acc[8][4];
+    vec_i32 acc[8][8];
     const uint8_t *w = g->weights + (size_t)first * g->block_bytes;
-    const struct vec_params *p = g->params + first;
+    const int32_t *bias = g->bias + first * VEC_LANES;
 
     VEC_UNROLL
     for (int i = 0; i < pixels; i++) {
         VEC_UNROLL
         for (int j = 0; j < blocks; j++)
-            acc[i][j] = vec_load(p[j].bias);
+            acc[i][j] = vec_load(bias + j * VEC_LANES);
     }
     if (g->addend) {
         const int32_t *addend = g->addend + at / g->pixel;
@@ -91,6 +108,10 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
             w += VEC_BLOCK_WEIGHTS / VEC_VECTORS;
         }
     }
+    if (pixels == 1 && blocks == VEC_TILE_WIDE) {
+        vec_finish_pixel(g, acc[0], first, blocks, out);
+        return;
+    }
     VEC_UNROLL
     for (int j = 0; j < blocks; j++) {
         int32_t column = (first + j) * VEC_LANES;
@@ -98,7 +119,7 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
         VEC_UNROLL
         for (int i = 0; i < pixels; i++)
             result[i] = acc[i][j];
-        vec_requant_all(result, pixels, p + j, g->output.zero);
+        vec_requant_all(result, pixels, g->params + (first + j) * g->params_step, g->output.zero);
         vec_store_pixels(g, result, pixels, out + column, vec_smaller(g->columns - column, VEC_LANES));
     }
 }
@@ -193,7 +214,8 @@ VEC_INLINE void vec_depthwise_rows(const struct vec_depthwise *d, const int8_t *
             vec_i32 acc[2][VEC_VECTORS];
             VEC_UNROLL
             for (int v = 0; v < rows * VEC_VECTORS; v++)
-                acc[v / VEC_VECTORS][v % VEC_VECTORS] = vec_load(p[v % VEC_VECTORS].bias);
+                acc[v / VEC_VECTORS][v % VEC_VECTORS] =
+                    vec_load(d->bias + table * VEC_BLOCK + v % VEC_VECTORS * VEC_LANES);
             for (int32_t t = 0; t < d->groups; t++) {
                 vec_mixed x = vec_mix(tap + t * VEC_DEPTH, (ptrdiff_t)l * d->line + done);
                 VEC_UNROLL

@@ -148,6 +148,14 @@ static inline void vec_store_four(const vec_i32 *v, const struct vec_output *o, 
         vec_store(v[i], o, out + i * pixel, n);
 }
 
+#define VEC_ROW 1 /* vectors of columns next to each other that are stored at once */
+
+/* `n` columns of them, or all. */
+static inline void vec_store_row(const vec_i32 *v, const struct vec_output *o, int8_t *out, int32_t n)
+{
+    vec_store(*v, o, out, n < VEC_LANES ? n : VEC_LANES);
+}
+
 static inline vec_i32 vec_widen(const int8_t *p, int32_t n)
 {
     int8_t bytes[VEC_LANES] = {0};

@@ -34,12 +34,11 @@ void vec_plan_free(struct vec_plan *p)
     }
 }
 
-bool vec_params_set(struct vec_params *p, int32_t lane, int32_t bias, uint64_t bound, bool rectified,
-                    int32_t multiplier, int32_t shift)
+bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, bool rectified, int32_t multiplier,
+                    int32_t shift)
 {
     int32_t left = shift > 0 ? shift : 0;
 
-    p->bias[lane] = bias;
     p->multiplier[lane] = multiplier;
     p->left[lane] = left;
     p->right[lane] = left - shift;
@@ -103,14 +102,13 @@ void vec_sums_add(struct vec_sums *s, int8_t weight)
     s->absolute += magnitude(weight);
 }
 
-bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t bias,
+bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t *folded, int32_t bias,
                     const struct vec_sums *s, int32_t zero, bool rectified, const int32_t *requant)
 {
     int32_t largest = zero < 0 ? INT8_MAX - zero : zero - INT8_MIN;
     uint64_t bound = (uint64_t)llabs((long long)bias) + (uint64_t)s->absolute * (uint64_t)largest;
-    uint32_t folded = (uint32_t)bias - (uint32_t)(int32_t)(zero + isa->input_offset) * (uint32_t)(uint64_t)s->sum;
-
-    return vec_params_set(p, lane, (int32_t)folded, bound, rectified, requant[0], requant[1]);
+    *folded = (int32_t)((uint32_t)bias - (uint32_t)(int32_t)(zero + isa->input_offset) * (uint32_t)(uint64_t)s->sum);
+    return vec_params_set(p, lane, bound, rectified, requant[0], requant[1]);
 }
 
 /* ---- convolution and matrix product with constant weights ---- */
@@ -129,7 +127,7 @@ struct source {
 };
 
 static bool pack_column(const struct vec_isa *isa, const struct source *s, int32_t output, uint8_t *weights,
-                        struct vec_params *p, int32_t lane)
+                        struct vec_params *p, int32_t lane, int32_t *bias)
 {
     struct vec_sums sums = {0, 0};
     size_t step = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes;
@@ -145,8 +143,18 @@ static bool pack_column(const struct vec_isa *isa, const struct source *s, int32
             vec_weight_set(isa, to + (size_t)(at / VEC_DEPTH) * step, lane, at % VEC_DEPTH, w);
         }
     }
-    return vec_output_set(isa, p, lane, s->bias ? s->bias[channel] : 0, &sums, s->zero, s->rectified,
+    return vec_output_set(isa, p, lane, bias, s->bias ? s->bias[channel] : 0, &sums, s->zero, s->rectified,
                           s->requant + (int64_t)channel * s->requant_step);
+}
+
+/* Whether blocks that were given the same pair have the same form: then the parameters of the first serve all. */
+static bool are_alike(const struct vec_params *params, uint64_t blocks, int32_t columns)
+{
+    bool alike = columns >= VEC_LANES;
+
+    for (uint64_t b = 1; b < blocks; b++)
+        alike = alike && params[b].form == params[0].form;
+    return alike;
 }
 
 /* A plan with packed weights and memory for `n_taps` taps, which follow the parameters. */
@@ -157,19 +165,22 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
     uint64_t block_bytes = (uint64_t)s->segments * (uint64_t)vec_up(s->run, VEC_DEPTH) * VEC_LANES * VEC_DEPTH *
                            (uint64_t)isa->weight_bytes;
     uint8_t *memory;
-    uint64_t size = blocks * (block_bytes + sizeof(struct vec_params)) + (uint64_t)n_taps * sizeof **taps;
+    uint64_t bias_bytes = VEC_LANES * sizeof(int32_t);
+    uint64_t size = blocks * (block_bytes + sizeof(struct vec_params) + bias_bytes) + (uint64_t)n_taps * sizeof **taps;
     struct vec_plan *plan = vec_plan_new(budget, VEC_CONV, size, &memory);
 
     if (!plan)
         return NULL;
     struct vec_params *params = (struct vec_params *)(void *)(memory + blocks * block_bytes);
+    int32_t *bias = (int32_t *)(void *)(params + blocks);
     struct vec_conv_plan *p = &plan->u.conv;
-    *taps = (struct vec_tap *)(void *)(params + blocks);
+    *taps = (struct vec_tap *)(void *)(bias + blocks * VEC_LANES);
     p->groups = s->groups;
     p->group_out = s->columns;
     p->group_params = vec_up(s->columns, VEC_LANES);
     p->group_weights = (size_t)p->group_params * (size_t)block_bytes;
     p->gemm = (struct vec_gemm){.weights = memory,
+                                .bias = bias,
                                 .params = params,
                                 .block_bytes = (size_t)block_bytes,
                                 .segments = s->segments,
@@ -178,13 +189,16 @@ static struct vec_plan *pack(const struct vec_isa *isa, const struct source *s, 
     for (int32_t o = 0; o < s->groups * s->columns; o++) {
         int32_t group = o / s->columns, column = o % s->columns;
         size_t block = (size_t)(group * p->group_params + column / VEC_LANES);
-        if (!pack_column(isa, s, o, memory + block * block_bytes, params + block, column % VEC_LANES)) {
+        int32_t lane = column % VEC_LANES;
+        if (!pack_column(isa, s, o, memory + block * block_bytes, params + block, lane,
+                         bias + block * VEC_LANES + lane)) {
             free(plan);
             return NULL;
         }
     }
     for (uint64_t b = 0; b < blocks; b++)
         vec_params_close(isa, params + b);
+    p->gemm.params_step = s->groups == 1 && s->requant_step == 0 && are_alike(params, blocks, s->columns) ? 0 : 1;
     return plan;
 }
 

@@ -14,7 +14,7 @@ static bool set_pair(const struct vec_isa *isa, struct vec_params *p, int32_t fo
 {
     p->not_bounded = form == VEC_ANY;
     for (int32_t lane = 0; lane < VEC_LANES; lane++) {
-        if (!vec_params_set(p, lane, 0, *bound, false, multiplier, shift))
+        if (!vec_params_set(p, lane, *bound, false, multiplier, shift))
             return false;
     }
     *bound = shift > 0 && form == VEC_BOUNDED ? *bound << shift : *bound;

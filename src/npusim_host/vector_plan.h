@@ -60,7 +60,8 @@ struct vec_resize_plan {
 };
 
 struct vec_product_plan {
-    const struct vec_params *params; /* biases as they are stored */
+    const int32_t *bias; /* as they are stored; NULL: 0 */
+    const struct vec_params *params;
 };
 
 /* Which kernel runs a plan. A product: both operands are packed when it runs. */
@@ -117,8 +118,8 @@ void vec_plan_free(struct vec_plan *p);
  * Parameters of one output. bound: the largest |accumulator|; rectified: results below the zero point are clamped to it
  * or more. False when the kernels are not exact for them. vec_params_close() follows when all lanes are set.
  */
-bool vec_params_set(struct vec_params *p, int32_t lane, int32_t bias, uint64_t bound, bool rectified,
-                    int32_t multiplier, int32_t shift);
+bool vec_params_set(struct vec_params *p, int32_t lane, uint64_t bound, bool rectified, int32_t multiplier,
+                    int32_t shift);
 void vec_params_close(const struct vec_isa *isa, struct vec_params *p);
 
 /* Sums of one output's weights, which decide about its bias and the bound of its accumulator. */
@@ -128,8 +129,9 @@ struct vec_sums {
 
 void vec_sums_add(struct vec_sums *s, int8_t weight);
 
-/* Parameters of an output whose stored inputs have the zero point `zero`. requant: pair of the output. */
-bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t bias,
+/* Parameters and folded bias of an output whose stored inputs have the zero point `zero`. requant: pair of the output.
+ */
+bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lane, int32_t *folded, int32_t bias,
                     const struct vec_sums *s, int32_t zero, bool rectified, const int32_t *requant);
 
 /* Geometry of a convolution before anything is known about staging. */

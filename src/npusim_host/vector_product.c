@@ -21,10 +21,15 @@ static size_t params_bytes(const struct nuc_mc_matmul *g)
     return (size_t)vec_up(g->columns, VEC_LANES) * sizeof(struct vec_params);
 }
 
-/* Scratch of a thread: weights, parameters, one word per row, rows of the left operand. */
+static size_t bias_bytes(const struct nuc_mc_matmul *g)
+{
+    return (size_t)vec_up(g->columns, VEC_LANES) * VEC_LANES * sizeof(int32_t);
+}
+
+/* Scratch of a thread: weights, biases, one word per row, rows of the left operand. */
 static uint64_t scratch_bytes(const struct vec_isa *isa, const struct nuc_mc_matmul *g)
 {
-    return weights_bytes(isa, g) + params_bytes(g) + nuc_align_up((size_t)g->rows * sizeof(int32_t), VEC_ALIGNMENT) +
+    return weights_bytes(isa, g) + bias_bytes(g) + nuc_align_up((size_t)g->rows * sizeof(int32_t), VEC_ALIGNMENT) +
            (uint64_t)g->rows * packed_depth(g);
 }
 
@@ -46,11 +51,11 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
         return NULL;
     struct vec_params *params = (struct vec_params *)(void *)memory;
     plan->scratch = (size_t)scratch_bytes(isa, g);
-    plan->u.product.params = params;
+    plan->u.product = (struct vec_product_plan){bias, params};
     for (int32_t j = 0; j < g->columns; j++) {
         const int32_t *pair = requant + (g->per_channel ? (int64_t)j * 2 : 0);
         uint64_t bound = (uint64_t)g->depth * 255 * 255 + (bias ? (uint64_t)llabs((long long)bias[j]) : 0);
-        if (!vec_params_set(params + j / VEC_LANES, j % VEC_LANES, bias ? bias[j] : 0, bound,
+        if (!vec_params_set(params + j / VEC_LANES, j % VEC_LANES, bound,
                             vec_is_rectified(g->output_zero, g->clamp_min), pair[0], pair[1])) {
             free(plan);
             return NULL;
@@ -63,7 +68,7 @@ struct vec_plan *vec_plan_product(const struct vec_isa *isa, const struct nuc_np
 
 struct product_job {
     const struct vec_machine *v;
-    const struct vec_params *params;
+    const struct vec_product_plan *plan;
     const struct nuc_mc_matmul *g;
     const int8_t *lhs, *rhs;
     int8_t *out;
@@ -88,7 +93,7 @@ static void pack_rows(const struct nuc_mc_matmul *g, const int8_t *lhs, int8_t *
 
 /* sum (l - lz)(r - rz) = sum l r - lz sum r - rz sum l + depth lz rz; what depends on the column goes into its bias. */
 static void pack_columns(const struct vec_isa *isa, const struct nuc_mc_matmul *g, const int8_t *rhs, uint8_t *weights,
-                         struct vec_params *params)
+                         const int32_t *bias, int32_t *folded)
 {
     size_t step = (size_t)VEC_LANES * VEC_DEPTH * (size_t)isa->weight_bytes, block = packed_depth(g) / VEC_DEPTH * step;
     uint32_t zeros = (uint32_t)g->depth * (uint32_t)(g->lhs_zero * g->rhs_zero);
@@ -97,14 +102,14 @@ static void pack_columns(const struct vec_isa *isa, const struct nuc_mc_matmul *
     for (int64_t j = 0; j < g->columns; j++) {
         const int8_t *from = rhs + j * g->rhs_column_stride;
         uint8_t *to = weights + (size_t)(j / VEC_LANES) * block;
-        int32_t *bias = &params[j / VEC_LANES].bias[j % VEC_LANES];
         int32_t sum = 0; /* below 2^27 */
         for (int32_t k = 0; k < g->depth; k++) {
             int8_t r = from[(int64_t)k * g->rhs_depth_stride];
             sum += r;
             vec_weight_set(isa, to + (size_t)(k / VEC_DEPTH) * step, (int32_t)(j % VEC_LANES), k % VEC_DEPTH, r);
         }
-        *bias = (int32_t)((uint32_t)*bias - (uint32_t)(g->lhs_zero + isa->input_offset) * (uint32_t)sum + zeros);
+        folded[j] = (int32_t)((uint32_t)(bias ? bias[j] : 0) -
+                              (uint32_t)(g->lhs_zero + isa->input_offset) * (uint32_t)sum + zeros);
     }
 }
 
@@ -114,11 +119,13 @@ static void product_batches(void *arg, uint32_t thread, int64_t begin, int64_t e
     const struct nuc_mc_matmul *g = job->g;
     const struct vec_isa *isa = job->v->isa;
     uint8_t *weights = job->v->scratch + thread * job->v->scratch_size;
-    struct vec_params *params = (struct vec_params *)(void *)(weights + weights_bytes(isa, g));
-    int32_t *addend = (int32_t *)(void *)((uint8_t *)params + params_bytes(g));
+    int32_t *bias = (int32_t *)(void *)(weights + weights_bytes(isa, g));
+    int32_t *addend = (int32_t *)(void *)((uint8_t *)bias + bias_bytes(g));
     int8_t *rows = (int8_t *)addend + nuc_align_up((size_t)g->rows * sizeof *addend, VEC_ALIGNMENT);
     struct vec_gemm gemm = {.weights = weights,
-                            .params = params,
+                            .bias = bias,
+                            .params = job->plan->params,
+                            .params_step = 1,
                             .block_bytes = packed_depth(g) * VEC_LANES * (size_t)isa->weight_bytes,
                             .segments = 1,
                             .run = (int32_t)(packed_depth(g) / VEC_DEPTH),
@@ -130,9 +137,8 @@ static void product_batches(void *arg, uint32_t thread, int64_t begin, int64_t e
     const int8_t *segment[1] = {rows};
 
     for (int64_t b = begin; b < end; b++) {
-        memcpy(params, job->params, params_bytes(g));
         pack_rows(g, job->lhs + b * g->lhs_batch_stride, rows, addend);
-        pack_columns(isa, g, job->rhs + b * g->rhs_batch_stride, weights, params);
+        pack_columns(isa, g, job->rhs + b * g->rhs_batch_stride, weights, job->plan->bias, bias);
         isa->gemm(&gemm, segment, g->rows, job->out + b * g->rows * gemm.out_pixel);
     }
 }
@@ -140,7 +146,7 @@ static void product_batches(void *arg, uint32_t thread, int64_t begin, int64_t e
 void vec_run_product(const struct vec_machine *v, const struct vec_product_plan *p, const struct nuc_mc_matmul *g,
                      const int8_t *lhs, const int8_t *rhs, int8_t *out)
 {
-    struct product_job job = {v, p->params, g, lhs, rhs, out};
+    struct product_job job = {v, p, g, lhs, rhs, out};
 
     /* Packing weights takes longer than products do. */
     vec_share(v, product_batches, &job, g->batches,

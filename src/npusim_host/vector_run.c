@@ -11,7 +11,7 @@ static uint8_t *scratch_of(const struct vec_machine *v, uint32_t thread)
 
 void vec_share(const struct vec_machine *v, vec_work work, void *arg, int64_t n, int64_t each)
 {
-    int64_t grain = v->least > 0 ? (VEC_STEPS_GRAIN + each - 1) / each : 1;
+    int64_t grain = v->least > 0 && v->threads ? (VEC_STEPS_GRAIN + each - 1) / each : 1;
 
     vec_threads_run(n * each < v->least ? NULL : v->threads, work, arg, n, grain);
 }
@@ -79,12 +79,14 @@ static void conv_rows(void *arg, uint32_t thread, int64_t begin, int64_t end)
         int8_t *out = job->out + row * p->window.out_row;
         vec_cursor_row(&cursor, row / p->window.out_h, (int32_t)(row % p->window.out_h), tap);
         g.weights = p->gemm.weights;
+        g.bias = p->gemm.bias;
         g.params = p->gemm.params;
         for (int32_t group = 0; group < p->groups; group++) {
             job->v->isa->gemm(&g, tap, p->window.out_w, out + group * p->group_out);
             for (int32_t t = 0; t < p->window.n_taps; t++)
                 tap[t] += p->group_in;
             g.weights += p->group_weights;
+            g.bias += p->group_params * VEC_LANES;
             g.params += p->group_params;
         }
     }
@@ -106,6 +108,7 @@ static void conv_tiles(void *arg, uint32_t thread, int64_t begin, int64_t end)
                               job->out + at * g.out_pixel + group * p->group_out);
         }
         g.weights += p->group_weights;
+        g.bias += p->group_params * VEC_LANES;
         g.params += p->group_params;
     }
 }
@@ -122,7 +125,8 @@ static void conv_columns(void *arg, uint32_t thread, int64_t begin, int64_t end)
 
     (void)thread;
     g.weights += (size_t)first * g.block_bytes;
-    g.params += first;
+    g.bias += first * VEC_LANES;
+    g.params += first * g.params_step;
     g.columns -= (int32_t)(first * VEC_LANES);
     g.columns = columns < g.columns ? (int32_t)columns : g.columns;
     job->v->isa->gemm(&g, &job->in, (int32_t)p->pixels, job->out + first * VEC_LANES);
@@ -131,12 +135,13 @@ static void conv_columns(void *arg, uint32_t thread, int64_t begin, int64_t end)
 void vec_run_conv(const struct vec_machine *v, const struct vec_conv_plan *p, const int8_t *in, int8_t *out)
 {
     struct window_job job = {v, p, in, out};
-    int64_t steps = conv_pixel_steps(p), blocks = (p->gemm.columns + WIDE * VEC_LANES - 1) / (WIDE * VEC_LANES);
+    int64_t steps = v->threads ? conv_pixel_steps(p) : 0;
+    int64_t blocks = (p->gemm.columns + WIDE * VEC_LANES - 1) / (WIDE * VEC_LANES);
 
     if (p->pixels == 0)
         vec_share(v, conv_rows, &job, p->rows, p->window.out_w * steps);
     else if (p->pixels <= VEC_TILE && p->groups == 1)
-        vec_share(v, conv_columns, &job, blocks, (steps * p->pixels + blocks - 1) / blocks);
+        vec_share(v, conv_columns, &job, blocks, steps * p->pixels * WIDE / vec_up(p->gemm.columns, VEC_LANES));
     else
         vec_share(v, conv_tiles, &job, (p->pixels + VEC_TILE - 1) / VEC_TILE, steps * VEC_TILE);
 }
