@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 #define NUC_MC_MAGIC 0x64434D6Eu     /* "nMCd" */
-#define NUC_MC_VERSION 0x4E550004u   /* "NU", then the revision: any change of a record's layout raises it */
+#define NUC_MC_VERSION 0x4E550005u   /* "NU", then the revision: any change of a record's layout raises it */
+#define NUC_MC_VERSION_4 0x4E550004u /* the same without copies on the channel of weights that are still read */
 #define NUC_MC_VERSION_3 0x4E550003u /* the same without tables at the end of calls and in_pitch */
 #define NUC_MC_ALIGNMENT 16          /* bytes: buffers, weights' tables, scratch offsets */
 #define NUC_MC_MAX_RANK 8            /* of strided records, after merging dimensions */

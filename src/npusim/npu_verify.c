@@ -105,10 +105,13 @@ static enum nuc_npu_fault verify_extent(const uint8_t *mc, const struct nuc_npu 
     return size == (names == 0 ? at : names_end(mc, size, at, npu->n_calls)) ? NPU_FINE : NPU_BAD_LAYOUT;
 }
 
-/* What copies are under way, or hold the window that calls read: one per channel. */
+/* Copies under way, one per channel, and the window that calls read. */
 struct channels {
-    struct nuc_mc_fetch fetch[NUC_MC_CHANNELS]; /* size 0: none */
-    bool waiting[NUC_MC_CHANNELS];
+    struct nuc_mc_fetch fetch[NUC_MC_CHANNELS]; /* size 0: none is under way */
+    struct nuc_mc_fetch window;                 /* size 0: none */
+    bool revision_5;                            /* what the program states: */
+    bool early;                                 /* a copy on the channel of the window that leaves it alone */
+    bool any;                                   /* there has been one */
 };
 
 static bool overlaps(const struct nuc_mc_fetch *a, const struct nuc_mc_fetch *b)
@@ -117,32 +120,38 @@ static bool overlaps(const struct nuc_mc_fetch *a, const struct nuc_mc_fetch *b)
            b->staging_offset < a->staging_offset + a->size;
 }
 
-/* A copy goes where neither another copy nor the window is; that of its own channel is gone with it. */
+/*
+ * A copy goes where no other one does. Over the window it may go, of which nothing can be read any more then; before
+ * revision 5 the window is gone with the next copy on its channel, too.
+ */
 static bool verify_fetch_order(struct nuc_npu *npu, struct channels *c, const struct nuc_mc_fetch *f)
 {
-    uint32_t channel = (uint32_t)f->channel;
-
     for (uint32_t i = 0; i < NUC_MC_CHANNELS; i++) {
-        if (i != channel && overlaps(&c->fetch[i], f))
+        if (overlaps(&c->fetch[i], f))
             return false;
     }
-    if (c->waiting[channel])
+    if (c->fetch[f->channel].size > 0)
         return false;
-    if (c->fetch[channel].size > 0 && npu->readable_start == (uint32_t)c->fetch[channel].weights_offset)
+    bool same_channel = c->window.size > 0 && c->window.channel == f->channel, over = overlaps(&c->window, f);
+    c->early = c->early || (same_channel && !over);
+    if (over || (same_channel && !c->revision_5)) {
+        c->window.size = 0;
         npu->readable_start = npu->readable_end = 0;
-    c->fetch[channel] = *f;
-    c->waiting[channel] = true;
+    }
+    c->fetch[f->channel] = *f;
+    c->any = true;
     return true;
 }
 
 static bool verify_wait_order(struct nuc_npu *npu, struct channels *c, const struct nuc_mc_fetch *f)
 {
-    const struct nuc_mc_fetch *pending = &c->fetch[f->channel];
+    struct nuc_mc_fetch *pending = &c->fetch[f->channel];
 
-    if (!c->waiting[f->channel] || pending->weights_offset != f->weights_offset || pending->size != f->size ||
+    if (pending->size == 0 || pending->weights_offset != f->weights_offset || pending->size != f->size ||
         pending->staging_offset != f->staging_offset)
         return false;
-    c->waiting[f->channel] = false;
+    c->window = *pending;
+    pending->size = 0;
     npu->readable_start = (uint32_t)f->weights_offset;
     npu->readable_end = npu->readable_start + (uint32_t)f->size;
     return true;
@@ -194,7 +203,7 @@ static bool verify_call(struct nuc_npu *npu, struct channels *channels, const ui
 enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weights, uint64_t max_work,
                                   struct nuc_npu *npu, uint32_t *detail)
 {
-    struct channels channels = {.waiting = {false}};
+    struct channels channels = {.revision_5 = word(microcode, NUC_MC_WORD_VERSION) > NUC_MC_VERSION_4};
     uint64_t total = 0;
     const uint8_t *at;
 
@@ -225,9 +234,11 @@ enum nuc_npu_fault nuc_npu_verify(const uint8_t *microcode, const uint8_t *weigh
             return NPU_TOO_SLOW;
         at += size;
     }
+    *detail = NUC_MC_WORD_VERSION;
+    if (channels.revision_5 && !channels.early)
+        return NPU_BAD_VERSION;
     *detail = NUC_MC_WORD_PREFETCH;
-    bool copies = channels.fetch[0].size > 0 || channels.fetch[1].size > 0;
-    return copies == (npu->staging_size > 0) ? NPU_FINE : NPU_BAD_LAYOUT;
+    return channels.any == (npu->staging_size > 0) ? NPU_FINE : NPU_BAD_LAYOUT;
 }
 
 uint64_t nuc_npu_space_size(const struct nuc_npu *npu, uint32_t where)

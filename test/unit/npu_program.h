@@ -21,6 +21,7 @@ struct program {
     _Alignas(16) uint8_t profile[4096];
     _Alignas(16) uint8_t staging[1024];
     uint32_t n_inputs, n_outputs, n_calls, weights_size, scratch_size, profile_size, staging_size;
+    uint32_t version; /* 0: NUC_MC_VERSION_4 */
     uint32_t input_size[3], output_size[3];
     uint8_t records[12000];
     uint32_t records_size;
@@ -111,7 +112,7 @@ static inline void program_finish(struct program *p)
     uint32_t io = NUC_MC_HEADER_WORDS * 4, calls = io + (p->n_inputs + p->n_outputs) * 4;
     const uint32_t header[NUC_MC_HEADER_WORDS] = {
         [NUC_MC_WORD_MAGIC] = NUC_MC_MAGIC,
-        [NUC_MC_WORD_VERSION] = NUC_MC_VERSION,
+        [NUC_MC_WORD_VERSION] = p->version != 0 ? p->version : NUC_MC_VERSION_4,
         [NUC_MC_WORD_HEADER_SIZE] = NUC_MC_HEADER_WORDS * 4,
         [NUC_MC_WORD_SIZE] = calls + p->records_size,
         [NUC_MC_WORD_WEIGHTS] = p->weights_size,

@@ -475,6 +475,11 @@ static uint32_t separate_calls(const struct net *n)
 
 /* ---- weights in flash ---- */
 
+static uint32_t version_of(const struct nuc_neutron_image *image)
+{
+    return nuc_load_u32(image->microcode.data + 4 * NUC_MC_WORD_VERSION);
+}
+
 struct fetch_case {
     uint32_t seed, n_staged;
 };
@@ -519,6 +524,41 @@ static void fetching_keeps_bytes(void **state)
         run_in_context(compare_fetched, &c);
     assert_true(c.n_staged > 100);
     assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&none), ENONE);
+}
+
+/* A layer with many weights in front of others is fetched two nodes ahead, to the same buffer: a DMA is waited for
+ * less. */
+static void fetching_begins_early(struct nuc_context *cx, void *arg)
+{
+    static const int32_t channels[] = {8, 8, 16, 128, 256, 256, 256};
+    const struct nuc_convert_options early = {.fetch_constants = true},
+                                     late = {.fetch_constants = true, .revision_3 = true};
+    const NeutronConfig copies = {start_copy, end_copy}, none = {NULL, NULL};
+    struct net n = net_new(cx, 3);
+    int32_t last = 0;
+    size_t size, again;
+
+    (void)arg;
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
+        last = add_pointwise(&n, last, channels[i], quantization(cx, 0.06f, 3));
+    set_outputs(&n, false);
+    struct nuc_neutron_image *a = nuc_convert_litert(cx, n.m, &early), *b = nuc_convert_litert(cx, n.m, &late);
+    size_t bytes = (size_t)nuc_lt_elements(tensor(&n, 0));
+    uint8_t *input = aligned((struct nuc_span){(const uint8_t *)random_bytes(&n, bytes), bytes});
+    assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&copies), ENONE);
+    uint8_t *first = run_image(&n, input, &size, a), *second = run_image(&n, input, &again, b);
+    assert_int_equal(neutronSetConfig((NeutronConfig *)(uintptr_t)&none), ENONE);
+    assert_int_equal(size, again);
+    assert_memory_equal(first, second, size);
+    assert_int_equal(a->staging_size, b->staging_size);
+    assert_int_equal(a->fetches.bytes, b->fetches.bytes);
+    assert_int_equal(a->fetches.cycles, b->fetches.cycles);
+    assert_true(a->fetches.dma_cycles < b->fetches.dma_cycles);
+    assert_int_equal(version_of(a), NUC_MC_VERSION);
+    assert_int_equal(version_of(b), NUC_MC_VERSION_3);
+    free(input);
+    free(first);
+    free(second);
 }
 
 struct merge_case {
@@ -645,11 +685,6 @@ static void in_place(struct nuc_context *cx, void *arg)
     assert_int_equal(image->scratch_size, 2 * nuc_align_up((size_t)(x.shape[1] * x.shape[2] * 5), 16));
 }
 
-static uint32_t version_of(const struct nuc_neutron_image *image)
-{
-    return nuc_load_u32(image->microcode.data + 4 * NUC_MC_WORD_VERSION);
-}
-
 static const char *disassembled(struct nuc_context *cx, const struct nuc_neutron_image *image)
 {
     struct nuc_text text;
@@ -693,7 +728,7 @@ static void function_of_one_value(struct nuc_context *cx, void *arg)
     set_outputs(&n, false);
     const struct nuc_neutron_image *image = same_with_tables(&n);
     assert_int_equal(image->n_calls, 1);
-    assert_int_equal(version_of(image), NUC_MC_VERSION);
+    assert_int_equal(version_of(image), NUC_MC_VERSION_4);
     assert_non_null(strstr(disassembled(cx, image), "\n    table    weights + 0x"));
 }
 
@@ -869,19 +904,13 @@ static void refusals_name_the_operator(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merging_keeps_bytes),
-        cmocka_unit_test(fetching_keeps_bytes),
-        STATE_TEST(whole_block_is_one_call),
-        CONTEXT_TEST(concat_of_two),
-        CONTEXT_TEST(in_place),
-        CONTEXT_TEST(function_of_one_value),
-        CONTEXT_TEST(tables_at_the_end),
-        CONTEXT_TEST(rows_are_read),
-        CONTEXT_TEST(nested_concatenations),
-        CONTEXT_TEST(order_of_branches),
-        CONTEXT_TEST(shared_pad),
-        CONTEXT_TEST(functions_behind_moves),
-        cmocka_unit_test(refusals_name_the_operator),
+        cmocka_unit_test(merging_keeps_bytes), cmocka_unit_test(fetching_keeps_bytes),
+        CONTEXT_TEST(fetching_begins_early),   STATE_TEST(whole_block_is_one_call),
+        CONTEXT_TEST(concat_of_two),           CONTEXT_TEST(in_place),
+        CONTEXT_TEST(function_of_one_value),   CONTEXT_TEST(tables_at_the_end),
+        CONTEXT_TEST(rows_are_read),           CONTEXT_TEST(nested_concatenations),
+        CONTEXT_TEST(order_of_branches),       CONTEXT_TEST(shared_pad),
+        CONTEXT_TEST(functions_behind_moves),  cmocka_unit_test(refusals_name_the_operator),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,6 +137,31 @@ static void weights_are_staged(void **state)
     free(p);
 }
 
+/* A channel is free for another copy while the weights are read that it brought. */
+static void channel_is_used_again(void **state)
+{
+    static const struct step steps[] = {
+        FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 0), FETCH_OF(1, TABLE, 0), LUT_OF(0), WAIT_OF(1, TABLE, 0), LUT_OF(1),
+    };
+    struct program *p = staged(steps, sizeof steps / sizeof *steps);
+
+    (void)state;
+    p->version = NUC_MC_VERSION;
+    set_copies(copy_now, do_nothing);
+    assert_int_equal(program_run(p), ENONE);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(p->output[0][i], (uint8_t)(p->input[0][i] + 2));
+    set_copies(NULL, NULL);
+    free(p);
+    /* What revision 5 adds, and nothing else, is a reason to state it. */
+    p = staged(good, sizeof good / sizeof *good);
+    p->version = NUC_MC_VERSION;
+    NeutronError error = program_run(p);
+    assert_int_equal(GET_ERROR_CATEGORY(error), ERROR_CATEGORY_DRIVER_UCODE);
+    assert_int_equal(GET_ERROR_CODE(error) & 0xFFFF, NUC_MC_WORD_VERSION);
+    free(p);
+}
+
 static void staging_buffer_is_needed(void **state)
 {
     struct program *p = staged(good, sizeof good / sizeof *good);
@@ -161,22 +186,23 @@ static void mistaken_orders(void **state)
         size_t n;
         struct step steps[6];
     } lists[] = {
-        {1, {LUT_OF(0)}},                                                         /* nothing is staged */
-        {2, {FETCH_OF(0, 0, 0), LUT_OF(0)}},                                      /* not waited for */
-        {3, {FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 0), LUT_OF(1)}},                    /* another table */
-        {1, {WAIT_OF(0, 0, 0)}},                                                  /* nothing to wait for */
-        {3, {FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 0), WAIT_OF(0, 0, 0)}},             /* twice */
-        {2, {FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 1)}},                               /* another channel */
-        {2, {FETCH_OF(0, 0, 0), WAIT_OF(1, 0, 0)}},                               /* another copy */
-        {2, {FETCH_OF(0, 0, 0), FETCH_OF(1, TABLE, 0)}},                          /* the channel is busy */
-        {2, {FETCH_OF(0, 0, 0), FETCH_OF(1, TABLE - 16, 1)}},                     /* over each other */
-        {3, {FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 0), FETCH_OF(1, 16, 1)}},           /* over what calls read */
-        {4, {FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 0), FETCH_OF(0, 0, 0), LUT_OF(0)}}, /* gone with the next copy */
-        {1, {{NUC_MC_OP_FETCH, {0, TABLE, 0, 2}}}},                               /* no such channel */
-        {1, {{NUC_MC_OP_FETCH, {0, TABLE, 8, 0}}}},                               /* misaligned */
-        {1, {{NUC_MC_OP_FETCH, {0, TABLE, TABLE + 16, 0}}}},                      /* beyond the buffer */
-        {1, {{NUC_MC_OP_FETCH, {TABLE + 16, TABLE, 0, 0}}}},                      /* beyond the weights */
-        {1, {{NUC_MC_OP_FETCH, {0, 0, 0, 0}}}},                                   /* nothing */
+        {1, {LUT_OF(0)}},                                                             /* nothing is staged */
+        {2, {FETCH_OF(0, 0, 0), LUT_OF(0)}},                                          /* not waited for */
+        {3, {FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 0), LUT_OF(1)}},                        /* another table */
+        {1, {WAIT_OF(0, 0, 0)}},                                                      /* nothing to wait for */
+        {3, {FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 0), WAIT_OF(0, 0, 0)}},                 /* twice */
+        {2, {FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 1)}},                                   /* another channel */
+        {2, {FETCH_OF(0, 0, 0), WAIT_OF(1, 0, 0)}},                                   /* another copy */
+        {2, {FETCH_OF(0, 0, 0), FETCH_OF(1, TABLE, 0)}},                              /* the channel is busy */
+        {2, {FETCH_OF(0, 0, 0), FETCH_OF(1, TABLE - 16, 1)}},                         /* over each other */
+        {4, {FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 0), FETCH_OF(1, 16, 1), LUT_OF(0)}},    /* under another copy */
+        {4, {FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 0), FETCH_OF(0, 0, 0), LUT_OF(0)}},     /* under its own */
+        {4, {FETCH_OF(0, 0, 0), WAIT_OF(0, 0, 0), FETCH_OF(1, TABLE, 0), LUT_OF(0)}}, /* not before revision 5 */
+        {1, {{NUC_MC_OP_FETCH, {0, TABLE, 0, 2}}}},                                   /* no such channel */
+        {1, {{NUC_MC_OP_FETCH, {0, TABLE, 8, 0}}}},                                   /* misaligned */
+        {1, {{NUC_MC_OP_FETCH, {0, TABLE, TABLE + 16, 0}}}},                          /* beyond the buffer */
+        {1, {{NUC_MC_OP_FETCH, {TABLE + 16, TABLE, 0, 0}}}},                          /* beyond the weights */
+        {1, {{NUC_MC_OP_FETCH, {0, 0, 0, 0}}}},                                       /* nothing */
         {1, {{NUC_MC_OP_FETCH, {-16, TABLE, 0, 0}}}},
     };
 
@@ -330,6 +356,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_are_staged),
+        cmocka_unit_test(channel_is_used_again),
         cmocka_unit_test(staging_buffer_is_needed),
         cmocka_unit_test(mistaken_orders),
         cmocka_unit_test(power),

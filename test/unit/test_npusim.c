@@ -541,7 +541,7 @@ static void tables_are_verified(void **state)
     program_finish(p);
     program_set_word(p, NUC_MC_WORD_VERSION, NUC_MC_VERSION_3);
     assert_int_not_equal(program_prepare(p, &handle), ENONE);
-    program_set_word(p, NUC_MC_WORD_VERSION, NUC_MC_VERSION);
+    program_set_word(p, NUC_MC_WORD_VERSION, NUC_MC_VERSION_4);
     assert_int_equal(program_prepare(p, &handle), ENONE);
     neutronModelUnprepare(handle);
     const struct nuc_mc_ref bad[] = {{table.where, p->weights_size - 255}, r.conv.input, r.conv.output};

@@ -428,7 +428,9 @@ static void write_microcode(struct nuc_cv *cv, const struct nuc_convert_options 
     uint8_t *mc = nuc_alloc(cv->cx, nuc_align_up(size, NUC_MC_ALIGNMENT));
     const uint32_t header[NUC_MC_HEADER_WORDS] = {
         [NUC_MC_WORD_MAGIC] = NUC_MC_MAGIC,
-        [NUC_MC_WORD_VERSION] = cv->revision_4 ? NUC_MC_VERSION : NUC_MC_VERSION_3,
+        [NUC_MC_WORD_VERSION] = cv->revision_5   ? NUC_MC_VERSION
+                                : cv->revision_4 ? NUC_MC_VERSION_4
+                                                 : NUC_MC_VERSION_3,
         [NUC_MC_WORD_HEADER_SIZE] = NUC_MC_HEADER_WORDS * 4,
         [NUC_MC_WORD_SIZE] = (uint32_t)size,
         [NUC_MC_WORD_WEIGHTS] = (uint32_t)image->weights.size,

@@ -76,7 +76,7 @@ struct nuc_cv {
     size_t n_windows, windows_capacity;
     bool pool_boundaries;              /* inputs and outputs are planned with the intermediates */
     bool revision_3;                   /* calls are those of the microcode's revision 3 */
-    bool revision_4;                   /* a call is none of revision 3 */
+    bool revision_4, revision_5;       /* a call is none of revision 3, a copy none of revision 4 */
     const struct nuc_cv_node *current; /* node whose calls are being emitted */
 };
 
