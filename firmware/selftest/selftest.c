@@ -198,7 +198,7 @@ static bool check_add(struct bench *b)
                            number(b, -127, 128),
                            {number(b, 1 << 30, INT32_MAX), number(b, -5, 0)},
                            {number(b, 1 << 30, INT32_MAX), number(b, -5, 0)},
-                           {number(b, 1 << 30, INT32_MAX), number(b, -20, -17)},
+                           {number(b, 1 << 30, INT32_MAX), number(b, -23, -17)},
                            number(b, -128, 127),
                            -128,
                            number(b, 100, 127)};

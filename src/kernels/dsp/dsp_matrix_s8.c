@@ -93,6 +93,17 @@ static void add_part(struct product *p, const int8_t *in, const int8_t *weight)
     }
 }
 
+/* One multiplier for all columns. Returns how many there are before one that is not rescaled in one step. */
+static int32_t finish_alike(const int32_t *sums, int32_t count, const struct nuc_fused *f, int8_t *out)
+{
+    const struct nuc_fused g = *f;
+    int32_t c = 0;
+
+    for (; c < count && nuc_fused_takes(sums[c]); c++)
+        out[c] = (int8_t)nuc_ssat8(nuc_fused_twice(2 * sums[c], &g));
+    return c;
+}
+
 /* Results of the columns from `first` on. */
 static void finish(const struct product *p, int32_t first, int8_t *out)
 {
@@ -100,8 +111,11 @@ static void finish(const struct product *p, int32_t first, int8_t *out)
     struct nuc_bounds bounds = nuc_bounds_of(r->low, r->high);
     struct nuc_fused f = {0, 0, 0};
     bool fused = nuc_fused_of(r->multipliers[0], r->shifts[0], r->offset, &f);
+    int32_t c = 0;
 
-    for (int32_t c = 0; c < p->columns; c++) {
+    if (fused && r->step == 0 && !bounds.narrow)
+        c = finish_alike(p->sums, p->columns, &f, out);
+    for (; c < p->columns; c++) {
         int32_t sum = p->sums[c];
         if (r->step != 0)
             fused = nuc_fused_of(r->multipliers[first + c], r->shifts[first + c], r->offset, &f);
@@ -120,8 +134,11 @@ void nuc_dsp_matmul_s8(const struct nuc_matmul_s8 *m, const int8_t *in, const in
     for (int32_t r = 0; r < m->rows; r++, in += m->depth) {
         for (int32_t c = 0; c < m->columns; c += BATCH, out += p.columns) {
             p.columns = m->columns - c < BATCH ? m->columns - c : BATCH;
-            for (int32_t i = 0; i < p.columns; i++)
-                p.sums[i] = m->bias != NULL ? m->bias[c + i] : 0;
+            size_t bytes = (size_t)p.columns * sizeof *p.sums;
+            if (m->bias != NULL)
+                memcpy(p.sums, m->bias + c, bytes);
+            else
+                memset(p.sums, 0, bytes);
             for (int32_t d = 0; d < m->depth; d += CHUNK) {
                 p.depth = m->depth - d < CHUNK ? m->depth - d : CHUNK;
                 add_part(&p, in + d, weight + (ptrdiff_t)c * m->depth + d);

@@ -1,6 +1,6 @@
 /* Pooling and addition, four channels or elements at a time. */
 #include "kernels/dsp/dsp.h"
-#include "kernels/dsp/rescale.h"
+#include "kernels/dsp/fused_scale.h"
 
 /* The part of a window inside the image. */
 struct part {
@@ -114,57 +114,66 @@ void nuc_dsp_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *
 
 /* ---- addition ---- */
 
-struct add_scales {
-    struct nuc_scale a, b; /* shift 0: a scale of one half and above, as the input of the larger one has it */
-    struct nuc_scale sum;
+#define LEAST_FOR_TABLES 64 /* elements */
+
+/* Twice what each value of an input adds to a sum; false when a sum could be too large to be rescaled in one step. */
+static bool fill_table(int32_t offset, struct nuc_multiplier m, int32_t table[256])
+{
+    for (int32_t i = 0; i < 256; i++) {
+        int32_t v = nuc_requantize(((int8_t)i + offset) * (1 << 20), m);
+        if (v >= NUC_FUSED_LIMIT / 2 || v <= -NUC_FUSED_LIMIT / 2)
+            return false;
+        table[i] = 2 * v;
+    }
+    return true;
+}
+
+struct add_tables {
+    int32_t a[256], b[256];
+    struct nuc_fused sum;
 };
 
-/* An element less its zero point, times 2^20 and the scale. */
-static inline int32_t input_of(int32_t v, const struct nuc_scale *s)
+static void add_row(const struct add_tables *t, const int8_t *a, const int8_t *b, int32_t count, int8_t *out)
 {
-    int32_t high = nuc_smmulr((int32_t)((uint32_t)v << 21), s->multiplier);
+    const struct nuc_fused f = t->sum;
 
-    return s->shift == 0 ? high : nuc_asr_round((int32_t)((uint32_t)high + (uint32_t)(high >> 31)), s->shift, 0);
+    for (const int8_t *end = a + count; a < end; a++, b++, out++)
+        *out = (int8_t)nuc_ssat8(nuc_fused_twice(t->a[(uint8_t)*a] + t->b[(uint8_t)*b], &f));
 }
 
-static void add_row(const struct nuc_add_s8 *p, const struct add_scales *scales, const int8_t *a, const int8_t *b,
-                    int32_t count, int8_t *out)
+static bool is_dense(const struct nuc_loops *loops)
 {
-    const struct add_scales s = *scales;
-    struct nuc_bounds bounds = nuc_bounds_of(p->low, p->high);
-    int32_t offset_a = p->offset_a;
-    int32_t offset_b = p->offset_b;
-    int32_t offset = p->offset;
+    uint32_t last = loops->rank - 1;
 
-    for (int32_t i = 0; i < count; i++) {
-        int32_t sum = input_of(a[i] + offset_a, &s.a) + input_of(b[i] + offset_b, &s.b);
-        out[i] = (int8_t)nuc_bounded(&bounds, nuc_scaled(sum, s.sum, offset));
-    }
+    return loops->rank > 0 && loops->a[last] == 1 && loops->b[last] == 1 && loops->out[last] == 1;
 }
 
-/* Sums of two inputs stay below 2^30 when neither scale exceeds one: 2 * 255 * 2^20. */
-static bool add_scales(const struct nuc_add_s8 *p, struct add_scales *s)
+static int32_t elements_of(const struct nuc_loops *loops)
 {
-    if (p->a.shift > 0 || p->b.shift > 0 || p->sum.shift >= 0)
-        return false;
-    s->a = (struct nuc_scale){p->a.multiplier, -p->a.shift};
-    s->b = (struct nuc_scale){p->b.multiplier, -p->b.shift};
-    s->sum = nuc_scale_of(p->sum.multiplier, p->sum.shift);
-    return true;
+    int32_t count = 1;
+
+    for (uint32_t d = 0; d < loops->rank && count < LEAST_FOR_TABLES; d++)
+        count *= loops->sizes[d];
+    return count;
 }
 
 void nuc_dsp_add_s8(const struct nuc_add_s8 *p, const struct nuc_loops *loops, const int8_t *a, const int8_t *b,
                     int8_t *out)
 {
     struct nuc_walk walk = {{0}, 0, 0, 0};
-    uint32_t last = loops->rank - 1;
-    struct add_scales s;
+    struct add_tables t;
 
-    if (loops->rank == 0 || loops->a[last] != 1 || loops->b[last] != 1 || loops->out[last] != 1 || !add_scales(p, &s)) {
+    if (!is_dense(loops) || elements_of(loops) < LEAST_FOR_TABLES ||
+        !nuc_fused_of(p->sum.multiplier, p->sum.shift, p->offset, &t.sum) || !fill_table(p->offset_a, p->a, t.a) ||
+        !fill_table(p->offset_b, p->b, t.b)) {
         nuc_ref_add_s8(p, loops, a, b, out);
         return;
     }
+    int32_t count = loops->sizes[loops->rank - 1];
     do {
-        add_row(p, &s, a + walk.a, b + walk.b, loops->sizes[last], out + walk.out);
+        int8_t *to = out + walk.out;
+        add_row(&t, a + walk.a, b + walk.b, count, to);
+        for (int32_t i = 0; i < count && (p->low != INT8_MIN || p->high != INT8_MAX); i++)
+            to[i] = (int8_t)nuc_clamp_i32(to[i], p->low, p->high);
     } while (nuc_walk_next_row(loops, &walk));
 }

@@ -67,32 +67,53 @@ static int32_t element(const struct nuc_softmax_s8 *s, int32_t difference)
     return exponential(nuc_doubling_high_mul((int32_t)((uint32_t)difference << s->shift), s->multiplier));
 }
 
-static void softmax_row(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out)
+/* Exponentials of all differences to a row's largest element, 0 below the least that counts. */
+struct exponentials {
+    int32_t of[256]; /* of minus the index */
+};
+
+static void fill(const struct nuc_softmax_s8 *s, struct exponentials *e)
+{
+    for (int32_t i = 0; i < 256; i++)
+        e->of[i] = -i >= s->diff_min ? element(s, -i) : 0;
+}
+
+/* e: NULL where there are fewer elements than differences. */
+static int32_t exponential_of(const struct nuc_softmax_s8 *s, const struct exponentials *e, int32_t difference)
+{
+    if (e != NULL)
+        return e->of[-difference];
+    return difference >= s->diff_min ? element(s, difference) : 0;
+}
+
+static void softmax_row(const struct nuc_softmax_s8 *s, const struct exponentials *e, const int8_t *in, int8_t *out)
 {
     int32_t largest = in[0];
     uint32_t sum = 0;
 
     for (int32_t i = 1; i < s->size; i++)
         largest = in[i] > largest ? in[i] : largest;
-    for (int32_t i = 0; i < s->size; i++) {
-        if (in[i] - largest >= s->diff_min)
-            sum += (uint32_t)nuc_rounding_shift_right(element(s, in[i] - largest), 12);
-    }
+    for (int32_t i = 0; i < s->size; i++)
+        sum += (uint32_t)nuc_rounding_shift_right(exponential_of(s, e, in[i] - largest), 12);
     int headroom = sum != 0 ? __builtin_clz(sum) : 32;
     int32_t fraction = (int32_t)((sum != 0 ? sum << headroom : 0) ^ (uint32_t)INT32_MIN);
     int32_t scale = reciprocal(fraction);
     int exponent = 35 - headroom;
     for (int32_t i = 0; i < s->size; i++) {
-        int32_t difference = in[i] - largest;
         int32_t v = 0;
-        if (difference >= s->diff_min && exponent <= 31) /* beyond 31, all is below half a step */
-            v = nuc_rounding_shift_right(nuc_doubling_high_mul(scale, element(s, difference)), exponent);
+        if (exponent <= 31) /* beyond 31, all is below half a step */
+            v = nuc_rounding_shift_right(nuc_doubling_high_mul(scale, exponential_of(s, e, in[i] - largest)), exponent);
         out[i] = nuc_saturate_i8(nuc_wrap_add(v, INT8_MIN));
     }
 }
 
 void nuc_ref_softmax_s8(const struct nuc_softmax_s8 *s, const int8_t *in, int8_t *out)
 {
+    struct exponentials e;
+    bool many = s->rows > 256 / s->size; /* elements, each of which takes two */
+
+    if (many)
+        fill(s, &e);
     for (int32_t r = 0; r < s->rows; r++)
-        softmax_row(s, in + (ptrdiff_t)r * s->size, out + (ptrdiff_t)r * s->size);
+        softmax_row(s, many ? &e : NULL, in + (ptrdiff_t)r * s->size, out + (ptrdiff_t)r * s->size);
 }
