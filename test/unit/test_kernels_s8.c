@@ -357,8 +357,8 @@ static void test_add(void **state)
         bool large = round % 8 < 2; /* sums that are not rescaled in one step */
         struct nuc_add_s8 p = {number(&n, -127, 128),
                                number(&n, -127, 128),
-                               {number(&n, 1 << 30, INT32_MAX), number(&n, -5, large ? 2 : 0)},
-                               {number(&n, 1 << 30, INT32_MAX), number(&n, -5, 0)},
+                               {number(&n, 1 << 30, INT32_MAX), large ? 2 : number(&n, -5, 0)},
+                               {number(&n, 1 << 30, INT32_MAX), large ? 2 : number(&n, -5, 0)},
                                {number(&n, 1 << 30, INT32_MAX), number(&n, large ? -25 : -20, -17)},
                                number(&n, -128, 127),
                                number(&n, -128, 0),
