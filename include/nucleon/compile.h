@@ -519,6 +519,12 @@ struct nuc_program_report {
     size_t delegate_data;         /* bytes of microcode, weights and kernels of all delegates */
     size_t program;               /* bytes of the file */
     bool has_npu;                 /* the target has one */
+    size_t plain_arena;           /* where the operators one after the other exceed the memory budget: their arena, */
+    size_t least_arena;           /* the smallest one found, strips or not, */
+    size_t n_strip_stages;        /* stages of the program that are computed in strips of rows, */
+    size_t n_strips;              /* strips of all of them, */
+    uint64_t strip_cycles;        /* and estimated cycles that these take more than */
+    uint64_t plain_cycles;        /* the CPU's operators without them; all 0 elsewhere */
 };
 enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out);
 

@@ -50,6 +50,17 @@ static void print_memory(const struct nuc_program_report *r)
                    (unsigned long long)r->fetch_cycles_by_dma);
 }
 
+/* What the memory budget costs. */
+static void print_strips(const struct nuc_program_report *r)
+{
+    if (r->n_strip_stages == 0)
+        return;
+    cli_printf("  strips   %zu in %zu stage%s for the budget, %zu bytes without them;\n"
+               "           about %llu more cycles (%.1f %%)\n",
+               r->n_strips, r->n_strip_stages, r->n_strip_stages == 1 ? "" : "s", r->plain_arena,
+               (unsigned long long)r->strip_cycles, 100 * (double)r->strip_cycles / (double)r->plain_cycles);
+}
+
 static void print_executorch(const struct nuc_program_report *r)
 {
     if (r->n_executorch_lacks == 0)
@@ -73,6 +84,7 @@ static void print_report(const struct nuc_compiler *c, const struct cli_args *ar
                    r.n_cpu_float);
     print_npu(&r, args->o.delegate);
     print_memory(&r);
+    print_strips(&r);
     print_executorch(&r);
     cli_print_calibration(c);
     cli_print_quality(c);

@@ -151,7 +151,8 @@ const struct cli_option cli_options[] = {
     {"--converter-timeout", MAKES, CLI_COUNT, TO(o.converter_timeout), "SECONDS",
      "time it has for each partition (default 300)", .needs = CLI_AN_NPU | CLI_A_CONVERTER},
     {"--memory-budget", MAKES, CLI_COUNT, TO(o.memory_budget), "BYTES",
-     "fail (exit code 3) when arena and NPU scratch need more, with a table of what is alive at the peak"},
+     "fail (exit code 3) when arena and NPU scratch need more, with a table of what is alive at the peak; int8 "
+     "operators on a CPU are computed in strips of rows where that makes it fit"},
     {"--plan-delegate-scratch", MAKES, CLI_FLAG, TO(o.plan_delegate_scratch), NULL,
      "the arena holds the NPU scratch, too: less memory with nucleon's runtime, more with others", .needs = CLI_AN_NPU},
     {"--memory-map", COMPILE, CLI_STRING, TO(o.memory_map), "FILE",

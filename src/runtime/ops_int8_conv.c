@@ -120,8 +120,10 @@ static bool windows_fit(struct nuc_kernel_context *cx, struct nuc_value *const *
 {
     bool fit = true;
 
-    for (int d = 0; d < 2; d++)
-        fit &= at->each_side ? fills_room(c, d, nuc_list_int(cx, args[4], (uint32_t)(2 + d))) : begins_inside(c, d);
+    for (int d = 0; d < 2; d++) {
+        int64_t after = at->each_side ? nuc_list_int(cx, args[4], (uint32_t)(2 + d)) : c->padding[d];
+        fit &= fills_room(c, d, after) || (!at->each_side && begins_inside(c, d));
+    }
     return nuc_need(cx, fit, NUC_TEXT("argument 'out' has the wrong height or width"));
 }
 

@@ -147,6 +147,13 @@ static const struct row rows[] = {
     {"the last column is not read: the same windows as with symmetric padding",
      W("[4, 4, 3, 3]") PADDED("[1, 0, 1, 0]", "0") STRIDED("y", "dp", "1"),
      ALLOC "edge.cortex_m.quantized_conv2d.default", NULL},
+    {"padding of an image of one channel: its lists are channels-last whatever its order says",
+     W("[4, 1, 3, 3]") "%x = input : float32[1, 1, 8, 12] ! 0.0625, -3\n"
+                       "%p = edge.aten.constant_pad_nd.default(%dx, [0, 4, 0, 1], 0) ! 0.0625, -3\n" STRIDED("y", "dp",
+                                                                                                             "1"),
+     ALLOC "edge.nucleon.quantized_depthwise_conv2d.default edge.dim_order_ops._to_dim_order_copy.default",
+     "edge.cortex_m.pad.default " ALLOC
+     "edge.cortex_m.quantized_depthwise_conv2d.default edge.dim_order_ops._to_dim_order_copy.default"},
     {"padding of another value", W("[4, 4, 3, 3]") PADDED("[0, 1, 0, 1]", "1") STRIDED("y", "dp", "1"),
      "edge.cortex_m.pad.default " ALLOC "edge.cortex_m.quantized_conv2d.default", NULL},
     {"padding of channels", W("[4, 5, 3, 3]") PADDED("[0, 1, 0, 1, 0, 1]", "0") STRIDED("y", "dp", "1"),

@@ -11,7 +11,8 @@
 static bool has_no_kernel(enum nuc_op op)
 {
     return op == NUC_OP_PRELU || op == NUC_OP_PAD || op == NUC_OP_HARDSWISH || op == NUC_OP_LINEAR ||
-           op == NUC_OP_NUCLEON_PERMUTE_VIEW; /* no instruction */
+           op == NUC_OP_NUCLEON_PERMUTE_VIEW || op == NUC_OP_NUCLEON_ROWS_VIEW ||
+           op == NUC_OP_NUCLEON_JOINED_ROWS; /* no instruction */
 }
 
 static void check_every_operator(struct nuc_context *cx, void *user)

@@ -29,20 +29,24 @@ struct sides {
     int64_t before[2], after[2];
 };
 
-/* What the node adds to an image's height and width; false when it is not padding, or pads something else. */
+/*
+ * What the node adds to an image's height and width; false when it is not padding, or pads something else. The lists go
+ * by the order in memory, of an image of one channel or one pixel by channels-last.
+ */
 static bool image_padding(const struct nuc_node *pad, struct sides *out)
 {
-    const struct nuc_meta *m = &pad->vals[0];
-
-    if (pad->op != NUC_OP_CORTEXM_PAD || m->rank != 4)
+    if (pad->op != NUC_OP_CORTEXM_PAD || pad->vals[0].rank != 4)
         return false;
+    struct nuc_meta m = *nuc_input_meta(pad, NUC_ARG(CORTEXM_PAD, input));
+    if (m.sizes[1] == 1 || (m.sizes[2] == 1 && m.sizes[3] == 1))
+        nuc_set_channels_last(&m);
     const int64_t *pre = pad->args[NUC_ARG(CORTEXM_PAD, pre_pad)].u.ints;
     const int64_t *post = pad->args[NUC_ARG(CORTEXM_PAD, post_pad)].u.ints;
     *out = (struct sides){{0, 0}, {0, 0}};
     for (uint32_t i = 0; i < 4; i++) {
-        if (m->dim_order[i] >= 2) {
-            out->before[m->dim_order[i] - 2] = pre[i];
-            out->after[m->dim_order[i] - 2] = post[i];
+        if (m.dim_order[i] >= 2) {
+            out->before[m.dim_order[i] - 2] = pre[i];
+            out->after[m.dim_order[i] - 2] = post[i];
         } else if (pre[i] != 0 || post[i] != 0) {
             return false;
         }
@@ -108,21 +112,29 @@ static bool all_take(const struct nuc_cm *c, const struct nuc_node *image, const
     return image->n_users > 0;
 }
 
-/* The same convolution of `image` with the paddings `s`. */
-static void pad_itself(struct nuc_cm *c, struct nuc_node *conv, struct nuc_node *image, const struct sides *s)
+struct nuc_node *nuc_cm_conv_over(struct nuc_cm *c, struct nuc_node *conv, struct nuc_node *image,
+                                  const int64_t padding[4], struct nuc_node *before)
 {
     const struct row *row = row_of(conv->op);
-    bool symmetric = is_symmetric(s);
-    int64_t padding[4] = {s->before[0], s->before[1], s->after[0], s->after[1]};
-    struct nuc_node *next = nuc_insert(c->g, conv, symmetric ? row->symmetric : row->sided, conv);
+    bool symmetric = padding[0] == padding[2] && padding[1] == padding[3];
+    struct nuc_node *next = nuc_insert(c->g, before, symmetric ? row->symmetric : row->sided, conv);
 
     for (uint32_t i = 0; i < row->scratch; i++)
         nuc_copy_arg(c->g, next, i, conv, i);
-    nuc_set_arg_node(next, c->g, CONV(input), nuc_cm_channels_last(c, image, next));
+    nuc_set_arg_node(next, c->g, CONV(input), image);
     nuc_set_arg_ints(next, c->g, CONV(padding), padding, symmetric ? 2 : 4);
     nuc_infer_shape(c->g, next);
-    next->vals[0] = conv->vals[0];
     nuc_cm_scratch(c, next, row->scratch, row->scratch_bytes(c->options->cpu, next));
+    return next;
+}
+
+/* The same convolution of `image` with the paddings `s`, in its place. */
+static void pad_itself(struct nuc_cm *c, struct nuc_node *conv, struct nuc_node *image, const struct sides *s)
+{
+    const int64_t padding[4] = {s->before[0], s->before[1], s->after[0], s->after[1]};
+    struct nuc_node *next = nuc_cm_conv_over(c, conv, nuc_cm_channels_last(c, image, conv), padding, conv);
+
+    next->vals[0] = conv->vals[0];
     nuc_replace_uses(c->g, conv, next, NULL);
     nuc_remove_node(c->g, conv);
 }

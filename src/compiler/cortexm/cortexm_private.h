@@ -223,4 +223,11 @@ void nuc_cm_fold(struct nuc_cm *c);
  */
 void nuc_cm_fold_padding(struct nuc_cm *c);
 
+/*
+ * The convolution or depthwise convolution over another image, with a padding for top, left, bottom and right and
+ * scratch memory of its own, in front of `before`.
+ */
+struct nuc_node *nuc_cm_conv_over(struct nuc_cm *c, struct nuc_node *conv, struct nuc_node *image,
+                                  const int64_t padding[4], struct nuc_node *before);
+
 #endif

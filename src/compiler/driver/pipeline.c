@@ -58,6 +58,7 @@ static const struct stage stages[NUC_STAGE_COUNT] = {
     [NUC_STAGE_QUANTIZE_IO] = {"quantize-io", nuc_quantize_io, GRAPH, .applies = nuc_is_int8_io},
     [NUC_STAGE_LOWER] = {"lower", nuc_lower_for_cpu, GRAPH},
     [NUC_STAGE_BOUNDARY] = {"boundary", nuc_present_boundary, GRAPH, .applies = nuc_is_from_litert},
+    [NUC_STAGE_STRIPS] = {"strips", nuc_compute_in_strips, GRAPH, .applies = nuc_may_need_strips},
     [NUC_STAGE_PROGRAM] = {"program", nuc_make_program, NO_GRAPH},
     [NUC_STAGE_WRITE] = {"write", write_output, NO_GRAPH},
 };
@@ -372,7 +373,7 @@ enum nuc_status nuc_partition(struct nuc_model *quantized, struct nuc_model **pa
 
 enum nuc_status nuc_lower(struct nuc_model *partitioned, struct nuc_model **lowered)
 {
-    return advance(partitioned, NULL, NUC_STAGE_DELEGATE, NUC_STAGE_BOUNDARY, lowered);
+    return advance(partitioned, NULL, NUC_STAGE_DELEGATE, NUC_STAGE_STRIPS, lowered);
 }
 
 static void make_program(struct nuc_call *k)

@@ -27,6 +27,7 @@ enum nuc_stage {
     NUC_STAGE_QUANTIZE_IO,
     NUC_STAGE_LOWER,
     NUC_STAGE_BOUNDARY,
+    NUC_STAGE_STRIPS,
     NUC_STAGE_PROGRAM,
     NUC_STAGE_WRITE,
     NUC_STAGE_COUNT
@@ -95,7 +96,9 @@ void nuc_quantize_io(struct nuc_job *j);   /* quantize_io.c: inputs and outputs 
 void nuc_lower_for_cpu(struct nuc_job *j); /* what is left becomes int8 operators where the target has them */
 bool nuc_is_from_litert(const struct nuc_job *j);
 void nuc_present_boundary(struct nuc_job *j); /* boundary.c: inputs and outputs as the LiteRT model has them */
-void nuc_make_program(struct nuc_job *j);     /* program.c */
+bool nuc_may_need_strips(const struct nuc_job *j);
+void nuc_compute_in_strips(struct nuc_job *j); /* strips.c: when the memory budget asks for it */
+void nuc_make_program(struct nuc_job *j);      /* program.c */
 
 /* ---- what they share ---- */
 

@@ -408,6 +408,7 @@ struct nuc_meta nuc_meta_make(enum nuc_dtype dtype, const int64_t *sizes, uint32
 bool nuc_meta_equal(const struct nuc_meta *a, const struct nuc_meta *b);
 bool nuc_same_sizes(const struct nuc_meta *a, const struct nuc_meta *b);
 /* Type, sizes and bytes in memory agree: dim orders may differ in where they put dimensions of size 1. */
+bool nuc_is_outermost(const struct nuc_meta *m, uint32_t dim); /* in memory, but for dimensions of size 1 */
 bool nuc_same_layout(const struct nuc_meta *a, const struct nuc_meta *b);
 bool nuc_is_contiguous(const struct nuc_meta *m);
 /* rank >= 3 and order 0, 2, ..., 1. */

@@ -38,6 +38,15 @@ static uint8_t next_dim(const struct nuc_meta *m, uint8_t *at)
     return m->rank;
 }
 
+bool nuc_is_outermost(const struct nuc_meta *m, uint32_t dim)
+{
+    uint32_t i = 0;
+
+    while (i < m->rank && m->dim_order[i] != dim && m->sizes[m->dim_order[i]] == 1)
+        i++;
+    return i < m->rank && m->dim_order[i] == dim;
+}
+
 bool nuc_same_layout(const struct nuc_meta *a, const struct nuc_meta *b)
 {
     uint8_t at = 0, bt = 0;

@@ -232,6 +232,7 @@ nuc_shape_rule nuc_shape_cortexm_add;
 nuc_shape_rule nuc_shape_cortexm_mul;
 nuc_shape_rule nuc_shape_cortexm_linear;
 nuc_shape_rule nuc_shape_cortexm_batch_matmul;
+nuc_shape_rule nuc_shape_rows_view, nuc_shape_joined_rows;
 nuc_shape_rule nuc_shape_cortexm_conv2d;
 nuc_shape_rule nuc_shape_cortexm_depthwise;
 nuc_shape_rule nuc_shape_cortexm_transpose_conv2d;

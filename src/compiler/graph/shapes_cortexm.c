@@ -249,3 +249,52 @@ void nuc_shape_nucleon_compare(const struct nuc_shape_call *c)
     m.dtype = NUC_BOOL;
     nuc_shape_result(c, &m);
 }
+
+/* ---- rows ---- */
+
+/* Dimension `index` of the argument, outermost in memory but for dimensions of one index. */
+static uint32_t row_dim(const struct nuc_shape_call *c, uint32_t index, const struct nuc_meta *m)
+{
+    uint32_t dim = nuc_shape_dim(c, nuc_shape_int(c, index), m->rank);
+
+    if (!nuc_is_outermost(m, dim))
+        nuc_shape_fail(c, "dimension %u of %s is not the outermost one in memory", (unsigned)dim,
+                       nuc_meta_text(c->g->cx, m));
+    return dim;
+}
+
+/* self, dim, start, end */
+void nuc_shape_rows_view(const struct nuc_shape_call *c)
+{
+    struct nuc_meta m = *nuc_shape_input(c, NUC_SELF);
+    uint32_t dim = row_dim(c, NUC_ARG(NUCLEON_ROWS_VIEW, dim), &m);
+    int64_t start = nuc_shape_int(c, NUC_ARG(NUCLEON_ROWS_VIEW, start));
+    int64_t end = nuc_shape_int(c, NUC_ARG(NUCLEON_ROWS_VIEW, end));
+
+    if (start < 0 || start >= end || end > m.sizes[dim])
+        nuc_shape_fail(c, "there are no rows %lld to %lld in %s", (long long)start, (long long)end,
+                       nuc_meta_text(c->g->cx, &m));
+    m.sizes[dim] = end - start;
+    nuc_shape_result(c, &m);
+}
+
+/* tensors, dim */
+void nuc_shape_joined_rows(const struct nuc_shape_call *c)
+{
+    const struct nuc_arg *list = nuc_shape_arg(c, NUC_ARG(NUCLEON_JOINED_ROWS, tensors), NUC_ARG_NODES);
+
+    if (list->count == 0 || list->u.nodes[0] == NULL)
+        nuc_shape_fail(c, "the list of tensors is empty");
+    struct nuc_meta m = list->u.nodes[0]->vals[0];
+    uint32_t dim = row_dim(c, NUC_ARG(NUCLEON_JOINED_ROWS, dim), &m);
+    for (uint32_t i = 1; i < list->count; i++) {
+        struct nuc_meta other = list->u.nodes[i]->vals[0];
+        int64_t rows = dim < other.rank ? other.sizes[dim] : 0;
+        other.sizes[dim] = m.sizes[dim];
+        if (rows < 1 || !nuc_meta_equal(&other, &m))
+            nuc_shape_fail(c, "%s does not continue %s", nuc_meta_text(c->g->cx, &list->u.nodes[i]->vals[0]),
+                           nuc_meta_text(c->g->cx, &m));
+        m.sizes[dim] += rows;
+    }
+    nuc_shape_result(c, &m);
+}

@@ -46,6 +46,15 @@ static uint32_t add_tensor(struct nuc_emission *e, const struct nuc_meta *meta, 
         e, (struct nuc_emit_value){.kind = NUC_EMIT_TENSOR, .meta = meta, .storage = storage, .constant = constant});
 }
 
+/* The same from byte `offset` of the storage on. */
+static uint32_t add_tensor_at(struct nuc_emission *e, const struct nuc_meta *meta, uint32_t storage, size_t offset)
+{
+    uint32_t value = add_tensor(e, meta, storage, 0);
+
+    e->values[value].offset = offset;
+    return value;
+}
+
 static uint32_t tensor_of(struct nuc_emission *e, const struct nuc_node *node)
 {
     uint32_t *values = e->value_of[node->id];
@@ -165,6 +174,12 @@ static uint32_t *add_results(struct nuc_emission *e, const struct nuc_node *node
 {
     uint32_t *values = nuc_alloc_array(e->cx, node->n_vals + 1, sizeof *values);
 
+    if (e->places[node->id].part) {
+        const struct nuc_emit_place *place = &e->places[node->id];
+        values[0] = add_tensor_at(e, &node->vals[0], place->storage, place->offset);
+        e->value_of[node->id] = values;
+        return values;
+    }
     for (uint32_t i = 0; i < node->n_vals; i++) {
         const char *name = node->n_vals == 1 ? node->name : nuc_format(e->cx, "%s[%u]", node->name, i);
         values[i] = add_tensor(e, &node->vals[i], nuc_emit_storage(e, nuc_bytes(&node->vals[i]), name), 0);
@@ -346,7 +361,10 @@ static void emit_view_copy(struct nuc_emission *e, const struct nuc_node *node, 
 /* The node is another name for the bytes of value `base`. */
 static void emit_name(struct nuc_emission *e, const struct nuc_node *node, uint32_t base)
 {
-    record(e, node, add_tensor(e, &node->vals[0], e->values[base].storage, e->values[base].constant));
+    uint32_t value = add_tensor(e, &node->vals[0], e->values[base].storage, e->values[base].constant);
+
+    e->values[value].offset = e->values[base].offset;
+    record(e, node, value);
 }
 
 /*
@@ -381,6 +399,50 @@ static void emit_permute_view(struct nuc_emission *e, const struct nuc_node *nod
     if (source == NULL || !nuc_is_permuted_in_place(&source->vals[0], dims->u.ints, &node->vals[0]))
         nuc_fail(e->cx, NUC_INTERNAL, "%s: %s is not a view of its input", e->g->file, nuc_node_text(e->cx, node));
     emit_name(e, node, tensor_of(e, source));
+}
+
+/* ---- rows ---- */
+
+/* Bytes of so many indices of the outermost dimension in memory. */
+static size_t row_bytes(const struct nuc_meta *m, int64_t dim, int64_t rows)
+{
+    return nuc_bytes(m) / (size_t)m->sizes[dim] * (size_t)rows;
+}
+
+static void emit_rows_view(struct nuc_emission *e, const struct nuc_node *node)
+{
+    const struct nuc_node *source = nuc_arg_node(node, NUC_SELF);
+    int64_t dim = nuc_integer(node, NUC_ARG(NUCLEON_ROWS_VIEW, dim), 0);
+
+    if (source == NULL)
+        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s does not view a tensor", e->g->file, nuc_node_text(e->cx, node));
+    uint32_t base = tensor_of(e, source);
+    if (e->values[base].storage == NUC_NO_STORAGE)
+        nuc_fail(e->cx, NUC_INTERNAL, "%s: %s views a constant", e->g->file, nuc_node_text(e->cx, node));
+    emit_name(e, node, base);
+    e->values[tensor_of(e, node)].offset +=
+        row_bytes(&source->vals[0], dim, nuc_integer(node, NUC_ARG(NUCLEON_ROWS_VIEW, start), 0));
+}
+
+/* The storage of the whole, made before its parts are. */
+static void place_parts(struct nuc_emission *e, const struct nuc_node *joined)
+{
+    const struct nuc_arg *parts = &joined->args[NUC_ARG(NUCLEON_JOINED_ROWS, tensors)];
+    int64_t dim = nuc_integer(joined, NUC_ARG(NUCLEON_JOINED_ROWS, dim), 0), row = 0;
+    uint32_t storage = nuc_emit_storage(e, nuc_bytes(&joined->vals[0]), joined->name);
+
+    e->places[joined->id] = (struct nuc_emit_place){true, storage, 0};
+    e->storages[storage].in_parts = true;
+    for (uint32_t i = 0; i < parts->count; i++) {
+        const struct nuc_node *part = parts->u.nodes[i];
+        bool computed = part->n_vals == 1 && nuc_is_call(part) && nuc_out_variant(e->cx, part->op).name != NULL &&
+                        nuc_op_family(part->op) != NUC_FAMILY_VIEW;
+        if (!computed || part->n_users != 1 || e->places[part->id].part)
+            nuc_fail(e->cx, NUC_INTERNAL, "%s: %s is not computed as a part of %s", e->g->file,
+                     nuc_node_text(e->cx, part), joined->name);
+        e->places[part->id] = (struct nuc_emit_place){true, storage, row_bytes(&joined->vals[0], dim, row)};
+        row += part->vals[0].sizes[dim];
+    }
 }
 
 /* ---- the graph ---- */
@@ -441,6 +503,12 @@ static void emit_node(struct nuc_emission *e, const struct nuc_node *node)
     case NUC_OP_NUCLEON_PERMUTE_VIEW:
         emit_permute_view(e, node);
         break;
+    case NUC_OP_NUCLEON_ROWS_VIEW:
+        emit_rows_view(e, node);
+        break;
+    case NUC_OP_NUCLEON_JOINED_ROWS: /* its parts are there */
+        add_results(e, node);
+        break;
     default:
         if (nuc_op_family(node->op) == NUC_FAMILY_VIEW)
             emit_view(e, node);
@@ -459,6 +527,11 @@ struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, const struct nuc_progra
     e->value_of = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof(*e->value_of));
     add_constant(e, (struct nuc_span){NULL, 0});
     e->n_constants = 1; /* entry 0 is not a constant */
+    e->places = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof *e->places);
+    for (const struct nuc_node *node = g->first; node != NULL; node = node->next) {
+        if (node->op == NUC_OP_NUCLEON_JOINED_ROWS)
+            place_parts(e, node);
+    }
     for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
         emit_node(e, node);
     nuc_plan_program(e, o);

@@ -36,6 +36,7 @@ struct nuc_emit_value {
     /* Tensors. */
     const struct nuc_meta *meta;
     uint32_t storage;  /* index of a live range, or NUC_NO_STORAGE */
+    size_t offset;     /* bytes from where the storage begins */
     uint32_t constant; /* entry of the constant table, 0: not a constant */
 };
 
@@ -59,6 +60,14 @@ struct nuc_emit_storage {
     const char *name; /* of the node that computes it */
     uint32_t first, last;
     uint64_t address;
+    bool in_parts; /* several instructions compute it */
+};
+
+/* Where a value lies that is a part of another one; part: there is such a value. */
+struct nuc_emit_place {
+    bool part;
+    uint32_t storage;
+    size_t offset;
 };
 
 /* One method, growing. Arrays lie in the arena. */
@@ -80,6 +89,7 @@ struct nuc_emission {
     uint32_t *inputs, *outputs; /* values */
     size_t n_inputs, inputs_capacity, n_outputs, outputs_capacity;
     uint32_t **value_of;            /* by node id: value indices of its tensors */
+    struct nuc_emit_place *places;  /* by node id: of what is computed inside of another value */
     const struct nuc_node *current; /* node under way */
     uint32_t *scratch_of;           /* by delegate: storage of its scratch, or NUC_NO_STORAGE; NULL: none is planned */
     struct nuc_plan plan;           /* addresses are those of the storages */

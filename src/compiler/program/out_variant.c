@@ -30,7 +30,7 @@ static const struct {
 
 /*
  * The portable library has no kernel for the first ones, which are delegated or decomposed; a permutation that leaves
- * every byte in its place is not an instruction.
+ * every byte in its place is not an instruction, nor are rows and what they make together.
  */
 static bool has_variant(enum nuc_op op)
 {
@@ -39,7 +39,8 @@ static bool has_variant(enum nuc_op op)
         nuc_op_in_dialect(op, NUC_EDGE) && (quantization || strncmp(nuc_op_name(op, NUC_EDGE), "edge.", 5) == 0);
 
     return edge && !nuc_op_is_in(op, NUC_OPS(NUC_OP_PRELU, NUC_OP_PAD, NUC_OP_HARDSWISH, NUC_OP_LINEAR,
-                                             NUC_OP_NUCLEON_PERMUTE_VIEW));
+                                             NUC_OP_NUCLEON_PERMUTE_VIEW, NUC_OP_NUCLEON_ROWS_VIEW,
+                                             NUC_OP_NUCLEON_JOINED_ROWS));
 }
 
 static const char *overload_of(struct nuc_context *cx, enum nuc_op op, const char *overload)

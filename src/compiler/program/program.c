@@ -32,12 +32,22 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
         out->constants = nuc_align_up(out->constants, 16) + e->constants[i].size;
 }
 
-struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o)
+static struct nuc_emission *emit(struct nuc_graph *g, const struct nuc_program_options *o)
 {
     nuc_legalize_dim_orders(g, o->keep_order);
     if (!o->keep_order)
         nuc_sink_constant_operators(g);
-    struct nuc_emission *e = nuc_emit_graph(g, o);
+    return nuc_emit_graph(g, o);
+}
+
+size_t nuc_plan_graph(struct nuc_graph *g, const struct nuc_program_options *o)
+{
+    return emit(g, o)->plan.size;
+}
+
+struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o)
+{
+    struct nuc_emission *e = emit(g, o);
 
     if (o->report != NULL)
         report(e, o->report);

@@ -46,6 +46,7 @@ struct nuc_program_options {
     bool stack_traces;                         /* of each instruction: node, file and line */
     bool keep_order;                           /* see nuc_write_program() */
     bool plan_delegate_scratch;                /* the planned memory holds the scratch of delegates too */
+    uint64_t plan_effort;                      /* bound of the search for addresses, 0: the planner's (plan.h) */
     const struct nuc_constant_method *numbers; /* after the method, in this order */
     size_t n_numbers;
     const struct nuc_named_data *named; /* in this order */
@@ -61,6 +62,9 @@ struct nuc_program_options {
  * NUC_UNSUPPORTED, naming the node, for an operator that has no out variant at run time.
  */
 struct nuc_span nuc_write_program(struct nuc_graph *g, const struct nuc_program_options *o);
+
+/* Bytes of the planned memory that the program of the graph has; the graph is rewritten as by nuc_write_program(). */
+size_t nuc_plan_graph(struct nuc_graph *g, const struct nuc_program_options *o);
 
 /* ExecuTorch's number of an element type, or -1. */
 int nuc_scalar_type(enum nuc_dtype dtype);

@@ -54,7 +54,38 @@ static void add_scratch(struct nuc_emission *e)
 
 /* ---- order ---- */
 
-/* A storage is written by the first instruction that touches it; all others come after that. */
+/* The instruction computes a part of the storage. */
+static bool writes_part(const struct nuc_emission *e, const struct nuc_emit_instruction *in, uint32_t storage)
+{
+    const struct nuc_emit_place *place = in->node == NULL ? NULL : &e->places[in->node->id];
+
+    return place != NULL && place->part && place->storage == storage;
+}
+
+/* What reads a storage that is computed in parts comes after all of them. */
+static uint32_t follow_parts(const struct nuc_emission *e, uint32_t reader, uint32_t storage, uint32_t *after,
+                             uint32_t n_after)
+{
+    if (writes_part(e, &e->instructions[reader], storage))
+        return n_after;
+    for (uint32_t i = 0; i < reader; i++) {
+        if (writes_part(e, &e->instructions[i], storage))
+            n_after = nuc_plan_add_once(after, n_after, i);
+    }
+    return n_after;
+}
+
+static size_t most_after(const struct nuc_emission *e, uint32_t instruction)
+{
+    const struct nuc_emit_instruction *in = &e->instructions[instruction];
+    size_t most = in->n_storages;
+
+    for (uint32_t k = 0; k < in->n_storages; k++)
+        most += e->storages[in->storages[k]].in_parts ? instruction : 0;
+    return most;
+}
+
+/* A storage is written by the first instruction that touches it, or in parts; all others come after that. */
 static struct nuc_plan_operator *describe(struct nuc_emission *e)
 {
     struct nuc_plan_operator *operators = nuc_alloc_array(e->cx, e->n_instructions, sizeof *operators);
@@ -64,9 +95,13 @@ static struct nuc_plan_operator *describe(struct nuc_emission *e)
         writer[s] = UINT32_MAX;
     for (uint32_t i = 0; i < e->n_instructions; i++) {
         const struct nuc_emit_instruction *in = &e->instructions[i];
-        uint32_t *after = nuc_alloc_array(e->cx, in->n_storages, sizeof *after), n_after = 0;
+        uint32_t *after = nuc_alloc_array(e->cx, most_after(e, i), sizeof *after), n_after = 0;
         for (uint32_t k = 0; k < in->n_storages; k++) {
             uint32_t s = in->storages[k];
+            if (e->storages[s].in_parts) {
+                n_after = follow_parts(e, i, s, after, n_after);
+                continue;
+            }
             if (writer[s] == UINT32_MAX && e->storages[s].first > 0)
                 writer[s] = i;
             if (writer[s] != UINT32_MAX && writer[s] != i)
@@ -216,10 +251,11 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
         find_lifetimes(e);
     }
     struct nuc_plan_range *ranges = storage_ranges(e);
-    e->plan = nuc_plan_memory(e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_storages});
+    e->plan = nuc_plan_memory(
+        e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_storages, .effort = o->plan_effort});
     if (o->plan_delegate_scratch && pool_boundaries(e, ranges)) {
-        struct nuc_plan pooled =
-            nuc_plan_memory(e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_storages});
+        struct nuc_plan pooled = nuc_plan_memory(
+            e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_storages, .effort = o->plan_effort});
         e->plan = pooled.size < e->plan.size ? pooled : e->plan;
     }
     for (size_t s = 0; s < e->n_storages; s++)

@@ -46,9 +46,9 @@ static nuc_fb_ref add_strings(struct serializer *s, const char *first, const cha
 
 /* ---- values ---- */
 
-static nuc_fb_ref add_allocation(struct serializer *s, uint32_t storage)
+static nuc_fb_ref add_allocation(struct serializer *s, const struct nuc_emit_value *v)
 {
-    uint64_t offset = s->e->storages[storage].address;
+    uint64_t offset = s->e->storages[v->storage].address + v->offset;
 
     nuc_fb_table_begin(s->b);
     nuc_fb_put_u32(s->b, 0, 1, 0);
@@ -69,7 +69,7 @@ static nuc_fb_ref add_tensor(struct serializer *s, const struct nuc_emit_value *
     }
     nuc_fb_ref size_ref = nuc_fb_add_vector(s->b, sizes, m->rank, 4, 4);
     nuc_fb_ref order_ref = nuc_fb_add_vector(s->b, m->dim_order, m->rank, 1, 1);
-    nuc_fb_ref allocation = v->storage == NUC_NO_STORAGE ? 0 : add_allocation(s, v->storage);
+    nuc_fb_ref allocation = v->storage == NUC_NO_STORAGE ? 0 : add_allocation(s, v);
     nuc_fb_table_begin(s->b);
     nuc_fb_put_i8(s->b, NUC_TENSOR_TYPE, (int8_t)nuc_scalar_type(m->dtype), 0);
     nuc_fb_put_ref(s->b, NUC_TENSOR_SIZES, size_ref);

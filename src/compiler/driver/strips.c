@@ -1,0 +1,186 @@
+/* Memory below what the operators take one after the other: the first of them in strips of rows, where the budget asks.
+ */
+#include "compiler/cortexm/strips.h"
+
+#include "compiler/driver/lower.h"
+#include "compiler/program/program.h"
+#include "compiler/support/estimate.h"
+#include "host/text.h"
+
+enum {
+    MOST_STAGES = 3,      /* one after the other */
+    MOST_PLANS = 60,      /* that are made in all, */
+    MOST_NEXT = 8,        /* and of one more stage each, the fewest cycles first */
+    MOST_FIRST = 3,       /* stages that are gone on from where they do not do alone */
+    MOST_ALLOWANCES = 4,  /* bytes that the estimate may take: gaps come in addition */
+    PLAN_EFFORT = 1 << 16 /* of plans that are compared; the program's own has the usual one */
+};
+
+struct search {
+    struct nuc_job *j;
+    const struct nuc_graph *plain;
+    size_t budget; /* of the arena */
+    struct nuc_strips stages[MOST_STAGES];
+    uint32_t n;
+    uint32_t plans; /* made so far */
+    size_t least;   /* smallest plan seen */
+};
+
+static struct nuc_graph *cut(struct search *s)
+{
+    struct nuc_graph *g = nuc_graph_copy(s->plain);
+
+    for (uint32_t i = 0; i < s->n; i++)
+        nuc_cut_into_strips(g, s->j->m->settings->target, &s->stages[i]);
+    return g;
+}
+
+/* The arena of the program with the stages chosen. */
+static size_t planned(struct search *s)
+{
+    struct nuc_context *cx = s->j->c->cx;
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    const struct nuc_program_options options = {.plan_delegate_scratch = s->j->m->settings->o.plan_delegate_scratch,
+                                                .plan_effort = PLAN_EFFORT};
+    size_t size = nuc_plan_graph(cut(s), &options);
+
+    nuc_pop_arena(cx, outer);
+    s->plans++;
+    s->least = size < s->least ? size : s->least;
+    return size;
+}
+
+/* One more stage, after which the plan fits. */
+static bool finish(struct search *s, const struct nuc_strip_choices *choices)
+{
+    uint32_t plans = 0;
+
+    for (size_t i = 0; i < choices->count && plans < MOST_NEXT && s->plans < MOST_PLANS; i++) {
+        if (choices->items[i].outside > s->budget)
+            continue;
+        s->stages[s->n++] = choices->items[i];
+        plans++;
+        if (planned(s) <= s->budget)
+            return true;
+        s->n--;
+    }
+    return false;
+}
+
+/* Indices of the choices that leave least outside, the fewest cycles first among equal ones. */
+static size_t next_first(const struct nuc_strip_choices *choices, const bool *tried)
+{
+    size_t best = choices->count;
+
+    for (size_t i = 0; i < choices->count; i++) {
+        if (!tried[i] && (best == choices->count || choices->items[i].outside < choices->items[best].outside))
+            best = i;
+    }
+    return best;
+}
+
+static bool search(struct search *s)
+{
+    struct nuc_context *cx = s->j->c->cx;
+    const struct nuc_target *target = s->j->m->settings->target;
+    struct nuc_graph *g = cut(s);
+    struct nuc_strip_choices choices;
+
+    for (uint32_t i = 0; i < MOST_ALLOWANCES; i++) {
+        nuc_find_strips(g, target, s->budget - s->budget / 16 * i, &choices);
+        if (finish(s, &choices))
+            return true;
+    }
+    nuc_find_strips(g, target, s->budget, &choices);
+    bool *tried = nuc_alloc_array(cx, choices.count, sizeof *tried);
+    for (uint32_t i = 0; i < MOST_FIRST && s->n + 1 < MOST_STAGES && s->plans < MOST_PLANS; i++) {
+        size_t first = next_first(&choices, tried);
+        if (first == choices.count)
+            break;
+        tried[first] = true;
+        s->stages[s->n++] = choices.items[first];
+        if (search(s))
+            return true;
+        s->n--;
+    }
+    return false;
+}
+
+/* One stage after the other that takes most off the peak: what is possible where the budget is not. */
+static void find_least(struct search *s)
+{
+    struct nuc_strip_choices choices;
+    size_t before = SIZE_MAX;
+
+    for (s->n = 0; s->n < MOST_STAGES; s->n++) {
+        nuc_find_strips(cut(s), s->j->m->settings->target, 0, &choices);
+        if (choices.count == 0)
+            break;
+        s->stages[s->n++] = choices.items[0];
+        size_t size = planned(s);
+        s->n--;
+        if (size >= before)
+            break;
+        before = size;
+    }
+    s->n = 0;
+}
+
+bool nuc_may_need_strips(const struct nuc_job *j)
+{
+    const struct nuc_options *o = &j->m->settings->o;
+
+    return o->memory_budget > 0 && j->m->settings->target->cpu != NULL && !o->reference_compat &&
+           !o->executorch_ops_only;
+}
+
+/* Of the budget, what the scratch of delegates leaves. */
+static size_t arena_budget(const struct nuc_job *j)
+{
+    size_t budget = j->m->settings->o.memory_budget, scratch = 0;
+
+    for (uint32_t i = 0; i < j->m->lowered->n_partitions; i++) {
+        size_t bytes = j->m->lowered->partitions[i].info.scratch_size;
+        scratch = bytes > scratch ? bytes : scratch;
+    }
+    if (j->m->settings->o.plan_delegate_scratch)
+        return budget;
+    return budget > scratch ? budget - scratch : 0;
+}
+
+/* What the operators that are not delegated take as they are. */
+static uint64_t plain_cycles(const struct nuc_job *j)
+{
+    uint64_t cycles = 0;
+
+    for (const struct nuc_node *n = j->m->lowered->partitioned->first; n != NULL; n = n->next)
+        cycles += nuc_is_operator(n) && n->partition < 0 ? nuc_estimate_cpu(j->m->settings->target, n) : 0;
+    return cycles;
+}
+
+static void report(const struct search *s, struct nuc_program_report *r)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        r->n_strips += (size_t)s->stages[i].count;
+        r->strip_cycles += s->stages[i].cycles;
+    }
+    r->n_strip_stages = s->n;
+    r->plain_cycles = plain_cycles(s->j);
+}
+
+void nuc_compute_in_strips(struct nuc_job *j)
+{
+    struct search s = {.j = j, .plain = j->m->graph, .budget = arena_budget(j), .least = SIZE_MAX};
+    size_t plain = planned(&s);
+    bool found = plain > s.budget && search(&s);
+
+    if (plain <= s.budget)
+        return;
+    j->m->lowered->report.plain_arena = plain;
+    if (!found)
+        find_least(&s);
+    j->m->lowered->report.least_arena = s.least;
+    for (uint32_t i = 0; i < s.n; i++)
+        nuc_cut_into_strips(j->m->graph, j->m->settings->target, &s.stages[i]);
+    report(&s, &j->m->lowered->report);
+}
