@@ -49,21 +49,30 @@ static void tiles_agree(void **state)
 
 static void taps_agree(void **state)
 {
-    enum { N = 45 };
+    /* Four vectors, one, and single ones; the last position that is read is the last there is. */
+    enum { N = 45, TAPS = 9, LAST = 40 };
+    static const size_t offsets[TAPS] = {0, 3, 1, 7, 19, LAST, 20, 2, 11};
     uint32_t seed = 2;
-    float in[3 * N], start[N];
+    float weights[TAPS];
 
     (void)state;
-    fill_floats(&seed, in, COUNT(in));
-    fill_floats(&seed, start, COUNT(start));
+    fill_floats(&seed, weights, COUNT(weights));
     for (size_t i = 0; i < 12; i++) {
         bool fused = i % 2 == 1, portable = i / 2 % 2 == 1;
-        size_t stride = 1 + i / 4;
-        float out[N];
-        memcpy(out, start, sizeof out);
-        nuc_gemm_select(fused, portable).add_scaled(out, in, 0.3f, N, stride);
-        for (size_t k = 0; k < N; k++)
-            assert_true(out[k] == add_product(start[k], 0.3f, in[k * stride], fused));
+        struct nuc_taps taps = {TAPS, offsets, weights, 0.3f, 1 + i / 4};
+        for (size_t n = 1; n <= N; n++) {
+            size_t size = (n - 1) * taps.stride + LAST + 1;
+            float *in = test_malloc(size * sizeof *in), out[N];
+            fill_floats(&seed, in, size);
+            nuc_gemm_select(fused, portable).sum_taps(out, in, &taps, n);
+            for (size_t k = 0; k < n; k++) {
+                float want = taps.start;
+                for (size_t t = 0; t < TAPS; t++)
+                    want = add_product(want, weights[t], in[offsets[t] + k * taps.stride], fused);
+                assert_true(out[k] == want);
+            }
+            test_free(in);
+        }
     }
 }
 

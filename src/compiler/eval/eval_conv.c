@@ -13,6 +13,7 @@
 #include "compiler/eval/eval_gemm.h"
 #include "compiler/eval/eval_order.h"
 #include "compiler/eval/eval_private.h"
+#include "host/clones.h"
 
 /* Every convolution has these in the same places, and names the others alike. */
 #define COMMON(name) NUC_ARG(CONVOLUTION, name)
@@ -42,6 +43,7 @@ struct conv {
         size_t offset; /* from a pixel's corner, in the padded image of one group */
         size_t source; /* among the k weights of an output channel */
     } * taps;          /* [k] in the order of the sum */
+    size_t *offsets;   /* of the taps */
     struct nuc_order order;
     bool arranged;       /* the weight is used as it is */
     const float *weight; /* rearranged constant weight, or NULL */
@@ -101,6 +103,7 @@ static void set_tap(struct conv *v, size_t i, size_t ch, size_t tap)
     v->taps[i].source = ch * volume(v->kernel) + tap;
     v->taps[i].offset =
         ch * volume(v->padded) + offset_of(v, z * v->dilation[DEPTH], y * v->dilation[HEIGHT], x * v->dilation[WIDTH]);
+    v->offsets[i] = v->taps[i].offset;
     v->arranged = v->arranged && v->taps[i].source == i;
 }
 
@@ -123,6 +126,7 @@ static void set_taps(struct nuc_eval_call *c, struct conv *v)
     v->k = v->in_channels * taps;
     v->part = v->order.tap_sums ? v->in_channels : block * taps;
     v->taps = nuc_alloc_array(c->cx, v->k, sizeof *v->taps);
+    v->offsets = nuc_alloc_array(c->cx, v->k, sizeof *v->offsets);
     v->arranged = !v->transposed;
     for (size_t first = 0; first < v->in_channels; first += block) {
         size_t channels = v->in_channels - first < block ? v->in_channels - first : block;
@@ -360,7 +364,7 @@ static void gather_quarter(const struct conv *v, const float *image, const size_
     bool dense = are_dense(corners, QUARTER);
 
     for (size_t i = 0; i < v->k; i++, panel += NUC_TILE_COLUMNS) {
-        const float *tap = image + v->taps[i].offset;
+        const float *tap = image + v->offsets[i];
         if (dense) {
             memcpy(panel, tap + corners[0], QUARTER * sizeof *panel);
             continue;
@@ -378,8 +382,7 @@ static void gather_panel(const struct conv *v, const float *image, size_t first,
     find_corners(v, first, count, corners);
     if (are_dense(corners, NUC_TILE_COLUMNS)) {
         for (size_t i = 0; i < v->k; i++)
-            memcpy(panel + i * NUC_TILE_COLUMNS, image + v->taps[i].offset + corners[0],
-                   NUC_TILE_COLUMNS * sizeof *panel);
+            memcpy(panel + i * NUC_TILE_COLUMNS, image + v->offsets[i] + corners[0], NUC_TILE_COLUMNS * sizeof *panel);
         return;
     }
     for (size_t j = 0; j < NUC_TILE_COLUMNS; j += QUARTER)
@@ -424,7 +427,7 @@ static void sum_tile(const struct conv *v, const float *weight, const float *pan
 }
 
 /* Sixteen pixels of all output channels of one group. */
-static void compute_panel(const struct conv_run *r, size_t group, size_t first, float *panel)
+NUC_CLONES static void compute_panel(const struct conv_run *r, size_t group, size_t first, float *panel)
 {
     const struct conv *v = r->conv;
     size_t count = volume(v->out) - first < NUC_TILE_COLUMNS ? volume(v->out) - first : NUC_TILE_COLUMNS;
@@ -453,14 +456,14 @@ static void compute_panels(const void *arg, struct nuc_part part)
                       r->panels + part.worker * r->conv->k * NUC_TILE_COLUMNS);
 }
 
-static void fill(float *out, float value, size_t count)
+static struct nuc_taps taps_of(const struct conv *v, const float *weight, float bias)
 {
-    for (size_t i = 0; i < count; i++)
-        out[i] = value;
+    return (struct nuc_taps){v->k, v->offsets, weight, v->order.bias_first ? bias : 0.0f, v->stride[WIDTH]};
 }
 
 /* Positions [at, at + count) of the padded image, of which those left of the output's width are output pixels. */
-static void store_positions(const struct conv *v, const float *sums, size_t at, size_t count, float bias, float *out)
+NUC_CLONES static void store_positions(const struct conv *v, const float *sums, size_t at, size_t count, float bias,
+                                       float *out)
 {
     size_t y = at / v->padded[WIDTH], x = at % v->padded[WIDTH];
 
@@ -483,13 +486,12 @@ static void store_positions(const struct conv *v, const float *sums, size_t at, 
 static void compute_dense_channel(const struct conv *v, const float *image, const float *weight, float bias, float *out)
 {
     size_t total = (v->out[HEIGHT] - 1) * v->padded[WIDTH] + v->out[WIDTH];
+    struct nuc_taps taps = taps_of(v, weight, bias);
     float sums[POSITIONS];
 
     for (size_t at = 0; at < total; at += POSITIONS) {
         size_t count = total - at < POSITIONS ? total - at : POSITIONS;
-        fill(sums, v->order.bias_first ? bias : 0.0f, count);
-        for (size_t i = 0; i < v->k; i++)
-            v->gemm.add_scaled(sums, image + at + v->taps[i].offset, weight[i], count, 1);
+        v->gemm.sum_taps(sums, image + at, &taps, count);
         store_positions(v, sums, at, count, v->order.bias_first ? 0.0f : bias, out);
     }
 }
@@ -497,11 +499,11 @@ static void compute_dense_channel(const struct conv *v, const float *image, cons
 static void compute_strided_channel(const struct conv *v, const float *image, const float *weight, float bias,
                                     float *out)
 {
+    struct nuc_taps taps = taps_of(v, weight, bias);
+
     for (size_t y = 0; y < v->out[HEIGHT]; y++, out += v->out[WIDTH]) {
         const float *row = image + y * v->stride[HEIGHT] * v->padded[WIDTH];
-        fill(out, v->order.bias_first ? bias : 0.0f, v->out[WIDTH]);
-        for (size_t i = 0; i < v->k; i++)
-            v->gemm.add_scaled(out, row + v->taps[i].offset, weight[i], v->out[WIDTH], v->stride[WIDTH]);
+        v->gemm.sum_taps(out, row, &taps, v->out[WIDTH]);
         for (size_t x = 0; !v->order.bias_first && x < v->out[WIDTH]; x++)
             out[x] += bias;
     }

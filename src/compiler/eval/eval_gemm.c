@@ -71,16 +71,41 @@ static inline __attribute__((always_inline)) void any_rows(const float *a, size_
         one_row(a + r * a_stride, panel, k, tile + r * NUC_TILE_COLUMNS);
 }
 
-static inline __attribute__((always_inline)) void add_scaled(float *restrict out, const float *restrict in, float scale,
-                                                             size_t count, size_t stride)
+/* Sums of positions that lie side by side, in four vectors at a time, then in one, then one by one. */
+static inline __attribute__((always_inline)) void sum_taps(float *out, const float *in, const struct nuc_taps *t,
+                                                           size_t count)
 {
-    if (stride == 1) {
-        for (size_t i = 0; i < count; i++)
-            out[i] += scale * in[i];
-        return;
+    size_t i = 0;
+
+    for (; t->stride == 1 && count - i >= 4 * HALF; i += 4 * HALF) {
+        vector c0 = {0};
+        c0 += t->start;
+        vector c1 = c0, c2 = c0, c3 = c0;
+        for (size_t k = 0; k < t->count; k++) {
+            const float *from = in + t->offsets[k] + i;
+            c0 += t->weights[k] * LOAD(from);
+            c1 += t->weights[k] * LOAD(from + HALF);
+            c2 += t->weights[k] * LOAD(from + 2 * HALF);
+            c3 += t->weights[k] * LOAD(from + 3 * HALF);
+        }
+        STORE(out + i, c0);
+        STORE(out + i + HALF, c1);
+        STORE(out + i + 2 * HALF, c2);
+        STORE(out + i + 3 * HALF, c3);
     }
-    for (size_t i = 0; i < count; i++)
-        out[i] += scale * in[i * stride];
+    for (; t->stride == 1 && count - i >= HALF; i += HALF) {
+        vector c = {0};
+        c += t->start;
+        for (size_t k = 0; k < t->count; k++)
+            c += t->weights[k] * LOAD(in + t->offsets[k] + i);
+        STORE(out + i, c);
+    }
+    for (; i < count; i++) {
+        float c = t->start;
+        for (size_t k = 0; k < t->count; k++)
+            c += t->weights[k] * in[t->offsets[k] + i * t->stride];
+        out[i] = c;
+    }
 }
 
 static void tile_portable(const float *a, size_t a_stride, const float *panel, size_t k, size_t rows, float *tile)
@@ -88,9 +113,9 @@ static void tile_portable(const float *a, size_t a_stride, const float *panel, s
     any_rows(a, a_stride, panel, k, rows, tile);
 }
 
-static void add_scaled_portable(float *out, const float *in, float scale, size_t count, size_t stride)
+static void sum_taps_portable(float *out, const float *in, const struct nuc_taps *t, size_t count)
 {
-    add_scaled(out, in, scale, count, stride);
+    sum_taps(out, in, t, count);
 }
 
 /* ---- fused, without the instruction at hand: exact, and slow where the C library computes it in software ---- */
@@ -105,10 +130,13 @@ static void tile_fused_portable(const float *a, size_t a_stride, const float *pa
     }
 }
 
-static void add_scaled_fused_portable(float *out, const float *in, float scale, size_t count, size_t stride)
+static void sum_taps_fused_portable(float *out, const float *in, const struct nuc_taps *t, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        out[i] = fmaf(scale, in[i * stride], out[i]);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = t->start;
+        for (size_t k = 0; k < t->count; k++)
+            out[i] = fmaf(t->weights[k], in[t->offsets[k] + i * t->stride], out[i]);
+    }
 }
 
 /* ---- x86-64 ---- */
@@ -121,10 +149,10 @@ __attribute__((target("avx2"))) static void tile_avx2(const float *a, size_t a_s
     any_rows(a, a_stride, panel, k, rows, tile);
 }
 
-__attribute__((target("avx2"))) static void add_scaled_avx2(float *out, const float *in, float scale, size_t count,
-                                                            size_t stride)
+__attribute__((target("avx2"))) static void sum_taps_avx2(float *out, const float *in, const struct nuc_taps *t,
+                                                          size_t count)
 {
-    add_scaled(out, in, scale, count, stride);
+    sum_taps(out, in, t, count);
 }
 
 __attribute__((target("avx2,fma"))) static void four_rows_fma(const float *a, size_t a_stride, const float *panel,
@@ -177,16 +205,53 @@ __attribute__((target("avx2,fma"))) static void tile_fma(const float *a, size_t 
     }
 }
 
-__attribute__((target("avx2,fma"))) static void add_scaled_fma(float *out, const float *in, float scale, size_t count,
-                                                               size_t stride)
+/* Every second of sixteen floats. */
+__attribute__((target("avx2,fma"))) static inline __m256 every_second(const float *from)
 {
-    __m256 x = _mm256_set1_ps(scale);
+    __m256 mixed = _mm256_shuffle_ps(_mm256_loadu_ps(from), _mm256_loadu_ps(from + HALF), 0x88);
+
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(mixed), 0xd8));
+}
+
+__attribute__((target("avx2,fma"))) static void sum_taps_fma(float *out, const float *in, const struct nuc_taps *t,
+                                                             size_t count)
+{
     size_t i = 0;
 
-    for (; stride == 1 && count - i >= HALF; i += HALF)
-        _mm256_storeu_ps(out + i, _mm256_fmadd_ps(x, _mm256_loadu_ps(in + i), _mm256_loadu_ps(out + i)));
-    for (; i < count; i++)
-        out[i] = _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(scale), _mm_set_ss(in[i * stride]), _mm_set_ss(out[i])));
+    for (; t->stride == 1 && count - i >= 4 * HALF; i += 4 * HALF) {
+        __m256 c0 = _mm256_set1_ps(t->start), c1 = c0, c2 = c0, c3 = c0;
+        for (size_t k = 0; k < t->count; k++) {
+            const float *from = in + t->offsets[k] + i;
+            __m256 w = _mm256_broadcast_ss(t->weights + k);
+            c0 = _mm256_fmadd_ps(w, _mm256_loadu_ps(from), c0);
+            c1 = _mm256_fmadd_ps(w, _mm256_loadu_ps(from + HALF), c1);
+            c2 = _mm256_fmadd_ps(w, _mm256_loadu_ps(from + 2 * HALF), c2);
+            c3 = _mm256_fmadd_ps(w, _mm256_loadu_ps(from + 3 * HALF), c3);
+        }
+        _mm256_storeu_ps(out + i, c0);
+        _mm256_storeu_ps(out + i + HALF, c1);
+        _mm256_storeu_ps(out + i + 2 * HALF, c2);
+        _mm256_storeu_ps(out + i + 3 * HALF, c3);
+    }
+    for (; t->stride == 1 && count - i >= HALF; i += HALF) {
+        __m256 c = _mm256_set1_ps(t->start);
+        for (size_t k = 0; k < t->count; k++)
+            c = _mm256_fmadd_ps(_mm256_broadcast_ss(t->weights + k), _mm256_loadu_ps(in + t->offsets[k] + i), c);
+        _mm256_storeu_ps(out + i, c);
+    }
+    /* The sixteenth float is read only where a position after these is. */
+    for (; t->stride == 2 && count - i > HALF; i += HALF) {
+        __m256 c = _mm256_set1_ps(t->start);
+        for (size_t k = 0; k < t->count; k++)
+            c = _mm256_fmadd_ps(_mm256_broadcast_ss(t->weights + k), every_second(in + t->offsets[k] + 2 * i), c);
+        _mm256_storeu_ps(out + i, c);
+    }
+    for (; i < count; i++) {
+        __m128 c = _mm_set_ss(t->start);
+        for (size_t k = 0; k < t->count; k++)
+            c = _mm_fmadd_ss(_mm_set_ss(t->weights[k]), _mm_set_ss(in[t->offsets[k] + i * t->stride]), c);
+        out[i] = _mm_cvtss_f32(c);
+    }
 }
 
 struct nuc_gemm nuc_gemm_select(bool fused, bool portable)
@@ -194,17 +259,16 @@ struct nuc_gemm nuc_gemm_select(bool fused, bool portable)
     bool vectors = !portable && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 
     if (fused)
-        return vectors ? (struct nuc_gemm){tile_fma, add_scaled_fma}
-                       : (struct nuc_gemm){tile_fused_portable, add_scaled_fused_portable};
-    return vectors ? (struct nuc_gemm){tile_avx2, add_scaled_avx2}
-                   : (struct nuc_gemm){tile_portable, add_scaled_portable};
+        return vectors ? (struct nuc_gemm){tile_fma, sum_taps_fma}
+                       : (struct nuc_gemm){tile_fused_portable, sum_taps_fused_portable};
+    return vectors ? (struct nuc_gemm){tile_avx2, sum_taps_avx2} : (struct nuc_gemm){tile_portable, sum_taps_portable};
 }
 #else
 struct nuc_gemm nuc_gemm_select(bool fused, bool portable)
 {
     (void)portable;
-    return fused ? (struct nuc_gemm){tile_fused_portable, add_scaled_fused_portable}
-                 : (struct nuc_gemm){tile_portable, add_scaled_portable};
+    return fused ? (struct nuc_gemm){tile_fused_portable, sum_taps_fused_portable}
+                 : (struct nuc_gemm){tile_portable, sum_taps_portable};
 }
 #endif
 

@@ -18,12 +18,21 @@
  */
 typedef void (*nuc_tile_fn)(const float *a, size_t a_stride, const float *panel, size_t k, size_t rows, float *tile);
 
-/* out[i] += scale * in[i * stride] for i in [0, count): one tap of a convolution of a single channel. */
-typedef void (*nuc_add_scaled_fn)(float *out, const float *in, float scale, size_t count, size_t stride);
+/* The taps of a convolution of a single channel: a sum begins with `start`. */
+struct nuc_taps {
+    size_t count;
+    const size_t *offsets;
+    const float *weights;
+    float start;
+    size_t stride;
+};
+
+/* out[i] = start + weights[0] * in[offsets[0] + i * stride] + weights[1] * ..., in this order, for i in [0, count). */
+typedef void (*nuc_sum_taps_fn)(float *out, const float *in, const struct nuc_taps *taps, size_t count);
 
 struct nuc_gemm {
     nuc_tile_fn tile;
-    nuc_add_scaled_fn add_scaled;
+    nuc_sum_taps_fn sum_taps;
 };
 
 /* fused: one rounding for product and addition, as fmaf(). portable: plain C, else the fastest the host can run. */

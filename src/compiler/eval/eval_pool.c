@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "compiler/eval/eval_private.h"
+#include "host/clones.h"
 
 enum { HEIGHT, WIDTH };
 
@@ -130,8 +131,57 @@ static int64_t max_index(const struct pool *p, const float *in, struct window y,
     return best;
 }
 
+/* The first position along the width whose window has tap `x` inside the input, and the one after the last. */
+static struct window positions_with(const struct pool *p, int64_t x)
+{
+    int64_t at = x * p->dilation[WIDTH] - p->padding[WIDTH], stride = p->stride[WIDTH];
+    int64_t begin = at < 0 ? (-at + stride - 1) / stride : 0;
+    int64_t end = at < p->in[WIDTH] ? (p->in[WIDTH] - 1 - at) / stride + 1 : 0;
+
+    return (struct window){begin, end < p->out[WIDTH] ? end : p->out[WIDTH]};
+}
+
+/* One tap of the windows at positions that lie side by side. */
+static inline void take_larger(const float *in, int64_t stride, size_t count, float *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        float v = in[(int64_t)i * stride];
+        out[i] = v > out[i] || v != v ? v : out[i];
+    }
+}
+
+/* The same values tap by tap: as each window is scanned in this order, each ends with what max_index() finds. */
+NUC_CLONES static void max_values(const struct pool *p, const float *in, float *out)
+{
+    for (int64_t oy = 0; oy < p->out[HEIGHT]; oy++, out += p->out[WIDTH]) {
+        struct window y = max_window(p, HEIGHT, oy);
+        for (int64_t i = 0; i < p->out[WIDTH]; i++)
+            out[i] = -INFINITY;
+        for (int64_t iy = y.begin; iy < y.end; iy += p->dilation[HEIGHT]) {
+            for (int64_t x = 0; x < p->kernel[WIDTH]; x++) {
+                struct window at = positions_with(p, x);
+                if (at.begin >= at.end)
+                    continue;
+                int64_t first = at.begin * p->stride[WIDTH] + x * p->dilation[WIDTH] - p->padding[WIDTH];
+                const float *from = in + iy * p->in[WIDTH] + first;
+                size_t count = (size_t)(at.end - at.begin);
+                if (p->stride[WIDTH] == 1)
+                    take_larger(from, 1, count, out + at.begin);
+                else if (p->stride[WIDTH] == 2)
+                    take_larger(from, 2, count, out + at.begin);
+                else
+                    take_larger(from, p->stride[WIDTH], count, out + at.begin);
+            }
+        }
+    }
+}
+
 static void max_plane(const struct pool *p, const float *in, float *out, int64_t *indices)
 {
+    if (indices == NULL) {
+        max_values(p, in, out);
+        return;
+    }
     for (int64_t oy = 0; oy < p->out[HEIGHT]; oy++) {
         struct window y = max_window(p, HEIGHT, oy);
         for (int64_t ox = 0; ox < p->out[WIDTH]; ox++) {
@@ -139,8 +189,7 @@ static void max_plane(const struct pool *p, const float *in, float *out, int64_t
             bool empty = y.begin >= y.end || x.begin >= x.end;
             int64_t best = empty ? 0 : max_index(p, in, y, x);
             *out++ = empty ? -INFINITY : in[best];
-            if (indices != NULL)
-                *indices++ = best;
+            *indices++ = best;
         }
     }
 }

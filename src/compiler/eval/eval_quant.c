@@ -12,6 +12,7 @@
 
 #include "compiler/eval/eval_private.h"
 #include "compiler/graph/quant.h"
+#include "host/clones.h"
 
 /* Elements handled at a time: they stay in the first-level cache. */
 #define CHUNK 512
@@ -186,7 +187,7 @@ const struct nuc_eval_op nuc_eval_quant = {.prepare = prepare_tensor, .run = run
 /* ---- both directions at once ---- */
 
 /* The same steps as quantize_fast() and dequantize_range(). */
-static void round_range(const void *arg, struct nuc_part part)
+NUC_CLONES static void round_range(const void *arg, struct nuc_part part)
 {
     const struct nuc_eval_call *c = arg;
     const struct nuc_rounding *r = c->state;
@@ -205,7 +206,7 @@ static void round_range(const void *arg, struct nuc_part part)
     }
 }
 
-static void clip_range(const void *arg, struct nuc_part part)
+NUC_CLONES static void clip_range(const void *arg, struct nuc_part part)
 {
     const struct nuc_eval_call *c = arg;
     const struct nuc_rounding *r = c->state;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compiler/eval/eval_private.h"
+#include "host/clones.h"
 
 /* Elements converted to float32 at a time. */
 #define CHUNK 256
@@ -199,7 +200,7 @@ static bool is_true(float x)
 
 /* The loop of a function, over a range of elements. */
 #define LOOP(name, cost, value)                                                                                        \
-    static void range_##name(const float *in, float *out, size_t count, struct numbers n)                              \
+    NUC_CLONES static void range_##name(const float *in, float *out, size_t count, struct numbers n)                   \
     {                                                                                                                  \
         (void)n;                                                                                                       \
         for (size_t i = 0; i < count; i++) {                                                                           \

@@ -4,6 +4,8 @@
 
 #include "compiler/quantize/histogram.h"
 
+#include "host/clones.h"
+
 #define BINS NUC_HISTOGRAM_BINS
 
 /* Each bin is cut into this many when a histogram moves to a wider range. */
@@ -15,7 +17,7 @@
 
 /* ---- range ---- */
 
-static void min_max_block(const float *x, size_t count, float lo[LANES], float hi[LANES], int32_t nan[LANES])
+NUC_CLONES static void min_max_block(const float *x, size_t count, float lo[LANES], float hi[LANES], int32_t nan[LANES])
 {
     for (size_t i = 0; i + LANES <= count; i += LANES) {
         for (size_t k = 0; k < LANES; k++) {
@@ -81,7 +83,7 @@ static void widen(float *lo, float *hi)
 }
 
 /* The last bin includes its right edge. `x` holds values in [lo, lo + width]. */
-static void bin_numbers(const float *x, size_t count, float lo, float width, int32_t *out)
+NUC_CLONES static void bin_numbers(const float *x, size_t count, float lo, float width, int32_t *out)
 {
     for (size_t i = 0; i < count; i++) {
         float position = (x[i] - lo) * (float)BINS / width;

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "compiler/quantize/histogram.h"
+#include "host/clones.h"
 
 #define BINS NUC_HISTOGRAM_BINS
 
@@ -100,10 +101,24 @@ static double count_zeros(const struct nuc_histogram *h)
     return (double)h->bins[bin < BINS ? (int32_t)bin : BINS - 1];
 }
 
-/* Rounding to steps of s costs s^2 / 12 a value. */
+/* A lower end of the range: the error of clipping there, and how many values are not. */
+struct end {
+    double from, error, values;
+};
+
+/* The error with each upper end. Rounding to steps of s costs s^2 / 12 a value. */
+NUC_CLONES static void rounding_errors(const struct end *end, const double *to, const double *high_error,
+                                       const double *high_count, double steps, double *error)
+{
+    for (size_t k = 0; k < ENDS; k++) {
+        double s = (to[k] - end->from) / steps, rounded = end->values - high_count[k];
+        error[k] = end->error + high_error[k] + s * s / 12 * (rounded > 0 ? rounded : 0);
+    }
+}
+
 void nuc_histogram_least_squares(const struct nuc_histogram *h, unsigned levels, float *min, float *max)
 {
-    double low_error[ENDS], low_count[ENDS], high_error[ENDS], high_count[ENDS];
+    double low_error[ENDS], low_count[ENDS], high_error[ENDS], high_count[ENDS], to[ENDS], error[ENDS];
     double low = h->min < 0 ? (double)h->min : 0, high = h->max > 0 ? (double)h->max : 0;
     double least = (double)INFINITY, values = total(h);
 
@@ -114,16 +129,17 @@ void nuc_histogram_least_squares(const struct nuc_histogram *h, unsigned levels,
     values -= count_zeros(h);
     clipping_errors(h, low, 1, low_error, low_count);
     clipping_errors(h, high, -1, high_error, high_count);
+    for (int32_t k = 0; k < ENDS; k++)
+        to[k] = high * (k + 1) / ENDS;
     for (int32_t i = 0; i < ENDS; i++) {
+        struct end end = {low * (i + 1) / ENDS, low_error[i], values - low_count[i]};
+        rounding_errors(&end, to, high_error, high_count, levels - 1, error);
         for (int32_t k = 0; k < ENDS; k++) {
-            double from = low * (i + 1) / ENDS, to = high * (k + 1) / ENDS, s = (to - from) / (levels - 1);
-            double rounded = values - low_count[i] - high_count[k];
-            double error = low_error[i] + high_error[k] + s * s / 12 * (rounded > 0 ? rounded : 0);
-            if (error >= least)
+            if (error[k] >= least)
                 continue;
-            least = error;
-            *min = (float)from;
-            *max = (float)to;
+            least = error[k];
+            *min = (float)end.from;
+            *max = (float)to[k];
         }
     }
 }

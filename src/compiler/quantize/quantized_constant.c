@@ -4,6 +4,8 @@
 
 #include "compiler/quantize/quantized_constant.h"
 
+#include "host/clones.h"
+
 struct nuc_node *nuc_add_buffer(struct nuc_graph *to, const char *target, const struct nuc_meta *meta,
                                 const void *bytes)
 {
@@ -23,8 +25,8 @@ static double quantize(float x, float inverse, const struct nuc_observer *o, int
     return q < (double)o->spec.quant_max ? q : (double)o->spec.quant_max;
 }
 
-static void quantize_slice(const float *x, size_t count, const struct nuc_observer *o, uint32_t channel, void *out,
-                           size_t at)
+NUC_CLONES static void quantize_slice(const float *x, size_t count, const struct nuc_observer *o, uint32_t channel,
+                                      void *out, size_t at)
 {
     float inverse = 1.0f / o->scale[channel];
     int64_t zero_point = o->zero_point[channel];
@@ -86,15 +88,23 @@ const void *nuc_quantize_constant(struct nuc_graph *from, const struct nuc_node 
     return nuc_in_dim_order(from->cx, meta, logical);
 }
 
+NUC_CLONES static void dequantize_slice(const int8_t *q, size_t count, const struct nuc_observer *o, uint32_t channel,
+                                        float *out)
+{
+    float scale = o->scale[channel];
+    int64_t zero_point = o->zero_point[channel];
+
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)(q[i] - zero_point) * scale;
+}
+
 const float *nuc_fake_quantized(struct nuc_graph *g, const struct nuc_node *node, const struct nuc_observer *o)
 {
     struct nuc_slices s = slices_of(g, node, o);
     const int8_t *q = quantize_logical(g, node, nuc_const_contiguous(g, node), o);
     float *out = nuc_alloc_array(g->cx, s.count, sizeof *out);
 
-    for (size_t i = 0; i < s.count; i++) {
-        size_t channel = s.inner == 0 ? 0 : i / s.inner % s.channels;
-        out[i] = (float)(q[i] - o->zero_point[channel]) * o->scale[channel];
-    }
+    for (size_t i = 0; s.inner != 0 && i < s.count / s.inner; i++)
+        dequantize_slice(q + i * s.inner, s.inner, o, (uint32_t)(i % s.channels), out + i * s.inner);
     return out;
 }

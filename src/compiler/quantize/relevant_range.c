@@ -4,6 +4,7 @@
 
 #include "compiler/graph/args.h"
 #include "compiler/graph/op_list.h"
+#include "host/clones.h"
 
 static const struct nuc_range everything = {-INFINITY, INFINITY};
 
@@ -98,17 +99,33 @@ static float clip(struct nuc_range range, float x)
     return x < range.min ? range.min : x > range.max ? range.max : x;
 }
 
+NUC_CLONES static bool all_inside(struct nuc_range range, const float *x, size_t count)
+{
+    enum { BLOCK = 1024 };
+
+    for (size_t i = 0; i < count; i += BLOCK) {
+        size_t n = count - i < BLOCK ? count - i : BLOCK;
+        int32_t outside = 0;
+        for (size_t k = 0; k < n; k++)
+            outside |= (x[i + k] < range.min) | (x[i + k] > range.max);
+        if (outside != 0)
+            return false;
+    }
+    return true;
+}
+
+NUC_CLONES static void clip_all(struct nuc_range range, const float *x, size_t count, float *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = clip(range, x[i]);
+}
+
 const float *nuc_clip(struct nuc_context *cx, struct nuc_clipped *copy, struct nuc_range range, const float *x,
                       size_t count)
 {
-    size_t inside = 0;
-
-    while (inside < count && !(x[inside] < range.min || x[inside] > range.max))
-        inside++;
-    if (inside == count)
+    if (all_inside(range, x, count))
         return x;
     copy->values = nuc_grow(cx, copy->values, &copy->capacity, count, sizeof *copy->values);
-    for (size_t i = 0; i < count; i++)
-        copy->values[i] = clip(range, x[i]);
+    clip_all(range, x, count, copy->values);
     return copy->values;
 }
