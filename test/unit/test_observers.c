@@ -64,8 +64,9 @@ struct expected {
 static void show(struct nuc_context *cx, struct nuc_observer *o, const float *x, int64_t count)
 {
     struct nuc_meta meta = nuc_meta_make(NUC_F32, &count, 1);
+    struct nuc_seen_values values = {.x = x, .count = (size_t)count};
 
-    assert_true(nuc_observer_see(cx, o, &meta, x));
+    assert_true(nuc_observer_see(cx, o, &meta, &values));
 }
 
 static void check(struct nuc_context *cx, struct nuc_observer *o, const struct expected *e)
@@ -224,7 +225,8 @@ static void infinities_are_left_out(void **state)
     show(cx, without, finite, 1000);
     assert_memory_equal(with->histogram, without->histogram, sizeof *with->histogram);
     x[600] = NAN;
-    assert_false(nuc_observer_see(cx, with, &meta, x));
+    struct nuc_seen_values values = {.x = x, .count = (size_t)nuc_elements(&meta)};
+    assert_false(nuc_observer_see(cx, with, &meta, &values));
     assert_memory_equal(with->histogram, without->histogram, sizeof *with->histogram);
     for (size_t i = 0; i < 1003; i++)
         x[i] = INFINITY;
@@ -314,7 +316,8 @@ static void symmetric_per_channel(void **state)
     for (int axis = 0; axis < 3; axis++) {
         spec.ch_axis = axis;
         struct nuc_observer *o = nuc_observer_new(cx, &spec);
-        assert_true(nuc_observer_see(cx, o, &meta, w));
+        struct nuc_seen_values values = {.x = w, .count = (size_t)nuc_elements(&meta)};
+        assert_true(nuc_observer_see(cx, o, &meta, &values));
         nuc_observer_parameters(cx, o);
         assert_int_equal(o->n, channels[axis]);
         for (int i = 0; i < channels[axis]; i++) {

@@ -49,6 +49,7 @@ struct nuc_calibration {
     bool rounds_weights;                    /* by what they do to the samples */
     double measured_error;                  /* summed over its outputs */
     struct nuc_evaluator *evaluator;        /* NULL before the first sample */
+    struct nuc_pool *pool;                  /* for what it observes; goes with the evaluator */
     struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */
     struct nuc_masked_range masked;
     struct nuc_range *relevant; /* by node id: what observers see of it is clipped to; NULL: as it is */

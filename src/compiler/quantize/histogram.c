@@ -4,6 +4,7 @@
 
 #include "compiler/quantize/histogram.h"
 
+#include "compiler/eval/eval_parallel.h"
 #include "host/clones.h"
 
 #define BINS NUC_HISTOGRAM_BINS
@@ -51,6 +52,69 @@ bool nuc_min_max(const float *x, size_t count, float *min, float *max)
     *min = lo[0];
     *max = hi[0];
     return nan[0] == 0;
+}
+
+/* ---- pieces of a tensor, on the threads that there are ---- */
+
+#define MOST_PIECES 2
+#define LARGE 16384 /* values that are worth a thread */
+
+/* Of an element, in multiply-accumulates. */
+#define PIECE_COST 8.0
+
+static size_t pieces_of(const struct nuc_seen_values *v)
+{
+    return v->pool != NULL && v->count >= LARGE ? MOST_PIECES : 1;
+}
+
+static size_t piece_begin(const struct nuc_seen_values *v, size_t piece)
+{
+    return v->count * piece / pieces_of(v);
+}
+
+static void for_pieces(const struct nuc_seen_values *v, nuc_parallel_fn fn, const void *arg)
+{
+    if (pieces_of(v) == 1)
+        fn(arg, (struct nuc_part){0, 1, 0});
+    else
+        nuc_parallel_for(v->pool, pieces_of(v), (double)v->count * PIECE_COST, fn, arg);
+}
+
+struct extremes {
+    const struct nuc_seen_values *v;
+    float *min, *max;
+    bool *has_nan; /* of each piece */
+};
+
+static void find_extremes(const void *arg, struct nuc_part part)
+{
+    const struct extremes *e = arg;
+
+    for (size_t i = part.begin; i < part.end; i++) {
+        size_t begin = piece_begin(e->v, i), end = piece_begin(e->v, i + 1);
+        e->min[i] = e->max[i] = e->v->x[0];
+        e->has_nan[i] = begin != end && !nuc_min_max(e->v->x + begin, end - begin, &e->min[i], &e->max[i]);
+    }
+}
+
+bool nuc_seen_range(struct nuc_seen_values *v)
+{
+    float min[MOST_PIECES], max[MOST_PIECES];
+    bool has_nan[MOST_PIECES];
+
+    if (v->has_range)
+        return !v->has_nan;
+    for_pieces(v, find_extremes, &(struct extremes){v, min, max, has_nan});
+    v->min = min[0];
+    v->max = max[0];
+    v->has_nan = has_nan[0];
+    for (size_t i = 1; i < pieces_of(v); i++) {
+        v->min = min[i] < v->min ? min[i] : v->min;
+        v->max = max[i] > v->max ? max[i] : v->max;
+        v->has_nan |= has_nan[i];
+    }
+    v->has_range = true;
+    return !v->has_nan;
 }
 
 /* Range of the finite values. False when there are none. */
@@ -115,26 +179,48 @@ static size_t take_finite(const float *x, size_t count, float *out)
     return n;
 }
 
-static void histc(const float *x, size_t count, bool has_infinity, float lo, float hi, float out[BINS])
+struct counting {
+    const struct nuc_seen_values *v;
+    bool has_infinity;
+    float lo, width;
+    uint32_t (*tables)[TABLES][BINS]; /* of each piece */
+};
+
+/* Numbers do not depend on who counts which. */
+static void count_pieces(const void *arg, struct nuc_part part)
 {
-    uint32_t tables[TABLES][BINS];
+    const struct counting *c = arg;
     int32_t bin[BLOCK];
     float finite[BLOCK];
 
-    memset(tables, 0, sizeof tables);
-    widen(&lo, &hi);
-    for (size_t i = 0; i < count; i += BLOCK) {
-        const float *block = x + i;
-        size_t n = count - i < BLOCK ? count - i : BLOCK;
-        if (has_infinity) {
-            n = take_finite(block, n, finite);
-            block = finite;
+    for (size_t piece = part.begin; piece < part.end; piece++) {
+        size_t end = piece_begin(c->v, piece + 1);
+        for (size_t i = piece_begin(c->v, piece); i < end; i += BLOCK) {
+            const float *block = c->v->x + i;
+            size_t n = end - i < BLOCK ? end - i : BLOCK;
+            if (c->has_infinity) {
+                n = take_finite(block, n, finite);
+                block = finite;
+            }
+            bin_numbers(block, n, c->lo, c->width, bin);
+            count_block(bin, n, c->tables[piece]);
         }
-        bin_numbers(block, n, lo, hi - lo, bin);
-        count_block(bin, n, tables);
     }
-    for (size_t b = 0; b < BINS; b++)
-        out[b] = (float)(tables[0][b] + tables[1][b] + tables[2][b] + tables[3][b]);
+}
+
+static void histc(const struct nuc_seen_values *v, bool has_infinity, float lo, float hi, float out[BINS])
+{
+    uint32_t tables[MOST_PIECES][TABLES][BINS];
+
+    memset(tables, 0, pieces_of(v) * sizeof *tables);
+    widen(&lo, &hi);
+    for_pieces(v, count_pieces, &(struct counting){v, has_infinity, lo, hi - lo, tables});
+    for (size_t b = 0; b < BINS; b++) {
+        uint32_t sum = 0;
+        for (size_t k = 0; k < pieces_of(v) * TABLES; k++)
+            sum += tables[k / TABLES][k % TABLES][b];
+        out[b] = (float)sum;
+    }
 }
 
 /* ---- sum: torch.sum ---- */
@@ -222,22 +308,23 @@ static void join(const struct nuc_histogram *old, float min, float max, float co
     }
 }
 
-bool nuc_histogram_add(struct nuc_histogram *h, const float *x, size_t count)
+bool nuc_histogram_add(struct nuc_histogram *h, struct nuc_seen_values *v)
 {
-    float min, max, counts[BINS];
+    float counts[BINS];
 
-    if (count == 0)
+    if (v->count == 0)
         return true;
-    if (!nuc_min_max(x, count, &min, &max))
+    if (!nuc_seen_range(v))
         return false;
+    float min = v->min, max = v->max;
     bool has_infinity = isinf(min) || isinf(max);
-    if (has_infinity && !finite_min_max(x, count, &min, &max))
+    if (has_infinity && !finite_min_max(v->x, v->count, &min, &max))
         return true;
     if (h->seen) {
         min = h->min < min ? h->min : min;
         max = h->max > max ? h->max : max;
     }
-    histc(x, count, has_infinity, min, max, counts);
+    histc(v, has_infinity, min, max, counts);
     if (h->seen)
         join(h, min, max, counts);
     h->seen = true;

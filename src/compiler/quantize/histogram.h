@@ -18,11 +18,25 @@ struct nuc_histogram {
     float bins[NUC_HISTOGRAM_BINS];
 };
 
+struct nuc_pool;
+
+/* One tensor that several ask about. Its range is found once, when the first one asks. */
+struct nuc_seen_values {
+    const float *x;
+    size_t count;
+    struct nuc_pool *pool; /* NULL: no threads */
+    bool has_range, has_nan;
+    float min, max;
+};
+
+/* Sets min and max of `count` > 0 values; false when one of them is a NaN. */
+bool nuc_seen_range(struct nuc_seen_values *v);
+
 /*
  * Adds one tensor. Infinities are left out, as values that saturate under any range. Returns false, and adds nothing,
  * when the tensor holds a NaN.
  */
-bool nuc_histogram_add(struct nuc_histogram *h, const float *x, size_t count);
+bool nuc_histogram_add(struct nuc_histogram *h, struct nuc_seen_values *v);
 
 /* Makes `h` the histogram of both: of one where the other has seen nothing. */
 void nuc_histogram_join(struct nuc_histogram *h, const struct nuc_histogram *a, const struct nuc_histogram *b);

@@ -68,11 +68,11 @@ struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis)
 
 /* ---- seeing ---- */
 
-static bool see_histogram(struct nuc_observer *o, const float *x, size_t count)
+static bool see_histogram(struct nuc_observer *o, struct nuc_seen_values *values)
 {
     struct nuc_histogram *h = o->parts != NULL ? &o->parts[o->part].histogram : o->histogram;
 
-    if (!nuc_histogram_add(h, x, count))
+    if (!nuc_histogram_add(h, values))
         return false;
     if (!h->seen)
         return true;
@@ -122,14 +122,16 @@ static bool see_channels(struct nuc_context *cx, struct nuc_observer *o, const s
     return true;
 }
 
-bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta, const float *x)
+bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta,
+                      struct nuc_seen_values *values)
 {
-    size_t count = (size_t)nuc_elements(meta);
+    const float *x = values->x;
+    size_t count = values->count;
 
     if (count == 0 || o->spec.kind != NUC_QSPEC_OBSERVED)
         return true;
     if (o->histogram != NULL)
-        return see_histogram(o, x, count);
+        return see_histogram(o, values);
     bool average = o->spec.observer == NUC_OBSERVER_MOVING_AVERAGE;
     bool ok = average ? see_average(o, x, count) : see_channels(cx, o, meta, x);
     o->seen = o->seen || ok;
@@ -173,24 +175,35 @@ void nuc_observer_set_reach(struct nuc_observer *o, double reach)
         o->parts[p].extremes.reach = reach;
 }
 
-void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind, bool widens,
-                            float *scale, int64_t *zero_point)
+static const struct nuc_histogram *histogram_of(const struct nuc_observer *o, unsigned part)
 {
-    const struct nuc_histogram *h = part == NUC_BOTH_PARTS ? o->histogram : &o->parts[part].histogram;
-    const struct nuc_extremes *extremes = part == NUC_BOTH_PARTS ? &o->extremes : &o->parts[part].extremes;
+    return part == NUC_BOTH_PARTS ? o->histogram : &o->parts[part].histogram;
+}
+
+struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind)
+{
+    const struct nuc_histogram *h = histogram_of(o, part);
     double steps = (double)(o->spec.quant_max - o->spec.quant_min);
     double few = part == NUC_BOTH_PARTS ? FEW_VALUES : FEW_VALUES / 2, least = o->parts != NULL ? few : ONE_VALUE;
-    float min = h->min, max = h->max;
+    struct nuc_candidate_range r = {h->min, h->max};
 
     if (kind == NUC_OBSERVER_MSE)
-        nuc_histogram_least_squares(h, (unsigned)steps + 1, &min, &max);
+        nuc_histogram_least_squares(h, (unsigned)steps + 1, &r.min, &r.max);
     else if (kind == NUC_OBSERVER_PERCENTILE)
-        nuc_histogram_percentile(h, OUTSIDE, least, &min, &max);
+        nuc_histogram_percentile(h, OUTSIDE, least, &r.min, &r.max);
     else if (kind == NUC_OBSERVER_HISTOGRAM)
-        nuc_histogram_search(h, &min, &max);
+        nuc_histogram_search(h, &r.min, &r.max);
+    return r;
+}
+
+void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range r, bool widens,
+                            float *scale, int64_t *zero_point)
+{
+    const struct nuc_extremes *extremes = part == NUC_BOTH_PARTS ? &o->extremes : &o->parts[part].extremes;
+
     if (widens || extremes->reach > 0)
-        nuc_extremes_widen(extremes, steps, &min, &max);
-    parameters_of_range(&o->spec, min, max, scale, zero_point);
+        nuc_extremes_widen(extremes, (double)(o->spec.quant_max - o->spec.quant_min), &r.min, &r.max);
+    parameters_of_range(&o->spec, r.min, r.max, scale, zero_point);
 }
 
 static void observed_parameters(struct nuc_observer *o, uint32_t i)
@@ -203,7 +216,8 @@ static void observed_parameters(struct nuc_observer *o, uint32_t i)
     if (o->parts != NULL)
         nuc_histogram_join(o->histogram, &o->parts[0].histogram, &o->parts[1].histogram);
     if (o->histogram != NULL)
-        nuc_observer_candidate(o, NUC_BOTH_PARTS, o->chosen, o->widens, &o->scale[i], &o->zero_point[i]);
+        nuc_observer_candidate(o, NUC_BOTH_PARTS, nuc_observer_range(o, NUC_BOTH_PARTS, o->chosen), o->widens,
+                               &o->scale[i], &o->zero_point[i]);
     else
         parameters_of_range(&o->spec, min, max, &o->scale[i], &o->zero_point[i]);
 }

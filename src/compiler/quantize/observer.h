@@ -48,13 +48,18 @@ void nuc_observer_divide(struct nuc_context *cx, struct nuc_observer *o);
  * Shows a float32 tensor of that meta to an observer; data in logical order. Returns false when it holds a NaN, which
  * has no place in a range, or, where the whole range counts, an infinity.
  */
-bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta, const float *x);
+bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const struct nuc_meta *meta,
+                      struct nuc_seen_values *values);
 
-/*
- * The parameters of a kind that follows from a histogram: of one part of the samples, which AUTO keeps apart, or of
- * both; widened where that is asked for and extremes were noted.
- */
-void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind, bool widens,
+struct nuc_candidate_range {
+    float min, max;
+};
+
+/* The range of a kind that follows from a histogram: of one part of the samples, which AUTO keeps apart, or of both. */
+struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind);
+
+/* Its parameters; widened where that is asked for and extremes were noted. */
+void nuc_observer_candidate(const struct nuc_observer *o, unsigned part, struct nuc_candidate_range range, bool widens,
                             float *scale, int64_t *zero_point);
 
 /* How far ranges reach at least that go beyond what is seen (unseen_range.h). */

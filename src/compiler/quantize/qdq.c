@@ -360,6 +360,7 @@ static void free_evaluator(struct nuc_calibration *c)
 {
     nuc_free_sub_arena(c->evaluator_memory);
     c->evaluator_memory = NULL;
+    c->pool = NULL;
     c->evaluator = NULL;
 }
 

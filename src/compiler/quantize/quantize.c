@@ -1,6 +1,7 @@
 /* Preparing a graph, showing it samples, and listing what was observed. */
 #include <math.h>
 
+#include "compiler/eval/eval_parallel.h"
 #include "compiler/quantize/adopt.h"
 #include "compiler/quantize/bias_correction.h"
 #include "compiler/quantize/choice_samples.h"
@@ -130,28 +131,29 @@ void nuc_quantize_set_reach(struct nuc_calibration *c, double reach)
     c->has_parameters = false;
 }
 
-static void note_extremes(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, const float *data)
+static void note_extremes(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node,
+                          struct nuc_seen_values *values)
 {
-    size_t count = (size_t)nuc_elements(&node->vals[0]);
-    struct nuc_range seen, bounds = {-INFINITY, INFINITY};
+    struct nuc_range bounds = {-INFINITY, INFINITY};
 
-    if (count == 0 || !nuc_min_max(data, count, &seen.min, &seen.max) || isinf(seen.min) || isinf(seen.max))
+    if (values->count == 0 || !nuc_seen_range(values) || isinf(values->min) || isinf(values->max))
         return;
+    struct nuc_range seen = {values->min, values->max};
     if (c->relevant != NULL && node->vals[0].dtype == NUC_F32)
         bounds = c->relevant[node->id];
     struct nuc_observer *o = c->observers[group];
-    nuc_extremes_add(c->g->cx, &o->extremes, c->n_samples, seen, bounds, count);
+    nuc_extremes_add(c->g->cx, &o->extremes, c->n_samples, seen, bounds, values->count);
     if (o->parts != NULL)
-        nuc_extremes_add(c->g->cx, &o->parts[o->part].extremes, c->n_samples, seen, bounds, count);
+        nuc_extremes_add(c->g->cx, &o->parts[o->part].extremes, c->n_samples, seen, bounds, values->count);
 }
 
-static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, const float *data)
+static void see(struct nuc_calibration *c, uint32_t group, const struct nuc_node *node, struct nuc_seen_values *values)
 {
     struct nuc_context *cx = c->g->cx;
 
     if (!c->reference_compat && !nuc_is_static(node))
-        note_extremes(c, group, node, data);
-    if (nuc_observer_see(cx, c->observers[group], &node->vals[0], data))
+        note_extremes(c, group, node, values);
+    if (nuc_observer_see(cx, c->observers[group], &node->vals[0], values))
         return;
     if (nuc_is_static(node))
         nuc_fail(cx, NUC_BAD_INPUT, "%s: %s holds a NaN or an infinity: such a model cannot be quantized", c->g->file,
@@ -170,7 +172,9 @@ static void see_constants(struct nuc_calibration *c, bool each_sample)
         bool every_sample = c->observers[t->group]->histogram != NULL || spec->observer == NUC_OBSERVER_MOVING_AVERAGE;
         if (!nuc_is_static(t->node) || spec->kind != NUC_QSPEC_OBSERVED || every_sample != each_sample)
             continue;
-        see(c, t->group, t->node, nuc_const_contiguous(c->g, t->node));
+        struct nuc_seen_values values = {.x = nuc_const_contiguous(c->g, t->node),
+                                         .count = (size_t)nuc_elements(&t->node->vals[0])};
+        see(c, t->group, t->node, &values);
     }
 }
 
@@ -245,10 +249,11 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
         return;
     if (c->relevant != NULL && node->vals[0].dtype == NUC_F32)
         data = nuc_clip(c->g->cx, &c->clipped, c->relevant[node->id], data, elements);
+    struct nuc_seen_values values = {.x = data, .count = elements, .pool = c->pool};
     if (t->output != NUC_NO_GROUP)
-        see(c, t->output, node, data);
+        see(c, t->output, node, &values);
     for (uint32_t i = 0; i < t->n_edges; i++)
-        see(c, t->edges[i], node, data);
+        see(c, t->edges[i], node, &values);
 }
 
 void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
@@ -256,6 +261,7 @@ void nuc_quantize_sample(struct nuc_calibration *c, const void *const *inputs)
     if (c->evaluator == NULL) {
         c->evaluator_memory = nuc_enter_sub_arena(c->g->cx);
         c->evaluator = nuc_eval_new(c->g, c->threads);
+        c->pool = nuc_pool_new(c->g->cx, c->threads);
         nuc_leave_sub_arena(c->g->cx, c->evaluator_memory);
         nuc_eval_observe(c->evaluator, observe, c);
     }

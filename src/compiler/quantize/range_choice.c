@@ -4,10 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/eval/eval_parallel.h"
 #include "compiler/quantize/adopt.h"
 #include "compiler/quantize/effect.h"
 
-/* The first is the one that holds where nothing is measured, or not with enough difference. */
+/*
+ * The first is the one that holds where nothing is measured, or not with enough difference. The second half is the
+ * first without widening.
+ */
 static const struct candidate {
     enum nuc_observer_kind kind;
     bool widens;
@@ -103,20 +107,36 @@ static uint32_t same_as(const struct choice *h, const struct block *b, uint32_t 
 
 static void add_open(struct choice *h, uint32_t group)
 {
-    const struct nuc_observer *o = h->c->observers[group];
-    bool both = o->parts != NULL && o->parts[0].histogram.seen && o->parts[1].histogram.seen;
     uint32_t at = h->n_open++;
 
     for (; at > 0 && nuc_cost_after(h->fx, h->open[at - 1].group) < nuc_cost_after(h->fx, group); at--)
         h->open[at] = h->open[at - 1];
-    struct open_group *g = &h->open[at];
-    g->group = group;
-    for (uint32_t k = 0; k < CANDIDATES; k++) {
-        for (unsigned p = 0; p < 2; p++)
-            nuc_observer_candidate(o, both ? 1 - p : NUC_BOTH_PARTS, candidates[k].kind, candidates[k].widens,
-                                   &g->of[p][k].scale, &g->of[p][k].zero_point);
+    h->open[at].group = group;
+}
+
+/* Candidates that differ in whether they widen have their range in common. */
+static void find_candidates(const void *arg, struct nuc_part part)
+{
+    const struct choice *h = arg;
+
+    for (size_t i = part.begin; i < part.end; i++) {
+        struct open_group *g = &h->open[i];
+        const struct nuc_observer *o = h->c->observers[g->group];
+        bool both = o->parts != NULL && o->parts[0].histogram.seen && o->parts[1].histogram.seen;
+        for (unsigned p = 0; p < 2; p++) {
+            unsigned from = both ? 1 - p : NUC_BOTH_PARTS;
+            for (uint32_t k = 0; k < WIDENING; k++) {
+                struct nuc_candidate_range range = nuc_observer_range(o, from, candidates[k].kind);
+                for (uint32_t c = k; c < CANDIDATES; c += WIDENING)
+                    nuc_observer_candidate(o, from, range, candidates[c].widens, &g->of[p][c].scale,
+                                           &g->of[p][c].zero_point);
+            }
+        }
     }
 }
+
+/* Of one group: some tens of thousands of steps of the search. */
+#define CANDIDATE_COST 1e5
 
 /* ---- blocks: groups that follow each other and take the same candidate ---- */
 
@@ -389,6 +409,7 @@ void nuc_choose_ranges(struct nuc_calibration *c)
         if (is_open(c->observers[i]) && nuc_has_effect(h.fx, i))
             add_open(&h, i);
     }
+    nuc_parallel_for(nuc_pool_new(cx, c->threads), h.n_open, h.n_open * CANDIDATE_COST, find_candidates, &h);
     if (h.n_open != 0)
         choose(&h, outer);
     set_chosen(&h);
