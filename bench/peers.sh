@@ -206,10 +206,10 @@ m33() {
 
 # ---- compiler ----
 
-# cell COMMAND...: seconds and MiB.
+# cell COMMAND...: seconds from start to end, of processors, and MiB.
 cell() {
     if "$build/bench/cost" "$passes" "$@" >"$work/cost"; then
-        awk '{ printf " %.3f s, %.0f MiB |", $2, $6 / 1024 }' "$work/cost"
+        awk '{ printf " %.3f s (%.3f), %.0f MiB |", $2, $4, $6 / 1024 }' "$work/cost"
     else
         printf ' fails |'
         code=1
@@ -217,7 +217,7 @@ cell() {
 }
 
 compile() {
-    printf '\n### Compiler\n\nSeconds and the most memory at a time, the least of %s passes. \n' "$passes"
+    printf '\n### Compiler\n\nSeconds from start to end, those of processors in parentheses, and the most memory at a time: the least of %s\npasses.\n' "$passes"
     columns 'chain of operators' 'float to .pte' quantize 'quantized to .pte' '.tflite to .pte'
     for kind in ${KINDS:-conv mixed}; do
         for n in 900 3000 9000; do
@@ -252,7 +252,10 @@ compile() {
 
 arena() { sed -n 's/.*arena \([0-9]*\) bytes.*/\1/p' "$work/log" | head -n 1; }
 
-compile_m33() { "$nucleon" compile "$@" --target cortex-m33 >"$work/log" 2>&1; }
+compile_m33() { "$nucleon" compile "$@" --target cortex-m33 --io int8 >"$work/log" 2>&1; }
+
+# What strips cost, of the last compilation.
+more_cycles() { tr '\n' ' ' <"$work/log" | sed -n 's/.*more cycles (\([0-9.]* %\)).*/\1/p'; }
 
 # An array file of the bytes in $work/sample, as `nucleon run` takes it: model, type of the elements.
 array() {
@@ -268,11 +271,13 @@ budget_row() {
     plain=$(arena)
     low=0
     high=$plain
+    more=
     cp "$work/plain.pte" "$work/least.pte"
     while [ $((high - low)) -gt $((plain / 256 + 16)) ]; do
         middle=$(((low + high) / 2))
         if compile_m33 "$2" --memory-budget "$middle" -o "$work/try.pte"; then
             high=$(arena)
+            more=$(more_cycles)
             mv "$work/try.pte" "$work/least.pte"
         else
             low=$middle
@@ -286,12 +291,12 @@ budget_row() {
     else
         code=1
     fi
-    printf '| %s | %s | %s | %s | %s |\n' "$1" "$plain" "$high" "$(awk "BEGIN { printf \"%.2f\", $high / $plain }")" "$same"
+    printf '| %s | %s | %s | %s | %s | %s |\n' "$1" "$plain" "$high" "$(awk "BEGIN { printf \"%.2f\", $high / $plain }")" "${more:--}" "$same"
 }
 
 budget() {
-    printf '\n### Memory under a budget\n\nArena on the Cortex-M33, bytes: plain, and the least that `--memory-budget` reaches.\n'
-    columns model plain least ratio bytes
+    printf '\n### Memory under a budget\n\nArena on the Cortex-M33 with `--io int8`, bytes: plain, and the least that `--memory-budget` reaches.\n'
+    columns model plain least ratio 'more cycles' bytes
     for model in "$models"/*.tflite; do
         sample "$model" >"$work/sample"
         read -r type count <"$work/type"
