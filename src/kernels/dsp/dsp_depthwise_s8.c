@@ -42,66 +42,6 @@ static int32_t lines_of(const struct strip *s, int32_t lower)
     return (lower + s->span[0] + 1) >> 1;
 }
 
-/* What widen_columns() reads: `step` bytes from one column to the next. */
-struct columns {
-    const int8_t *at;
-    ptrdiff_t step;
-};
-
-#ifdef __ARM_FEATURE_DSP
-
-#define WIDEN(doubled)                                                                                                 \
-    "1:\n\t"                                                                                                           \
-    "ldr r8, [%[a]]\n\t"                                                                                               \
-    "ldr r11, [%[b]]\n\t"                                                                                              \
-    "add %[a], %[a], %[step_a]\n\t"                                                                                    \
-    "add %[b], %[b], %[step_b]\n\t"                                                                                    \
-    "pkhbt r9, r8, r11, lsl #16\n\t"                                                                                   \
-    "pkhtb r11, r11, r8, asr #16\n\t"                                                                                  \
-    "sxtab16 r8, %[offset], r9\n\t"                                                                                    \
-    "sxtab16 r9, %[offset], r9, ror #8\n\t"                                                                            \
-    "sxtab16 r10, %[offset], r11\n\t"                                                                                  \
-    "sxtab16 r11, %[offset], r11, ror #8\n\t" doubled "stmia %[out]!, {r8-r11}\n\t"                                    \
-    "subs %[count], %[count], #1\n\t"                                                                                  \
-    "bne 1b"
-
-#define WIDEN_OPERANDS                                                                                                 \
-    : [a] "+r"(a.at), [b] "+r"(b.at), [out] "+r"(out), [count] "+r"(count)                                             \
-    : [step_a] "r"(a.step), [step_b] "r"(b.step), [offset] "r"(offset)                                                 \
-    : "r8", "r9", "r10", "r11", "memory", "cc"
-
-/* For each of `count` columns, at least 1, the four words of (a, b), an offset added, perhaps doubled. */
-static inline void widen_columns(struct columns a, struct columns b, uint32_t offset, bool doubled, int32_t count,
-                                 uint32_t *out)
-{
-    if (doubled)
-        __asm volatile(WIDEN("sadd16 r8, r8, r8\n\t"
-                             "sadd16 r9, r9, r9\n\t"
-                             "sadd16 r10, r10, r10\n\t"
-                             "sadd16 r11, r11, r11\n\t") WIDEN_OPERANDS);
-    else
-        __asm volatile(WIDEN("") WIDEN_OPERANDS);
-}
-
-#else
-
-static inline void widen_columns(struct columns a, struct columns b, uint32_t offset, bool doubled, int32_t count,
-                                 uint32_t *out)
-{
-    for (; count > 0; count--, a.at += a.step, b.at += b.step, out += WORDS) {
-        uint32_t low = nuc_lower_halves(nuc_load_word(a.at), nuc_load_word(b.at));
-        uint32_t high = nuc_upper_halves(nuc_load_word(a.at), nuc_load_word(b.at));
-        out[0] = nuc_sxtab16(offset, low);
-        out[1] = nuc_sxtab16_odd(offset, low);
-        out[2] = nuc_sxtab16(offset, high);
-        out[3] = nuc_sxtab16_odd(offset, high);
-        for (int k = 0; k < WORDS && doubled; k++)
-            out[k] = nuc_add_pairs(out[k], out[k]);
-    }
-}
-
-#endif
-
 /* ---- weights ---- */
 
 /* Zeros between the weights of a row. */
@@ -115,32 +55,52 @@ static void spread(const struct strip *s, uint32_t *out)
     }
 }
 
+/* The row of the lines' first line that is row y of a dilated kernel, both of whose rows are never weights. */
+static void place_dilated(const struct nuc_conv_s8 *c, int32_t y, const int8_t *weight, struct nuc_lines *l)
+{
+    int32_t dilation = c->dilation[0];
+    int32_t tap = (y + 1) / dilation;
+    bool upper = y >= 0 && y % dilation == 0;
+    bool lower = (y + 1) % dilation == 0;
+
+    l->y = upper ? c->kernel[0] - 1 : lower ? -1 : -2;
+    l->at = weight + (upper ? y / dilation : tap - 1) * l->row;
+    if (lower && tap >= c->kernel[0])
+        l->y = -2;
+}
+
 /* The weights of a side, line by line: one row of the dilated kernel in the lower halves, one in the upper ones. */
 static uint32_t *pack_lines(const struct strip *s, const int8_t *weight, int32_t lower, uint32_t *out)
 {
     static const int8_t zeros[WORDS];
     const struct nuc_conv_s8 *c = s->c;
-    ptrdiff_t row = (ptrdiff_t)c->kernel[1] * c->out_channels;
-    int32_t dilation = c->dilation[0];
-    struct columns rows[2];
+    int32_t count = s->sides[lower].lines;
+    uint32_t *const end = out + count * s->span[1] * WORDS;
+    struct nuc_lines l = {
+        .at = weight,
+        .y = -lower,
+        .height = c->kernel[0],
+        .outside = zeros,
+        .row = (ptrdiff_t)c->kernel[1] * c->out_channels,
+        .step = c->out_channels,
+        .columns = c->kernel[1],
+        .skip = (s->span[1] - c->kernel[1]) * WORDS * (ptrdiff_t)sizeof *out,
+        .out = out,
+    };
 
-    for (int32_t y = -lower; y < s->span[0]; out += s->span[1] * WORDS) {
-        for (int k = 0; k < 2; k++, y++) {
-            bool there = (uint32_t)y < (uint32_t)s->span[0];
-            if (dilation == 1)
-                rows[k] = (struct columns){weight + s->first + y * row, c->out_channels};
-            else if (there && y % dilation == 0)
-                rows[k] = (struct columns){weight + s->first + y / dilation * row, c->out_channels};
-            else
-                there = false;
-            if (!there)
-                rows[k] = (struct columns){zeros, 0};
-        }
-        widen_columns(rows[0], rows[1], 0, s->fused, c->kernel[1], out);
-        if (c->dilation[1] != 1)
-            spread(s, out);
+    weight += s->first;
+    l.at = weight - lower * l.row;
+    l.end = l.y + 2 * count;
+    if (c->dilation[0] == 1)
+        (s->fused ? nuc_dsp_widen_lines_twice : nuc_dsp_widen_lines)(&l);
+    for (int32_t y = -lower; c->dilation[0] != 1 && l.out < end; y += 2, l.out += s->span[1] * WORDS) {
+        place_dilated(c, y, weight, &l);
+        l.end = l.y + 2;
+        (s->fused ? nuc_dsp_widen_lines_twice : nuc_dsp_widen_lines)(&l);
     }
-    return out;
+    for (; c->dilation[1] != 1 && out < end; out += s->span[1] * WORDS)
+        spread(s, out);
+    return end;
 }
 
 /* Parameters of the strip's channels; whether all of them are rescaled in one step. */
@@ -191,26 +151,28 @@ static uint32_t *line_at(const struct strip *s, int32_t line)
 static void widen_lines(const struct strip *s, const int8_t *image, int32_t from, int32_t to)
 {
     const struct nuc_conv_s8 *c = s->c;
-    const struct columns outside = {s->zeros, 0};
     int32_t x = s->x * c->stride[1] - c->padding[1];
     int32_t begin = x < 0 ? -x : 0;
     int32_t end = x + s->columns < c->in_size[1] ? s->columns : c->in_size[1] - x;
-    int32_t y = 2 * from - c->padding[0];
-    ptrdiff_t row = (ptrdiff_t)c->in_size[1] * c->in_channels;
-    uint32_t height = (uint32_t)c->in_size[0];
-    uint32_t offset = nuc_pair(c->input_offset);
-    struct columns at = {image + y * row + (ptrdiff_t)(x + begin) * c->in_channels + s->first, c->in_channels};
-    uint32_t *const last = s->lines + s->slots * s->columns * WORDS;
-    uint32_t *out = line_at(s, from);
+    struct nuc_lines l = {
+        .height = c->in_size[0],
+        .outside = s->zeros,
+        .row = (ptrdiff_t)c->in_size[1] * c->in_channels,
+        .step = c->in_channels,
+        .columns = end - begin,
+        .offset = nuc_pair(c->input_offset),
+        .skip = (s->columns - end + begin) * WORDS * (ptrdiff_t)sizeof(uint32_t),
+    };
 
-    if (begin >= end)
-        return;
-    for (; from < to; from++, y += 2, at.at += 2 * row) {
-        const struct columns below = {at.at + row, at.step};
-        widen_columns((uint32_t)y < height ? at : outside, (uint32_t)(y + 1) < height ? below : outside, offset, false,
-                      end - begin, out + begin * WORDS);
-        out += s->columns * WORDS;
-        out = out == last ? s->lines : out;
+    while (from < to && begin < end) {
+        int32_t slot = from % s->slots;
+        int32_t count = s->slots - slot < to - from ? s->slots - slot : to - from;
+        l.y = 2 * from - c->padding[0];
+        l.end = l.y + 2 * count;
+        l.at = image + l.y * l.row + (ptrdiff_t)(x + begin) * c->in_channels + s->first;
+        l.out = s->lines + (slot * s->columns + begin) * WORDS;
+        nuc_dsp_widen_lines(&l);
+        from += count;
     }
 }
 

@@ -10,6 +10,46 @@ static const uint32_t *moved(const uint32_t *at, ptrdiff_t bytes)
     return at + bytes / (ptrdiff_t)sizeof *at;
 }
 
+static void widen_column(const struct nuc_lines *l, uint32_t upper, uint32_t lower, uint32_t *out)
+{
+    uint32_t low = nuc_lower_halves(upper, lower);
+    uint32_t high = nuc_upper_halves(upper, lower);
+
+    out[0] = nuc_sxtab16(l->offset, low);
+    out[1] = nuc_sxtab16_odd(l->offset, low);
+    out[2] = nuc_sxtab16(l->offset, high);
+    out[3] = nuc_sxtab16_odd(l->offset, high);
+}
+
+static uint32_t element_of(const struct nuc_lines *l, const int8_t *row, int32_t y, int32_t x)
+{
+    return nuc_load_word(y >= 0 && y < l->height ? row + x * l->step : l->outside);
+}
+
+static void widen(const struct nuc_lines *l, bool twice)
+{
+    const int8_t *at = l->at;
+    uint32_t *out = l->out;
+
+    for (int32_t y = l->y; y != l->end; y += 2, at += 2 * l->row, out += l->skip / (ptrdiff_t)sizeof *out) {
+        for (int32_t x = 0; x < l->columns; x++, out += NUC_WINDOW_WORDS) {
+            widen_column(l, element_of(l, at, y, x), element_of(l, at + l->row, y + 1, x), out);
+            for (int k = 0; k < NUC_WINDOW_WORDS && twice; k++)
+                out[k] = nuc_add_pairs(out[k], out[k]);
+        }
+    }
+}
+
+void nuc_dsp_widen_lines(const struct nuc_lines *l)
+{
+    widen(l, false);
+}
+
+void nuc_dsp_widen_lines_twice(const struct nuc_lines *l)
+{
+    widen(l, true);
+}
+
 /* One window; returns where its last line ends. */
 static const uint32_t *sum_window(const struct nuc_windows *w, const uint32_t *data, int8_t *out)
 {

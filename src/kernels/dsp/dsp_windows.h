@@ -11,6 +11,27 @@
 #define NUC_WINDOW_WORDS 4
 #define NUC_WINDOW_PLACES 8 /* the most of a line of a window */
 
+/* Lines to be made of rows; dsp_windows_m33.S reads the structure. Distances are in bytes. */
+struct nuc_lines {
+    const int8_t *at;      /* the upper row of the first line, at its first column */
+    int32_t y;             /* its number */
+    int32_t end;           /* that of the upper row after the last line */
+    int32_t height;        /* rows outside [0, height) are `outside`, */
+    const int8_t *outside; /* which holds four bytes */
+    ptrdiff_t row;         /* from a row to the next */
+    ptrdiff_t step;        /* from a column to the next */
+    int32_t columns;       /* from 1 */
+    uint32_t offset;       /* added to both halves of a word */
+    uint32_t *out;
+    ptrdiff_t skip; /* from the end of a line to the next one */
+};
+
+/* Four words for each column: an element of the upper row in the lower half, one of the lower row in the upper half. */
+void nuc_dsp_widen_lines(const struct nuc_lines *l);
+
+/* The same, doubled. */
+void nuc_dsp_widen_lines_twice(const struct nuc_lines *l);
+
 /* Parameters of struct nuc_fused, of four channels. */
 struct nuc_window_scales {
     int32_t multipliers[NUC_WINDOW_WORDS], adds[NUC_WINDOW_WORDS], shifts[NUC_WINDOW_WORDS];

@@ -3,6 +3,8 @@
  * in C, for all other machines, is in dsp_windows.c.
  *
  * Stack, for tools/stack_bound.sh:
+ * stack nuc_dsp_widen_lines 36
+ * stack nuc_dsp_widen_lines_twice 36
  * stack nuc_dsp_sum_windows 92
  * stack nuc_dsp_sum_three_by_two 80
  */
@@ -19,6 +21,67 @@
     .thumb_func
 \name:
     .endm
+
+/*
+ * r0 and r1: the two rows, r2 and r3: their steps, r4: columns to do, r5: offset, r6: out, r7: the structure, r8 to r11:
+ * a column, r12: number of the row, lr: the upper row of the line.
+ */
+    .macro  widen_lines name, twice
+    function \name
+    push    {r4-r11, lr}
+    mov     r7, r0
+    ldrd    lr, r12, [r7]
+    ldrd    r5, r6, [r7, #32]
+1:
+    ldrd    r8, r9, [r7, #12]       /* height, outside */
+    ldrd    r10, r11, [r7, #20]     /* row, step */
+    ldr     r4, [r7, #28]
+    mov     r0, lr
+    mov     r2, r11
+    cmp     r12, r8
+    itt     hs
+    movhs   r0, r9
+    movhs   r2, #0
+    add     r1, lr, r10
+    mov     r3, r11
+    add     r12, r12, #1
+    cmp     r12, r8
+    itt     hs
+    movhs   r1, r9
+    movhs   r3, #0
+    add     r12, r12, #1
+    add     lr, lr, r10, lsl #1
+2:
+    ldr     r8, [r0]
+    ldr     r11, [r1]
+    add     r0, r0, r2
+    add     r1, r1, r3
+    pkhbt   r9, r8, r11, lsl #16
+    pkhtb   r11, r11, r8, asr #16
+    sxtab16 r8, r5, r9
+    sxtab16 r9, r5, r9, ror #8
+    sxtab16 r10, r5, r11
+    sxtab16 r11, r5, r11, ror #8
+    .if     \twice
+    sadd16  r8, r8, r8
+    sadd16  r9, r9, r9
+    sadd16  r10, r10, r10
+    sadd16  r11, r11, r11
+    .endif
+    stmia   r6!, {r8-r11}
+    subs    r4, r4, #1
+    bne     2b
+    ldr     r8, [r7, #40]
+    ldr     r9, [r7, #8]
+    add     r6, r6, r8
+    cmp     r12, r9
+    bne     1b
+    pop     {r4-r11, pc}
+    .size   \name, . - \name
+    .endm
+
+    widen_lines nuc_dsp_widen_lines, 0
+    widen_lines nuc_dsp_widen_lines_twice, 1
 
 /*
  * r0: data, r1: stream, r3 to r6: sums of four channels, r8 to r11: inputs of a place, r2, r7, r12, lr: its weights.
