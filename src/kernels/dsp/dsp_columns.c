@@ -11,26 +11,6 @@ void nuc_dsp_widen(const int8_t *in, uint32_t offset, int32_t blocks, int32_t wi
     }
 }
 
-bool nuc_dsp_scales(const struct nuc_rescale *r, const int32_t *bias, int32_t channels, int32_t count)
-{
-    const int32_t limit = 1 << 30;
-    const int32_t largest_product = 255 * 128;
-    int32_t n_scales = r->step != 0 ? channels : 1;
-
-    if (count >= limit / largest_product)
-        return false;
-    int32_t room = limit - 1 - count * largest_product;
-    for (int32_t i = 0; i < n_scales; i++) {
-        if (r->shifts[i] >= 0 && r->multipliers[i] != 0)
-            return false;
-    }
-    for (int32_t i = 0; bias != NULL && i < channels; i++) {
-        if (bias[i] > room || bias[i] < -room)
-            return false;
-    }
-    return true;
-}
-
 /* Shifts that leave room for the offset beside a product, see nuc_dsp_finish(). */
 #define MOST_SHIFT 22
 

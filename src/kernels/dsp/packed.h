@@ -39,24 +39,6 @@ static inline int32_t nuc_smlad(uint32_t a, uint32_t b, int32_t sum)
     return result;
 }
 
-/* sum + a.0 * b.0 */
-static inline int32_t nuc_smlabb(uint32_t a, uint32_t b, int32_t sum)
-{
-    int32_t result;
-
-    __asm("smlabb %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
-    return result;
-}
-
-/* sum + a.1 * b.1 */
-static inline int32_t nuc_smlatt(uint32_t a, uint32_t b, int32_t sum)
-{
-    int32_t result;
-
-    __asm("smlatt %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
-    return result;
-}
-
 /* Bytes 0 and 2 as int16, added to the lanes of `to`. */
 static inline uint32_t nuc_sxtab16(uint32_t to, uint32_t bytes)
 {
@@ -120,15 +102,6 @@ static inline uint32_t nuc_add_pairs(uint32_t a, uint32_t b)
     return result;
 }
 
-/* round(a * b / 2^32), halves up */
-static inline int32_t nuc_smmulr(int32_t a, int32_t b)
-{
-    int32_t result;
-
-    __asm("smmulr %0, %1, %2" : "=r"(result) : "r"(a), "r"(b));
-    return result;
-}
-
 /* round(a * b / 2^32) + to, halves up */
 static inline int32_t nuc_smmlar(int32_t a, int32_t b, int32_t to)
 {
@@ -144,15 +117,6 @@ static inline int32_t nuc_ssat8(int32_t v)
     int32_t result;
 
     __asm("ssat %0, #8, %1" : "=r"(result) : "r"(v) : "cc");
-    return result;
-}
-
-/* v / 2^shift rounded, halves up, plus `to`: the last bit shifted out is carried. shift in [1, 31]. */
-static inline int32_t nuc_asr_round(int32_t v, int32_t shift, int32_t to)
-{
-    int32_t result;
-
-    __asm("asrs %0, %1, %2\n\tadc %0, %0, %3" : "=&r"(result) : "r"(v), "r"(shift), "r"(to) : "cc");
     return result;
 }
 
@@ -172,19 +136,12 @@ static inline int32_t nuc_lane(uint32_t word, int lane)
     return (int16_t)(word >> (16 * lane));
 }
 
-static inline int32_t nuc_smlabb(uint32_t a, uint32_t b, int32_t sum)
-{
-    return (int32_t)((uint32_t)sum + (uint32_t)(nuc_lane(a, 0) * nuc_lane(b, 0)));
-}
-
-static inline int32_t nuc_smlatt(uint32_t a, uint32_t b, int32_t sum)
-{
-    return (int32_t)((uint32_t)sum + (uint32_t)(nuc_lane(a, 1) * nuc_lane(b, 1)));
-}
-
 static inline int32_t nuc_smlad(uint32_t a, uint32_t b, int32_t sum)
 {
-    return nuc_smlatt(a, b, nuc_smlabb(a, b, sum));
+    uint32_t low = (uint32_t)(nuc_lane(a, 0) * nuc_lane(b, 0));
+    uint32_t high = (uint32_t)(nuc_lane(a, 1) * nuc_lane(b, 1));
+
+    return (int32_t)((uint32_t)sum + low + high);
 }
 
 static inline uint32_t nuc_sxtab16(uint32_t to, uint32_t bytes)
@@ -225,24 +182,14 @@ static inline uint32_t nuc_add_pairs(uint32_t a, uint32_t b)
     return ((a + b) & 0xFFFF) | ((a & 0xFFFF0000) + (b & 0xFFFF0000));
 }
 
-static inline int32_t nuc_smmulr(int32_t a, int32_t b)
-{
-    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 31)) >> 32);
-}
-
 static inline int32_t nuc_smmlar(int32_t a, int32_t b, int32_t to)
 {
-    return (int32_t)((uint32_t)nuc_smmulr(a, b) + (uint32_t)to);
+    return (int32_t)((uint32_t)(((int64_t)a * b + ((int64_t)1 << 31)) >> 32) + (uint32_t)to);
 }
 
 static inline int32_t nuc_ssat8(int32_t v)
 {
     return v < -128 ? -128 : v > 127 ? 127 : v;
-}
-
-static inline int32_t nuc_asr_round(int32_t v, int32_t shift, int32_t to)
-{
-    return (int32_t)((uint32_t)(v >> shift) + (uint32_t)(v >> (shift - 1) & 1) + (uint32_t)to);
 }
 
 static inline uint32_t nuc_max_bytes(uint32_t a, uint32_t b)

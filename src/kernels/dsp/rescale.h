@@ -1,41 +1,9 @@
-/*
- * Rescaling with a high multiply: for sums below 2^30 in magnitude and multipliers that scale down, twice the sum times
- * the multiplier, rounded to its upper word, is the doubling high multiply of the definition.
- */
+/* Clamping, and sums in registers. */
 #ifndef NUC_KERNELS_DSP_RESCALE_H
 #define NUC_KERNELS_DSP_RESCALE_H
 
 #include "kernels/dsp/packed.h"
 #include "kernels/ref/quantized.h"
-
-/* One channel's parameters. */
-struct nuc_scale {
-    int32_t multiplier;
-    int32_t shift; /* to the right, 1 to 31 */
-};
-
-/* shift: -1 and below, or any for the multiplier 0. */
-static inline struct nuc_scale nuc_scale_of(int32_t multiplier, int32_t shift)
-{
-    if (shift >= 0)
-        return (struct nuc_scale){0, 1};
-    return (struct nuc_scale){multiplier, -shift};
-}
-
-/* Half away from zero, plus the offset: the halves of negative numbers are moved below the tie. */
-static inline int32_t nuc_scaled(int32_t sum, struct nuc_scale s, int32_t offset)
-{
-    int32_t high = nuc_smmulr((int32_t)((uint32_t)sum << 1), s.multiplier);
-
-    return nuc_asr_round((int32_t)((uint32_t)high + (uint32_t)(high >> 31)), s.shift, offset);
-}
-
-/*
- * Whether sums of `count` products of an int8 input with offset and an int8 weight, plus the bias, can be scaled as
- * above in every channel: 255 * 128 * count + |bias| < 2^30, shift -1 and below or the
- * multiplier 0.
- */
-bool nuc_dsp_scales(const struct nuc_rescale *r, const int32_t *bias, int32_t channels, int32_t count);
 
 /* What clamping needs beyond saturation to int8. */
 struct nuc_bounds {
