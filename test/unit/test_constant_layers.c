@@ -50,9 +50,10 @@ static const struct layer cpu_layers[] = {
      "%w = buffer : int8[4, 16] values(1, -2, 3, 4, -5, 60, -7)\n"
      "%b = buffer : int32[4] values(100, 1073741809)\n" SCALES INPUT("[3, 16]") PER_CHANNEL
      "%y = aten.linear.default(%dx, %dw, %db)" RESULT},
+    /* The first channel of the second group alone: its weights lie between those of the first group's. */
     {"transposed convolution of groups",
-     WEIGHT("[4, 2, 2, 2]") BIAS(4)
-         INPUT("[1, 4, 5, 5]") "%y = aten.conv_transpose2d.input(%dx, %dw, %db, [2, 2], [0, 0], [0, 0], 2)" RESULT},
+     WEIGHT("[4, 2, 2, 2]") "%b = buffer : int32[4] values(100, 200, 1073741809, 300) ! 0.000625\n" INPUT(
+         "[1, 4, 5, 5]") "%y = aten.conv_transpose2d.input(%dx, %dw, %db, [2, 2], [0, 0], [0, 0], 2)" RESULT},
 };
 
 struct flow {

@@ -42,21 +42,24 @@ static bool read_conv(struct nuc_cm *c, struct nuc_node *node, struct conv *v)
            nuc_cm_bias(c, node, nuc_arg_node(node, ARG(bias)), v->out_channels, &v->in, &v->weight, &v->bias);
 }
 
-/* Where the weights of an output channel lie: [I, H, W, O] of a depthwise layer, else [O of a group, H, W, I]. */
+/*
+ * Where the weights of an output channel lie: [I, H, W, O] of a depthwise layer, [O of a group, H, W, I] of a
+ * transposed one, whose groups have their inputs next to each other, else [O, H, W, I of a group].
+ */
 static struct nuc_channels channels_of(const struct conv *v, bool depthwise)
 {
     const struct nuc_meta *kernel = &v->kernel->vals[0];
     int64_t of_group = v->transposed ? kernel->sizes[0] : v->out_channels;
     int64_t of_channel = nuc_elements(kernel) / kernel->sizes[depthwise ? 3 : 0];
-    int64_t depth = v->transposed ? kernel->sizes[3] / v->groups : of_channel;
+    int64_t row = v->transposed ? kernel->sizes[3] : of_channel, depth = v->transposed ? row / v->groups : row;
 
     return (struct nuc_channels){
         .channels = v->out_channels,
         .of_group = of_group,
         .group_stride = depth,
         .channel_stride = depthwise ? 1 : of_channel,
-        .rows = of_channel / depth,
-        .row_stride = v->transposed ? kernel->sizes[3] : 0,
+        .rows = of_channel / row,
+        .row_stride = row,
         .row = depth,
         .stride = depthwise ? kernel->sizes[3] : 1,
         .input_zero = (int32_t)v->in.zero_point,
