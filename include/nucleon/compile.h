@@ -393,9 +393,11 @@ struct nuc_explain_options {
 struct nuc_explain_result {
     const char *text;
     size_t n_operators, n_delegated, n_partitions;
-    uint64_t cycles;          /* of an inference */
-    uint64_t lost_cycles;     /* fewer if the NPU ran what is on the CPU */
-    bool made_up_ranges;      /* the model was a float one: quantized with one random sample */
+    uint64_t cycles;      /* of an inference */
+    uint64_t lost_cycles; /* fewer if the NPU ran what is on the CPU */
+    uint64_t
+        least_arena;     /* with a memory budget that no program of the model keeps: the smallest arena found; else 0 */
+    bool made_up_ranges; /* the model was a float one: quantized with one random sample */
     const char *first_on_cpu; /* the first operator there and why, in one line; NULL: none */
 };
 

@@ -27,6 +27,17 @@ static int check_budget(const char *path, const struct nuc_explain_result *r, ui
     return cli_report(NUC_PROPERTY, message);
 }
 
+static int check_memory(const char *path, const struct nuc_explain_result *r, uint64_t budget)
+{
+    char message[CLI_MESSAGE];
+
+    if (r->least_arena == 0)
+        return CLI_OK;
+    snprintf(message, sizeof message, "%s: in strips the least arena found is %llu bytes, the budget is %llu", path,
+             (unsigned long long)r->least_arena, (unsigned long long)budget);
+    return cli_report(NUC_PROPERTY, message);
+}
+
 static int check_delegation(const char *path, const struct nuc_explain_result *r)
 {
     char message[CLI_MESSAGE];
@@ -59,6 +70,8 @@ static int explain(struct nuc_compiler *c, struct cli_args *args)
     code = cli_print(r.text);
     if (code == CLI_OK && args->o.require_full_delegation)
         code = check_delegation(path, &r);
+    if (code == CLI_OK)
+        code = check_memory(path, &r, args->o.memory_budget);
     return code == CLI_OK ? check_budget(path, &r, args->cycle_budget) : code;
 }
 

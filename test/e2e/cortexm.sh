@@ -56,6 +56,13 @@ grep -q "^  strips   .* for the budget, $plain bytes without them;$" strips.txt 
 [ $? -eq 3 ] || fail "a budget of 64 bytes: exit code"
 grep -q 'in strips the least found is' err || fail "a budget of 64 bytes: $(cat err)"
 [ ! -e no.pte ] || fail "a budget of 64 bytes: a program was written"
+"$nucleon" explain q.pt2 --target cortex-m33 --io int8 --memory-budget "$budget" >explained.txt 2>err ||
+    fail "explain: $(cat err)"
+grep -q 'which fit the memory budget' explained.txt || fail "explain: strips are not printed"
+"$nucleon" explain q.pt2 --target cortex-m33 --io int8 --memory-budget 64 >explained.txt 2>err
+[ $? -eq 3 ] || fail "explain, a budget of 64 bytes: exit code"
+"$nucleon" explain q.pt2 --memory-budget 64 >explained.txt 2>err
+grep -q 'has no effect here' err || fail "explain, no int8 kernels: $(cat err)"
 "$nucleon" targets >targets.txt
 for target in imxrt700 imxrt700cm cortex-m33 cortex-m55 cortex-m0plus; do
     grep -qx "$target" targets.txt || fail "targets: no $target"

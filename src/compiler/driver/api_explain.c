@@ -8,6 +8,8 @@
 
 struct lowering {
     struct nuc_model *partitioned, *lowered;
+    struct nuc_model *in_strips; /* as far as the memory budget asks for it */
+    bool with_strips;
 };
 
 static void lower(struct nuc_context *cx, void *arg)
@@ -16,6 +18,8 @@ static void lower(struct nuc_context *cx, void *arg)
 
     (void)cx;
     l->lowered = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, NUC_STAGE_LOWER);
+    if (l->with_strips)
+        l->in_strips = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, NUC_STAGE_STRIPS);
 }
 
 /* The kernel calls of all partitions; NULL when the model cannot be lowered, which its compilation will say. */
@@ -82,10 +86,27 @@ static void settle_cpu_cycles(struct nuc_explanation *e, const struct nuc_model 
     }
 }
 
+/* What a memory budget costs. */
+static void add_strips(struct nuc_explanation *e, const struct nuc_model *in_strips)
+{
+    const struct nuc_program_report *r = &in_strips->lowered->report;
+
+    e->plain_arena = r->plain_arena;
+    e->least_arena = r->least_arena;
+    e->n_strips = (uint32_t)r->n_strips;
+    e->n_strip_stages = (uint32_t)r->n_strip_stages;
+    e->strip_cycles = r->strip_cycles;
+    e->cpu_cycles += r->strip_cycles;
+}
+
 struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_cycles)
 {
     const struct nuc_settings *s = m->settings;
-    struct lowering l = {.partitioned = m};
+    const bool strips = with_cycles && !s->trial && s->o.memory_budget > 0;
+    if (strips && s->target->cpu == NULL)
+        nuc_warn(m->c->cx, "--memory-budget has no effect here: %s has no int8 kernels on the CPU, compile compares it",
+                 s->target->name);
+    struct lowering l = {.partitioned = m, .with_strips = strips};
     size_t n_calls = 0;
 
     struct nuc_explain_call *calls = with_cycles ? kernel_calls(&l, &n_calls) : NULL;
@@ -95,6 +116,8 @@ struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_c
         mark_float(e, l.lowered);
         settle_cpu_cycles(e, m, l.lowered);
     }
+    if (l.in_strips != NULL)
+        add_strips(e, l.in_strips);
     return e;
 }
 
@@ -150,6 +173,7 @@ static void explain(struct nuc_call *k)
         .cycles = e->npu_cycles + e->cpu_cycles,
         .lost_cycles = e->lost_cycles,
         .made_up_ranges = e->made_up_ranges,
+        .least_arena = e->n_strips == 0 ? e->least_arena : 0,
         .first_on_cpu = nuc_explain_first(cx, e),
         .text = k->in.explain->json ? nuc_explain_json(cx, e) : nuc_explain_text(cx, e, k->in.explain->all_nodes),
     };

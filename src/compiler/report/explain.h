@@ -69,6 +69,10 @@ struct nuc_explanation {
     uint32_t n_by_cost;              /* operators that the NPU could run, and that are on the CPU for their cost */
     /* Of targets that leave a choice: cycles with --placement greedy and cost; 0: not known. */
     uint64_t greedy_cycles, cost_cycles;
+    /* With a memory budget that the program exceeds: its arena, and what computing in strips of rows makes of it. */
+    uint64_t plain_arena, least_arena; /* 0: it fits as it is */
+    uint32_t n_strips, n_strip_stages; /* 0: none fits */
+    uint64_t strip_cycles;             /* of cpu_cycles */
     uint64_t lost_cycles; /* what the nodes on the CPU would take less on the NPU */
     uint32_t n_causes;
     struct nuc_explain_cause *causes; /* in graph order of their first operator */

@@ -123,6 +123,13 @@ const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanatio
     add_number(&out, "npu_cycles", e->npu_cycles);
     add_number(&out, "cpu_cycles", e->cpu_cycles);
     add_number(&out, "lost_cycles", e->lost_cycles);
+    if (e->plain_arena > 0) {
+        add_number(&out, "plain_arena", e->plain_arena);
+        add_number(&out, "least_arena", e->least_arena);
+        add_number(&out, "strips", e->n_strips);
+        add_number(&out, "strip_stages", e->n_strip_stages);
+        add_number(&out, "strip_cycles", e->strip_cycles);
+    }
     add_number(&out, "in_float", e->n_float);
     add_number(&out, "greedy_cycles", e->greedy_cycles);
     add_number(&out, "cost_cycles", e->cost_cycles);
