@@ -53,6 +53,8 @@ compile npu
 check_host npu start_npu.c
 compile cpu --no-delegate
 check_host cpu start_cpu.c
+compile strips --target cortex-m33 --memory-budget 6000
+check_host strips start_cpu.c
 
 for tool in arm-none-eabi-gcc qemu-system-arm; do
     command -v $tool >/dev/null || { echo "no $tool: host only"; exit 0; }
