@@ -1,4 +1,5 @@
 /* Convolutions in int8: weights (output channel, height, width, input channel), of depthwise ones (1, h, w, output). */
+#include "base/span.h"
 #include "runtime/ops_int8.h"
 
 /*
@@ -171,6 +172,15 @@ enum nuc_status nuc_op_int8_sided_conv2d(struct nuc_kernel_context *cx, struct n
     return forward(cx, args, &at);
 }
 
+/* Apart, or as the kernels allow it. */
+static bool may_overlie(const struct nuc_conv_s8 *c, const struct nuc_tensor *in, const struct nuc_tensor *out)
+{
+    size_t needed = nuc_depthwise_overlay_bytes(c);
+
+    return nuc_is_apart(in->data, in->bytes, out->data, out->bytes) ||
+           (in->data == out->data && needed > 0 && needed <= c->scratch_bytes);
+}
+
 static enum nuc_status depthwise(struct nuc_kernel_context *cx, struct nuc_value *const *args, const struct places *at)
 {
     struct nuc_tensor *weight = nuc_arg_tensor(args, 1);
@@ -186,6 +196,9 @@ static enum nuc_status depthwise(struct nuc_kernel_context *cx, struct nuc_value
         !windows_fit(cx, args, at, &c))
         return NUC_UNSUPPORTED;
     c.groups = c.in_channels;
+    if (!nuc_need(cx, may_overlie(&c, nuc_arg_tensor(args, 0), out),
+                  NUC_TEXT("argument 'out' lies over 'input', but not so that it could be written")))
+        return NUC_UNSUPPORTED;
     if (out->bytes > 0)
         nuc_kernel_depthwise_s8(&c, nuc_arg_tensor(args, 0)->data, weight->data, out->data);
     return NUC_OK;

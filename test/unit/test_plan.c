@@ -68,7 +68,8 @@ static bool is_pair(const struct nuc_plan_problem *p, size_t i, size_t k)
     for (size_t j = 0; j < p->n_pairs; j++) {
         const struct nuc_plan_range *from = &p->ranges[p->pairs[j].from], *to = &p->ranges[p->pairs[j].to];
         bool named = (p->pairs[j].from == i && p->pairs[j].to == k) || (p->pairs[j].from == k && p->pairs[j].to == i);
-        if (named && from->first < from->last && from->last == to->first)
+        bool fits = from->size == to->size || (p->pairs[j].smaller && to->size < from->size);
+        if (named && fits && from->first < from->last && from->last == to->first)
             return true;
     }
     return false;
@@ -81,7 +82,7 @@ static bool apart(const struct nuc_plan_problem *p, const uint64_t *at, size_t i
 
     if (!at_once(a, b) || at[i] + a->size <= at[k] || at[k] + b->size <= at[i])
         return true;
-    return at[i] == at[k] && a->size == b->size && is_pair(p, i, k);
+    return at[i] == at[k] && is_pair(p, i, k);
 }
 
 static void check(const struct nuc_plan_problem *p, const struct nuc_plan *plan)
@@ -207,9 +208,11 @@ static void plan_pairs(struct nuc_context *cx, void *arg)
         struct nuc_plan_pair pairs[4];
         random_ranges(&state, ranges, SMALL, false);
         for (size_t i = 0; i < 4; i++) {
-            pairs[i] = (struct nuc_plan_pair){next(&state) % SMALL, next(&state) % SMALL};
+            pairs[i] = (struct nuc_plan_pair){next(&state) % SMALL, next(&state) % SMALL, next(&state) % 2 != 0};
             if (pairs[i].from < pairs[i].to) {
                 ranges[pairs[i].to].size = ranges[pairs[i].from].size;
+                if (pairs[i].smaller && next(&state) % 2 != 0 && ranges[pairs[i].to].size > 1)
+                    ranges[pairs[i].to].size -= 1;
                 ranges[pairs[i].to].first = ranges[pairs[i].from].last;
                 ranges[pairs[i].to].last = ranges[pairs[i].from].last + 1 + next(&state) % 2;
             }

@@ -207,6 +207,8 @@ void nuc_cortexm_lower(struct nuc_graph *g, const struct nuc_cortexm_options *op
     restore_orders(&c, &readers);
     if (!options->reference_compat)
         nuc_cm_fold_padding(&c);
+    if (!options->reference_compat && !options->executorch_ops_only)
+        nuc_cm_overlay_depthwise(&c);
     nuc_cm_fold(&c);
     rename_boundaries(&c);
     nuc_remove_dead(g);

@@ -1,4 +1,4 @@
-/* Padding in front of a convolution becomes padding of the convolution. */
+/* Padding in front of a convolution becomes padding of the convolution; which operator a depthwise one is. */
 #include "compiler/cortexm/cortexm_private.h"
 #include "compiler/graph/conv_args.h"
 
@@ -112,11 +112,9 @@ static bool all_take(const struct nuc_cm *c, const struct nuc_node *image, const
     return image->n_users > 0;
 }
 
-struct nuc_node *nuc_cm_conv_over(struct nuc_cm *c, struct nuc_node *conv, struct nuc_node *image,
-                                  const int64_t padding[4], struct nuc_node *before)
+static struct nuc_node *conv_as(struct nuc_cm *c, const struct row *row, bool symmetric, struct nuc_node *conv,
+                                struct nuc_node *image, const int64_t padding[4], struct nuc_node *before)
 {
-    const struct row *row = row_of(conv->op);
-    bool symmetric = padding[0] == padding[2] && padding[1] == padding[3];
     struct nuc_node *next = nuc_insert(c->g, before, symmetric ? row->symmetric : row->sided, conv);
 
     for (uint32_t i = 0; i < row->scratch; i++)
@@ -128,15 +126,28 @@ struct nuc_node *nuc_cm_conv_over(struct nuc_cm *c, struct nuc_node *conv, struc
     return next;
 }
 
+/* A depthwise convolution that may go over its input stays one. */
+struct nuc_node *nuc_cm_conv_over(struct nuc_cm *c, struct nuc_node *conv, struct nuc_node *image,
+                                  const int64_t padding[4], struct nuc_node *before)
+{
+    bool symmetric = conv->op != NUC_OP_NUCLEON_DEPTHWISE && padding[0] == padding[2] && padding[1] == padding[3];
+
+    return conv_as(c, row_of(conv->op), symmetric, conv, image, padding, before);
+}
+
+static void put_in_place_of(struct nuc_cm *c, struct nuc_node *conv, struct nuc_node *next)
+{
+    next->vals[0] = conv->vals[0];
+    nuc_replace_uses(c->g, conv, next, NULL);
+    nuc_remove_node(c->g, conv);
+}
+
 /* The same convolution of `image` with the paddings `s`, in its place. */
 static void pad_itself(struct nuc_cm *c, struct nuc_node *conv, struct nuc_node *image, const struct sides *s)
 {
     const int64_t padding[4] = {s->before[0], s->before[1], s->after[0], s->after[1]};
-    struct nuc_node *next = nuc_cm_conv_over(c, conv, nuc_cm_channels_last(c, image, conv), padding, conv);
 
-    next->vals[0] = conv->vals[0];
-    nuc_replace_uses(c->g, conv, next, NULL);
-    nuc_remove_node(c->g, conv);
+    put_in_place_of(c, conv, nuc_cm_conv_over(c, conv, nuc_cm_channels_last(c, image, conv), padding, conv));
 }
 
 /* Every reader of the padded image, or of its copy, is a convolution that takes it. */
@@ -169,5 +180,22 @@ void nuc_cm_fold_padding(struct nuc_cm *c)
             continue;
         give_padding(c, n, n, &added);
         nuc_remove_node(c->g, n);
+    }
+}
+
+#define A_GROUP 4 /* channels at a time: with others the fast kernels do not go over the input */
+
+void nuc_cm_overlay_depthwise(struct nuc_cm *c)
+{
+    for (struct nuc_node *n = c->g->first, *next; n != NULL; n = next) {
+        const struct row *row = n->op == NUC_OP_CORTEXM_DEPTHWISE ? row_of(n->op) : NULL;
+        struct nuc_node *image = row != NULL ? nuc_arg_node(n, CONV(input)) : NULL;
+        struct sides s;
+        next = n->next;
+        if (image == NULL || image->n_users != 1 || n->vals[0].sizes[1] % A_GROUP != 0 ||
+            nuc_depthwise_overlay(n) == 0 || !nuc_conv_paddings(n, CONV(padding), s.before, s.after))
+            continue;
+        const int64_t padding[4] = {s.before[0], s.before[1], s.after[0], s.after[1]};
+        put_in_place_of(c, n, conv_as(c, row, false, n, image, padding, n));
     }
 }

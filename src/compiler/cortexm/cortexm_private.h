@@ -230,4 +230,7 @@ void nuc_cm_fold_padding(struct nuc_cm *c);
 struct nuc_node *nuc_cm_conv_over(struct nuc_cm *c, struct nuc_node *conv, struct nuc_node *image,
                                   const int64_t padding[4], struct nuc_node *before);
 
+/* Depthwise convolutions that alone read their input become the operator that may write its result over it. */
+void nuc_cm_overlay_depthwise(struct nuc_cm *c);
+
 #endif

@@ -93,6 +93,26 @@ size_t nuc_cm_conv_scratch(const struct nuc_cpu *cpu, const struct nuc_node *con
     return (size_t)general(r, s.kernel, s.c);
 }
 
+/*
+ * Kernels that write over their input keep rows of it aside: of one channel, or the DSP ones, of four channels as pairs
+ * of rows in 32-bit words, with the weights, where these do not fit the stack.
+ */
+static int64_t overlay_size(const struct sizes *s, const struct nuc_node *conv, int64_t size)
+{
+    const int64_t on_stack = 3072, word = 4, channels = 4, scales = 12;
+    int64_t reach[2], rows = nuc_depthwise_overlay(conv);
+
+    if (rows == 0)
+        return size;
+    for (int d = 0; d < 2; d++)
+        reach[d] = (s->kernel[d] - 1) * s->dilation[d] + 1;
+    int64_t lines = (reach[0] + 2) / 2, columns = (s->out_w - 1) * s->stride[1] + reach[1];
+    int64_t weights = 2 * (lines * reach[1] * channels + channels + scales);
+    int64_t pairs = word * (lines * columns * channels + weights);
+    rows = pairs > on_stack && pairs > rows ? pairs : rows;
+    return rows > size ? rows : size;
+}
+
 size_t nuc_cm_depthwise_scratch(const struct nuc_cpu *cpu, const struct nuc_node *conv)
 {
     const struct nuc_scratch_rules *r = cpu->scratch;
@@ -108,7 +128,7 @@ size_t nuc_cm_depthwise_scratch(const struct nuc_cpu *cpu, const struct nuc_node
         int64_t as_conv = general(r, s.kernel, 1) + s.out_c * taps;
         size = as_conv > size ? as_conv : size;
     }
-    return (size_t)size;
+    return (size_t)(conv->op == NUC_OP_NUCLEON_DEPTHWISE ? overlay_size(&s, conv, size) : size);
 }
 
 /* Above so many input channels a stride of up to 2 is a convolution with reversed weights over a spread input. */

@@ -68,3 +68,19 @@ bool nuc_conv_paddings(const struct nuc_node *node, uint32_t index, int64_t befo
     }
     return true;
 }
+
+int64_t nuc_depthwise_overlay(const struct nuc_node *conv)
+{
+    const struct nuc_meta *in = nuc_input_meta(conv, NUC_ARG(CORTEXM_DEPTHWISE, input)), *out = &conv->vals[0];
+    const struct nuc_meta *weight = nuc_input_meta(conv, NUC_ARG(CORTEXM_DEPTHWISE, weight));
+    int64_t before[2], after[2], dilation[2];
+
+    nuc_conv_numbers(conv, NUC_ARG(CORTEXM_DEPTHWISE, dilation), 2, 1, dilation);
+    if (in->sizes[1] != out->sizes[1] || !nuc_conv_paddings(conv, NUC_ARG(CORTEXM_DEPTHWISE, padding), before, after))
+        return 0;
+    for (uint32_t d = 0; d < 2; d++) {
+        if (out->sizes[2 + d] > in->sizes[2 + d] || before[d] > (weight->sizes[1 + d] - 1) * dilation[d])
+            return 0;
+    }
+    return ((weight->sizes[1] - 1) * dilation[0] + 1) * in->sizes[3];
+}

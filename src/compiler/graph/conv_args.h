@@ -32,4 +32,10 @@ void nuc_conv_numbers(const struct nuc_node *node, uint32_t index, uint32_t spat
  */
 bool nuc_conv_paddings(const struct nuc_node *node, uint32_t index, int64_t before[2], int64_t after[2]);
 
+/*
+ * Of a depthwise convolution in int8 of a Cortex-M: bytes of scratch with which the kernels may write its result over
+ * its input (nuc_depthwise_overlay_bytes() of kernels/ref/quantized.h), 0: they may not.
+ */
+int64_t nuc_depthwise_overlay(const struct nuc_node *conv);
+
 #endif

@@ -68,8 +68,11 @@ static bool may_join(const struct planner *p, const struct nuc_plan_pair *pair)
 {
     const struct nuc_plan_range *from = &p->problem->ranges[pair->from], *to = &p->problem->ranges[pair->to];
 
-    return pair->from != pair->to && p->sizes[pair->from] == p->sizes[pair->to] && from->size > 0 && !from->fixed &&
-           !to->fixed && from->first < from->last && from->last == to->first;
+    uint64_t a = p->sizes[pair->from], b = p->sizes[pair->to];
+    bool fits = a == b || (pair->smaller && b < a);
+
+    return pair->from != pair->to && fits && from->size > 0 && to->size > 0 && !from->fixed && !to->fixed &&
+           from->first < from->last && from->last == to->first;
 }
 
 /* ---- the bound ---- */

@@ -107,6 +107,15 @@ struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, const struct nuc_progra
  */
 void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *o);
 
+#define NUC_MOST_OVERLAYS 2
+
+/*
+ * Storages over which the instruction may write its result, in any order; returns how many. Whether something reads
+ * them afterwards is not looked at. The kernels of this library (kernels/ref/quantized.h) say what is allowed.
+ */
+uint32_t nuc_overlays(const struct nuc_emission *e, const struct nuc_emit_instruction *in,
+                      uint32_t storages[NUC_MOST_OVERLAYS], uint32_t *result);
+
 /* The file. */
 struct nuc_span nuc_serialize(const struct nuc_emission *e, const struct nuc_program_options *o);
 

@@ -46,6 +46,7 @@ struct nuc_program_options {
     bool stack_traces;                         /* of each instruction: node, file and line */
     bool keep_order;                           /* see nuc_write_program() */
     bool plan_delegate_scratch;                /* the planned memory holds the scratch of delegates too */
+    bool in_place;                             /* int8 results may lie over inputs: kernels are those of this library */
     uint64_t plan_effort;                      /* bound of the search for addresses, 0: the planner's (plan.h) */
     const struct nuc_constant_method *numbers; /* after the method, in this order */
     size_t n_numbers;

@@ -160,6 +160,36 @@ static void find_lifetimes(struct nuc_emission *e)
     }
 }
 
+/* ---- results over inputs ---- */
+
+/* All that the kernels allow: which are used is the planner's choice. */
+static struct nuc_plan_pair *in_place_pairs(const struct nuc_emission *e, size_t *n)
+{
+    struct nuc_plan_pair *pairs = nuc_alloc_array(e->cx, NUC_MOST_OVERLAYS * e->n_instructions + 1, sizeof *pairs);
+
+    *n = 0;
+    for (size_t i = 0; i < e->n_instructions; i++) {
+        uint32_t storages[NUC_MOST_OVERLAYS], result;
+        uint32_t count = nuc_overlays(e, &e->instructions[i], storages, &result);
+        for (uint32_t k = 0; k < count; k++)
+            pairs[(*n)++] = (struct nuc_plan_pair){storages[k], result, true};
+    }
+    return pairs;
+}
+
+/* Only where that is smaller: a kernel that has the choice may be faster with memory apart. */
+static void plan_in_place(struct nuc_emission *e, struct nuc_plan_problem *problem)
+{
+    problem->pairs = in_place_pairs(e, &problem->n_pairs);
+    if (problem->n_pairs == 0)
+        return;
+    struct nuc_plan plan = nuc_plan_memory(e->cx, problem);
+    if (plan.size < e->plan.size)
+        e->plan = plan;
+    e->plan.bound = plan.bound;
+    e->plan.proven = e->plan.size <= plan.bound;
+}
+
 static struct nuc_plan_range *storage_ranges(struct nuc_emission *e)
 {
     struct nuc_plan_range *ranges = nuc_alloc_array(e->cx, e->n_storages, sizeof *ranges);
@@ -251,11 +281,12 @@ void nuc_plan_program(struct nuc_emission *e, const struct nuc_program_options *
         find_lifetimes(e);
     }
     struct nuc_plan_range *ranges = storage_ranges(e);
-    e->plan = nuc_plan_memory(
-        e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_storages, .effort = o->plan_effort});
+    struct nuc_plan_problem problem = {.ranges = ranges, .n = e->n_storages, .effort = o->plan_effort};
+    e->plan = nuc_plan_memory(e->cx, &problem);
+    if (o->in_place)
+        plan_in_place(e, &problem);
     if (o->plan_delegate_scratch && pool_boundaries(e, ranges)) {
-        struct nuc_plan pooled = nuc_plan_memory(
-            e->cx, &(struct nuc_plan_problem){.ranges = ranges, .n = e->n_storages, .effort = o->plan_effort});
+        struct nuc_plan pooled = nuc_plan_memory(e->cx, &problem);
         e->plan = pooled.size < e->plan.size ? pooled : e->plan;
     }
     for (size_t s = 0; s < e->n_storages; s++)

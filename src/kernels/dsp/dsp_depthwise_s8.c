@@ -401,7 +401,12 @@ static bool by_strips(const struct nuc_conv_s8 *c, const int8_t *in, const int8_
 
     for (int d = 0; d < 2; d++)
         s.span[d] = (c->kernel[d] - 1) * c->dilation[d] + 1;
-    if (!place(&s, stack, STACK_WORDS) || (in == out && (s.count < c->out_size[1] || c->in_channels % WORDS != 0)))
+    if (!place(&s, stack, STACK_WORDS))
+        return false;
+    /* What goes over its input takes whole rows; those that are too wide for the stack may fit the scratch. */
+    if (in == out && s.count < c->out_size[1] && !place(&s, c->scratch, (int32_t)(c->scratch_bytes / sizeof *stack)))
+        return false;
+    if (in == out && (s.count < c->out_size[1] || c->in_channels % WORDS != 0))
         return false;
     memset(s.zeros, -c->input_offset, sizeof s.zeros);
     int32_t columns = s.count;

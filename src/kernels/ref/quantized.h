@@ -51,7 +51,26 @@ struct nuc_conv_s8 {
 /* weight: out_channels, kernel, in_channels / groups. */
 void nuc_ref_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
 
-/* weight: kernel, out_channels; output channel o reads input channel o * in_channels / out_channels. */
+/*
+ * Of a depthwise convolution: bytes of scratch with which its output may begin where its input does, 0: it may not.
+ * With them every kernel gives the same bytes as with memory apart. A row of output lies in rows of input up to its own
+ * number, all of which have been read by then.
+ */
+static inline size_t nuc_depthwise_overlay_bytes(const struct nuc_conv_s8 *c)
+{
+    for (int d = 0; d < 2; d++) {
+        if (c->out_size[d] > c->in_size[d] || c->padding[d] > (c->kernel[d] - 1) * c->dilation[d])
+            return 0;
+    }
+    if (c->in_channels != c->out_channels)
+        return 0;
+    return (size_t)((c->kernel[0] - 1) * c->dilation[0] + 1) * (size_t)c->in_size[1];
+}
+
+/*
+ * weight: kernel, out_channels; output channel o reads input channel o * in_channels / out_channels. out may be in, see
+ * above.
+ */
 void nuc_ref_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out);
 
 /* weight: out_channels / groups, kernel, in_channels. */

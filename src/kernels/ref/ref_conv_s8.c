@@ -123,6 +123,64 @@ static void transposed_pixel(const struct nuc_conv_s8 *c, const struct window *w
     }
 }
 
+/* ---- a depthwise convolution whose output lies where its input does ---- */
+
+/* The rows that a window touches, of one channel: row y in slot y % span. */
+struct ring {
+    int8_t *rows;
+    int32_t span, next; /* rows before `next` have been read */
+};
+
+static void read_rows(const struct nuc_conv_s8 *c, struct ring *r, const int8_t *channel, int32_t end)
+{
+    for (; r->next < end && r->next < c->in_size[0]; r->next++) {
+        const int8_t *from = pixel(c, channel, r->next, 0);
+        int8_t *to = r->rows + (ptrdiff_t)(r->next % r->span) * c->in_size[1];
+        for (int32_t x = 0; x < c->in_size[1]; x++, from += c->in_channels)
+            to[x] = *from;
+    }
+}
+
+static int32_t ring_sum(const struct nuc_conv_s8 *c, const struct ring *r, int32_t top, int32_t left,
+                        const int8_t *weight)
+{
+    int32_t sum = 0;
+
+    for (int32_t ky = 0; ky < c->kernel[0]; ky++) {
+        for (int32_t kx = 0; kx < c->kernel[1]; kx++, weight += c->out_channels) {
+            int32_t y = top + ky * c->dilation[0];
+            int32_t x = left + kx * c->dilation[1];
+            if (inside(c, y, x))
+                sum = product(sum, r->rows[(ptrdiff_t)(y % r->span) * c->in_size[1] + x], c->input_offset, *weight);
+        }
+    }
+    return sum;
+}
+
+/* Channel o of one image; channels do not meet, since input and output have as many. */
+static void channel_over_input(const struct nuc_conv_s8 *c, const int8_t *channel, const int8_t *weight, int32_t o,
+                               int8_t *out)
+{
+    struct ring r = {c->scratch, (c->kernel[0] - 1) * c->dilation[0] + 1, 0};
+
+    for (int32_t y = 0; y < c->out_size[0]; y++) {
+        int32_t top = y * c->stride[0] - c->padding[0];
+        read_rows(c, &r, channel, top + r.span);
+        for (int32_t x = 0; x < c->out_size[1]; x++, out += c->out_channels)
+            *out = result(c, o, ring_sum(c, &r, top, x * c->stride[1] - c->padding[1], weight));
+    }
+}
+
+static void depthwise_over_input(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    for (int32_t b = 0; b < c->batch; b++) {
+        const int8_t *image = pixel(c, in, b * c->in_size[0], 0);
+        int8_t *to = out + (ptrdiff_t)b * c->out_size[0] * c->out_size[1] * c->out_channels;
+        for (int32_t o = 0; o < c->out_channels; o++)
+            channel_over_input(c, image + o, weight + o, o, to + o);
+    }
+}
+
 typedef void (*pixel_fn)(const struct nuc_conv_s8 *c, const struct window *w, const int8_t *weight, int8_t *out);
 
 /* `stride` and `padding` lead from output pixels to windows. */
@@ -147,7 +205,10 @@ void nuc_ref_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t
 
 void nuc_ref_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
 {
-    each_pixel(c, c->stride, c->padding, depthwise_pixel, in, weight, out);
+    if (out == in)
+        depthwise_over_input(c, in, weight, out);
+    else
+        each_pixel(c, c->stride, c->padding, depthwise_pixel, in, weight, out);
 }
 
 void nuc_ref_transposed_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)

@@ -68,7 +68,7 @@ void nuc_kernel_depthwise_s8(const struct nuc_conv_s8 *c, const int8_t *in, cons
     const cmsis_nn_dims bias_dims = {1, 1, 1, c->out_channels};
     int32_t needed = arm_depthwise_conv_wrapper_s8_get_buffer_size(&p, &in_dims, &weight_dims, &out_dims);
 
-    if (!windows_reach(c) || c->batch != 1 || needed < 0 || (size_t)needed > c->scratch_bytes ||
+    if (out == in || !windows_reach(c) || c->batch != 1 || needed < 0 || (size_t)needed > c->scratch_bytes ||
         arm_depthwise_conv_wrapper_s8(&cx, &p, &q, &in_dims, in, &weight_dims, weight, &bias_dims, c->bias, &out_dims,
                                       out) != ARM_CMSIS_NN_SUCCESS)
         nuc_ref_depthwise_s8(c, in, weight, out);

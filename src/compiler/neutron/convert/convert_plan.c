@@ -81,7 +81,7 @@ static void add_pair(struct lives *l, struct nuc_mc_ref from, struct nuc_mc_ref 
         out_pitch != 0)
         return;
     l->pairs = nuc_grow(l->cv->cx, l->pairs, &l->pairs_capacity, l->n_pairs + 1, sizeof *l->pairs);
-    l->pairs[l->n_pairs++] = (struct nuc_plan_pair){from.where >> 8, to.where >> 8};
+    l->pairs[l->n_pairs++] = (struct nuc_plan_pair){from.where >> 8, to.where >> 8, false};
 }
 
 /* Elements of the operand follow each other as those of the output do. */
