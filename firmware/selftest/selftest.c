@@ -16,7 +16,7 @@ struct bench {
     int8_t in[BYTES], weight[BYTES], own[BYTES], expected[BYTES];
     int32_t multipliers[CHANNELS], shifts[CHANNELS], bias[CHANNELS];
     uint32_t scratch[4096];
-    unsigned cases;
+    unsigned cases, over_input;
 };
 
 static int32_t number(struct bench *b, int32_t low, int32_t high)
@@ -147,6 +147,7 @@ static bool check_convs(struct bench *b)
     size_t rows = nuc_depthwise_overlay_bytes(&c);
     if (rows == 0 || rows > sizeof b->scratch)
         return true;
+    b->over_input++;
     c.scratch_bytes = c.scratch_bytes > rows ? c.scratch_bytes : rows;
     memcpy(b->own, b->in, sizeof b->own);
     nuc_dsp_depthwise_s8(&c, b->own, b->weight, b->own);
@@ -224,11 +225,12 @@ int nuc_firmware_main(void)
 
     b->state = 5;
     b->cases = 0;
+    b->over_input = 0;
     for (int round = 0; round < ROUNDS && equal; round++) {
         fill(b);
         equal = check_convs(b) && check_matmul(b) && check_pools(b) && check_add(b);
     }
-    if (equal && b->cases == ROUNDS * 6)
+    if (equal && b->over_input > 0 && b->cases == ROUNDS * 6 + b->over_input)
         nuc_port_print("equal\n");
     return equal ? 0 : 1;
 }

@@ -59,17 +59,18 @@ static bool count_args(struct nuc_image *im, struct counts *most)
 }
 
 /* A value that contradicts the format is refused when values are loaded, with its index. */
-static uint32_t count_slots(const struct nuc_image *im)
+static uint32_t count_slots(struct nuc_image *im)
 {
-    struct nuc_image probe = *im;
+    bool bad = im->reader.bad;
     uint32_t count = 0;
 
     for (uint32_t v = 0; v < im->values.count; v++) {
-        struct nuc_fb_table entry = nuc_fb_vec_table(&probe.reader, im->values, v);
-        struct nuc_fb_table t = nuc_fb_sub(&probe.reader, entry, NUC_EVALUE_VALUE);
-        bool tensor = nuc_fb_u8(&probe.reader, entry, NUC_EVALUE_TYPE, 0) == NUC_VALUE_TENSOR;
-        count += tensor && nuc_is_of_caller(&probe, t) ? 1 : 0;
+        struct nuc_fb_table entry = nuc_fb_vec_table(&im->reader, im->values, v);
+        struct nuc_fb_table t = nuc_fb_sub(&im->reader, entry, NUC_EVALUE_VALUE);
+        bool tensor = nuc_fb_u8(&im->reader, entry, NUC_EVALUE_TYPE, 0) == NUC_VALUE_TENSOR;
+        count += tensor && nuc_is_of_caller(im, t) ? 1 : 0;
     }
+    im->reader.bad = bad;
     return count;
 }
 
