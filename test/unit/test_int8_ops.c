@@ -243,23 +243,29 @@ static void make_arg(struct made *m, int at, const struct arg *a)
     }
 }
 
-/* Runs a call; the bytes of its last argument go to `out` when that is not NULL. */
-static enum nuc_status run_into(const struct call *c, int8_t *out)
+static struct made *make(const struct call *c)
 {
-    const struct nuc_kernel_entry *entry = nuc_kernel_find(&nuc_default_kernels, c->name);
     struct made *m = calloc(1, sizeof *m);
 
-    assert_non_null(entry);
     assert_non_null(m);
     m->cx = (struct nuc_kernel_context){.values = m->items, .n_values = MOST_ARGS * MOST_ITEMS, .detail = &m->detail};
     for (int i = 0; i < MOST_ARGS && c->args[i].kind != 0; i++)
         make_arg(m, i, &c->args[i]);
+    return m;
+}
+
+static enum nuc_status run_made(struct made *m, const struct call *c)
+{
+    const struct nuc_kernel_entry *entry = nuc_kernel_find(&nuc_default_kernels, c->name);
+
+    assert_non_null(entry);
     enum nuc_status status = entry->run(&m->cx, m->args);
     assert_true(status == NUC_OK || m->detail.message != NULL);
-    for (int i = 0; out != NULL && i < MOST_ARGS; i++) {
-        if (c->args[i].kind == 'T')
-            memcpy(out, m->values[i].u.tensor.data, m->values[i].u.tensor.bytes);
-    }
+    return status;
+}
+
+static void release(struct made *m, const struct call *c)
+{
     for (int i = 0; i < MOST_ARGS; i++) {
         if (c->args[i].kind == 'T')
             free(m->values[i].u.tensor.data);
@@ -268,6 +274,19 @@ static enum nuc_status run_into(const struct call *c, int8_t *out)
         free(m->lists[i]);
     }
     free(m);
+}
+
+/* Runs a call; the bytes of its last argument go to `out` when that is not NULL. */
+static enum nuc_status run_into(const struct call *c, int8_t *out)
+{
+    struct made *m = make(c);
+    enum nuc_status status = run_made(m, c);
+
+    for (int i = 0; out != NULL && i < MOST_ARGS; i++) {
+        if (c->args[i].kind == 'T')
+            memcpy(out, m->values[i].u.tensor.data, m->values[i].u.tensor.bytes);
+    }
+    release(m, c);
     return status;
 }
 
@@ -282,6 +301,39 @@ static void test_valid_calls(void **state)
     for (size_t i = 0; i < N_CALLS; i++) {
         if (run(&calls[i]) != NUC_OK)
             fail_msg("%s is refused", calls[i].name);
+    }
+}
+
+/* A depthwise convolution may begin its output where its input begins, with scratch for the rows of a channel. */
+static void test_over_input(void **state)
+{
+    static const struct {
+        int32_t scratch, padding, out_width, offset;
+        bool fits;
+    } rows[] = {
+        {15, 1, 5, 0, true}, {16, 1, 5, 0, true},  {15, 0, 3, 0, true},  {14, 1, 5, 0, false},
+        {0, 1, 5, 0, false}, {15, 1, 5, 1, false}, {15, 2, 7, 0, false}, {15, 0, 3, 4, false},
+    };
+    const int input = 0, output = 14;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int32_t pad = rows[i].padding;
+        const struct call c = {"nucleon::quantized_depthwise_conv2d.out",
+                               {L8(1, 4, 5, 5), T8(1, 3, 3, 4), NONE, LIST(1, 1), LIST(1, pad, 1, pad), LIST(1, 1),
+                                I(1), I(5), I(-3), T32(4), T32(4), I(-128), I(127), SCRATCH(rows[i].scratch),
+                                L8(1, 4, 5, rows[i].out_width)}};
+        struct made *m = make(&c);
+        struct nuc_tensor *out = &m->values[output].u.tensor;
+        void *own = out->data;
+        int8_t expected[4 * 5 * 7];
+        assert_int_equal(run_into(&c, expected), NUC_OK);
+        out->data = (int8_t *)m->values[input].u.tensor.data + rows[i].offset;
+        assert_int_equal(run_made(m, &c), rows[i].fits ? NUC_OK : NUC_UNSUPPORTED);
+        if (rows[i].fits)
+            assert_memory_equal(out->data, expected, out->bytes);
+        out->data = own;
+        release(m, &c);
     }
 }
 
@@ -511,10 +563,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_valid_calls),       cmocka_unit_test(test_minimum_layouts),
-        cmocka_unit_test(test_pad_values),        cmocka_unit_test(test_transpose_values),
-        cmocka_unit_test(test_changed_arguments), cmocka_unit_test(test_changed_pairs),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_valid_calls),      cmocka_unit_test(test_over_input),
+        cmocka_unit_test(test_minimum_layouts),  cmocka_unit_test(test_pad_values),
+        cmocka_unit_test(test_transpose_values), cmocka_unit_test(test_changed_arguments),
+        cmocka_unit_test(test_changed_pairs),    cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
