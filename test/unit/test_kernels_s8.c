@@ -397,6 +397,15 @@ static void test_add(void **state)
             v = v < p.low ? p.low : v;
             assert_int_equal(out[i], v > p.high ? p.high : v);
         }
+        /* Over an input of equal strides: the first, and in a line the second. */
+        struct nuc_loops line = {.rank = 1, .sizes = {size}, .a = {1}, .b = {1}, .out = {1}};
+        int8_t first[60], over[60];
+        (round % 2 != 0 ? nuc_ref_add_s8 : nuc_dsp_add_s8)(&p, &line, a, b, first);
+        memcpy(over, b, (size_t)size);
+        (round % 2 != 0 ? nuc_ref_add_s8 : nuc_dsp_add_s8)(&p, &line, a, over, over);
+        assert_memory_equal(over, first, (size_t)size);
+        (round % 2 != 0 ? nuc_ref_add_s8 : nuc_dsp_add_s8)(&p, &loops, a, b, a);
+        assert_memory_equal(a, out, (size_t)size * 3);
         free(a);
         free(b);
     }
@@ -425,6 +434,8 @@ static void test_mul(void **state)
             v = v < -128 ? -128 : v;
             assert_int_equal(out[i], v > 127 ? 127 : v);
         }
+        nuc_kernel_mul_s8(&p, &loops, a, b, a);
+        assert_memory_equal(a, out, (size_t)size * 3);
         free(a);
         free(b);
     }
@@ -435,9 +446,15 @@ static void test_extremes(void **state)
     const int8_t a[6] = {-128, 5, 127, 0, -1, 3}, b[3] = {0, 5, -128};
     const int8_t largest[6] = {0, 5, 127, 0, 5, 3}, smallest[6] = {-128, 5, -128, 0, -1, -128};
     struct nuc_loops loops = {.rank = 2, .sizes = {2, 3}, .a = {3, 1}, .b = {0, 1}, .out = {3, 1}};
-    int8_t out[6];
+    int8_t out[6], over[6];
 
     (void)state;
+    memcpy(over, a, sizeof over);
+    nuc_kernel_maximum_s8(&loops, over, b, over);
+    assert_memory_equal(over, largest, 6);
+    memcpy(over, a, sizeof over);
+    nuc_kernel_minimum_s8(&loops, over, b, over);
+    assert_memory_equal(over, smallest, 6);
     nuc_kernel_maximum_s8(&loops, a, b, out);
     assert_memory_equal(out, largest, 6);
     nuc_kernel_minimum_s8(&loops, a, b, out);
@@ -456,6 +473,9 @@ static void test_div(void **state)
 
     (void)state;
     nuc_kernel_div_int(&p, a, b, out, 4);
+    assert_memory_equal(out, expected, 4);
+    memcpy(out, b, 4);
+    nuc_kernel_div_int(&p, a, out, out, 4);
     assert_memory_equal(out, expected, 4);
     p.scale = 1.0f; /* 127 / 1 + 1 saturates, -1.5 rounds away from zero */
     nuc_kernel_div_int(&p, a + 4, b + 4, out, 2);
@@ -486,6 +506,13 @@ static void test_table_and_prelu(void **state)
         assert_int_equal(out[i], -1 - in[i]);
     nuc_kernel_prelu_s8(&p, &loops, image, slopes, out);
     assert_memory_equal(out, expected, 4);
+    memcpy(out, image, sizeof image);
+    nuc_kernel_prelu_s8(&p, &loops, out, slopes, out);
+    assert_memory_equal(out, expected, 4);
+    memcpy(out, in, sizeof out);
+    nuc_kernel_table_s8(table, out, out, 5);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(out[i], -1 - in[i]);
 }
 
 /* a in halves, b in quarters: equal numbers compare equal, whatever the zero points. */
