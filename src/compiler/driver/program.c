@@ -102,7 +102,7 @@ void nuc_make_program(struct nuc_job *j)
                                           .stack_traces = o->profile,
                                           .keep_order = o->reference_compat,
                                           .plan_delegate_scratch = o->plan_delegate_scratch,
-                                          .in_place = !o->reference_compat && !o->executorch_ops_only,
+                                          .in_place = nuc_allows_in_place(m->settings),
                                           .report = &memory};
 
     if (m->lowered == NULL)

@@ -45,6 +45,11 @@ bool nuc_expresses_for_npu(const struct nuc_settings *s)
     return s->delegates && !s->o.reference_compat && s->flavor->rules != NUC_RULES_SDK_3_1;
 }
 
+bool nuc_allows_in_place(const struct nuc_settings *s)
+{
+    return !s->o.reference_compat && !s->o.executorch_ops_only;
+}
+
 void nuc_settings_resolve(struct nuc_context *cx, const struct nuc_options *options, struct nuc_settings *out)
 {
     struct nuc_settings s = {.o = *options};
