@@ -3,4 +3,4 @@
 
 #include "npusim_host/vector_kernels.h"
 
-const struct vec_isa vec_isa_neondot = VEC_ISA(NUC_SIMULATOR_NEON_DOT, 0, 1, 0);
+const struct vec_isa vec_isa_neondot = VEC_ISA(NUC_SIMULATOR_NEON_DOT, 1, 0);

@@ -3,4 +3,4 @@
 
 #include "npusim_host/vector_kernels.h"
 
-const struct vec_isa vec_isa_avx2 = VEC_ISA(NUC_SIMULATOR_AVX2, 0, 2, 1);
+const struct vec_isa vec_isa_avx2 = VEC_ISA(NUC_SIMULATOR_AVX2, 2, 1);

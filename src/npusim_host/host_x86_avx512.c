@@ -3,4 +3,4 @@
 
 #include "npusim_host/vector_kernels.h"
 
-const struct vec_isa vec_isa_avx512vnni = VEC_ISA(NUC_SIMULATOR_AVX512_VNNI, 128, 1, 1);
+const struct vec_isa vec_isa_avx512vnni = VEC_ISA(NUC_SIMULATOR_AVX512_VNNI, 1, 1);

@@ -70,6 +70,7 @@ struct vec_gemm {
     int32_t params_step;             /* 1, or 0: blocks share them */
     size_t block_bytes;              /* of weights */
     int32_t segments, run, columns;
+    bool staged;           /* inputs have the kernels' offset already */
     const int32_t *addend; /* of each pixel, to all its sums; NULL: 0 */
     ptrdiff_t pixel, out_pixel;
     struct vec_output output;
@@ -142,6 +143,8 @@ struct vec_isa {
     int32_t block;        /* outputs of a block of the depthwise kernel: 16 or 64 */
     const uint8_t *order; /* [block]: output of each accumulator of the depthwise kernel's block */
 
+    /* Copies n pixels of `bytes` each, `step` bytes apart in the source, next to each other, bits of `flip` turned. */
+    void (*copy)(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, ptrdiff_t step, int8_t flip);
     /* segment[s]: first byte of the first pixel's run; out: its first column. */
     void (*gemm)(const struct vec_gemm *g, const int8_t *const *segment, int32_t pixels, int8_t *out);
     /* `rows` of 1 or 2 are stored. */

@@ -11,6 +11,8 @@
 #define VEC_TILE_BLOCKS 1
 #define VEC_TILE_WIDE 2
 #define VEC_BLOCK 16
+#define VEC_OFFSET 0
+#define VEC_COPY 16 /* bytes that are copied at once */
 
 typedef struct {
     __m256i low, high;
@@ -231,6 +233,29 @@ static inline vec_x vec_inputs(const int8_t *p)
     memcpy(&v, p, sizeof v);
     __m128i wide = _mm_cvtepi8_epi16(_mm_cvtsi32_si128(v));
     return (vec_x){_mm256_broadcastd_epi32(wide), _mm256_broadcastd_epi32(_mm_srli_epi64(wide, 32))};
+}
+
+static inline vec_x vec_staged_inputs(const int8_t *p)
+{
+    return vec_inputs(p);
+}
+
+static inline void vec_copy_step(int8_t *to, const int8_t *from, int8_t flip)
+{
+    _mm_storeu_si128((void *)to, _mm_xor_si128(_mm_loadu_si128((const void *)from), _mm_set1_epi8(flip)));
+}
+
+/* Pixels that alternate with others are not copied several at a time. */
+static inline int32_t vec_copy_alternate(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, ptrdiff_t step,
+                                         int8_t flip)
+{
+    (void)to;
+    (void)from;
+    (void)n;
+    (void)bytes;
+    (void)step;
+    (void)flip;
+    return 0;
 }
 
 /* acc += four inputs times the 2 x 16 x 2 weights at `w`. */

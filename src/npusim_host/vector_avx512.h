@@ -11,6 +11,8 @@
 #define VEC_TILE_BLOCKS 2
 #define VEC_TILE_WIDE 8 /* blocks of a tile of one pixel */
 #define VEC_BLOCK 64
+#define VEC_OFFSET 128 /* added to inputs: the dot product takes them unsigned */
+#define VEC_COPY 64    /* bytes that are copied at once: loads wait for stores that are smaller than they are */
 
 typedef __m512i vec_i32;
 typedef __m512i vec_x; /* four inputs, in every lane */
@@ -192,6 +194,14 @@ static inline vec_x vec_inputs(const int8_t *p)
     return _mm512_xor_si512(_mm512_set1_epi32(v), _mm512_set1_epi8(INT8_MIN));
 }
 
+static inline vec_x vec_staged_inputs(const int8_t *p)
+{
+    int32_t v;
+
+    memcpy(&v, p, sizeof v);
+    return _mm512_set1_epi32(v);
+}
+
 /* acc += four inputs times the 16 x 4 weights at `w`. */
 static inline vec_i32 vec_dot(vec_i32 acc, vec_x x, const uint8_t *w)
 {
@@ -199,6 +209,35 @@ static inline vec_i32 vec_dot(vec_i32 acc, vec_x x, const uint8_t *w)
 }
 
 #define VEC_BLOCK_WEIGHTS 256 /* bytes for four taps */
+
+static inline void vec_copy_step(int8_t *to, const int8_t *from, int8_t flip)
+{
+    _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(from), _mm512_set1_epi8(flip)));
+}
+
+/* Every second of 64-bit words, of pairs or of fours of them, out of 128 bytes. */
+static inline __m512i vec_alternate_order(int32_t bytes)
+{
+    if (bytes == 8)
+        return _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);
+    return bytes == 16 ? _mm512_set_epi64(13, 12, 9, 8, 5, 4, 1, 0) : _mm512_set_epi64(11, 10, 9, 8, 3, 2, 1, 0);
+}
+
+/* The first of `n` pixels that alternate with others, as far as 128 bytes at a time go; their number. */
+static inline int32_t vec_copy_alternate(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, ptrdiff_t step,
+                                         int8_t flip)
+{
+    int32_t each = 64 / bytes, done = 0;
+
+    if ((bytes != 8 && bytes != 16 && bytes != 32) || step != 2 * bytes)
+        return 0;
+    __m512i order = vec_alternate_order(bytes), turned = _mm512_set1_epi8(flip);
+    for (; done + each < n; done += each, to += 64, from += 128) {
+        __m512i v = _mm512_permutex2var_epi64(_mm512_loadu_si512(from), order, _mm512_loadu_si512(from + 64));
+        _mm512_storeu_si512(to, _mm512_xor_si512(v, turned));
+    }
+    return done;
+}
 
 static inline __m512i vec_offset_inputs(const int8_t *p)
 {

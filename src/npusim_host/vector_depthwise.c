@@ -130,7 +130,7 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
     int32_t repeat = c->out_c / common_divisor(c->out_c, isa->block);
     bool flat = npu_pitch(c->out_pitch, c->out_c) == c->out_c && repeat <= MOST_TABLES &&
                 (int64_t)c->out_w * c->out_c < INT32_MAX;
-    struct vec_window w = vec_conv_window(c);
+    struct vec_window w = vec_conv_window(isa, c);
     uint8_t *memory;
 
     if (c->in_c == 1 && c->out_c > 1)

@@ -73,7 +73,7 @@ VEC_INLINE void vec_finish_pixel(const struct vec_gemm *g, vec_i32 *acc, int32_t
 
 /* `pixels` x `blocks` accumulators, the latter of 16 columns, stay in registers over the whole window. */
 VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
-                         const int pixels, const int blocks, int8_t *out)
+                         const int pixels, const int blocks, const bool staged, int8_t *out)
 {
     vec_i32 acc[8][8];
     const uint8_t *w = g->weights + (size_t)first * g->block_bytes;
@@ -99,7 +99,7 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
         for (int32_t k = 0; k < g->run; k++) {
             VEC_UNROLL
             for (int i = 0; i < pixels; i++) {
-                vec_x inputs = vec_inputs(x + i * g->pixel);
+                vec_x inputs = staged ? vec_staged_inputs(x + i * g->pixel) : vec_inputs(x + i * g->pixel);
                 VEC_UNROLL
                 for (int j = 0; j < blocks; j++)
                     acc[i][j] = vec_dot(acc[i][j], inputs, w + (size_t)j * g->block_bytes);
@@ -126,33 +126,33 @@ VEC_INLINE void vec_tile(const struct vec_gemm *g, const int8_t *const *segment,
 
 /* Tiles of up to 4 pixels, and of up to 8 where there are the registers. */
 VEC_INLINE void vec_tile_of(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
-                            int32_t pixels, const int blocks, int8_t *out)
+                            int32_t pixels, const int blocks, const bool staged, int8_t *out)
 {
     switch (pixels) {
     case 1:
-        vec_tile(g, segment, at, first, 1, blocks, out);
+        vec_tile(g, segment, at, first, 1, blocks, staged, out);
         break;
     case 2:
-        vec_tile(g, segment, at, first, 2, blocks, out);
+        vec_tile(g, segment, at, first, 2, blocks, staged, out);
         break;
     case 3:
-        vec_tile(g, segment, at, first, 3, blocks, out);
+        vec_tile(g, segment, at, first, 3, blocks, staged, out);
         break;
     case 4:
-        vec_tile(g, segment, at, first, 4, blocks, out);
+        vec_tile(g, segment, at, first, 4, blocks, staged, out);
         break;
 #if VEC_TILE_PIXELS > 4
     case 5:
-        vec_tile(g, segment, at, first, 5, blocks, out);
+        vec_tile(g, segment, at, first, 5, blocks, staged, out);
         break;
     case 6:
-        vec_tile(g, segment, at, first, 6, blocks, out);
+        vec_tile(g, segment, at, first, 6, blocks, staged, out);
         break;
     case 7:
-        vec_tile(g, segment, at, first, 7, blocks, out);
+        vec_tile(g, segment, at, first, 7, blocks, staged, out);
         break;
     default:
-        vec_tile(g, segment, at, first, 8, blocks, out);
+        vec_tile(g, segment, at, first, 8, blocks, staged, out);
         break;
 #endif
     }
@@ -161,19 +161,28 @@ VEC_INLINE void vec_tile_of(const struct vec_gemm *g, const int8_t *const *segme
 static void vec_tile_single(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
                             int32_t pixels, int8_t *out)
 {
-    vec_tile_of(g, segment, at, first, pixels, 1, out);
+    if (VEC_OFFSET && g->staged)
+        vec_tile_of(g, segment, at, first, pixels, 1, true, out);
+    else
+        vec_tile_of(g, segment, at, first, pixels, 1, false, out);
 }
 
 static void vec_tile_several(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
                              int32_t pixels, int8_t *out)
 {
-    vec_tile_of(g, segment, at, first, pixels, VEC_TILE_BLOCKS, out);
+    if (VEC_OFFSET && g->staged)
+        vec_tile_of(g, segment, at, first, pixels, VEC_TILE_BLOCKS, true, out);
+    else
+        vec_tile_of(g, segment, at, first, pixels, VEC_TILE_BLOCKS, false, out);
 }
 
 static void vec_tile_wide(const struct vec_gemm *g, const int8_t *const *segment, ptrdiff_t at, int32_t first,
                           int8_t *out)
 {
-    vec_tile(g, segment, at, first, 1, VEC_TILE_WIDE, out);
+    if (VEC_OFFSET && g->staged)
+        vec_tile(g, segment, at, first, 1, VEC_TILE_WIDE, true, out);
+    else
+        vec_tile(g, segment, at, first, 1, VEC_TILE_WIDE, false, out);
 }
 
 /* Pixels are split into tiles of about the same size: 5 and 5 rather than 8 and 2. */
@@ -417,6 +426,41 @@ static void vec_maximum(const struct vec_pool *p, const int8_t *in, int8_t *out)
         vec_maximum_block(p, in + i, p->channels - i, out + i);
 }
 
+VEC_INLINE void vec_copy_words(int8_t *to, const int8_t *from, const int n, uint64_t flip)
+{
+    uint64_t word[2];
+
+    memcpy(word, from, (size_t)n * 8);
+    for (int i = 0; i < n; i++)
+        word[i] ^= flip;
+    memcpy(to, word, (size_t)n * 8);
+}
+
+/* In steps of sizes that registers have. */
+static void vec_copy(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, ptrdiff_t step, int8_t flip)
+{
+    uint64_t flips = (uint8_t)flip * UINT64_C(0x0101010101010101);
+
+    if (n > 1 && step == bytes) {
+        bytes *= n;
+        n = 1;
+    }
+    int32_t done = vec_copy_alternate(to, from, n, bytes, step, flip);
+    to += done * bytes;
+    from += done * step;
+    for (int32_t i = done; i < n; i++, from += step) {
+        int32_t b = 0;
+        for (; b + VEC_COPY <= bytes; b += VEC_COPY, to += VEC_COPY)
+            vec_copy_step(to, from + b, flip);
+        for (; b + 16 <= bytes; b += 16, to += 16)
+            vec_copy_words(to, from + b, 2, flips);
+        for (; b + 8 <= bytes; b += 8, to += 8)
+            vec_copy_words(to, from + b, 1, flips);
+        for (; b < bytes; b++)
+            *to++ = (int8_t)(from[b] ^ flip);
+    }
+}
+
 static void vec_sum_rows(const int8_t *in, ptrdiff_t row, int32_t rows, int32_t n, int32_t *sum)
 {
     for (int32_t r = 0; r < rows; r++, in += row) {
@@ -470,12 +514,13 @@ static void vec_blend_columns(const struct vec_blend *b, const int32_t *restrict
         vec_blend_run(row + low[p], row + high[p], part[p], b->run, out);
 }
 
-#define VEC_ISA(its_path, offset, bytes, its_left)                                                                     \
+#define VEC_ISA(its_path, bytes, its_left)                                                                             \
     {                                                                                                                  \
-        .path = (its_path), .input_offset = (offset), .weight_bytes = (bytes), .left = (its_left), .block = VEC_BLOCK, \
-        .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise, .binary = vec_binary,                    \
-        .average = vec_average, .maximum = vec_maximum, .sum_rows = vec_sum_rows, .lookup = vec_lookup,                \
-        .blend_rows = vec_blend_rows, .blend_columns = vec_blend_columns,                                              \
+        .path = (its_path), .input_offset = VEC_OFFSET, .weight_bytes = (bytes), .left = (its_left),                   \
+        .block = VEC_BLOCK, .order = vec_order, .gemm = vec_gemm_row, .depthwise = vec_depthwise,                      \
+        .binary = vec_binary, .copy = vec_copy, .average = vec_average, .maximum = vec_maximum,                        \
+        .sum_rows = vec_sum_rows, .lookup = vec_lookup, .blend_rows = vec_blend_rows,                                  \
+        .blend_columns = vec_blend_columns,                                                                            \
     }
 
 #endif

@@ -11,6 +11,8 @@
 #define VEC_TILE_BLOCKS 1
 #define VEC_TILE_WIDE 2
 #define VEC_BLOCK 16
+#define VEC_OFFSET 0
+#define VEC_COPY 16 /* bytes that are copied at once */
 
 typedef int32x4x4_t vec_i32;
 typedef int8x16_t vec_x; /* four inputs, in every lane */
@@ -189,6 +191,29 @@ static inline vec_x vec_inputs(const int8_t *p)
 static inline int8x16_t vec_quarter(const uint8_t *w)
 {
     return vreinterpretq_s8_u8(vld1q_u8(w));
+}
+
+static inline vec_x vec_staged_inputs(const int8_t *p)
+{
+    return vec_inputs(p);
+}
+
+static inline void vec_copy_step(int8_t *to, const int8_t *from, int8_t flip)
+{
+    vst1q_s8(to, veorq_s8(vld1q_s8(from), vdupq_n_s8(flip)));
+}
+
+/* Pixels that alternate with others are not copied several at a time. */
+static inline int32_t vec_copy_alternate(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, ptrdiff_t step,
+                                         int8_t flip)
+{
+    (void)to;
+    (void)from;
+    (void)n;
+    (void)bytes;
+    (void)step;
+    (void)flip;
+    return 0;
 }
 
 /* acc += four inputs times the 16 x 4 weights at `w`. */

@@ -216,16 +216,19 @@ static bool finish_conv(struct vec_plan *plan, bool stage)
     uint64_t scratch = vec_window_measure(&plan->u.conv.window, stage);
 
     plan->scratch = (size_t)scratch;
+    plan->u.conv.gemm.staged = stage;
+    plan->u.conv.window.flip = (int8_t)(stage ? plan->u.conv.window.isa->input_offset : 0);
     return scratch <= VEC_MOST_SCRATCH;
 }
 
-struct vec_window vec_conv_window(const struct nuc_mc_conv *c)
+struct vec_window vec_conv_window(const struct vec_isa *isa, const struct nuc_mc_conv *c)
 {
     int64_t padded = (int64_t)(c->out_w - 1) * c->stride_w + (int64_t)(c->k_w - 1) * c->dilation_w + 1;
     int64_t ring = (int64_t)(c->k_h - 1) * c->dilation_h + 1;
 
     ptrdiff_t pixel = (ptrdiff_t)npu_pitch(c->in_pitch, c->in_c);
-    return (struct vec_window){.in_h = c->in_h,
+    return (struct vec_window){.isa = isa,
+                               .in_h = c->in_h,
                                .in_w = c->in_w,
                                .out_h = c->out_h,
                                .out_w = c->out_w,
@@ -309,7 +312,7 @@ static struct vec_plan *plan_dense(const struct vec_isa *isa, const struct nuc_n
     if (!plan)
         return NULL;
     struct vec_conv_plan *p = &plan->u.conv;
-    p->window = vec_conv_window(c);
+    p->window = vec_conv_window(isa, c);
     p->window.n_taps = s.segments;
     p->window.taps = taps;
     for (int32_t t = 0; t < s.segments; t++)
@@ -382,7 +385,8 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
     p->gemm.out_pixel = (ptrdiff_t)npu_pitch(g->out_pitch, g->columns);
     p->gemm.output = vec_output_of(g->output_zero, g->clamp_min, g->clamp_max);
     p->rows = pixels;
-    p->window = (struct vec_window){.in_h = (int32_t)pixels,
+    p->window = (struct vec_window){.isa = isa,
+                                    .in_h = (int32_t)pixels,
                                     .out_h = (int32_t)pixels,
                                     .in_w = 1,
                                     .out_w = 1,

@@ -23,6 +23,8 @@ struct vec_window {
     int32_t split, padded_w;
     size_t plane, slot; /* bytes of a plane, of a staged row */
     int32_t ring;       /* staged rows; 0: rows are read in place */
+    const struct vec_isa *isa;
+    int8_t flip; /* bits that are turned in staged rows: those that add the kernels' offset */
     int32_t zero;
     int32_t n_taps;
     const struct vec_tap *taps;
@@ -135,7 +137,7 @@ bool vec_output_set(const struct vec_isa *isa, struct vec_params *p, int32_t lan
                     const struct vec_sums *s, int32_t zero, bool rectified, const int32_t *requant);
 
 /* Geometry of a convolution before anything is known about staging. */
-struct vec_window vec_conv_window(const struct nuc_mc_conv *c);
+struct vec_window vec_conv_window(const struct vec_isa *isa, const struct nuc_mc_conv *c);
 
 static inline struct vec_output vec_output_of(int32_t zero, int32_t low, int32_t high)
 {

@@ -15,6 +15,8 @@
 
 #define SPIN_NANOSECONDS 50000 /* that a thread spins before it sleeps */
 #define SPIN_PAUSES 16         /* between looks at the clock */
+#define ALONE 16               /* rounds nobody else began after which most are not offered */
+#define OFFERED 4              /* of those every fourth is: a thread that spins meets one */
 #define LINE 64                /* of the cache: what different threads write lies in different ones */
 
 /* The gate: who may work. A round is open from its start until the caller finds nothing left to do. */
@@ -31,7 +33,9 @@ struct part {
 struct vec_pool_of_threads {
     _Alignas(LINE) _Atomic uint32_t gate;
     _Atomic uint32_t sleepers; /* workers to be woken */
+    _Atomic uint32_t entries;  /* of workers into rounds; wraps */
     _Atomic bool stop;
+    uint32_t alone, asked; /* rounds since the last one with a worker; calls while there was none */
     /* Of the round that is open. */
     vec_work work;
     void *arg;
@@ -136,6 +140,7 @@ static bool enter(struct vec_pool_of_threads *t, uint32_t *seen)
     } while (
         !atomic_compare_exchange_weak_explicit(&t->gate, &gate, gate + 1, memory_order_acquire, memory_order_relaxed));
     *seen = gate / GATE_ROUND;
+    atomic_fetch_add_explicit(&t->entries, 1, memory_order_relaxed);
     return true;
 }
 
@@ -244,10 +249,12 @@ static void close_gate(struct vec_pool_of_threads *t)
 
 void vec_threads_run(struct vec_pool_of_threads *t, vec_work work, void *arg, int64_t n, int64_t grain)
 {
-    if (!t || n < 2 || n > UINT32_MAX) {
+    /* Where cores are busy with something else, cutting work into pieces is in vain. */
+    if (!t || n < 2 || n > UINT32_MAX || (t->alone >= ALONE && ++t->asked % OFFERED != 0)) {
         work(arg, 0, 0, n);
         return;
     }
+    uint32_t entries = atomic_load_explicit(&t->entries, memory_order_relaxed);
     t->work = work;
     t->arg = arg;
     t->grain = grain;
@@ -262,4 +269,5 @@ void vec_threads_run(struct vec_pool_of_threads *t, vec_work work, void *arg, in
         wake(t);
     work_on(t, 0);
     close_gate(t);
+    t->alone = atomic_load_explicit(&t->entries, memory_order_relaxed) != entries ? 0 : t->alone + 1;
 }

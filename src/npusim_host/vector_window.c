@@ -21,37 +21,16 @@ void vec_cursor_start(struct vec_cursor *c, const struct vec_window *w, const in
 {
     *c = (struct vec_cursor){.window = w, .input = input, .slots = (int8_t *)scratch, .batch = -1};
     /* Padded columns are written here and never again. */
-    memset(c->slots, w->zero, ((size_t)w->ring + 1) * w->slot);
     c->zeros = c->slots + (size_t)w->ring * w->slot;
-}
-
-/* `n` pixels of `bytes` each, `step` bytes apart in the source. Sizes that registers have are worth a loop each. */
-static void copy_pixels(int8_t *to, const int8_t *from, int32_t n, size_t bytes, ptrdiff_t step)
-{
-    if (bytes == 8) {
-        for (int32_t i = 0; i < n; i++)
-            memcpy(to + i * 8, from + i * step, 8);
-        return;
-    }
-    if (bytes % 16 == 0) {
-        for (int32_t i = 0; i < n; i++, from += step) {
-            for (size_t b = 0; b < bytes; b += 16, to += 16)
-                memcpy(to, from + b, 16);
-        }
-        return;
-    }
-    for (int32_t i = 0; i < n; i++, from += step) {
-        for (size_t b = 0; b < bytes; b++)
-            *to++ = from[b];
-    }
+    memset(c->slots, w->zero ^ w->flip, ((size_t)w->ring + 1) * w->slot);
 }
 
 /* Each channel `spread` times. */
-static void spread_pixels(int8_t *to, const int8_t *from, int32_t n, int32_t channels, int32_t spread, ptrdiff_t step)
+static void spread_pixels(int8_t *to, const int8_t *from, int32_t n, const struct vec_window *w, ptrdiff_t step)
 {
     for (int32_t i = 0; i < n; i++, from += step) {
-        for (int32_t ch = 0; ch < channels; ch++, to += spread)
-            memset(to, from[ch], (size_t)spread);
+        for (int32_t ch = 0; ch < w->pixel; ch++, to += w->spread)
+            memset(to, from[ch] ^ w->flip, (size_t)w->spread);
     }
 }
 
@@ -61,7 +40,7 @@ static void stage_row(const struct vec_window *w, const int8_t *from, int8_t *sl
     size_t bytes = (size_t)w->pixel * (size_t)w->spread;
     ptrdiff_t step = w->in_pixel * w->split;
 
-    if (w->split == 1 && w->spread == 1 && w->in_pixel == w->pixel) {
+    if (w->split == 1 && w->spread == 1 && w->in_pixel == w->pixel && w->flip == 0) {
         if (end > w->pad_left)
             memcpy(slot + (size_t)w->pad_left * bytes, from, (size_t)(end - w->pad_left) * bytes);
         return;
@@ -75,9 +54,9 @@ static void stage_row(const struct vec_window *w, const int8_t *from, int8_t *sl
         if (n <= 0)
             continue;
         if (w->spread == 1)
-            copy_pixels(to, source, n, bytes, step);
+            w->isa->copy(to, source, n, w->pixel, step, w->flip);
         else
-            spread_pixels(to, source, n, w->pixel, w->spread, step);
+            spread_pixels(to, source, n, w, step);
     }
 }
 
