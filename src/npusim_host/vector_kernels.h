@@ -448,16 +448,23 @@ static void vec_copy(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, p
     int32_t done = vec_copy_alternate(to, from, n, bytes, step, flip);
     to += done * bytes;
     from += done * step;
-    for (int32_t i = done; i < n; i++, from += step) {
-        int32_t b = 0;
-        for (; b + VEC_COPY <= bytes; b += VEC_COPY, to += VEC_COPY)
-            vec_copy_step(to, from + b, flip);
-        for (; b + 16 <= bytes; b += 16, to += 16)
-            vec_copy_words(to, from + b, 2, flips);
-        for (; b + 8 <= bytes; b += 8, to += 8)
-            vec_copy_words(to, from + b, 1, flips);
-        for (; b < bytes; b++)
-            *to++ = (int8_t)(from[b] ^ flip);
+    for (int32_t i = done; i < n; i++, from += step, to += bytes) {
+        /* What is left of a size is copied with the end of what was. */
+        if (bytes >= VEC_COPY) {
+            for (int32_t b = 0; b < bytes; b += VEC_COPY) {
+                int32_t at = vec_smaller(b, bytes - VEC_COPY);
+                vec_copy_step(to + at, from + at, flip);
+            }
+        } else if (bytes >= 16) {
+            for (int32_t b = 0; b < bytes; b += 16)
+                vec_copy_words(to + vec_smaller(b, bytes - 16), from + vec_smaller(b, bytes - 16), 2, flips);
+        } else if (bytes >= 8) {
+            vec_copy_words(to, from, 1, flips);
+            vec_copy_words(to + bytes - 8, from + bytes - 8, 1, flips);
+        } else {
+            for (int32_t b = 0; b < bytes; b++)
+                to[b] = (int8_t)(from[b] ^ flip);
+        }
     }
 }
 

@@ -84,11 +84,15 @@ void vec_cursor_row(struct vec_cursor *c, int64_t batch, int32_t oy, const int8_
     }
     if (w->ring > 0)
         stage_rows(c, image, top, top + w->ring);
-    for (int32_t t = 0; t < w->n_taps; t++) {
-        int64_t y = top + (int64_t)w->taps[t].row * w->dilation_h;
-        const int8_t *row = c->zeros;
-        if (y >= 0 && y < w->in_h)
-            row = w->ring > 0 ? c->slots + (size_t)(y % w->ring) * w->slot : image + y * w->in_row;
-        tap[t] = row + w->taps[t].at;
+    /* One division for all taps, which are within a ring or two of the first row. */
+    int64_t ring = w->ring, first = ring > 0 ? (top % ring + ring) % ring : 0, in_h = w->in_h, dilation = w->dilation_h;
+    ptrdiff_t between = ring > 0 ? (ptrdiff_t)w->slot : w->in_row;
+    const int8_t *rows = ring > 0 ? c->slots : image, *zeros = c->zeros;
+    const struct vec_tap *taps = w->taps;
+    for (int32_t t = 0, n = w->n_taps; t < n; t++) {
+        int64_t down = taps[t].row * dilation, y = top + down, slot = ring > 0 ? first + down : y;
+        while (slot >= ring && ring > 0)
+            slot -= ring;
+        tap[t] = (y >= 0 && y < in_h ? rows + slot * between : zeros) + taps[t].at;
     }
 }
