@@ -138,7 +138,7 @@ static uint32_t threads_for(uint32_t asked, int64_t steps, int64_t cores)
 struct npu_host *npu_host_open(const struct nuc_npu *npu, enum nuc_simulator_path path, uint32_t threads, bool always)
 {
     struct npu_host *h = calloc(1, sizeof *h);
-    int64_t steps = 0, cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t steps = 0, cores = threads > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
 
     if (!h)
         return NULL;
