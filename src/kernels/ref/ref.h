@@ -26,7 +26,7 @@ struct nuc_affine {
 
 /*
  * out = clamp(zero_point + round(in * (1 / scale))), rounding half to even, the sum in float32 as ExecuTorch forms it.
- * NaN gives quant_min, values beyond 64 bits saturate.
+ * NaN gives quant_min. The bounds are within 32 bits.
  */
 void nuc_ref_quantize_f32(const struct nuc_affine *q, const float *in, void *out, size_t count);
 

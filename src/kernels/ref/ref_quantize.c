@@ -12,21 +12,20 @@ static float round_even(float x)
     return x < 0.0f ? (x - two23) + two23 : (x + two23) - two23;
 }
 
-static int64_t to_int64(float x)
+/* Saturated; NaN gives the least number. One instruction in between, where 64 bits would take libraries of doubles. */
+static int32_t to_int32(float x)
 {
     const float two31 = 2147483648.0f;
-    const float two63 = 9223372036854775808.0f;
 
-    if (x > -two31 && x < two31) /* one instruction on the device, where 64 bits take a function */
-        return (int32_t)x;
-    if (!(x >= -two63))
-        return INT64_MIN;
-    return x >= two63 ? INT64_MAX : (int64_t)x;
+    if (!(x > -two31))
+        return INT32_MIN;
+    return x < two31 ? (int32_t)x : INT32_MAX;
 }
 
+/* No element has more than 32 bits, so that neither have the bounds. */
 static int64_t quantize_one(const struct nuc_affine *q, float inverse, float value)
 {
-    int64_t v = to_int64((float)q->zero_point + round_even(inverse * value));
+    int64_t v = to_int32((float)q->zero_point + round_even(inverse * value));
 
     if (v < q->quant_min)
         v = q->quant_min;
