@@ -65,9 +65,13 @@ static void print_executorch(const struct nuc_program_report *r)
 {
     if (r->n_executorch_lacks == 0)
         return;
-    cli_printf("  runtime  nucleon's: ExecuTorch has no kernel for %zu instruction%s (%s),\n"
-               "           --executorch-ops-only does without\n",
-               r->n_executorch_lacks, r->n_executorch_lacks == 1 ? "" : "s", r->executorch_lacks);
+    cli_printf("  runtime  nucleon's: ExecuTorch has no kernel for %zu instruction%s:\n", r->n_executorch_lacks,
+               r->n_executorch_lacks == 1 ? "" : "s");
+    for (const char *name = r->executorch_lacks, *end; *name != '\0'; name = *end == '\0' ? end : end + 2) {
+        end = name + strcspn(name, ",");
+        cli_printf("           %.*s\n", (int)(end - name), name);
+    }
+    cli_printf("           --executorch-ops-only does without\n");
 }
 
 static void print_report(const struct nuc_compiler *c, const struct cli_args *args)
