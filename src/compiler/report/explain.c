@@ -38,13 +38,15 @@ static void add_up(struct nuc_explanation *e, const struct nuc_explain_row *row)
  * The cycles of a lowered kernel call go to the node it was made for, the rest to changes of formats. A node whose name
  * is not among the rows was added by the lowering.
  */
-static void add_call(struct nuc_explanation *e, const struct nuc_explain_call *call)
+static void add_call(struct nuc_explanation *e, struct nuc_explain_row *const *row_of, const struct nuc_graph *g,
+                     const struct nuc_explain_call *call)
 {
-    for (uint32_t i = 0; call->node != NULL && i < e->n_rows; i++) {
-        if (e->rows[i].partition != NULL && strcmp(e->rows[i].node->name, call->node) == 0) {
-            e->rows[i].npu_cycles += call->cycles;
-            return;
-        }
+    const struct nuc_node *node = call->node == NULL ? NULL : nuc_find_node(g, call->node);
+    struct nuc_explain_row *row = node == NULL ? NULL : row_of[node->id];
+
+    if (row != NULL && row->partition != NULL) {
+        row->npu_cycles += call->cycles;
+        return;
     }
     e->format_cycles += call->cycles;
     e->npu_cycles += call->cycles;
@@ -68,13 +70,15 @@ struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struc
     e->n_rows = partitions->n_decisions;
     e->rows = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *e->rows);
     e->npu_cycles = (uint64_t)partitions->count * e->target->costs.npu_call;
+    struct nuc_explain_row **row_of = nuc_alloc_array(cx, (size_t)g->next_id + 1, sizeof *row_of);
     for (uint32_t i = 0; i < e->n_rows; i++) {
         fill_row(e, partitions, &partitions->decisions[i], &e->rows[i]);
+        row_of[e->rows[i].node->id] = &e->rows[i];
         if (calls != NULL && e->rows[i].partition != NULL)
             e->rows[i].npu_cycles = 0; /* the calls say it better */
     }
     for (size_t i = 0; calls != NULL && i < n_calls; i++)
-        add_call(e, &calls[i]);
+        add_call(e, row_of, g, &calls[i]);
     for (uint32_t i = 0; i < e->n_rows; i++)
         add_up(e, &e->rows[i]);
     nuc_explain_causes(cx, e);

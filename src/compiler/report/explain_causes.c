@@ -90,15 +90,37 @@ uint64_t nuc_explain_lost(const struct nuc_explanation *e, const struct nuc_expl
     return loses && row->cpu_cycles > row->npu_cycles ? row->cpu_cycles - row->npu_cycles : 0;
 }
 
-/* Parts of one operator of the model are one cause. */
-static uint32_t cause_of_root(struct nuc_explanation *e, uint32_t root)
+/* Hash table of causes by the call that they are: number of the cause + 1, 0 in a free slot. */
+struct cause_table {
+    uint32_t *slots;
+    size_t size; /* a power of two */
+};
+
+static size_t hash_of_call(const struct nuc_node *node)
 {
-    for (uint32_t i = 0; i < e->n_causes; i++) {
-        if (nuc_is_same_call(e->rows[e->causes[i].root].node, e->rows[root].node))
-            return i;
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    if (node->source.call == NULL)
+        return node->id * 2654435761u;
+    for (const char *p = node->source.call; *p != '\0'; p++)
+        h = (h ^ (uint8_t)*p) * 16777619u;
+    return h;
+}
+
+/* Parts of one operator of the model are one cause. */
+static uint32_t cause_of_root(struct nuc_explanation *e, const struct cause_table *table, uint32_t root)
+{
+    const struct nuc_node *node = e->rows[root].node;
+    size_t i = hash_of_call(node) & (table->size - 1);
+
+    for (; table->slots[i] != 0; i = (i + 1) & (table->size - 1)) {
+        uint32_t cause = table->slots[i] - 1;
+        if (nuc_is_same_call(e->rows[e->causes[cause].root].node, node))
+            return cause;
     }
     e->causes[e->n_causes] = (struct nuc_explain_cause){.root = root};
-    return e->n_causes++;
+    table->slots[i] = ++e->n_causes;
+    return e->n_causes - 1;
 }
 
 static void choose_root(const struct nuc_explanation *e, struct nuc_explain_cause *cause, uint32_t root)
@@ -121,8 +143,12 @@ static void add_to_cause(const struct nuc_explanation *e, const struct nuc_expla
 void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e)
 {
     struct tracing t = {.cx = cx, .e = e};
+    struct cause_table table = {.size = 16};
 
     index_rows(&t);
+    while (table.size < 2 * (size_t)e->n_rows)
+        table.size *= 2;
+    table.slots = nuc_alloc_array(cx, table.size, sizeof *table.slots);
     uint32_t *seen = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *seen);
     e->causes = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *e->causes);
     for (uint32_t i = 0; i < e->n_rows; i++) {
@@ -131,7 +157,7 @@ void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e)
         if (!row->is_operator || row->partition != NULL)
             continue;
         uint32_t root = root_of(&t, i, seen);
-        row->cause = cause_of_root(e, root);
+        row->cause = cause_of_root(e, &table, root);
         choose_root(e, &e->causes[row->cause], root);
     }
     for (uint32_t i = 0; i < e->n_rows; i++) {

@@ -124,25 +124,48 @@ static void try_alone(struct nuc_context *cx, void *arg)
     nuc_convert_litert(cx, t->model, &t->options->convert);
 }
 
-/* A model of one operator, whose result is its output. */
+/* Tensors of an operator by themselves, each once: other numbers for them. */
+static int32_t *numbered_alone(const struct builder *b, const int32_t *tensors, uint32_t count,
+                               struct nuc_lt_subgraph *graph, int32_t *names)
+{
+    int32_t *numbers = nuc_alloc_array(b->cx, count, sizeof *numbers);
+
+    for (uint32_t k = 0; k < count; k++) {
+        numbers[k] = -1;
+        if (tensors[k] < 0)
+            continue;
+        uint32_t at = 0;
+        while (at < graph->n_tensors && names[at] != tensors[k])
+            at++;
+        if (at == graph->n_tensors) {
+            names[at] = tensors[k];
+            graph->tensors[graph->n_tensors++] = b->s->tensors[tensors[k]];
+        }
+        numbers[k] = (int32_t)at;
+    }
+    return numbers;
+}
+
+/* A model of one operator, whose result is its output, with the tensors of that operator alone. */
 static const char *convert_alone(const struct builder *b, uint32_t i)
 {
     struct nuc_lt_op op = b->s->ops[i];
     struct nuc_arena *outer = nuc_push_arena(b->cx);
-    int32_t *inputs = nuc_alloc_array(b->cx, op.n_inputs, sizeof *inputs);
-    struct nuc_lt_subgraph graph = {.n_tensors = b->s->n_tensors,
-                                    .tensors = b->s->tensors,
+    size_t most = (size_t)op.n_inputs + op.n_outputs;
+    struct nuc_lt_subgraph graph = {.tensors = nuc_alloc_array(b->cx, most, sizeof *graph.tensors),
                                     .n_ops = 1,
                                     .ops = &op,
-                                    .inputs = inputs,
-                                    .outputs = op.outputs,
+                                    .inputs = nuc_alloc_array(b->cx, op.n_inputs, sizeof *graph.inputs),
                                     .n_outputs = op.n_outputs};
     struct nuc_lt_model model = {.cx = b->cx, .file = "", .n_subgraphs = 1, .subgraphs = &graph};
     struct trial trial = {&model, &b->options};
+    int32_t *names = nuc_alloc_array(b->cx, most, sizeof *names);
 
+    op.inputs = numbered_alone(b, op.inputs, op.n_inputs, &graph, names);
+    op.outputs = graph.outputs = numbered_alone(b, op.outputs, op.n_outputs, &graph, names);
     for (uint32_t k = 0; k < op.n_inputs; k++) {
-        if (op.inputs[k] >= 0 && b->s->tensors[op.inputs[k]].data.data == NULL)
-            add_once(inputs, &graph.n_inputs, op.inputs[k]);
+        if (op.inputs[k] >= 0 && graph.tensors[op.inputs[k]].data.data == NULL)
+            add_once(graph.inputs, &graph.n_inputs, op.inputs[k]);
     }
     enum nuc_status s = nuc_attempt(b->cx, try_alone, &trial);
     nuc_pop_arena(b->cx, outer);
