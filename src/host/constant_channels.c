@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define SMALL_BIAS (1 << 24)
+#define MOST_SHIFT 22 /* fast kernels add an output offset shifted by it */
 
 /* 2^-8: a bias of 256 for each step of the result, exact, rounded and shifted to the right as kernels do it. */
 static const struct nuc_multiplier own_multiplier = {1 << 30, -7};
@@ -99,7 +100,7 @@ static bool bias_of(const struct nuc_channels *s, int32_t result, struct nuc_mul
 
 static bool is_bounded(int64_t bias, struct nuc_multiplier m)
 {
-    return llabs((long long)bias) <= SMALL_BIAS && (m.shift < 0 || m.multiplier == 0);
+    return llabs((long long)bias) <= SMALL_BIAS && m.shift < 0 && m.shift >= -MOST_SHIFT && m.multiplier != 0;
 }
 
 /* The bias, and perhaps another multiplier, of a channel that is `result` and had the bias `before`. */

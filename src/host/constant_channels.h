@@ -32,8 +32,8 @@ struct nuc_channel_constants {
  * Each channel of which interval arithmetic over all int8 inputs, padding included, shows that
  * clamp(nuc_requantize(bias + sum w (x - input_zero), rescale) + output_zero) is one value, and that the sum does not
  * overflow, gets weights of 0 and a bias of at most 2^24 in magnitude that makes this value, with a multiplier of its
- * own where its old one allows no such bias. A common multiplier may leave the bias larger, never larger than it was.
- * Returns how many channels changed.
+ * own where its old one allows no such bias or shifts by more than 22. A common multiplier may leave the bias larger,
+ * never larger than it was. Returns how many channels changed.
  */
 int64_t nuc_fold_constant_channels(struct nuc_context *cx, const struct nuc_channels *shape,
                                    struct nuc_channel_constants *constants);
