@@ -31,20 +31,6 @@ bool nuc_dsp_fuses(const struct nuc_rescale *r, const int32_t *bias, int32_t cha
     return true;
 }
 
-/*
- * With the rounded product h = round(2 * sum * m / 2^32), the result is floor((h + 2^(s - 1)) / 2^s) + offset =
- * floor((h + 2^(s - 1) + offset * 2^s) / 2^s), a negative h moved below the tie by the sum's sign (where h is 0 and the
- * sum negative the result is the same). 2 * m is 2^32 more than what a register holds of it: the sum itself is added to
- * the upper word. twice: two offsets and one.
- */
-static inline int8_t fused(int32_t sum, int32_t multiplier, int32_t shift, int32_t twice)
-{
-    uint32_t add = (uint32_t)twice << (shift - 1);
-    int32_t from = (int32_t)((uint32_t)sum + add + (uint32_t)(sum >> 31));
-
-    return (int8_t)nuc_ssat8(nuc_smmlar(sum, (int32_t)((uint32_t)multiplier << 1), from) >> shift);
-}
-
 /* Cores with the DSP extension have these in dsp_columns_m33.S. */
 #ifndef __ARM_FEATURE_DSP
 
@@ -75,6 +61,20 @@ void nuc_dsp_dot(const struct nuc_dot *d)
     }
 }
 
+/*
+ * With the rounded product h = round(2 * sum * m / 2^32), the result is floor((h + 2^(s - 1)) / 2^s) + offset =
+ * floor((h + 2^(s - 1) + offset * 2^s) / 2^s), a negative h moved below the tie by the sum's sign (where h is 0 and the
+ * sum negative the result is the same). 2 * m is 2^32 more than what a register holds of it: the sum itself is added to
+ * the upper word. twice: two offsets and one.
+ */
+static inline int8_t fused(int32_t sum, int32_t multiplier, int32_t shift, int32_t twice)
+{
+    uint32_t add = (uint32_t)twice << (shift - 1);
+    int32_t from = (int32_t)((uint32_t)sum + add + (uint32_t)(sum >> 31));
+
+    return (int8_t)nuc_ssat8(nuc_smmlar(sum, (int32_t)((uint32_t)multiplier << 1), from) >> shift);
+}
+
 void nuc_dsp_finish_five(const struct nuc_finish_five *f)
 {
     int8_t *out = f->out;
@@ -88,12 +88,12 @@ void nuc_dsp_finish_five(const struct nuc_finish_five *f)
 
 #endif
 
-static void finish_fused(const struct nuc_finish *f, int8_t *out)
+void nuc_dsp_finish(const struct nuc_finish *f, int8_t *out)
 {
     const struct nuc_rescale *r = f->rescale;
     const int32_t *sums = f->sums;
 
-    if (f->pixels == NUC_COLUMN_PIXELS) {
+    if (f->fused && f->pixels == NUC_COLUMN_PIXELS) {
         const struct nuc_finish_five five = {
             .sums = sums,
             .multipliers = r->multipliers + f->first,
@@ -108,20 +108,6 @@ static void finish_fused(const struct nuc_finish *f, int8_t *out)
     }
     for (int32_t o = f->first; o < f->first + f->count; o++, sums += NUC_COLUMN_PIXELS) {
         for (int32_t i = 0; i < f->pixels; i++)
-            out[i * f->step + o] = fused(sums[i], r->multipliers[o], -r->shifts[o], 2 * r->offset + 1);
-    }
-}
-
-void nuc_dsp_finish(const struct nuc_finish *f, int8_t *out)
-{
-    const int32_t *sums = f->sums;
-
-    if (f->fused) {
-        finish_fused(f, out);
-        return;
-    }
-    for (int32_t o = f->first; o < f->first + f->count; o++, sums += NUC_COLUMN_PIXELS) {
-        for (int32_t i = 0; i < f->pixels; i++)
-            out[i * f->step + o] = nuc_rescaled(f->rescale, o, sums[i]);
+            out[i * f->step + o] = nuc_rescaled(r, o, sums[i]);
     }
 }

@@ -6,6 +6,7 @@
 #include "kernels/dsp/dsp_columns.h"
 
 #define STACK_WORDS 512
+#define FEW_PIXELS 2 /* that a matrix product is faster for */
 
 static int32_t least(int32_t a, int32_t b)
 {
@@ -23,6 +24,8 @@ struct plan {
     int32_t run;       /* elements of a run */
     int32_t last[2];   /* where the last window inside the image begins */
     ptrdiff_t down;    /* from one row of taps to the next in the input */
+    ptrdiff_t across;  /* from one tap to the next */
+    ptrdiff_t step;    /* from one window to the next */
     uint32_t offset;   /* input offset in both lanes */
     const int8_t *end; /* of the input */
     ptrdiff_t row;     /* of weights */
@@ -33,7 +36,9 @@ struct plan {
     uint32_t *columns; /* part blocks */
     int8_t *lines;     /* a part of each pixel's column before it is widened; NULL: runs are whole blocks everywhere */
     ptrdiff_t line;    /* from one line to the next */
-    int32_t *sums;     /* of a chunk */
+    int8_t *strip;     /* what five windows take of an input row at the border, or NULL: pixel by pixel there */
+    int32_t strip_words;
+    int32_t *sums; /* of a chunk */
     bool fused;
 };
 
@@ -45,59 +50,13 @@ struct part {
     int32_t from;   /* element of that run */
 };
 
-/* Where five windows begin in the output and in the input. */
+/* Where five windows begin: the column of the output, and in the input. */
 struct place {
     const int8_t *image; /* at the group's first channel */
-    int32_t y, x;
+    int32_t x;
     int32_t in_y, in_x;
-    int32_t pixels;
+    int32_t pixels; /* fewer in images that have fewer */
 };
-
-/* Where a column is written: widened at once, or first into the line. */
-struct writer {
-    const struct plan *p;
-    uint32_t *wide;
-    int8_t *line;
-};
-
-/* `count` elements; NULL: outside the image. */
-static void put(struct writer *w, const int8_t *in, int32_t count)
-{
-    const struct plan *p = w->p;
-
-    if (w->line != NULL) {
-        if (in != NULL)
-            memcpy(w->line, in, (size_t)count);
-        else
-            memset(w->line, -p->c->input_offset, (size_t)count);
-        w->line += count;
-    } else if (in != NULL) {
-        nuc_dsp_widen(in, p->offset, count >> 2, NUC_COLUMN_PIXELS, w->wide);
-        w->wide += (count >> 2) * NUC_COLUMN_BLOCK;
-    } else {
-        for (int32_t i = 0; i < count; i += 2, w->wide += NUC_COLUMN_PIXELS)
-            *w->wide = 0;
-    }
-}
-
-/* Elements [from, to) of the run at column x of an input row, at the group's first channel; NULL: outside the image. */
-static void put_run(struct writer *w, const int8_t *row, int32_t x, int32_t from, int32_t to)
-{
-    const struct plan *p = w->p;
-    int32_t left = x < 0 ? -x : 0;
-    int32_t right = least(p->in_size[1] - x, p->width);
-
-    if (row == NULL || left >= right)
-        left = right = p->width;
-    left = nuc_clamp_i32(left * p->depth, from, to);
-    right = nuc_clamp_i32(right * p->depth, from, to);
-    if (left > from)
-        put(w, NULL, left - from);
-    if (right > left)
-        put(w, row + (ptrdiff_t)x * p->c->in_channels + left, right - left);
-    if (to > right)
-        put(w, NULL, to - right);
-}
 
 /* Leads from run to run of a part. */
 struct walk {
@@ -124,50 +83,11 @@ static inline void next_run(const struct plan *p, struct walk *k)
     }
 }
 
-/* A part of the column of the window at (y, x) of the input, partly outside of it. */
-__attribute__((noinline)) static void put_runs(const struct plan *p, const struct part *part, const int8_t *image,
-                                               int32_t y, int32_t x, struct writer w)
+/* `count` bytes in words: up to 3 are read and written beyond. */
+static inline void copy_words(const int8_t *from, int8_t *to, int32_t count)
 {
-    const struct nuc_conv_s8 *c = p->c;
-
-    for (struct walk k = walk_of(p, part); k.left > 0; next_run(p, &k)) {
-        int32_t in_y = y + k.tap[0] * c->dilation[0];
-        bool inside = in_y >= 0 && in_y < p->in_size[0];
-        put_run(&w, inside ? image + (ptrdiff_t)in_y * p->in_size[1] * c->in_channels : NULL,
-                x + k.tap[1] * c->dilation[1], k.from, k.to);
-    }
-}
-
-/* A part of the column of a window inside the image. Words are copied where the input has the bytes beyond a run. */
-static inline void copy_runs(const struct plan *p, const struct part *part, const int8_t *in, int8_t *to)
-{
-    ptrdiff_t across = (ptrdiff_t)p->c->dilation[1] * p->c->in_channels;
-
-    for (struct walk k = walk_of(p, part); k.left > 0; next_run(p, &k)) {
-        const int8_t *from = in + k.tap[0] * p->down + k.tap[1] * across + k.from;
-        int32_t count = k.to - k.from;
-        if (p->end - from < count + 3) {
-            memcpy(to, from, (size_t)count);
-        } else {
-            for (int32_t i = 0; i < count; i += 4)
-                nuc_store_word(to + i, nuc_load_word(from + i));
-        }
-        to += count;
-    }
-}
-
-/* The same part of five windows inside the image, in one row of it; runs are whole blocks. */
-static inline void widen_runs(const struct plan *p, const struct part *part, const int8_t *in)
-{
-    ptrdiff_t across = (ptrdiff_t)p->c->dilation[1] * p->c->in_channels;
-    ptrdiff_t step = (ptrdiff_t)p->c->stride[1] * p->c->in_channels;
-    uint32_t *to = p->columns;
-
-    for (struct walk k = walk_of(p, part); k.left > 0; next_run(p, &k)) {
-        int32_t blocks = (k.to - k.from) >> 2;
-        nuc_dsp_widen_five(in + k.tap[0] * p->down + k.tap[1] * across + k.from, step, p->offset, blocks, to);
-        to += blocks * NUC_COLUMN_BLOCK;
-    }
+    for (; count > 0; count -= 4, from += 4, to += 4)
+        nuc_store_word(to, nuc_load_word(from));
 }
 
 static inline bool is_inside(const struct plan *p, int32_t in_y, int32_t in_x)
@@ -175,27 +95,74 @@ static inline bool is_inside(const struct plan *p, int32_t in_y, int32_t in_x)
     return in_y >= 0 && in_x >= 0 && in_y <= p->last[0] && in_x <= p->last[1];
 }
 
-static inline const int8_t *input_at(const struct plan *p, const struct place *at, int32_t in_y, int32_t in_x)
+/* The lines to columns; what fills the last block is widened to 0. */
+static void widen_lines(const struct plan *p, const struct part *part)
 {
-    return at->image + ((ptrdiff_t)in_y * p->in_size[1] + in_x) * p->c->in_channels;
+    int8_t *line = p->lines;
+
+    for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++, line += p->line) {
+        for (int32_t k = part->elements; (k & 3) != 0; k++)
+            line[k] = (int8_t)-p->c->input_offset;
+    }
+    nuc_dsp_widen_five(p->lines, p->line, p->offset, part->blocks, p->columns);
+}
+
+/* What lies outside the image is widened to 0. */
+static void put_zeros(const struct plan *p, const struct part *part, int32_t pixel)
+{
+    if (p->lines != NULL) {
+        memset(p->lines + pixel * p->line, -p->c->input_offset, (size_t)(4 * part->blocks));
+        return;
+    }
+    uint32_t *to = p->columns + pixel;
+    for (int32_t i = 2 * part->blocks; i > 0; i--, to += NUC_COLUMN_PIXELS)
+        *to = 0;
+}
+
+/* Elements from `at` of a part of one pixel's column. */
+static void put(const struct plan *p, int32_t pixel, int32_t at, const int8_t *from, int32_t count)
+{
+    if (p->lines == NULL) {
+        nuc_dsp_widen(from, p->offset, count >> 2, NUC_COLUMN_PIXELS, p->columns + at / 4 * NUC_COLUMN_BLOCK + pixel);
+        return;
+    }
+    int8_t *to = p->lines + pixel * p->line + at;
+    int32_t words = count & ~3;
+    copy_words(from, to, words);
+    for (int32_t i = words; i < count; i++)
+        to[i] = from[i];
+}
+
+/* A part of the column of the window at (y, x) of the input, wherever that is. */
+static void put_window(const struct plan *p, const struct part *part, const int8_t *image, int32_t y, int32_t x,
+                       int32_t pixel)
+{
+    const struct nuc_conv_s8 *c = p->c;
+
+    if (!is_inside(p, y, x))
+        put_zeros(p, part, pixel);
+    for (struct walk k = walk_of(p, part); k.left > 0; next_run(p, &k)) {
+        int32_t in_y = y + k.tap[0] * c->dilation[0];
+        int32_t in_x = x + k.tap[1] * c->dilation[1];
+        int32_t left = in_x < 0 ? -in_x * p->depth : 0;
+        int32_t right = least((p->in_size[1] - in_x) * p->depth, k.to);
+        left = left > k.from ? left : k.from;
+        if (in_y >= 0 && in_y < p->in_size[0] && left < right)
+            put(p, pixel, part->elements - k.left + left - k.from,
+                image + ((ptrdiff_t)in_y * p->in_size[1] + in_x) * c->in_channels + left, right - left);
+    }
 }
 
 /* A part of the columns, pixel by pixel. */
-static void put_pixels(const struct plan *p, const struct part *part, const struct place *at)
+__attribute__((noinline)) static void put_pixels(const struct plan *p, const struct part *part, const struct place *at)
 {
     const struct nuc_conv_s8 *c = p->c;
     int32_t x = at->x;
     int32_t in_y = at->in_y;
     int32_t in_x = at->in_x;
-    int8_t *line = p->lines;
 
     for (int32_t i = 0; i < at->pixels; i++) {
-        if (line != NULL && is_inside(p, in_y, in_x))
-            copy_runs(p, part, input_at(p, at, in_y, in_x), line);
-        else
-            put_runs(p, part, at->image, in_y, in_x, (struct writer){p, p->columns + i, line});
-        if (line != NULL)
-            line += p->line;
+        put_window(p, part, at->image, in_y, in_x, i);
         in_x += c->stride[1];
         if (++x == p->out_size[1]) {
             x = 0;
@@ -203,23 +170,62 @@ static void put_pixels(const struct plan *p, const struct part *part, const stru
             in_y += c->stride[0];
         }
     }
-    if (line == NULL)
-        return;
-    /* What fills the last block is widened to 0. */
-    for (int32_t k = part->elements; k < 4 * part->blocks; k++) {
-        for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++)
-            p->lines[i * p->line + k] = (int8_t)-c->input_offset;
+    if (p->lines != NULL)
+        widen_lines(p, part);
+}
+
+/* The pixels of an input row that five windows from x on take, with the zero points beside the image. */
+static const int8_t *strip_of(const struct plan *p, const int8_t *image, int32_t y, int32_t x)
+{
+    int32_t pixels = (NUC_COLUMN_PIXELS - 1) * p->c->stride[1] + p->width;
+    int32_t left = x < 0 ? -x : 0;
+    int32_t right = least(pixels, p->in_size[1] - x);
+
+    memset(p->strip, -p->c->input_offset, (size_t)(pixels * p->depth));
+    if (y >= 0 && y < p->in_size[0] && left < right)
+        memcpy(p->strip + left * p->depth, image + ((ptrdiff_t)y * p->in_size[1] + x + left) * p->depth,
+               (size_t)((right - left) * p->depth));
+    return p->strip;
+}
+
+/* A part of the columns of five windows in one row, inside the image or with a strip; runs are whole blocks or not. */
+static void put_runs(const struct plan *p, const struct part *part, const struct place *at, bool inside)
+{
+    const int8_t *in = at->image + ((ptrdiff_t)at->in_y * p->in_size[1] + at->in_x) * p->c->in_channels;
+    const int8_t *end = inside ? p->end : p->strip + 4 * p->strip_words;
+    bool blocks = p->run % 4 == 0;
+    uint32_t *to = p->columns;
+    int8_t *line = p->lines;
+
+    for (struct walk k = walk_of(p, part); k.left > 0; next_run(p, &k)) {
+        const int8_t *from = inside ? in + k.tap[0] * p->down + k.tap[1] * p->across
+                                    : strip_of(p, at->image, at->in_y + k.tap[0] * p->c->dilation[0], at->in_x);
+        int32_t count = k.to - k.from;
+        from += k.from;
+        if (blocks) {
+            nuc_dsp_widen_five(from, p->step, p->offset, count >> 2, to);
+            to += (count >> 2) * NUC_COLUMN_BLOCK;
+            continue;
+        }
+        for (int32_t i = 0; i < NUC_COLUMN_PIXELS; i++, from += p->step) {
+            if (end - from < count + 3) /* nothing is read beyond */
+                memcpy(line + i * p->line, from, (size_t)count);
+            else
+                copy_words(from, line + i * p->line, count);
+        }
+        line += count;
     }
-    nuc_dsp_widen_five(p->lines, p->line, p->offset, part->blocks, p->columns);
+    if (!blocks)
+        widen_lines(p, part);
 }
 
 static void put_columns(const struct plan *p, const struct part *part, const struct place *at)
 {
     const int32_t more = NUC_COLUMN_PIXELS - 1;
+    bool inside = is_inside(p, at->in_y, at->in_x) && at->in_x + more * p->c->stride[1] <= p->last[1];
 
-    if (p->run % 4 == 0 && at->pixels == NUC_COLUMN_PIXELS && at->x + more < p->out_size[1] &&
-        is_inside(p, at->in_y, at->in_x) && at->in_x + more * p->c->stride[1] <= p->last[1])
-        widen_runs(p, part, input_at(p, at, at->in_y, at->in_x));
+    if (at->pixels == NUC_COLUMN_PIXELS && at->x + more < p->out_size[1] && (inside || p->strip != NULL))
+        put_runs(p, part, at, inside);
     else
         put_pixels(p, part, at);
 }
@@ -246,7 +252,8 @@ static void place_columns(struct plan *p, int32_t channels, const struct nuc_wor
     const struct nuc_workspace *small = large == space ? &scratch : space;
     bool lines = p->depth % 4 != 0;
     int32_t a_block = NUC_COLUMN_BLOCK + (lines ? NUC_COLUMN_PIXELS : 0);
-    int32_t room = (int32_t)large->count - (lines ? NUC_COLUMN_PIXELS : 0); /* copies of runs end in a whole word */
+    int32_t fixed = (lines ? NUC_COLUMN_PIXELS : 0) + p->strip_words; /* copies of runs end in a whole word */
+    int32_t room = (int32_t)large->count - fixed;
     bool apart = small->count / NUC_COLUMN_PIXELS >= (size_t)least(channels, FEW_CHANNELS);
     int32_t beside = 0;
 
@@ -258,7 +265,8 @@ static void place_columns(struct plan *p, int32_t channels, const struct nuc_wor
     }
     p->part = even_piece(p->blocks, (room - beside) / a_block);
     p->columns = large->words;
-    uint32_t *after = p->columns + p->part * NUC_COLUMN_BLOCK;
+    p->strip = p->strip_words > 0 ? (int8_t *)(p->columns + p->part * NUC_COLUMN_BLOCK) : NULL;
+    uint32_t *after = p->columns + p->part * NUC_COLUMN_BLOCK + p->strip_words;
     p->line = 4 * (p->part + 1);
     p->lines = lines ? (int8_t *)after : NULL;
     if (lines)
@@ -346,22 +354,21 @@ static void five_pixels(const struct plan *p, const struct place *at, int32_t fi
     }
 }
 
-/* All pixels of one image; `image` and `weight` at the group's first channel. */
+/* All pixels of one image; `image` and `weight` at the group's first channel. The last five may repeat some. */
 static void convolve(const struct plan *p, int32_t first, int32_t last, const int8_t *image, const int8_t *weight,
                      int8_t *out)
 {
     const struct nuc_conv_s8 *c = p->c;
-    struct place at = {.image = image, .in_y = -c->padding[0], .in_x = -c->padding[1]};
+    int32_t n_pixels = p->out_size[0] * p->out_size[1];
+    struct place at = {.image = image, .pixels = least(n_pixels, NUC_COLUMN_PIXELS)};
 
-    for (int32_t left = p->out_size[0] * p->out_size[1]; left > 0; left -= at.pixels) {
-        at.pixels = least(left, NUC_COLUMN_PIXELS);
-        five_pixels(p, &at, first, last, weight, out);
-        out += (ptrdiff_t)at.pixels * c->out_channels;
-        for (at.x += at.pixels; at.x >= p->out_size[1]; at.x -= p->out_size[1]) {
-            at.y++;
-            at.in_y += c->stride[0];
-        }
+    for (int32_t done = 0; done < n_pixels; done += NUC_COLUMN_PIXELS) {
+        int32_t pixel = least(done, n_pixels - at.pixels);
+        int32_t y = pixel / p->out_size[1];
+        at.x = pixel - y * p->out_size[1];
+        at.in_y = y * c->stride[0] - c->padding[0];
         at.in_x = at.x * c->stride[1] - c->padding[1];
+        five_pixels(p, &at, first, last, weight, out + (ptrdiff_t)pixel * c->out_channels);
     }
 }
 
@@ -370,6 +377,21 @@ static bool is_pointwise(const struct nuc_conv_s8 *c)
 {
     return c->kernel[0] == 1 && c->kernel[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1 && c->padding[0] == 0 &&
            c->padding[1] == 0 && c->out_size[0] == c->in_size[0] && c->out_size[1] == c->in_size[1];
+}
+
+#define MOST_STRIP_WORDS 80
+
+/* A row that no window leaves to the left or right has its strips in the image; too long ones are done without. */
+static int32_t strip_words(const struct plan *p)
+{
+    const struct nuc_conv_s8 *c = p->c;
+    int32_t pixels = (NUC_COLUMN_PIXELS - 1) * c->stride[1] + p->width;
+    int32_t words = (pixels * p->depth + 3 + 3) / 4; /* runs are copied in words */
+    bool rows = c->groups == 1 && p->width == c->kernel[1];
+    bool leaves = c->padding[0] > 0 || c->padding[1] > 0 || (p->out_size[0] - 1) * c->stride[0] > p->last[0] ||
+                  (p->out_size[1] - 1) * c->stride[1] > p->last[1];
+
+    return rows && leaves && words <= MOST_STRIP_WORDS ? words : 0;
 }
 
 static struct plan plan_of(const struct nuc_conv_s8 *c)
@@ -393,8 +415,11 @@ static struct plan plan_of(const struct nuc_conv_s8 *c)
         p.last[d] = p.in_size[d] - (c->kernel[d] - 1) * c->dilation[d] - 1;
     p.run = p.width * p.depth;
     p.down = (ptrdiff_t)c->dilation[0] * p.in_size[1] * c->in_channels;
+    p.across = (ptrdiff_t)c->dilation[1] * c->in_channels;
+    p.step = (ptrdiff_t)c->stride[1] * c->in_channels;
     p.elements = c->kernel[0] * c->kernel[1] * p.depth;
     p.blocks = (p.elements + 3) / 4;
+    p.strip_words = strip_words(&p);
     p.fused = nuc_dsp_fuses(&c->rescale, c->bias, c->out_channels, p.elements);
     return p;
 }
@@ -423,13 +448,32 @@ void nuc_dsp_conv_channels(const struct nuc_conv_s8 *c, int32_t first, int32_t l
     }
 }
 
-void nuc_dsp_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+/* Apart from the matrix product, which takes stack of its own. */
+__attribute__((noinline)) static void on_stack(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight,
+                                               int8_t *out)
 {
     uint32_t stack[STACK_WORDS];
     const struct nuc_workspace space = {stack, STACK_WORDS};
 
     nuc_dsp_conv_channels(c, 0, c->out_channels, &space, in, weight,
                           c->kernel[0] * c->kernel[1] * (c->in_channels / c->groups), out);
+}
+
+void nuc_dsp_conv_s8(const struct nuc_conv_s8 *c, const int8_t *in, const int8_t *weight, int8_t *out)
+{
+    const struct nuc_matmul_s8 m = {
+        .rows = c->batch * c->out_size[0] * c->out_size[1],
+        .depth = c->in_channels,
+        .columns = c->out_channels,
+        .input_offset = c->input_offset,
+        .rescale = c->rescale,
+        .bias = c->bias,
+    };
+
+    if (is_pointwise(c) && c->groups == 1 && c->out_size[0] * c->out_size[1] <= FEW_PIXELS)
+        nuc_dsp_matmul_s8(&m, in, weight, out);
+    else
+        on_stack(c, in, weight, out);
 }
 
 #define ONE_CHANNEL_WORDS 640
