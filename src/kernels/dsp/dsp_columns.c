@@ -1,4 +1,5 @@
 #include "kernels/dsp/dsp_columns.h"
+#include "kernels/dsp/fused_scale.h"
 
 void nuc_dsp_widen(const int8_t *in, uint32_t offset, int32_t blocks, int32_t width, uint32_t *out)
 {
@@ -108,6 +109,6 @@ void nuc_dsp_finish(const struct nuc_finish *f, int8_t *out)
     }
     for (int32_t o = f->first; o < f->first + f->count; o++, sums += NUC_COLUMN_PIXELS) {
         for (int32_t i = 0; i < f->pixels; i++)
-            out[i * f->step + o] = nuc_rescaled(r, o, sums[i]);
+            out[i * f->step + o] = nuc_dsp_rescaled(r, o, sums[i]);
     }
 }

@@ -333,9 +333,9 @@ static void sum_part(const struct plan *p, const struct part *part, int32_t firs
     }
 }
 
-/* Five pixels of output channels [first, last). */
-static void five_pixels(const struct plan *p, const struct place *at, int32_t first, int32_t last, const int8_t *weight,
-                        int8_t *out)
+/* Five pixels of output channels [first, last). Not inlined: registers suffice then. */
+__attribute__((noinline)) static void five_pixels(const struct plan *p, const struct place *at, int32_t first,
+                                                  int32_t last, const int8_t *weight, int8_t *out)
 {
     const struct nuc_conv_s8 *c = p->c;
 
