@@ -19,6 +19,7 @@ contract       20  what compiles runs: 5,000 small models of every rank, dim ord
 metamorphic    10  2,000 models: what must not change a program does not
 paths          60  every command with paths of 1 to 4,095 bytes, under AddressSanitizer
 differential   20  20,000 random networks: evaluator and program agree at every operator
+strips          5  3,000 random networks: programs in strips of rows give the bytes of those without
 fuzz           25  every boundary with damaged input: libFuzzer for 90 seconds on each target
 LIST
 }
@@ -83,6 +84,13 @@ part_differential() {
         { print }
         / graphs of / { sub(/.*: /, ""); printf "differential: 20000 cases, %d failed\n", $1; said = 1 }
         END { if (!said) print "differential: 20000 cases, 1 failed" }'
+}
+
+part_strips() {
+    "$build/test/differential/strips" --graphs 3000 | awk '
+        { print }
+        /^strips: / { printf "strips: 3000 cases, %d failed\n", $(NF - 1); said = 1 }
+        END { if (!said) print "strips: 3000 cases, 1 failed" }'
 }
 
 # ---- running them ----
