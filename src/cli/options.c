@@ -163,7 +163,7 @@ const struct cli_option cli_options[] = {
     {"--exclude-graph-passes", CONVERT, CLI_LIST, TO(excluded_passes), "LIST",
      "passes of the vendor's converter that nucleon's does not have: HoistSliceAboveTranspose, MergeTranspose",
      COUNT_IN(n_excluded_passes)},
-    {"--fetch-constants-to-sram", MAKES | CONVERT, CLI_FLAG, TO(o.fetch_constants_to_sram), NULL,
+    {"--fetch-constants-to-sram", MAKES | EXPLAIN | CONVERT, CLI_FLAG, TO(o.fetch_constants_to_sram), NULL,
      "weights lie in flash: they are copied to a staging buffer while the NPU computes", .needs = CLI_AN_NPU},
     {"--use-profiling", CONVERT, CLI_FLAG, TO(convert.profile), NULL, "programs record the time of each kernel"},
     {"--verbose", CONVERT, CLI_FLAG, TO(verbose), NULL, "say why operators stay outside"},

@@ -160,6 +160,12 @@ run 0 "$nucleon" explain $digits --operators-not-to-delegate aten.conv2d
 [ "$(grep -c '^CPU .*aten.conv2d' "$work/out")" -ge 10 ] || fail "operators as the model has them"
 run 2 "$nucleon" explain $model --operators-not-to-delegate aten.conv3d
 has err "aten.convolution.default"
+# The estimate has the copies of weights that compile counts.
+run 0 "$nucleon" compile $digits --calibration $samples --fetch-constants-to-sram -o "$work/flash.pte"
+copies=$(sed -n 's/^  flash .*: \([0-9]*\) cycles of the CPU.*/\1/p' "$work/out")
+sram=$(cycles_of $digits --calibration $samples | tr -d ,)
+flash=$(cycles_of $digits --calibration $samples --fetch-constants-to-sram | tr -d ,)
+[ "$copies" -gt 0 ] && [ $((sram + copies)) -eq "$flash" ] || fail "$sram and $copies for weights make $flash cycles"
 run 1 "$nucleon" explain docs/explain.md
 
 [ $failures -eq 0 ] || exit 1
