@@ -272,7 +272,8 @@ void vec_run_table(const struct vec_machine *v, const struct nuc_mc_lut *l, cons
                             .in_pitch = npu_pitch(l->in_pitch, l->run),
                             .pitch = npu_pitch(l->out_pitch, l->run)};
 
-    share_table(v, &job, l->count / l->run);
+    /* A dense table leaves its run 0. */
+    share_table(v, &job, dense ? 1 : l->count / l->run);
 }
 
 void vec_run_last_table(const struct vec_machine *v, const struct nuc_mc_result *result, const int8_t *table,
