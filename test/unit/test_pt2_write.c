@@ -5,6 +5,7 @@
 #include "failing_memory.h"
 #include "graph_texts.h"
 
+#include "compiler/export/json_build.h"
 #include "compiler/export/pt2_write.h"
 #include "compiler/import/json.h"
 #include "compiler/import/pt2.h"
@@ -325,14 +326,52 @@ static void test_out_of_memory(void **state)
     assert_true(done);
 }
 
+/* ---- long lists ---- */
+
+/* An object with a list and an object of so many members between others, made text at once or while they grow. */
+static struct nuc_span long_text(struct nuc_context *cx, unsigned members, bool at_once)
+{
+    json_t *tree = nuc_json_tree(cx);
+
+    nuc_put_string(cx, tree, "before", "\"0\":null");
+    struct nuc_json_long object = {.container = nuc_put_object(cx, tree, "object")};
+    struct nuc_json_long list = {.container = nuc_put_array(cx, nuc_put_object(cx, tree, "inside"), "list")};
+    nuc_put_array(cx, tree, "empty");
+    for (unsigned i = 0; i < members; i++) {
+        nuc_put_int(cx, nuc_put_object(cx, object.container, nuc_format(cx, "k%u", i)), "value", i);
+        nuc_put_string(cx, nuc_put_object(cx, list.container, NULL), "text", "a, [1]");
+        if (at_once)
+            continue;
+        nuc_json_member_done(cx, &object);
+        nuc_json_member_done(cx, &list);
+    }
+    if (at_once)
+        return nuc_json_dump(cx, tree, JSON_COMPACT);
+    return nuc_json_dump_long(cx, tree, (struct nuc_json_long *const[]){&list, &object}, 2);
+}
+
+static void check_long_lists(struct nuc_context *cx, void *arg)
+{
+    static const unsigned members[] = {0, 1, 127, 128, 129, 256, 1000};
+
+    (void)arg;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        struct nuc_span once = long_text(cx, members[i], true), grown = long_text(cx, members[i], false);
+        assert_int_equal(grown.size, once.size);
+        assert_memory_equal(grown.data, once.data, once.size);
+    }
+}
+
 /* ---- */
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),   CONTEXT_TEST(check_tied),      CONTEXT_TEST(check_same_target),
-        CONTEXT_TEST(check_entries),          CONTEXT_TEST(check_in_place),  CONTEXT_TEST(check_integer_scalars),
-        CONTEXT_TEST(check_argument_kinds),   CONTEXT_TEST(check_call_spec), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_round_trips),   CONTEXT_TEST(check_tied),
+        CONTEXT_TEST(check_same_target),      CONTEXT_TEST(check_entries),
+        CONTEXT_TEST(check_in_place),         CONTEXT_TEST(check_integer_scalars),
+        CONTEXT_TEST(check_argument_kinds),   CONTEXT_TEST(check_call_spec),
+        CONTEXT_TEST(check_long_lists),       cmocka_unit_test(test_failures),
         cmocka_unit_test(test_out_of_memory),
     };
 

@@ -1,6 +1,8 @@
 #include "compiler/export/json_build.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 static void release(void *object)
 {
@@ -116,4 +118,112 @@ struct nuc_span nuc_json_dump(struct nuc_context *cx, const json_t *tree, size_t
     if (size == 0 || json_dumpb(tree, text, size, flags) != size)
         nuc_fail(cx, NUC_NO_MEMORY, "out of memory");
     return (struct nuc_span){(const uint8_t *)text, size};
+}
+
+/* ---- long lists ---- */
+
+#define MEMBERS_HELD 128 /* of a long list in the tree */
+#define MARK_SIZE 32     /* of a mark with its quotation marks, at most */
+
+static bool is_array(const struct nuc_json_long *list)
+{
+    return json_is_array(list->container);
+}
+
+static void make_text(struct nuc_context *cx, struct nuc_json_long *list)
+{
+    struct nuc_span text = nuc_json_dump(cx, list->container, JSON_COMPACT);
+
+    list->parts = nuc_grow(cx, list->parts, &list->capacity, list->count + 1, sizeof *list->parts);
+    list->parts[list->count++] = (struct nuc_span){text.data + 1, text.size - 2};
+    if (is_array(list))
+        json_array_clear(list->container);
+    else
+        json_object_clear(list->container);
+}
+
+void nuc_json_member_done(struct nuc_context *cx, struct nuc_json_long *list)
+{
+    size_t held = is_array(list) ? json_array_size(list->container) : json_object_size(list->container);
+
+    if (held >= MEMBERS_HELD)
+        make_text(cx, list);
+}
+
+/* A control character, which no name has, as JSON writes it. */
+static size_t format_mark(char mark[MARK_SIZE], size_t index, bool in_array)
+{
+    return (size_t)snprintf(mark, MARK_SIZE, in_array ? "\"\\u0001%zu\"" : "\"\\u0001%zu\":null", index);
+}
+
+/* What stands for the members in the tree. */
+static void put_mark(struct nuc_context *cx, struct nuc_json_long *list, size_t index)
+{
+    char mark[MARK_SIZE];
+
+    snprintf(mark, sizeof mark, "\001%zu", index);
+    if (is_array(list))
+        nuc_put_string(cx, list->container, NULL, mark);
+    else
+        nuc_put_null(cx, list->container, mark);
+}
+
+static size_t members_size(const struct nuc_json_long *list)
+{
+    size_t size = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        size += list->parts[i].size + (i > 0);
+    return size;
+}
+
+static uint8_t *write_members(const struct nuc_json_long *list, uint8_t *at)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (i > 0)
+            *at++ = ',';
+        memcpy(at, list->parts[i].data, list->parts[i].size);
+        at += list->parts[i].size;
+    }
+    return at;
+}
+
+/* Where the text names a list, and which; NULL: none does any more. */
+static const uint8_t *find_mark(const uint8_t *from, const uint8_t *end, struct nuc_json_long *const *lists,
+                                size_t count, size_t *index, size_t *size)
+{
+    char mark[MARK_SIZE];
+
+    for (; (from = memchr(from, '"', (size_t)(end - from))) != NULL; from++) {
+        for (*index = 0; *index < count; (*index)++) {
+            *size = format_mark(mark, *index, is_array(lists[*index]));
+            if ((size_t)(end - from) >= *size && memcmp(from, mark, *size) == 0)
+                return from;
+        }
+    }
+    return NULL;
+}
+
+struct nuc_span nuc_json_dump_long(struct nuc_context *cx, const json_t *tree, struct nuc_json_long *const *lists,
+                                   size_t count)
+{
+    size_t size = 0, index, mark_size;
+
+    for (size_t i = 0; i < count; i++) {
+        if (json_array_size(lists[i]->container) + json_object_size(lists[i]->container) > 0)
+            make_text(cx, lists[i]);
+        put_mark(cx, lists[i], i);
+        size += members_size(lists[i]);
+    }
+    struct nuc_span frame = nuc_json_dump(cx, tree, JSON_COMPACT);
+    uint8_t *text = nuc_alloc(cx, size + frame.size), *at = text;
+    const uint8_t *from = frame.data, *end = frame.data + frame.size, *mark;
+    while ((mark = find_mark(from, end, lists, count, &index, &mark_size)) != NULL) {
+        memcpy(at, from, (size_t)(mark - from));
+        at = write_members(lists[index], at + (mark - from));
+        from = mark + mark_size;
+    }
+    memcpy(at, from, (size_t)(end - from));
+    at += end - from;
+    return (struct nuc_span){text, (size_t)(at - text)};
 }

@@ -30,4 +30,21 @@ void nuc_put_string(struct nuc_context *cx, json_t *parent, const char *key, con
  * where these do not say otherwise. */
 struct nuc_span nuc_json_dump(struct nuc_context *cx, const json_t *tree, size_t flags);
 
+/*
+ * A long array or object of a tree, whose members become text while it grows: a tree takes ten times the memory of its
+ * text. It begins with `container` set and all else 0, and nothing else is put into the tree's container afterwards.
+ */
+struct nuc_json_long {
+    json_t *container;
+    struct nuc_span *parts; /* between the brackets, without the commas from part to part */
+    size_t count, capacity;
+};
+
+/* To be called after a member has been put with all that belongs to it; it is not looked at again. */
+void nuc_json_member_done(struct nuc_context *cx, struct nuc_json_long *list);
+
+/* nuc_json_dump(), compact, of a tree with `count` such containers. */
+struct nuc_span nuc_json_dump_long(struct nuc_context *cx, const json_t *tree, struct nuc_json_long *const *lists,
+                                   size_t count);
+
 #endif

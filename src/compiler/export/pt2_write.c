@@ -56,7 +56,8 @@ void nuc_put_value(struct nuc_pt2_writer *w, const char *name, const struct nuc_
     int64_t strides[NUC_MAX_RANK];
 
     nuc_dense_strides(meta, strides);
-    put_tensor_meta(w->cx, w->tensor_values, name, meta, strides, requires_grad);
+    put_tensor_meta(w->cx, w->tensor_values.container, name, meta, strides, requires_grad);
+    nuc_json_member_done(w->cx, &w->tensor_values);
 }
 
 /* Only floating tensors can. */
@@ -158,19 +159,20 @@ static const char *file_name(struct nuc_context *cx, const struct payloads *p, s
 static struct nuc_span make_config(struct nuc_context *cx, const struct payloads *p, bool constants)
 {
     json_t *tree = nuc_json_tree(cx);
-    json_t *config = nuc_put_object(cx, tree, "config");
+    struct nuc_json_long config = {.container = nuc_put_object(cx, tree, "config")};
 
     for (size_t i = 0; i < p->count; i++) {
         const struct nuc_node *n = p->items[i].node;
         if ((n->input_kind == NUC_CONSTANT) != constants)
             continue;
-        json_t *entry = nuc_put_object(cx, config, p->items[i].target);
+        json_t *entry = nuc_put_object(cx, config.container, p->items[i].target);
         nuc_put_string(cx, entry, "path_name", file_name(cx, p, p->items[i].file));
         nuc_put_bool(cx, entry, "is_param", n->input_kind == NUC_PARAMETER);
         nuc_put_bool(cx, entry, "use_pickle", false);
         put_tensor_meta(cx, entry, "tensor_meta", &n->vals[0], n->data->strides, requires_grad(n));
+        nuc_json_member_done(cx, &config);
     }
-    return nuc_json_dump(cx, tree, JSON_COMPACT);
+    return nuc_json_dump_long(cx, tree, (struct nuc_json_long *const[]){&config}, 1);
 }
 
 /* ---- signature ---- */
@@ -188,20 +190,23 @@ static void put_static_input(struct nuc_pt2_writer *w, json_t *spec, const struc
 /* Inputs of graph and signature, both in the order of the placeholders, which is that of the payloads, too. */
 static void put_inputs(struct nuc_pt2_writer *w, json_t *signature, const struct payload *payload)
 {
-    json_t *inputs = nuc_put_array(w->cx, w->graph, "inputs");
-    json_t *specs = nuc_put_array(w->cx, signature, "input_specs");
+    w->inputs.container = nuc_put_array(w->cx, w->graph, "inputs");
+    w->input_specs.container = nuc_put_array(w->cx, signature, "input_specs");
 
     for (const struct nuc_node *n = w->g->first; nuc_is_placeholder(n); n = n->next) {
         if (w->is_scalar[n->id])
             continue;
         w->names[n->id] = n->name;
-        nuc_put_tensor(w->cx, inputs, NULL, n->name);
+        nuc_put_tensor(w->cx, w->inputs.container, NULL, n->name);
+        nuc_json_member_done(w->cx, &w->inputs);
         nuc_put_value(w, n->name, &n->vals[0], requires_grad(n));
-        json_t *spec = nuc_put_object(w->cx, nuc_put_object(w->cx, specs, NULL), nuc_torch_inputs[n->input_kind].kind);
+        json_t *spec = nuc_put_object(w->cx, nuc_put_object(w->cx, w->input_specs.container, NULL),
+                                      nuc_torch_inputs[n->input_kind].kind);
         if (n->input_kind == NUC_USER_INPUT)
             nuc_put_tensor(w->cx, spec, "arg", n->name);
         else
             put_static_input(w, spec, payload++);
+        nuc_json_member_done(w->cx, &w->input_specs);
     }
 }
 
@@ -294,7 +299,7 @@ static void put_graph_module(struct nuc_pt2_writer *w, json_t *model, const stru
     json_t *graph_module = nuc_put_object(w->cx, model, "graph_module");
 
     w->graph = nuc_put_object(w->cx, graph_module, "graph");
-    w->tensor_values = nuc_put_object(w->cx, w->graph, "tensor_values");
+    w->tensor_values.container = nuc_put_object(w->cx, w->graph, "tensor_values");
     json_t *signature = nuc_put_object(w->cx, graph_module, "signature");
     put_inputs(w, signature, p->items);
     nuc_put_nodes(w);
@@ -322,7 +327,8 @@ static struct nuc_span make_model(struct nuc_pt2_writer *w, const struct payload
     nuc_put_string(w->cx, nuc_put_array(w->cx, model, "verifiers"), NULL, "TRAINING");
     nuc_put_string(w->cx, model, "torch_version", TORCH_VERSION);
     nuc_put_array(w->cx, model, "guards_code");
-    return nuc_json_dump(w->cx, model, JSON_COMPACT);
+    return nuc_json_dump_long(
+        w->cx, model, (struct nuc_json_long *const[]){&w->tensor_values, &w->inputs, &w->input_specs, &w->nodes}, 4);
 }
 
 /* ---- entries ---- */

@@ -289,17 +289,19 @@ static const char *target(struct nuc_pt2_writer *w, const struct nuc_node *node,
 void nuc_put_nodes(struct nuc_pt2_writer *w)
 {
     const bool *safe_in_place = nuc_find_safe_in_place(w->g);
-    json_t *nodes = nuc_put_array(w->cx, w->graph, "nodes");
+
+    w->nodes.container = nuc_put_array(w->cx, w->graph, "nodes");
 
     for (const struct nuc_node *n = w->g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n) || n->op == NUC_OP_GETITEM)
             continue;
-        json_t *json = nuc_put_object(w->cx, nodes, NULL);
+        json_t *json = nuc_put_object(w->cx, w->nodes.container, NULL);
         nuc_put_string(w->cx, json, "target", target(w, n, safe_in_place[n->id]));
         put_args(w, json, n);
         put_results(w, json, n);
         put_metadata(w, json, n);
         nuc_put_null(w->cx, json, "is_hop_single_tensor_return");
         nuc_put_string(w->cx, json, "name", n->name);
+        nuc_json_member_done(w->cx, &w->nodes);
     }
 }

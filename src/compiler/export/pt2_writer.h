@@ -9,7 +9,8 @@ struct nuc_pt2_writer {
     struct nuc_context *cx;
     struct nuc_graph *g;
     json_t *graph; /* graph_module.graph */
-    json_t *tensor_values;
+    struct nuc_json_long tensor_values;
+    struct nuc_json_long inputs, input_specs, nodes; /* of the graph, of its signature, of the graph */
     const char **names; /* by node id: what the value is called; a getitem may share the name of another */
     bool *is_scalar;    /* by node id: a constant that is written as a number where it is read */
 };
