@@ -196,11 +196,17 @@ struct nuc_node *nuc_add_constant(struct nuc_graph *g, const char *name, const s
 
 /* ---- users ---- */
 
+#define FIRST_USERS 2
+
 static void add_user(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *user)
 {
     for (uint32_t i = 0; i < node->n_users; i++) {
         if (node->users[i] == user)
             return;
+    }
+    if (node->users_capacity == 0) { /* most values have one reader */
+        node->users_capacity = FIRST_USERS;
+        node->users = nuc_alloc_array(g->cx, FIRST_USERS, sizeof *node->users);
     }
     node->users = nuc_grow(g->cx, node->users, &node->users_capacity, node->n_users + 1, sizeof *node->users);
     node->users[node->n_users++] = user;

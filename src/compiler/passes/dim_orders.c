@@ -79,11 +79,12 @@ static bool same_outputs(const struct nuc_graph *a, const struct nuc_graph *b)
 bool nuc_remove_order_copies(struct nuc_graph *g)
 {
     bool changed = bypass_copies(g, false);
+    struct nuc_arena *outer = nuc_push_arena(g->cx);
     struct nuc_graph *trial = nuc_graph_copy(g);
+    bool same = bypass_copies(trial, true) && same_outputs(g, trial);
 
-    if (bypass_copies(trial, true) && same_outputs(g, trial))
-        changed |= bypass_copies(g, true);
-    return changed;
+    nuc_pop_arena(g->cx, outer);
+    return (same && bypass_copies(g, true)) || changed;
 }
 
 /* ---- values in an order no program has ---- */
