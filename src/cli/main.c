@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/heap.h"
 #include "cli/signals.h"
 
 static const struct cli_command commands[] = {
@@ -113,6 +114,7 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    cli_prepare_heap();
     cli_hold_streams();
     return cli_finish(run_command(argc, argv));
 }

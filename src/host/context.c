@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #define CHUNK_SIZE ((size_t)64 * 1024)
 #define BIG_ALIGNMENT ((size_t)64)
@@ -135,6 +138,27 @@ static void *aligned_in(struct chunk *c, size_t size, size_t alignment)
     return (void *)start;
 }
 
+#if defined(MADV_HUGEPAGE)
+#define HUGE_PAGE ((uintptr_t)2 << 20)
+
+/* One page instead of 512 to be made where it is touched first: those that lie inside of a block, which take no more
+ * memory than it. An address between other pages is no harm: the system then refuses. */
+static void ask_for_huge_pages(void *block, size_t size)
+{
+    uintptr_t begin = ((uintptr_t)block + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    uintptr_t end = ((uintptr_t)block + size) & ~(HUGE_PAGE - 1);
+
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+}
+#else
+static void ask_for_huge_pages(void *block, size_t size)
+{
+    (void)block;
+    (void)size;
+}
+#endif
+
 static struct chunk *add_chunk(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
 {
     size_t usable = size < CHUNK_SIZE ? CHUNK_SIZE : size;
@@ -147,6 +171,8 @@ static struct chunk *add_chunk(struct nuc_context *cx, struct nuc_arena *arena, 
         zeros ? calloc(1, sizeof *c + usable) : cx->allocator.allocate(cx->allocator.user, NULL, sizeof *c + usable);
     if (c == NULL)
         out_of_memory(cx, size);
+    if (zeros)
+        ask_for_huge_pages(c, sizeof *c + usable);
     c->zeros = zeros;
     c->size = usable;
     c->used = 0;
