@@ -239,20 +239,15 @@ static inline int32_t vec_copy_alternate(int8_t *to, const int8_t *from, int32_t
     return done;
 }
 
-static inline __m512i vec_offset_inputs(const int8_t *p)
-{
-    return _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_set1_epi8(INT8_MIN));
-}
-
-/* Four taps of 64 outputs: their bytes interleaved within 128 bits, which makes the order of the lanes. */
+/* Four taps of 64 outputs, staged: their bytes interleaved within 128 bits, which makes the order of the lanes. */
 typedef struct {
     __m512i part[4];
 } vec_mixed;
 
 static inline vec_mixed vec_mix(const int8_t *const *tap, ptrdiff_t at)
 {
-    __m512i x0 = vec_offset_inputs(tap[0] + at), x1 = vec_offset_inputs(tap[1] + at);
-    __m512i x2 = vec_offset_inputs(tap[2] + at), x3 = vec_offset_inputs(tap[3] + at);
+    __m512i x0 = _mm512_loadu_si512(tap[0] + at), x1 = _mm512_loadu_si512(tap[1] + at);
+    __m512i x2 = _mm512_loadu_si512(tap[2] + at), x3 = _mm512_loadu_si512(tap[3] + at);
     __m512i low01 = _mm512_unpacklo_epi8(x0, x1), high01 = _mm512_unpackhi_epi8(x0, x1);
     __m512i low23 = _mm512_unpacklo_epi8(x2, x3), high23 = _mm512_unpackhi_epi8(x2, x3);
 

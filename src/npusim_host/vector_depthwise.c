@@ -137,7 +137,9 @@ struct vec_plan *vec_plan_depthwise(const struct vec_isa *isa, const struct nuc_
         return vec_plan_spread(isa, npu, c, budget);
     w.spread = c->out_c / c->in_c;
     w.split = c->stride_w;
+    w.flip = (int8_t)isa->input_offset;
     w.ring += takes_two_rows(c) ? 1 : 0;
+    w.tap_rows = takes_two_rows(c) ? VEC_DEPTH : c->k_h;
     uint64_t scratch = vec_window_measure(&w, true);
     if ((c->weight.where & 0xFFu) != NUC_MC_WEIGHTS || n_taps > VEC_MAX_TAPS || scratch > VEC_MOST_SCRATCH)
         return NULL;

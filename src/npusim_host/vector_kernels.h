@@ -213,8 +213,10 @@ static void vec_gemm_row(const struct vec_gemm *g, const int8_t *const *segment,
 
 /* One or two rows of outputs at once; of two, the second is stored when it is one of the output's. */
 VEC_INLINE void vec_depthwise_rows(const struct vec_depthwise *d, const int8_t *const *tap, const int rows,
-                                   int32_t stored, int8_t *out)
+                                   const int32_t groups, int32_t stored, int8_t *out)
 {
+    const struct vec_output output = d->output;
+
     for (int32_t l = 0; l < d->lines; l++, out += d->out_line) {
         int32_t table = 0;
         for (int32_t done = 0; done < d->line; done += VEC_BLOCK) {
@@ -225,7 +227,7 @@ VEC_INLINE void vec_depthwise_rows(const struct vec_depthwise *d, const int8_t *
             for (int v = 0; v < rows * VEC_VECTORS; v++)
                 acc[v / VEC_VECTORS][v % VEC_VECTORS] =
                     vec_load(d->bias + table * VEC_BLOCK + v % VEC_VECTORS * VEC_LANES);
-            for (int32_t t = 0; t < d->groups; t++) {
+            for (int32_t t = 0; t < groups; t++) {
                 vec_mixed x = vec_mix(tap + t * VEC_DEPTH, (ptrdiff_t)l * d->line + done);
                 VEC_UNROLL
                 for (int r = 0; r < rows; r++, w += VEC_BLOCK_WEIGHTS)
@@ -237,14 +239,14 @@ VEC_INLINE void vec_depthwise_rows(const struct vec_depthwise *d, const int8_t *
                 VEC_UNROLL
                 for (int r = 0; r < rows; r++)
                     both[r] = acc[r][v];
-                vec_requant_all(both, rows, p + v, d->output.zero);
+                vec_requant_all(both, rows, p + v, output.zero);
                 VEC_UNROLL
                 for (int r = 0; r < rows; r++)
                     acc[r][v] = both[r];
             }
-            vec_store_block(acc[0], &d->output, out + done, d->line - done);
+            vec_store_block(acc[0], &output, out + done, d->line - done);
             if (rows > 1 && stored > 1)
-                vec_store_block(acc[1], &d->output, out + d->out_row + done, d->line - done);
+                vec_store_block(acc[1], &output, out + d->out_row + done, d->line - done);
             table = table + 1 == d->tables ? 0 : table + 1;
         }
     }
@@ -252,10 +254,15 @@ VEC_INLINE void vec_depthwise_rows(const struct vec_depthwise *d, const int8_t *
 
 static void vec_depthwise(const struct vec_depthwise *d, const int8_t *const *tap, int32_t rows, int8_t *out)
 {
-    if (d->rows == 2)
-        vec_depthwise_rows(d, tap, 2, rows, out);
+    /* A window of 3 x 3 has three groups: their loop is laid out flat. */
+    if (d->rows == 2 && d->groups == 3)
+        vec_depthwise_rows(d, tap, 2, 3, rows, out);
+    else if (d->rows == 2)
+        vec_depthwise_rows(d, tap, 2, d->groups, rows, out);
+    else if (d->groups == 3)
+        vec_depthwise_rows(d, tap, 1, 3, rows, out);
     else
-        vec_depthwise_rows(d, tap, 1, rows, out);
+        vec_depthwise_rows(d, tap, 1, d->groups, rows, out);
 }
 
 VEC_INLINE vec_i32 vec_scaled(vec_i32 v, const struct vec_scale *scale, const bool any)
@@ -445,7 +452,7 @@ static void vec_copy(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, p
         bytes *= n;
         n = 1;
     }
-    int32_t done = vec_copy_alternate(to, from, n, bytes, step, flip);
+    int32_t done = n > 1 ? vec_copy_alternate(to, from, n, bytes, step, flip) : 0;
     to += done * bytes;
     from += done * step;
     for (int32_t i = done; i < n; i++, from += step, to += bytes) {

@@ -245,6 +245,7 @@ struct vec_window vec_conv_window(const struct vec_isa *isa, const struct nuc_mc
                                .split = 1,
                                .padded_w = (int32_t)(padded < INT32_MAX ? padded : INT32_MAX),
                                .ring = (int32_t)ring,
+                               .tap_rows = c->k_h,
                                .zero = c->input_zero};
 }
 
@@ -400,6 +401,7 @@ struct vec_plan *vec_plan_matmul(const struct vec_isa *isa, const struct nuc_npu
                                     .split = 1,
                                     .padded_w = 1,
                                     .ring = 1,
+                                    .tap_rows = 1,
                                     .n_taps = 1,
                                     .taps = taps};
     if (!stage)

@@ -26,7 +26,7 @@ struct vec_window {
     const struct vec_isa *isa;
     int8_t flip; /* bits that are turned in staged rows: those that add the kernels' offset */
     int32_t zero;
-    int32_t n_taps;
+    int32_t n_taps, tap_rows; /* rows of the image that taps are of, `dilation_h` apart: at most VEC_MAX_TAPS */
     const struct vec_tap *taps;
 };
 
@@ -175,7 +175,7 @@ struct vec_cursor {
     const int8_t *input;
     int8_t *slots; /* the ring, then the row of zero points */
     const int8_t *zeros;
-    int64_t batch, next; /* the image the ring has rows of, and the first row not yet staged */
+    int64_t batch, next, slot; /* the image the ring has rows of, the first row not yet staged and its place */
 };
 
 void vec_cursor_start(struct vec_cursor *c, const struct vec_window *w, const int8_t *input, uint8_t *scratch);

@@ -40,9 +40,9 @@ static void stage_row(const struct vec_window *w, const int8_t *from, int8_t *sl
     size_t bytes = (size_t)w->pixel * (size_t)w->spread;
     ptrdiff_t step = w->in_pixel * w->split;
 
-    if (w->split == 1 && w->spread == 1 && w->in_pixel == w->pixel && w->flip == 0) {
+    if (w->split == 1 && w->spread == 1) {
         if (end > w->pad_left)
-            memcpy(slot + (size_t)w->pad_left * bytes, from, (size_t)(end - w->pad_left) * bytes);
+            w->isa->copy(slot + (size_t)w->pad_left * bytes, from, end - w->pad_left, w->pixel, step, w->flip);
         return;
     }
     for (int32_t p = 0; p < w->split; p++) {
@@ -65,11 +65,15 @@ static void stage_rows(struct vec_cursor *c, const int8_t *image, int64_t low, i
 {
     const struct vec_window *w = c->window;
 
-    low = low > c->next ? low : c->next;
+    if (low > c->next) {
+        c->next = low;
+        c->slot = low % w->ring;
+    }
     high = high < w->in_h ? high : w->in_h;
-    for (int64_t y = low; y < high; y++)
-        stage_row(w, image + y * w->in_row, c->slots + (size_t)(y % w->ring) * w->slot);
-    c->next = high > c->next ? high : c->next;
+    for (; c->next < high; c->next++) {
+        stage_row(w, image + c->next * w->in_row, c->slots + (size_t)c->slot * w->slot);
+        c->slot = c->slot + 1 == w->ring ? 0 : c->slot + 1;
+    }
 }
 
 void vec_cursor_row(struct vec_cursor *c, int64_t batch, int32_t oy, const int8_t **tap)
@@ -81,18 +85,29 @@ void vec_cursor_row(struct vec_cursor *c, int64_t batch, int32_t oy, const int8_
     if (c->batch != batch) {
         c->batch = batch;
         c->next = 0;
+        c->slot = 0;
     }
     if (w->ring > 0)
         stage_rows(c, image, top, top + w->ring);
-    /* One division for all taps, which are within a ring or two of the first row. */
-    int64_t ring = w->ring, first = ring > 0 ? (top % ring + ring) % ring : 0, in_h = w->in_h, dilation = w->dilation_h;
+    /* The row after those of the window takes the slot of its first. At the bottom, where it is missing, one divides.
+     */
+    int64_t ring = w->ring, slot = top;
+    if (ring > 0)
+        slot = c->next == top + ring ? c->slot : top % ring;
+    slot += ring > 0 && slot < 0 ? ring : 0;
+    int64_t around = ring > 0 ? ring : INT64_MAX; /* more than the step from one row of taps to the next */
+    uint64_t in_h = (uint64_t)w->in_h, y = (uint64_t)top, down = (uint64_t)w->dilation_h;
     ptrdiff_t between = ring > 0 ? (ptrdiff_t)w->slot : w->in_row;
-    const int8_t *rows = ring > 0 ? c->slots : image, *zeros = c->zeros;
+    const int8_t *rows = ring > 0 ? c->slots : image, *zeros = c->zeros, *of_row[VEC_MAX_TAPS];
     const struct vec_tap *taps = w->taps;
-    for (int32_t t = 0, n = w->n_taps; t < n; t++) {
-        int64_t down = taps[t].row * dilation, y = top + down, slot = ring > 0 ? first + down : y;
-        while (slot >= ring && ring > 0)
-            slot -= ring;
-        tap[t] = (y >= 0 && y < in_h ? rows + slot * between : zeros) + taps[t].at;
+    /* No branch depends on the row. */
+    for (int32_t r = 0, n = w->tap_rows; r < n; r++) {
+        bool inside = y < in_h;
+        of_row[r] = (inside ? rows : zeros) + (inside ? slot * between : 0);
+        y += down;
+        slot += (int64_t)down;
+        slot -= slot >= around ? around : 0;
     }
+    for (int32_t t = 0, n = w->n_taps; t < n; t++)
+        tap[t] = of_row[taps[t].row] + taps[t].at;
 }
