@@ -16,7 +16,10 @@ struct nuc_name_table {
     struct name_entry *entries;
     size_t capacity; /* power of two */
     size_t used;
+    struct nuc_sub_arena *memory; /* of a long table, which goes when the table grows; NULL: the graph's arena */
 };
+
+#define LONG_TABLE 4096 /* entries */
 
 static size_t hash_name(const char *name)
 {
@@ -38,17 +41,23 @@ static struct name_entry *find_entry(const struct nuc_name_table *t, const char 
 
 static void grow_names(struct nuc_context *cx, struct nuc_name_table *t)
 {
-    struct nuc_name_table larger = {NULL, t->capacity == 0 ? 64 : t->capacity * 2, t->used};
+    struct nuc_name_table larger = {NULL, t->capacity == 0 ? 64 : t->capacity * 2, t->used, NULL};
 
+    if (larger.capacity >= LONG_TABLE)
+        larger.memory = nuc_enter_sub_arena(cx);
     larger.entries = nuc_alloc_array(cx, larger.capacity, sizeof *larger.entries);
+    if (larger.memory != NULL)
+        nuc_leave_sub_arena(cx, larger.memory);
     for (size_t i = 0; i < t->capacity; i++) {
         if (t->entries[i].name != NULL)
             *find_entry(&larger, t->entries[i].name) = t->entries[i];
     }
+    nuc_free_sub_arena(t->memory);
     *t = larger;
 }
 
-static struct name_entry *enter_name(struct nuc_graph *g, const char *name)
+/* `lasts`: the name lives as long as the graph, and is not copied. */
+static struct name_entry *enter_name(struct nuc_graph *g, const char *name, bool lasts)
 {
     struct nuc_name_table *t = g->names;
 
@@ -56,19 +65,19 @@ static struct name_entry *enter_name(struct nuc_graph *g, const char *name)
         grow_names(g->cx, t);
     struct name_entry *e = find_entry(t, name);
     if (e->name == NULL) {
-        e->name = nuc_strdup(g->cx, name);
+        e->name = lasts ? name : nuc_strdup(g->cx, name);
         t->used++;
     }
     return e;
 }
 
-static const char *claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted)
+static const char *claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts)
 {
-    struct name_entry *e = enter_name(g, wanted);
+    struct name_entry *e = enter_name(g, wanted, lasts);
 
     while (e->node != NULL) {
         uint32_t suffix = ++find_entry(g->names, wanted)->next_suffix;
-        e = enter_name(g, nuc_format(g->cx, "%s_%u", wanted, suffix));
+        e = enter_name(g, nuc_format(g->cx, "%s_%u", wanted, suffix), true);
     }
     e->node = node;
     return e->name;
@@ -82,24 +91,28 @@ static void release_name(struct nuc_graph *g, const struct nuc_node *node)
         e->node = NULL;
 }
 
+#define MAX_NAME 256 /* of an operator, with a '_' for each character */
+
 /*
  * "edge.aten.add.Tensor" -> "aten_add_tensor"; "quantized_decomposed.x.default" keeps its namespace. As in torch.fx a
  * capital after a small letter starts a word: "dim_IntList" -> "dim_int_list".
  */
-static const char *default_name(struct nuc_graph *g, const struct nuc_node *node)
+static const char *claim_default_name(struct nuc_graph *g, struct nuc_node *node)
 {
     const char *name = nuc_node_op_name(node);
+    char text[MAX_NAME], *out = text;
 
     if (strncmp(name, "edge.", 5) == 0)
         name += 5;
-    char *text = nuc_alloc(g->cx, 2 * strlen(name) + 1), *out = text;
+    assert(2 * strlen(name) < sizeof text);
     for (const char *p = name; *p != '\0'; p++) {
         bool capital = *p >= 'A' && *p <= 'Z';
         if (capital && p > name && p[-1] >= 'a' && p[-1] <= 'z')
             *out++ = '_';
         *out++ = (char)(*p == '.' ? '_' : capital ? *p - 'A' + 'a' : *p);
     }
-    return text;
+    *out = '\0';
+    return claim_name(g, node, text, false);
 }
 
 /* ---- the list ---- */
@@ -162,7 +175,7 @@ struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum
     node->id = g->next_id++;
     node->op = op;
     node->dialect = nuc_op_in_dialect(op, g->dialect) ? g->dialect : g->dialect == NUC_ATEN ? NUC_EDGE : NUC_ATEN;
-    node->name = claim_name(g, node, name != NULL ? name : default_name(g, node));
+    node->name = name != NULL ? claim_name(g, node, name, g->names_last) : claim_default_name(g, node);
     node->partition = -1;
     node->n_args = schema->n_args;
     node->args = nuc_alloc_array(g->cx, schema->n_args, sizeof *node->args);
@@ -399,21 +412,22 @@ void nuc_remove_dead(struct nuc_graph *g)
 void nuc_rename(struct nuc_graph *g, struct nuc_node *node, const char *name)
 {
     release_name(g, node);
-    node->name = claim_name(g, node, name);
+    node->name = claim_name(g, node, name, false);
 }
 
 void nuc_rename_as_traced(struct nuc_graph *g)
 {
     /* All names are given up first, so that numbering starts afresh. */
-    *g->names = (struct nuc_name_table){NULL, 0, 0};
+    nuc_free_sub_arena(g->names->memory);
+    *g->names = (struct nuc_name_table){NULL, 0, 0, NULL};
     grow_names(g->cx, g->names);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n))
-            n->name = claim_name(g, n, n->name);
+            n->name = claim_name(g, n, n->name, true);
     }
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_is_call(n))
-            n->name = claim_name(g, n, default_name(g, n));
+            n->name = claim_default_name(g, n);
     }
 }
 

@@ -47,8 +47,10 @@ struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g)
 
     to->call_spec = g->call_spec;
     to->dialect = g->dialect;
+    to->names_last = true;
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
         copies[n->id] = copy_node(to, n, copies);
+    to->names_last = false;
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (n->cluster != NULL)
             copies[n->id]->cluster = copies[n->cluster->id];

@@ -225,6 +225,7 @@ struct nuc_graph {
     uint32_t n_nodes;
     uint32_t next_id;
     struct nuc_name_table *names;
+    bool names_last; /* names of nodes that are added live as long as the graph: they are not copied */
 };
 
 /* ---- operators ---- */
