@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/eval/eval_parallel.h"
 #include "compiler/graph/conv_args.h"
 #include "compiler/quantize/layers.h"
 #include "compiler/quantize/quantized_constant.h"
@@ -63,9 +64,18 @@ struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g)
 }
 
 /* Each sum in its order; several at a time, as each has to wait for its last addition. */
-enum { SIDE_BY_SIDE = 8 };
+enum { SIDE_BY_SIDE = 8, SUMS = 64 * SIDE_BY_SIDE };
 
-static void sum_slices(const float *x, size_t inner, double sums[SIDE_BY_SIDE])
+/* Of what nuc_parallel_for() counts. */
+#define SUM_COST 4.0
+
+struct slices {
+    const float *x;
+    size_t inner, count;
+    double *sums; /* by slice */
+};
+
+static void sum_eight(const float *x, size_t inner, double sums[SIDE_BY_SIDE])
 {
     double a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
 
@@ -82,7 +92,23 @@ static void sum_slices(const float *x, size_t inner, double sums[SIDE_BY_SIDE])
     memcpy(sums, (const double[SIDE_BY_SIDE]){a, b, c, d, e, f, g, h}, SIDE_BY_SIDE * sizeof *sums);
 }
 
-void nuc_input_means_see(struct nuc_input_means *m, const struct nuc_node *node, const float *x, size_t count)
+/* The items are eight slices, the last of them what is left. */
+static void sum_slices(const void *arg, struct nuc_part part)
+{
+    const struct slices *s = arg;
+    size_t i = part.begin * SIDE_BY_SIDE, end = part.end * SIDE_BY_SIDE < s->count ? part.end * SIDE_BY_SIDE : s->count;
+
+    for (; end - i >= SIDE_BY_SIDE; i += SIDE_BY_SIDE)
+        sum_eight(s->x + i * s->inner, s->inner, s->sums + i);
+    for (; i < end; i++) {
+        s->sums[i] = 0;
+        for (size_t k = 0; k < s->inner; k++)
+            s->sums[i] += (double)s->x[i * s->inner + k];
+    }
+}
+
+void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, const struct nuc_node *node, const float *x,
+                         size_t count)
 {
     struct means *means = m->by_id[node->id];
 
@@ -90,18 +116,14 @@ void nuc_input_means_see(struct nuc_input_means *m, const struct nuc_node *node,
         return;
     /* [N, C, H, W] of a convolution, [N, C] of a fully connected layer */
     size_t inner = nuc_slices_along(&node->vals[0], 1).inner;
-    size_t slices = inner == 0 ? 0 : count / inner, i = 0;
-    double sums[SIDE_BY_SIDE];
-    for (; i < slices - slices % SIDE_BY_SIDE; i += SIDE_BY_SIDE) {
-        sum_slices(x + i * inner, inner, sums);
-        for (size_t k = 0; k < SIDE_BY_SIDE; k++)
-            means->sum[(i + k) % means->channels] += sums[k];
-    }
-    for (; i < slices; i++) {
-        double sum = 0;
-        for (size_t k = 0; k < inner; k++)
-            sum += (double)x[i * inner + k];
-        means->sum[i % means->channels] += sum;
+    size_t slices = inner == 0 ? 0 : count / inner;
+    double sums[SUMS];
+    for (size_t first = 0; first < slices; first += SUMS) {
+        size_t n = slices - first < SUMS ? slices - first : SUMS;
+        nuc_parallel_for(pool, (n + SIDE_BY_SIDE - 1) / SIDE_BY_SIDE, (double)(n * inner) * SUM_COST, sum_slices,
+                         &(struct slices){x + first * inner, inner, n, sums});
+        for (size_t i = 0; i < n; i++)
+            means->sum[(first + i) % means->channels] += sums[i];
     }
     means->count += (double)count / means->channels;
 }

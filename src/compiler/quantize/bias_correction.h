@@ -17,8 +17,12 @@ void nuc_add_biases(struct nuc_graph *g);
 /* Looks for the layers of the graph whose input is to be measured. */
 struct nuc_input_means *nuc_input_means_new(struct nuc_graph *g);
 
-/* A value of the float graph, in logical order; to be called for every value of every sample. */
-void nuc_input_means_see(struct nuc_input_means *m, const struct nuc_node *node, const float *x, size_t count);
+/*
+ * A value of the float graph, in logical order; to be called for every value of every sample. The sums do not depend on
+ * the threads of the pool.
+ */
+void nuc_input_means_see(struct nuc_input_means *m, struct nuc_pool *pool, const struct nuc_node *node, const float *x,
+                         size_t count);
 
 /*
  * The bias of every layer as it is best quantized: by id of the constant, NULL for all other nodes. Weight parameters

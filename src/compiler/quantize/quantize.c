@@ -236,7 +236,7 @@ static void observe(void *user, const struct nuc_node *node, uint32_t val_index,
     if (val_index != 0 || nuc_is_static(node))
         return;
     if (c->means != NULL)
-        nuc_input_means_see(c->means, node, data, elements);
+        nuc_input_means_see(c->means, c->pool, node, data, elements);
     for (uint32_t i = 0; !c->reference_compat && elements != 0 && i < node->n_users; i++) {
         if (node->users[i]->op == NUC_OP_GELU)
             bound_steps(c, node->users[i], data, elements);
