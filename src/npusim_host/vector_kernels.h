@@ -435,7 +435,7 @@ static void vec_maximum(const struct vec_pool *p, const int8_t *in, int8_t *out)
 
 VEC_INLINE void vec_copy_words(int8_t *to, const int8_t *from, const int n, uint64_t flip)
 {
-    uint64_t word[2];
+    uint64_t word[4];
 
     memcpy(word, from, (size_t)n * 8);
     for (int i = 0; i < n; i++)
@@ -452,6 +452,12 @@ static void vec_copy(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, p
         bytes *= n;
         n = 1;
     }
+    if (n == 1 && bytes >= VEC_COPY) {
+        for (int32_t b = 0; b < bytes - VEC_COPY; b += VEC_COPY)
+            vec_copy_step(to + b, from + b, flip);
+        vec_copy_step(to + bytes - VEC_COPY, from + bytes - VEC_COPY, flip);
+        return;
+    }
     int32_t done = n > 1 ? vec_copy_alternate(to, from, n, bytes, step, flip) : 0;
     to += done * bytes;
     from += done * step;
@@ -462,6 +468,9 @@ static void vec_copy(int8_t *to, const int8_t *from, int32_t n, int32_t bytes, p
                 int32_t at = vec_smaller(b, bytes - VEC_COPY);
                 vec_copy_step(to + at, from + at, flip);
             }
+        } else if (bytes >= 32) {
+            vec_copy_words(to, from, 4, flips);
+            vec_copy_words(to + bytes - 32, from + bytes - 32, 4, flips);
         } else if (bytes >= 16) {
             for (int32_t b = 0; b < bytes; b += 16)
                 vec_copy_words(to + vec_smaller(b, bytes - 16), from + vec_smaller(b, bytes - 16), 2, flips);

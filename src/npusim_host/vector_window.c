@@ -95,18 +95,17 @@ void vec_cursor_row(struct vec_cursor *c, int64_t batch, int32_t oy, const int8_
     if (ring > 0)
         slot = c->next == top + ring ? c->slot : top % ring;
     slot += ring > 0 && slot < 0 ? ring : 0;
-    int64_t around = ring > 0 ? ring : INT64_MAX; /* more than the step from one row of taps to the next */
-    uint64_t in_h = (uint64_t)w->in_h, y = (uint64_t)top, down = (uint64_t)w->dilation_h;
+    uint64_t in_h = (uint64_t)w->in_h;
     ptrdiff_t between = ring > 0 ? (ptrdiff_t)w->slot : w->in_row;
     const int8_t *rows = ring > 0 ? c->slots : image, *zeros = c->zeros, *of_row[VEC_MAX_TAPS];
     const struct vec_tap *taps = w->taps;
-    /* No branch depends on the row. */
-    for (int32_t r = 0, n = w->tap_rows; r < n; r++) {
-        bool inside = y < in_h;
-        of_row[r] = (inside ? rows : zeros) + (inside ? slot * between : 0);
-        y += down;
-        slot += (int64_t)down;
-        slot -= slot >= around ? around : 0;
+    int64_t dilation = w->dilation_h, down = 0, wrap = ring > 0 ? ring : INT64_MAX;
+    /* No branch depends on the row, and no place on the one before. All are less than two rings from the start. */
+    for (int32_t r = 0, n = w->tap_rows; r < n; r++, down += dilation) {
+        bool inside = (uint64_t)(top + down) < in_h;
+        int64_t at = slot + down;
+        at -= at >= wrap ? wrap : 0;
+        of_row[r] = (inside ? rows : zeros) + (inside ? at * between : 0);
     }
     for (int32_t t = 0, n = w->n_taps; t < n; t++)
         tap[t] = of_row[taps[t].row] + taps[t].at;
