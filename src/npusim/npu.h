@@ -208,6 +208,13 @@ void npu_table(const struct nuc_npu_memory *m, const struct nuc_mc_result *resul
 void npu_softmax_exponentials(const struct nuc_mc_softmax *s, int32_t *table);
 void npu_softmax_from(const struct nuc_mc_softmax *s, const int32_t *table, const int8_t *in, int8_t *out);
 
+/*
+ * Long rows have fewer values than places. What each exponential adds to the sum; and with the sum of a row and its
+ * largest value, the output of each input, less -128. Arrays of 256.
+ */
+void npu_softmax_addends(const int32_t *table, uint32_t *addends);
+void npu_softmax_bytes(const int32_t *table, uint32_t sum, int32_t largest, int8_t *bytes);
+
 /* The two rows or columns an output position of a resize lies between, and the weight of the upper one in 1/1024. */
 struct npu_between {
     int32_t low, high;

@@ -92,6 +92,25 @@ static int32_t below(int32_t largest, int8_t value)
     return -(int32_t)(uint8_t)(largest - value);
 }
 
+/* What turns exponentials of a row into probabilities: 1 / sum and its exponent. */
+struct denominator {
+    int32_t scale;
+    int exponent;
+};
+
+static struct denominator denominator_of(uint32_t sum)
+{
+    int headroom = __builtin_clz(sum | 1u);
+
+    return (struct denominator){reciprocal((int32_t)((sum << headroom) - 0x80000000u)),
+                                SUM_INTEGER_BITS - headroom + 31 - 8};
+}
+
+static uint32_t addend(int32_t exponential)
+{
+    return (uint32_t)nuc_rounding_shift_right(exponential, SUM_INTEGER_BITS);
+}
+
 static void softmax_row(const struct nuc_mc_softmax *s, const int32_t *table, const int8_t *in, int8_t *out)
 {
     int32_t largest = INT8_MIN;
@@ -100,18 +119,30 @@ static void softmax_row(const struct nuc_mc_softmax *s, const int32_t *table, co
     for (int32_t i = 0; i < s->depth; i++)
         largest = in[i] > largest ? in[i] : largest;
     for (int32_t i = 0; i < s->depth; i++)
-        sum += (uint32_t)nuc_rounding_shift_right(exponential(s, table, below(largest, in[i])), SUM_INTEGER_BITS);
-    int headroom = __builtin_clz(sum | 1u);
-    int32_t scale = reciprocal((int32_t)((sum << headroom) - 0x80000000u));
-    int exponent = SUM_INTEGER_BITS - headroom + 31 - 8;
+        sum += addend(exponential(s, table, below(largest, in[i])));
+    struct denominator d = denominator_of(sum);
     for (int32_t i = 0; i < s->depth; i++)
-        out[i] = probability(exponential(s, table, below(largest, in[i])), scale, exponent);
+        out[i] = probability(exponential(s, table, below(largest, in[i])), d.scale, d.exponent);
 }
 
 void npu_softmax_exponentials(const struct nuc_mc_softmax *s, int32_t *table)
 {
     for (int32_t i = 0; i < 256; i++)
         table[i] = exponential(s, NULL, -i);
+}
+
+void npu_softmax_addends(const int32_t *table, uint32_t *addends)
+{
+    for (int32_t i = 0; i < 256; i++)
+        addends[i] = addend(table[i]);
+}
+
+void npu_softmax_bytes(const int32_t *table, uint32_t sum, int32_t largest, int8_t *bytes)
+{
+    struct denominator d = denominator_of(sum);
+
+    for (int32_t v = INT8_MIN; v <= INT8_MAX; v++)
+        bytes[v - INT8_MIN] = probability(table[-below(largest, (int8_t)v)], d.scale, d.exponent);
 }
 
 void npu_softmax_from(const struct nuc_mc_softmax *s, const int32_t *table, const int8_t *in, int8_t *out)

@@ -247,8 +247,8 @@ bool npu_host_call(struct npu_host *h, uint32_t index, const struct nuc_npu_memo
                         npu_source_i8(m, r->matmul.rhs), npu_target_i8(m, r->matmul.output));
         return true;
     case VEC_SOFTMAX:
-        npu_softmax_from(&r->softmax, plan->u.exponentials, npu_source_i8(m, r->softmax.input),
-                         npu_target_i8(m, r->softmax.output));
+        vec_run_softmax(v, &plan->u.softmax, &r->softmax, npu_source_i8(m, r->softmax.input),
+                        npu_target_i8(m, r->softmax.output));
         return true;
     case VEC_BINARY:
         vec_run_binary(v, &plan->u.binary, &r->binary, npu_source_i8(m, r->binary.a), npu_source_i8(m, r->binary.b),

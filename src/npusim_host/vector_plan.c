@@ -100,7 +100,9 @@ struct vec_plan *vec_plan_softmax(const struct nuc_mc_softmax *s)
     uint8_t *memory;
     struct vec_plan *plan = vec_plan_new(&budget, VEC_SOFTMAX, 0, &memory);
 
-    if (plan)
-        npu_softmax_exponentials(s, plan->u.exponentials);
+    if (plan) {
+        npu_softmax_exponentials(s, plan->u.softmax.exponentials);
+        npu_softmax_addends(plan->u.softmax.exponentials, plan->u.softmax.addends);
+    }
     return plan;
 }

@@ -66,6 +66,12 @@ struct vec_product_plan {
     const struct vec_params *params;
 };
 
+/* By a value's distance to the largest of its row. */
+struct vec_softmax_plan {
+    int32_t exponentials[256];
+    uint32_t addends[256];
+};
+
 /* Which kernel runs a plan. A product: both operands are packed when it runs. */
 enum vec_kind { VEC_CONV, VEC_DEPTHWISE, VEC_TRANSPOSED, VEC_PRODUCT, VEC_BINARY, VEC_SOFTMAX, VEC_RESIZE };
 
@@ -81,7 +87,7 @@ struct vec_plan {
         struct vec_product_plan product;
         struct vec_resize_plan resize;
         struct vec_binary binary;
-        int32_t exponentials[256];
+        struct vec_softmax_plan softmax;
     } u;
 };
 
@@ -240,6 +246,8 @@ void vec_run_product(const struct vec_machine *v, const struct vec_product_plan 
                      const int8_t *lhs, const int8_t *rhs, int8_t *out);
 void vec_run_binary(const struct vec_machine *v, const struct vec_binary *p, const struct nuc_mc_binary *e,
                     const int8_t *a, const int8_t *b, int8_t *out);
+void vec_run_softmax(const struct vec_machine *v, const struct vec_softmax_plan *p, const struct nuc_mc_softmax *s,
+                     const int8_t *in, int8_t *out);
 void vec_run_pool(const struct vec_machine *v, const struct nuc_mc_pool *p, bool average, const int8_t *in,
                   int8_t *out);
 void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *d, const int8_t *in, int8_t *out);

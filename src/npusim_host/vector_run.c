@@ -407,3 +407,54 @@ void vec_run_reduce(const struct vec_machine *v, const struct nuc_mc_reduce *d, 
         out += size;
     } while (npu_step(&walk, &at, d->stride, &unused, none));
 }
+
+#define LONG_SOFTMAX 256 /* values: with more of them a table of all outputs pays */
+
+/* The largest of `n`, REDUCED_BLOCK at a time as a pool of them has it. */
+static int32_t largest_of(const struct vec_isa *isa, const int8_t *in, int32_t n)
+{
+    int8_t most[REDUCED_BLOCK];
+    struct vec_pool w = {.rows = 1,
+                         .columns = n / REDUCED_BLOCK,
+                         .channels = REDUCED_BLOCK,
+                         .pixel = REDUCED_BLOCK,
+                         .output = {0, INT8_MIN, INT8_MAX}};
+    int32_t largest = INT8_MIN;
+
+    isa->maximum(&w, in, most);
+    for (int32_t i = 0; i < REDUCED_BLOCK; i++)
+        largest = most[i] > largest ? most[i] : largest;
+    for (int32_t i = w.columns * REDUCED_BLOCK; i < n; i++)
+        largest = in[i] > largest ? in[i] : largest;
+    return largest;
+}
+
+static void softmax_row(const struct vec_isa *isa, const struct vec_softmax_plan *p, const int8_t *in, int32_t n,
+                        int8_t *out)
+{
+    int32_t largest = largest_of(isa, in, n);
+    int8_t bytes[256];
+    uint32_t sum = 0;
+
+    for (int32_t i = 0; i < n; i++)
+        sum += p->addends[largest - in[i]];
+    npu_softmax_bytes(p->exponentials, sum, largest, bytes);
+    isa->lookup(bytes, in, n, out);
+}
+
+void vec_run_softmax(const struct vec_machine *v, const struct vec_softmax_plan *p, const struct nuc_mc_softmax *s,
+                     const int8_t *in, int8_t *out)
+{
+    uintptr_t from = (uintptr_t)in, to = (uintptr_t)out, n = (uintptr_t)s->depth;
+    int64_t pitch = npu_pitch(s->out_pitch, s->depth), bytes = pitch * s->rows;
+    bool apart = to + (uintptr_t)bytes <= from || from + n * (uintptr_t)s->rows <= to;
+    bool in_place = to == from && pitch == s->depth;
+
+    /* A row that lies over another part of its input is computed value by value, as it is defined. */
+    if (s->depth <= LONG_SOFTMAX || !(apart || in_place)) {
+        npu_softmax_from(s, p->exponentials, in, out);
+        return;
+    }
+    for (int32_t row = 0; row < s->rows; row++)
+        softmax_row(v->isa, p, in + (int64_t)row * s->depth, s->depth, out + row * pitch);
+}
