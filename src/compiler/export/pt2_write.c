@@ -78,14 +78,33 @@ struct payload_file {
     struct nuc_span bytes;
     enum nuc_dtype dtype;
     bool constant;
+    size_t number; /* among the files of weights, or of constants */
 };
 
 struct payloads {
     struct payload *items;
     size_t count;
     struct payload_file *files;
-    size_t n_files;
+    size_t n_files, n_constant_files;
+    /* Open addressing by target and by first byte: indices + 1, 0: free. */
+    size_t mask; /* slots - 1 */
+    uint32_t *by_target, *by_bytes;
 };
+
+static size_t mix(uint64_t h)
+{
+    h *= 0x9e3779b97f4a7c15u;
+    return (size_t)(h ^ h >> 32);
+}
+
+static size_t hash_text(const char *text)
+{
+    uint64_t h = 0;
+
+    for (; *text != '\0'; text++)
+        h = (h ^ (uint8_t)*text) * 1099511628211u;
+    return mix(h);
+}
 
 /* Bytes from the first element to the end of the last one. */
 static size_t extent(const struct nuc_node *node)
@@ -100,26 +119,31 @@ static size_t find_file(struct payloads *p, const struct nuc_node *node)
 {
     struct nuc_span bytes = {node->data->bytes.data, extent(node)};
     bool constant = node->input_kind == NUC_CONSTANT;
+    size_t slot = mix((uintptr_t)bytes.data) & p->mask;
 
-    for (size_t i = 0; i < p->n_files && bytes.size != 0; i++) {
-        struct payload_file *f = &p->files[i];
-        if (f->bytes.data != bytes.data || f->dtype != node->vals[0].dtype || f->constant != constant)
+    for (; p->by_bytes[slot] != 0; slot = (slot + 1) & p->mask) {
+        struct payload_file *f = &p->files[p->by_bytes[slot] - 1];
+        if (bytes.size == 0 || f->bytes.data != bytes.data || f->dtype != node->vals[0].dtype ||
+            f->constant != constant)
             continue;
         if (f->bytes.size < bytes.size)
             f->bytes.size = bytes.size;
-        return i;
+        return p->by_bytes[slot] - 1;
     }
-    p->files[p->n_files] = (struct payload_file){bytes, node->vals[0].dtype, constant};
-    return p->n_files++;
+    size_t number = constant ? p->n_constant_files++ : p->n_files - p->n_constant_files;
+    p->files[p->n_files] = (struct payload_file){bytes, node->vals[0].dtype, constant, number};
+    p->by_bytes[slot] = (uint32_t)++p->n_files;
+    return p->n_files - 1;
 }
 
-static bool is_taken(const struct payloads *p, const char *target)
+/* Where the target is, or would be. */
+static uint32_t *target_slot(const struct payloads *p, const char *target)
 {
-    for (size_t i = 0; i < p->count; i++) {
-        if (strcmp(p->items[i].target, target) == 0)
-            return true;
-    }
-    return false;
+    size_t slot = hash_text(target) & p->mask;
+
+    while (p->by_target[slot] != 0 && strcmp(p->items[p->by_target[slot] - 1].target, target) != 0)
+        slot = (slot + 1) & p->mask;
+    return &p->by_target[slot];
 }
 
 static void add_payload(struct nuc_pt2_writer *w, struct payloads *p, const struct nuc_node *node)
@@ -127,16 +151,21 @@ static void add_payload(struct nuc_pt2_writer *w, struct payloads *p, const stru
     const char *wanted = node->target != NULL ? node->target : node->name;
     const char *target = wanted;
 
-    for (unsigned suffix = 1; is_taken(p, target); suffix++)
+    for (unsigned suffix = 1; *target_slot(p, target) != 0; suffix++)
         target = nuc_format(w->cx, "%s_%u", wanted, suffix);
     size_t file = find_file(p, node);
-    p->items[p->count++] = (struct payload){node, target, file};
+    p->items[p->count] = (struct payload){node, target, file};
+    *target_slot(p, target) = (uint32_t)++p->count;
 }
 
 static struct payloads list_payloads(struct nuc_pt2_writer *w)
 {
-    struct payloads p = {.count = 0};
+    struct payloads p = {.count = 0, .mask = 1};
 
+    while (p.mask < 2 * (size_t)w->g->n_nodes)
+        p.mask = 2 * p.mask + 1;
+    p.by_target = nuc_alloc_array(w->cx, p.mask + 1, sizeof *p.by_target);
+    p.by_bytes = nuc_alloc_array(w->cx, p.mask + 1, sizeof *p.by_bytes);
     p.items = nuc_alloc_array(w->cx, w->g->n_nodes, sizeof *p.items);
     p.files = nuc_alloc_array(w->cx, w->g->n_nodes, sizeof *p.files);
     for (const struct nuc_node *n = w->g->first; n != NULL; n = n->next) {
@@ -149,11 +178,7 @@ static struct payloads list_payloads(struct nuc_pt2_writer *w)
 /* torch tells constants by the beginning of their file's name. */
 static const char *file_name(struct nuc_context *cx, const struct payloads *p, size_t file)
 {
-    size_t number = 0;
-
-    for (size_t i = 0; i < file; i++)
-        number += p->files[i].constant == p->files[file].constant;
-    return nuc_format(cx, "%s_%zu", p->files[file].constant ? "tensor" : "weight", number);
+    return nuc_format(cx, "%s_%zu", p->files[file].constant ? "tensor" : "weight", p->files[file].number);
 }
 
 static struct nuc_span make_config(struct nuc_context *cx, const struct payloads *p, bool constants)
