@@ -12,6 +12,7 @@
 #include "compiler/import/pt2.h"
 #include "compiler/import/tflite.h"
 #include "compiler/import/zip.h"
+#include "compiler/quantize/quantize.h"
 #include "host/file.h"
 
 static void import_model(struct nuc_job *j);
@@ -262,7 +263,9 @@ void nuc_quantize_with(struct nuc_job *j, const char *calibration, enum nuc_samp
     nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_CALIBRATE);
     nuc_free_sub_arena(sub);
     j->samples = NULL;
+    struct nuc_calibration *observed = j->m->calibration;
     nuc_run_stages(j, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE);
+    nuc_quantize_done(observed);
     nuc_warn_of_outputs(j->m, j->samples_differ);
 }
 

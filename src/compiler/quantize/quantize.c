@@ -114,6 +114,7 @@ static void make_observers(struct nuc_calibration *c)
     const struct nuc_sharing *s = c->sharing;
 
     c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
+    c->observer_memory = nuc_enter_sub_arena(c->g->cx);
     for (uint32_t i = 0; i < s->n_groups; i++) {
         struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
         if (c->by_parts)
@@ -122,6 +123,14 @@ static void make_observers(struct nuc_calibration *c)
             o->from[k] = c->observers[s->groups[i].from[k]];
         c->observers[i] = o;
     }
+    nuc_leave_sub_arena(c->g->cx, c->observer_memory);
+}
+
+void nuc_quantize_done(struct nuc_calibration *c)
+{
+    nuc_free_sub_arena(c->observer_memory);
+    c->observer_memory = NULL;
+    c->observers = NULL;
 }
 
 void nuc_quantize_set_reach(struct nuc_calibration *c, double reach)
