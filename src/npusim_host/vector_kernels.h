@@ -46,6 +46,13 @@ VEC_INLINE void vec_requant_all(vec_i32 *v, const int n, const struct vec_params
 /* `n` columns of the pixels. */
 VEC_INLINE void vec_store_pixels(const struct vec_gemm *g, const vec_i32 *v, const int pixels, int8_t *out, int32_t n)
 {
+    /* 16 columns and no others: pixels lie next to each other. */
+    if (VEC_ROW > 1 && pixels == VEC_TILE_PIXELS && n == VEC_LANES && g->out_pixel == VEC_LANES) {
+        VEC_UNROLL
+        for (int i = 0; i < pixels; i += VEC_ROW)
+            vec_store_row(v + i, &g->output, out + i * VEC_LANES, VEC_ROW * VEC_LANES);
+        return;
+    }
     VEC_UNROLL
     for (int i = 0; i + 4 <= pixels; i += 4)
         vec_store_four(v + i, &g->output, out + i * g->out_pixel, g->out_pixel, n);
