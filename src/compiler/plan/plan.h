@@ -33,8 +33,8 @@ bool nuc_plan_clash(const struct nuc_plan_range *a, const struct nuc_plan_range 
 /*
  * Range `to` may take over the address of range `from` in the step where the one ends and the other begins: an operator
  * that works in place. Both have the same size rounded up to the alignment, or `to` may be smaller, neither is fixed,
- * and `from` begins before that step; other pairs are passed over. The bytes of `from` stay taken until `to` ends. Whether a pair
- * is used is the planner's choice.
+ * and `from` begins before that step; other pairs are passed over. The bytes of `from` stay taken until `to` ends.
+ * Whether a pair is used is the planner's choice.
  */
 struct nuc_plan_pair {
     uint32_t from, to;

@@ -73,7 +73,7 @@ struct nuc_explanation {
     uint64_t plain_arena, least_arena; /* 0: it fits as it is */
     uint32_t n_strips, n_strip_stages; /* 0: none fits */
     uint64_t strip_cycles;             /* of cpu_cycles */
-    uint64_t lost_cycles; /* what the nodes on the CPU would take less on the NPU */
+    uint64_t lost_cycles;              /* what the nodes on the CPU would take less on the NPU */
     uint32_t n_causes;
     struct nuc_explain_cause *causes; /* in graph order of their first operator */
     uint32_t n_splits;

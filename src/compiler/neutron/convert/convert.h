@@ -42,7 +42,7 @@ struct nuc_neutron_image {
     bool scratch_proven;    /* no smaller plan exists for this order of calls */
     uint32_t staging_size;  /* bytes of the staging buffer for weights, 0: they are read where they are */
     struct nuc_neutron_fetches fetches;
-    uint32_t profile_size;  /* bytes of the profile buffer, 0 without profiling */
+    uint32_t profile_size; /* bytes of the profile buffer, 0 without profiling */
     uint32_t n_inputs, n_outputs;
     uint32_t n_calls;
     const struct nuc_neutron_call *calls; /* in execution order */
