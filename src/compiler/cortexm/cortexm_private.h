@@ -3,11 +3,11 @@
 #define NUC_CORTEXM_PRIVATE_H
 
 #include "base/fixed_point.h"
+#include "compiler/channels/constant_channels.h"
 #include "compiler/cortexm/cortexm.h"
 #include "compiler/graph/args.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/target/target.h"
-#include "host/constant_channels.h"
 
 struct nuc_cm {
     struct nuc_graph *g;
@@ -133,8 +133,8 @@ void nuc_cm_add_multipliers(struct nuc_cm *c, const struct nuc_node *like, const
                             int64_t channels, struct nuc_node **multipliers, struct nuc_node **shifts);
 
 /*
- * Channels that are one value for every input: see host/constant_channels.h. Weight, bias and multipliers become others
- * when there are any; *bias may be NULL. Not for programs as the reference makes them.
+ * Channels that are one value for every input: see compiler/channels/constant_channels.h. Weight, bias and multipliers
+ * become others when there are any; *bias may be NULL. Not for programs as the reference makes them.
  */
 void nuc_cm_fold_channels(struct nuc_cm *c, const struct nuc_node *like, const struct nuc_channels *shape,
                           struct nuc_multiplier *rescale, struct nuc_node **weight, struct nuc_node **bias);

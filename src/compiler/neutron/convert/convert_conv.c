@@ -1,6 +1,6 @@
 /* Convolutions, fully connected layers and matrix products. */
+#include "compiler/channels/constant_channels.h"
 #include "compiler/neutron/convert/convert_private.h"
-#include "host/constant_channels.h"
 
 /* The simulated accumulators take this many products of one row of a window. */
 #define MAX_RUN 65536

@@ -3,8 +3,8 @@
  * channel to zero leaves such channels: a scale made of nothing but tiny weights makes a bias of almost 2^31 of an
  * ordinary one. Kernels that are fast because sums are bounded would have to refuse the whole layer for them.
  */
-#ifndef NUC_HOST_CONSTANT_CHANNELS_H
-#define NUC_HOST_CONSTANT_CHANNELS_H
+#ifndef NUC_CONSTANT_CHANNELS_H
+#define NUC_CONSTANT_CHANNELS_H
 
 #include "base/fixed_point.h"
 #include "host/context.h"

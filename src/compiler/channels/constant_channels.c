@@ -1,4 +1,4 @@
-#include "host/constant_channels.h"
+#include "compiler/channels/constant_channels.h"
 
 #include <assert.h>
 #include <math.h>
