@@ -10,6 +10,7 @@ struct name_entry {
     const char *name;      /* NULL: never used */
     struct nuc_node *node; /* NULL: the node of that name is removed */
     uint32_t next_suffix;  /* next number to try when the name is asked for again */
+    uint32_t hash;         /* of the name: other names are told apart, and tables grow, without reading them */
 };
 
 struct nuc_name_table {
@@ -21,20 +22,35 @@ struct nuc_name_table {
 
 #define LONG_TABLE 4096 /* entries */
 
-static size_t hash_name(const char *name)
+static uint32_t hash_name(const char *name)
 {
     uint64_t h = 14695981039346656037u;
 
     for (; *name != '\0'; name++)
         h = (h ^ (uint8_t)*name) * 1099511628211u;
-    return (size_t)(h ^ h >> 32);
+    return (uint32_t)(h ^ h >> 32);
+}
+
+static struct name_entry *find_hashed(const struct nuc_name_table *t, const char *name, uint32_t hash)
+{
+    size_t i = hash & (t->capacity - 1);
+
+    while (t->entries[i].name != NULL && (t->entries[i].hash != hash || strcmp(t->entries[i].name, name) != 0))
+        i = (i + 1) & (t->capacity - 1);
+    return &t->entries[i];
 }
 
 static struct name_entry *find_entry(const struct nuc_name_table *t, const char *name)
 {
-    size_t i = hash_name(name) & (t->capacity - 1);
+    return find_hashed(t, name, hash_name(name));
+}
 
-    while (t->entries[i].name != NULL && strcmp(t->entries[i].name, name) != 0)
+/* Where an entry whose name the table does not have goes. */
+static struct name_entry *free_entry(const struct nuc_name_table *t, uint32_t hash)
+{
+    size_t i = hash & (t->capacity - 1);
+
+    while (t->entries[i].name != NULL)
         i = (i + 1) & (t->capacity - 1);
     return &t->entries[i];
 }
@@ -50,7 +66,7 @@ static void grow_names(struct nuc_context *cx, struct nuc_name_table *t)
         nuc_leave_sub_arena(cx, larger.memory);
     for (size_t i = 0; i < t->capacity; i++) {
         if (t->entries[i].name != NULL)
-            *find_entry(&larger, t->entries[i].name) = t->entries[i];
+            *free_entry(&larger, t->entries[i].hash) = t->entries[i];
     }
     nuc_free_sub_arena(t->memory);
     *t = larger;
@@ -63,9 +79,11 @@ static struct name_entry *enter_name(struct nuc_graph *g, const char *name, bool
 
     if (t->used * 4 >= t->capacity * 3)
         grow_names(g->cx, t);
-    struct name_entry *e = find_entry(t, name);
+    uint32_t hash = hash_name(name);
+    struct name_entry *e = find_hashed(t, name, hash);
     if (e->name == NULL) {
         e->name = lasts ? name : nuc_strdup(g->cx, name);
+        e->hash = hash;
         t->used++;
     }
     return e;
