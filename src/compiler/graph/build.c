@@ -35,7 +35,8 @@ static struct name_entry *find_hashed(const struct nuc_name_table *t, const char
 {
     size_t i = hash & (t->capacity - 1);
 
-    while (t->entries[i].name != NULL && (t->entries[i].hash != hash || strcmp(t->entries[i].name, name) != 0))
+    while (t->entries[i].name != NULL && t->entries[i].name != name &&
+           (t->entries[i].hash != hash || strcmp(t->entries[i].name, name) != 0))
         i = (i + 1) & (t->capacity - 1);
     return &t->entries[i];
 }
@@ -185,10 +186,23 @@ struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
     return g;
 }
 
+#define NODES_AT_ONCE 128
+
+/* Nodes made one after the other lie so in memory: most passes read every node and few of what belongs to it. */
+static struct nuc_node *new_node(struct nuc_graph *g)
+{
+    if (g->n_spare == 0) {
+        g->spare = nuc_alloc_array(g->cx, NODES_AT_ONCE, sizeof *g->spare);
+        g->n_spare = NODES_AT_ONCE;
+    }
+    g->n_spare--;
+    return g->spare++;
+}
+
 struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const char *name)
 {
     const struct nuc_schema *schema = nuc_op_schema(op);
-    struct nuc_node *node = nuc_alloc(g->cx, sizeof *node);
+    struct nuc_node *node = new_node(g);
 
     node->id = g->next_id++;
     node->op = op;

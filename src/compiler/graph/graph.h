@@ -225,6 +225,8 @@ struct nuc_graph {
     uint32_t n_nodes;
     uint32_t next_id;
     struct nuc_name_table *names;
+    struct nuc_node *spare; /* for the nodes added next */
+    uint32_t n_spare;
     bool names_last; /* names of nodes that are added live as long as the graph: they are not copied */
 };
 
