@@ -46,6 +46,6 @@ check() {
     done
 }
 
-check kws_dscnn 5400000 51200 17500
-check nxp_cifarnet 17500000 - -
+check kws_dscnn 3500000 37200 17500
+check nxp_cifarnet 12800000 34252 -
 [ $failures -eq 0 ]
