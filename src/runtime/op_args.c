@@ -43,7 +43,7 @@ bool nuc_tensor_same_layout(const struct nuc_tensor *a, const struct nuc_tensor 
 
     if (!nuc_tensor_same_sizes(a, b))
         return false;
-    if (memcmp(a->dim_order, b->dim_order, a->rank) == 0)
+    if (a->rank == 0 || memcmp(a->dim_order, b->dim_order, a->rank) == 0) /* a scalar has no order to point at */
         return true;
     nuc_tensor_strides(a, strides_a);
     nuc_tensor_strides(b, strides_b);
