@@ -1,6 +1,4 @@
 /* Results that may lie where an input did: what the int8 kernels of the CPU allow. */
-#include <string.h>
-
 #include "compiler/graph/args.h"
 #include "compiler/graph/conv_args.h"
 #include "compiler/program/emit.h"
@@ -41,13 +39,6 @@ static uint32_t whole_storage(const struct nuc_emission *e, const struct nuc_nod
     return whole ? v->storage : NUC_NO_STORAGE;
 }
 
-static bool same_layout(const struct nuc_meta *a, const struct nuc_meta *b)
-{
-    return a->dtype == b->dtype && a->rank == b->rank &&
-           memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0 &&
-           memcmp(a->dim_order, b->dim_order, a->rank) == 0;
-}
-
 static bool is_overlay_of_depthwise(const struct nuc_node *node)
 {
     const struct nuc_node *scratch = nuc_arg_node(node, NUC_ARG(NUCLEON_DEPTHWISE, scratch));
@@ -76,7 +67,7 @@ uint32_t nuc_overlays(const struct nuc_emission *e, const struct nuc_emit_instru
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         for (uint32_t i = 0; rows[r].op == node->op && i < NUC_MOST_OVERLAYS; i++) {
             const struct nuc_node *input = nuc_arg_node(node, rows[r].inputs[i]);
-            if (input != NULL && same_layout(&input->vals[0], &node->vals[0]))
+            if (input != NULL && nuc_same_layout(&input->vals[0], &node->vals[0]))
                 n = add(e, input, storages, n);
         }
     }
