@@ -9,17 +9,7 @@
  */
 #ifdef __ARM_FEATURE_DSP
 
-    .syntax unified
-    .thumb
-
-    .macro  function name
-    .section .text.\name, "ax", %progbits
-    .balign 4
-    .global \name
-    .type   \name, %function
-    .thumb_func
-\name:
-    .endm
+#include "kernels/dsp/assembly.inc"
 
 /*
  * void nuc_dsp_widen_five(const int8_t *in, ptrdiff_t step, uint32_t offset, int32_t blocks, uint32_t *out)

@@ -7,8 +7,7 @@
  */
 #ifdef __ARM_FEATURE_DSP
 
-    .syntax unified
-    .thumb
+#include "kernels/dsp/assembly.inc"
 
 /* Eight elements of one row, whose input is in r8 to r11. */
     .macro  eight row, sum
@@ -33,12 +32,7 @@
  * r0: x, r1: first row, r2: second row, r3: turns of two blocks, r4 and r5: their sums, r6, r12, lr: weights, r7: sums,
  * r8 to r11: input. On the stack: 0 x, 4 turns, 8 whether the first one has one block, 12 pairs to do, 16 step.
  */
-    .section .text.nuc_dsp_multiply_pairs, "ax", %progbits
-    .balign 4
-    .global nuc_dsp_multiply_pairs
-    .type   nuc_dsp_multiply_pairs, %function
-    .thumb_func
-nuc_dsp_multiply_pairs:
+    function nuc_dsp_multiply_pairs
     push    {r4-r11, lr}
     ldmia   r0, {r0-r6}             /* x, blocks, first, second, sums, count, step */
     mov     r7, r4

@@ -10,17 +10,7 @@
  */
 #ifdef __ARM_FEATURE_DSP
 
-    .syntax unified
-    .thumb
-
-    .macro  function name
-    .section .text.\name, "ax", %progbits
-    .balign 4
-    .global \name
-    .type   \name, %function
-    .thumb_func
-\name:
-    .endm
+#include "kernels/dsp/assembly.inc"
 
 /*
  * r0 and r1: the two rows, r2 and r3: their steps, r4: columns to do, r5: offset, r6: out, r7: the structure, r8 to r11:
