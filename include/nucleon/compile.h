@@ -456,7 +456,7 @@ enum nuc_status nuc_codegen_program(struct nuc_compiler *c, const char *path, co
 enum nuc_inspect_form {
     NUC_INSPECT_TEXT, /* for people */
     NUC_INSPECT_JSON, /* members as in docs/formats.md */
-    NUC_INSPECT_DOT   /* the graph of a .pt2 or .tflite for graphviz */
+    NUC_INSPECT_DOT   /* the graph of a .pt2 or .tflite, or the instructions of a .pte, for graphviz */
 };
 
 /*
@@ -465,6 +465,15 @@ enum nuc_inspect_form {
  */
 enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, enum nuc_inspect_form form, bool disassemble,
                                  const char **text);
+
+/*
+ * What the program at `path` runs on the NPU, as LiteRT models for viewers and tools that read no delegates:
+ * folder/npu_N.tflite for the delegate call that is instruction N, with one NeutronGraph operator (docs/formats.md).
+ * The folder is made when it is not there. NUC_BAD_INPUT when the program has no such call. `files` are the paths
+ * written, in order of execution.
+ */
+enum nuc_status nuc_extract_models(struct nuc_compiler *c, const char *path, const char *folder,
+                                   const char *const **files, size_t *count);
 
 /* ---- profiles ---- */
 

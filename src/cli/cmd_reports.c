@@ -20,9 +20,24 @@ static int print_memory(struct nuc_compiler *c, const char *path)
     return CLI_OK;
 }
 
+static int extract(struct nuc_compiler *c, const char *path, const char *folder)
+{
+    const char *const *files;
+    size_t count;
+    int code = cli_check(c, nuc_extract_models(c, path, folder, &files, &count));
+
+    for (size_t i = 0; code == CLI_OK && i < count; i++)
+        cli_printf("%s\n", files[i]);
+    return code;
+}
+
 static int inspect(struct nuc_compiler *c, struct cli_args *args)
 {
     const char *path = args->positional[0], *text;
+
+    if (args->output != NULL)
+        return extract(c, path, args->output);
+
     int code = cli_check(c, nuc_inspect_file(c, path, args->form, args->disassemble, &text));
 
     if (code != CLI_OK)

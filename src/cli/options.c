@@ -123,8 +123,10 @@ const struct cli_option cli_options[] = {
      "fail (exit code 3) when an inference takes more cycles, by estimate"},
     {"--disassemble", INSPECT, CLI_FLAG, TO(disassemble), NULL, "list the kernel calls of NPU payloads"},
     {"--json", INSPECT, CLI_SET, TO(form), NULL, "as JSON", .value = NUC_INSPECT_JSON},
-    {"--dot", INSPECT, CLI_SET, TO(form), NULL, "the graph of a .pt2 or .tflite, for graphviz",
-     .value = NUC_INSPECT_DOT},
+    {"--dot", INSPECT, CLI_SET, TO(form), NULL,
+     "the graph of a .pt2 or .tflite, or the instructions of a .pte, for graphviz", .value = NUC_INSPECT_DOT},
+    {"--tflite", INSPECT, CLI_STRING, TO(output), "DIR",
+     "write what a .pte runs on the NPU to DIR/npu_N.tflite, which Netron opens", .file = CLI_FOLDER},
 
     /* ---- the program ---- */
     {"--output", COMPILE, CLI_STRING, TO(output), "FILE.pte", "where the program goes", .alias = "-o",

@@ -280,7 +280,18 @@ for part in parts/*_pure.et.tflite; do
 done
 good "inspect a program as JSON" "$nucleon" inspect digits.pte --json --disassemble
 holds "JSON of a program" 'grep -q "\"backend\": \"NeutronBackend\"" out && grep -q "\"disassembly\"" out'
-bad 1 "a program has no dot form" "$nucleon" inspect digits.pte --dot
+good "inspect a program as dot" "$nucleon" inspect digits.pte --dot
+holds "dot of a program" 'grep -q "^  subgraph cluster_1 {" out && grep -q "^  input0 -> i0 " out'
+"$nucleon" inspect digits.pte --disassemble | grep -A 3 '^call ' >calls
+good "take the models out of a program" "$nucleon" inspect digits.pte --tflite taken
+holds "the model is named" '[ "$(cat out)" = taken/npu_1.tflite ]'
+good "inspect a model that was taken out" "$nucleon" inspect taken/npu_1.tflite --disassemble
+holds "it has the kernel calls of the program" 'grep -A 3 "^call " out | cmp -s - calls'
+bad 1 "a LiteRT model is no program to take one out of" "$nucleon" inspect taken/npu_1.tflite --tflite again
+holds "the remedy is named" 'grep -q "is a LiteRT model" err'
+"$nucleon" compile "$digits/digits.pt2" --no-quantize -o float.pte >out 2>err
+bad 1 "nothing on the NPU, nothing to take out" "$nucleon" inspect float.pte --tflite again
+holds "no folder is left" '[ ! -e again ]'
 bad 2 "two forms at once" "$nucleon" inspect digits.pte --dot --json
 bad 1 "something else as JSON" "$nucleon" inspect "$digits/test.npz" --json
 

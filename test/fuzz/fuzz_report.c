@@ -1,12 +1,14 @@
 /*
- * Everything that describes a file: inspection as text and as JSON, and for programs the lint, the profile and its
- * ETDump. JSON must be readable again.
+ * Everything that describes a file: inspection as text and as JSON, and for programs the lint, the profile, its
+ * ETDump and the LiteRT models in it. JSON must be readable again.
  */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "compiler/neutron/container/container.h"
+#include "compiler/report/extract_litert.h"
 #include "compiler/report/inspect.h"
 #include "compiler/report/lint_program.h"
 #include "compiler/report/profile.h"
@@ -44,6 +46,21 @@ static void as_dot(struct nuc_context *cx, void *arg)
     nuc_inspect(cx, call->path, NUC_INSPECT_DOT, false);
 }
 
+/* What is taken out of a program is a LiteRT model with the graph in it. */
+static void extract(struct nuc_context *cx, void *arg)
+{
+    const struct report_call *call = arg;
+    size_t count;
+    const struct nuc_extracted *models =
+        nuc_extract_litert(cx, nuc_program_view_open(cx, "input", call->bytes), &count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct nuc_lt_model *m = nuc_lt_read(cx, "extracted", models[i].bytes);
+        if (m->subgraphs[0].n_ops != 1 || !nuc_is_neutron_graph(&m->subgraphs[0].ops[0]))
+            fuzz_broken("an extracted model is not a NeutronGraph");
+    }
+}
+
 static void lint(struct nuc_context *cx, void *arg)
 {
     const struct report_call *call = arg;
@@ -70,7 +87,7 @@ static void profile(struct nuc_context *cx, void *arg)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const reports[])(struct nuc_context *, void *) = {as_text, as_json, as_dot, lint, profile};
+    static void (*const reports[])(struct nuc_context *, void *) = {as_text, as_json, as_dot, extract, lint, profile};
     uint8_t *copy = fuzz_copy(data, size);
     char path[64];
     struct report_call call = {path, {copy, size}};

@@ -9,6 +9,7 @@
 #include "compiler/neutron/convert/kernel_selection.h"
 #include "compiler/passes/passes.h"
 #include "compiler/program/out_variant.h"
+#include "compiler/report/extract_litert.h"
 #include "compiler/report/inspect.h"
 #include "compiler/report/list_operators.h"
 #include "compiler/report/profile.h"
@@ -67,6 +68,31 @@ enum nuc_status nuc_inspect_file(struct nuc_compiler *c, const char *path, enum 
 {
     return nuc_enter(&(struct nuc_call){.c = c, .path = path, .form = (int)form, .flag = disassemble, .out.text = text},
                      inspect);
+}
+
+static void extract(struct nuc_call *k)
+{
+    struct nuc_context *cx = k->c->cx;
+
+    nuc_expect_file(cx, k->path, NUC_FILE_PROGRAM);
+    const struct nuc_program_view *view = nuc_program_view_open(cx, k->path, nuc_read_file(cx, k->path));
+    const struct nuc_extracted *models = nuc_extract_litert(cx, view, k->out_count);
+    const char **paths = nuc_alloc_array(cx, *k->out_count, sizeof *paths);
+    if (*k->out_count == 0)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: nothing in it is on the NPU, there is no LiteRT model to take out", k->path);
+    mkdir(k->output, 0777); /* when it cannot be made, writing into it says why */
+    for (size_t i = 0; i < *k->out_count; i++) {
+        paths[i] = nuc_format(cx, "%s/npu_%u.tflite", k->output, models[i].instruction);
+        nuc_write_file(cx, paths[i], models[i].bytes);
+    }
+    *k->out.names = paths;
+}
+
+enum nuc_status nuc_extract_models(struct nuc_compiler *c, const char *path, const char *folder,
+                                   const char *const **files, size_t *count)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .path = path, .output = folder, .out.names = files, .out_count = count},
+                     extract);
 }
 
 /* Functions of one value and chains of them are int8 tables; copies and checks are gone before anything runs. */

@@ -109,8 +109,10 @@ static void inspect_program(const struct nuc_inspection *in, struct nuc_text *ou
 {
     json_t *tree = new_tree(in, "pte", bytes.size);
 
-    if (form == NUC_INSPECT_DOT)
-        nuc_fail(in->cx, NUC_BAD_INPUT, "%s: is a program, a list of instructions: use --json", in->file);
+    if (form == NUC_INSPECT_DOT) {
+        nuc_inspect_program_dot(out, in->file, bytes);
+        return;
+    }
     nuc_inspect_program(in, bytes, tree);
     if (form == NUC_INSPECT_JSON)
         dump_json(out, tree);

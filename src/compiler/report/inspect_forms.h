@@ -53,6 +53,12 @@ void nuc_print_members(struct nuc_text *out, const json_t *object, const char *t
 void nuc_inspect_graph_dot(struct nuc_text *out, const struct nuc_graph *g);
 void nuc_inspect_litert_dot(struct nuc_text *out, const struct nuc_lt_model *m);
 
+/*
+ * The instructions of a program: orange on the CPU, green on the NPU, the kernels of a delegate call in a box of their
+ * own. Fails with NUC_BAD_INPUT for a damaged program, and with NUC_UNSUPPORTED for one too large for a picture.
+ */
+void nuc_inspect_program_dot(struct nuc_text *out, const char *file, struct nuc_span bytes);
+
 /* A text between quotes, as dot expects it. */
 void nuc_dot_string(struct nuc_text *out, const char *text);
 

@@ -90,6 +90,20 @@ struct nuc_lt_model *nuc_container_build(struct nuc_context *cx, const struct nu
                                          const struct nuc_container_options *options,
                                          struct nuc_container_report *report);
 
+/* What a NeutronGraph operator consists of besides its data. */
+struct nuc_neutron_parts {
+    uint8_t form;
+    struct nuc_span microcode, weights, kernels;
+    uint32_t scratch, profile, debug; /* bytes; of form 0 there is scratch alone */
+};
+
+/*
+ * Appends a NeutronGraph with the inputs and outputs of `s` as data, whose tensors `out` has under the same numbers.
+ * Names and bytes are borrowed.
+ */
+void nuc_container_add_graph(struct nuc_lt_model *out, const char *name, const struct nuc_neutron_parts *parts,
+                             const struct nuc_lt_subgraph *s);
+
 /* A model of one NeutronGraph around a program: what nuc_container_build() makes of a model that became `image`. */
 struct nuc_lt_model *nuc_container_wrap(struct nuc_context *cx, const struct nuc_lt_model *m,
                                         const struct nuc_neutron_image *image, const struct nuc_target *target);

@@ -280,37 +280,17 @@ static void copy_operator(struct builder *b, uint32_t i)
     copy->options = op->options;
 }
 
-static int32_t add_bytes(struct nuc_lt_model *m, const char *name, struct nuc_span data, size_t size)
-{
-    struct nuc_lt_tensor t = {.name = name, .dtype = NUC_U8, .rank = 1, .shape = {(int32_t)size}, .data = data};
-
-    if (size > INT32_MAX)
-        nuc_fail(m->cx, NUC_UNSUPPORTED, "%s: %s has more than 2 GiB", m->file, name);
-    return nuc_lt_add_tensor(m, &t);
-}
-
 static void add_graph(struct nuc_lt_model *out, uint32_t number, const struct nuc_neutron_image *image,
                       const struct nuc_lt_subgraph *s)
 {
-    const uint32_t n_inputs = s->n_inputs, n_outputs = s->n_outputs;
-    const struct nuc_span none = {NULL, 0};
-    struct nuc_context *cx = out->cx;
-    int32_t *ins = nuc_alloc_array(cx, (size_t)n_inputs + 3, sizeof *ins);
-    int32_t *outs = nuc_alloc_array(cx, (size_t)n_outputs + 3, sizeof *outs);
+    const struct nuc_neutron_parts parts = {.form = 1,
+                                            .microcode = image->microcode,
+                                            .weights = image->weights,
+                                            .kernels = image->kernels,
+                                            .scratch = image->scratch_size,
+                                            .profile = image->profile_size};
 
-    if (n_inputs > 0)
-        memcpy(ins, s->inputs, n_inputs * sizeof *ins);
-    if (n_outputs > 0)
-        memcpy(outs, s->outputs, n_outputs * sizeof *outs);
-    outs[n_outputs + 2] = add_bytes(out, "NeutronScratch", none, image->scratch_size);
-    outs[n_outputs] = add_bytes(out, "NeutronProfile", none, image->profile_size);
-    outs[n_outputs + 1] = add_bytes(out, "NeutronDebug", none, 0);
-    ins[n_inputs] = add_bytes(out, "NeutronMicrocode", image->microcode, image->microcode.size);
-    ins[n_inputs + 1] = add_bytes(out, "NeutronWeights", image->weights, image->weights.size);
-    ins[n_inputs + 2] = add_bytes(out, "NeutronKernels", image->kernels, image->kernels.size);
-    struct nuc_lt_op *op = nuc_lt_add_op(out, NUC_LT_CUSTOM, ins, n_inputs + 3, outs, n_outputs + 3);
-    op->custom_code = "NeutronGraph";
-    op->options.custom.options = nuc_flex_write(cx, "subgraph", nuc_format(cx, "subgraph_%03u", number));
+    nuc_container_add_graph(out, nuc_format(out->cx, "subgraph_%03u", number), &parts, s);
 }
 
 static const char *describe(struct nuc_context *cx, const char *before, const struct nuc_target *target)
