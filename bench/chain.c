@@ -158,7 +158,8 @@ static uint32_t write_archive(struct nuc_context *cx, const struct request *q)
     nuc_text_addf(&c.body, "%%output = output([%%v%lu])\n", c.n);
     nuc_text_add(&c.front, c.body.data, c.body.length);
     struct nuc_graph *g = nuc_graph_parse(cx, q->model, nuc_text_string(&c.front));
-    nuc_write_file(cx, q->model, nuc_write_pt2(g));
+    struct nuc_pieces archive = nuc_write_pt2(g);
+    nuc_write_pieces(cx, q->model, &archive);
     return (uint32_t)c.inputs;
 }
 

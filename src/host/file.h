@@ -7,6 +7,7 @@
 
 #include "base/span.h"
 #include "host/context.h"
+#include "host/pieces.h"
 
 /* ---- reading ---- */
 
@@ -50,6 +51,9 @@ struct nuc_span nuc_read_head(struct nuc_context *cx, const char *path, size_t m
  * is replaced. What this user may not write to is not replaced. Pipes and devices are written to in place.
  */
 void nuc_write_file(struct nuc_context *cx, const char *path, struct nuc_span bytes);
+
+/* The same for bytes that do not lie together. */
+void nuc_write_pieces(struct nuc_context *cx, const char *path, const struct nuc_pieces *pieces);
 
 /* The same for the characters of a text. */
 void nuc_write_text(struct nuc_context *cx, const char *path, const char *text);

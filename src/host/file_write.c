@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "host/file.h"
@@ -26,19 +27,37 @@ struct nuc_output {
     char backup[NUC_TEMPORARY_NAME]; /* another name of what was there; "" when there is none */
 };
 
-static bool write_all(int fd, struct nuc_span bytes)
-{
-    size_t done = 0;
+/* Pieces that one call of the system is given. */
+#define AT_ONCE 256
 
-    while (done < bytes.size) {
-        ssize_t n = write(fd, bytes.data + done, bytes.size - done);
+/* From byte `done` of piece `first` on, as many as fit; returns how many. */
+static int list_pieces(const struct nuc_pieces *p, size_t first, size_t done, struct iovec out[AT_ONCE])
+{
+    int n = 0;
+
+    for (size_t i = first; i < p->count && n < AT_ONCE; i++, done = 0) {
+        /* The system only reads. */
+        uintptr_t from = (uintptr_t)(p->items[i].data + done);
+        out[n++] = (struct iovec){(void *)from, p->items[i].size - done};
+    }
+    return n;
+}
+
+static bool write_all(int fd, const struct nuc_pieces *p)
+{
+    struct iovec parts[AT_ONCE];
+    size_t piece = 0, done = 0;
+
+    while (piece < p->count) {
+        ssize_t n = writev(fd, parts, list_pieces(p, piece, done, parts));
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
             errno = n == 0 ? EIO : errno;
             return false;
         }
-        done += (size_t)n;
+        for (done += (size_t)n; piece < p->count && done >= p->items[piece].size; piece++)
+            done -= p->items[piece].size;
     }
     return true;
 }
@@ -86,7 +105,7 @@ static bool is_special_file(const char *path)
 }
 
 /* Devices and pipes cannot be replaced by a rename; they are written in place. */
-static void write_special(struct nuc_context *cx, const char *path, struct nuc_span bytes)
+static void write_special(struct nuc_context *cx, const char *path, const struct nuc_pieces *bytes)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     bool good = fd >= 0 && write_all(fd, bytes);
@@ -165,7 +184,7 @@ static int create(struct nuc_context *cx, struct nuc_output *o, mode_t mode)
 }
 
 /* The temporary file with all its bytes. `o` is allocated, its path is set. */
-static void prepare(struct nuc_context *cx, struct nuc_output *o, const char *target, struct nuc_span bytes)
+static void prepare(struct nuc_context *cx, struct nuc_output *o, const char *target, const struct nuc_pieces *bytes)
 {
     struct stat old;
 
@@ -269,7 +288,7 @@ static void commit(struct nuc_context *cx, struct nuc_outputs *all)
 
 /* ---- calls ---- */
 
-static void write_file(struct nuc_context *cx, const char *path, struct nuc_span bytes, bool is_scratch)
+static void write_file(struct nuc_context *cx, const char *path, const struct nuc_pieces *bytes, bool is_scratch)
 {
     struct nuc_outputs *staged = is_scratch ? NULL : cx->outputs;
     struct nuc_arena *arena = staged != NULL ? staged->arena : cx->arena;
@@ -296,9 +315,22 @@ static void write_file(struct nuc_context *cx, const char *path, struct nuc_span
     staged->count++;
 }
 
+void nuc_write_pieces(struct nuc_context *cx, const char *path, const struct nuc_pieces *pieces)
+{
+    write_file(cx, path, pieces, false);
+}
+
+/* A span as pieces. */
+static struct nuc_pieces as_pieces(struct nuc_span *bytes)
+{
+    return (struct nuc_pieces){.items = bytes, .count = bytes->size != 0};
+}
+
 void nuc_write_file(struct nuc_context *cx, const char *path, struct nuc_span bytes)
 {
-    write_file(cx, path, bytes, false);
+    struct nuc_pieces one = as_pieces(&bytes);
+
+    write_file(cx, path, &one, false);
 }
 
 void nuc_write_text(struct nuc_context *cx, const char *path, const char *text)
@@ -308,7 +340,9 @@ void nuc_write_text(struct nuc_context *cx, const char *path, const char *text)
 
 void nuc_write_scratch(struct nuc_context *cx, const char *path, struct nuc_span bytes)
 {
-    write_file(cx, path, bytes, true);
+    struct nuc_pieces one = as_pieces(&bytes);
+
+    write_file(cx, path, &one, true);
 }
 
 bool nuc_begin_outputs(struct nuc_context *cx, struct nuc_outputs *outputs)

@@ -47,7 +47,8 @@ static void wrap(struct nuc_context *cx, void *arg)
     add_text(zip, "m/data/constants/model_constants_config.json", "{\"config\": {}}");
     nuc_zip_add(zip, "m/data/weights/weight_0", (struct nuc_span){zeros, sizeof zeros});
     nuc_zip_add(zip, "m/data/weights/weight_1", (struct nuc_span){zeros, sizeof zeros});
-    w->archive = nuc_zip_finish(zip, "archive");
+    struct nuc_pieces archive = nuc_zip_finish(zip, "archive");
+    w->archive = nuc_join_pieces(cx, &archive);
 }
 
 struct import_call {
@@ -63,7 +64,8 @@ static void import(struct nuc_context *cx, void *arg)
 
     nuc_graph_verify(g, "import");
     call->text = nuc_graph_print(g, false);
-    call->written = nuc_write_pt2(g);
+    struct nuc_pieces archive = nuc_write_pt2(g);
+    call->written = nuc_join_pieces(cx, &archive);
 }
 
 /* Equal, but for the ".0" of whole numbers: among integers they are written as integers. */

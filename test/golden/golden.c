@@ -162,7 +162,8 @@ static void write_archive(struct nuc_context *cx, const struct nuc_json *program
         struct nuc_json entry = nuc_json_field(&archive, key);
         nuc_zip_add(w, nuc_format(cx, "golden/%s", key), archive_entry(cx, &entry, value, data));
     }
-    nuc_write_file(cx, path, nuc_zip_finish(w, path));
+    struct nuc_pieces bytes = nuc_zip_finish(w, path);
+    nuc_write_pieces(cx, path, &bytes);
 }
 
 static void write_model(struct nuc_context *cx, const struct nuc_json *program, struct nuc_span line,

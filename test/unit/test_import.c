@@ -109,7 +109,8 @@ static struct nuc_span make_archive(struct nuc_context *cx, const struct archive
     add(w, a, "m/data/weights/model_weights_config.json", text_span(a->weights));
     add(w, a, "m/data/constants/model_constants_config.json", text_span(a->constants));
     add(w, a, "m/models/model.json", text_span(a->model));
-    return nuc_zip_finish(w, "archive");
+    struct nuc_pieces archive = nuc_zip_finish(w, "archive");
+    return nuc_join_pieces(cx, &archive);
 }
 
 /* Writes the bytes to a file of its own; the caller unlinks it. */
@@ -499,7 +500,8 @@ static void refuses_other_files(void **state)
     assert_int_equal(status, NUC_BAD_INPUT);
     assert_non_null(strstr(cx->message, "is not a zip archive"));
     nuc_zip_add(w, "serialized_exported_program.json", text_span("{}"));
-    import_bytes(cx, nuc_zip_finish(w, "old"), &status);
+    struct nuc_pieces old = nuc_zip_finish(w, "old");
+    import_bytes(cx, nuc_join_pieces(cx, &old), &status);
     assert_int_equal(status, NUC_UNSUPPORTED);
     assert_non_null(strstr(cx->message, "torch 2.8"));
 }

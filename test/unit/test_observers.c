@@ -71,15 +71,17 @@ static void show(struct nuc_context *cx, struct nuc_observer *o, const float *x,
 
 static void check(struct nuc_context *cx, struct nuc_observer *o, const struct expected *e)
 {
+    struct nuc_histogram h;
     float low, high;
 
     assert_true(o->seen);
     assert_true(o->min[0] == e->min);
     assert_true(o->max[0] == e->max);
-    assert_true(nuc_histogram_sum(o->histogram->bins) == e->sum);
+    nuc_histogram_take(o->histogram, &h);
+    assert_true(nuc_histogram_sum(h.bins) == e->sum);
     for (size_t i = 0; i < 3; i++)
-        assert_true(o->histogram->bins[e->bins[i].number] == e->bins[i].count);
-    nuc_histogram_search(o->histogram, &low, &high);
+        assert_true(h.bins[e->bins[i].number] == e->bins[i].count);
+    nuc_histogram_search(&h, &low, &high);
     assert_true(low == e->low);
     assert_true(high == e->high);
     nuc_observer_parameters(cx, o);
@@ -207,6 +209,16 @@ static void histogram_of_one_value(void **state)
     check(cx, o, &steps[1]);
 }
 
+static void check_equal(const struct nuc_observer *a, const struct nuc_observer *b)
+{
+    struct nuc_histogram of_a, of_b;
+
+    nuc_histogram_take(a->histogram, &of_a);
+    nuc_histogram_take(b->histogram, &of_b);
+    assert_true(of_a.seen == of_b.seen && of_a.min == of_b.min && of_a.max == of_b.max);
+    assert_memory_equal(of_a.bins, of_b.bins, sizeof of_a.bins);
+}
+
 /* Infinities are as if they were not there, a NaN is refused without a trace. */
 static void infinities_are_left_out(void **state)
 {
@@ -223,15 +235,42 @@ static void infinities_are_left_out(void **state)
     x[1001] = x[1002] = INFINITY;
     show(cx, with, x, 1003);
     show(cx, without, finite, 1000);
-    assert_memory_equal(with->histogram, without->histogram, sizeof *with->histogram);
+    check_equal(with, without);
     x[600] = NAN;
     struct nuc_seen_values values = {.x = x, .count = (size_t)nuc_elements(&meta)};
     assert_false(nuc_observer_see(cx, with, &meta, &values));
-    assert_memory_equal(with->histogram, without->histogram, sizeof *with->histogram);
+    check_equal(with, without);
     for (size_t i = 0; i < 1003; i++)
         x[i] = INFINITY;
     show(cx, with, x, 1003);
-    assert_memory_equal(with->histogram, without->histogram, sizeof *with->histogram);
+    check_equal(with, without);
+}
+
+/* What is kept of a histogram is all of it, however many bins hold something, and whatever was kept before. */
+static void histograms_are_kept(void **state)
+{
+    static const uint32_t every[] = {2048, 700, 65, 1, 3, 64, 2};
+    struct nuc_context *cx = *state;
+    struct nuc_kept_histogram kept = {.seen = false};
+    struct nuc_histogram h, back;
+
+    nuc_histogram_take(&kept, &back);
+    memset(&h, 0, sizeof h);
+    assert_false(back.seen);
+    assert_memory_equal(back.bins, h.bins, sizeof h.bins);
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
+        memset(&h, 0, sizeof h);
+        h.seen = true;
+        h.min = -(float)i;
+        h.max = (float)i + 1;
+        for (uint32_t b = every[i] / 2; b < NUC_HISTOGRAM_BINS; b += every[i])
+            h.bins[b] = (float)b + 0.0625f;
+        nuc_histogram_keep(cx, cx->arena, &kept, &h);
+        assert_int_equal(kept.count, NUC_HISTOGRAM_BINS / every[i] + (NUC_HISTOGRAM_BINS % every[i] > every[i] / 2));
+        nuc_histogram_take(&kept, &back);
+        assert_true(back.seen && back.min == h.min && back.max == h.max);
+        assert_memory_equal(back.bins, h.bins, sizeof h.bins);
+    }
 }
 
 static void never_seen(void **state)
@@ -468,6 +507,7 @@ int main(void)
         TEST(search_cuts_outliers),
         TEST(histogram_of_relu),
         TEST(histogram_of_one_value),
+        TEST(histograms_are_kept),
         TEST(infinities_are_left_out),
         TEST(never_seen),
         TEST(affine_parameters),

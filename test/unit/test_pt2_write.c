@@ -24,6 +24,14 @@ static const char *save(struct nuc_context *cx, struct nuc_span bytes)
     return path;
 }
 
+/* The archive of a graph, in one span. */
+static struct nuc_span written(struct nuc_graph *g)
+{
+    struct nuc_pieces archive = nuc_write_pt2(g);
+
+    return nuc_join_pieces(g->cx, &archive);
+}
+
 static struct nuc_graph *import(struct nuc_context *cx, struct nuc_span bytes)
 {
     const char *path = save(cx, bytes);
@@ -54,7 +62,7 @@ static struct nuc_span entry(const struct nuc_zip *zip, const char *name)
 /* The description of the model, as text. */
 static const char *model_text(struct nuc_graph *g)
 {
-    struct nuc_span text = entry(open_zip(g->cx, nuc_write_pt2(g)), "archive/models/model.json");
+    struct nuc_span text = entry(open_zip(g->cx, written(g)), "archive/models/model.json");
 
     return nuc_format(g->cx, "%.*s", (int)text.size, (const char *)text.data);
 }
@@ -68,14 +76,14 @@ static void expect_text(const char *text, const char *part)
 static void check_round_trip(struct nuc_context *cx, const char *lines)
 {
     struct nuc_graph *g = parse_graph(cx, lines);
-    struct nuc_span first = nuc_write_pt2(g);
-    struct nuc_span second = nuc_write_pt2(nuc_graph_copy(g));
+    struct nuc_span first = written(g);
+    struct nuc_span second = written(nuc_graph_copy(g));
 
     assert_int_equal(first.size, second.size);
     assert_memory_equal(first.data, second.data, first.size);
     struct nuc_graph *back = import(cx, first);
     assert_string_equal(nuc_graph_print(back, true), nuc_graph_print(g, true));
-    struct nuc_span third = nuc_write_pt2(back);
+    struct nuc_span third = written(back);
     assert_int_equal(first.size, third.size);
     assert_memory_equal(first.data, third.data, first.size);
 }
@@ -168,11 +176,11 @@ static void check_tied(struct nuc_context *cx, void *arg)
 
     (void)arg;
     node_of(g, "p_c")->data = node_of(g, "p_a")->data;
-    const struct nuc_zip *zip = open_zip(cx, nuc_write_pt2(g));
+    const struct nuc_zip *zip = open_zip(cx, written(g));
     assert_int_equal(entry(zip, "archive/data/weights/weight_0").size, 16);
     assert_int_equal(entry(zip, "archive/data/weights/weight_1").size, 16);
     assert_null(nuc_zip_find(zip, "archive/data/weights/weight_2"));
-    struct nuc_graph *back = import(cx, nuc_write_pt2(g));
+    struct nuc_graph *back = import(cx, written(g));
     assert_ptr_equal(node_of(back, "p_a")->data->bytes.data, node_of(back, "p_c")->data->bytes.data);
     assert_string_equal(nuc_graph_print(back, true), nuc_graph_print(g, true));
 }
@@ -186,7 +194,7 @@ static void check_same_target(struct nuc_context *cx, void *arg)
                                           "%l = aten.linear.default(%x, %p_a) : float32[1, 1]\n"
                                           "%m = aten.linear.default(%x, %p_b) : float32[1, 1]\n"
                                           "%output = output([%l, %m])\n");
-    struct nuc_graph *back = import(cx, nuc_write_pt2(g));
+    struct nuc_graph *back = import(cx, written(g));
     const float *b = nuc_const_contiguous(back, node_of(back, "p_b"));
 
     (void)arg;
@@ -206,7 +214,7 @@ static void check_entries(struct nuc_context *cx, void *arg)
         {"archive/data/sample_inputs/model.pt", ""},
         {"archive/data/constants/model_constants_config.json", "{\"config\":{}}"},
     };
-    const struct nuc_zip *zip = open_zip(cx, nuc_write_pt2(parse_graph(cx, graphs[0])));
+    const struct nuc_zip *zip = open_zip(cx, written(parse_graph(cx, graphs[0])));
 
     (void)arg;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -282,7 +290,7 @@ static void check_call_spec(struct nuc_context *cx, void *arg)
     expect_text(text, "\"out_spec\":\"[1, " LEAF "]\"");
     expect_text(text, "\"forward_arg_names\":[\"x\",\"y\"]");
     g->call_spec = &spec;
-    text = model_text(import(cx, nuc_write_pt2(nuc_graph_copy(g))));
+    text = model_text(import(cx, written(nuc_graph_copy(g))));
     expect_text(text, "\"in_spec\":\"[1, \\\"in\\\"]\"");
     expect_text(text, "\"out_spec\":\"[1, \\\"out\\\"]\"");
     expect_text(text, "\"forward_arg_names\":[\"batch\"]");
@@ -301,7 +309,7 @@ static const char *const refused[] = {
 
 static void write_refused(struct nuc_context *cx, void *arg)
 {
-    nuc_write_pt2(parse_graph(cx, refused[*(size_t *)arg]));
+    written(parse_graph(cx, refused[*(size_t *)arg]));
 }
 
 static void test_failures(void **state)
@@ -313,7 +321,7 @@ static void test_failures(void **state)
 
 static void write_whole(struct nuc_context *cx, void *arg)
 {
-    assert_true(nuc_write_pt2(parse_graph(cx, graphs[2])).size > 0);
+    assert_true(nuc_write_pt2(parse_graph(cx, graphs[2])).count > 0);
     *(bool *)arg = true;
 }
 
@@ -347,7 +355,8 @@ static struct nuc_span long_text(struct nuc_context *cx, unsigned members, bool 
     }
     if (at_once)
         return nuc_json_dump(cx, tree, JSON_COMPACT);
-    return nuc_json_dump_long(cx, tree, (struct nuc_json_long *const[]){&list, &object}, 2);
+    struct nuc_pieces text = nuc_json_dump_long(cx, tree, (struct nuc_json_long *const[]){&list, &object}, 2);
+    return nuc_join_pieces(cx, &text);
 }
 
 static void check_long_lists(struct nuc_context *cx, void *arg)

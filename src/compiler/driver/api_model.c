@@ -115,7 +115,9 @@ enum nuc_status nuc_model_text(struct nuc_model *m, bool with_data, const char *
 
 static void write_model(struct nuc_call *k)
 {
-    nuc_write_file(k->c->cx, k->output, nuc_model_archive(k->m));
+    struct nuc_pieces archive = nuc_model_archive(k->m);
+
+    nuc_write_pieces(k->c->cx, k->output, &archive);
 }
 
 enum nuc_status nuc_model_write(struct nuc_model *m, const char *path)

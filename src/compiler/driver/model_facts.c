@@ -315,7 +315,7 @@ struct nuc_span nuc_facts_text_of(const struct nuc_model *m)
     return nuc_facts_write(m->c->cx, nuc_facts_of(m));
 }
 
-struct nuc_span nuc_model_archive(struct nuc_model *m)
+struct nuc_pieces nuc_model_archive(struct nuc_model *m)
 {
     m->graph->facts = nuc_facts_text_of(m);
     return nuc_write_pt2(m->graph);

@@ -41,6 +41,6 @@ const struct nuc_program_facts *nuc_facts_of(const struct nuc_model *m);
 struct nuc_span nuc_facts_text_of(const struct nuc_model *m);
 
 /* The model as an archive, with what is known of its data. */
-struct nuc_span nuc_model_archive(struct nuc_model *m);
+struct nuc_pieces nuc_model_archive(struct nuc_model *m);
 
 #endif

@@ -210,9 +210,12 @@ static void import_model(struct nuc_job *j)
 /* The program, or the model itself where none was made. */
 static void write_output(struct nuc_job *j)
 {
-    bool is_program = j->made.bytes.data != NULL;
-
-    nuc_write_file(j->c->cx, j->output, is_program ? j->made.bytes : nuc_model_archive(j->m));
+    if (j->made.bytes.data != NULL) {
+        nuc_write_file(j->c->cx, j->output, j->made.bytes);
+        return;
+    }
+    struct nuc_pieces archive = nuc_model_archive(j->m);
+    nuc_write_pieces(j->c->cx, j->output, &archive);
 }
 
 /* ---- public calls: from file to file ---- */

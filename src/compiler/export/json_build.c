@@ -130,12 +130,39 @@ static bool is_array(const struct nuc_json_long *list)
     return json_is_array(list->container);
 }
 
+/* Text goes to the end of blocks of this size, or of its own where it is longer. */
+#define TEXT_BLOCK ((size_t)512 << 10)
+
+/* Room for what comes next; what is in front of it lies there already. */
+static void add_block(struct nuc_context *cx, struct nuc_json_long *list, size_t size)
+{
+    list->room = size > TEXT_BLOCK ? size : TEXT_BLOCK;
+    list->end = nuc_alloc(cx, list->room);
+    nuc_add_piece(cx, &list->text, (struct nuc_span){(const uint8_t *)list->end, 1});
+    list->text.items[list->text.count - 1].size = 0;
+}
+
+/* Between the brackets of a text stand the members: a comma takes the place of the first one, the last one goes. */
 static void make_text(struct nuc_context *cx, struct nuc_json_long *list)
 {
-    struct nuc_span text = nuc_json_dump(cx, list->container, JSON_COMPACT);
+    const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(17);
+    bool first = list->text.count == 0;
+    size_t size = json_dumpb(list->container, list->end, list->room, flags);
 
-    list->parts = nuc_grow(cx, list->parts, &list->capacity, list->count + 1, sizeof *list->parts);
-    list->parts[list->count++] = (struct nuc_span){text.data + 1, text.size - 2};
+    if (size > list->room) {
+        add_block(cx, list, size);
+        size = json_dumpb(list->container, list->end, size, flags);
+    }
+    if (size == 0 || size > list->room)
+        nuc_fail(cx, NUC_NO_MEMORY, "out of memory");
+    struct nuc_span *piece = &list->text.items[list->text.count - 1];
+    if (first)
+        piece->data++;
+    else
+        *list->end = ',';
+    piece->size += size - 1 - first;
+    list->end += size - 1;
+    list->room -= size - 1;
     if (is_array(list))
         json_array_clear(list->container);
     else
@@ -168,26 +195,6 @@ static void put_mark(struct nuc_context *cx, struct nuc_json_long *list, size_t 
         nuc_put_null(cx, list->container, mark);
 }
 
-static size_t members_size(const struct nuc_json_long *list)
-{
-    size_t size = 0;
-
-    for (size_t i = 0; i < list->count; i++)
-        size += list->parts[i].size + (i > 0);
-    return size;
-}
-
-static uint8_t *write_members(const struct nuc_json_long *list, uint8_t *at)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        if (i > 0)
-            *at++ = ',';
-        memcpy(at, list->parts[i].data, list->parts[i].size);
-        at += list->parts[i].size;
-    }
-    return at;
-}
-
 /* Where the text names a list, and which; NULL: none does any more. */
 static const uint8_t *find_mark(const uint8_t *from, const uint8_t *end, struct nuc_json_long *const *lists,
                                 size_t count, size_t *index, size_t *size)
@@ -204,26 +211,24 @@ static const uint8_t *find_mark(const uint8_t *from, const uint8_t *end, struct 
     return NULL;
 }
 
-struct nuc_span nuc_json_dump_long(struct nuc_context *cx, const json_t *tree, struct nuc_json_long *const *lists,
-                                   size_t count)
+struct nuc_pieces nuc_json_dump_long(struct nuc_context *cx, const json_t *tree, struct nuc_json_long *const *lists,
+                                     size_t count)
 {
-    size_t size = 0, index, mark_size;
+    struct nuc_pieces text = {0};
+    size_t index, mark_size;
 
     for (size_t i = 0; i < count; i++) {
         if (json_array_size(lists[i]->container) + json_object_size(lists[i]->container) > 0)
             make_text(cx, lists[i]);
         put_mark(cx, lists[i], i);
-        size += members_size(lists[i]);
     }
     struct nuc_span frame = nuc_json_dump(cx, tree, JSON_COMPACT);
-    uint8_t *text = nuc_alloc(cx, size + frame.size), *at = text;
     const uint8_t *from = frame.data, *end = frame.data + frame.size, *mark;
     while ((mark = find_mark(from, end, lists, count, &index, &mark_size)) != NULL) {
-        memcpy(at, from, (size_t)(mark - from));
-        at = write_members(lists[index], at + (mark - from));
+        nuc_add_piece(cx, &text, (struct nuc_span){from, (size_t)(mark - from)});
+        nuc_add_pieces(cx, &text, &lists[index]->text);
         from = mark + mark_size;
     }
-    memcpy(at, from, (size_t)(end - from));
-    at += end - from;
-    return (struct nuc_span){text, (size_t)(at - text)};
+    nuc_add_piece(cx, &text, (struct nuc_span){from, (size_t)(end - from)});
+    return text;
 }

@@ -8,8 +8,7 @@
 
 #include <jansson.h>
 
-#include "base/span.h"
-#include "host/context.h"
+#include "host/pieces.h"
 
 /* An empty object that is the root of a tree. */
 json_t *nuc_json_tree(struct nuc_context *cx);
@@ -36,15 +35,16 @@ struct nuc_span nuc_json_dump(struct nuc_context *cx, const json_t *tree, size_t
  */
 struct nuc_json_long {
     json_t *container;
-    struct nuc_span *parts; /* between the brackets, without the commas from part to part */
-    size_t count, capacity;
+    struct nuc_pieces text; /* between the brackets */
+    char *end;              /* of the last piece, where there is room for more */
+    size_t room;
 };
 
 /* To be called after a member has been put with all that belongs to it; it is not looked at again. */
 void nuc_json_member_done(struct nuc_context *cx, struct nuc_json_long *list);
 
-/* nuc_json_dump(), compact, of a tree with `count` such containers. */
-struct nuc_span nuc_json_dump_long(struct nuc_context *cx, const json_t *tree, struct nuc_json_long *const *lists,
-                                   size_t count);
+/* nuc_json_dump(), compact, of a tree with `count` such containers; in pieces, so that no text is there twice. */
+struct nuc_pieces nuc_json_dump_long(struct nuc_context *cx, const json_t *tree, struct nuc_json_long *const *lists,
+                                     size_t count);
 
 #endif

@@ -32,22 +32,18 @@ static struct nuc_span make_header(struct nuc_context *cx, const struct nuc_arra
     return (struct nuc_span){(const uint8_t *)text.data, text.length};
 }
 
-/* Header and data in one piece, as the entry of an archive holds them. */
-static struct nuc_span make_npy(struct nuc_context *cx, const struct nuc_array *a)
+static struct nuc_pieces make_npy(struct nuc_context *cx, const struct nuc_array *a)
 {
-    struct nuc_span header = make_header(cx, a);
     size_t wanted = nuc_dtype_size(a->dtype);
-    struct nuc_text file;
+    struct nuc_pieces file = {0};
 
     for (uint32_t d = 0; d < a->rank; d++)
         wanted *= (size_t)a->shape[d];
     if (wanted != a->data.size)
         nuc_fail(cx, NUC_BAD_USAGE, "array '%s' has %zu bytes, its shape has %zu", a->name, a->data.size, wanted);
-    nuc_text_init(&file, cx);
-    nuc_text_add(&file, (const char *)header.data, header.size);
-    if (a->data.size != 0)
-        nuc_text_add(&file, (const char *)a->data.data, a->data.size);
-    return (struct nuc_span){(const uint8_t *)file.data, file.length};
+    nuc_add_piece(cx, &file, make_header(cx, a));
+    nuc_add_piece(cx, &file, a->data);
+    return file;
 }
 
 void nuc_write_npz(struct nuc_context *cx, const char *path, const struct nuc_arrays *arrays)
@@ -57,8 +53,10 @@ void nuc_write_npz(struct nuc_context *cx, const char *path, const struct nuc_ar
 
     for (size_t i = 0; i < arrays->count; i++) {
         const struct nuc_array *a = &arrays->items[i];
-        nuc_zip_add(w, nuc_format(cx, "%s.npy", a->name), make_npy(cx, a));
+        struct nuc_pieces file = make_npy(cx, a);
+        nuc_zip_add_pieces(w, nuc_format(cx, "%s.npy", a->name), &file);
     }
-    nuc_write_file(cx, path, nuc_zip_finish(w, path));
+    struct nuc_pieces archive = nuc_zip_finish(w, path);
+    nuc_write_pieces(cx, path, &archive);
     nuc_pop_arena(cx, outer);
 }

@@ -181,7 +181,7 @@ static const char *file_name(struct nuc_context *cx, const struct payloads *p, s
     return nuc_format(cx, "%s_%zu", p->files[file].constant ? "tensor" : "weight", p->files[file].number);
 }
 
-static struct nuc_span make_config(struct nuc_context *cx, const struct payloads *p, bool constants)
+static struct nuc_pieces make_config(struct nuc_context *cx, const struct payloads *p, bool constants)
 {
     json_t *tree = nuc_json_tree(cx);
     struct nuc_json_long config = {.container = nuc_put_object(cx, tree, "config")};
@@ -339,7 +339,7 @@ static void put_graph_module(struct nuc_pt2_writer *w, json_t *model, const stru
     nuc_put_object(w->cx, graph_module, "treespec_namedtuple_fields");
 }
 
-static struct nuc_span make_model(struct nuc_pt2_writer *w, const struct payloads *p)
+static struct nuc_pieces make_model(struct nuc_pt2_writer *w, const struct payloads *p)
 {
     json_t *model = nuc_json_tree(w->cx);
 
@@ -377,11 +377,12 @@ static void add_files(struct nuc_context *cx, struct nuc_zip_writer *zip, const 
         if (p->files[i].constant == constants)
             nuc_zip_add(zip, nuc_format(cx, "%s%s", folder, file_name(cx, p, i)), p->files[i].bytes);
     }
-    nuc_zip_add(zip, nuc_format(cx, "%smodel_%s_config.json", folder, constants ? "constants" : "weights"),
-                make_config(cx, p, constants));
+    struct nuc_pieces config = make_config(cx, p, constants);
+    nuc_zip_add_pieces(zip, nuc_format(cx, "%smodel_%s_config.json", folder, constants ? "constants" : "weights"),
+                       &config);
 }
 
-struct nuc_span nuc_write_pt2(struct nuc_graph *g)
+struct nuc_pieces nuc_write_pt2(struct nuc_graph *g)
 {
     struct nuc_context *cx = g->cx;
     struct nuc_zip_writer *zip = nuc_zip_writer_new(cx);
@@ -393,7 +394,8 @@ struct nuc_span nuc_write_pt2(struct nuc_graph *g)
     struct payloads p = list_payloads(&w);
     add_files(cx, zip, &p, false);
     add_files(cx, zip, &p, true);
-    nuc_zip_add(zip, TOP "models/model.json", make_model(&w, &p));
+    struct nuc_pieces model = make_model(&w, &p);
+    nuc_zip_add_pieces(zip, TOP "models/model.json", &model);
     add_text(zip, TOP "data/sample_inputs/model.pt", ""); /* torch expects the entry; empty stands for none */
     if (g->facts.size > 0)
         nuc_zip_add(zip, TOP NUC_PT2_FACTS, g->facts);

@@ -14,8 +14,9 @@
 #define NUC_EXPORT_PT2_WRITE_H
 
 #include "compiler/graph/graph.h"
+#include "host/pieces.h"
 
-/* The file's bytes, in the arena. */
-struct nuc_span nuc_write_pt2(struct nuc_graph *g);
+/* The file's bytes: in the arena, and those of the graph's constants. */
+struct nuc_pieces nuc_write_pt2(struct nuc_graph *g);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A zip archive built in memory: stored entries, each after a padding that aligns its content. Its size is computed
- * first, so that nothing is held twice.
+ * A zip archive: stored entries, each after a padding that aligns its content. Only what stands between the contents is
+ * made here, so that nothing is held twice.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@
 
 struct directory_entry {
     const char *name;
-    struct nuc_span content;
+    struct nuc_pieces content;
     uint32_t checksum, size, offset;
 };
 
@@ -30,8 +30,9 @@ struct nuc_zip_writer {
     uint32_t table[STEP][256]; /* of the CRC-32 */
     bool too_big;
 
-    uint8_t *out; /* of the size the finished archive has */
-    size_t length;
+    struct nuc_pieces archive;
+    size_t length; /* of the archive so far, with what is in `out` */
+    uint8_t *out;  /* where the next byte of the present header goes */
 };
 
 /*
@@ -52,9 +53,9 @@ static void fill_tables(uint32_t table[STEP][256])
     }
 }
 
-static uint32_t crc32_of(const uint32_t table[STEP][256], struct nuc_span bytes)
+/* Goes on with the register `c`. */
+static uint32_t crc32_step(const uint32_t table[STEP][256], uint32_t c, struct nuc_span bytes)
 {
-    uint32_t c = 0xffffffffu;
     size_t i = 0;
 
     for (; i + STEP <= bytes.size; i += STEP) {
@@ -64,6 +65,15 @@ static uint32_t crc32_of(const uint32_t table[STEP][256], struct nuc_span bytes)
     }
     for (; i < bytes.size; i++)
         c = table[0][(c ^ bytes.data[i]) & 0xff] ^ c >> 8;
+    return c;
+}
+
+static uint32_t crc32_of(const uint32_t table[STEP][256], const struct nuc_pieces *content)
+{
+    uint32_t c = 0xffffffffu;
+
+    for (size_t i = 0; i < content->count; i++)
+        c = crc32_step(table, c, content->items[i]);
     return c ^ 0xffffffffu;
 }
 
@@ -76,17 +86,24 @@ struct nuc_zip_writer *nuc_zip_writer_new(struct nuc_context *cx)
     return w;
 }
 
+/* Bytes of the archive that are made here: exactly `size` are put next. */
+static void begin_bytes(struct nuc_zip_writer *w, size_t size)
+{
+    w->out = nuc_alloc(w->cx, size);
+    nuc_add_piece(w->cx, &w->archive, (struct nuc_span){w->out, size});
+    w->length += size;
+}
+
 static void put_bytes(struct nuc_zip_writer *w, const void *bytes, size_t size)
 {
-    if (size != 0)
-        memcpy(w->out + w->length, bytes, size);
-    w->length += size;
+    memcpy(w->out, bytes, size);
+    w->out += size;
 }
 
 static void put_u16(struct nuc_zip_writer *w, uint32_t v)
 {
-    w->out[w->length++] = (uint8_t)(v & 0xff);
-    w->out[w->length++] = (uint8_t)(v >> 8 & 0xff);
+    *w->out++ = (uint8_t)(v & 0xff);
+    *w->out++ = (uint8_t)(v >> 8 & 0xff);
 }
 
 static void put_u32(struct nuc_zip_writer *w, uint32_t v)
@@ -123,6 +140,7 @@ static void put_entry(struct nuc_zip_writer *w, struct directory_entry *e)
     size_t padding = padding_of(w->length, e->name);
 
     e->offset = (uint32_t)w->length;
+    begin_bytes(w, LOCAL_SIZE + strlen(e->name) + EXTRA_HEADER + padding);
     put_u32(w, 0x04034b50u);
     put_common(w, e);
     put_u16(w, (uint32_t)(EXTRA_HEADER + padding));
@@ -130,23 +148,40 @@ static void put_entry(struct nuc_zip_writer *w, struct directory_entry *e)
     put_u16(w, PADDING_ID);
     put_u16(w, (uint32_t)padding);
     put_bytes(w, zeros, padding);
-    put_bytes(w, e->content.data, e->content.size);
+    nuc_add_pieces(w->cx, &w->archive, &e->content);
+    w->length += e->size;
 }
 
-void nuc_zip_add(struct nuc_zip_writer *w, const char *name, struct nuc_span content)
+void nuc_zip_add_pieces(struct nuc_zip_writer *w, const char *name, const struct nuc_pieces *content)
 {
     struct nuc_context *cx = w->cx;
-    size_t length = strlen(name);
+    size_t length = strlen(name), size = nuc_pieces_size(content);
 
     if (length > UINT16_MAX)
         nuc_fail(cx, NUC_BAD_USAGE, "a name of %zu bytes does not fit a zip archive", length);
-    if (content.size > UINT32_MAX || w->count == UINT16_MAX) {
+    if (size > UINT32_MAX || w->count == UINT16_MAX) {
         w->too_big = true;
         return;
     }
     w->entries = nuc_grow(cx, w->entries, &w->capacity, w->count + 1, sizeof *w->entries);
     w->entries[w->count++] =
-        (struct directory_entry){nuc_strdup(cx, name), content, crc32_of(w->table, content), (uint32_t)content.size, 0};
+        (struct directory_entry){nuc_strdup(cx, name), *content, crc32_of(w->table, content), (uint32_t)size, 0};
+}
+
+void nuc_zip_add(struct nuc_zip_writer *w, const char *name, struct nuc_span content)
+{
+    struct nuc_pieces one = {nuc_copy(w->cx, &content, sizeof content), content.size != 0, 1};
+
+    nuc_zip_add_pieces(w, name, &one);
+}
+
+static size_t directory_size(const struct nuc_zip_writer *w)
+{
+    size_t size = 0;
+
+    for (size_t i = 0; i < w->count; i++)
+        size += DIRECTORY_SIZE + strlen(w->entries[i].name);
+    return size;
 }
 
 static void put_directory(struct nuc_zip_writer *w)
@@ -169,30 +204,26 @@ static void put_directory(struct nuc_zip_writer *w)
 /* Of the whole archive; the sum of 65,535 sizes of 32 bits fits 64. */
 static uint64_t archive_size(const struct nuc_zip_writer *w)
 {
-    uint64_t size = END_SIZE;
-
-    for (size_t i = 0; i < w->count; i++)
-        size += DIRECTORY_SIZE + strlen(w->entries[i].name);
     uint64_t entries = 0;
+
     for (size_t i = 0; i < w->count; i++) {
         const struct directory_entry *e = &w->entries[i];
         entries += LOCAL_SIZE + strlen(e->name) + EXTRA_HEADER + padding_of((size_t)entries, e->name) + e->size;
     }
-    return size + entries;
+    return entries + directory_size(w) + END_SIZE;
 }
 
-struct nuc_span nuc_zip_finish(struct nuc_zip_writer *w, const char *path)
+struct nuc_pieces nuc_zip_finish(struct nuc_zip_writer *w, const char *path)
 {
-    uint64_t total = archive_size(w);
+    size_t size = directory_size(w);
 
-    if (w->too_big || total > UINT32_MAX)
+    if (w->too_big || archive_size(w) > UINT32_MAX)
         nuc_fail(w->cx, NUC_UNSUPPORTED, "%s: would exceed 4 GiB or 65,535 entries: write fewer samples", path);
-    w->out = nuc_alloc(w->cx, (size_t)total);
     for (size_t i = 0; i < w->count; i++)
         put_entry(w, &w->entries[i]);
     size_t start = w->length;
+    begin_bytes(w, size + END_SIZE);
     put_directory(w);
-    size_t size = w->length - start;
     put_u32(w, 0x06054b50u);
     put_u32(w, 0); /* disks */
     put_u16(w, (uint32_t)w->count);
@@ -200,5 +231,5 @@ struct nuc_span nuc_zip_finish(struct nuc_zip_writer *w, const char *path)
     put_u32(w, (uint32_t)size);
     put_u32(w, (uint32_t)start);
     put_u16(w, 0); /* no comment */
-    return (struct nuc_span){w->out, w->length};
+    return w->archive;
 }

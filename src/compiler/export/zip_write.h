@@ -2,8 +2,7 @@
 #ifndef NUC_EXPORT_ZIP_WRITE_H
 #define NUC_EXPORT_ZIP_WRITE_H
 
-#include "base/span.h"
-#include "host/context.h"
+#include "host/pieces.h"
 
 struct nuc_zip_writer;
 
@@ -11,8 +10,12 @@ struct nuc_zip_writer *nuc_zip_writer_new(struct nuc_context *cx);
 
 /* The content stays the caller's and must not change before nuc_zip_finish(). */
 void nuc_zip_add(struct nuc_zip_writer *w, const char *name, struct nuc_span content);
+void nuc_zip_add_pieces(struct nuc_zip_writer *w, const char *name, const struct nuc_pieces *content);
 
-/* The finished archive, in the arena. Fails when it exceeds 4 GiB. `path` is for the message. */
-struct nuc_span nuc_zip_finish(struct nuc_zip_writer *w, const char *path);
+/*
+ * The finished archive: headers, in the arena, between the contents, which are still the caller's. Fails when it
+ * exceeds 4 GiB. `path` is for the message.
+ */
+struct nuc_pieces nuc_zip_finish(struct nuc_zip_writer *w, const char *path);
 
 #endif

@@ -51,7 +51,7 @@ struct nuc_calibration {
     struct nuc_evaluator *evaluator;        /* NULL before the first sample */
     struct nuc_pool *pool;                  /* for what it observes; goes with the evaluator */
     struct nuc_sub_arena *evaluator_memory; /* its memory, which conversion does without */
-    struct nuc_sub_arena *observer_memory;  /* of the observers, until nuc_quantize_done() */
+    struct nuc_sub_arena *prepared;         /* all that there is before the first sample, until nuc_quantize_done() */
     struct nuc_masked_range masked;
     struct nuc_range *relevant; /* by node id: what observers see of it is clipped to; NULL: as it is */
     struct nuc_clipped clipped;

@@ -38,6 +38,7 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
     struct nuc_observer *o = nuc_alloc(cx, sizeof *o);
 
     o->spec = *spec;
+    o->arena = cx->arena;
     o->widens = spec->observer == NUC_OBSERVER_AUTO;
     o->chosen = spec->observer == NUC_OBSERVER_AUTO ? NUC_OBSERVER_MIN_MAX : spec->observer;
     if (spec->kind == NUC_QSPEC_OBSERVED && spec->observer != NUC_OBSERVER_PER_CHANNEL_MIN_MAX)
@@ -49,8 +50,10 @@ struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_q
 
 void nuc_observer_divide(struct nuc_context *cx, struct nuc_observer *o)
 {
-    if (o->spec.observer == NUC_OBSERVER_AUTO)
-        o->parts = nuc_alloc_array(cx, 2, sizeof *o->parts);
+    if (o->spec.observer != NUC_OBSERVER_AUTO)
+        return;
+    o->parts = nuc_alloc_array(cx, 2, sizeof *o->parts);
+    o->histogram = NULL;
 }
 
 struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis)
@@ -68,16 +71,19 @@ struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis)
 
 /* ---- seeing ---- */
 
-static bool see_histogram(struct nuc_observer *o, struct nuc_seen_values *values)
+static bool see_histogram(struct nuc_context *cx, struct nuc_observer *o, struct nuc_seen_values *values)
 {
-    struct nuc_histogram *h = o->parts != NULL ? &o->parts[o->part].histogram : o->histogram;
+    struct nuc_kept_histogram *kept = o->parts != NULL ? &o->parts[o->part].histogram : o->histogram;
+    struct nuc_histogram h;
 
-    if (!nuc_histogram_add(h, values))
+    nuc_histogram_take(kept, &h);
+    if (!nuc_histogram_add(&h, values))
         return false;
-    if (!h->seen)
+    nuc_histogram_keep(cx, o->arena, kept, &h);
+    if (!h.seen)
         return true;
-    o->min[0] = o->seen && o->min[0] < h->min ? o->min[0] : h->min;
-    o->max[0] = o->seen && o->max[0] > h->max ? o->max[0] : h->max;
+    o->min[0] = o->seen && o->min[0] < h.min ? o->min[0] : h.min;
+    o->max[0] = o->seen && o->max[0] > h.max ? o->max[0] : h.max;
     o->seen = true;
     return true;
 }
@@ -130,8 +136,8 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
 
     if (count == 0 || o->spec.kind != NUC_QSPEC_OBSERVED)
         return true;
-    if (o->histogram != NULL)
-        return see_histogram(o, values);
+    if (nuc_observer_counts(o))
+        return see_histogram(cx, o, values);
     bool average = o->spec.observer == NUC_OBSERVER_MOVING_AVERAGE;
     bool ok = average ? see_average(o, x, count) : see_channels(cx, o, meta, x);
     o->seen = o->seen || ok;
@@ -175,24 +181,47 @@ void nuc_observer_set_reach(struct nuc_observer *o, double reach)
         o->parts[p].extremes.reach = reach;
 }
 
-static const struct nuc_histogram *histogram_of(const struct nuc_observer *o, unsigned part)
+static void take_histogram(const struct nuc_observer *o, unsigned part, struct nuc_histogram *h)
 {
-    return part == NUC_BOTH_PARTS ? o->histogram : &o->parts[part].histogram;
+    struct nuc_histogram parts[2];
+
+    if (o->parts == NULL) {
+        nuc_histogram_take(o->histogram, h);
+    } else if (part != NUC_BOTH_PARTS) {
+        nuc_histogram_take(&o->parts[part].histogram, h);
+    } else {
+        for (unsigned p = 0; p < 2; p++)
+            nuc_histogram_take(&o->parts[p].histogram, &parts[p]);
+        nuc_histogram_join(h, &parts[0], &parts[1]);
+    }
+}
+
+/* Everything seen, for which no bin has to be looked at. */
+static struct nuc_candidate_range whole_range(const struct nuc_observer *o, unsigned part)
+{
+    const struct nuc_kept_histogram *h = o->parts == NULL ? o->histogram : &o->parts[part].histogram;
+
+    if (o->parts != NULL && part == NUC_BOTH_PARTS)
+        return (struct nuc_candidate_range){o->min[0], o->max[0]};
+    return (struct nuc_candidate_range){h->min, h->max};
 }
 
 struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind)
 {
-    const struct nuc_histogram *h = histogram_of(o, part);
     double steps = (double)(o->spec.quant_max - o->spec.quant_min);
     double few = part == NUC_BOTH_PARTS ? FEW_VALUES : FEW_VALUES / 2, least = o->parts != NULL ? few : ONE_VALUE;
-    struct nuc_candidate_range r = {h->min, h->max};
+    struct nuc_candidate_range r = whole_range(o, part);
+    struct nuc_histogram h;
 
+    if (kind == NUC_OBSERVER_MIN_MAX)
+        return r;
+    take_histogram(o, part, &h);
     if (kind == NUC_OBSERVER_MSE)
-        nuc_histogram_least_squares(h, (unsigned)steps + 1, &r.min, &r.max);
+        nuc_histogram_least_squares(&h, (unsigned)steps + 1, &r.min, &r.max);
     else if (kind == NUC_OBSERVER_PERCENTILE)
-        nuc_histogram_percentile(h, OUTSIDE, least, &r.min, &r.max);
+        nuc_histogram_percentile(&h, OUTSIDE, least, &r.min, &r.max);
     else if (kind == NUC_OBSERVER_HISTOGRAM)
-        nuc_histogram_search(h, &r.min, &r.max);
+        nuc_histogram_search(&h, &r.min, &r.max);
     return r;
 }
 
@@ -213,9 +242,7 @@ static void observed_parameters(struct nuc_observer *o, uint32_t i)
     o->scale[i] = 1;
     if (!o->seen)
         return;
-    if (o->parts != NULL)
-        nuc_histogram_join(o->histogram, &o->parts[0].histogram, &o->parts[1].histogram);
-    if (o->histogram != NULL)
+    if (nuc_observer_counts(o))
         nuc_observer_candidate(o, NUC_BOTH_PARTS, nuc_observer_range(o, NUC_BOTH_PARTS, o->chosen), o->widens,
                                &o->scale[i], &o->zero_point[i]);
     else

@@ -3,7 +3,7 @@
 #define NUC_QUANTIZE_OBSERVER_H
 
 #include "compiler/quantize/annotation.h"
-#include "compiler/quantize/histogram.h"
+#include "compiler/quantize/kept_histogram.h"
 #include "compiler/quantize/unseen_range.h"
 
 /* A tensor in logical order as slices of `inner` values, one channel after the other; per tensor: one slice. */
@@ -14,7 +14,7 @@ struct nuc_slices nuc_slices_along(const struct nuc_meta *m, int axis);
 
 /* What one half of the samples shows. */
 struct nuc_observed_part {
-    struct nuc_histogram histogram;
+    struct nuc_kept_histogram histogram;
     struct nuc_extremes extremes;
 };
 
@@ -24,13 +24,15 @@ struct nuc_observer {
     struct nuc_qspec spec;
     const struct nuc_observer *from[2]; /* DERIVED: activation, weight */
     bool seen;
-    uint32_t n;                      /* channels; 1 per tensor; 0 per channel before anything was seen */
-    float *min, *max;                /* of n; NULL for fixed and derived parameters */
-    struct nuc_histogram *histogram; /* HISTOGRAM, MSE, PERCENTILE, AUTO */
-    bool widens;                     /* and whether it reaches beyond what was seen */
-    struct nuc_observed_part *parts; /* of two halves of the samples, `histogram` follows from them; or NULL */
-    unsigned part;                   /* that of the present sample */
-    enum nuc_observer_kind chosen;   /* the kind whose range is taken: AUTO leaves it open, and begins with MIN_MAX */
+    uint32_t n;              /* channels; 1 per tensor; 0 per channel before anything was seen */
+    float *min, *max;        /* of n; NULL for fixed and derived parameters */
+    struct nuc_arena *arena; /* of what it keeps */
+    /* HISTOGRAM, MSE, PERCENTILE, AUTO: of all samples, or `parts` of two halves of them; the other is NULL. */
+    struct nuc_kept_histogram *histogram;
+    struct nuc_observed_part *parts;
+    unsigned part;                 /* that of the present sample */
+    bool widens;                   /* whether the range reaches beyond what was seen */
+    enum nuc_observer_kind chosen; /* the kind whose range is taken: AUTO leaves it open, and begins with MIN_MAX */
 
     struct nuc_extremes extremes; /* of activations */
 
@@ -39,9 +41,10 @@ struct nuc_observer {
     int64_t *zero_point;
 };
 
+/* What it sees later is kept in the arena that is the current one now. */
 struct nuc_observer *nuc_observer_new(struct nuc_context *cx, const struct nuc_qspec *spec);
 
-/* AUTO keeps two halves of the samples apart from here on. Others stay as they are. */
+/* AUTO, which has seen nothing yet, is to keep two halves of the samples apart. Others stay as they are. */
 void nuc_observer_divide(struct nuc_context *cx, struct nuc_observer *o);
 
 /*
@@ -54,6 +57,12 @@ bool nuc_observer_see(struct nuc_context *cx, struct nuc_observer *o, const stru
 struct nuc_candidate_range {
     float min, max;
 };
+
+/* It counts values, which is to say that each sample adds to what constants are seen as. */
+static inline bool nuc_observer_counts(const struct nuc_observer *o)
+{
+    return o->histogram != NULL || o->parts != NULL;
+}
 
 /* The range of a kind that follows from a histogram: of one part of the samples, which AUTO keeps apart, or of both. */
 struct nuc_candidate_range nuc_observer_range(const struct nuc_observer *o, unsigned part, enum nuc_observer_kind kind);

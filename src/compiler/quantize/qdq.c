@@ -374,28 +374,54 @@ double nuc_measure_converted(struct nuc_calibration *c, const struct nuc_convert
     return error;
 }
 
+/* A converted graph that goes before what is around it does. */
+struct temporary {
+    struct nuc_converted q;
+    struct nuc_sub_arena *memory;
+};
+
+static struct temporary convert_for_now(struct nuc_calibration *c, const float **biases)
+{
+    struct temporary t = {.memory = nuc_enter_sub_arena(c->g->cx)};
+
+    t.q = nuc_convert_graph(c, biases);
+    nuc_leave_sub_arena(c->g->cx, t.memory);
+    return t;
+}
+
+/* Of the graph with the model's own biases. */
+static double own_error(struct nuc_calibration *c)
+{
+    if (c->measured != NULL)
+        return c->measured_error;
+    struct temporary own = convert_for_now(c, NULL);
+    double error = nuc_measure_converted(c, &own.q, NULL);
+    nuc_free_sub_arena(own.memory);
+    return error;
+}
+
 /*
  * Biases as they are quantized: corrected or, where they measure better, the model's own, NULL. The error with the own
- * ones, and with those.
+ * ones, and with those. A graph is there for as long as it is measured: of a large network two are too many.
  */
 static const float **choose_biases(struct nuc_calibration *c, bool measures, struct nuc_converted *q, double errors[2])
 {
-    *q = nuc_convert_graph(c, NULL);
-    errors[0] = (double)INFINITY;
-    if (measures)
-        errors[0] = c->measured != NULL ? c->measured_error : nuc_measure_converted(c, q, NULL);
-    errors[1] = errors[0];
-    if (c->means == NULL)
-        return NULL;
-    const struct nuc_measured *measured = c->measured;
-    const float **biases = nuc_corrected_biases(c);
-    struct nuc_converted corrected = nuc_convert_graph(c, biases);
-    double corrected_error = measures ? nuc_measure_converted(c, &corrected, NULL) : errors[0];
-    if (measures && !(corrected_error <= errors[0]) && c->measures_biases && !isnan(errors[0])) {
-        c->measured = measured;
+    errors[0] = errors[1] = measures ? own_error(c) : (double)INFINITY;
+    if (c->means == NULL) {
+        *q = nuc_convert_graph(c, NULL);
         return NULL;
     }
-    *q = corrected;
+    const struct nuc_measured *measured = c->measured;
+    const float **biases = nuc_corrected_biases(c);
+    struct temporary corrected = convert_for_now(c, biases);
+    double corrected_error = measures ? nuc_measure_converted(c, &corrected.q, NULL) : errors[0];
+    if (measures && !(corrected_error <= errors[0]) && c->measures_biases && !isnan(errors[0])) {
+        nuc_free_sub_arena(corrected.memory);
+        c->measured = measured;
+        *q = nuc_convert_graph(c, NULL);
+        return NULL;
+    }
+    *q = corrected.q;
     errors[1] = corrected_error;
     return biases;
 }

@@ -114,7 +114,6 @@ static void make_observers(struct nuc_calibration *c)
     const struct nuc_sharing *s = c->sharing;
 
     c->observers = nuc_alloc_array(c->g->cx, s->n_groups, sizeof(struct nuc_observer *));
-    c->observer_memory = nuc_enter_sub_arena(c->g->cx);
     for (uint32_t i = 0; i < s->n_groups; i++) {
         struct nuc_observer *o = nuc_observer_new(c->g->cx, &s->groups[i].spec);
         if (c->by_parts)
@@ -123,13 +122,14 @@ static void make_observers(struct nuc_calibration *c)
             o->from[k] = c->observers[s->groups[i].from[k]];
         c->observers[i] = o;
     }
-    nuc_leave_sub_arena(c->g->cx, c->observer_memory);
 }
 
 void nuc_quantize_done(struct nuc_calibration *c)
 {
-    nuc_free_sub_arena(c->observer_memory);
-    c->observer_memory = NULL;
+    nuc_free_sub_arena(c->prepared);
+    c->prepared = NULL;
+    c->annotations = NULL;
+    c->sharing = NULL;
     c->observers = NULL;
 }
 
@@ -178,7 +178,8 @@ static void see_constants(struct nuc_calibration *c, bool each_sample)
     for (uint32_t i = 0; i < c->n_points; i++) {
         const struct nuc_observation_point *t = &c->points[i];
         const struct nuc_qspec *spec = &c->observers[t->group]->spec;
-        bool every_sample = c->observers[t->group]->histogram != NULL || spec->observer == NUC_OBSERVER_MOVING_AVERAGE;
+        bool every_sample =
+            nuc_observer_counts(c->observers[t->group]) || spec->observer == NUC_OBSERVER_MOVING_AVERAGE;
         if (!nuc_is_static(t->node) || spec->kind != NUC_QSPEC_OBSERVED || every_sample != each_sample)
             continue;
         struct nuc_seen_values values = {.x = nuc_const_contiguous(c->g, t->node),
@@ -193,6 +194,7 @@ static void see_constants(struct nuc_calibration *c, bool each_sample)
 struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct nuc_quantize_options *options)
 {
     struct nuc_calibration *c = nuc_alloc(g->cx, sizeof *c);
+    struct nuc_sub_arena *prepared = nuc_enter_sub_arena(g->cx);
 
     c->g = g;
     c->threads = options->threads;
@@ -215,6 +217,8 @@ struct nuc_calibration *nuc_quantize_prepare(struct nuc_graph *g, const struct n
     if (options->accuracy != NUC_ACCURACY_FAST)
         c->samples = nuc_choice_samples_new(g, c->rounds_weights ? HIGH_EFFORT : 1);
     see_constants(c, false);
+    nuc_leave_sub_arena(g->cx, prepared);
+    c->prepared = prepared;
     return c;
 }
 

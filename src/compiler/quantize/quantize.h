@@ -75,7 +75,7 @@ void nuc_quantize_set_reach(struct nuc_calibration *c, double reach);
  */
 struct nuc_graph *nuc_quantize_convert(struct nuc_calibration *c);
 
-/* Gives the memory of the observers back, 24 KB each: nothing is asked of the calibration any more. */
+/* Gives the memory of annotations and observers back: nothing is asked of the calibration any more. */
 void nuc_quantize_done(struct nuc_calibration *c);
 
 /* ---- what was measured ---- */
