@@ -345,7 +345,8 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, struct c
     bool only_arguments = false;
     int code = CLI_OK;
 
-    *args = (struct cli_args){.command = command, .threshold = 20, .cycle_budget = UINT64_MAX};
+    *args =
+        (struct cli_args){.command = command, .threshold = 20, .cycle_budget = UINT64_MAX, .argc = argc, .argv = argv};
     nuc_options_default(&args->o);
     nuc_evaluate_options_default(&args->evaluate);
     args->o.warn = cli_warn;

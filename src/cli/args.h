@@ -25,7 +25,8 @@ enum {
     OPS = 1 << 9,
     TARGETS = 1 << 10,
     VERSION = 1 << 11,
-    TUNE = 1 << 12
+    TUNE = 1 << 12,
+    REPORT = 1 << 13
 };
 
 #define CLI_LIST_MAX 64
@@ -45,13 +46,16 @@ struct cli_args {
     float min_sqnr[1];
     size_t n_min_sqnr;
     struct nuc_evaluate_options evaluate;
-    const char *input, *output, *calibration, *reference, *quantized, *etdump, *name;
+    const char *input, *output, *calibration, *reference, *quantized, *etdump, *name, *compare;
     uint64_t cycle_budget;
     unsigned threshold;
     enum nuc_inspect_form form;
     bool confusion, disassemble, markdown, verbose, timings, profile, json;
     const char *const *excluded_passes;
     size_t n_excluded_passes;
+
+    int argc; /* as they were given, the command first */
+    char **argv;
 
     /* For cli_parse(). */
     bool given[CLI_MAX_OPTIONS];         /* by row */
@@ -171,6 +175,7 @@ int cli_convert(struct cli_args *args);
 int cli_evaluate(struct cli_args *args);
 int cli_explain(struct cli_args *args);
 int cli_inspect(struct cli_args *args);
+int cli_make_report(struct cli_args *args);
 int cli_merge_kernel_selection(struct cli_args *args);
 int cli_ops(struct cli_args *args);
 int cli_quantize(struct cli_args *args);

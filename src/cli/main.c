@@ -36,6 +36,12 @@ static const struct cli_command commands[] = {
      "Says where every node runs and, if not on the NPU, the rule, what was found, what is allowed and the fix.\n"
      "A float model without samples is quantized with made-up ranges.",
      1, 1, NULL},
+    {"report", REPORT, cli_make_report, "everything about a model in one page: placement, cycles, memory, accuracy",
+     "MODEL.pt2|MODEL.tflite [--calibration DATA] [--dataset DATA] -o FILE.html|FILE.json",
+     "Compiles a model and writes one page for browsers, or its data as JSON: where each operator runs and why, "
+     "cycles,\n"
+     "memory, the error of each node, accuracy. The page needs no network.",
+     1, 1, "the model"},
     {"inspect", INSPECT, cli_inspect, "describe a .pt2, .tflite or .pte file",
      "FILE.pt2|FILE.tflite|FILE.pte [--json|--dot] [--disassemble] [--tflite DIR]",
      "Describes a file; its kind is found by content.", 1, 1, NULL},

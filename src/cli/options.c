@@ -13,9 +13,9 @@
 
 /* Commands that share options. */
 enum {
-    MAKES = COMPILE | TUNE,            /* a program */
-    PLACES = COMPILE | EXPLAIN | TUNE, /* decides where operators run */
-    CALIBRATES = COMPILE | EXPLAIN | QUANTIZE | TUNE,
+    MAKES = COMPILE | TUNE | REPORT,            /* a program */
+    PLACES = COMPILE | EXPLAIN | TUNE | REPORT, /* decides where operators run */
+    CALIBRATES = COMPILE | EXPLAIN | QUANTIZE | TUNE | REPORT,
     READS_DATA = CALIBRATES | RUN | EVALUATE
 };
 
@@ -85,6 +85,15 @@ const struct cli_option cli_options[] = {
     {"--min-sqnr", TUNE, CLI_FLOATS, TO(min_sqnr), "DB",
      "least SQNR of the best program (default for latency and memory: 0.1 dB less than as given)",
      COUNT_IN(n_min_sqnr)},
+
+    {"--output", REPORT, CLI_STRING, TO(output), "FILE", "where the report goes: a page, .html, or the data, .json",
+     .alias = "-o", .file = CLI_WRITTEN},
+    {"--dataset", REPORT, CLI_STRING, TO(input), "DATA",
+     "samples, and 'label' for accuracy and confusion; or a folder with a subfolder of images per class",
+     .file = CLI_READ},
+    {"--compare", REPORT, CLI_STRING, TO(compare), "OLD", "an older report of the model, .json or .html: what changed",
+     .file = CLI_READ},
+    {"--json", REPORT, CLI_FLAG, TO(json), NULL, "print the data as JSON"},
 
     /* ---- where operators run ---- */
     {"--target", PLACES | CONVERT | QUANTIZE | EVALUATE, CLI_STRING, TO(o.target), "NAME",
@@ -186,7 +195,7 @@ const struct cli_option cli_options[] = {
     {"--calibration", CALIBRATES, CLI_STRING, TO(calibration), "DATA",
      "samples for quantization: .npz, .npy, a folder of .npy or of images; not for a quantized model",
      .file = CLI_READ},
-    {"--no-quantize", COMPILE, CLI_FLAG, TO(o.no_quantize), NULL,
+    {"--no-quantize", COMPILE | REPORT, CLI_FLAG, TO(o.no_quantize), NULL,
      "a float program for the CPU: no calibration, nothing on the NPU"},
     {"--reference-compat", CALIBRATES, CLI_FLAG, TO(o.reference_compat), NULL,
      "reproduce the reference backend's decisions where nucleon would do better"},
@@ -227,7 +236,7 @@ const struct cli_option cli_options[] = {
     {"--resize", READS_DATA, CLI_CHOICE, TO(o.image_resize), "none|stretch|crop",
      "images of another size than the input: refuse, scale, or scale the centre (default: as in calibration)",
      CHOICES("auto", "none", "stretch", "crop"), .needs = CLI_IMAGES},
-    {"--unlike-calibration", RUN | EVALUATE | TUNE, CLI_FLAG, TO(o.unlike_calibration), NULL,
+    {"--unlike-calibration", RUN | EVALUATE | TUNE | REPORT, CLI_FLAG, TO(o.unlike_calibration), NULL,
      "take data in another unit, or images prepared otherwise, than for calibration"},
 };
 

@@ -126,6 +126,7 @@ static bool lower_dilated_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, s
 {
     struct nuc_node *before = nuc_cm_place(&u->out);
     const struct nuc_meta *result = &u->out.value->vals[0];
+    const uint32_t first_id = c->g->next_id;
     const int64_t most_parts = 25;
 
     if (c->options->reference_compat || u->out.low != INT8_MIN || u->out.high != INT8_MAX ||
@@ -136,6 +137,10 @@ static bool lower_dilated_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, s
     struct nuc_node *largest = maximum_of_parts(c, in, w, result, before);
     if (largest == NULL)
         return false;
+    const struct nuc_node *value = u->out.value,
+                          *pool = value->op == NUC_OP_GETITEM ? nuc_arg_node(value, NUC_SELF) : value;
+    for (struct nuc_node *part = before->prev; part != NULL && part->id >= first_id; part = part->prev)
+        part->source = pool->source;
     finish(c, u, largest);
     return true;
 }

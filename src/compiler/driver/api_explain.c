@@ -22,19 +22,17 @@ static void lower(struct nuc_context *cx, void *arg)
         l->in_strips = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, NUC_STAGE_STRIPS);
 }
 
-/* The kernel calls of all partitions; NULL when the model cannot be lowered, which its compilation will say. */
-static struct nuc_explain_call *kernel_calls(struct lowering *l, size_t *count)
+/* The kernel calls of all partitions. */
+static struct nuc_explain_call *kernel_calls(const struct nuc_model *lowered, size_t *count)
 {
-    struct nuc_context *cx = l->partitioned->c->cx;
+    struct nuc_context *cx = lowered->c->cx;
     struct nuc_explain_call *calls = NULL;
     size_t capacity = 0;
 
     *count = 0;
-    if (nuc_attempt(cx, lower, l) != NUC_OK)
-        return NULL;
     calls = nuc_grow(cx, calls, &capacity, 1, sizeof *calls);
-    for (size_t i = 0; i < nuc_model_n_partitions(l->lowered); i++) {
-        const struct nuc_lowered_partition *p = &l->lowered->lowered->partitions[i];
+    for (size_t i = 0; i < nuc_model_n_partitions(lowered); i++) {
+        const struct nuc_lowered_partition *p = &lowered->lowered->partitions[i];
         calls = nuc_grow(cx, calls, &capacity, *count + p->image->n_calls + 1, sizeof *calls);
         for (uint32_t k = 0; k < p->image->n_calls; k++)
             calls[(*count)++] = (struct nuc_explain_call){p->sources[k] != NULL ? p->sources[k]->name : NULL,
@@ -57,7 +55,7 @@ static void mark_float(struct nuc_explanation *e, const struct nuc_model *lowere
 /*
  * Lowering for int8 kernels splits and joins nodes, and each remembers the one it was made of. A node that nothing
  * remembers became part of others, as an activation does, or nothing, as quantize and dequantize nodes between values
- * in int8; copies to another dim order belong to no node.
+ * in int8; copies to another dim order, and what the CPU does with results of the NPU, belong to no node.
  */
 static void settle_cpu_cycles(struct nuc_explanation *e, const struct nuc_model *partitioned,
                               const struct nuc_model *lowered)
@@ -73,7 +71,9 @@ static void settle_cpu_cycles(struct nuc_explanation *e, const struct nuc_model 
                  k = origin > 0 && origin <= partitioned->graph->next_id ? row_of[origin - 1] : 0;
         if (k == 0 || !nuc_is_call(n) || nuc_op_kind(n->op) == NUC_KIND_GRAPH)
             continue;
-        if (n->op == NUC_OP_CORTEXM_TRANSPOSE && nuc_op_family(e->rows[k - 1].node->op) != NUC_FAMILY_PERMUTE)
+        bool is_copy =
+            n->op == NUC_OP_CORTEXM_TRANSPOSE && nuc_op_family(e->rows[k - 1].node->op) != NUC_FAMILY_PERMUTE;
+        if (is_copy || e->rows[k - 1].partition != NULL)
             e->cpu_cycles += nuc_estimate_cpu(e->target, n);
         else
             remains[k - 1] = true;
@@ -86,17 +86,29 @@ static void settle_cpu_cycles(struct nuc_explanation *e, const struct nuc_model 
     }
 }
 
-/* What a memory budget costs. */
-static void add_strips(struct nuc_explanation *e, const struct nuc_model *in_strips)
+void nuc_explain_strips(struct nuc_explanation *e, const struct nuc_program_report *r)
 {
-    const struct nuc_program_report *r = &in_strips->lowered->report;
-
     e->plain_arena = r->plain_arena;
     e->least_arena = r->least_arena;
     e->n_strips = (uint32_t)r->n_strips;
     e->n_strip_stages = (uint32_t)r->n_strip_stages;
     e->strip_cycles = r->strip_cycles;
     e->cpu_cycles += r->strip_cycles;
+}
+
+struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered)
+{
+    const struct nuc_settings *s = m->settings;
+    size_t n_calls = 0;
+    struct nuc_explain_call *calls = lowered != NULL ? kernel_calls(lowered, &n_calls) : NULL;
+    struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, s->target, s->flavor, calls, n_calls);
+
+    e->delegates = s->delegates;
+    if (s->target->cpu != NULL && lowered != NULL) {
+        mark_float(e, lowered);
+        settle_cpu_cycles(e, m, lowered);
+    }
+    return e;
 }
 
 struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_cycles)
@@ -107,17 +119,13 @@ struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_c
         nuc_warn(m->c->cx, "--memory-budget has no effect here: %s has no int8 kernels on the CPU, compile compares it",
                  s->target->name);
     struct lowering l = {.partitioned = m, .with_strips = strips};
-    size_t n_calls = 0;
 
-    struct nuc_explain_call *calls = with_cycles ? kernel_calls(&l, &n_calls) : NULL;
-    struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, s->target, s->flavor, calls, n_calls);
-    e->delegates = s->delegates;
-    if (s->target->cpu != NULL && l.lowered != NULL) {
-        mark_float(e, l.lowered);
-        settle_cpu_cycles(e, m, l.lowered);
-    }
+    /* A model that cannot be lowered is explained by estimates: its compilation says why. */
+    if (with_cycles && nuc_attempt(m->c->cx, lower, &l) != NUC_OK)
+        l.lowered = l.in_strips = NULL;
+    struct nuc_explanation *e = nuc_explain_lowered(m, l.lowered);
     if (l.in_strips != NULL)
-        add_strips(e, l.in_strips);
+        nuc_explain_strips(e, &l.in_strips->lowered->report);
     return e;
 }
 

@@ -6,7 +6,16 @@
 
 struct nuc_explanation;
 
-/* The explanation of a partitioned model without any trial; cycles of kernels take a conversion (api_explain.c). */
+/*
+ * The explanation of a partitioned model by what the stage `lower` made of it; NULL: by estimates of its nodes
+ * (api_explain.c).
+ */
+struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered);
+
+/* Adds what a memory budget costs, as the report of the model says once the stage `strips` was there. */
+void nuc_explain_strips(struct nuc_explanation *e, const struct nuc_program_report *r);
+
+/* The same without any trial, from a lowering of its own where cycles are wanted. */
 struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_cycles);
 
 /*

@@ -315,6 +315,8 @@ static void lower_partitions(struct nuc_model *m)
     struct nuc_program_report *r = &l->report;
     const struct handles handles = list_handles(m->graph, m->settings->o.profile);
 
+    l->n_handles = handles.count;
+    l->handles = handles.nodes;
     for (uint32_t i = 0; i < l->n_partitions; i++) {
         struct nuc_lowered_partition *p = &l->partitions[i];
         r->runs_on_simulator &= lower_partition(m, &handles, &m->partitions->items[i], p);

@@ -21,6 +21,8 @@ struct nuc_lowered {
     const struct nuc_graph *partitioned; /* what it was made of */
     uint32_t n_partitions;
     struct nuc_lowered_partition *partitions;
+    uint32_t n_handles; /* debug handles are 1 + an index here */
+    const struct nuc_node *const *handles;
     struct nuc_io_quantizations io;   /* inputs and outputs that are int8 */
     struct nuc_program_report report; /* as far as it is known without the program */
 };

@@ -220,8 +220,7 @@ static void write_output(struct nuc_job *j)
 
 /* ---- public calls: from file to file ---- */
 
-/* What can be asked for after the call; also when a program is refused for its size afterwards. */
-static void remember(const struct nuc_job *j)
+void nuc_remember(const struct nuc_job *j)
 {
     struct nuc_compiler *c = j->c;
 
@@ -234,7 +233,7 @@ static void remember(const struct nuc_job *j)
     c->memory = j->made.memory;
 }
 
-static void check_model(const struct nuc_job *j, const char *calibration)
+void nuc_check_model(const struct nuc_job *j, const char *calibration)
 {
     struct nuc_context *cx = j->c->cx;
     const char *file = j->m->graph->file;
@@ -272,6 +271,16 @@ void nuc_quantize_with(struct nuc_job *j, const char *calibration, enum nuc_samp
     nuc_warn_of_outputs(j->m, j->samples_differ);
 }
 
+void nuc_quantize_if_asked(struct nuc_job *j, const char *calibration)
+{
+    if (nuc_model_is_quantized(j->m))
+        return;
+    if (j->m->settings->o.no_quantize)
+        nuc_run_stages(j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
+    else
+        nuc_quantize_with(j, calibration, NUC_SAMPLES_ALL);
+}
+
 /* Everything that can refuse a program comes before its file is written. */
 static void compile(struct nuc_call *k)
 {
@@ -279,16 +288,13 @@ static void compile(struct nuc_call *k)
 
     if (j.m == NULL)
         nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
-    check_model(&j, k->calibration);
-    if (!nuc_model_is_quantized(j.m) && j.m->settings->o.no_quantize)
-        nuc_run_stages(&j, NUC_STAGE_ATEN_PASSES, NUC_STAGE_ATEN_PASSES);
-    else if (!nuc_model_is_quantized(j.m))
-        nuc_quantize_with(&j, k->calibration, NUC_SAMPLES_ALL);
+    nuc_check_model(&j, k->calibration);
+    nuc_quantize_if_asked(&j, k->calibration);
     nuc_run_stages(&j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     if (j.m->settings->o.require_full_delegation)
         nuc_require_full_delegation(j.m);
     nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_PROGRAM);
-    remember(&j);
+    nuc_remember(&j);
     nuc_rehearse_program(&j);
     nuc_write_kernel_selection(&j);
     nuc_write_memory_map(&j);
@@ -314,7 +320,7 @@ static void quantize_file(struct nuc_call *k)
         nuc_fail(k->c->cx, NUC_BAD_USAGE, "%s: give samples to quantize it with", k->path);
     nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
     nuc_quantize_with(&j, k->calibration, NUC_SAMPLES_ALL);
-    remember(&j);
+    nuc_remember(&j);
     nuc_run_stages(&j, NUC_STAGE_WRITE, NUC_STAGE_WRITE);
 }
 
@@ -332,7 +338,7 @@ static void run_piece(struct nuc_call *k)
     struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .samples = k->data};
 
     nuc_run_stages(&j, (enum nuc_stage)k->first, (enum nuc_stage)k->last);
-    remember(&j);
+    nuc_remember(&j);
     if (k->out.model != NULL)
         *k->out.model = j.m;
 }
@@ -387,7 +393,7 @@ static void make_program(struct nuc_call *k)
     struct nuc_job j = {.c = k->c, .m = k->m};
 
     nuc_run_stages(&j, NUC_STAGE_PROGRAM, NUC_STAGE_PROGRAM);
-    remember(&j);
+    nuc_remember(&j);
     *k->out.bytes = j.made.bytes.data;
     *k->out_count = j.made.bytes.size;
 }

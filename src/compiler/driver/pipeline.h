@@ -38,6 +38,9 @@ struct nuc_made {
     struct nuc_span bytes;
     struct nuc_program_report report;
     const struct nuc_memory_map *memory;
+    size_t constants; /* bytes of those that are no part of a delegate */
+    size_t n_instructions;
+    const struct nuc_node *const *instructions; /* nodes of the lowered graph in the order of the program */
 };
 
 /* What stages read and leave besides the model. */
@@ -70,6 +73,16 @@ void nuc_run_stage_passes(struct nuc_job *j, const struct nuc_pass_list *list, e
  */
 enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *as,
                           void (*fn)(struct nuc_model *m, void *arg), void *arg);
+
+/* Whether model, options and calibration go together: notes, and errors of usage. */
+void nuc_check_model(const struct nuc_job *j, const char *calibration);
+
+/* What placement begins with: the model as it is when it came quantized, quantized, or float where that is asked for.
+ */
+void nuc_quantize_if_asked(struct nuc_job *j, const char *calibration);
+
+/* What can be asked for after the call; also when a program is refused for its size afterwards. */
+void nuc_remember(const struct nuc_job *j);
 
 /* From float model to quantized model with a part of the samples at `calibration`. */
 void nuc_quantize_with(struct nuc_job *j, const char *calibration, enum nuc_samples part);

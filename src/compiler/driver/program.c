@@ -119,6 +119,9 @@ void nuc_make_program(struct nuc_job *j)
     note_lacking(m->graph, &j->made.report);
     fill_figures(&j->made.report, &memory, m->lowered);
     j->made.memory = map_of(m, &memory);
+    j->made.constants = memory.constants;
+    j->made.n_instructions = memory.n_instructions;
+    j->made.instructions = memory.nodes;
 }
 
 /* ---- files about it ---- */

@@ -25,6 +25,7 @@ struct nuc_planned {
     const char *name;
     uint64_t size, address;
     uint32_t first, last; /* steps in which it lives, both included */
+    uint32_t owner;       /* what it holds: of the arena 1 + id of a node, of a scratch a debug handle; 0: not known */
 };
 
 /* Both are fixed, alive at once and share bytes. */

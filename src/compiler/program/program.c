@@ -4,16 +4,32 @@
 #include "compiler/program/legalize.h"
 #include "compiler/program/sink.h"
 
+/* By storage: 1 + id of the first node whose value lies in it; of views that is what they view. */
+static uint32_t *storage_owners(const struct nuc_emission *e)
+{
+    uint32_t *owners = nuc_alloc_array(e->cx, e->n_storages + 1, sizeof *owners);
+
+    for (const struct nuc_node *n = e->g->first; n != NULL; n = n->next) {
+        for (uint32_t i = 0; e->value_of[n->id] != NULL && n->op != NUC_OP_CALL_DELEGATE && i < n->n_vals; i++) {
+            uint32_t storage = e->values[e->value_of[n->id][i]].storage;
+            if (storage != NUC_NO_STORAGE && owners[storage] == 0)
+                owners[storage] = n->id + 1;
+        }
+    }
+    return owners;
+}
+
 static void report_tensors(const struct nuc_emission *e, struct nuc_program_memory_report *out)
 {
     struct nuc_planned *tensors = nuc_alloc_array(e->cx, e->n_storages, sizeof *tensors);
+    const uint32_t *owners = storage_owners(e);
 
     out->n_tensors = 0;
     for (size_t i = 0; i < e->n_storages; i++) {
         const struct nuc_emit_storage *s = &e->storages[i];
         if (s->bytes > 0 && s->first <= s->last)
             tensors[out->n_tensors++] =
-                (struct nuc_planned){s->name, s->bytes, (uint64_t)s->address, s->first, s->last};
+                (struct nuc_planned){s->name, s->bytes, (uint64_t)s->address, s->first, s->last, owners[i]};
     }
     out->tensors = tensors;
 }
@@ -26,6 +42,10 @@ static void report(const struct nuc_emission *e, struct nuc_program_memory_repor
     out->method = e->plan.method;
     out->n_values = e->n_values;
     out->n_instructions = e->n_instructions;
+    const struct nuc_node **nodes = nuc_alloc_array(e->cx, e->n_instructions, sizeof(struct nuc_node *));
+    for (size_t i = 0; i < e->n_instructions; i++)
+        nodes[i] = e->instructions[i].node;
+    out->nodes = nodes;
     out->constants = 0;
     report_tensors(e, out);
     for (size_t i = 1; i < e->n_constants; i++)

@@ -19,6 +19,7 @@ struct nuc_program_memory_report {
     const char *method; /* how the planner arrived there */
     size_t constants;   /* bytes of the constant segment */
     size_t n_values, n_instructions;
+    const struct nuc_node *const *nodes; /* by instruction: what it was made of; NULL: nothing */
     size_t n_tensors;
     const struct nuc_planned
         *tensors; /* steps are instructions from 1, 0: before the first, the last: after the last */

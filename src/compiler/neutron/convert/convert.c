@@ -519,8 +519,7 @@ struct nuc_neutron_image *nuc_convert_litert(struct nuc_context *cx, const struc
     image->weights = (struct nuc_span){cv.weights.data, cv.weights.size};
     image->kernels = (struct nuc_span){nuc_alloc(cx, NUC_MC_ALIGNMENT), 1};
     image->profile_size = options && options->profile ? (cv.n_calls + 1) * NUC_MC_PROFILE_RECORD : 0;
-    if (options && options->profile)
-        nuc_cv_collect_handles(&cv);
+    nuc_cv_collect_handles(&cv);
     write_microcode(&cv, options, image);
     image->n_inputs = cv.graph->n_inputs;
     image->n_outputs = cv.graph->n_outputs;

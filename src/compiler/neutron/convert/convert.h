@@ -24,7 +24,7 @@ struct nuc_neutron_call {
     uint32_t lt_op;     /* index of the LiteRT operator */
     uint32_t handle;    /* its debug handle */
     uint32_t offset;    /* of the record in the microcode, in bytes */
-    uint32_t n_handles; /* with profiling: of all operators that are part of the call, ascending; 0 left out */
+    uint32_t n_handles; /* of all operators that are part of the call, ascending; 0 left out */
     const uint32_t *handles;
     uint64_t cycles; /* from the end of the call before it, by the cost model */
 };

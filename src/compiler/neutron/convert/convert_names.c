@@ -29,13 +29,19 @@ void nuc_cv_collect_handles(struct nuc_cv *cv)
 {
     uint32_t n_ops = cv->graph->n_ops;
     uint32_t *found = nuc_alloc_array(cv->cx, n_ops, sizeof *found);
+    /* By operator: 1 + the first one that is a part of it; 1 + the next part of the same. */
+    uint32_t *first = nuc_alloc_array(cv->cx, n_ops, sizeof *first);
+    uint32_t *next = nuc_alloc_array(cv->cx, n_ops, sizeof *next);
 
+    for (uint32_t k = n_ops; k-- > 0;) {
+        uint32_t whole = whole_of(cv, k);
+        next[k] = first[whole];
+        first[whole] = k + 1;
+    }
     for (uint32_t i = 0; i < cv->n_calls; i++) {
         uint32_t count = 0;
-        for (uint32_t k = 0; k < n_ops; k++) {
-            if (whole_of(cv, k) == cv->calls[i].lt_op)
-                add_handle(found, &count, cv->graph->ops[k].debug_handle);
-        }
+        for (uint32_t k = first[cv->calls[i].lt_op]; k > 0; k = next[k - 1])
+            add_handle(found, &count, cv->graph->ops[k - 1].debug_handle);
         cv->calls[i].n_handles = count;
         cv->calls[i].handles = nuc_copy(cv->cx, found, count * sizeof *found);
     }

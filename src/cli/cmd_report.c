@@ -1,0 +1,63 @@
+/* nucleon report: everything about one network, as a page or as JSON. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/args.h"
+#include "nucleon/report.h"
+
+/* The command as a shell takes it; NULL: memory is exhausted. The caller frees it. */
+static char *invocation_text(const struct cli_args *args)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+
+    if (to == NULL)
+        return NULL;
+    fputs("nucleon", to);
+    for (int i = 0; i < args->argc; i++) {
+        fputc(' ', to);
+        cli_print_word(to, args->argv[i]);
+    }
+    return fclose(to) == 0 ? text : NULL;
+}
+
+static enum nuc_status make(struct nuc_compiler *c, const struct cli_args *args,
+                            const struct nuc_report_options *options, struct nuc_report **out)
+{
+    struct nuc_model *m;
+    enum nuc_status status = nuc_model_open(c, args->positional[0], &m);
+
+    if (status == NUC_OK)
+        status = nuc_report_make(m, options, out);
+    return status;
+}
+
+static int report(struct nuc_compiler *c, struct cli_args *args)
+{
+    char *invocation = invocation_text(args);
+    const struct nuc_report_options options = {
+        .calibration = args->calibration, .dataset = args->input, .compare = args->compare, .invocation = invocation};
+    struct nuc_report *r = NULL;
+    const char *text = NULL;
+    int code = cli_warn_for_target(c, args);
+
+    if (code == CLI_OK)
+        code = invocation == NULL ? cli_report(NUC_NO_MEMORY, NULL) : cli_check(c, make(c, args, &options, &r));
+    if (code == CLI_OK && args->output != NULL)
+        code = cli_check(c, nuc_report_write(r, args->output));
+    if (code == CLI_OK && args->json)
+        code = cli_check(c, nuc_report_json(r, &text));
+    if (code == CLI_OK && args->json)
+        code = cli_print(text);
+    free(invocation);
+    return code == CLI_OK && nuc_report_missed(r) != NULL ? cli_report(NUC_PROPERTY, nuc_report_missed(r)) : code;
+}
+
+int cli_make_report(struct cli_args *args)
+{
+    if (args->output == NULL && !args->json)
+        return cli_usage("report: -o FILE.html is missing: it says where the report goes (.json: the data alone); or "
+                         "print the data with --json");
+    return cli_with_compiler(args, report);
+}

@@ -1,0 +1,298 @@
+/* The nodes of a report: inputs, operators of the partitioned graph, outputs. */
+#include <math.h>
+
+#include "compiler/driver/model_facts.h"
+#include "compiler/export/json_build.h"
+#include "compiler/full_report/full_report.h"
+#include "compiler/graph/quant.h"
+#include "compiler/neutron/convert/convert.h"
+#include "compiler/support/estimate.h"
+
+/* ---- the list ---- */
+
+static bool is_user_input(const struct nuc_node *n)
+{
+    return nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT;
+}
+
+static struct nuc_report_node *add(struct nuc_report *r, const struct nuc_node *node, enum nuc_where where)
+{
+    struct nuc_report_node *n = &r->nodes[r->n_nodes++];
+
+    *n = (struct nuc_report_node){
+        .node = node, .where = where, .sqnr_db = (double)NAN, .sqnr_own_db = (double)NAN, .name = node->name};
+    return n;
+}
+
+static void add_with_id(struct nuc_report *r, const struct nuc_node *node, enum nuc_where where)
+{
+    r->id_of[node->id] = r->n_nodes;
+    add(r, node, where);
+}
+
+static enum nuc_where where_of(const struct nuc_report *r, const struct nuc_explain_row *row)
+{
+    bool is_float =
+        row->in_float || (r->e->target->cpu == NULL && row->node->n_vals > 0 && row->node->vals[0].dtype == NUC_F32);
+
+    if (row->partition != NULL)
+        return NUC_ON_NPU;
+    return is_float ? NUC_ON_CPU_IN_FLOAT : NUC_ON_CPU;
+}
+
+static const char *label_of(const struct nuc_report *r, const struct nuc_node *node)
+{
+    (void)r;
+    return node->name;
+}
+
+void nuc_list_report_nodes(struct nuc_report *r)
+{
+    const struct nuc_graph *g = r->partitioned->graph;
+    const struct nuc_arg *outputs = &nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)];
+    size_t index = 0;
+
+    r->nodes = nuc_alloc_array(r->cx, (size_t)g->n_nodes + outputs->count, sizeof *r->nodes);
+    r->id_of = nuc_alloc_array(r->cx, (size_t)g->next_id + 1, sizeof *r->id_of);
+    r->by_id = nuc_alloc_array(r->cx, (size_t)g->next_id + 1, sizeof(struct nuc_node *));
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
+        r->by_id[n->id] = n;
+    for (uint32_t i = 0; i <= g->next_id; i++)
+        r->id_of[i] = NUC_NO_ID;
+    for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
+        if (!is_user_input(n))
+            continue;
+        add_with_id(r, n, NUC_BOUNDARY);
+        r->nodes[r->n_nodes - 1].label = nuc_input_name(r->model, index++);
+    }
+    for (uint32_t i = 0; i < r->e->n_rows; i++) {
+        const struct nuc_explain_row *row = &r->e->rows[i];
+        if (!row->is_operator)
+            continue;
+        add_with_id(r, row->node, where_of(r, row));
+        r->nodes[r->n_nodes - 1].row = row;
+        r->nodes[r->n_nodes - 1].label = label_of(r, row->node);
+    }
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        struct nuc_report_node *n = add(r, outputs->u.nodes[i], NUC_BOUNDARY);
+        n->is_output = true;
+        n->label = n->name = nuc_output_name(r->model, i);
+    }
+}
+
+/* ---- ids ---- */
+
+uint32_t nuc_report_id(const struct nuc_report *r, const struct nuc_node *node)
+{
+    while (node != NULL && r->id_of[node->id] == NUC_NO_ID)
+        node = nuc_arg_node(node, NUC_SELF);
+    return node == NULL ? NUC_NO_ID : r->id_of[node->id];
+}
+
+uint32_t nuc_report_id_of_lowered(const struct nuc_report *r, const struct nuc_node *lowered)
+{
+    uint32_t origin = lowered->source.origin;
+
+    if (origin == 0 || origin > r->partitioned->graph->next_id)
+        return NUC_NO_ID;
+    return nuc_report_id(r, r->by_id[origin - 1]);
+}
+
+uint32_t nuc_report_id_of_handle(const struct nuc_report *r, uint32_t handle)
+{
+    const struct nuc_lowered *l = r->job.m->lowered;
+
+    if (handle == 0 || handle > l->n_handles || l->handles[handle - 1] == NULL)
+        return NUC_NO_ID;
+    return nuc_report_id_of_lowered(r, l->handles[handle - 1]);
+}
+
+/* ---- instructions ---- */
+
+static uint64_t estimate(const struct nuc_report *r, const struct nuc_node *instruction)
+{
+    return instruction == NULL ? 0 : nuc_estimate_cpu(r->e->target, instruction);
+}
+
+static uint64_t call_cycles(const struct nuc_report *r, const char *tag)
+{
+    const struct nuc_lowered *l = r->job.m->lowered;
+    uint64_t cycles = r->e->target->costs.npu_call;
+
+    for (uint32_t i = 0; i < l->n_partitions; i++) {
+        const struct nuc_neutron_image *image = l->partitions[i].image;
+        for (uint32_t k = 0; l->partitions[i].delegate->tag == tag && k < image->n_calls; k++)
+            cycles += image->calls[k].cycles;
+    }
+    return cycles;
+}
+
+/* The row of the explanation that the instruction is a part of; NULL: what the lowering added. */
+static const struct nuc_explain_row *row_of(const struct nuc_explain_row *const *rows, const struct nuc_report *r,
+                                            const struct nuc_node *instruction)
+{
+    uint32_t origin = instruction == NULL ? 0 : instruction->source.origin;
+
+    return origin == 0 || origin > r->partitioned->graph->next_id ? NULL : rows[origin - 1];
+}
+
+/*
+ * The explanation has the cycles of an operator; the instructions that it became share them as their estimates are.
+ */
+void nuc_settle_instructions(struct nuc_report *r)
+{
+    const struct nuc_made *made = &r->job.made;
+    uint32_t n_ids = r->partitioned->graph->next_id;
+    const struct nuc_explain_row **rows = nuc_alloc_array(r->cx, (size_t)n_ids + 1, sizeof(struct nuc_explain_row *));
+    uint64_t *estimates = nuc_alloc_array(r->cx, (size_t)n_ids + 1, sizeof *estimates);
+    uint64_t *left = nuc_alloc_array(r->cx, (size_t)n_ids + 1, sizeof *left);
+    uint32_t *parts = nuc_alloc_array(r->cx, (size_t)n_ids + 1, sizeof *parts);
+
+    r->instruction_cycles = nuc_alloc_array(r->cx, made->n_instructions + 1, sizeof *r->instruction_cycles);
+    for (uint32_t i = 0; i < r->e->n_rows; i++) {
+        uint32_t id = r->e->rows[i].node->id;
+        rows[id] = &r->e->rows[i];
+        left[id] = r->e->rows[i].cpu_cycles;
+    }
+    for (size_t i = 0; i < made->n_instructions; i++) {
+        const struct nuc_explain_row *row = row_of(rows, r, made->instructions[i]);
+        if (row == NULL)
+            continue;
+        estimates[row->node->id] += estimate(r, made->instructions[i]);
+        parts[row->node->id]++;
+    }
+    for (size_t i = 0; i < made->n_instructions; i++) {
+        const struct nuc_node *n = made->instructions[i];
+        const struct nuc_explain_row *row = row_of(rows, r, n);
+        if (n != NULL && n->op == NUC_OP_CALL_DELEGATE) {
+            r->instruction_cycles[i] = call_cycles(r, n->delegate->tag);
+        } else if (row == NULL) {
+            r->instruction_cycles[i] = estimate(r, n);
+        } else {
+            uint32_t id = row->node->id;
+            double share = estimates[id] > 0 ? (double)estimate(r, n) / (double)estimates[id] : 1;
+            uint64_t cycles = parts[id] == 1 ? left[id] : (uint64_t)(share * (double)row->cpu_cycles);
+            cycles = cycles < left[id] ? cycles : left[id];
+            r->instruction_cycles[i] = cycles;
+            left[id] -= cycles;
+            parts[id]--;
+        }
+    }
+    /* An operator without an instruction became a part of others, or nothing. */
+    for (uint32_t i = 0; i < r->n_nodes; i++) {
+        struct nuc_report_node *n = &r->nodes[i];
+        if (n->row == NULL)
+            continue;
+        n->cycles = n->row->partition != NULL ? n->row->npu_cycles : n->row->cpu_cycles;
+        if (n->row->partition == NULL && estimates[n->node->id] == 0 && n->cycles == 0)
+            n->where = NUC_FOLDED;
+    }
+}
+
+/* ---- as members ---- */
+
+static const char *const where_words[] = {[NUC_ON_NPU] = "npu",
+                                          [NUC_ON_CPU] = "cpu",
+                                          [NUC_ON_CPU_IN_FLOAT] = "cpu_float",
+                                          [NUC_FOLDED] = "folded",
+                                          [NUC_BOUNDARY] = NULL};
+
+/* The parameters of the value, per tensor. */
+static bool quant_of(const struct nuc_node *node, struct nuc_quant *q)
+{
+    for (uint32_t i = 0; i < node->n_users; i++) {
+        if (nuc_quant_of(node->users[i], q) && !q->per_channel)
+            return true;
+    }
+    return (nuc_is_quantize(node) || nuc_is_dequantize(node)) && nuc_quant_of(node, q) && !q->per_channel;
+}
+
+static void put_value(struct nuc_context *cx, json_t *to, const struct nuc_node *node)
+{
+    struct nuc_quant q;
+    bool quantized = quant_of(node, &q);
+
+    if (node->n_vals == 0) {
+        nuc_put_null(cx, to, "dtype");
+        nuc_put_null(cx, to, "sizes");
+    } else {
+        nuc_put_text(cx, to, "dtype", nuc_dtype_name(quantized ? q.dtype : node->vals[0].dtype));
+        nuc_put_sizes(cx, to, &node->vals[0]);
+    }
+    nuc_put_measure(cx, to, "scale", quantized ? q.scale : (double)NAN);
+    if (quantized)
+        nuc_put_int(cx, to, "zero_point", q.zero_point);
+    else
+        nuc_put_null(cx, to, "zero_point");
+}
+
+/* Each once: what the operator reads, constants left out. */
+static void put_inputs(const struct nuc_report *r, json_t *to, const struct nuc_report_node *n)
+{
+    json_t *list = nuc_put_array(r->cx, to, "inputs");
+    struct nuc_cursor at = {0, 0};
+    const struct nuc_node *input;
+
+    if (n->is_output) {
+        nuc_put_int(r->cx, list, NULL, nuc_report_id(r, n->node));
+        return;
+    }
+    while ((input = nuc_next_input(n->node, &at)) != NULL) {
+        uint32_t id = nuc_report_id(r, input);
+        size_t k = 0;
+        while (k < json_array_size(list) && json_integer_value(json_array_get(list, k)) != (json_int_t)id)
+            k++;
+        if (id != NUC_NO_ID && k == json_array_size(list))
+            nuc_put_int(r->cx, list, NULL, id);
+    }
+}
+
+static void put_decision(const struct nuc_report *r, json_t *to, const struct nuc_explain_row *row)
+{
+    const struct nuc_decision *d = row != NULL && row->partition == NULL ? row->decision : NULL;
+
+    nuc_put_text(r->cx, to, "rule", d != NULL ? d->rule : NULL);
+    nuc_put_text(r->cx, to, "actual", d != NULL ? d->actual : NULL);
+    nuc_put_text(r->cx, to, "limit", d != NULL ? d->limit : NULL);
+    nuc_put_text(r->cx, to, "fix", d != NULL ? d->fix : NULL);
+    nuc_put_id(r->cx, to, "because", d != NULL && d->because != NULL ? nuc_report_id(r, d->because) : NUC_NO_ID);
+    nuc_put_count(r->cx, to, "gain_cycles", d != NULL ? nuc_explain_lost(r->e, row) : 0);
+}
+
+static void put_node(const struct nuc_report *r, json_t *to, uint32_t id)
+{
+    const struct nuc_report_node *n = &r->nodes[id];
+    const struct nuc_explain_row *row = n->row;
+    const struct nuc_source *s = &n->node->source;
+    const char *boundary = n->is_output ? "output" : "input";
+
+    nuc_put_int(r->cx, to, "id", id);
+    nuc_put_text(r->cx, to, "label", n->label);
+    nuc_put_text(r->cx, to, "name", n->name);
+    nuc_put_text(r->cx, to, "operator", row != NULL ? nuc_written_operator(r->cx, n->node) : boundary);
+    nuc_put_text(r->cx, to, "module", row != NULL ? s->module : NULL);
+    nuc_put_text(r->cx, to, "file", row != NULL ? s->file : NULL);
+    if (row != NULL && s->file != NULL)
+        nuc_put_int(r->cx, to, "line", s->line);
+    else
+        nuc_put_null(r->cx, to, "line");
+    nuc_put_text(r->cx, to, "where", where_words[n->where]);
+    nuc_put_id(r->cx, to, "partition", n->where == NUC_ON_NPU ? (uint32_t)n->node->partition : NUC_NO_ID);
+    put_inputs(r, to, n);
+    put_value(r->cx, to, n->node);
+    nuc_put_count(r->cx, to, "macs", row != NULL ? row->macs : 0);
+    nuc_put_count(r->cx, to, "cycles", n->cycles);
+    nuc_put_count(r->cx, to, "npu_cycles", row != NULL ? row->npu_cycles : 0);
+    nuc_put_count(r->cx, to, "cpu_cycles", row != NULL ? row->cpu_cycles : 0);
+    nuc_put_measure(r->cx, to, "sqnr_db", n->sqnr_db);
+    nuc_put_measure(r->cx, to, "sqnr_own_db", n->sqnr_own_db);
+    put_decision(r, to, row);
+}
+
+void nuc_put_report_nodes(struct nuc_report *r)
+{
+    json_t *list = nuc_put_array(r->cx, r->tree, "nodes");
+
+    for (uint32_t i = 0; i < r->n_nodes; i++)
+        put_node(r, nuc_put_object(r->cx, list, NULL), i);
+}
