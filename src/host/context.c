@@ -346,6 +346,12 @@ void nuc_leave_sub_arena(struct nuc_context *cx, struct nuc_sub_arena *sub)
     cx->arena = sub->outer;
 }
 
+struct nuc_arena *nuc_memory_of(const struct nuc_sub_arena *sub)
+{
+    assert(sub->arena != NULL);
+    return sub->arena;
+}
+
 void nuc_free_sub_arena(struct nuc_sub_arena *sub)
 {
     if (sub != NULL)

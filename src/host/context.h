@@ -124,6 +124,9 @@ struct nuc_sub_arena;
 struct nuc_sub_arena *nuc_enter_sub_arena(struct nuc_context *cx);
 void nuc_leave_sub_arena(struct nuc_context *cx, struct nuc_sub_arena *sub);
 
+/* Where nuc_alloc_in() allocates in a sub-arena that was left, and is not freed. */
+struct nuc_arena *nuc_memory_of(const struct nuc_sub_arena *sub);
+
 /* `sub` may be NULL. A sub-arena is freed once. */
 void nuc_free_sub_arena(struct nuc_sub_arena *sub);
 

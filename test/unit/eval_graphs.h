@@ -72,11 +72,8 @@ static inline const char *list_of(const int64_t *values, size_t count)
 static inline void bind(struct nuc_graph *g, const char *name, const void *elements)
 {
     struct nuc_node *node = node_of(g, name);
-    struct nuc_data *data = nuc_alloc(g->cx, sizeof *data);
 
-    data->bytes = (struct nuc_span){elements, nuc_bytes(&node->vals[0])};
-    nuc_dense_strides(&node->vals[0], data->strides);
-    node->data = data;
+    node->data = nuc_dense_data(g->cx, &node->vals[0], elements);
 }
 
 /* Runs a graph of one input and one output; the output's type. */

@@ -25,14 +25,11 @@ static inline void fill_quantized(struct nuc_graph *g)
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_static(n) || n->data != NULL)
             continue;
-        struct nuc_data *data = nuc_alloc(g->cx, sizeof *data);
         size_t size = nuc_bytes(&n->vals[0]);
         uint8_t *bytes = nuc_alloc(g->cx, size);
         for (size_t i = 0; i < size && n->vals[0].dtype == NUC_I8; i++)
             bytes[i] = (uint8_t)i;
-        data->bytes = (struct nuc_span){bytes, size};
-        nuc_dense_strides(&n->vals[0], data->strides);
-        n->data = data;
+        n->data = nuc_dense_data(g->cx, &n->vals[0], bytes);
     }
 }
 

@@ -50,14 +50,11 @@ static inline void fill_constants(struct nuc_graph *g)
         const struct nuc_meta *m = &n->vals[0];
         size_t count = (size_t)nuc_elements(m);
         uint8_t *bytes = nuc_alloc(g->cx, nuc_bytes(m) + 1);
-        struct nuc_data *data = nuc_alloc(g->cx, sizeof *data);
         if (m->dtype == NUC_F32 && strncmp(n->name, "zero", 4) != 0)
             fill_values((float *)(void *)bytes, count, n->id + 1, 0.25f, 1.0f);
         for (size_t i = 0; i < count && m->dtype == NUC_I8; i++)
             bytes[i] = (uint8_t)(i * 7);
-        data->bytes = (struct nuc_span){bytes, nuc_bytes(m)};
-        nuc_dense_strides(m, data->strides);
-        n->data = data;
+        n->data = nuc_dense_data(g->cx, m, bytes);
     }
 }
 

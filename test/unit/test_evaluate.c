@@ -433,7 +433,18 @@ static void evaluations(void **state)
 
 static void set_call(struct nuc_graph *g, const char *name, const char *call)
 {
-    node_of(g, name)->source.call = call;
+    struct nuc_source source = *node_of(g, name)->source;
+
+    source.call = call;
+    node_of(g, name)->source = nuc_copy(g->cx, &source, sizeof source);
+}
+
+static void set_first_call(struct nuc_graph *g, const char *name, const char *call)
+{
+    struct nuc_source source = *node_of(g, name)->source;
+
+    source.first_call = call;
+    node_of(g, name)->source = nuc_copy(g->cx, &source, sizeof source);
 }
 
 static void make_renamed(struct nuc_context *cx, void *arg)
@@ -449,9 +460,9 @@ static void make_renamed(struct nuc_context *cx, void *arg)
     set_call(g, "b", "first");
     set_call(g, "z", "second");
     set_call(g, "a", "third");
-    node_of(q->graph, "a")->source.first_call = "first";
-    node_of(q->graph, "b")->source.first_call = "elsewhere";
-    node_of(q->graph, "z")->source.first_call = "third";
+    set_first_call(q->graph, "a", "first");
+    set_first_call(q->graph, "b", "elsewhere");
+    set_first_call(q->graph, "z", "third");
     f->reference = nuc_model_make(f->c, g);
     struct nuc_model *lowered = nuc_advance(q, NUC_STAGE_DIM_ORDER, NUC_STAGE_LOWER);
     if (nuc_program(lowered, &bytes, &size) != NUC_OK ||

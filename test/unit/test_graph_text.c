@@ -86,7 +86,7 @@ static void parses_values(void **state)
     assert_ptr_equal(conv->cluster, nuc_find_node(g, "relu"));
     assert_int_equal(conv->partition, 0);
     assert_true(conv->do_not_delegate);
-    assert_int_equal(conv->source.line, 12);
+    assert_int_equal(conv->source->line, 12);
     assert_int_equal(w->partition, -1);
     assert_int_equal(w->data->bytes.size, 8);
     assert_true(((const float *)nuc_const_contiguous(g, w))[1] == -2.0f);
@@ -144,12 +144,13 @@ static void prints_strided_data(void **state)
     struct nuc_graph *g = nuc_graph_new(cx, "test");
     struct nuc_meta meta = nuc_meta_make(NUC_U8, sizes, 2);
     struct nuc_node *k = nuc_add_constant(g, "k", &meta, bytes);
-    struct nuc_data columns = {{bytes, sizeof bytes}, {1, 2}};
+    struct nuc_data columns = {{bytes, sizeof bytes}, (const int64_t[]){1, 2}};
 
     k->data = &columns;
     assert_non_null(strstr(nuc_graph_print(g, true), " data 010305020406\n"));
-    k->vals[0].dim_order[0] = 1;
-    k->vals[0].dim_order[1] = 0;
+    meta.dim_order[0] = 1;
+    meta.dim_order[1] = 0;
+    nuc_set_val(g, k, &meta);
     assert_non_null(strstr(nuc_graph_print(g, true), " data 010203040506\n"));
 }
 
@@ -243,9 +244,12 @@ static void add_false_user(struct nuc_graph *g)
 {
     struct nuc_node *relu = nuc_find_node(g, "relu");
 
-    relu->users = nuc_grow(g->cx, relu->users, &relu->users_capacity, 2, sizeof(struct nuc_node *));
-    relu->users[1] = nuc_find_node(g, "add");
-    relu->n_users = 2;
+    struct nuc_node **users = nuc_alloc_array(g->cx, 2, sizeof(struct nuc_node *));
+
+    users[0] = relu->users[0];
+    users[1] = nuc_find_node(g, "add");
+    relu->users = users;
+    relu->n_users = relu->users_capacity = 2;
 }
 
 static void break_order(struct nuc_graph *g)
@@ -255,17 +259,26 @@ static void break_order(struct nuc_graph *g)
 
 static void break_dim_order(struct nuc_graph *g)
 {
-    nuc_find_node(g, "q")->vals[0].dim_order[0] = 0;
+    struct nuc_meta meta = nuc_find_node(g, "q")->vals[0];
+
+    meta.dim_order[0] = 0;
+    nuc_set_val(g, nuc_find_node(g, "q"), &meta);
 }
 
 static void break_size(struct nuc_graph *g)
 {
-    nuc_find_node(g, "relu")->vals[0].sizes[2] = 5;
+    struct nuc_meta meta = nuc_find_node(g, "relu")->vals[0];
+
+    meta.sizes[2] = 5;
+    nuc_set_val(g, nuc_find_node(g, "relu"), &meta);
 }
 
 static void break_dtype(struct nuc_graph *g)
 {
-    nuc_find_node(g, "soft")->vals[0].dtype = NUC_I8;
+    struct nuc_meta meta = nuc_find_node(g, "soft")->vals[0];
+
+    meta.dtype = NUC_I8;
+    nuc_set_val(g, nuc_find_node(g, "soft"), &meta);
 }
 
 static void break_argument(struct nuc_graph *g)

@@ -170,9 +170,9 @@ static void reads_nodes(void **state)
     assert_int_equal(g->n_nodes, 8); /* w, v, x, two convolutions, relu_, flatten, output */
     assert_null(nuc_find_node(g, "b_count"));
     assert_int_equal(conv->op, NUC_OP_CONV2D);
-    assert_string_equal(conv->source.file, "net.py");
-    assert_int_equal(conv->source.line, 12);
-    assert_string_equal(conv->source.module, "stem");
+    assert_string_equal(conv->source->file, "net.py");
+    assert_int_equal(conv->source->line, 12);
+    assert_string_equal(conv->source->module, "stem");
     assert_int_equal(conv->args[2].kind, NUC_ARG_NONE);
     assert_int_equal(conv->args[3].count, 2); /* [1] and 1 stand for both dimensions */
     assert_int_equal(conv->args[4].count, 2);

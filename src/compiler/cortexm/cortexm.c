@@ -71,8 +71,8 @@ static void rename_boundary(struct nuc_cm *c, struct nuc_node *node)
         nuc_cm_insert_quant(c->g, node, quantize ? NUC_OP_CORTEXM_QUANTIZE : NUC_OP_CORTEXM_DEQUANTIZE,
                             nuc_operand(c->g, node, NUC_SELF), node);
 
-    boundary->source = node->source;
-    boundary->vals[0] = node->vals[0];
+    nuc_made_of(boundary, node);
+    nuc_set_val(c->g, boundary, &node->vals[0]);
     nuc_replace_uses(c->g, node, boundary, NULL);
     nuc_remove_node(c->g, node);
 }
@@ -126,7 +126,7 @@ static struct nuc_node *delegate_input(struct nuc_cm *c, struct nuc_node *value,
     if (nuc_same_order(&value->vals[0], wanted) && !listed)
         return value;
     struct nuc_node *copy = nuc_cm_copy(c, value, call);
-    copy->vals[0] = *wanted;
+    nuc_set_val(c->g, copy, wanted);
     return copy;
 }
 

@@ -47,8 +47,8 @@ static void finish(struct nuc_cm *c, struct nuc_node *node, const struct move *m
     bool made = nuc_is_call(value) && value != nuc_arg_node(like, NUC_SELF);
     struct nuc_node *dequantize =
         nuc_cm_insert_quant(c->g, (made ? value : node)->next, NUC_OP_DEQUANTIZE_PER_TENSOR, value, like);
-    dequantize->source = node->source;
-    dequantize->vals[0] = node->vals[0];
+    nuc_made_of(dequantize, node);
+    nuc_set_val(c->g, dequantize, &node->vals[0]);
     nuc_replace_uses(c->g, node, dequantize, NULL);
 }
 
@@ -65,7 +65,7 @@ bool nuc_cm_lower_view(struct nuc_cm *c, struct nuc_node *node)
     /* The order of an indexed tensor goes by the name of its input's. */
     if (node->op == NUC_OP_INDEX && !nuc_is_contiguous(&in->vals[0])) {
         in = nuc_cm_copy(c, in, before);
-        nuc_set_contiguous(&in->vals[0]);
+        nuc_cm_name_contiguous(c, in);
     }
     finish(c, node, &m, folded(c, nuc_cm_same(c, before, node, in)));
     return true;
@@ -99,7 +99,7 @@ static struct nuc_node *emit_permutation(struct nuc_cm *c, struct nuc_node *node
         nuc_emit(c->g, before, op, node, NUC_ARGS(nuc_node_arg(value), nuc_ints_arg(perm, in->rank)));
     if (in_place) {
         placed.dtype = NUC_I8;
-        permuted->vals[0] = placed;
+        nuc_set_val(c->g, permuted, &placed);
     }
     return folded(c, permuted);
 }

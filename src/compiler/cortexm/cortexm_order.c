@@ -18,8 +18,8 @@ bool nuc_cm_lower_order(struct nuc_cm *c, struct nuc_node *node)
             continue;
         nuc_infer_shape(c->g, item);
         struct nuc_node *values = nuc_cm_insert_quant(c->g, item->next, NUC_OP_DEQUANTIZE_PER_TENSOR, item, like);
-        values->source = node->source;
-        values->vals[0] = real;
+        nuc_made_of(values, node);
+        nuc_set_val(c->g, values, &real);
         nuc_replace_uses(c->g, item, values, values);
     }
     return true;

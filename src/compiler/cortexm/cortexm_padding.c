@@ -137,7 +137,7 @@ struct nuc_node *nuc_cm_conv_over(struct nuc_cm *c, struct nuc_node *conv, struc
 
 static void put_in_place_of(struct nuc_cm *c, struct nuc_node *conv, struct nuc_node *next)
 {
-    next->vals[0] = conv->vals[0];
+    nuc_set_val(c->g, next, &conv->vals[0]);
     nuc_replace_uses(c->g, conv, next, NULL);
     nuc_remove_node(c->g, conv);
 }

@@ -118,7 +118,7 @@ static void emit_max_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, struct
                  NUC_ARGS(nuc_node_arg(in), NUC_PAIR_ARG(w->kernel), NUC_PAIR_ARG(w->stride), NUC_PAIR_ARG(w->padding),
                           NUC_PAIR_ARG(w->dilation), nuc_bool_arg(false), nuc_int_arg(u->in.zero_point),
                           nuc_int_arg(u->in.zero_point), nuc_int_arg(u->out.low), nuc_int_arg(u->out.high)));
-    nuc_set_channels_last(&pool->vals[0]);
+    nuc_cm_name_channels_last(c, pool);
     finish(c, u, pool);
 }
 
@@ -140,7 +140,7 @@ static bool lower_dilated_pool(struct nuc_cm *c, const struct nuc_cm_unary *u, s
     const struct nuc_node *value = u->out.value,
                           *pool = value->op == NUC_OP_GETITEM ? nuc_arg_node(value, NUC_SELF) : value;
     for (struct nuc_node *part = before->prev; part != NULL && part->id >= first_id; part = part->prev)
-        part->source = pool->source;
+        nuc_made_of(part, pool);
     finish(c, u, largest);
     return true;
 }
@@ -181,7 +181,7 @@ static struct nuc_node *emit_avg_pool(struct nuc_cm *c, const struct nuc_cm_unar
                           nuc_int_arg(m.shift)));
     nuc_cm_scratch(c, pool, NUC_ARG(CORTEXM_AVG_POOL2D, scratch),
                    c->options->cpu->scratch->pool_bytes * (size_t)in->vals[0].sizes[1]);
-    nuc_set_channels_last(&pool->vals[0]);
+    nuc_cm_name_channels_last(c, pool);
     return pool;
 }
 

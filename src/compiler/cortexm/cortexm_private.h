@@ -148,6 +148,9 @@ struct nuc_node *nuc_cm_in_order(struct nuc_cm *c, struct nuc_node *value, const
                                  struct nuc_node *before);
 /* The same bytes once more. */
 struct nuc_node *nuc_cm_copy(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before);
+/* The same value by the name of another order, in which its bytes lie as they do. */
+void nuc_cm_name_contiguous(struct nuc_cm *c, struct nuc_node *value);
+void nuc_cm_name_channels_last(struct nuc_cm *c, struct nuc_node *value);
 /* [N, C, H, W] channels-last as contiguous [N, H, W, C], and back, without moving a byte. */
 struct nuc_node *nuc_cm_as_nhwc(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before);
 struct nuc_node *nuc_cm_as_nchw(struct nuc_cm *c, struct nuc_node *value, struct nuc_node *before);

@@ -164,7 +164,7 @@ void nuc_cm_replace(struct nuc_cm *c, const struct nuc_cm_result *result, struct
 
     /* Of names for one layout, the one from before. */
     if (nuc_same_layout(&before, &node->vals[0]))
-        node->vals[0] = before;
+        nuc_set_val(c->g, node, &before);
     while (value->n_users > 0) {
         struct nuc_node *quantize = value->users[0];
         nuc_replace_uses(c->g, quantize, node, NULL);
@@ -216,7 +216,7 @@ struct nuc_node *nuc_cm_constant(struct nuc_cm *c, const struct nuc_node *like, 
 
     constant->data = nuc_dense_data(c->g->cx, &meta, bytes);
     constant->target = constant->name;
-    constant->source = like->source;
+    nuc_made_of(constant, like);
     return constant;
 }
 
@@ -301,7 +301,7 @@ struct nuc_node *nuc_cm_channels_last(struct nuc_cm *c, struct nuc_node *value, 
     if (is_named_channels_last(&ordered->vals[0]))
         return ordered;
     ordered = nuc_cm_copy(c, ordered, before);
-    ordered->vals[0] = wanted;
+    nuc_set_val(c->g, ordered, &wanted);
     return ordered;
 }
 
@@ -326,6 +326,22 @@ int64_t nuc_cm_nhwc_dim(int64_t dim)
     return place[nuc_positive_dim(dim, 4)];
 }
 
+void nuc_cm_name_contiguous(struct nuc_cm *c, struct nuc_node *value)
+{
+    struct nuc_meta named = value->vals[0];
+
+    nuc_set_contiguous(&named);
+    nuc_set_val(c->g, value, &named);
+}
+
+void nuc_cm_name_channels_last(struct nuc_cm *c, struct nuc_node *value)
+{
+    struct nuc_meta named = value->vals[0];
+
+    nuc_set_channels_last(&named);
+    nuc_set_val(c->g, value, &named);
+}
+
 static struct nuc_node *permute_view(struct nuc_cm *c, struct nuc_node *value, const int64_t dims[4],
                                      struct nuc_node *before)
 {
@@ -337,7 +353,7 @@ struct nuc_node *nuc_cm_as_nhwc(struct nuc_cm *c, struct nuc_node *value, struct
 {
     struct nuc_node *view = permute_view(c, value, (const int64_t[]){0, 2, 3, 1}, before);
 
-    nuc_set_contiguous(&view->vals[0]);
+    nuc_cm_name_contiguous(c, view);
     return view;
 }
 
@@ -345,6 +361,6 @@ struct nuc_node *nuc_cm_as_nchw(struct nuc_cm *c, struct nuc_node *value, struct
 {
     struct nuc_node *view = permute_view(c, value, (const int64_t[]){0, 3, 1, 2}, before);
 
-    nuc_set_channels_last(&view->vals[0]);
+    nuc_cm_name_channels_last(c, view);
     return view;
 }

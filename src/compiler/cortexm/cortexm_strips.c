@@ -32,8 +32,9 @@ static struct nuc_node *rows_view(struct cutting *t, struct nuc_node *value, uin
     nuc_set_arg_int(view, NUC_ARG(NUCLEON_ROWS_VIEW, start), rows.low);
     nuc_set_arg_int(view, NUC_ARG(NUCLEON_ROWS_VIEW, end), rows.high);
     nuc_infer_shape(g, view);
-    view->vals[0] = value->vals[0];
-    view->vals[0].sizes[dim] = rows.high - rows.low;
+    struct nuc_meta meta = value->vals[0];
+    meta.sizes[dim] = rows.high - rows.low;
+    nuc_set_val(g, view, &meta);
     return view;
 }
 
@@ -103,7 +104,7 @@ static void compute_strip(struct cutting *t, const struct nuc_strip_node *n, str
     if (!nuc_same_sizes(&strip->vals[0], &expected))
         nuc_fail(g->cx, NUC_INTERNAL, "%s: %s: a strip of %s has the sizes %s", g->file, nuc_node_text(g->cx, n->node),
                  nuc_meta_text(g->cx, &expected), nuc_meta_text(g->cx, &strip->vals[0]));
-    strip->vals[0] = expected;
+    nuc_set_val(g, strip, &expected);
     nuc_rename(g, strip,
                nuc_format(g->cx, "%s_rows_%lld_%lld", n->node->name, (long long)n->rows.low, (long long)n->rows.high));
     *out = strip;
@@ -138,7 +139,7 @@ void nuc_cut_into_strips(struct nuc_graph *g, const struct nuc_target *target, c
     struct nuc_node *joined = nuc_emit(
         g, cut, NUC_OP_NUCLEON_JOINED_ROWS, cut,
         NUC_ARGS(nuc_nodes_arg(parts, (uint32_t)strips->count), nuc_int_arg(t.stage.nodes[t.stage.n - 1].dim)));
-    joined->vals[0] = cut->vals[0];
+    nuc_set_val(g, joined, &cut->vals[0]);
     nuc_replace_uses(g, cut, joined, NULL);
     nuc_remove_dead(g);
     nuc_rename(g, joined, strips->cut);

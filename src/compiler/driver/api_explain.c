@@ -67,8 +67,7 @@ static void settle_cpu_cycles(struct nuc_explanation *e, const struct nuc_model 
     for (uint32_t i = 0; i < e->n_rows; i++)
         row_of[e->rows[i].node->id] = i + 1;
     for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
-        uint32_t origin = n->source.origin,
-                 k = origin > 0 && origin <= partitioned->graph->next_id ? row_of[origin - 1] : 0;
+        uint32_t origin = n->origin, k = origin > 0 && origin <= partitioned->graph->next_id ? row_of[origin - 1] : 0;
         if (k == 0 || !nuc_is_call(n) || nuc_op_kind(n->op) == NUC_KIND_GRAPH)
             continue;
         bool is_copy =

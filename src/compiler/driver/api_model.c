@@ -197,8 +197,8 @@ void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nu
         .is_quantize = nuc_is_quantize(n),
         .is_dequantize = nuc_is_dequantize(n),
         .format = nuc_format_name(n->format),
-        .source_file = n->source.file,
-        .source_line = n->source.line,
+        .source_file = n->source->file,
+        .source_line = n->source->line,
     };
     if (n->n_vals != 0)
         nuc_fill_tensor_info(n->name, &n->vals[0], &out->value);

@@ -151,7 +151,7 @@ struct nuc_partitions *nuc_place(struct nuc_model *m, const struct nuc_partition
 static void collect(const struct nuc_model *found, bool *on_cpu, uint32_t n_ids)
 {
     for (const struct nuc_node *n = found->graph->first; n != NULL; n = n->next) {
-        uint32_t origin = n->source.origin;
+        uint32_t origin = n->origin;
         if (nuc_is_operator(n) && n->partition < 0 && origin > 0 && origin <= n_ids)
             on_cpu[origin - 1] = true;
     }
@@ -180,7 +180,7 @@ static bool *mark_copy(const struct nuc_graph *own, struct nuc_graph *copy, cons
     const struct nuc_node *from = own->first;
 
     for (struct nuc_node *n = copy->first; n != NULL && from != NULL; n = n->next, from = from->next) {
-        n->source.origin = from->id + 1;
+        n->origin = from->id + 1;
         marks[n->id] = on_cpu[from->id];
     }
     return marks;

@@ -152,8 +152,8 @@ static struct handles list_handles(const struct nuc_graph *g, bool with_names)
         if (!with_names)
             continue;
         h.names[n->id + 1].node = n->name;
-        if (n->source.file != NULL)
-            h.names[n->id + 1].source = nuc_format(g->cx, "%s:%d", n->source.file, n->source.line);
+        if (n->source->file != NULL)
+            h.names[n->id + 1].source = nuc_format(g->cx, "%s:%d", n->source->file, n->source->line);
     }
     return h;
 }
@@ -282,7 +282,7 @@ static void mark_origins(const struct nuc_graph *from, struct nuc_graph *copy)
     const struct nuc_node *original = from->first;
 
     for (struct nuc_node *n = copy->first; n != NULL; n = n->next, original = original->next)
-        n->source.origin = original->id + 1;
+        n->origin = original->id + 1;
 }
 
 /*
@@ -350,7 +350,7 @@ void nuc_delegate_model(struct nuc_job *j)
     struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);
     for (uint32_t i = 0; i < l->n_partitions; i++) {
         calls[i]->delegate = l->partitions[i].delegate;
-        nuc_name_boundary_orders(calls[i]);
+        nuc_name_boundary_orders(m->graph, calls[i]);
     }
     nuc_refresh_after_delegates(m->graph);
     j->m = m;
@@ -374,8 +374,8 @@ bool *nuc_find_float_operators(const struct nuc_model *lowered)
     bool *in_float = nuc_alloc_array(lowered->c->cx, (size_t)n_ids + 1, sizeof *in_float);
 
     for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
-        if (nuc_is_float_operator(n) && n->source.origin > 0 && n->source.origin <= n_ids)
-            in_float[n->source.origin - 1] = true;
+        if (nuc_is_float_operator(n) && n->origin > 0 && n->origin <= n_ids)
+            in_float[n->origin - 1] = true;
     }
     return in_float;
 }

@@ -257,7 +257,7 @@ static void put_results(struct nuc_pt2_writer *w, json_t *json, const struct nuc
 static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nuc_node *node)
 {
     json_t *metadata = nuc_put_object(w->cx, json, "metadata");
-    const struct nuc_source *source = &node->source;
+    const struct nuc_source *source = node->source;
     const char *module = source->module, *call = nuc_first_call(node);
 
     if (call != NULL && strcmp(call, node->name) != 0)

@@ -91,7 +91,7 @@ uint32_t nuc_report_id(const struct nuc_report *r, const struct nuc_node *node)
 
 uint32_t nuc_report_id_of_lowered(const struct nuc_report *r, const struct nuc_node *lowered)
 {
-    uint32_t origin = lowered->source.origin;
+    uint32_t origin = lowered->origin;
 
     if (origin == 0 || origin > r->partitioned->graph->next_id)
         return NUC_NO_ID;
@@ -131,7 +131,7 @@ static uint64_t call_cycles(const struct nuc_report *r, const char *tag)
 static const struct nuc_explain_row *row_of(const struct nuc_explain_row *const *rows, const struct nuc_report *r,
                                             const struct nuc_node *instruction)
 {
-    uint32_t origin = instruction == NULL ? 0 : instruction->source.origin;
+    uint32_t origin = instruction == NULL ? 0 : instruction->origin;
 
     return origin == 0 || origin > r->partitioned->graph->next_id ? NULL : rows[origin - 1];
 }
@@ -263,7 +263,7 @@ static void put_node(const struct nuc_report *r, json_t *to, uint32_t id)
 {
     const struct nuc_report_node *n = &r->nodes[id];
     const struct nuc_explain_row *row = n->row;
-    const struct nuc_source *s = &n->node->source;
+    const struct nuc_source *s = n->node->source;
     const char *boundary = n->is_output ? "output" : "input";
 
     nuc_put_int(r->cx, to, "id", id);

@@ -1,8 +1,10 @@
 /* Nodes, their names, arguments and users. */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "compiler/graph/graph.h"
+#include "compiler/graph/values.h"
 
 /* ---- names: open addressing, never shrinks; a removed name leaves a tombstone so that probing goes on ---- */
 
@@ -20,7 +22,8 @@ struct nuc_name_table {
     struct nuc_sub_arena *memory; /* of a long table, which goes when the table grows; NULL: the graph's arena */
 };
 
-#define LONG_TABLE 4096 /* entries */
+#define SHORT_TABLE 64 /* entries */
+#define LONG_TABLE 4096
 
 static uint32_t hash_name(const char *name)
 {
@@ -56,9 +59,10 @@ static struct name_entry *free_entry(const struct nuc_name_table *t, uint32_t ha
     return &t->entries[i];
 }
 
-static void grow_names(struct nuc_context *cx, struct nuc_name_table *t)
+/* `capacity`: a power of two, more than it has. */
+static void grow_names(struct nuc_context *cx, struct nuc_name_table *t, size_t capacity)
 {
-    struct nuc_name_table larger = {NULL, t->capacity == 0 ? 64 : t->capacity * 2, t->used, NULL};
+    struct nuc_name_table larger = {NULL, capacity, t->used, NULL};
 
     if (larger.capacity >= LONG_TABLE)
         larger.memory = nuc_enter_sub_arena(cx);
@@ -73,13 +77,23 @@ static void grow_names(struct nuc_context *cx, struct nuc_name_table *t)
     *t = larger;
 }
 
+void nuc_graph_reserve(struct nuc_graph *g, uint32_t n_nodes)
+{
+    size_t capacity = SHORT_TABLE;
+
+    while (capacity * 3 <= (size_t)n_nodes * 4)
+        capacity *= 2;
+    if (capacity > g->names->capacity)
+        grow_names(g->cx, g->names, capacity);
+}
+
 /* `lasts`: the name lives as long as the graph, and is not copied. */
 static struct name_entry *enter_name(struct nuc_graph *g, const char *name, bool lasts)
 {
     struct nuc_name_table *t = g->names;
 
     if (t->used * 4 >= t->capacity * 3)
-        grow_names(g->cx, t);
+        grow_names(g->cx, t, 2 * t->capacity);
     uint32_t hash = hash_name(name);
     struct name_entry *e = find_hashed(t, name, hash);
     if (e->name == NULL) {
@@ -90,13 +104,25 @@ static struct name_entry *enter_name(struct nuc_graph *g, const char *name, bool
     return e;
 }
 
+/* "wanted_7", which may be the name that the node has. */
+static const char *numbered(struct nuc_graph *g, const struct nuc_node *node, const char *wanted, uint32_t number)
+{
+    size_t length = strlen(wanted);
+    char suffix[16];
+
+    snprintf(suffix, sizeof suffix, "_%u", (unsigned)number);
+    if (node->name != NULL && strncmp(node->name, wanted, length) == 0 && strcmp(node->name + length, suffix) == 0)
+        return node->name;
+    return nuc_format(g->cx, "%s%s", wanted, suffix);
+}
+
 static const char *claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts)
 {
     struct name_entry *e = enter_name(g, wanted, lasts);
 
     while (e->node != NULL) {
         uint32_t suffix = ++find_entry(g->names, wanted)->next_suffix;
-        e = enter_name(g, nuc_format(g->cx, "%s_%u", wanted, suffix), true);
+        e = enter_name(g, numbered(g, node, wanted, suffix), true);
     }
     e->node = node;
     return e->name;
@@ -182,35 +208,50 @@ struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
     g->cx = cx;
     g->file = nuc_strdup(cx, file);
     g->names = nuc_alloc(cx, sizeof *g->names);
-    grow_names(cx, g->names);
+    grow_names(cx, g->names, SHORT_TABLE);
+    g->memory = nuc_enter_sub_arena(cx);
+    nuc_leave_sub_arena(cx, g->memory);
+    g->metas = nuc_meta_table_new(g);
     return g;
 }
 
-#define NODES_AT_ONCE 128
-
-/* Nodes made one after the other lie so in memory: most passes read every node and few of what belongs to it. */
-static struct nuc_node *new_node(struct nuc_graph *g)
+void nuc_graph_free(struct nuc_graph *g)
 {
-    if (g->n_spare == 0) {
-        g->spare = nuc_alloc_array(g->cx, NODES_AT_ONCE, sizeof *g->spare);
-        g->n_spare = NODES_AT_ONCE;
-    }
-    g->n_spare--;
-    return g->spare++;
+    nuc_free_sub_arena(g->names->memory);
+    nuc_free_sub_arena(g->memory);
+    *g = (struct nuc_graph){.cx = g->cx, .file = g->file};
 }
+
+void *nuc_graph_alloc(struct nuc_graph *g, size_t size)
+{
+    return nuc_alloc_in(g->cx, nuc_memory_of(g->memory), size);
+}
+
+/* A node and its arguments lie together, and by those that were made before and after it. */
+static struct nuc_node *new_node(struct nuc_graph *g, const struct nuc_schema *schema)
+{
+    struct nuc_node *node = nuc_graph_alloc(g, sizeof *node + schema->n_args * sizeof *node->args);
+
+    node->n_args = schema->n_args;
+    node->args = (struct nuc_arg *)(node + 1);
+    return node;
+}
+
+static const struct nuc_source unknown_source = {.file = NULL};
 
 struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum nuc_op op, const char *name)
 {
     const struct nuc_schema *schema = nuc_op_schema(op);
-    struct nuc_node *node = new_node(g);
+    struct nuc_node *node = new_node(g, schema);
 
     node->id = g->next_id++;
     node->op = op;
-    node->dialect = nuc_op_in_dialect(op, g->dialect) ? g->dialect : g->dialect == NUC_ATEN ? NUC_EDGE : NUC_ATEN;
+    node->dialect = NUC_EDGE;
+    if (nuc_op_in_dialect(op, NUC_ATEN) && (g->dialect == NUC_ATEN || !nuc_op_in_dialect(op, NUC_EDGE)))
+        node->dialect = NUC_ATEN;
     node->name = name != NULL ? claim_name(g, node, name, g->names_last) : claim_default_name(g, node);
     node->partition = -1;
-    node->n_args = schema->n_args;
-    node->args = nuc_alloc_array(g->cx, schema->n_args, sizeof *node->args);
+    node->source = &unknown_source;
     for (uint32_t i = 0; i < schema->n_args; i++) {
         if (schema->args[i].has_default)
             node->args[i] = schema->args[i].fallback;
@@ -241,7 +282,17 @@ struct nuc_node *nuc_add_constant(struct nuc_graph *g, const char *name, const s
 
 /* ---- users ---- */
 
-#define FIRST_USERS 2
+static struct nuc_node **more_users(struct nuc_graph *g, struct nuc_node *node)
+{
+    uint32_t capacity = node->users_capacity == 0 ? 1 : 4 * node->users_capacity;
+    struct nuc_node **users =
+        capacity == 1 ? &node->first_user : nuc_graph_alloc(g, capacity * sizeof(struct nuc_node *));
+
+    for (uint32_t i = 0; i < node->n_users; i++)
+        users[i] = node->users[i];
+    node->users_capacity = capacity;
+    return users;
+}
 
 static void add_user(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *user)
 {
@@ -249,11 +300,8 @@ static void add_user(struct nuc_graph *g, struct nuc_node *node, struct nuc_node
         if (node->users[i] == user)
             return;
     }
-    if (node->users_capacity == 0) { /* most values have one reader */
-        node->users_capacity = FIRST_USERS;
-        node->users = nuc_alloc_array(g->cx, FIRST_USERS, sizeof *node->users);
-    }
-    node->users = nuc_grow(g->cx, node->users, &node->users_capacity, node->n_users + 1, sizeof *node->users);
+    if (node->n_users == node->users_capacity)
+        node->users = more_users(g, node);
     node->users[node->n_users++] = user;
 }
 
@@ -319,8 +367,10 @@ void nuc_set_arg_node(struct nuc_node *node, struct nuc_graph *g, uint32_t index
 void nuc_set_arg_nodes(struct nuc_node *node, struct nuc_graph *g, uint32_t index, struct nuc_node *const *values,
                        uint32_t count)
 {
-    struct nuc_node **copy = nuc_copy(g->cx, values, count * sizeof *values);
+    struct nuc_node **copy = nuc_graph_alloc(g, count * sizeof(struct nuc_node *));
 
+    for (uint32_t i = 0; i < count; i++)
+        copy[i] = values[i];
     put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_NODES, .count = count, .u.nodes = copy});
     for (uint32_t i = 0; i < count; i++) {
         if (copy[i] != NULL)
@@ -358,21 +408,6 @@ void nuc_set_arg_string(struct nuc_node *node, uint32_t index, const char *value
 void nuc_set_arg_dtype(struct nuc_node *node, uint32_t index, enum nuc_dtype value)
 {
     put_arg(node, index, (struct nuc_arg){.kind = NUC_ARG_DTYPE, .u.dtype = value});
-}
-
-void nuc_set_val(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta)
-{
-    assert(meta->rank <= NUC_MAX_RANK);
-    node->is_tuple = false;
-    node->n_vals = 1;
-    node->vals = nuc_copy(g->cx, meta, sizeof *meta);
-}
-
-void nuc_set_tuple(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *metas, uint32_t count)
-{
-    node->is_tuple = true;
-    node->n_vals = count;
-    node->vals = nuc_copy(g->cx, metas, count * sizeof *metas);
 }
 
 /* ---- rewriting ---- */
@@ -452,7 +487,7 @@ void nuc_rename_as_traced(struct nuc_graph *g)
     /* All names are given up first, so that numbering starts afresh. */
     nuc_free_sub_arena(g->names->memory);
     *g->names = (struct nuc_name_table){NULL, 0, 0, NULL};
-    grow_names(g->cx, g->names);
+    nuc_graph_reserve(g, g->n_nodes);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n))
             n->name = claim_name(g, n, n->name, true);

@@ -1,5 +1,6 @@
 /* Copies of graphs, so that a stage can rewrite its own and leave its input as it was. */
 #include "compiler/graph/graph.h"
+#include "compiler/graph/values.h"
 
 static void copy_arg(struct nuc_graph *to, struct nuc_node *node, uint32_t index, const struct nuc_arg *arg,
                      struct nuc_node *const *copies)
@@ -29,7 +30,7 @@ static struct nuc_node *copy_node(struct nuc_graph *to, const struct nuc_node *f
         nuc_set_tuple(to, node, from->vals, from->n_vals);
     else if (from->n_vals != 0)
         nuc_set_val(to, node, from->vals);
-    node->source = from->source;
+    nuc_made_of(node, from);
     node->input_kind = from->input_kind;
     node->target = from->target;
     node->data = from->data;
@@ -48,6 +49,7 @@ struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g)
     to->call_spec = g->call_spec;
     to->dialect = g->dialect;
     to->names_last = true;
+    nuc_graph_reserve(to, g->n_nodes);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
         copies[n->id] = copy_node(to, n, copies);
     to->names_last = false;

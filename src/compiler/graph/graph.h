@@ -2,8 +2,9 @@
  * The graph every compiler stage works on: a list of nodes in execution order, each the call of one operator of
  * ops.def with every schema argument present. It mirrors torch.fx: inputs, parameters, buffers and constants are
  * placeholder nodes in front, one output node is last, an operator with several results has a tuple value read by
- * getitem nodes. Everything lives in the arena that is current when it is added, so a graph is never edited between
- * nuc_push_arena() and nuc_pop_arena().
+ * getitem nodes. Nodes with their arguments, users and values lie in memory of the graph, close together. What graphs
+ * share that are made of each other (names, sources, lists of numbers, data) lives in the arena that is current when it
+ * is added, so a graph is never edited between nuc_push_arena() and nuc_pop_arena().
  */
 #ifndef NUC_GRAPH_H
 #define NUC_GRAPH_H
@@ -100,8 +101,8 @@ struct nuc_meta {
 
 /* The bytes of a parameter, buffer or constant, used in place from the mapped archive when possible. */
 struct nuc_data {
-    struct nuc_span bytes;         /* first element at bytes.data; little-endian */
-    int64_t strides[NUC_MAX_RANK]; /* in elements; every element lies inside `bytes` */
+    struct nuc_span bytes;  /* first element at bytes.data; little-endian */
+    const int64_t *strides; /* by dimension, in elements; every element lies inside `bytes` */
 };
 
 enum nuc_arg_kind {
@@ -122,8 +123,8 @@ enum nuc_arg_kind {
 struct nuc_node;
 
 struct nuc_arg {
-    enum nuc_arg_kind kind;
-    bool given;     /* false: filled in from the schema's default */
+    enum nuc_arg_kind kind : 8;
+    bool given : 1; /* false: filled in from the schema's default */
     uint32_t count; /* elements of a list */
     union {
         struct nuc_node *node;
@@ -153,44 +154,43 @@ struct nuc_source {
     const char *call;   /* what tells this call of it from others in the file; NULL when unknown */
     /* The same in the float model that the file was quantized from; NULL where it was not, or does not say. */
     const char *first_call;
-    uint32_t origin; /* id + 1 of the node of an earlier graph it is made of, where that was marked; 0: not */
 };
 
 /* Tensor format of a value on the NPU's side (specs of the reference backend: CF becomes N..C). */
 enum nuc_format { NUC_FORMAT_UNSET, NUC_FORMAT_NONE, NUC_FORMATLESS, NUC_CHANNELS_FIRST };
 
+/* Two cache lines: most of a compilation's time goes by fetching the nodes of a long graph. */
 struct nuc_node {
-    uint32_t id; /* unique in the graph, below graph->next_id: index of side tables */
-    enum nuc_op op;
-    enum nuc_dialect dialect; /* which of the operator's names it goes by */
-    bool in_place;            /* ATen dialect: the result takes the place of the first operand */
-    const char *name;         /* unique in the graph */
+    uint32_t id;     /* unique in the graph, below graph->next_id: index of side tables */
+    uint32_t origin; /* id + 1 of the node of an earlier graph it is made of, where that was marked; 0: not */
+    enum nuc_op op : 16;
+    enum nuc_dialect dialect : 2; /* which of the operator's names it goes by */
+    bool in_place : 1;            /* ATen dialect: the result takes the place of the first operand */
+    bool is_tuple : 1;            /* the value is a tuple of n_vals tensors; otherwise n_vals is 1, 0 for output */
+    enum nuc_input_kind input_kind : 3; /* placeholders only */
+    enum nuc_format format : 3;         /* set by layout */
+    bool do_not_delegate : 1;
+    int partition;    /* index of the partition, -1: none */
+    const char *name; /* unique in the graph */
     struct nuc_node *prev, *next;
 
-    uint32_t n_args; /* number of schema arguments; getitem: tensor, index; output: one NODES argument */
     struct nuc_arg *args;
-
-    bool is_tuple; /* the value is a tuple of n_vals tensors; otherwise n_vals is 1, 0 for output */
+    const struct nuc_meta *vals; /* nodes share them where they are equal */
+    uint32_t n_args;             /* number of schema arguments; getitem: tensor, index; output: one NODES argument */
     uint32_t n_vals;
-    struct nuc_meta *vals;
 
     /* Nodes that read this one, each once, in the order in which they began to. */
-    uint32_t n_users;
-    size_t users_capacity;
-    struct nuc_node **users;
+    uint32_t n_users, users_capacity;
+    struct nuc_node **users; /* &first_user where there is room for one */
+    struct nuc_node *first_user;
 
-    struct nuc_source source;
+    const struct nuc_source *source; /* shared by what is made of the operator; never NULL in a graph */
 
     /* Placeholders only. */
-    enum nuc_input_kind input_kind;
     const char *target;          /* state-dict name of a parameter, buffer or constant; NULL for a user input */
     const struct nuc_data *data; /* NULL for a user input */
 
-    /* Set by layout and partition. */
-    enum nuc_format format;
     struct nuc_node *cluster; /* compute node of the QDQ cluster the node is tagged with, or NULL */
-    int partition;            /* index of the partition, -1: none */
-    bool do_not_delegate;
 
     /* Delegate calls only: what the backend made of the partition (struct nuc_delegate of partition.h). */
     struct nuc_delegate *delegate;
@@ -207,10 +207,17 @@ struct nuc_call_spec {
     const char *const *names; /* of the arguments of forward() */
 };
 
+/* The node is what `from` is, or a part of it. */
+static inline void nuc_made_of(struct nuc_node *node, const struct nuc_node *from)
+{
+    node->source = from->source;
+    node->origin = from->origin;
+}
+
 /* The call of the float model that the node is made of; NULL: unknown. */
 static inline const char *nuc_first_call(const struct nuc_node *node)
 {
-    return node->source.first_call != NULL ? node->source.first_call : node->source.call;
+    return node->source->first_call != NULL ? node->source->first_call : node->source->call;
 }
 
 struct nuc_graph {
@@ -225,9 +232,9 @@ struct nuc_graph {
     uint32_t n_nodes;
     uint32_t next_id;
     struct nuc_name_table *names;
-    struct nuc_node *spare; /* for the nodes added next */
-    uint32_t n_spare;
-    bool names_last; /* names of nodes that are added live as long as the graph: they are not copied */
+    struct nuc_meta_table *metas;
+    struct nuc_sub_arena *memory; /* of nodes with their arguments, users and values */
+    bool names_last;              /* names of nodes that are added live as long as the graph: they are not copied */
 };
 
 /* ---- operators ---- */
@@ -289,6 +296,15 @@ int nuc_schema_arg_index(const struct nuc_schema *schema, const char *name);
 
 struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file);
 
+/*
+ * Gives back the nodes of a graph that is read no more, with their arguments, users and values. Names, sources, lists
+ * of numbers and data are shared with graphs that are made of it: they stay as long as the arena it was made in.
+ */
+void nuc_graph_free(struct nuc_graph *g);
+
+/* Zeroed memory that lives as long as the nodes of the graph. */
+void *nuc_graph_alloc(struct nuc_graph *g, size_t size);
+
 /* A graph of its own with equal nodes, names, annotations and order; the bytes of constants are shared. */
 struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g);
 
@@ -319,7 +335,7 @@ void nuc_set_arg_bool(struct nuc_node *node, uint32_t index, bool value);
 void nuc_set_arg_string(struct nuc_node *node, uint32_t index, const char *value);
 void nuc_set_arg_dtype(struct nuc_node *node, uint32_t index, enum nuc_dtype value);
 
-/* One tensor value of that meta. */
+/* One tensor value of that meta; nodes of the graph share equal ones. */
 void nuc_set_val(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta);
 void nuc_set_tuple(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *metas, uint32_t count);
 
@@ -433,7 +449,11 @@ const void *nuc_const_in_dim_order(struct nuc_graph *g, const struct nuc_node *n
  * contiguous. */
 const void *nuc_in_dim_order(struct nuc_context *cx, const struct nuc_meta *m, const void *logical);
 
-/* Data of a static node: a dense array in the dim order of the meta, which is not copied. */
+/* Data of a static node: elements of `rank` dimensions with these strides, which are copied; the bytes are not. */
+const struct nuc_data *nuc_data_make(struct nuc_context *cx, struct nuc_span bytes, const int64_t *strides,
+                                     uint32_t rank);
+
+/* The same for a dense array in the dim order of the meta, which is not copied. */
 const struct nuc_data *nuc_dense_data(struct nuc_context *cx, const struct nuc_meta *m, const void *bytes);
 
 /* "float32[1, 3, 32, 32]", with " channels-last" or the dim order at the end when not contiguous. */

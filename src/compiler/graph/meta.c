@@ -178,13 +178,24 @@ const void *nuc_in_dim_order(struct nuc_context *cx, const struct nuc_meta *m, c
     return out;
 }
 
+const struct nuc_data *nuc_data_make(struct nuc_context *cx, struct nuc_span bytes, const int64_t *strides,
+                                     uint32_t rank)
+{
+    struct nuc_data *data = nuc_alloc(cx, sizeof *data + rank * sizeof *strides);
+    int64_t *own = (int64_t *)(data + 1);
+
+    for (uint32_t i = 0; i < rank; i++)
+        own[i] = strides[i];
+    *data = (struct nuc_data){bytes, own};
+    return data;
+}
+
 const struct nuc_data *nuc_dense_data(struct nuc_context *cx, const struct nuc_meta *m, const void *bytes)
 {
-    struct nuc_data *data = nuc_alloc(cx, sizeof *data);
+    int64_t strides[NUC_MAX_RANK];
 
-    data->bytes = (struct nuc_span){bytes, nuc_bytes(m)};
-    nuc_dense_strides(m, data->strides);
-    return data;
+    nuc_dense_strides(m, strides);
+    return nuc_data_make(cx, (struct nuc_span){bytes, nuc_bytes(m)}, strides, m->rank);
 }
 
 /* The elements of a static node with other strides, in place where they have them. */
@@ -241,8 +252,8 @@ const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m)
 
 const char *nuc_node_text(struct nuc_context *cx, const struct nuc_node *node)
 {
-    if (node->source.file == NULL)
+    if (node->source->file == NULL)
         return nuc_format(cx, "node '%s' (%s)", node->name, nuc_node_op_name(node));
-    return nuc_format(cx, "node '%s' (%s, %s:%d)", node->name, nuc_node_op_name(node), nuc_base_name(node->source.file),
-                      node->source.line);
+    return nuc_format(cx, "node '%s' (%s, %s:%d)", node->name, nuc_node_op_name(node),
+                      nuc_base_name(node->source->file), node->source->line);
 }

@@ -551,6 +551,8 @@ static void take_cluster(struct reader *r, struct nuc_node *node, struct cluster
 
 static void take_annotations(struct reader *r, struct nuc_node *node, struct cluster_ref **refs)
 {
+    struct nuc_source source = *node->source;
+
     while (word_length(r) != 0) {
         if (take_keyword(r, "format")) {
             node->format = take_format(r);
@@ -561,10 +563,10 @@ static void take_annotations(struct reader *r, struct nuc_node *node, struct clu
         } else if (take_keyword(r, "no-delegate")) {
             node->do_not_delegate = true;
         } else if (take_keyword(r, "at")) {
-            node->source.file = take_string(r);
-            node->source.line = take_small(r, ':');
+            source.file = take_string(r);
+            source.line = take_small(r, ':');
         } else if (take_keyword(r, "in")) {
-            node->source.module = take_string(r);
+            source.module = take_string(r);
         } else if (take_keyword(r, "data")) {
             take_data(r, node);
         } else if (take_keyword(r, "values")) {
@@ -573,6 +575,8 @@ static void take_annotations(struct reader *r, struct nuc_node *node, struct clu
             bad(r, "unknown annotation");
         }
     }
+    if (source.file != NULL || source.module != NULL)
+        node->source = nuc_copy(r->cx, &source, sizeof source);
 }
 
 /* ---- nodes ---- */

@@ -197,7 +197,8 @@ static void pool(const struct nuc_shape_call *c, nuc_shape_rule *rule)
 
     alike.vals = NULL;
     rule(&call);
-    set_image(c, &alike.vals[0]);
+    struct nuc_meta m = alike.vals[0];
+    set_image(c, &m);
 }
 
 void nuc_shape_cortexm_avg_pool2d(const struct nuc_shape_call *c)

@@ -181,14 +181,14 @@ static void print_annotations(struct nuc_text *out, const struct nuc_node *node)
         nuc_text_addf(out, " partition=%d", node->partition);
     if (node->do_not_delegate)
         nuc_text_addf(out, " no-delegate");
-    if (node->source.file != NULL) {
+    if (node->source->file != NULL) {
         nuc_text_addf(out, " at ");
-        print_string(out, node->source.file);
-        nuc_text_addf(out, ":%d", node->source.line);
+        print_string(out, node->source->file);
+        nuc_text_addf(out, ":%d", node->source->line);
     }
-    if (node->source.module != NULL) {
+    if (node->source->module != NULL) {
         nuc_text_addf(out, " in ");
-        print_string(out, node->source.module);
+        print_string(out, node->source->module);
     }
 }
 

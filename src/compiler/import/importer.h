@@ -101,6 +101,6 @@ void nuc_read_args(struct nuc_importer *im, struct nuc_node *node, const struct 
 /* ---- pt2_source.c ---- */
 
 /* Where the user called the operator, from the metadata of a node. Never fails: what cannot be read stays unknown. */
-struct nuc_source nuc_read_source(struct nuc_context *cx, const struct nuc_json *metadata);
+struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json *metadata);
 
 #endif

@@ -257,7 +257,7 @@ static void add_item(struct nuc_importer *im, struct nuc_node *tuple, uint32_t i
 
     nuc_set_arg_node(item, im->g, NUC_ARG(GETITEM, self), tuple);
     nuc_set_arg_int(item, NUC_ARG(GETITEM, index), index);
-    item->source = tuple->source;
+    nuc_made_of(item, tuple);
     nuc_infer_shape(im->g, item);
     check_value(im, item, &item->vals[0], &name);
 }
@@ -376,9 +376,10 @@ static struct nuc_node *add_call(struct nuc_importer *im, struct nuc_op_form for
     struct nuc_node *node =
         nuc_add_node(im->g, NULL, form.op, !nuc_json_is_there(&name) ? NULL : nuc_unused_name(im, &name));
     node->in_place = form.in_place;
-    node->source = nuc_read_source(im->cx, &metadata);
-    node->source.op = nuc_strdup(im->cx, op);
-    node->source.call = node->name;
+    struct nuc_source *source = nuc_read_source(im->cx, &metadata);
+    source->op = strcmp(op, nuc_node_op_name(node)) == 0 ? nuc_node_op_name(node) : nuc_strdup(im->cx, op);
+    source->call = node->name;
+    node->source = source;
     nuc_read_args(im, node, json);
     check_inference(im, node, json);
     if (nuc_op_family(node->op) == NUC_FAMILY_COMPOSITE)

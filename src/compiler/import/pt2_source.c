@@ -79,9 +79,9 @@ static void read_modules(struct nuc_context *cx, const char *stack, struct nuc_s
     source->module = nuc_plain_text(cx, module);
 }
 
-struct nuc_source nuc_read_source(struct nuc_context *cx, const struct nuc_json *metadata)
+struct nuc_source *nuc_read_source(struct nuc_context *cx, const struct nuc_json *metadata)
 {
-    struct nuc_source source = {.file = NULL};
+    struct nuc_source *source = nuc_alloc(cx, sizeof *source);
     struct nuc_json stack_trace = nuc_json_maybe_member(metadata, "stack_trace");
     struct nuc_json module_stack = nuc_json_maybe_member(metadata, "nn_module_stack");
     struct nuc_json call = nuc_json_maybe_member(metadata, "nucleon_call");
@@ -89,10 +89,10 @@ struct nuc_source nuc_read_source(struct nuc_context *cx, const struct nuc_json 
     const char *first_call = nuc_json_maybe_text(&call);
 
     if (trace != NULL)
-        read_trace(cx, trace, &source);
+        read_trace(cx, trace, source);
     if (modules != NULL)
-        read_modules(cx, modules, &source);
+        read_modules(cx, modules, source);
     if (first_call != NULL)
-        source.first_call = nuc_strdup(cx, first_call);
+        source->first_call = nuc_strdup(cx, first_call);
     return source;
 }

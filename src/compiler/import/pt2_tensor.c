@@ -173,14 +173,11 @@ const struct nuc_data *nuc_read_data(const struct nuc_importer *im, const char *
         nuc_json_fail(&tensor_meta, NUC_BAD_INPUT, "the tensor reaches to element %lld, its file has %zu",
                       (long long)last, bytes.size / size);
     check_expansion(&t, last, &tensor_meta);
-    struct nuc_data *data = nuc_alloc(im->cx, sizeof *data);
-    data->bytes = bytes;
     /* An empty tensor may have any offset; it keeps the start of its file. */
     if (last >= 0)
-        data->bytes = (struct nuc_span){bytes.data + (size_t)t.offset * size, bytes.size - (size_t)t.offset * size};
+        bytes = (struct nuc_span){bytes.data + (size_t)t.offset * size, bytes.size - (size_t)t.offset * size};
     /* torch aligns its files to 64 bytes; readers rely on elements being aligned. */
-    if ((uintptr_t)data->bytes.data % size != 0)
-        data->bytes.data = nuc_copy(im->cx, data->bytes.data, data->bytes.size);
-    memcpy(data->strides, t.strides, sizeof t.strides);
-    return data;
+    if ((uintptr_t)bytes.data % size != 0)
+        bytes.data = nuc_copy(im->cx, bytes.data, bytes.size);
+    return nuc_data_make(im->cx, bytes, t.strides, t.meta.rank);
 }

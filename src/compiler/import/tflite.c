@@ -150,12 +150,24 @@ static struct nuc_lt_op read_as_float(struct nuc_ti *ti, const struct nuc_lt_op 
 
 /* ---- operators ---- */
 
+static const struct nuc_source *read_source(const struct nuc_ti *ti)
+{
+    struct nuc_source *source = nuc_alloc(ti->cx, sizeof *source);
+
+    *source = (struct nuc_source){.file = nuc_base_name(ti->m->file),
+                                  .line = (int)ti->index,
+                                  .op = nuc_lt_code_name(ti->cx, ti->op->code),
+                                  .call = nuc_format(ti->cx, "%u", ti->index)};
+    return source;
+}
+
 static void import_operator(struct nuc_ti *ti, uint32_t index)
 {
     ti->op = &ti->s->ops[index];
     ti->index = index;
     ti->current = read_as_float(ti, ti->op);
     ti->op = &ti->current;
+    ti->source = read_source(ti);
     if (nuc_ti_fold(ti))
         return;
     if (ti->op->code >= 0 && ti->op->code < NUC_LT_CODES && importers[ti->op->code] != NULL) {

@@ -28,6 +28,7 @@ struct nuc_ti {
     const struct nuc_lt_op *op;  /* under way */
     struct nuc_lt_op current;    /* where it lies, its constants those it reads */
     uint32_t index;              /* its position */
+    const struct nuc_source *source;
 };
 
 /* What an operator takes along one axis: begin, begin + step, ... before end. A step may be negative, end then -1. */

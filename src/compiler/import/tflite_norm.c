@@ -142,7 +142,7 @@ static void replace(struct nuc_ti *ti, struct nuc_node *sum, const struct norm *
     const int64_t count = m->sizes[m->rank - 1];
     struct nuc_node *node = nuc_add_node(ti->g, sum, NUC_OP_LAYER_NORM, "layer_norm");
 
-    node->source = sum->source;
+    nuc_made_of(node, sum);
     nuc_set_args(ti->g, node,
                  NUC_ARGS(nuc_node_arg(n->x), nuc_ints_arg(&count, 1), nuc_node_arg(vector(ti, n->weight, count)),
                           nuc_node_arg(vector(ti, n->bias, count)), nuc_float_arg(n->eps)));

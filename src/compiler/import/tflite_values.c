@@ -103,11 +103,8 @@ static void gather(const struct nuc_meta *meta, const int64_t *strides, size_t s
 static struct nuc_node *add_buffer(struct nuc_ti *ti, const char *name, const struct nuc_meta *meta, const void *bytes)
 {
     struct nuc_node *node = nuc_add_placeholder(ti->g, name, NUC_BUFFER, meta);
-    struct nuc_data *data = nuc_alloc(ti->cx, sizeof *data);
 
-    data->bytes = (struct nuc_span){bytes, nuc_bytes(meta)};
-    nuc_dense_strides(meta, data->strides);
-    node->data = data;
+    node->data = nuc_dense_data(ti->cx, meta, bytes);
     node->target = node->name;
     return node;
 }
@@ -254,10 +251,7 @@ struct nuc_node *nuc_ti_call(struct nuc_ti *ti, enum nuc_op op, struct nuc_node 
     const char *own = dot != NULL ? dot + 1 : name;
     struct nuc_node *node = nuc_add_node(ti->g, NULL, op, nuc_format(ti->cx, "%.*s", (int)strcspn(own, "."), own));
 
-    node->source = (struct nuc_source){.file = nuc_base_name(ti->m->file),
-                                       .line = (int)ti->index,
-                                       .op = nuc_lt_code_name(ti->cx, ti->op->code),
-                                       .call = nuc_format(ti->cx, "%u", ti->index)};
+    node->source = ti->source;
     if (input != NULL)
         nuc_set_arg_node(node, ti->g, NUC_SELF, input);
     return node;

@@ -111,7 +111,7 @@ struct nuc_node *nuc_insert_in_order(struct nuc_graph *g, struct nuc_node *befor
     assert(!value->is_tuple && like->rank == meta.rank);
     nuc_set_arg_node(copy, g, NUC_SELF, value);
     nuc_set_order_arg(g, copy, like);
-    copy->source = value->source;
+    nuc_made_of(copy, value);
     /* Not inferred: kernels ask for the name the argument has. */
     memcpy(meta.dim_order, like->dim_order, sizeof meta.dim_order);
     nuc_set_val(g, copy, &meta);
@@ -127,7 +127,7 @@ void nuc_copy_operands_contiguous(struct nuc_graph *g, struct nuc_node *node)
             continue;
         struct nuc_meta contiguous = nuc_in_contiguous_order(&in->vals[0]);
         struct nuc_node *copy = nuc_insert_in_order(g, node, NUC_OP_CLONE_DIM_ORDER, in, &contiguous);
-        copy->source = node->source;
+        nuc_made_of(copy, node);
         nuc_replace_input(g, node, in, copy);
     }
 }
@@ -236,7 +236,7 @@ void nuc_convert_orders(struct nuc_graph *g, bool channels_last)
             continue;
         if (n->data != NULL)
             n->data = nuc_dense_data(g->cx, &to, nuc_in_dim_order(g->cx, &to, nuc_const_contiguous(g, n)));
-        n->vals[0] = to;
+        nuc_set_val(g, n, &to);
         if (n->input_kind == NUC_USER_INPUT)
             report_order(g, n);
     }
@@ -272,7 +272,7 @@ static struct nuc_node *insert_clone(struct nuc_graph *g, struct nuc_node *value
         (struct nuc_arg){.kind = NUC_ARG_MEMORY_FORMAT,
                          .given = true,
                          .u.memory_format = nuc_is_contiguous(like) ? NUC_CONTIGUOUS_FORMAT : NUC_CHANNELS_LAST};
-    clone->source = value->source;
+    nuc_made_of(clone, value);
     nuc_infer_shape(g, clone);
     return clone;
 }
@@ -293,9 +293,11 @@ void nuc_restore_output_orders(struct nuc_graph *g, const struct nuc_meta *metas
     }
 }
 
-static void name_contiguous(struct nuc_node *node)
+static void name_contiguous(struct nuc_graph *g, struct nuc_node *node)
 {
-    node->vals[0] = nuc_named_contiguous(&node->vals[0]);
+    struct nuc_meta named = nuc_named_contiguous(&node->vals[0]);
+
+    nuc_set_val(g, node, &named);
 }
 
 /* Operators on the CPU take the dim order of their results from that of their inputs, and were planned with it. */
@@ -309,27 +311,29 @@ static bool is_read_by_cpu(const struct nuc_node *node)
     return false;
 }
 
-void nuc_name_boundary_orders(struct nuc_node *call)
+void nuc_name_boundary_orders(struct nuc_graph *g, struct nuc_node *call)
 {
     const struct nuc_arg *inputs = &call->args[NUC_ARG(CALL_DELEGATE, inputs)];
 
     for (uint32_t i = 0; i < inputs->count; i++) {
         struct nuc_node *input = inputs->u.nodes[i];
         struct nuc_node *source = nuc_is_quantize(input) ? nuc_arg_node(input, NUC_SELF) : NULL;
-        name_contiguous(input);
+        name_contiguous(g, input);
         if (source != NULL && nuc_is_placeholder(source) && !is_read_by_cpu(source))
-            name_contiguous(source);
+            name_contiguous(g, source);
     }
+    struct nuc_meta *results = nuc_copy(g->cx, call->vals, call->n_vals * sizeof *results);
     for (uint32_t i = 0; i < call->n_users; i++) {
         struct nuc_node *result = call->users[i];
-        name_contiguous(result);
-        call->vals[result->args[NUC_ARG(GETITEM, index)].u.i] = result->vals[0];
+        name_contiguous(g, result);
+        results[result->args[NUC_ARG(GETITEM, index)].u.i] = result->vals[0];
         for (uint32_t k = 0; k < result->n_users; k++) {
             struct nuc_node *reader = result->users[k];
             if (nuc_is_dequantize(reader) && !is_read_by_cpu(reader))
-                name_contiguous(reader);
+                name_contiguous(g, reader);
         }
     }
+    nuc_set_tuple(g, call, results, call->n_vals);
 }
 
 /* Delegates, whose payloads are made, and the program's outputs read a value in the dim order it had. */

@@ -87,7 +87,7 @@ void nuc_restore_output_orders(struct nuc_graph *g, const struct nuc_meta *metas
  * under the name contiguous only. The name follows a quantized input and a dequantized output to the boundary of the
  * program, where an ambiguous order would be another one again to software that derives it from strides.
  */
-void nuc_name_boundary_orders(struct nuc_node *call);
+void nuc_name_boundary_orders(struct nuc_graph *g, struct nuc_node *call);
 
 /*
  * What follows a boundary whose order got its other name may come out in another order: torch derives orders from

@@ -12,7 +12,7 @@ static struct nuc_node *add_call(struct nuc_graph *g, const struct nuc_partition
         metas[i] = p->outputs[i]->vals[0];
     nuc_set_arg_nodes(call, g, NUC_ARG(CALL_DELEGATE, inputs), p->inputs, p->n_inputs);
     nuc_set_tuple(g, call, metas, p->n_outputs);
-    call->source = p->nodes[0]->source;
+    nuc_made_of(call, p->nodes[0]);
     return call;
 }
 
@@ -24,7 +24,7 @@ static void redirect_outputs(struct nuc_graph *g, const struct nuc_partition *p,
         nuc_set_arg_node(item, g, NUC_SELF, call);
         nuc_set_arg_int(item, NUC_ARG(GETITEM, index), i);
         nuc_set_val(g, item, &output->vals[0]);
-        item->source = output->source;
+        nuc_made_of(item, output);
         /* Readers outside now read the call; those inside keep reading the node. */
         for (uint32_t k = output->n_users; k > 0; k--) {
             struct nuc_node *user = output->users[k - 1];

@@ -75,7 +75,7 @@ static bool matches(const struct not_delegated *list, uint32_t index, const stru
         return strstr(node->name, list->patterns[index]) != NULL;
     return nuc_glob_matches(list->patterns[index], node->name) ||
            matches_operator(list->patterns[index], nuc_node_op_name(node)) ||
-           (node->source.op != NULL && matches_operator(list->patterns[index], node->source.op));
+           (node->source->op != NULL && matches_operator(list->patterns[index], node->source->op));
 }
 
 const char *nuc_not_delegated_match(const struct not_delegated *list, const struct nuc_node *node)

@@ -53,7 +53,7 @@ static struct nuc_node *insert_conv2d(struct nuc_graph *g, struct nuc_node *conv
     struct nuc_node *input = insert_reshaped(g, conv, NUC_OP_UNSQUEEZE, nuc_operand(g, conv, NUC_CONV_INPUT));
     struct nuc_node *wide = nuc_insert(g, conv, two_dimensional(args), conv);
 
-    input->source = conv->source;
+    nuc_made_of(input, conv);
     nuc_set_arg_node(wide, g, NUC_CONV_INPUT, input);
     nuc_set_arg_node(wide, g, NUC_CONV_WEIGHT, weight);
     nuc_copy_arg(g, wide, NUC_CONV_BIAS, conv, NUC_CONV_BIAS);

@@ -56,7 +56,7 @@ struct nuc_node *nuc_insert_clone(struct nuc_graph *g, struct nuc_node *node, st
 {
     struct nuc_node *clone = nuc_insert_in_order(g, node, NUC_OP_CLONE_DIM_ORDER, input, like);
 
-    clone->source = node->source;
+    nuc_made_of(clone, node);
     return clone;
 }
 

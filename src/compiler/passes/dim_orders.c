@@ -210,7 +210,7 @@ static bool settle_copy(struct nuc_graph *g, struct nuc_node *node, const struct
         nuc_set_contiguous(&named);
         nuc_set_order_arg(g, node, &named);
     }
-    node->vals[0] = named;
+    nuc_set_val(g, node, &named);
     return !nuc_same_order(&before, &named);
 }
 

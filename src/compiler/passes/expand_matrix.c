@@ -194,7 +194,7 @@ static struct nuc_node *insert_tensordot(struct nuc_graph *g, struct nuc_node *n
     uint64_t summed = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        int64_t *sizes[2];
+        const int64_t *sizes[2];
         uint32_t d = nuc_expand_dim(g, node, dims_a[i], a.rank), e = nuc_expand_dim(g, node, dims_b[i], b.rank);
         if (a.rank == 0 || b.rank == 0)
             nuc_expand_fail(g, node, "a scalar has no dimensions");

@@ -522,7 +522,7 @@ static struct nuc_node *of_own_type(struct writes *w, struct nuc_node *node)
     nuc_infer_shape(w->g, node);
     if (node->vals[0].dtype == stated.dtype) {
         node->in_place = true;
-        node->vals[0] = stated;
+        nuc_set_val(w->g, node, &stated);
         return node;
     }
     w->changed = true;

@@ -36,7 +36,7 @@ struct nuc_node *nuc_insert(struct nuc_graph *g, struct nuc_node *before, enum n
     struct nuc_node *node = nuc_add_node(g, before, op, aten ? traced_name(g, &form) : NULL);
 
     node->in_place = form.in_place;
-    node->source = from->source;
+    nuc_made_of(node, from);
     return node;
 }
 
@@ -164,7 +164,7 @@ struct nuc_node *nuc_take_parameter(struct nuc_graph *g, const struct nuc_node *
 
     node->data = nuc_dense_data(cx, meta, nuc_in_dim_order(cx, meta, data));
     node->target = like->target != NULL ? nuc_format(cx, "%s%s", like->target, suffix) : node->name;
-    node->source = like->source;
+    nuc_made_of(node, like);
     return node;
 }
 

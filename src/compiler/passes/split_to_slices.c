@@ -20,7 +20,7 @@ static bool replace_chunk(struct nuc_graph *g, struct nuc_node *split, uint32_t 
         return false;
     if (split->n_vals > 1) {
         value = nuc_insert_slice(g, split->next, value, dim, start, start + split->vals[index].sizes[dim]);
-        value->source = split->source;
+        nuc_made_of(value, split);
     }
     return nuc_replace_item(g, split, index, value);
 }

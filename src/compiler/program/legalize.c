@@ -189,7 +189,7 @@ static void widen_scales(struct nuc_graph *g, struct nuc_node *quantize)
         nuc_add_placeholder(g, nuc_format(g->cx, "%s_float64", scales->name), NUC_PARAMETER, &meta);
     widened->data = nuc_dense_data(g->cx, &meta, wide);
     widened->target = widened->name;
-    widened->source = scales->source;
+    nuc_made_of(widened, scales);
     nuc_replace_input(g, quantize, scales, widened);
 }
 

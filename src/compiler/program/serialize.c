@@ -172,12 +172,12 @@ static nuc_fb_ref add_stack_traces(struct serializer *s)
 
     for (size_t i = 0; i < s->e->n_instructions; i++) {
         const struct nuc_node *node = s->e->instructions[i].node;
-        nuc_fb_ref file = nuc_fb_add_string(s->b, node->source.file != NULL ? node->source.file : "");
+        nuc_fb_ref file = nuc_fb_add_string(s->b, node->source->file != NULL ? node->source->file : "");
         nuc_fb_ref name = nuc_fb_add_string(s->b, node->name);
         nuc_fb_ref context = nuc_fb_add_string(s->b, "");
         nuc_fb_table_begin(s->b);
         nuc_fb_put_ref(s->b, NUC_FRAME_FILE, file);
-        nuc_fb_put_i32(s->b, NUC_FRAME_LINE, node->source.line, 0);
+        nuc_fb_put_i32(s->b, NUC_FRAME_LINE, node->source->line, 0);
         nuc_fb_put_ref(s->b, NUC_FRAME_NAME, name);
         nuc_fb_put_ref(s->b, NUC_FRAME_CONTEXT, context);
         nuc_fb_ref frame = nuc_fb_table_end(s->b);

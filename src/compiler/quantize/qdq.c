@@ -102,7 +102,7 @@ static struct nuc_node *add_quantization(struct conversion *v, struct nuc_node *
                                                 .quant_max = o->spec.quant_max,
                                                 .dtype = o->spec.dtype});
     nuc_set_val(v->to, node, &meta);
-    node->source = input->source;
+    nuc_made_of(node, input);
     return node;
 }
 
@@ -231,7 +231,7 @@ static void add_frozen(struct conversion *v, const struct nuc_node *node)
                                                                                : nuc_const_contiguous(v->c->g, node);
         const void *bytes = nuc_quantize_constant(v->c->g, node, values, v->c->observers[p->group], &meta);
         p->quantized = nuc_add_buffer(v->to, free_target(v, "_frozen_param", &v->n_frozen), &meta, bytes);
-        p->quantized->source = node->source;
+        nuc_made_of(p->quantized, node);
     }
 }
 
@@ -241,7 +241,7 @@ static void copy_placeholder(struct conversion *v, const struct nuc_node *node)
 
     copy->target = node->target;
     copy->data = node->data;
-    copy->source = node->source;
+    nuc_made_of(copy, node);
     v->images[node->id].value = copy;
 }
 
@@ -304,7 +304,7 @@ static void copy_node(struct conversion *v, const struct nuc_node *from)
     }
     if (from->n_vals != 0)
         nuc_infer_shape(v->to, node); /* the dim order of a constant may have changed */
-    node->source = from->source;
+    nuc_made_of(node, from);
     v->images[from->id].value = node;
 }
 

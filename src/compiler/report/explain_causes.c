@@ -6,14 +6,15 @@
 
 bool nuc_is_same_call(const struct nuc_node *a, const struct nuc_node *b)
 {
-    return a == b || (a->source.call != NULL && b->source.call != NULL && strcmp(a->source.call, b->source.call) == 0);
+    return a == b ||
+           (a->source->call != NULL && b->source->call != NULL && strcmp(a->source->call, b->source->call) == 0);
 }
 
 const char *nuc_written_operator(struct nuc_context *cx, const struct nuc_node *node)
 {
     if (nuc_is_quantize(node) || nuc_is_dequantize(node))
         return nuc_is_quantize(node) ? "quantize" : "dequantize";
-    const char *name = node->source.op != NULL ? node->source.op : nuc_short_op_name(nuc_node_op_name(node));
+    const char *name = node->source->op != NULL ? node->source->op : nuc_short_op_name(nuc_node_op_name(node));
     const char *dot = strchr(name, '.'), *overload = strrchr(name, '.');
 
     return dot == overload ? name : nuc_format(cx, "%.*s", (int)(overload - name), name);
@@ -100,9 +101,9 @@ static size_t hash_of_call(const struct nuc_node *node)
 {
     uint32_t h = 2166136261u; /* FNV-1a */
 
-    if (node->source.call == NULL)
+    if (node->source->call == NULL)
         return node->id * 2654435761u;
-    for (const char *p = node->source.call; *p != '\0'; p++)
+    for (const char *p = node->source->call; *p != '\0'; p++)
         h = (h ^ (uint8_t)*p) * 16777619u;
     return h;
 }

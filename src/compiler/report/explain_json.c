@@ -89,10 +89,10 @@ static void add_row(struct nuc_text *out, const struct nuc_explanation *e, const
     nuc_text_addf(out, "    {\"name\": ");
     add_string(out, n->name);
     add_field(out, "operator", nuc_node_op_name(n));
-    add_field(out, "origin_operator", n->source.op);
-    add_field(out, "file", n->source.file);
-    add_number(out, "line", n->source.line > 0 ? (uint64_t)n->source.line : 0);
-    add_field(out, "module", n->source.module);
+    add_field(out, "origin_operator", n->source->op);
+    add_field(out, "file", n->source->file);
+    add_number(out, "line", n->source->line > 0 ? (uint64_t)n->source->line : 0);
+    add_field(out, "module", n->source->module);
     add_field(out, "partition", row->partition);
     add_field(out, "rule", d->delegated ? NULL : d->rule);
     add_field(out, "actual", d->delegated ? NULL : d->actual);

@@ -26,7 +26,7 @@ static void add_reason(struct nuc_text *out, const char *label, const char *text
 /* Where the model says nothing of a module and a line, the name of the node in its file is all there is. */
 static const char *module_text(const struct nuc_node *node)
 {
-    const struct nuc_source *source = &node->source;
+    const struct nuc_source *source = node->source;
 
     if (nuc_is_text(source->module))
         return source->module;
@@ -56,7 +56,7 @@ static void add_line(struct nuc_text *out, const char *where, const struct nuc_n
 {
     add_first_columns(out, where, nuc_written_operator(out->cx, node));
     add_column(out, module_text(node), MODULE);
-    add_last_columns(out, nuc_source_text(out->cx, &node->source), SOURCE, cycles);
+    add_last_columns(out, nuc_source_text(out->cx, node->source), SOURCE, cycles);
 }
 
 static uint64_t cycles_of(const struct nuc_explain_row *row)
@@ -267,7 +267,7 @@ static void add_likeness(struct nuc_text *out, const struct nuc_explanation *e, 
     struct nuc_context *cx = out->cx;
     const struct nuc_explain_cause *cause = &e->causes[index], *like = &e->causes[earlier];
     const struct nuc_explain_row *root = &e->rows[cause->root], *other = &e->rows[like->root];
-    const struct nuc_source *source = &other->node->source;
+    const struct nuc_source *source = other->node->source;
     const char *module = nuc_is_text(source->module) ? nuc_shortened(cx, source->module, MODULE) : NULL;
     bool places, other_places;
     const char *found = nuc_found_text(cx, e, root->decision, &places);
@@ -395,7 +395,7 @@ static const char *place_of_run(struct nuc_context *cx, const struct nuc_explana
     const char *first = NULL, *last = NULL;
 
     for (uint32_t i = run->first; i <= run->last; i++) {
-        const char *module = e->rows[i].node->source.module;
+        const char *module = e->rows[i].node->source->module;
         if (!is_in_run(e, i, run->first) || !nuc_is_text(module))
             continue;
         first = first == NULL ? module : first;
@@ -404,9 +404,9 @@ static const char *place_of_run(struct nuc_context *cx, const struct nuc_explana
     if (first != NULL)
         return from_to(cx, first, last);
     const struct nuc_node *begin = e->rows[run->first].node, *end = e->rows[run->last].node;
-    if (begin->source.file == NULL && end->source.file == NULL)
+    if (begin->source->file == NULL && end->source->file == NULL)
         return from_to(cx, module_text(begin), module_text(end));
-    return from_to(cx, nuc_source_text(cx, &begin->source), nuc_source_text(cx, &end->source));
+    return from_to(cx, nuc_source_text(cx, begin->source), nuc_source_text(cx, end->source));
 }
 
 static void add_run(struct nuc_text *out, const struct nuc_explanation *e, const struct run *run)

@@ -150,7 +150,7 @@ void nuc_inspect_graph_json(struct nuc_context *cx, const struct nuc_graph *g, j
         else
             put_args(cx, node, n);
         put_val(cx, node, n);
-        put_source(cx, node, &n->source);
+        put_source(cx, node, n->source);
     }
 }
 

@@ -48,8 +48,8 @@ static bool same_origin(enum likeness how, const struct nuc_node *q, const struc
 {
     if (how == BY_CALL)
         return same_text(nuc_first_call(q), nuc_first_call(f));
-    return same_text(q->source.module, f->source.module) && same_text(q->source.file, f->source.file) &&
-           q->source.line == f->source.line;
+    return same_text(q->source->module, f->source->module) && same_text(q->source->file, f->source->file) &&
+           q->source->line == f->source->line;
 }
 
 /* Whether two nodes may compute the same value: one operator, one shape and one origin. */
@@ -131,7 +131,7 @@ static void match(struct comparison *k)
             .name = q->name,
             .float_name = f->name,
             .op = nuc_node_op_name(f),
-            .module = f->source.module,
+            .module = f->source->module,
         };
     }
     k->result->nodes = k->scores;
