@@ -182,6 +182,12 @@ void nuc_begin_files(struct nuc_compiler *c);
 enum nuc_status nuc_commit_files(struct nuc_compiler *c);
 
 /*
+ * File `index`, in their order, of those that calls of this compiler have written so far, scratch files left out: its
+ * path as it was given and its bytes. False: there are not as many.
+ */
+bool nuc_written_file(const struct nuc_compiler *c, size_t index, const char **path, size_t *bytes);
+
+/*
  * For a handler of a signal that ends the process, and only for it: removes the temporary files of the call under way
  * and ends a converter that it runs. Nothing else may be done with the compiler after that.
  */

@@ -31,6 +31,7 @@ struct nuc_allocator {
 };
 
 struct nuc_arena;
+struct nuc_output;
 struct nuc_outputs;
 struct nuc_schema;
 
@@ -43,6 +44,7 @@ struct nuc_context {
     void (*warn)(void *user, const char *message); /* may be NULL; receives notes that are not errors */
     void *warn_user;
     struct nuc_outputs *outputs; /* NULL: files are written at once (host/file.h) */
+    struct nuc_output *written; /* by calls that are over, the last one first (host/file.h) */
     struct nuc_unfinished unfinished;
 };
 

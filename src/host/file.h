@@ -81,6 +81,9 @@ bool nuc_begin_outputs(struct nuc_context *cx, struct nuc_outputs *outputs);
 void nuc_commit_outputs(struct nuc_context *cx);
 void nuc_end_outputs(struct nuc_context *cx);
 
+/* File `index` of those that were committed, in their order; false: there is none. */
+bool nuc_written_output(const struct nuc_context *cx, size_t index, const char **path, size_t *bytes);
+
 /* The part of a path after the last '/'. */
 const char *nuc_base_name(const char *path);
 

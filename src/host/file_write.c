@@ -16,6 +16,8 @@
 
 struct nuc_output {
     struct nuc_output *next;
+    struct nuc_output *before; /* the one committed before this one */
+    size_t bytes;
     const char *path;                 /* as it was given, for messages */
     const char *name;                 /* in the folder */
     int folder;                       /* open; -1: closed */
@@ -303,6 +305,8 @@ static void write_file(struct nuc_context *cx, const char *path, const struct nu
     o->folder = -1;
     o->is_scratch = is_scratch;
     o->path = nuc_copy_out(cx, arena, path, strlen(path) + 1);
+    for (size_t i = 0; i < bytes->count; i++)
+        o->bytes += bytes->items[i].size;
     target = nuc_copy_out(cx, arena, target, strlen(target) + 1);
     prepare(cx, o, target, bytes);
     if (staged == NULL) {
@@ -356,7 +360,29 @@ bool nuc_begin_outputs(struct nuc_context *cx, struct nuc_outputs *outputs)
 
 void nuc_commit_outputs(struct nuc_context *cx)
 {
-    commit(cx, cx->outputs);
+    struct nuc_output *first = cx->outputs->first;
+
+    commit(cx, cx->outputs); /* forgets them, but for what is in the arena */
+    for (struct nuc_output *o = first; o != NULL; o = o->next) {
+        o->before = cx->written;
+        cx->written = o;
+    }
+}
+
+bool nuc_written_output(const struct nuc_context *cx, size_t index, const char **path, size_t *bytes)
+{
+    size_t count = 0;
+
+    for (const struct nuc_output *o = cx->written; o != NULL; o = o->before)
+        count++;
+    if (index >= count)
+        return false;
+    const struct nuc_output *o = cx->written;
+    for (size_t i = count - 1; i > index; i--)
+        o = o->before;
+    *path = o->path;
+    *bytes = o->bytes;
+    return true;
 }
 
 void nuc_end_outputs(struct nuc_context *cx)

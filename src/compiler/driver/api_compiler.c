@@ -148,6 +148,11 @@ const char *nuc_compiler_message(const struct nuc_compiler *c)
     return c->cx->message;
 }
 
+bool nuc_written_file(const struct nuc_compiler *c, size_t index, const char **path, size_t *bytes)
+{
+    return nuc_written_output(c->cx, index, path, bytes);
+}
+
 const char *nuc_dim_order_table(const struct nuc_compiler *c)
 {
     return c->dim_order_table;

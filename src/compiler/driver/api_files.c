@@ -1,6 +1,8 @@
 /* Public calls that take files and not a model: code, descriptions, profiles, lists, LiteRT models. */
 #include <sys/stat.h>
 
+#include "nucleon/json.h"
+
 #include "compiler/codegen/codegen.h"
 #include "compiler/cortexm/cortexm.h"
 #include "compiler/driver/driver.h"
@@ -123,6 +125,16 @@ enum nuc_status nuc_list_operators(struct nuc_compiler *c, bool markdown, const 
     return nuc_enter(&(struct nuc_call){.c = c, .flag = markdown, .out.text = text}, list_operators);
 }
 
+static void operators_json(struct nuc_call *k)
+{
+    *k->out.text = nuc_operators_tree(k->c->cx, nuc_settings(k->c)->flavor, runs_on);
+}
+
+enum nuc_status nuc_operators_json(struct nuc_compiler *c, const char **text)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .out.text = text}, operators_json);
+}
+
 static void list_targets(struct nuc_call *k)
 {
     *k->out.text = nuc_targets_text(k->c->cx);
@@ -131,6 +143,16 @@ static void list_targets(struct nuc_call *k)
 enum nuc_status nuc_list_targets(struct nuc_compiler *c, const char **text)
 {
     return nuc_enter(&(struct nuc_call){.c = c, .out.text = text}, list_targets);
+}
+
+static void targets_json(struct nuc_call *k)
+{
+    *k->out.text = nuc_targets_tree(k->c->cx);
+}
+
+enum nuc_status nuc_targets_json(struct nuc_compiler *c, const char **text)
+{
+    return nuc_enter(&(struct nuc_call){.c = c, .out.text = text}, targets_json);
 }
 
 /* ---- profiles of programs that ran ---- */
@@ -152,6 +174,19 @@ enum nuc_status nuc_profile_text(struct nuc_compiler *c, const char *file, const
     return nuc_enter(
         &(struct nuc_call){.c = c, .path = file, .bytes = {program, size}, .in.runs = run, .out.text = text},
         print_profile);
+}
+
+static void profile_json(struct nuc_call *k)
+{
+    *k->out.text = nuc_profile_tree(k->c->cx, read_run(k, 0));
+}
+
+enum nuc_status nuc_profile_json(struct nuc_compiler *c, const char *file, const void *program, size_t size,
+                                 const struct nuc_profile_run *run, const char **text)
+{
+    return nuc_enter(
+        &(struct nuc_call){.c = c, .path = file, .bytes = {program, size}, .in.runs = run, .out.text = text},
+        profile_json);
 }
 
 static void write_etdump(struct nuc_call *k)

@@ -90,6 +90,7 @@ struct nuc_call {
         const struct nuc_profile_run *runs;
         const struct nuc_explain_options *explain;
         const struct nuc_convert_model_options *convert;
+        const struct nuc_convert_report *converted;
         const struct nuc_tune_options *tune;
         const void *const *buffers;
     } in;

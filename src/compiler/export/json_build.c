@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/characters.h"
+
 static void release(void *object)
 {
     json_t **tree = object;
@@ -106,6 +108,38 @@ void nuc_put_string(struct nuc_context *cx, json_t *parent, const char *key, con
     if (!is_utf8(value))
         nuc_fail(cx, NUC_BAD_INPUT, "'%s' is not UTF-8 text: rename it", value);
     put(cx, parent, key, json_string_nocheck(value));
+}
+
+void nuc_put_text(struct nuc_context *cx, json_t *parent, const char *key, const char *value)
+{
+    if (value == NULL)
+        nuc_put_null(cx, parent, key);
+    else
+        nuc_put_string(cx, parent, key, is_utf8(value) ? value : nuc_plain_text(cx, value));
+}
+
+void nuc_put_count(struct nuc_context *cx, json_t *parent, const char *key, uint64_t value)
+{
+    nuc_put_int(cx, parent, key, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+}
+
+void nuc_put_measure(struct nuc_context *cx, json_t *parent, const char *key, double value)
+{
+    if (isnan(value))
+        nuc_put_null(cx, parent, key);
+    else
+        nuc_put_double(cx, parent, key, value);
+}
+
+const char *nuc_json_text(struct nuc_context *cx, const json_t *tree)
+{
+    struct nuc_span text = nuc_json_dump(cx, tree, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+
+    char *line = nuc_alloc(cx, text.size + 2); /* zeroed: its end is there */
+
+    memcpy(line, text.data, text.size);
+    line[text.size] = '\n';
+    return line;
 }
 
 struct nuc_span nuc_json_dump(struct nuc_context *cx, const json_t *tree, size_t flags)

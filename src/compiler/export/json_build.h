@@ -25,6 +25,18 @@ void nuc_put_double(struct nuc_context *cx, json_t *parent, const char *key, dou
 /* Fails with NUC_BAD_INPUT when the text is not UTF-8. */
 void nuc_put_string(struct nuc_context *cx, json_t *parent, const char *key, const char *value);
 
+/* The same for a text that may be any bytes: those that are not UTF-8 become \xNN. NULL becomes null. */
+void nuc_put_text(struct nuc_context *cx, json_t *parent, const char *key, const char *value);
+
+/* Bytes, cycles, how many: what is beyond 63 bits becomes the greatest number of them. */
+void nuc_put_count(struct nuc_context *cx, json_t *parent, const char *key, uint64_t value);
+
+/* A number that may be unknown: NaN becomes null. */
+void nuc_put_measure(struct nuc_context *cx, json_t *parent, const char *key, double value);
+
+/* What a call that returns JSON gives: the text of an object, indented, in ASCII, with a line end. */
+const char *nuc_json_text(struct nuc_context *cx, const json_t *tree);
+
 /* The text of the tree, in the arena; `flags` are jansson's, JSON_COMPACT or JSON_INDENT(n); reals have 17 digits
  * where these do not say otherwise. */
 struct nuc_span nuc_json_dump(struct nuc_context *cx, const json_t *tree, size_t flags);

@@ -93,10 +93,7 @@ void nuc_put_report_placement(struct nuc_report *r); /* on_cpu, splits, options 
 
 /* ---- what they share ---- */
 
-void nuc_put_text(struct nuc_context *cx, json_t *to, const char *key, const char *text); /* NULL: null */
-void nuc_put_id(struct nuc_context *cx, json_t *to, const char *key, uint32_t id);        /* NUC_NO_ID: null */
-void nuc_put_count(struct nuc_context *cx, json_t *to, const char *key, uint64_t count);
-void nuc_put_measure(struct nuc_context *cx, json_t *to, const char *key, double value); /* NaN: null */
+void nuc_put_id(struct nuc_context *cx, json_t *to, const char *key, uint32_t id); /* NUC_NO_ID: null */
 void nuc_put_sizes(struct nuc_context *cx, json_t *to, const struct nuc_meta *meta);
 
 /* The text of the page around the object. */

@@ -55,10 +55,7 @@ static json_t *new_tree(const struct nuc_inspection *in, const char *kind, uint6
 
 static void dump_json(struct nuc_text *out, const json_t *tree)
 {
-    struct nuc_span text = nuc_json_dump(out->cx, tree, JSON_INDENT(1) | JSON_ENSURE_ASCII);
-
-    nuc_text_add(out, (const char *)text.data, text.size);
-    nuc_text_add(out, "\n", 1);
+    nuc_text_addf(out, "%s", nuc_json_text(out->cx, tree));
 }
 
 /* The text is the graph's own text form, which can be read again. */

@@ -2,8 +2,11 @@
 
 #include <string.h>
 
+#include "compiler/export/json_build.h"
 #include "compiler/support/support.h"
 #include "host/text.h"
+
+#define CHANNELS_FIRST "input and output are channels-first data"
 
 /* Without the dialect, which all of them are in. */
 static const char *short_name(enum nuc_op op)
@@ -80,8 +83,7 @@ static const char *join(struct nuc_context *cx, const char *first, const struct 
 /* What has to hold of the node itself. */
 static const char *node_rules(struct nuc_context *cx, const struct nuc_support_row *row, const char *separator)
 {
-    return join(cx, row->channels_first ? "input and output are channels-first data" : NULL, row->ir, row->target,
-                separator);
+    return join(cx, row->channels_first ? CHANNELS_FIRST : NULL, row->ir, row->target, separator);
 }
 
 static void add_archive_operators(struct nuc_text *out, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on)
@@ -166,6 +168,111 @@ const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_
     for (size_t i = 0; nuc_flavor_at(i) != NULL; i++)
         add_table(&out, nuc_flavor_at(i));
     return nuc_text_string(&out);
+}
+
+/* ---- JSON ---- */
+
+static void put_rules(struct nuc_context *cx, json_t *to, const char *key, const char *first,
+                      const struct nuc_support_rule *one, const struct nuc_support_rule *other)
+{
+    const struct nuc_support_rule *const lists[] = {one, other};
+    json_t *list = nuc_put_array(cx, to, key);
+
+    if (first != NULL)
+        nuc_put_text(cx, list, NULL, first);
+    for (size_t i = 0; i < 2; i++) {
+        for (const struct nuc_support_rule *r = lists[i]; r != NULL && r->text != NULL; r++)
+            nuc_put_text(cx, list, NULL, r->text);
+    }
+}
+
+static void put_archive_operators(struct nuc_context *cx, json_t *tree, const struct nuc_flavor *flavor,
+                                  nuc_runs_on_fn *runs_on)
+{
+    uint32_t count;
+    const enum nuc_op *ops = sorted_archive_operators(cx, &count);
+    json_t *list = nuc_put_array(cx, tree, "archive_operators");
+
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *o = nuc_put_object(cx, list, NULL);
+        struct nuc_runs_on r = runs_on(cx, flavor, ops[i]);
+        nuc_put_text(cx, o, "operator", archive_name(ops[i]));
+        nuc_put_bool(cx, o, "npu", r.npu);
+        nuc_put_bool(cx, o, "cpu_int8", r.int8);
+        nuc_put_bool(cx, o, "cpu_float", r.real);
+        nuc_put_bool(cx, o, "gone", r.nothing);
+    }
+}
+
+const char *nuc_operators_tree(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on)
+{
+    uint32_t count;
+    const enum nuc_op *ops = sorted_operators(cx, flavor, &count);
+    json_t *tree = nuc_json_tree(cx);
+
+    nuc_put_text(cx, tree, "converter_flavor", flavor->name);
+    put_archive_operators(cx, tree, flavor, runs_on);
+    json_t *list = nuc_put_array(cx, tree, "npu_operators");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nuc_support_row *row = nuc_support_row(flavor, ops[i]);
+        json_t *o = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, o, "operator", short_name(ops[i]));
+        put_rules(cx, o, "rules", row->channels_first ? CHANNELS_FIRST : NULL, row->ir, row->target);
+        put_rules(cx, o, "partition_rules", NULL, row->partition, NULL);
+    }
+    return nuc_json_text(cx, tree);
+}
+
+static void put_npu(struct nuc_context *cx, json_t *to, const struct nuc_target *t)
+{
+    if (t->npu_name == NULL) {
+        nuc_put_null(cx, to, "npu");
+        return;
+    }
+    json_t *o = nuc_put_object(cx, to, "npu");
+    nuc_put_text(cx, o, "name", t->npu_name);
+    nuc_put_int(cx, o, "pipelines", t->pipelines);
+    nuc_put_int(cx, o, "macs_per_pipeline", t->num_macs);
+    nuc_put_double(cx, o, "peak_macs_per_second", nuc_target_peak_macs(t));
+    nuc_put_int(cx, o, "max_window", t->max_window);
+    nuc_put_int(cx, o, "max_mac_buffer", t->max_mac_buffer);
+    nuc_put_int(cx, o, "max_softmax_channels", t->max_softmax_channels);
+    nuc_put_int(cx, o, "max_softmax_rows", t->max_softmax_rows);
+    nuc_put_int(cx, o, "max_softmax_elements", t->max_softmax_elements);
+    json_t *list = nuc_put_array(cx, o, "memories");
+    for (uint32_t i = 0; i < t->n_memories; i++) {
+        json_t *memory = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, memory, "name", t->memories[i].name);
+        nuc_put_int(cx, memory, "bytes", (int64_t)t->memories[i].bytes);
+        nuc_put_bool(cx, memory, "npu_reads", t->memories[i].npu_reads);
+    }
+}
+
+const char *nuc_targets_tree(struct nuc_context *cx)
+{
+    json_t *tree = nuc_json_tree(cx), *list = nuc_put_array(cx, tree, "targets");
+
+    for (size_t i = 0; nuc_target_at(i) != NULL; i++) {
+        const struct nuc_target *t = nuc_target_at(i);
+        json_t *o = nuc_put_object(cx, list, NULL);
+        nuc_put_text(cx, o, "name", t->name);
+        nuc_put_text(cx, o, "description", t->description);
+        nuc_put_double(cx, o, "clock_hz", t->clock_hz);
+        put_npu(cx, o, t);
+        nuc_put_text(cx, o, "cpu", t->cpu != NULL ? t->cpu->name : NULL);
+        nuc_put_text(cx, o, "cpu_kernels", t->cpu != NULL ? nuc_isa_name(t->cpu->isa) : "float");
+    }
+    list = nuc_put_array(cx, tree, "converter_flavors");
+    for (size_t i = 0; nuc_flavor_at(i) != NULL; i++) {
+        const struct nuc_flavor *f = nuc_flavor_at(i);
+        json_t *o = nuc_put_object(cx, list, NULL), *aliases;
+        nuc_put_text(cx, o, "name", f->name);
+        nuc_put_text(cx, o, "description", f->description);
+        aliases = nuc_put_array(cx, o, "aliases");
+        for (size_t k = 0; k < NUC_MAX_FLAVOR_ALIASES && f->aliases[k] != NULL; k++)
+            nuc_put_text(cx, aliases, NULL, f->aliases[k]);
+    }
+    return nuc_json_text(cx, tree);
 }
 
 /* ---- targets ---- */

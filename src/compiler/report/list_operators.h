@@ -1,4 +1,4 @@
-/* What the tables of rules and targets hold, as text: `nucleon ops`, `nucleon targets` and docs/supported-ops.md. */
+/* What the tables of rules and targets hold, as text and as JSON: `nucleon ops`, `nucleon targets` and docs/supported-ops.md. */
 #ifndef NUC_REPORT_LIST_OPERATORS_H
 #define NUC_REPORT_LIST_OPERATORS_H
 
@@ -19,5 +19,9 @@ const char *nuc_operators_text(struct nuc_context *cx, const struct nuc_flavor *
 const char *nuc_operators_markdown(struct nuc_context *cx, nuc_runs_on_fn *runs_on);
 
 const char *nuc_targets_text(struct nuc_context *cx);
+
+/* The same as JSON, of the rule set alone (docs/json.md). */
+const char *nuc_operators_tree(struct nuc_context *cx, const struct nuc_flavor *flavor, nuc_runs_on_fn *runs_on);
+const char *nuc_targets_tree(struct nuc_context *cx);
 
 #endif

@@ -49,6 +49,9 @@ struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_ta
 /* A table of 120 columns and what its figures are. */
 const char *nuc_profile_table(struct nuc_context *cx, const struct nuc_profile *p);
 
+/* The same as JSON (docs/json.md). */
+const char *nuc_profile_tree(struct nuc_context *cx, const struct nuc_profile *p);
+
 /* An ETDump with a block for each run, for ExecuTorch's Inspector; times are cycles. */
 struct nuc_span nuc_profile_dump(struct nuc_context *cx, const struct nuc_profile *const *runs, size_t n_runs);
 

@@ -14,14 +14,6 @@ static void put_count(const struct writer *w, json_t *to, const char *key, size_
     nuc_put_int(w->cx, to, key, (int64_t)count);
 }
 
-static void put_optional(const struct writer *w, json_t *to, const char *key, const char *text)
-{
-    if (text != NULL)
-        nuc_put_string(w->cx, to, key, text);
-    else
-        nuc_put_null(w->cx, to, key);
-}
-
 static double share(size_t part, size_t whole)
 {
     return whole == 0 ? 0 : (double)part / (double)whole;
@@ -116,10 +108,10 @@ static void put_output(const struct writer *w, json_t *to, const struct nuc_outp
     put_count(w, to, "infinite", o->deviation.n_infinite);
     if (w->e->has_reference)
         put_deviation(w, to, "against_reference", &o->deviation);
-    put_optional(w, to, "task", tasks[o->task]);
-    put_optional(w, to, "because", o->because);
+    nuc_put_text(w->cx, to, "task", tasks[o->task]);
+    nuc_put_text(w->cx, to, "because", o->because);
     nuc_put_bool(w->cx, to, "guess", o->is_guess);
-    put_optional(w, to, "labels", o->labels);
+    nuc_put_text(w->cx, to, "labels", o->labels);
     if (o->task == NUC_TASK_CLASSIFY || o->task == NUC_TASK_SEGMENT)
         put_classes(w, to, o);
     if (o->task != NUC_TASK_REGRESS || o->labels == NULL)
@@ -155,7 +147,7 @@ static void put_nodes(const struct writer *w, json_t *to, const struct nuc_node_
         nuc_put_string(w->cx, o, "name", s->name);
         nuc_put_string(w->cx, o, "float_name", s->float_name);
         nuc_put_string(w->cx, o, "operator", s->op);
-        put_optional(w, o, "module", s->module);
+        nuc_put_text(w->cx, o, "module", s->module);
         put_deviation(w, o, "quantized_against_float", &s->float_quantized);
         put_deviation(w, o, "program_against_quantized", &s->quantized_program);
         put_deviation(w, o, "program_against_float", &s->float_program);
@@ -199,9 +191,8 @@ static void write_json(struct nuc_call *k)
     put_disagreements(&w, tree);
     if (j->nodes != NULL)
         put_nodes(&w, tree, j->nodes);
-    put_optional(&w, tree, "missed", e->missed);
-    struct nuc_span text = nuc_json_dump(w.cx, tree, JSON_INDENT(2) | JSON_ENSURE_ASCII);
-    *k->out.text = nuc_format(w.cx, "%.*s\n", (int)text.size, (const char *)text.data);
+    nuc_put_text(w.cx, tree, "missed", e->missed);
+    *k->out.text = nuc_json_text(w.cx, tree);
 }
 
 enum nuc_status nuc_evaluation_json(struct nuc_compiler *c, const struct nuc_evaluation *e,
