@@ -542,6 +542,9 @@ struct nuc_program_report {
     size_t n_strips;              /* strips of all of them, */
     uint64_t strip_cycles;        /* and estimated cycles that these take more than */
     uint64_t plain_cycles;        /* the CPU's operators without them; all 0 elsewhere */
+    uint64_t cycles;              /* of an inference, by the model of docs/cycle-model.md; 0: of a foreign converter */
+    uint64_t npu_cycles;          /* of these, on the NPU, calls included; the others are the CPU's */
+    double clock_hz;              /* of the target */
 };
 enum nuc_status nuc_program_report(const struct nuc_compiler *c, struct nuc_program_report *out);
 

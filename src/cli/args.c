@@ -10,226 +10,6 @@
 
 #include "cli/signals.h"
 
-/* An argument was answered with a list: the command does not run. */
-enum { LISTED = -1 };
-
-static bool belongs(const struct cli_option *o, const struct cli_command *command)
-{
-    return (o->commands & command->bit) != 0;
-}
-
-static void *member(const struct cli_args *args, size_t offset)
-{
-    return (char *)(uintptr_t)args + offset;
-}
-
-/* ---- help ---- */
-
-void cli_print_help(const struct cli_command *command)
-{
-    bool any = false;
-
-    cli_printf("usage: nucleon %s%s%s\n\n%s\n", command->name, command->arguments[0] != '\0' ? " " : "",
-               command->arguments, command->summary);
-    for (size_t i = 0; i < cli_n_options; i++) {
-        const struct cli_option *o = &cli_options[i];
-        char left[80];
-        if (!belongs(o, command))
-            continue;
-        snprintf(left, sizeof left, "%s%s%s%s%s", o->alias != NULL ? o->alias : "", o->alias != NULL ? ", " : "",
-                 o->name, o->argument != NULL ? " " : "", o->argument != NULL ? o->argument : "");
-        cli_printf("%s  %-34s %s\n", any ? "" : "\n", left, o->help);
-        any = true;
-    }
-}
-
-/* ---- values ---- */
-
-#define MOST (1u << 30)
-
-/* Flags, numbers and choices are written as what the member is: bool, enum, unsigned or 64 bits. */
-static void store(struct cli_args *args, const struct cli_option *o, uint64_t value)
-{
-    void *to = member(args, o->offset);
-    unsigned narrow = (unsigned)value;
-
-    assert(o->size == sizeof(bool) || o->size == sizeof narrow || o->size == sizeof value);
-    if (o->size == sizeof(bool))
-        *(bool *)to = value != 0;
-    else if (o->size == sizeof value)
-        memcpy(to, &value, sizeof value);
-    else
-        memcpy(to, &narrow, sizeof narrow);
-}
-
-static int set_number(struct cli_args *args, const struct cli_option *o, const char *text)
-{
-    char *end;
-
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    unsigned least = o->kind == CLI_COUNT ? 1 : 0;
-    unsigned long long most = o->kind == CLI_CYCLES ? UINT64_MAX - 1 : MOST;
-    bool digits = *text >= '0' && *text <= '9' && *end == '\0';
-    if (!digits)
-        return cli_usage("%s %s takes a number, in digits alone, not '%s'", o->name, o->argument, text);
-    if (errno != 0 || value > most || value < least)
-        return cli_usage("%s takes a number from %u to %llu, not '%s'", o->name, least, most, text);
-    store(args, o, value);
-    return CLI_OK;
-}
-
-static size_t n_choices(const struct cli_option *o)
-{
-    size_t count = 0;
-
-    while (o->choices[count] != NULL)
-        count++;
-    return count;
-}
-
-static int set_choice(struct cli_args *args, const struct cli_option *o, const char *text)
-{
-    char known[256] = "";
-
-    for (unsigned i = 0; o->choices[i] != NULL; i++) {
-        if (strcmp(o->choices[i], text) == 0) {
-            store(args, o, o->value == 0 ? i : o->value - i);
-            return CLI_OK;
-        }
-        size_t length = strlen(known);
-        snprintf(known + length, sizeof known - length, "%s%s", i == 0 ? "" : ", ", o->choices[i]);
-    }
-    const char *nearest = nuc_nearest_word(text, o->choices, n_choices(o));
-    return cli_usage("%s takes one of: %s; not '%s'%s%s%s", o->name, known, text,
-                     nearest != NULL ? ", did you mean '" : "", nearest != NULL ? nearest : "",
-                     nearest != NULL ? "'?" : "");
-}
-
-static int set_integer(struct cli_args *args, const struct cli_option *o, const char *text)
-{
-    char *end;
-
-    errno = 0;
-    int64_t value = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0)
-        return cli_usage("%s %s takes an integer, not '%s'", o->name, o->argument, text);
-    *(int64_t *)member(args, o->offset) = value;
-    return CLI_OK;
-}
-
-static int set_real(struct cli_args *args, const struct cli_option *o, const char *text)
-{
-    char *end;
-    double value = strtod(text, &end);
-
-    if (end == text || *end != '\0' || !isfinite(value))
-        return cli_usage("%s %s takes a finite number without a unit, not '%s'", o->name, o->argument, text);
-    if (o->kind == CLI_SHARE && (value < 0 || value > 100))
-        return cli_usage("%s takes percents from 0 to 100, not '%s'", o->name, text);
-    *(double *)member(args, o->offset) = value;
-    return CLI_OK;
-}
-
-static int set_floats(struct cli_args *args, const struct cli_option *o, const char *text)
-{
-    float *values = member(args, o->offset);
-    size_t most = o->size / sizeof *values, *count = member(args, o->count);
-    const char *rest = text;
-    char *end;
-
-    for (*count = 0;; rest = end + 1) {
-        float value = strtof(rest, &end);
-        if (end == rest || (*end != '\0' && *end != ',') || !isfinite(value))
-            return cli_usage("%s %s takes finite numbers with commas between, without spaces, not '%s'", o->name,
-                             o->argument, text);
-        if (*count == most)
-            return cli_usage("%s takes at most %zu number%s, not '%s'", o->name, most, most == 1 ? "" : "s", text);
-        values[(*count)++] = value;
-        if (*end == '\0')
-            return CLI_OK;
-    }
-}
-
-/* Cuts the argument at its commas; the parts stay where they are, in argv. */
-static int add_to_list(struct cli_args *args, const struct cli_option *o, char *text)
-{
-    const char *const **list = member(args, o->offset);
-    size_t *count = member(args, o->count);
-
-    assert(*list != NULL || args->n_lists < CLI_LISTS);
-    if (*list == NULL)
-        *list = args->lists[args->n_lists++];
-    const char **items = (const char **)(uintptr_t)*list;
-    for (char *rest = text; rest != NULL;) {
-        char *comma = strchr(rest, ',');
-        if (comma != NULL)
-            *comma = '\0';
-        if (*rest == '\0')
-            return cli_usage("%s has an empty entry", o->name);
-        if (*count == CLI_LIST_MAX)
-            return cli_usage("%s takes at most %d entries", o->name, CLI_LIST_MAX);
-        items[(*count)++] = rest;
-        rest = comma == NULL ? NULL : comma + 1;
-    }
-    return CLI_OK;
-}
-
-static int set_string(struct cli_args *args, const struct cli_option *o, const char *text)
-{
-    const char **to = member(args, o->offset);
-
-    if (*text == '\0' && o->kind == CLI_STRING)
-        return cli_usage("%s needs a value: %s", o->name, o->argument);
-    if (o->list != NULL && strcmp(text, "help") == 0) {
-        o->list();
-        return LISTED;
-    }
-    *to = o->choices != NULL && strcmp(o->choices[0], text) == 0 ? NULL : text;
-    return CLI_OK;
-}
-
-/* Two options that set one member to different values exclude each other. */
-static int set_flag(struct cli_args *args, const struct cli_option *o)
-{
-    for (size_t i = 0; o->kind == CLI_SET && i < cli_n_options; i++) {
-        const struct cli_option *other = &cli_options[i];
-        if (args->given[i] && other->kind == CLI_SET && other->offset == o->offset && other->value != o->value)
-            return cli_usage("%s: %s and %s exclude each other", args->command->name, other < o ? other->name : o->name,
-                             other < o ? o->name : other->name);
-    }
-    store(args, o, o->kind == CLI_FLAG ? true : o->value);
-    return CLI_OK;
-}
-
-static int set_option(struct cli_args *args, const struct cli_option *o, char *text)
-{
-    switch (o->kind) {
-    case CLI_FLAG:
-    case CLI_SET:
-        return set_flag(args, o);
-    case CLI_STRING:
-    case CLI_TEXT:
-        return set_string(args, o, text);
-    case CLI_NUMBER:
-    case CLI_COUNT:
-    case CLI_CYCLES:
-        return set_number(args, o, text);
-    case CLI_CHOICE:
-        return set_choice(args, o, text);
-    case CLI_INTEGER:
-        return set_integer(args, o, text);
-    case CLI_REAL:
-    case CLI_SHARE:
-        return set_real(args, o, text);
-    case CLI_FLOATS:
-        return set_floats(args, o, text);
-    case CLI_LIST:
-        return add_to_list(args, o, text);
-    }
-    return CLI_BAD_USAGE;
-}
-
 /* ---- the words of the command line ---- */
 
 static bool is_called(const char *name, const char *text, size_t length)
@@ -241,35 +21,75 @@ static const struct cli_option *find_option(const struct cli_command *command, c
 {
     for (size_t i = 0; i < cli_n_options; i++) {
         const struct cli_option *o = &cli_options[i];
-        if (belongs(o, command) && (is_called(o->name, text, length) || is_called(o->alias, text, length)))
+        if (cli_has_option(command, o) && (is_called(o->name, text, length) || is_called(o->alias, text, length)))
             return o;
     }
     return NULL;
 }
 
-/* Of another command, or with another spelling. */
-static int unknown_option(const struct cli_command *command, const char *text, size_t length)
+/* "compile, explain and tune": the commands that have an option of this name. */
+static void list_commands(const char *name, char *text, size_t size)
+{
+    const struct cli_command *commands[32];
+    size_t count = 0, n_all, length = 0;
+    const struct cli_command *all = cli_commands(&n_all);
+
+    for (size_t k = 0; k < n_all && count < 32; k++) {
+        for (size_t i = 0; i < cli_n_options; i++) {
+            const struct cli_option *o = &cli_options[i];
+            if (!cli_has_option(&all[k], o) || strcmp(o->name, name) != 0)
+                continue;
+            commands[count++] = &all[k];
+            break;
+        }
+    }
+    for (size_t i = 0; i < count && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%s",
+                                   i == 0           ? ""
+                                   : i + 1 == count ? " and "
+                                                    : ", ",
+                                   commands[i]->name);
+}
+
+/* The option that was probably meant: of this command, else of any. */
+static const char *nearest_option(const struct cli_command *command, const char *text)
 {
     const char *names[CLI_MAX_OPTIONS];
-    char given[64];
     size_t count = 0;
 
     for (size_t i = 0; i < cli_n_options; i++) {
-        if (belongs(&cli_options[i], command))
-            names[count++] = cli_options[i].name;
+        const struct cli_option *o = &cli_options[i];
+        if (o->name != NULL && (command == NULL || cli_has_option(command, o)))
+            names[count++] = o->name;
     }
-    names[count++] = "--help";
+    return nuc_nearest_word(text, names, count);
+}
+
+/* Of another command, or with another spelling. */
+static int unknown_option(const struct cli_command *command, const char *text, size_t length)
+{
+    char given[64], others[256] = "";
+
     snprintf(given, sizeof given, "%.*s", (int)length, text);
-    const char *nearest = nuc_nearest_word(given, names, count);
-    if (nearest != NULL)
-        return cli_usage("%s: unknown option '%s', did you mean '%s'? 'nucleon %s --help' lists the options",
-                         command->name, given, nearest, command->name);
     for (size_t i = 0; i < cli_n_options; i++) {
-        if (is_called(cli_options[i].name, text, length) || is_called(cli_options[i].alias, text, length))
-            return cli_usage("%s: '%s' is an option of other commands; 'nucleon %s --help' lists those of this one",
-                             command->name, given, command->name);
+        const struct cli_option *o = &cli_options[i];
+        if (!is_called(o->name, text, length) && !is_called(o->alias, text, length))
+            continue;
+        list_commands(o->name, others, sizeof others);
+        return cli_usage("%s: '%s' is an option of %s; 'nucleon help %s' lists those of this command", command->name,
+                         given, others, command->name);
     }
-    return cli_usage("%s: unknown option '%s'; 'nucleon %s --help' lists the options%s", command->name, given,
+    const char *nearest = nearest_option(command, given);
+    if (nearest != NULL)
+        return cli_usage("%s: unknown option '%s', did you mean '%s'? 'nucleon help %s' lists the options",
+                         command->name, given, nearest, command->name);
+    nearest = nearest_option(NULL, given);
+    if (nearest != NULL) {
+        list_commands(nearest, others, sizeof others);
+        return cli_usage("%s: unknown option '%s', did you mean '%s'? That is an option of %s", command->name, given,
+                         nearest, others);
+    }
+    return cli_usage("%s: unknown option '%s'; 'nucleon help %s' lists the options%s", command->name, given,
                      command->name, text[1] == '-' ? "" : ", './' before a file's name keeps it from being one");
 }
 
@@ -284,37 +104,74 @@ static int check_again(const struct cli_args *args, const struct cli_option *o, 
                      value);
 }
 
-/* One option at argv[*i], "--name value" or "--name=value"; *i moves past what was taken. */
+/* The bytes of an option's name: all of "--name", up to the '=' of "--name=value", "-o" of "-oFILE". */
+static size_t name_length(const struct cli_command *command, const char *text)
+{
+    if (strncmp(text, "--", 2) == 0)
+        return strcspn(text, "=");
+    return find_option(command, text, 2) != NULL ? 2 : strlen(text);
+}
+
+/* One option at argv[*i] with its value, attached to it or the next word; *i moves past what was taken. */
 static int take_option(struct cli_args *args, int argc, char **argv, int *i)
 {
-    char *text = argv[(*i)++];
-    char *equals = strncmp(text, "--", 2) == 0 ? strchr(text, '=') : NULL;
-    size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    char *text = argv[(*i)++], *value = NULL;
+    size_t length = name_length(args->command, text);
     const struct cli_option *o = find_option(args->command, text, length);
-    char *value = NULL;
+    bool attached = text[length] != '\0';
 
     if (o == NULL)
         return unknown_option(args->command, text, length);
     bool flag = o->argument == NULL;
-    if (flag && equals != NULL)
+    if (flag && attached && text[length] != '=' && text[1] != '-')
+        return cli_usage("%s: '%s' holds several options: write them apart, '%.2s' first", args->command->name, text,
+                         text);
+    if (flag && attached)
         return cli_usage("%s takes no value", o->name);
-    if (!flag)
-        value = equals != NULL ? equals + 1 : *i < argc ? argv[(*i)++] : NULL;
-    if (!flag && (value == NULL || (equals == NULL && find_option(args->command, value, strlen(value)) != NULL)))
-        return cli_usage("%s needs a value: %s%s%s%s", o->name, o->argument, value == NULL ? "" : ", not the option '",
-                         value == NULL ? "" : value, value == NULL ? "" : "'");
+    if (attached)
+        value = text + length + (text[length] == '=');
+    else if (!flag && *i < argc)
+        value = argv[(*i)++];
+    if (!flag && value == NULL)
+        return cli_usage("%s needs a value: %s", o->name, o->argument);
+    if (!flag && !attached && find_option(args->command, value, name_length(args->command, value)) != NULL &&
+        value[0] == '-' && value[1] != '\0')
+        return cli_usage("%s needs a value: %s, not the option '%s'", o->name, o->argument, value);
     int code = check_again(args, o, value);
     if (code == CLI_OK)
-        code = set_option(args, o, value);
+        code = cli_set_option(args, o, value);
     args->given[o - cli_options] = true;
     args->values[o - cli_options] = value;
     return code;
+}
+
+/* The option that a word was meant for: one that was not given and takes a file that is called so. */
+static const struct cli_option *option_for(const struct cli_args *args, const char *text)
+{
+    static const char *const data[] = {".npz", ".npy"};
+    const char *suffix = strrchr(text, '.');
+
+    for (size_t i = 0; suffix != NULL && i < cli_n_options; i++) {
+        const struct cli_option *o = &cli_options[i];
+        if (!cli_has_option(args->command, o) || o->argument == NULL || args->given[i])
+            continue;
+        const char *own = strrchr(o->argument, '.');
+        bool is_data =
+            strcmp(o->argument, "DATA") == 0 && (strcmp(suffix, data[0]) == 0 || strcmp(suffix, data[1]) == 0);
+        if (is_data || (own != NULL && strcmp(own, suffix) == 0))
+            return o;
+    }
+    return NULL;
 }
 
 static int take_argument(struct cli_args *args, const char *text)
 {
     const struct cli_command *c = args->command;
 
+    const struct cli_option *o = args->n_positional == c->max_arguments ? option_for(args, text) : NULL;
+    if (o != NULL)
+        return cli_usage("%s: '%s' is one argument too many, did you mean '%s %s'?", c->name, text,
+                         o->alias != NULL ? o->alias : o->name, text);
     if (args->n_positional == c->max_arguments)
         return cli_usage("%s: '%s' is one argument too many; usage: nucleon %s %s", c->name, text, c->name,
                          c->arguments);
@@ -334,7 +191,7 @@ static int check_missing(const struct cli_args *args)
         return cli_usage("%s: an argument is missing; usage: nucleon %s %s", c->name, c->name, c->arguments);
     for (size_t i = 0; i < cli_n_options; i++) {
         const struct cli_option *o = &cli_options[i];
-        if (belongs(o, c) && o->missing != NULL && !args->given[i])
+        if (cli_has_option(c, o) && o->missing != NULL && !args->given[i])
             return cli_usage("%s: %s", c->name, o->missing);
     }
     return CLI_OK;
@@ -354,20 +211,21 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, struct c
     *stop = true;
     for (int i = 1; i < argc && code == CLI_OK;) {
         const char *text = argv[i];
-        if (!only_arguments && (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0)) {
-            cli_print_help(command);
-            return CLI_OK;
-        }
         if (!only_arguments && strcmp(text, "--") == 0) {
             only_arguments = true;
             i++;
         } else if (!only_arguments && text[0] == '-' && text[1] != '\0') {
             code = take_option(args, argc, argv, &i);
+            cli_set_screen(args->quiet, args->color);
+            if (code == CLI_OK && args->help) {
+                cli_print_help(command);
+                return CLI_OK;
+            }
         } else {
             code = take_argument(args, argv[i++]);
         }
     }
-    if (code == LISTED)
+    if (code == CLI_LISTED)
         return CLI_OK;
     if (code == CLI_OK)
         code = check_missing(args);
@@ -394,6 +252,7 @@ int cli_with_compiler(struct cli_args *args, int (*fn)(struct nuc_compiler *c, s
 
 int cli_check(const struct nuc_compiler *c, enum nuc_status status)
 {
+    cli_end_progress();
     return status == NUC_OK ? CLI_OK : cli_report(status, nuc_compiler_message(c));
 }
 

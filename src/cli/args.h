@@ -50,7 +50,8 @@ struct cli_args {
     uint64_t cycle_budget;
     unsigned threshold;
     enum nuc_inspect_form form;
-    bool confusion, disassemble, markdown, verbose, timings, profile, json;
+    bool confusion, disassemble, markdown, verbose, quiet, help, timings, profile, json;
+    enum cli_color color;
     const char *const *excluded_passes;
     size_t n_excluded_passes;
 
@@ -71,7 +72,8 @@ enum cli_kind {
     CLI_TEXT,    /* const char *, may be empty */
     CLI_NUMBER,  /* unsigned or size_t */
     CLI_COUNT,   /* the same, at least 1 */
-    CLI_CYCLES,  /* uint64_t */
+    CLI_CYCLES,  /* uint64_t, with a unit or without: 300k */
+    CLI_BYTES,   /* size_t, at least 1, with a unit or without: 64Ki */
     CLI_CHOICE,  /* bool or enum: index in `choices`; with a value in the row: that less the index */
     CLI_INTEGER, /* int64_t */
     CLI_REAL,    /* double: any finite number */
@@ -104,7 +106,7 @@ enum {
 };
 
 struct cli_option {
-    const char *name; /* "--output" */
+    const char *name; /* "--output"; NULL: no option but a heading of the help, in `help` */
     unsigned commands;
     enum cli_kind kind;
     size_t offset, size;  /* of the member of struct cli_args */
@@ -124,12 +126,14 @@ extern const struct cli_option cli_options[];
 extern const size_t cli_n_options;
 
 struct cli_command {
+    const char *group; /* heading in the list of commands before this one; NULL: as the one before */
     const char *name;
     unsigned bit;
     int (*run)(struct cli_args *args);
     const char *brief;     /* in the list of commands */
     const char *arguments; /* "MODEL.pt2 -o OUT.pte" */
     const char *summary;
+    const char *examples; /* lines that a test runs as they are */
     size_t min_arguments, max_arguments;
     const char *what; /* the argument is a file that is read: what messages call it; NULL: it is not checked */
 };
@@ -137,7 +141,38 @@ struct cli_command {
 /* Fills `args`. With *stop the work is done, --help for instance, or a mistake was reported; returns the exit code. */
 int cli_parse(const struct cli_command *command, int argc, char **argv, struct cli_args *args, bool *stop);
 
+/* ---- help (help.c) ---- */
+
 void cli_print_help(const struct cli_command *command);
+void cli_print_commands(void);
+
+/* All of them. */
+const struct cli_command *cli_commands(size_t *count);
+
+/* Text of several lines in lines of 80 columns: `first` stands before the first one, `indent` spaces before others. */
+void cli_print_wrapped(const char *first, size_t indent, const char *text);
+
+/* ---- summaries (summary.c) ---- */
+
+/* "model.pte: 32,554 bytes"; of a long path the end, which tells files apart. Without bytes when it is no file. */
+const char *cli_file_text(const char *path, char *text, size_t size);
+
+/* "  label     text", wrapped. */
+void cli_print_row(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "344 us". */
+const char *cli_time_text(uint64_t cycles, double clock_hz, char *text, size_t size);
+
+/* ---- values (values.c) ---- */
+
+/* The value is written where the option's row says: CLI_OK, CLI_LISTED, or what was reported. */
+int cli_set_option(struct cli_args *args, const struct cli_option *o, char *text);
+
+/* An argument was answered with a list: the command does not run. */
+enum { CLI_LISTED = -1 };
+
+void *cli_member(const struct cli_args *args, size_t offset);
+bool cli_has_option(const struct cli_command *command, const struct cli_option *o);
 
 /* Of the files: CLI_OK, or the exit code of what was reported. */
 int cli_check_files(const struct cli_args *args);

@@ -1,9 +1,10 @@
-/* What the subcommands share: messages of one line, a progress bar, blocks of tensors. */
+/* What the subcommands share: messages of one line, the terminal, blocks of tensors. */
 #ifndef NUC_CLI_H
 #define NUC_CLI_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "nucleon/compile.h"
 #include "nucleon/runner.h"
@@ -28,8 +29,11 @@ int cli_bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_put(const char *text);
 
-/* A line on standard error, where results are on standard output. */
+/* A line on standard error, where results are on standard output; nothing with --quiet. */
 void cli_say(const char *line);
+
+/* A number with commas between thousands. Texts of the last 8 calls are valid. */
+const char *cli_commas(uint64_t number);
 
 /* With its quotes, in ASCII, on one line. */
 void cli_print_json_string(const char *text);
@@ -38,9 +42,38 @@ void cli_print_json_string(const char *text);
 void cli_hold_streams(void);
 int cli_finish(int code);
 
-/* Callbacks for struct nuc_options: a bar on a terminal, nothing in a pipe; notes on standard error. */
-void cli_progress(void *user, const char *what, size_t done, size_t total);
+/* A callback for struct nuc_options: notes on standard error, none with --quiet; and how many there were. */
 void cli_warn(void *user, const char *message);
+size_t cli_warnings(void);
+
+/* ---- the terminal (screen.c) ---- */
+
+enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
+enum cli_style { CLI_PLAIN, CLI_HEADING, CLI_ERROR, CLI_NOTE, CLI_NPU, CLI_CPU };
+
+/* What --quiet and --color say. */
+void cli_set_screen(bool quiet, enum cli_color color);
+bool cli_is_quiet(void);
+
+/* What is printed from here on looks so, where there are colours; CLI_PLAIN ends it. */
+void cli_style(FILE *to, enum cli_style style);
+
+/* A line. */
+void cli_heading(const char *text);
+
+/* As cli_printf(), with the words NPU and CPU in their colours. */
+void cli_print_placed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_put_placed(const char *text);
+
+/*
+ * A callback for struct nuc_options: a step that takes longer than a moment has a line on a terminal with share, rate
+ * and remaining time, which is gone when it ends; nothing in a pipe. total 0: it is not known how much there is.
+ */
+void cli_progress(void *user, const char *what, size_t done, size_t total);
+
+/* Takes the line away: before anything else is printed, and when the work is done. */
+void cli_hide_progress(void);
+void cli_end_progress(void);
 
 /* What data is bound to: that of the last calibration, and a data set. */
 void cli_print_calibration(const struct nuc_compiler *c);
@@ -48,6 +81,9 @@ void cli_print_data(const struct nuc_dataset *d);
 
 /* A line of the summary: SQNR of the outputs of what was quantized last, as far as it was measured. */
 void cli_print_quality(const struct nuc_compiler *c);
+
+/* What each step of accuracy high gained. */
+void cli_print_accuracy_steps(const struct nuc_compiler *c);
 
 /* ---- blocks of tensors ---- */
 

@@ -94,7 +94,7 @@ static int evaluate(struct nuc_compiler *c, struct cli_args *args)
         s = nuc_evaluate_nodes(o.program, o.data, o.reference, o.quantized, &nodes);
     if (s != NUC_OK)
         return cli_check(c, s);
-    code = args->json ? print_json(c, result, nodes) : print_text(args, o.data, result, nodes);
+    code = args->json ? print_json(c, result, nodes) : args->quiet ? CLI_OK : print_text(args, o.data, result, nodes);
     return code == CLI_OK && result->missed != NULL ? cli_report(NUC_PROPERTY, result->missed) : code;
 }
 

@@ -50,6 +50,13 @@ static int check_delegation(const char *path, const struct nuc_explain_result *r
     return cli_report(NUC_PROPERTY, message);
 }
 
+static void print_explanation(const struct nuc_compiler *c, const char *text)
+{
+    if (nuc_dim_order_table(c) != NULL)
+        cli_printf("%s\n", nuc_dim_order_table(c));
+    cli_put_placed(text);
+}
+
 static int explain(struct nuc_compiler *c, struct cli_args *args)
 {
     const char *path = args->positional[0];
@@ -65,9 +72,10 @@ static int explain(struct nuc_compiler *c, struct cli_args *args)
         status = nuc_explain(m, &args->explain, &r);
     if (status != NUC_OK)
         return cli_check(c, status);
-    if (nuc_dim_order_table(c) != NULL && !args->explain.json)
-        cli_printf("%s\n", nuc_dim_order_table(c));
-    code = cli_print(r.text);
+    if (args->explain.json)
+        cli_put(r.text);
+    else if (!args->quiet)
+        print_explanation(c, r.text);
     if (code == CLI_OK && args->o.require_full_delegation)
         code = check_delegation(path, &r);
     if (code == CLI_OK)

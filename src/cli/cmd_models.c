@@ -5,11 +5,16 @@
 
 static void print_converted(const struct cli_args *args, const struct nuc_convert_report *r)
 {
-    cli_printf("%s: %zu of %zu operators in %zu NeutronGraph%s, NPU scratch %zu bytes\n", args->output, r->n_inside,
-               r->n_operators, r->n_graphs, r->n_graphs == 1 ? "" : "s", r->scratch);
-    for (size_t i = 0; args->verbose && i < r->n_operators - r->n_inside; i++)
-        cli_printf("  outside  %s\n", r->outside[i]);
-    cli_printf("  made by nucleon's converter: runs on the simulator, not on silicon\n");
+    size_t n_outside = r->n_operators - r->n_inside;
+    char file[128];
+
+    cli_printf("%s\n", cli_file_text(args->output, file, sizeof file));
+    cli_print_row("placement", "%zu of %zu operators in %zu NeutronGraph%s%s", r->n_inside, r->n_operators, r->n_graphs,
+                  r->n_graphs == 1 ? "" : "s", n_outside > 0 && !args->verbose ? "; --verbose says why not all" : "");
+    cli_print_row("memory", "NPU scratch %s bytes", cli_commas(r->scratch));
+    cli_print_row("made by", "nucleon's converter: runs on the simulator, not on silicon");
+    for (size_t i = 0; args->verbose && i < n_outside; i++)
+        cli_print_row(i == 0 ? "outside" : "", "%s", r->outside[i]);
 }
 
 static int convert(struct nuc_compiler *c, struct cli_args *args)
@@ -18,7 +23,7 @@ static int convert(struct nuc_compiler *c, struct cli_args *args)
 
     args->convert.fetch_constants_to_sram = args->o.fetch_constants_to_sram;
     int code = cli_check(c, nuc_convert_model(c, args->input, args->output, &args->convert, &report));
-    if (code == CLI_OK)
+    if (code == CLI_OK && !args->quiet)
         print_converted(args, &report);
     if (code == CLI_OK && args->timings)
         cli_print_timings(c);
@@ -30,17 +35,25 @@ int cli_convert(struct cli_args *args)
     return cli_with_compiler(args, convert);
 }
 
+static void print_quantized(const struct nuc_compiler *c, const struct cli_args *args)
+{
+    char file[128];
+
+    cli_printf("%s\n", cli_file_text(args->output, file, sizeof file));
+    cli_print_quality(c);
+    cli_print_row("next", "nucleon compile %s -o OUT.pte, which takes no samples", args->output);
+    if (!args->verbose)
+        return;
+    cli_print_calibration(c);
+    cli_print_accuracy_steps(c);
+}
+
 static int quantize(struct nuc_compiler *c, struct cli_args *args)
 {
     int code = cli_check(c, nuc_quantize_file(c, args->positional[0], args->calibration, args->output));
 
-    if (code == CLI_OK) {
-        cli_printf("%s: quantized\n", args->output);
-        {
-            cli_print_calibration(c);
-            cli_print_quality(c);
-        }
-    }
+    if (code == CLI_OK && !args->quiet)
+        print_quantized(c, args);
     if (code == CLI_OK && args->timings)
         cli_print_timings(c);
     return code;

@@ -1,5 +1,6 @@
 /* nucleon inspect, ops, targets, version, and the two commands that make C sources. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/args.h"
 
@@ -26,7 +27,7 @@ static int extract(struct nuc_compiler *c, const char *path, const char *folder)
     size_t count;
     int code = cli_check(c, nuc_extract_models(c, path, folder, &files, &count));
 
-    for (size_t i = 0; code == CLI_OK && i < count; i++)
+    for (size_t i = 0; code == CLI_OK && !cli_is_quiet() && i < count; i++)
         cli_printf("%s\n", files[i]);
     return code;
 }
@@ -90,9 +91,29 @@ int cli_version(struct cli_args *args)
     return CLI_OK;
 }
 
+/* The name that codegen gives its files: --name, else the program's up to the first dot. */
+static void print_generated(const struct cli_args *args)
+{
+    static const char *const suffixes[] = {".h", ".c", "_data.c"};
+    const char *slash = strrchr(args->positional[0], '/'), *name = slash != NULL ? slash + 1 : args->positional[0];
+    char path[CLI_MESSAGE], file[128];
+
+    if (args->name != NULL)
+        name = args->name;
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        snprintf(path, sizeof path, "%s/%.*s%s", args->output, (int)strcspn(name, "."), name, suffixes[i]);
+        cli_printf("%s\n", cli_file_text(path, file, sizeof file));
+    }
+    cli_print_row("next", "add them to the sources of the firmware: docs/firmware.md");
+}
+
 static int generate(struct nuc_compiler *c, struct cli_args *args)
 {
-    return cli_check(c, nuc_codegen_program(c, args->positional[0], args->output, args->name));
+    int code = cli_check(c, nuc_codegen_program(c, args->positional[0], args->output, args->name));
+
+    if (code == CLI_OK && !args->quiet)
+        print_generated(args);
+    return code;
 }
 
 int cli_codegen(struct cli_args *args)
@@ -102,7 +123,15 @@ int cli_codegen(struct cli_args *args)
 
 static int merge(struct nuc_compiler *c, struct cli_args *args)
 {
-    return cli_check(c, nuc_merge_kernel_selections(c, args->positional, args->n_positional, args->output));
+    char file[128];
+    int code = cli_check(c, nuc_merge_kernel_selections(c, args->positional, args->n_positional, args->output));
+
+    if (code != CLI_OK || args->quiet)
+        return code;
+    cli_printf("%s, the NPU kernels of %zu file%s\n", cli_file_text(args->output, file, sizeof file),
+               args->n_positional, args->n_positional == 1 ? "" : "s");
+    cli_print_row("next", "compile it into the firmware instead of the driver's table of kernels");
+    return code;
 }
 
 int cli_merge_kernel_selection(struct cli_args *args)

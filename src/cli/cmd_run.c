@@ -60,14 +60,18 @@ static int run_samples(struct run *r)
     void **outputs = calloc(r->n_outputs + 1, sizeof *outputs);
     int code = inputs == NULL || outputs == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
 
+    cli_progress(NULL, "run", 0, r->n_samples);
     for (size_t k = 0; k < r->n_samples && code == CLI_OK; k++) {
-        code = cli_check(r->compiler, nuc_dataset_sample(r->data, k, inputs));
+        enum nuc_status status = nuc_dataset_sample(r->data, k, inputs);
+        if (status != NUC_OK)
+            code = cli_check(r->compiler, status);
         if (code != CLI_OK)
             break;
         for (size_t i = 0; i < r->n_outputs; i++)
             outputs[i] = (char *)r->results[i] + k * r->outputs[i].bytes;
         cli_profiler_next(&r->profiler);
-        code = cli_check(r->compiler, nuc_runner_run(r->program, inputs, outputs));
+        status = nuc_runner_run(r->program, inputs, outputs);
+        code = status == NUC_OK ? CLI_OK : cli_check(r->compiler, status);
         cli_progress(NULL, "run", k + 1, r->n_samples);
     }
     free(inputs);

@@ -255,11 +255,12 @@ static int print_json(const struct cli_args *args, const struct nuc_tune_result 
 
 static int print_result(const struct cli_args *args, const struct nuc_tune_result *r)
 {
-    int code = args->json ? print_json(args, r) : print_table(args, r);
+    int code = args->json ? print_json(args, r) : args->quiet ? CLI_OK : print_table(args, r);
 
     if (code != CLI_OK || args->json)
         return code == CLI_OK ? cli_print("") : code;
-    print_notes(r);
+    if (!args->quiet)
+        print_notes(r);
     if (r->best < r->n_trials) {
         char *command = command_text(args, &r->trials[r->best]);
         if (command == NULL)

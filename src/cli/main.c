@@ -7,66 +7,78 @@
 #include "cli/signals.h"
 
 static const struct cli_command commands[] = {
-    {"compile", COMPILE, cli_compile, "make a program (.pte) from an exported model (.pt2, .tflite)",
+    {"Make programs", "compile", COMPILE, cli_compile, "a program (.pte) of a model (.pt2, .tflite)",
      "MODEL.pt2|MODEL.tflite -o OUT.pte [--calibration DATA] [options]",
-     "Compiles a torch.export archive or a LiteRT model to an ExecuTorch program for the i.MX RT700.", 1, 1,
-     "the model"},
-    {"convert", CONVERT, cli_convert, "make a LiteRT model with NeutronGraph operators from one without",
+     "Compiles a torch.export archive or a LiteRT model to an ExecuTorch program for the i.MX RT700. A float model is "
+     "quantized with the samples of --calibration; a quantized one needs none.",
+     "nucleon compile model.pt2 --calibration samples.npz -o model.pte\n"
+     "nucleon compile model.pt2 --calibration samples.npz -o small.pte \\\n"
+     "    --target imxrt700cm --memory-budget 64Ki",
+     1, 1, "the model"},
+    {NULL, "tune", TUNE, cli_tune, "the options that suit a model best, by trials",
+     "MODEL.pt2|MODEL.tflite --for sqnr|latency|memory --calibration DATA [-o BEST.pte]",
+     "Compiles a model under one option after the other, compares SQNR on held-out samples, cycles and memory, and "
+     "prints the command that makes the best program. Options that are given are not varied.",
+     "nucleon tune model.pt2 --for latency --calibration samples.npz -o best.pte", 1, 1, "the model"},
+    {NULL, "quantize", QUANTIZE, cli_quantize, "a quantized model (.pt2) of a float one",
+     "MODEL.pt2 --calibration DATA -o OUT.pt2 [options]",
+     "Quantizes a float torch.export archive to int8; torch.export.load reads the result once Python has done "
+     "'import torch.ao.quantization.fx._decomposed'.",
+     "nucleon quantize model.pt2 --calibration samples.npz -o quantized.pt2", 1, 1, "the model"},
+    {NULL, "convert", CONVERT, cli_convert, "a LiteRT model with NeutronGraph operators",
      "--input IN.tflite --output OUT.tflite [--target imxrt700] [options]",
      "Replaces what the NPU takes in an int8 LiteRT model by NeutronGraph operators. Other operators stay around them.",
-     0, 0, NULL},
-    {"quantize", QUANTIZE, cli_quantize, "make a quantized model (.pt2) from a float one and samples",
-     "MODEL.pt2 --calibration DATA -o OUT.pt2 [options]",
-     "Quantizes a float torch.export archive to int8; torch.export.load reads the result once Python has done\n"
-     "'import torch.ao.quantization.fx._decomposed'.",
-     1, 1, "the model"},
-    {"tune", TUNE, cli_tune, "find the options that suit a model best, by trials",
-     "MODEL.pt2|MODEL.tflite --for sqnr|latency|memory --calibration DATA [-o BEST.pte]",
-     "Compiles a model under one option after the other, compares SQNR on held-out samples, cycles and memory, and\n"
-     "prints the command that makes the best program. Options that are given are not varied.",
-     1, 1, "the model"},
-    {"run", RUN, cli_run, "run a program on the host, its NPU parts on the simulator",
-     "PROGRAM.pte --input DATA [--output FILE.npz] [--profile] [--etdump FILE]",
-     "Runs a program on the host, its NPU parts on the simulator.", 1, 1, "the program"},
-    {"evaluate", EVALUATE, cli_evaluate, "accuracy and signal-to-noise ratio of a program over a data set",
-     "PROGRAM.pte --dataset DATA [--reference MODEL.pt2 [--quantized MODEL.pt2]] [options]",
-     "Compares the outputs of a program over a data set with those of its float model, and with labels.", 1, 1, NULL},
-    {"explain", EXPLAIN, cli_explain, "say where every node of a model runs, and why",
+     "nucleon convert --input model.tflite --output npu.tflite --target imxrt700", 0, 0, NULL},
+    {"Look at them", "explain", EXPLAIN, cli_explain, "where every node of a model runs, why, and the fix",
      "MODEL.pt2|MODEL.tflite [--json] [options]",
-     "Says where every node runs and, if not on the NPU, the rule, what was found, what is allowed and the fix.\n"
-     "A float model without samples is quantized with made-up ranges.",
-     1, 1, NULL},
-    {"report", REPORT, cli_make_report, "everything about a model in one page: placement, cycles, memory, accuracy",
-     "MODEL.pt2|MODEL.tflite [--calibration DATA] [--dataset DATA] -o FILE.html|FILE.json",
+     "Says where every node runs and, if not on the NPU, the rule, what was found, what is allowed and the fix. A "
+     "float model without samples is quantized with made-up ranges.",
+     "nucleon explain model.pt2\nnucleon explain model.pt2 --require-full-delegation --cycle-budget 1.5M", 1, 1, NULL},
+    {NULL, "report", REPORT, cli_make_report, "all about a model in one page for browsers",
+     "MODEL.pt2|MODEL.tflite [--calibration DATA]\n[--dataset DATA] -o FILE.html|FILE.json",
      "Compiles a model and writes one page for browsers, or its data as JSON: where each operator runs and why, "
-     "cycles,\n"
-     "memory, the error of each node, accuracy. The page needs no network.",
-     1, 1, "the model"},
-    {"inspect", INSPECT, cli_inspect, "describe a .pt2, .tflite or .pte file",
+     "cycles, memory, the error of each node, accuracy. The page needs no network.",
+     "nucleon report model.pt2 --calibration samples.npz -o model.html \\\n    --dataset test.npz", 1, 1, "the model"},
+    {NULL, "run", RUN, cli_run, "run a program on the host, the NPU simulated",
+     "PROGRAM.pte --input DATA [--output FILE.npz] [--profile] [--etdump FILE]",
+     "Runs a program on the host, its NPU parts on the simulator.",
+     "nucleon run model.pte --input samples.npz --output results.npz\nnucleon run model.pte --input samples.npz "
+     "--profile",
+     1, 1, "the program"},
+    {NULL, "evaluate", EVALUATE, cli_evaluate, "accuracy and SQNR of a program over a data set",
+     "PROGRAM.pte --dataset DATA [--reference MODEL.pt2 [--quantized MODEL.pt2]] [options]",
+     "Compares the outputs of a program over a data set with those of its float model, and with labels.",
+     "nucleon evaluate model.pte --dataset test.npz --reference model.pt2\n"
+     "nucleon evaluate model.pte --dataset test.npz --min-accuracy 90",
+     1, 1, NULL},
+    {NULL, "inspect", INSPECT, cli_inspect, "describe a .pt2, .tflite or .pte file",
      "FILE.pt2|FILE.tflite|FILE.pte [--json|--dot] [--disassemble] [--tflite DIR]",
-     "Describes a file; its kind is found by content.", 1, 1, NULL},
-    {"codegen", CODEGEN, cli_codegen, "make C sources of a program, for a firmware", "PROGRAM.pte -o DIR [--name NAME]",
-     "Writes C sources for a firmware: static tables and buffers instead of the program file and its reader.", 1, 1,
-     NULL},
-    {"merge-kernel-selection", MERGE, cli_merge_kernel_selection, "merge the NPU kernels that programs need",
-     "IN.c ... -o OUT.c", "Merges kernel selection files, for a firmware with several programs.", 1, CLI_LIST_MAX,
-     NULL},
-    {"ops", OPS, cli_ops, "list operators, what runs them, and the rules of the NPU",
-     "[--converter-flavor NAME] [--markdown]", "Lists the operators the NPU runs and what has to hold.", 0, 0, NULL},
-    {"targets", TARGETS, cli_targets, "list chips and converter flavors", "", "Lists chips and converter flavors.", 0,
-     0, NULL},
-    {"version", VERSION, cli_version, "print the versions of this build", "", "Prints the versions of this build.", 0,
-     0, NULL},
+     "Describes a file; its kind is found by content.",
+     "nucleon inspect model.pte --disassemble\nnucleon inspect model.pte --tflite parts", 1, 1, NULL},
+    {"Build a firmware", "codegen", CODEGEN, cli_codegen, "C sources of a program, for a firmware",
+     "PROGRAM.pte -o DIR [--name NAME]",
+     "Writes C sources for a firmware: static tables and buffers instead of the program file and its reader.",
+     "nucleon codegen model.pte -o src --name digits", 1, 1, NULL},
+    {NULL, "merge-kernel-selection", MERGE, cli_merge_kernel_selection, "the NPU kernels that several programs need",
+     "IN.c ... -o OUT.c",
+     "Merges kernel selection files, which 'nucleon compile --dump-kernel-selection' writes, for a firmware with "
+     "several programs.",
+     "nucleon merge-kernel-selection one.c two.c -o kernels.c", 1, CLI_LIST_MAX, NULL},
+    {"Look up", "ops", OPS, cli_ops, "operators, what runs them, rules of the NPU",
+     "[--converter-flavor NAME] [--markdown]", "Lists the operators the NPU runs and what has to hold.",
+     "nucleon ops --converter-flavor sdk-3.1", 0, 0, NULL},
+    {NULL, "targets", TARGETS, cli_targets, "chips and converter flavors", "", "Lists chips and converter flavors.",
+     "nucleon targets", 0, 0, NULL},
+    {NULL, "version", VERSION, cli_version, "the version of this build", "", "Prints the version of this build.",
+     "nucleon version", 0, 0, NULL},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
-static void print_help(FILE *to)
+const struct cli_command *cli_commands(size_t *count)
 {
-    fprintf(to, "usage: nucleon COMMAND ...\n\n");
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(to, "  %-22s %s\n", commands[i].name, commands[i].brief);
-    fprintf(to, "\n'nucleon COMMAND --help' describes a command.\n");
+    *count = N_COMMANDS;
+    return commands;
 }
 
 static int unknown_command(const char *name)
@@ -77,35 +89,40 @@ static int unknown_command(const char *name)
         names[i] = commands[i].name;
     const char *nearest = nuc_nearest_word(name, names, N_COMMANDS);
     const char *suffix = strrchr(name, '.');
+    if (name[0] == '-')
+        return cli_usage("'%s' is not a command: options come after it, 'nucleon COMMAND ... %s'", name, name);
     if (nearest != NULL)
-        return cli_usage("'%s' is not a command, did you mean '%s'? 'nucleon --help' lists them", name, nearest);
+        return cli_usage("'%s' is not a command, did you mean '%s'? 'nucleon help' lists them", name, nearest);
     if (suffix != NULL && strchr(suffix, '/') == NULL)
-        return cli_usage("'%s' is not a command: the command comes before the file; 'nucleon --help' lists them", name);
-    return cli_usage("'%s' is not a command; 'nucleon --help' lists them", name);
+        return cli_usage("'%s' is not a command: the command comes before the file; 'nucleon help' lists them", name);
+    return cli_usage("'%s' is not a command; 'nucleon help' lists them", name);
 }
 
+static bool is_help(const char *name)
+{
+    return strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
+}
+
+/* "nucleon --version", "nucleon help" and "nucleon help COMMAND" are what they say. */
 static int run_command(int argc, char **argv)
 {
     struct cli_args args;
     bool stop;
+    const char *name = argc < 2 ? "help" : strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
+    bool help = is_help(name);
 
-    if (argc < 2) {
-        print_help(stderr);
-        return CLI_BAD_USAGE;
+    if (help && argc < 3) {
+        cli_print_commands();
+        return argc < 2 ? CLI_BAD_USAGE : CLI_OK;
     }
-    const char *name = strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        print_help(stdout);
-        return CLI_OK;
-    }
-    /* "help COMMAND" is "COMMAND --help". */
-    bool help = strcmp(name, "help") == 0;
-    if (help && argc == 2) {
-        print_help(stdout);
+    if (help)
+        name = argv[2];
+    if (help && is_help(name)) {
+        cli_print_commands();
         return CLI_OK;
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(help ? argv[2] : name, commands[i].name) != 0)
+        if (strcmp(name, commands[i].name) != 0)
             continue;
         if (help) {
             cli_print_help(&commands[i]);
@@ -115,7 +132,7 @@ static int run_command(int argc, char **argv)
         int code = cli_parse(&commands[i], argc - 1, argv + 1, &args, &stop);
         return stop ? code : commands[i].run(&args);
     }
-    return unknown_command(help ? argv[2] : argv[1]);
+    return unknown_command(name);
 }
 
 int main(int argc, char **argv)

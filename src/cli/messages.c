@@ -1,4 +1,5 @@
-/* What the command line prints: text of which a terminal sees no control characters, messages, and progress. */
+/* What the command line prints: text of which a terminal sees no control characters, and messages. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -11,13 +12,14 @@
 
 /* ---- text ---- */
 
-/* Of several lines, or all in one. */
-static void print_clean(FILE *to, const char *text, bool lines)
+/* Of several lines, or all in one. The text ends at a whole character. */
+static void print_clean(FILE *to, const char *text, size_t length, bool lines)
 {
     const unsigned char *p = (const unsigned char *)text, *plain = p; /* from there on nothing is to be changed */
+    const unsigned char *end = p + length;
     size_t bytes;
 
-    for (; *p != '\0'; p += bytes == 0 ? 1 : bytes) {
+    for (; p < end; p += bytes == 0 ? 1 : bytes) {
         uint32_t c = nuc_text_character((const char *)p, &bytes);
         if (bytes != 0 && (!nuc_is_control_character(c) || (lines && (c == '\n' || c == '\t'))))
             continue;
@@ -35,29 +37,89 @@ static void print_clean(FILE *to, const char *text, bool lines)
 
 void cli_put(const char *text)
 {
-    print_clean(stdout, text, true);
+    cli_hide_progress();
+    print_clean(stdout, text, strlen(text), true);
+}
+
+/* The style of the word that is here, after the character `before`, if it is one of those that have one. */
+static enum cli_style style_of(const char *text, char before)
+{
+    if (isalnum((unsigned char)before) || strlen(text) < 3 || isalnum((unsigned char)text[3]))
+        return CLI_PLAIN;
+    return strncmp(text, "NPU", 3) == 0 ? CLI_NPU : strncmp(text, "CPU", 3) == 0 ? CLI_CPU : CLI_PLAIN;
+}
+
+void cli_put_placed(const char *text)
+{
+    const char *plain = text;
+
+    cli_hide_progress();
+    for (char before = ' '; *text != '\0'; before = *text, text++) {
+        enum cli_style style = style_of(text, before);
+        if (style == CLI_PLAIN)
+            continue;
+        print_clean(stdout, plain, (size_t)(text - plain), true);
+        cli_style(stdout, style);
+        print_clean(stdout, text, 3, true);
+        cli_style(stdout, CLI_PLAIN);
+        text += 2;
+        plain = text + 1;
+    }
+    print_clean(stdout, plain, (size_t)(text - plain), true);
 }
 
 /* There was no memory for the whole of a text. */
 static bool is_cut;
 
-void cli_printf(const char *format, ...)
+__attribute__((format(printf, 2, 0))) static void put_formatted(void (*put)(const char *text), const char *format,
+                                                                va_list args)
 {
     char buffer[512], *text = buffer;
+    va_list again;
+
+    va_copy(again, args);
+    int length = vsnprintf(buffer, sizeof buffer, format, args);
+    if (length >= (int)sizeof buffer && (text = malloc((size_t)length + 1)) != NULL)
+        vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    is_cut |= text == NULL;
+    put(text != NULL ? text : buffer); /* without memory, the beginning: cli_finish() says so */
+    if (text != buffer)
+        free(text);
+}
+
+void cli_printf(const char *format, ...)
+{
     va_list args;
 
     va_start(args, format);
-    int length = vsnprintf(buffer, sizeof buffer, format, args);
+    put_formatted(cli_put, format, args);
     va_end(args);
-    if (length >= (int)sizeof buffer && (text = malloc((size_t)length + 1)) != NULL) {
-        va_start(args, format);
-        vsnprintf(text, (size_t)length + 1, format, args);
-        va_end(args);
+}
+
+void cli_print_placed(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    put_formatted(cli_put_placed, format, args);
+    va_end(args);
+}
+
+const char *cli_commas(uint64_t number)
+{
+    static char texts[8][32];
+    static unsigned next;
+    char digits[24], *out = texts[next++ % 8];
+    int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number), n = 0;
+
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            out[n++] = ',';
+        out[n++] = digits[i];
     }
-    is_cut |= text == NULL;
-    cli_put(text != NULL ? text : buffer); /* without memory, the beginning: cli_finish() says so */
-    if (text != buffer)
-        free(text);
+    out[n] = '\0';
+    return out;
 }
 
 void cli_print_json_string(const char *text)
@@ -117,16 +179,21 @@ int cli_finish(int code)
 
 /* ---- messages ---- */
 
-static void print_line(const char *prefix, const char *text)
+/* "nucleon: " and "note: " in the style. */
+static void print_line(enum cli_style style, const char *prefix, const char *text)
 {
+    cli_hide_progress();
+    cli_style(stderr, style);
     fputs(prefix, stderr);
-    print_clean(stderr, text, false);
+    cli_style(stderr, CLI_PLAIN);
+    fputc(' ', stderr);
+    print_clean(stderr, text, strlen(text), false);
     fputc('\n', stderr);
 }
 
 int cli_report(enum nuc_status status, const char *message)
 {
-    print_line("nucleon: ", message != NULL && *message != '\0' ? message : nuc_status_name(status));
+    print_line(CLI_ERROR, "nucleon:", message != NULL && *message != '\0' ? message : nuc_status_name(status));
     if (status == NUC_BAD_USAGE)
         return CLI_BAD_USAGE;
     return status == NUC_PROPERTY ? CLI_PROPERTY : CLI_BAD_INPUT;
@@ -162,26 +229,24 @@ int cli_bad(const char *format, ...)
 
 void cli_say(const char *line)
 {
-    print_line("", line);
+    if (cli_is_quiet())
+        return;
+    cli_hide_progress();
+    print_clean(stderr, line, strlen(line), false);
+    fputc('\n', stderr);
 }
+
+static size_t n_warnings;
 
 void cli_warn(void *user, const char *message)
 {
     (void)user;
-    print_line("nucleon: note: ", message);
+    n_warnings++;
+    if (!cli_is_quiet())
+        print_line(CLI_NOTE, "nucleon: note:", message);
 }
 
-#define BAR_WIDTH 30
-
-void cli_progress(void *user, const char *what, size_t done, size_t total)
+size_t cli_warnings(void)
 {
-    (void)user;
-    if (total == 0 || !isatty(STDERR_FILENO))
-        return;
-    size_t filled = done * BAR_WIDTH / total;
-    fprintf(stderr, "\r%-12s [%.*s%.*s] %zu/%zu", what, (int)filled, "##############################",
-            (int)(BAR_WIDTH - filled), "..............................", done, total);
-    if (done == total)
-        fputc('\n', stderr);
-    fflush(stderr);
+    return n_warnings;
 }

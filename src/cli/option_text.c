@@ -103,6 +103,7 @@ static void print_value(FILE *to, const struct cli_option *row, const struct nuc
     case CLI_NUMBER:
     case CLI_COUNT:
     case CLI_CYCLES:
+    case CLI_BYTES:
         fprintf(to, "%llu", (unsigned long long)number_at(row, o));
         break;
     case CLI_CHOICE:

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/args.h"
 
-enum { WIDTH = 79, NAME = 24 };
+enum { WIDTH = 79, LABEL = 12, NAME = 24 };
 
 /* A long name's end is what tells outputs apart. */
 static void name_to(char out[NAME + 1], const char *name)
@@ -39,10 +39,10 @@ static bool print_all(const struct nuc_compiler *c)
         length += (size_t)snprintf(line + length, sizeof line - length, "%s%s %s", length > 0 ? ", " : "", name, db);
         samples = q.samples;
     }
-    int rest = snprintf(NULL, 0, "  SQNR      on %zu calibration samples", samples);
-    if (length > 0 && length + (size_t)rest <= WIDTH)
-        cli_printf("  SQNR     %s on %zu calibration sample%s\n", line, samples, samples == 1 ? "" : "s");
-    return length + (size_t)rest <= WIDTH;
+    size_t all = LABEL + length + (size_t)snprintf(NULL, 0, " on %zu calibration samples", samples);
+    if (length > 0 && all <= WIDTH)
+        cli_print_row("SQNR", "%s on %zu calibration sample%s", line, samples, samples == 1 ? "" : "s");
+    return all <= WIDTH;
 }
 
 static void print_extremes(const struct nuc_compiler *c)
@@ -61,29 +61,28 @@ static void print_extremes(const struct nuc_compiler *c)
     name_to(name, worst.name);
     db_to(worst_db, worst.sqnr_db);
     db_to(best_db, best.sqnr_db);
-    cli_printf("  SQNR     %s (%s) to %s: %zu outputs, %zu calibration samples\n", worst_db, name, best_db, n,
-               worst.samples);
+    cli_print_row("SQNR", "%s (%s) to %s: %zu outputs, %zu samples", worst_db, name, best_db, n, worst.samples);
 }
 
-static void print_steps(const struct nuc_compiler *c)
+void cli_print_accuracy_steps(const struct nuc_compiler *c)
 {
     struct nuc_accuracy_step s;
 
     for (size_t i = 0; nuc_accuracy_step(c, i, &s) == NUC_OK; i++)
-        cli_printf("           %s: %.2f dB to %.2f dB in %.1f s\n", s.name, s.before_db, s.after_db, s.seconds);
+        cli_print_row(i == 0 ? "accuracy" : "", "%s: %.2f dB to %.2f dB in %.1f s", s.name, s.before_db, s.after_db,
+                      s.seconds);
 }
 
 void cli_print_quality(const struct nuc_compiler *c)
 {
     if (nuc_n_qualities(c) > 0 && !print_all(c))
         print_extremes(c);
-    print_steps(c);
 }
 
 void cli_print_calibration(const struct nuc_compiler *c)
 {
     for (size_t i = 0; nuc_calibration_line(c, i) != NULL; i++)
-        cli_printf("  %-8s %s\n", i == 0 ? "data" : "", nuc_calibration_line(c, i));
+        cli_print_row(i == 0 ? "data" : "", "%s", nuc_calibration_line(c, i));
 }
 
 void cli_print_data(const struct nuc_dataset *d)

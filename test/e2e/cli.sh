@@ -110,10 +110,65 @@ compile() {
 good version "$nucleon" version
 holds "version prints one line" '[ "$(wc -l <out)" -eq 1 ] && [ ! -s err ]'
 good --version "$nucleon" --version
-for command in '' compile convert quantize run evaluate inspect version; do
+good help "$nucleon" help
+commands=$(sed -n 's/^  \([a-z-]*\)  .*/\1/p' out)
+holds "help lists the commands" '[ "$(echo "$commands" | wc -l)" -ge 13 ]'
+cp "$digits/digits.pt2" model.pt2
+cp "$digits/calibration.npz" samples.npz
+cp "$digits/test.npz" test.npz
+cp "$digits/../../test/fuzz/corpus/litert/conv2d.tflite" model.tflite
+for name in one two; do
+    "$nucleon" compile model.pt2 --calibration samples.npz -o model.pte -q \
+        --dump-kernel-selection $name.c || fail "$name.c"
+done
+for command in '' $commands; do
     # shellcheck disable=SC2086
     good "$command --help" "$nucleon" $command --help
     holds "help of '$command' goes to standard output" '[ -s out ] && [ ! -s err ]'
+    holds "help of '$command' has 80 columns" '[ -z "$(awk "length > 80" out)" ]'
+    cp out help.txt
+    # shellcheck disable=SC2086
+    good "$command -h" "$nucleon" $command -h
+    holds "-h is --help" 'cmp -s out help.txt'
+    # shellcheck disable=SC2086
+    good "help $command" "$nucleon" help $command
+    holds "help COMMAND is COMMAND --help" 'cmp -s out help.txt'
+    [ -n "$command" ] || continue
+    # The examples run as they stand.
+    sed -n '/^Examples*$/,/^$/p' help.txt | sed -n 's/^  //p' >example.sh
+    holds "$command has an example" '[ -s example.sh ]'
+    nucleon() { "$nucleon" "$@"; }
+    # shellcheck disable=SC1091
+    good "the example of $command" . ./example.sh
+done
+holds "what the examples made" '[ -s small.pte ] && [ -s best.pte ] && [ -s src/digits.c ] && [ -s kernels.c ]'
+good "options are in groups, the common ones first" "$nucleon" help compile
+holds "the output comes first" '[ "$(grep -A 1 "^Common options$" out | grep -c -e "-o, --output FILE.pte")" -eq 1 ]'
+good "no arguments at all" sh -c '"$1" >none.txt; [ $? -eq 2 ] && cat none.txt' sh "$nucleon"
+holds "lists the commands" 'grep -q "^  compile " out'
+
+# ---- how options are written ----
+
+good "a value attached" "$nucleon" compile model.pt2 --calibration=samples.npz -oattached.pte -q
+good "a value after =" "$nucleon" compile model.pt2 --calibration samples.npz -o=equals.pte --quiet
+holds "both are written, without a word" '[ -s attached.pte ] && cmp -s attached.pte equals.pte && [ ! -s out ] && [ ! -s err ]'
+for budget in 1M 1000k 1000000 0.5Mi 1000KB 1000kB 1024KiB 1e6 1m '1 M' 1000000.5 -1 99999999999999999999M; do
+    "$nucleon" compile model.pt2 --calibration samples.npz -o budget.pte --memory-budget "$budget" -q >out 2>err
+    echo "$budget $?"
+done >budgets
+holds "units of sizes" '[ "$(tr "\n" "," <budgets)" = \
+    "1M 0,1000k 0,1000000 0,0.5Mi 0,1000KB 2,1000kB 0,1024KiB 0,1e6 2,1m 2,1 M 2,1000000.5 2,-1 2,99999999999999999999M 2," ]'
+"$nucleon" compile model.pt2 --calibration samples.npz -o budget.pte >out
+needs=$("$nucleon" compile model.pt2 --calibration samples.npz -o x.pte --memory-budget 1 2>&1 >/dev/null |
+    sed -n 's/.*needs \([0-9]*\) bytes.*/\1/p')
+for unit in '' B; do
+    good "as much as it needs" "$nucleon" compile model.pt2 --calibration samples.npz -o x.pte --memory-budget "$needs$unit" -q
+done
+"$nucleon" compile model.pt2 --calibration samples.npz -o x.pte --memory-budget $((needs - 1)) -q >out 2>err
+holds "a byte less is too little" '[ $? -eq 3 ]'
+good "a budget in thousands" "$nucleon" explain model.pt2 --cycle-budget 10M
+for command in $commands; do
+    holds "--quiet is an option of $command" '"$nucleon" help $command | grep -q -e "-q, --quiet"'
 done
 for command in compile convert quantize run evaluate inspect; do
     bad 2 "$command without arguments" "$nucleon" $command
@@ -146,7 +201,10 @@ for model in digits digits_channels_last digits_same_inputs; do
     good "inspect $model.pt2" "$nucleon" inspect "$digits/$model.pt2"
 done
 good "the summary" compile "$digits/digits.pt2" summary.pte
-holds "the summary has the SQNR of the output" 'grep -q "^  SQNR     softmax .* dB on .* calibration samples$" out'
+holds "the summary has the SQNR of the output" 'grep -q "^  SQNR      softmax .* dB on .* calibration samples$" out'
+holds "the summary has placement, latency and memory" \
+    '[ "$(cut -c 1-12 out | grep -cE "^  (placement|latency|memory|SQNR|made by) ")" -eq 5 ] &&
+        grep -q "^summary.pte: [0-9,]* bytes$" out'
 holds "the summary has 10 lines of 80 columns" '[ "$(wc -l <out)" -le 10 ] && [ "$(awk "length > 80" out | wc -l)" -eq 0 ]'
 good "nothing is measured" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
     -o summary.pte --accuracy fast
@@ -177,8 +235,8 @@ good "run with a segment" "$nucleon" run segment.pte --input "$digits/test.npz" 
 good "run inline" "$nucleon" run digits.pte --input "$digits/test.npz" --output inline.npz
 holds "a segment changes no result" 'cmp -s segment.npz inline.npz'
 good "memory map" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" -o map.pte \
-    --memory-map map.txt --memory-budget 1000000
-holds "plans are proven" '[ "$(grep -c "proven optimal" map.txt)" -eq 2 ] && [ "$(grep -o "proven optimal" out | wc -l)" -eq 2 ]'
+    --memory-map map.txt --memory-budget 1000000 -v
+holds "plans are proven" '[ "$(grep -c "proven optimal" map.txt)" -eq 2 ] && [ "$(grep -c "are alive at the peak: proven optimal" out)" -eq 2 ]'
 holds "the map changes no program" 'cmp -s map.pte digits.pte'
 holds "the map has the input" 'grep -q "^ *[0-9]* *[0-9]*  #*\.*  x$" map.txt'
 good "picture of the memory" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
@@ -191,7 +249,7 @@ holds "over the budget" '[ $code -eq 3 ] && [ ! -e box/budget.pte ] && [ "$(wc -
 holds "what is alive at the peak is reported" 'grep -q "alive at instruction" out && grep -q "  x$" out'
 good "scratch in the arena" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
     -o scratch.pte --plan-delegate-scratch
-holds "inputs and outputs lie in the scratch" 'tr "\n" " " <out | grep -q "arena \([0-9]*\) bytes .*NPU scratch \1 bytes .* inside"'
+holds "inputs and outputs lie in the scratch" 'tr "\n" " " <out | grep -q "arena \([0-9,]*\) bytes, NPU scratch \1 inside"'
 good "run with scratch in the arena" "$nucleon" run scratch.pte --input "$digits/test.npz" --output scratch.npz
 holds "the place of the scratch changes no result" 'cmp -s scratch.npz inline.npz'
 good "inspect scratch in the arena" "$nucleon" inspect scratch.pte
@@ -523,7 +581,7 @@ holds "says what a model is" 'grep -q "neither a torch.export archive (.pt2) nor
 good "a target without NPU" "$nucleon" compile "$digits/digits.pt2" -o m33.pte --target cortex-m33 \
     --calibration "$digits/calibration.npz"
 holds "reports no NPU, converter or scratch" \
-    'grep -q "^  NPU .*: the target has no NPU$" out && ! grep -Eq "scratch|made by" out && [ ! -s err ]'
+    'grep -q "^  placement CPU .*: the target has no NPU$" out && ! grep -Eq "scratch|made by" out && [ ! -s err ]'
 good "its options of the NPU" "$nucleon" compile "$digits/digits.pt2" -o again.pte --target cortex-m33 \
     --converter false --plan-delegate-scratch --placement greedy --calibration "$digits/calibration.npz"
 holds "notes what does nothing" \
@@ -534,7 +592,7 @@ good "how to quantize what is quantized" "$nucleon" compile quantized.pt2 -o aga
 holds "is noted, too" 'grep -q -e "--observer, --equalize: without effect" err'
 good "nothing delegated" "$nucleon" compile "$digits/digits.pt2" -o again.pte --no-delegate --delegate-data segment \
     --calibration "$digits/calibration.npz"
-holds "is reported" 'grep -q "^  NPU .*: nothing is delegated$" out && grep -q "without effect, nothing is delegated" err'
+holds "is reported" 'grep -q "^  placement CPU .*: nothing is delegated$" out && grep -q "without effect, nothing is delegated" err'
 
 holds "no temporary file is left" '[ -z "$(ls -A tmp)" ]'
 echo "$passes passed, $failures failed"

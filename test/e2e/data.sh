@@ -97,8 +97,8 @@ cp by_name/image.npy both/in0.npy
 cp by_name/* extra/
 cp by_name/mask.npy extra/other.npy
 cp by_name/image.npy single/
-good compile "$root/test/e2e/two_inputs.pt2" --calibration by_name -o two.pte
-has out "  data     image -> image [1,8], 2 to 2"
+good compile "$root/test/e2e/two_inputs.pt2" --calibration by_name -o two.pte --verbose
+has out "  data      image -> image [1,8], 2 to 2"
 good inspect two.pte
 has out "  input 1: mask, 1 to 1 in calibration"
 quiet run two.pte --input by_name
@@ -136,8 +136,8 @@ good inspect compat.pte
 mkdir pixels
 npy pixels/anything.npy '(2, 1, 8, 8)' 128 "$many"
 model=$digits/digits.pt2
-good compile "$model" --calibration "$digits/calibration.npz" -o digits.pte
-has out "  data     input -> x [1,1,8,8], 0 to 1"
+good compile "$model" --calibration "$digits/calibration.npz" -o digits.pte --verbose
+has out "  data      input -> x [1,1,8,8], 0 to 1"
 quiet evaluate digits.pte --dataset "$digits/test.npz"
 bad 1 "has values of 255 to 255, calibration had 0 to 1: divide the array by 255, as for calibration" \
     evaluate digits.pte --dataset pixels

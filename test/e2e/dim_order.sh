@@ -20,7 +20,7 @@ fail() {
 
 # compile ARCHIVE ORDER: to ARCHIVE.ORDER.pte, with what it prints in out and its notes in notes.
 compile() {
-    "$nucleon" compile "$1.q.pt2" -o "$1.$2.pte" --dim-order "$2" >out 2>notes || fail "compile $1 $2: $(cat notes)"
+    "$nucleon" compile "$1.q.pt2" -o "$1.$2.pte" --dim-order "$2" --verbose >out 2>notes || fail "compile $1 $2: $(cat notes)"
     "$nucleon" run "$1.$2.pte" --input "$digits/test.npz" --output "$1.$2.npz" >/dev/null 2>err ||
         fail "run $1 $2: $(cat err)"
     cmp -s "$1.$2.npz" digits.as-is.npz || fail "$1 in order $2 gives other outputs than digits"

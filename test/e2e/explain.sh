@@ -135,7 +135,7 @@ has out "pad channels 10 to 16"
 [ "$(wc -l <"$work/err")" -eq 1 ] || fail "an alias is reported more than once"
 run 0 "$nucleon" compile $digits --calibration $samples -o "$work/two.pte"
 # compile counts what explain does.
-counts=$(sed -n 's/^  NPU *\([0-9]*\) of \([0-9]*\) operators in \([0-9]*\) partition.*/\1 \2 \3/p' "$work/out")
+counts=$(sed -n 's/^  placement *NPU \([0-9]*\) of \([0-9]*\) operators in \([0-9]*\) partition.*/\1 \2 \3/p' "$work/out")
 narrow
 run 0 "$nucleon" explain $digits --calibration $samples --json
 [ "$counts" = "$(sed -n 's/.*"operators": \([0-9]*\), "delegated": \([0-9]*\), "partitions": \([0-9]*\).*/\2 \1 \3/p' \
@@ -145,8 +145,8 @@ narrow
 kinds=$(sed -n 's/^on the CPU \([0-9]*\) in int8 and \([0-9]*\) in float/\1 \2/p' "$work/out")
 run 0 "$nucleon" compile $model --calibration $samples --target imxrt700cm -o "$work/cm.pte"
 narrow
-[ "$kinds" = "$(sed -n 's/^  CPU *\([0-9]*\) operators* in int8, \([0-9]*\) in float/\1 \2/p' "$work/out")" ] ||
-    fail "explain counts $kinds on the CPU, compile $(grep '^  CPU' "$work/out")"
+cpu=$(sed -n 's/^  placement .*CPU \([0-9]*\).* (\([0-9]*\) in float).*/\1 \2/p' "$work/out")
+[ "$kinds" = "$((${cpu% *} - ${cpu#* })) ${cpu#* }" ] || fail "explain counts $kinds on the CPU, compile $(cat "$work/out")"
 run 0 "$nucleon" compile $digits --calibration $samples --converter-flavor sdk-3.1 -o "$work/one.pte"
 has out "operators in 1 partition"
 run 0 "$nucleon" run "$work/one.pte" --input examples/digits/test.npz --output "$work/one.npz"
@@ -162,7 +162,7 @@ run 2 "$nucleon" explain $model --operators-not-to-delegate aten.conv3d
 has err "aten.convolution.default"
 # The estimate has the copies of weights that compile counts.
 run 0 "$nucleon" compile $digits --calibration $samples --fetch-constants-to-sram -o "$work/flash.pte"
-copies=$(sed -n 's/^  flash .*: \([0-9]*\) cycles of the CPU.*/\1/p' "$work/out")
+copies=$(sed -n 's/^  flash .* fetched in \([0-9,]*\) cycles.*/\1/p' "$work/out" | tr -d ,)
 sram=$(cycles_of $digits --calibration $samples | tr -d ,)
 flash=$(cycles_of $digits --calibration $samples --fetch-constants-to-sram | tr -d ,)
 [ "$copies" -gt 0 ] && [ $((sram + copies)) -eq "$flash" ] || fail "$sram and $copies for weights make $flash cycles"

@@ -88,6 +88,7 @@ done
 while IFS='|' read -r code part command; do
     code=$(echo $code)
     part=$(echo "$part" | sed 's/^ *//; s/ *$//')
+    case $part in *\$d*) part=$(echo "$part" | sed "s|\"\$d\([^\"]*\)\"|$d\1|") ;; esac
     [ -n "$code" ] || continue
     eval "\"\$nucleon\" $command" >out 2>err </dev/null
     got=$?
@@ -104,7 +105,22 @@ done <<'ROWS'
 2 | did you mean 'compile'?                                | complie model.pt2 -o x.pte
 2 | the command comes before the file                      | p.pte --input x.npz
 2 | did you mean '--calibration'?                          | compile "$d/digits.pt2" --calibrate x.npz -o x.pte
-2 | '--target' is an option of other commands              | run p.pte --target imxrt700
+2 | '--target' is an option of compile, tune, quantize, convert, explain, report and evaluate; | run p.pte --target imxrt700
+2 | '--for' is an option of tune;                          | run p.pte --for sqnr
+2 | unknown option '--calibratoin', did you mean '--calibration'? That is an option of | run p.pte --calibratoin x.npz
+2 | did you mean '--quiet'?                                | run p.pte --quite
+2 | options come after it, 'nucleon COMMAND ... --target'  | --target imxrt700 compile
+2 | did you mean 'compile'?                                | help complie
+2 | did you mean '--calibration "$d/calibration.npz"'?     | compile "$d/digits.pt2" "$d/calibration.npz" -o x.pte
+2 | did you mean '-i "$d/test.npz"'?                       | run p.pte "$d/test.npz"
+2 | did you mean '-o x.pte'?                               | compile "$d/digits.pt2" x.pte --calibration "$d/calibration.npz"
+2 | '-oq' is one argument too many                         | version -- -oq
+2 | '-qv' holds several options: write them apart, '-q' first | compile "$d/digits.pt2" -qv -o x.pte
+2 | --output needs a value: FILE.pte                       | compile "$d/digits.pt2" -o
+2 | --output needs a value: FILE.pte                       | compile "$d/digits.pt2" -o=
+2 | --calibration needs a value: DATA, not the option '-ox.pte' | compile "$d/digits.pt2" --calibration -ox.pte
+2 | did you mean 'always'?                                 | targets --color alwys
+1 | is an archive of arrays (.npz), neither                | compile "$d/calibration.npz" --calibration "$d/digits.pt2" -o x.pte
 2 | did you mean 'channels-last'?                          | compile "$d/digits.pt2" --dim-order channels_last -o x.pte
 2 | did you mean 'imxrt700'?                               | compile "$d/digits.pt2" --target rt700 -o x.pte
 2 | did you mean 'sdk-3.1'?                                | compile "$d/digits.pt2" --converter-flavor SDK3.1 -o x.pte
@@ -114,7 +130,16 @@ done <<'ROWS'
 2 | not the option '--target'                              | compile "$d/digits.pt2" -o --target imxrt700
 2 | is given twice, as 'a.npz' and as 'b.npz'              | compile "$d/digits.pt2" --calibration a.npz --calibration b.npz -o x.pte
 2 | --threads N takes a number, in digits alone            | run p.pte -i "$d/test.npz" --threads -1
-2 | --memory-budget BYTES takes a number, in digits alone  | compile "$d/digits.pt2" -o x.pte --memory-budget 64K
+2 | such as 65536, 300k or 64Ki, not '64K' (k is 1,000, Ki 1,024; | compile "$d/digits.pt2" -o x.pte --memory-budget 64K
+2 | such as 65536, 300k or 64Ki, not '10kb'                | compile "$d/digits.pt2" -o x.pte --memory-budget 10kb
+2 | such as 65536, 300k or 64Ki, not '10 K'                | compile "$d/digits.pt2" -o x.pte --memory-budget '10 K'
+2 | such as 65536, 300k or 64Ki, not '-1'                  | explain "$d/digits.pt2" --cycle-budget -1
+2 | such as 65536, 300k or 64Ki, not '1e3'                 | explain "$d/digits.pt2" --cycle-budget 1e3
+2 | such as 65536, 300k or 64Ki, not 'k'                   | explain "$d/digits.pt2" --cycle-budget k
+2 | such as 65536, 300k or 64Ki, not '10kB'                | explain "$d/digits.pt2" --cycle-budget 10kB
+2 | --cycle-budget takes a number from 0 to                | explain "$d/digits.pt2" --cycle-budget 99999999999G
+2 | --memory-budget takes a number from 1 to 1073741824    | compile "$d/digits.pt2" -o x.pte --memory-budget 2Gi
+2 | --threads N takes a number, in digits alone, not '2k'  | run p.pte -i "$d/test.npz" --threads 2k
 2 | with commas between                                    | run p.pte -i folder --mean '0.485;0.456;0.406'
 2 | takes finite numbers                                   | run p.pte -i folder --std 1e999
 2 | takes finite numbers                                   | run p.pte -i folder --mean nan

@@ -9,6 +9,7 @@
 #include "compiler/neutron/convert/kernel_selection.h"
 #include "compiler/program/out_variant.h"
 #include "compiler/report/memory_map.h"
+#include "compiler/report/profile.h"
 #include "host/file.h"
 #include "host/text.h"
 
@@ -70,6 +71,21 @@ static const struct nuc_memory_map *map_of(const struct nuc_model *m, const stru
     return map;
 }
 
+/* The same figures as a profile of the program shows. */
+static void count_cycles(const struct nuc_job *j, struct nuc_program_report *r)
+{
+    const struct nuc_target *target = j->m->settings->target;
+    struct nuc_context *cx = j->c->cx;
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(cx);
+    const struct nuc_profile *p = nuc_profile_read(cx, target, j->m->graph->file, j->made.bytes, NULL);
+
+    r->clock_hz = target->clock_hz;
+    r->cycles = p->foreign ? 0 : p->cycles;
+    r->npu_cycles = p->foreign ? 0 : p->npu_cycles;
+    nuc_leave_sub_arena(cx, sub);
+    nuc_free_sub_arena(sub);
+}
+
 /* ---- what ExecuTorch lacks ---- */
 
 static void note_lacking(const struct nuc_graph *g, struct nuc_program_report *r)
@@ -118,6 +134,7 @@ void nuc_make_program(struct nuc_job *j)
     j->made.report.program = j->made.bytes.size;
     note_lacking(m->graph, &j->made.report);
     fill_figures(&j->made.report, &memory, m->lowered);
+    count_cycles(j, &j->made.report);
     j->made.memory = map_of(m, &memory);
     j->made.constants = memory.constants;
     j->made.n_instructions = memory.n_instructions;

@@ -7,7 +7,6 @@
 #include "compiler/driver/model_facts.h"
 #include "compiler/eval/eval.h"
 #include "compiler/eval/sqnr.h"
-#include "compiler/report/profile.h"
 #include "compiler/target/target.h"
 #include "compiler/tune/trial.h"
 #include "nucleon/runner.h"
@@ -346,11 +345,9 @@ struct compilation {
 static void note_program(const struct nuc_job *j, struct nuc_figures *out)
 {
     const struct nuc_program_report *r = &j->made.report;
-    const struct nuc_target *target = j->m->settings->target;
-    const struct nuc_profile *p = nuc_profile_read(j->c->cx, target, j->m->graph->file, j->made.bytes, NULL);
 
-    out->cycles = p->foreign ? 0 : p->cycles;
-    out->milliseconds = (double)out->cycles / target->clock_hz * 1e3;
+    out->cycles = r->cycles;
+    out->milliseconds = (double)r->cycles / r->clock_hz * 1e3;
     out->arena = r->arena;
     out->memory = r->arena + (r->scratch_in_arena ? 0 : r->delegate_scratch);
     out->program = r->program;
