@@ -305,6 +305,17 @@ static void plan_arena(struct nuc_evaluator *e)
     nuc_pop_arena(e->cx, outer);
 }
 
+/* Every value has memory of its own. */
+static void plan_apart(struct nuc_evaluator *e)
+{
+    for (uint32_t slot = 0; slot < e->n_values; slot++) {
+        if (!is_activation(e, slot))
+            continue;
+        e->values[slot].offset = e->arena_size;
+        e->arena_size = nuc_align_up(e->arena_size + e->values[slot].bytes, ALIGNMENT);
+    }
+}
+
 /* Lets activations be those in `arena`. */
 static void bind_arena(struct nuc_evaluator *e, uint8_t *arena)
 {
@@ -379,7 +390,10 @@ static struct nuc_evaluator *plan_graph(struct nuc_graph *g, unsigned threads, b
     }
     find_last_uses(e);
     keep_until_end(e, kept, n_kept);
-    plan_arena(e);
+    if (adjustable && kept == NULL)
+        plan_apart(e);
+    else
+        plan_arena(e);
     assign_memory(e);
     return e;
 }
@@ -519,33 +533,6 @@ bool nuc_eval_can_round(const struct nuc_evaluator *e, const struct nuc_node *qu
 void nuc_eval_round(struct nuc_evaluator *e, const struct nuc_node *quantize, struct nuc_rounding rounding)
 {
     e->roundings[quantize->id] = rounding;
-}
-
-/* Copies to or from the buffer what is made before `step` and read from it on. */
-static void copy_alive(struct nuc_evaluator *e, uint32_t step, uint8_t *buffer, bool save)
-{
-    for (uint32_t s = 0; s < step; s++) {
-        const struct nuc_node *node = e->steps[s].node;
-        for (uint32_t slot = e->first_slots[node->id]; slot < e->first_slots[node->id] + node->n_vals; slot++) {
-            const struct nuc_eval_value *v = &e->values[slot];
-            if (!is_activation(e, slot) || v->last_use < step || v->bytes == 0)
-                continue;
-            if (save)
-                memcpy(buffer + v->offset, e->arena + v->offset, v->bytes);
-            else
-                memcpy(e->arena + v->offset, buffer + v->offset, v->bytes);
-        }
-    }
-}
-
-void nuc_eval_save(struct nuc_evaluator *e, uint32_t step, void *buffer)
-{
-    copy_alive(e, step, buffer, true);
-}
-
-void nuc_eval_restore(struct nuc_evaluator *e, uint32_t step, void *buffer)
-{
-    copy_alive(e, step, buffer, false);
 }
 
 /* ---- inferences side by side ---- */

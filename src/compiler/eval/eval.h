@@ -52,7 +52,8 @@ void nuc_eval_run(struct nuc_evaluator *e, const void *const *inputs, void *cons
 /*
  * The evaluator of a quantized graph for comparing parameters. A quantize node per tensor whose integers only
  * dequantize nodes read becomes one rounding of floats, which is changed between runs, or left out; at first all are
- * left out. The values of the nodes in `kept` stay until the end of a run.
+ * left out. The values of the nodes in `kept` stay until the end of a run. Where that is NULL all values do, and steps
+ * may be run again from any one that was run, with other roundings from there on: those before it stay as they are.
  */
 struct nuc_rounding {
     bool clips;  /* to the range of the integers */
@@ -83,10 +84,6 @@ const void *nuc_eval_result_data(const struct nuc_evaluator *e, size_t index);
 
 /* The first value of a node, right after its step; until the end, where it is kept. */
 const void *nuc_eval_node_data(const struct nuc_evaluator *e, const struct nuc_node *node);
-
-/* What steps before `step` left for those from it on; the buffer has nuc_eval_arena_size() bytes. */
-void nuc_eval_save(struct nuc_evaluator *e, uint32_t step, void *buffer);
-void nuc_eval_restore(struct nuc_evaluator *e, uint32_t step, void *buffer);
 
 /*
  * Several inferences side by side: each has activations of its own and stands in front of a node. An evaluator goes on

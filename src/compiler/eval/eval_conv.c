@@ -349,7 +349,7 @@ static void find_corners(const struct conv *v, size_t first, size_t count, size_
 }
 
 /* Neighbouring pixels are neighbours in the padded image too. */
-static bool are_dense(const size_t *corners, size_t count)
+static inline __attribute__((always_inline)) bool are_dense(const size_t *corners, size_t count)
 {
     for (size_t j = 1; j < count; j++) {
         if (corners[j] != corners[0] + j)
@@ -359,30 +359,34 @@ static bool are_dense(const size_t *corners, size_t count)
 }
 
 /* One row of four columns, copied at once where the pixels lie side by side. */
-static void gather_quarter(const struct conv *v, const float *image, const size_t *corners, float *panel)
+static inline __attribute__((always_inline)) void gather_quarter(const struct conv *v, const float *image,
+                                                                 const size_t *corners, float *panel)
 {
-    bool dense = are_dense(corners, QUARTER);
+    const size_t *offsets = v->offsets, k = v->k;
 
-    for (size_t i = 0; i < v->k; i++, panel += NUC_TILE_COLUMNS) {
-        const float *tap = image + v->offsets[i];
-        if (dense) {
-            memcpy(panel, tap + corners[0], QUARTER * sizeof *panel);
-            continue;
-        }
+    if (are_dense(corners, QUARTER)) {
+        for (size_t i = 0; i < k; i++)
+            memcpy(panel + i * NUC_TILE_COLUMNS, image + offsets[i] + corners[0], QUARTER * sizeof *panel);
+        return;
+    }
+    for (size_t i = 0; i < k; i++, panel += NUC_TILE_COLUMNS) {
+        const float *tap = image + offsets[i];
         for (size_t j = 0; j < QUARTER; j++)
             panel[j] = tap[corners[j]];
     }
 }
 
 /* The columns of the pixels from `first` on. */
-static void gather_panel(const struct conv *v, const float *image, size_t first, size_t count, float *panel)
+static inline __attribute__((always_inline)) void gather_panel(const struct conv *v, const float *image, size_t first,
+                                                               size_t count, float *panel)
 {
     size_t corners[NUC_TILE_COLUMNS];
+    const size_t *offsets = v->offsets, k = v->k;
 
     find_corners(v, first, count, corners);
     if (are_dense(corners, NUC_TILE_COLUMNS)) {
-        for (size_t i = 0; i < v->k; i++)
-            memcpy(panel + i * NUC_TILE_COLUMNS, image + v->offsets[i] + corners[0], NUC_TILE_COLUMNS * sizeof *panel);
+        for (size_t i = 0; i < k; i++)
+            memcpy(panel + i * NUC_TILE_COLUMNS, image + offsets[i] + corners[0], NUC_TILE_COLUMNS * sizeof *panel);
         return;
     }
     for (size_t j = 0; j < NUC_TILE_COLUMNS; j += QUARTER)
@@ -395,7 +399,7 @@ static float bias_of(const struct conv_run *r, size_t channel)
 }
 
 /* Every row starts with `start[row]`. */
-static void fill_tile(float *tile, const float *start, size_t rows)
+static inline __attribute__((always_inline)) void fill_tile(float *tile, const float *start, size_t rows)
 {
     for (size_t row = 0; row < rows; row++) {
         for (size_t j = 0; j < NUC_TILE_COLUMNS; j++)
@@ -404,8 +408,8 @@ static void fill_tile(float *tile, const float *start, size_t rows)
 }
 
 /* The sums of sixteen pixels and `rows` channels: part by part, when the order has parts. */
-static void sum_tile(const struct conv *v, const float *weight, const float *panel, size_t rows, const float *bias,
-                     float *tile)
+static inline __attribute__((always_inline)) void
+sum_tile(const struct conv *v, const float *weight, const float *panel, size_t rows, const float *bias, float *tile)
 {
     static const float zeros[NUC_TILE_ROWS] = {0.0f};
     float part[NUC_TILE_ROWS * NUC_TILE_COLUMNS];
@@ -422,8 +426,10 @@ static void sum_tile(const struct conv *v, const float *weight, const float *pan
                 tile[i] += part[i];
         }
     }
-    for (size_t i = 0; !v->order.bias_first && i < rows * NUC_TILE_COLUMNS; i++)
-        tile[i] += bias[i / NUC_TILE_COLUMNS];
+    for (size_t row = 0; !v->order.bias_first && row < rows; row++) {
+        for (size_t j = 0; j < NUC_TILE_COLUMNS; j++)
+            tile[row * NUC_TILE_COLUMNS + j] += bias[row];
+    }
 }
 
 /* Sixteen pixels of all output channels of one group. */

@@ -23,8 +23,16 @@ struct pool {
     size_t planes;
     int64_t in[2], out[2];
     int64_t kernel[2], stride[2], padding[2], dilation[2];
+    struct positions *taps; /* of a maximum: along the width, those that lie inside the input somewhere */
+    size_t n_taps;
     bool count_padding;
     int64_t divisor; /* 0: the number of elements */
+};
+
+/* The outputs of a row whose window has a tap inside the input, and where that lies in the row for the first of them.
+ */
+struct positions {
+    size_t begin, count, from;
 };
 
 /* The part of a window inside the input along one axis. */
@@ -131,14 +139,16 @@ static int64_t max_index(const struct pool *p, const float *in, struct window y,
     return best;
 }
 
-/* The first position along the width whose window has tap `x` inside the input, and the one after the last. */
-static struct window positions_with(const struct pool *p, int64_t x)
+static struct positions positions_with(const struct pool *p, int64_t x)
 {
     int64_t at = x * p->dilation[WIDTH] - p->padding[WIDTH], stride = p->stride[WIDTH];
     int64_t begin = at < 0 ? (-at + stride - 1) / stride : 0;
     int64_t end = at < p->in[WIDTH] ? (p->in[WIDTH] - 1 - at) / stride + 1 : 0;
 
-    return (struct window){begin, end < p->out[WIDTH] ? end : p->out[WIDTH]};
+    end = end < p->out[WIDTH] ? end : p->out[WIDTH];
+    if (begin >= end)
+        return (struct positions){0, 0, 0};
+    return (struct positions){(size_t)begin, (size_t)(end - begin), (size_t)(begin * stride + at)};
 }
 
 /* One tap of the windows at positions that lie side by side. */
@@ -158,19 +168,15 @@ NUC_CLONES static void max_values(const struct pool *p, const float *in, float *
         for (int64_t i = 0; i < p->out[WIDTH]; i++)
             out[i] = -INFINITY;
         for (int64_t iy = y.begin; iy < y.end; iy += p->dilation[HEIGHT]) {
-            for (int64_t x = 0; x < p->kernel[WIDTH]; x++) {
-                struct window at = positions_with(p, x);
-                if (at.begin >= at.end)
-                    continue;
-                int64_t first = at.begin * p->stride[WIDTH] + x * p->dilation[WIDTH] - p->padding[WIDTH];
-                const float *from = in + iy * p->in[WIDTH] + first;
-                size_t count = (size_t)(at.end - at.begin);
+            for (size_t x = 0; x < p->n_taps; x++) {
+                const struct positions at = p->taps[x];
+                const float *from = in + iy * p->in[WIDTH] + at.from;
                 if (p->stride[WIDTH] == 1)
-                    take_larger(from, 1, count, out + at.begin);
+                    take_larger(from, 1, at.count, out + at.begin);
                 else if (p->stride[WIDTH] == 2)
-                    take_larger(from, 2, count, out + at.begin);
+                    take_larger(from, 2, at.count, out + at.begin);
                 else
-                    take_larger(from, p->stride[WIDTH], count, out + at.begin);
+                    take_larger(from, p->stride[WIDTH], at.count, out + at.begin);
             }
         }
     }
@@ -194,11 +200,24 @@ static void max_plane(const struct pool *p, const float *in, float *out, int64_t
     }
 }
 
+static void list_taps(struct nuc_eval_call *c, struct pool *p)
+{
+    for (int64_t x = 0; x < p->kernel[WIDTH]; x++)
+        p->n_taps += positions_with(p, x).count != 0;
+    p->taps = nuc_alloc_array(c->cx, p->n_taps, sizeof *p->taps);
+    size_t n = 0;
+    for (int64_t x = 0; n < p->n_taps; x++) {
+        p->taps[n] = positions_with(p, x);
+        n += p->taps[n].count != 0;
+    }
+}
+
 static void prepare_max(struct nuc_eval_call *c)
 {
     struct pool *p = prepare_windows(c);
 
     read_pair(c, WINDOW(dilation), p->dilation, 1, p->dilation);
+    list_taps(c, p);
     p->fn = max_plane;
 }
 

@@ -17,14 +17,14 @@ struct point {
     uint32_t next; /* the next point of the group; NONE after the last one */
 };
 
+struct span {
+    float min, max;
+};
+
 /* One thread's. */
 struct worker {
     struct nuc_evaluator *e;
-    uint8_t *saved; /* activations before a step */
-};
-
-struct span {
-    float min, max;
+    struct span *seen; /* by point: in the run without rounding of the sample under way */
 };
 
 struct nuc_effects {
@@ -46,7 +46,6 @@ struct nuc_effects {
 
     /* Of runs without rounding. */
     float ***reference; /* by sample, then score */
-    struct span **seen; /* by sample, then point */
     double *signal;     /* by score */
 };
 
@@ -87,7 +86,7 @@ static void list_points(struct nuc_effects *fx, const struct nuc_converted *q)
 
 static void add_worker(struct nuc_effects *fx, struct nuc_evaluator *e)
 {
-    fx->workers[fx->n_workers++] = (struct worker){e, nuc_alloc(fx->g->cx, nuc_eval_arena_size(e))};
+    fx->workers[fx->n_workers++] = (struct worker){e, nuc_alloc_array(fx->g->cx, fx->n_points, sizeof(struct span))};
 }
 
 /*
@@ -104,7 +103,8 @@ static bool may_fail(const struct nuc_graph *g)
     return false;
 }
 
-struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_converted *q, size_t n_samples)
+struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_converted *q, size_t n_samples,
+                                    bool alone)
 {
     struct nuc_context *cx = c->g->cx;
     struct nuc_effects *fx = nuc_alloc(cx, sizeof *fx);
@@ -123,7 +123,8 @@ struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_
     unsigned n = nuc_pool_threads(fx->pool);
     fx->workers = nuc_alloc_array(cx, n, sizeof *fx->workers);
     /* A worker by itself may take the threads inside. */
-    add_worker(fx, nuc_eval_new_adjustable(q->g, n > 1 ? 1 : c->threads, kept, fx->n_scores));
+    add_worker(fx,
+               nuc_eval_new_adjustable(q->g, n > 1 ? 1 : c->threads, alone ? NULL : kept, alone ? 0 : fx->n_scores));
     for (unsigned i = 1; i < n; i++)
         add_worker(fx, nuc_eval_fork(fx->workers[0].e));
     list_steps(fx);
@@ -206,7 +207,8 @@ struct job {
     const uint32_t *first; /* by trial: the first step that it changes */
     const uint32_t *order; /* of the trials, by that */
     size_t n;
-    double *error;                 /* by sample, then trial */
+    double *noise;                 /* by sample, trial and score */
+    double *error;                 /* by sample */
     struct nuc_measured *measured; /* by sample */
     uint32_t *fingerprint;         /* by sample, then output */
 };
@@ -365,69 +367,68 @@ static const float *score_values(const struct nuc_effects *fx, const struct work
     return nuc_eval_node_data(w->e, fx->scores[i].node);
 }
 
-static void see_point(const struct nuc_effects *fx, const struct worker *w, uint32_t index, struct span *seen)
+static void see_point(const struct nuc_effects *fx, const struct worker *w, uint32_t index)
 {
     const struct nuc_node *n = fx->points[index].quantize;
     const float *x = nuc_eval_node_data(w->e, n);
+    int64_t count = nuc_elements(&n->vals[0]);
+    struct span *seen = &w->seen[index];
 
+    if (count > 0 && nuc_min_max(x, (size_t)count, &seen->min, &seen->max))
+        return;
     *seen = (struct span){INFINITY, -INFINITY};
-    for (int64_t i = 0; i < nuc_elements(&n->vals[0]); i++) {
+    for (int64_t i = 0; i < count; i++) {
         seen->min = x[i] < seen->min ? x[i] : seen->min;
         seen->max = x[i] > seen->max ? x[i] : seen->max;
     }
 }
 
-static void run_reference(const void *arg, struct nuc_part part)
+static void run_reference(struct nuc_effects *fx, struct worker *w, size_t sample)
 {
-    const struct job *j = arg;
-    struct nuc_effects *fx = j->fx;
-    struct worker *w = &fx->workers[part.worker];
-
-    set_all(fx, w, NULL);
-    for (size_t k = part.begin; k < part.end; k++) {
-        uint32_t at = 0;
-        start(fx, w, k);
-        for (uint32_t p = 0; p < fx->n_points; p++) {
-            if (fx->points[p].quantize == NULL)
-                continue;
-            nuc_eval_steps(w->e, at, fx->points[p].step + 1);
-            at = fx->points[p].step + 1;
-            see_point(fx, w, p, &fx->seen[k][p]);
-        }
-        nuc_eval_steps(w->e, at, fx->n_steps);
-        for (size_t i = 0; i < fx->n_scores; i++)
-            memcpy(fx->reference[k][i], score_values(fx, w, i), nuc_bytes(&fx->scores[i].node->vals[0]));
+    start(fx, w, sample);
+    nuc_eval_steps(w->e, 0, fx->n_steps);
+    for (uint32_t p = 0; p < fx->n_points; p++) {
+        if (fx->points[p].quantize != NULL)
+            see_point(fx, w, p);
     }
+    for (size_t i = 0; i < fx->n_scores; i++)
+        memcpy(fx->reference[sample][i], score_values(fx, w, i), nuc_bytes(&fx->scores[i].node->vals[0]));
 }
 
-void nuc_effects_begin(struct nuc_effects *fx)
+static void make_reference(struct nuc_effects *fx)
 {
     struct nuc_context *cx = fx->g->cx;
 
     fx->signal = nuc_alloc_array(cx, fx->n_scores, sizeof *fx->signal);
     fx->reference = nuc_alloc_array(cx, fx->n_samples, sizeof *fx->reference);
-    fx->seen = nuc_alloc_array(cx, fx->n_samples, sizeof *fx->seen);
     for (size_t k = 0; k < fx->n_samples; k++) {
-        fx->seen[k] = nuc_alloc_array(cx, fx->n_points, sizeof *fx->seen[k]);
         fx->reference[k] = nuc_alloc_array(cx, fx->n_scores, sizeof(float *));
         for (size_t i = 0; i < fx->n_scores; i++)
             fx->reference[k][i] = nuc_alloc(cx, nuc_bytes(&fx->scores[i].node->vals[0]));
     }
-    for_samples(fx, 1, run_reference, &(struct job){.fx = fx});
+}
+
+/* Over all samples. */
+static void add_signals(struct nuc_effects *fx)
+{
     for (size_t k = 0; k < fx->n_samples; k++) {
         for (size_t i = 0; i < fx->n_scores; i++)
             fx->signal[i] += nuc_score_error(&fx->scores[i], fx->reference[k][i], fx->reference[k][i]).signal;
     }
 }
 
-static double error_of(const struct nuc_effects *fx, const struct worker *w, size_t sample)
+static void find_noise(const struct nuc_effects *fx, const struct worker *w, size_t sample, double *noise)
+{
+    for (size_t i = 0; i < fx->n_scores; i++)
+        noise[i] = nuc_score_error(&fx->scores[i], fx->reference[sample][i], score_values(fx, w, i)).noise;
+}
+
+static double relative_error(const struct nuc_effects *fx, const double *noise)
 {
     double sum = 0;
 
-    for (size_t i = 0; i < fx->n_scores; i++) {
-        double noise = nuc_score_error(&fx->scores[i], fx->reference[sample][i], score_values(fx, w, i)).noise;
-        sum += fx->signal[i] > 0 ? noise / fx->signal[i] : noise;
-    }
+    for (size_t i = 0; i < fx->n_scores; i++)
+        sum += fx->signal[i] > 0 ? noise[i] / fx->signal[i] : noise[i];
     return sum;
 }
 
@@ -441,15 +442,18 @@ static void run_whole(const void *arg, struct nuc_part part)
         set_all(fx, w, j->parameters[fx->s->part[k]]);
         start(fx, w, k);
         nuc_eval_steps(w->e, 0, fx->n_steps);
-        j->error[k] = error_of(fx, w, k);
+        find_noise(fx, w, k, j->noise + k * fx->n_scores);
+        j->error[k] = relative_error(fx, j->noise + k * fx->n_scores);
     }
 }
 
 double nuc_effect_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2])
 {
     struct nuc_arena *outer = nuc_push_arena(fx->g->cx);
-    struct job j = {
-        .fx = fx, .parameters = parameters, .error = nuc_alloc_array(fx->g->cx, fx->n_samples, sizeof(double))};
+    struct job j = {.fx = fx,
+                    .parameters = parameters,
+                    .noise = nuc_alloc_array(fx->g->cx, fx->n_samples * fx->n_scores, sizeof(double)),
+                    .error = nuc_alloc_array(fx->g->cx, fx->n_samples, sizeof(double))};
     double sum = 0;
 
     for_samples(fx, 1, run_whole, &j);
@@ -461,28 +465,33 @@ double nuc_effect_of_all(struct nuc_effects *fx, const struct nuc_parameters *co
 
 /* ---- a few tensors at a time ---- */
 
-bool nuc_clips(const struct nuc_effects *fx, size_t sample, uint32_t group, struct nuc_parameters parameters)
+/* Something of the group is cut off in the sample under way. */
+static bool clips(const struct nuc_effects *fx, const struct worker *w, uint32_t group,
+                  struct nuc_parameters parameters)
 {
     struct nuc_rounding r = rounding_of(fx, group, parameters);
     float low = (float)(r.quant_min - r.zero_point) * r.scale, high = (float)(r.quant_max - r.zero_point) * r.scale;
 
     for (uint32_t i = fx->first[group]; i != NONE; i = fx->points[i].next) {
-        if (fx->seen[sample][i].min < low || fx->seen[sample][i].max > high)
+        if (w->seen[i].min < low || w->seen[i].max > high)
             return true;
     }
     return false;
 }
 
-static bool changes(const struct nuc_effects *fx, size_t sample, const struct nuc_tried *t)
+static bool changes(const struct nuc_effects *fx, const struct worker *w, const struct nuc_tried *t, unsigned part)
 {
     bool any = t->effect == NUC_EFFECT_ROUNDING;
 
     for (uint32_t i = 0; i < t->n_groups && !any; i++)
-        any = nuc_clips(fx, sample, t->groups[i], t->parameters[fx->s->part[sample]][i]);
+        any = clips(fx, w, t->groups[i], t->parameters[part][i]);
     return any;
 }
 
-/* Trials branch off one run without any rounding, each where it begins to differ. */
+/*
+ * Trials branch off one run without any rounding, each where it begins to differ. Those that begin last come first:
+ * what a trial leaves behind is made again by those after it.
+ */
 static void run_alone(const void *arg, struct nuc_part part)
 {
     const struct job *j = arg;
@@ -491,34 +500,23 @@ static void run_alone(const void *arg, struct nuc_part part)
 
     set_all(fx, w, NULL);
     for (size_t k = part.begin; k < part.end; k++) {
-        uint32_t at = 0; /* the step before which activations are saved */
-        start(fx, w, k);
-        for (size_t i = 0; i < j->n; i++) {
+        run_reference(fx, w, k);
+        for (size_t i = j->n; i-- > 0;) {
             const struct nuc_tried *t = &j->tried[j->order[i]];
-            uint32_t step = j->first[j->order[i]];
-            double *error = &j->error[k * j->n + j->order[i]];
-            *error = 0;
-            if (!changes(fx, k, t))
+            if (!changes(fx, w, t, fx->s->part[k]))
                 continue;
-            nuc_eval_restore(w->e, at, w->saved);
-            if (step != at) {
-                nuc_eval_steps(w->e, at, step);
-                nuc_eval_save(w->e, step, w->saved);
-                at = step;
-            }
             set_tried(fx, w, t, fx->s->part[k], true);
-            nuc_eval_steps(w->e, step, fx->n_steps);
-            *error = error_of(fx, w, k);
+            nuc_eval_steps(w->e, j->first[j->order[i]], fx->n_steps);
+            find_noise(fx, w, k, j->noise + (k * j->n + j->order[i]) * fx->n_scores);
             set_tried(fx, w, t, fx->s->part[k], false);
         }
     }
 }
 
-void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error)
+/* By the first step; those with the same one in their order. */
+static uint32_t *order_trials(const struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, uint32_t *first)
 {
-    struct nuc_context *cx = fx->g->cx;
-    struct nuc_arena *outer = nuc_push_arena(cx);
-    uint32_t *first = nuc_alloc_array(cx, n, sizeof *first), *order = nuc_alloc_array(cx, n, sizeof *order);
+    uint32_t *order = nuc_alloc_array(fx->g->cx, n, sizeof *order);
 
     for (size_t i = 0; i < n; i++) {
         first[i] = fx->n_steps;
@@ -531,7 +529,21 @@ void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_
             order[at] = order[at - 1];
         order[at] = (uint32_t)i;
     }
+    return order;
+}
+
+void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error)
+{
+    struct nuc_context *cx = fx->g->cx;
+
+    make_reference(fx);
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    uint32_t *first = nuc_alloc_array(cx, n, sizeof *first), *order = order_trials(fx, tried, n, first);
+    double *noise = nuc_alloc_array(cx, fx->n_samples * n * fx->n_scores, sizeof *noise);
     for_samples(fx, (double)n, run_alone,
-                &(struct job){.fx = fx, .tried = tried, .first = first, .order = order, .n = n, .error = error});
+                &(struct job){.fx = fx, .tried = tried, .first = first, .order = order, .n = n, .noise = noise});
+    add_signals(fx);
+    for (size_t i = 0; i < fx->n_samples * n; i++)
+        error[i] = relative_error(fx, noise + i * fx->n_scores);
     nuc_pop_arena(cx, outer);
 }

@@ -33,9 +33,11 @@ struct nuc_tried {
 
 /*
  * For a converted graph of the calibration, on the first `n_samples` of those that were kept. What is measured does not
- * depend on the number of threads.
+ * depend on the number of threads. `alone`: effects of single tensors are going to be measured, for which all values of
+ * a run are held.
  */
-struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_converted *q, size_t n_samples);
+struct nuc_effects *nuc_effects_new(struct nuc_calibration *c, const struct nuc_converted *q, size_t n_samples,
+                                    bool alone);
 
 /* Fewer samples from here on. */
 void nuc_effects_use(struct nuc_effects *fx, size_t n_samples);
@@ -59,19 +61,16 @@ double nuc_keep_measured(struct nuc_calibration *c, struct nuc_arena *outer, con
 size_t nuc_samples_to_measure(const struct nuc_calibration *c);
 
 /*
- * The rest is against a run without any rounding, the weights' excepted, which this one makes. Errors are squared
- * differences of a score (score.h) relative to the power of the score over all samples, summed over the scores.
+ * The rest is against a run without any rounding, the weights' excepted. Errors are squared differences of a score
+ * (score.h) relative to the power of the score over all samples, summed over the scores.
  */
-void nuc_effects_begin(struct nuc_effects *fx);
 
-/* Of rounding all values: with parameters[p] by group on samples of part p. */
-double nuc_effect_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2]);
-
-/* error[sample * n + i]: of tried[i] alone. */
+/* error[sample * n + i]: of tried[i] alone; 0 where nothing of it is cut off. Makes the run that all is compared with.
+ */
 void nuc_effects_of(struct nuc_effects *fx, const struct nuc_tried *tried, size_t n, double *error);
 
-/* Something of the group is cut off in a sample by its parameters. */
-bool nuc_clips(const struct nuc_effects *fx, size_t sample, uint32_t group, struct nuc_parameters parameters);
+/* Of rounding all values: with parameters[p] by group on samples of part p. After nuc_effects_of(). */
+double nuc_effect_of_all(struct nuc_effects *fx, const struct nuc_parameters *const parameters[2]);
 
 /* The present parameters of all observers, by group. */
 struct nuc_parameters *nuc_present_parameters(const struct nuc_calibration *c);

@@ -367,7 +367,7 @@ static void free_evaluator(struct nuc_calibration *c)
 double nuc_measure_converted(struct nuc_calibration *c, const struct nuc_converted *q, double *by_sample)
 {
     struct nuc_arena *outer = nuc_push_arena(c->g->cx);
-    struct nuc_effects *fx = nuc_effects_new(c, q, nuc_samples_to_measure(c));
+    struct nuc_effects *fx = nuc_effects_new(c, q, nuc_samples_to_measure(c), false);
     double error = nuc_keep_measured(c, outer, nuc_measure_outputs(fx, by_sample));
 
     nuc_pop_arena(c->g->cx, outer);

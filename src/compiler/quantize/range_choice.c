@@ -372,7 +372,6 @@ static void choose(struct choice *h, struct nuc_arena *outer)
     if (h->c->by_parts) {
         plan(h);
         nuc_effects_use(h->fx, h->n_samples);
-        nuc_effects_begin(h->fx);
         try_blocks(h);
         check(h);
     } else {
@@ -402,7 +401,7 @@ void nuc_choose_ranges(struct nuc_calibration *c)
     nuc_calibration_parameters(c);
     struct nuc_converted q = nuc_convert_graph(c, NULL);
     struct choice h = {.c = c, .run_cost = nuc_run_cost(q.g), .n_samples = c->samples->count};
-    h.fx = nuc_effects_new(c, &q, h.n_samples);
+    h.fx = nuc_effects_new(c, &q, h.n_samples, c->by_parts);
     h.open = nuc_alloc_array(cx, c->sharing->n_groups, sizeof *h.open);
     h.blocks = nuc_alloc_array(cx, c->sharing->n_groups + 1, sizeof *h.blocks);
     for (uint32_t i = 0; i < c->sharing->n_groups; i++) {
