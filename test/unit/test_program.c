@@ -52,7 +52,7 @@ static void assert_args(struct written *w, uint32_t instruction, const int32_t *
 static void header_and_numbering(struct nuc_context *cx, void *arg)
 {
     struct nuc_program_memory_report report;
-    struct nuc_program_options o = {.report = &report};
+    struct nuc_program_options o = {.keep_order = true, .report = &report};
     struct nuc_span file = nuc_write_program(test_graph(cx, false), &o);
     struct nuc_span again = nuc_write_program(test_graph(cx, false), &o);
     struct written w;
@@ -80,6 +80,33 @@ static void header_and_numbering(struct nuc_context *cx, void *arg)
     assert_int_equal(report.planned, 48);
     assert_int_equal(report.n_instructions, 5);
     assert_int_equal(report.constants, 8);
+}
+
+/* Quantize and dequantize have scale, zero point and bounds in common; what differs has a value of its own. */
+static void values_once(struct nuc_context *cx, void *arg)
+{
+    struct nuc_program_memory_report each, shared;
+    struct nuc_program_options o = {.keep_order = true, .report = &each};
+    struct nuc_span file = nuc_write_program(test_graph(cx, false), &o);
+    struct written w;
+    uint8_t type;
+    int32_t index;
+
+    (void)arg;
+    o = (struct nuc_program_options){.report = &shared};
+    struct nuc_span smaller = nuc_write_program(test_graph(cx, false), &o);
+    assert_true(shared.n_values + 5 <= each.n_values);
+    assert_true(smaller.size < file.size);
+    open_written(&w, smaller);
+    struct nuc_fb_vector quantize = call_args(&w, 0, &type, &index), dequantize = call_args(&w, 1, &type, &index);
+    for (uint32_t i = 1; i < 6; i++)
+        assert_int_equal(nuc_fb_vec_i32(&w.r, quantize, i), nuc_fb_vec_i32(&w.r, dequantize, i));
+    assert_int_not_equal(nuc_fb_vec_i32(&w.r, quantize, 2), nuc_fb_vec_i32(&w.r, quantize, 3));
+    /* A convolution's strides and dilations are the same list, its paddings another one. */
+    struct nuc_fb_vector conv = call_args(&w, 2, &type, &index);
+    assert_int_equal(nuc_fb_vec_i32(&w.r, conv, 3), nuc_fb_vec_i32(&w.r, conv, 5));
+    assert_int_not_equal(nuc_fb_vec_i32(&w.r, conv, 3), nuc_fb_vec_i32(&w.r, conv, 4));
+    assert_false(w.r.bad);
 }
 
 /* The view is a second tensor value at the same address, and no instruction. */
@@ -254,6 +281,7 @@ static void test_structure(void **state)
 {
     (void)state;
     run_in_context(header_and_numbering, NULL);
+    run_in_context(values_once, NULL);
     run_in_context(static_view, NULL);
     run_in_context(delegate_data, NULL);
     run_in_context(dim_orders_for_kernels, NULL);

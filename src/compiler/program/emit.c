@@ -7,6 +7,7 @@
 #include "compiler/layout/orders.h"
 #include "compiler/partition/delegate.h"
 #include "compiler/program/out_variant.h"
+#include "compiler/program/shared_values.h"
 
 int nuc_scalar_type(enum nuc_dtype dtype)
 {
@@ -23,6 +24,10 @@ int nuc_scalar_type(enum nuc_dtype dtype)
 
 static uint32_t add_value(struct nuc_emission *e, struct nuc_emit_value value)
 {
+    uint32_t same = e->shared != NULL ? nuc_share_value(e, &value) : NUC_NO_STORAGE;
+
+    if (same != NUC_NO_STORAGE)
+        return same;
     e->values = nuc_grow(e->cx, e->values, &e->values_capacity, e->n_values + 1, sizeof *e->values);
     e->values[e->n_values] = value;
     return (uint32_t)e->n_values++;
@@ -524,6 +529,7 @@ struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, const struct nuc_progra
 
     e->cx = g->cx;
     e->g = g;
+    e->shared = o->keep_order ? NULL : nuc_alloc(g->cx, sizeof *e->shared);
     e->value_of = nuc_alloc_array(g->cx, (size_t)g->next_id + 1, sizeof(*e->value_of));
     add_constant(e, (struct nuc_span){NULL, 0});
     e->n_constants = 1; /* entry 0 is not a constant */

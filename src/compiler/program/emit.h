@@ -5,6 +5,8 @@
 #include "compiler/plan/plan.h"
 #include "compiler/program/program.h"
 
+struct nuc_shared_values;
+
 /* The union of the schema. */
 enum nuc_emit_kind {
     NUC_EMIT_NONE = 1,
@@ -88,11 +90,12 @@ struct nuc_emission {
     size_t n_constants, constants_capacity;
     uint32_t *inputs, *outputs; /* values */
     size_t n_inputs, inputs_capacity, n_outputs, outputs_capacity;
-    uint32_t **value_of;            /* by node id: value indices of its tensors */
-    struct nuc_emit_place *places;  /* by node id: of what is computed inside of another value */
-    const struct nuc_node *current; /* node under way */
-    uint32_t *scratch_of;           /* by delegate: storage of its scratch, or NUC_NO_STORAGE; NULL: none is planned */
-    struct nuc_plan plan;           /* addresses are those of the storages */
+    uint32_t **value_of;              /* by node id: value indices of its tensors */
+    struct nuc_emit_place *places;    /* by node id: of what is computed inside of another value */
+    struct nuc_shared_values *shared; /* NULL: each call has values of its own, as ExecuTorch's emitter makes them */
+    const struct nuc_node *current;   /* node under way */
+    uint32_t *scratch_of; /* by delegate: storage of its scratch, or NUC_NO_STORAGE; NULL: none is planned */
+    struct nuc_plan plan; /* addresses are those of the storages */
 };
 
 /* A storage of its own. Returns its index. */
