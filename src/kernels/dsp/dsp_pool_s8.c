@@ -116,14 +116,20 @@ void nuc_dsp_avg_pool_s8(const struct nuc_pool_s8 *p, const int8_t *in, int8_t *
 
 #define LEAST_FOR_TABLES 64 /* elements */
 
-/* Twice what each value of an input adds to a sum; false when a sum could be too large to be rescaled in one step. */
+/*
+ * Twice what each value of an input adds to a sum, below 2^29: an input of at most 383 * 2^20 by at most one half. The
+ * input with the larger scale has one half exactly. False for other scales that are not rescaled in one step.
+ */
 static bool fill_table(int32_t offset, struct nuc_multiplier m, int32_t table[256])
 {
+    bool half = m.multiplier == 1 << 30 && m.shift == 0;
+    struct nuc_fused f;
+
+    if (!half && !nuc_fused_of(m.multiplier, m.shift, 0, &f))
+        return false;
     for (int32_t i = 0; i < 256; i++) {
-        int32_t v = nuc_requantize(((int8_t)i + offset) * (1 << 20), m);
-        if (v >= NUC_FUSED_LIMIT / 2 || v <= -NUC_FUSED_LIMIT / 2)
-            return false;
-        table[i] = 2 * v;
+        int32_t v = ((int8_t)i + offset) * (1 << 20);
+        table[i] = half ? v : 2 * nuc_fused_twice(2 * v, &f);
     }
     return true;
 }
