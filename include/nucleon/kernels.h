@@ -334,6 +334,7 @@ const struct nuc_kernel_entry *nuc_kernel_find(const struct nuc_kernel_table *ta
     X("nucleon::quantized_conv2d.out", "TT?TIIIiiTTiiOO", nuc_op_int8_sided_conv2d)                                    \
     X("nucleon::quantized_depthwise_conv2d.out", "TT?TIIIiiiTTiiOO", nuc_op_int8_sided_depthwise_conv2d)               \
     X("nucleon::quantized_prelu.out", "TTiiiiiiO", nuc_op_int8_prelu)                                                  \
+    X("nucleon::copy.out", "TO", nuc_op_copy_bytes)                                                                    \
     X("nucleon::quantized_test.out", "TTO", nuc_op_int8_test)                                                          \
     X("nucleon::quantized_compare.out", "TiiiTiiiiO", nuc_op_int8_compare)                                             \
     X("nucleon::quantized_layer_norm.out", "TTTifO", nuc_op_int8_layer_norm)                                           \

@@ -1,4 +1,6 @@
 /* Operators over parts of tensors along one dimension. */
+#include <string.h>
+
 #include "runtime/op_args.h"
 
 /*
@@ -83,6 +85,20 @@ enum nuc_status nuc_op_slice_copy(struct nuc_kernel_context *cx, struct nuc_valu
         return NUC_UNSUPPORTED;
     if (out->bytes > 0)
         copy_part(out, in, slice.dim, slice.start, slice.step, false);
+    return NUC_OK;
+}
+
+/* Rows of an image that lie together, kept from one strip for the next. */
+enum nuc_status nuc_op_copy_bytes(struct nuc_kernel_context *cx, struct nuc_value *const *args)
+{
+    struct nuc_tensor *in = nuc_arg_tensor(args, 0);
+    struct nuc_tensor *out = nuc_arg_tensor(args, 1);
+
+    if (!nuc_need(cx, in->dtype == out->dtype && nuc_tensor_same_layout(in, out),
+                  NUC_TEXT("argument 'out' differs from 'self' in type or layout")))
+        return NUC_UNSUPPORTED;
+    if (out->bytes > 0)
+        memmove(out->data, in->data, out->bytes);
     return NUC_OK;
 }
 

@@ -1,5 +1,6 @@
 /* Strips of rows: which rows an operator reads, which operators a stage has, what becomes of the graph. */
 #include "compiler/cortexm/cortexm.h"
+#include "compiler/cortexm/kernel_cycles.h"
 #include "compiler/cortexm/strip_stage.h"
 #include "compiler/cortexm/strips.h"
 #include "quantized_text.h"
@@ -112,6 +113,60 @@ static void branches(struct nuc_context *cx, void *arg)
         assert_int_equal(s.nodes[i].rows.high - s.nodes[i].rows.low, expected[i]);
 }
 
+/* The same with rows kept: of each value what the strip before has not read, and what both read of those read in
+ * windows. */
+static void kept_rows(struct nuc_context *cx, void *arg)
+{
+    static const bool keep[5] = {true, true, true, true, false};
+    static const struct nuc_rows expected[5] = {{10, 14}, {9, 13}, {8, 12}, {8, 12}, {4, 6}};
+    static const int64_t kept[5] = {2, 2, 0, 1, 0};
+    struct nuc_graph *g = lowered(cx, RESIDUAL END);
+    struct nuc_strip_stage s;
+
+    (void)arg;
+    assert_true(nuc_strip_stage(g, the_op(g, NUC_OP_CORTEXM_CONV2D, 2), NULL, &s));
+    for (uint32_t i = 0; i < 5; i++)
+        assert_int_equal(nuc_is_read_in_windows(&s, i), i < 2 || i == 3);
+    nuc_begin_strips(&s, keep);
+    for (int64_t row = 0; row < 6; row += 2)
+        assert_true(nuc_rows_of_strip(&s, (struct nuc_rows){row, row + 2}));
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(s.nodes[i].fresh.low, expected[i].low);
+        assert_int_equal(s.nodes[i].fresh.high, expected[i].high);
+        assert_int_equal(nuc_kept_rows(&s.nodes[i]).high - nuc_kept_rows(&s.nodes[i]).low, kept[i]);
+    }
+    /* Nothing is new for a strip that was there: its rows stay as they are. */
+    assert_true(nuc_rows_of_strip(&s, (struct nuc_rows){4, 6}));
+    assert_int_equal(s.nodes[3].rows.low, 7);
+    assert_int_equal(s.nodes[3].rows.high, 12);
+    assert_true(nuc_no_rows(s.nodes[3].fresh));
+    assert_true(nuc_no_rows(nuc_kept_rows(&s.nodes[3])));
+}
+
+static uint32_t count_ops(const struct nuc_graph *g, enum nuc_op op)
+{
+    uint32_t n = 0;
+
+    for (const struct nuc_node *node = g->first; node != NULL; node = node->next)
+        n += node->op == op;
+    return n;
+}
+
+/* Two strips after the first, each with three values of which rows are copied out of one strip and into the next. */
+static void cut_with_copies(struct nuc_context *cx, void *arg)
+{
+    bool keep[5] = {true, true, true, true, false};
+    struct nuc_graph *g = lowered(cx, RESIDUAL END);
+    struct nuc_strips strips = {.cut = the_op(g, NUC_OP_CORTEXM_CONV2D, 2)->name, .rows = 3, .count = 3, .keep = keep};
+
+    (void)arg;
+    nuc_cut_into_strips(g, nuc_target_find(cx, "cortex-m33"), &strips);
+    nuc_graph_verify(g, "strips");
+    assert_int_equal(count_ops(g, NUC_OP_NUCLEON_COPY), 2 * 2 * 3);
+    assert_int_equal(count_ops(g, NUC_OP_NUCLEON_JOINED_ROWS), 2 * 3 + 1);
+    assert_int_equal(count_ops(g, NUC_OP_CORTEXM_ADD), 3);
+}
+
 static void cut_graph(struct nuc_context *cx, void *arg)
 {
     struct nuc_graph *g = lowered(cx, RESIDUAL END);
@@ -152,11 +207,56 @@ static void choices(struct nuc_context *cx, void *arg)
     assert_int_equal(some.count, 0);
 }
 
+/* ---- cycles ---- */
+
+/* Instructions of whole layers of MLPerf Tiny's vww and resnet8, as bench/m33/bench.sh counts them. */
+struct counted {
+    const char *weight, *input, *window, *groups;
+    enum nuc_op op;
+    double instructions;
+};
+
+static const struct counted counts[] = {
+    {"8, 3, 3, 3", "3, 96, 96", "[2, 2], [1, 1], [1, 1]", "1", NUC_OP_CORTEXM_CONV2D, 1307805},
+    {"16, 16, 3, 3", "16, 32, 32", "[1, 1], [1, 1], [1, 1]", "1", NUC_OP_CORTEXM_CONV2D, 2405337},
+    {"16, 8, 1, 1", "8, 48, 48", "[1, 1], [0, 0], [1, 1]", "1", NUC_OP_CORTEXM_CONV2D, 865422},
+    {"32, 16, 1, 1", "16, 24, 24", "[1, 1], [0, 0], [1, 1]", "1", NUC_OP_CORTEXM_CONV2D, 508052},
+    {"8, 1, 3, 3", "8, 48, 48", "[1, 1], [1, 1], [1, 1]", "8", NUC_OP_CORTEXM_DEPTHWISE, 366006},
+    {"32, 1, 3, 3", "32, 24, 24", "[1, 1], [1, 1], [1, 1]", "32", NUC_OP_CORTEXM_DEPTHWISE, 391871},
+};
+
+static void cycles_of_kernel(struct nuc_context *cx, void *arg)
+{
+    const struct counted *c = arg;
+    struct nuc_graph *g = lowered(
+        cx, nuc_format(cx,
+                       "%%w = parameter : int8[%s] values(0) ! 0.5, 0, -127, 127, int8\n"
+                       "%%x = input : float32[1, %s] channels-last ! 0.0625\n"
+                       "%%y = edge.aten.convolution.default(%%dx, %%dw, none, %s, false, [0, 0], %s) ! 0.125, 5\n",
+                       c->weight, c->input, c->window, c->groups));
+    const struct nuc_costs *costs = &nuc_target_find(cx, "cortex-m33")->costs;
+    const struct nuc_node *node = g->first;
+
+    while (node->op != c->op && !(c->op == NUC_OP_CORTEXM_DEPTHWISE && node->op == NUC_OP_NUCLEON_DEPTHWISE))
+        node = node->next;
+    int64_t rows = node->vals[0].sizes[2];
+    double whole = (double)nuc_kernel_cycles(costs, node, 2, rows);
+    double row = (double)nuc_kernel_cycles(costs, node, 2, 1);
+    assert_true(whole > 0.9 * c->instructions && whole < 1.1 * c->instructions);
+    assert_true((double)rows * row > 1.05 * whole); /* each call costs */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW_TEST(rows_of_window, windows), CONTEXT_TEST(padding_alone), CONTEXT_TEST(branches),
-        CONTEXT_TEST(cut_graph),           CONTEXT_TEST(choices),
+        ROW_TEST(rows_of_window, windows),
+        CONTEXT_TEST(padding_alone),
+        CONTEXT_TEST(branches),
+        CONTEXT_TEST(kept_rows),
+        CONTEXT_TEST(cut_graph),
+        CONTEXT_TEST(cut_with_copies),
+        CONTEXT_TEST(choices),
+        ROW_TEST(cycles_of_kernel, counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,7 +98,7 @@ bool nuc_rows_read(const struct nuc_node *node, struct nuc_rows rows, struct nuc
 
 static void unite(struct nuc_rows *rows, struct nuc_rows more)
 {
-    if (rows->low == rows->high) {
+    if (nuc_no_rows(*rows)) {
         *rows = more;
         return;
     }
@@ -106,28 +106,86 @@ static void unite(struct nuc_rows *rows, struct nuc_rows more)
     rows->high = more.high > rows->high ? more.high : rows->high;
 }
 
-bool nuc_rows_of_strip(struct nuc_strip_stage *s, struct nuc_rows cut)
+void nuc_begin_strips(struct nuc_strip_stage *s, const bool *keep)
 {
-    for (uint32_t i = 0; i < s->n; i++)
-        s->nodes[i].rows = (struct nuc_rows){0, 0};
-    s->nodes[s->n - 1].rows = cut;
-    for (uint32_t i = s->n; i-- > 0;) {
-        const struct nuc_strip_node *n = &s->nodes[i];
-        uint32_t at[2];
-        struct nuc_rows read;
-        int64_t outside[2];
-        if (!nuc_rows_read(n->node, n->rows, &read, outside))
-            return false;
-        operands(n->node->op, at);
-        for (int k = 0; k < (at[0] == at[1] ? 1 : 2); k++) {
-            if (!nuc_is_strip_operand(n->node, at[k], n->dim))
-                continue;
-            uint32_t place = s->place[nuc_operand(s->g, n->node, at[k])->id];
-            if (place != 0)
-                unite(&s->nodes[place - 1].rows, read);
-        }
+    for (uint32_t i = 0; i < s->n; i++) {
+        s->nodes[i].rows = s->nodes[i].fresh = (struct nuc_rows){0, 0};
+        s->nodes[i].keep = keep != NULL && keep[i];
+    }
+}
+
+/* `rows` are what the strip reads. */
+static void set_fresh(struct nuc_strip_node *n)
+{
+    struct nuc_rows held = n->held;
+
+    if (nuc_no_rows(n->rows) || (held.low <= n->rows.low && n->rows.high <= held.high)) {
+        n->rows = held;
+        n->fresh = (struct nuc_rows){held.high, held.high};
+        return;
+    }
+    n->fresh = n->rows;
+    if (held.low <= n->rows.low && n->rows.low < held.high)
+        n->fresh.low = held.high;
+}
+
+static bool read_rows(struct nuc_strip_stage *s, const struct nuc_strip_node *n)
+{
+    uint32_t at[2];
+    struct nuc_rows read;
+    int64_t outside[2];
+
+    if (!nuc_rows_read(n->node, n->fresh, &read, outside))
+        return false;
+    operands(n->node->op, at);
+    for (int k = 0; k < (at[0] == at[1] ? 1 : 2); k++) {
+        if (!nuc_is_strip_operand(n->node, at[k], n->dim))
+            continue;
+        uint32_t place = s->place[nuc_operand(s->g, n->node, at[k])->id];
+        if (place != 0)
+            unite(&s->nodes[place - 1].rows, read);
     }
     return true;
+}
+
+bool nuc_rows_of_strip(struct nuc_strip_stage *s, struct nuc_rows cut)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        s->nodes[i].held = s->nodes[i].keep ? s->nodes[i].rows : (struct nuc_rows){0, 0};
+        s->nodes[i].rows = (struct nuc_rows){0, 0};
+    }
+    s->nodes[s->n - 1].rows = cut;
+    for (uint32_t i = s->n; i-- > 0;) {
+        set_fresh(&s->nodes[i]);
+        if (!nuc_no_rows(s->nodes[i].fresh) && !read_rows(s, &s->nodes[i]))
+            return false;
+    }
+    return true;
+}
+
+bool nuc_is_strip_view(const struct nuc_node *node)
+{
+    return node->op == NUC_OP_NUCLEON_PERMUTE_VIEW;
+}
+
+uint32_t *nuc_last_readers(const struct nuc_strip_stage *s, uint32_t *owner)
+{
+    uint32_t *last = nuc_alloc_array(s->g->cx, s->n, sizeof *last);
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct nuc_cursor at = {0, 0};
+        owner[i] = last[i] = i;
+        for (const struct nuc_node *in = nuc_next_input(s->nodes[i].node, &at); in != NULL;
+             in = nuc_next_input(s->nodes[i].node, &at)) {
+            uint32_t place = s->place[in->id];
+            if (place == 0)
+                continue;
+            if (nuc_is_strip_view(s->nodes[i].node))
+                owner[i] = owner[place - 1];
+            last[owner[place - 1]] = i;
+        }
+    }
+    return last;
 }
 
 /* ---- which operators ---- */
@@ -288,25 +346,15 @@ bool nuc_strip_stage(struct nuc_graph *g, struct nuc_node *cut, const struct nuc
     return reaches_from;
 }
 
-/* ---- cycles ---- */
-
-uint64_t nuc_strip_cycles(const struct nuc_costs *costs, const struct nuc_strip_node *node, int64_t rows)
+bool nuc_is_read_in_windows(const struct nuc_strip_stage *s, uint32_t place)
 {
-    const struct nuc_node *n = node->node;
-    const struct nuc_meta *m = &n->vals[0];
-    double values = (double)nuc_elements(m) / (double)m->sizes[node->dim] * (double)rows, each = costs->cpu_element;
-    double work = values * each;
+    const struct nuc_node *node = s->nodes[place].node;
+    bool windows = place + 1 < s->n && node->n_users > 1; /* readers may be at different heights */
 
-    if (n->op == NUC_OP_NUCLEON_PERMUTE_VIEW)
-        return 0;
-    if (nuc_op_is_in(n->op, convolutions)) {
-        const struct nuc_meta *w = nuc_input_meta(n, CONV(weight));
-        bool depthwise = n->op == NUC_OP_CORTEXM_DEPTHWISE || n->op == NUC_OP_NUCLEON_DEPTHWISE;
-        work = values * (double)(w->sizes[1] * w->sizes[2] * (depthwise ? 1 : w->sizes[3])) * costs->cpu_mac;
-    } else if (nuc_op_is_in(n->op, pools)) {
-        int64_t kernel[2];
-        nuc_conv_numbers(n, POOL(kernel_size), 2, 1, kernel);
-        work *= (double)(kernel[0] * kernel[1]);
+    for (uint32_t i = 0; i < node->n_users && place + 1 < s->n && !windows; i++) {
+        const struct nuc_node *user = node->users[i];
+        windows =
+            nuc_is_strip_view(user) ? nuc_is_read_in_windows(s, s->place[user->id] - 1) : window_of(user).kernel > 1;
     }
-    return (uint64_t)(costs->cpu_operator + work);
+    return windows;
 }

@@ -3,147 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/cortexm/cortexm_private.h"
+#include "compiler/cortexm/kernel_cycles.h"
 #include "compiler/cortexm/strip_stage.h"
 #include "compiler/graph/conv_args.h"
 #include "compiler/graph/op_list.h"
-#include "host/text.h"
 
-#define ALIGNMENT 16 /* of what a program plans */
-
-/* ---- in place ---- */
-
-struct cutting {
-    struct nuc_cm cm;
-    struct nuc_strip_stage stage;
-    struct nuc_node **strips; /* by place in the stage: the strip under way */
-    struct nuc_node *before;
-};
-
-static struct nuc_node *rows_view(struct cutting *t, struct nuc_node *value, uint32_t dim, struct nuc_rows rows)
-{
-    struct nuc_graph *g = t->cm.g;
-
-    if (rows.low == 0 && rows.high == value->vals[0].sizes[dim])
-        return value;
-    struct nuc_node *view = nuc_insert(g, t->before, NUC_OP_NUCLEON_ROWS_VIEW, value);
-    nuc_set_arg_node(view, g, NUC_SELF, value);
-    nuc_set_arg_int(view, NUC_ARG(NUCLEON_ROWS_VIEW, dim), dim);
-    nuc_set_arg_int(view, NUC_ARG(NUCLEON_ROWS_VIEW, start), rows.low);
-    nuc_set_arg_int(view, NUC_ARG(NUCLEON_ROWS_VIEW, end), rows.high);
-    nuc_infer_shape(g, view);
-    struct nuc_meta meta = value->vals[0];
-    meta.sizes[dim] = rows.high - rows.low;
-    nuc_set_val(g, view, &meta);
-    return view;
-}
-
-/* The rows of an operand: of its strip, or of the whole value. */
-static struct nuc_node *operand_rows(struct cutting *t, const struct nuc_strip_node *n, uint32_t index,
-                                     struct nuc_rows read)
-{
-    struct nuc_node *value = nuc_operand(t->cm.g, n->node, index);
-    uint32_t place = t->stage.place[value->id];
-
-    if (place == 0)
-        return rows_view(t, value, t->stage.dim_of[value->id] - 1, read);
-    int64_t from = t->stage.nodes[place - 1].rows.low;
-    return rows_view(t, t->strips[place - 1], t->stage.nodes[place - 1].dim,
-                     (struct nuc_rows){read.low - from, read.high - from});
-}
-
-static struct nuc_node *conv_strip(struct cutting *t, const struct nuc_strip_node *n, struct nuc_rows read,
-                                   const int64_t outside[2])
-{
-    int64_t before[2], after[2];
-
-    (void)nuc_conv_paddings(n->node, NUC_ARG(CORTEXM_CONV2D, padding), before, after);
-    const int64_t padding[4] = {outside[0], before[1], outside[1], after[1]};
-    return nuc_cm_conv_over(&t->cm, n->node, operand_rows(t, n, NUC_SELF, read), padding, t->before);
-}
-
-/* Any other operator: the same arguments but for the images, and scratch memory of its own. */
-static struct nuc_node *other_strip(struct cutting *t, const struct nuc_strip_node *n, struct nuc_rows read)
-{
-    struct nuc_graph *g = t->cm.g;
-    uint32_t n_args = n->node->n_args;
-    struct nuc_node **images = nuc_alloc_array(g->cx, n_args, sizeof(struct nuc_node *));
-
-    for (uint32_t i = 0; i < n_args; i++)
-        images[i] = nuc_is_strip_operand(n->node, i, n->dim) ? operand_rows(t, n, i, read) : NULL;
-    struct nuc_node *strip = nuc_insert(g, t->before, n->node->op, n->node);
-    for (uint32_t i = 0; i < n_args; i++) {
-        const struct nuc_node *in = nuc_arg_node(n->node, i);
-        if (images[i] != NULL)
-            nuc_set_arg_node(strip, g, i, images[i]);
-        else if (in != NULL && in->op == NUC_OP_ALLOC)
-            nuc_cm_scratch(&t->cm, strip, i, nuc_bytes(&in->vals[0]));
-        else
-            nuc_copy_arg(g, strip, i, n->node, i);
-    }
-    nuc_infer_shape(g, strip);
-    return strip;
-}
-
-static bool is_conv(enum nuc_op op)
-{
-    return nuc_op_is_in(
-        op, NUC_OPS(NUC_OP_CORTEXM_CONV2D, NUC_OP_NUCLEON_CONV2D, NUC_OP_CORTEXM_DEPTHWISE, NUC_OP_NUCLEON_DEPTHWISE));
-}
-
-static void compute_strip(struct cutting *t, const struct nuc_strip_node *n, struct nuc_node **out)
-{
-    struct nuc_graph *g = t->cm.g;
-    struct nuc_meta expected = n->node->vals[0];
-    struct nuc_rows read;
-    int64_t outside[2];
-
-    expected.sizes[n->dim] = n->rows.high - n->rows.low;
-    (void)nuc_rows_read(n->node, n->rows, &read, outside);
-    struct nuc_node *strip = is_conv(n->node->op) ? conv_strip(t, n, read, outside) : other_strip(t, n, read);
-    if (!nuc_same_sizes(&strip->vals[0], &expected))
-        nuc_fail(g->cx, NUC_INTERNAL, "%s: %s: a strip of %s has the sizes %s", g->file, nuc_node_text(g->cx, n->node),
-                 nuc_meta_text(g->cx, &expected), nuc_meta_text(g->cx, &strip->vals[0]));
-    nuc_set_val(g, strip, &expected);
-    nuc_rename(g, strip,
-               nuc_format(g->cx, "%s_rows_%lld_%lld", n->node->name, (long long)n->rows.low, (long long)n->rows.high));
-    *out = strip;
-}
-
-static struct nuc_rows strip_rows(const struct nuc_strip_stage *s, int64_t rows, int64_t strip)
-{
-    int64_t height = s->cut->vals[0].sizes[s->nodes[s->n - 1].dim], low = strip * rows;
-
-    return (struct nuc_rows){low, low + rows < height ? low + rows : height};
-}
-
-void nuc_cut_into_strips(struct nuc_graph *g, const struct nuc_target *target, const struct nuc_strips *strips)
-{
-    const struct nuc_cortexm_options options = {.cpu = target->cpu};
-    struct cutting t = {.cm = {g, &options}};
-    struct nuc_node *cut = nuc_find_node(g, strips->cut);
-    const struct nuc_node *from = strips->from == NULL ? NULL : nuc_find_node(g, strips->from);
-
-    if (cut == NULL || (strips->from != NULL && from == NULL) || !nuc_strip_stage(g, cut, from, &t.stage))
-        nuc_fail(g->cx, NUC_INTERNAL, "%s: %s has no strips", g->file, strips->cut);
-    struct nuc_node **parts = nuc_alloc_array(g->cx, (size_t)strips->count, sizeof(struct nuc_node *));
-    t.strips = nuc_alloc_array(g->cx, t.stage.n, sizeof(struct nuc_node *));
-    t.before = cut;
-    for (int64_t i = 0; i < strips->count; i++) {
-        if (!nuc_rows_of_strip(&t.stage, strip_rows(&t.stage, strips->rows, i)))
-            nuc_fail(g->cx, NUC_INTERNAL, "%s: strip %lld of %s reads nothing", g->file, (long long)i, strips->cut);
-        for (uint32_t k = 0; k < t.stage.n; k++)
-            compute_strip(&t, &t.stage.nodes[k], &t.strips[k]);
-        parts[i] = t.strips[t.stage.n - 1];
-    }
-    struct nuc_node *joined = nuc_emit(
-        g, cut, NUC_OP_NUCLEON_JOINED_ROWS, cut,
-        NUC_ARGS(nuc_nodes_arg(parts, (uint32_t)strips->count), nuc_int_arg(t.stage.nodes[t.stage.n - 1].dim)));
-    nuc_set_val(g, joined, &cut->vals[0]);
-    nuc_replace_uses(g, cut, joined, NULL);
-    nuc_remove_dead(g);
-    nuc_rename(g, joined, strips->cut);
-}
+#define ALIGNMENT 16   /* of what a program plans */
+#define MOST_TO_DROP 8 /* values among which that is tried out */
+#define MOST_DROPPED 3 /* values whose rows are computed again although they could be kept */
 
 /* ---- how much memory is alive ---- */
 
@@ -284,50 +151,9 @@ static uint64_t scratch_of(const struct nuc_node *node)
     return alloc != NULL && alloc->op == NUC_OP_ALLOC ? aligned(nuc_bytes(&alloc->vals[0])) : 0;
 }
 
-/* Nodes of the stage whose values own bytes in a strip, and the last node that reads each. */
-static uint32_t *last_readers(const struct nuc_strip_stage *s, uint32_t *owner)
+static uint64_t rows_bytes(const struct nuc_strip_node *n, struct nuc_rows rows)
 {
-    uint32_t *last = nuc_alloc_array(s->g->cx, s->n, sizeof *last);
-
-    for (uint32_t i = 0; i < s->n; i++) {
-        struct nuc_cursor at = {0, 0};
-        owner[i] = last[i] = i;
-        for (const struct nuc_node *in = nuc_next_input(s->nodes[i].node, &at); in != NULL;
-             in = nuc_next_input(s->nodes[i].node, &at)) {
-            uint32_t place = s->place[in->id];
-            if (place == 0)
-                continue;
-            if (is_view(s->nodes[i].node))
-                owner[i] = owner[place - 1];
-            last[owner[place - 1]] = i;
-        }
-    }
-    return last;
-}
-
-/* The most bytes that values of one strip take, and its cycles; false when there is no such strip. */
-static bool measure_strip(struct nuc_strip_stage *s, const struct nuc_costs *costs, struct nuc_rows rows,
-                          const uint32_t *owner, const uint32_t *last, uint64_t *most, uint64_t *cycles)
-{
-    uint64_t alive = 0;
-
-    if (!nuc_rows_of_strip(s, rows))
-        return false;
-    for (uint32_t i = 0; i < s->n; i++) {
-        const struct nuc_strip_node *n = &s->nodes[i];
-        int64_t height = n->rows.high - n->rows.low;
-        bool own = owner[i] == i && i + 1 < s->n && !is_view(n->node);
-        alive += own ? aligned(n->row_bytes * (uint64_t)height) : 0;
-        uint64_t now = alive + scratch_of(n->node);
-        *most = now > *most ? now : *most;
-        *cycles += nuc_strip_cycles(costs, n, height);
-        for (uint32_t k = 0; k <= i; k++) {
-            int64_t held = s->nodes[k].rows.high - s->nodes[k].rows.low;
-            if (last[k] == i && owner[k] == k && k + 1 < s->n && !is_view(s->nodes[k].node))
-                alive -= aligned(s->nodes[k].row_bytes * (uint64_t)held);
-        }
-    }
-    return true;
+    return aligned(n->row_bytes * (uint64_t)(rows.high - rows.low));
 }
 
 /* ---- choices ---- */
@@ -340,20 +166,102 @@ struct search {
     struct nuc_strip_choices *out;
 };
 
-/* Of all strips of so many rows. */
-static bool measure(struct search *f, struct nuc_strip_stage *s, const uint32_t *owner, const uint32_t *last,
-                    struct nuc_strips *strips)
-{
-    uint64_t most = 0, cycles = 0, whole = 0;
+/* Of a stage, what does not depend on the strips. */
+struct tried {
+    struct nuc_strip_stage *s;
+    struct nuc_strip_node *now, *spare; /* the strip measured, and the one before */
+    uint32_t *owner, *last;
+    uint64_t outside, around, whole; /* whole: cycles of the nodes as they are */
+    uint32_t n_keep;
+    uint32_t *keep;    /* places whose rows can be kept */
+    uint64_t **cycles; /* by place and rows; 0: not known yet */
+};
 
-    for (int64_t i = 0; i < strips->count; i++) {
-        if (!measure_strip(s, &f->target->costs, strip_rows(s, strips->rows, i), owner, last, &most, &cycles))
+struct measured {
+    uint64_t alive, most, cycles;
+};
+
+/* Of one call for so many rows of a node: computed once. */
+static uint64_t node_cycles(const struct search *f, const struct tried *t, uint32_t place, struct nuc_rows rows)
+{
+    const struct nuc_strip_node *n = &t->s->nodes[place];
+    uint64_t *cycles = &t->cycles[place][rows.high - rows.low];
+
+    if (*cycles == 0)
+        *cycles = nuc_kernel_cycles(&f->target->costs, n->node, n->dim, rows.high - rows.low);
+    return *cycles;
+}
+
+/* One strip: values are made, each after what is kept of it, and end with their last reader but for what is kept. */
+static void measure_strip(const struct search *f, const struct tried *t, struct measured *m)
+{
+    const struct nuc_strip_stage *s = t->s;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct nuc_strip_node *n = &t->now[i];
+        bool view = nuc_is_strip_view(n->node), own = i + 1 < s->n && !view;
+        uint64_t kept = nuc_no_rows(n->fresh) || view ? 0 : rows_bytes(n, nuc_kept_rows(n));
+        if (!nuc_no_rows(n->fresh)) {
+            m->alive += own ? rows_bytes(n, n->rows) : 0;
+            m->most = m->alive > m->most ? m->alive : m->most;
+            m->alive -= kept;
+            uint64_t now = m->alive + scratch_of(n->node);
+            m->most = now > m->most ? now : m->most;
+            m->cycles += node_cycles(f, t, i, n->fresh);
+            m->cycles += kept > 0 ? 2 * nuc_copy_cycles(&f->target->costs, kept) : 0;
+        }
+        for (uint32_t k = 0; k <= i; k++) {
+            const struct nuc_strip_node *next = &s->nodes[k];
+            bool ends = t->last[k] == i && t->owner[k] == k && k + 1 < s->n && !nuc_is_strip_view(next->node);
+            if (!ends || (nuc_no_rows(next->fresh) && !nuc_no_rows(next->rows)) || nuc_no_rows(t->now[k].rows))
+                continue;
+            m->alive += nuc_no_rows(next->fresh) ? 0 : rows_bytes(next, nuc_kept_rows(next));
+            m->most = m->alive > m->most ? m->alive : m->most;
+            m->alive -= rows_bytes(&t->now[k], t->now[k].rows);
+        }
+    }
+}
+
+static int64_t height_of(struct nuc_rows rows)
+{
+    return rows.high - rows.low;
+}
+
+/* Strips away from the borders differ in where their rows begin alone. */
+static bool alike(const struct nuc_strip_node *a, const struct nuc_strip_node *b, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (height_of(a[i].rows) != height_of(b[i].rows) || height_of(a[i].fresh) != height_of(b[i].fresh))
             return false;
     }
-    for (uint32_t i = 0; i < s->n; i++)
-        whole += nuc_strip_cycles(&f->target->costs, &s->nodes[i], s->nodes[i].node->vals[0].sizes[s->nodes[i].dim]);
-    strips->peak += most;
-    strips->cycles = cycles > whole ? cycles - whole : 0;
+    return true;
+}
+
+/* Of all strips of so many rows; false when there are no such strips. */
+static bool measure(const struct search *f, struct tried *t, struct nuc_strips *strips)
+{
+    struct measured m = {0};
+    uint64_t before = 0;
+    bool repeats = false;
+
+    for (int64_t i = 0; i < strips->count; i++) {
+        struct nuc_strip_node *last = t->now;
+        t->now = t->spare;
+        t->spare = last;
+        if (!nuc_next_strip(t->s, strips, i, t->now))
+            return false;
+        bool steady = i > 0 && alike(last, t->now, t->s->n) && alike(t->now, t->s->nodes, t->s->n);
+        if (steady && repeats) {
+            m.cycles += before;
+            continue;
+        }
+        uint64_t cycles = m.cycles;
+        measure_strip(f, t, &m);
+        before = m.cycles - cycles;
+        repeats = steady;
+    }
+    strips->peak = t->around + m.most;
+    strips->cycles = m.cycles > t->whole ? m.cycles - t->whole : 0;
     return true;
 }
 
@@ -365,30 +273,120 @@ static void add_choice(struct search *f, const struct nuc_strips *strips)
     o->items[o->count++] = *strips;
 }
 
-/* The highest strips that fit, or those with the least alive; false when there are none. */
-static bool fit_strips(struct search *f, struct nuc_strip_stage *s, struct nuc_strips *found)
+/* The value kept whose rows are dropped next: that without which least is alive. UINT32_MAX: none makes it less. */
+static uint32_t next_dropped(const struct search *f, struct tried *t, struct nuc_strips *strips)
+{
+    uint32_t dropped = UINT32_MAX;
+    struct nuc_strips best = *strips;
+
+    for (uint32_t i = 0; i < t->n_keep; i++) {
+        struct nuc_strips without = *strips;
+        if (!strips->keep[t->keep[i]])
+            continue;
+        without.keep[t->keep[i]] = false;
+        if (measure(f, t, &without) && without.peak < best.peak) {
+            best = without;
+            dropped = t->keep[i];
+        }
+        without.keep[t->keep[i]] = true;
+    }
+    *strips = best;
+    return dropped;
+}
+
+/* Rows are kept of all values; where that is a little too much, not of all of them. */
+static bool keep_what_fits(const struct search *f, struct tried *t, struct nuc_strips *strips)
+{
+    for (uint32_t i = 0; i < t->n_keep; i++)
+        strips->keep[t->keep[i]] = true;
+    if (!measure(f, t, strips))
+        return false;
+    bool close = strips->peak <= f->bytes + f->bytes / 4 && t->n_keep <= MOST_TO_DROP;
+    for (uint32_t most = MOST_DROPPED; close && most > 0 && strips->peak > f->bytes; most--) {
+        uint32_t dropped = next_dropped(f, t, strips);
+        if (dropped == UINT32_MAX)
+            break;
+        strips->keep[dropped] = false;
+    }
+    return true;
+}
+
+/* Fits, for fewer cycles; or nothing has to fit, and less is alive. */
+static bool is_better(const struct search *f, const struct nuc_strips *a, const struct nuc_strips *b)
+{
+    if (f->bytes == 0)
+        return a->peak < b->peak || (a->peak == b->peak && a->cycles < b->cycles);
+    return a->peak <= f->bytes && (b->count == 0 || a->cycles < b->cycles);
+}
+
+static void take_better(const struct search *f, const struct tried *t, const struct nuc_strips *strips,
+                        struct nuc_strips *found)
+{
+    bool *keep = found->keep;
+
+    if (!is_better(f, strips, found))
+        return;
+    *found = *strips;
+    found->keep = keep;
+    memcpy(keep, strips->keep, t->s->n * sizeof *keep);
+}
+
+static uint32_t count_kept(const struct tried *t, const struct nuc_strips *strips)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < t->s->n; i++)
+        n += strips->keep[i];
+    return n;
+}
+
+static struct tried prepare(const struct search *f, struct nuc_strip_stage *s)
 {
     struct nuc_context *cx = f->g->cx;
-    int64_t height = s->cut->vals[0].sizes[s->nodes[s->n - 1].dim];
-    uint32_t *owner = nuc_alloc_array(cx, s->n, sizeof *owner), *last = last_readers(s, owner);
-    uint64_t outside, around;
+    struct tried t = {.s = s,
+                      .now = nuc_alloc_array(cx, s->n, sizeof *t.now),
+                      .spare = nuc_alloc_array(cx, s->n, sizeof *t.spare),
+                      .owner = nuc_alloc_array(cx, s->n, sizeof *t.owner),
+                      .keep = nuc_alloc_array(cx, s->n, sizeof *t.keep),
+                      .cycles = nuc_alloc_array(cx, s->n, sizeof *t.cycles)};
 
-    *found = (struct nuc_strips){.peak = UINT64_MAX};
-    outside_of(&f->lives, s, &outside, &around);
-    for (int64_t count = 2, rows = height; (f->bytes == 0 || around < f->bytes) && count <= height; count++) {
+    t.last = nuc_last_readers(s, t.owner);
+    outside_of(&f->lives, s, &t.outside, &t.around);
+    for (uint32_t i = 0; i < s->n; i++) {
+        int64_t height = s->nodes[i].node->vals[0].sizes[s->nodes[i].dim];
+        t.cycles[i] = nuc_alloc_array(cx, (size_t)height + 1, sizeof *t.cycles[i]);
+        t.whole += node_cycles(f, &t, i, (struct nuc_rows){0, height});
+        if (!nuc_is_strip_view(s->nodes[i].node) && nuc_is_read_in_windows(s, i))
+            t.keep[t.n_keep++] = i;
+    }
+    return t;
+}
+
+/* The strips with the fewest cycles that fit, or those with the least alive; false when there are none. */
+static bool fit_strips(struct search *f, struct nuc_strip_stage *s, struct nuc_strips *found)
+{
+    int64_t height = s->cut->vals[0].sizes[s->nodes[s->n - 1].dim];
+    struct tried t = prepare(f, s);
+    bool *keep = nuc_alloc_array(f->g->cx, s->n, sizeof *keep);
+
+    found->peak = UINT64_MAX;
+    for (int64_t count = 2, rows = height; (f->bytes == 0 || t.around < f->bytes) && count <= height; count++) {
         if ((height + count - 1) / count == rows)
             continue;
         rows = (height + count - 1) / count;
         struct nuc_strips strips = {
-            .cut = s->cut->name, .rows = rows, .count = (height + rows - 1) / rows, .peak = around, .outside = outside};
-        if (!measure(f, s, owner, last, &strips))
+            .cut = s->cut->name, .rows = rows, .count = (height + rows - 1) / rows, .outside = t.outside, .keep = keep};
+        memset(keep, 0, s->n * sizeof *keep);
+        if (!measure(f, &t, &strips))
             break;
-        if (strips.peak < found->peak)
-            *found = strips;
-        if (f->bytes != 0 && strips.peak <= f->bytes)
-            return true;
+        take_better(f, &t, &strips, found);
+        if (t.n_keep == 0 || !keep_what_fits(f, &t, &strips))
+            continue;
+        take_better(f, &t, &strips, found);
+        if (f->bytes != 0 && strips.peak <= f->bytes && count_kept(&t, &strips) == t.n_keep)
+            break;
     }
-    return f->bytes == 0 && found->count > 0;
+    return found->count > 0;
 }
 
 /* What a program gives has bytes of its own, and a part of a value is not computed in parts. */
@@ -413,11 +411,12 @@ static int compare(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->from == NULL ? "" : x->from, y->from == NULL ? "" : y->from);
 }
 
-static void try_stage(struct search *f, struct nuc_node *cut, const struct nuc_node *from)
+/* n: most nodes of the stage. */
+static void try_stage(struct search *f, struct nuc_node *cut, const struct nuc_node *from, uint32_t n)
 {
+    struct nuc_strips strips = {.keep = nuc_alloc_array(f->g->cx, n, sizeof *strips.keep)};
     struct nuc_arena *outer = nuc_push_arena(f->g->cx);
     struct nuc_strip_stage s;
-    struct nuc_strips strips;
     bool found = nuc_strip_stage(f->g, cut, from, &s) && fit_strips(f, &s, &strips);
 
     nuc_pop_arena(f->g->cx, outer);
@@ -435,10 +434,10 @@ static void try_cut(struct search *f, struct nuc_node *cut)
 
     if (!can_be_cut(cut) || !nuc_strip_stage(f->g, cut, NULL, &longest))
         return;
-    try_stage(f, cut, NULL);
+    try_stage(f, cut, NULL, longest.n);
     for (uint32_t i = 0; i + 1 < longest.n; i++) {
         if (nuc_has_strips(longest.nodes[i].node))
-            try_stage(f, cut, longest.nodes[i].node);
+            try_stage(f, cut, longest.nodes[i].node, longest.n);
     }
 }
 

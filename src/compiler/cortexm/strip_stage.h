@@ -1,4 +1,4 @@
-/* The operators of a stage, and the rows that each of them computes for one strip. */
+/* The operators of a stage, and the rows that each of them has and computes for one strip. */
 #ifndef NUC_CORTEXM_STRIP_STAGE_H
 #define NUC_CORTEXM_STRIP_STAGE_H
 
@@ -11,8 +11,11 @@ struct nuc_rows {
 
 struct nuc_strip_node {
     struct nuc_node *node;
-    uint32_t dim;         /* its rows: the outermost dimension in memory */
-    struct nuc_rows rows; /* of the strip under way */
+    uint32_t dim;          /* its rows: the outermost dimension in memory */
+    bool keep;             /* rows that the next strip reads, too, are kept for it */
+    struct nuc_rows rows;  /* there are in the strip under way */
+    struct nuc_rows fresh; /* of these computed in it, the last ones; the others are kept from the strip before */
+    struct nuc_rows held;  /* there were after the strip before */
     uint64_t row_bytes;
 };
 
@@ -44,10 +47,42 @@ bool nuc_is_strip_operand(const struct nuc_node *node, uint32_t index, uint32_t 
  */
 bool nuc_rows_read(const struct nuc_node *node, struct nuc_rows rows, struct nuc_rows *read, int64_t outside[2]);
 
-/* Sets the rows of all nodes for a strip of the cut. False when a window lies in the padding alone. */
+/* Before the first strip: nothing is there. keep: by place in the stage; NULL: nothing is kept. */
+void nuc_begin_strips(struct nuc_strip_stage *s, const bool *keep);
+
+/*
+ * Sets the rows of all nodes for a strip of the cut, the one after that of the last call. False when a window lies in
+ * the padding alone.
+ */
 bool nuc_rows_of_strip(struct nuc_strip_stage *s, struct nuc_rows cut);
 
-/* Cycles of `rows` rows of a node. */
-uint64_t nuc_strip_cycles(const struct nuc_costs *costs, const struct nuc_strip_node *node, int64_t rows);
+static inline bool nuc_no_rows(struct nuc_rows rows)
+{
+    return rows.low == rows.high;
+}
+
+/* Rows of a strip that are copied from the one before; none where all are there already. */
+static inline struct nuc_rows nuc_kept_rows(const struct nuc_strip_node *n)
+{
+    return nuc_no_rows(n->fresh) ? n->fresh : (struct nuc_rows){n->rows.low, n->fresh.low};
+}
+
+/* Nodes whose values own bytes in a strip (by place: which node's bytes these are), and the last node that reads each.
+ */
+uint32_t *nuc_last_readers(const struct nuc_strip_stage *s, uint32_t *owner);
+
+/*
+ * The rows of strip `strip` in `now`, those of the one after it in the stage (none after the last); from the first on.
+ * False as nuc_rows_of_strip().
+ */
+struct nuc_strips;
+bool nuc_next_strip(struct nuc_strip_stage *s, const struct nuc_strips *strips, int64_t strip,
+                    struct nuc_strip_node *now);
+
+/* Nodes of the stage read a row of this one more than once; false for the last node. */
+bool nuc_is_read_in_windows(const struct nuc_strip_stage *s, uint32_t place);
+
+/* The node computes no bytes of its own. */
+bool nuc_is_strip_view(const struct nuc_node *node);
 
 #endif

@@ -3,7 +3,9 @@
  * Rows of a channels-last image of batch 1 lie together in memory, so that a strip of a value is another name for a
  * part of its bytes. A stage is a set of operators that leads to one value, its cut; for each strip of the cut's rows
  * it is repeated for the rows that the strip depends on, and the last operator writes into its part of the cut. Rows
- * that two strips need are computed twice. Each row is computed as before: the bytes stay the same.
+ * that two strips need are kept: copied aside when the first has read them, and in front of the rows that the second
+ * computes. Where there is no memory for that they are computed twice. Each row is computed as before: the bytes stay
+ * the same.
  */
 #ifndef NUC_CORTEXM_STRIPS_H
 #define NUC_CORTEXM_STRIPS_H
@@ -17,6 +19,7 @@ struct nuc_strips {
     const char *from; /* the node whose value the stage begins with; NULL: as far up as strips go */
     int64_t rows;     /* of the cut in each strip; the last one has the rest */
     int64_t count;    /* strips */
+    bool *keep;       /* by place in the stage: rows are kept for the next strip; NULL: none */
     uint64_t cycles;  /* that these strips take more than the whole */
     uint64_t peak;    /* the most bytes alive at once while the strips run, about */
     uint64_t outside; /* the same before and after */
@@ -30,9 +33,9 @@ struct nuc_strip_choices {
 };
 
 /*
- * For each stage of the graph the fewest strips with which at most `bytes` are alive while they run, by an estimate
- * that counts no gaps; those with the fewest cycles come first. bytes 0: the strips of each stage with which the fewest
- * are alive; stages after which the fewest are alive at the worst place come first.
+ * For each stage of the graph the strips with the fewest cycles with which at most `bytes` are alive while they run, by
+ * an estimate that counts no gaps; those with the fewest cycles come first. bytes 0: the strips of each stage with
+ * which the fewest are alive; stages after which the fewest are alive at the worst place come first.
  */
 void nuc_find_strips(struct nuc_graph *g, const struct nuc_target *target, uint64_t bytes,
                      struct nuc_strip_choices *out);

@@ -2,9 +2,9 @@
  */
 #include "compiler/cortexm/strips.h"
 
+#include "compiler/cortexm/kernel_cycles.h"
 #include "compiler/driver/lower.h"
 #include "compiler/program/program.h"
-#include "compiler/support/estimate.h"
 #include "host/text.h"
 
 enum {
@@ -12,7 +12,7 @@ enum {
     MOST_PLANS = 60,      /* that are made in all, */
     MOST_NEXT = 8,        /* and of one more stage each, the fewest cycles first */
     MOST_FIRST = 3,       /* stages that are gone on from where they do not do alone */
-    MOST_ALLOWANCES = 4,  /* bytes that the estimate may take: gaps come in addition */
+    MOST_ALLOWANCES = 5,  /* bytes that the estimate may take: some in addition, as the order may be better, or less */
     PLAN_EFFORT = 1 << 16 /* of plans that are compared; the program's own has the usual one */
 };
 
@@ -88,7 +88,7 @@ static bool search(struct search *s)
     struct nuc_strip_choices choices;
 
     for (uint32_t i = 0; i < MOST_ALLOWANCES; i++) {
-        nuc_find_strips(g, target, s->budget - s->budget / 16 * i, &choices);
+        nuc_find_strips(g, target, s->budget + s->budget / 16 - s->budget / 16 * i, &choices);
         if (finish(s, &choices))
             return true;
     }
@@ -149,16 +149,6 @@ static size_t arena_budget(const struct nuc_job *j)
     return budget > scratch ? budget - scratch : 0;
 }
 
-/* What the operators that are not delegated take as they are. */
-static uint64_t plain_cycles(const struct nuc_job *j)
-{
-    uint64_t cycles = 0;
-
-    for (const struct nuc_node *n = j->m->lowered->partitioned->first; n != NULL; n = n->next)
-        cycles += nuc_is_operator(n) && n->partition < 0 ? nuc_estimate_cpu(j->m->settings->target, n) : 0;
-    return cycles;
-}
-
 static void report(const struct search *s, struct nuc_program_report *r)
 {
     for (uint32_t i = 0; i < s->n; i++) {
@@ -166,7 +156,6 @@ static void report(const struct search *s, struct nuc_program_report *r)
         r->strip_cycles += s->stages[i].cycles;
     }
     r->n_strip_stages = s->n;
-    r->plain_cycles = plain_cycles(s->j);
 }
 
 void nuc_compute_in_strips(struct nuc_job *j)
@@ -178,6 +167,7 @@ void nuc_compute_in_strips(struct nuc_job *j)
     if (plain <= s.budget)
         return;
     j->m->lowered->report.plain_arena = plain;
+    j->m->lowered->report.plain_cycles = nuc_all_kernel_cycles(&j->m->settings->target->costs, s.plain);
     if (!found)
         find_least(&s);
     j->m->lowered->report.least_arena = s.least;

@@ -343,6 +343,7 @@ static nuc_shape_rule *const rules[NUC_OP_COUNT] = {
     [NUC_OP_NUCLEON_RESIZE_NEAREST] = nuc_shape_nucleon_resize,
     [NUC_OP_NUCLEON_ROWS_VIEW] = nuc_shape_rows_view,
     [NUC_OP_NUCLEON_JOINED_ROWS] = nuc_shape_joined_rows,
+    [NUC_OP_NUCLEON_COPY] = nuc_shape_unary,
     [NUC_OP_NUCLEON_CONV2D] = nuc_shape_cortexm_conv2d,
     [NUC_OP_NUCLEON_DEPTHWISE] = nuc_shape_cortexm_depthwise,
     [NUC_OP_NUCLEON_TRANSPOSE_CONV2D] = nuc_shape_nucleon_transpose_conv2d,
