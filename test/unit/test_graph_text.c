@@ -314,6 +314,19 @@ static void break_count(struct nuc_graph *g)
     g->n_nodes++;
 }
 
+static void break_count_of_op(struct nuc_graph *g)
+{
+    g->n_of_op[NUC_OP_CONV2D]++;
+}
+
+/* The text of another node's name would do: a name belongs to the node it was given to. */
+static void break_text_of_name(struct nuc_graph *g)
+{
+    struct nuc_node *node = nuc_find_node(g, "relu");
+
+    node->name = nuc_strdup(g->cx, node->name);
+}
+
 static void verifier_finds_defects(void **state)
 {
     static const struct {
@@ -332,6 +345,8 @@ static void verifier_finds_defects(void **state)
         {break_end, "the output"},
         {break_tuple, "only getitem reads a tuple"},
         {break_count, "the graph counts"},
+        {break_count_of_op, "the graph counts"},
+        {break_text_of_name, "name belongs to another"},
     };
 
     (void)state;

@@ -1,164 +1,10 @@
-/* Nodes, their names, arguments and users. */
+/* Nodes, their arguments and users. */
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "compiler/graph/graph.h"
+#include "compiler/graph/names.h"
 #include "compiler/graph/values.h"
-
-/* ---- names: open addressing, never shrinks; a removed name leaves a tombstone so that probing goes on ---- */
-
-struct name_entry {
-    const char *name;      /* NULL: never used */
-    struct nuc_node *node; /* NULL: the node of that name is removed */
-    uint32_t next_suffix;  /* next number to try when the name is asked for again */
-    uint32_t hash;         /* of the name: other names are told apart, and tables grow, without reading them */
-};
-
-struct nuc_name_table {
-    struct name_entry *entries;
-    size_t capacity; /* power of two */
-    size_t used;
-    struct nuc_sub_arena *memory; /* of a long table, which goes when the table grows; NULL: the graph's arena */
-};
-
-#define SHORT_TABLE 64 /* entries */
-#define LONG_TABLE 4096
-
-static uint32_t hash_name(const char *name)
-{
-    uint64_t h = 14695981039346656037u;
-
-    for (; *name != '\0'; name++)
-        h = (h ^ (uint8_t)*name) * 1099511628211u;
-    return (uint32_t)(h ^ h >> 32);
-}
-
-static struct name_entry *find_hashed(const struct nuc_name_table *t, const char *name, uint32_t hash)
-{
-    size_t i = hash & (t->capacity - 1);
-
-    while (t->entries[i].name != NULL && t->entries[i].name != name &&
-           (t->entries[i].hash != hash || strcmp(t->entries[i].name, name) != 0))
-        i = (i + 1) & (t->capacity - 1);
-    return &t->entries[i];
-}
-
-static struct name_entry *find_entry(const struct nuc_name_table *t, const char *name)
-{
-    return find_hashed(t, name, hash_name(name));
-}
-
-/* Where an entry whose name the table does not have goes. */
-static struct name_entry *free_entry(const struct nuc_name_table *t, uint32_t hash)
-{
-    size_t i = hash & (t->capacity - 1);
-
-    while (t->entries[i].name != NULL)
-        i = (i + 1) & (t->capacity - 1);
-    return &t->entries[i];
-}
-
-/* `capacity`: a power of two, more than it has. */
-static void grow_names(struct nuc_context *cx, struct nuc_name_table *t, size_t capacity)
-{
-    struct nuc_name_table larger = {NULL, capacity, t->used, NULL};
-
-    if (larger.capacity >= LONG_TABLE)
-        larger.memory = nuc_enter_sub_arena(cx);
-    larger.entries = nuc_alloc_array(cx, larger.capacity, sizeof *larger.entries);
-    if (larger.memory != NULL)
-        nuc_leave_sub_arena(cx, larger.memory);
-    for (size_t i = 0; i < t->capacity; i++) {
-        if (t->entries[i].name != NULL)
-            *free_entry(&larger, t->entries[i].hash) = t->entries[i];
-    }
-    nuc_free_sub_arena(t->memory);
-    *t = larger;
-}
-
-void nuc_graph_reserve(struct nuc_graph *g, uint32_t n_nodes)
-{
-    size_t capacity = SHORT_TABLE;
-
-    while (capacity * 3 <= (size_t)n_nodes * 4)
-        capacity *= 2;
-    if (capacity > g->names->capacity)
-        grow_names(g->cx, g->names, capacity);
-}
-
-/* `lasts`: the name lives as long as the graph, and is not copied. */
-static struct name_entry *enter_name(struct nuc_graph *g, const char *name, bool lasts)
-{
-    struct nuc_name_table *t = g->names;
-
-    if (t->used * 4 >= t->capacity * 3)
-        grow_names(g->cx, t, 2 * t->capacity);
-    uint32_t hash = hash_name(name);
-    struct name_entry *e = find_hashed(t, name, hash);
-    if (e->name == NULL) {
-        e->name = lasts ? name : nuc_strdup(g->cx, name);
-        e->hash = hash;
-        t->used++;
-    }
-    return e;
-}
-
-/* "wanted_7", which may be the name that the node has. */
-static const char *numbered(struct nuc_graph *g, const struct nuc_node *node, const char *wanted, uint32_t number)
-{
-    size_t length = strlen(wanted);
-    char suffix[16];
-
-    snprintf(suffix, sizeof suffix, "_%u", (unsigned)number);
-    if (node->name != NULL && strncmp(node->name, wanted, length) == 0 && strcmp(node->name + length, suffix) == 0)
-        return node->name;
-    return nuc_format(g->cx, "%s%s", wanted, suffix);
-}
-
-static const char *claim_name(struct nuc_graph *g, struct nuc_node *node, const char *wanted, bool lasts)
-{
-    struct name_entry *e = enter_name(g, wanted, lasts);
-
-    while (e->node != NULL) {
-        uint32_t suffix = ++find_entry(g->names, wanted)->next_suffix;
-        e = enter_name(g, numbered(g, node, wanted, suffix), true);
-    }
-    e->node = node;
-    return e->name;
-}
-
-static void release_name(struct nuc_graph *g, const struct nuc_node *node)
-{
-    struct name_entry *e = find_entry(g->names, node->name);
-
-    if (e->node == node)
-        e->node = NULL;
-}
-
-#define MAX_NAME 256 /* of an operator, with a '_' for each character */
-
-/*
- * "edge.aten.add.Tensor" -> "aten_add_tensor"; "quantized_decomposed.x.default" keeps its namespace. As in torch.fx a
- * capital after a small letter starts a word: "dim_IntList" -> "dim_int_list".
- */
-static const char *claim_default_name(struct nuc_graph *g, struct nuc_node *node)
-{
-    const char *name = nuc_node_op_name(node);
-    char text[MAX_NAME], *out = text;
-
-    if (strncmp(name, "edge.", 5) == 0)
-        name += 5;
-    assert(2 * strlen(name) < sizeof text);
-    for (const char *p = name; *p != '\0'; p++) {
-        bool capital = *p >= 'A' && *p <= 'Z';
-        if (capital && p > name && p[-1] >= 'a' && p[-1] <= 'z')
-            *out++ = '_';
-        *out++ = (char)(*p == '.' ? '_' : capital ? *p - 'A' + 'a' : *p);
-    }
-    *out = '\0';
-    return claim_name(g, node, text, false);
-}
 
 /* ---- the list ---- */
 
@@ -207,8 +53,7 @@ struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
 
     g->cx = cx;
     g->file = nuc_strdup(cx, file);
-    g->names = nuc_alloc(cx, sizeof *g->names);
-    grow_names(cx, g->names, SHORT_TABLE);
+    g->names = nuc_names_new(cx);
     g->memory = nuc_enter_sub_arena(cx);
     nuc_leave_sub_arena(cx, g->memory);
     g->metas = nuc_meta_table_new(g);
@@ -217,7 +62,7 @@ struct nuc_graph *nuc_graph_new(struct nuc_context *cx, const char *file)
 
 void nuc_graph_free(struct nuc_graph *g)
 {
-    nuc_free_sub_arena(g->names->memory);
+    nuc_names_free(g->names);
     nuc_free_sub_arena(g->memory);
     *g = (struct nuc_graph){.cx = g->cx, .file = g->file};
 }
@@ -227,13 +72,30 @@ void *nuc_graph_alloc(struct nuc_graph *g, size_t size)
     return nuc_alloc_in(g->cx, nuc_memory_of(g->memory), size);
 }
 
-/* A node and its arguments lie together, and by those that were made before and after it. */
+#define FIRST_BLOCK ((size_t)2 * 1024)
+#define LAST_BLOCK ((size_t)64 * 1024)
+
+/* What is taken one after the other lies so in memory, without gaps: that is how it is fetched fastest. */
+static void *take(struct nuc_graph *g, struct nuc_graph_pool *pool, size_t size)
+{
+    if (pool->next == NULL || pool->left < size) {
+        size_t block = 2 * pool->block < FIRST_BLOCK ? FIRST_BLOCK : 2 * pool->block;
+        pool->block = block > LAST_BLOCK ? LAST_BLOCK : block;
+        pool->left = size > pool->block ? size : pool->block;
+        pool->next = nuc_graph_alloc(g, pool->left);
+    }
+    void *taken = pool->next;
+    pool->next += size;
+    pool->left -= size;
+    return taken;
+}
+
 static struct nuc_node *new_node(struct nuc_graph *g, const struct nuc_schema *schema)
 {
-    struct nuc_node *node = nuc_graph_alloc(g, sizeof *node + schema->n_args * sizeof *node->args);
+    struct nuc_node *node = take(g, &g->nodes, sizeof *node);
 
     node->n_args = schema->n_args;
-    node->args = (struct nuc_arg *)(node + 1);
+    node->args = take(g, &g->args, schema->n_args * sizeof *node->args);
     return node;
 }
 
@@ -249,7 +111,7 @@ struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum
     node->dialect = NUC_EDGE;
     if (nuc_op_in_dialect(op, NUC_ATEN) && (g->dialect == NUC_ATEN || !nuc_op_in_dialect(op, NUC_EDGE)))
         node->dialect = NUC_ATEN;
-    node->name = name != NULL ? claim_name(g, node, name, g->names_last) : claim_default_name(g, node);
+    node->name = nuc_claim_name(g, node, name, g->names_last);
     node->partition = -1;
     node->source = &unknown_source;
     for (uint32_t i = 0; i < schema->n_args; i++) {
@@ -258,7 +120,15 @@ struct nuc_node *nuc_add_node(struct nuc_graph *g, struct nuc_node *before, enum
     }
     link_before(g, node, before);
     g->n_nodes++;
+    g->n_of_op[op]++;
     return node;
+}
+
+void nuc_set_op(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op)
+{
+    g->n_of_op[node->op]--;
+    g->n_of_op[op]++;
+    node->op = op;
 }
 
 struct nuc_node *nuc_add_placeholder(struct nuc_graph *g, const char *name, enum nuc_input_kind kind,
@@ -450,9 +320,10 @@ void nuc_remove_node(struct nuc_graph *g, struct nuc_node *node)
                  node->users[0]->name);
     for (uint32_t i = 0; i < node->n_args; i++)
         clear_arg(node, i);
-    release_name(g, node);
+    nuc_release_name(g, node);
     unlink_node(g, node);
     g->n_nodes--;
+    g->n_of_op[node->op]--;
 }
 
 void nuc_move_before(struct nuc_graph *g, struct nuc_node *node, struct nuc_node *before)
@@ -473,28 +344,6 @@ void nuc_remove_dead(struct nuc_graph *g)
         bool is_root = n->op == NUC_OP_OUTPUT || (nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT);
         if (!is_root && n->n_users == 0)
             nuc_remove_node(g, n);
-    }
-}
-
-void nuc_rename(struct nuc_graph *g, struct nuc_node *node, const char *name)
-{
-    release_name(g, node);
-    node->name = claim_name(g, node, name, false);
-}
-
-void nuc_rename_as_traced(struct nuc_graph *g)
-{
-    /* All names are given up first, so that numbering starts afresh. */
-    nuc_free_sub_arena(g->names->memory);
-    *g->names = (struct nuc_name_table){NULL, 0, 0, NULL};
-    nuc_graph_reserve(g, g->n_nodes);
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (!nuc_is_call(n))
-            n->name = claim_name(g, n, n->name, true);
-    }
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
-        if (nuc_is_call(n))
-            n->name = claim_default_name(g, n);
     }
 }
 
@@ -531,9 +380,4 @@ uint32_t nuc_inputs(const struct nuc_node *node, struct nuc_node **out, uint32_t
 struct nuc_node *nuc_output_node(const struct nuc_graph *g)
 {
     return g->last != NULL && g->last->op == NUC_OP_OUTPUT ? g->last : NULL;
-}
-
-struct nuc_node *nuc_find_node(const struct nuc_graph *g, const char *name)
-{
-    return find_entry(g->names, name)->node;
 }

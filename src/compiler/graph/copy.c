@@ -1,6 +1,6 @@
 /* Copies of graphs, so that a stage can rewrite its own and leave its input as it was. */
 #include "compiler/graph/graph.h"
-#include "compiler/graph/values.h"
+#include "compiler/graph/names.h"
 
 static void copy_arg(struct nuc_graph *to, struct nuc_node *node, uint32_t index, const struct nuc_arg *arg,
                      struct nuc_node *const *copies)
@@ -49,7 +49,7 @@ struct nuc_graph *nuc_graph_copy(const struct nuc_graph *g)
     to->call_spec = g->call_spec;
     to->dialect = g->dialect;
     to->names_last = true;
-    nuc_graph_reserve(to, g->n_nodes);
+    nuc_names_reserve(to, g->n_nodes);
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next)
         copies[n->id] = copy_node(to, n, copies);
     to->names_last = false;

@@ -220,6 +220,12 @@ static inline const char *nuc_first_call(const struct nuc_node *node)
     return node->source->first_call != NULL ? node->source->first_call : node->source->call;
 }
 
+/* Memory for structures of a kind. */
+struct nuc_graph_pool {
+    uint8_t *next;
+    size_t left, block; /* bytes: after `next`, of the whole block */
+};
+
 struct nuc_graph {
     struct nuc_context *cx;
     const char *file;                      /* where it came from, for messages */
@@ -231,9 +237,11 @@ struct nuc_graph {
     struct nuc_node *body; /* the first node that is no placeholder; NULL: there is none */
     uint32_t n_nodes;
     uint32_t next_id;
+    uint32_t n_of_op[NUC_OP_COUNT]; /* nodes by operator */
     struct nuc_name_table *names;
     struct nuc_meta_table *metas;
     struct nuc_sub_arena *memory; /* of nodes with their arguments, users and values */
+    struct nuc_graph_pool nodes, args;
     bool names_last;              /* names of nodes that are added live as long as the graph: they are not copied */
 };
 
@@ -335,6 +343,9 @@ void nuc_set_arg_bool(struct nuc_node *node, uint32_t index, bool value);
 void nuc_set_arg_string(struct nuc_node *node, uint32_t index, const char *value);
 void nuc_set_arg_dtype(struct nuc_node *node, uint32_t index, enum nuc_dtype value);
 
+/* The node becomes another operator of the same arguments. */
+void nuc_set_op(struct nuc_graph *g, struct nuc_node *node, enum nuc_op op);
+
 /* One tensor value of that meta; nodes of the graph share equal ones. */
 void nuc_set_val(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *meta);
 void nuc_set_tuple(struct nuc_graph *g, struct nuc_node *node, const struct nuc_meta *metas, uint32_t count);
@@ -354,6 +365,10 @@ void nuc_move_before(struct nuc_graph *g, struct nuc_node *node, struct nuc_node
 void nuc_remove_dead(struct nuc_graph *g);
 
 void nuc_rename(struct nuc_graph *g, struct nuc_node *node, const char *name);
+
+/* Numbers nodes, and gives names up that no node has, as a copy would: in place of one when `g` is not needed as it was.
+ */
+void nuc_renumber(struct nuc_graph *g);
 
 /* Renames every operator node as torch's re-tracing does: after its operator, numbered in graph order. */
 void nuc_rename_as_traced(struct nuc_graph *g);

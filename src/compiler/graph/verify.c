@@ -3,6 +3,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/graph/invariants.h"
+#include "compiler/graph/names.h"
 #include "compiler/graph/shapes.h"
 
 struct verifier {
@@ -11,6 +12,7 @@ struct verifier {
     struct nuc_node **seen; /* by id: the nodes passed so far */
     size_t n_uses;          /* pairs of a node and one that reads it */
     size_t n_users;         /* entries of all lists of users */
+    uint32_t *n_of_op;
 };
 
 bool nuc_arg_fits(const struct nuc_schema_arg *schema, const struct nuc_arg *arg)
@@ -187,8 +189,6 @@ static void check_node(struct verifier *v, struct nuc_node *node)
     if (node->name == NULL || node->name[0] == '\0')
         nuc_fail(v->g->cx, NUC_INTERNAL, "%s: after %s: a node (%s) has no name", v->g->file, v->stage,
                  nuc_node_op_name(node));
-    if (nuc_find_node(v->g, node->name) != node)
-        broken(v, node, "its name belongs to another node");
     if (node->id >= v->g->next_id || v->seen[node->id] != NULL)
         broken(v, node, "its id belongs to another node");
     if (node->next == NULL ? v->g->last != node : node->next->prev != node)
@@ -206,6 +206,7 @@ static void check_node(struct verifier *v, struct nuc_node *node)
     check_shape(v, node);
     v->n_users += node->n_users;
     v->seen[node->id] = node;
+    v->n_of_op[node->op]++;
 }
 
 static void check_users(const struct verifier *v)
@@ -230,13 +231,17 @@ void nuc_graph_verify(struct nuc_graph *g, const char *stage)
     uint32_t count = 0;
 
     v.seen = nuc_alloc_array(g->cx, g->next_id, sizeof *v.seen);
+    v.n_of_op = nuc_alloc_array(g->cx, NUC_OP_COUNT, sizeof *v.n_of_op);
     if (g->first == NULL || g->first->prev != NULL)
         nuc_fail(g->cx, NUC_INTERNAL, "%s: after %s: the graph has no output or no beginning", g->file, stage);
     for (struct nuc_node *n = g->first; n != NULL; n = n->next, count++)
         check_node(&v, n);
-    if (count != g->n_nodes)
+    if (count != g->n_nodes || memcmp(v.n_of_op, g->n_of_op, sizeof g->n_of_op) != 0)
         nuc_fail(g->cx, NUC_INTERNAL, "%s: after %s: the graph counts %u nodes, it has %u", g->file, stage,
                  (unsigned)g->n_nodes, (unsigned)count);
     check_users(&v);
+    const struct nuc_node *misnamed = nuc_find_misnamed(g, v.seen);
+    if (misnamed != NULL)
+        broken(&v, misnamed, "its name belongs to another node, or to none");
     nuc_pop_arena(g->cx, outer);
 }

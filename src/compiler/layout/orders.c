@@ -134,13 +134,13 @@ void nuc_copy_operands_contiguous(struct nuc_graph *g, struct nuc_node *node)
 
 /* ---- what follows ---- */
 
-static void allow_copy(struct nuc_node *node)
+static void allow_copy(struct nuc_graph *g, struct nuc_node *node)
 {
     bool view = node->op == NUC_OP_VIEW && node->dialect == NUC_ATEN;
     const struct nuc_node *input = view ? nuc_arg_node(node, NUC_SELF) : NULL;
 
     if (input != NULL && !nuc_is_viewable(&input->vals[0], node->vals[0].sizes, node->vals[0].rank))
-        node->op = NUC_OP_RESHAPE;
+        nuc_set_op(g, node, NUC_OP_RESHAPE);
 }
 
 void nuc_infer_all(struct nuc_graph *g)
@@ -148,7 +148,7 @@ void nuc_infer_all(struct nuc_graph *g)
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n))
             continue;
-        allow_copy(n);
+        allow_copy(g, n);
         nuc_infer_shape(g, n);
     }
 }
@@ -175,7 +175,7 @@ bool nuc_refresh_layouts(struct nuc_graph *g)
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (!nuc_is_call(n))
             continue;
-        allow_copy(n);
+        allow_copy(g, n);
         changed |= nuc_refresh_layout(g, n);
     }
     return changed;

@@ -117,10 +117,13 @@ bool nuc_replace_item(struct nuc_graph *g, struct nuc_node *tuple, uint32_t inde
 
 struct nuc_node **nuc_collect(struct nuc_graph *g, const enum nuc_op *ops, uint32_t *count)
 {
-    struct nuc_node **nodes = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *));
+    uint32_t there = 0;
 
+    for (const enum nuc_op *op = ops; *op != NUC_OP_COUNT; op++)
+        there += g->n_of_op[*op];
+    struct nuc_node **nodes = nuc_alloc_array(g->cx, (size_t)there + 1, sizeof(struct nuc_node *));
     *count = 0;
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+    for (struct nuc_node *n = g->first; *count < there && n != NULL; n = n->next) {
         if (nuc_op_is_in(n->op, ops))
             nodes[(*count)++] = n;
     }

@@ -102,11 +102,15 @@ static bool separate_trailing(struct nuc_graph *g, const struct nuc_cluster_ends
 static bool sweep(struct nuc_graph *g,
                   bool (*separate)(struct nuc_graph *g, const struct nuc_cluster_ends *ends, struct nuc_node *aux))
 {
-    struct nuc_cluster_ends ends = nuc_cluster_ends(g);
-    struct nuc_node **candidates = nuc_alloc_array(g->cx, g->n_nodes, sizeof(struct nuc_node *));
-    uint32_t count = 0;
+    uint32_t there = 0, count = 0;
     bool changed = false;
 
+    for (enum nuc_op op = 0; op < NUC_OP_COUNT; op++)
+        there += nuc_is_auxiliary(op) ? g->n_of_op[op] : 0;
+    if (there == 0)
+        return false;
+    struct nuc_cluster_ends ends = nuc_cluster_ends(g);
+    struct nuc_node **candidates = nuc_alloc_array(g->cx, there, sizeof(struct nuc_node *));
     for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
         if (nuc_is_call(n) && nuc_is_auxiliary(n->op))
             candidates[count++] = n;
