@@ -131,10 +131,12 @@ void nuc_histogram_least_squares(const struct nuc_histogram *h, unsigned levels,
     clipping_errors(h, high, -1, high_error, high_count);
     for (int32_t k = 0; k < ENDS; k++)
         to[k] = high * (k + 1) / ENDS;
-    for (int32_t i = 0; i < ENDS; i++) {
+    /* Ends on a side where nothing lies are all at 0. */
+    int32_t lows = low < 0 ? ENDS : 1, highs = high > 0 ? ENDS : 1;
+    for (int32_t i = 0; i < lows; i++) {
         struct end end = {low * (i + 1) / ENDS, low_error[i], values - low_count[i]};
         rounding_errors(&end, to, high_error, high_count, levels - 1, error);
-        for (int32_t k = 0; k < ENDS; k++) {
+        for (int32_t k = 0; k < highs; k++) {
             if (error[k] >= least)
                 continue;
             least = error[k];

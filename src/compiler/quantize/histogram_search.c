@@ -20,6 +20,8 @@ struct search {
     float density[BINS]; /* count / bin width */
     float below[BINS];   /* count in this bin and all before it */
     double total;
+    int32_t n_filled;
+    int32_t filled[BINS]; /* bins whose error has to be computed: that of an empty one is 0 */
 };
 
 /* A range of bins as the loop over bins needs it: every quantity rounded to float32 where torch rounds it. */
@@ -29,7 +31,6 @@ struct candidate {
     float level; /* width of a quantized level */
     float half_level;
     double inverse; /* of `level`, see level_of() */
-    float inside;   /* error integral over a whole level */
 };
 
 static float cube(float x)
@@ -57,30 +58,45 @@ static inline float level_of(float x, double inverse)
     return (float)(int32_t)q;
 }
 
-static void bin_errors(const struct candidate *c, const float density[BINS], float error[BINS])
-{
-    float whole_half = square_integral(-c->half_level, c->half_level);
-    float half_end = cube(c->half_level), half_begin = cube(-c->half_level);
+/* What a candidate's bins have in common. */
+struct halves {
+    float whole, begin, end; /* error integral of a whole level; cubes of the ends of one */
+};
 
-    for (int32_t i = 0; i < BINS; i++) {
-        float begin = (float)(i - c->start) * c->bin_width;
-        float end = begin + c->bin_width;
-        float first = level_of(begin, c->inverse);
-        float last = level_of(end, c->inverse);
-        float from = begin - (first + 0.5f) * c->level;
-        float to = end - (last * c->level + c->half_level);
-        float e = density[i] * ((half_end - cube(from)) / 3.0f);
-        e += (last - first - 1.0f) * (density[i] * whole_half);
-        e += density[i] * ((cube(to) - half_begin) / 3.0f);
-        error[i] = e;
-    }
+static inline float bin_error(const struct candidate *c, const struct halves *half, int32_t i, float density)
+{
+    float begin = (float)(i - c->start) * c->bin_width;
+    float end = begin + c->bin_width;
+    float first = level_of(begin, c->inverse);
+    float last = level_of(end, c->inverse);
+    float from = begin - (first + 0.5f) * c->level;
+    float to = end - (last * c->level + c->half_level);
+    float e = density * ((half->end - cube(from)) / 3.0f);
+
+    e += (last - first - 1.0f) * (density * half->whole);
+    e += density * ((cube(to) - half->begin) / 3.0f);
+    return e;
 }
 
-/* Error of quantizing with the bins start..end as range. */
-static float range_error(const struct search *s, int32_t start, int32_t end)
+/* All bins one after the other fill vectors, which is faster than a look at each of many. */
+static void bin_errors(const struct candidate *c, const struct search *s, float error[BINS])
+{
+    const struct halves half = {square_integral(-c->half_level, c->half_level), cube(-c->half_level),
+                                cube(c->half_level)};
+
+    if (s->n_filled <= BINS / 4) {
+        for (int32_t k = 0; k < s->n_filled; k++)
+            error[s->filled[k]] = bin_error(c, &half, s->filled[k], s->density[s->filled[k]]);
+        return;
+    }
+    for (int32_t i = 0; i < BINS; i++)
+        error[i] = bin_error(c, &half, i, s->density[i]);
+}
+
+/* Error of quantizing with the bins start..end as range; that of each bin goes to `error`, zeroed at first. */
+static float range_error(const struct search *s, int32_t start, int32_t end, float error[BINS])
 {
     double level = s->bin_width * (double)(end - start + 1) / LEVELS;
-    float error[BINS];
 
     if (level == 0)
         return 0;
@@ -91,26 +107,34 @@ static float range_error(const struct search *s, int32_t start, int32_t end)
         .half_level = (float)(level / 2),
         .inverse = 1 / (double)(float)level * (1 + 0x1p-44),
     };
-    bin_errors(&c, s->density, error);
+    bin_errors(&c, s, error);
     return nuc_histogram_sum(error);
 }
 
+/* Cubes of numbers within ranges of this width are finite, so that the error of an empty bin is nothing. */
+#define FINITE_CUBES 0x1p40f
+
 static void search_init(struct search *s, const struct nuc_histogram *h)
 {
+    bool is_finite = h->max - h->min < FINITE_CUBES && (float)(((double)h->max - (double)h->min) / BINS) > 0;
     double sum = 0;
 
+    s->n_filled = 0;
     s->bin_width = ((double)h->max - (double)h->min) / BINS;
     s->total = (double)nuc_histogram_sum(h->bins);
     for (int32_t i = 0; i < BINS; i++) {
         sum += (double)h->bins[i];
         s->below[i] = (float)sum;
         s->density[i] = h->bins[i] / (float)s->bin_width;
+        if (h->bins[i] > 0 || !is_finite)
+            s->filled[s->n_filled++] = i;
     }
 }
 
 void nuc_histogram_search(const struct nuc_histogram *h, float *min, float *max)
 {
     struct search s;
+    float errors[BINS] = {0};
     double alpha = 0, beta = 1;
     int32_t start = 0, end = BINS - 1;
     float least = INFINITY;
@@ -137,7 +161,7 @@ void nuc_histogram_search(const struct nuc_histogram *h, float *min, float *max)
         }
         if (next_start == start && next_end == end)
             continue;
-        float error = range_error(&s, next_start, next_end);
+        float error = range_error(&s, next_start, next_end, errors);
         if (error > least)
             break;
         least = error;
