@@ -432,6 +432,15 @@ sum_tile(const struct conv *v, const float *weight, const float *panel, size_t r
     }
 }
 
+/* Nearly always all sixteen, which are a few moves then. */
+static inline void store_pixels(const float *pixels, size_t count, float *out)
+{
+    if (count == NUC_TILE_COLUMNS)
+        memcpy(out, pixels, NUC_TILE_COLUMNS * sizeof *out);
+    else
+        memcpy(out, pixels, count * sizeof *out);
+}
+
 /* Sixteen pixels of all output channels of one group. */
 NUC_CLONES static void compute_panel(const struct conv_run *r, size_t group, size_t first, float *panel)
 {
@@ -447,8 +456,7 @@ NUC_CLONES static void compute_panel(const struct conv_run *r, size_t group, siz
             bias[row] = bias_of(r, channel + row);
         sum_tile(v, r->weight + channel * v->k, panel, rows, bias, tile);
         for (size_t row = 0; row < rows; row++)
-            memcpy(r->out + (channel + row) * volume(v->out) + first, tile + row * NUC_TILE_COLUMNS,
-                   count * sizeof *tile);
+            store_pixels(tile + row * NUC_TILE_COLUMNS, count, r->out + (channel + row) * volume(v->out) + first);
     }
 }
 
