@@ -9,9 +9,9 @@ function accuracySection(report) {
     const outputs = list(evaluation.outputs), confusion = confusionOf(evaluation, outputs);
     const names = list(evaluation.class_names);
     const className = (index) => names[index] !== undefined ? String(names[index]) : String(index);
-    return section("accuracy", "Accuracy", plural(evaluation.samples, "sample") + (isNumber(report.summary.reference_accuracy) ? ", compared with labels and the float model." : ", compared with the float model."),
+    return section("accuracy", "Accuracy", plural(evaluation.samples, "sample") + (evaluation.dataset ? " of " + fileName(evaluation.dataset) : "") + (isNumber(report.summary.reference_accuracy) ? ", compared with labels and the float model." : ", compared with the float model."),
         measuresTable(outputs),
-        confusion ? confusionPart(confusion, className) : null,
+        confusion || list(evaluation.confusions).length ? confusionPart(confusion, wrongDecisions(confusion, evaluation), className) : null,
         list(evaluation.examples).length ? examplesPart(list(evaluation.examples), className) : null);
 }
 
@@ -42,17 +42,20 @@ function measuresTable(outputs) {
     return sortableTable("Accuracy by output", columns.filter((column) => !column.any || outputs.some((output) => isNumber(column.value(output)) || column.value(output) === Infinity)), outputs);
 }
 
-function confusionPart(confusion, className) {
-    const wrong = [];
-    confusion.forEach((row, label) => {
+/* From the matrix, or, where there are too many classes for one, from the list of the most frequent. */
+function wrongDecisions(confusion, evaluation) {
+    if (!confusion) return evaluation.confusions.map(({ label, decision, count }) => ({ label, decision, value: count, share: null }));
+    return confusion.flatMap((row, label) => {
         const total = row.reduce((sum, value) => sum + value, 0);
-        row.forEach((value, decision) => {
-            if (value && label !== decision) wrong.push({ label, decision, value, share: value / total });
-        });
+        return row.map((value, decision) => ({ label, decision, value, share: total ? value / total : 0 })).filter((entry) => entry.value && label !== entry.decision);
     });
+}
+
+function confusionPart(confusion, wrong, className) {
+    const number = wrong.reduce((sum, entry) => sum + entry.value, 0);
     return [element("h3", {}, "Confusion"),
-        element("p", { class: "lead" }, wrong.length ? plural(wrong.reduce((sum, entry) => sum + entry.value, 0), "decision") + " of the program " + (wrong.length === 1 && wrong[0].value === 1 ? "is" : "are") + " wrong." : "Every decision of the program is right."),
-        confusion.length <= MOST_CLASSES_OF_MATRIX ? confusionMatrix(confusion, className)
+        confusion ? element("p", { class: "lead" }, number ? plural(number, "decision") + " of the program " + (number === 1 ? "is" : "are") + " wrong." : "Every decision of the program is right.") : null,
+        confusion && confusion.length <= MOST_CLASSES_OF_MATRIX ? confusionMatrix(confusion, className)
             : wrong.length ? sortableTable("Most frequent confusions", [
                 { title: "Label", cell: (entry) => className(entry.label), value: (entry) => className(entry.label), wide: true },
                 { title: "Decision", cell: (entry) => className(entry.decision), value: (entry) => className(entry.decision), wide: true },
@@ -89,7 +92,7 @@ function confusionMatrix(confusion, className) {
         cells[next].tabIndex = 0;
         cells[next].focus();
     });
-    return [element("div", { class: "table-scroll" }, table), readout];
+    return [element("div", { class: "table-scroll fitting" }, table), readout];
 }
 
 function examplesPart(examples, className) {
@@ -97,7 +100,7 @@ function examplesPart(examples, className) {
         const labelled = isNumber(example.label) && example.label >= 0, right = labelled && example.label === example.decision;
         const image = /^data:image\/png;base64,[A-Za-z0-9+/=]*$/.test(example.image || "") ? element("img", { src: example.image, alt: "Sample " + example.sample, loading: "lazy" }) : null;
         return element("li", { class: labelled ? (right ? "right" : "wrong") : "" }, element("figure", {}, image, element("figcaption", {},
-            element("span", { class: "verdict" }, labelled ? (right ? "\u2713 " : "\u2717 ") : "", element("strong", {}, className(example.decision))),
+            element("span", { class: "verdict" }, labelled ? (right ? "\u2713 " : "\u2717 ") : "", element("strong", {}, isNumber(example.decision) && example.decision >= 0 ? className(example.decision) : "none")),
             labelled && !right ? element("span", {}, "label " + className(example.label)) : null,
             isNumber(example.reference) && example.reference >= 0 && example.reference !== example.decision ? element("span", {}, "float " + className(example.reference)) : null,
             element("span", { class: "quiet" }, "no. " + example.sample))));

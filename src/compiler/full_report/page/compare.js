@@ -4,9 +4,9 @@
 const MEASURES = [
     { key: "latency_us", title: "Latency", text: durationText, less: true },
     { key: "cycles", title: "Cycles", text: countText, less: true },
-    { key: "on_npu", title: "Operators on the NPU", text: countText, less: false },
-    { key: "on_cpu", title: "Operators on the CPU", text: countText, less: true },
-    { key: "partitions", title: "Partitions", text: countText, less: true },
+    { key: "on_npu", title: "Operators on the NPU", text: countText, less: false, change: (a, b) => signedCount(b - a) },
+    { key: "on_cpu", title: "Operators on the CPU", text: countText, less: true, change: (a, b) => signedCount(b - a) },
+    { key: "partitions", title: "Partitions", text: countText, less: true, change: (a, b) => signedCount(b - a) },
     { key: "memory_bytes", title: "Memory", text: sizeText, less: true },
     { key: "arena_bytes", title: "Arena", text: sizeText, less: true },
     { key: "scratch_bytes", title: "NPU scratch", text: sizeText, less: true },
@@ -48,7 +48,8 @@ function changeOf(measure, old, now) {
     if (before === null || after === null) return null;
     const sign = before === after ? 0 : (after < before) === measure.less ? 1 : -1;
     const finite = Number.isFinite(before) && Number.isFinite(after);
-    const text = !finite || before === after ? "" : measure.change ? measure.change(before, after) : before ? signedPercent(after / before - 1) : signedCount(after - before);
+    const text = !finite || before === after ? "" : measure.change ? measure.change(before, after)
+        : before && Math.abs(after / before - 1) >= 0.0005 ? signedPercent(after / before - 1) : signedCount(after - before);
     return { title: measure.title, before: measure.text(old[measure.key]), now: measure.text(now[measure.key]), sign, text };
 }
 

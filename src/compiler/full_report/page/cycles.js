@@ -9,16 +9,21 @@ function cyclesSection(report) {
         { value: "modules", title: "Modules", rows: moduleRows(report) },
     ].filter((view) => view.rows.length);
     if (!views.length) return null;
-    const place = element("div", { "aria-live": "off" });
-    const show = (value) => {
-        const view = views.find((one) => one.value === value);
-        place.replaceChildren(cyclesTable(report, view));
+    /* Tables are made when they are first seen, and on paper all of them are. */
+    const places = views.map((view) => element("div", { class: "view", hidden: true }, element("h3", {}, view.title)));
+    const make = (i) => {
+        if (places[i].children.length === 1) places[i].append(cyclesTable(report, views[i]));
     };
+    const show = (value) => views.forEach((view, i) => {
+        places[i].hidden = view.value !== value;
+        if (!places[i].hidden) make(i);
+    });
     show(views[0].value);
+    addEventListener("beforeprint", () => views.forEach((view, i) => make(i)));
     const total = report.cycles;
     return section("cycles", "Cycles", countText(total) + " cycles for one inference" + (isNumber(report.summary.latency_us) ? ", " + durationText(report.summary.latency_us) : "")
         + ". Estimates of the model of cycles, not measurements on silicon.",
-        views.length > 1 ? choice("Cycles by", views, views[0].value, show) : null, place);
+        views.length > 1 ? choice("Cycles by", views, views[0].value, show) : null, places);
 }
 
 function operatorRows(report) {

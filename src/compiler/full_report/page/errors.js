@@ -18,7 +18,7 @@ function errorsSection(report) {
     ];
     if (own) columns.splice(3, 0, { title: "Its own", cell: (node) => decibelText(node.sqnr_own_db), value: (node) => decibelValue(node.sqnr_own_db), numeric: true, minor: true });
     return section("errors", "Error by operator", "Error of the quantized values against float ones, as a share of the signal" + (own ? "; \u201cits own\u201d is what the operator adds when it reads exact values" : "")
-        + ". " + (low ? plural(low, "operator is", "operators are") + " below " + LOW_DECIBELS + " dB." : "None is below " + LOW_DECIBELS + " dB."),
+        + (report.summary.node_samples ? "; on " + plural(report.summary.node_samples, "calibration sample") : "") + ". " + (low ? plural(low, "operator is", "operators are") + " below " + LOW_DECIBELS + " dB." : "None is below " + LOW_DECIBELS + " dB."),
         sortableTable("Error by operator", columns, nodes, own ? 4 : 3));
 }
 

@@ -7,7 +7,7 @@ const FOLDED_HEIGHT = 22;
 const GROUP_HEIGHT = 48;
 const LABEL_WIDTH = 190;
 const FAR = 0.42; /* scale below which text is too small to read */
-const LEAST_SCALE = 0.02;
+const LEAST_SCALE = 0.005;
 const GREATEST_SCALE = 3;
 
 const GRAPH_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
@@ -118,6 +118,10 @@ function relayout(view, anchor) {
         view.x += (before.x + before.width / 2 - after.x - after.width / 2) * view.scale;
         view.y += (before.y - after.y) * view.scale;
     }
+    forget(view);
+}
+
+function forget(view) {
     for (const [, drawn] of view.drawn) drawn.remove();
     view.drawn.clear();
 }
@@ -189,7 +193,12 @@ function drawNow(view, stage, parts, describe) {
     if (!view.layout) return;
     const size = view.size(), margin = 120;
     stage.setAttribute("transform", view.whole ? "" : "translate(" + view.x.toFixed(2) + " " + view.y.toFixed(2) + ") scale(" + view.scale.toFixed(4) + ")");
-    view.surface.classList.toggle("far", !view.whole && view.scale < FAR);
+    const far = !view.whole && view.scale < FAR;
+    if (far !== view.far) {
+        view.far = far;
+        view.surface.classList.toggle("far", far);
+        forget(view);
+    }
     const left = (-margin - view.x) / view.scale, right = (size.width + margin - view.x) / view.scale;
     const top = (-margin - view.y) / view.scale, bottom = (size.height + margin - view.y) / view.scale;
     const inWindow = (box) => view.whole || (box.x <= right && box.x + box.width >= left && box.y <= bottom && box.y + box.height >= top);
@@ -198,7 +207,7 @@ function drawNow(view, stage, parts, describe) {
         if (!inWindow(item) && item.key !== view.selected) continue;
         wanted.add(item.key);
         if (!view.drawn.has(item.key)) {
-            const drawn = item.open ? drawOpenGroup(item, describe) : item.group ? drawGroup(view, item, describe) : drawNode(view, item, describe);
+            const drawn = far ? drawFar(item, describe) : item.open ? drawOpenGroup(item, describe) : item.group ? drawGroup(view, item, describe) : drawNode(view, item, describe);
             view.drawn.set(item.key, drawn);
             parts[item.open ? 0 : 2].append(drawn);
         }
@@ -243,7 +252,13 @@ function frame(item, kind, extra, describe) {
     return svg("g", {
         id: idOf(item.key), class: "item " + kind, "data-key": item.key, role: "img", "aria-label": describe(item),
         transform: "translate(" + item.x.toFixed(1) + " " + item.y.toFixed(1) + ")",
-    }, extra);
+    }, svg("title", {}, describe(item)), extra);
+}
+
+/* From afar a block of colour: thousands of them are drawn in a moment. */
+function drawFar(item, describe) {
+    const kind = item.group ? (item.open ? "group open" : "group") : placementOf(item.node);
+    return frame(item, kind, svg("rect", { class: "shape", width: item.width, height: item.height, rx: kind === "npu" ? 7 : kind === "io" ? 20 : 0 }), describe);
 }
 
 function drawNode(view, item, describe) {

@@ -237,6 +237,46 @@ function placeAcross(built) {
             pool(layer, both ? ["up", "down"] : [down ? "up" : "down"]);
         }
     }
+    for (let pass = 0; pass < 2; pass++) straighten(built.layers);
+}
+
+/* Pooling gets everything near its place. Edges whose both ends matter most to each other then become straight lines, as
+ * far as what stands beside them leaves room. */
+function straighten(layers) {
+    const heaviest = (links) => links.reduce((best, link) => !best || link.weight > best.weight ? link : best, null);
+    for (const layer of layers) {
+        for (const vertex of layer) {
+            const up = heaviest(vertex.up), above = up && heaviest(up.to.down);
+            if (above && above.to === vertex) continue;
+            let line = [], room = { least: -Infinity, most: Infinity }, shift = 0;
+            for (let at = vertex; at;) {
+                const free = roomOf(layers[at.layer], at), next = { least: Math.max(room.least, free.least - shift), most: Math.min(room.most, free.most - shift) };
+                if (next.least > next.most) {
+                    settle(line, room);
+                    line = [];
+                    shift = 0;
+                    room = { least: free.least, most: free.most };
+                } else room = next;
+                line.push({ vertex: at, shift });
+                const down = heaviest(at.down), back = down && heaviest(down.to.up);
+                if (!back || back.to !== at) break;
+                shift += down.here - down.there;
+                at = down.to;
+            }
+            settle(line, room);
+        }
+    }
+}
+
+function roomOf(layer, vertex) {
+    const left = layer[vertex.order - 1], right = layer[vertex.order + 1];
+    return { least: left ? left.x + distance(left, vertex) : -Infinity, most: right ? right.x - distance(vertex, right) : Infinity };
+}
+
+function settle(line, room) {
+    if (line.length < 2) return;
+    const mean = line.reduce((sum, { vertex, shift }) => sum + vertex.x - shift, 0) / line.length, x = Math.max(room.least, Math.min(room.most, mean));
+    for (const { vertex, shift } of line) vertex.x = x + shift;
 }
 
 function distance(left, right) {

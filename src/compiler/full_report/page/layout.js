@@ -10,7 +10,10 @@ const GROUP_HEADER = 28;
 const GROUP_PADDING = 14;
 const COLUMN_GAP = 34;
 const LANE = 7;
-const BREAK_HEIGHT = 640; /* lower levels stay in one column */
+const LANES_BELOW = 15; /* clear of the sizes that stand below a node */
+/* Lower levels stay in one column: what is inside of a module is read better so. */
+const BREAK_HEIGHT = 640;
+const BREAK_HEIGHT_INSIDE = 1100;
 const MOST_COLUMNS = 8;
 
 /* open: keys of the modules shown with their content. measure(item) gives { width, height } of a node or closed module.
@@ -128,8 +131,8 @@ function layoutGroup(group, levels, visible, open, measure, aspect) {
     placed.inAt = new Map();
     placed.outAt = new Map();
     for (const node of nodes) {
-        if (node.kind === "in") placed.inAt.set(node.source, node.x - placed.width / 2);
-        if (node.kind === "out") placed.outAt.set(node.source, node.x - placed.width / 2);
+        if (node.kind === "in") placed.inAt.set(node.source, borderOf(node) - placed.width / 2);
+        if (node.kind === "out") placed.outAt.set(node.source, borderOf(node) - placed.width / 2);
     }
     return placed;
 }
@@ -147,10 +150,11 @@ function arrange(level, top, side, aspect, least) {
         const ports = layer.length && layer.every((vertex) => vertex.node && vertex.node.kind === "in");
         return Math.min(90, (ports ? LAYER_GAP / 2 : LAYER_GAP) + widest * 0.08);
     });
-    const columns = chooseColumns(layers, heights, gaps, aspect);
+    const columns = chooseColumns(layers, heights, gaps, aspect, side ? BREAK_HEIGHT_INSIDE : BREAK_HEIGHT);
     const lanes = columns.map((column) => crossingSources(layers, column.last));
     const most = lanes.reduce((n, sources) => Math.max(n, sources.length), 0);
-    if (columns.length > 1) top += LANE * most + LAYER_GAP / 2;
+    const ins = portsOf(layers[0], "in"), outs = portsOf(layers[layers.length - 1], "out"), border = top;
+    if (columns.length > 1) top += LANE * (most + ins.length) + LAYER_GAP / 2;
     const extents = columns.map((column) => extentOf(layers.slice(column.first, column.last + 1)));
     const content = extents.reduce((sum, extent, c) => sum + extent.right - extent.left
         + (c < columns.length - 1 ? COLUMN_GAP + LANE * lanes[c].length : 0), 0);
@@ -172,12 +176,35 @@ function arrange(level, top, side, aspect, least) {
             y += heights[i] + gaps[i];
         }
         column.bottom = y - gaps[column.last];
-        bottom = Math.max(bottom, column.bottom + (c < columns.length - 1 ? LANE * lanes[c].length + LAYER_GAP / 2 : 0));
+        bottom = Math.max(bottom, column.bottom + (c < columns.length - 1 ? LANE * lanes[c].length + LANES_BELOW : 0));
         column.right = x + extents[c].right - extents[c].left;
         column.lanes = lanes[c];
         x = column.right + (c < columns.length - 1 ? COLUMN_GAP + LANE * lanes[c].length : 0);
     });
+    const outLanes = bottom + LANE / 2;
+    if (columns.length > 1) bottom += LANE * outs.length;
+    if (columns.length > 1) {
+        spreadPorts(ins, width / 2, border - side / 2);
+        spreadPorts(outs, width / 2, outLanes);
+    }
     return { columns, top, width, height: bottom + side };
+}
+
+function portsOf(layer, kind) {
+    return layer.filter((vertex) => vertex.node && vertex.node.kind === kind).sort((a, b) => a.x - b.x).map((vertex) => vertex.node);
+}
+
+/* From outside, a module in columns is entered and left in the middle: with places above the first column and below the
+ * last, modules one below the other would be a staircase. Lanes lead from the border to the columns. */
+function spreadPorts(ports, middle, y) {
+    ports.forEach((port, i) => {
+        port.borderX = middle + (i - (ports.length - 1) / 2) * EDGE_GAP;
+        port.laneY = y + LANE * i;
+    });
+}
+
+function borderOf(node) {
+    return node.borderX === undefined ? node.x : node.borderX;
 }
 
 function extentOf(layers) {
@@ -192,10 +219,10 @@ function extentOf(layers) {
 }
 
 /* As many columns as let the level be largest in a window of this shape; a few percent are not worth a break. */
-function chooseColumns(layers, heights, gaps, aspect) {
+function chooseColumns(layers, heights, gaps, aspect, breakHeight) {
     const height = heights.reduce((sum, value, i) => sum + value + gaps[i], 0);
     const candidates = [[{ first: 0, last: layers.length - 1 }]];
-    for (let count = 2; height >= BREAK_HEIGHT && count <= Math.min(MOST_COLUMNS, layers.length / 2); count++) {
+    for (let count = 2; height >= breakHeight && count <= Math.min(MOST_COLUMNS, layers.length / 2); count++) {
         const columns = breakInto(count, layers, heights, gaps);
         if (columns) candidates.push(columns);
     }
@@ -260,9 +287,12 @@ function routeOf(chain, placed) {
         const node = vertex.node;
         const here = vertex.x + (node ? (i === 0 ? offsetAt(node.outAt, chain.source) : offsetAt(node.inAt, chain.source)) : 0);
         if (i > 0) enter(commands, vertices[i - 1], vertex, here, placed);
-        else if (node.kind === "in") commands.push(["M", here, 0], ["L", here, vertex.bottom]);
+        else if (node.kind === "in") cross(commands, [borderOf(node), 0], node.laneY, [here, vertex.bottom]);
         else commands.push(["M", here, node.y + node.height], ["L", here, vertex.bottom]);
-        if (i === vertices.length - 1) commands.push(["L", here, node.kind === "out" ? placed.height : node.y]);
+        if (i === vertices.length - 1) {
+            if (node.kind === "out") cross(commands, [here, vertex.top], node.laneY, [borderOf(node), placed.height]);
+            else commands.push(["L", here, node.y]);
+        }
         else if (i > 0) commands.push(["L", here, vertex.bottom]);
     });
     /* A piece without length has no direction, which an arrow at its end would need. */
@@ -284,10 +314,17 @@ function enter(commands, from, to, x, placed) {
         return;
     }
     const column = placed.columns[from.column], lane = column.lanes.indexOf(from), lanes = column.lanes.length;
-    const below = column.bottom + LAYER_GAP / 4 + LANE * (lane + 0.5);
+    const below = column.bottom + LANES_BELOW + LANE * (lane + 0.5);
     const gutter = column.right + COLUMN_GAP / 2 + LANE * (lane + 0.5);
     const above = placed.top - LAYER_GAP / 4 - LANE * (lanes - lane - 0.5);
     corners(commands, [[x0, below], [gutter, below], [gutter, above], [x, above], [x, to.top]]);
+}
+
+/* Down, along a lane, down: between a place on the border and one inside. */
+function cross(commands, from, lane, to) {
+    if (!commands.length) commands.push(["M", ...from]);
+    if (from[0] === to[0] || lane === undefined) commands.push(["L", ...to]);
+    else corners(commands, [[from[0], lane], [to[0], lane], to]);
 }
 
 /* Straight lines with rounded corners from where the path is through the points. */

@@ -7,7 +7,7 @@ function onCpuSection(report) {
     const causes = groupedCauses(report);
     const lost = causes.reduce((sum, cause) => sum + cause.lost, 0);
     return section("on-cpu", "On the CPU", causes.length ? plural(causes.length, "reason") + " for operators to stay on the CPU"
-        + (lost ? "; because of them an inference takes about " + countText(lost) + " cycles more." : ".")
+        + (lost ? "; because of " + (causes.length === 1 ? "it" : "them") + " an inference takes about " + countText(lost) + " cycles more." : ".")
         : none ? "Every operator runs on the NPU." + (report.summary.cpu_cycles ? " The cycles of the CPU are for converting values on their way in and out." : "") : null,
         causes.length ? element("ol", { class: "causes" }, causes.map((cause) => causeItem(report, cause))) : null,
         optionsTable(report), splitsTable(report));
@@ -33,7 +33,7 @@ function causeItem(report, cause) {
     const { first, roots } = cause, others = [...cause.others], alone = roots.length === 1, node = roots[0].node;
     return element("li", { class: "cause" },
         element("div", { class: "cause-head" },
-            element("h3", {}, alone ? nodeLink(report, node, node ? null : "operator") : plural(roots.length, "operator") + " " + operatorText(cause.operator)), node ? badge(placementOf(node)) : null,
+            element("h3", {}, alone ? nodeLink(report, node, node ? null : "operator") : operatorText(cause.operator) + ", " + plural(roots.length, "operator")), node ? badge(placementOf(node)) : null,
             element("span", { class: "quiet" }, alone && node ? [node.operator, sourceText(node)].filter(Boolean).join("  \u00b7  ") : ""),
             cause.lost ? element("span", { class: "lost" }, element("strong", {}, countText(cause.lost)), " cycles to gain") : null),
         facts([["Rule", first.rule], ["Found", first.actual], ["Allowed", first.limit], ["Fix", first.fix ? element("strong", {}, first.fix) : null],

@@ -12,6 +12,7 @@ function overview(report) {
         element("dl", { class: "tiles" }, tiles(summary, target).map(([name, parts, detail]) => element("div", { class: "tile" },
             element("dt", {}, name), element("dd", {}, element("span", { class: "value" }, parts[0], parts[1] ? element("span", { class: "unit" }, parts[1]) : null),
                 element("span", { class: "under" }, detail || "\u00a0"))))),
+        summary.missed ? element("p", { class: "missed", role: "note" }, element("strong", {}, "Demanded and not met: "), String(summary.missed)) : null,
         report.warnings.length ? element("div", { class: "warnings", role: "note" }, element("h2", {}, report.warnings.length === 1 ? "Note" : "Notes"),
             element("ul", {}, report.warnings.map((warning) => element("li", {}, String(warning))))) : null);
 }
