@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_output.h"
 #include "cli/signals.h"
 
 /* ---- the words of the command line ---- */
@@ -245,6 +246,7 @@ int cli_with_compiler(struct cli_args *args, int (*fn)(struct nuc_compiler *c, s
         return cli_report(NUC_NO_MEMORY, NULL);
     cli_watch(c);
     int code = fn(c, args);
+    cli_json_take(c, args->timings);
     cli_unwatch(c);
     nuc_compiler_free(c);
     return code;

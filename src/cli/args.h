@@ -189,6 +189,9 @@ int cli_warn_for_target(struct nuc_compiler *c, const struct cli_args *args);
  */
 char *cli_options_text(unsigned commands, const struct nuc_options *o, const struct nuc_options *from);
 
+/* The command line as a shell takes it; `argv` begins with the command. NULL: memory is exhausted. */
+char *cli_invocation_text(int argc, char *const *argv);
+
 /* A word as a shell takes it: quoted where it has to be. */
 void cli_print_word(FILE *to, const char *text);
 

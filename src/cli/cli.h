@@ -24,7 +24,7 @@ int cli_bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
  * All that commands print goes through these: names come from files, and what would control a terminal (control
  * characters but line ends and tabs, C1, marks of direction, bytes that are no UTF-8) is shown as \xHH or \uHHHH.
- * Whether it could be written is found out by cli_finish().
+ * Whether it could be written is found out by cli_finish(). With --json nothing of it is printed (json_output.h).
  */
 void cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_put(const char *text);
@@ -34,9 +34,6 @@ void cli_say(const char *line);
 
 /* A number with commas between thousands. Texts of the last 8 calls are valid. */
 const char *cli_commas(uint64_t number);
-
-/* With its quotes, in ASCII, on one line. */
-void cli_print_json_string(const char *text);
 
 /* At the beginning and at the end of main(): the exit code, which is not 0 when something could not be printed. */
 void cli_hold_streams(void);

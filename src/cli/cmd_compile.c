@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/json_output.h"
+#include "nucleon/json.h"
 
 static void dump(void *user, const char *stage, const char *text)
 {
@@ -176,6 +178,18 @@ static void warn_for_model(const struct cli_args *args, const struct nuc_model *
         cli_warn_unused_options(args, CLI_FLOAT_MODEL, why);
 }
 
+/* Also of a program that exceeds its budget and is not written. */
+static int add_json(struct nuc_compiler *c, int code)
+{
+    struct nuc_program_report r;
+    const char *text;
+
+    if (nuc_program_report(c, &r) != NUC_OK)
+        return code;
+    int failed = cli_json_result(c, nuc_program_json(c, &text), &text);
+    return code == CLI_OK ? failed : code;
+}
+
 static int compile(struct nuc_compiler *c, struct cli_args *args)
 {
     struct nuc_model *m;
@@ -189,6 +203,8 @@ static int compile(struct nuc_compiler *c, struct cli_args *args)
     warn_for_model(args, m);
     status = nuc_compile_model(m, args->calibration, args->output);
     code = cli_check(c, status);
+    if (args->json)
+        return add_json(c, code);
     if (status == NUC_OK)
         print_report(c, args);
     if (status == NUC_PROPERTY && !args->quiet)
@@ -200,6 +216,9 @@ static int compile(struct nuc_compiler *c, struct cli_args *args)
 
 int cli_compile(struct cli_args *args)
 {
+    if (args->json && args->o.dump_after != NULL)
+        return cli_usage(
+            "compile: --json prints one object, without the graphs of --dump-after: leave one of them out");
     args->o.dump = dump;
     return cli_with_compiler(args, compile);
 }

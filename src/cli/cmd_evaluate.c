@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/evaluation.h"
+#include "cli/json_output.h"
 
 struct opened {
     struct nuc_runner *program;
@@ -22,12 +23,12 @@ static enum nuc_status open_all(struct nuc_compiler *c, const struct cli_args *a
     return s;
 }
 
-static int print_json(struct nuc_compiler *c, const struct nuc_evaluation *e, const struct nuc_node_evaluation *nodes)
+static int add_json(struct nuc_compiler *c, const struct nuc_evaluation *e, const struct nuc_node_evaluation *nodes)
 {
     const char *text;
     enum nuc_status s = nuc_evaluation_json(c, e, nodes, &text);
 
-    return s == NUC_OK ? cli_print(text) : cli_check(c, s);
+    return cli_json_result(c, s, &text);
 }
 
 static int print_text(const struct cli_args *args, const struct nuc_dataset *data, const struct nuc_evaluation *e,
@@ -94,7 +95,7 @@ static int evaluate(struct nuc_compiler *c, struct cli_args *args)
         s = nuc_evaluate_nodes(o.program, o.data, o.reference, o.quantized, &nodes);
     if (s != NUC_OK)
         return cli_check(c, s);
-    code = args->json ? print_json(c, result, nodes) : args->quiet ? CLI_OK : print_text(args, o.data, result, nodes);
+    code = args->json ? add_json(c, result, nodes) : args->quiet ? CLI_OK : print_text(args, o.data, result, nodes);
     return code == CLI_OK && result->missed != NULL ? cli_report(NUC_PROPERTY, result->missed) : code;
 }
 

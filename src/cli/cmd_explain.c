@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/args.h"
+#include "cli/json_output.h"
 
 /* The model as it is, or quantized when there are samples for a float one. */
 static enum nuc_status open_model(struct nuc_compiler *c, const char *path, const char *calibration,
@@ -72,8 +73,8 @@ static int explain(struct nuc_compiler *c, struct cli_args *args)
         status = nuc_explain(m, &args->explain, &r);
     if (status != NUC_OK)
         return cli_check(c, status);
-    if (args->explain.json)
-        cli_put(r.text);
+    if (args->json)
+        cli_json_members(r.text);
     else if (!args->quiet)
         print_explanation(c, r.text);
     if (code == CLI_OK && args->o.require_full_delegation)
@@ -85,5 +86,6 @@ static int explain(struct nuc_compiler *c, struct cli_args *args)
 
 int cli_explain(struct cli_args *args)
 {
+    args->explain.json = args->json;
     return cli_with_compiler(args, explain);
 }

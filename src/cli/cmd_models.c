@@ -2,6 +2,8 @@
 #include <stdio.h>
 
 #include "cli/args.h"
+#include "cli/json_output.h"
+#include "nucleon/json.h"
 
 static void print_converted(const struct cli_args *args, const struct nuc_convert_report *r)
 {
@@ -22,7 +24,10 @@ static int convert(struct nuc_compiler *c, struct cli_args *args)
     struct nuc_convert_report report;
 
     args->convert.fetch_constants_to_sram = args->o.fetch_constants_to_sram;
+    const char *text;
     int code = cli_check(c, nuc_convert_model(c, args->input, args->output, &args->convert, &report));
+    if (code == CLI_OK && args->json)
+        code = cli_json_result(c, nuc_conversion_json(c, &report, &text), &text);
     if (code == CLI_OK && !args->quiet)
         print_converted(args, &report);
     if (code == CLI_OK && args->timings)
@@ -50,8 +55,11 @@ static void print_quantized(const struct nuc_compiler *c, const struct cli_args 
 
 static int quantize(struct nuc_compiler *c, struct cli_args *args)
 {
+    const char *text;
     int code = cli_check(c, nuc_quantize_file(c, args->positional[0], args->calibration, args->output));
 
+    if (code == CLI_OK && args->json)
+        code = cli_json_result(c, nuc_quantization_json(c, &text), &text);
     if (code == CLI_OK && !args->quiet)
         print_quantized(c, args);
     if (code == CLI_OK && args->timings)

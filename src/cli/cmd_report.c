@@ -1,26 +1,9 @@
 /* nucleon report: everything about one network, as a page or as JSON. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/args.h"
+#include "cli/json_output.h"
 #include "nucleon/report.h"
-
-/* The command as a shell takes it; NULL: memory is exhausted. The caller frees it. */
-static char *invocation_text(const struct cli_args *args)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-
-    if (to == NULL)
-        return NULL;
-    fputs("nucleon", to);
-    for (int i = 0; i < args->argc; i++) {
-        fputc(' ', to);
-        cli_print_word(to, args->argv[i]);
-    }
-    return fclose(to) == 0 ? text : NULL;
-}
 
 static enum nuc_status make(struct nuc_compiler *c, const struct cli_args *args,
                             const struct nuc_report_options *options, struct nuc_report **out)
@@ -35,7 +18,7 @@ static enum nuc_status make(struct nuc_compiler *c, const struct cli_args *args,
 
 static int report(struct nuc_compiler *c, struct cli_args *args)
 {
-    char *invocation = invocation_text(args);
+    char *invocation = cli_invocation_text(args->argc, args->argv);
     const struct nuc_report_options options = {
         .calibration = args->calibration, .dataset = args->input, .compare = args->compare, .invocation = invocation};
     struct nuc_report *r = NULL;
@@ -49,7 +32,7 @@ static int report(struct nuc_compiler *c, struct cli_args *args)
     if (code == CLI_OK && args->json)
         code = cli_check(c, nuc_report_json(r, &text));
     if (code == CLI_OK && args->json)
-        code = cli_print(text);
+        cli_json_whole(text);
     free(invocation);
     return code == CLI_OK && nuc_report_missed(r) != NULL ? cli_report(NUC_PROPERTY, nuc_report_missed(r)) : code;
 }

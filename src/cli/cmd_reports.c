@@ -1,8 +1,9 @@
 /* nucleon inspect, ops, targets, version, and the two commands that make C sources. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/args.h"
+#include "cli/json_output.h"
+#include "nucleon/json.h"
 
 /* One line about the memory the runtime takes for a program file; nothing for other files. */
 static int print_memory(struct nuc_compiler *c, const char *path)
@@ -19,6 +20,31 @@ static int print_memory(struct nuc_compiler *c, const char *path)
         "memory of the runtime: state %zu, planned %zu, temporary %zu bytes (scratch and what else a call takes)\n",
         sizes.state, planned, sizes.temporary);
     return CLI_OK;
+}
+
+/* The runtime's memory for a program; nothing for other files. */
+static void add_memory(struct nuc_compiler *c, const char *path)
+{
+    struct nuc_program_sizes sizes;
+    size_t planned = 0;
+
+    if (nuc_runner_sizes(c, path, &sizes) != NUC_OK)
+        return;
+    for (size_t i = 0; i < sizes.n_planned; i++)
+        planned += sizes.planned[i];
+    cli_json_number("runtime_state_bytes", sizes.state);
+    cli_json_number("runtime_planned_bytes", planned);
+    cli_json_number("runtime_temporary_bytes", sizes.temporary);
+}
+
+static int add_json(struct nuc_compiler *c, const struct cli_args *args)
+{
+    const char *path = args->positional[0], *text;
+    int code = cli_json_result(c, nuc_inspect_file(c, path, NUC_INSPECT_JSON, args->disassemble, &text), &text);
+
+    if (code == CLI_OK)
+        add_memory(c, path);
+    return code;
 }
 
 static int extract(struct nuc_compiler *c, const char *path, const char *folder)
@@ -38,6 +64,8 @@ static int inspect(struct nuc_compiler *c, struct cli_args *args)
 
     if (args->output != NULL)
         return extract(c, path, args->output);
+    if (args->json)
+        return add_json(c, args);
 
     int code = cli_check(c, nuc_inspect_file(c, path, args->form, args->disassemble, &text));
 
@@ -51,6 +79,8 @@ static int inspect(struct nuc_compiler *c, struct cli_args *args)
 
 int cli_inspect(struct cli_args *args)
 {
+    if (args->json && args->form == NUC_INSPECT_DOT)
+        return cli_usage("inspect: --json and --dot are two forms of one description: leave one of them out");
     return cli_with_compiler(args, inspect);
 }
 
@@ -60,6 +90,8 @@ static int list_operators(struct nuc_compiler *c, struct cli_args *args)
 
     if (args->markdown)
         cli_warn_unused_options(args, CLI_ONE_RULE_SET, "--markdown has all rule sets");
+    if (args->json)
+        return cli_json_result(c, nuc_operators_json(c, &text), &text);
     int code = cli_check(c, nuc_list_operators(c, args->markdown, &text));
 
     return code == CLI_OK ? cli_print(text) : code;
@@ -67,15 +99,18 @@ static int list_operators(struct nuc_compiler *c, struct cli_args *args)
 
 int cli_ops(struct cli_args *args)
 {
+    if (args->json && args->markdown)
+        return cli_usage("ops: --json and --markdown are two forms of one list: leave one of them out");
     return cli_with_compiler(args, list_operators);
 }
 
 static int list_targets(struct nuc_compiler *c, struct cli_args *args)
 {
     const char *text;
-    int code = cli_check(c, nuc_list_targets(c, &text));
 
-    (void)args;
+    if (args->json)
+        return cli_json_result(c, nuc_targets_json(c, &text), &text);
+    int code = cli_check(c, nuc_list_targets(c, &text));
     return code == CLI_OK ? cli_print(text) : code;
 }
 
@@ -91,19 +126,14 @@ int cli_version(struct cli_args *args)
     return CLI_OK;
 }
 
-/* The name that codegen gives its files: --name, else the program's up to the first dot. */
-static void print_generated(const struct cli_args *args)
+static void print_generated(const struct nuc_compiler *c)
 {
-    static const char *const suffixes[] = {".h", ".c", "_data.c"};
-    const char *slash = strrchr(args->positional[0], '/'), *name = slash != NULL ? slash + 1 : args->positional[0];
-    char path[CLI_MESSAGE], file[128];
+    const char *path;
+    char file[128];
+    size_t bytes;
 
-    if (args->name != NULL)
-        name = args->name;
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        snprintf(path, sizeof path, "%s/%.*s%s", args->output, (int)strcspn(name, "."), name, suffixes[i]);
+    for (size_t i = 0; nuc_written_file(c, i, &path, &bytes); i++)
         cli_printf("%s\n", cli_file_text(path, file, sizeof file));
-    }
     cli_print_row("next", "add them to the sources of the firmware: docs/firmware.md");
 }
 
@@ -112,7 +142,7 @@ static int generate(struct nuc_compiler *c, struct cli_args *args)
     int code = cli_check(c, nuc_codegen_program(c, args->positional[0], args->output, args->name));
 
     if (code == CLI_OK && !args->quiet)
-        print_generated(args);
+        print_generated(c);
     return code;
 }
 

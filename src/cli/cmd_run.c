@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/json_output.h"
 #include "cli/run_profile.h"
+#include "nucleon/json.h"
 
 struct run {
     struct nuc_runner *program;
@@ -79,9 +81,10 @@ static int run_samples(struct run *r)
     return code;
 }
 
-/* Outputs gain the sample axis in front, as the inputs have it. */
+/* Outputs gain the sample axis in front, as the inputs have it. `path` NULL: as JSON, with their values. */
 static int write_results(const struct run *r, const char *path)
 {
+    const char *text;
     struct nuc_array_info *arrays = calloc(r->n_outputs + 1, sizeof *arrays);
 
     if (arrays == NULL)
@@ -98,9 +101,14 @@ static int write_results(const struct run *r, const char *path)
         arrays[i].data = r->results[i];
         arrays[i].bytes = r->n_samples * o->bytes;
     }
-    enum nuc_status s = nuc_write_arrays(r->compiler, path, arrays, r->n_outputs);
+    enum nuc_status s = path != NULL ? nuc_write_arrays(r->compiler, path, arrays, r->n_outputs) : NUC_OK;
+    if (s == NUC_OK && cli_is_json())
+        s = nuc_arrays_json(r->compiler, arrays, r->n_outputs, path == NULL, &text);
     free(arrays);
-    return cli_check(r->compiler, s);
+    int code = cli_check(r->compiler, s);
+    if (code == CLI_OK && cli_is_json())
+        cli_json_members(text);
+    return code;
 }
 
 static double element(const struct nuc_tensor_info *t, const char *data, size_t i)
@@ -160,7 +168,9 @@ static int show(struct run *r, const struct cli_args *args)
 
     /* Both files, or none of them. */
     nuc_begin_files(r->compiler);
-    if (args->output != NULL)
+    if (args->json)
+        cli_json_number("samples", r->n_samples);
+    if (args->output != NULL || args->json)
         code = write_results(r, args->output);
     else if (!args->profile)
         print_results(r);

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/json_output.h"
 #include "cli/signals.h"
+#include "nucleon/json.h"
 
 enum { WIDTH = 80, FIGURES = 46, ACCURACY = 8 };
 
@@ -187,67 +189,47 @@ static void print_command(char *text)
 
 /* ---- JSON ---- */
 
-static void json_text(const char *name, const char *text)
+static void free_texts(char **texts, size_t n_trials)
 {
-    cli_printf("\"%s\": ", name);
-    if (text != NULL)
-        cli_print_json_string(text);
-    else
-        cli_printf("null");
+    for (size_t i = 0; texts != NULL && i < 2 * n_trials; i++)
+        free(texts[i]);
+    free(texts);
 }
 
-/* JSON has neither NaN nor infinity. */
-static void json_number(const char *name, double value, int digits)
+/* On one line, as it may be given to a shell. NULL as `text` is none. */
+static char *joined(char *text)
 {
-    if (isfinite(value))
-        cli_printf(", \"%s\": %.*f", name, digits, value);
-    else
-        cli_printf(", \"%s\": null", name);
+    for (char *p = text; p != NULL && (p = strchr(p, '\n')) != NULL;)
+        *p = ' ';
+    return text;
 }
 
-static int json_trial(const struct cli_args *args, const struct nuc_tune_result *r, size_t index)
+/* Texts by trial: options, then commands. NULL: memory is exhausted. */
+static char **trial_texts(const struct cli_args *args, const struct nuc_tune_result *r)
 {
-    const struct nuc_tune_trial *trial = &r->trials[index];
-    char *label = label_of(args, trial), *command = command_text(args, trial);
+    char **texts = calloc(2 * r->n_trials + 1, sizeof *texts);
+    bool is_whole = texts != NULL;
 
-    if (label != NULL && command != NULL) {
-        cli_printf("    {");
-        json_text("options", label);
-        cli_printf(", ");
-        json_text("command", command);
-        json_number("sqnr_db", trial->sqnr, 4);
-        cli_printf(", \"equal\": %s", trial->sqnr > 0 && isinf(trial->sqnr) ? "true" : "false");
-        json_number("accuracy", trial->accuracy, 6);
-        cli_printf(", \"cycles\": %llu", (unsigned long long)trial->cycles);
-        json_number("milliseconds", trial->milliseconds, 6);
-        cli_printf(", \"arena\": %zu, \"memory\": %zu, \"program\": %zu", trial->arena, trial->memory, trial->program);
-        json_number("seconds", trial->seconds, 3);
-        cli_printf(", \"compiled\": %s, \"unrivalled\": %s, \"best\": %s, ", trial->compiled ? "true" : "false",
-                   trial->unrivalled ? "true" : "false", index == r->best ? "true" : "false");
-        json_text("reason", trial->reason);
-        cli_printf("}%s\n", index + 1 < r->n_trials ? "," : "");
+    for (size_t i = 0; texts != NULL && i < r->n_trials; i++) {
+        texts[i] = joined(label_of(args, &r->trials[i]));
+        texts[r->n_trials + i] = joined(command_text(args, &r->trials[i]));
+        is_whole = is_whole && texts[i] != NULL && texts[r->n_trials + i] != NULL;
     }
-    int code = label == NULL || command == NULL ? cli_report(NUC_NO_MEMORY, NULL) : CLI_OK;
-    free(label);
-    free(command);
-    return code;
+    if (is_whole)
+        return texts;
+    free_texts(texts, r->n_trials);
+    return NULL;
 }
 
-static int print_json(const struct cli_args *args, const struct nuc_tune_result *r)
+static int add_json(struct nuc_compiler *c, const struct cli_args *args, const struct nuc_tune_result *r)
 {
-    static const char *const goals[] = {"sqnr", "latency", "memory"};
-    int code = CLI_OK;
+    char **texts = trial_texts(args, r);
+    const char *const *given = (const char *const *)texts, *text;
 
-    cli_printf("{\"schema\": 1, ");
-    json_text("model", args->positional[0]);
-    cli_printf(", ");
-    json_text("target", args->o.target);
-    cli_printf(", \"for\": \"%s\", \"calibration_samples\": %zu, \"compared_samples\": %zu, \"held_out\": %s,\n"
-               "  \"trials\": [\n",
-               goals[args->tune.goal], r->n_calibration, r->n_compared, r->split ? "true" : "false");
-    for (size_t i = 0; i < r->n_trials && code == CLI_OK; i++)
-        code = json_trial(args, r, i);
-    cli_printf("  ]}\n");
+    if (texts == NULL)
+        return cli_report(NUC_NO_MEMORY, NULL);
+    int code = cli_json_result(c, nuc_tune_json(c, r, given, given + r->n_trials, &text), &text);
+    free_texts(texts, r->n_trials);
     return code;
 }
 
@@ -255,10 +237,10 @@ static int print_json(const struct cli_args *args, const struct nuc_tune_result 
 
 static int print_result(const struct cli_args *args, const struct nuc_tune_result *r)
 {
-    int code = args->json ? print_json(args, r) : args->quiet ? CLI_OK : print_table(args, r);
+    int code = args->quiet ? CLI_OK : print_table(args, r);
 
-    if (code != CLI_OK || args->json)
-        return code == CLI_OK ? cli_print("") : code;
+    if (code != CLI_OK)
+        return code;
     if (!args->quiet)
         print_notes(r);
     if (r->best < r->n_trials) {
@@ -280,6 +262,7 @@ static int write_best(const struct cli_args *args, const struct nuc_tune_trial *
         return cli_report(NUC_NO_MEMORY, NULL);
     cli_watch(c);
     int code = cli_check(c, nuc_compile_file(c, args->positional[0], args->calibration, args->output));
+    cli_json_take(c, false);
     cli_unwatch(c);
     nuc_compiler_free(c);
     return code;
@@ -306,7 +289,7 @@ static int tune(struct nuc_compiler *c, struct cli_args *args)
         status = nuc_tune(m, args->calibration, &args->tune, &r);
     if (status != NUC_OK)
         return cli_check(c, status);
-    code = print_result(args, &r);
+    code = args->json ? add_json(c, args, &r) : print_result(args, &r);
     if (code == CLI_OK && r.best == r.n_trials)
         return report_unmet(args, &r);
     if (code == CLI_OK && args->output != NULL)

@@ -4,6 +4,7 @@
 
 #include "cli/args.h"
 #include "cli/heap.h"
+#include "cli/json_output.h"
 #include "cli/signals.h"
 
 static const struct cli_command commands[] = {
@@ -30,7 +31,7 @@ static const struct cli_command commands[] = {
      "Replaces what the NPU takes in an int8 LiteRT model by NeutronGraph operators. Other operators stay around them.",
      "nucleon convert --input model.tflite --output npu.tflite --target imxrt700", 0, 0, NULL},
     {"Look at them", "explain", EXPLAIN, cli_explain, "where every node of a model runs, why, and the fix",
-     "MODEL.pt2|MODEL.tflite [--json] [options]",
+     "MODEL.pt2|MODEL.tflite [options]",
      "Says where every node runs and, if not on the NPU, the rule, what was found, what is allowed and the fix. A "
      "float model without samples is quantized with made-up ranges.",
      "nucleon explain model.pt2\nnucleon explain model.pt2 --require-full-delegation --cycle-budget 1.5M", 1, 1, NULL},
@@ -52,7 +53,7 @@ static const struct cli_command commands[] = {
      "nucleon evaluate model.pte --dataset test.npz --min-accuracy 90",
      1, 1, NULL},
     {NULL, "inspect", INSPECT, cli_inspect, "describe a .pt2, .tflite or .pte file",
-     "FILE.pt2|FILE.tflite|FILE.pte [--json|--dot] [--disassemble] [--tflite DIR]",
+     "FILE.pt2|FILE.tflite|FILE.pte [--dot] [--disassemble] [--tflite DIR]",
      "Describes a file; its kind is found by content.",
      "nucleon inspect model.pte --disassemble\nnucleon inspect model.pte --tflite parts", 1, 1, NULL},
     {"Build a firmware", "codegen", CODEGEN, cli_codegen, "C sources of a program, for a firmware",
@@ -103,6 +104,16 @@ static bool is_help(const char *name)
     return strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
 }
 
+/* A command line that cannot be taken may have asked for JSON all the same. */
+static bool asks_for_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    }
+    return false;
+}
+
 /* "nucleon --version", "nucleon help" and "nucleon help COMMAND" are what they say. */
 static int run_command(int argc, char **argv)
 {
@@ -130,8 +141,12 @@ static int run_command(int argc, char **argv)
         }
         cli_handle_signals();
         int code = cli_parse(&commands[i], argc - 1, argv + 1, &args, &stop);
+        if (code == CLI_OK ? args.json && !stop : asks_for_json(argc - 1, argv + 1))
+            cli_json_begin(argc - 1, argv + 1);
         return stop ? code : commands[i].run(&args);
     }
+    if (asks_for_json(argc - 1, argv + 1))
+        cli_json_begin(argc - 1, argv + 1);
     return unknown_command(name);
 }
 

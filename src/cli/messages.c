@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/json_output.h"
 
 /* ---- text ---- */
 
@@ -37,6 +38,8 @@ static void print_clean(FILE *to, const char *text, size_t length, bool lines)
 
 void cli_put(const char *text)
 {
+    if (cli_is_json())
+        return;
     cli_hide_progress();
     print_clean(stdout, text, strlen(text), true);
 }
@@ -53,6 +56,8 @@ void cli_put_placed(const char *text)
 {
     const char *plain = text;
 
+    if (cli_is_json())
+        return;
     cli_hide_progress();
     for (char before = ' '; *text != '\0'; before = *text, text++) {
         enum cli_style style = style_of(text, before);
@@ -122,30 +127,6 @@ const char *cli_commas(uint64_t number)
     return out;
 }
 
-void cli_print_json_string(const char *text)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    size_t bytes;
-
-    putchar('"');
-    for (; *p != '\0'; p += bytes == 0 ? 1 : bytes) {
-        uint32_t c = nuc_text_character((const char *)p, &bytes);
-        if (c == '"' || c == '\\')
-            printf("\\%c", (int)c);
-        else if (bytes == 0)
-            printf("\\ufffd");
-        else if (c > 0xffff)
-            printf("\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)), (unsigned)(0xdc00 + (c & 0x3ff)));
-        else if (c == '\n')
-            putchar(' ');
-        else if (bytes > 1 || nuc_is_control_character(c))
-            printf("\\u%04x", (unsigned)c);
-        else
-            putchar((int)c);
-    }
-    putchar('"');
-}
-
 /* ---- the streams ---- */
 
 /* What the command opens must not become its standard output: closed ones are opened so that using them fails. */
@@ -161,7 +142,7 @@ void cli_hold_streams(void)
 
 int cli_finish(int code)
 {
-    bool was_short = is_cut && code == CLI_OK, bad = ferror(stdout) != 0 || was_short;
+    bool was_short = (!cli_json_end(code) || is_cut) && code == CLI_OK, bad = ferror(stdout) != 0 || was_short;
     int error = was_short ? ENOMEM : 0;
 
     errno = 0;
@@ -193,7 +174,10 @@ static void print_line(enum cli_style style, const char *prefix, const char *tex
 
 int cli_report(enum nuc_status status, const char *message)
 {
-    print_line(CLI_ERROR, "nucleon:", message != NULL && *message != '\0' ? message : nuc_status_name(status));
+    const char *text = message != NULL && *message != '\0' ? message : nuc_status_name(status);
+
+    cli_json_error(text);
+    print_line(CLI_ERROR, "nucleon:", text);
     if (status == NUC_BAD_USAGE)
         return CLI_BAD_USAGE;
     return status == NUC_PROPERTY ? CLI_PROPERTY : CLI_BAD_INPUT;
@@ -242,6 +226,7 @@ void cli_warn(void *user, const char *message)
 {
     (void)user;
     n_warnings++;
+    cli_json_warning(message);
     if (!cli_is_quiet())
         print_line(CLI_NOTE, "nucleon: note:", message);
 }

@@ -149,3 +149,22 @@ char *cli_options_text(unsigned commands, const struct nuc_options *o, const str
     }
     return text;
 }
+
+char *cli_invocation_text(int argc, char *const *argv)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+
+    if (to == NULL)
+        return NULL;
+    fputs("nucleon", to);
+    for (int i = 0; i < argc; i++) {
+        fputc(' ', to);
+        cli_print_word(to, argv[i]);
+    }
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}

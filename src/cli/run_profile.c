@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/json_output.h"
+#include "nucleon/json.h"
+
 /* A call's records are copied: the runtime's memory holds them only until the next instruction. */
 static void keep(void *user, uint32_t instruction, const uint8_t *records, size_t bytes)
 {
@@ -58,11 +61,14 @@ int cli_profiler_report(struct cli_profiler *p, struct nuc_compiler *c, const ch
 
     if (p->exhausted || p->n_runs == 0)
         return cli_report(NUC_NO_MEMORY, NULL);
-    if (table) {
+    if (table && cli_is_json())
+        s = nuc_profile_json(c, path, image, size, &p->runs[0], &text);
+    else if (table)
         s = nuc_profile_text(c, path, image, size, &p->runs[0], &text);
-        if (s == NUC_OK)
-            cli_printf("%s", text);
-    }
+    if (s == NUC_OK && table && cli_is_json())
+        cli_json_member("profile", text);
+    else if (s == NUC_OK && table)
+        cli_put(text);
     if (s == NUC_OK && etdump != NULL)
         s = nuc_write_etdump(c, path, image, size, p->runs, p->n_runs, etdump);
     return cli_check(c, s);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/json_output.h"
 
 static bool is_quiet;
 static enum cli_color when;
@@ -39,7 +40,7 @@ void cli_style(FILE *to, enum cli_style style)
         [CLI_NOTE] = "33", [CLI_NPU] = "32",    [CLI_CPU] = "36",
     };
 
-    if (has_colors(to))
+    if (has_colors(to) && !(to == stdout && cli_is_json()))
         fprintf(to, "\033[%sm", codes[style]);
 }
 

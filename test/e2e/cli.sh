@@ -323,6 +323,20 @@ rm -f "box/a b.pte"
 
 # ---- inspection in other forms ----
 
+# json_error CODE NAME ARGUMENTS...: fails with that code, and says why in JSON and on standard error.
+json_error() {
+    wanted=$1
+    name=$2
+    shift 2
+    "$nucleon" "$@" >out 2>err
+    code=$?
+    [ $code -eq "$wanted" ] || fail "$name: exit code $code instead of $wanted"
+    grep -qF " \"error\": {\"code\": $wanted, \"message\": \"" out || fail "$name: no error in the JSON: $(tail -n 3 out)"
+    [ "$(wc -l <err)" -eq 1 ] || fail "$name: not one line on standard error"
+    [ "$(head -n 2 out)" = "{
+ \"schema\": 1," ] || fail "$name: no object"
+}
+
 good "inspect an archive as JSON" "$nucleon" inspect "$digits/digits.pt2" --json
 holds "JSON of an archive" 'grep -q "\"target\": \"aten.conv2d.default\"" out && [ "$(tail -n 1 out)" = "}" ]'
 cp out first
@@ -350,8 +364,13 @@ holds "the remedy is named" 'grep -q "is a LiteRT model" err'
 "$nucleon" compile "$digits/digits.pt2" --no-quantize -o float.pte >out 2>err
 bad 1 "nothing on the NPU, nothing to take out" "$nucleon" inspect float.pte --tflite again
 holds "no folder is left" '[ ! -e again ]'
-bad 2 "two forms at once" "$nucleon" inspect digits.pte --dot --json
-bad 1 "something else as JSON" "$nucleon" inspect "$digits/test.npz" --json
+json_error 2 "two forms at once" inspect digits.pte --dot --json
+json_error 1 "something else as JSON" inspect "$digits/test.npz" --json
+json_error 2 "no such option" compile --jsom --json
+json_error 2 "no such command" compilo --json
+json_error 1 "no such file" evaluate digits.pte --dataset nowhere --json
+good "help is text" "$nucleon" compile --json --help
+holds "help is text" 'grep -q "^usage: nucleon compile" out'
 
 # ---- folders of images ----
 

@@ -49,6 +49,7 @@ static void a_program_has_its_report(void **state)
     assert_int_equal(number(tree, "operators"), report.n_operators);
     assert_int_equal(number(tree, "on_npu") + number(tree, "on_cpu"), report.n_operators);
     assert_int_equal(number(tree, "arena_bytes"), report.arena);
+    assert_int_equal(number(tree, "npu_cycles") + number(tree, "cpu_cycles"), number(tree, "cycles"));
     assert_true(json_is_null(json_object_get(tree, "strips")));
     const json_t *outputs = json_object_get(json_object_get(tree, "quantization"), "outputs");
     assert_int_equal(json_array_size(outputs), 1);

@@ -1,6 +1,7 @@
 /* Results of compilations, conversions and quantizations as JSON (docs/json.md). */
 #include "nucleon/json.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "compiler/driver/driver.h"
@@ -76,6 +77,27 @@ static void put_placement(struct nuc_context *cx, json_t *to, const struct nuc_p
     nuc_put_count(cx, to, "transposed_bytes", r->moved_bytes);
 }
 
+/* A count, or null. */
+static void put_known(struct nuc_context *cx, json_t *to, const char *key, bool known, uint64_t count)
+{
+    if (known)
+        nuc_put_count(cx, to, key, count);
+    else
+        nuc_put_null(cx, to, key);
+}
+
+/* 0 cycles: there is no model of a converter's kernels. */
+static void put_latency(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
+{
+    bool known = r->cycles > 0;
+
+    nuc_put_measure(cx, to, "clock_hz", r->clock_hz);
+    nuc_put_measure(cx, to, "latency_us", known ? (double)r->cycles / r->clock_hz * 1e6 : (double)NAN);
+    put_known(cx, to, "cycles", known, r->cycles);
+    put_known(cx, to, "npu_cycles", known, r->npu_cycles);
+    put_known(cx, to, "cpu_cycles", known, r->cycles - r->npu_cycles);
+}
+
 static void put_memory(struct nuc_context *cx, json_t *to, const struct nuc_program_report *r)
 {
     nuc_put_count(cx, to, "arena_bytes", r->arena);
@@ -131,6 +153,7 @@ static void program(struct nuc_call *k)
     nuc_put_text(cx, tree, "converter", r->converter);
     nuc_put_bool(cx, tree, "runs_on_simulator", r->runs_on_simulator);
     put_placement(cx, tree, r);
+    put_latency(cx, tree, r);
     put_memory(cx, tree, r);
     put_strips(cx, tree, r);
     put_names(cx, tree, "executorch_lacks", r->executorch_lacks);

@@ -175,7 +175,6 @@ static void write_json(struct nuc_call *k)
     const struct writer w = {k->c->cx, e};
     json_t *tree = nuc_json_tree(w.cx);
 
-    nuc_put_int(w.cx, tree, "schema", 1);
     put_count(&w, tree, "samples", e->n_samples);
     nuc_put_double(w.cx, tree, "seconds", e->seconds);
     nuc_put_double(w.cx, tree, "program_seconds", e->program_seconds);
