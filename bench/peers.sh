@@ -250,12 +250,12 @@ compile() {
 
 # ---- memory ----
 
-arena() { sed -n 's/.*arena \([0-9]*\) bytes.*/\1/p' "$work/log" | head -n 1; }
+arena() { sed -n 's/^  memory .*arena \([0-9,]*\).*/\1/p' "$work/log" | tr -d , | head -n 1; }
 
 compile_m33() { "$nucleon" compile "$@" --target cortex-m33 --io int8 >"$work/log" 2>&1; }
 
 # What strips cost, of the last compilation.
-more_cycles() { tr '\n' ' ' <"$work/log" | sed -n 's/.*more cycles (\([0-9.]* %\)).*/\1/p'; }
+more_cycles() { sed -n 's/^  strips .* \([0-9.]* %\) more cycles.*/\1/p' "$work/log"; }
 
 # An array file of the bytes in $work/sample, as `nucleon run` takes it: model, type of the elements.
 array() {
