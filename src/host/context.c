@@ -28,7 +28,8 @@ struct deferred {
 /* Arenas form a stack. */
 struct nuc_arena {
     struct nuc_arena *outer;
-    struct chunk *chunks;
+    struct chunk *chunks; /* of many blocks each; the first has the free space */
+    struct chunk *large;  /* of one block each, the last made first */
     struct deferred *deferred;
 };
 
@@ -159,49 +160,65 @@ static void ask_for_huge_pages(void *block, size_t size)
 }
 #endif
 
-static struct chunk *add_chunk(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
+static struct chunk *add_chunk(struct nuc_context *cx, struct chunk **list, size_t usable, bool zeros)
 {
-    size_t usable = size < CHUNK_SIZE ? CHUNK_SIZE : size;
-
     if (usable > SIZE_MAX - sizeof(struct chunk))
-        out_of_memory(cx, size);
-    /* A big block of the system's is made of pages of zeros, which no one has to touch before they are needed. */
-    bool zeros = size >= CHUNK_SIZE && cx->allocator.allocate == default_allocate;
+        out_of_memory(cx, usable);
     struct chunk *c =
         zeros ? calloc(1, sizeof *c + usable) : cx->allocator.allocate(cx->allocator.user, NULL, sizeof *c + usable);
     if (c == NULL)
-        out_of_memory(cx, size);
+        out_of_memory(cx, usable);
     if (zeros)
         ask_for_huge_pages(c, sizeof *c + usable);
-    c->zeros = zeros;
-    c->size = usable;
-    c->used = 0;
-    /* A big block gets a chunk of its own after the current one, whose free space stays in use. */
-    if (arena->chunks != NULL && size >= CHUNK_SIZE) {
-        c->next = arena->chunks->next;
-        arena->chunks->next = c;
-    } else {
-        c->next = arena->chunks;
-        arena->chunks = c;
-    }
+    *c = (struct chunk){.next = *list, .size = usable, .zeros = zeros};
+    *list = c;
     return c;
+}
+
+/* A large block of the system's is made of pages of zeros, which no one has to touch before they are needed. */
+static struct chunk *add_large(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
+{
+    if (size > SIZE_MAX - BIG_ALIGNMENT)
+        out_of_memory(cx, size);
+    return add_chunk(cx, &arena->large, size + BIG_ALIGNMENT, cx->allocator.allocate == default_allocate);
 }
 
 void *nuc_alloc_in(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
 {
     size_t alignment = size >= BIG_ALIGNMENT ? BIG_ALIGNMENT : 16;
-    struct chunk *from = arena->chunks;
+    struct chunk *from = size >= CHUNK_SIZE ? add_large(cx, arena, size) : arena->chunks;
     void *block = from == NULL ? NULL : aligned_in(from, size, alignment);
 
     if (block == NULL) {
-        if (size > SIZE_MAX - BIG_ALIGNMENT)
-            out_of_memory(cx, size);
-        from = add_chunk(cx, arena, size + alignment);
+        from = add_chunk(cx, &arena->chunks, CHUNK_SIZE + BIG_ALIGNMENT, false);
         block = aligned_in(from, size, alignment);
     }
     if (!from->zeros) /* no part of a chunk is given out twice */
         memset(block, 0, size);
     return block;
+}
+
+/* Where the list names the chunk of one block that begins there; NULL: none of it does. */
+static struct chunk **find_large(struct chunk **list, const void *block)
+{
+    for (; *list != NULL; list = &(*list)->next) {
+        if ((uintptr_t)(*list + 1) <= (uintptr_t)block && (uintptr_t)block < (uintptr_t)(*list + 1) + BIG_ALIGNMENT)
+            return list;
+    }
+    return NULL;
+}
+
+void nuc_give_back(struct nuc_context *cx, const void *block, size_t size)
+{
+    struct chunk **at = NULL;
+
+    for (struct nuc_arena *a = size < CHUNK_SIZE ? NULL : cx->arena; a != NULL && at == NULL; a = a->outer)
+        at = find_large(&a->large, block);
+    if (at == NULL)
+        return;
+    struct chunk *c = *at;
+    *at = c->next;
+    cx->allocator.allocate(cx->allocator.user, c, 0);
 }
 
 void *nuc_alloc(struct nuc_context *cx, size_t size)
@@ -228,6 +245,7 @@ void *nuc_grow(struct nuc_context *cx, void *array, size_t *capacity, size_t nee
     void *copy = nuc_alloc_array(cx, larger, element_size);
     if (*capacity != 0)
         memcpy(copy, array, *capacity * element_size);
+    nuc_give_back(cx, array, *capacity * element_size);
     *capacity = larger;
     return copy;
 }
@@ -280,15 +298,22 @@ void nuc_defer(struct nuc_context *cx, void (*release)(void *object), void *obje
     cx->arena->deferred = d;
 }
 
+static void free_chunks(struct nuc_context *cx, struct chunk *list)
+{
+    struct chunk *next;
+
+    for (struct chunk *c = list; c != NULL; c = next) {
+        next = c->next;
+        cx->allocator.allocate(cx->allocator.user, c, 0);
+    }
+}
+
 static void free_arena(struct nuc_context *cx, struct nuc_arena *arena)
 {
     for (struct deferred *d = arena->deferred; d != NULL; d = d->next)
         d->release(d->object);
-    struct chunk *next;
-    for (struct chunk *c = arena->chunks; c != NULL; c = next) {
-        next = c->next;
-        cx->allocator.allocate(cx->allocator.user, c, 0);
-    }
+    free_chunks(cx, arena->chunks);
+    free_chunks(cx, arena->large);
     cx->allocator.allocate(cx->allocator.user, arena, 0);
 }
 
@@ -299,7 +324,7 @@ struct nuc_arena *nuc_push_arena(struct nuc_context *cx)
 
     if (arena == NULL)
         out_of_memory(cx, sizeof *arena);
-    *arena = (struct nuc_arena){outer, NULL, NULL};
+    *arena = (struct nuc_arena){.outer = outer};
     cx->arena = arena;
     return outer;
 }
@@ -369,7 +394,7 @@ struct nuc_context *nuc_context_new(const struct nuc_allocator *allocator)
             a.allocate(a.user, cx, 0);
         return NULL;
     }
-    *arena = (struct nuc_arena){NULL, NULL, NULL};
+    *arena = (struct nuc_arena){.outer = NULL};
     memset(cx, 0, sizeof *cx);
     cx->allocator = a;
     cx->arena = arena;

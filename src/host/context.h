@@ -84,10 +84,17 @@ void *nuc_alloc(struct nuc_context *cx, size_t size);
 void *nuc_alloc_array(struct nuc_context *cx, size_t count, size_t size);
 
 /*
- * Grows an array held in the arena: returns it unchanged when *capacity >= needed, else a larger copy. The old copy
- * stays until the arena is freed; growth is geometric. Element size in bytes.
+ * Grows an array held in an arena: returns it unchanged when *capacity >= needed, else a larger copy in cx->arena. The
+ * old copy is given back; growth is geometric. Element size in bytes.
  */
 void *nuc_grow(struct nuc_context *cx, void *array, size_t *capacity, size_t needed, size_t element_size);
+
+/*
+ * Gives a block of `size` bytes back that nobody reads any more: a large one at once, the memory of smaller ones stays
+ * their arena's. It is in cx->arena or one around it, or stays as it is in a sub-arena that was left. NULL with a size
+ * of 0 does nothing.
+ */
+void nuc_give_back(struct nuc_context *cx, const void *block, size_t size);
 
 void *nuc_copy(struct nuc_context *cx, const void *data, size_t size);
 

@@ -58,6 +58,7 @@ static void reserve(struct nuc_fb_builder *b, size_t more)
     uint8_t *data = nuc_alloc(b->cx, larger);
     if (b->used != 0)
         memcpy(data + larger - b->used, b->data + b->capacity - b->used, b->used);
+    nuc_give_back(b->cx, b->data, b->capacity);
     b->data = data;
     b->capacity = larger;
 }

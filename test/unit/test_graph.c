@@ -163,6 +163,28 @@ static void copies_stand_alone(struct nuc_context *cx, void *arg)
     assert_int_equal(n[1]->n_users, 1);
 }
 
+/* Ids without gaps, and no name that is taken by a node which left. */
+static void renumbered_as_copies_are(struct nuc_context *cx, void *arg)
+{
+    struct nuc_node *n[4];
+    struct nuc_graph *g = two_relus(cx, n);
+
+    (void)arg;
+    nuc_replace_uses(g, n[1], n[0], NULL);
+    nuc_remove_dead(g);
+    struct nuc_graph *copy = nuc_graph_copy(g);
+    nuc_renumber(g);
+    assert_int_equal(g->next_id, 3);
+    for (struct nuc_node *a = g->first, *b = copy->first; a != NULL; a = a->next, b = b->next) {
+        assert_int_equal(a->id, b->id);
+        assert_string_equal(a->name, b->name);
+        assert_ptr_equal(nuc_find_node(g, a->name), a);
+    }
+    assert_null(nuc_find_node(g, "aten_relu_default"));
+    assert_string_equal(nuc_add_node(g, g->last, NUC_OP_RELU, NULL)->name,
+                        nuc_add_node(copy, copy->last, NUC_OP_RELU, NULL)->name);
+}
+
 static void metas(struct nuc_context *cx, void *arg)
 {
     const int64_t sizes[] = {2, 3, 4, 5};
@@ -228,6 +250,11 @@ static void test_copies(void **state)
     run(state, copies_stand_alone);
 }
 
+static void test_renumbering(void **state)
+{
+    run(state, renumbered_as_copies_are);
+}
+
 static void test_metas(void **state)
 {
     run(state, metas);
@@ -238,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schemas),      cmocka_unit_test(test_names),  cmocka_unit_test(test_users),
         cmocka_unit_test(test_placeholders), cmocka_unit_test(test_copies), cmocka_unit_test(test_metas),
+        cmocka_unit_test(test_renumbering),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,33 @@ static void failure_pops_and_is_one_line(void **state)
     assert_ptr_equal(cx->arena, root);
 }
 
+/* Elements keep their values, in an arena pushed since too; of the large blocks only the last stays. */
+static void grown_arrays_hold_one_block(void **state)
+{
+    struct failing_memory m = {.allowed = LONG_MAX};
+    struct nuc_context *cx = nuc_context_new(&(struct nuc_allocator){failing_allocate, &m});
+    size_t capacity = 0;
+    uint32_t *array = NULL;
+
+    (void)state;
+    for (uint32_t i = 0; i < 1 << 20; i++) {
+        array = nuc_grow(cx, array, &capacity, (size_t)i + 1, sizeof *array);
+        array[i] = i;
+        if (i == 1 << 16)
+            assert_int_equal(m.live, 4); /* context, arena, its small blocks, the array */
+    }
+    assert_int_equal(m.live, 4);
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    uint32_t *inner = nuc_grow(cx, array, &capacity, capacity + 1, sizeof *array);
+    assert_int_equal(m.live, 5); /* the other arena */
+    for (uint32_t i = 0; i < 1 << 20; i++)
+        assert_int_equal(inner[i], i);
+    nuc_pop_arena(cx, outer);
+    assert_int_equal(m.live, 3);
+    nuc_context_free(cx);
+    assert_int_equal(m.live, 0);
+}
+
 static void fail_with_long_path(struct nuc_context *cx, void *arg)
 {
     nuc_fail(cx, NUC_BAD_INPUT, "%s/model.pt2: the cause", (const char *)arg);
@@ -199,7 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail), STATE_TEST(failure_pops_and_is_one_line),
         STATE_TEST(long_messages_keep_their_end),    cmocka_unit_test(sub_arenas_are_freed_once),
-        STATE_TEST(files_are_written_whole),
+        STATE_TEST(files_are_written_whole),         cmocka_unit_test(grown_arrays_hold_one_block),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

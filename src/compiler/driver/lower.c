@@ -108,11 +108,16 @@ static struct nuc_payload_io *payload_io(struct nuc_context *cx, const struct nu
     return io;
 }
 
-static struct nuc_span compose(struct nuc_context *cx, const struct nuc_partition *p, const struct nuc_lower_io *io,
-                               const struct nuc_converted *converted)
+static struct nuc_span span_out(struct nuc_context *cx, struct nuc_arena *outer, struct nuc_span bytes)
 {
-    const struct nuc_neutron_image *image = converted->image;
+    return bytes.data == NULL ? bytes : (struct nuc_span){nuc_copy_out(cx, outer, bytes.data, bytes.size), bytes.size};
+}
 
+/* In the outer arena; so are the bytes of the image afterwards, which are the payload's. */
+static struct nuc_span compose(struct nuc_context *cx, struct nuc_arena *outer, const struct nuc_partition *p,
+                               const struct nuc_lower_io *io, const struct nuc_converted *converted,
+                               struct nuc_neutron_image *image)
+{
     /* The payload counts them in a byte. */
     if (io->n_inputs > UINT8_MAX || io->n_outputs > UINT8_MAX)
         nuc_fail(cx, NUC_UNSUPPORTED,
@@ -130,7 +135,12 @@ static struct nuc_span compose(struct nuc_context *cx, const struct nuc_partitio
         .weights = image->weights,
         .kernels = image->kernels,
     };
-    return nuc_payload_compose(cx, &payload);
+    struct nuc_span bytes = span_out(cx, outer, nuc_payload_compose(cx, &payload));
+    nuc_payload_refer(&payload, bytes);
+    image->microcode = payload.microcode;
+    image->weights = payload.weights;
+    image->kernels = payload.kernels;
+    return bytes;
 }
 
 /* What debug handles stand for, which are 1 + id of a node. */
@@ -193,9 +203,57 @@ static struct nuc_delegate *make_delegate(struct nuc_model *m, const struct nuc_
     return delegate;
 }
 
-/* One partition: LiteRT model, microcode, payload. Returns whether the simulator runs it. */
-static bool lower_partition(struct nuc_model *m, const struct handles *h, struct nuc_partition *p,
-                            struct nuc_lowered_partition *out)
+/* ---- what stays of a partition's conversion ---- */
+
+/* A program on its way into the payload. */
+struct converted {
+    struct nuc_lower_io io;
+    struct nuc_neutron_image *image;
+    struct nuc_span payload, litert;
+    struct nuc_moved moved;
+    bool is_ours;
+};
+
+static struct nuc_lower_boundary *boundaries_out(struct nuc_context *cx, struct nuc_arena *outer,
+                                                 const struct nuc_lower_boundary *list, uint32_t count)
+{
+    struct nuc_lower_boundary *kept = nuc_copy_out(cx, outer, list, count * sizeof *list);
+
+    for (uint32_t i = 0; i < count; i++)
+        kept[i].name = nuc_copy_out(cx, outer, list[i].name, strlen(list[i].name) + 1);
+    return kept;
+}
+
+static const uint32_t *places_out(struct nuc_context *cx, struct nuc_arena *outer, const uint32_t *places, uint32_t n)
+{
+    return places == NULL ? NULL : nuc_copy_out(cx, outer, places, n * sizeof *places);
+}
+
+/* The image but for its bytes. */
+static struct nuc_neutron_image *image_out(struct nuc_context *cx, struct nuc_arena *outer,
+                                           const struct nuc_neutron_image *image)
+{
+    struct nuc_neutron_image *kept = nuc_copy_out(cx, outer, image, sizeof *image);
+    struct nuc_neutron_call *calls = nuc_copy_out(cx, outer, image->calls, image->n_calls * sizeof *calls);
+    struct nuc_planned *buffers = nuc_copy_out(cx, outer, image->buffers, image->n_buffers * sizeof *buffers);
+
+    for (uint32_t i = 0; i < image->n_calls; i++)
+        calls[i].handles = nuc_copy_out(cx, outer, calls[i].handles, calls[i].n_handles * sizeof *calls[i].handles);
+    for (uint32_t i = 0; i < image->n_buffers; i++)
+        buffers[i].name = nuc_copy_out(cx, outer, buffers[i].name, strlen(buffers[i].name) + 1);
+    kept->calls = calls;
+    kept->buffers = buffers;
+    kept->input_places = places_out(cx, outer, image->input_places, image->n_inputs);
+    kept->output_places = places_out(cx, outer, image->output_places, image->n_outputs);
+    return kept;
+}
+
+/*
+ * LiteRT model, microcode, payload. The model and what made it are many times what stays, and go before the next
+ * partition.
+ */
+static struct converted convert(struct nuc_model *m, const struct handles *h, const struct nuc_partition *p,
+                                bool for_caller)
 {
     struct nuc_context *cx = m->c->cx;
     const struct nuc_settings *s = m->settings;
@@ -216,34 +274,51 @@ static bool lower_partition(struct nuc_model *m, const struct handles *h, struct
         .names = h->names,
         .n_names = h->names != NULL ? h->count + 1 : 0,
     };
-    struct nuc_lower_io io;
-    struct nuc_lt_model *model = nuc_lower_partition(m->graph, p, &options, &io);
-    struct nuc_span litert = nuc_lt_write(model);
+    struct converted out = {.litert = {NULL, 0}};
+    struct nuc_arena *outer = nuc_push_arena(cx);
+    struct nuc_lt_model *model = nuc_lower_partition(m->graph, p, &options, &out.io);
 
-    nuc_write_intermediate(m, p->tag, "pure", litert);
-    struct nuc_converted converted = nuc_convert_partition(m, p->tag, model, litert, &convert);
-    struct nuc_span payload = compose(cx, p, &io, &converted);
-    out->image = converted.image;
-    out->delegate = make_delegate(m, p, converted.image, payload);
-    out->delegate->model = model;
-    out->sources = call_sources(h, m->graph, converted.image);
-    note_cpu_transposes(cx, &io, out);
-    struct nuc_moved moved = nuc_moved_by_transposes(model);
+    if (for_caller || s->o.intermediates_dir != NULL || !nuc_is_builtin_converter(&s->o))
+        out.litert = nuc_lt_write(model);
+    nuc_write_intermediate(m, p->tag, "pure", out.litert);
+    struct nuc_converted converted = nuc_convert_partition(m, p->tag, model, out.litert, &convert);
+    out.litert = for_caller ? span_out(cx, outer, out.litert) : (struct nuc_span){NULL, 0};
+    out.image = image_out(cx, outer, converted.image);
+    out.payload = compose(cx, outer, p, &out.io, &converted, out.image);
+    out.io.inputs = boundaries_out(cx, outer, out.io.inputs, out.io.n_inputs);
+    out.io.outputs = boundaries_out(cx, outer, out.io.outputs, out.io.n_outputs);
+    out.moved = nuc_moved_by_transposes(model);
+    out.is_ours = converted.is_ours;
+    nuc_pop_arena(cx, outer);
+    return out;
+}
+
+/* One partition. Returns whether the simulator runs it. */
+static bool lower_partition(struct nuc_model *m, const struct handles *h, struct nuc_partition *p, bool for_caller,
+                            struct nuc_lowered_partition *out)
+{
+    struct nuc_context *cx = m->c->cx;
+    const struct converted c = convert(m, h, p, for_caller);
+
+    out->image = c.image;
+    out->delegate = make_delegate(m, p, c.image, c.payload);
+    out->sources = call_sources(h, m->graph, c.image);
+    note_cpu_transposes(cx, &c.io, out);
     out->info = (struct nuc_partition_info){
         .tag = p->tag,
-        .litert = litert.data,
-        .litert_size = litert.size,
-        .payload = payload.data,
-        .payload_size = payload.size,
-        .scratch_size = converted.image->scratch_size,
-        .n_transposes = moved.transposes,
-        .moved_bytes = (size_t)moved.bytes,
-        .n_inputs = io.n_inputs,
-        .n_outputs = io.n_outputs,
-        .inputs = boundary_infos(cx, io.inputs, io.n_inputs),
-        .outputs = boundary_infos(cx, io.outputs, io.n_outputs),
+        .litert = c.litert.data,
+        .litert_size = c.litert.size,
+        .payload = c.payload.data,
+        .payload_size = c.payload.size,
+        .scratch_size = c.image->scratch_size,
+        .n_transposes = c.moved.transposes,
+        .moved_bytes = (size_t)c.moved.bytes,
+        .n_inputs = c.io.n_inputs,
+        .n_outputs = c.io.n_outputs,
+        .inputs = boundary_infos(cx, c.io.inputs, c.io.n_inputs),
+        .outputs = boundary_infos(cx, c.io.outputs, c.io.n_outputs),
     };
-    return converted.is_ours;
+    return c.is_ours;
 }
 
 /* ---- the whole graph ---- */
@@ -276,15 +351,6 @@ static struct nuc_node **same_nodes(struct nuc_graph *copy, struct nuc_node *con
     return same;
 }
 
-/* Each node of a copy knows the one that it was made from, and hands it on to what it becomes. */
-static void mark_origins(const struct nuc_graph *from, struct nuc_graph *copy)
-{
-    const struct nuc_node *original = from->first;
-
-    for (struct nuc_node *n = copy->first; n != NULL; n = n->next, original = original->next)
-        n->origin = original->id + 1;
-}
-
 /*
  * A partitioned model of its own: lowering takes the partitions' nodes out of the graph, and the model it was given
  * stays what it was. Decisions are about the nodes before, so the copy has none.
@@ -295,7 +361,6 @@ static struct nuc_model *copy_partitioned(const struct nuc_model *from)
     struct nuc_model *m = nuc_model_after(from, nuc_graph_copy(from->graph));
     struct nuc_partitions *p = nuc_alloc(cx, sizeof *p);
 
-    mark_origins(from->graph, m->graph);
     p->count = from->partitions->count;
     p->items = nuc_copy(cx, from->partitions->items, p->count * sizeof *p->items);
     for (uint32_t i = 0; i < p->count; i++) {
@@ -309,7 +374,35 @@ static struct nuc_model *copy_partitioned(const struct nuc_model *from)
     return m;
 }
 
-static void lower_partitions(struct nuc_model *m)
+/* The same of the graph itself, which no one needs as it was. */
+static struct nuc_model *take_partitioned(const struct nuc_model *from)
+{
+    struct nuc_model *m = nuc_model_after(from, from->graph);
+    struct nuc_partitions *p = nuc_alloc(from->c->cx, sizeof *p);
+
+    *p = (struct nuc_partitions){.count = from->partitions->count, .items = from->partitions->items};
+    m->partitions = p;
+    return m;
+}
+
+/*
+ * Each node knows the one of the partitioned graph that it is, by its id there, and hands it on to what it becomes.
+ * What is asked of the partitioned graph later is noted.
+ */
+static void note_partitioned(struct nuc_lowered *l, const struct nuc_model *m, const struct nuc_graph *partitioned)
+{
+    bool *on_cpu = nuc_alloc_array(m->c->cx, (size_t)partitioned->next_id + 1, sizeof *on_cpu);
+    struct nuc_node *same = m->graph->first;
+
+    l->n_ids = partitioned->next_id;
+    l->on_cpu = on_cpu;
+    for (const struct nuc_node *n = partitioned->first; n != NULL; n = n->next, same = same->next) {
+        same->origin = n->id + 1;
+        on_cpu[n->id] = nuc_is_operator(n) && n->partition < 0;
+    }
+}
+
+static void lower_partitions(struct nuc_model *m, bool for_caller)
 {
     struct nuc_lowered *l = m->lowered;
     struct nuc_program_report *r = &l->report;
@@ -319,7 +412,7 @@ static void lower_partitions(struct nuc_model *m)
     l->handles = handles.nodes;
     for (uint32_t i = 0; i < l->n_partitions; i++) {
         struct nuc_lowered_partition *p = &l->partitions[i];
-        r->runs_on_simulator &= lower_partition(m, &handles, &m->partitions->items[i], p);
+        r->runs_on_simulator &= lower_partition(m, &handles, &m->partitions->items[i], for_caller, p);
         r->n_transposes += p->info.n_transposes;
         r->moved_bytes += p->info.moved_bytes;
         r->delegate_data += p->info.payload_size;
@@ -337,16 +430,18 @@ void nuc_delegate_model(struct nuc_job *j)
 
     if (partitioned->partitions == NULL)
         nuc_fail(cx, NUC_BAD_USAGE, "%s: is not partitioned", partitioned->graph->file);
-    struct nuc_model *m = copy_partitioned(partitioned);
+    struct nuc_model *m = j->use_up ? take_partitioned(partitioned) : copy_partitioned(partitioned);
     struct nuc_lowered *l = nuc_alloc(cx, sizeof *l);
-    l->partitioned = partitioned->graph;
+    note_partitioned(l, m, partitioned->graph);
+    if (j->use_up)
+        nuc_renumber(m->graph);
     l->n_partitions = m->partitions->count;
     l->partitions = nuc_alloc_array(cx, l->n_partitions, sizeof *l->partitions);
     l->report = first_report(m);
     if (m->from_litert)
         l->io = nuc_note_io(m);
     m->lowered = l;
-    lower_partitions(m);
+    lower_partitions(m, j->for_caller);
     struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);
     for (uint32_t i = 0; i < l->n_partitions; i++) {
         calls[i]->delegate = l->partitions[i].delegate;
@@ -370,7 +465,7 @@ void nuc_run_cpu_passes(struct nuc_job *j)
 
 bool *nuc_find_float_operators(const struct nuc_model *lowered)
 {
-    uint32_t n_ids = lowered->lowered->partitioned->next_id;
+    uint32_t n_ids = lowered->lowered->n_ids;
     bool *in_float = nuc_alloc_array(lowered->c->cx, (size_t)n_ids + 1, sizeof *in_float);
 
     for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
@@ -382,13 +477,12 @@ bool *nuc_find_float_operators(const struct nuc_model *lowered)
 
 static void count_cpu_operators(const struct nuc_model *lowered, struct nuc_program_report *r)
 {
+    const struct nuc_lowered *l = lowered->lowered;
     const bool *in_float = nuc_find_float_operators(lowered);
 
-    for (const struct nuc_node *n = lowered->lowered->partitioned->first; n != NULL; n = n->next) {
-        if (!nuc_is_operator(n) || n->partition >= 0)
-            continue;
-        r->n_cpu_float += in_float[n->id];
-        r->n_cpu_int8 += !in_float[n->id];
+    for (uint32_t id = 0; id < l->n_ids; id++) {
+        r->n_cpu_float += l->on_cpu[id] && in_float[id];
+        r->n_cpu_int8 += l->on_cpu[id] && !in_float[id];
     }
 }
 

@@ -13,12 +13,13 @@ struct nuc_lowered_partition {
     struct nuc_partition_info info;
     size_t n_cpu_transposed; /* inputs and outputs that the runtime transposes */
     const struct nuc_tensor_info *cpu_transposed;
-    const struct nuc_neutron_image *image;
+    const struct nuc_neutron_image *image; /* its bytes lie in the payload */
     const struct nuc_node *const *sources; /* the node each kernel call was made for, NULL: none */
 };
 
 struct nuc_lowered {
-    const struct nuc_graph *partitioned; /* what it was made of */
+    uint32_t n_ids;     /* of the partitioned graph */
+    const bool *on_cpu; /* by id of a node of it: an operator that is not delegated */
     uint32_t n_partitions;
     struct nuc_lowered_partition *partitions;
     uint32_t n_handles; /* debug handles are 1 + an index here */
@@ -27,7 +28,7 @@ struct nuc_lowered {
     struct nuc_program_report report; /* as far as it is known without the program */
 };
 
-/* By id of a node of lowered->partitioned: what became of it, on the CPU, computes in float. */
+/* By id of a node of the partitioned graph: what became of it, on the CPU, computes in float. */
 bool *nuc_find_float_operators(const struct nuc_model *lowered);
 
 /* Of a partitioned model: what is known of inputs and outputs that are int8 already (quantize_io.c). */

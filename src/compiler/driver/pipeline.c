@@ -284,7 +284,7 @@ void nuc_quantize_if_asked(struct nuc_job *j, const char *calibration)
 /* Everything that can refuse a program comes before its file is written. */
 static void compile(struct nuc_call *k)
 {
-    struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .output = k->output};
+    struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .output = k->output, .use_up = true};
 
     if (j.m == NULL)
         nuc_run_stages(&j, NUC_STAGE_IMPORT, NUC_STAGE_EXPAND);
@@ -335,7 +335,7 @@ enum nuc_status nuc_quantize_file(struct nuc_compiler *c, const char *model, con
 
 static void run_piece(struct nuc_call *k)
 {
-    struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .samples = k->data};
+    struct nuc_job j = {.c = k->c, .m = k->m, .input = k->path, .samples = k->data, .for_caller = true};
 
     nuc_run_stages(&j, (enum nuc_stage)k->first, (enum nuc_stage)k->last);
     nuc_remember(&j);

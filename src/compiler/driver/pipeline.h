@@ -50,6 +50,8 @@ struct nuc_job {
     struct nuc_dataset *samples;
     bool samples_differ; /* set by CALIBRATE */
     struct nuc_model *m;
+    bool for_caller; /* the last model goes to a caller of compile.h, with all that it says about partitions */
+    bool use_up;     /* no one reads the partitioned model again: DELEGATE takes its graph over instead of a copy */
     const struct nuc_model *quantized; /* what the stages from DECOMPOSE to PARTITION begin with */
     struct nuc_preserved preserved;
     bool again; /* PARTITION found operators that were preserved in vain: from DECOMPOSE on once more */

@@ -4,8 +4,6 @@
 
 #include "base/span.h"
 
-struct nuc_lt_model;
-
 struct nuc_compile_spec {
     const char *key;
     const char *value; /* text; the program stores its bytes without a terminator */
@@ -19,8 +17,7 @@ struct nuc_delegate {
     struct nuc_span payload; /* bytes of processed data */
     /* By argument and by result: offset inside the scratch where it may lie, UINT32_MAX: nowhere; NULL: no such. */
     const uint32_t *input_places, *output_places;
-    uint32_t scratch_size;            /* bytes the runtime allocates for each call */
-    const struct nuc_lt_model *model; /* the LiteRT model the payload was made of, for reports */
+    uint32_t scratch_size; /* bytes the runtime allocates for each call */
 };
 
 #endif

@@ -34,40 +34,10 @@ static void redirect_outputs(struct nuc_graph *g, const struct nuc_partition *p,
     }
 }
 
-/* A node as it was, and what its lists held. */
-struct taken {
-    struct nuc_node node;
-    struct nuc_arg *args;
-    struct nuc_node **users;
-};
-
-/*
- * The nodes leave the graph, but what they say about themselves and each other stays for the lowering. Removal makes
- * nothing, so that what is noted here goes afterwards.
- */
 static void take_out(struct nuc_graph *g, const struct nuc_partition *p)
 {
-    struct nuc_arena *outer = nuc_push_arena(g->cx);
-    struct taken *before = nuc_alloc_array(g->cx, (size_t)p->n_nodes + 1, sizeof *before);
-
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
-        const struct nuc_node *n = p->nodes[i];
-        before[i].node = *n;
-        before[i].args = nuc_copy(g->cx, n->args, n->n_args * sizeof *n->args);
-        before[i].users = nuc_copy(g->cx, n->users, n->n_users * sizeof(struct nuc_node *));
-        before[i].node.prev = before[i].node.next = NULL;
-    }
     for (uint32_t i = p->n_nodes; i > 0; i--)
         nuc_remove_node(g, p->nodes[i - 1]);
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
-        struct nuc_node *n = p->nodes[i];
-        *n = before[i].node;
-        for (uint32_t k = 0; k < n->n_args; k++)
-            n->args[k] = before[i].args[k];
-        for (uint32_t k = 0; k < n->n_users; k++)
-            n->users[k] = before[i].users[k];
-    }
-    nuc_pop_arena(g->cx, outer);
 }
 
 /* ---- order ---- */
@@ -100,6 +70,7 @@ static void sort_users(struct nuc_graph *g)
  */
 static void sort_graph(struct nuc_graph *g)
 {
+    struct nuc_arena *outer = nuc_push_arena(g->cx);
     struct sorting s = {
         .g = g,
         .missing = nuc_alloc_array(g->cx, g->next_id, sizeof(uint32_t)),
@@ -125,6 +96,7 @@ static void sort_graph(struct nuc_graph *g)
         nuc_fail(g->cx, NUC_INTERNAL, "%s: the partitions form a cycle", g->file);
     for (uint32_t i = 0; i < s.count; i++)
         nuc_move_before(g, s.queue[i], NULL);
+    nuc_pop_arena(g->cx, outer);
     sort_users(g);
 }
 

@@ -107,8 +107,8 @@ struct nuc_operator_counts nuc_count_operators(const struct nuc_graph *g);
 /*
  * Replaces every partition by a CALL_DELEGATE node named "executorch_call_delegate", with the partition's inputs as
  * its list, a tuple of the outputs as its value, and a getitem for each output. node->delegate stays NULL for the
- * caller to fill in. The partition's own nodes leave the graph but keep their arguments, readers, metas and data, so
- * they can be lowered before or afterwards. Returns the calls, indexed as partitions->items.
+ * caller to fill in. The partition's own nodes leave the graph and read nothing any more: they are lowered before.
+ * Returns the calls, indexed as partitions->items.
  */
 struct nuc_node **nuc_fuse_partitions(struct nuc_graph *g, struct nuc_partitions *partitions);
 

@@ -63,6 +63,21 @@ struct nuc_span nuc_payload_compose(struct nuc_context *cx, const struct nuc_pay
     return (struct nuc_span){bytes, size};
 }
 
+static const uint8_t *move_block(const uint8_t *at, struct nuc_span *block)
+{
+    block->data = at;
+    return at + nuc_align_up(block->size, ALIGNMENT);
+}
+
+void nuc_payload_refer(struct nuc_payload *p, struct nuc_span composed)
+{
+    const uint8_t *at = composed.data + nuc_align_up(header_size(p->n_inputs, p->n_outputs), ALIGNMENT);
+
+    at = move_block(at, &p->microcode);
+    at = move_block(at, &p->weights);
+    move_block(at, &p->kernels);
+}
+
 static uint32_t word(struct nuc_span microcode, uint32_t index)
 {
     return nuc_load_u32(microcode.data + (size_t)index * 4);

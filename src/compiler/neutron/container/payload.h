@@ -31,6 +31,9 @@ struct nuc_payload_sizes {
 /* Fails with NUC_INTERNAL when a map points beyond the delegate's arguments or results. */
 struct nuc_span nuc_payload_compose(struct nuc_context *cx, const struct nuc_payload *p);
 
+/* The blocks of `p` are from now on those of the bytes that were composed of it, or of a copy of them. */
+void nuc_payload_refer(struct nuc_payload *p, struct nuc_span composed);
+
 /*
  * Takes an untrusted payload apart; spans point into `bytes`. Fails with NUC_BAD_INPUT, `file` named, when it is cut
  * off, holds no microcode or contradicts itself. Kernels extend to the end of the bytes.
