@@ -126,3 +126,14 @@ refuse "$tmp/hostile.dom" '<p class="notice">This part'
 expect "$tmp/hostile.dom" '<section id="compare"'
 expect "$tmp/hostile.dom" 'class="confusion"'
 if grep -E '<(img|a)[^>]*javascript:' "$tmp/hostile.dom"; then fail "an address of the data became a link"; fi
+
+# Random networks: no node lies on another, none leaves its module, no edge runs through a node.
+{
+    sed '/<\/body>/,$d' "$tmp/digits.html"
+    echo '<script>'
+    cat "$source/test/e2e/page_layout.js"
+    echo '</script></body></html>'
+} >"$tmp/layout.html"
+dom "$tmp/layout.html" >"$tmp/layout.dom"
+grep -o '<p id="layout-result">[^<]*' "$tmp/layout.dom" | sed 's/.*>//' >"$tmp/result"
+grep -q ' networks, 0 faults$' "$tmp/result" || fail "layout: $(cat "$tmp/result")"

@@ -27,7 +27,7 @@ function compareSection(report) {
     const changes = MEASURES.map((measure) => changeOf(measure, old, report.summary)).filter(Boolean);
     const better = changes.filter((change) => change.sign > 0).length, worse = changes.filter((change) => change.sign < 0).length;
     return section("compare", "Compared with the older report",
-        better || worse ? plural(better, "measure is", "measures are") + " better, " + plural(worse, "is", "are") + " worse." : "No measure changed.",
+        better || worse ? (better ? plural(better, "measure is", "measures are") : "No measure is") + " better, " + (worse ? plural(worse, "is", "are") : "none is") + " worse." : "No measure changed.",
         element("div", { class: "table-scroll" }, element("table", {}, element("caption", { class: "hidden" }, "Measures before and after"),
             element("thead", {}, element("tr", {}, ["Measure", "Before", "Now", "Change"].map((title, i) => element("th", { scope: "col", class: i ? "numeric" : null }, title)))),
             element("tbody", {}, changes.map((change) => element("tr", {}, element("th", { scope: "row" }, change.title), element("td", { class: "numeric" }, change.before),

@@ -126,7 +126,7 @@ function layoutGroup(group, levels, visible, open, measure, aspect) {
     placed.group = group;
     placed.children = nodes.filter((node) => node.kind === "item");
     placed.paths = level.chains.map((chain, i) => ({
-        piece: pieces[i], path: routeOf(chain, placed), ends: pieces[i].to !== "out" && !nodes[edges[i].to].inner,
+        piece: pieces[i], path: routeOf(chain, placed), back: chain.reversed, ends: pieces[i].to !== "out" && !nodes[edges[i].to].inner,
     }));
     placed.inAt = new Map();
     placed.outAt = new Map();
@@ -158,7 +158,8 @@ function arrange(level, top, side, aspect, least) {
     const extents = columns.map((column) => extentOf(layers.slice(column.first, column.last + 1)));
     const content = extents.reduce((sum, extent, c) => sum + extent.right - extent.left
         + (c < columns.length - 1 ? COLUMN_GAP + LANE * lanes[c].length : 0), 0);
-    const width = Math.max(least, content + 2 * side);
+    const back = level.chains.filter((chain) => chain.reversed).length * LANE;
+    const width = Math.max(least, content + 2 * side + (back ? 2 * back + LANE : 0));
     let x = (width - content) / 2, bottom = 0;
     columns.forEach((column, c) => {
         let y = top;
@@ -181,13 +182,14 @@ function arrange(level, top, side, aspect, least) {
         column.lanes = lanes[c];
         x = column.right + (c < columns.length - 1 ? COLUMN_GAP + LANE * lanes[c].length : 0);
     });
+    if (back) bottom += LAYER_GAP / 2;
     const outLanes = bottom + LANE / 2;
     if (columns.length > 1) bottom += LANE * outs.length;
     if (columns.length > 1) {
         spreadPorts(ins, width / 2, border - side / 2);
         spreadPorts(outs, width / 2, outLanes);
     }
-    return { columns, top, width, height: bottom + side };
+    return { columns, top, width, height: bottom + side, back: { right: (width + content) / 2 + LANE, next: 0 } };
 }
 
 function portsOf(layer, kind) {
@@ -282,6 +284,7 @@ function crossingSources(layers, i) {
 
 /* A path is a list of commands as in SVG, [letter, x, y, ...], downwards. */
 function routeOf(chain, placed) {
+    if (chain.reversed) return routeBack(chain, placed);
     const commands = [], vertices = chain.chain;
     vertices.forEach((vertex, i) => {
         const node = vertex.node;
@@ -298,8 +301,7 @@ function routeOf(chain, placed) {
     /* A piece without length has no direction, which an arrow at its end would need. */
     const end = commands[commands.length - 1], before = commands[commands.length - 2];
     if (end[2] === before[before.length - 1]) commands.pop();
-    if (!chain.reversed) return commands;
-    return backwards(commands);
+    return commands;
 }
 
 function offsetAt(map, source) {
@@ -350,17 +352,13 @@ function toward(from, to, share) {
     return [from[0] + (to[0] - from[0]) * share, from[1] + (to[1] - from[1]) * share];
 }
 
-/* The same curve drawn from its end. */
-function backwards(commands) {
-    const points = commands.map((command) => command.slice(1));
-    const last = points[points.length - 1], result = [["M", last[last.length - 2], last[last.length - 1]]];
-    for (let i = commands.length - 1; i > 0; i--) {
-        const before = points[i - 1], end = [before[before.length - 2], before[before.length - 1]];
-        const controls = points[i].slice(0, -2), turned = [];
-        for (let k = controls.length - 2; k >= 0; k -= 2) turned.push(controls[k], controls[k + 1]);
-        result.push([commands[i][0], ...turned, ...end]);
-    }
-    return result;
+/* An edge that closes a circle leaves at the bottom like any other, and comes back at the right of everything. */
+function routeBack(chain, placed) {
+    const upper = chain.chain[0], lower = chain.chain[chain.chain.length - 1], to = upper.node, from = lower.node, right = placed.back.right + LANE * placed.back.next++;
+    const x0 = from.x + offsetAt(from.outAt, chain.source), x1 = to.x + offsetAt(to.inAt, chain.source), below = lower.bottom + LAYER_GAP / 3, above = upper.top - LAYER_GAP / 3;
+    const commands = [["M", x0, from.y + from.height]];
+    corners(commands, [[x0, below], [right, below], [right, above], [x1, above], [x1, to.y]]);
+    return commands;
 }
 
 /* ---- from groups to one plane ---- */
@@ -372,7 +370,7 @@ function flatten(placed, x, y, result) {
             x: left, y: top, width: child.width, height: child.height });
         if (child.inner) flatten(child.inner, left, top, result);
     }
-    for (const { piece, path, ends } of placed.paths) {
+    for (const { piece, path, back, ends } of placed.paths) {
         let text = "", left = Infinity, right = -Infinity, top = Infinity, bottom = -Infinity;
         for (const [letter, ...numbers] of path) {
             text += letter;
@@ -386,7 +384,7 @@ function flatten(placed, x, y, result) {
             }
         }
         result.pieces.push({
-            key: result.pieces.length, path: text, source: piece.source, ends,
+            key: result.pieces.length, path: text, source: piece.source, back, ends,
             targets: new Set(piece.edges.map((edge) => edge.to)), crosses: piece.edges.some((edge) => edge.crosses),
             x: left, y: top, width: right - left, height: bottom - top,
         });
