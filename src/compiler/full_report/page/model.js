@@ -82,32 +82,93 @@ const RUN_LENGTH = 24;
 /* The tree of modules. A group holds items in the order of the graph: { group } or { node }. A module with one operator
  * is that operator, a module with nothing but one other module is that module. */
 function moduleTree(report) {
-    const root = newGroup("", null);
-    const groups = new Map([["", root]]);
-    const named = report.nodes.some((node) => node.module);
+    const root = newGroup("", null, "g:"), groups = new Map();
+    const paths = callPaths(report, modulePaths(report));
     for (const node of report.nodes) {
-        /* LiteRT models have no modules, but names of tensors that are paths. */
-        const path = named ? node.module || "" : String(node.label || "").split(";")[0].replace(/\/?[^/]*$/, "");
-        groupAt(groups, placementOf(node) === "io" ? "" : path).items.push({ node });
+        let group = root;
+        for (const part of paths.get(node.id)) {
+            const key = group.key + "/" + part.name + (part.call ? "#" + part.call : "");
+            if (!groups.has(key)) {
+                groups.set(key, newGroup(part.path, group, key));
+                groups.get(key).call = part.calls > 1 ? part.call + 1 : 0;
+                group.items.push({ group: groups.get(key) });
+            }
+            group = groups.get(key);
+        }
+        group.items.push({ node });
     }
     simplify(root);
-    if (!root.items.some((item) => item.group) || root.items.length > MOST_IN_A_GROUP) splitIntoRuns(root);
+    splitIntoRuns(root);
     finish(root, null, 0);
     return root;
 }
 
-function newGroup(path, parent) {
-    return { path, parent, items: [], key: "g:" + path, depth: 0, nodes: [] };
+function newGroup(path, parent, key) {
+    return { path, parent, items: [], key, depth: 0, nodes: [], call: 0 };
 }
 
-function groupAt(groups, path) {
-    if (groups.has(path)) return groups.get(path);
-    const cut = Math.max(path.lastIndexOf("."), path.lastIndexOf("/"));
-    const parent = groupAt(groups, cut < 0 ? "" : path.slice(0, cut));
-    const group = newGroup(path, parent);
-    groups.set(path, group);
-    parent.items.push({ group });
-    return group;
+/* The modules around each node, outermost first: { name, path }. */
+function modulePaths(report) {
+    const named = report.nodes.some((node) => node.module), texts = new Map();
+    for (const node of report.nodes) {
+        /* LiteRT models have no modules, but names of tensors that are paths. */
+        texts.set(node.id, placementOf(node) === "io" ? "" : named ? node.module : String(node.label || "").split(";")[0].replace(/\/?[^/]*$/, ""));
+    }
+    for (const node of report.nodes) {
+        /* What the compiler put between two nodes of a module is part of the module. */
+        if (typeof texts.get(node.id) === "string") continue;
+        const before = texts.get(list(node.inputs)[0]) || "", after = texts.get(((report.consumers.get(node.id) || [])[0] || {}).id) || "";
+        texts.set(node.id, before === after || after.startsWith(before + ".") ? before : before.startsWith(after + ".") ? after : "");
+    }
+    const paths = new Map();
+    for (const [id, text] of texts) {
+        const names = text.split(/[./]/).filter(Boolean);
+        let end = 0;
+        paths.set(id, names.map((name) => {
+            end = text.indexOf(name, end) + name.length;
+            return { name, path: text.slice(0, end), call: 0, calls: 1 };
+        }));
+    }
+    return paths;
+}
+
+/* A module that is called again after others read its result, as a pooling that two stages share, is one group per call:
+ * as one it would stand before and after them. The call of a node is how often paths to it have left the module. */
+function callPaths(report, paths) {
+    for (let depth = 0, more = true; more; depth++) {
+        const members = new Map();
+        for (const node of report.nodes) {
+            const path = paths.get(node.id);
+            if (path.length <= depth) continue;
+            const key = path.slice(0, depth + 1).map((part) => part.name + "#" + part.call).join("/");
+            if (!members.has(key)) members.set(key, new Set());
+            members.get(key).add(node.id);
+        }
+        more = members.size > 0;
+        for (const inside of members.values()) numberCalls(report, paths, depth, inside);
+    }
+    return paths;
+}
+
+function numberCalls(report, paths, depth, inside) {
+    const calls = new Map();
+    let left = inside.size, most = 0, started = false;
+    for (const node of report.nodes) {
+        if (!left) break;
+        const within = inside.has(node.id);
+        started = started || within;
+        if (!started) continue;
+        let call = 0;
+        for (const id of list(node.inputs)) {
+            if (calls.has(id)) call = Math.max(call, calls.get(id) + (inside.has(id) && !within ? 1 : 0));
+        }
+        calls.set(node.id, call);
+        if (!within) continue;
+        left--;
+        most = Math.max(most, call);
+    }
+    if (!most) return;
+    for (const id of inside) Object.assign(paths.get(id)[depth], { call: calls.get(id), calls: most + 1 });
 }
 
 function simplify(group) {
@@ -125,8 +186,7 @@ function splitIntoRuns(group) {
         group.items = [];
         for (let i = 0; i < runs; i++) {
             const part = items.slice(Math.floor((i * items.length) / runs), Math.floor(((i + 1) * items.length) / runs));
-            const run = newGroup(group.path, group);
-            run.key = group.key + "#" + i;
+            const run = newGroup(group.path, group, group.key + "/:" + i);
             run.items = part;
             run.title = titleOf(part[0]) + " \u2026 " + titleOf(part[part.length - 1]);
             group.items.push({ group: run });
@@ -152,7 +212,7 @@ function finish(group, parent, depth) {
             group.nodes.push(item.node);
         }
     }
-    group.title = group.title || shorter(group.path, parent);
+    group.title = group.title || shorter(group.path, parent) + (group.call ? ", call " + group.call : "");
     group.cycles = group.nodes.reduce((sum, node) => sum + (node.cycles || 0), 0);
     group.operators = group.nodes.filter((node) => placementOf(node) !== "io").length;
 }
