@@ -7,21 +7,16 @@ function errorsSection(report) {
     const nodes = report.nodes.filter((node) => decibelValue(node.sqnr_db) !== null && placementOf(node) !== "folded");
     if (!nodes.length) return null;
     const own = nodes.some((node) => decibelValue(node.sqnr_own_db) !== null);
-    const worst = nodes.reduce((most, node) => Math.max(most, bounded(relativeError(node.sqnr_db))), 0);
     const low = nodes.filter((node) => decibelValue(node.sqnr_db) < LOW_DECIBELS).length;
     const columns = [
         { title: "After", cell: (node) => nodeLink(report, node), value: (node) => String(node.label), wide: true },
         { title: "Kind", cell: (node) => operatorText(node.operator), value: (node) => operatorText(node.operator), minor: true },
         { title: "SQNR", cell: (node) => decibelText(node.sqnr_db), value: (node) => decibelValue(node.sqnr_db), numeric: true },
-        { title: "Error", cell: (node) => element("div", { class: "share" }, element("span", {}, percentText(relativeError(node.sqnr_db), 2)), bar(worst ? bounded(relativeError(node.sqnr_db)) / worst : 0, decibelValue(node.sqnr_db) < LOW_DECIBELS ? "low" : "error")),
+        { title: "Error", cell: (node) => element("div", { class: "share" }, element("span", {}, percentText(relativeError(node.sqnr_db), 2)), bar(report.worstError ? errorOf(node) / report.worstError : 0, decibelValue(node.sqnr_db) < LOW_DECIBELS ? "low" : "error")),
             value: (node) => relativeError(node.sqnr_db), numeric: true, wide: true },
     ];
     if (own) columns.splice(3, 0, { title: "Its own", cell: (node) => decibelText(node.sqnr_own_db), value: (node) => decibelValue(node.sqnr_own_db), numeric: true, minor: true });
     return section("errors", "Error by operator", "Error of the quantized values against float ones, as a share of the signal" + (own ? "; \u201cits own\u201d is what the operator adds when it reads exact values" : "")
         + (report.summary.node_samples ? "; on " + plural(report.summary.node_samples, "calibration sample") : "") + ". " + (low ? plural(low, "operator is", "operators are") + " below " + LOW_DECIBELS + " dB." : "None is below " + LOW_DECIBELS + " dB."),
         sortableTable("Error by operator", columns, nodes, own ? 4 : 3));
-}
-
-function bounded(share) {
-    return Math.min(1, share || 0);
 }

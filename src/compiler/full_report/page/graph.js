@@ -124,11 +124,17 @@ function toolbar(view, actions, search, root) {
         setScale(view, view.scale * factor, size.width / 2, size.height / 2);
     };
     const large = button("\u2922", "Fill the window", () => actions.large(!view.surface.closest(".graph-frame").classList.contains("large")));
-    const modules = groupsOf(root).length > 0;
+    const modules = groupsOf(root).length > 0, errors = view.report.worstError > 0;
+    const show = (value) => {
+        view.shows = value;
+        relayout(view, view.selected);
+        view.draw();
+    };
     return element("div", { class: "toolbar", role: "toolbar", "aria-label": "Graph" }, search.field,
-        element("div", { class: "tools" },
-            modules ? [button("Open all", "Open all modules", () => actions.openAll(true)), button("Close all", "Close all modules", () => actions.openAll(false))] : null,
-            button("\u2212", "Zoom out", zoom(0.8)), button("+", "Zoom in", zoom(1.25)), button("Fit", "Fit the graph into the window", () => fit(view, true)), large));
+        element("div", { class: "tools first" },
+            errors ? choice("Bars show", [{ value: "cycles", title: "Cycles" }, { value: "error", title: "Error" }], "cycles", show) : null,
+            modules ? [button("Open all", "Open all modules", () => actions.openAll(true)), button("Close all", "Close all modules", () => actions.openAll(false))] : null),
+        element("div", { class: "tools" }, button("\u2212", "Zoom out", zoom(0.8)), button("+", "Zoom in", zoom(1.25)), button("Fit", "Fit the graph into the window", () => fit(view, true)), large));
 }
 
 /* ---- search ---- */

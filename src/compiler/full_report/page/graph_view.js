@@ -42,22 +42,29 @@ function fitted(text, font, width) {
     return cut(least);
 }
 
-function nodeTexts(node) {
+/* shows: "cycles" or "error", what the bar and the number of a node are about. */
+function nodeTexts(node, shows) {
     const kind = placementOf(node), label = shorter(String(node.label), node.group);
     if (kind === "io") return { label, detail: node.operator + "  " + sizesText(node.sizes) };
     if (kind === "folded") return { label, detail: "" };
-    const cycles = node.cycles ? "  \u00b7  " + shortCount(node.cycles) : "";
-    return { label, detail: PLACEMENTS[kind].text + "  " + operatorText(node.operator) + cycles };
+    const number = shows === "error" ? (decibelValue(node.sqnr_db) === null ? "" : decibelText(node.sqnr_db)) : node.cycles ? shortCount(node.cycles) : "";
+    return { label, detail: PLACEMENTS[kind].text + "  " + operatorText(node.operator) + (number ? "  \u00b7  " + number : "") };
 }
 
-function groupTexts(group) {
-    return { label: group.title, detail: plural(group.operators, "operator") + "  \u00b7  " + shortCount(group.cycles) + " cycles" };
+function groupTexts(group, shows) {
+    const worst = shows === "error" ? worstOf(group) : null;
+    const number = worst ? "from " + decibelText(worst.sqnr_db) : shows === "error" ? "" : shortCount(group.cycles) + " cycles";
+    return { label: group.title, detail: plural(group.operators, "operator") + (number ? "  \u00b7  " + number : "") };
+}
+
+function worstOf(group) {
+    return group.nodes.reduce((worst, node) => errorOf(node) > (worst ? errorOf(worst) : 0) ? node : worst, null);
 }
 
 /* The size of what stands for an item of the tree, or for the title of an open module. */
-function measureItem(item) {
+function measureItem(item, shows) {
     if (item.title) return { width: Math.min(320, textWidth(item.title.title, LABEL_FONT) + 64), height: 0 };
-    const texts = item.group ? groupTexts(item.group) : nodeTexts(item.node);
+    const texts = item.group ? groupTexts(item.group, shows) : nodeTexts(item.node, shows);
     const kind = item.group ? "group" : placementOf(item.node);
     const width = Math.max(textWidth(texts.label, kind === "folded" ? DETAIL_FONT : LABEL_FONT), textWidth(texts.detail, DETAIL_FONT));
     return {
@@ -88,7 +95,7 @@ function createGraphView(report, root, describe) {
     }, graphDefinitions(), stage);
     const view = {
         report, root, surface, open: new Set(), layout: null, byKey: new Map(), x: 0, y: 0, scale: 1,
-        selected: null, found: new Set(), drawn: new Map(), whole: false, moved: () => {},
+        selected: null, found: new Set(), shows: "cycles", drawn: new Map(), whole: false, moved: () => {},
     };
     let waiting = false;
     view.draw = () => {
@@ -111,7 +118,7 @@ function createGraphView(report, root, describe) {
 function relayout(view, anchor) {
     const before = anchor && view.byKey.get(anchor);
     const size = view.size();
-    view.layout = layoutGraph(view.report, view.root, view.open, measureItem, Math.max(0.6, Math.min(2, size.width / size.height)));
+    view.layout = layoutGraph(view.report, view.root, view.open, (item) => measureItem(item, view.shows), Math.max(0.6, Math.min(2, size.width / size.height)));
     view.byKey = new Map(view.layout.items.map((item) => [item.key, item]));
     const after = anchor && view.byKey.get(anchor);
     if (before && after) {
@@ -262,7 +269,7 @@ function drawFar(item, describe) {
 }
 
 function drawNode(view, item, describe) {
-    const { node, width, height } = item, kind = placementOf(node), texts = nodeTexts(node);
+    const { node, width, height } = item, kind = placementOf(node), texts = nodeTexts(node, view.shows);
     if (kind === "folded") {
         return frame(item, kind, [
             svg("rect", { class: "shape", width, height, rx: 4 }),
@@ -270,14 +277,15 @@ function drawNode(view, item, describe) {
         ], describe);
     }
     const radius = kind === "io" ? height / 2 : kind === "npu" ? 7 : 0, indent = kind === "io" ? 20 : 15;
-    const read = (view.report.consumers.get(node.id) || []).length > 0, share = view.report.maxCycles ? (node.cycles || 0) / view.report.maxCycles : 0;
+    const read = (view.report.consumers.get(node.id) || []).length > 0, error = view.shows === "error";
+    const share = error ? errorOf(node) / (view.report.worstError || 1) : (node.cycles || 0) / (view.report.maxCycles || 1);
     return frame(item, kind, [
         svg("rect", { class: "shape", width, height, rx: radius }),
         kind === "io" ? null : svg("path", { class: "stripe", d: stripePath(kind, height) }),
         kind === "cpu" || kind === "cpu_float" ? svg("path", { fill: "url(#pattern-" + kind + ")", d: stripePath(kind, height) }) : null,
         svg("text", { class: "label", x: indent, y: 17 }, fitted(texts.label, LABEL_FONT, width - indent - 8)),
         svg("text", { class: "detail", x: indent, y: 31 }, fitted(texts.detail, DETAIL_FONT, width - indent - 8)),
-        share > 0 ? svg("rect", { class: "load", x: indent, y: height - 5.5, width: Math.max(1.5, share * (width - indent - 8)), height: 2.5, rx: 1 }) : null,
+        share > 0 ? svg("rect", { class: error ? "load error" : "load", x: indent, y: height - 5.5, width: Math.max(1.5, share * (width - indent - 8)), height: 2.5, rx: 1 }) : null,
         read ? svg("text", { class: "sizes", x: width / 2 + 6, y: height + 12 }, sizesText(node.sizes)) : null,
     ], describe);
 }
@@ -289,13 +297,14 @@ function stripePath(kind, height) {
 }
 
 function drawGroup(view, item, describe) {
-    const { group, width, height } = item, texts = groupTexts(group);
+    const { group, width, height } = item, texts = groupTexts(group, view.shows), worst = worstOf(group);
     return frame(item, "group", [
         svg("rect", { class: "behind", x: 4, y: 4, width: width - 2, height: height - 1, rx: 8 }),
         svg("rect", { class: "shape", width, height, rx: 8 }),
         svg("text", { class: "label", x: 12, y: 18 }, fitted(texts.label, LABEL_FONT, width - 44)),
         svg("text", { class: "detail", x: 12, y: 32 }, fitted(texts.detail, DETAIL_FONT, width - 20)),
-        placementBar(group, 12, height - 9, (width - 24) * loadOf(group)),
+        view.shows !== "error" ? placementBar(group, 12, height - 9, (width - 24) * loadOf(group))
+            : worst ? svg("rect", { class: "load error", x: 12, y: height - 9, width: Math.max(1.5, ((width - 24) * errorOf(worst)) / view.report.worstError), height: 4 }) : null,
         toggleSign(width - 17, 15, true),
     ], describe);
 }
@@ -347,5 +356,5 @@ function graphLegend(kinds) {
             kind === "io" || kind === "folded" ? null : svg("path", { class: "stripe", d: kind === "npu" ? "M6 0H4A4 4 0 0 0 0 4V12A4 4 0 0 0 4 16H6Z" : "M0 0H8V16H0Z" }),
             kind === "cpu" || kind === "cpu_float" ? svg("path", { d: "M0 0H8V16H0Z", fill: "url(#pattern-" + kind + ")" }) : null));
     return element("ul", { class: "legend", "aria-label": "Legend" }, kinds.map((kind) => element("li", {}, sample(kind), LEGEND[kind])),
-        element("li", {}, svg("svg", { class: "sample npu", width: 30, height: 18, "aria-hidden": "true" }, svg("g", { class: "item npu" }, svg("rect", { class: "load", x: 2, y: 8, width: 26, height: 3, rx: 1 }))), "cycles, against the largest"));
+        element("li", {}, svg("svg", { class: "sample npu", width: 30, height: 18, "aria-hidden": "true" }, svg("g", { class: "item npu" }, svg("rect", { class: "load", x: 2, y: 8, width: 26, height: 3, rx: 1 }))), "cycles or error, against the largest"));
 }

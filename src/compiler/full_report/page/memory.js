@@ -6,7 +6,9 @@ function memorySection(report) {
     const pools = report.memory.filter((pool) => list(pool.tensors).length);
     if (!pools.length) return null;
     const shown = pools.slice(0, 6), rest = pools.slice(6);
-    return section("memory", "Memory", "Steps to the right, addresses upwards. Dashed lines mark the step at which most memory is in use; what is alive then has the stronger colour.",
+    return section("memory", "Memory", "Steps to the right, addresses upwards. Dashed lines mark the step at which most memory is in use; what is alive then has the stronger colour."
+        + (report.summary.strips ? " Computed in " + plural(report.summary.strips, "strip") + " of rows to take less." : "")
+        + (isNumber(report.summary.memory_budget_bytes) ? " The budget is " + countText(report.summary.memory_budget_bytes) + " bytes." : ""),
         shown.map((pool) => poolFigure(report, pool)),
         rest.length ? element("details", {}, element("summary", {}, plural(rest.length, "further pool")), rest.map((pool) => poolFigure(report, pool))) : null);
 }

@@ -54,9 +54,15 @@ function readReport(data) {
         });
     });
     report.maxCycles = report.nodes.reduce((most, node) => Math.max(most, node.cycles || 0), 0);
+    report.worstError = report.nodes.reduce((most, node) => Math.max(most, errorOf(node)), 0);
     report.cycles = isNumber(report.summary.cycles) ? report.summary.cycles
         : report.nodes.reduce((sum, node) => sum + (node.cycles || 0), 0);
     return report;
+}
+
+/* The error after a node as a share of the signal, at most all of it. */
+function errorOf(node) {
+    return placementOf(node) === "folded" ? 0 : Math.min(1, relativeError(node.sqnr_db) || 0);
 }
 
 function inputsOf(report, node) {
