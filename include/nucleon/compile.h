@@ -91,8 +91,9 @@ struct nuc_options {
     const char *converter_flavor; /* "sdk-3.2" */
     bool delegate;                /* false: everything stays on the CPU */
     /*
-     * Names of operators ("aten.add.Tensor", "aten::add", "add") or nodes, with * and ? as in a shell; one that matches
-     * nothing is an error. Under reference_compat: parts of node names, "::" standing for "_".
+     * Operators ("aten.add.Tensor", "aten::add", "add") or nodes by label ("layers.0/add") or name, with * and ? as in
+     * a shell; one that matches nothing is an error. Under reference_compat: parts of node names, "::" standing for
+     * "_".
      */
     const char *const *operators_not_to_delegate;
     size_t n_operators_not_to_delegate;
@@ -245,6 +246,7 @@ enum nuc_status nuc_model_text(struct nuc_model *m, bool with_data, const char *
  */
 struct nuc_node_info {
     const char *name;
+    const char *label; /* what people call it, unique in the graph: "layers.0.conv1", "layers.0/add", "x (int8)" */
     const char *target;
     const char *const *inputs; /* names of the tensor arguments, in order */
     size_t n_inputs;

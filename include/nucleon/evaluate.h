@@ -131,6 +131,7 @@ double nuc_total_sqnr(const struct nuc_evaluation *e);
 /* The value of one node of a quantized model, over all samples. */
 struct nuc_node_score {
     const char *name, *float_name; /* of the node in the quantized model, and in the float one after its passes */
+    const char *label;             /* what people call it: "layers.0.conv1", "layers.0/add" */
     const char *op;
     const char *module;                                                     /* path in the torch model; NULL: unknown */
     struct nuc_deviation float_quantized, quantized_program, float_program; /* the second judged against the first */

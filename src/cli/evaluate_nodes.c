@@ -1,5 +1,6 @@
 /* An evaluation node by node as text of 80 columns. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/evaluation.h"
 
@@ -11,6 +12,17 @@ static void print_decibel(double db)
 
     cli_decibel_text(db, text, sizeof text);
     cli_printf("  %9s", text);
+}
+
+/* Of a long label the end, which says more than what it has in common with others. */
+static void print_label(const char *label)
+{
+    enum { WIDTH = 32 };
+    size_t length = strlen(label), from = length > WIDTH ? length - WIDTH + 2 : 0;
+
+    while (from > 0 && ((unsigned char)label[from] & 0xC0) == 0x80)
+        from++;
+    cli_printf("%s%-*s", from > 0 ? ".." : "", from > 0 ? WIDTH - 2 : WIDTH, label + from);
 }
 
 /* What a ratio to the signal does not tell. */
@@ -43,7 +55,7 @@ void cli_print_nodes(const struct nuc_node_evaluation *e, size_t n_samples, doub
     cli_printf("%-32s  %9s  %9s  %9s\n", "", "to float", "to quant.", "to float");
     for (size_t i = 0; i < e->n_nodes; i++) {
         const struct nuc_node_score *s = &e->nodes[i];
-        cli_printf("%-32.32s", s->name);
+        print_label(s->label);
         double program_db = s->is_rescaled ? s->rescaled_program_db : s->float_program.sqnr_db;
         print_decibel(s->is_rescaled ? s->rescaled_quantized_db : s->float_quantized.sqnr_db);
         print_decibel(s->quantized_program.sqnr_db);
@@ -62,7 +74,7 @@ void cli_print_nodes(const struct nuc_node_evaluation *e, size_t n_samples, doub
                    "%zu of %zu outputs\n",
                    e->n_unequal, e->n_elements);
     if (diverging != NULL)
-        cli_printf("first node below %.1f dB: %s\n", threshold, diverging->name);
+        cli_printf("first node below %.1f dB: %s\n", threshold, diverging->label);
     else
         cli_printf("no node below %.1f dB\n", threshold);
 }

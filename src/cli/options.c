@@ -147,7 +147,7 @@ const struct cli_option cli_options[] = {
     GROUP("Where operators run"),
     {"--no-delegate", PLACES, CLI_SET, TO(o.delegate), NULL, "leave everything on the CPU", .value = false},
     {"--operators-not-to-delegate", PLACES, CLI_LIST, TO(o.operators_not_to_delegate), "LIST",
-     "operators (aten.add.Tensor, aten::add, add) or nodes that stay on the CPU; * and ? as in a shell",
+     "operators (aten.add.Tensor, aten::add, add) or nodes (layers.0/add) that stay on the CPU; * and ? as in a shell",
      COUNT_IN(o.n_operators_not_to_delegate), .needs = CLI_AN_NPU},
     {"--placement", PLACES, CLI_CHOICE, TO(o.placement), "greedy|cost",
      "what the NPU could run: all of it there, or where the model takes the fewest cycles (default)",

@@ -118,7 +118,7 @@ has out "nothing to compare with"
 # ---- node by node ----
 
 run 0 digits.pte --dataset "$data" --reference "$model" --quantized quantized.pt2 --threshold 38
-has out "first node below 38.0 dB: relu6_2"
+has out "first node below 38.0 dB: blocks.0/relu6_1"
 hasnot out nan
 hasnot out "without a counterpart"
 run 0 digits.pte --dataset "$data" --reference "$model" --quantized quantized.pt2 --json

@@ -117,7 +117,14 @@ has out '"module": "blocks.1.c2"'
 # Properties.
 run 3 "$nucleon" explain $digits --operators-not-to-delegate add --require-full-delegation
 has err "2 of "
-has err "operators stay on the CPU, all must be delegated; the first is node 'aten_add_tensor'"
+has err "operators stay on the CPU, all must be delegated; the first is node 'blocks.0/add'"
+# A label names a node, and a glob all nodes of a module.
+run 0 "$nucleon" explain $digits --operators-not-to-delegate blocks.0/add
+has out "27 of 28 operators"
+run 0 "$nucleon" explain $digits --operators-not-to-delegate 'blocks.0/*,blocks.0.c3'
+has out "24 of 28 operators"
+run 2 "$nucleon" explain $digits --operators-not-to-delegate blocks.0/ad
+has err "blocks.0/add"
 run 0 "$nucleon" explain $digits --require-full-delegation --cycle-budget 1000000
 run 3 "$nucleon" explain $digits --cycle-budget 1000
 has err "1000 are allowed"

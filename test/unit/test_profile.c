@@ -86,14 +86,14 @@ static struct nuc_profile *profile_of(struct profiled *p, bool with_calls)
     return nuc_profile_read(p->c->cx, nuc_target_find(p->c->cx, NULL), "program", p->program, with_calls ? &run : NULL);
 }
 
-static const struct nuc_profile_row *row_of(const struct nuc_profile *p, const char *node)
+static const struct nuc_profile_row *row_of(const struct nuc_profile *p, const char *label)
 {
     size_t i = 0;
 
-    while (i < p->n_rows && (p->rows[i].node == NULL || strcmp(p->rows[i].node, node) != 0))
+    while (i < p->n_rows && (p->rows[i].label == NULL || strcmp(p->rows[i].label, label) != 0))
         i++;
     if (i == p->n_rows)
-        fail_msg("no row for %s", node);
+        fail_msg("no row for %s", label);
     return &p->rows[i];
 }
 
@@ -109,15 +109,16 @@ static void recorded(void **state)
         const struct nuc_profile *profile = profile_of(&p, true);
         assert_false(profile->unrecorded || profile->foreign);
         assert_true(profile->cycles == p.explained.cycles);
-        const struct nuc_profile_row *conv = row_of(profile, "aten_convolution_default + aten_hardtanh_default");
+        const struct nuc_profile_row *conv = row_of(profile, "stem + relu6");
         assert_string_equal(conv->what, "CONV_2D");
         assert_non_null(strstr(conv->source, "train.py:23"));
         assert_true(conv->recorded && conv->metadata == 1);
-        const struct nuc_profile_row *pool = row_of(profile, "aten_max_pool2d_with_indices_default");
+        const struct nuc_profile_row *pool = row_of(profile, "blocks.2/max_pool2d");
+        assert_string_equal(pool->node, "aten_max_pool2d_with_indices_default");
         assert_int_equal(pool->kind, NUC_PROFILE_CPU);
         assert_string_equal(pool->what, "aten::max_pool2d_with_indices.out");
         const char *table = nuc_profile_table(p.c->cx, profile);
-        assert_non_null(strstr(table, "max_pool2d_with_indices"));
+        assert_non_null(strstr(table, "blocks.2/max_pool2d"));
         assert_null(strstr(table, "without --profile"));
         nuc_compiler_free(p.c);
     }
@@ -135,7 +136,7 @@ static void unrecorded(void **state)
     assert_true(profile->unrecorded);
     assert_true(profile->cycles == p.explained.cycles);
     for (size_t i = 0; i < profile->n_rows; i++)
-        assert_null(profile->rows[i].node);
+        assert_true(profile->rows[i].label == NULL && profile->rows[i].node == NULL);
     assert_non_null(strstr(nuc_profile_table(p.c->cx, profile), "without --profile"));
     nuc_compiler_free(p.c);
 }
@@ -177,8 +178,18 @@ static void open_dump(struct dump *d, struct nuc_span bytes)
     assert_false(d->r.bad);
 }
 
-/* Kernels are numbered from 0 in each call, lie inside the call, and end with the event of the dump. */
-static void check_call(struct dump *d, uint32_t at, uint32_t n_kernels)
+static const char *label_of_kernel(const struct nuc_profile *p, uint32_t instruction, uint32_t kernel)
+{
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct nuc_profile_row *row = &p->rows[i];
+        if (row->kind == NUC_PROFILE_KERNEL && row->instruction == instruction && row->kernel == kernel)
+            return row->label;
+    }
+    return NULL;
+}
+
+/* Kernels are numbered from 0 in each call, by label, lie inside the call, and end with the event of the dump. */
+static void check_call(struct dump *d, const struct nuc_profile *p, uint32_t at, uint32_t n_kernels)
 {
     struct nuc_fb_table call = event_at(d, at);
     int32_t instruction = nuc_fb_i32(&d->r, call, 2, -1);
@@ -186,7 +197,12 @@ static void check_call(struct dump *d, uint32_t at, uint32_t n_kernels)
     for (uint32_t k = 0; k <= n_kernels; k++) {
         struct nuc_fb_table e = event_at(d, at + 1 + k);
         assert_int_equal(nuc_fb_i32(&d->r, e, 2, -1), instruction);
-        assert_int_equal(nuc_fb_i32(&d->r, e, 3, -1), k);
+        const char *name = nuc_fb_string(&d->r, e, 4, NULL);
+        const char *label = label_of_kernel(p, (uint32_t)instruction, k);
+        assert_true((label == NULL) == (k == n_kernels));
+        assert_int_equal(nuc_fb_i32(&d->r, e, 3, -1), label == NULL ? (int)k : -1);
+        if (label != NULL)
+            assert_true(name != NULL && strtoul(name, NULL, 10) == k && strstr(name, label) != NULL);
         struct nuc_span metadata = nuc_fb_bytes(&d->r, e, 5);
         assert_int_equal(metadata.size, 1);
         assert_int_equal(metadata.data[0], k == n_kernels ? 0 : k + 1);
@@ -213,7 +229,7 @@ static void etdump(void **state)
         operators += name != NULL && strcmp(name, "OPERATOR_CALL") == 0;
         if (name == NULL || strcmp(name, "DELEGATE_CALL") != 0)
             continue;
-        check_call(&d, i, (uint32_t)(p.calls[call].bytes / 16 - 1));
+        check_call(&d, profile, i, (uint32_t)(p.calls[call].bytes / 16 - 1));
         call++;
     }
     assert_int_equal(call, 2);

@@ -7,6 +7,7 @@
 
 #include "compiler/export/json_build.h"
 #include "compiler/export/pt2_write.h"
+#include "compiler/graph/labels.h"
 #include "compiler/import/json.h"
 #include "compiler/import/pt2.h"
 #include "compiler/import/zip.h"
@@ -76,6 +77,8 @@ static void expect_text(const char *text, const char *part)
 static void check_round_trip(struct nuc_context *cx, const char *lines)
 {
     struct nuc_graph *g = parse_graph(cx, lines);
+
+    nuc_label_sources(g); /* as importers do */
     struct nuc_span first = written(g);
     struct nuc_span second = written(nuc_graph_copy(g));
 

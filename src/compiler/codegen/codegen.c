@@ -74,6 +74,24 @@ static const char *function_of(const struct nuc_kernel_entry *entry)
 
 /* ---- header ---- */
 
+/* ", layers.0/add, train.py:23": what an instruction is of, where the program says it, as a comment takes it. */
+static const char *place_of(struct nuc_context *cx, const struct nuc_view_frame *frame)
+{
+    const struct nuc_view_list label = frame->context.count > 0 ? frame->context : frame->name;
+    struct nuc_text text;
+
+    if (label.count == 0)
+        return "";
+    nuc_text_init(&text, cx);
+    nuc_text_addf(&text, ", %s", nuc_view_text(cx, label));
+    if (frame->file.count > 0)
+        nuc_text_addf(&text, ", %s:%d", nuc_base_name(nuc_view_text(cx, frame->file)), (int)frame->line);
+    char *shown = nuc_strdup(cx, nuc_text_string(&text));
+    for (char *c = shown; *c != '\0'; c++)
+        *c = is_name_part(*c) || strchr(" .:,/+()[]-", *c) != NULL ? *c : '_';
+    return shown;
+}
+
 /* What the model calls it, as far as that can stand in a comment. */
 static const char *name_of(const struct nuc_codegen *g, bool input, uint32_t i)
 {
@@ -229,10 +247,11 @@ static void add_step(struct nuc_codegen *g, struct nuc_text *out, uint32_t index
 
     if (in->kind == NUC_INSTRUCTION_KERNEL) {
         const struct nuc_kernel_entry *kernel = g->program.instructions[index].u.call.of.kernel;
-        nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s */\n", function_of(kernel), index, in->args.count,
-                      kernel->name);
+        nuc_text_addf(out, "    {%s, args%u, %u, 0}, /* %s%s */\n", function_of(kernel), index, in->args.count,
+                      kernel->name, place_of(g->cx, &in->frame));
     } else if (in->kind == NUC_INSTRUCTION_DELEGATE) {
-        nuc_text_addf(out, "    {NULL, args%u, %u, %zu},\n", index, in->args.count, nuc_codegen_delegate(g, in->index));
+        nuc_text_addf(out, "    {NULL, args%u, %u, %zu}, /* NPU%s */\n", index, in->args.count,
+                      nuc_codegen_delegate(g, in->index), place_of(g->cx, &in->frame));
     } else if (in->kind == NUC_INSTRUCTION_MOVE) {
         nuc_text_addf(out, "    {move, args%u, 2, 0},\n", index);
     }

@@ -3,6 +3,7 @@
 #include "compiler/cortexm/strip_stage.h"
 #include "compiler/cortexm/strips.h"
 #include "compiler/graph/conv_args.h"
+#include "compiler/graph/labels.h"
 #include "compiler/graph/op_list.h"
 #include "host/text.h"
 
@@ -94,6 +95,16 @@ static struct nuc_meta rows_meta(const struct nuc_strip_node *n, struct nuc_rows
     return m;
 }
 
+/* People see which rows of the value it holds. */
+static void label_rows(struct nuc_graph *g, struct nuc_node *node, const char *what, struct nuc_rows rows)
+{
+    const long long first = rows.low, last = rows.high - 1;
+
+    nuc_set_form(g, node,
+                 first == last ? nuc_format(g->cx, "%srow %lld", what, first)
+                               : nuc_format(g->cx, "%srows %lld to %lld", what, first, last));
+}
+
 static struct nuc_node *compute_fresh(struct cutting *t, const struct nuc_strip_node *n)
 {
     struct nuc_graph *g = t->cm.g;
@@ -110,6 +121,7 @@ static struct nuc_node *compute_fresh(struct cutting *t, const struct nuc_strip_
     nuc_rename(
         g, strip,
         nuc_format(g->cx, "%s_rows_%lld_%lld", n->node->name, (long long)n->fresh.low, (long long)n->fresh.high));
+    label_rows(g, strip, "", n->fresh);
     return strip;
 }
 
@@ -145,6 +157,7 @@ static void compute_strip(struct cutting *t, uint32_t place)
     t->strips[place] = join(t, n->node, n->dim, parts, 2);
     struct nuc_meta meta = rows_meta(n, n->rows);
     nuc_set_val(t->cm.g, t->strips[place], &meta);
+    label_rows(t->cm.g, t->strips[place], "", n->rows);
 }
 
 /* Behind the last node that reads a value: what the next strip reads of it, too, so that the rest is free. */
@@ -157,6 +170,7 @@ static void keep_rows(struct cutting *t, uint32_t place)
             continue;
         struct nuc_rows part = {kept.low - now->rows.low, kept.high - now->rows.low};
         t->kept[i] = copy_of(t, rows_view(t, t->strips[i], now->dim, part));
+        label_rows(t->cm.g, t->kept[i], "kept ", kept);
     }
 }
 

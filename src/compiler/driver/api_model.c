@@ -141,6 +141,7 @@ static void index_nodes(struct nuc_model *m)
     m->nodes = nuc_alloc_array(m->c->cx, m->graph->n_nodes, sizeof(struct nuc_node *));
     for (struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
         m->nodes[i++] = n;
+    m->labels = nuc_label_graph(m->graph);
 }
 
 static void fill_inputs(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out)
@@ -186,13 +187,14 @@ static const char *reason_text(struct nuc_context *cx, const struct nuc_decision
     bool actual = d->actual != NULL && *d->actual != '\0', limit = d->limit != NULL && *d->limit != '\0';
     return nuc_format(cx, "%s%s%s%s%s%s%s", d->rule, actual ? ": " : "", actual ? d->actual : "",
                       limit ? ", allowed " : "", limit ? d->limit : "", d->because != NULL ? "; decided by " : "",
-                      d->because != NULL ? d->because->name : "");
+                      d->because != NULL ? nuc_own_label(d->because) : "");
 }
 
 void nuc_fill_node_info(struct nuc_model *m, const struct nuc_node *n, struct nuc_node_info *out)
 {
     *out = (struct nuc_node_info){
         .name = n->name,
+        .label = m->nodes != NULL ? m->labels.of[n->id] : nuc_own_label(n),
         .target = nuc_node_op_name(n),
         .is_quantize = nuc_is_quantize(n),
         .is_dequantize = nuc_is_dequantize(n),

@@ -4,7 +4,7 @@
 
 #include "base/span.h"
 #include "compiler/driver/settings.h"
-#include "compiler/graph/graph.h"
+#include "compiler/graph/labels.h"
 #include "host/clock.h"
 #include "host/context.h"
 #include "host/file.h"
@@ -67,6 +67,7 @@ struct nuc_model {
     struct nuc_evaluator *evaluator;     /* made by the first run */
     struct nuc_boundary *boundary;       /* made by the first run of a model with an `io` */
     struct nuc_node **nodes;             /* by position, made by the first question */
+    struct nuc_labels labels;            /* made with it */
 };
 
 /*

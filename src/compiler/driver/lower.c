@@ -5,6 +5,7 @@
 
 #include "compiler/cortexm/cortexm.h"
 #include "compiler/driver/converter.h"
+#include "compiler/graph/labels.h"
 #include "compiler/layout/orders.h"
 #include "compiler/litert/litert.h"
 #include "compiler/neutron/arrange/arrange.h"
@@ -147,12 +148,14 @@ static struct nuc_span compose(struct nuc_context *cx, struct nuc_arena *outer, 
 struct handles {
     uint32_t count;                /* of ids */
     const struct nuc_node **nodes; /* by id */
-    struct nuc_kernel_name *names; /* by handle: nodes and the user's lines; NULL: not asked for */
+    struct nuc_labels labels;
+    bool as_reference;             /* LiteRT tensors and kernels are named after nodes */
+    struct nuc_kernel_name *names; /* by handle: labels and the user's lines; NULL: not asked for */
 };
 
-static struct handles list_handles(const struct nuc_graph *g, bool with_names)
+static struct handles list_handles(const struct nuc_graph *g, bool with_names, bool as_reference)
 {
-    struct handles h = {.count = g->next_id};
+    struct handles h = {.count = g->next_id, .labels = nuc_label_graph(g), .as_reference = as_reference};
 
     h.nodes = nuc_alloc_array(g->cx, h.count, sizeof(struct nuc_node *));
     if (with_names)
@@ -161,7 +164,8 @@ static struct handles list_handles(const struct nuc_graph *g, bool with_names)
         h.nodes[n->id] = n;
         if (!with_names)
             continue;
-        h.names[n->id + 1].node = n->name;
+        h.names[n->id + 1].node = as_reference ? n->name : h.labels.of[n->id];
+        h.names[n->id + 1].value = as_reference ? NULL : h.labels.value[n->id];
         if (n->source->file != NULL)
             h.names[n->id + 1].source = nuc_format(g->cx, "%s:%d", n->source->file, n->source->line);
     }
@@ -263,6 +267,7 @@ static struct converted convert(struct nuc_model *m, const struct handles *h, co
         .use_neutron_for_format_conversion = s->o.use_neutron_for_format_conversion,
         .arrange = !s->o.reference_compat,
         .reference_compat = s->o.reference_compat,
+        .labels = h->as_reference ? NULL : &h->labels,
     };
     const struct nuc_convert_options convert = {
         .costs = s->target->npu,
@@ -406,7 +411,7 @@ static void lower_partitions(struct nuc_model *m, bool for_caller)
 {
     struct nuc_lowered *l = m->lowered;
     struct nuc_program_report *r = &l->report;
-    const struct handles handles = list_handles(m->graph, m->settings->o.profile);
+    const struct handles handles = list_handles(m->graph, m->settings->o.profile, m->settings->o.reference_compat);
 
     l->n_handles = handles.count;
     l->handles = handles.nodes;

@@ -116,6 +116,7 @@ void nuc_make_program(struct nuc_job *j)
     struct nuc_named_data named = {.key = NUC_FACTS_KEY};
     struct nuc_program_options options = {.delegate_data = o->delegate_data,
                                           .stack_traces = o->profile,
+                                          .labels = !o->reference_compat,
                                           .keep_order = o->reference_compat,
                                           .plan_delegate_scratch = o->plan_delegate_scratch,
                                           .in_place = nuc_allows_in_place(m->settings),

@@ -252,7 +252,8 @@ static void put_results(struct nuc_pt2_writer *w, json_t *json, const struct nuc
 
 /*
  * The form of Python's traceback and of torch's module stack: key, path and type of each module, between commas. The
- * call that the node is made of, where its name does not say it, is for readers of ours; torch passes it by.
+ * call that the node is made of, where its name does not say it, and the label are for readers of ours; torch passes
+ * them by.
  */
 static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nuc_node *node)
 {
@@ -262,6 +263,8 @@ static void put_metadata(struct nuc_pt2_writer *w, json_t *json, const struct nu
 
     if (call != NULL && strcmp(call, node->name) != 0)
         nuc_put_string(w->cx, metadata, "nucleon_call", call);
+    if (source->label != NULL && nuc_is_operator(node))
+        nuc_put_string(w->cx, metadata, "nucleon_label", source->label);
     if (source->file != NULL && strpbrk(source->file, "\"\n") == NULL)
         nuc_put_string(w->cx, metadata, "stack_trace",
                        nuc_format(w->cx, "  File \"%s\", line %d, in forward\n", source->file, source->line));

@@ -4,6 +4,7 @@
 #include "compiler/driver/model_facts.h"
 #include "compiler/export/json_build.h"
 #include "compiler/full_report/full_report.h"
+#include "compiler/graph/labels.h"
 #include "compiler/graph/quant.h"
 #include "compiler/neutron/convert/convert.h"
 #include "compiler/support/estimate.h"
@@ -40,16 +41,11 @@ static enum nuc_where where_of(const struct nuc_report *r, const struct nuc_expl
     return is_float ? NUC_ON_CPU_IN_FLOAT : NUC_ON_CPU;
 }
 
-static const char *label_of(const struct nuc_report *r, const struct nuc_node *node)
-{
-    (void)r;
-    return node->name;
-}
-
 void nuc_list_report_nodes(struct nuc_report *r)
 {
     const struct nuc_graph *g = r->partitioned->graph;
     const struct nuc_arg *outputs = &nuc_output_node(g)->args[NUC_ARG(OUTPUT, values)];
+    const struct nuc_labels labels = nuc_label_graph(g);
     size_t index = 0;
 
     r->nodes = nuc_alloc_array(r->cx, (size_t)g->n_nodes + outputs->count, sizeof *r->nodes);
@@ -71,7 +67,7 @@ void nuc_list_report_nodes(struct nuc_report *r)
             continue;
         add_with_id(r, row->node, where_of(r, row));
         r->nodes[r->n_nodes - 1].row = row;
-        r->nodes[r->n_nodes - 1].label = label_of(r, row->node);
+        r->nodes[r->n_nodes - 1].label = labels.of[row->node->id];
     }
     for (uint32_t i = 0; i < outputs->count; i++) {
         struct nuc_report_node *n = add(r, outputs->u.nodes[i], NUC_BOUNDARY);

@@ -154,6 +154,9 @@ struct nuc_source {
     const char *call;   /* what tells this call of it from others in the file; NULL when unknown */
     /* The same in the float model that the file was quantized from; NULL where it was not, or does not say. */
     const char *first_call;
+    /* What people call it (labels.h), which the parts that it becomes share; NULL: as the values that it reads. */
+    const char *label;
+    const char *form; /* "rows 0 to 7": which part of that value; NULL: all of it */
 };
 
 /* Tensor format of a value on the NPU's side (specs of the reference backend: CF becomes N..C). */
@@ -474,7 +477,7 @@ const struct nuc_data *nuc_dense_data(struct nuc_context *cx, const struct nuc_m
 /* "float32[1, 3, 32, 32]", with " channels-last" or the dim order at the end when not contiguous. */
 const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m);
 
-/* "node 'conv2d_1' (aten.conv2d.default, train.py:23)": how messages name a node. */
+/* "node 'layers.0.conv1' (aten.conv2d.default, train.py:23)": how messages name a node, by its label (labels.h). */
 const char *nuc_node_text(struct nuc_context *cx, const struct nuc_node *node);
 
 /* ---- text form, verification (text.c, verify.c, shapes.c) ---- */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/graph/graph.h"
+#include "compiler/graph/labels.h"
 #include "host/file.h"
 #include "host/text.h"
 
@@ -252,8 +253,10 @@ const char *nuc_meta_text(struct nuc_context *cx, const struct nuc_meta *m)
 
 const char *nuc_node_text(struct nuc_context *cx, const struct nuc_node *node)
 {
+    const char *label = nuc_own_label(node);
+
     if (node->source->file == NULL)
-        return nuc_format(cx, "node '%s' (%s)", node->name, nuc_node_op_name(node));
-    return nuc_format(cx, "node '%s' (%s, %s:%d)", node->name, nuc_node_op_name(node),
-                      nuc_base_name(node->source->file), node->source->line);
+        return nuc_format(cx, "node '%s' (%s)", label, nuc_node_op_name(node));
+    return nuc_format(cx, "node '%s' (%s, %s:%d)", label, nuc_node_op_name(node), nuc_base_name(node->source->file),
+                      node->source->line);
 }

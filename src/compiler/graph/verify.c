@@ -44,7 +44,10 @@ bool nuc_meta_is_valid(const struct nuc_meta *m)
 
 _Noreturn static void broken(const struct verifier *v, const struct nuc_node *node, const char *what)
 {
-    nuc_fail(v->g->cx, NUC_INTERNAL, "%s: after %s: %s: %s", v->g->file, v->stage, nuc_node_text(v->g->cx, node), what);
+    const char *name = node->source->label == NULL ? "" : nuc_format(v->g->cx, ", %%%s in the graph", node->name);
+
+    nuc_fail(v->g->cx, NUC_INTERNAL, "%s: after %s: %s%s: %s", v->g->file, v->stage, nuc_node_text(v->g->cx, node),
+             name, what);
 }
 
 static bool was_seen(const struct verifier *v, const struct nuc_node *node)

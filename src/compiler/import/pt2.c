@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "compiler/graph/labels.h"
 #include "compiler/import/importer.h"
 
 /* ---- entries ---- */
@@ -326,5 +327,6 @@ struct nuc_graph *nuc_import_pt2(struct nuc_context *cx, const char *path)
     nuc_json_close(&im->weights);
     nuc_json_close(&im->constants);
     remove_unread(im->g);
+    nuc_label_sources(im->g);
     return im->g;
 }

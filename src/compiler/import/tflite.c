@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "compiler/graph/labels.h"
+#include "host/characters.h"
 #include "host/file.h"
 #include "tflite_import.h"
 
@@ -150,6 +152,16 @@ static struct nuc_lt_op read_as_float(struct nuc_ti *ti, const struct nuc_lt_op 
 
 /* ---- operators ---- */
 
+/* The first name of the tensor that the operator makes: converters join those of all operators that became one. */
+static const char *operator_label(const struct nuc_ti *ti)
+{
+    const char *name = ti->op->n_outputs > 0 ? ti->s->tensors[ti->op->outputs[0]].name : NULL;
+
+    if (name == NULL || *name == '\0' || *name == ';')
+        return NULL;
+    return nuc_plain_text(ti->cx, nuc_format(ti->cx, "%.*s", (int)strcspn(name, ";"), name));
+}
+
 static const struct nuc_source *read_source(const struct nuc_ti *ti)
 {
     struct nuc_source *source = nuc_alloc(ti->cx, sizeof *source);
@@ -157,7 +169,8 @@ static const struct nuc_source *read_source(const struct nuc_ti *ti)
     *source = (struct nuc_source){.file = nuc_base_name(ti->m->file),
                                   .line = (int)ti->index,
                                   .op = nuc_lt_code_name(ti->cx, ti->op->code),
-                                  .call = nuc_format(ti->cx, "%u", ti->index)};
+                                  .call = nuc_format(ti->cx, "%u", ti->index),
+                                  .label = operator_label(ti)};
     return source;
 }
 
@@ -278,6 +291,7 @@ struct nuc_graph *nuc_import_litert(struct nuc_context *cx, const struct nuc_lt_
     struct nuc_node *output = nuc_add_node(ti.g, NULL, NUC_OP_OUTPUT, "output");
     nuc_set_arg_nodes(output, ti.g, NUC_ARG(OUTPUT, values), results, ti.s->n_outputs);
     nuc_remove_dead(ti.g);
+    nuc_label_sources(ti.g);
     return ti.g;
 }
 

@@ -1,6 +1,8 @@
 /* Replacing partitions by delegate calls. */
 #include "compiler/partition/partition.h"
 
+#include "compiler/graph/labels.h"
+
 /* ---- call nodes ---- */
 
 static struct nuc_node *add_call(struct nuc_graph *g, const struct nuc_partition *p)
@@ -13,6 +15,7 @@ static struct nuc_node *add_call(struct nuc_graph *g, const struct nuc_partition
     nuc_set_arg_nodes(call, g, NUC_ARG(CALL_DELEGATE, inputs), p->inputs, p->n_inputs);
     nuc_set_tuple(g, call, metas, p->n_outputs);
     nuc_made_of(call, p->nodes[0]);
+    nuc_set_label(g, call, p->tag);
     return call;
 }
 

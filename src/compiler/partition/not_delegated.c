@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "compiler/graph/labels.h"
 #include "host/nearest.h"
 #include "host/text.h"
 
@@ -10,6 +11,8 @@ struct not_delegated {
     uint32_t count;
     const char **given;    /* as the user wrote them */
     const char **patterns; /* what is compared */
+    struct nuc_labels labels;
+    uint32_t n_labels; /* ids that have one */
 };
 
 /* "aten::add" and "edge.aten.add" are written "aten.add"; by_part: "::" stands for "_", as in a node's name. */
@@ -69,11 +72,20 @@ static bool matches_operator(const char *pattern, const char *name)
     return nuc_glob_matches(pattern, space) || nuc_glob_matches(pattern, base);
 }
 
+/* By its label, or by that of the value that it is a part of. */
+static bool matches_label(const struct not_delegated *list, const char *pattern, const struct nuc_node *node)
+{
+    if (node->id >= list->n_labels)
+        return nuc_glob_matches(pattern, nuc_own_label(node));
+    return nuc_glob_matches(pattern, list->labels.of[node->id]) ||
+           nuc_glob_matches(pattern, list->labels.value[node->id]);
+}
+
 static bool matches(const struct not_delegated *list, uint32_t index, const struct nuc_node *node)
 {
     if (list->by_part)
         return strstr(node->name, list->patterns[index]) != NULL;
-    return nuc_glob_matches(list->patterns[index], node->name) ||
+    return nuc_glob_matches(list->patterns[index], node->name) || matches_label(list, list->patterns[index], node) ||
            matches_operator(list->patterns[index], nuc_node_op_name(node)) ||
            (node->source->op != NULL && matches_operator(list->patterns[index], node->source->op));
 }
@@ -115,9 +127,9 @@ static const char *name_at(const void *list, size_t index)
 }
 
 /* Of the operators of the graph, and of its nodes. */
-static const char *nearest_name(const struct nuc_graph *g, const char *given)
+static const char *nearest_name(const struct not_delegated *list, const struct nuc_graph *g, const char *given)
 {
-    const char **names = nuc_alloc_array(g->cx, 2 * (size_t)g->n_nodes + 1, sizeof *names);
+    const char **names = nuc_alloc_array(g->cx, 3 * (size_t)g->n_nodes + 1, sizeof *names);
     size_t count = 0;
 
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
@@ -125,6 +137,7 @@ static const char *nearest_name(const struct nuc_graph *g, const char *given)
             continue;
         names[count++] = nuc_short_op_name(nuc_node_op_name(n));
         names[count++] = n->name;
+        names[count++] = list->labels.of[n->id];
     }
     return nuc_did_you_mean(g->cx, given, name_at, names);
 }
@@ -138,8 +151,8 @@ static void check_used(const struct not_delegated *list, const struct nuc_graph 
         if (n == NULL)
             nuc_fail(g->cx, NUC_BAD_USAGE,
                      "%s: '%s' among the operators not to delegate matches no operator and no node%s: give a node's "
-                     "name, or one of the model's operators: %s",
-                     g->file, list->given[i], nearest_name(g, list->given[i]), known_operators(g));
+                     "label or name, or one of the model's operators: %s",
+                     g->file, list->given[i], nearest_name(list, g, list->given[i]), known_operators(g));
     }
 }
 
@@ -153,6 +166,10 @@ struct not_delegated *nuc_not_delegated_new(struct nuc_graph *g, const struct nu
     if (count == 1 && options->operators_not_to_delegate[0][0] == '\0')
         count = 0;
     list->count = count;
+    if (!list->by_part && count > 0) {
+        list->labels = nuc_label_graph(g);
+        list->n_labels = g->next_id;
+    }
     list->given = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof(char *));
     list->patterns = nuc_alloc_array(g->cx, (size_t)count + 1, sizeof(char *));
     for (uint32_t i = 0; i < count; i++) {

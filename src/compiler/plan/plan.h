@@ -22,7 +22,7 @@ struct nuc_plan_range {
 
 /* What became of a range, for reports. */
 struct nuc_planned {
-    const char *name;
+    const char *name; /* label of the value (graph/labels.h), or what the bytes are for */
     uint64_t size, address;
     uint32_t first, last; /* steps in which it lives, both included */
     uint32_t owner;       /* what it holds: of the arena 1 + id of a node, of a scratch a debug handle; 0: not known */

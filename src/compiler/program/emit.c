@@ -38,10 +38,12 @@ static uint32_t add_int(struct nuc_emission *e, int64_t i)
     return add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_INT, .u.i = i});
 }
 
-uint32_t nuc_emit_storage(struct nuc_emission *e, size_t bytes, const char *name)
+uint32_t nuc_emit_storage(struct nuc_emission *e, size_t bytes, const struct nuc_node *node, uint32_t result,
+                          const char *form)
 {
     e->storages = nuc_grow(e->cx, e->storages, &e->storages_capacity, e->n_storages + 1, sizeof *e->storages);
-    e->storages[e->n_storages] = (struct nuc_emit_storage){.bytes = bytes, .name = name};
+    e->storages[e->n_storages] =
+        (struct nuc_emit_storage){.bytes = bytes, .node = node, .result = result, .form = form};
     return (uint32_t)e->n_storages++;
 }
 
@@ -186,8 +188,8 @@ static uint32_t *add_results(struct nuc_emission *e, const struct nuc_node *node
         return values;
     }
     for (uint32_t i = 0; i < node->n_vals; i++) {
-        const char *name = node->n_vals == 1 ? node->name : nuc_format(e->cx, "%s[%u]", node->name, i);
-        values[i] = add_tensor(e, &node->vals[i], nuc_emit_storage(e, nuc_bytes(&node->vals[i]), name), 0);
+        uint32_t storage = nuc_emit_storage(e, nuc_bytes(&node->vals[i]), node, i, NULL);
+        values[i] = add_tensor(e, &node->vals[i], storage, 0);
     }
     e->value_of[node->id] = values;
     return values;
@@ -317,13 +319,12 @@ static bool feeds_output(const struct nuc_node *node)
 static uint32_t emit_contiguous_copy(struct nuc_emission *e, const struct nuc_node *source)
 {
     struct nuc_meta *meta = nuc_copy(e->cx, &source->vals[0], sizeof *meta);
-    const char *name = nuc_format(e->cx, "%s, contiguous", source->name);
     int64_t order[NUC_MAX_RANK];
 
     nuc_set_contiguous(meta);
     for (uint32_t d = 0; d < meta->rank; d++)
         order[d] = d;
-    uint32_t copy = add_tensor(e, meta, nuc_emit_storage(e, nuc_bytes(meta), name), 0);
+    uint32_t copy = add_tensor(e, meta, nuc_emit_storage(e, nuc_bytes(meta), source, 0, "contiguous"), 0);
     uint32_t non_blocking = add_value(e, (struct nuc_emit_value){.kind = NUC_EMIT_BOOL});
     uint32_t dim_order = add_ints(e, order, meta->rank);
     const uint32_t args[] = {tensor_of(e, source), non_blocking, dim_order, copy, copy};
@@ -434,7 +435,7 @@ static void place_parts(struct nuc_emission *e, const struct nuc_node *joined)
 {
     const struct nuc_arg *parts = &joined->args[NUC_ARG(NUCLEON_JOINED_ROWS, tensors)];
     int64_t dim = nuc_integer(joined, NUC_ARG(NUCLEON_JOINED_ROWS, dim), 0), row = 0;
-    uint32_t storage = nuc_emit_storage(e, nuc_bytes(&joined->vals[0]), joined->name);
+    uint32_t storage = nuc_emit_storage(e, nuc_bytes(&joined->vals[0]), joined, 0, NULL);
 
     e->places[joined->id] = (struct nuc_emit_place){true, storage, 0};
     e->storages[storage].in_parts = true;

@@ -59,7 +59,9 @@ struct nuc_emit_operator {
 /* Bytes that values share. The lifetime counts in instructions from 1; 0 is before the first, as inputs are. */
 struct nuc_emit_storage {
     size_t bytes;
-    const char *name; /* of the node that computes it */
+    const struct nuc_node *node; /* whose result it holds */
+    uint32_t result;
+    const char *form; /* NULL, what tells it from that result, or without a node what it is */
     uint32_t first, last;
     uint64_t address;
     bool in_parts; /* several instructions compute it */
@@ -98,8 +100,9 @@ struct nuc_emission {
     struct nuc_plan plan; /* addresses are those of the storages */
 };
 
-/* A storage of its own. Returns its index. */
-uint32_t nuc_emit_storage(struct nuc_emission *e, size_t bytes, const char *name);
+/* A storage of its own, for what the members of struct nuc_emit_storage say. Returns its index. */
+uint32_t nuc_emit_storage(struct nuc_emission *e, size_t bytes, const struct nuc_node *node, uint32_t result,
+                          const char *form);
 
 /* Values and instructions of the graph; plans the memory. */
 struct nuc_emission *nuc_emit_graph(struct nuc_graph *g, const struct nuc_program_options *o);

@@ -1,5 +1,6 @@
 #include "compiler/program/program.h"
 
+#include "compiler/graph/labels.h"
 #include "compiler/program/emit.h"
 #include "compiler/program/legalize.h"
 #include "compiler/program/sink.h"
@@ -19,8 +20,17 @@ static uint32_t *storage_owners(const struct nuc_emission *e)
     return owners;
 }
 
+static const char *label_of(struct nuc_context *cx, const struct nuc_labels *labels, const struct nuc_emit_storage *s)
+{
+    if (s->node == NULL)
+        return s->form;
+    const char *label = nuc_label_of_result(cx, labels, s->node, s->result);
+    return s->form != NULL ? nuc_format(cx, "%s (%s)", label, s->form) : label;
+}
+
 static void report_tensors(const struct nuc_emission *e, struct nuc_program_memory_report *out)
 {
+    const struct nuc_labels labels = nuc_label_graph(e->g);
     struct nuc_planned *tensors = nuc_alloc_array(e->cx, e->n_storages, sizeof *tensors);
     const uint32_t *owners = storage_owners(e);
 
@@ -28,8 +38,8 @@ static void report_tensors(const struct nuc_emission *e, struct nuc_program_memo
     for (size_t i = 0; i < e->n_storages; i++) {
         const struct nuc_emit_storage *s = &e->storages[i];
         if (s->bytes > 0 && s->first <= s->last)
-            tensors[out->n_tensors++] =
-                (struct nuc_planned){s->name, s->bytes, (uint64_t)s->address, s->first, s->last, owners[i]};
+            tensors[out->n_tensors++] = (struct nuc_planned){
+                label_of(e->cx, &labels, s), s->bytes, (uint64_t)s->address, s->first, s->last, owners[i]};
     }
     out->tensors = tensors;
 }

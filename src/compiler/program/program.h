@@ -45,6 +45,7 @@ struct nuc_program_options {
     const char *method;                        /* NULL: "forward" */
     enum nuc_segment_mode delegate_data;       /* inside the program, or in segments after it */
     bool stack_traces;                         /* of each instruction: node, file and line */
+    bool labels;                               /* stack traces have labels (graph/labels.h), too */
     bool keep_order;                           /* and a value for each argument: see nuc_write_program() */
     bool plan_delegate_scratch;                /* the planned memory holds the scratch of delegates too */
     bool in_place;                             /* int8 results may lie over inputs: kernels are those of this library */

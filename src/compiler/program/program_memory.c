@@ -46,9 +46,8 @@ static void add_scratch(struct nuc_emission *e)
     e->scratch_of = nuc_alloc_array(e->cx, e->n_delegates, sizeof *e->scratch_of);
     for (size_t i = 0; i < e->n_delegates; i++) {
         const struct nuc_delegate *d = e->delegates[i];
-        e->scratch_of[i] = d->scratch_size == 0
-                               ? NUC_NO_STORAGE
-                               : nuc_emit_storage(e, d->scratch_size, nuc_format(e->cx, "scratch of %s", d->tag));
+        const char *what = nuc_format(e->cx, "scratch of %s", d->tag);
+        e->scratch_of[i] = d->scratch_size == 0 ? NUC_NO_STORAGE : nuc_emit_storage(e, d->scratch_size, NULL, 0, what);
     }
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/program_schema.h"
+#include "compiler/graph/labels.h"
 #include "compiler/partition/delegate.h"
 #include "compiler/program/emit.h"
 #include "host/flatbuilder.h"
@@ -165,16 +166,20 @@ static nuc_fb_ref add_instructions(struct serializer *s)
     return nuc_fb_add_refs(s->b, refs, s->e->n_instructions);
 }
 
-/* One frame per instruction, named after its node; the file is empty when the archive does not have the line. */
-static nuc_fb_ref add_stack_traces(struct serializer *s)
+/*
+ * One frame per instruction: the name is that of its node, the context its label (graph/labels.h), which the reference
+ * does not have. The file is empty when the archive does not have the line.
+ */
+static nuc_fb_ref add_stack_traces(struct serializer *s, bool with_labels)
 {
+    const struct nuc_labels labels = nuc_label_graph(s->e->g);
     nuc_fb_ref *refs = nuc_alloc_array(s->cx, s->e->n_instructions, sizeof *refs);
 
     for (size_t i = 0; i < s->e->n_instructions; i++) {
         const struct nuc_node *node = s->e->instructions[i].node;
         nuc_fb_ref file = nuc_fb_add_string(s->b, node->source->file != NULL ? node->source->file : "");
         nuc_fb_ref name = nuc_fb_add_string(s->b, node->name);
-        nuc_fb_ref context = nuc_fb_add_string(s->b, "");
+        nuc_fb_ref context = nuc_fb_add_string(s->b, with_labels ? labels.of[node->id] : "");
         nuc_fb_table_begin(s->b);
         nuc_fb_put_ref(s->b, NUC_FRAME_FILE, file);
         nuc_fb_put_i32(s->b, NUC_FRAME_LINE, node->source->line, 0);
@@ -318,7 +323,7 @@ static nuc_fb_ref add_method(struct serializer *s, const char *name, const char 
     refs[NUC_PLAN_INPUTS] = nuc_fb_add_vector(s->b, s->e->inputs, s->e->n_inputs, 4, 4);
     refs[NUC_PLAN_OUTPUTS] = nuc_fb_add_vector(s->b, s->e->outputs, s->e->n_outputs, 4, 4);
     nuc_fb_ref instructions = add_instructions(s);
-    refs[NUC_PLAN_CHAINS] = add_chains(s, instructions, stack_traces ? add_stack_traces(s) : 0);
+    refs[NUC_PLAN_CHAINS] = add_chains(s, instructions, stack_traces ? add_stack_traces(s, s->o->labels) : 0);
     refs[NUC_PLAN_OPERATORS] = add_operators(s);
     refs[NUC_PLAN_DELEGATES] = add_delegates(s);
     refs[NUC_PLAN_BUFFER_SIZES] = nuc_fb_add_vector(s->b, buffer_sizes, 2, 8, 8);

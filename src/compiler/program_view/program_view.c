@@ -275,6 +275,7 @@ static struct nuc_view_frame innermost_frame(struct parser *p, struct nuc_fb_vec
     if (frames.count > 0)
         frame = nuc_fb_vec_table(&p->r, frames, frames.count - 1);
     return (struct nuc_view_frame){shared_text(p, frame, NUC_FRAME_FILE), shared_text(p, frame, NUC_FRAME_NAME),
+                                   shared_text(p, frame, NUC_FRAME_CONTEXT),
                                    nuc_fb_i32(&p->r, frame, NUC_FRAME_LINE, 0)};
 }
 

@@ -41,9 +41,12 @@ struct nuc_view_operator {
     struct nuc_view_list name, overload;
 };
 
-/* The innermost frame of an instruction's stack trace; empty texts when the program has none. */
+/*
+ * The innermost frame of an instruction's stack trace; empty texts when the program has none. In programs of nucleon's
+ * the name is that of a node, the context its label.
+ */
 struct nuc_view_frame {
-    struct nuc_view_list file, name;
+    struct nuc_view_list file, name, context;
     int32_t line;
 };
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "compiler/report/profile.h"
+#include "host/file.h"
 #include "host/flatbuilder.h"
 
 enum { DUMP_VERSION, DUMP_RUNS };
@@ -19,7 +20,7 @@ enum {
 };
 
 struct event {
-    const char *name;
+    const char *name, *delegate_name;        /* NULL: none; an event has the number of a kernel or its name */
     int32_t chain, instruction, delegate_id; /* -1: none */
     const uint8_t *metadata;                 /* one byte, NULL: none */
     uint64_t start, end;
@@ -28,6 +29,7 @@ struct event {
 static nuc_fb_ref add_event(struct nuc_fb_builder *b, const struct event *e)
 {
     nuc_fb_ref name = e->name != NULL ? nuc_fb_add_string(b, e->name) : 0;
+    nuc_fb_ref delegate_name = e->delegate_name != NULL ? nuc_fb_add_string(b, e->delegate_name) : 0;
     nuc_fb_ref metadata = e->metadata != NULL ? nuc_fb_add_vector(b, e->metadata, 1, 1, 1) : 0;
 
     nuc_fb_table_begin(b);
@@ -35,6 +37,7 @@ static nuc_fb_ref add_event(struct nuc_fb_builder *b, const struct event *e)
     nuc_fb_put_i32(b, PROFILE_CHAIN, e->chain, 0);
     nuc_fb_put_i32(b, PROFILE_INSTRUCTION, e->instruction, -1);
     nuc_fb_put_i32(b, PROFILE_DELEGATE_INT, e->delegate_id, -1);
+    nuc_fb_put_ref(b, PROFILE_DELEGATE_STRING, delegate_name);
     nuc_fb_put_ref(b, PROFILE_METADATA, metadata);
     nuc_fb_put_u64(b, PROFILE_START, e->start, 0);
     nuc_fb_put_u64(b, PROFILE_END, e->end, 0);
@@ -44,24 +47,41 @@ static nuc_fb_ref add_event(struct nuc_fb_builder *b, const struct event *e)
     return nuc_fb_table_end(b);
 }
 
+/* "conv1 + relu (train.py:23)"; NULL: the program does not say. */
+static const char *place_text(struct nuc_context *cx, const struct nuc_profile_row *row)
+{
+    if (row->label == NULL || row->source == NULL)
+        return row->label;
+    return nuc_format(cx, "%s (%s)", row->label, nuc_base_name(row->source));
+}
+
 /*
  * What ExecuTorch's runtime and its NeutronBackend log: OPERATOR_CALL and DELEGATE_CALL around instructions, within a
  * delegate call an event for each kernel, numbered from 0 with the function code as metadata, and one for the end.
+ * Where the program has labels, they are part of the names of operators, and kernels have names instead of numbers:
+ * without an ETRecord the Inspector has nothing else to say what an event is of, and of number and name it shows the
+ * number. Names begin with the number, since one call may have kernels of the same label.
  */
 static void add_row_events(struct nuc_context *cx, struct nuc_fb_builder *b, const struct nuc_profile *p, size_t at,
                            nuc_fb_ref *refs, size_t *count)
 {
     static const uint8_t dump = 0;
     const struct nuc_profile_row *row = &p->rows[at];
-    struct event e = {NULL, 0, (int32_t)row->instruction, -1, NULL, row->start, row->start + row->cycles};
+    const char *place = place_text(cx, row);
+    struct event e = {.instruction = (int32_t)row->instruction,
+                      .delegate_id = -1,
+                      .start = row->start,
+                      .end = row->start + row->cycles};
 
     if (row->kind == NUC_PROFILE_KERNEL) {
-        e.delegate_id = (int32_t)row->kernel;
+        e.delegate_id = place == NULL ? (int32_t)row->kernel : -1;
+        e.delegate_name = place != NULL ? nuc_format(cx, "%u %s: %s", row->kernel, row->what, place) : NULL;
         e.metadata = &row->metadata;
         refs[(*count)++] = add_event(b, &e);
         bool last = at + 1 == p->n_rows || p->rows[at + 1].kind != NUC_PROFILE_KERNEL;
         if (last) {
-            e.delegate_id++;
+            e.delegate_id = (int32_t)row->kernel + 1;
+            e.delegate_name = NULL;
             e.metadata = &dump;
             e.start = e.end;
             refs[(*count)++] = add_event(b, &e);
@@ -70,7 +90,8 @@ static void add_row_events(struct nuc_context *cx, struct nuc_fb_builder *b, con
     }
     if (row->kind == NUC_PROFILE_CPU) {
         const char *scope = strstr(row->what, "::");
-        e.name = nuc_format(cx, "native_call_%s", scope != NULL ? scope + 2 : row->what);
+        e.name = nuc_format(cx, "native_call_%s%s%s", scope != NULL ? scope + 2 : row->what, place != NULL ? ": " : "",
+                            place != NULL ? place : "");
         refs[(*count)++] = add_event(b, &e);
     }
     e.name = row->kind == NUC_PROFILE_CPU ? "OPERATOR_CALL" : "DELEGATE_CALL";
@@ -86,7 +107,9 @@ static nuc_fb_ref add_run(struct nuc_context *cx, struct nuc_fb_builder *b, cons
 
     for (size_t i = 0; i < p->n_rows; i++)
         add_row_events(cx, b, p, i, refs, &count);
-    refs[count++] = add_event(b, &(struct event){"Method::execute", -1, -1, -1, NULL, 0, p->cycles});
+    refs[count++] = add_event(
+        b, &(struct event){
+               .name = "Method::execute", .chain = -1, .instruction = -1, .delegate_id = -1, .end = p->cycles});
     nuc_fb_ref events = nuc_fb_add_refs(b, refs, count);
     nuc_fb_ref name = nuc_fb_add_string(b, "Execute");
     nuc_fb_ref allocators = nuc_fb_add_refs(b, NULL, 0);

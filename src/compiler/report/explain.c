@@ -62,6 +62,7 @@ struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struc
     struct nuc_operator_counts counts = nuc_count_operators(g);
 
     e->file = g->file;
+    e->labels = nuc_label_graph(g);
     e->n_operators = counts.all;
     e->n_delegated = counts.delegated;
     e->target = target != NULL ? target : nuc_target_find(cx, NULL);

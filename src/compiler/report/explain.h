@@ -5,7 +5,7 @@
 #ifndef NUC_REPORT_EXPLAIN_H
 #define NUC_REPORT_EXPLAIN_H
 
-#include "compiler/graph/graph.h"
+#include "compiler/graph/labels.h"
 #include "compiler/partition/partition.h"
 #include "compiler/target/target.h"
 #include "host/text.h"
@@ -58,8 +58,9 @@ struct nuc_explanation {
     const char *file;
     const struct nuc_target *target;
     const struct nuc_flavor *flavor;
-    bool delegates;      /* the NPU was asked */
-    bool made_up_ranges; /* the model came without quantization and without samples */
+    bool delegates;           /* the NPU was asked */
+    bool made_up_ranges;      /* the model came without quantization and without samples */
+    struct nuc_labels labels; /* of the graph that was explained */
     uint32_t n_rows;
     struct nuc_explain_row *rows; /* in graph order */
     uint32_t n_operators, n_delegated, n_partitions;

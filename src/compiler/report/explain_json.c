@@ -88,6 +88,7 @@ static void add_row(struct nuc_text *out, const struct nuc_explanation *e, const
 
     nuc_text_addf(out, "    {\"name\": ");
     add_string(out, n->name);
+    add_field(out, "label", e->labels.of[n->id]);
     add_field(out, "operator", nuc_node_op_name(n));
     add_field(out, "origin_operator", n->source->op);
     add_field(out, "file", n->source->file);

@@ -172,12 +172,15 @@ static void add_node(struct nuc_text *out, const struct nuc_explanation *e, cons
 {
     struct nuc_context *cx = out->cx;
     const char *name = nuc_short_op_name(nuc_node_op_name(row->node));
+    const char *label = e->labels.of[row->node->id];
     size_t room = NUC_LINE_WIDTH - INDENT - 1, most = (room - 1) / 2;
     size_t name_room = strlen(row->node->name) < most ? room - strlen(row->node->name) : most;
 
     add_line(out, row->partition != NULL ? row->partition : "CPU", row->node, cycles_of(row));
     name = nuc_shortened(cx, name, name_room);
     nuc_text_addf(out, "%*s%s %s\n", INDENT, "", name, nuc_shortened(cx, row->node->name, room - strlen(name)));
+    if (strcmp(label, row->node->name) != 0)
+        add_reason(out, "label", label);
     if (!has_reason(e, row))
         return;
     add_decision(out, e, row);

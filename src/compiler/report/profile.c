@@ -100,7 +100,7 @@ static void add_kernels(struct profiling *f, uint32_t instruction, struct nuc_sp
         row->instruction = instruction;
         row->kernel = k;
         row->what = opcode_name(opcode);
-        row->node = name.node;
+        row->label = name.node;
         row->source = name.source;
         row->record_start = clocks.clock.now;
         row->record_stop = nuc_npu_fetching_step(f->p->target->npu, &clocks, &r);
@@ -127,14 +127,16 @@ static const char *frame_text(struct nuc_context *cx, struct nuc_view_list text,
     return text.count == 0 ? NULL : nuc_view_text(cx, text);
 }
 
-static void add_call(struct profiling *f, uint32_t index, const struct nuc_view_delegate *delegate,
-                     const struct nuc_profile_run *run)
+static void add_call(struct profiling *f, uint32_t index, const struct nuc_view_method *m,
+                     const struct nuc_view_instruction *in, const struct nuc_profile_run *run)
 {
+    const struct nuc_view_delegate *delegate = &m->delegates[in->index];
     struct nuc_profile_row *row = add_row(f);
     size_t at = f->p->n_rows - 1;
 
     row->kind = NUC_PROFILE_CALL;
     row->instruction = index;
+    row->label = frame_text(f->cx, in->frame.context, false);
     row->what = delegate->backend.count > 0 ? nuc_view_text(f->cx, delegate->backend) : "delegate";
     row->cycles = f->p->target->costs.npu_call;
     spend(f, row->cycles, true);
@@ -160,9 +162,16 @@ static void add_operator(struct profiling *f, uint32_t index, const struct nuc_v
     row->instruction = index;
     row->what = op->overload.count == 0 ? name : nuc_format(f->cx, "%s.%s", name, nuc_view_text(f->cx, op->overload));
     row->node = frame_text(f->cx, in->frame.name, false);
+    row->label = frame_text(f->cx, in->frame.context, false);
+    row->label = row->label != NULL ? row->label : row->node;
     row->source = file != NULL ? nuc_format(f->cx, "%s:%d", file, (int)in->frame.line) : NULL;
     row->cycles = nuc_profile_cpu_cycles(f->p->target, m, row->what, in->args);
     spend(f, row->cycles, false);
+}
+
+static const char *plain(struct nuc_context *cx, const char *text)
+{
+    return text != NULL ? nuc_plain_text(cx, text) : NULL;
 }
 
 /* The names are the file's. */
@@ -171,8 +180,9 @@ static void make_plain(struct nuc_context *cx, struct nuc_profile *p)
     for (size_t i = 0; i < p->n_rows; i++) {
         struct nuc_profile_row *row = &p->rows[i];
         row->what = nuc_plain_text(cx, row->what);
-        row->node = row->node != NULL ? nuc_plain_text(cx, row->node) : NULL;
-        row->source = row->source != NULL ? nuc_plain_text(cx, row->source) : NULL;
+        row->label = plain(cx, row->label);
+        row->node = plain(cx, row->node);
+        row->source = plain(cx, row->source);
     }
 }
 
@@ -188,7 +198,7 @@ struct nuc_profile *nuc_profile_read(struct nuc_context *cx, const struct nuc_ta
     for (uint32_t i = 0; m->n_chains > 0 && i < chain->n_instructions; i++) {
         const struct nuc_view_instruction *in = &chain->instructions[i];
         if (in->kind == NUC_INSTRUCTION_DELEGATE)
-            add_call(&f, i, &m->delegates[in->index], run);
+            add_call(&f, i, m, in, run);
         else if (in->kind == NUC_INSTRUCTION_KERNEL)
             add_operator(&f, i, m, in);
     }
@@ -206,7 +216,7 @@ static void add_column(struct nuc_text *out, const char *text, size_t width)
 
 static void add_line(struct nuc_text *out, const struct nuc_profile *p, const struct nuc_profile_row *row)
 {
-    enum { NUMBER = 6, WHAT = 24, NODE = 40 };
+    enum { NUMBER = 6, WHAT = 24, LABEL = 40 };
     const char *number = row->kind == NUC_PROFILE_KERNEL ? nuc_format(out->cx, "%u.%u", row->instruction, row->kernel)
                                                          : nuc_format(out->cx, "%u", row->instruction);
     const char *scope = row->kind == NUC_PROFILE_CPU ? strstr(row->what, "::") : NULL;
@@ -219,7 +229,7 @@ static void add_line(struct nuc_text *out, const struct nuc_profile *p, const st
     nuc_text_addf(out, "%11llu %9.1f %5.1f%%  ", (unsigned long long)row->cycles,
                   (double)row->cycles / p->target->clock_hz * 1e6,
                   p->cycles > 0 ? (double)row->cycles / (double)p->cycles * 100 : 0.0);
-    add_column(out, row->node != NULL ? row->node : "-", NODE);
+    nuc_print_column(out, row->label != NULL ? row->label : "-", LABEL, (LABEL - 2) / 2);
     nuc_text_addf(out, "%s\n", row->source != NULL ? nuc_base_name(row->source) : "-");
 }
 
@@ -250,7 +260,7 @@ const char *nuc_profile_table(struct nuc_context *cx, const struct nuc_profile *
 
     nuc_text_init(&out, cx);
     nuc_text_addf(&out, "%-6s %-3s %-24s %11s %9s %6s  %-40s %s\n", "no.", "on", "operator or kernel", "cycles", "us",
-                  "share", "node", "source");
+                  "share", "label", "source");
     for (size_t i = 0; i < p->n_rows; i++)
         add_line(&out, p, &p->rows[i]);
     add_notes(&out, p);

@@ -21,7 +21,9 @@ struct nuc_profile_row {
     uint32_t instruction;
     uint32_t kernel;                    /* number in its call */
     const char *what;                   /* "aten::add.out", "NeutronBackend", "CONV_2D" */
-    const char *node, *source;          /* NULL: the program does not say */
+    const char *label;                  /* what people call it (graph/labels.h); NULL: the program does not say */
+    const char *node;                   /* an operator: the name of its node; NULL: the program does not say */
+    const char *source;                 /* "train.py:23"; NULL: the program does not say */
     uint64_t start, cycles;             /* start: from the beginning of the inference */
     uint64_t call_cycles;               /* of a call: its kernels */
     uint64_t record_start, record_stop; /* of a kernel: as the device noted them */

@@ -145,6 +145,7 @@ static void put_nodes(const struct writer *w, json_t *to, const struct nuc_node_
         const struct nuc_node_score *s = &nodes->nodes[i];
         json_t *o = nuc_put_object(w->cx, list, NULL);
         nuc_put_string(w->cx, o, "name", s->name);
+        nuc_put_string(w->cx, o, "label", s->label);
         nuc_put_string(w->cx, o, "float_name", s->float_name);
         nuc_put_string(w->cx, o, "operator", s->op);
         nuc_put_text(w->cx, o, "module", s->module);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "compiler/driver/dataset.h"
+#include "compiler/graph/labels.h"
 #include "compiler/graph/quant.h"
 #include "compiler/score/score.h"
 
@@ -116,6 +117,7 @@ static const struct nuc_node *counterpart(const struct comparison *k, const stru
 static void match(struct comparison *k)
 {
     const char *const *names;
+    const struct nuc_labels labels = nuc_label_graph(k->quantized->graph);
     size_t count;
 
     check(k, nuc_model_probes(k->quantized, &names, &count));
@@ -130,6 +132,7 @@ static void match(struct comparison *k)
         k->scores[k->result->n_nodes++] = (struct nuc_node_score){
             .name = q->name,
             .float_name = f->name,
+            .label = labels.of[q->id],
             .op = nuc_node_op_name(f),
             .module = f->source->module,
         };

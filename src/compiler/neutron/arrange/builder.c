@@ -74,7 +74,7 @@ int32_t nuc_ltb_add(struct nuc_ltb *b, const struct nuc_lt_tensor *tensor, enum 
     add_name(b, t.name);
     int32_t index = nuc_lt_add_tensor(b->model, &t);
     b->notes = nuc_grow(b->cx, b->notes, &b->notes_capacity, (size_t)index + 1, sizeof *b->notes);
-    b->notes[index] = (struct nuc_ltb_note){format, -1, -1};
+    b->notes[index] = (struct nuc_ltb_note){.format = format, .stand_in = -1, .channels_first = -1};
     return index;
 }
 
@@ -104,7 +104,10 @@ int32_t nuc_ltb_duplicate(struct nuc_ltb *b, int32_t tensor, const char *suffix,
     t.name = nuc_format(b->cx, "%s%s", t.name, suffix);
     if (!keep_data)
         t.data = (struct nuc_span){NULL, 0};
-    return nuc_ltb_add(b, &t, b->notes[tensor].format);
+    int32_t copy = nuc_ltb_add(b, &t, b->notes[tensor].format);
+    b->notes[copy].label = b->notes[tensor].label;
+    b->notes[copy].form = *suffix != '\0' ? suffix : b->notes[tensor].form;
+    return copy;
 }
 
 int32_t nuc_ltb_root(const struct nuc_ltb *b, int32_t tensor)
@@ -131,6 +134,68 @@ void nuc_ltb_swap_names(struct nuc_ltb *b, int32_t one, int32_t other)
 
     nuc_ltb_at(b, one)->name = nuc_ltb_at(b, other)->name;
     nuc_ltb_at(b, other)->name = name;
+    struct nuc_ltb_note *x = &b->notes[one], *y = &b->notes[other];
+    const char *label = x->label, *form = x->form;
+    x->label = y->label;
+    x->form = y->form;
+    y->label = label;
+    y->form = form;
+}
+
+/* "_channels_first" as words. */
+static const char *form_text(struct nuc_context *cx, const char *suffix)
+{
+    size_t length;
+
+    while (*suffix == '_')
+        suffix++;
+    for (length = strlen(suffix); length > 0 && suffix[length - 1] == '_';)
+        length--;
+    char *text = nuc_copy(cx, suffix, length + 1);
+    text[length] = '\0';
+    for (size_t i = 0; i < length; i++)
+        text[i] = text[i] == '_' ? ' ' : text[i];
+    return text;
+}
+
+static const char *name_by_label(struct nuc_ltb *b, const struct nuc_ltb_note *note)
+{
+    const char *form = note->form != NULL ? form_text(b->cx, note->form) : NULL;
+    const char *name = form != NULL ? nuc_format(b->cx, "%s (%s)", note->label, form) : note->label;
+    struct nuc_ltb_name *taken = slot(b, name);
+
+    /* Numbers begin with 2. */
+    for (const char *wanted = name; slot(b, name)->text != NULL; taken = slot(b, wanted)) {
+        unsigned number = ++taken->next_number + 1;
+        name = form != NULL ? nuc_format(b->cx, "%s (%s, %u)", note->label, form, number)
+                            : nuc_format(b->cx, "%s (%u)", note->label, number);
+    }
+    return name;
+}
+
+void nuc_ltb_name_by_labels(struct nuc_ltb *b)
+{
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+    bool *used = nuc_alloc_array(b->cx, (size_t)s->n_tensors + 1, sizeof *used);
+    const struct nuc_lt_uses uses = nuc_lt_uses(b->cx, s);
+
+    for (uint32_t i = 0; i < s->n_inputs; i++)
+        used[s->inputs[i]] = true;
+    for (uint32_t i = 0; i < s->n_outputs; i++)
+        used[s->outputs[i]] = true;
+    b->names = nuc_alloc_array(b->cx, b->n_slots, sizeof *b->names);
+    b->n_names = 0;
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        used[i] = used[i] || uses.producer[i] >= 0 || uses.first[i] < uses.first[i + 1];
+        if (used[i] && b->notes[i].label == NULL)
+            add_name(b, s->tensors[i].name);
+    }
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        if (!used[i] || b->notes[i].label == NULL)
+            continue;
+        s->tensors[i].name = name_by_label(b, &b->notes[i]);
+        add_name(b, s->tensors[i].name);
+    }
 }
 
 void nuc_ltb_quantize(struct nuc_ltb *b, int32_t tensor, const struct nuc_lt_quant *quant)

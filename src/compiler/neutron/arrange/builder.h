@@ -23,6 +23,8 @@ struct nuc_ltb_note {
     enum nuc_ltb_format format;
     int32_t stand_in;       /* tensor that operators read instead of this one, -1: none */
     int32_t channels_first; /* result of a transpose of this tensor to channels-first, -1: none yet */
+    const char *label;      /* of the value (graph/labels.h), NULL: none */
+    const char *form;       /* suffix of its name, that of the last change; NULL: the value as it is */
 };
 
 struct nuc_ltb_name {
@@ -95,6 +97,9 @@ void nuc_ltb_redirect(struct nuc_ltb *b, int32_t from, int32_t to);
 int32_t nuc_ltb_root(const struct nuc_ltb *b, int32_t tensor);
 
 void nuc_ltb_swap_names(struct nuc_ltb *b, int32_t one, int32_t other);
+
+/* Names tensors that are in use and have a label after it: "conv1", "conv1 (channels first)", "conv1 (2)". */
+void nuc_ltb_name_by_labels(struct nuc_ltb *b);
 
 /* Sets the parameters, or fails when others are set already. scale and zero_point stay the caller's. */
 void nuc_ltb_quantize(struct nuc_ltb *b, int32_t tensor, const struct nuc_lt_quant *quant);

@@ -1,4 +1,6 @@
 /* Which operators of the model are in each kernel call, and what the call is named after them. */
+#include <string.h>
+
 #include "host/text.h"
 
 #include "compiler/neutron/convert/convert_private.h"
@@ -47,6 +49,38 @@ void nuc_cv_collect_handles(struct nuc_cv *cv)
     }
 }
 
+static const struct nuc_kernel_name *name_of(const struct nuc_convert_options *options, uint32_t handle)
+{
+    const struct nuc_kernel_name *name = handle < options->n_names ? &options->names[handle] : NULL;
+
+    return name != NULL && name->node != NULL ? name : NULL;
+}
+
+/* The first handle of the call that is a part of the same value. */
+static uint32_t first_part(const struct nuc_neutron_call *call, const struct nuc_convert_options *options, uint32_t k)
+{
+    const struct nuc_kernel_name *name = name_of(options, call->handles[k]);
+
+    for (uint32_t i = 0; i < k && name->value != NULL; i++) {
+        const struct nuc_kernel_name *other = name_of(options, call->handles[i]);
+        if (other != NULL && other->value != NULL && strcmp(other->value, name->value) == 0)
+            return i;
+    }
+    return k;
+}
+
+/* A part of a value alone says which, several are the value. */
+static const char *part_name(const struct nuc_neutron_call *call, const struct nuc_convert_options *options, uint32_t k)
+{
+    const struct nuc_kernel_name *name = name_of(options, call->handles[k]);
+
+    for (uint32_t i = k + 1; i < call->n_handles; i++) {
+        if (name_of(options, call->handles[i]) != NULL && first_part(call, options, i) == k)
+            return name->value;
+    }
+    return name->node;
+}
+
 const struct nuc_kernel_name *nuc_cv_call_names(struct nuc_cv *cv, const struct nuc_convert_options *options)
 {
     struct nuc_kernel_name *names = nuc_alloc_array(cv->cx, cv->n_calls, sizeof *names);
@@ -55,11 +89,10 @@ const struct nuc_kernel_name *nuc_cv_call_names(struct nuc_cv *cv, const struct 
         struct nuc_text text;
         nuc_text_init(&text, cv->cx);
         for (uint32_t k = 0; k < cv->calls[i].n_handles; k++) {
-            uint32_t handle = cv->calls[i].handles[k];
-            const struct nuc_kernel_name *name = handle < options->n_names ? &options->names[handle] : NULL;
-            if (name == NULL || name->node == NULL)
+            const struct nuc_kernel_name *name = name_of(options, cv->calls[i].handles[k]);
+            if (name == NULL || first_part(&cv->calls[i], options, k) != k)
                 continue;
-            nuc_text_addf(&text, "%s%s", names[i].node == NULL ? "" : " + ", name->node);
+            nuc_text_addf(&text, "%s%s", names[i].node == NULL ? "" : " + ", part_name(&cv->calls[i], options, k));
             names[i].node = nuc_text_string(&text);
             names[i].source = names[i].source != NULL ? names[i].source : name->source;
         }

@@ -58,7 +58,7 @@ static const char *text_at(struct nuc_context *cx, struct nuc_span microcode, ui
 
 struct nuc_kernel_name nuc_kernel_name_read(struct nuc_context *cx, struct nuc_span microcode, uint32_t call)
 {
-    struct nuc_kernel_name name = {NULL, NULL};
+    struct nuc_kernel_name name = {.node = NULL};
     struct nuc_span row;
 
     if (!nuc_is_microcode(microcode))

@@ -16,8 +16,9 @@ bool nuc_is_microcode(struct nuc_span microcode);
 
 /* NULL: unknown. */
 struct nuc_kernel_name {
-    const char *node;   /* several nodes in one kernel: "a + b" */
+    const char *node;   /* label (graph/labels.h); several in one kernel: "conv1 + relu" */
     const char *source; /* "model.py:12" */
+    const char *value;  /* of one node: what several parts of an operator are called together; not in the microcode */
 };
 
 /*

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "compiler/graph/labels.h"
 #include "compiler/neutron/arrange/arrange.h"
 #include "compiler/neutron/arrange/tidy.h"
 #include "compiler/neutron/lower/lowering.h"
@@ -77,6 +78,18 @@ static struct nuc_lower_place *place_of(const struct nuc_lowering *l, const stru
     return &l->places[i];
 }
 
+/* Quantization is no operator of a LiteRT model: its tensors are the values that are quantized. */
+static const char *label_of(const struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
+{
+    while ((nuc_is_quantize(node) || nuc_is_dequantize(node)) && node->args[NUC_SELF].kind == NUC_ARG_NODE)
+        node = node->args[NUC_SELF].u.node;
+    if (node->op == NUC_OP_GETITEM) {
+        index = (uint32_t)node->args[NUC_ARG(GETITEM, index)].u.i;
+        node = node->args[NUC_SELF].u.node;
+    }
+    return nuc_label_of_result(l->cx, l->options.labels, node, index);
+}
+
 static void add_value(struct nuc_lowering *l, const struct nuc_node *node, uint32_t index)
 {
     const struct nuc_meta *meta = &node->vals[index];
@@ -106,6 +119,8 @@ static void add_value(struct nuc_lowering *l, const struct nuc_node *node, uint3
                                  : node->format == NUC_FORMATLESS ? NUC_LTB_FORMATLESS
                                                                   : NUC_LTB_NONE;
     int32_t tensor = nuc_ltb_add(l->b, &t, format);
+    if (l->options.labels != NULL)
+        l->b->notes[tensor].label = label_of(l, node, index);
     if (index == 0)
         *place_of(l, node) = (struct nuc_lower_place){node, tensor};
 }
@@ -409,6 +424,8 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
         nuc_products_to_convolutions(l.b);
     }
     drop_unproduced(&l, io);
+    if (l.options.labels != NULL)
+        nuc_ltb_name_by_labels(l.b);
     nuc_lt_remove_dead(l.b->model);
     finish_side(&l, io->inputs, io->n_inputs, nuc_ltb_graph(l.b)->inputs);
     finish_side(&l, io->outputs, io->n_outputs, nuc_ltb_graph(l.b)->outputs);

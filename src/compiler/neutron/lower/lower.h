@@ -12,6 +12,7 @@
 
 struct nuc_target;
 struct nuc_flavor;
+struct nuc_labels;
 
 struct nuc_lower_options {
     const struct nuc_target *target; /* NULL: "imxrt700" */
@@ -21,7 +22,8 @@ struct nuc_lower_options {
      * boundary is channels-last and the runtime transposes.
      */
     bool use_neutron_for_format_conversion;
-    bool arrange;          /* beyond the reference: transposes where they move the fewest bytes (arrange.h) */
+    bool arrange;                    /* beyond the reference: transposes where they move the fewest bytes (arrange.h) */
+    const struct nuc_labels *labels; /* of the graph: tensors are named after them; NULL: after nodes */
     bool reference_compat; /* boundaries as the reference makes them, also where its runtime gets them wrong */
 };
 
