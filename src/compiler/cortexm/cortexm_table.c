@@ -248,6 +248,7 @@ static void sort_chain(struct chain *v, struct nuc_node *last)
 static void evaluate(struct chain *v, const struct nuc_node *last, void *results)
 {
     struct nuc_context *cx = v->c->g->cx;
+    struct nuc_arena *outer = nuc_push_arena(cx);
     struct copying k = {.v = v, .table = nuc_graph_new(cx, v->c->g->file)};
     struct nuc_meta meta = nuc_meta_make(NUC_F32, (int64_t[]){TABLE_SIZE}, 1);
     float x[TABLE_SIZE];
@@ -265,6 +266,7 @@ static void evaluate(struct chain *v, const struct nuc_node *last, void *results
     nuc_set_arg_nodes(output, k.table, NUC_ARG(OUTPUT, values), &result, 1);
     nuc_infer_shape(k.table, output);
     nuc_eval_run(nuc_eval_new(k.table, 1), inputs, outputs);
+    nuc_pop_arena(cx, outer);
 }
 
 static double gelu(double x)

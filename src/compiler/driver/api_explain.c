@@ -119,12 +119,15 @@ struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_c
                  s->target->name);
     struct lowering l = {.partitioned = m, .with_strips = strips};
 
+    struct nuc_sub_arena *sub = nuc_enter_sub_arena(m->c->cx);
     /* A model that cannot be lowered is explained by estimates: its compilation says why. */
     if (with_cycles && nuc_attempt(m->c->cx, lower, &l) != NUC_OK)
         l.lowered = l.in_strips = NULL;
+    nuc_leave_sub_arena(m->c->cx, sub);
     struct nuc_explanation *e = nuc_explain_lowered(m, l.lowered);
     if (l.in_strips != NULL)
         nuc_explain_strips(e, &l.in_strips->lowered->report);
+    nuc_free_sub_arena(sub);
     return e;
 }
 

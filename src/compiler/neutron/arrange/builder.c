@@ -37,18 +37,27 @@ static struct nuc_ltb_name *slot(const struct nuc_ltb *b, const char *name)
     return &b->names[i];
 }
 
+/* Half of the slots stay free. */
+static void reserve_names(struct nuc_ltb *b, size_t count)
+{
+    struct nuc_ltb_name *old = b->names;
+    size_t n_old = b->n_slots;
+
+    if (2 * count <= n_old)
+        return;
+    while (2 * count > b->n_slots)
+        b->n_slots *= 2;
+    b->names = nuc_alloc_array(b->cx, b->n_slots, sizeof *b->names);
+    for (size_t i = 0; i < n_old; i++) {
+        if (old[i].text != NULL)
+            *slot(b, old[i].text) = old[i];
+    }
+    nuc_give_back(b->cx, old, n_old * sizeof *old);
+}
+
 static void add_name(struct nuc_ltb *b, const char *name)
 {
-    if (2 * (b->n_names + 1) > b->n_slots) {
-        struct nuc_ltb_name *old = b->names;
-        size_t n_old = b->n_slots;
-        b->n_slots *= 2;
-        b->names = nuc_alloc_array(b->cx, b->n_slots, sizeof *b->names);
-        for (size_t i = 0; i < n_old; i++) {
-            if (old[i].text != NULL)
-                *slot(b, old[i].text) = old[i];
-        }
-    }
+    reserve_names(b, b->n_names + 1);
     slot(b, name)->text = name;
     b->n_names++;
 }
@@ -65,6 +74,15 @@ static const char *unique_name(struct nuc_ltb *b, const char *name)
 }
 
 /* ---- tensors ---- */
+
+void nuc_ltb_reserve(struct nuc_ltb *b, size_t count)
+{
+    struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
+
+    s->tensors = nuc_grow(b->cx, s->tensors, &s->tensors_capacity, count, sizeof *s->tensors);
+    b->notes = nuc_grow(b->cx, b->notes, &b->notes_capacity, count, sizeof *b->notes);
+    reserve_names(b, count);
+}
 
 int32_t nuc_ltb_add(struct nuc_ltb *b, const struct nuc_lt_tensor *tensor, enum nuc_ltb_format format)
 {

@@ -46,6 +46,9 @@ struct nuc_ltb {
 
 struct nuc_ltb *nuc_ltb_new(struct nuc_context *cx, const char *file);
 
+/* Room for that many tensors, so that adding them copies none. */
+void nuc_ltb_reserve(struct nuc_ltb *b, size_t count);
+
 static inline struct nuc_lt_subgraph *nuc_ltb_graph(const struct nuc_ltb *b)
 {
     return &b->model->subgraphs[0];

@@ -25,6 +25,7 @@ void nuc_tidy(struct nuc_ltb *b)
 
 void nuc_tidy_sort(struct nuc_ltb *b)
 {
+    struct nuc_arena *outer = nuc_push_arena(b->cx);
     struct nuc_lt_subgraph *s = nuc_ltb_graph(b);
     struct nuc_lt_uses u = nuc_lt_uses(b->cx, s);
     uint32_t *missing = nuc_alloc_array(b->cx, s->n_ops, sizeof *missing);
@@ -55,4 +56,5 @@ void nuc_tidy_sort(struct nuc_ltb *b)
                  s->n_ops - n);
     if (n != 0)
         memcpy(s->ops, sorted, n * sizeof *sorted);
+    nuc_pop_arena(b->cx, outer);
 }

@@ -366,6 +366,7 @@ static void convert_boundaries(struct nuc_lowering *l, struct nuc_lower_io *io)
 /* Outputs nothing produces have no place in a model: an input passed through, a constant. */
 static void drop_unproduced(struct nuc_lowering *l, struct nuc_lower_io *io)
 {
+    struct nuc_arena *outer = nuc_push_arena(l->cx);
     struct nuc_lt_subgraph *s = nuc_ltb_graph(l->b);
     const struct nuc_lt_uses uses = nuc_lt_uses(l->cx, s);
     uint32_t kept = 0;
@@ -377,6 +378,7 @@ static void drop_unproduced(struct nuc_lowering *l, struct nuc_lower_io *io)
         io->outputs[kept++] = io->outputs[i];
     }
     s->n_outputs = io->n_outputs = kept;
+    nuc_pop_arena(l->cx, outer);
 }
 
 static void finish_side(const struct nuc_lowering *l, struct nuc_lower_boundary *boundaries, uint32_t count,
@@ -408,8 +410,10 @@ struct nuc_lt_model *nuc_lower_partition(struct nuc_graph *g, const struct nuc_p
     l.b->model->description = "nucleon";
     l.b->target = l.options.target;
     l.b->flavor = l.options.flavor;
-    for (l.n_slots = 16; l.n_slots < 2 * ((size_t)p->n_constants + p->n_inputs + p->n_nodes);)
+    const size_t n_values = (size_t)p->n_constants + p->n_inputs + p->n_nodes;
+    for (l.n_slots = 16; l.n_slots < 2 * n_values;)
         l.n_slots *= 2;
+    nuc_ltb_reserve(l.b, n_values + n_values / 8); /* lists and transposes come in addition */
     l.places = nuc_alloc_array(g->cx, l.n_slots, sizeof *l.places);
     add_values(&l, p->constants, p->n_constants);
     add_values(&l, p->inputs, p->n_inputs);
