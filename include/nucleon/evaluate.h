@@ -23,6 +23,12 @@ enum nuc_task {
 #define NUC_CLASS_AXIS_AUTO (-1)
 #define NUC_NO_LABEL INT64_MIN
 
+/* What program and reference decide at one place. -1: no label, no reference, or undecided. */
+struct nuc_disagreement {
+    size_t sample, output, position; /* position: among the decisions of the sample */
+    int64_t label, reference, program;
+};
+
 /* Start from nuc_evaluate_options_default(). Gates that are NaN demand nothing. */
 struct nuc_evaluate_options {
     enum nuc_task task;
@@ -32,6 +38,9 @@ struct nuc_evaluate_options {
     double min_accuracy;      /* percent of right decisions, of the worst output with labels */
     double min_agreement;     /* percent of equal decisions, of the worst output with classes */
     double min_sqnr;          /* dB, of the worst output that is not an integer */
+    /* Told every decision, in the order of samples, outputs and positions; NULL: nobody is. */
+    void (*decided)(void *user, const struct nuc_disagreement *decision);
+    void *decided_user;
 };
 void nuc_evaluate_options_default(struct nuc_evaluate_options *options);
 
@@ -92,12 +101,6 @@ struct nuc_output_score {
     size_t n_ignored;                                            /* labels left out */
     struct nuc_label_score program_accuracy, reference_accuracy; /* of classes */
     struct nuc_deviation program_error, reference_error;         /* from the labels of a regression */
-};
-
-/* A decision of the program that is not the reference's. -1: no label, or undecided. */
-struct nuc_disagreement {
-    size_t sample, output, position; /* position: among the decisions of the sample */
-    int64_t label, reference, program;
 };
 
 struct nuc_evaluation {

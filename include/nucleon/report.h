@@ -5,7 +5,7 @@
 #ifndef NUCLEON_REPORT_H
 #define NUCLEON_REPORT_H
 
-#include "nucleon/compile.h"
+#include "nucleon/evaluate.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,8 +17,9 @@ struct nuc_report; /* belongs to the compiler */
 struct nuc_report_options {
     const char *calibration; /* samples; NULL: a float model is quantized with made-up ranges, unless it stays float */
     const char *dataset;     /* samples, and labels where there are some: accuracy on them */
-    const char *compare;     /* an older report of the model, as JSON or as page: what changed */
-    const char *invocation;  /* how the report was asked for: stands in it as it is */
+    const struct nuc_evaluate_options *evaluate; /* how accuracy is measured and what is demanded; NULL: as usual */
+    const char *compare;                         /* an older report of the model, as JSON or as page: what changed */
+    const char *invocation;                      /* how the report was asked for: stands in it as it is */
 };
 
 /*

@@ -19,8 +19,11 @@ static enum nuc_status make(struct nuc_compiler *c, const struct cli_args *args,
 static int report(struct nuc_compiler *c, struct cli_args *args)
 {
     char *invocation = cli_invocation_text(args->argc, args->argv);
-    const struct nuc_report_options options = {
-        .calibration = args->calibration, .dataset = args->input, .compare = args->compare, .invocation = invocation};
+    const struct nuc_report_options options = {.calibration = args->calibration,
+                                               .dataset = args->input,
+                                               .evaluate = &args->evaluate,
+                                               .compare = args->compare,
+                                               .invocation = invocation};
     struct nuc_report *r = NULL;
     const char *text = NULL;
     int code = cli_warn_for_target(c, args);

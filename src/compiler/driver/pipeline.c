@@ -266,6 +266,7 @@ void nuc_quantize_with(struct nuc_job *j, const char *calibration, enum nuc_samp
     nuc_free_sub_arena(sub);
     j->samples = NULL;
     struct nuc_calibration *observed = j->m->calibration;
+    j->prepared = j->m;
     nuc_run_stages(j, NUC_STAGE_QUANTIZE, NUC_STAGE_QUANTIZE);
     nuc_quantize_done(observed);
     nuc_warn_of_outputs(j->m, j->samples_differ);

@@ -52,6 +52,7 @@ struct nuc_job {
     struct nuc_model *m;
     bool for_caller; /* the last model goes to a caller of compile.h, with all that it says about partitions */
     bool use_up;     /* no one reads the partitioned model again: DELEGATE takes its graph over instead of a copy */
+    const struct nuc_model *prepared;  /* of what QUANTIZE made: the float model whose nodes its nodes come from */
     const struct nuc_model *quantized; /* what the stages from DECOMPOSE to PARTITION begin with */
     struct nuc_preserved preserved;
     bool again; /* PARTITION found operators that were preserved in vain: from DECOMPOSE on once more */

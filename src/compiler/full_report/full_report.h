@@ -52,10 +52,14 @@ struct nuc_report {
     bool made_up; /* ranges */
     struct nuc_report_node *nodes;
     uint32_t n_nodes;
-    uint32_t *id_of; /* by id of a node of the partitioned graph: index of an input or an operator, or NUC_NO_ID */
+    size_t n_measured; /* samples on which the errors of nodes were measured */
+    uint32_t *id_of;   /* by id of a node of the partitioned graph: index of an input or an operator, or NUC_NO_ID */
     const struct nuc_node **by_id; /* nodes of the partitioned graph */
     uint64_t *instruction_cycles;
-    const struct nuc_evaluation *evaluation; /* NULL: none */
+    const struct nuc_evaluation *evaluation; /* NULL: none; else what it was made with: */
+    struct nuc_runner *runner;
+    struct nuc_dataset *data;
+    struct decisions *decisions;
     struct nuc_report_note *notes, **last_note;
     const char *missed;
     json_t *tree;
@@ -81,6 +85,15 @@ void nuc_settle_instructions(struct nuc_report *r);
 /* sqnr_db and sqnr_own_db of all nodes, from runs of the float and the quantized network (node_errors.c). */
 void nuc_measure_report_nodes(struct nuc_report *r);
 
+/* Runs the program over the data set, where there is one (evaluation.c). */
+void nuc_evaluate_report(struct nuc_report *r);
+
+/* Fails where what is to be compared with is no report, before anything takes time (compare.c). */
+void nuc_check_report_compare(struct nuc_report *r);
+
+/* A property that is demanded does not hold. */
+void nuc_report_add_missed(struct nuc_report *r, const char *text);
+
 /* ---- members of the tree ---- */
 
 void nuc_put_report_model(struct nuc_report *r);
@@ -90,8 +103,13 @@ void nuc_put_report_partitions(struct nuc_report *r);
 void nuc_put_report_instructions(struct nuc_report *r);
 void nuc_put_report_memory(struct nuc_report *r);
 void nuc_put_report_placement(struct nuc_report *r); /* on_cpu, splits, options */
+void nuc_put_report_evaluation(struct nuc_report *r);
+void nuc_put_report_compare(struct nuc_report *r); /* after the summary */
 
 /* ---- what they share ---- */
+
+/* "npu"; NULL for inputs and outputs. */
+const char *nuc_where_word(enum nuc_where where);
 
 void nuc_put_id(struct nuc_context *cx, json_t *to, const char *key, uint32_t id); /* NUC_NO_ID: null */
 void nuc_put_sizes(struct nuc_context *cx, json_t *to, const struct nuc_meta *meta);

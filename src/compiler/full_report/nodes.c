@@ -187,11 +187,16 @@ void nuc_settle_instructions(struct nuc_report *r)
 
 /* ---- as members ---- */
 
-static const char *const where_words[] = {[NUC_ON_NPU] = "npu",
-                                          [NUC_ON_CPU] = "cpu",
-                                          [NUC_ON_CPU_IN_FLOAT] = "cpu_float",
-                                          [NUC_FOLDED] = "folded",
-                                          [NUC_BOUNDARY] = NULL};
+const char *nuc_where_word(enum nuc_where where)
+{
+    static const char *const words[] = {[NUC_ON_NPU] = "npu",
+                                        [NUC_ON_CPU] = "cpu",
+                                        [NUC_ON_CPU_IN_FLOAT] = "cpu_float",
+                                        [NUC_FOLDED] = "folded",
+                                        [NUC_BOUNDARY] = NULL};
+
+    return words[where];
+}
 
 /* The parameters of the value, per tensor. */
 static bool quant_of(const struct nuc_node *node, struct nuc_quant *q)
@@ -272,7 +277,7 @@ static void put_node(const struct nuc_report *r, json_t *to, uint32_t id)
         nuc_put_int(r->cx, to, "line", s->line);
     else
         nuc_put_null(r->cx, to, "line");
-    nuc_put_text(r->cx, to, "where", where_words[n->where]);
+    nuc_put_text(r->cx, to, "where", nuc_where_word(n->where));
     nuc_put_id(r->cx, to, "partition", n->where == NUC_ON_NPU ? (uint32_t)n->node->partition : NUC_NO_ID);
     put_inputs(r, to, n);
     put_value(r->cx, to, n->node);

@@ -10,7 +10,7 @@
 
 /* ---- from model to program ---- */
 
-static void add_missed(struct nuc_report *r, const char *text)
+void nuc_report_add_missed(struct nuc_report *r, const char *text)
 {
     r->missed = r->missed == NULL ? text : nuc_format(r->cx, "%s; %s", r->missed, text);
 }
@@ -42,9 +42,9 @@ static void check_delegation(struct nuc_report *r)
     const struct nuc_explanation *e = r->e;
 
     if (r->model->settings->o.require_full_delegation && e->n_delegated < e->n_operators)
-        add_missed(r,
-                   nuc_format(r->cx, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",
-                              e->file, e->n_operators - e->n_delegated, e->n_operators, nuc_explain_first(r->cx, e)));
+        nuc_report_add_missed(
+            r, nuc_format(r->cx, "%s: %u of %u operators stay on the CPU, all must be delegated; the first is %s",
+                          e->file, e->n_operators - e->n_delegated, e->n_operators, nuc_explain_first(r->cx, e)));
 }
 
 static void check_budget(struct nuc_context *cx, void *arg)
@@ -57,7 +57,7 @@ static void check_budget(struct nuc_context *cx, void *arg)
 static void check_memory(struct nuc_report *r)
 {
     if (nuc_attempt(r->cx, check_budget, &r->job) != NUC_OK)
-        add_missed(r, nuc_strdup(r->cx, r->cx->message));
+        nuc_report_add_missed(r, nuc_strdup(r->cx, r->cx->message));
 }
 
 /* Stages up to `lower` are explained before what follows changes their graph. */
@@ -87,6 +87,8 @@ static void collect(struct nuc_report *r)
 {
     nuc_list_report_nodes(r);
     nuc_settle_instructions(r);
+    nuc_measure_report_nodes(r);
+    nuc_evaluate_report(r);
     r->tree = nuc_json_tree(r->cx);
     nuc_put_report_model(r);
     nuc_put_report_summary(r);
@@ -95,8 +97,8 @@ static void collect(struct nuc_report *r)
     nuc_put_report_instructions(r);
     nuc_put_report_memory(r);
     nuc_put_report_placement(r);
-    nuc_put_null(r->cx, r->tree, "evaluation");
-    nuc_put_null(r->cx, r->tree, "compare");
+    nuc_put_report_evaluation(r);
+    nuc_put_report_compare(r);
 }
 
 /* ---- public calls ---- */
@@ -142,6 +144,7 @@ static void make(struct nuc_call *call)
     k->arena = cx->arena;
     cx->warn = note;
     cx->warn_user = k;
+    nuc_check_report_compare(k->r);
     build(k->r);
     collect(k->r);
     *k->out = k->r;

@@ -188,6 +188,7 @@ void nuc_put_report_summary(struct nuc_report *r)
     nuc_put_count(r->cx, to, "macs", macs_of(r));
     put_memory(r, to);
     put_accuracy(r, to);
+    nuc_put_count(r->cx, to, "node_samples", r->n_measured);
     nuc_put_bool(r->cx, to, "made_up_ranges", r->made_up);
     nuc_put_text(r->cx, to, "missed", r->missed);
 }

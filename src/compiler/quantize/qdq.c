@@ -305,6 +305,8 @@ static void copy_node(struct conversion *v, const struct nuc_node *from)
     if (from->n_vals != 0)
         nuc_infer_shape(v->to, node); /* the dim order of a constant may have changed */
     nuc_made_of(node, from);
+    if (node->origin == 0) /* who marked the graph before wants its own marks */
+        node->origin = from->id + 1;
     v->images[from->id].value = node;
 }
 

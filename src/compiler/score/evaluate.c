@@ -201,21 +201,34 @@ static void count_labels(const struct nuc_scoring *s, struct nuc_scored_output *
     }
 }
 
+static struct nuc_disagreement decision(const struct nuc_scoring *s, const struct nuc_scored_output *o, size_t sample,
+                                        size_t output, size_t i)
+{
+    return (struct nuc_disagreement){
+        .sample = sample,
+        .output = output,
+        .position = i,
+        .label = o->labels != NULL ? o->labels[sample * nuc_decisions(&o->scores) + i] : NUC_UNDECIDED,
+        .reference = s->reference != NULL ? o->reference_decisions[i] : NUC_UNDECIDED,
+        .program = o->program_decisions[i],
+    };
+}
+
 static void note_disagreement(struct nuc_scoring *s, const struct nuc_scored_output *o, size_t sample, size_t output,
                               size_t i)
 {
     size_t *n = &s->result->n_disagreements;
 
-    if (*n == s->options->max_disagreements)
-        return;
-    s->disagreements[(*n)++] = (struct nuc_disagreement){
-        .sample = sample,
-        .output = output,
-        .position = i,
-        .label = o->labels != NULL ? o->labels[sample * nuc_decisions(&o->scores) + i] : NUC_UNDECIDED,
-        .reference = o->reference_decisions[i],
-        .program = o->program_decisions[i],
-    };
+    if (*n < s->options->max_disagreements)
+        s->disagreements[(*n)++] = decision(s, o, sample, output, i);
+}
+
+static void tell_decisions(const struct nuc_scoring *s, const struct nuc_scored_output *o, size_t sample, size_t output)
+{
+    for (size_t i = 0; i < nuc_decisions(&o->scores); i++) {
+        const struct nuc_disagreement d = decision(s, o, sample, output, i);
+        s->options->decided(s->options->decided_user, &d);
+    }
 }
 
 static void decide(struct nuc_scoring *s, struct nuc_scored_output *o, size_t sample, size_t output)
@@ -235,6 +248,8 @@ static void decide(struct nuc_scoring *s, struct nuc_scored_output *o, size_t sa
     }
     if (o->labels != NULL)
         count_labels(s, o, sample, output);
+    if (s->options->decided != NULL)
+        tell_decisions(s, o, sample, output);
 }
 
 static void count_targets(const struct nuc_scoring *s, struct nuc_scored_output *o, size_t sample, size_t output)

@@ -7,6 +7,7 @@
 struct writer {
     struct nuc_context *cx;
     const struct nuc_evaluation *e;
+    size_t most_classes; /* of a confusion matrix */
 };
 
 static void put_count(const struct writer *w, json_t *to, const char *key, size_t count)
@@ -40,7 +41,7 @@ static void put_deviation(const struct writer *w, json_t *to, const char *key, c
 
 static void put_confusion(const struct writer *w, json_t *to, const struct nuc_label_score *a, size_t n)
 {
-    if (a->confusion == NULL)
+    if (a->confusion == NULL || n > w->most_classes)
         return;
     json_t *rows = nuc_put_array(w->cx, to, "confusion");
     for (size_t i = 0; i < n; i++) {
@@ -163,6 +164,29 @@ static void put_nodes(const struct writer *w, json_t *to, const struct nuc_node_
     put_count(w, to, "elements_compiled_otherwise", nodes->n_unequal);
 }
 
+static void put_measures(const struct writer *w, json_t *to)
+{
+    const struct nuc_evaluation *e = w->e;
+
+    if (e->has_reference)
+        nuc_put_double(w->cx, to, "sqnr_db", nuc_total_sqnr(e));
+    json_t *list = nuc_put_array(w->cx, to, "outputs");
+    for (size_t i = 0; i < e->n_outputs; i++)
+        put_output(w, nuc_put_object(w->cx, list, NULL), &e->outputs[i]);
+    list = nuc_put_array(w->cx, to, "class_names");
+    for (size_t i = 0; i < e->n_class_names; i++)
+        nuc_put_string(w->cx, list, NULL, e->class_names[i]);
+    put_disagreements(w, to);
+}
+
+void nuc_put_evaluation(struct nuc_context *cx, json_t *to, const struct nuc_evaluation *e, size_t most_classes)
+{
+    const struct writer w = {cx, e, most_classes};
+
+    put_count(&w, to, "samples", e->n_samples);
+    put_measures(&w, to);
+}
+
 struct json_call {
     struct nuc_call call;
     const struct nuc_evaluation *e;
@@ -173,22 +197,14 @@ static void write_json(struct nuc_call *k)
 {
     const struct json_call *j = (const struct json_call *)k;
     const struct nuc_evaluation *e = j->e;
-    const struct writer w = {k->c->cx, e};
+    const struct writer w = {k->c->cx, e, NUC_MAX_CONFUSION};
     json_t *tree = nuc_json_tree(w.cx);
 
     put_count(&w, tree, "samples", e->n_samples);
     nuc_put_double(w.cx, tree, "seconds", e->seconds);
     nuc_put_double(w.cx, tree, "program_seconds", e->program_seconds);
     nuc_put_double(w.cx, tree, "reference_seconds", e->reference_seconds);
-    if (e->has_reference)
-        nuc_put_double(w.cx, tree, "sqnr_db", nuc_total_sqnr(e));
-    json_t *list = nuc_put_array(w.cx, tree, "outputs");
-    for (size_t i = 0; i < e->n_outputs; i++)
-        put_output(&w, nuc_put_object(w.cx, list, NULL), &e->outputs[i]);
-    list = nuc_put_array(w.cx, tree, "class_names");
-    for (size_t i = 0; i < e->n_class_names; i++)
-        nuc_put_string(w.cx, list, NULL, e->class_names[i]);
-    put_disagreements(&w, tree);
+    put_measures(&w, tree);
     if (j->nodes != NULL)
         put_nodes(&w, tree, j->nodes);
     nuc_put_text(w.cx, tree, "missed", e->missed);

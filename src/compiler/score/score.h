@@ -2,6 +2,8 @@
 #ifndef NUC_SCORE_H
 #define NUC_SCORE_H
 
+#include <jansson.h>
+
 #include "compiler/driver/driver.h"
 #include "compiler/facts/facts.h"
 #include "nucleon/evaluate.h"
@@ -133,6 +135,11 @@ void nuc_channel_sums_add(struct nuc_channel_sums *s, const float *f, const floa
 
 /* Sets the rescaled members of a finished score, where scaling its channels back explains most of the error. */
 void nuc_channel_sums_finish(const struct nuc_channel_sums *s, struct nuc_node_score *score);
+
+/* ---- JSON (json.c) ---- */
+
+/* What nuc_evaluation_json() has but the seconds; confusion matrices of at most `most_classes` classes. */
+void nuc_put_evaluation(struct nuc_context *cx, json_t *to, const struct nuc_evaluation *e, size_t most_classes);
 
 /* ---- gates (gates.c) ---- */
 
