@@ -5,6 +5,12 @@
 #include "cli/json_output.h"
 #include "nucleon/report.h"
 
+/* Members that options about accuracy are written to. */
+enum {
+    EVALUATION_BEGIN = offsetof(struct cli_args, evaluate),
+    EVALUATION_END = EVALUATION_BEGIN + sizeof(struct nuc_evaluate_options)
+};
+
 static enum nuc_status make(struct nuc_compiler *c, const struct cli_args *args,
                             const struct nuc_report_options *options, struct nuc_report **out)
 {
@@ -40,8 +46,25 @@ static int report(struct nuc_compiler *c, struct cli_args *args)
     return code == CLI_OK && nuc_report_missed(r) != NULL ? cli_report(NUC_PROPERTY, nuc_report_missed(r)) : code;
 }
 
+/* What is asked of accuracy needs data to measure it on. */
+static int check_dataset(const struct cli_args *args)
+{
+    for (size_t i = 0; i < cli_n_options && args->input == NULL; i++) {
+        const unsigned both = EVALUATE | REPORT;
+        if (args->given[i] && (cli_options[i].commands & both) == both && cli_options[i].offset >= EVALUATION_BEGIN &&
+            cli_options[i].offset < EVALUATION_END)
+            return cli_usage("report: %s is about samples with labels: give them with --dataset DATA",
+                             cli_options[i].name);
+    }
+    return CLI_OK;
+}
+
 int cli_make_report(struct cli_args *args)
 {
+    int code = check_dataset(args);
+
+    if (code != CLI_OK)
+        return code;
     if (args->output == NULL && !args->json)
         return cli_usage("report: -o FILE.html is missing: it says where the report goes (.json: the data alone); or "
                          "print the data with --json");

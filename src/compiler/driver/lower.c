@@ -413,8 +413,11 @@ static void lower_partitions(struct nuc_model *m, bool for_caller)
     struct nuc_program_report *r = &l->report;
     const struct handles handles = list_handles(m->graph, m->settings->o.profile, m->settings->o.reference_compat);
 
+    uint32_t *origins = nuc_alloc_array(m->c->cx, (size_t)handles.count + 1, sizeof *origins);
+    for (uint32_t i = 0; i < handles.count; i++)
+        origins[i] = handles.nodes[i] != NULL ? handles.nodes[i]->origin : 0;
     l->n_handles = handles.count;
-    l->handles = handles.nodes;
+    l->origins = origins;
     for (uint32_t i = 0; i < l->n_partitions; i++) {
         struct nuc_lowered_partition *p = &l->partitions[i];
         r->runs_on_simulator &= lower_partition(m, &handles, &m->partitions->items[i], for_caller, p);

@@ -22,8 +22,8 @@ struct nuc_lowered {
     const bool *on_cpu; /* by id of a node of it: an operator that is not delegated */
     uint32_t n_partitions;
     struct nuc_lowered_partition *partitions;
-    uint32_t n_handles; /* debug handles are 1 + an index here */
-    const struct nuc_node *const *handles;
+    uint32_t n_handles;               /* debug handles are 1 + an index here: */
+    const uint32_t *origins;          /* 1 + id of a node of the partitioned graph, 0: none */
     struct nuc_io_quantizations io;   /* inputs and outputs that are int8 */
     struct nuc_program_report report; /* as far as it is known without the program */
 };

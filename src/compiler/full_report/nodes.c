@@ -85,22 +85,23 @@ uint32_t nuc_report_id(const struct nuc_report *r, const struct nuc_node *node)
     return node == NULL ? NUC_NO_ID : r->id_of[node->id];
 }
 
-uint32_t nuc_report_id_of_lowered(const struct nuc_report *r, const struct nuc_node *lowered)
+static uint32_t id_of_origin(const struct nuc_report *r, uint32_t origin)
 {
-    uint32_t origin = lowered->origin;
-
     if (origin == 0 || origin > r->partitioned->graph->next_id)
         return NUC_NO_ID;
     return nuc_report_id(r, r->by_id[origin - 1]);
+}
+
+uint32_t nuc_report_id_of_lowered(const struct nuc_report *r, const struct nuc_node *lowered)
+{
+    return id_of_origin(r, lowered->origin);
 }
 
 uint32_t nuc_report_id_of_handle(const struct nuc_report *r, uint32_t handle)
 {
     const struct nuc_lowered *l = r->job.m->lowered;
 
-    if (handle == 0 || handle > l->n_handles || l->handles[handle - 1] == NULL)
-        return NUC_NO_ID;
-    return nuc_report_id_of_lowered(r, l->handles[handle - 1]);
+    return handle == 0 || handle > l->n_handles ? NUC_NO_ID : id_of_origin(r, l->origins[handle - 1]);
 }
 
 /* ---- instructions ---- */

@@ -15,7 +15,7 @@ static void add_data(struct nuc_text *out, const char *json)
         nuc_text_add(out, from, (size_t)(p - from));
         nuc_text_addf(out, "\\u003c");
     }
-    nuc_text_add(out, from, strlen(from));
+    nuc_text_add(out, from, strcspn(from, "\n")); /* which ends the object */
     nuc_text_addf(out, "</script>\n");
 }
 
