@@ -47,7 +47,7 @@ void cli_put(const char *text)
 /* The style of the word that is here, after the character `before`, if it is one of those that have one. */
 static enum cli_style style_of(const char *text, char before)
 {
-    if (isalnum((unsigned char)before) || strlen(text) < 3 || isalnum((unsigned char)text[3]))
+    if (isalnum((unsigned char)before) || strnlen(text, 3) < 3 || isalnum((unsigned char)text[3]))
         return CLI_PLAIN;
     return strncmp(text, "NPU", 3) == 0 ? CLI_NPU : strncmp(text, "CPU", 3) == 0 ? CLI_CPU : CLI_PLAIN;
 }

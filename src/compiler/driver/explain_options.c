@@ -34,9 +34,11 @@ static void quantize_and_measure(struct nuc_model *m, void *arg)
 /* Quantize and dequantize nodes on the CPU once inputs and outputs are what the options say. */
 static void measure_quantization(struct nuc_model *partitioned, void *arg)
 {
-    const struct nuc_model *m = nuc_advance(partitioned, NUC_STAGE_DELEGATE, NUC_STAGE_QUANTIZE_IO);
+    struct nuc_job j = {.c = partitioned->c, .m = partitioned, .graph_only = true};
     uint64_t *cycles = arg;
 
+    nuc_run_stages(&j, NUC_STAGE_DELEGATE, NUC_STAGE_QUANTIZE_IO);
+    const struct nuc_model *m = j.m;
     for (const struct nuc_node *n = m->graph->first; n != NULL; n = n->next)
         *cycles += nuc_is_quantize(n) || nuc_is_dequantize(n) ? nuc_estimate_cpu(m->settings->target, n) : 0;
 }

@@ -449,7 +449,8 @@ void nuc_delegate_model(struct nuc_job *j)
     if (m->from_litert)
         l->io = nuc_note_io(m);
     m->lowered = l;
-    lower_partitions(m, j->for_caller);
+    if (!j->graph_only)
+        lower_partitions(m, j->for_caller);
     struct nuc_node **calls = nuc_fuse_partitions(m->graph, m->partitions);
     for (uint32_t i = 0; i < l->n_partitions; i++) {
         calls[i]->delegate = l->partitions[i].delegate;

@@ -51,6 +51,7 @@ struct nuc_job {
     bool samples_differ; /* set by CALIBRATE */
     struct nuc_model *m;
     bool for_caller; /* the last model goes to a caller of compile.h, with all that it says about partitions */
+    bool graph_only; /* DELEGATE makes no payloads: only what is left to the CPU is asked for */
     bool use_up;     /* no one reads the partitioned model again: DELEGATE takes its graph over instead of a copy */
     const struct nuc_model *prepared;  /* of what QUANTIZE made: the float model whose nodes its nodes come from */
     const struct nuc_model *quantized; /* what the stages from DECOMPOSE to PARTITION begin with */
