@@ -103,11 +103,10 @@ function signedCount(value) {
     return (value > 0 ? "+" : value < 0 ? "\u2212" : "") + NUMBER.format(Math.abs(value));
 }
 
-/* "aten.conv2d.default" is "conv2d" where room is short. */
+/* "aten.conv2d.default" is "conv2d" where room is short, and so is the variant that writes in place. */
 function operatorText(operator) {
     const parts = String(operator || "").split(/\.|::/);
-    if (parts.length < 2) return parts[0];
-    return parts[1] || parts[0];
+    return (parts[1] || parts[0]).replace(/(.)_$/, "$1");
 }
 
 /* The file's name without folders: the path is in the details. */

@@ -29,7 +29,7 @@ function graphSection(report) {
     showDetails(report, view, panel, actions);
     const kinds = Object.keys(PLACEMENTS).filter((kind) => report.nodes.some((node) => placementOf(node) === kind));
     return section("graph", "Graph", "Where every operator runs. Data flow downwards, column by column; dashed edges go from one processor or partition to another.",
-        graphLegend(kinds), frame);
+        graphLegend(kinds, report.worstError > 0), frame);
 }
 
 /* Modules of one depth are open or closed together, so that what is alike looks alike. */

@@ -349,12 +349,12 @@ function drawOpenGroup(item, describe) {
 
 const LEGEND = { npu: "NPU", cpu: "CPU, int8", cpu_float: "CPU, float", folded: "folded into others", io: "input, output" };
 
-function graphLegend(kinds) {
+function graphLegend(kinds, errors) {
     const sample = (kind) => svg("svg", { class: "sample " + kind, width: 30, height: 18, "aria-hidden": "true" },
         svg("g", { class: "item " + kind, transform: "translate(1 1)" },
             svg("rect", { class: "shape", width: 28, height: 16, rx: kind === "npu" ? 4 : kind === "io" ? 8 : kind === "folded" ? 3 : 0 }),
             kind === "io" || kind === "folded" ? null : svg("path", { class: "stripe", d: kind === "npu" ? "M6 0H4A4 4 0 0 0 0 4V12A4 4 0 0 0 4 16H6Z" : "M0 0H8V16H0Z" }),
             kind === "cpu" || kind === "cpu_float" ? svg("path", { d: "M0 0H8V16H0Z", fill: "url(#pattern-" + kind + ")" }) : null));
     return element("ul", { class: "legend", "aria-label": "Legend" }, kinds.map((kind) => element("li", {}, sample(kind), LEGEND[kind])),
-        element("li", {}, svg("svg", { class: "sample npu", width: 30, height: 18, "aria-hidden": "true" }, svg("g", { class: "item npu" }, svg("rect", { class: "load", x: 2, y: 8, width: 26, height: 3, rx: 1 }))), "cycles or error, against the largest"));
+        element("li", {}, svg("svg", { class: "sample npu", width: 30, height: 18, "aria-hidden": "true" }, svg("g", { class: "item npu" }, svg("rect", { class: "load", x: 2, y: 8, width: 26, height: 3, rx: 1 }))), (errors ? "cycles or error" : "cycles") + ", against the largest"));
 }

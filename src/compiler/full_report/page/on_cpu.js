@@ -2,23 +2,26 @@
 /* What stays on the CPU and what would change that. */
 
 function onCpuSection(report) {
-    const none = report.summary.on_cpu === 0;
-    if (!report.onCpu.length && !report.splits.length && !report.options.length && !none) return null;
-    const causes = groupedCauses(report);
+    /* Without an NPU nothing stays away from it. */
+    const none = report.summary.on_cpu === 0, given = report.target.npu === false ? [] : report.onCpu;
+    if (!given.length && !report.splits.length && !report.options.length && !none) return null;
+    const all = groupedCauses(report, given), causes = all.filter((cause) => !cause.first.by_cost), chosen = all.filter((cause) => cause.first.by_cost);
     const lost = causes.reduce((sum, cause) => sum + cause.lost, 0);
     return section("on-cpu", "On the CPU", causes.length ? plural(causes.length, "reason") + " for operators to stay on the CPU"
         + (lost ? "; because of " + (causes.length === 1 ? "it" : "them") + " an inference takes about " + countText(lost) + " cycles more." : ".")
-        : none ? "Every operator runs on the NPU." + (report.summary.cpu_cycles ? " The cycles of the CPU are for converting values on their way in and out." : "") : null,
+        : report.target.npu === false ? "The target has no NPU." : chosen.length ? "Nothing has to stay on the CPU." : none ? "Every operator runs on the NPU." + (report.summary.cpu_cycles ? " The cycles of the CPU are for converting values on their way in and out." : "") : null,
         causes.length ? element("ol", { class: "causes" }, causes.map((cause) => causeItem(report, cause))) : null,
+        chosen.length ? element("details", { class: "chosen" }, element("summary", {}, "On the CPU by choice, because it takes fewer cycles there: " + plural(chosen.reduce((sum, cause) => sum + cause.roots.length, 0), "operator")),
+            element("ol", { class: "causes" }, chosen.map((cause) => causeItem(report, cause)))) : null,
         optionsTable(report), splitsTable(report));
 }
 
 /* Operators that stay for one reason, with one fix, are one entry: it is one decision. */
-function groupedCauses(report) {
+function groupedCauses(report, given) {
     const grouped = new Map();
-    for (const cause of report.onCpu) {
-        const node = findNode(report, cause.node), key = JSON.stringify([node && node.operator, cause.rule, cause.actual, cause.limit, cause.fix]);
-        const group = grouped.get(key) || { first: cause, operator: node && node.operator, roots: [], others: new Set(), lost: 0 };
+    for (const cause of given) {
+        const node = findNode(report, cause.node), key = JSON.stringify([cause.by_cost || (node && node.operator), cause.rule, cause.actual, cause.limit, cause.fix]);
+        const group = grouped.get(key) || { first: cause, operator: cause.by_cost ? null : node && node.operator, roots: [], others: new Set(), lost: 0 };
         grouped.set(key, group);
         group.roots.push({ node, lost: cause.lost_cycles || 0 });
         group.lost += cause.lost_cycles || 0;
@@ -33,7 +36,7 @@ function causeItem(report, cause) {
     const { first, roots } = cause, others = [...cause.others], alone = roots.length === 1, node = roots[0].node;
     return element("li", { class: "cause" },
         element("div", { class: "cause-head" },
-            element("h3", {}, alone ? nodeLink(report, node, node ? null : "operator") : operatorText(cause.operator) + ", " + plural(roots.length, "operator")), node ? badge(placementOf(node)) : null,
+            element("h3", {}, alone ? nodeLink(report, node, node ? null : "operator") : (cause.operator ? operatorText(cause.operator) + ", " : "") + plural(roots.length, "operator")), node ? badge(placementOf(node)) : null,
             element("span", { class: "quiet" }, alone && node ? [node.operator, sourceText(node)].filter(Boolean).join("  \u00b7  ") : ""),
             cause.lost ? element("span", { class: "lost" }, element("strong", {}, countText(cause.lost)), " cycles to gain") : null),
         facts([["Rule", first.rule], ["Found", first.actual], ["Allowed", first.limit], ["Fix", first.fix ? element("strong", {}, first.fix) : null],
