@@ -80,8 +80,10 @@ refuse() {
 }
 
 dom "$tmp/digits.html" >"$tmp/digits.dom"
-for id in graph cycles memory about; do expect "$tmp/digits.dom" "<section id=\"$id\""; done
+for id in graph cycles memory errors accuracy about; do expect "$tmp/digits.dom" "<section id=\"$id\""; done
 expect "$tmp/digits.dom" 'class="item npu"'
+expect "$tmp/digits.dom" 'class="confusion"'
+expect "$tmp/digits.dom" 'src="data:image/png;base64,'
 refuse "$tmp/digits.dom" '<p class="notice">This part'
 refuse "$tmp/digits.dom" '<p class="notice">The data of'
 
