@@ -105,6 +105,10 @@ cmp -s out once || fail "two reports differ"
 run 0 $model $calibrated --dataset test.npz --json --threads 1
 sed 's/ --threads 1//' out | cmp -s - once || fail "a report of one thread differs"
 
+# Each value has its error, and the error that is the node's own.
+[ "$(grep -o '"sqnr_db":[0-9]' all.json | wc -l)" -ge 20 ] || fail "few nodes have errors"
+[ "$(grep -o '"sqnr_own_db":[0-9]' all.json | wc -l)" -ge 15 ] || fail "few nodes have errors of their own"
+
 # ---- the page ----
 
 run 0 $model $calibrated --dataset test.npz -o all.html
@@ -187,6 +191,10 @@ sed 's/"cycles":[0-9]*/"cycles":"many"/g' all.json >words.json
 mistake 1 'words.json' $model $calibrated --compare words.json -o no.json
 printf '{"schema":1,"command":"report"}' >empty.json
 mistake 1 'empty.json' $model $calibrated --compare empty.json -o no.json
+head -c 68000000 /dev/zero | tr '\000' ' ' >large.json
+printf '{"schema":1,"command":"report"' | cat - large.json >larger.json
+mistake 1 'a report at most' $model $calibrated --compare larger.json -o no.json
+rm -f large.json larger.json
 mistake 1 'missing.json' $model $calibrated --compare missing.json -o no.json
 
 # ---- properties that are demanded ----

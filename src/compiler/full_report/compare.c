@@ -7,6 +7,7 @@
 #include "compiler/full_report/full_report.h"
 #include "compiler/import/json.h"
 #include "host/file.h"
+#include "host/limits.h"
 
 /* A difference below is no news: of other samples it would be another one. */
 #define LEAST_GAIN_DB 0.5
@@ -81,6 +82,9 @@ static struct nuc_json open_report(struct nuc_context *cx, const char *path)
         i++;
     if (i == text.size || text.data[i] != '{')
         nuc_fail(cx, NUC_BAD_INPUT, "%s: is no report: give what 'nucleon report' wrote, .json or .html", path);
+    if (text.size > NUC_MAX_JSON)
+        nuc_fail(cx, NUC_BAD_INPUT, "%s: has %zu bytes of data, a report at most %zu: it cannot be compared with", path,
+                 text.size, NUC_MAX_JSON);
     struct nuc_json root = nuc_json_parse(cx, path, text);
     const char *command = text_of(&root, "command");
     if (command == NULL || strcmp(command, "report") != 0)

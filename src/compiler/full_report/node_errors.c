@@ -284,7 +284,13 @@ static size_t affordable_samples(const struct measuring *m, size_t available)
 
 /* ---- the report's nodes ---- */
 
-/* Of several nodes that a value was decomposed into, the last one has it. */
+/* It computes the value, and does not only give it another shape. */
+static bool computes(const struct nuc_node *n, const struct compared *v)
+{
+    return nuc_op_kind(n->op) == NUC_KIND_COMPUTE && n->n_vals > 0 && (size_t)nuc_elements(&n->vals[0]) == v->elements;
+}
+
+/* Of several nodes that a value was decomposed into, the last one that computes it has it, else the last one. */
 static void spread(struct measuring *m)
 {
     struct nuc_report *r = m->r;
@@ -292,9 +298,13 @@ static void spread(struct measuring *m)
     size_t next = 0;
 
     for (uint32_t i = 0; i < r->n_nodes; i++) {
-        uint32_t origin = r->nodes[i].node->origin;
-        if (r->nodes[i].row != NULL && origin > 0 && origin <= m->n)
-            last[origin - 1] = i + 1;
+        const struct nuc_node *n = r->nodes[i].node;
+        if (r->nodes[i].row == NULL || n->origin == 0 || n->origin > m->n)
+            continue;
+        const struct compared *v = &m->values[n->origin - 1];
+        uint32_t *at = &last[n->origin - 1];
+        if (*at == 0 || computes(n, v) || !computes(r->nodes[*at - 1].node, v))
+            *at = i + 1;
     }
     for (const struct nuc_node *n = m->real->first; n != NULL; n = n->next) {
         if (nuc_is_placeholder(n) && n->input_kind == NUC_USER_INPUT)
