@@ -152,6 +152,7 @@ struct nuc_options {
     void *dump_user;
     void (*warn)(void *user, const char *message);
     void *warn_user;
+    /* How far a step is, by the thread that called; 0 of 0 when it begins and it is not known how much there is. */
     void (*progress)(void *user, const char *what, size_t done, size_t total);
     void *progress_user;
     unsigned threads; /* 0: as many as cores */

@@ -32,12 +32,15 @@ static int report(struct nuc_compiler *c, struct cli_args *args)
                                                .invocation = invocation};
     struct nuc_report *r = NULL;
     const char *text = NULL;
+    char file[128];
     int code = cli_warn_for_target(c, args);
 
     if (code == CLI_OK)
         code = invocation == NULL ? cli_report(NUC_NO_MEMORY, NULL) : cli_check(c, make(c, args, &options, &r));
     if (code == CLI_OK && args->output != NULL)
         code = cli_check(c, nuc_report_write(r, args->output));
+    if (code == CLI_OK && args->output != NULL && !args->json && !args->quiet)
+        cli_printf("%s\n", cli_file_text(args->output, file, sizeof file));
     if (code == CLI_OK && args->json)
         code = cli_check(c, nuc_report_json(r, &text));
     if (code == CLI_OK && args->json)

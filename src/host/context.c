@@ -109,6 +109,12 @@ _Noreturn void nuc_fail_again(struct nuc_context *cx, enum nuc_status status)
     leave(cx, status);
 }
 
+void nuc_progress(struct nuc_context *cx, const char *what, size_t done, size_t total)
+{
+    if (cx->progress != NULL)
+        cx->progress(cx->progress_user, what, done, total);
+}
+
 void nuc_warn(struct nuc_context *cx, const char *format, ...)
 {
     char text[NUC_MESSAGE_SIZE];

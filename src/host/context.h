@@ -43,8 +43,10 @@ struct nuc_context {
     jmp_buf *on_error;
     void (*warn)(void *user, const char *message); /* may be NULL; receives notes that are not errors */
     void *warn_user;
+    void (*progress)(void *user, const char *what, size_t done, size_t total); /* may be NULL */
+    void *progress_user;
     struct nuc_outputs *outputs; /* NULL: files are written at once (host/file.h) */
-    struct nuc_output *written; /* by calls that are over, the last one first (host/file.h) */
+    struct nuc_output *written;  /* by calls that are over, the last one first (host/file.h) */
     struct nuc_unfinished unfinished;
 };
 
@@ -76,6 +78,9 @@ _Noreturn void nuc_fail_again(struct nuc_context *cx, enum nuc_status status);
 
 /* A note for the user that does not stop the work. */
 void nuc_warn(struct nuc_context *cx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* How far a step is: `done` of `total` parts, 0 of 0 when it begins and nobody knows. By one thread. */
+void nuc_progress(struct nuc_context *cx, const char *what, size_t done, size_t total);
 
 /* Zeroed memory aligned to 64 bytes for sizes of 64 and more, else to 16; never NULL; lives as long as cx->arena. */
 void *nuc_alloc(struct nuc_context *cx, size_t size);

@@ -182,6 +182,35 @@ bad 2 "choice out of range" "$nucleon" compile x.pt2 --delegate-data elsewhere -
 bad 2 "number out of range" "$nucleon" compile x.pt2 --threads many -o box/x.pte
 bad 2 "number with a sign" "$nucleon" compile x.pt2 --threads -1 -o box/x.pte
 
+# ---- a terminal: colours, and how far long steps are ----
+
+escape=$(printf '\033')
+good "colours on demand" "$nucleon" help compile --color always
+holds "headings are bold" '"$nucleon" compile --color always --help | grep -q "^$escape\[1mCommon options$escape\[0m$"'
+holds "a pipe has none" '! grep -q "$escape" help.txt'
+if command -v script >/dev/null; then
+    # on_terminal VARIABLE=VALUE COMMAND: what a terminal of that environment gets is in screen.
+    on_terminal() {
+        script -qec "env $1 $2" /dev/null </dev/null >screen 2>&1
+    }
+    on_terminal TERM=xterm "$nucleon compile model.pt2 --calibration samples.npz -o x.pte"
+    holds "a terminal shows colours" 'grep -q "$escape\[32mNPU$escape\[0m 28 of 28" screen'
+    on_terminal TERM=xterm "$nucleon compile model.pt2 --no-such"
+    holds "errors, too" 'grep -q "$escape\[1;31mnucleon:$escape\[0m compile: unknown" screen'
+    for variable in NO_COLOR=1 TERM=dumb; do
+        on_terminal "TERM=xterm $variable" "$nucleon compile model.pt2 --calibration samples.npz -o x.pte"
+        holds "none with $variable" 'grep -q "NPU 28 of 28" screen && ! grep -q "$escape\[[0-9;]*m" screen'
+    done
+    on_terminal TERM=xterm "$nucleon tune model.pt2 --for sqnr --calibration samples.npz"
+    holds "share, rate and remaining time" \
+        'tr "\r" "\n" <screen | grep -Eq "^tune +\[#+\.*\] [0-9]+/[0-9]+ +[0-9]+ %  [0-9.]+(/s| s each)  [0-9]+ s left"'
+    holds "which are taken away" 'tr "\r" "\n" <screen | grep -B 1 "SQNR dB" | grep -q "^$escape\[K"'
+    on_terminal TERM=xterm "$nucleon tune model.pt2 --for sqnr --calibration samples.npz --quiet"
+    holds "not with --quiet" '! grep -q left screen && grep -q "nucleon compile model.pt2" screen'
+fi
+"$nucleon" tune model.pt2 --for latency --calibration samples.npz >out 2>err
+holds "nothing of it in a pipe" '[ ! -s err ] && ! grep -q "$escape" out'
+
 # ---- the path of a model ----
 
 for model in digits digits_channels_last digits_same_inputs; do

@@ -62,6 +62,8 @@ struct nuc_compiler *nuc_compiler_new(const struct nuc_options *options, const s
         nuc_options_default(&c->options);
     cx->warn = c->options.warn;
     cx->warn_user = c->options.warn_user;
+    cx->progress = c->options.progress;
+    cx->progress_user = c->options.progress_user;
     return c;
 }
 

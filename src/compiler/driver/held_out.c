@@ -47,6 +47,7 @@ struct search {
     struct nuc_calibration *calibrations[MOST_FOLDS]; /* with the samples of all other folds */
     double reach_gain, strength_gain;                 /* of what is chosen, in dB */
     double reach, strength;                           /* that are chosen */
+    size_t n_tried;                                   /* folds, of all that are looked at */
     struct nuc_activation_equalizer *equalizer;       /* a set for each fold, without it, and one for all samples */
 };
 
@@ -94,12 +95,13 @@ static double decibels(const struct search *s, const struct nuc_sqnr *sums)
     return 10 * log10(noise > 1e-12 ? noise : 1e-12);
 }
 
-static void add_fold(const struct search *s, struct nuc_graph *quantized, unsigned fold, struct errors *errors)
+static void add_fold(struct search *s, struct nuc_graph *quantized, unsigned fold, struct errors *errors)
 {
     struct nuc_evaluator *e = nuc_eval_new(quantized, s->j->m->settings->o.threads);
     struct nuc_sqnr *sums = nuc_alloc_array(s->cx, s->n_outputs, sizeof *sums);
     void **outputs = nuc_alloc_array(s->cx, s->n_outputs, sizeof *outputs);
 
+    nuc_progress(s->cx, "equalize", s->n_tried++, s->folds * (COUNT(reaches) + COUNT(strengths)));
     for (size_t i = 0; i < s->n_outputs; i++)
         outputs[i] = nuc_alloc(s->cx, nuc_bytes(&nuc_eval_output(e, i)->vals[0]));
     for (size_t k = 0; k < s->n_samples; k++) {

@@ -128,6 +128,7 @@ void nuc_run_stages(struct nuc_job *j, enum nuc_stage first, enum nuc_stage last
         double started = nuc_seconds();
         if (s->applies != NULL && !s->applies(j))
             continue;
+        nuc_progress(j->c->cx, s->name, 0, 0);
         s->run(j);
         assert(j->m != NULL);
         if (!j->m->settings->trial)
@@ -179,14 +180,17 @@ enum nuc_status nuc_trial(const struct nuc_model *m, const struct nuc_options *a
     struct trial t = {fn, &model, &settings, as, arg};
     struct nuc_arena *outer = nuc_push_arena(cx);
     void (*warn)(void *user, const char *message) = cx->warn;
+    void (*progress)(void *user, const char *what, size_t done, size_t total) = cx->progress;
 
     /*
      * The models of a trial point at these settings, and all of them go with the arena, so that both may live here.
      */
     model.settings = &settings;
     cx->warn = NULL;
+    cx->progress = NULL;
     enum nuc_status status = nuc_try(cx, run_trial, &t);
     cx->warn = warn;
+    cx->progress = progress;
     nuc_pop_arena(cx, outer);
     if (!nuc_is_answer(status))
         nuc_fail_again(cx, status);

@@ -171,8 +171,6 @@ void nuc_equalize_model(struct nuc_job *j)
 
 void nuc_calibrate_model(struct nuc_job *j)
 {
-    const struct nuc_options *o = &j->m->settings->o;
-
     check_prepared(j->m);
     nuc_dataset_bind_model(j->samples, j->m);
     const void **inputs = nuc_alloc_array(j->c->cx, j->samples->n_inputs, sizeof(void *));
@@ -181,8 +179,7 @@ void nuc_calibrate_model(struct nuc_job *j)
         nuc_dataset_read_sample(j->samples, k, inputs);
         nuc_sample_check_add(check, inputs);
         nuc_quantize_sample(j->m->calibration, inputs);
-        if (o->progress != NULL)
-            o->progress(o->progress_user, "calibrate", k + 1, j->samples->n_samples);
+        nuc_progress(j->c->cx, "calibrate", k + 1, j->samples->n_samples);
     }
     j->samples_differ = nuc_warn_of_samples(check, j->samples);
     nuc_sample_check_note(check, j->m, j->samples);

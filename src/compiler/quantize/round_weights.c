@@ -716,6 +716,7 @@ struct nuc_rounded_weights nuc_round_weights(struct nuc_calibration *c, struct n
     struct nuc_arena *outer = nuc_push_arena(r.cx);
     start(&r);
     for (uint32_t i = 0; i < r.n_layers; i++) {
+        nuc_progress(r.cx, "round weights", i, r.n_layers);
         round_layer(&r, &r.layers[i]);
         r.result.scales[r.result.n_scales++] = (struct nuc_rounded_scales){r.layers[i].observer, r.layers[i].scales};
     }

@@ -422,7 +422,6 @@ struct evaluate_call {
 static void evaluate(struct nuc_call *k)
 {
     struct evaluate_call *e = (struct evaluate_call *)k;
-    const struct nuc_options *o = &k->c->options;
     struct nuc_scoring s = {
         .cx = k->c->cx,
         .c = k->c,
@@ -433,10 +432,10 @@ static void evaluate(struct nuc_call *k)
     };
 
     prepare(&s);
+    nuc_progress(s.cx, "evaluate", 0, s.result->n_samples);
     for (size_t i = 0; i < s.result->n_samples; i++) {
         run_sample(&s, i);
-        if (o->progress != NULL)
-            o->progress(o->progress_user, "evaluate", i + 1, s.result->n_samples);
+        nuc_progress(s.cx, "evaluate", i + 1, s.result->n_samples);
     }
     finish(&s);
     *e->out = s.result;

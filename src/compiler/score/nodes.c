@@ -226,14 +226,14 @@ static void run_sample(const struct comparison *k, const struct group *g, size_t
 
 static void run_group(struct comparison *k, size_t first)
 {
-    const struct nuc_options *o = &k->data->c->options;
+    struct nuc_context *cx = k->data->c->cx;
     struct group g = {.first = first};
 
     open_group(k, &g);
+    nuc_progress(cx, "evaluate nodes", 0, k->data->n_samples);
     for (size_t i = 0; i < k->data->n_samples; i++) {
         run_sample(k, &g, i);
-        if (o->progress != NULL)
-            o->progress(o->progress_user, "nodes", i + 1, k->data->n_samples);
+        nuc_progress(cx, "evaluate nodes", i + 1, k->data->n_samples);
     }
     nuc_runner_close(g.program);
 }

@@ -381,7 +381,6 @@ enum nuc_status nuc_try_compilation(const struct nuc_model *m, const struct nuc_
     size_t n_timings = m->c->n_timings;
 
     *out = (struct nuc_figures){.noise = (double)NAN, .accuracy = (double)NAN};
-    quiet.progress = NULL;
     quiet.dump = NULL;
     enum nuc_status status = nuc_trial(m, &quiet, compile_and_compare, &k);
     m->c->n_timings = n_timings;

@@ -359,10 +359,7 @@ static const struct attempt *find_attempt(const struct tuning *t, const struct n
 
 static void show_progress(const struct tuning *t, size_t total)
 {
-    const struct nuc_options *o = &t->m->settings->o;
-
-    if (o->progress != NULL)
-        o->progress(o->progress_user, "tune", t->n_trials, total > t->n_trials ? total : t->n_trials);
+    nuc_progress(t->m->c->cx, "tune", t->n_trials, total > t->n_trials ? total : t->n_trials);
 }
 
 /* The message of a trial: all are about one file. */
