@@ -85,6 +85,8 @@ const struct cli_option cli_options[] = {
      "what the program was compiled from, of 'nucleon quantize': SQNR at every node"},
     {"--target", PLACES | CONVERT | QUANTIZE | EVALUATE, CLI_STRING, TO(o.target), "NAME",
      "imxrt700 (default); 'nucleon targets' lists them", .needs = CLI_A_QUANTIZED},
+    {"--target", RUN, CLI_STRING, TO(o.target), "NAME",
+     "the chip whose cycles --profile and --etdump tell (default imxrt700)", .needs = CLI_A_PROFILE},
     {"--io", MAKES | EXPLAIN, CLI_CHOICE, TO(o.io), "float|int8",
      "what the program takes and gives (default float); int8: the values inside, and the program gives their scales",
      CHOICES("float", "int8")},

@@ -173,6 +173,18 @@ copies=$(sed -n 's/^  flash .* fetched in \([0-9,]*\) cycles.*/\1/p' "$work/out"
 sram=$(cycles_of $digits --calibration $samples | tr -d ,)
 flash=$(cycles_of $digits --calibration $samples --fetch-constants-to-sram | tr -d ,)
 [ "$copies" -gt 0 ] && [ $((sram + copies)) -eq "$flash" ] || fail "$sram and $copies for weights make $flash cycles"
+# One figure of an inference in every command.
+for target in imxrt700 imxrt700cm cortex-m33 cortex-m0plus; do
+    for file in $model $digits; do
+        run 0 "$nucleon" compile $file --calibration $samples --target $target -o "$work/one.pte"
+        compiled=$(sed -n 's/^  latency .*: \([0-9,]*\) cycles.*/\1/p' "$work/out" | tr -d ,)
+        explained=$(cycles_of $file --calibration $samples --target $target 2>"$work/err" | tr -d ,)
+        run 0 "$nucleon" run "$work/one.pte" --input examples/digits/test.npz --profile --target $target
+        profiled=$(sed -n 's/^\([0-9]*\) cycles, .*/\1/p' "$work/out")
+        [ "$compiled" -gt 0 ] && [ "$compiled" = "$explained" ] && [ "$compiled" = "$profiled" ] ||
+            fail "$file for $target: compile $compiled, explain $explained, run $profiled cycles"
+    done
+done
 run 1 "$nucleon" explain docs/explain.md
 
 [ $failures -eq 0 ] || exit 1

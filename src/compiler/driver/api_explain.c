@@ -3,7 +3,6 @@
 #include "compiler/driver/lower.h"
 #include "compiler/neutron/convert/convert.h"
 #include "compiler/report/explain.h"
-#include "compiler/support/estimate.h"
 #include "compiler/target/target.h"
 
 struct lowering {
@@ -17,7 +16,7 @@ static void lower(struct nuc_context *cx, void *arg)
     struct lowering *l = arg;
 
     (void)cx;
-    l->lowered = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, NUC_STAGE_LOWER);
+    l->lowered = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, NUC_STAGE_BOUNDARY);
     if (l->with_strips)
         l->in_strips = nuc_advance(l->partitioned, NUC_STAGE_DELEGATE, NUC_STAGE_STRIPS);
 }
@@ -52,47 +51,18 @@ static void mark_float(struct nuc_explanation *e, const struct nuc_model *lowere
     }
 }
 
-/*
- * Lowering for int8 kernels splits and joins nodes, and each remembers the one it was made of. A node that nothing
- * remembers became part of others, as an activation does, or nothing, as quantize and dequantize nodes between values
- * in int8; copies to another dim order, and what the CPU does with results of the NPU, belong to no node.
- */
-static void settle_cpu_cycles(struct nuc_explanation *e, const struct nuc_model *partitioned,
-                              const struct nuc_model *lowered)
+void nuc_explain_strips(struct nuc_explanation *e, const struct nuc_model *partitioned,
+                        const struct nuc_model *in_strips)
 {
-    struct nuc_context *cx = partitioned->c->cx;
-    uint32_t *row_of = nuc_alloc_array(cx, (size_t)partitioned->graph->next_id + 1, sizeof *row_of);
-    bool *remains = nuc_alloc_array(cx, (size_t)e->n_rows + 1, sizeof *remains);
+    const struct nuc_program_report *r = &in_strips->lowered->report;
+    const struct nuc_explain_cpu *cpu = r->n_strip_stages > 0 ? nuc_cpu_cycles_of(partitioned->graph, in_strips) : NULL;
 
-    for (uint32_t i = 0; i < e->n_rows; i++)
-        row_of[e->rows[i].node->id] = i + 1;
-    for (const struct nuc_node *n = lowered->graph->first; n != NULL; n = n->next) {
-        uint32_t origin = n->origin, k = origin > 0 && origin <= partitioned->graph->next_id ? row_of[origin - 1] : 0;
-        if (k == 0 || !nuc_is_call(n) || nuc_op_kind(n->op) == NUC_KIND_GRAPH)
-            continue;
-        bool is_copy =
-            n->op == NUC_OP_CORTEXM_TRANSPOSE && nuc_op_family(e->rows[k - 1].node->op) != NUC_FAMILY_PERMUTE;
-        if (is_copy || e->rows[k - 1].partition != NULL)
-            e->cpu_cycles += nuc_estimate_cpu(e->target, n);
-        else
-            remains[k - 1] = true;
-    }
-    for (uint32_t i = 0; i < e->n_rows; i++) {
-        if (e->rows[i].partition != NULL || remains[i])
-            continue;
-        e->cpu_cycles -= e->rows[i].cpu_cycles;
-        e->rows[i].cpu_cycles = 0;
-    }
-}
-
-void nuc_explain_strips(struct nuc_explanation *e, const struct nuc_program_report *r)
-{
     e->plain_arena = r->plain_arena;
     e->least_arena = r->least_arena;
     e->n_strips = (uint32_t)r->n_strips;
     e->n_strip_stages = (uint32_t)r->n_strip_stages;
     e->strip_cycles = r->strip_cycles;
-    e->cpu_cycles += r->strip_cycles;
+    e->cpu_cycles = cpu != NULL ? cpu->total : e->cpu_cycles + r->strip_cycles;
 }
 
 struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nuc_model *lowered)
@@ -100,13 +70,12 @@ struct nuc_explanation *nuc_explain_lowered(struct nuc_model *m, const struct nu
     const struct nuc_settings *s = m->settings;
     size_t n_calls = 0;
     struct nuc_explain_call *calls = lowered != NULL ? kernel_calls(lowered, &n_calls) : NULL;
-    struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, s->target, s->flavor, calls, n_calls);
+    const struct nuc_explain_cpu *cpu = lowered != NULL ? nuc_cpu_cycles_of(m->graph, lowered) : NULL;
+    struct nuc_explanation *e = nuc_explain_graph(m->graph, m->partitions, s->target, s->flavor, calls, n_calls, cpu);
 
     e->delegates = s->delegates;
-    if (s->target->cpu != NULL && lowered != NULL) {
+    if (s->target->cpu != NULL && lowered != NULL)
         mark_float(e, lowered);
-        settle_cpu_cycles(e, m, lowered);
-    }
     return e;
 }
 
@@ -126,7 +95,7 @@ struct nuc_explanation *nuc_explain_partitioned(struct nuc_model *m, bool with_c
     nuc_leave_sub_arena(m->c->cx, sub);
     struct nuc_explanation *e = nuc_explain_lowered(m, l.lowered);
     if (l.in_strips != NULL)
-        nuc_explain_strips(e, &l.in_strips->lowered->report);
+        nuc_explain_strips(e, m, l.in_strips);
     nuc_free_sub_arena(sub);
     return e;
 }

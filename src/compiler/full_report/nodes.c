@@ -6,8 +6,7 @@
 #include "compiler/full_report/full_report.h"
 #include "compiler/graph/labels.h"
 #include "compiler/graph/quant.h"
-#include "compiler/neutron/convert/convert.h"
-#include "compiler/support/estimate.h"
+#include "compiler/report/profile.h"
 
 /* ---- the list ---- */
 
@@ -106,82 +105,21 @@ uint32_t nuc_report_id_of_handle(const struct nuc_report *r, uint32_t handle)
 
 /* ---- instructions ---- */
 
-static uint64_t estimate(const struct nuc_report *r, const struct nuc_node *instruction)
-{
-    return instruction == NULL ? 0 : nuc_estimate_cpu(r->e->target, instruction);
-}
-
-static uint64_t call_cycles(const struct nuc_report *r, const char *tag)
-{
-    const struct nuc_lowered *l = r->job.m->lowered;
-    uint64_t cycles = r->e->target->costs.npu_call;
-
-    for (uint32_t i = 0; i < l->n_partitions; i++) {
-        const struct nuc_neutron_image *image = l->partitions[i].image;
-        for (uint32_t k = 0; l->partitions[i].delegate->tag == tag && k < image->n_calls; k++)
-            cycles += image->calls[k].cycles;
-    }
-    return cycles;
-}
-
-/* The row of the explanation that the instruction is a part of; NULL: what the lowering added. */
-static const struct nuc_explain_row *row_of(const struct nuc_explain_row *const *rows, const struct nuc_report *r,
-                                            const struct nuc_node *instruction)
-{
-    uint32_t origin = instruction == NULL ? 0 : instruction->origin;
-
-    return origin == 0 || origin > r->partitioned->graph->next_id ? NULL : rows[origin - 1];
-}
-
-/*
- * The explanation has the cycles of an operator; the instructions that it became share them as their estimates are.
- */
+/* Those of the program's profile. An operator without any became a part of others, or nothing. */
 void nuc_settle_instructions(struct nuc_report *r)
 {
     const struct nuc_made *made = &r->job.made;
-    uint32_t n_ids = r->partitioned->graph->next_id;
-    const struct nuc_explain_row **rows = nuc_alloc_array(r->cx, (size_t)n_ids + 1, sizeof(struct nuc_explain_row *));
-    uint64_t *estimates = nuc_alloc_array(r->cx, (size_t)n_ids + 1, sizeof *estimates);
-    uint64_t *left = nuc_alloc_array(r->cx, (size_t)n_ids + 1, sizeof *left);
-    uint32_t *parts = nuc_alloc_array(r->cx, (size_t)n_ids + 1, sizeof *parts);
+    const struct nuc_profile *p = nuc_profile_read(r->cx, r->e->target, r->partitioned->graph->file, made->bytes, NULL);
 
     r->instruction_cycles = nuc_alloc_array(r->cx, made->n_instructions + 1, sizeof *r->instruction_cycles);
-    for (uint32_t i = 0; i < r->e->n_rows; i++) {
-        uint32_t id = r->e->rows[i].node->id;
-        rows[id] = &r->e->rows[i];
-        left[id] = r->e->rows[i].cpu_cycles;
-    }
-    for (size_t i = 0; i < made->n_instructions; i++) {
-        const struct nuc_explain_row *row = row_of(rows, r, made->instructions[i]);
-        if (row == NULL)
-            continue;
-        estimates[row->node->id] += estimate(r, made->instructions[i]);
-        parts[row->node->id]++;
-    }
-    for (size_t i = 0; i < made->n_instructions; i++) {
-        const struct nuc_node *n = made->instructions[i];
-        const struct nuc_explain_row *row = row_of(rows, r, n);
-        if (n != NULL && n->op == NUC_OP_CALL_DELEGATE) {
-            r->instruction_cycles[i] = call_cycles(r, n->delegate->tag);
-        } else if (row == NULL) {
-            r->instruction_cycles[i] = estimate(r, n);
-        } else {
-            uint32_t id = row->node->id;
-            double share = estimates[id] > 0 ? (double)estimate(r, n) / (double)estimates[id] : 1;
-            uint64_t cycles = parts[id] == 1 ? left[id] : (uint64_t)(share * (double)row->cpu_cycles);
-            cycles = cycles < left[id] ? cycles : left[id];
-            r->instruction_cycles[i] = cycles;
-            left[id] -= cycles;
-            parts[id]--;
-        }
-    }
-    /* An operator without an instruction became a part of others, or nothing. */
+    for (size_t i = 0; i < p->n_rows; i++)
+        r->instruction_cycles[p->rows[i].instruction] += p->rows[i].cycles;
     for (uint32_t i = 0; i < r->n_nodes; i++) {
         struct nuc_report_node *n = &r->nodes[i];
         if (n->row == NULL)
             continue;
         n->cycles = n->row->partition != NULL ? n->row->npu_cycles : n->row->cpu_cycles;
-        if (n->row->partition == NULL && estimates[n->node->id] == 0 && n->cycles == 0)
+        if (n->row->partition == NULL && n->cycles == 0)
             n->where = NUC_FOLDED;
     }
 }

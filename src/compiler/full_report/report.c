@@ -69,12 +69,13 @@ static void build(struct nuc_report *r)
     r->quantized = j->m;
     nuc_run_stages(j, NUC_STAGE_DIM_ORDER, NUC_STAGE_PARTITION);
     r->partitioned = j->m;
-    nuc_run_stages(j, NUC_STAGE_DELEGATE, NUC_STAGE_LOWER);
+    nuc_run_stages(j, NUC_STAGE_DELEGATE, NUC_STAGE_BOUNDARY);
     r->e = nuc_explain_lowered(r->partitioned, j->m);
     r->e->made_up_ranges = r->made_up;
     nuc_try_options(r->partitioned, r->quantized, r->e);
-    nuc_run_stages(j, NUC_STAGE_BOUNDARY, NUC_STAGE_PROGRAM);
-    nuc_explain_strips(r->e, &j->m->lowered->report);
+    nuc_run_stages(j, NUC_STAGE_STRIPS, NUC_STAGE_STRIPS);
+    nuc_explain_strips(r->e, r->partitioned, j->m);
+    nuc_run_stages(j, NUC_STAGE_PROGRAM, NUC_STAGE_PROGRAM);
     nuc_remember(j);
     nuc_rehearse_program(j);
     check_delegation(r);

@@ -54,7 +54,8 @@ static void add_call(struct nuc_explanation *e, struct nuc_explain_row *const *r
 
 struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struct nuc_partitions *partitions,
                                           const struct nuc_target *target, const struct nuc_flavor *flavor,
-                                          const struct nuc_explain_call *calls, size_t n_calls)
+                                          const struct nuc_explain_call *calls, size_t n_calls,
+                                          const struct nuc_explain_cpu *cpu)
 {
     struct nuc_context *cx = g->cx;
     struct nuc_explanation *e = nuc_alloc(cx, sizeof *e);
@@ -77,11 +78,14 @@ struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struc
         row_of[e->rows[i].node->id] = &e->rows[i];
         if (calls != NULL && e->rows[i].partition != NULL)
             e->rows[i].npu_cycles = 0; /* the calls say it better */
+        if (cpu != NULL && e->rows[i].partition == NULL)
+            e->rows[i].cpu_cycles = cpu->cycles[e->rows[i].node->id];
     }
     for (size_t i = 0; calls != NULL && i < n_calls; i++)
         add_call(e, row_of, g, &calls[i]);
     for (uint32_t i = 0; i < e->n_rows; i++)
         add_up(e, &e->rows[i]);
+    e->cpu_cycles = cpu != NULL ? cpu->total : e->cpu_cycles;
     nuc_explain_causes(cx, e);
     nuc_explain_splits(cx, e, partitions, calls, n_calls);
     return e;

@@ -91,13 +91,20 @@ struct nuc_explain_call {
     uint64_t cycles;
 };
 
+/* Cycles of what nodes on the CPU became, by their ids, and of all that the CPU does: also what belongs to no node. */
+struct nuc_explain_cpu {
+    const uint64_t *cycles;
+    uint64_t total;
+};
+
 /*
  * The graph is partitioned. NULL for target and flavor: the defaults. `calls` are those of all partitions, from which
- * nodes on the NPU have their cycles; without any (`calls` NULL) they are estimated node by node.
+ * nodes on the NPU have their cycles, `cpu` those of the others; without any (NULL) they are estimated node by node.
  */
 struct nuc_explanation *nuc_explain_graph(const struct nuc_graph *g, const struct nuc_partitions *partitions,
                                           const struct nuc_target *target, const struct nuc_flavor *flavor,
-                                          const struct nuc_explain_call *calls, size_t n_calls);
+                                          const struct nuc_explain_call *calls, size_t n_calls,
+                                          const struct nuc_explain_cpu *cpu);
 
 /* Causes and splits of an explanation whose rows are complete; `calls` as above (explain_causes.c). */
 void nuc_explain_causes(struct nuc_context *cx, struct nuc_explanation *e);

@@ -86,6 +86,7 @@ static const struct nuc_view_value *arg(const struct nuc_view_method *m, struct 
 
 static struct work measure(const struct nuc_view_method *m, const char *name, struct nuc_view_list args)
 {
+    enum { TRANSPOSED = NUC_ARG(CONVOLUTION, transposed) };
     static const char *const products[] = {"::mm", "::bmm", "::addmm", "linear", "matmul"};
     static const char *const recurrent[] = {"gru.out", "lstm.out", "rnn.out", "rnn_tanh.out", "rnn_relu.out"};
     double first, last, result = 0;
@@ -103,7 +104,15 @@ static struct work measure(const struct nuc_view_method *m, const char *name, st
     } else if (strstr(name, "conv") != NULL) {
         double weight = tensor_size(arg(m, args, 1), &first, &last);
         double channels = strstr(name, "depthwise") != NULL ? last : first;
-        work.macs = channels > 0 ? result * weight / channels : -1;
+        /* Transposed, each element of the input meets the taps of its channel: the weight's first dimension in aten. */
+        bool transposed = strstr(name, "transpose_conv") != NULL;
+        if (transposed)
+            channels = last;
+        if (args.count > TRANSPOSED && strstr(name, "::convolution") != NULL &&
+            arg(m, args, TRANSPOSED)->kind == NUC_VALUE_BOOL)
+            transposed = arg(m, args, TRANSPOSED)->u.b;
+        double points = transposed ? tensor_size(arg(m, args, 0), &first, &last) : result;
+        work.macs = channels > 0 ? points * weight / channels : -1;
     } else if (IS_NAMED(name, products)) {
         tensor_size(arg(m, args, strstr(name, "addmm") != NULL ? 1 : 0), &first, &last); /* addmm: the bias is first */
         work.macs = result * last;
