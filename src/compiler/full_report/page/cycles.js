@@ -35,7 +35,7 @@ function operatorRows(report) {
 function kernelRows(report) {
     return report.partitions.flatMap((partition, index) => list(partition.kernels).map((kernel, position) => {
         const nodes = list(kernel.nodes).map((id) => report.byId.get(id)).filter(Boolean);
-        const text = kernel.label || nodes.map((node) => node.label).join(" + ") || kernel.kernel;
+        const text = kernel.label || nodes.map((node) => node.label).join(" + ") || "change of format";
         return { name: nodes.length ? nodeLink(report, nodes[0], text) : text, text, what: kernel.kernel, kind: "npu", cycles: kernel.cycles,
             source: partition.tag + "." + position, macs: nodes.reduce((sum, node) => sum + (node.macs || 0), 0) };
     }));
