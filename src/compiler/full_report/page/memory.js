@@ -13,17 +13,20 @@ function memorySection(report) {
         rest.length ? element("details", {}, element("summary", {}, plural(rest.length, "further pool")), rest.map((pool) => poolFigure(report, pool))) : null);
 }
 
-/* Bytes alive at each step: added where a tensor begins, taken away after it ends. */
+/* Bytes in use at each step. A result that lies where its input did shares its bytes, so that lengths do not add up. */
 function aliveBySteps(pool, steps) {
-    const change = new Float64Array(steps + 1);
-    for (const tensor of pool.tensors) {
-        change[Math.max(0, tensor.first)] += tensor.bytes;
-        change[Math.min(steps, tensor.last + 1)] -= tensor.bytes;
+    const present = Array.from({ length: steps }, () => []);
+    for (const tensor of pool.tensors.slice().sort((a, b) => a.address - b.address)) {
+        for (let step = Math.max(0, tensor.first); step <= Math.min(steps - 1, tensor.last); step++) present[step].push(tensor);
     }
-    const alive = new Float64Array(steps);
-    let now = 0;
-    for (let i = 0; i < steps; i++) alive[i] = now += change[i];
-    return alive;
+    return present.map((tensors) => {
+        let bytes = 0, end = 0;
+        for (const { address, bytes: size } of tensors) {
+            bytes += Math.max(0, address + size - Math.max(address, end));
+            end = Math.max(end, address + size);
+        }
+        return bytes;
+    });
 }
 
 function poolFigure(report, pool) {
@@ -57,6 +60,11 @@ function tensorText(report, tensor) {
     return String(tensor.label || (node && node.label) || "unnamed");
 }
 
+/* Names of values side by side differ at their ends. */
+function lastNames(text) {
+    return text.match(/[^./]*[./]?[^./]*$/)[0];
+}
+
 function tensorWords(report, tensor, pool) {
     return [element("strong", {}, tensorText(report, tensor)), element("span", {}, countText(tensor.bytes) + " bytes"), element("span", {}, "at " + countText(tensor.address)),
         element("span", {}, tensor.first === tensor.last ? (pool.step || "step") + " " + tensor.first : (pool.step || "step") + " " + tensor.first + " to " + tensor.last)];
@@ -74,7 +82,8 @@ function tensorBlock(report, tensor, steps, bytes, peak, pool, tell) {
         bottom: (100 * tensor.address) / bytes + "%", height: (100 * tensor.bytes) / bytes + "%",
     });
     /* A name in less than a tenth of the height, or a twelfth of the width, is a cut letter. */
-    if (tensor.bytes * 10 >= bytes && (tensor.last - tensor.first + 1) * 12 >= steps) block.append(element("span", {}, tensorText(report, tensor)));
+    const length = (tensor.last - tensor.first + 1) / steps;
+    if (tensor.bytes * 10 >= bytes && length * 12 >= 1) block.append(element("span", {}, length < 0.25 ? lastNames(tensorText(report, tensor)) : tensorText(report, tensor)));
     return block;
 }
 
