@@ -74,7 +74,7 @@ const struct cli_option cli_options[] = {
     {"--output", RUN, CLI_STRING, TO(output), "FILE.npz", "where the outputs go; without it they are printed",
      .alias = "-o", .file = CLI_WRITTEN},
     {"--profile", RUN, CLI_FLAG, TO(profile), NULL,
-     "print the cycles of every operator and NPU kernel (compile with --profile for their nodes and lines)"},
+     "print the cycles of every operator and NPU kernel (compile with --profile for labels and lines)"},
     {"--etdump", RUN, CLI_STRING, TO(etdump), "FILE.etdump", "write them for ExecuTorch's Inspector",
      .file = CLI_WRITTEN},
     {"--dataset", EVALUATE, CLI_STRING, TO(input), "DATA",

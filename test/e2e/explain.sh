@@ -89,7 +89,14 @@ has out "operators        stem .. blocks.0.c3"
 run 0 "$nucleon" explain $digits --operators-not-to-delegate aten::add --all
 narrow
 has out "       aten.add.Tensor aten_add_tensor_1"
+has out "       label    blocks.2/add"
+has out "       label    x (int8)"
 [ "$(grep -c '       fix      ' "$work/out")" -ge 2 ] || fail "not every row has its reason"
+
+# A LiteRT model says nothing of modules: tensors stand in their place.
+run 0 "$nucleon" explain test/fuzz/corpus/litert/conv2d.tflite
+narrow
+has out "PADV2              quantized_d..ault_padded"
 
 # What an option is said to lead to is what it leads to.
 cycles_of() {

@@ -277,6 +277,7 @@ static struct converted convert(struct nuc_model *m, const struct handles *h, co
         .pool_boundaries = s->o.plan_delegate_scratch,
         .profile = s->o.profile,
         .names = h->names,
+        .tensors_have_labels = !h->as_reference,
         .n_names = h->names != NULL ? h->count + 1 : 0,
     };
     struct converted out = {.litert = {NULL, 0}};

@@ -23,13 +23,15 @@ static void add_reason(struct nuc_text *out, const char *label, const char *text
     nuc_print_words(out, INDENT + LABEL, INDENT + LABEL, text);
 }
 
-/* Where the model says nothing of a module and a line, the name of the node in its file is all there is. */
+/* Where the model says nothing of modules, its label is all there is: a LiteRT tensor, or the name of the call. */
 static const char *module_text(const struct nuc_node *node)
 {
     const struct nuc_source *source = node->source;
 
     if (nuc_is_text(source->module))
         return source->module;
+    if (source->module == NULL && source->label != NULL)
+        return source->label;
     return source->file == NULL && source->call != NULL ? source->call : "-";
 }
 

@@ -80,13 +80,17 @@ const char *nuc_source_text(struct nuc_context *cx, const struct nuc_source *sou
 
 const char *nuc_place_text(struct nuc_context *cx, const struct nuc_node *node)
 {
-    bool has_line = node->source->file != NULL;
-    const char *module = nuc_is_text(node->source->module) ? nuc_shortened(cx, node->source->module, 40)
-                         : has_line                        ? NULL
-                                                           : node->source->call;
+    const struct nuc_source *source = node->source;
+    bool has_line = source->file != NULL;
+    const char *module = has_line ? NULL : source->call;
+
+    if (nuc_is_text(source->module))
+        module = nuc_shortened(cx, source->module, 40);
+    else if (source->module == NULL && source->label != NULL)
+        module = nuc_shortened(cx, source->label, 40);
 
     return nuc_format(cx, "%s%s%s%s%s%s", nuc_written_operator(cx, node), has_line ? " at " : "",
-                      has_line ? nuc_source_text(cx, node->source) : "", module != NULL ? " (" : "",
+                      has_line ? nuc_source_text(cx, source) : "", module != NULL ? " (" : "",
                       module != NULL ? module : "", module != NULL ? ")" : "");
 }
 

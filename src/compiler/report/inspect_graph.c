@@ -144,6 +144,8 @@ void nuc_inspect_graph_json(struct nuc_context *cx, const struct nuc_graph *g, j
     for (const struct nuc_node *n = g->first; n != NULL; n = n->next) {
         json_t *node = nuc_put_object(cx, nodes, NULL);
         nuc_put_string(cx, node, "name", n->name);
+        if (n->source->label != NULL)
+            nuc_put_string(cx, node, "label", n->source->label);
         nuc_put_string(cx, node, "target", nuc_node_op_name(n));
         if (nuc_is_placeholder(n))
             put_placeholder(cx, node, n);

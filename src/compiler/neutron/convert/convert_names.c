@@ -96,6 +96,9 @@ const struct nuc_kernel_name *nuc_cv_call_names(struct nuc_cv *cv, const struct 
             names[i].node = nuc_text_string(&text);
             names[i].source = names[i].source != NULL ? names[i].source : name->source;
         }
+        const struct nuc_lt_op *op = &cv->graph->ops[cv->calls[i].lt_op];
+        if (names[i].node == NULL && options->tensors_have_labels && op->n_outputs > 0)
+            names[i].node = cv->graph->tensors[op->outputs[0]].name;
     }
     return names;
 }
