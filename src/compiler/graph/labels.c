@@ -261,7 +261,7 @@ static const char *value_label(const struct nuc_node *n, const char *const *valu
 
     if (n->op == NUC_OP_ALLOC && n->n_users > 0)
         return nuc_own_label(n->users[0]);
-    if (nuc_is_call(n) && (is_quantization(n) || n->source->label == NULL))
+    if (nuc_is_call(n) && (is_quantization(n) || (n->source->label == NULL && !computes(n))))
         input = carried(n);
     return input != NULL ? value[input->id] : nuc_own_label(n);
 }

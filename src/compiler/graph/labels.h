@@ -6,18 +6,20 @@
  * operator inherits the label with the rest of its source. At any stage nuc_label_graph() gives each node a label of
  * its own:
  *
- *   "conv1", "layers.0.ff.linear1"      the module that the operator stands for: a module without others inside of
- * which it is the only operator that computes; "pool_1" where it is called again "layers.0/add", "layers.0/add_1" any
- * other operator of a module: its path and the operator as written "relu"                              the same of the
- * model itself "conv2d_1"                          the name of the call, where the file says nothing of modules
- *   "model/activation/Relu"             LiteRT: the tensor that the operator makes
- *   "x", "conv1.weight"                 inputs; parameters, buffers and constants by their state-dict names
- *   "conv1 (int8)", "x (channels-last)" the value of that label in another form: quantized, dequantized, copied
- *   "attn/softmax (exp)"                a part of an operator; the last part that computes has the plain label
- *   "conv1 (scratch)"                   memory that an operator takes while it runs
- *   "lstm[1]"                           a further result of an operator with several
- *   "tag1"                              the call of a partition; its results have the labels of the values that come
- * out
+ *   "conv1", "layers.0.ff.linear1"   a module without others inside, of which it is the only operator that computes;
+ *                                    "pool_1" where the module is called again
+ *   "layers.0/add", "layers.0/add_1" any other operator of a module: its path and the operator as written
+ *   "relu"                           the same of the model itself
+ *   "conv2d_1"                       the name of the call, where the file says nothing of modules
+ *   "model/activation/Relu"          LiteRT: the tensor that the operator makes
+ *   "x", "conv1.weight"              inputs; parameters, buffers and constants by their state-dict names
+ *   "conv1 (int8)"                   the value of that label in another form: quantized, dequantized, copied
+ *   "attn/softmax (exp)"             a part of an operator; the last part that computes has the plain label
+ *   "conv1 (scratch)"                memory that an operator takes while it runs
+ *   "lstm[1]"                        a further result of an operator with several
+ *   "tag1"                           the call of a partition; its results have the labels of what comes out
+ *
+ * In a graph that no importer labelled, operators that compute go by their names.
  */
 #ifndef NUC_GRAPH_LABELS_H
 #define NUC_GRAPH_LABELS_H
