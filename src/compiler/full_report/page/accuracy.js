@@ -98,7 +98,7 @@ function confusionMatrix(confusion, className) {
 function examplesPart(examples, className) {
     return [element("h3", {}, "Samples"), element("ul", { class: "examples" }, examples.map((example) => {
         const labelled = isNumber(example.label) && example.label >= 0, right = labelled && example.label === example.decision;
-        const image = /^data:image\/png;base64,[A-Za-z0-9+/=]*$/.test(example.image || "") ? element("img", { src: example.image, alt: "Sample " + example.sample, loading: "lazy" }) : null;
+        const image = /^data:image\/png;base64,[A-Za-z0-9+/=]*$/.test(example.image || "") ? element("img", { src: example.image, alt: "Sample " + example.sample }) : null;
         return element("li", { class: labelled ? (right ? "right" : "wrong") : "" }, element("figure", {}, image, element("figcaption", {},
             element("span", { class: "verdict" }, labelled ? (right ? "\u2713 " : "\u2717 ") : "", element("strong", {}, isNumber(example.decision) && example.decision >= 0 ? className(example.decision) : "none")),
             labelled && !right ? element("span", {}, "label " + className(example.label)) : null,
