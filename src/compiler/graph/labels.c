@@ -46,6 +46,12 @@ static struct entry *find(const struct table *t, const char *text, size_t length
     return &t->entries[i];
 }
 
+/* Texts stay. */
+static void free_table(struct table *t)
+{
+    nuc_give_back(t->cx, t->entries, t->capacity * sizeof *t->entries);
+}
+
 static void grow(struct table *t)
 {
     struct table larger = {t->cx, t->used, t->capacity == 0 ? 256 : 2 * t->capacity, NULL};
@@ -56,6 +62,7 @@ static void grow(struct table *t)
         if (e->text != NULL)
             *find(&larger, e->text, strlen(e->text), e->hash) = *e;
     }
+    free_table(t);
     *t = larger;
 }
 
@@ -224,6 +231,8 @@ void nuc_label_sources(struct nuc_graph *g)
         if (is_labelled(n) && n->source->label == NULL)
             label_node(g, n, claim(&labels, source_label(&modules, n), call_of(n)), &last);
     }
+    free_table(&modules);
+    free_table(&labels);
 }
 
 /* ---- nodes of a graph at any stage ---- */
@@ -352,6 +361,8 @@ struct nuc_labels nuc_label_graph(const struct nuc_graph *g)
                 of[n->id] = label_of(&labels, n, value[n->id], e);
         }
     }
+    free_table(&values);
+    free_table(&labels);
     return (struct nuc_labels){of, value};
 }
 
