@@ -33,6 +33,15 @@ enum nuc_status nuc_report_make(struct nuc_model *m, const struct nuc_report_opt
 /* The properties that the compiler's options demand and that do not hold, one line; NULL: there are none. */
 const char *nuc_report_missed(const struct nuc_report *r);
 
+/* What the report says of accuracy, in a few figures. */
+struct nuc_report_figures {
+    size_t samples;                                 /* of the data set, 0: there is none */
+    double accuracy, reference_accuracy, agreement; /* shares; NaN: not known */
+    const char *worst_node; /* label of the one that itself adds the most error; NULL: errors were not measured */
+    double worst_db;        /* its SQNR, inputs being those of the quantized network */
+};
+void nuc_report_figures(const struct nuc_report *r, struct nuc_report_figures *out);
+
 /* The object, on one line; and the page. They belong to the compiler. */
 enum nuc_status nuc_report_json(struct nuc_report *r, const char **text);
 enum nuc_status nuc_report_page(struct nuc_report *r, const char **text);

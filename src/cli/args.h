@@ -158,6 +158,9 @@ void cli_print_wrapped(const char *first, size_t indent, const char *text);
 /* "model.pte: 32,554 bytes"; of a long path the end, which tells files apart. Without bytes when it is no file. */
 const char *cli_file_text(const char *path, char *text, size_t size);
 
+/* The summary of the program that was made last, unless --quiet; with --verbose more (cmd_compile.c). */
+void cli_print_program(const struct nuc_compiler *c, const struct cli_args *args);
+
 /* "  label     text", wrapped. */
 void cli_print_row(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

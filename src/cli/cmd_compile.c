@@ -147,7 +147,7 @@ static void print_details(const struct nuc_compiler *c, const struct nuc_program
         cli_printf("\n%s", nuc_dim_order_table(c));
 }
 
-static void print_report(const struct nuc_compiler *c, const struct cli_args *args)
+void cli_print_program(const struct nuc_compiler *c, const struct cli_args *args)
 {
     struct nuc_program_report r;
 
@@ -206,7 +206,7 @@ static int compile(struct nuc_compiler *c, struct cli_args *args)
     if (args->json)
         return add_json(c, code);
     if (status == NUC_OK)
-        print_report(c, args);
+        cli_print_program(c, args);
     if (status == NUC_PROPERTY && !args->quiet)
         print_peak(c);
     if (status == NUC_OK && args->timings)

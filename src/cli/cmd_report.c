@@ -1,4 +1,6 @@
 /* nucleon report: everything about one network, as a page or as JSON. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/args.h"
@@ -22,6 +24,26 @@ static enum nuc_status make(struct nuc_compiler *c, const struct cli_args *args,
     return status;
 }
 
+/* What the page says first. */
+static void print_report(const struct nuc_compiler *c, const struct cli_args *args, const struct nuc_report *r)
+{
+    struct nuc_report_figures f;
+    char of[80] = "";
+
+    if (args->quiet)
+        return;
+    cli_print_program(c, args);
+    nuc_report_figures(r, &f);
+    if (!isnan(f.reference_accuracy))
+        snprintf(of, sizeof of, ", the float model %.1f %%", 100 * f.reference_accuracy);
+    if (!isnan(f.accuracy))
+        cli_print_row("accuracy", "%.1f %% of %zu samples%s", 100 * f.accuracy, f.samples, of);
+    else if (!isnan(f.agreement))
+        cli_print_row("accuracy", "%.1f %% of %zu samples decided as by the float model", 100 * f.agreement, f.samples);
+    if (f.worst_node != NULL)
+        cli_print_row("worst", "%s adds the most error: %.1f dB by itself", f.worst_node, f.worst_db);
+}
+
 static int report(struct nuc_compiler *c, struct cli_args *args)
 {
     char *invocation = cli_invocation_text(args->argc, args->argv);
@@ -32,19 +54,18 @@ static int report(struct nuc_compiler *c, struct cli_args *args)
                                                .invocation = invocation};
     struct nuc_report *r = NULL;
     const char *text = NULL;
-    char file[128];
     int code = cli_warn_for_target(c, args);
 
     if (code == CLI_OK)
         code = invocation == NULL ? cli_report(NUC_NO_MEMORY, NULL) : cli_check(c, make(c, args, &options, &r));
     if (code == CLI_OK && args->output != NULL)
         code = cli_check(c, nuc_report_write(r, args->output));
-    if (code == CLI_OK && args->output != NULL && !args->json && !args->quiet)
-        cli_printf("%s\n", cli_file_text(args->output, file, sizeof file));
     if (code == CLI_OK && args->json)
         code = cli_check(c, nuc_report_json(r, &text));
     if (code == CLI_OK && args->json)
         cli_json_whole(text);
+    if (code == CLI_OK && args->output != NULL)
+        print_report(c, args, r);
     free(invocation);
     return code == CLI_OK && nuc_report_missed(r) != NULL ? cli_report(NUC_PROPERTY, nuc_report_missed(r)) : code;
 }

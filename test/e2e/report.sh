@@ -65,8 +65,18 @@ calibrated="--calibration calibration.npz"
 # ---- the data ----
 
 run 0 $model $calibrated --dataset test.npz -o all.json
-grep -q '^all.json: [0-9,]* bytes$' out && [ "$(wc -l <out)" -eq 1 ] || fail "what was written: $(cat out)"
 has all.json '"options":[{"options":"--io int8"'
+has out '  placement NPU 28 of 28 operators in 1 partition'
+has out '  latency   about '
+has out '  memory    '
+has out '  accuracy  99'
+has out ' % of 360 samples, the float model 98.'
+has out '  worst     '
+[ "$(wc -l <out)" -le 10 ] || fail "more than 10 lines"
+[ "$(awk 'length($0) > 80' out | wc -l)" -eq 0 ] || fail "lines of more than 80 columns"
+run 0 $model $calibrated --quiet -o all.json
+[ ! -s out ] || fail "--quiet prints"
+run 0 $model $calibrated --dataset test.npz -o all.json
 [ "$(wc -l <all.json)" -eq 1 ] || fail "all.json is not one line"
 for member in '"schema":1,' '"command":"report",' '"nucleon":"' \
     '"invocation":"nucleon report digits.pt2 --calibration calibration.npz --dataset test.npz -o all.json"' \

@@ -194,6 +194,8 @@ static void check_figures(const char *model, const char *target)
     assert_int_equal(number(summary, "on_npu"), program.n_operators_delegated);
     assert_int_equal(number(summary, "arena_bytes"), program.arena);
     assert_int_equal(number(summary, "program_bytes"), program.program);
+    assert_int_equal(number(summary, "cycles"), program.cycles);
+    assert_int_equal(number(summary, "npu_cycles"), program.npu_cycles);
     nuc_compiler_free(t.c);
 }
 

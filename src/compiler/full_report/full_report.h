@@ -55,7 +55,8 @@ struct nuc_report {
     size_t n_measured; /* samples on which the errors of nodes were measured */
     uint32_t *id_of;   /* by id of a node of the partitioned graph: index of an input or an operator, or NUC_NO_ID */
     const struct nuc_node **by_id; /* nodes of the partitioned graph */
-    uint64_t *instruction_cycles;
+    uint64_t *instruction_cycles, cycles, npu_cycles;
+    bool foreign;                            /* kernels of another converter, whose cycles are not known */
     const struct nuc_evaluation *evaluation; /* NULL: none; else what it was made with: */
     struct nuc_runner *runner;
     struct nuc_dataset *data;
@@ -79,8 +80,9 @@ uint32_t nuc_report_id(const struct nuc_report *r, const struct nuc_node *node);
 uint32_t nuc_report_id_of_lowered(const struct nuc_report *r, const struct nuc_node *lowered);
 uint32_t nuc_report_id_of_handle(const struct nuc_report *r, uint32_t handle);
 
-/* Cycles of instructions, which add up to those of the explanation; and where each node is. */
+/* Cycles of instructions, which add up to those of the program; then what each node has of them. */
 void nuc_settle_instructions(struct nuc_report *r);
+void nuc_place_nodes(struct nuc_report *r);
 
 /* sqnr_db and sqnr_own_db of all nodes, from runs of the float and the quantized network (node_errors.c). */
 void nuc_measure_report_nodes(struct nuc_report *r);

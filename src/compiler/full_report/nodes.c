@@ -105,21 +105,41 @@ uint32_t nuc_report_id_of_handle(const struct nuc_report *r, uint32_t handle)
 
 /* ---- instructions ---- */
 
-/* Those of the program's profile. An operator without any became a part of others, or nothing. */
+/* Those of the program as it is, which 'compile' and 'run --profile' show, too. */
 void nuc_settle_instructions(struct nuc_report *r)
 {
     const struct nuc_made *made = &r->job.made;
-    const struct nuc_profile *p = nuc_profile_read(r->cx, r->e->target, r->partitioned->graph->file, made->bytes, NULL);
+    const struct nuc_profile *p = nuc_profile_read(r->cx, r->e->target, r->model->graph->file, made->bytes, NULL);
 
     r->instruction_cycles = nuc_alloc_array(r->cx, made->n_instructions + 1, sizeof *r->instruction_cycles);
-    for (size_t i = 0; i < p->n_rows; i++)
-        r->instruction_cycles[p->rows[i].instruction] += p->rows[i].cycles;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        if (p->rows[i].instruction < made->n_instructions)
+            r->instruction_cycles[p->rows[i].instruction] += p->rows[i].cycles;
+    }
+    r->cycles = p->cycles;
+    r->npu_cycles = p->npu_cycles;
+    r->foreign = p->foreign;
+}
+
+/* On the CPU, a node has the cycles of its instructions; one without became a part of others, or nothing. */
+void nuc_place_nodes(struct nuc_report *r)
+{
+    const struct nuc_made *made = &r->job.made;
+    bool *has_instruction = nuc_alloc_array(r->cx, (size_t)r->n_nodes + 1, sizeof *has_instruction);
+
+    for (size_t i = 0; i < made->n_instructions; i++) {
+        const struct nuc_node *n = made->instructions[i];
+        uint32_t id = n == NULL || n->delegate != NULL ? NUC_NO_ID : nuc_report_id_of_lowered(r, n);
+        if (id == NUC_NO_ID || r->nodes[id].row == NULL || r->nodes[id].where == NUC_ON_NPU)
+            continue;
+        r->nodes[id].cycles += r->instruction_cycles[i];
+        has_instruction[id] = true;
+    }
     for (uint32_t i = 0; i < r->n_nodes; i++) {
         struct nuc_report_node *n = &r->nodes[i];
-        if (n->row == NULL)
-            continue;
-        n->cycles = n->row->partition != NULL ? n->row->npu_cycles : n->row->cpu_cycles;
-        if (n->row->partition == NULL && n->cycles == 0)
+        if (n->where == NUC_ON_NPU)
+            n->cycles = n->row->npu_cycles;
+        else if (n->row != NULL && !has_instruction[i])
             n->where = NUC_FOLDED;
     }
 }
@@ -223,7 +243,7 @@ static void put_node(const struct nuc_report *r, json_t *to, uint32_t id)
     nuc_put_count(r->cx, to, "macs", row != NULL ? row->macs : 0);
     nuc_put_count(r->cx, to, "cycles", n->cycles);
     nuc_put_count(r->cx, to, "npu_cycles", row != NULL ? row->npu_cycles : 0);
-    nuc_put_count(r->cx, to, "cpu_cycles", row != NULL ? row->cpu_cycles : 0);
+    nuc_put_count(r->cx, to, "cpu_cycles", row == NULL ? 0 : n->where == NUC_ON_NPU ? row->cpu_cycles : n->cycles);
     nuc_put_measure(r->cx, to, "sqnr_db", n->sqnr_db);
     nuc_put_measure(r->cx, to, "sqnr_own_db", n->sqnr_own_db);
     put_decision(r, to, row);

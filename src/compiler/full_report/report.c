@@ -88,6 +88,7 @@ static void collect(struct nuc_report *r)
 {
     nuc_list_report_nodes(r);
     nuc_settle_instructions(r);
+    nuc_place_nodes(r);
     nuc_measure_report_nodes(r);
     nuc_evaluate_report(r);
     r->tree = nuc_json_tree(r->cx);

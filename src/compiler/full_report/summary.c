@@ -152,39 +152,68 @@ static void put_memory(const struct nuc_report *r, json_t *to)
 }
 
 /* The first output with labels, and the first with classes: what people mean by accuracy. */
+static void find_accuracy(const struct nuc_evaluation *e, struct nuc_report_figures *f)
+{
+    f->samples = e->n_samples;
+    for (size_t i = 0; i < e->n_outputs; i++) {
+        const struct nuc_output_score *o = &e->outputs[i];
+        if (isnan(f->accuracy) && o->program_accuracy.n > 0) {
+            f->accuracy = (double)o->program_accuracy.n_right / (double)o->program_accuracy.n;
+            if (e->has_reference)
+                f->reference_accuracy = (double)o->reference_accuracy.n_right / (double)o->reference_accuracy.n;
+        }
+        if (isnan(f->agreement) && e->has_reference && o->n_decisions > 0)
+            f->agreement = (double)o->n_agree / (double)o->n_decisions;
+    }
+}
+
+void nuc_report_figures(const struct nuc_report *r, struct nuc_report_figures *out)
+{
+    *out = (struct nuc_report_figures){
+        .accuracy = (double)NAN, .reference_accuracy = (double)NAN, .agreement = (double)NAN, .worst_db = (double)NAN};
+    if (r->evaluation != NULL)
+        find_accuracy(r->evaluation, out);
+    for (uint32_t i = 0; i < r->n_nodes; i++) {
+        double db = r->nodes[i].sqnr_own_db;
+        if (r->nodes[i].row == NULL || !isfinite(db) || db >= out->worst_db)
+            continue;
+        out->worst_node = r->nodes[i].label;
+        out->worst_db = db;
+    }
+}
+
 static void put_accuracy(const struct nuc_report *r, json_t *to)
 {
     const struct nuc_evaluation *e = r->evaluation;
-    double accuracy = (double)NAN, reference = (double)NAN, agreement = (double)NAN;
+    struct nuc_report_figures f;
 
-    for (size_t i = 0; e != NULL && i < e->n_outputs; i++) {
-        const struct nuc_output_score *o = &e->outputs[i];
-        if (isnan(accuracy) && o->program_accuracy.n > 0) {
-            accuracy = (double)o->program_accuracy.n_right / (double)o->program_accuracy.n;
-            if (e->has_reference)
-                reference = (double)o->reference_accuracy.n_right / (double)o->reference_accuracy.n;
-        }
-        if (isnan(agreement) && e->has_reference && o->n_decisions > 0)
-            agreement = (double)o->n_agree / (double)o->n_decisions;
-    }
+    nuc_report_figures(r, &f);
     nuc_put_measure(r->cx, to, "sqnr_db", e != NULL && e->has_reference ? nuc_total_sqnr(e) : calibration_sqnr(r));
-    nuc_put_measure(r->cx, to, "accuracy", accuracy);
-    nuc_put_measure(r->cx, to, "reference_accuracy", reference);
-    nuc_put_measure(r->cx, to, "agreement", agreement);
-    nuc_put_count(r->cx, to, "samples", e != NULL ? e->n_samples : 0);
+    nuc_put_measure(r->cx, to, "accuracy", f.accuracy);
+    nuc_put_measure(r->cx, to, "reference_accuracy", f.reference_accuracy);
+    nuc_put_measure(r->cx, to, "agreement", f.agreement);
+    nuc_put_count(r->cx, to, "samples", f.samples);
+}
+
+static void put_cycles(const struct nuc_report *r, json_t *to, const char *key, uint64_t cycles)
+{
+    if (r->foreign)
+        nuc_put_null(r->cx, to, key);
+    else
+        nuc_put_count(r->cx, to, key, cycles);
 }
 
 void nuc_put_report_summary(struct nuc_report *r)
 {
     json_t *to = nuc_put_object(r->cx, r->tree, "summary");
-    uint64_t cycles = r->e->npu_cycles + r->e->cpu_cycles;
 
     put_operators(r, to);
-    nuc_put_count(r->cx, to, "cycles", cycles);
-    nuc_put_count(r->cx, to, "npu_cycles", r->e->npu_cycles);
-    nuc_put_count(r->cx, to, "cpu_cycles", r->e->cpu_cycles);
+    put_cycles(r, to, "cycles", r->cycles);
+    put_cycles(r, to, "npu_cycles", r->npu_cycles);
+    put_cycles(r, to, "cpu_cycles", r->cycles - r->npu_cycles);
     nuc_put_count(r->cx, to, "lost_cycles", r->e->lost_cycles);
-    nuc_put_double(r->cx, to, "latency_us", (double)cycles / r->e->target->clock_hz * 1e6);
+    nuc_put_measure(r->cx, to, "latency_us",
+                    r->foreign ? (double)NAN : (double)r->cycles / r->e->target->clock_hz * 1e6);
     nuc_put_count(r->cx, to, "macs", macs_of(r));
     put_memory(r, to);
     put_accuracy(r, to);
