@@ -283,8 +283,8 @@ static bool is_item_of_operator(const struct nuc_node *n)
 /* Of the nodes with one label the last one of the highest rank is what people mean by it. */
 static int rank_of(const struct nuc_node *n)
 {
-    if (!nuc_is_call(n))
-        return 5;
+    if (!nuc_is_call(n)) /* a constant that a pass made for an operator has the operator's label */
+        return nuc_is_static(n) && n->source->label != n->target ? 0 : 5;
     if (is_quantization(n) || is_item_of_operator(n) || n->op == NUC_OP_ALLOC)
         return 0;
     if (n->source->label == NULL)
