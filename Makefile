@@ -1,7 +1,8 @@
 # Two commands for a fresh Debian machine: `make demo` and `make test`. Everything else is CMake presets.
 BUILD_PACKAGES = gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libjpeg62-turbo-dev libpng-dev \
 	libjansson-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev libzip-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm unzip
+TEST_PACKAGES = $(BUILD_PACKAGES) libcmocka-dev libzip-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm unzip \
+	python3-jsonschema
 
 .PHONY: all demo test soak firmware asan fuzz clang format check-format clean
 

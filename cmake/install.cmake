@@ -15,6 +15,7 @@ if(TARGET NeutronDriver)
 endif()
 if(TARGET nucleon)
     install(TARGETS nucleon RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(FILES docs/schema/nucleon.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/nucleon) # of its --json
 endif()
 install(EXPORT nucleon-targets NAMESPACE nucleon:: DESTINATION ${package_dir})
 

@@ -27,6 +27,8 @@ export PKG_CONFIG_PATH LD_LIBRARY_PATH
 
 step "the installed command compiles" "$nucleon" compile "$digits/digits.pt2" --calibration "$digits/calibration.npz" \
     -o "$dir/digits.pte"
+step "the schema of its --json is there" cmp "$dir/prefix/share/nucleon/nucleon.schema.json" \
+    "$source/docs/schema/nucleon.schema.json"
 
 # pkg-config: the firmware example on the host.
 # shellcheck disable=SC2046

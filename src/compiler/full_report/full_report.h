@@ -1,7 +1,7 @@
 /*
  * A report under way. The stages of one compilation leave models, from which a list of nodes is made that everything in
  * the report refers to: inputs, operators of the partitioned graph, outputs, in this order. The rest of the folder puts
- * members of the JSON tree, one file for each part of it (docs/report.md has the fields).
+ * members of the JSON tree, one file for each part of it (docs/json.md has the fields).
  */
 #ifndef NUC_FULL_REPORT_H
 #define NUC_FULL_REPORT_H

@@ -114,7 +114,7 @@ void nuc_explain_splits(struct nuc_context *cx, struct nuc_explanation *e, const
 /* Lines of at most 80 columns. `all`: every node with its names in the Edge graph, and all reasons for partitions. */
 const char *nuc_explain_text(struct nuc_context *cx, const struct nuc_explanation *e, bool all);
 
-/* Every node as an object; keys are documented in docs/explain.md. */
+/* Every node as an object; docs/json.md has the keys. */
 const char *nuc_explain_json(struct nuc_context *cx, const struct nuc_explanation *e);
 
 /* What keeps the first operator on the CPU there, in one line for an error message; NULL when all are delegated. */

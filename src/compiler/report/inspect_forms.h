@@ -1,6 +1,6 @@
 /*
  * What inspection makes of a file: a tree of what is in it, which `nucleon inspect --json` prints as it is and the text
- * is printed from, so that both say the same. Members are documented in docs/formats.md. Graphs of graphviz's dot
+ * is printed from, so that both say the same. docs/json.md has the members. Graphs of graphviz's dot
  * language, which are pictures and no descriptions, are made of the models themselves.
  */
 #ifndef NUC_REPORT_INSPECT_FORMS_H

@@ -22,6 +22,7 @@ static void put_row(struct nuc_context *cx, json_t *list, const struct nuc_profi
     else
         nuc_put_null(cx, o, "kernel");
     nuc_put_text(cx, o, "operator", row->what);
+    nuc_put_text(cx, o, "label", row->label);
     nuc_put_text(cx, o, "node", row->node);
     nuc_put_text(cx, o, "source", row->source);
     nuc_put_count(cx, o, "cycles", row->cycles);

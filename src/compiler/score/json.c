@@ -1,4 +1,4 @@
-/* An evaluation as JSON (docs/evaluate.md, "As JSON"). */
+/* An evaluation as JSON (docs/json.md). */
 #include <math.h>
 
 #include "compiler/export/json_build.h"

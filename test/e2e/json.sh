@@ -1,0 +1,161 @@
+#!/bin/sh
+# What --json prints is what docs/schema/nucleon.schema.json says: json.sh NUCLEON SOURCE_ROOT.
+# Every command of the command line in success and in failure; the schema refuses what it does not describe, describes
+# nothing that no output has, and docs/json.md is made of it.
+set -u
+LC_ALL=C
+export LC_ALL
+[ $# -eq 2 ] || { echo "usage: json.sh NUCLEON SOURCE_ROOT" >&2; exit 2; }
+case $1 in /*) nucleon=$1 ;; *) nucleon=$PWD/$1 ;; esac
+root=$(cd "$2" && pwd)
+python=/usr/bin/python3 # Debian's, which Debian's packages are for
+if ! $python -c 'import jsonschema; jsonschema.Draft202012Validator' 2>/dev/null; then
+    echo "FAIL Debian's python3-jsonschema is missing: 'make test' installs it" >&2
+    exit 1
+fi
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+cd "$work" || exit 2
+cp "$root"/examples/digits/*.pt2 "$root"/examples/digits/*.npz . || exit 2
+cp -r "$root/test/fault/images" images || exit 2
+litert=$root/test/fuzz/corpus/litert
+failures=0
+n=0
+: >cases
+: >codes
+
+fail() {
+    echo "FAIL $*" >&2
+    failures=$((failures + 1))
+}
+
+# ends CODE COMMAND ARGUMENTS...: the command with --json; its object is checked in the end.
+ends() {
+    wanted=$1
+    command=$2
+    shift
+    n=$((n + 1))
+    "$nucleon" "$@" --json >"$n.json" 2>err
+    code=$?
+    [ $code -eq "$wanted" ] || fail "$*: exit code $code instead of $wanted: $(head -c 300 err)"
+    echo "$command:$code:$n.json" >>cases
+    [ $code -eq 0 ] && kind=success || kind=failure
+    echo "$command $kind" >>codes
+}
+
+digits="digits.pt2 --calibration calibration.npz"
+
+# ---- programs ----
+
+ends 0 compile $digits -o digits.pte --profile --timings --classes 0,1,2,3,4,5,6,7,8,9
+ends 0 compile digits_unsupported.pt2 --calibration calibration.npz -o unsupported.pte
+ends 0 compile $digits -o fetched.pte --fetch-constants-to-sram --accuracy high
+ends 0 compile $digits -o m33.pte --target cortex-m33 --io int8
+ends 0 compile $digits -o strips.pte --target cortex-m33 --memory-budget 4000
+ends 0 compile digits.pt2 --no-quantize -o float.pte
+mkdir parts
+ends 0 compile $digits --intermediates-dir parts -o parts.pte
+ends 3 compile $digits -o none.pte --target cortex-m33 --memory-budget 1000
+ends 3 compile digits_unsupported.pt2 --calibration calibration.npz -o none.pte --require-full-delegation
+ends 1 compile nothing.pt2 -o none.pte
+ends 2 compile digits.pt2 --dump-after edge -o none.pte
+ends 2 compile --no-such-option
+ends 0 compile "$root/test/fault/tiny.pt2" --calibration images --mean 0.5 --std 0.5 -o images.pte
+ends 0 compile "$litert/conv.tflite" -o conv.pte
+
+ends 0 quantize $digits -o quantized.pt2 --accuracy high --equalize
+ends 1 quantize $digits -o folder/none.pt2
+ends 2 quantize digits.pt2 -o none.pt2
+
+ends 0 tune $digits --for memory --memory-budget 100k --dataset test.npz
+ends 3 tune $digits --for latency --cycle-budget 100
+ends 3 tune digits_unsupported.pt2 --calibration calibration.npz --for latency --require-full-delegation
+ends 2 tune $digits --for speed
+
+ends 0 convert --input "$litert/conv.tflite" --output npu.tflite
+ends 1 convert --input nothing.tflite --output none.tflite
+
+# ---- looking at them ----
+
+ends 0 explain digits_unsupported.pt2
+ends 0 explain $digits --target imxrt700cm
+ends 0 explain $digits --target cortex-m33 --memory-budget 4000
+ends 3 explain digits_unsupported.pt2 --target cortex-m33 --memory-budget 4000
+ends 3 explain $digits --cycle-budget 1000
+ends 3 explain digits_unsupported.pt2 --require-full-delegation
+ends 1 explain nothing.pt2
+
+ends 0 run digits.pte --input test.npz --profile --etdump digits.etdump
+ends 0 run unsupported.pte --input test.npz --profile --output results.npz
+ends 0 run fetched.pte --input test.npz
+ends 1 run nothing.pte --input test.npz
+ends 2 run digits.pte
+
+ends 0 evaluate digits.pte --dataset test.npz --reference digits.pt2 --quantized quantized.pt2 --disagreements 9
+ends 0 evaluate digits.pte --dataset test.npz
+# Labels of a regression: what the float model gives.
+mkdir numbers
+unzip -q test.npz -d numbers || fail "unzip"
+mv numbers/float_output.npy numbers/label.npy || fail "labels"
+ends 0 evaluate digits.pte --dataset numbers --reference digits.pt2 --task regress
+ends 3 evaluate digits.pte --dataset test.npz --min-accuracy 100
+ends 1 evaluate digits.pte --dataset nothing.npz
+ends 2 evaluate digits.pte --dataset test.npz --min-sqnr 30
+
+for file in digits.pt2 quantized.pt2 digits.pte unsupported.pte m33.pte float.pte images.pte npu.tflite \
+    "$litert"/*.tflite "$litert/float_lstm" "$root/test/fuzz/corpus/program/cpu_mean.pte"; do
+    ends 0 inspect "$file"
+done
+ends 0 inspect digits.pte --disassemble
+ends 0 inspect npu.tflite --disassemble
+ends 0 inspect digits.pte --tflite models
+ends 1 inspect test.npz
+ends 2 inspect digits.pte --dot
+
+ends 0 report $digits --dataset test.npz
+ends 0 report digits_unsupported.pt2 --calibration calibration.npz -o old.json
+ends 0 report digits_unsupported.pt2 --calibration calibration.npz --target cortex-m33 --memory-budget 100k -o old.html
+ends 0 report $digits --target cortex-m33 --compare old.html
+ends 0 report digits_unsupported.pt2 --calibration calibration.npz --compare old.html
+ends 0 report digits_unsupported.pt2 --calibration calibration.npz --target cortex-m33 --compare old.json
+ends 0 report digits.pt2
+ends 0 report "$litert/conv.tflite"
+ends 3 report digits_unsupported.pt2 --calibration calibration.npz --require-full-delegation
+ends 1 report nothing.pt2 -o none.html
+ends 2 report $digits -o none.pdf
+
+# ---- the rest ----
+
+ends 0 codegen digits.pte -o src
+ends 1 codegen nothing.pte -o src
+"$nucleon" compile $digits -o none.pte --dump-kernel-selection one.c >/dev/null || fail "a kernel selection"
+ends 0 merge-kernel-selection one.c -o kernels.c
+ends 1 merge-kernel-selection nothing.c -o kernels.c
+ends 0 ops
+ends 2 ops --converter-flavor none
+ends 0 targets
+ends 2 targets one
+ends 0 version
+ends 2 version one
+
+# What is no command has members of every command alone.
+ends 2 compilo digits.pt2
+
+# ---- all of it ----
+
+"$nucleon" help | sed -n 's/^  \([a-z-]*\)  .*/\1/p' >commands
+[ "$(wc -l <commands)" -ge 14 ] || fail "commands are not found in 'nucleon help'"
+while read -r command; do
+    for kind in success failure; do
+        grep -q -x "$command $kind" codes || fail "$command: no case of $kind in this test"
+    done
+done <commands
+
+# shellcheck disable=SC2046
+$python "$root/test/e2e/json_check.py" "$root/docs/schema/nucleon.schema.json" $(cat cases) || fail "outputs and schema"
+$python "$root/tools/json_doc.py" "$root/docs/schema/nucleon.schema.json" >json.md || fail "the tables cannot be made"
+cmp json.md "$root/docs/json.md" || fail "docs/json.md is not made of the schema: make it with tools/json_doc.py"
+
+[ $failures -eq 0 ] || { echo "$failures failed" >&2; exit 1; }
+echo "passed: $n outputs"
