@@ -207,6 +207,29 @@ static void choices(struct nuc_context *cx, void *arg)
     assert_int_equal(some.count, 0);
 }
 
+/* A network so large that all stages of it would take minutes: some of its beginning are found, in bounded work. */
+static void search_ends(struct nuc_context *cx, void *arg)
+{
+    enum { LAYERS = 400 };
+    struct nuc_text lines;
+    struct nuc_strip_choices found;
+
+    (void)arg;
+    nuc_text_init(&lines, cx);
+    nuc_text_addf(&lines, "%%w = parameter : int8[4, 4, 3, 3] values(0) ! 0.5, 0, -127, 127, int8\n"
+                          "%%y0 = input : float32[1, 4, 16, 16] channels-last ! 0.0625\n");
+    for (int i = 0; i < LAYERS; i++)
+        nuc_text_addf(
+            &lines,
+            "%%y%d = edge.aten.convolution.default(%%dy%d, %%dw, none, [1, 1], [1, 1], [1, 1], false, [0, 0], "
+            "1) ! 0.125, 5\n",
+            i + 1, i);
+    struct nuc_graph *g = lowered(cx, nuc_text_string(&lines));
+    nuc_find_strips(g, nuc_target_find(cx, "cortex-m33"), 0, &found);
+    assert_true(found.count > 0);
+    assert_true(found.work > 1 << 25 && found.work < 1 << 28);
+}
+
 /* ---- cycles ---- */
 
 /* Instructions of whole layers of MLPerf Tiny's vww and resnet8, as bench/m33/bench.sh counts them. */
@@ -256,6 +279,7 @@ int main(void)
         CONTEXT_TEST(cut_graph),
         CONTEXT_TEST(cut_with_copies),
         CONTEXT_TEST(choices),
+        CONTEXT_TEST(search_ends),
         ROW_TEST(cycles_of_kernel, counts),
     };
 

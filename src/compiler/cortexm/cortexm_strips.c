@@ -8,9 +8,10 @@
 #include "compiler/graph/conv_args.h"
 #include "compiler/graph/op_list.h"
 
-#define ALIGNMENT 16   /* of what a program plans */
-#define MOST_TO_DROP 8 /* values among which that is tried out */
-#define MOST_DROPPED 3 /* values whose rows are computed again although they could be kept */
+#define ALIGNMENT 16                  /* of what a program plans */
+#define MOST_TO_DROP 8                /* values among which that is tried out */
+#define MOST_DROPPED 3                /* values whose rows are computed again although they could be kept */
+#define MOST_WORK (UINT64_C(1) << 26) /* of a search; what it has found by then counts */
 
 /* ---- how much memory is alive ---- */
 
@@ -163,6 +164,7 @@ struct search {
     const struct nuc_target *target;
     uint64_t bytes;
     struct lives lives;
+    uint64_t work; /* so far: nodes looked at, and pairs of nodes of strips that were measured */
     struct nuc_strip_choices *out;
 };
 
@@ -238,7 +240,7 @@ static bool alike(const struct nuc_strip_node *a, const struct nuc_strip_node *b
 }
 
 /* Of all strips of so many rows; false when there are no such strips. */
-static bool measure(const struct search *f, struct tried *t, struct nuc_strips *strips)
+static bool measure(struct search *f, struct tried *t, struct nuc_strips *strips)
 {
     struct measured m = {0};
     uint64_t before = 0;
@@ -256,6 +258,7 @@ static bool measure(const struct search *f, struct tried *t, struct nuc_strips *
             continue;
         }
         uint64_t cycles = m.cycles;
+        f->work += (uint64_t)t->s->n * t->s->n;
         measure_strip(f, t, &m);
         before = m.cycles - cycles;
         repeats = steady;
@@ -274,7 +277,7 @@ static void add_choice(struct search *f, const struct nuc_strips *strips)
 }
 
 /* The value kept whose rows are dropped next: that without which least is alive. UINT32_MAX: none makes it less. */
-static uint32_t next_dropped(const struct search *f, struct tried *t, struct nuc_strips *strips)
+static uint32_t next_dropped(struct search *f, struct tried *t, struct nuc_strips *strips)
 {
     uint32_t dropped = UINT32_MAX;
     struct nuc_strips best = *strips;
@@ -295,7 +298,7 @@ static uint32_t next_dropped(const struct search *f, struct tried *t, struct nuc
 }
 
 /* Rows are kept of all values; where that is a little too much, not of all of them. */
-static bool keep_what_fits(const struct search *f, struct tried *t, struct nuc_strips *strips)
+static bool keep_what_fits(struct search *f, struct tried *t, struct nuc_strips *strips)
 {
     for (uint32_t i = 0; i < t->n_keep; i++)
         strips->keep[t->keep[i]] = true;
@@ -419,6 +422,7 @@ static void try_stage(struct search *f, struct nuc_node *cut, const struct nuc_n
     struct nuc_strip_stage s;
     bool found = nuc_strip_stage(f->g, cut, from, &s) && fit_strips(f, &s, &strips);
 
+    f->work += f->g->n_nodes;
     nuc_pop_arena(f->g->cx, outer);
     if (!found)
         return;
@@ -435,7 +439,7 @@ static void try_cut(struct search *f, struct nuc_node *cut)
     if (!can_be_cut(cut) || !nuc_strip_stage(f->g, cut, NULL, &longest))
         return;
     try_stage(f, cut, NULL, longest.n);
-    for (uint32_t i = 0; i + 1 < longest.n; i++) {
+    for (uint32_t i = 0; i + 1 < longest.n && f->work < MOST_WORK; i++) {
         if (nuc_has_strips(longest.nodes[i].node))
             try_stage(f, cut, longest.nodes[i].node, longest.n);
     }
@@ -448,10 +452,11 @@ void nuc_find_strips(struct nuc_graph *g, const struct nuc_target *target, uint6
 
     *out = (struct nuc_strip_choices){.count = 0};
     find_lives(g, &f.lives);
-    for (struct nuc_node *n = g->first; n != NULL; n = n->next) {
+    for (struct nuc_node *n = g->first; n != NULL && f.work < MOST_WORK; n = n->next) {
         if (nuc_is_call(n) && nuc_has_strips(n))
             try_cut(&f, n);
     }
+    out->work = f.work;
     if (out->count > 0)
         qsort(out->items, out->count, sizeof *out->items, compare);
 }

@@ -30,12 +30,14 @@ struct nuc_strips {
 struct nuc_strip_choices {
     struct nuc_strips *items;
     size_t count, capacity;
+    uint64_t work; /* it took to find them: grows with the time, and is the same on every machine */
 };
 
 /*
  * For each stage of the graph the strips with the fewest cycles with which at most `bytes` are alive while they run, by
  * an estimate that counts no gaps; those with the fewest cycles come first. bytes 0: the strips of each stage with
- * which the fewest are alive; stages after which the fewest are alive at the worst place come first.
+ * which the fewest are alive; stages after which the fewest are alive at the worst place come first. In graphs so large
+ * that this would take long, only stages of its beginning.
  */
 void nuc_find_strips(struct nuc_graph *g, const struct nuc_target *target, uint64_t bytes,
                      struct nuc_strip_choices *out);

@@ -13,6 +13,7 @@ enum {
     MOST_NEXT = 8,        /* and of one more stage each, the fewest cycles first */
     MOST_FIRST = 3,       /* stages that are gone on from where they do not do alone */
     MOST_ALLOWANCES = 5,  /* bytes that the estimate may take: some in addition, as the order may be better, or less */
+    MOST_WORK = 1 << 29,  /* of the search for stages, as nuc_find_strips() counts it: seconds */
     PLAN_EFFORT = 1 << 16 /* of plans that are compared; the program's own has the usual one */
 };
 
@@ -23,6 +24,7 @@ struct search {
     struct nuc_strips stages[MOST_STAGES];
     uint32_t n;
     uint32_t plans; /* made so far */
+    uint64_t work;  /* of what was sought so far */
     size_t least;   /* smallest plan seen */
 };
 
@@ -49,6 +51,17 @@ static size_t planned(struct search *s)
     s->plans++;
     s->least = size < s->least ? size : s->least;
     return size;
+}
+
+/* Of `g`; NULL items once the search has taken long enough. */
+static struct nuc_strip_choices find(struct search *s, struct nuc_graph *g, size_t bytes)
+{
+    struct nuc_strip_choices choices = {.items = NULL};
+
+    if (s->work < MOST_WORK)
+        nuc_find_strips(g, s->j->m->settings->target, bytes, &choices);
+    s->work += choices.work;
+    return choices;
 }
 
 /* One more stage, after which the plan fits. */
@@ -83,16 +96,15 @@ static size_t next_first(const struct nuc_strip_choices *choices, const bool *tr
 static bool search(struct search *s)
 {
     struct nuc_context *cx = s->j->c->cx;
-    const struct nuc_target *target = s->j->m->settings->target;
     struct nuc_graph *g = cut(s);
     struct nuc_strip_choices choices;
 
     for (uint32_t i = 0; i < MOST_ALLOWANCES; i++) {
-        nuc_find_strips(g, target, s->budget + s->budget / 16 - s->budget / 16 * i, &choices);
+        choices = find(s, g, s->budget + s->budget / 16 - s->budget / 16 * i);
         if (finish(s, &choices))
             return true;
     }
-    nuc_find_strips(g, target, s->budget, &choices);
+    choices = find(s, g, s->budget);
     bool *tried = nuc_alloc_array(cx, choices.count, sizeof *tried);
     for (uint32_t i = 0; i < MOST_FIRST && s->n + 1 < MOST_STAGES && s->plans < MOST_PLANS; i++) {
         size_t first = next_first(&choices, tried);
@@ -114,7 +126,7 @@ static void find_least(struct search *s)
     size_t before = SIZE_MAX;
 
     for (s->n = 0; s->n < MOST_STAGES; s->n++) {
-        nuc_find_strips(cut(s), s->j->m->settings->target, 0, &choices);
+        choices = find(s, cut(s), 0);
         if (choices.count == 0)
             break;
         s->stages[s->n++] = choices.items[0];
@@ -168,6 +180,7 @@ void nuc_compute_in_strips(struct nuc_job *j)
         return;
     j->m->lowered->report.plain_arena = plain;
     j->m->lowered->report.plain_cycles = nuc_all_kernel_cycles(&j->m->settings->target->costs, s.plain);
+    s.work = 0; /* what the least is takes no more than a search for each stage */
     if (!found)
         find_least(&s);
     j->m->lowered->report.least_arena = s.least;
