@@ -245,7 +245,7 @@ struct nuc_graph {
     struct nuc_meta_table *metas;
     struct nuc_sub_arena *memory; /* of nodes with their arguments, users and values */
     struct nuc_graph_pool nodes, args;
-    bool names_last;              /* names of nodes that are added live as long as the graph: they are not copied */
+    bool names_last; /* names of nodes that are added live as long as the graph: they are not copied */
 };
 
 /* ---- operators ---- */
@@ -369,7 +369,8 @@ void nuc_remove_dead(struct nuc_graph *g);
 
 void nuc_rename(struct nuc_graph *g, struct nuc_node *node, const char *name);
 
-/* Numbers nodes, and gives names up that no node has, as a copy would: in place of one when `g` is not needed as it was.
+/* Numbers nodes, and gives names up that no node has, as a copy would: in place of one when `g` is not needed as it
+ * was.
  */
 void nuc_renumber(struct nuc_graph *g);
 

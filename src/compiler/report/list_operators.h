@@ -1,4 +1,5 @@
-/* What the tables of rules and targets hold, as text and as JSON: `nucleon ops`, `nucleon targets` and docs/supported-ops.md. */
+/* What the tables of rules and targets hold, as text and as JSON: `nucleon ops`, `nucleon targets` and
+ * docs/supported-ops.md. */
 #ifndef NUC_REPORT_LIST_OPERATORS_H
 #define NUC_REPORT_LIST_OPERATORS_H
 
