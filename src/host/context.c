@@ -10,6 +10,7 @@
 #endif
 
 #define CHUNK_SIZE ((size_t)64 * 1024)
+#define FIRST_CHUNK ((size_t)2 * 1024) /* many arenas hold little: those of small graphs and of trials */
 #define BIG_ALIGNMENT ((size_t)64)
 
 struct chunk {
@@ -189,6 +190,15 @@ static struct chunk *add_large(struct nuc_context *cx, struct nuc_arena *arena, 
     return add_chunk(cx, &arena->large, size + BIG_ALIGNMENT, cx->allocator.allocate == default_allocate);
 }
 
+/* Each chunk of an arena is twice as large as the one before. */
+static size_t size_of_next_chunk(const struct nuc_arena *arena, size_t block)
+{
+    size_t size = arena->chunks == NULL ? FIRST_CHUNK : 2 * arena->chunks->size;
+
+    size = size < block ? block : size;
+    return (size < CHUNK_SIZE ? size : CHUNK_SIZE) + BIG_ALIGNMENT;
+}
+
 void *nuc_alloc_in(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
 {
     size_t alignment = size >= BIG_ALIGNMENT ? BIG_ALIGNMENT : 16;
@@ -196,7 +206,7 @@ void *nuc_alloc_in(struct nuc_context *cx, struct nuc_arena *arena, size_t size)
     void *block = from == NULL ? NULL : aligned_in(from, size, alignment);
 
     if (block == NULL) {
-        from = add_chunk(cx, &arena->chunks, CHUNK_SIZE + BIG_ALIGNMENT, false);
+        from = add_chunk(cx, &arena->chunks, size_of_next_chunk(arena, size), false);
         block = aligned_in(from, size, alignment);
     }
     if (!from->zeros) /* no part of a chunk is given out twice */
