@@ -245,7 +245,7 @@ static void test_node_errors(void **state)
     const struct nuc_node_evaluation *e = evaluate_nodes(t.c);
     assert_true(e->n_nodes > 10);
     for (size_t i = 0; i < e->n_nodes; i++) {
-        double wanted = e->nodes[i].float_quantized.sqnr_db, nearest = INFINITY;
+        double wanted = e->nodes[i].float_quantized.sqnr_db, nearest = HUGE_VAL;
         for (uint32_t k = 0; k < t.r->n_nodes; k++)
             nearest = fmin(nearest, fabs(t.r->nodes[k].sqnr_db - wanted));
         if (nearest > 1e-6)
